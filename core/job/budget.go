@@ -1,0 +1,60 @@
+package job
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// Budget bounds how many bytes of buffers are held at once. Whoever needs a buffer acquires its size first and releases it
+// afterwards; requests are served in order, so a large one is not starved by small ones. A nil *Budget has no limit.
+type Budget struct {
+	limit int64
+	free  *semaphore.Weighted
+}
+
+// TooLargeError is a single request that exceeds the whole budget: waiting would never end.
+type TooLargeError struct {
+	Want, Limit int64 // bytes
+}
+
+// Error states both sizes in bytes.
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("needs %d bytes of memory at once, but the memory limit is %d bytes", e.Want, e.Limit)
+}
+
+// NewBudget returns a budget of limit bytes, or nil (no limit) when limit is not positive.
+func NewBudget(limit int64) *Budget {
+	if limit <= 0 {
+		return nil
+	}
+	return &Budget{limit: limit, free: semaphore.NewWeighted(limit)}
+}
+
+// Limit is the size of the whole budget in bytes, 0 when there is none.
+func (b *Budget) Limit() int64 {
+	if b == nil {
+		return 0
+	}
+	return b.limit
+}
+
+// Acquire waits until n bytes are free and takes them. It fails when ctx is done, and at once with a *TooLargeError when n
+// exceeds the whole budget.
+func (b *Budget) Acquire(ctx context.Context, n int64) error {
+	if b == nil {
+		return ctx.Err()
+	}
+	if n > b.limit {
+		return &TooLargeError{Want: n, Limit: b.limit}
+	}
+	return b.free.Acquire(ctx, n)
+}
+
+// Release gives n bytes back. Releasing more than was acquired panics.
+func (b *Budget) Release(n int64) {
+	if b != nil {
+		b.free.Release(n)
+	}
+}
