@@ -1,0 +1,110 @@
+package clock
+
+import "sort"
+
+// Inverse returns the map from the target clock back to the source clock. Where the map is flat (several source instants, one
+// target) the inverse takes the earliest and marks a step.
+func (m *Map) Inverse() *Map {
+	if m == nil || len(m.knots) == 0 {
+		return &Map{}
+	}
+	inv := &Map{before: inverseDrift(m.before), after: inverseDrift(m.after), growthPPB: m.growthPPB, wanderPPB: m.wanderPPB}
+	inv.flags = append(inv.flags, m.flags[0])
+	flat := false
+	for i, k := range m.knots {
+		if i > 0 {
+			if k.Y == m.knots[i-1].Y {
+				flat = true
+				continue
+			}
+			f := m.flags[i]
+			if flat {
+				f |= InStep
+			}
+			inv.flags = append(inv.flags, f)
+			flat = false
+		}
+		inv.knots = append(inv.knots, Knot{X: k.Y, Y: k.X, BoundNS: k.BoundNS})
+	}
+	last := m.flags[len(m.knots)]
+	if flat {
+		last |= InStep
+	}
+	inv.flags = append(inv.flags, last)
+	return inv
+}
+
+// inverseDrift solves (1+d)(1+e) = 1 for e.
+func inverseDrift(d Drift) Drift {
+	return Drift(mulDiv(-int64(d), 1e12, 1e12+int64(d)))
+}
+
+// Compose returns the map that applies first and then then. Bounds add up; an instant outside first's knots is flagged
+// Extrapolated, one that lands outside then's knots ExtrapolatedThen.
+func Compose(first, then *Map) *Map {
+	if first == nil || len(first.knots) == 0 {
+		if then == nil || len(then.knots) == 0 {
+			return &Map{}
+		}
+		return then.asThen()
+	}
+	if then == nil || len(then.knots) == 0 {
+		return first
+	}
+	back := first.Inverse()
+	xs := make([]int64, 0, len(first.knots)+len(then.knots))
+	for _, k := range first.knots {
+		xs = append(xs, k.X)
+	}
+	for _, k := range then.knots {
+		x, _, _ := back.At(k.X)
+		xs = append(xs, x)
+	}
+	sort.Slice(xs, func(i, j int) bool { return xs[i] < xs[j] })
+	m := &Map{growthPPB: first.growthPPB + then.growthPPB, wanderPPB: first.wanderPPB + then.wanderPPB}
+	m.before, m.after = chain(first.before, then.before), chain(first.after, then.after)
+	m.flags = append(m.flags, joinFlags(first.flags[0], then.flags[0]))
+	for i, x := range xs {
+		if i > 0 && x == xs[i-1] {
+			continue
+		}
+		mid, b1, _ := first.At(x)
+		y, b2, _ := then.At(mid)
+		if n := len(m.knots); n > 0 {
+			if y < m.knots[n-1].Y { // rounding of a preimage by one ns
+				y = m.knots[n-1].Y
+			}
+			m.flags = append(m.flags, flagsBetween(first, then, m.knots[n-1].X, x))
+		}
+		m.knots = append(m.knots, Knot{X: x, Y: y, BoundNS: addSat(b1, b2)})
+	}
+	m.flags = append(m.flags, joinFlags(first.flags[len(first.knots)], then.flags[len(then.knots)]))
+	return m
+}
+
+// flagsBetween returns the flags of the open interval between two neighbouring knots of a composed map.
+func flagsBetween(first, then *Map, a, b int64) Coverage {
+	mid := a + (b-a)/2
+	y, _, f := first.At(mid)
+	_, _, g := then.At(y)
+	return joinFlags(f, g)
+}
+
+func joinFlags(first, then Coverage) Coverage {
+	if then&Extrapolated != 0 {
+		then = then&^Extrapolated | ExtrapolatedThen
+	}
+	return first | then
+}
+
+func (m *Map) asThen() *Map {
+	c := *m
+	c.flags = make([]Coverage, len(m.flags))
+	for i, f := range m.flags {
+		c.flags[i] = joinFlags(0, f)
+	}
+	return &c
+}
+
+// chain multiplies two rates: (1+a)(1+b) = 1 + a + b + ab.
+func chain(a, b Drift) Drift { return a + b + Drift(mulDiv(int64(a), int64(b), 1e12)) }
