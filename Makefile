@@ -1,0 +1,91 @@
+# prlx: `make demo` and `make test` set everything up by themselves; `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# The Python that the development environment uses: PYTHON=..., else the newest of 3.10 to 3.13 that is found.
+PYTHON ?= $(shell tests/install/find_python.sh)
+VENV := build/venv
+PY := $(VENV)/bin/python
+FUZZTIME ?= 15s
+
+.PHONY: help
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
+
+$(VENV)/.ready: pyproject.toml tests/requirements.txt
+	@test -n "$(PYTHON)" || { echo "no Python 3.10 to 3.13 found: set PYTHON=/path/to/python3" >&2; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(PY) -m pip install --quiet --upgrade pip
+	$(PY) -m pip install --quiet -r tests/requirements.txt
+	$(PY) -m pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+.PHONY: build
+build: $(VENV)/.ready ## the development environment and the extension, rebuilt where Go changed
+	$(PY) setup.py --quiet build_ext --inplace
+
+.PHONY: demo
+demo: build ## align and combine the real four-node recording in examples/
+	$(PY) examples/demo.py
+
+.PHONY: test
+test: lint test-go test-python ## everything that decides whether a change may land
+
+.PHONY: test-go
+test-go: ## Go unit tests, benchmarks once, and each fuzz target for FUZZTIME
+	go test ./...
+	go test -run '^$$' -bench . -benchtime 1x ./core/... >/dev/null
+	tests/fuzz.sh $(FUZZTIME)
+
+.PHONY: test-python
+test-python: build ## Python, command line and end-to-end tests
+	$(PY) -m pytest -q tests
+
+.PHONY: test-consumers
+test-consumers: build ## what xprof, JAX, Perfetto, HTA and TensorBoard make of our files (installs them; minutes)
+	PRLX_CLI="$(abspath $(PY)) -m prlx" tests/consumers/run.sh
+
+.PHONY: test-install
+test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a clean clone
+	tests/install/check_wheels.sh
+
+.PHONY: corpus
+corpus: build ## what every recording in PRLX_TEST_DATA looks like to prlx
+	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
+
+.PHONY: wheels
+wheels: ## a wheel for every CPython 3.10 to 3.13 found, in dist/
+	tests/install/build_wheels.sh
+
+.PHONY: fmt
+fmt: build ## format Go and Python
+	gofmt -w core pybind bench
+	$(PY) -m ruff format python tests examples bench
+	$(PY) -m ruff check --fix --quiet python tests examples bench
+
+.PHONY: lint
+lint: build ## formatting, vet, staticcheck, ruff, mypy
+	@test -z "$$(gofmt -l core pybind bench)" || { gofmt -l core pybind bench; echo "run make fmt" >&2; exit 1; }
+	go vet ./...
+	go tool staticcheck ./...
+	$(PY) -m ruff check python tests examples bench
+	$(PY) -m ruff format --check python tests examples bench
+	$(PY) -m mypy
+
+.PHONY: bench
+bench: build ## speed and memory against the described algorithm, run in the same minute
+	$(PY) bench/run.py
+
+.PHONY: fuzz
+fuzz: build ## the long sweep: every reader fuzzed for 2 minutes, every recording cut and flipped
+	tests/fuzz.sh 2m
+	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q tests/hostile
+
+.PHONY: docs
+docs: build ## check that the documentation is complete and that its commands run
+	$(PY) -m pytest -q tests/docs
+
+.PHONY: clean
+clean: ## remove what make built
+	rm -rf build dist python/prlx/_prlx*.so python/*.egg-info
