@@ -147,7 +147,9 @@ func CreateDir(path string, overwrite bool) (*OutputDir, error) {
 func (d *OutputDir) Path() string { return d.path }
 
 // Create starts a file inside; it must be committed before the directory is.
-func (d *OutputDir) Create(name string) (*Output, error) { return Create(filepath.Join(d.tmp, name), false) }
+func (d *OutputDir) Create(name string) (*Output, error) {
+	return Create(filepath.Join(d.tmp, name), false)
+}
 
 // Commit gives the directory its final name. An existing one is moved aside first and removed after, so that a failure
 // leaves the old one in place.
