@@ -2,9 +2,10 @@ package job
 
 import (
 	"context"
-	"fmt"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/prlx-go/prlx/core/fault"
 )
 
 // Budget bounds how many bytes of buffers are held at once. Whoever needs a buffer acquires its size first and releases it
@@ -12,16 +13,6 @@ import (
 type Budget struct {
 	limit int64
 	free  *semaphore.Weighted
-}
-
-// TooLargeError is a single request that exceeds the whole budget: waiting would never end.
-type TooLargeError struct {
-	Want, Limit int64 // bytes
-}
-
-// Error states both sizes in bytes.
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("needs %d bytes of memory at once, but the memory limit is %d bytes", e.Want, e.Limit)
 }
 
 // NewBudget returns a budget of limit bytes, or nil (no limit) when limit is not positive.
@@ -40,14 +31,15 @@ func (b *Budget) Limit() int64 {
 	return b.limit
 }
 
-// Acquire waits until n bytes are free and takes them. It fails when ctx is done, and at once with a *TooLargeError when n
-// exceeds the whole budget.
+// Acquire waits until n bytes are free and takes them. It fails when ctx is done, and at once, with a
+// fault.Limit error, when n exceeds the whole budget: waiting would never end.
 func (b *Budget) Acquire(ctx context.Context, n int64) error {
 	if b == nil {
 		return ctx.Err()
 	}
 	if n > b.limit {
-		return &TooLargeError{Want: n, Limit: b.limit}
+		return fault.New(fault.Limit, "needs %d bytes of memory at once, but only %d may be held", n, b.limit).
+			WithHint("raise the memory limit (--memory-limit)")
 	}
 	return b.free.Acquire(ctx, n)
 }

@@ -6,7 +6,9 @@ package job
 
 import (
 	"context"
+	"maps"
 	"runtime"
+	"sync"
 )
 
 // Options are the limits of one job.
@@ -20,24 +22,39 @@ type Job struct {
 	ctx      context.Context
 	progress *Progress
 	budget   *Budget
+	attached *attachments
 	workers  int
+}
+
+type attachments struct {
+	mu    sync.Mutex
+	named map[string]any
 }
 
 // New returns a job that runs under ctx, for callers that do not use a Table.
 func New(ctx context.Context, opt Options) *Job {
-	return &Job{ctx: ctx, progress: new(Progress), budget: NewBudget(opt.MemoryLimit), workers: opt.Workers}
+	return &Job{
+		ctx:      ctx,
+		progress: new(Progress),
+		budget:   NewBudget(opt.MemoryLimit),
+		attached: &attachments{named: make(map[string]any)},
+		workers:  opt.Workers,
+	}
 }
 
-// With returns a job with the same context and progress and with its own limits. Options that are 0 are inherited.
+// With returns a job with the same context, progress and attachments and with its own limits. Options that are 0 are inherited.
 func (j *Job) With(opt Options) *Job {
-	derived := &Job{ctx: j.Context(), progress: j.Progress(), budget: j.Budget(), workers: opt.Workers}
+	if j == nil {
+		return New(context.Background(), opt)
+	}
+	derived := *j
 	if opt.MemoryLimit > 0 {
 		derived.budget = NewBudget(opt.MemoryLimit)
 	}
-	if opt.Workers <= 0 && j != nil {
-		derived.workers = j.workers
+	if opt.Workers > 0 {
+		derived.workers = opt.Workers
 	}
-	return derived
+	return &derived
 }
 
 // Context is done when the user cancels.
@@ -70,4 +87,25 @@ func (j *Job) Workers() int {
 		return runtime.GOMAXPROCS(0)
 	}
 	return j.workers
+}
+
+// Attach leaves v beside the job's result under a name: a table of columns, say, that is too large for the result's JSON. A
+// second attachment of the same name replaces the first. On a nil job nothing is kept.
+func (j *Job) Attach(name string, v any) {
+	if j == nil {
+		return
+	}
+	j.attached.mu.Lock()
+	defer j.attached.mu.Unlock()
+	j.attached.named[name] = v
+}
+
+// Attached returns what was attached, by name.
+func (j *Job) Attached() map[string]any {
+	if j == nil {
+		return nil
+	}
+	j.attached.mu.Lock()
+	defer j.attached.mu.Unlock()
+	return maps.Clone(j.attached.named)
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
 )
@@ -24,6 +25,47 @@ func TestResultIsCollectedOnce(t *testing.T) {
 	}
 	if n := table.Len(); n != 0 {
 		t.Errorf("table holds %d jobs, want 0", n)
+	}
+}
+
+func TestForgottenJobIsCancelledAndLeavesNothing(t *testing.T) {
+	var table job.Table
+	ended := make(chan error, 1)
+	id := table.Start(func(j *job.Job) ([]byte, error) {
+		<-j.Context().Done()
+		ended <- j.Context().Err()
+		return nil, nil
+	})
+	if !table.Forget(id) {
+		t.Fatal("Forget does not know the job")
+	}
+	if n := table.Len(); n != 0 {
+		t.Errorf("table holds %d jobs, want 0", n)
+	}
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("the job ended with %v, want context.Canceled", err)
+	}
+	if table.Forget(id) {
+		t.Error("Forget knows a forgotten job")
+	}
+}
+
+func TestAttachmentsComeWithTheResult(t *testing.T) {
+	var table job.Table
+	id := table.Start(func(j *job.Job) ([]byte, error) {
+		j.Attach("rows", []int{1, 2})
+		j.With(job.Options{Workers: 1}).Attach("cols", 7)
+		return nil, nil
+	})
+	_, attached, err := table.Collect(id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := attached["rows"].([]int); len(got) != 2 {
+		t.Errorf("rows = %v, want [1 2]", got)
+	}
+	if got := attached["cols"]; got != 7 {
+		t.Errorf("an attachment of a derived job is %v, want 7", got)
 	}
 }
 
@@ -176,12 +218,12 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 }
 
 func TestBudgetRefusesWhatCanNeverFit(t *testing.T) {
-	var tooLarge *job.TooLargeError
-	if err := job.NewBudget(100).Acquire(context.Background(), 101); !errors.As(err, &tooLarge) {
-		t.Fatalf("Acquire: got %v, want *TooLargeError", err)
+	err := job.NewBudget(100).Acquire(context.Background(), 101)
+	if !fault.Is(err, fault.Limit) {
+		t.Fatalf("Acquire: got %v, want a limit fault", err)
 	}
-	if tooLarge.Want != 101 || tooLarge.Limit != 100 {
-		t.Errorf("error says %+v, want 101 of 100", *tooLarge)
+	if want := "needs 101 bytes of memory at once, but only 100 may be held"; err.Error() != want {
+		t.Errorf("error is %q, want %q", err, want)
 	}
 }
 

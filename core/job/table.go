@@ -123,20 +123,40 @@ func (t *Table) Cancel(id int64) bool {
 	return true
 }
 
+// Forget cancels a job and drops it, running or not; false when it is unknown. A running one ends by itself, and what it
+// returns is lost.
+func (t *Table) Forget(id int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	e := t.jobs[id]
+	if e == nil {
+		return false
+	}
+	e.cancel()
+	delete(t.jobs, id)
+	return true
+}
+
 // Result waits for the end of a job, forgets it and returns what it returned.
 func (t *Table) Result(id int64) ([]byte, error) {
+	result, _, err := t.Collect(id)
+	return result, err
+}
+
+// Collect is Result together with what the job attached.
+func (t *Table) Collect(id int64) (result []byte, attached map[string]any, err error) {
 	e := t.find(id)
 	if e == nil {
-		return nil, ErrUnknown
+		return nil, nil, ErrUnknown
 	}
 	<-e.done
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.jobs[id] == nil {
-		return nil, ErrUnknown // another caller collected it first
+		return nil, nil, ErrUnknown // another caller collected it first
 	}
 	delete(t.jobs, id)
-	return e.result, e.err
+	return e.result, e.job.Attached(), e.err
 }
 
 // Len is the number of jobs whose results were not collected.
