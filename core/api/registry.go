@@ -1,0 +1,73 @@
+// Package api is the core as the outside sees it: operations by name, each a JSON request in and a JSON document out, started
+// as jobs or called at once, with errors in one envelope and column tables beside the documents. It is the one package that
+// pybind imports, and it holds no analysis of its own: an operation decodes, calls a room, encodes.
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+)
+
+// Op is one operation: a JSON request in, a JSON document out. It watches the job's context, reports to its progress and
+// stays within its budget and workers.
+type Op func(j *job.Job, request []byte) ([]byte, error)
+
+// operations lists every operation by name: a new one is one more line.
+var operations = sync.OnceValue(func() map[string]Op {
+	return map[string]Op{
+		"version": typed(version),
+	}
+})
+
+// typed makes an Op of a function on decoded values. Unknown fields of the request are usage errors: a misspelt option must
+// not be ignored in silence.
+func typed[Request, Document any](f func(*job.Job, *Request) (Document, error)) Op {
+	return func(j *job.Job, request []byte) ([]byte, error) {
+		var r Request
+		if err := decode(request, &r); err != nil {
+			return nil, err
+		}
+		doc, err := f(j, &r)
+		if err != nil {
+			return nil, err
+		}
+		return encode(doc)
+	}
+}
+
+// decode reads exactly one JSON value; an empty request is an empty object.
+func decode(request []byte, into any) error {
+	if len(bytes.TrimSpace(request)) == 0 {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(request))
+	d.DisallowUnknownFields()
+	if err := d.Decode(into); err != nil {
+		var already *fault.Error
+		if errors.As(err, &already) {
+			return err
+		}
+		return fault.Usagef("the request does not fit: %v", err).Wrap(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fault.Usagef("the request is more than one JSON value")
+	}
+	return nil
+}
+
+// encode writes a document without escaping of HTML characters and without a final newline.
+func encode(doc any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(doc); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
