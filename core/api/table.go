@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -28,7 +29,7 @@ type column struct {
 	shorts     []int32 // also the codes of a string column
 	floats     []float64
 	bools      []bool
-	strings    *Strings
+	texts      *Strings
 	valid      []bool // nil: every value is there
 }
 
@@ -66,12 +67,30 @@ func (t *Table) Bool(name string, values []bool, valid []bool) {
 	t.add(column{name: name, kind: "bool", bools: values, valid: valid}, len(values))
 }
 
+// Codes adds a column of text that exists already as numbers of a dictionary; a code outside it is a missing value.
+func (t *Table) Codes(name string, codes []int32, dictionary []string) {
+	var known Strings
+	for _, text := range dictionary {
+		known.Append(text) // the dictionary may hold a text twice
+	}
+	values := known
+	values.codes = make([]int32, len(codes))
+	for i, code := range codes {
+		if code < 0 || int(code) >= len(dictionary) {
+			values.codes[i], values.missing = missingCode, true
+			continue
+		}
+		values.codes[i] = known.codes[code]
+	}
+	t.Strings(name, &values)
+}
+
 // Strings adds a column of text.
 func (t *Table) Strings(name string, values *Strings) {
 	if values.offsets == nil { // no row has a value
 		values.offsets = []int64{0}
 	}
-	t.add(column{name: name, kind: "string", shorts: values.codes, strings: values, valid: values.valid()}, len(values.codes))
+	t.add(column{name: name, kind: "string", shorts: values.codes, texts: values, valid: values.valid()}, len(values.codes))
 }
 
 // Strings is a column of text under construction: each distinct text is kept once. The zero value is ready to use.
@@ -85,16 +104,17 @@ type Strings struct {
 
 const missingCode = -1
 
-// Append adds a row.
+// Append adds a row. What is not UTF-8 is replaced by U+FFFD.
 func (s *Strings) Append(text string) {
+	text = strings.ToValidUTF8(text, "\uFFFD")
 	code, ok := s.known[text]
 	if !ok {
 		if s.known == nil {
 			s.known, s.offsets = make(map[string]int32), []int64{0}
 		}
 		code = int32(len(s.known))
-		s.known[text] = code
-		s.text = append(s.text, bytes.ToValidUTF8([]byte(text), []byte("\uFFFD"))...)
+		s.known[strings.Clone(text)] = code
+		s.text = append(s.text, text...)
 		s.offsets = append(s.offsets, int64(len(s.text)))
 	}
 	s.codes = append(s.codes, code)
@@ -142,8 +162,8 @@ type ColumnReference struct {
 
 func (c *column) reference() ColumnReference {
 	r := ColumnReference{Name: c.name, Type: c.kind, Unit: c.unit, Nullable: c.valid != nil}
-	if c.strings != nil {
-		r.Values, r.TextBytes = len(c.strings.known), len(c.strings.text)
+	if c.texts != nil {
+		r.Values, r.TextBytes = len(c.texts.known), len(c.texts.text)
 	}
 	return r
 }
@@ -175,10 +195,10 @@ func (c *column) size(part int) int {
 		return 4 * rows
 	case part == partValid && c.valid != nil:
 		return rows
-	case part == partOffsets && c.strings != nil:
-		return 8 * (len(c.strings.known) + 1)
-	case part == partText && c.strings != nil:
-		return len(c.strings.text)
+	case part == partOffsets && c.texts != nil:
+		return 8 * (len(c.texts.known) + 1)
+	case part == partText && c.texts != nil:
+		return len(c.texts.text)
 	}
 	return -1
 }
@@ -189,9 +209,9 @@ func (c *column) copyPart(part int, p []byte) {
 	case partValid:
 		copyBools(p, c.valid)
 	case partOffsets:
-		copyInts(p, c.strings.offsets)
+		copyInts(p, c.texts.offsets)
 	case partText:
-		copy(p, c.strings.text)
+		copy(p, c.texts.text)
 	default:
 		copyInts(p, c.ints)
 		copyBools(p, c.bools)

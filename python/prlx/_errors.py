@@ -1,0 +1,176 @@
+"""The exceptions of prlx. Every one derives from ``PrlxError``, says where it happened and what to do, and has an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class PrlxError(Exception):
+    """Anything that prlx refuses or fails to do.
+
+    ``str()`` is one or two lines: the place, what was found and expected, and what to do about it.
+
+    Attributes
+    ----------
+    message
+        What was found and what was expected, without the place.
+    path
+        The file concerned, or None.
+    offset
+        Byte offset in that file (decompressed), or None.
+    line
+        Line in that file, counted from 1, or None.
+    hint
+        What the user can do, or None.
+    exit_code
+        With what the command line ends.
+    """
+
+    exit_code: ClassVar[int] = 70
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        line: int | None = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+        self.offset = offset
+        self.line = line
+        self.hint = hint
+
+    def __str__(self) -> str:
+        place = f"{self.path or 'line'}{':' if self.path else ' '}{self.line}" if self.line else self.path
+        text = f"{place}: {self.message}" if place else self.message
+        if self.offset is not None:
+            text += f" (at byte {self.offset})"
+        return f"{text}\n{self.hint}" if self.hint else text
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exceptions pickle by their positional arguments, which would lose the place on the way back from a process pool.
+        return type(self), (self.message,), self.__dict__.copy()
+
+
+class UsageError(PrlxError, ValueError):
+    """The request itself is wrong: an unknown option, a value that cannot be."""
+
+    exit_code = 2
+
+
+class TraceFormatError(PrlxError):
+    """An input is not what it should be: truncated, corrupt, or of another format."""
+
+    exit_code = 3
+
+
+class FileAccessError(PrlxError, OSError):
+    """The file system refused: missing, unreadable, already there, disk full."""
+
+    exit_code = 3
+
+
+class LimitError(PrlxError):
+    """An input exceeds a limit, of the format or of the memory that was granted."""
+
+    exit_code = 3
+
+
+class IncompatibleTracesError(PrlxError):
+    """The inputs do not belong together."""
+
+    exit_code = 4
+
+
+class AlignmentError(PrlxError):
+    """The clocks cannot be aligned as asked."""
+
+    exit_code = 4
+
+
+class PartialResultError(PrlxError):
+    """Only a part of the result could be made, and that was not to pass."""
+
+    exit_code = 5
+
+
+class CancelledError(PrlxError):
+    """The job was cancelled before it finished."""
+
+    exit_code = 130
+
+
+class ForkedProcessError(PrlxError, RuntimeError):
+    """This process was forked from one that had loaded the core, and the core does not survive a fork."""
+
+
+class CoreUnavailableError(PrlxError, ImportError):
+    """The core cannot be loaded: not built, or built for another version of the package."""
+
+
+class InternalError(PrlxError):
+    """A bug of prlx.
+
+    Attributes
+    ----------
+    stack
+        The stack of the core where it happened, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        line: int | None = None,
+        hint: str | None = None,
+        stack: str | None = None,
+    ) -> None:
+        super().__init__(message, path=path, offset=offset, line=line, hint=hint)
+        self.stack = stack
+
+
+_BY_KIND: dict[str, type[PrlxError]] = {
+    "usage": UsageError,
+    "format": TraceFormatError,
+    "io": FileAccessError,
+    "limit": LimitError,
+    "incompatible": IncompatibleTracesError,
+    "alignment": AlignmentError,
+    "partial": PartialResultError,
+    "cancelled": CancelledError,
+    "forked": ForkedProcessError,
+    "unavailable": CoreUnavailableError,
+}
+
+
+def from_envelope(envelope: Mapping[str, Any]) -> PrlxError:
+    """Make the exception that an error envelope of the core describes."""
+    message = str(envelope.get("message", ""))
+    path, offset, line, hint = (envelope.get(key) for key in ("path", "offset", "line", "hint"))
+    kind = _BY_KIND.get(str(envelope.get("kind")))
+    if kind is None:
+        return InternalError(message, path=path, offset=offset, line=line, hint=hint, stack=envelope.get("stack"))
+    return kind(message, path=path, offset=offset, line=line, hint=hint)
+
+
+def to_envelope(error: BaseException) -> dict[str, Any]:
+    """Describe an exception so that ``from_envelope`` makes it again, in another process."""
+    if not isinstance(error, PrlxError):
+        return {"kind": "internal", "message": f"{type(error).__name__}: {error}"}
+    envelope: dict[str, Any] = {
+        "kind": next((kind for kind, of in _BY_KIND.items() if type(error) is of), "internal"),
+        "message": error.message,
+        "path": error.path,
+        "offset": error.offset,
+        "line": error.line,
+        "hint": error.hint,
+        "stack": getattr(error, "stack", None),
+    }
+    return {key: value for key, value in envelope.items() if value is not None}
