@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ._align import align_trace
     from ._combine import combine_traces
     from ._solve import solve_offsets
-    from ._timeline import open  # noqa: A004
+    from ._timeline import open
     from ._validate import validate_collectives
 
 __all__ = [

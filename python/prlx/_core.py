@@ -20,7 +20,6 @@ from ._errors import CoreUnavailableError, ForkedProcessError, InternalError, Us
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import _prlx
     from ._table import Table
 
 Progress: TypeAlias = Callable[[str, int, int], object]
@@ -312,7 +311,7 @@ def _document(ask: Callable[[int], int]) -> dict[str, Any]:
         if n > 0:
             reply = ctypes.string_at(buffer.address, n)
         elif n < 0:
-            reply = _fetch(-n, int.from_bytes(buffer.memory[:8], "little"))
+            reply = _fetch(-n, int.from_bytes(ctypes.string_at(buffer.address, 8), "little"))
         else:
             raise _broken("no reply")
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -52,15 +53,17 @@ class Column:
         if self.offsets is None or self.text is None:
             raise TypeError(f"column {self.name!r} holds {self.type}, not strings")
         text, ends = self.text.tobytes(), self.offsets.tolist()
-        return [text[begin:end].decode() for begin, end in zip(ends, ends[1:], strict=False)]
+        return [text[begin:end].decode() for begin, end in itertools.pairwise(ends)]
 
     def to_numpy(self) -> npt.NDArray[Any]:
         """One value a row: strings as objects (None when missing), numbers masked where they are missing."""
         if self.type == "string":
-            return np.array([*self.dictionary(), None], dtype=object)[self.values]  # -1, missing, is the last: None
+            distinct = np.array([*self.dictionary(), None], dtype=object)
+            return distinct.take(self.values)  # -1, missing, is the last: None
         if self.valid is None:
             return self.values
-        return np.ma.masked_array(self.values, mask=~self.valid)
+        masked: npt.NDArray[Any] = np.ma.masked_array(self.values, mask=~self.valid)
+        return masked
 
 
 class Table:
@@ -101,6 +104,18 @@ class Table:
                 )
             )
         return cls(columns, rows)
+
+    def _pack(self) -> tuple[dict[str, Any], list[memoryview]]:
+        """What ``_read`` needs to make the table again: its description, and its parts in the order of reading."""
+        about: list[dict[str, Any]] = []
+        parts: list[memoryview] = []
+        for c in self._columns.values():
+            text = {}
+            if c.offsets is not None and c.text is not None:
+                text = {"values": len(c.offsets) - 1, "text_bytes": len(c.text)}
+            about.append({"name": c.name, "type": c.type, "unit": c.unit, "nullable": c.valid is not None, **text})
+            parts += [part.view("u1").data for part in (c.values, c.valid, c.offsets, c.text) if part is not None]
+        return {"id": 0, "rows": self._rows, "columns": about}, parts
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         return self.column(name).to_numpy()
