@@ -1,0 +1,307 @@
+package offsets
+
+import (
+	"math"
+	"sort"
+
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
+)
+
+// obs is one packet seen as a fact about theta(x) = B's clock minus A's, x on A's clock: a packet from A to B cannot arrive
+// before it was sent, so theta(t_sent) <= t_received - t_sent; a packet from B to A gives the lower limit. No symmetry of the
+// path is assumed here.
+type obs struct {
+	x    float64 // ns since the link's base on A's clock
+	v    float64 // ns above the link's base theta
+	side float64 // +1: theta <= v, -1: theta >= v
+}
+
+// link is everything measured between two nodes, a < b.
+type link struct {
+	a, b      int
+	baseX     int64 // ns on A's clock
+	baseTheta int64 // ns
+	obs       []obs // ascending by x
+	dropped   int
+	stamps    int
+	minRTT    int64
+	outliers  int
+
+	parts  []part    // maximal stretches without a break, ascending
+	breaks []breakIn // breaks[i] lies between parts[i] and parts[i+1]
+
+	stepCount []int   // steps before each part, filled when first needed
+	half      float64 // typicalHalf, filled when first needed
+	residual  int64   // mean distance of the network's solution from this link's own estimate, ns
+}
+
+// part is a stretch of a link in which the clocks ran smoothly.
+type part struct {
+	from, to int // obs[from:to]
+	windows  []window
+}
+
+// window is one fit: the polygon of possible lines and the estimate.
+type window struct {
+	center float64 // x
+	poly   *polygon
+	fit    line
+}
+
+type breakKind uint8
+
+const (
+	breakStep breakKind = iota // the offset jumped
+	breakKink                  // only the rate changed
+	breakGap                   // nothing was measured for a while, and both sides agree
+)
+
+// breakIn is what happened somewhere in (fromX, toX).
+type breakIn struct {
+	kind            breakKind
+	fromX, toX      float64
+	slope           float64 // kinks and gaps: by how much the rate differs, ppb
+	jump, jumpBound float64 // steps: size and its error
+}
+
+type pairKey struct{ a, b int32 }
+
+// gatherLinks sorts stamps into links. Stamps that contradict themselves (an answer before its probe, a negative round trip)
+// are dropped and counted.
+func gatherLinks(stamps []clockfile.Stamp) []*link {
+	count := map[pairKey]int{}
+	best := map[pairKey]clockfile.Stamp{}
+	dropped := map[pairKey]int{}
+	for _, s := range stamps {
+		k := keyOf(s)
+		if !plausible(s) {
+			dropped[k]++
+			continue
+		}
+		if count[k]++; count[k] == 1 || rtt(s) < rtt(best[k]) {
+			best[k] = s
+		}
+	}
+	keys := make([]pairKey, 0, len(count))
+	for k := range count {
+		keys = append(keys, k)
+	}
+	sort.Slice(keys, func(i, j int) bool {
+		return keys[i].a < keys[j].a || keys[i].a == keys[j].a && keys[i].b < keys[j].b
+	})
+	byKey := map[pairKey]*link{}
+	links := make([]*link, 0, len(keys))
+	for _, k := range keys {
+		l := &link{a: int(k.a), b: int(k.b), minRTT: rtt(best[k]), dropped: dropped[k], obs: make([]obs, 0, 2*count[k])}
+		s := best[k]
+		l.baseTheta = (s.T2-s.T1)/2 + (s.T3-s.T4)/2
+		l.baseX = s.T1
+		if s.Src != k.a {
+			l.baseTheta = -l.baseTheta
+			l.baseX = s.T2
+		}
+		byKey[k] = l
+		links = append(links, l)
+	}
+	for _, s := range stamps {
+		if plausible(s) {
+			byKey[keyOf(s)].add(s)
+		}
+	}
+	for _, l := range links {
+		sort.SliceStable(l.obs, func(i, j int) bool {
+			a, b := l.obs[i], l.obs[j]
+			return a.x < b.x || a.x == b.x && (a.side < b.side || a.side == b.side && a.v < b.v)
+		})
+	}
+	return links
+}
+
+func keyOf(s clockfile.Stamp) pairKey {
+	if s.Src < s.Dst {
+		return pairKey{s.Src, s.Dst}
+	}
+	return pairKey{s.Dst, s.Src}
+}
+
+// plausible: both clocks ran forward and the packets did not travel back in time. Differences of positive int64 cannot overflow;
+// maxOffset keeps their sums exact.
+func plausible(s clockfile.Stamp) bool {
+	const maxOffset = int64(10*366*86400) * 1e9
+	return s.Src != s.Dst && s.T1 > 0 && s.T2 > 0 && s.T3 >= s.T2 && s.T4 >= s.T1 && s.T4-s.T1 >= s.T3-s.T2 &&
+		s.T2-s.T1 < maxOffset && s.T2-s.T1 > -maxOffset && s.T3-s.T4 < maxOffset && s.T3-s.T4 > -maxOffset
+}
+
+func rtt(s clockfile.Stamp) int64 { return (s.T4 - s.T1) - (s.T3 - s.T2) }
+
+func (l *link) add(s clockfile.Stamp) {
+	l.stamps++
+	up := func(sentA, gotB int64) {
+		l.obs = append(l.obs, obs{float64(sentA - l.baseX), float64(gotB - sentA - l.baseTheta), 1})
+	}
+	down := func(sentB, gotA int64) {
+		l.obs = append(l.obs, obs{float64(gotA - l.baseX), float64(sentB - gotA - l.baseTheta), -1})
+	}
+	if int(s.Src) == l.a {
+		up(s.T1, s.T2)
+		down(s.T3, s.T4)
+	} else {
+		down(s.T1, s.T2)
+		up(s.T3, s.T4)
+	}
+}
+
+// fitParts fits windows of up to windowNS, half overlapping, over each part of the link.
+func (l *link) fitParts(opt *Options) {
+	for i := range l.parts {
+		p := &l.parts[i]
+		x0, x1 := l.obs[p.from].x, l.obs[p.to-1].x
+		w := float64(opt.WindowNS)
+		n := 1
+		if x1-x0 > 1.5*w {
+			n = int(math.Ceil((x1-x0)/(w/2))) + 1
+		}
+		lo, hi := p.from, p.from
+		for k := range n {
+			c := (x0 + x1) / 2
+			from, to := x0, x1
+			if n > 1 {
+				c = x0 + (x1-x0)*float64(k)/float64(n-1)
+				from = math.Max(x0, math.Min(c-w/2, x1-w))
+				to = from + w
+			}
+			for lo < p.to && l.obs[lo].x < from {
+				lo++
+			}
+			for hi < p.to && l.obs[hi].x <= to {
+				hi++
+			}
+			if win, ok := l.fitWindow(l.obs[lo:hi], c, opt); ok {
+				p.windows = append(p.windows, win)
+			}
+		}
+		if len(p.windows) == 0 {
+			if win, ok := l.fitWindow(l.obs[p.from:p.to], (x0+x1)/2, opt); ok {
+				p.windows = append(p.windows, win)
+			}
+		}
+	}
+}
+
+// fitWindow finds the lines that the observations allow and estimates the most likely one. Observations that empty the polygon
+// are outliers and are left out. ok is false when a side is missing.
+func (l *link) fitWindow(o []obs, center float64, opt *Options) (window, bool) {
+	if len(o) == 0 {
+		return window{}, false
+	}
+	minV, maxV := math.Inf(1), math.Inf(-1)
+	ups, downs := 0, 0
+	for _, q := range o {
+		switch {
+		case q.side > 0:
+			ups++
+		case q.side < 0:
+			downs++
+		default:
+			continue
+		}
+		minV, maxV = math.Min(minV, q.v), math.Max(maxV, q.v)
+	}
+	if ups == 0 || downs == 0 {
+		return window{}, false
+	}
+	x0, x1 := o[0].x, o[len(o)-1].x
+	mid := x0 + (x1-x0)/2
+	reach := (x1-x0)/1e9 + 1
+	tol := opt.tolerance(x1 - x0)
+	w := window{center: center, poly: newPolygon(mid, minV, maxV, reach, opt.maxSlope())}
+	for _, q := range o {
+		if q.side != dead && !w.poly.clip(q, tol) {
+			l.outliers++
+		}
+	}
+	w.fit = w.poly.pull(envelopeFit(o, w.poly, x0, x1, min(ups, downs)))
+	return w, true
+}
+
+// envelopeFit estimates the line: in each of several cells the smallest delay of either direction is found relative to the
+// current line, their middle is a sample of theta (the fastest packets of both directions are taken to be equally fast), and
+// the samples are fitted by least squares. A cell whose fastest packets are slow counts less.
+func envelopeFit(o []obs, p *polygon, x0, x1 float64, n int) line {
+	fit := p.center(x0, x1)
+	cells := max(1, min(n/packetsPerCell, maxCells))
+	if x1 <= x0 {
+		cells = 1
+	}
+	type cell struct{ up, down, xUp, xDown float64 }
+	c := make([]cell, cells)
+	for range 4 {
+		for i := range c {
+			c[i] = cell{up: math.Inf(1), down: math.Inf(-1)}
+		}
+		for _, q := range o {
+			i := 0
+			if cells > 1 {
+				i = min(cells-1, int((q.x-x0)/(x1-x0)*float64(cells)))
+			}
+			r := q.v - fit.at(p.dx(q.x))
+			if q.side > 0 && r < c[i].up {
+				c[i].up, c[i].xUp = r, p.dx(q.x)
+			} else if q.side < 0 && r > c[i].down {
+				c[i].down, c[i].xDown = r, p.dx(q.x)
+			}
+		}
+		smallest := math.Inf(1)
+		for i := range c {
+			smallest = math.Min(smallest, c[i].up-c[i].down)
+		}
+		if math.IsInf(smallest, 1) {
+			return fit
+		}
+		smallest = math.Max(smallest, 0)
+		soft := smallest/6 + 50
+		var sum weightedLine
+		for i := range c {
+			if width := c[i].up - c[i].down; !math.IsInf(width, 1) {
+				e := math.Max(0, width-smallest) + soft
+				sum.add((c[i].xUp+c[i].xDown)/2, (c[i].up+c[i].down)/2, 1/(e*e))
+			}
+		}
+		d := sum.solve()
+		fit.a += d.a
+		fit.s += d.s
+		if math.Abs(d.a) < 1e-3 && math.Abs(d.s) < 1e-3 {
+			break
+		}
+	}
+	return fit
+}
+
+const (
+	packetsPerCell = 48 // of each direction: fewer, and the smallest delay is not yet near the path's
+	maxCells       = 48
+)
+
+// weightedLine is a weighted least squares fit of y = a + s*x.
+type weightedLine struct{ w, x, y, xx, xy float64 }
+
+func (f *weightedLine) add(x, y, w float64) {
+	f.w += w
+	f.x += w * x
+	f.y += w * y
+	f.xx += w * x * x
+	f.xy += w * x * y
+}
+
+func (f *weightedLine) solve() line {
+	if f.w == 0 {
+		return line{}
+	}
+	mx, my := f.x/f.w, f.y/f.w
+	sxx := f.xx/f.w - mx*mx
+	if sxx < 1e-12 {
+		return line{a: my}
+	}
+	s := (f.xy/f.w - mx*my) / sxx
+	return line{a: my - s*mx, s: s}
+}

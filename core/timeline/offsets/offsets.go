@@ -1,0 +1,142 @@
+// Package offsets turns what was measured or stated about the clocks of several nodes into one map per node: from the node's
+// wall clock to the reference node's.
+//
+// Sources are raw probe stamps, probe windows, round offsets that somebody else solved, and declared offsets; FromSnapshots
+// does the same for one node's tracer clock against its wall clock. Every map carries bounds and marks the intervals in which a
+// clock stepped. Sign, everywhere: an offset O > 0 means that the node's clock is ahead of the reference's; the map subtracts it.
+// Instants are int64 ns, float64 holds differences only. docs/concepts/solving.md explains the methods.
+package offsets
+
+import (
+	"fmt"
+	"math"
+	"sort"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
+)
+
+// Solution holds the clocks of all nodes relative to one of them.
+type Solution struct {
+	Reference int           // the node whose clock is the target
+	Method    string        // "stamps", "windows", "rounds" or "declared"
+	Nodes     []NodeOffsets // ascending by node, the reference included (identity)
+	Links     []Link        // measured pairs of nodes, ascending; stamps and windows only
+	Missing   []int         // nodes that were mentioned but could not be tied to the reference, ascending
+	Warnings  []string
+}
+
+// NodeOffsets is one node's clock relative to the reference.
+type NodeOffsets struct {
+	Node     int
+	Map      *clock.Map // S of the node -> S of the reference
+	AtNS     int64      // an instant of the reference's clock in the middle of what was measured
+	OffsetNS int64      // how far the node's clock is ahead at AtNS
+	DriftPPM float64    // how much faster it runs, over everything measured
+	Bound    Bounds     // of Map, over its knots
+	Steps    []Step     // ascending
+	Windows  int        // windows, rounds or samples that were used
+	Missed   int        // that could not be used: unreachable, not converged, duplicate, outlier
+	Warnings []string
+
+	tail tail
+}
+
+// Bounds summarises the error bounds of a map, ns.
+type Bounds struct{ P50, P99, Max int64 }
+
+// Step is a jump of the node's clock against the reference's.
+type Step struct {
+	FromNS  int64 // the node's clock: events in [FromNS, ToNS] may lie on either side of the step
+	ToNS    int64
+	JumpNS  int64 // by how much the offset grew
+	BoundNS int64 // error of JumpNS
+}
+
+// Link describes the probes between two nodes.
+type Link struct {
+	A, B        int   // A < B
+	Stamps      int   // probes and answers used, of both directions
+	Dropped     int   // impossible or contradicting stamps left out
+	MinRTTNS    int64 // smallest round trip
+	ResidualNS  int64 // how far the solution is from what this link alone says, median
+	Steps       int
+	RateChanges int
+}
+
+// tail is what lies outside the knots of a map, kept for Rounds.
+type tail struct {
+	before, after     clock.Drift
+	growth, wanderPPB int64
+}
+
+// Node returns the offsets of one node.
+func (s *Solution) Node(id int) (*NodeOffsets, bool) {
+	i := sort.Search(len(s.Nodes), func(i int) bool { return s.Nodes[i].Node >= id })
+	if i < len(s.Nodes) && s.Nodes[i].Node == id {
+		return &s.Nodes[i], true
+	}
+	return nil, false
+}
+
+func (n *NodeOffsets) warnf(format string, args ...any) {
+	n.Warnings = append(n.Warnings, fmt.Sprintf(format, args...))
+}
+
+func (s *Solution) warnf(format string, args ...any) {
+	s.Warnings = append(s.Warnings, fmt.Sprintf(format, args...))
+}
+
+// identity is the reference's own entry.
+func identity(node int) NodeOffsets {
+	return NodeOffsets{Node: node, Map: &clock.Map{}}
+}
+
+// build makes the node's map from knots (strictly increasing X) with the segments in steps marked, and fills the summary.
+func (n *NodeOffsets) build(knots []clock.Knot, steps []int, t tail) error {
+	m, err := clock.New(knots, clock.WithTails(t.before, t.after, t.growth), clock.WithWander(t.wanderPPB),
+		clock.WithSteps(steps...), clock.WithClamps())
+	if err != nil {
+		return fmt.Errorf("offsets: node %d: %w", n.Node, err)
+	}
+	n.Map, n.tail = m, t
+	n.summarize(m.Knots())
+	n.Steps = n.Steps[:0]
+	for _, s := range steps {
+		a, b := knots[s], knots[s+1]
+		n.Steps = append(n.Steps, Step{FromNS: a.X, ToNS: b.X, JumpNS: (b.X - b.Y) - (a.X - a.Y), BoundNS: a.BoundNS + b.BoundNS})
+	}
+	return nil
+}
+
+func (n *NodeOffsets) summarize(knots []clock.Knot) {
+	if len(knots) == 0 {
+		return
+	}
+	bounds := make([]int64, len(knots))
+	for i, k := range knots {
+		bounds[i] = k.BoundNS
+	}
+	sort.Slice(bounds, func(i, j int) bool { return bounds[i] < bounds[j] })
+	n.Bound = Bounds{P50: bounds[len(bounds)/2], P99: bounds[(len(bounds)*99)/100], Max: bounds[len(bounds)-1]}
+	mid := knots[len(knots)/2]
+	n.AtNS, n.OffsetNS = mid.Y, mid.X-mid.Y
+}
+
+// medianOf sorts v and returns its median, 0 for none.
+func medianOf(v []float64) float64 {
+	if len(v) == 0 {
+		return 0
+	}
+	sort.Float64s(v)
+	if len(v)%2 == 1 {
+		return v[len(v)/2]
+	}
+	return (v[len(v)/2-1] + v[len(v)/2]) / 2
+}
+
+func ceilNS(v float64) int64 {
+	if v >= math.MaxInt64/4 {
+		return math.MaxInt64 / 4
+	}
+	return int64(math.Ceil(v))
+}

@@ -1,0 +1,338 @@
+package offsets
+
+import (
+	"math"
+	"sort"
+)
+
+// split cuts the link into parts within which straight lines explain every observation of any window, and judges what happened
+// between them. Since a packet never arrives before it was sent, a clean clock is never cut: there are no false alarms by
+// construction, only by stamps that lie.
+func (l *link) split(opt *Options) {
+	var cuts []cut
+	start := 0
+	for start < len(l.obs) {
+		c, ok := l.nextCut(start, opt)
+		if !ok {
+			break
+		}
+		cuts = append(cuts, c)
+		start = c.right
+	}
+	l.makeParts(cuts)
+}
+
+// cut is one break: obs before and including left belong to the part before, obs from right on to the part after.
+type cut struct {
+	left, right int
+	gap         bool
+}
+
+// dead is the side of an observation that was found to lie: it constrains nothing.
+const dead = 0
+
+// nextCut walks forward from start and returns the first break.
+func (l *link) nextCut(start int, opt *Options) (cut, bool) {
+	f := newTrail(l, opt, start, +1)
+	for i := start; i < len(l.obs); i++ {
+		if i > start && l.obs[i].x-l.obs[i-1].x > float64(opt.GapNS) {
+			return cut{left: i - 1, right: i, gap: true}, true
+		}
+		if f.take(i) {
+			continue
+		}
+		if !l.sustained(f.oldest(), i, +1, opt) {
+			l.obs[i].side = dead
+			l.outliers++
+			continue
+		}
+		return cut{left: l.walkBack(start, i, opt), right: i}, true
+	}
+	return cut{}, false
+}
+
+// walkBack fits what follows the break found at right, and walks back to the last observation that contradicts it.
+func (l *link) walkBack(start, right int, opt *Options) int {
+	f := newTrail(l, opt, right, +1)
+	end := right
+	for ; end < len(l.obs) && l.obs[end].x-l.obs[right].x <= float64(opt.WindowNS)/2; end++ {
+		if end > right && l.obs[end].x-l.obs[end-1].x > float64(opt.GapNS) {
+			break
+		}
+		if !f.take(end) && l.sustained(f.oldest(), end, +1, opt) {
+			break
+		}
+	}
+	back := newTrail(l, opt, end-1, -1)
+	for i := end - 1; i >= start; i-- {
+		if back.take(i) {
+			continue
+		}
+		if i >= right {
+			continue // an outlier of the part after
+		}
+		if l.sustained(back.oldest(), i, -1, opt) {
+			return i
+		}
+	}
+	return right - 1
+}
+
+// sustained tells a break from lying stamps: at least three of the observations that follow contradict the polygon as well.
+func (l *link) sustained(p *polygon, i, dir int, opt *Options) bool {
+	against := 0
+	tol := opt.tolerance(float64(opt.WindowNS))
+	for k, seen := i, 0; k >= 0 && k < len(l.obs) && seen < 400; k, seen = k+dir, seen+1 {
+		if math.Abs(l.obs[k].x-l.obs[i].x) > float64(opt.WindowNS)/2 {
+			break
+		}
+		if l.obs[k].side != dead && !p.allows(l.obs[k], tol) {
+			if against++; against >= 3 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// trail holds the lines that explain the last half to whole window of observations, walking in one direction.
+type trail struct {
+	l          *link
+	opt        *Options
+	old, young *polygon
+	youngX     float64
+	tol        float64
+}
+
+func newTrail(l *link, opt *Options, at, dir int) *trail {
+	t := &trail{l: l, opt: opt, tol: opt.tolerance(float64(opt.WindowNS))}
+	x := l.obs[at].x
+	t.old, t.young, t.youngX = t.fresh(x), t.fresh(x), x
+	return t
+}
+
+// fresh allows every line: the range is what two nodes' clocks can differ by, so it needs no look at the data.
+func (t *trail) fresh(x float64) *polygon {
+	return newPolygon(x, -maxThetaNS, maxThetaNS, 0, t.opt.maxSlope())
+}
+
+const maxThetaNS = 1e15
+
+// oldest is the polygon with the longest memory.
+func (t *trail) oldest() *polygon { return t.old }
+
+// take adds observation i; false when it contradicts all lines that explain the trail.
+func (t *trail) take(i int) bool {
+	o := t.l.obs[i]
+	if o.side == dead {
+		return true
+	}
+	if math.Abs(o.x-t.youngX) > float64(t.opt.WindowNS)/2 {
+		t.old, t.young, t.youngX = t.young, t.fresh(o.x), o.x
+	}
+	if !t.old.clip(o, t.tol) {
+		return false
+	}
+	t.young.clip(o, t.tol)
+	return true
+}
+
+// minPartObs is how many observations a stretch between two breaks needs to count as a part of its own.
+const minPartObs = 24
+
+// makeParts turns cuts into parts and breaks. Stretches with too few observations, or of one direction, are swallowed by the
+// break around them; when nothing else is left, the longest stretch stands alone.
+func (l *link) makeParts(cuts []cut) {
+	kept := make([]int, 0, len(cuts)+1) // stretch i lies between cuts i-1 and i
+	longest := 0
+	for i := range len(cuts) + 1 {
+		from, to := l.stretch(cuts, i)
+		if to-from >= minPartObs && l.twoSided(from, to) {
+			kept = append(kept, i)
+		}
+		if a, b := l.stretch(cuts, longest); to-from > b-a {
+			longest = i
+		}
+	}
+	if len(kept) == 0 {
+		kept = append(kept, longest)
+	}
+	for n, i := range kept {
+		from, to := l.stretch(cuts, i)
+		l.parts = append(l.parts, part{from: from, to: to})
+		if n == 0 {
+			continue
+		}
+		between := cuts[kept[n-1]:i]
+		b := breakIn{kind: breakGap, fromX: l.obs[between[0].left].x, toX: l.obs[between[len(between)-1].right].x}
+		for _, c := range between {
+			if !c.gap {
+				b.kind = breakStep
+			}
+		}
+		l.breaks = append(l.breaks, b)
+	}
+}
+
+// stretch returns the observations between cuts i-1 and i as a half-open range.
+func (l *link) stretch(cuts []cut, i int) (from, to int) {
+	to = len(l.obs)
+	if i > 0 {
+		from = cuts[i-1].right
+	}
+	if i < len(cuts) {
+		to = cuts[i].left + 1
+	}
+	return from, max(from, to)
+}
+
+func (l *link) twoSided(from, to int) bool {
+	var up, down bool
+	for _, o := range l.obs[from:to] {
+		up = up || o.side > 0
+		down = down || o.side < 0
+	}
+	return up && down
+}
+
+// judgeBreaks decides, with the fits of both sides at hand, whether the offset jumped at a break or only the rate changed, and
+// drops parts that could not be fitted.
+func (l *link) judgeBreaks(opt *Options) {
+	l.dropUnfitted()
+	for i := range l.breaks {
+		b := &l.breaks[i]
+		left := l.parts[i].windows[len(l.parts[i].windows)-1]
+		right := l.parts[i+1].windows[0]
+		d0, h0 := apart(left, right, b.fromX)
+		d1, h1 := apart(left, right, b.toX)
+		b.slope = math.Abs(right.fit.s - left.fit.s)
+		slack := float64(opt.WanderPPB) * (b.toX - b.fromX) / 1e9
+		if math.Abs(d0) <= h0+slack || math.Abs(d1) <= h1+slack || (d0 > 0) != (d1 > 0) {
+			if b.kind == breakStep {
+				b.kind = breakKink
+			}
+			continue
+		}
+		b.kind = breakStep
+		b.jump, b.jumpBound = (d0+d1)/2, math.Max(h0, h1)+math.Abs(d1-d0)/2
+	}
+}
+
+func (l *link) dropUnfitted() {
+	for i := 0; i < len(l.parts); {
+		if len(l.parts[i].windows) > 0 {
+			i++
+			continue
+		}
+		l.parts = append(l.parts[:i], l.parts[i+1:]...)
+		switch {
+		case len(l.breaks) == 0:
+		case i == 0:
+			l.breaks = l.breaks[1:]
+		case i > len(l.breaks)-1:
+			l.breaks = l.breaks[:i-1]
+		default:
+			l.breaks[i-1].toX = l.breaks[i].toX
+			if l.breaks[i].kind != breakGap {
+				l.breaks[i-1].kind = l.breaks[i].kind
+			}
+			l.breaks = append(l.breaks[:i], l.breaks[i+1:]...)
+		}
+	}
+}
+
+// apart returns by how much the right fit is above the left one at x, and the sum of their errors there.
+func apart(left, right window, x float64) (d, h float64) {
+	tl, tr := left.at(x), right.at(x)
+	return tr.theta - tl.theta, tl.half() + tr.half()
+}
+
+// value is theta at some x with the band that contains the truth, ns above the link's base.
+type value struct{ theta, lo, hi float64 }
+
+func (v value) half() float64 { return math.Max(v.hi-v.theta, v.theta-v.lo) }
+
+func (w window) at(x float64) value {
+	lo, hi := w.poly.band(x)
+	return value{w.fit.at(w.poly.dx(x)), lo, hi}
+}
+
+// place says where an x lies on a link.
+type place uint8
+
+const (
+	onPart  place = iota // between observations of one part, or in a kink or gap between two
+	outside              // before the first or after the last observation
+	inStep               // inside the interval of a step
+)
+
+// at returns the link's theta at x and where x lies.
+func (l *link) at(x float64) (value, place) {
+	v, at, _ := l.locate(x)
+	return v, at
+}
+
+// locate is at that also counts the steps before x.
+func (l *link) locate(x float64) (v value, at place, steps int) {
+	i := sort.Search(len(l.parts), func(i int) bool { return l.obs[l.parts[i].from].x > x }) - 1
+	if i < 0 {
+		return l.parts[0].at(x), outside, 0
+	}
+	p := l.parts[i]
+	steps = l.stepsBefore(i)
+	if x <= l.obs[p.to-1].x {
+		return p.at(x), onPart, steps
+	}
+	if i == len(l.parts)-1 {
+		return p.at(x), outside, steps
+	}
+	b := l.breaks[i]
+	if b.kind == breakStep {
+		return p.at(x), inStep, steps
+	}
+	return l.across(i, x), onPart, steps
+}
+
+// stepsBefore counts the steps before part i.
+func (l *link) stepsBefore(i int) int {
+	if l.stepCount == nil {
+		l.stepCount = make([]int, len(l.parts))
+		for k, b := range l.breaks {
+			l.stepCount[k+1] = l.stepCount[k]
+			if b.kind == breakStep {
+				l.stepCount[k+1]++
+			}
+		}
+	}
+	return l.stepCount[i]
+}
+
+// across interpolates a kink or a gap: a straight line between its ends, and a band that allows for the change of rate.
+func (l *link) across(i int, x float64) value {
+	b := l.breaks[i]
+	v0, v1 := l.parts[i].at(b.fromX), l.parts[i+1].at(b.toX)
+	f := (x - b.fromX) / (b.toX - b.fromX)
+	extra := b.slope * math.Min(x-b.fromX, b.toX-x) / 1e9
+	mix := func(p, q float64) float64 { return p + f*(q-p) }
+	return value{mix(v0.theta, v1.theta), mix(v0.lo, v1.lo) - extra, mix(v0.hi, v1.hi) + extra}
+}
+
+// at blends the two windows around x; the truth lies in the bands of both.
+func (p part) at(x float64) value {
+	n := len(p.windows)
+	i := sort.Search(n, func(i int) bool { return p.windows[i].center > x })
+	if i == 0 {
+		return p.windows[0].at(x)
+	}
+	if i == n {
+		return p.windows[n-1].at(x)
+	}
+	a, b := p.windows[i-1].at(x), p.windows[i].at(x)
+	f := (x - p.windows[i-1].center) / (p.windows[i].center - p.windows[i-1].center)
+	v := value{theta: a.theta + f*(b.theta-a.theta), lo: math.Max(a.lo, b.lo), hi: math.Min(a.hi, b.hi)}
+	if v.lo > v.hi { // the rate changed between the windows, too little to be a break: both stand
+		v.lo, v.hi = math.Min(a.lo, b.lo), math.Max(a.hi, b.hi)
+	}
+	v.theta = math.Max(v.lo, math.Min(v.hi, v.theta))
+	return v
+}
