@@ -8,7 +8,12 @@
 // returns 0 when the boundary itself failed, which is a bug. out must have room for at least 8 bytes.
 package pybind
 
-import "github.com/prlx-go/prlx/core/api"
+import (
+	"encoding/binary"
+
+	"github.com/prlx-go/prlx/core/api"
+	"github.com/prlx-go/prlx/pybind/arrow"
+)
 
 var core = api.New()
 
@@ -60,6 +65,22 @@ func Fill(table int64, column int, part int, out uint64, n int) int64 {
 // Release drops a table and returns 1, or 0 when it is unknown.
 func Release(table int64) int64 {
 	return fence(func() int64 { return flag(core.Release(table)) })
+}
+
+// Arrow reads the addresses of the functions of Python that arrow.Setup wants (8 little-endian bytes each) at address in,
+// writes those of the releases to out and returns 1.
+func Arrow(in uint64, out uint64) int64 {
+	return fence(func() int64 {
+		var python [arrow.PythonFunctions]uint64
+		for i, p := 0, view(in, 8*len(python)); i < len(python); i++ {
+			python[i] = binary.LittleEndian.Uint64(p[8*i:])
+		}
+		releases := arrow.Setup(python)
+		for i, p := 0, view(out, 8*len(releases)); i < len(releases); i++ {
+			binary.LittleEndian.PutUint64(p[8*i:], releases[i])
+		}
+		return 1
+	})
 }
 
 func flag(b bool) int64 {

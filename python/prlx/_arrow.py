@@ -2,18 +2,21 @@
 
 The interface (arrow.apache.org/docs/format/CDataInterface.html) hands over structs whose ``release`` the consumer calls once,
 from any thread and in any order, and whose children it may move out and release on their own. So each struct owns itself: its
-``private_data`` is a key of ``_owned``, where everything it points to stays alive until its release takes the key out.
+``private_data`` is a reference to a Python object that keeps alive whatever the struct points to, and its ``release`` gives
+that reference up. The releases are C (``pybind/arrow``): a consumer may call them while an exception is on its way, where no
+Python code must run.
 """
 
 from __future__ import annotations
 
 import ctypes
-import itertools
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from ._core import arrow_releases
 
 if TYPE_CHECKING:
     from ._table import Column
@@ -37,9 +40,6 @@ class _Stream(ctypes.Structure):
     """``struct ArrowArrayStream``."""
 
 
-_ReleaseSchema = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Schema))
-_ReleaseArray = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Array))
-_ReleaseStream = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Stream))
 _GetSchema = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Schema))
 _GetNext = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Stream), ctypes.POINTER(_Array))
 _GetLastError = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.POINTER(_Stream))
@@ -52,7 +52,7 @@ _Schema._fields_ = [
     ("n_children", ctypes.c_int64),
     ("children", ctypes.POINTER(ctypes.POINTER(_Schema))),
     ("dictionary", ctypes.POINTER(_Schema)),
-    ("release", _ReleaseSchema),
+    ("release", ctypes.c_void_p),
     ("private_data", ctypes.c_void_p),
 ]
 _Array._fields_ = [
@@ -64,44 +64,28 @@ _Array._fields_ = [
     ("buffers", ctypes.POINTER(ctypes.c_void_p)),
     ("children", ctypes.POINTER(ctypes.POINTER(_Array))),
     ("dictionary", ctypes.POINTER(_Array)),
-    ("release", _ReleaseArray),
+    ("release", ctypes.c_void_p),
     ("private_data", ctypes.c_void_p),
 ]
 _Stream._fields_ = [
     ("get_schema", _GetSchema),
     ("get_next", _GetNext),
     ("get_last_error", _GetLastError),
-    ("release", _ReleaseStream),
+    ("release", ctypes.c_void_p),
     ("private_data", ctypes.c_void_p),
+    ("owner", ctypes.c_void_p),  # ours, beyond the interface: what keeps this very struct alive while its capsule lives
 ]
 
-_keys = itertools.count(1)
-_owned: dict[int, Any] = {}  # what unreleased structs point to, by private_data
+_incref = ctypes.pythonapi.Py_IncRef
+_incref.restype = None
+_incref.argtypes = [ctypes.py_object]
+_release_schema, _release_array, _release_stream, _release_capsule = arrow_releases()
 
 
 def _own(*things: object) -> int:
-    key = next(_keys)
-    _owned[key] = things
-    return key
-
-
-def _release(struct: _Pointer) -> None:
-    """Release an ArrowSchema or an ArrowArray, and those of its children that nobody moved out."""
-    it = struct.contents
-    for i in range(it.n_children):
-        child = it.children[i]
-        if child.contents.release:
-            child.contents.release(child)
-    if it.dictionary and it.dictionary.contents.release:
-        it.dictionary.contents.release(it.dictionary)
-    key, it.release = it.private_data, type(it.release)()
-    _owned.pop(key, None)
-
-
-def _release_stream(struct: _Pointer) -> None:
-    it = struct.contents
-    key, it.release = it.private_data, _ReleaseStream()
-    _owned.pop(key, None)
+    """An owned reference to an object that keeps ``things`` alive; whoever calls the release gives it up."""
+    _incref(things)
+    return id(things)
 
 
 class _Source:
@@ -113,8 +97,14 @@ class _Source:
         self.finished = False
 
 
+def _source(struct: _Pointer) -> _Source:
+    """What a stream's ``private_data`` owns."""
+    owned: tuple[_Source] = ctypes.cast(struct.contents.private_data, ctypes.py_object).value
+    return owned[0]
+
+
 def _get_schema(struct: _Pointer, out: _Pointer) -> int:
-    (source,) = _owned[struct.contents.private_data]
+    source = _source(struct)
     children = []
     for column in source.columns:
         dictionary = _schema(_LARGE_UTF8, b"", 0) if column.type == "string" else None
@@ -125,7 +115,7 @@ def _get_schema(struct: _Pointer, out: _Pointer) -> int:
 
 
 def _get_next(struct: _Pointer, out: _Pointer) -> int:
-    (source,) = _owned[struct.contents.private_data]
+    source = _source(struct)
     if source.finished:
         out[0] = _Array()  # a released array: the end
         return 0
@@ -164,7 +154,7 @@ def _schema(
         it.metadata = ctypes.cast(kept_metadata, ctypes.c_char_p)
     if dictionary is not None:
         it.dictionary = ctypes.pointer(dictionary)
-    it.release = _release_schema_callback
+    it.release = _release_schema
     it.private_data = _own(form, name, kept_metadata, list(children), pointers, dictionary)
     return it
 
@@ -181,7 +171,7 @@ def _array(
     it = _Array(length, nulls, 0, len(buffers), len(children), addresses, pointers)
     if dictionary is not None:
         it.dictionary = ctypes.pointer(dictionary)
-    it.release = _release_array_callback
+    it.release = _release_array
     it.private_data = _own(list(buffers), addresses, list(children), pointers, dictionary)
     return it
 
@@ -199,9 +189,6 @@ def _column(column: Column) -> _Array:
 
 
 # Callbacks live as long as the module: consumers hold their addresses.
-_release_schema_callback = _ReleaseSchema(_release)
-_release_array_callback = _ReleaseArray(_release)
-_release_stream_callback = _ReleaseStream(_release_stream)
 _get_schema_callback = _GetSchema(_get_schema)
 _get_next_callback = _GetNext(_get_next)
 _get_last_error_callback = _GetLastError(_get_last_error)
@@ -211,26 +198,11 @@ _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
 _CAPSULE_NAME = b"arrow_array_stream"
 
-_handed_out: list[tuple[object, _Stream]] = []  # capsules, each with the struct that it points to
-
-
-def _sweep() -> None:
-    """Forget capsules that nobody else holds, and release the streams in them that nobody consumed.
-
-    A capsule's own destructor would have to be C: a Python one may run while an exception is on its way and would lose it.
-    """
-    for pair in _handed_out[:]:
-        if sys.getrefcount(pair[0]) <= 2:  # the pair, and the argument of getrefcount
-            _handed_out.remove(pair)
-            if pair[1].release:
-                pair[1].release(ctypes.pointer(pair[1]))
-
 
 def stream(columns: Sequence[Column], rows: int) -> object:
     """Make a capsule ``arrow_array_stream`` that yields the columns as one batch."""
-    _sweep()
-    it = _Stream(_get_schema_callback, _get_next_callback, _get_last_error_callback, _release_stream_callback)
+    it = _Stream(_get_schema_callback, _get_next_callback, _get_last_error_callback, _release_stream)
     it.private_data = _own(_Source(columns, rows))
-    capsule: object = _new_capsule(ctypes.addressof(it), _CAPSULE_NAME, None)
-    _handed_out.append((capsule, it))
+    it.owner = _own(it)
+    capsule: object = _new_capsule(ctypes.addressof(it), _CAPSULE_NAME, _release_capsule)
     return capsule

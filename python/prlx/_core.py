@@ -275,6 +275,23 @@ def fill(table_id: int, column: int, part: int, address: int, size: int) -> None
         raise InternalError(f"table {table_id}: column {column}, part {part} does not fit {size} bytes ({done})")
 
 
+def arrow_releases() -> list[int]:
+    """The addresses of the functions that give back an Arrow schema, array, stream and capsule of a stream."""
+    python = ctypes.pythonapi
+    needed = (
+        python.Py_IsInitialized,
+        python.PyGILState_Ensure,
+        python.PyGILState_Release,
+        python.Py_DecRef,
+        python.PyCapsule_GetPointer,
+    )
+    addresses = (ctypes.c_uint64 * len(needed))(*(ctypes.cast(f, ctypes.c_void_p).value or 0 for f in needed))
+    releases = (ctypes.c_uint64 * 4)()
+    if _go.pybind_Arrow(ctypes.addressof(addresses), ctypes.addressof(releases)) != 1:
+        raise _broken("Arrow")
+    return list(releases)
+
+
 def _read_tables(references: Mapping[str, Any]) -> dict[str, Table]:
     """Copy tables out of the core and release them there, whatever happens."""
     try:
