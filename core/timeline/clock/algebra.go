@@ -108,3 +108,14 @@ func (m *Map) asThen() *Map {
 
 // chain multiplies two rates: (1+a)(1+b) = 1 + a + b + ab.
 func chain(a, b Drift) Drift { return a + b + Drift(mulDiv(int64(a), int64(b), 1e12)) }
+
+// HoldTails returns the map with both tails held: the offset of the nearest knot, no drift, and a bound that grows by growthPPB
+// nanoseconds a second. Knots and flags stay.
+func (m *Map) HoldTails(growthPPB int64) *Map {
+	if m == nil || len(m.knots) == 0 {
+		return m
+	}
+	h := *m
+	h.before, h.after, h.growthPPB = 0, 0, max(growthPPB, m.growthPPB)
+	return &h
+}

@@ -151,19 +151,35 @@ func Shift(deltaNS, boundNS int64) *Map {
 
 // IsIdentity reports whether the map changes nothing.
 func (m *Map) IsIdentity() bool {
-	if m == nil {
-		return true
+	delta, ok := m.ConstantShift()
+	return ok && delta == 0
+}
+
+// ConstantShift returns by how much the map moves every instant, when it moves all alike.
+func (m *Map) ConstantShift() (deltaNS int64, ok bool) {
+	if m == nil || len(m.knots) == 0 {
+		return 0, true
 	}
+	delta := subSat(m.knots[0].Y, m.knots[0].X)
 	for _, k := range m.knots {
-		if k.X != k.Y {
-			return false
+		if subSat(k.Y, k.X) != delta {
+			return 0, false
 		}
 	}
-	return m.before == 0 && m.after == 0
+	return delta, m.before == 0 && m.after == 0
 }
 
 // Knots returns a copy of the knots.
 func (m *Map) Knots() []Knot { return append([]Knot(nil), m.knots...) }
+
+// Tails returns the drifts before the first and after the last knot, and the growth of the bound outside the knots and between
+// them, in ns per second.
+func (m *Map) Tails() (before, after Drift, growthPPB, wanderPPB int64) {
+	if m == nil {
+		return 0, 0, 0, 0
+	}
+	return m.before, m.after, m.growthPPB, m.wanderPPB
+}
 
 // Steps returns the segments (by the index of their first knot) that are marked as containing a step.
 func (m *Map) Steps() []int {
