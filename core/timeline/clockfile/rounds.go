@@ -25,6 +25,7 @@ type Tail struct {
 	AfterPPT  int64 // and after its last
 	GrowthPPB int64 // growth of the bound outside the knots, ns per second
 	WanderPPB int64 // growth of the bound between knots
+	Covered   bool  // the tails are as good as the knots: a declared offset
 }
 
 // Round is one row: in the round, node Node's clock was OffsetNS ahead of the reference's.
@@ -113,6 +114,8 @@ func parseTail(b []byte, node int) (t Tail, ok bool, err error) {
 			t.GrowthPPB, _, err = integer(value)
 		case "bound_wander_ppb":
 			t.WanderPPB, _, err = integer(value)
+		case "bound_covers_tails":
+			t.Covered, err = boolean(value)
 		}
 		return err
 	})

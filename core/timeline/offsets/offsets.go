@@ -67,6 +67,7 @@ type Link struct {
 type tail struct {
 	before, after     clock.Drift
 	growth, wanderPPB int64
+	covered           bool // the tails are as good as the knots
 }
 
 // Node returns the offsets of one node.
@@ -93,8 +94,11 @@ func identity(node int) NodeOffsets {
 
 // build makes the node's map from knots (strictly increasing X) with the segments in steps marked, and fills the summary.
 func (n *NodeOffsets) build(knots []clock.Knot, steps []int, t tail) error {
-	m, err := clock.New(knots, clock.WithTails(t.before, t.after, t.growth), clock.WithWander(t.wanderPPB),
-		clock.WithSteps(steps...), clock.WithClamps())
+	opts := []clock.Option{clock.WithTails(t.before, t.after, t.growth), clock.WithWander(t.wanderPPB), clock.WithSteps(steps...), clock.WithClamps()}
+	if t.covered {
+		opts = append(opts, clock.WithCoveredTails())
+	}
+	m, err := clock.New(knots, opts...)
 	if err != nil {
 		return fmt.Errorf("offsets: node %d: %w", n.Node, err)
 	}
@@ -139,4 +143,18 @@ func ceilNS(v float64) int64 {
 		return math.MaxInt64 / 4
 	}
 	return int64(math.Ceil(v))
+}
+
+// find is Node for nodes that are not sorted yet.
+func (s *Solution) find(id int) (*NodeOffsets, bool) {
+	for i := range s.Nodes {
+		if s.Nodes[i].Node == id {
+			return &s.Nodes[i], true
+		}
+	}
+	return nil, false
+}
+
+func (s *Solution) sortNodes() {
+	sort.Slice(s.Nodes, func(i, j int) bool { return s.Nodes[i].Node < s.Nodes[j].Node })
 }

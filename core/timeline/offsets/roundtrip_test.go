@@ -1,0 +1,132 @@
+package offsets_test
+
+import (
+	"bytes"
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
+	"github.com/prlx-go/prlx/core/timeline/offsets"
+)
+
+// read parses the text of a clock file.
+func read(t testing.TB, name, text string) *clockfile.File {
+	t.Helper()
+	src, err := file.FromBytes(name, []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := clockfile.Read(context.Background(), src)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return f
+}
+
+// sameMaps compares two solutions at their knots, between them, in steps and in the tails.
+func sameMaps(t *testing.T, a, b *offsets.Solution) {
+	t.Helper()
+	if len(a.Nodes) != len(b.Nodes) || a.Reference != b.Reference {
+		t.Fatalf("%d nodes and reference %d, want %d and %d", len(b.Nodes), b.Reference, len(a.Nodes), a.Reference)
+	}
+	for i := range a.Nodes {
+		p, q := a.Nodes[i], b.Nodes[i]
+		if d := cmp.Diff(p.Map.Knots(), q.Map.Knots()); d != "" {
+			t.Fatalf("node %d: knots differ (-solved +read)\n%s", p.Node, d)
+		}
+		if d := cmp.Diff(p.Map.Steps(), q.Map.Steps()); d != "" {
+			t.Errorf("node %d: steps differ (-solved +read)\n%s", p.Node, d)
+		}
+		knots := p.Map.Knots()
+		if len(knots) == 0 {
+			continue
+		}
+		for _, x := range []int64{knots[0].X - 3e9, knots[0].X - 1, (knots[0].X + knots[len(knots)-1].X) / 2, knots[len(knots)-1].X + 1, knots[len(knots)-1].X + 7e9} {
+			y1, b1, c1 := p.Map.At(x)
+			y2, b2, c2 := q.Map.At(x)
+			if y1 != y2 || b1 != b2 || c1 != c2 {
+				t.Errorf("node %d at %d: %d +- %d (%d), want %d +- %d (%d)", p.Node, x, y2, b2, c2, y1, b1, c1)
+			}
+		}
+	}
+}
+
+func TestSolvedRoundsReadBackGiveTheSameMaps(t *testing.T) {
+	for _, name := range []string{"p2", "p4", "p2_step"} {
+		t.Run(name, func(t *testing.T) {
+			r := readRecording(t, name)
+			solved, err := offsets.SolveStamps(context.Background(), r.stamps, offsets.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := solved.Rounds()
+			again, err := offsets.SolveStamps(context.Background(), r.stamps, offsets.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(text, again.Rounds()) {
+				t.Error("solving twice gives different bytes")
+			}
+			f := read(t, "solved.jsonl", string(text))
+			back, err := offsets.FromRounds(f.Rounds, offsets.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameMaps(t, solved, back)
+			if !bytes.Equal(text, back.Rounds()) {
+				t.Errorf("written again the rounds differ:\n%.600s\n%.600s", text, back.Rounds())
+			}
+			rebased, err := solved.Rebase(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			back, err = offsets.FromRounds(read(t, "rebased.jsonl", string(rebased.Rounds())).Rounds, offsets.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameMaps(t, rebased, back)
+		})
+	}
+}
+
+func TestDeclaredOffsetsReadBackGiveTheSameMaps(t *testing.T) {
+	f := read(t, "d.toml", `
+reference = "node0"
+[nodes.node0]
+offset_ns = 0
+[nodes.node1]
+offset_ns = 37_000_000
+drift_ppm = 120.0
+at_ns = 1795226081526501402
+bound_ns = 200
+[nodes.node2]
+offset_ns = -5200000
+bound_ns = 1000
+`)
+	s, err := offsets.FromDeclared(f.Declared, nil, offsets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := s.Node(1)
+	const at = int64(1795226081526501402)
+	for _, tc := range []struct{ y, x int64 }{
+		{at, at + 37_000_000},                                 // the node is 37 ms ahead at at_ns
+		{at + 10e9, at + 10e9 + 37_000_000 + 1_200_000},       // and gains 120 us a second
+		{at - 100e9, at - 100e9 + 37_000_000 - 12_000_000},    // before as well
+		{at + 3600e9, at + 3600e9 + 37_000_000 + 432_000_000}, // an hour later
+		{at - 3600e9, at - 3600e9 + 37_000_000 - 432_000_000}, //
+	} {
+		y, bound, cov := n.Map.At(tc.x)
+		if d := y - tc.y; d < -1 || d > 1 || bound != 200 || cov != 0 {
+			t.Errorf("At(%d) is off by %d ns, bound %d, coverage %d; want 0 +- 1, 200, 0", tc.x, d, bound, cov)
+		}
+	}
+	back, err := offsets.FromRounds(read(t, "back.jsonl", string(s.Rounds())).Rounds, offsets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sameMaps(t, s, back)
+}

@@ -1,0 +1,207 @@
+package offsets
+
+import (
+	"math"
+	"sort"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
+)
+
+// sample is one statement about an offset: at the instant at (ns), the offset was that many ns.
+type sample struct {
+	at     int64
+	offset int64
+	slack  float64 // known error of the statement: printed digits, an instant that is not sure, ns
+	drift  float64 // ppm, as stated
+	bound  int64   // as stated, -1 when not
+}
+
+// minScatter is how many samples it takes to judge their scatter.
+const minScatter = 5
+
+// series is a list of samples under judgement: which are outliers, where a clock stepped, how much the rest scatters. Values
+// are differences from the first sample.
+type series struct {
+	x, v  []float64 // ns since the first, ns above the first
+	slack []float64
+	src   []int // index of the sample
+	sigma float64
+	floor float64 // what a single difference may always do, ns
+}
+
+// newSeries takes ascending samples. floor is a difference that is never called an outlier.
+func newSeries(s []sample, floor float64) *series {
+	q := &series{floor: floor}
+	for i, p := range s {
+		q.x = append(q.x, float64(p.at-s[0].at))
+		q.v = append(q.v, float64(p.offset-s[0].offset))
+		q.slack = append(q.slack, p.slack)
+		q.src = append(q.src, i)
+	}
+	return q
+}
+
+// clean removes outliers (samples that their two neighbours contradict while agreeing with each other) and returns how many.
+func (q *series) clean() (removed int) {
+	for range 6 {
+		q.measure()
+		if len(q.x) < minScatter {
+			return removed
+		}
+		slopes := q.slopes()
+		keep := q.x[:0:0]
+		var v, slack []float64
+		var src []int
+		last := -1 // the sample kept last
+		for i := range q.x {
+			if q.isOutlier(i, last, slopes) {
+				removed++
+				continue
+			}
+			keep, v, slack, src = append(keep, q.x[i]), append(v, q.v[i]), append(slack, q.slack[i]), append(src, q.src[i])
+			last = i
+		}
+		if len(keep) == len(q.x) {
+			return removed
+		}
+		q.x, q.v, q.slack, q.src = keep, v, slack, src
+	}
+	q.measure()
+	return removed
+}
+
+// isOutlier compares sample i with the one kept before it and the next.
+func (q *series) isOutlier(i, prev int, slopes []float64) bool {
+	n := len(q.x)
+	switch {
+	case i == 0:
+		return math.Abs(q.jump(0, 1, slopes)) > q.limit(0, 1) && math.Abs(q.jump(1, 2, slopes)) <= q.limit(1, 2) && math.Abs(q.jump(0, 1, slopes)) > stepSize(q.x[1]-q.x[0])
+	case i == n-1:
+		return prev >= 1 && math.Abs(q.jump(prev, i, slopes)) > q.limit(prev, i) && math.Abs(q.jump(prev-1, prev, slopes)) <= q.limit(prev-1, prev) && math.Abs(q.jump(prev, i, slopes)) > stepSize(q.x[i]-q.x[prev])
+	case prev < 0:
+		return false
+	}
+	a, b := q.jump(prev, i, slopes), q.jump(i, i+1, slopes)
+	return math.Abs(a) > q.limit(prev, i) && math.Abs(b) > q.limit(i, i+1) && (a > 0) != (b > 0) &&
+		math.Abs(q.jump(prev, i+1, slopes)) <= math.Max(q.limit(prev, i+1), math.Min(math.Abs(a), math.Abs(b))/4)
+}
+
+// stepSize: at the end of a series a lone jump may be an outlier or a step that went on unseen. Up to what an NTP slew does
+// (500 ppm) it is kept, as a step.
+func stepSize(dx float64) float64 { return 600e-6 * dx }
+
+// jump is by how much the offset changed from sample i to j beyond the local drift.
+func (q *series) jump(i, j int, slopes []float64) float64 {
+	return q.v[j] - q.v[i] - slopes[min(i, len(slopes)-1)]*(q.x[j]-q.x[i])
+}
+
+// limit is how large a jump may be by scatter, printed digits and a change of rate of 1 ppm.
+func (q *series) limit(i, j int) float64 {
+	return 8*math.Sqrt2*q.sigma + 3*(q.slack[i]+q.slack[j]) + q.floor + 1e-6*(q.x[j]-q.x[i])
+}
+
+// measure estimates the scatter of a single sample from how far samples lie from the line through their neighbours.
+func (q *series) measure() {
+	q.sigma = 0
+	if len(q.x) < 3 {
+		return
+	}
+	dev := make([]float64, 0, len(q.x))
+	for i := 1; i < len(q.x)-1; i++ {
+		f := (q.x[i] - q.x[i-1]) / (q.x[i+1] - q.x[i-1])
+		d := q.v[i] - q.v[i-1] - f*(q.v[i+1]-q.v[i-1])
+		dev = append(dev, math.Abs(d)/math.Sqrt(1+f*f+(1-f)*(1-f)))
+	}
+	small := 1 + 4/float64(len(dev)) // few samples: the median deviation may be small by luck
+	q.sigma = 1.4826 * medianOf(dev) * small
+}
+
+// slopes returns the local drift in each interval: the median over the intervals around it.
+func (q *series) slopes() []float64 {
+	const around = 8
+	d := make([]float64, len(q.x)-1)
+	for i := range d {
+		d[i] = (q.v[i+1] - q.v[i]) / (q.x[i+1] - q.x[i])
+	}
+	out := make([]float64, len(d))
+	buf := make([]float64, 0, 2*around+1)
+	for i := range d {
+		buf = append(buf[:0], d[max(0, i-around):min(len(d), i+around+1)]...)
+		out[i] = medianOf(buf)
+	}
+	return out
+}
+
+// steps returns the intervals (by the index of their first sample) in which the offset jumped.
+func (q *series) steps() []int {
+	if len(q.x) < 3 {
+		return nil
+	}
+	var out []int
+	slopes := q.slopes()
+	for i := range slopes {
+		if math.Abs(q.jump(i, i+1, slopes)) > q.limit(i, i+1) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// fromSamples makes the node's map from samples of the offset over the reference's time. assumed is the bound where neither
+// the samples state one nor their scatter can be judged.
+func (n *NodeOffsets) fromSamples(samples []sample, opt *Options, assumed int64) error {
+	q := newSeries(samples, 20)
+	removed := q.clean()
+	if removed > 0 {
+		n.Missed += removed
+		n.warnf("%d of %d samples are outliers and not used", removed, len(samples))
+	}
+	stepAt := q.steps()
+	runs := []run{{}}
+	next := 0
+	for i, si := range q.src {
+		p := samples[si]
+		k := clock.Knot{X: p.at + p.offset, Y: p.at, BoundNS: n.sampleBound(p, q, assumed)}
+		last := &runs[len(runs)-1]
+		last.knots = append(last.knots, k)
+		if next < len(stepAt) && stepAt[next] == i {
+			next++
+			runs = append(runs, run{})
+		}
+	}
+	n.Windows = len(q.src)
+	if err := n.fromRuns(runs, opt); err != nil {
+		return err
+	}
+	if len(q.src) == 1 {
+		n.single(samples[q.src[0]])
+	}
+	if len(n.Steps) > 0 {
+		n.warnf("the offset jumps %d times (a step, or a slew of the clock): instants inside are marked", len(n.Steps))
+	}
+	return nil
+}
+
+func (n *NodeOffsets) sampleBound(p sample, q *series, assumed int64) int64 {
+	if p.bound >= 0 {
+		return p.bound
+	}
+	if len(q.src) < minScatter {
+		return assumed + ceilNS(p.slack)
+	}
+	return ceilNS(3.5*q.sigma+p.slack) + 1
+}
+
+// single: one sample gives a constant shift; the drift that comes with it, if any, is used for the tails.
+func (n *NodeOffsets) single(p sample) {
+	n.DriftPPM = p.drift
+	t := tail{before: driftOf(p.drift * 1e3), after: driftOf(p.drift * 1e3), growth: 100_000}
+	if err := n.build(n.Map.Knots(), nil, t); err != nil {
+		n.warnf("%v", err)
+	}
+}
+
+// sortedByX reports whether the pairs ascend by X.
+func sortedByX(p []clock.Pair) bool {
+	return sort.SliceIsSorted(p, func(i, j int) bool { return p[i].X < p[j].X })
+}
