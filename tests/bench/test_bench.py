@@ -1,0 +1,31 @@
+"""The benchmarks still run: every part of bench/run.py on a few MB. The figures are not looked at."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def test_quick_benchmark_measures_every_part() -> None:
+    if shutil.which("go") is None:
+        pytest.skip("go is not installed: it builds the generator of the inputs")
+    command = os.environ.get("PRLX_CLI") or f"{shlex.quote(sys.executable)} -m prlx"
+    script = [sys.executable, REPOSITORY / "bench" / "run.py", "--quick", "--prlx", command]
+
+    done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=300, cwd=REPOSITORY)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((REPOSITORY / "build" / "bench" / "report.json").read_text())
+    labels = " ".join(figure["label"] for figure in report["figures"])
+    for part in ("start-up", "XSpace -> run dir", "XSpace -> one file", "Kineto JSON", "nodes x"):
+        assert part in labels, f"{part} is missing in: {labels}"
+    assert all(figure["peak_rss_mib"] > 0 for figure in report["figures"])
