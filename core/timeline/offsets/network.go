@@ -233,7 +233,7 @@ func (n *network) solve(ctx context.Context, s *Solution) error {
 			continue
 		}
 		no := NodeOffsets{Node: id}
-		if err := no.fromRuns(runs[i], n.opt); err != nil {
+		if err := no.fromRuns(runs[i], false, n.opt); err != nil {
 			return fault.New(fault.Internal, "%v", err).Wrap(err)
 		}
 		n.count(i, &no)

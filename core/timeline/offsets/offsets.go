@@ -104,10 +104,12 @@ func (n *NodeOffsets) build(knots []clock.Knot, steps []int, t tail) error {
 	}
 	n.Map, n.tail = m, t
 	n.summarize(m.Knots())
-	n.Steps = n.Steps[:0]
+	n.Steps = nil
 	for _, s := range steps {
 		a, b := knots[s], knots[s+1]
-		n.Steps = append(n.Steps, Step{FromNS: a.X, ToNS: b.X, JumpNS: (b.X - b.Y) - (a.X - a.Y), BoundNS: a.BoundNS + b.BoundNS})
+		gain := n.DriftPPM * 1e-6 * float64(min(b.X-a.X, max(0, b.Y-a.Y)))
+		jump := (b.X - b.Y) - (a.X - a.Y) - int64(math.Round(gain))
+		n.Steps = append(n.Steps, Step{FromNS: a.X, ToNS: b.X, JumpNS: jump, BoundNS: a.BoundNS + b.BoundNS})
 	}
 	return nil
 }

@@ -112,10 +112,10 @@ func (s *Solution) exactRounds(r *clockfile.Rounds) error {
 			return fault.New(fault.Format, "round offsets: node %d has tail drifts of %d and %d ppt", id, t.BeforePPT, t.AfterPPT)
 		}
 		tl := tail{before: clock.Drift(t.BeforePPT), after: clock.Drift(t.AfterPPT), growth: t.GrowthPPB, wanderPPB: t.WanderPPB, covered: t.Covered}
+		n.DriftPPM = overallDrift(knots, steps, rows[id])
 		if err := n.build(knots, steps, tl); err != nil {
 			return fault.New(fault.Format, "round offsets: %v", err).Wrap(err)
 		}
-		n.DriftPPM = overallDrift(knots, steps, rows[id])
 		s.Nodes = append(s.Nodes, n)
 	}
 	return nil

@@ -10,7 +10,8 @@ import (
 const closestKnots = 10_000
 
 // fromRuns makes the node's map of runs of knots with a step between each two.
-func (n *NodeOffsets) fromRuns(runs []run, opt *Options) error {
+// monotone says that the source clock itself never steps (a tracer's clock): then a step needs no room on it.
+func (n *NodeOffsets) fromRuns(runs []run, monotone bool, opt *Options) error {
 	var gain, length float64
 	kept := make([]run, 0, len(runs))
 	for _, r := range runs {
@@ -26,7 +27,7 @@ func (n *NodeOffsets) fromRuns(runs []run, opt *Options) error {
 	if length > 0 {
 		n.DriftPPM = gain / length * 1e6
 	}
-	knots, steps := joinRuns(kept)
+	knots, steps := joinRuns(kept, monotone)
 	t := tail{wanderPPB: opt.WanderPPB}
 	first, last := kept[0].knots, kept[len(kept)-1].knots
 	var g0, g1 float64
@@ -81,7 +82,7 @@ func absInt(v int64) int64 {
 
 // joinRuns strings runs together. Between two of them a clock stepped somewhere: on the source clock the ambiguous interval is
 // where both continuations can lie, which for a backward step means that the ends of both runs overlap and are cut back.
-func joinRuns(runs []run) (knots []clock.Knot, steps []int) {
+func joinRuns(runs []run, monotone bool) (knots []clock.Knot, steps []int) {
 	for i, r := range runs {
 		if i == 0 {
 			knots = append(knots, r.knots...)
@@ -89,6 +90,9 @@ func joinRuns(runs []run) (knots []clock.Knot, steps []int) {
 		}
 		last, first := knots[len(knots)-1], r.knots[0]
 		dy := max(0, first.Y-last.Y)
+		if monotone {
+			dy = 0
+		}
 		xa := min(last.X, first.X-dy)
 		xb := max(first.X, last.X+dy)
 		var left clock.Knot

@@ -41,54 +41,74 @@ func newSeries(s []sample, floor float64) *series {
 	return q
 }
 
-// clean removes outliers (samples that their two neighbours contradict while agreeing with each other) and returns how many.
+// shortRun is the longest stretch between two jumps that can be outliers rather than a clock that stepped twice.
+const shortRun = 3
+
+// clean removes outliers and returns how many: short stretches that jump away and back, or off at an end of the series, where
+// nothing tells an outlier from a step and dropping them leaves an extrapolation, which is flagged.
 func (q *series) clean() (removed int) {
-	for range 6 {
+	for range 8 {
 		q.measure()
 		if len(q.x) < minScatter {
 			return removed
 		}
-		slopes := q.slopes()
-		keep := q.x[:0:0]
-		var v, slack []float64
-		var src []int
-		last := -1 // the sample kept last
-		for i := range q.x {
-			if q.isOutlier(i, last, slopes) {
-				removed++
-				continue
-			}
-			keep, v, slack, src = append(keep, q.x[i]), append(v, q.v[i]), append(slack, q.slack[i]), append(src, q.src[i])
-			last = i
-		}
-		if len(keep) == len(q.x) {
+		drop := q.strays()
+		if len(drop) == 0 {
 			return removed
 		}
-		q.x, q.v, q.slack, q.src = keep, v, slack, src
+		removed += len(drop)
+		kept := 0
+		for i := range q.x {
+			if len(drop) > 0 && drop[0] == i {
+				drop = drop[1:]
+				continue
+			}
+			q.x[kept], q.v[kept], q.slack[kept], q.src[kept] = q.x[i], q.v[i], q.slack[i], q.src[i]
+			kept++
+		}
+		q.x, q.v, q.slack, q.src = q.x[:kept], q.v[:kept], q.slack[:kept], q.src[:kept]
 	}
 	q.measure()
 	return removed
 }
 
-// isOutlier compares sample i with the one kept before it and the next.
-func (q *series) isOutlier(i, prev int, slopes []float64) bool {
-	n := len(q.x)
-	switch {
-	case i == 0:
-		return math.Abs(q.jump(0, 1, slopes)) > q.limit(0, 1) && math.Abs(q.jump(1, 2, slopes)) <= q.limit(1, 2) && math.Abs(q.jump(0, 1, slopes)) > stepSize(q.x[1]-q.x[0])
-	case i == n-1:
-		return prev >= 1 && math.Abs(q.jump(prev, i, slopes)) > q.limit(prev, i) && math.Abs(q.jump(prev-1, prev, slopes)) <= q.limit(prev-1, prev) && math.Abs(q.jump(prev, i, slopes)) > stepSize(q.x[i]-q.x[prev])
-	case prev < 0:
-		return false
+// strays returns the samples of short stretches that are outliers, ascending; none when no stretch is long.
+func (q *series) strays() []int {
+	steps := q.steps()
+	if len(steps) == 0 {
+		return nil
 	}
-	a, b := q.jump(prev, i, slopes), q.jump(i, i+1, slopes)
-	return math.Abs(a) > q.limit(prev, i) && math.Abs(b) > q.limit(i, i+1) && (a > 0) != (b > 0) &&
-		math.Abs(q.jump(prev, i+1, slopes)) <= math.Max(q.limit(prev, i+1), math.Min(math.Abs(a), math.Abs(b))/4)
+	slopes := q.slopes()
+	var drop []int
+	longest := 0
+	for k := 0; k <= len(steps); k++ {
+		from, to := 0, len(q.x)
+		if k > 0 {
+			from = steps[k-1] + 1
+		}
+		if k < len(steps) {
+			to = steps[k] + 1
+		}
+		longest = max(longest, to-from)
+		if to-from > shortRun {
+			continue
+		}
+		if k > 0 && k < len(steps) {
+			in, out := q.jump(from-1, from, slopes), q.jump(to-1, to, slopes)
+			small, large := math.Min(math.Abs(in), math.Abs(out)), math.Max(math.Abs(in), math.Abs(out))
+			if (in > 0) == (out > 0) && small > large/10 {
+				continue // on the way of a slew
+			}
+		}
+		for i := from; i < to; i++ {
+			drop = append(drop, i)
+		}
+	}
+	if longest <= shortRun {
+		return nil
+	}
+	return drop
 }
-
-// stepSize: at the end of a series a lone jump may be an outlier or a step that went on unseen. Up to what an NTP slew does
-// (500 ppm) it is kept, as a step.
-func stepSize(dx float64) float64 { return 600e-6 * dx }
 
 // jump is by how much the offset changed from sample i to j beyond the local drift.
 func (q *series) jump(i, j int, slopes []float64) float64 {
@@ -170,7 +190,7 @@ func (n *NodeOffsets) fromSamples(samples []sample, opt *Options, assumed int64)
 		}
 	}
 	n.Windows = len(q.src)
-	if err := n.fromRuns(runs, opt); err != nil {
+	if err := n.fromRuns(runs, false, opt); err != nil {
 		return err
 	}
 	if len(q.src) == 1 {
