@@ -127,17 +127,22 @@ def test_every_device_ends_a_step_together(ask_xspace: Callable, combined: Path)
     )
 
 
-def test_more_gpus_than_the_viewer_shows_become_a_run_directory(
+def test_more_gpus_than_the_viewer_shows_need_a_run_directory(
     prlx: Callable, ask_xspace: Callable, tmp_path: Path
 ) -> None:
+    """One file would be unreadable: it is refused before anything is written, and what is offered instead works."""
     nodes = MAX_GPU_ID // GPUS + 1  # 63 nodes, 504 GPUs
     traces = write_job(tmp_path, nodes)
-    out = tmp_path / "out"
-    document = prlx.combine(*traces, "--offsets", tmp_path / "round_offsets.jsonl", "--format", "xplane", "-o", out)
+    offsets = ("--offsets", tmp_path / "round_offsets.jsonl")
+    single, run = tmp_path / "out" / "combined.xplane.pb", tmp_path / "run"
+    single.parent.mkdir()
 
-    files = sorted(out.rglob("*.xplane.pb"))
+    refused = prlx("combine", *traces, *offsets, "-o", single, expect=3)
+    document = prlx.combine(*traces, *offsets, "--format", "run", "-o", run)
+    files = sorted(run.rglob("*.xplane.pb"))
     (view,) = ask_xspace({"view": files, "tool": "trace_viewer@"})
 
-    assert len(files) == nodes
-    assert {output["format"] for output in document["outputs"]} == {"run"}
+    assert "--format run" in refused.stderr
+    assert not list(single.parent.iterdir())
+    assert len(files) == len(document["outputs"]) == nodes
     assert sum("/device:GPU:" in name for name in view["processes"].values()) == nodes * GPUS
