@@ -1,0 +1,1 @@
+"""Tests of the boundary between Python and the core."""

@@ -1,0 +1,31 @@
+"""What every Python test shares: the recordings, and operations of the core that fail and block on request."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+# Read when the core is loaded, which only tests cause; processes that tests start inherit it.
+os.environ["PRLX_DEBUG_OPS"] = "1"
+
+
+@pytest.fixture(scope="session")
+def root() -> Path:
+    """The root of the repository."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The folder of recordings (``PRLX_TEST_DATA``). Without it tests are skipped; in CI they fail."""
+    folder = Path(os.environ.get("PRLX_TEST_DATA") or ROOT.parent / "shared" / "data")
+    if not folder.is_dir():
+        message = f"no recordings at {folder}: set PRLX_TEST_DATA"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    return folder.resolve()
