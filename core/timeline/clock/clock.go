@@ -42,7 +42,8 @@ const (
 // maxDrift is the largest drift accepted: a target at twice or half the rate of its source is not a clock.
 const maxDrift = Drift(500_000_000_000)
 
-// Map converts instants of one clock into another's. The zero Map is the identity. A Map does not change once made and may be
+// Map converts instants of one clock into another's. The zero Map and a nil *Map are the
+// identity. A Map does not change once made and may be
 // used by several goroutines.
 type Map struct {
 	knots     []Knot
@@ -170,7 +171,12 @@ func (m *Map) ConstantShift() (deltaNS int64, ok bool) {
 }
 
 // Knots returns a copy of the knots.
-func (m *Map) Knots() []Knot { return append([]Knot(nil), m.knots...) }
+func (m *Map) Knots() []Knot {
+	if m == nil {
+		return nil
+	}
+	return append([]Knot(nil), m.knots...)
+}
 
 // Tails returns the drifts before the first and after the last knot, and the growth of the bound outside the knots and between
 // them, in ns per second.
@@ -183,6 +189,9 @@ func (m *Map) Tails() (before, after Drift, growthPPB, wanderPPB int64) {
 
 // Steps returns the segments (by the index of their first knot) that are marked as containing a step.
 func (m *Map) Steps() []int {
+	if m == nil {
+		return nil
+	}
 	var s []int
 	for i := 1; i < len(m.knots); i++ {
 		if m.flags[i]&InStep != 0 {
@@ -195,7 +204,7 @@ func (m *Map) Steps() []int {
 // Span returns the first and last instant of the source clock between which the map interpolates; ok is false for a map
 // without knots.
 func (m *Map) Span() (from, to int64, ok bool) {
-	if len(m.knots) == 0 {
+	if m == nil || len(m.knots) == 0 {
 		return 0, 0, false
 	}
 	return m.knots[0].X, m.knots[len(m.knots)-1].X, true
@@ -209,7 +218,7 @@ func (m *Map) interval(x int64) int {
 // At returns the target instant for x, the bound on its error, both ns, and how it was mapped. Results saturate at the ends of
 // int64 (292 years).
 func (m *Map) At(x int64) (y, boundNS int64, c Coverage) {
-	if len(m.knots) == 0 {
+	if m == nil || len(m.knots) == 0 {
 		return x, 0, 0
 	}
 	i := m.interval(x)

@@ -286,3 +286,32 @@ func BenchmarkCursor(b *testing.B) {
 	}
 	_ = sum
 }
+
+func TestJSONKeepsMapsExactly(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	for range 200 {
+		m := randomMap(t, r)
+		b, err := m.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back Map
+		if err := back.UnmarshalJSON(b); err != nil {
+			t.Fatal(err)
+		}
+		for range 20 {
+			x := epoch + r.Int64N(60e9) - 15e9
+			y1, b1, c1 := m.At(x)
+			y2, b2, c2 := back.At(x)
+			if y1 != y2 || b1 != b2 || c1 != c2 {
+				t.Fatalf("at %d: %d %d %d became %d %d %d", x, y1, b1, c1, y2, b2, c2)
+			}
+		}
+	}
+	var m Map
+	for _, bad := range []string{`{"knots":[[2,0,0],[1,0,0]]}`, `{"knots":[[1,0,0]],"flags":[0]}`, `{"knots":[[1,0,-5]],"flags":[0,0]}`} {
+		if err := m.UnmarshalJSON([]byte(bad)); err == nil {
+			t.Errorf("%s was accepted", bad)
+		}
+	}
+}
