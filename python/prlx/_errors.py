@@ -54,7 +54,8 @@ class PrlxError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions pickle by their positional arguments, which would lose the place on the way back from a process pool.
-        return type(self), (self.message,), self.__dict__.copy()
+        # ImportError keeps its path outside of __dict__.
+        return type(self), (self.message,), {**self.__dict__, "path": self.path}
 
 
 class UsageError(PrlxError, ValueError):

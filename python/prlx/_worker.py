@@ -60,6 +60,17 @@ def _write(stream: IO[bytes], *bodies: bytes | memoryview) -> None:
     stream.flush()
 
 
+def _decode(frame: bytes) -> dict[str, Any]:
+    """The message in a frame of a caller: what is none means that the two are out of step."""
+    try:
+        message = json.loads(frame)
+    except ValueError as error:
+        raise InternalError(f"a frame does not hold JSON: {error}") from None
+    if not isinstance(message, dict) or not isinstance(message.get("id", message.get("cancel")), int):
+        raise InternalError(f"a message has neither an id nor what to cancel: {frame[:80]!r}")
+    return message
+
+
 class _Server:
     """Serves one caller until its pipe ends."""
 
@@ -73,7 +84,7 @@ class _Server:
         threads: list[threading.Thread] = []
         try:
             while (frame := _read(self._requests)) is not None:
-                message = json.loads(frame)
+                message = _decode(frame)
                 if "cancel" in message:
                     if event := self._cancelled.get(message["cancel"]):
                         event.set()
@@ -240,9 +251,14 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
-    _Server(requests, answers).serve()
-    with contextlib.suppress(BrokenPipeError):
-        answers.close()
+    try:
+        _Server(requests, answers).serve()
+    except InternalError as error:
+        sys.stderr.write(f"prlx worker: {error}\n")
+        sys.exit(error.exit_code)
+    finally:
+        with contextlib.suppress(BrokenPipeError):
+            answers.close()
 
 
 if __name__ == "__main__":

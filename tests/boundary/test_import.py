@@ -128,4 +128,6 @@ def test_few_functions_cross_the_boundary() -> None:
     functions = [name for name in dir(_prlx) if name.startswith("pybind_")]
     assert 0 < len(functions) <= 15
     stub = (PACKAGE / "_prlx.pyi").read_text()
-    assert sorted(functions) == sorted(node.name for node in ast.walk(ast.parse(stub)) if isinstance(node, ast.FunctionDef))
+    assert sorted(functions) == sorted(
+        node.name for node in ast.walk(ast.parse(stub)) if isinstance(node, ast.FunctionDef)
+    )

@@ -80,7 +80,10 @@ def test_forked_child_is_told_so(child: Callable[[], str]) -> None:
 
 
 def test_forked_child_can_use_and_drop_what_the_parent_made() -> None:
-    kept: list[Any] = [_core.start("debug.sleep", {"ms": 2000}), _core.table("debug.table", {"rows": 10}, name="events")]
+    kept: list[Any] = [
+        _core.start("debug.sleep", {"ms": 2000}),
+        _core.table("debug.table", {"rows": 10}, name="events"),
+    ]
     kept[1].__arrow_c_stream__()  # looks up the releases while the core is alive
 
     def child() -> str:
