@@ -181,7 +181,7 @@ def main() -> None:
         out,
         "-q",
     ]
-    subprocess.run([str(part) for part in command], check=True)
+    subprocess.run([str(part) for part in command], check=True, stdout=subprocess.DEVNULL)
     files = {path.name: path for path in out.rglob("*.xplane.pb")}
     ours = [described.read(files[f"node{number}.xplane.pb"]) for number in range(len(nodes))]
 
