@@ -15,9 +15,10 @@ type equations struct {
 	diag    []float64
 	vec     [4][]float64 // scratch of the solver
 
-	sum, worst   []float64 // per link: |residual| summed, and the largest by which it left its band
-	count        []int
-	inconsistent int
+	sum   []float64 // per link: |residual| summed
+	count []int
+	off   []int // per link: instants at which it was more than two bands off
+	good  []equation
 }
 
 type equation struct {
@@ -28,7 +29,7 @@ type equation struct {
 func newEquations(n *network) *equations {
 	k := len(n.nodes)
 	q := &equations{n: n, ground: n.index[n.ref], c: make([]float64, k), up: make([]float64, k), low: make([]float64, k), diag: make([]float64, k),
-		sum: make([]float64, len(n.links)), worst: make([]float64, len(n.links)), count: make([]int, len(n.links))}
+		sum: make([]float64, len(n.links)), off: make([]int, len(n.links)), count: make([]int, len(n.links))}
 	for i := range q.vec {
 		q.vec[i] = make([]float64, k)
 	}
@@ -48,9 +49,11 @@ func (q *equations) correct(at []instantOf) {
 		}
 	}
 	if len(q.rows) > tree {
-		for range 4 {
+		for k := range 8 {
 			q.leastSquares()
-			q.reweigh()
+			if !q.reweigh(k >= 4) && k > 0 {
+				break
+			}
 		}
 	}
 	q.bounds(at)
@@ -58,8 +61,7 @@ func (q *equations) correct(at []instantOf) {
 		if !at[i].known || i == q.ground {
 			continue
 		}
-		c := math.Max(q.low[i], math.Min(q.up[i], q.c[i]))
-		q.c[i] = c
+		c := q.c[i]
 		f := at[i].frac + c
 		w := math.Floor(f)
 		at[i].x += int64(w)
@@ -70,7 +72,9 @@ func (q *equations) correct(at []instantOf) {
 		res := r.e - (q.c[r.b] - q.c[r.a])
 		q.sum[r.link] += math.Abs(res)
 		q.count[r.link]++
-		q.worst[r.link] = math.Max(q.worst[r.link], math.Abs(res)-r.h)
+		if math.Abs(res) > 2*r.h {
+			q.off[r.link]++
+		}
 	}
 }
 
@@ -92,16 +96,22 @@ func (q *equations) collect(at []instantOf) {
 	}
 }
 
-// reweigh is Huber's rule: a link whose residual exceeds a quarter of its band counts in proportion less.
-func (q *equations) reweigh() {
+// reweigh is Huber's rule: a link whose residual exceeds a quarter of its band counts in proportion less; in the last rounds
+// (strict) one that is two bands off does not count at all. It reports whether any link is off by its band.
+func (q *equations) reweigh(strict bool) (off bool) {
 	for i := range q.rows {
 		r := &q.rows[i]
 		res := math.Abs(r.e - (q.c[r.b] - q.c[r.a]))
 		r.w = 1 / (r.h * r.h)
+		off = off || res > r.h
 		if limit := r.h / 4; res > limit {
 			r.w *= limit / res
 		}
+		if strict && res > 2*r.h {
+			r.w = 0
+		}
 	}
+	return off
 }
 
 // leastSquares solves the normal equations (a graph Laplacian grounded at the reference) by conjugate gradients.
@@ -119,7 +129,7 @@ func (q *equations) leastSquares() {
 	}
 	rho := q.precondition(res, z)
 	copy(dir, z)
-	limit := rho * 1e-18
+	limit := rho * 1e-16
 	for range 4 * len(q.c) {
 		if rho <= limit || rho == 0 {
 			return
@@ -166,27 +176,45 @@ func (q *equations) precondition(res, z []float64) (rho float64) {
 	return rho
 }
 
-// bounds chains the links' bands along all paths (shortest paths over difference constraints). When the links contradict each
-// other there is no solution to that; then the tree alone counts.
+// bounds chains the links' bands along all paths (shortest paths over difference constraints). Links whose band the solution
+// leaves are kept out, so that what remains has a solution: this one. A node that only such links reach gets their distance on
+// top.
 func (q *equations) bounds(at []instantOf) {
 	for i := range q.up {
 		q.up[i], q.low[i] = math.Inf(1), math.Inf(-1)
 	}
 	q.up[q.ground], q.low[q.ground] = 0, 0
-	for sweep := 0; ; sweep++ {
-		if !q.relax(q.rows) {
-			break
-		}
-		if sweep > len(q.c)+1 || q.up[q.ground] < 0 || q.low[q.ground] > 0 {
-			q.inconsistent++
-			q.treeBounds()
-			return
+	q.good = q.good[:0]
+	for _, r := range q.rows {
+		if d := q.c[r.b] - q.c[r.a]; d >= r.lo && d <= r.hi {
+			q.good = append(q.good, r)
 		}
 	}
+	q.chain()
+	if len(q.good) == len(q.rows) {
+		return
+	}
+	lost := false
 	for i := range at {
-		if at[i].known && q.low[i] > q.up[i] {
-			q.inconsistent++
-			q.treeBounds()
+		lost = lost || at[i].known && math.IsInf(q.up[i], 1)
+	}
+	if !lost {
+		return
+	}
+	for _, r := range q.rows {
+		if d := q.c[r.b] - q.c[r.a]; d < r.lo || d > r.hi {
+			v := math.Abs(r.e-d) + r.h
+			r.lo, r.hi = d-v, d+v
+			q.good = append(q.good, r)
+		}
+	}
+	q.chain()
+}
+
+// chain relaxes the good links until nothing moves.
+func (q *equations) chain() {
+	for range len(q.c) + 1 {
+		if !q.relax(q.good) {
 			return
 		}
 	}
@@ -211,30 +239,6 @@ func (q *equations) relax(rows []equation) bool {
 	return changed
 }
 
-// treeBounds chains the bands along the tree only.
-func (q *equations) treeBounds() {
-	for i := range q.up {
-		q.up[i], q.low[i] = math.Inf(1), math.Inf(-1)
-	}
-	q.up[q.ground], q.low[q.ground] = 0, 0
-	inTree := make(map[int]int, len(q.rows))
-	for i, r := range q.rows {
-		inTree[r.link] = i
-	}
-	for _, i := range q.n.order[1:] {
-		ri, ok := inTree[q.n.parent[i]]
-		if !ok {
-			continue
-		}
-		r := q.rows[ri]
-		if r.b == i {
-			q.up[i], q.low[i] = q.up[r.a]+r.hi, q.low[r.a]+r.lo
-		} else {
-			q.up[i], q.low[i] = q.up[r.b]-r.lo, q.low[r.b]-r.hi
-		}
-	}
-}
-
 // finish books the links' residuals and names those that contradict the rest.
 func (q *equations) finish(s *Solution) {
 	for li, l := range q.n.links {
@@ -242,11 +246,8 @@ func (q *equations) finish(s *Solution) {
 			continue
 		}
 		l.residual = int64(math.Round(q.sum[li] / float64(q.count[li])))
-		if q.worst[li] > 0 {
-			s.warnf("probes between nodes %d and %d contradict the other nodes' by %.1f us", l.a, l.b, q.worst[li]/1e3)
+		if 10*q.off[li] > q.count[li] {
+			s.warnf("probes between nodes %d and %d contradict the other nodes', by %.1f us on average", l.a, l.b, float64(l.residual)/1e3)
 		}
-	}
-	if q.inconsistent > 0 {
-		s.warnf("at %d instants the measured pairs contradict each other; there the bounds rest on the best path alone", q.inconsistent)
 	}
 }

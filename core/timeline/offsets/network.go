@@ -3,7 +3,7 @@ package offsets
 import (
 	"context"
 	"math"
-	"sort"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/clock"
@@ -18,14 +18,15 @@ type network struct {
 	index map[int]int
 	links []*link
 	opt   *Options
+	step  int64 // of the grid, ns
 
 	ends   [][2]int // links' ends as indices into nodes
 	order  []int    // nodes reached from the reference, parents first; order[0] is the reference
 	parent []int    // link towards the reference, -1 for the reference and unreached nodes
 }
 
-func newNetwork(ref int, nodes []int, links []*link, opt *Options) *network {
-	n := &network{ref: ref, nodes: nodes, links: links, opt: opt, index: map[int]int{}}
+func newNetwork(ref int, nodes []int, links []*link, step int64, opt *Options) *network {
+	n := &network{ref: ref, nodes: nodes, links: links, opt: opt, step: max(1, step), index: map[int]int{}}
 	for i, id := range nodes {
 		n.index[id] = i
 	}
@@ -142,38 +143,61 @@ func shifted(i instantOf, whole int64, part float64, steps int) instantOf {
 }
 
 // grid returns the reference instants at which the clocks are solved: a lattice over everything that the tree's links cover,
-// and the borders of every part.
+// and the borders of every part. The outer borders of many nodes are near each other; one instant inside all of them serves.
 func (n *network) grid() []int64 {
-	step := n.opt.WindowNS / 8
-	var g []int64
+	step := n.step
+	var g, starts, ends []int64
 	for _, i := range n.order[1:] {
 		l := n.links[n.parent[i]]
 		ups := n.ends[n.parent[i]][0] != i // the parent is A
 		for pi, p := range l.parts {
 			from := n.toReference(i, l.obs[p.from].x, ups) + borderNS
 			to := n.toReference(i, l.obs[p.to-1].x, ups) - borderNS
-			if from >= to {
-				continue
+			if from > to {
+				from -= borderNS
+				to = from
 			}
-			g = append(g, from, to)
+			if pi == 0 {
+				starts = append(starts, from)
+			} else {
+				g = append(g, from)
+			}
+			if pi == len(l.parts)-1 {
+				ends = append(ends, to)
+			} else {
+				g = append(g, to)
+			}
 			for r := (from/step + 1) * step; r < to; r += step {
 				g = append(g, r)
 			}
-			if pi > 0 {
-				if b := l.breaks[pi-1]; b.kind != breakStep {
-					for k := 1; k < 8; k++ {
-						g = append(g, n.toReference(i, b.fromX+(b.toX-b.fromX)*float64(k)/8, ups))
-					}
+			if pi > 0 && l.breaks[pi-1].kind != breakStep {
+				b := l.breaks[pi-1]
+				for k := 1; k < 8; k++ {
+					g = append(g, n.toReference(i, b.fromX+(b.toX-b.fromX)*float64(k)/8, ups))
 				}
 			}
 		}
 	}
-	sort.Slice(g, func(i, j int) bool { return g[i] < g[j] })
-	out := g[:0]
-	for i, r := range g {
-		if i == 0 || r != out[len(out)-1] {
-			out = append(out, r)
+	g = append(g, innermost(starts, step/8, +1)...)
+	g = append(g, innermost(ends, step/8, -1)...)
+	slices.Sort(g)
+	return slices.Compact(g)
+}
+
+// innermost replaces instants that are within reach of each other by the last (dir +1) or the first (dir -1) of them.
+func innermost(v []int64, reach int64, dir int) []int64 {
+	slices.Sort(v)
+	if dir < 0 {
+		slices.Reverse(v)
+	}
+	var out []int64
+	for i := 0; i < len(v); {
+		k := i
+		for k+1 < len(v) && absInt(v[k+1]-v[i]) <= reach {
+			k++
 		}
+		out = append(out, v[k])
+		i = k + 1
 	}
 	return out
 }

@@ -13,15 +13,17 @@ import (
 	"sort"
 
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
 )
 
 // Solution holds the clocks of all nodes relative to one of them.
 type Solution struct {
-	Reference int           // the node whose clock is the target
-	Method    string        // "stamps", "windows", "rounds" or "declared"
-	Nodes     []NodeOffsets // ascending by node, the reference included (identity)
-	Links     []Link        // measured pairs of nodes, ascending; stamps and windows only
-	Missing   []int         // nodes that were mentioned but could not be tied to the reference, ascending
+	Reference int                  // the node whose clock is the target
+	Method    string               // "stamps", "windows", "rounds" or "declared"
+	Nodes     []NodeOffsets        // ascending by node, the reference included (identity)
+	Links     []Link               // measured pairs of nodes, ascending; stamps and windows only
+	Missing   []int                // nodes that were mentioned but could not be tied to the reference, ascending
+	Starts    []clockfile.NodeMeta // what the sources say about the starts of the recordings, ascending by node
 	Warnings  []string
 }
 

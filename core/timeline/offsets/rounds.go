@@ -29,7 +29,7 @@ func FromRounds(r *clockfile.Rounds, options Options) (*Solution, error) {
 	if ref < 0 {
 		ref = guessReference(r, opt)
 	}
-	s := &Solution{Reference: ref, Method: "rounds"}
+	s := &Solution{Reference: ref, Method: "rounds", Starts: r.Meta}
 	if r.Schema == clockfile.RoundsSchema {
 		err = s.exactRounds(r)
 	} else {
@@ -318,7 +318,7 @@ func (s *Solution) Rebase(ref int) (*Solution, error) {
 	back := base.Map.Inverse()
 	inverse := base.tail
 	inverse.before, inverse.after = inverseDrift(base.tail.before), inverseDrift(base.tail.after)
-	out := &Solution{Reference: ref, Method: s.Method, Links: s.Links, Missing: s.Missing, Warnings: s.Warnings}
+	out := &Solution{Reference: ref, Method: s.Method, Links: s.Links, Missing: s.Missing, Starts: s.Starts, Warnings: s.Warnings}
 	for i := range s.Nodes {
 		n := s.Nodes[i]
 		m, t := back, inverse
@@ -340,6 +340,15 @@ func (s *Solution) Rebase(ref int) (*Solution, error) {
 		out.Nodes = append(out.Nodes, n)
 	}
 	return out, nil
+}
+
+func (s *Solution) start(node int) clockfile.NodeMeta {
+	for _, m := range s.Starts {
+		if m.Node == node {
+			return m
+		}
+	}
+	return clockfile.NodeMeta{}
 }
 
 // inverseDrift solves (1+d)(1+e) = 1 for e; chain is (1+a)(1+b) - 1.
@@ -368,7 +377,8 @@ func (s *Solution) Rounds() []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"node_id":%d,"start_walltime_ns":0,"start_gpu_ns":0`, n.Node)
+		start := s.start(n.Node)
+		fmt.Fprintf(&b, `{"node_id":%d,"start_walltime_ns":%d,"start_gpu_ns":%d`, n.Node, start.StartWalltimeNS, start.StartTracerNS)
 		if n.Node != s.Reference {
 			fmt.Fprintf(&b, `,"drift_before_ppt":%d,"drift_after_ppt":%d,"bound_growth_ppb":%d,"bound_wander_ppb":%d`, n.tail.before, n.tail.after, n.tail.growth, n.tail.wanderPPB)
 			if n.tail.covered {

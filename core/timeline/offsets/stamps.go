@@ -52,6 +52,17 @@ func (o Options) withDefaults() (*Options, error) {
 	return &o, nil
 }
 
+// reference picks the reference among the measured nodes.
+func (o *Options) reference(nodes []int) (int, error) {
+	if !o.ReferenceSet {
+		return nodes[0], nil
+	}
+	if i := sort.SearchInts(nodes, o.Reference); i == len(nodes) || nodes[i] != o.Reference {
+		return 0, fault.New(fault.Alignment, "the reference node %d is in no probe", o.Reference).WithHint("the probes know nodes %v", nodes)
+	}
+	return o.Reference, nil
+}
+
 // maxSlope is the largest slope of theta, ns per s.
 func (o *Options) maxSlope() float64 { return o.MaxDriftPPM * 1e3 }
 
@@ -91,15 +102,12 @@ func SolveStamps(ctx context.Context, stamps []clockfile.Stamp, options Options)
 		}
 	}
 	nodes := nodesOf(stamps)
-	ref := nodes[0]
-	if opt.ReferenceSet {
-		ref = opt.Reference
-	}
-	if i := sort.SearchInts(nodes, ref); i == len(nodes) || nodes[i] != ref {
-		return nil, fault.New(fault.Alignment, "the reference node %d is in no probe stamp", ref)
+	ref, err := opt.reference(nodes)
+	if err != nil {
+		return nil, err
 	}
 	s := &Solution{Reference: ref, Method: "stamps"}
-	net := newNetwork(ref, nodes, usable, opt)
+	net := newNetwork(ref, nodes, usable, opt.WindowNS/8, opt)
 	if err := net.solve(ctx, s); err != nil {
 		return nil, err
 	}
