@@ -224,11 +224,10 @@ def test_jobs_run_side_by_side() -> None:
 
 
 def test_waiting_leaves_other_threads_running() -> None:
-    done = threading.Event()
-    thread = threading.Thread(target=lambda: (_core.run("debug.sleep", {"ms": 300}), done.set()))
+    thread = threading.Thread(target=_core.run, args=("debug.sleep", {"ms": 300}))
     thread.start()
     rounds = 0
-    while not done.is_set():
+    while thread.is_alive():
         rounds += 1
         time.sleep(0.001)
     thread.join()

@@ -207,7 +207,7 @@ def test_forked_child_works_through_a_worker(worker: Worker) -> None:
     def child() -> str:
         with Worker() as own:
             version: str = own.run("version")["core"]
-        theirs = worker.run("version")["core"]  # the parent's worker stays the parent's: this starts another
+        theirs: str = worker.run("version")["core"]  # the parent's worker stays the parent's: this starts another
         worker.close()
         return version + theirs
 

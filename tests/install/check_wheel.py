@@ -1,0 +1,89 @@
+"""What a wheel of prlx holds, and what an installed prlx does. Runs in a fresh environment: it needs nothing but prlx."""
+
+from __future__ import annotations
+
+import email
+import re
+import statistics
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+LARGEST = 15_000_000  # bytes of a wheel
+SLOWEST = 0.030  # seconds of `import prlx`
+
+
+def check_wheel(path: Path) -> None:
+    """One extension, no other binary, nothing generated, one dependency, nothing of the building machine."""
+    size = path.stat().st_size
+    assert size < LARGEST, f"{path.name} has {size} bytes"
+    with zipfile.ZipFile(path) as wheel:
+        names = wheel.namelist()
+        binaries = [name for name in names if wheel.read(name)[:4] == b"\x7fELF"]
+        (extension,) = binaries
+        assert re.fullmatch(r"prlx/_prlx\.cpython-3\d+-\w+-linux-gnu\.so", extension), extension
+        generated = [name for name in names if Path(name).name in {"go.py", "prlx.py", "build.py", "prlx.c", "prlx.go"}]
+        assert not generated, generated
+        assert {"prlx/__init__.py", "prlx/_core.py", "prlx/py.typed", "prlx/_prlx.pyi"} <= set(names)
+        assert not [name for name in names if not name.startswith(("prlx/", "prlx_go-"))]
+        metadata = email.message_from_bytes(wheel.read(next(name for name in names if name.endswith("/METADATA"))))
+        needed = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
+        assert [re.split(r"\W", line)[0] for line in needed] == ["numpy"], needed
+        assert metadata["License-Expression"] == "Apache-2.0"
+        scripts = wheel.read(next(name for name in names if name.endswith("/entry_points.txt"))).decode()
+        assert "prlx = prlx.cli:main" in scripts
+        assert "xprof_trace_align = " in scripts
+        home = bytes(Path.home()) + b"/"
+        assert len(home) < 3 or home not in wheel.read(extension), "the extension names a folder of its builder"
+    print(f"{path.name}: {size:,} bytes")
+
+
+def fresh(code: str, *options: str) -> str:
+    """What code prints in an interpreter of its own, which must stay silent on stderr."""
+    done = subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr, done.stderr
+    return done.stdout.strip()
+
+
+def check_installed() -> None:
+    """The import is light, the core works, the extension needs libc only and exports one symbol, the commands are there."""
+    took = statistics.median(
+        float(fresh("import time; t = time.perf_counter(); import prlx; print(time.perf_counter() - t)"))
+        for _ in range(7)
+    )
+    assert took < SLOWEST, f"import prlx takes {took * 1000:.1f} ms"
+    light = "import prlx, sys; maps = open('/proc/self/maps').read(); print('_prlx' in maps, 'numpy' in sys.modules)"
+    assert fresh(light, "-W", "ignore") == "False False"
+    works = "import prlx; from prlx import _core; print(_core.call('version')['core'] == prlx.__version__)"
+    assert fresh(works) == "True"
+
+    import importlib.util
+
+    found = importlib.util.find_spec("prlx._prlx")
+    assert found is not None
+    assert found.origin is not None
+    dynamic = subprocess.run(["readelf", "-dW", found.origin], capture_output=True, text=True, check=True).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.+?)\]", dynamic)
+    assert {name.split(".")[0] for name in needed} <= {"libc", "libpthread", "libdl"}, needed
+    assert "RPATH" not in dynamic
+    assert "RUNPATH" not in dynamic
+    symbols = subprocess.run(["readelf", "--dyn-syms", "-W", found.origin], capture_output=True, text=True, check=True)
+    exported = [
+        f[7] for f in map(str.split, symbols.stdout.splitlines()) if len(f) == 8 and f[4] == "GLOBAL" and f[6] != "UND"
+    ]
+    assert exported == ["PyInit__prlx"], exported
+
+    commands = Path(sys.executable).parent
+    for command in (["prlx", "version"], ["prlx", "doctor"], ["xprof_trace_align", "--help"]):
+        done = subprocess.run([commands / command[0], *command[1:]], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
+    print(f"import prlx: {took * 1000:.1f} ms; needs {', '.join(needed)}; prlx doctor is green")
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "wheel":
+        check_wheel(Path(sys.argv[2]))
+    else:
+        check_installed()
