@@ -19,7 +19,6 @@ import environments
 import pytest
 
 HERE = Path(__file__).parent
-OURS_ALONE = ("PRLX_CLI", "PRLX_CONSUMERS", "PRLX_TEST_DATA")  # for these tests, not for the command
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -35,7 +34,7 @@ class Prlx:
 
     def __init__(self) -> None:
         self.command = shlex.split(os.environ.get("PRLX_CLI") or f"{shlex.quote(sys.executable)} -m prlx")
-        self.environment = {key: value for key, value in os.environ.items() if key not in OURS_ALONE}
+        self.environment = {key: value for key, value in os.environ.items() if not key.startswith("PRLX_")}
 
     def __call__(self, *arguments: object, expect: int = 0) -> subprocess.CompletedProcess[str]:
         command = [*self.command, *map(str, arguments)]

@@ -183,3 +183,24 @@ def operations(report: list[dict]) -> Counter:
     where = [columns.index(name) for name in ("host_or_device", "type", "operation", "occurrences")]
     rows = [[row["c"][index]["v"] for index in where] for row in report[0]["rows"]]
     return Counter({tuple(row[:3]): int(row[3]) for row in rows if row[2] != "IDLE"})
+
+
+@pytest.mark.parametrize("naming", ["document", "tagged", "rocm"])
+def test_other_namings_are_readable_too(
+    prlx: Callable, ask_xspace: Callable, gpu_traces: list[Path], naming: str, tmp_path: Path
+) -> None:
+    """Names that other tools expect: the viewer shows less of them (that is why they are not ours), but it reads them."""
+    out = tmp_path / "named.xplane.pb"
+    nodes = [f"{node}={path}" for node, path in enumerate(gpu_traces)]
+    prlx.combine(*nodes, "--no-align", "--naming", naming, "-o", out)
+
+    *raw, named, view = ask_xspace(
+        *({"profile": path} for path in gpu_traces), {"profile": out}, {"view": [out], "tool": "trace_viewer@"}
+    )
+
+    def events(profile: dict) -> int:
+        return sum(len(line["events"]) for plane in profile["planes"] for line in plane["lines"])
+
+    assert view is not None, "xprof could not convert the file"
+    assert events(named) == sum(map(events, raw))
+    assert len({plane["name"] for plane in named["planes"]}) == len(named["planes"])
