@@ -1,0 +1,78 @@
+"""Aligning one node's trace: its events on another clock, in a file of the same kind."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from . import _config, _core, _request
+from ._combine import CombinedTrace, result_of
+from ._request import Inputs
+
+if TYPE_CHECKING:
+    from ._progress import Progress
+    from ._request import Path as AnyPath
+
+
+def align_trace(
+    trace: AnyPath,
+    *,
+    output: AnyPath | None = None,
+    node: str | int | None = None,
+    snapshots: Inputs | None = None,
+    offsets: AnyPath | None = None,
+    probes: AnyPath | list[AnyPath] | None = None,
+    declared: AnyPath | None = None,
+    reference: str | int | None = None,
+    method: str = "auto",
+    policy: str = "degrade",
+    timebase: str = "host",
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+    overwrite: bool = False,
+    progress: Progress = "auto",
+) -> CombinedTrace:
+    """Put one node's trace on the clock of the reference node.
+
+    Parameters
+    ----------
+    trace
+        The file.
+    output
+        Where to write; ``None`` makes a sibling. ``<name>.alignment_stats.json`` is written beside it.
+    node
+        Which node of the clock files this trace is of; ``None`` finds out by its name and by what is recorded inside.
+    snapshots, offsets, probes, declared, reference, method, policy, timebase, workers, memory_limit, overwrite, progress
+        As for ``combine_traces``.
+
+    Returns
+    -------
+    CombinedTrace
+        With the one node.
+
+    Raises
+    ------
+    PrlxError
+        One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    defaults = _config.load()
+    request = {
+        "trace": _request.absolute(trace),
+        "node": _request.node_id(node),
+        "output": _request.absolute_or_none(output),
+        **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
+        "method": method,
+        "policy": policy,
+        "reference": _request.node_id(reference, defaults.get("align.reference").value),
+        "timebase": timebase,
+        **_request.limits(workers, memory_limit, defaults),
+        "overwrite": overwrite,
+    }
+    return run(request, progress=progress)
+
+
+def run(request: dict[str, Any], *, progress: Progress = "auto") -> CombinedTrace:
+    """Run a request of the operation ``align``."""
+    from ._progress import shown
+
+    with shown(progress) as watch:
+        return result_of(_core.run("align", request, progress=watch))

@@ -1,0 +1,355 @@
+"""Combining: N traces, each on its own clock, become one on the clock of the reference node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _config, _core, _request
+from ._errors import PrlxError, UsageError
+from ._request import Inputs
+from ._result import Card, Result
+from ._units import TimeRange, format_count, format_ns, plural
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+
+    from ._progress import Progress
+    from ._request import Path as AnyPath
+    from ._table import Table
+    from ._timeline import Timeline
+
+
+_COLUMNS = (
+    ("id", "string", ""),
+    ("host", "string", ""),
+    ("rank", "int64", ""),
+    ("method", "string", ""),
+    ("offset_ns", "float64", "ns"),
+    ("drift_ppm", "float64", "ppm"),
+    ("bound_p50_ns", "int64", "ns"),
+    ("bound_p99_ns", "int64", "ns"),
+    ("bound_max_ns", "int64", "ns"),
+    ("coverage", "float64", ""),
+    ("events", "int64", ""),
+    ("events_corrected", "int64", ""),
+    ("events_clamped_monotonic", "int64", ""),
+    ("snapshot_extrapolations", "int64", ""),
+    ("offset_extrapolations", "int64", ""),
+    ("min_correction_ns", "int64", "ns"),
+    ("max_correction_ns", "int64", "ns"),
+)
+_NOT_TRACES = frozenset(("html", "json", "report", "alignment", "stats"))
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file or run directory that was written."""
+
+    path: Path
+    format: str
+    bytes: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class NodeReport:
+    """What was found for one node, and what was done to its events.
+
+    Attributes
+    ----------
+    method
+        What its clock was related by: ``probes``, ``declared``, ``collectives``, ``wall`` or ``none``.
+    offset_ns, drift_ppm
+        Its clock minus that of the reference in the middle of its trace, and how fast that changes.
+    bound_p50_ns, bound_p99_ns, bound_max_ns
+        How far off a corrected time can be.
+    coverage
+        The share of its events that lie between clock readings, 0 to 1.
+    document
+        Everything that the core said about it.
+    """
+
+    id: str
+    host: str
+    rank: int | None
+    method: str
+    offset_ns: float | None
+    drift_ppm: float | None
+    bound_p50_ns: int | None
+    bound_p99_ns: int | None
+    bound_max_ns: int | None
+    coverage: float | None
+    events: int
+    events_corrected: int
+    events_clamped_monotonic: int
+    snapshot_extrapolations: int
+    offset_extrapolations: int
+    min_correction_ns: int | None
+    max_correction_ns: int | None
+    warnings: tuple[str, ...]
+    document: Mapping[str, Any]
+
+    @classmethod
+    def from_document(cls, node: Mapping[str, Any]) -> NodeReport:
+        """The node of a ``prlx.combine/1`` document."""
+        bound = node.get("bound_ns") or {}
+        return cls(
+            id=str(node["id"]),
+            host=node.get("host") or "",
+            rank=node.get("rank"),
+            method=node.get("method") or "none",
+            offset_ns=node.get("offset_ns"),
+            drift_ppm=node.get("drift_ppm"),
+            bound_p50_ns=bound.get("p50"),
+            bound_p99_ns=bound.get("p99"),
+            bound_max_ns=bound.get("max"),
+            coverage=node.get("coverage"),
+            events=node.get("events", 0),
+            events_corrected=node.get("events_corrected", 0),
+            events_clamped_monotonic=node.get("events_clamped_monotonic", 0),
+            snapshot_extrapolations=node.get("snapshot_extrapolations", 0),
+            offset_extrapolations=node.get("offset_extrapolations", 0),
+            min_correction_ns=node.get("min_correction_ns"),
+            max_correction_ns=node.get("max_correction_ns"),
+            warnings=tuple(node.get("warnings") or ()),
+            document=node,
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class CombinedTrace(Result):
+    """The traces of all nodes on one clock: where they were written, and how far they can be trusted.
+
+    The document is ``prlx.combine/1``; paths in it are relative to ``base``.
+    """
+
+    base: Path
+
+    @property
+    def status(self) -> str:
+        """``aligned``, ``degraded`` (a part is only roughly placed) or ``unaligned``."""
+        return str(self.document["status"])
+
+    @property
+    def reference(self) -> str:
+        """The node whose clock the others were put on."""
+        return str(self.document["reference"])
+
+    @cached_property
+    def nodes(self) -> tuple[NodeReport, ...]:
+        """One report for each node, in the order of the inputs."""
+        return tuple(NodeReport.from_document(node) for node in self.document["nodes"])
+
+    @cached_property
+    def outputs(self) -> tuple[Output, ...]:
+        """What was written."""
+        return tuple(
+            Output(self.base / row["path"], row["format"], row.get("bytes", 0), row.get("sha256", ""))
+            for row in self.document["outputs"]
+        )
+
+    @cached_property
+    def traces(self) -> tuple[Output, ...]:
+        """The outputs that are traces, without documents and reports."""
+        return tuple(output for output in self.outputs if output.format not in _NOT_TRACES)
+
+    @property
+    def path(self) -> Path:
+        """The trace to open: the one file, or the run directory that holds one file a host."""
+        found = [output.path for output in self.traces]
+        if not found:
+            raise PrlxError("nothing was written")
+        return found[0] if len(found) == 1 and self.traces[0].format != "run" else _directory(found)
+
+    @cached_property
+    def table(self) -> Table:
+        """One row a node, as columns: ``.to_pandas()``, ``.to_polars()`` and Arrow."""
+        from ._rows import table
+
+        return table(_COLUMNS, map(vars, self.nodes))
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """One row a node, as a ``pandas.DataFrame``."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """One row a node, as a ``polars.DataFrame``."""
+        return self.table.to_polars()
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """One row a node, as an Arrow stream."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    @property
+    def collectives(self) -> Mapping[str, Any]:
+        """Collectives before and after: ``groups``, ``unmatched``, and ``violated, consistent, undecidable`` of each."""
+        return self.document.get("collectives") or {}
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Everything that could not be done as asked, in sentences; those of single nodes are with their node."""
+        return tuple(self.document.get("warnings") or ())
+
+    def open(self) -> Timeline:
+        """The combined trace as a ``Timeline``."""
+        from . import _timeline
+
+        return _timeline.open(self.path)
+
+    def _card(self) -> Card:
+        rows = [
+            (
+                node.id,
+                node.host,
+                "reference" if node.id == self.reference else node.method,
+                format_ns(node.offset_ns, sign=True),
+                "-" if node.drift_ppm is None else f"{node.drift_ppm:+.1f} ppm",
+                format_ns(node.bound_p99_ns),
+                format_count(node.events),
+            )
+            for node in self.nodes
+        ]
+        headings = ("node", "host", "method", "offset", "drift", "bound p99", "events")
+        return Card("Combined trace", self._sentence(), headings, rows, self.warnings)
+
+    def _sentence(self) -> str:
+        said = f"{plural(len(self.nodes), 'node')} on the clock of node {self.reference}, {self.status}"
+        bounds = [node.bound_p99_ns for node in self.nodes if node.bound_p99_ns is not None]
+        if bounds:
+            said += f", bound p99 {format_ns(max(bounds))}"
+        before, after = (self.collectives.get(when) or {} for when in ("before", "after"))
+        if self.collectives.get("groups"):
+            said += f", impossible collectives {before.get('violated', '?')} -> {after.get('violated', '?')}"
+            said += f" of {self.collectives['groups']}"
+        return said
+
+
+def _directory(files: list[Path]) -> Path:
+    return files[0] if files[0].is_dir() else files[0].parent
+
+
+def combine_traces(
+    inputs: Inputs,
+    *,
+    output: AnyPath | None = None,
+    apply_alignment: bool = True,
+    format: str | None = None,
+    snapshots: Inputs | None = None,
+    offsets: AnyPath | None = None,
+    probes: AnyPath | list[AnyPath] | None = None,
+    declared: AnyPath | None = None,
+    reference: str | int | None = None,
+    method: str = "auto",
+    policy: str = "degrade",
+    naming: str = "viewer",
+    timebase: str = "host",
+    time_range: str | TimeRange | None = None,
+    executor: Executor | None = None,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+    report: AnyPath | None = None,
+    overwrite: bool = False,
+    progress: Progress = "auto",
+) -> CombinedTrace:
+    """Put the traces of several nodes on one clock and into one output.
+
+    Parameters
+    ----------
+    inputs
+        Files, directories, globs or log directories; a mapping names the node of each.
+    output
+        Where to write; ``None`` makes an aligned sibling of the inputs.
+    apply_alignment
+        ``False`` merges without touching a time.
+    format
+        ``xplane`` (one file), ``run`` (a directory with one file a host) or ``chrome`` (one JSON); ``None`` decides by inputs
+        and output.
+    snapshots
+        Snapshot pairs of a tracer clock, where the traces do not hold them.
+    offsets, probes, declared
+        What relates the clocks: solved round offsets, probe windows or raw stamps, offsets known from elsewhere.
+    reference
+        The node whose clock the others are put on.
+    method
+        ``auto`` takes the best that is there: probes, then declared, then the wall clock. Others insist.
+    policy
+        Where no clock reading reaches: ``degrade`` and say so, ``hold`` the last reading, or ``refuse``.
+    naming
+        Names and ids of planes: ``viewer`` (shown by every viewer), ``document``, ``tagged`` or ``rocm``.
+    timebase
+        ``host`` writes host time of the reference, ``tracer`` goes back to each node's tracer clock.
+    time_range
+        ``"A:B"`` as on the command line, or two absolute times in ns of which either may be ``None``.
+    executor
+        Any ``concurrent.futures`` executor: each node's file is read by a task of it, where the file lies.
+    workers, memory_limit
+        Goroutines, and bytes (or text such as ``"512MiB"``) that the job may take. Neither changes what is written.
+    report
+        Write an HTML summary here.
+    overwrite
+        Replace an output that exists. Inputs are never touched.
+    progress
+        ``"auto"`` shows it on a terminal; ``True``, ``False``, or a function that is called with each state.
+
+    Returns
+    -------
+    CombinedTrace
+        Where it was written and how far it can be trusted.
+
+    Raises
+    ------
+    PrlxError
+        One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    defaults = _config.load()
+    request = {
+        "inputs": _request.named(inputs),
+        "output": _request.absolute_or_none(output),
+        "format": format or defaults.get("combine.format").value,
+        **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
+        "method": method,
+        "policy": policy,
+        "reference": _request.node_id(reference, defaults.get("combine.reference").value),
+        "naming": naming,
+        "timebase": timebase,
+        **_request.time_range(time_range),
+        "apply_alignment": apply_alignment,
+        **_request.limits(workers, memory_limit, defaults),
+        "report": _request.absolute_or_none(report),
+        "overwrite": overwrite,
+    }
+    return run(request, executor=executor, progress=progress)
+
+
+def run(request: dict[str, Any], *, executor: Executor | None = None, progress: Progress = "auto") -> CombinedTrace:
+    """Run a request of the operation ``combine``, here or spread over the tasks of an executor."""
+    from ._progress import shown
+
+    if not request["inputs"]:
+        raise UsageError("no input given")
+    with shown(progress) as watch:
+        if executor is None:
+            document = _core.run("combine", request, progress=watch)
+        else:
+            plan = _core.run("combine_plan", request)
+            tasks = [executor.submit(_scan_node, node) for node in plan["nodes"]]
+            plans = [task.result() for task in tasks]
+            document = _core.run("combine_merge", {**request, "plans": plans}, progress=watch)
+    return result_of(document)
+
+
+def result_of(document: dict[str, Any]) -> CombinedTrace:
+    """The result of a reply: where its paths start is known here, not in the document, which is the same everywhere."""
+    base = document.pop("base", None)
+    return CombinedTrace(document, Path(base) if base else Path.cwd())
+
+
+def _scan_node(request: dict[str, Any]) -> dict[str, Any]:
+    """Read one node's file and return its plan; runs in a worker of an executor, so it must be found by name."""
+    return _core.run("combine_scan", request)

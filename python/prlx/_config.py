@@ -1,0 +1,286 @@
+"""Settings: what a flag left out means.
+
+One table lists every setting with its key, kind and default; flags, ``PRLX_*`` variables, ``prlx.toml`` and ``[tool.prlx]`` of
+``pyproject.toml`` are four spellings of it. For the setting ``combine.method`` they are ``prlx combine --method``,
+``PRLX_COMBINE_METHOD``, and ``method`` under ``[combine]`` or ``[tool.prlx.combine]``. The first that is set wins, and says so.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from ._errors import UsageError
+from ._units import parse_size
+
+Kind = Literal["text", "choice", "whole", "size", "switch"]
+Value = str | int | bool | None
+
+FORMATS = ("xplane", "run", "chrome")
+METHODS = ("auto", "probes", "declared", "wall")
+POLICIES = ("degrade", "hold", "refuse")
+NAMINGS = ("viewer", "document", "tagged", "rocm")
+TIMEBASES = ("host", "tracer")
+COLORS = ("auto", "always", "never")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One thing that can be set, and what holds when nobody does."""
+
+    key: str
+    kind: Kind
+    default: Value
+    help: str
+    choices: tuple[str, ...] = ()
+    unset: str = ""
+    """What ``None`` as the default means, in words."""
+
+    @property
+    def env(self) -> str:
+        """The environment variable of this setting."""
+        return "PRLX_" + self.key.replace(".", "_").replace("-", "_").upper()
+
+    def parse(self, raw: object, where: str) -> Value:
+        """The value of what an environment variable or a TOML key holds.
+
+        Raises
+        ------
+        UsageError
+            With the place, what was expected and what was found.
+        """
+        try:
+            return self._parse(raw)
+        except ValueError as error:
+            raise UsageError(f"{where}: {error}") from None
+
+    def _parse(self, raw: object) -> Value:
+        if self.kind == "switch":
+            return _switch(raw)
+        if self.kind == "whole":
+            return _whole(raw)
+        if self.kind == "size":
+            return raw if type(raw) is int and raw > 0 else parse_size(str(raw))
+        if not isinstance(raw, str):
+            raise ValueError(f"expected text, got {raw!r}")
+        if self.kind == "choice" and raw not in self.choices:
+            raise ValueError(f"expected one of {', '.join(self.choices)}, got {raw!r}{did_you_mean(raw, self.choices)}")
+        return raw
+
+
+def _switch(raw: object) -> bool:
+    text = str(raw).strip().lower()
+    if text in ("1", "true", "yes", "on"):
+        return True
+    if text in ("0", "false", "no", "off", ""):
+        return False
+    raise ValueError(f"expected true or false, got {raw!r}")
+
+
+def _whole(raw: object) -> int:
+    if type(raw) is int and raw > 0:
+        return raw
+    if isinstance(raw, str) and raw.strip().isdecimal() and int(raw) > 0:
+        return int(raw)
+    raise ValueError(f"expected a whole number above 0, got {raw!r}")
+
+
+def _alignment(command: str) -> tuple[Setting, ...]:
+    return (
+        Setting(f"{command}.method", "choice", "auto", "how the clocks of the nodes are related", METHODS),
+        Setting(f"{command}.policy", "choice", "degrade", "what happens where no clock reading reaches", POLICIES),
+        Setting(f"{command}.timebase", "choice", "host", "the clock that the output shows", TIMEBASES),
+        Setting(f"{command}.reference", "text", None, "the node whose clock all others are put on", unset="the first node"),
+        Setting(f"{command}.correction-stat", "switch", False, "add the correction in ns to every event"),
+        Setting(f"{command}.strict", "switch", False, "exit 5 when a part could not be aligned"),
+    )
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("workers", "whole", None, "goroutines that work at the same time", unset="all CPUs"),
+    Setting("memory-limit", "size", None, "memory that a job may take", unset="a share of the cgroup's limit"),
+    Setting("color", "choice", "auto", "colour in the terminal", COLORS),
+    Setting("combine.format", "choice", None, "what is written", FORMATS, unset="by inputs and output name"),
+    Setting("combine.align", "switch", True, "put all nodes on one clock, not only into one file"),
+    Setting("combine.naming", "choice", "viewer", "names and ids of the merged planes", NAMINGS),
+    *_alignment("combine"),
+    *_alignment("align"),
+    Setting("validate.limit", "whole", 10, "rows of the table of worst collectives"),
+    Setting("solve.reference", "text", None, "the node that all offsets are relative to", unset="the first node"),
+    Setting("inspect.limit", "whole", 10, "rows of each table"),
+)
+BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
+
+# Variables that are not settings of a command: places, the recorder's own, and what the tests read.
+OTHER_VARIABLES = frozenset(
+    "PRLX_" + name
+    for name in (
+        "CONFIG HOME CACHE_DIR LOG_LEVEL CORE DEBUG TEST_DATA TRACE SNAPSHOT_DEPTH HISTORY_DEPTH SAMPLE_RATE COMPRESS ENABLED "
+        "FILTER SESSION SITES INSTRUMENT_STORES OPT_TIMEOUT"
+    ).split()
+)
+_ALIASES = {"PRLX_THREADS": "workers"}
+
+
+def did_you_mean(word: str, known: Iterator[str] | tuple[str, ...] | list[str]) -> str:
+    """``" (did you mean NAME?)"``, or nothing when no known name is near."""
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return f" (did you mean {near[0]}?)" if near else ""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A value and who set it."""
+
+    value: Value
+    origin: str
+
+
+@dataclass(frozen=True)
+class Config:
+    """Every setting that the environment and the nearest configuration file make.
+
+    Attributes
+    ----------
+    path
+        The configuration file found, if any.
+    warnings
+        Sentences about names that nobody knows.
+    """
+
+    path: Path | None = None
+    warnings: tuple[str, ...] = ()
+    _env: Mapping[str, Resolved] = field(default_factory=dict, repr=False)
+    _file: Mapping[str, Resolved] = field(default_factory=dict, repr=False)
+
+    def get(self, key: str) -> Resolved:
+        """The value of a setting without its flag: environment, then file, then default."""
+        return self._env.get(key) or self._file.get(key) or Resolved(BY_KEY[key].default, "default")
+
+    def is_set_in_environment(self, key: str) -> bool:
+        """Whether the environment sets it (``NO_COLOR`` outranks the file, but not ``PRLX_COLOR``)."""
+        return key in self._env
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document ``prlx.config/1``."""
+        rows = []
+        for setting in SETTINGS:
+            found = self.get(setting.key)
+            rows.append(
+                {
+                    "key": setting.key,
+                    "value": found.value,
+                    "origin": found.origin,
+                    "env": setting.env,
+                    "default": setting.default,
+                    "choices": list(setting.choices),
+                    "help": setting.help,
+                }
+            )
+        file = None if self.path is None else str(self.path)
+        return {"schema": "prlx.config/1", "file": file, "settings": rows, "warnings": list(self.warnings)}
+
+
+def load(*, environ: Mapping[str, str] | None = None, directory: Path | None = None) -> Config:
+    """Read the environment and the nearest ``prlx.toml`` or ``pyproject.toml`` with ``[tool.prlx]``.
+
+    Parameters
+    ----------
+    environ
+        Instead of ``os.environ``.
+    directory
+        Where the search upwards starts, instead of the current directory. ``PRLX_CONFIG`` names a file outright.
+
+    Raises
+    ------
+    UsageError
+        A value is not what its setting takes, or the file is not TOML.
+    """
+    environ = os.environ if environ is None else environ
+    warnings: list[str] = []
+    env = dict(_from_environment(environ, warnings))
+    path, document = _find(environ, directory)
+    values = {} if path is None else dict(_from_document(document, path, warnings))
+    return Config(path, tuple(warnings), env, values)
+
+
+def _from_environment(environ: Mapping[str, str], warnings: list[str]) -> Iterator[tuple[str, Resolved]]:
+    keys = {setting.env: setting.key for setting in SETTINGS}
+    known = [*keys, *_ALIASES, *OTHER_VARIABLES]
+    for name in sorted(environ):
+        if not name.startswith("PRLX_") or name in OTHER_VARIABLES:
+            continue
+        key = keys.get(name) or _ALIASES.get(name)
+        if key is None:
+            warnings.append(f"{name} is set, but prlx knows no such variable{did_you_mean(name, known)}")
+        elif name in keys or BY_KEY[key].env not in environ:
+            yield key, Resolved(BY_KEY[key].parse(environ[name], name), name)
+
+
+def _from_document(document: Mapping[str, Any], path: Path, warnings: list[str]) -> Iterator[tuple[str, Resolved]]:
+    for key, raw in _flatten(document):
+        plain = key.replace("_", "-")
+        setting = BY_KEY.get(plain)
+        if setting is None:
+            warnings.append(f"{path}: unknown key {key}{did_you_mean(plain, list(BY_KEY))}")
+        else:
+            yield plain, Resolved(setting.parse(raw, f"{path}: {key}"), str(path))
+
+
+def _flatten(document: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from ((f"{key}.{inner}", item) for inner, item in value.items())
+        else:
+            yield key, value
+
+
+def _find(environ: Mapping[str, str], directory: Path | None) -> tuple[Path | None, Mapping[str, Any]]:
+    if named := environ.get("PRLX_CONFIG"):
+        path = Path(named)
+        if not path.is_file():
+            raise UsageError(f"PRLX_CONFIG: no such file: {named}")
+        return path, _table(path, _read_toml(path))
+    start = Path.cwd() if directory is None else directory
+    for folder in (start, *start.parents):
+        path = folder / "prlx.toml"
+        if path.is_file():
+            return path, _read_toml(path)
+        path = folder / "pyproject.toml"
+        if path.is_file() and _mentions_prlx(path):
+            return path, _table(path, _read_toml(path))
+    return None, {}
+
+
+def _table(path: Path, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    if path.name != "pyproject.toml":
+        return document
+    found = document.get("tool", {}).get("prlx", {})
+    return found if isinstance(found, Mapping) else {}
+
+
+def _mentions_prlx(path: Path) -> bool:
+    try:
+        return b"tool.prlx" in path.read_bytes()
+    except OSError:
+        return False
+
+
+def _read_toml(path: Path) -> Mapping[str, Any]:
+    """The document of a TOML file; CPython 3.10 has no reader of its own, so there the core reads it."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+
+        try:
+            return tomllib.loads(path.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise UsageError(f"{path}: not valid TOML: {error}") from None
+    from . import _core
+
+    document: Mapping[str, Any] = _core.call("parse_toml", {"path": str(path.resolve())})["document"]
+    return document

@@ -1,0 +1,105 @@
+"""What users say, as the core takes it: absolute paths with the node's id where one was given, numbers, nothing left open.
+
+Directories, globs and log directories are expanded by the core, so that every front end picks the same files.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
+
+from ._config import Config
+from ._errors import UsageError
+from ._units import TimeRange, parse_size, parse_time_range
+
+Path: TypeAlias = str | os.PathLike[str]
+Inputs: TypeAlias = Path | Iterable[Path] | Mapping[str | int, Path]
+
+STDIN = "-"
+_NAMED = re.compile(r"([A-Za-z0-9_.:-]+)=(.+)", re.DOTALL)
+
+
+def absolute(path: Path) -> str:
+    """The path as seen from anywhere; ``-`` stays what it is. Symbolic links are kept: their names say something."""
+    text = os.fspath(path)
+    return text if text == STDIN else str(pathlib.Path(text).expanduser().absolute())
+
+
+def absolute_or_none(path: Path | None) -> str | None:
+    """``absolute``, with nothing for nothing."""
+    return None if path is None else absolute(path)
+
+
+def paths(given: Path | Iterable[Path] | None) -> list[str] | None:
+    """Absolute paths of one or several; ``None`` for none."""
+    if given is None:
+        return None
+    return [absolute(path) for path in ([given] if isinstance(given, (str, os.PathLike)) else given)]
+
+
+def named(given: Inputs | None) -> list[dict[str, str]] | None:
+    """``{"id", "path"}`` of inputs that may say which node they are of: a mapping, or ``ID=PATH``.
+
+    A file that has an equals sign in its name and exists is that file.
+    """
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        return [{"id": str(node), "path": absolute(path)} for node, path in given.items()]
+    several = [given] if isinstance(given, (str, os.PathLike)) else given
+    return [_one(os.fspath(path)) for path in several]
+
+
+def _one(text: str) -> dict[str, str]:
+    match = _NAMED.fullmatch(text)
+    if match is None or pathlib.Path(text).exists():
+        return {"path": absolute(text)}
+    return {"id": match[1], "path": absolute(match[2])}
+
+
+def clocks(
+    *, snapshots: Inputs | None, offsets: Path | None, probes: Path | Iterable[Path] | None, declared: Path | None
+) -> dict[str, Any]:
+    """The files that relate the clocks."""
+    return {
+        "snapshots": named(snapshots),
+        "offsets": absolute_or_none(offsets),
+        "probes": paths(probes),
+        "declared": absolute_or_none(declared),
+    }
+
+
+def node_id(given: str | int | None, otherwise: object = None) -> str | None:
+    """The id of a node as text; the setting where none was given."""
+    chosen = otherwise if given is None else given
+    return None if chosen is None else str(chosen)
+
+
+def time_range(given: str | TimeRange | None) -> dict[str, Any]:
+    """Two ends in ns, and from where they count."""
+    if given is None:
+        return {}
+    if isinstance(given, str):
+        try:
+            ends, from_start = parse_time_range(given)
+        except ValueError as error:
+            raise UsageError(f"time_range: {error}") from None
+    else:
+        ends, from_start = given, False
+    return {"time_range": list(ends), "time_range_from_start": from_start or None}
+
+
+def limits(workers: int | None, memory_limit: int | str | None, defaults: Config) -> dict[str, Any]:
+    """Workers and bytes, from the arguments or the settings."""
+    if isinstance(memory_limit, str):
+        try:
+            memory_limit = parse_size(memory_limit)
+        except ValueError as error:
+            raise UsageError(f"memory_limit: {error}") from None
+    return {
+        "workers": workers or defaults.get("workers").value,
+        "memory_limit": memory_limit or defaults.get("memory-limit").value,
+    }

@@ -1,0 +1,122 @@
+"""What every result of prlx can do: print itself on one line, show a card in a notebook, become JSON, save itself."""
+
+from __future__ import annotations
+
+import errno
+import html
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
+<style>:root{{color-scheme:light dark}}body{{font:15px/1.45 system-ui,sans-serif;margin:2rem;max-width:70rem}}</style>
+</head><body>{card}</body></html>
+"""
+
+
+@dataclass(frozen=True)
+class Card:
+    """What a result shows in a notebook: a title, a sentence, a table."""
+
+    title: str
+    sentence: str
+    headings: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    notes: Sequence[str] = ()
+
+    def to_html(self) -> str:
+        """The card as HTML that stands alone: no script, no style sheet, nothing fetched."""
+        cell = "text-align:{};padding:.15em .9em .15em 0;border-bottom:1px solid #8884"
+        head = "".join(f'<th style="{cell.format("left")}">{html.escape(text)}</th>' for text in self.headings)
+        body = "".join(
+            "<tr>" + "".join(f'<td style="{cell.format(_side(text))}">{html.escape(text)}</td>' for text in row) + "</tr>"
+            for row in self.rows
+        )
+        table = f'<table style="border-collapse:collapse;margin:.5em 0"><tr>{head}</tr>{body}</table>' if self.rows else ""
+        notes = "".join(f"<div>&#9888; {html.escape(note)}</div>" for note in self.notes)
+        return f"<div><b>{html.escape(self.title)}</b><br>{html.escape(self.sentence)}{table}{notes}</div>"
+
+
+def _side(text: str) -> str:
+    return "right" if text[:1].isdigit() or text[:1] in "+-" and len(text) > 1 else "left"
+
+
+@dataclass(frozen=True, repr=False)
+class Result:
+    """A document of the core with what people do with it.
+
+    Attributes
+    ----------
+    document
+        Everything the core said, as documented for its schema.
+    """
+
+    document: Mapping[str, Any] = field(repr=False)
+
+    def _card(self) -> Card:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        card = self._card()
+        return f"<{type(self).__name__}: {card.sentence}>"
+
+    def _repr_html_(self) -> str:
+        return self._card().to_html()
+
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        return {"text/plain": repr(self), "text/html": self._repr_html_(), "application/json": dict(self.document)}
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The document as JSON text; its first key is ``schema``."""
+        return json.dumps(self.document, indent=indent, ensure_ascii=False)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the document (``.json``) or the card (``.html``).
+
+        Parameters
+        ----------
+        path
+            Where to; its ending decides the format.
+        overwrite
+            Replace a file that exists.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+
+        Raises
+        ------
+        ValueError
+            The ending is neither ``.json`` nor ``.html``.
+        FileExistsError
+            The file exists and ``overwrite`` was not given.
+        """
+        target = Path(path)
+        if target.suffix == ".html":
+            card = self._card()
+            text = _PAGE.format(title=html.escape(card.title), card=card.to_html())
+        elif target.suffix == ".json":
+            text = self.to_json() + "\n"
+        else:
+            raise ValueError(f"{target}: expected a name that ends in .json or .html")
+        write_text(target, text, overwrite=overwrite)
+        return target
+
+
+def write_text(target: Path, text: str, *, overwrite: bool) -> None:
+    """Write a whole small file or nothing: a temporary name beside it, then renamed."""
+    if target.exists() and not overwrite:
+        raise FileExistsError(errno.EEXIST, "already exists; choose another name or allow overwriting", str(target))
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "x", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise

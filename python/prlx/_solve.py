@@ -1,0 +1,160 @@
+"""Solving: probes between nodes become offsets of their clocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _config, _core, _request
+from ._errors import UsageError
+from ._result import Card, Result
+from ._units import format_ns, plural
+
+if TYPE_CHECKING:
+    from ._progress import Progress
+    from ._request import Path as AnyPath
+
+
+@dataclass(frozen=True)
+class NodeOffset:
+    """The clock of one node against that of the reference.
+
+    Attributes
+    ----------
+    offset_ns, drift_ppm
+        Its clock minus that of the reference in the middle of what was measured, and how fast that changes.
+    steps
+        Jumps of its clock that were found.
+    """
+
+    id: str
+    offset_ns: float | None
+    drift_ppm: float | None
+    bound_p50_ns: int | None
+    bound_p99_ns: int | None
+    bound_max_ns: int | None
+    windows: int
+    missing_windows: int
+    steps: tuple[Mapping[str, Any], ...]
+    warnings: tuple[str, ...]
+    document: Mapping[str, Any]
+
+    @classmethod
+    def from_document(cls, node: Mapping[str, Any]) -> NodeOffset:
+        """The node of a ``prlx.solve/1`` document."""
+        bound = node.get("bound_ns") or {}
+        return cls(
+            id=str(node["id"]),
+            offset_ns=node.get("offset_ns"),
+            drift_ppm=node.get("drift_ppm"),
+            bound_p50_ns=bound.get("p50"),
+            bound_p99_ns=bound.get("p99"),
+            bound_max_ns=bound.get("max"),
+            windows=node.get("windows", 0),
+            missing_windows=node.get("missing_windows", 0),
+            steps=tuple(node.get("steps") or ()),
+            warnings=tuple(node.get("warnings") or ()),
+            document=node,
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Offsets(Result):
+    """Offsets of all nodes. The document is ``prlx.solve/1``."""
+
+    base: Path
+
+    @property
+    def reference(self) -> str:
+        """The node that all offsets are relative to."""
+        return str(self.document["reference"])
+
+    @cached_property
+    def nodes(self) -> tuple[NodeOffset, ...]:
+        """One entry for each node."""
+        return tuple(NodeOffset.from_document(node) for node in self.document["nodes"])
+
+    @property
+    def path(self) -> Path | None:
+        """The file of round offsets that was written, if one was asked for."""
+        found = self.document.get("outputs") or ()
+        return self.base / found[0]["path"] if found else None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be measured, in sentences."""
+        return tuple(self.document.get("warnings") or ())
+
+    def _card(self) -> Card:
+        rows = [
+            (
+                node.id,
+                "reference" if node.id == self.reference else format_ns(node.offset_ns, sign=True),
+                "-" if node.drift_ppm is None else f"{node.drift_ppm:+.1f} ppm",
+                format_ns(node.bound_p50_ns),
+                format_ns(node.bound_max_ns),
+                str(len(node.steps)),
+            )
+            for node in self.nodes
+        ]
+        bounds = [node.bound_p99_ns for node in self.nodes if node.bound_p99_ns is not None]
+        sentence = f"{plural(len(self.nodes), 'node')} relative to node {self.reference}"
+        sentence += f", bound p99 {format_ns(max(bounds))}" if bounds else ""
+        return Card("Offsets", sentence, ("node", "offset", "drift", "bound p50", "bound max", "steps"), rows, self.warnings)
+
+
+def solve_offsets(
+    files: AnyPath | Iterable[AnyPath],
+    *,
+    output: AnyPath | None = None,
+    reference: str | int | None = None,
+    overwrite: bool = False,
+    progress: Progress = "auto",
+) -> Offsets:
+    """Turn probe windows or raw probe stamps into offsets.
+
+    Parameters
+    ----------
+    files
+        Files of windows (``probe_windows_node3.jsonl``) or of raw stamps (``src, dst, seq, t1..t4``).
+    output
+        Write round offsets here, as JSON lines that ``combine_traces(offsets=...)`` and others read.
+    reference
+        The node that all offsets are relative to; ``None`` takes the first.
+    overwrite
+        Replace an output that exists.
+    progress
+        As for ``combine_traces``.
+
+    Returns
+    -------
+    Offsets
+        With bound, drift and steps of each node.
+
+    Raises
+    ------
+    PrlxError
+        One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    request = {
+        "files": _request.paths(files),
+        "output": _request.absolute_or_none(output),
+        "reference": _request.node_id(reference, _config.load().get("solve.reference").value),
+        "overwrite": overwrite,
+    }
+    return run(request, progress=progress)
+
+
+def run(request: dict[str, Any], *, progress: Progress = "auto") -> Offsets:
+    """Run a request of the operation ``solve``."""
+    from ._progress import shown
+
+    if not request["files"]:
+        raise UsageError("no file of probes given")
+    with shown(progress) as watch:
+        document = _core.run("solve", request, progress=watch)
+    base = document.pop("base", None)
+    return Offsets(document, Path(base) if base else Path.cwd())

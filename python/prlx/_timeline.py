@@ -1,0 +1,188 @@
+"""Opening: a trace, or a run of several, to look into from Python."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import _core, _request
+from ._result import Card
+from ._units import format_count, format_instant, format_ns, plural
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ._progress import Progress
+    from ._table import Table
+    from ._validate import Verdicts
+
+_PLANES = (
+    ("file", "string", ""),
+    ("index", "int64", ""),
+    ("id", "int64", ""),
+    ("name", "string", ""),
+    ("lines", "int64", ""),
+    ("events", "int64", ""),
+)
+_LINES = (
+    ("file", "string", ""),
+    ("plane", "string", ""),
+    ("plane_index", "int64", ""),
+    ("index", "int64", ""),
+    ("id", "int64", ""),
+    ("display_id", "int64", ""),
+    ("name", "string", ""),
+    ("display_name", "string", ""),
+    ("events", "int64", ""),
+    ("first_ns", "int64", "ns"),
+    ("last_ns", "int64", "ns"),
+    ("sorted", "bool", ""),
+    ("clock", "string", ""),
+)
+_CLOCKS = (
+    ("file", "string", ""),
+    ("name", "string", ""),
+    ("readings", "int64", ""),
+    ("first_ns", "int64", "ns"),
+    ("last_ns", "int64", "ns"),
+    ("detail", "string", ""),
+)
+
+
+class Timeline:
+    """What happened when, in one trace or in a run of several files.
+
+    Opening reads the structure; events are read when first asked for, and collectives are judged when first asked for.
+
+    Attributes
+    ----------
+    path
+        What was opened.
+    document
+        The document ``prlx.inspect/1`` of it.
+    """
+
+    def __init__(self, path: str, document: Mapping[str, Any]) -> None:
+        self.path = path
+        self.document = document
+
+    @property
+    def files(self) -> tuple[Mapping[str, Any], ...]:
+        """What is in each file, as documented for ``prlx.inspect/1``."""
+        return tuple(self.document["files"])
+
+    @cached_property
+    def planes(self) -> Table:
+        """One row a plane (XSpace) or process (Chrome JSON)."""
+        return self._table(_PLANES, ({**plane, "lines": len(plane.get("lines") or ())} for plane in self._planes()))
+
+    @cached_property
+    def lines(self) -> Table:
+        """One row a line (XSpace) or thread (Chrome JSON)."""
+        rows = (
+            {**line, "file": plane["file"], "plane": plane.get("name"), "plane_index": plane.get("index")}
+            for plane in self._planes()
+            for line in plane.get("lines") or ()
+        )
+        return self._table(_LINES, rows)
+
+    @cached_property
+    def events(self) -> Table:
+        """One row an event: where it is, its name, its start and its duration."""
+        return _core.table("timeline", {"path": self.path}, name="events")
+
+    @cached_property
+    def clocks(self) -> Table:
+        """One row a clock that the trace holds readings of."""
+        rows = ({**clock, "file": file["path"]} for file in self.files for clock in file.get("clocks") or ())
+        return self._table(_CLOCKS, rows)
+
+    @property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that the files say they are of, ascending."""
+        return tuple(sorted({file["rank"] for file in self.files if file.get("rank") is not None}))
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The hosts that the files name, in their order."""
+        return tuple(dict.fromkeys(host for file in self.files for host in file.get("hosts") or ()))
+
+    @cached_property
+    def collectives(self) -> Verdicts:
+        """The verdicts on the collectives of this timeline, on its clocks as they stand."""
+        from ._validate import validate_collectives
+
+        return validate_collectives(self.path, progress=False)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd or lost in the files, in sentences."""
+        return tuple(text for file in self.files for key in ("losses", "warnings") for text in file.get(key) or ())
+
+    def _planes(self) -> Iterator[Mapping[str, Any]]:
+        for file in self.files:
+            for plane in file.get("planes") or ():
+                yield {**plane, "file": file["path"]}
+
+    @staticmethod
+    def _table(specs: Sequence[tuple[str, str, str]], rows: Iterator[Mapping[str, Any]]) -> Table:
+        from ._rows import table
+
+        return table(specs, rows)
+
+    def _sentence(self) -> str:
+        events = sum(file.get("events") or 0 for file in self.files)
+        planes = sum(len(file.get("planes") or ()) for file in self.files)
+        starts = [file["start_ns"] for file in self.files if file.get("start_ns") is not None]
+        ends = [file["end_ns"] for file in self.files if file.get("end_ns") is not None]
+        said = f"{plural(len(self.files), 'file')}, {plural(planes, 'plane')}, {plural(events, 'event')}"
+        return said + (f", {format_ns(max(ends) - min(starts))}" if starts and ends else "")
+
+    def __repr__(self) -> str:
+        return f"<Timeline {self.path}: {self._sentence()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (
+                file["path"],
+                file["format"],
+                ", ".join(file.get("hosts") or ()),
+                format_count(file.get("events")),
+                "-" if file.get("start_ns") is None else format_instant(file["start_ns"]),
+            )
+            for file in self.files
+        ]
+        headings = ("file", "format", "hosts", "events", "begins")
+        return Card("Timeline", self._sentence(), headings, rows, self.warnings).to_html()
+
+
+def open(path: str | os.PathLike[str]) -> Timeline:
+    """Open a trace, a run directory or a log directory (its latest run).
+
+    Parameters
+    ----------
+    path
+        An XSpace or Chrome / Kineto JSON file, compressed or not, or a directory of them.
+
+    Returns
+    -------
+    Timeline
+        With ``.planes``, ``.lines``, ``.events``, ``.clocks``, ``.ranks`` and ``.collectives``.
+
+    Raises
+    ------
+    PrlxError
+        One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    where = _request.absolute(path)
+    return Timeline(where, inspect_files([where], progress=False))
+
+
+def inspect_files(paths: Sequence[str | Path], *, progress: Progress = "auto") -> dict[str, Any]:
+    """The document ``prlx.inspect/1`` of files."""
+    from ._progress import shown
+
+    with shown(progress) as watch:
+        return _core.run("inspect", {"paths": [str(path) for path in paths]}, progress=watch)

@@ -1,0 +1,155 @@
+"""Validating: does the order of collectives across nodes make sense on these clocks?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import _config, _core, _request
+from ._errors import UsageError
+from ._request import Inputs
+from ._result import Card, Result
+from ._units import format_ns, plural
+
+if TYPE_CHECKING:
+    from ._progress import Progress
+    from ._request import Path as AnyPath
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """One collective that looks wrong: some node ended it before another had begun.
+
+    Attributes
+    ----------
+    key, occurrence
+        Which operation, and its how-manieth execution.
+    gap_ns
+        By how much; negative means impossible.
+    bound_ns
+        How far off the clocks can be; ``None`` when nothing is known about them.
+    """
+
+    key: str
+    occurrence: int
+    gap_ns: int
+    bound_ns: int | None
+    nodes: tuple[str, ...]
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True, repr=False)
+class Verdicts(Result):
+    """How many collectives are possible on these clocks. The document is ``prlx.validate/1``."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether no collective is impossible."""
+        return self.violated == 0
+
+    @property
+    def groups(self) -> int:
+        """Collectives that were matched across nodes or devices."""
+        return int(self.document["groups"])
+
+    @property
+    def violated(self) -> int:
+        """Impossible: an end before a start that it depends on."""
+        return int(self.document["violated"])
+
+    @property
+    def consistent(self) -> int:
+        """Possible on these clocks."""
+        return int(self.document["consistent"])
+
+    @property
+    def undecidable(self) -> int:
+        """Neither, because the clocks are not known well enough."""
+        return int(self.document["undecidable"])
+
+    @property
+    def unmatched(self) -> int:
+        """Executions for which no partner was found."""
+        return int(self.document["unmatched"])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What could not be judged, in sentences."""
+        return tuple(self.document.get("warnings") or ())
+
+    @cached_property
+    def worst(self) -> tuple[Suspect, ...]:
+        """The worst ones, worst first."""
+        return tuple(
+            Suspect(
+                key=row["key"],
+                occurrence=row["occurrence"],
+                gap_ns=row["gap_ns"],
+                bound_ns=row.get("bound_ns"),
+                nodes=tuple(str(node) for node in row["nodes"]),
+                document=row,
+            )
+            for row in self.document["worst"]
+        )
+
+    def _card(self) -> Card:
+        rows = [
+            (row.key, str(row.occurrence), format_ns(row.gap_ns), format_ns(row.bound_ns), ", ".join(row.nodes))
+            for row in self.worst
+        ]
+        sentence = f"{plural(self.groups, 'collective')}: {self.violated} impossible, {self.consistent} consistent"
+        sentence += f", {self.undecidable} undecidable, {self.unmatched} unmatched"
+        return Card("Collectives", sentence, ("collective", "occurrence", "gap", "bound", "nodes"), rows, self.warnings)
+
+
+def validate_collectives(
+    inputs: Inputs,
+    *,
+    snapshots: Inputs | None = None,
+    offsets: AnyPath | None = None,
+    probes: AnyPath | list[AnyPath] | None = None,
+    declared: AnyPath | None = None,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress = "auto",
+) -> Verdicts:
+    """Check collectives of aligned or raw traces for impossible order.
+
+    Parameters
+    ----------
+    inputs
+        Traces of all nodes, or one combined trace.
+    snapshots, offsets, probes, declared
+        Clock files, as for ``combine_traces``: the traces are judged on the clocks that these relate. Without them they are
+        judged as they are.
+    workers, memory_limit, progress
+        As for ``combine_traces``.
+
+    Returns
+    -------
+    Verdicts
+        Its ``passed`` says whether none is impossible.
+
+    Raises
+    ------
+    PrlxError
+        One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    request = {
+        "inputs": _request.named(inputs),
+        **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
+        **_request.limits(workers, memory_limit, _config.load()),
+    }
+    return run(request, progress=progress)
+
+
+def run(request: dict[str, Any], *, progress: Progress = "auto") -> Verdicts:
+    """Run a request of the operation ``validate``."""
+    from ._progress import shown
+
+    if not request["inputs"]:
+        raise UsageError("no input given")
+    with shown(progress) as watch:
+        return Verdicts(_core.run("validate", request, progress=watch))

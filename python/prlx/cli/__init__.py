@@ -1,0 +1,123 @@
+"""The command line: ``prlx`` and ``python -m prlx``."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from .. import _config
+from .._errors import PrlxError, UsageError
+from . import _parser, _table
+from ._command import Command
+from ._ui import UI, open_ui
+
+__all__ = ["main", "run"]
+
+_LEADING = ("-q", "--quiet", "-v", "-vv", "--verbose", "--no-color")
+_EXIT_CODES = (
+    "exit codes: 0 fine, 1 violation, 2 usage, 3 unreadable input, 4 inputs that do not belong together,",
+    "            5 partial under --strict, 70 internal error, 130 interrupted",
+)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code; never raises, never exits."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    leading = []
+    while words and words[0] in _LEADING:
+        leading.append(words.pop(0))
+    if not words:
+        sys.stderr.write(overview())
+        return 2
+    name = words.pop(0)
+    if name in ("-h", "--help", "help"):
+        if not words or name != "help":
+            return _print(overview())
+        name, words = words[0], ["--help"]
+    elif name in ("-V", "--version"):
+        name = "version"
+    try:
+        command = _table.load(name)
+    except PrlxError as error:
+        return _fail("prlx", error, verbose=0)
+    return run(command, [*leading, *words])
+
+
+def overview() -> str:
+    """The help of ``prlx`` itself."""
+    width = max(map(len, _table.COMMANDS))
+    lines = [
+        "usage: prlx COMMAND [options]",
+        "",
+        "Puts traces of many nodes on one clock.",
+        "",
+        "examples:",
+        "  prlx combine node0/ node1/ --probes probes_*.jsonl -o run/   align, merge, open in TensorBoard",
+        "  prlx inspect trace.json.gz                                   what is in a file",
+        "",
+        "commands:",
+        *(f"  {name:<{width}}  {summary}" for name, summary in _table.COMMANDS.items()),
+        "",
+        "prlx COMMAND --help shows the options of a command.",
+        *_EXIT_CODES,
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def run(command: Command, words: Sequence[str]) -> int:
+    """Parse the words after a command's name, run it, and turn what goes wrong into a message and an exit code."""
+    verbose = sum(word.count("v") for word in words if word in ("-v", "-vv", "-vvv")) + list(words).count("--verbose")
+    if "--help-advanced" in words:
+        return _print(_parser.render_help(command, advanced=True))
+    if "--help" in words or "-h" in words:
+        return _print(_parser.render_help(command))
+    program = command.program or f"prlx {command.name}"
+    try:
+        values = _parser.parse(command, words)
+        config = _config.load()
+        _parser.fill(values, command, config)
+        json = bool(getattr(values, "json", False))
+        ui = open_ui(config, no_color=bool(values.no_color), quiet=bool(values.quiet), verbose=verbose, json=json)
+        for warning in config.warnings:
+            ui.warn(warning)
+        code = command.run(values, ui)
+        sys.stdout.flush()
+        return code
+    except KeyboardInterrupt:
+        sys.stderr.write(f"{program}: interrupted; no half file was left\n")
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (prlx ... | head); Python would complain again when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except PrlxError as error:
+        return _fail(program, error, verbose=verbose)
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _fail(program, UsageError(f"{place}{error.strerror or error}"), verbose=verbose, code=3)
+    except Exception as error:
+        sys.stderr.write(f"{program}: internal error: {type(error).__name__}: {error}\n")
+        sys.stderr.write("  this is a bug of prlx; -vv shows the traceback, prlx doctor the surroundings\n")
+        if verbose >= 2:
+            traceback.print_exc()
+        return 70
+
+
+def _print(text: str) -> int:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
+def _fail(program: str, error: PrlxError, *, verbose: int, code: int | None = None) -> int:
+    sys.stderr.write(f"{program}: error: {error}\n")
+    if error.hint and error.hint not in str(error):
+        sys.stderr.write(f"  {error.hint}\n")
+    if verbose >= 2:
+        traceback.print_exc()
+    return error.exit_code if code is None else code

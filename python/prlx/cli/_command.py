@@ -1,0 +1,101 @@
+"""What a command is: its options, its examples and the function that runs it.
+
+Parsing, ``--help`` and shell completion all read these two dataclasses, so they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ._ui import UI
+
+Takes = Literal["switch", "count", "text", "whole", "size", "range", "path", "paths", "outputs"]
+
+
+@dataclass(frozen=True)
+class Option:
+    """One flag.
+
+    Attributes
+    ----------
+    flags
+        Its spellings, the long one first.
+    takes
+        ``switch`` and ``count`` take nothing; ``paths`` takes one or more files and may be repeated.
+    choices
+        The words it accepts; empty means any.
+    setting
+        The key in the table of settings that supplies the value when the flag is left out.
+    off
+        The spelling that turns a switch off.
+    advanced
+        Shown by ``--help-advanced`` only.
+    """
+
+    flags: tuple[str, ...]
+    help: str
+    takes: Takes = "text"
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+    setting: str = ""
+    off: str = ""
+    advanced: bool = False
+    required: bool = False
+
+    @property
+    def name(self) -> str:
+        """The attribute that the parsed value gets."""
+        return self.flags[0].lstrip("-").replace("-", "_")
+
+
+@dataclass(frozen=True)
+class Positional:
+    """Words without a flag: files, or one of a few words."""
+
+    name: str
+    help: str
+    count: Literal["one", "optional", "some", "any"] = "some"
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Command:
+    """A verb of ``prlx``.
+
+    Attributes
+    ----------
+    examples
+        Command lines with what they do, shown first by ``--help``.
+    run
+        Does the work and returns the exit code; errors are raised.
+    notes
+        Sentences after the options, such as the exit codes that differ.
+    summary
+        What it does; the table of commands supplies it.
+    program
+        Its name where it is installed as a program of its own.
+    """
+
+    name: str
+    run: Callable[[argparse.Namespace, UI], int]
+    examples: tuple[tuple[str, str], ...]
+    positionals: tuple[Positional, ...] = ()
+    options: tuple[Option, ...] = ()
+    notes: tuple[str, ...] = ()
+    summary: str = ""
+    program: str = ""
+
+    @property
+    def usage(self) -> str:
+        """``prlx combine INPUT... [options]``."""
+        words = [self.program or f"prlx {self.name}"]
+        for item in self.positionals:
+            word = "|".join(item.choices) if item.choices else item.name
+            words.append({"one": word, "optional": f"[{word}]", "some": f"{word}...", "any": f"[{word}...]"}[item.count])
+        words += [f"{option.flags[0]} {option.metavar}" for option in self.options if option.required]
+        return " ".join([*words, "[options]"])

@@ -1,0 +1,58 @@
+"""Flags that several commands share, so that they are spelled and explained once."""
+
+from __future__ import annotations
+
+from .._config import BY_KEY
+from ._command import Option, Takes
+
+_TAKES: dict[str, Takes] = {"choice": "text", "text": "text", "whole": "whole", "size": "size", "switch": "switch"}
+
+
+def from_setting(key: str, help: str = "", *, flag: str = "", off: str = "", metavar: str = "", advanced: bool = False) -> Option:
+    """The flag of a setting: it takes its choices, and its value when left out, from the table of settings."""
+    setting = BY_KEY[key]
+    return Option(
+        (flag or "--" + key.rpartition(".")[2],),
+        help or setting.help,
+        takes=_TAKES[setting.kind],
+        metavar=metavar,
+        choices=setting.choices,
+        setting=key,
+        off=off,
+        advanced=advanced,
+    )
+
+
+OUTPUT = Option(("--output", "-o"), "where to write; nothing is overwritten without --overwrite", takes="path", metavar="OUT")
+OVERWRITE = Option(("--overwrite",), "replace an output that exists", takes="switch")
+JSON = Option(("--json",), "print one JSON document on stdout", takes="switch")
+
+COMMON = (
+    Option(("--quiet", "-q"), "errors only", takes="switch"),
+    Option(("--verbose", "-v"), "more detail; -vv also shows tracebacks", takes="count"),
+    Option(("--no-color",), "no colour (also NO_COLOR; FORCE_COLOR forces it)", takes="switch"),
+    Option(("--help", "-h"), "this text", takes="switch"),
+)
+
+CLOCK_FILES = (
+    Option(("--snapshots",), "snapshot pairs of a tracer clock, ID=FILE or by name", takes="paths", metavar="FILE"),
+    Option(("--offsets",), "round offsets (JSONL) of prlx solve or GraphCalc", takes="path", metavar="FILE"),
+    Option(("--probes",), "probe windows or raw stamps, solved on the way", takes="paths", metavar="FILE"),
+    Option(("--declared",), "offsets you know: TOML or JSON, node -> offset", takes="path", metavar="FILE"),
+)
+
+
+def alignment(command: str) -> tuple[Option, ...]:
+    """How clocks are related: the flags that every aligning command has."""
+    return (
+        from_setting(f"{command}.method", "how clocks are related"),
+        from_setting(f"{command}.policy", "where no reading reaches"),
+        from_setting(f"{command}.timebase", "the clock that the output shows"),
+        from_setting(f"{command}.reference", "the node whose clock the others are put on", metavar="NODE"),
+        from_setting(f"{command}.correction-stat"),
+        from_setting(f"{command}.strict"),
+    )
+
+
+WORKERS = from_setting("workers", "goroutines; the bytes written do not depend on it", metavar="N")
+MEMORY_LIMIT = from_setting("memory-limit", "such as 512MiB", metavar="SIZE")

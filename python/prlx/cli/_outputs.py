@@ -1,0 +1,64 @@
+"""What aligning commands say on stderr when they are done: warnings, who is which node, where it is and how to open it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ._render import clean
+
+if TYPE_CHECKING:
+    from .._combine import CombinedTrace
+    from ._ui import UI
+
+_IDENTITY = {
+    "given": "as given",
+    "name": "by the number in its name",
+    "rank": "by the rank recorded inside",
+    "host": "by the host recorded inside",
+    "order": "by the order of the inputs",
+}
+PARTIAL = 5
+
+
+def announce(result: CombinedTrace, ui: UI) -> None:
+    """The talk after the work; its last line names the output and the command that opens it."""
+    for node in result.nodes:
+        how = _IDENTITY.get(str(node.document.get("identity")))
+        if how:
+            inputs = ", ".join(clean(str(path)) for path in node.document.get("inputs") or ())
+            ui.say(f"node {node.id}, {how}: {inputs}")
+    for warning in result.warnings:
+        ui.warn(clean(warning))
+    for node in result.nodes:
+        for warning in node.warnings:
+            ui.warn(f"node {node.id}: {clean(warning)}")
+    for output in result.outputs:
+        if output not in result.traces:
+            ui.say(f"{output.format}: {shown_path(output.path)}")
+    if result.traces:
+        ui.say(f"wrote {shown_path(result.path)}; open it with: {opener(result.path, result.traces[0].format)}")
+
+
+def opener(path: Path, kind: str) -> str:
+    """The command that opens a trace in its viewer."""
+    if kind == "chrome":
+        return "https://ui.perfetto.dev (Open trace file)"
+    run = path if path.is_dir() else path.parent
+    if run.parent.name == "profile" and run.parent.parent.name == "plugins":
+        return f"xprof --logdir {shlex.quote(shown_path(run.parent.parent.parent))}"
+    return f"xprof server, then http://localhost:8791/?session_path={run.absolute()}"
+
+
+def shown_path(path: Path) -> str:
+    """The path as the user would type it: relative where it lies below the current directory."""
+    try:
+        return str(path.absolute().relative_to(Path.cwd())) or "."
+    except ValueError:
+        return str(path)
+
+
+def strict_code(result: CombinedTrace, strict: bool) -> int:
+    """0, or 5 when only a part could be aligned and ``--strict`` was given."""
+    return PARTIAL if strict and result.status != "aligned" else 0

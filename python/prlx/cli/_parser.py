@@ -1,0 +1,157 @@
+"""Command lines to values: argparse underneath, our own help text and our own words for mistakes."""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
+
+from .._config import Config, did_you_mean
+from .._errors import UsageError
+from .._units import parse_size, parse_time_range
+from ._command import Command, Option
+from ._options import COMMON
+
+HELP_WIDTH = 100
+
+
+class _Parser(argparse.ArgumentParser):
+    """argparse whose mistakes are exceptions that end as one line and exit code 2."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(message, hint=f"see {self.prog} --help")
+
+
+def build(command: Command) -> argparse.ArgumentParser:
+    """The parser of a command; every value left out is ``None``."""
+    parser = _Parser(prog=command.program or f"prlx {command.name}", add_help=False, allow_abbrev=False)
+    for option in (*command.options, *COMMON):
+        _add(parser, option)
+    for item in command.positionals:
+        count = {"one": None, "optional": "?", "some": "+", "any": "*"}[item.count]
+        kind = _choice(item.choices) if item.choices else str
+        parser.add_argument(item.name.lower(), metavar=item.name, nargs=count, type=kind)
+    return parser
+
+
+def _add(parser: argparse.ArgumentParser, option: Option) -> None:
+    flags = option.flags[::-1]
+    if option.takes == "switch":
+        parser.add_argument(*flags, dest=option.name, action="store_true", default=None)
+        if option.off:
+            parser.add_argument(option.off, dest=option.name, action="store_false", default=None)
+    elif option.takes == "count":
+        parser.add_argument(*flags, dest=option.name, action="count", default=0)
+    elif option.takes == "paths":
+        parser.add_argument(*flags, dest=option.name, action="extend", nargs="+", required=option.required)
+    else:
+        parser.add_argument(*flags, dest=option.name, type=_reader(option), required=option.required)
+
+
+def _reader(option: Option) -> Callable[[str], Any]:
+    if option.choices:
+        return _choice(option.choices)
+    if option.takes == "size":
+        return _explained(parse_size)
+    if option.takes == "range":
+        return _explained(parse_time_range)
+    if option.takes == "whole":
+        return _explained(_whole)
+    return str
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or int(text) == 0:
+        raise ValueError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def _explained(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    def reader(text: str) -> Any:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return reader
+
+
+def _choice(words: Sequence[str]) -> Callable[[str], str]:
+    def reader(text: str) -> str:
+        if text not in words:
+            known = ", ".join(words)
+            raise argparse.ArgumentTypeError(f"expected one of {known}, got {text!r}{did_you_mean(text, list(words))}")
+        return text
+
+    return reader
+
+
+def parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
+    """The values of a command line, flags only.
+
+    Raises
+    ------
+    UsageError
+        With the near name when a flag is unknown.
+    """
+    parser = build(command)
+    values, rest = parser.parse_known_intermixed_args(list(words))
+    for word in rest:
+        if word.startswith("-") and word != "-":
+            flag = word.partition("=")[0]
+            parser.error(f"unknown option {flag}{did_you_mean(flag, list(spellings(command)))}")
+        parser.error(f"unexpected argument {word!r}")
+    return values
+
+
+def spellings(command: Command) -> Iterable[str]:
+    """Every flag of a command as it may be typed."""
+    for option in (*command.options, *COMMON):
+        yield from option.flags
+        if option.off:
+            yield option.off
+    if any(option.advanced for option in command.options):
+        yield "--help-advanced"
+
+
+def fill(values: argparse.Namespace, command: Command, config: Config) -> None:
+    """Give every flag left out the value that the environment, the configuration file or the default has for it."""
+    for option in command.options:
+        if option.setting and getattr(values, option.name) is None:
+            setattr(values, option.name, config.get(option.setting).value)
+
+
+def render_help(command: Command, *, advanced: bool = False) -> str:
+    """The help text: usage, what it does, examples, options. At most 40 lines unless ``advanced``."""
+    lines = [f"usage: {command.usage}", "", command.summary[:1].upper() + command.summary[1:] + ".", "", "examples:"]
+    for line, meaning in command.examples:
+        lines.append(f"  {line:<58}  {meaning}" if meaning else f"  {line}")
+    shown = [option for option in command.options if advanced or not option.advanced]
+    lines += ["", "options:"]
+    lines += [line for option in shown for line in _row(option)]
+    lines += [line for option in COMMON for line in _row(option)]
+    if len(shown) < len(command.options):
+        lines += _columns("--help-advanced", "all options")
+    if command.notes:
+        lines += ["", *command.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _row(option: Option) -> list[str]:
+    spelled = ", ".join(sorted(option.flags, key=len))
+    if option.off:
+        spelled = option.off
+    if option.choices:
+        spelled += " " + "|".join(option.choices)
+    elif option.metavar:
+        spelled += f" {option.metavar}{'...' if option.takes == 'paths' else ''}"
+    return _columns(spelled, option.help)
+
+
+def _columns(left: str, right: str) -> list[str]:
+    head = f"  {left:<32}  "
+    if len(left) > 32:
+        head = f"  {left}  "
+    wrapped = textwrap.wrap(right, HELP_WIDTH - len(head)) or [""]
+    return [head + wrapped[0], *(" " * 36 + more for more in wrapped[1:])]

@@ -1,0 +1,37 @@
+"""The commands of prlx: one line each, one file each."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+
+from .._config import did_you_mean
+from .._errors import UsageError
+from ._command import Command
+
+COMMANDS: dict[str, str] = {
+    "combine": "aligns the clocks of N nodes and merges their traces",
+    "align": "aligns one node's trace",
+    "validate": "checks collectives of aligned or raw traces for impossible order",
+    "solve": "turns probe windows or raw stamps into round offsets",
+    "inspect": "shows what is in a file",
+    "doctor": "checks this installation",
+    "version": "prints the version",
+    "completion": "prints the completion script for a shell",
+    "config": "shows every setting and who set it",
+}
+
+
+def load(name: str) -> Command:
+    """The command of a name; only its own module is imported.
+
+    Raises
+    ------
+    UsageError
+        There is no such command; with the near name.
+    """
+    if name not in COMMANDS:
+        raise UsageError(f"no command {name!r}{did_you_mean(name, list(COMMANDS))}", hint="prlx --help lists the commands")
+    found = importlib.import_module(f"{__package__}.{name}").COMMAND
+    assert isinstance(found, Command)
+    return replace(found, summary=COMMANDS[name])

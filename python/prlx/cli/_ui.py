@@ -1,0 +1,107 @@
+"""Where a command talks: data to stdout, everything else to stderr."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TextIO
+
+from .._config import Config
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An output with what it can show: colour, width, characters beyond ASCII."""
+
+    file: TextIO
+    color: bool
+    width: int
+    unicode: bool
+
+    def style(self, text: str, *names: str) -> str:
+        """The text in a colour or weight, or as it is where there is no colour."""
+        if not self.color or not names:
+            return text
+        return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
+
+    def line(self, text: str = "") -> None:
+        """Write a line; characters that the encoding lacks become ``?``, never an exception."""
+        encoding = getattr(self.file, "encoding", None) or "utf-8"
+        self.file.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+
+
+@dataclass(frozen=True)
+class UI:
+    """What a command sees of the terminal and of the settings."""
+
+    out: Stream
+    err: Stream
+    config: Config = field(repr=False)
+    quiet: bool = False
+    verbose: int = 0
+    json: bool = False
+    terminal: bool = False
+    """Whether stderr is a terminal: progress is shown only there."""
+
+    def say(self, text: str, *, detail: int = 0) -> None:
+        """A line of talk on stderr, from verbosity ``detail`` on."""
+        if not self.quiet and self.verbose >= detail:
+            self.err.line(text)
+
+    def warn(self, text: str) -> None:
+        """A warning on stderr."""
+        self.say(f"{self.err.style('warning:', 'yellow', 'bold')} {text}")
+
+    def show(self, lines: Iterable[str]) -> None:
+        """Text output on stdout."""
+        for line in lines:
+            self.out.line(line)
+
+    def emit(self, document: Mapping[str, Any]) -> None:
+        """The one JSON document on stdout."""
+        self.out.line(json.dumps(document, indent=2, ensure_ascii=not self.out.unicode))
+
+    @property
+    def progress(self) -> bool:
+        """Whether a long job shows how far it is."""
+        return self.terminal and not self.quiet
+
+
+def open_ui(config: Config, *, no_color: bool, quiet: bool, verbose: int, json: bool) -> UI:
+    """The streams of this process with what flags, settings, ``NO_COLOR`` and ``FORCE_COLOR`` say about colour."""
+    width = max(40, shutil.get_terminal_size((100, 24)).columns)
+    out, err = (_stream(file, config, no_color, width) for file in (sys.stdout, sys.stderr))
+    return UI(out, err, config, quiet, verbose, json, _is_terminal(sys.stderr))
+
+
+def _stream(file: TextIO, config: Config, no_color: bool, width: int) -> Stream:
+    encoding = (getattr(file, "encoding", None) or "ascii").lower().replace("-", "")
+    terminal = _is_terminal(file)
+    return Stream(file, _wants_color(config, no_color, terminal), width, encoding.startswith("utf"))
+
+
+def _wants_color(config: Config, no_color: bool, terminal: bool) -> bool:
+    if no_color:
+        return False
+    found = config.get("color")
+    if not config.is_set_in_environment("color"):
+        if os.environ.get("NO_COLOR"):
+            return False
+        if os.environ.get("FORCE_COLOR"):
+            return True
+    if found.value != "auto":
+        return found.value == "always"
+    return terminal and os.environ.get("TERM") != "dumb"
+
+
+def _is_terminal(file: TextIO) -> bool:
+    try:
+        return file.isatty()
+    except (AttributeError, ValueError):
+        return False

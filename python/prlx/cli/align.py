@@ -1,0 +1,130 @@
+"""``prlx align``, and ``xprof_trace_align`` with the flags of the document it comes from."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _request
+from . import _options as options
+from ._command import Command, Option, Positional
+from ._outputs import announce, strict_code
+from .combine import clock_files, render
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ._ui import UI
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Align one trace and print what was found for its node."""
+    return _align(
+        {
+            "trace": _request.absolute(values.trace),
+            "node": values.node,
+            "output": _request.absolute_or_none(values.output),
+            **clock_files(values),
+            "method": values.method,
+            "policy": values.policy,
+            "reference": values.reference,
+            "timebase": values.timebase,
+            "correction_stat": values.correction_stat,
+            "strict": values.strict,
+            "workers": values.workers,
+            "memory_limit": values.memory_limit,
+            "overwrite": bool(values.overwrite),
+        },
+        values,
+        ui,
+    )
+
+
+def _align(request: dict[str, Any], values: argparse.Namespace, ui: UI) -> int:
+    from .. import _align
+
+    result = _align.run(request, progress=ui.progress)
+    if ui.json:
+        ui.emit(result.document)
+    else:
+        ui.show(render(result, ui))
+    announce(result, ui)
+    return strict_code(result, values.strict)
+
+
+COMMAND = Command(
+    name="align",
+    run=run,
+    examples=(
+        ("prlx align node1.xplane.pb --probes probes_*.jsonl -o out.pb", "by raw probes"),
+        ("prlx align node1.xplane.pb --offsets offsets.jsonl -o out.pb", "by solved offsets"),
+        ("prlx align b.json.gz --node 1 --declared off.toml -o b2.json.gz", ""),
+    ),
+    positionals=(Positional("TRACE", "the trace of one node", "one"),),
+    options=(
+        options.OUTPUT,
+        options.OVERWRITE,
+        Option(("--node",), "which node of the clock files this is; default: by its name", metavar="NODE"),
+        *options.CLOCK_FILES,
+        *options.alignment("align"),
+        options.WORKERS,
+        options.MEMORY_LIMIT,
+        options.JSON,
+    ),
+    notes=("<name>.alignment_stats.json is written beside the output.",),
+)
+
+
+def _run_xprof(values: argparse.Namespace, ui: UI) -> int:
+    return _align(
+        {
+            "trace": _request.absolute(values.trace),
+            "node": values.node,
+            "output": _request.absolute_or_none(values.output),
+            "snapshots": None if values.snapshot_pairs is None else [{"path": _request.absolute(values.snapshot_pairs)}],
+            "offsets": _request.absolute_or_none(values.offsets),
+            "method": ui.config.get("align.method").value,
+            "policy": ui.config.get("align.policy").value,
+            "reference": ui.config.get("align.reference").value,
+            "timebase": values.timebase,
+            "correction_stat": ui.config.get("align.correction-stat").value,
+            "strict": values.strict,
+            "workers": ui.config.get("workers").value,
+            "memory_limit": ui.config.get("memory-limit").value,
+            "overwrite": bool(values.overwrite),
+        },
+        values,
+        ui,
+    )
+
+
+XPROF = Command(
+    name="align",
+    program="xprof_trace_align",
+    summary="aligns one node's trace by snapshot pairs and round offsets; prlx align does the same and more",
+    run=_run_xprof,
+    examples=(
+        ("xprof_trace_align --trace node0.xspace --snapshot_pairs node0.snapshot.jsonl \\", ""),
+        ("    --offsets node0.offsets.jsonl --output node0.aligned.xspace", ""),
+    ),
+    options=(
+        Option(("--trace",), "XSpace of the node", "path", "FILE", required=True),
+        Option(("--snapshot_pairs",), "clock pairs of the node; default: those inside the trace", "path", "FILE"),
+        Option(("--offsets",), "round offsets (JSONL)", "path", "FILE"),
+        Option(("--output",), "the aligned trace", "path", "FILE", required=True),
+        options.OVERWRITE,
+        Option(("--node",), "which node of the offsets this is; default: by its name", metavar="NODE"),
+        options.from_setting("align.timebase", "the clock that the output shows"),
+        options.from_setting("align.strict"),
+        options.JSON,
+    ),
+    notes=("<name>.alignment_stats.json is written beside the output.",),
+)
+
+
+def xprof_main(argv: Sequence[str] | None = None) -> int:
+    """The program ``xprof_trace_align``."""
+    from . import run as run_command
+
+    return run_command(XPROF, list(sys.argv[1:] if argv is None else argv))

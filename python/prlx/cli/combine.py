@@ -1,0 +1,190 @@
+"""``prlx combine``: N traces, each on its own clock, become one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from .. import _request
+from .._units import format_bytes, format_count, format_ns, plural
+from . import _options as options
+from ._command import Command, Option, Positional
+from ._outputs import announce, strict_code
+from ._render import Column, facts, table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from .._combine import CombinedTrace, NodeReport
+    from ._ui import UI
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Combine, print what was found for each node, name the output and the command that opens it."""
+    from .. import _combine
+
+    result = _combine.run(request(values), progress=ui.progress)
+    if ui.json:
+        ui.emit(result.document)
+    else:
+        ui.show(render(result, ui))
+    announce(result, ui)
+    return strict_code(result, values.strict)
+
+
+def request(values: argparse.Namespace) -> dict[str, Any]:
+    """The request of these flags."""
+    return {
+        "inputs": _request.named(values.input),
+        "output": _request.absolute_or_none(values.output),
+        "format": values.format,
+        **clock_files(values),
+        "method": values.method,
+        "policy": values.policy,
+        "reference": values.reference,
+        "naming": values.naming,
+        "timebase": values.timebase,
+        **_time_range(values),
+        "apply_alignment": values.align,
+        "correction_stat": values.correction_stat,
+        "strict": values.strict,
+        "workers": values.workers,
+        "memory_limit": values.memory_limit,
+        "report": _request.absolute_or_none(values.report),
+        "overwrite": bool(values.overwrite),
+    }
+
+
+def clock_files(values: argparse.Namespace) -> dict[str, Any]:
+    """The files that relate the clocks, of the flags that every aligning command has."""
+    return _request.clocks(
+        snapshots=values.snapshots, offsets=values.offsets, probes=values.probes, declared=values.declared
+    )
+
+
+def _time_range(values: argparse.Namespace) -> dict[str, Any]:
+    if values.time_range is None:
+        return {}
+    ends, from_start = values.time_range
+    return {"time_range": list(ends), "time_range_from_start": from_start or None}
+
+
+_COLUMNS = (
+    Column("node", shrinks=True),
+    Column("host", shrinks=True),
+    Column("rank", right=True),
+    Column("method"),
+    Column("offset", right=True),
+    Column("drift", right=True),
+    Column("bound p50", right=True),
+    Column("max", right=True),
+    Column("corrected by", right=True),
+    Column("events", right=True),
+    Column("in reach", right=True),
+)
+
+
+def render(result: CombinedTrace, ui: UI) -> Iterator[str]:
+    """The result as text: a sentence, the nodes, the collectives, and in detail what was guessed."""
+    color = {"aligned": "green", "degraded": "yellow", "unaligned": "red"}.get(result.status, "red")
+    status = ui.out.style(result.status, color, "bold")
+    yield f"{plural(len(result.nodes), 'node')} on the clock of node {result.reference}: {status}"
+    yield ""
+    yield from table(ui.out, _COLUMNS, [_row(node, result.reference) for node in result.nodes])
+    yield from _steps(result)
+    yield from _collectives(result)
+    if ui.verbose:
+        yield from _counts(result, ui)
+
+
+def _row(node: NodeReport, reference: str) -> tuple[str, ...]:
+    is_reference = node.id == reference
+    return (
+        node.id,
+        node.host,
+        "" if node.rank is None else str(node.rank),
+        "reference" if is_reference else node.method,
+        "" if is_reference else format_ns(node.offset_ns, sign=True),
+        "" if is_reference or node.drift_ppm is None else f"{node.drift_ppm:+.2f} ppm",
+        "" if is_reference else format_ns(node.bound_p50_ns),
+        "" if is_reference else format_ns(node.bound_max_ns),
+        _correction(node),
+        format_count(node.events),
+        "" if node.coverage is None else f"{100 * node.coverage:.1f} %",
+    )
+
+
+def _correction(node: NodeReport) -> str:
+    low, high = node.min_correction_ns, node.max_correction_ns
+    if low is None or high is None:
+        return "-"
+    if low == high:
+        return format_ns(low, sign=True) if low else "0"
+    return f"{format_ns(low, sign=True)} .. {format_ns(high, sign=True)}"
+
+
+def _steps(result: CombinedTrace) -> Iterator[str]:
+    for node in result.nodes:
+        for step in node.document.get("steps") or ():
+            size = format_ns(step["step_ns"], sign=True) if isinstance(step, dict) and "step_ns" in step else step
+            yield f"node {node.id}: its clock jumped {size}"
+
+
+def _collectives(result: CombinedTrace) -> Iterator[str]:
+    found = result.collectives
+    if not found or not found.get("groups"):
+        return
+    yield ""
+    yield f"collectives  {plural(found['groups'], 'group')}, {found.get('unmatched', 0)} unmatched"
+    for when in ("before", "after"):
+        counts = found.get(when)
+        if counts:
+            said = f"{counts.get('violated', 0)} impossible, {counts.get('consistent', 0)} consistent"
+            yield f"  {when:<6}  {said}, {counts.get('undecidable', 0)} undecidable"
+
+
+def _counts(result: CombinedTrace, ui: UI) -> Iterator[str]:
+    for node in result.nodes:
+        yield ""
+        yield f"node {node.id}"
+        pairs = [
+            ("inputs", ", ".join(node.document.get("inputs") or ())),
+            ("snapshots", format_count(node.document.get("snapshots"))),
+            ("offset windows", format_count(node.document.get("offset_windows"))),
+            ("events corrected", format_count(node.events_corrected)),
+            ("clamped to keep order", format_count(node.events_clamped_monotonic)),
+            ("beyond the snapshots", format_count(node.snapshot_extrapolations)),
+            ("beyond the offsets", format_count(node.offset_extrapolations)),
+            ("bound p99", format_ns(node.bound_p99_ns)),
+        ]
+        yield from facts(ui.out, [pair for pair in pairs if pair[1] != "-"], indent=2)
+    yield ""
+    for output in result.outputs:
+        yield f"{output.path}  {output.format}, {format_bytes(output.bytes)}"
+
+
+COMMAND = Command(
+    name="combine",
+    run=run,
+    examples=(
+        ("prlx combine node0/ node1/ --probes probes_*.jsonl -o run/", "align by raw probes"),
+        ("prlx combine 0=a.xplane.pb 1=b.xplane.pb --declared off.toml", "ids given, offsets known"),
+        ("prlx combine rank*.json.gz -o all.json.gz --report all.html", "Kineto traces, one JSON"),
+        ("prlx combine logdir/ --no-align --json", "merge only, document on stdout"),
+    ),
+    positionals=(Positional("INPUT", "files, directories, globs or log directories; ID=PATH names the node"),),
+    options=(
+        options.OUTPUT,
+        options.OVERWRITE,
+        options.from_setting("combine.format", "default: by the inputs and OUT"),
+        *options.CLOCK_FILES,
+        *options.alignment("combine"),
+        options.from_setting("combine.naming", "names and ids of the merged planes"),
+        Option(("--time-range",), "1.5s:2s from the start, or absolute ns; an end may be open", "range", "A:B"),
+        options.from_setting("combine.align", "merge only, touch no time", off="--no-align"),
+        options.WORKERS,
+        options.MEMORY_LIMIT,
+        Option(("--report",), "write an HTML summary", "path", "FILE.html"),
+        options.JSON,
+    ),
+)

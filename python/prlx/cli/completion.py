@@ -1,0 +1,174 @@
+"""``prlx completion``: what a shell offers after Tab, written from the same tables as ``--help``."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from . import _options as options
+from . import _table
+from ._command import Command, Option, Positional
+from ._parser import spellings
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ._ui import UI
+
+SHELLS = ("bash", "zsh", "fish")
+_FILES = ("path", "paths")
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Print the script; nothing is loaded and nothing is written."""
+    ui.show({"bash": _bash, "zsh": _zsh, "fish": _fish}[values.shell]())
+    return 0
+
+
+def _commands() -> list[Command]:
+    return [_table.load(name) for name in _table.COMMANDS]
+
+
+def _all_options(command: Command) -> tuple[Option, ...]:
+    return (*command.options, *options.COMMON)
+
+
+def _words(command: Command) -> tuple[str, ...]:
+    return next((item.choices for item in command.positionals if item.choices), ())
+
+
+def _bash() -> Iterator[str]:
+    yield "# bash completion of prlx: eval \"$(prlx completion bash)\""
+    yield "_prlx() {"
+    yield "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= word"
+    yield "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do"
+    yield "        [[ $word != -* ]] && { command=$word; break; }"
+    yield "    done"
+    yield "    COMPREPLY=()"
+    yield "    case $command in"
+    for command in _commands():
+        yield f"    {command.name})"
+        yield "        case $prev in"
+        for option in _all_options(command):
+            if option.choices:
+                words = shlex.quote(" ".join(option.choices))
+                yield f"        {'|'.join(option.flags)}) COMPREPLY=($(compgen -W {words} -- \"$cur\")); return ;;"
+            elif option.takes in _FILES:
+                yield f"        {'|'.join(option.flags)}) _prlx_files \"$cur\"; return ;;"
+            elif option.takes not in ("switch", "count"):
+                yield f"        {'|'.join(option.flags)}) return ;;"
+        yield "        esac"
+        flags = shlex.quote(" ".join(spellings(command)))
+        yield f"        if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W {flags} -- \"$cur\")); return; fi"
+        words = _words(command)
+        if words:
+            yield f"        COMPREPLY=($(compgen -W {shlex.quote(' '.join(words))} -- \"$cur\")) ;;"
+        elif command.positionals:
+            yield "        _prlx_files \"$cur\" ;;"
+        else:
+            yield "        ;;"
+    names = shlex.quote(" ".join([*_table.COMMANDS, "help", "--help", "--version"]))
+    yield f"    *) COMPREPLY=($(compgen -W {names} -- \"$cur\")) ;;"
+    yield "    esac"
+    yield "}"
+    yield "_prlx_files() {"
+    yield "    local IFS=$'\\n'"
+    yield "    compopt -o filenames 2>/dev/null"
+    yield "    COMPREPLY=($(compgen -f -- \"$1\"))"
+    yield "}"
+    yield "complete -F _prlx prlx"
+
+
+def _zsh() -> Iterator[str]:
+    yield "#compdef prlx"
+    yield "# zsh completion of prlx: prlx completion zsh > \"${fpath[1]}/_prlx\""
+    yield "_prlx() {"
+    yield "    local context state line"
+    yield "    typeset -A opt_args"
+    yield "    _arguments -C '1:command:->command' '*::argument:->argument'"
+    yield "    case $state in"
+    yield "    command)"
+    yield "        local -a commands=("
+    for name, summary in _table.COMMANDS.items():
+        yield f"            {_single(f'{name}:{summary}')}"
+    yield "        )"
+    yield "        _describe command commands ;;"
+    yield "    argument)"
+    yield "        case $words[1] in"
+    for command in _commands():
+        yield f"        {command.name})"
+        specs = [spec for option in _all_options(command) for spec in _zsh_option(option)]
+        specs += [_zsh_positional(item) for item in command.positionals]
+        yield "            _arguments \\"
+        for number, spec in enumerate(specs):
+            yield f"                {_single(spec)}{' ;;' if number == len(specs) - 1 else ' ' + chr(92)}"
+    yield "        esac ;;"
+    yield "    esac"
+    yield "}"
+    yield "if [ \"$funcstack[1]\" = _prlx ]; then _prlx \"$@\"; else compdef _prlx prlx; fi"
+
+
+def _zsh_option(option: Option) -> Iterator[str]:
+    text = option.help.replace("[", "(").replace("]", ")").replace(":", "")
+    value = ""
+    if option.choices:
+        value = f":{option.metavar or 'word'}:({' '.join(option.choices)})"
+    elif option.takes in _FILES:
+        value = ":file:_files"
+    elif option.takes not in ("switch", "count"):
+        value = f":{option.metavar or 'value'}:"
+    repeat = "*" if option.takes in ("paths", "count") else ""
+    for flag in option.flags if not option.off else (*option.flags, option.off):
+        yield f"{repeat}{flag}[{text}]{value}"
+
+
+def _zsh_positional(item: Positional) -> str:
+    action = f"({' '.join(item.choices)})" if item.choices else "_files"
+    where = "*" if item.count in ("some", "any") else "1"
+    return f"{where}:{item.name.lower()}:{action}"
+
+
+def _single(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+def _fish() -> Iterator[str]:
+    yield "# fish completion of prlx: prlx completion fish > ~/.config/fish/completions/prlx.fish"
+    yield "complete -c prlx -f"
+    for name, summary in _table.COMMANDS.items():
+        yield f"complete -c prlx -n __fish_use_subcommand -a {name} -d {_single(summary)}"
+    for command in _commands():
+        inside = f"complete -c prlx -n '__fish_seen_subcommand_from {command.name}'"
+        words = _words(command)
+        if words:
+            yield f"{inside} -a {_single(' '.join(words))}"
+        elif command.positionals:
+            yield f"{inside} -F"
+        for option in _all_options(command):
+            yield f"{inside} {_fish_flags(option)} -d {_single(option.help)}"
+            if option.off:
+                yield f"{inside} -l {option.off[2:]} -d {_single(option.help)}"
+
+
+def _fish_flags(option: Option) -> str:
+    words = [f"-l {flag[2:]}" if flag.startswith("--") else f"-s {flag[1:]}" for flag in option.flags]
+    if option.choices:
+        words.append(f"-x -a {_single(' '.join(option.choices))}")
+    elif option.takes in _FILES:
+        words.append("-r -F")
+    elif option.takes not in ("switch", "count"):
+        words.append("-x")
+    return " ".join(words)
+
+
+COMMAND = Command(
+    name="completion",
+    run=run,
+    examples=(
+        ("eval \"$(prlx completion bash)\"", "in ~/.bashrc"),
+        ("prlx completion zsh > \"${fpath[1]}/_prlx\"", "then start a new shell"),
+        ("prlx completion fish > ~/.config/fish/completions/prlx.fish", ""),
+    ),
+    positionals=(Positional("SHELL", "which shell", "one", SHELLS),),
+)

@@ -1,0 +1,194 @@
+"""``prlx inspect``: what is in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _request
+from .._units import format_bytes, format_count, format_instant, format_ns, plural
+from . import _options as options
+from ._command import Command, Positional
+from ._render import Column, clean, facts, table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ._ui import UI
+
+_FORMATS = {
+    "xspace": "XSpace",
+    "chrome": "Chrome JSON",
+    "snapshot-pairs": "snapshot pairs",
+    "probe-windows": "probe windows",
+    "probe-stamps": "raw probe stamps",
+    "round-offsets": "round offsets",
+    "declared-offsets": "declared offsets",
+    "alignment": "alignment document",
+}
+_PLANES = (
+    Column("plane", shrinks=True),
+    Column("id", right=True),
+    Column("lines", right=True),
+    Column("events", right=True),
+    Column("aggregated", right=True),
+    Column("begins", right=True),
+    Column("lasts", right=True),
+    Column("clock"),
+)
+_LINES = (
+    Column("line", shrinks=True),
+    Column("of plane", shrinks=True),
+    Column("id", right=True),
+    Column("events", right=True),
+    Column("begins", right=True),
+    Column("lasts", right=True),
+    Column("clock"),
+    Column("order"),
+)
+_CLOCKS = (Column("clock", shrinks=True), Column("readings", right=True), Column("lasts", right=True), Column("detail"))
+_KERNELS = (Column("kernel", shrinks=True), Column("count", right=True), Column("total", right=True))
+_COLLECTIVES = (Column("collective", shrinks=True), Column("count", right=True))
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Print what is in each file."""
+    from .._timeline import inspect_files
+
+    document = inspect_files([_request.absolute(path) for path in values.file], progress=ui.progress)
+    if ui.json:
+        ui.emit(document)
+        return 0
+    for number, file in enumerate(document["files"]):
+        if number:
+            ui.out.line()
+        ui.show(_render(file, ui, values.limit))
+    return 0
+
+
+def _render(file: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
+    kind = _FORMATS.get(file["format"], file["format"])
+    size = format_bytes(file.get("bytes"))
+    if file.get("compression"):
+        size += f" {file['compression']}, {format_bytes(file.get('decompressed_bytes'))} unpacked"
+    yield f"{ui.out.style(clean(file['path']), 'bold')}  {kind}, {size}"
+    yield from facts(ui.out, _facts(file), indent=2)
+    planes = file.get("planes") or ()
+    start = file.get("start_ns")
+    yield from _section("planes", planes, limit, ui, _PLANES, [_plane_row(plane, start) for plane in planes])
+    lines = [(plane, line) for plane in planes for line in plane.get("lines") or ()]
+    lines.sort(key=lambda pair: -pair[1].get("events", 0))
+    yield from _section("lines", lines, limit, ui, _LINES, [_line_row(plane, line, start) for plane, line in lines])
+    clocks = file.get("clocks") or ()
+    yield from _section("clocks", clocks, limit, ui, _CLOCKS, [_clock_row(clock) for clock in clocks])
+    kernels = file.get("kernels") or ()
+    rows = [(row["name"], format_count(row.get("count")), format_ns(row.get("total_ns"))) for row in kernels]
+    yield from _section("kernels", kernels, limit, ui, _KERNELS, rows)
+    collectives = file.get("collectives") or ()
+    pairs = [(row["name"], format_count(row.get("count"))) for row in collectives]
+    yield from _section("collectives", collectives, limit, ui, _COLLECTIVES, pairs)
+    for kind, color in (("losses", "red"), ("warnings", "yellow")):
+        found = file.get(kind) or ()
+        if found:
+            yield ""
+            yield "  " + ui.out.style(kind, color, "bold")
+            yield from (f"    {clean(sentence)}" for sentence in found)
+
+
+def _facts(file: Mapping[str, Any]) -> list[tuple[str, str]]:
+    planes = file.get("planes") or ()
+    lines = sum(len(plane.get("lines") or ()) for plane in planes)
+    start, end = file.get("start_ns"), file.get("end_ns")
+    rank = file.get("rank")
+    found = [
+        ("host", ", ".join(file.get("hosts") or ())),
+        ("rank", "" if rank is None else f"{rank} of {file['world_size']}" if file.get("world_size") else str(rank)),
+        ("backend", file.get("backend") or ""),
+        ("nodes", ", ".join(str(node) for node in file.get("nodes") or ())),
+        ("begins", "" if start is None else format_instant(start)),
+        ("lasts", "" if start is None or end is None else format_ns(end - start)),
+    ]
+    if file.get("events") is not None:
+        inside = f" in {plural(len(planes), 'plane')}, {plural(lines, 'line')}" if planes else ""
+        found.append(("events", format_count(file["events"]) + inside))
+    counts = file.get("counts") or {}
+    found.append(("counts", ", ".join(f"{name} {format_count(count)}" for name, count in counts.items())))
+    return found
+
+
+def _section(
+    title: str, items: Sequence[Any], limit: int, ui: UI, columns: Sequence[Column], rows: Sequence[Sequence[str]]
+) -> Iterator[str]:
+    """A table with its title; at most ``limit`` rows unless ``-v``."""
+    if not items:
+        return
+    shown = rows if ui.verbose else rows[:limit]
+    left = "" if len(shown) == len(rows) else f"  ({len(shown)} of {len(rows)}; -v shows all)"
+    yield ""
+    yield "  " + ui.out.style(title, "bold") + ui.out.style(left, "dim")
+    yield from table(ui.out, columns, shown, indent=4)
+
+
+def _plane_row(plane: Mapping[str, Any], start: int | None) -> tuple[str, ...]:
+    lines = plane.get("lines") or ()
+    begins = [line["first_ns"] for line in lines if line.get("first_ns") is not None and line.get("events")]
+    ends = [line["last_ns"] for line in lines if line.get("last_ns") is not None and line.get("events")]
+    clocks = sorted({line.get("clock") or "" for line in lines} - {""})
+    aggregated = sum(line.get("aggregated") or 0 for line in lines)
+    return (
+        plane.get("name") or "(no name)",
+        str(plane.get("id", "")),
+        format_count(len(lines)) if lines else "",
+        format_count(plane.get("events")),
+        format_count(aggregated) if aggregated else "",
+        _since(min(begins, default=None), start),
+        format_ns(max(ends) - min(begins)) if begins and ends else "",
+        ", ".join(clocks),
+    )
+
+
+def _line_row(plane: Mapping[str, Any], line: Mapping[str, Any], start: int | None) -> tuple[str, ...]:
+    first, last = line.get("first_ns"), line.get("last_ns")
+    return (
+        line.get("display_name") or line.get("name") or "(no name)",
+        plane.get("name") or "",
+        str(line.get("id", "")),
+        format_count(line.get("events")),
+        _since(first, start) if line.get("events") else "",
+        format_ns(last - first) if first is not None and last is not None and line.get("events") else "",
+        line.get("clock") or "",
+        "unsorted" if line.get("sorted") is False else "",
+    )
+
+
+def _since(instant: int | None, start: int | None) -> str:
+    if instant is None:
+        return ""
+    return format_ns(instant - start, sign=True) if start is not None else format_instant(instant)
+
+
+def _clock_row(clock: Mapping[str, Any]) -> tuple[str, ...]:
+    first, last = clock.get("first_ns"), clock.get("last_ns")
+    return (
+        clock["name"],
+        format_count(clock.get("readings")),
+        format_ns(last - first) if first is not None and last is not None else "",
+        clock.get("detail") or "",
+    )
+
+
+COMMAND = Command(
+    name="inspect",
+    run=run,
+    examples=(
+        ("prlx inspect node0.xplane.pb", "planes, lines, clocks, kernels"),
+        ("prlx inspect trace.json.gz -v", "every line, not only the busiest"),
+        ("prlx inspect probes_node0.jsonl offsets.jsonl", "clock files"),
+        ("prlx inspect logdir/ --json | jq '.files[].hosts'", ""),
+    ),
+    positionals=(Positional("FILE", "files, directories or globs; - reads stdin"),),
+    options=(
+        options.from_setting("inspect.limit", "rows of each table", flag="--limit", metavar="N"),
+        options.JSON,
+    ),
+)

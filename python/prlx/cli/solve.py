@@ -1,0 +1,100 @@
+"""``prlx solve``: probes between nodes become offsets of their clocks."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .. import _request
+from .._units import format_count, format_ns, plural
+from . import _options as options
+from ._command import Command, Positional
+from ._outputs import shown_path
+from ._render import Column, clean, table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from .._solve import NodeOffset, Offsets
+    from ._ui import UI
+
+_COLUMNS = (
+    Column("node", shrinks=True),
+    Column("offset", right=True),
+    Column("drift", right=True),
+    Column("bound p50", right=True),
+    Column("p99", right=True),
+    Column("max", right=True),
+    Column("windows", right=True),
+    Column("missing", right=True),
+    Column("steps", right=True),
+)
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Solve, print the offsets, name the file and the command that uses it."""
+    from .. import _solve
+
+    request = {
+        "files": _request.paths(values.file),
+        "output": _request.absolute_or_none(values.output),
+        "reference": values.reference,
+        "overwrite": bool(values.overwrite),
+    }
+    offsets = _solve.run(request, progress=ui.progress)
+    if ui.json:
+        ui.emit(offsets.document)
+    else:
+        ui.show(_render(offsets, ui))
+    for warning in offsets.warnings:
+        ui.warn(clean(warning))
+    for node in offsets.nodes:
+        for warning in node.warnings:
+            ui.warn(f"node {node.id}: {clean(warning)}")
+    if offsets.path is not None:
+        written = shown_path(offsets.path)
+        ui.say(f"wrote {written}; use it with: prlx combine INPUT... --offsets {shlex.quote(written)}")
+    return 0
+
+
+def _render(offsets: Offsets, ui: UI) -> Iterator[str]:
+    yield f"{plural(len(offsets.nodes), 'node')} relative to node {offsets.reference}"
+    yield ""
+    yield from table(ui.out, _COLUMNS, [_row(node, offsets.reference) for node in offsets.nodes])
+    for node in offsets.nodes:
+        for step in node.steps:
+            yield f"node {node.id}: its clock jumped {format_ns(step.get('step_ns'), sign=True)} at {step.get('at_ns')}"
+
+
+def _row(node: NodeOffset, reference: str) -> tuple[str, ...]:
+    if node.id == reference:
+        return (node.id, "reference", *("",) * 7)
+    return (
+        node.id,
+        format_ns(node.offset_ns, sign=True),
+        "" if node.drift_ppm is None else f"{node.drift_ppm:+.2f} ppm",
+        format_ns(node.bound_p50_ns),
+        format_ns(node.bound_p99_ns),
+        format_ns(node.bound_max_ns),
+        format_count(node.windows),
+        format_count(node.missing_windows) if node.missing_windows else "",
+        str(len(node.steps)) if node.steps else "",
+    )
+
+
+COMMAND = Command(
+    name="solve",
+    run=run,
+    examples=(
+        ("prlx solve probes_node*.jsonl -o offsets.jsonl", "raw stamps or probe windows"),
+        ("prlx solve probe_windows_node*.jsonl --reference 2", "print only"),
+    ),
+    positionals=(Positional("FILE", "probe windows or raw stamps (src, dst, seq, t1..t4)"),),
+    options=(
+        options.OUTPUT,
+        options.OVERWRITE,
+        options.from_setting("solve.reference", "the node that all offsets are relative to", metavar="NODE"),
+        options.JSON,
+    ),
+)

@@ -1,0 +1,102 @@
+"""``prlx validate``: is the order of collectives possible?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .. import _request
+from .._units import format_ns, plural
+from . import _options as options
+from ._command import Command, Positional
+from ._render import Column, clean, table
+from .combine import clock_files
+
+if TYPE_CHECKING:
+    import argparse
+
+    from .._validate import Verdicts
+    from ._ui import UI
+
+VIOLATION = 1
+_COLUMNS = (
+    Column("collective", shrinks=True),
+    Column("occurrence", right=True),
+    Column("gap", right=True),
+    Column("bound", right=True),
+    Column("nodes", shrinks=True),
+)
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Judge every collective; exit code 1 when one is impossible."""
+    from .. import _validate
+
+    request = {
+        "inputs": _request.named(values.input),
+        **clock_files(values),
+        "workers": values.workers,
+        "memory_limit": values.memory_limit,
+    }
+    verdicts = _validate.run(request, progress=ui.progress)
+    if values.output is not None:
+        verdicts.save(values.output, overwrite=bool(values.overwrite))
+    if ui.json:
+        ui.emit(verdicts.document)
+    else:
+        ui.show(_render(verdicts, ui, values.limit))
+    for warning in verdicts.warnings:
+        ui.warn(clean(warning))
+    if values.output is not None:
+        ui.say(f"wrote {values.output}; open it with: {_opener(values.output)}")
+    return 0 if verdicts.passed else VIOLATION
+
+
+def _opener(output: str) -> str:
+    return f"python -m json.tool {output}" if output.endswith(".json") else f"xdg-open {output}"
+
+
+def _render(verdicts: Verdicts, ui: UI, limit: int) -> Iterator[str]:
+    yield plural(verdicts.groups, "collective")
+    counts = (
+        ("impossible", verdicts.violated, "red"),
+        ("consistent", verdicts.consistent, "green"),
+        ("undecidable", verdicts.undecidable, "yellow"),
+        ("unmatched", verdicts.unmatched, "yellow"),
+    )
+    for name, count, color in counts:
+        shown = f"{count:>8,}"
+        yield f"  {name:<11} {ui.out.style(shown, color, 'bold') if count else shown}"
+    rows = [
+        (row.key, str(row.occurrence), format_ns(row.gap_ns), format_ns(row.bound_ns), ", ".join(row.nodes))
+        for row in verdicts.worst[:limit]
+    ]
+    if rows:
+        yield ""
+        yield "worst"
+        yield from table(ui.out, _COLUMNS, rows, indent=2)
+    if not verdicts.groups:
+        yield "no collective was found on two nodes or devices: nothing could be judged"
+
+
+COMMAND = Command(
+    name="validate",
+    run=run,
+    examples=(
+        ("prlx validate run_aligned/", "a combined run"),
+        ("prlx validate node*.xplane.pb", "raw traces, as their clocks stand"),
+        ("prlx validate node*.xplane.pb --probes probes_*.jsonl", "on the clocks that probes relate"),
+        ("prlx validate run/ --json -o verdicts.json", ""),
+    ),
+    positionals=(Positional("INPUT", "traces of all nodes, or one combined trace"),),
+    options=(
+        *options.CLOCK_FILES,
+        options.from_setting("validate.limit", "rows of the table of worst ones", metavar="N"),
+        options.OUTPUT,
+        options.OVERWRITE,
+        options.WORKERS,
+        options.MEMORY_LIMIT,
+        options.JSON,
+    ),
+    notes=("exit code 1: a collective is impossible. Touching is not violating.",),
+)
