@@ -103,7 +103,7 @@ def test_child_forked_before_loading_loads_its_own() -> None:
         "import os\n"
         "from prlx import _core\n"
         "pid = os.fork()\n"
-        "print(_core.call('version')['core'], flush=True)\n"
+        "os.write(1, (_core.call('version')['core'] + '\\n').encode())\n"
         "if pid: os.waitpid(pid, 0)\n"
         "else: os._exit(0)\n"
     )
