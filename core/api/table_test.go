@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/timeline/event"
 )
 
 func TestStringsKeepEachTextOnce(t *testing.T) {
@@ -70,5 +72,26 @@ func TestEmptyStringColumnHasOneOffset(t *testing.T) {
 	p := []byte{1, 1, 1, 1, 1, 1, 1, 1}
 	if table.columns[0].copyPart(partOffsets, p); slices.Max(p) != 0 {
 		t.Errorf("the offset is %v, want 0", p)
+	}
+}
+
+func TestEventTableHasTheSameColumnsWithAndWithoutRows(t *testing.T) {
+	events := event.NewTable(0)
+	describe := func() (names []string) {
+		for _, c := range EventTable(events).columns {
+			names = append(names, strings.TrimSpace(c.name+" "+c.kind+" "+c.unit))
+		}
+		return names
+	}
+	empty := describe()
+	events.Append(event.Row{Name: "matmul", StartNS: 7, StartPS: 500, DurationPS: 3})
+	full := describe()
+	if !slices.Equal(empty, full) {
+		t.Errorf("an empty table has columns %q, one with rows %q", empty, full)
+	}
+	for _, want := range []string{"name string", "start_ns int64 ns", "start_ps int32 ps", "duration_ps int64 ps"} {
+		if !slices.Contains(full, want) {
+			t.Errorf("columns are %q, %q is missing", full, want)
+		}
 	}
 }
