@@ -34,8 +34,9 @@ class BuildGo(build_ext):
     """Builds the extension with Go instead of the C compiler alone."""
 
     def go(self, *args, cwd=ROOT, **env):
-        """Run the go command."""
-        subprocess.run(["go", *map(str, args)], cwd=cwd, check=True, env={**os.environ, **env})
+        """Run the go command, which says itself what is wrong."""
+        if subprocess.run(["go", *map(str, args)], cwd=cwd, check=False, env={**os.environ, **env}).returncode:
+            raise SystemExit(f"prlx: go {' '.join(map(str, args[:3]))} failed")
 
     def build_extension(self, ext):
         """Generate the glue if needed, then link the extension."""
