@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import Executor
+from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +13,7 @@ from . import _config, _core, _request
 from ._errors import PrlxError, UsageError
 from ._request import Inputs
 from ._result import Card, Result
-from ._units import TimeRange, format_count, format_ns, plural
+from ._units import TimeRange, format_count, format_ns, node_name, plural
 
 if TYPE_CHECKING:
     import pandas
@@ -192,6 +192,11 @@ class CombinedTrace(Result):
         return self.document.get("collectives") or {}
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What was chosen on the way, in sentences: clock files found beside the traces, how nodes were told apart."""
+        return tuple(self.document.get("notes") or ())
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """Everything that could not be done as asked, in sentences; those of single nodes are with their node."""
         return tuple(self.document.get("warnings") or ())
@@ -219,7 +224,7 @@ class CombinedTrace(Result):
         return Card("Combined trace", self._sentence(), headings, rows, self.warnings)
 
     def _sentence(self) -> str:
-        said = f"{plural(len(self.nodes), 'node')} on the clock of node {self.reference}, {self.status}"
+        said = f"{plural(len(self.nodes), 'node')} on the clock of {node_name(self.reference)}, {self.status}"
         bounds = [node.bound_p99_ns for node in self.nodes if node.bound_p99_ns is not None]
         if bounds:
             said += f", bound p99 {format_ns(max(bounds))}"
@@ -318,7 +323,7 @@ def combine_traces(
         "reference": _request.node_id(reference, defaults.get("combine.reference").value),
         "naming": naming,
         "timebase": timebase,
-        **_request.time_range(time_range),
+        "time_range": _request.time_range(time_range),
         "apply_alignment": apply_alignment,
         **_request.limits(workers, memory_limit, defaults),
         "report": _request.absolute_or_none(report),
@@ -335,13 +340,51 @@ def run(request: dict[str, Any], *, executor: Executor | None = None, progress: 
         raise UsageError("no input given")
     with shown(progress) as watch:
         if executor is None:
-            document = _core.run("combine", request, progress=watch)
-        else:
-            plan = _core.run("combine_plan", request)
-            tasks = [executor.submit(_scan_node, node) for node in plan["nodes"]]
-            plans = [task.result() for task in tasks]
-            document = _core.run("combine_merge", {**request, "plans": plans}, progress=watch)
-    return result_of(document)
+            return result_of(_core.run("combine", request, progress=watch))
+        return _spread(request, executor, watch)
+
+
+def _spread(request: dict[str, Any], executor: Executor, watch: _core.Progress | None) -> CombinedTrace:
+    """Read and write each node's trace in a task of its own, where the file lies; only plans travel.
+
+    The output is a run directory, begun by the plan and finished here; it is abandoned when any task fails.
+    """
+    found = _core.run("combine_inputs", request)
+    limits = {key: request.get(key) for key in ("workers", "memory_limit")}
+    count = len(found["inputs"])
+    scans = [
+        executor.submit(_in_worker, "combine_scan", {"input": one, "nodes": count, **limits}) for one in found["inputs"]
+    ]
+    read = _gather(scans, "read", watch)
+    plan = _core.run("combine_plan", {"request": found["request"], "notes": found["notes"], "scans": read, **limits})
+    try:
+        tasks = [executor.submit(_in_worker, "combine_node", {"task": task, **limits}) for task in plan["tasks"]]
+        done = _gather(tasks, "write", watch)
+        return result_of(_core.run("combine_finish", {"plan": plan, "done": done}))
+    except BaseException:
+        _core.call("combine_abandon", {"plan": plan})
+        raise
+
+
+def _gather(tasks: list[Future[dict[str, Any]]], stage: str, watch: _core.Progress | None) -> list[dict[str, Any]]:
+    """The results in order; when one fails, the others are not waited for in vain: what has not begun is cancelled."""
+    results = []
+    try:
+        for number, task in enumerate(tasks):
+            results.append(task.result())
+            if watch is not None:
+                watch(f"{stage} nodes", number + 1, len(tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        wait([task for task in tasks if not task.cancelled()])
+        raise
+    return results
+
+
+def _in_worker(op: str, request: dict[str, Any]) -> dict[str, Any]:
+    """Run an operation in a worker of an executor; a function of this module, so that it is found there by name."""
+    return _core.run(op, request)
 
 
 def result_of(document: dict[str, Any]) -> CombinedTrace:

@@ -95,7 +95,9 @@ def _alignment(command: str) -> tuple[Setting, ...]:
         Setting(f"{command}.method", "choice", "auto", "how the clocks of the nodes are related", METHODS),
         Setting(f"{command}.policy", "choice", "degrade", "what happens where no clock reading reaches", POLICIES),
         Setting(f"{command}.timebase", "choice", "host", "the clock that the output shows", TIMEBASES),
-        Setting(f"{command}.reference", "text", None, "the node whose clock all others are put on", unset="the first node"),
+        Setting(
+            f"{command}.reference", "text", None, "the node whose clock all others are put on", unset="the first node"
+        ),
         Setting(f"{command}.correction-stat", "switch", False, "add the correction in ns to every event"),
         Setting(f"{command}.strict", "switch", False, "exit 5 when a part could not be aligned"),
     )
@@ -118,11 +120,29 @@ BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
 
 # Variables that are not settings of a command: places, the recorder's own, and what the tests read.
 OTHER_VARIABLES = frozenset(
-    "PRLX_" + name
-    for name in (
-        "CONFIG HOME CACHE_DIR LOG_LEVEL CORE DEBUG TEST_DATA TRACE SNAPSHOT_DEPTH HISTORY_DEPTH SAMPLE_RATE COMPRESS ENABLED "
-        "FILTER SESSION SITES INSTRUMENT_STORES OPT_TIMEOUT"
-    ).split()
+    (
+        "PRLX_CONFIG",
+        "PRLX_HOME",
+        "PRLX_CACHE_DIR",
+        "PRLX_LOG_LEVEL",
+        "PRLX_CORE",
+        "PRLX_DEBUG",
+        "PRLX_DEBUG_OPS",
+        "PRLX_CLI",
+        "PRLX_TEST_DATA",
+        "PRLX_FULL_SWEEP",
+        "PRLX_TRACE",
+        "PRLX_SNAPSHOT_DEPTH",
+        "PRLX_HISTORY_DEPTH",
+        "PRLX_SAMPLE_RATE",
+        "PRLX_COMPRESS",
+        "PRLX_ENABLED",
+        "PRLX_FILTER",
+        "PRLX_SESSION",
+        "PRLX_SITES",
+        "PRLX_INSTRUMENT_STORES",
+        "PRLX_OPT_TIMEOUT",
+    )
 )
 _ALIASES = {"PRLX_THREADS": "workers"}
 

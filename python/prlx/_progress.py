@@ -54,7 +54,9 @@ class _Plain:
         self._width = 0
 
     def show(self, stage: str, done: int, total: int) -> None:
-        share = f"{100 * min(done, total) // total:3d} %  {format_bytes(done)} of {format_bytes(total)}" if total else ""
+        share = (
+            f"{100 * min(done, total) // total:3d} %  {format_bytes(done)} of {format_bytes(total)}" if total else ""
+        )
         text = f"{stage or 'working'}  {share or format_bytes(done)}"[:78]
         self._write(text)
         self._width = len(text)
@@ -99,5 +101,10 @@ def _rich(stream: TextIO) -> _Rich | None:
         bars = importlib.import_module("rich.progress")
     except ImportError:
         return None
-    columns = (bars.TextColumn("{task.description}"), bars.BarColumn(), bars.DownloadColumn(), bars.TimeRemainingColumn())
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.DownloadColumn(),
+        bars.TimeRemainingColumn(),
+    )
     return _Rich(bars.Progress(*columns, console=console.Console(file=stream), transient=True))

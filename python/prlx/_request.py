@@ -78,18 +78,16 @@ def node_id(given: str | int | None, otherwise: object = None) -> str | None:
     return None if chosen is None else str(chosen)
 
 
-def time_range(given: str | TimeRange | None) -> dict[str, Any]:
-    """Two ends in ns, and from where they count."""
+def time_range(given: str | TimeRange | None) -> list[int | None] | None:
+    """Two ends in ns."""
     if given is None:
-        return {}
-    if isinstance(given, str):
-        try:
-            ends, from_start = parse_time_range(given)
-        except ValueError as error:
-            raise UsageError(f"time_range: {error}") from None
-    else:
-        ends, from_start = given, False
-    return {"time_range": list(ends), "time_range_from_start": from_start or None}
+        return None
+    if not isinstance(given, str):
+        return list(given)
+    try:
+        return list(parse_time_range(given))
+    except ValueError as error:
+        raise UsageError(f"time_range: {error}") from None
 
 
 def limits(workers: int | None, memory_limit: int | str | None, defaults: Config) -> dict[str, Any]:

@@ -33,16 +33,20 @@ class Card:
         cell = "text-align:{};padding:.15em .9em .15em 0;border-bottom:1px solid #8884"
         head = "".join(f'<th style="{cell.format("left")}">{html.escape(text)}</th>' for text in self.headings)
         body = "".join(
-            "<tr>" + "".join(f'<td style="{cell.format(_side(text))}">{html.escape(text)}</td>' for text in row) + "</tr>"
+            "<tr>"
+            + "".join(f'<td style="{cell.format(_side(text))}">{html.escape(text)}</td>' for text in row)
+            + "</tr>"
             for row in self.rows
         )
-        table = f'<table style="border-collapse:collapse;margin:.5em 0"><tr>{head}</tr>{body}</table>' if self.rows else ""
+        table = (
+            f'<table style="border-collapse:collapse;margin:.5em 0"><tr>{head}</tr>{body}</table>' if self.rows else ""
+        )
         notes = "".join(f"<div>&#9888; {html.escape(note)}</div>" for note in self.notes)
         return f"<div><b>{html.escape(self.title)}</b><br>{html.escape(self.sentence)}{table}{notes}</div>"
 
 
 def _side(text: str) -> str:
-    return "right" if text[:1].isdigit() or text[:1] in "+-" and len(text) > 1 else "left"
+    return "right" if text[:1].isdigit() or (text[:1] in "+-" and len(text) > 1) else "left"
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,6 +72,7 @@ class Result:
         return self._card().to_html()
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
+        del include, exclude  # a bundle may hold more than was asked for
         return {"text/plain": repr(self), "text/html": self._repr_html_(), "application/json": dict(self.document)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
@@ -114,9 +119,9 @@ def write_text(target: Path, text: str, *, overwrite: bool) -> None:
         raise FileExistsError(errno.EEXIST, "already exists; choose another name or allow overwriting", str(target))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with open(temporary, "x", encoding="utf-8") as file:
+        with temporary.open("x", encoding="utf-8") as file:
             file.write(text)
-        os.replace(temporary, target)
+        temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise

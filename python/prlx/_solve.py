@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _config, _core, _request
 from ._errors import UsageError
 from ._result import Card, Result
-from ._units import format_ns, plural
+from ._units import format_ns, node_name, plural
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -101,9 +101,11 @@ class Offsets(Result):
             for node in self.nodes
         ]
         bounds = [node.bound_p99_ns for node in self.nodes if node.bound_p99_ns is not None]
-        sentence = f"{plural(len(self.nodes), 'node')} relative to node {self.reference}"
+        sentence = f"{plural(len(self.nodes), 'node')} relative to {node_name(self.reference)}"
         sentence += f", bound p99 {format_ns(max(bounds))}" if bounds else ""
-        return Card("Offsets", sentence, ("node", "offset", "drift", "bound p50", "bound max", "steps"), rows, self.warnings)
+        return Card(
+            "Offsets", sentence, ("node", "offset", "drift", "bound p50", "bound max", "steps"), rows, self.warnings
+        )
 
 
 def solve_offsets(

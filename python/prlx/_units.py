@@ -13,7 +13,18 @@ from decimal import Decimal, InvalidOperation
 _SIZE = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _SIZE |= {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
 _TIME = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "h": 3600 * 10**9}
+# Units of durations with where they end; 999.95 us and more would print as 1000.0 us.
+_STEPS = (
+    ("ns", 1, 999.5),
+    ("us", 10**3, 999.95e3),
+    ("ms", 10**6, 999.95e6),
+    ("s", 10**9, 600e9),
+    ("min", 60 * 10**9, 7200e9),
+    ("h", 3600 * 10**9, float("inf")),
+)
 _NUMBER = re.compile(r"([+-]?[0-9_]*\.?[0-9_]+)\s*([a-zA-Zµ]*)")
+
+_ABSOLUTE = 10**15  # ns; smaller ones count from the start of the output, as in core/timeline/combine
 
 TimeRange = tuple[int | None, int | None]
 
@@ -36,41 +47,39 @@ def parse_size(text: str) -> int:
     return int(value)
 
 
-def parse_time_range(text: str) -> tuple[TimeRange, bool]:
-    """The two ends of ``A:B`` in nanoseconds, and whether they count from the start of the trace.
+def parse_time_range(text: str) -> TimeRange:
+    """The two ends of ``A:B`` in nanoseconds; an end left out is open.
 
-    ``1.5s:2s`` and ``:300ms`` count from the start; whole numbers without a unit are absolute nanoseconds since 1970. An end
-    left out is open. The two forms do not mix.
+    ``1.5s:2s`` and ``:300ms`` count from the start of the output; numbers of 1e15 and more are nanoseconds since 1970, which is
+    also how the core tells the two apart.
 
     Raises
     ------
     ValueError
         With what was expected.
     """
-    expected = "A:B, such as 1.5s:2s from the start of the trace or two absolute times in ns"
+    expected = "A:B, such as 1.5s:2s from the start, or two times in ns since 1970"
     first, colon, second = text.partition(":")
     if not colon or ":" in second or not (first.strip() or second.strip()):
         raise ValueError(f"expected {expected}, got {text!r}")
-    ends: list[int | None] = []
-    relative: set[bool] = set()
-    for part in (first.strip(), second.strip()):
-        if not part:
-            ends.append(None)
-            continue
-        number, unit = _split(part, expected)
-        if unit not in ("", *_TIME):
-            raise ValueError(f"expected a unit of {', '.join(_TIME)}, got {part!r}")
-        value = number * _TIME.get(unit, 1)
-        if value != int(value):
-            raise ValueError(f"expected whole nanoseconds, got {part!r}")
-        relative.add(bool(unit))
-        ends.append(int(value))
-    if len(relative) > 1:
-        raise ValueError(f"expected both ends with a unit (from the start) or both without (absolute ns), got {text!r}")
-    start, stop = ends
-    if start is not None and stop is not None and stop <= start:
+    start, stop = (_instant(part.strip(), expected) for part in (first, second))
+    if start is not None and stop is not None and stop <= start and (start < _ABSOLUTE or stop >= _ABSOLUTE):
         raise ValueError(f"expected the end after the start, got {text!r}")
-    return (start, stop), relative == {True}
+    return start, stop
+
+
+def _instant(text: str, expected: str) -> int | None:
+    if not text:
+        return None
+    number, unit = _split(text, expected)
+    if unit not in ("", *_TIME):
+        raise ValueError(f"expected a unit of {', '.join(_TIME)}, got {text!r}")
+    value = number * _TIME.get(unit, 1)
+    if value != int(value):
+        raise ValueError(f"expected whole nanoseconds, got {text!r}")
+    if unit and value >= _ABSOLUTE:
+        raise ValueError(f"expected a time below 11 days from the start, got {text!r}")
+    return int(value)
 
 
 def _split(text: str, expected: str) -> tuple[Decimal, str]:
@@ -87,12 +96,7 @@ def format_ns(ns: int | float | None, *, sign: bool = False) -> str:
     """A duration with four significant digits: ``37.00 ms``; ``-`` when unknown."""
     if ns is None:
         return "-"
-    size = abs(ns)
-    for unit, factor, limit in (("ns", 1, 10**3), ("us", 10**3, 10**6), ("ms", 10**6, 10**9), ("s", 10**9, 600 * 10**9)):
-        if size < limit * 0.99995 or unit == "s" and size < limit:
-            break
-    else:
-        unit, factor = ("h", 3600 * 10**9) if size >= 7200 * 10**9 else ("min", 60 * 10**9)
+    unit, factor = next((unit, factor) for unit, factor, below in _STEPS if abs(ns) < below)
     number = f"{ns:{'+' if sign else ''}.0f}" if factor == 1 else _significant(ns / factor, sign)
     return f"{number} {unit}"
 
@@ -135,3 +139,8 @@ def format_instant(ns: int) -> str:
         return format_ns(ns)
     date = datetime.fromtimestamp(seconds, tz=timezone.utc)
     return f"{date:%Y-%m-%d %H:%M:%S}.{rest // 1000:06d} UTC"
+
+
+def node_name(node: str) -> str:
+    """``node 3`` for ``3``; ids that say what they are stand for themselves."""
+    return f"node {node}" if node.isdecimal() else node

@@ -11,7 +11,7 @@ from .. import _config
 from .._errors import PrlxError, UsageError
 from . import _parser, _table
 from ._command import Command
-from ._ui import UI, open_ui
+from ._ui import open_ui
 
 __all__ = ["main", "run"]
 

@@ -96,6 +96,8 @@ class Command:
         words = [self.program or f"prlx {self.name}"]
         for item in self.positionals:
             word = "|".join(item.choices) if item.choices else item.name
-            words.append({"one": word, "optional": f"[{word}]", "some": f"{word}...", "any": f"[{word}...]"}[item.count])
+            words.append(
+                {"one": word, "optional": f"[{word}]", "some": f"{word}...", "any": f"[{word}...]"}[item.count]
+            )
         words += [f"{option.flags[0]} {option.metavar}" for option in self.options if option.required]
         return " ".join([*words, "[options]"])

@@ -8,11 +8,11 @@ from ._command import Option, Takes
 _TAKES: dict[str, Takes] = {"choice": "text", "text": "text", "whole": "whole", "size": "size", "switch": "switch"}
 
 
-def from_setting(key: str, help: str = "", *, flag: str = "", off: str = "", metavar: str = "", advanced: bool = False) -> Option:
+def from_setting(key: str, help: str = "", *, off: str = "", metavar: str = "", advanced: bool = False) -> Option:
     """The flag of a setting: it takes its choices, and its value when left out, from the table of settings."""
     setting = BY_KEY[key]
     return Option(
-        (flag or "--" + key.rpartition(".")[2],),
+        ("--" + key.rpartition(".")[2],),
         help or setting.help,
         takes=_TAKES[setting.kind],
         metavar=metavar,
@@ -23,7 +23,9 @@ def from_setting(key: str, help: str = "", *, flag: str = "", off: str = "", met
     )
 
 
-OUTPUT = Option(("--output", "-o"), "where to write; nothing is overwritten without --overwrite", takes="path", metavar="OUT")
+OUTPUT = Option(
+    ("--output", "-o"), "where to write; nothing is overwritten without --overwrite", takes="path", metavar="OUT"
+)
 OVERWRITE = Option(("--overwrite",), "replace an output that exists", takes="switch")
 JSON = Option(("--json",), "print one JSON document on stdout", takes="switch")
 

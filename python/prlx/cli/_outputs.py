@@ -1,4 +1,4 @@
-"""What aligning commands say on stderr when they are done: warnings, who is which node, where it is and how to open it."""
+"""What aligning commands say on stderr when they are done: choices, warnings, where it is and how to open it."""
 
 from __future__ import annotations
 
@@ -6,34 +6,25 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .._units import node_name
 from ._render import clean
 
 if TYPE_CHECKING:
     from .._combine import CombinedTrace
     from ._ui import UI
 
-_IDENTITY = {
-    "given": "as given",
-    "name": "by the number in its name",
-    "rank": "by the rank recorded inside",
-    "host": "by the host recorded inside",
-    "order": "by the order of the inputs",
-}
 PARTIAL = 5
 
 
 def announce(result: CombinedTrace, ui: UI) -> None:
     """The talk after the work; its last line names the output and the command that opens it."""
-    for node in result.nodes:
-        how = _IDENTITY.get(str(node.document.get("identity")))
-        if how:
-            inputs = ", ".join(clean(str(path)) for path in node.document.get("inputs") or ())
-            ui.say(f"node {node.id}, {how}: {inputs}")
+    for note in result.notes:
+        ui.say(clean(note))
     for warning in result.warnings:
         ui.warn(clean(warning))
     for node in result.nodes:
         for warning in node.warnings:
-            ui.warn(f"node {node.id}: {clean(warning)}")
+            ui.warn(f"{node_name(node.id)}: {clean(warning)}")
     for output in result.outputs:
         if output not in result.traces:
             ui.say(f"{output.format}: {shown_path(output.path)}")

@@ -14,6 +14,7 @@ from ._command import Command, Option
 from ._options import COMMON
 
 HELP_WIDTH = 100
+_LEFT = 37
 
 
 class _Parser(argparse.ArgumentParser):
@@ -125,10 +126,11 @@ def fill(values: argparse.Namespace, command: Command, config: Config) -> None:
 def render_help(command: Command, *, advanced: bool = False) -> str:
     """The help text: usage, what it does, examples, options. At most 40 lines unless ``advanced``."""
     lines = [f"usage: {command.usage}", "", command.summary[:1].upper() + command.summary[1:] + ".", "", "examples:"]
-    for line, meaning in command.examples:
-        lines.append(f"  {line:<58}  {meaning}" if meaning else f"  {line}")
+    width = max(len(line) for line, meaning in command.examples if meaning or len(command.examples) == 1)
+    lines += [f"  {line:<{width}}  {meaning}".rstrip() for line, meaning in command.examples]
     shown = [option for option in command.options if advanced or not option.advanced]
     lines += ["", "options:"]
+    lines += [line for item in command.positionals for line in _columns("|".join(item.choices) or item.name, item.help)]
     lines += [line for option in shown for line in _row(option)]
     lines += [line for option in COMMON for line in _row(option)]
     if len(shown) < len(command.options):
@@ -150,8 +152,6 @@ def _row(option: Option) -> list[str]:
 
 
 def _columns(left: str, right: str) -> list[str]:
-    head = f"  {left:<32}  "
-    if len(left) > 32:
-        head = f"  {left}  "
+    head = f"  {left:<{_LEFT}}  "
     wrapped = textwrap.wrap(right, HELP_WIDTH - len(head)) or [""]
-    return [head + wrapped[0], *(" " * 36 + more for more in wrapped[1:])]
+    return [head + wrapped[0], *(" " * len(head) + more for more in wrapped[1:])]

@@ -17,7 +17,9 @@ class Column:
     shrinks: bool = False
 
 
-def table(stream: Stream, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, indent: int = 0) -> Iterator[str]:
+def table(
+    stream: Stream, columns: Sequence[Column], rows: Sequence[Sequence[str]], *, indent: int = 0
+) -> Iterator[str]:
     """The lines of a table; columns that are empty in every row are left out."""
     kept = [k for k in range(len(columns)) if any(row[k] not in ("", "-") for row in rows)]
     if not rows or not kept:
@@ -29,7 +31,9 @@ def table(stream: Stream, columns: Sequence[Column], rows: Sequence[Sequence[str
     head = _join([column.heading for column in used], used, widths)
     yield " " * indent + stream.style(head, "dim")
     for row in cells:
-        yield " " * indent + _join([_cut(cell, width, stream) for cell, width in zip(row, widths)], used, widths)
+        yield " " * indent + _join(
+            [_cut(cell, width, stream) for cell, width in zip(row, widths, strict=True)], used, widths
+        )
 
 
 def _fit(widths: list[int], columns: Sequence[Column], room: int) -> None:
@@ -42,7 +46,8 @@ def _fit(widths: list[int], columns: Sequence[Column], room: int) -> None:
 
 
 def _join(cells: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
-    placed = [cell.rjust(width) if column.right else cell.ljust(width) for cell, column, width in zip(cells, columns, widths)]
+    rows = zip(cells, columns, widths, strict=True)
+    placed = [cell.rjust(width) if column.right else cell.ljust(width) for cell, column, width in rows]
     return "  ".join(placed).rstrip()
 
 

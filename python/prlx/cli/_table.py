@@ -31,7 +31,9 @@ def load(name: str) -> Command:
         There is no such command; with the near name.
     """
     if name not in COMMANDS:
-        raise UsageError(f"no command {name!r}{did_you_mean(name, list(COMMANDS))}", hint="prlx --help lists the commands")
+        raise UsageError(
+            f"no command {name!r}{did_you_mean(name, list(COMMANDS))}", hint="prlx --help lists the commands"
+        )
     found = importlib.import_module(f"{__package__}.{name}").COMMAND
     assert isinstance(found, Command)
     return replace(found, summary=COMMANDS[name])

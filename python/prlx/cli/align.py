@@ -82,7 +82,9 @@ def _run_xprof(values: argparse.Namespace, ui: UI) -> int:
             "trace": _request.absolute(values.trace),
             "node": values.node,
             "output": _request.absolute_or_none(values.output),
-            "snapshots": None if values.snapshot_pairs is None else [{"path": _request.absolute(values.snapshot_pairs)}],
+            "snapshots": None
+            if values.snapshot_pairs is None
+            else [{"path": _request.absolute(values.snapshot_pairs)}],
             "offsets": _request.absolute_or_none(values.offsets),
             "method": ui.config.get("align.method").value,
             "policy": ui.config.get("align.policy").value,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import _request
-from .._units import format_bytes, format_count, format_ns, plural
+from .._units import format_bytes, format_count, format_instant, format_ns, node_name, plural
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import announce, strict_code
@@ -44,7 +44,7 @@ def request(values: argparse.Namespace) -> dict[str, Any]:
         "reference": values.reference,
         "naming": values.naming,
         "timebase": values.timebase,
-        **_time_range(values),
+        "time_range": _request.time_range(values.time_range),
         "apply_alignment": values.align,
         "correction_stat": values.correction_stat,
         "strict": values.strict,
@@ -60,13 +60,6 @@ def clock_files(values: argparse.Namespace) -> dict[str, Any]:
     return _request.clocks(
         snapshots=values.snapshots, offsets=values.offsets, probes=values.probes, declared=values.declared
     )
-
-
-def _time_range(values: argparse.Namespace) -> dict[str, Any]:
-    if values.time_range is None:
-        return {}
-    ends, from_start = values.time_range
-    return {"time_range": list(ends), "time_range_from_start": from_start or None}
 
 
 _COLUMNS = (
@@ -88,7 +81,7 @@ def render(result: CombinedTrace, ui: UI) -> Iterator[str]:
     """The result as text: a sentence, the nodes, the collectives, and in detail what was guessed."""
     color = {"aligned": "green", "degraded": "yellow", "unaligned": "red"}.get(result.status, "red")
     status = ui.out.style(result.status, color, "bold")
-    yield f"{plural(len(result.nodes), 'node')} on the clock of node {result.reference}: {status}"
+    yield f"{plural(len(result.nodes), 'node')} on the clock of {node_name(result.reference)}: {status}"
     yield ""
     yield from table(ui.out, _COLUMNS, [_row(node, result.reference) for node in result.nodes])
     yield from _steps(result)
@@ -126,8 +119,15 @@ def _correction(node: NodeReport) -> str:
 def _steps(result: CombinedTrace) -> Iterator[str]:
     for node in result.nodes:
         for step in node.document.get("steps") or ():
-            size = format_ns(step["step_ns"], sign=True) if isinstance(step, dict) and "step_ns" in step else step
-            yield f"node {node.id}: its clock jumped {size}"
+            yield f"{node_name(node.id)}: {step_text(step)}"
+
+
+def step_text(step: Mapping[str, int]) -> str:
+    """A jump of a clock in words: how far, when, and within which interval it was found."""
+    width = format_ns(step["to_ns"] - step["from_ns"])
+    return (
+        f"its clock jumped {format_ns(step['size_ns'], sign=True)} at {format_instant(step['from_ns'])}, within {width}"
+    )
 
 
 def _collectives(result: CombinedTrace) -> Iterator[str]:
@@ -146,7 +146,7 @@ def _collectives(result: CombinedTrace) -> Iterator[str]:
 def _counts(result: CombinedTrace, ui: UI) -> Iterator[str]:
     for node in result.nodes:
         yield ""
-        yield f"node {node.id}"
+        yield node_name(node.id)
         pairs = [
             ("inputs", ", ".join(node.document.get("inputs") or ())),
             ("snapshots", format_count(node.document.get("snapshots"))),

@@ -39,10 +39,10 @@ def _words(command: Command) -> tuple[str, ...]:
 
 
 def _bash() -> Iterator[str]:
-    yield "# bash completion of prlx: eval \"$(prlx completion bash)\""
+    yield '# bash completion of prlx: eval "$(prlx completion bash)"'
     yield "_prlx() {"
     yield "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= word"
-    yield "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do"
+    yield '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do'
     yield "        [[ $word != -* ]] && { command=$word; break; }"
     yield "    done"
     yield "    COMPREPLY=()"
@@ -53,36 +53,36 @@ def _bash() -> Iterator[str]:
         for option in _all_options(command):
             if option.choices:
                 words = shlex.quote(" ".join(option.choices))
-                yield f"        {'|'.join(option.flags)}) COMPREPLY=($(compgen -W {words} -- \"$cur\")); return ;;"
+                yield f'        {"|".join(option.flags)}) COMPREPLY=($(compgen -W {words} -- "$cur")); return ;;'
             elif option.takes in _FILES:
-                yield f"        {'|'.join(option.flags)}) _prlx_files \"$cur\"; return ;;"
+                yield f'        {"|".join(option.flags)}) _prlx_files "$cur"; return ;;'
             elif option.takes not in ("switch", "count"):
                 yield f"        {'|'.join(option.flags)}) return ;;"
         yield "        esac"
         flags = shlex.quote(" ".join(spellings(command)))
-        yield f"        if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W {flags} -- \"$cur\")); return; fi"
+        yield f'        if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W {flags} -- "$cur")); return; fi'
         words = _words(command)
         if words:
-            yield f"        COMPREPLY=($(compgen -W {shlex.quote(' '.join(words))} -- \"$cur\")) ;;"
+            yield f'        COMPREPLY=($(compgen -W {shlex.quote(" ".join(words))} -- "$cur")) ;;'
         elif command.positionals:
-            yield "        _prlx_files \"$cur\" ;;"
+            yield '        _prlx_files "$cur" ;;'
         else:
             yield "        ;;"
     names = shlex.quote(" ".join([*_table.COMMANDS, "help", "--help", "--version"]))
-    yield f"    *) COMPREPLY=($(compgen -W {names} -- \"$cur\")) ;;"
+    yield f'    *) COMPREPLY=($(compgen -W {names} -- "$cur")) ;;'
     yield "    esac"
     yield "}"
     yield "_prlx_files() {"
     yield "    local IFS=$'\\n'"
     yield "    compopt -o filenames 2>/dev/null"
-    yield "    COMPREPLY=($(compgen -f -- \"$1\"))"
+    yield '    COMPREPLY=($(compgen -f -- "$1"))'
     yield "}"
     yield "complete -F _prlx prlx"
 
 
 def _zsh() -> Iterator[str]:
     yield "#compdef prlx"
-    yield "# zsh completion of prlx: prlx completion zsh > \"${fpath[1]}/_prlx\""
+    yield '# zsh completion of prlx: prlx completion zsh > "${fpath[1]}/_prlx"'
     yield "_prlx() {"
     yield "    local context state line"
     yield "    typeset -A opt_args"
@@ -106,7 +106,7 @@ def _zsh() -> Iterator[str]:
     yield "        esac ;;"
     yield "    esac"
     yield "}"
-    yield "if [ \"$funcstack[1]\" = _prlx ]; then _prlx \"$@\"; else compdef _prlx prlx; fi"
+    yield 'if [ "$funcstack[1]" = _prlx ]; then _prlx "$@"; else compdef _prlx prlx; fi'
 
 
 def _zsh_option(option: Option) -> Iterator[str]:
@@ -166,8 +166,8 @@ COMMAND = Command(
     name="completion",
     run=run,
     examples=(
-        ("eval \"$(prlx completion bash)\"", "in ~/.bashrc"),
-        ("prlx completion zsh > \"${fpath[1]}/_prlx\"", "then start a new shell"),
+        ('eval "$(prlx completion bash)"', "in ~/.bashrc"),
+        ('prlx completion zsh > "${fpath[1]}/_prlx"', "then start a new shell"),
         ("prlx completion fish > ~/.config/fish/completions/prlx.fish", ""),
     ),
     positionals=(Positional("SHELL", "which shell", "one", SHELLS),),

@@ -188,7 +188,7 @@ COMMAND = Command(
     ),
     positionals=(Positional("FILE", "files, directories or globs; - reads stdin"),),
     options=(
-        options.from_setting("inspect.limit", "rows of each table", flag="--limit", metavar="N"),
+        options.from_setting("inspect.limit", "rows of each table", metavar="N"),
         options.JSON,
     ),
 )

@@ -7,11 +7,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .. import _request
-from .._units import format_count, format_ns, plural
+from .._units import format_count, format_ns, node_name, plural
 from . import _options as options
 from ._command import Command, Positional
 from ._outputs import shown_path
 from ._render import Column, clean, table
+from .combine import step_text
 
 if TYPE_CHECKING:
     import argparse
@@ -51,7 +52,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.warn(clean(warning))
     for node in offsets.nodes:
         for warning in node.warnings:
-            ui.warn(f"node {node.id}: {clean(warning)}")
+            ui.warn(f"{node_name(node.id)}: {clean(warning)}")
     if offsets.path is not None:
         written = shown_path(offsets.path)
         ui.say(f"wrote {written}; use it with: prlx combine INPUT... --offsets {shlex.quote(written)}")
@@ -59,12 +60,12 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 
 
 def _render(offsets: Offsets, ui: UI) -> Iterator[str]:
-    yield f"{plural(len(offsets.nodes), 'node')} relative to node {offsets.reference}"
+    yield f"{plural(len(offsets.nodes), 'node')} relative to {node_name(offsets.reference)}"
     yield ""
     yield from table(ui.out, _COLUMNS, [_row(node, offsets.reference) for node in offsets.nodes])
     for node in offsets.nodes:
         for step in node.steps:
-            yield f"node {node.id}: its clock jumped {format_ns(step.get('step_ns'), sign=True)} at {step.get('at_ns')}"
+            yield f"{node_name(node.id)}: {step_text(step)}"
 
 
 def _row(node: NodeOffset, reference: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from .. import _request
 from .._units import format_ns, plural
 from . import _options as options
-from ._command import Command, Positional
+from ._command import Command, Option, Positional
 from ._render import Column, clean, table
 from .combine import clock_files
 
@@ -92,7 +92,7 @@ COMMAND = Command(
     options=(
         *options.CLOCK_FILES,
         options.from_setting("validate.limit", "rows of the table of worst ones", metavar="N"),
-        options.OUTPUT,
+        Option(("--output", "-o"), "save the verdicts: .json or .html", takes="path", metavar="FILE"),
         options.OVERWRITE,
         options.WORKERS,
         options.MEMORY_LIMIT,
