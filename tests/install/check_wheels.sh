@@ -41,7 +41,7 @@ tag=$("$python" -c 'import sys; print(sys.implementation.cache_tag)')
 py=$(fresh "$python" tools)
 
 "$py" -m pip install build
-"$py" -m build --sdist --outdir "$work/sdist" "$clone" >/dev/null
+"$py" -m build --sdist --outdir "$work/sdist" "$clone" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
 "$py" -m pip wheel --no-deps --wheel-dir "$work/from-sdist" "$work"/sdist/prlx_go-*.tar.gz
 "$py" "$check" wheel "$work"/from-sdist/*.whl
 echo "sdist: $(stat -c %s "$work"/sdist/*.tar.gz) bytes, builds a wheel"
