@@ -39,7 +39,7 @@ func (f *File) readTOML(ctx context.Context, src *file.Source) error {
 		return fault.FromIO(src.Path(), err)
 	}
 	if depth(b) > maxDepth {
-		return fault.Formatf(f.Path, fault.Unknown, "TOML nested deeper than %d", maxDepth)
+		return fault.Formatf(f.Path, fault.Unknown, "TOML nested deeper than %d", maxDepth).WithHint(expected)
 	}
 	var doc map[string]any
 	if _, err := toml.Decode(string(trimBOM(b)), &doc); err != nil {

@@ -1,8 +1,6 @@
 package offsets
 
 import (
-	"math"
-
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
@@ -78,8 +76,8 @@ func (n *NodeOffsets) declare(dn clockfile.DeclaredNode) error {
 		bound = 1_000_000
 		n.warnf("declared without bound_ns: 1 ms is assumed")
 	}
-	if dn.OffsetNS > math.MaxInt64-at {
-		return fault.New(fault.Alignment, "node %d: at_ns %d plus offset_ns %d exceed 2^63", n.Node, at, dn.OffsetNS)
+	if !believable(at, dn.OffsetNS) {
+		return fault.New(fault.Alignment, "node %d: at_ns %d with offset_ns %d is no instant that can be aligned", n.Node, at, dn.OffsetNS)
 	}
 	drift := driftOf(dn.DriftPPM * 1e3)
 	return n.build([]clock.Knot{{X: at + dn.OffsetNS, Y: at, BoundNS: bound}}, nil, tail{before: drift, after: drift, covered: true})

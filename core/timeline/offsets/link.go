@@ -124,11 +124,15 @@ func keyOf(s clockfile.Stamp) pairKey {
 	return pairKey{s.Dst, s.Src}
 }
 
-// plausible: both clocks ran forward and the packets did not travel back in time. Differences of positive int64 cannot overflow;
-// maxOffset keeps their sums exact.
+// maxInstant (the year 2116) leaves room for sums, maxOffset (10 years) is the largest offset believed.
+const (
+	maxInstant = int64(1) << 62
+	maxOffset  = int64(10*366*86400) * 1e9
+)
+
+// plausible: both clocks ran forward and the packets did not travel back in time.
 func plausible(s clockfile.Stamp) bool {
-	const maxOffset = int64(10*366*86400) * 1e9
-	return s.Src != s.Dst && s.T1 > 0 && s.T2 > 0 && s.T3 >= s.T2 && s.T4 >= s.T1 && s.T4-s.T1 >= s.T3-s.T2 &&
+	return s.Src != s.Dst && s.T1 > 0 && s.T2 > 0 && s.T3 < maxInstant && s.T4 < maxInstant && s.T3 >= s.T2 && s.T4 >= s.T1 && s.T4-s.T1 >= s.T3-s.T2 &&
 		s.T2-s.T1 < maxOffset && s.T2-s.T1 > -maxOffset && s.T3-s.T4 < maxOffset && s.T3-s.T4 > -maxOffset
 }
 
@@ -229,7 +233,7 @@ func (l *link) fitWindow(o []obs, center float64, opt *Options) (window, bool) {
 // the samples are fitted by least squares. A cell whose fastest packets are slow counts less.
 func envelopeFit(o []obs, p *polygon, x0, x1 float64, n int) line {
 	fit := p.center(x0, x1)
-	cells := max(1, min(n/packetsPerCell, maxCells))
+	cells := max(1, min(max(n/packetsPerCell, min(4, n/6)), maxCells))
 	if x1 <= x0 {
 		cells = 1
 	}

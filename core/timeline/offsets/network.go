@@ -167,6 +167,9 @@ func (n *network) grid() []int64 {
 			} else {
 				g = append(g, to)
 			}
+			if float64(to)-float64(from) > 2*(l.obs[p.to-1].x-l.obs[p.from].x)+1e9 {
+				continue // nonsense on the way: the borders will do
+			}
 			for r := (from/step + 1) * step; r < to; r += step {
 				g = append(g, r)
 			}

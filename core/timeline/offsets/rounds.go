@@ -127,7 +127,7 @@ func drifts(ppt int64) bool { return ppt > -400_000_000_000 && ppt < 400_000_000
 func knotsOf(rows []*clockfile.Round, n *NodeOffsets) (knots []clock.Knot, steps []int, err error) {
 	sort.SliceStable(rows, func(i, j int) bool { return rows[i].MidpointNS+rows[i].OffsetNS < rows[j].MidpointNS+rows[j].OffsetNS })
 	for _, row := range rows {
-		if !row.Usable() || row.MidpointNS == 0 {
+		if !row.Usable() || !believable(row.MidpointNS, row.OffsetNS) {
 			n.Missed++
 			continue
 		}
@@ -143,6 +143,11 @@ func knotsOf(rows []*clockfile.Round, n *NodeOffsets) (knots []clock.Knot, steps
 		n.Windows++
 	}
 	return knots, steps, nil
+}
+
+// believable keeps sums of instants and offsets inside 63 bits.
+func believable(at, offset int64) bool {
+	return at > 0 && at < maxInstant && offset <= maxOffset && offset >= -maxOffset
 }
 
 // overallDrift is the gain of the offset over everything but the steps; a single row states it.
@@ -277,7 +282,7 @@ func (n *NodeOffsets) samplesOf(rows []*clockfile.Round, in instants) []sample {
 			continue
 		}
 		y, uncertain := in.of(row)
-		if y <= 0 {
+		if !believable(y, row.OffsetNS) {
 			n.Missed++
 			continue
 		}

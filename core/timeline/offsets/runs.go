@@ -25,7 +25,7 @@ func (n *NodeOffsets) fromRuns(runs []run, monotone bool, opt *Options) error {
 		length += float64(b.Y - a.Y)
 	}
 	if length > 0 {
-		n.DriftPPM = gain / length * 1e6
+		n.DriftPPM = math.Max(-steepest, math.Min(steepest, gain/length*1e9)) / 1e3
 	}
 	knots, steps := joinRuns(kept, monotone)
 	t := tail{wanderPPB: opt.WanderPPB}
@@ -68,10 +68,13 @@ func tailOf(knots []clock.Knot, dir int, opt *Options) (clock.Drift, float64) {
 		return 0, opt.maxSlope()
 	}
 	gain := float64((knots[i].X - knots[i].Y) - (knots[end].X - knots[end].Y))
-	slope := gain / float64(dy) * 1e9
+	slope := math.Max(-steepest, math.Min(steepest, gain/float64(dy)*1e9))
 	growth := float64(knots[i].BoundNS+knots[end].BoundNS) / math.Abs(float64(dy)) * 1e9
 	return driftOf(slope), math.Min(growth+float64(opt.WanderPPB), 2*opt.maxSlope())
 }
+
+// steepest is the largest slope that a tail may continue with, ns per second: beyond 10 % it is no clock's drift.
+const steepest = 1e8
 
 func absInt(v int64) int64 {
 	if v < 0 {

@@ -81,8 +81,12 @@ func gatherWindows(files []*clockfile.Windows) *windowSet {
 			g.starts = append(g.starts, f.Meta)
 		}
 		for _, w := range f.Rows {
+			if w.FromNS <= 0 || w.ToNS < w.FromNS || w.ToNS > maxInstant {
+				g.dropped += len(w.Edges)
+				continue
+			}
 			for _, e := range w.Edges {
-				if e.Dst == f.Node || e.Pairs < minWindowPairs || e.Alpha == 0 && e.BetaNS == 0 || math.Abs(e.BetaNS) > maxThetaNS*300 {
+				if e.Dst == f.Node || e.Pairs < minWindowPairs || e.Alpha == 0 && e.BetaNS == 0 || math.Abs(e.BetaNS) > float64(maxOffset) {
 					g.dropped++
 					continue
 				}
