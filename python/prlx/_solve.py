@@ -158,5 +158,4 @@ def run(request: dict[str, Any], *, progress: Progress = "auto") -> Offsets:
         raise UsageError("no file of probes given")
     with shown(progress) as watch:
         document = _core.run("solve", request, progress=watch)
-    base = document.pop("base", None)
-    return Offsets(document, Path(base) if base else Path.cwd())
+    return Offsets(document, Path(request["output"]).parent if request["output"] else Path.cwd())

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _request
+from ._errors import UsageError
 from ._result import Card
 from ._units import format_count, format_instant, format_ns, plural
 
@@ -18,10 +19,11 @@ if TYPE_CHECKING:
     from ._table import Table
     from ._validate import Verdicts
 
+_TRACES = ("xspace", "chrome")
 _PLANES = (
     ("file", "string", ""),
     ("index", "int64", ""),
-    ("id", "int64", ""),
+    ("id", "string", ""),
     ("name", "string", ""),
     ("lines", "int64", ""),
     ("events", "int64", ""),
@@ -31,8 +33,8 @@ _LINES = (
     ("plane", "string", ""),
     ("plane_index", "int64", ""),
     ("index", "int64", ""),
-    ("id", "int64", ""),
-    ("display_id", "int64", ""),
+    ("id", "string", ""),
+    ("aggregated", "int64", ""),
     ("name", "string", ""),
     ("display_name", "string", ""),
     ("events", "int64", ""),
@@ -80,7 +82,7 @@ class Timeline:
 
     @cached_property
     def lines(self) -> Table:
-        """One row a line (XSpace) or thread (Chrome JSON)."""
+        """One row a line (XSpace) or thread (Chrome JSON); ``clock`` says which clock its stamps are of."""
         rows = (
             {**line, "file": plane["file"], "plane": plane.get("name"), "plane_index": plane.get("index")}
             for plane in self._planes()
@@ -88,10 +90,25 @@ class Timeline:
         )
         return self._table(_LINES, rows)
 
-    @cached_property
+    @property
     def events(self) -> Table:
-        """One row an event: where it is, its name, its start and its duration."""
-        return _core.table("timeline", {"path": self.path}, name="events")
+        """One row an event, by file and start: where it is, its name, its start and its duration."""
+        return self._events[0]
+
+    @property
+    def events_dropped(self) -> int:
+        """Events that did not fit into the table: 0 unless a trace holds more than 16 million."""
+        return self._events[1]
+
+    @cached_property
+    def _events(self) -> tuple[Table, int]:
+        from ._rows import stacked
+
+        paths = [file["path"] for file in self.files if file["format"] in _TRACES]
+        if not paths:
+            raise UsageError("holds no trace, so there are no events", path=self.path)
+        read = [_core.run("timeline", {"path": path}) for path in paths]
+        return stacked([one["tables"]["events"] for one in read], "file", paths), sum(one["dropped"] for one in read)
 
     @cached_property
     def clocks(self) -> Table:

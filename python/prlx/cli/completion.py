@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from . import _options as options
@@ -42,34 +42,16 @@ def _bash() -> Iterator[str]:
     yield '# bash completion of prlx: eval "$(prlx completion bash)"'
     yield "_prlx() {"
     yield "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= word"
+    yield "    [[ $cur == = ]] && cur="
+    yield "    [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}"
     yield '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do'
     yield "        [[ $word != -* ]] && { command=$word; break; }"
     yield "    done"
     yield "    COMPREPLY=()"
     yield "    case $command in"
     for command in _commands():
-        yield f"    {command.name})"
-        yield "        case $prev in"
-        for option in _all_options(command):
-            if option.choices:
-                words = shlex.quote(" ".join(option.choices))
-                yield f'        {"|".join(option.flags)}) COMPREPLY=($(compgen -W {words} -- "$cur")); return ;;'
-            elif option.takes in _FILES:
-                yield f'        {"|".join(option.flags)}) _prlx_files "$cur"; return ;;'
-            elif option.takes not in ("switch", "count"):
-                yield f"        {'|'.join(option.flags)}) return ;;"
-        yield "        esac"
-        flags = shlex.quote(" ".join(spellings(command)))
-        yield f'        if [[ $cur == -* ]]; then COMPREPLY=($(compgen -W {flags} -- "$cur")); return; fi'
-        words = _words(command)
-        if words:
-            yield f'        COMPREPLY=($(compgen -W {shlex.quote(" ".join(words))} -- "$cur")) ;;'
-        elif command.positionals:
-            yield '        _prlx_files "$cur" ;;'
-        else:
-            yield "        ;;"
-    names = shlex.quote(" ".join([*_table.COMMANDS, "help", "--help", "--version"]))
-    yield f'    *) COMPREPLY=($(compgen -W {names} -- "$cur")) ;;'
+        yield from _bash_command(command)
+    yield f"    *) {_bash_words([*_table.COMMANDS, 'help', '--help', '--version'])} ;;"
     yield "    esac"
     yield "}"
     yield "_prlx_files() {"
@@ -78,6 +60,31 @@ def _bash() -> Iterator[str]:
     yield '    COMPREPLY=($(compgen -f -- "$1"))'
     yield "}"
     yield "complete -F _prlx prlx"
+
+
+def _bash_command(command: Command) -> Iterator[str]:
+    yield f"    {command.name})"
+    yield "        case $prev in"
+    for option in _all_options(command):
+        flags = "|".join(option.flags)
+        if option.choices:
+            yield f"        {flags}) {_bash_words(option.choices)}; return ;;"
+        elif option.takes in _FILES:
+            yield f'        {flags}) _prlx_files "$cur"; return ;;'
+        elif option.takes not in ("switch", "count"):
+            yield f"        {flags}) return ;;"
+    yield "        esac"
+    yield f"        if [[ $cur == -* ]]; then {_bash_words(spellings(command))}; return; fi"
+    words = _words(command)
+    if words:
+        yield f"        {_bash_words(words)}"
+    elif command.positionals:
+        yield '        _prlx_files "$cur"'
+    yield "        ;;"
+
+
+def _bash_words(words: Iterable[str]) -> str:
+    return f'COMPREPLY=($(compgen -W {shlex.quote(" ".join(words))} -- "$cur"))'
 
 
 def _zsh() -> Iterator[str]:

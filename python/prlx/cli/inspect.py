@@ -59,6 +59,8 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     if ui.json:
         ui.emit(document)
         return 0
+    for note in document.get("notes") or ():
+        ui.say(clean(note))
     for number, file in enumerate(document["files"]):
         if number:
             ui.out.line()
@@ -75,6 +77,8 @@ def _render(file: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
     yield from facts(ui.out, _facts(file), indent=2)
     planes = file.get("planes") or ()
     start = file.get("start_ns")
+    if len(planes) > limit and not ui.verbose:
+        planes = sorted(planes, key=lambda plane: -plane.get("events", 0))
     yield from _section("planes", planes, limit, ui, _PLANES, [_plane_row(plane, start) for plane in planes])
     lines = [(plane, line) for plane in planes for line in plane.get("lines") or ()]
     lines.sort(key=lambda pair: -pair[1].get("events", 0))
