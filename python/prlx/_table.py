@@ -62,7 +62,8 @@ class Column:
             return distinct.take(self.values)  # -1, missing, is the last: None
         if self.valid is None:
             return self.values
-        masked: npt.NDArray[Any] = np.ma.masked_array(self.values, mask=~self.valid)
+        ma: Any = np.ma  # not typed in every NumPy
+        masked: npt.NDArray[Any] = ma.masked_array(self.values, mask=~self.valid)
         return masked
 
 
