@@ -53,14 +53,12 @@ func debugError(_ *job.Job, e *Envelope) (*struct{}, error) {
 
 func debugGoroutinePanic(j *job.Job, _ *struct{}) (*struct{}, error) {
 	g, ctx := safe.NewGroup(j.Context())
-	g.Go(func() error {
-		var missing map[string]int
-		missing["a"] = 1
-		return nil
-	})
+	g.Go(func() error { write(nil); return nil })
 	g.Go(func() error { <-ctx.Done(); return ctx.Err() })
 	return nil, g.Wait()
 }
+
+func write(to map[string]int) { to["a"] = 1 } // panics for a nil map
 
 // debugLimits says under which limits a job runs.
 func debugLimits(j *job.Job, _ *requestLimits) (map[string]int64, error) {
