@@ -21,7 +21,22 @@ type Op func(j *job.Job, request []byte) ([]byte, error)
 // operations lists every operation by name: a new one is one more line.
 var operations = sync.OnceValue(func() map[string]Op {
 	return map[string]Op{
-		"version": typed(version),
+		"align":   typed(alignTrace),
+		"combine": typed(combineTraces),
+
+		"combine_abandon": typed(combineAbandon),
+		"combine_finish":  typed(combineFinish),
+		"combine_inputs":  typed(combineInputs),
+		"combine_node":    typed(combineNode),
+		"combine_plan":    typed(combinePlan),
+		"combine_scan":    typed(combineScan),
+
+		"inspect":    typed(inspect),
+		"parse_toml": typed(parseTOML),
+		"solve":      typed(solve),
+		"timeline":   typed(timeline),
+		"validate":   typed(validate),
+		"version":    typed(version),
 	}
 })
 

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -196,4 +197,26 @@ func (d *OutputDir) Abort() {
 	}
 	d.done = true
 	os.RemoveAll(d.tmp)
+}
+
+// Temporary returns the name under which the directory is being filled, for writers in other processes.
+func (d *OutputDir) Temporary() string { return d.tmp }
+
+// ResumeDir continues an output directory that another OutputDir of the same path began, possibly in another process.
+func ResumeDir(temporary, path string, overwrite bool) (*OutputDir, error) {
+	dir, base := filepath.Split(filepath.Clean(temporary))
+	if !isTemporaryOf(base, filepath.Base(path)) || filepath.Clean(dir) != filepath.Clean(filepath.Dir(path)) {
+		return nil, fault.New(fault.Internal, "%s is no temporary directory of %s", temporary, path)
+	}
+	if st, err := os.Lstat(temporary); err != nil {
+		return nil, fault.FromIO(temporary, err)
+	} else if !st.IsDir() {
+		return nil, fault.New(fault.Internal, "%s is no directory", temporary)
+	}
+	return &OutputDir{path: path, tmp: filepath.Clean(temporary), overwrite: overwrite}, nil
+}
+
+// isTemporaryOf reports whether name is one that CreateDir makes for base.
+func isTemporaryOf(name, base string) bool {
+	return strings.HasPrefix(name, "."+base+".") && strings.HasSuffix(name, ".part")
 }

@@ -336,44 +336,51 @@ func (l *meshList) expand() ([][]int64, error) {
 
 // Members returns who takes part in an op: groups of participants (replica*Partitions+partition). What the written ids mean
 // depends on the op's channel and on use_global_device_ids. nil means one group of everyone. For a permute or a send-recv,
-// whose partners Transfers tells, it is one group of everyone in each replica or partition.
+// whose partners Transfers tells, it is one group of everyone in each replica or partition. The result is shared.
 func (m *Module) Members(o *Op) ([][]int64, error) {
-	lists, err := o.Groups.Lists()
+	key := spreadKey{groups: o.Groups, mode: o.mode()}
+	if o.Kind.Paired() {
+		key.groups = nil
+	}
+	if out, ok := m.spread[key]; ok {
+		return out, nil
+	}
+	out, err := m.members(key)
 	if err != nil {
 		return nil, err
 	}
-	if o.Kind.Paired() {
-		lists = nil
+	if m.spread == nil {
+		m.spread = map[spreadKey][][]int64{}
 	}
-	known := m.Replicas > 0
+	m.spread[key] = out
+	return out, nil
+}
+
+func (m *Module) members(key spreadKey) ([][]int64, error) {
+	lists, err := key.groups.Lists()
+	if err != nil {
+		return nil, err
+	}
 	replicas, partitions := int64(m.Replicas), int64(m.Partitions)
-	if !known {
-		if len(lists) == 0 {
-			return nil, nil
-		}
+	if replicas == 0 {
 		return lists, nil
 	}
-	ids := func(n int64) []int64 {
-		out := make([]int64, n)
-		for i := range out {
-			out[i] = int64(i)
-		}
-		return out
+	limit := replicas
+	switch key.mode {
+	case flattened:
+		limit = replicas * partitions
+	case acrossPartitions:
+		limit = partitions
 	}
-	mode := o.mode()
 	if len(lists) == 0 {
-		switch mode {
-		case flattened, replicasAndPartitions:
-			return [][]int64{ids(replicas * partitions)}, nil
-		case acrossPartitions:
-			lists = [][]int64{ids(partitions)}
-		default:
-			lists = [][]int64{ids(replicas)}
+		if key.mode == replicasAndPartitions || limit == replicas*partitions {
+			return nil, nil
 		}
-	}
-	limit := map[idMode]int64{flattened: replicas * partitions, acrossPartitions: partitions}[mode]
-	if limit == 0 {
-		limit = replicas
+		all := make([]int64, limit)
+		for i := range all {
+			all[i] = int64(i)
+		}
+		lists = [][]int64{all}
 	}
 	total := int64(0)
 	for _, l := range lists {
@@ -387,7 +394,7 @@ func (m *Module) Members(o *Op) ([][]int64, error) {
 	if times := replicas * partitions / limit; total > maxMembers/times {
 		return nil, ErrTooMany
 	}
-	return spread(lists, mode, replicas, partitions), nil
+	return spread(lists, key.mode, replicas, partitions), nil
 }
 
 // idMode is the meaning of an id in a group list.

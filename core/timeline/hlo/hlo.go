@@ -21,7 +21,7 @@ const (
 	Done
 )
 
-// Module is what an HloProto says about the collectives of one compiled program.
+// Module is what an HloProto says about the collectives of one compiled program. It is for one goroutine at a time.
 type Module struct {
 	Name        string
 	ID          int64
@@ -33,6 +33,13 @@ type Module struct {
 	Warnings    []string // what was malformed and therefore left out
 
 	byName map[string]int
+	spread map[spreadKey][][]int64 // results of Members, shared by the instructions that have the same
+}
+
+// spreadKey is what Members depends on.
+type spreadKey struct {
+	groups *Groups
+	mode   idMode
 }
 
 // Op is one collective instruction.

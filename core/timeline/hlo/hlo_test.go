@@ -92,7 +92,7 @@ func TestRealModulesOfJAXOnCPU(t *testing.T) {
 		"jit_reduce_scatter_step(4)": "reduce_scatter.7 reduce-scatter reduce-scatter phase 0 channel 1 members [[0 1 2 3]] <nil> transfers [] <nil>\n",
 		"jit_allgather_step(2)":      "all_gather.7 all-gather all-gather phase 0 channel 1 members [[0 1 2 3]] <nil> transfers [] <nil>\n",
 		"jit__identity_fn(8)":        "all-gather all-gather all-gather phase 0 channel 1 members [[0 1 2 3]] <nil> transfers [] <nil>\n",
-		"jit_permute_step(6)": "ppermute.3 collective-permute permute phase 0 channel 1 members [[0 1 2 3]] <nil> " +
+		"jit_permute_step(6)": "ppermute.3 collective-permute permute phase 0 channel 1 members [] <nil> " +
 			"transfers [{0 1} {1 2} {2 3} {3 0}] <nil>\n",
 	}
 	for name, w := range want {
@@ -269,7 +269,7 @@ func TestWhatIdsMean(t *testing.T) {
 		"replicas and partitions": {Op{Kind: event.AllReduce, ChannelID: 1, Groups: groups([]int64{1}, []int64{0})}, "[[3 4 5] [0 1 2]]", "[]"},
 		"partitions":              {Op{Kind: event.AllToAll, ChannelID: 1, Groups: groups([]int64{0, 2}, []int64{1})}, "[[0 2] [1] [3 5] [4]]", "[]"},
 		"participants":            {Op{Kind: event.AllGather, ChannelID: 1, UseGlobalIDs: true, Groups: groups([]int64{0, 4})}, "[[0 4]]", "[]"},
-		"everyone":                {Op{Kind: event.AllGather, ChannelID: 1, UseGlobalIDs: true}, "[[0 1 2 3 4 5]]", "[]"},
+		"everyone":                {Op{Kind: event.AllGather, ChannelID: 1, UseGlobalIDs: true}, "[]", "[]"},
 		"permute partitions":      {Op{Kind: event.Permute, ChannelID: 1, Pairs: []Pair{{0, 2}}}, "[[0 1 2] [3 4 5]]", "[{0 2} {3 5}]"},
 		"permute replicas":        {Op{Kind: event.Permute, Pairs: []Pair{{0, 1}}}, "[[0 3] [1 4] [2 5]]", "[{0 3} {1 4} {2 5}]"},
 	} {

@@ -116,9 +116,9 @@ func TestEveryFormOfGroupsAndEveryWrapper(t *testing.T) {
 	want := `rs.inner reduce-scatter reduce-scatter phase 0 channel 3 members [[0 2] [1 3]] <nil> transfers [] <nil>
 ars all-reduce-start all-reduce phase 1 channel 1 members [[0 1] [2 3]] <nil> transfers [] <nil>
 ard all-reduce-done all-reduce phase 2 channel 1 members [[0 1] [2 3]] <nil> transfers [] <nil>
-send.1 send send-recv phase 1 channel 5 members [[0 1 2 3]] <nil> transfers [{0 1} {1 2}] <nil>
-send-done.1 send-done send-recv phase 2 channel 5 members [[0 1 2 3]] <nil> transfers [{0 1} {1 2}] <nil>
-hostsend send send-recv phase 1 channel 6 members [[0 1 2 3]] <nil> transfers [] <nil>
+send.1 send send-recv phase 1 channel 5 members [] <nil> transfers [{0 1} {1 2}] <nil>
+send-done.1 send-done send-recv phase 2 channel 5 members [] <nil> transfers [{0 1} {1 2}] <nil>
+hostsend send send-recv phase 1 channel 6 members [] <nil> transfers [] <nil>
 mesh all-gather all-gather phase 0 channel 2 members [[0 2] [1 3]] <nil> transfers [] <nil>
 list collective-broadcast broadcast phase 0 channel 2 members [[3 0 1 2]] <nil> transfers [] <nil>
 v2 all-to-all all-to-all phase 0 channel 2 members [[0 1 2 3]] <nil> transfers [] <nil>

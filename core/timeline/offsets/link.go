@@ -46,6 +46,7 @@ type window struct {
 	center float64 // x
 	poly   *polygon
 	fit    line
+	misfit float64 // by how much the clock left its straight line without contradicting it, ns; part of the bound
 }
 
 type breakKind uint8
@@ -224,52 +225,43 @@ func (l *link) fitWindow(o []obs, center float64, opt *Options) (window, bool) {
 			l.outliers++
 		}
 	}
-	w.fit = w.poly.pull(envelopeFit(o, w.poly, x0, x1, min(ups, downs)))
+	fit, misfit := envelopeFit(o, w.poly, x0, x1, min(ups, downs))
+	w.fit, w.misfit = w.poly.pull(fit), misfit
+	{
+		lo, hi := w.poly.band(center)
+		println("DBG", int64(center/1e6), int64(misfit), int64(w.fit.at(w.poly.dx(center))-lo), int64(hi-w.fit.at(w.poly.dx(center))), len(o))
+	}
 	return w, true
 }
 
 // envelopeFit estimates the line: in each of several cells the smallest delay of either direction is found relative to the
 // current line, their middle is a sample of theta (the fastest packets of both directions are taken to be equally fast), and
-// the samples are fitted by least squares. A cell whose fastest packets are slow counts less.
-func envelopeFit(o []obs, p *polygon, x0, x1 float64, n int) line {
-	fit := p.center(x0, x1)
+// the samples are fitted by least squares. A cell whose fastest packets are slow counts less. misfit is how far the samples
+// leave the line beyond what slow packets explain: the sign of a small step or a rate that changed.
+func envelopeFit(o []obs, p *polygon, x0, x1 float64, n int) (fit line, misfit float64) {
+	fit = p.center(x0, x1)
 	cells := max(1, min(max(n/packetsPerCell, min(4, n/6)), maxCells))
 	if x1 <= x0 {
 		cells = 1
 	}
-	type cell struct{ up, down, xUp, xDown float64 }
 	c := make([]cell, cells)
 	for range 4 {
-		for i := range c {
-			c[i] = cell{up: math.Inf(1), down: math.Inf(-1)}
-		}
-		for _, q := range o {
-			i := 0
-			if cells > 1 {
-				i = min(cells-1, int((q.x-x0)/(x1-x0)*float64(cells)))
-			}
-			r := q.v - fit.at(p.dx(q.x))
-			if q.side > 0 && r < c[i].up {
-				c[i].up, c[i].xUp = r, p.dx(q.x)
-			} else if q.side < 0 && r > c[i].down {
-				c[i].down, c[i].xDown = r, p.dx(q.x)
-			}
-		}
-		smallest := math.Inf(1)
-		for i := range c {
-			smallest = math.Min(smallest, c[i].up-c[i].down)
-		}
+		fillCells(c, o, p, fit, x0, x1)
+		smallest := smallestWidth(c)
 		if math.IsInf(smallest, 1) {
-			return fit
+			return fit, 0
 		}
-		smallest = math.Max(smallest, 0)
 		soft := smallest/6 + 50
 		var sum weightedLine
+		misfit = 0
 		for i := range c {
-			if width := c[i].up - c[i].down; !math.IsInf(width, 1) {
-				e := math.Max(0, width-smallest) + soft
-				sum.add((c[i].xUp+c[i].xDown)/2, (c[i].up+c[i].down)/2, 1/(e*e))
+			width := c[i].up - c[i].down
+			if math.IsInf(width, 1) {
+				continue
 			}
+			e := math.Max(0, width-smallest) + soft
+			sum.add((c[i].xUp+c[i].xDown)/2, (c[i].up+c[i].down)/2, 1/(e*e))
+			misfit = math.Max(misfit, math.Abs(c[i].up+c[i].down)/2-(width-smallest)/2-smallest/8-50)
 		}
 		d := sum.solve()
 		fit.a += d.a
@@ -278,7 +270,36 @@ func envelopeFit(o []obs, p *polygon, x0, x1 float64, n int) line {
 			break
 		}
 	}
-	return fit
+	return fit, misfit
+}
+
+// cell is the fastest packet of either direction in a stretch of a window: residuals (ns) and instants (s).
+type cell struct{ up, down, xUp, xDown float64 }
+
+func fillCells(c []cell, o []obs, p *polygon, fit line, x0, x1 float64) {
+	for i := range c {
+		c[i] = cell{up: math.Inf(1), down: math.Inf(-1)}
+	}
+	for _, q := range o {
+		i := 0
+		if len(c) > 1 {
+			i = min(len(c)-1, int((q.x-x0)/(x1-x0)*float64(len(c))))
+		}
+		r := q.v - fit.at(p.dx(q.x))
+		if q.side > 0 && r < c[i].up {
+			c[i].up, c[i].xUp = r, p.dx(q.x)
+		} else if q.side < 0 && r > c[i].down {
+			c[i].down, c[i].xDown = r, p.dx(q.x)
+		}
+	}
+}
+
+func smallestWidth(c []cell) float64 {
+	smallest := math.Inf(1)
+	for i := range c {
+		smallest = math.Min(smallest, c[i].up-c[i].down)
+	}
+	return math.Max(smallest, 0)
 }
 
 const (

@@ -254,7 +254,7 @@ func (v value) half() float64 { return math.Max(v.hi-v.theta, v.theta-v.lo) }
 
 func (w window) at(x float64) value {
 	lo, hi := w.poly.band(x)
-	return value{w.fit.at(w.poly.dx(x)), lo, hi}
+	return value{w.fit.at(w.poly.dx(x)), lo - w.misfit, hi + w.misfit}
 }
 
 // place says where an x lies on a link.

@@ -1,0 +1,129 @@
+package api
+
+import (
+	"encoding/json"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/combine"
+)
+
+// traceArg is one input of a request: a path, "ID=PATH", or {"id": ..., "path": ...}.
+type traceArg combine.Input
+
+// UnmarshalJSON reads either form.
+func (a *traceArg) UnmarshalJSON(b []byte) error {
+	var path string
+	if json.Unmarshal(b, &path) == nil {
+		a.Path = path
+		return nil
+	}
+	return json.Unmarshal(b, (*combine.Input)(a))
+}
+
+func inputsOf(args []traceArg) []combine.Input {
+	out := make([]combine.Input, len(args))
+	for i, a := range args {
+		out[i] = combine.Input(a)
+	}
+	return out
+}
+
+// combineRequest is the request of combine: combine.Request with inputs that are expanded.
+type combineRequest struct {
+	requestLimits
+	combine.Request
+	Inputs []traceArg `json:"inputs"`
+	Strict bool       `json:"strict"`
+	Report string     `json:"report"`
+}
+
+// combineTraces aligns the clocks of N nodes and merges their traces.
+func combineTraces(j *job.Job, r *combineRequest) (*combineReply, error) {
+	found, err := combine.Discover(j.Context(), inputsOf(r.Inputs))
+	if err != nil {
+		return nil, err
+	}
+	r.Request.Inputs = found.Traces
+	if err := r.AddClockFiles(found); err != nil {
+		return nil, err
+	}
+	r.Notes = found.Notes
+	return runCombine(j, r.Request, r.Strict)
+}
+
+// combineReply is a document and the directory that its paths are relative to.
+type combineReply struct {
+	*combine.Document
+	Base string `json:"base"`
+}
+
+// runCombine combines. Under strict a result that is not what was asked for is an error, after it has been written.
+func runCombine(j *job.Job, r combine.Request, strict bool) (*combineReply, error) {
+	doc, base, err := combine.Run(j, r)
+	if err != nil {
+		return nil, err
+	}
+	if strict && doc.Status != combine.StatusAligned {
+		return nil, fault.New(fault.Partial, "the result is %s: %s", doc.Status, firstReason(doc)).WithPath(base).WithHint("the output was written; leave out --strict to accept it")
+	}
+	return &combineReply{Document: doc, Base: base}, nil
+}
+
+func firstReason(doc *combine.Document) string {
+	for _, n := range doc.Nodes {
+		if len(n.Warnings) > 0 {
+			return "node " + n.ID + ": " + n.Warnings[len(n.Warnings)-1]
+		}
+	}
+	if len(doc.Warnings) > 0 {
+		return doc.Warnings[0]
+	}
+	return "no clock data was given"
+}
+
+// alignRequest is the request of align: one trace.
+type alignRequest struct {
+	requestLimits
+	combine.Request
+	Trace  string `json:"trace"`
+	Node   string `json:"node"` // its id in the clock files; default: from its path
+	Strict bool   `json:"strict"`
+	Report string `json:"report"`
+}
+
+// alignTrace aligns one trace.
+func alignTrace(j *job.Job, r *alignRequest) (*combineReply, error) {
+	r.Request.Inputs = []combine.Input{{ID: r.Node, Path: r.Trace}}
+	if r.Request.Format == "" && r.Request.Output != "" {
+		r.Request.Format = combine.FormatOf(r.Trace, r.Request.Output)
+	}
+	return runCombine(j, r.Request, r.Strict)
+}
+
+// solve turns probes into round offsets.
+type solveRequest struct {
+	requestLimits
+	combine.SolveRequest
+}
+
+func solve(j *job.Job, r *solveRequest) (*combine.SolveDocument, error) {
+	return combine.Solve(j, r.SolveRequest)
+}
+
+// validateRequest is the request of validate, with inputs that are expanded.
+type validateRequest struct {
+	requestLimits
+	combine.ValidateRequest
+	Inputs []traceArg `json:"inputs"`
+}
+
+func validate(j *job.Job, r *validateRequest) (*combine.ValidateDocument, error) {
+	found, err := combine.Discover(j.Context(), inputsOf(r.Inputs))
+	if err != nil {
+		return nil, err
+	}
+	r.ValidateRequest.Inputs = found.Traces
+	r.Notes = found.Notes
+	return combine.Validate(j, r.ValidateRequest)
+}

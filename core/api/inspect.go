@@ -1,0 +1,383 @@
+package api
+
+import (
+	"context"
+	"math"
+	"sort"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
+	"github.com/prlx-go/prlx/core/timeline/combine"
+	"github.com/prlx-go/prlx/core/timeline/xspace"
+)
+
+type inspectRequest struct {
+	requestLimits
+	Paths []traceArg `json:"paths"`
+}
+
+// InspectDocument is prlx.inspect/1: what is in each file.
+type InspectDocument struct {
+	Schema string        `json:"schema"`
+	Files  []InspectFile `json:"files"`
+	Notes  []string      `json:"notes"`
+}
+
+// InspectFile is one file. Instants are ns since 1970; those of a trace that does not say when it was recorded count from its own
+// zero.
+type InspectFile struct {
+	Path              string             `json:"path"`
+	Format            string             `json:"format"` // xspace, chrome, snapshot-pairs, probe-windows, probe-stamps, round-offsets, declared-offsets
+	Bytes             int64              `json:"bytes"`
+	Compression       string             `json:"compression,omitempty"`
+	DecompressedBytes int64              `json:"decompressed_bytes"`
+	Hosts             []string           `json:"hosts,omitempty"`
+	Rank              *int               `json:"rank,omitempty"`
+	WorldSize         int                `json:"world_size,omitempty"`
+	Backend           string             `json:"backend,omitempty"`
+	Nodes             []int              `json:"nodes,omitempty"`
+	StartNS           *int64             `json:"start_ns,omitempty"`
+	EndNS             *int64             `json:"end_ns,omitempty"`
+	Events            *int64             `json:"events,omitempty"`
+	Counts            map[string]int64   `json:"counts,omitempty"`
+	Planes            []InspectPlane     `json:"planes,omitempty"`
+	Clocks            []InspectClock     `json:"clocks,omitempty"`
+	Kernels           []InspectKernel    `json:"kernels,omitempty"`
+	Collectives       []InspectNameCount `json:"collectives,omitempty"`
+	Losses            []string           `json:"losses,omitempty"`
+	Warnings          []string           `json:"warnings,omitempty"`
+}
+
+// InspectPlane is a plane of an XSpace or a process of a Chrome trace.
+type InspectPlane struct {
+	Index  int           `json:"index"`
+	ID     any           `json:"id"` // number; text where the trace has text
+	Name   string        `json:"name"`
+	Events int64         `json:"events"`
+	Lines  []InspectLine `json:"lines"`
+}
+
+// InspectLine is a line of a plane or a thread of a process.
+type InspectLine struct {
+	Index       int    `json:"index"`
+	ID          any    `json:"id"`
+	Name        string `json:"name"`
+	DisplayName string `json:"display_name,omitempty"`
+	Events      int64  `json:"events"`
+	Aggregated  int64  `json:"aggregated,omitempty"`
+	FirstNS     *int64 `json:"first_ns,omitempty"`
+	LastNS      *int64 `json:"last_ns,omitempty"`
+	Clock       string `json:"clock,omitempty"` // wall, tracer
+	Sorted      *bool  `json:"sorted,omitempty"`
+}
+
+// InspectClock is something that says how clocks relate.
+type InspectClock struct {
+	Name     string `json:"name"`
+	Readings int64  `json:"readings"`
+	FirstNS  *int64 `json:"first_ns,omitempty"`
+	LastNS   *int64 `json:"last_ns,omitempty"`
+	Detail   string `json:"detail,omitempty"`
+}
+
+// InspectKernel sums up the device events of one name.
+type InspectKernel struct {
+	Name    string `json:"name"`
+	Count   int64  `json:"count"`
+	TotalNS int64  `json:"total_ns"`
+}
+
+// InspectNameCount counts a name.
+type InspectNameCount struct {
+	Name  string `json:"name"`
+	Count int64  `json:"count"`
+}
+
+// maxKernels is how many kernel names of a file are listed, by total time.
+const maxKernels = 200
+
+func inspect(j *job.Job, r *inspectRequest) (*InspectDocument, error) {
+	inputs, notes, err := combine.Expand(j.Context(), inputsOf(r.Paths))
+	if err != nil {
+		return nil, err
+	}
+	if len(inputs) == 0 {
+		return nil, fault.Usagef("no files are named").WithHint("name traces, clock files or directories")
+	}
+	doc := &InspectDocument{Schema: "prlx.inspect/1", Files: []InspectFile{}, Notes: append([]string{}, notes...)}
+	for _, in := range inputs {
+		f, err := inspectFile(j, in.Path)
+		if err != nil {
+			return nil, err
+		}
+		doc.Files = append(doc.Files, *f)
+	}
+	return doc, nil
+}
+
+func inspectFile(j *job.Job, path string) (*InspectFile, error) {
+	ctx := j.Context()
+	src, err := file.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	f := &InspectFile{Path: path, Bytes: src.DiskSize(), Compression: src.Compression(), DecompressedBytes: src.Size()}
+	what, err := combine.Recognise(src)
+	if err != nil {
+		return nil, err
+	}
+	switch what {
+	case combine.IsXSpace:
+		f.Format = "xspace"
+		err = f.xspace(ctx, j, src)
+	case combine.IsChrome:
+		f.Format = "chrome"
+		err = f.chrome(ctx, j, src)
+	default:
+		err = f.clocks(ctx, src)
+	}
+	if err != nil {
+		return nil, fault.Of(err).WithPath(path)
+	}
+	return f, nil
+}
+
+func (f *InspectFile) xspace(ctx context.Context, j *job.Job, src *file.Source) error {
+	s, err := xspace.Scan(ctx, src, xspace.ScanOptions{Workers: j.Workers(), Progress: j.Progress().Add})
+	if err != nil {
+		return err
+	}
+	f.Hosts, f.Events = s.Hostnames, &s.Events
+	f.Losses = append(f.Losses, s.Errors...)
+	f.Warnings = append(append(f.Warnings, s.Warnings...), s.Findings...)
+	if s.ProfileStartNS == 0 {
+		f.Warnings = append(f.Warnings, "there is no profile_start_time: times count from the trace's own zero")
+	}
+	if n := len(s.Snapshots); n > 0 {
+		first, last := s.Snapshots[0].Y, s.Snapshots[n-1].Y
+		f.Clocks = append(f.Clocks, InspectClock{Name: "tracer to wall (/host:snapshots)", Readings: int64(n), FirstNS: &first, LastNS: &last})
+	}
+	plan := align.PlanXSpace(s, s.ProfileStartNS, tracerGuess(s), align.HostTime)
+	for i := range s.Planes {
+		f.Planes = append(f.Planes, inspectPlane(&s.Planes[i], plan.Lines[i], s.ProfileStartNS))
+	}
+	f.span()
+	return f.xspaceKernels(ctx, src, s)
+}
+
+// tracerGuess is a stand-in clock that makes align tell lines on the tracer's clock apart; its map is not used.
+func tracerGuess(s *xspace.Space) align.Clocks {
+	if len(s.Snapshots) == 0 {
+		return align.Clocks{}
+	}
+	return combine.RoughTracer(s)
+}
+
+func inspectPlane(p *xspace.Plane, lines []align.LinePlan, start int64) InspectPlane {
+	out := InspectPlane{Index: p.Index, ID: p.ID, Name: p.Name, Events: p.Events, Lines: []InspectLine{}}
+	for k := range p.Lines {
+		l := &p.Lines[k]
+		il := InspectLine{Index: k, ID: l.ID, Name: l.Name, DisplayName: l.DisplayName, Events: l.Events, Aggregated: l.Aggregated, Clock: lines[k].Domain.String()}
+		if l.Timed() > 0 {
+			first, last := lines[k].OldBaseNS+floorDiv(l.MinOffsetPS, 1000), lines[k].OldBaseNS+floorDiv(l.MaxEndPS, 1000)
+			sorted := l.Sorted
+			il.FirstNS, il.LastNS, il.Sorted = &first, &last, &sorted
+		}
+		out.Lines = append(out.Lines, il)
+	}
+	return out
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// span sets the file's first and last instant from those of its lines.
+func (f *InspectFile) span() {
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, p := range f.Planes {
+		for _, l := range p.Lines {
+			if l.FirstNS != nil {
+				first, last = min(first, *l.FirstNS), max(last, *l.LastNS)
+			}
+		}
+	}
+	if first <= last {
+		f.StartNS, f.EndNS = &first, &last
+	}
+}
+
+// tally sums kernels by name.
+type tally map[string]*InspectKernel
+
+func (t tally) add(name string, ns int64) {
+	k := t[name]
+	if k == nil {
+		if len(t) >= 1<<16 {
+			return
+		}
+		k = &InspectKernel{Name: name}
+		t[name] = k
+	}
+	k.Count++
+	k.TotalNS += ns
+}
+
+func (t tally) top() []InspectKernel {
+	out := make([]InspectKernel, 0, len(t))
+	for _, k := range t {
+		out = append(out, *k)
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if out[i].TotalNS != out[j].TotalNS {
+			return out[i].TotalNS > out[j].TotalNS
+		}
+		return out[i].Name < out[j].Name
+	})
+	return out[:min(len(out), maxKernels)]
+}
+
+func (f *InspectFile) xspaceKernels(ctx context.Context, src *file.Source, s *xspace.Space) error {
+	kernels := tally{}
+	err := xspace.Events(ctx, src, s, func(p *xspace.Plane, _ *xspace.Line) bool { return combine.IsDevice(p.Name) },
+		func(_ *xspace.Plane, _ *xspace.Line, e *xspace.Event) error {
+			if !e.Aggregated {
+				kernels.add(e.Name(), e.DurationPS/1000)
+			}
+			return nil
+		})
+	f.Kernels = kernels.top()
+	return err
+}
+
+func (f *InspectFile) chrome(ctx context.Context, j *job.Job, src *file.Source) error {
+	t, err := chrometrace.Scan(ctx, src, chrometrace.ScanOptions{Progress: j.Progress().Add})
+	if err != nil {
+		return err
+	}
+	f.Events = &t.Events
+	if t.Host != "" {
+		f.Hosts = []string{t.Host}
+	}
+	if r := t.Rank(); r >= 0 {
+		f.Rank, f.WorldSize = &r, t.Distributed.WorldSize
+	}
+	if t.Distributed != nil {
+		f.Backend = t.Distributed.Backend
+	}
+	if t.Timed > 0 {
+		first, last := t.Min.NS, t.Max.NS
+		f.StartNS, f.EndNS = &first, &last
+	}
+	f.Counts = map[string]int64{}
+	for ph, n := range t.Phases {
+		if n > 0 && ph > 0 {
+			f.Counts["ph "+string(rune(ph))] = n
+		}
+	}
+	for _, c := range t.Cats {
+		f.Counts["cat "+c.Name] = c.Count
+	}
+	for _, p := range t.Processes {
+		ip := InspectPlane{Index: p.Index, ID: p.PID, Name: p.Name, Events: p.Events, Lines: []InspectLine{}}
+		for k, th := range p.Threads {
+			ip.Lines = append(ip.Lines, InspectLine{Index: k, ID: th.TID, Name: th.Name, Events: th.Events, Clock: "wall"})
+		}
+		f.Planes = append(f.Planes, ip)
+	}
+	if !t.HasBase && t.Min.NS < xspace.AbsoluteNS {
+		f.Warnings = append(f.Warnings, "there is no baseTimeNanoseconds: times count from the trace's own zero")
+	}
+	if t.Unusable > 0 {
+		f.Losses = append(f.Losses, plural(t.Unusable, "event")+" have a ts or dur that is no time")
+	}
+	return nil
+}
+
+// clockKinds are the names of clock files in documents.
+var clockKinds = map[clockfile.Kind]string{
+	clockfile.KindSnapshots: "snapshot-pairs", clockfile.KindWindows: "probe-windows", clockfile.KindRounds: "round-offsets",
+	clockfile.KindDeclared: "declared-offsets", clockfile.KindStamps: "probe-stamps",
+}
+
+func (f *InspectFile) clocks(ctx context.Context, src *file.Source) error {
+	c, err := clockfile.Read(ctx, src)
+	if err != nil {
+		return err
+	}
+	f.Format = clockKinds[c.Kind]
+	f.Warnings = append(f.Warnings, c.Warnings...)
+	if c.Skipped > 0 {
+		f.Losses = append(f.Losses, plural(int64(c.Skipped), "line")+" are no records")
+	}
+	nodes := map[int]bool{}
+	clock := InspectClock{Name: f.Format}
+	spanOf := func(ns int64) {
+		if clock.FirstNS == nil || ns < *clock.FirstNS {
+			first := ns
+			clock.FirstNS = &first
+		}
+		if clock.LastNS == nil || ns > *clock.LastNS {
+			last := ns
+			clock.LastNS = &last
+		}
+	}
+	switch c.Kind {
+	case clockfile.KindSnapshots:
+		clock.Readings = int64(len(c.Snapshots.Pairs))
+		for _, p := range c.Snapshots.Pairs {
+			spanOf(p.SysNS)
+		}
+	case clockfile.KindWindows:
+		clock.Readings = int64(len(c.Windows.Rows))
+		nodes[c.Windows.Node] = true
+		for i := range c.Windows.Rows {
+			spanOf(c.Windows.Rows[i].FromNS)
+			spanOf(c.Windows.Rows[i].ToNS)
+		}
+	case clockfile.KindRounds:
+		clock.Readings = int64(len(c.Rounds.Rows))
+		unusable := int64(0)
+		for i := range c.Rounds.Rows {
+			r := &c.Rounds.Rows[i]
+			nodes[r.Node] = true
+			if !r.Usable() {
+				unusable++
+			}
+			for _, ns := range []int64{r.MidpointNS, r.FromNS, r.ToNS} {
+				if ns != 0 {
+					spanOf(ns)
+				}
+			}
+		}
+		if unusable > 0 {
+			f.Losses = append(f.Losses, plural(unusable, "row")+" are unreachable or did not converge: never used")
+		}
+	case clockfile.KindDeclared:
+		clock.Readings = int64(len(c.Declared.Nodes))
+		for _, n := range c.Declared.Nodes {
+			nodes[n.Node] = true
+		}
+	case clockfile.KindStamps:
+		clock.Readings = int64(len(c.Stamps))
+		for i := range c.Stamps {
+			nodes[int(c.Stamps[i].Src)], nodes[int(c.Stamps[i].Dst)] = true, true
+			spanOf(c.Stamps[i].T1)
+		}
+	}
+	for n := range nodes {
+		f.Nodes = append(f.Nodes, n)
+	}
+	sort.Ints(f.Nodes)
+	f.Clocks = []InspectClock{clock}
+	return nil
+}

@@ -1,0 +1,152 @@
+// Package core_test polices the structure of the core: who may import whom, and that every package says what it is.
+package core_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/prlx-go/prlx/"
+
+// floors lists the rooms from the ground up. A room imports rooms of lower floors only; rooms on one floor do not import each
+// other. docs/architecture.md draws it.
+var floors = [][]string{
+	{"core/fault"},
+	{"core/safe", "core/file"},
+	{"core/job"},
+	{"core/timeline/clock"},
+	{"core/timeline/event"},
+	{"core/timeline/xspace", "core/timeline/hlo"},
+	{"core/timeline/chrometrace"},
+	{"core/timeline/clockfile"},
+	{"core/timeline/offsets"},
+	{"core/timeline/collective"},
+	{"core/timeline/align"},
+	{"core/timeline/combine"},
+	{"core/report"},
+	{"core/api", "pybind/arrow"},
+	{"pybind"},
+}
+
+// outside are the modules that the product may import, beside the standard library.
+var outside = []string{
+	"google.golang.org/protobuf/", "github.com/klauspost/compress/", "golang.org/x/sync/", "github.com/BurntSushi/toml",
+}
+
+func floorOf(room string) int {
+	for i, rooms := range floors {
+		if slices.Contains(rooms, room) {
+			return i
+		}
+	}
+	return -1
+}
+
+// sources yields every Go file of the product with its room.
+func sources(t *testing.T, visit func(room, file string, f *ast.File)) {
+	t.Helper()
+	for _, top := range []string{".", "../pybind"} {
+		err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.IsDir() && d.Name() == "testdata" {
+				return filepath.SkipDir
+			}
+			if !strings.HasSuffix(p, ".go") || filepath.Base(p) == "deps.go" { // keeps gopy's own package in go.mod, never built
+				return nil
+			}
+			f, err := parser.ParseFile(token.NewFileSet(), p, nil, parser.ParseComments|parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			visit(path.Clean(path.Join("core", filepath.ToSlash(filepath.Dir(p)))), p, f)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// isTestRoom reports whether a package exists for tests only (filetest, xspacetest).
+func isTestRoom(room string) bool { return strings.HasSuffix(room, "test") }
+
+func TestRoomsImportOnlyWhatStandsBelow(t *testing.T) {
+	seen := map[string]bool{}
+	sources(t, func(room, file string, f *ast.File) {
+		if strings.HasSuffix(file, "_test.go") || isTestRoom(room) || room == "core" {
+			return
+		}
+		seen[room] = true
+		at := floorOf(room)
+		if at < 0 {
+			t.Errorf("%s: room %s has no floor: add it to this test and to docs/architecture.md", file, room)
+			return
+		}
+		for _, spec := range f.Imports {
+			imported := strings.Trim(spec.Path.Value, `"`)
+			if target, ours := strings.CutPrefix(imported, module); ours {
+				if isTestRoom(target) {
+					t.Errorf("%s imports %s, which is for tests", file, target)
+				} else if floorOf(target) >= at {
+					t.Errorf("%s: %s imports %s, which does not stand below it", file, room, target)
+				}
+				continue
+			}
+			if strings.Contains(strings.SplitN(imported, "/", 2)[0], ".") && !slices.ContainsFunc(outside, func(p string) bool { return strings.HasPrefix(imported, p) }) {
+				t.Errorf("%s imports %s, which is not among the dependencies of docs/dependencies.md", file, imported)
+			}
+			if imported == "C" && !strings.HasPrefix(room, "pybind") {
+				t.Errorf("%s uses cgo", file)
+			}
+		}
+	})
+	for _, rooms := range floors {
+		for _, r := range rooms {
+			if !seen[r] {
+				t.Errorf("room %s is on a floor but does not exist", r)
+			}
+		}
+	}
+}
+
+func TestEveryPackageHasOneDocComment(t *testing.T) {
+	docs := map[string]int{}
+	sources(t, func(room, file string, f *ast.File) {
+		if strings.HasSuffix(file, "_test.go") {
+			return
+		}
+		if f.Doc != nil && strings.HasPrefix(f.Doc.Text(), "Package ") {
+			docs[room]++
+		} else {
+			docs[room] += 0
+		}
+	})
+	for room, n := range docs {
+		if n != 1 {
+			t.Errorf("%s has %d package comments, want 1", room, n)
+		}
+	}
+}
+
+func TestNoFileIsTooLong(t *testing.T) {
+	sources(t, func(_, file string, f *ast.File) {
+		fset := token.NewFileSet()
+		g, err := parser.ParseFile(fset, file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := fset.File(g.Pos()).LineCount(); lines > 650 {
+			t.Errorf("%s has %d lines: is it one thing?", file, lines)
+		}
+		_ = f
+	})
+}

@@ -1,0 +1,171 @@
+package report
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/combine"
+)
+
+// A chart has two parts over one time axis: the correction as it is, and what remains of it beside a straight line, where drift
+// that changes and the error band are large enough to see.
+const (
+	chartWidth  = 560.0
+	chartLeft   = 74.0
+	chartRight  = 12.0
+	upperTop    = 22.0
+	upperHeight = 84.0
+	lowerTop    = upperTop + upperHeight + 34
+	lowerHeight = 104.0
+	chartHeight = lowerTop + lowerHeight + 26
+)
+
+const outside = clock.Extrapolated | clock.ExtrapolatedThen
+
+// straight is the line that fits a curve best.
+type straight struct{ x0, y0, slope float64 }
+
+func (l straight) at(x int64) float64 { return l.y0 + l.slope*(float64(x)-l.x0) }
+
+func fit(p []Point) straight {
+	n := float64(len(p))
+	if n == 0 {
+		return straight{}
+	}
+	var l straight
+	for _, v := range p {
+		l.x0 += float64(v.AtNS) / n
+		l.y0 += float64(v.CorrectionNS) / n
+	}
+	var xx, xy float64
+	for _, v := range p {
+		dx := float64(v.AtNS) - l.x0
+		xx += dx * dx
+		xy += dx * (float64(v.CorrectionNS) - l.y0)
+	}
+	if xx > 0 {
+		l.slope = xy / xx
+	}
+	return l
+}
+
+// plot is one part of a chart.
+type plot struct {
+	x      scale
+	y      scale // grows downwards: from is the value at the top
+	points []Point
+}
+
+func newPlot(points []Point, top, height, low, high float64) plot {
+	if high-low < 1 {
+		low, high = low-1, high+1
+	}
+	pad := (high - low) * 0.08
+	return plot{
+		points: points,
+		x:      scale{from: float64(points[0].AtNS), to: float64(points[len(points)-1].AtNS), x: chartLeft, width: chartWidth - chartLeft - chartRight},
+		y:      scale{from: high + pad, to: low - pad, x: top, width: height},
+	}
+}
+
+// py is y for a scale that runs downwards.
+func (p plot) py(v float64) float64 {
+	return p.y.x + (p.y.from-v)/(p.y.from-p.y.to)*p.y.width
+}
+
+func (p plot) grid(d *drawing, n int) {
+	values := ticks(p.y.to, p.y.from, n)
+	for i, label := range tickLabels(values, true) {
+		y := p.py(values[i])
+		d.line("grid", chartLeft, y, chartWidth-chartRight, y)
+		d.text("tick", "end", chartLeft-8, y+4, label)
+	}
+}
+
+// marks shades the parts that are extrapolated and those in which the clock stepped.
+func (p plot) marks(d *drawing) {
+	for i := 1; i < len(p.points); i++ {
+		a, b := p.points[i-1], p.points[i]
+		flags := a.Flags & b.Flags
+		x, w := p.x.at(float64(a.AtNS)), p.x.at(float64(b.AtNS))-p.x.at(float64(a.AtNS))
+		switch {
+		case flags&clock.InStep != 0:
+			d.rect("in-step", x, p.y.x, max(w, 2), p.y.width, 0, "")
+		case flags&outside != 0:
+			d.rect("outside", x, p.y.x, w, p.y.width, 0, "")
+		}
+	}
+}
+
+// chart draws the curve of a node.
+func chart(c Curve, n *combine.NodeResult, zeroNS int64) template.HTML {
+	line := fit(c.Points)
+	deviation := func(p Point) float64 { return float64(p.CorrectionNS) - line.at(p.AtNS) }
+	pts := thinPoints(c.Points, deviation)
+	var d drawing
+	fmt.Fprintf(&d.b, `<svg class="chart" viewBox="0 0 %s %s" role="img" aria-label="correction over time">`, num(chartWidth), num(chartHeight))
+
+	low, high := math.Inf(1), math.Inf(-1)
+	dlow, dhigh := math.Inf(1), math.Inf(-1)
+	for _, p := range pts {
+		v, dv, b := float64(p.CorrectionNS), deviation(p), float64(p.BoundNS)
+		low, high = min(low, v), max(high, v)
+		dlow, dhigh = min(dlow, dv-b), max(dhigh, dv+b)
+	}
+	upper := newPlot(pts, upperTop, upperHeight, low, high)
+	lower := newPlot(pts, lowerTop, lowerHeight, dlow, dhigh)
+	d.text("caption", "", chartLeft, upperTop-8, "correction (aligned minus recorded)")
+	d.text("caption", "", chartLeft, lowerTop-8, "the same beside a straight line of "+driftText(line.slope)+", with the stated bound")
+	for _, p := range []plot{upper, lower} {
+		p.marks(&d)
+	}
+	upper.grid(&d, 4)
+	lower.grid(&d, 5)
+	var curve, dev []float64
+	band := make([]float64, 0, 4*len(pts))
+	for _, p := range pts {
+		x := lower.x.at(float64(p.AtNS))
+		curve = append(curve, x, upper.py(float64(p.CorrectionNS)))
+		dev = append(dev, x, lower.py(deviation(p)))
+		band = append(band, x, lower.py(deviation(p)+float64(p.BoundNS)))
+	}
+	for _, p := range slices.Backward(pts) {
+		band = append(band, lower.x.at(float64(p.AtNS)), lower.py(deviation(p)-float64(p.BoundNS)))
+	}
+	d.polygon("band", band...)
+	d.polyline("curve", dev...)
+	d.polyline("curve", curve...)
+	for _, s := range n.Steps {
+		x := upper.x.at(float64(s.FromNS-zeroNS)/2 + float64(s.ToNS-zeroNS)/2)
+		if x < chartLeft || x > chartWidth-chartRight {
+			continue
+		}
+		d.line("step", x, upperTop, x, lowerTop+lowerHeight)
+		anchor, dx := "start", 5.0
+		if x > chartWidth*0.7 {
+			anchor, dx = "end", -5
+		}
+		d.text("step-label", anchor, x+dx, upperTop+12, "clock stepped "+withSign(s.SizeNS))
+	}
+	values := ticks(lower.x.from, lower.x.to, 6)
+	for i, label := range tickLabels(values, false) {
+		d.text("tick", "middle", lower.x.at(values[i]), lowerTop+lowerHeight+18, label)
+	}
+	d.b.WriteString("</svg>")
+	return template.HTML(d.b.String()) // #nosec: every text of it went through drawing, which escapes
+}
+
+func driftText(slope float64) string { return ppm(slope * 1e6) }
+
+// flat reports whether a curve has nothing to show.
+func flat(c Curve) bool {
+	for _, p := range c.Points {
+		if p.CorrectionNS != 0 || p.BoundNS != 0 || p.Flags != 0 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,388 @@
+package report
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"math"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/combine"
+)
+
+//go:embed assets
+var assets embed.FS
+
+func asset(name string) string {
+	b, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err) // embedded at build time
+	}
+	return string(b)
+}
+
+var (
+	pictureCSS     = minify(asset("picture.css"))
+	pictureColours = minify(asset("colours.css"))
+	pageCSS        = minify(asset("colours.css") + asset("picture.css") + asset("page.css"))
+	pageScript     = asset("page.js")
+	pageTemplate   = template.Must(template.New("page").Parse(asset("page.html")))
+)
+
+// minify drops indentation, which is a third of a style sheet.
+func minify(css string) string {
+	var b strings.Builder
+	for line := range strings.Lines(css) {
+		b.WriteString(strings.TrimSpace(line))
+		if strings.HasSuffix(strings.TrimSpace(line), ",") {
+			b.WriteByte(' ')
+		}
+	}
+	return b.String()
+}
+
+// page is what the template shows.
+type page struct {
+	Title, Policy   string
+	Style           template.CSS
+	Script, Data    template.JS
+	Status          string
+	StatusText      string
+	Sentences       []string
+	Tiles           []tile
+	Picture         template.HTML
+	PictureNote     string
+	Rows            []row
+	RowsLeftOut     string
+	Charts          []card
+	ChartsNote      string
+	Outputs         []output
+	Open            []way
+	Warnings, Notes []string
+	Zero            string
+	Reference       string
+	Timebase        string
+}
+
+type tile struct{ Label, Value, From, Detail, Class string }
+
+type row struct {
+	ID, Host, Rank, Method, Offset, Drift, P50, P99, Max, Coverage, Low, High, Events, Corrected string
+	Clamped, Extrapolated, InStep, Steps, Warnings                                               string
+	Alarm                                                                                        bool
+	IsReference                                                                                  bool
+}
+
+type card struct {
+	ID, Host, Line string
+	Chart          template.HTML
+	Plain          string
+	Warnings       []string
+}
+
+type output struct{ Path, Format, Size, SHA256 string }
+
+type way struct{ Where, Text, Command string }
+
+func newPage(in *CombineReport) *page {
+	doc := in.Doc
+	sum := sha256.Sum256([]byte(pageScript))
+	p := &page{
+		Title:  plural(len(doc.Nodes), "node", "nodes") + " on one clock",
+		Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
+		Style:  template.CSS(pageCSS), Script: template.JS(pageScript),
+		Status: clean(doc.Status, 40), Reference: clean(doc.Reference, 80), Timebase: clean(doc.Timebase, 20),
+		Zero: fmt.Sprintf("%d", doc.ZeroNS),
+	}
+	p.headline(in)
+	p.picture(in)
+	for k := range doc.Nodes[:min(len(doc.Nodes), maxRows)] {
+		p.Rows = append(p.Rows, newRow(&doc.Nodes[k], doc.Reference))
+	}
+	if n := len(doc.Nodes) - maxRows; n > 0 {
+		p.RowsLeftOut = plural(n, "more node is", "more nodes are") + " in the JSON document beside the output."
+	}
+	p.charts(in)
+	for _, o := range doc.Outputs {
+		p.Outputs = append(p.Outputs, output{clean(o.Path, 200), clean(o.Format, 40), size(o.Bytes), clean(o.SHA256, 64)})
+	}
+	p.Open = openings(in)
+	p.Warnings = bounded(allWarnings(doc), "warnings")
+	p.Notes = bounded(doc.Notes, "notes")
+	return p
+}
+
+func bounded(list []string, what string) []string {
+	var out []string
+	for _, s := range list[:min(len(list), maxNotes)] {
+		out = append(out, clean(s, 600))
+	}
+	if n := len(list) - maxNotes; n > 0 {
+		out = append(out, fmt.Sprintf("%s more %s are in the JSON document beside the output.", count(n), what))
+	}
+	return out
+}
+
+func allWarnings(doc *combine.Document) []string {
+	out := slices.Clone(doc.Warnings)
+	for k := range doc.Nodes {
+		for _, w := range doc.Nodes[k].Warnings {
+			out = append(out, doc.Nodes[k].ID+": "+w)
+		}
+	}
+	return out
+}
+
+// headline says in one breath what was found, and in tiles how well.
+func (p *page) headline(in *CombineReport) {
+	doc := in.Doc
+	p.StatusText = map[string]string{
+		combine.StatusAligned:   "every clock is known over its whole trace",
+		combine.StatusDegraded:  "some clock is not known over its whole trace",
+		combine.StatusUnaligned: "no clock was corrected",
+	}[doc.Status]
+	low, high, bound, worst, events := int64(0), int64(0), int64(0), "", int64(0)
+	for k := range doc.Nodes {
+		n := &doc.Nodes[k]
+		low, high = min(low, n.OffsetNS), max(high, n.OffsetNS)
+		if n.BoundNS.Max > bound {
+			bound, worst = n.BoundNS.Max, n.ID
+		}
+		events += n.Events
+	}
+	unaligned := doc.Status == combine.StatusUnaligned
+	if unaligned {
+		p.Sentences = append(p.Sentences, "The traces were merged as recorded: each node's times are on its own clock.")
+	} else {
+		s := fmt.Sprintf("The clocks differed by up to %s.", duration(high-low))
+		if len(doc.Nodes) == 1 {
+			s = "One trace was put on the clock of " + p.Reference + "."
+		}
+		p.Sentences = append(p.Sentences, s+fmt.Sprintf(" Now every event stands on the clock of %s, off by at most %s.", p.Reference, duration(bound)))
+	}
+	p.Tiles = append(p.Tiles, tile{Label: "nodes", Value: count(len(doc.Nodes)), Detail: count(events) + " events"})
+	if c := doc.Collectives; c != nil && c.Groups > 0 {
+		t := tile{Label: "impossible collectives", From: count(c.Before.Violated), Value: count(c.After.Violated), Detail: "of " + count(c.Groups) + " matched", Class: "good"}
+		if c.After.Undecidable > 0 {
+			t.Detail += ", " + count(c.After.Undecidable) + " undecidable"
+		}
+		if c.Unmatched > 0 {
+			t.Detail += ", " + count(c.Unmatched) + " unmatched"
+		}
+		if c.After.Violated > 0 {
+			t.Class = "bad"
+		}
+		p.Tiles = append(p.Tiles, t)
+		p.Sentences = append(p.Sentences, collectiveSentence(c))
+	} else {
+		p.Tiles = append(p.Tiles, tile{Label: "impossible collectives", Value: "–", Detail: "none could be matched"})
+	}
+	if unaligned {
+		return
+	}
+	t := tile{Label: "largest error bound", Value: duration(bound)}
+	if worst != "" {
+		t.Detail = "on " + clean(worst, 40)
+	}
+	p.Tiles = append(p.Tiles, t, tile{Label: "clocks apart by", Value: duration(high - low), Detail: "before, at mid-trace"})
+}
+
+func collectiveSentence(c *combine.Collectives) string {
+	was := fmt.Sprintf("Of %s, %s ended on one node before another node had begun it", plural(c.Groups, "collective", "collectives"), count(c.Before.Violated))
+	switch {
+	case c.Before.Violated == 0 && c.After.Violated == 0:
+		return fmt.Sprintf("All of %s happen in a possible order, before and after.", plural(c.Groups, "collective", "collectives"))
+	case c.After.Violated == 0:
+		return was + "; none does now."
+	}
+	return was + fmt.Sprintf("; %s still do.", count(c.After.Violated))
+}
+
+// picture prepares the static picture and the data with which the script moves through it.
+func (p *page) picture(in *CombineReport) {
+	if len(in.Groups) == 0 {
+		return
+	}
+	from, to := opening(in.Groups)
+	groups := in.Groups[from:to]
+	all := in.lanes(in.Groups, math.MaxInt)
+	lanes := all[:min(len(all), maxLanes)]
+	var d drawing
+	height := in.picture(&d, groups, lanes, 0)
+	p.Picture = template.HTML(fmt.Sprintf(`<svg id="picture" viewBox="0 0 %s %s" role="img" aria-label="collectives before and after alignment">%s</svg>`, num(pictureWidth), num(height), d.b.String()))
+	if total := in.total(); total > len(in.Groups) {
+		stretches := in.Groups[len(in.Groups)-1].Stretch + 1
+		p.PictureNote = fmt.Sprintf("%s of %s matched collectives are on this page: %s of successive ones, spread over the run.", count(len(in.Groups)), count(total), plural(stretches, "stretch", "stretches"))
+	}
+	p.Data = template.JS(in.data(from, to, all))
+}
+
+// pictureData is what the script reads.
+type pictureData struct {
+	Nodes    []string   `json:"nodes"`
+	Lanes    []int      `json:"lanes"`
+	Keys     []string   `json:"keys"`
+	Words    []string   `json:"words"`
+	Classes  []string   `json:"classes"`
+	Titles   [2]string  `json:"titles"`
+	Verdicts [2]string  `json:"verdicts"`
+	Bad      [2]bool    `json:"bad"`
+	From     int        `json:"from"`
+	To       int        `json:"to"`
+	MaxLanes int        `json:"maxLanes"`
+	Geometry [8]float64 `json:"geometry"`
+	Groups   [][]int64  `json:"groups"` // key, occurrence, before, after, stretch, then node and four times a span
+}
+
+func (in *CombineReport) data(from, to int, lanes []int) []byte {
+	d := pictureData{
+		Lanes: lanes, From: from, To: to, MaxLanes: maxLanes, Titles: [2]string{beforeSide.title, afterSide.title},
+		Geometry: [8]float64{pictureWidth, laneLabel, laneRight, lanePitch, barHeight, panelHead, panelFoot, 18},
+		Groups:   make([][]int64, 0, len(in.Groups)), Nodes: []string{}, Keys: []string{},
+	}
+	d.Verdicts[0], d.Verdicts[1], d.Bad[0], d.Bad[1] = in.verdicts()
+	for k := range in.Doc.Nodes {
+		d.Nodes = append(d.Nodes, clean(in.Doc.Nodes[k].ID, 60))
+	}
+	for j := range 3 {
+		d.Words, d.Classes = append(d.Words, word(judgementOf(j))), append(d.Classes, class(judgementOf(j)))
+	}
+	index := map[string]int{}
+	for i := range in.Groups {
+		g := &in.Groups[i]
+		key := clean(g.Key, 120)
+		k, ok := index[key]
+		if !ok {
+			k = len(d.Keys)
+			index[key] = k
+			d.Keys = append(d.Keys, key)
+		}
+		row := []int64{int64(k), int64(g.Occurrence), int64(g.Before), int64(g.After), int64(g.Stretch)}
+		for _, s := range g.Spans {
+			if s.Node >= 0 && s.Node < len(in.Doc.Nodes) {
+				row = append(row, int64(s.Node), s.BeforeStartNS, s.BeforeEndNS, s.AfterStartNS, s.AfterEndNS)
+			}
+		}
+		d.Groups = append(d.Groups, row)
+	}
+	b, err := json.Marshal(d) // escapes <, > and &
+	if err != nil {
+		panic(err) // strings and integers only
+	}
+	return b
+}
+
+func newRow(n *combine.NodeResult, reference string) row {
+	r := row{
+		ID: clean(n.ID, 60), Host: clean(n.Host, 60), Method: clean(n.Method, 20), IsReference: n.ID == reference,
+		Offset: withSign(n.OffsetNS), Drift: ppm(n.DriftPPM), P50: duration(n.BoundNS.P50), P99: duration(n.BoundNS.P99), Max: duration(n.BoundNS.Max),
+		Coverage: percent(n.Coverage), Low: withSign(n.MinCorrectionNS), High: withSign(n.MaxCorrectionNS), Events: count(n.Events), Corrected: count(n.EventsCorrected),
+		Clamped: count(n.EventsClamped), Extrapolated: count(n.SnapshotExtrapolations + n.OffsetExtrapolations), InStep: count(n.EventsInStep),
+		Steps: count(len(n.Steps)), Warnings: count(len(n.Warnings)),
+		Alarm: n.Coverage < 1 || n.EventsClamped > 0 || n.EventsInStep > 0 || len(n.Steps) > 0,
+	}
+	if n.Rank != nil {
+		r.Rank = count(*n.Rank)
+	}
+	if n.Method == combine.MethodNone {
+		r.Offset, r.Drift, r.P50, r.P99, r.Max = "–", "–", "–", "–", "–"
+	}
+	return r
+}
+
+func (p *page) charts(in *CombineReport) {
+	curves := map[string]Curve{}
+	for _, c := range in.Curves {
+		curves[c.Node] = c
+	}
+	var nodes []int
+	for k := range in.Doc.Nodes {
+		if c := curves[in.Doc.Nodes[k].ID]; len(c.Points) > 1 {
+			nodes = append(nodes, k)
+		}
+	}
+	if len(nodes) > maxCharts {
+		p.ChartsNote = fmt.Sprintf("%d of %d nodes are drawn: those with the largest error bounds.", maxCharts, len(nodes))
+		slices.SortStableFunc(nodes, func(a, b int) int {
+			switch x, y := in.Doc.Nodes[a].BoundNS.Max, in.Doc.Nodes[b].BoundNS.Max; {
+			case x > y:
+				return -1
+			case x < y:
+				return 1
+			}
+			return 0
+		})
+		nodes = nodes[:maxCharts]
+		slices.Sort(nodes)
+	}
+	for _, k := range nodes {
+		n := &in.Doc.Nodes[k]
+		c := card{ID: clean(n.ID, 60), Host: clean(n.Host, 60)}
+		if n.Host == n.ID {
+			c.Host = ""
+		}
+		if curve := curves[n.ID]; flat(curve) {
+			c.Plain = "Nothing to correct: this is the clock that the others are put on."
+			if n.ID != in.Doc.Reference {
+				c.Plain = "Its times were left as they are."
+			}
+		} else {
+			c.Line = fmt.Sprintf("offset %s, drift %s, bound %s", withSign(n.OffsetNS), ppm(n.DriftPPM), duration(n.BoundNS.Max))
+			c.Chart = chart(curve, n, in.Doc.ZeroNS)
+		}
+		p.Charts = append(p.Charts, c)
+	}
+}
+
+// openings are the ways to open the output, with commands where there are some.
+func openings(in *CombineReport) []way {
+	if len(in.Doc.Outputs) == 0 {
+		return nil
+	}
+	target := in.Output
+	if target == "" && len(in.Doc.Outputs) == 1 {
+		target = in.Doc.Outputs[0].Path
+	}
+	target = strings.TrimSuffix(clean(target, 400), "/")
+	switch {
+	case in.Doc.Outputs[0].Format == string(combine.FormatChrome):
+		return []way{
+			{Where: "Perfetto", Text: "Open https://ui.perfetto.dev and drop the file on the page. It is read in the browser and sent nowhere.", Command: target},
+			{Where: "Chrome", Text: "Open chrome://tracing and load the file.", Command: target},
+		}
+	case strings.HasSuffix(target, ".pb"):
+		return []way{
+			{Where: "XProf", Text: "It opens directories: give the file one of its own, then choose trace_viewer@.", Command: "mkdir -p view/plugins/profile/run && cp " + shellQuote(target) + " view/plugins/profile/run/\nxprof --logdir view"},
+			{Where: "TensorBoard", Text: "The same directory, with the profile plugin installed.", Command: "tensorboard --logdir view"},
+			{Where: "Python", Text: "With JAX.", Command: "from jax.profiler import ProfileData\nProfileData.from_file(" + pythonQuote(target) + ")"},
+			perfettoInstead,
+		}
+	}
+	if target == "" {
+		target = "."
+	}
+	return []way{
+		{Where: "XProf", Text: "It looks for runs under plugins/profile; every node is a host of the run.", Command: "mkdir -p view/plugins/profile && cp -r " + shellQuote(target) + " view/plugins/profile/run\nxprof --logdir view"},
+		{Where: "TensorBoard", Text: "The same directory, with the profile plugin installed.", Command: "tensorboard --logdir view"},
+		{Where: "Python", Text: "With JAX, node by node.", Command: "from jax.profiler import ProfileData\nProfileData.from_file(" + pythonQuote(path.Join(target, clean(in.Doc.Outputs[0].Path, 200))) + ")"},
+		perfettoInstead,
+	}
+}
+
+var perfettoInstead = way{Where: "Perfetto", Text: "It reads JSON, not XSpace. Combine the same inputs once more into JSON and drop the file on https://ui.perfetto.dev.", Command: "prlx combine ... --format chrome -o all.json.gz"}
+
+// pythonQuote quotes text for Python. JSON strings are Python strings but for their escapes of HTML.
+func pythonQuote(s string) string {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		return `""`
+	}
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,68 @@
+// Package report turns a result into something a person opens: so far the HTML summary of a combined trace, and its picture.
+//
+// A report is one file that needs nothing else: no network, no library, no script from anywhere. Whatever a trace may contain
+// reaches it escaped, its size is bounded (what is left out is said on the page), and the same result gives the same bytes. The
+// page reads without scripts; the script in it only moves through the picture.
+package report
+
+import (
+	"io"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/collective"
+	"github.com/prlx-go/prlx/core/timeline/combine"
+)
+
+// CombineReport is what the report of a combined trace shows.
+type CombineReport struct {
+	Doc *combine.Document
+	// Output is how the written trace (file or run directory) is reached from the report's own directory; the commands on the
+	// page use it. "" makes them use the names in Doc.
+	Output string
+	Curves []Curve      // by node, in any order; nodes without one get no chart
+	Groups []GroupSpans // in time order, as Groups makes them
+	// GroupsTotal is how many matched collectives there are when Groups is a choice among them; 0 means len(Groups).
+	GroupsTotal int
+}
+
+// Curve is the correction of one node over time.
+type Curve struct {
+	Node   string // id, as in Doc.Nodes
+	Points []Point
+}
+
+// Point is one instant of a curve.
+type Point struct {
+	AtNS         int64 // node's own wall clock, ns since Doc.ZeroNS
+	CorrectionNS int64 // aligned instant minus recorded instant
+	BoundNS      int64 // largest error of the aligned instant
+	Flags        clock.Coverage
+}
+
+// GroupSpans is one matched collective: the executions that belong together.
+type GroupSpans struct {
+	Key           string
+	Kind          string
+	Occurrence    int
+	Before, After collective.Judgement
+	Stretch       int // groups of one stretch follow each other without omission
+	Spans         []Span
+}
+
+// Span is the execution of a collective on one node. All times are ns since Doc.ZeroNS.
+type Span struct {
+	Node                       int // index into Doc.Nodes
+	BeforeStartNS, BeforeEndNS int64
+	AfterStartNS, AfterEndNS   int64
+}
+
+// Combine writes the report of a combined trace as one HTML file.
+func Combine(w io.Writer, in CombineReport) error {
+	return pageTemplate.Execute(w, newPage(&in))
+}
+
+// Picture writes the matched collectives before and after alignment as an SVG that stands alone.
+func Picture(w io.Writer, in CombineReport) error {
+	_, err := io.WriteString(w, standaloneSVG(&in))
+	return err
+}

@@ -1,0 +1,38 @@
+package align
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestHistogramQuantilesAreCloseFromAbove(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 50 {
+		var h Histogram
+		var vs []int64
+		for range 1 + r.IntN(2000) {
+			v := int64(math.Exp(r.Float64() * 43))
+			vs = append(vs, v)
+			h.Add(v)
+		}
+		slices.Sort(vs)
+		for _, q := range []float64{0.5, 0.99, 1} {
+			want := vs[int(math.Ceil(q*float64(len(vs))))-1]
+			got := h.Quantile(q)
+			if got < want || float64(got) > float64(want)*1.0626+1 {
+				t.Fatalf("quantile %g of %d values = %d, want %d to +6.3 %%", q, len(vs), got, want)
+			}
+		}
+		if h.Max() != vs[len(vs)-1] {
+			t.Fatalf("max = %d, want %d", h.Max(), vs[len(vs)-1])
+		}
+	}
+	var edge Histogram
+	edge.Add(math.MaxInt64)
+	edge.Add(-1)
+	if got := edge.Quantile(1); got != math.MaxInt64 {
+		t.Errorf("quantile of MaxInt64 = %d", got)
+	}
+}

@@ -1,0 +1,231 @@
+package align
+
+import (
+	"math"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/xspace"
+)
+
+// LinePlan says where a line of an XSpace goes.
+type LinePlan struct {
+	Domain Domain
+	// OldBaseNS is the wall-clock instant that the file shows for the line's offset 0; NewBaseNS the instant of the reference's
+	// clock (or of the node's tracer clock, with TracerTime, moved to the same axis) that it becomes.
+	OldBaseNS, NewBaseNS int64
+	cursor               *clock.Cursor
+	rigid                bool // the whole line moves by one constant: offsets stay as they are
+}
+
+// Cursor returns a cursor of its own over the line's map.
+func (l *LinePlan) Cursor() *clock.Cursor { return l.cursor.Clone() }
+
+// XSpacePlan says where every line of an XSpace goes.
+type XSpacePlan struct {
+	Space       *xspace.Space
+	Lines       [][]LinePlan // by plane index and line index
+	TracerLines int          // how many lines are on R
+	Reasons     []string     // how R lines were told, one sentence each
+}
+
+// PlanXSpace decides the domain and the map of every line. startNS is the instant since 1970 (wall clock of the node) from which
+// normalised line times count: the file's profile_start_time, or another where it has none.
+func PlanXSpace(space *xspace.Space, startNS int64, c Clocks, t Timebase) *XSpacePlan {
+	p := &XSpacePlan{Space: space, Lines: make([][]LinePlan, len(space.Planes))}
+	onTracer := tracerLines(space, c)
+	var maps [2]*clock.Map
+	for d := range maps {
+		if Domain(d) == Wall || c.Tracer != nil {
+			maps[d] = c.toReference(Domain(d), t)
+		}
+	}
+	hosts := 0
+	for i := range space.Planes {
+		plane := &space.Planes[i]
+		p.Lines[i] = make([]LinePlan, len(plane.Lines))
+		for j := range plane.Lines {
+			l, lp := &plane.Lines[j], &p.Lines[i][j]
+			lp.OldBaseNS = lineInstant(l.TimestampNS, startNS)
+			base := lp.OldBaseNS
+			if onTracer(plane, l) {
+				lp.Domain, base = Tracer, c.StartTracerNS
+				p.TracerLines++
+				if !isDevice(plane) {
+					hosts++
+				}
+			}
+			lp.cursor = maps[lp.Domain].Cursor(base)
+			_, lp.rigid = maps[lp.Domain].ConstantShift()
+			lp.NewBaseNS = lp.cursor.BaseY()
+			if lp.Domain == Tracer && t == TracerTime { // R counts from another zero: keep the line where its wall time was
+				lp.NewBaseNS = addSat(lp.OldBaseNS, lp.cursor.BaseY()-c.StartTracerNS)
+			}
+		}
+	}
+	if p.TracerLines > 0 {
+		p.Reasons = append(p.Reasons, tracerReason(p.TracerLines, hosts))
+	}
+	return p
+}
+
+// lineInstant returns the wall-clock instant of a line's offset 0. TSL subtracts the session's start from timestamp_ns only where
+// it is not earlier, so absolute values occur beside normalised ones.
+func lineInstant(timestampNS, startNS int64) int64 {
+	if timestampNS >= absoluteNS {
+		return timestampNS
+	}
+	return addSat(startNS, timestampNS)
+}
+
+// tracerLines returns the test for lines that the tracer's clock R stamped. Without snapshots nothing is on R as far as can be
+// told: the producer itself has then put device lines on the wall clock. With snapshots, device lines are on R, and so are the
+// host threads that ROCm's API callbacks reported: the exporter gives exactly those the base of the device lines, which is also
+// the base of the snapshots (the start of the collector), while threads of TraceMe have a base of their own.
+func tracerLines(space *xspace.Space, c Clocks) func(*xspace.Plane, *xspace.Line) bool {
+	if c.Tracer == nil {
+		return func(*xspace.Plane, *xspace.Line) bool { return false }
+	}
+	base, known := space.SnapshotsLineTimestampNS, space.SnapshotsPlane >= 0
+	if !known { // snapshots came from a file: the device lines tell the collector's start
+		for i := range space.Planes {
+			if p := &space.Planes[i]; isDevice(p) && len(p.Lines) > 0 {
+				base, known = p.Lines[0].TimestampNS, true
+				break
+			}
+		}
+	}
+	return func(p *xspace.Plane, l *xspace.Line) bool {
+		if isDevice(p) {
+			return true
+		}
+		if p.Name == "/host:ROCTRACER" {
+			return true
+		}
+		return known && base != 0 && strings.HasPrefix(p.Name, xspace.PlaneHostCPU) && l.TimestampNS == base
+	}
+}
+
+func isDevice(p *xspace.Plane) bool { return strings.HasPrefix(p.Name, "/device:") }
+
+func addSat(a, b int64) int64 {
+	s := a + b
+	if a > 0 && b > 0 && s < 0 {
+		return math.MaxInt64
+	}
+	if a < 0 && b < 0 && s >= 0 {
+		return math.MinInt64
+	}
+	return s
+}
+
+// EarliestNS returns the earliest instant of any timed event (or of an empty line's start) after mapping; ok is false when the
+// space has no line.
+func (p *XSpacePlan) EarliestNS() (ns int64, ok bool) {
+	for i := range p.Lines {
+		for j := range p.Lines[i] {
+			l, lp := &p.Space.Planes[i].Lines[j], &p.Lines[i][j]
+			at := lp.NewBaseNS
+			if l.Timed() > 0 {
+				at = addSat(at, floorNS(lp.cursor.Clone().Map(l.MinOffsetPS)))
+			}
+			if !ok || at < ns {
+				ns, ok = at, true
+			}
+		}
+	}
+	return ns, ok
+}
+
+// LatestNS returns the latest end of any timed event after mapping; ok is false when there is none.
+func (p *XSpacePlan) LatestNS() (ns int64, ok bool) {
+	for i := range p.Lines {
+		for j := range p.Lines[i] {
+			l, lp := &p.Space.Planes[i].Lines[j], &p.Lines[i][j]
+			if l.Timed() == 0 {
+				continue
+			}
+			if at := addSat(lp.NewBaseNS, floorNS(lp.cursor.Clone().Map(l.MaxEndPS))); !ok || at > ns {
+				ns, ok = at, true
+			}
+		}
+	}
+	return ns, ok
+}
+
+func floorNS(ps int64) int64 {
+	if ps < 0 {
+		return -((-ps + 999) / 1000)
+	}
+	return ps / 1000
+}
+
+// Range keeps events that overlap [FromNS, ToNS], instants of the output's clock.
+type Range struct{ FromNS, ToNS int64 }
+
+// Edit turns the plan into the changes that xspace makes. Line times of the output count from zeroNS. stats, one per plane and
+// line as returned, is filled while xspace measures; read it after.
+func (p *XSpacePlan) Edit(zeroNS int64, keep *Range, correctionStat string) (*xspace.Edit, []*Stats) {
+	e := &xspace.Edit{Planes: make([]xspace.PlaneEdit, len(p.Space.Planes)), CorrectionStat: correctionStat}
+	var all []*Stats
+	for i := range p.Lines {
+		plane := &p.Space.Planes[i]
+		e.Planes[i].Lines = make([]xspace.LineEdit, len(plane.Lines))
+		for j := range p.Lines[i] {
+			l, lp := &plane.Lines[j], &p.Lines[i][j]
+			ts := lp.NewBaseNS - zeroNS
+			le := &e.Planes[i].Lines[j]
+			if ts != l.TimestampNS || correctionStat != "" {
+				le.TimestampNS = &ts
+			}
+			if !lp.rigid {
+				le.Cursor = lp.Cursor()
+			}
+			// xspace sees timestamp_ns change; what the change of zero contributes to that is no correction.
+			le.CorrectionBaseNS = (lp.NewBaseNS - lp.OldBaseNS) - (ts - l.TimestampNS)
+			if keep != nil {
+				from, to := relativePS(keep.FromNS, lp.NewBaseNS), relativePS(keep.ToNS, lp.NewBaseNS)
+				le.KeepFromPS, le.KeepToPS = &from, &to
+			}
+			s := &Stats{Events: l.Events, Aggregated: l.Aggregated}
+			all = append(all, s)
+			le.Observe = lp.observer(s, plane.Name, l.Label())
+		}
+	}
+	return e, all
+}
+
+func relativePS(ns, baseNS int64) int64 {
+	d := ns - baseNS
+	if ns > 0 && baseNS < 0 && d < 0 || d > math.MaxInt64/1000 {
+		return math.MaxInt64
+	}
+	if ns < 0 && baseNS > 0 && d > 0 || d < math.MinInt64/1000 {
+		return math.MinInt64
+	}
+	return d * 1000
+}
+
+// observer returns the hook that counts the events of a line. It has its own cursor, so it may run beside the rewriting one.
+func (l *LinePlan) observer(s *Stats, plane, line string) func(oldPS, newPS, newDurationPS int64) {
+	shift := l.NewBaseNS - l.OldBaseNS
+	cursor := l.Cursor()
+	return func(oldPS, newPS, _ int64) {
+		_, bound, cov := cursor.Sample(oldPS)
+		correction := shift + (newPS-oldPS)/1000
+		if correction != 0 || newPS != oldPS {
+			s.EventsCorrected++
+		}
+		s.observe(correction, bound, cov)
+		if cov&clock.Clamped != 0 && len(s.Clamps) < MaxClamps {
+			s.Clamps = append(s.Clamps, Clamp{Plane: plane, Line: line, OffsetPS: oldPS, BoundNS: bound})
+		}
+	}
+}
+
+// At maps an instant that the file shows (wall clock, ns) of an event on this line to the reference's clock, with its bound.
+func (l *LinePlan) At(shownNS int64) (ns, boundNS int64) {
+	c := l.Cursor()
+	ps, bound, _ := c.Sample(relativePS(shownNS, l.OldBaseNS))
+	return addSat(l.NewBaseNS, floorNS(ps)), bound
+}

@@ -1,0 +1,196 @@
+package chrometrace
+
+import (
+	"math/bits"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
+)
+
+// CorrectionArg is the name of the arg that Edit.CorrectionArg usually asks for.
+const CorrectionArg = "prlx_correction_ns"
+
+// Edit says what a Rewriter changes. The zero Edit changes nothing.
+type Edit struct {
+	// Clock maps absolute instants of this trace (baseTimeNanoseconds + ts, ns) to absolute instants of the output; nil is the
+	// identity.
+	Clock *clock.Map
+	// OutputBaseNS is the baseTimeNanoseconds of the output, to which every ts is printed relative; nil keeps the trace's.
+	OutputBaseNS *int64
+	// QuantumPS is the step to which edited times are rounded: 1000 or 1; 0 picks 1000 (ns), or 1 where the trace itself is
+	// finer. Viewers read ts and dur as numbers of ns, and rounding starts and ends to one grid keeps what is nested nested.
+	QuantumPS int64
+	// Processes holds edits by Process.Index; nil, and entries that are zero, change nothing.
+	Processes []ProcessEdit
+	// IDs renames flow and async ids.
+	IDs IDEdit
+	// KeepFromNS and KeepToNS drop events outside [from, to) of the output's absolute clock; events with a duration are kept
+	// where they overlap it. Metadata events, and events without a usable ts, are always kept. nil is no limit.
+	KeepFromNS, KeepToNS *int64
+	// DropEmpty drops {} and null from the list.
+	DropEmpty bool
+	// CorrectionArg, where not empty, adds an arg of this name to every event with a ts: by how many ns its start was moved.
+	CorrectionArg string
+	// Sample collects bounds and coverage of the mapped starts in Counts.
+	Sample bool
+}
+
+// ProcessEdit changes one process.
+type ProcessEdit struct {
+	PID       string  // new pid as JSON text (a number, or a string with its quotes); "" keeps it
+	Name      *string // new process_name
+	Labels    *string // new process_labels
+	SortIndex *int64  // new process_sort_index
+	Drop      bool    // drops every event of the process, metadata too
+}
+
+func (p *ProcessEdit) zero() bool {
+	return p.PID == "" && p.Name == nil && p.Labels == nil && p.SortIndex == nil && !p.Drop
+}
+
+// IDEdit puts the ids of a trace into a namespace of their own. Decimal ids grow by Offset and hexadecimal ones ("0x7f...") by
+// HexOffset; any other id becomes a string that starts with Prefix. sf and esf get Prefix too, since the stack frames of
+// several traces share one table. A decimal id that would pass 2^53, where viewers lose digits, becomes a hexadecimal one.
+// Equal ids stay equal. The zero IDEdit changes nothing.
+type IDEdit struct {
+	Offset, HexOffset uint64
+	Prefix            string
+}
+
+func (e IDEdit) zero() bool { return e == IDEdit{} }
+
+// Counts is what happened to the events of a chunk. Counts of several chunks add up in any order.
+type Counts struct {
+	Events  int64 // events read, empty ones not counted
+	Kept    int64 // elements written, empty ones included: 0 means that the chunk left no text
+	Dropped int64 // events left out: time range or dropped process
+	Empty   int64 // empty elements dropped
+
+	Timed     int64 // kept events with a ts, metadata not counted
+	Corrected int64 // those of them whose absolute start or end changed
+	Rounded   int64 // edited numbers that had digits beyond the picosecond
+	Quantized int64 // mapped instants that did not fall on Edit.QuantumPS and were rounded to it
+	NoArg     int64 // timed events that could not take CorrectionArg: counters, and args that are no object
+	Unusable  int64 // ts or dur that is no number or lies outside +-292 years: copied as it was
+
+	MinNS, MaxNS int64   // smallest and largest correction of a start in ns, over Timed; zero where Timed is 0
+	First, Last  Instant // earliest start and latest end written, absolute on the output's clock
+	SpanKnown    bool    // First and Last are known
+
+	// With Edit.Sample: how the starts were mapped (clock.Coverage), and how far off they can be.
+	Extrapolated, ExtrapolatedThen, InStep, Clamped int64
+	Bounds                                          Bounds
+}
+
+// Add adds the counts of another chunk.
+func (c *Counts) Add(o *Counts) {
+	if o.Timed > 0 {
+		if c.Timed == 0 || o.MinNS < c.MinNS {
+			c.MinNS = o.MinNS
+		}
+		if c.Timed == 0 || o.MaxNS > c.MaxNS {
+			c.MaxNS = o.MaxNS
+		}
+	}
+	if o.SpanKnown {
+		c.span(o.First, o.Last)
+	}
+	c.Events += o.Events
+	c.Kept += o.Kept
+	c.Dropped += o.Dropped
+	c.Empty += o.Empty
+	c.Timed += o.Timed
+	c.Corrected += o.Corrected
+	c.Rounded += o.Rounded
+	c.Quantized += o.Quantized
+	c.NoArg += o.NoArg
+	c.Unusable += o.Unusable
+	c.Extrapolated += o.Extrapolated
+	c.ExtrapolatedThen += o.ExtrapolatedThen
+	c.InStep += o.InStep
+	c.Clamped += o.Clamped
+	c.Bounds.Add(&o.Bounds)
+}
+
+func (c *Counts) span(first, last Instant) {
+	if !c.SpanKnown || first.Before(c.First) {
+		c.First = first
+	}
+	if !c.SpanKnown || c.Last.Before(last) {
+		c.Last = last
+	}
+	c.SpanKnown = true
+}
+
+// Bounds is a histogram of error bounds in ns: exact below 16, then sixteen steps for every doubling, so a quantile is right
+// to 6 %, never too small.
+type Bounds struct {
+	counts [16 * 61]int64
+	total  int64
+	max    int64
+}
+
+// Note counts one bound.
+func (h *Bounds) Note(ns int64) {
+	if ns < 0 {
+		ns = 0
+	}
+	h.counts[bucket(ns)]++
+	h.total++
+	if ns > h.max {
+		h.max = ns
+	}
+}
+
+// Add adds another histogram.
+func (h *Bounds) Add(o *Bounds) {
+	if o.total == 0 {
+		return
+	}
+	for i, n := range o.counts {
+		h.counts[i] += n
+	}
+	h.total += o.total
+	h.max = max(h.max, o.max)
+}
+
+// Max returns the largest bound in ns.
+func (h *Bounds) Max() int64 { return h.max }
+
+// Total returns how many bounds were counted.
+func (h *Bounds) Total() int64 { return h.total }
+
+// Quantile returns a bound in ns that at least the share q of all bounds do not exceed, e.g. 0.99.
+func (h *Bounds) Quantile(q float64) int64 {
+	if h.total == 0 {
+		return 0
+	}
+	want := int64(q * float64(h.total))
+	if float64(want) < q*float64(h.total) {
+		want++
+	}
+	var seen int64
+	for i, n := range h.counts {
+		if seen += n; n > 0 && seen >= want {
+			return min(bucketTop(i), h.max)
+		}
+	}
+	return h.max
+}
+
+// bucket returns the index of the bucket that holds ns.
+func bucket(ns int64) int {
+	if ns < 16 {
+		return int(ns)
+	}
+	e := bits.Len64(uint64(ns)) - 5 // ns>>e is 16 to 31
+	return 16*e + int(ns>>e)
+}
+
+// bucketTop returns the largest ns of a bucket.
+func bucketTop(i int) int64 {
+	if i < 32 {
+		return int64(i)
+	}
+	e := i/16 - 1
+	return int64(i-16*e+1)<<e - 1
+}

@@ -1,0 +1,217 @@
+package chrometrace
+
+import (
+	"strconv"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
+)
+
+// nearNS is how far, in ns, an instant may be from the origin to be counted in ps (46 days).
+const nearNS = int64(4_000_000_000_000_000)
+
+// time maps an event's start and end, records the patches, and reports whether the event lies in the range to keep.
+func (w *Worker) time(f *fields, metadata bool) bool {
+	b := w.lex.b
+	ts := parseNumber(f.ts.of(b))
+	start, ok := ts.instant(w.trace.BaseNS)
+	if !ts.ok || !ok {
+		w.unusable(metadata)
+		return true
+	}
+	var dur number
+	end, timed := start, f.dur.set()
+	if timed {
+		dur = parseNumber(f.dur.of(b))
+		if dur.ok {
+			if end, ok = plus(ts.stamp, dur.stamp); ok {
+				end, ok = Instant{end.NS + w.trace.BaseNS, end.PS}, (w.trace.BaseNS >= 0) == (end.NS+w.trace.BaseNS >= end.NS)
+			}
+		}
+		if !dur.ok || !ok {
+			w.unusable(metadata)
+			return true
+		}
+	}
+	newStart, bound, cov := w.place(start)
+	newEnd := newStart
+	if timed {
+		newEnd, _, _ = w.place(end)
+	}
+	if !metadata {
+		if !w.inRange(newStart, newEnd) {
+			return false
+		}
+		w.account(start, end, newStart, newEnd, bound, cov)
+	}
+	if rel, ok := relative(newStart, w.outBase); !ok {
+		w.unusable(metadata)
+	} else if rel != ts.stamp {
+		w.number(f.ts, rel, ts)
+	}
+	if timed {
+		if d := difference(newEnd, newStart); d != dur.stamp {
+			w.number(f.dur, d, dur)
+		}
+	}
+	if w.edit.CorrectionArg != "" && !metadata {
+		w.correction(f, newStart, start)
+	}
+	return true
+}
+
+func (w *Worker) unusable(metadata bool) {
+	if !metadata {
+		w.counts.Unusable++
+	}
+}
+
+// place maps an instant to the output's clock and rounds it to the output's step.
+func (w *Worker) place(in Instant) (out Instant, boundNS int64, cov clock.Coverage) {
+	d := in.NS - w.origin
+	if (in.NS >= w.origin) == (d >= 0) && d <= nearNS && d >= -nearNS {
+		var m int64
+		if off := d*1000 + int64(in.PS); w.edit.Sample {
+			m, boundNS, cov = w.cursor.Sample(off)
+		} else {
+			m = w.cursor.Map(off)
+		}
+		ns := m / 1000
+		ps := m % 1000
+		if ps < 0 {
+			ns, ps = ns-1, ps+1000
+		}
+		out = Instant{w.cursor.BaseY() + ns, int32(ps)}
+	} else { // far away: ns are mapped, ps go along
+		out.PS = in.PS
+		out.NS, boundNS, cov = w.edit.Clock.At(in.NS)
+	}
+	if w.quantum == 1000 && out.PS != 0 {
+		w.counts.Quantized++
+		if out.PS >= 500 {
+			out.NS++
+		}
+		out.PS = 0
+	}
+	return out, boundNS, cov
+}
+
+func (w *Worker) inRange(start, end Instant) bool {
+	if to := w.edit.KeepToNS; to != nil && start.NS >= *to {
+		return false
+	}
+	from := w.edit.KeepFromNS
+	return from == nil || start.NS >= *from || Instant{*from, 0}.Before(end)
+}
+
+// account counts one timed event.
+func (w *Worker) account(start, end, newStart, newEnd Instant, bound int64, cov clock.Coverage) {
+	c := w.counts
+	moved := correctionNS(newStart, start)
+	if c.Timed == 0 || moved < c.MinNS {
+		c.MinNS = moved
+	}
+	if c.Timed == 0 || moved > c.MaxNS {
+		c.MaxNS = moved
+	}
+	c.Timed++
+	if newStart != start || newEnd != end {
+		c.Corrected++
+	}
+	c.span(newStart, newEnd)
+	if !w.edit.Sample {
+		return
+	}
+	c.Bounds.Note(bound)
+	if cov == 0 {
+		return
+	}
+	if cov&clock.Extrapolated != 0 {
+		c.Extrapolated++
+	}
+	if cov&clock.ExtrapolatedThen != 0 {
+		c.ExtrapolatedThen++
+	}
+	if cov&clock.InStep != 0 {
+		c.InStep++
+	}
+	if cov&clock.Clamped != 0 {
+		c.Clamped++
+	}
+}
+
+// correctionNS returns by how much an instant was moved, rounded to the ns.
+func correctionNS(to, from Instant) int64 {
+	d, ps := to.NS-from.NS, to.PS-from.PS
+	if ps >= 500 {
+		d++
+	} else if ps < -500 {
+		d--
+	}
+	return d
+}
+
+// relative returns an instant as microseconds after base.
+func relative(i Instant, base int64) (stamp, bool) {
+	d := i.NS - base
+	if (i.NS >= base) != (d >= 0) {
+		return stamp{}, false
+	}
+	us, ns := d/1000, d%1000
+	if ns < 0 {
+		us, ns = us-1, ns+1000
+	}
+	return stamp{us, int32(ns)*1000 + i.PS}, true
+}
+
+// difference returns a - b as microseconds; b is less than 292 years away.
+func difference(a, b Instant) stamp {
+	d, ps := a.NS-b.NS, a.PS-b.PS
+	if ps < 0 {
+		d, ps = d-1, ps+1000
+	}
+	s, _ := relative(Instant{d, ps}, 0)
+	return s
+}
+
+// number patches a number with a new value, in the spelling of the old one: in a string where it stood in a string.
+func (w *Worker) number(at span, s stamp, old number) {
+	if old.rounded {
+		w.counts.Rounded++
+	}
+	from := len(w.text)
+	quoted := w.lex.b[at.s] == '"'
+	if quoted {
+		w.text = append(w.text, '"')
+	}
+	w.text = appendStamp(w.text, s, old.decimals)
+	if quoted {
+		w.text = append(w.text, '"')
+	}
+	w.patched(at, from)
+}
+
+// correction adds the arg that says by how much the start was moved.
+func (w *Worker) correction(f *fields, to, from Instant) {
+	b, mark := w.lex.b, len(w.text)
+	if f.phase(b) == 'C' || (f.args.set() && b[f.args.s] != '{') {
+		w.counts.NoArg++ // every arg of a counter is a series of its own
+		return
+	}
+	at := f.last
+	if f.args.set() {
+		for at = int(f.args.e) - 1; b[at-1] <= ' '; at-- {
+		}
+		if b[at-1] != '{' {
+			w.text = append(w.text, ", "...)
+		}
+	} else {
+		w.text = append(w.text, `,"args":{`...)
+	}
+	w.text = appendString(w.text, w.edit.CorrectionArg)
+	w.text = append(w.text, ':')
+	w.text = strconv.AppendInt(w.text, correctionNS(to, from), 10)
+	if !f.args.set() {
+		w.text = append(w.text, '}')
+	}
+	w.patched(span{int32(at), int32(at)}, mark)
+}

@@ -1,0 +1,143 @@
+// Package collective finds the collectives in the traces of several nodes, matches the executions that belong together, and
+// says whether their order is possible: nobody can finish receiving before the sender began.
+//
+// Extraction reads what an event is from the trace itself: from the HLO module of its program where there is one, from the
+// arguments that PyTorch records, and only as a flagged last resort from a name. Matching never shifts: executions whose
+// partners are missing or cannot be told are counted as unmatched. Judging takes clocks from the caller and carries their
+// error bounds into the verdict. The package draws no conclusion about clocks; docs/concepts/collectives.md explains the rules.
+package collective
+
+import (
+	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/hlo"
+)
+
+// MaxSpans is how many executions all nodes together may hold in memory unless the caller says otherwise: about 100 MiB.
+const MaxSpans = 1 << 20
+
+// PerNode returns the share of MaxSpans for each of n nodes.
+func PerNode(n int) int {
+	if n < 1 {
+		n = 1
+	}
+	return max(MaxSpans/n, 1<<10)
+}
+
+// Op is a collective operation as one node's trace describes it.
+type Op struct {
+	Key   string // what identifies it on every node; also what documents show
+	Kind  event.Kind
+	Guess bool // the kind was read from a name, for lack of anything better
+
+	Variant uint64     // fingerprint of the program, which tells programs of one name apart where executions have no run id
+	Groups  [][]int64  // who takes part, by participant; nil: one group of everyone
+	Pairs   []hlo.Pair // transfers of a permute or send-recv, by participant
+	Devices []int64    // global device id of each participant; nil where not recorded
+	Ranked  bool       // participants are ranks, one per node
+	Size    int        // members of a group where Groups is nil; 0 unknown
+	Rooted  bool       // Root is known; for Groups of HLO the root is the first member
+	Root    int64      // participant, for Ranked ops
+	Sends   bool       // the sending side of a send-recv
+	Broken  string     // why groups or pairs are unusable; "" when they are fine
+	Phase   hlo.Phase
+	Start   string // key of the operation that begins what this one, a Done, ends
+}
+
+// Slot is one device of one node.
+type Slot struct{ Node, Device int32 }
+
+func (s Slot) before(o Slot) bool { return s.Node < o.Node || s.Node == o.Node && s.Device < o.Device }
+
+// Part is what extraction found in one file.
+type Part struct {
+	Ops       []Op
+	Spans     []event.Span // Op indexes Ops
+	DeviceIDs map[Slot]int64
+	Ranks     map[int32]int // node -> rank, where the trace or the caller says it
+	Dropped   int64         // executions beyond the limit
+	Unknown   int64         // events of compiled programs that could be collectives but came without their program
+	Warnings  []string
+
+	limit  int
+	byKey  map[opID]int32
+	paired []event.Span // starts and dones until finish joins them
+}
+
+// opID tells ops of one part apart.
+type opID struct {
+	key     string
+	variant uint64
+	extra   string
+}
+
+func newPart(limit int) *Part {
+	if limit <= 0 {
+		limit = MaxSpans
+	}
+	return &Part{limit: limit, DeviceIDs: map[Slot]int64{}, Ranks: map[int32]int{}, byKey: map[opID]int32{}}
+}
+
+// op returns the index of the op of an id, made by build when it is new.
+func (p *Part) op(id opID, build func() Op) int32 {
+	if i, ok := p.byKey[id]; ok {
+		return i
+	}
+	i := int32(len(p.Ops))
+	p.Ops = append(p.Ops, build())
+	p.byKey[id] = i
+	return i
+}
+
+// add keeps an execution, or counts it when the part is full.
+func (p *Part) add(s event.Span) {
+	if len(p.Spans)+len(p.paired) >= p.limit {
+		p.Dropped++
+		return
+	}
+	if p.Ops[s.Op].Phase == hlo.Whole {
+		p.Spans = append(p.Spans, s)
+	} else {
+		p.paired = append(p.paired, s)
+	}
+}
+
+const maxWarnings = 50
+
+func (p *Part) warn(text string) {
+	for _, w := range p.Warnings {
+		if w == text {
+			return
+		}
+	}
+	if len(p.Warnings) < maxWarnings {
+		p.Warnings = append(p.Warnings, text)
+	}
+}
+
+// Join puts parts together, in their order, for Match.
+func Join(parts ...*Part) *Part {
+	out := newPart(MaxSpans)
+	for _, p := range parts {
+		base := int32(len(out.Ops))
+		out.Ops = append(out.Ops, p.Ops...)
+		for _, s := range p.Spans {
+			s.Op += base
+			out.Spans = append(out.Spans, s)
+		}
+		for s, id := range p.DeviceIDs {
+			out.DeviceIDs[s] = id
+		}
+		for n, r := range p.Ranks {
+			out.Ranks[n] = r
+		}
+		out.Dropped += p.Dropped
+		out.Unknown += p.Unknown
+		for _, w := range p.Warnings {
+			out.warn(w)
+		}
+	}
+	return out
+}
+
+// Empty returns a part without executions.
+func Empty(opt Options) *Part { return newPart(opt.Limit) }

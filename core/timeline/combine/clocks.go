@@ -1,0 +1,472 @@
+package combine
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
+	"github.com/prlx-go/prlx/core/timeline/offsets"
+	"github.com/prlx-go/prlx/core/timeline/xspace"
+)
+
+const (
+	// holdNS is how far outside the clock data a trace may reach before the result is called degraded: 30 s, after which the
+	// drift of a free-running oscillator (100 ppm) has used up 3 ms.
+	holdNS = int64(30_000_000_000)
+	// heldGrowthPPB is how fast the bound of a held offset grows: 100 ppm.
+	heldGrowthPPB = int64(100_000)
+)
+
+// known is what clock files say.
+type known struct {
+	solution  *offsets.Solution
+	method    string
+	metas     map[int]clockfile.NodeMeta // by node number
+	snapshots map[int]*clockfile.Snapshots
+}
+
+// learnClocks reads the clock files and gives every node its clocks.
+func (t *task) learnClocks() error {
+	if !t.req.applies() {
+		for _, n := range t.nodes {
+			n.Result.Method = MethodNone
+		}
+		return nil
+	}
+	k := known{metas: map[int]clockfile.NodeMeta{}, snapshots: map[int]*clockfile.Snapshots{}}
+	t.job.Progress().SetStage("clocks")
+	if err := t.readSnapshots(&k); err != nil {
+		return err
+	}
+	if err := t.readOffsets(&k); err != nil {
+		return err
+	}
+	for _, n := range t.nodes {
+		if err := t.tracerClock(n, &k); err != nil {
+			return err
+		}
+	}
+	return t.wallClocks(&k)
+}
+
+// readClockFile opens and reads one clock file.
+func (t *task) readClockFile(path string) (*clockfile.File, error) {
+	src, err := file.Open(t.job.Context(), path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	f, err := clockfile.Read(t.job.Context(), src)
+	if err != nil {
+		return nil, withPath(err, path)
+	}
+	t.noteFile(f)
+	return f, nil
+}
+
+// noteFile puts what the reader of a clock file noticed into the document.
+func (t *task) noteFile(f *clockfile.File) {
+	name := filepath.Base(f.Path)
+	for _, w := range f.Warnings {
+		t.warn("%s: %s", name, w)
+	}
+	if f.Skipped > 0 {
+		t.warn("%s: %d of %d lines are no records and were skipped (first: %v)", name, f.Skipped, f.Lines, f.SkippedLines)
+	}
+	if f.CutLastLine {
+		t.warn("%s: the last line is cut short and was skipped", name)
+	}
+}
+
+func (t *task) readSnapshots(k *known) error {
+	for _, in := range t.req.Snapshots {
+		f, err := t.readClockFile(in.Path)
+		if err != nil {
+			return err
+		}
+		if f.Kind != clockfile.KindSnapshots {
+			return fault.New(fault.Usage, "holds %s, expected snapshots", f.Kind).WithPath(in.Path)
+		}
+		number, err := t.ownerOf(in)
+		if err != nil {
+			return err
+		}
+		if k.snapshots[number] != nil {
+			return fault.New(fault.Incompatible, "a second snapshot file for node %d", number).WithPath(in.Path)
+		}
+		k.snapshots[number] = f.Snapshots
+	}
+	return nil
+}
+
+// ownerOf finds the node number that a snapshot file belongs to: as given, by its path, or the only node there is.
+func (t *task) ownerOf(in Input) (int, error) {
+	id := givenIdentity(in.ID)
+	if in.ID == "" {
+		id, _ = identityFromPath(in.Path)
+	}
+	for _, n := range t.nodes {
+		if in.ID != "" && (n.ID == in.ID || n.Host == in.ID) || id.ID != "" && n.Number >= 0 && n.Number == id.Number {
+			return n.Number, nil
+		}
+	}
+	if len(t.nodes) == 1 && in.ID == "" {
+		return t.nodes[0].Number, nil
+	}
+	return 0, fault.New(fault.Incompatible, "which node these snapshots belong to cannot be told").WithPath(in.Path).
+		WithHint("name it: --snapshots ID=%s, ID one of %v", in.Path, names(identities(t.nodes)))
+}
+
+func identities(nodes []*Node) []Identity {
+	ids := make([]Identity, len(nodes))
+	for k, n := range nodes {
+		ids[k] = n.Identity
+	}
+	return ids
+}
+
+// readOffsets reads what relates the nodes' wall clocks: the best of what was given and the method allows.
+func (t *task) readOffsets(k *known) error {
+	wantProbes := t.req.Method == "auto" || t.req.Method == MethodProbes
+	wantDeclared := t.req.Method == "auto" || t.req.Method == MethodDeclared
+	if t.req.Method == MethodProbes && t.req.Offsets == "" && len(t.req.Probes) == 0 {
+		return fault.Usagef("method probes needs round offsets or probes").WithHint("pass --offsets or --probes")
+	}
+	if t.req.Method == MethodDeclared && t.req.Declared == "" {
+		return fault.Usagef("method declared needs a file of declared offsets").WithHint("pass --declared")
+	}
+	if wantProbes && t.req.Offsets != "" {
+		f, err := t.readClockFile(t.req.Offsets)
+		if err != nil {
+			return err
+		}
+		return t.useFile(k, f)
+	}
+	if wantProbes && len(t.req.Probes) > 0 {
+		return t.solveProbes(k)
+	}
+	if wantDeclared && t.req.Declared != "" {
+		f, err := t.readClockFile(t.req.Declared)
+		if err != nil {
+			return err
+		}
+		return t.useFile(k, f)
+	}
+	return nil
+}
+
+// useFile makes the solution of a file that states offsets, solved or declared.
+func (t *task) useFile(k *known, f *clockfile.File) (err error) {
+	switch f.Kind {
+	case clockfile.KindRounds:
+		k.method = MethodProbes
+		for _, m := range f.Rounds.Meta {
+			k.metas[m.Node] = m
+		}
+		k.solution, err = offsets.FromRounds(f.Rounds, t.options())
+	case clockfile.KindDeclared:
+		k.method = MethodDeclared
+		k.solution, err = offsets.FromDeclared(f.Declared, t.numberOf, t.options())
+	default:
+		return fault.New(fault.Usage, "holds %s, expected round offsets or declared offsets", f.Kind).WithPath(f.Path)
+	}
+	return withPath(err, f.Path)
+}
+
+// numberOf finds the number of a node that a declaration names by id or host.
+func (t *task) numberOf(name string) (int, bool) {
+	for _, n := range t.nodes {
+		if name == n.ID || n.Host != "" && name == n.Host {
+			return n.Number, true
+		}
+	}
+	return 0, false
+}
+
+// alone reports whether the run is about one trace: then the reference is a node of the clock files, not of the inputs.
+func (t *task) alone() bool { return len(t.nodes) == 1 }
+
+// adoptReference makes the solution's reference that of the run, and the start of its recording the output's zero, so that nodes
+// aligned one by one share both.
+func (t *task) adoptReference(k *known) {
+	ref := k.solution.Reference
+	if ref == t.nodes[0].Number {
+		return
+	}
+	t.doc.Reference = "node" + strconv.Itoa(ref)
+	t.external = true
+	t.zeroHintNS = k.metas[ref].StartWalltimeNS
+}
+
+// options are the solver's options: the reference of this run.
+func (t *task) options() offsets.Options {
+	if t.alone() {
+		if n, err := strconv.Atoi(strings.TrimLeft(t.req.Reference, "abcdefghijklmnopqrstuvwxyz-_")); err == nil {
+			return offsets.Options{Reference: n, ReferenceSet: true}
+		}
+		return offsets.Options{}
+	}
+	return offsets.Options{Reference: t.nodes[t.ref].Number, ReferenceSet: t.nodes[t.ref].Number >= 0}
+}
+
+// solveProbes reads probe windows or raw stamps and solves them.
+func (t *task) solveProbes(k *known) (err error) {
+	p, err := readProbes(t.req.Probes, t.readClockFile)
+	if err != nil {
+		return err
+	}
+	k.method = MethodProbes
+	for _, m := range p.metas {
+		k.metas[m.Node] = m
+	}
+	k.solution, err = p.solve(t.job.Context(), t.options())
+	return err
+}
+
+// tracerClock gives a node its map R -> S, from its snapshots plane or a snapshot file.
+func (t *task) tracerClock(n *Node, k *known) error {
+	if n.Space == nil {
+		return nil
+	}
+	meta := k.metas[n.Number]
+	pairs := n.Space.Snapshots
+	if given := k.snapshots[n.Number]; given != nil {
+		abs, wall, tracer, err := given.Resolve(meta)
+		if err != nil {
+			return err
+		}
+		n.warn("the snapshot file's wall clock is read as %s, its tracer clock as %s", wall, tracer)
+		pairs = abs
+	}
+	n.Result.Snapshots = len(pairs)
+	if len(pairs) == 0 {
+		return nil
+	}
+	m, report, err := offsets.FromSnapshots(pairs, offsets.Options{})
+	if err != nil {
+		return err
+	}
+	n.Result.Warnings = append(n.Result.Warnings, report.Warnings...)
+	n.Result.MissingSnapshots = missing(pairs)
+	for _, s := range report.Steps {
+		n.Result.Steps = append(n.Result.Steps, Step{FromNS: s.FromNS, ToNS: s.ToNS, SizeNS: s.JumpNS})
+	}
+	n.Clocks.Tracer = m
+	n.Clocks.StartTracerNS = t.tracerStart(n, meta)
+	return nil
+}
+
+// missing counts the readings that the snapshots' own cadence promises and that are not there: gaps beyond 1.5 times the median
+// spacing, in spacings.
+func missing(pairs []clock.Pair) int {
+	if len(pairs) < 3 {
+		return 0
+	}
+	at := make([]int64, len(pairs))
+	for i, p := range pairs {
+		at[i] = p.X
+	}
+	slices.Sort(at)
+	gaps := make([]int64, 0, len(at)-1)
+	for i := 1; i < len(at); i++ {
+		gaps = append(gaps, at[i]-at[i-1])
+	}
+	sorted := slices.Clone(gaps)
+	slices.Sort(sorted)
+	median := sorted[len(sorted)/2]
+	n := int64(0)
+	for _, g := range gaps {
+		if median > 0 && g > median+median/2 {
+			n += (g+median/2)/median - 1
+		}
+	}
+	return int(min(n, math.MaxInt32))
+}
+
+// tracerStart finds R at the start of the collector, from which offsets on R count: as the clock files' meta says, else R at the
+// wall-clock instant that the exporter gave the device lines.
+func (t *task) tracerStart(n *Node, meta clockfile.NodeMeta) int64 {
+	if meta.StartTracerNS > 0 {
+		return meta.StartTracerNS
+	}
+	base, ok := int64(0), false
+	if n.Space.SnapshotsPlane >= 0 {
+		base, ok = n.Space.SnapshotsLineTimestampNS, true
+	}
+	for i := range n.Space.Planes {
+		if p := &n.Space.Planes[i]; !ok && len(p.Lines) > 0 && p.Name != "" && isDeviceName(p.Name) {
+			base, ok = p.Lines[0].TimestampNS, true
+		}
+	}
+	if base < xspace.AbsoluteNS {
+		base += n.start
+	}
+	r, _, _ := n.Clocks.Tracer.Inverse().At(base)
+	n.warn("start_gpu_ns is in no clock file: the tracer's clock at the collector's start is taken from the snapshots (%d ns)", r)
+	return r
+}
+
+func isDeviceName(name string) bool {
+	_, _, ok := device(name)
+	return ok
+}
+
+// wallClocks gives every node its map S -> S of the reference, and decides what to do about nodes without one.
+func (t *task) wallClocks(k *known) error {
+	var toRef *clock.Map // S of the solution's reference -> S of ours
+	if k.solution != nil {
+		t.doc.Warnings = append(t.doc.Warnings, k.solution.Warnings...)
+	}
+	if k.solution != nil && t.alone() {
+		t.adoptReference(k)
+	} else if k.solution != nil {
+		ref, ok := k.solution.Node(t.nodes[t.ref].Number)
+		if !ok {
+			return fault.New(fault.Alignment, "the clock data says nothing about the reference %s (node %d); it is about nodes %v", t.nodes[t.ref].ID, t.nodes[t.ref].Number, solved(k.solution)).
+				WithHint("pick a reference among them, or name the traces: prlx combine %d=%s ...", k.solution.Reference, t.nodes[t.ref].Path)
+		}
+		toRef = ref.Map.Inverse()
+	}
+	for i, n := range t.nodes {
+		if k.solution != nil && n.absolute {
+			if o, ok := k.solution.Node(n.Number); ok {
+				t.applyOffsets(n, o, toRef, k.method)
+				if err := t.checkReach(n); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		if err := t.withoutOffsets(n, i, k); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func solved(s *offsets.Solution) []int {
+	var ids []int
+	for _, n := range s.Nodes {
+		ids = append(ids, n.Node)
+	}
+	sort.Ints(ids)
+	return ids
+}
+
+// applyOffsets gives a node its solved clock.
+func (t *task) applyOffsets(n *Node, o *offsets.NodeOffsets, toRef *clock.Map, method string) {
+	r := &n.Result
+	r.Method, r.OffsetWindows = method, o.Windows
+	r.OffsetNS, r.DriftPPM = o.OffsetNS, o.DriftPPM
+	r.Warnings = append(r.Warnings, o.Warnings...)
+	m := o.Map
+	if t.req.Policy == Hold {
+		m = m.HoldTails(heldGrowthPPB)
+	}
+	n.Clocks.Wall = m
+	if !toRef.IsIdentity() {
+		n.Clocks.Wall = clock.Compose(m, toRef)
+		if mid, _, ok := m.Span(); ok {
+			at, _, _ := n.Clocks.Wall.At(mid)
+			r.OffsetNS = mid - at
+		}
+	}
+	if n == t.nodes[t.ref] && !t.external {
+		n.Clocks.Wall, r.OffsetNS, r.DriftPPM = nil, 0, 0
+	}
+	for _, s := range o.Steps {
+		r.Steps = append(r.Steps, Step{FromNS: s.FromNS, ToNS: s.ToNS, SizeNS: s.JumpNS})
+		n.warn("the clock stepped by %+.3f ms between %d and %d ns (its own clock); events in between are flagged and carry a bound that includes the step", float64(s.JumpNS)/1e6, s.FromNS, s.ToNS)
+	}
+}
+
+// checkReach looks whether the trace reaches far outside the clock data.
+func (t *task) checkReach(n *Node) error {
+	before, after := t.outside(n)
+	if before <= holdNS && after <= holdNS {
+		return nil
+	}
+	n.degraded = true
+	msg := fmt.Sprintf("%.1f s of the trace lie outside the clock data, more than %d s: bounds there are wide", float64(max(before, after))/1e9, holdNS/1e9)
+	if t.req.Policy == Refuse {
+		return fault.New(fault.Alignment, "node %s: %s", n.ID, msg).WithPath(n.Path).WithHint("give clock data that covers the trace, or use --policy degrade")
+	}
+	n.warn("%s", msg)
+	return nil
+}
+
+// outside returns how far, in ns, the node's events reach before and after the knots of its wall map. Covered tails do not count.
+func (t *task) outside(n *Node) (before, after int64) {
+	from, to, ok := n.Clocks.Wall.Span()
+	if !ok {
+		return 0, 0
+	}
+	first, last, ok := n.spanNS()
+	if !ok {
+		return 0, 0
+	}
+	if _, _, c := n.Clocks.Wall.At(first); c&clock.Extrapolated != 0 {
+		before = from - first
+	}
+	if _, _, c := n.Clocks.Wall.At(last); c&clock.Extrapolated != 0 {
+		after = last - to
+	}
+	return before, after
+}
+
+// spanNS returns the node's first and last instant on its own wall clock, as the file shows them.
+func (n *Node) spanNS() (first, last int64, ok bool) {
+	if n.Trace != nil {
+		return n.Trace.Min.NS, n.Trace.Max.NS, n.Trace.Timed > 0
+	}
+	plan := align.PlanXSpace(n.Space, n.startNS(), align.Clocks{}, align.HostTime)
+	first, ok = plan.EarliestNS()
+	if last, _ = plan.LatestNS(); last < first {
+		last = first
+	}
+	return first, last, ok
+}
+
+// withoutOffsets decides about a node whose clock nothing is known of.
+func (t *task) withoutOffsets(n *Node, k int, kn *known) error {
+	alone := len(t.nodes) == 1
+	if t.req.Policy == Refuse && !alone {
+		return fault.New(fault.Alignment, "no usable clock data for node %s", n.ID).WithPath(n.Path).WithHint("give probes or offsets for it, or use --policy degrade")
+	}
+	if n.absolute && (k == t.ref && kn.solution == nil && !alone || alone && kn.solution == nil && n.Clocks.Tracer != nil) {
+		n.Result.Method = MethodWall
+		return nil
+	}
+	if !n.absolute {
+		n.Result.Method, n.degraded = MethodNone, true
+		n.warn("the trace does not say when it was recorded (no profile_start_time, no baseTimeNanoseconds): its times are left as they are, from the output's zero on")
+		return nil
+	}
+	n.Result.Method = MethodWall
+	if kn.solution != nil || t.req.Method != MethodWall && !alone {
+		n.degraded = true
+		n.warn("no clock data for this node: its wall clock is taken to agree with that of %s", t.nodes[t.ref].ID)
+	}
+	return nil
+}
+
+// farOutside reports whether what is not covered is more than the tails that every recording has.
+func (t *task) farOutside(n *Node) bool { return n.Result.EventsInStep > 0 || n.degraded }
+
+// RoughTracer is a tracer clock good enough to tell which lines are on it: the snapshots' first reading, no drift.
+func RoughTracer(s *xspace.Space) align.Clocks {
+	p := s.Snapshots[0]
+	return align.Clocks{Tracer: clock.Shift(p.Y-p.X, 0), StartTracerNS: p.X}
+}
+
+// IsDevice reports whether a plane of this name holds what a device did.
+func IsDevice(name string) bool { return isDeviceName(name) }

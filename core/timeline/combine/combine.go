@@ -1,0 +1,134 @@
+// Package combine turns the traces of N nodes into one that a viewer opens: a run directory with one aligned XSpace a host, a
+// single XSpace, or one Chrome JSON.
+//
+// It loads every input (Load), learns how the nodes' clocks relate (a Clocks from offsets, declarations or nothing), asks align
+// where each line goes, and writes. Nothing is held in memory as a whole; nodes are read and rewritten in parallel and the bytes
+// written do not depend on how many workers there are. What viewers accept decides names and ids; see docs/consumers.md.
+package combine
+
+import (
+	"github.com/prlx-go/prlx/core/timeline/align"
+)
+
+// Schema is the schema of Document.
+const Schema = "prlx.combine/1"
+
+// The values of Document.Status.
+const (
+	StatusAligned   = "aligned"   // every node's clock is known over its whole trace
+	StatusDegraded  = "degraded"  // some node's clock is not, or not over its whole trace
+	StatusUnaligned = "unaligned" // no clock was corrected
+)
+
+// The values of NodeResult.Method.
+const (
+	MethodProbes   = "probes"
+	MethodDeclared = "declared"
+	MethodWall     = "wall"
+	MethodNone     = "none"
+)
+
+// Document is prlx.combine/1: what was done, node by node.
+type Document struct {
+	Schema      string       `json:"schema"`
+	Status      string       `json:"status"`
+	Reference   string       `json:"reference"`
+	Timebase    string       `json:"timebase"`
+	Naming      string       `json:"naming,omitempty"`
+	ZeroNS      int64        `json:"zero_ns"` // instant (reference's wall clock, ns since 1970) from which times of the output count
+	Outputs     []Output     `json:"outputs"`
+	Nodes       []NodeResult `json:"nodes"`
+	Collectives *Collectives `json:"collectives"`
+	Notes       []string     `json:"notes"`    // what was decided on the way
+	Warnings    []string     `json:"warnings"` // what limits the result
+}
+
+// Output is one file written. Path is relative to the document where that lies beside it.
+type Output struct {
+	Path   string `json:"path"`
+	Format string `json:"format"` // "xplane", "chrome"
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Bounds summarises the stated error bounds of a node's events, ns.
+type Bounds struct {
+	P50 int64 `json:"p50"`
+	P99 int64 `json:"p99"`
+	Max int64 `json:"max"`
+}
+
+// Step is an interval of a node's own clock in which it stepped.
+type Step struct {
+	FromNS int64 `json:"from_ns"`
+	ToNS   int64 `json:"to_ns"`
+	SizeNS int64 `json:"size_ns"` // positive: the node's clock jumped ahead
+}
+
+// NodeResult is what was found out about a node and done to its events.
+type NodeResult struct {
+	ID                     string        `json:"id"`
+	Identity               string        `json:"identity"` // how ID was found: given, name, rank, host, order
+	Host                   string        `json:"host"`
+	Rank                   *int64        `json:"rank"`
+	Inputs                 []string      `json:"inputs"`
+	Method                 string        `json:"method"`
+	Snapshots              int           `json:"snapshots"`
+	OffsetWindows          int           `json:"offset_windows"`
+	MissingSnapshots       int           `json:"missing_snapshots"` // readings that the cadence promised and that are not there
+	Coverage               float64       `json:"coverage"`
+	Events                 int64         `json:"events"`
+	EventsCorrected        int64         `json:"events_corrected"`
+	EventsClamped          int64         `json:"events_clamped_monotonic"`
+	EventsInStep           int64         `json:"events_in_step"`
+	EventsDropped          int64         `json:"events_dropped"` // outside --time-range
+	SnapshotExtrapolations int64         `json:"snapshot_extrapolations"`
+	OffsetExtrapolations   int64         `json:"offset_extrapolations"`
+	MinCorrectionNS        int64         `json:"min_correction_ns"`
+	MaxCorrectionNS        int64         `json:"max_correction_ns"`
+	OffsetNS               int64         `json:"offset_ns"`
+	DriftPPM               float64       `json:"drift_ppm"`
+	BoundNS                Bounds        `json:"bound_ns"`
+	TracerLines            int           `json:"tracer_lines"`
+	Steps                  []Step        `json:"steps"`
+	Clamps                 []align.Clamp `json:"clamps,omitempty"`
+	Warnings               []string      `json:"warnings"`
+}
+
+// Collectives counts the verdicts on matched collectives before and after alignment.
+type Collectives struct {
+	Groups    int      `json:"groups"`
+	Unmatched int      `json:"unmatched"`
+	Before    Verdicts `json:"before"`
+	After     Verdicts `json:"after"`
+}
+
+// Verdicts counts groups by verdict.
+type Verdicts struct {
+	Violated    int `json:"violated"`
+	Consistent  int `json:"consistent"`
+	Undecidable int `json:"undecidable"`
+}
+
+// fill copies the counts of alignment into the result.
+func (r *NodeResult) fill(s *align.Stats) {
+	r.Events = s.Events
+	r.EventsCorrected = s.EventsCorrected
+	r.EventsClamped = s.EventsClamped
+	r.EventsInStep = s.EventsInStep
+	r.SnapshotExtrapolations = s.SnapshotExtrapolations
+	r.OffsetExtrapolations = s.OffsetExtrapolations
+	r.MinCorrectionNS, r.MaxCorrectionNS = s.MinCorrectionNS, s.MaxCorrectionNS
+	r.Coverage = s.Coverage()
+	r.BoundNS = Bounds{P50: s.Bounds.Quantile(0.5), P99: s.Bounds.Quantile(0.99), Max: s.Bounds.Max()}
+	r.Clamps = s.Clamps
+}
+
+// takeCounts copies the counts of o, which another process made, and keeps the rest.
+func (r *NodeResult) takeCounts(o *NodeResult) {
+	kept := *r
+	*r = *o
+	r.ID, r.Identity, r.Host, r.Rank, r.Inputs, r.Method = kept.ID, kept.Identity, kept.Host, kept.Rank, kept.Inputs, kept.Method
+	r.Snapshots, r.OffsetWindows, r.MissingSnapshots = kept.Snapshots, kept.OffsetWindows, kept.MissingSnapshots
+	r.OffsetNS, r.DriftPPM, r.TracerLines, r.Steps, r.Warnings = kept.OffsetNS, kept.DriftPPM, kept.TracerLines, kept.Steps, kept.Warnings
+}

@@ -1,0 +1,337 @@
+package combine
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
+)
+
+// Found is what a list of arguments stands for: traces, and clock files that lay in directories beside them.
+type Found struct {
+	Traces    []Input
+	Probes    []string
+	Offsets   []string
+	Declared  []string
+	Snapshots []Input
+	Notes     []string // what was chosen and what was passed over, one sentence each
+}
+
+// maxFiles bounds how many files of directories are looked at.
+const maxFiles = 100_000
+
+var idPath = regexp.MustCompile(`^([A-Za-z0-9_.:-]+)=(.+)$`)
+
+// Discover expands arguments: ID=PATH, files, globs, directories. A directory is a log directory (plugins/profile: its latest run
+// is taken), or holds traces, or holds directories that do. Formats are told by content.
+func Discover(ctx context.Context, args []Input) (*Found, error) {
+	f := &Found{}
+	w := &walker{ctx: ctx, found: f}
+	for _, arg := range args {
+		if arg.ID == "" {
+			arg = splitID(arg.Path)
+		}
+		if err := w.argument(arg.ID, arg.Path); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.Traces) == 0 {
+		return nil, fault.Usagef("no traces are named").WithHint("name .xplane.pb or Chrome JSON files, or directories that hold them")
+	}
+	return f, nil
+}
+
+// splitID splits ID=PATH; a path that exists as it is written stays whole.
+func splitID(arg string) Input {
+	if _, err := os.Lstat(arg); err != nil {
+		if m := idPath.FindStringSubmatch(arg); m != nil {
+			return Input{ID: m[1], Path: m[2]}
+		}
+	}
+	return Input{Path: arg}
+}
+
+// AddClockFiles fills the request's clock files with those found beside the traces, unless the request names any itself.
+func (r *Request) AddClockFiles(f *Found) error {
+	if r.Offsets != "" || len(r.Probes) > 0 || r.Declared != "" {
+		return nil
+	}
+	note := func(what string, paths ...string) {
+		for i := range paths {
+			paths[i] = filepath.Base(paths[i])
+		}
+		shown := strings.Join(paths[:min(4, len(paths))], ", ")
+		if len(paths) > 4 {
+			shown += fmt.Sprintf(" and %d more", len(paths)-4)
+		}
+		f.Notes = append(f.Notes, fmt.Sprintf("%s found beside the traces: %s", what, shown))
+	}
+	switch {
+	case len(f.Offsets) > 1 || len(f.Offsets) == 0 && len(f.Probes) == 0 && len(f.Declared) > 1:
+		return fault.New(fault.Incompatible, "several files state offsets: %s", strings.Join(append(f.Offsets, f.Declared...), ", ")).WithHint("pick one with --offsets or --declared")
+	case len(f.Offsets) == 1:
+		r.Offsets = f.Offsets[0]
+		note("round offsets", f.Offsets[0])
+	case len(f.Probes) > 0:
+		r.Probes = f.Probes
+		note("probes", slices.Clone(f.Probes)...)
+	case len(f.Declared) == 1:
+		r.Declared = f.Declared[0]
+		note("declared offsets", f.Declared[0])
+	}
+	if len(r.Snapshots) == 0 {
+		r.Snapshots = f.Snapshots
+	}
+	return nil
+}
+
+type walker struct {
+	ctx   context.Context
+	found *Found
+	files int
+}
+
+func (w *walker) argument(id, path string) error {
+	st, err := os.Stat(path)
+	if err != nil && path != "-" {
+		if strings.ContainsAny(path, "*?[") {
+			return w.glob(id, path)
+		}
+		return fault.FromIO(path, err)
+	}
+	if path == "-" || !st.IsDir() {
+		w.found.Traces = append(w.found.Traces, Input{ID: id, Path: path})
+		return nil
+	}
+	before := len(w.found.Traces)
+	if err := w.directory(path, 0); err != nil {
+		return err
+	}
+	switch n := len(w.found.Traces) - before; {
+	case n == 0:
+		return fault.New(fault.IO, "no traces in this directory").WithPath(path).WithHint("expected .xplane.pb or Chrome JSON files, or directories that hold them")
+	case id != "" && n > 1:
+		return fault.New(fault.Incompatible, "%q stands for one node, and this directory holds %d traces", id, n).WithPath(path).WithHint("name the files one by one")
+	case id != "":
+		w.found.Traces[before].ID = id
+	}
+	return nil
+}
+
+func (w *walker) glob(id, pattern string) error {
+	paths, err := filepath.Glob(pattern)
+	if err != nil {
+		return fault.Usagef("%q is no glob pattern: %v", pattern, err)
+	}
+	if len(paths) == 0 {
+		return fault.New(fault.IO, "nothing matches this pattern").WithPath(pattern)
+	}
+	if id != "" && len(paths) > 1 {
+		return fault.New(fault.Incompatible, "%q stands for one node, and %q matches %d files", id, pattern, len(paths))
+	}
+	for _, p := range paths {
+		if err := w.argument(id, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// directory takes the traces of one directory.
+func (w *walker) directory(dir string, depth int) error {
+	if err := w.ctx.Err(); err != nil {
+		return fault.FromIO(dir, err)
+	}
+	if run, n := latestRun(dir); run != "" {
+		if n > 1 {
+			w.note("%s holds %d runs: the latest, %s, is taken", filepath.Base(dir), n, filepath.Base(run))
+		}
+		dir = run
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fault.FromIO(dir, err)
+	}
+	var xspaces, jsons, dirs []string
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		st, err := os.Stat(path)
+		if err != nil {
+			continue // a dangling link
+		}
+		if st.IsDir() {
+			if !isOurs(path) {
+				dirs = append(dirs, path)
+			}
+			continue
+		}
+		if w.files++; w.files > maxFiles {
+			return fault.New(fault.Limit, "more than %d files to look at", maxFiles).WithPath(dir).WithHint("name the traces themselves")
+		}
+		switch kind, clocks := classify(w.ctx, path, st); kind {
+		case "xspace":
+			xspaces = append(xspaces, path)
+		case "json":
+			jsons = append(jsons, path)
+		case "clock":
+			w.clockFile(path, clocks)
+		}
+	}
+	w.take(dir, xspaces, jsons)
+	if len(xspaces)+len(jsons) > 0 || depth >= 4 {
+		return nil
+	}
+	for _, d := range dirs {
+		if err := w.directory(d, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *walker) take(dir string, xspaces, jsons []string) {
+	paths := xspaces
+	if len(xspaces) == 0 {
+		paths = jsons
+	} else if len(jsons) > 0 {
+		w.note("%s: %d Chrome JSON files beside the XSpace files are not used; name them to use them", filepath.Base(dir), len(jsons))
+	}
+	for _, p := range paths {
+		w.found.Traces = append(w.found.Traces, Input{Path: p})
+	}
+}
+
+func (w *walker) note(format string, args ...any) {
+	w.found.Notes = append(w.found.Notes, fmt.Sprintf(format, args...))
+}
+
+func (w *walker) clockFile(path string, kind clockfile.Kind) {
+	switch kind {
+	case clockfile.KindStamps, clockfile.KindWindows:
+		w.found.Probes = append(w.found.Probes, path)
+	case clockfile.KindRounds:
+		w.found.Offsets = append(w.found.Offsets, path)
+	case clockfile.KindDeclared:
+		w.found.Declared = append(w.found.Declared, path)
+	case clockfile.KindSnapshots:
+		w.found.Snapshots = append(w.found.Snapshots, Input{Path: path})
+	}
+}
+
+// latestRun returns the newest run of a log directory, by name (profilers name runs by their time), and how many there are.
+func latestRun(dir string) (run string, n int) {
+	root := filepath.Join(dir, "plugins", "profile")
+	entries, err := os.ReadDir(root)
+	if err != nil {
+		return "", 0
+	}
+	var runs []string
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") && !isOurs(filepath.Join(root, e.Name())) {
+			runs = append(runs, e.Name())
+		}
+	}
+	if len(runs) == 0 {
+		return "", 0
+	}
+	sort.Strings(runs)
+	return filepath.Join(root, runs[len(runs)-1]), len(runs)
+}
+
+// isOurs reports whether a directory is an output of combine.
+func isOurs(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "alignment.json"))
+	return err == nil
+}
+
+const headBytes = 64 << 10
+
+// classify tells what a file in a directory is by its first bytes: "xspace", "json" (Chrome), "clock" with its kind, or "".
+func classify(ctx context.Context, path string, st os.FileInfo) (string, clockfile.Kind) {
+	if !st.Mode().IsRegular() || st.Size() == 0 {
+		return "", ""
+	}
+	head, whole, err := file.Head(ctx, path, headBytes)
+	if err != nil || len(head) == 0 {
+		return "", ""
+	}
+	if looksLikeXSpace(head) {
+		return "xspace", ""
+	}
+	text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n")
+	if len(text) > 0 && (text[0] == '{' || text[0] == '[') && looksLikeChrome(text) {
+		return "json", ""
+	}
+	if !whole {
+		cut := bytes.LastIndexByte(head, '\n')
+		if cut < 0 {
+			return "", ""
+		}
+		head = head[:cut+1]
+	}
+	src, err := file.FromBytes(path, head)
+	if err != nil {
+		return "", ""
+	}
+	if f, err := clockfile.Read(ctx, src); err == nil && (f.Kind != clockfile.KindDeclared || f.Declared != nil && len(f.Declared.Nodes) > 0) {
+		return "clock", f.Kind
+	}
+	return "", ""
+}
+
+// looksLikeXSpace reports whether the first field is a plane: field 1, a message whose own first fields are those of an XPlane,
+// and not the two integers of a snapshot pair.
+func looksLikeXSpace(head []byte) bool {
+	num, typ, n := protowire.ConsumeTag(head)
+	if n < 0 || num != 1 || typ != protowire.BytesType {
+		return false
+	}
+	length, m := protowire.ConsumeVarint(head[n:])
+	if m < 0 {
+		return false
+	}
+	body := head[n+m:]
+	if uint64(len(body)) > length {
+		body = body[:length]
+	}
+	for i := 0; len(body) > 0 && i < 4; i++ {
+		num, typ, n := protowire.ConsumeTag(body)
+		if n < 0 {
+			return false
+		}
+		switch {
+		case num == 2 && typ == protowire.BytesType, num >= 3 && num <= 6 && typ == protowire.BytesType:
+			return true
+		case num != 1 || typ != protowire.VarintType:
+			return false
+		}
+		_, m := protowire.ConsumeVarint(body[n:])
+		if m < 0 {
+			return false
+		}
+		body = body[n+m:]
+	}
+	return false
+}
+
+// looksLikeChrome reports whether JSON text begins like a Chrome trace.
+func looksLikeChrome(text []byte) bool {
+	if text[0] == '{' {
+		return bytes.Contains(text, []byte(`"traceEvents"`)) || bytes.Contains(text, []byte(`"schemaVersion"`)) && bytes.Contains(text, []byte(`"deviceProperties"`))
+	}
+	return bytes.Contains(text, []byte(`"ph"`)) && bytes.Contains(text, []byte(`"pid"`))
+}

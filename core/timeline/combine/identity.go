@@ -1,0 +1,161 @@
+package combine
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+)
+
+// Identity is who a trace belongs to.
+type Identity struct {
+	ID     string // what the user and every report call the node
+	Number int    // the node's number in clock files; -1 when it has none
+	Source string // how ID was found: "given", "name", "rank", "host", "order"
+}
+
+var numbered = regexp.MustCompile(`(?i)(?:^|[^a-z])(node|rank|host|worker|proc|process|task)[-_.]?(\d{1,6})(?:[^0-9]|$)`)
+
+// identityFromPath looks for a number in the file's name, then in the directories above it, nearest first.
+func identityFromPath(path string) (Identity, bool) {
+	rest := filepath.ToSlash(path)
+	for range 8 {
+		dir, name := filepath.Split(strings.TrimSuffix(rest, "/"))
+		if name == "" {
+			break
+		}
+		if m := numbered.FindStringSubmatch(name); m != nil {
+			n, err := strconv.Atoi(m[2])
+			if err == nil {
+				return Identity{ID: strings.ToLower(m[1]) + strconv.Itoa(n), Number: n, Source: "name"}, true
+			}
+		}
+		rest = dir
+	}
+	return Identity{}, false
+}
+
+var trailing = regexp.MustCompile(`^[A-Za-z_.-]*?(\d{1,6})$`)
+
+// givenIdentity is the identity of ID=PATH: the number is the digits that the ID ends in.
+func givenIdentity(id string) Identity {
+	i := Identity{ID: id, Number: -1, Source: "given"}
+	if m := trailing.FindStringSubmatch(id); m != nil {
+		i.Number, _ = strconv.Atoi(m[1])
+	}
+	return i
+}
+
+// facts is what identities are made of.
+type facts struct {
+	path, given, host string
+	rank              *int64
+}
+
+// identify names every node: as given, else by a number in its path, else by the rank, else by the host recorded inside, else by
+// its place in the order. All nodes that are not given use the same rule; two nodes with one identity are an error.
+func identify(nodes []facts) ([]Identity, error) {
+	ids := make([]Identity, len(nodes))
+	rules := []func(int) (Identity, bool){
+		func(k int) (Identity, bool) { return identityFromPath(nodes[k].path) },
+		func(k int) (Identity, bool) {
+			if nodes[k].rank == nil || *nodes[k].rank < 0 || *nodes[k].rank > 1<<20 {
+				return Identity{}, false
+			}
+			n := int(*nodes[k].rank)
+			return Identity{ID: "rank" + strconv.Itoa(n), Number: n, Source: "rank"}, true
+		},
+		func(k int) (Identity, bool) {
+			if nodes[k].host == "" {
+				return Identity{}, false
+			}
+			return Identity{ID: nodes[k].host, Number: -1, Source: "host"}, true
+		},
+		func(k int) (Identity, bool) {
+			return Identity{ID: "node" + strconv.Itoa(k), Number: k, Source: "order"}, true
+		},
+	}
+	for r, rule := range rules {
+		if applyRule(nodes, ids, rule) || r == len(rules)-1 {
+			break
+		}
+	}
+	if err := distinct(nodes, ids); err != nil {
+		return nil, err
+	}
+	numberTheRest(ids)
+	return ids, nil
+}
+
+// applyRule names the nodes that are not given; it fails, changing nothing that matters, when the rule names not all of them or
+// two of them alike (then the next rule may do better; the last one always does).
+func applyRule(nodes []facts, ids []Identity, rule func(int) (Identity, bool)) bool {
+	seen := map[string]bool{}
+	for k, n := range nodes {
+		if n.given != "" {
+			ids[k] = givenIdentity(n.given)
+			continue
+		}
+		id, ok := rule(k)
+		if !ok || seen[id.ID] {
+			return false
+		}
+		seen[id.ID] = true
+		ids[k] = id
+	}
+	return true
+}
+
+func distinct(nodes []facts, ids []Identity) error {
+	seen := map[string]int{}
+	numbers := map[int]int{}
+	for k, id := range ids {
+		if j, dup := seen[id.ID]; dup {
+			return fault.New(fault.Incompatible, "%s and %s are both node %q", nodes[j].path, nodes[k].path, id.ID).
+				WithHint("name them: prlx combine 0=%s 1=%s", nodes[j].path, nodes[k].path)
+		}
+		seen[id.ID] = k
+		if id.Number < 0 {
+			continue
+		}
+		if j, dup := numbers[id.Number]; dup {
+			return fault.New(fault.Incompatible, "%s (%s) and %s (%s) have the same node number %d", nodes[j].path, ids[j].ID, nodes[k].path, id.ID, id.Number).
+				WithHint("name them: prlx combine 0=%s 1=%s", nodes[j].path, nodes[k].path)
+		}
+		numbers[id.Number] = k
+	}
+	return nil
+}
+
+// numberTheRest numbers nodes without a number of their own by their place, when no node has one; else they stay without.
+func numberTheRest(ids []Identity) {
+	for _, id := range ids {
+		if id.Number >= 0 {
+			return
+		}
+	}
+	for k := range ids {
+		ids[k].Number = k
+	}
+}
+
+// describe says how the nodes were told apart, for the log.
+func describe(ids []Identity) string {
+	how := map[string]string{
+		"given": "as given", "name": "by the number in their path", "rank": "by the rank recorded inside", "host": "by the host recorded inside",
+		"order": "by the order given",
+	}
+	last := ids[len(ids)-1]
+	return fmt.Sprintf("nodes are named %s: %s", how[last.Source], strings.Join(names(ids), ", "))
+}
+
+func names(ids []Identity) []string {
+	out := make([]string, len(ids))
+	for k, id := range ids {
+		out[k] = id.ID
+	}
+	return out
+}

@@ -1,0 +1,215 @@
+package combine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/gob"
+	"io"
+	"path/filepath"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/collective"
+	"github.com/prlx-go/prlx/core/timeline/xspace"
+)
+
+// Combining in four steps, so that the two that read traces can run where these lie: ScanNode (a node each), Plan (once),
+// WriteNode (a node each), Finish (once). The result is that of Run, byte for byte. What travels is small: the structure of a
+// trace and its collectives one way, clock maps the other.
+
+// Scanned is what ScanNode found in one trace.
+type Scanned struct {
+	Path    string `json:"path"`
+	Payload []byte `json:"payload"` // gob of scannedWire
+}
+
+type scannedWire struct {
+	Host     string
+	Rank     *int64
+	Absolute bool
+	Start    int64
+	Space    *xspace.Space
+	Trace    *chrometrace.Trace
+	Part     *collective.Part
+}
+
+// ScanNode reads the structure of one trace. nodes is how many there are in all.
+func ScanNode(j *job.Job, in Input, nodes int) (*Scanned, error) {
+	n, err := loadOne(j.Context(), j, in, j.Workers())
+	defer n.Close()
+	if err != nil {
+		return nil, err
+	}
+	part, err := n.extract(j.Context(), 0, nodes)
+	if err != nil {
+		return nil, err
+	}
+	var b bytes.Buffer
+	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Start: n.start, Space: n.Space, Trace: n.Trace, Part: part}
+	if err := gob.NewEncoder(&b).Encode(&wire); err != nil {
+		return nil, err
+	}
+	return &Scanned{Path: in.Path, Payload: b.Bytes()}, nil
+}
+
+// NodeTask is what WriteNode needs: where a trace lies, its clocks, and where its part goes.
+type NodeTask struct {
+	Input  Input        `json:"input"`
+	Clocks align.Clocks `json:"clocks"`
+	ZeroNS int64        `json:"zero_ns"`
+	Keep   *align.Range `json:"keep"`
+	Stat   bool         `json:"correction_stat"`
+	Tracer bool         `json:"tracer_timebase"`
+	Output string       `json:"output"`
+}
+
+// NodeDone is what WriteNode did.
+type NodeDone struct {
+	Result NodeResult `json:"result"` // the counts; the rest is known to the plan
+	Output Output     `json:"output"`
+}
+
+// RemotePlan is the state between Plan and Finish.
+type RemotePlan struct {
+	Tasks     []NodeTask   `json:"tasks"`
+	Document  *Document    `json:"document"`
+	Nodes     []NodeResult `json:"nodes"` // without the counts
+	Degraded  []bool       `json:"degraded"`
+	Reference int          `json:"reference"`
+	Applies   bool         `json:"applies"`
+	Output    string       `json:"output"`
+	Temporary string       `json:"temporary"`
+	Overwrite bool         `json:"overwrite"`
+}
+
+// Plan decides clocks, zero and names from what ScanNode found, and begins the run directory. The caller must end it with Finish
+// or Abandon.
+func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
+	if err := req.normalize(); err != nil {
+		return nil, err
+	}
+	nodes, err := unpack(req.Inputs, scans)
+	if err != nil {
+		return nil, err
+	}
+	t, err := begin(j, &req, nodes)
+	if err != nil {
+		return nil, err
+	}
+	if t.format != FormatRun {
+		return nil, fault.Usagef("an executor writes run directories only, not format %s", t.format).WithHint("use format=\"run\", or leave out the executor")
+	}
+	if err := t.decide(); err != nil {
+		return nil, err
+	}
+	dir, err := file.CreateDir(req.Output, req.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	names, err := runNames(t.nodes)
+	if err != nil {
+		return nil, err
+	}
+	p := &RemotePlan{
+		Document: t.doc, Reference: t.ref, Applies: req.applies(), Output: req.Output, Temporary: dir.Temporary(), Overwrite: req.Overwrite,
+	}
+	for k, n := range t.nodes {
+		p.Tasks = append(p.Tasks, NodeTask{
+			Input: Input{ID: n.ID, Path: n.Path}, Clocks: n.Clocks, ZeroNS: t.zeroNS, Keep: t.keep, Stat: req.CorrectionStat,
+			Tracer: req.timebase == align.TracerTime, Output: filepath.Join(dir.Temporary(), names[k]),
+		})
+		p.Nodes = append(p.Nodes, n.Result)
+		p.Degraded = append(p.Degraded, n.degraded)
+	}
+	return p, nil
+}
+
+// unpack rebuilds nodes, without files, from what ScanNode found.
+func unpack(inputs []Input, scans []Scanned) ([]*Node, error) {
+	if len(scans) != len(inputs) || len(scans) == 0 {
+		return nil, fault.Usagef("%d scans for %d inputs", len(scans), len(inputs))
+	}
+	nodes := make([]*Node, len(scans))
+	for k, s := range scans {
+		var w scannedWire
+		if err := gob.NewDecoder(bytes.NewReader(s.Payload)).Decode(&w); err != nil {
+			return nil, fault.Usagef("scan %d is damaged: %v", k, err)
+		}
+		nodes[k] = &Node{Path: s.Path, Host: w.Host, Rank: w.Rank, Space: w.Space, Trace: w.Trace, absolute: w.Absolute, start: w.Start, part: w.Part}
+	}
+	if err := nameNodes(nodes, inputs); err != nil {
+		return nil, err
+	}
+	return sortNodes(nodes), nil
+}
+
+// WriteNode writes the aligned file of one node.
+func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
+	n, err := loadOne(j.Context(), j, nt.Input, j.Workers())
+	defer n.Close()
+	if err != nil {
+		return nil, err
+	}
+	if n.Space == nil {
+		return nil, fault.New(fault.Format, "is no XSpace any more").WithPath(nt.Input.Path)
+	}
+	n.Clocks = nt.Clocks
+	req := &Request{CorrectionStat: nt.Stat}
+	if nt.Tracer {
+		req.timebase = align.TracerTime
+	}
+	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.XSpacePlan, 1)}
+	t.plan(0)
+	parts, err := t.measure(func(int, *xspace.Edit) error { return nil })
+	if err != nil {
+		return nil, err
+	}
+	o, err := file.Create(nt.Output, false)
+	if err != nil {
+		return nil, err
+	}
+	defer o.Abort()
+	sum := sha256.New()
+	if err := t.rewrite(j.Context(), 0, parts[0], io.MultiWriter(o, sum)); err != nil {
+		return nil, err
+	}
+	done := &NodeDone{Result: n.Result, Output: Output{Path: filepath.Base(nt.Output), Format: "xplane", Bytes: parts[0].sizes.Total, SHA256: hexSum(sum)}}
+	return done, o.Commit()
+}
+
+// Finish puts the counts of all nodes into the document and the run directory in its place.
+func Finish(p *RemotePlan, done []NodeDone) (*Document, error) {
+	dir, err := file.ResumeDir(p.Temporary, p.Output, p.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Abort()
+	if len(done) != len(p.Tasks) {
+		return nil, fault.Usagef("%d of %d nodes were written", len(done), len(p.Tasks))
+	}
+	apply := p.Applies
+	t := &task{req: &Request{ApplyAlignment: &apply}, doc: p.Document, ref: p.Reference}
+	for k := range done {
+		r := p.Nodes[k]
+		r.takeCounts(&done[k].Result)
+		t.nodes = append(t.nodes, &Node{Result: r, degraded: p.Degraded[k]})
+		t.doc.Outputs = append(t.doc.Outputs, done[k].Output)
+	}
+	t.conclude()
+	if err := t.writeReports(func(name string) (*file.Output, error) { return dir.Create(name) }, ""); err != nil {
+		return nil, err
+	}
+	return t.doc, dir.Commit()
+}
+
+// Abandon removes what Plan began.
+func Abandon(p *RemotePlan) error {
+	dir, err := file.ResumeDir(p.Temporary, p.Output, p.Overwrite)
+	if err == nil {
+		dir.Abort()
+	}
+	return err
+}

@@ -1,0 +1,198 @@
+package combine
+
+import (
+	"math"
+	"path/filepath"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/align"
+)
+
+// Format is what Run writes.
+type Format string
+
+// The formats.
+const (
+	FormatRun    Format = "run"    // a directory with one aligned XSpace a node, as XProf and TensorBoard open it
+	FormatXPlane Format = "xplane" // one XSpace
+	FormatChrome Format = "chrome" // one Chrome JSON, .gz by the output's name
+)
+
+// Policy is what happens where clock data is missing.
+type Policy string
+
+// The policies.
+const (
+	Degrade Policy = "degrade" // extrapolate with the fitted drift and growing bounds; the status says degraded
+	Hold    Policy = "hold"    // hold the last offset (no drift) with growing bounds
+	Refuse  Policy = "refuse"  // an error
+)
+
+// Request is what combine is asked for. The zero value of every field but Inputs is its default.
+type Request struct {
+	Inputs         []Input  `json:"inputs"`
+	Output         string   `json:"output"`
+	Format         Format   `json:"format"`
+	Snapshots      []Input  `json:"snapshots"` // snapshot files; ID names the node, else the path does
+	Offsets        string   `json:"offsets"`   // round offsets
+	Probes         []string `json:"probes"`    // probe windows or raw stamps
+	Declared       string   `json:"declared"`
+	Method         string   `json:"method"` // auto, probes, declared, wall
+	Policy         Policy   `json:"policy"`
+	Reference      string   `json:"reference"`
+	Naming         string   `json:"naming"`
+	Timebase       string   `json:"timebase"`
+	TimeRange      []*int64 `json:"time_range"` // two instants in ns, nil is open; absolute, or from the output's zero
+	RangeFromStart bool     `json:"time_range_from_start"`
+	ApplyAlignment *bool    `json:"apply_alignment"`
+	CorrectionStat bool     `json:"correction_stat"`
+	Overwrite      bool     `json:"overwrite"`
+	Notes          []string `json:"-"` // what the caller decided on the way, for the document's warnings
+
+	naming   Naming
+	timebase align.Timebase
+}
+
+// CorrectionStatName is the stat (XSpace) and arg (Chrome JSON) that carries an event's correction in ns.
+const CorrectionStatName = "timestamp_correction_ns"
+
+// MaxSingleBytes is the largest XSpace that protobuf readers can parse.
+const MaxSingleBytes = int64(math.MaxInt32)
+
+// normalize checks the request and fills in defaults.
+func (r *Request) normalize() error {
+	var err error
+	if r.naming, err = ParseNaming(r.Naming); err != nil {
+		return err
+	}
+	switch r.Timebase {
+	case "", "host":
+		r.timebase = align.HostTime
+	case "tracer":
+		r.timebase = align.TracerTime
+	default:
+		return fault.Usagef("timebase %q is not known", r.Timebase).WithHint("choose host or tracer")
+	}
+	switch r.Policy {
+	case "":
+		r.Policy = Degrade
+	case Degrade, Hold, Refuse:
+	default:
+		return fault.Usagef("policy %q is not known", r.Policy).WithHint("choose degrade, hold or refuse")
+	}
+	switch r.Method {
+	case "":
+		r.Method = "auto"
+	case "auto", MethodProbes, MethodDeclared, MethodWall:
+	case "collectives":
+		return fault.Usagef("method collectives is not available in this version").WithHint("choose auto, probes, declared or wall")
+	default:
+		return fault.Usagef("method %q is not known", r.Method).WithHint("choose auto, probes, declared or wall")
+	}
+	switch r.Format {
+	case "", FormatRun, FormatXPlane, FormatChrome:
+	default:
+		return fault.Usagef("format %q is not known", r.Format).WithHint("choose xplane, run or chrome")
+	}
+	if n := len(r.TimeRange); n != 0 && n != 2 {
+		return fault.Usagef("time_range has %d instants, want 2", n)
+	}
+	return nil
+}
+
+func (r *Request) applies() bool { return r.ApplyAlignment == nil || *r.ApplyAlignment }
+
+// chooseFormat decides the format from the request, the output's name and the inputs.
+func (r *Request) chooseFormat(nodes []*Node) (Format, error) {
+	chrome := 0
+	for _, n := range nodes {
+		if n.Trace != nil {
+			chrome++
+		}
+	}
+	f := r.Format
+	if f == "" {
+		switch name := strings.ToLower(r.Output); {
+		case chrome > 0, strings.HasSuffix(name, ".json"), strings.HasSuffix(name, ".json.gz"):
+			f = FormatChrome
+		case strings.HasSuffix(name, ".pb"):
+			f = FormatXPlane
+		default:
+			f = FormatRun
+		}
+	}
+	if chrome > 0 && f != FormatChrome {
+		return "", fault.Usagef("format %s holds XSpace only, and %d of %d inputs are Chrome JSON", f, chrome, len(nodes)).WithHint("use --format chrome")
+	}
+	return f, nil
+}
+
+// FormatOf is the format of a single aligned trace: that of its input, by its name where that tells, else by the output's.
+func FormatOf(input, output string) Format {
+	for _, name := range []string{strings.ToLower(output), strings.ToLower(input)} {
+		if strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".json.gz") {
+			return FormatChrome
+		}
+	}
+	return FormatXPlane
+}
+
+// keep returns the range of instants to keep, nil for all, given the output's zero.
+func (r *Request) keep(zeroNS int64) (*align.Range, error) {
+	if len(r.TimeRange) == 0 || r.TimeRange[0] == nil && r.TimeRange[1] == nil {
+		return nil, nil
+	}
+	k := align.Range{FromNS: math.MinInt64, ToNS: math.MaxInt64}
+	at := func(v int64) int64 {
+		if r.RangeFromStart {
+			return v + zeroNS
+		}
+		return v
+	}
+	if v := r.TimeRange[0]; v != nil {
+		k.FromNS = at(*v)
+	}
+	if v := r.TimeRange[1]; v != nil {
+		k.ToNS = at(*v)
+	}
+	if k.FromNS >= k.ToNS {
+		return nil, fault.Usagef("the time range is empty: it ends at %d ns, not after its start at %d ns", k.ToNS-zeroNS, k.FromNS-zeroNS)
+	}
+	return &k, nil
+}
+
+// defaultOutput derives an output path from the inputs: a sibling of their common directory, <dir>_aligned.
+func defaultOutput(nodes []*Node, f Format) (string, error) {
+	common := filepath.Dir(nodes[0].Path)
+	for _, n := range nodes[1:] {
+		for common != "/" && common != "." && !within(n.Path, common) {
+			common = filepath.Dir(common)
+		}
+	}
+	if nodes[0].Path == "-" || common == "/" || common == "." {
+		return "", fault.Usagef("no output is named and none can be derived from the inputs").WithHint("name one with -o")
+	}
+	stem := common + "_aligned"
+	if len(nodes) == 1 {
+		name := filepath.Base(nodes[0].Path)
+		for _, ext := range []string{".gz", ".zst", ".json", ".pt.trace", ".trace", ".pb", ".xplane"} {
+			name = strings.TrimSuffix(name, ext)
+		}
+		if f != FormatRun {
+			stem = filepath.Join(common, name+".aligned")
+		}
+	}
+	switch f {
+	case FormatXPlane:
+		return stem + ".xplane.pb", nil
+	case FormatChrome:
+		return stem + ".json.gz", nil
+	}
+	return stem, nil
+}
+
+func within(path, dir string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && rel != ".." && !strings.HasPrefix(rel, "../")
+}

@@ -1,0 +1,287 @@
+package combine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/xspace"
+)
+
+// measured is a node's edit with the sizes of its output.
+type measured struct {
+	edit  *xspace.Edit
+	sizes *xspace.Sizes
+	at    int64 // where the node's bytes begin in a single file
+}
+
+// measure sizes every node's output and counts what happens to its events. edit is called for each node to add names.
+func (t *task) measure(name func(k int, e *xspace.Edit) error) ([]measured, error) {
+	out := make([]measured, len(t.nodes))
+	t.job.Progress().SetStage("align")
+	stat := ""
+	if t.req.CorrectionStat {
+		stat = CorrectionStatName
+	}
+	stats := make([][]*align.Stats, len(t.nodes))
+	for _, k := range t.referenceFirst() { // naming counts
+		out[k].edit, stats[k] = t.plans[k].Edit(t.zeroNS, t.keep, stat)
+		if err := name(k, out[k].edit); err != nil {
+			return nil, err
+		}
+	}
+	err := t.eachNode(func(ctx context.Context, k int, workers int) (err error) {
+		n := t.nodes[k]
+		out[k].edit.Workers, out[k].edit.Progress = workers, t.job.Progress().Add
+		if out[k].sizes, err = xspace.Measure(ctx, n.Src, n.Space, out[k].edit); err != nil {
+			return withPath(err, n.Path)
+		}
+		var total align.Stats
+		for _, s := range stats[k] {
+			total.Merge(s)
+		}
+		n.Result.EventsDropped = total.Events - total.Aggregated - total.Timed
+		n.Result.fill(&total)
+		return nil
+	})
+	return out, err
+}
+
+// eachNode runs f for every node, as many at once as there are workers; a node gets more than one worker when there are fewer
+// nodes than workers.
+func (t *task) eachNode(f func(ctx context.Context, k, workers int) error) error {
+	group, ctx := safe.NewGroup(t.job.Context())
+	group.SetLimit(t.job.Workers())
+	per := max(1, t.job.Workers()/len(t.nodes))
+	for k := range t.nodes {
+		group.Go(func() error { return f(ctx, k, per) })
+	}
+	return group.Wait()
+}
+
+// writeRun writes a run directory: one aligned XSpace a node, and alignment.json.
+func (t *task) writeRun() error {
+	names, err := runNames(t.nodes)
+	if err != nil {
+		return err
+	}
+	dir, err := file.CreateDir(t.req.Output, t.req.Overwrite)
+	if err != nil {
+		return err
+	}
+	defer dir.Abort()
+	parts, err := t.measure(func(int, *xspace.Edit) error { return nil })
+	if err != nil {
+		return err
+	}
+	t.job.Progress().SetStage("write")
+	outputs := make([]Output, len(t.nodes))
+	err = t.eachNode(func(ctx context.Context, k, _ int) error {
+		o, err := dir.Create(names[k])
+		if err != nil {
+			return err
+		}
+		defer o.Abort()
+		sum := sha256.New()
+		if err := t.rewrite(ctx, k, parts[k], io.MultiWriter(o, sum)); err != nil {
+			return err
+		}
+		outputs[k] = Output{Path: names[k], Format: "xplane", Bytes: parts[k].sizes.Total, SHA256: hexSum(sum)}
+		if parts[k].sizes.Total > MaxSingleBytes {
+			t.nodes[k].warn("the file of this node has %d bytes: protobuf readers stop at 2 GiB; cut it with a time range", parts[k].sizes.Total)
+		}
+		return o.Commit()
+	})
+	if err != nil {
+		return err
+	}
+	t.doc.Outputs = outputs
+	t.conclude()
+	if err := t.writeReports(func(name string) (*file.Output, error) { return dir.Create(name) }, ""); err != nil {
+		return err
+	}
+	return dir.Commit()
+}
+
+func (t *task) rewrite(ctx context.Context, k int, m measured, w io.Writer) error {
+	n := t.nodes[k]
+	return withPath(xspace.Rewrite(ctx, n.Src, n.Space, m.edit, m.sizes, w), n.Path)
+}
+
+func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+
+// runNames returns the file names of a run directory: the host as recorded, as XProf shows it; where hosts repeat (several
+// processes of one host) or are missing, the node's id.
+func runNames(nodes []*Node) ([]string, error) {
+	seen := map[string]int{}
+	for _, n := range nodes {
+		seen[strings.ToLower(clean(n.Host))]++
+	}
+	out := make([]string, len(nodes))
+	used := map[string]bool{}
+	for k, n := range nodes {
+		stem := clean(n.Host)
+		if stem == "" || seen[strings.ToLower(stem)] > 1 {
+			stem = clean(n.ID)
+		}
+		if stem == "" || used[strings.ToLower(stem)] {
+			stem = fmt.Sprintf("node%d", k)
+		}
+		used[strings.ToLower(stem)] = true
+		out[k] = stem + ".xplane.pb"
+	}
+	return out, nil
+}
+
+// clean makes a host name or id fit for a file name.
+func clean(s string) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '-', r == '_':
+			return r
+		}
+		return '_'
+	}, s)
+	s = strings.TrimLeft(s, ".")
+	return s[:min(len(s), 200)]
+}
+
+// writeSingle writes one XSpace: a message whose repeated fields are the planes, so the nodes' outputs follow one another.
+func (t *task) writeSingle() error {
+	out, err := file.Create(t.req.Output, t.req.Overwrite)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	if err := t.checkViewer(); err != nil {
+		return err
+	}
+	names := newNamer(t.req.naming)
+	parts, err := t.measure(func(k int, e *xspace.Edit) error { t.rename(names, k, e); return nil })
+	if err != nil {
+		return err
+	}
+	var total int64
+	for k := range parts {
+		parts[k].at = total
+		total += parts[k].sizes.Total
+	}
+	if total > MaxSingleBytes {
+		return fault.New(fault.Limit, "the combined XSpace would have %d bytes; protobuf readers stop at %d", total, MaxSingleBytes).WithPath(t.req.Output).
+			WithHint("write a run directory instead (--format run), or cut it with --time-range")
+	}
+	t.job.Progress().SetStage("write")
+	err = t.eachNode(func(ctx context.Context, k, workers int) error {
+		n := t.nodes[k]
+		return withPath(xspace.RewriteAt(ctx, n.Src, n.Space, parts[k].edit, parts[k].sizes, out, parts[k].at, workers), n.Path)
+	})
+	if err != nil {
+		return err
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(out, 0, total)); err != nil {
+		return err
+	}
+	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: "xplane", Bytes: total, SHA256: hexSum(sum)}}
+	t.conclude()
+	return t.commitWithReports(out)
+}
+
+// checkViewer refuses what trace viewers cannot tell apart: more devices than they have places.
+func (t *task) checkViewer() error {
+	if t.req.naming != Viewer {
+		return nil
+	}
+	devices := 0
+	for _, n := range t.nodes {
+		for i := range n.Space.Planes {
+			if _, _, ok := device(n.Space.Planes[i].Name); ok {
+				devices++
+			}
+		}
+	}
+	if devices > maxViewerID+1 {
+		return fault.New(fault.Limit, "%d device planes in one XSpace: trace viewers tell at most %d apart", devices, maxViewerID+1).WithPath(t.req.Output).
+			WithHint("write a run directory instead (--format run), which has no such limit")
+	}
+	return nil
+}
+
+// rename gives the planes of node k their names and ids in a single file. The reference comes first in every scheme.
+func (t *task) rename(names *namer, k int, e *xspace.Edit) {
+	n := t.nodes[k]
+	for i := range n.Space.Planes {
+		p := &n.Space.Planes[i]
+		to := names.plane(p, t.position(k), n.tag)
+		if to.keep {
+			continue
+		}
+		e.Planes[i].Name, e.Planes[i].ID = &to.name, &to.id
+		if t.req.naming == Tagged {
+			e.Planes[i].AddStats = append(e.Planes[i].AddStats, t.tagStats(n)...)
+		}
+		if t.req.naming == ROCmCode && t.position(k) > 0 {
+			renumberLines(p, &e.Planes[i], t.position(k))
+		}
+	}
+}
+
+// referenceFirst returns the indexes of the nodes, the reference's first.
+func (t *task) referenceFirst() []int {
+	order := []int{t.ref}
+	for k := range t.nodes {
+		if k != t.ref {
+			order = append(order, k)
+		}
+	}
+	return order
+}
+
+// position returns the place of node k in naming schemes: the reference is 0, the others follow in order.
+func (t *task) position(k int) int {
+	switch {
+	case k == t.ref:
+		return 0
+	case k < t.ref:
+		return k + 1
+	}
+	return k
+}
+
+func (t *task) tagStats(n *Node) []xspace.NewStat {
+	return []xspace.NewStat{
+		{Name: "node_id", Kind: xspace.StatInt, Int: int64(max(n.Number, 0))},
+		{Name: "hostname", Kind: xspace.StatStr, Text: n.Host},
+		{Name: "clock_skew_ns", Kind: xspace.StatInt, Int: n.Result.OffsetNS},
+	}
+}
+
+// renumberLines does to lines what the described combiner does: ids a million apart a node, names that carry the node.
+func renumberLines(p *xspace.Plane, e *xspace.PlaneEdit, number int) {
+	for j := range p.Lines {
+		l, le := &p.Lines[j], &e.Lines[j]
+		id := l.ID + int64(number)*1_000_000
+		le.ID, le.DisplayID = &id, &id
+		if strings.HasPrefix(p.Name, xspace.PlaneHostCPU) {
+			base := l.Name
+			if base == "" {
+				base = fmt.Sprintf("line_%d", l.ID)
+			}
+			shown := l.DisplayName
+			if shown == "" {
+				shown = fmt.Sprintf("line_%d", l.ID)
+			}
+			name, display := fmt.Sprintf("/node:%d/%s", number, base), fmt.Sprintf("Node %d: %s", number, shown)
+			le.Name, le.DisplayName = &name, &display
+		}
+	}
+}

@@ -1,0 +1,291 @@
+package xspace
+
+import (
+	"context"
+	"io"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+)
+
+// emitter writes pieces through one output buffer. It is used by one goroutine.
+type emitter struct {
+	ctx   context.Context
+	src   *file.Source
+	space *Space
+	edit  *Edit
+	sizes *Sizes
+
+	w       io.Writer
+	out     []byte // out[:n] is not written yet
+	n       int
+	written int64
+	in      []byte
+
+	ref lineRef // the line that t belongs to
+	t   *transform
+}
+
+// outputBuffer holds at least one segment; emitSlack is the room for what a copy in blocks may overrun.
+const (
+	outputBuffer = 1 << 20
+	emitSlack    = 512
+)
+
+func newEmitter(ctx context.Context, src *file.Source, space *Space, edit *Edit, sizes *Sizes, w io.Writer) *emitter {
+	size := min(outputBuffer, sizes.Total)
+	return &emitter{ctx: ctx, src: src, space: space, edit: edit, sizes: sizes, w: w, out: make([]byte, size+emitSlack), ref: lineRef{-1, -1}}
+}
+
+func (e *emitter) begin(w io.Writer) { e.w, e.written = w, 0 }
+
+// finish writes what is buffered and checks the number of bytes written since begin.
+func (e *emitter) finish(want int64) error {
+	if err := e.flush(); err != nil {
+		return err
+	}
+	if e.written != want {
+		return fault.New(fault.Internal, "xspace: wrote %d bytes, measured %d", e.written, want).WithPath(e.src.Path())
+	}
+	return nil
+}
+
+func (e *emitter) flush() error {
+	if e.n == 0 {
+		return nil
+	}
+	n, err := e.w.Write(e.out[:e.n])
+	e.written += int64(n)
+	if err != nil {
+		return err
+	}
+	if n != e.n {
+		return io.ErrShortWrite
+	}
+	e.n = 0
+	return nil
+}
+
+// room makes n bytes and the slack free behind what is buffered.
+func (e *emitter) room(n int64) error {
+	if int64(len(e.out)-emitSlack-e.n) >= n {
+		return nil
+	}
+	if err := e.flush(); err != nil {
+		return err
+	}
+	if int64(len(e.out)-emitSlack) < n {
+		e.out = make([]byte, n+emitSlack)
+	}
+	return nil
+}
+
+func (e *emitter) piece(p piece) error {
+	switch p.kind {
+	case pieceBytes:
+		return e.bytes(p.b)
+	case pieceCopy:
+		return e.copy(p.off, p.n)
+	}
+	return e.segment(p)
+}
+
+func (e *emitter) bytes(b []byte) error {
+	if err := e.room(int64(len(b))); err != nil {
+		return err
+	}
+	e.n += copy(e.out[e.n:], b)
+	return nil
+}
+
+// copy copies n bytes of the source from off on.
+func (e *emitter) copy(off, n int64) error {
+	for n > 0 {
+		if err := e.ctx.Err(); err != nil {
+			return fault.FromIO(e.src.Path(), err)
+		}
+		room := int64(len(e.out) - emitSlack - e.n)
+		if room == 0 || room < n && e.n > 0 && room < outputBuffer/4 {
+			if err := e.flush(); err != nil {
+				return err
+			}
+			continue
+		}
+		k := min(n, room)
+		if err := readFull(e.src, e.out[e.n:e.n+int(k)], off); err != nil {
+			return err
+		}
+		e.n += int(k)
+		off, n = off+k, n-k
+		e.progress(k)
+	}
+	return nil
+}
+
+func (e *emitter) progress(n int64) {
+	if e.edit.Progress != nil {
+		e.edit.Progress(n)
+	}
+}
+
+// segment writes one segment of an edited line.
+func (e *emitter) segment(p piece) error {
+	plane := &e.sizes.planes[p.ref.plane]
+	l, out := &e.space.Planes[p.ref.plane].Lines[p.ref.line], &plane.lines[p.ref.line]
+	if e.ref != p.ref {
+		e.ref = p.ref
+		e.t = newTransform(l, e.edit.planeEdit(p.ref.plane).lineEdit(p.ref.line), plane.statID, plane.hasStat)
+		e.t.observe = nil
+	}
+	seg := &l.segments[p.segment]
+	defer e.progress(seg.n)
+	if seg.big {
+		return e.big(p, seg, out)
+	}
+	b, err := loadSegment(e.ctx, e.src, &e.in, seg.off, seg.n)
+	if err != nil {
+		return err
+	}
+	if err := e.room(p.n); err != nil {
+		return err
+	}
+	n, ok := emitSegment(e.out[:e.n+int(p.n)+emitSlack], e.n, b, seg, e.t, out)
+	if !ok || n != e.n+int(p.n) {
+		return changed(e.src, p.ref, seg.off)
+	}
+	e.n = n
+	return nil
+}
+
+// emitSegment writes a segment at dst[o] and returns the position after it. ok is false when the segment is not what was
+// measured.
+func emitSegment(dst []byte, o int, b []byte, seg *segment, t *transform, out *lineLayout) (after int, ok bool) {
+	n := int(seg.n)
+	var ev eventFields
+	for i := 0; i < n; {
+		var p, e int
+		if b[i] == 4<<3|wireLen {
+			v, k := uvarint(b, i+1)
+			p = i + 1 + k
+			if k == 0 || p > n || v > uint64(n-p) {
+				return 0, false
+			}
+			e = p + int(v)
+		} else {
+			f, bad := parseTag(b, i, n)
+			if bad != nil {
+				return 0, false
+			}
+			if f.num != 4 || f.wire != wireLen {
+				field := b[i:f.end]
+				if r := replaced(out.marks, seg.off+int64(i)); r != nil {
+					field = r.b
+				}
+				if o+len(field) > len(dst) {
+					return 0, false
+				}
+				o += copy(dst[o:], field)
+				i = f.end
+				continue
+			}
+			p, e = f.val, f.end
+		}
+		if parseEvent(b, p, e, &ev) != nil {
+			return 0, false
+		}
+		grow, keep := t.event(&ev)
+		if keep {
+			if o+(e-i)+emitSlack/2 > len(dst) {
+				return 0, false
+			}
+			o = t.emit(dst, o, b, i, p, e, grow, &ev)
+		}
+		i = e
+	}
+	return o, true
+}
+
+// emit writes the event field in b[i:e], whose message begins at p, at dst[o] and returns the position after it.
+func (t *transform) emit(dst []byte, o int, b []byte, i, p, e, grow int, ev *eventFields) int {
+	from := i
+	if grow != 0 {
+		dst[o] = 4<<3 | wireLen
+		o = putUvarint(dst, o+1, uint64(e-p+grow))
+		from = p
+	}
+	if t.insertOff {
+		dst[o] = 2<<3 | wireVarint
+		o = putUvarint(dst, o+1, uint64(t.off))
+	}
+	durLast := ev.durPos > ev.offPos
+	if t.setDur && !durLast {
+		o = copyShort(dst, o, b, from, ev.durPos)
+		o = putUvarint(dst, o, uint64(t.dur))
+		from = ev.durEnd
+	}
+	if t.setOff {
+		o = copyShort(dst, o, b, from, ev.offPos)
+		o = putUvarint(dst, o, uint64(t.off))
+		from = ev.offEnd
+	}
+	if t.setDur && durLast {
+		o = copyShort(dst, o, b, from, ev.durPos)
+		o = putUvarint(dst, o, uint64(t.dur))
+		from = ev.durEnd
+	}
+	o = copyShort(dst, o, b, from, e)
+	if t.withStat {
+		o = t.emitStat(dst, o)
+	}
+	return o
+}
+
+// emitStat writes the correction stat.
+func (t *transform) emitStat(dst []byte, o int) int {
+	dst[o], dst[o+1], dst[o+2] = 4<<3|wireLen, byte(t.statLength()-2), 1<<3|wireVarint
+	o = putUvarint(dst, o+3, uint64(t.statID))
+	dst[o] = 4<<3 | wireVarint
+	return putUvarint(dst, o+1, uint64(t.correction))
+}
+
+// big writes a segment that holds one long field, in ranges.
+func (e *emitter) big(p piece, seg *segment, out *lineLayout) error {
+	f, ev, err := readBig(e.ctx, e.src, p.ref, seg)
+	if err != nil {
+		return err
+	}
+	if !f.is(4, wireLen) {
+		if r := replaced(out.marks, f.start); r != nil {
+			return e.bytes(r.b)
+		}
+		return e.copy(seg.off, seg.n)
+	}
+	grow, keep := e.t.event(&ev.eventFields)
+	if !keep {
+		return nil
+	}
+	w := &pieceWalk{visit: e.piece, pos: f.start}
+	if grow != 0 {
+		w.replace(prefix(4, f.length()+int64(grow)), f.val)
+	}
+	if e.t.insertOff {
+		w.replace(appendVarint(nil, 2, uint64(e.t.off)), w.pos)
+	}
+	var marks []replacement
+	if e.t.setOff {
+		marks = append(marks, replacement{ev.offMark.start, ev.offMark.end, appendVarint(nil, 2, uint64(e.t.off))})
+	}
+	if e.t.setDur {
+		marks = append(marks, replacement{ev.durMark.start, ev.durMark.end, appendVarint(nil, 3, uint64(e.t.dur))})
+	}
+	sortReplacements(marks)
+	for _, m := range marks {
+		w.mark(m)
+	}
+	w.copyTo(f.end)
+	if e.t.withStat {
+		var b [64]byte
+		w.replace(b[:e.t.emitStat(b[:], 0)], f.end)
+	}
+	return w.err
+}

@@ -1,0 +1,162 @@
+package xspace
+
+import (
+	"context"
+	"math"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/clock"
+)
+
+// finish resolves the stats of planes and reads what they and the snapshots plane say about clocks and the process.
+func (s *scanner) finish(ctx context.Context) error {
+	for i := range s.space.Planes {
+		if err := s.resolveStats(ctx, &s.space.Planes[i]); err != nil {
+			return err
+		}
+	}
+	s.environment()
+	return s.snapshots(ctx)
+}
+
+func (s *scanner) resolveStats(ctx context.Context, p *Plane) error {
+	if len(p.Stats) == 0 {
+		return nil
+	}
+	ids := make(map[int64]bool, len(p.Stats))
+	for i := range p.Stats {
+		ids[p.Stats[i].MetadataID] = true
+		if p.Stats[i].Kind == StatRef {
+			ids[int64(p.Stats[i].Uint)] = true
+		}
+	}
+	names, err := LoadStatNames(ctx, s.src, p, NameOptions{IDs: ids, LimitBytes: s.opt.MaxTextBytes})
+	if err != nil {
+		return err
+	}
+	for i := range p.Stats {
+		p.Stats[i].resolve(names)
+	}
+	return nil
+}
+
+// environment copies the well-known stats. The first plane of a name counts; later ones come from merged files.
+func (s *scanner) environment() {
+	sp := s.space
+	if p := sp.Plane(PlaneTaskEnvironment); p != nil {
+		sp.ProfileStartNS = s.instant(p, statProfileStart)
+		sp.ProfileStopNS = s.instant(p, statProfileStop)
+	}
+	if p := sp.Plane(PlaneHostCPU); p != nil {
+		sp.ProcessID = p.statText(statProcessID)
+	}
+	if p := sp.Plane(PlaneMetadata); p != nil {
+		sp.JaxVersion, sp.JaxlibVersion = p.statText("jax_version"), p.statText("jaxlib_version")
+		if sp.ProcessID == "" {
+			sp.ProcessID = p.statText(statProcessID)
+		}
+	}
+	for _, p := range sp.Planes {
+		if p.StatsOmitted > 0 {
+			sp.find("plane %d (%s) has %d stats, the first %d were read", p.Index, p.Name, int64(len(p.Stats))+p.StatsOmitted, len(p.Stats))
+		}
+	}
+}
+
+func (p *Plane) statText(name string) string {
+	if st := p.Stat(name); st != nil {
+		return st.Text()
+	}
+	return ""
+}
+
+func (s *scanner) instant(p *Plane, name string) int64 {
+	st := p.Stat(name)
+	if st == nil {
+		return 0
+	}
+	v, ok := st.Integer()
+	if !ok || v < 0 {
+		s.space.find("plane %d (%s): stat %s is not an instant in ns (%q)", p.Index, p.Name, name, st.Text())
+		return 0
+	}
+	return v
+}
+
+// snapshots reads the clock pairs of the first plane named /host:snapshots.
+func (s *scanner) snapshots(ctx context.Context) error {
+	sp := s.space
+	for i := range sp.Planes {
+		if sp.Planes[i].Name == PlaneSnapshots {
+			if sp.SnapshotPlanes++; sp.SnapshotPlanes == 1 {
+				sp.SnapshotsPlane = i
+			}
+		}
+	}
+	if sp.SnapshotsPlane < 0 {
+		return nil
+	}
+	p := &sp.Planes[sp.SnapshotsPlane]
+	if sp.SnapshotPlanes > 1 {
+		sp.find("%d planes are named %s; the first one counts", sp.SnapshotPlanes, PlaneSnapshots)
+	}
+	sp.SnapshotsAbsolute = true
+	for k := range p.Lines {
+		if err := s.snapshotLine(ctx, p, &p.Lines[k]); err != nil {
+			return err
+		}
+	}
+	if sp.SnapshotsLost > 0 {
+		sp.find("plane %d (%s): %d events are not clock snapshots (no stat %s, or out of range)", p.Index, p.Name, sp.SnapshotsLost, statTracerClock)
+	}
+	return nil
+}
+
+func (s *scanner) snapshotLine(ctx context.Context, p *Plane, l *Line) error {
+	sp := s.space
+	added := int64(0)
+	if l.Events == 0 {
+		return nil
+	}
+	if l.TimestampNS < AbsoluteNS {
+		if added = sp.ProfileStartNS; added == 0 {
+			sp.SnapshotsAbsolute = false
+		}
+	}
+	if len(sp.Snapshots) == 0 {
+		sp.SnapshotsLineTimestampNS, sp.SnapshotsAddedNS = l.TimestampNS, added
+	} else if added != sp.SnapshotsAddedNS {
+		sp.find("plane %d (%s), line %d: its base is of another kind than the first line's; its snapshots are not used", p.Index, p.Name, l.Index)
+		sp.SnapshotsLost += l.Events
+		return nil
+	}
+	return EventsOf(ctx, s.src, p, l, EventOptions{}, func(e *Event) error {
+		r, ok := int64(0), false
+		for it := e.Stats(); it.Next(); {
+			if st := it.Stat(); st.Name == statTracerClock {
+				r, ok = st.Integer()
+			}
+		}
+		wall := l.TimestampNS + added + roundPS(e.OffsetPS)
+		if !ok || e.Aggregated || wall < 0 || l.TimestampNS > math.MaxInt64/2 || l.TimestampNS < -math.MaxInt64/2 {
+			sp.SnapshotsLost++
+			return nil
+		}
+		if len(sp.Snapshots) >= s.opt.MaxSnapshots {
+			return fault.New(fault.Limit, "xspace: plane %d (%s) has more than %d snapshots", p.Index, p.Name, s.opt.MaxSnapshots).WithPath(s.src.Path())
+		}
+		sp.Snapshots = append(sp.Snapshots, clock.Pair{X: r, Y: wall})
+		return nil
+	})
+}
+
+// roundPS converts ps to the nearest ns.
+func roundPS(ps int64) int64 {
+	q, r := ps/1000, ps%1000
+	if r >= 500 {
+		q++
+	} else if r < -500 {
+		q--
+	}
+	return q
+}

@@ -1,0 +1,348 @@
+package xspace
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+)
+
+// segmentSize is how much of a line is read, measured and rewritten at a time. It fits the second-level cache together with the
+// output it becomes.
+const segmentSize = 512 << 10
+
+// eventFields are the top-level fields of one event that matter to time. Positions are into the buffer it was parsed from.
+type eventFields struct {
+	metadata int64
+	off, dur int64 // offset_ps and duration_ps; 0 when absent
+	num      int64 // num_occurrences
+	// offPos and durPos are where the last occurrence of the value begins, 0 when there is none (a tag precedes a value, so 0 is
+	// free); offEnd and durEnd where it ends.
+	offPos, offEnd int
+	durPos, durEnd int
+	aggregated     bool // num_occurrences came last of the two
+}
+
+// wireFault says what is wrong with a message, and where in the buffer.
+type wireFault struct {
+	pos  int
+	what string
+}
+
+// parseEvent reads the event in b[i:end]. b must have pad bytes after end.
+func parseEvent(b []byte, i, end int, ev *eventFields) *wireFault {
+	*ev = eventFields{}
+	for i < end {
+		var n int
+		var v uint64
+		start := i
+		i++
+		switch b[start] {
+		case 1<<3 | wireVarint:
+			v, n = uvarint(b, i)
+			ev.metadata = int64(v)
+		case 2<<3 | wireVarint:
+			v, n = uvarint(b, i)
+			ev.off, ev.offPos, ev.offEnd, ev.aggregated = int64(v), i, i+n, false
+		case 3<<3 | wireVarint:
+			v, n = uvarint(b, i)
+			ev.dur, ev.durPos, ev.durEnd = int64(v), i, i+n
+		case 4<<3 | wireLen:
+			v, n = uvarint(b, i)
+			if i+n > end || v > uint64(end-i-n) {
+				return lengthFault(start, n)
+			}
+			i += int(v)
+		case 5<<3 | wireVarint:
+			v, n = uvarint(b, i)
+			ev.num, ev.aggregated = int64(v), true
+		default:
+			next, bad := parseOther(b, start, end, ev)
+			if bad != nil {
+				return bad
+			}
+			i, n = next-1, 1
+		}
+		if n == 0 {
+			return &wireFault{start, "a varint is longer than 64 bits"}
+		}
+		i += n
+	}
+	if i != end {
+		return &wireFault{end, "a field is cut off by the end of its message"}
+	}
+	return nil
+}
+
+func lengthFault(pos, n int) *wireFault {
+	if n == 0 {
+		return &wireFault{pos, "a length is longer than 64 bits"}
+	}
+	return &wireFault{pos, "a field claims more bytes than its message has left"}
+}
+
+// parseOther reads a field that the fast loop does not know: an unknown one, or a known one with a tag in more bytes than it
+// needs. It returns the position after the field.
+func parseOther(b []byte, start, end int, ev *eventFields) (int, *wireFault) {
+	t, bad := parseTag(b, start, end)
+	if bad != nil {
+		return 0, bad
+	}
+	if t.wire == wireVarint {
+		v, i, e := int64(t.v), t.val, t.end
+		switch t.num {
+		case 1:
+			ev.metadata = v
+		case 2:
+			ev.off, ev.offPos, ev.offEnd, ev.aggregated = v, i, e, false
+		case 3:
+			ev.dur, ev.durPos, ev.durEnd = v, i, e
+		case 5:
+			ev.num, ev.aggregated = v, true
+		}
+	}
+	return t.end, nil
+}
+
+// span is one field in a buffer.
+type span struct {
+	num, wire int
+	start     int // of the tag
+	afterTag  int
+	val, end  int // of the value
+	v         uint64
+}
+
+// parseTag reads the field at b[start:end] whatever it is.
+func parseTag(b []byte, start, end int) (s span, bad *wireFault) {
+	tag, n := uvarint(b, start)
+	s.start, s.afterTag = start, start+n
+	if n == 0 || s.afterTag > end {
+		return s, &wireFault{start, "a field tag is cut off or longer than 64 bits"}
+	}
+	if tag>>3 == 0 || tag>>3 > 1<<29-1 {
+		return s, &wireFault{start, fmt.Sprintf("field number %d is not valid", tag>>3)}
+	}
+	s.num, s.wire, s.val = int(tag>>3), int(tag&7), s.afterTag
+	switch s.wire {
+	case wireVarint:
+		s.v, n = uvarint(b, s.val)
+		s.end = s.val + n
+	case wireFixed64:
+		s.end = s.val + 8
+	case wireFixed32:
+		s.end = s.val + 4
+	case wireLen:
+		s.v, n = uvarint(b, s.val)
+		s.val += n
+		if n == 0 || s.val > end || s.v > uint64(end-s.val) {
+			return s, lengthFault(start, n)
+		}
+		s.end = s.val + int(s.v)
+		return s, nil
+	default:
+		return s, &wireFault{start, fmt.Sprintf("field %d has wire type %d, which no XSpace uses", s.num, s.wire)}
+	}
+	if s.end > end || n == 0 {
+		return s, &wireFault{start, fmt.Sprintf("field %d is cut off by the end of its message", s.num)}
+	}
+	return s, nil
+}
+
+// lineScanner reads the event lists of lines, one after the other, through one buffer.
+type lineScanner struct {
+	ctx      context.Context
+	src      *file.Source
+	buf      []byte
+	progress func(int64)
+	prev     int64 // start of the previous timed event of the line
+}
+
+func newLineScanner(ctx context.Context, src *file.Source, progress func(int64)) *lineScanner {
+	return &lineScanner{ctx: ctx, src: src, progress: progress}
+}
+
+// load reads bytes [off, off+n) of the source, n <= segmentSize, into a buffer with padding.
+func loadSegment(ctx context.Context, src *file.Source, buf *[]byte, off, n int64) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fault.FromIO(src.Path(), err)
+	}
+	if need := int(n) + pad; cap(*buf) < need {
+		*buf = make([]byte, min(max(need, 2*cap(*buf)), segmentSize+pad))
+	}
+	b := (*buf)[:int(n)+pad]
+	clear(b[n:])
+	return b, readFull(src, b[:n], off)
+}
+
+// scan fills in the summary, the marks and the segments of a line.
+func (s *lineScanner) scan(plane int, l *Line) error {
+	s.prev = math.MinInt64
+	at := place{plane: plane, line: l.Index, event: -1}
+	for off, end := l.Offset, l.Offset+l.Length; off < end; {
+		n := min(end-off, segmentSize)
+		b, err := loadSegment(s.ctx, s.src, &s.buf, off, n)
+		if err != nil {
+			return err
+		}
+		seg := segment{off: off, events: l.Events, plain: true}
+		used, bad := s.fields(l, &seg, b, int(n), off+n == end)
+		if bad != nil {
+			at.event = l.Events
+			return fault.Formatf(s.src.Path(), off+int64(bad.pos), "%s%s", at, bad.what)
+		}
+		if used == 0 {
+			if seg.n, err = s.bigField(at, l, &seg, end); err != nil {
+				return err
+			}
+		} else {
+			seg.n = int64(used)
+		}
+		l.segments = append(l.segments, seg)
+		off += seg.n
+		if s.progress != nil {
+			s.progress(seg.n)
+		}
+	}
+	return nil
+}
+
+// fields reads whole fields of a line from b[:n] and returns how many bytes they take. Unless the line ends with b, a field
+// that is cut off is left for the next segment.
+func (s *lineScanner) fields(l *Line, seg *segment, b []byte, n int, last bool) (used int, bad *wireFault) {
+	var ev eventFields
+	for i := 0; i < n; {
+		if b[i] == 4<<3|wireLen {
+			v, k := uvarint(b, i+1)
+			p := i + 1 + k
+			if k != 0 && p <= n && v <= uint64(n-p) {
+				e := p + int(v)
+				if bad := parseEvent(b, p, e, &ev); bad != nil {
+					return 0, bad
+				}
+				s.event(l, &ev)
+				i = e
+				continue
+			}
+		}
+		if !last && n-i < 2*maxVarint {
+			return i, nil
+		}
+		f, bad := parseTag(b, i, n)
+		if bad != nil {
+			if !last && f.wire == wireLen && f.val <= n && f.num > 0 && f.v < 1<<63 { // continues after the buffer
+				return i, nil
+			}
+			return 0, bad
+		}
+		if f.num == 4 && f.wire == wireLen { // an event with a long tag
+			if bad := parseEvent(b, f.val, f.end, &ev); bad != nil {
+				return 0, bad
+			}
+			s.event(l, &ev)
+		} else {
+			seg.plain = false
+			l.header(f.num, f.wire, f.v, mark{seg.off + int64(f.start), seg.off + int64(f.val), seg.off + int64(f.end)})
+		}
+		i = f.end
+	}
+	return n, nil
+}
+
+// event adds an event to the line's summary.
+func (s *lineScanner) event(l *Line, ev *eventFields) {
+	l.Events++
+	if ev.aggregated {
+		l.Aggregated++
+		return
+	}
+	end := ev.off + ev.dur
+	if ev.dur < 0 {
+		l.Negative++
+		end = ev.off
+	} else if end < ev.off {
+		l.Saturated++
+		end = math.MaxInt64
+	}
+	if l.Timed() == 1 {
+		l.MinOffsetPS, l.MaxEndPS = ev.off, end
+	}
+	l.MinOffsetPS = min(l.MinOffsetPS, ev.off)
+	l.MaxEndPS = max(l.MaxEndPS, end)
+	if ev.off < s.prev {
+		l.Sorted = false
+	}
+	s.prev = ev.off
+}
+
+// header takes a singular field of the line.
+func (l *Line) header(num, wire int, v uint64, m mark) {
+	switch {
+	case wire == wireVarint && num == 1:
+		l.ID, l.marks[markLineID] = int64(v), m
+	case wire == wireLen && num == 2:
+		l.marks[markLineName] = m
+	case wire == wireVarint && num == 3:
+		l.TimestampNS, l.marks[markLineTimestamp] = int64(v), m
+	case wire == wireVarint && num == 9:
+		l.DurationPS, l.marks[markLineDuration] = int64(v), m
+	case wire == wireVarint && num == 10:
+		l.DisplayID, l.marks[markLineDisplayID] = int64(v), m
+	case wire == wireLen && num == 11:
+		l.marks[markLineDisplayName] = m
+	}
+}
+
+// bigField reads a field of a line that does not fit a segment and returns its length.
+func (s *lineScanner) bigField(at place, l *Line, seg *segment, end int64) (int64, error) {
+	at.event = l.Events
+	r := newReader(s.ctx, s.src, at)
+	r.seek(seg.off)
+	f, _, err := r.next(end)
+	if err != nil {
+		return 0, err
+	}
+	seg.plain, seg.big = false, true
+	if !f.is(4, wireLen) {
+		l.header(f.num, f.wire, f.v, mark{f.start, f.val, f.end})
+		return f.end - f.start, nil
+	}
+	ev, err := r.bigEvent(f)
+	if err != nil {
+		return 0, err
+	}
+	s.event(l, &ev.eventFields)
+	return f.end - f.start, nil
+}
+
+// bigEvent is an event that was walked without being held in memory; marks replace the positions of eventFields.
+type bigEvent struct {
+	eventFields
+	offMark, durMark mark
+}
+
+// bigEvent walks the fields of an event that may have any size.
+func (r *reader) bigEvent(event field) (ev bigEvent, err error) {
+	r.seek(event.val)
+	for {
+		f, ok, err := r.next(event.end)
+		if err != nil || !ok {
+			return ev, err
+		}
+		if f.wire == wireVarint {
+			switch f.num {
+			case 1:
+				ev.metadata = int64(f.v)
+			case 2:
+				ev.off, ev.offMark, ev.aggregated = int64(f.v), mark{f.start, f.val, f.end}, false
+			case 3:
+				ev.dur, ev.durMark = int64(f.v), mark{f.start, f.val, f.end}
+			case 5:
+				ev.num, ev.aggregated = int64(f.v), true
+			}
+		}
+		r.skip(f)
+	}
+}
