@@ -32,6 +32,7 @@ type link struct {
 
 	stepCount []int   // steps before each part, filled when first needed
 	half      float64 // typicalHalf, filled when first needed
+	misfit    float64 // largest of the windows, ns
 	residual  int64   // mean distance of the network's solution from this link's own estimate, ns
 }
 
@@ -190,7 +191,24 @@ func (l *link) fitParts(opt *Options) {
 				p.windows = append(p.windows, win)
 			}
 		}
+		l.misfit = math.Max(l.misfit, shareMisfit(p.windows))
 	}
+}
+
+// shareMisfit gives each window the misfit of its neighbours, which look at the same observations, and returns the largest.
+func shareMisfit(w []window) float64 {
+	most := 0.0
+	own := make([]float64, len(w))
+	for i := range w {
+		own[i] = w[i].misfit
+		most = math.Max(most, own[i])
+	}
+	for i := range w {
+		for k := max(0, i-1); k <= min(len(w)-1, i+1); k++ {
+			w[i].misfit = math.Max(w[i].misfit, own[k])
+		}
+	}
+	return most
 }
 
 // fitWindow finds the lines that the observations allow and estimates the most likely one. Observations that empty the polygon
@@ -227,10 +245,6 @@ func (l *link) fitWindow(o []obs, center float64, opt *Options) (window, bool) {
 	}
 	fit, misfit := envelopeFit(o, w.poly, x0, x1, min(ups, downs))
 	w.fit, w.misfit = w.poly.pull(fit), misfit
-	{
-		lo, hi := w.poly.band(center)
-		println("DBG", int64(center/1e6), int64(misfit), int64(w.fit.at(w.poly.dx(center))-lo), int64(hi-w.fit.at(w.poly.dx(center))), len(o))
-	}
 	return w, true
 }
 
@@ -247,11 +261,11 @@ func envelopeFit(o []obs, p *polygon, x0, x1 float64, n int) (fit line, misfit f
 	c := make([]cell, cells)
 	for range 4 {
 		fillCells(c, o, p, fit, x0, x1)
-		smallest := smallestWidth(c)
-		if math.IsInf(smallest, 1) {
+		best, good := cellWidths(c)
+		if math.IsInf(best, 1) {
 			return fit, 0
 		}
-		soft := smallest/6 + 50
+		soft := best/6 + 50
 		var sum weightedLine
 		misfit = 0
 		for i := range c {
@@ -259,9 +273,12 @@ func envelopeFit(o []obs, p *polygon, x0, x1 float64, n int) (fit line, misfit f
 			if math.IsInf(width, 1) {
 				continue
 			}
-			e := math.Max(0, width-smallest) + soft
+			e := math.Max(0, width-best) + soft
 			sum.add((c[i].xUp+c[i].xDown)/2, (c[i].up+c[i].down)/2, 1/(e*e))
-			misfit = math.Max(misfit, math.Abs(c[i].up+c[i].down)/2-(width-smallest)/2-smallest/8-50)
+			// beyond what slow packets and unequal paths explain: then all of it counts
+			if off := math.Abs(c[i].up+c[i].down) / 2; off > math.Max(0, width-good)/2+good/8+50 {
+				misfit = math.Max(misfit, off)
+			}
 		}
 		d := sum.solve()
 		fit.a += d.a
@@ -294,12 +311,15 @@ func fillCells(c []cell, o []obs, p *polygon, fit line, x0, x1 float64) {
 	}
 }
 
-func smallestWidth(c []cell) float64 {
-	smallest := math.Inf(1)
+// cellWidths returns what the fastest packets of both directions leave between them: in the best cell, and in a good one, which
+// is safer to judge by, for a cell in which the clock jumps looks narrower than any path is.
+func cellWidths(c []cell) (best, good float64) {
+	widths := make([]float64, len(c))
 	for i := range c {
-		smallest = math.Min(smallest, c[i].up-c[i].down)
+		widths[i] = c[i].up - c[i].down
 	}
-	return math.Max(smallest, 0)
+	sort.Float64s(widths)
+	return math.Max(widths[0], 0), math.Max(widths[len(widths)/6], 0)
 }
 
 const (

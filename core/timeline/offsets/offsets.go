@@ -60,7 +60,8 @@ type Link struct {
 	Stamps      int   // probes and answers used, of both directions
 	Dropped     int   // impossible or contradicting stamps left out
 	MinRTTNS    int64 // smallest round trip
-	ResidualNS  int64 // how far the solution is from what this link alone says, median
+	ResidualNS  int64 // how far the solution is from what this link alone says, on average
+	MisfitNS    int64 // how far the clocks left a straight line within a window: small steps, a rate that changes; in the bounds
 	Steps       int
 	RateChanges int
 }

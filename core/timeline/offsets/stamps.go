@@ -132,7 +132,7 @@ func nodesOf(stamps []clockfile.Stamp) []int {
 
 func (s *Solution) describeLinks(links []*link) {
 	for _, l := range links {
-		d := Link{A: l.a, B: l.b, Stamps: l.stamps, Dropped: l.dropped + (l.outliers+1)/2, MinRTTNS: l.minRTT, ResidualNS: l.residual}
+		d := Link{A: l.a, B: l.b, Stamps: l.stamps, Dropped: l.dropped + (l.outliers+1)/2, MinRTTNS: l.minRTT, ResidualNS: l.residual, MisfitNS: ceilNS(l.misfit)}
 		for _, b := range l.breaks {
 			switch b.kind {
 			case breakStep:
