@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import socket
 import subprocess
@@ -55,7 +56,8 @@ def wait_for(address: str, process: subprocess.Popen, log: Path) -> str:
 def get(server: str, what: str, **query: object) -> object:
     address = f"{server}/data/plugin/profile/{what}?{urlencode(query)}"
     with urllib.request.urlopen(address, timeout=60) as answer:
-        return json.loads(answer.read())
+        body = answer.read()
+    return json.loads(gzip.decompress(body) if body[:2] == b"\x1f\x8b" else body)  # compressed, asked or not
 
 
 def test_server_opens_the_run_directory(prlx: Callable, server: str, tmp_path: Path) -> None:
