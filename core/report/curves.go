@@ -87,16 +87,25 @@ func (p plot) grid(d *drawing, n int) {
 
 // marks shades the parts that are extrapolated and those in which the clock stepped.
 func (p plot) marks(d *drawing) {
-	for i := 1; i < len(p.points); i++ {
-		a, b := p.points[i-1], p.points[i]
-		flags := a.Flags & b.Flags
-		x, w := p.x.at(float64(a.AtNS)), p.x.at(float64(b.AtNS))-p.x.at(float64(a.AtNS))
-		switch {
+	kind := func(i int) string {
+		switch flags := p.points[i-1].Flags & p.points[i].Flags; {
 		case flags&clock.InStep != 0:
-			d.rect("in-step", x, p.y.x, max(w, 2), p.y.width, 0, "")
+			return "in-step"
 		case flags&outside != 0:
-			d.rect("outside", x, p.y.x, w, p.y.width, 0, "")
+			return "outside"
 		}
+		return ""
+	}
+	for i := 1; i < len(p.points); {
+		j, what := i, kind(i)
+		for j < len(p.points) && kind(j) == what {
+			j++
+		}
+		if what != "" {
+			x := p.x.at(float64(p.points[i-1].AtNS))
+			d.rect(what, x, p.y.x, max(2, p.x.at(float64(p.points[j-1].AtNS))-x), p.y.width, 0, "")
+		}
+		i = j
 	}
 }
 

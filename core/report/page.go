@@ -81,8 +81,6 @@ type row struct {
 type card struct {
 	ID, Host, Line string
 	Chart          template.HTML
-	Plain          string
-	Warnings       []string
 }
 
 type output struct{ Path, Format, Size, SHA256 string }
@@ -292,6 +290,9 @@ func newRow(n *combine.NodeResult, reference string) row {
 	if n.Method == combine.MethodNone {
 		r.Offset, r.Drift, r.P50, r.P99, r.Max = "–", "–", "–", "–", "–"
 	}
+	if n.Host == n.ID {
+		r.Host = ""
+	}
 	return r
 }
 
@@ -320,22 +321,24 @@ func (p *page) charts(in *CombineReport) {
 		nodes = nodes[:maxCharts]
 		slices.Sort(nodes)
 	}
+	var untouched []string
 	for _, k := range nodes {
 		n := &in.Doc.Nodes[k]
-		c := card{ID: clean(n.ID, 60), Host: clean(n.Host, 60)}
-		if n.Host == n.ID {
-			c.Host = ""
+		c := card{ID: clean(n.ID, 60)}
+		if n.ID != n.Host {
+			c.Host = clean(n.Host, 60)
 		}
-		if curve := curves[n.ID]; flat(curve) {
-			c.Plain = "Nothing to correct: this is the clock that the others are put on."
-			if n.ID != in.Doc.Reference {
-				c.Plain = "Its times were left as they are."
-			}
-		} else {
-			c.Line = fmt.Sprintf("offset %s, drift %s, bound %s", withSign(n.OffsetNS), ppm(n.DriftPPM), duration(n.BoundNS.Max))
-			c.Chart = chart(curve, n, in.Doc.ZeroNS)
+		curve := curves[n.ID]
+		if flat(curve) {
+			untouched = append(untouched, c.ID)
+			continue
 		}
+		c.Line = fmt.Sprintf("offset %s, drift %s, bound %s", withSign(n.OffsetNS), ppm(n.DriftPPM), duration(n.BoundNS.Max))
+		c.Chart = chart(curve, n, in.Doc.ZeroNS)
 		p.Charts = append(p.Charts, c)
+	}
+	if len(untouched) > 0 {
+		p.ChartsNote += " Times left as they are: " + strings.Join(untouched, ", ") + "."
 	}
 }
 

@@ -310,7 +310,7 @@ func TestStretchesKeepWhatMatters(t *testing.T) {
 		if len(chosen) > max(tc.limit, 1) {
 			t.Errorf("%d of %d: %d chosen", tc.limit, tc.n, len(chosen))
 		}
-		seen, last := false, choice{-1, -1}
+		seen, last := false, choice{-2, -1}
 		for _, c := range chosen {
 			seen = seen || c.index == tc.n-2
 			if c.index <= last.index || (c.stretch == last.stretch) != (c.index == last.index+1) {
