@@ -60,10 +60,9 @@ const (
 
 // breakIn is what happened somewhere in (fromX, toX).
 type breakIn struct {
-	kind            breakKind
-	fromX, toX      float64
-	slope           float64 // kinks and gaps: by how much the rate differs, ppb
-	jump, jumpBound float64 // steps: size and its error
+	kind       breakKind
+	fromX, toX float64
+	slope      float64 // kinks and gaps: by how much the rate differs, ppb
 }
 
 type pairKey struct{ a, b int32 }

@@ -180,3 +180,37 @@ func TestRecordedProbesGiveTheClocks(t *testing.T) {
 		})
 	}
 }
+
+// TestTheDocumentedAccuracyIsCurrent compares the table of docs/concepts/solving.md with what the recordings give now.
+func TestTheDocumentedAccuracyIsCurrent(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "concepts", "solving.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := map[string][]string{}
+	for _, line := range strings.Split(string(doc), "\n") {
+		if cells := strings.Split(line, " | "); len(cells) == 7 {
+			rows[strings.TrimPrefix(cells[0], "| ")] = cells
+		}
+	}
+	for _, name := range []string{"p2", "p4", "p2_step"} {
+		r := readRecording(t, name)
+		s, err := offsets.SolveStamps(context.Background(), r.stamps, offsets.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a := measure(r, s, r.from, r.to, 100_000)
+		for i, got := range map[int]float64{2: float64(a.p50) / 1e3, 3: float64(a.worst) / 1e3, 4: float64(a.bound) / 1e3, 5: float64(a.outOfBounds)} {
+			if len(rows[name]) == 0 {
+				t.Fatalf("the table has no row %s", name)
+			}
+			var want float64
+			if _, err := fmt.Sscan(rows[name][i], &want); err != nil {
+				t.Fatal(err)
+			}
+			if d := got - want; d > 0.06 || d < -0.06 {
+				t.Errorf("%s, column %d: the page says %g, it is %.2f", name, i, want, got)
+			}
+		}
+	}
+}

@@ -214,7 +214,6 @@ func (l *link) judgeBreaks(opt *Options) {
 			continue
 		}
 		b.kind = breakStep
-		b.jump, b.jumpBound = (d0+d1)/2, math.Max(h0, h1)+math.Abs(d1-d0)/2
 	}
 }
 

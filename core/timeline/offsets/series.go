@@ -2,7 +2,6 @@ package offsets
 
 import (
 	"math"
-	"sort"
 
 	"github.com/prlx-go/prlx/core/timeline/clock"
 )
@@ -219,9 +218,4 @@ func (n *NodeOffsets) single(p sample) {
 	if err := n.build(n.Map.Knots(), nil, t); err != nil {
 		n.warnf("%v", err)
 	}
-}
-
-// sortedByX reports whether the pairs ascend by X.
-func sortedByX(p []clock.Pair) bool {
-	return sort.SliceIsSorted(p, func(i, j int) bool { return p[i].X < p[j].X })
 }

@@ -12,7 +12,7 @@ import (
 
 // Options tune the solvers. The zero value of a field means its default.
 type Options struct {
-	// Reference is the node whose clock is the target; NoReference (or the zero value of ReferenceSet) means the smallest id.
+	// Reference is the node whose clock is the target; without ReferenceSet it is the source's own, else the smallest id.
 	Reference    int
 	ReferenceSet bool
 	// WindowNS is the length of the windows in which clocks are taken as straight lines. Default 10 s; 0.1 s to 1 h.
