@@ -193,7 +193,9 @@ func metadata(b []byte, field protowire.Number, id int64, name string) []byte {
 	return message(b, field, message(varint(nil, 1, id), 2, text(varint(nil, 1, id), 2, name)))
 }
 
-func stat(id int64, field protowire.Number, v int64) []byte { return varint(varint(nil, 1, id), field, v) }
+func stat(id int64, field protowire.Number, v int64) []byte {
+	return varint(varint(nil, 1, id), field, v)
+}
 
 // Write writes the file of one node.
 func (j *Job) Write(node int, w io.Writer) error {
