@@ -55,6 +55,7 @@ type File struct {
 	CutLastLine  bool     // the last line has no end and is not whole: the writer was still writing, or died
 	Warnings     []string // what a reader should know, in a fixed order
 
+	edges int        // of all windows: they count as records
 	metas []NodeMeta // meta lines of single nodes, until the kind of the file is known
 }
 

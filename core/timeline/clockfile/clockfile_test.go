@@ -11,6 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -83,6 +88,45 @@ func TestSnapshotPairsInEverySpelling(t *testing.T) {
 		t.Fatal(err)
 	}
 	diff(t, "array", absolute[:1], one.Snapshots.Pairs)
+}
+
+// TestTheProtobufReaderAgreesWithTheSchema writes a SnapshotPairs message through a descriptor made of the schema in
+// docs/formats/snapshot-pairs.md, with zeros left out as proto3 does.
+func TestTheProtobufReaderAgreesWithTheSchema(t *testing.T) {
+	u64, opt, rep, msg := descriptorpb.FieldDescriptorProto_TYPE_UINT64.Enum(), descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(), descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum(), descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum()
+	field := func(name string, n int32, l *descriptorpb.FieldDescriptorProto_Label, ty *descriptorpb.FieldDescriptorProto_Type, of string) *descriptorpb.FieldDescriptorProto {
+		f := &descriptorpb.FieldDescriptorProto{Name: proto.String(name), Number: proto.Int32(n), Label: l, Type: ty}
+		if of != "" {
+			f.TypeName = proto.String(of)
+		}
+		return f
+	}
+	fd, err := protodesc.NewFile(&descriptorpb.FileDescriptorProto{Name: proto.String("s.proto"), Package: proto.String("tensorflow.profiler"), Syntax: proto.String("proto3"), MessageType: []*descriptorpb.DescriptorProto{
+		{Name: proto.String("SnapshotPair"), Field: []*descriptorpb.FieldDescriptorProto{field("sys_clock_ns", 1, opt, u64, ""), field("tracer_clock_ns", 2, opt, u64, "")}},
+		{Name: proto.String("SnapshotPairs"), Field: []*descriptorpb.FieldDescriptorProto{field("pairs", 1, rep, msg, ".tensorflow.profiler.SnapshotPair"), field("sampling_period_ns", 2, opt, u64, "")}},
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pairs := dynamicpb.NewMessage(fd.Messages().ByName("SnapshotPairs"))
+	list := pairs.Mutable(pairs.Descriptor().Fields().ByName("pairs")).List()
+	want := &clockfile.Snapshots{SamplingPeriodNS: 4e9, Pairs: []clockfile.SnapshotPair{{SysNS: 1760000000000000000, TracerNS: 3e9}, {SysNS: 1760000004000000000}}}
+	for _, p := range want.Pairs {
+		m := dynamicpb.NewMessage(fd.Messages().ByName("SnapshotPair"))
+		m.Set(m.Descriptor().Fields().ByName("sys_clock_ns"), protoreflect.ValueOfUint64(uint64(p.SysNS)))
+		m.Set(m.Descriptor().Fields().ByName("tracer_clock_ns"), protoreflect.ValueOfUint64(uint64(p.TracerNS)))
+		list.Append(protoreflect.ValueOfMessage(m))
+	}
+	pairs.Set(pairs.Descriptor().Fields().ByName("sampling_period_ns"), protoreflect.ValueOfUint64(4e9))
+	b, err := proto.Marshal(pairs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := parse("s.pb", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	diff(t, "through the schema", want, f.Snapshots)
 }
 
 func TestSnapshotProtoWhoseLengthsLookLikeText(t *testing.T) {

@@ -196,7 +196,7 @@ func (f *File) as(k Kind, line int, read func() error) error {
 }
 
 func (f *File) rows() int {
-	n := len(f.Stamps) + len(f.metas)
+	n := len(f.Stamps) + len(f.metas) + f.edges
 	if f.Snapshots != nil {
 		n += len(f.Snapshots.Pairs)
 	}

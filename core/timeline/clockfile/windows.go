@@ -113,6 +113,7 @@ func (f *File) window(b []byte, line int) error {
 	if have&4 == 0 {
 		w.RoundID = -1
 	}
+	f.edges += len(w.Edges)
 	f.Windows.Alpha = alpha
 	f.Windows.Rows = append(f.Windows.Rows, w)
 	return nil
