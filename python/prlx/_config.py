@@ -105,7 +105,13 @@ def _alignment(command: str) -> tuple[Setting, ...]:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("workers", "whole", None, "goroutines that work at the same time", unset="all CPUs"),
-    Setting("memory-limit", "size", None, "memory that a job may take", unset="a share of the cgroup's limit"),
+    Setting(
+        "memory-limit",
+        "size",
+        None,
+        "memory that a job may take",
+        unset="half of the cgroup's limit, or of the machine",
+    ),
     Setting("color", "choice", "auto", "colour in the terminal", COLORS),
     Setting("combine.format", "choice", None, "what is written", FORMATS, unset="by inputs and output name"),
     Setting("combine.align", "switch", True, "put all nodes on one clock, not only into one file"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import html
 import json
 import os
@@ -10,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from ._errors import FileAccessError, UsageError
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
@@ -96,9 +97,9 @@ class Result:
 
         Raises
         ------
-        ValueError
+        UsageError
             The ending is neither ``.json`` nor ``.html``.
-        FileExistsError
+        FileAccessError
             The file exists and ``overwrite`` was not given.
         """
         target = Path(path)
@@ -108,7 +109,7 @@ class Result:
         elif target.suffix == ".json":
             text = self.to_json() + "\n"
         else:
-            raise ValueError(f"{target}: expected a name that ends in .json or .html")
+            raise UsageError("expected a name that ends in .json or .html", path=str(target))
         write_text(target, text, overwrite=overwrite)
         return target
 
@@ -116,7 +117,7 @@ class Result:
 def write_text(target: Path, text: str, *, overwrite: bool) -> None:
     """Write a whole small file or nothing: a temporary name beside it, then renamed."""
     if target.exists() and not overwrite:
-        raise FileExistsError(errno.EEXIST, "already exists; choose another name or allow overwriting", str(target))
+        raise FileAccessError("already exists", path=str(target), hint="choose another name or allow overwriting")
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("x", encoding="utf-8") as file:

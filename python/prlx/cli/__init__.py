@@ -8,7 +8,7 @@ import traceback
 from collections.abc import Sequence
 
 from .. import _config
-from .._errors import PrlxError, UsageError
+from .._errors import InternalError, PrlxError, UsageError
 from . import _parser, _table
 from ._command import Command
 from ._ui import open_ui
@@ -69,8 +69,6 @@ def overview() -> str:
 def run(command: Command, words: Sequence[str]) -> int:
     """Parse the words after a command's name, run it, and turn what goes wrong into a message and an exit code."""
     verbose = sum(word.count("v") for word in words if word in ("-v", "-vv", "-vvv")) + list(words).count("--verbose")
-    if "--help-advanced" in words:
-        return _print(_parser.render_help(command, advanced=True))
     if "--help" in words or "-h" in words:
         return _print(_parser.render_help(command))
     program = command.program or f"prlx {command.name}"
@@ -115,9 +113,10 @@ def _print(text: str) -> int:
 
 
 def _fail(program: str, error: PrlxError, *, verbose: int, code: int | None = None) -> int:
-    sys.stderr.write(f"{program}: error: {error}\n")
-    if error.hint and error.hint not in str(error):
-        sys.stderr.write(f"  {error.hint}\n")
+    message = str(error).replace("\n", "\n  ")
+    sys.stderr.write(f"{program}: error: {message}\n")
     if verbose >= 2:
+        if isinstance(error, InternalError) and error.stack:
+            sys.stderr.write(error.stack.rstrip() + "\n")
         traceback.print_exc()
     return error.exit_code if code is None else code

@@ -33,8 +33,8 @@ class Option:
         The key in the table of settings that supplies the value when the flag is left out.
     off
         The spelling that turns a switch off.
-    advanced
-        Shown by ``--help-advanced`` only.
+    required
+        Whether the command refuses to run without it.
     """
 
     flags: tuple[str, ...]
@@ -44,7 +44,6 @@ class Option:
     choices: tuple[str, ...] = ()
     setting: str = ""
     off: str = ""
-    advanced: bool = False
     required: bool = False
 
     @property

@@ -8,7 +8,7 @@ from ._command import Option, Takes
 _TAKES: dict[str, Takes] = {"choice": "text", "text": "text", "whole": "whole", "size": "size", "switch": "switch"}
 
 
-def from_setting(key: str, help: str = "", *, off: str = "", metavar: str = "", advanced: bool = False) -> Option:
+def from_setting(key: str, help: str = "", *, off: str = "", metavar: str = "") -> Option:
     """The flag of a setting: it takes its choices, and its value when left out, from the table of settings."""
     setting = BY_KEY[key]
     return Option(
@@ -19,7 +19,6 @@ def from_setting(key: str, help: str = "", *, off: str = "", metavar: str = "", 
         choices=setting.choices,
         setting=key,
         off=off,
-        advanced=advanced,
     )
 
 

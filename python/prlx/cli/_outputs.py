@@ -29,14 +29,16 @@ def announce(result: CombinedTrace, ui: UI) -> None:
         if output not in result.traces:
             ui.say(f"{output.format}: {shown_path(output.path)}")
     if result.traces:
-        ui.say(f"wrote {shown_path(result.path)}; open it with: {opener(result.path, result.traces[0].format)}")
+        ui.say(
+            f"wrote {shown_path(result.path)}; open it with: {opener(result.traces[0].path, result.traces[0].format)}"
+        )
 
 
 def opener(path: Path, kind: str) -> str:
-    """The command that opens a trace in its viewer."""
+    """The command that opens a trace, or the run directory that it lies in, in its viewer."""
     if kind == "chrome":
         return "https://ui.perfetto.dev (Open trace file)"
-    run = path if path.is_dir() else path.parent
+    run = path.parent
     if run.parent.name == "profile" and run.parent.parent.name == "plugins":
         return f"xprof --logdir {shlex.quote(shown_path(run.parent.parent.parent))}"
     return f"xprof server, then http://localhost:8791/?session_path={run.absolute()}"

@@ -112,8 +112,6 @@ def spellings(command: Command) -> Iterable[str]:
         yield from option.flags
         if option.off:
             yield option.off
-    if any(option.advanced for option in command.options):
-        yield "--help-advanced"
 
 
 def fill(values: argparse.Namespace, command: Command, config: Config) -> None:
@@ -123,18 +121,14 @@ def fill(values: argparse.Namespace, command: Command, config: Config) -> None:
             setattr(values, option.name, config.get(option.setting).value)
 
 
-def render_help(command: Command, *, advanced: bool = False) -> str:
-    """The help text: usage, what it does, examples, options. At most 40 lines unless ``advanced``."""
+def render_help(command: Command) -> str:
+    """The help text: usage, what it does, examples, options; a test keeps it within 40 lines."""
     lines = [f"usage: {command.usage}", "", command.summary[:1].upper() + command.summary[1:] + ".", "", "examples:"]
-    width = max(len(line) for line, meaning in command.examples if meaning or len(command.examples) == 1)
+    width = max((len(line) for line, meaning in command.examples if meaning), default=0)
     lines += [f"  {line:<{width}}  {meaning}".rstrip() for line, meaning in command.examples]
-    shown = [option for option in command.options if advanced or not option.advanced]
     lines += ["", "options:"]
     lines += [line for item in command.positionals for line in _columns("|".join(item.choices) or item.name, item.help)]
-    lines += [line for option in shown for line in _row(option)]
-    lines += [line for option in COMMON for line in _row(option)]
-    if len(shown) < len(command.options):
-        lines += _columns("--help-advanced", "all options")
+    lines += [line for option in (*command.options, *COMMON) for line in _row(option)]
     if command.notes:
         lines += ["", *command.notes]
     return "\n".join(lines) + "\n"

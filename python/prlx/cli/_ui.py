@@ -15,6 +15,9 @@ from .._config import Config
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 
 
+_WHOLE = 1 << 20  # columns
+
+
 @dataclass(frozen=True)
 class Stream:
     """An output with what it can show: colour, width, characters beyond ASCII."""
@@ -75,15 +78,16 @@ class UI:
 
 def open_ui(config: Config, *, no_color: bool, quiet: bool, verbose: int, json: bool) -> UI:
     """The streams of this process with what flags, settings, ``NO_COLOR`` and ``FORCE_COLOR`` say about colour."""
-    width = max(40, shutil.get_terminal_size((100, 24)).columns)
-    out, err = (_stream(file, config, no_color, width) for file in (sys.stdout, sys.stderr))
+    out, err = (_stream(file, config, no_color) for file in (sys.stdout, sys.stderr))
     return UI(out, err, config, quiet, verbose, json, _is_terminal(sys.stderr))
 
 
-def _stream(file: TextIO, config: Config, no_color: bool, width: int) -> Stream:
+def _stream(file: TextIO, config: Config, no_color: bool) -> Stream:
     encoding = (getattr(file, "encoding", None) or "ascii").lower().replace("-", "")
     terminal = _is_terminal(file)
-    return Stream(file, _wants_color(config, no_color, terminal), width, encoding.startswith("utf"))
+    # Names are cut to fit a terminal, never in a pipe, unless COLUMNS says how wide it shall be.
+    width = shutil.get_terminal_size().columns if terminal or "COLUMNS" in os.environ else _WHOLE
+    return Stream(file, _wants_color(config, no_color, terminal), max(40, width), encoding.startswith("utf"))
 
 
 def _wants_color(config: Config, no_color: bool, terminal: bool) -> bool:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from .. import _request
 from .._units import format_count, format_ns, node_name, plural
@@ -30,6 +30,13 @@ _COLUMNS = (
     Column("windows", right=True),
     Column("missing", right=True),
     Column("steps", right=True),
+)
+_LINKS = (
+    Column("link"),
+    Column("probes", right=True),
+    Column("unusable", right=True),
+    Column("shortest round trip", right=True),
+    Column("residual", right=True),
 )
 
 
@@ -66,6 +73,21 @@ def _render(offsets: Offsets, ui: UI) -> Iterator[str]:
     for node in offsets.nodes:
         for step in node.steps:
             yield f"{node_name(node.id)}: {step_text(step)}"
+
+    links = offsets.document.get("links") or ()
+    if ui.verbose and links:
+        yield ""
+        yield from table(ui.out, _LINKS, [_link_row(link) for link in links])
+
+
+def _link_row(link: Mapping[str, Any]) -> tuple[str, ...]:
+    return (
+        f"{link['a']} - {link['b']}",
+        format_count(link.get("probes")),
+        format_count(link.get("dropped")) if link.get("dropped") else "",
+        format_ns(link.get("min_rtt_ns")),
+        format_ns(link.get("residual_ns")) if link.get("residual_ns") else "",
+    )
 
 
 def _row(node: NodeOffset, reference: str) -> tuple[str, ...]:

@@ -1,0 +1,124 @@
+"""Help is short, begins with examples, and agrees with the parser."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from prlx.cli import _parser, _table
+from prlx.cli.align import XPROF, xprof_main
+
+NAMES = list(_table.COMMANDS)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_help_fits_on_a_screen_and_shows_examples_before_options(prlx, name):
+    ran = prlx(name, "--help")
+    lines = ran.out.splitlines()
+    assert ran.code == 0
+    assert not ran.err
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 100
+    assert lines[0].startswith(f"usage: prlx {name}")
+    assert lines.index("examples:") < lines.index("options:")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_option_is_in_the_help(prlx, name):
+    text = prlx(name, "-h").out
+    command = _table.load(name)
+    for option in command.options:
+        assert (option.off or option.flags[0]) in text
+        for word in option.choices:
+            assert word in text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_example_is_a_command_line_that_parses(name):
+    command = _table.load(name)
+    for line, _ in command.examples:
+        typed = line.split("|")[0].split(">")[0].removeprefix('eval "$(').removesuffix(')"')
+        words = [word for word in shlex.split(typed) if "=" not in word or word[:1] != "P"]
+        assert words[:2] == ["prlx", name]
+        _parser.parse(command, words[2:])
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"]])
+def test_the_overview_lists_every_command(prlx, words):
+    ran = prlx(*words)
+    assert ran.code == 0
+    assert len(ran.out.splitlines()) <= 40
+    for name, summary in _table.COMMANDS.items():
+        assert f"  {name}" in ran.out
+        assert summary in ran.out
+
+
+def test_no_command_shows_the_overview_as_a_mistake(prlx):
+    ran = prlx()
+    assert ran.code == 2
+    assert not ran.out
+    assert ran.err.startswith("usage: prlx COMMAND")
+
+
+def test_help_of_a_command_is_also_spelled_help_command(prlx):
+    assert prlx("help", "combine").out == prlx("combine", "--help").out
+
+
+def test_flags_of_the_interface_are_there():
+    flags = set(_parser.spellings(_table.load("combine")))
+    assert flags >= set(
+        [
+            "--format",
+            "--snapshots",
+            "--offsets",
+            "--probes",
+            "--declared",
+            "--method",
+            "--policy",
+            "--reference",
+            "--naming",
+            "--timebase",
+            "--time-range",
+            "--no-align",
+            "--workers",
+            "--memory-limit",
+            "--report",
+            "--json",
+            "-o",
+            "--output",
+            "--overwrite",
+            "-q",
+            "-v",
+            "--no-color",
+        ]
+    )
+
+
+def test_xprof_trace_align_has_the_flags_of_the_document(capsys):
+    assert xprof_main(["--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("usage: xprof_trace_align --trace FILE --output FILE")
+    assert len(text.splitlines()) <= 40
+    assert set(_parser.spellings(XPROF)) >= {"--trace", "--snapshot_pairs", "--offsets", "--output"}
+
+
+def test_python_m_prlx_is_prlx_and_loads_no_core():
+    code = (
+        "import sys, runpy; sys.argv = ['prlx', 'combine', '--help']\n"
+        "try: runpy.run_module('prlx', run_name='__main__')\n"
+        "except SystemExit as end: assert end.code == 0\n"
+        "assert 'prlx._prlx' not in sys.modules and 'numpy' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage: prlx combine")
+
+
+@pytest.mark.parametrize("words", [["version"], ["--version"], ["completion", "bash"], ["config", "show"], ["--help"]])
+def test_commands_that_need_no_core_load_none(words):
+    code = f"import sys; from prlx.cli import main; assert main({words!r}) == 0; assert 'prlx._prlx' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

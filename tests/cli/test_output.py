@@ -1,0 +1,206 @@
+"""What commands print: data on stdout, talk on stderr, the last line names the output and what opens it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from prlx.cli import _table
+from prlx.cli._ui import Stream
+
+from .conftest import SCHEMAS
+
+
+def example(name):
+    return json.loads((SCHEMAS / f"prlx.{name}.1.json").read_text())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["combine", "a.pb"],
+        ["align", "a.pb"],
+        ["validate", "a.pb"],
+        ["solve", "a.jsonl"],
+        ["inspect", "a.pb"],
+        ["version"],
+        ["config", "show"],
+    ],
+)
+def test_json_is_exactly_one_document_that_begins_with_its_schema(prlx, core, words):
+    ran = prlx(*words, "--json")
+    document = ran.json()
+    assert next(iter(document)) == "schema"
+    assert document["schema"].startswith("prlx.")
+    name = document["schema"].removeprefix("prlx.").removesuffix("/1")
+    assert set(document) == set(example(name))
+
+
+@pytest.mark.parametrize("path", sorted(SCHEMAS.glob("prlx.*.json")), ids=lambda path: path.name)
+def test_examples_of_documents_parse_and_name_their_schema(path):
+    document = json.loads(path.read_text())
+    name, number = path.name.removesuffix(".json").rsplit(".", 1)
+    assert next(iter(document)) == "schema"
+    assert document["schema"] == f"{name}/{number}"
+
+
+def test_combine_shows_every_node_and_names_the_output_last(prlx, core):
+    ran = prlx("combine", "p2", "-o", "run")
+    assert ran.code == 0
+    lines = ran.out.splitlines()
+    assert lines[0] == f"2 nodes on the clock of node0: {example('combine')['status']}"
+    assert lines[2].split() == [
+        *(
+            [
+                "node",
+                "host",
+                "method",
+                "offset",
+                "drift",
+                "bound",
+                "p50",
+                "max",
+                "corrected",
+                "by",
+                "events",
+                "in",
+                "reach",
+            ]
+        ),
+    ]
+    rows = {line.split()[0]: line for line in lines[3:5]}
+    assert "reference" in rows["node0"]
+    assert "ppm" in rows["node1"]
+    assert "probes" in rows["node1"]
+    assert any("its clock jumped +2.00" in line for line in lines)
+    assert any(
+        line.split() == ["before", "87", "impossible,", "153", "consistent,", "0", "undecidable"] for line in lines
+    )
+    last = ran.err.splitlines()[-1]
+    assert last.startswith("wrote ")
+    assert "open it with: " in last
+
+
+def test_the_opener_fits_the_output(prlx, core, tmp_path):
+    document = example("combine")
+    core.replies["combine"] = {**document, "base": str(tmp_path / "logs" / "plugins" / "profile" / "run_aligned")}
+    assert prlx("combine", "a").err.splitlines()[-1].endswith("open it with: xprof --logdir logs")
+    core.replies["combine"] = {**document, "base": str(tmp_path / "run")}
+    assert f"session_path={tmp_path / 'run'}" in prlx("combine", "a").err.splitlines()[-1]
+    one = {"path": "all.json.gz", "format": "chrome", "bytes": 9, "sha256": ""}
+    core.replies["combine"] = {**document, "outputs": [one], "base": str(tmp_path)}
+    last = prlx("combine", "a").err.splitlines()[-1]
+    assert last == "wrote all.json.gz; open it with: https://ui.perfetto.dev (Open trace file)"
+
+
+def test_quiet_says_nothing_and_still_prints_the_data(prlx, core):
+    ran = prlx("combine", "a.pb", "-q")
+    assert not ran.err
+    assert ran.out
+
+
+def test_warnings_of_nodes_name_their_node(prlx, core):
+    document = example("combine")
+    document["warnings"] = ["one clock is unknown"]
+    document["nodes"][1]["warnings"] = ["clamped 3 events"]
+    core.replies["combine"] = document
+    talk = prlx("combine", "a.pb").err
+    assert "warning: one clock is unknown" in talk
+    assert "warning: node1: clamped 3 events" in talk
+
+
+def test_verbose_shows_what_the_numbers_rest_on(prlx, core):
+    assert "offset windows" not in prlx("combine", "a.pb").out
+    assert "offset windows" in prlx("combine", "a.pb", "-v").out
+
+
+@pytest.mark.parametrize(
+    ("status", "strict", "code"), [("degraded", True, 5), ("degraded", False, 0), ("aligned", True, 0)]
+)
+def test_strict_ends_with_5_when_a_part_is_not_aligned(prlx, core, status, strict, code):
+    core.replies["combine"] = {**example("combine"), "status": status}
+    assert prlx("combine", "a.pb", *(["--strict"] if strict else [])).code == code
+
+
+def test_validate_ends_with_1_on_a_violation_and_lists_the_worst(prlx, core):
+    ran = prlx("validate", "run", "--limit", "1")
+    assert ran.code == 1
+    assert "psum_invariant.7" in ran.out
+    assert "ppermute.3" not in ran.out
+    core.replies["validate"] = {**example("validate"), "violated": 0, "worst": []}
+    assert prlx("validate", "run").code == 0
+
+
+def test_validate_saves_its_verdicts_and_overwrites_nothing(prlx, core, tmp_path):
+    assert prlx("validate", "run", "-o", "verdicts.json").code == 1
+    assert json.loads((tmp_path / "verdicts.json").read_text()) == example("validate")
+    again = prlx("validate", "run", "-o", "verdicts.json")
+    assert again.code == 3
+    assert "already exists" in again.err
+    assert prlx("validate", "run", "-o", "verdicts.json", "--overwrite").code == 1
+    assert prlx("validate", "run", "-o", "verdicts.html").code == 1
+    assert "<td" in (tmp_path / "verdicts.html").read_text()
+    assert prlx("validate", "run", "-o", "verdicts.docx").code == 2
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["verdicts.html", "verdicts.json"]
+
+
+def test_solve_prints_offsets_and_how_to_use_the_file(prlx, core, tmp_path):
+    ran = prlx("solve", "probes.jsonl", "-o", "offsets.jsonl", "-v")
+    assert ran.code == 0
+    assert "+338.4 us" in ran.out
+    assert "0 - 1" in ran.out
+    assert ran.err.splitlines()[-1] == (
+        "wrote offsets.jsonl; use it with: prlx combine INPUT... --offsets offsets.jsonl"
+    )
+    assert core.request["output"] == str(tmp_path / "offsets.jsonl")
+
+
+def test_inspect_shows_planes_lines_and_clocks(prlx, core):
+    document = example("inspect")
+    document["files"][0]["kernels"] = [{"name": "fusion.3", "count": 12, "total_ns": 34_000}]
+    core.replies["inspect"] = document
+    ran = prlx("inspect", "a.pb")
+    for word in ("XSpace, 124 kB", "fusion.3", "34.00 us", "/host:CPU", "python", "Chrome JSON", "raw probe stamps"):
+        assert word in ran.out
+    shown, whole = prlx("inspect", "a.pb", "--limit", "2"), prlx("inspect", "a.pb", "--limit", "2", "-v")
+    assert "-v shows all" in shown.out
+    assert "-v shows all" not in whole.out
+    assert len(whole.out) > len(shown.out)
+
+
+def test_names_from_files_cannot_steer_the_terminal(prlx, core):
+    document = example("inspect")
+    document["files"][0]["planes"][1]["name"] = "evil\x1b[2Jname\n"
+    document["files"][0]["warnings"] = ["a\x07b"]
+    core.replies["inspect"] = document
+    ran = prlx("inspect", "a.pb")
+    assert "\x1b" not in ran.out
+    assert "\x07" not in ran.out
+
+
+def test_tables_fit_the_width_by_cutting_names_and_are_whole_in_a_pipe(prlx, core, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert "tf_XLAPjRt…  /host:CPU" in prlx("inspect", "a.pb").out.replace("C…", "…")
+    monkeypatch.delenv("COLUMNS")
+    assert "tf_XLAPjRtCpuClient/-5643921021460361282  /host:CPU" in prlx("inspect", "a.pb").out
+
+
+def test_an_encoding_without_the_characters_gets_ascii(tmp_path):
+    with (tmp_path / "out").open("w", encoding="ascii") as file:
+        Stream(file, color=False, width=80, unicode=False).line("µ → ok")
+    assert (tmp_path / "out").read_text() == "? ? ok\n"
+
+
+def test_config_and_version_show_text(prlx):
+    assert "combine.naming" in prlx("config", "show").out
+    assert prlx("version").out.startswith("prlx 0.")
+    assert prlx("--version").out == prlx("version").out
+
+
+def test_every_command_is_documented(root):
+    for name in _table.COMMANDS:
+        page = (root / "docs" / "commands" / f"{name}.md").read_text()
+        assert page.startswith(f"# prlx {name}\n")
+        for option in _table.load(name).options:
+            assert f"`{option.off or option.flags[0]}" in page, option.flags[0]

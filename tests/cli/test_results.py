@@ -1,0 +1,156 @@
+"""Results are objects: one line in a shell, a card in a notebook, a table, a document, a file."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import prlx as package
+from prlx import _rows
+from prlx.cli import _table as _commands
+
+from .conftest import SCHEMAS
+
+
+def example(name):
+    return json.loads((SCHEMAS / f"prlx.{name}.1.json").read_text())
+
+
+@pytest.fixture
+def combined(core):
+    return package.combine_traces("p2")
+
+
+@pytest.fixture
+def results(core, combined):
+    return [combined, package.align_trace("a.pb"), package.validate_collectives("a"), package.solve_offsets("p")]
+
+
+def test_repr_is_one_line(results, core):
+    for result in (*results, package.open("a.pb")):
+        assert "\n" not in repr(result)
+        assert repr(result).startswith(f"<{type(result).__name__}")
+    assert "2 nodes on the clock of node0" in repr(results[0])
+    assert "impossible collectives 87 -> 0 of 240" in repr(results[0])
+    assert "1 impossible" in repr(results[2])
+
+
+def test_cards_escape_what_files_say(core):
+    document = example("combine")
+    document["nodes"][0]["host"] = "<script>alert(1)</script>"
+    core.replies["combine"] = document
+    card = package.combine_traces("a")._repr_html_()
+    assert "<script>" not in card
+    assert "&lt;script&gt;" in card
+
+
+def test_bundles_hold_text_html_and_json(results):
+    for result in results:
+        bundle = result._repr_mimebundle_()
+        assert set(bundle) == {"text/plain", "text/html", "application/json"}
+        json.dumps(bundle)
+
+
+def test_json_begins_with_the_schema(results):
+    for result in results:
+        assert next(iter(json.loads(result.to_json()))) == "schema"
+
+
+def test_save_writes_whole_files_and_overwrites_nothing(combined, tmp_path):
+    assert json.loads(combined.save(tmp_path / "a.json").read_text()) == combined.document
+    assert combined.save(tmp_path / "a.html").read_text().startswith("<!doctype html>")
+    with pytest.raises(package.FileAccessError, match="already exists"):
+        combined.save(tmp_path / "a.json")
+    combined.save(tmp_path / "a.json", overwrite=True)
+    with pytest.raises(package.UsageError, match="ends in .json or .html"):
+        combined.save(tmp_path / "a.txt")
+    with pytest.raises(OSError, match="No such file"):
+        combined.save(tmp_path / "none" / "a.json")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.json"]
+
+
+def test_a_combined_trace_says_where_it_is_and_how_good(core, tmp_path):
+    core.replies["combine"] = {**example("combine"), "base": str(tmp_path)}
+    combined = package.combine_traces("p2")
+    assert "base" not in combined.document
+    assert combined.path == tmp_path
+    assert [output.path for output in combined.outputs] == [tmp_path / "node0.xplane.pb", tmp_path / "node1.xplane.pb"]
+    assert combined.reference == "node0"
+    node = combined.nodes[1]
+    assert (node.id, node.method, node.bound_max_ns) == ("node1", "probes", node.document["bound_ns"]["max"])
+    assert combined.collectives["before"]["violated"] == 87
+
+
+def test_nodes_become_data_frames(combined):
+    frame = combined.to_pandas()
+    assert isinstance(frame, pd.DataFrame)
+    assert list(frame["id"]) == ["node0", "node1"]
+    assert frame["max_correction_ns"].dtype == "int64"
+    assert frame["rank"].isna().all()
+    assert combined.to_polars().height == 2
+    assert pa.table(combined)["id"].to_pylist() == ["node0", "node1"]
+    assert pl.DataFrame(combined).columns == list(frame.columns)
+
+
+def test_verdicts_say_whether_they_passed(core):
+    verdicts = package.validate_collectives("a")
+    assert not verdicts.passed
+    assert (verdicts.groups, verdicts.violated, verdicts.unmatched) == (240, 1, 2)
+    assert verdicts.worst[0].gap_ns == -37930112
+    core.replies["validate"] = {**example("validate"), "violated": 0}
+    assert package.validate_collectives("a").passed
+
+
+def test_offsets_name_their_file(core, tmp_path):
+    offsets = package.solve_offsets("p.jsonl", output="offsets.jsonl")
+    assert offsets.path == tmp_path / "offsets.jsonl"
+    assert offsets.nodes[1].offset_ns == 338404
+    assert offsets.nodes[1].steps[0]["size_ns"] == 2000504
+
+
+def test_a_timeline_has_planes_lines_and_clocks(core):
+    timeline = package.open("a.pb")
+    assert timeline.hosts == ("node1",)
+    assert timeline.ranks == ()
+    planes = timeline.planes.to_pandas()
+    assert "/host:CPU" in list(planes["name"])
+    lines = timeline.lines.to_pandas()
+    assert set(lines["plane"]) >= {"/host:CPU"}
+    assert lines["first_ns"].dropna().min() > 10**18
+    assert timeline.clocks["readings"].tolist() == [1168]
+    assert "<table" in timeline._repr_html_()
+    assert not timeline.collectives.passed
+
+
+def test_events_of_clock_files_are_a_usage_error(core):
+    document = example("inspect")
+    core.replies["inspect"] = {**document, "files": document["files"][2:]}
+    with pytest.raises(package.UsageError, match="holds no trace"):
+        _ = package.open("p.jsonl").events
+
+
+def test_rows_keep_their_columns_when_there_are_none():
+    empty = _rows.table([("a", "int64", "ns"), ("b", "string", "")], [])
+    assert (len(empty), empty.names) == (0, ["a", "b"])
+    assert empty.to_pandas().empty
+
+
+def test_tables_below_each_other_share_their_dictionary():
+    specs = [("name", "string", ""), ("n", "int64", "")]
+    first = _rows.table(specs, [{"name": "x", "n": 1}, {"name": None, "n": 2}])
+    second = _rows.table(specs, [{"name": "y", "n": None}, {"name": "x", "n": 4}])
+    both = _rows.stacked([first, second], "file", ["one", "two"])
+    assert both["file"].tolist() == ["one", "one", "two", "two"]
+    assert both["name"].tolist() == ["x", None, "y", "x"]
+    assert both["n"].tolist() == [1, 2, None, 4]
+    assert both.column("name").dictionary() == ["x", "y"]
+
+
+def test_the_table_of_commands_is_the_documented_one():
+    assert {"combine", "align", "validate", "solve", "inspect", "doctor", "version", "completion", "config"} <= set(
+        _commands.COMMANDS
+    )

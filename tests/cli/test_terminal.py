@@ -1,0 +1,120 @@
+"""On a terminal there is progress, and Ctrl-C ends a command at once; elsewhere there is neither noise nor delay."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from prlx import _progress
+
+SLOW = """
+import sys, time
+from prlx import _core
+def run(op, request, *, progress=None):
+    for step in range(40):
+        time.sleep(0.02)
+        if progress: progress("reading", step * 10**6, 40 * 10**6)
+    return {"schema": "prlx.inspect/1", "files": []}
+_core.run = run
+if len(sys.argv) > 1: sys.modules["rich.console"] = None
+from prlx.cli import main
+sys.exit(main(["inspect", "a.pb"]))
+"""
+
+
+def on_a_terminal(code, *words):
+    """Run code with a terminal for its stderr; what it wrote there, and what to stdout."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, stderr=theirs)
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            block = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        if not block:
+            break
+        seen += block
+    os.close(ours)
+    out, _ = child.communicate(timeout=30)
+    return child.returncode, seen.decode(), out.decode()
+
+
+@pytest.mark.parametrize("words", [(), ("plain",)])
+def test_progress_is_shown_on_a_terminal_and_wiped(words):
+    code, seen, out = on_a_terminal(SLOW, *words)
+    assert code == 0
+    assert "reading" in seen
+    assert not out
+    assert seen.rstrip("\x1b[?25hl\r").endswith((" ", "\x1b[2K")), repr(seen[-80:])
+
+
+def test_progress_is_not_shown_in_a_pipe():
+    done = subprocess.run([sys.executable, "-c", SLOW], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert not done.stderr
+
+
+def test_what_is_quick_shows_nothing():
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    stream = Terminal()
+    old, sys.stderr = sys.stderr, stream
+    try:
+        with _progress.shown("auto") as watch:
+            watch("reading", 1, 2)
+    finally:
+        sys.stderr = old
+    assert not stream.getvalue()
+
+
+def test_progress_on_a_closed_terminal_is_no_error():
+    stream = io.StringIO()
+    stream.close()
+    line = _progress._Plain(stream)
+    line.show("reading", 1, 2)
+    line.close()
+
+
+BLOCKED = """
+import sys, threading
+from prlx import _core
+def run(op, request, *, progress=None):
+    print("running", flush=True)
+    threading.Event().wait()
+_core.run = run
+from prlx.cli import main
+sys.exit(main(["inspect", "a.pb"]))
+"""
+
+
+def test_ctrl_c_ends_within_half_a_second_with_130():
+    child = subprocess.Popen([sys.executable, "-c", BLOCKED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "running\n"
+    begin = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    _, err = child.communicate(timeout=10)
+    assert child.returncode == 130
+    assert time.monotonic() - begin < 0.5
+    assert err == "prlx inspect: interrupted; no half file was left\n"
+
+
+def test_a_reader_that_stops_reading_is_no_error():
+    code = "import sys; from prlx.cli import main\nfor _ in range(2000):\n    code = main(['completion', 'bash'])\n    if code: break\nsys.exit(code)"
+    child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    child.stdout.read(10)
+    child.stdout.close()
+    err = child.stderr.read()
+    child.stderr.close()
+    assert child.wait(timeout=60) == 141
+    assert not err
