@@ -106,6 +106,22 @@ def test_zsh_and_fish_accept_their_scripts(script, shell):
     assert done.returncode == 0, done.stderr
 
 
+def test_fish_offers_words_and_options(script):
+    if shutil.which("fish") is None:
+        pytest.skip("fish is not installed")
+
+    def ask(line):
+        code = f"source {script('fish')}; complete -C '{line}'"
+        done = subprocess.run(["fish", "--no-config", "-c", code], capture_output=True, text=True, timeout=30)
+        assert not done.stderr
+        return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
+
+    assert ask("prlx comb") == ["combine"]
+    assert sorted(ask("prlx combine --naming ")) == ["document", "rocm", "tagged", "viewer"]
+    assert ask("prlx combine --time-r") == ["--time-range"]
+    assert ask("prlx config s") == ["show"]
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_every_shell_knows_every_command_and_option(script, shell):
     text = script(shell).read_text()

@@ -69,32 +69,30 @@ def test_help_of_a_command_is_also_spelled_help_command(prlx):
 
 def test_flags_of_the_interface_are_there():
     flags = set(_parser.spellings(_table.load("combine")))
-    assert flags >= set(
-        [
-            "--format",
-            "--snapshots",
-            "--offsets",
-            "--probes",
-            "--declared",
-            "--method",
-            "--policy",
-            "--reference",
-            "--naming",
-            "--timebase",
-            "--time-range",
-            "--no-align",
-            "--workers",
-            "--memory-limit",
-            "--report",
-            "--json",
-            "-o",
-            "--output",
-            "--overwrite",
-            "-q",
-            "-v",
-            "--no-color",
-        ]
-    )
+    assert flags >= {
+        "--format",
+        "--snapshots",
+        "--offsets",
+        "--probes",
+        "--declared",
+        "--method",
+        "--policy",
+        "--reference",
+        "--naming",
+        "--timebase",
+        "--time-range",
+        "--no-align",
+        "--workers",
+        "--memory-limit",
+        "--report",
+        "--json",
+        "-o",
+        "--output",
+        "--overwrite",
+        "-q",
+        "-v",
+        "--no-color",
+    }
 
 
 def test_xprof_trace_align_has_the_flags_of_the_document(capsys):

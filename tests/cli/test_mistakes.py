@@ -104,7 +104,8 @@ def test_files_may_stand_between_flags(prlx, core):
     assert [one["path"].rpartition("/")[2] for one in core.request["inputs"]] == ["a.pb", "b.pb"]
 
 
-def test_common_flags_may_stand_before_the_command(prlx, core):
+@pytest.mark.usefixtures("core")
+def test_common_flags_may_stand_before_the_command(prlx):
     ran = prlx("-q", "--no-color", "combine", "a.pb")
     assert ran.code == 0
     assert not ran.err

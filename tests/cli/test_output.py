@@ -28,7 +28,8 @@ def example(name):
         ["config", "show"],
     ],
 )
-def test_json_is_exactly_one_document_that_begins_with_its_schema(prlx, core, words):
+@pytest.mark.usefixtures("core")
+def test_json_is_exactly_one_document_that_begins_with_its_schema(prlx, words):
     ran = prlx(*words, "--json")
     document = ran.json()
     assert next(iter(document)) == "schema"
@@ -45,7 +46,8 @@ def test_examples_of_documents_parse_and_name_their_schema(path):
     assert document["schema"] == f"{name}/{number}"
 
 
-def test_combine_shows_every_node_and_names_the_output_last(prlx, core):
+@pytest.mark.usefixtures("core")
+def test_combine_shows_every_node_and_names_the_output_last(prlx):
     ran = prlx("combine", "p2", "-o", "run")
     assert ran.code == 0
     lines = ran.out.splitlines()
@@ -94,7 +96,8 @@ def test_the_opener_fits_the_output(prlx, core, tmp_path):
     assert last == "wrote all.json.gz; open it with: https://ui.perfetto.dev (Open trace file)"
 
 
-def test_quiet_says_nothing_and_still_prints_the_data(prlx, core):
+@pytest.mark.usefixtures("core")
+def test_quiet_says_nothing_and_still_prints_the_data(prlx):
     ran = prlx("combine", "a.pb", "-q")
     assert not ran.err
     assert ran.out
@@ -110,7 +113,8 @@ def test_warnings_of_nodes_name_their_node(prlx, core):
     assert "warning: node1: clamped 3 events" in talk
 
 
-def test_verbose_shows_what_the_numbers_rest_on(prlx, core):
+@pytest.mark.usefixtures("core")
+def test_verbose_shows_what_the_numbers_rest_on(prlx):
     assert "offset windows" not in prlx("combine", "a.pb").out
     assert "offset windows" in prlx("combine", "a.pb", "-v").out
 
@@ -132,7 +136,8 @@ def test_validate_ends_with_1_on_a_violation_and_lists_the_worst(prlx, core):
     assert prlx("validate", "run").code == 0
 
 
-def test_validate_saves_its_verdicts_and_overwrites_nothing(prlx, core, tmp_path):
+@pytest.mark.usefixtures("core")
+def test_validate_saves_its_verdicts_and_overwrites_nothing(prlx, tmp_path):
     assert prlx("validate", "run", "-o", "verdicts.json").code == 1
     assert json.loads((tmp_path / "verdicts.json").read_text()) == example("validate")
     again = prlx("validate", "run", "-o", "verdicts.json")
@@ -179,7 +184,8 @@ def test_names_from_files_cannot_steer_the_terminal(prlx, core):
     assert "\x07" not in ran.out
 
 
-def test_tables_fit_the_width_by_cutting_names_and_are_whole_in_a_pipe(prlx, core, monkeypatch):
+@pytest.mark.usefixtures("core")
+def test_tables_fit_the_width_by_cutting_names_and_are_whole_in_a_pipe(prlx, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     assert "tf_XLAPjRt…  /host:CPU" in prlx("inspect", "a.pb").out.replace("C…", "…")
     monkeypatch.delenv("COLUMNS")

@@ -146,7 +146,8 @@ def test_xprof_trace_align_asks_for_one_trace(core, tmp_path, capsys):
     assert "--output" in capsys.readouterr().err
 
 
-def test_progress_may_be_a_function(core):
+@pytest.mark.usefixtures("core")
+def test_progress_may_be_a_function():
     seen = []
     package.combine_traces("a.pb", progress=lambda *state: seen.append(state))
     assert seen == [("reading", 1, 2)]

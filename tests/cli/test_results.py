@@ -22,15 +22,18 @@ def example(name):
 
 @pytest.fixture
 def combined(core):
+    assert not core.asked
     return package.combine_traces("p2")
 
 
 @pytest.fixture
 def results(core, combined):
+    assert len(core.asked) == 1
     return [combined, package.align_trace("a.pb"), package.validate_collectives("a"), package.solve_offsets("p")]
 
 
-def test_repr_is_one_line(results, core):
+@pytest.mark.usefixtures("core")
+def test_repr_is_one_line(results):
     for result in (*results, package.open("a.pb")):
         assert "\n" not in repr(result)
         assert repr(result).startswith(f"<{type(result).__name__}")
@@ -66,7 +69,7 @@ def test_save_writes_whole_files_and_overwrites_nothing(combined, tmp_path):
     with pytest.raises(package.FileAccessError, match="already exists"):
         combined.save(tmp_path / "a.json")
     combined.save(tmp_path / "a.json", overwrite=True)
-    with pytest.raises(package.UsageError, match="ends in .json or .html"):
+    with pytest.raises(package.UsageError, match=r"ends in \.json or \.html"):
         combined.save(tmp_path / "a.txt")
     with pytest.raises(OSError, match="No such file"):
         combined.save(tmp_path / "none" / "a.json")
@@ -105,14 +108,16 @@ def test_verdicts_say_whether_they_passed(core):
     assert package.validate_collectives("a").passed
 
 
-def test_offsets_name_their_file(core, tmp_path):
+@pytest.mark.usefixtures("core")
+def test_offsets_name_their_file(tmp_path):
     offsets = package.solve_offsets("p.jsonl", output="offsets.jsonl")
     assert offsets.path == tmp_path / "offsets.jsonl"
     assert offsets.nodes[1].offset_ns == 338404
     assert offsets.nodes[1].steps[0]["size_ns"] == 2000504
 
 
-def test_a_timeline_has_planes_lines_and_clocks(core):
+@pytest.mark.usefixtures("core")
+def test_a_timeline_has_planes_lines_and_clocks():
     timeline = package.open("a.pb")
     assert timeline.hosts == ("node1",)
     assert timeline.ranks == ()

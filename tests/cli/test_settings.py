@@ -79,7 +79,8 @@ def test_underscores_are_as_good_as_dashes(tmp_path):
     assert not config.warnings
 
 
-def test_unknown_names_warn_and_suggest(prlx, core, tmp_path, monkeypatch):
+@pytest.mark.usefixtures("core")
+def test_unknown_names_warn_and_suggest(prlx, tmp_path, monkeypatch):
     (tmp_path / "prlx.toml").write_text("wrokers = 2\n[combine]\nnamin = 1\n")
     monkeypatch.setenv("PRLX_MEMORYLIMIT", "1GiB")
     ran = prlx("combine", "a.pb")
@@ -170,7 +171,8 @@ def test_settings_have_defaults_that_they_accept():
         ({"NO_COLOR": "1", "PRLX_COLOR": "always"}, "", [], True),
     ],
 )
-def test_who_decides_about_colour(prlx, core, tmp_path, monkeypatch, environment, file, flags, colored):
+@pytest.mark.usefixtures("core")
+def test_who_decides_about_colour(prlx, tmp_path, monkeypatch, environment, file, flags, colored):
     (tmp_path / "prlx.toml").write_text(file)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
