@@ -2,9 +2,13 @@ package api
 
 import (
 	"encoding/json"
+	"path/filepath"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/report"
+	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 )
 
@@ -49,7 +53,7 @@ func combineTraces(j *job.Job, r *combineRequest) (*combineReply, error) {
 		return nil, err
 	}
 	r.Notes = found.Notes
-	return runCombine(j, r.Request, r.Strict)
+	return runCombine(j, r.Request, r.Strict, r.Report)
 }
 
 // combineReply is a document and the directory that its paths are relative to.
@@ -58,16 +62,51 @@ type combineReply struct {
 	Base string `json:"base"`
 }
 
-// runCombine combines. Under strict a result that is not what was asked for is an error, after it has been written.
-func runCombine(j *job.Job, r combine.Request, strict bool) (*combineReply, error) {
-	doc, base, err := combine.Run(j, r)
+// runCombine combines, and writes the HTML report when one is asked for. Under strict a result that is not what was asked for is
+// an error, after it has been written.
+func runCombine(j *job.Job, r combine.Request, strict bool, html string) (*combineReply, error) {
+	var page *file.Output
+	if html != "" {
+		var err error
+		if page, err = file.Create(html, r.Overwrite); err != nil {
+			return nil, err
+		}
+		defer page.Abort()
+	}
+	doc, evidence, err := combine.Run(j, r)
 	if err != nil {
 		return nil, err
 	}
-	if strict && doc.Status != combine.StatusAligned {
-		return nil, fault.New(fault.Partial, "the result is %s: %s", doc.Status, firstReason(doc)).WithPath(base).WithHint("the output was written; leave out --strict to accept it")
+	if page != nil {
+		if err := writeReport(j, page, doc, evidence); err != nil {
+			return nil, err
+		}
 	}
-	return &combineReply{Document: doc, Base: base}, nil
+	if strict && doc.Status != combine.StatusAligned {
+		return nil, fault.New(fault.Partial, "the result is %s: %s", doc.Status, firstReason(doc)).WithPath(evidence.Output).WithHint("the output was written; leave out --strict to accept it")
+	}
+	return &combineReply{Document: doc, Base: evidence.Base}, nil
+}
+
+// writeReport writes the HTML summary.
+func writeReport(j *job.Job, page *file.Output, doc *combine.Document, e *combine.Evidence) error {
+	in := report.CombineReport{Doc: doc}
+	if rel, err := filepath.Rel(filepath.Dir(page.Path()), e.Output); err == nil {
+		in.Output = rel
+	}
+	for _, n := range e.Nodes {
+		in.Curves = append(in.Curves, report.CurveOf(n.ID, n.Wall, n.FromNS, n.ToNS, doc.ZeroNS))
+	}
+	if e.Matched != nil {
+		var err error
+		if in.Groups, in.GroupsTotal, err = report.Groups(j.Context(), e.Matched, collective.AsRecorded, e.After, doc.ZeroNS); err != nil {
+			return err
+		}
+	}
+	if err := report.Combine(page, in); err != nil {
+		return err
+	}
+	return page.Commit()
 }
 
 func firstReason(doc *combine.Document) string {
@@ -98,7 +137,7 @@ func alignTrace(j *job.Job, r *alignRequest) (*combineReply, error) {
 	if r.Request.Format == "" && r.Request.Output != "" {
 		r.Request.Format = combine.FormatOf(r.Trace, r.Request.Output)
 	}
-	return runCombine(j, r.Request, r.Strict)
+	return runCombine(j, r.Request, r.Strict, r.Report)
 }
 
 // solve turns probes into round offsets.

@@ -55,7 +55,11 @@ func (tr *truth) trueNS(k int, shown int64) int64 {
 	return inv(shown)
 }
 
-type instant struct{ start, end int64 }
+// instant is an event's absolute start and end, rounded down to ns, and the picoseconds that this leaves.
+type instant struct {
+	start, end     int64
+	startPS, endPS int64
+}
 
 // instants returns the absolute start and end (ns) of every timed event of a file, in stored order; startNS is what its times
 // count from.
@@ -78,7 +82,8 @@ func instants(t *testing.T, path string, startNS int64) []instant {
 	err = xspace.Events(ctx, src, s, nil, func(_ *xspace.Plane, l *xspace.Line, e *xspace.Event) error {
 		if !e.Aggregated {
 			base := startNS + l.TimestampNS
-			out = append(out, instant{base + e.OffsetPS/1000, base + (e.OffsetPS+e.DurationPS)/1000})
+			a, b := e.OffsetPS, e.OffsetPS+e.DurationPS
+			out = append(out, instant{base + a/1000, base + b/1000, a % 1000, b % 1000})
 		}
 		return nil
 	})

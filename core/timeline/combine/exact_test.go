@@ -70,18 +70,19 @@ func TestNoiseFreeClocksAreExactToTheNanosecond(t *testing.T) {
 		var want []instant
 		for gpu := range j.GPUs {
 			j.Events(k, gpu, func(e xspacetest.Event) {
-				want = append(want, instant{j.Clocks[0].Wall(e.Start), j.Clocks[0].Wall(e.End)})
+				want = append(want, instant{start: j.Clocks[0].Wall(e.Start), end: j.Clocks[0].Wall(e.End)})
 			})
 		}
 		got := instants(t, filepath.Join(out, doc.Outputs[k].Path), doc.ZeroNS)
 		for i, w := range want { // device planes come first
-			worst = max(worst, got[i].start-w.start, w.start-got[i].start, got[i].end-w.end, w.end-got[i].end)
+			a, b := (got[i].start-w.start)*1000+got[i].startPS, (got[i].end-w.end)*1000+got[i].endPS
+			worst = max(worst, a, -a, b, -b)
 		}
 		if r := doc.Nodes[k]; r.EventsClamped != 0 || r.SnapshotExtrapolations != 0 || r.OffsetExtrapolations != 0 || r.BoundNS.Max < worst {
 			t.Errorf("node %d: %+v", k, r)
 		}
 	}
-	t.Logf("%d nodes: worst error of any start or end %d ns", nodes, worst)
+	t.Logf("%d nodes: worst error of any start or end %d ps", nodes, worst)
 	// Instants are read back in whole ns, rounded down: 1 ns of the difference may be that.
 	if worst > 2 {
 		t.Errorf("worst error %d ns, want at most 1 and the rounding of reading back", worst)

@@ -68,6 +68,7 @@ func (t *task) judgeCollectives() error {
 	if err != nil {
 		return err
 	}
+	t.matched = m
 	before, err := collective.Check(t.job.Context(), m, nil, 0)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/collective"
 )
 
 // task is one run of combine: what was asked, what was read, what was decided.
@@ -23,38 +24,59 @@ type task struct {
 	external   bool
 	zeroHintNS int64
 
-	keep  *align.Range
-	plans []*align.XSpacePlan // by node; nil for Chrome JSON
-	doc   *Document
+	keep    *align.Range
+	plans   []*align.XSpacePlan // by node; nil for Chrome JSON
+	matched *collective.Matched
+	doc     *Document
 }
 
-// Run combines. The result is complete: files are in place under their final names, and alignment.json beside them. base is the
-// directory that paths of the document are relative to.
-func Run(j *job.Job, req Request) (doc *Document, base string, err error) {
+// Evidence is what a result rests on, for reports.
+type Evidence struct {
+	Base    string // the directory that paths of the document are relative to
+	Output  string // what to open: the run directory, or the file
+	Nodes   []NodeEvidence
+	Matched *collective.Matched // nil for one trace
+	After   collective.Clock    // executions on the reference's clock
+}
+
+// NodeEvidence is the clock of one node.
+type NodeEvidence struct {
+	ID           string
+	Wall         *clock.Map // its wall clock -> the reference's; nil is the identity
+	FromNS, ToNS int64      // first and last instant of the trace on its own wall clock
+}
+
+// Run combines. The result is complete: files are in place under their final names, and alignment.json beside them.
+func Run(j *job.Job, req Request) (*Document, *Evidence, error) {
 	if err := req.normalize(); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	nodes, err := Load(j, req.Inputs)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	defer CloseAll(nodes)
 	t, err := begin(j, &req, nodes)
 	if err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
 	if err := t.decide(); err != nil {
-		return nil, "", err
+		return nil, nil, err
 	}
-	return t.doc, t.base(), t.write()
+	return t.doc, t.evidence(), t.write()
 }
 
-// base returns the directory that the document's paths are relative to.
-func (t *task) base() string {
+func (t *task) evidence() *Evidence {
+	e := &Evidence{Base: filepath.Dir(t.req.Output), Output: t.req.Output, Matched: t.matched, After: t.clockOf()}
 	if t.format == FormatRun {
-		return t.req.Output
+		e.Base = t.req.Output
 	}
-	return filepath.Dir(t.req.Output)
+	for _, n := range t.nodes {
+		ne := NodeEvidence{ID: n.ID, Wall: n.Clocks.Wall}
+		ne.FromNS, ne.ToNS, _ = n.spanNS()
+		e.Nodes = append(e.Nodes, ne)
+	}
+	return e
 }
 
 // begin makes a task of a checked request and its nodes.
