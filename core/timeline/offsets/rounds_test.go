@@ -150,6 +150,18 @@ func TestStepsBetweenRoundsAreMarked(t *testing.T) {
 	}
 }
 
+func TestSlewsBetweenRoundsStayInsideTheBound(t *testing.T) {
+	for _, sl := range []slew{{200e9, 210e9, 500_000}, {203e9, 303e9, 500_000}, {203e9, 303e9, -500_000}, {0, 600e9, 11_574}} {
+		r := rand.New(rand.NewSource(sl.to))
+		w := wall{driftPPB: 12_000, slews: []slew{sl}}
+		s := fromRounds(t, graphCalc(w, 150, false, func(int) float64 { return r.NormFloat64() * 500 }))
+		errs, _, inStep, violations := roundErrors(t, s, w, 10e9, 590e9)
+		if violations*100 > len(errs) {
+			t.Errorf("slew %+v: errors p99 %d, max %d ns, %d of %d beyond their bound, %d in steps", sl, errs[len(errs)*99/100], errs[len(errs)-1], violations, len(errs), inStep)
+		}
+	}
+}
+
 func TestMissingAndUnusableRounds(t *testing.T) {
 	w := wall{offset: 37e6, driftPPB: 50_000}
 	full := func() *clockfile.Rounds { return graphCalc(w, 30, true, func(int) float64 { return 0 }) }

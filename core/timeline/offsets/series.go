@@ -166,6 +166,35 @@ func (q *series) steps() []int {
 	return out
 }
 
+// bends returns, per sample, how far a line between two neighbouring samples can be off because the rate changed between them:
+// a quarter of the change of slope times the interval. Changes that scatter explains count as none. from:to is a stretch
+// without steps.
+func (q *series) bends(from, to int) []float64 {
+	out := make([]float64, to-from)
+	slope := func(j int) float64 { return (q.v[j+1] - q.v[j]) / (q.x[j+1] - q.x[j]) }
+	for j := from; j+1 < to; j++ {
+		before, after := max(from, j-1), min(to-2, j+1)
+		bend := math.Abs(slope(after)-slope(before)) * (q.x[j+1] - q.x[j]) / 4
+		if bend <= 3*q.sigma+3*q.slack[j]+20 {
+			continue
+		}
+		out[j-from] = math.Max(out[j-from], bend)
+		out[j+1-from] = math.Max(out[j+1-from], bend)
+	}
+	return out
+}
+
+// stretches cuts the samples at the steps into half-open ranges.
+func (q *series) stretches(steps []int) [][2]int {
+	var out [][2]int
+	from := 0
+	for _, i := range steps {
+		out = append(out, [2]int{from, i + 1})
+		from = i + 1
+	}
+	return append(out, [2]int{from, len(q.x)})
+}
+
 // fromSamples makes the node's map from samples of the offset over the reference's time. assumed is the bound where neither
 // the samples state one nor their scatter can be judged.
 func (n *NodeOffsets) fromSamples(samples []sample, opt *Options, assumed int64) error {
@@ -175,18 +204,15 @@ func (n *NodeOffsets) fromSamples(samples []sample, opt *Options, assumed int64)
 		n.Missed += removed
 		n.warnf("%d of %d samples are outliers and not used", removed, len(samples))
 	}
-	stepAt := q.steps()
-	runs := []run{{}}
-	next := 0
-	for i, si := range q.src {
-		p := samples[si]
-		k := clock.Knot{X: p.at + p.offset, Y: p.at, BoundNS: n.sampleBound(p, q, assumed)}
-		last := &runs[len(runs)-1]
-		last.knots = append(last.knots, k)
-		if next < len(stepAt) && stepAt[next] == i {
-			next++
-			runs = append(runs, run{})
+	var runs []run
+	for _, r := range q.stretches(q.steps()) {
+		bends := q.bends(r[0], r[1])
+		var knots []clock.Knot
+		for i := r[0]; i < r[1]; i++ {
+			p := samples[q.src[i]]
+			knots = append(knots, clock.Knot{X: p.at + p.offset, Y: p.at, BoundNS: n.sampleBound(p, q, assumed) + ceilNS(bends[i-r[0]])})
 		}
+		runs = append(runs, run{knots: knots})
 	}
 	n.Windows = len(q.src)
 	if err := n.fromRuns(runs, false, opt); err != nil {

@@ -52,19 +52,10 @@ func FromSnapshots(pairs []clock.Pair, options Options) (*clock.Map, *SnapshotRe
 	if rep.Outliers > 0 {
 		rep.warnf("%d of %d snapshots are outliers and not used", rep.Outliers, len(pairs))
 	}
-	stepAt := q.steps()
 	var runs []run
 	var latencies []float64
-	from := 0
-	for i := 0; i <= len(stepAt); i++ {
-		to := len(q.x)
-		if i < len(stepAt) {
-			to = stepAt[i] + 1
-		}
-		if r := q.envelope(from, to, samples[0].offset, x0, &latencies); len(r.knots) > 0 {
-			runs = append(runs, r)
-		}
-		from = to
+	for _, r := range q.stretches(q.steps()) {
+		runs = append(runs, q.envelope(r[0], r[1], samples[0].offset, x0, &latencies))
 	}
 	n := NodeOffsets{}
 	if err := n.fromSnapshotRuns(runs, opt); err != nil {
@@ -138,15 +129,16 @@ func (q *series) envelope(from, to int, base, x0 int64, latencies *[]float64) ru
 	n := to - from
 	var r run
 	theta, bound := make([]float64, n), make([]float64, n)
+	bends := q.bends(from, to)
 	if n < minScatter || q.sigma <= quietNS {
 		for i := range theta {
-			theta[i], bound[i] = q.v[from+i], q.sigma+1
+			theta[i], bound[i] = q.v[from+i], q.sigma+1+bends[i]
 			if n < minScatter && q.sigma > quietNS || len(q.x) < minScatter {
-				bound[i] = fewSnapshotsBoundNS
+				bound[i] += fewSnapshotsBoundNS
 			}
 		}
 	} else {
-		hullLines(q.x[from:to], q.v[from:to], theta, bound, latencies)
+		q.hullLines(from, to, bends, theta, bound, latencies)
 	}
 	for i := range theta {
 		at := x0 + int64(q.x[from+i])
@@ -155,9 +147,11 @@ func (q *series) envelope(from, to int, base, x0 int64, latencies *[]float64) ru
 	return r
 }
 
-// hullLines follows the upper envelope of v: in each window of neighbouring pairs the line above all of them that is closest to
-// them on the whole (an edge of their hull); lines of half-overlapping windows are blended.
-func hullLines(x, v, theta, bound []float64, latencies *[]float64) {
+// hullLines follows the upper envelope of the run q[from:to]: in each window of neighbouring pairs the line above all of them that
+// is closest to them on the whole (an edge of their hull); lines of half-overlapping windows are blended. Where a window is no
+// line, because the rate changed in it, the pairs are taken as they are.
+func (q *series) hullLines(from, to int, bends, theta, bound []float64, latencies *[]float64) {
+	x, v := q.x[from:to], q.v[from:to]
 	n := len(x)
 	w := min(envelopePairs, n)
 	var pieces []piece
@@ -170,7 +164,9 @@ func hullLines(x, v, theta, bound []float64, latencies *[]float64) {
 		for i := a; i < a+w; i++ {
 			d := l.at((x[i]-x[a])/1e9) - v[i]
 			sum += d
-			*latencies = append(*latencies, d)
+			if sum/float64(i-a+1) < 8*q.sigma {
+				*latencies = append(*latencies, d)
+			}
 		}
 		pieces = append(pieces, piece{c: (x[a] + x[a+w-1]) / 2, half: (x[a+w-1] - x[a]) / 2, mean: sum / float64(w), l: line{l.a - l.s*x[a]/1e9, l.s}})
 		if a+w >= n {
@@ -183,15 +179,22 @@ func hullLines(x, v, theta, bound []float64, latencies *[]float64) {
 			k++
 		}
 		p := pieces[k]
-		theta[i] = p.l.at(x[i] / 1e9)
-		bound[i] = p.error(x[i], w)
-		if k+1 < len(pieces) && x[i] > p.c {
-			o := pieces[k+1]
-			f := (x[i] - p.c) / (o.c - p.c)
-			other := o.l.at(x[i] / 1e9)
-			bound[i] = math.Max(bound[i], o.error(x[i], w)) + math.Abs(other-theta[i])/2
-			theta[i] += f * (other - theta[i])
+		straight := p.mean <= 6*q.sigma
+		if k+1 < len(pieces) && x[i] > p.c && pieces[k+1].mean <= 6*q.sigma {
+			o := pieces[k+1] // its window covers x as well
+			if straight {
+				p, bound[i] = p.blend(o, x[i], w)
+			} else {
+				p, bound[i], straight = o, o.error(x[i], w), true
+			}
+		} else {
+			bound[i] = p.error(x[i], w)
 		}
+		theta[i] = p.l.at(x[i] / 1e9)
+		if !straight {
+			theta[i], bound[i] = v[i], 6*q.sigma
+		}
+		bound[i] += bends[i]
 	}
 }
 
@@ -199,6 +202,15 @@ func hullLines(x, v, theta, bound []float64, latencies *[]float64) {
 type piece struct {
 	c, half, mean float64
 	l             line
+}
+
+// blend mixes p with the next piece o at x, which lies between their middles.
+func (p piece) blend(o piece, x float64, n int) (piece, float64) {
+	f := (x - p.c) / (o.c - p.c)
+	apart := math.Abs(o.l.at(x/1e9) - p.l.at(x/1e9))
+	bound := math.Max(p.error(x, n), o.error(x, n)) + apart/2
+	p.l = line{p.l.a + f*(o.l.a-p.l.a), p.l.s + f*(o.l.s-p.l.s)}
+	return p, bound
 }
 
 // error is how far a line over n exponential delays of the given mean is off: their smallest are mean/n above zero, and twice

@@ -175,6 +175,24 @@ func TestStepsOfTheWallClockAreLocatedToOneSnapshotInterval(t *testing.T) {
 	}
 }
 
+func TestSlewsOfTheWallClockStayInsideTheBound(t *testing.T) {
+	for _, sl := range []slew{{200e9, 210e9, 500_000}, {200e9, 210e9, -500_000}, {203e9, 303e9, 500_000}, {0, 600e9, 11_574}} {
+		for seed := range int64(5) {
+			r := rand.New(rand.NewSource(seed))
+			w := wall{driftPPB: 15_000, slews: []slew{sl}}
+			m, rep, err := offsets.FromSnapshots(snapshotsOf(w, -20_000, 600e9, 4e9, func() int64 { return latency(r) }), offsets.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			errs, _, violations := errorsAgainst(m, w, -20_000, 600e9)
+			// the rate changes inside two of 150 intervals, where pairs 4 s apart cannot say when
+			if violations*100 > len(errs) || errs[len(errs)*98/100] > 3000 {
+				t.Errorf("slew %+v: p98 %d, max %d ns, %d of %d beyond their bound, steps %+v", sl, errs[len(errs)*98/100], errs[len(errs)-1], violations, len(errs), rep.Steps)
+			}
+		}
+	}
+}
+
 func TestFewOrOddSnapshots(t *testing.T) {
 	w := wall{driftPPB: 10_000}
 	zero := func() int64 { return 0 }
