@@ -136,7 +136,7 @@ func (in *CombineReport) panel(d *drawing, y float64, s side, lanes []int, group
 	}
 	top := y + panelHead
 	sc := scale{from: view[0], to: view[1], x: laneLabel, width: pictureWidth - laneLabel - laneRight}
-	values := ticks(view[0], view[1], 8)
+	values := ticks(view[0], view[1], 10)
 	bottom := top + float64(len(lanes))*lanePitch
 	for i, label := range tickLabels(values, false) {
 		x := sc.at(values[i])

@@ -26,7 +26,7 @@
     return sign + v + " ns";
   }
   function ticks(low, high) {
-    var step = Math.pow(10, Math.floor(Math.log10((high - low) / 8))), k = [1, 2, 5, 10].find(function (m) { return (high - low) / (step * m) <= 8; });
+    var step = Math.pow(10, Math.floor(Math.log10((high - low) / 10))), k = [1, 2, 5, 10].find(function (m) { return (high - low) / (step * m) <= 10; });
     var out = [];
     for (var v = Math.ceil(low / (step * k)) * step * k; v <= high; v += step * k) { out.push(v); }
     var largest = Math.max(Math.abs(low), Math.abs(high)), unit = units.find(function (u) { return largest >= u[1]; }) || units[3];
