@@ -13,14 +13,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/combine"
-	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/offsets"
 )
 
 const root = "../.."
@@ -29,7 +24,6 @@ const root = "../.."
 func recorded(t *testing.T) CombineReport {
 	t.Helper()
 	ctx := context.Background()
-	j := job.New(ctx, job.Options{})
 	check := func(err error) {
 		t.Helper()
 		if err != nil {
@@ -38,46 +32,13 @@ func recorded(t *testing.T) CombineReport {
 	}
 	found, err := combine.Discover(ctx, []combine.Input{{Path: filepath.Join(root, "examples/jax_p4")}})
 	check(err)
-	doc, _, err := combine.Run(j, combine.Request{Inputs: found.Traces, Probes: found.Probes, Output: filepath.Join(t.TempDir(), "run")})
+	doc, e, err := combine.Run(job.New(ctx, job.Options{}), combine.Request{Inputs: found.Traces, Probes: found.Probes, Output: filepath.Join(t.TempDir(), "run")})
 	check(err)
-
-	rounds := filepath.Join(t.TempDir(), "offsets.jsonl")
-	_, err = combine.Solve(j, combine.SolveRequest{Files: found.Probes, Output: rounds, Reference: "0"})
-	check(err)
-	src, err := file.Open(ctx, rounds)
-	check(err)
-	defer src.Close()
-	read, err := clockfile.Read(ctx, src)
-	check(err)
-	solution, err := offsets.FromRounds(read.Rounds, offsets.Options{ReferenceSet: true})
-	check(err)
-
-	nodes, err := combine.Load(j, found.Traces)
-	check(err)
-	defer combine.CloseAll(nodes)
-	var clocks []NodeClock
-	var parts []*collective.Part
-	maps := make([]*clock.Map, len(nodes))
-	for k, n := range nodes {
-		o, ok := solution.Node(n.Number)
-		if !ok {
-			t.Fatalf("node %d is not in the solution", n.Number)
-		}
-		if n.ID != doc.Reference {
-			maps[k] = o.Map
-		}
-		clocks = append(clocks, NodeClock{Node: n.ID, Wall: maps[k], FirstNS: n.Space.ProfileStartNS, LastNS: n.Space.ProfileStopNS})
-		part, err := collective.FromXSpace(ctx, n.Src, n.Space, collective.Options{Node: int32(k), StartNS: n.Space.ProfileStartNS})
-		check(err)
-		parts = append(parts, part)
+	in := CombineReport{Doc: doc, Output: "run"}
+	for _, n := range e.Nodes {
+		in.Curves = append(in.Curves, CurveOf(n.ID, n.Wall, n.FromNS, n.ToNS, doc.ZeroNS))
 	}
-	m, err := collective.Match(ctx, collective.Join(parts...))
-	check(err)
-	after := func(s *event.Span, ns int64) (int64, int64) {
-		y, bound, _ := maps[s.Node].At(ns)
-		return y, bound
-	}
-	in, err := Collect(ctx, doc, clocks, m, after, "run")
+	in.Groups, in.GroupsTotal, err = Groups(ctx, e.Matched, nil, e.After, doc.ZeroNS)
 	check(err)
 	return in
 }
