@@ -30,7 +30,7 @@ _COLUMNS = (
     ("host", "string", ""),
     ("rank", "int64", ""),
     ("method", "string", ""),
-    ("offset_ns", "float64", "ns"),
+    ("offset_ns", "int64", "ns"),
     ("drift_ppm", "float64", "ppm"),
     ("bound_p50_ns", "int64", "ns"),
     ("bound_p99_ns", "int64", "ns"),
@@ -79,7 +79,7 @@ class NodeReport:
     host: str
     rank: int | None
     method: str
-    offset_ns: float | None
+    offset_ns: int | None
     drift_ppm: float | None
     bound_p50_ns: int | None
     bound_p99_ns: int | None
@@ -292,7 +292,8 @@ def combine_traces(
     time_range
         ``"A:B"`` as on the command line, or two absolute times in ns of which either may be ``None``.
     executor
-        Any ``concurrent.futures`` executor: each node's file is read by a task of it, where the file lies.
+        Any ``concurrent.futures`` executor: each node's file is read and written by tasks of it, where the file lies. The
+        output is then a run directory.
     workers, memory_limit
         Goroutines, and bytes (or text such as ``"512MiB"``) that the job may take. Neither changes what is written.
     report
@@ -349,6 +350,8 @@ def _spread(request: dict[str, Any], executor: Executor, watch: _core.Progress |
 
     The output is a run directory, begun by the plan and finished here; it is abandoned when any task fails.
     """
+    if request.get("report") is not None:
+        raise UsageError("a report is not written with an executor", hint="leave report out, or executor")
     found = _core.run("combine_inputs", request)
     limits = {key: request.get(key) for key in ("workers", "memory_limit")}
     count = len(found["inputs"])
@@ -360,7 +363,8 @@ def _spread(request: dict[str, Any], executor: Executor, watch: _core.Progress |
     try:
         tasks = [executor.submit(_in_worker, "combine_node", {"task": task, **limits}) for task in plan["tasks"]]
         done = _gather(tasks, "write", watch)
-        return result_of(_core.run("combine_finish", {"plan": plan, "done": done}))
+        document = _core.run("combine_finish", {"plan": plan, "done": done})
+        return result_of({**document, "base": plan["output"]})
     except BaseException:
         _core.call("combine_abandon", {"plan": plan})
         raise

@@ -31,7 +31,7 @@ class NodeOffset:
     """
 
     id: str
-    offset_ns: float | None
+    offset_ns: int | None
     drift_ppm: float | None
     bound_p50_ns: int | None
     bound_p99_ns: int | None

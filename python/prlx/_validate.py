@@ -24,16 +24,22 @@ class Suspect:
 
     Attributes
     ----------
-    key, occurrence
-        Which operation, and its how-manieth execution.
+    key, kind, occurrence
+        Which operation, what it does (``all-reduce``, ``permute``, ...), and its how-manieth execution.
+    verdict
+        ``violated`` or ``undecidable``.
     gap_ns
         By how much; negative means impossible.
     bound_ns
-        How far off the clocks can be; ``None`` when nothing is known about them.
+        How far off the gap can be; 0 when the clocks are taken as they stand.
+    nodes
+        Who ended early, and who began late.
     """
 
     key: str
+    kind: str
     occurrence: int
+    verdict: str
     gap_ns: int
     bound_ns: int | None
     nodes: tuple[str, ...]
@@ -75,6 +81,11 @@ class Verdicts(Result):
         return int(self.document["unmatched"])
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What was chosen or assumed, in sentences."""
+        return tuple(self.document.get("notes") or ())
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What could not be judged, in sentences."""
         return tuple(self.document.get("warnings") or ())
@@ -85,7 +96,9 @@ class Verdicts(Result):
         return tuple(
             Suspect(
                 key=row["key"],
+                kind=row.get("kind", ""),
                 occurrence=row["occurrence"],
+                verdict=row.get("verdict", ""),
                 gap_ns=row["gap_ns"],
                 bound_ns=row.get("bound_ns"),
                 nodes=tuple(str(node) for node in row["nodes"]),
@@ -137,10 +150,12 @@ def validate_collectives(
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
+    defaults = _config.load()
     request = {
         "inputs": _request.named(inputs),
         **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
-        **_request.limits(workers, memory_limit, _config.load()),
+        **_request.limits(workers, memory_limit, defaults),
+        "limit": defaults.get("validate.limit").value,
     }
     return run(request, progress=progress)
 

@@ -128,12 +128,31 @@ def test_strict_ends_with_5_when_a_part_is_not_aligned(prlx, core, status, stric
 
 
 def test_validate_ends_with_1_on_a_violation_and_lists_the_worst(prlx, core):
-    ran = prlx("validate", "run", "--limit", "1")
+    ran = prlx("validate", "run", "--limit", "2")
     assert ran.code == 1
-    assert "psum_invariant.7" in ran.out
-    assert "ppermute.3" not in ran.out
+    assert core.asked[0][1]["limit"] == 2
+    assert "jit_permute_step/ppermute.3  permute" in ran.out
+    assert "node1 before node0" in ran.out
+    assert "reduce-scatter" not in ran.out
+    assert any(
+        line.split() == ["reduce-scatter", "60", "18", "42", "0"]
+        for line in prlx("validate", "x", "-v").out.splitlines()
+    )
     core.replies["validate"] = {**example("validate"), "violated": 0, "worst": []}
     assert prlx("validate", "run").code == 0
+
+
+def test_validate_says_what_was_left_unmatched_and_why(prlx, core):
+    lost = [{"key": "jit_f/psum.1", "reason": "no partner on node2", "count": 3}]
+    core.replies["validate"] = {
+        **example("validate"),
+        "unmatched": 3,
+        "unmatched_by_key": lost,
+        "notes": ["kinds by name"],
+    }
+    ran = prlx("validate", "run")
+    assert "no partner on node2" in ran.out
+    assert "kinds by name" in ran.err
 
 
 @pytest.mark.usefixtures("core")

@@ -160,7 +160,7 @@ def spread(core, failing=None):
     core.replies |= {
         "combine_inputs": {"inputs": [{"path": "/a"}, {"path": "/b"}], "request": {"inputs": []}, "notes": ["n"]},
         "combine_scan": {"path": "/a", "payload": ""},
-        "combine_plan": {"tasks": [{"output": "a"}, {"output": "b"}]},
+        "combine_plan": {"tasks": [{"output": "a"}, {"output": "b"}], "output": "/run"},
         "combine_node": {"result": {}, "output": {}},
         "combine_finish": document,
         "combine_abandon": {},
@@ -182,6 +182,7 @@ def test_an_executor_reads_and_writes_each_node_in_a_task(core):
     )
     assert core.asked[-1][1]["done"] == [{"result": {}, "output": {}}] * 2
     assert result.reference == "node0"
+    assert result.path == Path("/run")
     assert ("write nodes", 2, 2) in seen
     scan = next(request for op, request in core.asked if op == "combine_scan")
     assert scan == {"input": {"path": "/a"}, "nodes": 2, "workers": 1}
@@ -195,6 +196,12 @@ def test_a_failing_task_leaves_no_half_output(core, failing, abandoned):
     with ThreadPoolExecutor(2) as executor, pytest.raises(package.TraceFormatError):
         package.combine_traces(["a", "b"], executor=executor)
     assert ("combine_abandon" in [op for op, _ in core.asked]) is abandoned
+
+
+@pytest.mark.usefixtures("core")
+def test_a_report_does_not_vanish_with_an_executor():
+    with ThreadPoolExecutor(1) as executor, pytest.raises(package.UsageError, match="report"):
+        package.combine_traces("a", executor=executor, report="a.html")
 
 
 def test_requests_are_json(core):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 PARTIAL = 5
 
 
-def announce(result: CombinedTrace, ui: UI) -> None:
+def announce(result: CombinedTrace, ui: UI, *, report: str | None = None) -> None:
     """The talk after the work; its last line names the output and the command that opens it."""
     for note in result.notes:
         ui.say(clean(note))
@@ -25,9 +25,8 @@ def announce(result: CombinedTrace, ui: UI) -> None:
     for node in result.nodes:
         for warning in node.warnings:
             ui.warn(f"{node_name(node.id)}: {clean(warning)}")
-    for output in result.outputs:
-        if output not in result.traces:
-            ui.say(f"{output.format}: {shown_path(output.path)}")
+    if report is not None:
+        ui.say(f"wrote the summary {report}")
     if result.traces:
         ui.say(
             f"wrote {shown_path(result.path)}; open it with: {opener(result.traces[0].path, result.traces[0].format)}"

@@ -72,7 +72,7 @@ COMMAND = Command(
         options.MEMORY_LIMIT,
         options.JSON,
     ),
-    notes=("<name>.alignment_stats.json is written beside the output.",),
+    notes=("<node>.alignment_stats.json is written beside the output.",),
 )
 
 
@@ -121,7 +121,7 @@ XPROF = Command(
         options.from_setting("align.strict"),
         options.JSON,
     ),
-    notes=("<name>.alignment_stats.json is written beside the output.",),
+    notes=("<node>.alignment_stats.json is written beside the output.",),
 )
 
 

@@ -28,7 +28,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.emit(result.document)
     else:
         ui.show(render(result, ui))
-    announce(result, ui)
+    announce(result, ui, report=values.report)
     return strict_code(result, values.strict)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from .. import _request
-from .._units import format_ns, plural
+from .._units import format_count, format_ns, plural
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._render import Column, clean, table
@@ -21,11 +21,22 @@ if TYPE_CHECKING:
 VIOLATION = 1
 _COLUMNS = (
     Column("collective", shrinks=True),
+    Column("kind"),
     Column("occurrence", right=True),
+    Column("verdict"),
     Column("gap", right=True),
     Column("bound", right=True),
-    Column("nodes", shrinks=True),
+    Column("who ended first"),
 )
+_KINDS = (
+    Column("kind"),
+    Column("groups", right=True),
+    Column("impossible", right=True),
+    Column("consistent", right=True),
+    Column("undecidable", right=True),
+)
+_LOST = (Column("unmatched", shrinks=True), Column("executions", right=True), Column("because"))
+_VERDICTS = {"violated": "impossible"}
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
@@ -37,6 +48,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         **clock_files(values),
         "workers": values.workers,
         "memory_limit": values.memory_limit,
+        "limit": values.limit,
     }
     verdicts = _validate.run(request, progress=ui.progress)
     if values.output is not None:
@@ -44,7 +56,9 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     if ui.json:
         ui.emit(verdicts.document)
     else:
-        ui.show(_render(verdicts, ui, values.limit))
+        ui.show(_render(verdicts, ui))
+    for note in verdicts.notes:
+        ui.say(clean(note))
     for warning in verdicts.warnings:
         ui.warn(clean(warning))
     if values.output is not None:
@@ -56,7 +70,7 @@ def _opener(output: str) -> str:
     return f"python -m json.tool {output}" if output.endswith(".json") else f"xdg-open {output}"
 
 
-def _render(verdicts: Verdicts, ui: UI, limit: int) -> Iterator[str]:
+def _render(verdicts: Verdicts, ui: UI) -> Iterator[str]:
     yield plural(verdicts.groups, "collective")
     counts = (
         ("impossible", verdicts.violated, "red"),
@@ -68,15 +82,40 @@ def _render(verdicts: Verdicts, ui: UI, limit: int) -> Iterator[str]:
         shown = f"{count:>8,}"
         yield f"  {name:<11} {ui.out.style(shown, color, 'bold') if count else shown}"
     rows = [
-        (row.key, str(row.occurrence), format_ns(row.gap_ns), format_ns(row.bound_ns), ", ".join(row.nodes))
-        for row in verdicts.worst[:limit]
+        (
+            row.key,
+            row.kind,
+            str(row.occurrence),
+            _VERDICTS.get(row.verdict, row.verdict),
+            format_ns(row.gap_ns),
+            format_ns(row.bound_ns) if row.bound_ns else "",
+            " before ".join(row.nodes),
+        )
+        for row in verdicts.worst
     ]
     if rows:
         yield ""
         yield "worst"
         yield from table(ui.out, _COLUMNS, rows, indent=2)
+    yield from _details(verdicts, ui)
     if not verdicts.groups:
         yield "no collective was found on two nodes or devices: nothing could be judged"
+
+
+def _details(verdicts: Verdicts, ui: UI) -> Iterator[str]:
+    counted = ("groups", "violated", "consistent", "undecidable")
+    kinds = [
+        (row["kind"], *(format_count(row[count]) for count in counted))
+        for row in verdicts.document.get("by_kind") or ()
+    ]
+    lost = [
+        (row["key"], format_count(row["count"]), row["reason"])
+        for row in verdicts.document.get("unmatched_by_key") or ()
+    ]
+    for columns, rows in ((_KINDS, kinds if ui.verbose else []), (_LOST, lost)):
+        if rows:
+            yield ""
+            yield from table(ui.out, columns, rows, indent=2)
 
 
 COMMAND = Command(
