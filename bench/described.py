@@ -136,14 +136,10 @@ class Clocks:
                     self.start_wall[node["node_id"]] = node["start_walltime_ns"]
                     self.start_tracer[node["node_id"]] = node["start_gpu_ns"]
                 continue
-            middle = row.get("midpoint_sys_ns")
-            if middle is None:
-                reference = Fraction(
-                    row["window_start_ns"] + row["window_end_ns"], 2
-                )  # becomes float64 where it is used
-                middle = reference + row["offset_ns"]
-            else:
-                reference = middle - row["offset_ns"]
+            reference = row.get("midpoint_sys_ns")
+            if reference is None:
+                reference = Fraction(row["window_start_ns"] + row["window_end_ns"], 2)  # float64 where it is used
+            middle = reference + row["offset_ns"]
             self.to_reference.setdefault(row["node_id"], []).append((middle, reference))
 
 

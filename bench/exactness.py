@@ -35,7 +35,7 @@ class Node:
         self.epoch = epoch
         self.raw = raw
         self.start_tracer = clocks.start_tracer[number]
-        self.session = truth["profile_start_time"]
+        self.session = session_start(raw)
         self.to_wall = knots(snapshot_pairs(raw, self.session))
         self.to_reference = knots(clocks.to_reference[number])
 
@@ -47,6 +47,14 @@ class Node:
         """The same by the simulated clocks; node 0's wall clock is true time."""
         elapsed = (tracer_ns - self.truth["r0_ns"]) / (1 + Fraction(self.truth["gpu_drift_ppb"], PPB))
         return self.epoch + elapsed
+
+
+def session_start(space: object) -> int:
+    """profile_start_time of the Task Environment plane."""
+    (plane,) = [plane for plane in space.planes if plane.name == "Task Environment"]
+    (key,) = [entry.key for entry in plane.stat_metadata if entry.value.name == "profile_start_time"]
+    (value,) = [stat.uint64_value for stat in plane.stats if stat.metadata_id == key]
+    return value
 
 
 def snapshot_pairs(space: object, session: int) -> list[tuple[int, int]]:
@@ -163,7 +171,7 @@ def main() -> None:
     offsets = job / "round_offsets.jsonl"
     clocks = described.Clocks(offsets)
     nodes = [
-        Node(number, truth["T0"], node, clocks, described.read(path))
+        Node(number, truth["epoch_ns"], node, clocks, described.read(path))
         for number, (node, path) in enumerate(zip(truth["nodes"], traces, strict=True))
     ]
 
