@@ -49,12 +49,13 @@ type Clocks struct {
 
 // toReference returns the map of a line's clock onto the reference, with flags that tell snapshots from offsets.
 func (c Clocks) toReference(d Domain, t Timebase) *clock.Map {
+	wall, tracer := c.Wall.Straightened(), c.Tracer.Straightened()
 	if d == Wall {
-		return clock.Compose(nil, c.Wall)
+		return clock.Compose(nil, wall)
 	}
-	m := clock.Compose(c.Tracer, c.Wall)
+	m := clock.Compose(tracer, wall)
 	if t == TracerTime {
-		m = clock.Compose(m, c.Tracer.Inverse())
+		m = clock.Compose(m, tracer.Inverse())
 	}
 	return m
 }

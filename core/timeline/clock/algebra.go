@@ -13,7 +13,7 @@ func (m *Map) Inverse() *Map {
 	flat := false
 	for i, k := range m.knots {
 		if i > 0 {
-			if k.Y == m.knots[i-1].Y {
+			if near(k) == near(m.knots[i-1]) {
 				flat = true
 				continue
 			}
@@ -24,7 +24,7 @@ func (m *Map) Inverse() *Map {
 			inv.flags = append(inv.flags, f)
 			flat = false
 		}
-		inv.knots = append(inv.knots, Knot{X: k.Y, Y: k.X, BoundNS: k.BoundNS})
+		inv.knots = append(inv.knots, Knot{X: near(k), Y: k.X, BoundNS: k.BoundNS})
 	}
 	last := m.flags[len(m.knots)]
 	if flat {
@@ -32,6 +32,14 @@ func (m *Map) Inverse() *Map {
 	}
 	inv.flags = append(inv.flags, last)
 	return inv
+}
+
+// near returns the target instant of a knot in whole ns: what the source of another map can be.
+func near(k Knot) int64 {
+	if k.YPS >= psPerNS/2 {
+		return k.Y + 1
+	}
+	return k.Y
 }
 
 // inverseDrift solves (1+d)(1+e) = 1 for e.
@@ -68,15 +76,17 @@ func Compose(first, then *Map) *Map {
 		if i > 0 && x == xs[i-1] {
 			continue
 		}
-		mid, b1, _ := first.At(x)
-		y, b2, _ := then.At(mid)
+		_, b1, _ := first.At(x)
+		mid, midPS := first.exact(first.interval(x), x, 0)
+		y, ps := then.exact(then.interval(mid), mid, midPS)
+		_, b2, _ := then.At(mid)
 		if n := len(m.knots); n > 0 {
-			if y < m.knots[n-1].Y { // rounding of a preimage by one ns
-				y = m.knots[n-1].Y
+			if p := m.knots[n-1]; y < p.Y || y == p.Y && ps < p.YPS { // rounding at a kink
+				y, ps = p.Y, p.YPS
 			}
 			m.flags = append(m.flags, flagsBetween(first, then, m.knots[n-1].X, x))
 		}
-		m.knots = append(m.knots, Knot{X: x, Y: y, BoundNS: addSat(b1, b2)})
+		m.knots = append(m.knots, Knot{X: x, Y: y, YPS: ps, BoundNS: addSat(b1, b2)})
 	}
 	m.flags = append(m.flags, joinFlags(first.flags[len(first.knots)], then.flags[len(then.knots)]))
 	return m

@@ -17,7 +17,10 @@ import (
 type Pair struct{ X, Y int64 }
 
 // Knot is an instant X of the source clock, the same instant Y of the target clock, both ns, and the largest error of Y in ns.
-type Knot struct{ X, Y, BoundNS int64 }
+type Knot struct {
+	X, Y, BoundNS int64
+	YPS           int32 // what Y leaves of the target instant, 0 to 999 ps
+}
 
 // Drift is a difference of rates in parts per 10^12 (1 ppm = 1_000_000): a target that gains d on its source runs at 1 + d/10^12.
 type Drift int64
@@ -120,6 +123,9 @@ func New(knots []Knot, opts ...Option) (*Map, error) {
 func (m *Map) checkKnots(clamp bool) error {
 	for i := range m.knots {
 		k := &m.knots[i]
+		if k.YPS < 0 || k.YPS >= psPerNS {
+			return fmt.Errorf("clock: knot %d has %d ps beyond its ns", i, k.YPS)
+		}
 		if k.BoundNS < 0 {
 			return fmt.Errorf("clock: knot %d has a negative bound (%d ns)", i, k.BoundNS)
 		}
@@ -133,12 +139,12 @@ func (m *Map) checkKnots(clamp bool) error {
 		if k.X-p.X < 0 || k.Y > p.Y && k.Y-p.Y < 0 {
 			return fmt.Errorf("clock: knots %d and %d are too far apart", i-1, i)
 		}
-		if k.Y < p.Y {
+		if k.Y < p.Y || k.Y == p.Y && k.YPS < p.YPS {
 			if !clamp {
 				return fmt.Errorf("clock: knot %d goes back by %d ns", i, p.Y-k.Y)
 			}
 			k.BoundNS = addSat(k.BoundNS, subSat(p.Y, k.Y))
-			k.Y = p.Y
+			k.Y, k.YPS = p.Y, p.YPS
 			m.flags[i] |= Clamped
 		}
 	}
@@ -163,7 +169,7 @@ func (m *Map) ConstantShift() (deltaNS int64, ok bool) {
 	}
 	delta := subSat(m.knots[0].Y, m.knots[0].X)
 	for _, k := range m.knots {
-		if subSat(k.Y, k.X) != delta {
+		if subSat(k.Y, k.X) != delta || k.YPS != 0 {
 			return 0, false
 		}
 	}
@@ -225,20 +231,43 @@ func (m *Map) At(x int64) (y, boundNS int64, c Coverage) {
 	return m.value(i, x), m.bound(i, x), m.flags[i]
 }
 
+// value returns the target instant of x in interval i, rounded to the nearest ns.
 func (m *Map) value(i int, x int64) int64 {
-	n := len(m.knots)
-	switch {
-	case i == 0:
-		k := m.knots[0]
-		d := subSat(k.X, x)
-		return subSat(k.Y, addSat(d, mulDiv(d, int64(m.before), 1e12)))
-	case i == n || m.knots[i-1].X == x:
-		k := m.knots[i-1]
-		d := subSat(x, k.X)
-		return addSat(k.Y, addSat(d, mulDiv(d, int64(m.after), 1e12)))
+	y, ps := m.exact(i, x, 0)
+	if ps >= psPerNS/2 {
+		return addSat(y, 1)
 	}
-	a, b := m.knots[i-1], m.knots[i]
-	return a.Y + mulDivNearest(x-a.X, b.Y-a.Y, b.X-a.X)
+	return y
+}
+
+// exact returns the target instant of x ns and ps picoseconds in interval i, rounded down to the ps.
+func (m *Map) exact(i int, x int64, ps int32) (y int64, yps int32) {
+	n := len(m.knots)
+	k, num, den := m.knots[max(i-1, 0)], int64(0), int64(0)
+	switch i {
+	case 0:
+		num, den = 1e12+int64(m.before), 1e12
+	case n:
+		num, den = 1e12+int64(m.after), 1e12
+	default:
+		num, den = slope(k, m.knots[i])
+	}
+	d := subSat(x, k.X)
+	if d > farNS || d < -farNS { // beyond 46 days ps do not fit: whole ns then
+		return addSat(k.Y, mulDiv(d, num, den)), 0
+	}
+	out := mulDiv(d*psPerNS+int64(ps), num, den) + int64(k.YPS)
+	ns := floorDiv(out, psPerNS)
+	return addSat(k.Y, ns), int32(out - ns*psPerNS)
+}
+
+// slope returns the rate between two neighbouring knots as a fraction, with picoseconds where they fit.
+func slope(a, b Knot) (num, den int64) {
+	dx, dy := b.X-a.X, b.Y-a.Y
+	if dx < farNS && dy < farNS {
+		return dy*psPerNS + int64(b.YPS-a.YPS), dx * psPerNS
+	}
+	return dy, dx
 }
 
 // bound returns the bound at x in interval i: interpolated between knots, plus wander, plus the step where there is one.
@@ -322,14 +351,6 @@ func mulDiv(a, b, c int64) int64 {
 	if neg {
 		return -int64(q)
 	}
-	return int64(q)
-}
-
-// mulDivNearest returns a*b/c rounded to nearest for a, b >= 0 and c > 0, where the quotient is known to fit.
-func mulDivNearest(a, b, c int64) int64 {
-	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	lo, carry := bits.Add64(lo, uint64(c)/2, 0)
-	q, _ := bits.Div64(hi+carry, lo, uint64(c))
 	return int64(q)
 }
 

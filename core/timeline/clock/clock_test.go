@@ -315,3 +315,59 @@ func TestJSONKeepsMapsExactly(t *testing.T) {
 		}
 	}
 }
+
+func TestStraighteningRemovesWhatRoundingPutIn(t *testing.T) {
+	r := rand.New(rand.NewPCG(21, 22))
+	for range 50 {
+		offset, ppb := r.Int64N(1e9)-5e8, r.Int64N(200_001)-100_000
+		exactly := func(x int64) float64 { return float64(x-epoch) * float64(ppb) / 1e9 } // gain since the epoch, ns
+		var ks []Knot
+		for k := int64(0); k < 200; k++ {
+			x := epoch + k*100_000_000 + r.Int64N(1000)
+			ks = append(ks, Knot{X: x, Y: x + offset + int64(math.Floor(exactly(x))), BoundNS: 5})
+		}
+		m, err := New(ks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := m.Straightened()
+		if n := len(s.Knots()); n > 4 {
+			t.Fatalf("%d knots left of one line", n)
+		}
+		for range 200 {
+			x := epoch + r.Int64N(199*100_000_000)
+			c := s.Cursor(x)
+			got := float64(c.BaseY()-x-offset) + float64(c.Map(0))/1000
+			if want := exactly(x) - 0.5; math.Abs(got-want) > 0.6 { // readings are rounded down: 0.5 in the mean
+				t.Fatalf("drift %d ppb at %d: %f ns from the line", ppb, x, got-want)
+			}
+		}
+	}
+}
+
+func TestStraighteningKeepsKinksStepsAndBounds(t *testing.T) {
+	var ks []Knot
+	y := epoch
+	for k := int64(0); k < 40; k++ {
+		ks = append(ks, Knot{X: epoch + k*1e9, Y: y, BoundNS: 7})
+		y += 1e9
+		if k >= 20 {
+			y += 5_000 // 5 ppm more from the middle on
+		}
+	}
+	m, err := New(ks, WithSteps(9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := m.Straightened()
+	if got := len(s.Steps()); got != 1 {
+		t.Fatalf("%d steps left of 1", got)
+	}
+	for x := epoch; x < epoch+39e9; x += 1e8 {
+		a, b1, c1 := m.At(x)
+		b, b2, c2 := s.At(x)
+		if a-b > 2 || b-a > 2 || c1 != c2 || b2 < b1-1 {
+			t.Fatalf("at %d: %d %d %d became %d %d %d", x-epoch, a, b1, c1, b, b2, c2)
+		}
+	}
+}

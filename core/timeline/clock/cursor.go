@@ -40,8 +40,12 @@ func (m *Map) Cursor(baseX int64) *Cursor {
 		m = &Map{}
 	}
 	c := &Cursor{m: m, baseX: baseX}
-	c.baseY, _, _ = m.At(baseX)
-	c.enter(m.interval(baseX))
+	i := m.interval(baseX)
+	c.baseY = baseX
+	if len(m.knots) > 0 {
+		c.baseY, _ = m.exact(i, baseX, 0) // rounded down, so that no event at or after the base gets a negative offset
+	}
+	c.enter(i)
 	return c
 }
 
@@ -156,30 +160,29 @@ func (c *Cursor) enter(i int) {
 	}
 	if i > 0 {
 		c.lo = relPS(m.knots[i-1].X, c.baseX)
-		c.seg.floor = relPS(m.knots[i-1].Y, c.baseY)
+		c.seg.floor = addSat(relPS(m.knots[i-1].Y, c.baseY), int64(m.knots[i-1].YPS))
 	}
 	if i < n {
 		c.hi = relPS(m.knots[i].X, c.baseX)
 	}
 	origin := m.knots[max(i-1, 0)]
-	x, y := origin.X, origin.Y
+	x, y, ps := origin.X, origin.Y, origin.YPS
 	if far(x, c.baseX) { // then the base itself lies in this interval, or no offset reaches it
 		x = c.baseX
-		y = m.value(i, x)
+		y, ps = m.exact(i, x, 0)
 	}
-	c.seg.x, c.seg.y = relPS(x, c.baseX), relPS(y, c.baseY)
+	c.seg.x, c.seg.y = relPS(x, c.baseX), addSat(relPS(y, c.baseY), int64(ps))
 	switch i {
 	case 0:
 		c.seg.rate(int64(m.before), 1e12)
 	case n:
 		c.seg.rate(int64(m.after), 1e12)
 	default:
-		a, b := m.knots[i-1], m.knots[i]
-		dx, dy := b.X-a.X, b.Y-a.Y
-		if gain := dy - dx; gain <= -dx/2 || gain >= dx/2 {
-			c.seg.num, c.seg.den = dy, dx
+		num, den := slope(m.knots[i-1], m.knots[i])
+		if gain := num - den; gain <= -den/2 || gain >= den/2 {
+			c.seg.num, c.seg.den = num, den
 		} else {
-			c.seg.rate(gain, dx)
+			c.seg.rate(gain, den)
 		}
 	}
 }

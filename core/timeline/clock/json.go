@@ -7,7 +7,7 @@ import (
 
 // mapJSON is a Map as text: what another process needs to map exactly alike.
 type mapJSON struct {
-	Knots     [][3]int64 `json:"knots"` // X, Y, bound, ns
+	Knots     [][4]int64 `json:"knots"` // X, Y, bound, ns; ps beyond Y
 	Flags     []Coverage `json:"flags"` // len(knots)+1
 	Before    Drift      `json:"before_ppt"`
 	After     Drift      `json:"after_ppt"`
@@ -17,9 +17,9 @@ type mapJSON struct {
 
 // MarshalJSON writes the map so that UnmarshalJSON makes an equal one.
 func (m *Map) MarshalJSON() ([]byte, error) {
-	j := mapJSON{Before: m.before, After: m.after, GrowthPPB: m.growthPPB, WanderPPB: m.wanderPPB, Knots: [][3]int64{}}
+	j := mapJSON{Before: m.before, After: m.after, GrowthPPB: m.growthPPB, WanderPPB: m.wanderPPB, Knots: [][4]int64{}}
 	for _, k := range m.knots {
-		j.Knots = append(j.Knots, [3]int64{k.X, k.Y, k.BoundNS})
+		j.Knots = append(j.Knots, [4]int64{k.X, k.Y, k.BoundNS, int64(k.YPS)})
 	}
 	for _, f := range m.flags { // not []byte: that would be base64
 		j.Flags = append(j.Flags, f)
@@ -49,7 +49,7 @@ func (m *Map) UnmarshalJSON(b []byte) error {
 	}
 	knots := make([]Knot, len(j.Knots))
 	for i, k := range j.Knots {
-		knots[i] = Knot{X: k[0], Y: k[1], BoundNS: k[2]}
+		knots[i] = Knot{X: k[0], Y: k[1], BoundNS: k[2], YPS: int32(min(max(k[3], -1), psPerNS))}
 	}
 	made, err := New(knots, WithTails(j.Before, j.After, j.GrowthPPB), WithWander(j.WanderPPB))
 	if err != nil {

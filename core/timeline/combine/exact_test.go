@@ -59,7 +59,7 @@ func TestNoiseFreeClocksAreExactToTheNanosecond(t *testing.T) {
 	if testing.Short() {
 		nodes = 5
 	}
-	j, inputs, offsets := recorded(t, xspacetest.Config{Nodes: nodes, GPUs: 2, EventsPerGPU: 2000, Seed: 7, Unsorted: true, Nested: true})
+	j, inputs, offsets := recorded(t, xspacetest.Config{Nodes: nodes, GPUs: 2, EventsPerGPU: 2000, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7, Unsorted: true, Nested: true})
 	out := filepath.Join(t.TempDir(), "run")
 	doc := combined(t, 2, Request{Inputs: inputs, Offsets: offsets, Output: out})
 	if doc.Status != StatusAligned {
@@ -78,14 +78,15 @@ func TestNoiseFreeClocksAreExactToTheNanosecond(t *testing.T) {
 			a, b := (got[i].start-w.start)*1000+got[i].startPS, (got[i].end-w.end)*1000+got[i].endPS
 			worst = max(worst, a, -a, b, -b)
 		}
-		if r := doc.Nodes[k]; r.EventsClamped != 0 || r.SnapshotExtrapolations != 0 || r.OffsetExtrapolations != 0 || r.BoundNS.Max < worst {
+		if r := doc.Nodes[k]; r.EventsClamped != 0 || r.SnapshotExtrapolations != 0 || r.OffsetExtrapolations != 0 || r.BoundNS.Max*1000 < worst {
 			t.Errorf("node %d: %+v", k, r)
 		}
 	}
 	t.Logf("%d nodes: worst error of any start or end %d ps", nodes, worst)
-	// Instants are read back in whole ns, rounded down: 1 ns of the difference may be that.
-	if worst > 2 {
-		t.Errorf("worst error %d ns, want at most 1 and the rounding of reading back", worst)
+	// Every reading that goes in is a whole number of ns: the event's own, the snapshots', the rounds'. The event's alone is off by
+	// up to 1 ns; the rest is what readings that fall on few different fractions leave of the lines through them.
+	if worst > 1500 {
+		t.Errorf("worst error %d ps, want at most 1000 of the event's own reading and 500", worst)
 	}
 }
 

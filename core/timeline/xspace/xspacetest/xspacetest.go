@@ -22,7 +22,6 @@ const Epoch = int64(1_760_000_000_000_000_000)
 const (
 	collectorDelayNS = int64(3_000_000) // from the start of the session to that of the collector
 	sessionDelayNS   = int64(1_000_000) // from Epoch to the start of the session
-	roundNS          = int64(4_000_000_000)
 	kernels          = 200
 	fusions          = 500
 	allReduces       = 8
@@ -43,8 +42,15 @@ func (c *Clock) Wall(t int64) int64 { return t + c.OffsetNS + scale(c.DriftPPB, 
 // Tracer returns what the tracer's clock shows at a true instant.
 func (c *Clock) Tracer(t int64) int64 { return c.TracerNS + (t - Epoch) + scale(c.TracerPPB, t-Epoch) }
 
-// scale returns ppb*d/1e9 without overflow.
-func scale(ppb, d int64) int64 { return ppb*(d/1_000_000_000) + ppb*(d%1_000_000_000)/1_000_000_000 }
+// scale returns ppb*d/1e9, rounded down as a clock's counter is, without overflow.
+func scale(ppb, d int64) int64 {
+	part := ppb * (d % 1_000_000_000)
+	q := part / 1_000_000_000
+	if part%1_000_000_000 < 0 {
+		q--
+	}
+	return ppb*(d/1_000_000_000) + q
+}
 
 // Config says what to write. The zero value of a field takes the default.
 type Config struct {
@@ -55,6 +61,7 @@ type Config struct {
 	Seed         uint64
 	JitterNS     int64 // delay between the two readings of a snapshot: uniform in [0, JitterNS)
 	SnapshotNS   int64 // spacing of snapshots; default 100 ms
+	RoundNS      int64 // length of a probe round; default 4 s
 	Unsorted     bool  // every second pair of neighbouring events is swapped
 	Nested       bool  // kernels have a child that starts with them
 	NoSnapshots  bool  // device lines on S instead of R, as other exporters write
@@ -76,6 +83,9 @@ func New(c Config) *Job {
 	}
 	if c.SnapshotNS == 0 {
 		c.SnapshotNS = 100_000_000
+	}
+	if c.RoundNS == 0 {
+		c.RoundNS = 4_000_000_000
 	}
 	if c.Clocks == nil {
 		r := random(c.Seed)
@@ -319,11 +329,11 @@ func (j *Job) RoundOffsets(w io.Writer) error {
 		return err
 	}
 	ref := &j.Clocks[0]
-	for k, t := int64(0), Epoch-roundNS; t < j.last+roundNS; k, t = k+1, t+roundNS {
+	for k, t := int64(0), Epoch-j.RoundNS; t < j.last+j.RoundNS; k, t = k+1, t+j.RoundNS {
 		for n := range j.Clocks {
-			m := t + roundNS/2
+			m := t + j.RoundNS/2
 			row := map[string]any{
-				"round_id": k, "window_id": k, "node_id": n, "midpoint_sys_ns": ref.Wall(m), "window_start_ns": ref.Wall(t), "window_end_ns": ref.Wall(t + roundNS),
+				"round_id": k, "window_id": k, "node_id": n, "midpoint_sys_ns": ref.Wall(m), "window_start_ns": ref.Wall(t), "window_end_ns": ref.Wall(t + j.RoundNS),
 				"offset_ns": j.Clocks[n].Wall(m) - ref.Wall(m), "drift_ppm": float64(j.Clocks[n].DriftPPB) / 1000, "residual": 0, "reachable": true, "converged": true,
 			}
 			if err := e.Encode(row); err != nil {
