@@ -2,6 +2,7 @@ package xspace
 
 import (
 	"context"
+	"encoding/binary"
 	"io"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -138,10 +139,10 @@ func (e *emitter) segment(p piece) error {
 		e.t.observe = nil
 	}
 	seg := &l.segments[p.segment]
-	defer e.progress(seg.n)
 	if seg.big {
 		return e.big(p, seg, out)
 	}
+	defer e.progress(seg.n)
 	b, err := loadSegment(e.ctx, e.src, &e.in, seg.off, seg.n)
 	if err != nil {
 		return err
@@ -214,6 +215,8 @@ func (t *transform) emit(dst []byte, o int, b []byte, i, p, e, grow int, ev *eve
 		from = p
 	}
 	if t.insertOff {
+		o = copyShort(dst, o, b, from, p)
+		from = p
 		dst[o] = 2<<3 | wireVarint
 		o = putUvarint(dst, o+1, uint64(t.off))
 	}
@@ -269,14 +272,15 @@ func (e *emitter) big(p piece, seg *segment, out *lineLayout) error {
 		w.replace(prefix(4, f.length()+int64(grow)), f.val)
 	}
 	if e.t.insertOff {
-		w.replace(appendVarint(nil, 2, uint64(e.t.off)), w.pos)
+		w.copyTo(f.val)
+		w.replace(appendVarint(nil, 2, uint64(e.t.off)), f.val)
 	}
 	var marks []replacement
 	if e.t.setOff {
-		marks = append(marks, replacement{ev.offMark.start, ev.offMark.end, appendVarint(nil, 2, uint64(e.t.off))})
+		marks = append(marks, replacement{ev.offMark.val, ev.offMark.end, binary.AppendUvarint(nil, uint64(e.t.off))})
 	}
 	if e.t.setDur {
-		marks = append(marks, replacement{ev.durMark.start, ev.durMark.end, appendVarint(nil, 3, uint64(e.t.dur))})
+		marks = append(marks, replacement{ev.durMark.val, ev.durMark.end, binary.AppendUvarint(nil, uint64(e.t.dur))})
 	}
 	sortReplacements(marks)
 	for _, m := range marks {

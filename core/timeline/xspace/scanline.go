@@ -317,7 +317,8 @@ func (s *lineScanner) bigField(at place, l *Line, seg *segment, end int64) (int6
 	return f.end - f.start, nil
 }
 
-// bigEvent is an event that was walked without being held in memory; marks replace the positions of eventFields.
+// bigEvent is an event that was walked without being held in memory: its values lie where the marks say, the positions of
+// eventFields give only their lengths.
 type bigEvent struct {
 	eventFields
 	offMark, durMark mark
@@ -337,8 +338,10 @@ func (r *reader) bigEvent(event field) (ev bigEvent, err error) {
 				ev.metadata = int64(f.v)
 			case 2:
 				ev.off, ev.offMark, ev.aggregated = int64(f.v), mark{f.start, f.val, f.end}, false
+				ev.offPos, ev.offEnd = 1, 1+int(f.length())
 			case 3:
 				ev.dur, ev.durMark = int64(f.v), mark{f.start, f.val, f.end}
+				ev.durPos, ev.durEnd = 1, 1+int(f.length())
 			case 5:
 				ev.num, ev.aggregated = int64(f.v), true
 			}
