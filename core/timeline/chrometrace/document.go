@@ -9,6 +9,28 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 )
 
+// ReadGap reads what stands before a chunk in the list: white space, and the comma behind the chunk before it. i is the chunk's
+// index, or the number of chunks for what stands behind the last one.
+func (t *Trace) ReadGap(src *file.Source, i int) ([]byte, error) {
+	from, to := t.EventsOffset, t.EventsEnd
+	if i > 0 {
+		from = t.Chunks[i-1].End
+	}
+	if i < len(t.Chunks) {
+		to = t.Chunks[i].Offset
+	}
+	if to-from > maxGap { // nobody writes this; a comma between chunks stays a comma
+		if i == 0 || i == len(t.Chunks) {
+			return nil, nil
+		}
+		return []byte{','}, nil
+	}
+	return readRange(src, from, to, nil)
+}
+
+// maxGap bounds the white space between two chunks that is copied.
+const maxGap = 1 << 20
+
 // ReadChunk reads the bytes of a chunk into buf, which it grows where needed.
 func ReadChunk(src *file.Source, c *Chunk, buf []byte) ([]byte, error) {
 	return readRange(src, c.Offset, c.End, buf)
@@ -54,9 +76,35 @@ type documentWriter struct {
 	wrote    bool // an event has been written
 }
 
+// Head writes what stands before the list of events, its opening bracket included. A bare list has no place for a base: when the
+// edit changes that, Head and Tail put a document around it.
+func (r *Rewriter) Head(ctx context.Context, src *file.Source, dst io.Writer) error {
+	d := &documentWriter{ctx: ctx, src: src, t: r.trace, r: r, dst: dst}
+	if r.wraps() {
+		text := append([]byte(`{"baseTimeNanoseconds":`), strconv.AppendInt(nil, r.outBase, 10)...)
+		if _, err := dst.Write(append(text, `,"displayTimeUnit":"ns","traceEvents":[`...)); err != nil {
+			return err
+		}
+		return nil
+	}
+	return d.around(0, r.trace.EventsOffset)
+}
+
+// Tail writes what stands behind the list of events, its closing bracket included.
+func (r *Rewriter) Tail(ctx context.Context, src *file.Source, dst io.Writer) error {
+	d := &documentWriter{ctx: ctx, src: src, t: r.trace, r: r, dst: dst}
+	if r.wraps() {
+		_, err := io.WriteString(dst, "]}\n")
+		return err
+	}
+	return d.around(r.trace.EventsEnd, r.trace.Size)
+}
+
+func (r *Rewriter) wraps() bool { return r.trace.Array && r.outBase != r.trace.BaseNS }
+
 func (d *documentWriter) write(counts *Counts) error {
 	t := d.t
-	if err := d.around(0, t.EventsOffset); err != nil {
+	if err := d.r.Head(d.ctx, d.src, d.dst); err != nil {
 		return err
 	}
 	added, n := d.r.Added(nil)
@@ -95,36 +143,29 @@ func (d *documentWriter) write(counts *Counts) error {
 		}
 		d.wrote = true
 	}
-	if err := d.tail(at); err != nil {
+	if err := d.gap(at, t.EventsEnd); err != nil {
 		return err
 	}
-	return d.around(t.EventsEnd, t.Size)
+	return d.r.Tail(d.ctx, d.src, d.dst)
 }
 
-// gap writes what stood between two chunks; before the first event kept only its white space.
+// gap writes bytes [from, to) of the list, which hold no event; before the first event kept only their white space.
 func (d *documentWriter) gap(from, to int64) error {
-	b, err := readRange(d.src, from, to, nil)
-	if err != nil {
-		return err
+	if d.wrote {
+		return d.copy(from, to)
 	}
-	if !d.wrote {
-		b = withoutCommas(b)
+	for from < to {
+		end := min(to, from+maxGap)
+		b, err := readRange(d.src, from, end, nil)
+		if err != nil {
+			return err
+		}
+		if _, err := d.dst.Write(withoutCommas(b)); err != nil {
+			return err
+		}
+		from = end
 	}
-	_, err = d.dst.Write(b)
-	return err
-}
-
-// tail writes what stands between the last event and the end of the list; a trailing comma only behind an event.
-func (d *documentWriter) tail(from int64) error {
-	b, err := readRange(d.src, from, d.t.EventsEnd, nil)
-	if err != nil {
-		return err
-	}
-	if !d.wrote {
-		b = withoutCommas(b)
-	}
-	_, err = d.dst.Write(b)
-	return err
+	return nil
 }
 
 func withoutCommas(b []byte) []byte {

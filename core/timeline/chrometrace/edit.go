@@ -78,6 +78,7 @@ type Counts struct {
 
 	// With Edit.Sample: how the starts were mapped (clock.Coverage), and how far off they can be.
 	Extrapolated, ExtrapolatedThen, InStep, Clamped int64
+	Uncovered                                       int64 // events with any of these flags
 	Bounds                                          Bounds
 }
 
@@ -108,6 +109,7 @@ func (c *Counts) Add(o *Counts) {
 	c.ExtrapolatedThen += o.ExtrapolatedThen
 	c.InStep += o.InStep
 	c.Clamped += o.Clamped
+	c.Uncovered += o.Uncovered
 	c.Bounds.Add(&o.Bounds)
 }
 

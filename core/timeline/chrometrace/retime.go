@@ -37,6 +37,12 @@ func (w *Worker) time(f *fields, metadata bool) bool {
 	if timed {
 		newEnd, _, _ = w.place(end)
 	}
+	if base := (Instant{w.outBase, 0}); metadata && newStart.Before(base) && !start.Before(Instant{w.trace.BaseNS, 0}) {
+		newStart = base // names have no time that matters, and viewers drop what lies before zero
+		if newEnd.Before(newStart) {
+			newEnd = newStart
+		}
+	}
 	if !metadata {
 		if !w.inRange(newStart, newEnd) {
 			return false
@@ -125,6 +131,7 @@ func (w *Worker) account(start, end, newStart, newEnd Instant, bound int64, cov 
 	if cov == 0 {
 		return
 	}
+	c.Uncovered++
 	if cov&clock.Extrapolated != 0 {
 		c.Extrapolated++
 	}

@@ -4,6 +4,19 @@ import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
+// AppendString appends s as a JSON string; bytes that are not UTF-8 become U+FFFD.
+func AppendString(dst []byte, s string) []byte { return appendString(dst, s) }
+
+// AppendMicros appends the time from base (ns) to i in microseconds, with as many decimals as it takes. ok is false, and nothing
+// appended, when that is more than 292 years.
+func AppendMicros(dst []byte, i Instant, baseNS int64) (out []byte, ok bool) {
+	s, ok := relative(i, baseNS)
+	if !ok {
+		return dst, false
+	}
+	return appendStamp(dst, s, 0), true
+}
+
 // appendString appends s as a JSON string. Bytes that are not UTF-8 become U+FFFD, control characters escapes; everything
 // else is written as it is.
 func appendString(dst []byte, s string) []byte {

@@ -1,7 +1,466 @@
 package combine
 
-import "github.com/prlx-go/prlx/core/fault"
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/clock"
+)
+
+// writeChrome writes one Chrome JSON of all nodes, compressed where its name ends in .gz.
 func (t *task) writeChrome() error {
-	return fault.Usagef("Chrome JSON output is not available in this version").WithHint("use --format run or xplane")
+	out, err := file.Create(t.req.Output, t.req.Overwrite)
+	if err != nil {
+		return err
+	}
+	defer out.Abort()
+	t.job.Progress().SetStage("write")
+	sum := sha256.New()
+	sized := &sizeWriter{w: io.MultiWriter(out, sum)}
+	list, err := newListWriter(sized, strings.HasSuffix(strings.ToLower(t.req.Output), ".gz"), t.job.Workers())
+	if err != nil {
+		return err
+	}
+	d, err := t.chromeDocument()
+	if err != nil {
+		return err
+	}
+	if err := d.write(t.job.Context(), list); err != nil {
+		return err
+	}
+	if err := list.Close(); err != nil {
+		return err
+	}
+	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: string(FormatChrome), Bytes: sized.n, SHA256: hexSum(sum)}}
+	t.conclude()
+	return t.commitWithReports(out)
+}
+
+type sizeWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (s *sizeWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.n += int64(n)
+	return n, err
+}
+
+// chromeDocument is one JSON being made.
+type chromeDocument struct {
+	*task
+	parts    []chromePart // by node
+	nextPID  int64
+	nextSort int64
+}
+
+// chromePart is the share of one node: a Chrome trace that is rewritten, or an XSpace that crosses over.
+type chromePart struct {
+	rewriter *chrometrace.Rewriter
+	workers  []*chrometrace.Worker // by worker
+	counts   []chrometrace.Counts  // by worker
+	cross    *crossing
+}
+
+// chromeDocument decides processes and ids of every node.
+func (t *task) chromeDocument() (*chromeDocument, error) {
+	d := &chromeDocument{task: t, parts: make([]chromePart, len(t.nodes)), nextPID: 1}
+	if t.alone() && t.nodes[0].Trace != nil && t.untouched(t.nodes[0]) { // then its times stay as they are
+		t.zeroNS = t.nodes[0].Trace.BaseNS
+		t.doc.ZeroNS = t.zeroNS
+	}
+	ids := d.namespaces()
+	for k, n := range t.nodes {
+		p := &d.parts[k]
+		if n.Space != nil {
+			p.cross = d.crossing(k)
+			continue
+		}
+		e := t.chromeEdit(n)
+		if !t.alone() {
+			e.Processes, e.IDs, e.DropEmpty = d.processes(n), ids[k], true
+		}
+		var err error
+		if p.rewriter, err = chrometrace.NewRewriter(n.Trace, e); err != nil {
+			return nil, err
+		}
+		p.workers = make([]*chrometrace.Worker, max(1, t.job.Workers()))
+		p.counts = make([]chrometrace.Counts, len(p.workers))
+	}
+	return d, nil
+}
+
+// untouched reports whether no time of the node changes.
+func (t *task) untouched(n *Node) bool {
+	return n.Clocks.Wall.IsIdentity() && !t.external && t.keep == nil && !t.req.CorrectionStat
+}
+
+// chromeEdit says where the times of a Chrome trace go.
+func (t *task) chromeEdit(n *Node) chrometrace.Edit {
+	e := chrometrace.Edit{}
+	shift := int64(0)
+	if n.absolute {
+		e.Clock = clock.Compose(nil, n.Clocks.Wall)
+		e.OutputBaseNS = &t.zeroNS
+		e.Sample = len(e.Clock.Knots()) > 0
+	} else { // its own zero becomes the output's
+		shift = t.zeroNS - n.Trace.BaseNS
+	}
+	if t.req.CorrectionStat {
+		e.CorrectionArg = CorrectionStatName
+	}
+	if k := t.keep; k != nil {
+		if k.FromNS != math.MinInt64 {
+			from := k.FromNS - shift
+			e.KeepFromNS = &from
+		}
+		if k.ToNS != math.MaxInt64 {
+			to := k.ToNS - shift
+			e.KeepToNS = &to
+		}
+	}
+	return e
+}
+
+// namespaces puts the flow and async ids of every node into a range of its own; the reference keeps its ids.
+func (d *chromeDocument) namespaces() []chrometrace.IDEdit {
+	out := make([]chrometrace.IDEdit, len(d.nodes))
+	const room = 1 << 53 // viewers read numbers as float64
+	next := uint64(0)
+	for i, k := range d.referenceFirst() {
+		n := d.nodes[k]
+		if n.Trace == nil {
+			continue
+		}
+		if i > 0 {
+			out[k] = chrometrace.IDEdit{Offset: next, HexOffset: uint64(i) << 48, Prefix: n.tag + ":"}
+		}
+		span := n.Trace.MaxID + 1
+		if limit := uint64(room / len(d.nodes)); span > limit || span == 0 {
+			span = limit
+			if len(d.nodes) > 1 {
+				n.warn("flow ids reach %d: ids of different nodes may meet", n.Trace.MaxID)
+			}
+		}
+		next += span
+		if i > 0 && n.Trace.StackRefs > 0 {
+			n.warn("%d events refer to stack frames, which stay under prlx.nodes and are not shown", n.Trace.StackRefs)
+		}
+	}
+	return out
+}
+
+// processes gives the processes of a Chrome trace small pids of their own, names that say whose they are, and their places.
+func (d *chromeDocument) processes(n *Node) []chrometrace.ProcessEdit {
+	edits := make([]chrometrace.ProcessEdit, len(n.Trace.Processes))
+	order := make([]int, len(edits))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int {
+		x, y := n.Trace.Processes[a].SortIndex, n.Trace.Processes[b].SortIndex
+		switch {
+		case x < y:
+			return -1
+		case x > y:
+			return 1
+		}
+		return 0
+	})
+	for i := range edits {
+		edits[i].PID = strconv.FormatInt(d.nextPID, 10)
+		d.nextPID++
+	}
+	for _, i := range order {
+		p, e := n.Trace.Processes[i], &edits[i]
+		pid := unquoted(p.PID)
+		what := p.Name
+		if p.Device >= 0 {
+			what = "GPU " + strconv.Itoa(p.Device)
+		} else if what == "" {
+			what = pid
+		}
+		name, labels, place := processName(n, what), "pid "+pid, d.nextSort
+		if p.Labels != "" {
+			labels = p.Labels + ", " + labels
+		}
+		e.Name, e.Labels, e.SortIndex = &name, &labels, &place
+		d.nextSort++
+	}
+	return edits
+}
+
+// unquoted returns the text of a pid, which is a number or a string.
+func unquoted(raw string) string {
+	var s string
+	if strings.HasPrefix(raw, `"`) && json.Unmarshal([]byte(raw), &s) == nil {
+		return s
+	}
+	return raw
+}
+
+// processName says whose process it is: "node1 rank 3 · host · GPU 0".
+func processName(n *Node, what string) string {
+	name := n.tag
+	if n.Rank != nil && !strings.HasPrefix(n.tag, "rank") {
+		name += " rank " + strconv.FormatInt(*n.Rank, 10)
+	}
+	for _, s := range []string{n.Host, what} {
+		if s != "" && s != n.ID {
+			name += " · " + s
+		}
+	}
+	return name
+}
+
+// write writes the whole document and fills in the results of the nodes.
+func (d *chromeDocument) write(ctx context.Context, list *listWriter) error {
+	if err := d.head(ctx, list); err != nil {
+		return err
+	}
+	err := assemble(d.job, list, func(yield func(int64, maker) error) error {
+		for k := range d.nodes {
+			if err := d.pieces(k, yield); err != nil {
+				return withPath(err, d.nodes[k].Path)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.tail(ctx, list); err != nil {
+		return err
+	}
+	for k := range d.nodes {
+		if x := d.parts[k].cross; x != nil {
+			x.conclude()
+			continue
+		}
+		d.concludeChrome(k)
+	}
+	return nil
+}
+
+// single returns the rewriter of the only input when that is a Chrome trace: its document stays around the events.
+func (d *chromeDocument) single() *chrometrace.Rewriter {
+	if !d.alone() {
+		return nil
+	}
+	return d.parts[0].rewriter
+}
+
+// pieces yields the pieces of one node.
+func (d *chromeDocument) pieces(k int, yield func(int64, maker) error) error {
+	if x := d.parts[k].cross; x != nil {
+		return x.pieces(yield)
+	}
+	n, p := d.nodes[k], &d.parts[k]
+	for i := range n.Trace.Chunks {
+		c := &n.Trace.Chunks[i]
+		err := yield(3*(c.End-c.Offset), func(w *pieceWorker) error {
+			return withPath(d.chunk(w, k, i), n.Path)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if text, added := p.rewriter.Added(nil); added > 0 {
+		return yield(int64(len(text)), func(w *pieceWorker) error { return w.emit([]byte(",\n"), text) })
+	}
+	return nil
+}
+
+// chunk rewrites chunk i of node k.
+func (d *chromeDocument) chunk(w *pieceWorker, k, i int) error {
+	n, p := d.nodes[k], &d.parts[k]
+	c := &n.Trace.Chunks[i]
+	if err := w.ctx.Err(); err != nil {
+		return err
+	}
+	gap, err := n.Trace.ReadGap(n.Src, i)
+	if err != nil {
+		return err
+	}
+	counts := &p.counts[w.id]
+	var text []byte
+	if p.rewriter.Identity() {
+		if text, err = chrometrace.ReadChunk(n.Src, c, w.buffer()); err != nil {
+			return err
+		}
+		counts.Events += c.Events
+		counts.Kept += c.Events
+		counts.Timed += c.Timed
+	} else {
+		if w.raw, err = chrometrace.ReadChunk(n.Src, c, w.raw); err != nil {
+			return err
+		}
+		if p.workers[w.id] == nil {
+			p.workers[w.id] = p.rewriter.Worker()
+		}
+		if text, err = p.workers[w.id].Chunk(w.buffer(), w.raw, c, counts); err != nil {
+			return err
+		}
+	}
+	d.job.Progress().Add(c.End - c.Offset)
+	return w.emit(gap, text)
+}
+
+// concludeChrome fills in the result of a Chrome trace.
+func (d *chromeDocument) concludeChrome(k int) {
+	n, p := d.nodes[k], &d.parts[k]
+	var c chrometrace.Counts
+	for i := range p.counts {
+		c.Add(&p.counts[i])
+	}
+	r := &n.Result
+	r.Events, r.EventsCorrected, r.EventsDropped = c.Events, c.Corrected, c.Dropped
+	r.EventsClamped, r.EventsInStep = c.Clamped, c.InStep
+	r.SnapshotExtrapolations, r.OffsetExtrapolations = c.Extrapolated, c.ExtrapolatedThen
+	r.MinCorrectionNS, r.MaxCorrectionNS = c.MinNS, c.MaxNS
+	r.Coverage = 1
+	if c.Timed > 0 {
+		r.Coverage = float64(c.Timed-c.Uncovered) / float64(c.Timed)
+	}
+	r.BoundNS = Bounds{P50: c.Bounds.Quantile(0.5), P99: c.Bounds.Quantile(0.99), Max: c.Bounds.Max()}
+	for _, w := range []struct {
+		n    int64
+		text string
+	}{
+		{max(c.Unusable, n.Trace.Unusable), "events have a ts or dur that is no time: they were copied as they are"},
+		{c.NoArg, "events could not carry their correction: counters, or args that are no object"},
+		{n.Trace.RoundedPS, "times have digits beyond the picosecond"},
+		{n.Trace.Repeated, "events have a key twice: the last one counts"},
+	} {
+		if w.n > 0 {
+			n.warn("%d %s", w.n, w.text)
+		}
+	}
+	if n.Trace.Lenient.Unclosed {
+		n.warn("the list of events is not closed: the file may have been cut")
+	}
+}
+
+// ownKeys are the top-level keys that the output states itself.
+var ownKeys = map[string]bool{"traceEvents": true, "baseTimeNanoseconds": true, "displayTimeUnit": true, "schemaVersion": true, "prlx": true}
+
+// head writes the document up to the list's opening bracket: the reference's keys, and times for all.
+func (d *chromeDocument) head(ctx context.Context, w io.Writer) error {
+	if r := d.single(); r != nil {
+		return withPath(r.Head(ctx, d.nodes[0].Src, w), d.nodes[0].Path)
+	}
+	ref := d.nodes[d.ref]
+	version := "1"
+	if ref.Trace != nil {
+		if key := ref.Trace.Key("schemaVersion"); key != nil && len(key.Value) > 0 {
+			version = string(key.Value)
+		}
+	}
+	if _, err := fmt.Fprintf(w, "{\n\"schemaVersion\": %s,\n\"displayTimeUnit\": \"ns\",\n", version); err != nil {
+		return err
+	}
+	if d.zeroNS != 0 {
+		if _, err := fmt.Fprintf(w, "\"baseTimeNanoseconds\": %d,\n", d.zeroNS); err != nil {
+			return err
+		}
+	}
+	if ref.Trace != nil {
+		if err := writeKeys(ctx, w, ref, ",\n"); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "\"traceEvents\": [\n")
+	return err
+}
+
+// writeKeys copies the keys of a document that the output does not state itself, each followed by end.
+func writeKeys(ctx context.Context, w io.Writer, n *Node, end string) error {
+	for i := range n.Trace.Keys {
+		key := &n.Trace.Keys[i]
+		if ownKeys[key.Name] {
+			continue
+		}
+		if _, err := io.WriteString(w, key.Raw+": "); err != nil {
+			return err
+		}
+		win := file.NewWindow(ctx, n.Src, key.Offset, key.Offset+key.Length, 1<<16)
+		if err := win.CopyTo(w, key.Length); err != nil {
+			return withPath(err, n.Path)
+		}
+		if _, err := io.WriteString(w, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tail closes the list and adds what the other documents said. It stands at the end because readers look for the rank in the
+// first lines.
+func (d *chromeDocument) tail(ctx context.Context, w io.Writer) error {
+	if r := d.single(); r != nil {
+		n := d.nodes[0]
+		gap, err := n.Trace.ReadGap(n.Src, len(n.Trace.Chunks))
+		if err == nil {
+			_, err = w.Write(gap)
+		}
+		if err == nil {
+			err = r.Tail(ctx, n.Src, w)
+		}
+		return withPath(err, n.Path)
+	}
+	if _, err := io.WriteString(w, "\n],\n\"prlx\": {\"nodes\": ["); err != nil {
+		return err
+	}
+	for k, n := range d.nodes {
+		open := "\n{\"id\":"
+		if k > 0 {
+			open = ",\n{\"id\":"
+		}
+		text := chrometrace.AppendString([]byte(open), n.ID)
+		if n.Rank != nil {
+			text = strconv.AppendInt(append(text, `,"rank":`...), *n.Rank, 10)
+		}
+		if n.Host != "" {
+			text = chrometrace.AppendString(append(text, `,"host":`...), n.Host)
+		}
+		if _, err := w.Write(text); err != nil {
+			return err
+		}
+		if k != d.ref && n.Trace != nil {
+			if _, err := io.WriteString(w, ",\n\"document\":{\n"); err != nil {
+				return err
+			}
+			if err := writeKeys(ctx, w, n, ",\n"); err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintf(w, "\"baseTimeNanoseconds\":%d}", n.Trace.BaseNS); err != nil {
+				return err
+			}
+		}
+		if _, err := io.WriteString(w, "}"); err != nil {
+			return err
+		}
+	}
+	_, err := io.WriteString(w, "\n]}\n}\n")
+	return err
+}
+
+// overlaps reports whether an event lies in the range to keep.
+func overlaps(keep *align.Range, start, end chrometrace.Instant) bool {
+	if keep == nil {
+		return true
+	}
+	return start.NS <= keep.ToNS && end.NS >= keep.FromNS
 }
