@@ -1,0 +1,165 @@
+package collective
+
+import (
+	"context"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/hlo"
+)
+
+// member is one execution in a test: node, participant, start, end.
+type member struct {
+	node       int32
+	who        int64
+	start, end int64
+}
+
+func judged(op Op, bound int64, ms ...member) result {
+	var times []timed
+	for _, m := range ms {
+		times = append(times, timed{slot: Slot{Node: m.node}, who: m.who, start: m.start, end: m.end, startBound: bound, endBound: bound})
+	}
+	return judge(&op, times)
+}
+
+func TestRulesOfEachKind(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		op    Op
+		bound int64
+		ms    []member
+		want  Judgement
+		gap   int64
+	}{
+		{"all-reduce in order", Op{Kind: event.AllReduce}, 0, []member{{0, 0, 0, 10}, {1, 1, 5, 12}}, Consistent, 5},
+		{"touching is possible", Op{Kind: event.AllGather}, 0, []member{{0, 0, 0, 10}, {1, 1, 10, 12}}, Consistent, 0},
+		{"ended before another began", Op{Kind: event.ReduceScatter}, 0, []member{{0, 0, 0, 10}, {1, 1, 11, 12}}, Violated, -1},
+		{"within the bounds", Op{Kind: event.AllToAll}, 1, []member{{0, 0, 0, 10}, {1, 1, 11, 12}}, Undecidable, -1},
+		{"close, within the bounds", Op{Kind: event.AllReduce}, 3, []member{{0, 0, 0, 10}, {1, 1, 9, 20}}, Undecidable, 1},
+		{"one node has one clock", Op{Kind: event.AllReduce}, 100, []member{{0, 0, 0, 10}, {0, 1, 11, 12}}, Violated, -1},
+		{"permute against the arrow", Op{Kind: event.Permute, Pairs: []hlo.Pair{{Source: 0, Target: 1}}}, 0, []member{{0, 0, 50, 60}, {1, 1, 0, 10}}, Violated, -40},
+		{"permute along the arrow only", Op{Kind: event.Permute, Pairs: []hlo.Pair{{Source: 1, Target: 0}}}, 0, []member{{0, 0, 50, 60}, {1, 1, 0, 10}}, Consistent, 60},
+		{"broadcast before its root", Op{Kind: event.Broadcast, Rooted: true, Ranked: true, Root: 0}, 0, []member{{0, 0, 50, 60}, {1, 1, 0, 10}}, Violated, -40},
+		{"broadcast after its root", Op{Kind: event.Broadcast, Rooted: true, Ranked: true, Root: 1}, 0, []member{{0, 0, 50, 60}, {1, 1, 0, 10}}, Consistent, 60},
+		{"reduce waits for everyone", Op{Kind: event.Reduce, Rooted: true, Ranked: true, Root: 1}, 0, []member{{0, 0, 50, 60}, {1, 1, 0, 10}}, Violated, -40},
+		{"a root nobody knows", Op{Kind: event.Broadcast}, 0, []member{{0, 0, 50, 60}, {1, 1, 0, 10}}, Undecidable, 0},
+		{"a kind nobody knows", Op{Kind: event.Unknown}, 0, []member{{0, 0, 50, 60}, {1, 1, 0, 10}}, Undecidable, 0},
+	} {
+		if got := judged(tc.op, tc.bound, tc.ms...); got.judgement != tc.want || got.gap != tc.gap {
+			t.Errorf("%s: %s with a gap of %d, want %s, %d", tc.name, got.judgement, got.gap, tc.want, tc.gap)
+		}
+	}
+}
+
+// TestManyMembersAreJudgedLikePairByPair compares the shortcut for large groups with comparing everyone to everyone.
+func TestManyMembersAreJudgedLikePairByPair(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	seen := map[Judgement]int{}
+	for range 3000 {
+		var times []timed
+		n, nodes := 17+r.IntN(30), 1+r.IntN(6)
+		for i := range n {
+			start := r.Int64N(60)
+			times = append(times, timed{
+				slot: Slot{int32(i * nodes / n), int32(i)}, start: start, end: start + 20 + r.Int64N(80), startBound: r.Int64N(20), endBound: r.Int64N(20),
+			})
+		}
+		var quick, slow result
+		symmetric(&quick, times)
+		for i := range times {
+			for j := range times {
+				if i != j {
+					slow.take(&times[i], &times[j])
+				}
+			}
+		}
+		seen[slow.judgement]++
+		if quick.judgement != slow.judgement {
+			t.Fatalf("%d members on %d nodes: %s, pair by pair %s (gaps %d, %d)", n, nodes, quick.judgement, slow.judgement, quick.gap, slow.gap)
+		}
+	}
+	if len(seen) != 3 {
+		t.Errorf("the cases are too tame: %v", seen)
+	}
+}
+
+// part makes a part of executions of one all-reduce: by node, device and run (0: none), at start.
+func part(size int, spans ...event.Span) *Part {
+	p := newPart(0)
+	p.Ops = []Op{{Key: "m/all-reduce.1", Kind: event.AllReduce, Size: size}}
+	for i := range spans {
+		s := spans[i]
+		s.HasRun = s.Run != 0
+		s.EndNS = s.StartNS + 10
+		p.add(s)
+	}
+	return p
+}
+
+func TestMatchingNeverShifts(t *testing.T) {
+	ctx := context.Background()
+	for _, tc := range []struct {
+		name              string
+		part              *Part
+		groups, unmatched int
+	}{
+		{"by run id, in any order", part(0,
+			event.Span{Node: 0, Run: 7, StartNS: 5}, event.Span{Node: 0, Run: 8, StartNS: 1}, event.Span{Node: 1, Run: 8}, event.Span{Node: 1, Run: 7, StartNS: 9}), 2, 0},
+		{"one node missed a launch", part(0,
+			event.Span{Node: 0, Run: 7}, event.Span{Node: 0, Run: 8}, event.Span{Node: 0, Run: 9}, event.Span{Node: 1, Run: 7}, event.Span{Node: 1, Run: 9}), 2, 1},
+		{"by order when counts agree", part(0,
+			event.Span{Node: 0, StartNS: 1}, event.Span{Node: 0, StartNS: 2}, event.Span{Node: 1, StartNS: 1}, event.Span{Node: 1, StartNS: 2}), 2, 0},
+		{"order is lost when counts differ", part(0,
+			event.Span{Node: 0, StartNS: 1}, event.Span{Node: 0, StartNS: 2}, event.Span{Node: 1, StartNS: 2}), 0, 3},
+		{"devices of one node are members of their own", part(0,
+			event.Span{Node: 0, Device: 0, Run: 7}, event.Span{Node: 0, Device: 1, Run: 7}, event.Span{Node: 1, Device: 0, Run: 7}, event.Span{Node: 1, Device: 1, Run: 7}), 1, 0},
+		{"alone", part(0, event.Span{Node: 0, Run: 7}), 0, 1},
+		{"nothing", part(0), 0, 0},
+	} {
+		m, err := Match(ctx, tc.part)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.Groups) != tc.groups || m.UnmatchedCount() != tc.unmatched {
+			t.Errorf("%s: %d groups and %d unmatched (%v), want %d and %d", tc.name, len(m.Groups), m.UnmatchedCount(), m.Unmatched, tc.groups, tc.unmatched)
+		}
+		v, err := Check(ctx, m, nil, 5)
+		if err != nil || v.Groups != tc.groups {
+			t.Errorf("%s: %d groups judged, %v", tc.name, v.Groups, err)
+		}
+	}
+}
+
+func TestReplicaGroupsAreApart(t *testing.T) {
+	p := part(0)
+	p.Ops[0].Groups = [][]int64{{0, 1}, {2, 3}}
+	p.Ops[0].Devices = []int64{0, 1, 2, 3}
+	for node := range int32(4) {
+		p.add(event.Span{Node: node, HasRun: true, Run: 1, StartNS: int64(node/2) * 1000, EndNS: int64(node/2)*1000 + 10})
+		p.DeviceIDs[Slot{node, 0}] = int64(node)
+	}
+	m, err := Match(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := Check(context.Background(), m, nil, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Groups) != 2 || v.Violated != 0 { // as one group of four they would be impossible
+		t.Errorf("%d groups, %d violated; want 2 and 0", len(m.Groups), v.Violated)
+	}
+}
+
+func TestExecutionsBeyondTheLimitAreCounted(t *testing.T) {
+	p := newPart(3)
+	p.Ops = []Op{{Key: "x", Kind: event.AllReduce}}
+	for i := range int64(10) {
+		p.add(event.Span{Node: 0, StartNS: i})
+	}
+	if len(p.Spans) != 3 || p.Dropped != 7 {
+		t.Errorf("%d kept, %d dropped", len(p.Spans), p.Dropped)
+	}
+}

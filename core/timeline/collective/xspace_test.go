@@ -1,0 +1,91 @@
+package collective
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/xspace"
+)
+
+func fromFile(t *testing.T, path string, opt Options) *Part {
+	t.Helper()
+	ctx := context.Background()
+	src, err := file.Open(ctx, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	s, err := xspace.Scan(ctx, src, xspace.ScanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt.StartNS = s.ProfileStartNS
+	p, err := FromXSpace(ctx, src, s, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestRealCollectivesAsRecorded is the known count of impossible orders on the raw clocks of the recordings.
+func TestRealCollectivesAsRecorded(t *testing.T) {
+	for _, tc := range []struct {
+		set      string
+		nodes    int
+		violated int
+		worstNS  int64 // of check_hb.py, which rounds to 10 us
+	}{{"p2", 2, 240, -37_930_000}, {"p4", 4, 238, -43_580_000}, {"p2_step", 2, 87, -1_570_000}} {
+		var parts []*Part
+		for k := range tc.nodes {
+			parts = append(parts, fromFile(t, filetest.Data(t, fmt.Sprintf("jax_skew/%s/node%d.xplane.pb", tc.set, k)), Options{Node: int32(k)}))
+		}
+		m, err := Match(context.Background(), Join(parts...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := Check(context.Background(), m, nil, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v.Groups != 240 || v.Violated != tc.violated || m.UnmatchedCount() != 0 {
+			t.Errorf("%s: %d groups, %d violated, %d unmatched; want 240, %d, 0", tc.set, v.Groups, v.Violated, m.UnmatchedCount(), tc.violated)
+		}
+		if d := v.Worst[0].GapNS - tc.worstNS; d > 10_000 || d < -10_000 {
+			t.Errorf("%s: worst gap %d ns, want about %d", tc.set, v.Worst[0].GapNS, tc.worstNS)
+		}
+		for _, kind := range []event.Kind{event.AllReduce, event.AllGather, event.ReduceScatter, event.Permute} {
+			if v.ByKind[kind].Groups != 60 {
+				t.Errorf("%s: %d groups of %s, want 60", tc.set, v.ByKind[kind].Groups, kind)
+			}
+		}
+		if v.ByHow[ByRun] != 240 || v.Guessed != 0 {
+			t.Errorf("%s: matched %v, %d kinds guessed", tc.set, v.ByHow, v.Guessed)
+		}
+	}
+}
+
+func TestTracesWithoutCollectivesGiveNone(t *testing.T) {
+	for _, path := range filetest.Glob(t, "xplane/AMD*.pb") {
+		if p := fromFile(t, path, Options{}); len(p.Spans) != 0 {
+			t.Errorf("%s: %d executions, first %+v", path, len(p.Spans), p.Ops[p.Spans[0].Op])
+		}
+	}
+}
+
+func TestCollectivesOfTPUsWithoutAModuleAreFlaggedAsGuessed(t *testing.T) {
+	p := fromFile(t, filetest.Data(t, "xplane/openxla+xprof__2cc1243__tpu_inference_2.xplane.pb"), Options{})
+	devices := map[int32]int{}
+	for _, s := range p.Spans {
+		devices[s.Device]++
+		if op := p.Ops[s.Op]; op.Kind == event.Unknown || !op.Guess && op.Devices == nil {
+			t.Fatalf("%+v: neither read from a program nor flagged", op)
+		}
+	}
+	if len(devices) != 4 {
+		t.Errorf("executions by device: %v, want 4 devices", devices)
+	}
+}
