@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from ._errors import UsageError
+from ._errors import TraceFormatError, UsageError
 from ._units import parse_size
 
 Kind = Literal["text", "choice", "whole", "size", "switch"]
@@ -308,5 +308,8 @@ def _read_toml(path: Path) -> Mapping[str, Any]:
             raise UsageError(f"{path}: not valid TOML: {error}") from None
     from . import _core
 
-    document: Mapping[str, Any] = _core.call("parse_toml", {"path": str(path.resolve())})["document"]
+    try:
+        document: Mapping[str, Any] = _core.call("parse_toml", {"path": str(path.resolve())})["document"]
+    except TraceFormatError as error:
+        raise UsageError(f"{path}: not valid TOML: {error.message}") from None
     return document

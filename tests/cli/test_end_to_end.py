@@ -103,6 +103,7 @@ def test_solving_first_and_on_the_way_gives_the_same_bytes(prlx, p4):
 
 def test_the_number_of_workers_changes_nothing(prlx, p4):
     documents = [prlx("combine", p4, "-o", f"run{n}", "--workers", str(n), "--json").json() for n in (1, 4)]
+    assert [document.pop("base").rpartition("/")[2] for document in documents] == ["run1", "run4"]
     assert documents[0] == documents[1]
 
 

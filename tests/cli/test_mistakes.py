@@ -99,6 +99,12 @@ def test_the_stack_of_the_core_comes_with_vv(prlx, core):
     assert "xspace.go:12" not in prlx("inspect", "a.pb").err
 
 
+def test_inputs_that_an_option_swallowed_are_explained(prlx):
+    ran = prlx("combine", "-o", "run", "--probes", "p0", "p1", "node0/")
+    assert ran.code == 2
+    assert "--probes takes every word up to the next option: name the inputs first" in ran.err
+
+
 def test_files_may_stand_between_flags(prlx, core):
     assert prlx("combine", "a.pb", "-o", "out", "b.pb", "--json").code == 0
     assert [one["path"].rpartition("/")[2] for one in core.request["inputs"]] == ["a.pb", "b.pb"]

@@ -97,13 +97,24 @@ def parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
         With the near name when a flag is unknown.
     """
     parser = build(command)
-    values, rest = parser.parse_known_intermixed_args(list(words))
+    try:
+        values, rest = parser.parse_known_intermixed_args(list(words))
+    except UsageError as error:
+        raise _explain(error, command, words) from None
     for word in rest:
         if word.startswith("-") and word != "-":
             flag = word.partition("=")[0]
             parser.error(f"unknown option {flag}{did_you_mean(flag, list(spellings(command)))}")
         parser.error(f"unexpected argument {word!r}")
     return values
+
+
+def _explain(error: UsageError, command: Command, words: Sequence[str]) -> UsageError:
+    """Say why inputs are missing when an option that takes several files has swallowed them."""
+    greedy = [flag for option in command.options if option.takes == "paths" for flag in option.flags if flag in words]
+    if greedy and "arguments are required" in error.message:
+        error.hint = f"{greedy[-1]} takes every word up to the next option: name the inputs first"
+    return error
 
 
 def spellings(command: Command) -> Iterable[str]:

@@ -46,7 +46,7 @@ def _align(request: dict[str, Any], values: argparse.Namespace, ui: UI) -> int:
 
     result = _align.run(request, progress=ui.progress)
     if ui.json:
-        ui.emit(result.document)
+        ui.emit({**result.document, "base": str(result.base)})
     else:
         ui.show(render(result, ui))
     announce(result, ui)

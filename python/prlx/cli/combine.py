@@ -25,7 +25,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 
     result = _combine.run(request(values), progress=ui.progress)
     if ui.json:
-        ui.emit(result.document)
+        ui.emit({**result.document, "base": str(result.base)})
     else:
         ui.show(render(result, ui))
     announce(result, ui, report=values.report)

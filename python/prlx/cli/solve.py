@@ -111,7 +111,7 @@ COMMAND = Command(
     run=run,
     examples=(
         ("prlx solve probes_node*.jsonl -o offsets.jsonl", "raw stamps or probe windows"),
-        ("prlx solve probe_windows_node*.jsonl --reference 2", "print only"),
+        ("prlx solve probe_windows_node*.jsonl --reference 1", "print only"),
     ),
     positionals=(Positional("FILE", "probe windows or raw stamps (src, dst, seq, t1..t4)"),),
     options=(

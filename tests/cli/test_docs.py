@@ -1,0 +1,108 @@
+"""Every command line of docs/commands runs as it is written, in a folder that holds what it names."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "commands"
+FENCE = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+
+DECLARED = """
+[nodes.0]
+offset_ns = 0
+bound_ns = 0
+
+[nodes.1]
+offset_ns = 37_000_000
+bound_ns = 1_000_000
+"""
+
+# Command lines that do not end with 0, and with what they end.
+ENDS = {"prlx validate node*.xplane.pb": 1}
+
+
+def command_lines():
+    """The command lines of every page, in order; a backslash joins lines."""
+    for page in sorted(PAGES.glob("*.md")):
+        if page.stem == "completion":  # asked of the shells themselves, in test_completion.py
+            continue
+        for block in FENCE.findall(page.read_text()):
+            for line in block.replace("\\\n", " ").splitlines():
+                yield pytest.param(" ".join(line.split()), id=f"{page.stem}: {line[:40]}")
+
+
+@pytest.fixture
+def folder(data, tmp_path, monkeypatch):
+    """Everything that the pages name, and a command prlx."""
+    p2, play = data / "jax_skew" / "p2", tmp_path / "play"
+    for number, letter in enumerate("ab"):
+        trace, chrome = p2 / f"node{number}.xplane.pb", p2 / f"node{number}.trace.json.gz"
+        for name in (
+            f"node{number}/t.xplane.pb",
+            f"node{number}.xplane.pb",
+            f"{letter}.xplane.pb",
+            f"node{number}.xspace",
+        ):
+            copy(trace, play / name)
+        for name in ("logdir/plugins/profile/2026_11_21_01_54_35", "run_aligned", "run"):
+            copy(trace, play / name / f"node{number}.xplane.pb")
+        for name in (f"rank{number}.json.gz", f"{letter}.json.gz"):
+            copy(chrome, play / name)
+        copy(p2 / f"probes_node{number}.jsonl", play / f"probes_node{number}.jsonl")
+        copy(p2 / f"probes_node{number}.jsonl", play / f"probe_windows_node{number}.jsonl")
+    copy(p2 / "node0.trace.json.gz", play / "trace.json.gz")
+    (play / "offsets.toml").write_text(DECLARED)
+    (play / "node0.snapshot.jsonl").write_text(
+        '{"sys_clock_ns": 1795226075450000000, "tracer_clock_ns": 5000000000}\n' * 1
+    )
+    monkeypatch.chdir(play)
+    bin_folder = tmp_path / "bin"
+    bin_folder.mkdir()
+    for name, call in (("prlx", "-m prlx"), ("xprof_trace_align", f"-c '{XPROF}'")):
+        script = bin_folder / name
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" {call} "$@"\n')
+        script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_folder}{os.pathsep}{os.environ['PATH']}")
+    return play
+
+
+XPROF = "import sys; from prlx.cli.align import xprof_main; sys.exit(xprof_main())"
+
+
+def copy(source, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_the_command_lines_of_the_pages_run(folder, line):
+    run("prlx solve probes_node*.jsonl -o offsets.jsonl -q")
+    shutil.copyfile("offsets.jsonl", "node0.offsets.jsonl")
+    if " -o offsets.jsonl" in line or " -o run/" in line:
+        shutil.rmtree(folder / "run")
+        (folder / "offsets.jsonl").unlink()
+    if line.startswith("prlx validate run"):
+        shutil.rmtree(folder / "run_aligned")
+        shutil.rmtree(folder / "run")
+        run("prlx combine node0.xplane.pb node1.xplane.pb --probes probes_*.jsonl -o run_aligned -q")
+        run("prlx combine node0.xplane.pb node1.xplane.pb --probes probes_*.jsonl -o run -q")
+    if "| jq" in line and shutil.which("jq") is None:
+        line = line.partition("|")[0]
+    run(line, ENDS.get(line, 0))
+
+
+def run(line, code=0):
+    done = subprocess.run(["bash", "--norc", "-c", line], capture_output=True, text=True, timeout=60)
+    assert done.returncode == code, f"{line}\n{done.stdout}\n{done.stderr}"
+
+
+def test_every_page_has_command_lines():
+    pages = {param.id.partition(":")[0] for param in command_lines()}
+    assert pages == {page.stem for page in PAGES.glob("*.md")} - {"README", "completion"}
