@@ -66,7 +66,8 @@ class NodeReport:
     method
         What its clock was related by: ``probes``, ``declared``, ``collectives``, ``wall`` or ``none``.
     offset_ns, drift_ppm
-        Its clock minus that of the reference in the middle of its trace, and how fast that changes.
+        Its clock minus that of the reference in the middle of its trace, and how fast that changes; ``None`` when its
+        clock could not be related.
     bound_p50_ns, bound_p99_ns, bound_max_ns
         How far off a corrected time can be.
     coverage
@@ -98,14 +99,16 @@ class NodeReport:
     @classmethod
     def from_document(cls, node: Mapping[str, Any]) -> NodeReport:
         """The node of a ``prlx.combine/1`` document."""
-        bound = node.get("bound_ns") or {}
+        method = node.get("method") or "none"
+        known = method != "none"  # the document says 0 of a clock that was not corrected, which would read as exact
+        bound = (node.get("bound_ns") or {}) if known else {}
         return cls(
             id=str(node["id"]),
             host=node.get("host") or "",
             rank=node.get("rank"),
-            method=node.get("method") or "none",
-            offset_ns=node.get("offset_ns"),
-            drift_ppm=node.get("drift_ppm"),
+            method=method,
+            offset_ns=node.get("offset_ns") if known else None,
+            drift_ppm=node.get("drift_ppm") if known else None,
             bound_p50_ns=bound.get("p50"),
             bound_p99_ns=bound.get("p99"),
             bound_max_ns=bound.get("max"),

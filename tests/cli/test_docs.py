@@ -15,6 +15,8 @@ PAGES = Path(__file__).resolve().parents[2] / "docs" / "commands"
 FENCE = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 DECLARED = """
+reference = "0"
+
 [nodes.0]
 offset_ns = 0
 bound_ns = 0

@@ -88,6 +88,19 @@ def test_a_combined_trace_says_where_it_is_and_how_good(core, tmp_path):
     assert combined.collectives["before"]["violated"] == 87
 
 
+def test_what_is_not_known_is_not_zero(core):
+    document = example("combine")
+    document["nodes"][1] |= {
+        "method": "none",
+        "offset_ns": 0,
+        "drift_ppm": 0,
+        "bound_ns": {"p50": 0, "p99": 0, "max": 0},
+    }
+    core.replies["combine"] = document
+    node = package.combine_traces("a").nodes[1]
+    assert (node.offset_ns, node.drift_ppm, node.bound_p50_ns, node.bound_max_ns) == (None, None, None, None)
+
+
 def test_nodes_become_data_frames(combined):
     frame = combined.to_pandas()
     assert isinstance(frame, pd.DataFrame)
