@@ -34,7 +34,7 @@ class Round:
 
 
 def main() -> int:
-    """Solve, combine two ways, print what was found, check it."""
+    """Solve, combine three ways, print what was found, check it."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--output", type=Path, default=ROOT / "build" / "demo", help="default: build/demo")
     out: Path = arguments.parse_args().output
@@ -51,6 +51,9 @@ def main() -> int:
         ),
         "xplane": prlx.combine_traces(
             traces, offsets=offsets, output=out / "all.xplane.pb", overwrite=True, progress=False
+        ),
+        "chrome": prlx.combine_traces(
+            traces, offsets=offsets, output=out / "all.json.gz", format="chrome", overwrite=True, progress=False
         ),
     }
     seconds = time.monotonic() - began
@@ -175,6 +178,8 @@ def show_outputs(out: Path) -> None:
     print(f"                xprof --logdir {shown / 'view'}")
     print(f"one XSpace      {shown / 'all.xplane.pb'}")
     print(f"                python -c \"import jax; jax.profiler.ProfileData.from_file('{shown / 'all.xplane.pb'}')\"")
+    print(f"one JSON        {shown / 'all.json.gz'}")
+    print("                drop it on https://ui.perfetto.dev (it stays in the browser)")
 
 
 if __name__ == "__main__":

@@ -370,7 +370,7 @@ func openings(in *CombineReport) []way {
 		target = "."
 	}
 	return []way{
-		{Where: "XProf", Text: "It looks for runs under plugins/profile; every node is a host of the run.", Command: "mkdir -p view/plugins/profile && cp -r " + shellQuote(target) + " view/plugins/profile/run\nxprof --logdir view"},
+		{Where: "XProf", Text: "It looks for runs under plugins/profile; every node is a host of the run.", Command: "mkdir -p view/plugins/profile/run && cp -r " + shellQuote(target) + "/. view/plugins/profile/run\nxprof --logdir view"},
 		{Where: "TensorBoard", Text: "The same directory, with the profile plugin installed.", Command: "tensorboard --logdir view"},
 		{Where: "Python", Text: "With JAX, node by node.", Command: "from jax.profiler import ProfileData\nProfileData.from_file(" + pythonQuote(path.Join(target, clean(in.Doc.Outputs[0].Path, 200))) + ")"},
 		perfettoInstead,

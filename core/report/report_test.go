@@ -250,7 +250,7 @@ func TestWaysToOpenFollowTheFormat(t *testing.T) {
 	for _, tc := range []struct{ output, format, want string }{
 		{"out/all.json.gz", "chrome", "https://ui.perfetto.dev"},
 		{"out/all.xplane.pb", "xplane", "cp out/all.xplane.pb view/plugins/profile/run/"},
-		{"out/my run", "xplane", "cp -r &#39;out/my run&#39; view/plugins/profile/run"},
+		{"out/my run", "xplane", "cp -r &#39;out/my run&#39;/. view/plugins/profile/run"},
 	} {
 		in := sample(t, 2, 4)
 		in.Output, in.Doc.Outputs[0].Format = tc.output, tc.format
