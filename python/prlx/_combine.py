@@ -69,7 +69,7 @@ class NodeReport:
         Its clock minus that of the reference in the middle of its trace, and how fast that changes; ``None`` when its
         clock could not be related.
     bound_p50_ns, bound_p99_ns, bound_max_ns
-        How far off a corrected time can be.
+        How far off a corrected time can be; ``None`` when nothing says so, as for ``wall``.
     coverage
         The share of its events that lie between clock readings, 0 to 1.
     document
@@ -101,7 +101,7 @@ class NodeReport:
         """The node of a ``prlx.combine/1`` document."""
         method = node.get("method") or "none"
         known = method != "none"  # the document says 0 of a clock that was not corrected, which would read as exact
-        bound = (node.get("bound_ns") or {}) if known else {}
+        bound = (node.get("bound_ns") or {}) if known and method != "wall" else {}
         return cls(
             id=str(node["id"]),
             host=node.get("host") or "",

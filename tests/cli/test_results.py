@@ -99,6 +99,9 @@ def test_what_is_not_known_is_not_zero(core):
     core.replies["combine"] = document
     node = package.combine_traces("a").nodes[1]
     assert (node.offset_ns, node.drift_ppm, node.bound_p50_ns, node.bound_max_ns) == (None, None, None, None)
+    document["nodes"][1]["method"] = "wall"
+    node = package.combine_traces("a").nodes[1]
+    assert (node.offset_ns, node.bound_max_ns) == (0, None)
 
 
 def test_nodes_become_data_frames(combined):

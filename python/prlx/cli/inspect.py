@@ -47,8 +47,8 @@ _LINES = (
     Column("order"),
 )
 _CLOCKS = (Column("clock", shrinks=True), Column("readings", right=True), Column("lasts", right=True), Column("detail"))
-_KERNELS = (Column("kernel", shrinks=True), Column("count", right=True), Column("total", right=True))
-_COLLECTIVES = (Column("collective", shrinks=True), Column("count", right=True))
+_KERNELS = (Column("count", right=True), Column("total", right=True), Column("kernel", shrinks=True))
+_COLLECTIVES = (Column("count", right=True), Column("collective", shrinks=True))
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
@@ -86,10 +86,10 @@ def _render(file: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
     clocks = file.get("clocks") or ()
     yield from _section("clocks", clocks, limit, ui, _CLOCKS, [_clock_row(clock) for clock in clocks])
     kernels = file.get("kernels") or ()
-    rows = [(row["name"], format_count(row.get("count")), format_ns(row.get("total_ns"))) for row in kernels]
+    rows = [(format_count(row.get("count")), format_ns(row.get("total_ns")), row["name"]) for row in kernels]
     yield from _section("kernels", kernels, limit, ui, _KERNELS, rows)
     collectives = file.get("collectives") or ()
-    pairs = [(row["name"], format_count(row.get("count"))) for row in collectives]
+    pairs = [(format_count(row.get("count")), row["name"]) for row in collectives]
     yield from _section("collectives", collectives, limit, ui, _COLLECTIVES, pairs)
     for kind, color in (("losses", "red"), ("warnings", "yellow")):
         found = file.get(kind) or ()
