@@ -86,11 +86,11 @@ func Read(ctx context.Context, src *file.Source) (*File, error) {
 	case !looksLikeText(head):
 		err = f.readProto(ctx, src)
 	default:
-		switch firstByte(head) {
-		case 0:
+		switch c := firstByte(head); {
+		case c == 0:
 			return nil, fault.Formatf(src.Path(), 0, "the file holds only white space").WithHint(expected)
-		case '{', '[':
-			err = f.readJSON(ctx, src, firstByte(head) == '[')
+		case c == '{', c == '[' && !tableHeader(head):
+			err = f.readJSON(ctx, src, c == '[')
 		default:
 			err = f.readTOML(ctx, src)
 		}
@@ -121,6 +121,13 @@ func looksLikeText(head []byte) bool {
 		i += n
 	}
 	return true
+}
+
+// tableHeader reports whether text that begins with a bracket is TOML, whose tables begin with a name ("[nodes.node1]"), and not a
+// JSON array of records.
+func tableHeader(head []byte) bool {
+	b := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n[")
+	return len(b) > 0 && (b[0] == '"' || b[0] == '\'' || b[0] == '_' || b[0] >= 'a' && b[0] <= 'z' || b[0] >= 'A' && b[0] <= 'Z')
 }
 
 func firstByte(head []byte) byte {

@@ -252,6 +252,15 @@ func TestDeclaredOffsetsInTOMLAndJSONAreTheSame(t *testing.T) {
 	diff(t, "JSON", want, got)
 }
 
+func TestTOMLMayBeginWithATable(t *testing.T) {
+	for _, text := range []string{"[nodes.node1]\noffset_ns = 5\n", "\ufeff\n  [ nodes.node1 ]\noffset_ns = 5", "[nodes.'node1']\noffset_ns = 5"} {
+		f, err := parse("d.toml", []byte(text))
+		if err != nil || len(f.Declared.Nodes) != 1 || f.Declared.Nodes[0].OffsetNS != 5 {
+			t.Errorf("%q: %+v, %v", text, f, err)
+		}
+	}
+}
+
 func TestDeclaredOffsetsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	for name, text := range map[string]string{
 		"misspelt key":         "[nodes.node1]\noffset_ns = 1\ndrift = 3.0",

@@ -7,6 +7,8 @@
 package combine
 
 import (
+	"encoding/json"
+
 	"github.com/prlx-go/prlx/core/timeline/align"
 )
 
@@ -51,11 +53,31 @@ type Output struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Bounds summarises the stated error bounds of a node's events, ns.
+// Bounds summarises the stated error bounds of a node's events, ns. Where nothing is known about a clock there is no bound: null.
 type Bounds struct {
-	P50 int64 `json:"p50"`
-	P99 int64 `json:"p99"`
-	Max int64 `json:"max"`
+	P50     int64 `json:"p50"`
+	P99     int64 `json:"p99"`
+	Max     int64 `json:"max"`
+	Unknown bool  `json:"-"`
+}
+
+type plainBounds Bounds
+
+// MarshalJSON writes null for unknown bounds.
+func (b Bounds) MarshalJSON() ([]byte, error) {
+	if b.Unknown {
+		return []byte("null"), nil
+	}
+	return json.Marshal(plainBounds(b))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (b *Bounds) UnmarshalJSON(text []byte) error {
+	if string(text) == "null" {
+		*b = Bounds{Unknown: true}
+		return nil
+	}
+	return json.Unmarshal(text, (*plainBounds)(b))
 }
 
 // Step is an interval of a node's own clock in which it stepped.

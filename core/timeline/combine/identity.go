@@ -56,7 +56,8 @@ type facts struct {
 }
 
 // identify names every node: as given, else by a number in its path, else by the rank, else by the host recorded inside, else by
-// its place in the order. All nodes that are not given use the same rule; two nodes with one identity are an error.
+// its place in the order. All nodes that are not given use the same rule, the first that names every one of them and no two alike;
+// when a rule names every one but some alike, and no better one follows, that is an error.
 func identify(nodes []facts) ([]Identity, error) {
 	ids := make([]Identity, len(nodes))
 	rules := []func(int) (Identity, bool){
@@ -78,10 +79,22 @@ func identify(nodes []facts) ([]Identity, error) {
 			return Identity{ID: "node" + strconv.Itoa(k), Number: k, Source: "order"}, true
 		},
 	}
+	var ambiguous []Identity // what the first rule that named every node came up with, some of them alike
 	for r, rule := range rules {
-		if applyRule(nodes, ids, rule) || r == len(rules)-1 {
+		named, apart := applyRule(nodes, ids, rule)
+		if named && apart {
+			ambiguous = nil
 			break
 		}
+		if named && ambiguous == nil {
+			ambiguous = append(ambiguous, ids...)
+		}
+		if r == len(rules)-2 && ambiguous != nil { // the order given must not hide that two inputs claim to be one node
+			break
+		}
+	}
+	if ambiguous != nil {
+		ids = ambiguous
 	}
 	if err := distinct(nodes, ids); err != nil {
 		return nil, err
@@ -90,23 +103,24 @@ func identify(nodes []facts) ([]Identity, error) {
 	return ids, nil
 }
 
-// applyRule names the nodes that are not given; it fails, changing nothing that matters, when the rule names not all of them or
-// two of them alike (then the next rule may do better; the last one always does).
-func applyRule(nodes []facts, ids []Identity, rule func(int) (Identity, bool)) bool {
+// applyRule names the nodes that are not given. named says that the rule had a name for each, apart that no two are alike.
+func applyRule(nodes []facts, ids []Identity, rule func(int) (Identity, bool)) (named, apart bool) {
 	seen := map[string]bool{}
+	apart = true
 	for k, n := range nodes {
 		if n.given != "" {
 			ids[k] = givenIdentity(n.given)
 			continue
 		}
 		id, ok := rule(k)
-		if !ok || seen[id.ID] {
-			return false
+		if !ok {
+			return false, false
 		}
+		apart = apart && !seen[id.ID]
 		seen[id.ID] = true
 		ids[k] = id
 	}
-	return true
+	return true, apart
 }
 
 func distinct(nodes []facts, ids []Identity) error {

@@ -223,6 +223,7 @@ func (t *task) conclude() {
 			corrected = true
 		}
 		r := &n.Result
+		r.BoundNS.Unknown = k != t.ref && (r.Method == MethodWall || r.Method == MethodNone)
 		if r.Events > 0 && r.Coverage < 1 && t.farOutside(n) {
 			n.degraded = true
 		}

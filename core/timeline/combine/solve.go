@@ -89,7 +89,7 @@ func (d *SolveDocument) describe(s *offsets.Solution) {
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		d.Nodes = append(d.Nodes, SolvedNode{
-			ID: strconv.Itoa(n.Node), OffsetNS: n.OffsetNS, AtNS: n.AtNS, DriftPPM: n.DriftPPM, BoundNS: Bounds(n.Bound),
+			ID: strconv.Itoa(n.Node), OffsetNS: n.OffsetNS, AtNS: n.AtNS, DriftPPM: n.DriftPPM, BoundNS: Bounds{P50: n.Bound.P50, P99: n.Bound.P99, Max: n.Bound.Max},
 			Windows: n.Windows, MissingWindows: n.Missed, Steps: stepsOf(n.Steps), Warnings: append([]string{}, n.Warnings...),
 		})
 	}

@@ -1,0 +1,44 @@
+package combine
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/fault"
+)
+
+func TestHowNodesAreNamed(t *testing.T) {
+	rank := func(r int64) *int64 { return &r }
+	for _, tc := range []struct {
+		name  string
+		nodes []facts
+		want  string // ids with numbers, or the start of the error
+	}{
+		{"number in the file name", []facts{{path: "/d/node3.xplane.pb"}, {path: "/d/node12.xplane.pb"}}, "node3:3 node12:12"},
+		{"number in a directory", []facts{{path: "/d/rank-1/plugins/profile/2026_01_02/h.xplane.pb"}, {path: "/d/rank-0/plugins/profile/2026_01_02/h.xplane.pb"}}, "rank1:1 rank0:0"},
+		{"given", []facts{{path: "/a", given: "left"}, {path: "/b", given: "gpu7"}}, "left:-1 gpu7:7"},
+		{"given beside a number", []facts{{path: "/node5.pb", given: "0"}, {path: "/node1.pb"}}, "0:0 node1:1"},
+		{"rank inside", []facts{{path: "/a.json", rank: rank(4)}, {path: "/b.json", rank: rank(2)}}, "rank4:4 rank2:2"},
+		{"rank inside, one directory", []facts{{path: "/host1/a.json", rank: rank(0)}, {path: "/host1/b.json", rank: rank(1)}}, "rank0:0 rank1:1"},
+		{"host inside", []facts{{path: "/a.pb", host: "tw003"}, {path: "/b.pb", host: "tw004"}}, "tw003:0 tw004:1"},
+		{"order", []facts{{path: "/a.pb"}, {path: "/b.pb"}}, "node0:0 node1:1"},
+		{"one node twice", []facts{{path: "/a/node0.pb"}, {path: "/b/node0.pb"}}, "/a/node0.pb and /b/node0.pb are both node"},
+		{"one host twice", []facts{{path: "/a.pb", host: "h"}, {path: "/b.pb", host: "h"}}, "/a.pb and /b.pb are both node"},
+		{"one number under two names", []facts{{path: "/node1.pb"}, {path: "/rank1.pb"}}, "/node1.pb (node1) and /rank1.pb (rank1) have the same node number"},
+		{"one id twice", []facts{{path: "/a.pb", given: "x"}, {path: "/b.pb", given: "x"}}, "/a.pb and /b.pb are both node"},
+	} {
+		ids, err := identify(tc.nodes)
+		var got []string
+		for _, id := range ids {
+			got = append(got, id.ID+":"+strconv.Itoa(id.Number))
+		}
+		if err != nil {
+			if !fault.Is(err, fault.Incompatible) || !strings.HasPrefix(err.Error(), tc.want) || fault.Of(err).Hint == "" {
+				t.Errorf("%s: %v, want %q", tc.name, err, tc.want)
+			}
+		} else if strings.Join(got, " ") != tc.want {
+			t.Errorf("%s: %v, want %q", tc.name, got, tc.want)
+		}
+	}
+}
