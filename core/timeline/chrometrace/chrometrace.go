@@ -26,7 +26,7 @@ func (i Instant) Before(j Instant) bool { return i.NS < j.NS || i.NS == j.NS && 
 func (s stamp) instant(base int64) (Instant, bool) {
 	ns := s.us*1000 + int64(s.ps)/1000 // parseNumber keeps us*1000 inside int64, and ps adds less than one us
 	sum := ns + base
-	if (base > 0 && sum < ns) || (base < 0 && sum > ns) || (ns < 0) != (s.us < 0) {
+	if (base > 0 && sum <= ns) || (base < 0 && sum >= ns) || (ns < 0) != (s.us < 0) {
 		return Instant{}, false
 	}
 	return Instant{sum, s.ps % 1000}, true
@@ -69,9 +69,16 @@ type Trace struct {
 	RoundedPS    int64   // ts or dur with digits beyond the picosecond
 	Repeated     int64   // events in which a key that matters occurs twice
 
+	// Collectives are the kernels of NCCL and RCCL, in order; CollectivesOmitted counts those beyond the limit.
+	Collectives        []Extent
+	CollectivesOmitted int64
+
 	Lenient Lenient
 	Chunks  []Chunk
 }
+
+// Extent is the place of one event.
+type Extent struct{ Offset, Length int64 }
 
 // Key is one top-level key of the document.
 type Key struct {

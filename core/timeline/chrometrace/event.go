@@ -17,6 +17,9 @@ type fields struct {
 	repeated                                                bool // a key that matters occurs twice; the last one counts
 }
 
+// empty reports whether the element says nothing: {} or null.
+func (f *fields) empty() bool { return f.last <= f.start+1 }
+
 // phase returns the event's type: the one character of ph, or 0 where ph is absent or something else.
 func (f *fields) phase(b []byte) byte {
 	if f.ph.e-f.ph.s == 3 && b[f.ph.s] == '"' {
@@ -62,7 +65,12 @@ func (l *lexer) event(i int, f *fields) int {
 			}
 			i++
 		}
-		i = l.space(i)
+		if i < len(b) && b[i] == ' ' {
+			i++
+		}
+		if i < len(b) && b[i] <= ' ' {
+			i = l.space(i)
+		}
 		v := i
 		if i = l.value(i, eventDepth); i < 0 {
 			return i
@@ -72,13 +80,21 @@ func (l *lexer) event(i int, f *fields) int {
 			f.repeated = f.repeated || slot.set()
 			*slot = span{int32(v), int32(i)}
 		}
-		if i = l.space(i); i >= len(b) {
+		if i < len(b) && b[i] <= ' ' {
+			i = l.space(i)
+		}
+		if i >= len(b) {
 			return incomplete
 		}
 		switch b[i] {
 		case ',':
-			if i = l.space(i + 1); i >= len(b) {
-				return incomplete
+			if i++; i < len(b) && b[i] == ' ' {
+				i++
+			}
+			if i >= len(b) || b[i] <= ' ' {
+				if i = l.space(i); i >= len(b) {
+					return incomplete
+				}
 			}
 		case '}':
 			f.end = i + 1

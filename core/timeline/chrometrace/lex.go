@@ -293,11 +293,16 @@ func (l *lexer) inObject() bool {
 func (l *lexer) walk(i, base int) int {
 	b := l.b
 	for {
-		i = l.space(i)
-		l.tok = i
-		if i >= len(b) {
-			return incomplete
+		if i < len(b) && b[i] == ' ' { // one blank is the usual white space between tokens
+			i++
 		}
+		if i >= len(b) || b[i] <= ' ' {
+			if i = l.space(i); i >= len(b) {
+				l.tok = i
+				return incomplete
+			}
+		}
+		l.tok = i
 		c := b[i]
 		switch l.phase {
 		case phaseAfter:

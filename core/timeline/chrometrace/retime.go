@@ -23,9 +23,7 @@ func (w *Worker) time(f *fields, metadata bool) bool {
 	if timed {
 		dur = parseNumber(f.dur.of(b))
 		if dur.ok {
-			if end, ok = plus(ts.stamp, dur.stamp); ok {
-				end, ok = Instant{end.NS + w.trace.BaseNS, end.PS}, (w.trace.BaseNS >= 0) == (end.NS+w.trace.BaseNS >= end.NS)
-			}
+			end, ok = plus(ts.stamp, dur.stamp, w.trace.BaseNS)
 		}
 		if !dur.ok || !ok {
 			w.unusable(metadata)

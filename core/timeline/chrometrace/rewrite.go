@@ -2,7 +2,6 @@ package chrometrace
 
 import (
 	"fmt"
-	"sort"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/clock"
@@ -90,19 +89,7 @@ func (w *Worker) Chunk(dst, raw []byte, c *Chunk, counts *Counts) ([]byte, error
 	copied, kept, i := 0, false, 0
 	ended := 0 // where the last element, kept or not, ended
 	for i < len(raw) {
-		r := 0
-		switch raw[i] {
-		case '{':
-			r = w.lex.event(i, f)
-		case 'n':
-			*f = fields{start: i, last: i}
-			if r = i + len("null"); r > len(raw) || string(raw[i:r]) != "null" {
-				r = badAt(i)
-			}
-			f.end = r
-		default:
-			r = badAt(i)
-		}
+		r := w.parse(i)
 		if r < 0 {
 			return dst, w.changed(c, r)
 		}
@@ -133,6 +120,20 @@ func (w *Worker) Chunk(dst, raw []byte, c *Chunk, counts *Counts) ([]byte, error
 	return dst, nil
 }
 
+// parse reads the element of the list at i, an event or a null, into w.fields.
+func (w *Worker) parse(i int) int {
+	b := w.lex.b
+	if b[i] == '{' {
+		return w.lex.event(i, &w.fields)
+	}
+	end := i + len("null")
+	if end > len(b) || string(b[i:end]) != "null" {
+		return badAt(i)
+	}
+	w.fields = fields{start: i, last: i, end: end}
+	return end
+}
+
 // separator skips the comma between two events.
 func (w *Worker) separator(i int, c *Chunk) (int, error) {
 	b := w.lex.b
@@ -160,7 +161,7 @@ func (w *Worker) changed(c *Chunk, r int) error {
 // element decides whether an event stays and collects the patches for it.
 func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
 	w.patches, w.text = w.patches[:0], w.text[:0]
-	if f.last <= f.start+1 {
+	if f.empty() {
 		if w.edit.DropEmpty {
 			w.counts.Empty++
 		}
@@ -226,11 +227,9 @@ func (w *Worker) patched(at span, from int) {
 // apply copies raw up to the end of the last patch, patches applied in the order of their places.
 func (w *Worker) apply(dst, raw []byte, copied *int) []byte {
 	ps := w.patches
-	if len(ps) > 1 && !sort.SliceIsSorted(ps, func(i, j int) bool { return ps[i].s < ps[j].s }) {
-		for i := 1; i < len(ps); i++ { // insertion: there are a handful
-			for j := i; j > 0 && ps[j].s < ps[j-1].s; j-- {
-				ps[j], ps[j-1] = ps[j-1], ps[j]
-			}
+	for i := 1; i < len(ps); i++ { // insertion: there are a handful, mostly in order
+		for j := i; j > 0 && ps[j].s < ps[j-1].s; j-- {
+			ps[j], ps[j-1] = ps[j-1], ps[j]
 		}
 	}
 	for _, p := range ps {

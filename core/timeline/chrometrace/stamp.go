@@ -1,6 +1,9 @@
 package chrometrace
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // stamp is a decimal number of microseconds, exact to the picosecond: us + ps/1e6, 0 <= ps < 1e6, us rounded towards
 // minus infinity.
@@ -18,6 +21,30 @@ type number struct {
 	decimals int  // digits after the point, as written
 	rounded  bool // it had digits beyond the picosecond, which were rounded half away from zero
 	ok       bool // false: no number, or too large to be an instant in int64 ns
+}
+
+// plus adds two stamps and returns the instant after base (ns).
+func plus(a, b stamp, base int64) (Instant, bool) {
+	us, ps := a.us+b.us, a.ps+b.ps // |us| <= maxUS+1 each, far from overflow
+	if ps >= 1e6 {
+		us, ps = us+1, ps-1e6
+	}
+	if us > maxUS || us < -maxUS {
+		return Instant{}, false
+	}
+	return stamp{us, ps}.instant(base)
+}
+
+// totalPS returns the stamp in ps, saturating at 106 days.
+func (s stamp) totalPS() int64 {
+	const most = math.MaxInt64/1_000_000 - 1
+	if s.us > most {
+		return math.MaxInt64
+	}
+	if s.us < -most {
+		return math.MinInt64
+	}
+	return s.us*1_000_000 + int64(s.ps)
 }
 
 var pow10 = [...]int64{1, 10, 100, 1e3, 1e4, 1e5, 1e6}

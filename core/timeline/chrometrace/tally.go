@@ -53,7 +53,7 @@ func (y *tally) init(s *scanner) {
 // event counts one element of the list.
 func (y *tally) event(b []byte, f *fields, c *Chunk) error {
 	t := y.t
-	if f.last <= f.start+1 {
+	if f.empty() {
 		t.Lenient.EmptyEvents++
 		return nil
 	}
@@ -83,6 +83,9 @@ func (y *tally) event(b []byte, f *fields, c *Chunk) error {
 		p.Events++
 		if cat != nil && cat.device {
 			p.DeviceEvents++
+			if isCollectiveKernel(f.name.of(b)) {
+				y.collective(f)
+			}
 		}
 		if th != nil {
 			th.Events++
@@ -110,7 +113,7 @@ func (y *tally) time(b []byte, f *fields, c *Chunk) {
 		dur := parseNumber(f.dur.of(b))
 		if dur.ok {
 			y.spelling(dur)
-			end, ok = plus(ts.stamp, dur.stamp)
+			end, ok = plus(ts.stamp, dur.stamp, 0)
 			if end.Before(start) {
 				end = start
 			}
@@ -137,18 +140,6 @@ func (y *tally) time(b []byte, f *fields, c *Chunk) {
 		c.Max = end
 	}
 	c.Timed++
-}
-
-// plus adds two stamps and returns the instant.
-func plus(a, b stamp) (Instant, bool) {
-	us, ps := a.us+b.us, a.ps+b.ps // |us| <= maxUS+1 each, far from overflow
-	if ps >= 1e6 {
-		us, ps = us+1, ps-1e6
-	}
-	if us > maxUS || us < -maxUS {
-		return Instant{}, false
-	}
-	return stamp{us, ps}.instant(0)
 }
 
 func (y *tally) spelling(n number) {
@@ -182,6 +173,22 @@ func (y *tally) category(raw []byte) *category {
 	}
 	c.count++
 	return c
+}
+
+// maxCollectives bounds how many kernels of collectives are listed: 16 MiB.
+const maxCollectives = 1 << 20
+
+// isCollectiveKernel reports whether a kernel's name (as written) is one of NCCL's or RCCL's.
+func isCollectiveKernel(name []byte) bool {
+	return bytes.Contains(name, []byte("nccl")) || bytes.Contains(name, []byte("rccl")) || bytes.Contains(name, []byte("NCCL"))
+}
+
+func (y *tally) collective(f *fields) {
+	if len(y.t.Collectives) >= maxCollectives {
+		y.t.CollectivesOmitted++
+		return
+	}
+	y.t.Collectives = append(y.t.Collectives, Extent{y.s.offset(f.start), int64(f.end - f.start)})
 }
 
 // deviceCategory reports whether a cat is one of work on an accelerator, in Kineto's spellings of any year.
