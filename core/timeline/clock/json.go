@@ -8,7 +8,6 @@ import (
 // mapJSON is a Map as text: what another process needs to map exactly alike.
 type mapJSON struct {
 	Knots     [][4]int64 `json:"knots"` // X, Y, bound, ns; ps beyond Y
-	Flags     []Coverage `json:"flags"` // len(knots)+1
 	Before    Drift      `json:"before_ppt"`
 	After     Drift      `json:"after_ppt"`
 	GrowthPPB int64      `json:"growth_ppb"`
@@ -21,13 +20,10 @@ func (m *Map) MarshalJSON() ([]byte, error) {
 	for _, k := range m.knots {
 		j.Knots = append(j.Knots, [4]int64{k.X, k.Y, k.BoundNS, int64(k.YPS)})
 	}
-	for _, f := range m.flags { // not []byte: that would be base64
-		j.Flags = append(j.Flags, f)
-	}
 	return json.Marshal(struct {
 		mapJSON
-		Flags []int `json:"flags"`
-	}{j, ints(j.Flags)})
+		Flags []int `json:"flags"` // not []Coverage: bytes become base64
+	}{j, ints(m.flags)})
 }
 
 func ints(flags []Coverage) []int {

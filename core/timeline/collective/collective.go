@@ -46,8 +46,6 @@ type Op struct {
 // Slot is one device of one node.
 type Slot struct{ Node, Device int32 }
 
-func (s Slot) before(o Slot) bool { return s.Node < o.Node || s.Node == o.Node && s.Device < o.Device }
-
 // Part is what extraction found in one file.
 type Part struct {
 	Ops       []Op
@@ -67,7 +65,6 @@ type Part struct {
 type opID struct {
 	key     string
 	variant uint64
-	extra   string
 }
 
 func newPart(limit int) *Part {

@@ -39,10 +39,11 @@ type scannedWire struct {
 // ScanNode reads the structure of one trace. nodes is how many there are in all.
 func ScanNode(j *job.Job, in Input, nodes int) (*Scanned, error) {
 	n, err := loadOne(j.Context(), j, in, j.Workers())
-	defer n.Close()
 	if err != nil {
+		n.Close()
 		return nil, err
 	}
+	defer n.Close()
 	part, err := n.extract(j.Context(), 0, nodes)
 	if err != nil {
 		return nil, err
@@ -149,10 +150,11 @@ func unpack(inputs []Input, scans []Scanned) ([]*Node, error) {
 // WriteNode writes the aligned file of one node.
 func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 	n, err := loadOne(j.Context(), j, nt.Input, j.Workers())
-	defer n.Close()
 	if err != nil {
+		n.Close()
 		return nil, err
 	}
+	defer n.Close()
 	if n.Space == nil {
 		return nil, fault.New(fault.Format, "is no XSpace any more").WithPath(nt.Input.Path)
 	}
