@@ -132,6 +132,7 @@ type transform struct {
 	cursor   *clock.Cursor
 	from, to int64
 	keepAll  bool
+	hasTo    bool
 	observe  func(oldPS, newPS, newDurPS int64)
 
 	statID    int64 // 0: no correction stat
@@ -156,7 +157,7 @@ type Counts struct {
 	Moved      int64 // of those, the ones whose offset_ps changed
 	Dropped    int64 // outside the kept range, or in a dropped plane or line
 	Aggregated int64 // in the output, without a time: copied
-	Saturated  int64 // whose end or new duration did not fit an int64 and was clamped
+	Saturated  int64 // whose end does not fit an int64 (duration_ps is copied), or whose new duration does not (clamped)
 }
 
 func (c *Counts) add(d Counts) {
@@ -178,7 +179,7 @@ func newTransform(l *Line, e *LineEdit, statID int64, hasStat bool) *transform {
 		t.from = *e.KeepFromPS
 	}
 	if e.KeepToPS != nil {
-		t.to = *e.KeepToPS
+		t.to, t.hasTo = *e.KeepToPS, true
 	}
 	t.keepAll = e.KeepFromPS == nil && e.KeepToPS == nil
 	if hasStat && e.moves() {
@@ -239,12 +240,9 @@ func (t *transform) mapEvent(ev *eventFields) {
 		return
 	}
 	end := ev.off + ev.dur
-	if ev.dur > 0 && end < ev.off || ev.dur < 0 && end > ev.off {
+	if (end >= ev.off) != (ev.dur >= 0) { // the end is beyond int64: there is nothing to map, the duration stays
 		t.counts.Saturated++
-		end = math.MaxInt64
-		if ev.dur < 0 {
-			end = math.MinInt64
-		}
+		return
 	}
 	end = t.cursor.Map(end)
 	t.dur = end - t.off
@@ -257,7 +255,7 @@ func (t *transform) mapEvent(ev *eventFields) {
 // outside reports whether the event lies wholly outside the kept range. An event without duration is in it when its start is.
 func (t *transform) outside() bool {
 	end := addSat(t.off, max(t.dur, 0))
-	return t.off >= t.to || end < t.from || end == t.from && t.off < t.from
+	return t.off >= t.to && t.hasTo || end <= t.from && t.off < t.from
 }
 
 // statLength is the size of the correction stat with tag and length.
