@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "commands"
+PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FENCE = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 DECLARED = """
@@ -53,8 +54,7 @@ def folder(data, tmp_path, monkeypatch):
             f"node{number}.xspace",
         ):
             copy(trace, play / name)
-        for name in ("logdir/plugins/profile/2026_11_21_01_54_35", "run_aligned", "run"):
-            copy(trace, play / name / f"node{number}.xplane.pb")
+        copy(trace, play / "logdir/plugins/profile/2026_11_21_01_54_35" / f"node{number}.xplane.pb")
         for name in (f"rank{number}.json.gz", f"{letter}.json.gz"):
             copy(chrome, play / name)
         copy(p2 / f"probes_node{number}.jsonl", play / f"probes_node{number}.jsonl")
@@ -83,18 +83,28 @@ def copy(source, target):
     shutil.copyfile(source, target)
 
 
-@pytest.mark.parametrize("line", command_lines())
-def test_the_command_lines_of_the_pages_run(folder, line):
+def programs():
+    """The Python of every page."""
+    for page in sorted(PAGES.glob("*.md")):
+        for block in PYTHON.findall(page.read_text()):
+            yield pytest.param(block, id=page.stem)
+
+
+def prepare(folder, text):
+    """Make what the text takes as given, and take away what it makes itself."""
     run("prlx solve probes_node*.jsonl -o offsets.jsonl -q")
     shutil.copyfile("offsets.jsonl", "node0.offsets.jsonl")
-    if " -o offsets.jsonl" in line or " -o run/" in line:
-        shutil.rmtree(folder / "run")
+    for name in ("run", "run_aligned") if "run" in text else ():
+        run(f"prlx combine node0.xplane.pb node1.xplane.pb --probes probes_*.jsonl -o {name} -q")
+    if " -o offsets.jsonl" in text or 'output="offsets.jsonl"' in text:
         (folder / "offsets.jsonl").unlink()
-    if line.startswith("prlx validate run"):
-        shutil.rmtree(folder / "run_aligned")
+    if " -o run/" in text or 'output="run"' in text:
         shutil.rmtree(folder / "run")
-        run("prlx combine node0.xplane.pb node1.xplane.pb --probes probes_*.jsonl -o run_aligned -q")
-        run("prlx combine node0.xplane.pb node1.xplane.pb --probes probes_*.jsonl -o run -q")
+
+
+@pytest.mark.parametrize("line", command_lines())
+def test_the_command_lines_of_the_pages_run(folder, line):
+    prepare(folder, line)
     if "| jq" in line and shutil.which("jq") is None:
         line = line.partition("|")[0]
     run(line, ENDS.get(line, 0))
@@ -103,6 +113,14 @@ def test_the_command_lines_of_the_pages_run(folder, line):
 def run(line, code=0):
     done = subprocess.run(["bash", "--norc", "-c", line], capture_output=True, text=True, timeout=60)
     assert done.returncode == code, f"{line}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("program", programs())
+def test_the_python_of_the_pages_runs(folder, program):
+    prepare(folder, program)
+    code = f"import prlx\n{program}"
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_page_has_command_lines():
