@@ -1,0 +1,102 @@
+"""What the pages tell a reader to type runs, and prints what they show."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .reading import ROOT, blocks, pages, steps
+
+SHOWN = [
+    "README.md",
+    "docs/tutorial.md",
+    *(f"docs/{p.relative_to(ROOT / 'docs')}" for p in (ROOT / "docs/commands").glob("*.md")),
+]
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A folder with the examples in it and nothing else, as a reader of a clone sees it."""
+    shutil.copytree(ROOT / "examples", tmp_path / "clone" / "examples")
+    return tmp_path / "clone"
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The environment of the command: ``prlx`` of this interpreter first, no setting of the person who runs the tests."""
+    folder = folder.parent / "bin"
+    folder.mkdir(exist_ok=True)
+    script = folder / "prlx"
+    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m prlx "$@"\n')
+    script.chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_") and name != "COLUMNS"}
+    return {**kept, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
+
+
+def comparable(text: str, folder: Path) -> list[str]:
+    """Output without what differs from machine to machine: the folder, digits and the widths that follow from them."""
+    text = text.replace(f"{folder}/", "")
+    return [" ".join(re.sub(r"[-+]?\d[\d,.]*", "#", line).split()) for line in text.rstrip().splitlines()]
+
+
+def matches(want: list[str], got: list[str]) -> bool:
+    """Whether the output is what the page shows; a line of three dots stands for any lines."""
+    if "..." not in want:
+        return want == got
+    at = want.index("...")
+    head, tail = want[:at], want[at + 1 :]
+    return got[:at] == head and (not tail or got[-len(tail) :] == tail) and len(got) >= len(head) + len(tail)
+
+
+@pytest.mark.parametrize("page", [p for p in SHOWN if steps(ROOT / p)])
+def test_console_blocks_run_and_print_what_they_show(page, copy):
+    for step in steps(ROOT / page):
+        done = subprocess.run(
+            ["bash", "-c", step.command], cwd=copy, env=environment(copy), capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == 0, f"{page}: $ {step.command}\n{done.stdout}{done.stderr}"
+        want, got = comparable(step.printed, copy), comparable(done.stdout, copy)
+        assert matches(want, got), f"{page}: $ {step.command}\nprints\n{done.stdout}\nand the page says\n{step.printed}"
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+def test_python_blocks_run(page, copy):
+    code = "\n".join(blocks(ROOT / page, "python"))
+    assert code, f"{page} has no Python block"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code],
+        cwd=copy,
+        env=environment(copy),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, f"{page}\n{done.stdout}{done.stderr}"
+
+
+def test_a_reader_needs_five_commands():
+    commands = [step.command for step in steps(ROOT / "docs/tutorial.md")]
+    assert [command.split()[:2] for command in commands[:5]] == [
+        ["prlx", name] for name in ("inspect", "validate", "solve", "combine", "validate")
+    ]
+
+
+def test_every_page_with_commands_is_looked_at():
+    elsewhere = [p for p in pages() if steps(p) and str(p.relative_to(ROOT)) not in SHOWN]
+    assert not elsewhere, f"console blocks that no test runs: {elsewhere}"
+
+
+def test_the_demo_keeps_its_promises(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/demo.py", "--output", tmp_path / "demo"],
+        cwd=tmp_path, env=environment(tmp_path / "clone"), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "collectives in impossible order: 238 of 240 before, 0 after" in done.stdout
+    written = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert {"run", "all.xplane.pb", "all.json.gz", "report.html", "offsets.jsonl"} <= written

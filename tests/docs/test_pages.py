@@ -1,0 +1,120 @@
+"""The documentation is complete, and nothing in it points nowhere."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from prlx.cli._table import COMMANDS
+
+from .reading import ROOT, pages, without_blocks
+
+LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)")
+SCHEMAS = sorted((ROOT / "docs/schemas").glob("*.json"))
+# Documents that never leave the boundary between Python and the core, and a file whose page is in docs/formats.
+INTERNAL = {"combine_abandon", "combine_inputs", "configure", "timeline", "toml", "rounds"}
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in paths]
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page, as GitHub makes them of its headings."""
+    found = re.findall(r"^#+ (.*)$", without_blocks(page.read_text(encoding="utf-8")), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+@pytest.mark.parametrize("page", names(pages()))
+def test_relative_links_lead_somewhere(page):
+    at = ROOT / page
+    wrong = []
+    for _, target in LINK.findall(without_blocks(at.read_text(encoding="utf-8"))):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (at.parent / path).resolve() if path else at
+        if not found.exists() or not found.is_relative_to(ROOT) or anchor and anchor not in anchors(found):
+            wrong.append(target)
+    assert not wrong, f"{page}: {wrong}"
+
+
+@pytest.mark.parametrize("page", names(pages()))
+def test_pages_name_no_place_of_this_machine(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert str(ROOT) not in text
+    assert not re.search(r"(?<![\w.])/(work|home|root)/", text)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_page_that_the_readme_and_the_index_link(command):
+    page = ROOT / "docs/commands" / f"{command}.md"
+    assert page.is_file()
+    assert f"docs/commands/{command}.md" in (ROOT / "README.md").read_text()
+    assert f"({command}.md)" in (ROOT / "docs/commands/README.md").read_text()
+
+
+def test_every_concept_and_format_is_linked_from_the_readme():
+    text = (ROOT / "README.md").read_text()
+    missing = [p for p in names(sorted((ROOT / "docs/concepts").glob("*.md"))) if p not in text]
+    assert not missing
+
+
+def test_every_document_has_an_example():
+    source = "".join(
+        path.read_text(encoding="utf-8")
+        for top in ("core", "python")
+        for path in sorted((ROOT / top).rglob("*.*"))
+        if path.suffix in (".go", ".py") and not path.name.endswith("_test.go")
+    )
+    said = set(re.findall(r"\"prlx\.([a-z_]+)/(\d+)\"", source))
+    want = {f"prlx.{name}.{number}.json" for name, number in said if name not in INTERNAL}
+    assert want == {path.name for path in SCHEMAS}
+
+
+@pytest.mark.parametrize("schema", names(SCHEMAS))
+def test_examples_of_documents_parse_and_say_what_they_are(schema):
+    path = ROOT / schema
+    document = json.loads(path.read_text())
+    _, name, number, _ = path.name.split(".")
+    assert next(iter(document)) == "schema"
+    assert document["schema"] == f"prlx.{name}/{number}"
+
+
+# Where the command wrote: of use to who reads stdout, and not part of a document that may be moved.
+ON_STDOUT = {".base"}
+PRINTED = {
+    "combine": ["combine", "examples/jax_p4", "-o", "{out}/run"],
+    "validate": ["validate", "examples/jax_p4"],
+    "solve": ["solve", *(f"examples/jax_p4/probes_node{k}.jsonl" for k in range(4)), "-o", "{out}/offsets.jsonl"],
+    "inspect": ["inspect", "examples/jax_p4/node0/node0.xplane.pb"],
+    "version": ["version"],
+    "doctor": ["doctor"],
+    "config": ["config", "show"],
+}
+
+
+def keys(value: object, path: str = "") -> set[str]:
+    """Every key of a document, with where it stands. Lists count by their first entry."""
+    if isinstance(value, dict):
+        return {f"{path}.{k}" for k in value}.union(*(keys(v, f"{path}.{k}") for k, v in value.items()))
+    if isinstance(value, list) and value:
+        return keys(value[0], f"{path}[]")
+    return set()
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_examples_have_every_key_that_is_printed(name, tmp_path):
+    arguments = [argument.format(out=tmp_path) for argument in PRINTED[name]]
+    done = subprocess.run(
+        [sys.executable, "-m", "prlx", *arguments, "--json"], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode in (0, 1), done.stderr
+    printed = json.loads(done.stdout)
+    example = json.loads((ROOT / "docs/schemas" / f"prlx.{name}.1.json").read_text())
+    assert keys(printed) - keys(example) - ON_STDOUT == set()
