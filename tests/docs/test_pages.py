@@ -39,7 +39,7 @@ def test_relative_links_lead_somewhere(page):
             continue
         path, _, anchor = target.partition("#")
         found = (at.parent / path).resolve() if path else at
-        if not found.exists() or not found.is_relative_to(ROOT) or anchor and anchor not in anchors(found):
+        if not found.exists() or not found.is_relative_to(ROOT) or (anchor and anchor not in anchors(found)):
             wrong.append(target)
     assert not wrong, f"{page}: {wrong}"
 
