@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -94,6 +96,22 @@ def test_unknown_names_warn_and_suggest(prlx, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", ["PRLX_TRACE", "PRLX_SITES", "PRLX_LOG_LEVEL", "PRLX_TEST_DATA", "PRLX_HOME"])
 def test_variables_of_others_are_no_mistakes(name):
     assert not _config.load(environ={name: "x"}).warnings
+
+
+def test_every_variable_that_the_project_reads_is_known(root):
+    files = [root / "Makefile", root / "setup.py"]
+    for folder, ending in (
+        ("python", "py"),
+        ("core", "go"),
+        ("examples", "py"),
+        ("bench", "py"),
+        ("tests", "py"),
+        ("tests", "sh"),
+    ):
+        files += [path for path in (root / folder).rglob(f"*.{ending}") if path.parent != Path(__file__).parent]
+    found = {name for path in files for name in re.findall(r"PRLX_[A-Z_]*[A-Z]", path.read_text())}
+    settings = {setting.env for setting in _config.SETTINGS}
+    assert found - settings - _config.OTHER_VARIABLES - set(_config._ALIASES) == set()
 
 
 @pytest.mark.parametrize(
