@@ -2,40 +2,78 @@ package chrometrace
 
 import (
 	"context"
-	"math"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 )
 
-// Event is one event during a visit. It and what its methods return are valid until the visit returns.
+// Event is one event during a visit. It, its texts and what its methods return are valid until the visit returns.
 type Event struct {
-	Phase           byte // ph; 0 where there is no usable one
-	Process, Thread int  // Process.Index, and the place in Process.Threads; -1 where absent
-	Timed           bool // Start is known
-	Start           Instant
-	HasDuration     bool
-	DurationPS      int64 // saturated at 106 days
+	Phase       byte // ph; 0 where there is no usable one
+	Cat, Name   []byte
+	Process     *Process // nil where the event has no pid
+	Thread      int      // place in Process.Threads, -1 where absent
+	TID         []byte   // as written
+	Timed       bool     // Start and End are known
+	Start, End  Instant  // absolute; End is Start where there is no dur
+	HasDuration bool
+	DurationPS  int64 // saturated at 106 days
 
 	lex *lexer
 	f   *fields
 }
 
-// Name returns the event's name, decoded.
-func (e *Event) Name() []byte { return textOf(e.f.name.of(e.lex.b)) }
+// Arg returns the text of an arg: a string decoded, anything else as it is written.
+func (e *Event) Arg(key string) ([]byte, bool) {
+	v, ok := lookup(e.lex, e.f.args, key)
+	if !ok {
+		return nil, false
+	}
+	return textOf(v.of(e.lex.b)), true
+}
 
-// Cat returns the event's category, decoded.
-func (e *Event) Cat() []byte { return textOf(e.f.cat.of(e.lex.b)) }
+// ArgInt returns an arg that is an integer, or a string that holds one.
+func (e *Event) ArgInt(key string) (int64, bool) {
+	text, ok := e.Arg(key)
+	if !ok {
+		return 0, false
+	}
+	return integer(text)
+}
 
-// Args calls visit with the decoded key and the decoded text of every arg (numbers, lists and objects as they are written), until
-// it returns false.
+// Args calls visit with the decoded key and the text of every arg, until it returns false.
 func (e *Event) Args(visit func(key, value []byte) bool) {
 	e.lex.members(e.f.args, func(key []byte, v span) bool { return visit(key, textOf(v.of(e.lex.b))) })
 }
 
-// Events visits every event of the list in its order, metadata events too, empty ones not. Memory is bounded by the longest
-// chunk.
-func Events(ctx context.Context, src *file.Source, t *Trace, visit func(e *Event) error) error {
+// integer reads a decimal integer.
+func integer(text []byte) (int64, bool) {
+	neg := len(text) > 0 && text[0] == '-'
+	if neg {
+		text = text[1:]
+	}
+	if len(text) == 0 || len(text) > 19 {
+		return 0, false
+	}
+	var v uint64
+	for _, c := range text {
+		if c-'0' > 9 {
+			return 0, false
+		}
+		v = v*10 + uint64(c-'0')
+	}
+	switch {
+	case neg && v <= 1<<63:
+		return -int64(v), true
+	case !neg && v < 1<<63:
+		return int64(v), true
+	}
+	return 0, false
+}
+
+// Events visits, in the order of the list, the events that want accepts (nil: all; metadata events too, empty ones never). want
+// sees no more than what is cheap to find: phase, category and name, decoded. Memory is bounded by the longest chunk.
+func Events(ctx context.Context, src *file.Source, t *Trace, want func(phase byte, cat, name []byte) bool, visit func(e *Event) error) error {
 	r := newEventReader(t)
 	var raw []byte
 	for i := range t.Chunks {
@@ -47,7 +85,7 @@ func Events(ctx context.Context, src *file.Source, t *Trace, visit func(e *Event
 		if raw, err = ReadChunk(src, c, raw); err != nil {
 			return err
 		}
-		if err := r.chunk(raw, c, visit); err != nil {
+		if err := r.chunk(raw, c, want, visit); err != nil {
 			return err
 		}
 	}
@@ -117,7 +155,7 @@ func (r *eventReader) changed(at int64) error {
 	return fault.Formatf(r.t.Path, at, "the file has changed since it was scanned").WithHint("wait until its writer is done, then try again")
 }
 
-func (r *eventReader) chunk(raw []byte, c *Chunk, visit func(e *Event) error) error {
+func (r *eventReader) chunk(raw []byte, c *Chunk, want func(phase byte, cat, name []byte) bool, visit func(e *Event) error) error {
 	r.lex.b = raw
 	for i := 0; i < len(raw); {
 		switch raw[i] {
@@ -125,18 +163,17 @@ func (r *eventReader) chunk(raw []byte, c *Chunk, visit func(e *Event) error) er
 			if i = r.lex.event(i, &r.f); i < 0 {
 				return r.changed(c.Offset)
 			}
-			if !r.f.empty() {
-				r.take()
-				if err := visit(&r.e); err != nil {
-					return err
-				}
+			if r.f.empty() || want != nil && !want(r.f.phase(raw), textOf(r.f.cat.of(raw)), textOf(r.f.name.of(raw))) {
+				continue
 			}
-		case 'n', ',', ' ', '\t', '\r', '\n':
-			if raw[i] == 'n' {
-				i += len("null")
-			} else {
-				i++
+			r.take()
+			if err := visit(&r.e); err != nil {
+				return err
 			}
+		case 'n':
+			i += len("null")
+		case ',', ' ', '\t', '\r', '\n':
+			i++
 		default:
 			return r.changed(c.Offset + int64(i))
 		}
@@ -144,38 +181,36 @@ func (r *eventReader) chunk(raw []byte, c *Chunk, visit func(e *Event) error) er
 	return nil
 }
 
-// take fills the event from the fields that were read.
+// take fills in what the event is, where and when.
 func (r *eventReader) take() {
 	b, f, e := r.lex.b, &r.f, &r.e
-	e.Phase, e.Process, e.Thread = f.phase(b), -1, -1
+	e.Phase, e.Cat, e.Name = f.phase(b), textOf(f.cat.of(b)), textOf(f.name.of(b))
+	e.Process, e.Thread, e.TID = nil, -1, f.tid.of(b)
 	if f.pid.set() {
 		if p, ok := r.procs[string(f.pid.of(b))]; ok {
-			e.Process = p
-			if th, ok := r.threads[p][string(f.tid.of(b))]; ok {
+			e.Process = r.t.Processes[p]
+			if th, ok := r.threads[p][string(e.TID)]; ok {
 				e.Thread = th
 			}
 		}
 	}
-	e.Timed, e.HasDuration, e.Start, e.DurationPS = false, false, Instant{}, 0
+	e.Timed, e.HasDuration, e.Start, e.End, e.DurationPS = false, false, Instant{}, Instant{}, 0
 	if !f.ts.set() {
 		return
 	}
 	ts := parseNumber(f.ts.of(b))
-	e.Start, e.Timed = ts.instant(r.t.BaseNS)
-	e.Timed = e.Timed && ts.ok
+	start, ok := ts.instant(r.t.BaseNS)
+	if !ok || !ts.ok {
+		return
+	}
+	e.Timed, e.Start, e.End = true, start, start
 	if !f.dur.set() {
 		return
 	}
-	if dur := parseNumber(f.dur.of(b)); dur.ok {
-		e.HasDuration = true
-		const most = math.MaxInt64/1_000_000 - 1
-		switch {
-		case dur.us > most:
-			e.DurationPS = math.MaxInt64
-		case dur.us < -most:
-			e.DurationPS = math.MinInt64
-		default:
-			e.DurationPS = dur.us*1_000_000 + int64(dur.ps)
-		}
+	dur := parseNumber(f.dur.of(b))
+	end, ok := plus(ts.stamp, dur.stamp, r.t.BaseNS)
+	if !dur.ok || !ok {
+		return
 	}
+	e.HasDuration, e.End, e.DurationPS = true, end, dur.totalPS()
 }

@@ -65,6 +65,7 @@ type Part struct {
 type opID struct {
 	key     string
 	variant uint64
+	extra   string
 }
 
 func newPart(limit int) *Part {
