@@ -144,14 +144,18 @@ func (p *page) headline(in *CombineReport) {
 		combine.StatusDegraded:  "some clock is not known over its whole trace",
 		combine.StatusUnaligned: "no clock was corrected",
 	}[doc.Status]
-	low, high, bound, worst, events := int64(0), int64(0), int64(0), "", int64(0)
+	low, high, bound, worst, events, guessed := int64(0), int64(0), int64(0), "", int64(0), 0
 	for k := range doc.Nodes {
 		n := &doc.Nodes[k]
+		events += n.Events
+		if !known(n, doc.Reference) {
+			guessed++
+			continue
+		}
 		low, high = min(low, n.OffsetNS), max(high, n.OffsetNS)
 		if n.BoundNS.Max > bound {
 			bound, worst = n.BoundNS.Max, n.ID
 		}
-		events += n.Events
 	}
 	unaligned := doc.Status == combine.StatusUnaligned
 	if unaligned {
@@ -161,7 +165,14 @@ func (p *page) headline(in *CombineReport) {
 		if len(doc.Nodes) == 1 {
 			s = "One trace was put on the clock of " + p.Reference + "."
 		}
-		p.Sentences = append(p.Sentences, s+fmt.Sprintf(" Now every event stands on the clock of %s, off by at most %s.", p.Reference, duration(bound)))
+		whose := "every event"
+		if guessed > 0 {
+			whose = "every event of the nodes whose clocks are known"
+		}
+		p.Sentences = append(p.Sentences, s+fmt.Sprintf(" Now %s stands on the clock of %s, off by at most %s.", whose, p.Reference, duration(bound)))
+		if guessed > 0 {
+			p.Sentences = append(p.Sentences, fmt.Sprintf("Nothing is known about the clocks of %s: their times may be off by any amount.", plural(guessed, "node", "nodes")))
+		}
 	}
 	p.Tiles = append(p.Tiles, tile{Label: "nodes", Value: count(len(doc.Nodes)), Detail: count(events) + " events"})
 	if c := doc.Collectives; c != nil && c.Groups > 0 {
@@ -186,6 +197,9 @@ func (p *page) headline(in *CombineReport) {
 	t := tile{Label: "largest error bound", Value: duration(bound)}
 	if worst != "" {
 		t.Detail = "on " + clean(worst, 40)
+	}
+	if guessed > 0 {
+		t.Detail, t.Class = "unknown for "+plural(guessed, "node", "nodes"), "bad"
 	}
 	p.Tiles = append(p.Tiles, t, tile{Label: "clocks apart by", Value: duration(high - low), Detail: "before, at mid-trace"})
 }
@@ -275,6 +289,11 @@ func (in *CombineReport) data(from, to int, lanes []int) []byte {
 	return b
 }
 
+// known reports whether anything is known about the clock of a node; the reference's is right by definition.
+func known(n *combine.NodeResult, reference string) bool {
+	return n.ID == reference || !n.BoundNS.Unknown && n.Method != combine.MethodNone && n.Method != combine.MethodWall
+}
+
 func newRow(n *combine.NodeResult, reference string) row {
 	r := row{
 		ID: clean(n.ID, 60), Host: clean(n.Host, 60), Method: clean(n.Method, 20), IsReference: n.ID == reference,
@@ -287,7 +306,7 @@ func newRow(n *combine.NodeResult, reference string) row {
 	if n.Rank != nil {
 		r.Rank = count(*n.Rank)
 	}
-	if n.Method == combine.MethodNone {
+	if !known(n, reference) {
 		r.Offset, r.Drift, r.P50, r.P99, r.Max = "–", "–", "–", "–", "–"
 	}
 	if n.Host == n.ID {
@@ -333,7 +352,10 @@ func (p *page) charts(in *CombineReport) {
 			untouched = append(untouched, c.ID)
 			continue
 		}
-		c.Line = fmt.Sprintf("offset %s, drift %s, bound %s", withSign(n.OffsetNS), ppm(n.DriftPPM), duration(n.BoundNS.Max))
+		c.Line = "nothing is known about this clock"
+		if known(n, in.Doc.Reference) {
+			c.Line = fmt.Sprintf("offset %s, drift %s, bound %s", withSign(n.OffsetNS), ppm(n.DriftPPM), duration(n.BoundNS.Max))
+		}
 		c.Chart = chart(curve, n, in.Doc.ZeroNS)
 		p.Charts = append(p.Charts, c)
 	}

@@ -246,6 +246,21 @@ func TestReportWithoutCollectivesOrOutputs(t *testing.T) {
 	}
 }
 
+func TestUnknownClocksAreSaidToBe(t *testing.T) {
+	in := sample(t, 3, 4)
+	n := &in.Doc.Nodes[1]
+	n.Method, n.BoundNS, n.OffsetNS = combine.MethodWall, combine.Bounds{Unknown: true}, 0
+	page := render(t, Combine, in)
+	for _, want := range []string{"Nothing is known about the clocks of 1 node", "unknown for 1 node", `<td class="num">–</td>`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(page, "Now every event stands") {
+		t.Error("the page promises a bound for every event")
+	}
+}
+
 func TestWaysToOpenFollowTheFormat(t *testing.T) {
 	for _, tc := range []struct{ output, format, want string }{
 		{"out/all.json.gz", "chrome", "https://ui.perfetto.dev"},
