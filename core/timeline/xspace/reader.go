@@ -152,7 +152,7 @@ func (r *reader) next(end int64) (f field, ok bool, err error) {
 		if n, err = r.varint(end, "length"); err == nil {
 			f.val = r.offset()
 			if n > uint64(end-f.val) {
-				return f, false, r.fail(f.start, "field %d claims %d bytes, but its message has only %d left", f.num, n, end-f.val)
+				return f, false, r.fail(f.start, "field %d claims %d bytes, but only %d are left", f.num, n, end-f.val)
 			}
 			f.end = f.val + int64(n)
 			return f, true, nil

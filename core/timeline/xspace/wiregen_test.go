@@ -204,6 +204,15 @@ func (q *quirky) plane(events int) []byte {
 	return q.join(fields, q.chance(40))
 }
 
+// plane3 is a plane field with lines.
+func (q *quirky) plane3(events int) []byte {
+	p := q.plane(events)
+	for range 3 {
+		p = append(p, q.bytes(3, q.line(events))...)
+	}
+	return q.bytes(1, p)
+}
+
 // space writes a file. It is never empty.
 func (q *quirky) space(events int) []byte {
 	fields := [][]byte{q.bytes(4, []byte("host"))}
