@@ -7,6 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/xspace"
@@ -122,6 +123,23 @@ func (t *rowCollector) columns() *Table {
 	return out
 }
 
+// chrome numbers processes and threads as inspect lists them. Metadata events are no rows; events without a process, a thread or
+// a usable time have none and count as dropped.
 func (t *rowCollector) chrome(ctx context.Context, src *file.Source) error {
-	return fault.New(fault.Usage, "columns of Chrome JSON are not available in this version")
+	tr, err := chrometrace.Scan(ctx, src, chrometrace.ScanOptions{})
+	if err != nil {
+		return err
+	}
+	want := func(phase byte, _, _ []byte) bool { return phase != 'M' }
+	return chrometrace.Events(ctx, src, tr, want, func(e *chrometrace.Event) error {
+		if !e.Timed || e.Process == nil || e.Thread < 0 {
+			t.table.Dropped++
+			return nil
+		}
+		t.table.Append(event.Row{
+			Plane: int32(e.Process.Index), Line: int32(e.Thread), Name: string(e.Name), StartNS: e.Start.NS, StartPS: e.Start.PS,
+			DurationPS: e.DurationPS, Count: 1,
+		})
+		return nil
+	})
 }

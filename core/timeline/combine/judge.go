@@ -24,7 +24,7 @@ func (n *Node) extract(ctx context.Context, k, nodes int) (*collective.Part, err
 		opt.StartNS = n.start
 		n.part, err = collective.FromXSpace(ctx, n.Src, n.Space, opt)
 	} else {
-		n.part = collective.Empty(opt)
+		n.part, err = collective.FromChrome(ctx, n.Src, n.Trace, opt)
 	}
 	return n.part, withPath(err, n.Path)
 }
