@@ -20,17 +20,23 @@ type fields struct {
 // empty reports whether the element says nothing: {} or null.
 func (f *fields) empty() bool { return f.last <= f.start+1 }
 
-// phase returns the event's type: the one character of ph, or 0 where ph is absent or something else.
+// phase returns the event's type: the one ASCII character of ph, or 0 where ph is absent or something else.
 func (f *fields) phase(b []byte) byte {
-	if f.ph.e-f.ph.s == 3 && b[f.ph.s] == '"' {
-		return b[f.ph.s+1]
+	text := f.ph.of(b)
+	if len(text) < 3 || text[0] != '"' {
+		return 0
 	}
-	if f.ph.set() {
-		if t := textOf(f.ph.of(b)); len(t) == 1 {
-			return t[0]
+	c := text[1]
+	if len(text) > 3 {
+		if text = textOf(text); len(text) != 1 {
+			return 0
 		}
+		c = text[0]
 	}
-	return 0
+	if c >= utf8.RuneSelf {
+		return 0
+	}
+	return c
 }
 
 // event reads the event object that starts at i, where b[i] is its opening brace, and returns the index after it.
