@@ -130,7 +130,11 @@
     nodes: function () { firstLane = firstLane + data.maxLanes < data.lanes.length ? firstLane + data.maxLanes : 0; }
   };
   var keys = { ArrowLeft: "earlier", ArrowRight: "later", "+": "closer", "=": "closer", "-": "wider", n: "next", Home: "first", End: "last" };
-  function move(name) { moves[name](); draw(); }
+  function move(name) {
+    detail.textContent = "";
+    moves[name]();
+    draw();
+  }
   document.getElementById("controls").hidden = false;
   document.getElementById("nodes").hidden = data.lanes.length <= data.maxLanes;
   document.getElementById("controls").addEventListener("click", function (e) {
