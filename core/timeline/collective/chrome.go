@@ -1,6 +1,8 @@
 package collective
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -28,12 +30,26 @@ func FromChrome(ctx context.Context, src *file.Source, trace *chrometrace.Trace,
 	case trace.Rank() >= 0:
 		c.part.Ranks[opt.Node] = trace.Rank()
 	}
-	if err := chrometrace.Events(ctx, src, trace, c.want, c.visit); err != nil {
+	c.part.Dropped = trace.CollectivesOmitted
+	if err := chrometrace.CollectiveKernels(ctx, src, trace, c.kernel); err != nil {
 		return nil, err
 	}
-	if err := c.placeLaunched(ctx, src); err != nil {
-		return nil, err
+	compiled := slices.ContainsFunc(trace.Processes, func(p *chrometrace.Process) bool {
+		return strings.HasPrefix(p.Name, "/host:CPU") || strings.HasPrefix(p.Name, "/device:")
+	})
+	if len(c.launched) > 0 || compiled {
+		c.pending = map[int64]bool{}
+		for _, l := range c.launched {
+			c.pending[l.correlation] = true
+		}
+		isOther := func(phase byte, cat, name []byte) bool {
+			return phase == 'X' && (len(cat) == 0 || len(c.launched) > 0 && (isCall(cat) || isRange(cat, name)))
+		}
+		if err := chrometrace.Events(ctx, src, trace, isOther, c.other); err != nil {
+			return nil, err
+		}
 	}
+	c.placeLaunched()
 	if c.unknown > 0 {
 		c.part.Unknown += c.unknown
 		c.part.warn(fmt.Sprintf("%d operations of compiled programs come without their program: collectives among them are not known", c.unknown))
@@ -49,7 +65,9 @@ type chromeReader struct {
 	devices  map[int64]int32 // device as recorded -> number within the node
 	unknown  int64
 	launched []launched
-	ranges   []launchRange
+	pending  map[int64]bool // correlations of launched
+	calls    []call
+	ranges   []call
 }
 
 // launched is a kernel whose collective is to be learned from the range that launched it.
@@ -60,44 +78,84 @@ type launched struct {
 	span        event.Span
 }
 
-// launchRange is a range like "nccl:all_to_all" on a host thread.
-type launchRange struct {
-	process    int
-	thread     string
-	start, end chrometrace.Instant
-	name       string
+// call is something on a host thread: the call that launched a kernel, or a range like "nccl:all_to_all" around it.
+type call struct {
+	process, thread int
+	start           chrometrace.Instant
+	endNS           int64
+	correlation     int64
+	name            string
 }
 
-func (c *chromeReader) want(phase byte, cat, name []byte) bool {
-	if phase != 'X' {
-		return false
-	}
-	switch {
-	case isKernel(cat):
-		return isNCCL(string(name))
-	case string(cat) == "user_annotation":
-		return strings.HasPrefix(string(name), "nccl:")
-	}
-	return len(cat) == 0 && !strings.HasPrefix(string(name), "end: ")
+func isCall(cat []byte) bool {
+	return string(cat) == "cuda_runtime" || string(cat) == "cuda_driver" || string(cat) == "Runtime"
 }
 
-func isKernel(cat []byte) bool { return string(cat) == "kernel" || string(cat) == "Kernel" }
+func isRange(cat, name []byte) bool {
+	return string(cat) == "user_annotation" && bytes.HasPrefix(name, []byte("nccl:"))
+}
 
-func (c *chromeReader) visit(e *chrometrace.Event) error {
-	if !e.Timed {
+// other takes what is no kernel: ranges and calls that launch, operations of compiled programs.
+func (c *chromeReader) other(e *chrometrace.Event) error {
+	if !e.Timed || e.Process == nil {
 		return nil
 	}
 	switch {
-	case isKernel(e.Cat):
-		c.kernel(e)
-	case len(e.Cat) > 0:
-		if len(c.ranges) < c.part.limit && e.Process != nil {
-			c.ranges = append(c.ranges, launchRange{e.Process.Index, string(e.TID), e.Start, e.End, string(e.Name)})
-		}
-	default:
+	case len(e.Cat) == 0:
 		c.compiled(e)
+	case isCall(e.Cat):
+		if n, ok := e.ArgInt("correlation"); ok && c.pending[n] && len(c.calls) < c.part.limit {
+			c.calls = append(c.calls, call{e.Process.Index, e.Thread, e.Start, endOf(e), n, ""})
+		}
+	case len(c.ranges) < c.part.limit:
+		c.ranges = append(c.ranges, call{e.Process.Index, e.Thread, e.Start, endOf(e), 0, string(e.Name)})
 	}
 	return nil
+}
+
+// endOf returns the end of an event in ns, rounded up.
+func endOf(e *chrometrace.Event) int64 {
+	if e.End.PS > 0 {
+		return addSat(e.End.NS, 1)
+	}
+	return e.End.NS
+}
+
+// kernelArgs are the args of a kernel that matter here; has says which of them are there.
+type kernelArgs struct {
+	has                                   map[string]bool
+	collective, group, description, ranks string
+	device, correlation, stream           int64
+	size, elements, seq, source, target   int64
+	emptyParts                            bool
+}
+
+func argsOf(e *chrometrace.Event) kernelArgs {
+	a := kernelArgs{has: map[string]bool{}}
+	for _, x := range []struct {
+		key string
+		to  *string
+	}{
+		{"Collective name", &a.collective}, {"Process Group Name", &a.group}, {"Process Group Description", &a.description},
+		{"Process Group Ranks", &a.ranks},
+	} {
+		text, ok := e.Arg(x.key)
+		*x.to, a.has[x.key] = string(text), ok
+	}
+	for _, x := range []struct {
+		key string
+		to  *int64
+	}{
+		{"device", &a.device}, {"correlation", &a.correlation}, {"stream", &a.stream}, {"Group size", &a.size}, {"In msg nelems", &a.elements},
+		{"Seq", &a.seq}, {"Src Rank", &a.source}, {"Dst Rank", &a.target},
+	} {
+		*x.to, a.has[x.key] = e.ArgInt(x.key)
+	}
+	for _, key := range []string{"In split size", "Out split size"} {
+		text, _ := e.Arg(key)
+		a.emptyParts = a.emptyParts || mayHoldZero(string(text))
+	}
+	return a
 }
 
 // span makes the execution of an event on a device.
@@ -107,10 +165,7 @@ func (c *chromeReader) span(e *chrometrace.Event, device int64) event.Span {
 		d = int32(len(c.devices))
 		c.devices[device] = d
 	}
-	s := event.Span{Node: c.opt.Node, Device: d, StartNS: e.Start.NS, EndNS: e.End.NS}
-	if e.End.PS > 0 {
-		s.EndNS = addSat(s.EndNS, 1)
-	}
+	s := event.Span{Node: c.opt.Node, Device: d, Line: int32(max(e.Thread, 0)), StartNS: e.Start.NS, EndNS: endOf(e)}
 	if e.Process != nil {
 		s.Plane = int32(e.Process.Index)
 	}
@@ -118,96 +173,87 @@ func (c *chromeReader) span(e *chrometrace.Event, device int64) event.Span {
 }
 
 // kernel adds a NCCL kernel, or keeps it until the ranges are known.
-func (c *chromeReader) kernel(e *chrometrace.Event) {
-	device, _ := e.ArgInt("device")
-	s := c.span(e, device)
-	if name, ok := e.Arg("Collective name"); ok {
-		c.recorded(e, s, collectiveName(string(name)))
-		return
+func (c *chromeReader) kernel(e *chrometrace.Event) error {
+	if !e.Timed || e.Phase != 'X' {
+		return nil
 	}
-	l := launched{span: s, kernel: kindInKernel(string(e.Name))}
-	l.correlation, _ = e.ArgInt("correlation")
-	l.stream, _ = e.ArgInt("stream")
+	a := argsOf(e)
+	s := c.span(e, a.device)
+	if a.has["Collective name"] {
+		c.recorded(&a, s)
+		return nil
+	}
 	if len(c.part.Spans)+len(c.launched) >= c.part.limit {
 		c.part.Dropped++
-		return
+		return nil
 	}
-	c.launched = append(c.launched, l)
+	c.launched = append(c.launched, launched{correlation: a.correlation, stream: a.stream, kernel: kindInKernel(string(e.Name)), span: s})
+	return nil
 }
 
 // recorded adds a kernel that carries its collective's metadata.
-func (c *chromeReader) recorded(e *chrometrace.Event, s event.Span, name string) {
-	group, _ := e.Arg("Process Group Name")
-	key := "group " + string(group)
-	if description, ok := e.Arg("Process Group Description"); ok && len(description) > 0 && string(description) != "undefined" {
-		key += " (" + string(description) + ")"
+func (c *chromeReader) recorded(a *kernelArgs, s event.Span) {
+	name := collectiveName(a.collective)
+	key := "group " + a.group
+	if a.description != "" && a.description != "undefined" {
+		key += " (" + a.description + ")"
 	}
-	ranks := c.ranks(e, string(group))
-	size, _ := e.ArgInt("Group size")
-	kind := kindOfCollective(name)
-	var source, target int64
-	sends := name == "send"
-	if kind == event.SendRecv {
+	ranks, kind, sends := c.ranks(a), kindOfCollective(name), name == "send"
+	var ends hlo.Pair
+	switch {
+	case kind == event.SendRecv:
 		var ok bool
-		if source, target, ok = c.ends(e, sends); !ok {
-			kind = event.Unknown
+		if ends, ok = c.ends(a, sends); ok {
+			key += fmt.Sprintf(" %d->%d", ends.Source, ends.Target)
+			name, ranks = "sendrecv", []int64{ends.Source, ends.Target}
 		} else {
-			key += fmt.Sprintf(" %d->%d", source, target)
-			name, ranks = "sendrecv", []int64{source, target}
+			kind = event.Unknown
 		}
-	}
-	if kind == event.AllToAll && hasZero(e, "In split size", "Out split size") {
+	case kind == event.AllToAll && a.emptyParts:
 		kind, name = event.Unknown, name+" with empty parts" // not everyone gives to everyone
 	}
 	key += "/" + name
-	s.Size, _ = e.ArgInt("In msg nelems")
-	if seq, ok := e.ArgInt("Seq"); ok && kind != event.SendRecv {
-		s.HasRun, s.Run = true, seq
+	s.Size = a.elements
+	if a.has["Seq"] && kind != event.SendRecv {
+		s.HasRun, s.Run = true, a.seq
 	}
-	s.Op = c.part.op(opID{key: key, extra: fmt.Sprint(kind, ranks, size, sends)}, func() Op {
-		op := Op{Key: key, Kind: kind, Ranked: true, Size: int(min(max(size, 0), maxGroupRanks)), Sends: sends && kind == event.SendRecv}
+	s.Op = c.part.op(opID{key: key, extra: fmt.Sprint(kind, ranks, a.size, sends)}, func() Op {
+		op := Op{Key: key, Kind: kind, Ranked: true, Size: int(min(max(a.size, 0), maxGroupRanks)), Sends: sends && kind == event.SendRecv}
 		if len(ranks) > 0 {
 			op.Groups = [][]int64{ranks}
 		}
 		if kind == event.SendRecv {
-			op.Pairs = []hlo.Pair{{Source: source, Target: target}}
+			op.Pairs = []hlo.Pair{ends}
 		}
 		return op
 	})
-	if size != 1 {
+	if a.size != 1 {
 		c.part.add(s)
 	}
 }
 
 // ends returns the global ranks of a send or receive.
-func (c *chromeReader) ends(e *chrometrace.Event, sends bool) (source, target int64, ok bool) {
-	self, known := c.part.Ranks[c.opt.Node]
-	peerArg := "Src Rank"
+func (c *chromeReader) ends(a *kernelArgs, sends bool) (hlo.Pair, bool) {
+	rank, known := c.part.Ranks[c.opt.Node]
+	self := int64(rank)
+	p := hlo.Pair{Source: a.source, Target: self}
+	has := a.has["Src Rank"]
 	if sends {
-		peerArg = "Dst Rank"
+		p, has = hlo.Pair{Source: self, Target: a.target}, a.has["Dst Rank"]
 	}
-	peer, has := e.ArgInt(peerArg)
-	if !known || !has || peer < 0 || peer == int64(self) {
-		return 0, 0, false
-	}
-	if sends {
-		return int64(self), peer, true
-	}
-	return peer, int64(self), true
+	return p, known && has && p.Source >= 0 && p.Target >= 0 && p.Source != p.Target
 }
 
 // ranks returns the members of a process group: as written beside the kernel, else from the trace's list of groups.
-func (c *chromeReader) ranks(e *chrometrace.Event, group string) []int64 {
-	if text, ok := e.Arg("Process Group Ranks"); ok {
-		if out, ok := parseInts(string(text)); ok && len(out) > 0 {
-			return out
-		}
+func (c *chromeReader) ranks(a *kernelArgs) []int64 {
+	if out, ok := parseInts(a.ranks); ok && len(out) > 0 {
+		return out
 	}
 	if c.trace.Distributed == nil {
 		return nil
 	}
 	for _, g := range c.trace.Distributed.Groups {
-		if g.Name == group && len(g.Ranks) == g.Size && g.Size > 0 {
+		if g.Name == a.group && len(g.Ranks) == g.Size && g.Size > 0 {
 			out := make([]int64, len(g.Ranks))
 			for i, r := range g.Ranks {
 				out[i] = int64(r)
@@ -238,15 +284,10 @@ func parseInts(s string) ([]int64, bool) {
 	return out, true
 }
 
-func hasZero(e *chrometrace.Event, keys ...string) bool {
-	for _, k := range keys {
-		if text, ok := e.Arg(k); ok {
-			if list, ok := parseInts(string(text)); !ok && len(text) > 0 || slices.Contains(list, 0) {
-				return true
-			}
-		}
-	}
-	return false
+// mayHoldZero reports whether a list of split sizes has, or may have, an empty part.
+func mayHoldZero(text string) bool {
+	list, ok := parseInts(text)
+	return text != "" && !ok || slices.Contains(list, 0)
 }
 
 // collectiveName brings the spellings of PyTorch's versions together: "_allgather_base", "nccl:all_gather_base" and
@@ -291,75 +332,70 @@ func kindOfCollective(name string) event.Kind {
 }
 
 // placeLaunched finds the collective of each kernel that carries none: the range on the host around the call that launched it.
-func (c *chromeReader) placeLaunched(ctx context.Context, src *file.Source) error {
+func (c *chromeReader) placeLaunched() {
+	slices.SortFunc(c.ranges, compareCalls)
 	names := map[int64]string{}
-	if len(c.launched) > 0 && len(c.ranges) > 0 {
-		pending := map[int64]bool{}
-		for _, l := range c.launched {
-			pending[l.correlation] = true
-		}
-		want := func(phase byte, cat, _ []byte) bool {
-			return phase == 'X' && (string(cat) == "cuda_runtime" || string(cat) == "cuda_driver" || string(cat) == "Runtime")
-		}
-		if err := chrometrace.Events(ctx, src, c.trace, want, func(e *chrometrace.Event) error {
-			if n, ok := e.ArgInt("correlation"); ok && pending[n] && e.Timed && e.Process != nil {
-				if r := c.around(e); r != nil {
-					names[n] = r.name
-				}
-			}
-			return nil
-		}); err != nil {
-			return err
+	for i := range c.calls {
+		if name := c.around(&c.calls[i]); name != "" {
+			names[c.calls[i].correlation] = name
 		}
 	}
 	for _, l := range c.launched {
 		s := l.span
-		id := opID{key: fmt.Sprintf("stream %d/%s", l.stream, l.kernel)}
-		op := Op{Key: id.key, Kind: l.kernel, Ranked: true, Guess: true}
+		op := Op{Key: fmt.Sprintf("stream %d/%s", l.stream, l.kernel), Kind: l.kernel, Ranked: true, Guess: true}
 		if name, ok := names[l.correlation]; ok {
 			name = collectiveName(name)
-			id.key = fmt.Sprintf("stream %d/%s", l.stream, name)
-			op = Op{Key: id.key, Kind: kindOfCollective(name), Ranked: true}
+			op = Op{Key: fmt.Sprintf("stream %d/%s", l.stream, name), Kind: kindOfCollective(name), Ranked: true}
 		}
 		if op.Kind == event.SendRecv {
 			op.Kind = event.Unknown // nothing says between whom
 		}
-		s.Op = c.part.op(id, func() Op { return op })
+		s.Op = c.part.op(opID{key: op.Key}, func() Op { return op })
 		c.part.add(s)
 	}
-	c.launched = nil
-	return nil
+	c.launched, c.calls, c.ranges, c.pending = nil, nil, nil, nil
 }
 
-// around returns the innermost range on the event's thread that holds its start.
-func (c *chromeReader) around(e *chrometrace.Event) *launchRange {
-	var best *launchRange
-	for i := range c.ranges {
+func compareCalls(a, b call) int {
+	return cmp.Or(cmp.Compare(a.process, b.process), cmp.Compare(a.thread, b.thread), cmp.Compare(a.start.NS, b.start.NS),
+		cmp.Compare(a.start.PS, b.start.PS), cmp.Compare(b.endNS, a.endNS))
+}
+
+// around returns the name of the innermost range around a call, "" when there is none. Ranges nest little, so looking back a
+// few is enough.
+func (c *chromeReader) around(x *call) string {
+	at, _ := slices.BinarySearchFunc(c.ranges, *x, func(r, x call) int {
+		return cmp.Or(cmp.Compare(r.process, x.process), cmp.Compare(r.thread, x.thread), cmp.Compare(r.start.NS, x.start.NS), cmp.Compare(r.start.PS, x.start.PS), -1)
+	})
+	for i := at - 1; i >= 0 && i >= at-8; i-- {
 		r := &c.ranges[i]
-		if r.process == e.Process.Index && r.thread == string(e.TID) && !e.Start.Before(r.start) && !r.end.Before(e.Start) &&
-			(best == nil || best.start.Before(r.start)) {
-			best = r
+		if r.process != x.process || r.thread != x.thread {
+			break
+		}
+		if r.endNS >= x.start.NS {
+			return r.name
 		}
 	}
-	return best
+	return ""
 }
 
 // compiled adds an operation of a compiled program.
 func (c *chromeReader) compiled(e *chrometrace.Event) {
-	isDevice := e.Process != nil && strings.HasPrefix(e.Process.Name, "/device:")
+	shown := string(e.Name)
+	isDevice := strings.HasPrefix(e.Process.Name, "/device:")
+	if strings.HasPrefix(shown, "end: ") || !isDevice && !strings.HasPrefix(e.Process.Name, "/host:CPU") {
+		return
+	}
 	op, ok := e.Arg("hlo_op")
-	if !ok && !(isDevice && isNCCL(string(e.Name))) {
+	if !ok && !(isDevice && isNCCL(shown)) {
 		return
 	}
-	name := string(op)
-	kind, phase, guessed := guess(name, string(e.Name))
+	key := string(op)
+	kind, phase, guessed := guess(key, shown)
 	if !guessed || phase != hlo.Whole {
-		if ok {
-			c.unknown++
-		}
+		c.unknown++
 		return
 	}
-	key := name
 	if key == "" {
 		key = kind.String()
 	}

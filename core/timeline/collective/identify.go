@@ -53,7 +53,7 @@ func identify(part *Part, op *Op, slots, everyone []Slot) identity {
 	if id.assumed != "" && !matters {
 		id.assumed = ""
 	}
-	if id.of == nil && id.reason == "" && id.size(0) == 0 && op.Kind != event.SendRecv {
+	if id.reason == "" && id.size(0) == 0 && len(devices) == 0 && op.Kind != event.SendRecv {
 		id.assumed = "nothing says who takes part in some collectives; every device that executed them is taken as a member"
 	}
 	return id
@@ -93,12 +93,16 @@ func (o *Op) devices(n int) []int64 {
 	return out
 }
 
-// known reports whether the trace records the global id of every device.
+// known reports whether the trace records the id of every device, each one different: where two nodes both have a device 0,
+// the ids are local and say nothing.
 func known(part *Part, slots []Slot) bool {
+	taken := make(map[int64]bool, len(slots))
 	for _, s := range slots {
-		if _, ok := part.DeviceIDs[s]; !ok {
+		id, ok := part.DeviceIDs[s]
+		if !ok || taken[id] {
 			return false
 		}
+		taken[id] = true
 	}
 	return true
 }
