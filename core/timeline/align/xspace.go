@@ -206,13 +206,21 @@ func relativePS(ns, baseNS int64) int64 {
 	return d * 1000
 }
 
-// observer returns the hook that counts the events of a line. It has its own cursor, so it may run beside the rewriting one.
-func (l *LinePlan) observer(s *Stats, plane, line string) func(oldPS, newPS, newDurationPS int64) {
+// observer returns the hook that counts the events of a line.
+func (l *LinePlan) observer(s *Stats, plane, line string) func(oldPS, newPS, boundNS int64, cov clock.Coverage) {
 	shift := l.NewBaseNS - l.OldBaseNS
-	cursor := l.Cursor()
-	return func(oldPS, newPS, _ int64) {
-		_, bound, cov := cursor.Sample(oldPS)
-		correction := shift + (newPS-oldPS)/1000
+	var own *clock.Cursor // xspace has none when the line is moved as a whole
+	if l.rigid {
+		own = l.Cursor()
+	}
+	return func(oldPS, newPS, bound int64, cov clock.Coverage) {
+		if own != nil {
+			_, bound, cov = own.Sample(oldPS)
+		}
+		correction := shift
+		if newPS != oldPS {
+			correction += (newPS - oldPS) / 1000
+		}
 		if correction != 0 || newPS != oldPS {
 			s.EventsCorrected++
 		}

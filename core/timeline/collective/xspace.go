@@ -111,20 +111,20 @@ func (x *xspaceReader) plane(ctx context.Context, p *xspace.Plane) error {
 	if err != nil {
 		return err
 	}
-	candidates := map[int64]bool{}
+	var candidates xspace.IDSet
 	names.Each(func(id int64, name string) {
 		if x.candidate(name, isDevice) {
-			candidates[id] = true
+			candidates.Add(id)
 		}
 	})
-	if len(candidates) == 0 {
+	if candidates.Len() == 0 {
 		return nil
 	}
 	stats, err := xspace.LoadStatNames(ctx, x.src, p, xspace.NameOptions{})
 	if err != nil {
 		return err
 	}
-	opt := xspace.EventOptions{EventNames: names, StatNames: stats}
+	opt := xspace.EventOptions{EventNames: names, StatNames: stats, Only: &candidates}
 	device := deviceOf(p.Name)
 	for k := range p.Lines {
 		l := &p.Lines[k]
@@ -132,7 +132,7 @@ func (x *xspaceReader) plane(ctx context.Context, p *xspace.Plane) error {
 			continue
 		}
 		if err := xspace.EventsOf(ctx, x.src, p, l, opt, func(e *xspace.Event) error {
-			if candidates[e.MetadataID] && !e.Aggregated {
+			if candidates.Has(e.MetadataID) && !e.Aggregated {
 				x.event(p, l, e, device)
 			}
 			return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/xspace"
 )
 
@@ -57,7 +58,7 @@ type crossLine struct {
 	line    *xspace.Line
 	at      *align.LinePlan
 	tid     int
-	observe func(oldPS, newPS, newDurationPS int64)
+	observe func(oldPS, newPS, boundNS int64, cov clock.Coverage)
 }
 
 // crossing decides processes and threads of node k.
@@ -176,7 +177,7 @@ func (l *crossLine) write(w *pieceWorker) error {
 		if e.Aggregated {
 			return nil
 		}
-		from := cursor.Map(e.OffsetPS)
+		from, bound, cov := cursor.Sample(e.OffsetPS)
 		to := from
 		if e.DurationPS > 0 {
 			end := e.OffsetPS + e.DurationPS
@@ -191,7 +192,7 @@ func (l *crossLine) write(w *pieceWorker) error {
 		if !overlaps(l.doc.keep, start, end) {
 			return nil
 		}
-		l.observe(e.OffsetPS, from, to-from)
+		l.observe(e.OffsetPS, from, bound, cov)
 		if len(text) > 0 {
 			text = append(text, ",\n"...)
 		}

@@ -2,9 +2,7 @@ package combine
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/gob"
-	"io"
 	"path/filepath"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -165,21 +163,11 @@ func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 	}
 	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.XSpacePlan, 1)}
 	t.plan(0)
-	parts, err := t.measure(func(int, *xspace.Edit) error { return nil })
+	o, err := t.writeNode(j.Context(), 0, j.Workers(), func() (*file.Output, error) { return file.Create(nt.Output, false) })
 	if err != nil {
 		return nil, err
 	}
-	o, err := file.Create(nt.Output, false)
-	if err != nil {
-		return nil, err
-	}
-	defer o.Abort()
-	sum := sha256.New()
-	if err := t.rewrite(j.Context(), 0, parts[0], io.MultiWriter(o, sum)); err != nil {
-		return nil, err
-	}
-	done := &NodeDone{Result: n.Result, Output: Output{Path: filepath.Base(nt.Output), Format: "xplane", Bytes: parts[0].sizes.Total, SHA256: hexSum(sum)}}
-	return done, o.Commit()
+	return &NodeDone{Result: n.Result, Output: o}, nil
 }
 
 // Finish puts the counts of all nodes into the document and the run directory in its place.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -24,17 +24,13 @@ type measured struct {
 	at    int64 // where the node's bytes begin in a single file
 }
 
-// measure sizes every node's output and counts what happens to its events. edit is called for each node to add names.
+// measure sizes every node's output and counts what happens to its events. name adds names to the edit of each node.
 func (t *task) measure(name func(k int, e *xspace.Edit) error) ([]measured, error) {
 	out := make([]measured, len(t.nodes))
 	t.job.Progress().SetStage("align")
-	stat := ""
-	if t.req.CorrectionStat {
-		stat = CorrectionStatName
-	}
 	stats := make([][]*align.Stats, len(t.nodes))
 	for _, k := range t.referenceFirst() { // naming counts
-		out[k].edit, stats[k] = t.plans[k].Edit(t.zeroNS, t.keep, stat)
+		out[k].edit, stats[k] = t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
 		if err := name(k, out[k].edit); err != nil {
 			return nil, err
 		}
@@ -45,16 +41,80 @@ func (t *task) measure(name func(k int, e *xspace.Edit) error) ([]measured, erro
 		if out[k].sizes, err = xspace.Measure(ctx, n.Src, n.Space, out[k].edit); err != nil {
 			return withPath(err, n.Path)
 		}
-		var total align.Stats
-		for _, s := range stats[k] {
-			total.Merge(s)
-		}
-		n.Result.EventsDropped = total.Events - total.Aggregated - total.Timed
-		n.Result.fill(&total)
+		n.count(stats[k])
 		return nil
 	})
 	return out, err
 }
+
+func (t *task) statName() string {
+	if t.req.CorrectionStat {
+		return CorrectionStatName
+	}
+	return ""
+}
+
+// count puts the counts of a node's lines into its result.
+func (n *Node) count(stats []*align.Stats) {
+	var total align.Stats
+	for _, s := range stats {
+		total.Merge(s)
+	}
+	n.Result.EventsDropped = total.Events - total.Aggregated - total.Timed
+	n.Result.fill(&total)
+}
+
+// writeNode writes the aligned file of node k, alone in a file of its own, and counts what happens to its events. Where most
+// lengths stay nearly as they are, one pass over the events does it; else they are measured first.
+func (t *task) writeNode(ctx context.Context, k, workers int, create func() (*file.Output, error)) (Output, error) {
+	n := t.nodes[k]
+	edit, stats := t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
+	edit.Workers, edit.Progress = workers, t.job.Progress().Add
+	var sizes *xspace.Sizes
+	o, err := create()
+	if err != nil {
+		return Output{}, err
+	}
+	defer func() { o.Abort() }()
+	if t.keep == nil && workers <= 1 {
+		sizes, err = xspace.Write(ctx, n.Src, n.Space, edit, o)
+	} else if sizes, err = xspace.Measure(ctx, n.Src, n.Space, edit); err == nil {
+		err = xspace.RewriteAt(ctx, n.Src, n.Space, edit, sizes, o, 0, workers)
+	}
+	if errors.Is(err, xspace.ErrLengths) {
+		o.Abort()
+		if o, err = create(); err != nil {
+			return Output{}, err
+		}
+		err = xspace.Rewrite(ctx, n.Src, n.Space, edit, sizes, o)
+	}
+	if err != nil {
+		return Output{}, withPath(err, n.Path)
+	}
+	n.count(stats)
+	sum, err := checksum(o, sizes.Total)
+	if err != nil {
+		return Output{}, err
+	}
+	return Output{Path: filepath.Base(o.Path()), Format: "xplane", Bytes: sizes.Total, SHA256: sum}, o.Commit()
+}
+
+// checksum reads back what was written: lengths are corrected after the bytes behind them.
+func checksum(o *file.Output, n int64) (string, error) {
+	sum := sha256.New()
+	buf := make([]byte, min(n, 256<<10))
+	for off := int64(0); off < n; {
+		b := buf[:min(n-off, int64(len(buf)))]
+		if _, err := o.ReadAt(b, off); err != nil {
+			return "", err
+		}
+		sum.Write(b)
+		off += int64(len(b))
+	}
+	return hexSum(sum), nil
+}
+
+func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
 // eachNode runs f for every node, as many at once as there are workers; a node gets more than one worker when there are fewer
 // nodes than workers.
@@ -79,27 +139,16 @@ func (t *task) writeRun() error {
 		return err
 	}
 	defer dir.Abort()
-	parts, err := t.measure(func(int, *xspace.Edit) error { return nil })
-	if err != nil {
-		return err
-	}
 	t.job.Progress().SetStage("write")
 	outputs := make([]Output, len(t.nodes))
-	err = t.eachNode(func(ctx context.Context, k, _ int) error {
-		o, err := dir.Create(names[k])
-		if err != nil {
+	err = t.eachNode(func(ctx context.Context, k, workers int) (err error) {
+		if outputs[k], err = t.writeNode(ctx, k, workers, func() (*file.Output, error) { return dir.Create(names[k]) }); err != nil {
 			return err
 		}
-		defer o.Abort()
-		sum := sha256.New()
-		if err := t.rewrite(ctx, k, parts[k], io.MultiWriter(o, sum)); err != nil {
-			return err
+		if n := outputs[k].Bytes; n > MaxSingleBytes {
+			t.nodes[k].warn("the file of this node has %d bytes: protobuf readers stop at 2 GiB; cut it with a time range", n)
 		}
-		outputs[k] = Output{Path: names[k], Format: "xplane", Bytes: parts[k].sizes.Total, SHA256: hexSum(sum)}
-		if parts[k].sizes.Total > MaxSingleBytes {
-			t.nodes[k].warn("the file of this node has %d bytes: protobuf readers stop at 2 GiB; cut it with a time range", parts[k].sizes.Total)
-		}
-		return o.Commit()
+		return nil
 	})
 	if err != nil {
 		return err
@@ -111,13 +160,6 @@ func (t *task) writeRun() error {
 	}
 	return dir.Commit()
 }
-
-func (t *task) rewrite(ctx context.Context, k int, m measured, w io.Writer) error {
-	n := t.nodes[k]
-	return withPath(xspace.Rewrite(ctx, n.Src, n.Space, m.edit, m.sizes, w), n.Path)
-}
-
-func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
 
 // runNames returns the file names of a run directory: the host as recorded, as XProf shows it; where hosts repeat (several
 // processes of one host) or are missing, the node's id.
@@ -187,11 +229,11 @@ func (t *task) writeSingle() error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(out, 0, total)); err != nil {
+	sum, err := checksum(out, total)
+	if err != nil {
 		return err
 	}
-	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: "xplane", Bytes: total, SHA256: hexSum(sum)}}
+	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: "xplane", Bytes: total, SHA256: sum}}
 	t.conclude()
 	return t.commitWithReports(out)
 }

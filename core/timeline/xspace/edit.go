@@ -60,9 +60,10 @@ type LineEdit struct {
 	// shows: new minus old timestamp_ns, plus new minus old offset_ps.
 	CorrectionBaseNS int64
 
-	// Observe, when set, sees every kept timed event in stored order during Measure: offset_ps before and after, and the new
-	// duration_ps. With several workers Observe functions of different lines run at the same time.
-	Observe func(oldPS, newPS, newDurPS int64)
+	// Observe, when set, sees every kept timed event in stored order during Measure or Write: offset_ps before and after, and,
+	// where the line has a Cursor, the bound of the new instant and how it was mapped. With several workers Observe functions of
+	// different lines run at the same time.
+	Observe func(oldPS, newPS, boundNS int64, cov clock.Coverage)
 }
 
 // active reports whether the edit changes or watches anything of the plane.
@@ -133,7 +134,9 @@ type transform struct {
 	from, to int64
 	keepAll  bool
 	hasTo    bool
-	observe  func(oldPS, newPS, newDurPS int64)
+	observe  func(oldPS, newPS, boundNS int64, cov clock.Coverage)
+	boundNS  int64 // of the last event
+	coverage clock.Coverage
 
 	statID    int64 // 0: no correction stat
 	hasStat   bool
@@ -209,7 +212,7 @@ func (t *transform) event(ev *eventFields) (grow int, keep bool) {
 	}
 	t.counts.Events++
 	if t.observe != nil {
-		t.observe(ev.off, t.off, t.dur)
+		t.observe(ev.off, t.off, t.boundNS, t.coverage)
 	}
 	if t.off != ev.off {
 		t.counts.Moved++
@@ -235,7 +238,11 @@ func (t *transform) event(ev *eventFields) (grow int, keep bool) {
 
 func (t *transform) mapEvent(ev *eventFields) {
 	t.counts.Mapped++
-	t.off = t.cursor.Map(ev.off)
+	if t.observe != nil {
+		t.off, t.boundNS, t.coverage = t.cursor.Sample(ev.off)
+	} else {
+		t.off = t.cursor.Map(ev.off)
+	}
 	if ev.dur == 0 {
 		return
 	}

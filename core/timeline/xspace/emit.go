@@ -25,6 +25,8 @@ type emitter struct {
 
 	ref lineRef // the line that t belongs to
 	t   *transform
+
+	once *onePass // set when sizes are only found while writing
 }
 
 // outputBuffer holds at least one segment; emitSlack is the room for what a copy in blocks may overrun.
@@ -34,7 +36,7 @@ const (
 )
 
 func newEmitter(ctx context.Context, src *file.Source, space *Space, edit *Edit, sizes *Sizes, w io.Writer) *emitter {
-	size := min(outputBuffer, sizes.Total)
+	size := min(outputBuffer, 2*space.Bytes)
 	return &emitter{ctx: ctx, src: src, space: space, edit: edit, sizes: sizes, w: w, out: make([]byte, size+emitSlack), ref: lineRef{-1, -1}}
 }
 
@@ -53,6 +55,10 @@ func (e *emitter) finish(want int64) error {
 
 func (e *emitter) flush() error {
 	if e.n == 0 {
+		return nil
+	}
+	if e.once != nil && e.once.lost {
+		e.written, e.n = e.written+int64(e.n), 0
 		return nil
 	}
 	n, err := e.w.Write(e.out[:e.n])
@@ -136,9 +142,24 @@ func (e *emitter) segment(p piece) error {
 	if e.ref != p.ref {
 		e.ref = p.ref
 		e.t = newTransform(l, e.edit.planeEdit(p.ref.plane).lineEdit(p.ref.line), plane.statID, plane.hasStat)
-		e.t.observe = nil
+		e.t.observe = nil // Measure did
 	}
 	seg := &l.segments[p.segment]
+	before := e.position()
+	if err := e.fields(p, seg, out); err != nil {
+		return err
+	}
+	if p.n != unknown && e.position()-before != p.n {
+		return changed(e.src, p.ref, seg.off)
+	}
+	return nil
+}
+
+// position returns how many bytes the emitter has made since begin.
+func (e *emitter) position() int64 { return e.written + int64(e.n) }
+
+// fields writes the fields of a segment.
+func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 	if seg.big {
 		return e.big(p, seg, out)
 	}
@@ -147,63 +168,56 @@ func (e *emitter) segment(p piece) error {
 	if err != nil {
 		return err
 	}
-	if err := e.room(p.n); err != nil {
-		return err
-	}
-	n, ok := emitSegment(e.out[:e.n+int(p.n)+emitSlack], e.n, b, seg, e.t, out)
-	if !ok || n != e.n+int(p.n) {
-		return changed(e.src, p.ref, seg.off)
-	}
-	e.n = n
-	return nil
-}
-
-// emitSegment writes a segment at dst[o] and returns the position after it. ok is false when the segment is not what was
-// measured.
-func emitSegment(dst []byte, o int, b []byte, seg *segment, t *transform, out *lineLayout) (after int, ok bool) {
-	n := int(seg.n)
+	n, t := int(seg.n), e.t
+	dst, o := e.out, e.n
 	var ev eventFields
 	for i := 0; i < n; {
-		var p, e int
+		var from, to int
 		if b[i] == 4<<3|wireLen {
-			v, k := uvarint(b, i+1)
-			p = i + 1 + k
-			if k == 0 || p > n || v > uint64(n-p) {
-				return 0, false
+			if from, to = payload(b, i+1); to < from || to > n {
+				return changed(e.src, p.ref, seg.off+int64(i))
 			}
-			e = p + int(v)
 		} else {
 			f, bad := parseTag(b, i, n)
 			if bad != nil {
-				return 0, false
+				return changed(e.src, p.ref, seg.off+int64(i))
 			}
 			if f.num != 4 || f.wire != wireLen {
-				field := b[i:f.end]
-				if r := replaced(out.marks, seg.off+int64(i)); r != nil {
-					field = r.b
+				e.n = o
+				if err := e.header(b[i:f.end], out, seg.off+int64(i)); err != nil {
+					return err
 				}
-				if o+len(field) > len(dst) {
-					return 0, false
-				}
-				o += copy(dst[o:], field)
-				i = f.end
+				dst, o, i = e.out, e.n, f.end
 				continue
 			}
-			p, e = f.val, f.end
+			from, to = f.val, f.end
 		}
-		if parseEvent(b, p, e, &ev) != nil {
-			return 0, false
+		if !parseUsual(b, from, to, &ev) && parseEvent(b, from, to, &ev) != nil {
+			return changed(e.src, p.ref, seg.off+int64(i))
 		}
 		grow, keep := t.event(&ev)
 		if keep {
-			if o+(e-i)+emitSlack/2 > len(dst) {
-				return 0, false
+			if o+(to-i)+emitSlack > len(dst) {
+				e.n = o
+				if err := e.room(int64(to - i)); err != nil {
+					return err
+				}
+				dst, o = e.out, e.n
 			}
-			o = t.emit(dst, o, b, i, p, e, grow, &ev)
+			o = t.emit(dst, o, b, i, from, to, grow, &ev)
 		}
-		i = e
+		i = to
 	}
-	return o, true
+	e.n = o
+	return nil
+}
+
+// header writes a field of a line that is no event.
+func (e *emitter) header(field []byte, out *lineLayout, at int64) error {
+	if r := replaced(out.marks, at); r != nil {
+		field = r.b
+	}
+	return e.bytes(field)
 }
 
 // emit writes the event field in b[i:e], whose message begins at p, at dst[o] and returns the position after it.

@@ -96,6 +96,7 @@ func (it *StatIter) parse(i, end int) *wireFault {
 type EventOptions struct {
 	EventNames    *Names // nil: loaded
 	StatNames     *Names // nil: loaded
+	Only          *IDSet // only events of this metadata (told by the first metadata_id, where one has several); nil: all
 	MaxEventBytes int    // longer events are visited without stats; default 16 MiB
 }
 
@@ -175,6 +176,16 @@ type eventVisitor struct {
 func (v *eventVisitor) segment(seg *segment, b []byte) error {
 	index, n := seg.events, int(seg.n)
 	for i := 0; i < n; {
+		if only := v.opt.Only; only != nil && b[i] == 4<<3|wireLen && b[i+1] < 0x80 && b[i+2] == 1<<3|wireVarint {
+			x := uint64(b[i+3]) | uint64(b[i+4])<<8 // an id of one or two bytes, without a branch
+			long := x >> 7 & 1
+			id := x&0x7f | x>>1&0x3f80&-long
+			if e := i + 2 + int(b[i+1]); long&(x>>15) == 0 && e > i+4 && e <= n && !only.has(id) {
+				i = e
+				index++
+				continue
+			}
+		}
 		f, bad := parseTag(b, i, n)
 		if bad != nil {
 			return v.fail(index, seg.off, bad)
@@ -195,7 +206,10 @@ func (v *eventVisitor) segment(seg *segment, b []byte) error {
 func (v *eventVisitor) event(index int64, b []byte, from, to int, at int64) error {
 	var ev eventFields
 	base := at - int64(from)
-	if bad := parseEvent(b, from, to, &ev); bad != nil {
+	if parseUsual(b, from, to, &ev) {
+		id, _ := uvarint(b, from+1)
+		ev.metadata = int64(id)
+	} else if bad := parseEvent(b, from, to, &ev); bad != nil {
 		return v.fail(index, base, bad)
 	}
 	v.take(index, &ev, at, int64(to-from))
@@ -247,4 +261,46 @@ func (v *eventVisitor) bigSegment(seg *segment) error {
 	v.take(seg.events, &ev.eventFields, f.val, f.length())
 	v.e.Truncated, v.e.from, v.e.to = true, 0, 0
 	return v.visit(&v.e)
+}
+
+// IDSet is a set of metadata ids.
+type IDSet struct {
+	low  []uint64
+	high map[int64]bool
+	n    int
+}
+
+// Add puts an id into the set.
+func (s *IDSet) Add(id int64) {
+	if s.Has(id) {
+		return
+	}
+	s.n++
+	if id < 0 || id >= lowIDs {
+		if s.high == nil {
+			s.high = map[int64]bool{}
+		}
+		s.high[id] = true
+		return
+	}
+	for int64(len(s.low)) <= id>>6 {
+		s.low = append(s.low, 0)
+	}
+	s.low[id>>6] |= 1 << (id & 63)
+}
+
+// Has reports whether an id is in the set.
+func (s *IDSet) Has(id int64) bool {
+	if id < 0 || id >= lowIDs {
+		return s.high[id]
+	}
+	return s.has(uint64(id))
+}
+
+// Len returns how many ids are in the set.
+func (s *IDSet) Len() int { return s.n }
+
+// has serves small ids.
+func (s *IDSet) has(id uint64) bool {
+	return id>>6 < uint64(len(s.low)) && s.low[id>>6]>>(id&63)&1 != 0
 }

@@ -69,19 +69,11 @@ func (r replacement) growth() int64 { return int64(len(r.b)) - (r.end - r.start)
 
 // Measure computes the sizes of the output of an edit. It reads the events of those lines whose events the edit touches.
 func Measure(ctx context.Context, src *file.Source, space *Space, edit *Edit) (*Sizes, error) {
-	if edit == nil {
-		edit = &Edit{}
-	}
-	if err := edit.check(space); err != nil {
+	m, err := newMeasurer(ctx, src, space, edit)
+	if err != nil {
 		return nil, err
 	}
-	m := &measurer{src: src, space: space, edit: edit, sizes: &Sizes{planes: make([]planeLayout, len(space.Planes))}}
-	for i := range space.Planes {
-		if err := m.preparePlane(ctx, i); err != nil {
-			return nil, err
-		}
-	}
-	err := inParallel(ctx, max(edit.Workers, 1), len(m.todo), func(ctx context.Context, next func() (int, bool)) error {
+	err = inParallel(ctx, max(m.edit.Workers, 1), len(m.todo), func(ctx context.Context, next func() (int, bool)) error {
 		var buf []byte
 		for i, ok := next(); ok; i, ok = next() {
 			if err := m.measureLine(ctx, m.todo[i], &buf); err != nil {
@@ -95,6 +87,23 @@ func Measure(ctx context.Context, src *file.Source, space *Space, edit *Edit) (*
 	}
 	m.addUp()
 	return m.sizes, nil
+}
+
+// newMeasurer decides what becomes of every plane and line; what is left open is the lengths of the edited ones.
+func newMeasurer(ctx context.Context, src *file.Source, space *Space, edit *Edit) (*measurer, error) {
+	if edit == nil {
+		edit = &Edit{}
+	}
+	if err := edit.check(space); err != nil {
+		return nil, err
+	}
+	m := &measurer{src: src, space: space, edit: edit, sizes: &Sizes{planes: make([]planeLayout, len(space.Planes))}}
+	for i := range space.Planes {
+		if err := m.preparePlane(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
 }
 
 type measurer struct {
@@ -260,14 +269,8 @@ func (m *measurer) statIDs(ctx context.Context, p *Plane, names []string) (map[s
 
 // measureLine fills in the layout of an edited line.
 func (m *measurer) measureLine(ctx context.Context, ref lineRef, buf *[]byte) error {
-	l, e := &m.space.Planes[ref.plane].Lines[ref.line], m.edit.planeEdit(ref.plane).lineEdit(ref.line)
-	plane := &m.sizes.planes[ref.plane]
-	out := &plane.lines[ref.line]
-	out.prepare(l, e)
-	t := newTransform(l, e, plane.statID, plane.hasStat)
-	out.walk = e.eventwise() || t.hasStat
-	out.segments = make([]int64, len(l.segments))
-	out.length = l.Length + int64(len(out.head))
+	l := &m.space.Planes[ref.plane].Lines[ref.line]
+	out, t := m.begin(ref)
 	for i := range l.segments {
 		seg := &l.segments[i]
 		n := seg.n
@@ -291,11 +294,28 @@ func (m *measurer) measureLine(ctx context.Context, ref lineRef, buf *[]byte) er
 			m.edit.Progress(seg.n)
 		}
 	}
+	out.finish(l, t)
+	return nil
+}
+
+// begin decides the header fields of an edited line; its length grows with its segments.
+func (m *measurer) begin(ref lineRef) (*lineLayout, *transform) {
+	l, e := &m.space.Planes[ref.plane].Lines[ref.line], m.edit.planeEdit(ref.plane).lineEdit(ref.line)
+	plane := &m.sizes.planes[ref.plane]
+	out := &plane.lines[ref.line]
+	out.prepare(l, e)
+	t := newTransform(l, e, plane.statID, plane.hasStat)
+	out.walk = e.eventwise() || t.hasStat
+	out.segments = make([]int64, len(l.segments))
+	out.length = l.Length + int64(len(out.head))
+	return out, t
+}
+
+func (out *lineLayout) finish(l *Line, t *transform) {
 	out.counts = t.counts
 	if !out.walk {
 		out.counts = Counts{Events: l.Events, Aggregated: l.Aggregated}
 	}
-	return nil
 }
 
 // prepare writes the new header fields of a line.
@@ -353,12 +373,9 @@ func measureSegment(src *file.Source, ref lineRef, seg *segment, b []byte, t *tr
 	for i := 0; i < n; {
 		var p, e int
 		if b[i] == 4<<3|wireLen {
-			v, k := uvarint(b, i+1)
-			p = i + 1 + k
-			if k == 0 || p > n || v > uint64(n-p) {
+			if p, e = payload(b, i+1); e < p || e > n {
 				return 0, changed(src, ref, seg.off+int64(i))
 			}
-			e = p + int(v)
 		} else {
 			f, bad := parseTag(b, i, n)
 			if bad != nil {
@@ -373,7 +390,7 @@ func measureSegment(src *file.Source, ref lineRef, seg *segment, b []byte, t *tr
 			}
 			p, e = f.val, f.end
 		}
-		if parseEvent(b, p, e, &ev) != nil {
+		if !parseUsual(b, p, e, &ev) && parseEvent(b, p, e, &ev) != nil {
 			return 0, changed(src, ref, seg.off+int64(i))
 		}
 		grow, keep := t.event(&ev)
@@ -438,15 +455,20 @@ func (m *measurer) addUp() {
 		case dropped:
 			s.Total -= p.Offset + p.Length - p.tag
 		case edited:
-			out.length = p.Length + int64(len(out.head)+len(out.tail))
-			for _, r := range out.marks {
-				out.length += r.growth()
-			}
-			for k := range out.lines {
-				out.length += out.lines[k].growth(&p.Lines[k])
-			}
+			out.addUp(p)
 			s.Total += out.length - p.Length + prefixGrowth(p.tag, p.Offset, p.Length, out.length)
 		}
+	}
+}
+
+// addUp computes the length of an edited plane from its lines.
+func (out *planeLayout) addUp(p *Plane) {
+	out.length = p.Length + int64(len(out.head)+len(out.tail))
+	for _, r := range out.marks {
+		out.length += r.growth()
+	}
+	for k := range out.lines {
+		out.length += out.lines[k].growth(&p.Lines[k])
 	}
 }
 

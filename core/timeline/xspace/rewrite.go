@@ -130,10 +130,14 @@ type pieceWalk struct {
 	visit func(piece) error
 	pos   int64
 	err   error
+	once  *onePass // set when lengths are not known yet
 }
 
+// unknown is the length of a segment that was not measured.
+const unknown = -1
+
 func (w *pieceWalk) emit(p piece) {
-	if w.err == nil && p.length() > 0 {
+	if w.err == nil && p.length() != 0 {
 		w.err = w.visit(p)
 	}
 }
@@ -152,7 +156,7 @@ func (w *pieceWalk) replace(b []byte, end int64) {
 
 // open writes tag and length of a message and its new first fields.
 func (w *pieceWalk) open(num int, tag, payload, old, length int64, head []byte) {
-	if old == length {
+	if old == length || w.once != nil {
 		w.copyTo(payload)
 		w.replace(head, payload)
 		return
@@ -164,6 +168,10 @@ func (w *pieceWalk) open(num int, tag, payload, old, length int64, head []byte) 
 // walkPieces visits the pieces of the output in order.
 func walkPieces(space *Space, sizes *Sizes, visit func(piece) error) error {
 	w := &pieceWalk{visit: visit}
+	return w.space(space, sizes)
+}
+
+func (w *pieceWalk) space(space *Space, sizes *Sizes) error {
 	for i := range space.Planes {
 		p, out := &space.Planes[i], &sizes.planes[i]
 		end := p.Offset + p.Length
@@ -172,10 +180,15 @@ func walkPieces(space *Space, sizes *Sizes, visit func(piece) error) error {
 			w.copyTo(p.tag)
 			w.pos = end
 		case edited:
+			at := w.mayGrow(p.tag)
 			w.open(1, p.tag, p.Offset, p.Length, out.length, out.head)
 			w.plane(p, out)
 			w.copyTo(end)
 			w.replace(out.tail, end)
+			if w.once != nil && w.err == nil {
+				out.addUp(p)
+				w.err = w.once.close(1, at, p.Offset-p.tag, p.Length, out.length)
+			}
 		}
 		if w.err != nil {
 			return w.err
@@ -198,6 +211,10 @@ func (w *pieceWalk) plane(p *Plane, out *planeLayout) {
 			w.copyTo(l.tag)
 			w.pos = l.Offset + l.Length
 		case edited:
+			if w.once != nil {
+				w.lineOnce(lineRef{p.Index, k}, l, lo)
+				break
+			}
 			w.open(3, l.tag, l.Offset, l.Length, lo.length, lo.head)
 			w.line(lineRef{p.Index, k}, l, lo)
 		}

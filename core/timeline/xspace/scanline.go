@@ -2,7 +2,6 @@ package xspace
 
 import (
 	"context"
-	"fmt"
 	"math"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -12,144 +11,6 @@ import (
 // segmentSize is how much of a line is read, measured and rewritten at a time. It fits the second-level cache together with the
 // output it becomes.
 const segmentSize = 512 << 10
-
-// eventFields are the top-level fields of one event that matter to time. Positions are into the buffer it was parsed from.
-type eventFields struct {
-	metadata int64
-	off, dur int64 // offset_ps and duration_ps; 0 when absent
-	num      int64 // num_occurrences
-	// offPos and durPos are where the last occurrence of the value begins, 0 when there is none (a tag precedes a value, so 0 is
-	// free); offEnd and durEnd where it ends.
-	offPos, offEnd int
-	durPos, durEnd int
-	aggregated     bool // num_occurrences came last of the two
-}
-
-// wireFault says what is wrong with a message, and where in the buffer.
-type wireFault struct {
-	pos  int
-	what string
-}
-
-// parseEvent reads the event in b[i:end]. b must have pad bytes after end.
-func parseEvent(b []byte, i, end int, ev *eventFields) *wireFault {
-	*ev = eventFields{}
-	for i < end {
-		var n int
-		var v uint64
-		start := i
-		i++
-		switch b[start] {
-		case 1<<3 | wireVarint:
-			v, n = uvarint(b, i)
-			ev.metadata = int64(v)
-		case 2<<3 | wireVarint:
-			v, n = uvarint(b, i)
-			ev.off, ev.offPos, ev.offEnd, ev.aggregated = int64(v), i, i+n, false
-		case 3<<3 | wireVarint:
-			v, n = uvarint(b, i)
-			ev.dur, ev.durPos, ev.durEnd = int64(v), i, i+n
-		case 4<<3 | wireLen:
-			v, n = uvarint(b, i)
-			if i+n > end || v > uint64(end-i-n) {
-				return lengthFault(start, n)
-			}
-			i += int(v)
-		case 5<<3 | wireVarint:
-			v, n = uvarint(b, i)
-			ev.num, ev.aggregated = int64(v), true
-		default:
-			next, bad := parseOther(b, start, end, ev)
-			if bad != nil {
-				return bad
-			}
-			i, n = next-1, 1
-		}
-		if n == 0 {
-			return &wireFault{start, "a varint is longer than 64 bits"}
-		}
-		i += n
-	}
-	if i != end {
-		return &wireFault{end, "a field is cut off by the end of its message"}
-	}
-	return nil
-}
-
-func lengthFault(pos, n int) *wireFault {
-	if n == 0 {
-		return &wireFault{pos, "a length is longer than 64 bits"}
-	}
-	return &wireFault{pos, "a field claims more bytes than its message has left"}
-}
-
-// parseOther reads a field that the fast loop does not know: an unknown one, or a known one with a tag in more bytes than it
-// needs. It returns the position after the field.
-func parseOther(b []byte, start, end int, ev *eventFields) (int, *wireFault) {
-	t, bad := parseTag(b, start, end)
-	if bad != nil {
-		return 0, bad
-	}
-	if t.wire == wireVarint {
-		v, i, e := int64(t.v), t.val, t.end
-		switch t.num {
-		case 1:
-			ev.metadata = v
-		case 2:
-			ev.off, ev.offPos, ev.offEnd, ev.aggregated = v, i, e, false
-		case 3:
-			ev.dur, ev.durPos, ev.durEnd = v, i, e
-		case 5:
-			ev.num, ev.aggregated = v, true
-		}
-	}
-	return t.end, nil
-}
-
-// span is one field in a buffer.
-type span struct {
-	num, wire int
-	start     int // of the tag
-	afterTag  int
-	val, end  int // of the value
-	v         uint64
-}
-
-// parseTag reads the field at b[start:end] whatever it is.
-func parseTag(b []byte, start, end int) (s span, bad *wireFault) {
-	tag, n := uvarint(b, start)
-	s.start, s.afterTag = start, start+n
-	if n == 0 || s.afterTag > end {
-		return s, &wireFault{start, "a field tag is cut off or longer than 64 bits"}
-	}
-	if tag>>3 == 0 || tag>>3 > 1<<29-1 {
-		return s, &wireFault{start, fmt.Sprintf("field number %d is not valid", tag>>3)}
-	}
-	s.num, s.wire, s.val = int(tag>>3), int(tag&7), s.afterTag
-	switch s.wire {
-	case wireVarint:
-		s.v, n = uvarint(b, s.val)
-		s.end = s.val + n
-	case wireFixed64:
-		s.end = s.val + 8
-	case wireFixed32:
-		s.end = s.val + 4
-	case wireLen:
-		s.v, n = uvarint(b, s.val)
-		s.val += n
-		if n == 0 || s.val > end || s.v > uint64(end-s.val) {
-			return s, lengthFault(start, n)
-		}
-		s.end = s.val + int(s.v)
-		return s, nil
-	default:
-		return s, &wireFault{start, fmt.Sprintf("field %d has wire type %d, which no XSpace uses", s.num, s.wire)}
-	}
-	if s.end > end || n == 0 {
-		return s, &wireFault{start, fmt.Sprintf("field %d is cut off by the end of its message", s.num)}
-	}
-	return s, nil
-}
 
 // lineScanner reads the event lists of lines, one after the other, through one buffer.
 type lineScanner struct {
@@ -215,12 +76,12 @@ func (s *lineScanner) fields(l *Line, seg *segment, b []byte, n int, last bool) 
 	var ev eventFields
 	for i := 0; i < n; {
 		if b[i] == 4<<3|wireLen {
-			v, k := uvarint(b, i+1)
-			p := i + 1 + k
-			if k != 0 && p <= n && v <= uint64(n-p) {
-				e := p + int(v)
-				if bad := parseEvent(b, p, e, &ev); bad != nil {
-					return 0, bad
+			p, e := payload(b, i+1)
+			if e >= p && e <= n {
+				if !parseUsual(b, p, e, &ev) {
+					if bad := parseEvent(b, p, e, &ev); bad != nil {
+						return 0, bad
+					}
 				}
 				s.event(l, &ev)
 				i = e

@@ -87,7 +87,7 @@ func putUvarint(b []byte, i int, v uint64) int {
 	return i + n
 }
 
-// copyShort copies b[from:to] to dst[i] in blocks of 32 bytes, which may overrun on both sides by less than pad, and
+// copyShort copies b[from:to] to dst[i] in blocks of 16 bytes, which may overrun on both sides by less than pad, and
 // returns the position after the copy.
 func copyShort(dst []byte, i int, b []byte, from, to int) int {
 	n := to - from
@@ -95,8 +95,11 @@ func copyShort(dst []byte, i int, b []byte, from, to int) int {
 		copy(dst[i:i+n], b[from:to])
 		return i + n
 	}
-	for k := 0; k < n; k += 32 {
-		*(*[32]byte)(dst[i+k:]) = *(*[32]byte)(b[from+k:])
+	for k := 0; k < n; k += 16 {
+		from, to := (*[16]byte)(b[from+k:]), (*[16]byte)(dst[i+k:])
+		x, y := binary.LittleEndian.Uint64(from[:]), binary.LittleEndian.Uint64(from[8:])
+		binary.LittleEndian.PutUint64(to[:], x)
+		binary.LittleEndian.PutUint64(to[8:], y)
 	}
 	return i + n
 }
