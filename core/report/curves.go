@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/combine"
@@ -25,26 +26,51 @@ const (
 
 const outside = clock.Extrapolated | clock.ExtrapolatedThen
 
-// straight is the line that fits a curve best.
-type straight struct{ x0, y0, slope float64 }
+// straight is what fits a curve best: one slope, and a level of its own on either side of every step.
+type straight struct {
+	slope  float64
+	levels []level
+}
 
-func (l straight) at(x int64) float64 { return l.y0 + l.slope*(float64(x)-l.x0) }
+// level holds from an instant on.
+type level struct {
+	from   int64
+	x0, y0 float64
+}
+
+func (l straight) at(x int64) float64 {
+	i := sort.Search(len(l.levels), func(i int) bool { return l.levels[i].from > x }) - 1
+	if len(l.levels) == 0 {
+		return 0
+	}
+	v := l.levels[max(i, 0)]
+	return v.y0 + l.slope*(float64(x)-v.x0)
+}
+
+func inStep(p Point) bool { return p.Flags&clock.InStep != 0 }
 
 func fit(p []Point) straight {
-	n := float64(len(p))
-	if n == 0 {
-		return straight{}
-	}
 	var l straight
-	for _, v := range p {
-		l.x0 += float64(v.AtNS) / n
-		l.y0 += float64(v.CorrectionNS) / n
-	}
 	var xx, xy float64
-	for _, v := range p {
-		dx := float64(v.AtNS) - l.x0
-		xx += dx * dx
-		xy += dx * (float64(v.CorrectionNS) - l.y0)
+	for i := 0; i < len(p); {
+		j := i
+		for j < len(p) && inStep(p[j]) == inStep(p[i]) {
+			j++
+		}
+		if part := p[i:j]; !inStep(part[0]) {
+			v := level{from: part[0].AtNS}
+			for _, q := range part {
+				v.x0 += float64(q.AtNS) / float64(len(part))
+				v.y0 += float64(q.CorrectionNS) / float64(len(part))
+			}
+			for _, q := range part {
+				dx := float64(q.AtNS) - v.x0
+				xx += dx * dx
+				xy += dx * (float64(q.CorrectionNS) - v.y0)
+			}
+			l.levels = append(l.levels, v)
+		}
+		i = j
 	}
 	if xx > 0 {
 		l.slope = xy / xx
@@ -109,6 +135,21 @@ func (p plot) marks(d *drawing) {
 	}
 }
 
+// deviations draws what remains of a curve beside its line, with the bound as a band.
+func (p plot) deviations(d *drawing, part []Point, deviation func(Point) float64) {
+	var curve, band []float64
+	for _, q := range part {
+		x := p.x.at(float64(q.AtNS))
+		curve = append(curve, x, p.py(deviation(q)))
+		band = append(band, x, p.py(deviation(q)+float64(q.BoundNS)))
+	}
+	for _, q := range slices.Backward(part) {
+		band = append(band, p.x.at(float64(q.AtNS)), p.py(deviation(q)-float64(q.BoundNS)))
+	}
+	d.polygon("band", band...)
+	d.polyline("curve", curve...)
+}
+
 // chart draws the curve of a node.
 func chart(c Curve, n *combine.NodeResult, zeroNS int64) template.HTML {
 	line := fit(c.Points)
@@ -122,7 +163,12 @@ func chart(c Curve, n *combine.NodeResult, zeroNS int64) template.HTML {
 	for _, p := range pts {
 		v, dv, b := float64(p.CorrectionNS), deviation(p), float64(p.BoundNS)
 		low, high = min(low, v), max(high, v)
-		dlow, dhigh = min(dlow, dv-b), max(dhigh, dv+b)
+		if !inStep(p) {
+			dlow, dhigh = min(dlow, dv-b), max(dhigh, dv+b)
+		}
+	}
+	if dhigh < dlow { // nothing but a step
+		dlow, dhigh = -1, 1
 	}
 	upper := newPlot(pts, upperTop, upperHeight, low, high)
 	lower := newPlot(pts, lowerTop, lowerHeight, dlow, dhigh)
@@ -133,19 +179,20 @@ func chart(c Curve, n *combine.NodeResult, zeroNS int64) template.HTML {
 	}
 	upper.grid(&d, 4)
 	lower.grid(&d, 5)
-	var curve, dev []float64
-	band := make([]float64, 0, 4*len(pts))
+	var curve []float64
 	for _, p := range pts {
-		x := lower.x.at(float64(p.AtNS))
-		curve = append(curve, x, upper.py(float64(p.CorrectionNS)))
-		dev = append(dev, x, lower.py(deviation(p)))
-		band = append(band, x, lower.py(deviation(p)+float64(p.BoundNS)))
+		curve = append(curve, upper.x.at(float64(p.AtNS)), upper.py(float64(p.CorrectionNS)))
 	}
-	for _, p := range slices.Backward(pts) {
-		band = append(band, lower.x.at(float64(p.AtNS)), lower.py(deviation(p)-float64(p.BoundNS)))
+	for i := 0; i < len(pts); {
+		j := i
+		for j < len(pts) && inStep(pts[j]) == inStep(pts[i]) {
+			j++
+		}
+		if !inStep(pts[i]) {
+			lower.deviations(&d, pts[i:j], deviation)
+		}
+		i = j
 	}
-	d.polygon("band", band...)
-	d.polyline("curve", dev...)
 	d.polyline("curve", curve...)
 	for _, s := range n.Steps {
 		x := upper.x.at(float64(s.FromNS-zeroNS)/2 + float64(s.ToNS-zeroNS)/2)

@@ -144,7 +144,7 @@ func (p *page) headline(in *CombineReport) {
 		combine.StatusDegraded:  "some clock is not known over its whole trace",
 		combine.StatusUnaligned: "no clock was corrected",
 	}[doc.Status]
-	low, high, bound, worst, events, guessed := int64(0), int64(0), int64(0), "", int64(0), 0
+	low, high, bound, p99, worst, events, guessed := int64(0), int64(0), int64(0), int64(0), "", int64(0), 0
 	for k := range doc.Nodes {
 		n := &doc.Nodes[k]
 		events += n.Events
@@ -153,6 +153,7 @@ func (p *page) headline(in *CombineReport) {
 			continue
 		}
 		low, high = min(low, n.OffsetNS), max(high, n.OffsetNS)
+		p99 = max(p99, n.BoundNS.P99)
 		if n.BoundNS.Max > bound {
 			bound, worst = n.BoundNS.Max, n.ID
 		}
@@ -170,6 +171,9 @@ func (p *page) headline(in *CombineReport) {
 			whose = "every event of the nodes whose clocks are known"
 		}
 		p.Sentences = append(p.Sentences, s+fmt.Sprintf(" Now %s stands on the clock of %s, off by at most %s.", whose, p.Reference, duration(bound)))
+		if p99 < bound/2 {
+			p.Sentences = append(p.Sentences, fmt.Sprintf("99 %% of any node's events are off by at most %s.", duration(p99)))
+		}
 		if guessed > 0 {
 			p.Sentences = append(p.Sentences, fmt.Sprintf("Nothing is known about the clocks of %s: their times may be off by any amount.", plural(guessed, "node", "nodes")))
 		}
@@ -198,6 +202,9 @@ func (p *page) headline(in *CombineReport) {
 	if worst != "" {
 		t.Detail = "on " + clean(worst, 40)
 	}
+	if p99 < bound/2 {
+		t.Detail += ", 99 % within " + duration(p99)
+	}
 	if guessed > 0 {
 		t.Detail, t.Class = "unknown for "+plural(guessed, "node", "nodes"), "bad"
 	}
@@ -207,8 +214,10 @@ func (p *page) headline(in *CombineReport) {
 func collectiveSentence(c *combine.Collectives) string {
 	was := fmt.Sprintf("Of %s, %s ended on one node before another node had begun it", plural(c.Groups, "collective", "collectives"), count(c.Before.Violated))
 	switch {
-	case c.Before.Violated == 0 && c.After.Violated == 0:
+	case c.Before.Violated == 0 && c.After.Violated == 0 && c.After.Undecidable == 0:
 		return fmt.Sprintf("All of %s happen in a possible order, before and after.", plural(c.Groups, "collective", "collectives"))
+	case c.After.Violated == 0 && c.After.Undecidable > 0:
+		return was + fmt.Sprintf("; none certainly does now, %s cannot be decided within the bounds.", count(c.After.Undecidable))
 	case c.After.Violated == 0:
 		return was + "; none does now."
 	}

@@ -319,6 +319,29 @@ func TestThinnedCurveKeepsItsExtremes(t *testing.T) {
 	}
 }
 
+func TestCurveIsComparedWithALineOnEitherSideOfAStep(t *testing.T) {
+	var pts []Point
+	for i := range int64(100) {
+		p := Point{AtNS: i * 1000, CorrectionNS: i * 3}
+		switch {
+		case i >= 50:
+			p.CorrectionNS += 2 * ms
+		case i >= 47:
+			p.Flags = clock.InStep
+		}
+		pts = append(pts, p)
+	}
+	line := fit(pts)
+	if got := driftText(line.slope); got != "+3000.00\u00a0ppm" {
+		t.Errorf("slope %s, want +3000 ppm", got)
+	}
+	for _, p := range pts {
+		if d := float64(p.CorrectionNS) - line.at(p.AtNS); !inStep(p) && (d > 1 || d < -1) {
+			t.Errorf("at %d the curve is %v ns off its line", p.AtNS, d)
+		}
+	}
+}
+
 func TestStretchesKeepWhatMatters(t *testing.T) {
 	for _, tc := range []struct{ n, limit int }{{10, 20}, {5000, 2000}, {100_000, 80}, {3, 1}, {1000, 999}} {
 		chosen := stretches(tc.n, tc.limit, func(i int) bool { return i == tc.n-2 })
