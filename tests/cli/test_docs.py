@@ -16,8 +16,6 @@ PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 FENCE = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 DECLARED = """
-reference = "0"
-
 [nodes.0]
 offset_ns = 0
 bound_ns = 0
