@@ -4,8 +4,8 @@
   python bench/run.py --quick    a few MB: shows that everything here still runs; its figures mean nothing
 
 A child's wall time, processor time and peak memory come from wait4. A rate is input bytes (uncompressed) by wall time, the
-median of some runs, start-up of Python and Go included; "per core" divides by processor time when that is larger. What a
-peer needs (protobuf, viztracer) is taken from the consumers' environment and built there if it is missing.
+median of some runs, start-up of Python and Go included; "per core" divides by processor time, so that it holds on a busy
+machine too, where wall times say little (a warning says when that is so). What a peer needs (protobuf, viztracer) is taken from the consumers' environment and built there if it is missing.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ class Figure:
 
     @property
     def rate_per_core(self) -> float:
-        return self.size / MB / max(self.wall, self.processor)
+        return self.size / MB / self.processor
 
     def document(self) -> dict:
         return {
@@ -356,6 +356,10 @@ def main() -> None:
         arguments.generator or inputs.generator(SCRATCH),
     )
     parts = arguments.only or PARTS
+    if os.getloadavg()[0] > 1:
+        bench.notes.append(
+            f"load average {os.getloadavg()[0]:.1f} at the start: wall times and the gain of a second worker are low"
+        )
     bench.start_up()
     if "exactness" in parts:
         bench.exactness()
