@@ -14,8 +14,12 @@ import time
 from bisect import bisect_right
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import prlx
+
+if TYPE_CHECKING:
+    from prlx._combine import CombinedTrace
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDING = ROOT / "examples" / "jax_p4"
@@ -113,7 +117,7 @@ def errors_of(node: int, rounds: list[Round] | None) -> list[tuple[int, int]]:
     return found
 
 
-def show_nodes(run: prlx.CombinedTrace, errors: dict[int, list[tuple[int, int]]]) -> None:
+def show_nodes(run: CombinedTrace, errors: dict[int, list[tuple[int, int]]]) -> None:
     """One line a node."""
     row = "{:<6} {:>12} {:>13} {:>12} {:>25}   {:>10} {:>9}"
     print(row.format("node", "offset", "drift", "bound", "times moved by", "error p50", "max"))
@@ -133,7 +137,7 @@ def us(ns: float) -> str:
     return f"{ns / 1000:.2f} us"
 
 
-def check_collectives(run: prlx.CombinedTrace) -> list[str]:
+def check_collectives(run: CombinedTrace) -> list[str]:
     """Collectives that were impossible: some node had finished before another began."""
     found = run.collectives
     before, after = found["before"]["violated"], found["after"]["violated"]
@@ -158,7 +162,7 @@ def check_errors(errors: dict[int, list[tuple[int, int]]]) -> list[str]:
     return failures
 
 
-def check_status(written: dict[str, prlx.CombinedTrace]) -> list[str]:
+def check_status(written: dict[str, CombinedTrace]) -> list[str]:
     """Every output is aligned and holds every event."""
     failures = [f"{name} is {made.status}" for name, made in written.items() if made.status != "aligned"]
     if len({tuple(node.events for node in made.nodes) for made in written.values()}) > 1:

@@ -41,7 +41,6 @@ func sample(t testing.TB, n, groups int) CombineReport {
 		Notes:       []string{"nodes are named by the number in their path"}, Warnings: []string{"probes.jsonl: the last line is cut short and was skipped"},
 	}
 	in := CombineReport{Doc: doc, Output: "run_aligned", GroupsTotal: groups}
-	var maps []*clock.Map
 	for k := range n {
 		offset := []int64{0, 37 * ms, -5 * ms, ms / 4}[k%4]
 		drift := []int64{0, 120, -80, 35}[k%4] // ns per ms
@@ -66,7 +65,6 @@ func sample(t testing.TB, n, groups int) CombineReport {
 		if err != nil {
 			t.Fatal(err)
 		}
-		maps = append(maps, m)
 		doc.Nodes = append(doc.Nodes, r)
 		in.Curves = append(in.Curves, CurveOf(r.ID, m, zeroNS+offset, zeroNS+offset+2100*ms, zeroNS))
 	}
