@@ -5,7 +5,8 @@
 
 A child's wall time, processor time and peak memory come from wait4. A rate is input bytes (uncompressed) by wall time, the
 median of some runs, start-up of Python and Go included; "per core" divides by processor time, so that it holds on a busy
-machine too, where wall times say little (a warning says when that is so). What a peer needs (protobuf, viztracer) is taken from the consumers' environment and built there if it is missing.
+machine too, where wall times say little (a note says when that is so). What a peer needs (protobuf, viztracer) is taken from
+the consumers' environment and built there if it is missing.
 """
 
 from __future__ import annotations
