@@ -127,8 +127,9 @@ def show_nodes(run: CombinedTrace, errors: dict[int, list[tuple[int, int]]]) -> 
         if node.id == run.reference:
             print(row.format(node.id, "reference", "", "", "0", *measured))
             continue
-        moved = f"{node.min_correction_ns / 1e6:+.3f} .. {node.max_correction_ns / 1e6:+.3f} ms"
-        found = (f"{node.offset_ns / 1e6:+.3f} ms", f"{node.drift_ppm:+.2f} ppm", us(node.bound_max_ns))
+        said = node.document
+        moved = f"{said['min_correction_ns'] / 1e6:+.3f} .. {said['max_correction_ns'] / 1e6:+.3f} ms"
+        found = (f"{said['offset_ns'] / 1e6:+.3f} ms", f"{said['drift_ppm']:+.2f} ppm", us(said["bound_ns"]["max"]))
         print(row.format(node.id, *found, moved, *measured))
 
 
