@@ -38,8 +38,7 @@ func identify(part *Part, op *Op, slots, everyone []Slot) identity {
 	switch {
 	case op.Ranked:
 		id.byRank(part, slots)
-	case len(op.Devices) > 0 && known(part, slots):
-		id.byDeviceID(part, slots)
+	case len(op.Devices) > 0 && known(part, slots) && id.byDeviceID(part, slots):
 	case len(devices) > 0:
 		id.byPosition(part, devices, slots, everyone)
 	}
@@ -107,20 +106,22 @@ func known(part *Part, slots []Slot) bool {
 	return true
 }
 
-func (id *identity) byDeviceID(part *Part, slots []Slot) {
+// byDeviceID uses recorded ids; false when one of them is none of the program's.
+func (id *identity) byDeviceID(part *Part, slots []Slot) bool {
 	participant := make(map[int64]int64, len(id.op.Devices))
 	for p, d := range id.op.Devices {
 		participant[d] = int64(p)
 	}
-	id.of = make(map[Slot]int64, len(slots))
+	of := make(map[Slot]int64, len(slots))
 	for _, s := range slots {
 		p, ok := participant[part.DeviceIDs[s]]
 		if !ok {
-			id.of, id.reason = nil, reasonWho
-			return
+			return false
 		}
-		id.of[s] = p
+		of[s] = p
 	}
+	id.of = of
+	return true
 }
 
 func (id *identity) byRank(part *Part, slots []Slot) {

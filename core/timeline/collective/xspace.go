@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 
+	"google.golang.org/protobuf/encoding/protowire"
+
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/hlo"
@@ -19,28 +21,24 @@ type Options struct {
 	Limit   int    // executions kept; default MaxSpans
 }
 
-// maxModules is how many compiled programs of a trace are read for their collectives.
-const maxModules = 1 << 14
-
 // FromXSpace finds the collectives in an XSpace. An event is one when its program says so: its name, or its hlo_op, is exactly
 // that of a collective instruction of its module. Kernels of NCCL and RCCL without a program are judged by their name.
 func FromXSpace(ctx context.Context, src *file.Source, space *xspace.Space, opt Options) (*Part, error) {
-	x := &xspaceReader{part: newPart(opt.Limit), opt: opt, src: src, byProgram: map[string]*hlo.Module{}, byName: map[string]*hlo.Module{}, ordinals: map[int64]int32{}}
+	x := &xspaceReader{part: newPart(opt.Limit), opt: opt, src: src, ordinals: map[int64]int32{}}
 	if opt.Rank != nil {
 		x.part.Ranks[opt.Node] = int(*opt.Rank)
 	}
-	for i := range space.Planes {
-		if p := &space.Planes[i]; strings.HasPrefix(p.Name, xspace.PlaneMetadata) {
-			if err := x.modules(ctx, p); err != nil {
-				return nil, err
-			}
-		}
+	if err := x.programs.read(ctx, src, space, x.part.warn); err != nil {
+		return nil, err
 	}
-	x.collectNames()
 	for i := range space.Planes {
 		if err := x.plane(ctx, &space.Planes[i]); err != nil {
 			return nil, err
 		}
+	}
+	if x.ambiguous > 0 {
+		x.part.Unknown += x.ambiguous
+		x.part.warn(fmt.Sprintf("%d executions belong to one of several programs of the same name: their collectives are not known", x.ambiguous))
 	}
 	x.part.finish()
 	return x.part, nil
@@ -50,90 +48,104 @@ type xspaceReader struct {
 	part      *Part
 	opt       Options
 	src       *file.Source
-	byProgram map[string]*hlo.Module // by "name(program id)"
-	byName    map[string]*hlo.Module // by name; nil where two programs share one
-	names     map[string]bool        // names of all collective instructions
-	ordinals  map[int64]int32        // device ordinal on host lines -> device number within the node
-	count     int
+	programs  programs
+	ordinals  map[int64]int32 // device ordinal on host lines -> device number within the node
+	ambiguous int64
 }
 
-// modules reads the HLO protos of a metadata plane.
-func (x *xspaceReader) modules(ctx context.Context, p *xspace.Plane) error {
-	return xspace.EventMetadata(ctx, x.src, p, func(m *xspace.EventMeta) error {
-		for i := range m.Stats {
-			st := &m.Stats[i]
-			if st.Kind != xspace.StatBytes || !isProtoStat(st.Name) {
-				continue
-			}
-			if x.count++; x.count > maxModules {
-				x.part.warn(fmt.Sprintf("only the first %d compiled programs are searched for collectives", maxModules))
-				return nil
-			}
-			mod, err := hlo.Read(ctx, x.src, st.Offset, st.Offset+st.Length)
-			if err != nil {
-				x.part.warn(fmt.Sprintf("the program %s is damaged: its collectives are not known", m.Name))
-				continue
-			}
-			for _, w := range mod.Warnings {
-				x.part.warn(m.Name + ": " + w)
-			}
-			x.byProgram[m.Name] = mod
-			if _, twice := x.byName[mod.Name]; twice {
-				x.byName[mod.Name] = nil
-			} else {
-				x.byName[mod.Name] = mod
-			}
-		}
-		return nil
-	})
-}
+// planeKind is what a plane's events are.
+type planeKind uint8
 
-func isProtoStat(name string) bool {
-	return strings.EqualFold(name, "Hlo Proto") || strings.EqualFold(name, "hlo_proto")
-}
+const (
+	otherPlane planeKind = iota
+	hostPlane            // operations of compiled programs on host threads, with their hlo_op
+	kernels              // kernels on streams, with the hlo_op that launched them
+	operations           // operations themselves, in a line of their own
+)
 
-func (x *xspaceReader) collectNames() {
-	x.names = map[string]bool{}
-	for _, m := range x.byProgram {
-		for i := range m.Ops {
-			x.names[m.Ops[i].Name] = true
+// kindOf tells planes apart. A GPU plane whose kernels were not recorded has a line of operations, as TPU planes have.
+func kindOf(p *xspace.Plane) planeKind {
+	switch {
+	case strings.HasPrefix(p.Name, xspace.PlaneHostCPU):
+		return hostPlane
+	case strings.HasPrefix(p.Name, "/device:TPU:"):
+		return operations
+	case !strings.HasPrefix(p.Name, "/device:"):
+		return otherPlane
+	}
+	for i := range p.Lines {
+		if l := &p.Lines[i]; l.Timed() > 0 && !derivedLine(l.Name) {
+			return kernels
 		}
 	}
+	return operations
 }
 
-// plane reads the collectives of one plane. Planes without a name that could be one are not read.
+const lineOfOperations = "XLA Ops"
+
+// derivedLine reports whether a line of a device plane was made from the others by the profiler.
+func derivedLine(name string) bool {
+	switch name {
+	case lineOfOperations, "Async XLA Ops", "XLA Modules", "XLA TraceMe", "Steps", "Framework Ops", "Framework Name Scope", "TensorFlow Ops",
+		"TensorFlow Name Scope", "Source code", "Source Code", "Launch Stats":
+		return true
+	}
+	return false
+}
+
+// holdsExecutions reports whether a line is one of those whose events are counted; the others repeat them.
+func (k planeKind) holdsExecutions(l *xspace.Line) bool {
+	switch k {
+	case hostPlane:
+		return true
+	case kernels:
+		return !derivedLine(l.Name)
+	}
+	return l.Name == lineOfOperations
+}
+
+// plane reads the collectives of one plane. Events are looked at when their name may be that of a collective.
 func (x *xspaceReader) plane(ctx context.Context, p *xspace.Plane) error {
-	isHost, isDevice := strings.HasPrefix(p.Name, xspace.PlaneHostCPU), strings.HasPrefix(p.Name, "/device:")
-	if p.Events == 0 || !isHost && !isDevice {
+	kind := kindOf(p)
+	if p.Events == 0 || kind == otherPlane {
 		return nil
 	}
 	names, err := xspace.LoadEventNames(ctx, x.src, p, xspace.NameOptions{})
 	if err != nil {
 		return err
 	}
-	var candidates xspace.IDSet
+	candidates := map[int64]bool{}
 	names.Each(func(id int64, name string) {
-		if x.candidate(name, isDevice) {
-			candidates.Add(id)
+		if x.candidate(name, kind) {
+			candidates[id] = true
 		}
 	})
-	if candidates.Len() == 0 {
+	if len(candidates) == 0 {
 		return nil
 	}
 	stats, err := xspace.LoadStatNames(ctx, x.src, p, xspace.NameOptions{})
 	if err != nil {
 		return err
 	}
-	opt := xspace.EventOptions{EventNames: names, StatNames: stats, Only: &candidates}
-	device := deviceOf(p.Name)
+	opt := xspace.EventOptions{EventNames: names, StatNames: stats}
+	at := place{kind: kind, plane: int32(p.Index), device: deviceOf(p.Name)}
+	if kind == operations {
+		if at.programs, err = programsOfEvents(ctx, x.src, p, candidates); err != nil {
+			return err
+		}
+	}
+	if id, ok := globalID(p); ok {
+		x.part.DeviceIDs[Slot{x.opt.Node, at.device}] = id
+	}
 	for k := range p.Lines {
 		l := &p.Lines[k]
-		if l.Timed() == 0 || !isOps(p.Name, l) {
+		if l.Timed() == 0 || !kind.holdsExecutions(l) {
 			continue
 		}
+		at.line = l
 		if err := xspace.EventsOf(ctx, x.src, p, l, opt, func(e *xspace.Event) error {
-			if candidates.Has(e.MetadataID) && !e.Aggregated {
-				x.event(p, l, e, device)
+			if candidates[e.MetadataID] && !e.Aggregated {
+				x.event(&at, e)
 			}
 			return nil
 		}); err != nil {
@@ -143,24 +155,49 @@ func (x *xspaceReader) plane(ctx context.Context, p *xspace.Plane) error {
 	return nil
 }
 
-// isOps reports whether a line holds executions: on TPU planes only the line of operations does, the others repeat them.
-func isOps(plane string, l *xspace.Line) bool {
-	if !strings.HasPrefix(plane, "/device:TPU:") {
-		return true
+// place is where events are while they are visited.
+type place struct {
+	kind     planeKind
+	plane    int32
+	device   int32 // -1 on host planes
+	line     *xspace.Line
+	programs map[int64]int64 // program id by event metadata, where events do not carry it
+}
+
+// globalID returns the number of a TPU plane's core among all of the job's: its core_details stat has it as the global id of
+// the chip (5) and of the core (6). Where the two differ it is not known which of them programs mean.
+func globalID(p *xspace.Plane) (int64, bool) {
+	st := p.Stat("core_details")
+	if st == nil || st.Kind != xspace.StatBytes || int64(len(st.Bytes)) != st.Length {
+		return 0, false
 	}
-	return l.Name == "XLA Ops" || l.Name == "Async XLA Ops"
+	var id [2]int64
+	for b := st.Bytes; len(b) > 0; {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return 0, false
+		}
+		if typ == protowire.VarintType && (num == 5 || num == 6) {
+			v, _ := protowire.ConsumeVarint(b[n:])
+			id[num-5] = int64(v)
+		}
+		m := protowire.ConsumeFieldValue(num, typ, b[n:])
+		if m < 0 {
+			return 0, false
+		}
+		b = b[n+m:]
+	}
+	return id[0], id[0] == id[1]
 }
 
 // candidate reports whether events of a name may be collectives.
-func (x *xspaceReader) candidate(name string, isDevice bool) bool {
-	if x.names[instructionOf(name)] {
+func (x *xspaceReader) candidate(name string, kind planeKind) bool {
+	instruction := instructionOf(name)
+	if x.programs.names[instruction] {
 		return true
 	}
-	if !isDevice {
-		return false
-	}
-	_, isOp := hlo.OpcodeInName(instructionOf(name))
-	return isOp || isNCCL(name)
+	_, isOp := hlo.OpcodeInName(instruction)
+	return isOp || kind == kernels && isNCCL(name)
 }
 
 // instructionOf returns the instruction's name of an event named after it: TPU events carry its whole text.
@@ -190,24 +227,30 @@ func deviceOf(plane string) int32 {
 }
 
 // event adds one event if it is a collective.
-func (x *xspaceReader) event(p *xspace.Plane, l *xspace.Line, e *xspace.Event, device int32) {
+func (x *xspaceReader) event(at *place, e *xspace.Event) {
 	f := factsOf(e)
-	name := instructionOf(e.Name())
-	if f.op != "" {
-		name = f.op
+	shown := e.Name()
+	if at.kind == hostPlane && f.op == "" {
+		return // a function or range of that name, not an operation
 	}
-	op, ok := x.opOf(name, e.Name(), &f)
+	if id, ok := at.programs[e.MetadataID]; ok && !f.hasProgram {
+		f.program, f.hasProgram = id, true
+	}
+	if f.op == "" && !(at.kind == kernels && isNCCL(shown)) {
+		f.op = instructionOf(shown)
+	}
+	op, ok := x.opOf(at.kind, shown, &f)
 	if !ok {
 		return
 	}
-	base := l.TimestampNS
+	base := at.line.TimestampNS
 	if base < xspace.AbsoluteNS {
-		base += x.opt.StartNS
+		base = addSat(base, x.opt.StartNS)
 	}
-	s := event.Span{Node: x.opt.Node, Device: device, Plane: int32(p.Index), Line: int32(l.Index), Op: op, HasRun: f.hasRun, Run: f.run}
-	s.StartNS = base + floorNS(e.OffsetPS)
-	s.EndNS = base + ceilNS(addSat(e.OffsetPS, e.DurationPS))
-	if device < 0 {
+	s := event.Span{Node: x.opt.Node, Device: at.device, Plane: at.plane, Line: int32(at.line.Index), Op: op, HasRun: f.hasRun, Run: f.run}
+	s.StartNS = addSat(base, floorNS(e.OffsetPS))
+	s.EndNS = addSat(base, ceilNS(addSat(e.OffsetPS, e.DurationPS)))
+	if at.device < 0 {
 		s.Device = x.deviceNumber(f.ordinal, f.hasOrdinal)
 	}
 	x.part.add(s)
@@ -230,9 +273,10 @@ func (x *xspaceReader) deviceNumber(ordinal int64, ok bool) int32 {
 // eventFacts are the stats of an event that matter here.
 type eventFacts struct {
 	op, module         string
-	program            string
+	program            int64
 	run, ordinal       int64
 	hasRun, hasOrdinal bool
+	hasProgram         bool
 }
 
 func factsOf(e *xspace.Event) eventFacts {
@@ -241,13 +285,13 @@ func factsOf(e *xspace.Event) eventFacts {
 		st := it.Stat()
 		switch st.Name {
 		case "hlo_op":
-			f.op = strings.Clone(st.Text())
+			f.op = strings.TrimPrefix(strings.Clone(st.Text()), "%")
 		case "hlo_module":
 			f.module = strings.Clone(st.Text())
 		case "program_id":
-			f.program = st.Text()
+			f.program, f.hasProgram = bits(st)
 		case "run_id":
-			f.run, f.hasRun = runID(st)
+			f.run, f.hasRun = bits(st)
 		case "device_ordinal":
 			f.ordinal, f.hasOrdinal = st.Integer()
 		}
@@ -255,50 +299,57 @@ func factsOf(e *xspace.Event) eventFacts {
 	return f
 }
 
-// runID reads a run_id, which producers write as int64 or uint64 and which may be negative.
-func runID(st *xspace.Stat) (int64, bool) {
+// bits reads an id, which producers write as int64 or uint64 and which may be negative in the one and huge in the other.
+func bits(st *xspace.Stat) (int64, bool) {
 	switch st.Kind {
 	case xspace.StatInt:
 		return st.Int, true
 	case xspace.StatUint:
 		return int64(st.Uint), true
 	}
-	return 0, false
-}
-
-// module finds the program of an event: by name and id, else by the name alone where it is the only one.
-func (x *xspaceReader) module(f *eventFacts) *hlo.Module {
-	if f.module == "" {
-		return nil
-	}
-	if m := x.byProgram[f.module+"("+f.program+")"]; m != nil {
-		return m
-	}
-	name, _, _ := strings.Cut(f.module, "(")
-	return x.byName[name]
+	v, ok := st.Integer()
+	return v, ok
 }
 
 // opOf returns the operation of an event, ok false when it is none.
-func (x *xspaceReader) opOf(name, shown string, f *eventFacts) (int32, bool) {
-	if m := x.module(f); m != nil {
-		o := m.Op(name)
+func (x *xspaceReader) opOf(kind planeKind, shown string, f *eventFacts) (int32, bool) {
+	m, known := x.programs.find(f)
+	switch {
+	case known && m == nil:
+		x.ambiguous++
+		return 0, false
+	case known && f.op != "":
+		o := m.Op(f.op)
 		if o == nil || o.HostTransfer {
-			if isNCCL(shown) { // a fusion or a call of the program that ran NCCL: which of its collectives is not known
+			if isNCCL(shown) { // an operation of the program ran NCCL and is no collective: which one it stands for is not known
 				x.part.Unknown++
 			}
 			return 0, false
 		}
-		return x.part.op(opID{key: m.Name + "/" + o.Name, variant: m.Fingerprint}, func() Op { return fromHLO(m, o) }), true
+		if kind == kernels && o.Phase == hlo.Done {
+			return 0, false
+		}
+		id := opID{key: m.Name + "/" + o.Name, variant: m.Fingerprint}
+		return x.part.op(id, func() Op {
+			op := fromHLO(m, o)
+			if kind == kernels { // the kernel that a start launches is the collective, from begin to end
+				op.Phase, op.Start = hlo.Whole, ""
+			}
+			return op
+		}), true
 	}
-	kind, phase, guessed := guess(name, shown)
-	if !guessed {
+	k, phase, guessed := guess(f.op, shown)
+	if !guessed || phase != hlo.Whole {
 		return 0, false
 	}
-	key := name
-	if f.module != "" {
-		key = f.module + "/" + name
+	key := f.op
+	if key == "" {
+		key = "nccl " + k.String()
 	}
-	return x.part.op(opID{key: key}, func() Op { return Op{Key: key, Kind: kind, Phase: phase, Guess: true} }), true
+	if f.module != "" {
+		key = f.module + "/" + key
+	}
+	return x.part.op(opID{key: key}, func() Op { return Op{Key: key, Kind: k, Guess: true} }), true
 }
 
 // guess reads the kind from a name: XLA's default instruction names, else NCCL's kernel names.

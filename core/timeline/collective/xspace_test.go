@@ -76,16 +76,35 @@ func TestTracesWithoutCollectivesGiveNone(t *testing.T) {
 	}
 }
 
-func TestCollectivesOfTPUsWithoutAModuleAreFlaggedAsGuessed(t *testing.T) {
-	p := fromFile(t, filetest.Data(t, "xplane/openxla+xprof__2cc1243__tpu_inference_2.xplane.pb"), Options{})
-	devices := map[int32]int{}
-	for _, s := range p.Spans {
-		devices[s.Device]++
-		if op := p.Ops[s.Op]; op.Kind == event.Unknown || !op.Guess && op.Devices == nil {
-			t.Fatalf("%+v: neither read from a program nor flagged", op)
+// TestCollectivesOfTPUsAreAloneWithoutTheOtherHost reads four of the eight TPUs of a job. The program says that each of them
+// reduces with one on the other host, {0,4} {1,5} {2,6} {3,7}; matching the four with each other would be wrong.
+func TestCollectivesOfTPUsAreAloneWithoutTheOtherHost(t *testing.T) {
+	path := filetest.Data(t, "xplane/openxla+xprof__2cc1243__tpu_inference_2.xplane.pb")
+	p := fromFile(t, path, Options{})
+	if len(p.Spans) != 12 || len(p.Ops) != 1 {
+		t.Fatalf("%d executions of %d operations, want 12 of 1", len(p.Spans), len(p.Ops))
+	}
+	op := &p.Ops[0]
+	if op.Key != "jit__psum/all-reduce" || op.Kind != event.AllReduce || op.Guess || fmt.Sprint(op.Groups) != "[[0 4] [1 5] [2 6] [3 7]]" {
+		t.Errorf("operation %+v", *op)
+	}
+	for d := range int32(4) {
+		if id := p.DeviceIDs[Slot{0, d}]; id != int64(4+d) {
+			t.Errorf("device %d has the global id %d, want %d", d, id, 4+d)
 		}
 	}
-	if len(devices) != 4 {
-		t.Errorf("executions by device: %v, want 4 devices", devices)
+	m := mustMatch(t, p)
+	if len(m.Groups) != 0 || m.UnmatchedCount() != 12 || m.Unmatched[0].Reason != reasonAlone {
+		t.Errorf("%d groups, unmatched %v; want 12 without partners", len(m.Groups), m.Unmatched)
+	}
+
+	// The other host, made of this one: its devices are 0 to 3.
+	other := fromFile(t, path, Options{Node: 1})
+	for d := range int32(4) {
+		other.DeviceIDs[Slot{1, d}] = int64(d)
+	}
+	v := mustCheck(t, mustMatch(t, p, other), nil, 0)
+	if v.Groups != 12 || v.Consistent != 12 || v.Incomplete != 0 || v.ByHow[ByOrder] != 12 {
+		t.Errorf("with the other host: %+v %v, want 12 groups of two", v.Counts, v.ByHow)
 	}
 }
