@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"sort"
+	"strconv"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -55,7 +57,7 @@ type InspectFile struct {
 // InspectPlane is a plane of an XSpace or a process of a Chrome trace.
 type InspectPlane struct {
 	Index  int           `json:"index"`
-	ID     any           `json:"id"` // number; text where the trace has text
+	ID     any           `json:"id"` // number; text where the trace has text, or beyond 2^53
 	Name   string        `json:"name"`
 	Events int64         `json:"events"`
 	Lines  []InspectLine `json:"lines"`
@@ -179,10 +181,10 @@ func tracerGuess(s *xspace.Space) align.Clocks {
 }
 
 func inspectPlane(p *xspace.Plane, lines []align.LinePlan, start int64) InspectPlane {
-	out := InspectPlane{Index: p.Index, ID: p.ID, Name: p.Name, Events: p.Events, Lines: []InspectLine{}}
+	out := InspectPlane{Index: p.Index, ID: idOf(p.ID), Name: p.Name, Events: p.Events, Lines: []InspectLine{}}
 	for k := range p.Lines {
 		l := &p.Lines[k]
-		il := InspectLine{Index: k, ID: l.ID, Name: l.Name, DisplayName: l.DisplayName, Events: l.Events, Aggregated: l.Aggregated, Clock: lines[k].Domain.String()}
+		il := InspectLine{Index: k, ID: idOf(l.ID), Name: l.Name, DisplayName: l.DisplayName, Events: l.Events, Aggregated: l.Aggregated, Clock: lines[k].Domain.String()}
 		if l.Timed() > 0 {
 			first, last := lines[k].OldBaseNS+floorDiv(l.MinOffsetPS, 1000), lines[k].OldBaseNS+floorDiv(l.MaxEndPS, 1000)
 			sorted := l.Sorted
@@ -191,6 +193,14 @@ func inspectPlane(p *xspace.Plane, lines []align.LinePlan, start int64) InspectP
 		out.Lines = append(out.Lines, il)
 	}
 	return out
+}
+
+// idOf is an id as JSON readers keep it: text where a float64 would round it.
+func idOf(id int64) any {
+	if id > 1<<53 || id < -1<<53 {
+		return strconv.FormatInt(id, 10)
+	}
+	return id
 }
 
 func floorDiv(a, b int64) int64 {
@@ -300,7 +310,19 @@ func (f *InspectFile) chrome(ctx context.Context, j *job.Job, src *file.Source) 
 	if t.Unusable > 0 {
 		f.Losses = append(f.Losses, plural(t.Unusable, "event")+" have a ts or dur that is no time")
 	}
-	return nil
+	return f.chromeKernels(ctx, src, t)
+}
+
+// chromeKernels sums up the kernels of a Chrome trace.
+func (f *InspectFile) chromeKernels(ctx context.Context, src *file.Source, t *chrometrace.Trace) error {
+	kernels := tally{}
+	err := chrometrace.Events(ctx, src, t, func(phase byte, cat, _ []byte) bool { return phase == 'X' && strings.EqualFold(string(cat), "kernel") },
+		func(e *chrometrace.Event) error {
+			kernels.add(string(e.Name), e.DurationPS/1000)
+			return nil
+		})
+	f.Kernels = kernels.top()
+	return err
 }
 
 // clockKinds are the names of clock files in documents.

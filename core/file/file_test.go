@@ -264,7 +264,7 @@ func TestErrorsOfTheFileSystemNameTheCure(t *testing.T) {
 	if e := fault.FromIO("x", &os.PathError{Op: "write", Path: "x", Err: syscall.ENOSPC}); !strings.Contains(e.Error(), "no space left") || e.Hint == "" {
 		t.Errorf("disk full: %v, hint %q", e, e.Hint)
 	}
-	if _, err := Create(filepath.Join(t.TempDir(), "no", "such", "dir"), false); !fault.Is(err, fault.IO) {
+	if _, err := Create(filepath.Join(t.TempDir(), "no", "such", "dir"), false); !fault.Is(err, fault.IO) || !strings.Contains(fault.Of(err).Hint, "mkdir -p") {
 		t.Errorf("missing parent: %v", err)
 	}
 }

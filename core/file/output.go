@@ -1,7 +1,9 @@
 package file
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -33,9 +35,19 @@ func Create(path string, overwrite bool) (*Output, error) {
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
-		return nil, fault.FromIO(filepath.Dir(path), err)
+		return nil, parentError(path, err)
 	}
 	return &Output{path: path, overwrite: overwrite, f: f}, nil
+}
+
+// parentError says why nothing can be created beside path.
+func parentError(path string, err error) *fault.Error {
+	dir := filepath.Dir(path)
+	e := fault.FromIO(dir, err)
+	if errors.Is(err, fs.ErrNotExist) {
+		e.Msg, e.Hint = "no such directory to write to", "make it first: mkdir -p "+dir
+	}
+	return e
 }
 
 // Path returns the final name.
@@ -139,7 +151,7 @@ func CreateDir(path string, overwrite bool) (*OutputDir, error) {
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
-		return nil, fault.FromIO(filepath.Dir(path), err)
+		return nil, parentError(path, err)
 	}
 	return &OutputDir{path: path, tmp: tmp, overwrite: overwrite}, nil
 }
