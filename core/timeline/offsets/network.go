@@ -281,9 +281,6 @@ func (n *network) count(i int, no *NodeOffsets) {
 		}
 		no.Missed += l.dropped + (l.outliers+1)/2
 	}
-	if len(no.Steps) > 0 {
-		no.warnf("%d steps of a clock: instants inside them are ambiguous and marked", len(no.Steps))
-	}
 }
 
 // run is a stretch of knots without a step.
