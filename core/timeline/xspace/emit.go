@@ -174,7 +174,10 @@ func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 	for i := 0; i < n; {
 		var from, to int
 		if b[i] == 4<<3|wireLen {
-			if from, to = payload(b, i+1); to < from || to > n {
+			if from, to = i+2, i+2+int(b[i+1]); b[i+1] >= 0x80 {
+				from, to = payload(b, i+1)
+			}
+			if to < from || to > n {
 				return changed(e.src, p.ref, seg.off+int64(i))
 			}
 		} else {
@@ -192,7 +195,8 @@ func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 			}
 			from, to = f.val, f.end
 		}
-		if !parseUsual(b, from, to, &ev) && parseEvent(b, from, to, &ev) != nil {
+		usual := parseUsual(b, from, to, &ev)
+		if !usual && parseEvent(b, from, to, &ev) != nil {
 			return changed(e.src, p.ref, seg.off+int64(i))
 		}
 		grow, keep := t.event(&ev)
@@ -204,7 +208,11 @@ func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 				}
 				dst, o = e.out, e.n
 			}
-			o = t.emit(dst, o, b, i, from, to, grow, &ev)
+			if usual && t.setOff && !t.withStat && from == i+2 && to-from+grow < 0x80 {
+				o = t.emitUsual(dst, o, b, from, to, grow, &ev)
+			} else {
+				o = t.emit(dst, o, b, i, from, to, grow, &ev)
+			}
 		}
 		i = to
 	}
@@ -255,6 +263,20 @@ func (t *transform) emit(dst []byte, o int, b []byte, i, p, e, grow int, ev *eve
 		o = t.emitStat(dst, o)
 	}
 	return o
+}
+
+// emitUsual does what emit does for a moved event that parseUsual read, of less than 128 bytes before and after.
+func (t *transform) emitUsual(dst []byte, o int, b []byte, p, e, grow int, ev *eventFields) int {
+	dst[o], dst[o+1] = 4<<3|wireLen, byte(e-p+grow)
+	o = copyShort(dst, o+2, b, p, ev.offPos)
+	o = putUvarint(dst, o, uint64(t.off))
+	from := ev.offEnd
+	if t.setDur {
+		dst[o] = 3<<3 | wireVarint
+		o = putUvarint(dst, o+1, uint64(t.dur))
+		from = ev.durEnd
+	}
+	return copyShort(dst, o, b, from, e)
 }
 
 // emitStat writes the correction stat.

@@ -76,7 +76,10 @@ func (s *lineScanner) fields(l *Line, seg *segment, b []byte, n int, last bool) 
 	var ev eventFields
 	for i := 0; i < n; {
 		if b[i] == 4<<3|wireLen {
-			p, e := payload(b, i+1)
+			p, e := i+2, i+2+int(b[i+1])
+			if b[i+1] >= 0x80 {
+				p, e = payload(b, i+1)
+			}
 			if e >= p && e <= n {
 				if !parseUsual(b, p, e, &ev) {
 					if bad := parseEvent(b, p, e, &ev); bad != nil {
