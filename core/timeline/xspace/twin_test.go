@@ -56,7 +56,30 @@ func rewritten(t testing.TB, src *file.Source, s *Space, e *Edit) ([]byte, *Size
 	if !bytes.Equal(at.b[shift:], one.Bytes()) {
 		t.Fatal("three workers write other bytes than one")
 	}
+	inOnePass(t, src, s, e, one.Bytes(), sizes)
 	return one.Bytes(), sizes
+}
+
+// inOnePass checks that Write gives the bytes of Rewrite, or says that lengths moved and knows the sizes then.
+func inOnePass(t testing.TB, src *file.Source, s *Space, e *Edit, want []byte, sizes *Sizes) {
+	t.Helper()
+	ctx := context.Background()
+	at := &memory{b: make([]byte, 2*len(want)+4*emitSlack)}
+	got, err := Write(ctx, src, s, e, at)
+	if err != nil && err != ErrLengths {
+		t.Fatalf("write: %v", err)
+	}
+	if got.Total != sizes.Total || got.Counts != sizes.Counts {
+		t.Fatalf("write found %d bytes and %+v, measure %d and %+v", got.Total, got.Counts, sizes.Total, sizes.Counts)
+	}
+	if err == ErrLengths {
+		var again bytes.Buffer
+		if err := Rewrite(ctx, src, s, e, got, &again); err != nil || !bytes.Equal(again.Bytes(), want) {
+			t.Fatalf("rewrite with the sizes of write: other bytes, or %v", err)
+		}
+	} else if !bytes.Equal(at.b[:len(want)], want) {
+		t.Fatal("one pass writes other bytes than two")
+	}
 }
 
 // memory is an io.WriterAt of fixed size.
