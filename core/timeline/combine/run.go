@@ -141,7 +141,7 @@ func (t *task) warn(format string, args ...any) {
 // earliest event where one lies before it. Viewers drop events before zero.
 func (t *task) place() error {
 	t.plans = make([]*align.XSpacePlan, len(t.nodes))
-	zero := int64(math.MaxInt64)
+	zero, base := int64(math.MaxInt64), int64(math.MaxInt64)
 	earlier := func(ns int64) { zero = min(zero, ns) }
 	for k, n := range t.nodes {
 		if !n.absolute {
@@ -162,8 +162,8 @@ func (t *task) place() error {
 			first, _, _ := n.Clocks.Wall.At(n.Trace.Min.NS)
 			earlier(first)
 		}
-		if n.Trace.HasBase && t.allChrome() { // Kineto's base is months before the events: keep it where all share it
-			earlier(start)
+		if k == t.ref && n.Trace.HasBase && t.allChrome() { // Kineto's base is months before the events: the reference keeps it
+			base = n.Trace.BaseNS
 		}
 	}
 	if zero == math.MaxInt64 {
@@ -174,6 +174,8 @@ func (t *task) place() error {
 	} else if t.external && t.zeroHintNS > 0 {
 		t.warn("events lie up to %.3f ms before the reference's start: times count from the earliest of them", float64(t.zeroHintNS-zero)/1e6)
 	}
+	first := zero // where a time range from the start begins
+	zero = min(zero, base)
 	t.zeroNS, t.doc.ZeroNS = zero, zero
 	for k, n := range t.nodes {
 		if !n.absolute { // its own zero becomes the output's
@@ -182,7 +184,7 @@ func (t *task) place() error {
 		}
 	}
 	var err error
-	t.keep, err = t.req.keep(zero)
+	t.keep, err = t.req.keep(first)
 	return err
 }
 
