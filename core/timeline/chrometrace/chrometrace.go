@@ -1,7 +1,7 @@
 // Package chrometrace reads and rewrites Chrome Trace Event JSON: the format of PyTorch's Kineto profiler, of JAX's trace.json
 // and of chrome://tracing, as an object with a traceEvents list or as a bare list of events.
 //
-// Scan walks the text once with bounded memory and says what is there: documents keys, processes, threads, counts, the range
+// Scan walks the text once with bounded memory and says what is there: top-level keys, processes, threads, counts, the range
 // of times, and a table of chunks of whole events. A Rewriter then edits chunks one by one, in any order and from several
 // goroutines: times through a clock map, process ids, flow ids, names. Bytes that are not edited are copied as they are:
 // white space, key order, args, spelling of numbers, escapes. Times are exact: decimal text becomes integer picoseconds and
