@@ -30,7 +30,7 @@ demo: build ## align and combine the real four-node recording in examples/
 	$(PY) examples/demo.py
 
 .PHONY: test
-test: lint test-go test-python ## everything that decides whether a change may land
+test: lint test-go test-python test-install ## everything that decides whether a change may land
 
 .PHONY: test-go
 test-go: ## Go unit tests, benchmarks once, and each fuzz target for FUZZTIME
@@ -78,9 +78,9 @@ bench: build ## speed and memory against the described algorithm, run in the sam
 	$(PY) bench/run.py
 
 .PHONY: fuzz
-fuzz: build ## the long sweep: every reader fuzzed for 2 minutes, every recording cut and flipped
+fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, then every reader fuzzed for 2 minutes
+	PRLX_FULL_SWEEP=1 go test -timeout 60m -run Damaged ./core/timeline/combine
 	tests/fuzz.sh 2m
-	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q tests/hostile
 
 .PHONY: docs
 docs: build ## check that the documentation is complete and that its commands run
