@@ -167,6 +167,7 @@ func (r *result) take(giver, receiver *timed) {
 	}
 	j := Undecidable
 	switch {
+	case bound == math.MaxInt64: // endless
 	case gap < 0 && gap < -bound:
 		j = Violated
 	case gap >= bound:

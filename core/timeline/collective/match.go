@@ -221,9 +221,6 @@ func (m *Matched) matchBucket(b *bucket, everyone []Slot, unmatched func(reason 
 		unmatched(who.reason, len(b.list))
 		return
 	}
-	if who.assumed != "" {
-		m.Assumptions = append(m.Assumptions, who.assumed)
-	}
 	list := make([]placed, 0, len(b.list))
 	for _, i := range b.list {
 		s := &part.Spans[i]
@@ -237,6 +234,9 @@ func (m *Matched) matchBucket(b *bucket, everyone []Slot, unmatched func(reason 
 			p.run = s.Run
 		}
 		list = append(list, p)
+	}
+	if who.assumed != "" && len(list) > 0 {
+		m.Assumptions = append(m.Assumptions, who.assumed)
 	}
 	slices.SortFunc(list, comparePlaced)
 	first := len(m.Groups)

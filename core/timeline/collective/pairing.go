@@ -33,7 +33,7 @@ func (p *Part) finish() {
 		}
 		found := false
 		for _, i := range starts[o.Start] {
-			if p.Ops[i].Variant == o.Variant {
+			if p.Ops[i].Variant == o.Variant && p.Ops[i].Sends == o.Sends {
 				halves, found = append(halves, half{i, true, s}), true
 				break
 			}

@@ -114,10 +114,11 @@ func (x *xspaceReader) plane(ctx context.Context, p *xspace.Plane) error {
 	if err != nil {
 		return err
 	}
-	candidates := map[int64]bool{}
+	candidates, only := map[int64]bool{}, &xspace.IDSet{}
 	names.Each(func(id int64, name string) {
 		if x.candidate(name, kind) {
 			candidates[id] = true
+			only.Add(id)
 		}
 	})
 	if len(candidates) == 0 {
@@ -127,7 +128,7 @@ func (x *xspaceReader) plane(ctx context.Context, p *xspace.Plane) error {
 	if err != nil {
 		return err
 	}
-	opt := xspace.EventOptions{EventNames: names, StatNames: stats}
+	opt := xspace.EventOptions{EventNames: names, StatNames: stats, Only: only}
 	at := place{kind: kind, plane: int32(p.Index), device: deviceOf(p.Name)}
 	if kind == operations {
 		if at.programs, err = programsOfEvents(ctx, x.src, p, candidates); err != nil {
@@ -144,7 +145,7 @@ func (x *xspaceReader) plane(ctx context.Context, p *xspace.Plane) error {
 		}
 		at.line = l
 		if err := xspace.EventsOf(ctx, x.src, p, l, opt, func(e *xspace.Event) error {
-			if candidates[e.MetadataID] && !e.Aggregated {
+			if only.Has(e.MetadataID) && !e.Aggregated {
 				x.event(&at, e)
 			}
 			return nil
@@ -387,9 +388,9 @@ func kindInKernel(name string) event.Kind {
 
 // fromHLO describes a collective instruction.
 func fromHLO(m *hlo.Module, o *hlo.Op) Op {
-	op := Op{Key: m.Name + "/" + o.Name, Kind: o.Kind, Variant: m.Fingerprint, Devices: m.Devices, Phase: o.Phase, Sends: o.Sends, Rooted: true}
-	if o.Start != "" {
-		op.Start = m.Name + "/" + o.Start
+	op := Op{Key: keyOf(m, o), Kind: o.Kind, Variant: m.Fingerprint, Devices: m.Devices, Phase: o.Phase, Sends: o.Sends, Rooted: true}
+	if start := m.Op(o.Start); start != nil {
+		op.Start = keyOf(m, start)
 	}
 	var err error
 	if op.Groups, err = m.Members(o); err != nil {
@@ -401,6 +402,14 @@ func fromHLO(m *hlo.Module, o *hlo.Op) Op {
 		}
 	}
 	return op
+}
+
+// keyOf names an operation. A send and its receive are two instructions of one channel.
+func keyOf(m *hlo.Module, o *hlo.Op) string {
+	if o.Kind == event.SendRecv {
+		return fmt.Sprintf("%s/channel %d", m.Name, o.ChannelID)
+	}
+	return m.Name + "/" + o.Name
 }
 
 func floorNS(ps int64) int64 {
