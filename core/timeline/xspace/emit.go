@@ -267,16 +267,22 @@ func (t *transform) emit(dst []byte, o int, b []byte, i, p, e, grow int, ev *eve
 
 // emitUsual does what emit does for a moved event that parseUsual read, of less than 128 bytes before and after.
 func (t *transform) emitUsual(dst []byte, o int, b []byte, p, e, grow int, ev *eventFields) int {
-	dst[o], dst[o+1] = 4<<3|wireLen, byte(e-p+grow)
-	o = copyShort(dst, o+2, b, p, ev.offPos)
-	o = putUvarint(dst, o, uint64(t.off))
-	from := ev.offEnd
+	off, dur, n := uint64(t.off), uint64(t.dur), e-p+grow
+	d, s := dst[o:o+emitSlack/2], b[p:e+pad]
+	d[0], d[1] = 4<<3|wireLen, byte(n)
+	copy16(d[2:], s) // metadata_id takes at most eight bytes with its tag, the next tag one
+	j := putUvarint(d, 2+ev.offPos-p, off)
+	from := ev.offEnd - p
 	if t.setDur {
-		dst[o] = 3<<3 | wireVarint
-		o = putUvarint(dst, o+1, uint64(t.dur))
-		from = ev.durEnd
+		d[j] = 3<<3 | wireVarint
+		j = putUvarint(d, j+1, dur)
+		from = ev.durEnd - p
 	}
-	return copyShort(dst, o, b, from, e)
+	for ; from < e-p; from += 16 {
+		copy16(d[j:], s[from:])
+		j += 16
+	}
+	return o + 2 + n
 }
 
 // emitStat writes the correction stat.

@@ -65,27 +65,33 @@ func uvarintSize(v uint64) int { return (bits.Len64(v|1)*9 + 64) >> 6 }
 
 // putUvarint writes the shortest encoding of v at b[i] and returns the position after it. b must have pad bytes of room.
 func putUvarint(b []byte, i int, v uint64) int {
-	if v < 1<<7 {
-		b[i] = byte(v)
-		return i + 1
-	}
 	if v >= 1<<56 {
-		for v >= 0x80 {
-			b[i] = byte(v) | 0x80
-			v >>= 7
-			i++
-		}
-		b[i] = byte(v)
-		return i + 1
+		return putLong(b, i, v)
 	}
-	x := v&0x000000000fffffff | v&0x00fffffff0000000<<4
-	x = x&0x00003fff00003fff | x&0x0fffc0000fffc000<<2
-	x = x&0x007f007f007f007f | x&0x3f803f803f803f80<<1
 	n := uvarintSize(v)
-	x |= 0x8080808080808080 & (1<<(uint(n-1)*8) - 1)
-	binary.LittleEndian.PutUint64(b[i:], x)
+	binary.LittleEndian.PutUint64(b[i:], spread(v)|continued[n&15])
 	return i + n
 }
+
+func putLong(b []byte, i int, v uint64) int {
+	for v >= 0x80 {
+		b[i] = byte(v) | 0x80
+		v >>= 7
+		i++
+	}
+	b[i] = byte(v)
+	return i + 1
+}
+
+// spread puts seven bits of v < 2^56 into each byte: a varint without its continuation bits.
+func spread(v uint64) uint64 {
+	v = v&0x000000000fffffff | v&0x00fffffff0000000<<4
+	v = v&0x00003fff00003fff | v&0x0fffc0000fffc000<<2
+	return v&0x007f007f007f007f | v&0x3f803f803f803f80<<1
+}
+
+// continued holds the continuation bits of a varint of n bytes.
+var continued = [16]uint64{2: 0x80, 3: 0x8080, 4: 0x808080, 5: 0x80808080, 6: 0x8080808080, 7: 0x808080808080, 8: 0x80808080808080}
 
 // copyShort copies b[from:to] to dst[i] in blocks of 16 bytes, which may overrun on both sides by less than pad, and
 // returns the position after the copy.
@@ -96,12 +102,17 @@ func copyShort(dst []byte, i int, b []byte, from, to int) int {
 		return i + n
 	}
 	for k := 0; k < n; k += 16 {
-		from, to := (*[16]byte)(b[from+k:]), (*[16]byte)(dst[i+k:])
-		x, y := binary.LittleEndian.Uint64(from[:]), binary.LittleEndian.Uint64(from[8:])
-		binary.LittleEndian.PutUint64(to[:], x)
-		binary.LittleEndian.PutUint64(to[8:], y)
+		copy16(dst[i+k:], b[from+k:])
 	}
 	return i + n
+}
+
+// copy16 copies 16 bytes through two words, which the compiler does not turn into a call.
+func copy16(dst, b []byte) {
+	from, to := (*[16]byte)(b), (*[16]byte)(dst)
+	x, y := binary.LittleEndian.Uint64(from[:]), binary.LittleEndian.Uint64(from[8:])
+	binary.LittleEndian.PutUint64(to[:], x)
+	binary.LittleEndian.PutUint64(to[8:], y)
 }
 
 // appendTag, appendVarint and appendBytes build the few messages that edits add.
