@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import prlx
 
 if TYPE_CHECKING:
-    from prlx._combine import CombinedTrace
+    from prlx import CombinedTrace
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDING = ROOT / "examples" / "jax_p4"

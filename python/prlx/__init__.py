@@ -25,24 +25,28 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from ._align import align_trace
-    from ._combine import combine_traces
-    from ._solve import solve_offsets
-    from ._timeline import open
-    from ._validate import validate_collectives
+    from ._combine import CombinedTrace, combine_traces
+    from ._solve import Offsets, solve_offsets
+    from ._timeline import Timeline, open
+    from ._validate import Verdicts, validate_collectives
 
 __all__ = [
     "AlignmentError",
     "CancelledError",
+    "CombinedTrace",
     "CoreUnavailableError",
     "FileAccessError",
     "ForkedProcessError",
     "IncompatibleTracesError",
     "InternalError",
     "LimitError",
+    "Offsets",
     "PartialResultError",
     "PrlxError",
+    "Timeline",
     "TraceFormatError",
     "UsageError",
+    "Verdicts",
     "__version__",
     "align_trace",
     "combine_traces",
@@ -52,6 +56,10 @@ __all__ = [
 ]
 
 _LAZY = {
+    "CombinedTrace": "_combine",
+    "Offsets": "_solve",
+    "Timeline": "_timeline",
+    "Verdicts": "_validate",
     "align_trace": "_align",
     "combine_traces": "_combine",
     "open": "_timeline",
