@@ -18,20 +18,21 @@ QUERIES = {
     "counters": "select count(*) from counter",
     "names": "select name, dur, count(*) from slice group by name, dur",
 }
-STARTS = "select s.name, s.ts from slice s order by s.ts, s.name"
+PLACES = {
+    "starts": "select ts, name from slice order by ts, name",
+    "busy": "select count(distinct upid) from thread_track t join thread using (utid) join slice s on s.track_id = t.id",
+}
 # A tokenizer failure is the input's own: JAX ends its JSON with an empty object.
 COUNTED = ("slices", "flows", "counters")
 
 
-def look(ask_perfetto: Callable, trace: Path) -> dict:
-    answer = ask_perfetto(trace, **QUERIES)
+def look(ask_perfetto: Callable, trace: Path, **more: str) -> dict:
+    answer = ask_perfetto(trace, **QUERIES, **more)
     assert "error" not in answer, f"{trace.name}: {answer}"
     summary = {name: answer[name][0][0] for name in COUNTED}
-    return {
-        **summary,
-        "errors": Counter(dict(answer["errors"])),
-        "names": {tuple(row[:2]): row[2] for row in answer["names"]},
-    }
+    summary["errors"] = Counter(dict(answer["errors"]))
+    summary["names"] = Counter({(name, duration): count for name, duration, count in answer["names"]})
+    return {**summary, **{name: answer[name] for name in more}}
 
 
 def no_new_errors(got: Counter, *inputs: Counter) -> None:
@@ -39,48 +40,76 @@ def no_new_errors(got: Counter, *inputs: Counter) -> None:
     assert not new, f"error statistics that the inputs do not have: {dict(new)}"
 
 
-def test_merged_ranks_keep_every_slice_and_flow(prlx: Callable, ask_perfetto: Callable, tmp_path: Path) -> None:
-    ranks = recordings.dlrm(tmp_path)
-    out = tmp_path / "merged" / "merged.json"
-    out.parent.mkdir()
+@pytest.fixture(scope="module")
+def ranks_and_merged(
+    prlx: Callable, ask_perfetto: Callable, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[list[dict], dict]:
+    """What trace_processor says about the eight ranks of a job, and about the one file that prlx makes of them."""
+    ranks = recordings.dlrm(tmp_path_factory.mktemp("ranks"))
+    out = tmp_path_factory.mktemp("merged") / "merged.json"
     prlx.combine(*ranks, "--no-align", "-o", out)
+    return [look(ask_perfetto, path, **PLACES) for path in ranks], look(ask_perfetto, out, **PLACES)
 
-    raw = [look(ask_perfetto, path) for path in ranks]
-    merged = look(ask_perfetto, out)
+
+def test_merged_ranks_keep_every_slice_and_flow(ranks_and_merged: tuple[list[dict], dict]) -> None:
+    raw, merged = ranks_and_merged
 
     no_new_errors(merged["errors"], *(summary["errors"] for summary in raw))
     for name in COUNTED:
         assert merged[name] == sum(summary[name] for summary in raw), name
-    assert merged["names"] == sum((Counter(summary["names"]) for summary in raw), Counter())
+    assert merged["names"] == sum((summary["names"] for summary in raw), Counter())
 
 
-def test_merged_ranks_keep_their_distance_in_time(prlx: Callable, ask_perfetto: Callable, tmp_path: Path) -> None:
+def test_merged_ranks_keep_their_distance_in_time(ranks_and_merged: tuple[list[dict], dict]) -> None:
     """Unaligned, every slice stands where it stood, seen from the first: to the nanosecond, ranks included."""
-    ranks = recordings.dlrm(tmp_path)
-    out = tmp_path / "merged" / "merged.json"
-    out.parent.mkdir()
-    prlx.combine(*ranks, "--no-align", "-o", out)
+    raw, merged = ranks_and_merged
 
-    raw = sorted((ts, name) for path in ranks for name, ts in ask_perfetto(path, starts=STARTS)["starts"])
-    merged = sorted((ts, name) for name, ts in ask_perfetto(out, starts=STARTS)["starts"])
-
-    assert relative(merged) == relative(raw)
+    assert relative(merged["starts"]) == relative(sorted(start for summary in raw for start in summary["starts"]))
 
 
-def relative(starts: list[tuple[int, str]]) -> list[tuple[int, str]]:
+def relative(starts: list[list]) -> list[tuple[int, str]]:
     return [(ts - starts[0][0], name) for ts, name in starts]
 
 
-def test_merged_ranks_are_processes_of_their_own(prlx: Callable, ask_perfetto: Callable, tmp_path: Path) -> None:
+def test_merged_ranks_are_processes_of_their_own(ranks_and_merged: tuple[list[dict], dict]) -> None:
+    raw, merged = ranks_and_merged
+
+    assert merged["busy"][0][0] == sum(summary["busy"][0][0] for summary in raw)
+
+
+def test_declared_offset_moves_one_rank(
+    prlx: Callable, ask_perfetto: Callable, ranks_and_merged: tuple[list[dict], dict], tmp_path: Path
+) -> None:
+    """A clock that is said to be a millisecond ahead: its rank's slices go back by that, the others stay."""
+    raw, _ = ranks_and_merged
     ranks = recordings.dlrm(tmp_path)
-    out = tmp_path / "merged" / "merged.json"
+    declared, out = tmp_path / "declared.toml", tmp_path / "out" / "merged.json"
+    tables = [
+        f"[nodes.{rank}]\noffset_ns = {1_000_000 if rank == 3 else 0}\nbound_ns = 100\n" for rank in range(len(ranks))
+    ]
+    declared.write_text("\n".join(tables))
     out.parent.mkdir()
-    prlx.combine(*ranks, "--no-align", "-o", out)
-    busy = "select count(distinct upid) from thread_track t join thread using (utid) join slice s on s.track_id = t.id"
+    prlx.combine(*ranks, "--declared", declared, "-o", out)
 
-    raw = [ask_perfetto(path, busy=busy)["busy"][0][0] for path in ranks]
+    starts = ask_perfetto(out, **PLACES)["starts"]
 
-    assert ask_perfetto(out, busy=busy)["busy"][0][0] == sum(raw)
+    want = [[ts - 1_000_000 * (rank == 3), name] for rank, summary in enumerate(raw) for ts, name in summary["starts"]]
+    assert relative(starts) == relative(sorted(want))
+
+
+def test_xspace_and_kineto_become_one_timeline(prlx: Callable, ask_perfetto: Callable, tmp_path: Path) -> None:
+    xspace = recordings.Skewed("p2").traces[0]
+    kineto = recordings.dlrm(tmp_path)[0]
+    out = tmp_path / "out" / "mixed.json"
+    out.parent.mkdir()
+    prlx.combine(f"0={xspace}", f"1={kineto}", "--no-align", "-o", out)
+
+    jax, torch = look(ask_perfetto, xspace.with_name("node0.trace.json.gz")), look(ask_perfetto, kineto)
+    mixed = look(ask_perfetto, out)
+
+    no_new_errors(mixed["errors"], torch["errors"])
+    assert mixed["slices"] == jax["slices"] + torch["slices"]
+    assert mixed["flows"] == torch["flows"]
 
 
 @pytest.mark.parametrize("path", recordings.kinetos(), ids=lambda path: path.name[:40])
