@@ -16,11 +16,17 @@ var ErrLengths = errors.New("xspace: a message's length takes another number of 
 // message is complete. The output begins at offset 0 of w and is the same as Rewrite's. Observe functions of the edit are called
 // as by Measure.
 func Write(ctx context.Context, src *file.Source, space *Space, edit *Edit, w io.WriterAt) (*Sizes, error) {
+	return write(ctx, src, space, edit, w, min(outputBuffer, 2*space.Bytes))
+}
+
+// write does it through a buffer of a size: what is still in it can change its length, what was written cannot.
+func write(ctx context.Context, src *file.Source, space *Space, edit *Edit, w io.WriterAt, buffer int64) (*Sizes, error) {
 	m, err := newMeasurer(ctx, src, space, edit)
 	if err != nil {
 		return nil, err
 	}
 	e := newEmitter(ctx, src, space, m.edit, m.sizes, io.NewOffsetWriter(w, 0))
+	e.out = make([]byte, buffer+emitSlack)
 	e.once = &onePass{m: m, e: e, w: w}
 	walk := &pieceWalk{visit: e.piece, once: e.once}
 	if err := walk.space(space, m.sizes); err != nil {
