@@ -96,7 +96,7 @@ func (it *StatIter) parse(i, end int) *wireFault {
 type EventOptions struct {
 	EventNames    *Names // nil: loaded
 	StatNames     *Names // nil: loaded
-	Only          *IDSet // only events of this metadata (told by the first metadata_id, where one has several); nil: all
+	Only          *IDSet // only events of this metadata; one with several ids, which no producer writes, may be missed. nil: all
 	MaxEventBytes int    // longer events are visited without stats; default 16 MiB
 }
 
@@ -212,6 +212,9 @@ func (v *eventVisitor) event(index int64, b []byte, from, to int, at int64) erro
 	} else if bad := parseEvent(b, from, to, &ev); bad != nil {
 		return v.fail(index, base, bad)
 	}
+	if v.skips(ev.metadata) {
+		return nil
+	}
 	v.take(index, &ev, at, int64(to-from))
 	v.e.b, v.e.from, v.e.to = b, from, to
 	if err := v.visit(&v.e); err != nil {
@@ -222,6 +225,9 @@ func (v *eventVisitor) event(index int64, b []byte, from, to int, at int64) erro
 	}
 	return nil
 }
+
+// skips reports whether events of a metadata id were not asked for.
+func (v *eventVisitor) skips(id int64) bool { return v.opt.Only != nil && !v.opt.Only.Has(id) }
 
 func (v *eventVisitor) take(index int64, ev *eventFields, offset, length int64) {
 	e := &v.e
@@ -255,7 +261,7 @@ func (v *eventVisitor) bigSegment(seg *segment) error {
 		return v.event(seg.events, b, 0, int(f.length()), f.val)
 	}
 	ev, err := r.bigEvent(f)
-	if err != nil {
+	if err != nil || v.skips(ev.metadata) {
 		return err
 	}
 	v.take(seg.events, &ev.eventFields, f.val, f.length())
