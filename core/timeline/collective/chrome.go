@@ -85,6 +85,7 @@ type call struct {
 	endNS           int64
 	correlation     int64
 	name            string
+	size            int64 // elements of a range's input, 0 unknown
 }
 
 func isCall(cat []byte) bool {
@@ -105,10 +106,11 @@ func (c *chromeReader) other(e *chrometrace.Event) error {
 		c.compiled(e)
 	case isCall(e.Cat):
 		if n, ok := e.ArgInt("correlation"); ok && c.pending[n] && len(c.calls) < c.part.limit {
-			c.calls = append(c.calls, call{e.Process.Index, e.Thread, e.Start, endOf(e), n, ""})
+			c.calls = append(c.calls, call{process: e.Process.Index, thread: e.Thread, start: e.Start, endNS: endOf(e), correlation: n})
 		}
 	case len(c.ranges) < c.part.limit:
-		c.ranges = append(c.ranges, call{e.Process.Index, e.Thread, e.Start, endOf(e), 0, string(e.Name)})
+		dims, _ := e.Arg("Input Dims")
+		c.ranges = append(c.ranges, call{process: e.Process.Index, thread: e.Thread, start: e.Start, endNS: endOf(e), name: string(e.Name), size: elements(string(dims))})
 	}
 	return nil
 }
@@ -219,6 +221,9 @@ func (c *chromeReader) recorded(a *kernelArgs, s event.Span) {
 	}
 	s.Op = c.part.op(opID{key: key, extra: fmt.Sprint(kind, ranks, a.size, sends)}, func() Op {
 		op := Op{Key: key, Kind: kind, Ranked: true, Size: int(min(max(a.size, 0), maxGroupRanks)), Sends: sends && kind == event.SendRecv}
+		if kind != event.SendRecv {
+			op.Chain = fmt.Sprint(a.group, ranks)
+		}
 		if len(ranks) > 0 {
 			op.Groups = [][]int64{ranks}
 		}
@@ -334,22 +339,24 @@ func kindOfCollective(name string) event.Kind {
 // placeLaunched finds the collective of each kernel that carries none: the range on the host around the call that launched it.
 func (c *chromeReader) placeLaunched() {
 	slices.SortFunc(c.ranges, compareCalls)
-	names := map[int64]string{}
+	ranges := map[int64]*call{}
 	for i := range c.calls {
-		if name := c.around(&c.calls[i]); name != "" {
-			names[c.calls[i].correlation] = name
+		if r := c.around(&c.calls[i]); r != nil {
+			ranges[c.calls[i].correlation] = r
 		}
 	}
 	for _, l := range c.launched {
 		s := l.span
 		op := Op{Key: fmt.Sprintf("stream %d/%s", l.stream, l.kernel), Kind: l.kernel, Ranked: true, Guess: true}
-		if name, ok := names[l.correlation]; ok {
-			name = collectiveName(name)
+		if r := ranges[l.correlation]; r != nil {
+			name := collectiveName(r.name)
+			s.Size = r.size
 			op = Op{Key: fmt.Sprintf("stream %d/%s", l.stream, name), Kind: kindOfCollective(name), Ranked: true}
 		}
 		if op.Kind == event.SendRecv {
 			op.Kind = event.Unknown // nothing says between whom
 		}
+		op.Chain = fmt.Sprintf("stream %d", l.stream)
 		s.Op = c.part.op(opID{key: op.Key}, func() Op { return op })
 		c.part.add(s)
 	}
@@ -361,9 +368,9 @@ func compareCalls(a, b call) int {
 		cmp.Compare(a.start.PS, b.start.PS), cmp.Compare(b.endNS, a.endNS))
 }
 
-// around returns the name of the innermost range around a call, "" when there is none. Ranges nest little, so looking back a
+// around returns the innermost range around a call, nil when there is none. Ranges nest little, so looking back a
 // few is enough.
-func (c *chromeReader) around(x *call) string {
+func (c *chromeReader) around(x *call) *call {
 	at, _ := slices.BinarySearchFunc(c.ranges, *x, func(r, x call) int {
 		return cmp.Or(cmp.Compare(r.process, x.process), cmp.Compare(r.thread, x.thread), cmp.Compare(r.start.NS, x.start.NS), cmp.Compare(r.start.PS, x.start.PS), -1)
 	})
@@ -373,10 +380,32 @@ func (c *chromeReader) around(x *call) string {
 			break
 		}
 		if r.endNS >= x.start.NS {
-			return r.name
+			return r
 		}
 	}
-	return ""
+	return nil
+}
+
+// elements returns the number of elements of the one tensor in a list of shapes like "[[2, 3]]", 0 when it is not known or
+// there are several.
+func elements(dims string) int64 {
+	dims = strings.TrimSpace(dims)
+	open, end := strings.LastIndexByte(dims, '['), strings.IndexByte(dims, ']')
+	if !strings.HasPrefix(dims, "[[") || open != 1 || end < open {
+		return 0
+	}
+	list, ok := parseInts(dims[open : end+1])
+	if !ok || len(list) == 0 {
+		return 0
+	}
+	n := int64(1)
+	for _, d := range list {
+		if d <= 0 || n > (1<<62)/d {
+			return 0
+		}
+		n *= d
+	}
+	return n
 }
 
 // compiled adds an operation of a compiled program.

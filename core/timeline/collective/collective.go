@@ -39,6 +39,7 @@ type Op struct {
 	Root    int64      // participant, for Ranked ops
 	Sends   bool       // the sending side of a send-recv
 	Broken  string     // why groups or pairs are unusable; "" when they are fine
+	Chain   string     // communicator, which executes its operations in one order on every device; "" where that is not so
 	Phase   hlo.Phase
 	Start   string // key of the operation that begins what this one, a Done, ends
 }

@@ -73,6 +73,7 @@ const (
 	reasonAlone  = "no trace has the partners"
 	reasonCounts = "devices executed it a different number of times and nothing tells which one is missing"
 	reasonSizes  = "message sizes differ, so the order is lost"
+	reasonChain  = "its communicator's operations are not the same, in the same order, on all devices"
 	reasonWho    = "it is not recorded which device is which participant"
 )
 
@@ -91,6 +92,7 @@ func Match(ctx context.Context, part *Part) (*Matched, error) {
 	m := &Matched{Part: part}
 	everyone := slotsOf(part, nil)
 	reasons := map[Unmatched]int{}
+	lost := map[string]bool{} // chains in which the order is lost
 	for _, b := range buckets(part) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -99,8 +101,12 @@ func Match(ctx context.Context, part *Part) (*Matched, error) {
 			if n > 0 {
 				reasons[Unmatched{Key: b.key, Reason: reason}] += n
 			}
+			if chain := part.Ops[b.op].Chain; b.how == ByOrder && (reason == reasonCounts || reason == reasonSizes) {
+				lost[chain] = true
+			}
 		})
 	}
+	m.dropChains(lost, func(key string, n int) { reasons[Unmatched{Key: key, Reason: reasonChain}] += n })
 	for u, n := range reasons {
 		u.Count = n
 		m.Unmatched = append(m.Unmatched, u)
@@ -193,7 +199,7 @@ func slotsOf(part *Part, list []int32) []Slot {
 	for s := range seen {
 		out = append(out, s)
 	}
-	slices.SortFunc(out, func(a, b Slot) int { return cmp.Or(cmp.Compare(a.Node, b.Node), cmp.Compare(a.Device, b.Device)) })
+	slices.SortFunc(out, compareSlots)
 	return out
 }
 
