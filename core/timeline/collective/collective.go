@@ -13,7 +13,7 @@ import (
 )
 
 // MaxSpans is how many executions all nodes together may hold in memory unless the caller says otherwise: about 100 MiB.
-const MaxSpans = 1 << 20
+const MaxSpans = 1 << 19
 
 // PerNode returns the share of MaxSpans for each of n nodes.
 func PerNode(n int) int {
