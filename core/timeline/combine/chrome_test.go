@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
@@ -541,6 +542,37 @@ func TestNamesOfProcesses(t *testing.T) {
 	} {
 		if got := processName(&c.n, c.what); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestDamagedXSpacesCrossOrFailClearly(t *testing.T) {
+	cuts, flips, _ := sweep()
+	r := rand.New(rand.NewPCG(5, 3))
+	for _, rel := range []string{"xplane/AMD-AGI+TraceLens__jax_conv_minimal_08__tw003.xplane.pb", "jax_skew/p2/node0.xplane.pb"} {
+		whole := plainBytes(t, filetest.Data(t, rel))
+		for k := range cuts + flips {
+			b := bytes.Clone(whole)
+			if k < cuts {
+				b = b[:r.IntN(len(b))]
+			} else {
+				b[r.IntN(len(b))] ^= byte(1 + r.IntN(255))
+			}
+			dir := t.TempDir()
+			out := filepath.Join(dir, "out.json")
+			req := Request{Inputs: []Input{{ID: "node0", Path: put(t, dir, "in.pb", b)}}, Output: out, Format: FormatChrome}
+			if _, _, err := Run(job.New(context.Background(), job.Options{Workers: 2}), req); err != nil {
+				if fault.Is(err, fault.Internal) {
+					t.Fatalf("%s, damage %d: %v", rel, k, err)
+				}
+				if left, _ := filepath.Glob(filepath.Join(dir, "*out*")); len(left) != 0 {
+					t.Fatalf("%s, damage %d: left behind %v", rel, k, left)
+				}
+				continue
+			}
+			if text := plainBytes(t, out); !json.Valid(text) {
+				t.Fatalf("%s, damage %d: the output is no JSON", rel, k)
+			}
 		}
 	}
 }
