@@ -2,6 +2,7 @@ package combine
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -335,23 +336,26 @@ func (x *crossing) conclude() {
 		}
 	}
 	if len(empty) > 0 {
-		shown := empty[:min(len(empty), 5)]
-		n.warn("%d planes without timed events have no place in Chrome JSON: %s", len(empty), strings.ToValidUTF8(strings.Join(shown, ", "), "\ufffd"))
+		shown := strings.ToValidUTF8(strings.Join(empty[:min(len(empty), 5)], ", "), "\ufffd")
+		if more := len(empty) - 5; more > 0 {
+			shown += fmt.Sprintf(" and %d more", more)
+		}
+		n.warn("no place in Chrome JSON for planes without timed events: %s", shown)
 	}
 	for _, w := range []struct {
 		n    int64
 		text string
 	}{
-		{x.lost.aggregated.Load(), "aggregated events (num_occurrences) have no time and were left out"},
-		{x.lost.bytes.Load(), "stats hold bytes and were left out"},
-		{x.lost.oversized.Load(), "stats are longer than 4 KiB and were left out"},
-		{x.lost.metadata.Load(), "stats of event metadata were left out"},
-		{x.lost.unread.Load(), "events are longer than 16 MiB: their stats were left out"},
-		{x.lost.negative.Load(), "events have a negative duration and were given none"},
-		{x.lost.distant.Load(), "times lie more than 292 years from the output's zero and became 0"},
+		{x.lost.aggregated.Load(), "left out, because they have no time: aggregated events (num_occurrences)"},
+		{x.lost.bytes.Load(), "left out: stats that hold bytes"},
+		{x.lost.oversized.Load(), "left out: stats longer than 4 KiB"},
+		{x.lost.metadata.Load(), "left out: stats of event metadata"},
+		{x.lost.unread.Load(), "left out: stats of events longer than 16 MiB"},
+		{x.lost.negative.Load(), "given no duration: events with a negative one"},
+		{x.lost.distant.Load(), "set to 0: times more than 292 years from the output's zero"},
 	} {
 		if w.n > 0 {
-			n.warn("%d %s", w.n, w.text)
+			n.warn("%s: %d", w.text, w.n)
 		}
 	}
 }

@@ -339,13 +339,13 @@ func (d *chromeDocument) concludeChrome(k int) {
 		n    int64
 		text string
 	}{
-		{max(c.Unusable, n.Trace.Unusable), "events have a ts or dur that is no time: they were copied as they are"},
-		{c.NoArg, "events could not carry their correction: counters, or args that are no object"},
-		{n.Trace.RoundedPS, "times have digits beyond the picosecond"},
-		{n.Trace.Repeated, "events have a key twice: the last one counts"},
+		{max(c.Unusable, n.Trace.Unusable), "copied as they are: events whose ts or dur is no time"},
+		{c.NoArg, "without their correction as an arg: counters, and events whose args are no object"},
+		{n.Trace.RoundedPS, "rounded to the picosecond where they changed: times with more digits"},
+		{n.Trace.Repeated, "a key twice, of which the last counts: events"},
 	} {
 		if w.n > 0 {
-			n.warn("%d %s", w.n, w.text)
+			n.warn("%s: %d", w.text, w.n)
 		}
 	}
 	if n.Trace.Lenient.Unclosed {
