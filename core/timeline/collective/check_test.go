@@ -153,13 +153,40 @@ func TestReplicaGroupsAreApart(t *testing.T) {
 	}
 }
 
-func TestExecutionsBeyondTheLimitAreCounted(t *testing.T) {
-	p := newPart(3)
+// TestALimitLeavesOutTheLatestOnEveryDevice matches what is left: the first executions of each device, whatever the order in which
+// devices were read.
+func TestALimitLeavesOutTheLatestOnEveryDevice(t *testing.T) {
+	const devices, times = 4, 100
+	p := newPart(100)
 	p.Ops = []Op{{Key: "x", Kind: event.AllReduce}}
-	for i := range int64(10) {
-		p.add(event.Span{Node: 0, StartNS: i})
+	for d := range int32(devices) {
+		for k := range int64(times) {
+			p.add(event.Span{Node: d, StartNS: 10 * k, EndNS: 10*k + 5})
+		}
 	}
-	if len(p.Spans) != 3 || p.Dropped != 7 {
-		t.Errorf("%d kept, %d dropped", len(p.Spans), p.Dropped)
+	if len(p.Spans) > 100 || int64(len(p.Spans))+p.Dropped != devices*times {
+		t.Fatalf("%d kept, %d dropped of %d", len(p.Spans), p.Dropped, devices*times)
+	}
+	last := map[int32]int64{}
+	for _, s := range p.Spans {
+		last[s.Node] = max(last[s.Node], s.StartNS)
+	}
+	for d := range int32(devices) {
+		if last[d] != last[0] {
+			t.Errorf("device %d keeps up to %d ns, device 0 up to %d ns", d, last[d], last[0])
+		}
+	}
+	m, err := Match(context.Background(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(m.Groups) != len(p.Spans)/devices || m.UnmatchedCount() != 0 {
+		t.Errorf("%d groups of %d executions, %d unmatched", len(m.Groups), len(p.Spans), m.UnmatchedCount())
+	}
+	for range 200 { // one instant for all of them: nothing to choose by
+		p.add(event.Span{StartNS: -5})
+	}
+	if len(p.Spans) > 100 {
+		t.Errorf("%d kept", len(p.Spans))
 	}
 }

@@ -8,6 +8,8 @@
 package collective
 
 import (
+	"slices"
+
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/hlo"
 )
@@ -57,9 +59,11 @@ type Part struct {
 	Unknown   int64         // events of compiled programs that could be collectives but came without their program
 	Warnings  []string
 
-	limit  int
-	byKey  map[opID]int32
-	paired []event.Span // starts and dones until finish joins them
+	limit     int
+	cut       bool  // executions from horizonNS on were left out
+	horizonNS int64 // meaningful when cut
+	byKey     map[opID]int32
+	paired    []event.Span // starts and dones until finish joins them
 }
 
 // opID tells ops of one part apart.
@@ -87,9 +91,13 @@ func (p *Part) op(id opID, build func() Op) int32 {
 	return i
 }
 
-// add keeps an execution, or counts it when the part is full.
+// add keeps an execution. When the part is full, the latest ones are left out and counted, so that every device keeps all that it
+// executed before one instant: their order still says which belong together.
 func (p *Part) add(s event.Span) {
-	if len(p.Spans)+len(p.paired) >= p.limit {
+	for len(p.Spans)+len(p.paired) >= p.limit && (!p.cut || s.StartNS < p.horizonNS) {
+		p.shrink()
+	}
+	if p.cut && s.StartNS >= p.horizonNS {
 		p.Dropped++
 		return
 	}
@@ -98,6 +106,22 @@ func (p *Part) add(s event.Span) {
 	} else {
 		p.paired = append(p.paired, s)
 	}
+}
+
+// shrink leaves out the latest quarter of the executions, at least one.
+func (p *Part) shrink() {
+	starts := make([]int64, 0, len(p.Spans)+len(p.paired))
+	for _, list := range [][]event.Span{p.Spans, p.paired} {
+		for i := range list {
+			starts = append(starts, list[i].StartNS)
+		}
+	}
+	slices.Sort(starts)
+	p.cut, p.horizonNS = true, starts[len(starts)*3/4]
+	before := len(starts)
+	late := func(s event.Span) bool { return s.StartNS >= p.horizonNS }
+	p.Spans, p.paired = slices.DeleteFunc(p.Spans, late), slices.DeleteFunc(p.paired, late)
+	p.Dropped += int64(before - len(p.Spans) - len(p.paired))
 }
 
 const maxWarnings = 50

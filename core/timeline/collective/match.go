@@ -291,10 +291,14 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 	}
 	times := seats[0].to - seats[0].from
 	for _, s := range seats {
-		if s.to-s.from != times {
+		if s.to-s.from == times {
+			continue
+		}
+		if m.Part.Dropped == 0 || b.how == ByRun {
 			unmatched(reasonCounts, len(list))
 			return
 		}
+		times = min(times, s.to-s.from) // the latest executions of each device were left out, the earliest still belong together
 	}
 	missing := 0
 	if size > devices {

@@ -44,7 +44,11 @@ func (t *task) match() (*collective.Matched, error) {
 		n.part.Renumber(int32(k))
 		parts[k] = n.part
 	}
-	return collective.Match(t.job.Context(), collective.Join(parts...))
+	joined := collective.Join(parts...)
+	for _, n := range t.nodes {
+		n.part = nil // its executions are in joined; twice is too much for long recordings
+	}
+	return collective.Match(t.job.Context(), joined)
 }
 
 // clockOf returns the clock of all executions: through the plan of the line that each was recorded on.
