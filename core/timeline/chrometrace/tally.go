@@ -16,16 +16,15 @@ const maxCats = 4096
 
 // tally collects what the events of one scan say.
 type tally struct {
-	s         *scanner
-	t         *Trace
-	cats      map[string]*category
-	procs     map[string]*process
-	lastCat   *category
-	lastProc  *process
-	names     int
-	fine      int32 // bit 0: a fraction of a us was seen, bit 1: a fraction of a ns
-	minText   []byte
-	nilThread thread
+	s        *scanner
+	t        *Trace
+	cats     map[string]*category
+	procs    map[string]*process
+	lastCat  *category
+	lastProc *process
+	names    int
+	fine     int32 // bit 0: a fraction of a us was seen, bit 1: a fraction of a ns
+	minText  []byte
 }
 
 type category struct {
