@@ -39,7 +39,6 @@ type combineRequest struct {
 	combine.Request
 	Inputs []traceArg `json:"inputs"`
 	Strict bool       `json:"strict"`
-	Report string     `json:"report"`
 }
 
 // combineTraces aligns the clocks of N nodes and merges their traces.
@@ -53,7 +52,7 @@ func combineTraces(j *job.Job, r *combineRequest) (*combineReply, error) {
 		return nil, err
 	}
 	r.Notes = found.Notes
-	return runCombine(j, r.Request, r.Strict, r.Report)
+	return runCombine(j, r.Request, r.Strict)
 }
 
 // combineReply is a document and the directory that its paths are relative to.
@@ -64,11 +63,14 @@ type combineReply struct {
 
 // runCombine combines, and writes the HTML report when one is asked for. Under strict a result that is not what was asked for is
 // an error, after it has been written.
-func runCombine(j *job.Job, r combine.Request, strict bool, html string) (*combineReply, error) {
+func runCombine(j *job.Job, r combine.Request, strict bool) (*combineReply, error) {
 	var page *file.Output
-	if html != "" {
+	if r.Report != "" {
+		if err := combine.CheckReport(r.Output, r.Report); err != nil {
+			return nil, err
+		}
 		var err error
-		if page, err = file.Create(html, r.Overwrite); err != nil {
+		if page, err = file.Create(r.Report, r.Overwrite); err != nil {
 			return nil, err
 		}
 		defer page.Abort()
@@ -128,7 +130,6 @@ type alignRequest struct {
 	Trace  string `json:"trace"`
 	Node   string `json:"node"` // its id in the clock files; default: from its path
 	Strict bool   `json:"strict"`
-	Report string `json:"report"`
 }
 
 // alignTrace aligns one trace.
@@ -137,7 +138,7 @@ func alignTrace(j *job.Job, r *alignRequest) (*combineReply, error) {
 	if r.Request.Format == "" && r.Request.Output != "" {
 		r.Request.Format = combine.FormatOf(r.Trace, r.Request.Output)
 	}
-	return runCombine(j, r.Request, r.Strict, r.Report)
+	return runCombine(j, r.Request, r.Strict)
 }
 
 // solve turns probes into round offsets.

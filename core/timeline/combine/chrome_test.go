@@ -273,7 +273,7 @@ func TestASingleTraceIsMovedInItsOwnDocument(t *testing.T) {
 	} {
 		in := put(t, dir, "node1-"+name+".json", []byte(strings.Replace(text, ", ]", "]", 1)))
 		declared := put(t, dir, "declared.json", []byte(`{"reference": "node0", "nodes": {"node0": {"offset_ns": 0, "bound_ns": 0}, "node1": {"offset_ns": 1000000, "bound_ns": 1}}}`))
-		out := filepath.Join(dir, name+".out.json")
+		out := filepath.Join(t.TempDir(), name+".out.json")
 		combined(t, 1, Request{Inputs: []Input{{ID: "node1", Path: in}}, Output: out, Declared: declared})
 		got := readChrome(t, out)
 		if ps := picoseconds(t, got.Events[0]["ts"], got.Base); ps.String() != "1699999999999005500000" {

@@ -104,11 +104,11 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	if err := t.decide(); err != nil {
 		return nil, err
 	}
-	dir, err := file.CreateDir(req.Output, req.Overwrite)
+	names, err := runNames(t.nodes)
 	if err != nil {
 		return nil, err
 	}
-	names, err := runNames(t.nodes)
+	dir, err := file.CreateDir(req.Output, req.Overwrite)
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func writeJSON(create func(name string) (*file.Output, error), name string, doc 
 // would mislead, a file without its document does not.
 func (t *task) commitWithReports(out *file.Output) error {
 	dir, name := filepath.Split(t.req.Output)
-	create := func(n string) (*file.Output, error) { return file.Create(filepath.Join(dir, n), true) }
+	create := func(n string) (*file.Output, error) { return file.Create(filepath.Join(dir, n), t.req.Overwrite) }
 	if err := out.Commit(); err != nil {
 		return err
 	}

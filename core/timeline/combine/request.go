@@ -48,7 +48,8 @@ type Request struct {
 	ApplyAlignment *bool    `json:"apply_alignment"`
 	CorrectionStat bool     `json:"correction_stat"`
 	Overwrite      bool     `json:"overwrite"`
-	Notes          []string `json:"-"` // what the caller decided on the way, for the document's warnings
+	Report         string   `json:"report"` // HTML summary, which the caller writes
+	Notes          []string `json:"-"`      // what the caller decided on the way, for the document's warnings
 
 	naming   Naming
 	timebase align.Timebase

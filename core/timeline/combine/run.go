@@ -96,6 +96,9 @@ func begin(j *job.Job, req *Request, nodes []*Node) (*task, error) {
 			return nil, err
 		}
 	}
+	if err := req.protectInputs(nodes, t.format); err != nil {
+		return nil, err
+	}
 	t.begin()
 	return t, nil
 }

@@ -58,6 +58,9 @@ func Solve(j *job.Job, req SolveRequest) (*SolveDocument, error) {
 	if len(req.Files) == 0 {
 		return nil, fault.Usagef("no probe files to solve").WithHint("name the files of raw probe stamps or probe windows of all nodes")
 	}
+	if err := protect(req.Output, req.Overwrite, req.Files); err != nil {
+		return nil, err
+	}
 	doc := &SolveDocument{Schema: "prlx.solve/1", Outputs: []Output{}, Nodes: []SolvedNode{}, Links: []SolvedLink{}, Warnings: []string{}}
 	t := &task{job: j, doc: &Document{}, req: &Request{}}
 	p, err := readProbes(req.Files, t.readClockFile)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from .. import _request
+from .._errors import UsageError
 from .._units import format_count, format_ns, plural
 from . import _options as options
 from ._command import Command, Option, Positional
@@ -50,6 +52,8 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         "memory_limit": values.memory_limit,
         "limit": values.limit,
     }
+    if values.output is not None:
+        _check_output(Path(values.output), request)
     verdicts = _validate.run(request, progress=ui.progress)
     if values.output is not None:
         verdicts.save(values.output, overwrite=bool(values.overwrite))
@@ -64,6 +68,26 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     if values.output is not None:
         ui.say(f"wrote {values.output}; open it with: {_opener(values.output)}")
     return 0 if verdicts.passed else VIOLATION
+
+
+def _check_output(target: Path, request: dict[str, Any]) -> None:
+    """Refuse to replace what is read; a file in a directory that is read may only be an earlier one of ours."""
+    if not target.exists():
+        return
+    named = [*request["inputs"], *(request["snapshots"] or ())]
+    read = [Path(one["path"]) for one in named]
+    read += [Path(path) for path in (*(request["probes"] or ()), request["offsets"], request["declared"]) if path]
+    inside = any(path.is_dir() and target.resolve().is_relative_to(path.resolve()) for path in read)
+    if any(path.exists() and path.samefile(target) for path in read) or (inside and not _ours(target)):
+        raise UsageError(
+            "is an input, and inputs are never touched", path=str(target), hint="choose another name for the verdicts"
+        )
+
+
+def _ours(target: Path) -> bool:
+    with target.open("rb") as file:
+        head = file.read(256).lstrip().lower()
+    return head.startswith(b"<!doctype html") or b'"schema": "prlx.validate/' in head
 
 
 def _opener(output: str) -> str:
