@@ -371,3 +371,28 @@ func TestStraighteningKeepsKinksStepsAndBounds(t *testing.T) {
 		}
 	}
 }
+
+func TestQualityIsTheBoundOfTheMap(t *testing.T) {
+	r := rand.New(rand.NewPCG(31, 32))
+	for range 500 {
+		m := randomMap(t, r)
+		if n := len(m.Knots()); n > 2 {
+			m, _ = New(m.Knots(), WithTails(100, -100, 5000), WithWander(300), WithSteps(n/2-1))
+		}
+		base := epoch + r.Int64N(1e12)
+		c := m.Cursor(base)
+		for range 50 {
+			off := r.Int64N(40e12) - 20e12
+			got, cov := c.Quality(off)
+			want := bounded(m, base+floorDiv(off, 1000))
+			if got-want > 2 || want-got > 2 {
+				t.Fatalf("bound %d at offset %d, want %d; map %+v", got, off, want, m)
+			}
+			if _, _, c := m.At(base + floorDiv(off, 1000)); c != cov {
+				t.Fatalf("flags %b, want %b", cov, c)
+			}
+		}
+	}
+}
+
+func bounded(m *Map, x int64) int64 { _, b, _ := m.At(x); return b }

@@ -15,7 +15,15 @@ type Cursor struct {
 	baseX, baseY int64
 	lo, hi       int64 // the current segment serves offsets lo <= o < hi (hi itself too at the end of int64)
 	seg          segment
+	quality      quality
 	interval     int
+}
+
+// quality is the bound over one interval of a map: at the segment's origin, and how it changes with the distance from there in ps.
+type quality struct {
+	at0, perPS float64 // ns, ns per ps
+	wanderPS   float64 // added per ps of distance to the nearer knot
+	lengthPS   float64 // of the interval, where wander counts
 }
 
 // segment is one interval of a map in ps relative to the cursor's bases: out = y + f(o - x), where f scales by num/den when den
@@ -90,10 +98,25 @@ func (c *Cursor) Map(offsetPS int64) int64 {
 // Sample maps an offset and returns the bound of the result in ns and how it was mapped.
 func (c *Cursor) Sample(offsetPS int64) (mappedPS, boundNS int64, cov Coverage) {
 	mappedPS = c.Map(offsetPS)
-	if len(c.m.knots) == 0 {
-		return mappedPS, 0, 0
+	boundNS, cov = c.Quality(offsetPS)
+	return mappedPS, boundNS, cov
+}
+
+// Quality returns the bound in ns of what Map returns for an offset, and how it was mapped.
+func (c *Cursor) Quality(offsetPS int64) (boundNS int64, cov Coverage) {
+	if offsetPS < c.lo || offsetPS >= c.hi {
+		c.seek(offsetPS)
 	}
-	return mappedPS, c.m.bound(c.interval, addSat(c.baseX, offsetPS/psPerNS)), c.m.flags[c.interval]
+	if len(c.m.knots) == 0 {
+		return 0, 0
+	}
+	q := &c.quality
+	d := float64(offsetPS) - float64(c.seg.x)
+	v := q.at0 + q.perPS*d
+	if q.wanderPS != 0 {
+		v += q.wanderPS * min(d, q.lengthPS-d)
+	}
+	return clampFloat(math.Ceil(v)), c.m.flags[c.interval]
 }
 
 // slow serves distances before the segment's origin and segments whose rate is far from 1.
@@ -153,7 +176,7 @@ func (c *Cursor) enter(i int) {
 	m, n := c.m, len(c.m.knots)
 	c.interval = i
 	c.lo, c.hi = math.MinInt64, math.MaxInt64
-	c.seg = segment{floor: math.MinInt64}
+	c.seg, c.quality = segment{floor: math.MinInt64}, quality{}
 	if n == 0 {
 		c.seg.x, c.seg.y = 0, 0
 		return
@@ -172,18 +195,33 @@ func (c *Cursor) enter(i int) {
 		y, ps = m.exact(i, x, 0)
 	}
 	c.seg.x, c.seg.y = relPS(x, c.baseX), addSat(relPS(y, c.baseY), int64(ps))
+	c.quality.at0 = float64(m.bound(i, x))
 	switch i {
 	case 0:
 		c.seg.rate(int64(m.before), 1e12)
+		c.quality.perPS = -float64(m.growthPPB) / 1e12
 	case n:
 		c.seg.rate(int64(m.after), 1e12)
+		c.quality.perPS = float64(m.growthPPB) / 1e12
 	default:
+		c.quality.between(m, i, x == origin.X)
 		num, den := slope(m.knots[i-1], m.knots[i])
 		if gain := num - den; gain <= -den/2 || gain >= den/2 {
 			c.seg.num, c.seg.den = num, den
 		} else {
 			c.seg.rate(gain, den)
 		}
+	}
+}
+
+// between sets the change of the bound between knots i-1 and i. Wander is left out where the origin is no knot: then at0 has it,
+// and no offset reaches far from there.
+func (q *quality) between(m *Map, i int, atKnot bool) {
+	a, b := m.knots[i-1], m.knots[i]
+	dx := float64(b.X-a.X) * psPerNS
+	q.perPS = float64(b.BoundNS-a.BoundNS) / dx
+	if atKnot {
+		q.wanderPS, q.lengthPS = float64(m.wanderPPB)/1e12, dx
 	}
 }
 
