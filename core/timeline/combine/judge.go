@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
 )
@@ -73,15 +74,19 @@ func (t *task) judgeCollectives() error {
 		return err
 	}
 	t.matched = m
-	before, err := collective.Check(t.job.Context(), m, nil, 0)
-	if err != nil {
+	var v [2]*collective.Verdict // before and after
+	group, ctx := safe.NewGroup(t.job.Context())
+	group.SetLimit(t.job.Workers())
+	for k, clock := range []collective.Clock{nil, t.clockOf()} {
+		group.Go(func() (err error) {
+			v[k], err = collective.Check(ctx, m, clock, 0)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return err
 	}
-	after, err := collective.Check(t.job.Context(), m, t.clockOf(), 0)
-	if err != nil {
-		return err
-	}
-	t.doc.Collectives = &Collectives{Groups: len(m.Groups), Unmatched: m.UnmatchedCount(), Before: verdicts(before), After: verdicts(after)}
+	t.doc.Collectives = &Collectives{Groups: len(m.Groups), Unmatched: m.UnmatchedCount(), Before: verdicts(v[0]), After: verdicts(v[1])}
 	t.noteMatching(m)
 	return nil
 }
