@@ -22,7 +22,8 @@ const blockBytes = 1 << 20
 
 // block is a run of whole events and what stands before them in the list: white space and a comma.
 type block struct {
-	gap, text, packed []byte
+	gap, text []byte
+	packed    []byte // text, compressed
 }
 
 // maker makes a piece.
@@ -39,8 +40,8 @@ type piece struct {
 type pieceWorker struct {
 	ctx    context.Context
 	id     int
-	raw    []byte // for the bytes of a chunk
-	blocks chan *block
+	raw    []byte      // for the bytes of a chunk
+	blocks chan *block // nil: blocks are written at once
 	list   *listWriter
 	packer *flate.Writer
 	packed sliceWriter
@@ -67,6 +68,9 @@ func (w *pieceWorker) emit(gap, text []byte) error {
 		if err := w.pack(b); err != nil {
 			return err
 		}
+	}
+	if w.blocks == nil {
+		return w.list.block(b)
 	}
 	select {
 	case w.blocks <- b:
@@ -104,17 +108,17 @@ func (s *sliceWriter) Write(p []byte) (int, error) {
 
 // assemble makes the pieces that produce yields, each with the memory that it takes at once, and writes them to list in order.
 func assemble(j *job.Job, list *listWriter, produce func(yield func(cost int64, m maker) error) error) error {
-	group, ctx := safe.NewGroup(j.Context())
 	workers := max(1, j.Workers())
+	if workers == 1 {
+		return assembleAlone(j, list, produce)
+	}
+	group, ctx := safe.NewGroup(j.Context())
 	todo, queue := make(chan *piece), make(chan *piece, workers)
 	group.Go(func() error {
 		defer close(queue)
 		defer close(todo)
 		return produce(func(cost int64, m maker) error {
-			p := &piece{make: m, cost: cost, blocks: make(chan *block, 2)}
-			if limit := j.Budget().Limit(); limit > 0 {
-				p.cost = min(cost, limit)
-			}
+			p := &piece{make: m, cost: affordable(j, cost), blocks: make(chan *block, 2)}
 			if err := j.Budget().Acquire(ctx, p.cost); err != nil { // in the order of pieces, so the first always gets on
 				return err
 			}
@@ -151,6 +155,27 @@ func assemble(j *job.Job, list *listWriter, produce func(yield func(cost int64, 
 		return nil
 	})
 	return group.Wait()
+}
+
+// assembleAlone makes and writes piece by piece.
+func assembleAlone(j *job.Job, list *listWriter, produce func(yield func(cost int64, m maker) error) error) error {
+	w := &pieceWorker{ctx: j.Context(), list: list}
+	return produce(func(cost int64, m maker) error {
+		cost = affordable(j, cost)
+		if err := j.Budget().Acquire(w.ctx, cost); err != nil {
+			return err
+		}
+		defer j.Budget().Release(cost)
+		return m(w)
+	})
+}
+
+// affordable limits what is acquired to the whole budget: a piece larger than that is made when nothing else is held.
+func affordable(j *job.Job, cost int64) int64 {
+	if limit := j.Budget().Limit(); limit > 0 {
+		return min(cost, limit)
+	}
+	return cost
 }
 
 // listWriter writes the document: text as it comes, blocks with their gaps, compressed where asked.
@@ -234,8 +259,6 @@ func (l *listWriter) piece(ctx context.Context, p *piece) error {
 			if err := l.block(b); err != nil {
 				return err
 			}
-			l.recycle(b.text)
-			l.recycle(b.packed)
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -247,15 +270,17 @@ func (l *listWriter) block(b *block) error {
 		return err
 	}
 	l.wrote = true
-	if !l.gz {
-		_, err := l.dst.Write(b.text)
-		return err
+	out := b.text
+	if l.gz {
+		if err := l.settle(); err != nil {
+			return err
+		}
+		l.account(b.text)
+		out = b.packed
 	}
-	if err := l.settle(); err != nil {
-		return err
-	}
-	l.account(b.text)
-	_, err := l.dst.Write(b.packed)
+	_, err := l.dst.Write(out)
+	l.recycle(b.text)
+	l.recycle(b.packed)
 	return err
 }
 
