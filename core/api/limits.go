@@ -23,6 +23,7 @@ const (
 	bufferNumer  = 3
 	bufferDenom  = 4
 	smallestSize = 16 << 20 // bytes; below this no reader could work
+	maxWorkers   = 1024     // each holds buffers; more than any machine has cores to give
 )
 
 // Size is a number of bytes: a JSON number, or a string such as "512MB", "1.5GiB" or "2g".
@@ -75,8 +76,8 @@ type requestLimits struct {
 
 // check refuses limits under which nothing could run.
 func (l requestLimits) check() error {
-	if l.Workers != nil && *l.Workers < 1 {
-		return fault.Usagef("workers is %d, expected at least 1", *l.Workers)
+	if l.Workers != nil && (*l.Workers < 1 || *l.Workers > maxWorkers) {
+		return fault.Usagef("workers is %d, expected 1 to %d", *l.Workers, maxWorkers)
 	}
 	if l.MemoryLimit != nil && *l.MemoryLimit < smallestSize {
 		return fault.Usagef("the memory limit is %d bytes, expected at least %d", *l.MemoryLimit, smallestSize)
