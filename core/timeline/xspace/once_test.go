@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/xspace/xspacetest"
 )
 
 // growing is an io.WriterAt without an end.
@@ -125,70 +124,4 @@ func TestALengthThatNeedsMoreBytesAfterItWasWritten(t *testing.T) {
 	if got, err := write(context.Background(), src, s, e, &growing{}, 16); !errors.Is(err, ErrLengths) || got.Total != sizes.Total {
 		t.Errorf("in the file: %v, want ErrLengths with all sizes", err)
 	}
-}
-
-// TestOnlyVisitsTheEventsOfASet skips by the first metadata_id; where an event has one, nothing else is skipped or visited.
-func TestOnlyVisitsTheEventsOfASet(t *testing.T) {
-	var b bytes.Buffer
-	if err := xspacetest.New(xspacetest.Config{Nodes: 1, GPUs: 2, EventsPerGPU: 3000, Unsorted: true}).Write(0, &b); err != nil {
-		t.Fatal(err)
-	}
-	compareOnly(t, b.Bytes(), 201, 3, 130)
-	for seed := range uint64(200) {
-		q := newQuirky(seed)
-		compareOnly(t, q.space(40), q.Int64N(8), q.number(), -1)
-	}
-}
-
-func compareOnly(t *testing.T, file []byte, ids ...int64) {
-	t.Helper()
-	src := source(t, file)
-	s := scan(t, src)
-	only := &IDSet{}
-	for _, id := range ids {
-		only.Add(id)
-	}
-	events := func(opt EventOptions) map[string]bool {
-		seen := map[string]bool{}
-		for i := range s.Planes {
-			for k := range s.Planes[i].Lines {
-				p, l := &s.Planes[i], &s.Planes[i].Lines[k]
-				if err := EventsOf(context.Background(), src, p, l, opt, func(e *Event) error {
-					if only.Has(e.MetadataID) {
-						seen[fmt.Sprint(i, k, e.Index, e.MetadataID, e.Offset, e.OffsetPS)] = idsOf(e) == 1
-					}
-					return nil
-				}); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		return seen
-	}
-	all, some := events(EventOptions{}), events(EventOptions{Only: only})
-	for e := range some {
-		if _, ok := all[e]; !ok {
-			t.Fatalf("event %s is visited with Only and not without", e)
-		}
-	}
-	for e, plain := range all {
-		if _, ok := some[e]; !ok && plain {
-			t.Fatalf("event %s of the set is not visited", e)
-		}
-	}
-}
-
-// idsOf counts the metadata_id fields of an event.
-func idsOf(e *Event) (n int) {
-	for i := e.from; i < e.to; {
-		f, bad := parseTag(e.b, i, e.to)
-		if bad != nil {
-			return 0
-		}
-		if f.num == 1 {
-			n++
-		}
-		i = f.end
-	}
-	return n
 }
