@@ -349,6 +349,23 @@ func TestMergeOfTwoSmallTraces(t *testing.T) {
 	}
 }
 
+func TestAMergeOfMergesKeepsWhatTheFirstOnesSaid(t *testing.T) {
+	dir := t.TempDir()
+	var inputs []Input
+	for k := range 2 {
+		text := fmt.Sprintf(`{"prlx": {"nodes": [{"id": "inner%d"}]}, "id": %d, "traceEvents": [{"ph":"i","pid":%d,"ts":1}]}`, k, k, k)
+		inputs = append(inputs, Input{Path: put(t, dir, fmt.Sprintf("rank%d.json", k), []byte(text))})
+	}
+	out := filepath.Join(dir, "out.json")
+	combined(t, 1, Request{Inputs: inputs, Output: out})
+	for k, n := range readChrome(t, out).Prlx.Nodes {
+		document := n["document"].(map[string]any)
+		if got := fmt.Sprint(document["prlx"]); got != fmt.Sprintf("map[nodes:[map[id:inner%d]]]", k) || n["id"] != fmt.Sprintf("rank%d", k) {
+			t.Errorf("node %d: %v", k, n)
+		}
+	}
+}
+
 // crossed is what a timed event of an XSpace must be in the JSON.
 type crossed struct{ name, start, duration string }
 

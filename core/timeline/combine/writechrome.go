@@ -335,6 +335,7 @@ func (d *chromeDocument) concludeChrome(k int) {
 		r.Coverage = float64(c.Timed-c.Uncovered) / float64(c.Timed)
 	}
 	r.BoundNS = Bounds{P50: c.Bounds.Quantile(0.5), P99: c.Bounds.Quantile(0.99), Max: c.Bounds.Max()}
+	odd := n.Trace.Lenient
 	for _, w := range []struct {
 		n    int64
 		text string
@@ -343,18 +344,25 @@ func (d *chromeDocument) concludeChrome(k int) {
 		{c.NoArg, "without their correction as an arg: counters, and events whose args are no object"},
 		{n.Trace.RoundedPS, "rounded to the picosecond where they changed: times with more digits"},
 		{n.Trace.Repeated, "a key twice, of which the last counts: events"},
+		{odd.ControlChars + odd.BadEscapes + odd.Literals, "copied although strict JSON forbids them: control characters, escapes that are none, NaN and Infinity"},
 	} {
 		if w.n > 0 {
 			n.warn("%s: %d", w.text, w.n)
 		}
 	}
-	if n.Trace.Lenient.Unclosed {
+	if odd.Unclosed {
 		n.warn("the list of events is not closed: the file may have been cut")
 	}
 }
 
-// ownKeys are the top-level keys that the output states itself.
-var ownKeys = map[string]bool{"traceEvents": true, "baseTimeNanoseconds": true, "displayTimeUnit": true, "schemaVersion": true, "prlx": true}
+// stated reports whether the output states a top-level key itself.
+func stated(key string) bool {
+	switch key {
+	case "traceEvents", "baseTimeNanoseconds", "displayTimeUnit", "schemaVersion", "prlx":
+		return true
+	}
+	return false
+}
 
 // head writes the document up to the list's opening bracket: the reference's keys, and times for all.
 func (d *chromeDocument) head(ctx context.Context, w io.Writer) error {
@@ -377,7 +385,7 @@ func (d *chromeDocument) head(ctx context.Context, w io.Writer) error {
 		}
 	}
 	if ref.Trace != nil {
-		if err := writeKeys(ctx, w, ref, ",\n"); err != nil {
+		if err := writeKeys(ctx, w, ref, func(key string) bool { return !stated(key) }); err != nil {
 			return err
 		}
 	}
@@ -385,11 +393,11 @@ func (d *chromeDocument) head(ctx context.Context, w io.Writer) error {
 	return err
 }
 
-// writeKeys copies the keys of a document that the output does not state itself, each followed by end.
-func writeKeys(ctx context.Context, w io.Writer, n *Node, end string) error {
+// writeKeys copies the keys of a document that want accepts, each followed by a comma.
+func writeKeys(ctx context.Context, w io.Writer, n *Node, want func(key string) bool) error {
 	for i := range n.Trace.Keys {
 		key := &n.Trace.Keys[i]
-		if ownKeys[key.Name] {
+		if !want(key.Name) {
 			continue
 		}
 		if _, err := io.WriteString(w, key.Raw+": "); err != nil {
@@ -399,7 +407,7 @@ func writeKeys(ctx context.Context, w io.Writer, n *Node, end string) error {
 		if err := win.CopyTo(w, key.Length); err != nil {
 			return withPath(err, n.Path)
 		}
-		if _, err := io.WriteString(w, end); err != nil {
+		if _, err := io.WriteString(w, ",\n"); err != nil {
 			return err
 		}
 	}
@@ -438,22 +446,31 @@ func (d *chromeDocument) tail(ctx context.Context, w io.Writer) error {
 		if _, err := w.Write(text); err != nil {
 			return err
 		}
-		if k != d.ref && n.Trace != nil {
-			if _, err := io.WriteString(w, ",\n\"document\":{\n"); err != nil {
-				return err
-			}
-			if err := writeKeys(ctx, w, n, ",\n"); err != nil {
-				return err
-			}
-			if _, err := fmt.Fprintf(w, "\"baseTimeNanoseconds\":%d}", n.Trace.BaseNS); err != nil {
-				return err
-			}
+		if err := d.document(ctx, w, k); err != nil {
+			return err
 		}
 		if _, err := io.WriteString(w, "}"); err != nil {
 			return err
 		}
 	}
 	_, err := io.WriteString(w, "\n]}\n}\n")
+	return err
+}
+
+// document writes what the document of a node said: all but the events; of the reference only what could not stand at the top.
+func (d *chromeDocument) document(ctx context.Context, w io.Writer, k int) error {
+	n := d.nodes[k]
+	if n.Trace == nil || k == d.ref && n.Trace.Key("prlx") == nil {
+		return nil
+	}
+	if _, err := io.WriteString(w, ",\n\"document\":{\n"); err != nil {
+		return err
+	}
+	want := func(key string) bool { return key == "prlx" || k != d.ref && !stated(key) }
+	if err := writeKeys(ctx, w, n, want); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\"baseTimeNanoseconds\":%d}", n.Trace.BaseNS)
 	return err
 }
 
