@@ -168,6 +168,9 @@ func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 	if err != nil {
 		return err
 	}
+	if e.t.usual(seg) {
+		return e.usualEvents(p, seg, b)
+	}
 	n, t := int(seg.n), e.t
 	dst, o := e.out, e.n
 	var ev eventFields

@@ -48,7 +48,7 @@ func (s *lineScanner) scan(plane int, l *Line) error {
 		if err != nil {
 			return err
 		}
-		seg := segment{off: off, events: l.Events, plain: true}
+		seg := segment{off: off, events: l.Events, plain: true, usual: true}
 		used, bad := s.fields(l, &seg, b, int(n), off+n == end)
 		if bad != nil {
 			at.event = l.Events
@@ -81,7 +81,9 @@ func (s *lineScanner) fields(l *Line, seg *segment, b []byte, n int, last bool) 
 				p, e = payload(b, i+1)
 			}
 			if e >= p && e <= n {
-				if !parseUsual(b, p, e, &ev) {
+				usual := parseUsual(b, p, e, &ev)
+				seg.usual = seg.usual && usual && p == i+2
+				if !usual {
 					if bad := parseEvent(b, p, e, &ev); bad != nil {
 						return 0, bad
 					}
@@ -101,6 +103,7 @@ func (s *lineScanner) fields(l *Line, seg *segment, b []byte, n int, last bool) 
 			}
 			return 0, bad
 		}
+		seg.usual = false
 		if f.num == 4 && f.wire == wireLen { // an event with a long tag
 			if bad := parseEvent(b, f.val, f.end, &ev); bad != nil {
 				return 0, bad
@@ -168,7 +171,7 @@ func (s *lineScanner) bigField(at place, l *Line, seg *segment, end int64) (int6
 	if err != nil {
 		return 0, err
 	}
-	seg.plain, seg.big = false, true
+	seg.plain, seg.usual, seg.big = false, false, true
 	if !f.is(4, wireLen) {
 		l.header(f.num, f.wire, f.v, mark{f.start, f.val, f.end})
 		return f.end - f.start, nil
