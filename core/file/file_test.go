@@ -283,3 +283,23 @@ func FuzzOpenCompressed(f *testing.F) {
 		s.Close()
 	})
 }
+
+// TestOutputsReplaceNoDevice keeps /dev/null and pipes what they are.
+func TestOutputsReplaceNoDevice(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(os.DevNull, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{os.DevNull, link} {
+		o, err := Create(path, true)
+		if err == nil {
+			o.Abort()
+		}
+		if !fault.Is(err, fault.IO) || !strings.Contains(err.Error(), "device") {
+			t.Errorf("%s: got %v", path, err)
+		}
+	}
+	if _, err := CreateDir(os.DevNull, true); !fault.Is(err, fault.IO) {
+		t.Errorf("as a directory: got %v", err)
+	}
+}

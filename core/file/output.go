@@ -31,7 +31,9 @@ func Create(path string, overwrite bool) (*Output, error) {
 		}
 	}
 	if st, err := os.Stat(path); err == nil && st.IsDir() {
-		return nil, fault.New(fault.IO, "is a directory, expected a file name for the output").WithPath(path)
+		return nil, fault.New(fault.IO, "is a directory, expected a file name for the output").WithPath(path).WithHint("name a file in it")
+	} else if err == nil && !st.Mode().IsRegular() { // renaming would replace the device itself
+		return nil, fault.New(fault.IO, "is a device or a pipe, expected a file name for the output").WithPath(path).WithHint("write to a file: outputs are not streams")
 	}
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
 	if err != nil {
@@ -146,7 +148,7 @@ func CreateDir(path string, overwrite bool) (*OutputDir, error) {
 			return nil, fault.FromIO(path, os.ErrExist)
 		}
 		if !st.IsDir() {
-			return nil, fault.New(fault.IO, "is a file, expected a directory name for the output").WithPath(path)
+			return nil, fault.New(fault.IO, "is not a directory, and the output is one").WithPath(path).WithHint("name a directory, or one file: -o FILE.xplane.pb")
 		}
 	}
 	tmp, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")

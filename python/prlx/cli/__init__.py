@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from types import FrameType
 
 from .. import _config
 from .._errors import InternalError, PrlxError, UsageError
@@ -73,6 +75,7 @@ def run(command: Command, words: Sequence[str]) -> int:
         return _print(_parser.render_help(command))
     program = command.program or f"prlx {command.name}"
     try:
+        _end_like_ctrl_c()
         values = _parser.parse(command, words)
         config = _config.load()
         _parser.fill(values, command, config)
@@ -83,9 +86,9 @@ def run(command: Command, words: Sequence[str]) -> int:
         code = command.run(values, ui)
         sys.stdout.flush()
         return code
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         sys.stderr.write(f"{program}: interrupted; no half file was left\n")
-        return 130
+        return stop.code if isinstance(stop, _Terminated) else 130
     except BrokenPipeError:
         # Whoever read our output has seen enough (prlx ... | head); Python would complain again when it flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -101,6 +104,29 @@ def run(command: Command, words: Sequence[str]) -> int:
         if verbose >= 2:
             traceback.print_exc()
         return 70
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM (timeout, a batch system) or SIGHUP (the terminal is gone): cleans up as Ctrl-C does."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.code = 128 + number
+
+
+def _end_like_ctrl_c() -> None:
+    """Let signals that would end the process on the spot raise instead; what somebody else handles or ignores stays so."""
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        del frame
+        raise _Terminated(number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        try:
+            if signal.getsignal(number) is signal.SIG_DFL:
+                signal.signal(number, stop)
+        except ValueError:  # not in the main thread
+            return
 
 
 def _print(text: str) -> int:
