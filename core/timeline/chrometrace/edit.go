@@ -41,10 +41,13 @@ type ProcessEdit struct {
 	Labels    *string // new process_labels
 	SortIndex *int64  // new process_sort_index
 	Drop      bool    // drops every event of the process, metadata too
+	// TIDs holds new tids by the old ones, both as JSON text; tids that are not in it stay. A thread without a thread_name gets
+	// its old tid for a name.
+	TIDs map[string]string
 }
 
 func (p *ProcessEdit) zero() bool {
-	return p.PID == "" && p.Name == nil && p.Labels == nil && p.SortIndex == nil && !p.Drop
+	return p.PID == "" && p.Name == nil && p.Labels == nil && p.SortIndex == nil && !p.Drop && len(p.TIDs) == 0
 }
 
 // IDEdit puts the ids of a trace into a namespace of their own. Decimal ids grow by Offset and hexadecimal ones ("0x7f...") by

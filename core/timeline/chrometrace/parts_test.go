@@ -127,3 +127,12 @@ func TestTimesOfOthersArePrintedExactly(t *testing.T) {
 		t.Errorf("584 years are printed as %s", got)
 	}
 }
+
+func TestTextThatIsAThreadBecomesANumber(t *testing.T) {
+	in := `{"traceEvents":[{"ph":"X","pid":1,"tid":"stream 7","ts":1},{"ph":"X","pid":2,"tid":"stream 7","ts":1},{"ph":"M","name":"thread_name","pid":1,"tid":"b","args":{"name":"B"}}]}`
+	want := `{"traceEvents":[{"ph":"X","pid":1,"tid":1,"ts":1},{"ph":"X","pid":2,"tid":"stream 7","ts":1},{"ph":"M","name":"thread_name","pid":1,"tid":2,"args":{"name":"B"}},
+{"ph":"M","name":"thread_name","pid":1,"tid":1,"args":{"name":"stream 7"}}]}`
+	if got := rewrittenWith(t, in, Edit{Processes: []ProcessEdit{{TIDs: map[string]string{`"stream 7"`: "1", `"b"`: "2"}}}}); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}

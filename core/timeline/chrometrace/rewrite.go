@@ -184,6 +184,11 @@ func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
 		if p.PID != "" {
 			w.patch(f.pid, p.PID)
 		}
+		if len(p.TIDs) > 0 && f.tid.set() {
+			if to, ok := p.TIDs[string(f.tid.of(b))]; ok {
+				w.patch(f.tid, to)
+			}
+		}
 		if metadata {
 			w.describe(f, p)
 		}
@@ -271,7 +276,7 @@ func quote(s string) string { return string(appendString(nil, s)) }
 // commas, and returns how many.
 func (r *Rewriter) Added(dst []byte) ([]byte, int) {
 	n := 0
-	add := func(pid, name, key, text string) {
+	add := func(pid, tid, name, key, text string) {
 		if n > 0 {
 			dst = append(dst, ",\n"...)
 		}
@@ -280,7 +285,8 @@ func (r *Rewriter) Added(dst []byte) ([]byte, int) {
 		dst = append(dst, name...)
 		dst = append(dst, `","pid":`...)
 		dst = append(dst, pid...)
-		dst = append(dst, `,"tid":0,"args":{"`...)
+		dst = append(append(dst, `,"tid":`...), tid...)
+		dst = append(dst, `,"args":{"`...)
 		dst = append(dst, key...)
 		dst = append(dst, `":`...)
 		dst = append(dst, text...)
@@ -296,13 +302,19 @@ func (r *Rewriter) Added(dst []byte) ([]byte, int) {
 			pid = e.PID
 		}
 		if e.Name != nil && !p.HasName {
-			add(pid, "process_name", "name", quote(*e.Name))
+			add(pid, "0", "process_name", "name", quote(*e.Name))
 		}
 		if e.Labels != nil && !p.HasLabels {
-			add(pid, "process_labels", "labels", quote(*e.Labels))
+			add(pid, "0", "process_labels", "labels", quote(*e.Labels))
 		}
 		if e.SortIndex != nil && !p.HasSortIndex {
-			add(pid, "process_sort_index", "sort_index", fmt.Sprint(*e.SortIndex))
+			add(pid, "0", "process_sort_index", "sort_index", fmt.Sprint(*e.SortIndex))
+		}
+		for _, th := range p.Threads {
+			name := string(textOf([]byte(th.TID)))
+			if to, ok := e.TIDs[th.TID]; ok && th.Name == "" && name != "" {
+				add(pid, to, "thread_name", "name", quote(name))
+			}
 		}
 	}
 	return dst, n

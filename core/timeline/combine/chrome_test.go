@@ -130,7 +130,7 @@ func expectMerged(t *testing.T, got *chromeJSON, inputs []Input, shiftNS []int64
 	owner := map[any]int{}
 	for k, in := range inputs {
 		raw := readChrome(t, in.Path)
-		pids := map[any]any{}
+		pids, tids := map[any]any{}, map[[2]any]any{}
 		for i, want := range raw.Events {
 			if at >= len(got.Events) {
 				t.Fatalf("node %d: event %d of %d is missing", k, i, len(raw.Events))
@@ -149,6 +149,18 @@ func expectMerged(t *testing.T, got *chromeJSON, inputs []Input, shiftNS []int64
 				if e["pid"] != to {
 					t.Fatalf("node %d, event %d: pid %v, want %v as before", k, i, e["pid"], to)
 				}
+			}
+			if tid, ok := want["tid"].(string); ok { // text becomes a number
+				at := [2]any{e["pid"], tid}
+				if to, known := tids[at]; known && to != e["tid"] {
+					t.Fatalf("node %d, event %d: tid %v, want %v as before", k, i, e["tid"], to)
+				}
+				if _, ok := e["tid"].(json.Number); !ok {
+					t.Fatalf("node %d, event %d: tid %q", k, i, e["tid"])
+				}
+				tids[at] = e["tid"]
+				delete(want, "tid")
+				delete(e, "tid")
 			}
 			if want["ph"] == "M" {
 				continue
@@ -310,8 +322,8 @@ func TestMergeOfTwoSmallTraces(t *testing.T) {
   {"ph": "f", "id": 41, "name": "ac2g", "cat": "ac2g", "pid": 0, "tid": 7, "ts": 10.500, "bp": "e"}
 ], "traceName": "a"}`))
 	b := put(t, dir, "rank1.json", []byte(`{"schemaVersion": 1, "distributedInfo": {"rank": 1}, "baseTimeNanoseconds": 1700000000000000000, "traceEvents": [
-  {"ph": "X", "name": "k", "pid": "Spans", "tid": 7, "ts": 12.501, "dur": 2.250, "args": {"a": [1, {"b": null}]}},
-  {"ph": "f", "id": 41, "name": "ac2g", "cat": "ac2g", "pid": "Spans", "tid": 7, "ts": 12.501}, {}
+  {"ph": "X", "name": "k", "pid": "Spans", "tid": "stream 7", "ts": 12.501, "dur": 2.250, "args": {"a": [1, {"b": null}]}},
+  {"ph": "f", "id": 41, "name": "ac2g", "cat": "ac2g", "pid": "Spans", "tid": "stream 7", "ts": 12.501}, {}
 ]}`))
 	declared := put(t, dir, "d.json", []byte(`{"nodes": {"rank0": {"offset_ns": 0, "bound_ns": 0}, "rank1": {"offset_ns": 1500, "bound_ns": 0}}}`))
 	out := filepath.Join(dir, "merged.json")
@@ -329,11 +341,12 @@ func TestMergeOfTwoSmallTraces(t *testing.T) {
   {"ph": "f", "id": 41, "name": "ac2g", "cat": "ac2g", "pid": 1, "tid": 7, "ts": 10.500, "bp": "e","args":{"timestamp_correction_ns":0}},
 {"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"rank0 · GPU 0"}},
 {"ph":"M","name":"process_sort_index","pid":1,"tid":0,"args":{"sort_index":0}},
-  {"ph": "X", "name": "k", "pid": 2, "tid": 7, "ts": 11.001, "dur": 2.250, "args": {"a": [1, {"b": null}], "timestamp_correction_ns":-1500}},
-  {"ph": "f", "id": 83, "name": "ac2g", "cat": "ac2g", "pid": 2, "tid": 7, "ts": 11.001,"args":{"timestamp_correction_ns":-1500}},
+  {"ph": "X", "name": "k", "pid": 2, "tid": 1, "ts": 11.001, "dur": 2.250, "args": {"a": [1, {"b": null}], "timestamp_correction_ns":-1500}},
+  {"ph": "f", "id": 83, "name": "ac2g", "cat": "ac2g", "pid": 2, "tid": 1, "ts": 11.001,"args":{"timestamp_correction_ns":-1500}},
 {"ph":"M","name":"process_name","pid":2,"tid":0,"args":{"name":"rank1 · Spans"}},
 {"ph":"M","name":"process_labels","pid":2,"tid":0,"args":{"labels":"pid Spans"}},
-{"ph":"M","name":"process_sort_index","pid":2,"tid":0,"args":{"sort_index":1}}
+{"ph":"M","name":"process_sort_index","pid":2,"tid":0,"args":{"sort_index":1}},
+{"ph":"M","name":"thread_name","pid":2,"tid":1,"args":{"name":"stream 7"}}
 ],
 "prlx": {"nodes": [
 {"id":"rank0","rank":0},
@@ -470,95 +483,6 @@ func TestCrossedTextIsValidWhateverTheTraceHolds(t *testing.T) {
 	} {
 		if got := string(appendStat(nil, &c.st)); got != c.want {
 			t.Errorf("%+v: got %s, want %s", c.st, got, c.want)
-		}
-	}
-}
-
-// TestCompressedBlocksAreOneMember feeds the writer blocks of all sizes.
-func TestCompressedBlocksAreOneMember(t *testing.T) {
-	r := rand.New(rand.NewPCG(7, 7))
-	var plain, packed bytes.Buffer
-	list, err := newListWriter(&packed, true, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	both := io.MultiWriter(list, &plain)
-	io.WriteString(both, `{"traceEvents": [`)
-	first := true
-	err = assemble(job.New(context.Background(), job.Options{Workers: 3}), list, func(yield func(int64, maker) error) error {
-		for k := range 200 {
-			text := []byte(strings.Repeat(fmt.Sprintf("{\"k\": %d}", k), r.IntN(3000)))
-			if len(text) > 0 {
-				if !first {
-					plain.WriteString(",")
-				}
-				first = false
-				plain.WriteString("\n")
-				plain.Write(text)
-			}
-			if err := yield(1, func(w *pieceWorker) error { return w.emit([]byte(",\n"), text) }); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	io.WriteString(both, "]}")
-	if err := list.Close(); err != nil {
-		t.Fatal(err)
-	}
-	z, err := gzip.NewReader(&packed)
-	if err != nil {
-		t.Fatal(err)
-	}
-	z.Multistream(false)
-	got, err := io.ReadAll(z)
-	if err != nil || !bytes.Equal(got, plain.Bytes()) {
-		t.Errorf("%d bytes came back of %d: %v", len(got), plain.Len(), err)
-	}
-	if packed.Len() != 0 {
-		t.Errorf("%d bytes behind the only member", packed.Len())
-	}
-}
-
-func TestAPieceThatFailsEndsTheWriting(t *testing.T) {
-	list, err := newListWriter(io.Discard, false, 2)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = assemble(job.New(context.Background(), job.Options{Workers: 2, MemoryLimit: 100}), list, func(yield func(int64, maker) error) error {
-		for k := range 1000 {
-			if err := yield(60, func(w *pieceWorker) error {
-				if k == 500 {
-					return io.ErrUnexpectedEOF
-				}
-				return w.emit(nil, []byte("{}"))
-			}); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err != io.ErrUnexpectedEOF {
-		t.Errorf("got %v, want the piece's error", err)
-	}
-}
-
-func TestNamesOfProcesses(t *testing.T) {
-	rank := int64(3)
-	for _, c := range []struct {
-		n    Node
-		what string
-		want string
-	}{
-		{Node{Identity: Identity{ID: "node1"}, tag: "node01", Rank: &rank, Host: "tw003"}, "GPU 0", "node01 rank 3 · tw003 · GPU 0"},
-		{Node{Identity: Identity{ID: "rank3"}, tag: "rank3", Rank: &rank}, "python", "rank3 · python"},
-		{Node{Identity: Identity{ID: "tw003"}, tag: "tw003", Host: "tw003"}, "", "tw003"},
-	} {
-		if got := processName(&c.n, c.what); got != c.want {
-			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 }

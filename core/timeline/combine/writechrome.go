@@ -179,8 +179,8 @@ func (d *chromeDocument) processes(n *Node) []chrometrace.ProcessEdit {
 		}
 		return 0
 	})
-	for i := range edits {
-		edits[i].PID = strconv.FormatInt(d.nextPID, 10)
+	for i, p := range n.Trace.Processes {
+		edits[i].PID, edits[i].TIDs = strconv.FormatInt(d.nextPID, 10), threadNumbers(p)
 		d.nextPID++
 	}
 	for _, i := range order {
@@ -200,6 +200,33 @@ func (d *chromeDocument) processes(n *Node) []chrometrace.ProcessEdit {
 		d.nextSort++
 	}
 	return edits
+}
+
+// threadNumbers gives numbers to the threads of a process whose tids viewers would mix up: text, which loses its name where two
+// processes use the same, and what does not fit 32 bits, which becomes 0. nil: there are none.
+func threadNumbers(p *chrometrace.Process) map[string]string {
+	taken := make(map[uint64]bool, len(p.Threads))
+	var odd []string
+	for _, th := range p.Threads {
+		if v, err := strconv.ParseUint(th.TID, 10, 32); err == nil {
+			taken[v] = true
+		} else {
+			odd = append(odd, th.TID)
+		}
+	}
+	if len(odd) == 0 {
+		return nil
+	}
+	out := make(map[string]string, len(odd))
+	next := uint64(1)
+	for _, tid := range odd {
+		for taken[next] {
+			next++
+		}
+		out[tid] = strconv.FormatUint(next, 10)
+		next++
+	}
+	return out
 }
 
 // unquoted returns the text of a pid, which is a number or a string.

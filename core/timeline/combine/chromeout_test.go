@@ -1,0 +1,121 @@
+package combine
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/chrometrace"
+)
+
+// TestCompressedBlocksAreOneMember feeds the writer blocks of all sizes.
+func TestCompressedBlocksAreOneMember(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 7))
+	var plain, packed bytes.Buffer
+	list, err := newListWriter(&packed, true, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := io.MultiWriter(list, &plain)
+	io.WriteString(both, `{"traceEvents": [`)
+	first := true
+	err = assemble(job.New(context.Background(), job.Options{Workers: 3}), list, func(yield func(int64, maker) error) error {
+		for k := range 200 {
+			text := []byte(strings.Repeat(fmt.Sprintf("{\"k\": %d}", k), r.IntN(3000)))
+			if len(text) > 0 {
+				if !first {
+					plain.WriteString(",")
+				}
+				first = false
+				plain.WriteString("\n")
+				plain.Write(text)
+			}
+			if err := yield(1, func(w *pieceWorker) error { return w.emit([]byte(",\n"), text) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(both, "]}")
+	if err := list.Close(); err != nil {
+		t.Fatal(err)
+	}
+	z, err := gzip.NewReader(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.Multistream(false)
+	got, err := io.ReadAll(z)
+	if err != nil || !bytes.Equal(got, plain.Bytes()) {
+		t.Errorf("%d bytes came back of %d: %v", len(got), plain.Len(), err)
+	}
+	if packed.Len() != 0 {
+		t.Errorf("%d bytes behind the only member", packed.Len())
+	}
+}
+
+func TestAPieceThatFailsEndsTheWriting(t *testing.T) {
+	list, err := newListWriter(io.Discard, false, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = assemble(job.New(context.Background(), job.Options{Workers: 2, MemoryLimit: 100}), list, func(yield func(int64, maker) error) error {
+		for k := range 1000 {
+			if err := yield(60, func(w *pieceWorker) error {
+				if k == 500 {
+					return io.ErrUnexpectedEOF
+				}
+				return w.emit(nil, []byte("{}"))
+			}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != io.ErrUnexpectedEOF {
+		t.Errorf("got %v, want the piece's error", err)
+	}
+}
+
+func TestNamesOfProcesses(t *testing.T) {
+	rank := int64(3)
+	for _, c := range []struct {
+		n    Node
+		what string
+		want string
+	}{
+		{Node{Identity: Identity{ID: "node1"}, tag: "node01", Rank: &rank, Host: "tw003"}, "GPU 0", "node01 rank 3 · tw003 · GPU 0"},
+		{Node{Identity: Identity{ID: "rank3"}, tag: "rank3", Rank: &rank}, "python", "rank3 · python"},
+		{Node{Identity: Identity{ID: "tw003"}, tag: "tw003", Host: "tw003"}, "", "tw003"},
+	} {
+		if got := processName(&c.n, c.what); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
+
+func TestThreadsGetNumbersOnlyWhereViewersMixThemUp(t *testing.T) {
+	p := &chrometrace.Process{}
+	for _, tid := range []string{"1", `"stream 7"`, "4294967295", "3", "4294967296", "-5", `"12"`, "7.0"} {
+		p.Threads = append(p.Threads, &chrometrace.Thread{TID: tid})
+	}
+	want := map[string]string{`"stream 7"`: "2", "4294967296": "4", "-5": "5", `"12"`: "6", "7.0": "7"}
+	if d := cmp.Diff(want, threadNumbers(p)); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
+	}
+	p.Threads = p.Threads[:1]
+	if got := threadNumbers(p); got != nil {
+		t.Errorf("got %v for numbers alone", got)
+	}
+}
