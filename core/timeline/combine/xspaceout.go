@@ -83,9 +83,11 @@ func (t *task) writeNode(ctx context.Context, k, workers int, create func() (*fi
 	}
 	if errors.Is(err, xspace.ErrLengths) {
 		o.Abort()
-		if o, err = create(); err != nil {
+		var again *file.Output
+		if again, err = create(); err != nil {
 			return Output{}, err
 		}
+		o = again
 		err = xspace.Rewrite(ctx, n.Src, n.Space, edit, sizes, o)
 	}
 	if err != nil {
