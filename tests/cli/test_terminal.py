@@ -124,3 +124,16 @@ def test_a_reader_that_stops_reading_is_no_error():
     child.stderr.close()
     assert child.wait(timeout=60) == 141
     assert not err
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("version >&-", 0), ("version 2>&-", 0), ("--help >&-", 0), ("version >/dev/full", 3), ("--help >/dev/full", 3)],
+)
+def test_closed_and_full_streams_are_no_bug(words, code):
+    ran = subprocess.run(
+        f"{sys.executable} -m prlx {words}", shell=True, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ran.returncode == code, ran
+    assert len(ran.stderr.splitlines()) == (code == 3)
+    assert "writing to stdout: No space left on device" in ran.stderr or code == 0

@@ -175,11 +175,31 @@ func (t *task) useFile(k *known, f *clockfile.File) (err error) {
 		k.solution, err = offsets.FromRounds(f.Rounds, t.options())
 	case clockfile.KindDeclared:
 		k.method = MethodDeclared
+		t.noteStrangers(f)
 		k.solution, err = offsets.FromDeclared(f.Declared, t.numberOf, t.options())
 	default:
 		return fault.New(fault.Usage, "holds %s, expected round offsets or declared offsets", f.Kind).WithPath(f.Path)
 	}
 	return withPath(err, f.Path)
+}
+
+// noteStrangers says which declared nodes have no trace: a misspelt one is among them.
+func (t *task) noteStrangers(f *clockfile.File) {
+	var names []string
+	for _, d := range f.Declared.Nodes {
+		known := slices.ContainsFunc(t.nodes, func(n *Node) bool { return n.Number == d.Node })
+		if d.Node >= 0 && !known && d.OffsetNS != 0 && !t.alone() {
+			names = append(names, d.Name)
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	more := ""
+	if n := len(names) - 4; n > 0 {
+		names, more = names[:4], fmt.Sprintf(" and %d more", n)
+	}
+	t.doc.Notes = append(t.doc.Notes, fmt.Sprintf("%s speaks of %s%s, and no trace is of that node", filepath.Base(f.Path), strings.Join(names, ", "), more))
 }
 
 // numberOf finds the number of a node that a declaration names by id or host.

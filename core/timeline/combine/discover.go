@@ -170,8 +170,9 @@ func (w *walker) directory(dir string, depth int) error {
 			continue
 		}
 		st, err := os.Stat(path)
-		if err != nil {
-			continue // a dangling link
+		if err != nil { // a dangling link
+			xspaces, jsons = w.byName(path, xspaces, jsons)
+			continue
 		}
 		if st.IsDir() {
 			if !isOurs(path) {
@@ -189,10 +190,15 @@ func (w *walker) directory(dir string, depth int) error {
 			jsons = append(jsons, path)
 		case "clock":
 			w.clockFile(path, clocks)
+		default:
+			xspaces, jsons = w.byName(path, xspaces, jsons)
 		}
 	}
 	w.take(dir, xspaces, jsons)
 	if len(xspaces)+len(jsons) > 0 || depth >= 4 {
+		if len(dirs) > 0 {
+			w.note("%s: %d directories inside it are not looked into; name them to use them", filepath.Base(dir), len(dirs))
+		}
 		return nil
 	}
 	for _, d := range dirs {
@@ -201,6 +207,22 @@ func (w *walker) directory(dir string, depth int) error {
 		}
 	}
 	return nil
+}
+
+// byName adds a file that is called a trace but does not look like one: empty, unreadable, damaged from its first byte. Reading it
+// says what is wrong, where passing it over would lose a node in silence.
+func (w *walker) byName(path string, xspaces, jsons []string) ([]string, []string) {
+	name := strings.ToLower(filepath.Base(path))
+	for _, compressed := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, compressed)
+	}
+	switch {
+	case strings.HasSuffix(name, ".xplane.pb"):
+		xspaces = append(xspaces, path)
+	case strings.HasSuffix(name, ".trace.json"):
+		jsons = append(jsons, path)
+	}
+	return xspaces, jsons
 }
 
 func (w *walker) take(dir string, xspaces, jsons []string) {

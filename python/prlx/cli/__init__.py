@@ -7,6 +7,7 @@ import signal
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from types import FrameType
 
 from .. import _config
@@ -26,6 +27,7 @@ _EXIT_CODES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; never raises, never exits."""
+    _open_streams()
     words = list(sys.argv[1:] if argv is None else argv)
     leading = []
     while words and words[0] in _LEADING:
@@ -96,7 +98,7 @@ def run(command: Command, words: Sequence[str]) -> int:
     except PrlxError as error:
         return _fail(program, error, verbose=verbose)
     except OSError as error:
-        place = f"{error.filename}: " if error.filename else ""
+        place = f"{error.filename}: " if error.filename else "" if error.errno is None else "writing to stdout: "
         return _fail(program, UsageError(f"{place}{error.strerror or error}"), verbose=verbose, code=3)
     except Exception as error:
         sys.stderr.write(f"{program}: internal error: {type(error).__name__}: {error}\n")
@@ -135,7 +137,17 @@ def _print(text: str) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _fail("prlx", UsageError(f"writing to stdout: {error.strerror or error}"), verbose=0, code=3)
     return 0
+
+
+def _open_streams() -> None:
+    """Give a process that was started with closed streams (``>&-``) ones that swallow everything."""
+    if sys.stdout is None:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - lives as long as the process
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
 def _fail(program: str, error: PrlxError, *, verbose: int, code: int | None = None) -> int:

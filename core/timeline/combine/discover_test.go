@@ -1,0 +1,71 @@
+package combine
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/xspace/xspacetest"
+)
+
+// TestADirectoryLosesNoNodeInSilence: a file that is called a trace and cannot be read as one is an error, not one node less.
+func TestADirectoryLosesNoNodeInSilence(t *testing.T) {
+	_, inputs, offsets := recorded(t, xspacetest.Config{Nodes: 3, GPUs: 1, EventsPerGPU: 10, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
+	dir, bad := filepath.Dir(inputs[0].Path), inputs[1].Path
+	for name, spoil := range map[string]func() error{
+		"empty":    func() error { return os.WriteFile(bad, nil, 0o600) },
+		"garbage":  func() error { return os.WriteFile(bad, []byte("garbage\n"), 0o600) },
+		"dangling": func() error { return os.Symlink("nowhere", bad) },
+		"gzip":     func() error { return os.WriteFile(bad, []byte("\x1f\x8b\x08\x00"), 0o600) },
+	} {
+		if err := os.Remove(bad); err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		f, err := Discover(context.Background(), []Input{{Path: dir}})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		out := filepath.Join(t.TempDir(), "run")
+		_, _, err = Run(job.New(context.Background(), job.Options{Workers: 2}), Request{Inputs: f.Traces, Offsets: offsets, Output: out})
+		if e := fault.Of(err); err == nil || e.Kind != fault.Format && e.Kind != fault.IO || e.Path != bad {
+			t.Errorf("%s: got %v, want an error that names %s", name, err, bad)
+		}
+		if _, err := os.Lstat(out); err == nil {
+			t.Errorf("%s: an output was written", name)
+		}
+	}
+}
+
+// TestDirectoriesBesideTracesAreMentioned: traces one level further down are not taken, which is said.
+func TestDirectoriesBesideTracesAreMentioned(t *testing.T) {
+	_, inputs, _ := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 10, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
+	dir := filepath.Dir(inputs[0].Path)
+	if err := os.MkdirAll(filepath.Join(dir, "node2"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := Discover(context.Background(), []Input{{Path: dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(f.Notes, func(n string) bool { return strings.Contains(n, "not looked into") }) {
+		t.Errorf("notes are %q", f.Notes)
+	}
+}
+
+// TestDeclaredNodesWithoutATraceAreMentioned: a misspelt node is seen.
+func TestDeclaredNodesWithoutATraceAreMentioned(t *testing.T) {
+	_, inputs, offsets := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 10, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
+	declared := put(t, filepath.Dir(offsets), "declared.json", []byte(`{"nodes": {"node0": {"offset_ns": 0}, "node11": {"offset_ns": 5, "bound_ns": 1}}}`))
+	doc := combined(t, 2, Request{Inputs: inputs, Declared: declared, Output: filepath.Join(t.TempDir(), "run")})
+	if !slices.ContainsFunc(doc.Notes, func(n string) bool { return strings.Contains(n, "declared.json speaks of node11") }) {
+		t.Errorf("notes are %q", doc.Notes)
+	}
+}
