@@ -13,7 +13,7 @@ type ScanOptions struct {
 	ChunkBytes int   // size of a chunk before it is closed; default 1 MiB
 	MaxEvent   int   // longest single event, and longest single string of the document; default 64 MiB
 	MaxValue   int64 // longest top-level value kept as text; default 4 MiB
-	MaxNames   int   // distinct pids plus tids; default 1 000 000; more are an error
+	MaxNames   int   // distinct pids plus tids; default 200 000; more are an error
 	Progress   func(bytes int64)
 }
 
@@ -28,7 +28,7 @@ func (o ScanOptions) withDefaults() ScanOptions {
 		o.MaxValue = 4 << 20
 	}
 	if o.MaxNames <= 0 {
-		o.MaxNames = 1_000_000
+		o.MaxNames = 200_000
 	}
 	return o
 }
