@@ -3,6 +3,7 @@ package align
 import (
 	"math"
 	"math/bits"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/timeline/clock"
 )
@@ -97,18 +98,53 @@ func (s *Stats) Coverage() float64 {
 }
 
 // Histogram keeps bounds (ns, >= 0) in buckets of 1/16 of an octave, so a quantile is at most 6.3 % above the truth; the maximum
-// is exact.
+// is exact. It is small until it holds more than a few different values: a trace may have a hundred thousand lines.
 type Histogram struct {
-	counts [16 * 61]int64
+	few    [fewBuckets]bucketCount // while counts is nil
+	used   int
+	counts []int64
 	n, max int64
 }
+
+type bucketCount struct {
+	bucket int
+	n      int64
+}
+
+const (
+	fewBuckets = 6
+	allBuckets = 16 * 61
+)
 
 // Add counts one value; negative ones count as 0.
 func (h *Histogram) Add(v int64) {
 	v = max(v, 0)
 	h.max = max(h.max, v)
-	h.n++
-	h.counts[bucket(v)]++
+	h.add(bucket(v), 1)
+}
+
+func (h *Histogram) add(b int, n int64) {
+	h.n += n
+	if h.counts != nil {
+		h.counts[b] += n
+		return
+	}
+	for i := range h.few[:h.used] {
+		if h.few[i].bucket == b {
+			h.few[i].n += n
+			return
+		}
+	}
+	if h.used < fewBuckets {
+		h.few[h.used] = bucketCount{b, n}
+		h.used++
+		return
+	}
+	h.counts = make([]int64, allBuckets)
+	for _, f := range h.few {
+		h.counts[f.bucket] += f.n
+	}
+	h.counts[b] += n
 }
 
 func bucket(v int64) int {
@@ -130,24 +166,39 @@ func ceiling(b int) int64 {
 
 // Merge adds the counts of o.
 func (h *Histogram) Merge(o *Histogram) {
-	for i, c := range o.counts {
-		h.counts[i] += c
-	}
-	h.n += o.n
+	o.each(func(b int, n int64) bool { h.add(b, n); return true })
 	h.max = max(h.max, o.max)
+}
+
+// each visits the buckets that are not empty, by value where the histogram is full, else as they came.
+func (h *Histogram) each(visit func(b int, n int64) bool) {
+	if h.counts == nil {
+		for _, f := range h.few[:h.used] {
+			if !visit(f.bucket, f.n) {
+				return
+			}
+		}
+		return
+	}
+	for b, n := range h.counts {
+		if n > 0 && !visit(b, n) {
+			return
+		}
+	}
 }
 
 // Quantile returns a value that at least the share q of the values does not exceed, 0 when there are none.
 func (h *Histogram) Quantile(q float64) int64 {
-	need := int64(math.Ceil(q * float64(h.n)))
-	var seen int64
-	for i, c := range h.counts {
-		seen += c
-		if c > 0 && seen >= need {
-			return min(ceiling(i), h.max)
-		}
+	if h.counts == nil {
+		slices.SortFunc(h.few[:h.used], func(a, b bucketCount) int { return a.bucket - b.bucket })
 	}
-	return h.max
+	need := int64(math.Ceil(q * float64(h.n)))
+	var seen, found int64
+	h.each(func(b int, n int64) bool {
+		seen, found = seen+n, min(ceiling(b), h.max)
+		return seen < need
+	})
+	return found
 }
 
 // Max returns the largest value.

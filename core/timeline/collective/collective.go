@@ -140,6 +140,11 @@ func (p *Part) warn(text string) {
 // Join puts parts together, in their order, for Match.
 func Join(parts ...*Part) *Part {
 	out := newPart(MaxSpans)
+	n := 0
+	for _, p := range parts {
+		n += len(p.Spans)
+	}
+	out.Spans = make([]event.Span, 0, n)
 	for _, p := range parts {
 		base := int32(len(out.Ops))
 		out.Ops = append(out.Ops, p.Ops...)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/xspace"
 )
 
@@ -32,6 +33,31 @@ func alignmentOf(path string) *Document {
 			if o.Path == name {
 				return &d
 			}
+		}
+	}
+	return nil
+}
+
+// wasAligned reports whether a file is an output of combine or align whose times were corrected; onHost, whether its tracer lines
+// are on the host's clock, as after every run that was not a mere merge.
+func wasAligned(path string) (aligned, onHost bool) {
+	d := alignmentOf(path)
+	if d == nil {
+		return false, false
+	}
+	for _, n := range d.Nodes {
+		onHost = onHost || n.Method != MethodNone
+	}
+	return d.Status != StatusUnaligned, onHost
+}
+
+// refuseTwice keeps clock data, which is about the clocks that traces were recorded on, from being applied to traces that are not
+// on those clocks any more.
+func (t *task) refuseTwice() error {
+	for _, n := range t.nodes {
+		if n.aligned {
+			return fault.New(fault.Incompatible, "prlx has aligned this trace already, and clock data would move its times twice").WithPath(n.Path).
+				WithHint("combine the traces as recorded, or leave the clock data out: --method wall")
 		}
 	}
 	return nil

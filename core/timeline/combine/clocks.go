@@ -254,7 +254,7 @@ func (t *task) solveProbes(k *known) (err error) {
 
 // tracerClock gives a node its map R -> S, from its snapshots plane or a snapshot file.
 func (t *task) tracerClock(n *Node, k *known) error {
-	if n.Space == nil {
+	if n.Space == nil || n.onHost {
 		return nil
 	}
 	meta := k.metas[n.Number]
@@ -344,6 +344,9 @@ func isDeviceName(name string) bool {
 func (t *task) wallClocks(k *known) error {
 	var toRef *clock.Map // S of the solution's reference -> S of ours
 	if k.solution != nil {
+		if err := t.refuseTwice(); err != nil {
+			return err
+		}
 		t.doc.Warnings = append(t.doc.Warnings, k.solution.Warnings...)
 	}
 	if k.solution != nil && t.alone() {
@@ -472,6 +475,10 @@ func (t *task) withoutOffsets(n *Node, k int, kn *known) error {
 		return nil
 	}
 	n.Result.Method = MethodWall
+	if n.aligned {
+		n.warn("prlx has aligned this trace before: its times are left as they are, and the bounds stated then still hold")
+		return nil
+	}
 	if kn.solution != nil || t.req.Method != MethodWall && !alone {
 		n.degraded = true
 		n.warn("no clock data for this node: its wall clock is taken to agree with that of %s", t.nodes[t.ref].ID)

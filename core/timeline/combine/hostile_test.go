@@ -8,10 +8,13 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -215,5 +218,27 @@ func TestCancellingLeavesNothing(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 0 {
 		t.Errorf("left behind %v", left)
+	}
+}
+
+// TestManySmallLinesStaySmall combines a file that is nothing but lines, each of which costs what a line costs.
+func TestManySmallLinesStaySmall(t *testing.T) {
+	const lines = 100_000
+	plane := []byte("\x12\x09/host:CPU")
+	for range lines {
+		plane = append(plane, 0x1a, 0x08, 0x22, 0x06, 0x08, 0x01, 0x10, 0x02, 0x18, 0x03) // one event
+	}
+	space := protowire.AppendBytes([]byte{0x0a}, plane)
+	dir := t.TempDir()
+	in := put(t, dir, "node0.xplane.pb", space)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	doc := combined(t, 1, Request{Inputs: []Input{{Path: in}}, Output: filepath.Join(dir, "out.xplane.pb")})
+	runtime.ReadMemStats(&after)
+	if doc.Nodes[0].Events != lines {
+		t.Errorf("%d events", doc.Nodes[0].Events)
+	}
+	if used := (after.TotalAlloc - before.TotalAlloc) / lines; used > 5000 {
+		t.Errorf("%d bytes allocated a line", used)
 	}
 }

@@ -35,6 +35,8 @@ type Node struct {
 	tag      string // the id as viewers' names carry it
 	degraded bool   // something about this node's clock is missing
 	absolute bool   // the instants of this node are since 1970
+	aligned  bool   // prlx put it on the clock of a reference before
+	onHost   bool   // prlx put its tracer lines on the host's clock before
 	start    int64  // instant from which normalised times of an XSpace count
 	part     *collective.Part
 }
@@ -92,6 +94,7 @@ func loadOne(ctx context.Context, j *job.Job, in Input, workers int) (*Node, err
 		return n, err
 	}
 	n.Src = src
+	n.aligned, n.onHost = wasAligned(in.Path)
 	isJSON, err := sniffJSON(src)
 	if err != nil {
 		return n, err

@@ -28,6 +28,8 @@ type scannedWire struct {
 	Host     string
 	Rank     *int64
 	Absolute bool
+	Aligned  bool
+	OnHost   bool
 	Start    int64
 	Space    *xspace.Space
 	Trace    *chrometrace.Trace
@@ -47,7 +49,7 @@ func ScanNode(j *job.Job, in Input, nodes int) (*Scanned, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Start: n.start, Space: n.Space, Trace: n.Trace, Part: part}
+	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Aligned: n.aligned, OnHost: n.onHost, Start: n.start, Space: n.Space, Trace: n.Trace, Part: part}
 	if err := gob.NewEncoder(&b).Encode(&wire); err != nil {
 		return nil, err
 	}
@@ -137,7 +139,7 @@ func unpack(inputs []Input, scans []Scanned) ([]*Node, error) {
 		if err := gob.NewDecoder(bytes.NewReader(s.Payload)).Decode(&w); err != nil {
 			return nil, fault.Usagef("scan %d is damaged: %v", k, err)
 		}
-		nodes[k] = &Node{Path: s.Path, Host: w.Host, Rank: w.Rank, Space: w.Space, Trace: w.Trace, absolute: w.Absolute, start: w.Start, part: w.Part}
+		nodes[k] = &Node{Path: s.Path, Host: w.Host, Rank: w.Rank, Space: w.Space, Trace: w.Trace, absolute: w.Absolute, aligned: w.Aligned, onHost: w.OnHost, start: w.Start, part: w.Part}
 	}
 	if err := nameNodes(nodes, inputs); err != nil {
 		return nil, err

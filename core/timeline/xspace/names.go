@@ -191,7 +191,7 @@ func (r *reader) stat(stat field, limit int) (st Stat, err error) {
 	}
 }
 
-// Each visits the entries in the order in which the file has them.
+// Each visits the entries, in no particular order.
 func (t *Names) Each(visit func(id int64, name string)) {
 	for id, at := range t.low {
 		if at != 0 {

@@ -12,7 +12,7 @@ import (
 type ScanOptions struct {
 	Workers      int   // goroutines that read event lists; default 1
 	MaxPlanes    int   // default 65_536
-	MaxLines     int   // over all planes; default 1_048_576
+	MaxLines     int   // over all planes; default 131_072
 	MaxTextBytes int64 // names, hostnames, errors, stats kept in memory; default 64 MiB
 	MaxSnapshots int   // default 1_048_576
 	Progress     func(bytes int64)
@@ -33,7 +33,7 @@ func (o ScanOptions) withDefaults() ScanOptions {
 		o.MaxPlanes = 1 << 16
 	}
 	if o.MaxLines <= 0 {
-		o.MaxLines = 1 << 20
+		o.MaxLines = 1 << 17
 	}
 	if o.MaxTextBytes <= 0 {
 		o.MaxTextBytes = defaultTextMax
