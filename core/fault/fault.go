@@ -74,6 +74,8 @@ func FromIO(path string, err error) *Error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
 		e.Hint = "free some space or write elsewhere with -o; nothing was left behind"
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		e.Hint = "every input stays open while it is read: raise the limit of open files, for instance ulimit -n 4096"
 	case errors.Is(err, fs.ErrExist):
 		e.Hint = "choose another output or pass --overwrite"
 	}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 PARTIAL = 5
+_EACH = 4  # more nodes than this with the same warning are one line
 
 
 def announce(result: CombinedTrace, ui: UI, *, report: str | None = None) -> None:
@@ -22,15 +23,27 @@ def announce(result: CombinedTrace, ui: UI, *, report: str | None = None) -> Non
         ui.say(clean(note))
     for warning in result.warnings:
         ui.warn(clean(warning))
-    for node in result.nodes:
-        for warning in node.warnings:
-            ui.warn(f"{node_name(node.id)}: {clean(warning)}")
+    for warning, nodes in _gathered(result).items():
+        if len(nodes) > _EACH:
+            ui.warn(f"{len(nodes)} nodes, {node_name(nodes[0])} to {node_name(nodes[-1])}: {clean(warning)}")
+            continue
+        for node in nodes:
+            ui.warn(f"{node_name(node)}: {clean(warning)}")
     if report is not None:
         ui.say(f"wrote the summary {report}")
     if result.traces:
         ui.say(
             f"wrote {shown_path(result.path)}; open it with: {opener(result.traces[0].path, result.traces[0].format)}"
         )
+
+
+def _gathered(result: CombinedTrace) -> dict[str, list[str]]:
+    """Which nodes each warning is about, so that a thousand nodes do not say the same a thousand times."""
+    gathered: dict[str, list[str]] = {}
+    for node in result.nodes:
+        for warning in node.warnings:
+            gathered.setdefault(warning, []).append(node.id)
+    return gathered
 
 
 def opener(path: Path, kind: str) -> str:
