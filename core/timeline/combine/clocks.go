@@ -225,6 +225,9 @@ func (t *task) adoptReference(k *known) {
 	t.doc.Reference = "node" + strconv.Itoa(ref)
 	t.external = true
 	t.zeroHintNS = k.metas[ref].StartWalltimeNS
+	if t.zeroHintNS == 0 && t.nodes[0].Space != nil {
+		t.doc.Notes = append(t.doc.Notes, fmt.Sprintf("no clock file says when the session of %s began: times count from this trace's own start; combine traces that are opened together", t.doc.Reference))
+	}
 }
 
 // options are the solver's options: the reference of this run.
