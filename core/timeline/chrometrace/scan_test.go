@@ -43,10 +43,18 @@ func TestScanReadsTheDocument(t *testing.T) {
 		Cats                        []NameCount
 		X, M, S                     int64
 	}
-	got := facts{tr.Host, tr.TraceID, tr.DisplayTimeUnit, tr.SchemaVersion, tr.BaseNS, tr.Rank(), tr.Distributed.WorldSize, tr.Events, tr.Timed, tr.FlowIDs,
-		tr.MaxID, tr.Min, tr.Max, tr.ResolutionPS, tr.Cats, tr.Phases['X'], tr.Phases['M'], tr.Phases['s']}
-	want := facts{"hé", "T", "ns", "1", base, 3, 8, 7, 3, 1, 41, Instant{NS: base + 10001}, Instant{NS: base + 40001}, 1000,
-		[]NameCount{{"ac2g", 1}, {"cpu_op", 1}, {"kernel", 1}}, 2, 4, 1}
+	got := facts{
+		tr.Host, tr.TraceID, tr.DisplayTimeUnit, tr.SchemaVersion, tr.BaseNS, tr.Rank(), tr.Distributed.WorldSize, tr.Events, tr.Timed, tr.FlowIDs,
+		tr.MaxID, tr.Min, tr.Max, tr.ResolutionPS, tr.Cats, tr.Phases['X'], tr.Phases['M'], tr.Phases['s'],
+	}
+	want := facts{
+		"hé", "T", "ns", "1", base, 3, 8, 7, 3, 1, 41,
+		Instant{NS: base + 10001},
+		Instant{NS: base + 40001},
+		1000,
+		[]NameCount{{"ac2g", 1}, {"cpu_op", 1}, {"kernel", 1}},
+		2, 4, 1,
+	}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Fatalf("(-want +got):\n%s", d)
 	}

@@ -235,8 +235,10 @@ func (y *tally) place(pid, tid []byte) (*process, *thread, error) {
 func (y *tally) newName(length int) error {
 	y.names++
 	if y.names > y.s.opt.MaxNames || length > 1<<12 {
-		return &fault.Error{Kind: fault.Limit, Path: y.t.Path, Offset: y.s.offset(y.s.i),
-			Msg: fmt.Sprintf("more than %d distinct pids and tids, or one longer than 4 KiB", y.s.opt.MaxNames)}
+		return &fault.Error{
+			Kind: fault.Limit, Path: y.t.Path, Offset: y.s.offset(y.s.i),
+			Msg: fmt.Sprintf("more than %d distinct pids and tids, or one longer than 4 KiB", y.s.opt.MaxNames),
+		}
 	}
 	return nil
 }

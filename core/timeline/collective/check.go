@@ -115,8 +115,10 @@ func Check(ctx context.Context, m *Matched, clock Clock, worst int) (*Verdict, e
 			gaps = append(gaps, r.gap)
 		}
 		if r.judgement != Consistent && r.decided {
-			v.Worst = append(v.Worst, Worst{Key: op.Key, Kind: op.Kind, Occurrence: g.Occurrence, Judgement: r.judgement,
-				GapNS: r.gap, BoundNS: r.bound, Ended: r.ended, Began: r.began})
+			v.Worst = append(v.Worst, Worst{
+				Key: op.Key, Kind: op.Kind, Occurrence: g.Occurrence, Judgement: r.judgement,
+				GapNS: r.gap, BoundNS: r.bound, Ended: r.ended, Began: r.began,
+			})
 			if len(v.Worst) >= 2*worst+1024 {
 				v.keepWorst(worst)
 			}

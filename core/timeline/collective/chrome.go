@@ -138,7 +138,9 @@ func argsOf(e *chrometrace.Event) kernelArgs {
 		key string
 		to  *string
 	}{
-		{"Collective name", &a.collective}, {"Process Group Name", &a.group}, {"Process Group Description", &a.description},
+		{"Collective name", &a.collective},
+		{"Process Group Name", &a.group},
+		{"Process Group Description", &a.description},
 		{"Process Group Ranks", &a.ranks},
 	} {
 		text, ok := e.Arg(x.key)
@@ -148,8 +150,14 @@ func argsOf(e *chrometrace.Event) kernelArgs {
 		key string
 		to  *int64
 	}{
-		{"device", &a.device}, {"correlation", &a.correlation}, {"stream", &a.stream}, {"Group size", &a.size}, {"In msg nelems", &a.elements},
-		{"Seq", &a.seq}, {"Src Rank", &a.source}, {"Dst Rank", &a.target},
+		{"device", &a.device},
+		{"correlation", &a.correlation},
+		{"stream", &a.stream},
+		{"Group size", &a.size},
+		{"In msg nelems", &a.elements},
+		{"Seq", &a.seq},
+		{"Src Rank", &a.source},
+		{"Dst Rank", &a.target},
 	} {
 		*x.to, a.has[x.key] = e.ArgInt(x.key)
 	}

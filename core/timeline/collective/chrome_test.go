@@ -164,25 +164,33 @@ func TestProcessGroupsSequenceNumbersSizesAndPeers(t *testing.T) {
 	}{
 		{"sub-groups are apart", map[int][]string{
 			0: {kernelJSON(0, 10, group("a", "[0, 1]", "allreduce", ""))}, 1: {kernelJSON(5, 10, group("a", "[0, 1]", "allreduce", ""))},
-			2: {kernelJSON(100, 10, group("b", "[2, 3]", "allreduce", ""))}, 3: {kernelJSON(105, 10, group("b", "[2, 3]", "allreduce", ""))}}, 2, 0, 0, 0},
+			2: {kernelJSON(100, 10, group("b", "[2, 3]", "allreduce", ""))}, 3: {kernelJSON(105, 10, group("b", "[2, 3]", "allreduce", ""))},
+		}, 2, 0, 0, 0},
 		{"group list of the trace where ranks are shortened", map[int][]string{
-			1: {kernelJSON(0, 10, group("9", "[1, ...]", "_allgather_base", ""))}, 3: {kernelJSON(50, 10, group("9", "[1, ...]", "allgather_into_tensor_coalesced", ""))}}, 1, 0, 1, 0},
+			1: {kernelJSON(0, 10, group("9", "[1, ...]", "_allgather_base", ""))}, 3: {kernelJSON(50, 10, group("9", "[1, ...]", "allgather_into_tensor_coalesced", ""))},
+		}, 1, 0, 1, 0},
 		{"sequence numbers find the missing one", map[int][]string{
 			0: {kernelJSON(0, 10, group("a", "[0, 1]", "allreduce", `,"Seq":1`)), kernelJSON(20, 10, group("a", "[0, 1]", "allreduce", `,"Seq":2`))},
-			1: {kernelJSON(22, 10, group("a", "[0, 1]", "allreduce", `,"Seq":2`))}}, 1, 1, 0, 0},
+			1: {kernelJSON(22, 10, group("a", "[0, 1]", "allreduce", `,"Seq":2`))},
+		}, 1, 1, 0, 0},
 		{"without them nothing is guessed", map[int][]string{
 			0: {kernelJSON(0, 10, group("a", "[0, 1]", "allreduce", "")), kernelJSON(20, 10, group("a", "[0, 1]", "allreduce", ""))},
-			1: {kernelJSON(22, 10, group("a", "[0, 1]", "allreduce", ""))}}, 0, 3, 0, 0},
+			1: {kernelJSON(22, 10, group("a", "[0, 1]", "allreduce", ""))},
+		}, 0, 3, 0, 0},
 		{"sizes that differ say that the order is lost", map[int][]string{
 			0: {kernelJSON(0, 10, group("a", "[0, 1]", "allreduce", `,"In msg nelems":5`)), kernelJSON(20, 10, group("a", "[0, 1]", "allreduce", `,"In msg nelems":6`))},
-			1: {kernelJSON(0, 10, group("a", "[0, 1]", "allreduce", `,"In msg nelems":5`)), kernelJSON(20, 10, group("a", "[0, 1]", "allreduce", `,"In msg nelems":7`))}}, 0, 4, 0, 0},
+			1: {kernelJSON(0, 10, group("a", "[0, 1]", "allreduce", `,"In msg nelems":5`)), kernelJSON(20, 10, group("a", "[0, 1]", "allreduce", `,"In msg nelems":7`))},
+		}, 0, 4, 0, 0},
 		{"a receive that ended before its send began", map[int][]string{
-			0: {kernelJSON(50, 10, group("a", "[0, 1, 2, 3]", "send", `,"Dst Rank":1`))}, 1: {kernelJSON(0, 10, group("a", "[0, 1, 2, 3]", "recv", `,"Src Rank":0`))}}, 1, 0, 1, 0},
+			0: {kernelJSON(50, 10, group("a", "[0, 1, 2, 3]", "send", `,"Dst Rank":1`))}, 1: {kernelJSON(0, 10, group("a", "[0, 1, 2, 3]", "recv", `,"Src Rank":0`))},
+		}, 1, 0, 1, 0},
 		{"a send that ended before its receive began", map[int][]string{
-			0: {kernelJSON(0, 10, group("a", "[0, 1, 2, 3]", "send", `,"Dst Rank":1`))}, 1: {kernelJSON(50, 10, group("a", "[0, 1, 2, 3]", "recv", `,"Src Rank":0`))}}, 1, 0, 0, 0},
+			0: {kernelJSON(0, 10, group("a", "[0, 1, 2, 3]", "send", `,"Dst Rank":1`))}, 1: {kernelJSON(50, 10, group("a", "[0, 1, 2, 3]", "recv", `,"Src Rank":0`))},
+		}, 1, 0, 0, 0},
 		{"an all-to-all with empty parts has no rule", map[int][]string{
 			0: {kernelJSON(0, 10, group("a", "[0, 1]", "alltoall_base", `,"In split size":"[0, 3]"`))},
-			1: {kernelJSON(50, 10, group("a", "[0, 1]", "alltoall_base", `,"In split size":"[3, 0]"`))}}, 1, 0, 0, 1},
+			1: {kernelJSON(50, 10, group("a", "[0, 1]", "alltoall_base", `,"In split size":"[3, 0]"`))},
+		}, 1, 0, 0, 1},
 		{"a group of one", map[int][]string{0: {kernelJSON(0, 10, group("a", "[0]", "allreduce", `,"Group size":1`))}}, 0, 0, 0, 0},
 	} {
 		var parts []*Part
@@ -229,8 +237,10 @@ func TestDevicesThatDisagreeAboutTheOrderAreNotMatched(t *testing.T) {
 }
 
 func TestElementsOfAShape(t *testing.T) {
-	for text, want := range map[string]int64{"[[19618307]]": 19618307, "[[2, 3]]": 6, "[[]]": 0, "": 0, "[[2],[3]]": 0, "[[[2, 3]]]": 0,
-		"[[-1]]": 0, "[[4611686018427387904, 2]]": 0, "[3]": 0, "[[": 0} {
+	for text, want := range map[string]int64{
+		"[[19618307]]": 19618307, "[[2, 3]]": 6, "[[]]": 0, "": 0, "[[2],[3]]": 0, "[[[2, 3]]]": 0,
+		"[[-1]]": 0, "[[4611686018427387904, 2]]": 0, "[3]": 0, "[[": 0,
+	} {
 		if got := elements(text); got != want {
 			t.Errorf("%q: got %d, want %d", text, got, want)
 		}
@@ -238,8 +248,10 @@ func TestElementsOfAShape(t *testing.T) {
 }
 
 func TestChromeTracesWithoutCollectivesAndWithoutPrograms(t *testing.T) {
-	for _, rel := range []string{"AMD-AGI+TraceLens__torch_compile_triton__trace.json.gz", "pytorch+kineto__gpu_metrics_input.json",
-		"facebookresearch+HolisticTraceAnalysis__distributed_info_not_found.json.gz"} {
+	for _, rel := range []string{
+		"AMD-AGI+TraceLens__torch_compile_triton__trace.json.gz", "pytorch+kineto__gpu_metrics_input.json",
+		"facebookresearch+HolisticTraceAnalysis__distributed_info_not_found.json.gz",
+	} {
 		p := chromeFile(t, "kineto/"+rel, 0)
 		m := mustMatch(t, p)
 		v := mustCheck(t, m, nil, 5)

@@ -47,8 +47,10 @@ func newRandomJob(r *rand.Rand) *randomJob {
 				for again := range 1 + r.IntN(2)*(run%2) {
 					if r.IntN(100) >= drop {
 						at := int64(run*1000 + again*100 + r.IntN(50))
-						j.part.Spans = append(j.part.Spans, event.Span{Op: int32(op), Node: int32(slot / j.devices), Device: int32(slot % j.devices),
-							HasRun: j.byRun[op], Run: int64(run * 7), StartNS: at, EndNS: at + 10})
+						j.part.Spans = append(j.part.Spans, event.Span{
+							Op: int32(op), Node: int32(slot / j.devices), Device: int32(slot % j.devices),
+							HasRun: j.byRun[op], Run: int64(run * 7), StartNS: at, EndNS: at + 10,
+						})
 					}
 				}
 			}

@@ -150,7 +150,8 @@ func TestKernelsOfAGPUCountOnceAndByTheirProgram(t *testing.T) {
 func TestKernelsWithoutAProgramAreJudgedByTheirNameAndFlagged(t *testing.T) {
 	plane := func(shift int64) []byte {
 		return testPlane("/device:GPU:0", map[string][]testEvent{"Stream #9": {
-			{"ncclDevKernel_AllGather_RING_LL", 10 + shift, 50 + shift, nil}, {"reduce_scatter_fusion", 50 + shift, 60 + shift, nil},
+			{"ncclDevKernel_AllGather_RING_LL", 10 + shift, 50 + shift, nil},
+			{"reduce_scatter_fusion", 50 + shift, 60 + shift, nil},
 			{"ncclDevKernel_SendRecv", 60 + shift, 70 + shift, nil},
 		}})
 	}
@@ -194,7 +195,8 @@ func TestSendsAndReceivesArePairedByProgram(t *testing.T) {
 			return map[string]any{"hlo_op": op, "hlo_module": "jit_pipe", "run_id": 7, "device_ordinal": int(n)}
 		}
 		return spaceOf(t, n, metadataPlane(prog), testPlane("/host:CPU", map[string][]testEvent{"pool": {
-			{name, start, start + 1, stats(name)}, {name + "-done", end - 1, end, stats(name + "-done")}}}))
+			{name, start, start + 1, stats(name)}, {name + "-done", end - 1, end, stats(name + "-done")},
+		}}))
 	}
 	for _, c := range []struct {
 		name       string
@@ -255,7 +257,8 @@ func TestDamagedProgramsAreReportedAndOthersStillRead(t *testing.T) {
 	good := program("jit_g", 1, []int64{0, 1}, instr(1, "g.1", "all-reduce", global()))
 	bad := msg(4, num(1, 9), msg(2, num(1, 9), str(2, "jit_bad(9)"), msg(5, num(1, 1), msg(6, []byte{0x0a, 0x7f, 1, 2}))))
 	p := spaceOf(t, 0, metadataPlane(bad, good), testPlane("/host:CPU", map[string][]testEvent{"pool": {
-		{"g.1", 0, 5, map[string]any{"hlo_op": "g.1", "hlo_module": "jit_g", "run_id": 1}}}}))
+		{"g.1", 0, 5, map[string]any{"hlo_op": "g.1", "hlo_module": "jit_g", "run_id": 1}},
+	}}))
 	if len(p.Spans) != 1 || len(p.Warnings) != 1 || !strings.Contains(p.Warnings[0], "jit_bad") {
 		t.Errorf("%s warnings %q", summary(p), p.Warnings)
 	}

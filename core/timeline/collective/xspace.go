@@ -376,8 +376,13 @@ func kindInKernel(name string) event.Kind {
 		text string
 		kind event.Kind
 	}{
-		{"AllReduce", event.AllReduce}, {"AllGather", event.AllGather}, {"ReduceScatter", event.ReduceScatter}, {"AllToAll", event.AllToAll},
-		{"Broadcast", event.Broadcast}, {"SendRecv", event.SendRecv}, {"Reduce", event.Reduce},
+		{"AllReduce", event.AllReduce},
+		{"AllGather", event.AllGather},
+		{"ReduceScatter", event.ReduceScatter},
+		{"AllToAll", event.AllToAll},
+		{"Broadcast", event.Broadcast},
+		{"SendRecv", event.SendRecv},
+		{"Reduce", event.Reduce},
 	} {
 		if strings.Contains(name, k.text) {
 			return k.kind

@@ -46,8 +46,10 @@ func descriptors(t testing.TB) protoreflect.FileDescriptor {
 			fd.MessageType = append(fd.MessageType, m)
 		}
 		num, _ := strconv.Atoi(row[3])
-		f := &descriptorpb.FieldDescriptorProto{Name: proto.String(row[2]), Number: proto.Int32(int32(num)),
-			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+		f := &descriptorpb.FieldDescriptorProto{
+			Name: proto.String(row[2]), Number: proto.Int32(int32(num)),
+			Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum(),
+		}
 		if row[4] != "" {
 			f.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
 		}

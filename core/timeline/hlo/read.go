@@ -188,8 +188,10 @@ func (r *reader) readInstruction(end int64) error {
 	}
 	r.byID[in.id] = len(r.module.Ops)
 	r.operands = append(r.operands, in.operand)
-	r.add(Op{Name: in.name, Opcode: in.opcode, Kind: o.kind, Phase: o.phase, Sends: o.sends, ChannelID: in.channel,
-		UseGlobalIDs: in.global, Groups: r.internGroups(&in), Pairs: in.pairs, HostTransfer: in.host})
+	r.add(Op{
+		Name: in.name, Opcode: in.opcode, Kind: o.kind, Phase: o.phase, Sends: o.sends, ChannelID: in.channel,
+		UseGlobalIDs: in.global, Groups: r.internGroups(&in), Pairs: in.pairs, HostTransfer: in.host,
+	})
 	return nil
 }
 
@@ -218,8 +220,10 @@ func (r *reader) keepWrapper(in *instruction) error {
 }
 
 func (r *reader) tooMany() error {
-	return &fault.Error{Kind: fault.Limit, Path: r.path, Offset: r.w.Offset(),
-		Msg: "hlo: more than " + strconv.Itoa(maxOps) + " collectives and fusions in one module"}
+	return &fault.Error{
+		Kind: fault.Limit, Path: r.path, Offset: r.w.Offset(),
+		Msg: "hlo: more than " + strconv.Itoa(maxOps) + " collectives and fusions in one module",
+	}
 }
 
 func (r *reader) instructionField(f field, in *instruction) (err error) {

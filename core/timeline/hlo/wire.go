@@ -87,8 +87,10 @@ func (c *cursor) skip(f field) error {
 func (c *cursor) bytes(f field, limit int64) ([]byte, error) {
 	n := int64(f.val)
 	if n > limit {
-		return nil, &fault.Error{Kind: fault.Limit, Path: c.path, Offset: c.w.Offset(),
-			Msg: "hlo: a field is too large for what it holds"}
+		return nil, &fault.Error{
+			Kind: fault.Limit, Path: c.path, Offset: c.w.Offset(),
+			Msg: "hlo: a field is too large for what it holds",
+		}
 	}
 	if n <= window {
 		b, err := c.w.Peek(int(n))

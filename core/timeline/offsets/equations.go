@@ -28,8 +28,10 @@ type equation struct {
 
 func newEquations(n *network) *equations {
 	k := len(n.nodes)
-	q := &equations{n: n, ground: n.index[n.ref], c: make([]float64, k), up: make([]float64, k), low: make([]float64, k), diag: make([]float64, k),
-		sum: make([]float64, len(n.links)), off: make([]int, len(n.links)), count: make([]int, len(n.links))}
+	q := &equations{
+		n: n, ground: n.index[n.ref], c: make([]float64, k), up: make([]float64, k), low: make([]float64, k), diag: make([]float64, k),
+		sum: make([]float64, len(n.links)), off: make([]int, len(n.links)), count: make([]int, len(n.links)),
+	}
 	for i := range q.vec {
 		q.vec[i] = make([]float64, k)
 	}

@@ -336,8 +336,10 @@ func (s *Solution) Rebase(ref int) (*Solution, error) {
 		default:
 			m = clock.Compose(n.Map, back)
 			n.DriftPPM -= base.DriftPPM
-			t = tail{before: chain(n.tail.before, inverse.before), after: chain(n.tail.after, inverse.after), growth: n.tail.growth + inverse.growth,
-				wanderPPB: n.tail.wanderPPB + inverse.wanderPPB, covered: n.tail.covered && inverse.covered}
+			t = tail{
+				before: chain(n.tail.before, inverse.before), after: chain(n.tail.after, inverse.after), growth: n.tail.growth + inverse.growth,
+				wanderPPB: n.tail.wanderPPB + inverse.wanderPPB, covered: n.tail.covered && inverse.covered,
+			}
 		}
 		if err := n.build(m.Knots(), m.Steps(), t); err != nil {
 			return nil, fault.New(fault.Internal, "%v", err).Wrap(err)

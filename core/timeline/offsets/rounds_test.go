@@ -21,8 +21,10 @@ func graphCalc(w wall, rounds int, own bool, noise func(k int) float64) *clockfi
 		from, to := int64(k)*4e9, int64(k+1)*4e9
 		mid := (from + to) / 2
 		r.Rows = append(r.Rows, clockfile.Round{RoundID: int64(k), FromNS: ref.at(from), ToNS: ref.at(to), Node: 0, BoundNS: -1, Reachable: true, Converged: true})
-		row := clockfile.Round{RoundID: int64(k), FromNS: ref.at(from), ToNS: ref.at(to), Node: 1, BoundNS: -1, Reachable: true, Converged: true,
-			DriftPPM: float64(w.driftPPB) / 1e3, OffsetNS: w.at(mid) - ref.at(mid) + int64(math.Round(noise(k)))}
+		row := clockfile.Round{
+			RoundID: int64(k), FromNS: ref.at(from), ToNS: ref.at(to), Node: 1, BoundNS: -1, Reachable: true, Converged: true,
+			DriftPPM: float64(w.driftPPB) / 1e3, OffsetNS: w.at(mid) - ref.at(mid) + int64(math.Round(noise(k))),
+		}
 		if own {
 			row.FromNS, row.ToNS = w.at(from), w.at(to)
 		}

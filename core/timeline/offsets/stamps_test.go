@@ -44,8 +44,10 @@ func (p probing) stamps() []clockfile.Stamp {
 			t2 := dt + p.delay(a, b)
 			t3 := t2 + 5_000
 			t4 := t3 + p.delay(b, a)
-			out = append(out, clockfile.Stamp{Src: int32(a), Dst: int32(b), Seq: seq,
-				T1: p.clocks[a].at(dt), T2: p.clocks[b].at(t2), T3: p.clocks[b].at(t3), T4: p.clocks[a].at(t4)})
+			out = append(out, clockfile.Stamp{
+				Src: int32(a), Dst: int32(b), Seq: seq,
+				T1: p.clocks[a].at(dt), T2: p.clocks[b].at(t2), T3: p.clocks[b].at(t3), T4: p.clocks[a].at(t4),
+			})
 			seq++
 		}
 	}

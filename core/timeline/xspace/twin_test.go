@@ -365,8 +365,10 @@ func TestZeroEditIsIdentity(t *testing.T) {
 			same.Planes[i] = PlaneEdit{ID: &p.ID, Name: &p.Name, Lines: make([]LineEdit, len(p.Lines))}
 			for k := range p.Lines {
 				l := &p.Lines[k]
-				same.Planes[i].Lines[k] = LineEdit{ID: &l.ID, DisplayID: &l.DisplayID, Name: &l.Name, DisplayName: &l.DisplayName, TimestampNS: &l.TimestampNS,
-					Cursor: new(clock.Map).Cursor(0)}
+				same.Planes[i].Lines[k] = LineEdit{
+					ID: &l.ID, DisplayID: &l.DisplayID, Name: &l.Name, DisplayName: &l.DisplayName, TimestampNS: &l.TimestampNS,
+					Cursor: new(clock.Map).Cursor(0),
+				}
 				if len(l.Name) == maxTextLength { // a name longer than what Scan keeps is not the name
 					same.Planes[i].Lines[k].Name = nil
 				}
