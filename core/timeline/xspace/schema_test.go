@@ -139,7 +139,7 @@ func (n node) get(name string) protoreflect.Value { return n.Get(n.fd(name)) }
 func (n node) int(name string) int64              { return n.get(name).Int() }
 func (n node) str(name string) string             { return n.get(name).String() }
 func (n node) has(name string) bool               { return n.Has(n.fd(name)) }
-func (n node) setInt(name string, v int64) { n.Set(n.fd(name), protoreflect.ValueOfInt64(v)) }
+func (n node) setInt(name string, v int64)        { n.Set(n.fd(name), protoreflect.ValueOfInt64(v)) }
 
 func (n node) setStr(name, v string) { n.Set(n.fd(name), protoreflect.ValueOfString(v)) }
 
