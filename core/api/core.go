@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"sync/atomic"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -62,11 +61,7 @@ func (c *Core) run(j *job.Job, op string, request []byte) ([]byte, error) {
 	}
 	var limits requestLimits
 	if err := json.Unmarshal(request, &limits); err != nil && len(request) > 0 {
-		var misused *fault.Error
-		if errors.As(err, &misused) {
-			return nil, misused
-		}
-		return nil, fault.Usagef("the request does not fit: %v", err).Wrap(err)
+		return nil, misfit(err)
 	}
 	if err := limits.check(); err != nil {
 		return nil, err

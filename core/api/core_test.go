@@ -64,7 +64,7 @@ func TestRequestsThatDoNotFitAreUsageErrors(t *testing.T) {
 		{"not an object", "version", "[1]", "does not fit"},
 		{"two values", "version", "{} {}", "does not fit"},
 		{"unknown field", "version", `{"colour": 1}`, `unknown field "colour"`},
-		{"wrong type", "debug.sleep", `{"ms": "long"}`, "does not fit"},
+		{"wrong type", "debug.sleep", `{"ms": "long"}`, "ms is a string, expected a whole number"},
 		{"no workers", "debug.limits", `{"workers": 0}`, "workers is 0, expected 1 to 1024"},
 		{"too many workers", "debug.limits", `{"workers": 99999999}`, "workers is 99999999, expected 1 to 1024"},
 		{"tiny memory", "debug.limits", `{"memory_limit": "1k"}`, "1024 bytes, expected at least"},

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"reflect"
+	"strings"
 	"sync"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -64,16 +66,43 @@ func decode(request []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(request))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
-		var already *fault.Error
-		if errors.As(err, &already) {
-			return err
-		}
-		return fault.Usagef("the request does not fit: %v", err).Wrap(err)
+		return misfit(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return fault.Usagef("the request is more than one JSON value")
 	}
 	return nil
+}
+
+// misfit says what is wrong with a request, in the words of the field that it names.
+func misfit(err error) error {
+	var already *fault.Error
+	if errors.As(err, &already) {
+		return err
+	}
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) && wrong.Field != "" {
+		name := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
+		return fault.Usagef("%s is a %s, expected %s", name, wrong.Value, kindOf(wrong.Type)).Wrap(err)
+	}
+	return fault.Usagef("the request does not fit: %v", err).Wrap(err)
+}
+
+// kindOf is what a field of a request takes, in a caller's words.
+func kindOf(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int, reflect.Int64:
+		return "a whole number"
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Pointer:
+		return kindOf(t.Elem())
+	}
+	return "an object"
 }
 
 // encode writes a document without escaping of HTML characters and without a final newline.

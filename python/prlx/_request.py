@@ -25,6 +25,10 @@ _NAMED = re.compile(r"([A-Za-z0-9_.:-]+)=(.+)", re.DOTALL)
 def absolute(path: Path) -> str:
     """The path as seen from anywhere; ``-`` stays what it is. Symbolic links are kept: their names say something."""
     text = os.fspath(path)
+    if not text:
+        raise UsageError(
+            "a path is empty", hint="name a file, or . for this directory; an unset shell variable is empty"
+        )
     return text if text == STDIN else str(pathlib.Path(text).expanduser().absolute())
 
 
@@ -98,6 +102,6 @@ def limits(workers: int | None, memory_limit: int | str | None, defaults: Config
         except ValueError as error:
             raise UsageError(f"memory_limit: {error}") from None
     return {
-        "workers": workers or defaults.get("workers").value,
-        "memory_limit": memory_limit or defaults.get("memory-limit").value,
+        "workers": defaults.get("workers").value if workers is None else workers,
+        "memory_limit": defaults.get("memory-limit").value if memory_limit is None else memory_limit,
     }

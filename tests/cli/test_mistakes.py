@@ -125,3 +125,24 @@ def test_a_missing_core_is_named_with_its_cure(prlx, monkeypatch):
     ran = prlx("inspect", "a.pb")
     assert ran.code == 70
     assert ran.err.splitlines()[1] == "  run `make build`"
+
+
+@pytest.mark.parametrize("words", [["combine", ""], ["combine", "a", "-o", ""], ["inspect", ""], ["align", ""]])
+def test_an_empty_word_is_not_the_current_directory(prlx, words):
+    ran = prlx(*words)
+    assert ran.code == 2
+    assert "a path is empty" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"workers": 0}, "workers is 0, expected 1 to"),
+        ({"memory_limit": 0}, "the memory limit is 0 bytes, expected at least"),
+        ({"workers": "two"}, "workers is a string, expected a whole number"),
+        ({"time_range": (0.5, 1.5)}, "time_range is a number 0.5, expected a whole number"),
+    ],
+)
+def test_a_wrong_argument_is_named_as_its_caller_knows_it(given, said, tmp_path):
+    with pytest.raises(package.UsageError, match=said):
+        package.combine_traces("a.pb", output=tmp_path / "out", progress=False, **given)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -38,6 +39,37 @@ func TestTimesAreMovedOnce(t *testing.T) {
 		_, _, err := Run(job.New(context.Background(), job.Options{Workers: 2}), Request{Inputs: outputs, Offsets: offsets, Output: twice + "2"})
 		if refused := fault.Is(err, fault.Incompatible); refused != (name == "aligned") {
 			t.Errorf("%s: with clock data: %v", name, err)
+		}
+	}
+}
+
+// TestASingleTraceThatNothingRelatesIsUnaligned: the status must not promise what nobody did.
+func TestASingleTraceThatNothingRelatesIsUnaligned(t *testing.T) {
+	_, inputs, offsets := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 10, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
+	chrome := put(t, t.TempDir(), "node1.json", []byte(`{"baseTimeNanoseconds": 1700000000000000000, "traceEvents": [{"ph":"X","pid":1,"tid":1,"ts":5.5,"dur":1.25,"name":"a"}]}`))
+	for want, r := range map[string]Request{
+		StatusUnaligned: {Inputs: []Input{{Path: chrome}}, Output: filepath.Join(t.TempDir(), "out.json")},
+		StatusAligned:   {Inputs: inputs[1:], Offsets: offsets, Output: filepath.Join(t.TempDir(), "run")},
+	} {
+		if doc := combined(t, 2, r); doc.Status != want {
+			t.Errorf("got %q, want %q", doc.Status, want)
+		}
+	}
+}
+
+// TestATraceIsNoClockFile: an XSpace in the place of a clock file is not read as snapshots.
+func TestATraceIsNoClockFile(t *testing.T) {
+	_, inputs, _ := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 10, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
+	for name, r := range map[string]Request{
+		"offsets":   {Offsets: inputs[0].Path},
+		"declared":  {Declared: inputs[0].Path},
+		"probes":    {Probes: []string{inputs[0].Path}},
+		"snapshots": {Snapshots: inputs[:1]},
+	} {
+		r.Inputs, r.Output = inputs, filepath.Join(t.TempDir(), "run")
+		_, _, err := Run(job.New(context.Background(), job.Options{Workers: 2}), r)
+		if !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), "is a trace") {
+			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }

@@ -65,6 +65,10 @@ func (t *task) readClockFile(path string) (*clockfile.File, error) {
 		return nil, err
 	}
 	defer src.Close()
+	head := make([]byte, min(src.Size(), 4096))
+	if _, err := src.ReadAt(head, 0); err == nil && looksLikeXSpace(head) {
+		return nil, fault.Formatf(path, fault.Unknown, "is a trace, expected a file of clock readings").WithHint("snapshots inside a trace are found without being named")
+	}
 	f, err := clockfile.Read(t.job.Context(), src)
 	if err != nil {
 		return nil, withPath(err, path)

@@ -158,7 +158,11 @@ func (r *Request) keep(zeroNS int64) (*align.Range, error) {
 		k.ToNS = at(*v)
 	}
 	if k.FromNS >= k.ToNS {
-		return nil, fault.Usagef("the time range is empty: it ends at %d ns, not after its start at %d ns", k.ToNS-zeroNS, k.FromNS-zeroNS)
+		e := fault.Usagef("the time range is empty")
+		if from, to := r.TimeRange[0], r.TimeRange[1]; from != nil && to != nil {
+			e = fault.Usagef("the time range is empty: it ends at %d ns, not after its start at %d ns", *to, *from)
+		}
+		return nil, e.WithHint("name the earlier end first")
 	}
 	return &k, nil
 }

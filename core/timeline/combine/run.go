@@ -220,6 +220,11 @@ func (t *task) write() error {
 	return fault.New(fault.Internal, "combine: no writer for format %q", t.format)
 }
 
+// untouched reports whether no clock was corrected: nothing relates the node to another, and no line is on a tracer's clock.
+func (n *Node) untouched() bool {
+	return n.Result.Method == MethodNone || n.Result.Method == MethodWall && n.Result.TracerLines == 0
+}
+
 // conclude sets the status from the nodes and appends their results in order.
 func (t *task) conclude() {
 	corrected, degraded := false, false
@@ -236,7 +241,7 @@ func (t *task) conclude() {
 		t.doc.Nodes = append(t.doc.Nodes, *r)
 	}
 	switch {
-	case !t.req.applies(), len(t.nodes) > 1 && !corrected, len(t.nodes) == 1 && t.nodes[0].Result.Method == MethodNone:
+	case !t.req.applies(), len(t.nodes) > 1 && !corrected, len(t.nodes) == 1 && t.nodes[0].untouched():
 		t.doc.Status = StatusUnaligned
 	case degraded:
 		t.doc.Status = StatusDegraded
