@@ -127,22 +127,20 @@ def test_every_device_ends_a_step_together(ask_xspace: Callable, combined: Path)
     )
 
 
-def test_more_gpus_than_the_viewer_shows_need_a_run_directory(
+def test_more_gpus_than_the_viewer_shows_become_a_run_directory(
     prlx: Callable, ask_xspace: Callable, tmp_path: Path
 ) -> None:
-    """One file would be unreadable: it is refused before anything is written, and what is offered instead works."""
+    """One file could not be shown: a run directory of its name is written instead, and shows every GPU."""
     nodes = MAX_GPU_ID // GPUS + 1  # 63 nodes, 504 GPUs
     traces = write_job(tmp_path, nodes)
     offsets = ("--offsets", tmp_path / "round_offsets.jsonl")
-    single, run = tmp_path / "out" / "combined.xplane.pb", tmp_path / "run"
+    single = tmp_path / "out" / "combined.xplane.pb"
     single.parent.mkdir()
 
-    refused = prlx("combine", *traces, *offsets, "-o", single, expect=3)
-    document = prlx.combine(*traces, *offsets, "--format", "run", "-o", run)
-    files = sorted(run.rglob("*.xplane.pb"))
+    document = prlx.combine(*traces, *offsets, "-o", single)
+    files = sorted((single.parent / "combined").rglob("*.xplane.pb"))
     (view,) = ask_xspace({"view": files, "tool": "trace_viewer@"})
 
-    assert "--format run" in refused.stderr
-    assert not list(single.parent.iterdir())
+    assert not single.exists()
     assert len(files) == len(document["outputs"]) == nodes
     assert sum("/device:GPU:" in name for name in view["processes"].values()) == nodes * GPUS

@@ -115,16 +115,16 @@ func (r *Request) chooseFormat(nodes []*Node) (Format, error) {
 	f := r.Format
 	if f == "" {
 		switch name := strings.ToLower(r.Output); {
-		case chrome > 0, strings.HasSuffix(name, ".json"), strings.HasSuffix(name, ".json.gz"):
-			f = FormatChrome
 		case strings.HasSuffix(name, ".pb"):
 			f = FormatXPlane
+		case chrome > 0, strings.HasSuffix(name, ".json"), strings.HasSuffix(name, ".json.gz"):
+			f = FormatChrome
 		default:
 			f = FormatRun
 		}
 	}
 	if chrome > 0 && f != FormatChrome {
-		return "", fault.Usagef("format %s holds XSpace only, and %d of %d inputs are Chrome JSON", f, chrome, len(nodes)).WithHint("use --format chrome")
+		return "", fault.Usagef("format %s holds XSpace only, and %d of %d inputs are Chrome JSON", f, chrome, len(nodes)).WithHint("use --format chrome, and a name that ends in .json or .json.gz")
 	}
 	return f, nil
 }

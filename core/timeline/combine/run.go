@@ -96,6 +96,7 @@ func begin(j *job.Job, req *Request, nodes []*Node) (*task, error) {
 			return nil, err
 		}
 	}
+	t.shard()
 	if err := req.protectInputs(nodes, t.format); err != nil {
 		return nil, err
 	}
@@ -169,6 +170,7 @@ func (t *task) place() error {
 			base = n.Trace.BaseNS
 		}
 	}
+	t.warnFarApart()
 	if zero == math.MaxInt64 {
 		zero = 0
 	}
@@ -189,6 +191,22 @@ func (t *task) place() error {
 	var err error
 	t.keep, err = t.req.keep(first)
 	return err
+}
+
+// farApartNS is how far apart the traces of one job may begin before that is remarked on: a day.
+const farApartNS = int64(86_400_000_000_000)
+
+// warnFarApart remarks on traces that can hardly be of one job.
+func (t *task) warnFarApart() {
+	early, late := int64(math.MaxInt64), int64(math.MinInt64)
+	for _, n := range t.nodes {
+		if first, _, ok := n.spanNS(); ok && n.absolute {
+			early, late = min(early, first), max(late, first)
+		}
+	}
+	if early < late && (early > 0 || late < math.MaxInt64+early) && late-early > farApartNS {
+		t.warn("the traces begin up to %.1f days apart by their own clocks: do they belong to one job?", float64(late-early)/float64(farApartNS))
+	}
 }
 
 // plan decides where the lines of an XSpace go.
@@ -228,17 +246,22 @@ func (n *Node) untouched() bool {
 // conclude sets the status from the nodes and appends their results in order.
 func (t *task) conclude() {
 	corrected, degraded := false, false
+	var events, dropped int64
 	for k, n := range t.nodes {
 		if k != t.ref && (n.Result.Method == MethodProbes || n.Result.Method == MethodDeclared) {
 			corrected = true
 		}
 		r := &n.Result
-		r.BoundNS.Unknown = k != t.ref && (r.Method == MethodWall || r.Method == MethodNone)
+		r.BoundNS.Unknown = k != t.ref && (r.Method == MethodWall || r.Method == MethodNone || r.Events > 0 && r.EventsDropped == r.Events)
+		events, dropped = events+r.Events, dropped+r.EventsDropped
 		if r.Events > 0 && r.Coverage < 1 && t.farOutside(n) {
 			n.degraded = true
 		}
 		degraded = degraded || n.degraded
 		t.doc.Nodes = append(t.doc.Nodes, *r)
+	}
+	if events > 0 && dropped == events {
+		t.warn("the time range keeps none of the %d events", events)
 	}
 	switch {
 	case !t.req.applies(), len(t.nodes) > 1 && !corrected, len(t.nodes) == 1 && t.nodes[0].untouched():

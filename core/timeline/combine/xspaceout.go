@@ -206,9 +206,6 @@ func (t *task) writeSingle() error {
 		return err
 	}
 	defer out.Abort()
-	if err := t.checkViewer(); err != nil {
-		return err
-	}
 	names := newNamer(t.req.naming)
 	parts, err := t.measure(func(k int, e *xspace.Edit) error { t.rename(names, k, e); return nil })
 	if err != nil {
@@ -240,10 +237,11 @@ func (t *task) writeSingle() error {
 	return t.commitWithReports(out)
 }
 
-// checkViewer refuses what trace viewers cannot tell apart: more devices than they have places.
-func (t *task) checkViewer() error {
-	if t.req.naming != Viewer {
-		return nil
+// shard turns one XSpace into a run directory, of the same name without its ending, when it would hold more devices than trace
+// viewers tell apart in one file. A run directory has no such limit.
+func (t *task) shard() {
+	if t.format != FormatXPlane || t.req.naming != Viewer {
+		return
 	}
 	devices := 0
 	for _, n := range t.nodes {
@@ -253,11 +251,17 @@ func (t *task) checkViewer() error {
 			}
 		}
 	}
-	if devices > maxViewerID+1 {
-		return fault.New(fault.Limit, "%d device planes in one XSpace: trace viewers tell at most %d apart", devices, maxViewerID+1).WithPath(t.req.Output).
-			WithHint("write a run directory instead (--format run), which has no such limit")
+	if devices <= maxViewerID+1 {
+		return
 	}
-	return nil
+	file := t.req.Output
+	t.format = FormatRun
+	t.req.Output = strings.TrimSuffix(strings.TrimSuffix(file, ".pb"), ".xplane")
+	if t.req.Output == file {
+		t.req.Output += "_run"
+	}
+	t.req.Notes = append(t.req.Notes, fmt.Sprintf("%d devices do not fit one XSpace, of which trace viewers show %d: a run directory is written instead, %s",
+		devices, maxViewerID+1, filepath.Base(t.req.Output)))
 }
 
 // rename gives the planes of node k their names and ids in a single file. The reference comes first in every scheme.
