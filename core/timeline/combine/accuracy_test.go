@@ -115,7 +115,7 @@ func TestRealClocksFromRawProbes(t *testing.T) {
 		t.Run(tc.set, func(t *testing.T) {
 			inputs, probes, tr := jax(t, tc.set)
 			out := filepath.Join(t.TempDir(), "out")
-			doc, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Probes: probes, Output: out})
+			doc, evidence, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Probes: probes, Output: out})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,6 +127,12 @@ func TestRealClocksFromRawProbes(t *testing.T) {
 				}
 				var errs []int64
 				for i := range raw {
+					for _, p := range [][2]int64{{raw[i].start, got[i].start}, {raw[i].end, got[i].end}} {
+						_, bound, _ := evidence.Nodes[k].Wall.At(p[0])
+						if e := p[1] - tr.trueNS(k, p[0]); max(e, -e) > bound+2 { // both sides are rounded to ns
+							t.Fatalf("node %d, event %d: error %d ns, bound %d ns", k, i, e, bound)
+						}
+					}
 					stepped := false
 					for _, s := range n.Steps {
 						stepped = stepped || raw[i].start >= s.FromNS && raw[i].start <= s.ToNS || raw[i].end >= s.FromNS && raw[i].end <= s.ToNS
