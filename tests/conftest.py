@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+
+# A shell that runs us in the background has SIGINT ignored, and processes inherit that: tests of Ctrl-C would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Read when the core is loaded, which only tests cause; processes that tests start inherit it.
 os.environ["PRLX_DEBUG_OPS"] = "1"
