@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"path/filepath"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -135,7 +136,7 @@ type alignRequest struct {
 // alignTrace aligns one trace.
 func alignTrace(j *job.Job, r *alignRequest) (*combineReply, error) {
 	r.Request.Inputs = []combine.Input{{ID: r.Node, Path: r.Trace}}
-	if r.Request.Format == "" && r.Request.Output != "" {
+	if r.Request.Format == "" && (r.Request.Output != "" || strings.HasSuffix(r.Trace, ".pb")) {
 		r.Request.Format = combine.FormatOf(r.Trace, r.Request.Output)
 	}
 	return runCombine(j, r.Request, r.Strict)

@@ -118,6 +118,9 @@ def write_text(target: Path, text: str, *, overwrite: bool) -> None:
     """Write a whole small file or nothing: a temporary name beside it, then renamed."""
     if target.exists() and not overwrite:
         raise FileAccessError("already exists", path=str(target), hint="choose another name or allow overwriting")
+    if not target.parent.is_dir():
+        hint = f"make it first: mkdir -p {target.parent}"
+        raise FileAccessError("no such directory to write to", path=str(target.parent), hint=hint)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         with temporary.open("x", encoding="utf-8") as file:

@@ -72,3 +72,21 @@ def test_a_directory_of_somebody_else_is_not_replaced(prlx, job, tmp_path):
     assert ran.code == 2, ran
     assert "did not write" in ran.err
     assert [path.name for path in other.iterdir()] == ["letter.txt"]
+
+
+def test_verdicts_need_a_directory_to_go_to(prlx, job):
+    ran = prlx("validate", job, "-o", job / "no" / "verdicts.json")
+    assert ran.code == 3
+    assert f"{job / 'no'}: no such directory to write to" in ran.err
+
+
+def test_align_without_an_output_writes_a_file_of_the_same_kind(prlx, job):
+    ran = prlx("align", job / "node1" / "node1.xplane.pb", "--probes", *job.glob("probes_*.jsonl"))
+    assert ran.code == 0, ran
+    assert (job / "node1" / "node1.aligned.xplane.pb").is_file()
+
+
+def test_an_unknown_reference_of_one_trace_is_said(prlx, job):
+    trace, probes = job / "node1" / "node1.xplane.pb", list(job.glob("probes_*.jsonl"))
+    ran = prlx("align", trace, "--probes", *probes, "--reference", "nobody", "-o", job / "out.xplane.pb")
+    assert 'the clock data knows no node "nobody"' in ran.err

@@ -223,6 +223,9 @@ func (t *task) alone() bool { return len(t.nodes) == 1 }
 // aligned one by one share both.
 func (t *task) adoptReference(k *known) {
 	ref := k.solution.Reference
+	if want := t.options(); t.req.Reference != "" && !(want.ReferenceSet && want.Reference == ref) {
+		t.warn("the clock data knows no node %q: times are on the clock of node %d", t.req.Reference, ref)
+	}
 	if ref == t.nodes[0].Number {
 		return
 	}

@@ -194,6 +194,7 @@ func (w *walker) directory(dir string, depth int) error {
 			xspaces, jsons = w.byName(path, xspaces, jsons)
 		}
 	}
+	xspaces, jsons = w.passOverOurs(xspaces, jsons)
 	w.take(dir, xspaces, jsons)
 	if len(xspaces)+len(jsons) > 0 || depth >= 4 {
 		if len(dirs) > 0 {
@@ -207,6 +208,25 @@ func (w *walker) directory(dir string, depth int) error {
 		}
 	}
 	return nil
+}
+
+// passOverOurs leaves out files that combine or align wrote beside the traces they were made of. Where there is nothing else they
+// are what is meant.
+func (w *walker) passOverOurs(xspaces, jsons []string) (x, j []string) {
+	var ours []string
+	written := func(path string) bool {
+		_, err := os.Stat(path + ".alignment.json")
+		if err == nil {
+			ours = append(ours, filepath.Base(path))
+		}
+		return err == nil
+	}
+	x, j = slices.DeleteFunc(slices.Clone(xspaces), written), slices.DeleteFunc(slices.Clone(jsons), written)
+	if len(x)+len(j) == 0 || len(ours) == 0 {
+		return xspaces, jsons
+	}
+	w.note("written by prlx, and so passed over: %s", strings.Join(ours, ", "))
+	return x, j
 }
 
 // byName adds a file that is called a trace but does not look like one: empty, unreadable, damaged from its first byte. Reading it

@@ -69,3 +69,22 @@ func TestDeclaredNodesWithoutATraceAreMentioned(t *testing.T) {
 		t.Errorf("notes are %q", doc.Notes)
 	}
 }
+
+// TestOurOwnFilesAreNoInputs: combining a directory again does not take the file that the first time left in it.
+func TestOurOwnFilesAreNoInputs(t *testing.T) {
+	_, inputs, offsets := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 10, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
+	dir := filepath.Dir(inputs[0].Path)
+	combined(t, 2, Request{Inputs: inputs, Offsets: offsets, Output: filepath.Join(dir, "all.xplane.pb")})
+	f, err := Discover(context.Background(), []Input{{Path: dir}})
+	if err != nil || !slices.Equal(f.Traces, inputs) || !slices.Contains(f.Notes, "written by prlx, and so passed over: all.xplane.pb") {
+		t.Errorf("%v, %v, %v", f, inputs, err)
+	}
+	for _, in := range inputs {
+		if err := os.Remove(in.Path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if f, err = Discover(context.Background(), []Input{{Path: dir}}); err != nil || len(f.Traces) != 1 {
+		t.Errorf("only ours: %v, %v", f, err)
+	}
+}
