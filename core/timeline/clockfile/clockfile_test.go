@@ -265,6 +265,7 @@ func TestDeclaredOffsetsRefuseWhatTheyDoNotKnow(t *testing.T) {
 	for name, text := range map[string]string{
 		"misspelt key":         "[nodes.node1]\noffset_ns = 1\ndrift = 3.0",
 		"unknown top key":      "refrence = 0\n[nodes.node1]\noffset_ns = 1",
+		"no nodes":             "nodes = []",
 		"no offset":            "[nodes.node1]\ndrift_ppm = 3.0\nat_ns = 1",
 		"drift without at_ns":  "[nodes.node1]\noffset_ns = 1\ndrift_ppm = 3.0",
 		"fraction of a ns":     "[nodes.node1]\noffset_ns = 1.5",

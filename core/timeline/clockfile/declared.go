@@ -120,6 +120,9 @@ func (f *File) declared(doc map[string]any) error {
 	d := f.Declared
 	d.Reference = -1
 	nodes, _ := doc["nodes"].(map[string]any)
+	if len(nodes) == 0 {
+		return f.declaredErr("no nodes are declared: expected a table of them")
+	}
 	for _, k := range sortedKeys(doc) {
 		switch k {
 		case "nodes", "schema", "comment":

@@ -64,7 +64,7 @@ func splitID(arg string) Input {
 
 // AddClockFiles fills the request's clock files with those found beside the traces, unless the request names any itself.
 func (r *Request) AddClockFiles(f *Found) error {
-	if r.Offsets != "" || len(r.Probes) > 0 || r.Declared != "" {
+	if !r.applies() || r.Offsets != "" || len(r.Probes) > 0 || r.Declared != "" {
 		return nil
 	}
 	note := func(what string, paths ...string) {

@@ -297,3 +297,12 @@ func TestTracerTimebaseGoesBackToEachNodesTracer(t *testing.T) {
 		t.Errorf("timebase %q", tracer.Timebase)
 	}
 }
+
+func TestMergingOnlyTakesNoClockFiles(t *testing.T) {
+	no := false
+	r := Request{ApplyAlignment: &no}
+	f := &Found{Probes: []string{"/d/probes.jsonl"}}
+	if err := r.AddClockFiles(f); err != nil || len(r.Probes) != 0 || len(f.Notes) != 0 {
+		t.Errorf("probes %v, notes %v, %v", r.Probes, f.Notes, err)
+	}
+}
