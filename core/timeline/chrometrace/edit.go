@@ -1,8 +1,6 @@
 package chrometrace
 
 import (
-	"math/bits"
-
 	"github.com/prlx-go/prlx/core/timeline/clock"
 )
 
@@ -82,7 +80,7 @@ type Counts struct {
 	// With Edit.Sample: how the starts were mapped (clock.Coverage), and how far off they can be.
 	Extrapolated, ExtrapolatedThen, InStep, Clamped int64
 	Uncovered                                       int64 // events with any of these flags
-	Bounds                                          Bounds
+	Bounds                                          clock.Histogram
 }
 
 // Add adds the counts of another chunk.
@@ -113,7 +111,7 @@ func (c *Counts) Add(o *Counts) {
 	c.InStep += o.InStep
 	c.Clamped += o.Clamped
 	c.Uncovered += o.Uncovered
-	c.Bounds.Add(&o.Bounds)
+	c.Bounds.Merge(&o.Bounds)
 }
 
 func (c *Counts) span(first, last Instant) {
@@ -124,78 +122,4 @@ func (c *Counts) span(first, last Instant) {
 		c.Last = last
 	}
 	c.SpanKnown = true
-}
-
-// Bounds is a histogram of error bounds in ns: exact below 16, then sixteen steps for every doubling, so a quantile is right
-// to 6 %, never too small.
-type Bounds struct {
-	counts [16 * 61]int64
-	total  int64
-	max    int64
-}
-
-// Note counts one bound.
-func (h *Bounds) Note(ns int64) {
-	if ns < 0 {
-		ns = 0
-	}
-	h.counts[bucket(ns)]++
-	h.total++
-	if ns > h.max {
-		h.max = ns
-	}
-}
-
-// Add adds another histogram.
-func (h *Bounds) Add(o *Bounds) {
-	if o.total == 0 {
-		return
-	}
-	for i, n := range o.counts {
-		h.counts[i] += n
-	}
-	h.total += o.total
-	h.max = max(h.max, o.max)
-}
-
-// Max returns the largest bound in ns.
-func (h *Bounds) Max() int64 { return h.max }
-
-// Total returns how many bounds were counted.
-func (h *Bounds) Total() int64 { return h.total }
-
-// Quantile returns a bound in ns that at least the share q of all bounds do not exceed, e.g. 0.99.
-func (h *Bounds) Quantile(q float64) int64 {
-	if h.total == 0 {
-		return 0
-	}
-	want := int64(q * float64(h.total))
-	if float64(want) < q*float64(h.total) {
-		want++
-	}
-	var seen int64
-	for i, n := range h.counts {
-		if seen += n; n > 0 && seen >= want {
-			return min(bucketTop(i), h.max)
-		}
-	}
-	return h.max
-}
-
-// bucket returns the index of the bucket that holds ns.
-func bucket(ns int64) int {
-	if ns < 16 {
-		return int(ns)
-	}
-	e := bits.Len64(uint64(ns)) - 5 // ns>>e is 16 to 31
-	return 16*e + int(ns>>e)
-}
-
-// bucketTop returns the largest ns of a bucket.
-func bucketTop(i int) int64 {
-	if i < 32 {
-		return int64(i)
-	}
-	e := i/16 - 1
-	return int64(i-16*e+1)<<e - 1
 }

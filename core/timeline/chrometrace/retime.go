@@ -125,7 +125,7 @@ func (w *Worker) account(start, end, newStart, newEnd Instant, bound int64, cov 
 	if !w.edit.Sample {
 		return
 	}
-	c.Bounds.Note(bound)
+	c.Bounds.Add(bound)
 	if cov == 0 {
 		return
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/big"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 )
@@ -101,32 +100,5 @@ func TestNumbersAgreeWithRationals(t *testing.T) {
 				t.Fatalf("%+v printed as %s, want at least %d decimals", n.stamp, out, decimals)
 			}
 		}
-	}
-}
-
-func TestBoundsQuantilesAreNeverTooSmallAndAtMostSixPercentTooLarge(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 6))
-	var a, b Bounds
-	var all []int64
-	for i := range 20000 {
-		v := int64(rng.Uint64() >> (1 + rng.IntN(63)))
-		all = append(all, v)
-		if i%2 == 0 {
-			a.Note(v)
-		} else {
-			b.Note(v)
-		}
-	}
-	a.Add(&b)
-	slices.Sort(all)
-	for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
-		rank := max(int(q*float64(len(all))+0.999999)-1, 0)
-		got, want := a.Quantile(q), all[rank]
-		if got < want || float64(got) > float64(want)*1.0626+1 {
-			t.Errorf("quantile %v is %d, exactly it is %d", q, got, want)
-		}
-	}
-	if a.Max() != all[len(all)-1] || a.Total() != int64(len(all)) {
-		t.Errorf("max %d of %d, want %d of %d", a.Max(), a.Total(), all[len(all)-1], len(all))
 	}
 }

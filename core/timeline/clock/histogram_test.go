@@ -1,4 +1,4 @@
-package align
+package clock
 
 import (
 	"math"
@@ -34,5 +34,32 @@ func TestHistogramQuantilesAreCloseFromAbove(t *testing.T) {
 	edge.Add(-1)
 	if got := edge.Quantile(1); got != math.MaxInt64 {
 		t.Errorf("quantile of MaxInt64 = %d", got)
+	}
+}
+
+func TestMergedHistogramsAreLikeOne(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	var a, b Histogram
+	var all []int64
+	for i := range 20000 {
+		v := int64(rng.Uint64() >> (1 + rng.IntN(63)))
+		all = append(all, v)
+		if i%2 == 0 {
+			a.Add(v)
+		} else {
+			b.Add(v)
+		}
+	}
+	a.Merge(&b)
+	slices.Sort(all)
+	for _, q := range []float64{0, 0.01, 0.5, 0.9, 0.99, 1} {
+		rank := max(int(q*float64(len(all))+0.999999)-1, 0)
+		got, want := a.Quantile(q), all[rank]
+		if got < want || float64(got) > float64(want)*1.0626+1 {
+			t.Errorf("quantile %v is %d, exactly it is %d", q, got, want)
+		}
+	}
+	if a.Max() != all[len(all)-1] || a.Total() != int64(len(all)) {
+		t.Errorf("max %d of %d, want %d of %d", a.Max(), a.Total(), all[len(all)-1], len(all))
 	}
 }
