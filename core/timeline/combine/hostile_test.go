@@ -242,3 +242,25 @@ func TestManySmallLinesStaySmall(t *testing.T) {
 		t.Errorf("%d bytes allocated a line", used)
 	}
 }
+
+// TestOneXSpaceAbove2GiBIsRefusedBeforeWriting uses a sparse file: one unknown field of 2 GiB, which is copied like any other.
+func TestOneXSpaceAbove2GiBIsRefusedBeforeWriting(t *testing.T) {
+	const size = int64(1) << 31
+	dir := t.TempDir()
+	head := protowire.AppendVarint([]byte("\x0a\x0b\x12\x09/host:CPU\x7a"), uint64(size))
+	in := put(t, dir, "node0.xplane.pb", head)
+	if err := os.Truncate(in, int64(len(head))+size); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "out", "all.xplane.pb")
+	if err := os.Mkdir(filepath.Dir(out), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: []Input{{Path: in}}, Output: out})
+	if !fault.Is(err, fault.Limit) || !strings.Contains(fault.Of(err).Hint, "--format run") {
+		t.Errorf("got %v, want a limit that offers the run directory", err)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(out)); len(left) != 0 {
+		t.Errorf("left behind %v", left)
+	}
+}
