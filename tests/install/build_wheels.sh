@@ -6,7 +6,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 out=$(realpath -m "${1:-$root/dist}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct)}
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 1735689600)}
 
 mapfile -t pythons < <("$root/tests/install/find_python.sh" --all)
 [ ${#pythons[@]} -gt 0 ] || { echo "no CPython 3.10 to 3.13 found" >&2; exit 1; }

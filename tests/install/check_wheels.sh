@@ -8,16 +8,20 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 unset PYTHONPATH PRLX_DEBUG_OPS
 export PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_QUIET=1
-SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct)
+SOURCE_DATE_EPOCH=$(git -C "$root" log -1 --format=%ct 2>/dev/null || echo 1735689600)
 export SOURCE_DATE_EPOCH
 
 mapfile -t pythons < <("$root/tests/install/find_python.sh" --all)
 [ ${#pythons[@]} -gt 0 ] || { echo "no CPython 3.10 to 3.13 found" >&2; exit 1; }
 [ "${1:-}" != --quick ] || pythons=("${pythons[0]}")
-[ -z "$(git -C "$root" status --porcelain)" ] || echo "note: what is checked is the last commit, without the uncommitted changes" >&2
-
 clone="$work/clone"
-git clone --quiet --no-hardlinks "$root" "$clone"
+if git -C "$root" rev-parse --verify --quiet HEAD >/dev/null 2>&1; then
+  [ -z "$(git -C "$root" status --porcelain)" ] || echo "note: what is checked is the last commit, without the uncommitted changes" >&2
+  git clone --quiet --no-hardlinks "$root" "$clone"
+else # an exported tree: what is there, without what builds leave
+  mkdir "$clone"
+  tar -C "$root" --exclude=./build --exclude=./dist --exclude=./.git --exclude='*.so' --exclude='*.egg-info' -cf - . | tar -C "$clone" -xf -
+fi
 check="$clone/tests/install/check_wheel.py"
 
 fresh() { # fresh PYTHON NAME: an environment of its own; prints its python
@@ -48,7 +52,7 @@ echo "sdist: $(stat -c %s "$work"/sdist/*.tar.gz) bytes, builds a wheel"
 
 again="$work/another folder/clone"
 mkdir -p "${again%/*}"
-git clone --quiet --no-hardlinks "$root" "$again"
+cp -r "$clone" "$again" && rm -rf "$again/build" "$again"/python/*.egg-info # another folder, nothing built
 "$py" -m pip wheel --no-deps --wheel-dir "$work/again" "$again"
 cmp "$work"/wheels/prlx_go-*-"${tag/cpython-/cp}"-*.whl "$work"/again/*.whl
 echo "reproducible: the same bytes from another folder, one with a space in its name"
