@@ -1,0 +1,3 @@
+// Package kernelreport turns a comparison of kernel recordings (prlx.diff/1, prlx.session-diff/1) into files for people and machines: HTML,
+// CSV, JUnit, SARIF, GitHub annotations, Chrome and Perfetto tracks. A report is a function of the document alone.
+package kernelreport
