@@ -38,8 +38,14 @@ test-go: ## Go unit tests, benchmarks once, and each fuzz target for FUZZTIME
 	go test -run '^$$' -bench . -benchtime 1x ./core/... >/dev/null
 	tests/fuzz.sh $(FUZZTIME)
 
+# The described differ, a black box that compatibility tests and benchmarks run beside ours.
+build/oracle/.ready: $(VENV)/.ready
+	$(PY) -m pip install --quiet --no-deps --upgrade --target build/oracle prlx==0.5.1
+	chmod +x build/oracle/prlx/data/bin/prlx-diff
+	touch $@
+
 .PHONY: test-python
-test-python: build ## Python, command line and end-to-end tests
+test-python: build build/oracle/.ready ## Python, command line and end-to-end tests
 	$(PY) -m pytest -q tests
 
 .PHONY: test-consumers
