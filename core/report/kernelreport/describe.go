@@ -1,0 +1,284 @@
+package kernelreport
+
+import (
+	"fmt"
+	"math/bits"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/diff"
+)
+
+// kinds says of every kind of divergence how reports name it, in the order in which they list kinds. Rules are SARIF's: their
+// numbers never change meaning.
+var kinds = []struct {
+	name, rule, slug, title, help string
+}{
+	{diff.KindBranch, "PRLX0001", "branch-divergence", "another decision", "A warp passed the same conditional branch on both sides and decided differently in some lanes."},
+	{diff.KindActiveMask, "PRLX0002", "active-mask-divergence", "other lanes", "A warp passed the same site on both sides with different lanes active."},
+	{diff.KindValue, "PRLX0003", "value-divergence", "another value", "A warp passed the same site on both sides with a different value."},
+	{diff.KindPath, "PRLX0004", "path-divergence", "another path", "Where one side passed a site, the other passed a different one."},
+	{diff.KindExtraEvents, "PRLX0005", "extra-events", "extra events", "One side passed sites that the other did not."},
+}
+
+// kindRank orders kinds as the table does; kinds that this version does not know come last.
+func kindRank(kind string) int {
+	for i := range kinds {
+		if kinds[i].name == kind {
+			return i
+		}
+	}
+	return len(kinds)
+}
+
+// what says in one sentence how the two sides differ.
+func what(d *diff.Divergence) string {
+	switch d.Kind {
+	case diff.KindBranch:
+		return branchText(d)
+	case diff.KindActiveMask:
+		return fmt.Sprintf("A has %s active, B %s", lanesOf(d.MaskA), lanesOf(d.MaskB))
+	case diff.KindValue:
+		return fmt.Sprintf("A has %s, B %s", value(d.ValueA, d.BitsA, d.ValueType), value(d.ValueB, d.BitsB, d.ValueType))
+	case diff.KindPath:
+		return fmt.Sprintf("A goes on here%s, B at %s%s", events(d.Count), clean(siteName(d.SiteB, d.LocationB), maxName), events(d.CountB))
+	case diff.KindExtraEvents:
+		if d.InTrace == "" {
+			return plural(d.Count, "event", "events") + " that the other side does not have"
+		}
+		return fmt.Sprintf("%s only in %s", plural(d.Count, "event", "events"), clean(d.InTrace, 10))
+	}
+	return clean(d.Kind, 40)
+}
+
+func branchText(d *diff.Divergence) string {
+	a, okA := maskOf(d.TakenA)
+	b, okB := maskOf(d.TakenB)
+	if okA && okB && a != b {
+		return fmt.Sprintf("%s in A, %s in B", taken(a, d.MaskA), taken(b, d.MaskB))
+	}
+	if d.DirA != nil && d.DirB != nil && *d.DirA != *d.DirB {
+		return fmt.Sprintf("A %s the branch, B %s", takes(*d.DirA), takes(*d.DirB))
+	}
+	return "A and B decide differently"
+}
+
+func taken(mask uint64, active string) string {
+	n := bits.OnesCount64(mask)
+	if all, ok := maskOf(active); ok {
+		return fmt.Sprintf("taken by %d of %s", n, plural(bits.OnesCount64(all), "lane", "lanes"))
+	}
+	return "taken by " + plural(n, "lane", "lanes")
+}
+
+func takes(dir uint8) string {
+	if dir != 0 {
+		return "takes"
+	}
+	return "does not take"
+}
+
+func events(n int64) string {
+	if n <= 1 {
+		return ""
+	}
+	return " for " + count(n) + " events"
+}
+
+func lanesOf(mask string) string {
+	m, ok := maskOf(mask)
+	if !ok {
+		return "unknown lanes"
+	}
+	return plural(bits.OnesCount64(m), "lane", "lanes")
+}
+
+// value prints a value of a side: its text, its bits where it has none.
+func value(text, bits, valueType string) string {
+	switch {
+	case text != "" && valueType != "" && valueType != "bits":
+		return clean(text, 80) + " (" + clean(valueType, 20) + ")"
+	case text != "":
+		return clean(text, 80)
+	case bits != "":
+		return clean(bits, 40)
+	}
+	return "no value"
+}
+
+// siteName is what people call a site: its short location, its id where that is not known.
+func siteName(id, location string) string {
+	if s := placeOf(location).short(); s != "" {
+		return s
+	}
+	if id != "" {
+		return "site " + id
+	}
+	return "unknown site"
+}
+
+// where says which warp, event and pass of the site a divergence is at.
+func where(d *diff.Divergence, doc *diff.Document) string {
+	s := fmt.Sprintf("warp %s%s, event %s", count(d.WarpIdx), blockText(d.WarpIdx, doc), count(d.EventIdx))
+	if d.EventIdxB != d.EventIdx {
+		s += fmt.Sprintf(" in A, %s in B", count(d.EventIdxB))
+	}
+	switch {
+	case d.Occurrence != d.OccurrenceB:
+		s += fmt.Sprintf(", the warp's %s pass here in A, %s in B", ordinal(d.Occurrence+1), ordinal(d.OccurrenceB+1))
+	case d.Occurrence > 0:
+		s += fmt.Sprintf(", the warp's %s pass here", ordinal(d.Occurrence+1))
+	}
+	return s
+}
+
+func blockText(warp int64, doc *diff.Document) string {
+	perBlock := int64(doc.A.WarpsPerBlock)
+	if perBlock == 0 || warp < 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (block %s, warp %s of it)", count(warp/perBlock), count(warp%perBlock))
+}
+
+// role says what a divergence is to the verdict.
+func role(follows, noise bool) string {
+	switch {
+	case noise:
+		return "noise"
+	case follows:
+		return "follower"
+	}
+	return "cause"
+}
+
+// breakdown writes counts by kind in the order of the table: "Branch 2, Value 1".
+func breakdown(counts map[string]int64) string {
+	var parts []string
+	for _, k := range kindsOf(counts) {
+		parts = append(parts, clean(k, 40)+" "+count(counts[k]))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// kindsOf are the kinds that occur, in the order of the table, unknown ones last by name.
+func kindsOf(counts map[string]int64) []string {
+	var out []string
+	for k, n := range counts {
+		if n != 0 {
+			out = append(out, k)
+		}
+	}
+	sortKinds(out)
+	return out[:min(len(out), 32)]
+}
+
+// sourceLine finds the text of a line among the sources of a document.
+func sourceLine(doc *diff.Document, p place) (text string, stale, ok bool) {
+	for i := range doc.Sources {
+		s := &doc.Sources[i]
+		at := p.Line - s.FirstLine
+		if s.File == p.File && at >= 0 && at < len(s.Lines) {
+			return s.Lines[at], s.Stale, true
+		}
+	}
+	return "", false, false
+}
+
+// limits are what makes the verdict weaker than it sounds, one sentence each.
+func limits(doc *diff.Document) []string {
+	var out []string
+	for _, side := range []struct {
+		name string
+		l    *diff.Losses
+	}{{"A", &doc.Losses.A}, {"B", &doc.Losses.B}} {
+		if side.l.Dropped > 0 {
+			out = append(out, fmt.Sprintf("%s lost %s (%s) in %s, because buffers were full.", side.name,
+				plural(side.l.Dropped, "event", "events"), percent(side.l.DroppedShare), plural(side.l.WarpsWithDrops, "warp", "warps")))
+		}
+		if side.l.SampleRate > 1 {
+			out = append(out, fmt.Sprintf("%s kept one event in %s.", side.name, count(side.l.SampleRate)))
+		}
+		if side.l.Truncated {
+			out = append(out, side.name+" ends before its end: what was complete was read.")
+		}
+		for _, note := range cleanAll(side.l.Notes, 20, 600) {
+			out = append(out, side.name+": "+note)
+		}
+	}
+	return append(out, cleanAll(doc.Warnings, 100, 600)...)
+}
+
+// siteFinding is how one site differs in one kind, over all warps: the unit that services for code review track.
+type siteFinding struct {
+	site    *diff.SiteSummary
+	kind    string
+	count   int64
+	example *diff.Divergence // the earliest that the document shows, nil when it shows none
+	follows bool             // every one that the document shows follows another
+	noise   bool
+}
+
+// findings lists what differs by site and kind, in the document's order of sites.
+func findings(doc *diff.Document) []siteFinding {
+	type key struct{ site, location, kind string }
+	examples := map[key]*siteFinding{}
+	see := func(d *diff.Divergence) {
+		k := key{d.SiteID, d.SourceLocation, d.Kind}
+		f := examples[k]
+		if f == nil {
+			f = &siteFinding{example: d, follows: true}
+			examples[k] = f
+		}
+		f.follows = f.follows && d.Follows
+	}
+	if doc.First != nil {
+		see(doc.First)
+	}
+	for i := range doc.Clusters {
+		see(&doc.Clusters[i].First)
+	}
+	for i := range doc.Divergences {
+		see(&doc.Divergences[i])
+	}
+	var out []siteFinding
+	for i := range doc.Sites {
+		s := &doc.Sites[i]
+		for _, kind := range kindsOf(s.Breakdown) {
+			f := siteFinding{site: s, kind: kind, count: s.Breakdown[kind], noise: s.Noise}
+			if e := examples[key{s.SiteID, s.SourceLocation, kind}]; e != nil {
+				f.example, f.follows = e.example, e.follows
+			}
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// sentence says what a finding is in one line of plain text.
+func (f *siteFinding) sentence(doc *diff.Document) string {
+	title := clean(f.kind, 40)
+	if r := kindRank(f.kind); r < len(kinds) {
+		title = kinds[r].title
+	}
+	s := fmt.Sprintf("%s: %s in %s", title, plural(f.count, "divergence", "divergences"), plural(f.site.Warps, "warp", "warps"))
+	if f.site.WarpRanges != "" {
+		s += " (" + clean(f.site.WarpRanges, 80) + ")"
+	}
+	if f.example != nil {
+		s += "; " + what(f.example) + "; " + where(f.example, doc)
+	}
+	if f.noise {
+		s += "; noise: runs that should be equal differ here too"
+	} else if f.follows && f.example != nil {
+		s += "; follows from an earlier divergence"
+	}
+	return s
+}
+
+// The values of Document.Status.
+const (
+	statusIdentical = "identical"
+	statusDiverged  = "diverged"
+)
+
+// maxLanes is how many lanes of a warp reports show: the widest warp there is.
+const maxLanes = 64

@@ -1,0 +1,80 @@
+package kernelreport
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/diff"
+)
+
+// GitHub shows at most ten annotations of a level and step; more would push out those of other tools.
+const maxAnnotations = 10
+
+// GitHub writes workflow commands: one annotation a site and kind, causes first, and one for the verdict. Errors where the
+// comparison failed, warnings where it passed all the same and for followers, notices for noise.
+func GitHub(w io.Writer, doc *diff.Document, opt Options) error {
+	out := bufio.NewWriter(w)
+	level := "error"
+	if doc.Passed {
+		level = "warning"
+	}
+	if doc.Status != statusDiverged {
+		level = "notice"
+	}
+	writeAnnotation(out, level, place{}, "prlx: "+clean(doc.A.Kernel, maxName), clean(doc.Verdict, maxText), opt)
+	shown, left := map[string]int{level: 1}, 0
+	all := findings(doc)
+	for _, wanted := range []string{"error", "warning", "notice"} {
+		for i := range all {
+			f := &all[i]
+			if f.level(doc) != wanted {
+				continue
+			}
+			if shown[wanted] >= maxAnnotations {
+				left++
+				continue
+			}
+			shown[wanted]++
+			p := placeOf(f.site.SourceLocation)
+			text := f.sentence(doc)
+			if !p.known() {
+				text = clean(siteName(f.site.SiteID, f.site.SourceLocation), maxName) + ": " + text
+			}
+			writeAnnotation(out, wanted, p, "prlx: "+clean(f.kind, 40), text, opt)
+		}
+	}
+	if left > 0 {
+		writeAnnotation(out, "notice", place{}, "prlx", fmt.Sprintf("%d more sites and kinds differ", left), opt)
+	}
+	return out.Flush()
+}
+
+// level is how loud a finding is.
+func (f *siteFinding) level(doc *diff.Document) string {
+	switch {
+	case f.noise:
+		return "notice"
+	case doc.Passed || f.follows && f.example != nil:
+		return "warning"
+	}
+	return "error"
+}
+
+func writeAnnotation(out *bufio.Writer, level string, p place, title, message string, opt Options) {
+	out.WriteString("::" + level + " ")
+	if p.known() {
+		fmt.Fprintf(out, "file=%s,line=%d,", property(relative(p.File, opt.Root)), p.Line)
+		if p.Column > 0 {
+			fmt.Fprintf(out, "col=%d,", p.Column)
+		}
+	}
+	fmt.Fprintf(out, "title=%s::%s\n", property(title), data(message))
+}
+
+// data escapes the message of a workflow command, property also what separates properties.
+var (
+	data     = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace
+	property = strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace
+)

@@ -1,0 +1,277 @@
+package kernelreport
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/diff"
+)
+
+// The elements of a JUnit report, as far as every reader of it agrees (Jenkins' xunit schema, GitLab, Azure, GitHub actions).
+// Times are zero: a comparison has no durations that would be the same on every run.
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Time     string       `xml:"time,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string           `xml:"name,attr"`
+	Tests      int              `xml:"tests,attr"`
+	Failures   int              `xml:"failures,attr"`
+	Errors     int              `xml:"errors,attr"`
+	Skipped    int              `xml:"skipped,attr"`
+	Time       string           `xml:"time,attr"`
+	Properties *junitProperties `xml:"properties"`
+	Cases      []junitCase      `xml:"testcase"`
+	SystemOut  *junitText       `xml:"system-out"`
+}
+
+type junitProperties struct {
+	List []junitProperty `xml:"property"`
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Name      string        `xml:"name,attr"`
+	Class     string        `xml:"classname,attr"`
+	Time      string        `xml:"time,attr"`
+	Skipped   *junitSkipped `xml:"skipped"`
+	Error     *junitFailure `xml:"error"`
+	Failure   *junitFailure `xml:"failure"`
+	SystemOut *junitText    `xml:"system-out"`
+}
+
+// junitText is text for people: its lines stay lines in the file.
+type junitText struct {
+	Text string `xml:",cdata"`
+}
+
+type junitSkipped struct {
+	Message string `xml:"message,attr"`
+}
+
+type junitFailure struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr"`
+	Text    string `xml:",cdata"`
+}
+
+// maxCases bounds the cases of one suite; the verdict's case says what is left out.
+const maxCases = 2000
+
+// JUnit writes one suite, named after the kernel. Its first case is the verdict, which fails when the comparison did. Behind it
+// stands a case for every site that differs; its name is the location, so that the history of a case survives from run to run.
+// Noise is skipped. Where the comparison passed all the same, within a threshold say, no case fails.
+func JUnit(w io.Writer, doc *diff.Document, _ Options) error {
+	suite := junitSuite{Name: suiteName(doc.A.Kernel), Properties: propertiesOf(doc)}
+	suite.Cases = append(suite.Cases, verdictCase(doc))
+	suite.Cases = append(suite.Cases, siteCases(doc)...)
+	return writeJUnit(w, "prlx diff", []junitSuite{suite})
+}
+
+func suiteName(kernel string) string {
+	if kernel == "" {
+		return "unnamed kernel"
+	}
+	return clean(kernel, maxName)
+}
+
+// writeJUnit fills in the counts.
+func writeJUnit(w io.Writer, name string, suites []junitSuite) error {
+	top := junitSuites{Name: name, Time: "0", Suites: suites}
+	for i := range suites {
+		s := &suites[i]
+		s.Time, s.Tests = "0", len(s.Cases)
+		for k := range s.Cases {
+			c := &s.Cases[k]
+			c.Time = "0"
+			switch {
+			case c.Error != nil:
+				s.Errors++
+			case c.Failure != nil:
+				s.Failures++
+			case c.Skipped != nil:
+				s.Skipped++
+			}
+		}
+		top.Tests += s.Tests
+		top.Failures += s.Failures
+		top.Errors += s.Errors
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(top); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+func propertiesOf(doc *diff.Document) *junitProperties {
+	p := &junitProperties{}
+	add := func(name, value string) {
+		if value != "" {
+			p.List = append(p.List, junitProperty{name, clean(value, maxText)})
+		}
+	}
+	add("a", doc.A.Path)
+	add("b", doc.B.Path)
+	add("status", doc.Status)
+	add("total_divergences", number(doc.TotalDivergences))
+	add("counted_divergences", number(doc.CountedDivergences))
+	add("threshold", number(doc.Threshold))
+	add("warps_compared", number(doc.WarpsCompared))
+	add("warps_diverged", number(doc.WarpsDiverged))
+	return p
+}
+
+func verdictCase(doc *diff.Document) junitCase {
+	c := junitCase{Name: "verdict", Class: suiteName(doc.A.Kernel)}
+	text := plainVerdict(doc)
+	if doc.Status == statusDiverged && !doc.Passed {
+		c.Failure = &junitFailure{Message: clean(doc.Verdict, maxText), Type: statusDiverged, Text: text}
+	} else {
+		c.SystemOut = &junitText{text}
+	}
+	return c
+}
+
+func siteCases(doc *diff.Document) []junitCase {
+	first := map[string]*diff.Cluster{}
+	for i := range doc.Clusters {
+		f := &doc.Clusters[i].First
+		if first[f.SiteID+f.SourceLocation] == nil {
+			first[f.SiteID+f.SourceLocation] = &doc.Clusters[i]
+		}
+	}
+	var out []junitCase
+	names := map[string]int{}
+	rest := findings(doc)
+	for i := range doc.Sites[:min(len(doc.Sites), maxCases)] {
+		s := &doc.Sites[i]
+		name := clean(siteName(s.SiteID, s.SourceLocation), maxName)
+		if p := placeOf(s.SourceLocation); p.known() && p.Function != "" {
+			name += " in " + clean(p.Function, maxName)
+		}
+		if names[name]++; names[name] > 1 {
+			name += " #" + count(names[name])
+		}
+		var b strings.Builder
+		var kindNames []string
+		for ; len(rest) > 0 && rest[0].site == s; rest = rest[1:] {
+			b.WriteString(rest[0].sentence(doc) + "\n")
+			kindNames = append(kindNames, clean(rest[0].kind, 40))
+		}
+		if cl := first[s.SiteID+s.SourceLocation]; cl != nil {
+			b.WriteString("\n" + plainDivergence(&cl.First, doc))
+		}
+		c := junitCase{Name: name, Class: suiteName(doc.A.Kernel) + ".sites"}
+		text := b.String()
+		message := breakdown(s.Breakdown) + " in " + plural(s.Warps, "warp", "warps")
+		switch {
+		case s.Noise:
+			c.Skipped, c.SystemOut = &junitSkipped{"noise: runs that should be equal differ here too"}, &junitText{text}
+		case doc.Passed:
+			c.Skipped, c.SystemOut = &junitSkipped{"within what is accepted: " + message}, &junitText{text}
+		default:
+			c.Failure = &junitFailure{Message: message, Type: strings.Join(kindNames, ","), Text: text}
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+// plainVerdict is the whole story in lines of text: verdict, first divergence, explanation, what limits it.
+func plainVerdict(doc *diff.Document) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n", clean(doc.Verdict, maxText))
+	if doc.First != nil {
+		b.WriteString("\n" + plainDivergence(doc.First, doc))
+	}
+	if e := doc.Explanation; e != nil {
+		fmt.Fprintf(&b, "\nwhy (%s, %s): %s\n", clean(e.Class, 40), clean(e.Confidence, 40), clean(e.Summary, maxText))
+		for i := range e.Chain[:min(len(e.Chain), 50)] {
+			l := &e.Chain[i]
+			fmt.Fprintf(&b, "  %s: %s\n", clean(l.What, 40), clean(l.Text, maxText))
+		}
+	}
+	if list := limits(doc); len(list) > 0 {
+		b.WriteString("\nlimits:\n")
+		for _, s := range list {
+			b.WriteString("  " + s + "\n")
+		}
+	}
+	if n := len(doc.Sites) - maxCases; n > 0 {
+		fmt.Fprintf(&b, "\n%s have no case here.\n", plural(n, "site", "sites"))
+	}
+	return b.String()
+}
+
+// plainDivergence is one divergence in lines of text, with the source line, the lanes and their operands.
+func plainDivergence(d *diff.Divergence, doc *diff.Document) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s\n  %s\n  %s\n", clean(d.Kind, 40), clean(siteName(d.SiteID, d.SourceLocation), maxName), what(d), where(d, doc))
+	p := placeOf(d.SourceLocation)
+	if text, stale, ok := sourceLine(doc, p); ok {
+		fmt.Fprintf(&b, "  %5d | %s", p.Line, clean(strings.ReplaceAll(strings.TrimRight(text, " \t\r\n"), "\t", "    "), maxName))
+		if stale {
+			b.WriteString("   (the file has changed since)")
+		}
+		b.WriteByte('\n')
+	}
+	if len(d.Lanes) > 0 {
+		fmt.Fprintf(&b, "  lanes that differ: %s\n", ranges(d.Lanes[:min(len(d.Lanes), maxLanes)]))
+	}
+	b.WriteString(plainLanes(d))
+	return b.String()
+}
+
+// plainLanes is the lane table as text: the lanes that differ, and which others there are.
+func plainLanes(d *diff.Divergence) string {
+	if len(d.LaneValues) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "  lane  A: state  %-15s %-15s  B: state  %-15s rhs\n", "lhs", "rhs", "lhs")
+	var equal []int
+	for i := range d.LaneValues[:min(len(d.LaneValues), maxLanes)] {
+		v := &d.LaneValues[i]
+		if !v.Differs {
+			equal = append(equal, v.Lane)
+			continue
+		}
+		line := fmt.Sprintf("  %4d  %-8s  %-15s %-15s  %-8s  %-15s %s", v.Lane, laneState(v.ActiveA, v.TakenA), clean(v.LhsA, 40), clean(v.RhsA, 40),
+			laneState(v.ActiveB, v.TakenB), clean(v.LhsB, 40), clean(v.RhsB, 40))
+		b.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	if len(equal) > 0 {
+		fmt.Fprintf(&b, "  lanes that do not differ: %s\n", ranges(equal))
+	}
+	return b.String()
+}
+
+func laneState(active bool, taken *bool) string {
+	switch {
+	case !active:
+		return "idle"
+	case taken == nil:
+		return "active"
+	case *taken:
+		return "taken"
+	}
+	return "not"
+}

@@ -1,0 +1,78 @@
+package kernelreport
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/diff"
+)
+
+// What a comment or a step summary holds at most.
+const (
+	maxMarkdownSites = 20
+	markdownSpecial  = "\\`*_{}[]()<>#+-!|~&"
+)
+
+// Markdown writes a summary for a step of a build or a comment: the verdict, the first divergence, the sites that differ.
+func Markdown(w io.Writer, doc *diff.Document, _ Options) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "### %s: %s\n\n%s\n", inline(suiteName(doc.A.Kernel)), verdictWord(doc), inline(clean(doc.Verdict, maxText)))
+	if doc.First != nil {
+		fmt.Fprintf(out, "\n**First:** %s at %s; %s; %s.\n\n```text\n%s```\n", inline(clean(doc.First.Kind, 40)),
+			inline(clean(siteName(doc.First.SiteID, doc.First.SourceLocation), maxName)), inline(what(doc.First)), inline(where(doc.First, doc)), fenced(plainDivergence(doc.First, doc)))
+	}
+	if e := doc.Explanation; e != nil {
+		fmt.Fprintf(out, "\n**Why** (%s, %s): %s\n", inline(clean(e.Class, 40)), inline(clean(e.Confidence, 40)), inline(clean(e.Summary, maxText)))
+	}
+	if len(doc.Sites) > 0 {
+		out.WriteString("\n| site | what | warps | divergences |\n|---|---|---:|---:|\n")
+		for i := range doc.Sites[:min(len(doc.Sites), maxMarkdownSites)] {
+			s := &doc.Sites[i]
+			text := breakdown(s.Breakdown)
+			if s.Noise {
+				text += " (noise)"
+			}
+			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(clean(siteName(s.SiteID, s.SourceLocation), maxName)), inline(text), count(s.Warps), count(s.Divergences))
+		}
+		if n := len(doc.Sites) - maxMarkdownSites; n > 0 {
+			fmt.Fprintf(out, "\n%s more differ.\n", plural(n, "site", "sites"))
+		}
+	}
+	if list := limits(doc); len(list) > 0 {
+		out.WriteString("\n**What limits this:**\n\n")
+		for _, s := range list {
+			out.WriteString("- " + inline(s) + "\n")
+		}
+	}
+	return out.Flush()
+}
+
+// verdictWord is the verdict in a word or two.
+func verdictWord(doc *diff.Document) string {
+	switch {
+	case doc.Status == statusIdentical:
+		return statusIdentical
+	case doc.Status == statusDiverged && doc.Passed:
+		return "diverged, passed"
+	case doc.Status == statusDiverged:
+		return statusDiverged
+	}
+	return clean(doc.Status, 40)
+}
+
+// inline escapes cleaned text for a line of Markdown.
+func inline(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(markdownSpecial, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// fenced keeps text from ending the block of code it stands in.
+func fenced(s string) string { return strings.ReplaceAll(s, "```", "'''") }

@@ -1,0 +1,144 @@
+package kernelreport
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// What one piece of foreign text may take, in characters.
+const (
+	maxName = 200  // names of kernels, functions, files on a page
+	maxText = 2000 // sentences, paths for machines
+)
+
+// clean makes foreign text fit for people: valid UTF-8, no control characters, none that turn the direction of text or that
+// cannot be seen, at most limit characters.
+func clean(s string, limit int) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		if n == limit {
+			b.WriteRune('…')
+			break
+		}
+		if unfit(r) {
+			r = utf8.RuneError
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return b.String()
+}
+
+func unfit(r rune) bool {
+	return r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF ||
+		r != ' ' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
+}
+
+// cleanAll cleans the first few strings of a list, and says how many there are more.
+func cleanAll(list []string, most, limit int) []string {
+	var out []string
+	for _, s := range list[:min(len(list), most)] {
+		out = append(out, clean(s, limit))
+	}
+	if n := len(list) - most; n > 0 {
+		out = append(out, "and "+count(n)+" more")
+	}
+	return out
+}
+
+// count writes an integer with thin spaces between groups of three digits.
+func count[T int | int64 | uint32 | uint64](v T) string {
+	text := strconv.FormatInt(int64(v), 10)
+	if uint64(v) > math.MaxInt64 && v > 0 {
+		text = strconv.FormatUint(uint64(v), 10)
+	}
+	sign := ""
+	if text[0] == '-' {
+		sign, text = "\u2212", text[1:]
+	}
+	var b strings.Builder
+	for i, r := range text {
+		if i > 0 && (len(text)-i)%3 == 0 {
+			b.WriteRune('\u202f')
+		}
+		b.WriteRune(r)
+	}
+	return sign + b.String()
+}
+
+// plural writes a number with its noun.
+func plural[T int | int64](n T, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return count(n) + " " + many
+}
+
+// percent writes a share; it says 0 and 100 only when they are exact.
+func percent(share float64) string {
+	switch {
+	case share >= 1:
+		return "100\u00a0%"
+	case !(share > 0):
+		return "0\u00a0%"
+	case share < 0.0001:
+		return "<\u00a00.01\u00a0%"
+	}
+	digits := 2
+	if share >= 0.1 {
+		digits = 1
+	}
+	scale := math.Pow10(digits)
+	return strconv.FormatFloat(min(math.Floor(share*100*scale)/scale, 100-1/scale), 'f', digits, 64) + "\u00a0%"
+}
+
+// ordinal writes 1st, 2nd, 3rd, 4th.
+func ordinal(n int64) string {
+	end := "th"
+	if n%100 < 11 || n%100 > 13 {
+		switch n % 10 {
+		case 1:
+			end = "st"
+		case 2:
+			end = "nd"
+		case 3:
+			end = "rd"
+		}
+	}
+	return count(n) + end
+}
+
+// ranges writes lanes in short: "0-3, 7". Lanes are taken as they come.
+func ranges(lanes []int) string {
+	var b strings.Builder
+	for i := 0; i < len(lanes); {
+		j := i
+		for j+1 < len(lanes) && lanes[j+1] == lanes[j]+1 {
+			j++
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(strconv.Itoa(lanes[i]))
+		if j > i {
+			b.WriteByte('-')
+			b.WriteString(strconv.Itoa(lanes[j]))
+		}
+		i = j + 1
+	}
+	return b.String()
+}
+
+// maskOf reads a hexadecimal mask; false when it is absent or none.
+func maskOf(text string) (uint64, bool) {
+	digits, ok := strings.CutPrefix(text, "0x")
+	if !ok {
+		return 0, false
+	}
+	v, err := strconv.ParseUint(digits, 16, 64)
+	return v, err == nil
+}
