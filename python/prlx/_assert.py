@@ -1,0 +1,297 @@
+"""Asserting that two recordings are the same: for tests, for the gate ``prlx assert`` and for golden recordings."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _config, _diff, _request
+from ._config import did_you_mean
+from ._diff_text import Look, Style, clean, plain, render
+from ._errors import FileAccessError, UsageError
+from ._units import plural
+
+if TYPE_CHECKING:
+    from ._diff import Comparison, Recordings, Tolerance
+    from ._kernel_trace import Sites, Warps
+    from ._request import Path as AnyPath
+
+KINDS = ("Branch", "ActiveMask", "Value", "Path", "ExtraEvents")
+_CLUSTERS = 3  # of the message of a failure, which is to be read in ten seconds
+
+
+def assert_same(
+    a: Recordings,
+    b: Recordings,
+    *,
+    max_divergences: int | Mapping[str, int] = 0,
+    values: bool = False,
+    ignore: str | Iterable[str] = (),
+    tolerance: Tolerance | None = None,
+    nan: str | None = None,
+    site_map: AnyPath | None = None,
+    site_map_b: AnyPath | None = None,
+    baseline: Recordings = (),
+    baseline_b: Recordings = (),
+    warps: Warps | None = None,
+    kinds: str | Iterable[str] | None = None,
+    sites: Sites | None = None,
+    ignore_active_mask: bool = False,
+    force: bool = False,
+    cross_gpu: bool = False,
+    explain: bool = True,
+    accepted: AnyPath | None = None,
+    strict: bool = False,
+    source_roots: AnyPath | Iterable[AnyPath] = (),
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+) -> Comparison:
+    """Raise ``AssertionError`` with a readable report unless two recordings, or two sessions, are the same.
+
+    Parameters
+    ----------
+    a, b
+        As of ``diff_traces``.
+    max_divergences
+        How many divergences may count: a number, or a mapping of kinds (``{"Value": 3}``; ``"*"`` is every other kind
+        together, 0 when left out).
+    strict
+        Raise also when nothing differs only as far as recorded, because events were lost.
+    explain
+        Let the report say why, as far as the recordings tell.
+    values, ignore, tolerance, nan, site_map, site_map_b, baseline, baseline_b, warps, kinds, sites, ignore_active_mask
+        As of ``diff_traces``.
+    force, cross_gpu, accepted, source_roots, workers, memory_limit
+        As of ``diff_traces``.
+
+    Returns
+    -------
+    Diff
+        The comparison, when it passes. A ``SessionDiff`` for sessions.
+
+    Raises
+    ------
+    AssertionError
+        More differs than is allowed; the message is the report. Its attribute ``diff`` is the comparison.
+    PrlxError
+        The recordings cannot be compared: one of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    __tracebackhide__ = True
+    total, by_kind = limits(max_divergences)
+    request: dict[str, Any] = {
+        "a": _diff.recordings(a),
+        "b": _diff.recordings(b),
+        "baseline": _diff.recordings(baseline),
+        "baseline_b": _diff.recordings(baseline_b),
+        **_diff.site_maps(site_map, site_map_b),
+        **_diff.comparing(values=values, tolerance=tolerance, nan=nan, ignore=ignore),
+        **_diff.filters(warps=warps, kinds=kinds, sites=sites),
+        "ignore_active_mask": ignore_active_mask,
+        "force": force,
+        "cross_gpu": cross_gpu,
+        "explain": explain,
+        "accepted": _request.absolute_or_none(accepted),
+        "today": _diff.today(),
+        "threshold": total,
+        "thresholds": by_kind or None,
+        "rows": _diff.LISTED,
+        "source_roots": _request.paths(source_roots),
+        **_request.limits(workers, memory_limit, _config.load()),
+    }
+    found = _diff.run(request, progress=False)
+    require(found, strict=strict)
+    return found
+
+
+def require(found: Comparison, *, strict: bool = False) -> None:
+    """Raise the ``AssertionError`` of a comparison that does not pass.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+    strict
+        Whether one that passes only as far as recorded fails too.
+    """
+    __tracebackhide__ = True
+    if not found.passed:
+        error = AssertionError(report(found))
+    elif strict and (lost := losses(found)):
+        error = AssertionError("nothing differs as far as recorded, and strict was asked for:\n  " + "\n  ".join(lost))
+    else:
+        return
+    error.diff = found  # type: ignore[attr-defined]  # for whoever catches it
+    raise error
+
+
+def report(found: Comparison, *, detail: bool = False) -> str:
+    """What differs, as text: to be read in ten seconds, or with everything that the document has.
+
+    Parameters
+    ----------
+    found
+        The comparison.
+    detail
+        Every cluster, site and lane, with the events around the first divergence.
+    """
+    return "\n".join([headline(found.document), *body(found, detail=detail)])
+
+
+def body(found: Comparison, *, detail: bool = False, style: Style = plain) -> Iterator[str]:
+    """The lines of a report below its headline.
+
+    Parameters
+    ----------
+    found, detail
+        As of ``report``.
+    style
+        Puts text into colours.
+    """
+    look = Look(style=style, clusters=10 if detail else _CLUSTERS, history=detail, detail=detail)
+    if found.document["schema"].startswith("prlx.diff/"):
+        return render(found.document, look)
+    from ._session import render_session
+
+    return render_session(found.document, look)
+
+
+def headline(document: Mapping[str, Any]) -> str:
+    """The line that the described ``prlx assert`` prints: ``PRLX ASSERT: FAIL (3 divergences, threshold: 0)``."""
+    word = "PASS" if document["passed"] else "FAIL"
+    threshold = str(document["threshold"])
+    if by_kind := document.get("thresholds"):
+        threshold = ", ".join(
+            [*(f"{kind} {by_kind[kind]}" for kind in KINDS if kind in by_kind), f"others {threshold}"]
+        )
+    return f"PRLX ASSERT: {word} ({plural(counted(document), 'divergence')}, threshold: {threshold})"
+
+
+def counted(document: Mapping[str, Any]) -> int:
+    """How many divergences of a document count, over all launches where it is of sessions."""
+    return int(document.get("counted_divergences", document.get("total_divergences", 0)))
+
+
+def losses(found: Comparison) -> list[str]:
+    """What the recordings of a comparison lack, in sentences; nothing when they are whole."""
+    lost = found.document.get("losses") or {}
+    sides = [(side.upper(), lost.get(side) or {}) for side in "ab"]
+    said = [f"{side}: {clean(note)}" for side, one in sides for note in one.get("notes") or ()]
+    for side, one in sides:
+        short = one.get("dropped") or one.get("truncated") or one.get("sample_rate", 1) > 1
+        if short and not one.get("notes"):
+            said.append(f"{side}: events are missing")
+    return said
+
+
+def limits(given: int | Mapping[str, int]) -> tuple[int, dict[str, int]]:
+    """How many divergences of all kinds, or of the kinds without a number of their own, may count, and those of each kind.
+
+    Parameters
+    ----------
+    given
+        A number, or a mapping of kinds to numbers.
+
+    Raises
+    ------
+    UsageError
+        A kind that does not exist, or a number below 0.
+    """
+    named = dict(given) if isinstance(given, Mapping) else {"*": given}
+    for kind, number in named.items():
+        if kind != "*" and kind not in KINDS:
+            near = did_you_mean(str(kind), KINDS)
+            raise UsageError(
+                f"no kind of divergence is called {kind!r}{near}", hint=f"the kinds are {', '.join(KINDS)}"
+            )
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise UsageError(f"expected a whole number of allowed divergences from 0 on, got {number!r}")
+    total = named.pop("*", 0)
+    return total, {kind: named[kind] for kind in KINDS if kind in named}
+
+
+def replace_golden(recording: AnyPath, golden: AnyPath) -> Path:
+    """Make a recording, or a session's directory, the golden one: a copy under another name, then renamed.
+
+    Any number of processes may do this at once; each leaves a whole copy, and the last one stays.
+
+    Parameters
+    ----------
+    recording
+        What becomes golden.
+    golden
+        Where to. What is there is replaced.
+
+    Returns
+    -------
+    pathlib.Path
+        The golden recording.
+
+    Raises
+    ------
+    FileAccessError
+        The file system refuses.
+    UsageError
+        Both are the same file, or one is a directory and the other is not.
+    """
+    source, target = Path(os.fspath(recording)), Path(os.fspath(golden))
+    if target.exists() and source.exists() and source.samefile(target):
+        raise UsageError("is the golden recording itself", path=str(source), hint="name another recording")
+    if target.exists() and source.is_dir() != target.is_dir():
+        kinds = ("a session", "a recording") if source.is_dir() else ("a recording", "a session")
+        raise UsageError(f"is {kinds[0]}, and the golden {target} is {kinds[1]}", path=str(source))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            _replace_directory(source, target)
+        else:
+            _replace_file(source, target)
+    except shutil.Error as error:
+        raise FileAccessError(f"cannot be copied: {error}", path=str(source)) from error
+    except OSError as error:
+        place = error.filename or str(target)
+        raise FileAccessError(error.strerror or str(error), path=os.fsdecode(place)) from error
+    return target
+
+
+def _replace_file(source: Path, target: Path) -> None:
+    number, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+    try:
+        with os.fdopen(number, "wb") as copy, source.open("rb") as original:
+            shutil.copyfileobj(original, copy, 1 << 20)
+        Path(name).chmod(0o666 & ~_umask())
+        Path(name).replace(target)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _replace_directory(source: Path, target: Path) -> None:
+    work = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent))
+    try:
+        copy, old = work / "new", work / "old"
+        shutil.copytree(source, copy)
+        with contextlib.suppress(FileNotFoundError):
+            target.rename(old)
+        try:
+            copy.rename(target)
+        except OSError:
+            if old.exists() and not target.exists():
+                old.rename(target)  # as it was
+            elif not target.exists():
+                raise
+            # else: another process was faster, and its copy is whole
+    finally:
+        shutil.rmtree(work, ignore_errors=True)
+
+
+def _umask() -> int:
+    """The umask of this process, which can only be read by setting it; /proc says it without."""
+    with contextlib.suppress(OSError, StopIteration, ValueError):
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return int(next(line for line in status.splitlines() if line.startswith("Umask:")).split()[1], 8)
+    return 0o022
