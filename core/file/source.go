@@ -155,6 +155,17 @@ func corrupt(path, compression string, err error) *fault.Error {
 
 func openStdin(ctx context.Context) (*Source, error) { return spoolStream(ctx, "-", os.Stdin) }
 
+// Spool keeps what r yields in an unlinked temporary file, for formats that are compressed inside. It reads at most limit bytes;
+// more is a Limit error. Offsets are those of r's bytes.
+func Spool(ctx context.Context, path string, r io.Reader, limit int64) (*Source, error) {
+	s, err := spool(ctx, path, "", io.LimitReader(r, limit+1), -1)
+	if err == nil && s.size > limit {
+		s.Close()
+		return nil, fault.New(fault.Limit, "decompresses to more than the %d bytes it should have", limit).WithPath(path)
+	}
+	return s, err
+}
+
 // spoolStream spools something that can be read only once.
 func spoolStream(ctx context.Context, path string, r io.Reader) (*Source, error) {
 	br := bufio.NewReaderSize(r, 1<<16)

@@ -117,6 +117,7 @@ type WarpInfo struct {
 	Digest     uint64 // hash over the events in the file, all columns; valid when HasDigest
 	Control    uint64 // the same without values: site, kind, direction, active and taken lanes; valid when HasDigest
 	Rolling    uint64 // the recorder's own hash over all events that happened; valid when HasRolling
+	Stored     uint32 // v1: num_events as it stands in the file, which may exceed what there is room for
 	HasDigest  bool
 	HasRolling bool
 }
