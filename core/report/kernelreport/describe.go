@@ -54,7 +54,10 @@ func branchText(d *diff.Divergence) string {
 	a, okA := maskOf(d.TakenA)
 	b, okB := maskOf(d.TakenB)
 	if okA && okB && a != b {
-		return fmt.Sprintf("%s in A, %s in B", taken(a, d.MaskA), taken(b, d.MaskB))
+		if d.MaskA == d.MaskB {
+			return fmt.Sprintf("taken by %s in A, by %d in B", ofActive(a, d.MaskA), bits.OnesCount64(b))
+		}
+		return fmt.Sprintf("taken by %s in A, by %s in B", ofActive(a, d.MaskA), ofActive(b, d.MaskB))
 	}
 	if d.DirA != nil && d.DirB != nil && *d.DirA != *d.DirB {
 		return fmt.Sprintf("A %s the branch, B %s", takes(*d.DirA), takes(*d.DirB))
@@ -62,12 +65,13 @@ func branchText(d *diff.Divergence) string {
 	return "A and B decide differently"
 }
 
-func taken(mask uint64, active string) string {
+// ofActive says how many lanes took a branch, of how many.
+func ofActive(mask uint64, active string) string {
 	n := bits.OnesCount64(mask)
 	if all, ok := maskOf(active); ok {
-		return fmt.Sprintf("taken by %d of %s", n, plural(bits.OnesCount64(all), "lane", "lanes"))
+		return fmt.Sprintf("%d of %s", n, plural(bits.OnesCount64(all), "lane", "lanes"))
 	}
-	return "taken by " + plural(n, "lane", "lanes")
+	return plural(n, "lane", "lanes")
 }
 
 func takes(dir uint8) string {

@@ -27,6 +27,7 @@ type format struct {
 
 // formats is in the order in which endings are tried: longer endings before those they end with.
 var formats = []format{
+	{"html", []string{".html", ".htm"}, HTML},
 	{"csv", []string{".csv"}, CSV},
 	{"junit", []string{".xml", ".junit"}, JUnit},
 	{"sarif", []string{".sarif.json", ".sarif"}, SARIF},

@@ -21,9 +21,9 @@ func sample() *diff.Document {
 	first := branch(17, 41, 0x0000fff8, 0x0000ffff)
 	doc := &diff.Document{
 		Schema: "prlx.diff/1", Status: "diverged",
-		Verdict:          "The runs differ: 11 divergences in 8 of 128 warps, first at softmax.py:24 in warp 17, as far as recorded (A lost 0.20 % of its events).",
-		TotalDivergences: 11, CountedDivergences: 9, WarpsCompared: 128, WarpsDiverged: 8, TotalEventsA: 52_301, TotalEventsB: 52_338,
-		DivergenceBreakdown: map[string]int64{diff.KindBranch: 2, diff.KindActiveMask: 2, diff.KindValue: 4, diff.KindPath: 2, diff.KindExtraEvents: 1},
+		Verdict:          "The runs differ: 12 divergences in 8 of 128 warps, first at softmax.py:24 in warp 17, as far as recorded (A lost 0.20 % of its events).",
+		TotalDivergences: 12, CountedDivergences: 10, WarpsCompared: 128, WarpsDiverged: 8, TotalEventsA: 52_301, TotalEventsB: 52_338,
+		DivergenceBreakdown: map[string]int64{diff.KindBranch: 2, diff.KindActiveMask: 2, diff.KindValue: 4, diff.KindPath: 3, diff.KindExtraEvents: 1},
 		A:                   recording("runs/good/masked_softmax_7.prlx"), B: recording("runs/bad/masked_softmax_7.prlx"),
 		Losses: diff.LossesOfBoth{
 			A: diff.Losses{Events: 52_301, Dropped: 105, DroppedShare: 0.002, WarpsWithDrops: 3, SampleRate: 1, Notes: []string{"3 warps kept the first 4096 events"}},

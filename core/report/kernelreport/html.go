@@ -1,0 +1,247 @@
+package kernelreport
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/diff"
+)
+
+//go:embed assets
+var assets embed.FS
+
+func asset(name string) string {
+	b, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err) // embedded at build time
+	}
+	return string(b)
+}
+
+var (
+	pageStyle    = unindent(asset("page.css"))
+	pageScript   = unindent(asset("page.js"))
+	pageTemplate = template.Must(template.New("page").Parse(asset("page.html")))
+	pagePolicy   = "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(pageScript) + "; base-uri 'none'; form-action 'none'"
+)
+
+// unindent drops indentation, which is a good part of style sheets and scripts.
+func unindent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimLeft(line, " "))
+	}
+	return b.String()
+}
+
+// hashOf is how a policy names a style sheet or a script that is part of the page.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// HTML writes the comparison as one page that needs nothing else: no network, no library. It reads without scripts; the one in
+// it draws the map of warps, searches and follows links such as #cluster-3, #warp-17 and #site-0x1f.
+func HTML(w io.Writer, doc *diff.Document, _ Options) error {
+	p := newPage(doc)
+	data, err := pageData(doc)
+	if err != nil {
+		return err
+	}
+	p.Data = template.JS(data)
+	return pageTemplate.Execute(w, p)
+}
+
+// page is what the template shows.
+type page struct {
+	Title, Policy string
+	Style         template.CSS
+	Script, Data  template.JS
+	Kernel        string
+	Word, Tone    string
+	Verdict       string
+	Tiles         []tile
+	Limits        []string
+	First         *detail
+	Why           *why
+	Groups        []clusterGroup
+	ClustersNote  string
+	Sites         []siteRow
+	SitesNote     string
+	Rows          string // what the table of divergences shows; "" when there are none
+	Map           bool
+	MapNote       string
+	Recordings    []comparison
+	Settings      []setting
+	Baseline      string
+	BaselinePaths []string
+	HasBaseline   bool
+	IsLong        bool
+	Lanes         int
+}
+
+type tile struct{ Label, Value, Detail, Class, Link string }
+
+type setting struct{ Label, Value string }
+
+// comparison is one row of a table with a column for either side.
+type comparison struct {
+	Label, A, B string
+	Differs     bool
+}
+
+func newPage(doc *diff.Document) *page {
+	word := verdictWord(doc)
+	p := &page{
+		Title: suiteName(doc.A.Kernel) + ": " + word, Policy: pagePolicy, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
+		Kernel: suiteName(doc.A.Kernel), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
+		Recordings: recordings(doc), Settings: settings(&doc.Options),
+	}
+	p.Tiles = tiles(doc)
+	if doc.First != nil {
+		p.First = newDetail(doc.First, doc)
+	}
+	p.Why = newWhy(doc.Explanation)
+	p.Groups, p.ClustersNote = clusterGroups(doc)
+	p.Sites, p.SitesNote = siteRows(doc)
+	p.Rows = rowsNote(doc)
+	p.Map, p.MapNote = mapNote(doc)
+	if b := doc.Baseline; b != nil {
+		p.HasBaseline = true
+		p.Baseline = fmt.Sprintf("%s of A and %s of B were compared with each other in %s. %s there too; %s of A and B lie in them and do not count.",
+			plural(b.RunsA, "run", "runs"), plural(b.RunsB, "run", "runs"), plural(b.Pairs, "pair", "pairs"), plural(b.NoiseSites, "site differs", "sites differ"),
+			plural(b.Suppressed, "divergence", "divergences"))
+		p.BaselinePaths = cleanAll(b.Paths, 20, maxName)
+	}
+	return p
+}
+
+// tone is the colour of the verdict.
+func tone(doc *diff.Document) string {
+	switch {
+	case doc.Status == statusIdentical && lossy(doc):
+		return "amber"
+	case doc.Status == statusIdentical:
+		return "good"
+	case doc.Passed:
+		return "amber"
+	}
+	return "bad"
+}
+
+func lossy(doc *diff.Document) bool {
+	for _, l := range []*diff.Losses{&doc.Losses.A, &doc.Losses.B} {
+		if l.Dropped > 0 || l.Truncated || l.SampleRate > 1 {
+			return true
+		}
+	}
+	return false
+}
+
+func tiles(doc *diff.Document) []tile {
+	var out []tile
+	if d := doc.First; d != nil {
+		out = append(out, tile{
+			Label: "first at", Value: clean(siteName(d.SiteID, d.SourceLocation), 60), Detail: fmt.Sprintf("%s, warp %s, event %s", clean(d.Kind, 40), count(d.WarpIdx), count(d.EventIdx)),
+			Class: "name hot", Link: "#first",
+		})
+	}
+	out = append(out, tile{
+		Label: "warps that differ", Value: count(doc.WarpsDiverged), Detail: "of " + count(doc.WarpsCompared) + " compared", Class: hot(doc.WarpsDiverged > 0), Link: "#warps",
+	})
+	t := tile{Label: "divergences", Value: count(doc.TotalDivergences), Detail: breakdown(doc.DivergenceBreakdown), Link: "#divergences"}
+	if doc.CountedDivergences != doc.TotalDivergences || doc.Threshold > 0 {
+		t.Detail = fmt.Sprintf("%s count; %s allowed", count(doc.CountedDivergences), count(doc.Threshold))
+	}
+	out = append(out, t)
+	var roles [3]int64
+	for i := range doc.Clusters {
+		switch role(doc.Clusters[i].Follows, doc.Clusters[i].Noise) {
+		case "cause":
+			roles[0]++
+		case "follower":
+			roles[1]++
+		default:
+			roles[2]++
+		}
+	}
+	detail := fmt.Sprintf("%s, %s, %s noise", plural(roles[0], "cause", "causes"), plural(roles[1], "follower", "followers"), count(roles[2]))
+	out = append(out, tile{Label: "ways to differ", Value: count(int64(len(doc.Clusters)) + max(doc.ClustersOmitted, 0)), Detail: detail, Link: "#clusters"})
+	a, b := doc.Losses.A.DroppedShare, doc.Losses.B.DroppedShare
+	return append(out, tile{Label: "events compared", Value: count(doc.TotalEventsA), Detail: fmt.Sprintf("in A, %s in B; lost %s and %s", count(doc.TotalEventsB), percent(a), percent(b)), Class: tired(lossy(doc)), Link: "#recordings"})
+}
+
+func hot(yes bool) string {
+	if yes {
+		return "hot"
+	}
+	return ""
+}
+
+func tired(yes bool) string {
+	if yes {
+		return "tired"
+	}
+	return ""
+}
+
+func recordings(doc *diff.Document) []comparison {
+	a, b := &doc.A, &doc.B
+	var out []comparison
+	add := func(label, x, y string) {
+		if x != "" || y != "" {
+			out = append(out, comparison{label, clean(x, maxName), clean(y, maxName), x != y && label != "file"})
+		}
+	}
+	add("file", a.Path, b.Path)
+	add("kernel", a.Kernel, b.Kernel)
+	add("module", a.ModuleHash, b.ModuleHash)
+	add("launch", count(a.Launch), count(b.Launch))
+	add("grid", extents(a.Grid), extents(b.Grid))
+	add("block", extents(a.Block), extents(b.Block))
+	add("lanes of a warp", count(int64(a.WaveSize)), count(int64(b.WaveSize)))
+	add("warps that recorded", count(a.Warps)+" of "+count(a.WarpSlots), count(b.Warps)+" of "+count(b.WarpSlots))
+	add("events", count(doc.Losses.A.Events), count(doc.Losses.B.Events))
+	add("events lost", count(doc.Losses.A.Dropped), count(doc.Losses.B.Dropped))
+	add("architecture", a.Arch, b.Arch)
+	add("recorded", a.Mode+", "+a.Means, b.Mode+", "+b.Means)
+	add("format", a.Format, b.Format)
+	return out
+}
+
+func extents(n [3]uint32) string { return fmt.Sprintf("%d × %d × %d", n[0], n[1], n[2]) }
+
+func settings(s *diff.Settings) []setting {
+	var out []setting
+	add := func(label, value string) {
+		if value != "" {
+			out = append(out, setting{label, clean(value, maxName)})
+		}
+	}
+	list := func(l []string) string { return strings.Join(cleanAll(l, 20, 80), ", ") }
+	yes := func(b bool) string {
+		if b {
+			return "yes"
+		}
+		return ""
+	}
+	add("values compared", map[bool]string{true: "yes", false: "no"}[s.Values])
+	add("tolerance", s.Tolerance)
+	add("NaN", s.NaN)
+	add("ignored", list(s.Ignore))
+	add("active lanes ignored", yes(s.IgnoreActiveMask))
+	add("warps", s.Warps)
+	add("kinds", list(s.Kinds))
+	add("sites", list(s.SiteFilter))
+	if s.Limit > 0 {
+		add("limit", count(s.Limit))
+	}
+	add("forced", yes(s.Force))
+	add("across architectures", yes(s.CrossGPU))
+	return out
+}

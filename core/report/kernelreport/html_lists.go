@@ -1,0 +1,198 @@
+package kernelreport
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/diff"
+)
+
+// What a page holds at most. What is left out is said on it.
+const (
+	maxClusters = 2000
+	maxDetails  = 150 // clusters whose lanes and history are on the page
+	maxSites    = 2000
+	maxPageRows = 20_000
+	maxLinks    = 60 // of an explanation
+	maxColours  = 8  // clusters with a colour of their own
+)
+
+// why is the explanation of the first divergence.
+type why struct {
+	Class, Confidence, Summary string
+	Chain                      []link
+	Considered                 []ruling
+	Missing                    []string
+}
+
+type link struct {
+	What, Text, Place, Site, Lanes string
+	Recorded                       bool
+}
+
+type ruling struct {
+	Class        string
+	Score        int
+	For, Against []string
+}
+
+func newWhy(e *diff.Explanation) *why {
+	if e == nil {
+		return nil
+	}
+	w := &why{Class: clean(e.Class, 60), Confidence: clean(e.Confidence, 40), Summary: clean(e.Summary, maxText), Missing: cleanAll(e.Missing, 20, 600)}
+	for i := range e.Chain[:min(len(e.Chain), maxLinks)] {
+		l := &e.Chain[i]
+		item := link{What: clean(l.What, 40), Text: clean(l.Text, 600), Recorded: l.Recorded, Site: clean(l.SiteID, 40), Lanes: ranges(l.Lanes[:min(len(l.Lanes), maxLanes)])}
+		if l.SiteID != "" || l.SourceLocation != "" {
+			item.Place = clean(siteName(l.SiteID, l.SourceLocation), maxName)
+		}
+		w.Chain = append(w.Chain, item)
+	}
+	for i := range e.Considered[:min(len(e.Considered), 20)] {
+		r := &e.Considered[i]
+		w.Considered = append(w.Considered, ruling{clean(r.Class, 60), r.Score, cleanAll(r.For, 20, 400), cleanAll(r.Against, 20, 400)})
+	}
+	return w
+}
+
+// clusterGroup is the clusters of one role.
+type clusterGroup struct {
+	Role, Title, Hint string
+	Clusters          []clusterRow
+	Open              bool
+}
+
+type clusterRow struct {
+	ID                     int64
+	Colour                 string
+	Kinds, Place, Function string
+	Warps, Ranges, Blocks  string
+	Divergences            string
+	What, Find             string
+	IsFirst                bool
+	Detail                 *detail
+	Noise                  bool
+}
+
+// clusterGroups sorts the clusters by role; what only follows and what is noise comes folded.
+func clusterGroups(doc *diff.Document) (groups []clusterGroup, note string) {
+	groups = []clusterGroup{
+		{Role: "cause", Title: "Can be a cause", Hint: "Nothing before it in its warp differs.", Open: true},
+		{Role: "follower", Title: "Follows", Hint: "An earlier divergence can be its cause."},
+		{Role: "noise", Title: "Noise", Hint: "Runs that should be equal differ here too."},
+	}
+	shown := min(len(doc.Clusters), maxClusters)
+	for i := range doc.Clusters[:shown] {
+		c := &doc.Clusters[i]
+		row := newClusterRow(c, doc)
+		if i < maxDetails && !row.IsFirst {
+			row.Detail = newDetail(&c.First, doc)
+		}
+		k := map[string]int{"cause": 0, "follower": 1, "noise": 2}[role(c.Follows, c.Noise)]
+		groups[k].Clusters = append(groups[k].Clusters, row)
+	}
+	var out []clusterGroup
+	for _, g := range groups {
+		if len(g.Clusters) > 0 {
+			out = append(out, g)
+		}
+	}
+	if len(out) > 0 {
+		out[0].Open = true
+	}
+	if n := int64(len(doc.Clusters)-shown) + max(doc.ClustersOmitted, 0); n > 0 {
+		note = plural(n, "more way to differ is", "more ways to differ are") + " not on this page. "
+	}
+	if n := shown - maxDetails; n > 0 {
+		note += "Lanes and history are shown for the first " + count(maxDetails) + "."
+	}
+	return out, strings.TrimSpace(note)
+}
+
+func newClusterRow(c *diff.Cluster, doc *diff.Document) clusterRow {
+	p := placeOf(c.First.SourceLocation)
+	row := clusterRow{
+		ID: c.ID, Colour: colourOf(c), Kinds: breakdown(c.Breakdown), Place: clean(siteName(c.First.SiteID, c.First.SourceLocation), maxName),
+		Warps: plural(c.Warps, "warp", "warps"), Ranges: clean(c.WarpRanges, 120), Blocks: plural(c.Blocks, "block", "blocks"),
+		Divergences: plural(c.Divergences, "divergence", "divergences") + " each", What: what(&c.First), Noise: c.Noise,
+		IsFirst: doc.First != nil && doc.First.Cluster == c.ID && doc.First.WarpIdx == c.First.WarpIdx && doc.First.EventIdx == c.First.EventIdx && doc.First.Kind == c.First.Kind,
+	}
+	if p.Line > 0 {
+		row.Function = clean(p.Function, maxName)
+	}
+	row.Find = strings.ToLower(strings.Join([]string{row.Kinds, clean(c.First.SourceLocation, maxText), clean(c.First.SiteID, 40), row.Place}, " "))
+	return row
+}
+
+// colourOf is the class of a cluster's colour: its own for the first few, one for all others, none for noise.
+func colourOf(c *diff.Cluster) string {
+	switch {
+	case c.Noise:
+		return "noise"
+	case c.ID >= 0 && c.ID < maxColours:
+		return fmt.Sprintf("c%d", c.ID)
+	}
+	return "rest"
+}
+
+type siteRow struct {
+	Anchor, SiteID, Place, Function, SiteKind, Kinds, Warps, Ranges, Divergences, Rate, BaselineRate, Find string
+	Noise                                                                                                  bool
+}
+
+func siteRows(doc *diff.Document) (rows []siteRow, note string) {
+	shown := min(len(doc.Sites), maxSites)
+	seen := map[string]bool{}
+	for i := range doc.Sites[:shown] {
+		s := &doc.Sites[i]
+		p := placeOf(s.SourceLocation)
+		id := clean(s.SiteID, 40)
+		r := siteRow{
+			SiteID: id, Place: clean(siteName(s.SiteID, s.SourceLocation), maxName), SiteKind: clean(s.SiteKind, 40), Kinds: breakdown(s.Breakdown), Warps: count(s.Warps),
+			Ranges: clean(s.WarpRanges, 80), Divergences: count(s.Divergences), Rate: percent(s.Rate), Noise: s.Noise,
+		}
+		if !seen[id] {
+			r.Anchor, seen[id] = "site-"+id, true
+		}
+		if p.Line > 0 {
+			r.Function = clean(p.Function, maxName)
+		}
+		if doc.Baseline != nil {
+			r.BaselineRate = percent(s.BaselineRate)
+		}
+		r.Find = strings.ToLower(strings.Join([]string{r.Kinds, clean(s.SourceLocation, maxText), id, r.Place, r.SiteKind}, " "))
+		rows = append(rows, r)
+	}
+	if n := len(doc.Sites) - shown; n > 0 {
+		note = plural(n, "more site is", "more sites are") + " in the JSON document."
+	}
+	return rows, note
+}
+
+// rowsNote says how many divergences the table shows, and of how many.
+func rowsNote(doc *diff.Document) string {
+	listed := int64(len(doc.Divergences))
+	shown := min(listed, maxPageRows)
+	total := max(doc.TotalDivergences, listed+max(doc.DivergencesOmitted, 0))
+	switch {
+	case total == 0:
+		return ""
+	case shown == total:
+		return fmt.Sprintf("All %s, in order of warps and events.", plural(total, "divergence", "divergences"))
+	}
+	return fmt.Sprintf("%s of %s are on this page; %s left out.", count(shown), plural(total, "divergence", "divergences"), plural(total-shown, "is", "are"))
+}
+
+// mapNote reports whether there is a map of warps, and what it shows.
+func mapNote(doc *diff.Document) (bool, string) {
+	slots := mapSlots(doc)
+	if slots == 0 || len(doc.Clusters) == 0 {
+		return false, ""
+	}
+	per := doc.A.WarpsPerBlock
+	if per == 0 {
+		return true, plural(int64(min(slots, 1<<62)), "warp", "warps") + ", left to right."
+	}
+	return true, fmt.Sprintf("%s in blocks of %s: a column is a block, its warps from top to bottom.", plural(int64(min(slots, 1<<62)), "warp", "warps"), count(per))
+}
