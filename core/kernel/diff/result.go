@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"fmt"
+
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -41,7 +43,7 @@ type Row struct {
 	TakenA, TakenB uint64
 	ValueA, ValueB uint64
 	Type           warptrace.ValueType
-	Cluster        int32  // position in Result.Clusters, -1: beyond the budget of clusters
+	Cluster        int32  // position in Result.Clusters, -1: beyond Options.MaxClusters
 	Lanes          uint64 // lanes that differ, 0 unknown
 	Follows        bool   // an earlier divergence can be its cause
 	Noise          bool   // also seen among runs that should be equal
@@ -53,54 +55,80 @@ func (r *Row) InA() bool { return r.SiteA != None }
 
 // SiteRef is a site as both recordings know it.
 type SiteRef struct {
-	ID     uint64     // as the recording that has it spells it: v1 id or v2 key
+	ID     uint64     // as A spells it, or B where A lacks the site: v1 id or v2 key
 	Wide   bool       // ID is a key of 64 bits
+	Kind   site.Kind  // of its events
 	Site   *site.Site // nil when no site table has it
 	LocalA int64      // local number in A, -1 none
 	LocalB int64      // local number in B, -1 none
 }
 
-// ClusterRef is a set of warps whose divergences are the same.
+// Name spells the site's number as documents do: "0x%08x" or, for keys, "0x%016x".
+func (s *SiteRef) Name() string {
+	if s.Wide {
+		return fmt.Sprintf("0x%016x", s.ID)
+	}
+	return fmt.Sprintf("0x%08x", s.ID)
+}
+
+// Location is "file:function:line:column", "" unknown.
+func (s *SiteRef) Location() string { return site.FormatLocation(s.Site) }
+
+// ClusterRef is a set of warps whose divergences are the same in kind, sites, positions, occurrences, counts, directions and masks.
 type ClusterRef struct {
-	Rows      []int32  // of the lowest warp, positions in Result.Rows
-	Warps     []uint64 // ascending
-	Follows   bool
-	Noise     bool
-	Accepted  bool
-	Reordered bool // every lane did the same, in another order among paths
+	First     Row             // the first row of the lowest warp
+	At        int32           // position of First in Result.Rows, -1: beyond Options.MaxRows; the other rows of that warp follow it
+	Rows      int32           // divergences of each warp
+	ByKind    [rowKinds]int32 // of each warp
+	Warps     []uint64        // ascending
+	Follows   bool            // every first row has an earlier divergence that can be its cause
+	Noise     bool            // every row of every warp is noise
+	Accepted  bool            // likewise accepted
+	Reordered bool            // every lane did the same, in another order among paths
+}
+
+// SiteTally counts what differs at one site, over all warps, also where rows were omitted.
+type SiteTally struct {
+	Rows   int64
+	Warps  int64
+	ByKind [rowKinds]int64
 }
 
 // Stats are the totals of a comparison, over all warps.
 type Stats struct {
-	WarpsCompared int64
-	WarpsDiverged int64
+	WarpsCompared int64 // that at least one side recorded, and that Options.Warps holds
+	WarpsDiverged int64 // with at least one row, reordered warps only with Options.StrictOrder
 	EventsA       int64
 	EventsB       int64
-	ByKind        [rowKinds]int64
-	RowsOmitted   int64 // divergences beyond Options.MaxRows: in ByKind, not in Rows
-	Approximate   int64 // warps whose script is not proven minimal
-	Reordered     int64 // warps whose lanes did the same in another order
-	LostTails     int64 // warps whose missing end is a loss of that side, not a divergence
+	ByKind        [rowKinds]int64 // rows, without those of reordered warps unless Options.StrictOrder
+	Filtered      int64           // rows that Options.Ignore, Kinds and SiteFilter left out; counted nowhere else
+	RowsOmitted   int64           // divergences beyond Options.MaxRows: in ByKind, not in Rows
+	Approximate   int64           // warps whose script is not proven minimal
+	Reordered     int64           // warps whose lanes did the same in another order
+	ReorderedRows int64           // their rows
+	LostTails     int64           // warps whose missing end is a loss of that side, not a divergence
 }
 
 // Result is a comparison before it becomes a Document.
 type Result struct {
-	A, B     *warptrace.Header
-	PathA    string
-	PathB    string
-	Options  Options
-	Rows     []Row // ascending by warp, then event; see Options.MaxRows
-	Sites    []SiteRef
-	Clusters []ClusterRef // in order of how early they can be a cause
-	First    int32        // position in Rows of the first divergence that counts, -1: none
-	Stats    Stats
-	LossesA  warptrace.Losses
-	LossesB  warptrace.Losses
-	Baseline *Baseline              // set by ApplyBaseline
-	Why      *Explanation           // set by Explain
-	Contexts map[int32][]Context    // by row: the events around it, for First and the first row of each cluster
-	Operands map[int32][]LaneValues // by row, likewise
-	Warnings []string
+	A, B        *warptrace.Header
+	PathA       string
+	PathB       string
+	Options     Options
+	Rows        []Row // ascending by warp, then event; see Options.MaxRows
+	Sites       []SiteRef
+	Tallies     []SiteTally  // beside Sites; a Path counts for the site of A
+	Clusters    []ClusterRef // in order of how early they can be a cause
+	First       int32        // position in Rows of the first divergence that counts, -1: none
+	Stats       Stats
+	LossesA     warptrace.Losses
+	LossesB     warptrace.Losses
+	Baseline    *Baseline              // set by ApplyBaseline
+	Why         *Explanation           // set by Explain
+	AcceptedUse *AcceptedUse           // set by Accepted.Apply
+	Contexts    map[int32][]Context    // by row: the events around it, for First and the first row of each cluster
+	Operands    map[int32][]LaneValues // by row, likewise
+	Warnings    []string
 }
 
 // NaNPolicy says when two values of which one is NaN are equal.
@@ -118,18 +146,18 @@ type Options struct {
 	Values           bool      // compare values too
 	Tolerance        Tolerance // of values
 	NaN              NaNPolicy
-	IgnoreActiveMask bool              // ActiveMask rows are listed and do not count
-	Ignore           []site.Pattern    // sites whose rows are left out
-	Force            bool              // compare recordings of other kernels
-	CrossGPU         bool              // compare other grids and wave sizes, by thread
-	StrictOrder      bool              // another order of paths is a difference even where every lane did the same
-	Warps            func(uint64) bool // nil: all
-	Kinds            []RowKind         // report only these; nil: all
-	SiteFilter       []site.Pattern    // report only these; nil: all
-	Limit            int64             // rows in the document, after everything was counted; 0: all
-	Context          int               // events shown around a divergence on each side; 0: 5, negative: none
-	MaxRows          int64             // rows kept in memory; 0: 2^20
-	MaxClusters      int               // 0: 4096
-	Threshold        int64             // divergences that still pass
-	Settings         Settings          // as the caller spelled them, for the document
+	IgnoreActiveMask bool     // ActiveMask rows are listed and do not count
+	Ignore           SiteSet  // sites whose rows are left out
+	Force            bool     // compare recordings of other kernels
+	CrossGPU         bool     // compare other grids and wave sizes, by thread
+	StrictOrder      bool     // another order of paths is a difference even where every lane did the same
+	Warps            WarpSet  // compare only these
+	Kinds            KindSet  // report only these
+	SiteFilter       SiteSet  // report only these; empty: all
+	Limit            int64    // rows in the document, after everything was counted; 0: all
+	Context          int      // events shown around a divergence on each side; 0: 5, negative: none
+	MaxRows          int64    // rows kept in memory; 0: 2^20
+	MaxClusters      int      // 0: 4096
+	Threshold        int64    // divergences that still pass
+	Settings         Settings // as the caller spelled them, for the document
 }
