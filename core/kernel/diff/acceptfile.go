@@ -14,6 +14,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
 // Accepted is a file of differences that somebody has looked at and accepted for a while (docs/formats/accepted.md).
@@ -25,7 +26,7 @@ type Accepted struct {
 // AcceptedEntry accepts some differences. Empty fields ask for nothing.
 type AcceptedEntry struct {
 	Line   int      // of the file, where the entry begins
-	Site   string   // an id, a location, or a pattern of one
+	Site   string   // a pattern as of site.ParsePattern, or "*" for every site
 	Kinds  []string // of divergences
 	Kernel string   // pattern of the kernel's name
 	Max    int64    // divergences that it accepts at most, -1: any number
@@ -34,6 +35,7 @@ type AcceptedEntry struct {
 }
 
 const (
+	anySite          = "*"
 	maxAccepted      = 1 << 20 // bytes of the file
 	maxAcceptedRules = 10_000
 	maxAcceptedDepth = 32 // the TOML parser recurses
@@ -41,8 +43,8 @@ const (
 )
 
 var (
-	acceptedKeys = []string{"site", "kind", "kernel", "max", "until", "reason"}
-	acceptableKinds  = []string{KindBranch, KindActiveMask, KindValue, KindPath, KindExtraEvents}
+	acceptedKeys    = []string{"site", "kind", "kernel", "max", "until", "reason"}
+	acceptableKinds = []string{KindBranch, KindActiveMask, KindValue, KindPath, KindExtraEvents}
 )
 
 // ReadAccepted reads a file of accepted differences. What it does not know is an error: a misspelt key would accept too much.
@@ -154,15 +156,15 @@ func (r *acceptedReader) entry(line, index int, table map[string]any) (AcceptedE
 		switch v := table[key]; key {
 		case "site":
 			e.Site, problem = tomlText(v)
-			if problem == "" {
-				problem = badPattern(e.Site)
+			if problem == "" && e.Site != anySite {
+				problem = badSite(e.Site)
 			}
 		case "kind":
 			e.Kinds, problem = tomlKinds(v)
 		case "kernel":
 			e.Kernel, problem = tomlText(v)
 			if problem == "" {
-				problem = badPattern(e.Kernel)
+				problem = badGlob(e.Kernel)
 			}
 		case "max":
 			e.Max, problem = tomlCount(v)
@@ -241,10 +243,17 @@ func tomlDay(v any) (string, string) {
 	return "", fmt.Sprintf("is %v, expected a date such as 2027-01-31", clippedWord(fmt.Sprint(v)))
 }
 
-// badPattern says what is wrong with a pattern of a name or location, "" for nothing.
-func badPattern(pattern string) string {
+// badSite and badGlob say what is wrong with a pattern of sites and of a kernel's name, "" for nothing.
+func badSite(pattern string) string {
+	if _, err := site.ParsePattern(pattern); err != nil {
+		return fmt.Sprintf("is no pattern of sites: %s", err.Error())
+	}
+	return ""
+}
+
+func badGlob(pattern string) string {
 	if _, err := path.Match(pattern, ""); err != nil {
-		return fmt.Sprintf("%q is no pattern: %v", clippedWord(pattern), err)
+		return fmt.Sprintf("is %q, which is no pattern", clippedWord(pattern))
 	}
 	return ""
 }

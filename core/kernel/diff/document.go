@@ -36,6 +36,7 @@ type Document struct {
 	Losses              LossesOfBoth     `json:"losses"`
 	Baseline            *Baseline        `json:"baseline,omitempty"`
 	Explanation         *Explanation     `json:"explanation,omitempty"`
+	Accepted            *AcceptedUse     `json:"accepted,omitempty"`
 	Sources             []Source         `json:"sources"`
 	Options             Settings         `json:"options"` // what was asked for, so that the document can be read alone
 	Warnings            []string         `json:"warnings"`
@@ -185,6 +186,8 @@ type Baseline struct {
 	NoiseSites int      `json:"noise_sites"`
 	Suppressed int64    `json:"suppressed"` // divergences of A and B that are noise
 	Paths      []string `json:"paths"`
+
+	sites []noiseOfSite // by position in Result.Sites
 }
 
 // Explanation says why the first divergence happened, as far as the recording tells.
