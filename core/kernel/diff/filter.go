@@ -1,13 +1,11 @@
 package diff
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
 // WarpSet is a set of warps, such as "0-10,15". The zero WarpSet holds every warp.
@@ -115,84 +113,6 @@ func (s KindSet) Names() []string {
 		if s>>k&1 != 0 {
 			names = append(names, name)
 		}
-	}
-	return names
-}
-
-// SiteSet is a list of patterns of sites, such as "0x1a2b3c4d", "attn.py:41", "attn.py" or "*softmax*". The zero SiteSet is empty.
-type SiteSet struct{ patterns []string }
-
-// ParseSites reads patterns of sites. A pattern matches a site when it is its id in hexadecimal, its function, its file (with or
-// without directories), its file:line, its file:line:column, its file:function:line:column or its kind ("kind:atomic"); *, ? and
-// [..] in it are wildcards as in path.Match, where * also matches a slash.
-func ParseSites(patterns []string) (SiteSet, error) {
-	var s SiteSet
-	for _, p := range patterns {
-		if p = strings.TrimSpace(p); p == "" {
-			continue
-		}
-		if _, err := path.Match(p, ""); err != nil {
-			return SiteSet{}, fault.Usagef("%q is no pattern of sites: %v", clippedWord(p), err)
-		}
-		if len(p) > 1024 {
-			return SiteSet{}, fault.Usagef("a pattern of sites has %d characters, 1024 are read", len(p))
-		}
-		if s.patterns = append(s.patterns, p); len(s.patterns) > maxRanges {
-			return SiteSet{}, fault.Usagef("more than %d patterns of sites", maxRanges)
-		}
-	}
-	return s, nil
-}
-
-// Empty reports whether there is no pattern.
-func (s SiteSet) Empty() bool { return len(s.patterns) == 0 }
-
-// Patterns are the spellings.
-func (s SiteSet) Patterns() []string { return s.patterns }
-
-// Has reports whether a pattern matches the site.
-func (s SiteSet) Has(ref *SiteRef) bool {
-	if len(s.patterns) == 0 {
-		return false
-	}
-	names := namesOf(ref)
-	for _, p := range s.patterns {
-		if id, err := strconv.ParseUint(strings.TrimPrefix(strings.ToLower(p), "0x"), 16, 64); err == nil && strings.HasPrefix(strings.ToLower(p), "0x") {
-			if id == ref.ID {
-				return true
-			}
-			continue
-		}
-		flat := strings.ReplaceAll(p, "/", "\x00")
-		for _, name := range names {
-			if ok, _ := path.Match(flat, strings.ReplaceAll(name, "/", "\x00")); ok {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// namesOf lists what a pattern of sites is matched against.
-func namesOf(ref *SiteRef) []string {
-	names := []string{"kind:" + ref.Kind.String()}
-	if ref.Site == nil {
-		return names
-	}
-	if where := site.FormatLocation(ref.Site); where != "" {
-		names = append(names, where)
-	}
-	w := ref.Site.Where()
-	if w.Function != "" {
-		names = append(names, w.Function)
-	}
-	if w.File == "" {
-		return names
-	}
-	line := ":" + strconv.FormatUint(uint64(w.Line), 10)
-	column := line + ":" + strconv.FormatUint(uint64(w.Column), 10)
-	for _, f := range []string{w.File, path.Base(w.File)} {
-		names = append(names, f, f+line, f+column)
 	}
 	return names
 }

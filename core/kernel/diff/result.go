@@ -146,18 +146,18 @@ type Options struct {
 	Values           bool      // compare values too
 	Tolerance        Tolerance // of values
 	NaN              NaNPolicy
-	IgnoreActiveMask bool     // ActiveMask rows are listed and do not count
-	Ignore           SiteSet  // sites whose rows are left out
-	Force            bool     // compare recordings of other kernels
-	CrossGPU         bool     // compare other grids and wave sizes, by thread
-	StrictOrder      bool     // another order of paths is a difference even where every lane did the same
-	Warps            WarpSet  // compare only these
-	Kinds            KindSet  // report only these
-	SiteFilter       SiteSet  // report only these; empty: all
-	Limit            int64    // rows in the document, after everything was counted; 0: all
-	Context          int      // events shown around a divergence on each side; 0: 5, negative: none
-	MaxRows          int64    // rows kept in memory; 0: 2^20
-	MaxClusters      int      // 0: 4096
-	Threshold        int64    // divergences that still pass
-	Settings         Settings // as the caller spelled them, for the document
+	IgnoreActiveMask bool           // ActiveMask rows are listed and do not count
+	Ignore           []site.Pattern // sites whose rows are left out
+	Force            bool           // compare recordings of other kernels
+	CrossGPU         bool           // compare other grids and wave sizes, by thread
+	StrictOrder      bool           // another order of paths is a difference even where every lane did the same
+	Warps            WarpSet        // compare only these
+	Kinds            KindSet        // report only these
+	SiteFilter       []site.Pattern // report only these; empty: all
+	Limit            int64          // rows in the document, after everything was counted; 0: all
+	Context          int            // events shown around a divergence on each side; 0: 5, negative: none
+	MaxRows          int64          // rows kept in memory; 0: 2^20
+	MaxClusters      int            // 0: 4096
+	Threshold        int64          // divergences that still pass
+	Settings         Settings       // as the caller spelled them, for the document
 }
