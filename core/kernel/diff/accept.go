@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
 // AcceptedUse is what a file of accepted differences did to a comparison.
@@ -84,9 +83,8 @@ func (e *AcceptedEntry) about(r *Result) bool {
 // matches lists the divergences that an entry is about and that nothing has taken yet.
 func (e *AcceptedEntry) matches(r *Result) []int {
 	sites := make([]bool, len(r.Sites))
-	pattern, err := site.ParsePattern(e.Site)
 	for i := range r.Sites {
-		sites[i] = e.Site == anySite || err == nil && pattern.Match(r.Sites[i].Site, r.Sites[i].ID)
+		sites[i] = e.Site == anySite || e.sites.Match(r.Sites[i].Site, r.Sites[i].ID)
 	}
 	var matched []int
 	for k := range r.Rows {

@@ -26,12 +26,14 @@ type Accepted struct {
 // AcceptedEntry accepts some differences. Empty fields ask for nothing.
 type AcceptedEntry struct {
 	Line   int      // of the file, where the entry begins
-	Site   string   // a pattern as of site.ParsePattern, or "*" for every site
+	Site   string   // a pattern as of site.ParsePattern; "*" is every site
 	Kinds  []string // of divergences
 	Kernel string   // pattern of the kernel's name
 	Max    int64    // divergences that it accepts at most, -1: any number
 	Until  string   // the last day on which it holds, "2027-01-31"; "" for ever
 	Reason string
+
+	sites site.Pattern // Site, read, unless it is every one
 }
 
 const (
@@ -156,8 +158,8 @@ func (r *acceptedReader) entry(line, index int, table map[string]any) (AcceptedE
 		switch v := table[key]; key {
 		case "site":
 			e.Site, problem = tomlText(v)
-			if problem == "" && e.Site != anySite {
-				problem = badSite(e.Site)
+			if problem == "" {
+				e.sites, problem = acceptSites(e.Site)
 			}
 		case "kind":
 			e.Kinds, problem = tomlKinds(v)
@@ -243,14 +245,19 @@ func tomlDay(v any) (string, string) {
 	return "", fmt.Sprintf("is %v, expected a date such as 2027-01-31", clippedWord(fmt.Sprint(v)))
 }
 
-// badSite and badGlob say what is wrong with a pattern of sites and of a kernel's name, "" for nothing.
-func badSite(pattern string) string {
-	if _, err := site.ParsePattern(pattern); err != nil {
-		return fmt.Sprintf("is no pattern of sites: %s", err.Error())
+// acceptSites reads the pattern of sites of an entry.
+func acceptSites(pattern string) (site.Pattern, string) {
+	if pattern == anySite {
+		return site.Pattern{}, ""
 	}
-	return ""
+	p, err := site.ParsePattern(pattern)
+	if err != nil {
+		return p, fmt.Sprintf("is wrong: %v", err)
+	}
+	return p, ""
 }
 
+// badGlob says what is wrong with a pattern of a name, "" for nothing.
 func badGlob(pattern string) string {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return fmt.Sprintf("is %q, which is no pattern", clippedWord(pattern))

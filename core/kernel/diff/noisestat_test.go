@@ -1,0 +1,78 @@
+package diff
+
+import (
+	"math"
+	"math/big"
+	"testing"
+)
+
+// The exact tests are held against sums of whole numbers, which have no rounding.
+func TestFisherIsExact(t *testing.T) {
+	choose := func(n, k int64) *big.Int { return new(big.Int).Binomial(n, k) }
+	for n := int64(1); n <= 12; n++ {
+		for n0 := int64(1); n0 <= 12; n0++ {
+			for k := int64(0); k <= n; k++ {
+				for k0 := int64(0); k0 <= n0; k0++ {
+					want := 1.0
+					if k*n0 > k0*n {
+						sum := new(big.Int)
+						for x := k; x <= min(n, k+k0); x++ {
+							sum.Add(sum, new(big.Int).Mul(choose(n, x), choose(n0, k+k0-x)))
+						}
+						want, _ = new(big.Rat).SetFrac(sum, choose(n+n0, k+k0)).Float64()
+					}
+					if got := fisherUpper(k, n, k0, n0); math.Abs(got-want) > 1e-12 {
+						t.Fatalf("fisherUpper(%d of %d, %d of %d) = %g, want %g", k, n, k0, n0, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestPoissonIsExact(t *testing.T) {
+	for k := int64(0); k <= 30; k++ {
+		for k0 := int64(0); k0 <= 30; k0++ {
+			want := 1.0
+			if k > k0 {
+				sum := new(big.Int)
+				for x := k; x <= k+k0; x++ {
+					sum.Add(sum, new(big.Int).Binomial(k+k0, x))
+				}
+				want, _ = new(big.Rat).SetFrac(sum, new(big.Int).Lsh(big.NewInt(1), uint(k+k0))).Float64()
+			}
+			if got := poissonUpper(k, k0); math.Abs(got-want) > 1e-12 {
+				t.Fatalf("poissonUpper(%d, %d) = %g, want %g", k, k0, got, want)
+			}
+		}
+	}
+}
+
+func TestExactTestsOfLargeCountsEndAndStayProbabilities(t *testing.T) {
+	for _, k := range []int64{0, 1, 1000, 500_000, 999_999, 1_000_000} {
+		for _, p := range []float64{fisherUpper(k, 1_000_000, 3, 66_000_000), poissonUpper(k, 7)} {
+			if !(p >= 0 && p <= 1) {
+				t.Errorf("with %d hits: %g is no probability", k, p)
+			}
+		}
+	}
+	if p := fisherUpper(5, 0, 1, 10); p != 1 {
+		t.Errorf("without a warp there is nothing to compare: got %g", p)
+	}
+}
+
+func TestSpeciesAreCompleteOnceNothingIsRare(t *testing.T) {
+	var s noiseSpecies
+	for i := range uint64(noiseRich) {
+		if s.n++; s.complete() && i+1 < noiseRich {
+			t.Fatalf("complete after %d observations", i+1)
+		}
+		s.saw(i % 4)
+	}
+	if !s.complete() {
+		t.Error("four things, each seen often: not complete")
+	}
+	if s.saw(99); s.complete() {
+		t.Error("one of the things was seen once: more may be to come")
+	}
+}
