@@ -40,13 +40,6 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	if err := r.belongTogether(); err != nil {
 		return nil, err
 	}
-	var err error
-	if r.EventsA, err = events(ctx, a); err != nil {
-		return nil, err
-	}
-	if r.EventsB, err = events(ctx, b); err != nil {
-		return nil, err
-	}
 	filters, ignored := readFilters(opt)
 	for _, piece := range ignored {
 		r.Warnings = append(r.Warnings, piece+"; it is left out")
@@ -55,12 +48,11 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 		r.Warnings = append(r.Warnings, "--remap-a and --remap-b do nothing without each other")
 	}
 	l := &aligner{ctx: ctx, opt: &opt, popcount: opt.CrossGPU, remap: remapping(opt.RemapA, opt.RemapB), capacity: capacity(j)}
+	walk := r.walkWarps
 	if opt.CrossGPU {
-		err = r.walkThreads(l, a, b)
-	} else {
-		err = r.walkWarps(l, a, b)
+		walk = r.walkThreads
 	}
-	if err != nil {
+	if err := walk(l, a, b); err != nil {
 		return nil, err
 	}
 	r.WarpsDiverged = l.diverged
@@ -84,16 +76,11 @@ func capacity(j *job.Job) int64 {
 	return math.MaxInt64
 }
 
-func events(ctx context.Context, t *warptrace.Trace) (int64, error) {
-	index, err := t.Index(ctx)
-	if err != nil {
-		return 0, err
-	}
-	var n int64
+func events(index []warptrace.WarpInfo) (n int64) {
 	for i := range index {
 		n += int64(index[i].Events)
 	}
-	return n, nil
+	return n
 }
 
 // belongTogether is what the described differ asks of a pair. Its --force excuses another kernel, never another grid.
@@ -142,15 +129,14 @@ func (r *Result) warn(format string, args ...any) {
 func (r *Result) walkWarps(l *aligner, a, b *warptrace.Trace) error {
 	r.WarpsCompared = int64(r.a.WarpSlots)
 	var left, right warptrace.Warp
-	_, err := warptrace.Walk(l.ctx, a, b, warptrace.WalkOptions{Values: l.opt.Values, All: l.remap != nil}, func(p *warptrace.Pair) error {
-		if p.Equal && l.remap == nil {
-			return nil
-		}
+	all := warptrace.WalkOptions{Values: l.opt.Values, All: l.remap != nil}
+	stats, err := warptrace.Walk(l.ctx, a, b, all, func(p *warptrace.Pair) error {
 		if err := p.Decode(&left, &right); err != nil {
 			return err
 		}
 		return l.warp(p.Warp, &left, &right)
 	})
+	r.EventsA, r.EventsB = stats.EventsA, stats.EventsB
 	return err
 }
 
@@ -173,6 +159,7 @@ func (r *Result) walkThreads(l *aligner, a, b *warptrace.Trace) error {
 	if err != nil {
 		return err
 	}
+	r.EventsA, r.EventsB = events(indexA), events(indexB)
 	var left, right, part warptrace.Warp
 	for _, n := range groups(indexA, perA, indexB, perB) {
 		if n >= pairs {
