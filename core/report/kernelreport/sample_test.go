@@ -249,7 +249,9 @@ func many(n int) *diff.Document {
 		doc.Clusters = append(doc.Clusters, diff.Cluster{
 			ID: int64(c), Warps: size, WarpRanges: where, Blocks: size, Divergences: 1, Breakdown: map[string]int64{d.Kind: 1}, First: d, Follows: d.Follows,
 		})
-		doc.Sites = append(doc.Sites, siteOf(&d, size, size, where, map[string]int64{d.Kind: size}))
+		one := siteOf(&d, size, size, where, map[string]int64{d.Kind: size})
+		one.Rate = float64(size) / 100_000
+		doc.Sites = append(doc.Sites, one)
 	}
 	return doc
 }

@@ -3,7 +3,6 @@
   var data = JSON.parse(document.getElementById("data").textContent);
   var perBlock = data.perBlock;
   var clusters = new Map(data.clusters.map(function (c) { return [c.id, c]; }));
-  var reduced = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
   function byId(id) { return document.getElementById(id); }
   function grouped(n) { return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f"); }
   function plural(n, one, many) { return grouped(n) + " " + (n === 1 ? one : many); }
@@ -124,9 +123,13 @@
       g.hidden = active && !g.querySelector(".cluster:not([hidden])");
       if (active && !g.hidden) { g.open = true; }
     });
-    var words = list.filter(function (t) { return t.field === "text"; });
+    // A site is found by its own text, or through the divergences found at it where the terms are about warps.
+    var words = list.filter(function (t) { return t.field === "text"; }), through = null;
+    if (words.length < list.length) {
+      through = new Set(matches.map(function (i) { return data.sites[data.rows[i][4]].id; }));
+    }
     sites.forEach(function (e) {
-      e.hidden = active && !words.every(function (t) { return e.dataset.find.indexOf(t.text) >= 0; });
+      e.hidden = active && !(through ? through.has(e.dataset.site) : words.every(function (t) { return e.dataset.find.indexOf(t.text) >= 0; }));
       seen[1] += e.hidden ? 0 : 1;
     });
     found.textContent = active ? plural(matches.length, "divergence", "divergences") + ", " + plural(seen[0], "cluster", "clusters") + ", " + plural(seen[1], "site", "sites") : "";
@@ -199,7 +202,7 @@
       var here = boxOf(cursor), extra = Math.max(0, 8 - g.size) / 2;
       ctx.strokeStyle = colour("ink");
       ctx.lineWidth = 2;
-      ctx.strokeRect(here[0] - 1 - extra, here[1] - 1 - extra, g.size + 1 + 2 * extra, g.size + 1 + 2 * extra);
+      ctx.strokeRect(Math.max(1, here[0] - 1 - extra), Math.max(1, here[1] - 1 - extra), g.size + 1 + 2 * extra, g.size + 1 + 2 * extra);
     }
   }
   function cellAt(event) {
@@ -277,7 +280,7 @@
     if (marked) { marked.classList.remove("target"); }
     marked = e;
     e.classList.add("target");
-    e.scrollIntoView({ block: "center", behavior: "auto" });
+    e.scrollIntoView({ block: "center" });
   }
   function follow() {
     var hash = "";
@@ -294,7 +297,7 @@
       note.hidden = false;
       note.textContent = placeText(warp) + (mine.length ? " is in cluster " + mine.map(function (c) { return c.id; }).join(", ") + ". " : " is in no cluster on this page. ") +
         (matches.length ? "" : "None of its divergences is listed on this page.");
-      byId("divergences").scrollIntoView({ block: "start", behavior: reduced ? "auto" : "smooth" });
+      (canvas && map ? byId("warps") : byId("divergences")).scrollIntoView({ block: "start" });
     } else if (hash.indexOf("site-") === 0 && e) {
       if (query && query.value) { find(""); }
       reveal(e);
