@@ -50,14 +50,16 @@ func (j *noiseJudge) warp(rows []Row) {
 	for i := range rows {
 		inWarp[keyOfRow(&rows[i], j.tables[0].names)]++
 	}
-	var before []*Row // noise
+	var before []*Row // noise that nothing before it leads to
 	genuine := false
 	for i := range rows {
 		row := &rows[i]
 		switch {
 		case j.explained(row, inWarp[keyOfRow(row, j.tables[0].names)]):
 			row.Noise = true
-			before = append(before, row)
+			if !row.Follows || len(before) == 0 {
+				before = append(before, row)
+			}
 		case !row.Follows || genuine || len(before) == 0:
 			genuine = true
 		case j.canFollow(row, before):

@@ -9,6 +9,8 @@ const (
 	noiseAlpha = 1e-3
 	// noiseRich is how many observations make baselines rich enough to say that what they never showed is new.
 	noiseRich = 20
+	// noiseOften is how often each thing that was seen must have been seen for that.
+	noiseOften = 5
 )
 
 // fisherUpper is the one-sided exact test of Fisher: the probability of at least k of n hits beside k0 of n0, when both have the
@@ -73,13 +75,14 @@ func (s *noiseSpecies) saw(what uint64) {
 }
 
 // complete reports whether the observations suggest that nothing is left to be seen. The share of what was never seen is about
-// the share of what was seen exactly once (Good and Turing); that must be nothing, over enough observations.
+// the share of what was seen exactly once (Good and Turing), and something that is as frequent as what was seen a few times may
+// well have been missed: so everything must have been seen often, over enough observations.
 func (s *noiseSpecies) complete() bool {
 	if s.n < noiseRich {
 		return false
 	}
 	for _, count := range s.seen {
-		if count == 1 {
+		if count < noiseOften {
 			return false
 		}
 	}

@@ -1,5 +1,21 @@
 package diff
 
+const (
+	maxNoiseRuns  = 64 // of one side
+	maxNoisePairs = 66 // compared on each side: all pairs of 12 runs
+)
+
+// noisePairs chooses which of n equal runs are compared: neighbours first, then runs further apart, until there are enough.
+func noisePairs(n int) [][2]int {
+	var pairs [][2]int
+	for apart := 1; apart < n; apart++ {
+		for i := 0; i+apart < n && len(pairs) < maxNoisePairs; i++ {
+			pairs = append(pairs, [2]int{i, i + apart})
+		}
+	}
+	return pairs
+}
+
 // noiseKey is what a divergence is, whichever warp it is in.
 type noiseKey struct {
 	site, other uint64 // RowPath: both sites, the smaller name first
