@@ -25,7 +25,6 @@ type v1 struct {
 	slots   []WarpInfo   // the index, once it is known
 	lost    Losses
 	indexed bool
-	raw     uint64 // sum of num_events as stored
 }
 
 func openV1(_ context.Context, src *file.Source) (*Trace, error) {
@@ -227,11 +226,7 @@ func (v *v1) index(ctx context.Context) ([]WarpInfo, error) {
 const maxWarps = 1 << 24
 
 func (v *v1) newLosses() Losses {
-	l := Losses{SampleRate: v.header.SampleRate, Notes: []string{}}
-	for _, w := range v.header.Warnings {
-		l.Notes = append(l.Notes, w)
-	}
-	return l
+	return Losses{SampleRate: v.header.SampleRate, Notes: append([]string{}, v.header.Warnings...)}
 }
 
 // counterReader reads the counters of slots, several at a time where slots are small.
