@@ -161,9 +161,14 @@ func find(index []WarpInfo, warp uint64) (int, bool) {
 // reset makes w an n-event warp whose columns may hold old values.
 func (w *Warp) reset(info WarpInfo, n int) {
 	w.WarpInfo = info
+	w.resize(n)
+	w.History, w.Snapshots = w.History[:0], w.Snapshots[:0]
+}
+
+// resize gives the columns n elements, which may hold old values.
+func (w *Warp) resize(n int) {
 	w.Site, w.Kind, w.Dir, w.Aux = resized(w.Site, n), resized(w.Kind, n), resized(w.Dir, n), resized(w.Aux, n)
 	w.Active, w.Taken, w.Value, w.Type = resized(w.Active, n), resized(w.Taken, n), resized(w.Value, n), resized(w.Type, n)
-	w.History, w.Snapshots = w.History[:0], w.Snapshots[:0]
 }
 
 func resized[T any](s []T, n int) []T {

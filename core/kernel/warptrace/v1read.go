@@ -285,28 +285,14 @@ func (v *v1) readWarp(ctx context.Context, at int, into *Warp) error {
 	if _, err := src.ReadAt(b, base+int64(info.Warp)*v.layout.warpBytes()+v1WarpHead); err != nil && len(b) > 0 {
 		return err
 	}
-	decodeV1(b, info, v.header.WaveSize, into)
+	decodeV1(b, info, into)
 	return v.rings(src, base, into)
 }
 
 // decodeV1 turns the events of one warp into columns.
-func decodeV1(b []byte, info WarpInfo, _ int, into *Warp) {
-	n := int(info.Events)
-	into.reset(info, n)
-	b = b[:n*v1EventBytes]
-	for i := range n {
-		e := b[i*v1EventBytes : i*v1EventBytes+v1EventBytes]
-		low := binary.LittleEndian.Uint64(e)
-		high := binary.LittleEndian.Uint64(e[8:])
-		into.Site[i] = uint32(low)
-		into.Kind[i] = site.Kind(low >> 32)
-		into.Dir[i] = uint8(low >> 40)
-		into.Aux[i] = uint16(low >> 48)
-		into.Active[i] = uint64(uint32(high))
-		into.Taken[i] = 0
-		into.Value[i] = high >> 32
-		into.Type[i] = TypeBits
-	}
+func decodeV1(events V1Events, info WarpInfo, into *Warp) {
+	into.reset(info, 0)
+	events.Decode(0, events.Len(), into)
 }
 
 // rings reads the history and snapshot rings of a warp. What is cut off counts as empty.

@@ -29,12 +29,18 @@ type Pair struct {
 	HasA, HasB bool
 	Equal      bool
 
-	decode func(a, b *Warp) error
+	decode   func(a, b *Warp) error
+	v1a, v1b V1Events
+	isV1     bool
 }
 
 // Decode reads both sides. It works until visit returns; the Warps are the caller's and stay valid. Histories and snapshots are
 // there under WalkOptions.Rings only.
 func (p *Pair) Decode(a, b *Warp) error { return p.decode(a, b) }
+
+// V1 returns the events of both sides as they stand in the files, when both recordings are of format v1: most of two warps that differ
+// is equal, and what is equal is found faster as bytes than decoded. They are valid until visit returns.
+func (p *Pair) V1() (a, b V1Events, ok bool) { return p.v1a, p.v1b, p.isV1 }
 
 // Walk goes once through two recordings, in ascending order of warps, and visits those that are not equal. Equal ones are told
 // without decoding: by their bytes in v1, by their digests in v2. Site numbers are taken to mean the same on both sides where both

@@ -70,9 +70,10 @@ func v1Pair(ctx context.Context, a, b *v1, slot int64, ca, cb v1Counters, ea, eb
 			return nil
 		}
 	}
+	p.v1a, p.v1b, p.isV1 = ea, eb, true
 	p.decode = func(wa, wb *Warp) error {
-		decodeV1(ea, p.A, a.header.WaveSize, wa)
-		decodeV1(eb, p.B, b.header.WaveSize, wb)
+		decodeV1(ea, p.A, wa)
+		decodeV1(eb, p.B, wb)
 		if !opt.Rings {
 			return nil
 		}
