@@ -1,0 +1,166 @@
+package script
+
+import "math"
+
+// Edit is one place where two sequences differ: Del elements of a, from A on, stand where Ins elements of b, from B on, stand.
+// What lies between edits is equal.
+type Edit struct {
+	A, B     int32
+	Del, Ins int32
+}
+
+// Script is what turns a into b: edits in ascending order, with at least one equal element between two of them.
+type Script []Edit
+
+// Cost says what a script costs and what is known about that.
+type Cost struct {
+	Edits   int64 // elements deleted and inserted
+	Minimal bool  // no script costs less; false: the budget did not suffice to know
+}
+
+// Budget bounds the work on one pair of sequences. The zero Budget is DefaultSteps.
+type Budget struct {
+	// Steps is the number of machine words of the table of matches that may be computed, at about 1.5 ns each. Beyond it the
+	// sequences are aligned window by window, in time proportional to their length.
+	Steps int64
+}
+
+// DefaultSteps is the budget that the zero Budget stands for, a few tenths of a second.
+const DefaultSteps = int64(1) << 27
+
+// MaxLen is the length of the longest sequence that is aligned.
+const MaxLen = math.MaxInt32 / 4
+
+// Shortest returns a shortest script that turns a into b by deleting and inserting, as far as the budget goes.
+func Shortest(a, b []uint32, budget Budget) (Script, Cost) {
+	var s Solver
+	return s.Shortest(a, b, budget)
+}
+
+// Solver finds scripts one after another and keeps its memory. The zero Solver is ready; it is not for several goroutines.
+type Solver struct {
+	edits    Script
+	reversed Script // of one table, from its end
+	frontier []int32
+	symbols  symbolTable
+	table    table
+}
+
+// Shortest is the function of that name; the Script is valid until the next call.
+//
+// Equal ends are cut off first. What remains is searched in the order of distance (Myers) while the distance is small, and then
+// with a table of matches, 64 cells a machine word, of which only the diagonals are computed that a script of the distance found
+// can reach: that proves the script minimal.
+func (s *Solver) Shortest(a, b []uint32, budget Budget) (Script, Cost) {
+	if len(a) > MaxLen || len(b) > MaxLen {
+		panic("script: a sequence is longer than MaxLen")
+	}
+	if budget.Steps <= 0 {
+		budget.Steps = DefaultSteps
+	}
+	s.edits = s.edits[:0]
+	head := CommonPrefix(a, b)
+	a, b = a[head:], b[head:]
+	tail := CommonSuffix(a, b)
+	minimal := s.middle(a[:len(a)-tail], b[:len(b)-tail], int32(head), budget)
+	cost := Cost{Minimal: minimal}
+	for _, e := range s.edits {
+		cost.Edits += int64(e.Del) + int64(e.Ins)
+	}
+	return s.edits, cost
+}
+
+// middle appends the edits of two sequences that begin and end unequal, and reports whether they are proven minimal.
+func (s *Solver) middle(a, b []uint32, at int32, budget Budget) bool {
+	switch {
+	case len(a) == 0 && len(b) == 0:
+		return true
+	case len(a) == 0 || len(b) == 0:
+		s.add(Edit{at, at, int32(len(a)), int32(len(b))})
+		return true
+	}
+	limit := greedyLimit(len(a) + len(b))
+	reached, done := s.greedy(a, b, at, limit)
+	if done {
+		return true
+	}
+	s.symbols.build(b)
+	gap := abs(len(b) - len(a))
+	guess := int(float64(limit) * float64(len(a)+len(b)) / float64(max(reached, 1)))
+	margin := max(guess+guess/8-gap, 32) / 2
+	for {
+		t := &s.table
+		t.shape(len(a), len(b), margin)
+		if t.steps() > budget.Steps {
+			return s.windows(a, b, at)
+		}
+		budget.Steps -= t.steps()
+		t.fill(a, b, &s.symbols)
+		cost := len(a) + len(b) - 2*t.length()
+		if t.proves(cost) {
+			s.reversed = t.trace(a, b, len(b), &s.symbols, s.reversed[:0])
+			s.addReversed(at, at)
+			return true
+		}
+		margin = (cost - gap + 1) / 2 // wide enough for every script that is as cheap
+	}
+}
+
+// add appends an edit, joined with the last one when they touch.
+func (s *Solver) add(e Edit) {
+	if n := len(s.edits); n > 0 {
+		last := &s.edits[n-1]
+		if last.A+last.Del == e.A && last.B+last.Ins == e.B {
+			last.Del += e.Del
+			last.Ins += e.Ins
+			return
+		}
+	}
+	s.edits = append(s.edits, e)
+}
+
+// addReversed appends the edits that were found from the end to the beginning of parts that begin at a and b.
+func (s *Solver) addReversed(a, b int32) {
+	for i := len(s.reversed) - 1; i >= 0; i-- {
+		e := s.reversed[i]
+		e.A += a
+		e.B += b
+		s.add(e)
+	}
+}
+
+// block is how many elements are compared at once; an array of them compares as memory.
+const block = 16
+
+// CommonPrefix is how many elements at the beginning are equal.
+func CommonPrefix(a, b []uint32) int {
+	n := min(len(a), len(b))
+	i := 0
+	for i+block <= n && *(*[block]uint32)(a[i:]) == *(*[block]uint32)(b[i:]) {
+		i += block
+	}
+	for i < n && a[i] == b[i] {
+		i++
+	}
+	return i
+}
+
+// CommonSuffix is how many elements at the end are equal.
+func CommonSuffix(a, b []uint32) int {
+	n := min(len(a), len(b))
+	i := 0
+	for i+block <= n && *(*[block]uint32)(a[len(a)-i-block:]) == *(*[block]uint32)(b[len(b)-i-block:]) {
+		i += block
+	}
+	for i < n && a[len(a)-1-i] == b[len(b)-1-i] {
+		i++
+	}
+	return i
+}
+
+func abs(n int) int {
+	if n < 0 {
+		return -n
+	}
+	return n
+}
