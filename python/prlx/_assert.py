@@ -179,12 +179,12 @@ def counted(document: Mapping[str, Any]) -> int:
 def losses(found: Comparison) -> list[str]:
     """What the recordings of a comparison lack, in sentences; nothing when they are whole."""
     lost = found.document.get("losses") or {}
-    sides = [(side.upper(), lost.get(side) or {}) for side in "ab"]
-    said = [f"{side}: {clean(note)}" for side, one in sides for note in one.get("notes") or ()]
-    for side, one in sides:
-        short = one.get("dropped") or one.get("truncated") or one.get("sample_rate", 1) > 1
-        if short and not one.get("notes"):
-            said.append(f"{side}: events are missing")
+    said: list[str] = []
+    for side in "ab":
+        one = lost.get(side) or {}
+        if one.get("dropped") or one.get("truncated") or one.get("sample_rate", 1) > 1:
+            notes = [clean(note) for note in one.get("notes") or ()] or ["events are missing"]
+            said += [f"{side.upper()}: {note}" for note in notes]
     return said
 
 
