@@ -169,7 +169,8 @@ def test_json_is_the_document_alone(prlx):
 def test_reports_and_filters_reach_the_core(prlx, compare, files):
     prlx(
         "assert", "good.prlx", "bad.prlx", "--junit", "j.xml", "--sarif", "s.sarif", "--ignore", "a.py:1",
-        "--ignore", "func:f*", "--ignore-active-mask", "--accepted", "accepted.toml", "--tolerance", "rel=1e-5", "--warps", "0-3", "--no-explain",
+        "--ignore", "func:f*", "--ignore-active-mask", "--accepted", "accepted.toml",
+        "--tolerance", "rel=1e-5", "--warps", "0-3", "--no-explain",
         "--map", "sites.json", "--force", "--cross-gpu", "--overwrite", "--baseline", "same.prlx",
     )  # fmt: skip
     asked = compare.asked[0]
