@@ -10,7 +10,7 @@ import (
 // What a page holds at most. What is left out is said on it.
 const (
 	maxClusters = 2000
-	maxDetails  = 150 // clusters whose lanes and history are on the page
+	maxDetails  = 100 // clusters whose lanes and history are on the page
 	maxSites    = 2000
 	maxPageRows = 20_000
 	maxLinks    = 60 // of an explanation

@@ -140,8 +140,15 @@ func (p *perfettoWriter) summary(doc *diff.Document, slots []slot) {
 	if len(counts) == 0 {
 		return
 	}
+	seen := map[string]bool{}
+	for i := range slots {
+		seen[slots[i].d.Kind] = true
+	}
 	for k := range kinds {
 		name := kinds[k].name
+		if !seen[name] {
+			continue
+		}
 		uuid := uint64(uuidCounters + k)
 		p.describe(uuid, uuidSummary, name+" by event", func(b []byte) []byte {
 			b = appendVarint(b, trackRank, uint64(k+1))
