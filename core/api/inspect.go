@@ -33,7 +33,7 @@ type InspectDocument struct {
 // zero.
 type InspectFile struct {
 	Path              string             `json:"path"`
-	Format            string             `json:"format"` // xspace, chrome, snapshot-pairs, probe-windows, probe-stamps, round-offsets, declared-offsets
+	Format            string             `json:"format"` // xspace, chrome, snapshot-pairs, probe-windows, probe-stamps, round-offsets, declared-offsets, prlx-v1, prlx-v2, session
 	Bytes             int64              `json:"bytes"`
 	Compression       string             `json:"compression,omitempty"`
 	DecompressedBytes int64              `json:"decompressed_bytes"`
@@ -52,6 +52,8 @@ type InspectFile struct {
 	Collectives       []InspectNameCount `json:"collectives,omitempty"`
 	Losses            []string           `json:"losses,omitempty"`
 	Warnings          []string           `json:"warnings,omitempty"`
+
+	Recording *KernelTraceDocument `json:"recording,omitempty"` // of a kernel recording
 }
 
 // InspectPlane is a plane of an XSpace or a process of a Chrome trace.
@@ -103,14 +105,22 @@ type InspectNameCount struct {
 const maxKernels = 200
 
 func inspect(j *job.Job, r *inspectRequest) (*InspectDocument, error) {
-	inputs, notes, err := combine.Expand(j.Context(), inputsOf(r.Paths))
+	kernels, others, err := kernelInputs(j, r.Paths)
 	if err != nil {
 		return nil, err
 	}
-	if len(inputs) == 0 {
+	var inputs []combine.Input
+	var notes []string
+	if len(others) > 0 || len(kernels) == 0 {
+		if inputs, notes, err = combine.Expand(j.Context(), inputsOf(others)); err != nil {
+			return nil, err
+		}
+	}
+	if len(inputs)+len(kernels) == 0 {
 		return nil, fault.Usagef("no files are named").WithHint("name traces, clock files or directories")
 	}
 	doc := &InspectDocument{Schema: "prlx.inspect/1", Files: []InspectFile{}, Notes: append([]string{}, notes...)}
+	doc.Files = append(doc.Files, kernels...)
 	for _, in := range inputs {
 		f, err := inspectFile(j, in.Path)
 		if err != nil {

@@ -33,6 +33,12 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"combine_plan":    typed(combinePlan),
 		"combine_scan":    typed(combineScan),
 
+		"diff_compat":  typed(diffCompat),
+		"kernel_trace": typed(kernelTrace),
+		"recognise":    typed(recognise),
+
+		"session_inspect": typed(sessionInspect),
+
 		"inspect":    typed(inspect),
 		"parse_toml": typed(parseTOML),
 		"solve":      typed(solve),

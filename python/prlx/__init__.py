@@ -25,9 +25,14 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from ._align import align_trace
+    from ._assert import assert_same
     from ._combine import CombinedTrace, combine_traces
+    from ._diff import Diff, Divergence, diff_traces
+    from ._kernel_trace import KernelTrace, read_trace
+    from ._open import open
+    from ._session import Session, SessionDiff
     from ._solve import Offsets, solve_offsets
-    from ._timeline import Timeline, open
+    from ._timeline import Timeline
     from ._validate import Verdicts, validate_collectives
 
 __all__ = [
@@ -35,34 +40,50 @@ __all__ = [
     "CancelledError",
     "CombinedTrace",
     "CoreUnavailableError",
+    "Diff",
+    "Divergence",
     "FileAccessError",
     "ForkedProcessError",
     "IncompatibleTracesError",
     "InternalError",
+    "KernelTrace",
     "LimitError",
     "Offsets",
     "PartialResultError",
     "PrlxError",
+    "Session",
+    "SessionDiff",
     "Timeline",
     "TraceFormatError",
     "UsageError",
     "Verdicts",
     "__version__",
     "align_trace",
+    "assert_same",
     "combine_traces",
+    "diff_traces",
     "open",
+    "read_trace",
     "solve_offsets",
     "validate_collectives",
 ]
 
 _LAZY = {
     "CombinedTrace": "_combine",
+    "Diff": "_diff",
+    "Divergence": "_diff",
+    "KernelTrace": "_kernel_trace",
     "Offsets": "_solve",
+    "Session": "_session",
+    "SessionDiff": "_session",
     "Timeline": "_timeline",
     "Verdicts": "_validate",
     "align_trace": "_align",
+    "assert_same": "_assert",
     "combine_traces": "_combine",
-    "open": "_timeline",
+    "diff_traces": "_diff",
+    "open": "_open",
+    "read_trace": "_kernel_trace",
     "solve_offsets": "_solve",
     "validate_collectives": "_validate",
 }

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._table import Column
 
 _DICTIONARY_UNORDERED, _NULLABLE = 0, 2
-_FORMATS = {"int64": b"l", "int32": b"i", "float64": b"g", "bool": b"b", "string": b"i"}
+_FORMATS = {"int64": b"l", "uint64": b"L", "int32": b"i", "float64": b"g", "bool": b"b", "string": b"i"}
 _LARGE_UTF8, _STRUCT = b"U", b"+s"
 
 _Pointer: TypeAlias = Any  # a ctypes pointer; its types are built at run time

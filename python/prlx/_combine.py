@@ -208,7 +208,7 @@ class CombinedTrace(Result):
         """The combined trace as a ``Timeline``."""
         from . import _timeline
 
-        return _timeline.open(self.path)
+        return _timeline.open_timeline(self.path)
 
     def _card(self) -> Card:
         rows = [

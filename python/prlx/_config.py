@@ -26,6 +26,8 @@ METHODS = ("auto", "probes", "declared", "wall")
 POLICIES = ("degrade", "hold", "refuse")
 NAMINGS = ("viewer", "document", "tagged", "rocm")
 TIMEBASES = ("host", "tracer")
+TRACKS = ("chrome", "perfetto")
+RECORDINGS = ("v1", "v2")
 COLORS = ("auto", "always", "never")
 
 
@@ -121,6 +123,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("validate.limit", "whole", 10, "rows of the table of worst collectives"),
     Setting("solve.reference", "text", None, "the node that all offsets are relative to", unset="the first node"),
     Setting("inspect.limit", "whole", 10, "rows of each table"),
+    Setting("diff.max-shown", "whole", 10, "clusters that are shown"),
+    Setting("diff.strict", "switch", False, "exit 5 when losses limit the verdict"),
+    Setting("flamegraph.format", "choice", "chrome", "the layout of the tracks", TRACKS),
+    Setting("convert.to", "choice", "v2", "the format that is written", RECORDINGS),
 )
 BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
 

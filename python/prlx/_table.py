@@ -29,7 +29,7 @@ class Column:
     name
         Its name, unique in the table.
     type
-        ``int64``, ``int32``, ``float64``, ``bool`` or ``string``.
+        ``int64``, ``int32``, ``float64``, ``bool`` or ``string``; ``uint64`` where 64 bits are a mask or a pattern.
     unit
         ``ns``, ``ps``, ``bytes``, ... or ``""``.
     values

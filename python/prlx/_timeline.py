@@ -175,7 +175,7 @@ class Timeline:
         return Card("Timeline", self._sentence(), headings, rows, self.warnings).to_html()
 
 
-def open(path: str | os.PathLike[str]) -> Timeline:
+def open_timeline(path: str | os.PathLike[str]) -> Timeline:
     """Open a trace, a run directory or a log directory (its latest run).
 
     Parameters

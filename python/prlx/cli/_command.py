@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ._ui import UI
 
-Takes = Literal["switch", "count", "text", "whole", "size", "range", "path", "paths", "outputs"]
+Takes = Literal["switch", "count", "text", "texts", "whole", "number", "size", "range", "path", "paths", "outputs"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Option:
     flags
         Its spellings, the long one first.
     takes
-        ``switch`` and ``count`` take nothing; ``paths`` takes one or more files and may be repeated.
+        ``switch`` and ``count`` take nothing; ``paths`` takes one or more files and may be repeated, ``texts`` takes one text
+        and may be repeated; ``whole`` is above 0, ``number`` may be 0.
     choices
         The words it accepts; empty means any.
     setting
@@ -35,6 +36,8 @@ class Option:
         The spelling that turns a switch off.
     required
         Whether the command refuses to run without it.
+    brief
+        Whether ``--help`` only names it, in a line with others; the page of the command explains it.
     """
 
     flags: tuple[str, ...]
@@ -45,6 +48,7 @@ class Option:
     setting: str = ""
     off: str = ""
     required: bool = False
+    brief: bool = False
 
     @property
     def name(self) -> str:

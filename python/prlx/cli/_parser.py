@@ -44,6 +44,8 @@ def _add(parser: argparse.ArgumentParser, option: Option) -> None:
             parser.add_argument(option.off, dest=option.name, action="store_false", default=None)
     elif option.takes == "count":
         parser.add_argument(*flags, dest=option.name, action="count", default=0)
+    elif option.takes == "texts":
+        parser.add_argument(*flags, dest=option.name, action="append", required=option.required)
     elif option.takes == "paths":
         parser.add_argument(*flags, dest=option.name, action="extend", nargs="+", required=option.required)
     else:
@@ -59,12 +61,20 @@ def _reader(option: Option) -> Callable[[str], Any]:
         return _explained(parse_time_range)
     if option.takes == "whole":
         return _explained(_whole)
+    if option.takes == "number":
+        return _explained(_number)
     return str
 
 
 def _whole(text: str) -> int:
     if not text.isdecimal() or int(text) == 0:
         raise ValueError(f"expected a whole number above 0, got {text!r}")
+    return int(text)
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"expected a whole number, 0 or more, got {text!r}")
     return int(text)
 
 
@@ -139,10 +149,22 @@ def render_help(command: Command) -> str:
     lines += [f"  {line:<{width}}  {meaning}".rstrip() for line, meaning in command.examples]
     lines += ["", "options:"]
     lines += [line for item in command.positionals for line in _columns("|".join(item.choices) or item.name, item.help)]
-    lines += [line for option in (*command.options, *COMMON) for line in _row(option)]
+    lines += [line for option in (*command.options, *COMMON) if not option.brief for line in _row(option)]
+    lines += _brief([option for option in command.options if option.brief], command)
     if command.notes:
         lines += ["", *command.notes]
     return "\n".join(lines) + "\n"
+
+
+def _brief(options: Sequence[Option], command: Command) -> list[str]:
+    """Options that are only named; where they are explained."""
+    if not options:
+        return []
+    spelled = [f"{option.off or option.flags[0]} {'|'.join(option.choices) or option.metavar}" for option in options]
+    named = [text.rstrip().replace(" ", "\xa0") for text in spelled]
+    text = textwrap.wrap(", ".join(named), HELP_WIDTH - 2, break_on_hyphens=False)
+    head = f"also, explained in docs/commands/{command.name.split()[0]}.md:"
+    return ["", head, *(f"  {line}".replace("\xa0", " ") for line in text)]
 
 
 def _row(option: Option) -> list[str]:

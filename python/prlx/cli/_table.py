@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 from dataclasses import replace
 
 from .._config import did_you_mean
@@ -15,6 +16,12 @@ COMMANDS: dict[str, str] = {
     "validate": "checks collectives of aligned or raw traces for impossible order",
     "solve": "turns probe windows or raw stamps into round offsets",
     "inspect": "shows what is in a file",
+    "diff": "says where two recordings of a kernel, or two sessions, first differ, and why",
+    "assert": "passes or fails a build: are two recordings the same, or as near as is allowed",
+    "session": "lists the launches of a session, or compares two sessions",
+    "flamegraph": "writes the divergences of two recordings as tracks for a trace viewer",
+    "convert": "converts recordings between formats v1 and v2",
+    "report": "writes a saved comparison as HTML, CSV, JUnit, SARIF, ...",
     "doctor": "checks this installation",
     "version": "prints the version",
     "completion": "prints the completion script for a shell",
@@ -34,6 +41,7 @@ def load(name: str) -> Command:
         raise UsageError(
             f"no command {name!r}{did_you_mean(name, list(COMMANDS))}", hint="prlx --help lists the commands"
         )
-    found = importlib.import_module(f"{__package__}.{name}").COMMAND
+    module = f"{name}_" if keyword.iskeyword(name) else name
+    found = importlib.import_module(f"{__package__}.{module}").COMMAND
     assert isinstance(found, Command)
     return replace(found, summary=COMMANDS[name])

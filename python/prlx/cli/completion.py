@@ -125,7 +125,7 @@ def _zsh_option(option: Option) -> Iterator[str]:
         value = ":file:_files"
     elif option.takes not in ("switch", "count"):
         value = f":{option.metavar or 'value'}:"
-    repeat = "*" if option.takes in ("paths", "count") else ""
+    repeat = "*" if option.takes in ("paths", "texts", "count") else ""
     for flag in option.flags if not option.off else (*option.flags, option.off):
         yield f"{repeat}{flag}[{text}]{value}"
 

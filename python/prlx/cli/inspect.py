@@ -25,6 +25,9 @@ _FORMATS = {
     "round-offsets": "round offsets",
     "declared-offsets": "declared offsets",
     "alignment": "alignment document",
+    "prlx-v1": "kernel recording, format v1",
+    "prlx-v2": "kernel recording, format v2",
+    "session": "session of kernel recordings",
 }
 _PLANES = (
     Column("plane", shrinks=True),
@@ -74,7 +77,7 @@ def _render(file: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
     if file.get("compression"):
         size += f" {file['compression']}, {format_bytes(file.get('decompressed_bytes'))} unpacked"
     yield f"{ui.out.style(clean(file['path']), 'bold')}  {kind}, {size}"
-    yield from facts(ui.out, _facts(file), indent=2)
+    yield from facts(ui.out, [*_facts(file), *_recording(file.get("recording"), ui)], indent=2)
     planes = file.get("planes") or ()
     start = file.get("start_ns")
     if len(planes) > limit and not ui.verbose:
@@ -118,6 +121,57 @@ def _facts(file: Mapping[str, Any]) -> list[tuple[str, str]]:
     counts = file.get("counts") or {}
     found.append(("counts", ", ".join(f"{name} {format_count(count)}" for name, count in counts.items())))
     return found
+
+
+def _recording(recording: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, str]]:
+    """What a recording of a kernel says of itself."""
+    if recording is None:
+        return []
+    h, losses = recording["header"], recording["losses"]
+    slots = h["warp_slots"]
+    warps = format_count(recording["warps"]) + (
+        f" of {slots:,} recorded anything" if slots > recording["warps"] else ""
+    )
+    launch = f"{_times(h['grid'])} blocks of {_times(h['block'])} threads"
+    if any(h["cluster"]):
+        launch += f", clusters of {_times(h['cluster'])}"
+    lost = f"{losses['dropped']:,} ({100 * losses['dropped_share']:.3g} %), in {plural(losses['warps_with_drops'], 'warp')}"
+    sites = format_count(recording["sites"]) if recording["sites"] else "ids only; a prlx-sites.json names them"
+    found = [
+        ("kernel", h["kernel"] or "(no name)"),
+        ("launch", launch + (f", number {h['launch']}" if h["launch"] else "")),
+        ("machine", ", ".join(part for part in (h["arch"], f"{h['wave_size']} lanes a warp") if part)),
+        ("warps", warps),
+        ("sites", sites + (f", named by {recording['site_map']}" if recording.get("site_map") else "")),
+        ("mode", f"{h['mode']}, {h['means']}, keeps the {h['keep']}" if h["mode"] != "unknown" else ""),
+        ("written", format_instant(h["timestamp_ns"]) if h["timestamp_ns"] else ""),
+        ("lost", lost if losses["dropped"] else ""),
+        ("sampled", f"one event in {losses['sample_rate']}" if losses["sample_rate"] > 1 else ""),
+        ("by", h.get("producer") or ""),
+    ]
+    if ui.verbose:
+        rings = [
+            f"{h[key]} {name}" for key, name in (("history_depth", "values"), ("snapshot_depth", "snapshots")) if h[key]
+        ]
+        found += [
+            ("capacity", f"{h['events_per_warp']:,} events a warp" if h["events_per_warp"] else "no limit"),
+            ("rings", " and ".join(rings) + " a warp" if rings else ""),
+            ("name hash", h["kernel_hash"]),
+            ("module", h.get("module_hash") or ""),
+            ("arguments", h.get("argument_digest") or ""),
+        ]
+        found += [
+            (
+                f"  {argument['name']}",
+                " ".join(filter(None, (argument["type"], argument.get("value"), argument.get("digest")))),
+            )
+            for argument in h.get("arguments") or ()
+        ]
+    return found
+
+
+def _times(size: Sequence[int]) -> str:
+    return "x".join(str(n) for n in size)
 
 
 def _section(
@@ -188,6 +242,7 @@ COMMAND = Command(
         ("prlx inspect node0.xplane.pb", "planes, lines, clocks, kernels"),
         ("prlx inspect trace.json.gz -v", "every line, not only the busiest"),
         ("prlx inspect probes_node0.jsonl offsets.jsonl", "clock files"),
+        ("prlx inspect good.prlx", "kernel, launch, warps, sites, losses of a recording"),
         ("prlx inspect logdir/ --json | jq '.files[].hosts'", ""),
     ),
     positionals=(Positional("FILE", "files, directories or globs; - reads stdin"),),

@@ -1,0 +1,122 @@
+package api
+
+import (
+	"context"
+	"io"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/diff/compat"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/report/kernelreport"
+)
+
+// compatArgs are the flags of the described differ; diff_compat and session_diff_compat share them.
+type compatArgs struct {
+	Values            bool    `json:"values"`
+	Limit             int64   `json:"limit"`
+	Lookahead         int     `json:"lookahead"`
+	Force             bool    `json:"force"`
+	CrossGPU          bool    `json:"cross_gpu"`
+	ContinueAfterPath bool    `json:"continue_after_path"`
+	IgnoreActiveMask  bool    `json:"ignore_active_mask"`
+	Threshold         int64   `json:"threshold"`
+	Warps             *string `json:"warps"`
+	Kinds             *string `json:"kinds"`
+	Sites             *string `json:"sites"`
+	Map               string  `json:"map"`
+	RemapA            string  `json:"remap_a"`
+	RemapB            string  `json:"remap_b"`
+}
+
+type diffCompatRequest struct {
+	requestLimits
+	compatArgs
+	A         string      `json:"a"`
+	B         string      `json:"b"`
+	Outputs   []outputArg `json:"outputs"` // csv and chrome
+	Overwrite bool        `json:"overwrite"`
+}
+
+// compatReply is the described differ's document as it prints it.
+type compatReply struct {
+	Schema   string   `json:"schema"`
+	Text     string   `json:"text"`
+	Passed   bool     `json:"passed"`
+	Warnings []string `json:"warnings"`
+	writtenReports
+}
+
+func (c *compatArgs) compatOptions(ctx context.Context) (compat.Options, error) {
+	opt := compat.Options{
+		Values: c.Values, Limit: c.Limit, Lookahead: c.Lookahead, Force: c.Force, CrossGPU: c.CrossGPU,
+		ContinueAfterPath: c.ContinueAfterPath, IgnoreActiveMask: c.IgnoreActiveMask, Threshold: c.Threshold,
+		Warps: c.Warps, Kinds: c.Kinds, Sites: c.Sites,
+	}
+	for _, m := range []struct {
+		path string
+		into **compat.SiteMap
+	}{{c.Map, &opt.Map}, {c.RemapA, &opt.RemapA}, {c.RemapB, &opt.RemapB}} {
+		if m.path == "" {
+			continue
+		}
+		var err error
+		if *m.into, err = readCompatMap(ctx, m.path); err != nil {
+			return opt, err
+		}
+	}
+	return opt, nil
+}
+
+func readCompatMap(ctx context.Context, path string) (*compat.SiteMap, error) {
+	src, err := file.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	return compat.ReadSiteMap(ctx, src)
+}
+
+// diffCompat compares two recordings as the described differ does, quirks included.
+func diffCompat(j *job.Job, r *diffCompatRequest) (*compatReply, error) {
+	opt, err := r.compatOptions(j.Context())
+	if err != nil {
+		return nil, err
+	}
+	out, err := createReports(r.Outputs, r.Overwrite, []string{r.A, r.B, r.Map, r.RemapA, r.RemapB}, "")
+	if err != nil {
+		return nil, err
+	}
+	defer out.abort()
+	var traces [2]*warptrace.Trace
+	for i, path := range []string{r.A, r.B} {
+		if err := refuseDirectory(path); err != nil {
+			return nil, err
+		}
+		if traces[i], err = warptrace.OpenPath(j.Context(), path); err != nil {
+			return nil, err
+		}
+		defer traces[i].Close()
+	}
+	result, err := compat.Compare(j, traces[0], traces[1], opt)
+	if err != nil {
+		return nil, err
+	}
+	err = out.write(func(format string, w io.Writer, _ kernelreport.Options) error {
+		switch format {
+		case "csv":
+			return result.CSV(w)
+		case "chrome":
+			return result.Flamegraph(w)
+		}
+		return fault.Usagef("the described differ writes csv and chrome, not %s", format)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &compatReply{
+		Schema: "prlx.diff_compat/1", Text: string(result.JSON()), Passed: result.Passed(),
+		Warnings: append([]string{}, result.Warnings...), writtenReports: out.reply(),
+	}, nil
+}

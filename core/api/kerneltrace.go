@@ -1,0 +1,681 @@
+package api
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+type kernelTraceRequest struct {
+	requestLimits
+	siteMapArgs
+	Path    string   `json:"path"`
+	Warps   string   `json:"warps"` // "0-10,15"
+	Sites   []string `json:"sites"` // ids or locations
+	Kinds   []string `json:"kinds"` // of sites
+	MaxRows int64    `json:"max_rows"`
+	Head    int64    `json:"head"`   // only the first events
+	Tables  []string `json:"tables"` // "warps", "events", "sites", "history", "snapshots"
+}
+
+// KernelTraceDocument is prlx.kernel-trace/1: what a recording says of itself.
+type KernelTraceDocument struct {
+	Schema  string         `json:"schema"`
+	Path    string         `json:"path"`
+	Format  string         `json:"format"` // "prlx v1" | "prlx v2"
+	Header  HeaderDocument `json:"header"`
+	Warps   int64          `json:"warps"`  // that recorded anything
+	Events  int64          `json:"events"` // in the file
+	Losses  diff.Losses    `json:"losses"`
+	SiteMap string         `json:"site_map,omitempty"`
+	Sites   int            `json:"sites"` // in the site table, of the recording or of the site map
+
+	Warnings []string `json:"warnings"`
+}
+
+// HeaderDocument is the header of a recording. Hashes are hexadecimal text.
+type HeaderDocument struct {
+	Version        int                `json:"version"`
+	Kernel         string             `json:"kernel"`
+	KernelHash     string             `json:"kernel_hash"`
+	ModuleHash     string             `json:"module_hash,omitempty"`
+	Grid           [3]uint32          `json:"grid"`
+	Cluster        [3]uint32          `json:"cluster"` // zeros: none
+	Block          [3]uint32          `json:"block"`
+	WaveSize       int                `json:"wave_size"`
+	WarpsPerBlock  uint32             `json:"warps_per_block"`
+	WarpSlots      uint64             `json:"warp_slots"`
+	EventsPerWarp  uint32             `json:"events_per_warp"` // 0: no limit
+	Arch           string             `json:"arch"`
+	ArchNumber     uint32             `json:"arch_number"`
+	Launch         uint64             `json:"launch"`
+	ArgumentDigest string             `json:"argument_digest,omitempty"`
+	Arguments      []ArgumentDocument `json:"arguments,omitempty"`
+	Mode           string             `json:"mode"`
+	Means          string             `json:"means"`
+	Keep           string             `json:"keep"`
+	SampleRate     uint32             `json:"sample_rate"`
+	TimestampNS    int64              `json:"timestamp_ns"`
+	Taken          bool               `json:"taken"` // taken lanes were recorded
+	HistoryDepth   uint32             `json:"history_depth"`
+	SnapshotDepth  uint32             `json:"snapshot_depth"`
+	Compressed     bool               `json:"compressed"`
+	Producer       string             `json:"producer,omitempty"`
+}
+
+// ArgumentDocument is one argument of the launch.
+type ArgumentDocument struct {
+	Name   string `json:"name"`
+	Type   string `json:"type"`
+	Value  string `json:"value,omitempty"`
+	Digest string `json:"digest,omitempty"`
+}
+
+// tablesOfTraces are the tables that a request of kernel_trace may ask for.
+var tablesOfTraces = []string{"warps", "events", "sites", "history", "snapshots"}
+
+// kernelTrace describes a recording and reads what was asked for into columns.
+func kernelTrace(j *job.Job, r *kernelTraceRequest) (*KernelTraceDocument, error) {
+	for _, name := range r.Tables {
+		if !slices.Contains(tablesOfTraces, name) {
+			return nil, fault.Usagef("there is no table %q", name).WithHint("there are %s", strings.Join(tablesOfTraces, ", "))
+		}
+	}
+	t, err := openRecording(j.Context(), r.Path, r.siteMapArgs)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	doc, err := describe(j, t)
+	if err != nil {
+		return nil, fault.Of(err).WithPath(r.Path)
+	}
+	if err := readTables(j, t, r); err != nil {
+		return nil, fault.Of(err).WithPath(r.Path)
+	}
+	return doc, nil
+}
+
+// describe makes the document of an open recording.
+func describe(j *job.Job, t *recording) (*KernelTraceDocument, error) {
+	index, err := t.Index(j.Context())
+	if err != nil {
+		return nil, err
+	}
+	losses, err := t.Losses(j.Context())
+	if err != nil {
+		return nil, err
+	}
+	h := t.Header()
+	return &KernelTraceDocument{
+		Schema:   "prlx.kernel-trace/1",
+		Path:     t.Path(),
+		Format:   formatOf(h),
+		Header:   headerDocument(h),
+		Warps:    int64(len(index)),
+		Events:   losses.Events,
+		Losses:   lossesDocument(losses),
+		SiteMap:  t.siteMap,
+		Sites:    t.Sites().Len(),
+		Warnings: slices.Concat([]string{}, h.Warnings, t.warnings),
+	}, nil
+}
+
+func formatOf(h *warptrace.Header) string { return "prlx v" + strconv.Itoa(h.Version) }
+
+func headerDocument(h *warptrace.Header) HeaderDocument {
+	doc := HeaderDocument{
+		Version: h.Version, Kernel: h.Kernel, KernelHash: hex(h.KernelHash), ModuleHash: h.ModuleHash,
+		Grid: h.Grid, Cluster: h.Cluster, Block: h.Block, WaveSize: h.WaveSize,
+		WarpsPerBlock: h.WarpsPerBlock, WarpSlots: h.WarpSlots, EventsPerWarp: h.EventsPerWarp,
+		Arch: h.Arch, ArchNumber: h.ArchNumber, Launch: h.Launch,
+		Mode: nameOf(modeNames[:], int(h.Mode)), Means: nameOf(meansNames[:], int(h.Means)), Keep: nameOf(keepNames[:], int(h.Keep)),
+		SampleRate: h.SampleRate, TimestampNS: h.TimestampNS, Taken: h.Taken,
+		HistoryDepth: h.HistoryDepth, SnapshotDepth: h.SnapshotDepth, Compressed: h.Compressed, Producer: h.Producer,
+	}
+	if h.ArgumentDigest != 0 {
+		doc.ArgumentDigest = hex(h.ArgumentDigest)
+	}
+	for _, a := range h.Arguments {
+		d := ArgumentDocument{Name: a.Name, Type: a.Type, Value: a.Value}
+		if a.Digest != 0 {
+			d.Digest = hex(a.Digest)
+		}
+		doc.Arguments = append(doc.Arguments, d)
+	}
+	return doc
+}
+
+func hex(n uint64) string { return fmt.Sprintf("0x%016x", n) }
+
+func lossesDocument(l warptrace.Losses) diff.Losses {
+	doc := diff.Losses{
+		Events: l.Events, Dropped: l.Dropped, WarpsWithDrops: l.WarpsWithDrops,
+		SampleRate: l.SampleRate, Truncated: l.Truncated, Notes: append([]string{}, l.Notes...),
+	}
+	if l.Dropped > 0 {
+		doc.DroppedShare = float64(l.Dropped) / float64(l.Events+l.Dropped)
+		doc.Notes = append(doc.Notes, fmt.Sprintf("%s of %s (%.3g %% of all) were lost because buffers were full",
+			plural(l.Dropped, "event"), plural(l.WarpsWithDrops, "warp"), 100*doc.DroppedShare))
+	}
+	if l.SampleRate > 1 {
+		doc.Notes = append(doc.Notes, fmt.Sprintf("one event in %d was kept", l.SampleRate))
+	}
+	return doc
+}
+
+// bytesPerRow is what a row of the table of events takes while it is made and handed out.
+const bytesPerRow = 64
+
+// mostRows is how many rows fit into the memory limit.
+func mostRows(j *job.Job, asked int64) int64 {
+	most := int64(1) << 28
+	if limit := j.Budget().Limit(); limit > 0 {
+		most = min(most, limit/bytesPerRow)
+	}
+	if asked > 0 {
+		most = min(most, asked)
+	}
+	return most
+}
+
+// traceReader reads the events of chosen warps, sites and kinds into columns.
+type traceReader struct {
+	t       *recording
+	most    int64
+	head    int64
+	sites   []site.Pattern
+	kinds   []string
+	fits    map[uint32]bool // by local site number, where sites are chosen
+	numbers map[uint32]int32
+	locals  []uint32 // of the sites met, in the order of their first event
+	counts  []int64  // events of each
+	first   []site.Kind
+
+	keep bool // the events are wanted, not only their counts
+	rows eventRows
+
+	lanes   *snapshotRows
+	history *historyRows
+}
+
+// eventRows are the columns of the table of events.
+type eventRows struct {
+	warp                        []int64
+	event, site, kind, dir, typ []int32
+	active, taken, value        []int64
+}
+
+func readTables(j *job.Job, t *recording, r *kernelTraceRequest) error {
+	wants := func(name string) bool { return slices.Contains(r.Tables, name) }
+	warps, err := diff.ParseWarps(r.Warps)
+	if err != nil {
+		return err
+	}
+	sites, err := parsePatterns(r.Sites)
+	if err != nil {
+		return err
+	}
+	index, err := t.Index(j.Context())
+	if err != nil {
+		return err
+	}
+	if !warps.All() {
+		index = slices.DeleteFunc(slices.Clone(index), func(w warptrace.WarpInfo) bool { return !warps.Has(w.Warp) })
+	}
+	if wants("warps") {
+		AttachTable(j, "warps", warpTable(t.Header(), index))
+	}
+	if !wants("events") && !wants("sites") && !wants("history") && !wants("snapshots") {
+		return nil
+	}
+	read := &traceReader{
+		t: t, most: mostRows(j, r.MaxRows), head: r.Head, sites: sites, kinds: r.Kinds, keep: wants("events"),
+		fits: map[uint32]bool{}, numbers: map[uint32]int32{},
+	}
+	if wants("history") {
+		read.history = new(historyRows)
+	}
+	if wants("snapshots") {
+		read.lanes = new(snapshotRows)
+	}
+	if err := read.all(j, index); err != nil {
+		return err
+	}
+	read.attach(j, wants("sites"))
+	return nil
+}
+
+func (r *traceReader) all(j *job.Job, index []warptrace.WarpInfo) error {
+	var total int64
+	for i := range index {
+		total += int64(index[i].Events)
+	}
+	if r.keep && r.head == 0 && len(r.sites) == 0 && len(r.kinds) == 0 {
+		if total > r.most {
+			return r.tooMany(total)
+		}
+		r.rows.grow(int(total))
+	}
+	j.Progress().SetStage("reading")
+	j.Progress().SetTotal(total)
+	var w warptrace.Warp
+	for i := range index {
+		if err := j.Context().Err(); err != nil {
+			return err
+		}
+		if err := r.t.ReadWarp(j.Context(), index[i].Warp, &w); err != nil {
+			return err
+		}
+		done, err := r.warp(&w)
+		if err != nil || done {
+			return err
+		}
+		j.Progress().Add(int64(w.Len()))
+	}
+	return nil
+}
+
+func (r *traceReader) tooMany(n int64) error {
+	return fault.New(fault.Limit, "the table would have %d rows, and %d fit", n, r.most).
+		WithHint("read some of it (warps, sites, kinds), or raise max_rows or the memory limit")
+}
+
+// warp adds the events of one warp; it reports whether enough was read.
+func (r *traceReader) warp(w *warptrace.Warp) (done bool, err error) {
+	for i := range w.Site {
+		if len(r.kinds) > 0 && !slices.Contains(r.kinds, w.Kind[i].String()) {
+			continue
+		}
+		if len(r.sites) > 0 && !r.chosen(w.Site[i]) {
+			continue
+		}
+		number := r.number(w.Site[i], w.Kind[i])
+		r.counts[number]++
+		if !r.keep {
+			continue
+		}
+		if int64(len(r.rows.warp)) >= r.most {
+			return false, r.tooMany(r.most + 1)
+		}
+		r.rows.add(w, i, number)
+		if r.head > 0 && int64(len(r.rows.warp)) == r.head {
+			return true, nil
+		}
+	}
+	if r.history != nil {
+		r.history.add(r.t.Trace, w)
+	}
+	if r.lanes != nil {
+		r.lanes.add(r.t.Trace, w)
+		if int64(len(r.lanes.warp)) > r.most {
+			return false, r.tooMany(int64(len(r.lanes.warp)))
+		}
+	}
+	return false, nil
+}
+
+func (r *traceReader) chosen(local uint32) bool {
+	fits, known := r.fits[local]
+	if !known {
+		s, _ := r.t.SiteOf(local)
+		fits = slices.ContainsFunc(r.sites, func(p site.Pattern) bool { return p.Match(s, r.t.SiteID(local)) })
+		r.fits[local] = fits
+	}
+	return fits
+}
+
+// number counts the sites in the order of their first event.
+func (r *traceReader) number(local uint32, kind site.Kind) int32 {
+	n, known := r.numbers[local]
+	if !known {
+		n = int32(len(r.locals))
+		r.numbers[local] = n
+		r.locals = append(r.locals, local)
+		r.counts = append(r.counts, 0)
+		r.first = append(r.first, kind)
+	}
+	return n
+}
+
+func (e *eventRows) grow(n int) {
+	e.warp = make([]int64, 0, n)
+	for _, column := range []*[]int32{&e.event, &e.site, &e.kind, &e.dir, &e.typ} {
+		*column = make([]int32, 0, n)
+	}
+	for _, column := range []*[]int64{&e.active, &e.taken, &e.value} {
+		*column = make([]int64, 0, n)
+	}
+}
+
+func (e *eventRows) add(w *warptrace.Warp, i int, number int32) {
+	e.warp = append(e.warp, int64(w.Warp))
+	e.event = append(e.event, int32(i))
+	e.site = append(e.site, number)
+	e.kind = append(e.kind, int32(w.Kind[i]))
+	e.dir = append(e.dir, int32(w.Dir[i]))
+	e.typ = append(e.typ, int32(w.Type[i]))
+	e.active = append(e.active, int64(w.Active[i]))
+	e.taken = append(e.taken, int64(w.Taken[i]))
+	e.value = append(e.value, int64(w.Value[i]))
+}
+
+func (r *traceReader) attach(j *job.Job, sites bool) {
+	names := make([]string, len(r.locals))
+	for i, local := range r.locals {
+		names[i] = siteText(r.t.Trace, local)
+	}
+	if r.keep {
+		AttachTable(j, "events", r.rows.table(r.t.Header().Taken, names))
+	}
+	if sites {
+		AttachTable(j, "sites", r.siteTable(names))
+	}
+	if r.history != nil {
+		AttachTable(j, "history", r.history.table())
+	}
+	if r.lanes != nil {
+		AttachTable(j, "snapshots", r.lanes.table())
+	}
+}
+
+func (e *eventRows) table(taken bool, sites []string) *Table {
+	n := len(e.warp)
+	out := NewTable(n)
+	out.Int64("warp", "", e.warp, nil)
+	out.Int32("event", "", e.event, nil)
+	out.Codes("site", e.site, sites)
+	out.Codes("kind", e.kind, kindDictionary(e.kind))
+	out.Int32("dir", "", e.dir, nil)
+	out.Int64("active", "", e.active, nil)
+	var known []bool
+	if !taken {
+		known = make([]bool, n)
+	}
+	out.Int64("taken", "", e.taken, known)
+	valued := make([]bool, n)
+	for i, t := range e.typ {
+		valued[i] = warptrace.ValueType(t) != warptrace.TypeNone
+	}
+	out.Int64("value", "", e.value, valued)
+	out.Codes("type", e.typ, typeDictionary(e.typ))
+	return out
+}
+
+func kindDictionary(codes []int32) []string {
+	out := make([]string, highest(codes)+1)
+	for k := range out {
+		out[k] = site.Kind(k).String()
+	}
+	return out
+}
+
+func typeDictionary(codes []int32) []string {
+	out := make([]string, highest(codes)+1)
+	for k := range out {
+		out[k] = warptrace.ValueType(k).String()
+	}
+	return out
+}
+
+func highest(codes []int32) int32 {
+	most := int32(-1)
+	for _, c := range codes {
+		most = max(most, c)
+	}
+	return most
+}
+
+// siteTable has the sites that were met, in the order of their first event, then those of the recording that were not.
+func (r *traceReader) siteTable(names []string) *Table {
+	locals, counts := slices.Clone(r.locals), slices.Clone(r.counts)
+	if r.t.Header().Version != 1 && len(r.sites) == 0 && len(r.kinds) == 0 {
+		for i := range r.t.Sites().Len() {
+			if _, met := r.numbers[uint32(i)]; !met {
+				locals, counts = append(locals, uint32(i)), append(counts, 0)
+				names = append(names, siteText(r.t.Trace, uint32(i)))
+			}
+		}
+	}
+	var id, kind, location, file, function, text Strings
+	line, column := make([]int32, len(locals)), make([]int32, len(locals))
+	known := make([]bool, len(locals))
+	for i, local := range locals {
+		id.Append(names[i])
+		s, ok := r.t.SiteOf(local)
+		if !ok {
+			kind.Append(r.first[i].String()) // a site that nobody names was met: its events say what it is
+			for _, c := range []*Strings{&location, &file, &function, &text} {
+				c.AppendMissing()
+			}
+			continue
+		}
+		where := s.Where()
+		known[i], line[i], column[i] = where.Line > 0, int32(where.Line), int32(where.Column)
+		kind.Append(s.Kind.String())
+		appendOrMissing(&location, site.FormatLocation(s))
+		appendOrMissing(&file, where.File)
+		appendOrMissing(&function, where.Function)
+		appendOrMissing(&text, s.Text)
+	}
+	out := NewTable(len(locals))
+	out.Strings("site", &id)
+	out.Strings("kind", &kind)
+	out.Strings("location", &location)
+	out.Strings("file", &file)
+	out.Strings("function", &function)
+	out.Int32("line", "", line, known)
+	out.Int32("column", "", column, known)
+	out.Strings("text", &text)
+	out.Int64("events", "", counts, nil)
+	return out
+}
+
+func appendOrMissing(column *Strings, text string) {
+	if text == "" {
+		column.AppendMissing()
+		return
+	}
+	column.Append(text)
+}
+
+func warpTable(h *warptrace.Header, index []warptrace.WarpInfo) *Table {
+	n := len(index)
+	warp, block, total, dropped := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
+	events := make([]int32, n)
+	known := make([]bool, n)
+	for i := range index {
+		w := &index[i]
+		warp[i], events[i], total[i], dropped[i] = int64(w.Warp), int32(w.Events), int64(w.Total), int64(w.Dropped)
+		if h.WarpsPerBlock > 0 {
+			block[i], known[i] = int64(w.Warp/uint64(h.WarpsPerBlock)), true
+		}
+	}
+	out := NewTable(n)
+	out.Int64("warp", "", warp, nil)
+	out.Int64("block", "", block, known)
+	out.Int32("events", "", events, nil)
+	out.Int64("total", "", total, nil)
+	out.Int64("dropped", "", dropped, nil)
+	return out
+}
+
+// historyRows are the columns of the table of values that flowed towards compares.
+type historyRows struct {
+	warp, value []int64
+	event, seq  []int32
+	known       []bool
+	site        Strings
+}
+
+func (h *historyRows) add(t *warptrace.Trace, w *warptrace.Warp) {
+	for i := range w.History {
+		e := &w.History[i]
+		h.warp = append(h.warp, int64(w.Warp))
+		h.value = append(h.value, int64(e.Value))
+		h.event = append(h.event, e.Event)
+		h.known = append(h.known, e.Event >= 0)
+		h.seq = append(h.seq, int32(e.Seq))
+		h.site.Append(siteText(t, e.Site))
+	}
+}
+
+func (h *historyRows) table() *Table {
+	out := NewTable(len(h.warp))
+	out.Int64("warp", "", h.warp, nil)
+	out.Int32("event", "", h.event, h.known)
+	out.Int32("seq", "", h.seq, nil)
+	out.Strings("site", &h.site)
+	out.Int64("value", "", h.value, nil)
+	return out
+}
+
+// snapshotRows are the columns of the table of operands, one row a lane.
+type snapshotRows struct {
+	warp, lhs, rhs             []int64
+	event, seq, lane           []int32
+	known, active, second      []bool
+	site, compare, role, types Strings
+}
+
+// The spellings in documents of what headers and snapshots say by number.
+var (
+	modeNames = [...]string{
+		warptrace.ModeUnknown: "unknown", warptrace.ModeDigest: "digest", warptrace.ModeControlFlow: "control-flow", warptrace.ModeValues: "values",
+	}
+	meansNames = [...]string{
+		warptrace.MeansUnknown: "unknown", warptrace.MeansInstrumented: "instrumented", warptrace.MeansObserved: "observed",
+		warptrace.MeansConverted: "converted", warptrace.MeansGenerated: "generated",
+	}
+	keepNames = [...]string{warptrace.KeepFirst: "first", warptrace.KeepLast: "last", warptrace.KeepWindow: "window"}
+)
+
+// nameOf is a name of a table, its number where this version does not know it.
+func nameOf(names []string, n int) string {
+	if n < len(names) {
+		return names[n]
+	}
+	return "unknown-" + strconv.Itoa(n)
+}
+
+// compareNames are LLVM's spellings of its predicates: of floats from 0 on, of integers from 32 on.
+var (
+	floatCompares   = strings.Fields("false oeq ogt oge olt ole one ord uno ueq ugt uge ult ule une true")
+	integerCompares = strings.Fields("eq ne ugt uge ult ule sgt sge slt sle")
+)
+
+const firstIntegerCompare = 32
+
+// compareName is the spelling of a predicate, "" for one that compares nothing.
+func compareName(c site.Compare) string {
+	switch n := int(c); {
+	case n < len(floatCompares):
+		return floatCompares[n]
+	case n >= firstIntegerCompare && n-firstIntegerCompare < len(integerCompares):
+		return integerCompares[n-firstIntegerCompare]
+	}
+	return ""
+}
+
+var roleNames = [...]string{
+	warptrace.RoleCompare: "compare", warptrace.RoleAtomic: "atomic", warptrace.RoleStore: "store",
+	warptrace.RoleLoad: "load", warptrace.RoleValue: "value",
+}
+
+func (s *snapshotRows) add(t *warptrace.Trace, w *warptrace.Warp) {
+	for i := range w.Snapshots {
+		shot := &w.Snapshots[i]
+		id, role := siteText(t, shot.Site), nameOf(roleNames[:], int(shot.Role))
+		for lane := range shot.Lhs {
+			s.warp = append(s.warp, int64(w.Warp))
+			s.event = append(s.event, shot.Event)
+			s.known = append(s.known, shot.Event >= 0)
+			s.seq = append(s.seq, int32(shot.Seq))
+			s.lane = append(s.lane, int32(lane))
+			s.active = append(s.active, shot.Active>>lane&1 != 0)
+			s.lhs = append(s.lhs, int64(shot.Lhs[lane]))
+			var rhs uint64
+			if lane < len(shot.Rhs) {
+				rhs = shot.Rhs[lane]
+			}
+			s.rhs = append(s.rhs, int64(rhs))
+			s.second = append(s.second, lane < len(shot.Rhs))
+			s.site.Append(id)
+			appendOrMissing(&s.compare, compareName(shot.Compare))
+			s.role.Append(role)
+			s.types.Append(shot.Type.String())
+		}
+	}
+}
+
+func (s *snapshotRows) table() *Table {
+	out := NewTable(len(s.warp))
+	out.Int64("warp", "", s.warp, nil)
+	out.Int32("event", "", s.event, s.known)
+	out.Int32("seq", "", s.seq, nil)
+	out.Strings("site", &s.site)
+	out.Strings("role", &s.role)
+	out.Strings("compare", &s.compare)
+	out.Strings("type", &s.types)
+	out.Int32("lane", "", s.lane, nil)
+	out.Bool("in_active_lanes", s.active, nil)
+	out.Int64("lhs", "", s.lhs, nil)
+	out.Int64("rhs", "", s.rhs, s.second)
+	return out
+}
+
+// kernelInputs describes the recordings and sessions among the paths of inspect; the other paths are for somebody else.
+func kernelInputs(j *job.Job, paths []traceArg) (found []InspectFile, others []traceArg, err error) {
+	for _, arg := range paths {
+		kind, err := kernelKind(j.Context(), arg.Path)
+		if err != nil {
+			return nil, nil, err
+		}
+		var f *InspectFile
+		switch kind {
+		case "recording":
+			f, err = inspectRecording(j, arg.Path)
+		case "session":
+			f, err = inspectSession(j, arg.Path)
+		default:
+			others = append(others, arg)
+			continue
+		}
+		if err != nil {
+			return nil, nil, fault.Of(err).WithPath(arg.Path)
+		}
+		found = append(found, *f)
+	}
+	return found, others, nil
+}
+
+// inspectRecording is the entry of inspect for a recording.
+func inspectRecording(j *job.Job, path string) (*InspectFile, error) {
+	src, err := file.Open(j.Context(), path)
+	if err != nil {
+		return nil, err
+	}
+	f := &InspectFile{Path: path, Bytes: src.DiskSize(), Compression: src.Compression(), DecompressedBytes: src.Size()}
+	src.Close()
+	t, err := openRecording(j.Context(), path, siteMapArgs{LookIn: filepath.Dir(path)})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	doc, err := describe(j, t)
+	if err != nil {
+		return nil, err
+	}
+	f.Format, f.Recording, f.Events = strings.ReplaceAll(doc.Format, " ", "-"), doc, &doc.Events
+	f.Losses, f.Warnings = doc.Losses.Notes, doc.Warnings
+	return f, nil
+}

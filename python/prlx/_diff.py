@@ -1,0 +1,501 @@
+"""Comparing recordings of a kernel: where do two runs first differ, and why?"""
+
+from __future__ import annotations
+
+import datetime
+import os
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+
+from . import _config, _core, _request
+from ._diff_text import Look, lane_text, place, render, short
+from ._errors import UsageError
+from ._result import Card, Result
+from ._units import format_count, plural
+
+if TYPE_CHECKING:
+    from ._kernel_trace import KernelTrace, Losses, Sites, Warps
+    from ._progress import Progress
+    from ._request import Path as AnyPath
+    from ._session import Session
+    from ._table import Table
+
+Recordings: TypeAlias = "AnyPath | KernelTrace | Session | Iterable[AnyPath | KernelTrace]"
+"""A recording, a session, or several recordings of runs that should be equal (the first is the one compared)."""
+
+Tolerance: TypeAlias = str | float | Mapping[str, float | str]
+"""How far values may be apart: ``"rel=1e-5"``, ``"f16:ulp=4,f32:abs=1e-6"``, a number (relative), or a mapping."""
+
+LOOKAHEAD = 32
+LISTED = 10_000  # divergences in a document, unless more are asked for
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """One difference between two warps.
+
+    Attributes
+    ----------
+    kind
+        ``Branch``, ``ActiveMask``, ``Value``, ``Path`` or ``ExtraEvents``.
+    warp, event, event_b, occurrence
+        Where: the warp, the event's position on both sides, and how often the warp had passed the site before.
+    site, location
+        The site's id, and its ``file:function:line:column`` where known.
+    lanes
+        The lanes that differ; empty when that is not known.
+    cluster
+        The number of its cluster.
+    follows, noise
+        Whether an earlier divergence can be its cause; whether runs that should be equal differ here too.
+    document
+        Everything, as in ``prlx.diff/1``.
+    """
+
+    kind: str
+    warp: int
+    event: int
+    event_b: int
+    occurrence: int
+    site: str
+    location: str | None
+    lanes: tuple[int, ...]
+    cluster: int
+    follows: bool
+    noise: bool
+    document: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Divergence:
+        """The divergence that a document describes."""
+        return cls(
+            kind=document["kind"],
+            warp=document["warp_idx"],
+            event=document["event_idx"],
+            event_b=document["event_idx_b"],
+            occurrence=document["occurrence"],
+            site=document["site_id"],
+            location=document.get("source_location"),
+            lanes=tuple(document.get("lanes") or ()),
+            cluster=document["cluster"],
+            follows=document["follows"],
+            noise=document["noise"],
+            document=document,
+        )
+
+    def __str__(self) -> str:
+        lanes = f", lanes {lane_text(self.lanes)}" if self.lanes else ""
+        return f"{self.kind} at {place(self.document)}, warp {self.warp}, event {self.event}{lanes}"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why the first divergence happened, as far as the recordings tell.
+
+    Attributes
+    ----------
+    cause
+        ``race``, ``precision``, ``loop-bound``, ``index-or-mask``, ``stale-data`` or ``unknown``.
+    confidence
+        ``strong``, ``likely`` or ``weak``.
+    summary
+        One sentence.
+    chain
+        The evidence, from the divergence back to where it can come from: one mapping a step.
+    missing
+        What was not recorded and would settle it.
+    document
+        Everything, as in ``prlx.diff/1``.
+    """
+
+    cause: str
+    confidence: str
+    summary: str
+    chain: tuple[Mapping[str, Any], ...]
+    missing: tuple[str, ...]
+    document: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Explanation:
+        """The explanation that a document holds."""
+        return cls(
+            cause=document["class"],
+            confidence=document["confidence"],
+            summary=document["summary"],
+            chain=tuple(document.get("chain") or ()),
+            missing=tuple(document.get("missing") or ()),
+            document=document,
+        )
+
+    def __str__(self) -> str:
+        return f"{self.cause} ({self.confidence}): {self.summary}"
+
+
+class Comparison(Result):
+    """What the comparisons of recordings and of sessions have in common. The document decides; nothing is computed twice.
+
+    A comparison has no truth value: ``if diff`` could mean either answer. Ask ``.identical`` or ``.passed``.
+    """
+
+    @property
+    def identical(self) -> bool:
+        """Whether nothing differs, as far as recorded."""
+        return bool(self.document["status"] == "identical")
+
+    @property
+    def passed(self) -> bool:
+        """Whether no more differs than was allowed."""
+        return bool(self.document["passed"])
+
+    @property
+    def verdict(self) -> str:
+        """One sentence, with what limits it."""
+        return str(self.document["verdict"])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd in the recordings or could not be used, in sentences."""
+        return tuple(self.document.get("warnings") or ())
+
+    def __bool__(self) -> NoReturn:
+        raise TypeError(f"the truth of a {type(self).__name__} is ambiguous: ask .identical or .passed")
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, format: str | None = None) -> Path:
+        """Write a report.
+
+        Parameters
+        ----------
+        path
+            Where to; its ending decides the format: ``.html``, ``.json``, ``.csv``, ``.xml`` (JUnit), ``.sarif``, ``.md``,
+            ``.trace.json`` (Chrome), ``.perfetto-trace``, ``.github.txt`` (annotations).
+        overwrite
+            Replace a file that exists.
+        format
+            The format, where the ending does not say it: ``html``, ``json``, ``csv``, ``junit``, ``sarif``, ``markdown``,
+            ``chrome``, ``perfetto`` or ``github``.
+
+        Returns
+        -------
+        pathlib.Path
+            The file written.
+
+        Raises
+        ------
+        UsageError
+            The ending says no format.
+        FileAccessError
+            The file exists and ``overwrite`` was not given, or its directory does not.
+        """
+        output = {"path": _request.absolute(path), "format": format or ""}
+        _core.run("report", {"document": dict(self.document), "outputs": [output], "overwrite": overwrite})
+        return Path(path)
+
+
+@dataclass(frozen=True, repr=False)
+class Diff(Comparison):
+    """Where two recordings of a kernel differ. The document is ``prlx.diff/1``.
+
+    Tables are ``Table`` objects: NumPy columns, and data frames of pandas, polars and Arrow.
+
+    Attributes
+    ----------
+    divergences
+        One row a divergence: all of them, also those that the document does not list.
+    clusters
+        One row a way to differ: how many warps, which, and where it begins.
+    sites
+        One row a site that differs, the earliest possible cause first.
+    """
+
+    divergences: Table
+    clusters: Table
+    sites: Table
+    request: Mapping[str, Any]
+
+    @cached_property
+    def first(self) -> Divergence | None:
+        """The earliest divergence that no other can have caused; None when nothing differs."""
+        first = self.document.get("first")
+        return None if first is None else Divergence.of(first)
+
+    @cached_property
+    def losses(self) -> tuple[Losses, Losses]:
+        """What is missing from A and from B; each is false when nothing is."""
+        from ._kernel_trace import Losses
+
+        losses = self.document["losses"]
+        return Losses.of(losses["a"]), Losses.of(losses["b"])
+
+    @property
+    def total_divergences(self) -> int:
+        """How many differences there are."""
+        return int(self.document["total_divergences"])
+
+    @property
+    def counted_divergences(self) -> int:
+        """How many of them count: not noise, not accepted, not ignored."""
+        return int(self.document["counted_divergences"])
+
+    @property
+    def warps_diverged(self) -> int:
+        """How many warps differ."""
+        return int(self.document["warps_diverged"])
+
+    def explain(self) -> Explanation | None:
+        """Why the first divergence happened; reads the recordings again unless ``explain=True`` was given.
+
+        Returns
+        -------
+        Explanation or None
+            None when nothing differs.
+        """
+        if self.document.get("first") is None:
+            return None
+        found = self.document.get("explanation")
+        if found is None:
+            again = {**self.request, "explain": True, "outputs": None, "rows": 0}
+            found = _core.run("diff", again)["explanation"]
+        return Explanation.of(found)
+
+    def to_text(self, *, width: int = 80, clusters: int = 10, history: bool = False) -> str:
+        """The comparison as ``prlx diff`` prints it, without colours."""
+        return "\n".join(render(self.document, Look(width=width, clusters=clusters, history=history)))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def _card(self) -> Card:
+        rows = [
+            (
+                format_count(cluster["warps"]),
+                cluster["warp_ranges"],
+                cluster["first"]["kind"],
+                short(cluster["first"].get("source_location"), cluster["first"]["site_id"]),
+                format_count(cluster["first"]["event_idx"]),
+                format_count(cluster["divergences"]),
+                "noise" if cluster["noise"] else "follows" if cluster["follows"] else "",
+            )
+            for cluster in self.document["clusters"][:10]
+        ]
+        notes = [*self.losses[0].notes, *self.losses[1].notes, *self.warnings]
+        headings = ("warps", "which", "first kind", "at", "event", "divergences each", "")
+        return Card(f"Diff: {self.document['status']}", self.verdict, headings, rows, notes)
+
+    def __repr__(self) -> str:
+        found = "identical" if self.identical else f"{plural(self.total_divergences, 'divergence')}"
+        if self.identical:
+            compared = plural(int(self.document["warps_compared"]), "warp")
+            lost = " as far as recorded" if any(map(bool, self.losses)) else ""
+            return f"<Diff: identical{lost}, {compared} compared>"
+        where = f", first: {self.first}" if self.first else ""
+        return f"<Diff: {found} in {plural(self.warps_diverged, 'warp')}{where}>"
+
+
+def diff_traces(
+    a: Recordings,
+    b: Recordings,
+    *,
+    values: bool = False,
+    lookahead: int = LOOKAHEAD,
+    ignore: str | Iterable[str] = (),
+    tolerance: Tolerance | None = None,
+    site_map: AnyPath | None = None,
+    site_map_b: AnyPath | None = None,
+    nan: str | None = None,
+    baseline: Recordings = (),
+    baseline_b: Recordings = (),
+    warps: Warps | None = None,
+    kinds: str | Iterable[str] | None = None,
+    sites: Sites | None = None,
+    ignore_active_mask: bool = False,
+    force: bool = False,
+    cross_gpu: bool = False,
+    explain: bool = False,
+    accepted: AnyPath | None = None,
+    max_divergences: int = 0,
+    limit: int | None = LISTED,
+    source_roots: AnyPath | Iterable[AnyPath] = (),
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress = "auto",
+) -> Diff:
+    """Find where two recordings of a kernel, or two sessions of recordings, first differ.
+
+    Parameters
+    ----------
+    a, b
+        A path or an opened ``KernelTrace`` each; a session's directory or an opened ``Session`` each; or several recordings
+        of runs that should be equal, of which the first is compared and the others tell what is noise.
+    values
+        Compare the values of events too.
+    lookahead
+        Accepted for programs written for the described interface. Alignment here is minimal and needs no window.
+    ignore
+        Patterns of places that do not count: a function, a file, ``file:line`` (globs), or a site's id.
+    tolerance, nan
+        How far values may be apart, and how NaN compares; both imply ``values``. See ``docs/commands/diff.md``.
+    site_map, site_map_b
+        The ``prlx-sites.json`` of recordings of format v1; that of B where it was built apart. Left out, one is looked for;
+        ``""`` looks for none.
+    baseline, baseline_b
+        More runs equal to ``a``, and to ``b``: what differs among them is noise.
+    warps, kinds, sites
+        Compare only these warps; report only these kinds of divergences (``"Branch"``, ...) or sites.
+    ignore_active_mask
+        Differences of active lanes alone do not count.
+    force, cross_gpu
+        Compare different kernels; compare recordings of different machines by thread.
+    explain
+        Say why, too.
+    accepted
+        A file of accepted differences.
+    max_divergences
+        How many may differ for ``passed`` to be true.
+    limit
+        How many divergences the document lists at most; None or 0 for all. The table ``divergences`` always has all.
+    source_roots
+        Directories in which sources are looked for.
+    workers, memory_limit
+        Limits; left out, the settings decide.
+    progress
+        ``"auto"``, a flag, or a function of stage, done and total.
+
+    Returns
+    -------
+    Diff
+        A ``SessionDiff`` for sessions.
+
+    Raises
+    ------
+    IncompatibleTracesError
+        The recordings are of different kernels or launches.
+    PrlxError
+        Another of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    if lookahead != LOOKAHEAD:
+        text = (
+            "lookahead has no effect: alignment is minimal over the whole warp (prlx diff --compat takes --lookahead)"
+        )
+        warnings.warn(text, stacklevel=2)
+    defaults = _config.load()
+    request: dict[str, Any] = {
+        "a": recordings(a),
+        "b": recordings(b),
+        "baseline": recordings(baseline),
+        "baseline_b": recordings(baseline_b),
+        **site_maps(site_map, site_map_b),
+        **comparing(values=values, tolerance=tolerance, nan=nan, ignore=ignore),
+        **filters(warps=warps, kinds=kinds, sites=sites),
+        "ignore_active_mask": ignore_active_mask,
+        "force": force,
+        "cross_gpu": cross_gpu,
+        "explain": explain,
+        "accepted": _request.absolute_or_none(accepted),
+        "today": today(),
+        "threshold": max_divergences,
+        "rows": limit or -1,
+        "source_roots": _request.paths(source_roots),
+        **_request.limits(workers, memory_limit, defaults),
+    }
+    return run(request, progress=progress)
+
+
+def run(request: dict[str, Any], *, progress: Progress = "auto") -> Diff:
+    """Run a request of the operation ``diff``, or of ``session_diff`` where A and B are sessions."""
+    from ._kernel_trace import as_bits
+    from ._progress import shown
+
+    for side in "ab":
+        if not request[side]:
+            raise UsageError(f"no recording is named for {side.upper()}")
+    if are_sessions(request):
+        from ._session import run_diff
+
+        return run_diff(request, progress=progress)
+    with shown(progress) as watch:
+        reply = _core.run("diff", request, progress=watch)
+    tables = {name: as_bits(table) for name, table in reply.pop("tables").items()}
+    return Diff(reply, tables["divergences"], tables["clusters"], tables["sites"], request)
+
+
+def are_sessions(request: Mapping[str, Any]) -> bool:
+    """Whether A and B are directories, that is sessions.
+
+    Raises
+    ------
+    UsageError
+        Only one of them is.
+    """
+    a, b = request["a"][0], request["b"][0]
+    kinds = [Path(path).is_dir() for path in (a, b)]
+    if kinds[0] != kinds[1]:
+        file, folder = (b, a) if kinds[0] else (a, b)
+        hint = f"name a directory for both, or one recording of the session: {folder}/....prlx"
+        raise UsageError("is a recording, and the other side a session", path=file, hint=hint)
+    return all(kinds)
+
+
+def recordings(given: Recordings) -> list[str]:
+    """The absolute paths of recordings."""
+    if isinstance(given, (str, os.PathLike)):
+        return [_request.absolute(given)]
+    if hasattr(given, "path"):
+        return [str(given.path)]
+    return [path for one in given for path in recordings(one)]
+
+
+def site_maps(site_map: AnyPath | None, site_map_b: AnyPath | None) -> dict[str, Any]:
+    """How a request names the site maps of both sides, and from where they are looked for."""
+    given = None if not site_map else _request.absolute(site_map)
+    given_b = None if not site_map_b else _request.absolute(site_map_b)
+    look = site_map is None or (site_map_b is None and given is None)
+    return {"site_map": given, "site_map_b": given_b, "look_in": _request.absolute(".") if look else None}
+
+
+def comparing(
+    *, values: bool, tolerance: Tolerance | None, nan: str | None, ignore: str | Iterable[str]
+) -> dict[str, Any]:
+    """How values compare and what does not count."""
+    text = tolerance_text(tolerance)
+    return {
+        "values": values or text is not None or nan is not None,
+        "tolerance": text,
+        "nan": nan,
+        "ignore": [ignore] if isinstance(ignore, str) else list(ignore),
+    }
+
+
+def tolerance_text(given: Tolerance | None) -> str | None:
+    """A tolerance as the core takes it: ``rel=1e-05``, ``f16:ulp=4``."""
+    if given is None or isinstance(given, str):
+        return given
+    if isinstance(given, Mapping):
+        return ",".join(
+            f"{key}:{value}" if isinstance(value, str) else f"{key}={value!r}" for key, value in given.items()
+        )
+    return f"rel={float(given)!r}"
+
+
+def filters(*, warps: Warps | None, kinds: str | Iterable[str] | None, sites: Sites | None) -> dict[str, Any]:
+    """What is compared and reported at all."""
+    if warps is None and kinds is None and sites is None:
+        return {}
+    from ._kernel_trace import site_texts, warp_text
+
+    words: Sequence[str] | None = None
+    if kinds is not None:
+        words = [kinds] if isinstance(kinds, str) else list(kinds)
+    return {
+        "warps": None if warps is None else warp_text(warps),
+        "kinds": None if words is None else [part.strip() for word in words for part in word.split(",")],
+        "sites": None if sites is None else [part for text in site_texts(sites) for part in text.split(",")],
+    }
+
+
+def today() -> str:
+    """The date by which accepted differences expire."""
+    return datetime.date.today().isoformat()

@@ -1,0 +1,468 @@
+"""A comparison of recordings as text: the verdict, the first divergence with its lanes, the clusters, what limits it.
+
+The library and the command line share it; the command line adds colours. Eighty columns do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ._units import format_count, plural
+
+_LANES_SHOWN = 8
+_EACH_SIDE = 2  # source lines before and after the one that is marked
+
+
+class Style(Protocol):
+    """Puts text into a colour or weight."""
+
+    def __call__(self, text: str, *names: str) -> str:
+        """The text in the colours and weights of these names."""
+
+
+def plain(text: str, *names: str) -> str:
+    """No colour."""
+    del names
+    return text
+
+
+@dataclass(frozen=True)
+class Look:
+    """How to print.
+
+    Attributes
+    ----------
+    clusters
+        How many clusters are shown.
+    history
+        Show the events around the first divergence.
+    detail
+        Show everything that the document has: sites, rulings, every lane that differs.
+    """
+
+    style: Style = plain
+    width: int = 80
+    clusters: int = 10
+    history: bool = False
+    detail: bool = False
+
+
+def render(document: Mapping[str, Any], look: Look | None = None) -> Iterator[str]:
+    """The lines of a document ``prlx.diff/1``."""
+    look = look or Look()
+    yield from _verdict(document, look)
+    yield from _sides(document, look)
+    first = document.get("first")
+    if first:
+        yield ""
+        yield from divergence(first, document, look, heading="first divergence")
+    yield from _clusters(document, look)
+    if look.detail:
+        yield from _sites(document, look)
+    yield from _explanation(document.get("explanation"), look)
+    yield from _limits(document, look)
+
+
+def clean(text: object) -> str:
+    """Text from a file, safe to print: control characters must not reach a terminal."""
+    return "".join(char if char.isprintable() else "\ufffd" for char in str(text))
+
+
+def _verdict(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    if document["status"] == "identical":
+        word, colour = "SAME", "green"
+    elif document["passed"]:
+        word, colour = "PASSED", "yellow"
+    else:
+        word, colour = "DIVERGED", "red"
+    yield from _wrapped(
+        f"{word}: ", clean(document["verdict"]), look, head=look.style(f"{word}:", colour, "bold") + " "
+    )
+
+
+def _sides(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    a, b = document["a"], document["b"]
+    paths = [clean(a["path"]), clean(b["path"])]
+    width = min(max(map(len, paths)), max(20, look.width - 50))
+    for letter, side, path in zip("AB", (a, b), paths, strict=True):
+        events = document[f"total_events_{letter.lower()}"]
+        about = f"{clean(side['kernel'])}, {plural(side['warps'], 'warp')}, {plural(events, 'event')}"
+        shown = path if len(path) <= width else "..." + path[3 - width :]
+        yield f"  {look.style(letter, 'bold')}  {shown.ljust(width)}  {look.style(about, 'dim')}"
+
+
+def divergence(d: Mapping[str, Any], document: Mapping[str, Any], look: Look, *, heading: str) -> Iterator[str]:
+    """The lines of one divergence: where, what, the source, the lanes."""
+    yield look.style(f"{heading}:", "bold") + f" {look.style(d['kind'], 'red', 'bold')} at {place(d, look)}"
+    yield from (f"  {line}" for line in _where(d, document))
+    yield from (f"  {line}" for line in _what(d))
+    source = list(_source(d, document, look))
+    if source:
+        yield ""
+        yield from source
+    lanes = list(_lanes(d, document, look))
+    if lanes:
+        yield ""
+        yield from lanes
+    history = d.get("history") or ()
+    if (look.history or look.detail) and history:
+        yield ""
+        yield from _history(history, look)
+
+
+def place(d: Mapping[str, Any], look: Look | None = None) -> str:
+    """Where a divergence is, in short: ``softmax.py:41 in softmax_kernel``, or the site's id."""
+    file, function, line, column = location(d.get("source_location"))
+    if not file and not function:
+        return f"site {clean(d['site_id'])}"
+    at = f"{file}:{line}" + (f":{column}" if column not in ("", "0") else "") if file else ""
+    bold = look.style(clean(at), "bold") if look and at else clean(at)
+    inside = f"in {clean(function)}" if function else ""
+    return " ".join(part for part in (bold, inside) if part)
+
+
+def location(text: str | None) -> tuple[str, str, str, str]:
+    """File, function, line and column of ``file:function:line:column``; empty where unknown."""
+    if not text:
+        return "", "", "", ""
+    head, _, column = text.rpartition(":")
+    head, _, line = head.rpartition(":")
+    file, _, function = head.partition(":")
+    if "::" in head:  # C++ names have colons of their own
+        file, _, function = head.partition(":")
+    return file, function, line, column
+
+
+def short(text: str | None, site: str) -> str:
+    """A location for a table: the file's last part and the line, or the site's id."""
+    file, function, line, _ = location(text)
+    if file and line not in ("", "0"):
+        return clean(f"{file.rsplit('/', 1)[-1]}:{line}")
+    return clean(function or site)
+
+
+def _where(d: Mapping[str, Any], document: Mapping[str, Any]) -> Iterator[str]:
+    warp = d["warp_idx"]
+    per_block = document["a"].get("warps_per_block") or 0
+    text = f"warp {warp:,}"
+    if per_block:
+        text += f" (block {warp // per_block:,}, warp {warp % per_block} of {per_block})"
+    event, event_b = d["event_idx"], d["event_idx_b"]
+    text += f", event {event:,}" + (f" in A, {event_b:,} in B" if event != event_b else "")
+    passes, passes_b = d["occurrence"] + 1, d["occurrence_b"] + 1
+    if d["kind"] != "ExtraEvents" and (passes > 1 or passes_b > 1):
+        text += f", pass {passes:,} of this site" + (f" in A, {passes_b:,} in B" if passes != passes_b else "")
+    yield text
+
+
+def _what(d: Mapping[str, Any]) -> Iterator[str]:
+    """What the two sides did, in words."""
+    kind = d["kind"]
+    if kind == "Branch":
+        yield _branch(d)
+    elif kind == "ActiveMask":
+        only_a, only_b = mask(d.get("mask_a")) & ~mask(d.get("mask_b")), mask(d.get("mask_b")) & ~mask(d.get("mask_a"))
+        parts = [f"lanes {lane_text(lanes)} only in {side}" for lanes, side in ((only_a, "A"), (only_b, "B")) if lanes]
+        yield "other lanes are active: " + (", ".join(parts) or f"A {d.get('mask_a')}, B {d.get('mask_b')}")
+    elif kind == "Value":
+        yield f"A has {_value(d, 'a')}, B has {_value(d, 'b')}"
+    elif kind == "Path":
+        other = short(d.get("source_location_b"), d.get("site_b") or "another site")
+        counts = (d.get("count") or 0, d.get("count_b") or 0)
+        said = f" ({plural(counts[0], 'event')} there, {plural(counts[1], 'event')} in B)" if max(counts) > 1 else ""
+        yield f"A goes on here, B goes on at {other}{said}"
+    elif kind == "ExtraEvents":
+        yield f"{plural(d.get('count') or 0, 'event')} only in {d.get('in_trace')}"
+
+
+def _branch(d: Mapping[str, Any]) -> str:
+    if d.get("taken_a") is not None and d.get("taken_b") is not None and d["taken_a"] != d["taken_b"]:
+        a, b = mask(d["taken_a"]), mask(d["taken_b"])
+        parts = [f"lanes {lane_text(n)} only in {side}" for n, side in ((a & ~b, "A"), (b & ~a, "B")) if n]
+        return "taken by " + ", by ".join(parts)
+    ways = {0: "does not take it", 1: "takes it"}
+    a_way, b_way = (ways.get(d.get(key, -1), f"goes way {d.get(key)}") for key in ("dir_a", "dir_b"))
+    return f"A {a_way}, B {b_way}"
+
+
+def _value(d: Mapping[str, Any], side: str) -> str:
+    text, bits = d.get(f"value_{side}"), d.get(f"bits_{side}")
+    kind = d.get("value_type")
+    shown = clean(text if text not in (None, "") else bits or "nothing")
+    return f"{shown} ({bits}, {kind})" if bits and kind and bits != text else shown
+
+
+def mask(text: str | None) -> int:
+    """The lanes of a mask in hexadecimal; none where there is no mask."""
+    return int(text, 16) if text else 0
+
+
+def lane_text(lanes: int | Iterable[int]) -> str:
+    """Lanes as ranges: ``0-3,17``."""
+    numbers = [k for k in range(64) if lanes >> k & 1] if isinstance(lanes, int) else sorted(lanes)
+    parts: list[str] = []
+    begin = end = -2
+    for lane in [*numbers, None]:
+        if lane is not None and lane == end + 1:
+            end = lane
+            continue
+        if begin >= 0:
+            parts.append(str(begin) if begin == end else f"{begin}-{end}")
+        if lane is not None:
+            begin = end = lane
+    return ",".join(parts)
+
+
+def _source(d: Mapping[str, Any], document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    file, _, line_text, _ = location(d.get("source_location"))
+    if not line_text.isdecimal() or int(line_text) == 0:
+        return
+    line = int(line_text)
+    for source in document.get("sources") or ():
+        lines, begin = source["lines"], source["first_line"]
+        if source["file"] != file or not begin <= line < begin + len(lines):
+            continue
+        if source.get("stale"):
+            yield look.style("  (this file is newer than the recording: lines may have moved)", "yellow")
+        for number in range(max(begin, line - _EACH_SIDE), min(begin + len(lines), line + _EACH_SIDE + 1)):
+            text = clean(lines[number - begin].expandtabs(4).rstrip())[: max(20, look.width - 12)]
+            marked = number == line
+            row = f"  {'>' if marked else ' '} {number:>5} | {text}".rstrip()
+            yield look.style(row, "bold") if marked else look.style(row, "dim")
+        return
+
+
+def _lanes(d: Mapping[str, Any], document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """Masks as strips, then both operands of the lanes that differ."""
+    wave = max(document["a"].get("wave_size") or 32, document["b"].get("wave_size") or 32)
+    differ = sum(1 << lane for lane in d.get("lanes") or ())
+    strips = []
+    for name, key in (("active", "mask"), ("taken", "taken")):
+        a, b = d.get(f"{key}_a"), d.get(f"{key}_b")
+        if a is None and b is None:
+            continue
+        if a == b:
+            strips.append((f"{name} A, B", mask(a)))
+        else:
+            strips += [(f"{name} {side}", mask(text)) for side, text in (("A", a), ("B", b)) if text is not None]
+    if strips:
+        head = max(len(name) for name, _ in strips)
+        numbers = " ".join(f"{k:<8}" for k in range(0, wave, 8))
+        yield look.style(f"  {'lane'.ljust(head)}  {numbers.rstrip()}", "dim")
+        for name, lanes in strips:
+            yield f"  {name.ljust(head)}  {_strip(lanes, wave, '#', '.')}"
+        if differ:
+            yield (
+                "  " + "differ".ljust(head) + "  " + look.style(_strip(differ, wave, "^", " ").rstrip(), "red", "bold")
+            )
+    yield from _operands(d, look)
+
+
+def _strip(lanes: int, wave: int, there: str, absent: str) -> str:
+    text = "".join(there if lanes >> k & 1 else absent for k in range(wave))
+    return " ".join(text[k : k + 8] for k in range(0, wave, 8))
+
+
+def _operands(d: Mapping[str, Any], look: Look) -> Iterator[str]:
+    values = d.get("lane_values") or ()
+    if not any(row.get(key) for row in values for key in ("lhs_a", "lhs_b", "rhs_a", "rhs_b")):
+        return
+    chosen = [row for row in values if row["differs"]] or list(values)
+    shown = chosen if look.detail else chosen[:_LANES_SHOWN]
+    op = _OPERATORS.get(d.get("compare") or "", d.get("compare") or "")
+    rows = []
+    for row in shown:
+        cells = [str(row["lane"])]
+        for side in "ab":
+            active = row[f"active_{side}"]
+            lhs, rhs = (clean(row.get(f"{name}_{side}") or "") for name in ("lhs", "rhs"))
+            cells.append("idle" if not active else f"{lhs} {op} {rhs}".strip() if rhs else lhs)
+            taken = row.get(f"taken_{side}")
+            cells.append("" if taken is None or not active else "taken" if taken else "not")
+        rows.append((*cells, "<-- differs" if row["differs"] else ""))
+    yield ""
+    headings = ("lane", f"A: lhs {op} rhs" if op else "A", "", f"B: lhs {op} rhs" if op else "B", "", "")
+    yield from grid(headings, rows, look, indent=2, right=(0,))
+    if len(shown) < len(chosen):
+        yield look.style(f"  and {plural(len(chosen) - len(shown), 'more lane')} that differ; -v shows all", "dim")
+
+
+_OPERATORS = {
+    "eq": "==", "ne": "!=", "slt": "<", "sle": "<=", "sgt": ">", "sge": ">=", "ult": "<u", "ule": "<=u", "ugt": ">u",
+    "uge": ">=u", "oeq": "==", "one": "!=", "olt": "<", "ole": "<=", "ogt": ">", "oge": ">=", "une": "!=",
+}  # fmt: skip
+
+
+def _history(rows: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
+    table = [
+        (
+            row["mark"],
+            _index(row["event_a"]),
+            _index(row["event_b"]),
+            short(row.get("source_location"), row["site_id"]),
+            clean(row["site_kind"]),
+            clean(row["a"]),
+            "same" if row["mark"] == "=" and row["a"] == row["b"] else clean(row["b"]),
+        )
+        for row in rows
+    ]
+    yield from grid(("", "in A", "in B", "site", "kind", "A", "B"), table, look, indent=2, right=(1, 2))
+
+
+def _index(number: int) -> str:
+    return "" if number < 0 else format_count(number)
+
+
+def grid(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], look: Look, *, indent: int = 0, right: Sequence[int] = ()
+) -> Iterator[str]:
+    """A table; columns without a heading and without a cell are left out, the widest text is cut to fit."""
+    kept = [k for k in range(len(headings)) if any(row[k] for row in rows)]
+    if not rows or not kept:
+        return
+    widths = [max(len(headings[k]), *(len(row[k]) for row in rows)) for k in kept]
+    over = sum(widths) + 2 * (len(widths) - 1) + indent - look.width
+    while over > 0:
+        widest = max(range(len(widths)), key=lambda n: widths[n])
+        cut = min(over, max(0, widths[widest] - 12))
+        if cut == 0:
+            break
+        others = sorted(widths)[-2] if len(widths) > 1 else 12
+        cut = min(cut, max(1, widths[widest] - others))
+        widths[widest] -= cut
+        over -= cut
+
+    def line(cells: Sequence[str]) -> str:
+        placed = []
+        for k, width in zip(kept, widths, strict=True):
+            cell = cells[k] if len(cells[k]) <= width else cells[k][: width - 2] + ".."
+            placed.append(cell.rjust(width) if k in right else cell.ljust(width))
+        return (" " * indent + "  ".join(placed)).rstrip()
+
+    if any(headings[k] for k in kept):
+        yield look.style(line(headings), "dim")
+    yield from map(line, rows)
+
+
+def _clusters(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    clusters = document["clusters"]
+    if not clusters:
+        return
+    total = len(clusters) + document.get("clusters_omitted", 0)
+    shown = clusters[: look.clusters]
+    rows = [
+        (
+            str(cluster["id"]),
+            format_count(cluster["warps"]),
+            clean(cluster["warp_ranges"]),
+            cluster["first"]["kind"],
+            short(cluster["first"].get("source_location"), cluster["first"]["site_id"]),
+            format_count(cluster["first"]["event_idx"]),
+            format_count(cluster["divergences"]),
+            "noise" if cluster["noise"] else "follows" if cluster["follows"] else "",
+        )
+        for cluster in shown
+    ]
+    if not rows:
+        return
+    yield ""
+    some = f", {len(shown)} shown" if len(shown) < total else ""
+    warps = document["warps_diverged"]
+    yield look.style("clusters", "bold") + (
+        f" ({plural(warps, 'warp')} that differ in {plural(total, 'way')}{some})"
+        if warps != 1
+        else f" ({plural(total, 'way')} to differ{some})"
+    )
+    headings = ("#", "warps", "which", "first kind", "first at", "event", "each", "")
+    yield from grid(headings, rows, look, indent=2, right=(0, 1, 5, 6))
+
+
+def _sites(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    sites = document.get("sites") or ()
+    based = document.get("baseline") is not None
+    rows = [
+        (
+            short(site.get("source_location"), site["site_id"]),
+            clean(site.get("site_kind") or ""),
+            format_count(site["divergences"]),
+            format_count(site["warps"]),
+            ", ".join(f"{kind} {count:,}" for kind, count in site["breakdown"].items() if count),
+            f"{100 * site['rate']:.3g} %",
+            f"{100 * site['baseline_rate']:.3g} %" if based else "",
+            "noise" if site["noise"] else "",
+        )
+        for site in sites[: max(20, look.clusters)]
+    ]
+    if rows:
+        yield ""
+        yield look.style("sites", "bold") + (f" ({len(rows)} of {len(sites)})" if len(rows) < len(sites) else "")
+        headings = ("site", "kind", "divergences", "warps", "of these", "rate", "noise rate", "")
+        yield from grid(headings, rows, look, indent=2, right=(2, 3, 5, 6))
+
+
+def _explanation(explanation: Mapping[str, Any] | None, look: Look) -> Iterator[str]:
+    if not explanation:
+        return
+    yield ""
+    head = f"why: {explanation['class']} ({explanation['confidence']}): "
+    styled = look.style("why:", "bold") + f" {explanation['class']} ({explanation['confidence']}): "
+    yield from _wrapped(head, clean(explanation["summary"]), look, head=styled)
+    for link in explanation.get("chain") or ():
+        where = short(link.get("source_location"), link.get("site_id") or "")
+        seen = "" if link["recorded"] else " (from the site table, not recorded)"
+        lanes = f" [lanes {lane_text(link['lanes'])}]" if link.get("lanes") else ""
+        at = f" at {where}" if where else ""
+        yield from _wrapped(f"  {clean(link['what'])}{at}: ", clean(link["text"]) + lanes + seen, look)
+    for missing in explanation.get("missing") or ():
+        yield from _wrapped("  not recorded: ", clean(missing), look)
+    if look.detail:
+        for ruling in explanation.get("considered") or ():
+            said = "; ".join([*ruling["for"], *(f"but {text}" for text in ruling["against"])])
+            yield from _wrapped(
+                f"  {ruling['class']} ({ruling['score']}): ", clean(said or "nothing speaks for it"), look
+            )
+
+
+def _limits(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """What follows from earlier differences, what is noise, what is missing."""
+    lines: list[tuple[str, str, str]] = []
+    follows = [cluster for cluster in document["clusters"] if cluster["follows"] and not cluster["noise"]]
+    if follows:
+        warps = sum(cluster["warps"] for cluster in follows)
+        lines.append(
+            ("follows", f"{plural(len(follows), 'cluster')} ({plural(warps, 'warp')}) can follow from the first", "dim")
+        )
+    baseline = document.get("baseline")
+    if baseline:
+        said = (
+            f"{plural(baseline['suppressed'], 'divergence')} at {plural(baseline['noise_sites'], 'site')} also occur "
+        )
+        said += f"among equal runs ({plural(baseline['pairs'], 'pair')} compared) and do not count"
+        lines.append(("noise", said, "dim"))
+    for side in "ab":
+        for note in document["losses"][side].get("notes") or ():
+            lines.append((f"losses in {side.upper()}", clean(note), "yellow"))
+    if not lines:
+        return
+    yield ""
+    for name, text, colour in lines:
+        yield from _wrapped(f"{name}: ", text, look, head=look.style(f"{name}:", colour) + " ")
+
+
+def _wrapped(plain_head: str, text: str, look: Look, *, head: str | None = None) -> Iterator[str]:
+    """A paragraph with a head that may be coloured; later lines are indented by two more than the head is."""
+    room = max(40, look.width)
+    indent = " " * (len(plain_head) - len(plain_head.lstrip()) + 2)
+    lines: list[str] = []
+    line = plain_head
+    for word in text.split():
+        if len(line) + len(word) > room and line.strip() and line != plain_head:
+            lines.append(line.rstrip())
+            line = indent
+        line += word + " "
+    lines.append(line.rstrip())
+    if head is not None:
+        lines[0] = head + lines[0][len(plain_head) :]
+    yield from lines

@@ -1,0 +1,653 @@
+"""Reading a recording of a kernel: its warps, sites and events as columns."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from . import _config, _core, _request
+from ._diff_text import location as place_of
+from ._errors import UsageError
+from ._result import Card
+from ._table import Column, Table
+from ._units import format_count, plural
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from ._progress import Progress
+    from ._request import Path as AnyPath
+
+Warps: TypeAlias = int | str | Iterable[int]
+"""Which warps: a number, a text like ``"0-10,15"``, or numbers."""
+
+Sites: TypeAlias = int | str | Iterable[int | str]
+"""Which sites: ids (a number, ``"0x1a2b3c4d"``), ``"softmax.py:41"``, ``"func:softmax*"`` or ``"kind:atomic"``; or several."""
+
+Kinds: TypeAlias = int | str | Iterable[int | str]
+"""Which kinds of sites: names (``branch``, ``atomic``, ...) or the numbers of format v1."""
+
+KINDS = (
+    "branch",
+    "shared-store",
+    "atomic",
+    "entry",
+    "exit",
+    "switch",
+    "global-store",
+    "predicate",
+    "load",
+    "barrier",
+    "value",
+)
+_BITS = frozenset(
+    ("active", "taken", "value", "lhs", "rhs", "lanes")
+    + ("active_a", "active_b", "taken_a", "taken_b", "value_a", "value_b")
+)
+
+
+def as_bits(table: Table) -> Table:
+    """The table with masks and 64-bit patterns as unsigned numbers: the same memory under another type."""
+    return Table([_unsigned(column) for column in table.columns], len(table))
+
+
+def _unsigned(column: Column) -> Column:
+    if column.type != "int64" or column.name not in _BITS:
+        return column
+    return Column(column.name, "uint64", column.unit, column.values.view(np.uint64), column.valid)
+
+
+def _taken(column: Column, rows: slice | npt.NDArray[Any]) -> Column:
+    """Some rows of a column: a view for a slice, a copy for a choice."""
+    valid = None if column.valid is None else column.valid[rows]
+    return Column(column.name, column.type, column.unit, column.values[rows], valid, column.offsets, column.text)
+
+
+class Events(Table):
+    """Events in columns, by warp and then in the order in which the warp passed them.
+
+    ``warp`` and ``event`` say where, ``site`` and ``kind`` what, ``dir`` which way the leader went, ``active`` and ``taken``
+    (uint64) which lanes, ``value`` (uint64) the bits of the value and ``type`` how to read them.
+    """
+
+    __slots__ = ()
+
+    def rows(self, which: slice | npt.NDArray[Any]) -> Events:
+        """Some of the rows: without a copy for a slice."""
+        columns = [_taken(column, which) for column in self.columns]
+        return Events(columns, len(columns[0].values) if columns else 0)
+
+    def codes(self, name: str) -> npt.NDArray[np.int32]:
+        """The numbers behind a column of text: those of ``site`` are rows of the table of sites."""
+        column = self.column(name)
+        if column.type != "string":
+            raise UsageError(f"column {name!r} holds {column.type}, not text")
+        return column.values
+
+    def of_warp(self, warp: int) -> Events:
+        """The events of one warp, without a copy."""
+        warps = self.column("warp").values
+        return self.rows(slice(int(np.searchsorted(warps, warp)), int(np.searchsorted(warps, warp, "right"))))
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What is missing from a recording, and so limits what can be said of it.
+
+    Attributes
+    ----------
+    events
+        Events that are in the file.
+    dropped
+        Events that were lost because a buffer was full, and which share that is of all.
+    warps_with_drops
+        Warps that lost some.
+    sample_rate
+        One in so many events was kept; 1 means every one.
+    truncated
+        The file ends before its end.
+    notes
+        The same in sentences.
+    """
+
+    events: int
+    dropped: int
+    dropped_share: float
+    warps_with_drops: int
+    sample_rate: int
+    truncated: bool
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> Losses:
+        """The losses that a document describes."""
+        return cls(
+            events=document["events"],
+            dropped=document["dropped"],
+            dropped_share=document["dropped_share"],
+            warps_with_drops=document["warps_with_drops"],
+            sample_rate=document["sample_rate"],
+            truncated=document["truncated"],
+            notes=tuple(document.get("notes") or ()),
+        )
+
+    def __bool__(self) -> bool:
+        """Whether anything is missing."""
+        return self.dropped > 0 or self.sample_rate > 1 or self.truncated
+
+
+@dataclass(frozen=True)
+class KernelHeader:
+    """What was recorded, and how.
+
+    Attributes
+    ----------
+    kernel, grid, cluster, block
+        The launch.
+    arch, wave_size, warps_per_block, warp_slots
+        The machine, and how many warps the launch has.
+    launch
+        Its number in its session.
+    mode, means
+        How much each warp left (``control-flow``, ...), and how (``instrumented``, ``observed``, ...).
+    format
+        ``prlx v1`` or ``prlx v2``.
+    document
+        Everything that the file says, as in ``prlx.kernel-trace/1``.
+    """
+
+    kernel: str
+    grid: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    block: tuple[int, int, int]
+    arch: str
+    wave_size: int
+    warps_per_block: int
+    warp_slots: int
+    launch: int
+    mode: str
+    means: str
+    sample_rate: int
+    timestamp_ns: int
+    format: str
+    document: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any]) -> KernelHeader:
+        """The header that a document describes."""
+        header = document["header"]
+        three = {key: (header[key][0], header[key][1], header[key][2]) for key in ("grid", "cluster", "block")}
+        return cls(
+            kernel=header["kernel"],
+            grid=three["grid"],
+            cluster=three["cluster"],
+            block=three["block"],
+            arch=header["arch"],
+            wave_size=header["wave_size"],
+            warps_per_block=header["warps_per_block"],
+            warp_slots=header["warp_slots"],
+            launch=header["launch"],
+            mode=header["mode"],
+            means=header["means"],
+            sample_rate=header["sample_rate"],
+            timestamp_ns=header["timestamp_ns"],
+            format=document["format"],
+            document=header,
+        )
+
+    @property
+    def kernel_name(self) -> str:
+        """``kernel`` under its described name."""
+        return self.kernel
+
+    @property
+    def grid_dim(self) -> tuple[int, int, int]:
+        """``grid`` under its described name."""
+        return self.grid
+
+    @property
+    def block_dim(self) -> tuple[int, int, int]:
+        """``block`` under its described name."""
+        return self.block
+
+    @property
+    def total_blocks(self) -> int:
+        """Blocks of the grid."""
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+    @property
+    def threads_per_block(self) -> int:
+        """Threads of a block."""
+        return self.block[0] * self.block[1] * self.block[2]
+
+
+class WarpTrace:
+    """One warp of a recording."""
+
+    def __init__(self, trace: KernelTrace, number: int, info: Mapping[str, Any]) -> None:
+        self._trace = trace
+        self.number = number
+        self.info = info
+
+    @property
+    def num_events(self) -> int:
+        """Events of this warp that are in the file."""
+        return int(self.info["events"])
+
+    @property
+    def dropped(self) -> int:
+        """Events of this warp that were lost."""
+        return int(self.info["dropped"])
+
+    @cached_property
+    def events(self) -> Events:
+        """Its events: a view of the recording's where those are loaded already, else only this warp's are read."""
+        return self._trace._events_of(self.number)
+
+    @cached_property
+    def history(self) -> Table:
+        """Values that flowed towards compares, oldest first."""
+        return self._trace._tables(["history"], warps=str(self.number))["history"]
+
+    @cached_property
+    def snapshots(self) -> Table:
+        """One row a lane of a snapshot: both operands of a compare, or address and value."""
+        return self._trace._tables(["snapshots"], warps=str(self.number))["snapshots"]
+
+    def __repr__(self) -> str:
+        lost = f", {plural(self.dropped, 'event')} lost" if self.dropped else ""
+        return f"<WarpTrace {self.number} of {self._trace.header.kernel}: {plural(self.num_events, 'event')}{lost}>"
+
+
+class KernelTrace:
+    """A recording of one launch of a kernel.
+
+    Opening reads what the file says of itself and which warps recorded anything; events are read when first asked for.
+
+    Attributes
+    ----------
+    path
+        The file.
+    document
+        The document ``prlx.kernel-trace/1`` of it.
+    """
+
+    def __init__(self, path: str, document: Mapping[str, Any], request: Mapping[str, Any]) -> None:
+        found = dict(document)
+        self._read: dict[str, Table] = {name: as_bits(table) for name, table in found.pop("tables", {}).items()}
+        self.path = path
+        self.document: Mapping[str, Any] = found
+        self._request = request
+
+    @cached_property
+    def header(self) -> KernelHeader:
+        """What was recorded, and how."""
+        return KernelHeader.of(self.document)
+
+    @cached_property
+    def losses(self) -> Losses:
+        """What is missing; false when nothing is."""
+        return Losses.of(self.document["losses"])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd in the file, in sentences."""
+        return tuple(self.document.get("warnings") or ())
+
+    @property
+    def site_map(self) -> str | None:
+        """The site map that names the sites, where they are not in the recording itself."""
+        return self.document.get("site_map") or None
+
+    @property
+    def warps(self) -> Table:
+        """One row a warp that recorded anything: its events, how many happened, how many were lost."""
+        return self._table("warps")
+
+    @property
+    def sites(self) -> Table:
+        """One row a site: its id, kind, source location and how many events (of those read) are of it."""
+        return self._table("sites")
+
+    @cached_property
+    def events(self) -> Events:
+        """Every event of the warps, sites and kinds that were asked for."""
+        table = self._table("events")
+        return Events(table.columns, len(table))
+
+    @property
+    def num_warps(self) -> int:
+        """Warps that recorded anything."""
+        return int(self.document["warps"])
+
+    @property
+    def total_events(self) -> int:
+        """Events in the file."""
+        return int(self.document["events"])
+
+    @property
+    def branches(self) -> Events:
+        """The events of conditional branches."""
+        return self.filter_events("branch")
+
+    @property
+    def atomics(self) -> Events:
+        """The events of atomics."""
+        return self.filter_events("atomic")
+
+    def warp(self, number: int) -> WarpTrace:
+        """One warp.
+
+        Raises
+        ------
+        UsageError
+            The launch has no such warp, or it recorded nothing.
+        """
+        numbers = self.warps.column("warp").values
+        at = int(np.searchsorted(numbers, number))
+        if at == len(numbers) or numbers[at] != number:
+            slots = self.header.warp_slots
+            why = "recorded nothing" if 0 <= number < slots else f"does not exist: the launch has {slots:,}"
+            raise UsageError(f"warp {number} {why}", path=self.path)
+        info = {name: self.warps[name][at].item() for name in self.warps if self.warps.column(name).type != "string"}
+        return WarpTrace(self, number, info)
+
+    def at_site(self, site: Sites) -> Events:
+        """The events at a site, or at several.
+
+        Parameters
+        ----------
+        site
+            An id (number or ``0x...``), a location such as ``softmax.py:41``, ``func:NAME`` or ``kind:NAME``.
+
+        Raises
+        ------
+        UsageError
+            No site has that id or location.
+        """
+        return self.filter_events(site_id=site)
+
+    def filter_events(
+        self, event_type: Kinds | None = None, site_id: Sites | None = None, warp_idx: Warps | None = None
+    ) -> Events:
+        """The events that fit every condition.
+
+        Parameters
+        ----------
+        event_type
+            Kinds of sites, by name or by number.
+        site_id
+            Sites, by id or location.
+        warp_idx
+            Warps.
+        """
+        events = self.events
+        chosen = np.ones(len(events), dtype=np.bool_)
+        if event_type is not None:
+            kinds = kind_names(event_type)
+            known = events.column("kind").dictionary()
+            chosen &= np.isin(events.codes("kind"), [k for k, name in enumerate(known) if name in kinds])
+        if site_id is not None:
+            chosen &= np.isin(events.codes("site"), self._positions(site_id))
+        if warp_idx is not None:
+            first_to_last = [np.arange(first, last + 1) for first, last in _ranges(warp_text(warp_idx))]
+            chosen &= np.isin(events.column("warp").values, np.concatenate(first_to_last))
+        return events.rows(np.flatnonzero(chosen))
+
+    def events_at_site(self, site_id: Sites) -> Events:
+        """``at_site`` under its described name."""
+        return self.at_site(site_id)
+
+    def compare_warps(self, warp_a: int, warp_b: int) -> list[dict[str, Any]]:
+        """Two warps of this recording, position by position: ``index`` and ``fields`` of every one that differs."""
+        a, b = self.warp(warp_a).events, self.warp(warp_b).events
+        shared = min(len(a), len(b))
+        names = ("site", "kind", "dir", "active", "value")
+        unequal = {name: a.column(name).values[:shared] != b.column(name).values[:shared] for name in names}
+        found: list[dict[str, Any]] = [
+            {"index": int(k), "fields": [name for name in names if unequal[name][k]]}
+            for k in np.flatnonzero(np.logical_or.reduce(list(unequal.values())))
+        ]
+        return found + [{"index": k, "fields": ["missing"]} for k in range(shared, max(len(a), len(b)))]
+
+    def divergent_warps(self, other: KernelTrace | AnyPath) -> list[int]:
+        """The warps that differ from those of another recording of the kernel, ascending."""
+        from ._diff import diff_traces
+
+        table = diff_traces(self, other, progress=False).divergences
+        return [int(warp) for warp in np.unique(table.column("warp").values)]
+
+    def summary(self) -> dict[str, Any]:
+        """Kernel, launch, counts and losses; counting by kind reads the events."""
+        events = self.events
+        counts = np.bincount(events.codes("kind"), minlength=1) if len(events) else np.zeros(0, dtype=np.int64)
+        names = events.column("kind").dictionary()
+        return {
+            "kernel_name": self.header.kernel,
+            "grid_dim": self.header.grid,
+            "block_dim": self.header.block,
+            "num_warps": self.num_warps,
+            "total_events": self.total_events,
+            "total_overflows": self.losses.dropped,
+            "events_by_type": {name: int(n) for name, n in zip(names, counts, strict=False) if n},
+        }
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The document as JSON text; its first key is ``schema``."""
+        import json
+
+        return json.dumps(self.document, indent=indent, ensure_ascii=False)
+
+    def _table(self, name: str) -> Table:
+        if name not in self._read:
+            self._read |= self._tables([name])
+        return self._read[name]
+
+    def _tables(self, names: Sequence[str], **narrowed: object) -> dict[str, Table]:
+        """Tables of the core; ``narrowed`` replaces fields of the request that this object was opened with."""
+        reply = _core.run("kernel_trace", {**self._request, **narrowed, "tables": list(names)})
+        return {name: as_bits(table) for name, table in reply["tables"].items()}
+
+    def _events_of(self, warp: int) -> Events:
+        if "events" in self._read:
+            return self.events.of_warp(warp)
+        table = self._tables(["events"], warps=str(warp))["events"]
+        return Events(table.columns, len(table))
+
+    def _positions(self, given: Sites) -> list[int]:
+        """Rows of the table of sites that have one of the ids or locations."""
+        known = [self.sites[name].tolist() for name in ("site", "kind", "location")]
+        found: list[int] = []
+        for one in site_texts(given):
+            fits = [k for k, about in enumerate(zip(*known, strict=True)) if _is_site(one, *about)]
+            if not fits:
+                hint = "the table .sites lists them" + ("" if any(known[2]) else "; locations need a site map")
+                raise UsageError(f"no site {one!r}", path=self.path, hint=hint)
+            found += fits
+        return found
+
+    def _sentence(self) -> str:
+        h = self.header
+        said = f"{h.kernel or 'a kernel without a name'}, {_times(h.grid)} blocks of {_times(h.block)}"
+        said += f", {plural(self.num_warps, 'warp')}, {plural(self.total_events, 'event')}"
+        return said + (f", {plural(self.losses.dropped, 'event')} lost" if self.losses.dropped else "")
+
+    def __repr__(self) -> str:
+        return f"<KernelTrace {self.path}: {self._sentence()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (name, str(kind), str(place or ""), format_count(int(count)))
+            for name, kind, place, count in zip(
+                self.sites["site"][:10],
+                self.sites["kind"][:10],
+                self.sites["location"][:10],
+                self.sites["events"][:10],
+                strict=True,
+            )
+        ]
+        notes = (*self.losses.notes, *self.warnings)
+        return Card("KernelTrace", self._sentence(), ("site", "kind", "location", "events"), rows, notes).to_html()
+
+
+def _times(size: Sequence[int]) -> str:
+    return "x".join(str(n) for n in size)
+
+
+def _is_site(wanted: str, site: str, kind: str | None, location: str | None) -> bool:
+    """Whether a site is meant, as patterns of the command line say it."""
+    if re.fullmatch(r"0[xX][0-9a-fA-F]+", wanted):
+        return int(wanted, 16) == int(site, 16)
+    if wanted.startswith("kind:"):
+        return fnmatch.fnmatchcase(kind or "", wanted.removeprefix("kind:"))
+    if not location:
+        return False
+    file, function, line, _ = place_of(location)
+    if wanted.startswith("func:"):
+        return fnmatch.fnmatchcase(function, wanted.removeprefix("func:"))
+    head, _, tail = wanted.rpartition(":")
+    pattern = head if head and tail.isdecimal() else wanted
+    if pattern != wanted and line != tail:
+        return False
+    return any(fnmatch.fnmatchcase(name, pattern) for name in (file, file.rpartition("/")[2]))
+
+
+def kind_names(given: Kinds) -> list[str]:
+    """Kinds by name.
+
+    Raises
+    ------
+    UsageError
+        There is no such kind; with the near name.
+    """
+    several = [given] if isinstance(given, (int, str)) else list(given)
+    words = (part for one in several for part in str(one).split(","))
+    return [_kind_name(word) for word in words]
+
+
+def _kind_name(given: str) -> str:
+    if given.strip().isdecimal():
+        number = int(given)
+        return KINDS[number] if 0 <= number < len(KINDS) else f"kind-{number}"
+    name = given.strip().lower().replace("_", "-")
+    if name not in KINDS and not name.startswith("kind-"):
+        raise UsageError(f"no kind of site {given!r}{_config.did_you_mean(name, KINDS)}", hint=", ".join(KINDS))
+    return name
+
+
+def site_texts(given: Sites) -> list[str]:
+    """Sites as the core takes them: ids as ``0x...``, locations as they are."""
+    several = [given] if isinstance(given, (int, str)) else list(given)
+    return [f"0x{one:x}" if isinstance(one, (int, np.integer)) else str(one).strip() for one in several]
+
+
+def warp_text(given: Warps) -> str:
+    """Warps as ranges in text: ``0-10,15``.
+
+    Raises
+    ------
+    UsageError
+        It is not a list of numbers and ranges.
+    """
+    if isinstance(given, (int, np.integer)):
+        given = [int(given)]
+    if isinstance(given, str):
+        _ranges(given)
+        return given
+    text: list[str] = []
+    last = -2
+    for warp in sorted({int(one) for one in given}):
+        if warp == last + 1:
+            text[-1] = f"{text[-1].partition('-')[0]}-{warp}"
+        else:
+            text.append(str(warp))
+        last = warp
+    if not text:
+        raise UsageError("warps: none is named", hint="leave it out for all")
+    joined = ",".join(text)
+    _ranges(joined)
+    return joined
+
+
+def _ranges(text: str) -> list[tuple[int, int]]:
+    found = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]+)\s*(?:-\s*([0-9]+)\s*)?", part)
+        if match is None or int(match[2] or match[1]) < int(match[1]):
+            raise UsageError(f"warps: expected numbers and ranges such as 0-10,15, got {text!r}")
+        found.append((int(match[1]), int(match[2] or match[1])))
+    return found
+
+
+def read_trace(
+    path: AnyPath,
+    *,
+    site_map: AnyPath | None = None,
+    warps: Warps | None = None,
+    sites: Sites | None = None,
+    kinds: Kinds | None = None,
+    max_rows: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress = "auto",
+) -> KernelTrace:
+    """Open a recording of a kernel.
+
+    Parameters
+    ----------
+    path
+        A ``.prlx`` file of either format, compressed or not.
+    site_map
+        The ``prlx-sites.json`` that names the sites of a recording of format v1. Left out, one is looked for beside the
+        recording, in the current directory, in ``build`` and up to five directories above; ``""`` looks for none.
+    warps, sites, kinds
+        Which events ``.events`` shall hold; all by default.
+    max_rows
+        The most rows that a table may have; more is a ``LimitError`` that says how many there are.
+    memory_limit, progress
+        As for ``diff_traces``.
+
+    Returns
+    -------
+    KernelTrace
+        With ``.header``, ``.warps``, ``.sites``, ``.events``, ``.losses``.
+
+    Raises
+    ------
+    PrlxError
+        One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    request = {
+        "path": _request.absolute(path),
+        **site_map_request(site_map),
+        "warps": None if warps is None else warp_text(warps),
+        "sites": None if sites is None else site_texts(sites),
+        "kinds": None if kinds is None else kind_names(kinds),
+        "max_rows": max_rows,
+        **_request.limits(None, memory_limit, _config.load()),
+    }
+    return open_recording(request, progress=progress)
+
+
+def open_recording(request: Mapping[str, Any], *, progress: Progress = "auto") -> KernelTrace:
+    """The recording of a request of the operation ``kernel_trace``, with its warps and sites."""
+    from ._progress import shown
+
+    with shown(progress) as watch:
+        reply = _core.run("kernel_trace", {**request, "tables": ["warps"]}, progress=watch)
+    return KernelTrace(request["path"], reply, request)
+
+
+def site_map_request(site_map: AnyPath | None, side: str = "") -> dict[str, Any]:
+    """How a request names a site map: the file, or where to look for one."""
+    if site_map is None:
+        return {f"site_map{side}": None, "look_in": os.fspath(_request.absolute("."))}
+    if os.fspath(site_map) == "":
+        return {f"site_map{side}": None, "look_in": None}
+    return {f"site_map{side}": _request.absolute(site_map), "look_in": None}

@@ -1,0 +1,46 @@
+"""Opening whatever a path names: a trace of a timeline, a recording of a kernel, or a session of recordings."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from . import _core, _request
+
+if TYPE_CHECKING:
+    from ._kernel_trace import KernelTrace
+    from ._session import Session
+    from ._timeline import Timeline
+
+
+def open(path: str | os.PathLike[str]) -> KernelTrace | Session | Timeline:
+    """Open a file or a directory; its content decides what it is.
+
+    Parameters
+    ----------
+    path
+        A recording of a kernel (``.prlx``), a session of them (a directory with ``session.json``, or of ``.prlx`` files), or
+        a trace: XSpace or Chrome / Kineto JSON, a run directory, or a log directory (its latest run).
+
+    Returns
+    -------
+    KernelTrace, Session or Timeline
+
+    Raises
+    ------
+    PrlxError
+        One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    where = _request.absolute(path)
+    what = _core.run("recognise", {"path": where})["what"]
+    if what == "recording":
+        from ._kernel_trace import read_trace
+
+        return read_trace(where, progress=False)
+    if what == "session":
+        from ._session import open_session
+
+        return open_session(where)
+    from ._timeline import open_timeline
+
+    return open_timeline(where)

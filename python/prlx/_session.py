@@ -1,0 +1,140 @@
+"""Sessions: many launches recorded together, and the comparison of two of them launch by launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _core, _request
+from ._diff import Diff
+from ._diff_text import Look
+from ._errors import TraceFormatError, UsageError
+from ._result import Card
+from ._units import plural
+
+if TYPE_CHECKING:
+    from ._kernel_trace import KernelTrace
+    from ._progress import Progress
+    from ._request import Path as AnyPath
+    from ._table import Table
+
+_LAUNCHES = (
+    ("launch", "int64", ""),
+    ("kernel", "string", ""),
+    ("grid", "string", ""),
+    ("block", "string", ""),
+    ("file", "string", ""),
+    ("argument_digest", "string", ""),
+    ("bytes", "int64", "bytes"),
+    ("problem", "string", ""),
+)
+
+
+class Session:
+    """A directory of recordings, one a launch, in the order in which they ran.
+
+    Attributes
+    ----------
+    path
+        The directory.
+    document
+        The document ``prlx.session-inspect/1`` of it.
+    """
+
+    def __init__(self, path: str, document: Mapping[str, Any]) -> None:
+        self.path = path
+        self.document = document
+
+    @cached_property
+    def launches(self) -> Table:
+        """One row a launch: its number, kernel, grid, block and file."""
+        from ._rows import table
+
+        rows = ({**row, "grid": times(row["grid"]), "block": times(row["block"])} for row in self.document["launches"])
+        return table(_LAUNCHES, rows)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is odd in the session, in sentences."""
+        return tuple(self.document.get("warnings") or ())
+
+    def launch(self, number: int) -> KernelTrace:
+        """The recording of one launch.
+
+        Raises
+        ------
+        UsageError
+            The session has no such launch.
+        TraceFormatError
+            Its recording cannot be read.
+        """
+        from ._kernel_trace import read_trace
+
+        for row in self.document["launches"]:
+            if row["launch"] == number:
+                if row.get("problem"):
+                    raise TraceFormatError(row["problem"], path=str(Path(self.path) / row["file"]))
+                return read_trace(Path(self.path) / row["file"], progress=False)
+        raise UsageError(f"there is no launch {number}", path=self.path, hint="the table .launches lists them")
+
+    def __iter__(self) -> Iterator[KernelTrace]:
+        for row in self.document["launches"]:
+            yield self.launch(row["launch"])
+
+    def __len__(self) -> int:
+        return len(self.document["launches"])
+
+    def _sentence(self) -> str:
+        kernels = {row["kernel"] for row in self.document["launches"]}
+        return f"{plural(len(self), 'launch')} of {plural(len(kernels), 'kernel')}"
+
+    def __repr__(self) -> str:
+        return f"<Session {self.path}: {self._sentence()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (str(row["launch"]), row["kernel"], times(row["grid"]), times(row["block"]), row["file"])
+            for row in self.document["launches"][:20]
+        ]
+        headings = ("launch", "kernel", "grid", "block", "file")
+        return Card("Session", self._sentence(), headings, rows, self.warnings).to_html()
+
+
+def times(size: Any) -> str:
+    """A grid or a block: ``128x1x1``; empty where it is not known."""
+    return "x".join(str(n) for n in size) if any(size) else ""
+
+
+def open_session(path: AnyPath, *, progress: Progress = False) -> Session:
+    """Open a session.
+
+    Parameters
+    ----------
+    path
+        A directory with ``session.json``, or one of ``.prlx`` files.
+    progress
+        As for ``diff_traces``.
+    """
+    from ._progress import shown
+
+    where = _request.absolute(path)
+    with shown(progress) as watch:
+        return Session(where, _core.run("session_inspect", {"path": where}, progress=watch))
+
+
+@dataclass(frozen=True, repr=False)
+class SessionDiff(Diff):
+    """Where two sessions differ. The document is ``prlx.session-diff/1``."""
+
+
+def run_diff(request: Mapping[str, Any], *, progress: Progress = "auto") -> SessionDiff:
+    """Run the comparison of two sessions that a request of ``diff`` asks for."""
+    raise NotImplementedError
+
+
+def render_session(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """The lines of a document ``prlx.session-diff/1``."""
+    raise NotImplementedError

@@ -1,0 +1,87 @@
+"""``prlx flamegraph``: the divergences of two recordings as tracks for a trace viewer."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import _request
+from .._units import format_count, plural
+from . import _options as options
+from . import diff
+from ._command import Command, Option, Positional
+from ._outputs import shown_path
+from ._render import clean
+
+if TYPE_CHECKING:
+    from ._ui import UI
+
+DEFAULT = "prlx-flamegraph.json"
+TRACKS = 100_000
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Compare and write the tracks; exit code 0 whether anything differs or not."""
+    from .. import _diff
+
+    output = {"format": values.format, "path": _request.absolute(values.output or DEFAULT)}
+    limit = TRACKS if values.limit is None else values.limit
+    request = {
+        "a": [_request.absolute(values.a)],
+        "b": [_request.absolute(values.b)],
+        **_diff.site_maps(values.map, None),
+        **_diff.comparing(values=bool(values.values), tolerance=None, nan=None, ignore=()),
+        "force": bool(values.force),
+        "rows": limit or -1,
+        "outputs": [output],
+        "overwrite": bool(values.overwrite),
+        "workers": values.workers,
+        "memory_limit": values.memory_limit,
+    }
+    if values.session:
+        diff.check_sessions(request)
+    result = _diff.run(request, progress=ui.progress)
+    for warning in result.warnings:
+        ui.warn(clean(warning))
+    left_out = result.document.get("divergences_omitted") or 0
+    if left_out:
+        ui.warn(f"{format_count(left_out)} divergences are not in it; --limit 0 writes all")
+    total = int(result.document["total_divergences"])
+    path = Path(output["path"])
+    ui.say(f"wrote {shown_path(path)} ({plural(total - left_out, 'divergence')}); open it with: {diff.PERFETTO}")
+    return 0
+
+
+COMMAND = Command(
+    name="flamegraph",
+    run=run,
+    examples=(
+        ("prlx flamegraph good.prlx bad.prlx -o tracks.json", "one process a block, one thread a warp"),
+        ("prlx flamegraph good.prlx bad.prlx -o diff.perfetto-trace --format perfetto", "in the order of events"),
+    ),
+    positionals=(
+        Positional("A", "a recording, or a session: what should be", "one"),
+        Positional("B", "what is compared with it", "one"),
+    ),
+    options=(
+        Option(("--output", "-o"), f"where to write; {DEFAULT} when left out", takes="path", metavar="OUT"),
+        Option(
+            ("--format",),
+            "chrome: the described layout; perfetto: the order of events",
+            metavar="",
+            choices=("chrome", "perfetto"),
+            setting="flamegraph.format",
+        ),
+        options.VALUES,
+        options.MAP,
+        options.FORCE,
+        Option(("--session",), options.SESSION.help, takes="switch"),
+        Option(
+            ("--limit", "-l"), f"divergences written; {TRACKS:,} when left out, 0 for all", takes="number", metavar="N"
+        ),
+        options.OVERWRITE,
+        options.WORKERS,
+        options.MEMORY_LIMIT,
+    ),
+)

@@ -1,0 +1,58 @@
+"""``prlx report``: a saved comparison as HTML, CSV, JUnit, SARIF, ..."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import _request
+from .._errors import UsageError
+from . import _options as options
+from ._command import Command, Option, Positional
+from ._outputs import shown_path
+from .diff import opener
+
+if TYPE_CHECKING:
+    from ._ui import UI
+
+FORMATS = ("html", "json", "csv", "junit", "sarif", "github", "markdown", "chrome", "perfetto")
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Write the report; exit code 0 whatever the comparison says."""
+    from .. import _core
+    from .._progress import shown
+
+    if values.output is None:
+        raise UsageError("no output is named", hint="-o report.html")
+    request = {
+        "path": _request.absolute(values.file),
+        "outputs": [{"path": _request.absolute(values.output), "format": values.format or ""}],
+        "overwrite": bool(values.overwrite),
+    }
+    with shown(ui.progress) as watch:
+        reply = _core.run("report", request, progress=watch)
+    if reply.get("rendered"):
+        ui.out.file.write(reply["rendered"])
+    for output in reply.get("written") or ():
+        path = Path(output["path"])
+        ui.say(f"wrote {shown_path(path)}; open it with: {opener(path, output['format'])}")
+    return 0
+
+
+COMMAND = Command(
+    name="report",
+    run=run,
+    examples=(
+        ("prlx diff a.prlx b.prlx --json > diff.json", "a comparison, saved"),
+        ("prlx report diff.json -o diff.html", "and a report of it"),
+        ("prlx report diff.json -o - --format github", "printed"),
+    ),
+    positionals=(Positional("FILE", "what prlx diff --json or prlx session diff --json printed", "one"),),
+    options=(
+        Option(("--output", "-o"), "where to write; its ending says the format", takes="path", metavar="OUT"),
+        Option(("--format",), "the format, where the ending does not say it", choices=FORMATS),
+        options.OVERWRITE,
+    ),
+)

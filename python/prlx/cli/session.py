@@ -1,0 +1,137 @@
+"""``prlx session``: the launches of a session, and two sessions compared."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from .. import _request
+from .._errors import UsageError
+from .._units import format_bytes, format_count, plural
+from . import diff
+from ._command import Command, Option, Positional
+from ._render import Column, clean, table
+
+if TYPE_CHECKING:
+    from .._session import Session
+    from ._ui import UI
+
+VERBS = ("inspect", "diff", "capture")
+_LAUNCHES = (
+    Column("launch", right=True),
+    Column("kernel", shrinks=True),
+    Column("grid"),
+    Column("block"),
+    Column("arguments"),
+    Column("size", right=True),
+    Column("file", shrinks=True),
+    Column("problem", shrinks=True),
+)
+_KERNELS = (Column("launches", right=True), Column("kernel", shrinks=True))
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """List a session, or compare two."""
+    verb, given = values.verb, values.session_dir
+    if verb == "capture":
+        raise UsageError(
+            "prlx session capture does not exist: programs record themselves",
+            hint="the session is the directory that the recorded program wrote; prlx session inspect DIR lists it",
+        )
+    if verb == "inspect":
+        if len(given) != 1:
+            raise UsageError(f"expected one session, got {len(given)}", hint="prlx session inspect DIR")
+        return _inspect(given[0], values, ui)
+    if len(given) != 2:
+        raise UsageError(f"expected two sessions, got {len(given)}", hint="prlx session diff A B")
+    values.a, values.b = given
+    values.session = True
+    values.baseline = values.baseline_b = values.dump_a = values.dump_b = None
+    return diff.run(values, ui)
+
+
+def _inspect(path: str, values: argparse.Namespace, ui: UI) -> int:
+    from .._session import open_session
+
+    session = open_session(_request.absolute(path), progress=ui.progress)
+    if ui.json:
+        ui.emit(session.document)
+    else:
+        ui.show(_render(session, ui, values.max_shown))
+    for warning in session.warnings:
+        ui.warn(clean(warning))
+    return 0
+
+
+def _render(session: Session, ui: UI, limit: int) -> Iterator[str]:
+    from .._session import times
+
+    document = session.document
+    kernels = document["kernels"]
+    counts = f"{plural(len(session), 'launch')} of {plural(len(kernels), 'kernel')}"
+    yield f"{ui.out.style(clean(document['path']), 'bold')}  {counts}"
+    if not document["manifest"]:
+        yield "  there is no session.json: these are the recordings in the directory"
+    if document["partial"]:
+        yield "  recording did not come to its end"
+    limit = max(limit, 20)
+    launches = document["launches"] if ui.verbose else document["launches"][:limit]
+    rows = [
+        (
+            str(row["launch"]),
+            row["kernel"],
+            times(row["grid"]),
+            times(row["block"]),
+            row.get("argument_digest") or "",
+            format_bytes(row["bytes"]) if row["bytes"] else "",
+            row["file"],
+            row.get("problem") or ("partial" if row["partial"] else ""),
+        )
+        for row in launches
+    ]
+    yield ""
+    yield from table(ui.out, _LAUNCHES, rows, indent=2)
+    if len(launches) < len(session):
+        yield ui.out.style(f"  {len(launches)} of {format_count(len(session))}; -v shows all", "dim")
+    if len(kernels) > 1:
+        yield ""
+        each = [(format_count(row["launches"]), row["kernel"]) for row in kernels[: None if ui.verbose else limit]]
+        yield from table(ui.out, _KERNELS, each, indent=2)
+
+
+_NAMED = (
+    "--values",
+    "--tolerance",
+    "--map",
+    "--max-shown",
+    "--max-allowed-divergences",
+    "--html",
+    "--json",
+    "--strict",
+)
+_NOT_HERE = ("--baseline", "--baseline-b", "--dump-a", "--dump-b", "--session")
+
+
+def _options() -> tuple[Option, ...]:
+    """Those of ``prlx diff`` that sessions have; the less usual ones are only named."""
+    found = [option for option in diff.COMMAND.options if option.flags[0] not in _NOT_HERE]
+    return tuple(replace(option, brief=option.flags[0] not in _NAMED) for option in found)
+
+
+COMMAND = Command(
+    name="session",
+    run=run,
+    examples=(
+        ("prlx session inspect run_a/", "the launches"),
+        ("prlx session diff run_a/ run_b/", "launch by launch"),
+        ("prlx session diff run_a/ run_b/ --html report.html", "the same in a browser"),
+    ),
+    positionals=(
+        Positional("VERB", "what to do; capture is refused", "one", VERBS),
+        Positional("SESSION_DIR", "a directory with session.json, or of .prlx files", "some"),
+    ),
+    options=_options(),
+    notes=("exit codes of diff: 0 same, 1 a launch differs or is missing, 5 losses under --strict",),
+)
