@@ -208,7 +208,7 @@ func limits(doc *diff.Document) []string {
 			out = append(out, side.name+": "+note)
 		}
 	}
-	return append(out, cleanAll(doc.Warnings, 100, 600)...)
+	return append(append(out, staleEntries(doc.Accepted)...), cleanAll(doc.Warnings, 100, 600)...)
 }
 
 // siteFinding is how one site differs in one kind, over all warps: the unit that services for code review track.

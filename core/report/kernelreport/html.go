@@ -81,8 +81,8 @@ type page struct {
 	Baseline      string
 	BaselinePaths []string
 	HasBaseline   bool
-	IsLong        bool
-	Lanes         int
+	Accepted      []acceptedRow
+	AcceptedNote  string
 }
 
 type tile struct{ Label, Value, Detail, Class, Link string }
@@ -111,6 +111,7 @@ func newPage(doc *diff.Document) *page {
 	p.Sites, p.SitesNote = siteRows(doc)
 	p.Rows = rowsNote(doc)
 	p.Map, p.MapNote = mapNote(doc)
+	p.Accepted, p.AcceptedNote = acceptedRows(doc.Accepted)
 	if b := doc.Baseline; b != nil {
 		p.HasBaseline = true
 		p.Baseline = fmt.Sprintf("%s of A and %s of B were compared with each other in %s. %s there too; %s of A and B lie in them and do not count.",

@@ -62,6 +62,11 @@ func sample() *diff.Document {
 	doc.DivergencesOmitted = 1
 	doc.Baseline = &diff.Baseline{RunsA: 3, RunsB: 1, Pairs: 3, NoiseSites: 1, Suppressed: 2, Paths: []string{"runs/good2", "runs/good3"}}
 	doc.Explanation = explanation(&first)
+	three := int64(3)
+	doc.Accepted = &diff.AcceptedUse{Path: "accepted.toml", Divergences: 0, Entries: []diff.AcceptedRow{
+		{Line: 4, Site: "softmax.py:31", Reason: "the debug loop runs once more", Until: "2026-10-01", Status: "expired", Matched: 1},
+		{Line: 9, Site: "softmax.py:12", Reason: "ordering of warps", Status: "unused", Max: &three},
+	}}
 	return doc
 }
 
@@ -215,6 +220,7 @@ func nasty(name string) *diff.Document {
 	}
 	e.Considered[0].Class, e.Considered[0].For, e.Considered[0].Against = name, []string{name}, []string{name}
 	doc.Baseline.Paths = []string{name}
+	doc.Accepted.Path, doc.Accepted.Entries[0].Site, doc.Accepted.Entries[0].Reason, doc.Accepted.Entries[0].Until = name, name, name, name
 	doc.Options.Tolerance, doc.Options.Ignore, doc.Options.SiteFilter = name, []string{name}, []string{name}
 	return doc
 }

@@ -93,7 +93,7 @@
       var cluster = make("td");
       var c = clusters.get(r[5]);
       if (c) { cluster.append(make("i", undefined, "swatch " + c.colour)); }
-      cluster.append(linked("#cluster-" + r[5], String(r[5])));
+      if (r[5] >= 0) { cluster.append(linked("#cluster-" + r[5], String(r[5]))); }
       if (roles[r[6]]) { cluster.append(" ", make("span", roles[r[6]], "small")); }
       tr.append(warp, make("td", perBlock ? grouped(blockOf(r[0])) : "", "num"), make("td", grouped(r[1]), "num"), make("td", grouped(r[2]), "num"),
         make("td", data.kinds[r[3]]), where, make("td", data.words[r[7]]), cluster);
