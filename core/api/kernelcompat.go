@@ -8,6 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff/compat"
+	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 )
@@ -118,5 +119,38 @@ func diffCompat(j *job.Job, r *diffCompatRequest) (*compatReply, error) {
 	return &compatReply{
 		Schema: "prlx.diff_compat/1", Text: string(result.JSON()), Passed: result.Passed(),
 		Warnings: append([]string{}, result.Warnings...), writtenReports: out.reply(),
+	}, nil
+}
+
+type sessionDiffCompatRequest struct {
+	requestLimits
+	compatArgs
+	A         string      `json:"a"`
+	B         string      `json:"b"`
+	Outputs   []outputArg `json:"outputs"` // none: the described differ writes none for sessions
+	Overwrite bool        `json:"overwrite"`
+}
+
+// sessionDiffCompat compares two sessions as the described differ does, quirks included.
+func sessionDiffCompat(j *job.Job, r *sessionDiffCompatRequest) (*compatReply, error) {
+	if len(r.Outputs) > 0 {
+		return nil, fault.Usagef("the described differ writes no files for sessions").WithHint("leave out --compat")
+	}
+	opt, err := r.compatOptions(j.Context())
+	if err != nil {
+		return nil, err
+	}
+	var sessions [2]*session.Session
+	for i, path := range []string{r.A, r.B} {
+		if sessions[i], err = session.Open(j.Context(), path); err != nil {
+			return nil, err
+		}
+	}
+	result, err := session.CompareCompat(j, sessions[0], sessions[1], opt)
+	if err != nil {
+		return nil, err
+	}
+	return &compatReply{
+		Schema: "prlx.session_diff_compat/1", Text: string(result.JSON()), Passed: result.Passed(), Warnings: append([]string{}, result.Warnings...),
 	}, nil
 }

@@ -36,8 +36,10 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"diff_compat":  typed(diffCompat),
 		"kernel_trace": typed(kernelTrace),
 		"recognise":    typed(recognise),
+		"report":       typed(writeReports),
 
-		"session_inspect": typed(sessionInspect),
+		"session_diff_compat": typed(sessionDiffCompat),
+		"session_inspect":     typed(sessionInspect),
 
 		"inspect":    typed(inspect),
 		"parse_toml": typed(parseTOML),

@@ -249,8 +249,7 @@ def _lanes(d: Mapping[str, Any], document: Mapping[str, Any], look: Look) -> Ite
             strips += [(f"{name} {side}", mask(text)) for side, text in (("A", a), ("B", b)) if text is not None]
     if strips:
         head = max(len(name) for name, _ in strips)
-        numbers = " ".join(f"{k:<8}" for k in range(0, wave, 8))
-        yield look.style(f"  {'lane'.ljust(head)}  {numbers.rstrip()}", "dim")
+        yield look.style(f"  {'lane'.ljust(head)}  {_grouped(_numbers(wave), wave).rstrip()}", "dim")
         for name, lanes in strips:
             yield f"  {name.ljust(head)}  {_strip(lanes, wave, '#', '.')}"
         if differ:
@@ -261,8 +260,18 @@ def _lanes(d: Mapping[str, Any], document: Mapping[str, Any], look: Look) -> Ite
 
 
 def _strip(lanes: int, wave: int, there: str, absent: str) -> str:
-    text = "".join(there if lanes >> k & 1 else absent for k in range(wave))
-    return " ".join(text[k : k + 8] for k in range(0, wave, 8))
+    return _grouped("".join(there if lanes >> k & 1 else absent for k in range(wave)), wave)
+
+
+def _numbers(wave: int) -> str:
+    """Every eighth lane's number above it."""
+    return "".join(f"{lane:<8}" for lane in range(0, wave, 8))
+
+
+def _grouped(text: str, wave: int) -> str:
+    """Lanes in groups of 8; those of a wave of 64 in two halves, to stay within 80 columns."""
+    size = 8 if wave <= 32 else 32
+    return " ".join(text[k : k + size] for k in range(0, wave, size))
 
 
 def _operands(d: Mapping[str, Any], look: Look) -> Iterator[str]:

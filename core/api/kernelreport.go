@@ -1,0 +1,119 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/kernelreport"
+)
+
+// maxDocument is the largest saved comparison that is read: its text and what it becomes are in memory at once.
+const maxDocument = 1 << 30
+
+type reportRequest struct {
+	requestLimits
+	Document  json.RawMessage `json:"document"` // a comparison, or
+	Path      string          `json:"path"`     // the file that holds one
+	Outputs   []outputArg     `json:"outputs"`
+	Overwrite bool            `json:"overwrite"`
+	Root      string          `json:"root"`
+}
+
+// reportReply says what was written.
+type reportReply struct {
+	Schema string `json:"schema"`
+	writtenReports
+}
+
+// writeReports makes reports of a comparison that was made before.
+func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
+	if len(r.Outputs) == 0 {
+		return nil, fault.Usagef("no output is named")
+	}
+	text := []byte(r.Document)
+	if r.Path != "" {
+		var err error
+		if text, err = readDocument(j, r.Path); err != nil {
+			return nil, err
+		}
+	}
+	render, err := renderer(r.Path, text)
+	if err != nil {
+		return nil, err
+	}
+	out, err := createReports(r.Outputs, r.Overwrite, []string{r.Path}, r.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer out.abort()
+	if err := out.write(render); err != nil {
+		return nil, err
+	}
+	return &reportReply{Schema: "prlx.report/1", writtenReports: out.reply()}, nil
+}
+
+func readDocument(j *job.Job, path string) ([]byte, error) {
+	src, err := file.Open(j.Context(), path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	size := src.Size()
+	if size > maxDocument {
+		return nil, fault.New(fault.Limit, "has %d bytes; documents of at most %d are read", size, int64(maxDocument)).WithPath(path)
+	}
+	if err := j.Budget().Acquire(j.Context(), 4*size); err != nil {
+		return nil, fault.Of(err).WithPath(path)
+	}
+	defer j.Budget().Release(4 * size)
+	text := make([]byte, size)
+	if _, err := io.ReadFull(io.NewSectionReader(src, 0, size), text); err != nil {
+		return nil, fault.FromIO(path, err)
+	}
+	return text, nil
+}
+
+// renderer reads a document and returns what makes reports of it.
+func renderer(path string, text []byte) (func(string, io.Writer, kernelreport.Options) error, error) {
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	const hint = "expected what prlx diff --json or prlx session diff --json prints"
+	if err := json.Unmarshal(text, &head); err != nil {
+		return nil, fault.Formatf(path, jsonOffset(err), "is no JSON document: %v", err).WithHint(hint)
+	}
+	switch head.Schema {
+	case "prlx.diff/1":
+		doc := new(diff.Document)
+		if err := decodeDocument(path, text, doc); err != nil {
+			return nil, err
+		}
+		return func(format string, w io.Writer, opt kernelreport.Options) error {
+			return kernelreport.Write(format, w, doc, opt)
+		}, nil
+	}
+	return nil, fault.Formatf(path, fault.Unknown, "is a document %q, not a comparison of recordings", head.Schema).WithHint(hint)
+}
+
+// decodeDocument reads a document of ours; fields of later versions are passed over.
+func decodeDocument(path string, text []byte, into any) error {
+	if err := json.NewDecoder(bytes.NewReader(text)).Decode(into); err != nil {
+		return fault.Formatf(path, jsonOffset(err), "does not fit its schema: %v", err)
+	}
+	return nil
+}
+
+func jsonOffset(err error) int64 {
+	switch e := err.(type) {
+	case *json.SyntaxError:
+		return e.Offset
+	case *json.UnmarshalTypeError:
+		return e.Offset
+	}
+	return fault.Unknown
+}
