@@ -76,7 +76,8 @@ func CSV(w io.Writer, doc *diff.Document, _ Options) error {
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// harmless keeps a spreadsheet from evaluating a text, and readers of lines from seeing control characters. Numbers, also negative ones, are left alone.
+// harmless keeps a spreadsheet from evaluating a text, and readers of lines from seeing control characters. Numbers are left
+// alone, negative ones too.
 func harmless(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unfit(r) {

@@ -1,8 +1,10 @@
 package kernelreport
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
@@ -171,8 +173,10 @@ func kindsOf(counts map[string]int64) []string {
 			out = append(out, k)
 		}
 	}
-	sortKinds(out)
-	return out[:min(len(out), 32)]
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(cmp.Compare(kindRank(a), kindRank(b)), cmp.Compare(a, b))
+	})
+	return out[:min(len(out), maxKinds)]
 }
 
 // sourceLine finds the text of a line among the sources of a document.
@@ -284,5 +288,7 @@ const (
 	statusDiverged  = "diverged"
 )
 
-// maxLanes is how many lanes of a warp reports show: the widest warp there is.
-const maxLanes = 64
+const (
+	maxLanes = 64 // of a warp that reports show: the widest warp there is
+	maxKinds = 32 // of one site or cluster; there are five
+)

@@ -102,7 +102,6 @@ func newPage(doc *diff.Document) *page {
 		Kernel: suiteName(doc.A.Kernel), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
 		Recordings: recordings(doc), Settings: settings(&doc.Options),
 	}
-	p.Tiles = tiles(doc)
 	if doc.First != nil {
 		p.First = newDetail(doc.First, doc)
 	}
@@ -112,6 +111,12 @@ func newPage(doc *diff.Document) *page {
 	p.Rows = rowsNote(doc)
 	p.Map, p.MapNote = mapNote(doc)
 	p.Accepted, p.AcceptedNote = acceptedRows(doc.Accepted)
+	p.Tiles = tiles(doc)
+	for i := range p.Tiles { // no link to a part that is not there
+		if t := &p.Tiles[i]; t.Link == "#warps" && !p.Map || t.Link == "#clusters" && len(p.Groups) == 0 || t.Link == "#divergences" && p.Rows == "" {
+			t.Link = ""
+		}
+	}
 	if b := doc.Baseline; b != nil {
 		p.HasBaseline = true
 		p.Baseline = fmt.Sprintf("%s of A and %s of B were compared with each other in %s. %s there too; %s of A and B lie in them and do not count.",

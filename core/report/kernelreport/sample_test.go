@@ -177,7 +177,7 @@ func identical() *diff.Document {
 	return &diff.Document{
 		Schema: doc.Schema, Status: "identical", Verdict: "Nothing differs: 128 warps, 52 301 events.", WarpsCompared: 128, TotalEventsA: 52_301, TotalEventsB: 52_301,
 		DivergenceBreakdown: map[string]int64{}, Passed: true, A: doc.A, B: doc.B, Clusters: []diff.Cluster{}, Sites: []diff.SiteSummary{}, Divergences: []diff.Divergence{},
-		Sources: []diff.Source{}, Warnings: []string{},
+		Losses: diff.LossesOfBoth{A: diff.Losses{Events: 52_301, SampleRate: 1}, B: diff.Losses{Events: 52_301, SampleRate: 1}}, Sources: []diff.Source{}, Warnings: []string{},
 	}
 }
 

@@ -127,7 +127,7 @@ func SARIF(w io.Writer, doc *diff.Document, opt Options) error {
 
 func sarifRunOf(doc *diff.Document, opt Options) sarifRun {
 	run := sarifRun{
-		Tool:        sarifTool{sarifDriver{Name: "prlx", Version: clean(opt.Version, 80), Rules: sarifRules()}},
+		Tool:        sarifTool{sarifDriver{Name: "prlx", Version: clean(opt.Version, 80), Rules: rules}},
 		Invocations: []sarifInvocation{{Successful: true}},
 		URIBases:    map[string]sarifArtifact{sourceRoot: {Description: &sarifMessage{"the root of the repository that the kernel's source is in"}}},
 		ColumnKind:  "unicodeCodePoints", Results: []sarifResult{},
@@ -152,6 +152,9 @@ func sarifRunOf(doc *diff.Document, opt Options) sarifRun {
 	return run
 }
 
+// rules has one rule a kind, at the place of its rank, and one for kinds that this version does not know.
+var rules = sarifRules()
+
 func sarifRules() []sarifRule {
 	rules := make([]sarifRule, 0, len(kinds)+1)
 	for i := range kinds {
@@ -174,7 +177,7 @@ func sarifResultOf(f *siteFinding, doc *diff.Document, opt Options, seen map[str
 	}
 	rule := kindRank(f.kind)
 	r := sarifResult{
-		RuleID: sarifRules()[rule].ID, RuleIndex: rule, Level: level, Message: sarifMessage{f.sentence(doc)},
+		RuleID: rules[rule].ID, RuleIndex: rule, Level: level, Message: sarifMessage{f.sentence(doc)},
 		Locations:    []sarifLocation{sarifLocationOf(f.site.SiteID, f.site.SourceLocation, "", doc, opt)},
 		Fingerprints: fingerprints(f, doc, opt, seen),
 		Properties: map[string]any{
