@@ -11,27 +11,37 @@ func sortRings(w *Warp) {
 	slices.SortStableFunc(w.Snapshots, func(a, b Snapshot) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
-// attach finds the event that each snapshot belongs to, where that is certain: rings keep the newest, so the n-th newest snapshot
-// of a site belongs to the n-th newest event of that site, provided that no event was dropped or sampled away.
-func (v *v1) attach(w *Warp) {
-	if len(w.Snapshots) == 0 || w.Dropped > 0 || v.header.SampleRate > 1 || uint32(w.Stored) > w.Events {
+// attachSnapshots finds the event that each snapshot belongs to, where that is certain. A ring keeps the newest, so the n-th newest
+// snapshot of a site belongs to the n-th newest event of that site, provided that every event of the site left both. That is not so
+// when events were dropped or sampled away, nor at a site that has more snapshots than events, or fewer in a ring that never
+// wrapped: those keep Event -1. The cost is one pass over the events, whatever the snapshots say.
+func attachSnapshots(w *Warp, sampled, wrapped bool) {
+	if len(w.Snapshots) == 0 || w.Dropped > 0 || sampled || w.Stored > w.Events {
 		return
 	}
-	last := make(map[uint32]int, 16) // by site: the oldest event that is already spoken for
-	for i := len(w.Snapshots) - 1; i >= 0; i-- {
-		s := &w.Snapshots[i]
-		before, seen := last[s.Site]
-		if !seen {
-			before = w.Len()
-		}
-		e := before - 1
-		for e >= 0 && w.Site[e] != s.Site {
-			e--
-		}
-		last[s.Site] = max(e, 0)
-		if e < 0 {
+	waiting := map[uint32][]int{} // by site: the positions of its snapshots, the next one last
+	for i := range w.Snapshots {
+		waiting[w.Snapshots[i].Site] = append(waiting[w.Snapshots[i].Site], i)
+	}
+	uncertain := map[uint32]bool{}
+	for e := w.Len() - 1; e >= 0; e-- {
+		queue, has := waiting[w.Site[e]]
+		if !has {
 			continue
 		}
-		s.Event = int32(e)
+		if len(queue) == 0 {
+			uncertain[w.Site[e]] = !wrapped
+			continue
+		}
+		w.Snapshots[queue[len(queue)-1]].Event = int32(e)
+		waiting[w.Site[e]] = queue[:len(queue)-1]
+	}
+	for site, queue := range waiting {
+		uncertain[site] = uncertain[site] || len(queue) > 0
+	}
+	for i := range w.Snapshots {
+		if uncertain[w.Snapshots[i].Site] {
+			w.Snapshots[i].Event = -1
+		}
 	}
 }

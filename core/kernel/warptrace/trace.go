@@ -106,6 +106,11 @@ func (t *Trace) Losses(ctx context.Context) (Losses, error) { return t.rec.losse
 
 // ReadWarp reads one warp, whatever its place in the file. A warp that recorded nothing has no events.
 func (t *Trace) ReadWarp(ctx context.Context, warp uint64, into *Warp) error {
+	if v, ok := t.rec.(*v1); ok {
+		if done, err := v.readSlot(warp, into); done {
+			return err
+		}
+	}
 	index, err := t.rec.index(ctx)
 	if err != nil {
 		return err

@@ -29,8 +29,11 @@ const (
 	v1FlagSnapshot = 0x10
 )
 
-// v1MaxRing bounds the depth of rings, so that one warp of a lying file fits in memory.
-const v1MaxRing = 1 << 16
+// Limits that make one warp of a lying file fit in memory. Files in use have 4,096 events a warp and rings of 64 and 32.
+const (
+	v1MaxRing   = 1 << 16 // entries
+	v1MaxEvents = 1 << 22 // 64 MiB
+)
 
 // v1Layout is where things are in the decompressed form of a v1 file. Offsets count from the end of the header.
 type v1Layout struct {
@@ -54,6 +57,12 @@ func (r ring) stride() int64 { return v1RingHead + r.depth*r.item }
 func (l *v1Layout) warpBytes() int64  { return v1WarpHead + l.eventsPerWarp*v1EventBytes }
 func (l *v1Layout) eventBytes() int64 { return l.slots * l.warpBytes() }
 func (l *v1Layout) compressed() bool  { return l.flags&v1FlagCompress != 0 }
+func (l *v1Layout) hasRings() bool    { return l.history.depth > 0 || l.snapshots.depth > 0 }
+
+// usedBytes is how many bytes of a warp's buffer hold events. The count in the file may exceed what there is room for.
+func (l *v1Layout) usedBytes(c v1Counters) int64 {
+	return min(int64(c.events), l.eventsPerWarp) * v1EventBytes
+}
 
 func isV1(head []byte) bool {
 	return len(head) >= 8 && binary.LittleEndian.Uint64(head) == v1Magic
@@ -111,8 +120,8 @@ func (l *v1Layout) place(path string, historyDepth, historyAt, snapshotDepth, sn
 	if l.slots > 0 && l.warpBytes() > math.MaxInt64/4/l.slots {
 		return fault.New(fault.Limit, "%d warps of %d events do not fit any file", l.slots, l.eventsPerWarp).WithPath(path)
 	}
-	if l.warpBytes() > maxSlot {
-		return fault.New(fault.Limit, "events_per_warp is %d; at most %d are read", l.eventsPerWarp, maxSlot/v1EventBytes-1).WithPath(path)
+	if l.eventsPerWarp > v1MaxEvents {
+		return fault.New(fault.Limit, "events_per_warp is %d; at most %d are read", l.eventsPerWarp, v1MaxEvents).WithPath(path)
 	}
 	end := l.eventBytes()
 	at := func(explicit int64) int64 {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
 // v1 is an open recording of format v1.
@@ -19,12 +18,13 @@ type v1 struct {
 	src    *file.Source
 	header *Header
 	layout *v1Layout
+	cut    bool // rings are missing, as far as that was known when the file was opened
 
-	mu      sync.Mutex
-	payload *file.Source // the inflated payload, made when something is read at random; nil when the file is not compressed
-	slots   []WarpInfo   // the index, once it is known
-	lost    Losses
+	mu      sync.Mutex // guards what follows until indexed is true, when it stops changing
 	indexed bool
+	slots   []WarpInfo
+	lost    Losses
+	packed  *v1Packed // the payload of a compressed file, for reading at random; nil when the file is not compressed
 }
 
 func openV1(_ context.Context, src *file.Source) (*Trace, error) {
@@ -37,74 +37,93 @@ func openV1(_ context.Context, src *file.Source) (*Trace, error) {
 		return nil, err
 	}
 	v := &v1{src: src, header: h, layout: l}
-	if !l.compressed() {
-		if have := src.Size() - v1Header; have < l.eventBytes() {
-			return nil, fault.Formatf(src.Path(), src.Size(), "the events are cut short: %d bytes of %d (%d warps of %d events)", have, l.eventBytes(), l.slots, l.eventsPerWarp).
-				WithHint("record again, or copy the file again")
-		}
-		v.noteCutSections(src.Size() - v1Header)
-	} else if err := v.checkFrame(); err != nil {
+	if l.compressed() {
+		err = v.checkFrame()
+	} else {
+		err = v.checkSize(src.Size()-v1Header, src.Size())
+	}
+	if err != nil {
 		return nil, err
 	}
 	return &Trace{src: src, header: h, rec: v}, nil
 }
 
-// noteCutSections says which rings are missing from a payload of so many bytes.
-func (v *v1) noteCutSections(have int64) {
-	for _, s := range []struct {
-		name string
-		ring
-	}{{"history", v.layout.history}, {"snapshots", v.layout.snapshots}} {
-		if s.depth > 0 && have < s.offset+v.layout.slots*s.stride() {
-			v.header.Warnings = append(v.header.Warnings, "the section of "+s.name+" is cut short: what is missing counts as empty")
-		}
+// checkSize compares the size of the payload with what the header implies: events must be there, rings may be cut short.
+func (v *v1) checkSize(have, offset int64) error {
+	l := v.layout
+	if have < l.eventBytes() {
+		err := fault.Formatf(v.src.Path(), offset, "the events are cut short: %d bytes of %d (%d warps of %d events)", have, l.eventBytes(), l.slots, l.eventsPerWarp)
+		return err.WithHint("record again, or copy the file again")
 	}
+	v.cut = have < l.payload
+	if v.cut {
+		v.header.Warnings = append(v.header.Warnings, cutNote)
+	}
+	return nil
 }
+
+// cutNote is the warning for a file whose rings are cut short.
+const cutNote = "the histories and snapshots are cut short: what is missing counts as empty"
+
+// maxPayload is how much the events of a compressed file may inflate to. 2^24 warps of the usual 4,096 events take as much.
+const maxPayload = int64(1) << 40
 
 // checkFrame compares the size that the zstd frame declares with what the header implies, before anything is inflated.
 func (v *v1) checkFrame() error {
+	if v.layout.payload > maxPayload {
+		return fault.New(fault.Limit, "the compressed events would inflate to %d bytes; at most %d are read", v.layout.payload, maxPayload).WithPath(v.src.Path())
+	}
 	head := make([]byte, min(zstd.HeaderMaxSize, v.src.Size()-v1Header))
 	if _, err := v.src.ReadAt(head, v1Header); err != nil && !errors.Is(err, io.EOF) {
 		return err
 	}
 	var frame zstd.Header
 	if err := frame.Decode(head); err != nil {
-		return fault.Formatf(v.src.Path(), v1Header, "the compressed events are no zstd frame: %v", err).Wrap(err)
+		return v.corrupt(err)
 	}
-	if frame.HasFCS && frame.FrameContentSize < uint64(v.layout.eventBytes()) {
-		return fault.Formatf(v.src.Path(), v1Header, "the events are cut short: the frame holds %d bytes of %d", frame.FrameContentSize, v.layout.eventBytes())
+	switch {
+	case !frame.HasFCS:
+		return nil
+	case frame.FrameContentSize > uint64(v.layout.payload):
+		return v.tooLong()
 	}
-	if frame.HasFCS {
-		v.noteCutSections(int64(min(frame.FrameContentSize, 1<<62)))
-	}
-	return nil
+	return v.checkSize(int64(frame.FrameContentSize), v1Header)
 }
 
-// maxWindow is the largest zstd window that is read: level 22 of the reference needs 128 MiB for long-distance matching only.
+// maxWindow is the largest zstd window that is read: what level 22 of the reference encoder uses.
 const maxWindow = 128 << 20
 
-// inflate opens the payload of a compressed file for one pass.
-func (v *v1) inflate(ctx context.Context, concurrency int) (*zstd.Decoder, error) {
+// inflate opens the payload of a compressed file for one pass. One goroutine inflates where it is read: measured on two cores, this takes
+// the least processor time, and a walk has two files to keep both busy with.
+func (v *v1) inflate(ctx context.Context) (*zstd.Decoder, error) {
 	in := &sectionReader{ctx: ctx, src: v.src, off: v1Header}
-	d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(concurrency), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
+	d, err := zstd.NewReader(in, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		return nil, v.corrupt(err)
 	}
 	return d, nil
 }
 
+// corrupt tells an error of the decoder as one of the file.
 func (v *v1) corrupt(err error) error {
 	var already *fault.Error
-	if errors.As(err, &already) || errors.Is(err, context.Canceled) {
+	switch {
+	case errors.As(err, &already), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
 		return fault.Formatf(v.src.Path(), v1Header, "the compressed events are cut short").Wrap(err).WithHint("record again, or copy the file again")
-	}
-	if errors.Is(err, zstd.ErrWindowSizeExceeded) || errors.Is(err, zstd.ErrDecoderSizeExceeded) {
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
 		return fault.New(fault.Limit, "the compressed events need a window of more than %d MiB", maxWindow>>20).WithPath(v.src.Path()).Wrap(err)
 	}
 	return fault.Formatf(v.src.Path(), v1Header, "the compressed events are corrupt: %v", err).Wrap(err).WithHint("record again, or copy the file again")
+}
+
+// shorter tells the end of a file where it should go on as an error of the file.
+func shorter(path string, offset int64, err error) error {
+	if errors.Is(err, io.EOF) {
+		return fault.Formatf(path, offset, "the file ends inside the events").Wrap(err)
+	}
+	return err
 }
 
 // sectionReader reads a Source from an offset to its end, until the context is done.
@@ -127,41 +146,6 @@ func (r *sectionReader) Read(p []byte) (int, error) {
 		err = nil
 	}
 	return n, err
-}
-
-// at returns where the payload can be read at any offset, and where in it the payload begins. A compressed payload is inflated
-// into a temporary file, as large as the header implies and no larger.
-func (v *v1) at(ctx context.Context) (*file.Source, int64, error) {
-	if !v.layout.compressed() {
-		return v.src, v1Header, nil
-	}
-	if v.payload != nil {
-		return v.payload, 0, nil
-	}
-	d, err := v.inflate(ctx, 1)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer d.Close()
-	s, err := file.Spool(ctx, v.src.Path(), d, v.layout.payload)
-	if err != nil {
-		return nil, 0, v.corrupt(unwrapCorrupt(err))
-	}
-	if s.Size() < v.layout.eventBytes() {
-		s.Close()
-		return nil, 0, v.corrupt(io.ErrUnexpectedEOF)
-	}
-	v.payload = s
-	return s, 0, nil
-}
-
-// unwrapCorrupt finds the decoder's error in one that file.Spool made of it, so that it is told as ours.
-func unwrapCorrupt(err error) error {
-	var f *fault.Error
-	if errors.As(err, &f) && f.Kind == fault.Format && f.Err != nil {
-		return f.Err
-	}
-	return err
 }
 
 // v1Counters are the counters in front of a warp's events.
@@ -187,52 +171,76 @@ func (l *Losses) count(w *WarpInfo) {
 	}
 }
 
+// addNotes ends the losses of one pass. cut says that the pass found rings missing.
+func (v *v1) addNotes(l *Losses, cut bool) {
+	l.Truncated = v.cut || cut
+	l.Notes = append([]string{}, v.header.Warnings...)
+	if cut && !v.cut {
+		l.Notes = append(l.Notes, cutNote)
+	}
+}
+
 func (v *v1) index(ctx context.Context) ([]WarpInfo, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.indexed {
 		return v.slots, nil
 	}
-	src, base, err := v.at(ctx)
+	lost := Losses{SampleRate: v.header.SampleRate}
+	var err error
+	if v.layout.compressed() {
+		err = v.pack(ctx, &lost)
+	} else {
+		err = v.readCounters(ctx, &lost)
+	}
 	if err != nil {
+		v.slots = nil
 		return nil, err
 	}
-	lost := v.newLosses()
-	var slots []WarpInfo
-	read := newCounterReader(src, base, v.layout)
+	v.lost, v.indexed = lost, true
+	return v.slots, nil
+}
+
+// readCounters makes the index of an uncompressed file.
+func (v *v1) readCounters(ctx context.Context, lost *Losses) error {
+	v.slots = nil
+	read := &counterReader{src: v.src, stride: v.layout.warpBytes(), slots: v.layout.slots}
 	for slot := range v.layout.slots {
 		if slot&0xfff == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		c, err := read.at(slot)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if c == (v1Counters{}) {
-			continue
+		if err := v.addSlot(slot, c, lost); err != nil {
+			return err
 		}
-		if len(slots) >= maxWarps {
-			return nil, fault.New(fault.Limit, "more than %d warps recorded something", maxWarps).WithPath(v.src.Path())
-		}
-		w := v.info(slot, c)
-		lost.count(&w)
-		slots = append(slots, w)
 	}
-	v.slots, v.lost, v.indexed = slots, lost, true
-	return slots, nil
+	v.addNotes(lost, false)
+	return nil
 }
 
-// maxWarps is how many warps an index holds at most: 2^24 entries are 1.5 GB.
-const maxWarps = 1 << 24
+// maxWarps is how many warps an index holds at most: as many entries take 400 MB.
+const maxWarps = 1 << 22
 
-func (v *v1) newLosses() Losses {
-	return Losses{SampleRate: v.header.SampleRate, Notes: append([]string{}, v.header.Warnings...)}
+// addSlot adds a warp to the index, if it recorded something.
+func (v *v1) addSlot(slot int64, c v1Counters, lost *Losses) error {
+	if c == (v1Counters{}) {
+		return nil
+	}
+	if len(v.slots) >= maxWarps {
+		return fault.New(fault.Limit, "more than %d warps recorded something", maxWarps).WithPath(v.src.Path())
+	}
+	w := v.info(slot, c)
+	lost.count(&w)
+	v.slots = append(v.slots, w)
+	return nil
 }
 
 // counterReader reads the counters of slots, several at a time where slots are small.
 type counterReader struct {
 	src    *file.Source
-	base   int64
 	stride int64
 	slots  int64
 	buf    []byte
@@ -240,29 +248,22 @@ type counterReader struct {
 	held   int64 // slots in buf
 }
 
-func newCounterReader(src *file.Source, base int64, l *v1Layout) *counterReader {
-	return &counterReader{src: src, base: base, stride: l.warpBytes(), slots: l.slots}
-}
-
 func (r *counterReader) at(slot int64) (v1Counters, error) {
 	const window = 64 << 10
+	off := v1Header + slot*r.stride
 	if r.stride > window/8 {
-		if r.buf == nil {
-			r.buf = make([]byte, v1WarpHead)
-		}
-		if _, err := r.src.ReadAt(r.buf, r.base+slot*r.stride); err != nil {
-			return v1Counters{}, err
+		r.buf = grown(r.buf, v1WarpHead)
+		if _, err := r.src.ReadAt(r.buf, off); err != nil {
+			return v1Counters{}, shorter(r.src.Path(), off, err)
 		}
 		return v1CountersOf(r.buf), nil
 	}
 	if slot < r.first || slot >= r.first+r.held {
-		if r.buf == nil {
-			r.buf = make([]byte, window/r.stride*r.stride)
-		}
+		r.buf = grown(r.buf, window/r.stride*r.stride)
 		r.first, r.held = slot, min(int64(len(r.buf))/r.stride, r.slots-slot)
-		if _, err := r.src.ReadAt(r.buf[:r.held*r.stride], r.base+slot*r.stride); err != nil {
+		if _, err := r.src.ReadAt(r.buf[:r.held*r.stride], off); err != nil {
 			r.held = 0
-			return v1Counters{}, err
+			return v1Counters{}, shorter(r.src.Path(), off, err)
 		}
 	}
 	return v1CountersOf(r.buf[(slot-r.first)*r.stride:]), nil
@@ -273,97 +274,75 @@ func (v *v1) losses(ctx context.Context) (Losses, error) {
 	return v.lost, err
 }
 
-func (v *v1) readWarp(ctx context.Context, at int, into *Warp) error {
-	info := v.slots[at]
-	v.mu.Lock()
-	src, base, err := v.at(ctx)
-	v.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	b := make([]byte, int64(info.Events)*v1EventBytes)
-	if _, err := src.ReadAt(b, base+int64(info.Warp)*v.layout.warpBytes()+v1WarpHead); err != nil && len(b) > 0 {
-		return err
-	}
-	decodeV1(b, info, into)
-	return v.rings(src, base, into)
+func (v *v1) readWarp(_ context.Context, at int, into *Warp) error {
+	return v.readPlace(v.place(at, v.slots[at].Warp), v.slots[at], into)
 }
 
-// decodeV1 turns the events of one warp into columns.
-func decodeV1(events V1Events, info WarpInfo, into *Warp) {
+// readSlot reads a warp without the index, where the file is not compressed; it returns false where it is.
+func (v *v1) readSlot(warp uint64, into *Warp) (bool, error) {
+	if v.layout.compressed() {
+		return false, nil
+	}
+	if warp >= uint64(v.layout.slots) {
+		into.reset(WarpInfo{Warp: warp}, 0)
+		return true, nil
+	}
+	var head [v1WarpHead]byte
+	off := v1Header + int64(warp)*v.layout.warpBytes()
+	if _, err := v.src.ReadAt(head[:], off); err != nil {
+		return true, shorter(v.src.Path(), off, err)
+	}
+	return true, v.readPlace(v.place(-1, warp), v.info(int64(warp), v1CountersOf(head[:])), into)
+}
+
+// v1Place is where the parts of one warp can be read; an offset of -1 says that a part is not there.
+type v1Place struct {
+	src                        *file.Source
+	events, history, snapshots int64
+}
+
+// place finds the warp at a position of the index. In an uncompressed file its number alone decides.
+func (v *v1) place(at int, warp uint64) v1Place {
+	if v.packed != nil {
+		return v.packed.place(at)
+	}
+	p := v1Place{src: v.src, events: v1Header + int64(warp)*v.layout.warpBytes() + v1WarpHead}
+	p.history, p.snapshots = v.ringAt(v.layout.history, warp), v.ringAt(v.layout.snapshots, warp)
+	return p
+}
+
+// ringAt is the offset of a warp's ring in an uncompressed file, -1 where it is cut off or there is none.
+func (v *v1) ringAt(r ring, warp uint64) int64 {
+	off := v1Header + r.offset + int64(warp)*r.stride()
+	if r.depth == 0 || off+r.stride() > v.src.Size() {
+		return -1
+	}
+	return off
+}
+
+// eventBuffers keeps the buffers of events being decoded.
+var eventBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+func (v *v1) readPlace(p v1Place, info WarpInfo, into *Warp) error {
 	into.reset(info, 0)
-	events.Decode(0, events.Len(), into)
-}
-
-// rings reads the history and snapshot rings of a warp. What is cut off counts as empty.
-func (v *v1) rings(src *file.Source, base int64, into *Warp) error {
-	if r := v.layout.history; r.depth > 0 {
-		items, err := readRing(src, base, r, int64(into.Warp))
-		if err != nil {
-			return err
-		}
-		for _, b := range items {
-			into.History = append(into.History, HistoryEntry{
-				Site: binary.LittleEndian.Uint32(b), Value: uint64(binary.LittleEndian.Uint32(b[4:])), Seq: binary.LittleEndian.Uint32(b[8:]), Event: -1,
-			})
+	buf := eventBuffers.Get().(*[]byte)
+	defer eventBuffers.Put(buf)
+	n := int64(info.Events) * v1EventBytes
+	*buf = grown(*buf, n)
+	if n > 0 {
+		if _, err := p.src.ReadAt((*buf)[:n], p.events); err != nil {
+			return shorter(p.src.Path(), p.events, err)
 		}
 	}
-	if r := v.layout.snapshots; r.depth > 0 {
-		items, err := readRing(src, base, r, int64(into.Warp))
-		if err != nil {
-			return err
-		}
-		for _, b := range items {
-			into.Snapshots = append(into.Snapshots, decodeSnapshot(b))
-		}
-	}
-	sortRings(into)
-	v.attach(into)
-	return nil
-}
-
-// readRing returns the valid entries of one warp's ring, in the order of their slots.
-func readRing(src *file.Source, base int64, r ring, warp int64) ([][]byte, error) {
-	off := base + r.offset + warp*r.stride()
-	if off+v1RingHead > src.Size() {
-		return nil, nil
-	}
-	b := make([]byte, min(r.stride(), src.Size()-off))
-	if _, err := src.ReadAt(b, off); err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	total := int64(binary.LittleEndian.Uint32(b[8:]))
-	var items [][]byte
-	for i := range min(total, r.depth) {
-		at := v1RingHead + i*r.item
-		if at+r.item > int64(len(b)) {
-			break
-		}
-		items = append(items, b[at:at+r.item])
-	}
-	return items, nil
-}
-
-func decodeSnapshot(b []byte) Snapshot {
-	s := Snapshot{
-		Site: binary.LittleEndian.Uint32(b), Active: uint64(binary.LittleEndian.Uint32(b[4:])), Seq: binary.LittleEndian.Uint32(b[8:]), Event: -1,
-		Compare: site.NoCompare, Role: RoleCompare, Type: TypeBits, Lhs: make([]uint64, v1SnapLanes), Rhs: make([]uint64, v1SnapLanes),
-	}
-	if p := binary.LittleEndian.Uint32(b[12:]); p < uint32(site.NoCompare) {
-		s.Compare = site.Compare(p)
-	}
-	for lane := range v1SnapLanes {
-		s.Lhs[lane] = uint64(binary.LittleEndian.Uint32(b[16+4*lane:]))
-		s.Rhs[lane] = uint64(binary.LittleEndian.Uint32(b[16+4*v1SnapLanes+4*lane:]))
-	}
-	return s
+	V1Events((*buf)[:n]).Decode(0, int(info.Events), into)
+	return v.readRings(p, into)
 }
 
 func (v *v1) close() error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.payload == nil {
+	if v.packed == nil {
 		return nil
 	}
-	return v.payload.Close()
+	return v.packed.src.Close()
 }

@@ -42,92 +42,158 @@ func (p *Pair) Decode(a, b *Warp) error { return p.decode(a, b) }
 // is equal, and what is equal is found faster as bytes than decoded. They are valid until visit returns.
 func (p *Pair) V1() (a, b V1Events, ok bool) { return p.v1a, p.v1b, p.isV1 }
 
+// stream is one pass over a recording, in ascending order of warps.
+type stream interface {
+	// next moves to the next warp that recorded something. It returns false behind the last one.
+	next() (WarpInfo, bool, error)
+	// events returns the events of the current warp as they stand in a file of v1. It returns false for other formats.
+	events() (V1Events, bool)
+	// decode reads the current warp, its rings when they are asked for.
+	decode(into *Warp, rings bool) error
+	// losses says what is missing from the whole file. It is called when next has returned false.
+	losses() Losses
+	close()
+}
+
 // Walk goes once through two recordings, in ascending order of warps, and visits those that are not equal. Equal ones are told
-// without decoding: by their bytes in v1, by their digests in v2. Site numbers are taken to mean the same on both sides where both
-// are v1; in v2 digests are made of site keys.
+// without decoding: by their bytes where both are v1, by their digests where both have them; otherwise a warp counts as unequal and
+// whoever visits it decides. Site numbers are taken to mean the same on both sides where both are v1; in v2 digests are made of
+// site keys. Histories and snapshots do not make warps unequal.
 func Walk(ctx context.Context, a, b *Trace, opt WalkOptions, visit func(*Pair) error) (WalkStats, error) {
-	va, oneA := a.rec.(*v1)
-	vb, oneB := b.rec.(*v1)
-	if oneA && oneB && va.layout.slots == vb.layout.slots {
-		return walkV1(ctx, va, vb, opt, visit)
-	}
-	return walkIndexes(ctx, a, b, opt, visit)
-}
-
-// walkIndexes merges the indexes of two recordings of any format.
-func walkIndexes(ctx context.Context, a, b *Trace, opt WalkOptions, visit func(*Pair) error) (WalkStats, error) {
-	var stats WalkStats
-	var ia, ib []WarpInfo
+	w := walker{ctx: ctx, opt: opt, visit: visit}
 	group, gctx := safe.NewGroup(ctx)
-	group.Go(func() (err error) {
-		if ia, err = a.Index(gctx); err == nil {
-			stats.LossesA, err = a.Losses(gctx)
-		}
-		return err
-	})
-	group.Go(func() (err error) {
-		if ib, err = b.Index(gctx); err == nil {
-			stats.LossesB, err = b.Losses(gctx)
-		}
-		return err
-	})
-	if err := group.Wait(); err != nil {
-		return stats, err
+	group.Go(func() error { return w.a.open(ctx, gctx, a) })
+	group.Go(func() error { return w.b.open(ctx, gctx, b) })
+	err := group.Wait()
+	defer w.a.close()
+	defer w.b.close()
+	if err != nil {
+		return w.stats, err
 	}
-	stats.EventsA, stats.EventsB = stats.LossesA.Events, stats.LossesB.Events
-	w := &indexWalk{ctx: ctx, a: a, b: b, opt: opt, visit: visit, stats: &stats}
-	for len(ia) > 0 || len(ib) > 0 {
-		p := Pair{HasA: len(ia) > 0, HasB: len(ib) > 0}
-		if p.HasA && p.HasB && ia[0].Warp != ib[0].Warp {
-			p.HasA, p.HasB = ia[0].Warp < ib[0].Warp, ib[0].Warp < ia[0].Warp
-		}
-		if p.HasA {
-			p.A, ia = ia[0], ia[1:]
-			p.Warp = p.A.Warp
-		}
-		if p.HasB {
-			p.B, ib = ib[0], ib[1:]
-			p.Warp = p.B.Warp
-		}
-		if err := w.pair(&p); err != nil {
-			return stats, err
-		}
+	if err := w.run(); err != nil {
+		return w.stats, err
 	}
-	return stats, nil
+	w.stats.LossesA, w.stats.LossesB = w.a.losses(), w.b.losses()
+	w.stats.EventsA, w.stats.EventsB = w.stats.LossesA.Events, w.stats.LossesB.Events
+	return w.stats, nil
 }
 
-// indexWalk is what walkIndexes does with each pair.
-type indexWalk struct {
+// walker is one Walk.
+type walker struct {
 	ctx   context.Context
-	a, b  *Trace
 	opt   WalkOptions
 	visit func(*Pair) error
-	stats *WalkStats
+	a, b  side
+	stats WalkStats
 }
 
-func (w *indexWalk) pair(p *Pair) error {
-	if w.opt.Warps != nil && !w.opt.Warps(p.Warp) {
+// side is one recording of a walk and the warp where it stands.
+type side struct {
+	stream
+	info WarpInfo
+	ok   bool
+}
+
+// open starts the pass under walk; index, the context of opening both sides, ends before the pass does.
+func (s *side) open(walk, index context.Context, t *Trace) (err error) {
+	s.stream, err = t.stream(walk, index)
+	return err
+}
+
+func (s *side) close() {
+	if s.stream != nil {
+		s.stream.close()
+	}
+}
+
+func (s *side) advance() (err error) {
+	s.info, s.ok, err = s.next()
+	return err
+}
+
+// run merges the warps of both sides.
+func (w *walker) run() error {
+	advanceA, advanceB := true, true
+	for n := uint(0); ; n++ {
+		if n&0xff == 0 && w.ctx.Err() != nil {
+			return w.ctx.Err()
+		}
+		if advanceA {
+			if err := w.a.advance(); err != nil {
+				return err
+			}
+		}
+		if advanceB {
+			if err := w.b.advance(); err != nil {
+				return err
+			}
+		}
+		if !w.a.ok && !w.b.ok {
+			return nil
+		}
+		advanceA = w.a.ok && (!w.b.ok || w.a.info.Warp <= w.b.info.Warp)
+		advanceB = w.b.ok && (!w.a.ok || w.b.info.Warp <= w.a.info.Warp)
+		if err := w.pair(advanceA, advanceB); err != nil {
+			return err
+		}
+	}
+}
+
+// pair counts the warp where one or both sides stand, and visits it when that is due.
+func (w *walker) pair(hasA, hasB bool) error {
+	warp := w.a.info.Warp
+	if !hasA {
+		warp = w.b.info.Warp
+	}
+	if w.opt.Warps != nil && !w.opt.Warps(warp) {
 		return nil
 	}
-	if err := w.ctx.Err(); err != nil {
-		return err
-	}
 	w.stats.Warps++
-	p.A.Warp, p.B.Warp = p.Warp, p.Warp
-	p.Equal = p.HasA && p.HasB && sameByDigest(&p.A, &p.B, w.opt.Values)
-	if p.Equal {
+	equal := hasA && hasB && w.same()
+	if equal {
 		w.stats.Equal++
 		if !w.opt.All {
 			return nil
 		}
 	}
-	p.decode = func(a, b *Warp) error {
-		if err := w.a.ReadWarp(w.ctx, p.Warp, a); err != nil {
+	p := &Pair{Warp: warp, A: WarpInfo{Warp: warp}, B: WarpInfo{Warp: warp}, HasA: hasA, HasB: hasB, Equal: equal}
+	_, v1A := w.a.events()
+	_, v1B := w.b.events()
+	p.isV1 = v1A && v1B
+	if hasA {
+		p.A = w.a.info
+		p.v1a, _ = w.a.events()
+	}
+	if hasB {
+		p.B = w.b.info
+		p.v1b, _ = w.b.events()
+	}
+	p.decode = func(a, b *Warp) error { return w.decode(p, a, b) }
+	return w.visit(p)
+}
+
+func (w *walker) decode(p *Pair, a, b *Warp) error {
+	a.reset(p.A, 0)
+	b.reset(p.B, 0)
+	if p.HasA {
+		if err := w.a.decode(a, w.opt.Rings); err != nil {
 			return err
 		}
-		return w.b.ReadWarp(w.ctx, p.Warp, b)
 	}
-	return w.visit(p)
+	if !p.HasB {
+		return nil
+	}
+	return w.b.decode(b, w.opt.Rings)
+}
+
+// same reports whether both sides stand at equal warps, as far as that shows without decoding.
+func (w *walker) same() bool {
+	ea, rawA := w.a.events()
+	eb, rawB := w.b.events()
+	if rawA && rawB {
+		return w.a.info.Dropped == w.b.info.Dropped && sameEvents(ea, eb, w.opt.Values)
+	}
+	return sameByDigest(&w.a.info, &w.b.info, w.opt.Values)
 }
 
 // sameByDigest reports whether digests say that two warps are equal. Warps that lost events are equal only when they lost as many.
@@ -143,3 +209,49 @@ func sameByDigest(a, b *WarpInfo, values bool) bool {
 	}
 	return a.Control == b.Control
 }
+
+// stream starts a pass over the recording under walk. What has to be read before the first warp is read under index.
+func (t *Trace) stream(walk, index context.Context) (stream, error) {
+	if v, ok := t.rec.(*v1); ok {
+		return v.stream(walk)
+	}
+	warps, err := t.rec.index(index)
+	if err != nil {
+		return nil, err
+	}
+	lost, err := t.rec.losses(index)
+	if err != nil {
+		return nil, err
+	}
+	return &indexStream{ctx: walk, rec: t.rec, index: warps, at: -1, lost: lost}, nil
+}
+
+// indexStream is a pass over a recording that has an index.
+type indexStream struct {
+	ctx   context.Context
+	rec   recording
+	index []WarpInfo
+	at    int
+	lost  Losses
+}
+
+func (s *indexStream) next() (WarpInfo, bool, error) {
+	if s.at++; s.at >= len(s.index) {
+		return WarpInfo{}, false, nil
+	}
+	return s.index[s.at], true, nil
+}
+
+func (s *indexStream) decode(into *Warp, rings bool) error {
+	if err := s.rec.readWarp(s.ctx, s.at, into); err != nil {
+		return err
+	}
+	if !rings {
+		into.History, into.Snapshots = into.History[:0], into.Snapshots[:0]
+	}
+	return nil
+}
+
+func (s *indexStream) events() (V1Events, bool) { return nil, false }
+func (s *indexStream) losses() Losses           { return s.lost }
+func (s *indexStream) close()                   {}

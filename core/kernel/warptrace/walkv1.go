@@ -8,133 +8,122 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 )
 
 // slotReader reads the event buffers of warps in ascending order.
 type slotReader interface {
-	// next returns the counters of the next slot and the bytes of its events, valid until the next call.
-	next() (v1Counters, []byte, error)
+	// next returns the counters of the next slot and its events, valid until the next call.
+	next() (v1Counters, V1Events, error)
+	// finish is called behind the last slot. It says what is missing from the rings, which lie behind the events.
+	finish() (cut bool, err error)
 	close()
 }
 
-// walkV1 walks two recordings of format v1 with as many warps. It reads each once, in order, compressed or not.
-func walkV1(ctx context.Context, a, b *v1, opt WalkOptions, visit func(*Pair) error) (WalkStats, error) {
-	stats := WalkStats{LossesA: a.newLosses(), LossesB: b.newLosses()}
-	ra, err := a.slotReader(ctx)
-	if err != nil {
-		return stats, err
-	}
-	defer ra.close()
-	rb, err := b.slotReader(ctx)
-	if err != nil {
-		return stats, err
-	}
-	defer rb.close()
-	for slot := range a.layout.slots {
-		if slot&0xff == 0 && ctx.Err() != nil {
-			return stats, ctx.Err()
-		}
-		ca, ea, err := ra.next()
-		if err != nil {
-			return stats, err
-		}
-		cb, eb, err := rb.next()
-		if err != nil {
-			return stats, err
-		}
-		if err := v1Pair(ctx, a, b, slot, ca, cb, ea, eb, opt, &stats, visit); err != nil {
-			return stats, err
-		}
-	}
-	stats.EventsA, stats.EventsB = stats.LossesA.Events, stats.LossesB.Events
-	return stats, nil
+// v1Stream is one pass over a file of v1, compressed or not.
+type v1Stream struct {
+	ctx     context.Context
+	v       *v1
+	slots   slotReader
+	slot    int64 // the next one
+	info    WarpInfo
+	current V1Events
+	lost    Losses
+	ended   bool
 }
 
-// v1Pair counts one slot of both sides, and visits it when it asks for that.
-func v1Pair(ctx context.Context, a, b *v1, slot int64, ca, cb v1Counters, ea, eb []byte, opt WalkOptions, stats *WalkStats, visit func(*Pair) error) error {
-	p := Pair{Warp: uint64(slot), HasA: ca != v1Counters{}, HasB: cb != v1Counters{}}
-	if !p.HasA && !p.HasB {
+func (v *v1) stream(ctx context.Context) (stream, error) {
+	slots, err := v.slotReader(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &v1Stream{ctx: ctx, v: v, slots: slots, lost: Losses{SampleRate: v.header.SampleRate}}, nil
+}
+
+func (s *v1Stream) next() (WarpInfo, bool, error) {
+	for s.slot < s.v.layout.slots {
+		if s.slot&0xff == 0 && s.ctx.Err() != nil {
+			return WarpInfo{}, false, s.ctx.Err()
+		}
+		c, events, err := s.slots.next()
+		if err != nil {
+			return WarpInfo{}, false, err
+		}
+		s.slot++
+		if c == (v1Counters{}) {
+			continue
+		}
+		s.info, s.current = s.v.info(s.slot-1, c), events
+		s.lost.count(&s.info)
+		return s.info, true, nil
+	}
+	if s.ended {
+		return WarpInfo{}, false, nil
+	}
+	s.ended = true
+	cut, err := s.slots.finish()
+	s.v.addNotes(&s.lost, cut)
+	return WarpInfo{}, false, err
+}
+
+func (s *v1Stream) events() (V1Events, bool) { return s.current, true }
+func (s *v1Stream) losses() Losses           { return s.lost }
+func (s *v1Stream) close()                   { s.slots.close() }
+
+func (s *v1Stream) decode(into *Warp, rings bool) error {
+	into.reset(s.info, 0)
+	s.current.Decode(0, s.current.Len(), into)
+	if !rings || !s.v.layout.hasRings() {
 		return nil
 	}
-	p.A, p.B = a.info(slot, ca), b.info(slot, cb)
-	stats.LossesA.count(&p.A)
-	stats.LossesB.count(&p.B)
-	if opt.Warps != nil && !opt.Warps(p.Warp) {
-		return nil
-	}
-	stats.Warps++
-	if p.Equal = p.HasA && p.HasB && p.A.Dropped == p.B.Dropped && sameEvents(ea, eb, opt.Values); p.Equal {
-		stats.Equal++
-		if !opt.All {
-			return nil
-		}
-	}
-	p.v1a, p.v1b, p.isV1 = ea, eb, true
-	p.decode = func(wa, wb *Warp) error {
-		decodeV1(ea, p.A, wa)
-		decodeV1(eb, p.B, wb)
-		if !opt.Rings {
-			return nil
-		}
-		if err := a.readRings(ctx, wa); err != nil {
+	at := 0
+	if s.v.layout.compressed() { // plain files are read by number
+		index, err := s.v.index(s.ctx)
+		if err != nil {
 			return err
 		}
-		return b.readRings(ctx, wb)
+		at, _ = find(index, s.info.Warp)
 	}
-	return visit(&p)
-}
-
-// readRings reads a warp's rings, wherever they are.
-func (v *v1) readRings(ctx context.Context, w *Warp) error {
-	if v.layout.history.depth == 0 && v.layout.snapshots.depth == 0 {
-		return nil
-	}
-	v.mu.Lock()
-	src, base, err := v.at(ctx)
-	v.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	return v.rings(src, base, w)
+	return s.v.readRings(s.v.place(at, s.info.Warp), into)
 }
 
 // sameEvents compares the events of a warp. Without values the last four bytes of each event and its reserved field do not count.
-func sameEvents(a, b []byte, values bool) bool {
+func sameEvents(a, b V1Events, values bool) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}
 	if values || len(a) != len(b) {
 		return false
 	}
-	const control = 0x0000_ffff_ffff_ffff // site, kind, direction
-	for i := 0; i+v1EventBytes <= len(a); i += v1EventBytes {
-		x, y := a[i:i+12], b[i:i+12]
+	x, y := a, b
+	for len(x) >= v1EventBytes && len(y) >= v1EventBytes {
 		low := binary.LittleEndian.Uint64(x) ^ binary.LittleEndian.Uint64(y)
 		mask := binary.LittleEndian.Uint32(x[8:]) ^ binary.LittleEndian.Uint32(y[8:])
-		if low&control != 0 || mask != 0 {
+		if low&v1ControlMask != 0 || mask != 0 {
 			return false
 		}
+		x, y = x[v1EventBytes:], y[v1EventBytes:]
 	}
 	return true
 }
 
 // slotReader starts a pass over the event buffers.
 func (v *v1) slotReader(ctx context.Context) (slotReader, error) {
-	if v.layout.compressed() {
-		d, err := v.inflate(ctx, 1)
-		if err != nil {
-			return nil, err
-		}
-		return &inflatedSlots{v: v, d: d, buf: make([]byte, v1WarpHead)}, nil
+	if !v.layout.compressed() {
+		return &plainSlots{src: v.src, layout: v.layout}, nil
 	}
-	return &plainSlots{src: v.src, layout: v.layout}, nil
+	d, err := v.inflate(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &inflatedSlots{v: v, d: d, buf: make([]byte, v1WarpHead)}, nil
 }
 
 // slotWindow is how much of a file is read at once: both sides together stay in a core's second-level cache.
 const slotWindow = 128 << 10
 
-// plainSlots reads the buffers of an uncompressed file: whole windows where buffers are well filled, else only what is used.
+// plainSlots reads the buffers of an uncompressed file: several at once where they are small, else one by one and only what is used.
 type plainSlots struct {
 	src    *file.Source
 	layout *v1Layout
@@ -145,7 +134,7 @@ type plainSlots struct {
 	used   int64 // bytes of the last slot that were in use
 }
 
-func (r *plainSlots) next() (v1Counters, []byte, error) {
+func (r *plainSlots) next() (v1Counters, V1Events, error) {
 	slot, stride := r.slot, r.layout.warpBytes()
 	r.slot++
 	if slot < r.first+r.held {
@@ -159,47 +148,49 @@ func (r *plainSlots) next() (v1Counters, []byte, error) {
 }
 
 // window reads several slots at once.
-func (r *plainSlots) window(slot, stride, n int64) (v1Counters, []byte, error) {
-	r.grow(n * stride)
+func (r *plainSlots) window(slot, stride, n int64) (v1Counters, V1Events, error) {
+	r.buf = grown(r.buf, n*stride)
 	if _, err := r.src.ReadAt(r.buf[:n*stride], v1Header+slot*stride); err != nil {
-		return v1Counters{}, nil, err
+		return v1Counters{}, nil, shorter(r.src.Path(), v1Header+slot*stride, err)
 	}
 	r.first, r.held = slot, n
 	return r.cut(r.buf[:stride])
 }
 
 // single reads one slot: as much as the one before used, then the rest.
-func (r *plainSlots) single(slot, stride int64) (v1Counters, []byte, error) {
+func (r *plainSlots) single(slot, stride int64) (v1Counters, V1Events, error) {
 	off := v1Header + slot*stride
-	got := max(v1WarpHead, min(r.used, stride))
-	r.grow(got)
+	got := max(v1WarpHead, r.used)
+	r.buf = grown(r.buf, got)
 	if _, err := r.src.ReadAt(r.buf[:got], off); err != nil {
-		return v1Counters{}, nil, err
+		return v1Counters{}, nil, shorter(r.src.Path(), off, err)
 	}
 	c := v1CountersOf(r.buf)
-	r.used = v1WarpHead + min(int64(c.events), r.layout.eventsPerWarp)*v1EventBytes
+	r.used = v1WarpHead + r.layout.usedBytes(c)
 	if r.used > got {
-		r.grow(r.used)
+		r.buf = grown(r.buf, r.used)
 		if _, err := r.src.ReadAt(r.buf[got:r.used], off+got); err != nil {
-			return v1Counters{}, nil, err
+			return v1Counters{}, nil, shorter(r.src.Path(), off+got, err)
 		}
 	}
 	return c, r.buf[v1WarpHead:r.used], nil
 }
 
-// grow makes room for n bytes and keeps what is there.
-func (r *plainSlots) grow(n int64) {
-	if int64(len(r.buf)) < n {
-		r.buf = append(r.buf, make([]byte, n-int64(len(r.buf)))...)
-	}
-}
-
-func (r *plainSlots) cut(b []byte) (v1Counters, []byte, error) {
+func (r *plainSlots) cut(b []byte) (v1Counters, V1Events, error) {
 	c := v1CountersOf(b)
-	return c, b[v1WarpHead : v1WarpHead+min(int64(c.events), r.layout.eventsPerWarp)*v1EventBytes], nil
+	return c, b[v1WarpHead : v1WarpHead+r.layout.usedBytes(c)], nil
 }
 
-func (r *plainSlots) close() {}
+func (r *plainSlots) finish() (bool, error) { return false, nil }
+func (r *plainSlots) close()                {}
+
+// grown makes room for n bytes and keeps what is there.
+func grown(b []byte, n int64) []byte {
+	if int64(len(b)) < n {
+		b = append(b, make([]byte, n-int64(len(b)))...)
+	}
+	return b
+}
 
 // inflatedSlots reads the buffers of a compressed file while it is inflated.
 type inflatedSlots struct {
@@ -208,31 +199,44 @@ type inflatedSlots struct {
 	buf []byte
 }
 
-func (r *inflatedSlots) next() (v1Counters, []byte, error) {
-	stride := r.v.layout.warpBytes()
+func (r *inflatedSlots) next() (v1Counters, V1Events, error) {
 	if _, err := io.ReadFull(r.d, r.buf[:v1WarpHead]); err != nil {
 		return v1Counters{}, nil, r.v.corrupt(err)
 	}
 	c := v1CountersOf(r.buf)
-	used := v1WarpHead + min(int64(c.events), r.v.layout.eventsPerWarp)*v1EventBytes
+	used := v1WarpHead + r.v.layout.usedBytes(c)
 	// What a lying file claims is allocated as it comes, not at once.
 	for have := int64(v1WarpHead); have < used; {
 		n := min(used, max(2*have, 1<<16))
-		if int64(len(r.buf)) < n {
-			r.buf = append(r.buf, make([]byte, n-int64(len(r.buf)))...)
-		}
+		r.buf = grown(r.buf, n)
 		if _, err := io.ReadFull(r.d, r.buf[have:n]); err != nil {
 			return c, nil, r.v.corrupt(err)
 		}
 		have = n
 	}
-	if _, err := io.CopyN(io.Discard, r.d, stride-used); err != nil {
+	if _, err := io.CopyN(io.Discard, r.d, r.v.layout.warpBytes()-used); err != nil {
 		return c, nil, r.v.corrupt(err)
 	}
 	return c, r.buf[v1WarpHead:used], nil
 }
 
-// maxSlot is the most bytes that the events of one warp may take.
-const maxSlot = 1 << 30
+// finish inflates what lies behind the events, for the frame's checksum and for its size, which must be what the header implies.
+func (r *inflatedSlots) finish() (bool, error) {
+	rest := r.v.layout.payload - r.v.layout.eventBytes()
+	n, err := io.Copy(io.Discard, io.LimitReader(r.d, rest+1))
+	if err != nil {
+		return false, r.v.corrupt(err)
+	}
+	if n > rest {
+		return false, r.v.tooLong()
+	}
+	return n < rest, nil
+}
 
 func (r *inflatedSlots) close() { r.d.Close() }
+
+// tooLong is the error for a frame that holds more than the header implies.
+func (v *v1) tooLong() error {
+	return fault.Formatf(v.src.Path(), v1Header, "the compressed events inflate to more than the %d bytes that the header implies", v.layout.payload).
+		WithHint("the header does not belong to these events: record again, or copy the file again")
+}
