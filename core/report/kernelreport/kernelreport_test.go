@@ -133,3 +133,18 @@ func wellFormedJSON(t testing.TB, b []byte) {
 		t.Fatalf("no JSON: %.300s", b)
 	}
 }
+
+// TestReportOfASavedDocumentIsTheSame: prlx report makes of a JSON file what prlx diff would have made at once.
+func TestReportOfASavedDocumentIsTheSame(t *testing.T) {
+	for name, doc := range documents() {
+		var saved diff.Document
+		if err := json.Unmarshal(render(t, "json", doc), &saved); err != nil {
+			t.Fatal(err)
+		}
+		for _, format := range Formats() {
+			if format != "json" && !bytes.Equal(render(t, format, doc), render(t, format, &saved)) {
+				t.Errorf("%s of %s is another after saving", format, name)
+			}
+		}
+	}
+}

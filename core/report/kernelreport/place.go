@@ -5,6 +5,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // place is a source location taken apart. Line 0 means that it is not known.
@@ -94,6 +95,7 @@ func slashes(file string) string {
 
 // uri is the path as a URI reference: relative where the path is, with scheme file where it is absolute.
 func uri(file string) (reference string, isRelative bool) {
+	file = valid(file)
 	switch {
 	case strings.HasPrefix(file, "/"):
 		u := url.URL{Scheme: "file", Path: path.Clean("/" + strings.TrimLeft(file, "/"))}
@@ -104,4 +106,12 @@ func uri(file string) (reference string, isRelative bool) {
 	}
 	u := url.URL{Path: strings.TrimPrefix(path.Clean(file), "./")}
 	return u.String(), true
+}
+
+// valid is the text as JSON keeps it, so that a document says the same before and after it was saved.
+func valid(s string) string {
+	if utf8.ValidString(s) {
+		return s
+	}
+	return string([]rune(s))
 }

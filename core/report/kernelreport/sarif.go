@@ -264,6 +264,7 @@ func fingerprints(f *siteFinding, doc *diff.Document, opt Options, seen map[stri
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, s := range parts {
+		s = valid(s)
 		fmt.Fprintf(h, "%d:%s", len(s), s)
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
