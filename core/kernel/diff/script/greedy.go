@@ -8,13 +8,13 @@ func greedyLimit(elements int) int { return min(1024, 16+int(math.Sqrt(float64(e
 // greedy appends the edits of the shortest script when its distance is at most limit (Myers 1986): frontier d holds, by diagonal,
 // how far scripts of d edits get. Frontiers are kept for the way back, limit^2/2 numbers. Otherwise it reports how many elements
 // of both sequences the furthest script has behind it.
-func (s *Solver) greedy(a, b []uint32, at int32, limit int) (reached int, done bool) {
+func (s *Solver) greedy(a, b []uint32, at int32, limit int, open Open) (reached int, done bool) {
 	if size := (limit + 1) * (limit + 2) / 2; cap(s.frontier) < size {
 		s.frontier = make([]int32, size)
 	}
 	store := s.frontier[:cap(s.frontier)]
 	goal := len(a) - len(b)
-	if abs(goal) > limit {
+	if abs(goal) > limit && open == (Open{}) {
 		return s.probe(a, b, limit), false
 	}
 	var prev []int32
@@ -36,8 +36,8 @@ func (s *Solver) greedy(a, b []uint32, at int32, limit int) (reached int, done b
 				x, y = x+n, y+n
 			}
 			now[t] = int32(x)
-			if k == goal && x >= len(a) {
-				s.back(len(a), len(b), at, d)
+			if k == goal && x >= len(a) || open.A && y == len(b) && x <= len(a) || open.B && x == len(a) && y <= len(b) {
+				s.back(x, y, at, d)
 				return len(a) + len(b), true
 			}
 			if x <= len(a) && y <= len(b) {

@@ -44,6 +44,7 @@ type Solver struct {
 	frontier []int32
 	symbols  symbolTable
 	table    table
+	limit    int // of the search by distance, for tests; 0: by length
 }
 
 // Shortest is the function of that name; the Script is valid until the next call.
@@ -63,12 +64,36 @@ func (s *Solver) Shortest(a, b []uint32, budget Budget) (Script, Cost) {
 	a, b = a[head:], b[head:]
 	tail := CommonSuffix(a, b)
 	minimal := s.middle(a[:len(a)-tail], b[:len(b)-tail], int32(head), budget)
+	return s.edits, s.cost(minimal)
+}
+
+func (s *Solver) cost(minimal bool) Cost {
 	cost := Cost{Minimal: minimal}
 	for _, e := range s.edits {
 		cost.Edits += int64(e.Del) + int64(e.Ins)
 	}
-	return s.edits, cost
+	return cost
 }
+
+// Near is Shortest for sequences that are near each other: it gives up, with ok false, when they are not. It is cheap then.
+func (s *Solver) Near(a, b []uint32) (script Script, ok bool) {
+	s.edits = s.edits[:0]
+	head := CommonPrefix(a, b)
+	a, b = a[head:], b[head:]
+	tail := CommonSuffix(a, b)
+	a, b = a[:len(a)-tail], b[:len(b)-tail]
+	if len(a) == 0 || len(b) == 0 {
+		if len(a)+len(b) > 0 {
+			s.add(Edit{int32(head), int32(head), int32(len(a)), int32(len(b))})
+		}
+		return s.edits, true
+	}
+	_, ok = s.greedy(a, b, int32(head), min(nearLimit, greedyLimit(len(a)+len(b))), Open{})
+	return s.edits, ok
+}
+
+// nearLimit is the largest distance that is near.
+const nearLimit = 48
 
 // middle appends the edits of two sequences that begin and end unequal, and reports whether they are proven minimal.
 func (s *Solver) middle(a, b []uint32, at int32, budget Budget) bool {
@@ -80,30 +105,35 @@ func (s *Solver) middle(a, b []uint32, at int32, budget Budget) bool {
 		return true
 	}
 	limit := greedyLimit(len(a) + len(b))
-	reached, done := s.greedy(a, b, at, limit)
+	reached, done := s.greedy(a, b, at, limit, Open{})
 	if done {
 		return true
 	}
 	s.symbols.build(b)
 	gap := abs(len(b) - len(a))
-	guess := int(float64(limit) * float64(len(a)+len(b)) / float64(max(reached, 1)))
-	margin := max(guess+guess/8-gap, 32) / 2
+	margin := max(guess(limit, reached, len(a)+len(b))-gap, 32) / 2
 	for {
 		t := &s.table
-		t.shape(len(a), len(b), margin)
+		t.shape(len(a), len(b), min(0, len(b)-len(a))-margin, max(0, len(b)-len(a))+margin)
 		if t.steps() > budget.Steps {
 			return s.windows(a, b, at)
 		}
 		budget.Steps -= t.steps()
 		t.fill(a, b, &s.symbols)
 		cost := len(a) + len(b) - 2*t.length()
-		if t.proves(cost) {
+		if cost <= gap+2*(margin+1) { // a script that leaves the band costs as much
 			s.reversed = t.trace(a, b, len(b), &s.symbols, s.reversed[:0])
 			s.addReversed(at, at)
 			return true
 		}
 		margin = (cost - gap + 1) / 2 // wide enough for every script that is as cheap
 	}
+}
+
+// guess is how many edits it may take to the end when so many brought a script as far as reached.
+func guess(edits, reached, elements int) int {
+	n := int(float64(edits) * float64(elements) / float64(max(reached, 1)))
+	return n + n/8
 }
 
 // add appends an edit, joined with the last one when they touch.

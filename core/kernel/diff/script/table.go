@@ -15,7 +15,6 @@ const maxStored = 1 << 19
 // rows; matches outside do not count, which can only make scripts longer.
 type table struct {
 	rows, cols int
-	margin     int // diagonals on either side of the corners' own
 	low, high  int // diagonals (column - row) that are computed
 	words      int // of a whole row
 
@@ -27,11 +26,10 @@ type table struct {
 	match  []uint64 // of one row, for symbols without a bit map
 }
 
-// shape sets the size of the table.
-func (t *table) shape(rows, cols, margin int) {
+// shape sets the size of the table and which diagonals (column - row) of it are computed: low <= 0 <= high.
+func (t *table) shape(rows, cols, low, high int) {
 	t.rows, t.cols = rows, cols
-	t.margin = min(margin, max(rows, cols))
-	t.low, t.high = min(0, cols-rows)-t.margin, max(0, cols-rows)+t.margin
+	t.low, t.high = max(low, -rows), min(high, cols)
 	t.words = (cols + 63) / 64
 }
 
@@ -50,11 +48,6 @@ func (t *table) blocks() int { return (t.rows + rowsPerBlock - 1) / rowsPerBlock
 func (t *table) steps() int64 {
 	width := int64(min(t.words, (t.high-t.low)/64+3))
 	return width * int64(t.rows)
-}
-
-// proves reports whether no script is cheaper than cost: one that leaves the band is not.
-func (t *table) proves(cost int) bool {
-	return cost <= abs(t.cols-t.rows)+2*(t.margin+1)
 }
 
 // fill computes the table.
@@ -148,22 +141,18 @@ func (t *table) length() int {
 	return n
 }
 
-// bestColumn is where a script through all rows should end when more of both sequences follows: the column with the fewest edits
-// for its length.
-func (t *table) bestColumn() int {
-	best, at, n := 0, 0, 0
+// bestColumn is where a script through all rows should end when what follows of the columns costs nothing, and what it costs.
+func (t *table) bestColumn() (at, cost int) {
+	best, n := 0, 0
 	for j := range t.cols {
 		if t.row[j/64]>>(j%64)&1 == 0 {
 			n++
 		}
-		if gain := 2*n - (j + 1); gain > best || j == 0 {
+		if gain := 2*n - (j + 1); gain > best {
 			best, at = gain, j+1
 		}
 	}
-	if best < 0 {
-		return 0
-	}
-	return at
+	return at, t.rows - best
 }
 
 // trace appends the edits of a script to the cell below the last row and left of column cols, from the end to the beginning.

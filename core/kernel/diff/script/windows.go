@@ -18,11 +18,11 @@ func (s *Solver) windows(a, b []uint32, at int32) bool {
 		wa, wb := a[i:min(len(a), i+windowRows)], b[j:min(len(b), j+windowCols)]
 		last := i+len(wa) == len(a) && j+len(wb) == len(b)
 		s.symbols.build(wb)
-		s.table.shape(len(wa), len(wb), len(wa)+len(wb))
+		s.table.shape(len(wa), len(wb), -len(wa), len(wb))
 		s.table.fill(wa, wb, &s.symbols)
 		end := len(wb)
 		if !last {
-			end = s.table.bestColumn()
+			end, _ = s.table.bestColumn()
 		}
 		s.reversed = s.table.trace(wa, wb, end, &s.symbols, s.reversed[:0])
 		toA, toB := len(wa), end
