@@ -1,0 +1,429 @@
+package warptrace
+
+import (
+	"errors"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+
+	"github.com/prlx-go/prlx/core/kernel/site"
+)
+
+// The messages of docs/formats/prlx-v2.proto, written and read by hand: fields in ascending order, defaults left out.
+
+type message []byte
+
+func (m message) uint(num protowire.Number, v uint64) message {
+	if v == 0 {
+		return m
+	}
+	return protowire.AppendVarint(protowire.AppendTag(m, num, protowire.VarintType), v)
+}
+
+func (m message) fixed(num protowire.Number, v uint64) message {
+	if v == 0 {
+		return m
+	}
+	return protowire.AppendFixed64(protowire.AppendTag(m, num, protowire.Fixed64Type), v)
+}
+
+func (m message) text(num protowire.Number, s string) message {
+	if s == "" {
+		return m
+	}
+	return protowire.AppendString(protowire.AppendTag(m, num, protowire.BytesType), strings.ToValidUTF8(s, "\uFFFD"))
+}
+
+func (m message) sub(num protowire.Number, b message) message {
+	return protowire.AppendBytes(protowire.AppendTag(m, num, protowire.BytesType), b)
+}
+
+func (m message) three(num protowire.Number, v [3]uint32) message {
+	if v == [3]uint32{} {
+		return m
+	}
+	var b message
+	for _, n := range v {
+		b = protowire.AppendVarint(b, uint64(n))
+	}
+	return m.sub(num, b)
+}
+
+func encodeV2Header(h *Header) []byte {
+	var m message
+	m = m.text(1, h.Kernel)
+	if h.KernelHash != Hash64(h.Kernel) {
+		m = m.fixed(2, h.KernelHash)
+	}
+	m = m.text(3, h.ModuleHash).three(4, h.Grid).three(5, h.Cluster).three(6, h.Block)
+	m = m.uint(7, uint64(h.WaveSize)).uint(8, uint64(h.WarpsPerBlock)).uint(9, h.WarpSlots).uint(10, uint64(h.EventsPerWarp))
+	m = m.text(11, h.Arch).uint(12, uint64(h.ArchNumber)).uint(13, h.Launch).fixed(14, h.ArgumentDigest)
+	for _, a := range h.Arguments {
+		m = m.sub(15, message(nil).text(1, a.Name).text(2, a.Type).text(3, a.Value).fixed(4, a.Digest))
+	}
+	m = m.uint(16, uint64(h.Mode)).uint(17, uint64(h.Means)).uint(18, uint64(h.Keep)).uint(19, uint64(h.SampleRate))
+	m = m.uint(20, uint64(h.TimestampNS))
+	if h.Taken {
+		m = m.uint(21, 1)
+	}
+	return m.uint(22, uint64(h.HistoryDepth)).uint(23, uint64(h.SnapshotDepth)).text(24, h.Producer)
+}
+
+func encodeSites(sites []site.Site) []byte {
+	var m, one message
+	for i := range sites {
+		one = appendSite(one[:0], &sites[i])
+		m = m.sub(1, one)
+	}
+	return m
+}
+
+func appendSite(m message, s *site.Site) message {
+	m = m.uint(1, uint64(s.ID)).fixed(2, uint64(s.Key)).uint(3, uint64(s.Kind))
+	for i := range s.Chain {
+		m = m.sub(4, appendFrame(nil, &s.Chain[i]))
+	}
+	m = m.uint(5, uint64(s.Occurrence)).uint(6, uint64(s.Ordinal+1))
+	if s.Compare != site.NoCompare {
+		m = m.uint(7, uint64(s.Compare)+1)
+	}
+	for i := range s.Operands {
+		m = m.sub(8, appendOperand(nil, &s.Operands[i]))
+	}
+	return m.text(9, s.Text)
+}
+
+func appendFrame(m message, f *site.Frame) message {
+	return m.text(1, f.Function).text(2, f.File).uint(3, uint64(f.Line)).uint(4, uint64(f.Column))
+}
+
+func appendOperand(m message, o *site.Operand) message {
+	m = m.text(1, o.Role).text(2, o.Type).uint(3, uint64(o.Origin)).text(4, o.Name).fixed(5, uint64(o.Site))
+	if o.Where != (site.Frame{}) {
+		m = m.sub(6, appendFrame(nil, &o.Where))
+	}
+	for i := range o.Inputs {
+		m = m.sub(7, appendOperand(nil, &o.Inputs[i]))
+	}
+	return m
+}
+
+// v2Totals are the totals and notes of an end block.
+type v2Totals struct {
+	warps, events, dropped, dropping uint64
+	notes                            []string
+}
+
+func (t *v2Totals) encode() []byte {
+	m := message(nil).uint(1, t.warps).uint(2, t.events).uint(3, t.dropped).uint(4, t.dropping)
+	for _, n := range t.notes {
+		m = m.text(5, n)
+	}
+	return m
+}
+
+// field is one field of a message: v for numbers, b for everything with a length.
+type field struct {
+	num protowire.Number
+	typ protowire.Type
+	v   uint64
+	b   []byte
+}
+
+func (f *field) text() string { return strings.ToValidUTF8(string(f.b), "\uFFFD") }
+
+var errProto = errors.New("it is no protobuf message")
+
+// eachField calls visit for every field of a message. Fields of a type that visit does not expect have v and b at zero.
+func eachField(b []byte, visit func(f *field) error) error {
+	for len(b) > 0 {
+		num, typ, n := protowire.ConsumeTag(b)
+		if n < 0 {
+			return errProto
+		}
+		b = b[n:]
+		f := field{num: num, typ: typ}
+		switch typ {
+		case protowire.VarintType:
+			f.v, n = protowire.ConsumeVarint(b)
+		case protowire.Fixed64Type:
+			f.v, n = protowire.ConsumeFixed64(b)
+		case protowire.BytesType:
+			f.b, n = protowire.ConsumeBytes(b)
+		default:
+			n = protowire.ConsumeFieldValue(num, typ, b)
+		}
+		if n < 0 {
+			return errProto
+		}
+		b = b[n:]
+		if err := visit(&f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// threeOf reads up to three numbers of a repeated field, packed or not, behind those that are there.
+func threeOf(f *field, into *[3]uint32, have *int) error {
+	put := func(v uint64) {
+		if *have < len(into) {
+			into[*have] = uint32(v)
+			*have++
+		}
+	}
+	if f.typ != protowire.BytesType {
+		put(f.v)
+		return nil
+	}
+	for b := f.b; len(b) > 0; {
+		v, n := protowire.ConsumeVarint(b)
+		if n < 0 {
+			return errProto
+		}
+		put(v)
+		b = b[n:]
+	}
+	return nil
+}
+
+func decodeV2Header(b []byte) (*Header, error) {
+	h := &Header{Version: v2Major, Compressed: true}
+	var grid, cluster, block int
+	hashed := false
+	err := eachField(b, func(f *field) (err error) {
+		switch f.num {
+		case 1:
+			h.Kernel = f.text()
+		case 2:
+			h.KernelHash, hashed = f.v, true
+		case 3:
+			h.ModuleHash = f.text()
+		case 4:
+			err = threeOf(f, &h.Grid, &grid)
+		case 5:
+			err = threeOf(f, &h.Cluster, &cluster)
+		case 6:
+			err = threeOf(f, &h.Block, &block)
+		case 11:
+			h.Arch = f.text()
+		case 15:
+			var a Argument
+			a, err = decodeArgument(f.b)
+			h.Arguments = append(h.Arguments, a)
+		case 24:
+			h.Producer = f.text()
+		default:
+			h.number(f)
+		}
+		return err
+	})
+	if !hashed {
+		h.KernelHash = Hash64(h.Kernel)
+	}
+	h.SampleRate = max(1, h.SampleRate)
+	return h, err
+}
+
+// number sets what a numeric field of the header stands for.
+func (h *Header) number(f *field) {
+	switch f.num {
+	case 7:
+		h.WaveSize = int(uint32(f.v))
+	case 8:
+		h.WarpsPerBlock = uint32(f.v)
+	case 9:
+		h.WarpSlots = f.v
+	case 10:
+		h.EventsPerWarp = uint32(f.v)
+	case 12:
+		h.ArchNumber = uint32(f.v)
+	case 13:
+		h.Launch = f.v
+	case 14:
+		h.ArgumentDigest = f.v
+	case 16:
+		h.Mode = Mode(f.v)
+	case 17:
+		h.Means = Means(f.v)
+	case 18:
+		h.Keep = Keep(f.v)
+	case 19:
+		h.SampleRate = uint32(f.v)
+	case 20:
+		h.TimestampNS = int64(f.v)
+	case 21:
+		h.Taken = f.v != 0
+	case 22:
+		h.HistoryDepth = uint32(f.v)
+	case 23:
+		h.SnapshotDepth = uint32(f.v)
+	}
+}
+
+func decodeArgument(b []byte) (a Argument, err error) {
+	err = eachField(b, func(f *field) error {
+		switch f.num {
+		case 1:
+			a.Name = f.text()
+		case 2:
+			a.Type = f.text()
+		case 3:
+			a.Value = f.text()
+		case 4:
+			a.Digest = f.v
+		}
+		return nil
+	})
+	return a, err
+}
+
+var errManyFrames = errors.New("its sites have more frames and operands than are read")
+
+// siteDecoder reads sites. Names repeat a lot, so each is kept once.
+type siteDecoder struct {
+	names map[string]string
+	left  int // frames and operands that may still come
+}
+
+func newSiteDecoder() *siteDecoder {
+	return &siteDecoder{names: map[string]string{}, left: v2MaxFrames}
+}
+
+func (d *siteDecoder) text(b []byte) string {
+	if s, ok := d.names[string(b)]; ok {
+		return s
+	}
+	s := strings.ToValidUTF8(string(b), "\uFFFD")
+	if len(d.names) < v2MaxNames {
+		d.names[string(b)] = s
+	}
+	return s
+}
+
+func (d *siteDecoder) count() error {
+	if d.left--; d.left < 0 {
+		return errManyFrames
+	}
+	return nil
+}
+
+func (d *siteDecoder) sites(b []byte, into []site.Site, most int) ([]site.Site, error) {
+	err := eachField(b, func(f *field) error {
+		if f.num != 1 {
+			return nil
+		}
+		if most--; most < 0 {
+			return errors.New("it holds more sites than it says")
+		}
+		s, err := d.site(f.b)
+		into = append(into, s)
+		return err
+	})
+	if err == nil && most > 0 {
+		err = errors.New("it holds fewer sites than it says")
+	}
+	return into, err
+}
+
+func (d *siteDecoder) site(b []byte) (site.Site, error) {
+	s := site.Site{Ordinal: -1, Compare: site.NoCompare}
+	err := eachField(b, func(f *field) error {
+		switch f.num {
+		case 1:
+			s.ID = uint32(f.v)
+		case 2:
+			s.Key = site.Key(f.v)
+		case 3:
+			s.Kind = site.Kind(f.v)
+		case 4:
+			frame, err := d.frame(f.b)
+			s.Chain = append(s.Chain, frame)
+			return err
+		case 5:
+			s.Occurrence = uint32(f.v)
+		case 6:
+			s.Ordinal = int32(uint32(f.v) - 1)
+		case 7:
+			s.Compare = site.Compare(f.v - 1)
+		case 8:
+			o, err := d.operand(f.b, v2MaxNesting)
+			s.Operands = append(s.Operands, o)
+			return err
+		case 9:
+			s.Text = d.text(f.b)
+		}
+		return nil
+	})
+	return s, err
+}
+
+func (d *siteDecoder) frame(b []byte) (at site.Frame, err error) {
+	if err = d.count(); err != nil {
+		return at, err
+	}
+	err = eachField(b, func(f *field) error {
+		switch f.num {
+		case 1:
+			at.Function = d.text(f.b)
+		case 2:
+			at.File = d.text(f.b)
+		case 3:
+			at.Line = uint32(f.v)
+		case 4:
+			at.Column = uint32(f.v)
+		}
+		return nil
+	})
+	return at, err
+}
+
+func (d *siteDecoder) operand(b []byte, depth int) (o site.Operand, err error) {
+	if err = d.count(); err != nil {
+		return o, err
+	}
+	if depth == 0 {
+		return o, errors.New("its operands are nested too deep")
+	}
+	err = eachField(b, func(f *field) (err error) {
+		switch f.num {
+		case 1:
+			o.Role = d.text(f.b)
+		case 2:
+			o.Type = d.text(f.b)
+		case 3:
+			o.Origin = site.Origin(f.v)
+		case 4:
+			o.Name = d.text(f.b)
+		case 5:
+			o.Site = site.Key(f.v)
+		case 6:
+			o.Where, err = d.frame(f.b)
+		case 7:
+			var in site.Operand
+			in, err = d.operand(f.b, depth-1)
+			o.Inputs = append(o.Inputs, in)
+		}
+		return err
+	})
+	return o, err
+}
+
+func decodeTotals(b []byte) (t v2Totals, err error) {
+	err = eachField(b, func(f *field) error {
+		switch f.num {
+		case 1:
+			t.warps = f.v
+		case 2:
+			t.events = f.v
+		case 3:
+			t.dropped = f.v
+		case 4:
+			t.dropping = f.v
+		case 5:
+			t.notes = append(t.notes, f.text())
+		}
+		return nil
+	})
+	return t, err
+}
