@@ -62,7 +62,13 @@ func branchText(d *diff.Divergence) string {
 		return fmt.Sprintf("taken by %s in A, by %s in B", ofActive(a, d.MaskA), ofActive(b, d.MaskB))
 	}
 	if d.DirA != nil && d.DirB != nil && *d.DirA != *d.DirB {
-		return fmt.Sprintf("A %s the branch, B %s", takes(*d.DirA), takes(*d.DirB))
+		switch {
+		case *d.DirA == 0 && *d.DirB == 1:
+			return "A does not take the branch, B does"
+		case *d.DirA == 1 && *d.DirB == 0:
+			return "A takes the branch, B does not"
+		}
+		return fmt.Sprintf("A takes case %d, B case %d", *d.DirA, *d.DirB)
 	}
 	return "A and B decide differently"
 }
@@ -74,13 +80,6 @@ func ofActive(mask uint64, active string) string {
 		return fmt.Sprintf("%d of %s", n, plural(bits.OnesCount64(all), "lane", "lanes"))
 	}
 	return plural(n, "lane", "lanes")
-}
-
-func takes(dir uint8) string {
-	if dir != 0 {
-		return "takes"
-	}
-	return "does not take"
 }
 
 func events(n int64) string {

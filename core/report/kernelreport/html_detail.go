@@ -229,6 +229,9 @@ func (out *detail) lanes(d *diff.Divergence, wave int) {
 			cells[r.Lane].Title = fmt.Sprintf("lane %d\nA: %s %s %s, %s\nB: %s %s %s, %s", r.Lane, r.LhsA, r.Sign, r.RhsA, r.A, r.LhsB, r.Sign, r.RhsB, r.B)
 		}
 	}
+	if len(differing) == 0 && len(d.LaneValues) == 0 {
+		return // all lanes alike: the table of masks says as much
+	}
 	out.Differing = ranges(differing)
 	for len(cells) > 0 {
 		n := min(32, len(cells))

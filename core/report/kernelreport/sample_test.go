@@ -261,3 +261,29 @@ func many(n int) *diff.Document {
 	}
 	return doc
 }
+
+// bare is the sample as recordings of v1 without a site map tell it: no places, no sources, no lanes, no history.
+func bare() *diff.Document {
+	doc := sample()
+	doc.Sources, doc.Explanation, doc.Baseline, doc.Accepted = nil, nil, nil, nil
+	strip := func(d *diff.Divergence) {
+		d.SourceLocation, d.LocationB, d.LaneValues, d.History, d.Lanes, d.TakenA, d.TakenB, d.SiteID = "", "", nil, nil, nil, "", "", "0x"+d.SiteID[10:]
+		if d.SiteB != "" {
+			d.SiteB = "0x" + d.SiteB[10:]
+		}
+	}
+	strip(doc.First)
+	for i := range doc.Divergences {
+		strip(&doc.Divergences[i])
+	}
+	for i := range doc.Clusters {
+		strip(&doc.Clusters[i].First)
+	}
+	for i := range doc.Sites {
+		doc.Sites[i].SourceLocation, doc.Sites[i].SiteID = "", "0x"+doc.Sites[i].SiteID[10:]
+	}
+	for _, r := range []*diff.Recording{&doc.A, &doc.B} {
+		r.Format, r.ModuleHash, r.Mode, r.Means = "prlx v1", "", "unknown", "unknown"
+	}
+	return doc
+}
