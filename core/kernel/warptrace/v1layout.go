@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -82,14 +83,13 @@ func parseV1(path string, b []byte) (*Header, *v1Layout, error) {
 	h := &Header{
 		Version: 1, Kernel: strings.ToValidUTF8(name, "\uFFFD"), KernelHash: u64(16), Grid: [3]uint32{u32(88), u32(92), u32(96)},
 		Block: [3]uint32{u32(100), u32(104), u32(108)}, WarpsPerBlock: u32(112), WarpSlots: uint64(u32(116)), EventsPerWarp: u32(120),
-		ArchNumber: u32(136), SampleRate: max(1, u32(148)), WaveSize: 32, Mode: ModeControlFlow, Means: MeansInstrumented,
+		ArchNumber: u32(136), SampleRate: 1, TimestampNS: v1Timestamp(u64(128)), Mode: ModeControlFlow, Means: MeansInstrumented,
 	}
-	h.TimestampNS = v1Timestamp(u64(128))
-	h.Arch = v1Arch(h.ArchNumber)
-	if h.ArchNumber >= 0x1000 {
-		h.WaveSize = 64
-	}
+	h.Arch, h.WaveSize = v1Arch(h.ArchNumber), v1WaveSize(h.ArchNumber)
 	l := &v1Layout{slots: int64(h.WarpSlots), eventsPerWarp: int64(h.EventsPerWarp), flags: u32(12)}
+	if l.flags&v1FlagSampled != 0 { // files of the first writers have no rate
+		h.SampleRate = max(1, u32(148))
+	}
 	h.Compressed = l.compressed()
 	if l.flags&v1FlagHistory != 0 {
 		h.HistoryDepth = u32(140)
@@ -100,12 +100,7 @@ func parseV1(path string, b []byte) (*Header, *v1Layout, error) {
 	if h.SnapshotDepth > 0 {
 		h.Mode = ModeValues
 	}
-	if l.flags&v1FlagCompact != 0 {
-		h.Warnings = append(h.Warnings, "the file declares compact events, which no known writer writes: read as full events")
-	}
-	if unknown := l.flags &^ 0x1f; unknown != 0 {
-		h.Warnings = append(h.Warnings, "the file has flags that are not known and were ignored")
-	}
+	h.Warnings = v1Warnings(h, l.flags)
 	if err := l.place(path, int64(h.HistoryDepth), int64(u32(144)), int64(h.SnapshotDepth), int64(u32(156))); err != nil {
 		return nil, nil, err
 	}
@@ -159,27 +154,48 @@ func v1Timestamp(t uint64) int64 {
 	return int64(t) * 1_000_000_000
 }
 
-// v1Arch spells the architecture: compute capability times ten on NVIDIA, gcnArch on AMD.
+// v1Warnings lists what a header says that readers should know.
+func v1Warnings(h *Header, flags uint32) []string {
+	var w []string
+	if flags&v1FlagCompact != 0 {
+		w = append(w, "the file declares compact events, which no known writer writes: read as full events")
+	}
+	if unknown := flags &^ 0x1f; unknown != 0 {
+		w = append(w, "the file has flags that format v1 does not name (0x"+strconv.FormatUint(uint64(unknown), 16)+"): ignored")
+	}
+	if strings.HasPrefix(h.Arch, "gfx9") && h.WaveSize == 32 {
+		w = append(w, h.Arch+" runs waves of 64 lanes, but its recorder numbers warps of 32 threads and keeps masks of 32 bits: they are read as they stand")
+	}
+	return w
+}
+
+// amdArch is the smallest number of an AMD architecture: compute capabilities are far below, gcnArch begins with 600.
+const amdArch = 600
+
+// taggedArch is where the described tools take an architecture to have waves of 64 lanes. gcnArch (906, 1030) stays below it.
+const taggedArch = 0x1000
+
+// v1Arch spells the architecture, which is the compute capability times ten on NVIDIA and gcnArch on AMD.
 func v1Arch(n uint32) string {
 	switch {
 	case n == 0:
 		return ""
-	case n >= 0x1000 || (n >= 600 && n < 1300 && n != 1000): // gcnArch: 906, 1030; or tagged
-		return "gcn" + decimal(n)
+	case n >= taggedArch:
+		return "gfx" + strconv.FormatUint(uint64(n), 16)
+	case n == 910: // gcnArch is decimal
+		return "gfx90a"
+	case n >= amdArch:
+		return "gfx" + strconv.FormatUint(uint64(n), 10)
 	}
-	return "sm_" + decimal(n)
+	return "sm_" + strconv.FormatUint(uint64(n), 10)
 }
 
-func decimal(n uint32) string {
-	var b [10]byte
-	i := len(b)
-	for {
-		i--
-		b[i] = byte('0' + n%10)
-		if n /= 10; n == 0 {
-			return string(b[i:])
-		}
+// v1WaveSize says how many lanes the warps of an architecture have. The format does not record that.
+func v1WaveSize(n uint32) int {
+	if n >= taggedArch {
+		return 64
 	}
+	return 32
 }
 
 // Hash64 is the hash of a kernel's name that compiled runtimes write.

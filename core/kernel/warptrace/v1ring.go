@@ -24,7 +24,7 @@ func (v *v1) readRings(p v1Place, into *Warp) error {
 		return err
 	}
 	for ; len(snapshots) > 0; snapshots = snapshots[v1SnapItem:] {
-		into.Snapshots = append(into.Snapshots, decodeSnapshot(snapshots))
+		into.Snapshots = append(into.Snapshots, decodeSnapshot(snapshots, v.header.WaveSize))
 	}
 	sortRings(into)
 	attachSnapshots(into, v.header.SampleRate > 1, wrapped)
@@ -58,10 +58,11 @@ func (r ring) valid(head []byte) (n int64, wrapped bool) {
 	return min(total, depth), total > depth
 }
 
-func decodeSnapshot(b []byte) Snapshot {
+// decodeSnapshot reads a snapshot of 32 lanes; where waves are wider, the upper lanes are not active.
+func decodeSnapshot(b []byte, lanes int) Snapshot {
 	s := Snapshot{
 		Site: binary.LittleEndian.Uint32(b), Active: uint64(binary.LittleEndian.Uint32(b[4:])), Seq: binary.LittleEndian.Uint32(b[8:]), Event: -1,
-		Compare: site.NoCompare, Role: RoleCompare, Type: TypeBits, Lhs: make([]uint64, v1SnapLanes), Rhs: make([]uint64, v1SnapLanes),
+		Compare: site.NoCompare, Role: RoleCompare, Type: TypeBits, Lhs: make([]uint64, lanes), Rhs: make([]uint64, lanes),
 	}
 	if p := binary.LittleEndian.Uint32(b[12:]); p < uint32(site.NoCompare) {
 		s.Compare = site.Compare(p)
