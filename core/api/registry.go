@@ -33,6 +33,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"combine_plan":    typed(combinePlan),
 		"combine_scan":    typed(combineScan),
 
+		"convert":      typed(convertRecording),
 		"diff_compat":  typed(diffCompat),
 		"kernel_trace": typed(kernelTrace),
 		"recognise":    typed(recognise),

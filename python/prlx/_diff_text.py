@@ -397,7 +397,7 @@ def _sites(document: Mapping[str, Any], look: Look) -> Iterator[str]:
             clean(site.get("site_kind") or ""),
             format_count(site["divergences"]),
             format_count(site["warps"]),
-            ", ".join(f"{kind} {count:,}" for kind, count in site["breakdown"].items() if count),
+            _kinds(site["breakdown"]),
             f"{100 * site['rate']:.3g} %",
             f"{100 * site['baseline_rate']:.3g} %" if based else "",
             "noise" if site["noise"] else "",
@@ -407,8 +407,14 @@ def _sites(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     if rows:
         yield ""
         yield look.style("sites", "bold") + (f" ({len(rows)} of {len(sites)})" if len(rows) < len(sites) else "")
-        headings = ("site", "kind", "divergences", "warps", "of these", "rate", "noise rate", "")
+        headings = ("site", "kind", "count", "warps", "of kinds", "rate", "noise rate", "")
         yield from grid(headings, rows, look, indent=2, right=(2, 3, 5, 6))
+
+
+def _kinds(breakdown: Mapping[str, int]) -> str:
+    """Which kinds, and how many of each where there are several."""
+    found = [(kind, count) for kind, count in breakdown.items() if count]
+    return ", ".join(kind if len(found) == 1 else f"{kind} {count:,}" for kind, count in found)
 
 
 def _explanation(explanation: Mapping[str, Any] | None, look: Look) -> Iterator[str]:

@@ -47,10 +47,8 @@ KINDS = (
     "barrier",
     "value",
 )
-_BITS = frozenset(
-    ("active", "taken", "value", "lhs", "rhs", "lanes")
-    + ("active_a", "active_b", "taken_a", "taken_b", "value_a", "value_b")
-)
+_OF_SIDES = {f"{name}_{side}" for name in ("active", "taken", "value") for side in "ab"}
+_BITS = {"active", "taken", "value", "lhs", "rhs", "lanes"} | _OF_SIDES
 
 
 def as_bits(table: Table) -> Table:

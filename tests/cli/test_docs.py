@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "commands"
-PYTHON = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-FENCE = re.compile(r"^```\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 DECLARED = """
 [nodes.0]
@@ -29,12 +28,17 @@ bound_ns = 1_000_000
 ENDS = {"prlx validate node*.xplane.pb": 1}
 
 
+def blocks(page, language):
+    """The blocks of a page in one language, or in none."""
+    return [body for name, body in FENCE.findall(page.read_text()) if name == language]
+
+
 def command_lines():
     """The command lines of every page, in order; a backslash joins lines."""
     for page in sorted(PAGES.glob("*.md")):
         if page.stem == "completion":  # asked of the shells themselves, in test_completion.py
             continue
-        for block in FENCE.findall(page.read_text()):
+        for block in blocks(page, ""):
             for line in block.replace("\\\n", " ").splitlines():
                 yield pytest.param(" ".join(line.split()), id=f"{page.stem}: {line[:40]}")
 
@@ -84,7 +88,7 @@ def copy(source, target):
 def programs():
     """The Python of every page."""
     for page in sorted(PAGES.glob("*.md")):
-        for block in PYTHON.findall(page.read_text()):
+        for block in blocks(page, "python"):
             yield pytest.param(block, id=page.stem)
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _request
 from .._errors import UsageError
-from .._units import format_bytes, plural
+from .._units import format_bytes, format_count, plural
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import shown_path
@@ -28,9 +28,11 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     if values.output is None:
         raise UsageError("no output is named", hint="-o OUT.prlx")
     request = {
-        "path": _request.absolute(values.input),
+        "path": _request.absolute(getattr(values, "in")),
         "output": _request.absolute(values.output),
         "to": values.to,
+        "compress": bool(values.compress),
+        "map_output": _request.absolute_or_none(values.map_output),
         **_diff.site_maps(values.map, None),
         "overwrite": bool(values.overwrite),
         "workers": values.workers,
@@ -56,7 +58,7 @@ def _render(reply: Mapping[str, Any]) -> Iterator[str]:
         f"{format_bytes(reply['bytes_in'])} to {format_bytes(reply['bytes_out'])}"
     )
     for lost in reply["lost"]:
-        yield f"  no place for {clean(lost)}"
+        yield f"  {clean(lost['what'])}: {format_count(lost['count'])} left out"
 
 
 COMMAND = Command(
@@ -76,6 +78,10 @@ COMMAND = Command(
         ),
         Option(("--to",), "the format to write", choices=("v1", "v2"), setting="convert.to"),
         options.MAP,
+        Option(
+            ("--map-output",), "with --to v1: write the site map that names its sites", takes="path", metavar="FILE"
+        ),
+        Option(("--compress",), "with --to v1: compress the events; v2 always is", takes="switch"),
         options.OVERWRITE,
         options.WORKERS,
         options.MEMORY_LIMIT,
