@@ -60,14 +60,10 @@ MEMORY_LIMIT = from_setting("memory-limit", "such as 512MiB", metavar="SIZE")
 
 # What commands that compare recordings of kernels share.
 VALUES = Option(("--values",), "compare values, too (bit for bit without --tolerance)", takes="switch")
-MAP = Option(
-    ("--map",), "prlx-sites.json of v1 recordings; else one is looked for", takes="path", metavar="FILE"
-)
+MAP = Option(("--map",), "prlx-sites.json of v1 recordings; else one is looked for", takes="path", metavar="FILE")
 FORCE = Option(("--force",), "compare different kernels too", takes="switch")
 IGNORE = Option(("--ignore",), "sites that do not count: file:line, func:NAME, kind:NAME", "texts", "PATTERN")
-TOLERANCE = Option(
-    ("--tolerance",), "how far values may be apart: rel=1e-5, f16:ulp=4", metavar="SPEC"
-)
+TOLERANCE = Option(("--tolerance",), "how far values may be apart: rel=1e-5, f16:ulp=4", metavar="SPEC")
 NAN = Option(("--nan",), "how NaN compares", choices=("equal", "bits", "never"))
 SESSION = Option(
     ("--session",), "A and B are sessions (directories are taken for them anyway)", takes="switch", brief=True

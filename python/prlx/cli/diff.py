@@ -358,13 +358,17 @@ COMMAND = Command(
         Option(("--explain", "--classify"), "why: the evidence, and what kind of cause it is", takes="switch"),
         *FILTERS,
         options.MAP,
-        Option(("--source-root",), "a directory in which sources are looked for", takes="paths", metavar="DIR", brief=True),
+        Option(
+            ("--source-root",), "a directory in which sources are looked for", takes="paths", metavar="DIR", brief=True
+        ),
         Option(("--max-shown", "-n"), "clusters shown", takes="number", metavar="N", setting="diff.max-shown"),
         Option(("--max-allowed-divergences",), "how many may pass", takes="number", metavar="N", brief=True),
         _file("--html", "write a report: clusters, source, lanes, in one file"),
         options.JSON,
         Option(("--compat",), "the described differ's JSON instead, bit for bit", takes="switch"),
-        Option(("--strict",), "exit 5 when losses limit the verdict", takes="switch", setting="diff.strict", brief=True),
+        Option(
+            ("--strict",), "exit 5 when losses limit the verdict", takes="switch", setting="diff.strict", brief=True
+        ),
         _file("--csv", "write every listed divergence as a row", brief=True),
         _file("--junit", "write a JUnit report", brief=True),
         _file("--sarif", "write SARIF 2.1.0", brief=True),
