@@ -1,0 +1,189 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// The classes of causes, in the order in which documents list them.
+const (
+	ClassRace      = "race"          // an order that nothing fixes: of atomics, of a reduction, of accesses without a barrier
+	ClassPrecision = "precision"     // the same numbers with other rounding
+	ClassLoop      = "loop-bound"    // a loop that runs more or less often
+	ClassIndex     = "index-or-mask" // another element or other lanes
+	ClassStale     = "stale-data"    // memory that was not written yet, or not any more
+	ClassUnknown   = "unknown"
+)
+
+type class uint8
+
+const (
+	race class = iota
+	precision
+	loopBound
+	indexOrMask
+	staleData
+	classes = iota
+)
+
+var classNames = [classes]string{ClassRace, ClassPrecision, ClassLoop, ClassIndex, ClassStale}
+
+// The thresholds of a verdict: points of the best class, and its lead over the next. docs/concepts/explain.md lists the points.
+const (
+	strongPoints, strongLead = 8, 5
+	likelyPoints, likelyLead = 5, 3
+	weakPoints, weakLead     = 3, 2
+)
+
+// The words for how sure a classification is.
+const (
+	confidenceStrong = "strong"
+	confidenceLikely = "likely"
+	confidenceWeak   = "weak"
+)
+
+// Explain says why the first divergence of a result happened, as far as the recordings tell, and keeps it in r.Why. It is nil when
+// nothing differs.
+func Explain(j *job.Job, r *Result, a, b *warptrace.Trace, opt Options) (*Explanation, error) {
+	if r.First < 0 || int(r.First) >= len(r.Rows) {
+		return nil, nil
+	}
+	why, err := explainRow(j, r, a, b, &r.Rows[r.First], opt)
+	if err != nil {
+		return nil, err
+	}
+	r.Why = why
+	return why, nil
+}
+
+// ExplainCluster is Explain of the first divergence of a cluster, by its position in r.Clusters; r.Why stays.
+func ExplainCluster(j *job.Job, r *Result, a, b *warptrace.Trace, cluster int, opt Options) (*Explanation, error) {
+	if cluster < 0 || cluster >= len(r.Clusters) {
+		return nil, fault.Usagef("there is no cluster %d; there are %d", cluster, len(r.Clusters))
+	}
+	return explainRow(j, r, a, b, &r.Clusters[cluster].First, opt)
+}
+
+func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Options) (*Explanation, error) {
+	c := &clues{r: r, row: row, a: a, b: b, opt: opt}
+	if err := c.read(j.Context()); err != nil {
+		return nil, err
+	}
+	var findings []finding
+	for _, rule := range explainRules {
+		findings = append(findings, rule(c)...)
+	}
+	why := conclude(findings)
+	why.Chain = c.chain()
+	why.Missing = c.missing()
+	why.Summary = c.summary(why)
+	return why, nil
+}
+
+// finding is what one rule makes of the evidence: points for or against a class, and the evidence in words.
+type finding struct {
+	class  class
+	points int // below 0: against
+	text   string
+}
+
+// conclude adds up findings. Sums do not depend on the order of the rules, and the texts of a class are sorted by weight.
+func conclude(findings []finding) *Explanation {
+	slices.SortStableFunc(findings, func(x, y finding) int {
+		if d := cmp.Compare(abs(y.points), abs(x.points)); d != 0 {
+			return d
+		}
+		return cmp.Compare(x.text, y.text)
+	})
+	why := &Explanation{Chain: []Link{}, Missing: []string{}}
+	var scores [classes]int
+	for k := range class(classes) {
+		ruling := Ruling{Class: classNames[k], For: []string{}, Against: []string{}}
+		for _, f := range findings {
+			switch {
+			case f.class != k || f.points == 0:
+				continue
+			case f.points > 0:
+				ruling.For = append(ruling.For, fmt.Sprintf("%s (+%d)", f.text, f.points))
+			default:
+				ruling.Against = append(ruling.Against, fmt.Sprintf("%s (%d)", f.text, f.points))
+			}
+			ruling.Score += f.points
+		}
+		scores[k] = ruling.Score
+		why.Considered = append(why.Considered, ruling)
+	}
+	best, next := 0, -1
+	for k := 1; k < classes; k++ {
+		switch {
+		case scores[k] > scores[best]:
+			best, next = k, best
+		case next < 0 || scores[k] > scores[next]:
+			next = k
+		}
+	}
+	why.Class, why.Confidence = classNames[best], confidence(scores[best], scores[best]-max(scores[next], 0))
+	if why.Confidence == "" {
+		why.Class, why.Confidence = ClassUnknown, confidenceWeak
+	}
+	slices.SortStableFunc(why.Considered, func(x, y Ruling) int { return cmp.Compare(y.Score, x.Score) })
+	return why
+}
+
+// confidence is how sure a class is, "" when it is not to be named.
+func confidence(points, lead int) string {
+	switch {
+	case points >= strongPoints && lead >= strongLead:
+		return confidenceStrong
+	case points >= likelyPoints && lead >= likelyLead:
+		return confidenceLikely
+	case points >= weakPoints && lead >= weakLead:
+		return confidenceWeak
+	}
+	return ""
+}
+
+func abs(n int) int { return max(n, -n) }
+
+var classPhrases = map[string]string{
+	ClassRace:      "an order that nothing fixes",
+	ClassPrecision: "other rounding of the same numbers",
+	ClassLoop:      "a loop that runs more or less often",
+	ClassIndex:     "another element or other lanes are chosen",
+	ClassStale:     "data that was not written yet, or not any more",
+}
+
+// summary is the explanation in one sentence.
+func (c *clues) summary(why *Explanation) string {
+	place := c.at.place()
+	if why.Class == ClassUnknown {
+		return fmt.Sprintf("what was recorded at %s does not tell the cause", place)
+	}
+	hedge := map[string]string{confidenceStrong: "", confidenceLikely: "probably ", confidenceWeak: "perhaps "}[why.Confidence]
+	text := hedge + classPhrases[why.Class]
+	if c.from.ok && c.from.ia != c.at.ia {
+		text += fmt.Sprintf(": it shows first at %s, %s before it decides %s", c.from.place(), counted(int64(c.at.ia-c.from.ia), "event"), place)
+	} else {
+		text += " at " + place
+	}
+	for i := range why.Considered {
+		if r := &why.Considered[i]; r.Class == why.Class && len(r.For) > 0 {
+			text += ": " + withoutPoints(r.For[0])
+		}
+	}
+	return text
+}
+
+func withoutPoints(text string) string {
+	for i := len(text) - 1; i > 0; i-- {
+		if text[i] == '(' {
+			return text[:i-1]
+		}
+	}
+	return text
+}

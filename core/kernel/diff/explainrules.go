@@ -1,0 +1,585 @@
+package diff
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// explainRules look at the clues, each for itself: what one finds does not depend on the others, so their order means nothing.
+// docs/concepts/explain.md has a line for each finding.
+var explainRules = []func(*clues) []finding{
+	ruleSameOperands, ruleLoop, ruleChosenByIndex, ruleAddress, ruleAtomic, ruleReduction, ruleRounding,
+	ruleShifted, ruleUninitialised, ruleSameRun, ruleArguments, ruleNoise, ruleSpread, ruleKind,
+}
+
+// ruleSameOperands: the operands of the compare are the same and the decision is not, so the compare itself is another one.
+func ruleSameOperands(c *clues) []finding {
+	lhs, rhs := c.at.side("lhs"), c.at.side("rhs")
+	if !isCompare(c.at.kind) || lhs == nil || rhs == nil || !lhs.whole || lhs.lanes == 0 || lhs.differ|rhs.differ != 0 || c.row.Kind == RowActiveMask {
+		return nil
+	}
+	text := fmt.Sprintf("both operands at %s are the same in every lane, and the decision is not: it compares in another way", c.at.place())
+	if c.at.siteA != nil && c.at.siteB != nil && c.at.siteA.Text != c.at.siteB.Text {
+		text += fmt.Sprintf(" (%s, %s)", clippedWord(c.at.siteA.Text), clippedWord(c.at.siteB.Text))
+	}
+	to := indexOrMask
+	if c.loopTest() {
+		to = loopBound
+	}
+	against := "the operands of the compare are the same"
+	return []finding{{to, 9, text}, {race, -6, against}, {staleData, -6, against}, {precision, -6, against}}
+}
+
+// loopTest reports whether the divergence is the test of a loop: it compares what is carried around a loop with what is not read
+// from memory at that place.
+func (c *clues) loopTest() bool {
+	if !isCompare(c.at.kind) {
+		return false
+	}
+	carry, bound := c.loopOperands()
+	return carry != nil && (bound == nil || bound.Origin != site.FromLoad && bound.Origin != site.FromAtomic && bound.Origin != site.FromShuffle)
+}
+
+// loopOperands are the operand of the compare that is carried around a loop, and the other one; nil where there is none.
+func (c *clues) loopOperands() (carry, bound *site.Operand) {
+	for _, roles := range [][2]string{{"lhs", "rhs"}, {"rhs", "lhs"}} {
+		if op := c.at.operand(roles[0]); op != nil && op.Origin == site.FromCarried {
+			return op, c.at.operand(roles[1])
+		}
+	}
+	return nil, nil
+}
+
+// ruleLoop: the divergence is the test of a loop, and its bound differs, or one side goes round more often.
+func ruleLoop(c *clues) []finding {
+	if !c.loopTest() {
+		if isCompare(c.at.kind) && c.at.operand("lhs") != nil && c.row.Kind == RowBranch {
+			return []finding{{loopBound, -3, fmt.Sprintf("%s is not the test of a loop", c.at.place())}}
+		}
+		return nil
+	}
+	found := []finding{{loopBound, 3, fmt.Sprintf("%s is the test of a loop", c.at.place())}}
+	carry, bound := c.loopOperands()
+	if bound != nil {
+		if s := c.at.side(bound.Role); s != nil && s.differ != 0 {
+			found = append(found, finding{loopBound, 6, fmt.Sprintf("the bound differs: %s", s.text())})
+		}
+	}
+	if s := c.at.side(carry.Role); s != nil && s.whole && s.differ == 0 {
+		found = append(found, finding{loopBound, 1, "what is counted is the same on both sides"})
+	}
+	if a, b := c.passes(); a != b {
+		found = append(found, finding{loopBound, 2, fmt.Sprintf("the warp passes it %d times in A and %d times in B", a, b)})
+	}
+	return found
+}
+
+// passes counts how often the warp passes the site of the divergence.
+func (c *clues) passes() (a, b int) {
+	if c.at.ia < 0 || c.at.ib < 0 || c.at.ia >= c.wa.Len() || c.at.ib >= c.wb.Len() {
+		return 0, 0
+	}
+	for _, s := range c.wa.Site {
+		if s == c.wa.Site[c.at.ia] {
+			a++
+		}
+	}
+	for _, s := range c.wb.Site {
+		if s == c.wb.Site[c.at.ib] {
+			b++
+		}
+	}
+	return a, b
+}
+
+// ruleChosenByIndex: an operand that is computed from indices, arguments and constants alone differs.
+func ruleChosenByIndex(c *clues) []finding {
+	if !isCompare(c.at.kind) || c.loopTest() || !c.isRoot() {
+		return nil
+	}
+	var found []finding
+	for _, role := range []string{"lhs", "rhs"} {
+		op, s := c.at.operand(role), c.at.side(role)
+		if op == nil || s == nil || s.differ == 0 {
+			continue
+		}
+		set := origins(op)
+		known := comesFrom(set, site.FromProgramID, site.FromArgument, site.FromConstant)
+		if known && !comesFrom(set, site.FromLoad, site.FromAtomic, site.FromShuffle, site.FromCall, site.FromCarried, site.FromUnknown) {
+			found = append(found, finding{indexOrMask, 8, fmt.Sprintf("an operand computed from indices and arguments alone differs: %s", s.text())})
+		}
+	}
+	return found
+}
+
+// isRoot reports whether no difference of data was recorded before the divergence in its warp.
+func (c *clues) isRoot() bool { return !c.from.ok || c.from.ia == c.at.ia && c.from.ib == c.at.ib }
+
+// ruleAddress: other addresses are accessed.
+func ruleAddress(c *clues) []finding {
+	if !c.from.ok {
+		return nil
+	}
+	s := c.from.side("address")
+	if s == nil || s.lanes == 0 {
+		return nil
+	}
+	if s.differ == 0 {
+		text := fmt.Sprintf("the addresses at %s are the same in every lane", c.from.place())
+		return []finding{{indexOrMask, -4, text}}
+	}
+	text := fmt.Sprintf("other addresses are accessed at %s: %s", c.from.place(), s.text())
+	return []finding{{indexOrMask, 8, text}, {race, -4, text}, {precision, -4, text}}
+}
+
+// ruleAtomic: what an atomic found is another value, although what it did is the same.
+func ruleAtomic(c *clues) []finding {
+	if !c.from.ok || c.from.kind != site.Atomic {
+		return nil
+	}
+	operand, old := c.from.side("operand"), c.from.side("old value")
+	switch {
+	case operand != nil && operand.differ != 0:
+		return []finding{{race, -2, fmt.Sprintf("the operand of the atomic at %s differs already: %s", c.from.place(), operand.text())}}
+	case old == nil || old.differ == 0:
+		return nil
+	case operand == nil:
+		return []finding{{race, 6, fmt.Sprintf("the atomic at %s found another value: %s", c.from.place(), old.text())}}
+	}
+	found := []finding{{race, 8, fmt.Sprintf("the atomic at %s did the same and found another value, so others came first: %s", c.from.place(), old.text())}}
+	if a, b, n := c.multisets(); n > 1 && a == b {
+		found = append(found, finding{race, 4, fmt.Sprintf("over the %d warps that differ there, the same values were found, by others", n)})
+	}
+	return found
+}
+
+// multisets sums up the values of all rows at the site where data first differs, in a way that does not depend on their order.
+func (c *clues) multisets() (a, b uint64, rows int) {
+	at := SiteRef{}
+	if c.from.ia < c.wa.Len() {
+		at.ID = c.a.SiteID(c.wa.Site[c.from.ia])
+	}
+	for i := range c.r.Rows {
+		row := &c.r.Rows[i]
+		if row.Kind == RowValue && row.SiteA != None && c.r.Sites[row.SiteA].ID == at.ID {
+			a += scramble(row.ValueA)
+			b += scramble(row.ValueB)
+			rows++
+		}
+	}
+	return a, b, rows
+}
+
+func scramble(z uint64) uint64 {
+	z += 0x9e3779b97f4a7c15
+	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
+	z = (z ^ z>>27) * 0x94d049bb133111eb
+	return z ^ z>>31
+}
+
+// ruleReduction: what lanes add up together differs, although what each lane gives is the same.
+func ruleReduction(c *clues) []finding {
+	var found []finding
+	if isCompare(c.at.kind) {
+		for _, role := range []string{"lhs", "rhs"} {
+			op, s := c.at.operand(role), c.at.side(role)
+			if op == nil || s == nil || s.differ == 0 {
+				continue
+			}
+			set := origins(op)
+			switch {
+			case comesFrom(set, site.FromAtomic):
+				found = append(found, finding{race, 2, fmt.Sprintf("the %s of %s comes out of an atomic", role, c.at.place())})
+			case comesFrom(set, site.FromShuffle) && s.near():
+				found = append(found, finding{race, 4, fmt.Sprintf("the %s of %s comes out of a reduction over lanes, and differs by rounding only", role, c.at.place())})
+			}
+		}
+	}
+	return found
+}
+
+// near reports whether all lanes that differ hold floats that are close to each other.
+func (s *sides) near() bool {
+	if s.differ == 0 {
+		return false
+	}
+	for lanes := s.differ; lanes != 0; lanes &= lanes - 1 {
+		k := bits.TrailingZeros64(lanes)
+		x, y, ok := warptrace.Floats(s.a[k], s.b[k], s.typ)
+		if !ok || !(math.Abs(x-y) <= math.Max(math.Abs(x), math.Abs(y))/128) {
+			return false
+		}
+	}
+	return true
+}
+
+// ruleRounding: floats differ a little, and on one side they have fewer digits than on the other.
+func ruleRounding(c *clues) []finding {
+	if !c.from.ok {
+		return nil
+	}
+	var found []finding
+	for i := range c.from.sides {
+		s := &c.from.sides[i]
+		if s.differ == 0 {
+			continue
+		}
+		switch x, _, isFloat := warptrace.Floats(0, 0, s.typ); {
+		case !isFloat && s.typ != warptrace.TypeHash:
+			_ = x
+			found = append(found, finding{precision, -5, fmt.Sprintf("whole numbers differ: %s", s.text())})
+		case isFloat && !s.near():
+			found = append(found, finding{precision, -4, fmt.Sprintf("floats differ by more than rounding: %s", s.text())})
+		case isFloat:
+			found = append(found, s.rounded(c)...)
+		}
+	}
+	return found
+}
+
+// rounded tells a narrower format on one side from another order of the same sum.
+func (s *sides) rounded(c *clues) []finding {
+	digitsA, digitsB := s.digits(s.a), s.digits(s.b)
+	n := bits.OnesCount64(s.differ)
+	text := s.text()
+	if digitsA != digitsB && min(digitsA, digitsB) <= narrow(s.typ) && max(digitsA, digitsB) > narrow(s.typ) && n > 1 {
+		side := "A"
+		if digitsB < digitsA {
+			side = "B"
+		}
+		said := fmt.Sprintf("in %s all %d values that differ at %s have at most %d digits of mantissa, on the other side more: %s",
+			side, n, c.from.place(), min(digitsA, digitsB), text)
+		return []finding{{precision, 9, said}, {race, -3, said}}
+	}
+	said := fmt.Sprintf("floats at %s differ by rounding only, with as many digits on both sides: %s", c.from.place(), text)
+	return []finding{{precision, 3, said}, {race, 2, said}}
+}
+
+// narrow is the number of digits of the mantissa at which a float could have been of a narrower format.
+func narrow(t warptrace.ValueType) int {
+	switch t {
+	case warptrace.TypeF64:
+		return 23
+	case warptrace.TypeF32:
+		return 10 // f16, tf32; bf16 has 7
+	}
+	return 7
+}
+
+// digits is how many binary digits of mantissa the values that differ use at most.
+func (s *sides) digits(values []uint64) int {
+	mantissa := map[warptrace.ValueType]int{
+		warptrace.TypeF64: 52, warptrace.TypeF32: 23, warptrace.TypeF16: 10, warptrace.TypeBF16: 7, warptrace.TypeF8E4: 3, warptrace.TypeF8E5: 2,
+	}[s.typ]
+	most := 0
+	for lanes := s.differ; lanes != 0; lanes &= lanes - 1 {
+		v := values[bits.TrailingZeros64(lanes)] & (1<<mantissa - 1)
+		if v != 0 {
+			most = max(most, mantissa-bits.TrailingZeros64(v))
+		}
+	}
+	return most
+}
+
+// ruleShifted: one side reads, pass after pass, what the other had read the pass before.
+func ruleShifted(c *clues) []finding {
+	if !c.from.ok || c.from.kind != site.Load && c.from.kind != site.Value && !isCompare(c.from.kind) {
+		return nil
+	}
+	va, vb := c.columns(&c.wa, c.from.ia), c.columns(&c.wb, c.from.ib)
+	for _, way := range []struct {
+		late, early [][]uint64
+		side, other string
+	}{{vb, va, "B", "A"}, {va, vb, "A", "B"}} {
+		hits, tries := 0, 0
+		for p := 1; p < min(len(way.late), len(way.early)); p++ {
+			if equalLanes(way.early[p], way.early[p-1]) {
+				continue // does not change, so it says nothing
+			}
+			tries++
+			if equalLanes(way.late[p], way.early[p-1]) {
+				hits++
+			}
+		}
+		if tries >= 2 && hits*4 >= tries*3 {
+			text := fmt.Sprintf("%s reads at %s what %s had read one pass before, in %d of %d passes", way.side, c.from.place(), way.other, hits, tries)
+			return []finding{{staleData, 14, text}, {race, -3, text}}
+		}
+	}
+	return nil
+}
+
+// columns is what each pass of a site read, in order.
+func (c *clues) columns(w *warptrace.Warp, event int) [][]uint64 {
+	if event < 0 || event >= w.Len() {
+		return nil
+	}
+	var passes [][]uint64
+	for i, s := range w.Site {
+		if s != w.Site[event] {
+			continue
+		}
+		if snap := snapshotOf(w, i); snap != nil {
+			if v := readValues(snap); v != nil {
+				passes = append(passes, v)
+				continue
+			}
+		}
+		if w.Type[i] != warptrace.TypeNone {
+			passes = append(passes, w.Value[i:i+1])
+		}
+		if len(passes) >= 1024 {
+			break
+		}
+	}
+	return passes
+}
+
+func readValues(s *warptrace.Snapshot) []uint64 {
+	if s.Role == warptrace.RoleLoad {
+		return s.Rhs
+	}
+	return s.Lhs
+}
+
+func equalLanes(x, y []uint64) bool {
+	if len(x) != len(y) || len(x) == 0 {
+		return false
+	}
+	for i := range x {
+		if x[i] != y[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// ruleUninitialised: where one side begins with the same constant in every lane, the other has something in every lane, or the other
+// way round a pattern that memory has before anybody wrote it.
+func ruleUninitialised(c *clues) []finding {
+	if !c.from.ok {
+		return nil
+	}
+	var found []finding
+	for i := range c.from.sides {
+		s := &c.from.sides[i]
+		n := bits.OnesCount64(s.differ)
+		if n == 0 || s.what == "address" || !s.whole {
+			continue
+		}
+		if side, pattern := s.pattern(); side != "" {
+			text := fmt.Sprintf("%s holds %s in every lane that differs at %s", side, pattern, c.from.place())
+			found = append(found, finding{staleData, 7, text})
+			continue
+		}
+		op := c.from.operand(s.what)
+		if op == nil || op.Origin != site.FromCarried || !c.firstPass() {
+			continue
+		}
+		if side := s.garbage(); side != "" {
+			text := fmt.Sprintf("the %s of %s begins as one constant on one side and as something else in every lane in %s: %s", s.what, c.from.place(), side, s.text())
+			found = append(found, finding{staleData, 9, text})
+		}
+	}
+	return found
+}
+
+// firstPass reports whether data differs when the warp passes its site for the first time.
+func (c *clues) firstPass() bool {
+	for i := range c.from.ia {
+		if i < c.wa.Len() && c.wa.Site[i] == c.wa.Site[c.from.ia] {
+			return false
+		}
+	}
+	return true
+}
+
+// pattern recognises memory that nobody wrote.
+func (s *sides) pattern() (side, name string) {
+	for _, one := range []struct {
+		side          string
+		values, other []uint64
+	}{{"A", s.a, s.b}, {"B", s.b, s.a}} {
+		value, same, otherSame, first := uint64(0), true, true, -1
+		for lanes := s.differ; lanes != 0; lanes &= lanes - 1 {
+			k := bits.TrailingZeros64(lanes)
+			if first < 0 {
+				first, value = k, one.values[k]
+				continue
+			}
+			same = same && one.values[k] == value
+			otherSame = otherSame && one.other[k] == one.other[first]
+		}
+		if first < 0 || !same || otherSame {
+			continue
+		}
+		switch low := value & (1<<min(32, max(8, s.typ.Bits())) - 1); low {
+		case 0xcdcdcdcd, 0xcccccccc, 0xdeadbeef, 0xbaadf00d, 0xfeeefeee, 0xabababab, 0xaaaaaaaa, 0xffffffff, 0xcdcd, 0xffff:
+			return one.side, fmt.Sprintf("0x%x, as memory that nobody wrote does,", low)
+		}
+	}
+	return "", ""
+}
+
+// garbage is the side on which all lanes differ from a constant that the other side has everywhere, each in its own way.
+func (s *sides) garbage() string {
+	if bits.OnesCount64(s.differ) < 4 {
+		return ""
+	}
+	for _, one := range []struct {
+		side             string
+		garbage, regular []uint64
+	}{{"A", s.a, s.b}, {"B", s.b, s.a}} {
+		seen := make(map[uint64]bool)
+		constant := true
+		first := bits.TrailingZeros64(s.lanes)
+		for lanes := s.lanes; lanes != 0; lanes &= lanes - 1 {
+			k := bits.TrailingZeros64(lanes)
+			constant = constant && one.regular[k] == one.regular[first]
+			if s.differ>>k&1 == 1 {
+				seen[one.garbage[k]] = true
+			}
+		}
+		if constant && len(seen)*2 > bits.OnesCount64(s.differ) {
+			return one.side
+		}
+	}
+	return ""
+}
+
+// ruleSameRun: the same program on the same arguments cannot choose otherwise by itself.
+func ruleSameRun(c *clues) []finding {
+	x, y := c.a.Header(), c.b.Header()
+	if x.ModuleHash == "" || y.ModuleHash == "" {
+		return nil
+	}
+	if x.ModuleHash != y.ModuleHash {
+		text := "the recordings are of two builds"
+		return []finding{{race, -1, text}}
+	}
+	if x.ArgumentDigest == 0 || x.ArgumentDigest != y.ArgumentDigest {
+		return nil
+	}
+	text := "the same build ran on the same arguments"
+	return []finding{{race, 3, text}, {staleData, 2, text}, {precision, -8, text}, {loopBound, -8, text}, {indexOrMask, -8, text}}
+}
+
+// ruleArguments: an argument differs that the divergence depends on.
+func ruleArguments(c *clues) []finding {
+	var found []finding
+	for _, d := range c.arguments() {
+		for _, role := range []string{"lhs", "rhs", "address", "value"} {
+			op := c.at.operand(role)
+			if op == nil || !names(op, d.name) {
+				continue
+			}
+			to := indexOrMask
+			if c.loopTest() {
+				to = loopBound
+			}
+			text := fmt.Sprintf("the argument %s, which the %s depends on, is %s in A and %s in B", clippedWord(d.name), role, clippedWord(d.a), clippedWord(d.b))
+			found = append(found, finding{to, 3, text}, finding{race, -3, text}, finding{staleData, -3, text})
+		}
+	}
+	return found
+}
+
+// argument is a scalar argument that differs.
+type argument struct{ name, a, b string }
+
+func (c *clues) arguments() []argument {
+	var differ []argument
+	y := c.b.Header().Arguments
+	for _, x := range c.a.Header().Arguments {
+		for _, z := range y {
+			if x.Name == z.Name && x.Name != "" && x.Value != "" && z.Value != "" && x.Value != z.Value {
+				differ = append(differ, argument{x.Name, x.Value, z.Value})
+			}
+		}
+	}
+	return differ
+}
+
+// names reports whether the tree of an operand names an argument.
+func names(op *site.Operand, argument string) bool {
+	left := maxProvenance
+	var visit func(op *site.Operand) bool
+	visit = func(op *site.Operand) bool {
+		if left--; left < 0 {
+			return false
+		}
+		if op.Origin == site.FromArgument && op.Name == argument {
+			return true
+		}
+		for i := range op.Inputs {
+			if visit(&op.Inputs[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	return visit(op)
+}
+
+// ruleNoise: equal runs differ at this site too.
+func ruleNoise(c *clues) []finding {
+	if c.r.Baseline == nil || c.r.Baseline.sites == nil {
+		return nil
+	}
+	n := c.r.Baseline.sites[siteOfRow(c.row)]
+	if n.warps == 0 {
+		return []finding{{race, -2, fmt.Sprintf("equal runs never differ at %s", c.at.place())}}
+	}
+	return []finding{{race, 3, fmt.Sprintf("equal runs differ at %s too, in %d of %d warps", c.at.place(), n.warps, n.compared)}}
+}
+
+// ruleSpread: what every warp does in the same way does not depend on who comes first.
+func ruleSpread(c *clues) []finding {
+	if c.row.Cluster < 0 || int(c.row.Cluster) >= len(c.r.Clusters) || c.r.Stats.WarpsCompared < 4 {
+		return nil
+	}
+	warps := int64(len(c.r.Clusters[c.row.Cluster].Warps))
+	if warps*10 < c.r.Stats.WarpsCompared*9 {
+		return nil
+	}
+	return []finding{{race, -2, fmt.Sprintf("%d of %d warps differ in the same way", warps, c.r.Stats.WarpsCompared)}}
+}
+
+// ruleKind: lanes that are active or not, and predicates, choose elements.
+func ruleKind(c *clues) []finding {
+	switch {
+	case c.row.Kind == RowActiveMask:
+		return []finding{{indexOrMask, 3, "other lanes are active"}}
+	case c.at.kind == site.Predicate:
+		return []finding{{indexOrMask, 1, fmt.Sprintf("%s guards an access to memory", c.at.place())}}
+	}
+	return nil
+}
+
+// text is the first lanes that differ, with both values.
+func (s *sides) text() string {
+	var shown []string
+	for lanes := s.differ; lanes != 0 && len(shown) < 2; lanes &= lanes - 1 {
+		k := bits.TrailingZeros64(lanes)
+		x, y := warptrace.FormatValue(s.a[k], s.typ), warptrace.FormatValue(s.b[k], s.typ)
+		if s.whole {
+			shown = append(shown, fmt.Sprintf("lane %d %s in A, %s in B", k, x, y))
+		} else {
+			shown = append(shown, fmt.Sprintf("%s in A, %s in B", x, y))
+		}
+	}
+	if n := bits.OnesCount64(s.differ); n > len(shown) {
+		shown = append(shown, fmt.Sprintf("%d lanes in all", n))
+	}
+	return strings.Join(shown, "; ")
+}
+
+// isCompare reports whether a site of a kind compares and goes one of several ways.
+func isCompare(k site.Kind) bool {
+	return k == site.Branch || k == site.Predicate || k == site.Switch
+}
