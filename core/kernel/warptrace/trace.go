@@ -38,6 +38,9 @@ type Trace struct {
 	rec    recording
 }
 
+// maxWarps is how many warps a recording of v2 may have.
+const maxWarps = 1 << 24
+
 // headBytes is how much of a file tells its format.
 const headBytes = 16
 

@@ -221,16 +221,16 @@ func (v *v1) readCounters(ctx context.Context, lost *Losses) error {
 	return nil
 }
 
-// maxWarps is how many warps an index holds at most: as many entries take 400 MB.
-const maxWarps = 1 << 22
+// v1MaxWarps is how many warps an index holds at most: as many entries take 400 MB.
+const v1MaxWarps = 1 << 22
 
 // addSlot adds a warp to the index, if it recorded something.
 func (v *v1) addSlot(slot int64, c v1Counters, lost *Losses) error {
 	if c == (v1Counters{}) {
 		return nil
 	}
-	if len(v.slots) >= maxWarps {
-		return fault.New(fault.Limit, "more than %d warps recorded something", maxWarps).WithPath(v.src.Path())
+	if len(v.slots) >= v1MaxWarps {
+		return fault.New(fault.Limit, "more than %d warps recorded something", v1MaxWarps).WithPath(v.src.Path())
 	}
 	w := v.info(slot, c)
 	lost.count(&w)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"os"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -18,7 +19,7 @@ type V1Options struct {
 }
 
 // V1Writer writes a recording of format v1 warp by warp. Events come first in the file, histories and snapshots after all of them, so
-// the rings of all warps are held until Close: 16 and 288 bytes an entry.
+// the rings of all warps wait for Close, most of them in a temporary file.
 type V1Writer struct {
 	out    io.Writer
 	frame  *zstd.Encoder // nil when not compressed
@@ -26,17 +27,15 @@ type V1Writer struct {
 	next   int64 // the warp whose buffer comes next
 	zeros  []byte
 	row    []byte
-	rings  map[int64]*heldRings
 	counts v1WriteCounts
+
+	history, snapshots heldRings
 }
 
 // v1WriteCounts are what had no place in v1.
 type v1WriteCounts struct {
 	events, wideMasks, wideValues, taken, history, snapshots, kinds int64
 }
-
-// heldRings are the encoded rings of one warp.
-type heldRings struct{ history, snapshots []byte }
 
 // CreateV1 starts a file of format v1. The header's WarpSlots, EventsPerWarp, HistoryDepth and SnapshotDepth decide the layout; every warp
 // takes its whole buffer whether it is used or not. Compression needs the whole size to be known, which it is.
@@ -49,7 +48,7 @@ func CreateV1(out io.Writer, h Header, opt V1Options) (*V1Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &V1Writer{out: out, layout: layout, rings: map[int64]*heldRings{}}
+	w := &V1Writer{out: out, layout: layout}
 	if _, err := out.Write(raw); err != nil {
 		return nil, err
 	}
@@ -173,44 +172,52 @@ func (w *V1Writer) encode(warp *Warp) {
 // hold keeps a warp's rings until Close: of more entries than a ring has, the newest.
 func (w *V1Writer) hold(warp *Warp) error {
 	h, s := w.layout.history, w.layout.snapshots
-	if h.depth == 0 {
-		w.counts.history += int64(len(warp.History))
-	}
-	if s.depth == 0 {
-		w.counts.snapshots += int64(len(warp.Snapshots))
-	}
-	held := &heldRings{}
-	if h.depth > 0 && len(warp.History) > 0 {
-		total := int64(len(warp.History))
-		w.counts.history += max(0, total-h.depth)
-		held.history = newRing(h, total)
-		for i := max(0, total-h.depth); i < total; i++ {
-			e, b := &warp.History[i], held.history[v1RingHead+i%h.depth*h.item:]
+	w.counts.history += max(0, int64(len(warp.History))-h.depth)
+	w.counts.snapshots += max(0, int64(len(warp.Snapshots))-s.depth)
+	if n := len(warp.History); h.depth > 0 && n > 0 {
+		first := overwritten(n, h.depth, func(i int) uint32 { return warp.History[i].Seq })
+		err := w.history.put(warp.Warp, h.encode(n, first, func(i int, b []byte) {
+			e := &warp.History[i]
 			binary.LittleEndian.PutUint32(b, e.Site)
 			binary.LittleEndian.PutUint32(b[4:], uint32(e.Value))
 			binary.LittleEndian.PutUint32(b[8:], e.Seq)
+		}))
+		if err != nil {
+			return err
 		}
 	}
-	if s.depth > 0 && len(warp.Snapshots) > 0 {
-		total := int64(len(warp.Snapshots))
-		w.counts.snapshots += max(0, total-s.depth)
-		held.snapshots = newRing(s, total)
-		for i := max(0, total-s.depth); i < total; i++ {
-			encodeSnapshot(held.snapshots[v1RingHead+i%s.depth*s.item:], &warp.Snapshots[i])
-		}
-	}
-	if held.history != nil || held.snapshots != nil {
-		w.rings[int64(warp.Warp)] = held
+	if n := len(warp.Snapshots); s.depth > 0 && n > 0 {
+		first := overwritten(n, s.depth, func(i int) uint32 { return warp.Snapshots[i].Seq })
+		return w.snapshots.put(warp.Warp, s.encode(n, first, func(i int, b []byte) { encodeSnapshot(b, &warp.Snapshots[i]) }))
 	}
 	return nil
 }
 
-// newRing makes a ring with its head.
-func newRing(r ring, total int64) []byte {
-	b := make([]byte, r.stride())
+// overwritten says how many entries were written before the n that are left of a ring: as many as the first one's number where the
+// numbers are consecutive and the ring is full, so that a ring that wrapped is written as it was.
+func overwritten(n int, depth int64, seq func(int) uint32) int64 {
+	for i := range n - 1 {
+		if seq(i)+1 != seq(i+1) {
+			return 0
+		}
+	}
+	if int64(n) < depth {
+		return 0
+	}
+	return int64(seq(0))
+}
+
+// encode makes a ring out of n entries, before which there were others: its head and the slots that are in use.
+func (r ring) encode(n int, before int64, entry func(i int, b []byte)) []byte {
+	total := before + int64(n)
+	used := min(total, r.depth)
+	b := make([]byte, v1RingHead+used*r.item)
 	binary.LittleEndian.PutUint32(b, uint32(total%r.depth))
 	binary.LittleEndian.PutUint32(b[4:], uint32(r.depth))
-	binary.LittleEndian.PutUint32(b[8:], uint32(total))
+	binary.LittleEndian.PutUint32(b[8:], uint32(min(total, math.MaxUint32)))
+	for i := max(0, int64(n)-r.depth); i < int64(n); i++ {
+		entry(int(i), b[v1RingHead+(before+i)%r.depth*r.item:])
+	}
 	return b
 }
 
@@ -233,10 +240,12 @@ func encodeSnapshot(b []byte, s *Snapshot) {
 
 // skipTo writes empty buffers up to a warp.
 func (w *V1Writer) skipTo(at int64) error {
-	return w.writeZeros((at-w.next)*w.layout.warpBytes(), func() { w.next = at })
+	err := w.writeZeros((at - w.next) * w.layout.warpBytes())
+	w.next = at
+	return err
 }
 
-func (w *V1Writer) writeZeros(n int64, done func()) error {
+func (w *V1Writer) writeZeros(n int64) error {
 	if w.zeros == nil {
 		w.zeros = make([]byte, 64<<10)
 	}
@@ -247,28 +256,21 @@ func (w *V1Writer) writeZeros(n int64, done func()) error {
 		}
 		n -= k
 	}
-	done()
 	return nil
 }
 
 // Close writes the buffers that are left and the rings. It does not close the writer under it.
 func (w *V1Writer) Close() error {
+	defer w.history.close()
+	defer w.snapshots.close()
 	if err := w.skipTo(w.layout.slots); err != nil {
 		return err
 	}
-	for _, section := range []struct {
-		ring
-		of func(*heldRings) []byte
-	}{
-		{w.layout.history, func(h *heldRings) []byte { return h.history }},
-		{w.layout.snapshots, func(h *heldRings) []byte { return h.snapshots }},
-	} {
-		if section.depth == 0 {
-			continue
-		}
-		if err := w.section(section.ring, section.of); err != nil {
-			return err
-		}
+	if err := w.section(w.layout.history, &w.history); err != nil {
+		return err
+	}
+	if err := w.section(w.layout.snapshots, &w.snapshots); err != nil {
+		return err
 	}
 	if w.frame != nil {
 		return w.frame.Close()
@@ -276,16 +278,87 @@ func (w *V1Writer) Close() error {
 	return nil
 }
 
-func (w *V1Writer) section(r ring, of func(*heldRings) []byte) error {
-	empty := newRing(r, 0)
-	for warp := range w.layout.slots {
+// section writes a ring for every slot.
+func (w *V1Writer) section(r ring, held *heldRings) error {
+	if r.depth == 0 {
+		return nil
+	}
+	empty := r.encode(0, 0, nil)
+	for slot := range w.layout.slots {
 		b := empty
-		if held := w.rings[warp]; held != nil && of(held) != nil {
-			b = of(held)
+		if len(held.rings) > 0 && held.rings[0].warp == uint64(slot) {
+			var err error
+			if b, err = held.take(); err != nil {
+				return err
+			}
 		}
 		if _, err := w.out.Write(b); err != nil {
 			return err
 		}
+		if err := w.writeZeros(r.stride()-int64(len(b))); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// heldRings are encoded rings that wait for the events of all warps to be written: in memory up to heldBytes, then in a temporary file.
+type heldRings struct {
+	rings []heldRing
+	buf   []byte // what is not in the file
+	spill *os.File
+	at    int64 // size of the file
+	read  int64 // offset of the ring that comes next
+}
+
+type heldRing struct {
+	warp  uint64
+	bytes int
+}
+
+const heldBytes = 16 << 20
+
+func (h *heldRings) put(warp uint64, ring []byte) error {
+	h.rings = append(h.rings, heldRing{warp, len(ring)})
+	h.buf = append(h.buf, ring...)
+	if len(h.buf) < heldBytes {
+		return nil
+	}
+	if h.spill == nil {
+		f, err := os.CreateTemp("", "prlx-rings-*")
+		if err != nil {
+			return fault.FromIO(os.TempDir(), err)
+		}
+		os.Remove(f.Name()) // the open descriptor keeps it
+		h.spill = f
+	}
+	n, err := h.spill.WriteAt(h.buf, h.at)
+	if err != nil {
+		return fault.FromIO(os.TempDir(), err)
+	}
+	h.at += int64(n)
+	h.buf = h.buf[:0]
+	return nil
+}
+
+// take returns the rings in the order in which they were put.
+func (h *heldRings) take() ([]byte, error) {
+	n := int64(h.rings[0].bytes)
+	h.rings = h.rings[1:]
+	off := h.read
+	h.read += n
+	if off >= h.at { // rings do not lie across the border: it is where one ended
+		return h.buf[off-h.at : off-h.at+n], nil
+	}
+	b := make([]byte, n)
+	if _, err := h.spill.ReadAt(b, off); err != nil {
+		return nil, fault.FromIO(os.TempDir(), err)
+	}
+	return b, nil
+}
+
+func (h *heldRings) close() {
+	if h.spill != nil {
+		h.spill.Close()
+	}
 }
