@@ -1,0 +1,6 @@
+"""Our reproduction of the described differ against the described differ itself.
+
+The binary of the PyPI release 0.5.1 of ``prlx`` is run as a black box on files that this package writes by itself.
+``make test`` fetches it into ``build/oracle``; ``PRLX_ORACLE`` names another copy. Without it the tests are skipped, in CI
+they fail.
+"""

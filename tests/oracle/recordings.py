@@ -252,7 +252,9 @@ def pair(seed: int) -> tuple[Recording, Recording]:
     edits = rng.choice([0, 1, 1, 3, 12])
     share = rng.choice([0.1, 0.5, 1.0])
     other = [edited(rng, one, edits, 80) if rng.random() < share else one for one in streams]
-    flags = rng.choice([0, 0, COMPRESS, HISTORY, SNAPSHOT, HISTORY | SNAPSHOT, COMPRESS | HISTORY | SNAPSHOT, SAMPLED, COMPACT])
+    flags = rng.choice(
+        [0, 0, COMPRESS, HISTORY, SNAPSHOT, HISTORY | SNAPSHOT, COMPRESS | HISTORY | SNAPSHOT, SAMPLED, COMPACT]
+    )
     first = Recording(
         warps=tuple(streams),
         kernel=rng.choice(["kernel", "_Z6matmulPfS_S_i", "softmax_0d1d2", "k" * 80, "ker,nel", 'quo"te', "größe"]),

@@ -2,7 +2,6 @@ package session
 
 import (
 	"fmt"
-	"path/filepath"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
@@ -132,9 +131,11 @@ func (s *Session) refusal(j *job.Job, launch int, err error) (string, error) {
 	case outside == nil:
 		return compat.Refusal(path, err), nil
 	case fault.Is(outside, fault.IO):
-		return "Failed to open trace file: " + filepath.Join(s.Dir, filepath.FromSlash(l.File)), nil
+		return "Failed to open trace file: " + fault.Of(outside).Path, nil
+	case fault.Of(outside).Path == s.manifestPath():
+		return fault.Of(outside).Msg, nil
 	}
-	return fault.Of(outside).Msg, nil
+	return "Failed to mmap trace file: " + fault.Of(outside).Path, nil
 }
 
 // isAbout reports whether an error is about a launch's recordings, so that the other launches can go on.

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -53,7 +52,7 @@ func (r *manifestReader) wrong(err error, format string, args ...any) error {
 }
 
 func (s *Session) readManifest(ctx context.Context, f *os.File) error {
-	path := filepath.Join(s.Dir, ManifestName)
+	path := s.manifestPath()
 	info, err := f.Stat()
 	if err != nil {
 		return fault.FromIO(path, err)

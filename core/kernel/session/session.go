@@ -78,7 +78,7 @@ func Open(ctx context.Context, path string) (*Session, error) {
 	case errors.Is(err, fs.ErrNotExist) && info.IsDir():
 		return s, s.list(ctx, root)
 	default:
-		return nil, fault.FromIO(filepath.Join(dir, ManifestName), err)
+		return nil, fault.FromIO(s.manifestPath(), err)
 	}
 }
 
@@ -96,8 +96,7 @@ func (s *Session) resolve(l *Launch) (string, error) {
 	name := filepath.FromSlash(l.File)
 	path := filepath.Join(s.Dir, name)
 	if !filepath.IsLocal(name) {
-		return "", fault.Formatf(filepath.Join(s.Dir, ManifestName), fault.Unknown, "the file of %s is %q, which is not inside the session",
-			l.Name(), l.File).WithHint("files are named relative to the manifest's directory and stay inside it")
+		return "", s.outside(l, nil)
 	}
 	root, err := os.OpenRoot(s.Dir)
 	if err != nil {
@@ -113,9 +112,16 @@ func (s *Session) resolve(l *Launch) (string, error) {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return "", fault.FromIO(path, err)
 	}
-	return "", fault.Formatf(path, fault.Unknown, "the recording of %s is not inside the session: %v", l.Name(), err).Wrap(err).
-		WithHint("links must not lead out of the session's directory")
+	return "", s.outside(l, err)
 }
+
+// outside refuses a path that leaves the session; err says how, when that takes following links.
+func (s *Session) outside(l *Launch, err error) error {
+	return fault.Formatf(s.manifestPath(), fault.Unknown, "the file of %s is %q, which is not inside the session", l.Name(), l.File).
+		Wrap(err).WithHint("files are named relative to the manifest's directory, and neither they nor links lead out of it")
+}
+
+func (s *Session) manifestPath() string { return filepath.Join(s.Dir, ManifestName) }
 
 // Describe reads the header of every recording and fills in what the manifest left open. A header that cannot be read is the
 // launch's Problem. It does nothing the second time.

@@ -76,9 +76,11 @@ func capacity(j *job.Job) int64 {
 	return math.MaxInt64
 }
 
+// events is how many events the warps claim. Where a damaged file claims more than a buffer holds, the described differ reads what
+// is there and counts what is claimed.
 func events(index []warptrace.WarpInfo) (n int64) {
 	for i := range index {
-		n += int64(index[i].Events)
+		n += int64(index[i].Stored)
 	}
 	return n
 }
@@ -129,14 +131,17 @@ func (r *Result) warn(format string, args ...any) {
 func (r *Result) walkWarps(l *aligner, a, b *warptrace.Trace) error {
 	r.WarpsCompared = int64(r.a.WarpSlots)
 	var left, right warptrace.Warp
-	all := warptrace.WalkOptions{Values: l.opt.Values, All: l.remap != nil}
-	stats, err := warptrace.Walk(l.ctx, a, b, all, func(p *warptrace.Pair) error {
+	_, err := warptrace.Walk(l.ctx, a, b, warptrace.WalkOptions{Values: l.opt.Values, All: true}, func(p *warptrace.Pair) error {
+		r.EventsA += int64(p.A.Stored)
+		r.EventsB += int64(p.B.Stored)
+		if p.Equal && l.remap == nil {
+			return nil
+		}
 		if err := p.Decode(&left, &right); err != nil {
 			return err
 		}
 		return l.warp(p.Warp, &left, &right)
 	})
-	r.EventsA, r.EventsB = stats.EventsA, stats.EventsB
 	return err
 }
 
