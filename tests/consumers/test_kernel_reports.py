@@ -14,7 +14,7 @@ ENDINGS = (".trace.json", ".pftrace")
 
 QUERIES = {
     "errors": "select name, sum(value) from stats where value > 0 and severity in ('error', 'data_loss') group by name",
-    "slices": "select s.ts, s.dur, s.name, t.name, p.name from slice s join thread_track k on s.track_id = k.id "
+    "slices": "select s.ts, s.dur, s.name, t.name, p.name, p.pid, t.tid from slice s join thread_track k on s.track_id = k.id "
     "join thread t using (utid) join process p using (upid) order by p.pid, t.tid, s.ts",
     "flows": "select a.name, b.name from flow join slice a on slice_out = a.id join slice b on slice_in = b.id",
     "counters": "select k.name, sum(c.value) from counter c join counter_track k on c.track_id = k.id group by k.name",
@@ -47,8 +47,8 @@ def test_perfetto_shows_blocks_warps_and_events(ask_perfetto: Callable) -> None:
     answer = look(ask_perfetto, "diverged", ".pftrace")
 
     # A microsecond is an event; extra events are as wide as they are many.
-    assert ["block 4", "warp 1 (17)", 41_000, 1000, "Branch softmax.py:24:12"] in [
-        [row[4], row[3], row[0], row[1], row[2]] for row in answer["slices"]
+    assert ["block", 4, "warp", 17, 41_000, 1000, "Branch softmax.py:24:12"] in [
+        [row[4], row[5], row[3], row[6], row[0], row[1], row[2]] for row in answer["slices"]
     ]
     assert [row[1] for row in answer["slices"] if row[2].startswith("ExtraEvents")] == [37_000]
     (verdict,) = answer["verdict"]
@@ -78,4 +78,4 @@ def test_chrome_keeps_the_described_layout(ask_perfetto: Callable) -> None:
     answer = look(ask_perfetto, "diverged", ".trace.json")
 
     assert {row[1] for row in answer["slices"]} == {10_000}
-    assert [row[0] // 10_000 for row in answer["slices"] if row[3:] == ["warp 1", "block 4"]] == [41, 44, 52]
+    assert [row[0] // 10_000 for row in answer["slices"] if row[3:6] == ["warp 1", "block", 4]] == [41, 44, 52]

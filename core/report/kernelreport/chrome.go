@@ -23,7 +23,7 @@ type chromeEvent struct {
 // chromeStep is how long a divergence lasts in the picture, and how far events stand apart, in microseconds.
 const chromeStep = 10
 
-// Chrome writes the described layout: a process a block, a thread a warp, a slice of 10 us a divergence, and counters. Its time
+// Chrome writes the described layout (viewers print the number of a process behind its name): a process a block, a thread a warp, a slice of 10 us a divergence, and counters. Its time
 // axis is the order of events in A, so slices of different warps that stand above each other stand at the same event.
 func Chrome(w io.Writer, doc *diff.Document, _ Options) error {
 	out := &chromeWriter{w: bufio.NewWriter(w)}
@@ -42,7 +42,7 @@ func Chrome(w io.Writer, doc *diff.Document, _ Options) error {
 		pid, tid := blockOf(s.d.WarpIdx, doc)
 		if !named[pid] {
 			named[pid] = true
-			out.event(chromeEvent{Name: "process_name", Ph: "M", PID: pid, Args: map[string]any{"name": "block " + number(pid)}})
+			out.event(chromeEvent{Name: "process_name", Ph: "M", PID: pid, Args: map[string]any{"name": "block"}})
 		}
 		if !warps[s.d.WarpIdx] {
 			warps[s.d.WarpIdx] = true

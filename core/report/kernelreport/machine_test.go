@@ -203,3 +203,15 @@ func TestURIsAreRelativeToTheRoot(t *testing.T) {
 		}
 	}
 }
+
+// TestWarpZeroHasATrackOfItsOwn: as thread 0 viewers would take it for the idle one.
+func TestWarpZeroHasATrackOfItsOwn(t *testing.T) {
+	doc := sample()
+	if bytes.Contains(render(t, "perfetto", doc), []byte("warp 0")) {
+		t.Fatal("the sample has a divergence in warp 0")
+	}
+	doc.Divergences = append(doc.Divergences, valueOf(0, 5))
+	if !bytes.Contains(render(t, "perfetto", doc), []byte("warp 0")) {
+		t.Error("warp 0 is a thread")
+	}
+}

@@ -168,35 +168,34 @@ func (p *perfettoWriter) summary(doc *diff.Document, slots []slot) {
 	}
 }
 
-// describeWarp describes the process of a block before its first warp, and the warp as a thread of it. Viewers take process and
-// thread 0 for the idle one, so both count from 1 there; the names say the real numbers.
+// describeWarp describes the process of a block before its first warp, and the warp as a thread of it. Viewers print the numbers
+// of processes and threads behind their names, so the names have none. Thread 0 is the idle one to them: warp 0 is a track of its
+// own inside the process.
 func (p *perfettoWriter) describeWarp(warp int64, doc *diff.Document, described map[int64]bool) {
-	block, place := blockOf(max(warp, 0), doc)
-	blocks := ^block // negative, so never the number of a warp
-	if !described[blocks] {
-		described[blocks] = true
+	warp = max(warp, 0)
+	block, _ := blockOf(warp, doc)
+	pid := uint64(block) & (1<<31 - 1)
+	inBlocks := ^block // negative, so never the number of a warp
+	if !described[inBlocks] {
+		described[inBlocks] = true
 		p.describe(uuidBlocks+uint64(block), 0, "", func(b []byte) []byte {
-			d := appendVarint(nil, processPID, pidOf(block))
-			name := "block " + number(block)
+			name := "block"
 			if doc.A.WarpsPerBlock == 0 {
 				name = "warps"
 			}
-			return appendBytes(b, trackProcess, appendBytes(d, processName, []byte(name)))
+			return appendBytes(b, trackProcess, appendBytes(appendVarint(nil, processPID, pid), processName, []byte(name)))
 		})
 	}
-	p.describe(uuidWarps+uint64(max(warp, 0)), uuidBlocks+uint64(block), "", func(b []byte) []byte {
-		d := appendVarint(nil, threadPID, pidOf(block))
-		d = appendVarint(d, threadTID, uint64(max(warp, 0))&(1<<31-1)+1)
-		name := "warp " + number(place)
-		if doc.A.WarpsPerBlock != 0 {
-			name += " (" + number(warp) + ")"
-		}
-		return appendBytes(b, trackThread, appendBytes(d, threadName, []byte(name)))
+	tid := uint64(warp) & (1<<31 - 1)
+	if tid == 0 {
+		p.describe(uuidWarps+uint64(warp), uuidBlocks+uint64(block), "warp "+number(warp), func(b []byte) []byte { return b })
+		return
+	}
+	p.describe(uuidWarps+uint64(warp), uuidBlocks+uint64(block), "", func(b []byte) []byte {
+		d := appendVarint(appendVarint(nil, threadPID, pid), threadTID, tid)
+		return appendBytes(b, trackThread, appendBytes(d, threadName, []byte("warp")))
 	})
 }
-
-// pidOf keeps pids inside int32, as the format has them.
-func pidOf(block int64) uint64 { return uint64(block)&(1<<30-1) + 1 }
 
 func (p *perfettoWriter) begin(s *slot, flows []uint64) {
 	d := s.d
