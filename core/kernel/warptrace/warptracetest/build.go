@@ -138,7 +138,7 @@ func (b *builder) inScope(body func() []*stmt) []*stmt {
 
 // thread is the number of the thread in the launch.
 func thread() *expr {
-	return binary(opAdd, binary(opMul, leaf(opBlock), argument("block_size")), leaf(opThread))
+	return combine(opAdd, combine(opMul, leaf(opBlock), argument("block_size")), leaf(opThread))
 }
 
 func argument(name string) *expr { return &expr{op: opArg, name: name, typ: warptrace.TypeI32} }
@@ -191,7 +191,7 @@ func (b *builder) statements(tid, acc *variable, depth int) []*stmt {
 	case 0, 1:
 		return b.branchOnData(tid, acc, deeper)
 	case 2:
-		s := b.conditional(stIf, cmpEQ, binary(opAnd, leaf(opLane), constant(int64(b.between(1, 7)))), constant(0))
+		s := b.conditional(stIf, cmpEQ, combine(opAnd, leaf(opLane), constant(int64(b.between(1, 7)))), constant(0))
 		s.body = deeper()
 		return []*stmt{s}
 	case 3:
@@ -211,7 +211,7 @@ func (b *builder) statements(tid, acc *variable, depth int) []*stmt {
 // someIndex is an expression over what is in scope.
 func (b *builder) someIndex(tid *variable) *expr {
 	v := b.ints[b.below(len(b.ints))]
-	return binary(opAdd, binary(opMul, use(tid), constant(int64(b.between(1, 5)))), use(v))
+	return combine(opAdd, combine(opMul, use(tid), constant(int64(b.between(1, 5)))), use(v))
 }
 
 // branchOnData writes: v = x[...]; if (v < c) {...} else {...}
@@ -228,10 +228,10 @@ func (b *builder) branchOnData(tid, acc *variable, deeper func() []*stmt) []*stm
 // loopOnData writes: len = x[...] & 7; for (...; j < len; ...) { ...; if (acc > c) break; }
 func (b *builder) loopOnData(tid, acc *variable, deeper func() []*stmt) []*stmt {
 	v, load := b.load("deg", b.x, b.someIndex(tid))
-	loop := b.forLoop("j", binary(opAnd, use(v), constant(int64([]int{3, 7}[b.below(2)]))), func(*variable) []*stmt {
+	loop := b.forLoop("j", combine(opAnd, use(v), constant(int64([]int{3, 7}[b.below(2)]))), func(*variable) []*stmt {
 		body := deeper()
 		if b.chance(2) {
-			stop := b.conditional(stIf, cmpEQ, binary(opAnd, use(acc), constant(15)), constant(int64(b.below(16))))
+			stop := b.conditional(stIf, cmpEQ, combine(opAnd, use(acc), constant(15)), constant(int64(b.below(16))))
 			stop.body = []*stmt{newStmt(stBreak)}
 			body = append(body, stop)
 		}
@@ -243,7 +243,7 @@ func (b *builder) loopOnData(tid, acc *variable, deeper func() []*stmt) []*stmt 
 func (b *builder) switchOnData(tid, acc *variable, deeper func() []*stmt) []*stmt {
 	v, load := b.load("mode", b.x, b.someIndex(tid))
 	s := newStmt(stSwitch)
-	s.src = binary(opAnd, use(v), constant(3))
+	s.src = combine(opAnd, use(v), constant(3))
 	s.operands = []prov{provenance("condition", s.src, 3)}
 	for range b.between(2, 4) {
 		s.cases = append(s.cases, deeper())
@@ -278,7 +278,7 @@ func (b *builder) touch(tid, acc *variable) []*stmt {
 		return []*stmt{b.store(b.out, use(tid), use(acc), true)}
 	case 1:
 		s := newStmt(stAtomic)
-		s.array, s.index, s.src, s.own = b.counts, binary(opAnd, use(acc), constant(7)), constant(1), true
+		s.array, s.index, s.src, s.own = b.counts, combine(opAnd, use(acc), constant(7)), constant(1), true
 		s.operands = []prov{provenance("address", s.index, 3), provenance("value", s.src, 1)}
 		return []*stmt{s}
 	case 2:
@@ -286,10 +286,10 @@ func (b *builder) touch(tid, acc *variable) []*stmt {
 		s := b.conditional(stSelect, cmpSLT, b.someIndex(tid), argument("n"))
 		s.dst, s.array, s.index, s.declares = v, b.x, s.cond.lhs, true
 		v.from = s
-		return []*stmt{s, b.assign(acc, binary(opAdd, use(acc), use(v)))}
+		return []*stmt{s, b.assign(acc, combine(opAdd, use(acc), use(v)))}
 	case 3:
 		v, load := b.load("u", b.x, b.someIndex(tid))
-		return []*stmt{load, b.assign(acc, binary(opXor, use(acc), use(v)))}
+		return []*stmt{load, b.assign(acc, combine(opXor, use(acc), use(v)))}
 	}
-	return []*stmt{b.assign(acc, binary(opAdd, use(acc), constant(int64(b.between(1, 9)))))}
+	return []*stmt{b.assign(acc, combine(opAdd, use(acc), constant(int64(b.between(1, 9)))))}
 }

@@ -54,10 +54,10 @@ type variable struct {
 	argOf bool  // parameter of an inlined function
 }
 
-func constant(k int64) *expr        { return &expr{op: opConst, k: k, typ: warptrace.TypeI32} }
-func use(v *variable) *expr         { return &expr{op: opVar, v: v, typ: v.typ} }
-func leaf(o op) *expr               { return &expr{op: o, typ: warptrace.TypeI32} }
-func binary(o op, a, b *expr) *expr { return &expr{op: o, a: a, b: b, typ: a.typ} }
+func constant(k int64) *expr         { return &expr{op: opConst, k: k, typ: warptrace.TypeI32} }
+func use(v *variable) *expr          { return &expr{op: opVar, v: v, typ: v.typ} }
+func leaf(o op) *expr                { return &expr{op: o, typ: warptrace.TypeI32} }
+func combine(o op, a, b *expr) *expr { return &expr{op: o, a: a, b: b, typ: a.typ} }
 
 func floatConstant(f float32) *expr {
 	return &expr{op: opConst, k: int64(math.Float32bits(f)), typ: warptrace.TypeF32}

@@ -28,8 +28,8 @@ func (b *builder) features(tid, acc, t *variable) []func() []*stmt {
 // boundedLoop sums a few elements. Bug "bound": one too many.
 func (b *builder) boundedLoop(tid, acc, t *variable) []*stmt {
 	s := b.forLoop("r", constant(int64(b.between(3, 5))), func(r *variable) []*stmt {
-		v, load := b.load("item", b.x, binary(opAdd, binary(opMul, use(tid), constant(4)), use(r)))
-		return []*stmt{load, b.assign(acc, binary(opAdd, use(acc), use(v)))}
+		v, load := b.load("item", b.x, combine(opAdd, combine(opMul, use(tid), constant(4)), use(r)))
+		return []*stmt{load, b.assign(acc, combine(opAdd, use(acc), use(v)))}
 	})
 	b.seed("bound", s, func() { s.cond.pred = cmpSLE })
 	return []*stmt{s}
@@ -37,13 +37,13 @@ func (b *builder) boundedLoop(tid, acc, t *variable) []*stmt {
 
 // maskedLoad reads where a column exists. Bug "mask": one column too many.
 func (b *builder) maskedLoad(tid, acc *variable) []*stmt {
-	col, s := b.declare("col", binary(opAnd, leaf(opThread), constant(31)))
+	col, s := b.declare("col", combine(opAnd, leaf(opThread), constant(31)))
 	v := b.fresh("m", warptrace.TypeI32)
 	load := b.conditional(stSelect, cmpSLT, use(col), argument("cols"))
-	load.dst, load.array, load.index, load.declares = v, b.x, binary(opAdd, use(tid), use(col)), true
+	load.dst, load.array, load.index, load.declares = v, b.x, combine(opAdd, use(tid), use(col)), true
 	v.from = load
 	b.seed("mask", load, func() { load.cond.pred = cmpSLE })
-	return []*stmt{s, load, b.assign(acc, binary(opAdd, use(acc), use(v)))}
+	return []*stmt{s, load, b.assign(acc, combine(opAdd, use(acc), use(v)))}
 }
 
 // rowIndex asks a function where a row begins, and branches on what is there. Bug "swap": the operands change places.
@@ -51,37 +51,37 @@ func (b *builder) rowIndex(tid, acc, t *variable) []*stmt {
 	start := b.fresh("row", warptrace.TypeI32)
 	call := newStmt(stCall)
 	call.call, call.dst, call.declares = b.helpers[0], start, true
-	call.args = []*expr{binary(opAdd, use(tid), use(t)), binary(opAdd, use(t), constant(5))}
-	start.def = binary(opAdd, binary(opMul, call.args[0], argument("stride")), call.args[1])
+	call.args = []*expr{combine(opAdd, use(tid), use(t)), combine(opAdd, use(t), constant(5))}
+	start.def = combine(opAdd, combine(opMul, call.args[0], argument("stride")), call.args[1])
 	v, load := b.load("head", b.x, use(start))
 	s := b.conditional(stIf, cmpSGT, use(v), constant(int64(b.between(90, 160))))
-	s.body = []*stmt{b.assign(acc, binary(opSub, use(acc), use(v)))}
+	s.body = []*stmt{b.assign(acc, combine(opSub, use(acc), use(v)))}
 	b.seedBefore("swap", b.rowStartBug.at, s, b.rowStartBug.apply)
 	return []*stmt{call, load, s}
 }
 
 // threshold branches on data. Bug "compare": the comparison is turned round.
 func (b *builder) threshold(tid, acc *variable) []*stmt {
-	v, load := b.load("level", b.x, binary(opAdd, use(tid), use(acc)))
+	v, load := b.load("level", b.x, combine(opAdd, use(tid), use(acc)))
 	s := b.conditional(stIf, cmpSLT, use(v), constant(int64(b.between(90, 160))))
 	s.body = []*stmt{b.store(b.out, use(tid), use(v), true)}
-	s.other = []*stmt{b.assign(acc, binary(opAdd, use(acc), constant(3)))}
+	s.other = []*stmt{b.assign(acc, combine(opAdd, use(acc), constant(3)))}
 	b.seed("compare", s, func() { s.cond.pred = cmpSGT })
 	return []*stmt{load, s}
 }
 
 // doubleBuffer writes one half of a tile and reads it back. Bug "stale": it reads the half of the round before.
 func (b *builder) doubleBuffer(tid, acc, t *variable) []*stmt {
-	v, load := b.load("next", b.x, binary(opAdd, binary(opMul, use(tid), constant(3)), use(t)))
-	half := binary(opMul, binary(opAnd, use(t), constant(1)), argument("block_size"))
-	put := b.store(b.tile, binary(opAdd, half, leaf(opThread)), use(v), false)
+	v, load := b.load("next", b.x, combine(opAdd, combine(opMul, use(tid), constant(3)), use(t)))
+	half := combine(opMul, combine(opAnd, use(t), constant(1)), argument("block_size"))
+	put := b.store(b.tile, combine(opAdd, half, leaf(opThread)), use(v), false)
 	bar := newStmt(stBarrier)
-	w, get := b.load("cur", b.tile, binary(opAdd, half, leaf(opThread)))
+	w, get := b.load("cur", b.tile, combine(opAdd, half, leaf(opThread)))
 	s := b.conditional(stIf, cmpSLT, use(w), constant(int64(b.between(90, 160))))
-	s.body = []*stmt{b.assign(acc, binary(opAdd, use(acc), use(w)))}
+	s.body = []*stmt{b.assign(acc, combine(opAdd, use(acc), use(w)))}
 	b.seedBefore("stale", get, s, func() {
-		other := binary(opMul, binary(opXor, binary(opAnd, use(t), constant(1)), constant(1)), argument("block_size"))
-		get.index = binary(opAdd, other, leaf(opThread))
+		other := combine(opMul, combine(opXor, combine(opAnd, use(t), constant(1)), constant(1)), argument("block_size"))
+		get.index = combine(opAdd, other, leaf(opThread))
 		get.operands = []prov{provenance("address", get.index, 3)}
 	})
 	return []*stmt{load, put, bar, get, s}
@@ -90,15 +90,15 @@ func (b *builder) doubleBuffer(tid, acc, t *variable) []*stmt {
 // reduction sums over the lanes and branches on the sum. Bugs "order": it adds in another order; "precision": the terms were rounded
 // to half precision.
 func (b *builder) reduction(tid, acc, t *variable) []*stmt {
-	v, load := b.load("term", b.y, binary(opAdd, use(tid), binary(opMul, use(t), constant(7))))
-	scaled, scale := b.declare("scaled", binary(opFMul, use(v), floatConstant(1.7)))
+	v, load := b.load("term", b.y, combine(opAdd, use(tid), combine(opMul, use(t), constant(7))))
+	scaled, scale := b.declare("scaled", combine(opFMul, use(v), floatConstant(1.7)))
 	sum := b.fresh("sum", warptrace.TypeF32)
 	red := newStmt(stReduce)
 	red.dst, red.src, red.declares = sum, use(scaled), true
 	red.operands = []prov{provenance("value", use(scaled), 3)}
 	sum.from = red
 	s := b.conditional(stIf, cmpOGT, use(sum), floatConstant(27.25))
-	s.body = []*stmt{b.assign(acc, binary(opAdd, use(acc), constant(1)))}
+	s.body = []*stmt{b.assign(acc, combine(opAdd, use(acc), constant(1)))}
 	b.seed("order", red, func() { red.tree = true })
 	b.seedBefore("precision", scale, red, func() { scale.src = throughHalf(scale.src) })
 	return []*stmt{load, scale, red, s}
@@ -109,13 +109,13 @@ func (b *builder) bestOf(tid, acc, t *variable) []*stmt {
 	best, s := b.declare("best", constant(0))
 	var better *stmt
 	loop := b.forLoop("c", constant(int64(b.between(2, 3))), func(c *variable) []*stmt {
-		v, load := b.load("cand", b.x, binary(opAdd, binary(opMul, use(tid), constant(2)), use(c)))
+		v, load := b.load("cand", b.x, combine(opAdd, combine(opMul, use(tid), constant(2)), use(c)))
 		better = b.conditional(stIf, cmpSGT, use(v), use(best))
 		better.body = []*stmt{b.assign(best, use(v))}
 		return []*stmt{load, better}
 	})
 	b.seedBefore("uninit", s, better, func() { s.garbage = true })
-	return []*stmt{s, loop, b.assign(acc, binary(opAdd, use(acc), use(best)))}
+	return []*stmt{s, loop, b.assign(acc, combine(opAdd, use(acc), use(best)))}
 }
 
 // noise writes a place whose outcome depends on the run: a ticket, or a clock.
@@ -141,7 +141,7 @@ func (b *builder) ticket(expected bool) []*stmt {
 	s.operands = []prov{provenance("address", s.index, 1), provenance("value", s.src, 1)}
 	v.from = s
 	b.p.shared = true
-	won := b.conditional(stIf, cmpEQ, binary(opAnd, use(v), constant(3)), constant(0))
+	won := b.conditional(stIf, cmpEQ, combine(opAnd, use(v), constant(3)), constant(0))
 	won.racy = true
 	won.body = []*stmt{b.racyCount()}
 	if !expected {
@@ -177,9 +177,9 @@ func (b *builder) begin(name, symbol string) *function {
 func (b *builder) rowStart() *function {
 	f := b.begin("row_start", "_Z9row_startii")
 	row, col := f.params[0], f.params[1]
-	s := b.assign(f.result, binary(opAdd, binary(opMul, use(row), argument("stride")), use(col)))
+	s := b.assign(f.result, combine(opAdd, combine(opMul, use(row), argument("stride")), use(col)))
 	f.body = []*stmt{s}
-	b.rowStartBug = seeded{at: s, apply: func() { s.src = binary(opAdd, binary(opMul, use(col), argument("stride")), use(row)) }}
+	b.rowStartBug = seeded{at: s, apply: func() { s.src = combine(opAdd, combine(opMul, use(col), argument("stride")), use(row)) }}
 	return f
 }
 
@@ -188,8 +188,8 @@ func (b *builder) clampHelper() *function {
 	f := b.begin("clamp_add", "_Z9clamp_addii")
 	v, load := b.load("v", b.x, use(f.params[1]))
 	high := b.conditional(stIf, cmpSGT, use(v), constant(int64(b.between(100, 200))))
-	high.body = []*stmt{b.assign(f.result, binary(opAdd, use(f.params[0]), constant(100)))}
-	high.other = []*stmt{b.assign(f.result, binary(opAdd, use(f.params[0]), use(v)))}
+	high.body = []*stmt{b.assign(f.result, combine(opAdd, use(f.params[0]), constant(100)))}
+	high.other = []*stmt{b.assign(f.result, combine(opAdd, use(f.params[0]), use(v)))}
 	f.body = []*stmt{load, high}
 	return f
 }
@@ -199,8 +199,8 @@ func (b *builder) stepHelper() *function {
 	f := b.begin("steps", "_Z5stepsii")
 	v, load := b.load("n", b.x, use(f.params[1]))
 	init := b.assign(f.result, use(f.params[0]))
-	loop := b.forLoop("i", binary(opAnd, use(v), constant(3)), func(i *variable) []*stmt {
-		return []*stmt{b.assign(f.result, binary(opAdd, use(f.result), use(i)))}
+	loop := b.forLoop("i", combine(opAnd, use(v), constant(3)), func(i *variable) []*stmt {
+		return []*stmt{b.assign(f.result, combine(opAdd, use(f.result), use(i)))}
 	})
 	f.body = []*stmt{load, init, loop}
 	return f
