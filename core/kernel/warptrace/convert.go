@@ -338,7 +338,7 @@ func (c *conversion) v1IDs() []uint32 {
 }
 
 // v1Losses counts what V1Writer does not.
-type v1Losses struct{ types, placed, lanes, wide, rolling, before int64 }
+type v1Losses struct{ types, lanes, wide, rolling, before int64 }
 
 func (l *v1Losses) count(w *Warp) {
 	for i, t := range w.Type {

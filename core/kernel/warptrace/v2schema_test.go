@@ -1,0 +1,148 @@
+package warptrace
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"google.golang.org/protobuf/encoding/prototext"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protodesc"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/types/descriptorpb"
+	"google.golang.org/protobuf/types/dynamicpb"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/prlx-go/prlx/core/kernel/site"
+)
+
+var (
+	v2MessageLine = regexp.MustCompile(`^message (\w+) \{$`)
+	v2FieldLine   = regexp.MustCompile(`^(repeated )?(\w+) (\w+) = (\d+);$`)
+	v2Scalars     = map[string]descriptorpb.FieldDescriptorProto_Type{
+		"int64": descriptorpb.FieldDescriptorProto_TYPE_INT64, "uint64": descriptorpb.FieldDescriptorProto_TYPE_UINT64,
+		"uint32": descriptorpb.FieldDescriptorProto_TYPE_UINT32, "fixed64": descriptorpb.FieldDescriptorProto_TYPE_FIXED64,
+		"bool": descriptorpb.FieldDescriptorProto_TYPE_BOOL, "string": descriptorpb.FieldDescriptorProto_TYPE_STRING,
+	}
+)
+
+// v2Schema reads docs/formats/prlx-v2.proto: enough of the language for that file.
+func v2Schema(t *testing.T) protoreflect.FileDescriptor {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "formats", "prlx-v2.proto"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &descriptorpb.FileDescriptorProto{Name: proto.String("prlx-v2.proto"), Package: proto.String("prlx.recording.v2"), Syntax: proto.String("proto3")}
+	for n, line := range strings.Split(string(text), "\n") {
+		line, _, _ = strings.Cut(line, "//")
+		line = strings.TrimSpace(line)
+		switch {
+		case line == "" || line == "}" || strings.HasPrefix(line, "syntax ") || strings.HasPrefix(line, "package "):
+		case v2MessageLine.MatchString(line):
+			f.MessageType = append(f.MessageType, &descriptorpb.DescriptorProto{Name: proto.String(v2MessageLine.FindStringSubmatch(line)[1])})
+		case v2FieldLine.MatchString(line):
+			g := v2FieldLine.FindStringSubmatch(line)
+			number, _ := strconv.Atoi(g[4])
+			fd := &descriptorpb.FieldDescriptorProto{Name: proto.String(g[3]), Number: proto.Int32(int32(number)), Label: descriptorpb.FieldDescriptorProto_LABEL_OPTIONAL.Enum()}
+			if g[1] != "" {
+				fd.Label = descriptorpb.FieldDescriptorProto_LABEL_REPEATED.Enum()
+			}
+			if s, ok := v2Scalars[g[2]]; ok {
+				fd.Type = s.Enum()
+			} else {
+				fd.Type, fd.TypeName = descriptorpb.FieldDescriptorProto_TYPE_MESSAGE.Enum(), proto.String(".prlx.recording.v2."+g[2])
+			}
+			m := f.MessageType[len(f.MessageType)-1]
+			m.Field = append(m.Field, fd)
+		default:
+			t.Fatalf("prlx-v2.proto:%d: cannot read %q", n+1, line)
+		}
+	}
+	fd, err := protodesc.NewFile(f, nil)
+	if err != nil {
+		t.Fatalf("docs/formats/prlx-v2.proto is not a valid schema: %v", err)
+	}
+	return fd
+}
+
+// bySchema decodes a message by the schema and compares it with text that the schema reads.
+func bySchema(t *testing.T, name string, b []byte, want string) (again []byte) {
+	t.Helper()
+	d := v2Schema(t).Messages().ByName(protoreflect.Name(name))
+	got, expect := dynamicpb.NewMessage(d), dynamicpb.NewMessage(d)
+	if err := proto.Unmarshal(b, got); err != nil {
+		t.Fatalf("%s: the protobuf library does not read it: %v", name, err)
+	}
+	if err := prototext.Unmarshal([]byte(want), expect); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	if !proto.Equal(got, expect) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, prototext.Format(got), prototext.Format(expect))
+	}
+	if len(got.GetUnknown()) > 0 {
+		t.Errorf("%s: fields that the schema does not have", name)
+	}
+	again, err := proto.MarshalOptions{Deterministic: true}.Marshal(expect)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return again
+}
+
+func TestV2MessagesAreThoseOfTheSchema(t *testing.T) {
+	h := Header{
+		Version: 2, Compressed: true, Kernel: "softmax", KernelHash: 77, ModuleHash: "ab", Grid: [3]uint32{4, 0, 1}, Cluster: [3]uint32{2, 1, 1}, Block: [3]uint32{128, 2, 1},
+		WaveSize: 64, WarpsPerBlock: 4, WarpSlots: 1 << 40, EventsPerWarp: 9, Arch: "gfx942", ArchNumber: 3, Launch: 8, ArgumentDigest: 5,
+		Arguments: []Argument{{Name: "x", Type: "*fp16", Value: "v", Digest: 6}, {}}, Mode: ModeValues, Means: MeansObserved, Keep: KeepWindow,
+		SampleRate: 3, TimestampNS: -4, Taken: true, HistoryDepth: 7, SnapshotDepth: 2, Producer: "p",
+	}
+	again := bySchema(t, "Header", encodeV2Header(&h), `kernel: "softmax" kernel_hash: 77 module_hash: "ab" grid: [4, 0, 1] cluster: [2, 1, 1] block: [128, 2, 1]
+		wave_size: 64 warps_per_block: 4 warp_slots: 1099511627776 events_per_warp: 9 arch: "gfx942" arch_number: 3 launch: 8 argument_digest: 5
+		arguments { name: "x" type: "*fp16" value: "v" digest: 6 } arguments {} mode: 3 means: 2 keep: 2 sample_rate: 3 timestamp_ns: -4 taken: true
+		history_depth: 7 snapshot_depth: 2 producer: "p"`)
+	if got, err := decodeV2Header(again); err != nil || cmp.Diff(&h, got) != "" {
+		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(&h, got))
+	}
+
+	sites := []site.Site{
+		{
+			ID: 5, Key: 1 << 60, Kind: site.Atomic, Chain: []site.Frame{{Function: "f", File: "a.cu", Line: 3, Column: 4}, {}}, Occurrence: 2, Ordinal: 0, Compare: 0,
+			Operands: []site.Operand{{Role: "lhs", Type: "i32", Origin: site.FromArith, Name: "n", Site: 9, Where: site.Frame{Line: 1}, Inputs: []site.Operand{{Origin: site.FromLoad}}}},
+			Text:     "icmp",
+		},
+		{Key: 1, Ordinal: -1, Compare: site.NoCompare},
+	}
+	again = bySchema(t, "Sites", encodeSites(sites), `sites { id: 5 key: 1152921504606846976 kind: 2 chain { function: "f" file: "a.cu" line: 3 column: 4 } chain {}
+		occurrence: 2 ordinal_plus_one: 1 compare_plus_one: 1
+		operands { role: "lhs" type: "i32" origin: 9 name: "n" site: 9 where { line: 1 } inputs { origin: 4 } } text: "icmp" } sites { key: 1 }`)
+	if got, err := newSiteDecoder().sites(again, nil, 2); err != nil || cmp.Diff(sites, got) != "" {
+		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(sites, got))
+	}
+
+	totals := v2Totals{warps: 1, events: 2, dropped: 3, dropping: 4, notes: []string{"a", "b"}}
+	again = bySchema(t, "End", totals.encode(), `warps: 1 events: 2 dropped: 3 warps_with_drops: 4 notes: "a" notes: "b"`)
+	if got, err := decodeTotals(again); err != nil || got.notes[1] != "b" || got.dropping != 4 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestV2SitesNestedTooDeepAreRefused(t *testing.T) {
+	o := site.Operand{Role: "lhs"}
+	for range v2MaxNesting + 1 {
+		o = site.Operand{Inputs: []site.Operand{o}}
+	}
+	b := encodeSites([]site.Site{{Key: 1, Operands: []site.Operand{o}}})
+	if _, err := newSiteDecoder().sites(b, nil, 1); err == nil {
+		t.Error("operands nested 18 deep are read")
+	}
+	d := newSiteDecoder()
+	d.left = 3
+	if _, err := d.sites(encodeSites([]site.Site{{Key: 1, Chain: make([]site.Frame, 4)}}), nil, 1); err != errManyFrames {
+		t.Errorf("too many frames: got %v", err)
+	}
+}
