@@ -292,7 +292,12 @@ func (v *v1) readSlot(warp uint64, into *Warp) (bool, error) {
 	if _, err := v.src.ReadAt(head[:], off); err != nil {
 		return true, shorter(v.src.Path(), off, err)
 	}
-	return true, v.readPlace(v.place(-1, warp), v.info(int64(warp), v1CountersOf(head[:])), into)
+	c := v1CountersOf(head[:])
+	if c == (v1Counters{}) {
+		into.reset(WarpInfo{Warp: warp}, 0)
+		return true, nil
+	}
+	return true, v.readPlace(v.place(-1, warp), v.info(int64(warp), c), into)
 }
 
 // v1Place is where the parts of one warp can be read; an offset of -1 says that a part is not there.

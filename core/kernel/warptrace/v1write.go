@@ -295,7 +295,7 @@ func (w *V1Writer) section(r ring, held *heldRings) error {
 		if _, err := w.out.Write(b); err != nil {
 			return err
 		}
-		if err := w.writeZeros(r.stride()-int64(len(b))); err != nil {
+		if err := w.writeZeros(r.stride() - int64(len(b))); err != nil {
 			return err
 		}
 	}
