@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import datetime
+import json
 import os
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
@@ -31,6 +32,7 @@ Tolerance: TypeAlias = str | float | Mapping[str, float | str]
 """How far values may be apart: ``"rel=1e-5"``, ``"f16:ulp=4,f32:abs=1e-6"``, a number (relative), or a mapping."""
 
 LOOKAHEAD = 32
+TALK = ("written", "rendered", "notes")  # what a reply says besides the document
 LISTED = 10_000  # divergences in a document, unless more are asked for
 
 
@@ -161,6 +163,16 @@ class Comparison(Result):
         """What is odd in the recordings or could not be used, in sentences."""
         return tuple(self.document.get("warnings") or ())
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was chosen, such as the site map, in sentences."""
+        return tuple(self.document.get("notes") or ())
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The document as JSON text; its first key is ``schema``."""
+        document = {key: value for key, value in self.document.items() if key not in TALK}
+        return json.dumps(document, indent=indent, ensure_ascii=False)
+
     def __bool__(self) -> NoReturn:
         raise TypeError(f"the truth of a {type(self).__name__} is ambiguous: ask .identical or .passed")
 
@@ -203,18 +215,36 @@ class Diff(Comparison):
 
     Attributes
     ----------
-    divergences
-        One row a divergence: all of them, also those that the document does not list.
-    clusters
-        One row a way to differ: how many warps, which, and where it begins.
-    sites
-        One row a site that differs, the earliest possible cause first.
+    request
+        What was asked for.
+    tables
+        The tables by name, where they were read at once.
     """
 
-    divergences: Table
-    clusters: Table
-    sites: Table
-    request: Mapping[str, Any]
+    request: Mapping[str, Any] = field(repr=False)
+    tables: Mapping[str, Table] = field(repr=False)
+
+    @cached_property
+    def _tables(self) -> Mapping[str, Table]:
+        """The tables; the recordings are read again where they were not asked for at once."""
+        if self.tables:
+            return self.tables
+        return run({**self.request, "outputs": None, "rows": 0}, tables=True, progress=False).tables
+
+    @property
+    def divergences(self) -> Table:
+        """One row a divergence: all of them, also those that the document does not list."""
+        return self._tables["divergences"]
+
+    @property
+    def clusters(self) -> Table:
+        """One row a way to differ: how many warps, which, and where it begins."""
+        return self._tables["clusters"]
+
+    @property
+    def sites(self) -> Table:
+        """One row a site that differs, the earliest possible cause first."""
+        return self._tables["sites"]
 
     @cached_property
     def first(self) -> Divergence | None:
@@ -258,7 +288,7 @@ class Diff(Comparison):
         found = self.document.get("explanation")
         if found is None:
             again = {**self.request, "explain": True, "outputs": None, "rows": 0}
-            found = _core.run("diff", again)["explanation"]
+            found = _core.run("diff", {**again, "tables": False})["explanation"]
         return Explanation.of(found)
 
     def to_text(self, *, width: int = 80, clusters: int = 10, history: bool = False) -> str:
@@ -401,25 +431,47 @@ def diff_traces(
         "source_roots": _request.paths(source_roots),
         **_request.limits(workers, memory_limit, defaults),
     }
-    return run(request, progress=progress)
+    return run(request, tables=True, progress=progress)
 
 
-def run(request: dict[str, Any], *, progress: Progress = "auto") -> Diff:
-    """Run a request of the operation ``diff``, or of ``session_diff`` where A and B are sessions."""
+def run(request: Mapping[str, Any], *, tables: bool = False, progress: Progress = "auto") -> Diff:
+    """Run a request of the operation ``diff``, or of ``session_diff`` where A and B are sessions.
+
+    Parameters
+    ----------
+    request
+        Of the operation, with absolute paths. Documents name the files as seen from the current directory.
+    tables
+        Read the tables at once; else they are read when first asked for.
+    progress
+        As for ``diff_traces``.
+    """
     from ._kernel_trace import as_bits
     from ._progress import shown
 
     for side in "ab":
         if not request[side]:
             raise UsageError(f"no recording is named for {side.upper()}")
+    here = _request.absolute(".")
+    named = [path for key in ("a", "b", "baseline", "baseline_b") for path in request.get(key) or ()]
+    names = {path: _seen_from(path, here) for path in named}
+    request = {**request, "names": names, "root": here, "tables": tables}
     if are_sessions(request):
         from ._session import run_diff
 
         return run_diff(request, progress=progress)
     with shown(progress) as watch:
         reply = _core.run("diff", request, progress=watch)
-    tables = {name: as_bits(table) for name, table in reply.pop("tables").items()}
-    return Diff(reply, tables["divergences"], tables["clusters"], tables["sites"], request)
+    found = {name: as_bits(table) for name, table in reply.pop("tables", {}).items()}
+    return Diff(reply, request, found)
+
+
+def _seen_from(path: str, here: str) -> str:
+    """The path relative to a directory where it lies below it."""
+    try:
+        return str(Path(path).relative_to(here))
+    except ValueError:
+        return path
 
 
 def are_sessions(request: Mapping[str, Any]) -> bool:

@@ -7,9 +7,12 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from kernel.recordings import softmax
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "commands"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -24,8 +27,14 @@ offset_ns = 37_000_000
 bound_ns = 1_000_000
 """
 
-# Command lines that do not end with 0, and with what they end.
-ENDS = {"prlx validate node*.xplane.pb": 1}
+# How command lines begin that do not end with 0, and with what they end.
+ENDS = {
+    "prlx validate node*.xplane.pb --probes": 0,
+    "prlx validate node*.xplane.pb": 1,
+    "prlx diff good.prlx bad.prlx": 1,
+    "prlx diff run_a/ run_b/": 1,
+    "prlx session diff run_a/ run_b/": 1,
+}
 
 
 def blocks(page, language):
@@ -66,6 +75,7 @@ def folder(data, tmp_path, monkeypatch):
     (play / "node0.snapshot.jsonl").write_text(
         '{"sys_clock_ns": 1795226075450000000, "tracer_clock_ns": 5000000000}\n' * 1
     )
+    record(play)
     monkeypatch.chdir(play)
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
@@ -78,6 +88,21 @@ def folder(data, tmp_path, monkeypatch):
 
 
 XPROF = "import sys; from prlx.cli.align import xprof_main; sys.exit(xprof_main())"
+
+
+def record(play):
+    """Recordings of kernels, and a comparison that was saved."""
+    good = softmax()
+    one = list(good.warps[1])
+    one[3] = replace(one[3], dir=1 - one[3].dir)
+    bad = good.changed(1, one)
+    for name in ("good", "good2", "good3", "same", "golden", "new", "old"):
+        good.write(play / f"{name}.prlx")
+    bad.write(play / "bad.prlx")
+    for name, launches in (("run_a", [good, good]), ("run_b", [good, bad])):
+        (play / name).mkdir()
+        for number, launch in enumerate(launches):
+            launch.write(play / name / f"softmax_kernel_{number}.prlx")
 
 
 def copy(source, target):
@@ -100,6 +125,10 @@ def prepare(folder, text):
         run(f"prlx combine node0.xplane.pb node1.xplane.pb --probes probes_*.jsonl -o {name} -q")
     if " -o offsets.jsonl" in text or 'output="offsets.jsonl"' in text:
         (folder / "offsets.jsonl").unlink()
+    if "diff.json" in text and "> diff.json" not in text:
+        run("prlx diff good.prlx bad.prlx --json -q > diff.json", 1)
+    if " -o new.prlx" in text:
+        (folder / "new.prlx").unlink()
     if " -o run/" in text or 'output="run"' in text:
         shutil.rmtree(folder / "run")
 
@@ -109,7 +138,7 @@ def test_the_command_lines_of_the_pages_run(folder, line):
     prepare(folder, line)
     if "| jq" in line and shutil.which("jq") is None:
         line = line.partition("|")[0]
-    run(line, ENDS.get(line, 0))
+    run(line, next((code for begin, code in ENDS.items() if line.startswith(begin)), 0))
 
 
 def run(line, code=0):

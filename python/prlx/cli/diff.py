@@ -143,12 +143,15 @@ def show(diff: Comparison, values: argparse.Namespace, ui: UI) -> None:
     document = dict(diff.document)
     written = document.pop("written", None) or []
     on_stdout = document.pop("rendered", None)
+    document.pop("notes", None)
     if ui.json:
         ui.emit(document)
     elif on_stdout is not None:
         sys.stdout.write(on_stdout)
     elif not ui.quiet:
         ui.show(_render(diff, values, ui))
+    for note in diff.notes:
+        ui.say(clean(note))
     for warning in diff.warnings:
         ui.warn(clean(warning))
     if not ui.json:
