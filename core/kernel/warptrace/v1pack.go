@@ -60,7 +60,7 @@ func (v *v1) pack(ctx context.Context, lost *Losses) error {
 		defer func() { in.CloseWithError(err) }()
 		return p.write(in)
 	})
-	src, spoolErr := file.Spool(ctx, v.src.Path(), out, max(packFree, v.src.Size()*packRatio))
+	src, spoolErr := file.Spool(ctx, v.src.Path(), out, max(v.packFree, v.src.Size()*packRatio))
 	out.CloseWithError(errSpoolGone)
 	err = group.Wait()
 	switch {

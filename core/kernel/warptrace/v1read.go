@@ -20,6 +20,8 @@ type v1 struct {
 	layout *v1Layout
 	cut    bool // rings are missing, as far as that was known when the file was opened
 
+	packFree int64 // the limit of that name
+
 	mu      sync.Mutex // guards what follows until indexed is true, when it stops changing
 	indexed bool
 	slots   []WarpInfo
@@ -36,7 +38,7 @@ func openV1(_ context.Context, src *file.Source) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &v1{src: src, header: h, layout: l}
+	v := &v1{src: src, header: h, layout: l, packFree: packFree}
 	if l.compressed() {
 		err = v.checkFrame()
 	} else {
