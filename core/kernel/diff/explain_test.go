@@ -242,7 +242,7 @@ func stories() map[string]*story {
 		"what a register held": {
 			a:   []told{compareI32(sBest, all32, each(lane), same(0))},
 			b:   []told{compareI32(sBest, 0, each(lane), each(func(k int) uint64 { return scramble(uint64(k)) & (1<<31 - 1) }))},
-			row: branchRow(sBest, 0), class: ClassStale, least: confidenceStrong, says: "begins as one constant on one side",
+			row: branchRow(sBest, 0), class: ClassStale, least: confidenceStrong, says: "is one constant on one side",
 		},
 		"memory that nobody wrote": {
 			a:   []told{load(address, each(lane)), compareI32(sData, 3, each(lane), same(100))},

@@ -13,7 +13,7 @@ import (
 // explainRules look at the clues, each for itself: what one finds does not depend on the others, so their order means nothing.
 // docs/concepts/explain.md has a line for each finding.
 var explainRules = []func(*clues) []finding{
-	ruleSameOperands, ruleLoop, ruleChosenByIndex, ruleAddress, ruleAtomic, ruleReduction, ruleRounding,
+	ruleSameOperands, ruleLoop, ruleChosenByIndex, ruleAddress, ruleWritten, ruleAtomic, ruleReduction, ruleRounding,
 	ruleShifted, ruleUninitialised, ruleSameRun, ruleArguments, ruleNoise, ruleSpread, ruleKind,
 }
 
@@ -109,6 +109,9 @@ func ruleChosenByIndex(c *clues) []finding {
 			continue
 		}
 		set := origins(op)
+		if op.Origin == site.FromConstant && s.garbage() != "" {
+			continue // a constant that is another one in every lane was not chosen
+		}
 		known := comesFrom(set, site.FromProgramID, site.FromArgument, site.FromConstant)
 		if known && !comesFrom(set, site.FromLoad, site.FromAtomic, site.FromShuffle, site.FromCall, site.FromCarried, site.FromUnknown) {
 			found = append(found, finding{indexOrMask, 8, fmt.Sprintf("an operand computed from indices and arguments alone differs: %s", s.text())})
@@ -135,6 +138,59 @@ func ruleAddress(c *clues) []finding {
 	}
 	text := fmt.Sprintf("other addresses are accessed at %s: %s", c.from.place(), s.text())
 	return []finding{{indexOrMask, 8, text}, {race, -4, text}, {precision, -4, text}}
+}
+
+// ruleWritten: on one side the lanes read what they had written just before, on the other a place of the same memory that they had not.
+func ruleWritten(c *clues) []finding {
+	s := c.from.side("address")
+	if !c.from.ok || c.from.kind != site.Load || s == nil || !s.whole || s.differ == 0 {
+		return nil
+	}
+	wrote, snap := c.lastStore()
+	if snap == nil {
+		return nil
+	}
+	for _, one := range []struct {
+		side         string
+		right, wrong []uint64
+	}{{"B", s.a, s.b}, {"A", s.b, s.a}} {
+		hits, strays := 0, 0
+		for lanes := s.differ & snap.Active; lanes != 0; lanes &= lanes - 1 {
+			k := bits.TrailingZeros64(lanes)
+			if k < len(snap.Lhs) && one.right[k] == snap.Lhs[k] {
+				hits++
+			}
+			if k < len(snap.Lhs) && !wrote[one.wrong[k]] {
+				strays++
+			}
+		}
+		if n := bits.OnesCount64(s.differ); hits == n && strays == n {
+			text := fmt.Sprintf("%s reads at %s a place that was not written just before, where the other side reads what it wrote: %s", one.side, c.from.place(), s.text())
+			return []finding{{staleData, 10, text}, {indexOrMask, -6, text}}
+		}
+	}
+	return nil
+}
+
+// lastStore is the last store before the first data that differs, which both sides made to the same addresses, and these addresses.
+func (c *clues) lastStore() (map[uint64]bool, *warptrace.Snapshot) {
+	for _, pair := range c.back {
+		if pair[0] >= c.from.ia || c.wa.Kind[pair[0]] != site.SharedStore && c.wa.Kind[pair[0]] != site.GlobalStore {
+			continue
+		}
+		x, y := snapshotOf(&c.wa, pair[0]), snapshotOf(&c.wb, pair[1])
+		if x == nil || y == nil || x.Role != warptrace.RoleStore || x.Active != y.Active || !equalLanes(x.Lhs, y.Lhs) {
+			return nil, nil
+		}
+		wrote := make(map[uint64]bool)
+		for lanes := x.Active; lanes != 0; lanes &= lanes - 1 {
+			if k := bits.TrailingZeros64(lanes); k < len(x.Lhs) {
+				wrote[x.Lhs[k]] = true
+			}
+		}
+		return wrote, x
+	}
+	return nil, nil
 }
 
 // ruleAtomic: what an atomic found is another value, although what it did is the same.
@@ -359,8 +415,8 @@ func equalLanes(x, y []uint64) bool {
 	return true
 }
 
-// ruleUninitialised: where one side begins with the same constant in every lane, the other has something in every lane, or the other
-// way round a pattern that memory has before anybody wrote it.
+// ruleUninitialised: one side holds a pattern that memory has before anybody wrote it, or something else in every lane where the other
+// side begins with a constant.
 func ruleUninitialised(c *clues) []finding {
 	if !c.from.ok {
 		return nil
@@ -378,11 +434,11 @@ func ruleUninitialised(c *clues) []finding {
 			continue
 		}
 		op := c.from.operand(s.what)
-		if op == nil || op.Origin != site.FromCarried || !c.firstPass() {
+		if op == nil || op.Origin != site.FromConstant && (op.Origin != site.FromCarried || !c.firstPass()) {
 			continue
 		}
 		if side := s.garbage(); side != "" {
-			text := fmt.Sprintf("the %s of %s begins as one constant on one side and as something else in every lane in %s: %s", s.what, c.from.place(), side, s.text())
+			text := fmt.Sprintf("the %s of %s is one constant on one side and something else in every lane in %s: %s", s.what, c.from.place(), side, s.text())
 			found = append(found, finding{staleData, 9, text})
 		}
 	}
