@@ -96,7 +96,7 @@ def asked(rng: random.Random) -> list[str]:
 
 
 def at_first_sight(mine: Any, theirs: Any) -> str:
-    """Our document; a launch whose headers do not agree either is one whose events the binary could not inflate before it came to
+    """Our document; a launch whose headers disagree too is one whose events the binary could not inflate before it came to
     that. We look at the headers first.
     """
     for my, their in zip(mine["kernel_results"], theirs["kernel_results"], strict=True):
