@@ -101,8 +101,10 @@ type Divergence struct {
 	ValueType      string       `json:"value_type,omitempty"`
 	Lanes          []int        `json:"lanes"` // that differ; empty when that is not known
 	Cluster        int64        `json:"cluster"`
-	Follows        bool         `json:"follows"` // an earlier divergence can be its cause
-	Noise          bool         `json:"noise"`   // also seen among runs that should be equal
+	Follows        bool         `json:"follows"`             // an earlier divergence can be its cause
+	Noise          bool         `json:"noise"`               // also seen among runs that should be equal
+	Accepted       bool         `json:"accepted,omitempty"`  // by a file of accepted differences
+	Reordered      bool         `json:"reordered,omitempty"` // every lane of the warp did the same, in another order among paths
 	LaneValues     []LaneValues `json:"lane_values,omitempty"`
 	Compare        string       `json:"compare,omitempty"` // "slt": how lane_values were compared
 	History        []Context    `json:"history,omitempty"` // events around it
@@ -145,6 +147,8 @@ type Cluster struct {
 	First       Divergence       `json:"first"`       // of the lowest warp
 	Follows     bool             `json:"follows"`
 	Noise       bool             `json:"noise"`
+	Accepted    bool             `json:"accepted,omitempty"`
+	Reordered   bool             `json:"reordered,omitempty"` // every lane did the same, in another order among paths
 }
 
 // SiteSummary is how a site differs over all warps.

@@ -48,6 +48,7 @@ type Row struct {
 	Follows        bool   // an earlier divergence can be its cause
 	Noise          bool   // also seen among runs that should be equal
 	Accepted       bool   // a file of accepted differences has it
+	Reordered      bool   // every lane of the warp did the same, in another order among paths
 }
 
 // InA reports, for RowExtraEvents, whether A is the side that has the events.
@@ -85,6 +86,10 @@ type ClusterRef struct {
 	Noise     bool            // every row of every warp is noise
 	Accepted  bool            // likewise accepted
 	Reordered bool            // every lane did the same, in another order among paths
+	Operands  []LaneValues    // of First, where they were recorded; of the first clusters only
+	Compare   site.Compare    // how the operands were compared
+
+	around []pairSeen // events around First
 }
 
 // SiteTally counts what differs at one site, over all warps, also where rows were omitted.
@@ -98,6 +103,8 @@ type SiteTally struct {
 type Stats struct {
 	WarpsCompared int64 // that at least one side recorded, and that Options.Warps holds
 	WarpsDiverged int64 // with at least one row, reordered warps only with Options.StrictOrder
+	WarpsA        int64 // that recorded anything
+	WarpsB        int64
 	EventsA       int64
 	EventsB       int64
 	ByKind        [rowKinds]int64 // rows, without those of reordered warps unless Options.StrictOrder
@@ -106,29 +113,32 @@ type Stats struct {
 	Approximate   int64           // warps whose script is not proven minimal
 	Reordered     int64           // warps whose lanes did the same in another order
 	ReorderedRows int64           // their rows
-	LostTails     int64           // warps whose missing end is a loss of that side, not a divergence
+	LostTails     int64           // warps of which an end is missing where that side lost events: no divergence
+	Unlocated     int64           // warps that differ by their hash and recorded no events to tell where
 }
 
 // Result is a comparison before it becomes a Document.
 type Result struct {
-	A, B        *warptrace.Header
-	PathA       string
-	PathB       string
-	Options     Options
-	Rows        []Row // ascending by warp, then event; see Options.MaxRows
-	Sites       []SiteRef
-	Tallies     []SiteTally  // beside Sites; a Path counts for the site of A
-	Clusters    []ClusterRef // in order of how early they can be a cause
-	First       int32        // position in Rows of the first divergence that counts, -1: none
-	Stats       Stats
-	LossesA     warptrace.Losses
-	LossesB     warptrace.Losses
-	Baseline    *Baseline              // set by ApplyBaseline
-	Why         *Explanation           // set by Explain
-	AcceptedUse *AcceptedUse           // set by Accepted.Apply
-	Contexts    map[int32][]Context    // by row: the events around it, for First and the first row of each cluster
-	Operands    map[int32][]LaneValues // by row, likewise
-	Warnings    []string
+	A, B     *warptrace.Header
+	PathA    string
+	PathB    string
+	Options  Options
+	Rows     []Row // ascending by warp, then event; see Options.MaxRows
+	Sites    []SiteRef
+	Tallies  []SiteTally  // beside Sites; a Path counts for the site of A
+	Clusters []ClusterRef // in order of how early they can be a cause
+
+	ClustersOmitted int64 // beyond Options.MaxClusters
+	First           int32 // position in Rows of the first divergence that counts, -1: none
+	Stats           Stats
+	LossesA         warptrace.Losses
+	LossesB         warptrace.Losses
+	Baseline        *Baseline    // set by ApplyBaseline
+	Why             *Explanation // set by Explain
+	AcceptedUse     *AcceptedUse // set by Accepted.Apply
+	Warnings        []string
+
+	epochs map[uint64]uint32 // by warp: barriers before its first row, where there are any
 }
 
 // NaNPolicy says when two values of which one is NaN are equal.

@@ -18,6 +18,7 @@ type WalkOptions struct {
 type WalkStats struct {
 	Warps            int64 // that either side recorded and that were asked for
 	Equal            int64
+	WarpsA, WarpsB   int64 // that recorded something, of all
 	EventsA, EventsB int64
 	LossesA, LossesB Losses
 }

@@ -1,0 +1,396 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// DocumentOptions say how much of a result a document holds.
+type DocumentOptions struct {
+	Rows     int64 // divergences listed, in the order of warps; 0: 1,000, negative: all
+	Clusters int64 // 0: 1,000, negative: all
+	Sites    int64 // 0: 1,000, negative: all
+}
+
+const defaultListed = 1000
+
+func listed(asked, have int64) int64 {
+	switch {
+	case asked == 0:
+		asked = defaultListed
+	case asked < 0:
+		return have
+	}
+	return min(asked, have)
+}
+
+// Document makes the document of a result. Marks that were set on rows (noise, accepted) are taken into account.
+func (r *Result) Document(opt DocumentOptions) (*Document, error) {
+	r.Settle()
+	d := &Document{
+		Schema: "prlx.diff/1", Threshold: r.Options.Threshold, WarpsCompared: r.Stats.WarpsCompared, WarpsDiverged: r.Stats.WarpsDiverged,
+		TotalEventsA: r.Stats.EventsA, TotalEventsB: r.Stats.EventsB, DivergenceBreakdown: breakdown(r.Stats.ByKind[:]),
+		A: recordingOf(r.A, r.PathA, r.Stats.WarpsA), B: recordingOf(r.B, r.PathB, r.Stats.WarpsB),
+		Losses:   LossesOfBoth{A: lossesOf(&r.LossesA), B: lossesOf(&r.LossesB)},
+		Baseline: r.Baseline, Explanation: r.Why, Accepted: r.AcceptedUse, Sources: []Source{}, Options: r.Options.Settings,
+		Warnings: append([]string{}, r.Warnings...),
+	}
+	d.CrossGPU = r.crossGPU()
+	total, noise, counts := r.totals()
+	d.TotalDivergences, d.CountedDivergences = total, counts
+	d.Passed = counts <= r.Options.Threshold
+	d.Status = "identical"
+	if total > noise {
+		d.Status = "diverged"
+	}
+	d.Clusters = make([]Cluster, 0, listed(opt.Clusters, int64(len(r.Clusters))))
+	for i := range cap(d.Clusters) {
+		d.Clusters = append(d.Clusters, r.clusterOf(i))
+	}
+	d.ClustersOmitted = r.ClustersOmitted + int64(len(r.Clusters)-len(d.Clusters))
+	d.Sites = r.siteSummaries(opt)
+	d.Divergences = r.listRows(opt)
+	d.DivergencesOmitted = total - int64(len(d.Divergences))
+	if r.First >= 0 {
+		first := r.divergence(&r.Rows[r.First])
+		r.addDetails(&first, r.First)
+		d.First = &first
+	}
+	d.Verdict = r.verdict(total, noise, counts)
+	return d, nil
+}
+
+// totals counts divergences: all of them, those that are noise, and those that count against the threshold.
+func (r *Result) totals() (total, noise, counted int64) {
+	total = r.Stats.Unlocated
+	for _, n := range r.Stats.ByKind {
+		total += n
+	}
+	counted = total
+	if r.Options.IgnoreActiveMask {
+		counted -= r.Stats.ByKind[RowActiveMask]
+	}
+	for k := range r.Rows {
+		row := &r.Rows[k]
+		if !r.lists(row) {
+			continue
+		}
+		if row.Noise {
+			noise++
+		}
+		if (row.Noise || row.Accepted) && !(r.Options.IgnoreActiveMask && row.Kind == RowActiveMask) {
+			counted--
+		}
+	}
+	return total, noise, counted
+}
+
+// lists reports whether a row is among the divergences of a document.
+func (r *Result) lists(row *Row) bool { return !row.Reordered || r.Options.StrictOrder }
+
+func (r *Result) listRows(opt DocumentOptions) []Divergence {
+	most := listed(opt.Rows, int64(len(r.Rows)))
+	if r.Options.Limit > 0 {
+		most = min(most, r.Options.Limit)
+	}
+	list := make([]Divergence, 0, most)
+	for k := range r.Rows {
+		if int64(len(list)) == most {
+			break
+		}
+		if r.lists(&r.Rows[k]) {
+			list = append(list, r.divergence(&r.Rows[k]))
+		}
+	}
+	return list
+}
+
+func breakdown[T int32 | int64](by []T) map[string]int64 {
+	m := map[string]int64{}
+	for k, n := range by {
+		if n > 0 {
+			m[rowKindNames[k]] = int64(n)
+		}
+	}
+	return m
+}
+
+func recordingOf(h *warptrace.Header, path string, warps int64) Recording {
+	modes := []string{"unknown", "digest", "control-flow", "values"}
+	means := []string{"unknown", "instrumented", "observed", "converted", "generated"}
+	name := func(of []string, at int) string { return of[min(at, len(of))%len(of)] }
+	return Recording{
+		Path: path, Format: fmt.Sprintf("prlx v%d", h.Version), Kernel: h.Kernel, ModuleHash: h.ModuleHash, Arch: h.Arch, WaveSize: h.WaveSize,
+		Grid: h.Grid, Block: h.Block, Launch: h.Launch, Warps: warps, WarpSlots: h.WarpSlots, WarpsPerBlock: h.WarpsPerBlock,
+		Mode: name(modes, int(h.Mode)), Means: name(means, int(h.Means)),
+	}
+}
+
+func lossesOf(l *warptrace.Losses) Losses {
+	out := Losses{
+		Events: l.Events, Dropped: l.Dropped, WarpsWithDrops: l.WarpsWithDrops, SampleRate: max(l.SampleRate, 1), Truncated: l.Truncated,
+		Notes: append([]string{}, l.Notes...),
+	}
+	if all := l.Events + l.Dropped; all > 0 {
+		out.DroppedShare = float64(l.Dropped) / float64(all)
+	}
+	return out
+}
+
+func (r *Result) crossGPU() *CrossGPU {
+	if !r.Options.CrossGPU {
+		return nil
+	}
+	return &CrossGPU{
+		ArchA: r.A.Arch, ArchB: r.B.Arch, WarpSizeA: uint32(r.A.WaveSize), WarpSizeB: uint32(r.B.WaveSize),
+		GridA: r.A.Grid, GridB: r.B.Grid, BlockA: r.A.Block, BlockB: r.B.Block,
+	}
+}
+
+// divergence spells a row.
+func (r *Result) divergence(row *Row) Divergence {
+	d := Divergence{
+		WarpIdx: int64(row.Warp), EventIdx: int64(row.EventA), EventIdxB: int64(row.EventB), Kind: row.Kind.String(),
+		Occurrence: int64(row.OccurrenceA), OccurrenceB: int64(row.OccurrenceB), Lanes: laneList(row.Lanes), Cluster: int64(row.Cluster),
+		Follows: row.Follows, Noise: row.Noise, Reordered: row.Reordered, Accepted: row.Accepted,
+	}
+	if at := siteOfRow(row); at != None {
+		s := &r.Sites[at]
+		d.SiteID, d.SourceLocation, d.SiteKind = s.Name(), s.Location(), s.Kind.String()
+	}
+	switch row.Kind {
+	case RowPath:
+		d.Count, d.CountB = int64(row.Count), int64(row.CountB)
+		if row.SiteB != None {
+			d.SiteB, d.LocationB = r.Sites[row.SiteB].Name(), r.Sites[row.SiteB].Location()
+		}
+	case RowExtraEvents:
+		d.Count, d.InTrace = int64(row.Count+row.CountB), "A"
+		if row.CountB > 0 {
+			d.InTrace = "B"
+		}
+	}
+	typed := row.Type != warptrace.TypeNone
+	if row.Count > 0 {
+		dir := row.DirA
+		d.DirA, d.MaskA = &dir, hexMask(row.ActiveA, r.A.WaveSize)
+		if r.A.Taken {
+			d.TakenA = hexMask(row.TakenA, r.A.WaveSize)
+		}
+		if typed {
+			d.ValueA, d.BitsA = warptrace.FormatValue(row.ValueA, row.Type), fmt.Sprintf("0x%x", row.ValueA)
+		}
+	}
+	if row.CountB > 0 {
+		dir := row.DirB
+		d.DirB, d.MaskB = &dir, hexMask(row.ActiveB, r.B.WaveSize)
+		if r.B.Taken {
+			d.TakenB = hexMask(row.TakenB, r.B.WaveSize)
+		}
+		if typed {
+			d.ValueB, d.BitsB = warptrace.FormatValue(row.ValueB, row.Type), fmt.Sprintf("0x%x", row.ValueB)
+		}
+	}
+	if typed {
+		d.ValueType = row.Type.String()
+	}
+	return d
+}
+
+// addDetails adds operands and history to the divergence in Result.Rows at a position, when it is the first of a cluster's warps.
+func (r *Result) addDetails(d *Divergence, at int32) {
+	if c := r.Rows[at].Cluster; c >= 0 {
+		first := &r.Clusters[c].First
+		if row := &r.Rows[at]; first.EventA == row.EventA && first.EventB == row.EventB {
+			r.addClusterDetails(d, &r.Clusters[c])
+		}
+	}
+}
+
+func (r *Result) addClusterDetails(d *Divergence, c *ClusterRef) {
+	d.LaneValues = c.Operands
+	if c.Compare != site.NoCompare && len(c.Operands) > 0 {
+		d.Compare = compareName(c.Compare)
+	}
+	d.History = r.context(c.around)
+}
+
+func hexMask(mask uint64, wave int) string { return fmt.Sprintf("0x%0*x", max(wave, 4)/4, mask) }
+
+func laneList(lanes uint64) []int {
+	list := make([]int, 0, bits.OnesCount64(lanes))
+	for ; lanes != 0; lanes &= lanes - 1 {
+		list = append(list, bits.TrailingZeros64(lanes))
+	}
+	return list
+}
+
+func (r *Result) clusterOf(i int) Cluster {
+	c := &r.Clusters[i]
+	out := Cluster{
+		ID: int64(i), Warps: int64(len(c.Warps)), WarpRanges: ranges(c.Warps), Divergences: int64(c.Rows), Breakdown: breakdown(c.ByKind[:]),
+		First: r.divergence(&c.First), Follows: c.Follows, Noise: c.Noise, Accepted: c.Accepted, Reordered: c.Reordered,
+	}
+	if c.At >= 0 { // marks are set on rows
+		out.First.Noise, out.First.Accepted = r.Rows[c.At].Noise, r.Rows[c.At].Accepted
+	}
+	r.addClusterDetails(&out.First, c)
+	perBlock, last := uint64(max(r.A.WarpsPerBlock, 1)), ^uint64(0)
+	for _, w := range c.Warps {
+		if w/perBlock != last {
+			last = w / perBlock
+			out.Blocks++
+		}
+	}
+	return out
+}
+
+// maxRangesShown is how many ranges of warps are spelled out.
+const maxRangesShown = 200
+
+// ranges spells ascending warps, such as "0-10,15".
+func ranges(warps []uint64) string {
+	var b strings.Builder
+	shown := 0
+	for i := 0; i < len(warps); {
+		k := i
+		for k+1 < len(warps) && warps[k+1] == warps[k]+1 {
+			k++
+		}
+		if shown == maxRangesShown {
+			fmt.Fprintf(&b, ",... (%d more)", len(warps)-i)
+			break
+		}
+		if shown++; shown > 1 {
+			b.WriteByte(',')
+		}
+		if fmt.Fprintf(&b, "%d", warps[i]); k > i {
+			fmt.Fprintf(&b, "-%d", warps[k])
+		}
+		i = k + 1
+	}
+	return b.String()
+}
+
+// siteOrder is what a document says of a site, while it is gathered.
+type siteOrder struct {
+	at     int
+	seen   bool
+	first  cause
+	follow bool
+	noise  bool
+	warps  []uint64
+}
+
+// siteSummaries lists the sites that differ, in order of how early they can be a cause.
+func (r *Result) siteSummaries(opt DocumentOptions) []SiteSummary {
+	of := make([]siteOrder, len(r.Sites))
+	for k := range r.Rows {
+		row := &r.Rows[k]
+		at := siteOfRow(row)
+		if at == None || !r.lists(row) {
+			continue
+		}
+		s := &of[at]
+		c := causeOf(row, r.epochs[row.Warp])
+		if !s.seen || c.before(s.first, row.Follows, s.follow) < 0 {
+			s.first, s.follow = c, row.Follows
+		}
+		s.noise = (s.noise || !s.seen) && row.Noise
+		s.seen, s.at = true, int(at)
+		if n := len(s.warps); n == 0 || s.warps[n-1] != row.Warp {
+			s.warps = append(s.warps, row.Warp)
+		}
+	}
+	of = slices.DeleteFunc(of, func(s siteOrder) bool { return !s.seen })
+	slices.SortFunc(of, func(x, y siteOrder) int {
+		return cmp.Or(cmp.Compare(truth(x.follow), truth(y.follow)), x.first.compare(y.first), cmp.Compare(x.at, y.at))
+	})
+	all := make([]SiteSummary, 0, listed(opt.Sites, int64(len(of))))
+	for i := range cap(all) {
+		all = append(all, r.siteSummary(&of[i]))
+	}
+	return all
+}
+
+func (r *Result) siteSummary(o *siteOrder) SiteSummary {
+	ref, t := &r.Sites[o.at], &r.Tallies[o.at]
+	s := SiteSummary{
+		SiteID: ref.Name(), SourceLocation: ref.Location(), SiteKind: ref.Kind.String(), Divergences: t.Rows, Warps: t.Warps,
+		WarpRanges: ranges(o.warps), Breakdown: breakdown(t.ByKind[:]), Noise: o.noise,
+	}
+	if r.Stats.WarpsCompared > 0 {
+		s.Rate = float64(t.Warps) / float64(r.Stats.WarpsCompared)
+	}
+	if r.Baseline != nil && o.at < len(r.Baseline.sites) {
+		s.BaselineRate = r.Baseline.sites[o.at].rate()
+	}
+	return s
+}
+
+// verdict is the result in one sentence, with what limits it.
+func (r *Result) verdict(total, noise, counts int64) string {
+	text := "the recordings are the same"
+	switch {
+	case total == 0 && r.Stats.ReorderedRows > 0:
+		text = fmt.Sprintf("every thread did the same; %s executed divergent paths in another order", counted(r.Stats.Reordered, "warp"))
+	case total == 0 && r.Stats.Filtered > 0:
+		text = fmt.Sprintf("what was looked at is the same (%s left out on request)", counted(r.Stats.Filtered, "divergence"))
+	case total > 0 && total == noise:
+		text = fmt.Sprintf("all %s are noise: equal runs show them too", counted(total, "divergence"))
+	case total > 0:
+		text = fmt.Sprintf("%s of %d diverge", counted(r.Stats.WarpsDiverged, "warp"), r.Stats.WarpsCompared)
+		if n := int64(len(r.Clusters)) + r.ClustersOmitted; n > 1 {
+			text += fmt.Sprintf(", in %d ways", n)
+		} else if r.Stats.WarpsDiverged > 1 {
+			text += ", all in the same way"
+		}
+		if r.First >= 0 {
+			text += ", first " + r.place(&r.Rows[r.First])
+		}
+		if counts < total {
+			text += fmt.Sprintf("; %d of %d divergences count", counts, total)
+		}
+	}
+	if limits := r.limits(); limits != "" {
+		if total == 0 && r.Stats.ReorderedRows == 0 {
+			text += " as far as recorded"
+		}
+		text += " (" + limits + ")"
+	}
+	return text
+}
+
+// place says where a row is.
+func (r *Result) place(row *Row) string {
+	where := "at an unknown site"
+	if at := siteOfRow(row); at != None {
+		where = "at " + cmp.Or(r.Sites[at].Location(), r.Sites[at].Name())
+	}
+	return fmt.Sprintf("%s, warp %d, event %d", where, row.Warp, row.EventA)
+}
+
+// limits says what was not recorded, "" when everything was.
+func (r *Result) limits() string {
+	var parts []string
+	add := func(side string, l *warptrace.Losses) {
+		if l.Dropped > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %.2g %% dropped", side, 100*float64(l.Dropped)/float64(l.Dropped+l.Events)))
+		}
+		if l.SampleRate > 1 {
+			parts = append(parts, fmt.Sprintf("%s: one event in %d was kept", side, l.SampleRate))
+		}
+		if l.Truncated {
+			parts = append(parts, side+": the file has no end")
+		}
+	}
+	add("A", &r.LossesA)
+	add("B", &r.LossesB)
+	return strings.Join(parts, ", ")
+}

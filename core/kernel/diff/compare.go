@@ -1,0 +1,154 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/diff/script"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// The defaults of Options.
+const (
+	defaultMaxRows     = 1 << 20
+	defaultMaxClusters = 4096
+	defaultContext     = 5
+)
+
+// withDefaults fills in what was left to us.
+func (o Options) withDefaults() Options {
+	if o.MaxRows <= 0 {
+		o.MaxRows = defaultMaxRows
+	}
+	if o.MaxClusters <= 0 {
+		o.MaxClusters = defaultMaxClusters
+	}
+	switch {
+	case o.Context == 0:
+		o.Context = defaultContext
+	case o.Context < 0:
+		o.Context = 0
+	}
+	o.Context = min(o.Context, 1000)
+	return o
+}
+
+// Compare finds out where two recordings of a kernel differ. Recordings of different kernels or launches are refused, unless
+// Options.Force or Options.CrossGPU ask for it. The result is the same for any number of workers.
+func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
+	asked := opt
+	opt = opt.withDefaults()
+	r := &Result{A: a.Header(), B: b.Header(), PathA: a.Path(), PathB: b.Path(), Options: asked, First: -1}
+	if err := compatible(r, &opt); err != nil {
+		return nil, err
+	}
+	j.Progress().SetStage("comparing")
+	sites := newSiteMap(a, b)
+	g := newGathering(r, &opt, sites)
+	var err error
+	if opt.CrossGPU && r.A.WaveSize != r.B.WaveSize {
+		err = compareThreads(j, a, b, g)
+	} else {
+		err = compareWarps(j, a, b, g)
+	}
+	if err != nil {
+		return nil, err
+	}
+	g.done()
+	if err := r.readOperands(j, a, b, &opt); err != nil {
+		return nil, err
+	}
+	r.warn(sites)
+	return r, nil
+}
+
+// compatible refuses recordings that do not belong together.
+func compatible(r *Result, opt *Options) error {
+	var kernels, launches []string
+	if !warptrace.SameKernel(r.A, r.B) {
+		kernels = append(kernels, fmt.Sprintf("kernel %s and %s", nameOfKernel(r.A), nameOfKernel(r.B)))
+	}
+	for _, x := range []struct {
+		what string
+		a, b [3]uint32
+	}{{"grid", r.A.Grid, r.B.Grid}, {"block", r.A.Block, r.B.Block}} {
+		if x.a != x.b {
+			launches = append(launches, fmt.Sprintf("%s %s and %s", x.what, dimensions(x.a), dimensions(x.b)))
+		}
+	}
+	waves := r.A.WaveSize != r.B.WaveSize
+	if waves {
+		launches = append(launches, fmt.Sprintf("warps of %d and %d lanes", r.A.WaveSize, r.B.WaveSize))
+	} else if r.A.WarpSlots != r.B.WarpSlots {
+		launches = append(launches, fmt.Sprintf("%d and %d warps", r.A.WarpSlots, r.B.WarpSlots))
+	}
+	differ := append(kernels, launches...)
+	if len(differ) == 0 {
+		return nil
+	}
+	text := "the recordings are not of the same launch: " + strings.Join(differ, ", ")
+	switch {
+	case waves && !opt.CrossGPU:
+		return fault.New(fault.Incompatible, "%s", text).WithPath(r.PathB).WithHint("--cross-gpu compares recordings of different wave sizes thread by thread")
+	case !opt.Force && !opt.CrossGPU:
+		return fault.New(fault.Incompatible, "%s", text).WithPath(r.PathB).WithHint("--force compares them all the same, warp by warp")
+	}
+	r.Warnings = append(r.Warnings, text)
+	return nil
+}
+
+func nameOfKernel(h *warptrace.Header) string {
+	if h.Kernel == "" {
+		return fmt.Sprintf("(hash 0x%016x)", h.KernelHash)
+	}
+	return clippedWord(h.Kernel)
+}
+
+func dimensions(d [3]uint32) string { return fmt.Sprintf("%dx%dx%d", d[0], d[1], d[2]) }
+
+// stepsOfAll is the budget of the scripts of all warps together, and the bounds of what one warp gets of it.
+const (
+	stepsOfAll  = int64(1) << 34
+	stepsAtMost = int64(1) << 28
+	stepsAtBest = int64(1) << 22
+)
+
+func budgetOfWarp(warps uint64) script.Budget {
+	return script.Budget{Steps: min(max(stepsOfAll/int64(min(max(warps, 1), 1<<32)), stepsAtBest), stepsAtMost)}
+}
+
+// warn says what limits the result.
+func (r *Result) warn(sites *siteMap) {
+	add := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
+	r.Warnings = append(r.Warnings, sites.notes...)
+	for _, side := range []struct {
+		name string
+		lost *warptrace.Losses
+	}{{"A", &r.LossesA}, {"B", &r.LossesB}} {
+		l := side.lost
+		if l.Dropped > 0 {
+			add("%s lost %d of %d events in %s, because their buffers were full: what happened there is not compared",
+				side.name, l.Dropped, l.Dropped+l.Events, counted(l.WarpsWithDrops, "warp"))
+		}
+		if l.SampleRate > 1 {
+			add("%s keeps one event in %d: which events are paired is a guess", side.name, l.SampleRate)
+		}
+		if l.Truncated {
+			add("%s has no end: what was recovered is compared", side.name)
+		}
+	}
+	if n := r.Stats.LostTails; n > 0 {
+		add("in %s one side ends early or begins late, where it lost events: that is a loss and no divergence", counted(n, "warp"))
+	}
+	if n := r.Stats.Approximate; n > 0 {
+		add("%s differ so much that their alignment is approximate: it is complete, but may be longer than necessary", counted(n, "warp"))
+	}
+	if n := r.Stats.Reordered; n > 0 && !r.Options.StrictOrder {
+		add("%s executed divergent paths in another order, and every lane did the same: that does not count", counted(n, "warp"))
+	}
+	if n := r.Stats.RowsOmitted; n > 0 {
+		add("%s beyond the %d that are kept were counted only", counted(n, "divergence"), len(r.Rows))
+	}
+}

@@ -1,0 +1,174 @@
+package diff
+
+import (
+	"context"
+	"sync"
+
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/safe"
+)
+
+// inFlight is how many warps may be compared ahead of the first that is not done: results are gathered in the order of warps.
+const inFlight = 1024
+
+// pool compares warps. The walk itself compares those that take no time; the others go to workers.
+type pool struct {
+	ctx     context.Context
+	a, b    *warptrace.Trace
+	g       *gathering
+	own     *worker // the walk's
+	tasks   chan task
+	buffers chan *rawPair // for tasks of v1
+	window  chan struct{}
+	next    int64 // number of the next task
+
+	mu    sync.Mutex
+	ready map[int64]*warpDiff // results that wait for earlier ones
+	first int64               // number of the first result that is missing
+}
+
+// task is one warp to be compared: as bytes, or to be read.
+type task struct {
+	number int64
+	pair   warptrace.Pair
+	raw    *rawPair
+}
+
+// rawPair holds copies of the events of two v1 warps.
+type rawPair struct{ a, b []byte }
+
+// compareWarps walks through two recordings and gathers what differs.
+func compareWarps(j *job.Job, a, b *warptrace.Trace, g *gathering) error {
+	workers := j.Workers()
+	group, ctx := safe.NewGroup(j.Context())
+	p := &pool{
+		ctx: ctx, a: a, b: b, g: g, own: g.newWorker(), tasks: make(chan task), buffers: make(chan *rawPair, workers+1),
+		window: make(chan struct{}, inFlight), ready: make(map[int64]*warpDiff),
+	}
+	for range workers + 1 {
+		p.buffers <- &rawPair{}
+	}
+	if workers > 1 {
+		for range workers {
+			group.Go(p.work)
+		}
+	}
+	group.Go(func() error {
+		defer close(p.tasks)
+		opt := warptrace.WalkOptions{Values: g.opt.Values}
+		if !g.opt.Warps.All() {
+			opt.Warps = g.opt.Warps.Has
+		}
+		stats, err := warptrace.Walk(ctx, a, b, opt, func(pair *warptrace.Pair) error { return p.visit(pair, workers > 1) })
+		g.walked(stats)
+		return err
+	})
+	return group.Wait()
+}
+
+// visit compares a pair, or has it compared.
+func (p *pool) visit(pair *warptrace.Pair, share bool) error {
+	select {
+	case p.window <- struct{}{}:
+	case <-p.ctx.Done():
+		return p.ctx.Err()
+	}
+	number := p.next
+	p.next++
+	if d, done := p.g.withoutEvents(pair); done {
+		p.finish(number, d)
+		return nil
+	}
+	t := task{number: number, pair: *pair}
+	if rawA, rawB, ok := pair.V1(); ok {
+		p.own.setRaw(pair, rawA, rawB)
+		if d, done := p.own.compare(pair.Warp, share); done {
+			p.finish(number, d)
+			return nil
+		}
+		select {
+		case t.raw = <-p.buffers:
+		case <-p.ctx.Done():
+			return p.ctx.Err()
+		}
+		t.raw.a = append(t.raw.a[:0], rawA...)
+		t.raw.b = append(t.raw.b[:0], rawB...)
+	}
+	if !share {
+		return p.do(p.own, &t)
+	}
+	select {
+	case p.tasks <- t:
+		return nil
+	case <-p.ctx.Done():
+		return p.ctx.Err()
+	}
+}
+
+// work does tasks until there are no more.
+func (p *pool) work() error {
+	w := p.g.newWorker()
+	for t := range p.tasks {
+		if err := p.do(w, &t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pool) do(w *worker, t *task) error {
+	if t.raw != nil {
+		w.setRaw(&t.pair, t.raw.a, t.raw.b)
+	} else if err := w.read(p.ctx, p.a, p.b, &t.pair); err != nil {
+		return err
+	}
+	d, _ := w.compare(t.pair.Warp, false)
+	if t.raw != nil {
+		p.buffers <- t.raw
+	}
+	p.finish(t.number, d)
+	return nil
+}
+
+// finish hands in a result; those that are complete from the first on are gathered.
+func (p *pool) finish(number int64, d *warpDiff) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ready[number] = d
+	for {
+		d, ok := p.ready[p.first]
+		if !ok {
+			return
+		}
+		delete(p.ready, p.first)
+		p.first++
+		if d != nil {
+			p.g.add(d)
+		}
+		<-p.window
+	}
+}
+
+// setRaw sets the pair of streams to events of v1.
+func (w *worker) setRaw(pair *warptrace.Pair, a, b warptrace.V1Events) {
+	w.pair.a = stream{n: a.Len(), raw: a, info: pair.A}
+	w.pair.b = stream{n: b.Len(), raw: b, info: pair.B}
+}
+
+// read fills the pair of streams from the recordings.
+func (w *worker) read(ctx context.Context, a, b *warptrace.Trace, pair *warptrace.Pair) error {
+	if err := a.ReadWarp(ctx, pair.Warp, &w.warpA); err != nil {
+		return err
+	}
+	if err := b.ReadWarp(ctx, pair.Warp, &w.warpB); err != nil {
+		return err
+	}
+	w.setColumns(&w.warpA, &w.warpB)
+	return nil
+}
+
+func (w *worker) setColumns(a, b *warptrace.Warp) {
+	w.pair.a = stream{n: a.Len(), w: a, info: a.WarpInfo, taken: w.sites.a.Header().Taken}
+	w.pair.b = stream{n: b.Len(), w: b, info: b.WarpInfo, taken: w.sites.b.Header().Taken}
+}

@@ -1,0 +1,200 @@
+package diff
+
+import (
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// siteMap says what the sites of B are in terms of A's numbers. Keys, by which events are aligned, are A's local numbers; a site
+// that A lacks has a key of its own.
+type siteMap struct {
+	a, b     *warptrace.Trace
+	identity bool // both sides number sites alike
+	table    []uint32
+	ids      map[uint32]uint32
+	inverse  map[uint32]uint32
+	foreign  uint32 // keys of B's own sites begin here, where numbers are positions in tables
+	barriers bool   // barriers are recorded
+	notes    []string
+}
+
+// foreignKeys is where keys of sites begin that A lacks, when A has no more sites than that.
+const foreignKeys = 1 << 31
+
+// newSiteMap finds how the sites of two recordings correspond: of v1 by id, of v2 by key, across formats by the id of v1 that a
+// converted site still has. Sites that are not the same by that are matched by where they are, see site.Match.
+func newSiteMap(a, b *warptrace.Trace) *siteMap {
+	m := &siteMap{a: a, b: b, foreign: foreignKeys}
+	for _, t := range []*warptrace.Trace{a, b} {
+		for i := range t.Sites().Len() {
+			m.barriers = m.barriers || t.Sites().At(i).Kind == site.Barrier
+		}
+	}
+	oneA, oneB := a.Header().Version == 1, b.Header().Version == 1
+	switch {
+	case oneA && oneB:
+		m.identity = true
+	case !oneA && !oneB:
+		m.matchTables()
+	case oneA:
+		m.matchToIDs()
+	default:
+		m.matchFromIDs()
+	}
+	return m
+}
+
+// matchTables matches two tables of v2 by key.
+func (m *siteMap) matchTables() {
+	ta, tb := m.a.Sites(), m.b.Sites()
+	m.table = make([]uint32, tb.Len())
+	m.identity = ta.Len() == tb.Len()
+	for i := range m.table {
+		m.table[i] = m.foreign + uint32(i)
+		if at, ok := ta.ByKey(tb.At(i).Key); ok {
+			m.table[i] = uint32(at)
+		}
+		m.identity = m.identity && m.table[i] == uint32(i)
+	}
+	m.invert()
+}
+
+// matchToIDs matches the table of B with the ids of A.
+func (m *siteMap) matchToIDs() {
+	tb := m.b.Sites()
+	m.table = make([]uint32, tb.Len())
+	for i := range m.table {
+		m.table[i] = m.foreign | uint32(mix(uint64(i)))>>1
+		if id := tb.At(i).ID; id != 0 {
+			m.table[i] = id
+		} else if at, ok := m.a.Sites().ByKey(tb.At(i).Key); ok {
+			m.table[i] = m.a.Sites().At(at).ID
+		}
+	}
+	m.invert()
+}
+
+// matchFromIDs matches the ids of B with the table of A.
+func (m *siteMap) matchFromIDs() {
+	ta := m.a.Sites()
+	m.ids = make(map[uint32]uint32, ta.Len())
+	m.inverse = make(map[uint32]uint32, ta.Len())
+	for i := range ta.Len() {
+		id := ta.At(i).ID
+		if at, ok := m.b.Sites().ByKey(ta.At(i).Key); ok && id == 0 {
+			id = m.b.Sites().At(at).ID
+		}
+		if _, taken := m.ids[id]; id != 0 && !taken {
+			m.ids[id] = uint32(i)
+			m.inverse[uint32(i)] = id
+		}
+	}
+}
+
+func (m *siteMap) invert() {
+	m.inverse = make(map[uint32]uint32, len(m.table))
+	for i, key := range m.table {
+		if _, taken := m.inverse[key]; !taken {
+			m.inverse[key] = uint32(i)
+		}
+	}
+}
+
+// key is the key of a local number of B.
+func (m *siteMap) key(local uint32) uint32 {
+	switch {
+	case m.identity:
+		return local
+	case m.ids != nil:
+		if key, ok := m.ids[local]; ok {
+			return key
+		}
+		return m.foreign | local
+	case int64(local) < int64(len(m.table)):
+		return m.table[local]
+	}
+	return m.foreign | local
+}
+
+// translate turns local numbers of B into keys.
+func (m *siteMap) translate(locals []uint32) {
+	if m.identity {
+		return
+	}
+	for i, local := range locals {
+		locals[i] = m.key(local)
+	}
+}
+
+// ofB is A's local number of a site of B.
+func (m *siteMap) ofB(local uint32) (uint32, bool) {
+	if m.identity {
+		return local, true
+	}
+	if m.ids != nil {
+		key, ok := m.ids[local]
+		return key, ok
+	}
+	if int64(local) >= int64(len(m.table)) || m.table[local] >= m.foreign && m.a.Header().Version != 1 {
+		return 0, false
+	}
+	if m.a.Header().Version == 1 && m.b.Sites().At(int(local)).ID == 0 {
+		_, ok := m.a.Sites().ByKey(m.b.Sites().At(int(local)).Key)
+		return m.table[local], ok
+	}
+	return m.table[local], true
+}
+
+// ofA is B's local number of a site of A.
+func (m *siteMap) ofA(local uint32) (uint32, bool) {
+	if m.identity {
+		return local, true
+	}
+	l, ok := m.inverse[local]
+	return l, ok
+}
+
+// siteIndex gives sites their positions in Result.Sites, in the order in which they turn up.
+type siteIndex struct {
+	m     *siteMap
+	refs  []SiteRef
+	fromA map[uint32]int32
+	fromB map[uint32]int32 // sites that A lacks
+}
+
+func newSiteIndex(m *siteMap) *siteIndex {
+	return &siteIndex{m: m, fromA: make(map[uint32]int32), fromB: make(map[uint32]int32)}
+}
+
+// ofA is the position of a site of A.
+func (x *siteIndex) ofA(local uint32, kind site.Kind) int32 {
+	if at, ok := x.fromA[local]; ok {
+		return at
+	}
+	ref := SiteRef{ID: x.m.a.SiteID(local), Wide: x.m.a.Header().Version != 1, Kind: kind, LocalA: int64(local), LocalB: -1}
+	if other, ok := x.m.ofA(local); ok {
+		ref.LocalB = int64(other)
+	}
+	ref.Site, _ = x.m.a.SiteOf(local)
+	if ref.Site == nil && ref.LocalB >= 0 {
+		ref.Site, _ = x.m.b.SiteOf(uint32(ref.LocalB))
+	}
+	x.fromA[local] = int32(len(x.refs))
+	x.refs = append(x.refs, ref)
+	return int32(len(x.refs)) - 1
+}
+
+// ofB is the position of a site of B.
+func (x *siteIndex) ofB(local uint32, kind site.Kind) int32 {
+	if inA, ok := x.m.ofB(local); ok {
+		return x.ofA(inA, kind)
+	}
+	if at, ok := x.fromB[local]; ok {
+		return at
+	}
+	ref := SiteRef{ID: x.m.b.SiteID(local), Wide: x.m.b.Header().Version != 1, Kind: kind, LocalA: -1, LocalB: int64(local)}
+	ref.Site, _ = x.m.b.SiteOf(local)
+	x.fromB[local] = int32(len(x.refs))
+	x.refs = append(x.refs, ref)
+	return int32(len(x.refs)) - 1
+}

@@ -1,0 +1,205 @@
+package diff
+
+import (
+	"math/bits"
+
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// stream is one side of a pair of warps: either the bytes of a v1 file or columns.
+type stream struct {
+	n     int
+	raw   warptrace.V1Events
+	w     *warptrace.Warp // nil when raw is used
+	taken bool            // taken masks were recorded
+	info  warptrace.WarpInfo
+}
+
+func (s *stream) site(i int) uint32 {
+	if s.w == nil {
+		return s.raw.Site(i)
+	}
+	return s.w.Site[i]
+}
+
+func (s *stream) kind(i int) site.Kind {
+	if s.w == nil {
+		return s.raw.Kind(i)
+	}
+	return s.w.Kind[i]
+}
+
+func (s *stream) dir(i int) uint8 {
+	if s.w == nil {
+		return s.raw.Dir(i)
+	}
+	return s.w.Dir[i]
+}
+
+func (s *stream) active(i int) uint64 {
+	if s.w == nil {
+		return uint64(s.raw.Active(i))
+	}
+	return s.w.Active[i]
+}
+
+func (s *stream) takenOf(i int) uint64 {
+	if s.w == nil {
+		return 0
+	}
+	return s.w.Taken[i]
+}
+
+func (s *stream) value(i int) (uint64, warptrace.ValueType) {
+	if s.w == nil {
+		return uint64(s.raw.Value(i)), warptrace.TypeBits
+	}
+	return s.w.Value[i], s.w.Type[i]
+}
+
+// appendSites appends the local site numbers of events from <= i < to.
+func (s *stream) appendSites(dst []uint32, from, to int) []uint32 {
+	if s.w != nil {
+		return append(dst, s.w.Site[from:to]...)
+	}
+	if need := len(dst) + to - from; cap(dst) < need {
+		dst = append(make([]uint32, 0, need), dst...)
+	}
+	out := dst[len(dst) : len(dst)+to-from]
+	b := s.raw[from*warptrace.V1EventBytes : to*warptrace.V1EventBytes]
+	for i := range out {
+		e := b[:warptrace.V1EventBytes]
+		out[i] = uint32(e[0]) | uint32(e[1])<<8 | uint32(e[2])<<16 | uint32(e[3])<<24
+		b = b[warptrace.V1EventBytes:]
+	}
+	return dst[:len(dst)+to-from]
+}
+
+// The ways in which two events of one site can differ, as bits.
+const (
+	differBranch = 1 << RowBranch
+	differMask   = 1 << RowActiveMask
+	differValue  = 1 << RowValue
+)
+
+// decides reports whether the direction of an event of this kind is a decision.
+func decides(k site.Kind) bool { return k == site.Branch || k == site.Switch || k == site.Predicate }
+
+// streams are both sides of a pair, with what counts as a difference.
+type streams struct {
+	a, b   stream
+	values bool
+	limit  *Options
+}
+
+// differ says how event i of a and event j of b, which are of one site, differ. Where both sides recorded which lanes took the
+// branch, a decision is another one when a lane that is active on both sides decided otherwise; else the leader's direction tells.
+func (p *streams) differ(i, j int) uint8 {
+	var d uint8
+	activeA, activeB := p.a.active(i), p.b.active(j)
+	if activeA != activeB {
+		d |= differMask
+	}
+	if p.a.taken && p.b.taken {
+		if (p.a.takenOf(i)^p.b.takenOf(j))&activeA&activeB != 0 {
+			d |= differBranch
+		}
+	} else if p.a.dir(i) != p.b.dir(j) && decides(p.a.kind(i)) {
+		d |= differBranch
+	}
+	if p.values && p.otherValue(i, j, d&differMask != 0) {
+		d |= differValue
+	}
+	return d
+}
+
+// otherValue reports whether the values differ by more than is tolerated. A hash over lanes says nothing when the lanes differ.
+func (p *streams) otherValue(i, j int, otherLanes bool) bool {
+	va, ta := p.a.value(i)
+	vb, tb := p.b.value(j)
+	if ta == warptrace.TypeNone || tb == warptrace.TypeNone {
+		return false
+	}
+	if ta != tb {
+		return true
+	}
+	if va == vb && p.limit.NaN != NaNNever || ta == warptrace.TypeHash && otherLanes {
+		return false
+	}
+	return !p.limit.Tolerance.Same(ta, va, vb, p.limit.NaN)
+}
+
+// rawBlock is how many bytes of v1 events are compared at once.
+const rawBlock = 16 * warptrace.V1EventBytes
+
+// next returns how many of n pairs of events from i and j on, which are of equal sites, do not differ.
+func (p *streams) next(i, j, n int) int {
+	k := 0
+	if p.a.w == nil && p.b.w == nil && (!p.values || p.limit.NaN != NaNNever) {
+		k = p.nextRaw(i, j, n)
+	}
+	for k < n && p.differ(i+k, j+k) == 0 {
+		k++
+	}
+	return k
+}
+
+// nextRaw is next by the bytes of v1 files. It may stop early, at a pair that has other bytes.
+func (p *streams) nextRaw(i, j, n int) int {
+	const size = warptrace.V1EventBytes
+	x, y := p.a.raw[i*size:(i+n)*size], p.b.raw[j*size:(j+n)*size]
+	k := 0
+	for {
+		for len(x) >= rawBlock && len(y) >= rawBlock && *(*[rawBlock]byte)(x) == *(*[rawBlock]byte)(y) {
+			x, y = x[rawBlock:], y[rawBlock:]
+			k += 16
+		}
+		stop := min(n, k+16) // the block that differs, or the rest
+		if p.values {
+			for k < stop && *(*[size]byte)(x) == *(*[size]byte)(y) {
+				x, y = x[size:], y[size:]
+				k++
+			}
+		} else {
+			for k < stop && p.a.raw.SameControl(i+k, p.b.raw, j+k) {
+				x, y = x[size:], y[size:]
+				k++
+			}
+		}
+		if k < stop || k >= n {
+			return k
+		}
+	}
+}
+
+// prefix returns how many events at the beginning are the same in everything that counts, of v1 on both sides.
+func (p *streams) prefix() int { return p.nextRaw(0, 0, min(p.a.n, p.b.n)) }
+
+// suffix is prefix from the end, within n events.
+func (p *streams) suffix(n int) int {
+	const size = warptrace.V1EventBytes
+	x, y := p.a.raw, p.b.raw
+	k := 0
+	for {
+		for k+16 <= n && *(*[rawBlock]byte)(x[len(x)-(k+16)*size:]) == *(*[rawBlock]byte)(y[len(y)-(k+16)*size:]) {
+			k += 16
+		}
+		stop := min(n, k+16)
+		if p.values {
+			for k < stop && *(*[size]byte)(x[len(x)-(k+1)*size:]) == *(*[size]byte)(y[len(y)-(k+1)*size:]) {
+				k++
+			}
+		} else {
+			for k < stop && x.SameControl(p.a.n-1-k, y, p.b.n-1-k) {
+				k++
+			}
+		}
+		if k < stop || k >= n {
+			return k
+		}
+	}
+}
+
+// leader is the lane that decides for a set of active lanes.
+func leader(active uint64) int { return bits.TrailingZeros64(active) }

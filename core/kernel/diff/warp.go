@@ -1,0 +1,372 @@
+package diff
+
+import (
+	"slices"
+
+	"github.com/prlx-go/prlx/core/kernel/diff/script"
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// warpDiff is how one warp differs. The sites of its rows are local numbers, of A and B.
+type warpDiff struct {
+	warp      uint64
+	rows      []Row
+	filtered  int64          // rows that were left out
+	digest    [2]uint64      // of all rows: warps that differ in the same way have the same
+	epoch     uint32         // barriers before the first row
+	around    []pairSeen     // events around the first row
+	kinds     [][2]site.Kind // of the events of rows
+	lost      bool           // an end is missing on a side that lost events
+	unlocated bool           // nothing but a hash differs
+	approx    bool           // the script is not proven minimal
+	reordered bool           // every lane did the same
+}
+
+// worker compares one warp after another and keeps its memory.
+type worker struct {
+	opt    *Options
+	sites  *siteMap
+	budget script.Budget
+	solver script.Solver
+	pair   streams
+	keysA  []uint32
+	keysB  []uint32
+	counts occurrences
+	order  laneOrder
+	warpA  warptrace.Warp
+	warpB  warptrace.Warp
+	filter rowFilter
+	rows   []Row
+}
+
+func (w *worker) keyA(i int) uint32 { return w.pair.a.site(i) }
+func (w *worker) keyB(j int) uint32 { return w.sites.key(w.pair.b.site(j)) }
+
+// compare says how the two streams of w.pair differ; nil when nothing does. With near, it gives up, with ok false, when that would
+// take long.
+func (w *worker) compare(warp uint64, near bool) (d *warpDiff, ok bool) {
+	p := &w.pair
+	al, ok := w.align(near)
+	if !ok {
+		return nil, false
+	}
+	p.place(al.edits, w)
+	w.rows = w.rows[:0]
+	i, j := al.startA, al.startB
+	for k := range al.edits {
+		e := &al.edits[k]
+		w.kept(warp, i, j, int(e.A)-i)
+		w.gap(warp, e)
+		i, j = int(e.A+e.Del), int(e.B+e.Ins)
+	}
+	n := min(p.a.n-i, p.b.n-j)
+	w.kept(warp, i, j, n)
+	lost := al.startA+al.startB > 0 || i+n < p.a.n || j+n < p.b.n
+	if len(w.rows) == 0 && !lost && al.minimal {
+		return nil, true
+	}
+	d = &warpDiff{warp: warp, approx: !al.minimal, lost: lost}
+	if len(w.rows) > 0 {
+		w.finish(d, al)
+	}
+	return d, true
+}
+
+// alignment is a script over a pair of warps. What lies before the start, and what one side has left at the end, was lost by the
+// other side.
+type alignment struct {
+	edits          script.Script
+	startA, startB int
+	minimal        bool
+}
+
+// align finds the script of the pair. Equal ends are cut off as bytes where that is possible.
+func (w *worker) align(near bool) (al alignment, ok bool) {
+	p := &w.pair
+	tails := script.Open{A: p.b.info.Dropped > p.b.info.Before, B: p.a.info.Dropped > p.a.info.Before}
+	heads := script.Open{A: p.b.info.Before > 0, B: p.a.info.Before > 0}
+	whole := heads == script.Open{} && tails == script.Open{}
+	if near && !whole {
+		return al, false
+	}
+	head, tail := 0, 0
+	if p.a.w == nil && p.b.w == nil && w.sites.identity && heads == (script.Open{}) {
+		head = p.prefix()
+		if whole {
+			tail = p.suffix(min(p.a.n, p.b.n) - head)
+		}
+	}
+	w.keysA = p.a.appendSites(w.keysA[:0], head, p.a.n-tail)
+	w.keysB = p.b.appendSites(w.keysB[:0], head, p.b.n-tail)
+	w.sites.translate(w.keysB)
+	al.minimal = true
+	var cost script.Cost
+	switch {
+	case near:
+		if al.edits, ok = w.solver.Near(w.keysA, w.keysB); !ok {
+			return al, false
+		}
+		cost.Minimal = true
+	case heads != script.Open{}:
+		al, cost = w.alignBackwards(heads)
+	default:
+		al.edits, cost = w.solver.Open(w.keysA, w.keysB, tails, w.budget)
+	}
+	al.minimal = cost.Minimal
+	for k := range al.edits {
+		al.edits[k].A += int32(head)
+		al.edits[k].B += int32(head)
+	}
+	return al, true
+}
+
+// alignBackwards aligns from the end, for warps of which the beginning was lost.
+func (w *worker) alignBackwards(heads script.Open) (alignment, script.Cost) {
+	slices.Reverse(w.keysA)
+	slices.Reverse(w.keysB)
+	edits, cost := w.solver.Open(w.keysA, w.keysB, heads, w.budget)
+	al := alignment{edits: edits, startA: len(w.keysA), startB: len(w.keysB)}
+	slices.Reverse(edits)
+	for k := range edits {
+		e := &edits[k]
+		e.A, e.B = int32(len(w.keysA))-e.A-e.Del, int32(len(w.keysB))-e.B-e.Ins
+	}
+	if len(edits) > 0 {
+		al.startA, al.startB = int(edits[0].A), int(edits[0].B)
+	}
+	n := min(al.startA, al.startB)
+	al.startA, al.startB = al.startA-n, al.startB-n
+	return al, cost
+}
+
+// kept adds the rows of n pairs of events.
+func (w *worker) kept(warp uint64, i, j, n int) {
+	p := &w.pair
+	for n > 0 {
+		k := p.next(i, j, n)
+		if i, j, n = i+k, j+k, n-k; n == 0 {
+			return
+		}
+		how := p.differ(i, j)
+		for kind := RowBranch; kind <= RowValue; kind++ {
+			if how>>kind&1 != 0 {
+				w.row(warp, i, j, kind)
+			}
+		}
+		i, j, n = i+1, j+1, n-1
+	}
+}
+
+// row adds the row of a pair of events.
+func (w *worker) row(warp uint64, i, j int, kind RowKind) {
+	p := &w.pair
+	r := Row{
+		Warp: warp, EventA: int32(i), EventB: int32(j), Kind: kind, SiteA: int32(p.a.site(i)), SiteB: int32(p.b.site(j)), Count: 1, CountB: 1,
+		DirA: p.a.dir(i), DirB: p.b.dir(j), ActiveA: p.a.active(i), ActiveB: p.b.active(j), TakenA: p.a.takenOf(i), TakenB: p.b.takenOf(j),
+	}
+	r.ValueA, r.Type = p.a.value(i)
+	r.ValueB, _ = p.b.value(j)
+	switch {
+	case kind == RowActiveMask:
+		r.Lanes = r.ActiveA ^ r.ActiveB
+	case kind == RowBranch && p.a.taken && p.b.taken:
+		r.Lanes = (r.TakenA ^ r.TakenB) & r.ActiveA & r.ActiveB
+	}
+	w.rows = append(w.rows, r)
+}
+
+// gap adds the row of events that one side has, or that are replaced.
+func (w *worker) gap(warp uint64, e *script.Edit) {
+	p := &w.pair
+	r := Row{
+		Warp: warp, EventA: e.A, EventB: e.B, Kind: RowPath, SiteA: None, SiteB: None, Count: uint32(e.Del), CountB: uint32(e.Ins),
+	}
+	if e.Del == 0 || e.Ins == 0 {
+		r.Kind = RowExtraEvents
+	}
+	if e.Del > 0 {
+		i := int(e.A)
+		r.SiteA, r.DirA, r.ActiveA, r.TakenA = int32(p.a.site(i)), p.a.dir(i), p.a.active(i), p.a.takenOf(i)
+		r.ValueA, r.Type = p.a.value(i)
+	}
+	if e.Ins > 0 {
+		j := int(e.B)
+		r.SiteB, r.DirB, r.ActiveB, r.TakenB = int32(p.b.site(j)), p.b.dir(j), p.b.active(j), p.b.takenOf(j)
+		r.ValueB, r.Type = p.b.value(j)
+	}
+	w.rows = append(w.rows, r)
+}
+
+// finish filters the rows of a warp and fills in what needs all of them.
+func (w *worker) finish(d *warpDiff, al alignment) {
+	p := &w.pair
+	d.reordered = w.order.same(p, w, al, w.rows)
+	w.rows, d.filtered = w.filter.keep(w.rows, p)
+	if len(w.rows) == 0 {
+		return
+	}
+	w.counts.fill(w.rows, &p.a, &p.b)
+	d.rows = append([]Row(nil), w.rows...)
+	d.kinds = make([][2]site.Kind, len(d.rows))
+	for k := range d.rows {
+		r := &d.rows[k]
+		r.Follows, r.Reordered = k > 0, d.reordered
+		if r.Count > 0 {
+			d.kinds[k][0] = p.a.kind(int(r.EventA))
+		}
+		if r.CountB > 0 {
+			d.kinds[k][1] = p.b.kind(int(r.EventB))
+		}
+		addSnapshotLanes(&d.rows[k], p)
+	}
+	d.digest = digestRows(d.rows)
+	if w.sites.barriers {
+		for i := range int(d.rows[0].EventA) {
+			if p.a.kind(i) == site.Barrier {
+				d.epoch++
+			}
+		}
+	}
+	if w.opt.Context > 0 {
+		d.around = around(p, al, &d.rows[0], w.opt.Context)
+	}
+}
+
+// digestRows is a hash over what makes warps differ in the same way: everything but the warp and values.
+func digestRows(rows []Row) [2]uint64 {
+	h := mixer{0x243f6a8885a308d3, 0x13198a2e03707344}
+	for k := range rows {
+		r := &rows[k]
+		h.add(uint64(r.Kind)<<32 | uint64(r.DirA)<<8 | uint64(r.DirB))
+		h.add(uint64(uint32(r.SiteA))<<32 | uint64(uint32(r.SiteB)))
+		h.add(uint64(uint32(r.EventA))<<32 | uint64(uint32(r.EventB)))
+		h.add(uint64(r.Count)<<32 | uint64(r.CountB))
+		h.add(uint64(r.OccurrenceA)<<32 | uint64(r.OccurrenceB))
+		h.add(r.ActiveA)
+		h.add(r.ActiveB)
+		h.add(r.TakenA)
+		h.add(r.TakenB)
+	}
+	return h
+}
+
+// mixer is a hash of 128 bits, not meant to withstand somebody who looks for collisions.
+type mixer [2]uint64
+
+func (h *mixer) add(v uint64) {
+	h[0] = mix(h[0] ^ v)
+	h[1] = mix(h[1]+v) * 0x9e3779b97f4a7c15
+}
+
+// mix is a bijection that spreads every bit over all of them (the finalizer of SplitMix64).
+func mix(v uint64) uint64 {
+	v ^= v >> 30
+	v *= 0xbf58476d1ce4e5b9
+	v ^= v >> 27
+	v *= 0x94d049bb133111eb
+	return v ^ v>>31
+}
+
+// occurrences counts how often a warp had passed the sites of its rows before.
+type occurrences struct {
+	slots [1 << 12]struct {
+		site  uint32
+		count uint32
+		used  bool
+	}
+	full map[uint32]uint32 // sites whose slot is another's
+	used []uint16
+}
+
+func occurrenceSlot(local uint32) uint16 { return uint16(local * 0x9e3779b1 >> 20) }
+
+// fill sets the occurrences of rows, which ascend on both sides.
+func (o *occurrences) fill(rows []Row, a, b *stream) {
+	o.watch(rows, func(r *Row) (uint32, bool) { return uint32(r.SiteA), r.Count > 0 })
+	at := 0
+	for k := range rows {
+		r := &rows[k]
+		at = o.pass(a, at, int(r.EventA))
+		if r.Count > 0 {
+			r.OccurrenceA = o.count(uint32(r.SiteA))
+		}
+	}
+	o.watch(rows, func(r *Row) (uint32, bool) { return uint32(r.SiteB), r.CountB > 0 })
+	at = 0
+	for k := range rows {
+		r := &rows[k]
+		at = o.pass(b, at, int(r.EventB))
+		if r.CountB > 0 {
+			r.OccurrenceB = o.count(uint32(r.SiteB))
+		}
+	}
+}
+
+// watch forgets all counts and counts the sites of one side of rows from now on.
+func (o *occurrences) watch(rows []Row, of func(*Row) (local uint32, has bool)) {
+	for _, s := range o.used {
+		o.slots[s].used = false
+	}
+	o.used = o.used[:0]
+	clear(o.full)
+	for k := range rows {
+		local, has := of(&rows[k])
+		if !has {
+			continue
+		}
+		h := occurrenceSlot(local)
+		switch s := &o.slots[h]; {
+		case !s.used:
+			s.site, s.count, s.used = local, 0, true
+			o.used = append(o.used, h)
+		case s.site != local:
+			if o.full == nil {
+				o.full = make(map[uint32]uint32)
+			}
+			o.full[local] = 0
+		}
+	}
+}
+
+// pass counts the events from <= i < to and returns to.
+func (o *occurrences) pass(s *stream, from, to int) int {
+	if to <= from {
+		return from
+	}
+	if len(o.used) == 1 && len(o.full) == 0 {
+		slot := &o.slots[o.used[0]]
+		slot.count += countSite(s, slot.site, from, to)
+		return to
+	}
+	for i := from; i < to; i++ {
+		local := s.site(i)
+		slot := &o.slots[occurrenceSlot(local)]
+		if slot.site == local && slot.used {
+			slot.count++
+		} else if len(o.full) > 0 {
+			if n, is := o.full[local]; is {
+				o.full[local] = n + 1
+			}
+		}
+	}
+	return to
+}
+
+// countSite counts the events of one site.
+func countSite(s *stream, local uint32, from, to int) uint32 {
+	var n uint32
+	for i := from; i < to; i++ {
+		if s.site(i) == local {
+			n++
+		}
+	}
+	return n
+}
+
+func (o *occurrences) count(local uint32) uint32 {
+	if slot := &o.slots[occurrenceSlot(local)]; slot.used && slot.site == local {
+		return slot.count
+	}
+	return o.full[local]
+}
