@@ -21,6 +21,23 @@ type Bug struct {
 	Shown   string   `json:"shown"`    // their location
 }
 
+// Place is a site as documents name it.
+type Place struct {
+	Site     int    `json:"site"` // position in the table
+	SiteID   string `json:"site_id"`
+	Location string `json:"location"`
+	Kind     string `json:"kind"`
+}
+
+// Place names a site of the program.
+func (p *Program) Place(i int) Place {
+	s := &p.sites[i]
+	return Place{Site: i, SiteID: "0x" + hex16(uint64(s.Key)), Location: site.FormatLocation(s), Kind: s.Kind.String()}
+}
+
+// Noise lists the sites whose outcome depends on Launch.Run, ascending.
+func (p *Program) Noise() []int { return p.noise }
+
 // bugClasses names the bugs in the order of documentation.
 var bugClasses = []struct{ name, class, what string }{
 	{"bound", "loop-bound", "a loop runs once too often"},

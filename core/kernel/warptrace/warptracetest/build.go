@@ -12,7 +12,7 @@ var kernelNames = []string{"softmax_rows", "gather_topk", "layernorm_fwd", "hist
 
 // builder makes a random program.
 type builder struct {
-	*random
+	*Random
 	c       Config
 	p       *Program
 	f       *function // being written
@@ -38,10 +38,10 @@ func NewProgram(c Config) *Program {
 // write makes the program's statements. They have no lines and sites yet, so that a bug can be put in.
 func write(c Config) *Program {
 	c = c.withDefaults()
-	b := &builder{random: newRandom(c.Seed, 1), c: c, names: map[string]int{}}
+	b := &builder{Random: NewRandom(c.Seed, 1), c: c, names: map[string]int{}}
 	b.p = &Program{Config: c, Name: c.Kernel, bugs: map[string]seeded{}}
 	if b.p.Name == "" {
-		b.p.Name = kernelNames[b.below(len(kernelNames))]
+		b.p.Name = kernelNames[b.Below(len(kernelNames))]
 	}
 	b.memory()
 	b.helpers = []*function{b.rowStart(), b.clampHelper(), b.stepHelper()}
@@ -180,22 +180,22 @@ func (b *builder) statements(tid, acc *variable, depth int) []*stmt {
 		return b.inScope(func() []*stmt {
 			out := b.touch(tid, acc)
 			if depth < b.c.Depth {
-				for range b.between(1, 2) {
+				for range b.Between(1, 2) {
 					out = append(out, b.statements(tid, acc, depth+1)...)
 				}
 			}
 			return out
 		})
 	}
-	switch b.below(9) {
+	switch b.Below(9) {
 	case 0, 1:
 		return b.branchOnData(tid, acc, deeper)
 	case 2:
-		s := b.conditional(stIf, cmpEQ, combine(opAnd, leaf(opLane), constant(int64(b.between(1, 7)))), constant(0))
+		s := b.conditional(stIf, cmpEQ, combine(opAnd, leaf(opLane), constant(int64(b.Between(1, 7)))), constant(0))
 		s.body = deeper()
 		return []*stmt{s}
 	case 3:
-		return []*stmt{b.forLoop("k", constant(int64(b.between(2, 4))), func(*variable) []*stmt { return deeper() })}
+		return []*stmt{b.forLoop("k", constant(int64(b.Between(2, 4))), func(*variable) []*stmt { return deeper() })}
 	case 4:
 		return b.loopOnData(tid, acc, deeper)
 	case 5:
@@ -210,14 +210,14 @@ func (b *builder) statements(tid, acc *variable, depth int) []*stmt {
 
 // someIndex is an expression over what is in scope.
 func (b *builder) someIndex(tid *variable) *expr {
-	v := b.ints[b.below(len(b.ints))]
-	return combine(opAdd, combine(opMul, use(tid), constant(int64(b.between(1, 5)))), use(v))
+	v := b.ints[b.Below(len(b.ints))]
+	return combine(opAdd, combine(opMul, use(tid), constant(int64(b.Between(1, 5)))), use(v))
 }
 
 // branchOnData writes: v = x[...]; if (v < c) {...} else {...}
 func (b *builder) branchOnData(tid, acc *variable, deeper func() []*stmt) []*stmt {
 	v, load := b.load("v", b.x, b.someIndex(tid))
-	s := b.conditional(stIf, []site.Compare{cmpSLT, cmpSGT, cmpNE}[b.below(3)], use(v), constant(int64(b.between(40, 215))))
+	s := b.conditional(stIf, []site.Compare{cmpSLT, cmpSGT, cmpNE}[b.Below(3)], use(v), constant(int64(b.Between(40, 215))))
 	s.body = deeper()
 	if b.chance(2) {
 		s.other = deeper()
@@ -228,10 +228,10 @@ func (b *builder) branchOnData(tid, acc *variable, deeper func() []*stmt) []*stm
 // loopOnData writes: len = x[...] & 7; for (...; j < len; ...) { ...; if (acc > c) break; }
 func (b *builder) loopOnData(tid, acc *variable, deeper func() []*stmt) []*stmt {
 	v, load := b.load("deg", b.x, b.someIndex(tid))
-	loop := b.forLoop("j", combine(opAnd, use(v), constant(int64([]int{3, 7}[b.below(2)]))), func(*variable) []*stmt {
+	loop := b.forLoop("j", combine(opAnd, use(v), constant(int64([]int{3, 7}[b.Below(2)]))), func(*variable) []*stmt {
 		body := deeper()
 		if b.chance(2) {
-			stop := b.conditional(stIf, cmpEQ, combine(opAnd, use(acc), constant(15)), constant(int64(b.below(16))))
+			stop := b.conditional(stIf, cmpEQ, combine(opAnd, use(acc), constant(15)), constant(int64(b.Below(16))))
 			stop.body = []*stmt{newStmt(stBreak)}
 			body = append(body, stop)
 		}
@@ -245,7 +245,7 @@ func (b *builder) switchOnData(tid, acc *variable, deeper func() []*stmt) []*stm
 	s := newStmt(stSwitch)
 	s.src = combine(opAnd, use(v), constant(3))
 	s.operands = []prov{provenance("condition", s.src, 3)}
-	for range b.between(2, 4) {
+	for range b.Between(2, 4) {
 		s.cases = append(s.cases, deeper())
 	}
 	return []*stmt{load, s}
@@ -253,7 +253,7 @@ func (b *builder) switchOnData(tid, acc *variable, deeper func() []*stmt) []*stm
 
 func (b *builder) callHelper(tid, acc *variable) []*stmt {
 	s := newStmt(stCall)
-	s.call = b.helpers[1+b.below(len(b.helpers)-1)]
+	s.call = b.helpers[1+b.Below(len(b.helpers)-1)]
 	s.args = []*expr{use(acc), b.someIndex(tid)}
 	s.dst = acc
 	acc.def, acc.from, acc.carry = nil, nil, true
@@ -266,14 +266,14 @@ func (b *builder) exitOnData(tid, acc *variable) []*stmt {
 		return b.touch(tid, acc)
 	}
 	v, load := b.load("flag", b.x, b.someIndex(tid))
-	s := b.conditional(stIf, cmpEQ, use(v), constant(int64(b.below(256))))
+	s := b.conditional(stIf, cmpEQ, use(v), constant(int64(b.Below(256))))
 	s.body = []*stmt{b.store(b.out, use(tid), use(acc), true), newStmt(stReturn)}
 	return []*stmt{load, s}
 }
 
 // touch writes something without a branch.
 func (b *builder) touch(tid, acc *variable) []*stmt {
-	switch b.below(5) {
+	switch b.Below(5) {
 	case 0:
 		return []*stmt{b.store(b.out, use(tid), use(acc), true)}
 	case 1:
@@ -291,5 +291,5 @@ func (b *builder) touch(tid, acc *variable) []*stmt {
 		v, load := b.load("u", b.x, b.someIndex(tid))
 		return []*stmt{load, b.assign(acc, combine(opXor, use(acc), use(v)))}
 	}
-	return []*stmt{b.assign(acc, combine(opAdd, use(acc), constant(int64(b.between(1, 9)))))}
+	return []*stmt{b.assign(acc, combine(opAdd, use(acc), constant(int64(b.Between(1, 9)))))}
 }

@@ -103,7 +103,7 @@ type Editor struct {
 	Applied []Applied
 	Cost    int64
 
-	*random
+	r     *Random
 	e     Edits
 	warp  uint64
 	sites *site.Table
@@ -119,7 +119,7 @@ func (e Edits) Editor(warp uint64, sites *site.Table, wave int) *Editor {
 	if len(e.Kinds) == 0 {
 		e.Kinds = allEdits
 	}
-	return &Editor{random: newRandom(e.Seed, 7, warp), e: e, warp: warp, sites: sites, wave: wave}
+	return &Editor{r: NewRandom(e.Seed, 7, warp), e: e, warp: warp, sites: sites, wave: wave}
 }
 
 // Edit makes b from a.
@@ -153,16 +153,16 @@ func (d *Editor) positions() []int {
 	if d.e.Rate > 0 {
 		mean := d.e.Rate * float64(d.a.Len())
 		n = int(mean)
-		if d.share() < mean-float64(n) {
+		if d.r.share() < mean-float64(n) {
 			n++
 		}
 	}
-	if d.e.Share > 0 && d.share() >= d.e.Share {
+	if d.e.Share > 0 && d.r.share() >= d.e.Share {
 		n = 0
 	}
 	out := make([]int, n)
 	for i := range out {
-		out[i] = d.below(d.a.Len() + 1)
+		out[i] = d.r.Below(d.a.Len() + 1)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -180,8 +180,8 @@ func (d *Editor) keep(from, to int) {
 
 // one makes one edit before event at and returns the next event of A.
 func (d *Editor) one(at int) int {
-	kind := d.e.Kinds[d.below(len(d.e.Kinds))]
-	run := d.between(d.e.MinRun, d.e.MaxRun)
+	kind := d.e.Kinds[d.r.Below(len(d.e.Kinds))]
+	run := d.r.Between(d.e.MinRun, d.e.MaxRun)
 	rest := d.a.Len() - at
 	done := Applied{Warp: d.warp, Kind: kind, At: at, AtB: d.b.Len()}
 	switch kind {
@@ -191,7 +191,7 @@ func (d *Editor) one(at int) int {
 	case Delete, Replace:
 		done.Count = min(run, rest)
 		if kind == Replace && rest > 0 {
-			done.CountB = d.between(max(1, done.Count/2), done.Count+done.Count/2)
+			done.CountB = d.r.Between(max(1, done.Count/2), done.Count+done.Count/2)
 			d.insert(at, done.CountB)
 		}
 		for i := range done.Count {
@@ -219,11 +219,11 @@ func (d *Editor) one(at int) int {
 
 // insert adds events: another round of what came before, a piece from elsewhere, or anything.
 func (d *Editor) insert(at, n int) {
-	switch from := d.below(3); {
+	switch from := d.r.Below(3); {
 	case from == 0 && at >= n:
 		appendRun(d.b, d.a, at-n, at)
 	case from == 1 && d.a.Len() > n:
-		start := d.below(d.a.Len() - n + 1)
+		start := d.r.Below(d.a.Len() - n + 1)
 		appendRun(d.b, d.a, start, start+n)
 	default:
 		for range n {
@@ -234,18 +234,18 @@ func (d *Editor) insert(at, n int) {
 
 // anything adds an event of any site.
 func (d *Editor) anything() {
-	k := d.below(d.sites.Len())
+	k := d.r.Below(d.sites.Len())
 	kind := d.sites.At(k).Kind
-	active := d.next()>>(64-d.wave) | 1<<d.below(d.wave)
+	active := d.r.Next()>>(64-d.wave) | 1<<d.r.Below(d.wave)
 	taken, dir := active, uint8(0)
 	if decides(kind) {
-		taken &= d.next()
+		taken &= d.r.Next()
 		dir = uint8(taken >> bits.TrailingZeros64(active) & 1)
 	}
 	b := d.b
 	b.Site, b.Kind, b.Dir, b.Aux = append(b.Site, uint32(k)), append(b.Kind, kind), append(b.Dir, dir), append(b.Aux, 0)
 	b.Active, b.Taken = append(b.Active, active), append(b.Taken, taken)
-	b.Value, b.Type = append(b.Value, uint64(d.below(256))), append(b.Type, warptrace.TypeI32)
+	b.Value, b.Type = append(b.Value, uint64(d.r.Below(256))), append(b.Type, warptrace.TypeI32)
 }
 
 // alter changes the last event of B, and says how: an event without a decision has none to flip.
@@ -260,9 +260,9 @@ func (d *Editor) alter(kind EditKind) EditKind {
 		b.Dir[i] ^= 1
 		b.Taken[i] ^= 1 << leader
 	case ChangeMask:
-		lane := leader + 1 + d.below(max(1, d.wave-leader-1))
+		lane := leader + 1 + d.r.Below(max(1, d.wave-leader-1))
 		if lane >= d.wave { // the leader is the last lane: another leads
-			lane = d.below(d.wave - 1)
+			lane = d.r.Below(d.wave - 1)
 		}
 		b.Active[i] ^= 1 << lane
 		if b.Taken[i] |= 1 << lane; !decides(b.Kind[i]) {
@@ -273,7 +273,7 @@ func (d *Editor) alter(kind EditKind) EditKind {
 			b.Dir[i] = uint8(b.Taken[i] >> lane & 1)
 		}
 	case ChangeBits:
-		b.Value[i] ^= 1 << d.below(8)
+		b.Value[i] ^= 1 << d.r.Below(8)
 		if b.Type[i] == warptrace.TypeNone {
 			b.Type[i] = warptrace.TypeI32
 		}

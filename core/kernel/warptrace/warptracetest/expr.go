@@ -24,8 +24,7 @@ const (
 	opAnd
 	opXor
 	opShr
-	opFloat // integer to float
-	opHalf  // rounded through half precision and back
+	opHalf // rounded through half precision and back
 	opFAdd
 	opFMul
 )
@@ -63,7 +62,6 @@ func floatConstant(f float32) *expr {
 	return &expr{op: opConst, k: int64(math.Float32bits(f)), typ: warptrace.TypeF32}
 }
 
-func toFloat(a *expr) *expr     { return &expr{op: opFloat, a: a, typ: warptrace.TypeF32} }
 func throughHalf(a *expr) *expr { return &expr{op: opHalf, a: a, typ: warptrace.TypeF32} }
 
 // String is the expression in the source text.
@@ -84,8 +82,6 @@ func (e *expr) String() string {
 		return "lane_id()"
 	case opArg:
 		return e.name
-	case opFloat:
-		return "float(" + e.a.String() + ")"
 	case opHalf:
 		return "float(half(" + e.a.String() + "))"
 	}
@@ -93,7 +89,7 @@ func (e *expr) String() string {
 }
 
 func (e *expr) nested() string {
-	if e.op >= opAdd && e.op != opFloat && e.op != opHalf {
+	if e.op >= opAdd && e.op != opHalf {
 		return "(" + e.String() + ")"
 	}
 	return e.String()
@@ -147,8 +143,10 @@ func (m *machine) eval(e *expr) *vec {
 	}
 	out := m.scratch()
 	a := m.eval(e.a)
-	if e.op == opFloat || e.op == opHalf {
-		m.convert(e.op, a, out)
+	if e.op == opHalf {
+		for i, v := range a[:m.width] {
+			out[i] = uint64(math.Float32bits(roundToHalf(math.Float32frombits(uint32(v)))))
+		}
 		return out
 	}
 	b := m.eval(e.b)
@@ -189,16 +187,6 @@ func (m *machine) eval(e *expr) *vec {
 		}
 	}
 	return out
-}
-
-func (m *machine) convert(o op, a, out *vec) {
-	for i := range m.width {
-		if o == opFloat {
-			out[i] = uint64(math.Float32bits(float32(int32(a[i]))))
-		} else {
-			out[i] = uint64(math.Float32bits(roundToHalf(math.Float32frombits(uint32(a[i])))))
-		}
-	}
 }
 
 // roundToHalf rounds to the nearest half-precision number, ties to even. The generator's values stay in its normal range.

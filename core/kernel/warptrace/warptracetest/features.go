@@ -27,7 +27,7 @@ func (b *builder) features(tid, acc, t *variable) []func() []*stmt {
 
 // boundedLoop sums a few elements. Bug "bound": one too many.
 func (b *builder) boundedLoop(tid, acc, t *variable) []*stmt {
-	s := b.forLoop("r", constant(int64(b.between(3, 5))), func(r *variable) []*stmt {
+	s := b.forLoop("r", constant(int64(b.Between(3, 5))), func(r *variable) []*stmt {
 		v, load := b.load("item", b.x, combine(opAdd, combine(opMul, use(tid), constant(4)), use(r)))
 		return []*stmt{load, b.assign(acc, combine(opAdd, use(acc), use(v)))}
 	})
@@ -54,7 +54,7 @@ func (b *builder) rowIndex(tid, acc, t *variable) []*stmt {
 	call.args = []*expr{combine(opAdd, use(tid), use(t)), combine(opAdd, use(t), constant(5))}
 	start.def = combine(opAdd, combine(opMul, call.args[0], argument("stride")), call.args[1])
 	v, load := b.load("head", b.x, use(start))
-	s := b.conditional(stIf, cmpSGT, use(v), constant(int64(b.between(90, 160))))
+	s := b.conditional(stIf, cmpSGT, use(v), constant(int64(b.Between(90, 160))))
 	s.body = []*stmt{b.assign(acc, combine(opSub, use(acc), use(v)))}
 	b.seedBefore("swap", b.rowStartBug.at, s, b.rowStartBug.apply)
 	return []*stmt{call, load, s}
@@ -63,7 +63,7 @@ func (b *builder) rowIndex(tid, acc, t *variable) []*stmt {
 // threshold branches on data. Bug "compare": the comparison is turned round.
 func (b *builder) threshold(tid, acc *variable) []*stmt {
 	v, load := b.load("level", b.x, combine(opAdd, use(tid), use(acc)))
-	s := b.conditional(stIf, cmpSLT, use(v), constant(int64(b.between(90, 160))))
+	s := b.conditional(stIf, cmpSLT, use(v), constant(int64(b.Between(90, 160))))
 	s.body = []*stmt{b.store(b.out, use(tid), use(v), true)}
 	s.other = []*stmt{b.assign(acc, combine(opAdd, use(acc), constant(3)))}
 	b.seed("compare", s, func() { s.cond.pred = cmpSGT })
@@ -77,7 +77,7 @@ func (b *builder) doubleBuffer(tid, acc, t *variable) []*stmt {
 	put := b.store(b.tile, combine(opAdd, half, leaf(opThread)), use(v), false)
 	bar := newStmt(stBarrier)
 	w, get := b.load("cur", b.tile, combine(opAdd, half, leaf(opThread)))
-	s := b.conditional(stIf, cmpSLT, use(w), constant(int64(b.between(90, 160))))
+	s := b.conditional(stIf, cmpSLT, use(w), constant(int64(b.Between(90, 160))))
 	s.body = []*stmt{b.assign(acc, combine(opAdd, use(acc), use(w)))}
 	b.seedBefore("stale", get, s, func() {
 		other := combine(opMul, combine(opXor, combine(opAnd, use(t), constant(1)), constant(1)), argument("block_size"))
@@ -108,7 +108,7 @@ func (b *builder) reduction(tid, acc, t *variable) []*stmt {
 func (b *builder) bestOf(tid, acc, t *variable) []*stmt {
 	best, s := b.declare("best", constant(0))
 	var better *stmt
-	loop := b.forLoop("c", constant(int64(b.between(2, 3))), func(c *variable) []*stmt {
+	loop := b.forLoop("c", constant(int64(b.Between(2, 3))), func(c *variable) []*stmt {
 		v, load := b.load("cand", b.x, combine(opAdd, combine(opMul, use(tid), constant(2)), use(c)))
 		better = b.conditional(stIf, cmpSGT, use(v), use(best))
 		better.body = []*stmt{b.assign(best, use(v))}
@@ -137,7 +137,7 @@ func (b *builder) noise() []*stmt {
 func (b *builder) ticket(expected bool) []*stmt {
 	v := b.fresh("ticket", warptrace.TypeI32)
 	s := newStmt(stAtomic)
-	s.array, s.index, s.src, s.dst, s.declares, s.racy = b.counts, constant(int64(16+b.below(16))), constant(1), v, true, true
+	s.array, s.index, s.src, s.dst, s.declares, s.racy = b.counts, constant(int64(16+b.Below(16))), constant(1), v, true, true
 	s.operands = []prov{provenance("address", s.index, 1), provenance("value", s.src, 1)}
 	v.from = s
 	b.p.shared = true
@@ -187,7 +187,7 @@ func (b *builder) rowStart() *function {
 func (b *builder) clampHelper() *function {
 	f := b.begin("clamp_add", "_Z9clamp_addii")
 	v, load := b.load("v", b.x, use(f.params[1]))
-	high := b.conditional(stIf, cmpSGT, use(v), constant(int64(b.between(100, 200))))
+	high := b.conditional(stIf, cmpSGT, use(v), constant(int64(b.Between(100, 200))))
 	high.body = []*stmt{b.assign(f.result, combine(opAdd, use(f.params[0]), constant(100)))}
 	high.other = []*stmt{b.assign(f.result, combine(opAdd, use(f.params[0]), use(v)))}
 	f.body = []*stmt{load, high}

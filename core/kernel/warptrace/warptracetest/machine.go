@@ -24,12 +24,12 @@ type world struct {
 
 func newWorld(p *Program, l Launch) *world {
 	w := &world{p: p, l: l, x: make([]uint64, dataItems), y: make([]uint64, dataItems), tickets: make([]int64, 64)}
-	r := newRandom(l.Data, 2)
+	r := NewRandom(l.Data, 2)
 	for i := range w.x {
-		w.x[i] = uint64(r.below(256))
+		w.x[i] = uint64(r.Below(256))
 		w.y[i] = uint64(math.Float32bits(float32(r.share())))
 		if p.Config.Structured {
-			w.x[i], w.y[i] = uint64(i*37&255), uint64(math.Float32bits(float32(i&15)/16))
+			w.x[i], w.y[i] = uint64(i*37&63*4), uint64(math.Float32bits(float32(i&15)/16))
 		}
 	}
 	return w
@@ -39,7 +39,7 @@ func newWorld(p *Program, l Launch) *world {
 func (w *world) recording() []int {
 	numbers := make([]int, 0, w.l.Warps)
 	for n := range w.l.Warps {
-		if w.l.Share <= 0 || newRandom(w.l.Data, 3, uint64(n)).share() < w.l.Share {
+		if w.l.Share <= 0 || NewRandom(w.l.Data, 3, uint64(n)).share() < w.l.Share {
 			numbers = append(numbers, n)
 		}
 	}
@@ -53,7 +53,7 @@ func (w *world) schedule(n int) []int {
 		order[i] = i
 	}
 	if w.l.Run != 0 {
-		newRandom(w.l.Run, 4).shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+		NewRandom(w.l.Run, 4).shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
 	}
 	return order
 }
@@ -99,8 +99,8 @@ type machine struct {
 	counts  [32]int64 // counters of the warp's own
 	out     *warptrace.Warp
 	limit   int
-	clock   *random
-	garbage *random
+	clock   *Random
+	garbage *Random
 	history int
 	snaps   int
 	seq     uint32 // snapshots so far
@@ -132,7 +132,7 @@ func (m *machine) warp(number uint64, out *warptrace.Warp) {
 	m.left, m.done, m.seq, m.histSeq = 0, false, 0, 0
 	m.counts = [32]int64{}
 	clear(m.tile)
-	m.clock, m.garbage = newRandom(m.l.Run, 5, number), newRandom(m.l.Data, 6, number, m.l.Run)
+	m.clock, m.garbage = NewRandom(m.l.Run, 5, number), NewRandom(m.l.Data, 6, number, m.l.Run)
 	m.out = out
 	out.WarpInfo = warptrace.WarpInfo{Warp: number}
 	m.reserve(out)
@@ -217,7 +217,7 @@ func (m *machine) step(s *stmt, mask uint64) uint64 {
 	case stReduce:
 		m.reduce(s, mask)
 	case stClock:
-		t := m.fill(uint64(m.clock.below(1024)))
+		t := m.fill(uint64(m.clock.Below(1024)))
 		m.set(s.dst, t, mask)
 		m.event(s, mask, mask, 0, t, warptrace.TypeU32)
 	case stBarrier:
@@ -239,7 +239,7 @@ func (m *machine) assignment(s *stmt, mask uint64) {
 	if s.garbage {
 		v := m.scratch()
 		for i := range m.width {
-			v[i] = uint64(m.garbage.below(256))
+			v[i] = uint64(m.garbage.Below(256))
 		}
 		m.set(s.dst, v, mask)
 		return

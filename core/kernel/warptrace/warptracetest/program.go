@@ -159,7 +159,6 @@ type stmt struct {
 	function *function
 	line     int
 	column   int
-	text     string
 }
 
 // prov is an operand's provenance before sites have numbers.

@@ -2,19 +2,19 @@ package warptracetest
 
 import "math/bits"
 
-// random is splitmix64: the sequence of a seed never changes, whatever the Go version.
-type random struct{ state uint64 }
+// Random is splitmix64: the sequence of a seed never changes, whatever the Go version.
+type Random struct{ state uint64 }
 
-// newRandom returns the random numbers of a seed and a purpose.
-func newRandom(seed uint64, purpose ...uint64) *random {
-	r := &random{state: seed}
+// NewRandom returns the random numbers of a seed and a purpose.
+func NewRandom(seed uint64, purpose ...uint64) *Random {
+	r := &Random{state: seed}
 	for _, p := range purpose {
 		r.state = mix(r.state ^ mix(p+0x9e3779b97f4a7c15))
 	}
 	return r
 }
 
-func (r *random) next() uint64 {
+func (r *Random) Next() uint64 {
 	r.state += 0x9e3779b97f4a7c15
 	return mix(r.state)
 }
@@ -25,23 +25,23 @@ func mix(z uint64) uint64 {
 	return z ^ z>>31
 }
 
-// below returns a number from 0 to n-1.
-func (r *random) below(n int) int {
-	hi, _ := bits.Mul64(r.next(), uint64(n))
+// Below returns a number from 0 to n-1.
+func (r *Random) Below(n int) int {
+	hi, _ := bits.Mul64(r.Next(), uint64(n))
 	return int(hi)
 }
 
-// between returns a number from lo to hi.
-func (r *random) between(lo, hi int) int { return lo + r.below(hi-lo+1) }
+// Between returns a number from lo to hi.
+func (r *Random) Between(lo, hi int) int { return lo + r.Below(hi-lo+1) }
 
 // chance is true in one of n cases.
-func (r *random) chance(n int) bool { return r.below(n) == 0 }
+func (r *Random) chance(n int) bool { return r.Below(n) == 0 }
 
 // share returns a number from 0 to below 1.
-func (r *random) share() float64 { return float64(r.next()>>11) / (1 << 53) }
+func (r *Random) share() float64 { return float64(r.Next()>>11) / (1 << 53) }
 
-func (r *random) shuffle(n int, swap func(i, j int)) {
+func (r *Random) shuffle(n int, swap func(i, j int)) {
 	for i := n - 1; i > 0; i-- {
-		swap(i, r.below(i+1))
+		swap(i, r.Below(i+1))
 	}
 }

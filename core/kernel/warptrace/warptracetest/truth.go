@@ -35,15 +35,47 @@ func Compare(a, b *Recording, values Values) []Difference {
 			i, j = i+1, j+1
 		}
 		if d, differ := compareWarp(&x, &y, values); differ {
-			at := d.Site
-			if at < 0 {
-				at = d.SiteB
-			}
-			d.SiteID = "0x" + hex16(uint64(a.Sites.At(at).Key))
+			d.name(a.Sites)
 			out = append(out, d)
 		}
 	}
 	return out
+}
+
+// Add judges one warp of a pair that does not fit in memory; either may be empty. Warps come in ascending order, with the edits of
+// the warp in ed, nil when it was not edited. The sites are those of both.
+func (t *Truth) Add(a, b *warptrace.Warp, sites *site.Table, ed *Editor) {
+	if ed != nil {
+		t.Edits = append(t.Edits, ed.Applied...)
+		t.Cost += ed.Cost
+	}
+	if d, differ := compareWarp(a, b, WithValues); differ {
+		d.name(sites)
+		t.Warps = append(t.Warps, d)
+	}
+	if t.FirstControl == nil {
+		if d, differ := compareWarp(a, b, WithoutValues); differ {
+			d.name(sites)
+			t.FirstControl = &d
+		}
+	}
+}
+
+// Done is called after the last Add.
+func (t *Truth) Done() {
+	t.decide()
+	if len(t.Warps) > 0 {
+		t.First = &t.Warps[0]
+	}
+}
+
+// name fills in the key of the site.
+func (d *Difference) name(sites *site.Table) {
+	at := d.Site
+	if at < 0 {
+		at = d.SiteB
+	}
+	d.SiteID = "0x" + hex16(uint64(sites.At(at).Key))
 }
 
 // Values says whether values of events count.

@@ -103,19 +103,43 @@ func (f V1File) Write(w io.Writer, r *Recording) error {
 	if r.Header.Version != 1 {
 		r = r.V1()
 	}
-	s := f.Stream(w, r.Header, longest(r.Warps))
+	s := f.Stream(w, r.Header, Longest(r))
 	for i := range r.Warps {
 		s.append(&r.Warps[i])
 	}
 	return s.Close()
 }
 
-func longest(warps []warptrace.Warp) int {
+// Longest is the length of the longest warp.
+func Longest(r *Recording) int {
 	n := 0
-	for i := range warps {
-		n = max(n, warps[i].Len())
+	for i := range r.Warps {
+		n = max(n, r.Warps[i].Len())
 	}
 	return n
+}
+
+// EventsEnd is the offset at which the events of an uncompressed file end and rings begin.
+func (f V1File) EventsEnd(r *Recording) int {
+	f = f.withDefaults(&r.Header, Longest(r))
+	return v1Header + int(r.Header.WarpSlots)*(v1WarpHead+f.Capacity*v1Event)
+}
+
+// withDefaults takes from the header what is not set.
+func (f V1File) withDefaults(h *warptrace.Header, capacity int) V1File {
+	if f.Capacity == 0 {
+		f.Capacity = int(h.EventsPerWarp)
+	}
+	if f.Capacity == 0 {
+		f.Capacity = max(1, capacity)
+	}
+	if f.History == 0 {
+		f.History = int(h.HistoryDepth)
+	}
+	if f.Snapshots == 0 {
+		f.Snapshots = int(h.SnapshotDepth)
+	}
+	return f
 }
 
 // V1Stream writes warp by warp.
@@ -133,18 +157,7 @@ type V1Stream struct {
 
 // Stream starts a file. capacity counts where neither V1File nor the header has one.
 func (f V1File) Stream(w io.Writer, h warptrace.Header, capacity int) *V1Stream {
-	if f.Capacity == 0 {
-		f.Capacity = int(h.EventsPerWarp)
-	}
-	if f.Capacity == 0 {
-		f.Capacity = max(1, capacity)
-	}
-	if f.History == 0 {
-		f.History = int(h.HistoryDepth)
-	}
-	if f.Snapshots == 0 {
-		f.Snapshots = int(h.SnapshotDepth)
-	}
+	f = f.withDefaults(&h, capacity)
 	s := &V1Stream{f: f, h: h, capacity: f.Capacity, buf: make([]byte, v1WarpHead+f.Capacity*v1Event)}
 	if _, s.err = w.Write(f.header(&h)); s.err != nil {
 		return s

@@ -265,6 +265,15 @@ func TestEditsAreWhatTheirTruthSays(t *testing.T) {
 		}
 		b, truth := Edit(a, e)
 		checkScript(t, a, b, truth)
+		streamed := &Truth{}
+		for i := range a.Warps {
+			ed, w := e.Editor(a.Warps[i].Warp, a.Sites, a.Header.WaveSize), warptrace.Warp{}
+			ed.Edit(&a.Warps[i], &w)
+			streamed.Add(&a.Warps[i], &w, a.Sites, ed)
+		}
+		if streamed.Done(); !reflect.DeepEqual(streamed, truth) {
+			t.Errorf("seed %d: warp by warp the truth is another", seed)
+		}
 		first := map[uint64]Difference{}
 		for _, d := range truth.Warps {
 			first[d.Warp] = d

@@ -1,0 +1,56 @@
+// Command gentrace writes recordings of made-up kernels whose truth is known; see package warptracetest.
+//
+//	gentrace pair     two recordings, the second edited or of a kernel with a bug
+//	gentrace noise    equal runs that vary in known sites, and one of a kernel with a bug
+//	gentrace sparse   two recordings of very many warps of which few recorded anything
+//	gentrace session  two sessions of launches, some inserted, missing or different
+//	gentrace many     hundreds of small files of format v1, right and damaged, and random pairs
+//
+// Each lists its flags with -h. The same flags give the same bytes.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+)
+
+// commands are the subcommands: each reads its flags and writes its files.
+var commands = []struct {
+	name, about string
+	run         func(f *flag.FlagSet, args []string) error
+}{
+	{"pair", "two recordings, the second edited or of a kernel with a bug", pair},
+	{"noise", "equal runs that vary in known sites, and one of a kernel with a bug", noise},
+	{"sparse", "two recordings of very many warps of which few recorded anything", sparse},
+	{"session", "two sessions of launches, some inserted, missing or different", session},
+	{"many", "hundreds of small files of format v1, right and damaged, and random pairs", many},
+}
+
+func main() {
+	switch err := run(os.Args[1:]); {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+	default:
+		fmt.Fprintln(os.Stderr, "gentrace:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) > 0 {
+		for _, c := range commands {
+			if c.name == args[0] {
+				return c.run(flag.NewFlagSet("gentrace "+c.name, flag.ContinueOnError), args[1:])
+			}
+		}
+	}
+	fmt.Fprintln(os.Stderr, "usage: gentrace COMMAND [flags]; gentrace COMMAND -h lists the flags")
+	for _, c := range commands {
+		fmt.Fprintf(os.Stderr, "  %-8s %s\n", c.name, c.about)
+	}
+	if len(args) == 1 && (args[0] == "-h" || args[0] == "--help" || args[0] == "help") {
+		return nil
+	}
+	return errors.New("expected a command")
+}
