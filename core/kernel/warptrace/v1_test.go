@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/hex"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -276,63 +275,6 @@ func TestKernelsAreTheSameByEitherHash(t *testing.T) {
 	}{{compiled, nvbit, true}, {compiled, ours, true}, {nvbit, ours, true}, {compiled, other, false}, {ours, other, false}} {
 		if got := SameKernel(c.a, c.b); got != c.want {
 			t.Errorf("%s %x and %s %x: same is %v", c.a.Kernel, c.a.KernelHash, c.b.Kernel, c.b.KernelHash, got)
-		}
-	}
-}
-
-// TestWalkAgreesWithReadingEverything holds the fast walk against reading both files warp by warp.
-func TestWalkAgreesWithReadingEverything(t *testing.T) {
-	ctx := context.Background()
-	for seed := range uint64(40) {
-		rng := rand.New(rand.NewPCG(seed, 9))
-		slots, capacity := 1+rng.IntN(40), 1+rng.IntN(3000)
-		a := someWarps(rng, slots, capacity)
-		b := someWarps(rand.New(rand.NewPCG(seed, 9)), 1, 1)[:0]
-		for _, w := range a {
-			c := Warp{}
-			c.reset(w.WarpInfo, w.Len())
-			copy(c.Site, w.Site)
-			copy(c.Kind, w.Kind)
-			copy(c.Dir, w.Dir)
-			copy(c.Aux, w.Aux)
-			copy(c.Active, w.Active)
-			copy(c.Value, w.Value)
-			switch rng.IntN(4) {
-			case 0:
-				c.Active[rng.IntN(c.Len())] ^= 1
-			case 1:
-				c.Value[rng.IntN(c.Len())] ^= 1
-			}
-			b = append(b, c)
-		}
-		values := rng.IntN(2) == 0
-		ta, _ := openBytes(writeV1(t, v1TestHeader(slots, capacity), seed%2 == 0, a))
-		tb, _ := openBytes(writeV1(t, v1TestHeader(slots, capacity), seed%3 == 0, b))
-		want := map[uint64]bool{}
-		for i := range a {
-			differ := !reflect.DeepEqual(a[i].Active, b[i].Active) || values && !reflect.DeepEqual(a[i].Value, b[i].Value)
-			if differ {
-				want[a[i].Warp] = true
-			}
-		}
-		got := map[uint64]bool{}
-		var wa, wb Warp
-		stats, err := Walk(ctx, ta, tb, WalkOptions{Values: values}, func(p *Pair) error {
-			got[p.Warp] = true
-			if err := p.Decode(&wa, &wb); err != nil {
-				return err
-			}
-			var slow Warp
-			if err := ta.ReadWarp(ctx, p.Warp, &slow); err != nil || !reflect.DeepEqual(slow.Active, wa.Active) || !reflect.DeepEqual(slow.Site, wa.Site) {
-				return fmt.Errorf("warp %d decodes otherwise than it reads (%v)", p.Warp, err)
-			}
-			return nil
-		})
-		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Fatalf("seed %d: visited %v, want %v (%v)", seed, got, want, err)
-		}
-		if stats.Warps != int64(len(a)) || stats.Equal != int64(len(a)-len(want)) || stats.EventsA != stats.EventsB {
-			t.Errorf("seed %d: stats %+v for %d warps", seed, stats, len(a))
 		}
 	}
 }
