@@ -35,7 +35,7 @@ type spot struct {
 
 // sides is one thing that was recorded on both sides.
 type sides struct {
-	what   string // "lhs", "rhs", "address", "value", "operand", "old value"
+	what   string // "lhs", "rhs", "address", "value", "result", "operand", "old value"
 	typ    warptrace.ValueType
 	a, b   []uint64 // by lane; one element where only one lane was recorded
 	lanes  uint64   // recorded on both sides
@@ -134,10 +134,15 @@ func (c *clues) sidesAt(ia, ib int) []sides {
 			found = append(found, laneSides(rhs, typeOf(sa.Role, false, sa.Type), sa.Rhs, sb.Rhs, lanes))
 		}
 	}
-	if len(found) == 0 && c.wa.Type[ia] == c.wb.Type[ib] && c.wa.Type[ia] != warptrace.TypeNone {
+	// The value of an event is that of its leader. It adds to a snapshot where lanes made one value together.
+	together := sa != nil && sa.Role == warptrace.RoleValue
+	if (len(found) == 0 || together) && c.wa.Type[ia] == c.wb.Type[ib] && c.wa.Type[ia] != warptrace.TypeNone {
 		one := sides{what: "value", typ: c.wa.Type[ia], a: c.wa.Value[ia : ia+1], b: c.wb.Value[ib : ib+1], lanes: 1}
 		if c.wa.Kind[ia] == site.Atomic {
 			one.what = "old value"
+		}
+		if len(found) > 0 {
+			one.what = "result"
 		}
 		one.differ = differing(&one)
 		found = append(found, one)

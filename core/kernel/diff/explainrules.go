@@ -241,6 +241,10 @@ func scramble(z uint64) uint64 {
 // ruleReduction: what lanes add up together differs, although what each lane gives is the same.
 func ruleReduction(c *clues) []finding {
 	var found []finding
+	if given, made := c.from.side("value"), c.from.side("result"); c.from.ok && given != nil && made != nil && given.whole && given.differ == 0 && made.near() {
+		text := fmt.Sprintf("every lane gives the same at %s, and what they make of it together differs by rounding: %s", c.from.place(), made.text())
+		found = append(found, finding{race, 9, text})
+	}
 	if isCompare(c.at.kind) {
 		for _, role := range []string{"lhs", "rhs"} {
 			op, s := c.at.operand(role), c.at.side(role)
@@ -313,7 +317,7 @@ func (s *sides) rounded(c *clues) []finding {
 		return []finding{{precision, 9, said}, {race, -3, said}}
 	}
 	said := fmt.Sprintf("floats at %s differ by rounding only, with as many digits on both sides: %s", c.from.place(), text)
-	return []finding{{precision, 3, said}, {race, 2, said}}
+	return []finding{{precision, 2, said}, {race, 2, said}}
 }
 
 // narrow is the number of digits of the mantissa at which a float could have been of a narrower format.
