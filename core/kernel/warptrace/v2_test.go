@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -340,6 +341,21 @@ func TestV2WriterRefuses(t *testing.T) {
 	if _, err := CreateV2(&bytes.Buffer{}, Header{WaveSize: 16}, nil, V2Options{}); !fault.Is(err, fault.Usage) {
 		t.Errorf("a wave of 16 lanes: got %v", err)
 	}
+	h := v2TestHeader(8)
+	h.Kernel = strings.Repeat("k", v2MaxSmall)
+	if _, err := CreateV2(&bytes.Buffer{}, h, nil, V2Options{}); !fault.Is(err, fault.Limit) {
+		t.Errorf("a name of a mebibyte: got %v", err)
+	}
+	deep := site.Operand{}
+	for range v2MaxNesting {
+		deep = site.Operand{Inputs: []site.Operand{deep}}
+	}
+	if _, err := CreateV2(&bytes.Buffer{}, v2TestHeader(8), site.NewTable([]site.Site{{Key: 1, Operands: []site.Operand{deep}}}), V2Options{}); !fault.Is(err, fault.Limit) {
+		t.Errorf("operands nested %d deep: got %v", v2MaxNesting+1, err)
+	}
+	if _, err := CreateV2(&bytes.Buffer{}, v2TestHeader(8), site.NewTable([]site.Site{{Key: 1, Operands: deep.Inputs}}), V2Options{}); err != nil {
+		t.Errorf("operands nested %d deep: got %v", v2MaxNesting, err)
+	}
 	if _, err := CreateV2(failingWriter{}, v2TestHeader(8), nil, V2Options{}); !fault.Is(err, fault.IO) {
 		t.Errorf("a disk that is full: got %v", err)
 	}
@@ -348,6 +364,23 @@ func TestV2WriterRefuses(t *testing.T) {
 type failingWriter struct{}
 
 func (failingWriter) Write([]byte) (int, error) { return 0, fmt.Errorf("no space left on device") }
+
+func TestV2KeepsTheFirstOfEndlessNotes(t *testing.T) {
+	var out bytes.Buffer
+	w, err := CreateV2(&out, v2TestHeader(9), nil, V2Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 30 {
+		w.Note(strings.Repeat("x", 100_000))
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if losses, err := openV2Bytes(t, out.Bytes()).Losses(context.Background()); err != nil || len(losses.Notes) != 5 {
+		t.Errorf("got %d notes, %v, want 5", len(losses.Notes), err)
+	}
+}
 
 func TestV2IsReadByManyAtOnce(t *testing.T) {
 	b := structuredFile(t, 200, 3000, 0)

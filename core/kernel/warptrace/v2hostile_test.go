@@ -190,6 +190,7 @@ func TestV2FilesThatLie(t *testing.T) {
 		"an index with another directory":      {last(v2Index), func(b []byte) { b[len(b)-1] ^= 1 }},
 		"an index that counts a block too few": {last(v2Index), func(b []byte) { put(b[16:], binary.LittleEndian.Uint32(b[16:])-1) }},
 		"an index that counts 2^31 blocks":     {last(v2Index), func(b []byte) { put(b[16:], 1<<31) }},
+		"an index of two lengths":              {last(v2Index), func(b []byte) { put(b[12:], 5) }},
 		"an end that is no message":            {last(v2End), func(b []byte) { b[v2HeadBytes] = 0xff }},
 	} {
 		bad := slices.Clone(raw)

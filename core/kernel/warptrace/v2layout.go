@@ -100,7 +100,7 @@ func (h v2Head) lie() string {
 		return "it has a directory"
 	case h.flags&^v2Zstd != 0:
 		return "it has flags that are not known"
-	case h.flags&v2Zstd == 0 && h.kind != v2Index && body != h.inflated:
+	case h.kind == v2Index && h.stored != h.inflated, h.flags&v2Zstd == 0 && h.kind != v2Index && body != h.inflated:
 		return "the length of its body is not what it says"
 	case h.flags&v2Zstd != 0 && (body >= h.inflated || uint64(h.inflated) > uint64(body)*v2MaxRatio+128<<10):
 		return "no body of its length inflates to what it says"

@@ -46,6 +46,7 @@ type v2 struct {
 	notes  []string // of the recorder
 
 	mostHistory, mostSnapshots uint32 // of any warp
+	framesLeft                 int    // that more sites could have
 
 	codecs sync.Pool
 	cache  v2Cache
@@ -226,6 +227,7 @@ func (v *v2) readSites() error {
 			v.facts.add(s)
 		}
 	}
+	v.framesLeft = d.left
 	return nil
 }
 

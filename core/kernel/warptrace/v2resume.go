@@ -40,6 +40,12 @@ func ResumeV2(ctx context.Context, f V2File, path string, opt V2Options) (*V2Wri
 	if err != nil {
 		return nil, nil, err
 	}
+	for i := range v.blocks {
+		if v.blocks[i].head.kind == v2Sites {
+			w.sitesBytes += int(v.blocks[i].head.inflated)
+		}
+	}
+	w.frames = v2MaxFrames - v.framesLeft
 	for i := range v.sites {
 		w.keys[v.sites[i].Key] = struct{}{}
 		w.facts.add(&v.sites[i])

@@ -37,6 +37,8 @@ type V2Writer struct {
 	buf    []byte
 	err    error // the first that writing gave: nothing can follow it
 	closed bool
+
+	sitesBytes, frames, noted int // how much of their limits is used
 }
 
 // CreateV2 starts a file of format v2. The header's Version, Compressed, Truncated and Warnings do not count. sites may be nil; see
@@ -46,8 +48,12 @@ func CreateV2(out io.Writer, h Header, sites *site.Table, opt V2Options) (*V2Wri
 	if err != nil {
 		return nil, err
 	}
+	header := encodeV2Header(&h)
+	if len(header) > v2MaxSmall {
+		return nil, fault.New(fault.Limit, "the header takes %d bytes; at most %d are written", len(header), v2MaxSmall)
+	}
 	w.write(appendV2Preamble(nil))
-	w.block(v2Head{kind: v2Header, count: 1}, nil, encodeV2Header(&h))
+	w.block(v2Head{kind: v2Header, count: 1}, nil, header)
 	if sites.Len() > 0 {
 		all := make([]site.Site, sites.Len())
 		for i := range all {
@@ -83,9 +89,6 @@ func (w *V2Writer) AddSites(sites []site.Site) error {
 	if err := w.usable(); err != nil || len(sites) == 0 {
 		return err
 	}
-	if len(w.facts.keys)+len(sites) > v2MaxSites {
-		return fault.New(fault.Limit, "a recording holds at most %d sites", v2MaxSites)
-	}
 	named := make([]site.Site, len(sites))
 	fresh := make(map[site.Key]struct{}, len(sites))
 	for i := range sites {
@@ -102,9 +105,20 @@ func (w *V2Writer) AddSites(sites []site.Site) error {
 		fresh[s.Key] = struct{}{}
 	}
 	body := encodeSites(named)
-	if len(body) > v2MaxSitesBody {
-		return fault.New(fault.Limit, "the sites take %d bytes; a recording holds at most %d", len(body), v2MaxSitesBody)
+	frames := w.frames
+	for i := range named {
+		frames += len(named[i].Chain)
+		for k := range named[i].Operands {
+			n, depth := weigh(&named[i].Operands[k])
+			if frames += n; depth > v2MaxNesting {
+				return fault.New(fault.Limit, "the operands of a site are nested %d deep; at most %d are written", depth, v2MaxNesting)
+			}
+		}
 	}
+	if len(w.facts.keys)+len(named) > v2MaxSites || w.sitesBytes+len(body) > v2MaxSitesBody || frames > v2MaxFrames {
+		return fault.New(fault.Limit, "a recording holds at most %d sites, which have %d frames and operands and take %d bytes", v2MaxSites, v2MaxFrames, v2MaxSitesBody)
+	}
+	w.sitesBytes, w.frames = w.sitesBytes+len(body), frames
 	for i := range named {
 		w.keys[named[i].Key] = struct{}{}
 		w.facts.add(&named[i])
@@ -116,6 +130,19 @@ func (w *V2Writer) AddSites(sites []site.Site) error {
 // v1ZeroKey is the key of the site that format v1 calls 0, when nothing else is known of it.
 const v1ZeroKey site.Key = 1 << 32
 
+// weigh counts the operands and frames of an operand, and how deep they are nested.
+func weigh(o *site.Operand) (count, depth int) {
+	count, depth = 1, 1
+	if o.Where != (site.Frame{}) {
+		count++
+	}
+	for i := range o.Inputs {
+		n, d := weigh(&o.Inputs[i])
+		count, depth = count+n, max(depth, d+1)
+	}
+	return count, depth
+}
+
 func fallbackKey(s *site.Site) site.Key {
 	if s.ID != 0 && len(s.Chain) == 0 {
 		return site.Key(s.ID)
@@ -123,8 +150,12 @@ func fallbackKey(s *site.Site) site.Key {
 	return site.KeyOf(s)
 }
 
-// Note leaves a remark about what was lost, for the reader's Losses.
-func (w *V2Writer) Note(text string) { w.totals.notes = append(w.totals.notes, text) }
+// Note leaves a remark about what was lost, for the reader's Losses. Of very many only the first are kept.
+func (w *V2Writer) Note(text string) {
+	if w.noted += len(text) + 8; w.noted <= v2MaxSmall/2 {
+		w.totals.notes = append(w.totals.notes, text)
+	}
+}
 
 // Append adds a warp. Of its WarpInfo, Warp, Total, Dropped, Before, Stored and the rolling hash count; the rest follows from its events.
 // A warp that left nothing takes no room. A warp that is not as it should be is an error and leaves the file as it was.
@@ -174,6 +205,9 @@ func (w *V2Writer) Append(warp *Warp) error {
 func (w *V2Writer) Flush() error {
 	if err := w.usable(); err != nil || len(w.warps) == 0 {
 		return err
+	}
+	if len(w.list.blocks) >= v2MaxBlocks {
+		return fault.New(fault.Limit, "a recording holds at most %d blocks", v2MaxBlocks)
 	}
 	directory := appendDirectory(nil, w.warps, w.entries)
 	w.listed(v2Head{kind: v2Warps, count: uint32(len(w.warps)), directory: uint32(len(directory))}, directory, w.body)
@@ -270,6 +304,8 @@ func (w *V2Writer) check(warp *Warp) error {
 	case n > v2MaxEvents || len(warp.History) > v2MaxHistory || len(warp.Snapshots) > v2MaxSnapshots:
 		return fault.New(fault.Limit, "warp %d has %d events, %d history entries and %d snapshots; at most %d, %d and %d are written",
 			warp.Warp, n, len(warp.History), len(warp.Snapshots), v2MaxEvents, v2MaxHistory, v2MaxSnapshots)
+	case w.totals.warps >= maxWarps:
+		return fault.New(fault.Limit, "a recording holds at most %d warps", maxWarps)
 	case !w.codec.known(warp.Site):
 		return w.unknownSite(warp)
 	}
