@@ -34,6 +34,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"combine_scan":    typed(combineScan),
 
 		"convert":      typed(convertRecording),
+		"diff":         typed(diffRecordings),
 		"diff_compat":  typed(diffCompat),
 		"kernel_trace": typed(kernelTrace),
 		"recognise":    typed(recognise),

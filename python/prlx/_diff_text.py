@@ -52,8 +52,13 @@ class Look:
 def render(document: Mapping[str, Any], look: Look | None = None) -> Iterator[str]:
     """The lines of a document ``prlx.diff/1``."""
     look = look or Look()
-    yield from _verdict(document, look)
+    yield from verdict(document, look)
     yield from _sides(document, look)
+    yield from details(document, look)
+
+
+def details(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """What comes after the verdict: the first divergence, the clusters, why, what limits it."""
     first = document.get("first")
     if first:
         yield ""
@@ -70,7 +75,8 @@ def clean(text: object) -> str:
     return "".join(char if char.isprintable() else "\ufffd" for char in str(text))
 
 
-def _verdict(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+def verdict(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """The line that everybody reads, of a comparison of recordings or of sessions."""
     if document["status"] == "identical":
         word, colour = "SAME", "green"
     elif document["passed"]:

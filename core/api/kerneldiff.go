@@ -1,0 +1,360 @@
+package api
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/report/kernelreport"
+)
+
+// compareArgs are the fields of a request that say how recordings compare; diff and session_diff share them.
+type compareArgs struct {
+	siteMapArgs
+	SiteMapB         string           `json:"site_map_b"` // of B, where it was built apart
+	Values           bool             `json:"values"`
+	Tolerance        string           `json:"tolerance"`
+	NaN              string           `json:"nan"` // "equal", "bits" or "never"
+	Ignore           []string         `json:"ignore"`
+	IgnoreActiveMask bool             `json:"ignore_active_mask"`
+	Force            bool             `json:"force"`
+	CrossGPU         bool             `json:"cross_gpu"`
+	StrictOrder      bool             `json:"strict_order"` // another order of paths is a difference, too
+	Warps            string           `json:"warps"`
+	Kinds            []string         `json:"kinds"` // of divergences
+	Sites            []string         `json:"sites"`
+	Context          int              `json:"context"`
+	Float            bool             `json:"float"` // operands of unknown type are floats
+	Threshold        int64            `json:"threshold"`
+	Thresholds       map[string]int64 `json:"thresholds"` // by kind; the others together have Threshold
+	Rows             int64            `json:"rows"`       // divergences that the document lists: 0 none, negative all
+	Accepted         string           `json:"accepted"`
+	Today            string           `json:"today"`
+	SourceRoots      []string         `json:"source_roots"`
+	Explain          bool             `json:"explain"`
+	Outputs          []outputArg      `json:"outputs"`
+	Overwrite        bool             `json:"overwrite"`
+	Root             string           `json:"root"` // the directory as seen from which reports name sources
+}
+
+type diffRequest struct {
+	requestLimits
+	compareArgs
+	A         []string          `json:"a"` // the first is compared, the others tell what is noise
+	B         []string          `json:"b"`
+	Baseline  []string          `json:"baseline"`
+	BaselineB []string          `json:"baseline_b"`
+	Names     map[string]string `json:"names"` // how documents call a path; itself where it is not here
+	Tables    bool              `json:"tables"`
+}
+
+// diffReply is a document with what the caller is told besides.
+type diffReply struct {
+	*diff.Document
+	Thresholds map[string]int64 `json:"thresholds,omitempty"`
+	Notes      []string         `json:"notes,omitempty"`
+	writtenReports
+}
+
+func (c *compareArgs) compareOptions() (diff.Options, error) {
+	opt := diff.Options{
+		Values: c.Values, IgnoreActiveMask: c.IgnoreActiveMask, Force: c.Force, CrossGPU: c.CrossGPU, StrictOrder: c.StrictOrder,
+		Context: c.Context, Threshold: c.Threshold,
+		Settings: diff.Settings{
+			Values: c.Values, Tolerance: c.Tolerance, NaN: c.NaN, Ignore: c.Ignore, IgnoreActiveMask: c.IgnoreActiveMask,
+			Warps: c.Warps, Kinds: c.Kinds, SiteFilter: c.Sites, Force: c.Force, CrossGPU: c.CrossGPU,
+		},
+	}
+	var err error
+	if opt.Tolerance, err = diff.ParseTolerance(c.Tolerance); err != nil {
+		return opt, err
+	}
+	if opt.NaN, err = parseNaN(c.NaN); err != nil {
+		return opt, err
+	}
+	if opt.Ignore, err = parsePatterns(c.Ignore); err != nil {
+		return opt, err
+	}
+	if opt.SiteFilter, err = parsePatterns(c.Sites); err != nil {
+		return opt, err
+	}
+	if opt.Kinds, err = diff.ParseKinds(c.Kinds); err != nil {
+		return opt, err
+	}
+	opt.Warps, err = diff.ParseWarps(c.Warps)
+	return opt, err
+}
+
+func parseNaN(text string) (diff.NaNPolicy, error) {
+	switch text {
+	case "", "equal":
+		return diff.NaNEqual, nil
+	case "bits":
+		return diff.NaNBits, nil
+	case "never":
+		return diff.NaNNever, nil
+	}
+	return 0, fault.Usagef("nan is %q, expected equal, bits or never", text)
+}
+
+// check refuses what no comparison could mean.
+func (r *diffRequest) check() error {
+	switch {
+	case len(r.A) == 0 || len(r.B) == 0:
+		return fault.Usagef("the request names no recording for A or for B")
+	case r.Threshold < 0:
+		return fault.Usagef("threshold is %d, expected 0 or more", r.Threshold)
+	}
+	return nil
+}
+
+// runs opens recordings that should be equal to one side.
+func (r *diffRequest) runs(j *job.Job, paths []string, maps siteMapArgs) (runs []*warptrace.Trace, closeAll func(), err error) {
+	closeAll = func() {
+		for _, t := range runs {
+			t.Close()
+		}
+	}
+	for _, path := range paths {
+		t, err := openRecording(j.Context(), path, maps)
+		if err != nil {
+			closeAll()
+			return nil, nil, err
+		}
+		runs = append(runs, t.Trace)
+	}
+	return runs, closeAll, nil
+}
+
+// diffRecordings compares two recordings and writes the reports that were asked for.
+func diffRecordings(j *job.Job, r *diffRequest) (*diffReply, error) {
+	if err := r.check(); err != nil {
+		return nil, err
+	}
+	opt, err := r.compareOptions()
+	if err != nil {
+		return nil, err
+	}
+	inputs := slices.Concat(r.A, r.B, r.Baseline, r.BaselineB, []string{r.SiteMap, r.SiteMapB, r.Accepted})
+	out, err := createReports(r.Outputs, r.Overwrite, inputs, r.Root)
+	if err != nil {
+		return nil, err
+	}
+	defer out.abort()
+
+	a, err := openRecording(j.Context(), r.A[0], r.siteMapArgs)
+	if err != nil {
+		return nil, err
+	}
+	defer a.Close()
+	mapsB := r.mapsOfB()
+	b, err := openRecording(j.Context(), r.B[0], mapsB)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Close()
+	reply, result, err := r.compare(j, a, b, opt, mapsB)
+	if err != nil {
+		return nil, err
+	}
+	if r.Tables {
+		AttachTable(j, "divergences", divergenceTable(result))
+		AttachTable(j, "clusters", clusterTable(reply.Document))
+		AttachTable(j, "sites", siteSummaryTable(reply.Document))
+	}
+	err = out.write(func(format string, w io.Writer, opt kernelreport.Options) error {
+		return kernelreport.Write(format, w, reply.Document, opt)
+	})
+	reply.writtenReports = out.reply()
+	return reply, err
+}
+
+func (c *compareArgs) mapsOfB() siteMapArgs {
+	if c.SiteMapB != "" {
+		return siteMapArgs{SiteMap: c.SiteMapB}
+	}
+	return c.siteMapArgs
+}
+
+func (r *diffRequest) compare(j *job.Job, a, b *recording, opt diff.Options, mapsB siteMapArgs) (*diffReply, *diff.Result, error) {
+	result, err := diff.Compare(j, a.Trace, b.Trace, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.judge(j, result, a, b, opt, mapsB); err != nil {
+		return nil, nil, err
+	}
+	doc, err := result.Document(r.documentOptions())
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := r.complete(j.Context(), doc, r.A[0], a.Header()); err != nil {
+		return nil, nil, err
+	}
+	doc.Losses = diff.LossesOfBoth{A: lossesDocument(result.LossesA), B: lossesDocument(result.LossesB)}
+	r.nameInputs(doc)
+	doc.Warnings = append(doc.Warnings, r.warnings(result, a, b)...)
+	reply := &diffReply{Document: doc, Notes: r.notes(a, b)}
+	if len(r.Thresholds) > 0 {
+		reply.Thresholds = r.Thresholds
+		doc.Passed = r.passes(result)
+	}
+	return reply, result, nil
+}
+
+func (c *compareArgs) documentOptions() diff.DocumentOptions {
+	rows := c.Rows
+	if rows == 0 {
+		rows = 1 // 0 leaves it to package diff
+	}
+	return diff.DocumentOptions{Rows: rows}
+}
+
+// complete adds to a document what package diff leaves to its callers: sources, and the meaning of bits as the user knows it.
+func (c *compareArgs) complete(ctx context.Context, doc *diff.Document, recording string, h *warptrace.Header) (err error) {
+	roots := slices.Concat(c.SourceRoots, []string{filepath.Dir(recording)})
+	if c.Root != "" {
+		roots = append(roots, c.Root)
+	}
+	if c.Float {
+		showFloats(doc)
+	}
+	doc.Sources, err = readSources(ctx, doc, roots, recordedAt(recording, h))
+	return err
+}
+
+// recordedAt is when a recording was made: as it says, else when its file was written.
+func recordedAt(path string, h *warptrace.Header) time.Time {
+	if h != nil && h.TimestampNS > 0 {
+		return time.Unix(0, h.TimestampNS)
+	}
+	if info, err := os.Stat(path); err == nil {
+		return info.ModTime()
+	}
+	return time.Time{}
+}
+
+// judge says which divergences are noise, which are accepted, and why the first one happened.
+func (r *diffRequest) judge(j *job.Job, result *diff.Result, a, b *recording, opt diff.Options, mapsB siteMapArgs) error {
+	baselineA, baselineB := slices.Concat(r.A[1:], r.Baseline), slices.Concat(r.B[1:], r.BaselineB)
+	if len(baselineA)+len(baselineB) > 0 {
+		runsA, closeA, err := r.runs(j, baselineA, r.siteMapArgs)
+		if err != nil {
+			return err
+		}
+		defer closeA()
+		runsB, closeB, err := r.runs(j, baselineB, mapsB)
+		if err != nil {
+			return err
+		}
+		defer closeB()
+		if _, err := diff.ApplyBaseline(j, result, a.Trace, b.Trace, runsA, runsB, opt); err != nil {
+			return err
+		}
+	}
+	if r.Accepted != "" {
+		accepted, err := diff.ReadAccepted(j.Context(), r.Accepted)
+		if err != nil {
+			return err
+		}
+		if _, err := accepted.Apply(result, r.Today); err != nil {
+			return err
+		}
+	}
+	result.Settle()
+	if r.Explain {
+		if _, err := diff.Explain(j, result, a.Trace, b.Trace, opt); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameInputs calls paths what the caller calls them: absolute paths of a machine have no place in a document.
+func (r *diffRequest) nameInputs(doc *diff.Document) {
+	name := func(path string) string {
+		if known, ok := r.Names[path]; ok {
+			return known
+		}
+		return path
+	}
+	doc.A.Path, doc.B.Path = name(doc.A.Path), name(doc.B.Path)
+	if doc.Baseline != nil {
+		for i, path := range doc.Baseline.Paths {
+			doc.Baseline.Paths[i] = name(path)
+		}
+	}
+}
+
+// warnings says what was noticed while opening, and whether the site map fits.
+func (r *diffRequest) warnings(result *diff.Result, a, b *recording) []string {
+	var out []string
+	for _, side := range []struct {
+		name string
+		r    *recording
+	}{{"A", a}, {"B", b}} {
+		for _, w := range side.r.warnings {
+			out = append(out, side.name+": "+w)
+		}
+	}
+	if a.siteMap == "" && b.siteMap == "" || len(result.Sites) == 0 {
+		return out
+	}
+	unknown := 0
+	for i := range result.Sites {
+		if result.Sites[i].Site == nil {
+			unknown++
+		}
+	}
+	if unknown > 0 {
+		out = append(out, fmt.Sprintf("%d of %s are not in the site map %s: is it of another build?", unknown,
+			plural(int64(len(result.Sites)), "reported site"), filepath.Base(cmp.Or(a.siteMap, b.siteMap))))
+	}
+	return out
+}
+
+// notes says which site map was found.
+func (r *diffRequest) notes(a, b *recording) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, t := range []*recording{a, b} {
+		if t.found && !seen[t.siteMap] {
+			seen[t.siteMap] = true
+			out = append(out, "sites are named by "+relative(t.siteMap, r.LookIn))
+		}
+	}
+	if a.Header().Version == 1 && a.siteMap == "" {
+		out = append(out, "no site map was found: sites show as ids; --map prlx-sites.json names them")
+	}
+	return out
+}
+
+// passes applies thresholds by kind: what counts of each, and of the others together.
+func (r *diffRequest) passes(result *diff.Result) bool {
+	counted := result.Stats.ByKind
+	for i := range result.Rows {
+		if row := &result.Rows[i]; !result.Counts(row) && !(row.Reordered && !result.Options.StrictOrder) {
+			counted[row.Kind]-- // rows that were only reordered are in no total
+		}
+	}
+	var others int64
+	for kind, n := range counted {
+		limit, ok := r.Thresholds[diff.RowKind(kind).String()]
+		switch {
+		case !ok:
+			others += n
+		case n > limit:
+			return false
+		}
+	}
+	return others <= r.Threshold
+}
