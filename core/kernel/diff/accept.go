@@ -36,8 +36,8 @@ const (
 	acceptOther    = "other-kernel" // it is about other kernels
 )
 
-// Apply marks the divergences that the file accepts on the day today ("2027-01-31"), and says what became of each entry. Noise is
-// left alone: it does not count anyway. Each divergence is taken by the first entry that accepts it.
+// Apply marks the divergences that the file accepts on the day today ("2027-01-31"), and says what became of each entry. What does
+// not count anyway, such as noise, is left alone. Each divergence is taken by the first entry that accepts it.
 func (a *Accepted) Apply(r *Result, today string) (*AcceptedUse, error) {
 	if _, err := time.Parse(time.DateOnly, today); err != nil {
 		return nil, fault.Usagef("today is %q, expected a date such as 2027-01-31", today)
@@ -64,6 +64,7 @@ func (a *Accepted) Apply(r *Result, today string) (*AcceptedUse, error) {
 		use.Entries = append(use.Entries, row)
 	}
 	r.AcceptedUse = use
+	r.Settle()
 	return use, nil
 }
 
@@ -80,7 +81,7 @@ func (e *AcceptedEntry) about(r *Result) bool {
 	return false
 }
 
-// matches lists the divergences that an entry is about and that nothing has taken yet.
+// matches lists the divergences that an entry is about, and that count so far.
 func (e *AcceptedEntry) matches(r *Result) []int {
 	sites := make([]bool, len(r.Sites))
 	for i := range r.Sites {
@@ -89,7 +90,7 @@ func (e *AcceptedEntry) matches(r *Result) []int {
 	var matched []int
 	for k := range r.Rows {
 		row := &r.Rows[k]
-		if row.Noise || row.Accepted || len(e.Kinds) > 0 && !slices.Contains(e.Kinds, row.Kind.String()) {
+		if !r.Counts(row) || len(e.Kinds) > 0 && !slices.Contains(e.Kinds, row.Kind.String()) {
 			continue
 		}
 		if row.SiteA != None && sites[row.SiteA] || row.SiteB != None && sites[row.SiteB] {

@@ -23,7 +23,7 @@ func acceptResult() *Result {
 		Sites: []SiteRef{{ID: 0x41, Site: at(41)}, {ID: 0x77, Site: at(77)}},
 	}
 	for warp := range uint64(10) {
-		r.Rows = append(r.Rows, Row{Warp: warp, Kind: RowKind(warp % rowKinds), SiteA: int32(warp / 5), SiteB: int32(warp / 5)})
+		r.Rows = append(r.Rows, Row{Warp: warp, Kind: RowKind(warp % rowKinds), SiteA: int32(warp / 5), SiteB: int32(warp / 5), Cluster: -1})
 	}
 	return r
 }

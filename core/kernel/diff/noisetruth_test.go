@@ -1,0 +1,149 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/kernel/warptrace/warptracetest"
+)
+
+// equalTraces runs a program several times with the same data: the runs differ in what depends on the order of warps and on clocks.
+func equalTraces(t *testing.T, p *warptracetest.Program, l warptracetest.Launch, n int) []*warptrace.Trace {
+	t.Helper()
+	var runs []*warptrace.Trace
+	for i := range n {
+		l.Run = uint64(1000 + i)
+		runs = append(runs, p.Run(l).OpenV2(t, fmt.Sprintf("a%d.prlx", i+1)))
+	}
+	return runs
+}
+
+func countedRows(r *Result) []Row {
+	var rows []Row
+	for k := range r.Rows {
+		if r.Counts(&r.Rows[k]) {
+			rows = append(rows, r.Rows[k])
+		}
+	}
+	return rows
+}
+
+func against(t *testing.T, runs []*warptrace.Trace, b *warptrace.Trace, opt Options) *Result {
+	t.Helper()
+	r, err := Compare(nil, runs[0], b, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ApplyBaseline(nil, r, runs[0], b, runs[1:], nil, opt); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// With noise in known sites and three baselines, only the seeded difference remains: in every warp that still counts, what counts
+// first is the bug.
+func TestWithThreeBaselinesOnlyTheSeededBugRemains(t *testing.T) {
+	for _, name := range []string{"bound", "mask", "compare", "swap", "stale", "uninit", "order", "precision"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for seed := uint64(1); seed <= 2; seed++ {
+				p := warptracetest.NewProgram(warptracetest.Config{Seed: seed, Noise: 3})
+				q, err := p.WithBug(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				l := warptracetest.Launch{Warps: 64}
+				runs := equalTraces(t, p, l, 4)
+				l.Run = 77
+				opt := Options{Values: true}
+				r := against(t, runs, q.Run(l).OpenV2(t, "b.prlx"), opt)
+				rows := countedRows(r)
+				if len(rows) == 0 {
+					t.Errorf("seed %d: the bug is gone", seed)
+				}
+				for i := range rows {
+					row := &rows[i]
+					if i > 0 && rows[i-1].Warp == row.Warp {
+						continue
+					}
+					// Where noise and the bug meet, a Path has the noise on one side and the bug on the other.
+					if !isAt(r, row.SiteA, q.Bug.SiteIDs) && !isAt(r, row.SiteB, q.Bug.SiteIDs) {
+						t.Errorf("seed %d: warp %d counts first a %s at %s, the bug shows at %s",
+							seed, row.Warp, row.Kind, r.Sites[siteOfRow(row)].Location(), q.Bug.Shown)
+						break
+					}
+				}
+				if r.First < 0 || r.Baseline.Suppressed == 0 {
+					t.Errorf("seed %d: first %d, %d suppressed", seed, r.First, r.Baseline.Suppressed)
+				}
+			}
+		})
+	}
+}
+
+func isAt(r *Result, at int32, ids []string) bool {
+	return at != None && slices.Contains(ids, r.Sites[at].Name())
+}
+
+// One more run that is equal to twenty others is equal to them.
+func TestTwentyEqualRunsLeaveNothingOfAnother(t *testing.T) {
+	for seed := uint64(1); seed <= 2; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			p := warptracetest.NewProgram(warptracetest.Config{Seed: seed, Noise: 3})
+			runs := equalTraces(t, p, warptracetest.Launch{Warps: 32}, 21)
+			r := against(t, runs[:20], runs[20], Options{Values: true})
+			for _, row := range countedRows(r) {
+				t.Errorf("%s in warp %d at %s (follows: %t)", row.Kind, row.Warp, r.Sites[siteOfRow(&row)].Location(), row.Follows)
+			}
+			if r.First >= 0 || r.Baseline.Suppressed == 0 || r.Baseline.Pairs != maxNoisePairs {
+				t.Errorf("first %d, %+v", r.First, r.Baseline)
+			}
+		})
+	}
+}
+
+// The same runs in another order, or as the baselines of B, say the same.
+func TestEitherSideMayHaveTheBaselines(t *testing.T) {
+	p := warptracetest.NewProgram(warptracetest.Config{Seed: 5, Noise: 3})
+	runs := equalTraces(t, p, warptracetest.Launch{Warps: 64}, 6)
+	opt := Options{Values: true}
+	for name, sides := range map[string][2][]*warptrace.Trace{
+		"of A": {runs[2:], nil}, "of B": {nil, runs[2:]}, "of both": {runs[2:4], runs[4:]},
+	} {
+		r, err := Compare(nil, runs[0], runs[1], opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		base, err := ApplyBaseline(nil, r, runs[0], runs[1], sides[0], sides[1], opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows := countedRows(r); len(rows) > 0 {
+			t.Errorf("baselines %s: %d divergences count, the first %s at %s", name, len(rows), rows[0].Kind, r.Sites[siteOfRow(&rows[0])].Location())
+		}
+		if base.RunsA != len(sides[0]) || base.RunsB != len(sides[1]) || len(base.Paths) != 4 {
+			t.Errorf("baselines %s: %+v", name, base)
+		}
+	}
+}
+
+func TestABaselineOfAnotherKernelIsRefused(t *testing.T) {
+	l := warptracetest.Launch{Warps: 8}
+	p := warptracetest.NewProgram(warptracetest.Config{Seed: 5})
+	a := p.Run(l).OpenV2(t, "a.prlx")
+	l.Warps = 16
+	other := p.Run(l).OpenV2(t, "other.prlx")
+	r, err := Compare(nil, a, a, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ApplyBaseline(nil, r, a, a, []*warptrace.Trace{other}, nil, Options{})
+	if !fault.Is(err, fault.Incompatible) || !strings.HasPrefix(err.Error(), "other.prlx: this baseline is of something else") {
+		t.Errorf("got %v", err)
+	}
+}
