@@ -7,9 +7,11 @@ const maxSlide = 1 << 16
 
 // place moves the gaps of a script to where they belong. A run that one side lacks can often stand at several places: among the
 // iterations of a loop, say, of which one more was run. All places cost the same edits, but they pair other events with each
-// other. Of the places a gap can take, the one counts at which the fewest pairs differ in decision, lanes or value. Among
-// equals it is the last one before which every pair is the same, so that the first divergence is where the streams, read
-// side by side, first differ; when there is none, the first.
+// other. Of the places a gap can take, the one counts at which the fewest pairs differ in decision, lanes or value.
+//
+// Among equals, what the streams show when they are read side by side decides: when the first pair that differs is one of the
+// same site, the gap comes as soon as possible after it, so that it is reported as what it is; otherwise the gap comes as late as
+// possible before it. Either way the first divergence of two streams is where they first differ, read side by side.
 //
 // A gap keeps at least one pair between it and its neighbours, and a place where events are replaced is not moved.
 func (p *streams) place(edits script.Script, keys keysOf) {
@@ -50,27 +52,18 @@ func (p *streams) slide(e *script.Edit, back, ahead int, keys keysOf) {
 	}
 	// Step k takes the pair at k from behind the gap before it. The cost is that of the leftmost place to begin with.
 	cost, best, clean := 0, 0, true
-	at, atClean := -left, -left
-	bestClean := 0
+	at, behindFirst := -left, false // the best place, and whether it is behind the first pair that differs
 	for k := -left; k < right; k++ {
-		before := p.differ(int(e.A)+k, int(e.B)+k) != 0
-		behind := p.differ(int(e.A+e.Del)+k, int(e.B+e.Ins)+k) != 0
-		if before {
+		if p.differ(int(e.A)+k, int(e.B)+k) != 0 {
 			cost++
+			clean = false
 		}
-		if behind {
+		if p.differ(int(e.A+e.Del)+k, int(e.B+e.Ins)+k) != 0 {
 			cost--
 		}
-		clean = clean && !before
-		if clean {
-			atClean, bestClean = k+1, cost
+		if cost < best || cost == best && !behindFirst {
+			best, at, behindFirst = cost, k+1, !clean
 		}
-		if cost < best {
-			best, at = cost, k+1
-		}
-	}
-	if bestClean == best {
-		at = atClean
 	}
 	e.A += int32(at)
 	e.B += int32(at)
