@@ -10,6 +10,8 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff/compat"
 )
 
+func compatOptions() compat.Options { return compat.Options{Lookahead: compat.DefaultLookahead} }
+
 func compatJSON(t *testing.T, a, b string, workers int, opt compat.Options) string {
 	t.Helper()
 	opt.Lookahead = compat.DefaultLookahead

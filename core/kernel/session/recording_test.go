@@ -17,6 +17,8 @@ type recorded struct {
 	kernel string
 	grid   uint32
 	sites  []uint32
+	taken  []bool // by event, false where it is shorter
+	lost   uint64 // events
 	entry  string // fields of the manifest's entry that are not as they should be: `"file":"../x"`
 }
 
@@ -41,7 +43,12 @@ func (r recorded) encode(t testing.TB) []byte {
 		Site: r.sites, Kind: make([]site.Kind, n), Dir: make([]uint8, n), Aux: make([]uint16, n), Active: make([]uint64, n),
 		Taken: make([]uint64, n), Value: make([]uint64, n), Type: make([]warptrace.ValueType, n),
 	}
-	warp.Events, warp.Total = uint32(n), uint64(n)
+	warp.Events, warp.Total, warp.Dropped = uint32(n), uint64(n)+r.lost, r.lost
+	for i, taken := range r.taken {
+		if taken {
+			warp.Dir[i] = 1
+		}
+	}
 	for i := range n {
 		warp.Active[i] = 0xffffffff
 		warp.Type[i] = warptrace.TypeBits
