@@ -15,21 +15,36 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
-// v1Shapes are the flag combinations of the format.
-var v1Shapes = []struct {
+// v1Shape is a combination of flags.
+type v1Shape struct {
 	name      string
 	compress  bool
 	history   uint32
 	snapshots uint32
 	sample    uint32
-}{
-	{"plain", false, 0, 0, 1},
-	{"zstd", true, 0, 0, 1},
-	{"history", false, 3, 0, 1},
-	{"snapshot", false, 0, 2, 1},
-	{"sampled", false, 0, 0, 4},
-	{"everything", true, 3, 2, 4},
 }
+
+// v1Shapes are all combinations of flags that are written.
+var v1Shapes = func() []v1Shape {
+	var shapes []v1Shape
+	for flags := range 16 {
+		s := v1Shape{name: "plain", sample: 1}
+		if flags&1 != 0 {
+			s.name, s.compress = "zstd", true
+		}
+		if flags&2 != 0 {
+			s.name, s.history = s.name+", history", 3
+		}
+		if flags&4 != 0 {
+			s.name, s.snapshots = s.name+", snapshots", 2
+		}
+		if flags&8 != 0 {
+			s.name, s.sample = s.name+", sampled", 4
+		}
+		shapes = append(shapes, s)
+	}
+	return shapes
+}()
 
 // someWarps makes warps that leave gaps, with rings that wrap.
 func someWarps(rng *rand.Rand, slots, capacity int) []Warp {
@@ -280,14 +295,34 @@ func TestKernelsAreTheSameByEitherHash(t *testing.T) {
 }
 
 func FuzzOpenV1(f *testing.F) {
-	for _, shape := range v1Shapes {
+	for i, shape := range v1Shapes {
 		h := v1TestHeader(3, 4)
 		h.HistoryDepth, h.SnapshotDepth, h.SampleRate = shape.history, shape.snapshots, shape.sample
 		f.Add(writeV1(f, h, shape.compress, someWarps(rand.New(rand.NewPCG(5, 6)), 3, 4)))
+		f.Add(randomV1(rand.New(rand.NewPCG(uint64(i), 7))).bytes(f))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		if err := readAll(b); err != nil && fault.Of(err).Kind == fault.Internal {
-			t.Fatalf("an error without a kind: %v", err)
+		if err := readAll(b); err != nil {
+			if fault.Of(err).Kind == fault.Internal {
+				t.Fatalf("an error without a kind: %v", err)
+			}
+			return
+		}
+		trace, err := openBytes(b)
+		if err != nil {
+			t.Fatalf("opened once, but not twice: %v", err)
+		}
+		defer trace.Close()
+		opt := WalkOptions{Values: true, All: true, Rings: true}
+		checked := 0
+		stats, err := Walk(context.Background(), trace, trace, opt, func(p *Pair) error {
+			if checked++; checked > 16 {
+				return nil
+			}
+			return checkDecoded(p, trace, trace, opt)
+		})
+		if err != nil || stats.Equal != stats.Warps || stats.EventsA != stats.EventsB {
+			t.Fatalf("walked against itself: %+v (%v)", stats, err)
 		}
 	})
 }

@@ -199,7 +199,9 @@ func sameContents(got, want *Warp) error {
 	for i, s := range got.Snapshots {
 		w := want.Snapshots[i]
 		s.Event, w.Event = 0, 0
-		w.Lhs, w.Rhs = append(w.Lhs, make([]uint64, len(s.Lhs)-32)...), append(w.Rhs, make([]uint64, len(s.Rhs)-32)...)
+		if lanes := len(s.Lhs); lanes == 64 && len(w.Lhs) == 32 { // upper lanes that v1 does not hold
+			w.Lhs, w.Rhs = append(w.Lhs, make([]uint64, 32)...), append(w.Rhs, make([]uint64, 32)...)
+		}
 		if !reflect.DeepEqual(s, w) {
 			return fmt.Errorf("snapshot %d is %+v, want %+v", i, s, w)
 		}

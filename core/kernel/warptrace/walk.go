@@ -74,6 +74,7 @@ func Walk(ctx context.Context, a, b *Trace, opt WalkOptions, visit func(*Pair) e
 	if err := w.run(); err != nil {
 		return w.stats, err
 	}
+	w.stats.WarpsA, w.stats.WarpsB = w.a.warps, w.b.warps
 	w.stats.LossesA, w.stats.LossesB = w.a.losses(), w.b.losses()
 	w.stats.EventsA, w.stats.EventsB = w.stats.LossesA.Events, w.stats.LossesB.Events
 	return w.stats, nil
@@ -91,8 +92,9 @@ type walker struct {
 // side is one recording of a walk and the warp where it stands.
 type side struct {
 	stream
-	info WarpInfo
-	ok   bool
+	info  WarpInfo
+	ok    bool
+	warps int64 // behind or where it stands
 }
 
 // open starts the pass under walk; index, the context of opening both sides, ends before the pass does.
@@ -108,7 +110,9 @@ func (s *side) close() {
 }
 
 func (s *side) advance() (err error) {
-	s.info, s.ok, err = s.next()
+	if s.info, s.ok, err = s.next(); s.ok {
+		s.warps++
+	}
 	return err
 }
 

@@ -116,6 +116,7 @@ func walkTwin(t *testing.T, a, b *walkSide, opt WalkOptions) ([]Pair, WalkStats)
 		return m
 	}
 	of := [2]map[uint64]WarpInfo{in(a, &stats.LossesA), in(b, &stats.LossesB)}
+	stats.WarpsA, stats.WarpsB = int64(len(of[0])), int64(len(of[1]))
 	stats.EventsA, stats.EventsB = stats.LossesA.Events, stats.LossesB.Events
 	var pairs []Pair
 	for _, n := range slices.Sorted(maps.Keys(numbers)) {
@@ -243,7 +244,7 @@ func TestWalkAgreesWithReadingEverything(t *testing.T) {
 // counts are the numbers of WalkStats.
 func counts(s *WalkStats) []int64 {
 	return []int64{
-		s.Warps, s.Equal, s.EventsA, s.EventsB, s.LossesA.Events, s.LossesA.Dropped, s.LossesA.WarpsWithDrops,
+		s.Warps, s.Equal, s.WarpsA, s.WarpsB, s.EventsA, s.EventsB, s.LossesA.Events, s.LossesA.Dropped, s.LossesA.WarpsWithDrops,
 		s.LossesB.Events, s.LossesB.Dropped, s.LossesB.WarpsWithDrops,
 	}
 }
