@@ -1,0 +1,170 @@
+"""Sessions: their launches listed, matched and compared, from Python and from the command line."""
+
+# ruff: noqa: ARG001 - fixtures make the folder that a test runs in
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+import prlx as package
+
+from .recordings import SITES, site_map, softmax
+
+
+def write(folder, launches, manifest=True):
+    """A session of launches, each a recording, with the described manifest or without any."""
+    folder.mkdir()
+    rows = []
+    for number, launch in enumerate(launches):
+        name = f"{launch.kernel}_{number}.prlx"
+        launch.write(folder / name)
+        rows.append(
+            {"launch": number, "kernel": launch.kernel, "file": name, "grid": launch.grid, "block": launch.block}
+        )
+    if manifest:
+        (folder / "session.json").write_text(json.dumps(rows))
+    return folder
+
+
+SOFTMAX = softmax()
+REDUCE = replace(softmax(8), kernel="reduce_kernel")
+ONE = list(SOFTMAX.warps[1])
+BROKEN = SOFTMAX.changed(1, [*ONE[:3], replace(ONE[3], dir=0), *ONE[4:]])
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """``run_a`` and ``run_b``: B has one launch more at the front, and its second softmax differs."""
+    write(tmp_path / "run_a", [SOFTMAX, REDUCE, SOFTMAX])
+    write(tmp_path / "same", [SOFTMAX, REDUCE, SOFTMAX], manifest=False)
+    write(tmp_path / "run_b", [replace(REDUCE, kernel="warm_up"), SOFTMAX, REDUCE, BROKEN])
+    site_map(tmp_path / "prlx-sites.json", SITES)
+    return tmp_path
+
+
+def test_a_session_lists_its_launches(prlx, runs):
+    session = package.open("run_a")
+    assert repr(session).endswith("run_a: 3 launches of 2 kernels>")
+    assert session.launches["kernel"].tolist() == ["softmax_kernel", "reduce_kernel", "softmax_kernel"]
+    assert session.launches["grid"].tolist() == ["2x1x1", "4x1x1", "2x1x1"]
+    assert [trace.header.kernel for trace in session] == session.launches["kernel"].tolist()
+    assert session.launch(1).total_events == sum(map(len, REDUCE.warps))
+    with pytest.raises(package.UsageError, match="no launch 7"):
+        session.launch(7)
+    ran = prlx("session", "inspect", "run_a")
+    assert ran.code == 0
+    assert "reduce_kernel_1.prlx" in ran.out
+    document = prlx("session", "inspect", "run_a", "--json").json()
+    assert document["schema"] == "prlx.session-inspect/1"
+    assert len(document["launches"]) == 3
+
+
+def test_a_launch_that_cannot_be_read_is_said_and_nothing_more(prlx, runs):
+    (runs / "run_a" / "reduce_kernel_1.prlx").write_bytes(b"cut")
+    ran = prlx("session", "inspect", "run_a")
+    assert ran.code == 0
+    assert "no recording" in ran.out
+    with pytest.raises(package.TraceFormatError):
+        package.open("run_a").launch(1)
+    compared = prlx("session", "diff", "run_a", "same")
+    assert compared.code == 1
+    assert "no recording" in compared.out
+
+
+def test_sessions_match_by_what_was_launched_not_by_number(prlx, runs):
+    diff = package.diff_traces("run_a", "run_b", progress=False)
+    assert isinstance(diff, package.SessionDiff)
+    rows = list(zip(diff.launches["launch"], diff.launches["launch_b"], diff.launches["status"], strict=True))
+    assert rows == [(0, 1, "identical"), (1, 2, "identical"), (2, 3, "diverged")]
+    assert diff.inserted == ("warm_up (launch 0)",)
+    assert diff.missing == ()
+    assert (diff.identical, diff.passed) == (False, False)
+    assert (diff.first.kind, diff.first.warp, diff.first.location) == ("Branch", 1, "softmax.py:softmax_kernel:11:12")
+    assert diff.divergences["warp"].tolist()[0] == 1
+    assert diff.launch(0).identical
+    assert diff.launch(2).first.document["event_idx"] == diff.first.event
+    assert diff.explain().document == diff.launch(2).explain().document
+    with pytest.raises(package.UsageError, match="no launch 9"):
+        diff.launch(9)
+
+
+def test_two_directories_are_sessions_without_being_told(prlx, runs):
+    texts = {prlx(*words, "run_a", "run_b").out for words in (["diff"], ["diff", "--session"], ["session", "diff"])}
+    assert len(texts) == 1
+    text = texts.pop()
+    assert text.startswith("DIVERGED: ")
+    assert "launches (1 of 3 differ)" in text
+    assert "only in B: warm_up (launch 0)" in text
+    assert "first divergence: Branch at softmax.py:11:12" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("command", [["diff"], ["session", "diff"]])
+def test_equal_sessions_are_the_same(prlx, runs, command):
+    ran = prlx(*command, "run_a", "same")
+    assert ran.code == 0
+    assert ran.out.startswith("SAME: ")
+    diff = package.diff_traces(package.open("run_a"), "same", progress=False)
+    assert diff.identical
+    assert diff.first is None
+    assert diff.explain() is None
+
+
+def test_a_missing_launch_fails(prlx, runs):
+    write(runs / "short", [SOFTMAX, REDUCE])
+    ran = prlx("session", "diff", "run_a", "short")
+    assert ran.code == 1
+    assert "only in A: softmax_kernel (launch 2)" in ran.out
+
+
+def test_the_document_describes_itself(prlx, runs):
+    ran = prlx("session", "diff", "run_a", "run_b", "--json")
+    document = ran.json()
+    assert next(iter(document)) == "schema"
+    assert document["schema"] == "prlx.session-diff/1"
+    described = {"status", "kernel_results", "unmatched_a", "unmatched_b", "threshold", "passed"}
+    assert described <= set(document)
+    assert {"kernel", "launch", "status", "divergences"} <= set(document["kernel_results"][0])
+    assert str(runs) not in ran.out
+    assert document["first"]["diff"]["a"]["path"] == "run_a/softmax_kernel_2.prlx"
+
+
+def test_the_described_document_of_sessions(prlx, runs):
+    ran = prlx("session", "diff", "run_a", "run_b", "--compat")
+    document = ran.json()
+    assert ran.code == 1
+    assert list(document) == ["status", "kernel_results", "unmatched_a", "unmatched_b", "threshold", "passed"]
+    assert document["kernel_results"] == []  # one more launch at the front unmatches all behind it, there
+
+
+def test_reports_of_sessions(prlx, runs):
+    ran = prlx("session", "diff", "run_a", "run_b", "--html", "r.html", "--junit", "r.xml", "--sarif", "r.sarif")
+    assert ran.code == 1
+    for name in ("r.html", "r.xml", "r.sarif"):
+        assert (runs / name).stat().st_size > 0
+        assert f"wrote {name}" in ran.err
+    (runs / "s.json").write_text(prlx("session", "diff", "run_a", "run_b", "--json").out)
+    assert prlx("report", "s.json", "-o", "later.html").code == 0
+    assert (runs / "later.html").read_bytes() == (runs / "r.html").read_bytes()
+    into = prlx("session", "diff", "run_a", "run_b", "--html", "run_a/softmax_kernel_0.prlx", "--overwrite")
+    assert into.code == 2
+    assert "never touched" in into.err
+
+
+def test_a_session_and_a_recording_do_not_compare(prlx, runs):
+    for words in (["run_a", "run_b/softmax_kernel_1.prlx"], ["run_b/softmax_kernel_1.prlx", "run_a"]):
+        ran = prlx("diff", *words)
+        assert ran.code == 2
+        assert "a session" in ran.err
+
+
+def test_sessions_show_themselves(runs):
+    diff = package.diff_traces("run_a", "run_b", progress=False)
+    assert repr(diff).startswith("<SessionDiff: ")
+    assert "softmax_kernel" in diff._repr_html_()
+    assert "softmax_kernel" in package.open("run_a")._repr_html_()
+    assert str(diff).startswith("DIVERGED: ")
+    diff.save("s.html")
+    assert (runs / "s.html").stat().st_size > 0
