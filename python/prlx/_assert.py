@@ -44,6 +44,7 @@ def assert_same(
     ignore_active_mask: bool = False,
     force: bool = False,
     cross_gpu: bool = False,
+    strict_order: bool = False,
     explain: bool = True,
     accepted: AnyPath | None = None,
     strict: bool = False,
@@ -66,7 +67,7 @@ def assert_same(
         Let the report say why, as far as the recordings tell.
     values, ignore, tolerance, nan, site_map, site_map_b, baseline, baseline_b, warps, kinds, sites, ignore_active_mask
         As of ``diff_traces``.
-    force, cross_gpu, accepted, source_roots, workers, memory_limit
+    force, cross_gpu, strict_order, accepted, source_roots, workers, memory_limit
         As of ``diff_traces``.
 
     Returns
@@ -94,6 +95,7 @@ def assert_same(
         "ignore_active_mask": ignore_active_mask,
         "force": force,
         "cross_gpu": cross_gpu,
+        "strict_order": strict_order,
         "explain": explain,
         "accepted": _request.absolute_or_none(accepted),
         "today": _diff.today(),

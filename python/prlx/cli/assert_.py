@@ -79,6 +79,7 @@ def _request_of(values: argparse.Namespace, first: str, second: str) -> dict[str
         "ignore_active_mask": bool(values.ignore_active_mask),
         "force": bool(values.force),
         "cross_gpu": bool(values.cross_gpu),
+        "strict_order": bool(values.strict_order),
         "explain": values.explain is not False,
         "accepted": _request.absolute_or_none(values.accepted),
         "today": _diff.today(),
@@ -121,12 +122,15 @@ def _show(found: Comparison, ui: UI) -> None:
     document = dict(found.document)
     written = document.pop("written", None) or []
     rendered = document.pop("rendered", None)
+    document.pop("notes", None)
     if ui.json:
         ui.emit(document)
     elif rendered is not None:
         sys.stdout.write(rendered)
     elif not ui.quiet:
         ui.show(_render(found, ui))
+    for note in found.notes:
+        ui.say(clean(note))
     for warning in found.warnings:
         ui.warn(clean(warning))
     for output in written:
@@ -207,6 +211,7 @@ COMMAND = Command(
         Option(("--source-root",), "where sources are looked for", takes="paths", metavar="DIR", brief=True),
         Option(("--force",), options.FORCE.help, takes="switch", brief=True),
         Option(("--cross-gpu",), "compare recordings of different machines by thread", takes="switch", brief=True),
+        Option(("--strict-order",), "another order of divergent paths counts too", takes="switch", brief=True),
         options.SESSION,
         Option(("--workers",), options.WORKERS.help, takes="whole", metavar="N", setting="workers", brief=True),
         Option(
