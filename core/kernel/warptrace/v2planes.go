@@ -70,22 +70,25 @@ func readColumn[T column](r *planes, into []T, width int) (zero bool) {
 		clear(into)
 		return true
 	}
-	first := true
-	for p := range width {
+	n := len(into)
+	clear(into)
+	for p := 0; p < width; p++ {
 		if mask>>p&1 == 0 {
 			continue
 		}
-		plane := stored[:len(into)]
-		stored = stored[len(into):]
-		if first {
-			for i, b := range plane {
-				into[i] = T(b) << (8 * p)
+		low, shift := stored[:n], 8*p&63
+		stored = stored[n:]
+		if p+1 == width || mask>>(p+1)&1 == 0 {
+			for i := range into {
+				into[i] |= T(low[i]) << shift
 			}
-			first = false
 			continue
 		}
-		for i, b := range plane {
-			into[i] |= T(b) << (8 * p)
+		p++ // two planes side by side at once
+		high := stored[:n]
+		stored = stored[n:]
+		for i := range into {
+			into[i] |= T(uint16(low[i])|uint16(high[i])<<8) << shift
 		}
 	}
 	return false

@@ -105,6 +105,10 @@ func (c *v2Codec) encodeEvents(dst []byte, w *Warp, n int) []byte {
 
 // forget clears what is remembered of the sites of a column.
 func (c *v2Codec) forget(sites []uint32) {
+	if len(c.last) <= len(sites) {
+		clear(c.last)
+		return
+	}
 	for _, s := range sites {
 		c.last[s] = 0
 	}
