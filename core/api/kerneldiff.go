@@ -232,13 +232,17 @@ func (c *compareArgs) complete(ctx context.Context, doc *diff.Document, recordin
 	return err
 }
 
+// sameScript is how much later than a recording a source may be written without being taken for changed, where only the file says
+// when that was: scripts that make both write one after the other.
+const sameScript = time.Minute
+
 // recordedAt is when a recording was made: as it says, else when its file was written.
 func recordedAt(path string, h *warptrace.Header) time.Time {
 	if h != nil && h.TimestampNS > 0 {
 		return time.Unix(0, h.TimestampNS)
 	}
 	if info, err := os.Stat(path); err == nil {
-		return info.ModTime()
+		return info.ModTime().Add(sameScript)
 	}
 	return time.Time{}
 }
@@ -265,6 +269,9 @@ func (r *diffRequest) judge(j *job.Job, result *diff.Result, a, b *recording, op
 		accepted, err := diff.ReadAccepted(j.Context(), r.Accepted)
 		if err != nil {
 			return err
+		}
+		if known, ok := r.Names[accepted.Path]; ok {
+			accepted.Path = known
 		}
 		if _, err := accepted.Apply(result, r.Today); err != nil {
 			return err

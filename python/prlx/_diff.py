@@ -454,6 +454,7 @@ def run(request: Mapping[str, Any], *, tables: bool = False, progress: Progress 
             raise UsageError(f"no recording is named for {side.upper()}")
     here = _request.absolute(".")
     named = [path for key in ("a", "b", "baseline", "baseline_b") for path in request.get(key) or ()]
+    named += [request["accepted"]] if request.get("accepted") else []
     names = {path: _seen_from(path, here) for path in named}
     request = {**request, "names": names, "root": here, "tables": tables}
     if are_sessions(request):
