@@ -75,7 +75,7 @@ func blockOf(warp int64, doc *diff.Document) (block, place int64) {
 func chromeArgs(d *diff.Divergence) map[string]any {
 	args := map[string]any{
 		"site_id": clean(d.SiteID, 40), "kind": clean(d.Kind, 40), "event_idx": d.EventIdx, "event_idx_b": d.EventIdxB, "warp_idx": d.WarpIdx,
-		"cluster": d.Cluster, "role": role(d.Follows, d.Noise), "what": what(d),
+		"cluster": d.Cluster, "role": roleOf(d).String(), "what": what(d),
 	}
 	if d.SourceLocation != "" {
 		args["source_location"] = clean(d.SourceLocation, maxText)

@@ -46,6 +46,8 @@ var columns = []column{
 	{"cluster", func(d *diff.Divergence) string { return number(d.Cluster) }, false},
 	{"follows", func(d *diff.Divergence) string { return strconv.FormatBool(d.Follows) }, false},
 	{"noise", func(d *diff.Divergence) string { return strconv.FormatBool(d.Noise) }, false},
+	{"accepted", func(d *diff.Divergence) string { return strconv.FormatBool(d.Accepted) }, false},
+	{"reordered", func(d *diff.Divergence) string { return strconv.FormatBool(d.Reordered) }, false},
 }
 
 // CSV writes one row a divergence that the document lists, with a header. Quoting follows RFC 4180; lines end with a line feed.

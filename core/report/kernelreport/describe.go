@@ -144,17 +144,6 @@ func blockText(warp int64, doc *diff.Document) string {
 	return fmt.Sprintf(" (block %s, warp %s of it)", count(warp/perBlock), count(warp%perBlock))
 }
 
-// role says what a divergence is to the verdict.
-func role(follows, noise bool) string {
-	switch {
-	case noise:
-		return "noise"
-	case follows:
-		return "follower"
-	}
-	return "cause"
-}
-
 // breakdown writes counts by kind in the order of the table: "Branch 2, Value 1".
 func breakdown(counts map[string]int64) string {
 	var parts []string
@@ -220,8 +209,7 @@ type siteFinding struct {
 	kind    string
 	count   int64
 	example *diff.Divergence // the earliest that the document shows, nil when it shows none
-	follows bool             // every one that the document shows follows another
-	noise   bool
+	loudest role             // of those that the document shows: a cause is louder than what follows, both than what does not count
 }
 
 // findings lists what differs by site and kind, in the document's order of sites.
@@ -232,10 +220,10 @@ func findings(doc *diff.Document) []siteFinding {
 		k := key{d.SiteID, d.SourceLocation, d.Kind}
 		f := examples[k]
 		if f == nil {
-			f = &siteFinding{example: d, follows: true}
+			f = &siteFinding{example: d, loudest: roleOf(d)}
 			examples[k] = f
 		}
-		f.follows = f.follows && d.Follows
+		f.loudest = min(f.loudest, roleOf(d))
 	}
 	if doc.First != nil {
 		see(doc.First)
@@ -250,9 +238,12 @@ func findings(doc *diff.Document) []siteFinding {
 	for i := range doc.Sites {
 		s := &doc.Sites[i]
 		for _, kind := range kindsOf(s.Breakdown) {
-			f := siteFinding{site: s, kind: kind, count: s.Breakdown[kind], noise: s.Noise}
+			f := siteFinding{site: s, kind: kind, count: s.Breakdown[kind]}
 			if e := examples[key{s.SiteID, s.SourceLocation, kind}]; e != nil {
-				f.example, f.follows = e.example, e.follows
+				f.example, f.loudest = e.example, e.loudest
+			}
+			if s.Noise {
+				f.loudest = noise
 			}
 			out = append(out, f)
 		}
@@ -273,10 +264,12 @@ func (f *siteFinding) sentence(doc *diff.Document) string {
 	if f.example != nil {
 		s += "; " + what(f.example) + "; " + where(f.example, doc)
 	}
-	if f.noise {
-		s += "; noise: runs that should be equal differ here too"
-	} else if f.follows && f.example != nil {
+	switch f.loudest {
+	case cause:
+	case follower:
 		s += "; follows from an earlier divergence"
+	default:
+		s += "; " + f.loudest.why()
 	}
 	return s
 }

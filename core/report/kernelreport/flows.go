@@ -16,7 +16,7 @@ func flowsOf(slots []slot) [][]uint64 {
 			cause = -1
 		}
 		switch {
-		case d.Noise:
+		case roleOf(d).quiet():
 		case !d.Follows:
 			cause = i
 		case cause >= 0:
@@ -34,7 +34,7 @@ func flowsOf(slots []slot) [][]uint64 {
 	reached := map[int64]bool{slots[first].d.Cluster: true}
 	for i := range slots {
 		d := slots[i].d
-		if reached[d.Cluster] || d.Noise {
+		if reached[d.Cluster] || roleOf(d).quiet() {
 			continue
 		}
 		reached[d.Cluster] = true
@@ -47,11 +47,11 @@ func flowsOf(slots []slot) [][]uint64 {
 	return flows
 }
 
-// firstCause is the slot of the earliest divergence that is neither noise nor a follower, -1 when there is none.
+// firstCause is the slot of the earliest divergence that is a cause, -1 when there is none.
 func firstCause(slots []slot) int {
 	best := -1
 	for i := range slots {
-		if d := slots[i].d; !d.Follows && !d.Noise && (best < 0 || slots[i].at < slots[best].at) {
+		if roleOf(slots[i].d) == cause && (best < 0 || slots[i].at < slots[best].at) {
 			best = i
 		}
 	}

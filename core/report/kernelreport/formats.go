@@ -7,6 +7,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/session"
 )
 
 // Options shape every report alike. The zero value is fine.
@@ -18,24 +19,26 @@ type Options struct {
 	Version string
 }
 
-// A format is one line of the table: its name, the endings of file names that mean it, and who writes it.
+// A format is one line of the table: its name, the endings of file names that mean it, and who writes it of two recordings and
+// of two sessions; nil: nobody.
 type format struct {
 	name    string
 	endings []string
 	diff    func(io.Writer, *diff.Document, Options) error
+	session func(io.Writer, *session.Document, Options) error
 }
 
 // formats is in the order in which endings are tried: longer endings before those they end with.
 var formats = []format{
-	{"html", []string{".html", ".htm"}, HTML},
-	{"csv", []string{".csv"}, CSV},
-	{"junit", []string{".xml", ".junit"}, JUnit},
-	{"sarif", []string{".sarif.json", ".sarif"}, SARIF},
-	{"github", []string{".github.txt", ".github"}, GitHub},
-	{"markdown", []string{".md"}, Markdown},
-	{"chrome", []string{".trace.json", ".chrome.json"}, Chrome},
-	{"perfetto", []string{".perfetto-trace", ".pftrace", ".perfetto"}, Perfetto},
-	{"json", []string{".json"}, JSON},
+	{"html", []string{".html", ".htm"}, HTML, sessionHTML},
+	{"csv", []string{".csv"}, CSV, sessionCSV},
+	{"junit", []string{".xml", ".junit"}, JUnit, sessionJUnit},
+	{"sarif", []string{".sarif.json", ".sarif"}, SARIF, sessionSARIF},
+	{"github", []string{".github.txt", ".github"}, GitHub, sessionGitHub},
+	{"markdown", []string{".md"}, Markdown, sessionMarkdown},
+	{"chrome", []string{".trace.json", ".chrome.json"}, Chrome, nil},
+	{"perfetto", []string{".perfetto-trace", ".pftrace", ".perfetto"}, Perfetto, nil},
+	{"json", []string{".json"}, JSON, sessionJSON},
 }
 
 // Formats lists the names that Write takes, in a fixed order.
@@ -67,6 +70,18 @@ func Write(name string, w io.Writer, d *diff.Document, opt Options) error {
 		return err
 	}
 	return f.diff(w, d, opt)
+}
+
+// WriteSession writes the report of that format of a comparison of sessions. Tracks exist of recordings only.
+func WriteSession(name string, w io.Writer, d *session.Document, opt Options) error {
+	f, err := formatNamed(name)
+	if err != nil {
+		return err
+	}
+	if f.session == nil {
+		return fault.Usagef("no report of sessions has the format %q", name).WithHint("compare the recordings of one launch, or choose another format")
+	}
+	return f.session(w, d, opt)
 }
 
 func formatNamed(name string) (*format, error) {

@@ -13,7 +13,7 @@ import (
 const maxAnnotations = 10
 
 // GitHub writes workflow commands: one annotation a site and kind, causes first, and one for the verdict. Errors where the
-// comparison failed, warnings where it passed all the same and for followers, notices for noise.
+// comparison failed, warnings where it passed all the same and for followers, notices for what does not count.
 func GitHub(w io.Writer, doc *diff.Document, opt Options) error {
 	out := bufio.NewWriter(w)
 	level := "error"
@@ -54,9 +54,9 @@ func GitHub(w io.Writer, doc *diff.Document, opt Options) error {
 // level is how loud a finding is.
 func (f *siteFinding) level(doc *diff.Document) string {
 	switch {
-	case f.noise:
+	case f.loudest.quiet():
 		return "notice"
-	case doc.Passed || f.follows && f.example != nil:
+	case doc.Passed || f.loudest == follower:
 		return "warning"
 	}
 	return "error"

@@ -26,9 +26,13 @@ func asset(name string) string {
 var (
 	pageStyle    = unindent(asset("page.css"))
 	pageScript   = unindent(asset("page.js"))
-	pageTemplate = template.Must(template.New("page").Parse(asset("page.html")))
-	pagePolicy   = "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(pageScript) + "; base-uri 'none'; form-action 'none'"
+	pageTemplate = template.Must(template.Must(template.New("page").Parse(asset("parts.html"))).Parse(asset("page.html")))
 )
+
+// policyFor is what the page may do: apply its style sheet and run this script, nothing else.
+func policyFor(script string) string {
+	return "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(script) + "; base-uri 'none'; form-action 'none'"
+}
 
 // unindent drops indentation, which is a good part of style sheets and scripts.
 func unindent(text string) string {
@@ -98,7 +102,7 @@ type comparison struct {
 func newPage(doc *diff.Document) *page {
 	word := verdictWord(doc)
 	p := &page{
-		Title: suiteName(doc.A.Kernel) + ": " + word, Policy: pagePolicy, Style: template.CSS(pageStyle), Script: template.JS(pageScript),
+		Title: suiteName(doc.A.Kernel) + ": " + word, Policy: policyFor(pageScript), Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		Kernel: suiteName(doc.A.Kernel), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
 		Recordings: recordings(doc), Settings: settings(&doc.Options),
 	}
@@ -165,18 +169,16 @@ func tiles(doc *diff.Document) []tile {
 		t.Detail = fmt.Sprintf("%s count; %s allowed", count(doc.CountedDivergences), count(doc.Threshold))
 	}
 	out = append(out, t)
-	var roles [3]int64
+	var of [len(roles)]int64
 	for i := range doc.Clusters {
-		switch role(doc.Clusters[i].Follows, doc.Clusters[i].Noise) {
-		case "cause":
-			roles[0]++
-		case "follower":
-			roles[1]++
-		default:
-			roles[2]++
+		of[roleOfCluster(&doc.Clusters[i])]++
+	}
+	detail := plural(of[cause], "cause", "causes") + ", " + plural(of[follower], "follower", "followers")
+	for r := noise; int(r) < len(roles); r++ {
+		if of[r] > 0 {
+			detail += ", " + count(of[r]) + " " + r.String()
 		}
 	}
-	detail := fmt.Sprintf("%s, %s, %s noise", plural(roles[0], "cause", "causes"), plural(roles[1], "follower", "followers"), count(roles[2]))
 	out = append(out, tile{Label: "ways to differ", Value: count(int64(len(doc.Clusters)) + max(doc.ClustersOmitted, 0)), Detail: detail, Link: "#clusters"})
 	a, b := doc.Losses.A.DroppedShare, doc.Losses.B.DroppedShare
 	return append(out, tile{Label: "events compared", Value: count(doc.TotalEventsA), Detail: fmt.Sprintf("in A, %s in B; lost %s and %s", count(doc.TotalEventsB), percent(a), percent(b)), Class: tired(lossy(doc)), Link: "#recordings"})

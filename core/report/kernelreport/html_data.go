@@ -16,7 +16,8 @@ type scriptData struct {
 	Sites    []siteData    `json:"sites"`
 	Kinds    []string      `json:"kinds"`
 	Words    []string      `json:"words"`
-	Rows     [][8]int64    `json:"rows"` // warp, event in A, in B, kind, site, cluster, role (0 cause, 1 follower, 2 noise), word
+	Roles    []string      `json:"roles"`
+	Rows     [][8]int64    `json:"rows"` // warp, event in A, in B, kind, site, cluster, role, word
 	PerBlock int64         `json:"perBlock"`
 }
 
@@ -52,6 +53,9 @@ func pageData(doc *diff.Document) ([]byte, error) {
 		slots := mapSlots(doc)
 		d.Map = &mapData{Slots: int64(min(slots, exact)), Scale: int64(min((slots+maxCells-1)/maxCells, exact))}
 	}
+	for _, r := range roles {
+		d.Roles = append(d.Roles, r.name)
+	}
 	left := maxRanges
 	for i := range doc.Clusters[:min(len(doc.Clusters), maxClusters)] {
 		c := &doc.Clusters[i]
@@ -79,8 +83,7 @@ func pageData(doc *diff.Document) ([]byte, error) {
 			siteIndex[key] = at
 			d.Sites = append(d.Sites, siteData{clean(v.SiteID, 40), clean(siteName(v.SiteID, v.SourceLocation), maxName), clean(v.SourceLocation, 3*maxName)})
 		}
-		part := map[string]int64{"cause": 0, "follower": 1, "noise": 2}[role(v.Follows, v.Noise)]
-		d.Rows = append(d.Rows, [8]int64{v.WarpIdx, v.EventIdx, v.EventIdxB, index(kindIndex, &d.Kinds, clean(v.Kind, 40)), at, v.Cluster, part, index(wordIndex, &d.Words, what(v))})
+		d.Rows = append(d.Rows, [8]int64{v.WarpIdx, v.EventIdx, v.EventIdxB, index(kindIndex, &d.Kinds, clean(v.Kind, 40)), at, v.Cluster, int64(roleOf(v)), index(wordIndex, &d.Words, what(v))})
 	}
 	return json.Marshal(d)
 }

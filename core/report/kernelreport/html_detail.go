@@ -63,7 +63,7 @@ func newDetail(d *diff.Divergence, doc *diff.Document) *detail {
 	p := placeOf(d.SourceLocation)
 	out := &detail{
 		Kind: clean(d.Kind, 40), Place: clean(siteName(d.SiteID, d.SourceLocation), maxName), Function: clean(p.Function, maxName), File: clean(p.File, maxName),
-		SiteID: clean(d.SiteID, 40), SiteKind: clean(d.SiteKind, 40), What: what(d), Where: where(d, doc), Role: role(d.Follows, d.Noise), Cluster: d.Cluster, Warp: d.WarpIdx,
+		SiteID: clean(d.SiteID, 40), SiteKind: clean(d.SiteKind, 40), What: what(d), Where: where(d, doc), Role: roleNote(roleOf(d)), Cluster: d.Cluster, Warp: d.WarpIdx,
 		Facts: facts(d), Compare: compareSign(d.Compare),
 	}
 	if p.Line == 0 {
@@ -78,6 +78,14 @@ func newDetail(d *diff.Divergence, doc *diff.Document) *detail {
 		out.HistoryLeftOut = plural(n, "more event is", "more events are") + " in the JSON document."
 	}
 	return out
+}
+
+// roleNote is the role where it is worth a word.
+func roleNote(r role) string {
+	if r == cause {
+		return ""
+	}
+	return r.String()
 }
 
 // waveSize is how many lanes pictures show.

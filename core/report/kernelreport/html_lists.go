@@ -72,15 +72,12 @@ type clusterRow struct {
 	What, Find             string
 	IsFirst                bool
 	Detail                 *detail
-	Noise                  bool
 }
 
-// clusterGroups sorts the clusters by role; what only follows and what is noise comes folded.
+// clusterGroups sorts the clusters by role; all but the first group comes folded.
 func clusterGroups(doc *diff.Document) (groups []clusterGroup, note string) {
-	groups = []clusterGroup{
-		{Role: "cause", Title: "Can be a cause", Hint: "Nothing before it in its warp differs.", Open: true},
-		{Role: "follower", Title: "Follows", Hint: "An earlier divergence can be its cause."},
-		{Role: "noise", Title: "Noise", Hint: "Runs that should be equal differ here too."},
+	for _, r := range roles {
+		groups = append(groups, clusterGroup{Role: r.name, Title: r.title, Hint: r.hint})
 	}
 	shown := min(len(doc.Clusters), maxClusters)
 	for i := range doc.Clusters[:shown] {
@@ -89,7 +86,7 @@ func clusterGroups(doc *diff.Document) (groups []clusterGroup, note string) {
 		if i < maxDetails && !row.IsFirst {
 			row.Detail = newDetail(&c.First, doc)
 		}
-		k := map[string]int{"cause": 0, "follower": 1, "noise": 2}[role(c.Follows, c.Noise)]
+		k := roleOfCluster(c)
 		groups[k].Clusters = append(groups[k].Clusters, row)
 	}
 	var out []clusterGroup
@@ -115,7 +112,7 @@ func newClusterRow(c *diff.Cluster, doc *diff.Document) clusterRow {
 	row := clusterRow{
 		ID: c.ID, Colour: colourOf(c), Kinds: breakdown(c.Breakdown), Place: clean(siteName(c.First.SiteID, c.First.SourceLocation), maxName),
 		Warps: plural(c.Warps, "warp", "warps"), Ranges: clean(c.WarpRanges, 120), Blocks: plural(c.Blocks, "block", "blocks"),
-		Divergences: plural(c.Divergences, "divergence", "divergences") + " each", What: what(&c.First), Noise: c.Noise,
+		Divergences: plural(c.Divergences, "divergence", "divergences") + " each", What: what(&c.First),
 		IsFirst: doc.First != nil && doc.First.Cluster == c.ID && doc.First.WarpIdx == c.First.WarpIdx && doc.First.EventIdx == c.First.EventIdx && doc.First.Kind == c.First.Kind,
 	}
 	if p.Line > 0 {
@@ -125,11 +122,11 @@ func newClusterRow(c *diff.Cluster, doc *diff.Document) clusterRow {
 	return row
 }
 
-// colourOf is the class of a cluster's colour: its own for the first few, one for all others, none for noise.
+// colourOf is the class of a cluster's colour: its own for the first few, one for all others, none for what does not count.
 func colourOf(c *diff.Cluster) string {
 	switch {
-	case c.Noise:
-		return "noise"
+	case roleOfCluster(c).quiet():
+		return "muted"
 	case c.ID >= 0 && c.ID < maxColours:
 		return fmt.Sprintf("c%d", c.ID)
 	}

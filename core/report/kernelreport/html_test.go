@@ -38,7 +38,9 @@ func TestPagesToLookAt(t *testing.T) {
 	if dir == "" {
 		t.Skip("PRLX_REPORT_DIR is not set")
 	}
-	for name, doc := range documents() {
+	all := documents()
+	all["many"] = many(10_000)
+	for name, doc := range all {
 		if err := os.WriteFile(filepath.Join(dir, name+".html"), []byte(pageOf(t, doc)), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -131,7 +133,7 @@ func TestWhatFollowsAndNoiseAreFolded(t *testing.T) {
 	for _, g := range groups {
 		got = append(got, g.Role+" "+map[bool]string{true: "open", false: "folded"}[g.Open]+" "+count(len(g.Clusters)))
 	}
-	if want := "cause open 2, follower folded 1, noise folded 1"; strings.Join(got, ", ") != want {
+	if want := "cause open 2, follows folded 1, noise folded 1"; strings.Join(got, ", ") != want {
 		t.Errorf("got %q, want %q", strings.Join(got, ", "), want)
 	}
 }

@@ -172,7 +172,9 @@ func siteCases(doc *diff.Document) []junitCase {
 		}
 		var b strings.Builder
 		var kindNames []string
+		quietest := reordered
 		for ; len(rest) > 0 && rest[0].site == s; rest = rest[1:] {
+			quietest = min(quietest, rest[0].loudest)
 			b.WriteString(rest[0].sentence(doc) + "\n")
 			kindNames = append(kindNames, clean(rest[0].kind, 40))
 		}
@@ -183,8 +185,8 @@ func siteCases(doc *diff.Document) []junitCase {
 		text := b.String()
 		message := breakdown(s.Breakdown) + " in " + plural(s.Warps, "warp", "warps")
 		switch {
-		case s.Noise:
-			c.Skipped, c.SystemOut = &junitSkipped{"noise: runs that should be equal differ here too"}, &junitText{text}
+		case quietest.quiet():
+			c.Skipped, c.SystemOut = &junitSkipped{quietest.why()}, &junitText{text}
 		case doc.Passed:
 			c.Skipped, c.SystemOut = &junitSkipped{"within what is accepted: " + message}, &junitText{text}
 		default:

@@ -33,7 +33,7 @@ func render(t testing.TB, format string, doc *diff.Document) []byte {
 // documents are what every format has to cope with.
 func documents() map[string]*diff.Document {
 	return map[string]*diff.Document{
-		"diverged": sample(), "identical": identical(), "empty": {}, "hostile": nasty(hostile), "many": many(10_000), "bare": bare(),
+		"diverged": sample(), "identical": identical(), "empty": {}, "hostile": nasty(hostile), "many": many(1000), "bare": bare(),
 	}
 }
 

@@ -207,7 +207,7 @@ func (p *perfettoWriter) begin(s *slot, flows []uint64) {
 			b = protowire.AppendFixed64(b, f)
 		}
 		b = p.text(b, "what", what(d))
-		b = p.text(b, "role", role(d.Follows, d.Noise))
+		b = p.text(b, "role", roleOf(d).String())
 		b = p.text(b, "source", d.SourceLocation)
 		b = p.text(b, "site", d.SiteID)
 		b = p.text(b, "source in B", d.LocationB)

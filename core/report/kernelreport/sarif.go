@@ -119,7 +119,7 @@ const (
 )
 
 // SARIF writes one result for every site and kind that differs. Its level is error where the comparison failed, warning where it
-// passed all the same and for followers, note for noise. Its partial fingerprints say kernel, place and kind: one by the text of
+// passed all the same and for followers, note for what does not count. Its partial fingerprints say kernel, place and kind: one by the text of
 // the source line, which survives a move of the line, and one by the location.
 func SARIF(w io.Writer, doc *diff.Document, opt Options) error {
 	return writeJSON(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{sarifRunOf(doc, opt)}})
@@ -181,7 +181,7 @@ func sarifResultOf(f *siteFinding, doc *diff.Document, opt Options, seen map[str
 		Locations:    []sarifLocation{sarifLocationOf(f.site.SiteID, f.site.SourceLocation, "", doc, opt)},
 		Fingerprints: fingerprints(f, doc, opt, seen),
 		Properties: map[string]any{
-			"divergences": f.count, "kind": clean(f.kind, 40), "noise": f.noise, "rate": f.site.Rate, "siteId": clean(f.site.SiteID, 40), "warps": f.site.Warps,
+			"divergences": f.count, "kind": clean(f.kind, 40), "role": f.loudest.String(), "rate": f.site.Rate, "siteId": clean(f.site.SiteID, 40), "warps": f.site.Warps,
 		},
 	}
 	if e := f.example; e != nil && e.SiteB != "" {

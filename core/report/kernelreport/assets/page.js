@@ -33,10 +33,10 @@
   // ---- search ----
   var search = byId("search"), query = byId("query"), found = byId("found");
   var table = byId("rows"), more = byId("more"), note = byId("warp-note");
-  var roles = ["", "follows", "noise"];
+  var roles = data.roles;
   var texts = data.rows.map(function (r) {
     var s = data.sites[r[4]];
-    return (data.kinds[r[3]] + " " + s.full + " " + s.place + " " + s.id + " " + data.words[r[7]] + " " + (roles[r[6]] || "cause")).toLowerCase();
+    return (data.kinds[r[3]] + " " + s.full + " " + s.place + " " + s.id + " " + data.words[r[7]] + " " + roles[r[6]]).toLowerCase();
   });
   var shown = 0, matches = [];
   var page = 200;
@@ -85,7 +85,7 @@
   function fill() {
     var body = table.tBodies[0], end = Math.min(matches.length, shown + page), rows = document.createDocumentFragment();
     for (; shown < end; shown++) {
-      var r = data.rows[matches[shown]], site = data.sites[r[4]], tr = make("tr", undefined, r[6] === 2 ? "noise" : "");
+      var r = data.rows[matches[shown]], site = data.sites[r[4]], tr = make("tr", undefined, r[6] >= 2 ? "noise" : "");
       var warp = make("td", undefined, "num");
       warp.append(linked("#warp-" + r[0], grouped(r[0])));
       var where = make("td");
@@ -94,7 +94,7 @@
       var c = clusters.get(r[5]);
       if (c) { cluster.append(make("i", undefined, "swatch " + c.colour)); }
       if (r[5] >= 0) { cluster.append(linked("#cluster-" + r[5], String(r[5]))); }
-      if (roles[r[6]]) { cluster.append(" ", make("span", roles[r[6]], "small")); }
+      if (r[6] > 0) { cluster.append(" ", make("span", roles[r[6]], "small")); }
       tr.append(warp, make("td", perBlock ? grouped(blockOf(r[0])) : "", "num"), make("td", grouped(r[1]), "num"), make("td", grouped(r[2]), "num"),
         make("td", data.kinds[r[3]]), where, make("td", data.words[r[7]]), cluster);
       rows.append(tr);
@@ -153,11 +153,11 @@
   // ---- map of warps ----
   var canvas = byId("map"), at = byId("at"), map = data.map, geometry = null, cursor = -1, only = null, owner = null;
   function cells() { return Math.ceil(map.slots / map.scale); }
-  // Each cell holds the place of its cluster in the list, plus one; clusters that come first win, noise loses.
+  // Each cell holds the place of its cluster in the list, plus one; clusters that come first win, what does not count loses.
   function paintCells() {
     owner = new Uint16Array(cells());
-    var order = data.clusters.map(function (c, i) { return i; }).filter(function (i) { return data.clusters[i].colour !== "noise"; });
-    data.clusters.forEach(function (c, i) { if (c.colour === "noise") { order.push(i); } });
+    var order = data.clusters.map(function (c, i) { return i; }).filter(function (i) { return data.clusters[i].colour !== "muted"; });
+    data.clusters.forEach(function (c, i) { if (c.colour === "muted") { order.push(i); } });
     order.reverse().forEach(function (i) {
       var r = data.clusters[i].ranges;
       for (var k = 0; k < r.length; k += 2) {

@@ -1,0 +1,193 @@
+package kernelreport
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/session"
+)
+
+var (
+	sessionScript   = unindent(asset("session.js"))
+	sessionTemplate = template.Must(template.Must(template.New("session").Parse(asset("parts.html"))).Parse(asset("session.html")))
+)
+
+// What the page of a session holds at most.
+const (
+	maxLaunches      = 3000
+	maxLaunchDetails = 50
+	maxStrip         = 3000
+)
+
+// sessionPage is what the template shows.
+type sessionPage struct {
+	Title, Policy, Heading string
+	Style                  template.CSS
+	Script                 template.JS
+	Word, Tone, Verdict    string
+	Tiles                  []tile
+	Limits                 []string
+	Strip                  []stripCell
+	StripNote              string
+	Groups                 []launchGroup
+	LeftOut                string
+	Page                   *page // of the first launch that differs
+	FirstLaunch            string
+	Sessions               []comparison
+	Settings               []setting
+	Baseline               string
+}
+
+type stripCell struct{ Class, Anchor, Title string }
+
+type launchGroup struct {
+	Title, Hint, Count string
+	Open               bool
+	Launches           []launchRow
+}
+
+type launchRow struct {
+	Anchor, Number, Kernel, How, What, Kinds, State, Class, Warps, Files, Shape, Find string
+	Notes                                                                             []string
+	IsFirst                                                                           bool
+	Detail                                                                            *detail
+}
+
+func htmlOfRun(w io.Writer, d *session.Document, r *run, _ Options) error {
+	p := &sessionPage{
+		Policy: policyFor(sessionScript), Style: template.CSS(pageStyle), Script: template.JS(sessionScript), Heading: plural(len(r.launches), "launch", "launches"),
+		Word: r.word(), Verdict: clean(r.verdict, maxText), Limits: sessionLimits(d), Sessions: sides(d), Settings: settings(&d.Options),
+		Tone: tone(&diff.Document{Status: d.Status, Passed: d.Passed, Losses: d.Losses}),
+	}
+	p.Title = p.Heading + ": " + p.Word
+	p.Tiles = sessionTiles(d)
+	p.launches(r)
+	if f := d.First; f != nil && f.Diff != nil {
+		p.Page = newPage(f.Diff)
+		p.FirstLaunch = fmt.Sprintf("launch %d, %s", f.Launch, suiteName(f.Kernel))
+	}
+	if b := d.Baseline; b != nil {
+		p.Baseline = fmt.Sprintf("%s of A and %s of B say what is noise: for %s all of them, for %s some, for %s none.",
+			plural(len(b.SessionsA), "further session", "further sessions"), plural(len(b.SessionsB), "further session", "further sessions"),
+			plural(b.Covered, "launch", "launches"), plural(b.Partly, "launch", "launches"), plural(b.Without, "launch", "launches"))
+	}
+	return sessionTemplate.Execute(w, p)
+}
+
+func sessionTiles(d *session.Document) []tile {
+	var out []tile
+	if f := d.First; f != nil {
+		out = append(out, tile{Label: "first launch that differs", Value: fmt.Sprint(f.Launch), Detail: suiteName(f.Kernel), Class: "hot", Link: fmt.Sprintf("#launch-%d", f.Launch)})
+	}
+	t, s := &d.Totals, &d.Sequence
+	out = append(out,
+		tile{Label: "launches that differ", Value: count(t.Diverged), Detail: fmt.Sprintf("of %s matched", count(t.Matched)), Class: hot(t.Diverged > 0), Link: "#launches"},
+		tile{Label: "missing from B, only in B", Value: count(s.Missing) + ", " + count(s.Inserted), Detail: fmt.Sprintf("%s of A, %s of B", plural(d.A.Launches, "launch", "launches"), count(d.B.Launches)), Class: hot(s.Missing+s.Inserted > 0)},
+		tile{Label: "not compared", Value: count(t.Errors), Detail: "unreadable, or not of one kind", Class: tired(t.Errors > 0)})
+	one := tile{Label: "divergences", Value: count(d.TotalDivergences)}
+	if d.CountedDivergences != d.TotalDivergences || d.Threshold > 0 {
+		one.Detail = fmt.Sprintf("%s count; %s allowed", count(d.CountedDivergences), count(d.Threshold))
+	}
+	return append(out, one)
+}
+
+// sessionLimits is what makes the verdict weaker than it sounds.
+func sessionLimits(d *session.Document) []string {
+	return limits(&diff.Document{Losses: d.Losses, Warnings: d.Warnings})
+}
+
+func sides(d *session.Document) []comparison {
+	a, b := &d.A, &d.B
+	yes := map[bool]string{true: "yes", false: "no"}
+	out := []comparison{
+		{"directory", clean(a.Path, maxName), clean(b.Path, maxName), false},
+		{"launches", count(a.Launches), count(b.Launches), a.Launches != b.Launches},
+		{"manifest", yes[a.Manifest], yes[b.Manifest], a.Manifest != b.Manifest},
+		{"came to its end", yes[!a.Partial], yes[!b.Partial], a.Partial != b.Partial},
+		{"events lost", count(d.Losses.A.Dropped), count(d.Losses.B.Dropped), d.Losses.A.Dropped != d.Losses.B.Dropped},
+	}
+	if a.Producer != "" || b.Producer != "" {
+		out = append(out, comparison{"recorded by", clean(a.Producer, 80), clean(b.Producer, 80), a.Producer != b.Producer})
+	}
+	return out
+}
+
+// launches fills in the squares and the list: what differs first, what does not folded.
+func (p *sessionPage) launches(r *run) {
+	groups := [2]launchGroup{{Title: "Differ", Open: true}, {Title: "Identical"}}
+	var counts [2]int
+	seen := map[string]bool{}
+	for i := range r.launches {
+		l := &r.launches[i]
+		k := 1
+		if l.bad() || l.differ {
+			k = 0
+		}
+		counts[k]++
+		row := newLaunchRow(l)
+		if seen[row.Anchor] { // a number that is there twice leads to the first
+			row.Anchor = ""
+		}
+		seen[row.Anchor] = true
+		if len(p.Strip) < maxStrip && row.Anchor != "" {
+			p.Strip = append(p.Strip, stripCell{row.Class, row.Anchor, row.Number + " " + row.Kernel + ": " + row.State})
+		}
+		if len(groups[k].Launches) >= maxLaunches {
+			continue
+		}
+		if !row.IsFirst && l.first != nil && len(groups[k].Launches) < maxLaunchDetails {
+			row.Detail = newDetail(l.first, l.document(r.passed))
+		}
+		groups[k].Launches = append(groups[k].Launches, row)
+	}
+	left := 0
+	for k := range groups {
+		groups[k].Count = count(counts[k])
+		left += counts[k] - len(groups[k].Launches)
+		if counts[k] > 0 {
+			p.Groups = append(p.Groups, groups[k])
+		}
+	}
+	if left > 0 {
+		p.LeftOut = plural(left, "more launch is", "more launches are") + " in the JSON document."
+	}
+	if n := len(r.launches) - len(p.Strip); n > 0 {
+		p.StripNote = plural(n, "launch has", "launches have") + " none."
+	}
+}
+
+func newLaunchRow(l *launch) launchRow {
+	row := launchRow{
+		Anchor: l.anchor(), Number: l.name(), Kernel: suiteName(l.kernel), How: l.matchText(), What: l.sentence(), Kinds: breakdown(l.breakdown), State: l.state(), Class: l.class(),
+		Notes: cleanAll(l.notes, 20, 600), IsFirst: l.doc != nil, Files: clean(strings.Trim(l.fileA+" · "+l.fileB, " ·"), 2*maxName), Shape: l.shapeA,
+	}
+	if l.shapeB != "" {
+		row.Shape = strings.TrimPrefix(l.shapeA+" in A, "+l.shapeB+" in B", " in A, ")
+	}
+	if l.warps > 0 {
+		row.Warps = count(l.warpsDiffer) + " of " + plural(l.warps, "warp", "warps")
+	}
+	if l.b != nil && l.a != nil && *l.a != *l.b {
+		row.How = strings.TrimPrefix(row.How+fmt.Sprintf("; launch %d of B", *l.b), "; ")
+	}
+	row.Find = strings.ToLower(strings.Join([]string{row.Number, row.Kernel, row.State, row.What, row.Kinds, row.How}, " "))
+	return row
+}
+
+// class is the colour of the state.
+func (l *launch) class() string {
+	switch {
+	case l.a == nil || l.b == nil:
+		return "lone"
+	case l.problem != "":
+		return "problem"
+	case l.failed:
+		return "diverged"
+	case l.differ:
+		return "passed"
+	}
+	return "identical"
+}
