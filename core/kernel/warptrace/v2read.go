@@ -75,7 +75,7 @@ func readV2(ctx context.Context, in v2Input) (*v2, *v2List, error) {
 			return nil, nil, err
 		}
 		v.header.Truncated = true
-		v.header.Warnings = append(v.header.Warnings, "the recording has no end: it was cut short, and what is whole in front of the cut was recovered")
+		v.header.Warnings = append(v.header.Warnings, "the recording has no whole end: it was cut short or damaged, and what is whole in front of that was recovered")
 	}
 	v.blocks, v.notes = list.blocks, list.notes
 	if err := v.readSites(); err != nil {
