@@ -70,7 +70,7 @@ func (c *clues) decision() Link {
 		if c.row.InA() {
 			side = "A"
 		}
-		l.Text = fmt.Sprintf("%s only in %s", counted(int64(c.row.Count), "event"), side)
+		l.Text = fmt.Sprintf("%s only in %s", counted(int64(max(c.row.Count, c.row.CountB)), "event"), side)
 	}
 	return l
 }
@@ -191,7 +191,7 @@ func (c *clues) missing() []string {
 	} else if isCompare(c.at.kind) && len(c.at.site().Operands) == 0 {
 		add("where the operands at %s come from: recordings of format v2 have it", c.at.place())
 	}
-	whole := false
+	whole := c.whole
 	for i := range c.at.sides {
 		whole = whole || c.at.sides[i].whole
 	}

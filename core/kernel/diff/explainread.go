@@ -21,6 +21,7 @@ type clues struct {
 	at     spot     // the divergence
 	from   spot     // the earliest difference of data at or before it in the warp
 	carry  *carried // the earliest value of the history that differs
+	whole  bool     // a side without a partner has the operands of every lane
 }
 
 // spot is one place of the warp on both sides.
@@ -72,25 +73,21 @@ func (c *clues) read(ctx context.Context) error {
 	return nil
 }
 
-// lonely is the spot of a divergence whose events have no partner: what is on either side stands alone. The decision that led there
-// is the last event that both share.
+// lonely is the spot of a divergence whose events have no partner: what is on either side stands alone.
 func (c *clues) lonely(ia, ib int) spot {
-	s := spot{ia: -1, ib: -1}
+	s := spot{ia: ia, ib: ib, kind: c.r.Sites[siteOfRow(c.row)].Kind, name: c.r.Sites[siteOfRow(c.row)].Name()}
 	if c.row.SiteA != None && ia < c.wa.Len() {
-		s.ia = ia
-		s.siteA, _ = c.a.SiteOf(c.wa.Site[ia])
-		s.kind = c.wa.Kind[ia]
+		c.whole = c.whole || snapshotOf(&c.wa, ia) != nil
 	}
 	if c.row.SiteB != None && ib < c.wb.Len() {
-		s.ib = ib
-		s.siteB, _ = c.b.SiteOf(c.wb.Site[ib])
-		if s.ia < 0 {
-			s.kind = c.wb.Kind[ib]
-		}
+		c.whole = c.whole || snapshotOf(&c.wb, ib) != nil
 	}
-	s.name = c.r.Sites[siteOfRow(c.row)].Name()
-	if s.ia < 0 {
-		s.ia = ia // where it would stand
+	ref := &c.r.Sites[siteOfRow(c.row)]
+	if ref.LocalA >= 0 {
+		s.siteA, _ = c.a.SiteOf(uint32(ref.LocalA))
+	}
+	if ref.LocalB >= 0 {
+		s.siteB, _ = c.b.SiteOf(uint32(ref.LocalB))
 	}
 	return s
 }

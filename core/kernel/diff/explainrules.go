@@ -13,7 +13,7 @@ import (
 // explainRules look at the clues, each for itself: what one finds does not depend on the others, so their order means nothing.
 // docs/concepts/explain.md has a line for each finding.
 var explainRules = []func(*clues) []finding{
-	ruleSameOperands, ruleLoop, ruleChosenByIndex, ruleAddress, ruleWritten, ruleAtomic, ruleReduction, ruleRounding,
+	ruleSameOperands, ruleOtherCompare, ruleLoop, ruleChosenByIndex, ruleAddress, ruleWritten, ruleAtomic, ruleReduction, ruleRounding,
 	ruleShifted, ruleUninitialised, ruleSameRun, ruleArguments, ruleNoise, ruleSpread, ruleKind,
 }
 
@@ -81,20 +81,31 @@ func ruleLoop(c *clues) []finding {
 
 // passes counts how often the warp passes the site of the divergence.
 func (c *clues) passes() (a, b int) {
-	if c.at.ia < 0 || c.at.ib < 0 || c.at.ia >= c.wa.Len() || c.at.ib >= c.wb.Len() {
-		return 0, 0
-	}
+	ref := &c.r.Sites[siteOfRow(c.row)]
 	for _, s := range c.wa.Site {
-		if s == c.wa.Site[c.at.ia] {
+		if int64(s) == ref.LocalA {
 			a++
 		}
 	}
 	for _, s := range c.wb.Site {
-		if s == c.wb.Site[c.at.ib] {
+		if int64(s) == ref.LocalB {
 			b++
 		}
 	}
 	return a, b
+}
+
+// ruleOtherCompare: the site tables of the two builds have another compare at the site.
+func ruleOtherCompare(c *clues) []finding {
+	x, y := c.at.siteA, c.at.siteB
+	if !isCompare(c.at.kind) || x == nil || y == nil || x.Compare == site.NoCompare || y.Compare == site.NoCompare || x.Compare == y.Compare {
+		return nil
+	}
+	to := indexOrMask
+	if c.loopTest() {
+		to = loopBound
+	}
+	return []finding{{to, 5, fmt.Sprintf("the builds compare at %s in another way (%s, %s)", c.at.place(), clippedWord(x.Text), clippedWord(y.Text))}}
 }
 
 // ruleChosenByIndex: an operand that is computed from indices, arguments and constants alone differs.
