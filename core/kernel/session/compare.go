@@ -31,6 +31,7 @@ type comparison struct {
 	matching Matching
 	further  further
 	lost     [][2]warptrace.Losses // by launch
+	accepted []*diff.AcceptedUse   // by launch, nil where nothing differs
 	doc      *Document
 }
 
@@ -48,6 +49,7 @@ func Compare(j *job.Job, a, b *Session, opt Options) (*Document, error) {
 	c.further = matchFurther(a, b, opt.BaselineA, opt.BaselineB)
 	c.begin()
 	c.lost = make([][2]warptrace.Losses, len(c.matching.Pairs))
+	c.accepted = make([]*diff.AcceptedUse, len(c.matching.Pairs))
 	j.Progress().SetStage("comparing launches")
 	err := each(j, len(c.matching.Pairs), func(j *job.Job, i int) error { return c.launch(j, i) })
 	if err != nil {
@@ -179,6 +181,7 @@ func (c *comparison) launch(j *job.Job, i int) error {
 	r, d, err := c.compare(j, i, inList)
 	if err == nil {
 		c.lost[i] = [2]warptrace.Losses{r.LossesA, r.LossesB}
+		c.accepted[i] = r.AcceptedUse
 		out.take(r, d)
 		return nil
 	}
@@ -223,10 +226,8 @@ func (c *comparison) compare(j *job.Job, i int, want detail) (*diff.Result, *dif
 	if err := c.further.apply(j, r, a, b, p, c.opt.Diff); err != nil {
 		return nil, nil, err
 	}
-	if c.opt.Accepted != nil {
-		if _, err := c.opt.Accepted.Apply(r, c.opt.Today); err != nil {
-			return nil, nil, err
-		}
+	if err := c.accept(r); err != nil {
+		return nil, nil, err
 	}
 	if want.explain {
 		if _, err := diff.Explain(j, r, a, b, c.opt.Diff); err != nil {
@@ -255,20 +256,28 @@ func (l *LaunchResult) take(r *diff.Result, d *diff.Document) {
 	l.Breakdown, l.First, l.Warnings, l.Baseline = d.DivergenceBreakdown, d.First, d.Warnings, d.Baseline
 }
 
-// first compares the earliest launch that differs once more, for its whole document.
+// first compares the earliest launch that differs once more, for its whole document. A launch of which everything is accepted comes
+// after those of which something counts.
 func (c *comparison) first() error {
+	at := -1
 	for i := range c.doc.KernelResults {
 		l := &c.doc.KernelResults[i]
-		if l.Status != StatusDiverged {
-			continue
+		if l.Status == StatusDiverged && (at < 0 || l.CountedDivergences > 0) {
+			at = i
+			if l.CountedDivergences > 0 {
+				break
+			}
 		}
-		_, d, err := c.compare(c.j, i, detail{document: c.opt.Document, explain: c.opt.Explain})
-		if err != nil {
-			return err
-		}
-		c.doc.First = &FirstLaunch{Kernel: l.Kernel, Launch: l.Launch, LaunchB: l.LaunchB, IndexA: l.IndexA, IndexB: l.IndexB, Diff: d}
+	}
+	if at < 0 {
 		return nil
 	}
+	_, d, err := c.compare(c.j, at, detail{document: c.opt.Document, explain: c.opt.Explain})
+	if err != nil {
+		return err
+	}
+	l := &c.doc.KernelResults[at]
+	c.doc.First = &FirstLaunch{Kernel: l.Kernel, Launch: l.Launch, LaunchB: l.LaunchB, IndexA: l.IndexA, IndexB: l.IndexB, Diff: d}
 	return nil
 }
 
@@ -295,6 +304,7 @@ func (c *comparison) sum() {
 	}
 	c.doc.Losses = diff.LossesOfBoth{A: c.losses(0), B: c.losses(1)}
 	c.doc.Baseline = c.further.document(c.doc)
+	c.doc.Accepted = c.acceptedUse()
 }
 
 // losses adds up what is missing from one side.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff"
 )
@@ -170,6 +171,50 @@ func TestFurtherRunsTellNoise(t *testing.T) {
 	}
 	if base := d.Baseline; base == nil || base.Covered != 1 || base.Partly != 1 || base.Without != 0 || base.Noise == 0 {
 		t.Errorf("got %+v", base)
+	}
+}
+
+func TestAcceptedDifferencesAreThoseOfAllLaunches(t *testing.T) {
+	a := write(t, launch("f", 1), launch("g", 2), launch("h", 3))
+	b := write(t, recorded{kernel: "f", grid: 1, sites: []uint32{1}, taken: []bool{true}}, recorded{kernel: "g", grid: 1, sites: []uint32{2}, taken: []bool{true}}, launch("h", 3))
+	file, err := diff.ParseAccepted("known.toml", []byte(`
+[[accept]]
+site = "0x1"
+reason = "known"
+[[accept]]
+site = "0x7"
+reason = "old"
+[[accept]]
+site = "0x2"
+kernel = "x*"
+reason = "of another kernel"
+[[accept]]
+site = "0x2"
+until = 2026-01-01
+reason = "over"
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := Options{Accepted: file, Today: "2026-11-21"}
+	d := compare(t, a, b, opt)
+	var got []string
+	for _, e := range d.Accepted.Entries {
+		got = append(got, e.Status)
+	}
+	if want := []string{"used", "unused", "other-kernel", "expired"}; !reflect.DeepEqual(got, want) || d.Accepted.Divergences != 1 {
+		t.Errorf("got %q and %d accepted, want %q and 1", got, d.Accepted.Divergences, want)
+	}
+	if len(d.Warnings) != 2 || d.CountedDivergences != 1 || d.TotalDivergences != 2 || len(d.KernelResults[0].Warnings) > 0 {
+		t.Errorf("got %q, %d counted of %d", d.Warnings, d.CountedDivergences, d.TotalDivergences)
+	}
+	if d.First == nil || d.First.Kernel != "g" {
+		t.Errorf("the first launch is %+v, want g: what differs in f is accepted", d.First)
+	}
+	opt.Today = "yesterday"
+	_, err = Compare(job.New(t.Context(), job.Options{}), open(t, a), open(t, b), opt)
+	if !fault.Is(err, fault.Usage) {
+		t.Errorf("a day that is none: got %v, want a usage error", err)
 	}
 }
 

@@ -138,11 +138,14 @@ func (s *Session) refusal(j *job.Job, launch int, err error) (string, error) {
 	return "Failed to mmap trace file: " + fault.Of(outside).Path, nil
 }
 
-// isAbout reports whether an error is about a launch's recordings, so that the other launches can go on.
+// isAbout reports whether an error is about a launch's recordings, so that the other launches can go on. What is wrong with the
+// request is wrong for all of them.
 func isAbout(j *job.Job, err error) bool {
-	switch fault.Of(err).Kind {
+	switch f := fault.Of(err); f.Kind {
 	case fault.Cancelled, fault.Internal:
 		return false
+	case fault.Usage:
+		return f.Path != ""
 	}
 	return j.Context().Err() == nil
 }

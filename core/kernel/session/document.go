@@ -34,6 +34,7 @@ type Document struct {
 	B                  Side              `json:"b"`
 	Losses             diff.LossesOfBoth `json:"losses"` // of all launches together
 	Baseline           *Baseline         `json:"baseline,omitempty"`
+	Accepted           *diff.AcceptedUse `json:"accepted,omitempty"`
 	Options            diff.Settings     `json:"options"`
 	Warnings           []string          `json:"warnings"`
 }
