@@ -19,7 +19,7 @@ const (
 	maxMapBytes     = 128 << 20
 	maxMapSites     = 1 << 20
 	maxEntryBytes   = 1 << 20
-	maxParts        = 2 << 20 // frames and operands of all sites: three bytes of text become a hundred of memory
+	maxParts        = 1 << 20 // frames and operands of all sites: three bytes of text become a hundred of memory
 	maxChain        = 256
 	maxOperandDepth = 16
 )

@@ -55,7 +55,19 @@ func ParsePattern(text string) (Pattern, error) {
 	if _, err := path.Match(glob, ""); err != nil || glob == "" {
 		return p, fault.Usagef("%q is no site pattern", text).WithHint(patternHint)
 	}
+	if p.kind != "" && !someKind(p.kind) {
+		return p, fault.Usagef("%q names no kind of site", text).WithHint("the kinds are %s", strings.Join(kindNames[:], ", "))
+	}
 	return p, nil
+}
+
+func someKind(glob string) bool {
+	for k := range 256 {
+		if globs(glob, Kind(k).String()) {
+			return true
+		}
+	}
+	return false
 }
 
 // String returns the pattern as it was written.
@@ -80,7 +92,7 @@ func (p Pattern) Match(s *Site, id uint64) bool {
 			}
 			continue
 		}
-		if (p.line == 0 || p.line == f.Line) && (globs(p.file, f.File) || globs(p.file, path.Base(f.File)) || strings.HasSuffix(f.File, "/"+p.file)) {
+		if p.file != "" && (p.line == 0 || p.line == f.Line) && (globs(p.file, f.File) || globs(p.file, path.Base(f.File)) || strings.HasSuffix(f.File, "/"+p.file)) {
 			return true
 		}
 	}

@@ -1,0 +1,252 @@
+package site
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+)
+
+// How says by what two sites of different builds were taken for the same.
+type How uint8
+
+// The ways, from the surest to the weakest.
+const (
+	Unmatched   How = iota
+	ByKey           // the same key: same functions, locations, kind and occurrence
+	ByLines         // the same chain of functions, files and lines; the columns moved
+	ByOrder         // the same chain of functions and files; the lines moved, the order stayed
+	ByFunctions     // the same chain of functions; the file has another name, the order stayed
+	ByOrdinal       // the same function, kind and ordinal (format v1)
+)
+
+var howNames = [...]string{
+	Unmatched: "unmatched", ByKey: "key", ByLines: "lines", ByOrder: "order", ByFunctions: "functions", ByOrdinal: "ordinal",
+}
+
+// String returns the spelling in documents.
+func (h How) String() string {
+	if int(h) < len(howNames) {
+		return howNames[h]
+	}
+	return "how-" + itoa(uint64(h))
+}
+
+// MatchOptions shape a Mapping. The zero value is what most want.
+type MatchOptions struct {
+	Ordinals bool // by function, kind and ordinal alone, as the described differ maps (--remap-a, --remap-b)
+}
+
+// Mapping relates the sites of two builds of a kernel, A and B. Every site has one partner at most.
+type Mapping struct {
+	aToB, bToA []int32
+	how        []How  // by site of A
+	ambiguous  []bool // by site of A
+}
+
+// Match finds which site of b is which site of a: by key; else by the chain without columns; else, where lines moved, by aligning the
+// sites of a function in their order, as a text diff aligns lines; else, for sites without lines, by ordinal. Sites that nothing speaks
+// for stay unmatched; a match that had an equally good alternative is marked ambiguous.
+func Match(a, b *Table, opt MatchOptions) *Mapping {
+	m := &matcher{a: a, b: b, Mapping: &Mapping{
+		aToB: filled(a.Len()), bToA: filled(b.Len()), how: make([]How, a.Len()), ambiguous: make([]bool, a.Len()),
+	}}
+	if opt.Ordinals {
+		m.byOrdinal(everything)
+		return m.Mapping
+	}
+	m.byKey()
+	m.byLines()
+	m.aligned(ByOrder, everything, everything, func(s *Site) string { return chainText(s, withFiles) })
+	// Another file is believed only where the other build has none of this name.
+	m.aligned(ByFunctions, notIn(m.b), notIn(m.a), func(s *Site) string { return chainText(s, 0) })
+	m.byOrdinal(func(s *Site) bool { return s.Where().Line == 0 })
+	return m.Mapping
+}
+
+// AtoB returns the partner of a site of A.
+func (m *Mapping) AtoB(local int) (int, bool) { return partner(m.aToB, local) }
+
+// BtoA returns the partner of a site of B.
+func (m *Mapping) BtoA(local int) (int, bool) { return partner(m.bToA, local) }
+
+func partner(of []int32, local int) (int, bool) {
+	if local < 0 || local >= len(of) || of[local] < 0 {
+		return 0, false
+	}
+	return int(of[local]), true
+}
+
+// How says by what a site of A was matched, and whether something else would have been as good.
+func (m *Mapping) How(local int) (how How, ambiguous bool) {
+	if local < 0 || local >= len(m.how) {
+		return Unmatched, false
+	}
+	return m.how[local], m.ambiguous[local]
+}
+
+// Counts says how many sites of A were matched in each way; index it with a How.
+func (m *Mapping) Counts() [ByOrdinal + 1]int {
+	var n [ByOrdinal + 1]int
+	for _, h := range m.how {
+		n[h]++
+	}
+	return n
+}
+
+// Ambiguous lists the sites of A whose match had an equally good alternative, ascending.
+func (m *Mapping) Ambiguous() []int {
+	var out []int
+	for i, is := range m.ambiguous {
+		if is {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// UnmatchedA lists the sites of A without a partner, ascending.
+func (m *Mapping) UnmatchedA() []int { return without(m.aToB) }
+
+// UnmatchedB lists the sites of B without a partner, ascending.
+func (m *Mapping) UnmatchedB() []int { return without(m.bToA) }
+
+func without(of []int32) []int {
+	var out []int
+	for i, p := range of {
+		if p < 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// matcher is a Mapping being made.
+type matcher struct {
+	a, b *Table
+	*Mapping
+}
+
+func filled(n int) []int32 {
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = -1
+	}
+	return out
+}
+
+func (m *matcher) pair(i, j int, how How, ambiguous bool) {
+	m.aToB[i], m.bToA[j] = int32(j), int32(i)
+	m.how[i], m.ambiguous[i] = how, ambiguous
+}
+
+func (m *matcher) byKey() {
+	for i := range m.a.Len() {
+		if j, ok := m.b.ByKey(m.a.At(i).Key); ok && m.a.At(i).Key != 0 && m.bToA[j] < 0 {
+			m.pair(i, j, ByKey, false)
+		}
+	}
+}
+
+// chainParts says what of a chain counts.
+type chainParts uint8
+
+const (
+	withFiles chainParts = 1 << iota
+	withLines
+	withKind
+)
+
+func chainText(s *Site, parts chainParts) string {
+	var b []byte
+	for i := range s.Chain {
+		f := &s.Chain[i]
+		b = append(append(b, f.Function...), 0)
+		if parts&withFiles != 0 {
+			b = append(b, fileBase(f.File)...)
+		}
+		b = append(b, 0)
+		if parts&withLines != 0 {
+			b = strconv.AppendUint(b, uint64(f.Line), 10)
+		}
+		b = append(b, '\n')
+	}
+	if parts&withKind != 0 {
+		b = append(b, byte(s.Kind))
+	}
+	return string(b)
+}
+
+func everything(*Site) bool { return true }
+
+// notIn wants the sites whose chain of functions and files has no site in t.
+func notIn(t *Table) func(*Site) bool {
+	there := map[string]bool{}
+	for i := range t.Len() {
+		there[chainText(t.At(i), withFiles)] = true
+	}
+	return func(s *Site) bool { return !there[chainText(s, withFiles)] }
+}
+
+// groups collects unmatched sites with lines by a text; the sites of a group are in the order of their source.
+func groups(t *Table, matched []int32, want func(*Site) bool, text func(*Site) string) map[string][]int {
+	out := map[string][]int{}
+	for i := range t.Len() {
+		if matched[i] < 0 && t.At(i).Where().Line != 0 && want(t.At(i)) {
+			key := text(t.At(i))
+			out[key] = append(out[key], i)
+		}
+	}
+	for _, g := range out {
+		slices.SortStableFunc(g, func(i, j int) int { return inSourceOrder(t.At(i), t.At(j)) })
+	}
+	return out
+}
+
+func inSourceOrder(x, y *Site) int {
+	for k := len(x.Chain) - 1; k >= 0; k-- { // the outermost call decides first; chains of one group are equally long
+		f, g := &x.Chain[k], &y.Chain[min(k, len(y.Chain)-1)]
+		if c := cmp.Or(cmp.Compare(f.Line, g.Line), cmp.Compare(f.Column, g.Column)); c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Occurrence, y.Occurrence))
+}
+
+// byLines pairs sites whose chains differ in columns only, where each side has as many of them.
+func (m *matcher) byLines() {
+	text := func(s *Site) string { return chainText(s, withFiles|withLines|withKind) }
+	theirs := groups(m.b, m.bToA, everything, text)
+	for key, ours := range groups(m.a, m.aToB, everything, text) {
+		if g := theirs[key]; len(g) == len(ours) {
+			for k := range ours {
+				m.pair(ours[k], g[k], ByLines, false)
+			}
+		}
+	}
+}
+
+// byOrdinal pairs sites of one function, kind and ordinal.
+func (m *matcher) byOrdinal(want func(*Site) bool) {
+	type name struct {
+		function string
+		kind     Kind
+		ordinal  int32
+	}
+	of := func(s *Site) name { return name{s.Where().Function, s.Kind, s.Ordinal} }
+	theirs := map[name]int{}
+	for j := range m.b.Len() {
+		s := m.b.At(j)
+		if _, taken := theirs[of(s)]; !taken && m.bToA[j] < 0 && s.Ordinal >= 0 && want(s) {
+			theirs[of(s)] = j
+		}
+	}
+	for i := range m.a.Len() {
+		s := m.a.At(i)
+		if m.aToB[i] >= 0 || s.Ordinal < 0 || !want(s) {
+			continue
+		}
+		if j, ok := theirs[of(s)]; ok && m.bToA[j] < 0 {
+			m.pair(i, j, ByOrdinal, false)
+		}
+	}
+}
