@@ -14,6 +14,7 @@ import pytest
 from needs import REPOSITORY, missing
 
 NAMES = ("diverged", "identical", "hostile")
+ALL = (*NAMES, "session", "session-identical", "session-hostile")
 
 
 # ---- SARIF ----
@@ -38,7 +39,7 @@ def validate() -> Callable[[Any], Any]:
     return fastjsonschema.compile(json.loads(path.read_text()), formats={"uri-reference": URI_REFERENCE})
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_sarif_is_what_its_schema_says(validate: Callable[[Any], Any], golden: Path, name: str) -> None:
     validate(json.loads((golden / f"{name}.sarif").read_text()))
 
@@ -115,7 +116,7 @@ def check_junit(element: ElementTree.Element) -> None:
         check_junit(child)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_junit_is_what_every_reader_expects(golden: Path, name: str) -> None:
     root = ElementTree.parse(golden / f"{name}.xml").getroot()
     check_junit(root)
@@ -123,11 +124,9 @@ def test_junit_is_what_every_reader_expects(golden: Path, name: str) -> None:
     for suite in root:
         cases = suite.findall("testcase")
         got = {key: int(suite.get(key, "-1")) for key in ("tests", "failures", "errors", "skipped")}
-        failures, skipped = (
-            sum(c.find("failure") is not None for c in cases),
-            sum(c.find("skipped") is not None for c in cases),
-        )
-        assert got == {"tests": len(cases), "failures": failures, "errors": 0, "skipped": skipped}
+        outcomes = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+        counted = {key: sum(case.find(tag) is not None for case in cases) for key, tag in outcomes.items()}
+        assert got == {"tests": len(cases), **counted}
         names = [(case.get("classname"), case.get("name")) for case in cases]
         assert len(set(names)) == len(names), "readers tell cases apart by class and name"
     assert int(root.get("failures", "-1")) == sum(int(suite.get("failures", "0")) for suite in root)
@@ -148,7 +147,7 @@ def test_junit_tells_the_first_divergence_with_its_lanes(golden: Path) -> None:
 # ---- annotations and Chrome ----
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", ALL)
 def test_an_annotation_is_one_line_that_starts_one_command(golden: Path, name: str) -> None:
     for line in (golden / f"{name}.github.txt").read_text().splitlines():
         command, message = line[2:].split("::", 1)
