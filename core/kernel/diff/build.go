@@ -288,7 +288,8 @@ type siteOrder struct {
 	warps  []uint64
 }
 
-// siteSummaries lists the sites that differ, in order of how early they can be a cause.
+// siteSummaries lists the sites that differ, in order of how early they can be a cause; with baselines first by how much more often
+// they differ than equal runs do.
 func (r *Result) siteSummaries(opt DocumentOptions) []SiteSummary {
 	of := make([]siteOrder, len(r.Sites))
 	for k := range r.Rows {
@@ -310,7 +311,10 @@ func (r *Result) siteSummaries(opt DocumentOptions) []SiteSummary {
 	}
 	of = slices.DeleteFunc(of, func(s siteOrder) bool { return !s.seen })
 	slices.SortFunc(of, func(x, y siteOrder) int {
-		return cmp.Or(cmp.Compare(truth(x.follow), truth(y.follow)), x.first.compare(y.first), cmp.Compare(x.at, y.at))
+		return cmp.Or(
+			r.Baseline.rank(x.at, y.at, x.noise, y.noise),
+			cmp.Compare(truth(x.follow), truth(y.follow)), x.first.compare(y.first), cmp.Compare(x.at, y.at),
+		)
 	})
 	all := make([]SiteSummary, 0, listed(opt.Sites, int64(len(of))))
 	for i := range cap(all) {
@@ -329,7 +333,7 @@ func (r *Result) siteSummary(o *siteOrder) SiteSummary {
 		s.Rate = float64(t.Warps) / float64(r.Stats.WarpsCompared)
 	}
 	if r.Baseline != nil && o.at < len(r.Baseline.sites) {
-		s.BaselineRate = r.Baseline.sites[o.at].rate()
+		r.Baseline.sites[o.at].tell(&s)
 	}
 	return s
 }

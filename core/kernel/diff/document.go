@@ -160,8 +160,11 @@ type SiteSummary struct {
 	Warps          int64            `json:"warps"`
 	WarpRanges     string           `json:"warp_ranges"`
 	Breakdown      map[string]int64 `json:"breakdown"`
-	Rate           float64          `json:"rate"`          // share of compared warps that differ here
-	BaselineRate   float64          `json:"baseline_rate"` // the same among runs that should be equal
+	Rate           float64          `json:"rate"`                     // share of compared warps that differ here
+	BaselineRate   float64          `json:"baseline_rate"`            // the same among runs that should be equal
+	Chance         *float64         `json:"chance,omitempty"`         // with baselines: of so many warps or more at the rate of equal runs
+	BaselineWarps  int64            `json:"baseline_warps,omitempty"` // warps of pairs of equal runs that differ here
+	BaselineOf     int64            `json:"baseline_of,omitempty"`    // of so many
 	Noise          bool             `json:"noise"`
 }
 

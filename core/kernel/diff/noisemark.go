@@ -1,5 +1,10 @@
 package diff
 
+import (
+	"cmp"
+	"strconv"
+)
+
 // noiseJudge holds one result against what equal runs show.
 type noiseJudge struct {
 	r      *Result
@@ -173,4 +178,21 @@ func (n *noiseOfSite) rate() float64 {
 		return 0
 	}
 	return float64(n.warps) / float64(n.compared)
+}
+
+// tell fills in what a document says of a site.
+func (n *noiseOfSite) tell(s *SiteSummary) {
+	s.BaselineRate, s.BaselineWarps, s.BaselineOf = n.rate(), n.warps, n.compared
+	// Three digits are more than it is good for, and the same on every machine.
+	chance, _ := strconv.ParseFloat(strconv.FormatFloat(n.chance, 'e', 2, 64), 64)
+	s.Chance = &chance
+}
+
+// rank orders two sites by how much more often they differ than equal runs do: noise last, then the least likely first. Without
+// baselines all are alike.
+func (b *Baseline) rank(x, y int, noiseX, noiseY bool) int {
+	if b == nil || max(x, y) >= len(b.sites) {
+		return 0
+	}
+	return cmp.Or(cmp.Compare(truth(noiseX), truth(noiseY)), cmp.Compare(b.sites[x].chance, b.sites[y].chance))
 }

@@ -77,11 +77,38 @@ func TestWithThreeBaselinesOnlyTheSeededBugRemains(t *testing.T) {
 						break
 					}
 				}
+				d, err := r.Document(DocumentOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				checkRanking(t, d)
 				if r.First < 0 || r.Baseline.Suppressed == 0 {
 					t.Errorf("seed %d: first %d, %d suppressed", seed, r.First, r.Baseline.Suppressed)
 				}
 			}
 		})
+	}
+}
+
+// checkRanking holds the sites of a document against their own counts.
+func checkRanking(t *testing.T, d *Document) {
+	t.Helper()
+	if d.Baseline == nil || d.Status != "diverged" || d.Passed || d.CountedDivergences+d.Baseline.Suppressed != d.TotalDivergences {
+		t.Errorf("%s, passed %t: %d count, %+v, of %d", d.Status, d.Passed, d.CountedDivergences, d.Baseline, d.TotalDivergences)
+	}
+	for i, s := range d.Sites {
+		if s.Chance == nil || s.BaselineOf == 0 || s.BaselineRate != float64(s.BaselineWarps)/float64(s.BaselineOf) {
+			t.Fatalf("site %s: %+v", s.SourceLocation, s)
+		}
+		if i == 0 {
+			if s.Noise || *s.Chance > noiseAlpha {
+				t.Errorf("the first site is %s, with a chance of %g", s.SourceLocation, *s.Chance)
+			}
+			continue
+		}
+		if before := d.Sites[i-1]; before.Noise && !s.Noise || before.Noise == s.Noise && *before.Chance > *s.Chance {
+			t.Errorf("site %s stands before %s: chances %g and %g", before.SourceLocation, s.SourceLocation, *before.Chance, *s.Chance)
+		}
 	}
 }
 
