@@ -73,14 +73,9 @@ func (r *recording) nameSites(ctx context.Context, path string, maps siteMapArgs
 	if r.siteMap == "" {
 		return nil
 	}
-	src, err := file.Open(ctx, r.siteMap)
+	table, warnings, err := readSiteMap(ctx, r.siteMap)
 	if err != nil {
 		return err
-	}
-	defer src.Close()
-	table, warnings, err := site.ReadMap(ctx, src)
-	if err != nil {
-		return fault.Of(err).WithPath(r.siteMap)
 	}
 	r.SetSites(table)
 	r.warnings = append(r.warnings, warnings...)
@@ -88,6 +83,19 @@ func (r *recording) nameSites(ctx context.Context, path string, maps siteMapArgs
 		r.warnings = append(r.warnings, fmt.Sprintf("%s is older than the recording: its lines may be those of another build", filepath.Base(r.siteMap)))
 	}
 	return nil
+}
+
+func readSiteMap(ctx context.Context, path string) (*site.Table, []string, error) {
+	src, err := file.Open(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer src.Close()
+	table, warnings, err := site.ReadMap(ctx, src)
+	if err != nil {
+		return nil, nil, fault.Of(err).WithPath(path)
+	}
+	return table, warnings, nil
 }
 
 // findSiteMap looks for the site map beside the recording, then from the directory of the caller on.

@@ -37,6 +37,7 @@ type compareArgs struct {
 	Threshold        int64            `json:"threshold"`
 	Thresholds       map[string]int64 `json:"thresholds"` // by kind; the others together have Threshold
 	Rows             int64            `json:"rows"`       // divergences that the document lists: 0 none, negative all
+	Clusters         int64            `json:"clusters"`   // that the document lists: 0 as package diff has it, negative all
 	Accepted         string           `json:"accepted"`
 	Today            string           `json:"today"`
 	SourceRoots      []string         `json:"source_roots"`
@@ -216,7 +217,7 @@ func (c *compareArgs) documentOptions() diff.DocumentOptions {
 	if rows == 0 {
 		rows = 1 // 0 leaves it to package diff
 	}
-	return diff.DocumentOptions{Rows: rows}
+	return diff.DocumentOptions{Rows: rows, Clusters: c.Clusters}
 }
 
 // complete adds to a document what package diff leaves to its callers: sources, and the meaning of bits as the user knows it.

@@ -5,112 +5,124 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
+// divergenceRows are the columns of the table of divergences. They are filled in one pass: there may be a million rows.
+type divergenceRows struct {
+	warp, count, countB, occurrence, occurrenceB               []int64
+	activeA, activeB, takenA, takenB, valueA, valueB, lanes    []int64
+	event, eventB, kind, site, location, siteB, locationB, typ []int32
+	dirA, dirB, cluster                                        []int32
+	inA, inB, decided, valued, laned, clustered                []bool
+	follows, noise, accepted                                   []bool
+}
+
+func newDivergenceRows(n int) *divergenceRows {
+	d := new(divergenceRows)
+	wide := []*[]int64{
+		&d.warp, &d.count, &d.countB, &d.occurrence, &d.occurrenceB,
+		&d.activeA, &d.activeB, &d.takenA, &d.takenB, &d.valueA, &d.valueB, &d.lanes,
+	}
+	narrow := []*[]int32{
+		&d.event, &d.eventB, &d.kind, &d.site, &d.location, &d.siteB, &d.locationB, &d.typ, &d.dirA, &d.dirB, &d.cluster,
+	}
+	flags := []*[]bool{&d.inA, &d.inB, &d.decided, &d.valued, &d.laned, &d.clustered, &d.follows, &d.noise, &d.accepted}
+	for _, c := range wide {
+		*c = make([]int64, n)
+	}
+	for _, c := range narrow {
+		*c = make([]int32, n)
+	}
+	for _, c := range flags {
+		*c = make([]bool, n)
+	}
+	return d
+}
+
+// set fills row i. located says which sites have a location; taken, that both recordings know which lanes took a branch.
+func (d *divergenceRows) set(i int, r *diff.Row, located []bool, taken bool) {
+	d.warp[i], d.event[i], d.eventB[i], d.kind[i] = int64(r.Warp), r.EventA, r.EventB, int32(r.Kind)
+	d.count[i], d.countB[i] = int64(r.Count), int64(r.CountB)
+	if r.Kind == diff.RowExtraEvents {
+		d.count[i] = int64(max(r.Count, r.CountB)) // on the side that has them
+	}
+	d.inA[i], d.inB[i] = r.SiteA != diff.None, r.SiteB != diff.None
+	d.site[i], d.siteB[i] = r.SiteA, missingCode
+	if !d.inA[i] {
+		d.site[i] = r.SiteB
+	}
+	if r.Kind == diff.RowPath {
+		d.siteB[i] = r.SiteB
+	}
+	d.location[i], d.locationB[i] = locatedCode(d.site[i], located), locatedCode(d.siteB[i], located)
+	d.occurrence[i], d.occurrenceB[i] = int64(r.OccurrenceA), int64(r.OccurrenceB)
+	d.dirA[i], d.dirB[i] = int32(r.DirA), int32(r.DirB)
+	d.activeA[i], d.activeB[i], d.takenA[i], d.takenB[i] = int64(r.ActiveA), int64(r.ActiveB), int64(r.TakenA), int64(r.TakenB)
+	d.valueA[i], d.valueB[i], d.lanes[i] = int64(r.ValueA), int64(r.ValueB), int64(r.Lanes)
+	d.decided[i], d.valued[i] = taken && r.Kind == diff.RowBranch, r.Kind == diff.RowValue
+	d.typ[i] = missingCode
+	if r.Type != warptrace.TypeNone {
+		d.typ[i] = int32(r.Type)
+	}
+	d.laned[i], d.cluster[i], d.clustered[i] = r.Lanes != 0, r.Cluster, r.Cluster >= 0
+	d.follows[i], d.noise[i], d.accepted[i] = r.Follows, r.Noise, r.Accepted
+}
+
+func locatedCode(code int32, located []bool) int32 {
+	if code < 0 || !located[code] {
+		return missingCode
+	}
+	return code
+}
+
 // divergenceTable has a row for every divergence that the comparison kept.
 func divergenceTable(r *diff.Result) *Table {
-	n := len(r.Rows)
-	ids, locations := siteNames(r.Sites)
-	var kinds Strings
-	wide := func(get func(*diff.Row) int64) []int64 {
-		out := make([]int64, n)
-		for i := range r.Rows {
-			out[i] = get(&r.Rows[i])
-		}
-		return out
-	}
-	narrow := func(get func(*diff.Row) int32) []int32 {
-		out := make([]int32, n)
-		for i := range r.Rows {
-			out[i] = get(&r.Rows[i])
-		}
-		return out
-	}
-	flag := func(get func(*diff.Row) bool) []bool {
-		out := make([]bool, n)
-		for i := range r.Rows {
-			out[i] = get(&r.Rows[i])
-		}
-		return out
-	}
+	ids, locations, located := siteNames(r.Sites)
+	d := newDivergenceRows(len(r.Rows))
+	taken := r.A.Taken && r.B.Taken
 	for i := range r.Rows {
-		kinds.Append(r.Rows[i].Kind.String())
+		d.set(i, &r.Rows[i], located, taken)
 	}
-	siteOf := narrow(func(d *diff.Row) int32 {
-		if d.SiteA == diff.None {
-			return d.SiteB
-		}
-		return d.SiteA
-	})
-	siteB := narrow(func(d *diff.Row) int32 {
-		if d.Kind == diff.RowPath {
-			return d.SiteB
-		}
-		return diff.None
-	})
-	inA := flag(func(d *diff.Row) bool { return d.SiteA != diff.None })
-	inB := flag(func(d *diff.Row) bool { return d.SiteB != diff.None })
-	valued := flag(func(d *diff.Row) bool { return d.Kind == diff.RowValue })
-	taken := flag(func(d *diff.Row) bool { return d.Kind == diff.RowBranch && r.A.Taken && r.B.Taken })
-	types := narrow(func(d *diff.Row) int32 {
-		if d.Type == warptrace.TypeNone {
-			return missingCode
-		}
-		return int32(d.Type)
-	})
-
-	out := NewTable(n)
-	out.Int64("warp", "", wide(func(d *diff.Row) int64 { return int64(d.Warp) }), nil)
-	out.Int32("event", "", narrow(func(d *diff.Row) int32 { return d.EventA }), nil)
-	out.Int32("event_b", "", narrow(func(d *diff.Row) int32 { return d.EventB }), nil)
-	out.Strings("kind", &kinds)
-	out.Codes("site", siteOf, ids)
-	out.Codes("location", located(siteOf, locations), locations)
-	out.Codes("site_b", siteB, ids)
-	out.Codes("location_b", located(siteB, locations), locations)
-	out.Int64("count", "", wide(func(d *diff.Row) int64 {
-		if d.Kind == diff.RowExtraEvents {
-			return int64(max(d.Count, d.CountB)) // on the side that has them
-		}
-		return int64(d.Count)
-	}), nil)
-	out.Int64("count_b", "", wide(func(d *diff.Row) int64 { return int64(d.CountB) }), nil)
-	out.Int64("occurrence", "", wide(func(d *diff.Row) int64 { return int64(d.OccurrenceA) }), nil)
-	out.Int64("occurrence_b", "", wide(func(d *diff.Row) int64 { return int64(d.OccurrenceB) }), nil)
-	out.Int32("dir_a", "", narrow(func(d *diff.Row) int32 { return int32(d.DirA) }), inA)
-	out.Int32("dir_b", "", narrow(func(d *diff.Row) int32 { return int32(d.DirB) }), inB)
-	out.Int64("active_a", "", wide(func(d *diff.Row) int64 { return int64(d.ActiveA) }), inA)
-	out.Int64("active_b", "", wide(func(d *diff.Row) int64 { return int64(d.ActiveB) }), inB)
-	out.Int64("taken_a", "", wide(func(d *diff.Row) int64 { return int64(d.TakenA) }), taken)
-	out.Int64("taken_b", "", wide(func(d *diff.Row) int64 { return int64(d.TakenB) }), taken)
-	out.Int64("value_a", "", wide(func(d *diff.Row) int64 { return int64(d.ValueA) }), valued)
-	out.Int64("value_b", "", wide(func(d *diff.Row) int64 { return int64(d.ValueB) }), valued)
-	out.Codes("type", types, typeDictionary(types))
-	out.Int64("lanes", "", wide(func(d *diff.Row) int64 { return int64(d.Lanes) }), flag(func(d *diff.Row) bool { return d.Lanes != 0 }))
-	out.Int32("cluster", "", narrow(func(d *diff.Row) int32 { return d.Cluster }), flag(func(d *diff.Row) bool { return d.Cluster >= 0 }))
-	out.Bool("follows", flag(func(d *diff.Row) bool { return d.Follows }), nil)
-	out.Bool("noise", flag(func(d *diff.Row) bool { return d.Noise }), nil)
-	out.Bool("accepted", flag(func(d *diff.Row) bool { return d.Accepted }), nil)
+	kinds := make([]string, diff.RowExtraEvents+1)
+	for k := range kinds {
+		kinds[k] = diff.RowKind(k).String()
+	}
+	out := NewTable(len(r.Rows))
+	out.Int64("warp", "", d.warp, nil)
+	out.Int32("event", "", d.event, nil)
+	out.Int32("event_b", "", d.eventB, nil)
+	out.Codes("kind", d.kind, kinds)
+	out.Codes("site", d.site, ids)
+	out.Codes("location", d.location, locations)
+	out.Codes("site_b", d.siteB, ids)
+	out.Codes("location_b", d.locationB, locations)
+	out.Int64("count", "", d.count, nil)
+	out.Int64("count_b", "", d.countB, nil)
+	out.Int64("occurrence", "", d.occurrence, nil)
+	out.Int64("occurrence_b", "", d.occurrenceB, nil)
+	out.Int32("dir_a", "", d.dirA, d.inA)
+	out.Int32("dir_b", "", d.dirB, d.inB)
+	out.Int64("active_a", "", d.activeA, d.inA)
+	out.Int64("active_b", "", d.activeB, d.inB)
+	out.Int64("taken_a", "", d.takenA, d.decided)
+	out.Int64("taken_b", "", d.takenB, d.decided)
+	out.Int64("value_a", "", d.valueA, d.valued)
+	out.Int64("value_b", "", d.valueB, d.valued)
+	out.Codes("type", d.typ, typeDictionary(d.typ))
+	out.Int64("lanes", "", d.lanes, d.laned)
+	out.Int32("cluster", "", d.cluster, d.clustered)
+	out.Bool("follows", d.follows, nil)
+	out.Bool("noise", d.noise, nil)
+	out.Bool("accepted", d.accepted, nil)
 	return out
 }
 
-// siteNames are the ids of the sites of a comparison, and their locations, "" unknown.
-func siteNames(sites []diff.SiteRef) (ids, locations []string) {
-	ids, locations = make([]string, len(sites)), make([]string, len(sites))
+// siteNames are the ids of the sites of a comparison, their locations, and which of them have one.
+func siteNames(sites []diff.SiteRef) (ids, locations []string, located []bool) {
+	ids, locations, located = make([]string, len(sites)), make([]string, len(sites)), make([]bool, len(sites))
 	for i := range sites {
 		ids[i], locations[i] = sites[i].Name(), sites[i].Location()
+		located[i] = locations[i] != ""
 	}
-	return ids, locations
-}
-
-// located are the codes of sites whose location is known.
-func located(codes []int32, locations []string) []int32 {
-	out := make([]int32, len(codes))
-	for i, code := range codes {
-		out[i] = code
-		if code >= 0 && locations[code] == "" {
-			out[i] = missingCode
-		}
-	}
-	return out
+	return ids, locations, located
 }
 
 // clusterTable has a row for every cluster that the document lists.

@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 )
 
@@ -95,6 +96,14 @@ func renderer(path string, text []byte) (func(string, io.Writer, kernelreport.Op
 		}
 		return func(format string, w io.Writer, opt kernelreport.Options) error {
 			return kernelreport.Write(format, w, doc, opt)
+		}, nil
+	case "prlx.session-diff/1":
+		doc := new(session.Document)
+		if err := decodeDocument(path, text, doc); err != nil {
+			return nil, err
+		}
+		return func(format string, w io.Writer, opt kernelreport.Options) error {
+			return kernelreport.WriteSession(format, w, doc, opt)
 		}, nil
 	}
 	return nil, fault.Formatf(path, fault.Unknown, "is a document %q, not a comparison of recordings", head.Schema).WithHint(hint)

@@ -40,6 +40,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"recognise":    typed(recognise),
 		"report":       typed(writeReports),
 
+		"session_diff":        typed(sessionDiff),
 		"session_diff_compat": typed(sessionDiffCompat),
 		"session_inspect":     typed(sessionInspect),
 

@@ -33,7 +33,9 @@ Tolerance: TypeAlias = str | float | Mapping[str, float | str]
 
 LOOKAHEAD = 32
 TALK = ("written", "rendered", "notes")  # what a reply says besides the document
-LISTED = 10_000  # divergences in a document, unless more are asked for
+LISTED = 10_000  # divergences in a document that is printed or reported, unless more are asked for
+_LISTED_HERE = 1_000  # in one that has the tables beside it
+_CLUSTERS_HERE = 100
 
 
 @dataclass(frozen=True)
@@ -347,7 +349,7 @@ def diff_traces(
     explain: bool = False,
     accepted: AnyPath | None = None,
     max_divergences: int = 0,
-    limit: int | None = LISTED,
+    limit: int | None = _LISTED_HERE,
     source_roots: AnyPath | Iterable[AnyPath] = (),
     workers: int | None = None,
     memory_limit: int | str | None = None,
@@ -386,7 +388,8 @@ def diff_traces(
     max_divergences
         How many may differ for ``passed`` to be true.
     limit
-        How many divergences the document lists at most; None or 0 for all. The table ``divergences`` always has all.
+        How many divergences the document lists at most, beside the first 100 clusters; None or 0 for all of both. The table
+        ``divergences`` always has all.
     source_roots
         Directories in which sources are looked for.
     workers, memory_limit
@@ -428,6 +431,7 @@ def diff_traces(
         "today": today(),
         "threshold": max_divergences,
         "rows": limit or -1,
+        "clusters": _CLUSTERS_HERE if limit else -1,
         "source_roots": _request.paths(source_roots),
         **_request.limits(workers, memory_limit, defaults),
     }

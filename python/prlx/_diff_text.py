@@ -170,7 +170,7 @@ def _what(d: Mapping[str, Any]) -> Iterator[str]:
         yield _branch(d)
     elif kind == "ActiveMask":
         only_a, only_b = mask(d.get("mask_a")) & ~mask(d.get("mask_b")), mask(d.get("mask_b")) & ~mask(d.get("mask_a"))
-        parts = [f"lanes {lane_text(lanes)} only in {side}" for lanes, side in ((only_a, "A"), (only_b, "B")) if lanes]
+        parts = [f"{_lanes_named(lanes)} only in {side}" for lanes, side in ((only_a, "A"), (only_b, "B")) if lanes]
         yield "other lanes are active: " + (", ".join(parts) or f"A {d.get('mask_a')}, B {d.get('mask_b')}")
     elif kind == "Value":
         yield f"A has {_value(d, 'a')}, B has {_value(d, 'b')}"
@@ -186,7 +186,7 @@ def _what(d: Mapping[str, Any]) -> Iterator[str]:
 def _branch(d: Mapping[str, Any]) -> str:
     if d.get("taken_a") is not None and d.get("taken_b") is not None and d["taken_a"] != d["taken_b"]:
         a, b = mask(d["taken_a"]), mask(d["taken_b"])
-        parts = [f"lanes {lane_text(n)} only in {side}" for n, side in ((a & ~b, "A"), (b & ~a, "B")) if n]
+        parts = [f"{_lanes_named(n)} only in {side}" for n, side in ((a & ~b, "A"), (b & ~a, "B")) if n]
         return "taken by " + ", by ".join(parts)
     ways = {0: "does not take it", 1: "takes it"}
     a_way, b_way = (ways.get(d.get(key, -1), f"goes way {d.get(key)}") for key in ("dir_a", "dir_b"))
@@ -203,6 +203,10 @@ def _value(d: Mapping[str, Any], side: str) -> str:
 def mask(text: str | None) -> int:
     """The lanes of a mask in hexadecimal; none where there is no mask."""
     return int(text, 16) if text else 0
+
+
+def _lanes_named(lanes: int) -> str:
+    return f"{'lane' if lanes.bit_count() == 1 else 'lanes'} {lane_text(lanes)}"
 
 
 def lane_text(lanes: int | Iterable[int]) -> str:
@@ -433,7 +437,7 @@ def _explanation(explanation: Mapping[str, Any] | None, look: Look) -> Iterator[
     for link in explanation.get("chain") or ():
         where = short(link.get("source_location"), link.get("site_id") or "")
         seen = "" if link["recorded"] else " (from the site table, not recorded)"
-        lanes = f" [lanes {lane_text(link['lanes'])}]" if link.get("lanes") else ""
+        lanes = f" [{_lanes_named(sum(1 << lane for lane in link['lanes']))}]" if link.get("lanes") else ""
         at = f" at {where}" if where else ""
         yield from _wrapped(f"  {clean(link['what'])}{at}: ", clean(link["text"]) + lanes + seen, look)
     for missing in explanation.get("missing") or ():

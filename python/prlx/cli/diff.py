@@ -36,6 +36,7 @@ REPORTS = {
     "perfetto": "perfetto",
     "export_flamegraph": "chrome",
 }
+_CLUSTERS_OF_DETAIL = 100  # that -v shows
 _COMPAT_ONLY = ("lookahead", "continue_after_path")
 PERFETTO = "https://ui.perfetto.dev (Open trace file)"
 _OPENERS = {"chrome": PERFETTO, "perfetto": PERFETTO}
@@ -75,9 +76,11 @@ def request_of(values: argparse.Namespace) -> dict[str, Any]:
     """The request of the operation ``diff`` that the flags ask for."""
     from .. import _diff
 
+    reported = outputs(values)
     limit = values.limit
     if limit is None:
-        limit = _diff.LISTED
+        limit = _diff.LISTED if reported or values.json else 1
+    clusters = 0 if reported or values.json else max(_CLUSTERS_OF_DETAIL, values.max_shown)
     request: dict[str, Any] = {
         "a": [_request.absolute(values.a)],
         "b": [_request.absolute(values.b)],
@@ -98,8 +101,9 @@ def request_of(values: argparse.Namespace) -> dict[str, Any]:
         "today": _diff.today(),
         "threshold": values.max_allowed_divergences or 0,
         "rows": limit or -1,
+        "clusters": clusters,
         "source_roots": _request.paths(values.source_root),
-        "outputs": outputs(values) or None,
+        "outputs": reported or None,
         "overwrite": bool(values.overwrite),
         "workers": values.workers,
         "memory_limit": values.memory_limit,
@@ -166,7 +170,7 @@ def _render(diff: Comparison, values: argparse.Namespace, ui: UI) -> Iterator[st
     from .._diff_text import Look, render
     from .._session import SessionDiff, render_session
 
-    shown = values.max_shown if ui.verbose == 0 else max(values.max_shown, 100)
+    shown = values.max_shown if ui.verbose == 0 else max(values.max_shown, _CLUSTERS_OF_DETAIL)
     look = Look(
         style=ui.out.style,
         width=min(ui.out.width, 160) if ui.out.width < 1 << 16 else 100,
