@@ -51,20 +51,21 @@ func (r *manifestReader) wrong(err error, format string, args ...any) error {
 		WithHint("expected an array of {launch, kernel, file, grid, block}, or an object of schema %s", Schema)
 }
 
-func (s *Session) readManifest(ctx context.Context, f *os.File) error {
-	path := s.manifestPath()
+func (s *Session) readManifest(ctx context.Context, root *os.Root) error {
+	f, err := root.Open(ManifestName)
+	if err != nil {
+		return fault.FromIO(s.manifestPath(), err)
+	}
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
-		return fault.FromIO(path, err)
-	}
-	if !info.Mode().IsRegular() {
-		return fault.Formatf(path, fault.Unknown, "the session manifest is no regular file")
+		return fault.FromIO(s.manifestPath(), err)
 	}
 	if info.Size() > maxManifest {
-		return fault.New(fault.Limit, "the session manifest has %d bytes, at most %d are read", info.Size(), maxManifest).WithPath(path)
+		return fault.New(fault.Limit, "the session manifest has %d bytes, at most %d are read", info.Size(), maxManifest).WithPath(s.manifestPath())
 	}
 	s.Manifest = true
-	return s.parseManifest(ctx, path, io.LimitReader(f, maxManifest))
+	return s.parseManifest(ctx, s.manifestPath(), io.LimitReader(f, maxManifest))
 }
 
 func (s *Session) parseManifest(ctx context.Context, path string, in io.Reader) error {

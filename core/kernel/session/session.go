@@ -71,10 +71,12 @@ func Open(ctx context.Context, path string) (*Session, error) {
 	}
 	defer root.Close()
 	s := &Session{Dir: dir}
-	switch f, err := root.Open(ManifestName); {
+	// What a name stands for is asked before it is opened: opening a pipe would wait for whoever writes to it.
+	switch found, err := root.Stat(ManifestName); {
+	case err == nil && !found.Mode().IsRegular():
+		return nil, fault.Formatf(s.manifestPath(), fault.Unknown, "the session manifest is no regular file")
 	case err == nil:
-		defer f.Close()
-		return s, s.readManifest(ctx, f)
+		return s, s.readManifest(ctx, root)
 	case errors.Is(err, fs.ErrNotExist) && info.IsDir():
 		return s, s.list(ctx, root)
 	default:

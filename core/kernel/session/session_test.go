@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -186,6 +187,29 @@ func TestWhatIsNoSession(t *testing.T) {
 	}
 	if s := open(t, filepath.Join(dir, ManifestName)); s.Dir != dir || len(s.Launches) != 1 {
 		t.Errorf("the manifest itself opens as %+v", s)
+	}
+}
+
+func TestPipesAndLinksAreNotWaitedFor(t *testing.T) {
+	for name, spoil := range map[string]func(dir string) error{
+		"a pipe for a manifest":      func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, ManifestName), 0o644) },
+		"a directory for a manifest": func(dir string) error { return os.Mkdir(filepath.Join(dir, ManifestName), 0o755) },
+		"a manifest elsewhere":       func(dir string) error { return os.Symlink("/etc/passwd", filepath.Join(dir, ManifestName)) },
+	} {
+		dir := t.TempDir()
+		if err := spoil(dir); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := Open(t.Context(), dir); err == nil || fault.Of(err).Kind == fault.Internal {
+			t.Errorf("%s: got %+v, %v, want an error", name, s, err)
+		}
+	}
+	dir := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(dir, "f_0.prlx"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if s := open(t, dir); !fault.Is(s.Launches[0].Problem, fault.Format) {
+		t.Errorf("a pipe for a recording is %v, want a format error", s.Launches[0].Problem)
 	}
 }
 

@@ -163,7 +163,8 @@ func (r *Result) Flamegraph(w io.Writer) error {
 		p.number("tid", 0)
 		p.key("args")
 		p.open('{')
-		p.number(r.opt.Map.label(id), int64(len(bySite[id])))
+		p.item()
+		p.raw(quote(r.opt.Map.label(id)) + ": " + strconv.Itoa(len(bySite[id])))
 		p.close('}')
 		p.close('}')
 	}

@@ -128,8 +128,9 @@ func (p *printer) item() {
 // key begins a field of an object.
 func (p *printer) key(name string) {
 	p.item()
-	p.b = append(p.b, quote(name)...)
-	p.b = append(p.b, ':', ' ')
+	p.b = append(p.b, '"')
+	p.b = append(p.b, name...)
+	p.b = append(p.b, '"', ':', ' ')
 }
 
 func (p *printer) raw(text string) { p.b = append(p.b, text...) }
