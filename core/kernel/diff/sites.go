@@ -33,7 +33,7 @@ func newSiteMap(a, b *warptrace.Trace) *siteMap {
 	oneA, oneB := a.Header().Version == 1, b.Header().Version == 1
 	switch {
 	case oneA && oneB:
-		m.identity = true
+		m.identity = !m.matchIDs()
 	case !oneA && !oneB:
 		m.matchTables()
 	case oneA:
@@ -42,6 +42,27 @@ func newSiteMap(a, b *warptrace.Trace) *siteMap {
 		m.matchFromIDs()
 	}
 	return m
+}
+
+// matchIDs matches the ids of v1 by the site maps of both sides, where those are of builds that number sites otherwise.
+func (m *siteMap) matchIDs() (differ bool) {
+	ta, tb := m.a.Sites(), m.b.Sites()
+	if ta == tb || ta.Len() == 0 || tb.Len() == 0 {
+		return false
+	}
+	mapping := site.Match(ta, tb, site.MatchOptions{})
+	ids, inverse := make(map[uint32]uint32, tb.Len()), make(map[uint32]uint32, tb.Len())
+	for i := range tb.Len() {
+		if at, ok := mapping.BtoA(i); ok {
+			idA, idB := ta.At(at).ID, tb.At(i).ID
+			ids[idB], inverse[idA] = idA, idB
+			differ = differ || idA != idB
+		}
+	}
+	if differ {
+		m.ids, m.inverse = ids, inverse
+	}
+	return differ
 }
 
 // matchTables matches two tables of v2 by key.
