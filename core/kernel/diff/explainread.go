@@ -68,8 +68,9 @@ func (c *clues) read(ctx context.Context) error {
 	for ia, ib = ia-1, ib-1; ia >= 0 && ib >= 0 && ia < c.wa.Len() && ib < c.wb.Len() && c.sameSite(ia, ib); ia, ib = ia-1, ib-1 {
 		c.back = append(c.back, [2]int{ia, ib})
 	}
-	c.from = c.earliest()
-	c.carry = c.history()
+	if lhs, rhs := c.at.side("lhs"), c.at.side("rhs"); lhs == nil || rhs == nil || !lhs.whole || lhs.differ|rhs.differ != 0 {
+		c.from, c.carry = c.earliest(), c.history()
+	} // else nothing from before came through: both operands are the same
 	return nil
 }
 
@@ -204,10 +205,19 @@ func snapshotOf(w *warptrace.Warp, event int) *warptrace.Snapshot {
 	return nil
 }
 
-// earliest is the first place of the warp where data differs, up to the divergence itself.
+// earliest is the first place of the warp where data differs and is no noise, up to the divergence itself.
 func (c *clues) earliest() spot {
+	noise := make(map[int32]bool)
+	for i := range c.r.Rows {
+		if row := &c.r.Rows[i]; row.Noise && row.Warp == c.row.Warp {
+			noise[row.EventA] = true
+		}
+	}
 	for i := len(c.back) - 1; i >= 0; i-- {
 		ia, ib := c.back[i][0], c.back[i][1]
+		if noise[int32(ia)] {
+			continue
+		}
 		for _, s := range c.sidesAt(ia, ib) {
 			if s.differ != 0 {
 				return c.spotAt(ia, ib)

@@ -46,7 +46,12 @@ func ApplyBaseline(j *job.Job, r *Result, a, b *warptrace.Trace, runsA, runsB []
 	r.Baseline = base
 	if len(tables) > 0 {
 		markNoise(r, tables)
+		r.regroup()
 		r.Settle()
+		full := r.Options.withDefaults()
+		if err := r.readOperands(j, a, b, &full); err != nil {
+			return nil, err
+		}
 	}
 	return base, nil
 }

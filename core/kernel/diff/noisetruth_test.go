@@ -82,6 +82,7 @@ func TestWithThreeBaselinesOnlyTheSeededBugRemains(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkRanking(t, d)
+				checkGroups(t, r)
 				if r.First < 0 || r.Baseline.Suppressed == 0 {
 					t.Errorf("seed %d: first %d, %d suppressed", seed, r.First, r.Baseline.Suppressed)
 				}
@@ -109,6 +110,29 @@ func checkRanking(t *testing.T, d *Document) {
 		if before := d.Sites[i-1]; before.Noise && !s.Noise || before.Noise == s.Noise && *before.Chance > *s.Chance {
 			t.Errorf("site %s stands before %s: chances %g and %g", before.SourceLocation, s.SourceLocation, *before.Chance, *s.Chance)
 		}
+	}
+}
+
+// checkGroups: every warp is in one cluster, those of noise alone come last, and noise is not what a cluster begins with.
+func checkGroups(t *testing.T, r *Result) {
+	t.Helper()
+	warps, noise := int64(0), false
+	for i := range r.Clusters {
+		c := &r.Clusters[i]
+		warps += int64(len(c.Warps))
+		if noise && !c.Noise {
+			t.Errorf("cluster %d stands behind noise", i)
+		}
+		noise = c.Noise
+		if c.First.Noise != c.Noise || r.Rows[c.At].Warp != c.Warps[0] || int(r.Rows[c.At].Cluster) != i {
+			t.Errorf("cluster %d of %d warps begins with %+v", i, len(c.Warps), c.First)
+		}
+	}
+	if warps != r.Stats.WarpsDiverged {
+		t.Errorf("%d warps are in clusters, %d differ", warps, r.Stats.WarpsDiverged)
+	}
+	if r.First >= 0 && r.Rows[r.First].Cluster != 0 {
+		t.Errorf("the first divergence is in cluster %d", r.Rows[r.First].Cluster)
 	}
 }
 
