@@ -24,7 +24,7 @@ var commands = []struct {
 	{"pair", "two recordings, the second edited or of a kernel with a bug", pair},
 	{"noise", "equal runs that vary in known sites, and one of a kernel with a bug", noise},
 	{"sparse", "two recordings of very many warps of which few recorded anything", sparse},
-	{"session", "two sessions of launches, some inserted, missing or different", session},
+	{"session", "two sessions of launches, some inserted, missing or different", sessions},
 	{"many", "hundreds of small files of format v1, right and damaged, and random pairs", many},
 }
 

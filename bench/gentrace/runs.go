@@ -114,8 +114,8 @@ func sparse(set *flag.FlagSet, args []string) error {
 	return pairEdited(&k, &f, &b, e, true, *outA, *outB)
 }
 
-// session writes two directories of launches with manifests.
-func session(set *flag.FlagSet, args []string) error {
+// sessions writes two directories of launches with manifests.
+func sessions(set *flag.FlagSet, args []string) error {
 	var f form
 	var s warptracetest.Sessions
 	f.flags(set)

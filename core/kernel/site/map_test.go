@@ -54,6 +54,7 @@ func TestWrittenMapsReadBack(t *testing.T) {
 			{Role: "lhs", Type: "i32", Origin: FromCarried, Name: "i", Inputs: []Operand{{Origin: FromConstant, Name: "<0>"}}},
 			{Role: "rhs", Type: "i32", Origin: FromLoad, Name: "v", Site: 77, Where: at("h", "h.cuh", 3, 5)},
 		}},
+		{ID: 9, Kind: Branch, Chain: []Frame{at("h", "h.cuh", 4, 9), at("k", "k.cu", 31, 3)}, Ordinal: 1, Compare: 40}, // inlined again
 		{ID: 10, Kind: Kind(200), Chain: []Frame{at("k", "", 0, 0)}, Ordinal: -1, Compare: NoCompare},
 		{Kind: Value, Chain: []Frame{at("k", "größe.cu", 8, 1)}, Ordinal: -1, Compare: NoCompare},
 		{Kind: Value, Chain: []Frame{at("k", "größe.cu", 8, 1)}, Ordinal: -1, Compare: NoCompare},

@@ -66,7 +66,7 @@ func ReadMap(ctx context.Context, src *file.Source) (*Table, []string, error) {
 	if src.Size() > maxMapBytes {
 		return nil, nil, fault.New(fault.Limit, "the site map has %d bytes; at most %d are read", src.Size(), maxMapBytes).WithPath(src.Path())
 	}
-	r := &mapReader{path: src.Path(), byID: map[uint32]int{}}
+	r := &mapReader{path: src.Path(), byID: map[uint32]int{}, keys: map[Key]bool{}}
 	r.dec = json.NewDecoder(bufio.NewReaderSize(io.NewSectionReader(src, 0, src.Size()), 1<<16))
 	if err := r.read(ctx); err != nil {
 		return nil, nil, err
@@ -80,6 +80,7 @@ type mapReader struct {
 	dec       *json.Decoder
 	sites     []Site
 	byID      map[uint32]int
+	keys      map[Key]bool // of sites
 	parts     int
 	repeated  int // entries that say again what another said
 	conflicts int // entries that contradict an earlier one
@@ -209,14 +210,22 @@ func (r *mapReader) add(s Site) {
 		if s.ID != 0 {
 			r.byID[s.ID] = len(r.sites)
 		}
+		r.keys[s.Key] = true
 		r.sites = append(r.sites, s)
 		return
 	}
-	if FormatLocation(&r.sites[i]) == FormatLocation(&s) && r.sites[i].Kind == s.Kind {
+	old := &r.sites[i]
+	switch same := FormatLocation(old) == FormatLocation(&s) && old.Kind == s.Kind; {
+	case same && old.Key != 0 && s.Key != 0 && !r.keys[s.Key]: // inlined at several places: one id, several keys
+		r.keys[s.Key] = true
+		r.sites = append(r.sites, s)
+		return
+	case same:
 		r.repeated++
-	} else {
+	default:
 		r.conflicts++
 	}
+	r.keys[s.Key] = true
 	r.sites[i] = s
 }
 

@@ -1,6 +1,8 @@
 package warptracetest
 
 import (
+	"fmt"
+
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -69,13 +71,17 @@ func (t *Truth) Done() {
 	}
 }
 
-// name fills in the key of the site.
+// name fills in the key of the site; recordings that were narrowed to v1 have ids instead.
 func (d *Difference) name(sites *site.Table) {
 	at := d.Site
 	if at < 0 {
 		at = d.SiteB
 	}
-	d.SiteID = "0x" + hex16(uint64(sites.At(at).Key))
+	if at < sites.Len() {
+		d.SiteID = "0x" + hex16(uint64(sites.At(at).Key))
+	} else {
+		d.SiteID = fmt.Sprintf("0x%08x", at)
+	}
 }
 
 // Values says whether values of events count.
