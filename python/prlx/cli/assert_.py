@@ -176,8 +176,8 @@ COMMAND = Command(
     examples=(
         ("prlx assert good.prlx new.prlx", "exit 1 when anything differs"),
         ("prlx assert --golden golden.prlx new.prlx --max-divergences 5", "up to five are allowed"),
-        ("prlx assert --golden golden.prlx new.prlx --update-golden", "the new one is golden from now on"),
-        ("prlx assert run_a/ run_b/ --junit diff.xml --accepted accepted.toml", "two sessions"),
+        ("prlx assert --golden golden.prlx new.prlx --update-golden", "the new one is golden now"),
+        ("prlx assert run_a/ run_b/ --junit diff.xml", "two sessions"),
     ),
     positionals=(
         Positional("A", "what should be; with --golden: what is checked", "one"),
@@ -223,5 +223,5 @@ COMMAND = Command(
             brief=True,
         ),
     ),
-    notes=("exit codes: 0 passed, 1 more differs than is allowed, 4 nothing to compare, 5 losses under --strict",),
+    notes=("exit codes: 0 passed, 1 more differs than is allowed, 4 nothing to compare, 5 losses (--strict)",),
 )
