@@ -20,6 +20,8 @@ type gathering struct {
 	firsts   []firstRow
 	cleared  []bool // clusters of which at least one warp follows nothing
 	lastWarp []uint64
+	parts    [][]Row // of Result.Rows
+	kept     int64   // rows in them
 }
 
 // maxTracked is how many clusters are told apart before the later ones are only counted.
@@ -108,15 +110,16 @@ func (g *gathering) add(d *warpDiff) {
 	}
 	cluster := g.cluster(d)
 	at := int32(-1)
-	room := min(g.opt.MaxRows-int64(len(g.r.Rows)), math.MaxInt32-int64(len(g.r.Rows)))
+	room := min(g.opt.MaxRows, math.MaxInt32) - g.kept
 	if room > 0 {
-		at = int32(len(g.r.Rows))
+		at = int32(g.kept)
 	}
 	for k := range d.rows {
 		d.rows[k].Cluster = cluster
 	}
 	kept := d.rows[:min(int64(len(d.rows)), max(room, 0))]
-	g.r.Rows = append(g.r.Rows, kept...)
+	g.parts = append(g.parts, kept)
+	g.kept += int64(len(kept))
 	s.RowsOmitted += int64(len(d.rows) - len(kept))
 	g.firsts = append(g.firsts, firstRow{d.warp, at, cluster, d.epoch})
 	if d.epoch > 0 {
@@ -206,6 +209,11 @@ func (g *gathering) nameSeen(p *pairSeen) {
 func (g *gathering) done() {
 	r := g.r
 	r.Sites = g.index.refs
+	r.Rows = make([]Row, 0, g.kept)
+	for i, part := range g.parts {
+		r.Rows = append(r.Rows, part...)
+		g.parts[i] = nil
+	}
 	for len(r.Tallies) < len(r.Sites) {
 		r.Tallies = append(r.Tallies, SiteTally{})
 	}

@@ -33,6 +33,8 @@ type task struct {
 	number int64
 	pair   warptrace.Pair
 	raw    *rawPair
+
+	expected int // edits
 }
 
 // rawPair holds copies of the events of two v1 warps.
@@ -83,7 +85,12 @@ func (p *pool) visit(pair *warptrace.Pair, share bool) error {
 	t := task{number: number, pair: *pair}
 	if rawA, rawB, ok := pair.V1(); ok {
 		p.own.setRaw(pair, rawA, rawB)
-		if d, done := p.own.compare(pair.Warp, share); done {
+		if d, done := p.own.compare(pair.Warp, true); done {
+			p.finish(number, d)
+			return nil
+		}
+		if !share {
+			d, _ := p.own.compare(pair.Warp, false)
 			p.finish(number, d)
 			return nil
 		}
@@ -92,6 +99,7 @@ func (p *pool) visit(pair *warptrace.Pair, share bool) error {
 		case <-p.ctx.Done():
 			return p.ctx.Err()
 		}
+		t.expected = p.own.expected
 		t.raw.a = append(t.raw.a[:0], rawA...)
 		t.raw.b = append(t.raw.b[:0], rawB...)
 	}
@@ -123,6 +131,7 @@ func (p *pool) do(w *worker, t *task) error {
 	} else if err := w.read(p.ctx, p.a, p.b, &t.pair); err != nil {
 		return err
 	}
+	w.expected = t.expected
 	d, _ := w.compare(t.pair.Warp, false)
 	if t.raw != nil {
 		p.buffers <- t.raw

@@ -38,6 +38,8 @@ type worker struct {
 	warpB  warptrace.Warp
 	filter rowFilter
 	rows   []Row
+
+	expected int // edits of the next script, 0: unknown
 }
 
 func (w *worker) keyA(i int) uint32 { return w.pair.a.site(i) }
@@ -54,14 +56,19 @@ func (w *worker) compare(warp uint64, near bool) (d *warpDiff, ok bool) {
 	p.place(al.edits, w)
 	w.rows = w.rows[:0]
 	i, j := al.startA, al.startB
+	if len(al.edits) == 0 || int(al.edits[0].A) >= al.head {
+		i, j = max(i, al.head), max(j, al.head)
+	}
 	for k := range al.edits {
 		e := &al.edits[k]
-		w.kept(warp, i, j, int(e.A)-i)
+		if k > 0 || int(e.A) >= al.head {
+			w.kept(warp, i, j, int(e.A)-i)
+		}
 		w.gap(warp, e)
 		i, j = int(e.A+e.Del), int(e.B+e.Ins)
 	}
 	n := min(p.a.n-i, p.b.n-j)
-	w.kept(warp, i, j, n)
+	w.kept(warp, i, j, n-al.tail)
 	lost := al.startA+al.startB > 0 || i+n < p.a.n || j+n < p.b.n
 	if len(w.rows) == 0 && !lost && al.minimal {
 		return nil, true
@@ -79,6 +86,7 @@ type alignment struct {
 	edits          script.Script
 	startA, startB int
 	minimal        bool
+	head, tail     int // pairs at the ends that are known to be the same
 }
 
 // align finds the script of the pair. Equal ends are cut off as bytes where that is possible.
@@ -97,6 +105,7 @@ func (w *worker) align(near bool) (al alignment, ok bool) {
 			tail = p.suffix(min(p.a.n, p.b.n) - head)
 		}
 	}
+	al.head, al.tail = head, tail
 	w.keysA = p.a.appendSites(w.keysA[:0], head, p.a.n-tail)
 	w.keysB = p.b.appendSites(w.keysB[:0], head, p.b.n-tail)
 	w.sites.translate(w.keysB)
@@ -104,14 +113,17 @@ func (w *worker) align(near bool) (al alignment, ok bool) {
 	var cost script.Cost
 	switch {
 	case near:
-		if al.edits, ok = w.solver.Near(w.keysA, w.keysB); !ok {
+		if al.edits, w.expected, ok = w.solver.Near(w.keysA, w.keysB); !ok {
 			return al, false
 		}
 		cost.Minimal = true
 	case heads != script.Open{}:
 		al, cost = w.alignBackwards(heads)
 	default:
-		al.edits, cost = w.solver.Open(w.keysA, w.keysB, tails, w.budget)
+		budget := w.budget
+		budget.Expected = w.expected
+		al.edits, cost = w.solver.Open(w.keysA, w.keysB, tails, budget)
+		w.expected = 0
 	}
 	al.minimal = cost.Minimal
 	for k := range al.edits {
@@ -206,7 +218,9 @@ func (w *worker) finish(d *warpDiff, al alignment) {
 	if len(w.rows) == 0 {
 		return
 	}
-	w.counts.fill(w.rows, &p.a, &p.b)
+	if !w.sites.identity || d.filtered > 0 || !w.counts.fillNear(w.rows, &p.a, &p.b) {
+		w.counts.fill(w.rows, &p.a, &p.b)
+	}
 	d.rows = append([]Row(nil), w.rows...)
 	d.kinds = make([][2]site.Kind, len(d.rows))
 	for k := range d.rows {
@@ -268,9 +282,11 @@ func mix(v uint64) uint64 {
 	return v ^ v>>31
 }
 
+const occurrenceSlots = 1 << 12
+
 // occurrences counts how often a warp had passed the sites of its rows before.
 type occurrences struct {
-	slots [1 << 12]struct {
+	slots [occurrenceSlots]struct {
 		site  uint32
 		count uint32
 		used  bool
@@ -281,14 +297,60 @@ type occurrences struct {
 
 func occurrenceSlot(local uint32) uint16 { return uint16(local * 0x9e3779b1 >> 20) }
 
+// fillNear is fill for streams of the same site numbers that are near each other: what is counted in a holds for b, but for the
+// events of gaps. With more gaps than that is worth it reports false.
+func (o *occurrences) fillNear(rows []Row, a, b *stream) bool {
+	inGaps := 0
+	for k := range rows {
+		if rows[k].Kind > RowValue {
+			inGaps += int(rows[k].Count) + int(rows[k].CountB)
+		}
+	}
+	if inGaps*len(rows) > 512 {
+		return false
+	}
+	o.watch(rows, func(r *Row) (uint32, bool) { return uint32(r.SiteA), r.Count > 0 })
+	o.watchMore(rows, func(r *Row) (uint32, bool) { return uint32(r.SiteB), r.CountB > 0 })
+	at := 0
+	for k := range rows {
+		r := &rows[k]
+		o.pass(a, at, int(r.EventA))
+		if at = int(r.EventA); r.Count > 0 {
+			r.OccurrenceA = o.count(uint32(r.SiteA))
+		}
+		if r.CountB == 0 {
+			continue
+		}
+		r.OccurrenceB = o.count(uint32(r.SiteB))
+		for g := range rows[:k] {
+			if gap := &rows[g]; gap.Kind > RowValue {
+				r.OccurrenceB -= countSite(a, uint32(r.SiteB), int(gap.EventA), int(gap.EventA)+int(gap.Count))
+				r.OccurrenceB += countSite(b, uint32(r.SiteB), int(gap.EventB), int(gap.EventB)+int(gap.CountB))
+			}
+		}
+	}
+	return true
+}
+
+// countSite counts the events of one site.
+func countSite(s *stream, local uint32, from, to int) uint32 {
+	var n uint32
+	for i := from; i < to; i++ {
+		if s.site(i) == local {
+			n++
+		}
+	}
+	return n
+}
+
 // fill sets the occurrences of rows, which ascend on both sides.
 func (o *occurrences) fill(rows []Row, a, b *stream) {
 	o.watch(rows, func(r *Row) (uint32, bool) { return uint32(r.SiteA), r.Count > 0 })
 	at := 0
 	for k := range rows {
 		r := &rows[k]
-		at = o.pass(a, at, int(r.EventA))
-		if r.Count > 0 {
+		o.pass(a, at, int(r.EventA))
+		if at = int(r.EventA); r.Count > 0 {
 			r.OccurrenceA = o.count(uint32(r.SiteA))
 		}
 	}
@@ -296,8 +358,8 @@ func (o *occurrences) fill(rows []Row, a, b *stream) {
 	at = 0
 	for k := range rows {
 		r := &rows[k]
-		at = o.pass(b, at, int(r.EventB))
-		if r.CountB > 0 {
+		o.pass(b, at, int(r.EventB))
+		if at = int(r.EventB); r.CountB > 0 {
 			r.OccurrenceB = o.count(uint32(r.SiteB))
 		}
 	}
@@ -310,6 +372,10 @@ func (o *occurrences) watch(rows []Row, of func(*Row) (local uint32, has bool)) 
 	}
 	o.used = o.used[:0]
 	clear(o.full)
+	o.watchMore(rows, of)
+}
+
+func (o *occurrences) watchMore(rows []Row, of func(*Row) (local uint32, has bool)) {
 	for k := range rows {
 		local, has := of(&rows[k])
 		if !has {
@@ -329,39 +395,36 @@ func (o *occurrences) watch(rows []Row, of func(*Row) (local uint32, has bool)) 
 	}
 }
 
-// pass counts the events from <= i < to and returns to.
-func (o *occurrences) pass(s *stream, from, to int) int {
+// pass counts the events from <= i < to.
+func (o *occurrences) pass(s *stream, from, to int) {
 	if to <= from {
-		return from
+		return
 	}
-	if len(o.used) == 1 && len(o.full) == 0 {
-		slot := &o.slots[o.used[0]]
-		slot.count += countSite(s, slot.site, from, to)
-		return to
-	}
-	for i := from; i < to; i++ {
-		local := s.site(i)
-		slot := &o.slots[occurrenceSlot(local)]
-		if slot.site == local && slot.used {
-			slot.count++
-		} else if len(o.full) > 0 {
-			if n, is := o.full[local]; is {
-				o.full[local] = n + 1
-			}
+	if s.w != nil {
+		for _, local := range s.w.Site[from:to] {
+			o.see(local)
 		}
+		return
 	}
-	return to
+	const size = warptrace.V1EventBytes
+	for b := s.raw[from*size : to*size]; len(b) >= size; b = b[size:] {
+		o.see(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
+	}
 }
 
-// countSite counts the events of one site.
-func countSite(s *stream, local uint32, from, to int) uint32 {
-	var n uint32
-	for i := from; i < to; i++ {
-		if s.site(i) == local {
-			n++
-		}
+func (o *occurrences) see(local uint32) {
+	slot := &o.slots[occurrenceSlot(local)&(occurrenceSlots-1)]
+	if slot.site == local {
+		slot.count++ // of a slot that is not used, too: nobody asks for it
+	} else if len(o.full) > 0 {
+		o.seeFull(local)
 	}
-	return n
+}
+
+func (o *occurrences) seeFull(local uint32) {
+	if n, is := o.full[local]; is {
+		o.full[local] = n + 1
+	}
 }
 
 func (o *occurrences) count(local uint32) uint32 {

@@ -23,6 +23,8 @@ type Budget struct {
 	// Steps is the number of machine words of the table of matches that may be computed, at about 1.5 ns each. Beyond it the
 	// sequences are aligned window by window, in time proportional to their length.
 	Steps int64
+	// Expected is how many edits it will take, when somebody knows roughly; 0: unknown. It saves time, and changes no cost.
+	Expected int
 }
 
 // DefaultSteps is the budget that the zero Budget stands for, a few tenths of a second.
@@ -75,8 +77,9 @@ func (s *Solver) cost(minimal bool) Cost {
 	return cost
 }
 
-// Near is Shortest for sequences that are near each other: it gives up, with ok false, when they are not. It is cheap then.
-func (s *Solver) Near(a, b []uint32) (script Script, ok bool) {
+// Near is Shortest for sequences that are near each other. It gives up when they are not, with ok false and a guess of how many
+// edits it will take; it is cheap then.
+func (s *Solver) Near(a, b []uint32) (script Script, expected int, ok bool) {
 	s.edits = s.edits[:0]
 	head := CommonPrefix(a, b)
 	a, b = a[head:], b[head:]
@@ -86,10 +89,14 @@ func (s *Solver) Near(a, b []uint32) (script Script, ok bool) {
 		if len(a)+len(b) > 0 {
 			s.add(Edit{int32(head), int32(head), int32(len(a)), int32(len(b))})
 		}
-		return s.edits, true
+		return s.edits, 0, true
 	}
-	_, ok = s.greedy(a, b, int32(head), min(nearLimit, greedyLimit(len(a)+len(b))), Open{})
-	return s.edits, ok
+	limit := min(nearLimit, greedyLimit(len(a)+len(b)))
+	reached, ok := s.greedy(a, b, int32(head), limit, Open{})
+	if !ok {
+		expected = guess(limit, reached, len(a)+len(b))
+	}
+	return s.edits, expected, ok
 }
 
 // nearLimit is the largest distance that is near.
@@ -105,13 +112,17 @@ func (s *Solver) middle(a, b []uint32, at int32, budget Budget) bool {
 		return true
 	}
 	limit := greedyLimit(len(a) + len(b))
-	reached, done := s.greedy(a, b, at, limit, Open{})
-	if done {
-		return true
+	expected := budget.Expected
+	if expected <= limit/2 {
+		reached, done := s.greedy(a, b, at, limit, Open{})
+		if done {
+			return true
+		}
+		expected = guess(limit, reached, len(a)+len(b))
 	}
 	s.symbols.build(b)
 	gap := abs(len(b) - len(a))
-	margin := max(guess(limit, reached, len(a)+len(b))-gap, 32) / 2
+	margin := max(expected-gap, 32) / 2
 	for {
 		t := &s.table
 		t.shape(len(a), len(b), min(0, len(b)-len(a))-margin, max(0, len(b)-len(a))+margin)

@@ -254,8 +254,12 @@ func TestNearGivesTheShortestScriptOrNone(t *testing.T) {
 	for range 1000 {
 		a := program(r, 1+r.IntN(300))
 		b := edited(r, a, r.IntN(8), 1+r.IntN(9))
-		script, ok := s.Near(a, b)
+		script, expected, ok := s.Near(a, b)
 		if !ok {
+			script, cost := s.Shortest(a, b, Budget{Expected: expected})
+			if got, want := apply(t, a, b, script), distance(a, b); got != want || !cost.Minimal {
+				t.Fatalf("expecting %d: cost %d, want %d", expected, got, want)
+			}
 			continue
 		}
 		given++

@@ -12,6 +12,7 @@ type symbolTable struct {
 	words int // of a bit map
 	maps  []uint64
 	lists []int32
+	of    []uint32 // slot of each element of b
 }
 
 type symbolSlot struct {
@@ -29,8 +30,11 @@ func (s *symbolTable) build(b []uint32) {
 	s.slots = resized(s.slots, 1<<size)
 	clear(s.slots)
 	s.words = (len(b) + 63) / 64
-	for _, key := range b {
-		s.slot(key).count++
+	s.of = resized(s.of, len(b))
+	for j, key := range b {
+		slot, at := s.slot(key)
+		slot.count++
+		s.of[j] = at
 	}
 	maps, lists := 0, int32(0)
 	for i := range s.slots {
@@ -48,8 +52,8 @@ func (s *symbolTable) build(b []uint32) {
 	s.maps = resized(s.maps, maps*s.words)
 	clear(s.maps)
 	s.lists = resized(s.lists, int(lists))
-	for j, key := range b {
-		slot := s.slot(key)
+	for j, at := range s.of {
+		slot := &s.slots[at]
 		if slot.mapped {
 			s.maps[int(slot.at)*s.words+j/64] |= 1 << (j % 64)
 		} else {
@@ -59,24 +63,24 @@ func (s *symbolTable) build(b []uint32) {
 	}
 }
 
-// slot finds the slot of a key, a free one when the key is not there.
-func (s *symbolTable) slot(key uint32) *symbolSlot {
+// slot finds the slot of a key and its place, a free one when the key is not there.
+func (s *symbolTable) slot(key uint32) (*symbolSlot, uint32) {
 	mask := uint64(len(s.slots) - 1)
 	for i := uint64(key) * 0x9e3779b97f4a7c15 >> s.shift; ; i = (i + 1) & mask {
 		slot := &s.slots[i]
 		if slot.key == key && slot.count != 0 {
-			return slot
+			return slot, uint32(i)
 		}
 		if slot.count == 0 {
 			slot.key = key
-			return slot
+			return slot, uint32(i)
 		}
 	}
 }
 
 // matches returns the bits of words lo to hi where a key stands, nil when it is nowhere in them. The result may be in scratch.
 func (s *symbolTable) matches(key uint32, lo, hi int, scratch []uint64) []uint64 {
-	slot := s.slot(key)
+	slot, _ := s.slot(key)
 	if slot.count == 0 {
 		return nil
 	}

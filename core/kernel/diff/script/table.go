@@ -89,41 +89,42 @@ func (t *table) compute(a []uint32, k int, row, store []uint64, symbols *symbolT
 	top := k * rowsPerBlock
 	width := hi - lo + 1
 	t.match = resized(t.match, width)
+	last := row
 	for i := top; i < min(top+rowsPerBlock, t.rows); i++ {
-		match := symbols.matches(a[i], lo, hi, t.match)
-		if match == nil { // matches nothing: the row is as the one before
-			if store != nil {
-				store = store[copy(store[:width], row):]
-			}
-			continue
-		}
-		advance(row, match)
+		next := row // in place, unless rows are stored
 		if store != nil {
-			store = store[copy(store[:width], row):]
+			next, store = store[:width], store[width:]
 		}
+		if match := symbols.matches(a[i], lo, hi, t.match); match != nil {
+			advance(next, last, match)
+		} else { // matches nothing: the row is as the one before
+			copy(next, last)
+		}
+		last = next
 	}
+	copy(row, last)
 }
 
-// advance turns a row into the next one. Four words at a time keep the carry in the processor's flag.
-func advance(row, match []uint64) {
-	match = match[:len(row)]
+// advance makes the next row of one. Four words at a time keep the carry in the processor's flag.
+func advance(next, row, match []uint64) {
+	match, next = match[:len(row)], next[:len(row)]
 	var carry uint64
-	for len(row) >= 4 && len(match) >= 4 {
-		r, m := (*[4]uint64)(row), (*[4]uint64)(match)
+	for len(row) >= 4 && len(match) >= 4 && len(next) >= 4 {
+		r, m, n := (*[4]uint64)(row), (*[4]uint64)(match), (*[4]uint64)(next)
 		v0, v1, v2, v3 := r[0], r[1], r[2], r[3]
 		u0, u1, u2, u3 := v0&m[0], v1&m[1], v2&m[2], v3&m[3]
 		s0, c := bits.Add64(v0, u0, carry)
 		s1, c := bits.Add64(v1, u1, c)
 		s2, c := bits.Add64(v2, u2, c)
 		s3, c := bits.Add64(v3, u3, c)
-		r[0], r[1], r[2], r[3] = s0|(v0^u0), s1|(v1^u1), s2|(v2^u2), s3|(v3^u3)
+		n[0], n[1], n[2], n[3] = s0|(v0^u0), s1|(v1^u1), s2|(v2^u2), s3|(v3^u3)
 		carry = c
-		row, match = row[4:], match[4:]
+		row, match, next = row[4:], match[4:], next[4:]
 	}
 	for w, v := range row {
 		u := v & match[w]
 		sum, c := bits.Add64(v, u, carry)
-		row[w] = sum | (v ^ u)
+		next[w] = sum | (v ^ u)
 		carry = c
 	}
 }
