@@ -26,7 +26,9 @@ build: $(VENV)/.ready ## the development environment and the extension, rebuilt 
 	$(PY) setup.py --quiet build_ext --inplace
 
 .PHONY: demo
-demo: build ## align and combine the real four-node recording in examples/
+demo: build ## where two runs of a kernel differ; four nodes on one clock (both from examples/)
+	$(PY) examples/demo_diff.py
+	@echo
 	$(PY) examples/demo.py
 
 .PHONY: test
@@ -44,8 +46,26 @@ build/oracle/.ready: $(VENV)/.ready
 	chmod +x build/oracle/prlx/data/bin/prlx-diff
 	touch $@
 
+# A browser for the tests of HTML reports, from the system's packages where we may install them; without it they are skipped.
+build/.browser:
+	@mkdir -p build
+	@command -v chromium chromium-browser google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && \
+		apt-get install -y -qq chromium >/dev/null; } || echo "no Chromium: tests of HTML reports are skipped" >&2
+	@touch $@
+
+# The official schema of SARIF 2.1.0, as a package carries it; without npm the test that needs it is skipped.
+build/sarif/.ready:
+	@mkdir -p build/sarif
+	@! command -v npm >/dev/null || (cd build/sarif && npm pack --silent @microsoft/jest-sarif@1.0.0-beta.0 >/dev/null && \
+		tar xzf microsoft-jest-sarif-1.0.0-beta.0.tgz) || echo "no schema of SARIF: its test is skipped" >&2
+	@touch $@
+
+.PHONY: test-reports
+test-reports: build build/.browser build/sarif/.ready ## HTML in a real browser, SARIF and JUnit against their schemas
+	$(PY) -m pytest -q tests/reports
+
 .PHONY: test-python
-test-python: build build/oracle/.ready ## Python, command line and end-to-end tests
+test-python: build build/oracle/.ready build/.browser build/sarif/.ready ## Python, command line and end-to-end tests
 	$(PY) -m pytest -q tests
 
 .PHONY: test-consumers
@@ -80,8 +100,9 @@ lint: build ## formatting, vet, staticcheck, ruff, mypy
 	$(PY) -m mypy
 
 .PHONY: bench
-bench: build ## speed and memory against the described algorithm, run in the same minute
+bench: build build/oracle/.ready ## speed and memory against the described algorithm, run in the same minute
 	$(PY) bench/run.py
+	$(PY) bench/kernels.py
 
 .PHONY: fuzz
 fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, then every reader fuzzed for 2 minutes
