@@ -121,6 +121,25 @@ func siteName(id, location string) string {
 	return "unknown site"
 }
 
+// lineName is siteName without the column.
+func lineName(d *diff.Divergence) string {
+	p := placeOf(d.SourceLocation)
+	p.Column = 0
+	if s := p.short(); s != "" {
+		return s
+	}
+	return siteName(d.SiteID, "")
+}
+
+// decides reports whether a site is one where lanes decide; at others directions and taken lanes mean nothing.
+func decides(siteKind string) bool {
+	switch siteKind {
+	case "", "branch", "predicate", "switch":
+		return true
+	}
+	return false
+}
+
 // where says which warp, event and pass of the site a divergence is at.
 func where(d *diff.Divergence, doc *diff.Document) string {
 	s := fmt.Sprintf("warp %s%s, event %s", count(d.WarpIdx), blockText(d.WarpIdx, doc), count(d.EventIdx))

@@ -157,7 +157,7 @@ func tiles(doc *diff.Document) []tile {
 	var out []tile
 	if d := doc.First; d != nil {
 		out = append(out, tile{
-			Label: "first at", Value: clean(siteName(d.SiteID, d.SourceLocation), 60), Detail: fmt.Sprintf("%s, warp %s, event %s", clean(d.Kind, 40), count(d.WarpIdx), count(d.EventIdx)),
+			Label: "first at", Value: clean(lineName(d), 60), Detail: fmt.Sprintf("%s, warp %s, event %s", clean(d.Kind, 40), count(d.WarpIdx), count(d.EventIdx)),
 			Class: "name hot", Link: "#first",
 		})
 	}

@@ -13,6 +13,7 @@ import (
 type scriptData struct {
 	Map      *mapData      `json:"map"`
 	Clusters []clusterData `json:"clusters"`
+	Families []familyData  `json:"families"`
 	Sites    []siteData    `json:"sites"`
 	Kinds    []string      `json:"kinds"`
 	Words    []string      `json:"words"`
@@ -28,10 +29,15 @@ type mapData struct {
 
 type clusterData struct {
 	ID       int64   `json:"id"`
-	Colour   string  `json:"colour"`
+	Family   int     `json:"family"`
 	Label    string  `json:"label"`
 	Ranges   []int64 `json:"ranges"`   // first and last, in pairs
 	Complete bool    `json:"complete"` // the ranges are all of its warps
+}
+
+type familyData struct {
+	Colour string `json:"colour"`
+	Label  string `json:"label"`
 }
 
 type siteData struct {
@@ -48,7 +54,7 @@ const (
 
 // pageData is the JSON that the page's script reads. Go escapes <, > and & in it, so that nothing in it can end its element.
 func pageData(doc *diff.Document) ([]byte, error) {
-	d := scriptData{Clusters: []clusterData{}, Sites: []siteData{}, Kinds: []string{}, Words: []string{}, Rows: [][8]int64{}, PerBlock: int64(doc.A.WarpsPerBlock)}
+	d := scriptData{Clusters: []clusterData{}, Families: []familyData{}, Sites: []siteData{}, Kinds: []string{}, Words: []string{}, Rows: [][8]int64{}, PerBlock: int64(doc.A.WarpsPerBlock)}
 	if ok, _ := mapNote(doc); ok {
 		slots := mapSlots(doc)
 		d.Map = &mapData{Slots: int64(min(slots, exact)), Scale: int64(min((slots+maxCells-1)/maxCells, exact))}
@@ -57,9 +63,13 @@ func pageData(doc *diff.Document) ([]byte, error) {
 		d.Roles = append(d.Roles, r.name)
 	}
 	left := maxRanges
-	for i := range doc.Clusters[:min(len(doc.Clusters), maxClusters)] {
+	families, of := familiesOf(doc)
+	for i := range families {
+		d.Families = append(d.Families, familyData{families[i].colour, families[i].label()})
+	}
+	for i, at := range of {
 		c := &doc.Clusters[i]
-		one := clusterData{ID: c.ID, Colour: colourOf(c), Label: clean(c.First.Kind, 40) + " at " + clean(siteName(c.First.SiteID, c.First.SourceLocation), maxName)}
+		one := clusterData{ID: c.ID, Family: at, Label: clean(c.First.Kind, 40) + " at " + clean(siteName(c.First.SiteID, c.First.SourceLocation), maxName)}
 		one.Ranges, one.Complete = parseRanges(c.WarpRanges, left)
 		left -= len(one.Ranges)
 		d.Clusters = append(d.Clusters, one)

@@ -103,11 +103,13 @@ func facts(d *diff.Divergence) []comparison {
 			out = append(out, comparison{label, a, b, a != b})
 		}
 	}
-	if d.DirA != nil || d.DirB != nil {
+	if decides(d.SiteKind) && (d.DirA != nil || d.DirB != nil) {
 		add("decision", decision(d.DirA), decision(d.DirB))
 	}
 	add("active lanes", maskText(d.MaskA), maskText(d.MaskB))
-	add("taken lanes", maskText(d.TakenA), maskText(d.TakenB))
+	if decides(d.SiteKind) || d.TakenA != d.TakenB {
+		add("taken lanes", maskText(d.TakenA), maskText(d.TakenB))
+	}
 	if d.ValueA != "" || d.ValueB != "" || d.BitsA != "" || d.BitsB != "" {
 		add("value", value(d.ValueA, d.BitsA, d.ValueType), value(d.ValueB, d.BitsB, d.ValueType))
 		add("bits", clean(d.BitsA, 40), clean(d.BitsB, 40))
@@ -212,7 +214,10 @@ func (out *detail) lanes(d *diff.Divergence, wave int) {
 			}
 		}
 		for i := range d.LaneValues[:min(len(d.LaneValues), maxLanes)] {
-			v := &d.LaneValues[i]
+			v := d.LaneValues[i]
+			if !decides(d.SiteKind) && d.TakenA == d.TakenB {
+				v.TakenA, v.TakenB = nil, nil
+			}
 			if v.Lane >= 0 && v.Lane < len(cells) {
 				cells[v.Lane].A, cells[v.Lane].B, cells[v.Lane].Differs = laneState(v.ActiveA, v.TakenA), laneState(v.ActiveB, v.TakenB), v.Differs
 			}
@@ -257,6 +262,9 @@ func lanesByMask(d *diff.Divergence, wave int) []laneCell {
 	}
 	takenA, hasA := maskOf(d.TakenA)
 	takenB, hasB := maskOf(d.TakenB)
+	if !decides(d.SiteKind) && takenA == takenB {
+		hasA, hasB = false, false
+	}
 	if bits.Len64(activeA|activeB) > wave {
 		wave = maxLanes
 	}

@@ -2,6 +2,7 @@ package kernelreport
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
@@ -14,7 +15,8 @@ const (
 	maxSites    = 2000
 	maxPageRows = 20_000
 	maxLinks    = 60 // of an explanation
-	maxColours  = 8  // clusters with a colour of their own
+	maxColours  = 8  // families with a colour of their own
+	maxUnfolded = 3  // clusters of a family that are shown at once
 )
 
 // why is the explanation of the first divergence.
@@ -56,11 +58,20 @@ func newWhy(e *diff.Explanation) *why {
 	return w
 }
 
-// clusterGroup is the clusters of one role.
+// clusterGroup is the clusters of one role, by family.
 type clusterGroup struct {
 	Role, Title, Hint string
-	Clusters          []clusterRow
+	Count             int
+	Families          []familyRow
 	Open              bool
+}
+
+// familyRow is a family; Folded: it has so many clusters that they are shown on demand only.
+type familyRow struct {
+	Colour, Place, Function, Kind, What, Clusters, Warps string
+	Folded                                               bool
+	Rows                                                 []clusterRow
+	at                                                   int
 }
 
 type clusterRow struct {
@@ -80,23 +91,27 @@ func clusterGroups(doc *diff.Document) (groups []clusterGroup, note string) {
 		groups = append(groups, clusterGroup{Role: r.name, Title: r.title, Hint: r.hint})
 	}
 	shown := min(len(doc.Clusters), maxClusters)
+	families, of := familiesOf(doc)
 	for i := range doc.Clusters[:shown] {
 		c := &doc.Clusters[i]
+		f := &families[of[i]]
 		row := newClusterRow(c, doc)
+		row.Colour = f.colour
 		if i < maxDetails && !row.IsFirst {
 			row.Detail = newDetail(&c.First, doc)
 		}
-		k := roleOfCluster(c)
-		groups[k].Clusters = append(groups[k].Clusters, row)
-	}
-	var out []clusterGroup
-	for _, g := range groups {
-		if len(g.Clusters) > 0 {
-			out = append(out, g)
+		g := &groups[f.role]
+		g.Count++
+		k := slices.IndexFunc(g.Families, func(r familyRow) bool { return r.at == of[i] })
+		if k < 0 {
+			k = len(g.Families)
+			g.Families = append(g.Families, newFamilyRow(f, of[i]))
 		}
+		g.Families[k].Rows = append(g.Families[k].Rows, row)
 	}
-	if len(out) > 0 {
-		out[0].Open = true
+	groups = slices.DeleteFunc(groups, func(g clusterGroup) bool { return g.Count == 0 })
+	if len(groups) > 0 {
+		groups[0].Open = true
 	}
 	if n := int64(len(doc.Clusters)-shown) + max(doc.ClustersOmitted, 0); n > 0 {
 		note = plural(n, "more way to differ is", "more ways to differ are") + " not on this page. "
@@ -104,13 +119,26 @@ func clusterGroups(doc *diff.Document) (groups []clusterGroup, note string) {
 	if n := shown - maxDetails; n > 0 {
 		note += "Lanes and history are shown for the first " + count(maxDetails) + "."
 	}
-	return out, strings.TrimSpace(note)
+	return groups, strings.TrimSpace(note)
+}
+
+func newFamilyRow(f *family, at int) familyRow {
+	d := &f.first.First
+	p := placeOf(d.SourceLocation)
+	r := familyRow{
+		Colour: f.colour, Place: clean(siteName(d.SiteID, d.SourceLocation), maxName), Kind: clean(d.Kind, 40), What: "the first of them: " + what(d),
+		Clusters: plural(f.clusters, "cluster", "clusters"), Warps: plural(f.warps, "warp", "warps"), Folded: f.clusters > maxUnfolded, at: at,
+	}
+	if p.Line > 0 {
+		r.Function = clean(p.Function, maxName)
+	}
+	return r
 }
 
 func newClusterRow(c *diff.Cluster, doc *diff.Document) clusterRow {
 	p := placeOf(c.First.SourceLocation)
 	row := clusterRow{
-		ID: c.ID, Colour: colourOf(c), Kinds: breakdown(c.Breakdown), Place: clean(siteName(c.First.SiteID, c.First.SourceLocation), maxName),
+		ID: c.ID, Kinds: breakdown(c.Breakdown), Place: clean(siteName(c.First.SiteID, c.First.SourceLocation), maxName),
 		Warps: plural(c.Warps, "warp", "warps"), Ranges: clean(c.WarpRanges, 120), Blocks: plural(c.Blocks, "block", "blocks"),
 		Divergences: plural(c.Divergences, "divergence", "divergences") + " each", What: what(&c.First),
 		IsFirst: doc.First != nil && doc.First.Cluster == c.ID && doc.First.WarpIdx == c.First.WarpIdx && doc.First.EventIdx == c.First.EventIdx && doc.First.Kind == c.First.Kind,
@@ -120,17 +148,6 @@ func newClusterRow(c *diff.Cluster, doc *diff.Document) clusterRow {
 	}
 	row.Find = strings.ToLower(strings.Join([]string{row.Kinds, clean(c.First.SourceLocation, maxText), clean(c.First.SiteID, 40), row.Place}, " "))
 	return row
-}
-
-// colourOf is the class of a cluster's colour: its own for the first few, one for all others, none for what does not count.
-func colourOf(c *diff.Cluster) string {
-	switch {
-	case roleOfCluster(c).quiet():
-		return "muted"
-	case c.ID >= 0 && c.ID < maxColours:
-		return fmt.Sprintf("c%d", c.ID)
-	}
-	return "rest"
 }
 
 type siteRow struct {

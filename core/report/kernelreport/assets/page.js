@@ -2,6 +2,7 @@
   "use strict";
   var data = JSON.parse(document.getElementById("data").textContent);
   var perBlock = data.perBlock;
+  data.clusters.forEach(function (c) { c.colour = data.families[c.family].colour; });
   var clusters = new Map(data.clusters.map(function (c) { return [c.id, c]; }));
   function byId(id) { return document.getElementById(id); }
   function grouped(n) { return String(n).replace(/\B(?=(\d{3})+(?!\d))/g, "\u202f"); }
@@ -119,7 +120,7 @@
       e.hidden = active && !clusterMatches(e, list);
       seen[0] += e.hidden ? 0 : 1;
     });
-    document.querySelectorAll(".group").forEach(function (g) {
+    document.querySelectorAll(".family, .group").forEach(function (g) {
       g.hidden = active && !g.querySelector(".cluster:not([hidden])");
       if (active && !g.hidden) { g.open = true; }
     });
@@ -193,7 +194,7 @@
     ctx.scale(ratio, ratio);
     for (var i = 0; i < owner.length; i++) {
       var box = boxOf(i), who = owner[i];
-      ctx.globalAlpha = who && only !== null && data.clusters[who - 1].id !== only ? .15 : 1;
+      ctx.globalAlpha = who && only && !only(data.clusters[who - 1]) ? .15 : 1;
       ctx.fillStyle = who ? paints[who - 1] : empty;
       ctx.fillRect(box[0], box[1], g.size - pad, g.size - pad);
     }
@@ -221,26 +222,29 @@
     var first = cell * map.scale, hash = "#warp-" + first;
     if (location.hash === hash) { follow(); } else { location.hash = hash; }
   }
+  // A colour is a family: the clusters that begin in the same way. A click shows one family alone.
   function legend() {
-    var box = byId("legend"), listed = 0;
-    data.clusters.forEach(function (c) {
-      if (c.colour === "rest" || listed >= 24) { return; }
+    var box = byId("legend"), listed = 0, rest = 0;
+    data.families.forEach(function (f, at) {
+      if (f.colour === "rest") { rest++; }
+      if (f.colour === "rest" || listed >= 16) { return; }
       listed++;
       var b = make("button");
       b.setAttribute("type", "button");
       b.setAttribute("aria-pressed", "false");
-      b.append(make("i", undefined, "swatch " + c.colour), c.id + " " + c.label);
+      b.append(make("i", undefined, "swatch " + f.colour), f.label);
       b.addEventListener("click", function () {
-        only = only === c.id ? null : c.id;
-        box.querySelectorAll("button").forEach(function (e) { e.setAttribute("aria-pressed", String(e === b && only !== null)); });
+        var on = b.getAttribute("aria-pressed") === "false";
+        box.querySelectorAll("button").forEach(function (e) { e.setAttribute("aria-pressed", String(e === b && on)); });
+        only = on ? function (c) { return c.family === at; } : null;
         draw();
       });
       box.append(b);
     });
-    if (data.clusters.some(function (c) { return c.colour === "rest"; })) {
-      var rest = make("span");
-      rest.append(make("i", undefined, "swatch rest"), "other clusters");
-      box.append(rest);
+    if (rest) {
+      var others = make("span");
+      others.append(make("i", undefined, "swatch rest"), rest + " more");
+      box.append(others);
     }
   }
   if (canvas && map) {
@@ -304,7 +308,11 @@
     } else if (m && m[1] === "cluster" && e) {
       if (query && query.value) { find(""); }
       reveal(e);
-      if (map && canvas) { only = Number(m[2]); draw(); }
+      if (map && canvas) {
+        var id = Number(m[2]);
+        only = function (c) { return c.id === id; };
+        draw();
+      }
     }
   }
   window.addEventListener("hashchange", follow);
