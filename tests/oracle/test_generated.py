@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from prlx import _core
+
 from .conftest import ROOT, Oracle, Ours
 from .test_pairs import compare, flags
 
@@ -81,3 +83,34 @@ def test_generated_sessions_give_the_same_documents(
     theirs, mine = oracle(a, b, ["--session"]), ours(a, b, ["--session"])
     assert mine.text == theirs.ordered
     assert mine.document["kernel_results"] or mine.document["unmatched_a"]
+
+
+@pytest.mark.parametrize("form", ["v1", "v2"])
+@pytest.mark.parametrize("seed", range(6))
+def test_our_own_matching_of_launches_is_the_truth(seed: int, form: str, gentrace: Path, tmp_path: Path) -> None:
+    """Where the described differ unmatches everything behind an inserted launch, alignment finds every pair and who differs."""
+    a, b, truth = tmp_path / "a", tmp_path / "b", tmp_path / "truth.json"
+    counts = {"-launches": 40, "-inserted": seed % 4, "-missing": seed % 3, "-changed": 1 + seed, "-seed": seed}
+    line = [
+        "session",
+        "-format",
+        form,
+        "-manifest",
+        "prlx" if seed % 2 else "v1",
+        "-out-a",
+        a,
+        "-out-b",
+        b,
+        "-truth",
+        truth,
+    ]
+    numbers = [str(word) for item in counts.items() for word in item]
+    subprocess.run([gentrace, *line, *numbers], check=True, capture_output=True)
+    pairs = json.loads(truth.read_text())["pairs"]
+    found = _core.run("session_diff", {"a": [str(a)], "b": [str(b)]})
+    assert [(row["index_a"], row["index_b"]) for row in found["kernel_results"]] == [
+        (one["a"], one["b"]) for one in pairs
+    ]
+    differing = [row["index_a"] for row in found["kernel_results"] if row["status"] == "diverged"]
+    assert differing == [one["a"] for one in pairs if one["differs"]]
+    assert found["first"]["index_a"] == differing[0]
