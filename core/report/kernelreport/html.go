@@ -179,6 +179,9 @@ func tiles(doc *diff.Document) []tile {
 			detail += ", " + count(of[r]) + " " + r.String()
 		}
 	}
+	if families, of := familiesOf(doc); len(families) < len(of) {
+		detail += "; they begin at " + plural(len(families), "place", "places")
+	}
 	out = append(out, tile{Label: "ways to differ", Value: count(int64(len(doc.Clusters)) + max(doc.ClustersOmitted, 0)), Detail: detail, Link: "#clusters"})
 	a, b := doc.Losses.A.DroppedShare, doc.Losses.B.DroppedShare
 	return append(out, tile{Label: "events compared", Value: count(doc.TotalEventsA), Detail: fmt.Sprintf("in A, %s in B; lost %s and %s", count(doc.TotalEventsB), percent(a), percent(b)), Class: tired(lossy(doc)), Link: "#recordings"})

@@ -199,3 +199,38 @@ func TestMapStaysSmallForAnyNumberOfWarps(t *testing.T) {
 		}
 	}
 }
+
+// TestOneBugIsOneFamily: warps that part at one place and then all do something else are as many clusters, and one line.
+func TestOneBugIsOneFamily(t *testing.T) {
+	doc := sample()
+	cause := doc.Clusters[0]
+	for i := range 50 {
+		c := cause
+		c.ID, c.First.WarpIdx = int64(10+i), int64(30+i)
+		doc.Clusters = append(doc.Clusters, c)
+	}
+	groups, _ := clusterGroups(doc)
+	f := groups[0].Families[0]
+	if len(groups[0].Families) != 2 || len(f.Rows) != 51 || !f.Folded || f.Warps != "102 warps" {
+		t.Errorf("%d families, the first of %d clusters and %s, folded: %v", len(groups[0].Families), len(f.Rows), f.Warps, f.Folded)
+	}
+	data := dataOf(t, pageOf(t, doc))
+	if first, last := data.Clusters[0].Family, data.Clusters[len(data.Clusters)-1].Family; first != last {
+		t.Errorf("families %d and %d, want one colour", first, last)
+	}
+}
+
+func TestTakenLanesAreShownWhereLanesDecide(t *testing.T) {
+	doc := sample()
+	d := valueOf(17, 9)
+	d.SiteKind, d.TakenA, d.TakenB, d.DirA, d.DirB = "atomic", d.MaskA, d.MaskB, doc.First.DirA, doc.First.DirA
+	got := newDetail(&d, doc)
+	for _, f := range got.Facts {
+		if f.Label == "decision" || f.Label == "taken lanes" {
+			t.Errorf("an atomic has the row %q", f.Label)
+		}
+	}
+	if c := got.Bands[0].Lanes[0]; c.A != "active" {
+		t.Errorf("a lane of an atomic is %q", c.A)
+	}
+}
