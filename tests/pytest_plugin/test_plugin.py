@@ -7,9 +7,13 @@ import json
 import shutil
 import subprocess
 import sys
+import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
+from kernel.recordings import GUARD, SITES, site_map, softmax
 
 pytest_plugins = ["pytester"]
 
@@ -228,6 +232,27 @@ def test_a_run_that_does_not_use_it_loads_neither_the_core_nor_numpy(pytester):
         """
     )
     pytester.runpytest_subprocess(*with_plugin(), "-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+def test_the_core_itself_compares(pytester):
+    """Without the stand-in: recordings of a small kernel, one of which decides a guard otherwise."""
+    good = softmax()
+    good.write(pytester.path / "a.prlx")
+    good.write(pytester.path / "same.prlx")
+    at = [k for k, event in enumerate(good.warps[1]) if event.site == GUARD][2]
+    other = [replace(event, dir=1 - event.dir) if k == at else event for k, event in enumerate(good.warps[1])]
+    good.changed(1, other).write(pytester.path / "b.prlx")
+    site_map(pytester.path / "prlx-sites.json", SITES)
+    pytester.makepyfile(SAME + textwrap.indent(textwrap.dedent(DIFFERS), "    "))
+    done = pytester.runpytest_subprocess(*with_plugin(), "-p", "no:cacheprovider")
+    done.assert_outcomes(passed=1, failed=1)
+    done.stdout.fnmatch_lines(
+        [
+            "*AssertionError: PRLX ASSERT: FAIL (1 divergence, threshold: 0)*",
+            "*first divergence: Branch at softmax.py:11:12 in softmax_kernel*",
+            "*- prlx: a.prlx against b.prlx -*",
+        ]
+    )
 
 
 def test_the_marker_and_the_fixture_are_listed(pytester):
