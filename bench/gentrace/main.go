@@ -7,6 +7,22 @@
 //	gentrace many     hundreds of small files of format v1, right and damaged, and random pairs
 //
 // Each lists its flags with -h. The same flags give the same bytes.
+//
+// The truth of a pair (-truth FILE) is one JSON object:
+//
+//	first          where the lowest warp that differs differs first, null when no warp differs: warp; event (how many events are equal
+//	               before); site and site_b (position in the site table, -1 where the recording has ended); site_id (its key);
+//	               kinds (what differs there; both Path and ExtraEvents where only the shortest script can tell)
+//	first_control  the same when values do not count
+//	warps          the same for every warp that differs, ascending
+//	edits          what was done, by warp and event: warp, kind (insert, delete, replace, branch, mask, value), at and at_b (events of A
+//	               and B), count and count_b (how many of each)
+//	cost           events inserted and deleted: a shortest edit script costs at most that
+//	bug            name, class (as an explanation names it), what, location (of the line that is wrong), sites, site_ids and shown (of the
+//	               sites where it shows first, and their location)
+//
+// noise adds a list "noise": site, site_id, location and kind of every place whose outcome varies from run to run. session writes pairs
+// (a, b, differs, first, bug), only_a and only_b: positions in the manifests. many writes index.json, see manyFile and manyPair.
 package main
 
 import (

@@ -155,6 +155,7 @@ func (b *builder) mainFunction() {
 		body = append(body, leave)
 	}
 	acc, s := b.declare("acc", constant(0))
+	acc.carry = true
 	body = append(body, s)
 	b.ints = append(b.ints, tid, acc)
 	tiles := argument("tiles")

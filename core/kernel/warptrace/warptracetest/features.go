@@ -56,7 +56,11 @@ func (b *builder) rowIndex(tid, acc, t *variable) []*stmt {
 	v, load := b.load("head", b.x, use(start))
 	s := b.conditional(stIf, cmpSGT, use(v), constant(int64(b.Between(90, 160))))
 	s.body = []*stmt{b.assign(acc, combine(opSub, use(acc), use(v)))}
-	b.seedBefore("swap", b.rowStartBug.at, s, b.rowStartBug.apply)
+	b.seedBefore("swap", b.rowStartBug.at, s, func() {
+		b.rowStartBug.apply()
+		start.def = combine(opAdd, combine(opMul, call.args[1], argument("stride")), call.args[0])
+		load.operands = []prov{provenance("address", use(start), 3)}
+	})
 	return []*stmt{call, load, s}
 }
 
@@ -100,13 +104,18 @@ func (b *builder) reduction(tid, acc, t *variable) []*stmt {
 	s := b.conditional(stIf, cmpOGT, use(sum), floatConstant(27.25))
 	s.body = []*stmt{b.assign(acc, combine(opAdd, use(acc), constant(1)))}
 	b.seed("order", red, func() { red.tree = true })
-	b.seedBefore("precision", scale, red, func() { scale.src = throughHalf(scale.src) })
+	b.seedBefore("precision", scale, red, func() {
+		scale.src = throughHalf(scale.src)
+		scaled.def = scale.src
+		red.operands = []prov{provenance("value", use(scaled), 3)}
+	})
 	return []*stmt{load, scale, red, s}
 }
 
 // bestOf keeps the largest of a few. Bug "uninit": it starts from what the register held.
 func (b *builder) bestOf(tid, acc, t *variable) []*stmt {
 	best, s := b.declare("best", constant(0))
+	best.carry = true
 	var better *stmt
 	loop := b.forLoop("c", constant(int64(b.Between(2, 3))), func(c *variable) []*stmt {
 		v, load := b.load("cand", b.x, combine(opAdd, combine(opMul, use(tid), constant(2)), use(c)))
@@ -114,7 +123,11 @@ func (b *builder) bestOf(tid, acc, t *variable) []*stmt {
 		better.body = []*stmt{b.assign(best, use(v))}
 		return []*stmt{load, better}
 	})
-	b.seedBefore("uninit", s, better, func() { s.garbage = true })
+	b.seedBefore("uninit", s, better, func() {
+		s.garbage = true
+		best.def = nil
+		better.operands[1] = provenance("rhs", use(best), 3)
+	})
 	return []*stmt{s, loop, b.assign(acc, combine(opAdd, use(acc), use(best)))}
 }
 

@@ -182,6 +182,9 @@ func provenance(role string, e *expr, depth int) prov {
 	case opVar:
 		return ofVariable(p, e.v, depth)
 	default:
+		if e.op == opHalf {
+			o.Type = "half"
+		}
 		o.Origin, o.Name = site.FromArith, e.String()
 		for _, in := range []*expr{e.a, e.b} {
 			if in != nil && depth > 0 {
