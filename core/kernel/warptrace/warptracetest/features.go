@@ -13,9 +13,11 @@ func (b *builder) features(tid, acc, t *variable) []func() []*stmt {
 		func() []*stmt { return b.rowIndex(tid, acc, t) },
 		func() []*stmt { return b.threshold(tid, acc) },
 		func() []*stmt { return b.doubleBuffer(tid, acc, t) },
-		func() []*stmt { return b.reduction(tid, acc, t) },
-		func() []*stmt { return b.bestOf(tid, acc, t) },
 	}
+	if !b.c.Portable {
+		out = append(out, func() []*stmt { return b.reduction(tid, acc, t) })
+	}
+	out = append(out, func() []*stmt { return b.bestOf(tid, acc, t) })
 	for range b.c.Noise {
 		out = append(out, func() []*stmt { return b.noise() })
 	}

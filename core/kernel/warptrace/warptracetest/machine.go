@@ -65,7 +65,7 @@ func (w *world) argument(name string) int64 {
 		if w.p.Config.Endless {
 			return threads
 		}
-		return max(1, threads-int64(w.l.Wave)/2+3) // some lanes of the last warp have nothing to do
+		return threads - 13 // some lanes of the last warp have nothing to do
 	case "stride":
 		return 96
 	case "cols":

@@ -20,6 +20,9 @@ type Config struct {
 	Race bool
 	// Structured programs read data that repeats from warp to warp, so that values are counters and addresses more than noise.
 	Structured bool
+	// Portable programs do the same in every thread whatever the width of a warp: they have no reductions. Old values of atomics still
+	// count by warp.
+	Portable bool
 	// Endless programs repeat their main loop until Launch.Events events are there, and no lane leaves it early.
 	Endless bool
 }

@@ -347,6 +347,37 @@ func checkScript(t *testing.T, a, b *Recording, truth *Truth) {
 	}
 }
 
+func TestPortableProgramsDoTheSameAtEveryWidth(t *testing.T) {
+	type step struct {
+		site  uint32
+		taken bool
+	}
+	threads := func(r *Recording) [][]step {
+		out := make([][]step, int(r.Header.WarpSlots)*r.Header.WaveSize)
+		for i := range r.Warps {
+			w := &r.Warps[i]
+			for e := range w.Len() {
+				for rest := w.Active[e]; rest != 0; rest &= rest - 1 {
+					lane := bits.TrailingZeros64(rest)
+					n := int(w.Warp)*r.Header.WaveSize + lane
+					out[n] = append(out[n], step{w.Site[e], w.Taken[e]>>lane&1 == 1 || w.Kind[e] == site.Switch})
+				}
+			}
+		}
+		return out
+	}
+	for seed := range uint64(8) {
+		p := NewProgram(Config{Seed: seed, Portable: true})
+		narrow := threads(p.Run(Launch{Warps: 16, WarpsPerBlock: 4, Wave: 32}))
+		wide := threads(p.Run(Launch{Warps: 8, WarpsPerBlock: 2, Wave: 64}))
+		for i := range narrow {
+			if !slices.Equal(narrow[i], wide[i]) {
+				t.Fatalf("seed %d: thread %d takes another way in warps of 64", seed, i)
+			}
+		}
+	}
+}
+
 func TestCapacityDropsAndCounts(t *testing.T) {
 	p := NewProgram(Config{Seed: 1})
 	whole, cut := p.Run(Launch{Warps: 4}), p.Run(Launch{Warps: 4, Events: 20})
