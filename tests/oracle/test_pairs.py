@@ -168,3 +168,35 @@ def test_kinds_of_events_that_disagree(oracle: Oracle, ours: Ours, tmp_path: Pat
     ]
     a, b = Recording(warps=(tuple(events),)), Recording(warps=(tuple(other),))
     assert compare(oracle, ours, a.write(tmp_path / "a.prlx"), b.write(tmp_path / "b.prlx"), []) > 0
+
+
+@pytest.mark.parametrize("flag", [None, "--force", "--cross-gpu"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"kernel": "another"},
+        {"name_hash": 7},
+        {"grid": (2, 1, 1)},
+        {"block": (32, 2, 1)},
+        {"slots": 3},
+        {"warps_per_block": 9},
+        {"capacity": 9},
+        {"arch": 90},
+        {"sample_rate": 8},
+    ],
+    ids=lambda change: "-".join(change) or "nothing",
+)
+def test_what_belongs_together(
+    change: dict[str, Any], flag: str | None, oracle: Oracle, ours: Ours, tmp_path: Path
+) -> None:
+    """Both refuse the same pairs, and ours says the same words."""
+    first = Recording(warps=((Event(1), Event(2)),))
+    a = first.write(tmp_path / "a.prlx")
+    b = replace(first, warps=((Event(1), Event(2, dir=1)),), **change).write(tmp_path / "b.prlx")
+    asked = [flag] if flag else []
+    compare(oracle, ours, a, b, asked)
+    theirs, mine = oracle(a, b, asked), ours(a, b, asked)
+    if theirs.refused:
+        assert mine.why.startswith("IncompatibleTracesError")
+        assert theirs.why.splitlines()[0].removeprefix("Error: ") in mine.why

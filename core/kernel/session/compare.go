@@ -40,6 +40,11 @@ type comparison struct {
 func Compare(j *job.Job, a, b *Session, opt Options) (*Document, error) {
 	c := &comparison{j: j, a: a, b: b, opt: &opt}
 	j.Progress().SetStage("reading headers")
+	var launches int64
+	for _, s := range c.sessions() {
+		launches += int64(len(s.Launches))
+	}
+	j.Progress().SetTotal(launches)
 	for _, s := range c.sessions() {
 		if err := s.Describe(j); err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -289,4 +290,60 @@ func FuzzReadSiteMap(f *testing.F) {
 		}
 		remapping(m, m)
 	})
+}
+
+func TestWhatCannotBeCompared(t *testing.T) {
+	open := func(version int, grid uint32) *warptrace.Trace {
+		var b bytes.Buffer
+		h := warptrace.Header{
+			Version: version, Kernel: "f", KernelHash: warptrace.Hash64("f"), Grid: [3]uint32{grid, 1, 1}, Block: [3]uint32{32, 1, 1},
+			WarpsPerBlock: 1, WarpSlots: 1, EventsPerWarp: 4, SampleRate: 1, WaveSize: 32,
+		}
+		var w interface{ Close() error }
+		var err error
+		if version == 1 {
+			w, err = warptrace.CreateV1(&b, h, warptrace.V1Options{})
+		} else {
+			w, err = warptrace.CreateV2(&b, h, nil, warptrace.V2Options{})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		src, err := file.FromBytes("trace.prlx", b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		trace, err := warptrace.Open(t.Context(), src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { trace.Close() })
+		return trace
+	}
+	one := open(1, 1)
+	for name, c := range map[string]struct {
+		b    *warptrace.Trace
+		opt  Options
+		want fault.Kind
+	}{
+		"format v2":            {open(2, 1), Options{}, fault.Usage},
+		"another grid":         {open(1, 2), Options{}, fault.Incompatible},
+		"another grid, forced": {open(1, 2), Options{Force: true}, fault.Incompatible},
+		"a negative window":    {one, Options{Lookahead: -1}, fault.Usage},
+		"a negative limit":     {one, Options{Limit: -1}, fault.Usage},
+		"a negative threshold": {one, Options{Threshold: -1}, fault.Usage},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Compare(job.New(t.Context(), job.Options{}), one, c.b, c.opt); !fault.Is(err, c.want) {
+				t.Errorf("got %v, want a %s error", err, c.want)
+			}
+		})
+	}
+	r, err := Compare(job.New(t.Context(), job.Options{}), one, open(1, 2), Options{CrossGPU: true, RemapA: siteMap(t, "[]"), Warps: new(string)})
+	if err != nil || len(r.Warnings) != 3 {
+		t.Errorf("got %v and warnings %q, want three: the grid, one site map alone, an empty list of warps", err, r.Warnings)
+	}
 }
