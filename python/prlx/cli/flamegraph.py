@@ -57,8 +57,8 @@ COMMAND = Command(
     name="flamegraph",
     run=run,
     examples=(
-        ("prlx flamegraph good.prlx bad.prlx -o tracks.json", "one process a block, one thread a warp"),
-        ("prlx flamegraph good.prlx bad.prlx -o diff.perfetto-trace --format perfetto", "in the order of events"),
+        ("prlx flamegraph a.prlx b.prlx -o tracks.json", "a process a block, a thread a warp"),
+        ("prlx flamegraph a.prlx b.prlx -o b.pftrace --format perfetto", "in the order of events"),
     ),
     positionals=(
         Positional("A", "a recording, or a session: what should be", "one"),

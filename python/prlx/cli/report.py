@@ -45,8 +45,7 @@ COMMAND = Command(
     name="report",
     run=run,
     examples=(
-        ("prlx diff a.prlx b.prlx --json > diff.json", "a comparison, saved"),
-        ("prlx report diff.json -o diff.html", "and a report of it"),
+        ("prlx report diff.json -o diff.html", "of what prlx diff --json > diff.json saved"),
         ("prlx report diff.json -o - --format github", "printed"),
     ),
     positionals=(Positional("FILE", "what prlx diff --json or prlx session diff --json printed", "one"),),
