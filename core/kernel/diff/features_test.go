@@ -225,3 +225,35 @@ func TestFiltersLeaveOutAndSaySo(t *testing.T) {
 		t.Errorf("%d, %d count", d.TotalDivergences, d.CountedDivergences)
 	}
 }
+
+func TestSitesOfTwoBuildsAreMatched(t *testing.T) {
+	moved := make([]site.Site, 5)
+	for i := range moved {
+		moved[4-i] = *handSites().At(i) // other numbers
+		moved[4-i].Key += 1000          // and other keys: lines were inserted above
+		moved[4-i].Chain = []site.Frame{{Function: "k", File: "k.py", Line: uint32(40 + i), Column: 1}}
+	}
+	events := []passed{{0, all, 0}, {1, all, 0}, {2, all, 0}, {3, all, 0}}
+	a := byHand(t, 32, 0, events)
+	h := *a.Header()
+	w := warptrace.Warp{WarpInfo: warptrace.WarpInfo{Events: 4, Total: 4}}
+	for i, e := range events {
+		taken := uint64(0)
+		if i == 2 {
+			taken = 1
+		}
+		w.Site, w.Kind, w.Dir, w.Aux = append(w.Site, 4-e.site), append(w.Kind, site.Branch), append(w.Dir, 0), append(w.Aux, 0)
+		w.Active, w.Taken, w.Value, w.Type = append(w.Active, e.active), append(w.Taken, taken), append(w.Value, 0), append(w.Type, warptrace.TypeNone)
+	}
+	other := &warptracetest.Recording{Header: h, Sites: site.NewTable(moved), Warps: []warptrace.Warp{w}}
+	r := compared(t, a, other.OpenV2(t, "moved.prlx"), Options{}, 1)
+	if len(r.Rows) != 1 || r.Rows[0].Kind != RowBranch || r.Rows[0].EventA != 2 {
+		t.Fatalf("%+v", r.Rows)
+	}
+	if s := r.Sites[r.Rows[0].SiteA]; s.LocalA != 2 || s.LocalB != 2 || s.Name() != "0x0000000000000066" {
+		t.Errorf("site %+v", s)
+	}
+	if !slices.ContainsFunc(r.Warnings, func(w string) bool { return strings.Contains(w, "5 sites were matched by where they are") }) {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}

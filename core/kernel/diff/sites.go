@@ -1,6 +1,8 @@
 package diff
 
 import (
+	"fmt"
+
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -13,6 +15,7 @@ type siteMap struct {
 	table    []uint32
 	ids      map[uint32]uint32
 	inverse  map[uint32]uint32
+	alike    bool   // ids that are not in the map are the same on both sides
 	foreign  uint32 // keys of B's own sites begin here, where numbers are positions in tables
 	barriers bool   // barriers are recorded
 	notes    []string
@@ -33,7 +36,7 @@ func newSiteMap(a, b *warptrace.Trace) *siteMap {
 	oneA, oneB := a.Header().Version == 1, b.Header().Version == 1
 	switch {
 	case oneA && oneB:
-		m.identity = !m.matchIDs()
+		m.matchIDs()
 	case !oneA && !oneB:
 		m.matchTables()
 	case oneA:
@@ -44,40 +47,63 @@ func newSiteMap(a, b *warptrace.Trace) *siteMap {
 	return m
 }
 
-// matchIDs matches the ids of v1 by the site maps of both sides, where those are of builds that number sites otherwise.
-func (m *siteMap) matchIDs() (differ bool) {
+// matchIDs matches two recordings of v1. An id that both site maps have is one site; where they are of two builds, what only one
+// has is matched by where it is. Without site maps an id is an id.
+func (m *siteMap) matchIDs() {
+	m.identity = true
 	ta, tb := m.a.Sites(), m.b.Sites()
 	if ta == tb || ta.Len() == 0 || tb.Len() == 0 {
-		return false
+		return
 	}
-	mapping := site.Match(ta, tb, site.MatchOptions{})
-	ids, inverse := make(map[uint32]uint32, tb.Len()), make(map[uint32]uint32, tb.Len())
+	how := site.Match(ta, tb, site.MatchOptions{})
+	ids, inverse := make(map[uint32]uint32), make(map[uint32]uint32)
 	for i := range tb.Len() {
-		if at, ok := mapping.BtoA(i); ok {
-			idA, idB := ta.At(at).ID, tb.At(i).ID
-			ids[idB], inverse[idA] = idA, idB
-			differ = differ || idA != idB
+		at, ok := how.BtoA(i)
+		if _, shared := ta.ByID(tb.At(i).ID); !ok || shared {
+			continue
+		}
+		from, to := tb.At(i).ID, ta.At(at).ID
+		if _, shared := tb.ByID(to); !shared {
+			ids[from], inverse[to] = to, from
 		}
 	}
-	if differ {
-		m.ids, m.inverse = ids, inverse
+	if len(ids) == 0 {
+		return
 	}
-	return differ
+	m.identity, m.alike, m.ids, m.inverse = false, true, ids, inverse
+	m.notes = append(m.notes, fmt.Sprintf("the site maps are of two builds: %s by where they are", plural(int64(len(ids)), "site was matched", "sites were matched")))
 }
 
-// matchTables matches two tables of v2 by key.
+// matchTables matches two tables of v2: by key, else by where sites are.
 func (m *siteMap) matchTables() {
 	ta, tb := m.a.Sites(), m.b.Sites()
 	m.table = make([]uint32, tb.Len())
 	m.identity = ta.Len() == tb.Len()
 	for i := range m.table {
+		m.identity = m.identity && tb.At(i).Key == ta.At(i).Key
+		m.table[i] = uint32(i)
+	}
+	if m.identity {
+		return
+	}
+	how := site.Match(ta, tb, site.MatchOptions{})
+	moved := int64(0)
+	for i := range m.table {
 		m.table[i] = m.foreign + uint32(i)
-		if at, ok := ta.ByKey(tb.At(i).Key); ok {
+		if at, ok := how.BtoA(i); ok {
 			m.table[i] = uint32(at)
+			if ta.At(at).Key != tb.At(i).Key {
+				moved++
+			}
 		}
-		m.identity = m.identity && m.table[i] == uint32(i)
 	}
 	m.invert()
+	if moved > 0 {
+		m.notes = append(m.notes, fmt.Sprintf("the recordings are of two builds: %s by where they are", plural(moved, "site was matched", "sites were matched")))
+	}
+	if n := len(how.Ambiguous()); n > 0 {
+		m.notes = append(m.notes, fmt.Sprintf("%s a match that another site would have suited as well", plural(int64(n), "site has", "sites have")))
+	}
 }
 
 // matchToIDs matches the table of B with the ids of A.
@@ -121,6 +147,13 @@ func (m *siteMap) invert() {
 	}
 }
 
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
 // key is the key of a local number of B.
 func (m *siteMap) key(local uint32) uint32 {
 	switch {
@@ -129,6 +162,9 @@ func (m *siteMap) key(local uint32) uint32 {
 	case m.ids != nil:
 		if key, ok := m.ids[local]; ok {
 			return key
+		}
+		if m.alike {
+			return local
 		}
 		return m.foreign | local
 	case int64(local) < int64(len(m.table)):
@@ -154,6 +190,9 @@ func (m *siteMap) ofB(local uint32) (uint32, bool) {
 	}
 	if m.ids != nil {
 		key, ok := m.ids[local]
+		if m.alike && !ok {
+			return local, true
+		}
 		return key, ok
 	}
 	if int64(local) >= int64(len(m.table)) || m.table[local] >= m.foreign && m.a.Header().Version != 1 {
@@ -172,6 +211,9 @@ func (m *siteMap) ofA(local uint32) (uint32, bool) {
 		return local, true
 	}
 	l, ok := m.inverse[local]
+	if m.alike && !ok {
+		return local, true
+	}
 	return l, ok
 }
 
