@@ -237,3 +237,16 @@ def test_identical_runs_have_a_page_without_empty_parts(open_page: Callable[...,
     assert text(page, ".pill") == "identical"
     assert page.run("[...document.querySelectorAll('main section')].map(e => e.id)") == ["recordings"]
     assert page.run("document.querySelector('#search')") is None
+
+
+@pytest.mark.parametrize("name", ["diverged", "identical", "session", "session-identical"])
+def test_every_link_leads_somewhere(open_page: Callable[..., Page], golden: Path, name: str) -> None:
+    page = open_page(golden / f"{name}.html")
+    dead = """[...document.querySelectorAll('a')]
+      .filter(a => a.hasAttribute('href') && !a.closest('.launches .elsewhere, .about-first .to-warp'))
+      .map(a => a.getAttribute('href'))
+      .filter(href => !(href.startsWith('#warp-') && document.querySelector('#rows')))
+      .filter(href => !document.getElementById(href.slice(1)))"""
+
+    assert page.run(dead) == []
+    assert page.run("document.querySelectorAll('a').length") > 0

@@ -109,7 +109,7 @@ func newPage(doc *diff.Document) *page {
 	if doc.First != nil {
 		p.First = newDetail(doc.First, doc)
 	}
-	p.Why = newWhy(doc.Explanation)
+	p.Why = newWhy(doc)
 	p.Groups, p.ClustersNote = clusterGroups(doc)
 	p.Sites, p.SitesNote = siteRows(doc)
 	p.Rows = rowsNote(doc)

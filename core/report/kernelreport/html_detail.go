@@ -13,6 +13,7 @@ import (
 type detail struct {
 	Kind, Place, Function, File, SiteID, SiteKind string
 	What, Where, Role                             string
+	Listed                                        bool // the site is in the table of sites
 	Cluster                                       int64
 	Warp                                          int64
 	Source                                        []sourceRow
@@ -64,7 +65,7 @@ func newDetail(d *diff.Divergence, doc *diff.Document) *detail {
 	out := &detail{
 		Kind: clean(d.Kind, 40), Place: clean(siteName(d.SiteID, d.SourceLocation), maxName), Function: clean(p.Function, maxName), File: clean(p.File, maxName),
 		SiteID: clean(d.SiteID, 40), SiteKind: clean(d.SiteKind, 40), What: what(d), Where: where(d, doc), Role: roleNote(roleOf(d)), Cluster: d.Cluster, Warp: d.WarpIdx,
-		Facts: facts(d), Compare: compareSign(d.Compare),
+		Listed: listed(doc, d.SiteID), Facts: facts(d), Compare: compareSign(d.Compare),
 	}
 	if p.Line == 0 {
 		out.Function = ""

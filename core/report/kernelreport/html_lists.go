@@ -30,6 +30,7 @@ type why struct {
 type link struct {
 	What, Text, Place, Site, Lanes string
 	Recorded                       bool
+	Listed                         bool // the site is in the table of sites
 }
 
 type ruling struct {
@@ -38,14 +39,15 @@ type ruling struct {
 	For, Against []string
 }
 
-func newWhy(e *diff.Explanation) *why {
+func newWhy(doc *diff.Document) *why {
+	e := doc.Explanation
 	if e == nil {
 		return nil
 	}
 	w := &why{Class: clean(e.Class, 60), Confidence: clean(e.Confidence, 40), Summary: clean(e.Summary, maxText), Missing: cleanAll(e.Missing, 20, 600)}
 	for i := range e.Chain[:min(len(e.Chain), maxLinks)] {
 		l := &e.Chain[i]
-		item := link{What: clean(l.What, 40), Text: clean(l.Text, 600), Recorded: l.Recorded, Site: clean(l.SiteID, 40), Lanes: ranges(l.Lanes[:min(len(l.Lanes), maxLanes)])}
+		item := link{What: clean(l.What, 40), Text: clean(l.Text, 600), Recorded: l.Recorded, Listed: listed(doc, l.SiteID), Site: clean(l.SiteID, 40), Lanes: ranges(l.Lanes[:min(len(l.Lanes), maxLanes)])}
 		if l.SiteID != "" || l.SourceLocation != "" {
 			item.Place = clean(siteName(l.SiteID, l.SourceLocation), maxName)
 		}
@@ -148,6 +150,11 @@ func newClusterRow(c *diff.Cluster, doc *diff.Document) clusterRow {
 	}
 	row.Find = strings.ToLower(strings.Join([]string{row.Kinds, clean(c.First.SourceLocation, maxText), clean(c.First.SiteID, 40), row.Place}, " "))
 	return row
+}
+
+// listed reports whether a site is in the table of sites, so that a link to it leads somewhere.
+func listed(doc *diff.Document, siteID string) bool {
+	return slices.ContainsFunc(doc.Sites[:min(len(doc.Sites), maxSites)], func(s diff.SiteSummary) bool { return s.SiteID == siteID })
 }
 
 type siteRow struct {

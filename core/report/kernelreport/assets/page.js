@@ -90,11 +90,11 @@
       var warp = make("td", undefined, "num");
       warp.append(linked("#warp-" + r[0], grouped(r[0])));
       var where = make("td");
-      where.append(linked("#site-" + site.id, site.place, "place"));
+      where.append(byId("site-" + site.id) ? linked("#site-" + site.id, site.place, "place") : make("span", site.place, "place"));
       var cluster = make("td");
       var c = clusters.get(r[5]);
       if (c) { cluster.append(make("i", undefined, "swatch " + c.colour)); }
-      if (r[5] >= 0) { cluster.append(linked("#cluster-" + r[5], String(r[5]))); }
+      if (byId("cluster-" + r[5])) { cluster.append(linked("#cluster-" + r[5], String(r[5]))); }
       if (r[6] > 0) { cluster.append(" ", make("span", roles[r[6]], "small")); }
       tr.append(warp, make("td", perBlock ? grouped(blockOf(r[0])) : "", "num"), make("td", grouped(r[1]), "num"), make("td", grouped(r[2]), "num"),
         make("td", data.kinds[r[3]]), where, make("td", data.words[r[7]]), cluster);
