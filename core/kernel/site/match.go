@@ -12,7 +12,7 @@ type How uint8
 // The ways, from the surest to the weakest.
 const (
 	Unmatched   How = iota
-	ByKey           // the same key: same functions, locations, kind and occurrence
+	ByKey           // the same key: same functions, locations, kind and occurrence, and what stands around agrees
 	ByLines         // the same chain of functions, files and lines; the columns moved
 	ByOrder         // the same chain of functions and files; the lines moved, the order stayed
 	ByFunctions     // the same chain of functions; the file has another name, the order stayed
@@ -43,23 +43,23 @@ type Mapping struct {
 	ambiguous  []bool // by site of A
 }
 
-// Match finds which site of b is which site of a: by key; else by the chain without columns; else, where lines moved, by aligning the
-// sites of a function in their order, as a text diff aligns lines; else, for sites without lines, by ordinal. Sites that nothing speaks
-// for stay unmatched; a match that had an equally good alternative is marked ambiguous.
+// Match finds which site of b is which site of a. A function whose sites all have the same keys in both is taken as it is. The sites of
+// any other function are aligned in their order, as a text diff aligns lines: where lines moved, a key or a line by itself says little,
+// because another site may stand there now. Sites without lines are matched by key, then by ordinal. Sites that nothing speaks for stay
+// unmatched; a match that had an equally good alternative is marked ambiguous.
 func Match(a, b *Table, opt MatchOptions) *Mapping {
 	m := &matcher{a: a, b: b, Mapping: &Mapping{
 		aToB: filled(a.Len()), bToA: filled(b.Len()), how: make([]How, a.Len()), ambiguous: make([]bool, a.Len()),
 	}}
 	if opt.Ordinals {
-		m.byOrdinal(everything)
+		m.byOrdinal(func(*Site) bool { return true })
 		return m.Mapping
 	}
-	m.byKey()
-	m.byLines()
-	m.aligned(ByOrder, everything, everything, func(s *Site) string { return chainText(s, withFiles) })
+	m.aligned(ByOrder, func(*Site) bool { return true }, func(*Site) bool { return true }, func(s *Site) string { return chainText(s, withFiles) })
 	// Another file is believed only where the other build has none of this name.
 	m.aligned(ByFunctions, notIn(m.b), notIn(m.a), func(s *Site) string { return chainText(s, 0) })
-	m.byOrdinal(func(s *Site) bool { return s.Where().Line == 0 })
+	m.byKey()
+	m.byOrdinal(withoutLine)
 	return m.Mapping
 }
 
@@ -139,13 +139,17 @@ func (m *matcher) pair(i, j int, how How, ambiguous bool) {
 	m.how[i], m.ambiguous[i] = how, ambiguous
 }
 
+// byKey pairs sites without lines.
 func (m *matcher) byKey() {
 	for i := range m.a.Len() {
-		if j, ok := m.b.ByKey(m.a.At(i).Key); ok && m.a.At(i).Key != 0 && m.bToA[j] < 0 {
+		s := m.a.At(i)
+		if j, ok := m.b.ByKey(s.Key); ok && s.Key != 0 && m.aToB[i] < 0 && m.bToA[j] < 0 && withoutLine(s) && withoutLine(m.b.At(j)) {
 			m.pair(i, j, ByKey, false)
 		}
 	}
 }
+
+func withoutLine(s *Site) bool { return s.Where().Line == 0 }
 
 // chainParts says what of a chain counts.
 type chainParts uint8
@@ -153,7 +157,6 @@ type chainParts uint8
 const (
 	withFiles chainParts = 1 << iota
 	withLines
-	withKind
 )
 
 func chainText(s *Site, parts chainParts) string {
@@ -170,13 +173,8 @@ func chainText(s *Site, parts chainParts) string {
 		}
 		b = append(b, '\n')
 	}
-	if parts&withKind != 0 {
-		b = append(b, byte(s.Kind))
-	}
 	return string(b)
 }
-
-func everything(*Site) bool { return true }
 
 // notIn wants the sites whose chain of functions and files has no site in t.
 func notIn(t *Table) func(*Site) bool {
@@ -210,19 +208,6 @@ func inSourceOrder(x, y *Site) int {
 		}
 	}
 	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Occurrence, y.Occurrence))
-}
-
-// byLines pairs sites whose chains differ in columns only, where each side has as many of them.
-func (m *matcher) byLines() {
-	text := func(s *Site) string { return chainText(s, withFiles|withLines|withKind) }
-	theirs := groups(m.b, m.bToA, everything, text)
-	for key, ours := range groups(m.a, m.aToB, everything, text) {
-		if g := theirs[key]; len(g) == len(ours) {
-			for k := range ours {
-				m.pair(ours[k], g[k], ByLines, false)
-			}
-		}
-	}
 }
 
 // byOrdinal pairs sites of one function, kind and ordinal.

@@ -1,6 +1,7 @@
 package site
 
-// maxAlign bounds the table of an alignment. Of larger groups the beginning is paired as it comes.
+// maxAlign bounds the table of an alignment. In larger groups equal keys are believed first, and then the beginning is paired as it
+// comes.
 const maxAlign = 1 << 20
 
 // Weights of an alignment. Another instruction at a line that may have moved is weak evidence; it is still more than none.
@@ -8,6 +9,7 @@ const (
 	weightSame      = 64 // the same instruction
 	weightUnknown   = 48 // no text to compare
 	weightDifferent = 12 // another instruction
+	weightKey       = 8  // the same key
 	weightColumn    = 2  // the same column
 	weightGap       = 4  // as many lines after the pair before it
 )
@@ -22,7 +24,17 @@ func (m *matcher) aligned(how How, wantA, wantB func(*Site) bool, text func(*Sit
 	}
 }
 
+// align pairs the sites of one function, each side in the order of its source.
 func (m *matcher) align(how How, as, bs []int) {
+	if m.sameKeys(as, bs) {
+		for k := range as {
+			m.pair(as[k], bs[k], ByKey, false)
+		}
+		return
+	}
+	if len(as)*len(bs) > maxAlign {
+		as, bs = m.keysFirst(as, bs)
+	}
 	for len(as)*len(bs) > maxAlign {
 		if m.score(as[0], bs[0]) == 0 {
 			return
@@ -34,6 +46,47 @@ func (m *matcher) align(how How, as, bs []int) {
 	l.backward()
 	l.forward()
 	l.take(how)
+}
+
+func (m *matcher) sameKeys(as, bs []int) bool {
+	if len(as) != len(bs) {
+		return false
+	}
+	for k := range as {
+		if x := m.a.At(as[k]).Key; x == 0 || x != m.b.At(bs[k]).Key {
+			return false
+		}
+	}
+	return true
+}
+
+// keysFirst pairs equal keys and returns the others.
+func (m *matcher) keysFirst(as, bs []int) (restA, restB []int) {
+	for _, i := range as {
+		if j, ok := m.b.ByKey(m.a.At(i).Key); ok && m.a.At(i).Key != 0 && m.bToA[j] < 0 {
+			m.pair(i, j, ByKey, false)
+		} else {
+			restA = append(restA, i)
+		}
+	}
+	for _, j := range bs {
+		if m.bToA[j] < 0 {
+			restB = append(restB, j)
+		}
+	}
+	return restA, restB
+}
+
+// sure is the surest way in which a pair that was found by its order can be said to be matched.
+func (m *matcher) sure(i, j int, how How) How {
+	x, y := m.a.At(i), m.b.At(j)
+	switch {
+	case x.Key != 0 && x.Key == y.Key:
+		return ByKey
+	case chainText(x, withFiles|withLines) == chainText(y, withFiles|withLines):
+		return ByLines
+	}
+	return how
 }
 
 // alignment pairs two lists so that the sum of weights is largest: a pair counts its score, and a gap when the pair before it is its
@@ -93,7 +146,7 @@ func (l *alignment) take(how How) {
 	for i, j := 0, 0; i < len(l.as) && j < len(l.bs); {
 		switch p := l.paired[l.at(i, j)]; {
 		case pairing || p > 0 && p == l.suffix[l.at(i, j)]:
-			l.pair(l.as[i], l.bs[j], how, l.alternative(i, j))
+			l.pair(l.as[i], l.bs[j], l.sure(l.as[i], l.bs[j], how), l.alternative(i, j))
 			s := l.score(l.as[i], l.bs[j])
 			i, j = i+1, j+1
 			pairing = i < len(l.as) && j < len(l.bs) && p == s+l.paired[l.at(i, j)]+l.gap(i, j)
@@ -135,6 +188,9 @@ func (m *matcher) score(i, j int) int32 {
 		s = weightUnknown
 	case x.Text == y.Text && x.Compare == y.Compare:
 		s = weightSame
+	}
+	if x.Key == y.Key && x.Key != 0 {
+		s += weightKey
 	}
 	if x.Where().Column == y.Where().Column {
 		s += weightColumn

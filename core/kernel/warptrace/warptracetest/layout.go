@@ -22,8 +22,16 @@ func (p *Program) layout() {
 
 // printer writes one file.
 type printer struct {
-	b    strings.Builder
-	line int
+	b        strings.Builder
+	line     int
+	comments *Random // nil: there are none
+}
+
+func (p *Program) printer(file uint64) *printer {
+	if p.Config.Comments == 0 {
+		return &printer{}
+	}
+	return &printer{comments: NewRandom(p.Config.Comments, file)}
 }
 
 func (w *printer) put(depth int, text string) int {
@@ -36,7 +44,7 @@ func (w *printer) put(depth int, text string) int {
 
 // print writes the sources and notes each statement's line and column.
 func (p *Program) print() {
-	h := &printer{}
+	h := p.printer(1)
 	h.put(0, "// Functions that are inlined into "+p.Name+".")
 	h.put(0, "#pragma once")
 	h.put(0, "")
@@ -49,7 +57,7 @@ func (p *Program) print() {
 		h.put(1, "return result;")
 		h.put(0, "}")
 	}
-	k := &printer{}
+	k := p.printer(2)
 	k.put(0, `#include "`+helperFile+`"`)
 	k.put(0, "")
 	k.put(0, `extern "C" __global__ void `+p.Name+"(const int* x, const float* y, int* out, int* counts) {")
@@ -62,6 +70,9 @@ func (p *Program) print() {
 func (w *printer) block(f *function, body []*stmt, depth int) {
 	for _, s := range body {
 		s.function = f
+		if w.comments != nil && w.comments.chance(4) {
+			w.put(depth, fmt.Sprintf("// Remark %d.", w.comments.Below(100)))
+		}
 		before, after := s.source()
 		s.line = w.put(depth, before+after)
 		s.column = 2*depth + len(before) + 1

@@ -78,3 +78,25 @@ func TestBugsShowInOperands(t *testing.T) {
 		}
 	}
 }
+
+// A rebuilt program has the same sites on other lines: matching finds them all.
+func TestSitesOfARebuiltProgramAreFound(t *testing.T) {
+	for seed := range uint64(12) {
+		a, b := NewProgram(Config{Seed: seed}), NewProgram(Config{Seed: seed, Comments: seed + 1})
+		m := site.Match(a.Sites(), b.Sites(), site.MatchOptions{})
+		moved := 0
+		for i := range a.Sites().Len() {
+			j, ok := m.AtoB(i)
+			if !ok || j != i {
+				how, ambiguous := m.How(i)
+				t.Errorf("seed %d: site %d (%s) became site %d, %v, by %s, ambiguous %v", seed, i, site.FormatLocation(a.Sites().At(i)), j, ok, how, ambiguous)
+			}
+			if a.Sites().At(i).Key != b.Sites().At(i).Key {
+				moved++
+			}
+		}
+		if moved < a.Sites().Len()/2 {
+			t.Errorf("seed %d: %d of %d sites moved", seed, moved, a.Sites().Len())
+		}
+	}
+}

@@ -20,6 +20,8 @@ type Config struct {
 	Race bool
 	// Structured programs read data that repeats from warp to warp, so that values are counters and addresses more than noise.
 	Structured bool
+	// Comments, unless 0, is the seed of comments between the statements: another build of the same program, whose lines moved.
+	Comments uint64
 	// Portable programs do the same in every thread whatever the width of a warp: they have no reductions. Old values of atomics still
 	// count by warp.
 	Portable bool
