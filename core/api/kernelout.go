@@ -68,6 +68,9 @@ func (r *reports) add(arg outputArg, overwrite bool, inputs []string, seen map[s
 	}
 	seen[arg.Path] = true
 	r.args = append(r.args, arg)
+	if arg.Path == onStdout && kernelreport.Binary(arg.Format) {
+		return fault.Usagef("the format %q is bytes, not text, and cannot be printed", arg.Format).WithHint("name a file for it with -o")
+	}
 	if arg.Path == onStdout {
 		r.files = append(r.files, nil)
 		return nil

@@ -50,6 +50,9 @@ func Formats() []string {
 	return names
 }
 
+// Binary reports whether a format is bytes, not text: it cannot be printed.
+func Binary(name string) bool { return name == "perfetto" }
+
 // FormatOf tells the format from the ending of a path.
 func FormatOf(path string) (name string, ok bool) {
 	lower := strings.ToLower(path)

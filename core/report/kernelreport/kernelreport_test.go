@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -145,6 +146,17 @@ func TestReportOfASavedDocumentIsTheSame(t *testing.T) {
 			if format != "json" && !bytes.Equal(render(t, format, doc), render(t, format, &saved)) {
 				t.Errorf("%s of %s is another after saving", format, name)
 			}
+		}
+	}
+}
+
+// TestTextIsText: what may be printed is UTF-8 and holds no control character.
+func TestTextIsText(t *testing.T) {
+	for _, format := range Formats() {
+		if got := render(t, format, nasty(hostile)); Binary(format) == utf8.Valid(got) {
+			t.Errorf("%s: binary %v, UTF-8 %v", format, Binary(format), utf8.Valid(got))
+		} else if !Binary(format) && bytes.ContainsAny(got, "\x00\x1b\r") {
+			t.Errorf("%s holds a control character", format)
 		}
 	}
 }
