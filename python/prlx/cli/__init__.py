@@ -20,7 +20,7 @@ __all__ = ["main", "run"]
 
 _LEADING = ("-q", "--quiet", "-v", "-vv", "--verbose", "--no-color")
 _EXIT_CODES = (
-    "exit codes: 0 fine, 1 violation, 2 usage, 3 unreadable input, 4 inputs that do not belong together,",
+    "exit codes: 0 fine, 1 divergence or violation, 2 usage, 3 unreadable input, 4 inputs that do not belong together,",
     "            5 partial under --strict, 70 internal error, 130 interrupted",
 )
 
@@ -55,10 +55,11 @@ def overview() -> str:
     lines = [
         "usage: prlx COMMAND [options]",
         "",
-        "Puts traces of many nodes on one clock.",
+        "Puts traces of many nodes on one clock, and says where two GPU runs first differ.",
         "",
         "examples:",
         "  prlx combine node0/ node1/ --probes probes_*.jsonl -o run/   align, merge, open in TensorBoard",
+        "  prlx diff good.prlx bad.prlx --explain                       where two runs first differ, and why",
         "  prlx inspect trace.json.gz                                   what is in a file",
         "",
         "commands:",

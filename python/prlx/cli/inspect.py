@@ -89,7 +89,10 @@ def _render(file: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
     clocks = file.get("clocks") or ()
     yield from _section("clocks", clocks, limit, ui, _CLOCKS, [_clock_row(clock) for clock in clocks])
     kernels = file.get("kernels") or ()
-    rows = [(format_count(row.get("count")), format_ns(row.get("total_ns")), row["name"]) for row in kernels]
+    rows = [
+        (format_count(row.get("count")), format_ns(row["total_ns"]) if row.get("total_ns") else "", row["name"])
+        for row in kernels
+    ]
     yield from _section("kernels", kernels, limit, ui, _KERNELS, rows)
     collectives = file.get("collectives") or ()
     pairs = [(format_count(row.get("count")), row["name"]) for row in collectives]

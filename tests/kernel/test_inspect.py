@@ -1,0 +1,74 @@
+"""``prlx inspect`` and ``prlx convert`` of recordings: what they say is what was written."""
+
+# ruff: noqa: ARG001 - fixtures make the folder that a test runs in
+from __future__ import annotations
+
+from dataclasses import replace
+
+import prlx as package
+
+from .recordings import softmax
+
+
+def test_a_recording_is_described(prlx, folder):
+    ran = prlx("inspect", "a.prlx")
+    assert ran.code == 0
+    for said in ("kernel recording, format v1", "softmax_kernel", "2x1x1 blocks of 64x1x1", "sm_80", "4", "48"):
+        assert said in ran.out
+    file = prlx("inspect", "a.prlx", "--json").json()["files"][0]
+    assert file["format"] == "prlx-v1"
+    assert file["recording"]["header"]["kernel"] == "softmax_kernel"
+    assert file["recording"]["events"] == 48
+    assert file["recording"]["site_map"].endswith("prlx-sites.json")
+
+
+def test_losses_and_rings_are_said(prlx, folder):
+    replace(softmax(), dropped={1: 12}, history={0: [(1, 2, 0)]}, sample_rate=3).write(folder / "lossy.prlx")
+    text = prlx("inspect", "lossy.prlx", "-v").out
+    assert "12 (20 %), in 1 warp" in text
+    assert "one event in 3" in text
+    assert "8 values a warp" in text
+
+
+def test_names_from_files_cannot_drive_the_terminal(prlx, folder):
+    replace(softmax(), kernel="evil\x1b[31m").write(folder / "evil.prlx")
+    for words in (["inspect", "evil.prlx"], ["diff", "evil.prlx", "evil.prlx"], ["session", "inspect", "."]):
+        ran = prlx(*words)
+        assert ran.code == 0
+        assert "\x1b" not in ran.out + ran.err
+
+
+def test_several_files_and_sessions_at_once(prlx, folder, data):
+    (folder / "run").mkdir()
+    softmax().write(folder / "run" / "softmax_0.prlx")
+    trace = data / "jax_skew/p2/node0.trace.json.gz"
+    document = prlx("inspect", "run", "a.prlx", trace, "--json").json()
+    assert [file["format"] for file in document["files"]] == ["session", "prlx-v1", "chrome"]
+    assert "softmax_kernel" in prlx("inspect", "run").out
+
+
+def test_there_and_back_is_the_same_file(prlx, folder):
+    assert prlx("convert", "a.prlx", "-o", "two.prlx").code == 0
+    ran = prlx("convert", "two.prlx", "-o", "one.prlx", "--to", "v1", "--map-output", "sites.json")
+    assert ran.code == 0
+    assert (folder / "one.prlx").read_bytes() == (folder / "a.prlx").read_bytes()
+    named = package.read_trace("one.prlx", site_map="sites.json")
+    assert sorted(named.sites["line"].tolist()) == [9, 11, 12, 14]
+    assert (folder / "two.prlx").stat().st_size < (folder / "a.prlx").stat().st_size
+    assert prlx("convert", "a.prlx", "-o", "packed.prlx", "--to", "v1", "--compress").code == 0
+    assert package.diff_traces("a.prlx", "packed.prlx", values=True, progress=False).identical
+    for words in (["--to", "v2", "--map-output", "m.json"], ["--to", "v1", "--map-output", "x.prlx"]):
+        assert prlx("convert", "a.prlx", "-o", "x.prlx", *words).code == 2
+        assert not (folder / "x.prlx").exists()
+
+
+def test_swapped_sides_differ_at_the_same_place(folder):
+    there = package.diff_traces("a.prlx", "b.prlx", progress=False)
+    back = package.diff_traces("b.prlx", "a.prlx", progress=False)
+    assert (there.first.kind, there.first.warp, there.first.event) == (
+        back.first.kind,
+        back.first.warp,
+        back.first.event,
+    )
+    assert there.total_divergences == back.total_divergences
+    assert [row["in_trace"] for row in back.document["divergences"][1:]] == ["A"]
