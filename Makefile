@@ -50,7 +50,7 @@ build/oracle/.ready: $(VENV)/.ready
 build/.browser:
 	@mkdir -p build
 	@command -v chromium chromium-browser google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && \
-		apt-get install -y -qq chromium >/dev/null; } || echo "no Chromium: tests of HTML reports are skipped" >&2
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || echo "no Chromium: tests of HTML reports are skipped" >&2
 	@touch $@
 
 # The official schema of SARIF 2.1.0, as a package carries it; without npm the test that needs it is skipped.
