@@ -12,16 +12,16 @@ import (
 // inFlight is how many warps may be compared ahead of the first that is not done: results are gathered in the order of warps.
 const inFlight = 1024
 
-// pool compares warps. The walk itself compares those that take no time; the others go to workers.
+// pool compares warps. The walk itself compares those that take no time, and the others when no worker is idle.
 type pool struct {
-	ctx     context.Context
-	a, b    *warptrace.Trace
-	g       *gathering
-	own     *worker // the walk's
-	tasks   chan task
-	buffers chan *rawPair // for tasks of v1
-	window  chan struct{}
-	next    int64 // number of the next task
+	ctx    context.Context
+	a, b   *warptrace.Trace
+	g      *gathering
+	own    *worker // the walk's
+	tasks  chan task
+	idle   chan *rawPair // workers that wait for a task, by their buffers
+	window chan struct{}
+	next   int64 // number of the next task
 
 	mu    sync.Mutex
 	ready map[int64]*warpDiff // results that wait for earlier ones
@@ -32,7 +32,8 @@ type pool struct {
 type task struct {
 	number int64
 	pair   warptrace.Pair
-	raw    *rawPair
+	raw    *rawPair // nil: to be read
+	buffer *rawPair // the worker's from now on
 
 	expected int // edits
 }
@@ -45,16 +46,11 @@ func compareWarps(j *job.Job, a, b *warptrace.Trace, g *gathering) error {
 	workers := j.Workers()
 	group, ctx := safe.NewGroup(j.Context())
 	p := &pool{
-		ctx: ctx, a: a, b: b, g: g, own: g.newWorker(), tasks: make(chan task), buffers: make(chan *rawPair, workers+1),
+		ctx: ctx, a: a, b: b, g: g, own: g.newWorker(), tasks: make(chan task), idle: make(chan *rawPair, workers),
 		window: make(chan struct{}, inFlight), ready: make(map[int64]*warpDiff),
 	}
-	for range workers + 1 {
-		p.buffers <- &rawPair{}
-	}
-	if workers > 1 {
-		for range workers {
-			group.Go(p.work)
-		}
+	for range workers - 1 { // the walk is one, too
+		group.Go(p.work)
 	}
 	group.Go(func() error {
 		defer close(p.tasks)
@@ -62,7 +58,7 @@ func compareWarps(j *job.Job, a, b *warptrace.Trace, g *gathering) error {
 		if !g.opt.Warps.All() {
 			opt.Warps = g.opt.Warps.Has
 		}
-		stats, err := warptrace.Walk(ctx, a, b, opt, func(pair *warptrace.Pair) error { return p.visit(pair, workers > 1) })
+		stats, err := warptrace.Walk(ctx, a, b, opt, func(pair *warptrace.Pair) error { return p.visit(pair) })
 		g.walked(stats)
 		return err
 	})
@@ -70,7 +66,7 @@ func compareWarps(j *job.Job, a, b *warptrace.Trace, g *gathering) error {
 }
 
 // visit compares a pair, or has it compared.
-func (p *pool) visit(pair *warptrace.Pair, share bool) error {
+func (p *pool) visit(pair *warptrace.Pair) error {
 	select {
 	case p.window <- struct{}{}:
 	case <-p.ctx.Done():
@@ -82,47 +78,46 @@ func (p *pool) visit(pair *warptrace.Pair, share bool) error {
 		p.finish(number, d)
 		return nil
 	}
-	t := task{number: number, pair: *pair}
-	if rawA, rawB, ok := pair.V1(); ok {
+	p.own.expected = 0
+	rawA, rawB, isRaw := pair.V1()
+	if isRaw {
 		p.own.setRaw(pair, rawA, rawB)
 		if d, done := p.own.compare(pair.Warp, true); done {
 			p.finish(number, d)
 			return nil
 		}
-		if !share {
-			d, _ := p.own.compare(pair.Warp, false)
-			p.finish(number, d)
-			return nil
-		}
-		select {
-		case t.raw = <-p.buffers:
-		case <-p.ctx.Done():
-			return p.ctx.Err()
-		}
-		t.expected = p.own.expected
-		t.raw.a = append(t.raw.a[:0], rawA...)
-		t.raw.b = append(t.raw.b[:0], rawB...)
 	}
-	if !share {
-		return p.do(p.own, &t)
-	}
+	t := task{number: number, pair: *pair, expected: p.own.expected}
 	select {
-	case p.tasks <- t:
+	case buffer := <-p.idle:
+		if t.buffer = buffer; isRaw {
+			buffer.a, buffer.b = append(buffer.a[:0], rawA...), append(buffer.b[:0], rawB...)
+			t.raw = buffer
+		}
+		p.tasks <- t // to the worker that was idle, or one that has become so
 		return nil
-	case <-p.ctx.Done():
-		return p.ctx.Err()
+	default:
 	}
+	if isRaw {
+		t.raw = &rawPair{rawA, rawB}
+	}
+	return p.do(p.own, &t)
 }
 
 // work does tasks until there are no more.
 func (p *pool) work() error {
-	w := p.g.newWorker()
-	for t := range p.tasks {
+	w, buffer := p.g.newWorker(), &rawPair{}
+	for {
+		p.idle <- buffer
+		t, ok := <-p.tasks
+		if !ok {
+			return nil
+		}
+		buffer = t.buffer // which may have been another worker's
 		if err := p.do(w, &t); err != nil {
 			return err
 		}
 	}
-	return nil
 }
 
 func (p *pool) do(w *worker, t *task) error {
@@ -133,9 +128,6 @@ func (p *pool) do(w *worker, t *task) error {
 	}
 	w.expected = t.expected
 	d, _ := w.compare(t.pair.Warp, false)
-	if t.raw != nil {
-		p.buffers <- t.raw
-	}
 	p.finish(t.number, d)
 	return nil
 }

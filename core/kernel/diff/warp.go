@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/kernel/diff/script"
@@ -269,8 +270,8 @@ func digestRows(rows []Row) [2]uint64 {
 type mixer [2]uint64
 
 func (h *mixer) add(v uint64) {
-	h[0] = mix(h[0] ^ v)
-	h[1] = mix(h[1]+v) * 0x9e3779b97f4a7c15
+	high, low := bits.Mul64(h[0]^v, 0x9e3779b97f4a7c15)
+	h[0], h[1] = bits.RotateLeft64(h[1], 29)+low, h[1]^high^v*0xd6e8feb86659fd93
 }
 
 // mix is a bijection that spreads every bit over all of them (the finalizer of SplitMix64).

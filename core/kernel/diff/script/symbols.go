@@ -36,11 +36,15 @@ func (s *symbolTable) build(b []uint32) {
 	s.symbols = s.symbols[:0]
 	s.of = resized(s.of, len(b))
 	for j, key := range b {
-		at := s.find(key)
-		if s.slots[at].symbol == 0 {
-			at = s.insert(at, key)
+		slot := s.slots[s.home(key)]
+		if slot.key != key || slot.symbol == 0 {
+			at := s.find(key)
+			if s.slots[at].symbol == 0 {
+				at = s.insert(at, key)
+			}
+			slot = s.slots[at]
 		}
-		n := s.slots[at].symbol - 1
+		n := slot.symbol - 1
 		s.symbols[n].count++
 		s.of[j] = n
 	}
@@ -79,10 +83,13 @@ func (s *symbolTable) resize(slots int) {
 	}
 }
 
+// home is where a key stands when no other one was there first.
+func (s *symbolTable) home(key uint32) uint64 { return uint64(key) * 0x9e3779b97f4a7c15 >> s.shift }
+
 // find returns the place of a key, or the free one where it would be.
 func (s *symbolTable) find(key uint32) int {
 	mask := len(s.slots) - 1
-	at := int(uint64(key) * 0x9e3779b97f4a7c15 >> s.shift)
+	at := int(s.home(key))
 	for {
 		slot := s.slots[at&mask]
 		if slot.key == key && slot.symbol != 0 || slot.symbol == 0 {
@@ -111,7 +118,11 @@ func (s *symbolTable) insert(at int, key uint32) int {
 
 // matches returns the bits of words lo to hi where a key stands, nil when it is nowhere in them. The result may be in scratch.
 func (s *symbolTable) matches(key uint32, lo, hi int, scratch []uint64) []uint64 {
-	n := s.slots[s.find(key)].symbol
+	slot := s.slots[s.home(key)]
+	if slot.key != key || slot.symbol == 0 {
+		slot = s.slots[s.find(key)]
+	}
+	n := slot.symbol
 	if n == 0 {
 		return nil
 	}
