@@ -70,6 +70,9 @@ func ExplainCluster(j *job.Job, r *Result, a, b *warptrace.Trace, cluster int, o
 }
 
 func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Options) (*Explanation, error) {
+	if r.A.WaveSize != r.B.WaveSize {
+		return unexplained(row, r), nil
+	}
 	c := &clues{r: r, row: row, a: a, b: b, opt: opt}
 	if err := c.read(j.Context()); err != nil {
 		return nil, err
@@ -83,6 +86,16 @@ func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Opti
 	why.Missing = c.missing()
 	why.Summary = c.summary(why)
 	return why, nil
+}
+
+// unexplained is the answer where warps of two widths were compared thread by thread: no warp of one side is a warp of the other.
+func unexplained(row *Row, r *Result) *Explanation {
+	why := conclude(nil)
+	ref := &r.Sites[siteOfRow(row)]
+	why.Summary = fmt.Sprintf("what differs at %s is not explained: the warps of the recordings have %d and %d lanes",
+		placeOf(ref.Site, ref.Name()), r.A.WaveSize, r.B.WaveSize)
+	why.Missing = append(why.Missing, "the evidence of whole warps: compare recordings of the same wave size")
+	return why
 }
 
 // finding is what one rule makes of the evidence: points for or against a class, and the evidence in words.

@@ -8,9 +8,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/kernel/warptrace/warptracetest"
 )
 
 // One warp of 32 lanes, told event by event.
@@ -348,5 +350,45 @@ func TestTheChainGoesBackToTheFirstDataThatDiffers(t *testing.T) {
 func TestNothingIsExplainedWhereNothingDiffers(t *testing.T) {
 	if why, err := Explain(nil, &Result{First: -1}, nil, nil, Options{}); why != nil || err != nil {
 		t.Errorf("got %+v, %v", why, err)
+	}
+}
+
+func TestWarpsOfTwoWidthsAreNotExplained(t *testing.T) {
+	p := warptracetest.NewProgram(warptracetest.Config{Seed: 3})
+	q, err := p.WithBug("bound")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := p.Run(warptracetest.Launch{Warps: 8, WarpsPerBlock: 4, Wave: 32}).OpenV2(t, "a.prlx")
+	b := q.Run(warptracetest.Launch{Warps: 4, WarpsPerBlock: 2, Wave: 64}).OpenV2(t, "b.prlx")
+	opt := Options{CrossGPU: true}
+	r, err := Compare(nil, a, b, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	why, err := Explain(nil, r, a, b, opt)
+	if err != nil || why == nil || why.Class != ClassUnknown || len(why.Missing) != 1 || !strings.Contains(why.Summary, "32 and 64 lanes") {
+		t.Errorf("got %+v, %v", why, err)
+	}
+}
+
+func TestEveryClusterCanBeExplained(t *testing.T) {
+	a, b, bug := seededBug(t, 4, "mask", warptracetest.Launch{Snapshots: -1, Loads: true})
+	x, y := a.OpenV2(t, "a.prlx"), b.OpenV2(t, "b.prlx")
+	r, err := Compare(nil, x, y, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range r.Clusters {
+		why, err := ExplainCluster(nil, r, x, y, i, Options{})
+		if err != nil || why.Class != bug.Class && why.Class != ClassUnknown {
+			t.Errorf("cluster %d: %+v, %v", i, why, err)
+		}
+	}
+	if r.Why != nil {
+		t.Error("the explanation of a cluster was kept as that of the first divergence")
+	}
+	if _, err := ExplainCluster(nil, r, x, y, len(r.Clusters), Options{}); !fault.Is(err, fault.Usage) {
+		t.Errorf("a cluster that is not there: got %v", err)
 	}
 }

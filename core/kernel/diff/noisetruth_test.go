@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/kernel/warptrace/warptracetest"
 )
@@ -196,5 +197,39 @@ func TestABaselineOfAnotherKernelIsRefused(t *testing.T) {
 	_, err = ApplyBaseline(nil, r, a, a, []*warptrace.Trace{other}, nil, Options{})
 	if !fault.Is(err, fault.Incompatible) || !strings.HasPrefix(err.Error(), "other.prlx: this baseline is of something else") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// Format v1 knows sites by other names, and only the leader's decision.
+func TestBaselinesMayBeOfFormatV1(t *testing.T) {
+	p := warptracetest.NewProgram(warptracetest.Config{Seed: 2, Noise: 3})
+	q, err := p.WithBug("mask")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := warptracetest.Launch{Warps: 64}
+	var runs []*warptrace.Trace
+	for i := range 4 {
+		l.Run = uint64(1000 + i)
+		runs = append(runs, p.Run(l).OpenV1(t, fmt.Sprintf("a%d.prlx", i+1), warptracetest.V1File{}))
+	}
+	l.Run = 77
+	opt := Options{Values: true}
+	same := against(t, runs[:3], runs[3], opt)
+	if rows := countedRows(same); len(rows) > 0 {
+		t.Errorf("%d divergences of an equal run count, the first a %s at %s", len(rows), rows[0].Kind, same.Sites[siteOfRow(&rows[0])].Location())
+	}
+	r := against(t, runs, q.Run(l).OpenV1(t, "b.prlx", warptracetest.V1File{}), opt)
+	if r.First < 0 || r.Baseline.Suppressed == 0 {
+		t.Fatalf("first %d, %+v", r.First, r.Baseline)
+	}
+	noisy := make(map[string]bool)
+	for _, k := range p.Run(l).Noise {
+		noisy[site.FormatLocation(p.Sites().At(k))] = true
+	}
+	for _, row := range countedRows(r) {
+		if noisy[r.Sites[siteOfRow(&row)].Location()] && !row.Follows {
+			t.Errorf("%s in warp %d at the noisy site %s counts", row.Kind, row.Warp, r.Sites[siteOfRow(&row)].Location())
+		}
 	}
 }
