@@ -18,7 +18,7 @@ from ._units import plural
 
 if TYPE_CHECKING:
     from ._diff import Comparison, Recordings, Tolerance
-    from ._kernel_trace import Sites, Warps
+    from ._filters import Sites, Warps
     from ._request import Path as AnyPath
 
 KINDS = ("Branch", "ActiveMask", "Value", "Path", "ExtraEvents")

@@ -19,7 +19,8 @@ from ._result import Card, Result
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
-    from ._kernel_trace import KernelTrace, Losses, Sites, Warps
+    from ._filters import Sites, Warps
+    from ._kernel_trace import KernelTrace, Losses
     from ._progress import Progress
     from ._request import Path as AnyPath
     from ._session import Session
@@ -541,7 +542,7 @@ def filters(*, warps: Warps | None, kinds: str | Iterable[str] | None, sites: Si
     """What is compared and reported at all."""
     if warps is None and kinds is None and sites is None:
         return {}
-    from ._kernel_trace import site_texts, warp_text
+    from ._filters import site_texts, warp_text
 
     words: Sequence[str] | None = None
     if kinds is not None:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from . import _config, _core, _request
-from ._diff_text import location as place_of
 from ._errors import UsageError
+from ._filters import Kinds, Sites, Warps, is_site, kind_names, ranges, site_texts, warp_text
 from ._result import Card
 from ._table import Column, Table
 from ._units import format_count, plural
@@ -25,28 +23,6 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._request import Path as AnyPath
 
-Warps: TypeAlias = int | str | Iterable[int]
-"""Which warps: a number, a text like ``"0-10,15"``, or numbers."""
-
-Sites: TypeAlias = int | str | Iterable[int | str]
-"""Which sites: ids (a number, ``"0x1a2b3c4d"``), ``"softmax.py:41"``, ``"func:softmax*"`` or ``"kind:atomic"``; or several."""
-
-Kinds: TypeAlias = int | str | Iterable[int | str]
-"""Which kinds of sites: names (``branch``, ``atomic``, ...) or the numbers of format v1."""
-
-KINDS = (
-    "branch",
-    "shared-store",
-    "atomic",
-    "entry",
-    "exit",
-    "switch",
-    "global-store",
-    "predicate",
-    "load",
-    "barrier",
-    "value",
-)
 _OF_SIDES = {f"{name}_{side}" for name in ("active", "taken", "value") for side in "ab"}
 _BITS = {"active", "taken", "value", "lhs", "rhs", "lanes"} | _OF_SIDES
 
@@ -395,7 +371,7 @@ class KernelTrace:
         if site_id is not None:
             chosen &= np.isin(events.codes("site"), self._positions(site_id))
         if warp_idx is not None:
-            first_to_last = [np.arange(first, last + 1) for first, last in _ranges(warp_text(warp_idx))]
+            first_to_last = [np.arange(first, last + 1) for first, last in ranges(warp_text(warp_idx))]
             chosen &= np.isin(events.column("warp").values, np.concatenate(first_to_last))
         return events.rows(np.flatnonzero(chosen))
 
@@ -464,7 +440,7 @@ class KernelTrace:
         known = [self.sites[name].tolist() for name in ("site", "kind", "location")]
         found: list[int] = []
         for one in site_texts(given):
-            fits = [k for k, about in enumerate(zip(*known, strict=True)) if _is_site(one, *about)]
+            fits = [k for k, about in enumerate(zip(*known, strict=True)) if is_site(one, *about)]
             if not fits:
                 hint = "the table .sites lists them" + ("" if any(known[2]) else "; locations need a site map")
                 raise UsageError(f"no site {one!r}", path=self.path, hint=hint)
@@ -497,91 +473,6 @@ class KernelTrace:
 
 def _times(size: Sequence[int]) -> str:
     return "x".join(str(n) for n in size)
-
-
-def _is_site(wanted: str, site: str, kind: str | None, location: str | None) -> bool:
-    """Whether a site is meant, as patterns of the command line say it."""
-    if re.fullmatch(r"0[xX][0-9a-fA-F]+", wanted):
-        return int(wanted, 16) == int(site, 16)
-    if wanted.startswith("kind:"):
-        return fnmatch.fnmatchcase(kind or "", wanted.removeprefix("kind:"))
-    if not location:
-        return False
-    file, function, line, _ = place_of(location)
-    if wanted.startswith("func:"):
-        return fnmatch.fnmatchcase(function, wanted.removeprefix("func:"))
-    head, _, tail = wanted.rpartition(":")
-    pattern = head if head and tail.isdecimal() else wanted
-    if pattern != wanted and line != tail:
-        return False
-    return any(fnmatch.fnmatchcase(name, pattern) for name in (file, file.rpartition("/")[2]))
-
-
-def kind_names(given: Kinds) -> list[str]:
-    """Kinds by name.
-
-    Raises
-    ------
-    UsageError
-        There is no such kind; with the near name.
-    """
-    several = [given] if isinstance(given, (int, str)) else list(given)
-    words = (part for one in several for part in str(one).split(","))
-    return [_kind_name(word) for word in words]
-
-
-def _kind_name(given: str) -> str:
-    if given.strip().isdecimal():
-        number = int(given)
-        return KINDS[number] if 0 <= number < len(KINDS) else f"kind-{number}"
-    name = given.strip().lower().replace("_", "-")
-    if name not in KINDS and not name.startswith("kind-"):
-        raise UsageError(f"no kind of site {given!r}{_config.did_you_mean(name, KINDS)}", hint=", ".join(KINDS))
-    return name
-
-
-def site_texts(given: Sites) -> list[str]:
-    """Sites as the core takes them: ids as ``0x...``, locations as they are."""
-    several = [given] if isinstance(given, (int, str)) else list(given)
-    return [f"0x{one:x}" if isinstance(one, (int, np.integer)) else str(one).strip() for one in several]
-
-
-def warp_text(given: Warps) -> str:
-    """Warps as ranges in text: ``0-10,15``.
-
-    Raises
-    ------
-    UsageError
-        It is not a list of numbers and ranges.
-    """
-    if isinstance(given, (int, np.integer)):
-        given = [int(given)]
-    if isinstance(given, str):
-        _ranges(given)
-        return given
-    text: list[str] = []
-    last = -2
-    for warp in sorted({int(one) for one in given}):
-        if warp == last + 1:
-            text[-1] = f"{text[-1].partition('-')[0]}-{warp}"
-        else:
-            text.append(str(warp))
-        last = warp
-    if not text:
-        raise UsageError("warps: none is named", hint="leave it out for all")
-    joined = ",".join(text)
-    _ranges(joined)
-    return joined
-
-
-def _ranges(text: str) -> list[tuple[int, int]]:
-    found = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*([0-9]+)\s*(?:-\s*([0-9]+)\s*)?", part)
-        if match is None or int(match[2] or match[1]) < int(match[1]):
-            raise UsageError(f"warps: expected numbers and ranges such as 0-10,15, got {text!r}")
-        found.append((int(match[1]), int(match[2] or match[1])))
-    return found
 
 
 def read_trace(

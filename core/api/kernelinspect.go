@@ -1,0 +1,57 @@
+package api
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+)
+
+// kernelInputs describes the recordings and sessions among the paths of inspect; the other paths are for somebody else.
+func kernelInputs(j *job.Job, paths []traceArg) (found []InspectFile, others []traceArg, err error) {
+	for _, arg := range paths {
+		kind, err := kernelKind(j.Context(), arg.Path)
+		if err != nil {
+			return nil, nil, err
+		}
+		var f *InspectFile
+		switch kind {
+		case "recording":
+			f, err = inspectRecording(j, arg.Path)
+		case "session":
+			f, err = inspectSession(j, arg.Path)
+		default:
+			others = append(others, arg)
+			continue
+		}
+		if err != nil {
+			return nil, nil, fault.Of(err).WithPath(arg.Path)
+		}
+		found = append(found, *f)
+	}
+	return found, others, nil
+}
+
+// inspectRecording is the entry of inspect for a recording.
+func inspectRecording(j *job.Job, path string) (*InspectFile, error) {
+	src, err := file.Open(j.Context(), path)
+	if err != nil {
+		return nil, err
+	}
+	f := &InspectFile{Path: path, Bytes: src.DiskSize(), Compression: src.Compression(), DecompressedBytes: src.Size()}
+	src.Close()
+	t, err := openRecording(j.Context(), path, siteMapArgs{LookIn: filepath.Dir(path)})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	doc, err := describe(j, t)
+	if err != nil {
+		return nil, err
+	}
+	f.Format, f.Recording, f.Events = strings.ReplaceAll(doc.Format, " ", "-"), doc, &doc.Events
+	f.Losses, f.Warnings = doc.Losses.Notes, doc.Warnings
+	return f, nil
+}
