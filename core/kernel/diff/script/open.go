@@ -71,7 +71,7 @@ func (s *Solver) openColumns(a, b []uint32, swapped bool, margin int, budget Bud
 			t.shape(len(rows), len(cols), -margin, margin)
 		}
 		budget.Steps -= t.steps()
-		t.fill(rows, cols, &s.symbols)
+		t.fill(rows, &s.symbols)
 		end, cost := t.bestColumn()
 		if cost > margin && !over && margin < len(rows)+len(cols) { // a script that leaves the band costs more than the margin
 			margin = cost

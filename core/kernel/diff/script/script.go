@@ -130,7 +130,7 @@ func (s *Solver) middle(a, b []uint32, at int32, budget Budget) bool {
 			return s.windows(a, b, at)
 		}
 		budget.Steps -= t.steps()
-		t.fill(a, b, &s.symbols)
+		t.fill(a, &s.symbols)
 		cost := len(a) + len(b) - 2*t.length()
 		if cost <= gap+2*(margin+1) { // a script that leaves the band costs as much
 			s.reversed = t.trace(a, b, len(b), &s.symbols, s.reversed[:0])

@@ -151,7 +151,7 @@ func TestTheTableAgreesWithItself(t *testing.T) {
 			margin = r.IntN(1 + margin)
 		}
 		tb.shape(len(a), len(b), min(0, len(b)-len(a))-margin, max(0, len(b)-len(a))+margin)
-		tb.fill(a, b, &symbols)
+		tb.fill(a, &symbols)
 		cost := len(a) + len(b) - 2*tb.length()
 		if cost <= abs(len(b)-len(a))+2*(margin+1) && int64(cost) != want {
 			t.Fatalf("margin %d: cost %d, want %d", margin, cost, want)

@@ -116,13 +116,21 @@ func (s *symbolTable) insert(at int, key uint32) int {
 	return s.find(key)
 }
 
-// matches returns the bits of words lo to hi where a key stands, nil when it is nowhere in them. The result may be in scratch.
-func (s *symbolTable) matches(key uint32, lo, hi int, scratch []uint64) []uint64 {
-	slot := s.slots[s.home(key)]
-	if slot.key != key || slot.symbol == 0 {
-		slot = s.slots[s.find(key)]
+// symbolsOf returns the symbols of keys, counted from 1; 0: b has no such key.
+func (s *symbolTable) symbolsOf(keys []uint32, into []int32) []int32 {
+	into = resized(into, len(keys))
+	for i, key := range keys {
+		slot := s.slots[s.home(key)]
+		if slot.key != key || slot.symbol == 0 {
+			slot = s.slots[s.find(key)]
+		}
+		into[i] = slot.symbol
 	}
-	n := slot.symbol
+	return into
+}
+
+// matches returns the bits of words lo to hi where a symbol stands, nil when it is nowhere in them. The result may be in scratch.
+func (s *symbolTable) matches(n int32, lo, hi int, scratch []uint64) []uint64 {
 	if n == 0 {
 		return nil
 	}

@@ -23,6 +23,7 @@ type table struct {
 	starts []int    // of each block: where its words are in first
 	kept   []uint64 // rows of all blocks, or of the block that is looked at
 	keptAt []int    // of each block: where its rows are in kept; nil when only one block is kept
+	keys   []int32  // of each row: its symbol
 	match  []uint64 // of one row, for symbols without a bit map
 }
 
@@ -51,7 +52,8 @@ func (t *table) steps() int64 {
 }
 
 // fill computes the table.
-func (t *table) fill(a, b []uint32, symbols *symbolTable) {
+func (t *table) fill(a []uint32, symbols *symbolTable) {
+	t.keys = symbols.symbolsOf(a, t.keys)
 	t.row = resized(t.row, t.words)
 	for i := range t.row {
 		t.row[i] = ^uint64(0)
@@ -79,12 +81,12 @@ func (t *table) fill(a, b []uint32, symbols *symbolTable) {
 			t.keptAt = append(t.keptAt, t.starts[k]*rowsPerBlock)
 			store = t.kept[t.starts[k]*rowsPerBlock:]
 		}
-		t.compute(a, k, t.row[lo:hi+1], store, symbols)
+		t.compute(k, t.row[lo:hi+1], store, symbols)
 	}
 }
 
 // compute runs the rows of one block over the words of its band, and stores them when asked to.
-func (t *table) compute(a []uint32, k int, row, store []uint64, symbols *symbolTable) {
+func (t *table) compute(k int, row, store []uint64, symbols *symbolTable) {
 	lo, hi := t.band(k)
 	top := k * rowsPerBlock
 	width := hi - lo + 1
@@ -95,7 +97,7 @@ func (t *table) compute(a []uint32, k int, row, store []uint64, symbols *symbolT
 		if store != nil {
 			next, store = store[:width], store[width:]
 		}
-		if match := symbols.matches(a[i], lo, hi, t.match); match != nil {
+		if match := symbols.matches(t.keys[i], lo, hi, t.match); match != nil {
 			advance(next, last, match)
 		} else { // matches nothing: the row is as the one before
 			copy(next, last)
@@ -165,7 +167,7 @@ func (t *table) trace(a, b []uint32, cols int, symbols *symbolTable, r Script) S
 			continue
 		}
 		lo, hi := t.band(k)
-		store := t.blockRows(a, k, symbols)
+		store := t.blockRows(k, symbols)
 		width := hi - lo + 1
 		for i > top && j > 0 {
 			w := (j - 1) / 64
@@ -194,7 +196,7 @@ func (t *table) trace(a, b []uint32, cols int, symbols *symbolTable, r Script) S
 }
 
 // blockRows returns the rows of a block, computed again when they were not kept.
-func (t *table) blockRows(a []uint32, k int, symbols *symbolTable) []uint64 {
+func (t *table) blockRows(k int, symbols *symbolTable) []uint64 {
 	if len(t.keptAt) > 0 {
 		return t.kept[t.keptAt[k]:]
 	}
@@ -202,7 +204,7 @@ func (t *table) blockRows(a []uint32, k int, symbols *symbolTable) []uint64 {
 	t.kept = resized(t.kept, words*rowsPerBlock)
 	t.row = resized(t.row, words) // its old content has been counted
 	copy(t.row, t.first[t.starts[k]:t.starts[k+1]])
-	t.compute(a, k, t.row, t.kept, symbols)
+	t.compute(k, t.row, t.kept, symbols)
 	return t.kept
 }
 

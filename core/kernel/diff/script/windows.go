@@ -19,7 +19,7 @@ func (s *Solver) windows(a, b []uint32, at int32) bool {
 		last := i+len(wa) == len(a) && j+len(wb) == len(b)
 		s.symbols.build(wb)
 		s.table.shape(len(wa), len(wb), -len(wa), len(wb))
-		s.table.fill(wa, wb, &s.symbols)
+		s.table.fill(wa, &s.symbols)
 		end := len(wb)
 		if !last {
 			end, _ = s.table.bestColumn()
