@@ -257,4 +257,3 @@ func (s *sides) garbage() string {
 	}
 	return ""
 }
-
