@@ -266,6 +266,45 @@ func TestCompareAgainstTheTruth(t *testing.T) {
 	}
 }
 
+// Runs of up to 5,000 events and up to 200 edits, in programs that are one long loop.
+func TestLongRunsAgainstTheTruth(t *testing.T) {
+	warps, minimal, rows, exact := 0, 0, 0, 0
+	var edits int
+	var cost, seeded int64
+	for seed := range uint64(5) {
+		p := warptracetest.NewProgram(warptracetest.Config{Seed: 100 + seed, Endless: true})
+		a := p.Run(warptracetest.Launch{Warps: 2, Events: 2500})
+		for i := range a.Warps {
+			a.Warps[i].Dropped, a.Warps[i].Total = 0, uint64(a.Warps[i].Len())
+		}
+		for _, e := range []warptracetest.Edits{{Count: 1, MaxRun: 5000}, {Count: 4, MaxRun: 5000}, {Count: 40, MaxRun: 200}, {Count: 200, MaxRun: 20}} {
+			e.Seed = seed
+			b, truth := warptracetest.Edit(a, e)
+			edits += len(truth.Edits)
+			seeded += truth.Cost
+			r := compared(t, a.OpenV2(t, "a.prlx"), b.OpenV2(t, "b.prlx"), Options{Values: true}, 2)
+			rows += len(r.Rows)
+			for i := range truth.Warps {
+				want := &truth.Warps[i]
+				if got := rowsOf(r, want.Warp); len(got) > 0 && int(got[0].EventA) == want.Event {
+					exact++
+				}
+				tw := twin{find(a, want.Warp), find(b, want.Warp), true, true}
+				warps++
+				c := tw.check(t, rowsOf(r, want.Warp))
+				if cost += c; c == tw.distance() {
+					minimal++
+				}
+			}
+		}
+	}
+	t.Logf("%d warps that differ, %d edits of %d events: %d rows of %d events; %d first divergences exact, %d scripts minimal",
+		warps, edits, seeded, rows, cost, exact, minimal)
+	if exact != warps || minimal < warps*99/100 {
+		t.Errorf("%d of %d first divergences exact, %d scripts minimal", exact, warps, minimal)
+	}
+}
+
 func TestAnyNumberOfWorkersGivesTheSameBytes(t *testing.T) {
 	p := warptracetest.NewProgram(warptracetest.Config{Seed: 5, Endless: true})
 	a := p.Run(warptracetest.Launch{Warps: 64, Events: 600, Snapshots: 4, Barriers: true})
