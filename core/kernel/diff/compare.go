@@ -53,6 +53,9 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	} else {
 		err = compareWarps(j, a, b, g)
 	}
+	if err == nil {
+		err = j.Context().Err()
+	}
 	if err != nil {
 		return nil, err
 	}

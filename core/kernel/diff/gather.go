@@ -2,6 +2,7 @@ package diff
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 
@@ -48,9 +49,10 @@ func newGathering(r *Result, opt *Options, sites *siteMap) *gathering {
 	return &gathering{r: r, opt: opt, sites: sites, index: newSiteIndex(sites), clusters: make(map[[2]uint64]int32)}
 }
 
-func (g *gathering) newWorker() *worker {
+func (g *gathering) newWorker(ctx context.Context) *worker {
 	w := &worker{opt: g.opt, sites: g.sites, budget: budgetOfWarp(max(g.r.A.WarpSlots, g.r.B.WarpSlots))}
 	w.pair.values, w.pair.limit = g.opt.Values, g.opt
+	w.budget.Stop = func() bool { return ctx.Err() != nil }
 	w.filter.set(g.opt, g.sites)
 	return w
 }

@@ -46,7 +46,7 @@ func compareWarps(j *job.Job, a, b *warptrace.Trace, g *gathering) error {
 	workers := j.Workers()
 	group, ctx := safe.NewGroup(j.Context())
 	p := &pool{
-		ctx: ctx, a: a, b: b, g: g, own: g.newWorker(), tasks: make(chan task), idle: make(chan *rawPair, workers),
+		ctx: ctx, a: a, b: b, g: g, own: g.newWorker(ctx), tasks: make(chan task), idle: make(chan *rawPair, workers),
 		window: make(chan struct{}, inFlight), ready: make(map[int64]*warpDiff),
 	}
 	for range workers - 1 { // the walk is one, too
@@ -106,7 +106,7 @@ func (p *pool) visit(pair *warptrace.Pair) error {
 
 // work does tasks until there are no more.
 func (p *pool) work() error {
-	w, buffer := p.g.newWorker(), &rawPair{}
+	w, buffer := p.g.newWorker(p.ctx), &rawPair{}
 	for {
 		p.idle <- buffer
 		t, ok := <-p.tasks

@@ -34,7 +34,7 @@ type threadSide struct {
 type laneHash struct{ did mixer }
 
 func compareThreads(j *job.Job, a, b *warptrace.Trace, g *gathering) error {
-	t := &threads{w: g.newWorker(), a: a, b: b, groupLanes: max(a.Header().WaveSize, b.Header().WaveSize)}
+	t := &threads{w: g.newWorker(j.Context()), a: a, b: b, groupLanes: max(a.Header().WaveSize, b.Header().WaveSize)}
 	groups := map[uint64]struct{}{}
 	for k, trace := range []*warptrace.Trace{a, b} {
 		h := trace.Header()
@@ -68,6 +68,9 @@ func compareThreads(j *job.Job, a, b *warptrace.Trace, g *gathering) error {
 	slices.Sort(order)
 	g.r.Stats.WarpsCompared = int64(len(order))
 	for _, group := range order {
+		if err := j.Context().Err(); err != nil {
+			return err
+		}
 		d, err := t.compare(j, group)
 		if err != nil {
 			return err

@@ -63,6 +63,7 @@ func (s *Solver) openColumns(a, b []uint32, swapped bool, margin int, budget Bud
 	}
 	s.symbols.build(cols)
 	t := &s.table
+	t.stop = budget.Stop
 	for {
 		t.shape(len(rows), len(cols), -margin, margin)
 		over := t.steps() > budget.Steps
@@ -73,7 +74,7 @@ func (s *Solver) openColumns(a, b []uint32, swapped bool, margin int, budget Bud
 		budget.Steps -= t.steps()
 		t.fill(rows, &s.symbols)
 		end, cost := t.bestColumn()
-		if cost > margin && !over && margin < len(rows)+len(cols) { // a script that leaves the band costs more than the margin
+		if cost > margin && !over && margin < len(rows)+len(cols) && !t.stopped() { // a script that leaves the band costs more than the margin
 			margin = cost
 			continue
 		}
@@ -83,6 +84,6 @@ func (s *Solver) openColumns(a, b []uint32, swapped bool, margin int, budget Bud
 				e.A, e.B, e.Del, e.Ins = e.B, e.A, e.Ins, e.Del
 			}
 		}
-		return reversed, cost, !over
+		return reversed, cost, !over && !t.stopped()
 	}
 }

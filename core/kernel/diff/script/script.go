@@ -25,6 +25,8 @@ type Budget struct {
 	Steps int64
 	// Expected is how many edits it will take, when somebody knows roughly; 0: unknown. It saves time, and changes no cost.
 	Expected int
+	// Stop, when it is set, is asked now and then; once it says true, the script is finished in no time, whatever it costs.
+	Stop func() bool
 }
 
 // DefaultSteps is the budget that the zero Budget stands for, a few tenths of a second.
@@ -125,6 +127,7 @@ func (s *Solver) middle(a, b []uint32, at int32, budget Budget) bool {
 	margin := max(expected-gap, 32) / 2
 	for {
 		t := &s.table
+		t.stop = budget.Stop
 		t.shape(len(a), len(b), min(0, len(b)-len(a))-margin, max(0, len(b)-len(a))+margin)
 		if t.steps() > budget.Steps {
 			return s.windows(a, b, at)
@@ -132,10 +135,10 @@ func (s *Solver) middle(a, b []uint32, at int32, budget Budget) bool {
 		budget.Steps -= t.steps()
 		t.fill(a, &s.symbols)
 		cost := len(a) + len(b) - 2*t.length()
-		if cost <= gap+2*(margin+1) { // a script that leaves the band costs as much
+		if stopped := t.stopped(); stopped || cost <= gap+2*(margin+1) { // a script that leaves the band costs as much
 			s.reversed = t.trace(a, b, len(b), &s.symbols, s.reversed[:0])
 			s.addReversed(at, at)
-			return true
+			return !stopped
 		}
 		margin = (cost - gap + 1) / 2 // wide enough for every script that is as cheap
 	}

@@ -272,6 +272,30 @@ func TestNearGivesTheShortestScriptOrNone(t *testing.T) {
 	}
 }
 
+func TestAStoppedScriptIsWholeAndSoon(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	a, b := make([]uint32, 200_000), make([]uint32, 210_000)
+	for i := range a {
+		a[i] = r.Uint32N(50)
+	}
+	for i := range b {
+		b[i] = r.Uint32N(50)
+	}
+	for _, steps := range []int64{1 << 50, 1 << 20} {
+		for after := range 3 {
+			asked := 0
+			start := time.Now()
+			script, cost := Shortest(a, b, Budget{Steps: steps, Stop: func() bool { asked++; return asked > after }})
+			if took := time.Since(start); took > 5*time.Second {
+				t.Errorf("took %v", took)
+			}
+			if apply(t, a, b, script); cost.Minimal {
+				t.Error("is said to be minimal")
+			}
+		}
+	}
+}
+
 func TestEndsAreComparedExactly(t *testing.T) {
 	for n := range 70 {
 		for at := range n {

@@ -23,6 +23,7 @@ type table struct {
 	starts []int    // of each block: where its words are in first
 	kept   []uint64 // rows of all blocks, or of the block that is looked at
 	keptAt []int    // of each block: where its rows are in kept; nil when only one block is kept
+	stop   func() bool
 	keys   []int32  // of each row: its symbol
 	match  []uint64 // of one row, for symbols without a bit map
 }
@@ -51,7 +52,10 @@ func (t *table) steps() int64 {
 	return width * int64(t.rows)
 }
 
-// fill computes the table.
+func (t *table) stopped() bool { return t.stop != nil && t.stop() }
+
+// fill computes the table. When it is stopped, what is in the table is good enough for some
+// script, since only what is equal is ever kept.
 func (t *table) fill(a []uint32, symbols *symbolTable) {
 	t.keys = symbols.symbolsOf(a, t.keys)
 	t.row = resized(t.row, t.words)
@@ -72,13 +76,19 @@ func (t *table) fill(a []uint32, symbols *symbolTable) {
 	t.keptAt = t.keptAt[:0]
 	if keepAll {
 		t.kept = resized(t.kept, total*rowsPerBlock)
+		for k := range blocks {
+			t.keptAt = append(t.keptAt, t.starts[k]*rowsPerBlock)
+		}
 	}
 	for k := range blocks {
+		if k%64 == 63 && t.stopped() {
+			clear(t.kept)
+			return
+		}
 		lo, hi := t.band(k)
 		copy(t.first[t.starts[k]:], t.row[lo:hi+1])
 		var store []uint64
 		if keepAll {
-			t.keptAt = append(t.keptAt, t.starts[k]*rowsPerBlock)
 			store = t.kept[t.starts[k]*rowsPerBlock:]
 		}
 		t.compute(k, t.row[lo:hi+1], store, symbols)

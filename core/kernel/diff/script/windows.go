@@ -10,7 +10,7 @@ const (
 // and goes on from there. The script is complete and never proven minimal.
 func (s *Solver) windows(a, b []uint32, at int32) bool {
 	i, j := 0, 0
-	for i < len(a) && j < len(b) {
+	for i < len(a) && j < len(b) && !s.table.stopped() {
 		if n := CommonPrefix(a[i:], b[j:]); n > 0 {
 			i, j = i+n, j+n
 			continue
