@@ -16,6 +16,7 @@ from .reading import ROOT, blocks, pages, steps
 SHOWN = [
     "README.md",
     "docs/tutorial.md",
+    "docs/two-runs.md",
     *(f"docs/{p.relative_to(ROOT / 'docs')}" for p in (ROOT / "docs/commands").glob("*.md")),
 ]
 
@@ -64,7 +65,7 @@ def test_console_blocks_run_and_print_what_they_show(page, copy):
         assert matches(want, got), f"{page}: $ {step.command}\nprints\n{done.stdout}\nand the page says\n{step.printed}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/two-runs.md"])
 def test_python_blocks_run(page, copy):
     code = "\n".join(blocks(ROOT / page, "python"))
     assert code, f"{page} has no Python block"
