@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from . import _config, _core, _request
 from ._diff_text import Look, lane_text, place, render, short
-from ._errors import UsageError
+from ._errors import IncompatibleTracesError, UsageError
 from ._result import Card, Result
 from ._units import format_count, plural
 
@@ -35,7 +35,8 @@ Tolerance: TypeAlias = str | float | Mapping[str, float | str]
 LOOKAHEAD = 32
 TALK = ("written", "rendered", "notes")  # what a reply says besides the document
 LISTED = 10_000  # divergences in a document that is printed or reported, unless more are asked for
-_LISTED_HERE = 1_000  # in one that has the tables beside it
+_LISTED_HERE = 100  # in one that has the tables beside it
+_TOTALS = ("total_divergences", "warps_compared", "warps_diverged", "total_events_a", "total_events_b")
 _CLUSTERS_HERE = 100
 
 
@@ -229,10 +230,15 @@ class Diff(Comparison):
 
     @cached_property
     def _tables(self) -> Mapping[str, Table]:
-        """The tables; the recordings are read again where they were not asked for at once."""
+        """The tables; the recordings are read again where they were not asked for at once: most callers never look."""
         if self.tables:
             return self.tables
-        return run({**self.request, "outputs": None, "rows": 0}, tables=True, progress=False).tables
+        again = run({**self.request, "outputs": None, "rows": 0}, tables=True, progress=False)
+        if any(again.document[name] != self.document[name] for name in _TOTALS):
+            raise IncompatibleTracesError(
+                "the recordings are not those that were compared: they changed since", hint="compare them again"
+            )
+        return again.tables
 
     @property
     def divergences(self) -> Table:
@@ -390,7 +396,7 @@ def diff_traces(
         How many may differ for ``passed`` to be true.
     limit
         How many divergences the document lists at most, beside the first 100 clusters; None or 0 for all of both. The table
-        ``divergences`` always has all.
+        ``divergences`` always has all; for tables the recordings are read again when one is first asked for.
     source_roots
         Directories in which sources are looked for.
     workers, memory_limit
@@ -436,7 +442,7 @@ def diff_traces(
         "source_roots": _request.paths(source_roots),
         **_request.limits(workers, memory_limit, defaults),
     }
-    return run(request, tables=True, progress=progress)
+    return run(request, progress=progress)
 
 
 def run(request: Mapping[str, Any], *, tables: bool = False, progress: Progress = "auto") -> Diff:
