@@ -290,11 +290,13 @@ def _operands(d: Mapping[str, Any], look: Look) -> Iterator[str]:
         return
     chosen = [row for row in values if row["differs"]] or list(values)
     shown = chosen if look.detail else chosen[:_LANES_SHOWN]
-    op = _OPERATORS.get(d.get("compare") or "", d.get("compare") or "")
+    ops = [
+        _OPERATORS.get(name, name) for name in (d.get("compare") or "", d.get("compare_b") or d.get("compare") or "")
+    ]
     rows = []
     for row in shown:
         cells = [str(row["lane"])]
-        for side in "ab":
+        for side, op in zip("ab", ops, strict=True):
             active = row[f"active_{side}"]
             lhs, rhs = (clean(row.get(f"{name}_{side}") or "") for name in ("lhs", "rhs"))
             cells.append("idle" if not active else f"{lhs} {op} {rhs}".strip() if rhs else lhs)
@@ -302,7 +304,8 @@ def _operands(d: Mapping[str, Any], look: Look) -> Iterator[str]:
             cells.append("" if taken is None or not active else "taken" if taken else "not")
         rows.append((*cells, "<-- differs" if row["differs"] else ""))
     yield ""
-    headings = ("lane", f"A: lhs {op} rhs" if op else "A", "", f"B: lhs {op} rhs" if op else "B", "", "")
+    heads = [f"{side}: lhs {op} rhs" if op else side for side, op in zip("AB", ops, strict=True)]
+    headings = ("lane", heads[0], "", heads[1], "", "")
     yield from grid(headings, rows, look, indent=2, right=(0,))
     if len(shown) < len(chosen):
         yield look.style(f"  and {plural(len(chosen) - len(shown), 'more lane')} that differ; -v shows all", "dim")
@@ -370,32 +373,78 @@ def _clusters(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     if not clusters:
         return
     total = len(clusters) + document.get("clusters_omitted", 0)
-    shown = clusters[: look.clusters]
-    rows = [
-        (
-            str(cluster["id"]),
-            format_count(cluster["warps"]),
-            clean(cluster["warp_ranges"]),
-            cluster["first"]["kind"],
-            short(cluster["first"].get("source_location"), cluster["first"]["site_id"]),
-            format_count(cluster["first"]["event_idx"]),
-            format_count(cluster["divergences"]),
-            "noise" if cluster["noise"] else "follows" if cluster["follows"] else "",
-        )
-        for cluster in shown
-    ]
+    families = [[cluster] for cluster in clusters] if look.detail else _families(clusters)
+    shown = families[: look.clusters]
+    rows = [_family_row(family) for family in shown]
     if not rows:
         return
     yield ""
-    some = f", {len(shown)} shown" if len(shown) < total else ""
+    some = f", {sum(map(len, shown))} shown" if sum(map(len, shown)) < total else ""
     warps = document["warps_diverged"]
     yield look.style("clusters", "bold") + (
         f" ({plural(warps, 'warp')} that differ in {plural(total, 'way')}{some})"
         if warps != 1
         else f" ({plural(total, 'way')} to differ{some})"
     )
-    headings = ("#", "warps", "which", "first kind", "first at", "event", "each", "")
-    yield from grid(headings, rows, look, indent=2, right=(0, 1, 5, 6))
+    headings = ("#", "warps", "which", "ways", "first kind", "first at", "event", "each", "")
+    yield from grid(headings, rows, look, indent=2, right=(0, 1, 3, 6, 7))
+
+
+def _families(clusters: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Clusters that begin in the same way, at one site: one bug makes as many clusters as the data of warps have shapes."""
+    found: dict[tuple[object, ...], list[Mapping[str, Any]]] = {}
+    for cluster in clusters:
+        first = cluster["first"]
+        key = (first["kind"], first["site_id"], first.get("site_b"), cluster["noise"], cluster["follows"])
+        found.setdefault(key, []).append(cluster)
+    return list(found.values())
+
+
+def _family_row(family: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    lead = family[0]
+    first = lead["first"]
+    which = clean(lead["warp_ranges"]) if len(family) == 1 else _joined(cluster["warp_ranges"] for cluster in family)
+    return (
+        str(lead["id"]),
+        format_count(sum(cluster["warps"] for cluster in family)),
+        which,
+        format_count(len(family)) if len(family) > 1 else "",
+        first["kind"],
+        short(first.get("source_location"), first["site_id"]),
+        _span(cluster["first"]["event_idx"] for cluster in family),
+        _span(cluster["divergences"] for cluster in family),
+        "noise" if lead["noise"] else "follows" if lead["follows"] else "",
+    )
+
+
+_RANGES_SHOWN = 4
+
+
+def _joined(texts: Iterable[str]) -> str:
+    """The first ranges of the warps of several clusters: ``0-7,9,12-15,...``."""
+    begun: list[tuple[int, int]] = []
+    whole = True
+    for part in ",".join(texts).split(","):
+        begin, _, end = part.partition("-")
+        if begin.isdecimal() and (end or begin).isdecimal():
+            begun.append((int(begin), int(end or begin)))
+        else:  # the document left some out
+            whole = False
+    joined: list[tuple[int, int]] = []
+    for begin_at, end_at in sorted(begun):
+        if joined and begin_at <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(end_at, joined[-1][1]))
+        else:
+            joined.append((begin_at, end_at))
+    shown = [f"{begin}-{end}" if end > begin else str(begin) for begin, end in joined[:_RANGES_SHOWN]]
+    return ",".join([*shown, *(["..."] if not whole or len(joined) > _RANGES_SHOWN else [])])
+
+
+def _span(numbers: Iterable[int]) -> str:
+    """The least and the largest number."""
+    all_of_them = list(numbers)
+    least, most = min(all_of_them), max(all_of_them)
+    return format_count(least) if least == most else f"{format_count(least)}..{format_count(most)}"
 
 
 def _sites(document: Mapping[str, Any], look: Look) -> Iterator[str]:

@@ -217,6 +217,9 @@ func (r *Result) addClusterDetails(d *Divergence, c *ClusterRef) {
 	d.LaneValues = c.Operands
 	if c.Compare != site.NoCompare && len(c.Operands) > 0 {
 		d.Compare = compareName(c.Compare)
+		if c.CompareB != c.Compare && c.CompareB != site.NoCompare {
+			d.CompareB = compareName(c.CompareB)
+		}
 	}
 	d.History = r.context(c.around)
 }
@@ -375,7 +378,7 @@ func (r *Result) verdict(total, noise, counts int64) string {
 func (r *Result) place(row *Row) string {
 	where := "at an unknown site"
 	if at := siteOfRow(row); at != None {
-		where = "at " + cmp.Or(r.Sites[at].Location(), r.Sites[at].Name())
+		where = "at " + cmp.Or(r.Sites[at].Line(), r.Sites[at].Name())
 	}
 	return fmt.Sprintf("%s, warp %d, event %d", where, row.Warp, row.EventA)
 }

@@ -106,8 +106,9 @@ type Divergence struct {
 	Accepted       bool         `json:"accepted,omitempty"`  // by a file of accepted differences
 	Reordered      bool         `json:"reordered,omitempty"` // every lane of the warp did the same, in another order among paths
 	LaneValues     []LaneValues `json:"lane_values,omitempty"`
-	Compare        string       `json:"compare,omitempty"` // "slt": how lane_values were compared
-	History        []Context    `json:"history,omitempty"` // events around it
+	Compare        string       `json:"compare,omitempty"`   // "slt": how lane_values were compared
+	CompareB       string       `json:"compare_b,omitempty"` // where B compares in another way
+	History        []Context    `json:"history,omitempty"`   // events around it
 }
 
 // LaneValues is one lane of a divergence: whether it was active and taken, and its operands, on both sides.

@@ -26,7 +26,7 @@ func (r *Result) readOperands(j *job.Job, a, b *warptrace.Trace, opt *Options) e
 		if err := b.ReadWarp(j.Context(), c.First.Warp, &wb); err != nil {
 			return err
 		}
-		c.Operands, c.Compare = laneValues(r, &c.First, &wa, &wb)
+		c.Operands, c.Compare, c.CompareB = laneValues(r, &c.First, &wa, &wb)
 		if c.First.Lanes != 0 {
 			continue
 		}
@@ -49,7 +49,7 @@ func holdsOperands(t *warptrace.Trace) bool {
 }
 
 // laneValues puts together what is known of every lane of either wave at a divergence; nil when no snapshot is there.
-func laneValues(r *Result, row *Row, wa, wb *warptrace.Warp) ([]LaneValues, site.Compare) {
+func laneValues(r *Result, row *Row, wa, wb *warptrace.Warp) (values []LaneValues, compareA, compareB site.Compare) {
 	var a, b *warptrace.Snapshot
 	if row.Count > 0 {
 		a = snapshotFor(wa, int(row.EventA))
@@ -58,15 +58,18 @@ func laneValues(r *Result, row *Row, wa, wb *warptrace.Warp) ([]LaneValues, site
 		b = snapshotFor(wb, int(row.EventB))
 	}
 	if a == nil && b == nil {
-		return nil, site.NoCompare
+		return nil, site.NoCompare, site.NoCompare
 	}
-	how := site.NoCompare
-	for _, s := range []*warptrace.Snapshot{a, b} {
-		if s != nil && how == site.NoCompare {
-			how = s.Compare
-		}
+	compareA, compareB = site.NoCompare, site.NoCompare
+	if a != nil {
+		compareA = a.Compare
 	}
-	var all []LaneValues
+	if b != nil {
+		compareB = b.Compare
+	}
+	if compareA == site.NoCompare {
+		compareA = compareB
+	}
 	for lane := range max(r.A.WaveSize, r.B.WaveSize, 1) {
 		v := LaneValues{Lane: lane, ActiveA: row.ActiveA>>lane&1 != 0, ActiveB: row.ActiveB>>lane&1 != 0}
 		v.TakenA, v.LhsA, v.RhsA = sideOfLane(a, lane, r.A.Taken && row.Count > 0, row.TakenA)
@@ -76,9 +79,9 @@ func laneValues(r *Result, row *Row, wa, wb *warptrace.Warp) ([]LaneValues, site
 		}
 		v.Differs = v.ActiveA != v.ActiveB || v.TakenA != nil && v.TakenB != nil && *v.TakenA != *v.TakenB ||
 			a != nil && b != nil && otherOperands(a, b, lane)
-		all = append(all, v)
+		values = append(values, v)
 	}
-	return all, how
+	return values, compareA, compareB
 }
 
 // snapshotFor finds the snapshot of an event. Rings of v1 keep entries in the order of events, but not for all of them.

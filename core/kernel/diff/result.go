@@ -72,6 +72,15 @@ func (s *SiteRef) Name() string {
 	return fmt.Sprintf("0x%08x", s.ID)
 }
 
+// Line is "file:line", "" unknown.
+func (s *SiteRef) Line() string {
+	if s.Site == nil || s.Site.Where().Line == 0 {
+		return ""
+	}
+	at := s.Site.Where()
+	return fmt.Sprintf("%s:%d", at.File, at.Line)
+}
+
 // Location is "file:function:line:column", "" unknown.
 func (s *SiteRef) Location() string { return site.FormatLocation(s.Site) }
 
@@ -88,6 +97,7 @@ type ClusterRef struct {
 	Reordered bool            // every lane did the same, in another order among paths
 	Operands  []LaneValues    // of First, where they were recorded; of the first clusters only
 	Compare   site.Compare    // how the operands were compared
+	CompareB  site.Compare    // how B compared them
 
 	around []pairSeen // events around First
 }

@@ -1,6 +1,7 @@
 package kernelreport
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"strings"
@@ -47,9 +48,10 @@ type laneCell struct {
 }
 
 type laneRow struct {
-	Lane                               int
-	A, LhsA, RhsA, B, LhsB, RhsB, Sign string
-	Differs                            bool
+	Lane                         int
+	A, LhsA, RhsA, B, LhsB, RhsB string
+	Sign, SignB                  string // how each side compares
+	Differs                      bool
 }
 
 type historyRow struct{ EventA, A, Mark, Class, Place, SiteKind, B, EventB string }
@@ -224,7 +226,7 @@ func (out *detail) lanes(d *diff.Divergence, wave int) {
 			}
 			out.LaneRows = append(out.LaneRows, laneRow{
 				v.Lane, stateText(laneState(v.ActiveA, v.TakenA)), clean(v.LhsA, 80), clean(v.RhsA, 80), stateText(laneState(v.ActiveB, v.TakenB)), clean(v.LhsB, 80), clean(v.RhsB, 80),
-				out.Compare, v.Differs,
+				out.Compare, compareSign(cmp.Or(d.CompareB, d.Compare)), v.Differs,
 			})
 		}
 	}
@@ -240,7 +242,7 @@ func (out *detail) lanes(d *diff.Divergence, wave int) {
 	for i := range out.LaneRows {
 		r := &out.LaneRows[i]
 		if r.Lane >= 0 && r.Lane < len(cells) && r.LhsA+r.RhsA+r.LhsB+r.RhsB != "" {
-			cells[r.Lane].Title = fmt.Sprintf("lane %d\nA: %s %s %s, %s\nB: %s %s %s, %s", r.Lane, r.LhsA, r.Sign, r.RhsA, r.A, r.LhsB, r.Sign, r.RhsB, r.B)
+			cells[r.Lane].Title = fmt.Sprintf("lane %d\nA: %s %s %s, %s\nB: %s %s %s, %s", r.Lane, r.LhsA, r.Sign, r.RhsA, r.A, r.LhsB, r.SignB, r.RhsB, r.B)
 		}
 	}
 	if len(differing) == 0 && len(d.LaneValues) == 0 {
