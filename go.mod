@@ -15,6 +15,7 @@ require (
 	github.com/BurntSushi/toml v1.6.0
 	github.com/go-python/gopy v0.5.0
 	github.com/google/go-cmp v0.7.0
+	github.com/ianlancetaylor/demangle v0.0.0-20260724033716-83e58baca724
 	github.com/klauspost/compress v1.20.3
 	golang.org/x/sync v0.24.0
 	google.golang.org/protobuf v1.36.12

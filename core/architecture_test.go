@@ -36,6 +36,7 @@ var floors = [][]string{
 	{"core/kernel/diff"},
 	{"core/kernel/diff/compat"},
 	{"core/kernel/session"},
+	{"core/timeline/cycle/signature"},
 	{"core/report", "core/report/kernelreport"},
 	{"core/api", "pybind/arrow"},
 	{"pybind"},
@@ -44,6 +45,7 @@ var floors = [][]string{
 // outside are the modules that the product may import, beside the standard library.
 var outside = []string{
 	"google.golang.org/protobuf/", "github.com/klauspost/compress/", "golang.org/x/sync/", "github.com/BurntSushi/toml",
+	"github.com/ianlancetaylor/demangle",
 }
 
 func floorOf(room string) int {
