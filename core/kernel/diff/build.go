@@ -386,7 +386,7 @@ func (r *Result) place(row *Row) string {
 // limits says what was not recorded, "" when everything was.
 func (r *Result) limits() string {
 	var parts []string
-	add := func(side string, l *warptrace.Losses) {
+	add := func(side string, l *warptrace.Losses, fewer int64) {
 		if l.Dropped > 0 {
 			parts = append(parts, fmt.Sprintf("%s: %.2g %% dropped", side, 100*float64(l.Dropped)/float64(l.Dropped+l.Events)))
 		}
@@ -394,10 +394,14 @@ func (r *Result) limits() string {
 			parts = append(parts, fmt.Sprintf("%s: one event in %d was kept", side, l.SampleRate))
 		}
 		if l.Truncated {
-			parts = append(parts, side+": the file has no end")
+			part := side + ": the file has no end"
+			if fewer > 0 {
+				part += ", " + counted(fewer, "warp") + " fewer"
+			}
+			parts = append(parts, part)
 		}
 	}
-	add("A", &r.LossesA)
-	add("B", &r.LossesB)
+	add("A", &r.LossesA, r.Stats.WarpsB-r.Stats.WarpsA)
+	add("B", &r.LossesB, r.Stats.WarpsA-r.Stats.WarpsB)
 	return strings.Join(parts, ", ")
 }

@@ -59,6 +59,9 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := nothingLeft(r); err != nil {
+		return nil, err
+	}
 	g.done()
 	if err := r.readOperands(j, a, b, &opt); err != nil {
 		return nil, err
@@ -99,6 +102,21 @@ func compatible(r *Result, opt *Options) error {
 		return fault.New(fault.Incompatible, "%s", text).WithPath(r.PathB).WithHint("--force compares them all the same, warp by warp")
 	}
 	r.Warnings = append(r.Warnings, text)
+	return nil
+}
+
+// nothingLeft refuses a recording of which a crash left no warp: nothing was compared, so "the same" would be no finding.
+func nothingLeft(r *Result) error {
+	for _, side := range []struct {
+		path          string
+		truncated     bool
+		warps, others int64
+	}{{r.PathA, r.LossesA.Truncated, r.Stats.WarpsA, r.Stats.WarpsB}, {r.PathB, r.LossesB.Truncated, r.Stats.WarpsB, r.Stats.WarpsA}} {
+		if side.truncated && side.warps == 0 && side.others > 0 {
+			return fault.New(fault.Incompatible, "the file has no end, and no warp of it is whole: there is nothing to compare").
+				WithPath(side.path).WithHint("record again, or copy the file again")
+		}
+	}
 	return nil
 }
 

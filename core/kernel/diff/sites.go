@@ -15,9 +15,10 @@ type siteMap struct {
 	table    []uint32
 	ids      map[uint32]uint32
 	inverse  map[uint32]uint32
-	alike    bool   // ids that are not in the map are the same on both sides
-	foreign  uint32 // keys of B's own sites begin here, where numbers are positions in tables
-	barriers bool   // barriers are recorded
+	alike    bool     // ids that are not in the map are the same on both sides
+	foreign  uint32   // keys of B's own sites begin here, where numbers are positions in tables
+	merged   []uint32 // of A's local numbers the key: sites of v2 that share an id of v1 are one site there; nil: each is its own
+	barriers bool     // barriers are recorded
 	notes    []string
 }
 
@@ -136,6 +137,13 @@ func (m *siteMap) matchFromIDs() {
 			m.inverse[uint32(i)] = id
 		}
 	}
+	m.merged = make([]uint32, ta.Len())
+	for i := range m.merged {
+		m.merged[i] = uint32(i)
+		if first, ok := m.ids[ta.At(i).ID]; ok {
+			m.merged[i] = first
+		}
+	}
 }
 
 func (m *siteMap) invert() {
@@ -180,6 +188,24 @@ func (m *siteMap) translate(locals []uint32) {
 	}
 	for i, local := range locals {
 		locals[i] = m.key(local)
+	}
+}
+
+// keyA is the key of a local number of A.
+func (m *siteMap) keyA(local uint32) uint32 {
+	if int64(local) < int64(len(m.merged)) {
+		return m.merged[local]
+	}
+	return local
+}
+
+// translateA turns local numbers of A into keys.
+func (m *siteMap) translateA(locals []uint32) {
+	if m.merged == nil {
+		return
+	}
+	for i, local := range locals {
+		locals[i] = m.keyA(local)
 	}
 }
 

@@ -43,7 +43,7 @@ type worker struct {
 	expected int // edits of the next script, 0: unknown
 }
 
-func (w *worker) keyA(i int) uint32 { return w.pair.a.site(i) }
+func (w *worker) keyA(i int) uint32 { return w.sites.keyA(w.pair.a.site(i)) }
 func (w *worker) keyB(j int) uint32 { return w.sites.key(w.pair.b.site(j)) }
 
 // compare says how the two streams of w.pair differ; nil when nothing does. With near, it gives up, with ok false, when that would
@@ -109,6 +109,7 @@ func (w *worker) align(near bool) (al alignment, ok bool) {
 	al.head, al.tail = head, tail
 	w.keysA = p.a.appendSites(w.keysA[:0], head, p.a.n-tail)
 	w.keysB = p.b.appendSites(w.keysB[:0], head, p.b.n-tail)
+	w.sites.translateA(w.keysA)
 	w.sites.translate(w.keysB)
 	al.minimal = true
 	var cost script.Cost
