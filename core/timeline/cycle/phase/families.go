@@ -64,6 +64,7 @@ var families = []struct {
 	{[]string{"flash_decod"}, decodeAttention, "flash decoding kernels"},
 	{[]string{"decode_attention"}, decodeAttention, "SGLang Triton backend"},
 	{[]string{"_fwd_grouped_kernel_stage"}, decodeAttention, "SGLang, vLLM Triton decode"},
+	{[]string{"unified_attention_3d"}, decodeAttention, "vLLM Triton backend: the segmented grid for one query token a sequence"},
 	{[]string{"fmha", "generation"}, decodeAttention, "TRT-LLM generation kernels"},
 	{[]string{"fmhasm100", "multictaskv"}, decodeAttention, "TRT-LLM generation on Blackwell"},
 
@@ -78,6 +79,7 @@ var families = []struct {
 	{[]string{"fmhafwd"}, forwardAttention, "CK tile"},
 	{[]string{"fmha_v2"}, prefillAttention, "TRT-LLM context kernels"},
 	{[]string{"fmha_cutlassf"}, forwardAttention, "PyTorch memory-efficient attention"},
+	{[]string{"attn_fwd"}, forwardAttention, "Triton on ROCm, AOTriton"},
 	{[]string{"flash_fprop"}, forwardAttention, "cuDNN"},
 	{[]string{"varlen"}, prefillAttention, "flash_attn_varlen"},
 	// These serve every phase of a server (vLLM with flash-attn 3, unified Triton attention): evidence for nothing.
@@ -90,6 +92,7 @@ var families = []struct {
 	{[]string{"_bgrad"}, backward, "cuBLAS, cuDNN"},
 	{[]string{"dgrad"}, backward, "cuDNN"},
 	{[]string{"wgrad"}, backward, "cuDNN"},
+	{[]string{"igemm_wrw"}, backward, "MIOpen"},
 }
 
 func familyOf(name string) (row int, ok bool) {

@@ -162,7 +162,13 @@ func byTraining(f Features) (Result, bool) {
 		row = at[backwardAttention]
 	}
 	switch {
-	case n[optimize] > 0 && n[optimize] >= back:
+	case n[optimize] > 0 && back > 0: // a whole training step: the greater part names it, and the score says how great
+		r := Result{Phase: Optimizer, Score: float64(max(back, n[optimize])) / float64(back+n[optimize]), Reason: because(n[optimize], "optimizer kernels", at[optimize]) + " beside " + because(back, "backward kernels", row)}
+		if back > n[optimize] {
+			r.Phase = Backward
+		}
+		return r, true
+	case n[optimize] > 0:
 		return Result{Phase: Optimizer, Score: 0.9, Reason: because(n[optimize], "optimizer kernels", at[optimize])}, true
 	case back > 0 && n[decodeAttention] == 0:
 		return Result{Phase: Backward, Score: 0.9, Reason: because(back, "backward kernels", row)}, true
