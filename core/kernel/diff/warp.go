@@ -40,6 +40,10 @@ type worker struct {
 	filter rowFilter
 	rows   []Row
 
+	known, coarse, fine script.Script // of finer
+	wholeA, wholeB      []uint32
+	others              []Row
+
 	expected int // edits of the next script, 0: unknown
 }
 
@@ -49,11 +53,35 @@ func (w *worker) keyB(j int) uint32 { return w.sites.key(w.pair.b.site(j)) }
 // compare says how the two streams of w.pair differ; nil when nothing does. With near, it gives up, with ok false, when that would
 // take long.
 func (w *worker) compare(warp uint64, near bool) (d *warpDiff, ok bool) {
-	p := &w.pair
 	al, ok := w.align(near)
 	if !ok {
 		return nil, false
 	}
+	lost := w.rowsOf(warp, al)
+	if n := differingPairs(w.rows); n >= fewDiffering && n > len(al.edits) {
+		cost := costOf(al.edits)
+		if al, ok = w.finer(al, n-1); ok {
+			w.others = append(w.others[:0], w.rows...)
+			w.rowsOf(warp, al)
+			if costOf(al.edits)+int64(differingPairs(w.rows)) >= cost+int64(n) {
+				al = w.restored(al)
+				w.rows, w.others = w.others, w.rows
+			}
+		}
+	}
+	if len(w.rows) == 0 && !lost && al.minimal {
+		return nil, true
+	}
+	d = &warpDiff{warp: warp, approx: !al.minimal, lost: lost}
+	if len(w.rows) > 0 {
+		w.finish(d, al)
+	}
+	return d, true
+}
+
+// rowsOf makes the rows of an alignment, whose gaps are moved to where they belong, and reports whether an end was lost.
+func (w *worker) rowsOf(warp uint64, al alignment) (lost bool) {
+	p := &w.pair
 	p.place(al.edits, w)
 	w.rows = w.rows[:0]
 	i, j := al.startA, al.startB
@@ -70,15 +98,7 @@ func (w *worker) compare(warp uint64, near bool) (d *warpDiff, ok bool) {
 	}
 	n := min(p.a.n-i, p.b.n-j)
 	w.kept(warp, i, j, n-al.tail)
-	lost := al.startA+al.startB > 0 || i+n < p.a.n || j+n < p.b.n
-	if len(w.rows) == 0 && !lost && al.minimal {
-		return nil, true
-	}
-	d = &warpDiff{warp: warp, approx: !al.minimal, lost: lost}
-	if len(w.rows) > 0 {
-		w.finish(d, al)
-	}
-	return d, true
+	return al.startA+al.startB > 0 || i+n < p.a.n || j+n < p.b.n
 }
 
 // alignment is a script over a pair of warps. What lies before the start, and what one side has left at the end, was lost by the
@@ -93,7 +113,7 @@ type alignment struct {
 // align finds the script of the pair. Equal ends are cut off as bytes where that is possible.
 func (w *worker) align(near bool) (al alignment, ok bool) {
 	p := &w.pair
-	tails := script.Open{A: p.b.info.Dropped > p.b.info.Before, B: p.a.info.Dropped > p.a.info.Before}
+	tails := p.openTails()
 	heads := script.Open{A: p.b.info.Before > 0, B: p.a.info.Before > 0}
 	whole := heads == script.Open{} && tails == script.Open{}
 	if near && !whole {
@@ -133,6 +153,11 @@ func (w *worker) align(near bool) (al alignment, ok bool) {
 		al.edits[k].B += int32(head)
 	}
 	return al, true
+}
+
+// openTails says which side has an end that the other one may have lost.
+func (p *streams) openTails() script.Open {
+	return script.Open{A: p.b.info.Dropped > p.b.info.Before, B: p.a.info.Dropped > p.a.info.Before}
 }
 
 // alignBackwards aligns from the end, for warps of which the beginning was lost.
