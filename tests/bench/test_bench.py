@@ -29,3 +29,24 @@ def test_quick_benchmark_measures_every_part() -> None:
     for part in ("start-up", "XSpace -> run dir", "XSpace -> one file", "Kineto JSON", "nodes x"):
         assert part in labels, f"{part} is missing in: {labels}"
     assert all(figure["peak_rss_mib"] > 0 for figure in report["figures"])
+
+
+def test_quick_benchmark_of_comparisons_measures_every_part() -> None:
+    if shutil.which("go") is None:
+        pytest.skip("go is not installed: it builds the generator of the inputs")
+    oracle = REPOSITORY / "build" / "oracle" / "prlx" / "data" / "bin" / "prlx-diff"
+    if not oracle.exists():
+        message = "the described differ is not here: make build/oracle/.ready fetches it"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    script = [sys.executable, REPOSITORY / "bench" / "kernels.py", "--quick"]
+
+    done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=300, cwd=REPOSITORY)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    report = json.loads((REPOSITORY / "build" / "bench" / "kernels" / "report.json").read_text())
+    measured = {(row["pair"], row["program"]) for row in report["figures"]}
+    for kind in ("v1", "zstd"):
+        assert {(kind, "described"), (kind, "call"), (kind, "command")} <= measured
+    assert {("v2", "call"), ("sparse", "read"), ("sparse", "diff")} <= measured

@@ -101,3 +101,13 @@ def test_the_demo_keeps_its_promises(tmp_path):
     assert "collectives in impossible order: 238 of 240 before, 0 after" in done.stdout
     written = {path.name for path in (tmp_path / "demo").iterdir()}
     assert {"run", "all.xplane.pb", "all.json.gz", "report.html", "offsets.jsonl"} <= written
+
+
+def test_the_demo_of_two_runs_names_the_line_of_the_bug(tmp_path):
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/demo_diff.py", "--output", tmp_path / "demo"],
+        cwd=tmp_path, env=environment(tmp_path / "clone"), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ">    11 |     for (int r = 0; r <= 4; r++) {" in done.stdout
+    assert (tmp_path / "demo" / "two_runs.html").is_file()
