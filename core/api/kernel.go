@@ -62,6 +62,9 @@ func refuseDirectory(path string) error {
 func (r *recording) nameSites(ctx context.Context, path string, maps siteMapArgs) error {
 	if r.Header().Version != 1 {
 		if maps.SiteMap != "" {
+			if _, err := os.Stat(maps.SiteMap); err != nil {
+				return fault.FromIO(maps.SiteMap, err)
+			}
 			r.warnings = append(r.warnings, "the recording has its sites inside: the site map that was named is not used")
 		}
 		return nil

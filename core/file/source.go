@@ -56,6 +56,10 @@ func Open(ctx context.Context, path string) (*Source, error) {
 		f.Close()
 		return nil, fault.New(fault.IO, "is a directory, expected a file").WithPath(path)
 	}
+	if st.Mode()&os.ModeDevice != 0 && path != os.DevNull { // /dev/zero never ends
+		f.Close()
+		return nil, fault.New(fault.IO, "is a device, expected a file or a pipe").WithPath(path)
+	}
 	if !st.Mode().IsRegular() { // a pipe or a device: read once, so spool it
 		defer f.Close()
 		return spoolStream(ctx, path, f)

@@ -158,3 +158,17 @@ def test_a_report_needs_an_ending_or_a_format(prlx, folder):
     document = json.loads((folder / "diff.json").read_text())
     (folder / "odd.json").write_text(json.dumps({**document, "clusters": 3}))
     assert "schema" in one_sentence(prlx("report", "odd.json", "-o", "x.html"), 3)
+
+
+def test_warps_that_recorded_nothing_are_not_called_the_same(prlx, folder):
+    said = one_sentence(prlx("diff", "a.prlx", "a.prlx", "--warps", "100000"), 2)
+    assert "none of the warps" in said
+
+
+def test_a_device_that_never_ends_is_refused(prlx, folder):
+    assert "is a device" in one_sentence(prlx("diff", "a.prlx", "/dev/zero"), 3)
+
+
+def test_a_site_map_that_is_missing_is_noticed_for_recordings_that_need_none(prlx, folder):
+    assert prlx("convert", "a.prlx", "-o", "v2.prlx", "--to", "v2").code == 0
+    one_sentence(prlx("diff", "v2.prlx", "v2.prlx", "--map", "missing.json"), 3)

@@ -107,6 +107,10 @@ func compatible(r *Result, opt *Options) error {
 
 // nothingLeft refuses a recording of which a crash left no warp: nothing was compared, so "the same" would be no finding.
 func nothingLeft(r *Result) error {
+	if r.Stats.WarpsCompared == 0 && !r.Options.Warps.All() && r.Stats.WarpsA+r.Stats.WarpsB > 0 {
+		return fault.Usagef("none of the warps that were asked for recorded anything").
+			WithPath(r.PathB).WithHint("prlx inspect says how many warps there are; they count from 0")
+	}
 	for _, side := range []struct {
 		path          string
 		truncated     bool
