@@ -36,6 +36,7 @@ var floors = [][]string{
 	{"core/kernel/diff"},
 	{"core/kernel/diff/compat"},
 	{"core/kernel/session"},
+	{"core/timeline/cycle/repeat"},
 	{"core/timeline/cycle/signature", "core/timeline/cycle/phase", "core/timeline/cycle/compare"},
 	{"core/report", "core/report/kernelreport"},
 	{"core/api", "pybind/arrow"},

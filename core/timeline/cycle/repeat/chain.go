@@ -1,0 +1,308 @@
+package repeat
+
+import (
+	"cmp"
+	"slices"
+	"sort"
+)
+
+// chain aligns what lies between repetitions with the classes of its level, outer levels first: an edited step is a step, and its
+// layers are where the alignment puts them.
+func (f *finder) chain() {
+	if f.opt.EditPercent < 0 {
+		return
+	}
+	height := 0
+	for _, c := range f.classes {
+		height = max(height, c.height)
+		slices.SortFunc(c.blocks, func(a, b block) int { return cmp.Compare(a.start, b.start) })
+	}
+	var sealed []Span // exact repetitions of outer levels: nothing is missing inside
+	for h := height; h >= 1; h-- {
+		if f.canceled() {
+			return
+		}
+		level := f.level(h)
+		l := chainer{f: f, sealed: sealed, left: map[int32]int{}}
+		l.gaps(level)
+		sealed = mergeSpans(sealed, f.blocksOf(level))
+	}
+}
+
+func (f *finder) level(height int) []int32 {
+	var out []int32
+	for i, c := range f.classes {
+		if c.height == height && (len(c.blocks) > 0) {
+			out = append(out, int32(i))
+		}
+	}
+	return out
+}
+
+// stretch is a block of a class with its place, or an edited repetition.
+type stretch struct {
+	start, end int
+	class      int32
+}
+
+func (f *finder) blocksOf(level []int32) []Span {
+	var out []Span
+	for _, c := range level {
+		cl := f.classes[c]
+		for _, b := range cl.blocks {
+			out = append(out, Span{Start: b.start, End: b.start + b.count*int32(cl.period)})
+		}
+	}
+	sortSpans(out)
+	return out
+}
+
+// mergeSpans joins two sorted lists of spans into disjoint ones.
+func mergeSpans(a, b []Span) []Span {
+	all := append(slices.Clone(a), b...)
+	sortSpans(all)
+	var out []Span
+	for _, s := range all {
+		if k := len(out) - 1; k >= 0 && s.Start <= out[k].End {
+			out[k].End = max(out[k].End, s.End)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}
+
+type chainer struct {
+	f      *finder
+	sealed []Span
+	left   map[int32]int // edits that a class may still have
+	a      aligner
+	back   []uint32
+	level  []int32
+}
+
+// gaps goes through what lies between the repetitions of a level.
+func (l *chainer) gaps(level []int32) {
+	f := l.f
+	l.level = level
+	var all []stretch
+	for _, c := range level {
+		cl := f.classes[c]
+		covered := 0
+		for _, b := range cl.blocks {
+			all = append(all, stretch{int(b.start), int(b.start) + int(b.count)*cl.period, c})
+			covered += int(b.count) * cl.period
+		}
+		for _, s := range cl.edited { // put there by an outer level
+			all = append(all, stretch{int(s.Start), int(s.End), c})
+		}
+		l.left[c] = covered * f.opt.EditPercent / 100
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].start < all[j].start })
+	end, before := 0, int32(-1)
+	for _, s := range all {
+		if s.start > end {
+			l.gap(end, s.start, before, s.class)
+		}
+		if s.end > end {
+			end, before = s.end, s.class
+		}
+	}
+	if end < len(f.in) {
+		l.gap(end, len(f.in), before, -1)
+	}
+	for _, c := range level {
+		sortSpans(f.classes[c].edited)
+	}
+}
+
+// inside reports whether [start, end) lies in one stretch of exact repetitions of an outer level.
+func (l *chainer) inside(start, end int) bool {
+	i := sort.Search(len(l.sealed), func(i int) bool { return int(l.sealed[i].End) > start })
+	return i < len(l.sealed) && int(l.sealed[i].Start) <= start && end <= int(l.sealed[i].End)
+}
+
+func (l *chainer) limit(period, times int) int {
+	one := max(min(3, period/4), period*l.f.opt.EditPercent/100)
+	return 2 * one * times // a replaced symbol is one inserted and one missing
+}
+
+const (
+	maxTimes = 16  // repetitions of a class that are aligned at once
+	maxEdits = 400 // steps of the aligner grow with the square of the edits
+)
+
+func (l *chainer) gap(start, end int, before, after int32) {
+	if l.inside(start, end) {
+		return
+	}
+	for start < end {
+		if l.whole(start, end, before, after) {
+			return
+		}
+		switch s, c := l.forward(start, end, before); {
+		case s > start:
+			start, before = s, c
+		default:
+			e, c := l.backward(start, end, after)
+			if e >= end {
+				return
+			}
+			end, after = e, c
+		}
+	}
+}
+
+// whole aligns the whole gap with one class: the neighbours' first, then any of the level.
+func (l *chainer) whole(start, end int, before, after int32) bool {
+	if before < 0 || after < 0 {
+		return false // one end of the gap is no border
+	}
+	tried := []int32{before}
+	if after != before {
+		tried = append(tried, after)
+	}
+	if len(l.level) <= 64 {
+		for _, c := range l.level {
+			if c != before && c != after {
+				tried = append(tried, c)
+			}
+		}
+	}
+	best, bestTimes, bestCost := int32(-1), 0, 0
+	for _, c := range tried {
+		period := l.f.classes[c].period
+		times := (end - start + period/2) / period
+		if times < 1 || times > maxTimes {
+			continue
+		}
+		limit := min(l.limit(period, times), maxEdits)
+		if off := end - start - times*period; max(off, -off) > limit {
+			continue
+		}
+		if _, ok := l.a.align(l.f.in[start:end], l.f.flatten(c), times, limit, false); ok {
+			if cost := l.cost(); best < 0 || cost < bestCost {
+				best, bestTimes, bestCost = c, times, cost
+			}
+		}
+	}
+	if best < 0 {
+		return false
+	}
+	period := l.f.classes[best].period
+	l.a.align(l.f.in[start:end], l.f.flatten(best), bestTimes, min(l.limit(period, bestTimes), maxEdits), false)
+	return l.take(best, start, end, bestTimes)
+}
+
+// cost is the number of edits of the last alignment, as Myers counts them.
+func (l *chainer) cost() int { return len(l.a.snakes) - 1 }
+
+// forward puts one more repetition of the class before the gap at its start.
+func (l *chainer) forward(start, end int, c int32) (int, int32) {
+	if c < 0 {
+		return start, c
+	}
+	period := l.f.classes[c].period
+	limit := min(l.limit(period, 1), maxEdits)
+	text := l.f.in[start:min(end, start+period+limit)]
+	if len(text) < period-limit {
+		return start, c
+	}
+	used, ok := l.a.align(text, l.f.flatten(c), 1, limit, true)
+	if !ok || used == 0 || !l.take(c, start, start+used, 1) {
+		return start, c
+	}
+	return start + used, c
+}
+
+// backward puts one more repetition of the class behind the gap at its end.
+func (l *chainer) backward(start, end int, c int32) (int, int32) {
+	if c < 0 {
+		return end, c
+	}
+	period := l.f.classes[c].period
+	limit := min(l.limit(period, 1), maxEdits)
+	from := max(start, end-period-limit)
+	if end-from < period-limit {
+		return end, c
+	}
+	l.back = append(append(l.back[:0], l.f.in[from:end]...), l.f.flatten(c)...)
+	text, word := l.back[:end-from], l.back[end-from:]
+	slices.Reverse(text)
+	slices.Reverse(word)
+	used, ok := l.a.align(text, word, 1, limit, true)
+	if !ok || used == 0 {
+		return end, c
+	}
+	if _, ok := l.a.align(l.f.in[end-used:end], l.f.flatten(c), 1, limit, false); !ok || !l.take(c, end-used, end, 1) {
+		return end, c
+	}
+	return end - used, c
+}
+
+// take enters the repetitions of the last alignment, and what lies inside of them.
+func (l *chainer) take(c int32, start, end, times int) bool {
+	cl := l.f.classes[c]
+	if l.cutOff(start, end, times*cl.period) {
+		return false
+	}
+	total := l.a.edits(0, times*cl.period, end-start, times*cl.period)
+	if total > l.left[c] {
+		return false
+	}
+	n := len(cl.edited)
+	at := 0
+	for k := range times {
+		to := end - start
+		if k < times-1 {
+			to = l.a.place((k+1)*cl.period, end-start)
+		}
+		edits := l.a.edits(k*cl.period, (k+1)*cl.period, end-start, times*cl.period)
+		if one := max(min(3, cl.period/4), cl.period*l.f.opt.EditPercent/100); edits > one || to <= at {
+			cl.edited = cl.edited[:n]
+			return false
+		}
+		cl.edited = append(cl.edited, Span{int32(start + at), int32(start + to), int32(edits)})
+		at = to
+	}
+	l.left[c] -= total
+	for k := range times {
+		for _, p := range cl.inside {
+			l.inner(p, k*cl.period+int(p.offset), start, end-start, times*cl.period)
+		}
+	}
+	return true
+}
+
+// cutOff reports whether the last alignment misses the first or last symbols because the input starts or ends there: a repetition that
+// was not recorded whole is none.
+func (l *chainer) cutOff(start, end, wordEnd int) bool {
+	matched := slices.DeleteFunc(slices.Clone(l.a.snakes), func(s snake) bool { return s.n == 0 })
+	if len(matched) == 0 {
+		return true
+	}
+	last := matched[len(matched)-1]
+	return start == 0 && matched[0].y > 0 || end == len(l.f.in) && last.y+last.n < wordEnd
+}
+
+// inner enters a class inside an edited repetition, unless it is known there already.
+func (l *chainer) inner(p place, y, start, length, wordEnd int) {
+	cl := l.f.classes[p.class]
+	from, to := l.a.place(y, length), length
+	if y+cl.period < wordEnd {
+		to = l.a.place(y+cl.period, length)
+	}
+	if to <= from {
+		return
+	}
+	s := Span{int32(start + from), int32(start + to), int32(l.a.edits(y, y+cl.period, length, wordEnd))}
+	if overlapsBlocks(cl, s) {
+		return
+	}
+	cl.edited = append(cl.edited, s)
+}
+
+func overlapsBlocks(cl *class, s Span) bool {
+	i := sort.Search(len(cl.blocks), func(i int) bool { b := cl.blocks[i]; return b.start+b.count*int32(cl.period) > s.Start })
+	return i < len(cl.blocks) && cl.blocks[i].start < s.End
+}

@@ -1,0 +1,265 @@
+package repeat
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Steps of several kinds in no fixed order: the sequence is cut in front of one token that every kind starts with. A cut is good when
+// almost everything lies between cuts that recur, and there are few different ones.
+
+const (
+	maxCuts     = 16 // candidates that are tried
+	minSegment  = 8  // symbols; shorter pieces recur by chance
+	maxSegments = 64 // kinds of steps
+)
+
+// chooseCut returns the token to cut at, where cutting explains more than the runs do.
+func (f *finder) chooseCut(s *sequence, runs []run) (uint32, bool) {
+	covered := 0
+	for _, r := range runs {
+		covered += s.at(r.start+(r.end-r.start)/r.period*r.period) - s.at(r.start)
+	}
+	if s.n-covered <= s.n/200 {
+		return 0, false
+	}
+	candidates := f.cutCandidates(s, runs)
+	if len(candidates) == 0 {
+		return 0, false
+	}
+	var best uint32
+	var bestCut *cut
+	for _, t := range candidates {
+		if f.canceled() {
+			return 0, false
+		}
+		c := f.tryCut(s, t)
+		if c == nil || c.covered < covered+s.n/200 || 10*c.covered < 6*s.n {
+			continue
+		}
+		if bestCut == nil || c.better(bestCut) {
+			best, bestCut = t, c
+		}
+	}
+	if bestCut == nil || s.pos == nil && bestCut.periodic(f.canceled) {
+		return 0, false
+	}
+	return best, true
+}
+
+// periodic reports whether the kinds come in a fixed order. Pieces of single symbols are then better explained by what repeats inside
+// of them.
+func (c *cut) periodic(canceled func() bool) bool {
+	ids := map[uint64]uint32{}
+	var order []uint32
+	for _, p := range c.pieces {
+		id, ok := ids[p.hash]
+		if !ok {
+			id = uint32(len(ids))
+			ids[p.hash] = id
+		}
+		order = append(order, id)
+	}
+	runs := order[:0:0]
+	for i, id := range order { // counts of neighbours that are equal, as symbols
+		n := uint32(len(ids))
+		for k := i; k < len(order) && (k == i || order[k] == order[k-1]) && order[k] == id; k++ {
+			n++
+		}
+		if i == 0 || order[i-1] != id {
+			runs = append(runs, id, n)
+		}
+	}
+	found, _ := findRuns(runs, 1, canceled)
+	covered := 0
+	for _, r := range found {
+		covered += r.end - r.start
+	}
+	return 10*covered >= 6*len(runs)
+}
+
+// cutCandidates are the most frequent tokens that occur once in the word of a run, in order of frequency and first occurrence.
+func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
+	count := map[uint32]int{}
+	var last []uint32
+	words := 0
+	for _, r := range runs {
+		w := s.t[r.start : r.start+r.period]
+		if slices.Equal(w, last) {
+			continue
+		}
+		last = w
+		if words++; words > 4*maxSegments {
+			break
+		}
+		seen := map[uint32]int{}
+		for _, t := range w {
+			seen[t]++
+		}
+		for _, t := range w {
+			if seen[t] == 1 {
+				count[t] = 0
+			}
+		}
+	}
+	first := map[uint32]int{}
+	for i, t := range s.t {
+		if n, ok := count[t]; ok {
+			if n == 0 {
+				first[t] = i
+			}
+			count[t] = n + 1
+		}
+	}
+	var out []uint32
+	for t := range count {
+		out = append(out, t)
+	}
+	slices.SortFunc(out, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(first[a], first[b]))
+	})
+	return out[:min(len(out), maxCuts)]
+}
+
+// cut is what cutting at a token gives.
+type cut struct {
+	pieces  []piece // in order; they fill the sequence from the first cut on
+	kinds   map[uint64]*kind
+	covered int // symbols in pieces that recur
+	recur   int // kinds that recur
+	weight  int64
+}
+
+type piece struct {
+	start, end int // tokens
+	hash       uint64
+}
+
+type kind struct {
+	count, tokens, symbols, first int
+}
+
+func (c *cut) better(o *cut) bool {
+	return cmp.Or(cmp.Compare(c.covered, o.covered), cmp.Compare(o.recur, c.recur), cmp.Compare(c.weight, o.weight)) > 0
+}
+
+// tryCut cuts at a token; nil where the pieces are no steps.
+func (f *finder) tryCut(s *sequence, at uint32) *cut {
+	c := &cut{kinds: map[uint64]*kind{}}
+	start := -1
+	var h uint64
+	flush := func(end int) {
+		if start < 0 {
+			return
+		}
+		c.pieces = append(c.pieces, piece{start, end, h})
+		k := c.kinds[h]
+		if k == nil {
+			k = &kind{tokens: end - start, symbols: s.at(end) - s.at(start), first: start}
+			c.kinds[h] = k
+		}
+		k.count++
+		if f.opt.Weight != nil {
+			c.weight += f.opt.Weight(s.at(start))
+		}
+	}
+	for i, t := range s.t {
+		if t == at {
+			flush(i)
+			start, h = i, 0
+		}
+		h = mix(h ^ uint64(t))
+	}
+	flush(len(s.t))
+	pieces := 0
+	for _, k := range c.kinds {
+		if k.recurs() {
+			c.recur++
+			c.covered += k.count * k.symbols
+			pieces += k.count
+		}
+	}
+	if c.recur < 2 || c.recur > maxSegments || pieces < 3*c.recur || c.nested(s) {
+		return nil
+	}
+	return c
+}
+
+func (k *kind) recurs() bool { return k.count >= 2 && k.symbols >= minSegment }
+
+// nested reports whether a kind is another one with something put in between: the pieces are then layers, and the longer ones layers
+// with the end of one step and the beginning of the next.
+func (c *cut) nested(s *sequence) bool {
+	var kinds []*kind
+	for _, k := range c.kinds {
+		if k.recurs() {
+			kinds = append(kinds, k)
+		}
+	}
+	for _, k := range kinds {
+		long := s.t[k.first : k.first+k.tokens]
+		for _, o := range kinds {
+			if o.tokens < k.tokens && within(s.t[o.first:o.first+o.tokens], long) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// within reports whether long is short with one piece inserted.
+func within(short, long []uint32) bool {
+	i, j := 0, 0
+	for i < len(short) && short[i] == long[i] {
+		i++
+	}
+	for j < len(short)-i && short[len(short)-1-j] == long[len(long)-1-j] {
+		j++
+	}
+	return i+j == len(short)
+}
+
+// cutAt replaces every piece that recurs by a token of its class.
+func (f *finder) cutAt(s *sequence, at uint32) *sequence {
+	c := f.tryCut(s, at)
+	out := collapser{f: f, s: s}
+	done, height := 0, 0
+	classes := map[uint64]int32{}
+	for _, p := range c.pieces {
+		if !c.kinds[p.hash].recurs() {
+			continue
+		}
+		cl, ok := classes[p.hash]
+		if !ok {
+			cl = f.pieceClass(s.t[p.start:p.end])
+			classes[p.hash] = cl
+			height = max(height, f.classes[cl].height)
+		}
+		out.loose(done, p.start)
+		out.emit(cl, p.start, 1)
+		done = p.end
+	}
+	out.loose(done, len(s.t))
+	for _, cl := range classes { // kinds of one thing stand on one level
+		f.classes[cl].height = height
+		f.classes[cl].kind = true
+	}
+	return &sequence{t: out.out, pos: out.pos, n: s.n}
+}
+
+func (f *finder) pieceClass(w []uint32) int32 {
+	keys := make([]uint64, len(w))
+	for i, t := range w {
+		keys[i] = uint64(t)
+	}
+	canon := leastRotation(keys)
+	hash := hashFrom(keys, canon)
+	for _, c := range f.byKey[hash] {
+		if slices.Equal(f.classes[c].word, w) {
+			return c
+		}
+	}
+	c := f.addClass(slices.Clone(w), hash)
+	f.classes[c].rotation = (len(w) - canon) % len(w)
+	return c
+}
