@@ -79,6 +79,7 @@ type chainer struct {
 	a      aligner
 	back   []uint32
 	level  []int32
+	try    []int32
 }
 
 // gaps goes through what lies between the repetitions of a level.
@@ -158,19 +159,8 @@ func (l *chainer) whole(start, end int, before, after int32) bool {
 	if before < 0 || after < 0 {
 		return false // one end of the gap is no border
 	}
-	tried := []int32{before}
-	if after != before {
-		tried = append(tried, after)
-	}
-	if len(l.level) <= 64 {
-		for _, c := range l.level {
-			if c != before && c != after {
-				tried = append(tried, c)
-			}
-		}
-	}
 	best, bestTimes, bestCost := int32(-1), 0, 0
-	for _, c := range tried {
+	for _, c := range l.candidates(before) {
 		period := l.f.classes[c].period
 		times := (end - start + period/2) / period
 		if times < 1 || times > maxTimes {
@@ -197,47 +187,60 @@ func (l *chainer) whole(start, end int, before, after int32) bool {
 // cost is the number of edits of the last alignment, as Myers counts them.
 func (l *chainer) cost() int { return len(l.a.snakes) - 1 }
 
-// forward puts one more repetition of the class before the gap at its start.
-func (l *chainer) forward(start, end int, c int32) (int, int32) {
-	if c < 0 {
-		return start, c
+// candidates are the classes of the level, the neighbour first.
+func (l *chainer) candidates(first int32) []int32 {
+	l.try = l.try[:0]
+	if first >= 0 {
+		l.try = append(l.try, first)
 	}
-	period := l.f.classes[c].period
-	limit := min(l.limit(period, 1), maxEdits)
-	text := l.f.in[start:min(end, start+period+limit)]
-	if len(text) < period-limit {
-		return start, c
+	if len(l.level) <= maxSegments {
+		for _, c := range l.level {
+			if c != first {
+				l.try = append(l.try, c)
+			}
+		}
 	}
-	used, ok := l.a.align(text, l.f.flatten(c), 1, limit, true)
-	if !ok || used == 0 || !l.take(c, start, start+used, 1) {
-		return start, c
-	}
-	return start + used, c
+	return l.try
 }
 
-// backward puts one more repetition of the class behind the gap at its end.
-func (l *chainer) backward(start, end int, c int32) (int, int32) {
-	if c < 0 {
-		return end, c
+// forward puts one more repetition at the start of the gap: of the class before it, or of any other.
+func (l *chainer) forward(start, end int, before int32) (int, int32) {
+	for _, c := range l.candidates(before) {
+		period := l.f.classes[c].period
+		limit := min(l.limit(period, 1), maxEdits)
+		text := l.f.in[start:min(end, start+period+limit)]
+		if len(text) < period-limit {
+			continue
+		}
+		if used, ok := l.a.align(text, l.f.flatten(c), 1, limit, true); ok && used > 0 && l.take(c, start, start+used, 1) {
+			return start + used, c
+		}
 	}
-	period := l.f.classes[c].period
-	limit := min(l.limit(period, 1), maxEdits)
-	from := max(start, end-period-limit)
-	if end-from < period-limit {
-		return end, c
+	return start, before
+}
+
+// backward puts one more repetition at the end of the gap.
+func (l *chainer) backward(start, end int, after int32) (int, int32) {
+	for _, c := range l.candidates(after) {
+		period := l.f.classes[c].period
+		limit := min(l.limit(period, 1), maxEdits)
+		from := max(start, end-period-limit)
+		if end-from < period-limit {
+			continue
+		}
+		l.back = append(append(l.back[:0], l.f.in[from:end]...), l.f.flatten(c)...)
+		text, word := l.back[:end-from], l.back[end-from:]
+		slices.Reverse(text)
+		slices.Reverse(word)
+		used, ok := l.a.align(text, word, 1, limit, true)
+		if !ok || used == 0 {
+			continue
+		}
+		if _, ok := l.a.align(l.f.in[end-used:end], l.f.flatten(c), 1, limit, false); ok && l.take(c, end-used, end, 1) {
+			return end - used, c
+		}
 	}
-	l.back = append(append(l.back[:0], l.f.in[from:end]...), l.f.flatten(c)...)
-	text, word := l.back[:end-from], l.back[end-from:]
-	slices.Reverse(text)
-	slices.Reverse(word)
-	used, ok := l.a.align(text, word, 1, limit, true)
-	if !ok || used == 0 {
-		return end, c
-	}
-	if _, ok := l.a.align(l.f.in[end-used:end], l.f.flatten(c), 1, limit, false); !ok || !l.take(c, end-used, end, 1) {
-		return end, c
-	}
-	return end - used, c
+	return end, after
 }
 
 // take enters the repetitions of the last alignment, and what lies inside of them.

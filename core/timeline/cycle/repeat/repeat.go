@@ -93,6 +93,7 @@ func Find(symbols []uint32, opt Options) Structure {
 	}
 	f := newFinder(symbols, opt)
 	f.rounds()
+	f.prune()
 	if !f.canceled() {
 		f.chain()
 	}

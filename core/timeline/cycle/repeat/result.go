@@ -16,14 +16,14 @@ const (
 func (f *finder) result() Structure {
 	s := Structure{Symbols: len(f.in), WorkLimited: f.limited}
 	built := make([]*Class, len(f.classes))
+	kept := make([]bool, len(f.classes))
 	f.disjoin()
 	for i, c := range f.classes {
 		if len(c.blocks) == 0 {
 			continue
 		}
-		built[i] = f.build(int32(i))
+		built[i], kept[i] = f.build(int32(i)), true
 	}
-	kept := f.keep(built)
 	levels := f.levels(kept)
 	ref := make([]Ref, len(f.classes))
 	for l, members := range levels {
@@ -106,7 +106,7 @@ func (f *finder) build(c int32) *Class {
 	}
 	canon := leastRotation(keys)
 	out := &Class{
-		ID: hashFrom(keys, canon), Period: cl.period, Rotation: (cl.period - canon) % cl.period, Edited: len(cl.edited),
+		ID: hashFrom(keys, canon), Period: cl.period, Rotation: (cl.period - canon) % cl.period,
 		Symbols: append(append(make([]uint32, 0, len(flat)), flat[canon:]...), flat[:canon]...),
 	}
 	if f.original != nil {
@@ -132,42 +132,47 @@ func (f *finder) build(c int32) *Class {
 	for _, r := range out.Repetitions {
 		out.Covered += int(r.End - r.Start)
 		out.Edits += int(r.Edits)
+		if r.Edits > 0 {
+			out.Edited++
+		}
 	}
 	return out
 }
 
 // worth reports whether a class is reported for its own sake.
-func (f *finder) worth(c *Class, cl *class) bool {
-	longest := 0
+func (f *finder) worth(cl *class) bool {
+	count, longest := 0, 0
 	for _, b := range cl.blocks {
-		longest = max(longest, int(b.count-1)*cl.period)
+		count += int(b.count)
+		if b.count > 2 {
+			longest = max(longest, int(b.count-1)*cl.period)
+		}
 	}
 	switch {
-	case len(c.Repetitions) < 2:
+	case count < 2:
 		return false
-	case c.Period == 1: // a kernel said many times over is a cycle only when there is little else
-		return 2*c.Covered > len(f.in)
+	case cl.period == 1: // a kernel said many times over is a cycle only when there is little else
+		return 2*count > len(f.in)
 	}
-	return cl.kind || longest >= enoughSymbols || 100*c.Covered >= enoughPercent*len(f.in)
+	return cl.kind || longest >= enoughSymbols || 100*count*cl.period >= enoughPercent*len(f.in)
 }
 
-// keep decides which classes are reported.
-func (f *finder) keep(built []*Class) []bool {
+// prune takes away the classes that are not reported, so that they are in nobody's way; words keep them inside.
+func (f *finder) prune() {
 	kept := make([]bool, len(f.classes))
 	for i := len(f.classes) - 1; i >= 0; i-- { // a class is made after those inside of it
-		if built[i] == nil {
+		cl := f.classes[i]
+		kept[i] = (kept[i] && cl.period > 1 && len(cl.blocks) > 0) || f.worth(cl)
+		if !kept[i] {
+			cl.blocks = nil
 			continue
 		}
-		kept[i] = kept[i] || f.worth(built[i], f.classes[i])
-		for _, t := range f.classes[i].word {
-			if t >= f.base && kept[i] {
-				if c := f.nodes[t-f.base].class; built[c].Period > 1 && len(built[c].Repetitions) > 1 {
-					kept[c] = true
-				}
+		for _, t := range cl.word {
+			if t >= f.base {
+				kept[f.nodes[t-f.base].class] = true
 			}
 		}
 	}
-	return kept
 }
 
 // levels sorts the classes that are kept by how deep they nest. What nests too deep is not kept.

@@ -9,9 +9,11 @@ import (
 // almost everything lies between cuts that recur, and there are few different ones.
 
 const (
-	maxCuts     = 16 // candidates that are tried
-	minSegment  = 8  // symbols; shorter pieces recur by chance
-	maxSegments = 64 // kinds of steps
+	maxCuts      = 16      // candidates that are tried
+	minSegment   = 8       // symbols; shorter pieces recur by chance
+	maxSegments  = 64      // kinds of steps
+	sampleTokens = 1 << 17 // of a long sequence, to turn candidates down
+	rareShare    = 500     // a kind that is rarer than one piece in so many is an edited other one
 )
 
 // chooseCut returns the token to cut at, where cutting explains more than the runs do.
@@ -32,6 +34,11 @@ func (f *finder) chooseCut(s *sequence, runs []run) (uint32, bool) {
 	for _, t := range candidates {
 		if f.canceled() {
 			return 0, false
+		}
+		if sample := s.prefix(sampleTokens); sample != nil {
+			if _, nested := f.cutSequence(sample, t); nested {
+				continue
+			}
 		}
 		c := f.tryCut(s, t)
 		if c == nil || c.covered < covered+s.n/200 || 10*c.covered < 6*s.n {
@@ -127,6 +134,7 @@ type cut struct {
 	kinds   map[uint64]*kind
 	covered int // symbols in pieces that recur
 	recur   int // kinds that recur
+	mains   int // pieces of such kinds
 	weight  int64
 }
 
@@ -137,15 +145,36 @@ type piece struct {
 
 type kind struct {
 	count, tokens, symbols, first int
+	main                          bool // recurs often enough not to be an edited other one
 }
 
 func (c *cut) better(o *cut) bool {
 	return cmp.Or(cmp.Compare(c.covered, o.covered), cmp.Compare(o.recur, c.recur), cmp.Compare(c.weight, o.weight)) > 0
 }
 
+// prefix is the beginning of a long sequence, nil for a short one: most candidates can be turned down by it.
+func (s *sequence) prefix(tokens int) *sequence {
+	if len(s.t) < 2*tokens {
+		return nil
+	}
+	out := &sequence{t: s.t[:tokens], n: s.at(tokens)}
+	if s.pos != nil {
+		out.pos = s.pos[:tokens]
+	}
+	return out
+}
+
 // tryCut cuts at a token; nil where the pieces are no steps.
 func (f *finder) tryCut(s *sequence, at uint32) *cut {
-	c := &cut{kinds: map[uint64]*kind{}}
+	c, nested := f.cutSequence(s, at)
+	if nested || c.recur < 2 || c.recur > maxSegments || c.mains < 3*c.recur {
+		return nil
+	}
+	return c
+}
+
+func (f *finder) cutSequence(s *sequence, at uint32) (c *cut, nested bool) {
+	c = &cut{kinds: map[uint64]*kind{}}
 	start := -1
 	var h uint64
 	flush := func(end int) {
@@ -171,28 +200,23 @@ func (f *finder) tryCut(s *sequence, at uint32) *cut {
 		h = mix(h ^ uint64(t))
 	}
 	flush(len(s.t))
-	pieces := 0
+	least := len(c.pieces) / rareShare
 	for _, k := range c.kinds {
-		if k.recurs() {
+		if k.main = k.count >= max(2, least) && k.symbols >= minSegment; k.main {
 			c.recur++
 			c.covered += k.count * k.symbols
-			pieces += k.count
+			c.mains += k.count
 		}
 	}
-	if c.recur < 2 || c.recur > maxSegments || pieces < 3*c.recur || c.nested(s) {
-		return nil
-	}
-	return c
+	return c, c.recur <= maxSegments && c.nested(s)
 }
-
-func (k *kind) recurs() bool { return k.count >= 2 && k.symbols >= minSegment }
 
 // nested reports whether a kind is another one with something put in between: the pieces are then layers, and the longer ones layers
 // with the end of one step and the beginning of the next.
 func (c *cut) nested(s *sequence) bool {
 	var kinds []*kind
 	for _, k := range c.kinds {
-		if k.recurs() {
+		if k.main {
 			kinds = append(kinds, k)
 		}
 	}
@@ -226,7 +250,7 @@ func (f *finder) cutAt(s *sequence, at uint32) *sequence {
 	done, height := 0, 0
 	classes := map[uint64]int32{}
 	for _, p := range c.pieces {
-		if !c.kinds[p.hash].recurs() {
+		if !c.kinds[p.hash].main {
 			continue
 		}
 		cl, ok := classes[p.hash]
