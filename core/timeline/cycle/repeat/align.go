@@ -37,7 +37,7 @@ func (a *aligner) align(text, word []uint32, times, limit int, open bool) (used 
 		}
 		a.trace = append(a.trace, v[mid-d:mid+d+1]...)
 		if k, found := a.reached(d, mid, n, m, open); found {
-			a.walk(d, k, mid)
+			a.walk(d, k)
 			return v[mid+k], true
 		}
 	}
@@ -64,7 +64,7 @@ func (a *aligner) reached(d, mid, n, m int, open bool) (int, bool) {
 }
 
 // walk goes back from the end and fills snakes.
-func (a *aligner) walk(d, k, mid int) {
+func (a *aligner) walk(d, k int) {
 	a.snakes = a.snakes[:0]
 	row := func(d int) []int { return a.trace[d*d : (d+1)*(d+1)] } // rows have 1, 3, 5, ... entries
 	for ; d > 0; d-- {
@@ -98,7 +98,6 @@ func (a *aligner) walk(d, k, mid int) {
 	for i, j := 0, len(a.snakes)-1; i < j; i, j = i+1, j-1 {
 		a.snakes[i], a.snakes[j] = a.snakes[j], a.snakes[i]
 	}
-	_ = mid
 }
 
 // place returns where in the text the symbol y of the word lies; of a missing one, where it would be.
@@ -114,13 +113,16 @@ func (a *aligner) place(y, end int) int {
 	return end
 }
 
-// edits counts the edits at symbols [from, to) of the word; an inserted and a missing symbol side by side are one.
+// edits counts the edits at symbols [from, to) of the word; an inserted and a missing symbol side by side are one. What is inserted in
+// front of a symbol belongs to the repetition before it, as place has it.
 func (a *aligner) edits(from, to, textEnd, wordEnd int) int {
 	sum, x, y := 0, 0, 0
 	count := func(x2, y2 int) {
-		if y >= from && y < to || y == to && y2 == wordEnd && to == wordEnd {
-			sum += max(x2-x, y2-y)
+		inserted := 0
+		if from < y && y <= to || from == 0 && y == 0 {
+			inserted = x2 - x
 		}
+		sum += max(0, inserted, min(y2, to)-max(y, from))
 	}
 	for _, s := range a.snakes {
 		if s.n == 0 {
