@@ -48,15 +48,16 @@ func (f *finder) chooseCut(s *sequence, runs []run) (uint32, bool) {
 			best, bestCut = t, c
 		}
 	}
-	if bestCut == nil || s.pos == nil && bestCut.periodic(f.canceled) {
+	if bestCut == nil || bestCut.periodic(s.pos == nil, f.canceled) {
 		return 0, false
 	}
 	return best, true
 }
 
-// periodic reports whether the kinds come in a fixed order. Pieces of single symbols are then better explained by what repeats inside
-// of them.
-func (c *cut) periodic(canceled func() bool) bool {
+// periodic reports whether the kinds come in a fixed order: the pieces are then parts of a step, and the step itself has a period.
+// Only where most of it stands beside others of its kind, as decode steps do, are they steps of a loop; pieces of single symbols are
+// better explained by what repeats inside of them even then.
+func (c *cut) periodic(single bool, canceled func() bool) bool {
 	ids := map[uint64]uint32{}
 	var order []uint32
 	for _, p := range c.pieces {
@@ -66,6 +67,17 @@ func (c *cut) periodic(canceled func() bool) bool {
 			ids[p.hash] = id
 		}
 		order = append(order, id)
+	}
+	beside, all := 0, 0 // symbols
+	for i, id := range order {
+		size := c.kinds[c.pieces[i].hash].symbols
+		all += size
+		if i > 0 && order[i-1] == id || i+1 < len(order) && order[i+1] == id {
+			beside += size
+		}
+	}
+	if !single && 2*beside >= all {
+		return false
 	}
 	runs := order[:0:0]
 	for i, id := range order { // counts of neighbours that are equal, as symbols
