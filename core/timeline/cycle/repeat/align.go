@@ -9,6 +9,7 @@ type aligner struct {
 	v      []int
 	trace  []int
 	snakes []snake // of the last alignment, in order
+	budget int     // steps that may still be made
 }
 
 // align aligns text with times repetitions of word. With open, the end of the text is free: as much of it is used as fits best. It
@@ -16,11 +17,13 @@ type aligner struct {
 func (a *aligner) align(text, word []uint32, times, limit int, open bool) (used int, ok bool) {
 	n, m := len(text), len(word)*times
 	limit = min(limit, n+m)
+	a.budget -= limit
 	a.v = append(a.v[:0], make([]int, 2*limit+3)...)
 	a.trace = a.trace[:0]
 	v, mid := a.v, limit+1
 	v[mid+1] = 0
-	for d := 0; d <= limit; d++ {
+	for d := 0; d <= limit && a.budget > 0; d++ {
+		a.budget -= d + 1
 		for k := -d; k <= d; k += 2 {
 			x := 0
 			if k == -d || (k != d && v[mid+k-1] < v[mid+k+1]) {
@@ -32,6 +35,7 @@ func (a *aligner) align(text, word []uint32, times, limit int, open bool) (used 
 			for x < n && y < m && y >= 0 && text[x] == word[y%len(word)] {
 				x++
 				y++
+				a.budget--
 			}
 			v[mid+k] = x
 		}

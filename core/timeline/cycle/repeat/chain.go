@@ -23,8 +23,9 @@ func (f *finder) chain() {
 			return
 		}
 		level := f.level(h)
-		l := chainer{f: f, sealed: sealed, left: map[int32]int{}}
+		l := chainer{f: f, sealed: sealed, left: map[int32]int{}, a: aligner{budget: alignPerSymbol*len(f.in) + 1<<18}}
 		l.gaps(level)
+		f.limited = f.limited || l.a.budget <= 0
 		sealed = mergeSpans(sealed, f.blocksOf(level))
 	}
 }
@@ -131,6 +132,8 @@ func (l *chainer) limit(period, times int) int {
 const (
 	maxTimes = 16  // repetitions of a class that are aligned at once
 	maxEdits = 400 // steps of the aligner grow with the square of the edits
+	// alignPerSymbol bounds the steps of the aligner on one level.
+	alignPerSymbol = 64
 )
 
 func (l *chainer) gap(start, end int, before, after int32) {

@@ -41,7 +41,8 @@ type Structure struct {
 	Symbols int     // length of the input
 	// Covered is how many symbols lie in a repetition of any level.
 	Covered int
-	// WorkLimited says that the sequence held so many false starts that later ones were not followed up.
+	// WorkLimited says that the sequence held so many false starts, or so much between repetitions, that later ones were not
+	// followed up.
 	WorkLimited bool
 }
 
