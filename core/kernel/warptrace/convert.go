@@ -82,6 +82,9 @@ type conversion struct {
 func (c *conversion) each(visit func(*Warp) error) error {
 	var w Warp
 	for i := range c.index {
+		if err := c.context().Err(); err != nil { // reading one warp is too short to ask by itself
+			return err
+		}
 		if err := c.from.rec.readWarp(c.context(), i, &w); err != nil {
 			return err
 		}

@@ -3,12 +3,14 @@ package warptrace
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
@@ -188,5 +190,26 @@ func TestConvertRefuses(t *testing.T) {
 	h.EventsPerWarp = 4096
 	if _, err := Convert(nil, openV2Bytes(t, writeV2(t, h, nil, nil, never)), &bytes.Buffer{}, 1, ConvertOptions{}); !fault.Is(err, fault.Limit) {
 		t.Errorf("a file of 140 TB: got %v", err)
+	}
+}
+
+// cancellingWriter cancels a job as soon as something is written.
+type cancellingWriter struct{ cancel context.CancelFunc }
+
+func (w cancellingWriter) Write(p []byte) (int, error) {
+	w.cancel()
+	return len(p), nil
+}
+
+// TestConvertEndsWhenItsJobIsCancelled asks for the end in the middle: what is not over must not be taken for a finished conversion.
+func TestConvertEndsWhenItsJobIsCancelled(t *testing.T) {
+	for _, version := range []int{1, 2} {
+		from := openV2Bytes(t, writeV1(t, v1TestHeader(10, 9), false, someWarps(rand.New(rand.NewPCG(1, 2)), 10, 9)))
+		ctx, cancel := context.WithCancel(context.Background())
+		defer cancel()
+		_, err := Convert(job.New(ctx, job.Options{}), from, cancellingWriter{cancel}, version, ConvertOptions{})
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("to v%d: got %v, want the cancellation", version, err)
+		}
 	}
 }
