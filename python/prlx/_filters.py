@@ -97,9 +97,9 @@ def warp_text(given: Warps) -> str:
         ranges(given)
         return given
     text: list[str] = []
-    last = -2
+    last: int | None = None
     for warp in sorted({int(one) for one in given}):
-        if warp == last + 1:
+        if last is not None and warp == last + 1:
             text[-1] = f"{text[-1].partition('-')[0]}-{warp}"
         else:
             text.append(str(warp))

@@ -85,6 +85,15 @@ def test_warps_that_are_not_there_are_refused(tmp_path, warp, why):
         trace.warp(warp)
 
 
+@pytest.mark.parametrize("warps", [-1, [-1], [-2, -1, 0], "-1", []])
+def test_filters_of_warps_below_0_are_refused(tmp_path, warps):
+    path = softmax().write(tmp_path / "a.prlx")
+    with pytest.raises(package.UsageError, match="warps: "):
+        package.read_trace(path, warps=warps)
+    with pytest.raises(package.UsageError, match="warps: "):
+        package.diff_traces(path, path, warps=warps)
+
+
 def test_filters_while_reading_and_filters_afterwards_agree(tmp_path):
     path = softmax().write(tmp_path / "a.prlx")
     site_map(tmp_path / "prlx-sites.json", SITES)
