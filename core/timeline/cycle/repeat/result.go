@@ -9,7 +9,7 @@ import (
 // inside of a class that is reported, or as a kind of steps. Anything less may be chance.
 const (
 	enoughPercent = 10
-	enoughSymbols = 64
+	enoughSymbols = 48
 )
 
 // result turns what was found into a Structure.
