@@ -145,6 +145,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_REPORT_DIR",
         "PRLX_TEST_DATA",
         "PRLX_FULL_SWEEP",
+        "PRLX_CYCLE_SEEDS",
         "PRLX_ORACLE",
         "PRLX_CHROMIUM",
         "PRLX_SARIF_SCHEMA",
