@@ -421,6 +421,8 @@ def diff_traces(
             "lookahead has no effect: alignment is minimal over the whole warp (prlx diff --compat takes --lookahead)"
         )
         warnings.warn(text, stacklevel=2)
+    if limit is not None and limit < 0:
+        raise UsageError(f"limit is {limit}, expected 0 or more, or None for all")
     defaults = _config.load()
     request: dict[str, Any] = {
         "a": recordings(a),
@@ -536,6 +538,8 @@ def comparing(
 def tolerance_text(given: Tolerance | None) -> str | None:
     """A tolerance as the core takes it: ``rel=1e-05``, ``f16:ulp=4``."""
     if given is None or isinstance(given, str):
+        if given is not None and not given.strip():
+            raise UsageError("tolerance is empty", hint="such as rel=1e-5 or f16:ulp=4, or leave it away")
         return given
     if isinstance(given, Mapping):
         return ",".join(

@@ -79,6 +79,8 @@ def verdict(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     """The line that everybody reads, of a comparison of recordings or of sessions."""
     if document["status"] == "identical":
         word, colour = "SAME", "green"
+    elif document["status"] == "error":
+        word, colour = "NOT COMPARED", "red"
     elif document["passed"]:
         word, colour = "PASSED", "yellow"
     else:

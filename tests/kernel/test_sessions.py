@@ -69,8 +69,12 @@ def test_a_launch_that_cannot_be_read_is_said_and_nothing_more(prlx, runs):
     with pytest.raises(package.TraceFormatError):
         package.open("run_a").launch(1)
     compared = prlx("session", "diff", "run_a", "same")
-    assert compared.code == 1
+    assert compared.code == 3
+    assert compared.out.startswith("NOT COMPARED: ")
     assert "no recording" in compared.out
+    assert package.diff_traces("run_a", "same", progress=False).document["status"] == "error"
+    (runs / "run_a" / "softmax_kernel_0.prlx").write_bytes((runs / "run_b" / "softmax_kernel_3.prlx").read_bytes())
+    assert prlx("session", "diff", "run_a", "same").code == 1
 
 
 def test_sessions_match_by_what_was_launched_not_by_number(prlx, runs):

@@ -335,8 +335,11 @@ func (c *comparison) conclude() {
 	whole := t.Errors == 0 && s.Missing == 0 && s.Inserted == 0
 	d.Passed = whole && d.CountedDivergences <= d.Threshold
 	d.Status = StatusDiverged
-	if whole && t.Diverged == 0 {
+	switch {
+	case whole && t.Diverged == 0:
 		d.Status = StatusIdentical
+	case t.Errors > 0 && t.Diverged == 0 && s.Missing == 0 && s.Inserted == 0:
+		d.Status = StatusError // nothing differs as far as could be compared: that is no divergence, and no agreement
 	}
 	d.Verdict = c.verdict()
 	for _, w := range []struct {

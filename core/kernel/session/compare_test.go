@@ -116,7 +116,7 @@ func TestBrokenLaunchesDoNotStopTheOthers(t *testing.T) {
 	if want := []string{"io", "format", "format", "incompatible"}; !reflect.DeepEqual(kinds, want) {
 		t.Errorf("got %q, want %q", kinds, want)
 	}
-	if d.Passed || d.Status != StatusDiverged || d.Totals.Errors != 4 || d.Verdict != "1 launch of both sessions agree; 4 could not be compared" {
+	if d.Passed || d.Status != StatusError || d.Totals.Errors != 4 || d.Verdict != "1 launch of both sessions agree; 4 could not be compared" {
 		t.Errorf("got %+v: %s", d.Totals, d.Verdict)
 	}
 }

@@ -16,7 +16,7 @@ const (
 // here with the same meaning; see docs/formats/session.md.
 type Document struct {
 	Schema             string            `json:"schema"`
-	Status             string            `json:"status"`  // "identical" | "diverged"
+	Status             string            `json:"status"`  // "identical" | "diverged" | "error": nothing differs, but launches could not be compared
 	Verdict            string            `json:"verdict"` // one sentence
 	TotalDivergences   int64             `json:"total_divergences"`
 	CountedDivergences int64             `json:"counted_divergences"` // those that count against the threshold

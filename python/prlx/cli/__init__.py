@@ -44,6 +44,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         name = "version"
     try:
         command = _table.load(name)
+    except KeyboardInterrupt:
+        sys.stderr.write("prlx: interrupted\n")
+        return 130
     except PrlxError as error:
         return _fail("prlx", error, verbose=0)
     return run(command, [*leading, *words])

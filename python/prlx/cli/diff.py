@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 DIVERGED = 1
+UNREADABLE = 3
+NOT_COMPARABLE = 4
 # The flags that write a report, and the format of each.
 REPORTS = {
     "html": "html",
@@ -199,7 +201,11 @@ def opener(path: Path, format: str) -> str:
 
 
 def code(diff: Comparison, *, strict: bool) -> int:
-    """1 when more differs than is allowed, 5 when losses limit the verdict and that was not to pass."""
+    """1 when more differs than is allowed, 3 or 4 when nothing differs but launches could not be read or compared, 5 when
+    losses limit the verdict and that was not to pass."""
+    if diff.document["status"] == "error":
+        kinds = {row.get("error_kind") for row in diff.document["kernel_results"] if row["status"] == "error"}
+        return NOT_COMPARABLE if kinds == {"incompatible"} else UNREADABLE
     if not diff.passed:
         return DIVERGED
     return PARTIAL if strict and limited(diff) else 0
