@@ -44,7 +44,7 @@ def atom64(x, d, halves, BLOCK: tl.constexpr):
     tl.atomic_max(d + BLOCK, 1.0)
 
 
-def _atomics(a, *, n=700, block=256):
+def _atomics(a, *, n=704, block=256):
     values = a["x"][16 : 16 + n]
     at = np.arange(n)
     sums, x, halves = a["sums"].copy(), a["x"].copy(), a["halves"].copy()
@@ -86,7 +86,7 @@ CASES = [
             "lock": np.zeros(1, np.int32),
         },
         _atomics,
-        {"n": 700},
+        {"n": 704},
         {"BLOCK": 256},
     ),
     Case(

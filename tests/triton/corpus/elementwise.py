@@ -233,7 +233,7 @@ def _rnd(a, *, seed=77):
     return {"bits": (mixed + high).astype(np.uint32).view(np.int32), "out": normal(words)}
 
 
-def _cachemod(a, *, n=1900):
+def _cachemod(a, *, n=1904):
     x = a["x"]
     total = x[:n] + x[1 : n + 1] + x[2 : n + 2] + x[4 : n + 4] + x[8 : n + 8]
     return {"out": np.concatenate([total, total, total])}
@@ -377,9 +377,9 @@ CASES = [
         "cachemod",
         cachemod,
         (2,),
-        lambda r: {"x": random(1908, r), "out": np.zeros(3 * 1900, np.float32)},
+        lambda r: {"x": random(1912, r), "out": np.zeros(3 * 1904, np.float32)},
         _cachemod,
-        {"n": 1900},
+        {"n": 1904},
         {"BLOCK": 1024},
     ),
     Case(
