@@ -46,6 +46,16 @@ build/oracle/.ready: $(VENV)/.ready
 	chmod +x build/oracle/prlx/data/bin/prlx-diff
 	touch $@
 
+# Triton as users have it, one folder a version, for the simulator's tests: PYTHONPATH=build/triton/3.9.0 makes it importable.
+# It needs neither a GPU nor torch. A Python for which a version has no wheel goes without it.
+TRITON := 3.5.1 3.6.0 3.9.0
+TRITON_CORPUS := $(TRITON) 3.7.1 3.8.0
+build/triton/%/.ready: $(VENV)/.ready
+	@rm -rf build/triton/$*
+	$(PY) -m pip install --quiet --no-deps --target build/triton/$* triton==$* || echo "no Triton $* for this Python" >&2
+	@mkdir -p build/triton/$*
+	touch $@
+
 # A browser for the tests of HTML reports, from the system's packages where we may install them; without it they are skipped.
 build/.browser:
 	@mkdir -p build
@@ -65,7 +75,7 @@ test-reports: build build/.browser build/sarif/.ready ## HTML in a real browser,
 	$(PY) -m pytest -q tests/reports
 
 .PHONY: test-python
-test-python: build build/oracle/.ready build/.browser build/sarif/.ready ## Python, command line and end-to-end tests
+test-python: build build/oracle/.ready build/.browser build/sarif/.ready $(TRITON:%=build/triton/%/.ready) ## Python, command line and end-to-end tests
 	$(PY) -m pytest -q tests
 
 .PHONY: test-consumers
@@ -77,8 +87,9 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 	tests/install/check_wheels.sh
 
 .PHONY: corpus
-corpus: build ## what every recording in PRLX_TEST_DATA looks like to prlx
+corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
+	PRLX_TRITON_ALL=1 $(PY) -m pytest -q tests/triton
 
 .PHONY: wheels
 wheels: ## a wheel for every CPython 3.10 to 3.13 found, in dist/
