@@ -1,27 +1,27 @@
 #!/usr/bin/env bash
-# Runs every Go fuzz target for the given time each (default 15s). Seeds and past finds live in testdata/fuzz.
+# Runs every Go fuzz target for the given time each (default 15s), two targets at a time with one worker each. Seeds and past
+# finds live in testdata/fuzz.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-each=${1:-15s}
+export each=${1:-15s}
 
-# One target. Go sometimes ends a run whose time is up as a failure although it found nothing: status 2 then, and the caller tries
-# again, once. A finding has written its input: status 1, which ends everything.
+# One target, as "package target". Go sometimes ends a run whose time is up as a failure although it found nothing; such a run is
+# repeated, once. A finding has written its input and ends everything (255 is what xargs stops at).
 fuzz() {
-  local said
-  if said=$(go test -run '^$' -fuzz "^$1\$" -fuzztime "$each" -fuzzminimizetime 20x -parallel 2 "$2" 2>&1); then
-    tail -n 2 <<<"$said"
-  elif ! grep -qE 'Failing input written|testdata/fuzz' <<<"$said"; then
+  local said again
+  for again in yes no; do
+    if said=$(go test -run '^$' -fuzz "^$2\$" -fuzztime "$each" -fuzzminimizetime 20x -parallel 1 "./$1" 2>&1); then
+      echo "fuzz $2 in $1 for $each: $(tail -n 1 <<<"$said")"
+      return 0
+    fi
+    grep -qE 'Failing input written|testdata/fuzz' <<<"$said" && break
+    echo "fuzz $2 in $1: the run failed without a finding; again: $again"
     tail -n 5 <<<"$said"
-    echo "the run failed without a finding"
-    return 2
-  else
-    echo "$said"
-    exit 1
-  fi
-}
-grep -rlE '^func Fuzz[A-Z]' --include='*_test.go' core pybind | sort | while read -r f; do
-  grep -oE '^func Fuzz[A-Za-z0-9_]+' "$f" | sed 's/^func //' | while read -r target; do
-    echo "fuzz $target in $(dirname "$f") for $each"
-    fuzz "$target" "./$(dirname "$f")" || fuzz "$target" "./$(dirname "$f")"
   done
-done
+  echo "fuzz $2 in $1 failed:"
+  echo "$said"
+  return 255
+}
+export -f fuzz
+grep -roE '^func Fuzz[A-Za-z0-9_]+' --include='*_test.go' core pybind | sort | sed -E 's|^(.*)/[^/]+:func (.*)$|\1 \2|' |
+  xargs -P 2 -L 1 bash -c 'fuzz "$@"' fuzz
