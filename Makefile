@@ -98,16 +98,16 @@ wheels: ## a wheel for every CPython 3.10 to 3.13 found, in dist/
 .PHONY: fmt
 fmt: build ## format Go and Python
 	go tool gofumpt -w core pybind bench
-	$(PY) -m ruff format python tests examples bench
-	$(PY) -m ruff check --fix --quiet python tests examples bench
+	$(PY) -m ruff format python hooks tests examples bench
+	$(PY) -m ruff check --fix --quiet python hooks tests examples bench
 
 .PHONY: lint
 lint: build ## formatting, vet, staticcheck, ruff, mypy
 	@test -z "$$(go tool gofumpt -l core pybind bench)" || { go tool gofumpt -l core pybind bench; echo "run make fmt" >&2; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
-	$(PY) -m ruff check python tests examples bench
-	$(PY) -m ruff format --check python tests examples bench
+	$(PY) -m ruff check python hooks tests examples bench
+	$(PY) -m ruff format --check python hooks tests examples bench
 	$(PY) -m mypy
 
 .PHONY: bench

@@ -1,0 +1,11 @@
+"""How prlx enters other people's programs: one module a surface, chosen by what is there, never by a version number.
+
+====================  ==============================================================================================
+``arrays``            NumPy arrays and tensors as kernels take them, and the memory that a pointer into one may touch
+``triton``            what of Triton is replaced while a device of ours is active, and put back afterwards
+``simulator``         the device itself: a driver object whose launches become ``Launch`` values
+``cuda``              ``device="cuda"`` in code that uses torch, on a machine without one
+====================  ==============================================================================================
+
+Nothing here loads the core: compiling a kernel, also in a forked child, stays Python's and Triton's own business.
+"""

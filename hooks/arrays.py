@@ -1,0 +1,211 @@
+"""NumPy arrays and tensors as kernels take them, and the memory that a pointer into one may touch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from .._errors import UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_array_type: type[Any] | None = None
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The memory behind an argument. A view's storage is that of the array it is a view of.
+
+    Attributes
+    ----------
+    address, size
+        Where it begins, and its bytes.
+    name
+        What the kernel calls it.
+    read_only
+        Whether writing to it is a mistake.
+    keep
+        What must stay alive while the address is used.
+    """
+
+    address: int
+    size: int
+    name: str = ""
+    read_only: bool = False
+    keep: object = field(default=None, repr=False, compare=False)
+
+    @property
+    def end(self) -> int:
+        """The address behind it."""
+        return self.address + self.size
+
+
+def _make_array_type() -> type[Any]:
+    import numpy as np
+
+    class Array(np.ndarray[Any, Any]):
+        """The memory of an ndarray with what Triton, its autotuner and descriptors ask of a tensor."""
+
+        def data_ptr(self) -> int:
+            """The address of the first element."""
+            return int(self.ctypes.data)
+
+        def element_size(self) -> int:
+            """The bytes of an element."""
+            return self.itemsize
+
+        def stride(self, dim: int | None = None) -> Any:
+            """The strides in elements."""
+            strides = tuple(step // self.itemsize for step in self.strides)
+            return strides if dim is None else strides[dim]
+
+        def zero_(self) -> Array:
+            """Fill with zeros (the autotuner's ``reset_to_zero``)."""
+            self[...] = 0
+            return self
+
+        def clone(self) -> Array:
+            """A copy (the autotuner's ``restore_value``)."""
+            return self.copy()
+
+        def copy_(self, other: Any) -> Array:
+            """Take over the values of another array."""
+            self[...] = other
+            return self
+
+    return Array
+
+
+def as_tensor(array: np.ndarray[Any, Any]) -> Any:
+    """The same memory with ``data_ptr()``, as Triton's binder asks for it."""
+    global _array_type
+    if _array_type is None:
+        _array_type = _make_array_type()
+    return array.view(_array_type)
+
+
+def is_plain_array(value: object) -> bool:
+    """Whether a value is an ndarray as NumPy makes it; what has ``data_ptr()`` already is left alone."""
+    kind = type(value)
+    return kind.__module__ == "numpy" and kind.__name__ in ("ndarray", "memmap")
+
+
+def converted(value: Any) -> Any:
+    """An argument as Triton takes it: ndarrays, also inside of tuples, get ``data_ptr()``; the rest is as it was."""
+    if is_plain_array(value):
+        return as_tensor(value)
+    if isinstance(value, tuple):
+        items = [converted(item) for item in value]
+        if all(new is old for new, old in zip(items, value, strict=True)):
+            return value
+        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+    return value
+
+
+def storage(value: Any, name: str) -> Storage | None:
+    """The memory that a pointer argument may touch; None when that is not known, as for a bare address.
+
+    Raises
+    ------
+    UsageError
+        It is a tensor on a device whose memory the machine cannot see.
+    """
+    if value is None or isinstance(value, int):
+        return None
+    if isinstance(value, _ndarray()):
+        return _of_array(value, name)
+    if hasattr(value, "untyped_storage"):
+        return _of_torch(value, name)
+    size = _size(value)
+    return None if size is None else Storage(value.data_ptr(), size, name, keep=value)
+
+
+def _ndarray() -> Any:
+    import sys
+
+    numpy = sys.modules.get("numpy")
+    return () if numpy is None else numpy.ndarray
+
+
+def _of_array(array: Any, name: str) -> Storage:
+    kind = _ndarray()
+    writable, root = array.flags.writeable, array
+    while isinstance(root.base, kind):
+        root = root.base
+    if hasattr(root.base, "untyped_storage"):
+        found = _of_torch(root.base, name)
+        return Storage(found.address, found.size, name, not writable, array)
+    low, high = _bounds(root)
+    buffer = _buffer(root.base)
+    if buffer is not None and buffer.address <= low and high <= buffer.end:
+        low, high = buffer.address, buffer.end
+    return Storage(low, high - low, name, not writable, array)
+
+
+def _buffer(base: object) -> Storage | None:
+    """The whole buffer that an array was made on (bytes, a memory map, shared memory)."""
+    if base is None:
+        return None
+    import numpy as np
+
+    try:
+        whole = np.frombuffer(base, np.uint8)  # type: ignore[call-overload]
+    except (TypeError, ValueError, BufferError):
+        return None
+    return Storage(int(whole.ctypes.data), whole.nbytes)
+
+
+def _bounds(array: Any) -> tuple[int, int]:
+    """The first byte of an array's elements and the byte behind the last."""
+    low = high = int(array.ctypes.data)
+    if array.size == 0:
+        return low, low
+    for length, step in zip(array.shape, array.strides, strict=True):
+        if step < 0:
+            low += (length - 1) * step
+        else:
+            high += (length - 1) * step
+    return low, high + array.itemsize
+
+
+def _of_torch(tensor: Any, name: str) -> Storage:
+    device = str(getattr(tensor, "device", "cpu"))
+    if not device.startswith("cpu"):
+        raise UsageError(
+            f"the argument {name} is a tensor on {device}, and the machine works in the memory of the CPU",
+            hint='make it with device="cpu", or enable the simulator with map_cuda=True before tensors are made',
+        )
+    whole = tensor.untyped_storage()
+    return Storage(whole.data_ptr(), whole.nbytes(), name, keep=tensor)
+
+
+def _size(value: Any) -> int | None:
+    """The bytes of something that has an address, as it says itself."""
+    size = getattr(value, "nbytes", None)
+    if isinstance(size, int):
+        return size
+    try:
+        return int(value.numel()) * int(value.element_size())
+    except (AttributeError, TypeError):
+        return None
+
+
+def merged(storages: Iterable[Storage]) -> list[Storage]:
+    """Distinct pieces of memory in ascending order; what overlaps, as views of one buffer can, becomes one piece."""
+    pieces: list[Storage] = []
+    for piece in sorted(storages, key=lambda one: (one.address, one.size)):
+        last = pieces[-1] if pieces else None
+        if last is not None and (piece.address < last.end or (piece.address, piece.size) == (last.address, last.size)):
+            pieces[-1] = _joined(last, piece)
+        else:
+            pieces.append(piece)
+    return pieces
+
+
+def _joined(a: Storage, b: Storage) -> Storage:
+    names = a.name.split("/")
+    name = a.name if b.name in names else f"{a.name}/{b.name}"
+    both = a.read_only and b.read_only
+    return Storage(a.address, max(a.end, b.end) - a.address, name, both, (a.keep, b.keep))

@@ -1,0 +1,424 @@
+"""The simulated device, as Triton sees it: a driver object whose launches become ``Launch`` values for whoever runs them.
+
+It is always an sm_80: for that Triton compiles to instructions that the machine has, whatever GPU the user owns. Time on this
+device is work: its clock counts the instructions of warps (see ``Clock``), so that autotuning and benchmarks repeat.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import importlib
+import re
+import struct
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from math import prod
+from types import SimpleNamespace
+from typing import Any
+
+from .._errors import UsageError
+from .arrays import Storage, storage
+
+ARCH = 80
+LANES = 32
+DEVICE = 1 << 20  # + ARCH. Triton caches by the number of the device: 0 would be the user's first GPU
+KEY = "prlx-ptx-1"  # in the key of Triton's compile cache: the last stage leaves PTX
+SHARED_BYTES = 163 << 10  # that a block of an sm_80 may have
+REGISTERS = 32  # a kernel's, as host code reads them; nobody allocates registers, and 0 would be divided by
+THREADS = 1024  # a block's
+
+# What host code asks of a device, as an A100 answers.
+PROPERTIES = {
+    "max_shared_mem": SHARED_BYTES,
+    "max_num_regs": 65536,
+    "multiprocessor_count": 108,
+    "warpSize": LANES,
+    "sm_clock_rate": 1_410_000,
+    "mem_clock_rate": 1_215_000,
+    "mem_bus_width": 5120,
+}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One ``.param`` of a kernel.
+
+    Attributes
+    ----------
+    name, type
+        The argument's, in Triton's spelling: ``x``, ``*fp32``.
+    value
+        A number; of a pointer the address.
+    storage
+        The memory that the pointer may touch; None for numbers, null and bare addresses.
+    """
+
+    name: str
+    type: str
+    value: int | float
+    storage: Storage | None = None
+
+    @property
+    def is_pointer(self) -> bool:
+        """Whether it is an address."""
+        return self.type.startswith("*")
+
+    @property
+    def bits(self) -> int:
+        """The value as the bits that the kernel finds."""
+        return _bits(self.type, self.value)
+
+
+class Function:
+    """A kernel's PTX; what Triton takes for the handle of a function on the device.
+
+    Attributes
+    ----------
+    name
+        The kernel's.
+    text
+        The PTX of its module.
+    loaded
+        What whoever runs launches has made of it; None before its first launch.
+    """
+
+    def __init__(self, name: str, text: bytes) -> None:
+        self.name = name
+        self.text = text
+        self.loaded: Any = None
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch, complete: what to run, how wide, on what."""
+
+    function: Function
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: int
+    shared: int
+    parameters: Sequence[Parameter]
+    keep: object = field(default=None, repr=False)
+    """What the addresses belong to."""
+
+
+Run = Callable[[Launch], int]
+"""Runs a launch and returns what it cost, in instructions of warps."""
+
+
+class Clock:
+    """The device's time: one instruction of a warp takes one microsecond, and a launch a thousand instructions more.
+
+    That is slow on purpose. Benchmarks repeat a kernel until its time adds up to what they were told, 125 ms by default: here
+    that is at most some 130 launches, and few of a kernel that has much to do.
+    """
+
+    LAUNCH = 1000
+
+    def __init__(self) -> None:
+        self.microseconds = 0
+
+    def advance(self, instructions: int) -> None:
+        """Let the time of a launch pass."""
+        self.microseconds += instructions + self.LAUNCH
+
+
+class Device:
+    """What the driver object, its launchers and its events share."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.clock = Clock()
+        self.open = True
+        self._functions: dict[tuple[str, bytes], Function] = {}
+
+    def function(self, name: str, text: bytes) -> Function:
+        """The handle of a kernel, one for each text."""
+        return self._functions.setdefault((name, text), Function(name, text))
+
+    def launch(self, launch: Launch) -> None:
+        """Run a launch and let its time pass."""
+        if not self.open:
+            raise UsageError(
+                f"{launch.function.name} was compiled for the simulator, and the simulator is disabled",
+                hint="launch it as kernel[grid](...), so that it is compiled again, or call prlx.enable",
+            )
+        self.clock.advance(self.run(launch))
+
+
+def driver(run: Run) -> tuple[Any, Device]:
+    """The driver object to make active, and its device."""
+    device = Device(run)
+    return _driver_type()(device), device
+
+
+def _driver_type() -> Any:
+    base = importlib.import_module("triton.backends.driver").DriverBase
+    return type("SimulatorDriver", (_Driver, base), {"__doc__": _Driver.__doc__, "__module__": __name__})
+
+
+class _Driver:
+    """Triton's way to the simulated device: what the base class wants and what the runtime, the autotuner and tests ask for."""
+
+    def __init__(self, device: Device) -> None:
+        super().__init__()
+        self._device = device
+        self.utils = _Utils(device)
+        self.launcher_cls = lambda source, metadata: _Launcher(device, source, metadata)
+        self._interface = device_interface(device.clock)
+
+    @classmethod
+    def is_active(cls) -> bool:
+        return True
+
+    def get_current_target(self) -> Any:
+        return importlib.import_module("triton.backends.compiler").GPUTarget("cuda", ARCH, LANES)
+
+    def get_current_device(self) -> int:
+        return DEVICE + ARCH
+
+    def set_current_device(self, device: int) -> None:
+        del device  # there is one
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        del device
+        return 0
+
+    def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
+        del device
+        return divmod(ARCH, 10)
+
+    def map_python_to_cpp_type(self, ty: str) -> str:
+        spelled: str = (
+            importlib.import_module("triton.backends").backends["nvidia"].driver.map_python_to_cpp_type(self, ty)
+        )
+        return spelled
+
+    def get_active_torch_device(self) -> Any:
+        return importlib.import_module("torch").device("cpu")
+
+    def get_device_interface(self) -> Any:
+        return self._interface
+
+    def get_empty_cache_for_benchmark(self) -> None:
+        return None
+
+    def clear_cache(self, cache: object) -> None:
+        del cache
+
+    def allocate_default_profile_scratch(self, size: int, alignment: int, stream: object) -> Scratch:
+        del stream
+        return Scratch(size, alignment)
+
+    def get_benchmarker(self) -> Callable[..., Any]:
+        """One run is enough: the clock counts work, and work does not vary."""
+        clock = self._device.clock
+
+        def benchmark(call: Callable[[], object], quantiles: Sequence[float] | None = None, **kwargs: object) -> Any:
+            del kwargs
+            before = clock.microseconds
+            call()
+            milliseconds = max(clock.microseconds - before, 1) / 1000
+            return milliseconds if quantiles is None else [milliseconds] * len(quantiles)
+
+        return benchmark
+
+
+class _Utils:
+    """What Triton's runtime asks of a driver's C half."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+
+    def load_binary(
+        self, name: str, kernel: bytes, shared: int, device: int
+    ) -> tuple[Function, Function, int, int, int]:
+        """A handle of the module and of the function, registers, spills, threads."""
+        del shared, device
+        if kernel[:4] == b"\x7fELF":
+            raise UsageError(f"{name} was compiled to machine code", hint="launch it as kernel[grid](...)")
+        function = self._device.function(name, kernel)
+        return function, function, REGISTERS, 0, THREADS
+
+    def unload_module(self, module: object) -> None:
+        """Nothing to do: the device keeps what it has."""
+
+    def get_device_properties(self, device: int) -> dict[str, int]:
+        del device
+        return dict(PROPERTIES)
+
+    def set_printf_fifo_size(self, size: int) -> None:
+        """Nothing to do: there is no queue that could be too short."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("fill_tma_descriptor"):
+            raise UsageError(f"{name}: descriptors of the TMA need an sm_90, and the machine is an sm_{ARCH}")
+        raise AttributeError(f"the simulated device has no {name!r}")
+
+
+class _Launcher:
+    """Launches one compiled kernel: what a driver's generated C code does."""
+
+    def __init__(self, device: Device, source: Any, metadata: Any) -> None:
+        self._device = device
+        self._metadata = metadata
+        self._signature = [(name, ty) for name, ty in source.signature.items()]
+        self._cluster = prod(getattr(metadata, "cluster_dims", None) or (getattr(metadata, "num_ctas", 1),))
+
+    def __call__(
+        self, grid_x: int, grid_y: int, grid_z: int, stream: Any, function: Function, packed: object,
+        launch_metadata: Any, enter: Callable[[Any], object] | None, exit: Callable[[Any], object] | None, *args: Any,
+    ) -> None:  # fmt: skip
+        del packed
+        if enter is not None:
+            enter(launch_metadata)
+        grid = (grid_x, grid_y, grid_z)
+        if prod(grid) > 0:
+            self._device.launch(self._launch(grid, stream, function, args))
+        if exit is not None:
+            exit(launch_metadata)
+
+    def _launch(self, grid: tuple[int, int, int], stream: Any, function: Function, args: Sequence[Any]) -> Launch:
+        metadata = self._metadata
+        parameters: list[Parameter] = []
+        descriptors = list(getattr(metadata, "tensordesc_meta", None) or ())
+        for (name, ty), value in zip(self._signature, args, strict=False):
+            parameters += _flatten(name, ty, value, descriptors)
+        scratches = [self._scratch(kind, grid, stream) for kind in ("global_scratch", "profile_scratch")]
+        return Launch(
+            function=function,
+            grid=(grid[0] * self._cluster, grid[1], grid[2]),
+            block=(metadata.num_warps * LANES, 1, 1),
+            cluster=self._cluster,
+            shared=metadata.shared,
+            parameters=(*parameters, *scratches),
+            keep=args,
+        )
+
+    def _scratch(self, kind: str, grid: Sequence[int], stream: Any) -> Parameter:
+        size = getattr(self._metadata, f"{kind}_size", 0)
+        if not size:
+            return Parameter(kind, "*i8", 0)
+        size *= prod(grid) * self._cluster
+        align = max(getattr(self._metadata, f"{kind}_align", 1), 1)
+        memory = _allocator(kind)(size, align, stream)
+        return Parameter(kind, "*i8", memory.data_ptr(), Storage(memory.data_ptr(), size, kind, keep=memory))
+
+
+def _allocator(kind: str) -> Callable[[int, int, Any], Any]:
+    """The allocator that the user set, else our own: nobody needs torch for a scratch buffer."""
+    allocation = importlib.import_module("triton.runtime._allocation")
+    chosen = getattr(allocation, "_profile_allocator" if kind == "profile_scratch" else "_allocator").get()
+    if isinstance(chosen, allocation.NullAllocator):
+        return lambda size, align, _stream: Scratch(size, align)
+    allocate: Callable[[int, int, Any], Any] = chosen
+    return allocate
+
+
+class Scratch:
+    """Zeroed memory at an aligned address."""
+
+    def __init__(self, size: int, align: int) -> None:
+        self._memory = ctypes.create_string_buffer(size + align)
+        self._address = -(-ctypes.addressof(self._memory) // align) * align
+
+    def data_ptr(self) -> int:
+        """Where it begins."""
+        return self._address
+
+
+def _flatten(name: str, ty: Any, value: Any, descriptors: list[Any]) -> Iterator[Parameter]:
+    """The parameters that an argument becomes: none for a constexpr (and 1, and None), several for tuples and descriptors."""
+    if ty == "constexpr":
+        return
+    if isinstance(ty, tuple):
+        for i, (inner, item) in enumerate(zip(ty, value, strict=True)):
+            yield from _flatten(f"{name}.{i}", inner, item, descriptors)
+    elif ty.startswith("tensordesc"):
+        yield from _descriptor(name, ty, value, descriptors.pop(0) if descriptors else None)
+    elif ty.startswith("*"):
+        yield _pointer(name, ty, value)
+    else:
+        yield Parameter(name, ty, value)
+
+
+def _pointer(name: str, ty: str, value: Any) -> Parameter:
+    address = 0 if value is None else value if isinstance(value, int) else value.data_ptr()
+    return Parameter(name, ty, address, storage(value, name))
+
+
+def _descriptor(name: str, ty: str, value: Any, metadata: Any) -> Iterator[Parameter]:
+    """A tensor descriptor of the host. An sm_80 gets its base, shape, strides and flags, then shape and strides again."""
+    if metadata is not None:
+        raise UsageError(f"the descriptor {name} needs the TMA of an sm_90, and the machine is an sm_{ARCH}")
+    make = importlib.import_module("triton.backends.nvidia.driver").make_tensordesc_arg
+    values = make(value, None, *([None] * (make.__code__.co_argcount - 2)))  # a third parameter came later
+    rank, found = len(value.shape), re.match(r"tensordesc(?:_im2col)?<(\w+)", ty)
+    head = [f"*{found[1] if found else 'i8'}"] + ["i64"] * (2 * rank)
+    types = head + ["i1"] * (len(values) - len(head) - 2 * rank) + ["i32"] * rank + ["i64"] * rank
+    for i, (inner, item) in enumerate(zip(types, values, strict=True)):
+        label = name if i == 0 else f"{name}.{i}"
+        yield _pointer(label, inner, item) if inner.startswith("*") else Parameter(label, inner, item)
+
+
+_FLOATS = {"fp64": ("<d", "<Q"), "fp32": ("<f", "<I"), "f32": ("<f", "<I"), "fp16": ("<e", "<H")}
+_WIDTHS = {"i1": 8, "u1": 8}  # a bool takes a byte
+
+
+def _bits(ty: str, value: int | float) -> int:
+    if ty in _FLOATS:
+        pack, unpack = _FLOATS[ty]
+        return int(struct.unpack(unpack, _packed(pack, float(value)))[0])
+    if ty == "bf16":
+        wide = int(struct.unpack("<I", _packed("<f", float(value)))[0])
+        if wide & 0x7FFFFFFF > 0x7F800000:  # a NaN stays one
+            return wide >> 16 | 0x40
+        return (wide + 0x7FFF + (wide >> 16 & 1)) >> 16
+    width = 64 if ty.startswith("*") else _WIDTHS.get(ty) or int(ty[1:])
+    return int(value) & ((1 << width) - 1)
+
+
+def _packed(format: str, value: float) -> bytes:
+    """A float of fewer bits; what is beyond its range is infinite, as a conversion in C makes it."""
+    try:
+        return struct.pack(format, value)
+    except OverflowError:
+        return struct.pack(format, float("inf") if value > 0 else float("-inf"))
+
+
+def device_interface(clock: Clock) -> Any:
+    """What ``triton.testing`` and user code find where ``torch.cuda`` would be."""
+
+    class Event:
+        """A moment on the device's clock."""
+
+        def __init__(self, *args: object, **kwargs: object) -> None:
+            del args, kwargs  # whether it times, blocks or crosses processes makes no difference here
+            self._at = clock.microseconds
+
+        def record(self, stream: object = None) -> None:
+            del stream
+            self._at = clock.microseconds
+
+        def elapsed_time(self, end: Event) -> float:
+            """Milliseconds up to another event, never 0: callers divide by it."""
+            return max(end._at - self._at, 1) / 1000
+
+        def synchronize(self) -> None:
+            """Nothing to wait for: a launch has ended when it returns."""
+
+        def wait(self, stream: object = None) -> None:
+            """Nothing to wait for."""
+
+        def query(self) -> bool:
+            return True
+
+    return SimpleNamespace(
+        Event=Event,
+        synchronize=lambda *_: None,
+        current_device=lambda: DEVICE + ARCH,
+        set_device=lambda _: None,
+        device_count=lambda: 1,
+        is_available=lambda: True,
+        current_stream=lambda *_: SimpleNamespace(cuda_stream=0, synchronize=lambda: None),
+    )
