@@ -19,6 +19,7 @@ const (
 
 // The names of levels, from the inside out.
 const (
+	LevelBlock      = "block"      // repeats inside a layer
 	LevelLayer      = "layer"      // repeats inside a step
 	LevelMicrobatch = "microbatch" // repeats inside a step and has layers itself
 	LevelStep       = "step"       // one pass of the model: a decode step, a training iteration
@@ -86,7 +87,7 @@ type Stream struct {
 // Level is one depth of nesting.
 type Level struct {
 	Level    int     `json:"level"`    // 1 is innermost
-	Name     string  `json:"name"`     // "layer" | "microbatch" | "step" | "loop" | "cycle"
+	Name     string  `json:"name"`     // "block" | "layer" | "microbatch" | "step" | "loop" | "cycle"
 	Reason   string  `json:"reason"`   // why it bears that name
 	Coverage float64 `json:"coverage"` // share of kernels, of streams that compute, in its repetitions
 	Classes  []Class `json:"classes"`  // most kernels first

@@ -128,7 +128,7 @@ type CompareOptions struct {
 	Alpha       float64 // chance of a false change in one class; 0 means 0.01
 	MinChange   float64 // smallest change worth a word, as a share; 0 means 0.03
 	Similarity  float64 // least share of common kernels of two classes that are paired; 0 means 0.5
-	Repetitions int     // most repetitions of a class that are tested, spread evenly over the run; 0 means 512
+	Repetitions int     // most repetitions of a class that are tested, spread evenly over the run; 0 means 200
 }
 
 func (o CompareOptions) filled() (CompareOptions, error) {
@@ -145,17 +145,10 @@ func (o CompareOptions) filled() (CompareOptions, error) {
 		}
 	}
 	if o.Repetitions == 0 {
-		o.Repetitions = 512
+		o.Repetitions = 200
 	}
 	if o.Repetitions < 2 {
 		return o, fault.Usagef("%d repetitions are too few to compare", o.Repetitions).WithHint("give at least 8")
 	}
 	return o, nil
 }
-
-// What Find, Document and Compare are, once the intake stands:
-//
-//	func Find(j *job.Job, t *kernels.Trace, opt Options) (*Result, error)
-//	func (r *Result) Document() *Document
-//	func (r *Result) Repetitions() []RepetitionRow // all of them: what the document lists up to MaxListed
-//	func Compare(j *job.Job, a, b *Result, opt CompareOptions) (*CompareDocument, error)

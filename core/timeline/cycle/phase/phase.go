@@ -189,6 +189,8 @@ func byAttention(f Features) (Result, bool) {
 		return Result{Phase: Verify, Score: 0.85, Reason: because(n[rejection], "kernels that accept or reject drafted tokens", at[rejection])}, true
 	case n[decodeAttention] > 0 && n[prefillAttention] > 0:
 		return Result{Phase: Mixed, Score: 0.85, Reason: because(n[decodeAttention], "decode attention kernels", at[decodeAttention]) + " beside " + because(n[prefillAttention], "prefill attention kernels", at[prefillAttention])}, true
+	case attendsTwice(f.Names):
+		return Result{Phase: Mixed, Score: 0.7, Reason: because(n[decodeAttention], "attention kernels", at[decodeAttention]) + ": split-KV, as prompts with a paged cache take, and paged attention for single tokens, as often as each other"}, true
 	case n[decodeAttention] > 0:
 		return Result{Phase: Decode, Score: 0.9, Reason: because(n[decodeAttention], "decode attention kernels", at[decodeAttention])}, true
 	case n[prefillAttention] > 0:
@@ -197,6 +199,22 @@ func byAttention(f Features) (Result, bool) {
 		return Result{Phase: Prefill, Score: 0.8, Reason: because(pre, "forward attention kernels in a trace that serves", preRow)}, true
 	}
 	return Result{}, false
+}
+
+// attendsTwice reports whether every layer attends in two ways: with the split-KV kernel that flash-attention takes for prompts whose cache
+// is paged, and with paged attention, which takes one token a request. Kernels that combine what was split do not count.
+func attendsTwice(names []string) bool {
+	split, paged := 0, 0
+	for _, n := range names {
+		switch n = strings.ToLower(n); {
+		case strings.Contains(n, "combine"), strings.Contains(n, "reduce"):
+		case strings.Contains(n, "splitkv"):
+			split++
+		case strings.Contains(n, "paged_attention"):
+			paged++
+		}
+	}
+	return split > 0 && split == paged
 }
 
 func byGraph(f Features) (Result, bool) {

@@ -26,6 +26,8 @@ func TestScore(t *testing.T) {
 		{"paged", Features{Names: []string{decode}}, Decode, "decode attention"},
 		{"split", Features{Names: []string{"void flash_fwd_splitkv_kernel<...>", "flash_fwd_splitkv_combine_kernel"}}, Decode, "2 decode"},
 		{"batch prefill, mangled", Features{Names: []string{prefill}}, Prefill, "prefill attention"},
+		{"split-KV beside paged", Features{Names: []string{"flash_fwd_splitkv_kernel", "paged_attention_v1_kernel"}}, Mixed, "as often"},
+		{"split-KV and its combine", Features{Names: []string{"flash_fwd_splitkv_kernel", "flash_fwd_splitkv_combine_kernel"}}, Decode, "splitkv"},
 		{"both", Features{Names: []string{prefill, decode}}, Mixed, "beside"},
 		{"fmha in a server", Features{Names: []string{"aiter::fmha_fwd_hd128_bf16"}, Serving: true}, Prefill, "serves"},
 		{"fmha without context says nothing", Features{Names: []string{"aiter::fmha_fwd_hd128_bf16"}}, Unknown, ""},

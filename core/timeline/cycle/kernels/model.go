@@ -1,0 +1,136 @@
+// Package kernels reads a trace into what the search for cycles needs: the kernels of each device of each rank in order of time,
+// as columns, and the marks that say where steps are. It reads Chrome / Kineto JSON in every shape that recorders and viewers
+// write, and XSpace. It finds nothing and judges nothing.
+//
+// The result does not depend on where an event stands in its file: kernels are ordered by their own properties, and names are
+// numbered after they were sorted. What could not be read is counted in Losses and said in Warnings.
+package kernels
+
+import "math"
+
+// Options tune Read. The zero value is usable.
+type Options struct {
+	// Copies makes memory copies and fills kernels too. Without it they are only counted.
+	Copies bool
+	// MaxKernels bounds what is kept; more is a Limit error. 0 means 1 << 30.
+	MaxKernels int
+}
+
+// Trace is what Read found.
+type Trace struct {
+	Path      string
+	Format    string // "chrome" or "xspace"
+	Sequences []Sequence
+	// Marks are ordered by sequence, start, end (longest first), kind and text. Those that belong to no sequence come first.
+	Marks    []Mark
+	Names    []string // of kernels, sorted; Sequence.Name points into it
+	Warnings []string // one sentence each
+	Losses   Losses
+}
+
+// Kernels is the number of kernels of all sequences.
+func (t *Trace) Kernels() int {
+	n := 0
+	for i := range t.Sequences {
+		n += t.Sequences[i].Len()
+	}
+	return n
+}
+
+// Sequence is the kernels of one device of one rank. The columns have one length. Kernels are in order of start, then duration, name,
+// correlation, stream; starts and durations are compared with all digits of the file, and kept in ns, rounded down.
+type Sequence struct {
+	Rank    int    // -1 unknown
+	Host    string // of the recording, "" unknown
+	Device  string // "GPU 3", "TPU:0": as the file names it; one name occurs once a rank
+	Streams []Stream
+
+	Name    []uint32 // place in Trace.Names
+	StartNS []int64  // absolute, or from whatever the file counts from
+	Stream  []uint16 // place in Streams
+	// Graph is the number of the graph launch that started the kernel, counted from 1 in order of first kernel; 0 is none. nil where the
+	// trace has no graph launch.
+	Graph []uint32
+
+	dur  []uint32
+	long map[int]int64 // durations that dur cannot hold, where it has math.MaxUint32
+}
+
+// Len is the number of kernels.
+func (s *Sequence) Len() int { return len(s.Name) }
+
+// DurNS is the duration of kernel i.
+func (s *Sequence) DurNS(i int) int64 {
+	if d := s.dur[i]; d != math.MaxUint32 {
+		return int64(d)
+	}
+	return s.long[i]
+}
+
+// EndNS is the end of kernel i.
+func (s *Sequence) EndNS(i int) int64 { return s.StartNS[i] + s.DurNS(i) }
+
+// Stream is one queue of a device.
+type Stream struct {
+	Name          string // "7", "stream 7", "XLA Ops": as the file names it
+	Kernels       int
+	Collectives   int  // kernels of NCCL, RCCL and their like
+	Communication bool // nothing but collectives
+}
+
+// MarkKind is what made a mark.
+type MarkKind string
+
+// The kinds of marks.
+const (
+	ProfilerStep MarkKind = "ProfilerStep" // PyTorch's profiler
+	VLLM         MarkKind = "vllm"
+	SGLang       MarkKind = "sglang"
+	ATOM         MarkKind = "atom"
+	NVTX         MarkKind = "nvtx" // any other range of a user
+	XLAModule    MarkKind = "xla-module"
+	XLAStep      MarkKind = "xla-step"
+	GraphLaunch  MarkKind = "graph-launch"
+)
+
+// MarkPlace says how the interval of a mark was found.
+type MarkPlace string
+
+// How a mark came to its interval.
+const (
+	OnDevice MarkPlace = "device"   // the file has it on the device
+	Launched MarkPlace = "launches" // from the first to the last kernel that was launched inside of it
+	OnHost   MarkPlace = "host"     // as recorded on the host: nothing ties it to kernels
+)
+
+// Mark is one interval that a recorder or program named.
+type Mark struct {
+	Kind     MarkKind
+	Text     string
+	Place    MarkPlace
+	Sequence int // place in Trace.Sequences, -1 none
+	Rank     int // -1 unknown
+	StartNS  int64
+	EndNS    int64
+	Kernels  int // of its sequence that start inside of it
+	// What the text says; Phase is one of the phases of package phase, or "". Counts are 0 where it says nothing.
+	Phase  string
+	Step   int64 // number of the step, -1 where it says none
+	Tokens int
+	Batch  int // requests
+}
+
+// Losses counts what was not read as it should be.
+type Losses struct {
+	Events       int64 // events read
+	Copies       int64 // memory copies and fills that Options.Copies left out
+	Unusable     int64 // kernels without a usable time
+	Unpaired     int64 // kernels that have a begin or an end only
+	Duplicates   int64 // kernels that occur twice with everything equal; one of them is kept
+	Skipped      int64 // pieces of text that are no event, skipped up to the next one
+	Documents    int64 // beyond the first, in one file
+	Truncated    bool  // the file ends inside the list of events
+	TruncatedAt  int64 // where
+	LostMarks    int64 // marks beyond the limit of what is kept
+	LostLaunches int64 // launches beyond the limit of what is kept
+}

@@ -1,0 +1,333 @@
+package cycle
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
+	"github.com/prlx-go/prlx/core/timeline/cycle/phase"
+)
+
+// labelled is what a class is called and how sure that is.
+type labelled struct {
+	phase      phase.Result
+	marks      []string
+	confidence float64
+	because    string
+}
+
+// label gives phases, names and confidence to all classes, and selects one.
+func (f *finder) label() error {
+	r := f.r
+	f.training()
+	annotations := f.annotations()
+	features := make([]phase.Features, len(r.classes))
+	for i, c := range r.classes {
+		features[i] = f.features(c, annotations[i])
+	}
+	f.relative(features)
+	for i := len(r.classes) - 1; i >= 0; i-- { // outer levels first: inner ones may inherit
+		c := r.classes[i]
+		c.phase = phase.Score(features[i])
+		f.inherit(c)
+		c.sure(f.r)
+	}
+	for _, c := range r.classes {
+		if c.depth >= depthLoop {
+			c.loopPhase()
+		}
+	}
+	r.nameAll()
+	var patterns []phase.Pattern
+	var of []int
+	for i, c := range r.classes {
+		if len(r.levels) > 0 && c.depth == r.selectable() {
+			p := c.parts[0]
+			patterns = append(patterns, phase.Pattern{Repetitions: int(c.count), Start: int(p.reps[0].Start), End: int(p.reps[len(p.reps)-1].End)})
+			of = append(of, i)
+		}
+	}
+	if k := phase.Pick(r.opt.PhaseMode, patterns); k >= 0 {
+		r.selected = of[k]
+	}
+	return nil
+}
+
+// selectable is the level that a pattern is picked from: steps, else the outermost.
+func (r *Result) selectable() depth {
+	for _, l := range r.levels {
+		if l.depth == depthStep {
+			return depthStep
+		}
+	}
+	return r.levels[len(r.levels)-1].depth
+}
+
+// inherit takes the phase of the classes that this one is a part of, where they agree and its own kernels tell nothing, or nothing but
+// how they attend: whether a step verifies drafts or mixes requests is seen in the step alone. What runs several times before drafts are
+// verified, behind a pause each time or with tokens sampled at its end, drafts.
+func (f *finder) inherit(c *class) {
+	r := f.r
+	if len(c.parents) == 0 {
+		return
+	}
+	first := r.classes[c.parents[0]].phase
+	for _, p := range c.parents {
+		if o := r.classes[p]; o.phase.Phase != first.Phase || o.depth >= depthLoop {
+			return
+		}
+	}
+	if first.Phase == phase.Unknown || first.Position {
+		return
+	}
+	told := c.phase.Phase != phase.Unknown && !c.phase.Position
+	switch {
+	case first.Phase == phase.Verify && (c.samples() || f.pauses(r.tracks[c.parts[0].track], c.parts[0].reps)):
+		c.phase = phase.Result{Phase: phase.Draft, Score: 0.75, Reason: "runs several times in front of each verification, as a pass of its own"}
+	case !told, (first.Phase == phase.Verify || first.Phase == phase.Mixed) && (c.phase.Phase == phase.Decode || c.phase.Phase == phase.Prefill):
+		first.Reason = "part of a " + string(first.Phase) + " step: " + first.Reason
+		c.phase = first
+	}
+}
+
+var samplingName = regexp.MustCompile(`(?i)argmax|top_?k|sampl|multinomial`)
+
+// samples reports whether a class has kernels that choose tokens.
+func (c *class) samples() bool {
+	return slices.ContainsFunc(c.slots, func(s Slot) bool { return samplingName.MatchString(s.Name) })
+}
+
+// loopPhase is that of the steps of a loop, where they agree.
+func (c *class) loopPhase() {
+	var seen []string
+	for _, ch := range c.children {
+		if p := string(ch.class.phase.Phase); !slices.Contains(seen, p) {
+			seen = append(seen, p)
+		}
+	}
+	switch len(seen) {
+	case 0:
+	case 1:
+		c.phase = c.children[0].class.phase
+		c.phase.Reason = "all of its steps: " + c.phase.Reason
+	default:
+		c.phase = phase.Result{Phase: phase.Unknown, Reason: "its steps are of several phases: " + strings.Join(seen, ", ")}
+	}
+}
+
+const (
+	maxAnnotations = 1000 // repetitions of a class whose marks are asked
+	maxMarkTexts   = 8
+)
+
+// annotations are the texts of the marks around repetitions of each class, most frequent first.
+func (f *finder) annotations() [][]string {
+	r := f.r
+	out := make([][]string, len(r.classes))
+	if r.opt.IgnoreAnnotations || r.opt.Compat != nil {
+		return out
+	}
+	bySeq := make([][]int32, len(r.trace.Sequences))
+	for i := range r.trace.Marks {
+		if m := &r.trace.Marks[i]; m.Sequence >= 0 && m.Place != kernels.OnHost && m.Kernels > 0 && m.Kind != kernels.GraphLaunch {
+			bySeq[m.Sequence] = append(bySeq[m.Sequence], int32(i))
+		}
+	}
+	for i, c := range r.classes {
+		count := map[string]int{}
+		var texts []string
+		see := func(text string) {
+			out[i] = append(out[i], text)
+			if count[text]++; count[text] == 1 {
+				texts = append(texts, text)
+			}
+		}
+		for pi := range c.parts {
+			p := &c.parts[pi]
+			t := r.tracks[p.track]
+			s := r.seq(t)
+			every := max(1, len(p.reps)*len(c.parts)/maxAnnotations)
+			for k := 0; k < len(p.reps); k += every {
+				if p.marks != nil {
+					see(r.trace.Marks[p.marks[k]].Text)
+				}
+				middle := s.StartNS[t.at(int(p.reps[k].Start+p.reps[k].End)/2)]
+				for _, m := range r.around(bySeq[t.seq], middle) {
+					if p.marks == nil || p.marks[k] != m {
+						see(r.trace.Marks[m].Text)
+					}
+				}
+			}
+		}
+		slices.SortStableFunc(texts, func(a, b string) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+		c.marks = texts[:min(len(texts), maxMarkTexts)]
+	}
+	return out
+}
+
+// around are the marks that hold an instant, of the last few that start before it.
+func (r *Result) around(marks []int32, at int64) []int32 {
+	const few = 16
+	n := sort.Search(len(marks), func(i int) bool { return r.trace.Marks[marks[i]].StartNS > at })
+	var out []int32
+	for i := n - 1; i >= max(0, n-few); i-- {
+		if r.trace.Marks[marks[i]].EndNS >= at {
+			out = append(out, marks[i])
+		}
+	}
+	return out
+}
+
+// features gathers what is known of a class.
+func (f *finder) features(c *class, annotations []string) phase.Features {
+	r := f.r
+	out := phase.Features{Annotations: annotations, Training: f.kinds.training, Serving: f.kinds.serving, Names: make([]string, 0, len(c.slots))}
+	var rows []int64
+	for i := range c.slots {
+		s := &c.slots[i]
+		if s.Name != "" {
+			out.Names = append(out.Names, s.Name)
+		}
+		if 2*s.GraphRuns > s.Count && s.Count > 0 {
+			out.GraphKernels++
+		}
+		if m := tileRows(s.Name); m > 0 {
+			rows = append(rows, m)
+		}
+	}
+	out.TileRows = int(median(rows))
+	if !r.opt.IgnoreAnnotations {
+		out.Tokens = r.tokens(c)
+	}
+	return out
+}
+
+// tokens is how many tokens a step of the class has for each request, as its marks say; 0 unknown.
+func (r *Result) tokens(c *class) float64 {
+	tokens, batch := 0, 0
+	for _, p := range c.parts {
+		for _, m := range p.marks {
+			if mark := &r.trace.Marks[m]; mark.Tokens > 0 && mark.Batch > 0 {
+				tokens += mark.Tokens
+				batch += mark.Batch
+			}
+		}
+	}
+	if batch == 0 {
+		return 0
+	}
+	return float64(tokens) / float64(batch)
+}
+
+// tile finds the rows of the tile of a matrix product in the name of its kernel, as generators write it.
+var tile = regexp.MustCompile(`(?i)(?:MT|tilesize|tile|nvjet_[a-z]+_|gemm_[a-z0-9_]*?)([0-9]{1,4})x[0-9]{1,4}(?:x[0-9]{1,4})?`)
+
+func tileRows(name string) int64 {
+	m := tile.FindStringSubmatch(name)
+	if m == nil {
+		return 0
+	}
+	n, err := strconv.ParseInt(m[1], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// relative fills the features that compare a class with the others of its level.
+func (f *finder) relative(features []phase.Features) {
+	r := f.r
+	for _, l := range r.levels {
+		if len(l.classes) < 2 {
+			continue
+		}
+		for _, i := range l.classes {
+			c := r.classes[i]
+			var others []int64
+			shortest := math.Inf(1)
+			for _, k := range l.classes {
+				o := r.classes[k]
+				if k != i && features[k].TileRows > 0 {
+					others = append(others, int64(features[k].TileRows))
+				}
+				if o.layers() == c.layers() && o.wall.Mean > 0 {
+					shortest = min(shortest, o.wall.Mean)
+				}
+			}
+			fe := &features[i]
+			fe.OtherRows = int(median(others))
+			if c.layers() > 0 && shortest > 0 && !math.IsInf(shortest, 1) {
+				fe.Ratio = c.wall.Mean / shortest
+			}
+			fe.Classes = len(l.classes)
+			fe.Position = r.centre(c)
+		}
+	}
+}
+
+// layers is how many repetitions of the level below a repetition has.
+func (c *class) layers() int {
+	n := 0
+	for _, ch := range c.children {
+		n += ch.count
+	}
+	return n
+}
+
+// centre is where the middle of a class lies in the kernels of its first track, 0..1.
+func (r *Result) centre(c *class) float64 {
+	p := c.parts[0]
+	n := r.tracks[p.track].n
+	return float64(int(p.reps[0].Start)+int(p.reps[len(p.reps)-1].End)) / 2 / float64(max(1, n))
+}
+
+// sure says how certain it is that the class repeats and has these borders: by the share of repetitions without edits, and by how
+// many there are, each of which halves what is left of doubt. Marks settle the borders.
+func (c *class) sure(r *Result) {
+	exact := 1 - float64(c.edited)/(2*float64(c.count))
+	if c.source != sourceInferred {
+		c.confidence = 0.99 * exact
+		c.because = fmt.Sprintf("%s marks define it; %d of %d repetitions have the same kernels", c.source, c.count-c.edited, c.count)
+		if c.count == 1 {
+			c.because = fmt.Sprintf("%s marks define it; there is one of it", c.source)
+		}
+		return
+	}
+	enough := 1 - math.Pow(2, -float64(min(c.count, 60)-1))
+	c.confidence = exact * enough
+	c.because = fmt.Sprintf("%d repetitions, %d of them without edits", c.count, c.count-c.edited)
+	if len(r.trace.Sequences) > 1 && len(c.parts) > 1 {
+		c.because += fmt.Sprintf(", on %d devices", len(c.parts))
+	}
+}
+
+// nameAll gives classes names that are unique in the document.
+func (r *Result) nameAll() {
+	seen := map[string]int{}
+	for li := len(r.levels) - 1; li >= 0; li-- {
+		for _, i := range r.levels[li].classes {
+			c := r.classes[i]
+			base := r.levels[li].depth.name()
+			if c.described {
+				base = LevelCycle
+			}
+			switch {
+			case c.depth == depthStep && (c.phase.Phase == phase.Backward || c.phase.Phase == phase.Optimizer) && 2*c.covered >= r.compute:
+				base = "training " + base // forward, backward and optimizer in one
+			case c.phase.Phase != phase.Unknown:
+				base = string(c.phase.Phase) + " " + base
+			}
+			seen[base]++
+			c.name = base
+			if n := seen[base]; n > 1 {
+				c.name = fmt.Sprintf("%s %d", base, n)
+			}
+		}
+	}
+}

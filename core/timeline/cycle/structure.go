@@ -1,0 +1,445 @@
+package cycle
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle/phase"
+	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
+)
+
+const sourceInferred = "inferred"
+
+// take makes classes of what was found in a track, and of the marks that define its steps.
+func (f *finder) take(t *track, st repeat.Structure) {
+	r := f.r
+	t.number = len(r.tracks)
+	r.tracks = append(r.tracks, t)
+	var steps []tracked
+	if t.main && len(f.sources) > 0 && len(f.sources[t.seq].marks) > 0 {
+		steps = f.cutByMarks(t, f.sources[t.seq])
+	}
+	if len(steps) == 0 {
+		for l, d := range f.depths(t, st) {
+			for k := range st.Levels[l].Classes {
+				f.inferred(t, &st.Levels[l].Classes[k], d)
+			}
+		}
+		return
+	}
+	groups, partial := f.groups(t, steps)
+	f.within(t, st, steps)
+	f.stepClasses(t, steps, f.sources[t.seq], groups)
+	f.loneSteps(t, steps, groups, partial)
+}
+
+// loneSteps keeps the steps that marks define and that belong to no class.
+func (f *finder) loneSteps(t *track, steps []tracked, groups []*group, partial map[int]bool) {
+	in := make([]bool, len(steps))
+	for _, g := range groups {
+		for _, s := range g.steps {
+			in[s] = true
+		}
+	}
+	for i, s := range steps {
+		if !in[i] {
+			f.r.steps = append(f.r.steps, step{track: t.number, class: -1, span: repeat.Span{Start: s.first, End: s.end}, mark: s.mark, partial: partial[i]})
+		}
+	}
+}
+
+// inferred adds a class of a structure.
+func (f *finder) inferred(t *track, c *repeat.Class, d depth) {
+	word := append(append(make([]uint32, 0, c.Period), c.Symbols[c.Rotation:]...), c.Symbols[:c.Rotation]...)
+	f.add(class{id: c.ID, depth: d, source: sourceInferred, word: word, rotation: c.Rotation}, part{track: t.number, reps: c.Repetitions})
+}
+
+// add puts a part under the class of its id, which another track may have made.
+func (f *finder) add(c class, p part) {
+	for _, o := range f.r.classes {
+		if o.id == c.id && o.depth == c.depth {
+			p.shift = (c.rotation - o.rotation + len(o.word)) % len(o.word)
+			o.parts = append(o.parts, p)
+			return
+		}
+	}
+	c.parts = []part{p}
+	f.r.classes = append(f.r.classes, &c)
+}
+
+// What makes a level the one of steps, where no mark says so.
+const (
+	stepPeriod   = 200 // kernels: no layer is so long
+	lonePeriod   = 100 // the same for what nothing repeats inside of
+	layerShare   = 40  // percent of a repetition that lie in repetitions of the level below
+	pauseFactor  = 3   // the idle time in front of a step beside that in front of its kernels
+	outerFactor  = 1.5 // the idle time in front of a step beside that in front of its microbatches
+	sampledSpans = 256 // repetitions that are looked at
+)
+
+// depths says how deep each level of a structure nests: which of them is the one of steps, and so what the others are.
+func (f *finder) depths(t *track, st repeat.Structure) []depth {
+	n := len(st.Levels)
+	out := make([]depth, n)
+	if known, ok := f.knownDepth(st); ok { // another rank has named them
+		for l := range out {
+			out[l] = min(max(known+depth(l), depthBlock), depthLoops)
+		}
+		return f.spread(out)
+	}
+	at := f.stepLevel(t, st)
+	if at < 0 { // layers of one step, at most with blocks inside
+		top := widest(st)
+		for l := range out {
+			out[l] = min(depthLoops, max(depthBlock, depthLayer+depth(l-top)))
+		}
+		for l := top + 1; l < n; l++ {
+			out[l] = depthStep + depth(l-top-1)
+		}
+		return f.spread(out)
+	}
+	out[at] = depthStep
+	below := depthLayer
+	if at+1 < n && f.made(&st.Levels[at+1], at) && f.inParts(t, &st.Levels[at], &st.Levels[at+1]) {
+		out[at] = depthMicrobatch
+		out[at+1] = depthStep
+		for l := at + 2; l < n; l++ {
+			out[l] = depthLoop + depth(l-at-2)
+		}
+	} else {
+		for l := at + 1; l < n; l++ {
+			out[l] = depthLoop + depth(l-at-1)
+		}
+	}
+	for l := at - 1; l >= 0; l-- {
+		out[l] = below
+		below = depthBlock
+	}
+	return f.spread(out)
+}
+
+// inParts reports whether the repetitions of a level are parts of a step, the outer level, and not steps of a loop: training makes gradients
+// in parts, serving does not, and of what is neither the pauses tell.
+func (f *finder) inParts(t *track, level, outer *repeat.Level) bool {
+	switch {
+	case f.training():
+		return true
+	case f.kinds.serving:
+		return false
+	}
+	return f.pauseBefore(t, outer) >= outerFactor*f.pauseBefore(t, level)
+}
+
+// spread joins levels that got one depth: only one of them can have it, so deeper ones move in.
+func (f *finder) spread(d []depth) []depth {
+	for l := len(d) - 2; l >= 0; l-- {
+		if d[l] >= d[l+1] && d[l+1] > depthBlock {
+			d[l] = d[l+1] - 1
+		}
+	}
+	for i := range d {
+		d[i] = min(d[i], depthLoops)
+	}
+	return d
+}
+
+// knownDepth is the depth of the innermost level, told by a class that another track shares.
+func (f *finder) knownDepth(st repeat.Structure) (depth, bool) {
+	for l := len(st.Levels) - 1; l >= 0; l-- {
+		for k := range st.Levels[l].Classes {
+			for _, c := range f.r.classes {
+				if c.id == st.Levels[l].Classes[k].ID && c.source == sourceInferred {
+					return c.depth - depth(l), true
+				}
+			}
+		}
+	}
+	return 0, false
+}
+
+// widest is the level that covers most; of equals the outer one.
+func widest(st repeat.Structure) int {
+	best := 0
+	for l := range st.Levels {
+		if st.Levels[l].Covered >= st.Levels[best].Covered {
+			best = l
+		}
+	}
+	return best
+}
+
+// made reports whether a level consists of classes of the level below it, for the greater part.
+func (f *finder) made(outer *repeat.Level, below int) bool {
+	for k := range outer.Classes {
+		for _, ch := range outer.Classes[k].Children {
+			if ch.Level == below && ch.Count > 1 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// stepLevel is the level of steps (or of microbatches), -1 where there is none.
+func (f *finder) stepLevel(t *track, st repeat.Structure) int {
+	for l := range st.Levels {
+		if l == 0 && len(st.Levels) > 1 && len(st.Levels[0].Classes) > 0 && f.innerOnly(st) {
+			continue
+		}
+		level := &st.Levels[l]
+		c := &level.Classes[0]
+		inside := 0
+		for _, ch := range c.Children {
+			inside += ch.Count * st.Levels[ch.Level].Classes[ch.Class].Period
+		}
+		holds := len(c.Children) > 0 && 100*inside >= layerShare*c.Period
+		switch {
+		case holds && c.Period >= lonePeriod, c.Period >= stepPeriod, !holds && c.Period >= lonePeriod:
+			return l
+		case f.pauses(t, c.Repetitions), f.launched(t, c):
+			return l
+		}
+	}
+	return -1
+}
+
+// innerOnly reports whether the innermost level stands inside of the next one for the greater part.
+func (f *finder) innerOnly(st repeat.Structure) bool {
+	c := &st.Levels[0].Classes[0]
+	return len(c.Parents) > 0 && c.Period < lonePeriod
+}
+
+// sample calls visit for repetitions spread over a class.
+func sample(reps []repeat.Span, visit func(repeat.Span)) {
+	every := max(1, len(reps)/sampledSpans)
+	for i := 0; i < len(reps); i += every {
+		visit(reps[i])
+	}
+}
+
+// pauses reports whether there is clearly more idle time in front of repetitions than inside of them.
+func (f *finder) pauses(t *track, reps []repeat.Span) bool {
+	var before, inside []int64
+	sample(reps, func(s repeat.Span) {
+		if s.Start > 0 {
+			before = append(before, f.r.idleBefore(t, int(s.Start)))
+		}
+		most := int64(0)
+		for i := int(s.Start) + 1; i < int(s.End); i++ {
+			most = max(most, f.r.idleBefore(t, i))
+		}
+		inside = append(inside, most)
+	})
+	if len(before) < 2 {
+		return false
+	}
+	return median(before) >= pauseFactor*max(1, median(inside))
+}
+
+// pauseBefore is the median idle time in front of the repetitions of a level.
+func (f *finder) pauseBefore(t *track, l *repeat.Level) float64 {
+	var before []int64
+	for k := range l.Classes {
+		sample(l.Classes[k].Repetitions, func(s repeat.Span) {
+			if s.Start > 0 {
+				before = append(before, f.r.idleBefore(t, int(s.Start)))
+			}
+		})
+	}
+	if len(before) == 0 {
+		return 0
+	}
+	return float64(median(before))
+}
+
+// launched reports whether every repetition is a graph launch of its own.
+func (f *finder) launched(t *track, c *repeat.Class) bool {
+	s := f.r.seq(t)
+	if s.Graph == nil {
+		return false
+	}
+	own, seen := 0, 0
+	sample(c.Repetitions, func(p repeat.Span) {
+		seen++
+		first, last := s.Graph[t.at(int(p.Start))], s.Graph[t.at(int(p.End)-1)]
+		before, after := uint32(0), uint32(0)
+		if p.Start > 0 {
+			before = s.Graph[t.at(int(p.Start)-1)]
+		}
+		if int(p.End) < t.n {
+			after = s.Graph[t.at(int(p.End))]
+		}
+		if first != 0 && first == last && first != before && last != after {
+			own++
+		}
+	})
+	return 10*own >= 8*seen
+}
+
+func (f *finder) training() bool {
+	if f.kinds == nil {
+		training, serving := phase.Kinds(f.r.trace.Names)
+		f.kinds = &kinds{training, serving}
+	}
+	return f.kinds.training
+}
+
+// kinds says what a trace does.
+type kinds struct{ training, serving bool }
+
+// within keeps the inferred classes that lie inside of the steps that marks define, and those that hold several of them.
+func (f *finder) within(t *track, st repeat.Structure, steps []tracked) {
+	size := 0
+	for _, s := range steps {
+		size += int(s.end - s.first)
+	}
+	size /= len(steps)
+	d := depthLayer
+	for l := range st.Levels {
+		kept := false
+		for k := range st.Levels[l].Classes {
+			c := &st.Levels[l].Classes[k]
+			in := inside(c.Repetitions, steps)
+			switch {
+			case 5*len(in) >= 4*len(c.Repetitions) && 10*c.Period < 8*size && len(in) > 1:
+				word := *c
+				word.Repetitions = in
+				f.inferred(t, &word, d)
+				kept = true
+			case 5*len(in) < 4*len(c.Repetitions) && 2*c.Period >= 3*size:
+				f.inferred(t, c, depthLoop)
+			}
+		}
+		if kept {
+			d = min(d+1, depthMicrobatch)
+		}
+	}
+}
+
+// inside are the repetitions that lie in one step.
+func inside(reps []repeat.Span, steps []tracked) []repeat.Span {
+	var out []repeat.Span
+	for _, p := range reps {
+		k := sort.Search(len(steps), func(i int) bool { return steps[i].end > p.Start })
+		if k < len(steps) && steps[k].first <= p.Start && p.End <= steps[k].end {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// arrange sorts the classes into levels, counts, and relates them.
+func (f *finder) arrange() {
+	r := f.r
+	for _, c := range r.classes {
+		c.tally()
+	}
+	slices.SortStableFunc(r.classes, func(a, b *class) int {
+		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(b.covered, a.covered), cmp.Compare(a.parts[0].track, b.parts[0].track),
+			cmp.Compare(a.parts[0].reps[0].Start, b.parts[0].reps[0].Start), cmp.Compare(a.id, b.id))
+	})
+	for i, c := range r.classes {
+		if n := len(r.levels); n == 0 || r.levels[n-1].depth != c.depth {
+			if n == r.opt.MaxLevels {
+				r.warnings = append(r.warnings, fmt.Sprintf("levels beyond the %s of %d are left out", c.depth.name(), n))
+				r.classes = r.classes[:i]
+				break
+			}
+			r.levels = append(r.levels, level{depth: c.depth})
+		}
+		l := &r.levels[len(r.levels)-1]
+		l.classes = append(l.classes, i)
+		l.covered += c.covered
+	}
+	for i := range r.levels {
+		r.levels[i].reason = f.reason(&r.levels[i])
+	}
+	f.relate()
+}
+
+// tally counts the repetitions of a class.
+func (c *class) tally() {
+	slices.SortStableFunc(c.parts, func(a, b part) int { return cmp.Compare(a.track, b.track) })
+	for _, p := range c.parts {
+		for _, s := range p.reps {
+			c.count++
+			c.covered += int64(s.End - s.Start)
+			c.edits += int64(s.Edits)
+			if s.Edits > 0 {
+				c.edited++
+			}
+		}
+	}
+}
+
+func (f *finder) reason(l *level) string {
+	c := f.r.classes[l.classes[0]]
+	switch {
+	case c.described:
+		return "found as the described tool does, which knows no levels"
+	case c.source != sourceInferred:
+		return fmt.Sprintf("defined by %s marks", c.source)
+	}
+	switch l.depth {
+	case depthBlock:
+		return "repeats inside of a layer"
+	case depthLayer:
+		return "repeats inside of a step"
+	case depthMicrobatch:
+		return "has layers and repeats inside of a step"
+	case depthStep:
+		return "the innermost level that has layers, is as long as no layer, is launched as one graph, or starts behind a pause"
+	}
+	return "repeats several steps"
+}
+
+// relate counts which classes a repetition consists of: those of the next level in that has any inside.
+func (f *finder) relate() {
+	r := f.r
+	for li := len(r.levels) - 1; li > 0; li-- {
+		for _, i := range r.levels[li].classes {
+			outer := r.classes[i]
+			for below := li - 1; below >= 0 && len(outer.children) == 0; below-- {
+				for _, k := range r.levels[below].classes {
+					if n := inner(outer, r.classes[k]); n > 0 {
+						outer.children = append(outer.children, child{r.classes[k], n})
+						r.classes[k].parents = append(r.classes[k].parents, i)
+					}
+				}
+			}
+		}
+	}
+}
+
+// inner is how many repetitions of a class lie in one of another, most often.
+func inner(outer, in *class) int {
+	counts := map[int]int{}
+	for _, p := range outer.parts {
+		for _, q := range in.parts {
+			if p.track != q.track {
+				continue
+			}
+			k := 0
+			for _, s := range p.reps {
+				for k < len(q.reps) && q.reps[k].Start < s.Start {
+					k++
+				}
+				n := 0
+				for k+n < len(q.reps) && q.reps[k+n].End <= s.End {
+					n++
+				}
+				counts[n]++
+				k += n
+			}
+		}
+	}
+	best := 0
+	for n, times := range counts {
+		if times > counts[best] || times == counts[best] && n > best {
+			best = n
+		}
+	}
+	return best
+}
