@@ -202,3 +202,11 @@ def check() -> None:
             "TRITON_INTERPRET is set: kernels run in Triton's interpreter, and none is compiled",
             hint="unset TRITON_INTERPRET; the machine runs the compiled kernel",
         )
+
+
+def sees_gpu() -> bool:
+    """Whether Triton has a GPU to launch on."""
+    try:
+        return any(backend.driver.is_active() for backend in _module("triton.backends").backends.values())
+    except Exception:  # a driver that cannot even say so is none
+        return False

@@ -12,12 +12,15 @@ from ._errors import (
     CancelledError,
     CoreUnavailableError,
     FileAccessError,
+    FindingError,
+    FindingWarning,
     ForkedProcessError,
     IncompatibleTracesError,
     InternalError,
     LimitError,
     PartialResultError,
     PrlxError,
+    SimulationError,
     TraceFormatError,
     UsageError,
 )
@@ -30,7 +33,9 @@ if TYPE_CHECKING:
     from ._diff import Diff, Divergence, diff_traces
     from ._kernel_trace import KernelTrace, read_trace
     from ._open import open
+    from ._record import Recording, disable, enable, record, session
     from ._session import Session, SessionDiff
+    from ._simulate import Finding, Simulation, simulate
     from ._solve import Offsets, solve_offsets
     from ._timeline import Timeline
     from ._validate import Verdicts, validate_collectives
@@ -43,6 +48,9 @@ __all__ = [
     "Diff",
     "Divergence",
     "FileAccessError",
+    "Finding",
+    "FindingError",
+    "FindingWarning",
     "ForkedProcessError",
     "IncompatibleTracesError",
     "InternalError",
@@ -51,8 +59,11 @@ __all__ = [
     "Offsets",
     "PartialResultError",
     "PrlxError",
+    "Recording",
     "Session",
     "SessionDiff",
+    "Simulation",
+    "SimulationError",
     "Timeline",
     "TraceFormatError",
     "UsageError",
@@ -62,8 +73,13 @@ __all__ = [
     "assert_same",
     "combine_traces",
     "diff_traces",
+    "disable",
+    "enable",
     "open",
     "read_trace",
+    "record",
+    "session",
+    "simulate",
     "solve_offsets",
     "validate_collectives",
 ]
@@ -72,18 +88,26 @@ _LAZY = {
     "CombinedTrace": "_combine",
     "Diff": "_diff",
     "Divergence": "_diff",
+    "Finding": "_simulate",
     "KernelTrace": "_kernel_trace",
     "Offsets": "_solve",
+    "Recording": "_record",
     "Session": "_session",
     "SessionDiff": "_session",
+    "Simulation": "_simulate",
     "Timeline": "_timeline",
     "Verdicts": "_validate",
     "align_trace": "_align",
     "assert_same": "_assert",
     "combine_traces": "_combine",
     "diff_traces": "_diff",
+    "disable": "_record",
+    "enable": "_record",
     "open": "_open",
     "read_trace": "_kernel_trace",
+    "record": "_record",
+    "session": "_record",
+    "simulate": "_simulate",
     "solve_offsets": "_solve",
     "validate_collectives": "_validate",
 }

@@ -146,6 +146,8 @@ OTHER_VARIABLES = frozenset(
         "PRLX_TEST_DATA",
         "PRLX_FULL_SWEEP",
         "PRLX_CYCLE_SEEDS",
+        "PRLX_TRITON",
+        "PRLX_TRITON_ALL",
         "PRLX_ORACLE",
         "PRLX_CHROMIUM",
         "PRLX_SARIF_SCHEMA",

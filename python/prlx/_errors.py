@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from ._simulate import Finding
 
 
 class PrlxError(Exception):
@@ -92,6 +95,41 @@ class AlignmentError(PrlxError):
     """The clocks cannot be aligned as asked."""
 
     exit_code = 4
+
+
+class SimulationError(PrlxError):
+    """A kernel has something that the PTX machine does not execute; the message names it with its line."""
+
+    exit_code = 3
+
+
+class FindingError(PrlxError):
+    """A check of the PTX machine found something, and the first finding was to stop the program.
+
+    Attributes
+    ----------
+    finding
+        What was found; None in an exception that came from another process.
+    """
+
+    exit_code = 1
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        path: str | None = None,
+        offset: int | None = None,
+        line: int | None = None,
+        hint: str | None = None,
+        finding: Finding | None = None,
+    ) -> None:
+        super().__init__(message, path=path, offset=offset, line=line, hint=hint)
+        self.finding = finding
+
+
+class FindingWarning(UserWarning):
+    """A check of the PTX machine found something in a launch, which went on."""
 
 
 class PartialResultError(PrlxError):

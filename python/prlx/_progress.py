@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Literal, TextIO, TypeAlias
 
 from ._errors import UsageError
-from ._units import format_bytes
+from ._units import format_bytes, format_count
 
 if TYPE_CHECKING:
     from ._core import Progress as Watch
@@ -18,11 +18,14 @@ if TYPE_CHECKING:
 Progress: TypeAlias = "Literal['auto'] | bool | Watch"
 """``"auto"`` shows on a terminal; a function gets the stage, what is done of it, and its total (0 when unknown)."""
 
+Unit: TypeAlias = Literal["bytes", "count"]
+"""What an operation counts its work in."""
+
 _PATIENCE_S = 0.3  # what takes no longer than this shows nothing
 
 
 @contextlib.contextmanager
-def shown(progress: Progress) -> Iterator[Watch | None]:
+def shown(progress: Progress, *, unit: Unit = "bytes") -> Iterator[Watch | None]:
     """What ``_core.run`` shall call while the block runs; the line on the terminal is gone afterwards."""
     if callable(progress):
         yield progress
@@ -33,7 +36,7 @@ def shown(progress: Progress) -> Iterator[Watch | None]:
     if progress is False or stream is None or (progress == "auto" and not stream.isatty()):
         yield None
         return
-    line = _rich(stream) or _Plain(stream)
+    line = _rich(stream, unit) or _Plain(stream, unit)
     start = time.monotonic()
 
     def watch(stage: str, done: int, total: int) -> None:
@@ -49,15 +52,16 @@ def shown(progress: Progress) -> Iterator[Watch | None]:
 class _Plain:
     """One line that is written over."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: TextIO, unit: Unit) -> None:
         self._stream = stream
+        self._format = format_bytes if unit == "bytes" else format_count
         self._width = 0
 
     def show(self, stage: str, done: int, total: int) -> None:
         share = (
-            f"{100 * min(done, total) // total:3d} %  {format_bytes(done)} of {format_bytes(total)}" if total else ""
+            f"{100 * min(done, total) // total:3d} %  {self._format(done)} of {self._format(total)}" if total else ""
         )
-        text = f"{stage or 'working'}  {share or format_bytes(done)}"[:78]
+        text = f"{stage or 'working'}  {share or self._format(done)}"[:78]
         self._write(text)
         self._width = len(text)
 
@@ -95,7 +99,7 @@ class _Rich:
             self._bar.stop()
 
 
-def _rich(stream: TextIO) -> _Rich | None:
+def _rich(stream: TextIO, unit: Unit) -> _Rich | None:
     try:
         console = importlib.import_module("rich.console")
         bars = importlib.import_module("rich.progress")
@@ -104,7 +108,7 @@ def _rich(stream: TextIO) -> _Rich | None:
     columns = (
         bars.TextColumn("{task.description}"),
         bars.BarColumn(),
-        bars.DownloadColumn(),
+        bars.DownloadColumn() if unit == "bytes" else bars.MofNCompleteColumn(),
         bars.TimeRemainingColumn(),
     )
     return _Rich(bars.Progress(*columns, console=console.Console(file=stream), transient=True))

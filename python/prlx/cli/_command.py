@@ -58,11 +58,11 @@ class Option:
 
 @dataclass(frozen=True)
 class Positional:
-    """Words without a flag: files, or one of a few words."""
+    """Words without a flag: files, or one of a few words. ``rest`` is all behind the others, flags too: another program's."""
 
     name: str
     help: str
-    count: Literal["one", "optional", "some", "any"] = "some"
+    count: Literal["one", "optional", "some", "any", "rest"] = "some"
     choices: tuple[str, ...] = ()
 
 
@@ -99,8 +99,11 @@ class Command:
         words = [self.program or f"prlx {self.name}"]
         for item in self.positionals:
             word = "|".join(item.choices) if item.choices else item.name
+            many = f"[{word}...]"
             words.append(
-                {"one": word, "optional": f"[{word}]", "some": f"{word}...", "any": f"[{word}...]"}[item.count]
+                {"one": word, "optional": f"[{word}]", "some": f"{word}...", "any": many, "rest": many}[item.count]
             )
-        words += [f"{option.flags[0]} {option.metavar}" for option in self.options if option.required]
-        return " ".join([*words, "[options]"])
+        required = [f"{option.flags[0]} {option.metavar}" for option in self.options if option.required]
+        if any(item.count == "rest" for item in self.positionals):  # our options stand before another program's
+            return " ".join([words[0], *required, "[options]", *words[1:]])
+        return " ".join([*words, *required, "[options]"])

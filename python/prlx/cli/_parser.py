@@ -30,6 +30,8 @@ def build(command: Command) -> argparse.ArgumentParser:
     for option in (*command.options, *COMMON):
         _add(parser, option)
     for item in command.positionals:
+        if item.count == "rest":
+            continue  # see split
         count = {"one": None, "optional": "?", "some": "+", "any": "*"}[item.count]
         kind = _choice(item.choices) if item.choices else str
         parser.add_argument(item.name.lower(), metavar=item.name, nargs=count, type=kind)
@@ -107,6 +109,7 @@ def parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
         With the near name when a flag is unknown.
     """
     parser = build(command)
+    words, others = split(command, words)
     try:
         values, rest = parser.parse_known_intermixed_args(list(words))
     except UsageError as error:
@@ -116,7 +119,23 @@ def parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
             flag = word.partition("=")[0]
             parser.error(f"unknown option {flag}{did_you_mean(flag, list(spellings(command)))}")
         parser.error(f"unexpected argument {word!r}")
+    for item in command.positionals:
+        if item.count == "rest":
+            setattr(values, item.name.lower(), others)
     return values
+
+
+def split(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The words that are the command's own, and those of the program that it runs: all behind the first that is no flag."""
+    if not any(item.count == "rest" for item in command.positionals):
+        return list(words), []
+    takes = {flag: option.takes for option in (*command.options, *COMMON) for flag in option.flags}
+    at = 0
+    while at < len(words) and words[at].startswith("-") and words[at] != "-":
+        if words[at] == "--":
+            return [*words[:at], *words[at + 1 : at + 2]], list(words[at + 2 :])
+        at += 1 if "=" in words[at] or takes.get(words[at], "switch") in ("switch", "count") else 2
+    return list(words[: at + 1]), list(words[at + 1 :])
 
 
 def _explain(error: UsageError, command: Command, words: Sequence[str]) -> UsageError:

@@ -1,0 +1,507 @@
+"""Entering Triton and leaving it again: ``enable``, ``disable``, ``record`` and ``session``."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fnmatch
+import os
+import re
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from . import _core, _request
+from ._errors import FileAccessError, UsageError
+from ._simulate import Finding, Options, Simulation, execute, report, with_changes
+from ._units import format_count, plural
+
+if TYPE_CHECKING:
+    from ._kernel_trace import KernelTrace
+    from ._progress import Progress
+    from ._request import Path as AnyPath
+    from ._session import Session
+    from .hooks.arrays import Storage
+    from .hooks.simulator import Launch
+
+Mode: TypeAlias = Literal["digest", "control-flow", "values"]
+"""How much a warp leaves: hashes, an event for each branch and predicate, or operands of all lanes besides."""
+
+Filter: TypeAlias = str | Iterable[str] | None
+"""Names of kernels, with ``*`` and ``?``; None is every kernel."""
+
+MODES = ("digest", "control-flow", "values")
+_DEVICES = ("auto", "gpu", "simulator")
+_KEPT = 1000  # launches that a Recording remembers in full, findings that it lists
+
+
+class Recording:
+    """What happened on the device since it was enabled, or inside of a ``with`` block.
+
+    As the result of ``enable`` it can be used in a ``with`` statement, which disables the device at its end.
+
+    Attributes
+    ----------
+    path
+        The directory, or file, that launches are recorded to; None when nothing is recorded.
+    launches
+        How many kernels were launched.
+    simulations
+        The latest launches (at most 1000), oldest first.
+    instructions
+        Instructions of warps, over all launches.
+    findings
+        What the checks found, in the order of the launches; at most 1000.
+    """
+
+    def __init__(self, target: _Target | None = None) -> None:
+        self._target = target
+        self.path = None if target is None else target.path
+        self.launches = 0
+        self.instructions = 0
+        self.simulations: deque[Simulation] = deque(maxlen=_KEPT)
+        self.findings: list[Finding] = []
+        self._listeners: list[Callable[[Simulation], object]] = []
+
+    @property
+    def recorded(self) -> int:
+        """How many launches were recorded."""
+        return 0 if self._target is None else len(self._target.launches)
+
+    def register(self, *arrays: Any) -> None:
+        """Name memory that kernels reach through pointers which they load, such as the rows of a table of pointers.
+
+        What arguments point to needs no registration. The arrays are kept alive until the device is disabled.
+        """
+        _enabled("register memory").register(arrays)
+
+    def on_launch(self, call: Callable[[Simulation], object]) -> None:
+        """Call a function with every launch from now on, when it has ended."""
+        self._listeners.append(call)
+
+    def read(self) -> Session | KernelTrace:
+        """What was recorded, opened: a session, or the recording of the one launch that a file holds.
+
+        Raises
+        ------
+        UsageError
+            Nothing is recorded here.
+        """
+        if self.path is None:
+            raise UsageError("nothing is recorded here", hint="name a path: prlx.record(path)")
+        if self._target is not None and self._target.is_file:
+            from ._kernel_trace import read_trace
+
+            return read_trace(self.path, progress=False)
+        from ._session import open_session
+
+        return open_session(self.path)
+
+    def _add(self, simulation: Simulation) -> None:
+        self.launches += 1
+        self.instructions += simulation.instructions
+        self.simulations.append(simulation)
+        if len(self.findings) < _KEPT:
+            self.findings += simulation.findings[: _KEPT - len(self.findings)]
+        for call in self._listeners:
+            call(simulation)
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if _active is not None and _active.recordings[0] is self:
+            _active.close(partial=error is not None)
+
+    def __repr__(self) -> str:
+        to = "" if self.path is None else f" to {self.path}"
+        found = f", {plural(len(self.findings), 'finding')}" if self.findings else ""
+        return (
+            f"<Recording{to}: {plural(self.launches, 'launch')}, {format_count(self.instructions)} instructions{found}>"
+        )
+
+
+class _Target:
+    """Where launches are recorded: a directory with a file a launch and a manifest, or one file for one launch."""
+
+    def __init__(
+        self, path: AnyPath, *, mode: str, filter: Filter, overwrite: bool, extras: Mapping[str, Any], directory: bool
+    ) -> None:
+        if mode not in MODES:
+            raise UsageError(f"mode: expected one of {', '.join(MODES)}, got {mode!r}")
+        self.path = Path(_request.absolute(path))
+        self.is_file = not directory and self.path.suffix == ".prlx"
+        self.launches: list[dict[str, Any]] = []
+        self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras}
+        self._filter = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
+        self._owner = os.getpid()
+        self._prepare(overwrite)
+
+    def _prepare(self, overwrite: bool) -> None:
+        if self.is_file:
+            if self.path.exists() and not overwrite:
+                raise FileAccessError(
+                    "already exists", path=str(self.path), hint="choose another name, or pass overwrite=True"
+                )
+            return
+        if self.path.is_file():
+            raise FileAccessError("is a file, not a directory", path=str(self.path), hint="name a directory")
+        if self.path.is_dir() and any(self.path.iterdir()):
+            if not overwrite:
+                raise FileAccessError(
+                    "is not empty", path=str(self.path), hint="choose another directory, or pass overwrite=True"
+                )
+            for old in (*self.path.glob("*.prlx"), self.path / "session.json"):
+                old.unlink(missing_ok=True)
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def request(self, kernel: str) -> dict[str, Any] | None:
+        """What the core shall record of the next launch of a kernel; None for nothing."""
+        if os.getpid() != self._owner:
+            return None  # a forked child: the files are its parent's
+        if self._filter is not None and not any(fnmatch.fnmatchcase(kernel, pattern) for pattern in self._filter):
+            return None
+        if not self.is_file:
+            safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]
+            return {**self._request, "path": str(self.path / f"{len(self.launches):04d}_{safe}.prlx")}
+        if self.launches:
+            raise UsageError(
+                f"holds one launch already, and {kernel} is launched again",
+                path=str(self.path),
+                hint="name a directory to record several launches, or choose kernels with filter=",
+            )
+        return {**self._request, "path": str(self.path)}
+
+    def add(self, simulation: Simulation) -> None:
+        """Note a launch that was recorded."""
+        document = simulation.document
+        done = document["recording"]
+        row = {key: document[key] for key in ("kernel", "grid", "block")}
+        row |= {key: done[key] for key in ("argument_digest", "module_hash")}
+        self.launches.append({"launch": len(self.launches), **row, "file": Path(done["file"]).name})
+
+    def close(self, *, partial: bool) -> None:
+        """Write the manifest."""
+        if not self.is_file and os.getpid() == self._owner:
+            request = {"path": str(self.path), "partial": partial, "launches": self.launches}
+            _core.call("session_finish", request)
+
+
+class _Simulator:
+    """The simulated device while it is enabled."""
+
+    def __init__(self, options: Options, recording: Recording) -> None:
+        from .hooks import simulator, triton
+
+        self.options = options
+        self.quiet = 0
+        self.recordings = [recording]
+        self._registered: list[Storage] = []
+        self._launched = 0
+        self._lock = threading.Lock()
+        self._surfaces = triton.Surfaces(simulator.KEY)
+        self._driver, self._device = simulator.driver(self._run)
+        self._undo = contextlib.ExitStack()
+
+    def open(self, *, map_cuda: bool) -> None:
+        """Take the place of Triton's driver."""
+        if map_cuda:
+            from .hooks import cuda
+
+            self._undo.callback(cuda.install(self._driver.get_device_interface()))
+        try:
+            self._surfaces.install(self._driver)
+        except BaseException:
+            self._undo.close()
+            raise
+
+    def close(self, *, partial: bool = False) -> None:
+        """Put everything back and finish what is recorded."""
+        global _active
+        if _active is self:
+            _active = None
+        self._device.open = False
+        self._surfaces.restore()
+        self._undo.close()
+        for recording in self.recordings:
+            if recording._target is not None:
+                recording._target.close(partial=partial)
+
+    def register(self, arrays: Sequence[Any]) -> None:
+        from .hooks.arrays import storage
+
+        for i, array in enumerate(arrays):
+            found = storage(array, f"registered memory {len(self._registered) + i}")
+            if found is None:
+                raise UsageError(f"cannot tell the size of what was registered: {type(array).__name__}")
+            self._registered.append(found)
+
+    def target(self) -> _Target | None:
+        """Where the next launch is recorded: the innermost recording that has a place."""
+        if self._surfaces.benchmarking:
+            return None  # the autotuner's trials are no part of the program
+        return next((r._target for r in reversed(self.recordings) if r._target is not None), None)
+
+    def _run(self, launch: Launch) -> int:
+        with self._lock:
+            target, number = self.target(), self._launched
+            self._launched += 1
+            record = None if target is None else target.request(launch.function.name)
+            if record is not None and target is not None:
+                number = len(target.launches)
+        simulation = execute(launch, self.options, number=number, registered=self._registered, record=record)
+        with self._lock:
+            if record is not None and target is not None:
+                target.add(simulation)
+            for recording in self.recordings:
+                recording._add(simulation)
+        if self.options.stop or not self.quiet:
+            report(simulation, stop=self.options.stop)
+        return simulation.instructions
+
+
+_active: _Simulator | None = None
+
+
+def _enabled(what: str) -> _Simulator:
+    if _active is None:
+        raise UsageError(f"nothing is enabled, so there is no device to {what}", hint="call prlx.enable first")
+    return _active
+
+
+def enable(
+    *,
+    device: str = "auto",
+    output: AnyPath | None = None,
+    filter: Filter = None,
+    mode: Mode = "control-flow",
+    map_cuda: bool = False,
+    seed: int = 0,
+    stop: bool = False,
+    nan: bool = False,
+    races: bool = True,
+    counts: bool = True,
+    stores: bool = False,
+    atomics: bool = False,
+    loads: bool = False,
+    barriers: bool = False,
+    events_per_warp: int | None = None,
+    max_findings: int = 1000,
+    max_instructions: int | None = None,
+    memory: Iterable[Any] = (),
+    overwrite: bool = False,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress = "auto",
+) -> Recording:
+    """Run Triton kernels on the PTX machine from now on: the compiled kernel, without a GPU.
+
+    User code stays as it is: ``kernel[grid](...)`` on NumPy arrays and torch CPU tensors, with autotuning, heuristics, hooks
+    and benchmarks (whose time is the count of instructions). Call it before modules are imported that ask Triton for its driver.
+
+    Parameters
+    ----------
+    device
+        ``"simulator"``; ``"auto"`` is the simulator where Triton sees no GPU. Recording on GPUs is not there yet.
+    output
+        Record every launch: a directory for a session, or a name that ends in ``.prlx`` for a single launch.
+    filter
+        Which kernels are recorded.
+    mode, stores, atomics, loads, barriers, events_per_warp, overwrite
+        What is recorded, as for ``record``.
+    map_cuda
+        Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` and the like then do nothing.
+    seed
+        Permutes the order of blocks and warps; 0 is ascending. Results that depend on it are races.
+    stop
+        The first finding ends the launch and raises ``FindingError``; otherwise a launch with findings ends with a
+        ``FindingWarning``.
+    nan
+        Report instructions that make a NaN of numbers.
+    races
+        Look for races and uninitialised reads in shared memory.
+    counts
+        Count instructions, branches and traffic per line.
+    max_findings
+        Distinct findings that are kept of a launch; the rest is counted.
+    max_instructions
+        Instructions of warps after which a launch ends with an error.
+    memory
+        Arrays that kernels reach through pointers which they load; ``Recording.register`` adds more.
+    workers, memory_limit, progress
+        As for ``combine_traces``. Results do not depend on the number of workers.
+
+    Returns
+    -------
+    Recording
+        What happens from now on. Leaving its ``with`` block disables the device.
+
+    Raises
+    ------
+    UsageError
+        Something is enabled already, or Triton is not there.
+    """
+    options = Options(
+        seed, stop, nan, races, counts, max_findings, max_instructions, workers, memory_limit, progress
+    ).checked()
+    _check_device(device)
+    target = None
+    if output is not None:
+        extras = _extras(stores, atomics, loads, barriers, events_per_warp)
+        target = _Target(output, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=False)
+    recording = Recording(target)
+    _open(options, recording, map_cuda=map_cuda).register(list(memory))
+    return recording
+
+
+def _open(options: Options, recording: Recording, *, map_cuda: bool = False) -> _Simulator:
+    global _active
+    if _active is not None:
+        raise UsageError("the simulator is enabled already", hint="call prlx.disable first")
+    from .hooks import triton
+
+    triton.check()
+    simulator = _Simulator(options, recording)
+    simulator.open(map_cuda=map_cuda)
+    _active = simulator
+    atexit.unregister(disable)
+    atexit.register(disable)  # finishes what is recorded
+    return simulator
+
+
+def _check_device(device: str) -> None:
+    from .hooks import triton
+
+    if device not in _DEVICES:
+        raise UsageError(f"device: expected one of {', '.join(_DEVICES)}, got {device!r}")
+    triton.check()
+    if device == "gpu" or (device == "auto" and triton.sees_gpu()):
+        raise UsageError(
+            "recording on a GPU is not there yet", hint='device="simulator" runs the compiled kernels without the GPU'
+        )
+
+
+def _extras(stores: bool, atomics: bool, loads: bool, barriers: bool, events_per_warp: int | None) -> dict[str, Any]:
+    if events_per_warp is not None and (not isinstance(events_per_warp, int) or not 0 < events_per_warp < 1 << 32):
+        raise UsageError(f"events_per_warp: expected a whole number above 0, got {events_per_warp!r}")
+    return {
+        "predicates": True,
+        "stores": stores,
+        "atomics": atomics,
+        "loads": loads,
+        "barriers": barriers,
+        "events_per_warp": events_per_warp or 0,
+    }
+
+
+def disable() -> None:
+    """Put back everything that ``enable`` replaced, and finish what is recorded. Nothing happens when nothing is enabled."""
+    if _active is not None:
+        _active.close()
+
+
+@contextlib.contextmanager
+def record(
+    path: AnyPath,
+    *,
+    mode: Mode = "control-flow",
+    filter: Filter = None,
+    stores: bool = False,
+    atomics: bool = False,
+    loads: bool = False,
+    barriers: bool = False,
+    events_per_warp: int | None = None,
+    overwrite: bool = False,
+) -> Iterator[Recording]:
+    """Record the launches of a ``with`` block, by watching the clean kernels on the PTX machine.
+
+    The simulator need not be enabled; then it is, with its defaults, for the block. Trials of the autotuner are not recorded.
+
+    Parameters
+    ----------
+    path
+        A directory for a session with a file a launch, or a name that ends in ``.prlx`` for one launch.
+    mode
+        ``"control-flow"`` has an event for each branch and each predicate of a memory access, with active and taken lanes;
+        ``"values"`` has operands of every lane besides; ``"digest"`` only hashes.
+    filter
+        Names of kernels, with ``*`` and ``?``; default all.
+    stores, atomics, loads, barriers
+        Have events for these, too.
+    events_per_warp
+        Keep at most so many events of a warp, the first ones; default all.
+    overwrite
+        Replace what is there: the file, or the recordings in the directory.
+
+    Yields
+    ------
+    Recording
+        What happens in the block; ``read()`` opens the recordings when it has ended.
+    """
+    extras = _extras(stores, atomics, loads, barriers, events_per_warp)
+    with _recorded(path, mode, filter, overwrite, extras, directory=False) as recording:
+        yield recording
+
+
+@contextlib.contextmanager
+def session(
+    path: AnyPath, *, mode: Mode = "control-flow", filter: Filter = None, overwrite: bool = False
+) -> Iterator[Recording]:
+    """Record the launches of a ``with`` block as a session, whatever the directory is called; see ``record``."""
+    extras = _extras(False, False, False, False, None)
+    with _recorded(path, mode, filter, overwrite, extras, directory=True) as recording:
+        yield recording
+
+
+@contextlib.contextmanager
+def _recorded(
+    path: AnyPath, mode: str, filter: Filter, overwrite: bool, extras: Mapping[str, Any], *, directory: bool
+) -> Iterator[Recording]:
+    if _active is not None and any(r._target is not None for r in _active.recordings):
+        raise UsageError("launches are recorded already", hint="leave the other recording first")
+    if _active is None:
+        _check_device("auto")
+    target = _Target(path, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=directory)
+    recording = Recording(target)
+    complete = False
+    with _listening(recording):
+        try:
+            yield recording
+            complete = True
+        finally:
+            target.close(partial=not complete)
+
+
+@contextlib.contextmanager
+def quiet(changes: Mapping[str, Any]) -> Iterator[Sequence[Simulation]]:
+    """Collect the launches of a block without warnings, with other options of the machine."""
+    recording = Recording()
+    with _listening(recording) as simulator:
+        before = simulator.options
+        simulator.options = with_changes(before, changes)
+        simulator.quiet += 1
+        try:
+            yield recording.simulations
+        finally:
+            simulator.options = before
+            simulator.quiet -= 1
+
+
+@contextlib.contextmanager
+def _listening(recording: Recording) -> Iterator[_Simulator]:
+    """Have a recording told of launches; the simulator is enabled for the block where it is not yet."""
+    opened = None if _active is not None else _open(Options().checked(), Recording())
+    simulator = _enabled("listen to")
+    simulator.recordings.append(recording)
+    try:
+        yield simulator
+    finally:
+        with contextlib.suppress(ValueError):
+            simulator.recordings.remove(recording)
+        if opened is not None:
+            opened.close()

@@ -1,0 +1,141 @@
+"""``prlx simulate``: a script's Triton kernels on the PTX machine."""
+
+from __future__ import annotations
+
+import contextlib
+import runpy
+import shlex
+import sys
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, UsageError
+from . import _options as options
+from ._command import Command, Option, Positional
+from ._outputs import shown_path
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ._ui import UI
+
+FOUND = 1
+_MODES = ("digest", "control-flow", "values")
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Run the script, then say what its kernels did; exit code 1 when a check found something."""
+    from .. import _record
+    from .._simulate_text import Run
+
+    script = Path(values.script)
+    if not script.is_file():
+        raise FileAccessError("no such script", path=str(script))
+    if values.record is None and (values.mode is not None or values.overwrite):
+        raise UsageError("--mode and --overwrite are about recording", hint="name where to with --record DIR")
+    seen = Run(shown_path(script))
+    with _quietly(), _record.enable(
+        device="simulator", output=values.record, mode=values.mode or "control-flow", overwrite=bool(values.overwrite),
+        map_cuda=bool(values.map_cuda), seed=values.seed or 0, stop=bool(values.stop), nan=bool(values.nan),
+        workers=values.workers, memory_limit=values.memory_limit, progress=ui.progress,
+        stores=bool(values.stores), atomics=bool(values.atomics),
+    ) as recording:  # fmt: skip
+        recording.on_launch(seen.add)
+        status = _execute(script, values.arg, ui)
+    document = seen.document(recording=recording.path, status=status)
+    if ui.json:
+        ui.emit(document)
+    elif not ui.quiet:
+        ui.show(_render(document, ui))
+    if recording.path is not None and recording.recorded:
+        named = shlex.quote(shown_path(recording.path))
+        verb = "diff" if recording.recorded == 1 else "session inspect"
+        ui.say(f"wrote {named}; open it with: prlx {'inspect' if verb == 'diff' else verb} {named}")
+    return status or (FOUND if document["findings"] else 0)
+
+
+def _render(document: dict[str, object], ui: UI) -> Iterator[str]:
+    from .._diff_text import Look
+    from .._simulate_text import render
+
+    width = min(ui.out.width, 160) if ui.out.width < 1 << 16 else 100
+    return render(document, Look(style=ui.out.style, width=width), lines=10 if ui.verbose == 0 else 100)
+
+
+@contextlib.contextmanager
+def _quietly() -> Iterator[None]:
+    """The report says what was found; nothing is said twice."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FindingWarning)
+        yield
+
+
+def _execute(script: Path, words: list[str], ui: UI) -> int:
+    """Run a script as ``python SCRIPT`` would, and return its exit status."""
+    argv, path = sys.argv, list(sys.path)
+    sys.argv, sys.path[0:0] = [str(script), *words], [str(script.parent.resolve())]
+    try:
+        with contextlib.redirect_stdout(sys.stderr) if ui.json else contextlib.nullcontext():
+            runpy.run_path(str(script), run_name="__main__")
+        return 0
+    except SystemExit as end:
+        if end.code is None or isinstance(end.code, int):
+            return end.code or 0
+        sys.stderr.write(f"{end.code}\n")
+        return 1
+    except FindingError:
+        return 0  # the first finding ended the script; the report names it
+    except PrlxError:
+        raise
+    except Exception as error:
+        _show(error, script)
+        return 1
+    finally:
+        sys.argv, sys.path[:] = argv, path
+
+
+def _show(error: Exception, script: Path) -> None:
+    """Print a script's exception as Python would, without our own frames above it."""
+    trace = error.__traceback__
+    while trace is not None and Path(trace.tb_frame.f_code.co_filename) != script:
+        trace = trace.tb_next
+    traceback.print_exception(type(error), error, trace or error.__traceback__)
+
+
+COMMAND = Command(
+    name="simulate",
+    run=run,
+    examples=(
+        ("prlx simulate train.py --steps 1", "its kernels, compiled and checked, without a GPU"),
+        ("prlx simulate --map-cuda model.py", 'where torch code says device="cuda"'),
+        ("prlx simulate --record run_a/ train.py", "and recorded, for prlx diff run_a/ run_b/"),
+        ("prlx simulate --stop --seed 7 test.py", "until the first finding, in another order of warps"),
+    ),
+    positionals=(
+        Positional("SCRIPT", "a Python script that launches Triton kernels", "one"),
+        Positional("ARG", "words for the script, flags too", "rest"),
+    ),
+    options=(
+        Option(
+            ("--record",), "record every launch: a new directory, or FILE.prlx for one", takes="path", metavar="DIR"
+        ),
+        Option(("--mode",), "what a recording holds", choices=_MODES),
+        Option(("--stores",), "record stores, too", takes="switch"),
+        Option(("--atomics",), "record atomics, too", takes="switch"),
+        Option(("--overwrite",), "replace the recordings that are there", takes="switch"),
+        Option(("--stop",), "end the script at the first finding", takes="switch"),
+        Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),
+        Option(("--nan",), "report instructions that make a NaN of numbers", takes="switch"),
+        Option(("--map-cuda",), 'take device="cuda" in torch code for the CPU', takes="switch"),
+        options.WORKERS,
+        options.MEMORY_LIMIT,
+        options.JSON,
+    ),
+    notes=(
+        "exit code 1: a check found something. A script that fails ends with its own exit code.",
+        "With --json the script's stdout goes to stderr.",
+    ),
+)
