@@ -2,8 +2,8 @@
 // under a temporary name and renamed at the end.
 //
 // Inputs are never mapped (a mapped file that another process truncates kills the process) and never read as a whole.
-// Compressed inputs (gzip, zstd) and stdin are spooled, decompressed, into an unlinked temporary file, because every reader
-// needs more than one pass; so "offset" always means an offset into the decompressed bytes.
+// Compressed inputs (gzip, zstd) and stdin are spooled, decompressed, into an unlinked temporary file, because most readers
+// need more than one pass; so "offset" always means an offset into the decompressed bytes. A Stream is for the others.
 package file
 
 import (
@@ -215,8 +215,7 @@ func copySpool(ctx context.Context, path, compression string, tmp *os.File, src 
 		n, rerr := src.Read(buf)
 		size += int64(n)
 		if compression != "" && size > spoolFree && size > in.n*spoolRatio {
-			return 0, fault.New(fault.Limit, "decompresses to more than %d times its size (%d bytes from %d): refused as a decompression bomb", spoolRatio, size, in.n).WithPath(path).
-				WithHint("decompress the file yourself if it is what you expect")
+			return 0, bomb(path, size, in.n)
 		}
 		if _, werr := tmp.Write(buf[:n]); werr != nil {
 			return 0, fault.FromIO(filepath.Dir(tmp.Name()), werr).WithHint("set TMPDIR to a disk with more room: compressed inputs are spooled there")
@@ -232,6 +231,11 @@ func copySpool(ctx context.Context, path, compression string, tmp *os.File, src 
 			return 0, corrupt(path, compression, rerr)
 		}
 	}
+}
+
+func bomb(path string, size, disk int64) *fault.Error {
+	return fault.New(fault.Limit, "decompresses to more than %d times its size (%d bytes from %d): refused as a decompression bomb", spoolRatio, size, disk).WithPath(path).
+		WithHint("decompress the file yourself if it is what you expect")
 }
 
 type countingReader struct {
