@@ -56,6 +56,13 @@ build/triton/%/.ready: $(VENV)/.ready
 	@mkdir -p build/triton/$*
 	touch $@
 
+# torch on the CPU, with stubs where it wants CUDA's libraries (1.3 GB instead of 5.5): for the simulator's checks with tensors.
+build/torch/.ready: $(VENV)/.ready tests/simulator/stub_cuda.py
+	@rm -rf build/torch
+	$(PY) -m pip install --quiet --no-deps --target build/torch torch==2.15.0 typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock
+	$(PY) tests/simulator/stub_cuda.py build/torch
+	touch $@
+
 # A browser for the tests of HTML reports, from the system's packages where we may install them; without it they are skipped.
 build/.browser:
 	@mkdir -p build
@@ -87,9 +94,9 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 	tests/install/check_wheels.sh
 
 .PHONY: corpus
-corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons
+corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
-	PRLX_TRITON_ALL=1 $(PY) -m pytest -q tests/triton
+	PRLX_TRITON_ALL=1 $(PY) -m pytest -q tests/triton tests/simulator
 
 .PHONY: wheels
 wheels: ## a wheel for every CPython 3.10 to 3.13 found, in dist/

@@ -315,7 +315,7 @@ def enable(
     mode, stores, atomics, loads, barriers, events_per_warp, overwrite
         What is recorded, as for ``record``.
     map_cuda
-        Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` and the like then do nothing.
+        Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` then does nothing.
     seed
         Permutes the order of blocks and warps; 0 is ascending. Results that depend on it are races.
     stop

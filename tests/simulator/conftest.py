@@ -46,3 +46,11 @@ def python(folder: Path, *words: str | Path, cwd: Path | None = None, **more: st
 def triton(request: pytest.FixtureRequest) -> Path:
     """The folder of one version of Triton."""
     return require(request.param)
+
+
+def torch_environment(folder: Path) -> dict[str, str]:
+    """What makes torch importable beside a Triton; without torch the test is skipped."""
+    torch = TRITON.parent / "torch"
+    if not (torch / "stubs").is_dir():
+        pytest.skip(f"no torch under {torch}: make corpus installs it")
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{torch}", "LD_LIBRARY_PATH": str(torch / "stubs")}
