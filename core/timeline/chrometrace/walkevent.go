@@ -1,0 +1,326 @@
+package chrometrace
+
+import "bytes"
+
+// anotherList is the result of walker.event for an object that is no event but a document: a text that was cut and goes on with
+// another trace.
+const anotherList = -1 << 62
+
+// events reads a list from behind its opening bracket to behind its closing one, or to the end of the text.
+func (w *walker) events() error {
+	for {
+		c, err := w.next()
+		switch {
+		case err != nil:
+			return err
+		case w.atEnd():
+			w.res.Truncated = w.res.Truncated || !w.doc().Array // the format lets a bare list end without its bracket
+			return nil
+		case c == ']':
+			w.i++
+			return nil
+		case c == ',':
+			w.i++
+			continue
+		case c == '{':
+			err = w.element()
+		case c == 'n' && bytes.HasPrefix(w.lex.b[w.i:], []byte("null")):
+			w.i += 4
+			w.res.Empty++
+		default:
+			err = w.resync(w.i)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// element reads the event at w.i and leaves w.i behind it.
+func (w *walker) element() error {
+	for {
+		r := w.event(w.i)
+		if r >= 0 {
+			w.i = r
+			return nil
+		}
+		switch r {
+		case incomplete:
+			ok, err := w.fill(w.i)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				w.res.Truncated = true
+				w.i = len(w.lex.b)
+				return nil
+			}
+		case failed:
+			return w.e.visitErr
+		case anotherList:
+			w.res.Truncated = true
+			w.res.Documents = append(w.res.Documents, WalkedDocument{})
+			if len(w.res.Documents) > maxDocuments {
+				return w.document('{')
+			}
+			w.i++
+			_, err := w.object()
+			return err
+		default:
+			return w.resync(max(badPos(r), w.i+1))
+		}
+	}
+}
+
+// resync skips damaged text from position i: to the next place that looks like the beginning of an event of the list, or like the end of it.
+func (w *walker) resync(i int) error {
+	w.res.Skipped++
+	const context = 64 // bytes around a bracket that decide
+	for {
+		b := w.lex.b
+		for i < len(b) {
+			k := bytes.IndexAny(b[i:], "{]")
+			if k < 0 {
+				i = len(b)
+				break
+			}
+			if i += k; i+context > len(b) && !w.end {
+				break
+			}
+			if w.begins(i) {
+				w.i = i
+				return nil
+			}
+			i++
+		}
+		w.i = i
+		keep := max(0, i-context)
+		ok, err := w.fill(keep)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			w.i = len(w.lex.b)
+			return nil
+		}
+		i -= keep
+	}
+}
+
+// begins reports whether the bracket at i looks like the beginning of an event, or like the end of the list.
+func (w *walker) begins(i int) bool {
+	b := w.lex.b
+	before := i - 1
+	for before >= 0 && b[before] <= ' ' {
+		before--
+	}
+	after := w.lex.space(i + 1)
+	if before < 0 || b[before] != ',' && b[before] != '}' {
+		return false
+	}
+	if b[i] == '{' {
+		return after < len(b) && b[after] == '"'
+	}
+	if after < len(b) && b[after] == '}' {
+		after = w.lex.space(after + 1)
+	}
+	return after >= len(b)
+}
+
+// bare returns the end of a number or literal that starts at i: anything up to a blank, a comma or a bracket.
+func bare(b []byte, i int) int {
+	for i < len(b) {
+		switch c := b[i]; {
+		case c <= ' ', c == ',', c == '}', c == ']', c == '{', c == '[', c == '"', c == ':':
+			return i
+		}
+		i++
+	}
+	return i
+}
+
+// failed is the result of walker.event where Visit returned an error.
+const failed = -1<<62 + 1
+
+// event reads the event object that starts at i and visits it when it is wanted. It returns the index behind it, or a result below 0.
+func (w *walker) event(i int) int {
+	b, f := w.lex.b, &w.f
+	*f = fields{start: i, last: i + 1}
+	i = w.lex.space(i + 1)
+	if i >= len(b) {
+		return incomplete
+	}
+	if b[i] == '}' {
+		w.res.Empty++
+		return i + 1
+	}
+	interest, asked := Take, false
+	for {
+		if b[i] != '"' {
+			return badAt(i)
+		}
+		k := i + 1
+		if i = w.lex.str(k); i < 0 {
+			return i
+		}
+		key := b[k : i-1]
+		slot := f.slot(key)
+		if i >= len(b) || b[i] != ':' {
+			if i = w.lex.space(i); i >= len(b) {
+				return incomplete
+			}
+			if b[i] != ':' {
+				return badAt(i)
+			}
+		}
+		i++
+		if i < len(b) && b[i] == ' ' {
+			i++
+		}
+		if i >= len(b) || b[i] <= ' ' {
+			if i = w.lex.space(i); i >= len(b) {
+				return incomplete
+			}
+		}
+		v := i
+		switch b[i] {
+		case '"':
+			i = w.lex.str(i + 1)
+		case '{', '[':
+			if slot == nil && b[i] == '[' && string(key) == "traceEvents" {
+				return anotherList
+			}
+			s := skipFrom(b[i])
+			i = s.run(b, i)
+		default:
+			if i = bare(b, v); i == v {
+				return badAt(v)
+			}
+		}
+		if i < 0 {
+			return i
+		}
+		if slot != nil {
+			*slot = span{int32(v), int32(i)}
+			if interest != Pass && (slot == &f.cat || slot == &f.ph || slot == &f.name) {
+				if !asked && f.cat.set() && f.ph.set() {
+					asked = true
+					interest = w.opt.Want(f.phase(b), textOf(f.cat.of(b)))
+				}
+				if asked && interest == ByName && f.name.set() {
+					interest = w.byName()
+				}
+				if interest == Pass {
+					s := skipper{open: '{', close: '}', depth: 1}
+					if i = s.run(b, i); i >= 0 {
+						w.count()
+					}
+					return i
+				}
+			}
+		}
+		if i < len(b) && b[i] <= ' ' {
+			i = w.lex.space(i)
+		}
+		if i >= len(b) {
+			return incomplete
+		}
+		switch b[i] {
+		case ',':
+			if i++; i < len(b) && b[i] == ' ' {
+				i++
+			}
+			if i >= len(b) || b[i] <= ' ' {
+				if i = w.lex.space(i); i >= len(b) {
+					return incomplete
+				}
+			}
+		case '}':
+			i++
+			w.count()
+			if !asked {
+				interest = w.opt.Want(f.phase(b), textOf(f.cat.of(b)))
+			}
+			if interest == ByName {
+				interest = w.byName()
+			}
+			if interest == Take && !w.visit() {
+				return failed
+			}
+			return i
+		default:
+			return badAt(i)
+		}
+	}
+}
+
+func (w *walker) byName() Interest {
+	b, f := w.lex.b, &w.f
+	if w.opt.Name(f.phase(b), textOf(f.cat.of(b)), textOf(f.name.of(b))) {
+		return Take
+	}
+	return Pass
+}
+
+func (w *walker) count() {
+	w.res.Events++
+	w.doc().Events++
+}
+
+// visit hands the event over. It reports false on an error.
+func (w *walker) visit() bool {
+	b, f, e := w.lex.b, &w.f, &w.e
+	*e = Walked{
+		Phase: f.phase(b), Cat: textOf(f.cat.of(b)), Name: textOf(f.name.of(b)), PID: f.pid.of(b), TID: f.tid.of(b),
+		Document: len(w.res.Documents) - 1, argsText: f.args.of(b),
+	}
+	if ts := parseNumber(f.ts.of(b)); f.ts.set() && ts.ok {
+		e.TS, e.HasTS = Micros{ts.us, ts.ps}, true
+	}
+	if dur := parseNumber(f.dur.of(b)); f.dur.set() && dur.ok {
+		e.Dur, e.HasDur = Micros{dur.us, dur.ps}, true
+	}
+	e.visitErr = w.opt.Visit(e)
+	return e.visitErr == nil
+}
+
+// findArg returns the text of a member of an object, nil where absent. It looks for the key as text first: of the many args of a kernel
+// one or two are wanted.
+func findArg(obj []byte, key string) []byte {
+	if len(obj) == 0 || obj[0] != '{' {
+		return nil
+	}
+	for i := 0; ; {
+		k := bytes.Index(obj[i:], []byte(key))
+		if k < 0 {
+			return nil
+		}
+		at := i + k
+		i = at + len(key)
+		if obj[at-1] != '"' || i >= len(obj) || obj[i] != '"' {
+			continue
+		}
+		l := lexer{b: obj}
+		v := l.space(i + 1)
+		if v >= len(obj) || obj[v] != ':' {
+			continue
+		}
+		if v = l.space(v + 1); v >= len(obj) {
+			return nil
+		}
+		end := v
+		switch obj[v] {
+		case '"':
+			end = l.str(v + 1)
+		case '{', '[':
+			s := skipFrom(obj[v])
+			end = s.run(obj, v)
+		default:
+			end = bare(obj, v)
+		}
+		if end > v {
+			return obj[v:end]
+		}
+		return nil
+	}
+}
