@@ -62,6 +62,7 @@ type Input struct {
 	Ranks   []int  `json:"ranks"` // in order; [0] for a trace that names none
 	Devices int    `json:"devices"`
 	SpanNS  int64  `json:"span_ns"` // first start to last end
+	BaseNS  int64  `json:"base_ns"` // baseTimeNanoseconds of a Chrome trace: instants include it, ts in the file do not; else 0
 }
 
 // Evidence is one kind of marks in the trace.

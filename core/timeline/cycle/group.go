@@ -17,12 +17,11 @@ const (
 
 // group is steps that belong together.
 type group struct {
-	word    []uint32 // of its first step, by symbols
-	phase   string
-	steps   []int // places in the list of steps
-	edits   map[int]int
-	loose   map[int][]segment
-	partial bool
+	word  []uint32 // of its first step, by symbols
+	phase string
+	steps []int // places in the list of steps
+	edits map[int]int
+	loose map[int][]segment
 }
 
 func allowedEdits(percent, period int) int {

@@ -54,7 +54,7 @@ func share(a, b int64) float64 {
 }
 
 func (r *Result) input() Input {
-	in := Input{Path: r.trace.Path, Format: r.trace.Format, Kernels: int64(r.trace.Kernels()), Names: int64(len(r.trace.Names)), Ranks: []int{}}
+	in := Input{Path: r.trace.Path, Format: r.trace.Format, Kernels: int64(r.trace.Kernels()), Names: int64(len(r.trace.Names)), BaseNS: r.trace.BaseNS, Ranks: []int{}}
 	end := r.zero
 	for i := range r.trace.Sequences {
 		s := &r.trace.Sequences[i]

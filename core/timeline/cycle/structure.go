@@ -83,10 +83,7 @@ const (
 func (f *finder) depths(t *track, st repeat.Structure) []depth {
 	n := len(st.Levels)
 	out := make([]depth, n)
-	if known, ok := f.knownDepth(st); ok { // another rank has named them
-		for l := range out {
-			out[l] = min(max(known+depth(l), depthBlock), depthLoops)
-		}
+	if f.knownDepths(st, out) { // another rank has named them
 		return f.spread(out)
 	}
 	at := f.stepLevel(t, st)
@@ -145,18 +142,44 @@ func (f *finder) spread(d []depth) []depth {
 	return d
 }
 
-// knownDepth is the depth of the innermost level, told by a class that another track shares.
-func (f *finder) knownDepth(st repeat.Structure) (depth, bool) {
-	for l := len(st.Levels) - 1; l >= 0; l-- {
+// knownDepths fills the depths of levels that have a class that another track shares, and those beside them; false where there is none.
+func (f *finder) knownDepths(st repeat.Structure, out []depth) bool {
+	known := map[uint64]depth{}
+	for _, c := range f.r.classes {
+		if c.source == sourceInferred {
+			known[c.id] = c.depth
+		}
+	}
+	at := -1
+	for l := range st.Levels {
 		for k := range st.Levels[l].Classes {
-			for _, c := range f.r.classes {
-				if c.id == st.Levels[l].Classes[k].ID && c.source == sourceInferred {
-					return c.depth - depth(l), true
-				}
+			if d, ok := known[st.Levels[l].Classes[k].ID]; ok {
+				out[l], at = d, l
+				break
+			}
+		}
+		if at >= 0 && at < l { // behind a known level
+			out[l] = min(out[l-1]+1, depthLoops)
+		}
+	}
+	for l := len(out) - 2; l >= 0; l-- {
+		if out[l] == depthBlock && out[l+1] > depthLayer && !f.anyKnown(known, &st.Levels[l]) {
+			out[l] = out[l+1] - 1
+			if out[l+1] == depthStep {
+				out[l] = depthLayer
 			}
 		}
 	}
-	return 0, false
+	return at >= 0
+}
+
+func (f *finder) anyKnown(known map[uint64]depth, l *repeat.Level) bool {
+	for k := range l.Classes {
+		if _, ok := known[l.Classes[k].ID]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // widest is the level that covers most; of equals the outer one.

@@ -24,6 +24,7 @@ type Trace struct {
 	// Marks are ordered by sequence, start, end (longest first), kind and text. Those that belong to no sequence come first.
 	Marks    []Mark
 	Names    []string // of kernels, sorted; Sequence.Name points into it
+	BaseNS   int64    // baseTimeNanoseconds of a Chrome trace: starts include it, the file's ts do not
 	Warnings []string // one sentence each
 	Losses   Losses
 }

@@ -1,0 +1,267 @@
+package cyclereport
+
+import (
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle"
+)
+
+//go:embed assets
+var assets embed.FS
+
+func asset(name string) string {
+	b, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err) // embedded at build time
+	}
+	return string(b)
+}
+
+var (
+	pageStyle       = unindent(asset("page.css"))
+	pageTemplate    = parse("page.html")
+	compareTemplate = parse("compare.html")
+	// policy is what a page may do: apply its style sheet, nothing else. There is no script.
+	policy = "default-src 'none'; style-src " + hashOf(pageStyle) + "; base-uri 'none'; form-action 'none'"
+)
+
+func parse(name string) *template.Template {
+	return template.Must(template.Must(template.New(name).Parse(asset("parts.html"))).Parse(asset(name)))
+}
+
+func unindent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString(strings.TrimLeft(line, " "))
+	}
+	return b.String()
+}
+
+// hashOf is how a policy names a style sheet that is part of the page.
+func hashOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// What a page holds at most.
+const (
+	maxPageClasses = 40  // rows of the table of classes
+	maxPageDetails = 12  // classes with a table of kernels
+	maxPageSlots   = 300 // kernels of such a table
+	maxPageRows    = 300 // rows of a pair
+	maxPageCosts   = 40
+	maxPageLanes   = 32 // devices in the timeline
+	maxPageStreams = 64
+	maxPageRanks   = 64
+)
+
+// HTML writes the cycles of a trace as one page that needs nothing else: no network, no library, no script.
+func HTML(w io.Writer, d *cycle.Document, _ Options) error {
+	return pageTemplate.Execute(w, newPage(d))
+}
+
+// page is what the template shows.
+type page struct {
+	Title, Policy string
+	Style         template.CSS
+	Name          string
+	Word, Tone    string
+	Verdict       string
+	Tiles         []tile
+	Limits        []string
+	lanes
+	Classes     []classRow
+	ClassesNote string
+	Ranks       []rankRow
+	RanksNote   string
+	Details     []detail
+	Evidence    []evidenceRow
+	Streams     []streamRow
+	StreamsNote string
+	Options     string
+	Footer      string
+}
+
+type tile struct{ Label, Value, Detail, Class string }
+
+type classRow struct {
+	Name, ID, Anchor, Color, Level, Count, Edited, Period, P50, P99, CV, Busy, Gap, Holds, Phase, PhaseReason, Coverage, Confidence, Why string
+}
+
+type rankRow struct{ Where, Steps, Own, Slowest, Excess string }
+
+type evidenceRow struct{ Kind, Marks, Use, Note string }
+
+type streamRow struct{ Where, Stream, Kernels, Busy, Searched, Coverage string }
+
+func newPage(d *cycle.Document) *page {
+	name := clean(base(d.Input.Path), maxName)
+	p := &page{
+		Title: "cycles: " + name, Policy: policy, Style: template.CSS(pageStyle), Name: name, Verdict: clean(d.Verdict, maxText), Limits: limits(d),
+		Footer: footer(d.Schema),
+	}
+	switch {
+	case d.Status != cycle.StatusCycles:
+		p.Word, p.Tone = "no cycle", "amber"
+	case d.Coverage < 0.5:
+		p.Word, p.Tone = "explains little", "amber"
+	default:
+		p.Word, p.Tone = percent(d.Coverage)+" explained", "good"
+	}
+	all := classes(d)
+	colors := colorsOf(all)
+	p.Tiles = tiles(d, all)
+	p.lanes = newLanes(d, colors)
+	for i, c := range all[:min(len(all), maxPageClasses)] {
+		p.Classes = append(p.Classes, newClassRow(d, c, colors[c.ID], i < maxPageDetails))
+	}
+	if n := len(all) - maxPageClasses; n > 0 {
+		p.ClassesNote = plural(n, "class", "classes") + " more are in the JSON document."
+	}
+	for i, c := range all[:min(len(all), maxPageDetails)] {
+		p.Details = append(p.Details, newDetail(d, c, i == 0))
+	}
+	for i := range d.RankTotals[:min(len(d.RankTotals), maxPageRanks)] {
+		r := &d.RankTotals[i]
+		p.Ranks = append(p.Ranks, rankRow{where(d, r.Rank, r.Device), count(r.Steps), duration(r.OwnNS), count(r.Slowest), duration(r.ExcessNS)})
+	}
+	p.RanksNote = ranksNote(d)
+	for i := range d.Evidence {
+		e := &d.Evidence[i]
+		p.Evidence = append(p.Evidence, evidenceRow{clean(e.Kind, 40), count(e.Marks), clean(e.Use, 40), clean(sentence(e.Note), maxText)})
+	}
+	for i := range d.Streams[:min(len(d.Streams), maxPageStreams)] {
+		s := &d.Streams[i]
+		row := streamRow{Where: where(d, s.Rank, s.Device), Stream: clean(s.Stream, 60), Kernels: count(s.Kernels), Busy: duration(s.BusyNS), Searched: "no", Coverage: "–"}
+		if s.Searched {
+			row.Searched, row.Coverage = "yes", percent(s.Coverage)
+		}
+		if s.Communication {
+			row.Stream += " (communication)"
+		}
+		p.Streams = append(p.Streams, row)
+	}
+	if n := len(d.Streams) - maxPageStreams; n > 0 {
+		p.StreamsNote = plural(n, "stream", "streams") + " more."
+	}
+	p.Options = optionsText(&d.Options)
+	return p
+}
+
+func footer(schema string) string {
+	return "Written by prlx from a document " + clean(schema, 40) + "."
+}
+
+// colorsOf gives classes of one level different colours, as long as there are some.
+func colorsOf(all []*cycle.Class) map[string]string {
+	out := map[string]string{}
+	next := map[int]int{}
+	for _, c := range all {
+		n := next[c.Level]
+		next[c.Level]++
+		out[c.ID] = "c7"
+		if n < 7 {
+			out[c.ID] = "c" + strconv.Itoa(n)
+		}
+	}
+	return out
+}
+
+func tiles(d *cycle.Document, all []*cycle.Class) []tile {
+	out := []tile{{Label: "kernels", Value: count(d.Input.Kernels), Detail: fmt.Sprintf("%s, %s, %s", plural(d.Input.Names, "name", "names"), plural(d.Input.Devices, "device", "devices"), duration(d.Input.SpanNS))}}
+	if len(all) == 0 {
+		return out
+	}
+	c := all[0]
+	out = append(out,
+		tile{Label: clean(c.Name, 60), Value: duration(c.WallNS.P50), Detail: fmt.Sprintf("p99 %s, %s of %s", duration(c.WallNS.P99), plural(c.Count, "repetition", "repetitions"), plural(c.Period, "kernel", "kernels"))},
+		tile{Label: "idle in it", Value: percent(c.GapNS.Mean / max(1, c.WallNS.Mean)), Detail: duration(c.GapNS.Mean) + " between kernels"},
+		tile{Label: "explained", Value: percent(d.Coverage), Detail: fmt.Sprintf("of the kernels; confidence %s", percent(d.Confidence))},
+	)
+	if len(d.Levels) > 1 {
+		var names []string
+		for i := len(d.Levels) - 1; i >= 0; i-- {
+			names = append(names, plural(len(d.Levels[i].Classes), d.Levels[i].Name+" class", d.Levels[i].Name+" classes"))
+		}
+		out = append(out, tile{Label: "levels", Value: count(len(d.Levels)), Detail: strings.Join(names, ", ")})
+	}
+	odd := int64(0)
+	for _, c := range all {
+		odd += c.OutliersTotal
+	}
+	if odd > 0 {
+		out = append(out, tile{Label: "odd repetitions", Value: count(odd), Detail: "far from the median of their class", Class: "hot"})
+	}
+	if c.Drift != nil {
+		out = append(out, tile{Label: "drift", Value: change(c.Drift.Change), Detail: clean(c.Drift.Description, maxText), Class: "hot"})
+	}
+	return out
+}
+
+func newClassRow(d *cycle.Document, c *cycle.Class, color string, detailed bool) classRow {
+	row := classRow{
+		Name: clean(c.Name, maxName), ID: clean(c.ID, 40), Color: color, Level: levelName(d, c), Count: count(c.Count), Period: count(c.Period), P50: duration(c.WallNS.P50),
+		P99: duration(c.WallNS.P99), CV: percent(c.WallNS.CV), Busy: duration(c.BusyNS.Mean), Gap: duration(c.GapNS.Mean), Phase: phaseWord(c),
+		PhaseReason: clean(c.PhaseReason, maxText), Coverage: percent(c.Coverage), Confidence: percent(c.Confidence), Why: clean(c.ConfidenceReason, maxText),
+	}
+	if detailed {
+		row.Anchor = anchor(c)
+	}
+	if c.Edited > 0 {
+		row.Edited = fmt.Sprintf("%s edited, %s", count(c.Edited), plural(c.Edits, "edit", "edits"))
+	}
+	row.Holds = holds(d, c)
+	return row
+}
+
+func anchor(c *cycle.Class) string { return "class-" + clean(c.ID, 40) }
+
+// holds names the classes inside of one.
+func holds(d *cycle.Document, c *cycle.Class) string {
+	names := map[string]string{}
+	for i := range d.Levels {
+		for k := range d.Levels[i].Classes {
+			names[d.Levels[i].Classes[k].ID] = d.Levels[i].Classes[k].Name
+		}
+	}
+	var out []string
+	for i := range c.Children {
+		out = append(out, fmt.Sprintf("%s × %s", count(c.Children[i].Count), clean(names[c.Children[i].ID], maxName)))
+	}
+	return strings.Join(out, ", ")
+}
+
+func ranksNote(d *cycle.Document) string {
+	worst := -1
+	for i := range d.RankSteps {
+		if worst < 0 || d.RankSteps[i].ExcessNS > d.RankSteps[worst].ExcessNS {
+			worst = i
+		}
+	}
+	if worst < 0 {
+		return ""
+	}
+	r := &d.RankSteps[worst]
+	return fmt.Sprintf("Worst step: number %s, in which %s took %s, %s more than the median of %s.", count(r.Number), where(d, r.Slowest, r.Device), duration(r.OwnNS), duration(r.ExcessNS), plural(r.Ranks, "rank", "ranks"))
+}
+
+func optionsText(s *cycle.Settings) string {
+	text := fmt.Sprintf("Kernels count as equal by %s signatures; streams: %s; at most %d %% of edits in a repetition; phase mode %s.", clean(s.Keys, 40), clean(s.Streams, 40), s.EditPercent, clean(s.PhaseMode, 40))
+	if s.Rules > 0 {
+		text += " " + sentence(plural(s.Rules, "signature rule", "signature rules")+" of the user")
+	}
+	if s.IgnoreAnnotations {
+		text += " Annotations were ignored."
+	}
+	if s.Compat != nil {
+		text += " Searched as the described tool does."
+	}
+	return text
+}

@@ -1,0 +1,218 @@
+package cyclereport
+
+import (
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle"
+)
+
+// CompareHTML writes a comparison as one page that needs nothing else: no network, no library, no script.
+func CompareHTML(w io.Writer, d *cycle.CompareDocument, _ Options) error {
+	return compareTemplate.Execute(w, newComparePage(d))
+}
+
+type comparePage struct {
+	Title, Policy string
+	Style         template.CSS
+	A, B          string
+	Word, Tone    string
+	Verdict       string
+	Tiles         []tile
+	Limits        []string
+	Costs         *costTable
+	Savings       *costTable
+	Pairs         []pairRow
+	Details       []pairDetail
+	Footer        string
+}
+
+type costTable struct {
+	Label, Note string
+	Rows        []costRow
+}
+
+type costRow struct{ What, Class, Step, Tone, Change, P, Color, Bar string }
+
+type pairRow struct {
+	Name, Anchor, Level, Count, WallA, WallB, Change, Tone, Verdict, GapA, GapB, Kinds, Alike string
+}
+
+type pairDetail struct {
+	Anchor, Name, Size, Note, RowsNote string
+	Open                               bool
+	Rows                               []compareRow
+}
+
+type compareRow struct {
+	Kind, MeanA, MeanB, Change, Tone, Verdict, Step string
+	A, B                                            []string
+}
+
+func newComparePage(d *cycle.CompareDocument) *comparePage {
+	p := &comparePage{
+		Policy: policy, Style: template.CSS(pageStyle), A: clean(base(d.A.Input.Path), maxName), B: clean(base(d.B.Input.Path), maxName), Verdict: clean(d.Verdict, maxText),
+		Limits: compareLimits(d), Footer: footer(d.Schema),
+	}
+	p.Title = "cycles: " + p.A + " beside " + p.B
+	p.Word, p.Tone = compareWord(d)
+	p.Tiles = compareTiles(d)
+	p.Costs = newCosts(d.Regressions, "what costs time", "slower")
+	p.Savings = newCosts(d.Improvements, "what saves time", "faster")
+	for i := range d.Pairs[:min(len(d.Pairs), maxPageClasses)] {
+		x := &d.Pairs[i]
+		row := pairRow{
+			Name: clean(pairName(x), maxName), Level: clean(x.Level, 40), Count: count(x.A.Count) + " / " + count(x.B.Count), WallA: duration(x.Wall.ANS), WallB: duration(x.Wall.BNS),
+			Change: change(x.Wall.Relative), Tone: toneOf(x.Wall.Verdict), Verdict: clean(x.Wall.Verdict, 60), GapA: duration(x.Gap.ANS), GapB: duration(x.Gap.BNS),
+			Kinds: kindsText(&x.Kinds), Alike: percent(x.Similarity),
+		}
+		if i < maxPageDetails {
+			row.Anchor = pairAnchor(i)
+			p.Details = append(p.Details, newPairDetail(i, x))
+		}
+		p.Pairs = append(p.Pairs, row)
+	}
+	return p
+}
+
+func pairAnchor(i int) string { return "pair-" + strconv.Itoa(i) }
+
+func compareWord(d *cycle.CompareDocument) (word, tone string) {
+	switch d.Status {
+	case cycle.CompareSame:
+		return "the same", "good"
+	case cycle.CompareUnmatched:
+		return "nothing in common", "amber"
+	}
+	if len(d.Pairs) > 0 {
+		switch d.Pairs[0].Wall.Verdict {
+		case "slower":
+			return "slower", "bad"
+		case "faster":
+			return "faster", "good"
+		}
+	}
+	return "changed", "amber"
+}
+
+func toneOf(verdict string) string {
+	if verdict == "slower" || verdict == "faster" {
+		return verdict
+	}
+	return ""
+}
+
+func compareTiles(d *cycle.CompareDocument) []tile {
+	var out []tile
+	if len(d.Pairs) > 0 {
+		x := &d.Pairs[0]
+		class := ""
+		switch x.Wall.Verdict {
+		case "slower":
+			class = "hot"
+		case "faster":
+			class = "cool"
+		}
+		out = append(out,
+			tile{Label: clean(x.A.Name, 60), Value: change(x.Wall.Relative), Detail: fmt.Sprintf("%s, was %s", duration(x.Wall.BNS), duration(x.Wall.ANS)), Class: class},
+			tile{Label: "time between kernels", Value: signed(x.Gap.DeltaNS), Detail: fmt.Sprintf("%s, was %s", duration(x.Gap.BNS), duration(x.Gap.ANS))},
+		)
+	}
+	sum := func(costs []cycle.Cost) float64 {
+		total := 0.0
+		for i := range costs {
+			total += costs[i].StepNS
+		}
+		return total
+	}
+	if n := len(d.Regressions); n > 0 {
+		out = append(out, tile{Label: "regressions", Value: count(n), Detail: signed(sum(d.Regressions)) + " a step"})
+	}
+	if n := len(d.Improvements); n > 0 {
+		out = append(out, tile{Label: "improvements", Value: count(n), Detail: signed(sum(d.Improvements)) + " a step"})
+	}
+	return append(out, tile{Label: "classes paired", Value: count(len(d.Pairs)), Detail: fmt.Sprintf("only in A %d, only in B %d", len(d.OnlyA), len(d.OnlyB))})
+}
+
+// costWidth is the length of the bar of the dearest row.
+const costWidth = 120
+
+func newCosts(costs []cycle.Cost, label, tone string) *costTable {
+	if len(costs) == 0 {
+		return nil
+	}
+	most := 0.0
+	for i := range costs {
+		most = max(most, math.Abs(costs[i].StepNS))
+	}
+	t := &costTable{Label: label}
+	color := "c1"
+	if tone == "faster" {
+		color = "c2"
+	}
+	for i := range costs[:min(len(costs), maxPageCosts)] {
+		c := &costs[i]
+		t.Rows = append(t.Rows, costRow{
+			What: clean(c.What, 2*maxName), Class: clean(c.Class, maxName), Step: signed(c.StepNS), Tone: tone, Change: relativeOf(c), P: chance(c.P), Color: color,
+			Bar: strconv.FormatFloat(costWidth*math.Abs(c.StepNS)/max(1, most), 'f', 1, 64),
+		})
+	}
+	if n := len(costs) - maxPageCosts; n > 0 {
+		t.Note = plural(n, "row", "rows") + " more are in the JSON document."
+	}
+	return t
+}
+
+func newPairDetail(i int, x *cycle.ClassPair) pairDetail {
+	out := pairDetail{
+		Anchor: pairAnchor(i), Name: clean(pairName(x), maxName), Size: fmt.Sprintf("%s / %s kernels", count(x.A.Period), count(x.B.Period)), Note: clean(sentence(x.Note), maxText), Open: i == 0,
+	}
+	if x.Rotation > 0 {
+		out.Note = joinNotes(out.Note, fmt.Sprintf("B starts at its slot %d where A starts at 0.", x.Rotation))
+	}
+	rows := x.Rows
+	if len(rows) > maxPageRows { // those that changed first
+		var kept, rest []cycle.PairRow
+		for k := range rows {
+			if r := &rows[k]; r.Kind != "exact" || toneOf(r.Change.Verdict) != "" {
+				kept = append(kept, *r)
+			} else {
+				rest = append(rest, *r)
+			}
+		}
+		if room := maxPageRows - len(kept); room > 0 {
+			kept = append(kept, rest[:min(len(rest), room)]...)
+		}
+		rows = kept[:min(len(kept), maxPageRows)]
+		out.RowsNote = fmt.Sprintf("%s of %s rows, those that changed first; JSON has all.", count(len(rows)), count(len(x.Rows)))
+	}
+	for k := range rows {
+		r := &rows[k]
+		row := compareRow{Kind: clean(r.Kind, 40), Verdict: clean(r.Change.Verdict, 60), Tone: toneOf(r.Change.Verdict), Step: signed(r.StepNS), A: names(r.A), B: names(r.B)}
+		if len(r.A) > 0 {
+			row.MeanA = duration(r.Change.ANS)
+		}
+		if len(r.B) > 0 {
+			row.MeanB = duration(r.Change.BNS)
+		}
+		if len(r.A) > 0 && len(r.B) > 0 {
+			row.Change = change(r.Change.Relative)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out
+}
+
+func names(slots []cycle.RowSlot) []string {
+	var out []string
+	for i := range slots[:min(len(slots), 8)] {
+		out = append(out, clean(slots[i].Name, maxName))
+	}
+	if n := len(slots) - 8; n > 0 {
+		out = append(out, "and "+count(n)+" more")
+	}
+	return out
+}

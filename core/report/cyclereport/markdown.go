@@ -1,0 +1,220 @@
+package cyclereport
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle"
+)
+
+// What a comment or a step summary holds at most.
+const (
+	maxMarkdownRows = 20
+	markdownSpecial = "\\`*_{}[]()<>#+-!|~&"
+)
+
+// Markdown writes a summary for a comment or a step of a build: the verdict, the classes, the dearest kernels of a step.
+func Markdown(w io.Writer, d *cycle.Document, _ Options) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "### Cycles of %s\n\n%s\n", inline(clean(base(d.Input.Path), maxName)), inline(clean(d.Verdict, maxText)))
+	all := classes(d)
+	if len(all) > 0 {
+		out.WriteString("\n| class | level | count | kernels | wall p50 | p99 | busy | gap | phase | confidence |\n|---|---|---:|---:|---:|---:|---:|---:|---|---:|\n")
+		for _, c := range all[:min(len(all), maxMarkdownRows)] {
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(c.Name, maxName)), levelName(d, c), count(c.Count), count(c.Period),
+				duration(c.WallNS.P50), duration(c.WallNS.P99), duration(c.BusyNS.Mean), duration(c.GapNS.Mean), inline(phaseWord(c)), percent(c.Confidence))
+		}
+		if n := len(all) - maxMarkdownRows; n > 0 {
+			fmt.Fprintf(out, "\n%s more.\n", plural(n, "class", "classes"))
+		}
+		markdownKernels(out, all[0])
+	}
+	if len(d.RankTotals) > 0 {
+		out.WriteString("\n| rank | steps | slowest in | beyond the median there |\n|---|---:|---:|---:|\n")
+		for i := range d.RankTotals[:min(len(d.RankTotals), maxMarkdownRows)] {
+			r := &d.RankTotals[i]
+			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(where(d, r.Rank, r.Device)), count(r.Steps), count(r.Slowest), duration(r.ExcessNS))
+		}
+	}
+	markdownLimits(out, limits(d))
+	return out.Flush()
+}
+
+func markdownKernels(out *bufio.Writer, c *cycle.Class) {
+	fmt.Fprintf(out, "\n**What %s costs:**\n\n| kernel | times | mean | share |\n|---|---:|---:|---:|\n", inline(clean(c.Name, maxName)))
+	sums := bySignature(c)
+	for _, s := range sums[:min(len(sums), maxMarkdownRows)] {
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(clean(s.name, maxName)), count(s.slots), duration(s.meanNS/float64(max(1, s.slots))), percent(s.share))
+	}
+	if n := len(sums) - maxMarkdownRows; n > 0 {
+		fmt.Fprintf(out, "\n%s more.\n", plural(n, "kernel", "kernels"))
+	}
+}
+
+// signatureSum is all slots of one signature.
+type signatureSum struct {
+	name   string
+	slots  int
+	meanNS float64 // sum of the means
+	share  float64
+}
+
+// bySignature adds up the slots of a class by signature, dearest first.
+func bySignature(c *cycle.Class) []signatureSum {
+	at := map[string]int{}
+	var out []signatureSum
+	for i := range c.Kernels {
+		s := &c.Kernels[i]
+		k, ok := at[s.Signature]
+		if !ok {
+			k = len(out)
+			at[s.Signature] = k
+			out = append(out, signatureSum{name: s.Signature})
+		}
+		out[k].slots++
+		out[k].meanNS += s.MeanNS
+		out[k].share += s.Share
+	}
+	slices.SortStableFunc(out, func(a, b signatureSum) int {
+		switch {
+		case a.meanNS > b.meanNS:
+			return -1
+		case a.meanNS < b.meanNS:
+			return 1
+		}
+		return 0
+	})
+	return out
+}
+
+func phaseWord(c *cycle.Class) string {
+	if c.Phase == "unknown" || c.Phase == "" {
+		return "unknown"
+	}
+	text := fmt.Sprintf("%s (%.2f)", clean(c.Phase, 40), c.PhaseScore)
+	if c.PhaseByPosition {
+		text += ", by position alone"
+	}
+	return text
+}
+
+func markdownLimits(out *bufio.Writer, list []string) {
+	if len(list) == 0 {
+		return
+	}
+	out.WriteString("\n**What limits this:**\n\n")
+	for _, s := range list {
+		out.WriteString("- " + inline(s) + "\n")
+	}
+}
+
+// CompareMarkdown writes a summary of a comparison: the verdict, the pairs, what costs and what saves most.
+func CompareMarkdown(w io.Writer, d *cycle.CompareDocument, _ Options) error {
+	out := bufio.NewWriter(w)
+	fmt.Fprintf(out, "### Cycles of %s beside %s\n\n%s\n", inline(clean(base(d.A.Input.Path), maxName)), inline(clean(base(d.B.Input.Path), maxName)), inline(clean(d.Verdict, maxText)))
+	if len(d.Pairs) > 0 {
+		out.WriteString("\n| class | level | A | B | wall | gap A | gap B | verdict | kernels |\n|---|---|---:|---:|---:|---:|---:|---|---|\n")
+		for i := range d.Pairs[:min(len(d.Pairs), maxMarkdownRows)] {
+			p := &d.Pairs[i]
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(pairName(p), maxName)), p.Level, duration(p.Wall.ANS), duration(p.Wall.BNS),
+				inline(change(p.Wall.Relative)), duration(p.Gap.ANS), duration(p.Gap.BNS), inline(clean(p.Wall.Verdict, 60)), inline(kindsText(&p.Kinds)))
+		}
+	}
+	table := func(title string, costs []cycle.Cost) {
+		if len(costs) == 0 {
+			return
+		}
+		fmt.Fprintf(out, "\n**%s:**\n\n| what | class | a step | change | p |\n|---|---|---:|---:|---:|\n", title)
+		for i := range costs[:min(len(costs), maxMarkdownRows)] {
+			c := &costs[i]
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", inline(clean(c.What, maxName)), inline(clean(c.Class, maxName)), inline(signed(c.StepNS)), inline(relativeOf(c)), inline(chance(c.P)))
+		}
+		if n := len(costs) - maxMarkdownRows; n > 0 {
+			fmt.Fprintf(out, "\n%s more.\n", plural(n, "row", "rows"))
+		}
+	}
+	table("Costs time", d.Regressions)
+	table("Saves time", d.Improvements)
+	markdownLimits(out, compareLimits(d))
+	return out.Flush()
+}
+
+func pairName(p *cycle.ClassPair) string {
+	if p.A.Name == p.B.Name {
+		return p.A.Name
+	}
+	return p.A.Name + " → " + p.B.Name
+}
+
+func kindsText(k *cycle.RowKinds) string {
+	var parts []string
+	for _, x := range []struct {
+		n    int
+		word string
+	}{{k.Exact, "exact"}, {k.Similar, "similar"}, {k.Fused, "fused"}, {k.Split, "split"}, {k.Replaced, "replaced"}, {k.Removed, "removed"}, {k.Added, "added"}} {
+		if x.n > 0 {
+			parts = append(parts, count(x.n)+" "+x.word)
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// relativeOf is empty where a side has no time to compare with.
+func relativeOf(c *cycle.Cost) string {
+	if c.Relative == 0 || math.Abs(c.Relative) == 1 {
+		return ""
+	}
+	return change(c.Relative)
+}
+
+// chance writes a p-value; 1 means that nothing was tested.
+func chance(p float64) string {
+	switch {
+	case p >= 1:
+		return ""
+	case p < 1e-4:
+		return "< 0.0001"
+	}
+	return fmt.Sprintf("%.4f", p)
+}
+
+func compareLimits(d *cycle.CompareDocument) []string {
+	var out []string
+	for _, w := range d.Warnings {
+		out = append(out, clean(sentence(w), maxText))
+	}
+	for _, s := range []struct {
+		name string
+		list []cycle.ClassBrief
+	}{{"A", d.OnlyA}, {"B", d.OnlyB}} {
+		for i := range s.list[:min(len(s.list), maxMarkdownRows)] {
+			c := &s.list[i]
+			out = append(out, clean(fmt.Sprintf("Only %s has %s: %d × %d kernels, %s each.", s.name, c.Name, c.Count, c.Period, duration(c.WallNS)), maxText))
+		}
+	}
+	return out
+}
+
+// base is the last part of a path.
+func base(path string) string {
+	if i := strings.LastIndexAny(path, `/\`); i >= 0 && i+1 < len(path) {
+		return path[i+1:]
+	}
+	return path
+}
+
+// inline escapes cleaned text for a line of Markdown.
+func inline(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if strings.ContainsRune(markdownSpecial, r) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
