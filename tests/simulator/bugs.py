@@ -12,10 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import triton
 import triton.language as tl
 from corpus import CASES
-
-import triton
 
 
 @triton.jit

@@ -11,8 +11,8 @@ import warnings
 import kernels
 import ml_dtypes
 import numpy as np
-
 import triton
+
 from prlx.hooks import simulator
 from prlx.hooks.triton import Surfaces
 

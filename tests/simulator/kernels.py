@@ -1,8 +1,7 @@
 """The kernels that the checks of this folder launch. Triton reads their source, so they stand in a file."""
 
-import triton.language as tl
-
 import triton
+import triton.language as tl
 
 
 @triton.jit
@@ -74,3 +73,57 @@ def _tuned(**options):
 _CONFIGS = [triton.Config({"BLOCK": b}, num_warps=w) for b, w in ((256, 4), (512, 8), (1024, 4))]
 tuned = _tuned(configs=_CONFIGS, key=["n"], reset_to_zero=["o"], restore_value=["x"])
 tuned_by_time = _tuned(configs=_CONFIGS[:2], key=["n"], warmup=1, rep=1)
+
+
+@triton.jit
+def softmax(o, x, so, sx, n, BLOCK: tl.constexpr):
+    r = tl.program_id(0)
+    c = tl.arange(0, BLOCK)
+    v = tl.load(x + r * sx + c, mask=c < n, other=-float("inf"))
+    v = v - tl.max(v, axis=0)
+    e = tl.exp(v)
+    tl.store(o + r * so + c, e / tl.sum(e, axis=0), mask=c < n)
+
+
+@triton.jit
+def matmul(a, b, c, M, N, K, sam, sbk, scm, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    rm = tl.program_id(0) * BM + tl.arange(0, BM)
+    rn = tl.program_id(1) * BN + tl.arange(0, BN)
+    rk = tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(0, tl.cdiv(K, BK)):
+        ka = rk + k * BK
+        x = tl.load(a + rm[:, None] * sam + ka[None, :], mask=(rm[:, None] < M) & (ka[None, :] < K), other=0.0)
+        y = tl.load(b + ka[:, None] * sbk + rn[None, :], mask=(ka[:, None] < K) & (rn[None, :] < N), other=0.0)
+        acc = tl.dot(x, y, acc)
+    mask = (rm[:, None] < M) & (rn[None, :] < N)
+    tl.store(c + rm[:, None] * scm + rn[None, :], acc.to(c.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def unmasked(x, o, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n)
+    tl.store(o + i, v + 1)  # the bug: no mask
+
+
+@triton.jit
+def gathered(table, o, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    row = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    tl.store(o + tl.program_id(0) * BLOCK + i, tl.load(row + i))
+
+
+@triton.jit
+def forever(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    while tl.max(v, axis=0) < 1e30:
+        v = v * 1.0
+    tl.store(x + i, v)
+
+
+@triton.jit
+def printing(x, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.device_print("value", tl.load(x + i))

@@ -1,6 +1,6 @@
 """Runs cases of the corpus on the PTX machine and prints one JSON document a case: differences, findings, counts.
 
-    PYTHONPATH=build/triton/3.9.0 python run_corpus.py [--seeds N] [--workers N] [NAME...]
+PYTHONPATH=build/triton/3.9.0 python run_corpus.py [--seeds N] [--workers N] [NAME...]
 """
 
 from __future__ import annotations

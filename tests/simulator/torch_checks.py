@@ -7,8 +7,8 @@ import warnings
 
 import kernels
 import torch
-
 import triton
+
 from prlx.hooks import cuda, simulator
 from prlx.hooks.triton import Surfaces
 

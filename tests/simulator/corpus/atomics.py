@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
-import triton.language as tl
-
 import triton
+import triton.language as tl
 
 from .case import Case, whole
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
+import triton
 import triton.language as tl
 from triton.language.extra import libdevice
-
-import triton
 
 from .case import Case, Tolerance, random, whole
 from .philox import normal, philox, uniform

@@ -1,0 +1,278 @@
+"""Checks of launches on the machine, from enable to a recording. Run as ``driver_checks.py`` is."""
+
+import inspect
+import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import kernels
+import numpy as np
+import triton
+
+import prlx
+
+RANDOM = np.random.default_rng(7)
+
+
+def line_of(kernel, text):
+    """The number of the source line of a kernel that contains a text."""
+    lines, first = inspect.getsourcelines(kernel.fn)
+    return first + next(i for i, line in enumerate(lines) if text in line)
+
+
+def simulate_add(n=5000, **machine):
+    x, y, o = RANDOM.random(n, np.float32), RANDOM.random(n, np.float32), np.zeros(n, np.float32)
+    result = prlx.simulate(kernels.add, (triton.cdiv(n, 1024),), x, y, o, n, BLOCK=1024, machine=machine)
+    assert (o == x + y).all()
+    return result
+
+
+def check_add_is_exact():
+    result = simulate_add()
+    assert result.passed and result.kernel == "add" and result.grid == (5, 1, 1), result
+    assert result.document["warps"] == 20 and 0.5 < result.lanes_active <= 1
+
+
+def check_softmax():
+    x, o = RANDOM.standard_normal((64, 781), np.float32), np.zeros((64, 781), np.float32)
+    result = prlx.simulate(kernels.softmax, (64,), o, x, 781, 781, 781, BLOCK=1024, num_warps=8)
+    e = np.exp(x - x.max(1, keepdims=True))
+    assert result.passed, result.findings
+    assert np.abs(o - e / e.sum(1, keepdims=True)).max() < 1e-6
+
+
+def check_matmul():
+    a, b = RANDOM.standard_normal((128, 80)).astype(np.float16), RANDOM.standard_normal((80, 128)).astype(np.float16)
+    c = np.zeros((128, 128), np.float16)
+    result = prlx.simulate(
+        kernels.matmul, (2, 2), a, b, c, 128, 128, 80, 80, 128, 128, BM=64, BN=64, BK=32, num_warps=4, num_stages=3
+    )
+    assert result.passed, result.findings
+    want = a.astype(np.float32) @ b.astype(np.float32)
+    assert np.abs(c - want).max() < 0.02, np.abs(c - want).max()
+
+
+def check_a_store_out_of_bounds_is_named():
+    memory = np.zeros(256, np.float32)
+    x, o = memory[:100].copy(), np.zeros(100, np.float32)
+    result = prlx.simulate(kernels.unmasked, (1,), x, o, 100, BLOCK=128)
+    assert not result.passed and len(result.findings) == 1, result.findings
+    found = result.findings[0]
+    assert found.check == "out-of-bounds" and found.kernel == "unmasked"
+    assert Path(found.file).name == "kernels.py" and found.line == line_of(kernels.unmasked, "the bug")
+    assert found.block == (0, 0, 0) and found.warp == 3 and found.lanes == tuple(range(4, 32)), found
+    assert "o" in found.message and (o == 1).all()
+
+
+def check_a_view_may_use_its_storage_and_no_more():
+    memory = np.zeros(128, np.float32)
+    assert prlx.simulate(kernels.unmasked, (1,), memory[:100], memory[:100], 100, BLOCK=128).passed
+    assert not prlx.simulate(kernels.unmasked, (1,), memory, memory[1:], 100, BLOCK=128).passed
+
+
+def check_the_first_finding_stops():
+    x, o = np.zeros(100, np.float32), np.zeros(100, np.float32)
+    try:
+        prlx.simulate(kernels.unmasked, (1,), x, o, 100, BLOCK=128, machine={"stop": True})
+    except prlx.FindingError as error:
+        assert error.line == line_of(kernels.unmasked, "the bug") and "lanes 4-31" in str(error), error
+        assert error.finding.check == "out-of-bounds" and error.exit_code == 1
+    else:
+        raise AssertionError("no FindingError")
+
+
+def check_a_launch_with_findings_warns_where_it_was_launched():
+    x, o = np.zeros(100, np.float32), np.zeros(100, np.float32)
+    with prlx.enable(device="simulator") as seen, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        kernels.unmasked[(1,)](x, o, 100, BLOCK=128)
+    assert [w.category for w in caught] == [prlx.FindingWarning] and Path(
+        caught[0].filename
+    ).name == "machine_checks.py"
+    assert "out-of-bounds" in str(caught[0].message) and len(seen.findings) == 1 and seen.launches == 1
+
+
+def check_lines_are_counted():
+    result = simulate_add()
+    table = result.lines
+    assert set(np.unique(table["line"].values)) >= {line_of(kernels.add, "tl.store")}
+    assert sum(table["instructions"].values) == result.instructions
+    assert result.global_bytes == 3 * 4 * 5000
+    assert list(result.to_pandas().columns[:3]) == ["file", "line", "instructions"]
+    assert "add" in repr(result) and "<table" in result._repr_html_()
+
+
+def check_the_result_does_not_depend_on_workers_or_seed():
+    documents = []
+    for workers, seed in ((1, 0), (2, 0), (2, 9)):
+        document = dict(simulate_add(workers=workers, seed=seed).document)
+        document.pop("options")
+        documents.append(document)
+    assert documents[0] == documents[1] == documents[2]
+
+
+def check_autotune_takes_the_fewest_instructions():
+    x, y, o = (RANDOM.random(4096, np.float32) for _ in range(3))
+    with prlx.enable(device="simulator") as seen:
+        kernels.tuned[lambda meta: (triton.cdiv(4096, meta["BLOCK"]),)](x, y, o, 4096)
+    *trials, winner = seen.simulations
+    assert len(trials) == 3 and winner.instructions == min(trial.instructions for trial in trials)
+    assert (o == x + y).all()
+
+
+def check_loaded_pointers_need_registered_memory():
+    rows = [np.full(64, i, np.float32) for i in range(3)]
+    table, o = np.array([row.ctypes.data for row in rows], np.int64), np.zeros((3, 64), np.float32)
+    assert not prlx.simulate(kernels.gathered, (3,), table, o, BLOCK=64).passed
+    with prlx.enable(device="simulator", memory=rows[:2]) as seen:
+        seen.register(rows[2])
+        kernels.gathered[(3,)](table, o, BLOCK=64)
+    assert not seen.findings, seen.findings
+    assert (o == np.arange(3)[:, None]).all()
+
+
+def check_debug_output():
+    result = prlx.simulate(kernels.printing, (1,), np.arange(32, dtype=np.int32), BLOCK=32, num_warps=1)
+    assert "value" in result.output and "31" in result.output, result.output
+
+
+def check_a_limit_of_instructions():
+    try:
+        prlx.simulate(kernels.forever, (1,), np.ones(32, np.float32), BLOCK=32, machine={"max_instructions": 100_000})
+    except prlx.PrlxError as error:
+        assert "100,000" in str(error) or "100000" in str(error), error
+    else:
+        raise AssertionError("it ended")
+
+
+def check_ctrl_c_ends_a_launch():
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    x = np.ones(32, np.float32)
+    prlx.simulate(kernels.copy, (1,), x, x.copy(), BLOCK=32)  # so that compiling is not what is interrupted
+    kernels.forever.warmup(x, BLOCK=32, grid=(1,)) if False else None
+    timer.start()
+    begin = time.monotonic()
+    try:
+        prlx.simulate(kernels.forever, (1,), x, BLOCK=32)
+    except KeyboardInterrupt:
+        assert time.monotonic() - begin < 3
+    else:
+        raise AssertionError("it ended by itself")
+
+
+def check_a_recording_of_one_launch_and_its_diff():
+    with tempfile.TemporaryDirectory() as folder:
+        x, y, o = (np.zeros(5000, np.float32) for _ in range(3))
+        paths = [Path(folder) / f"{name}.prlx" for name in "abc"]
+        for path, n in zip(paths, (5000, 5000, 4990), strict=True):
+            with prlx.record(path) as recording:
+                kernels.add[(5,)](x, y, o, n, BLOCK=1024)
+            assert recording.recorded == 1 and recording.simulations[0].recording == path
+        trace = recording.read()
+        assert trace.header["means"] == "observed" if "means" in getattr(trace, "header", {}) else trace
+        assert prlx.diff_traces(paths[0], paths[1]).identical
+        assert paths[0].read_bytes() == paths[1].read_bytes()
+        diff = prlx.diff_traces(paths[0], paths[2])
+        assert not diff.identical
+        assert (
+            f"kernels.py:add:{line_of(kernels.add, 'm = i < n')}" in diff.first.location
+            or "kernels.py" in diff.first.location
+        )
+
+
+def check_a_session():
+    with tempfile.TemporaryDirectory() as folder:
+        x, o = np.zeros(4096, np.float32), np.zeros(4096, np.float32)
+        with prlx.enable(device="simulator", output=Path(folder) / "run", filter="co*"):
+            kernels.copy[(4,)](x, o, BLOCK=1024)
+            kernels.add[(4,)](x, o, o, 4096, BLOCK=1024)
+            kernels.copy[(2,)](x, o, BLOCK=1024)
+        session = prlx.open(Path(folder) / "run")
+        assert [row["kernel"] for row in session.document["launches"]] == ["copy", "copy"]
+        assert [row["launch"] for row in session.document["launches"]] == [0, 1]
+        assert session.document["manifest"] and not session.document["partial"]
+
+
+def check_a_file_holds_one_launch():
+    with tempfile.TemporaryDirectory() as folder:
+        x, o = np.zeros(64, np.float32), np.zeros(64, np.float32)
+        try:
+            with prlx.record(Path(folder) / "one.prlx"):
+                kernels.copy[(1,)](x, o, BLOCK=64)
+                kernels.copy[(1,)](x, o, BLOCK=64)
+        except prlx.UsageError as error:
+            assert "directory" in error.hint
+        else:
+            raise AssertionError("recorded two launches in one file")
+
+
+def check_trials_are_not_recorded():
+    with tempfile.TemporaryDirectory() as folder:
+        x, y, o = (np.zeros(4096, np.float32) for _ in range(3))
+        with prlx.record(Path(folder) / "run") as recording:
+            kernels.tuned[(16,)](x, y, o, 4096)
+        assert recording.launches == 4 and recording.recorded == 1
+
+
+def check_usage_errors():
+    for call in (
+        lambda: prlx.enable(device="tpu"),
+        lambda: prlx.enable(device="gpu"),
+        lambda: prlx.enable(device="simulator", seed=-1),
+        lambda: simulate_add(sede=3),
+        lambda: prlx.enable(device="simulator", output="x.prlx", mode="everything"),
+    ):
+        try:
+            call()
+        except prlx.UsageError:
+            continue
+        raise AssertionError("no UsageError")
+    with prlx.enable(device="simulator"):
+        try:
+            prlx.enable(device="simulator")
+        except prlx.UsageError as error:
+            assert "already" in str(error)
+        else:
+            raise AssertionError("enabled twice")
+
+
+def check_a_forked_child_is_told():
+    simulate_add()
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            simulate_add()
+        except BaseException as error:
+            os.write(write, type(error).__name__.encode())
+        os._exit(0)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        assert pipe.read() == "ForkedProcessError"
+    os.waitpid(child, 0)
+
+
+def main():
+    warnings.simplefilter("ignore", DeprecationWarning)
+    results = {}
+    for name, check in [item for item in globals().items() if item[0].startswith("check_")]:
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        try:
+            check()
+            results[name] = None
+        except BaseException:
+            results[name] = traceback.format_exc()
+            prlx.disable()
+    json.dump(results, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
