@@ -1,0 +1,359 @@
+//go:build simt
+
+package simt
+
+import (
+	"math"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+)
+
+// emitFunction appends the code of a function. Targets are instructions of the text until link puts code in their place.
+func (b *binder) emitFunction(f *bound) error {
+	f.start = make([]int32, len(f.f.Insts)+1)
+	for i := range f.f.Insts {
+		f.start[i] = int32(len(b.k.code))
+		in := &f.f.Insts[i]
+		b.origin = int32(len(b.k.origins))
+		b.k.origins = append(b.k.origins, origin{f.f, int32(i)})
+		b.guard, b.invert, b.hidden = -1, 0, false
+		if in.Guard >= 0 {
+			if int(in.Guard) >= len(f.registers) || f.registers[in.Guard].bank != lane.P {
+				return b.unknown(in, "the guard is not a predicate")
+			}
+			b.guard = f.registers[in.Guard].index
+			if in.GuardNot {
+				b.invert = math.MaxUint32
+			}
+		}
+		if err := b.emitInst(f, in); err != nil {
+			return err
+		}
+	}
+	f.start[len(f.f.Insts)] = int32(len(b.k.code))
+	b.guard, b.invert, b.hidden = -1, 0, true
+	b.emit(inst{kind: kindReturn})
+	return nil
+}
+
+// emit appends one instruction under the guard of the moment and returns its index.
+func (b *binder) emit(in inst) int32 {
+	in.guard, in.invert, in.hidden, in.origin = b.guard, b.invert, b.hidden, b.origin
+	b.k.code = append(b.k.code, in)
+	return int32(len(b.k.code) - 1)
+}
+
+// emitHidden appends an instruction that stands for a part of the one that follows.
+func (b *binder) emitHidden(in inst) {
+	hidden := b.hidden
+	b.hidden = true
+	b.emit(in)
+	b.hidden = hidden
+}
+
+// emitInst appends one instruction of the text.
+func (b *binder) emitInst(f *bound, in *ptx.Inst) error {
+	switch in.Op.Name {
+	case "bra":
+		return b.emitBranch(f, in)
+	case "brx":
+		return b.emitSwitch(f, in)
+	case "ret":
+		b.emit(inst{kind: kindReturn})
+	case "exit":
+		b.emit(inst{kind: kindExit})
+	case "trap", "brkpt":
+		b.emit(inst{kind: kindTrap})
+	case "call":
+		return b.emitCall(f, in)
+	case "bar", "barrier":
+		return b.emitBarrier(f, in)
+	case "membar", "fence":
+		return b.emitFence(in)
+	case "nanosleep", "pmevent", "prefetch", "prefetchu", "discard", "applypriority":
+		if newer(in.Op) {
+			return b.unknown(in, "not an instruction of the machine")
+		}
+		b.emit(inst{kind: kindNothing})
+	case "createpolicy":
+		return b.emitPolicy(f, in)
+	case "ld", "ldu":
+		return b.emitLoad(f, in)
+	case "st":
+		return b.emitStore(f, in)
+	case "atom", "red":
+		return b.emitAtomic(f, in)
+	case "cp":
+		return b.emitCopy(f, in)
+	case "ldmatrix":
+		return b.emitMatrix(f, in)
+	case "cvta":
+		return b.emitConvertAddress(f, in)
+	case "isspacep":
+		return b.emitSpace(f, in)
+	default:
+		return b.emitForm(f, in)
+	}
+	return nil
+}
+
+// emitFence accepts the fences of an sm_80. Memory is sequentially consistent here, so they need nothing done.
+func (b *binder) emitFence(in *ptx.Inst) error {
+	for _, mod := range in.Op.Mods {
+		switch mod {
+		case "gl", "cta", "sys", "gpu", "sc", "acq_rel", "acquire", "release":
+		default:
+			return b.unknown(in, "not a fence of the machine")
+		}
+	}
+	b.emit(inst{kind: kindNothing})
+	return nil
+}
+
+// emitPolicy gives a cache policy the value 0: there is no cache.
+func (b *binder) emitPolicy(f *bound, in *ptx.Inst) error {
+	if len(in.Operands) == 0 || in.Operands[0].Kind != ptx.IsRegister || newer(in.Op) {
+		return b.unknown(in, "not a cache policy of the machine")
+	}
+	d, err := b.output(f, in, &in.Operands[0], lane.R64)
+	if err != nil {
+		return err
+	}
+	b.copyRegister(slot{lane.R64, d}, slot{lane.R64, b.literal(lane.R64, 0)})
+	return nil
+}
+
+// emitForm appends an instruction that package lane knows.
+func (b *binder) emitForm(f *bound, in *ptx.Inst) error {
+	form, err := lane.Decode(in)
+	if err != nil {
+		return b.unknown(in, "%s", decodeReason(err))
+	}
+	flat, outputs := flattenOperands(in)
+	if len(flat) != len(form.Out)+len(form.In) || outputs != len(form.Out) {
+		return b.unknown(in, "has %d operands, %d of them written; want %d and %d", len(flat), outputs, len(form.Out)+len(form.In), len(form.Out))
+	}
+	if len(form.Out) > maxOutputs && form.Lanewise != nil {
+		return b.unknown(in, "writes %d registers", len(form.Out))
+	}
+	out := inst{kind: kindLane, lane: form.Lanewise, warp: form.Warp}
+	if form.Warp != nil {
+		out.kind = kindWarp
+	}
+	all := make([]int32, 0, len(flat))
+	for i, o := range flat {
+		var at int32
+		var err error
+		if i < outputs {
+			at, err = b.output(f, in, o, form.Out[i])
+			out.outs = append(out.outs, slot{form.Out[i], at})
+		} else {
+			bank := form.In[i-outputs]
+			at, err = b.input(f, in, o, bank, i-outputs)
+			out.ins = append(out.ins, slot{bank, at})
+		}
+		if err != nil {
+			return err
+		}
+		all = append(all, at)
+	}
+	if err := place32(&out.ops, all, outputs, form.UsesVec); err != nil {
+		return b.unknown(in, "%v", err)
+	}
+	if (in.Op.Name == "div" || in.Op.Name == "rem") && !isFloat(typeOf(in.Op)) {
+		out.kind = kindDivide
+	}
+	b.emit(out)
+	return nil
+}
+
+// place32 puts registers where a form looks for them.
+func place32(o *lane.Operands, all []int32, outputs int, vec bool) error {
+	if vec {
+		o.Vec = all
+		return nil
+	}
+	outs, ins := []*int32{&o.D, &o.D2}, []*int32{&o.A, &o.B, &o.C, &o.E}
+	if outputs > len(outs) || len(all)-outputs > len(ins) {
+		return errTooMany
+	}
+	for i, at := range all {
+		if i < outputs {
+			*outs[i] = at
+		} else {
+			*ins[i-outputs] = at
+		}
+	}
+	return nil
+}
+
+// flattenOperands lists all operands, the elements of vectors and pairs included, and says how many are written.
+func flattenOperands(in *ptx.Inst) (flat []*ptx.Operand, outputs int) {
+	for i := range in.Operands {
+		o := &in.Operands[i]
+		if i == in.Outputs {
+			outputs = len(flat)
+		}
+		if o.Kind == ptx.Vector || o.Kind == ptx.Pair {
+			for j := range o.Elems {
+				flat = append(flat, &o.Elems[j])
+			}
+			continue
+		}
+		flat = append(flat, o)
+	}
+	if in.Outputs >= len(in.Operands) {
+		outputs = len(flat)
+	}
+	return flat, outputs
+}
+
+// output is the register that an operand writes.
+func (b *binder) output(f *bound, in *ptx.Inst, o *ptx.Operand, bank lane.Bank) (int32, error) {
+	switch o.Kind {
+	case ptx.Sink:
+		return b.sinks[bank], nil
+	case ptx.IsRegister:
+		s, err := b.register(f, in, o)
+		if err != nil {
+			return 0, err
+		}
+		if s.bank != bank || o.Not || o.Neg {
+			return 0, b.unknown(in, "register %s does not fit", f.f.Registers[o.Reg].Name)
+		}
+		return s.index, nil
+	}
+	return 0, b.unknown(in, "writes what is not a register")
+}
+
+func (b *binder) register(f *bound, in *ptx.Inst, o *ptx.Operand) (slot, error) {
+	if o.Reg < 0 || int(o.Reg) >= len(f.registers) {
+		return slot{}, b.unknown(in, "names no register")
+	}
+	return f.registers[o.Reg], nil
+}
+
+// input is the register that holds an operand: one of the program, or one that the binder fills with a constant. position counts
+// the inputs of the instruction.
+func (b *binder) input(f *bound, in *ptx.Inst, o *ptx.Operand, bank lane.Bank, position int) (int32, error) {
+	switch o.Kind {
+	case ptx.IsRegister:
+		s, err := b.register(f, in, o)
+		if err != nil {
+			return 0, err
+		}
+		if s.bank != bank || o.Neg || o.Not && bank != lane.P {
+			return 0, b.unknown(in, "register %s does not fit", f.f.Registers[o.Reg].Name)
+		}
+		if o.Not {
+			d := b.newRegister(lane.P)
+			b.emitHidden(inst{kind: kindLane, lane: notP, ops: lane.Operands{D: d, A: s.index}, outs: []slot{{lane.P, d}}, ins: []slot{s}})
+			return d, nil
+		}
+		return s.index, nil
+	case ptx.Immediate:
+		bits, ok := immediate(in.Op, o, bank, position)
+		if !ok {
+			return 0, b.unknown(in, "the immediate does not fit")
+		}
+		return b.literal(bank, bits), nil
+	case ptx.Special:
+		return b.special(in, o.Symbol, bank)
+	case ptx.IsSymbol:
+		return b.address(f, in, o.Symbol, o.Offset, bank)
+	}
+	return 0, b.unknown(in, "an operand is of a kind that does not fit")
+}
+
+// immediate is the bits of a number in a register of a bank.
+func immediate(op ptx.Opcode, o *ptx.Operand, bank lane.Bank, position int) (uint64, bool) {
+	t := typeOf(op)
+	switch {
+	case bank == lane.P:
+		if o.Bits != 0 {
+			return 1, true
+		}
+		return 0, true
+	case bank == lane.R64:
+		if o.Float == 32 {
+			return math.Float64bits(float64(math.Float32frombits(uint32(o.Bits)))), true
+		}
+		return o.Bits, true
+	case o.Float == 64 && t == "f32":
+		return uint64(math.Float32bits(float32(math.Float64frombits(o.Bits)))), true
+	case o.Float == 64:
+		return 0, o.Bits == 0
+	case o.Float == 32:
+		return o.Bits & math.MaxUint32, true
+	}
+	shift := (op.Name == "shl" || op.Name == "shr") && position == 1
+	addend := op.Name == "mad" && position == 2
+	switch width := widthOf(t); {
+	case width == 16 && !shift && !(addend && hasMod(op, "wide")):
+		return o.Bits & 0xffff, true
+	case width == 8:
+		return o.Bits & 0xff, true
+	}
+	return o.Bits & math.MaxUint32, true
+}
+
+// typeOf is the last type among the modifiers, "" none.
+func typeOf(op ptx.Opcode) string {
+	for i := len(op.Mods) - 1; i >= 0; i-- {
+		if widthOf(op.Mods[i]) > 0 {
+			return op.Mods[i]
+		}
+	}
+	return ""
+}
+
+// widthOf is the bits of a type, 0 for what is none.
+func widthOf(t string) int {
+	switch t {
+	case "b8", "u8", "s8":
+		return 8
+	case "b16", "u16", "s16", "f16", "bf16":
+		return 16
+	case "b32", "u32", "s32", "f32", "f16x2", "bf16x2", "tf32":
+		return 32
+	case "b64", "u64", "s64", "f64":
+		return 64
+	case "b128":
+		return 128
+	case "pred":
+		return 1
+	}
+	return 0
+}
+
+func isFloat(t string) bool {
+	return strings.HasPrefix(t, "f") || strings.HasPrefix(t, "bf") || t == "tf32"
+}
+
+func hasMod(op ptx.Opcode, mod string) bool {
+	for _, m := range op.Mods {
+		if m == mod {
+			return true
+		}
+	}
+	return false
+}
+
+// copyRegister appends a copy between registers of one bank.
+func (b *binder) copyRegister(d, a slot) {
+	f := copy32
+	switch d.bank {
+	case lane.R64:
+		f = copy64
+	case lane.P:
+		f = copyP
+	}
+	b.emit(inst{kind: kindLane, lane: f, ops: lane.Operands{D: d.index, A: a.index}, outs: []slot{d}, ins: []slot{a}})
+}
+
+func copy32(r *lane.Regs, o *lane.Operands) { r.R32[o.D] = r.R32[o.A] }
+func copy64(r *lane.Regs, o *lane.Operands) { r.R64[o.D] = r.R64[o.A] }
+func copyP(r *lane.Regs, o *lane.Operands)  { r.P[o.D] = r.P[o.A] }
+func notP(r *lane.Regs, o *lane.Operands)   { r.P[o.D] = ^r.P[o.A] }

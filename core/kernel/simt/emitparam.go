@@ -1,0 +1,160 @@
+//go:build simt
+
+package simt
+
+import (
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+)
+
+// paramPlace is the parameter that an address names: variables of parameter space have no addresses, only names.
+func (b *binder) paramPlace(f *bound, in *ptx.Inst, o *ptx.Operand, bytes uint64) (place, uint64, error) {
+	if o.Kind != ptx.Address || o.Symbol == "" {
+		return place{}, 0, b.unknown(in, "parameters are found by name only, not through registers")
+	}
+	p, ok := f.symbols[o.Symbol]
+	if !ok || p.space != ptx.Param {
+		return place{}, 0, b.unknown(in, "%s is not a parameter", o.Symbol)
+	}
+	if o.Offset < 0 || uint64(o.Offset)+bytes > p.bytes {
+		return place{}, 0, b.unknown(in, "bytes %d to %d of parameter %s, which has %d", o.Offset, uint64(o.Offset)+bytes, o.Symbol, p.bytes)
+	}
+	return p, uint64(o.Offset), nil
+}
+
+// emitLoadParam appends a load of a parameter: a copy of a register, element by element.
+func (b *binder) emitLoadParam(f *bound, in *ptx.Inst, a *access) error {
+	size := uint64(widthOf(a.kind) / 8)
+	p, offset, err := b.paramPlace(f, in, &in.Operands[1], size*uint64(a.count))
+	if err != nil {
+		return err
+	}
+	list := elements(&in.Operands[0])
+	if len(list) != a.count {
+		return b.unknown(in, "loads %d elements into %d registers", a.count, len(list))
+	}
+	for i, o := range list {
+		if o.Kind == ptx.Sink {
+			continue
+		}
+		if o.Kind != ptx.IsRegister || registerWidth(f, o) < int(8*size) {
+			return b.unknown(in, "element %d does not fit", i)
+		}
+		d := f.registers[o.Reg]
+		if p.kernel {
+			c := constant{bank: d.bank, from: fromParam, number: p.number, bits: offset + uint64(i)*size, bytes: uint8(size), signed: a.kind[0] == 's'}
+			if c.signed && registerWidth(f, o) == 16 && size == 1 {
+				return b.unknown(in, "a sign in a register of 16 bits")
+			}
+			b.copyRegister(d, slot{d.bank, b.constantSlot(c)})
+		} else if err := b.loadWords(in, d, p.words, offset+uint64(i)*size, size, a.kind[0] == 's'); err != nil {
+			return err
+		}
+		b.hidden = true
+	}
+	return nil
+}
+
+// loadWords copies bytes of parameter memory into a register.
+func (b *binder) loadWords(in *ptx.Inst, d slot, w words, offset, size uint64, signed bool) error {
+	at := slot{lane.R32, w.first + int32(offset/4)}
+	switch {
+	case size == 4 && offset%4 == 0 && d.bank == lane.R32:
+		b.copyRegister(d, at)
+	case size == 8 && offset%4 == 0 && d.bank == lane.R64:
+		b.emit(inst{
+			kind: kindLane, lane: joinWords, ops: lane.Operands{D: d.index, A: at.index, B: at.index + 1},
+			outs: []slot{d}, ins: []slot{at, {lane.R32, at.index + 1}},
+		})
+	case size < 4 && offset%4+size <= 4 && d.bank == lane.R32 && !signed:
+		shift := b.literal(lane.R32, offset%4*8)
+		mask := b.literal(lane.R32, 1<<(8*size)-1)
+		b.emit(inst{
+			kind: kindLane, lane: cutWord, ops: lane.Operands{D: d.index, A: at.index, B: shift, C: mask}, outs: []slot{d},
+			ins: []slot{at},
+		})
+	default:
+		return b.unknown(in, "a piece of %d bytes at %d of a parameter", size, offset)
+	}
+	return nil
+}
+
+// emitStoreParam appends a store into parameter memory.
+func (b *binder) emitStoreParam(f *bound, in *ptx.Inst, a *access) error {
+	size := uint64(widthOf(a.kind) / 8)
+	p, offset, err := b.paramPlace(f, in, &in.Operands[0], size*uint64(a.count))
+	if err != nil {
+		return err
+	}
+	list := elements(&in.Operands[1])
+	if p.kernel || len(list) != a.count {
+		return b.unknown(in, "cannot be stored there")
+	}
+	for i, o := range list {
+		bank := lane.R32
+		if size == 8 {
+			bank = lane.R64
+		}
+		v, err := b.input(f, in, o, bank, i)
+		if err != nil {
+			return err
+		}
+		if err := b.storeWords(in, p.words, offset+uint64(i)*size, size, slot{bank, v}); err != nil {
+			return err
+		}
+		b.hidden = true
+	}
+	return nil
+}
+
+// storeWords copies a register into bytes of parameter memory.
+func (b *binder) storeWords(in *ptx.Inst, w words, offset, size uint64, v slot) error {
+	at := slot{lane.R32, w.first + int32(offset/4)}
+	switch {
+	case size == 4 && offset%4 == 0:
+		b.copyRegister(at, v)
+	case size == 8 && offset%4 == 0:
+		b.emit(inst{
+			kind: kindLane, lane: splitWord, ops: lane.Operands{D: at.index, D2: at.index + 1, A: v.index},
+			outs: []slot{at, {lane.R32, at.index + 1}}, ins: []slot{v},
+		})
+	case size < 4 && offset%4+size <= 4:
+		shift := b.literal(lane.R32, offset%4*8)
+		mask := b.literal(lane.R32, 1<<(8*size)-1)
+		b.emit(inst{
+			kind: kindLane, lane: pasteWord, ops: lane.Operands{D: at.index, A: v.index, B: shift, C: mask}, outs: []slot{at},
+			ins: []slot{at, v},
+		})
+	default:
+		return b.unknown(in, "a piece of %d bytes at %d of a parameter", size, offset)
+	}
+	return nil
+}
+
+func joinWords(r *lane.Regs, o *lane.Operands) {
+	d, low, high := &r.R64[o.D], &r.R32[o.A], &r.R32[o.B]
+	for l := range d {
+		d[l] = uint64(low[l]) | uint64(high[l])<<32
+	}
+}
+
+func splitWord(r *lane.Regs, o *lane.Operands) {
+	low, high, a := &r.R32[o.D], &r.R32[o.D2], &r.R64[o.A]
+	for l := range a {
+		low[l], high[l] = uint32(a[l]), uint32(a[l]>>32)
+	}
+}
+
+func cutWord(r *lane.Regs, o *lane.Operands) {
+	d, a, shift, mask := &r.R32[o.D], &r.R32[o.A], r.R32[o.B][0], r.R32[o.C][0]
+	for l := range d {
+		d[l] = a[l] >> (shift & 31) & mask
+	}
+}
+
+func pasteWord(r *lane.Regs, o *lane.Operands) {
+	d, a, shift, mask := &r.R32[o.D], &r.R32[o.A], r.R32[o.B][0]&31, r.R32[o.C][0]
+	for l := range d {
+		d[l] = d[l]&^(mask<<shift) | a[l]&mask<<shift
+	}
+}

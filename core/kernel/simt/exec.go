@@ -1,0 +1,91 @@
+//go:build simt
+
+package simt
+
+import "math/bits"
+
+// observer is told what warps pass, by whoever records them. at is an index into the kernel's code. Of a conditional branch,
+// taken are the lanes that take it; of other instructions those whose guard holds. after is called of watched instructions
+// other than control flow, when their results are in the registers.
+type observer interface {
+	before(b *block, w *warp, at int32, active, taken uint32)
+	after(b *block, w *warp, at int32, active, taken uint32)
+}
+
+// run executes a warp until it waits, ends, or has executed quantum instructions, and returns how many it did.
+func (b *block) run(w *warp, quantum int) int {
+	code, counts, regs := b.code, b.counts, &w.regs
+	left := quantum
+	for left > 0 && !b.ended && w.state == warpReady {
+		top := &w.stack[len(w.stack)-1]
+		pc, join, active := top.pc, top.join, top.lanes
+		whole := active == w.live
+		for {
+			in := &code[pc]
+			taken := active
+			if in.guard >= 0 {
+				taken &= regs.P[in.guard] ^ in.invert
+			}
+			left--
+			w.steps++
+			c := &counts[pc]
+			c.issued++
+			c.lanes += uint64(bits.OnesCount32(taken))
+			if in.watch {
+				b.watcher.before(b, w, pc, active, taken)
+			}
+			switch in.kind {
+			case kindLane:
+				if whole && taken == active {
+					in.lane(regs, &in.ops)
+				} else if taken != 0 {
+					w.masked(in, taken)
+				}
+				pc++
+			case kindJump:
+				pc = in.target
+			case kindBranch:
+				switch taken {
+				case active:
+					pc = in.target
+				case 0:
+					pc++
+				default:
+					c.divergent++
+					top.pc = pc
+					b.diverge(w, in, taken)
+					pc = -1
+				}
+			case kindNothing:
+				pc++
+			default:
+				if in.kind >= kindReturn {
+					top.pc = pc + 1
+					b.control(w, in, pc, active, taken)
+					pc = -1
+				} else {
+					if taken != 0 {
+						b.execute(w, in, pc, taken)
+					}
+					pc++
+				}
+			}
+			if in.watch && in.kind < kindJump {
+				b.watcher.after(b, w, pc-1, active, taken)
+			}
+			if pc < 0 || b.ended {
+				break
+			}
+			if pc == join || left <= 0 {
+				top.pc = pc
+				break
+			}
+		}
+		w.drop()
+		if len(w.stack) == 0 {
+			b.finish(w)
+		}
+	}
+	return quantum - left
+}
+

@@ -1,0 +1,134 @@
+//go:build simt
+
+package simt
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+)
+
+// barriers is how many numbered barriers a block has.
+const barriers = 16
+
+// arrive brings a warp to a barrier. A warp whose lanes are not all there is a finding; it counts as arrived.
+func (b *block) arrive(w *warp, in *inst, at int32, taken uint32) {
+	d := &b.kernel.barriers[in.detail]
+	id := int32(0)
+	if d.id >= 0 {
+		id = int32(w.regs.R32[d.id][first(taken)])
+	}
+	if id < 0 || id >= barriers {
+		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("barrier %d: a block has barriers 0 to %d", uint32(id), barriers-1))
+		return
+	}
+	if missing := w.live &^ taken; missing != 0 && d.aligned {
+		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("lanes %08x of the warp are at the barrier and lanes %08x are elsewhere", taken, missing))
+	}
+	g := &b.arrived[id]
+	want := 0
+	if d.threads >= 0 {
+		want = int(w.regs.R32[d.threads][first(taken)])
+	}
+	if g.threads == 0 {
+		g.at, g.want, g.mixed, g.count, g.lanes = at, want, false, 0, 0
+	}
+	if g.at != at && want == 0 {
+		g.mixed = true
+	}
+	g.threads += lane.Lanes
+	if d.reduce != reduceNone {
+		g.count += uint32(bits.OnesCount32(w.regs.P[d.in.index] & taken))
+		g.lanes += uint32(bits.OnesCount32(taken))
+	}
+	if !d.arrive {
+		w.state, w.waits, w.at, w.arrived = warpWaits, id, at, taken
+		g.warps = append(g.warps, w)
+	}
+	b.complete(g)
+}
+
+// complete lets the warps of a barrier go on when all that it waits for are there. Warps that have ended count as arrived, as on
+// hardware; that the barrier could not count on them is a finding.
+func (b *block) complete(g *gathering) {
+	if g.threads == 0 {
+		return
+	}
+	if g.want > 0 {
+		if g.threads < g.want {
+			return
+		}
+	} else {
+		if g.threads < b.alive*lane.Lanes {
+			return
+		}
+		b.checkGathering(g)
+	}
+	for _, w := range g.warps {
+		w.state = warpReady
+		b.reduced(w, g)
+	}
+	g.warps, g.threads = g.warps[:0], 0
+	b.mem.Barrier()
+}
+
+// checkGathering reports a barrier of the whole block that not the whole block came to.
+func (b *block) checkGathering(g *gathering) {
+	if len(g.warps) == 0 {
+		return
+	}
+	w := g.warps[0]
+	if gone := len(b.warps) - b.alive; gone > 0 {
+		b.report(CheckBarrier, w, w.at, w.arrived, fmt.Sprintf("%d of the %d warps of the block have ended and never come to the barrier", gone, len(b.warps)))
+		return
+	}
+	if w.born != w.live {
+		b.report(CheckBarrier, w, w.at, w.arrived, fmt.Sprintf("lanes %08x of the warp have ended and never come to the barrier", w.born&^w.live))
+		return
+	}
+	if g.mixed {
+		for _, other := range g.warps {
+			if other.at != w.at {
+				b.report(CheckBarrier, w, w.at, w.arrived, fmt.Sprintf("warp %d waits at another barrier instruction: %s", other.index, b.kernel.text(other.at)))
+				return
+			}
+		}
+	}
+}
+
+// reduced hands the result of bar.red to a warp.
+func (b *block) reduced(w *warp, g *gathering) {
+	d := &b.kernel.barriers[b.code[w.at].detail]
+	switch d.reduce {
+	case reducePopc:
+		for l := range w.regs.R32[d.out.index] {
+			if w.arrived>>l&1 != 0 {
+				w.regs.R32[d.out.index][l] = g.count
+			}
+		}
+	case reduceAnd, reduceOr:
+		set := uint32(0)
+		if d.reduce == reduceAnd && g.count == g.lanes || d.reduce == reduceOr && g.count > 0 {
+			set = w.arrived
+		}
+		w.regs.P[d.out.index] = w.regs.P[d.out.index]&^w.arrived | set
+	}
+}
+
+// deadlock ends a block of which every warp waits.
+func (b *block) deadlock() {
+	for _, w := range b.warps {
+		if w.state != warpWaits {
+			continue
+		}
+		g := &b.arrived[w.waits]
+		have, want := g.threads, b.alive*lane.Lanes
+		if g.want > 0 {
+			want = g.want
+		}
+		b.report(CheckDeadlock, w, w.at, w.arrived, fmt.Sprintf("every warp of the block waits: at barrier %d are %d of %d threads", w.waits, have, want))
+		break
+	}
+	b.ended = true
+}

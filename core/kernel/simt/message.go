@@ -1,0 +1,123 @@
+//go:build simt
+
+package simt
+
+import (
+	"fmt"
+
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+)
+
+// checkOf is the name of a check of memory.
+func checkOf(c memory.Check) Check {
+	switch c {
+	case memory.OutOfBounds:
+		return CheckOutOfBounds
+	case memory.Misaligned:
+		return CheckMisaligned
+	case memory.UninitialisedShared:
+		return CheckUninitialised
+	case memory.UninitialisedLocal:
+		return CheckUninitialLocal
+	case memory.SharedRace:
+		return CheckRace
+	case memory.StaleAsyncCopy:
+		return CheckStaleCopy
+	case memory.ReadOnlyWrite:
+		return CheckReadOnly
+	}
+	return CheckNull
+}
+
+// fault reports what memory found in one access.
+func (b *block) fault(w *warp, at int32, f *memory.Fault) {
+	for ; f != nil; f = f.Next {
+		b.note(checkOf(f.Check), w, at, f.Lanes, f, func() string { return b.faultMessage(f) })
+	}
+}
+
+// faultMessage says in one sentence what an access did wrong.
+func (b *block) faultMessage(f *memory.Fault) string {
+	what := "a load"
+	switch {
+	case f.Atomic:
+		what = "an atomic"
+	case f.Store:
+		what = "a store"
+	}
+	access := fmt.Sprintf("%s of %s at 0x%x", what, bytesText(uint64(f.Bytes)), f.Address)
+	where := nearest(f)
+	switch f.Check {
+	case memory.OutOfBounds:
+		if f.Inside != "" {
+			return fmt.Sprintf("%s falls into %s, but its pointer comes from %s", access, f.Inside, orNone(f.Nearest))
+		}
+		return access + " is out of bounds: " + where
+	case memory.Misaligned:
+		return fmt.Sprintf("%s is not aligned to %s: %s", access, bytesText(uint64(f.Bytes)), where)
+	case memory.UninitialisedShared:
+		return access + " reads shared memory that nobody has written: " + where
+	case memory.UninitialisedLocal:
+		return access + " reads local memory that the thread has not written: " + where
+	case memory.SharedRace:
+		return fmt.Sprintf("%s and %s to the same bytes of shared memory, with no barrier between them", access, b.party(f.Other))
+	case memory.StaleAsyncCopy:
+		return fmt.Sprintf("%s reaches bytes that cp.async is still writing: %s has not been waited for", access, b.party(f.Other))
+	case memory.ReadOnlyWrite:
+		return fmt.Sprintf("%s writes %s, which is read-only", access, orNone(f.Nearest))
+	}
+	return access + " goes through a null pointer"
+}
+
+// party names the other side of a race.
+func (b *block) party(p memory.Party) string {
+	what := "a load"
+	if p.Store {
+		what = "a store"
+	}
+	if p.Warp >= 0 {
+		what += fmt.Sprintf(" of warp %d", p.Warp)
+	}
+	if p.Inst < 0 || int(p.Inst) >= len(b.kernel.origins) {
+		return what
+	}
+	o := b.kernel.origins[p.Inst]
+	if int(o.index) < len(o.function.Insts) {
+		in := &o.function.Insts[o.index]
+		what += " (" + instText(o.function, in)
+		if at := sourceOf(b.kernel.module, in.Location); len(at) > 0 && at[len(at)-1].Line > 0 {
+			what += fmt.Sprintf(", line %d", at[len(at)-1].Line)
+		}
+		what += ")"
+	}
+	return what
+}
+
+// nearest says where an address is, seen from the allocation next to it.
+func nearest(f *memory.Fault) string {
+	if f.Nearest == "" {
+		return "no allocation is near"
+	}
+	name := fmt.Sprintf("%s (%s)", f.Nearest, bytesText(f.Size))
+	switch {
+	case f.Distance > 0:
+		return fmt.Sprintf("it reaches %s beyond the end of %s", bytesText(uint64(f.Distance)), name)
+	case f.Distance < 0:
+		return fmt.Sprintf("it begins %s before the start of %s", bytesText(uint64(-f.Distance)), name)
+	}
+	return "in " + name
+}
+
+func orNone(name string) string {
+	if name == "" {
+		return "no allocation"
+	}
+	return name
+}
+
+func bytesText(n uint64) string {
+	if n == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", n)
+}

@@ -1,0 +1,187 @@
+//go:build simt
+
+package simt
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+)
+
+// execute runs an instruction that is neither a plain lanewise one nor control flow, for at least one lane.
+func (b *block) execute(w *warp, in *inst, at int32, lanes uint32) {
+	switch in.kind {
+	case kindWarp:
+		if err := in.warp(&w.regs, &in.ops, lanes); err != nil {
+			b.misuse(w, at, lanes, err)
+		}
+	case kindLoad:
+		b.load(w, in, at, lanes)
+	case kindStore:
+		b.store(w, in, at, lanes)
+	case kindAtomic:
+		b.atomic(w, in, at, lanes)
+	case kindMatrix:
+		b.countShared(w, in, at, lanes)
+		if f := b.mem.LoadMatrix(&w.regs, in.mem, w.index, lanes); f != nil {
+			b.fault(w, at, f)
+		}
+	case kindCopyAsync:
+		b.copyAsync(w, in, at, lanes)
+	case kindCommit:
+		b.mem.Commit(w.index, lanes)
+	case kindWait:
+		b.mem.Wait(w.index, int(in.detail), in.target != 0, lanes)
+	case kindDivide:
+		b.divide(w, in, at, lanes)
+	case kindClock:
+		b.clock(w, in, lanes)
+	case kindLaneNaN, kindWarpNaN:
+		b.executeNaN(w, in, at, lanes)
+	}
+}
+
+func (b *block) load(w *warp, in *inst, at int32, lanes uint32) {
+	t := in.mem
+	var f *memory.Fault
+	if t.Space == ptx.Global || t.Space == ptx.Const {
+		b.countGlobal(w, in, at, lanes)
+		f = b.launch.global.Load(&w.regs, t, lanes)
+	} else {
+		b.countBlock(w, in, at, lanes)
+		f = b.mem.Load(&w.regs, t, w.index, lanes)
+	}
+	if f != nil {
+		b.fault(w, at, f)
+	}
+}
+
+func (b *block) store(w *warp, in *inst, at int32, lanes uint32) {
+	t := in.mem
+	var f *memory.Fault
+	if t.Space == ptx.Global {
+		b.countGlobal(w, in, at, lanes)
+		f = b.launch.global.Store(&w.regs, t, lanes)
+	} else {
+		b.countBlock(w, in, at, lanes)
+		f = b.mem.Store(&w.regs, t, w.index, lanes)
+	}
+	if f != nil {
+		b.fault(w, at, f)
+	}
+}
+
+func (b *block) atomic(w *warp, in *inst, at int32, lanes uint32) {
+	t := in.mem
+	var f *memory.Fault
+	if t.Space == ptx.Global {
+		b.countGlobal(w, in, at, lanes)
+		f = b.launch.global.Atomic(&w.regs, t, &in.atomic, lanes)
+	} else {
+		b.countBlock(w, in, at, lanes)
+		f = b.mem.Atomic(&w.regs, t, &in.atomic, w.index, lanes)
+	}
+	if f != nil {
+		b.fault(w, at, f)
+	}
+}
+
+func (b *block) copyAsync(w *warp, in *inst, at int32, lanes uint32) {
+	c := &b.kernel.copies[in.detail]
+	if !b.launch.options.NoCounts {
+		n := &b.counts[at]
+		n.global++
+		n.shared++
+		n.bytes += uint64(c.Bytes * bits.OnesCount32(lanes))
+		n.sectors += uint64(memory.Sectors(&w.regs, &c.From, lanes))
+		n.conflicts += uint64(memory.Conflicts(&w.regs, &c.To, lanes))
+	}
+	if f := b.mem.CopyAsync(&w.regs, c, w.index, lanes); f != nil {
+		b.fault(w, at, f)
+	}
+}
+
+// countGlobal counts an access of global memory before it happens.
+func (b *block) countGlobal(w *warp, in *inst, at int32, lanes uint32) {
+	if b.launch.options.NoCounts {
+		return
+	}
+	t, c := in.mem, &b.counts[at]
+	c.global++
+	c.bytes += uint64(t.Elem * t.Count * bits.OnesCount32(lanes))
+	c.sectors += uint64(memory.Sectors(&w.regs, t, lanes))
+}
+
+// countShared counts an access of shared memory before it happens.
+func (b *block) countShared(w *warp, in *inst, at int32, lanes uint32) {
+	if b.launch.options.NoCounts {
+		return
+	}
+	c := &b.counts[at]
+	c.shared++
+	c.conflicts += uint64(memory.Conflicts(&w.regs, in.mem, lanes))
+}
+
+// countBlock counts an access that the block's memory serves. Generic addresses count by the first lane's.
+func (b *block) countBlock(w *warp, in *inst, at int32, lanes uint32) {
+	switch t := in.mem; t.Space {
+	case ptx.Shared:
+		b.countShared(w, in, at, lanes)
+	case ptx.Generic:
+		address := uint64(t.Offset)
+		if !t.Absolute {
+			address += w.regs.R64[t.Address][first(lanes)]
+		}
+		if address-memory.SharedWindow >= 2*(memory.LocalWindow-memory.SharedWindow) {
+			b.countGlobal(w, in, at, lanes)
+		} else if address < memory.LocalWindow {
+			b.countShared(w, in, at, lanes)
+		}
+	}
+}
+
+// misuse reports what package lane says that the program did wrong. Lanes that have ended may be named: nobody is left out.
+func (b *block) misuse(w *warp, at int32, lanes uint32, err error) {
+	if lanes == w.live {
+		return
+	}
+	b.note(CheckBadShuffle, w, at, lanes, nil, func() string {
+		return fmt.Sprintf("%v; active are lanes %08x", err, lanes)
+	})
+}
+
+// divide reports lanes that divide an integer by zero, then divides.
+func (b *block) divide(w *warp, in *inst, at int32, lanes uint32) {
+	var zero uint32
+	divisor := in.ins[1]
+	for l := range lane.Lanes {
+		if divisor.bank == lane.R64 && w.regs.R64[divisor.index][l] == 0 || divisor.bank == lane.R32 && w.regs.R32[divisor.index][l] == 0 {
+			zero |= 1 << l
+		}
+	}
+	if zero &= lanes; zero != 0 {
+		b.note(CheckDivision, w, at, zero, nil, func() string {
+			return fmt.Sprintf("integer division by zero in lane %d", first(zero))
+		})
+	}
+	w.masked(in, lanes)
+}
+
+// clock reads the clock of a warp: the instructions that it has executed.
+func (b *block) clock(w *warp, in *inst, lanes uint32) {
+	now := w.steps >> in.detail
+	d := in.outs[0]
+	for l := range lane.Lanes {
+		if lanes>>l&1 == 0 {
+			continue
+		}
+		if d.bank == lane.R64 {
+			w.regs.R64[d.index][l] = now
+		} else {
+			w.regs.R32[d.index][l] = uint32(now)
+		}
+	}
+}
