@@ -145,6 +145,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_REPORT_DIR",
         "PRLX_TEST_DATA",
         "PRLX_FULL_SWEEP",
+        "PRLX_PTX_LINES",
         "PRLX_CYCLE_SEEDS",
         "PRLX_TRITON",
         "PRLX_TRITON_ALL",

@@ -69,7 +69,7 @@ func (p *parser) parameters(line int) []Variable {
 			p.fail(at, "expected .param, got %.40q", word)
 			return nil
 		}
-		v, _, _ := p.variable(space, at)
+		v, _ := p.variable(p.attributes(space, at), at)
 		v.Name = p.intern(v.Name)
 		p.declareVariable(&v, at)
 		list = append(list, v)
@@ -197,8 +197,9 @@ func (p *parser) registers(line int) {
 
 // localVariables reads variables that a function declares.
 func (p *parser) localVariables(word string, line int) {
+	d := p.attributes(spaces[word], line)
 	for p.err == nil {
-		v, d, dims := p.variable(spaces[word], line)
+		v, dims := p.variable(d, line)
 		if p.err == nil && p.accept('=') {
 			p.initialValue(&v, d, dims, line)
 		}

@@ -13,8 +13,8 @@ const (
 	maxInsts     = 1 << 20
 	maxOperands  = 1 << 22
 	maxLocations = 1 << 20
-	maxInit      = 64 << 20 // bytes of initial values
-	maxDepth     = 64       // scopes
+	initPerByte  = 16 // bytes of initial values for each byte of text
+	maxDepth     = 64 // scopes
 )
 
 // Read reads a PTX text. The name is what errors call it. Time and memory grow with the length of the text only; what is no PTX is

@@ -89,9 +89,8 @@ func (p *parser) balanced(open, shut byte) {
 	}
 }
 
-// variable reads a declaration behind its space: attributes, a name, dimensions. dims are those of an array.
-func (p *parser) variable(space Space, line int) (v Variable, d declaration, dims []uint64) {
-	d = p.attributes(space, line)
+// variable reads a name and dimensions behind attributes. dims are those of an array.
+func (p *parser) variable(d declaration, line int) (v Variable, dims []uint64) {
 	v = d.v
 	v.Name = p.needName("a type")
 	count := d.vector
@@ -103,19 +102,19 @@ func (p *parser) variable(space Space, line int) (v Variable, d declaration, dim
 		p.expect(']', "a dimension")
 		if len(dims) == 8 || n > math.MaxInt32<<8 {
 			p.refuse(line, fault.Limit, "variable %.80s is too large", v.Name)
-			return v, d, nil
+			return v, nil
 		}
 		dims = append(dims, n)
 		if count = saturated(count, n); count > 1<<48 {
 			p.refuse(line, fault.Limit, "variable %.80s is too large", v.Name)
-			return v, d, nil
+			return v, nil
 		}
 	}
 	v.Bytes = saturated(count, d.size)
 	if v.Align == 0 {
 		v.Align = uint32(d.size * d.vector)
 	}
-	return v, d, dims
+	return v, dims
 }
 
 // saturated multiplies without wrapping around.
@@ -128,8 +127,9 @@ func saturated(a, b uint64) uint64 {
 
 // moduleVariable reads a variable of the module, and others that a comma separates from it.
 func (p *parser) moduleVariable(word string, extern bool, line int) {
+	d := p.attributes(spaces[word], line)
 	for {
-		v, d, dims := p.variable(spaces[word], line)
+		v, dims := p.variable(d, line)
 		if p.err != nil {
 			return
 		}
@@ -235,8 +235,8 @@ func (p *parser) element(v *Variable, d declaration, at uint64, line int) {
 	if p.err != nil {
 		return
 	}
-	if at+d.size > maxInit-uint64(p.initial) {
-		p.refuse(line, fault.Limit, "the initial values of variables have more than %d bytes", maxInit)
+	if limit := uint64(initPerByte * len(p.text)); at+d.size+uint64(p.initial) > limit {
+		p.refuse(line, fault.Limit, "the initial values of variables have more than %d bytes", limit)
 		return
 	}
 	switch {
