@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core, _request
 from ._errors import FileAccessError, UsageError
+from ._result import Card
 from ._simulate import Finding, Options, Simulation, execute, report, with_changes
 from ._units import format_count, plural
 
@@ -35,6 +36,7 @@ Filter: TypeAlias = str | Iterable[str] | None
 
 MODES = ("digest", "control-flow", "values")
 _DEVICES = ("auto", "gpu", "simulator")
+_SHOWN = 20  # rows of a card
 _KEPT = 1000  # launches that a Recording remembers in full, findings that it lists
 
 
@@ -118,12 +120,22 @@ class Recording:
         if _active is not None and _active.recordings[0] is self:
             _active.close(partial=error is not None)
 
+    def _sentence(self) -> str:
+        found = plural(len(self.findings), "finding") if self.findings else "no finding"
+        return f"{plural(self.launches, 'launch')}, {plural(self.instructions, 'warp instruction')}, {found}"
+
     def __repr__(self) -> str:
         to = "" if self.path is None else f" to {self.path}"
-        found = f", {plural(len(self.findings), 'finding')}" if self.findings else ""
-        return (
-            f"<Recording{to}: {plural(self.launches, 'launch')}, {format_count(self.instructions)} instructions{found}>"
-        )
+        return f"<Recording{to}: {self._sentence()}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (str(one.document["launch"]), one.kernel, str(one.grid), format_count(one.instructions), one.verdict)
+            for one in list(self.simulations)[-_SHOWN:]
+        ]
+        notes = [str(finding) for finding in self.findings[:_SHOWN]]
+        headings = ("launch", "kernel", "grid", "instructions", "")
+        return Card("Recording", self._sentence(), headings, rows, notes).to_html()
 
 
 class _Target:
@@ -302,7 +314,7 @@ def enable(
     """Run Triton kernels on the PTX machine from now on: the compiled kernel, without a GPU.
 
     User code stays as it is: ``kernel[grid](...)`` on NumPy arrays and torch CPU tensors, with autotuning, heuristics, hooks
-    and benchmarks (whose time is the count of instructions). Call it before modules are imported that ask Triton for its driver.
+    and benchmarks (whose time is the count of instructions). Call it before modules are imported that ask for Triton's driver.
 
     Parameters
     ----------

@@ -141,7 +141,7 @@ def _lines(document: Mapping[str, Any], look: Look, count: int) -> Iterator[str]
     total = document["instructions"]
     rows = [
         (
-            f"{_relative(row['file'])}:{row['line']}" if row["line"] else "no line",
+            f"{Path(row['file']).name}:{row['line']}" if row["line"] else "no line",
             percent(row["instructions"] / total) if total else "",
             percent(share(row)),
             format_bytes(row["global_bytes"]) if row["global_bytes"] else "",

@@ -31,7 +31,9 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRLX_", "TRITON_"))}
     # Compiled kernels are kept between runs: Triton's key holds everything that they depend on.
     cache = TRITON / "cache" / f"{folder.name}-{sys.implementation.cache_tag}"
-    return {**kept, "PYTHONPATH": str(folder), "TRITON_CACHE_DIR": str(cache), "NO_COLOR": "1", **more}
+    # Triton 3.9 warns where nobody said whether products and sums are fused.
+    said = {"TRITON_DEFAULT_FP_FUSION": "1", "NO_COLOR": "1"}
+    return {**kept, "PYTHONPATH": str(folder), "TRITON_CACHE_DIR": str(cache), **said, **more}
 
 
 def python(folder: Path, *words: str | Path, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
