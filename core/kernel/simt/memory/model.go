@@ -6,6 +6,8 @@
 // another. Addresses of the process, as in tables of pointers, are understood too.
 package memory
 
+import "github.com/prlx-go/prlx/core/kernel/ptx"
+
 // Allocation is an array of the caller.
 type Allocation struct {
 	Name     string // of the argument, or what the caller calls it
@@ -24,7 +26,7 @@ const (
 	UninitialisedShared
 	UninitialisedLocal
 	SharedRace
-	StaleAsyncCopy // reads what cp.async has not been waited for
+	StaleAsyncCopy // reads or overwrites what cp.async has not been waited for
 	ReadOnlyWrite
 	NullPointer
 )
@@ -37,30 +39,89 @@ type Fault struct {
 	Address  uint64 // of that lane
 	Bytes    int    // of its access
 	Store    bool
-	Nearest  string // name of the nearest allocation, "" none
-	Distance int64  // bytes from its end (positive) or before its start (negative), 0 inside
+	Nearest  string // name of the nearest allocation, "" none; "shared memory", "local memory" are two
+	Distance int64  // bytes that it reaches beyond its end (positive) or starts before its start (negative), 0 inside
 	Size     uint64 // of that allocation
-	Other    Party  // SharedRace: the other access
+	Inside   string // OutOfBounds: the allocation that it falls into though its pointer comes from another, "" none
+	Other    Party  // SharedRace, StaleAsyncCopy: the other access
+	Atomic   bool   // an atomic, which loads and stores
+	Next     *Fault // another check that the same access failed, nil none
 }
 
 // Party is the other side of a race.
 type Party struct {
-	Warp  int32 // in the block
-	Inst  int32 // instruction
+	Warp  int32 // in the block, -1 unknown
+	Inst  int32 // instruction, -1 unknown
 	Store bool
 }
 
-// Transfer is the static part of a load, store, atomic or copy, decoded once.
+// Transfer is the static part of a load, store, atomic, copy or matrix access, decoded once.
 type Transfer struct {
-	Elem     int      // bytes of an element: 1, 2, 4, 8
-	Count    int      // elements of the vector: 1, 2, 4, 8
-	Signed   bool     // sign-extends into the register
-	Regs     [8]int32 // registers of the elements: of lane.R64 when Elem is 8 or Wide, else of lane.R32
-	Wide     bool     // the register has 64 bits though the element has fewer
-	Address  int32    // register of the address: of lane.R64, or of lane.R32 when Narrow
-	Narrow   bool     // the address has 32 bits
-	Absolute bool     // no register: Offset is the address
+	Space    ptx.Space // Generic, Global, Shared, Local or Const; the other spaces are not memory here
+	Elem     int       // bytes of an element: 1, 2, 4, 8
+	Count    int       // elements of the vector: 1, 2, 4, 8; of ldmatrix and stmatrix: matrices
+	Signed   bool      // sign-extends into the register
+	Half     bool      // the register has 16 bits: a sign goes no further
+	Regs     [8]int32  // registers of the elements, -1 none: of lane.R64 when Elem is 8 or Wide, else of lane.R32
+	Data     [8]int32  // atomics: registers of the operand b of each element
+	New      [8]int32  // atom.cas: registers of c, the new value
+	Wide     bool      // the register has 64 bits though the element has fewer
+	Address  int32     // register of the address: of lane.R64, or of lane.R32 when Narrow
+	Narrow   bool      // the address has 32 bits
+	Absolute bool      // no register: Offset is the address
 	Offset   int64
+	Order    Order  // how it is ordered with other accesses
+	Trans    bool   // ldmatrix, stmatrix: transposed
 	Inst     int32  // instruction, for findings
-	Legal    uint64 // bit i: the address derives from pointer argument i; 0: any allocation (loaded pointers); arguments from 63 on share bit 63
+	Legal    uint64 // bit i: the address derives from parameter i of the kernel; 0: any allocation (loaded pointers); parameters from 63 on share bit 63
 }
+
+// Order is what PTX calls the semantics of an access.
+type Order uint8
+
+// The orders. Accesses that are not weak do not race with one another.
+const (
+	Weak    Order = iota
+	Relaxed       // also volatile
+	Acquire
+	Release
+	AcqRel
+)
+
+// AtomicKind is what an atomic does.
+type AtomicKind uint8
+
+// The atomics.
+const (
+	Add AtomicKind = iota
+	Min
+	Max
+	And
+	Or
+	Xor
+	Inc
+	Dec
+	Exch
+	CAS
+)
+
+// AtomicOp is an atomic with the type that it works on. The packed types do both halves, each atomically.
+type AtomicOp struct {
+	Kind AtomicKind
+	Type ptx.Type // U32, S32, B32, U64, S64, B64, B16, F16, F16x2, BF16, BF16x2, F32 or F64
+}
+
+// Copy is a cp.async: Bytes (4, 8 or 16) from global memory to shared memory.
+type Copy struct {
+	To, From Transfer // only their addresses, Inst and Legal
+	Bytes    int
+	Size     int32 // register of lane.R32 with how many bytes are read, the rest being zeros; -1: all
+}
+
+// The windows of the generic address space: cvta adds the first address of one, cvta.to takes it away. Global addresses and
+// constant ones are generic as they are. No process has addresses there.
+const (
+	SharedWindow uint64 = 1 << 56
+	LocalWindow  uint64 = 1<<56 + 1<<40
+	windowSize   uint64 = 1 << 40
+)

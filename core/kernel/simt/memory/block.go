@@ -1,0 +1,239 @@
+package memory
+
+import (
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+)
+
+// Shape is how much memory a block has.
+type Shape struct {
+	Warps  int
+	Shared uint64 // bytes of shared memory
+	Local  uint64 // bytes of local memory of each lane
+	Checks bool   // look for races, for bytes that nobody wrote, and for copies that were not waited for
+}
+
+// maxShared is more than any GPU has.
+const (
+	maxShared = 1 << 24
+	maxLocal  = 1 << 20
+)
+
+// Block is the memory that one block sees: global memory, its shared memory, and the local memory of its lanes. It belongs to one
+// goroutine, and serves one block after another.
+type Block struct {
+	global *Global
+	shared []byte
+	shadow *shadow // nil when nothing is checked
+	local  private
+	queues []queue // of cp.async, by warp
+	warps  int
+	gone   uint32 // warps that have ended
+	room   [lane.Lanes]uint64
+	list   [maxParts]part
+}
+
+// NewBlock makes the memory of blocks of a shape.
+func NewBlock(g *Global, s Shape) (*Block, error) {
+	switch {
+	case s.Warps < 1 || s.Warps > maxWarps:
+		return nil, fault.New(fault.Limit, "a block has %d warps, not 1 to %d", s.Warps, maxWarps)
+	case s.Shared > maxShared:
+		return nil, fault.New(fault.Limit, "%d bytes of shared memory, more than %d", s.Shared, maxShared)
+	case s.Local > maxLocal:
+		return nil, fault.New(fault.Limit, "%d bytes of local memory a lane, more than %d", s.Local, maxLocal)
+	}
+	b := &Block{global: g, shared: make([]byte, s.Shared), queues: make([]queue, s.Warps), warps: s.Warps}
+	b.local.make(s.Warps, s.Local, s.Checks)
+	if s.Checks {
+		b.shadow = newShadow(s.Shared)
+	}
+	return b, nil
+}
+
+// Reset makes the memory that of another block: all zeros, and nothing written.
+func (b *Block) Reset() {
+	clear(b.shared)
+	b.local.reset()
+	for i := range b.queues {
+		b.queues[i].drop()
+	}
+	b.gone = 0
+	if b.shadow != nil {
+		b.shadow.forget()
+	}
+}
+
+// Barrier says that all warps of the block have met.
+func (b *Block) Barrier() {
+	if b.shadow != nil {
+		b.shadow.barrier()
+	}
+}
+
+// Meet says that these warps have waited for each other at a numbered barrier, and for those that had said Arrive there. It is
+// the same as Barrier when they are all that have not ended.
+func (b *Block) Meet(barrier int, warps uint32) {
+	if b.shadow == nil {
+		return
+	}
+	if whole := ^uint32(0) >> (maxWarps - b.warps); (warps|b.gone)&whole == whole {
+		b.shadow.barrier()
+		return
+	}
+	b.shadow.meet(barrier, warps|b.gone)
+}
+
+// Arrive says that a warp came to a numbered barrier and went on (bar.arrive).
+func (b *Block) Arrive(barrier, warp int) {
+	if b.shadow != nil {
+		b.shadow.arrive(barrier, warp)
+	}
+}
+
+// Fence says that a fence was executed: relaxed and volatile accesses to shared memory may order what is around them from now on.
+func (b *Block) Fence() {
+	if b.shadow != nil {
+		b.shadow.fenced = true
+	}
+}
+
+// Exit says that all lanes of a warp have ended. Its copies land.
+func (b *Block) Exit(warp int) {
+	b.Wait(warp, fullMask, -1)
+	b.gone |= 1 << warp
+}
+
+// Load loads the lanes of mask. Lanes whose access is out of bounds, misaligned or that of a null pointer read 0; those that race
+// or read what was not written read what is there.
+func (b *Block) Load(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
+	if mask == 0 {
+		return nil
+	}
+	switch t.Space {
+	case ptx.Shared:
+		if t.Narrow {
+			return loadShared(b, r, t, &r.R32[t.Address], uint32(t.Offset), warp, mask)
+		}
+		return loadShared(b, r, t, addresses(r, t, &b.room), uint64(t.Offset), warp, mask)
+	case ptx.Local:
+		return b.local.load(r, t, addresses(r, t, &b.room), uint64(t.Offset), warp, mask)
+	case ptx.Generic:
+		a := addresses(r, t, &b.room)
+		shared, local := windows(a, uint64(t.Offset), mask)
+		if shared|local != 0 {
+			var rest *Fault
+			at := *a // the loads may overwrite it
+			if rest = b.global.Load(r, t, mask&^(shared|local)); shared != 0 {
+				rest = append2(loadShared(b, r, t, &at, uint64(t.Offset)-SharedWindow, warp, shared), rest)
+			}
+			if local != 0 {
+				rest = append2(b.local.load(r, t, &at, uint64(t.Offset)-LocalWindow, warp, local), rest)
+			}
+			return rest
+		}
+	}
+	return b.global.Load(r, t, mask)
+}
+
+// Store stores the lanes of mask in ascending order. Lanes whose access is out of bounds, misaligned, that of a null pointer or
+// to read-only memory write nothing.
+func (b *Block) Store(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
+	if mask == 0 {
+		return nil
+	}
+	switch t.Space {
+	case ptx.Shared:
+		if t.Narrow {
+			return storeShared(b, r, t, &r.R32[t.Address], uint32(t.Offset), warp, mask)
+		}
+		return storeShared(b, r, t, addresses(r, t, &b.room), uint64(t.Offset), warp, mask)
+	case ptx.Local:
+		return b.local.store(r, t, addresses(r, t, &b.room), uint64(t.Offset), warp, mask)
+	case ptx.Generic:
+		a := addresses(r, t, &b.room)
+		shared, local := windows(a, uint64(t.Offset), mask)
+		if shared|local != 0 {
+			var rest *Fault
+			if rest = b.global.Store(r, t, mask&^(shared|local)); shared != 0 {
+				rest = append2(storeShared(b, r, t, a, uint64(t.Offset)-SharedWindow, warp, shared), rest)
+			}
+			if local != 0 {
+				rest = append2(b.local.store(r, t, a, uint64(t.Offset)-LocalWindow, warp, local), rest)
+			}
+			return rest
+		}
+	}
+	return b.global.Store(r, t, mask)
+}
+
+// Atomic executes an atomic or a reduction in the lanes of mask, in ascending order: each lane sees what those before it did.
+// Atomics have no local memory: a generic address of it is out of bounds.
+func (b *Block) Atomic(r *lane.Regs, t *Transfer, op *AtomicOp, warp int, mask uint32) *Fault {
+	a := addresses(r, t, &b.room)
+	switch t.Space {
+	case ptx.Shared:
+		return b.atomicShared(r, t, op, a, uint64(t.Offset), warp, mask)
+	case ptx.Generic:
+		if shared, _ := windows(a, uint64(t.Offset), mask); shared != 0 {
+			at := *a
+			rest := b.global.atomic(r, t, op, &at, mask&^shared)
+			return append2(b.atomicShared(r, t, op, &at, uint64(t.Offset)-SharedWindow, warp, shared), rest)
+		}
+	}
+	return b.global.atomic(r, t, op, a, mask)
+}
+
+// windows returns the lanes whose generic addresses are those of shared and of local memory.
+func windows(a *[lane.Lanes]uint64, off uint64, mask uint32) (shared, local uint32) {
+	for l, v := range a {
+		v += off
+		if v-SharedWindow < windowSize {
+			shared |= 1 << l
+		} else if v-LocalWindow < windowSize {
+			local |= 1 << l
+		}
+	}
+	return shared & mask, local & mask
+}
+
+// append2 puts the faults of one part of an access before those of another.
+func append2(first, then *Fault) *Fault {
+	if first == nil {
+		return then
+	}
+	last := first
+	for last.Next != nil {
+		last = last.Next
+	}
+	last.Next = then
+	return first
+}
+
+// Peek reads up to 8 bytes at a generic address as one lane would, for what the machine itself reads: formats of vprintf and
+// their arguments.
+func (b *Block) Peek(address uint64, bytes, warp, l int) (uint64, *Fault) {
+	var p []byte
+	switch {
+	case address-SharedWindow < windowSize:
+		if at := address - SharedWindow; at+uint64(bytes) <= uint64(len(b.shared)) {
+			p = b.shared[at:]
+		}
+	case address-LocalWindow < windowSize:
+		p = b.local.bytes(warp, l, address-LocalWindow, uint64(bytes))
+	default:
+		p = b.global.bytes(address, bytes)
+	}
+	if p == nil {
+		var found faults
+		t := &Transfer{Elem: bytes, Count: 1}
+		b.global.check(&found, t, l, address, 1, loads)
+		return 0, found.first
+	}
+	var v uint64
+	for i := range bytes {
+		v |= uint64(p[i]) << (8 * i)
+	}
+	return v, nil
+}

@@ -1,0 +1,296 @@
+package memory
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+)
+
+// queue is what cp.async of one warp has not yet written.
+type queue struct {
+	items  []pending
+	groups []uint32 // lanes for which a committed group is not over, the oldest group first
+}
+
+// pending is one cp.async, with the bytes that it has read.
+type pending struct {
+	lanes uint32 // that have not landed
+	group int    // index into groups, -1 not committed
+	inst  int32
+	bytes uint32
+	to    [lane.Lanes]uint32
+	data  [lane.Lanes][16]byte
+}
+
+// A warp with more pending than this has its oldest copies land, which they may do at any time.
+const (
+	maxPending = 1024
+	maxGroups  = 4096
+)
+
+func (q *queue) drop() { q.items, q.groups = q.items[:0], q.groups[:0] }
+
+// CopyAsync starts a cp.async: it reads global memory now, and shared memory has the bytes after Wait. Lanes that fault copy
+// nothing.
+func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32) *Fault {
+	q := &b.queues[warp]
+	if len(q.items) >= maxPending {
+		b.landOldest(warp)
+	}
+	if len(q.items) == cap(q.items) {
+		q.items = slices.Grow(q.items, max(8, cap(q.items)))
+	}
+	q.items = q.items[:len(q.items)+1]
+	p := &q.items[len(q.items)-1]
+	p.lanes, p.group, p.inst, p.bytes = 0, -1, c.To.Inst, uint32(c.Bytes)
+	if b.shadow != nil {
+		b.shadow.begin(warp, c.To.Inst, Weak)
+	}
+	var roomTo, roomFrom [lane.Lanes]uint64
+	to, from := addresses(r, &c.To, &roomTo), addresses(r, &c.From, &roomFrom)
+	var found faults
+	for m := mask; m != 0; m &= m - 1 {
+		l := bits.TrailingZeros32(m)
+		size := uint32(c.Bytes)
+		if c.Size >= 0 {
+			size = min(size, r.R32[c.Size][l])
+		}
+		if !b.readSource(&found, c, l, from[l]+uint64(c.From.Offset), size, &p.data[l]) {
+			continue
+		}
+		address := to[l] + uint64(c.To.Offset)
+		if !b.checkShared(&found, l, address, uint64(c.Bytes), stores) {
+			continue
+		}
+		p.to[l] = uint32(address)
+		p.lanes |= 1 << l
+		b.startCopy(&found, c, l, uint32(address))
+	}
+	return found.first
+}
+
+// readSource reads what one lane copies; bytes beyond size are zeros.
+func (b *Block) readSource(found *faults, c *Copy, l int, address uint64, size uint32, into *[16]byte) bool {
+	*into = [16]byte{}
+	if size == 0 {
+		return true
+	}
+	in := b.global.within(address, address+uint64(size), c.From.Legal)
+	if in == nil || address%uint64(c.Bytes) != 0 {
+		width := uint64(c.Bytes)
+		if in == nil {
+			width = uint64(size)
+		}
+		if in = b.global.checkSized(found, &c.From, l, address, uint64(size), width); in == nil {
+			return false
+		}
+	}
+	copy(into[:size], in.bytes[address-in.base:])
+	return true
+}
+
+// checkSized is check for an access of n bytes that must be aligned to a width.
+func (g *Global) checkSized(found *faults, t *Transfer, l int, address, n, align uint64) *region {
+	if in := g.within(address, address+n, t.Legal); in != nil {
+		if address&(align-1) == 0 {
+			return in
+		}
+		if f := found.add(Misaligned, l, address, align, loads); f != nil {
+			g.place(f, t.Legal)
+		}
+		return nil
+	}
+	kind := OutOfBounds
+	if g.isNull(t.Legal, address) {
+		kind = NullPointer
+	}
+	if f := found.add(kind, l, address, n, loads); f != nil && kind != NullPointer {
+		g.place(f, t.Legal)
+	}
+	return nil
+}
+
+// startCopy checks where one lane copies to: others must be done with it.
+func (b *Block) startCopy(found *faults, c *Copy, l int, address uint32) {
+	s := b.shadow
+	if s == nil {
+		return
+	}
+	n := uint32(c.Bytes)
+	if n != granule || !s.writeSpan(address/granule, address/granule+1) {
+		_, stale := s.look(address, n)
+		if stale {
+			b.shareFault(found, StaleAsyncCopy, l, address, n, stores, b.copier(address, n))
+		}
+		for _, p := range s.parts(address, n, b.list[:0]) {
+			if other, ok := s.write(p.c, false); !ok && !stale {
+				b.shareFault(found, SharedRace, l, address, n, stores, other)
+			}
+		}
+	}
+	for w := range n / 4 {
+		s.state[(address+4*w)/granule] |= pendingBit << ((address + 4*w) % granule / 4)
+	}
+}
+
+// copier finds the cp.async that is to write some of n bytes.
+func (b *Block) copier(address, n uint32) Party {
+	for w := range b.queues {
+		items := b.queues[w].items
+		for i := range items {
+			p := &items[i]
+			for m := p.lanes; m != 0; m &= m - 1 {
+				if to := p.to[bits.TrailingZeros32(m)]; to < address+n && address < to+p.bytes {
+					return Party{Warp: int32(w), Inst: p.inst, Store: true}
+				}
+			}
+		}
+	}
+	return Party{Warp: -1, Inst: -1, Store: true}
+}
+
+// Commit makes the copies that the lanes of mask have started a group.
+func (b *Block) Commit(warp int, mask uint32) {
+	q := &b.queues[warp]
+	if len(q.groups) >= maxGroups {
+		b.landOldest(warp)
+	}
+	group := len(q.groups)
+	q.groups = append(q.groups, mask)
+	for i, n := 0, len(q.items); i < n; i++ {
+		p := &q.items[i]
+		if p.group >= 0 || p.lanes&mask == 0 {
+			continue
+		}
+		if rest := p.lanes &^ mask; rest != 0 { // lanes that are elsewhere commit later
+			other := *p
+			other.lanes = rest
+			p.lanes &= mask
+			p.group = group
+			q.items = append(q.items, other)
+			continue
+		}
+		p.group = group
+	}
+}
+
+// Wait lets the copies of the lanes of mask land, except those of the n groups that each lane committed last; all of them and
+// those that are not committed when n is negative.
+func (b *Block) Wait(warp int, mask uint32, n int) {
+	q := &b.queues[warp]
+	if len(q.items) == 0 && len(q.groups) == 0 {
+		return
+	}
+	if n < 0 {
+		b.land(warp, func(p *pending) uint32 { return p.lanes & mask })
+		for i := range q.groups {
+			q.groups[i] &^= mask
+		}
+		q.tidy()
+		return
+	}
+	var newer [lane.Lanes]int
+	over := make([]uint32, 0, 64)
+	for g := len(q.groups) - 1; g >= 0; g-- {
+		var lanes uint32
+		for m := q.groups[g] & mask; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			if newer[l]++; newer[l] > n {
+				lanes |= 1 << l
+			}
+		}
+		over = append(over, lanes)
+	}
+	last := len(over) - 1
+	b.land(warp, func(p *pending) uint32 {
+		if p.group < 0 {
+			return 0
+		}
+		return p.lanes & over[last-p.group]
+	})
+	for g := range q.groups {
+		q.groups[g] &^= over[last-g]
+	}
+	q.tidy()
+}
+
+// land writes the copies of the lanes that which returns, in the order in which they were started.
+func (b *Block) land(warp int, which func(p *pending) uint32) {
+	q := &b.queues[warp]
+	if b.shadow != nil {
+		b.shadow.begin(warp, 0, Weak)
+	}
+	for i := range q.items {
+		p := &q.items[i]
+		lanes := which(p)
+		p.lanes &^= lanes
+		for m := lanes; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			copy(b.shared[p.to[l]:][:p.bytes], p.data[l][:])
+			if b.shadow != nil {
+				b.shadow.landed(warp, p.inst, p.to[l], p.bytes, b.list[:0])
+			}
+		}
+	}
+}
+
+// landed notes that a copy is there: the warp that waited wrote it now.
+func (s *shadow) landed(warp int, inst int32, address, n uint32, list []part) {
+	s.begin(warp, inst, Weak)
+	for w := range n / 4 {
+		s.state[(address+4*w)/granule] &^= pendingBit << ((address + 4*w) % granule / 4)
+	}
+	for _, p := range s.parts(address, n, list) {
+		p.c.write, p.c.read = s.stamp, 0
+	}
+	s.wrote(address, n)
+}
+
+// landOldest makes room in a queue.
+func (b *Block) landOldest(warp int) {
+	q := &b.queues[warp]
+	if len(q.groups) > 0 {
+		b.land(warp, func(p *pending) uint32 {
+			if p.group == 0 {
+				return p.lanes
+			}
+			return 0
+		})
+		q.groups[0] = 0
+		q.tidy()
+	}
+	if len(q.items) >= maxPending {
+		oldest := &q.items[0]
+		b.land(warp, func(p *pending) uint32 {
+			if p == oldest {
+				return p.lanes
+			}
+			return 0
+		})
+		q.tidy()
+	}
+}
+
+// tidy removes what has landed.
+func (q *queue) tidy() {
+	over := 0
+	for over < len(q.groups) && q.groups[over] == 0 {
+		over++
+	}
+	q.groups = slices.Delete(q.groups, 0, over)
+	kept := 0
+	for i := range q.items {
+		if q.items[i].lanes == 0 {
+			continue
+		}
+		if kept != i {
+			q.items[kept] = q.items[i]
+		}
+		if q.items[kept].group >= 0 {
+			q.items[kept].group -= over
+		}
+		kept++
+	}
+	q.items = q.items[:kept]
+}

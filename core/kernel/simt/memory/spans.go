@@ -1,0 +1,121 @@
+package memory
+
+// The functions here are the checks in their fast form: they say whether an access is beyond doubt. When it is not, the caller
+// looks at it lane by lane; what was noted by then stays true. They are for weak accesses.
+
+// readSpan checks a read of whole granules.
+func (s *shadow) readSpan(first, end uint32) bool {
+	cells := s.cells[first:end]
+	state := s.state[first:end]
+	now, all, me, stamp := s.now, s.all, s.me, s.stamp
+	for i := range cells {
+		c := &cells[i]
+		if st := state[i]; st&(extraordinary|allWritten) != allWritten {
+			if st&(allPending|allWritten) != allWritten || !s.join(first+uint32(i)) {
+				return false
+			}
+		}
+		if w := c.write; w>>tickShift > all && uint32(w)&^me != 0 {
+			return false
+		}
+		switch r := c.read; {
+		case r>>tickShift != now:
+			c.read = stamp
+		case r&(uint64(me)|strongBit) != uint64(me):
+			c.read = (r | uint64(me)) &^ strongBit
+		}
+	}
+	return true
+}
+
+// writeSpan checks a write of whole granules.
+func (s *shadow) writeSpan(first, end uint32) bool {
+	cells := s.cells[first:end]
+	state := s.state[first:end]
+	all, me, stamp := s.all, s.me, s.stamp
+	for i := range cells {
+		c := &cells[i]
+		if st := state[i]; st&extraordinary != 0 {
+			if st&allPending != 0 || !s.join(first+uint32(i)) {
+				return false
+			}
+		}
+		w, r := c.write, c.read
+		if w>>tickShift > all && uint32(w)&^me != 0 || r>>tickShift > all && uint32(r)&^me != 0 {
+			return false
+		}
+		c.write, c.read = stamp, 0
+		state[i] = allWritten
+	}
+	return true
+}
+
+// readWord checks a read of an aligned word.
+func (s *shadow) readWord(address uint32) bool {
+	g, w := address/granule, address/4%4
+	st := s.state[g]
+	if need := uint32(0xf) << (4 * w); st&(need|pendingBit<<w|byteBit<<w) != need {
+		return false
+	}
+	if st&splitBit == 0 {
+		s.split(g)
+	}
+	c := &s.words[4*g+w]
+	if w := c.write; w>>tickShift > s.all && uint32(w)&^s.me != 0 {
+		return false
+	}
+	switch r := c.read; {
+	case r>>tickShift != s.now:
+		c.read = s.stamp
+	case r&(uint64(s.me)|strongBit) != uint64(s.me):
+		c.read = (r | uint64(s.me)) &^ strongBit
+	}
+	return true
+}
+
+// writeWord checks a write of an aligned word.
+func (s *shadow) writeWord(address uint32) bool {
+	g, i := address/granule, address/4%4
+	st := s.state[g]
+	if st&(pendingBit<<i|byteBit<<i) != 0 {
+		return false
+	}
+	if st&splitBit == 0 {
+		s.split(g)
+		st |= splitBit
+	}
+	c := &s.words[4*g+i]
+	w, r := c.write, c.read
+	if w>>tickShift > s.all && uint32(w)&^s.me != 0 || r>>tickShift > s.all && uint32(r)&^s.me != 0 {
+		return false
+	}
+	c.write, c.read = s.stamp, 0
+	s.state[g] = st | 0xf<<(4*i)
+	return true
+}
+
+// reads checks a read of n aligned bytes.
+func (s *shadow) reads(address, n uint32) bool {
+	switch n {
+	case 4:
+		return s.readWord(address)
+	case 8:
+		return s.readWord(address) && s.readWord(address+4)
+	case 16, 32, 64:
+		return s.readSpan(address/granule, (address+n)/granule)
+	}
+	return false
+}
+
+// writes checks a write of n aligned bytes.
+func (s *shadow) writes(address, n uint32) bool {
+	switch n {
+	case 4:
+		return s.writeWord(address)
+	case 8:
+		return s.writeWord(address) && s.writeWord(address+4)
+	case 16, 32, 64:
+		return s.writeSpan(address/granule, (address+n)/granule)
+	}
+	return false
+}

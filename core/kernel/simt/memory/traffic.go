@@ -1,0 +1,37 @@
+package memory
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+)
+
+// Sectors counts the distinct aligned pieces of 32 bytes that the lanes touch. Ask before the access, which may write the
+// register of the address.
+func Sectors(r *lane.Regs, t *Transfer, mask uint32) int {
+	if mask == 0 {
+		return 0
+	}
+	var room [lane.Lanes]uint64
+	a := addresses(r, t, &room)
+	width := uint64(t.Elem * t.Count)
+	off := uint64(t.Offset)
+	if mask == fullMask && dense(a, width) {
+		first := a[0] + off
+		return int((first+lane.Lanes*width-1)>>5 - first>>5 + 1)
+	}
+	var seen [4 * lane.Lanes]uint64 // an access of up to 32 bytes touches two sectors when it is not aligned
+	n := 0
+	for m := mask; m != 0; m &= m - 1 {
+		at := a[bits.TrailingZeros32(m)] + off
+		for s := at >> 5; s <= (at+width-1)>>5; s++ {
+			if n == 0 || seen[n-1] != s {
+				seen[n] = s
+				n++
+			}
+		}
+	}
+	slices.Sort(seen[:n])
+	return len(slices.Compact(seen[:n]))
+}
