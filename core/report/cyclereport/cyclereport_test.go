@@ -36,7 +36,7 @@ type run struct {
 const (
 	layersOfStep  = 3
 	kernelsOfPart = 5
-	sampleSteps   = 30
+	sampleSteps   = 40
 )
 
 // trace is two ranks of a small server: steps of three layers, a collective in another stream, an odd step and a drift.
@@ -81,7 +81,7 @@ func trace(o run) *kernels.Trace {
 					if o.slower > 0 && k == o.slower {
 						dur += dur / 5
 					}
-					if step >= 20 && k == 2 {
+					if step >= 24 && k == 2 {
 						dur += 4000
 					}
 					if step == 7 && l == 1 && k == 4 {
@@ -287,7 +287,7 @@ func TestCSVIsTheDescribedLayout(t *testing.T) {
 	d := documents(t)["serving"]
 	text := string(render(t, "csv", d))
 	lines := strings.Split(text, "\n")
-	if lines[0] != "# Iterations,60" || !strings.HasPrefix(lines[1], "# Kernels per cycle,17") || !strings.HasPrefix(lines[2], "# Avg cycle time (us),") || !strings.HasPrefix(lines[3], "# Total time (us),") || lines[4] != "" {
+	if lines[0] != "# Iterations,80" || !strings.HasPrefix(lines[1], "# Kernels per cycle,17") || !strings.HasPrefix(lines[2], "# Avg cycle time (us),") || !strings.HasPrefix(lines[3], "# Total time (us),") || lines[4] != "" {
 		t.Errorf("the comments are %q", lines[:5])
 	}
 	if lines[5] != "index,kernel_name,avg_duration_us,min_duration_us,max_duration_us,stddev_us,count,pct_of_cycle" {
@@ -299,7 +299,7 @@ func TestCSVIsTheDescribedLayout(t *testing.T) {
 	}
 	decimals := regexp.MustCompile(`^\d+\.\d{3}$`)
 	for i, row := range rows {
-		if row[0] != fmt.Sprint(i) || !decimals.MatchString(row[2]) || !regexp.MustCompile(`^\d+\.\d{4}$`).MatchString(row[7]) || row[6] != "60" {
+		if row[0] != fmt.Sprint(i) || !decimals.MatchString(row[2]) || !regexp.MustCompile(`^\d+\.\d{4}$`).MatchString(row[7]) || row[6] != "80" {
 			t.Errorf("row %q", row)
 		}
 	}

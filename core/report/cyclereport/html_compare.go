@@ -191,7 +191,7 @@ func newPairDetail(i int, x *cycle.ClassPair) pairDetail {
 	}
 	for k := range rows {
 		r := &rows[k]
-		row := compareRow{Kind: clean(r.Kind, 40), Verdict: clean(r.Change.Verdict, 60), Tone: toneOf(r.Change.Verdict), Step: signed(r.StepNS), A: names(r.A), B: names(r.B)}
+		row := compareRow{Kind: clean(r.Kind, 40), Verdict: shortVerdict(r.Change.Verdict), Tone: toneOf(r.Change.Verdict), Step: signed(r.StepNS), A: names(r.A), B: names(r.B)}
 		if len(r.A) > 0 {
 			row.MeanA = duration(r.Change.ANS)
 		}
@@ -204,6 +204,17 @@ func newPairDetail(i int, x *cycle.ClassPair) pairDetail {
 		out.Rows = append(out.Rows, row)
 	}
 	return out
+}
+
+// shortVerdict leaves room in a table of hundreds of rows.
+func shortVerdict(v string) string {
+	switch v {
+	case "no significant change":
+		return ""
+	case "not enough repetitions":
+		return "too few"
+	}
+	return clean(v, 60)
 }
 
 func names(slots []cycle.RowSlot) []string {

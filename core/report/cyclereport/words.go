@@ -85,7 +85,9 @@ func change(relative float64) string {
 		return "–"
 	}
 	sign := "+"
-	if relative < 0 {
+	if math.Abs(relative) < 0.0005 {
+		sign = ""
+	} else if relative < 0 {
 		sign = "\u2212"
 	}
 	return sign + strconv.FormatFloat(100*math.Abs(relative), 'f', 1, 64) + "\u00a0%"

@@ -34,7 +34,11 @@ func Compare(j *job.Job, a, b *Result, opt CompareOptions) (*CompareDocument, er
 			if err := ctx.Err(); err != nil {
 				return nil, fault.New(fault.Cancelled, "the comparison of cycles was cancelled").Wrap(err)
 			}
-			*side.views = append(*side.views, side.r.view(k, opt.Repetitions))
+			v := side.r.view(k, opt.Repetitions)
+			if len(a.levels) == len(b.levels) { // a level may be called a layer in one run and a step in the other
+				v.Level = side.r.levelOf(k)
+			}
+			*side.views = append(*side.views, v)
 		}
 	}
 	c.result = compare.Classes(c.viewsA, c.viewsB, compare.Options{Alpha: opt.Alpha, MinChange: opt.MinChange, Similarity: opt.Similarity})
@@ -110,6 +114,11 @@ func (r *Result) view(c *class, most int) compare.ClassView {
 		}
 	}
 	return v
+}
+
+// levelOf is the place of the level that a class stands on.
+func (r *Result) levelOf(c *class) int {
+	return slices.IndexFunc(r.levels, func(l level) bool { return l.depth == c.depth })
 }
 
 func (r *Result) startsAt(d depth) map[int][]int32 {

@@ -197,7 +197,7 @@ type Outlier struct {
 	Device     string  `json:"device"`
 	StartNS    int64   `json:"start_ns"`
 	WallNS     int64   `json:"wall_ns"`
-	MedianNS   int64   `json:"median_ns"` // of the class on that rank and device
+	MedianNS   int64   `json:"median_ns"` // of the class on that rank and device, on the outlier's side of a drift
 	Score      float64 `json:"score"`     // robust z: (wall - median) / (1.4826 x median absolute deviation)
 	Slot       int     `json:"slot"`      // the kernel that explains most of it, -1: the time between kernels
 	SlotName   string  `json:"slot_name"`

@@ -280,7 +280,7 @@ func (f *finder) times(c *class, starts map[int][]int32) {
 	c.busy = describe(fill(func(p *part, t *track, k, _ int) int64 { return r.busy(t, p.reps[k]) }))
 	c.gap = describe(fill(func(p *part, t *track, k, at int) int64 { return walls[at] - r.busy(t, p.reps[k]) }))
 	c.wall = describe(append(scratch[:0], walls...))
-	f.odd(c, walls, scratch[:0])
+	f.odd(c, walls, scratch[:0], starts)
 }
 
 // wall is the time from border to border, where another repetition of the level follows at once; else to the last end.

@@ -19,23 +19,30 @@ const (
 
 // What makes a drift: Pettitt's test (Appl. Statist. 28, 1979) finds one change point, and both sides differ by a share that matters.
 const (
-	driftP      = 0.001
+	driftP      = 0.01
 	driftChange = 0.03
 	driftLeast  = 20 // repetitions on a device
 	driftSide   = 5  // of them on either side
 )
 
 // odd finds outliers and drift. Walls are those of all parts, one after the other; scratch has room for as many.
-func (f *finder) odd(c *class, walls, scratch []int64) {
+func (f *finder) odd(c *class, walls, scratch []int64, starts map[int][]int32) {
 	at := 0
 	for pi := range c.parts {
 		p := &c.parts[pi]
 		mine := walls[at : at+len(p.reps)]
-		if len(mine) >= outlierLeast {
-			f.outliers(c, pi, at, mine, scratch)
+		d := f.drift(c, pi, mine, scratch)
+		split := 0
+		if d != nil {
+			split = int(d.Repetition)
+			if c.drift == nil || d.P < c.drift.P {
+				c.drift = d
+			}
 		}
-		if d := f.drift(c, pi, mine, scratch); d != nil && (c.drift == nil || d.P < c.drift.P) {
-			c.drift = d
+		for _, side := range [][2]int{{0, split}, {split, len(mine)}} { // what is usual changes where a run drifts
+			if side[1]-side[0] >= outlierLeast {
+				f.outliers(c, pi, at, side[0], mine[side[0]:side[1]], scratch, starts[p.track])
+			}
 		}
 		at += len(p.reps)
 	}
@@ -46,7 +53,8 @@ func (f *finder) odd(c *class, walls, scratch []int64) {
 	}
 }
 
-func (f *finder) outliers(c *class, pi, before int, walls, scratch []int64) {
+// outliers looks at repetitions from..from+len(walls) of a part, before which the class has so many in other parts.
+func (f *finder) outliers(c *class, pi, before, from int, walls, scratch []int64, starts []int32) {
 	mid := median(append(scratch[:0], walls...))
 	scratch = scratch[:0]
 	for _, w := range walls {
@@ -62,9 +70,12 @@ func (f *finder) outliers(c *class, pi, before int, walls, scratch []int64) {
 		if math.Abs(score) < outlierScore || math.Abs(float64(w-mid)) < outlierChange*float64(mid) {
 			continue
 		}
+		if w < mid && !follows(p, from+k, starts) { // its wall time ends with its last kernel, without the pause behind it
+			continue
+		}
 		c.outliersTotal++
 		c.outliers = append(c.outliers, Outlier{
-			Repetition: int64(before + k), Rank: max(0, s.Rank), Device: s.Device, StartNS: s.StartNS[t.at(int(p.reps[k].Start))] - f.r.zero,
+			Repetition: int64(before + from + k), Rank: max(0, s.Rank), Device: s.Device, StartNS: s.StartNS[t.at(int(p.reps[from+k].Start))] - f.r.zero,
 			WallNS: w, MedianNS: mid, Score: score, Slot: -1,
 		})
 		if len(c.outliers) >= 2*maxOutliers*len(c.parts) { // the oddest stay

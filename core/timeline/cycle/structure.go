@@ -242,23 +242,28 @@ func sample(reps []repeat.Span, visit func(repeat.Span)) {
 	}
 }
 
-// pauses reports whether there is clearly more idle time in front of repetitions than inside of them.
+// pauses reports whether each repetition has one place with clearly more idle time in front of it than any other: that in front of a
+// step, wherever its border was put.
 func (f *finder) pauses(t *track, reps []repeat.Span) bool {
-	var before, inside []int64
+	var longest, next []int64
 	sample(reps, func(s repeat.Span) {
-		if s.Start > 0 {
-			before = append(before, f.r.idleBefore(t, int(s.Start)))
+		first, second := int64(0), int64(0)
+		for i := int(s.Start); i < int(s.End); i++ {
+			switch idle := f.r.idleBefore(t, i); {
+			case idle > first:
+				first, second = idle, first
+			case idle > second:
+				second = idle
+			}
 		}
-		most := int64(0)
-		for i := int(s.Start) + 1; i < int(s.End); i++ {
-			most = max(most, f.r.idleBefore(t, i))
+		if s.Start > 0 { // nobody knows what is in front of the first kernel
+			longest, next = append(longest, first), append(next, second)
 		}
-		inside = append(inside, most)
 	})
-	if len(before) < 2 {
+	if len(longest) < 2 {
 		return false
 	}
-	return median(before) >= pauseFactor*max(1, median(inside))
+	return median(longest) >= pauseFactor*max(1, median(next))
 }
 
 // pauseBefore is the median idle time in front of the repetitions of a level.
