@@ -238,6 +238,8 @@ func (b *binder) reach(f *ptx.Function) error {
 			return err
 		}
 	}
+	frameAt := len(b.k.frames)
+	b.k.frames = append(b.k.frames, frame{first: uint64(b.k.local)})
 	for _, list := range [][]ptx.Variable{f.Results, f.Variables} {
 		for i := range list {
 			if err := b.declare(g.symbols, &list[i], i); err != nil {
@@ -245,6 +247,7 @@ func (b *binder) reach(f *ptx.Function) error {
 			}
 		}
 	}
+	b.k.frames[frameAt].bytes = uint64(b.k.local) - b.k.frames[frameAt].first
 	for i := range f.Insts {
 		in := &f.Insts[i]
 		if in.Op.Name != "call" {

@@ -3,9 +3,11 @@
 package simt
 
 import (
+	"cmp"
 	"context"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
@@ -38,8 +40,9 @@ type block struct {
 // gathering is the state of one numbered barrier.
 type gathering struct {
 	warps   []*warp
-	threads int    // that have arrived, in whole warps
-	want    int    // 0: all of the block
+	threads int // that have arrived, in whole warps
+	want    int // 0: all of the block
+	id      int32
 	at      int32  // instruction of the first that came
 	mixed   bool   // the warps came to different instructions
 	count   uint32 // of a reduction
@@ -93,6 +96,7 @@ func (b *block) advance(budget uint64) (over bool, err error) {
 func (b *block) finish(w *warp) {
 	w.state = warpDone
 	b.alive--
+	b.mem.Exit(w.index)
 	for id := range b.arrived {
 		if len(b.arrived[id].warps) > 0 {
 			b.complete(&b.arrived[id])
@@ -133,6 +137,9 @@ func (b *block) control(w *warp, in *inst, at int32, active, taken uint32) {
 		if len(w.stack) >= maxPaths {
 			b.fail(b.launch.limitError("calls are nested more than %d deep", maxPaths))
 			return
+		}
+		if f := b.kernel.frames[in.detail]; f.bytes > 0 {
+			b.mem.ForgetLocal(w.index, taken, f.first, f.bytes)
 		}
 		depth := w.stack[len(w.stack)-1].depth
 		w.stack = append(w.stack, path{pc: in.target, join: -1, depth: depth + 1, lanes: taken})
@@ -193,4 +200,5 @@ func (b *block) sendAll(w *warp, in *inst, at int32, taken uint32) {
 			}
 		}
 	}
+	slices.SortFunc(w.stack[from:], func(a, b path) int { return cmp.Compare(b.pc, a.pc) })
 }

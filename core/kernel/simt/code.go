@@ -25,6 +25,7 @@ const (
 	kindCommit
 	kindWait
 	kindMatrix
+	kindFence
 	kindNothing
 	kindJump // from here on control flow
 	kindBranch
@@ -86,6 +87,7 @@ type kernel struct {
 	calls     []call
 	switches  [][]int32
 	copies    []memory.Copy
+	frames    []frame
 	local     int    // bytes of local memory of a thread
 	shared    uint64 // bytes of static shared memory; the dynamic part follows
 	dynamic   uint64 // where it begins
@@ -129,6 +131,9 @@ type words struct {
 	first int32
 	bytes uint64
 }
+
+// frame is the local memory of a function.
+type frame struct{ first, bytes uint64 }
 
 // slots are the registers of the words.
 func (w words) slots() []slot {

@@ -12,7 +12,7 @@ import (
 type count struct {
 	issued, lanes, divergent  uint64
 	bytes, sectors, conflicts uint64
-	global, shared uint64 // accesses with at least one lane
+	global, shared            uint64 // accesses with at least one lane
 }
 
 // sumCounts adds another worker's counts.

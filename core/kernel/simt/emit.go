@@ -99,7 +99,8 @@ func (b *binder) emitInst(f *bound, in *ptx.Inst) error {
 	return nil
 }
 
-// emitFence accepts the fences of an sm_80. Memory is sequentially consistent here, so they need nothing done.
+// emitFence accepts the fences of an sm_80. Memory is sequentially consistent here: they only matter to the
+// search for races.
 func (b *binder) emitFence(in *ptx.Inst) error {
 	for _, mod := range in.Op.Mods {
 		switch mod {
@@ -108,7 +109,7 @@ func (b *binder) emitFence(in *ptx.Inst) error {
 			return b.unknown(in, "not a fence of the machine")
 		}
 	}
-	b.emit(inst{kind: kindNothing})
+	b.emit(inst{kind: kindFence})
 	return nil
 }
 

@@ -127,7 +127,8 @@ func (b *binder) emitCall(f *bound, in *ptx.Inst) error {
 		}
 		b.copyWords(g.symbols[callee.Params[i].Name].words, from)
 	}
-	b.emit(inst{kind: kindCall, target: int32(b.indexOf(g))})
+	at := int32(b.indexOf(g))
+	b.emit(inst{kind: kindCall, target: at, detail: at})
 	for i := range results {
 		to, err := b.callWords(f, in, &results[i])
 		if err != nil {

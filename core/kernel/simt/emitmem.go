@@ -347,7 +347,7 @@ func (b *binder) emitCopy(f *bound, in *ptx.Inst) error {
 		b.emit(inst{kind: kindCommit})
 		return nil
 	case "async.wait_all":
-		b.emit(inst{kind: kindWait, detail: 0, target: 1})
+		b.emit(inst{kind: kindWait, detail: -1})
 		return nil
 	case "async.wait_group":
 		if len(in.Operands) != 1 || in.Operands[0].Kind != ptx.Immediate || in.Operands[0].Bits > 1<<20 {

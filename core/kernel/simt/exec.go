@@ -4,14 +4,6 @@ package simt
 
 import "math/bits"
 
-// observer is told what warps pass, by whoever records them. at is an index into the kernel's code. Of a conditional branch,
-// taken are the lanes that take it; of other instructions those whose guard holds. after is called of watched instructions
-// other than control flow, when their results are in the registers.
-type observer interface {
-	before(b *block, w *warp, at int32, active, taken uint32)
-	after(b *block, w *warp, at int32, active, taken uint32)
-}
-
 // run executes a warp until it waits, ends, or has executed quantum instructions, and returns how many it did.
 func (b *block) run(w *warp, quantum int) int {
 	code, counts, regs := b.code, b.counts, &w.regs
@@ -88,4 +80,3 @@ func (b *block) run(w *warp, quantum int) int {
 	}
 	return quantum - left
 }
-

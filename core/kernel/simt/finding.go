@@ -29,14 +29,14 @@ type spot struct {
 type sighting struct {
 	count int64
 	block uint64
-	warp  int32
+	warp  int
 	Finding
 }
 
 func newFindings() *findings { return &findings{byPlace: map[spot]*sighting{}} }
 
 // add counts a finding. describe is called when it is the first one of its place.
-func (f *findings) add(at spot, block uint64, warp int32, describe func() Finding) {
+func (f *findings) add(at spot, block uint64, warp int, describe func() Finding) {
 	f.total++
 	s := f.byPlace[at]
 	switch {
@@ -98,7 +98,7 @@ func (b *block) note(check Check, w *warp, at int32, lanes uint32, fault *memory
 	b.found.add(spot{k.code[at].origin, check}, b.linear, w.index, func() Finding {
 		f := Finding{
 			Check: check, Kernel: k.name, Where: k.where(at), Text: k.text(at),
-			Block: b.index, Warp: int(w.index), Lanes: lanes, Message: message(),
+			Block: b.index, Warp: w.index, Lanes: lanes, Message: message(),
 		}
 		o := k.origins[k.code[at].origin]
 		f.Inst, f.Function = o.index, o.function.Name

@@ -42,10 +42,13 @@ func (b *block) arrive(w *warp, in *inst, at int32, taken uint32) {
 		g.count += uint32(bits.OnesCount32(w.regs.P[d.in.index] & taken))
 		g.lanes += uint32(bits.OnesCount32(taken))
 	}
-	if !d.arrive {
+	if d.arrive {
+		b.mem.Arrive(int(id), w.index)
+	} else {
 		w.state, w.waits, w.at, w.arrived = warpWaits, id, at, taken
 		g.warps = append(g.warps, w)
 	}
+	g.id = id
 	b.complete(g)
 }
 
@@ -65,12 +68,14 @@ func (b *block) complete(g *gathering) {
 		}
 		b.checkGathering(g)
 	}
+	var met uint32
 	for _, w := range g.warps {
+		met |= 1 << w.index
 		w.state = warpReady
 		b.reduced(w, g)
 	}
 	g.warps, g.threads = g.warps[:0], 0
-	b.mem.Barrier()
+	b.mem.Meet(int(g.id), met)
 }
 
 // checkGathering reports a barrier of the whole block that not the whole block came to.

@@ -28,15 +28,17 @@ type launch struct {
 	warps     int
 	order     []uint64 // of blocks, nil ascending
 	spent     atomic.Uint64
+	watching  watching // nil: nobody looks
+	lanes     uint32   // of every warp that run; tests leave some out
 }
 
 // limits of a launch.
 const (
 	maxThreads  = 1024
 	maxBlocks   = 1 << 40
-	maxOrdered  = 1 << 22     // blocks that a seed permutes; the order of more is ascending
-	maxShared   = 163 << 10   // of a block of an sm_80
-	maxFindings = 1000        // unless the options say otherwise
+	maxOrdered  = 1 << 22   // blocks that a seed permutes; the order of more is ascending
+	maxShared   = 163 << 10 // of a block of an sm_80
+	maxFindings = 1000      // unless the options say otherwise
 )
 
 // Streams of random numbers under one seed.
@@ -46,11 +48,11 @@ const (
 )
 
 // prepare checks a launch against its kernel and lays out memory.
-func (p *Program) prepare(j *job.Job, k *kernel, l *Launch) (*launch, error) {
+func (p *Program) prepare(j *job.Job, k *kernel, l *Launch, who watching) (*launch, error) {
 	if err := checkLaunch(k, l); err != nil {
 		return nil, err
 	}
-	r := &launch{job: j, program: p, kernel: k, request: l, options: l.Options, variables: len(l.Memory)}
+	r := &launch{job: j, program: p, kernel: k, request: l, options: l.Options, watching: who, lanes: math.MaxUint32, variables: len(l.Memory)}
 	r.blocks = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
 	r.warps = int((l.Block[0]*l.Block[1]*l.Block[2] + lane.Lanes - 1) / lane.Lanes)
 	if r.options.MaxFindings <= 0 {
@@ -66,7 +68,7 @@ func (p *Program) prepare(j *job.Job, k *kernel, l *Launch) (*launch, error) {
 		arguments[i] = a.Allocation
 	}
 	global.Arguments(arguments)
-	r.code = k.variant(&r.options)
+	r.code = r.variant()
 	if seed := r.options.ScheduleSeed; seed != 0 && r.blocks <= maxOrdered {
 		r.order = make([]uint64, r.blocks)
 		for i := range r.order {
@@ -122,6 +124,25 @@ func checkParams(k *kernel, l *Launch) error {
 		}
 	}
 	return nil
+}
+
+// variant is the code of the kernel with what the options ask for.
+func (r *launch) variant() []inst {
+	if !r.options.NaN && r.watching == nil {
+		return r.kernel.code
+	}
+	code := append([]inst(nil), r.kernel.code...)
+	for i := range code {
+		in := &code[i]
+		if in.hidden {
+			continue
+		}
+		if r.options.NaN {
+			r.kernel.lookForNaN(in)
+		}
+		in.watch = r.watching != nil && r.watching.wants(int32(i))
+	}
+	return code
 }
 
 // limitError is the error for a limit of the machine.

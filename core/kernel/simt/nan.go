@@ -68,29 +68,21 @@ func floatsOf(name string, mods []string) (out, in float) {
 	return out, in
 }
 
-// variant is the code of a kernel with what the options ask for.
-func (k *kernel) variant(o *Options) []inst {
-	if !o.NaN {
-		return k.code
+// lookForNaN makes an instruction that can make a NaN one that is looked at.
+func (k *kernel) lookForNaN(in *inst) {
+	o := k.origins[in.origin]
+	if in.kind != kindLane && in.kind != kindWarp || int(o.index) >= len(o.function.Insts) {
+		return
 	}
-	code := append([]inst(nil), k.code...)
-	for i := range code {
-		in := &code[i]
-		if in.hidden || in.kind != kindLane && in.kind != kindWarp {
-			continue
-		}
-		op := k.origins[in.origin]
-		text := &op.function.Insts[op.index].Op
-		if out, _ := floatsOf(text.Name, text.Mods); out == noFloat {
-			continue
-		}
-		if in.kind == kindLane {
-			in.kind = kindLaneNaN
-		} else {
-			in.kind = kindWarpNaN
-		}
+	op := &o.function.Insts[o.index].Op
+	if out, _ := floatsOf(op.Name, op.Mods); out == noFloat {
+		return
 	}
-	return code
+	if in.kind == kindLane {
+		in.kind = kindLaneNaN
+	} else {
+		in.kind = kindWarpNaN
+	}
 }
 
 // executeNaN executes an instruction and reports lanes whose result is NaN though no input is. Of matrix products, a NaN that

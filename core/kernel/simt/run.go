@@ -24,12 +24,15 @@ func (p *Program) Run(j *job.Job, l *Launch) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := p.prepare(j, k, l)
+	return p.launch(j, k, l, nil)
+}
+
+// launch runs a bound kernel. who, if anybody, observes it.
+func (p *Program) launch(j *job.Job, k *kernel, l *Launch, who watching) (*Result, error) {
+	r, err := p.prepare(j, k, l, who)
 	if err != nil {
 		return nil, err
 	}
-	j.Progress().SetStage("simulate")
-	j.Progress().SetTotal(int64(r.blocks))
 	return r.execute()
 }
 
@@ -54,6 +57,8 @@ const (
 
 // execute runs all blocks and joins what the workers found.
 func (r *launch) execute() (*Result, error) {
+	r.job.Progress().SetStage("simulate")
+	r.job.Progress().SetTotal(int64(r.blocks))
 	workers, release, err := r.hire()
 	if err != nil {
 		return nil, err
@@ -66,6 +71,11 @@ func (r *launch) execute() (*Result, error) {
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
+	}
+	if r.watching != nil {
+		if err := r.watching.finish(); err != nil {
+			return nil, err
+		}
 	}
 	first := workers[0]
 	for _, x := range workers[1:] {
@@ -142,6 +152,11 @@ func (x *worker) work() error {
 			if !over {
 				continue
 			}
+			if b.watcher != nil {
+				if err := x.launch.watching.close(b, b.watcher); err != nil {
+					return err
+				}
+			}
 			x.launch.job.Progress().Add(1)
 			x.resident = append(x.resident[:i], x.resident[i+1:]...)
 			x.free = append(x.free, b)
@@ -170,24 +185,37 @@ func (x *worker) start() error {
 	if last := len(x.free) - 1; last >= 0 {
 		b, x.free = x.free[last], x.free[:last]
 	} else {
-		b = r.newBlock(x)
+		var err error
+		if b, err = r.newBlock(x); err != nil {
+			return err
+		}
 	}
 	b.begin(n)
+	if r.watching != nil {
+		b.watcher = r.watching.open(b)
+	}
 	x.resident = append(x.resident, b)
 	return nil
 }
 
 // newBlock makes room for a block and fills the registers that are the same for every block.
-func (r *launch) newBlock(x *worker) *block {
+func (r *launch) newBlock(x *worker) (*block, error) {
 	k := r.kernel
 	b := &block{launch: r, ctx: x.ctx, kernel: k, code: r.code, counts: x.counts, found: x.found, output: x.output}
-	b.mem = memory.NewBlock(r.global, k.shared+r.request.SharedBytes, uint64(k.local), r.warps)
+	mem, err := memory.NewBlock(r.global, memory.Shape{
+		Warps: r.warps, Shared: k.shared + r.request.SharedBytes, Local: uint64(k.local), Checks: !r.options.NoRaces,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.mem = mem
 	threads := int(r.request.Block[0] * r.request.Block[1] * r.request.Block[2])
 	for i := range r.warps {
-		w := &warp{index: int32(i), born: math.MaxUint32}
+		w := &warp{index: i, born: math.MaxUint32}
 		if rest := threads - i*lane.Lanes; rest < lane.Lanes {
 			w.born = 1<<rest - 1
 		}
+		w.born &= r.lanes
 		w.regs = lane.Regs{
 			R32: make([][lane.Lanes]uint32, k.registers[lane.R32]),
 			R64: make([][lane.Lanes]uint64, k.registers[lane.R64]),
@@ -199,7 +227,7 @@ func (r *launch) newBlock(x *worker) *block {
 		b.warps = append(b.warps, w)
 		b.order = append(b.order, i)
 	}
-	return b
+	return b, nil
 }
 
 // fill puts a constant into its register.
@@ -207,7 +235,7 @@ func (r *launch) fill(w *warp, c *constant, index [3]uint32, linear uint64) {
 	for l := range lane.Lanes {
 		var bits uint64
 		if c.from == fromLane || c.from == fromWarp {
-			bits = r.laneBits(c.number, int(w.index), l)
+			bits = r.laneBits(c.number, w.index, l)
 		} else {
 			bits = r.constantBits(c, index, linear)
 		}
@@ -241,6 +269,11 @@ func (b *block) begin(linear uint64) {
 	for _, w := range b.warps {
 		w.live, w.state, w.steps = w.born, warpReady, 0
 		w.stack = append(w.stack[:0], path{pc: 0, join: -1, lanes: w.born})
+		if w.born == 0 {
+			w.state, w.stack = warpDone, w.stack[:0]
+			b.alive--
+			b.mem.Exit(w.index)
+		}
 		w.clear(k)
 		for i := range k.constants {
 			if k.constants[i].from == fromBlock {

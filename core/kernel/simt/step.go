@@ -25,7 +25,7 @@ func (b *block) execute(w *warp, in *inst, at int32, lanes uint32) {
 	case kindAtomic:
 		b.atomic(w, in, at, lanes)
 	case kindMatrix:
-		b.countShared(w, in, at, lanes)
+		b.countMatrix(w, in, at, lanes)
 		if f := b.mem.LoadMatrix(&w.regs, in.mem, w.index, lanes); f != nil {
 			b.fault(w, at, f)
 		}
@@ -34,7 +34,9 @@ func (b *block) execute(w *warp, in *inst, at int32, lanes uint32) {
 	case kindCommit:
 		b.mem.Commit(w.index, lanes)
 	case kindWait:
-		b.mem.Wait(w.index, int(in.detail), in.target != 0, lanes)
+		b.mem.Wait(w.index, lanes, int(in.detail))
+	case kindFence:
+		b.mem.Fence()
 	case kindDivide:
 		b.divide(w, in, at, lanes)
 	case kindClock:
@@ -97,7 +99,7 @@ func (b *block) copyAsync(w *warp, in *inst, at int32, lanes uint32) {
 		n.shared++
 		n.bytes += uint64(c.Bytes * bits.OnesCount32(lanes))
 		n.sectors += uint64(memory.Sectors(&w.regs, &c.From, lanes))
-		n.conflicts += uint64(memory.Conflicts(&w.regs, &c.To, lanes))
+		n.conflicts += conflicts(&w.regs, &c.To, c.Bytes, lanes)
 	}
 	if f := b.mem.CopyAsync(&w.regs, c, w.index, lanes); f != nil {
 		b.fault(w, at, f)
@@ -122,7 +124,21 @@ func (b *block) countShared(w *warp, in *inst, at int32, lanes uint32) {
 	}
 	c := &b.counts[at]
 	c.shared++
-	c.conflicts += uint64(memory.Conflicts(&w.regs, in.mem, lanes))
+	c.conflicts += conflicts(&w.regs, in.mem, in.mem.Elem*in.mem.Count, lanes)
+}
+
+// countMatrix counts a load of matrices: eight lanes at a time name the rows, 16 bytes each, of one.
+func (b *block) countMatrix(w *warp, in *inst, at int32, lanes uint32) {
+	if b.launch.options.NoCounts {
+		return
+	}
+	c := &b.counts[at]
+	c.shared++
+	rows := uint32(1)<<(8*in.mem.Count%lane.Lanes) - 1
+	if in.mem.Count == 4 {
+		rows = 1<<lane.Lanes - 1
+	}
+	c.conflicts += conflicts(&w.regs, in.mem, 16, lanes&rows)
 }
 
 // countBlock counts an access that the block's memory serves. Generic addresses count by the first lane's.

@@ -19,7 +19,7 @@ type warp struct {
 	stack   []path
 	live    uint32 // lanes that have not ended
 	born    uint32 // lanes that the warp began with
-	index   int32  // in the block
+	index   int    // in the block
 	state   warpState
 	steps   uint64 // instructions so far: its clock
 	waits   int32  // number of the barrier at which it waits
