@@ -26,6 +26,7 @@ type labelled struct {
 func (f *finder) label() error {
 	r := f.r
 	f.training()
+	f.tiles = map[string]int64{}
 	annotations := f.annotations()
 	features := make([]phase.Features, len(r.classes))
 	for i, c := range r.classes {
@@ -197,7 +198,12 @@ func (f *finder) features(c *class, annotations []string) phase.Features {
 		if 2*s.GraphRuns > s.Count && s.Count > 0 {
 			out.GraphKernels++
 		}
-		if m := tileRows(s.Name); m > 0 {
+		m, seen := f.tiles[s.Name]
+		if !seen {
+			m = tileRows(s.Name)
+			f.tiles[s.Name] = m
+		}
+		if m > 0 {
 			rows = append(rows, m)
 		}
 	}

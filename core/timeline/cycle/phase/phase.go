@@ -139,8 +139,17 @@ func byAnnotation(f Features) (Result, bool) {
 // tally counts the families of a step; sample keeps one row per hint.
 func tally(names []string) (count map[hint]int, sample map[hint]int) {
 	count, sample = map[hint]int{}, map[hint]int{}
+	rows := map[string]int{} // a step says few names many times
 	for _, n := range names {
-		if row, ok := familyOf(n); ok {
+		row, seen := rows[n]
+		if !seen {
+			var ok bool
+			if row, ok = familyOf(n); !ok {
+				row = -1
+			}
+			rows[n] = row
+		}
+		if row >= 0 {
 			h := families[row].hint
 			if count[h]++; count[h] == 1 {
 				sample[h] = row
@@ -204,14 +213,18 @@ func byAttention(f Features) (Result, bool) {
 // attendsTwice reports whether every layer attends in two ways: with the split-KV kernel that flash-attention takes for prompts whose cache
 // is paged, and with paged attention, which takes one token a request. Kernels that combine what was split do not count.
 func attendsTwice(names []string) bool {
-	split, paged := 0, 0
+	times := map[string]int{}
 	for _, n := range names {
+		times[n]++
+	}
+	split, paged := 0, 0
+	for n, k := range times { // sums do not depend on the order
 		switch n = strings.ToLower(n); {
 		case strings.Contains(n, "combine"), strings.Contains(n, "reduce"):
 		case strings.Contains(n, "splitkv"):
-			split++
+			split += k
 		case strings.Contains(n, "paged_attention"):
-			paged++
+			paged += k
 		}
 	}
 	return split > 0 && split == paged
