@@ -97,7 +97,6 @@ func (r *Result) losses() Losses {
 	add(l.Unusable, "%d kernels without a usable time")
 	add(l.Unpaired, "%d kernels with a begin or an end only")
 	add(l.Skipped, "%d pieces of text that are no event")
-	add(l.Duplicates, "%d kernels that the file has twice")
 	add(l.LostMarks, "%d marks beyond the limit")
 	add(l.LostLaunches, "%d launches beyond the limit")
 	add(r.cut, "%d kernels beyond the longest sequence that is searched")
