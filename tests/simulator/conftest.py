@@ -26,14 +26,18 @@ def require(version: str) -> Path:
     pytest.skip(f"no Triton {version} under {TRITON}")
 
 
-def environment(folder: Path, **more: str) -> dict[str, str]:
-    """The environment of a process with one Triton, without settings of the person who runs the tests."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRLX_", "TRITON_"))}
+def variables(folder: Path) -> dict[str, str]:
+    """What a process needs that imports one Triton."""
     # Compiled kernels are kept between runs: Triton's key holds everything that they depend on.
     cache = TRITON / "cache" / f"{folder.name}-{sys.implementation.cache_tag}"
     # Triton 3.9 warns where nobody said whether products and sums are fused.
-    said = {"TRITON_DEFAULT_FP_FUSION": "1", "NO_COLOR": "1"}
-    return {**kept, "PYTHONPATH": str(folder), "TRITON_CACHE_DIR": str(cache), **said, **more}
+    return {"PYTHONPATH": str(folder), "TRITON_CACHE_DIR": str(cache), "TRITON_DEFAULT_FP_FUSION": "1"}
+
+
+def environment(folder: Path, **more: str) -> dict[str, str]:
+    """The environment of a process with one Triton, without settings of the person who runs the tests."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRLX_", "TRITON_"))}
+    return {**kept, **variables(folder), "NO_COLOR": "1", **more}
 
 
 def python(folder: Path, *words: str | Path, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:

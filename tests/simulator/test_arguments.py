@@ -1,0 +1,164 @@
+"""What arguments become: their bits, and the memory that pointers may touch. Needs no Triton."""
+
+from __future__ import annotations
+
+import math
+import mmap
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from prlx._errors import UsageError
+from prlx._simulate import Options
+from prlx.hooks.arrays import Storage, as_tensor, converted, merged, storage
+from prlx.hooks.simulator import Clock, Parameter, device_interface
+
+FLOATS = [
+    0.0,
+    -0.0,
+    1.0,
+    1 / 3,
+    -2.5,
+    65504.0,
+    65520.0,
+    1e-8,
+    6e-8,
+    3.4e38,
+    1e39,
+    -1e300,
+    math.inf,
+    -math.inf,
+    1.00390625,
+]
+
+
+@pytest.mark.parametrize("value", FLOATS)
+def test_floats_have_the_bits_that_numpy_gives_them(value):
+    with np.errstate(over="ignore"):
+        for ty, kind, bits in (
+            ("fp32", np.float32, np.uint32),
+            ("fp16", np.float16, np.uint16),
+            ("fp64", np.float64, np.uint64),
+        ):
+            assert Parameter("a", ty, value).bits == int(np.array(value).astype(kind).view(bits)), ty
+        narrow = np.array(value).astype(np.float32).astype(ml_dtypes.bfloat16)
+    assert Parameter("a", "bf16", value).bits == int(narrow.view(np.uint16))
+
+
+def test_a_nan_stays_one():
+    assert np.isnan(np.uint16(Parameter("a", "bf16", math.nan).bits).view(ml_dtypes.bfloat16))
+    assert np.isnan(np.uint16(Parameter("a", "fp16", math.nan).bits).view(np.float16))
+
+
+@pytest.mark.parametrize(
+    ("ty", "value", "bits"),
+    [("i32", -1, 0xFFFFFFFF), ("i64", -(2**63), 1 << 63), ("u64", 2**64 - 1, 2**64 - 1), ("i1", True, 1), ("i8", -128, 0x80),
+     ("*fp32", 0x7F0012345678, 0x7F0012345678)],
+)  # fmt: skip
+def test_whole_numbers_are_cut_to_their_width(ty, value, bits):
+    assert Parameter("a", ty, value).bits == bits
+
+
+def test_a_view_has_the_storage_of_its_array():
+    a = np.zeros((8, 16), np.float32)
+    for view in (a, a[3], a[:, 5], a[::-1], a.T[2:4], a.reshape(-1)[7:9], as_tensor(a)[2:], a[1][2:3]):
+        found = storage(view, "a")
+        assert (found.address, found.size, found.read_only) == (a.ctypes.data, a.nbytes, False)
+
+
+def test_arrays_on_buffers_have_the_whole_buffer():
+    with mmap.mmap(-1, 4096) as memory:
+        view = np.frombuffer(memory, np.int16)[100:200]
+        found = storage(view, "a")
+        assert found.size == 4096
+        assert view.ctypes.data - found.address == 200
+        del view, found
+    assert storage(np.frombuffer(bytes(64), np.int8), "a").read_only
+    assert storage(np.broadcast_to(np.zeros(1, np.int8), (7,)), "a").read_only
+
+
+def test_what_says_its_size_is_believed_and_bare_addresses_have_none():
+    class Buffer:
+        nbytes = 77
+
+        def data_ptr(self):
+            return 4096
+
+    class Tensor:
+        def data_ptr(self):
+            return 4096
+
+        def numel(self):
+            return 6
+
+        def element_size(self):
+            return 2
+
+    assert storage(Buffer(), "a").size == 77
+    assert storage(Tensor(), "a").size == 12
+    assert storage(4096, "a") is None
+    assert storage(None, "a") is None
+
+
+def test_tensors_elsewhere_are_refused():
+    class Tensor:
+        device = "cuda:0"
+
+        def untyped_storage(self):
+            raise AssertionError("asked for memory that cannot be seen")
+
+    with pytest.raises(UsageError, match=r"argument x is a tensor on cuda:0"):
+        storage(Tensor(), "x")
+
+
+def test_pieces_that_overlap_become_one():
+    a, b, c = Storage(100, 50, "a"), Storage(120, 100, "b"), Storage(220, 10, "c", read_only=True)
+    assert [(p.address, p.size, p.name) for p in merged([c, b, a])] == [(100, 120, "a/b"), (220, 10, "c")]
+    assert [
+        (p.name, p.read_only) for p in merged([Storage(1, 8, "x"), Storage(1, 8, "y", True), Storage(1, 8, "x")])
+    ] == [("x/y", False)]
+    assert merged([Storage(100, 0, "empty"), Storage(100, 0, "too")])[0].name == "empty/too"
+    assert len(merged([Storage(100, 10, "a"), Storage(110, 10, "behind")])) == 2
+
+
+def test_arrays_in_tuples_are_converted_and_nothing_else():
+    a = np.arange(4)
+    got = converted((a, 3, (a, None)))
+    assert got[0].data_ptr() == got[2][0].data_ptr() == a.ctypes.data
+    assert got[1:2] == (3,)
+    untouched = (1, "x", None)
+    assert converted(untouched) is untouched
+    assert converted(got[0]) is got[0]
+
+
+def test_what_triton_asks_of_a_tensor():
+    a = np.arange(6, dtype=np.int16).reshape(2, 3)
+    t = as_tensor(a)
+    assert (t.element_size(), t.stride(), t.stride(0)) == (2, (3, 1), 3)
+    before = t.clone()
+    t.zero_()
+    assert not a.any()
+    t.copy_(before)
+    assert a.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_time_is_work():
+    clock = Clock()
+    event = device_interface(clock).Event
+    begin, end = event(enable_timing=True), event()
+    begin.record()
+    clock.advance(4000)
+    end.record()
+    assert begin.elapsed_time(end) == 5.0
+    assert end.elapsed_time(begin) > 0
+    assert end.query()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"seed": -1}, {"seed": True}, {"seed": 1.5}, {"max_findings": 0}, {"max_instructions": 0}, {"seed": 1 << 64}],
+)
+def test_options_that_cannot_be(wrong):
+    with pytest.raises(UsageError, match=next(iter(wrong))):
+        Options(**wrong).checked()
