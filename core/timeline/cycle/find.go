@@ -131,13 +131,14 @@ func Find(j *job.Job, t *kernels.Trace, opt Options) (*Result, error) {
 }
 
 type finder struct {
-	ctx     context.Context
-	job     *job.Job
-	r       *Result
-	keyed   bool             // which keys are used is settled
-	sources []source         // by sequence: the marks that define its steps
-	kinds   *kinds           // nil until asked for
-	tiles   map[string]int64 // rows of the tile by name of kernel
+	ctx            context.Context
+	job            *job.Job
+	r              *Result
+	keyed          bool             // which keys are used is settled
+	sources        []source         // by sequence: the marks that define its steps
+	kinds          *kinds           // nil until asked for
+	walls, scratch []int64          // room for the times of one class
+	tiles          map[string]int64 // rows of the tile by name of kernel
 }
 
 func (f *finder) canceled() bool { return f.ctx.Err() != nil }

@@ -42,6 +42,7 @@ func (f *finder) measure() error {
 			f.job.Progress().Add(1)
 		}
 	}
+	f.walls, f.scratch = nil, nil
 	f.gatherSteps()
 	f.besides()
 	f.compareRanks()
@@ -124,6 +125,11 @@ const slotValues = 1 << 20
 // slots measures every place of a class.
 func (f *finder) slots(c *class) error {
 	c.slots = make([]Slot, c.period())
+	if c.period() == 1 { // as many times as kernels: they share the room of the walls
+		f.r.measureSlots(c, 0, 1, f.room(&f.scratch, c))
+		c.slots[0].Share = 1
+		return nil
+	}
 	block := int(min(int64(c.period()), max(1, slotValues/max(1, c.count))))
 	group, ctx := safe.NewGroup(f.ctx)
 	group.SetLimit(max(1, f.job.Workers()))
@@ -132,7 +138,7 @@ func (f *finder) slots(c *class) error {
 			break
 		}
 		group.Go(func() error {
-			f.r.measureSlots(c, from, min(c.period(), from+block))
+			f.r.measureSlots(c, from, min(c.period(), from+block), nil)
 			return nil
 		})
 	}
@@ -164,11 +170,21 @@ type gathered struct {
 	others map[uint32]bool // names beside the first
 }
 
-// measureSlots measures slots [from, to) of a class.
-func (r *Result) measureSlots(c *class, from, to int) {
+// room is space for a time of each repetition, which classes use one after the other.
+func (f *finder) room(buffer *[]int64, c *class) []int64 {
+	if int64(cap(*buffer)) < c.count {
+		*buffer = make([]int64, 0, c.count)
+	}
+	return (*buffer)[:0]
+}
+
+// measureSlots measures slots [from, to) of a class. Room, where there is some, is for the times of the first.
+func (r *Result) measureSlots(c *class, from, to int, room []int64) {
 	g := make([]gathered, to-from)
 	for i := range g {
-		g[i].values = make([]int64, 0, c.count)
+		if g[i].values = room; i > 0 || room == nil {
+			g[i].values = make([]int64, 0, c.count)
+		}
 	}
 	for pi := range c.parts {
 		p := &c.parts[pi]
@@ -241,8 +257,7 @@ func (r *Result) slot(c *class, number int, g *gathered) Slot {
 // times measures whole repetitions.
 func (f *finder) times(c *class, starts map[int][]int32) {
 	r := f.r
-	walls := make([]int64, 0, c.count)
-	scratch := make([]int64, 0, c.count)
+	walls, scratch := f.room(&f.walls, c), f.room(&f.scratch, c)
 	first, last := int64(0), int64(0)
 	for pi := range c.parts {
 		p := &c.parts[pi]

@@ -135,7 +135,7 @@ func (f *finder) drift(c *class, pi int, walls, scratch []int64) *Drift {
 	if n < driftLeast {
 		return nil
 	}
-	at, p := pettitt(walls)
+	at, p := changePoint(walls, scratch)
 	if p > driftP || at < driftSide || n-at < driftSide {
 		return nil
 	}
@@ -156,6 +156,24 @@ func (f *finder) drift(c *class, pi int, walls, scratch []int64) *Drift {
 	}
 	d.Description = fmt.Sprintf("from repetition %d of %d on, repetitions take %.1f %% %s than before", at, n, 100*math.Abs(d.Change), word)
 	return d
+}
+
+// driftPoints is how many values Pettitt's test is made on at most: a longer series is told by the medians of equal stretches, and its change
+// point to one of those.
+const driftPoints = 4096
+
+func changePoint(walls, scratch []int64) (at int, p float64) {
+	n := len(walls)
+	if n <= driftPoints {
+		return pettitt(walls)
+	}
+	size := (n + driftPoints - 1) / driftPoints
+	medians := make([]int64, 0, driftPoints)
+	for from := 0; from+size <= n; from += size {
+		medians = append(medians, median(append(scratch[:0], walls[from:from+size]...)))
+	}
+	at, p = pettitt(medians)
+	return at * size, p
 }
 
 // pettitt finds the most likely change point of a series and the chance of one as clear in a series without:

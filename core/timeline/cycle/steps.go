@@ -10,8 +10,8 @@ import (
 
 // step is one repetition of the step level, or a step that a mark defines and that is like no other.
 type step struct {
-	track   int
-	class   int // place in Result.classes, -1 none
+	track   int32
+	class   int32 // place in Result.classes, -1 none
 	span    repeat.Span
 	mark    int32 // place in Trace.Marks, -1 none
 	partial bool
@@ -24,6 +24,13 @@ type step struct {
 // gatherSteps lists the steps of all devices in order of device and time.
 func (f *finder) gatherSteps() {
 	r := f.r
+	count := len(r.steps)
+	for _, c := range r.classes {
+		if c.depth == depthStep && !c.described {
+			count += int(c.count)
+		}
+	}
+	r.steps = slices.Grow(r.steps, count-len(r.steps))
 	for i, c := range r.classes {
 		if c.depth != depthStep || c.described { // patterns of the described tool may overlap
 			continue
@@ -34,7 +41,7 @@ func (f *finder) gatherSteps() {
 				continue
 			}
 			for k, rep := range p.reps {
-				st := step{track: p.track, class: i, span: rep, mark: -1}
+				st := step{track: int32(p.track), class: int32(i), span: rep, mark: -1}
 				if p.marks != nil {
 					st.mark = p.marks[k]
 				}
@@ -77,7 +84,7 @@ func (r *Result) own(t *track, rep repeat.Span) int64 {
 const maxBeside = 64 // kernels of other streams that a class lists
 
 type besideKey struct {
-	class  int
+	class  int32
 	name   uint32
 	stream string
 }

@@ -45,7 +45,7 @@ func (f *finder) loneSteps(t *track, steps []tracked, groups []*group, partial m
 	}
 	for i, s := range steps {
 		if !in[i] {
-			f.r.steps = append(f.r.steps, step{track: t.number, class: -1, span: repeat.Span{Start: s.first, End: s.end}, mark: s.mark, partial: partial[i]})
+			f.r.steps = append(f.r.steps, step{track: int32(t.number), class: -1, span: repeat.Span{Start: s.first, End: s.end}, mark: s.mark, partial: partial[i]})
 		}
 	}
 }
@@ -71,6 +71,7 @@ func (f *finder) add(c class, p part) {
 
 // What makes a level the one of steps, where no mark says so.
 const (
+	leastPeriod  = 4   // kernels: no step is so short that this could not be told from noise
 	stepPeriod   = 200 // kernels: no layer is so long
 	lonePeriod   = 100 // the same for what nothing repeats inside of
 	layerShare   = 40  // percent of a repetition that lie in repetitions of the level below
@@ -221,7 +222,7 @@ func (f *finder) stepLevel(t *track, st repeat.Structure) int {
 		switch {
 		case holds && c.Period >= lonePeriod, c.Period >= stepPeriod, !holds && c.Period >= lonePeriod:
 			return l
-		case f.pauses(t, c.Repetitions), f.launched(t, c):
+		case c.Period >= leastPeriod && (f.pauses(t, c.Repetitions) || f.launched(t, c)):
 			return l
 		}
 	}
