@@ -158,7 +158,7 @@ func (b *Block) Commit(warp int, mask uint32) {
 	}
 	group := len(q.groups)
 	q.groups = append(q.groups, mask)
-	for i, n := 0, len(q.items); i < n; i++ {
+	for i := 0; i < len(q.items); i++ {
 		p := &q.items[i]
 		if p.group >= 0 || p.lanes&mask == 0 {
 			continue
@@ -168,7 +168,8 @@ func (b *Block) Commit(warp int, mask uint32) {
 			other.lanes = rest
 			p.lanes &= mask
 			p.group = group
-			q.items = append(q.items, other)
+			q.items = slices.Insert(q.items, i+1, other)
+			i++
 			continue
 		}
 		p.group = group

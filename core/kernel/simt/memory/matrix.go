@@ -87,8 +87,9 @@ func (b *Block) loadRow(found *faults, t *Transfer, l int, address uint64) *[row
 	return (*[rowBytes]byte)(b.shared[address:])
 }
 
-// StoreMatrix executes stmatrix: t.Count matrices from t.Regs into shared memory. Rows that fault are not written.
-func (b *Block) StoreMatrix(r *lane.Regs, t *Transfer, warp int) *Fault {
+// StoreMatrix executes stmatrix: t.Count matrices from t.Regs into shared memory. Rows that fault, or whose
+// lane is not in mask, are not written.
+func (b *Block) StoreMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
 	a := addresses(r, t, &b.room)
 	off := uint64(t.Offset)
 	if b.shadow != nil {
@@ -98,6 +99,9 @@ func (b *Block) StoreMatrix(r *lane.Regs, t *Transfer, warp int) *Fault {
 	for m := range t.Count {
 		d := &r.R32[t.Regs[m]]
 		for i := range rows {
+			if mask>>(rows*m+i)&1 == 0 {
+				continue
+			}
 			var row [rowBytes]byte
 			for j := range rows {
 				v := d[4*i+j/2] >> (16 * (j % 2))

@@ -128,15 +128,15 @@ func party(mark uint64, warps uint32, store bool) Party {
 	return Party{Warp: int32(bits.TrailingZeros32(warps)), Inst: inst, Store: store}
 }
 
-// note notes a reader.
+// note notes a reader. Weak readers push out those that are not: of these, fewer can race.
 func (s *shadow) note(c *cell) {
-	if c.read>>tickShift != s.now {
+	switch {
+	case c.read>>tickShift != s.now:
 		c.read = s.stamp
-		return
-	}
-	c.read |= uint64(s.me)
-	if !s.strong {
-		c.read &^= strongBit
+	case (c.read&strongBit != 0) == s.strong:
+		c.read |= uint64(s.me)
+	case !s.strong:
+		c.read = s.stamp
 	}
 }
 

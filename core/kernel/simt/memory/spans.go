@@ -18,11 +18,10 @@ func (s *shadow) readSpan(first, end uint32) bool {
 		if w := c.write; w>>tickShift > all && uint32(w)&^me != 0 {
 			return false
 		}
-		switch r := c.read; {
-		case r>>tickShift != now:
+		if r := c.read; r>>(tickShift-1) == now<<1 { // of this tick, and weak
+			c.read = r | uint64(me)
+		} else {
 			c.read = stamp
-		case r&(uint64(me)|strongBit) != uint64(me):
-			c.read = (r | uint64(me)) &^ strongBit
 		}
 	}
 	return true
@@ -64,11 +63,10 @@ func (s *shadow) readWord(address uint32) bool {
 	if w := c.write; w>>tickShift > s.all && uint32(w)&^s.me != 0 {
 		return false
 	}
-	switch r := c.read; {
-	case r>>tickShift != s.now:
+	if r := c.read; r>>(tickShift-1) == s.now<<1 { // of this tick, and weak
+		c.read = r | uint64(s.me)
+	} else {
 		c.read = s.stamp
-	case r&(uint64(s.me)|strongBit) != uint64(s.me):
-		c.read = (r | uint64(s.me)) &^ strongBit
 	}
 	return true
 }
