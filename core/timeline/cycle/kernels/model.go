@@ -39,7 +39,7 @@ func (t *Trace) Kernels() int {
 }
 
 // Sequence is the kernels of one device of one rank. The columns have one length. Kernels are in order of start, then duration, name,
-// correlation, stream; starts and durations are compared with all digits of the file, and kept in ns, rounded down.
+// correlation, stream; starts are compared with all digits of the file and kept in ns, rounded down, durations are rounded to the nearest ns.
 type Sequence struct {
 	Rank    int    // -1 unknown
 	Host    string // of the recording, "" unknown
@@ -127,7 +127,7 @@ type Losses struct {
 	Copies       int64 // memory copies and fills that Options.Copies left out
 	Unusable     int64 // kernels without a usable time
 	Unpaired     int64 // kernels that have a begin or an end only
-	Duplicates   int64 // kernels that occur twice with everything equal; one of them is kept
+	Duplicates   int64 // kernels that two documents of one file have, with everything equal; one of them is kept
 	Skipped      int64 // pieces of text that are no event, skipped up to the next one
 	Documents    int64 // beyond the first, in one file
 	Truncated    bool  // the file ends inside the list of events

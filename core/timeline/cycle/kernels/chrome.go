@@ -1,0 +1,331 @@
+package kernels
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/chrometrace"
+)
+
+// class is what the category of an event makes of it.
+type class uint8
+
+const (
+	unknownClass class = iota // not a category of a profiler: taken for kernels where a file has nothing else
+	uselessClass
+	kernelClass
+	copyClass
+	hostMark
+	deviceMark
+	runtimeClass
+	operatorClass // in 2021 steps were operators
+)
+
+// classOf sorts categories, in the spellings of every year.
+func classOf(cat string) class {
+	switch strings.ToLower(cat) {
+	case "":
+		return unknownClass
+	case "kernel", "concurrent_kernel", "mtia_ccp_events":
+		return kernelClass
+	case "gpu_memcpy", "gpu_memset", "memcpy", "memset":
+		return copyClass
+	case "user_annotation":
+		return hostMark
+	case "gpu_user_annotation":
+		return deviceMark
+	case "cuda_runtime", "cuda_driver", "runtime", "driver", "hip_runtime", "hip_driver", "mtia_runtime", "xpu_runtime", "xpu_driver", "privateuse1_runtime":
+		return runtimeClass
+	case "operator", "cpu_op":
+		return operatorClass
+	case "python_function", "overhead", "cpu_instant_event", "trace", "ac2g", "async", "async_cpu_to_gpu", "fwdbwd", "external_correlation",
+		"python_call", "cuda_profiler_range", "glow_runtime", "cuda_sync", "mtia_workloadd", "collective_comm", "hpu_op", "__metadata", "ipu_op":
+		return uselessClass
+	}
+	return unknownClass
+}
+
+// chromeReader turns the events of a Chrome trace into rows.
+type chromeReader struct {
+	g       *gather // of kernels
+	other   *gather // of events of unknown categories; nil once a profiler's category was seen
+	classes map[string]class
+	lastCat string
+	last    class
+
+	lastPID, lastTID []byte
+	lastDoc          int
+	lastProc         uint16
+	lastLane         uint16
+	lastOf           *gather
+
+	halves []half
+}
+
+// half is the begin or the end of an event that is written as two.
+type half struct {
+	of     *gather
+	name   uint32 // in of.names, or of.texts for marks
+	what   class
+	ps     int64
+	lane   uint16
+	corr   uint32
+	begin  bool
+	number int // place among the halves, for equal times
+}
+
+const maxHalves = 1 << 22
+
+// readChrome reads a stream of Chrome JSON.
+func readChrome(ctx context.Context, r io.Reader, path string, opt Options, progress func()) (*gather, error) {
+	c := &chromeReader{g: newGather(path, opt), other: newGather(path, opt), classes: map[string]class{}}
+	res, err := chrometrace.Walk(ctx, r, chrometrace.WalkOptions{
+		Path: path, MaxEvent: 16 << 20, Want: c.want, Name: c.wantName, Visit: c.visit, Progress: progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.pair(); err != nil {
+		return nil, err
+	}
+	g := c.g
+	if g.rows.len() == 0 && c.other != nil && c.other.rows.len() > 0 {
+		g = c.choose()
+	}
+	g.report(res)
+	return g, g.describe(res)
+}
+
+// report says what the walk left out.
+func (g *gather) report(res *chrometrace.WalkResult) {
+	l := &g.losses
+	l.Events, l.Skipped = res.Events, res.Skipped
+	l.Documents = int64(max(0, len(res.Documents)-1))
+	l.Truncated = res.Truncated
+	if res.Truncated {
+		l.TruncatedAt = res.Bytes
+		g.warn(fmt.Sprintf("the file ends inside of a document, at byte %d: what was recorded after that is missing", res.Bytes))
+	}
+	if l.Documents > 0 {
+		g.warn(fmt.Sprintf("the file holds %d documents one behind another: all were read", len(res.Documents)))
+	}
+	if res.Skipped > 0 {
+		g.warn(fmt.Sprintf("%d places of the file are no events and were skipped", res.Skipped))
+	}
+	if res.Trailing > 0 {
+		g.warn(fmt.Sprintf("%d bytes behind the trace are no trace", res.Trailing))
+	}
+}
+
+func (c *chromeReader) class(cat []byte) class {
+	if string(cat) == c.lastCat && c.lastCat != "" {
+		return c.last
+	}
+	k, ok := c.classes[string(cat)]
+	if !ok {
+		k = classOf(string(cat))
+		if len(c.classes) < 4096 && len(cat) < 4096 {
+			c.classes[string(cat)] = k
+		}
+	}
+	c.lastCat, c.last = string(cat), k
+	return k
+}
+
+func (c *chromeReader) want(phase byte, cat []byte) chrometrace.Interest {
+	switch phase {
+	case 'M':
+		return chrometrace.Take
+	case 'X', 'B', 'E':
+	default:
+		return chrometrace.Pass
+	}
+	k := c.class(cat)
+	if k != unknownClass && c.other != nil {
+		c.other = nil // a profiler's file
+	}
+	if phase != 'X' { // what a thread begins and ends belongs together, wanted or not
+		return chrometrace.Take
+	}
+	switch k {
+	case kernelClass, hostMark, deviceMark:
+		return chrometrace.Take
+	case copyClass:
+		if c.g.opt.Copies {
+			return chrometrace.Take
+		}
+		c.g.losses.Copies++
+		return chrometrace.Pass
+	case runtimeClass, operatorClass:
+		return chrometrace.ByName
+	case unknownClass:
+		if c.other != nil {
+			return chrometrace.Take
+		}
+	}
+	return chrometrace.Pass
+}
+
+func (c *chromeReader) wantName(_ byte, cat, name []byte) bool {
+	if c.class(cat) == operatorClass {
+		return bytes.HasPrefix(name, []byte("ProfilerStep"))
+	}
+	return bytes.Contains(name, []byte("aunch")) || c.g.opt.Copies && bytes.Contains(name, []byte("Mem"))
+}
+
+func (c *chromeReader) visit(e *chrometrace.Walked) error {
+	if e.Phase == 'M' {
+		return c.metadata(e)
+	}
+	k := c.class(e.Cat)
+	g := c.g
+	if k == unknownClass && c.other != nil {
+		g = c.other
+	}
+	if e.Phase != 'X' {
+		if k == unknownClass && c.other == nil {
+			k = uselessClass
+		}
+		return c.half(g, k, e)
+	}
+	timed := e.HasTS && (e.HasDur || k == runtimeClass)
+	var at int64
+	if timed {
+		at, timed = g.ps(e.Document, e.TS.US, e.TS.PS)
+	}
+	const mostUS = 9_000_000_000_000 // 104 days
+	if !timed || e.Dur.US > mostUS {
+		if k == kernelClass || k == copyClass || k == unknownClass {
+			g.losses.Unusable++
+		}
+		return nil
+	}
+	dur := max(0, e.Dur.US)*1_000_000 + int64(e.Dur.PS)
+	if e.Dur.US < 0 {
+		dur = 0
+	}
+	l, err := c.lane(g, e)
+	if err != nil {
+		return err
+	}
+	p := g.lanes[l].proc
+	switch k {
+	case runtimeClass:
+		g.launch(at, correlation(e), p, bytes.Contains(e.Name, []byte("GraphLaunch")))
+		return nil
+	case hostMark, operatorClass:
+		return g.mark(rawMark{proc: p, lane: noLane, start: at, end: at + dur}, e.Name)
+	case deviceMark:
+		return g.mark(rawMark{proc: p, lane: l, start: at, end: at + dur}, e.Name)
+	}
+	return g.kernel(e.Name, at, dur, l, correlation(e))
+}
+
+// correlation is the id that a kernel shares with the call that launched it; 0 where it has none.
+func correlation(e *chrometrace.Walked) uint32 {
+	n, _ := e.ArgUint("correlation")
+	return uint32(n)
+}
+
+// lane finds the stream of an event.
+func (c *chromeReader) lane(g *gather, e *chrometrace.Walked) (uint16, error) {
+	if c.lastOf == g && c.lastDoc == e.Document && bytes.Equal(c.lastPID, e.PID) && bytes.Equal(c.lastTID, e.TID) {
+		return c.lastLane, nil
+	}
+	p, err := g.process(e.Document, e.PID)
+	if err != nil {
+		return 0, err
+	}
+	l, err := g.lane(p, e.TID)
+	if err != nil {
+		return 0, err
+	}
+	c.lastOf, c.lastDoc, c.lastLane, c.lastProc = g, e.Document, l, p
+	c.lastPID, c.lastTID = append(c.lastPID[:0], e.PID...), append(c.lastTID[:0], e.TID...)
+	return l, nil
+}
+
+// metadata keeps the names of processes and threads.
+func (c *chromeReader) metadata(e *chrometrace.Walked) error {
+	for _, g := range []*gather{c.g, c.other} {
+		if g == nil || len(e.PID) == 0 {
+			continue
+		}
+		p, err := g.process(e.Document, e.PID)
+		if err != nil {
+			return err
+		}
+		proc := &g.procs[p]
+		text := func(key string) string {
+			v, _ := e.Arg(key)
+			return string(v[:min(len(v), 1<<10)])
+		}
+		switch string(e.Name) {
+		case "process_name":
+			proc.name = text("name")
+		case "process_labels":
+			proc.labels = text("labels")
+		case "thread_name":
+			if proc.threads == nil {
+				proc.threads = map[string]string{}
+			}
+			if len(proc.threads) >= maxLanes {
+				return fault.New(fault.Limit, "more than %d threads are named", maxLanes).WithPath(g.path)
+			}
+			proc.threads[string(e.TID)] = text("name")
+		}
+	}
+	return nil
+}
+
+// half keeps the begin or end of an event until all were read: the two need not stand in order.
+func (c *chromeReader) half(g *gather, k class, e *chrometrace.Walked) error {
+	if k == runtimeClass || k == operatorClass {
+		k = uselessClass
+	}
+	if k == copyClass && !g.opt.Copies {
+		k = uselessClass
+		if e.Phase == 'B' {
+			g.losses.Copies++
+		}
+	}
+	for _, of := range []*gather{c.g, c.other} { // an end names neither category nor kernel: it ends what its thread began
+		if of == nil || e.Phase == 'B' && of != g {
+			continue
+		}
+		var at int64
+		ok := e.HasTS
+		if ok {
+			at, ok = of.ps(e.Document, e.TS.US, e.TS.PS)
+		}
+		if !ok {
+			of.losses.Unusable++
+			return nil
+		}
+		l, err := c.lane(of, e)
+		if err != nil {
+			return err
+		}
+		if len(c.halves) >= maxHalves {
+			return fault.New(fault.Limit, "more than %d begins and ends of events", maxHalves).WithPath(of.path)
+		}
+		h := half{of: of, ps: at, lane: l, begin: e.Phase == 'B', what: k, number: len(c.halves)}
+		if h.begin && k != uselessClass {
+			table := &of.names
+			if k == hostMark || k == deviceMark {
+				table = &of.texts
+			}
+			if h.name, err = table.number(of.path, e.Name); err != nil {
+				return err
+			}
+			of.learn()
+			h.corr = correlation(e)
+		}
+		c.halves = append(c.halves, h)
+	}
+	return nil
+}
