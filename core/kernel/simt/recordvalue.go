@@ -1,0 +1,228 @@
+//go:build simt
+
+package simt
+
+import (
+	"math"
+
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// laneValues are the lanes of one register of 32 or 64 bits.
+type laneValues struct {
+	narrow *[lane.Lanes]uint32
+	wide   *[lane.Lanes]uint64
+}
+
+func lanesOf(w *warp, s slot) laneValues {
+	if s.bank == lane.R64 {
+		return laneValues{wide: &w.regs.R64[s.index]}
+	}
+	return laneValues{narrow: &w.regs.R32[s.index]}
+}
+
+func (v laneValues) at(l int) uint64 {
+	if v.wide != nil {
+		return v.wide[l]
+	}
+	return uint64(v.narrow[l])
+}
+
+// widthMask keeps the low bytes of a value.
+func widthMask(bytes int) uint64 {
+	if bytes >= 8 {
+		return math.MaxUint64
+	}
+	return 1<<(8*bytes) - 1
+}
+
+// read copies the values of a register; lanes that are not asked for are 0.
+func (o *blockRecorder) read(into *[lane.Lanes]uint64, w *warp, s slot, lanes uint32, width int) {
+	v, mask := lanesOf(w, s), widthMask(width)
+	for l := range into {
+		into[l] = v.at(l) & mask & -uint64(lanes>>l&1)
+	}
+}
+
+// readInto is read that leaves the other lanes as they are.
+func (o *blockRecorder) readInto(into *[lane.Lanes]uint64, w *warp, s slot, lanes uint32, width int) {
+	v, mask := lanesOf(w, s), widthMask(width)
+	for l := range into {
+		if lanes>>l&1 != 0 {
+			into[l] = v.at(l) & mask
+		}
+	}
+}
+
+// addresses finds where an access goes. Where an array lies in the process says nothing about the kernel and changes from run to
+// run, so a global address is the number of its array, from 1, in the bits from 40 on, and how far into it in those below.
+func (o *blockRecorder) addresses(w *warp, s *step, lanes uint32) {
+	t := s.in.mem
+	if s.in.kind == kindCopyAsync {
+		t = &o.block.kernel.copies[s.in.detail].To
+	}
+	o.addressesOf(&o.address, w, t, lanes)
+}
+
+func (o *blockRecorder) addressesOf(into *[lane.Lanes]uint64, w *warp, t *memory.Transfer, lanes uint32) {
+	from := slot{lane.R64, t.Address}
+	if t.Narrow {
+		from.bank = lane.R32
+	}
+	for l := range into {
+		into[l] = 0
+		if lanes>>l&1 == 0 {
+			continue
+		}
+		a := uint64(t.Offset)
+		if !t.Absolute {
+			a += lanesOf(w, from).at(l)
+		}
+		if t.Space != ptx.Shared && t.Space != ptx.Local {
+			if n, offset := o.block.launch.global.Host(a); n >= 0 {
+				a = uint64(n+1)<<40 + offset
+			}
+		}
+		into[l] = a
+	}
+}
+
+// hashLanes adds the values of lanes to a hash.
+func hashLanes(h uint64, v *[lane.Lanes]uint64, lanes uint32) uint64 {
+	for rest := lanes; rest != 0; rest &= rest - 1 {
+		l := first(rest)
+		h = (h ^ v[l]*0x9e3779b97f4a7c15 ^ uint64(l)) * 0x100000001b3
+		h ^= h >> 29
+	}
+	return h
+}
+
+// element is the register of one element of an access.
+func element(s *step, i int) (slot, bool) {
+	if s.in.kind == kindMatrix {
+		return s.in.outs[i], true
+	}
+	return slot{bankOfElement(s.in), s.in.mem.Regs[i]}, s.in.mem.Regs[i] >= 0
+}
+
+func (s *step) elements() int {
+	if s.in.kind == kindMatrix {
+		return len(s.in.outs)
+	}
+	return s.in.mem.Count
+}
+
+// store records a store by the lanes that store: a hash over their addresses and values, and in a recording of values these.
+func (o *blockRecorder) store(w *warp, s *step, lanes uint32) {
+	if lanes == 0 {
+		return
+	}
+	o.addresses(w, s, lanes)
+	h := hashLanes(1, &o.address, lanes)
+	if s.what == stepCopy {
+		o.copied(w, s, lanes, h)
+		return
+	}
+	h = o.hashElements(w, s, lanes, h)
+	if o.event(w, s, lanes, lanes, 0, h, warptrace.TypeHash) {
+		o.snapshots(w, s, lanes, warptrace.RoleStore)
+	}
+}
+
+// copied records an asynchronous copy to shared memory: where it goes and what it takes it from.
+func (o *blockRecorder) copied(w *warp, s *step, lanes uint32, h uint64) {
+	o.addressesOf(&o.operand, w, &o.block.kernel.copies[s.in.detail].From, lanes)
+	h = hashLanes(h, &o.operand, lanes)
+	if o.event(w, s, lanes, lanes, 0, h, warptrace.TypeHash) {
+		o.snapshot(w, s, lanes, warptrace.RoleStore, warptrace.TypePtr, &o.address, &o.operand)
+	}
+}
+
+// load records a load after it happened: a hash over the values.
+func (o *blockRecorder) load(w *warp, s *step, lanes uint32) {
+	if lanes == 0 {
+		return
+	}
+	if o.event(w, s, lanes, lanes, 0, o.hashElements(w, s, lanes, 1), warptrace.TypeHash) {
+		o.snapshots(w, s, lanes, warptrace.RoleLoad)
+	}
+}
+
+func (o *blockRecorder) hashElements(w *warp, s *step, lanes uint32, h uint64) uint64 {
+	for i := range s.elements() {
+		if from, ok := element(s, i); ok {
+			o.read(&o.operand, w, from, lanes, s.width)
+			h = hashLanes(h, &o.operand, lanes)
+		}
+	}
+	return h
+}
+
+// snapshots keeps addresses and values of all elements, one snapshot each.
+func (o *blockRecorder) snapshots(w *warp, s *step, lanes uint32, role warptrace.SnapshotRole) {
+	for i := range s.elements() {
+		if from, ok := element(s, i); ok {
+			o.read(&o.operand, w, from, lanes, s.width)
+			o.snapshot(w, s, lanes, role, s.types, &o.address, &o.operand)
+		}
+		for rest := lanes; rest != 0; rest &= rest - 1 {
+			o.address[first(rest)] += uint64(s.width)
+		}
+	}
+}
+
+// atomic records an atomic after it happened: the value is what the leader found, or what it brought where nobody asks for that.
+func (o *blockRecorder) atomic(w *warp, s *step, lanes uint32) {
+	if lanes == 0 {
+		return
+	}
+	old, ok := element(s, 0)
+	value := o.operand[first(lanes)]
+	if ok {
+		value = lanesOf(w, old).at(first(lanes)) & widthMask(s.width)
+	}
+	if !o.event(w, s, lanes, lanes, 0, value, s.types) {
+		return
+	}
+	if !ok {
+		o.snapshot(w, s, lanes, warptrace.RoleAtomic, s.types, &o.operand, nil)
+		return
+	}
+	o.read(&o.address, w, old, lanes, s.width)
+	o.snapshot(w, s, lanes, warptrace.RoleAtomic, s.types, &o.operand, &o.address)
+}
+
+// arena hands out room for the values of lanes, in pieces that are used again for the next block.
+type arena struct {
+	pieces [][]uint64
+	piece  int
+	used   int
+}
+
+const arenaPiece = 1 << 13
+
+func (a *arena) reset() { a.piece, a.used = 0, 0 }
+
+func (a *arena) bytes() int64 { return int64(len(a.pieces)) * 8 * arenaPiece }
+
+// take copies the values of lanes; the others are 0.
+func (a *arena) take(v *[lane.Lanes]uint64, lanes uint32) []uint64 {
+	if len(a.pieces) == 0 || a.used == arenaPiece {
+		if len(a.pieces) > 0 {
+			a.piece++
+		}
+		if a.piece == len(a.pieces) {
+			a.pieces = append(a.pieces, make([]uint64, arenaPiece))
+		}
+		a.used = 0
+	}
+	out := a.pieces[a.piece][a.used : a.used+lane.Lanes : a.used+lane.Lanes]
+	a.used += lane.Lanes
+	for l := range out {
+		out[l] = v[l] & -uint64(lanes>>l&1)
+	}
+	return out
+}

@@ -1,0 +1,299 @@
+package simt
+
+import (
+	"slices"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/site"
+)
+
+// Sites are the sites of a kernel and of the functions that it calls: all kinds, whatever a recording asks for, so that the
+// numbers of one build never change. Arguments have the names of the PTX.
+func (p *Program) Sites(kernel string) (*site.Table, error) {
+	return p.SitesNamed(kernel, nil)
+}
+
+// SitesNamed is Sites with names for the arguments of the kernel, in their order; "" keeps that of the PTX.
+func (p *Program) SitesNamed(kernel string, arguments []string) (*site.Table, error) {
+	for _, f := range p.module.Functions {
+		if f.Name == kernel && f.Entry && !f.Extern {
+			return findSites(p.module, f, arguments).table(), nil
+		}
+	}
+	return nil, fault.Usagef("%s has no kernel %q", p.name, kernel)
+}
+
+// siteList is the sites of a kernel, each with what the recorder must look at.
+type siteList struct {
+	module    *ptx.Module
+	arguments []string // names
+	sites     []site.Site
+	marks     []mark
+	functions map[string]*ptx.Function
+	loads     map[instOf]int // sites of loads and atomics
+	sources   []instOf       // until keys are known, Operand.Site is the number of a load or atomic here, plus one
+}
+
+// instOf is an instruction of a module.
+type instOf struct {
+	f    *ptx.Function
+	inst int32
+}
+
+// mark is the place of a site: the instruction, and of a decision the compare behind it.
+type mark struct {
+	instOf
+	kind    site.Kind
+	by      decision
+	compare int32 // instruction of the function, -1 none: nothing is known of its operands
+	safe    bool  // the operands of the compare are still in their registers when the site is passed
+	types   [2]valueType
+}
+
+// decision says which predicate of an instruction decides.
+type decision uint8
+
+const (
+	byNothing decision = iota
+	byGuard
+	bySelect // the predicate of selp, its last input
+	byIndex  // the register of an indexed jump
+)
+
+// findSites walks through a kernel and what it calls, in the order of the text: the kernel first, then functions as they are
+// called.
+func findSites(m *ptx.Module, entry *ptx.Function, arguments []string) *siteList {
+	l := &siteList{module: m, arguments: arguments, functions: map[string]*ptx.Function{}, loads: map[instOf]int{}}
+	for _, f := range m.Functions {
+		l.functions[f.Name] = f
+	}
+	queue, seen := []*ptx.Function{entry}, map[*ptx.Function]bool{entry: true}
+	for len(queue) > 0 {
+		f := queue[0]
+		queue = queue[1:]
+		l.function(f)
+		for i := range f.Insts {
+			if g := l.called(&f.Insts[i]); g != nil && !g.Extern && !seen[g] {
+				seen[g] = true
+				queue = append(queue, g)
+			}
+		}
+	}
+	site.AssignKeys(l.sites)
+	for i := range l.sites {
+		l.resolve(l.sites[i].Operands)
+	}
+	return l
+}
+
+func (l *siteList) table() *site.Table { return site.NewTable(l.sites) }
+
+// resolve puts keys where operands name loads and atomics. Those of memory that is no site have none.
+func (l *siteList) resolve(operands []site.Operand) {
+	for i := range operands {
+		o := &operands[i]
+		if o.Site != 0 {
+			at, ok := l.loads[l.sources[o.Site-1]]
+			if o.Site = 0; ok {
+				o.Site = l.sites[at].Key
+			}
+		}
+		l.resolve(o.Inputs)
+	}
+}
+
+// called is the function that an instruction calls by name, nil none.
+func (l *siteList) called(in *ptx.Inst) *ptx.Function {
+	if in.Op.Name == "call" {
+		for i := range in.Operands {
+			if in.Operands[i].Kind == ptx.IsSymbol {
+				return l.functions[in.Operands[i].Symbol]
+			}
+		}
+	}
+	return nil
+}
+
+// function adds the sites of one function. A predicate is a site where it is first used in a block; further uses of the same
+// value say nothing new.
+func (l *siteList) function(f *ptx.Function) {
+	flow := newDataflow(f)
+	for i := range f.Blocks {
+		used := map[int32]bool{}
+		for at := f.Blocks[i].First; at < f.Blocks[i].End; at++ {
+			in := &f.Insts[at]
+			if in.Guard >= 0 && !leaves(in) {
+				l.predicate(flow, used, at, in.Guard, in.GuardNot, byGuard)
+			}
+			if in.Op.Name == "selp" && len(in.Operands) == 4 && in.Operands[3].Kind == ptx.IsRegister {
+				l.predicate(flow, used, at, in.Operands[3].Reg, in.Operands[3].Not, bySelect)
+			}
+			l.instruction(flow, at)
+			eachWritten(in, func(r int32) { delete(used, r) })
+		}
+	}
+}
+
+// leaves reports whether a guarded instruction is a branch in all but name.
+func leaves(in *ptx.Inst) bool {
+	switch in.Op.Name {
+	case "bra", "brx", "ret", "exit":
+		return true
+	}
+	return false
+}
+
+func (l *siteList) predicate(flow *dataflow, used map[int32]bool, at, register int32, not bool, by decision) {
+	if used[register] {
+		return
+	}
+	used[register] = true
+	l.decision(flow, at, site.Predicate, register, not, by)
+}
+
+// decision adds a branch or a predicate with what it compares.
+func (l *siteList) decision(flow *dataflow, at int32, kind site.Kind, register int32, not bool, by decision) {
+	s, m := l.begin(flow.f, at, kind)
+	m.by = by
+	text := flow.f.Insts[at].Op.Full
+	if c, ok := flow.compareOf(register, at, not); ok {
+		in := &flow.f.Insts[c.inst]
+		m.compare, m.safe, m.types = c.inst, c.safe, c.types
+		s.Compare, text = c.predicate, in.Op.Full
+		for i, role := range []string{"lhs", "rhs"} {
+			o := l.operand(flow, &in.Operands[1+i], c.inst, role)
+			o.Type = spelling(c.types[i])
+			s.Operands = append(s.Operands, o)
+		}
+	} else if d := flow.definition(register, at); d.inst >= 0 {
+		text = flow.f.Insts[d.inst].Op.Full
+		s.Operands = append(s.Operands, l.condition(flow, register, at))
+	}
+	if not {
+		text = "!" + text
+	}
+	s.Text = text
+	l.end(s, m)
+}
+
+func (l *siteList) condition(flow *dataflow, register, at int32) site.Operand {
+	o := ptx.Operand{Kind: ptx.IsRegister, Reg: register}
+	out := l.operand(flow, &o, at, "condition")
+	out.Type = "i1"
+	return out
+}
+
+// instruction adds the site that an instruction is by itself.
+func (l *siteList) instruction(flow *dataflow, at int32) {
+	in := &flow.f.Insts[at]
+	switch in.Op.Name {
+	case "bra", "ret", "exit":
+		if in.Guard >= 0 {
+			l.decision(flow, at, site.Branch, in.Guard, in.GuardNot, byGuard)
+		}
+	case "brx":
+		l.simple(flow, at, site.Switch, byIndex, "index")
+	case "bar", "barrier":
+		if !slices.Contains(in.Op.Mods, "warp") {
+			l.simple(flow, at, site.Barrier, byNothing)
+		}
+	case "st":
+		if kind, ok := storeKind(in); ok {
+			l.simple(flow, at, kind, byNothing, "address", "value")
+		}
+	case "cp":
+		if len(in.Operands) > 1 {
+			l.simple(flow, at, site.SharedStore, byNothing, "address", "source")
+		}
+	case "atom":
+		roles := []string{"", "address", "value"}
+		if slices.Contains(in.Op.Mods, "cas") {
+			roles = []string{"", "address", "expected", "value"}
+		}
+		l.simple(flow, at, site.Atomic, byNothing, roles...)
+	case "red":
+		l.simple(flow, at, site.Atomic, byNothing, "address", "value")
+	case "ld", "ldu", "ldmatrix":
+		if !isParam(in) && !slices.Contains(in.Op.Mods, "local") {
+			l.simple(flow, at, site.Load, byNothing, "", "address")
+		}
+	}
+}
+
+// storeKind is the kind of a store, if it is a site. Memory of one thread and of calls is not.
+func storeKind(in *ptx.Inst) (site.Kind, bool) {
+	for _, mod := range in.Op.Mods {
+		switch mod {
+		case "shared", "shared::cta":
+			return site.SharedStore, true
+		case "local", "param", "param::entry", "param::func":
+			return 0, false
+		}
+	}
+	return site.GlobalStore, true
+}
+
+// simple adds a site whose operands are those of the instruction; a role of "" leaves one out.
+func (l *siteList) simple(flow *dataflow, at int32, kind site.Kind, by decision, roles ...string) {
+	in := &flow.f.Insts[at]
+	s, m := l.begin(flow.f, at, kind)
+	m.by = by
+	s.Text = in.Op.Full
+	for i, role := range roles {
+		if role == "" || i >= len(in.Operands) {
+			continue
+		}
+		o := l.operand(flow, &in.Operands[i], at, role)
+		t := flow.valueType(&in.Operands[i])
+		if role == "address" || role == "source" {
+			o.Type = "ptr"
+		} else {
+			o.Type = spelling(t)
+			m.types[0] = t
+		}
+		s.Operands = append(s.Operands, o)
+	}
+	if kind == site.Load {
+		m.types[0] = flow.valueType(&in.Operands[0])
+	}
+	if kind == site.Load || kind == site.Atomic {
+		l.loads[m.instOf] = len(l.sites)
+	}
+	l.end(s, m)
+}
+
+func (l *siteList) begin(f *ptx.Function, at int32, kind site.Kind) (site.Site, mark) {
+	s := site.Site{Kind: kind, Chain: chainOf(l.module, f, f.Insts[at].Location), Ordinal: -1, Compare: site.NoCompare}
+	return s, mark{instOf: instOf{f, at}, kind: kind, compare: -1}
+}
+
+func (l *siteList) end(s site.Site, m mark) {
+	l.sites = append(l.sites, s)
+	l.marks = append(l.marks, m)
+}
+
+// maxFrames bounds the chain of a site.
+const maxFrames = 64
+
+// chainOf is the chain of source locations, innermost first. Code whose function is not named belongs to the function that it
+// stands in: Triton inlines its library under the kernel's name.
+func chainOf(m *ptx.Module, f *ptx.Function, location int32) []site.Frame {
+	var chain []site.Frame
+	for location >= 0 && int(location) < len(m.Locations) && len(chain) < maxFrames {
+		at := &m.Locations[location]
+		frame := site.Frame{Function: at.Function, Line: at.Line, Column: at.Column}
+		if frame.Function == "" {
+			frame.Function = f.Name
+		}
+		if at.File >= 0 && int(at.File) < len(m.Files) {
+			frame.File = m.Files[at.File]
+		}
+		chain = append(chain, frame)
+		location = at.Inlined
+	}
+	if len(chain) == 0 {
+		chain = []site.Frame{{Function: f.Name}}
+	}
+	return chain
+}
