@@ -71,6 +71,7 @@ func (e *Walked) ArgUint(key string) (uint64, bool) {
 type WalkedDocument struct {
 	Array       bool
 	BaseNS      int64 // baseTimeNanoseconds, 0 where absent
+	HasBase     bool
 	Host        string
 	Distributed *DistributedInfo
 	Events      int64
@@ -227,7 +228,7 @@ func (w *walker) document(open byte) error {
 			w.res.Skipped++
 			return nil
 		}
-		if w.res.Truncated || w.end && w.atEnd() {
+		if w.res.Truncated {
 			return fault.Formatf(w.opt.Path, w.offset(w.i), "the text ends before a traceEvents list").WithHint("the file was cut, or is no Chrome trace")
 		}
 		return fault.Formatf(w.opt.Path, 0, "not a Chrome trace: the document has no traceEvents list")
@@ -417,7 +418,7 @@ func (w *walker) note(key string, raw []byte) {
 	switch key {
 	case "baseTimeNanoseconds":
 		if n, err := strconv.ParseInt(string(textOf(raw)), 10, 64); err == nil {
-			d.BaseNS = n
+			d.BaseNS, d.HasBase = n, true
 		} else {
 			w.res.Skipped++
 		}
