@@ -20,11 +20,19 @@ var (
 
 // describe says of every process which rank and device it is. Processes of one rank share correlation ids.
 func (g *gather) describe(res *chrometrace.WalkResult) error {
+	base := int64(0) // of a document that was cut before it said so: that of another one
+	for d := len(res.Documents) - 1; d >= 0; d-- {
+		if res.Documents[d].HasBase {
+			base = res.Documents[d].BaseNS
+		}
+	}
 	for d := range res.Documents {
 		for len(g.origins) <= d {
 			g.origins = append(g.origins, origin{})
 		}
-		g.origins[d].baseNS = res.Documents[d].BaseNS
+		if g.origins[d].baseNS = base; res.Documents[d].HasBase {
+			g.origins[d].baseNS = res.Documents[d].BaseNS
+		}
 	}
 	merged := map[int]bool{} // documents with pids of several ranks
 	for i := range g.procs {
