@@ -33,6 +33,8 @@ func (b *binder) emitFunction(f *bound) error {
 		}
 	}
 	f.start[len(f.f.Insts)] = int32(len(b.k.code))
+	b.origin = int32(len(b.k.origins))
+	b.k.origins = append(b.k.origins, origin{f.f, int32(len(f.f.Insts))})
 	b.guard, b.invert, b.hidden = -1, 0, true
 	b.emit(inst{kind: kindReturn})
 	return nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"sync/atomic"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -68,6 +69,11 @@ func (p *Program) prepare(j *job.Job, k *kernel, l *Launch, who watching) (*laun
 		arguments[i] = a.Allocation
 	}
 	global.Arguments(arguments)
+	for i, a := range l.Params {
+		if a.Allocation < 0 && a.Bits == 0 && (strings.HasPrefix(a.Type, "*") || k.entry.Params[i].Pointer) {
+			global.Null(i)
+		}
+	}
 	r.code = r.variant()
 	if seed := r.options.ScheduleSeed; seed != 0 && r.blocks <= maxOrdered {
 		r.order = make([]uint64, r.blocks)

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
@@ -24,7 +25,7 @@ func (p *Program) Run(j *job.Job, l *Launch) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.launch(j, k, l, nil)
+	return p.launch(j, k, l, newRecorder(p, k, l.Options.Record))
 }
 
 // launch runs a bound kernel. who, if anybody, observes it.
@@ -99,6 +100,10 @@ func (r *launch) hire() (workers []*worker, release func(), err error) {
 	limit := int64(residentBytes)
 	if l := r.job.Budget().Limit(); l > 0 {
 		limit = min(limit, l)
+	}
+	if bytes > limit {
+		return nil, nil, fault.New(fault.Limit, "kernel %s needs about %d bytes of registers, shared and local memory for a block, %d may be held",
+			r.kernel.name, bytes, limit).WithHint("raise the memory limit (--memory-limit)")
 	}
 	if r.kernel.ordered {
 		n, most = 1, int(max(1, min(limit/bytes, residentMost)))

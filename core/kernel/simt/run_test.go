@@ -18,11 +18,11 @@ import (
 const preamble = ".version 8.0\n.target sm_80\n.address_size 64\n"
 
 // declarations of registers that the kernels of these tests share.
-const registers = "\t.reg .pred %p<8>;\n\t.reg .b32 %r<40>;\n\t.reg .b64 %rd<20>;\n"
+const testRegisters = "\t.reg .pred %p<8>;\n\t.reg .b32 %r<40>;\n\t.reg .b64 %rd<20>;\n"
 
 // entry is a module with one kernel k(out, n) of the given body.
 func entry(body string) string {
-	return preamble + ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n" + registers + "\tld.param.u64 %rd1, [out];\n\tld.param.u32 %r30, [n];\n\tmov.u32 %r31, %tid.x;\n" + body + "\n\tret;\n}\n"
+	return preamble + ".visible .entry k(.param .u64 out, .param .u32 n)\n{\n" + testRegisters + "\tld.param.u64 %rd1, [out];\n\tld.param.u32 %r30, [n];\n\tmov.u32 %r31, %tid.x;\n" + body + "\n\tret;\n}\n"
 }
 
 // testLaunch is a launch of kernel k on an array of words.
