@@ -13,6 +13,7 @@ type dataflow struct {
 	f      *ptx.Function
 	writes [][]int32 // by register, ascending
 	block  []int32   // of each instruction
+	before []int32   // of each block: the only one that leads to it, -1 none or several
 	calls  []int32   // the call before it in its block, -1 none
 	types  []valueType
 }
@@ -28,6 +29,19 @@ func newDataflow(f *ptx.Function) *dataflow {
 			if f.Insts[at].Op.Name == "call" {
 				call = at
 			}
+		}
+	}
+	d.before = make([]int32, len(f.Blocks))
+	ways := make([]int, len(f.Blocks))
+	for i := range f.Blocks {
+		for _, s := range f.Blocks[i].Succ {
+			d.before[s] = int32(i)
+			ways[s]++
+		}
+	}
+	for i := range d.before {
+		if ways[i] != 1 || i == 0 {
+			d.before[i] = -1
 		}
 	}
 	for i := range f.Insts {
@@ -60,12 +74,23 @@ type defined struct {
 	all     []int32
 }
 
+// maxBefore bounds how many blocks are followed back.
+const maxBefore = 32
+
 // definition finds where the value of a register at an instruction comes from.
 func (d *dataflow) definition(register, at int32) defined {
 	writes := d.writes[register]
 	i, _ := slices.BinarySearch(writes, at)
 	if i > 0 && d.block[writes[i-1]] == d.block[at] {
 		return defined{inst: writes[i-1]}
+	}
+	if len(writes) > 1 {
+		for b, steps := d.before[d.block[at]], 0; b >= 0 && steps < maxBefore; b, steps = d.before[b], steps+1 {
+			last, _ := slices.BinarySearch(writes, d.f.Blocks[b].End)
+			if last > 0 && writes[last-1] >= d.f.Blocks[b].First {
+				return defined{inst: writes[last-1]}
+			}
+		}
 	}
 	switch {
 	case i < len(writes): // written behind its use: it comes around a loop

@@ -107,8 +107,8 @@ func (l *siteList) result(flow *dataflow, at int32, depth int, nodes *int, out *
 	in := &flow.f.Insts[at]
 	inputs := in.Operands[min(in.Outputs, len(in.Operands)):]
 	switch name := in.Op.Name; {
-	case (name == "mov" || name == "cvta" || name == "cvt") && len(inputs) == 1 && inputs[0].Kind != ptx.Vector && depth > 0:
-		*out = *l.origin(flow, &inputs[0], at, depth-1, nodes)
+	case (name == "mov" || name == "cvta" || name == "cvt") && len(inputs) == 1 && inputs[0].Kind != ptx.Vector && (depth > 0 || inputs[0].Kind != ptx.IsRegister):
+		*out = *l.origin(flow, &inputs[0], at, max(0, depth-1), nodes)
 		return
 	case name == "ld" && len(inputs) > 0 && isParam(in):
 		l.parameter(flow, &inputs[0], at, out)

@@ -144,6 +144,7 @@ func leaves(in *ptx.Inst) bool {
 	return false
 }
 
+// predicate adds the first use of a predicate in a block.
 func (l *siteList) predicate(flow *dataflow, used map[int32]bool, at, register int32, not bool, by decision) {
 	if used[register] {
 		return
@@ -166,12 +167,19 @@ func (l *siteList) decision(flow *dataflow, at int32, kind site.Kind, register i
 			o.Type = spelling(c.types[i])
 			s.Operands = append(s.Operands, o)
 		}
-	} else if d := flow.definition(register, at); d.inst >= 0 {
-		text = flow.f.Insts[d.inst].Op.Full
+	} else if d := flow.definition(register, at); d.inst >= 0 || len(d.all) > 0 {
+		if d.inst >= 0 {
+			text = flow.f.Insts[d.inst].Op.Full
+		}
 		s.Operands = append(s.Operands, l.condition(flow, register, at))
 	}
 	if not {
 		text = "!" + text
+	}
+	if made := flow.definition(register, at).inst; kind == site.Predicate && made >= 0 {
+		if frames := chainOf(l.module, flow.f, flow.f.Insts[made].Location); frames[0].Line > 0 {
+			s.Chain = frames // a mask belongs to the line that makes it
+		}
 	}
 	s.Text = text
 	l.end(s, m)
