@@ -15,7 +15,14 @@ import (
 	"github.com/prlx-go/prlx/pybind/arrow"
 )
 
-var core = api.New()
+var core = newCore()
+
+// newCore returns a Core that sees the memory of this process.
+func newCore() *api.Core {
+	c := api.New()
+	c.SeeMemory(view)
+	return c
+}
 
 // Version is the version that the core was built for; the Python package refuses another one.
 func Version() string { return api.Version }

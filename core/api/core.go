@@ -14,8 +14,10 @@ import (
 type Core struct {
 	jobs      job.Table
 	tables    tableStore
+	programs  programStore
 	collector collector
 	debug     atomic.Bool
+	view      func(address uint64, n int) []byte // of memory outside of the Go heap
 }
 
 // New returns a Core without limits; the operation configure sets them.
@@ -52,6 +54,9 @@ func (c *Core) Start(op string, request []byte) int64 {
 // run finds the operation and runs it under the limits that the request asks for.
 func (c *Core) run(j *job.Job, op string, request []byte) ([]byte, error) {
 	f, ok := operations()[op]
+	if !ok {
+		f, ok = c.machineOperations(op)
+	}
 	if !ok && c.debug.Load() {
 		f, ok = debugOperations()[op]
 	}

@@ -136,7 +136,7 @@ func TestReportsAreWrittenAllOrNone(t *testing.T) {
 		"a missing folder":   {Path: filepath.Join(dir, "no", "b.html")},
 		"a path that is not": {},
 	} {
-		if _, err := createReports([]outputArg{good, second}, true, []string{input}, ""); err == nil {
+		if _, err := createReports(comparisonReports, []outputArg{good, second}, true, []string{input}, ""); err == nil {
 			t.Errorf("%s: got no error", name)
 		}
 		entries, err := os.ReadDir(dir)

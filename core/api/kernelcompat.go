@@ -85,7 +85,7 @@ func diffCompat(j *job.Job, r *diffCompatRequest) (*compatReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := createReports(r.Outputs, r.Overwrite, []string{r.A, r.B, r.Map, r.RemapA, r.RemapB}, "")
+	out, err := createReports(comparisonReports, r.Outputs, r.Overwrite, []string{r.A, r.B, r.Map, r.RemapA, r.RemapB}, "")
 	if err != nil {
 		return nil, err
 	}

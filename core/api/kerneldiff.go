@@ -146,7 +146,7 @@ func diffRecordings(j *job.Job, r *diffRequest) (*diffReply, error) {
 		return nil, err
 	}
 	inputs := slices.Concat(r.A, r.B, r.Baseline, r.BaselineB, []string{r.SiteMap, r.SiteMapB, r.Accepted})
-	out, err := createReports(r.Outputs, r.Overwrite, inputs, r.Root)
+	out, err := createReports(comparisonReports, r.Outputs, r.Overwrite, inputs, r.Root)
 	if err != nil {
 		return nil, err
 	}

@@ -21,8 +21,21 @@ type outputArg struct {
 	Path   string `json:"path"`
 }
 
+// reportKind is what can be written of one kind of document.
+type reportKind struct {
+	formats  func() []string
+	formatOf func(path string) (string, bool)
+	binary   func(format string) bool
+	endings  string // in words
+}
+
+var comparisonReports = reportKind{
+	kernelreport.Formats, kernelreport.FormatOf, kernelreport.Binary, ".html, .json, .csv, .xml, .sarif, .md, .trace.json or .perfetto-trace",
+}
+
 // reports are the outputs of a request: refused or created before any work is done, written and renamed at the end.
 type reports struct {
+	kind    reportKind
 	options kernelreport.Options
 	args    []outputArg
 	files   []*file.Output // nil for stdout
@@ -36,8 +49,8 @@ type writtenReports struct {
 }
 
 // createReports checks the outputs and creates them. inputs are what is read and must not be touched.
-func createReports(args []outputArg, overwrite bool, inputs []string, root string) (*reports, error) {
-	r := &reports{options: kernelreport.Options{Root: root, Version: Version}}
+func createReports(kind reportKind, args []outputArg, overwrite bool, inputs []string, root string) (*reports, error) {
+	r := &reports{kind: kind, options: kernelreport.Options{Root: root, Version: Version}}
 	seen := map[string]bool{}
 	for _, arg := range args {
 		if err := r.add(arg, overwrite, inputs, seen); err != nil {
@@ -53,22 +66,22 @@ func (r *reports) add(arg outputArg, overwrite bool, inputs []string, seen map[s
 		return fault.Usagef("an output has no path")
 	}
 	if arg.Format == "" {
-		format, ok := kernelreport.FormatOf(arg.Path)
+		format, ok := r.kind.formatOf(arg.Path)
 		if !ok {
 			return fault.New(fault.Usage, "the ending says no format").WithPath(arg.Path).
-				WithHint("end it in .html, .json, .csv, .xml, .sarif, .md, .trace.json or .perfetto-trace, or name the format")
+				WithHint("end it in %s, or name the format", r.kind.endings)
 		}
 		arg.Format = format
 	}
-	if !slices.Contains(kernelreport.Formats(), arg.Format) {
-		return fault.Usagef("no report has the format %q", arg.Format).WithHint("the formats are %s", strings.Join(kernelreport.Formats(), ", "))
+	if !slices.Contains(r.kind.formats(), arg.Format) {
+		return fault.Usagef("no report has the format %q", arg.Format).WithHint("the formats are %s", strings.Join(r.kind.formats(), ", "))
 	}
 	if seen[arg.Path] {
 		return fault.New(fault.Usage, "is named for two outputs").WithPath(arg.Path)
 	}
 	seen[arg.Path] = true
 	r.args = append(r.args, arg)
-	if arg.Path == onStdout && kernelreport.Binary(arg.Format) {
+	if arg.Path == onStdout && r.kind.binary(arg.Format) {
 		return fault.Usagef("the format %q is bytes, not text, and cannot be printed", arg.Format).WithHint("name a file for it with -o")
 	}
 	if arg.Path == onStdout {

@@ -11,7 +11,11 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
+	"github.com/prlx-go/prlx/core/timeline/cycle"
 )
+
+// render writes one report of a document.
+type render func(format string, w io.Writer, opt kernelreport.Options) error
 
 // maxDocument is the largest saved comparison that is read: its text and what it becomes are in memory at once.
 const maxDocument = 1 << 30
@@ -31,7 +35,7 @@ type reportReply struct {
 	writtenReports
 }
 
-// writeReports makes reports of a comparison that was made before.
+// writeReports makes reports of a comparison, or of cycles, that were made before.
 func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
 	if len(r.Outputs) == 0 {
 		return nil, fault.Usagef("no output is named")
@@ -43,11 +47,11 @@ func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
 			return nil, err
 		}
 	}
-	render, err := renderer(r.Path, text)
+	kind, render, err := renderer(r.Path, text)
 	if err != nil {
 		return nil, err
 	}
-	out, err := createReports(r.Outputs, r.Overwrite, []string{r.Path}, r.Root)
+	out, err := createReports(kind, r.Outputs, r.Overwrite, []string{r.Path}, r.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -80,33 +84,38 @@ func readDocument(j *job.Job, path string) ([]byte, error) {
 }
 
 // renderer reads a document and returns what makes reports of it.
-func renderer(path string, text []byte) (func(string, io.Writer, kernelreport.Options) error, error) {
+func renderer(path string, text []byte) (reportKind, render, error) {
 	var head struct {
 		Schema string `json:"schema"`
 	}
-	const hint = "expected what prlx diff --json or prlx session diff --json prints"
+	const hint = "expected what prlx diff, prlx session diff or prlx cycles prints with --json"
+	none := reportKind{}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return nil, fault.Formatf(path, jsonOffset(err), "is no JSON document: %v", err).WithHint(hint)
+		return none, nil, fault.Formatf(path, jsonOffset(err), "is no JSON document: %v", err).WithHint(hint)
 	}
 	switch head.Schema {
 	case "prlx.diff/1":
 		doc := new(diff.Document)
-		if err := decodeDocument(path, text, doc); err != nil {
-			return nil, err
-		}
-		return func(format string, w io.Writer, opt kernelreport.Options) error {
+		err := decodeDocument(path, text, doc)
+		return comparisonReports, func(format string, w io.Writer, opt kernelreport.Options) error {
 			return kernelreport.Write(format, w, doc, opt)
-		}, nil
+		}, err
 	case "prlx.session-diff/1":
 		doc := new(session.Document)
-		if err := decodeDocument(path, text, doc); err != nil {
-			return nil, err
-		}
-		return func(format string, w io.Writer, opt kernelreport.Options) error {
+		err := decodeDocument(path, text, doc)
+		return comparisonReports, func(format string, w io.Writer, opt kernelreport.Options) error {
 			return kernelreport.WriteSession(format, w, doc, opt)
-		}, nil
+		}, err
+	case cycle.Schema:
+		doc := new(cycle.Document)
+		err := decodeDocument(path, text, doc)
+		return cycleReports, renderCycles(doc), err
+	case cycle.CompareSchema:
+		doc := new(cycle.CompareDocument)
+		err := decodeDocument(path, text, doc)
+		return cycleCompareReports, renderCycleComparison(doc), err
 	}
-	return nil, fault.Formatf(path, fault.Unknown, "is a document %q, not a comparison of recordings", head.Schema).WithHint(hint)
+	return none, nil, fault.Formatf(path, fault.Unknown, "is a document %q, of which there are no reports", head.Schema).WithHint(hint)
 }
 
 // decodeDocument reads a document of ours; fields of later versions are passed over.

@@ -39,7 +39,7 @@ func sessionDiff(j *job.Job, r *diffRequest) (*sessionDiffReply, error) {
 		return nil, err
 	}
 	inputs := r.filesOfSessions(slices.Concat([]*session.Session{a, b}, opt.BaselineA, opt.BaselineB))
-	out, err := createReports(r.Outputs, r.Overwrite, inputs, r.Root)
+	out, err := createReports(comparisonReports, r.Outputs, r.Overwrite, inputs, r.Root)
 	if err != nil {
 		return nil, err
 	}

@@ -34,6 +34,9 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"combine_scan":    typed(combineScan),
 
 		"convert":      typed(convertRecording),
+		"cycles":         typed(findCycles),
+		"cycles_compare": typed(compareCycles),
+
 		"diff":         typed(diffRecordings),
 		"diff_compat":  typed(diffCompat),
 		"kernel_trace": typed(kernelTrace),
@@ -42,6 +45,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 
 		"session_diff":        typed(sessionDiff),
 		"session_diff_compat": typed(sessionDiffCompat),
+		"session_finish":      typed(sessionFinish),
 		"session_inspect":     typed(sessionInspect),
 
 		"inspect":    typed(inspect),

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ._align import align_trace
     from ._assert import assert_same
     from ._combine import CombinedTrace, combine_traces
+    from ._cycles import CycleComparison, Cycles, compare_cycles, find_cycles
     from ._diff import Diff, Divergence, diff_traces
     from ._kernel_trace import KernelTrace, read_trace
     from ._open import open
@@ -45,6 +46,8 @@ __all__ = [
     "CancelledError",
     "CombinedTrace",
     "CoreUnavailableError",
+    "CycleComparison",
+    "Cycles",
     "Diff",
     "Divergence",
     "FileAccessError",
@@ -72,9 +75,11 @@ __all__ = [
     "align_trace",
     "assert_same",
     "combine_traces",
+    "compare_cycles",
     "diff_traces",
     "disable",
     "enable",
+    "find_cycles",
     "open",
     "read_trace",
     "record",
@@ -86,6 +91,8 @@ __all__ = [
 
 _LAZY = {
     "CombinedTrace": "_combine",
+    "CycleComparison": "_cycles",
+    "Cycles": "_cycles",
     "Diff": "_diff",
     "Divergence": "_diff",
     "Finding": "_simulate",
@@ -100,9 +107,11 @@ _LAZY = {
     "align_trace": "_align",
     "assert_same": "_assert",
     "combine_traces": "_combine",
+    "compare_cycles": "_cycles",
     "diff_traces": "_diff",
     "disable": "_record",
     "enable": "_record",
+    "find_cycles": "_cycles",
     "open": "_open",
     "read_trace": "_kernel_trace",
     "record": "_record",

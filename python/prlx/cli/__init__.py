@@ -63,6 +63,7 @@ def overview() -> str:
         "examples:",
         "  prlx combine node0/ node1/ --probes probes_*.jsonl -o run/   align, merge, open in TensorBoard",
         "  prlx diff good.prlx bad.prlx --explain                       where two runs first differ, and why",
+        "  prlx simulate train.py                                       its Triton kernels, checked, without a GPU",
         "  prlx inspect trace.json.gz                                   what is in a file",
         "",
         "commands:",
@@ -76,8 +77,9 @@ def overview() -> str:
 
 def run(command: Command, words: Sequence[str]) -> int:
     """Parse the words after a command's name, run it, and turn what goes wrong into a message and an exit code."""
-    verbose = sum(word.count("v") for word in words if word in ("-v", "-vv", "-vvv")) + list(words).count("--verbose")
-    if "--help" in words or "-h" in words:
+    own, _ = _parser.split(command, words)
+    verbose = sum(word.count("v") for word in own if word in ("-v", "-vv", "-vvv")) + own.count("--verbose")
+    if "--help" in own or "-h" in own:
         return _print(_parser.render_help(command))
     program = command.program or f"prlx {command.name}"
     try:

@@ -201,8 +201,10 @@ def opener(path: Path, format: str) -> str:
 
 
 def code(diff: Comparison, *, strict: bool) -> int:
-    """1 when more differs than is allowed, 3 or 4 when nothing differs but launches could not be read or compared, 5 when
-    losses limit the verdict and that was not to pass."""
+    """1 when more differs than is allowed; 3 or 4 when nothing differs, but launches could not be read or compared.
+
+    5 when losses limit the verdict and that was not to pass.
+    """
     if diff.document["status"] == "error":
         kinds = {row.get("error_kind") for row in diff.document["kernel_results"] if row["status"] == "error"}
         return NOT_COMPARABLE if kinds == {"incompatible"} else UNREADABLE

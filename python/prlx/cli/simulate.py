@@ -111,7 +111,7 @@ COMMAND = Command(
     examples=(
         ("prlx simulate train.py --steps 1", "its kernels, compiled and checked, without a GPU"),
         ("prlx simulate --map-cuda model.py", 'where torch code says device="cuda"'),
-        ("prlx simulate --record run_a/ train.py", "and recorded, for prlx diff run_a/ run_b/"),
+        ("prlx simulate --record before/ train.py", "and recorded, for prlx diff before/ after/"),
         ("prlx simulate --stop --seed 7 test.py", "until the first finding, in another order of warps"),
     ),
     positionals=(

@@ -1,0 +1,252 @@
+package api
+
+import (
+	"io"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/report/cyclereport"
+	"github.com/prlx-go/prlx/core/report/kernelreport"
+	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
+	"github.com/prlx-go/prlx/core/timeline/cycle/phase"
+	"github.com/prlx-go/prlx/core/timeline/cycle/signature"
+)
+
+// maxRules is the largest file of signature rules that is read.
+const maxRules = 1 << 20
+
+// cycleArgs say where cycles are looked for, and how; both sides of a comparison have their own.
+type cycleArgs struct {
+	Path              string                `json:"path"`
+	IgnoreAnnotations bool                  `json:"ignore_annotations"`
+	Keys              string                `json:"keys"`
+	Streams           string                `json:"streams"`
+	Rules             string                `json:"rules"` // a TOML file
+	PhaseMode         string                `json:"phase_mode"`
+	EditPercent       int                   `json:"edit_percent"` // 0: the default, negative: none
+	MaxLevels         int                   `json:"max_levels"`
+	Copies            bool                  `json:"copies"` // memory copies and fills are kernels too
+	MaxListed         int                   `json:"max_listed"`
+	Compat            *cycle.CompatSettings `json:"compat"`
+}
+
+type cyclesRequest struct {
+	requestLimits
+	cycleArgs
+	Outputs   []outputArg `json:"outputs"`
+	Overwrite bool        `json:"overwrite"`
+	Tables    []string    `json:"tables"` // "repetitions", "steps"
+}
+
+// cyclesReply is prlx.cycles/1 with what was written.
+type cyclesReply struct {
+	*cycle.Document
+	writtenReports
+}
+
+type cyclesCompareRequest struct {
+	requestLimits
+	A           cycleArgs   `json:"a"`
+	B           cycleArgs   `json:"b"`
+	Alpha       float64     `json:"alpha"`
+	MinChange   float64     `json:"min_change"`
+	Similarity  float64     `json:"similarity"`
+	Repetitions int         `json:"repetitions"`
+	Outputs     []outputArg `json:"outputs"`
+	Overwrite   bool        `json:"overwrite"`
+}
+
+// cyclesCompareReply is prlx.cycles-compare/1 with what was written.
+type cyclesCompareReply struct {
+	*cycle.CompareDocument
+	writtenReports
+}
+
+const cycleEndings = ".html, .md, .csv, .json or .trace.json"
+
+func neverBinary(string) bool { return false }
+
+var (
+	cycleReports        = reportKind{cyclereport.Formats, cyclereport.FormatOf, neverBinary, cycleEndings}
+	cycleCompareReports = reportKind{cyclereport.CompareFormats, cyclereport.FormatOf, neverBinary, ".html, .md, .csv or .json"}
+)
+
+func renderCycles(d *cycle.Document) render {
+	return func(format string, w io.Writer, _ kernelreport.Options) error {
+		return cyclereport.Write(format, w, d, cyclereport.Options{})
+	}
+}
+
+func renderCycleComparison(d *cycle.CompareDocument) render {
+	return func(format string, w io.Writer, _ kernelreport.Options) error {
+		return cyclereport.WriteCompare(format, w, d, cyclereport.Options{})
+	}
+}
+
+// findCycles reads one trace and finds what repeats in it.
+func findCycles(j *job.Job, r *cyclesRequest) (*cyclesReply, error) {
+	for _, name := range r.Tables {
+		if name != "repetitions" && name != "steps" {
+			return nil, fault.Usagef("there is no table %q", name).WithHint("the tables are repetitions and steps")
+		}
+	}
+	out, err := createReports(cycleReports, r.Outputs, r.Overwrite, []string{r.Path, r.Rules}, "")
+	if err != nil {
+		return nil, err
+	}
+	defer out.abort()
+	found, err := r.find(j)
+	if err != nil {
+		return nil, err
+	}
+	doc := found.Document()
+	if err := out.write(renderCycles(doc)); err != nil {
+		return nil, err
+	}
+	for _, name := range r.Tables {
+		if name == "repetitions" {
+			AttachTable(j, name, repetitionTable(found))
+			continue
+		}
+		AttachTable(j, name, stepTable(found))
+	}
+	return &cyclesReply{Document: doc, writtenReports: out.reply()}, nil
+}
+
+// compareCycles finds the cycles of two traces and compares them.
+func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, error) {
+	inputs := []string{r.A.Path, r.B.Path, r.A.Rules, r.B.Rules}
+	out, err := createReports(cycleCompareReports, r.Outputs, r.Overwrite, inputs, "")
+	if err != nil {
+		return nil, err
+	}
+	defer out.abort()
+	a, err := r.A.find(j)
+	if err != nil {
+		return nil, err
+	}
+	b, err := r.B.find(j)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := cycle.Compare(j, a, b, cycle.CompareOptions{
+		Alpha: r.Alpha, MinChange: r.MinChange, Similarity: r.Similarity, Repetitions: r.Repetitions,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := out.write(renderCycleComparison(doc)); err != nil {
+		return nil, err
+	}
+	return &cyclesCompareReply{CompareDocument: doc, writtenReports: out.reply()}, nil
+}
+
+// find reads and finds what the arguments name.
+func (a *cycleArgs) find(j *job.Job) (*cycle.Result, error) {
+	if a.Path == "" {
+		return nil, fault.Usagef("no trace given")
+	}
+	opt := cycle.Options{
+		IgnoreAnnotations: a.IgnoreAnnotations, Keys: a.Keys, Streams: a.Streams, PhaseMode: phase.Mode(a.PhaseMode),
+		EditPercent: a.EditPercent, MaxLevels: a.MaxLevels, MaxListed: a.MaxListed, Compat: a.Compat,
+	}
+	var err error
+	if opt.Rules, err = readRules(j, a.Rules); err != nil {
+		return nil, err
+	}
+	t, err := kernels.Read(j, a.Path, kernels.Options{Copies: a.Copies})
+	if err != nil {
+		return nil, err
+	}
+	found, err := cycle.Find(j, t, opt)
+	if err != nil {
+		return nil, fault.Of(err).WithPath(a.Path)
+	}
+	return found, nil
+}
+
+// readRules reads the user's signature rules; nil without a path.
+func readRules(j *job.Job, path string) (*signature.Rules, error) {
+	if path == "" {
+		return nil, nil
+	}
+	src, err := file.Open(j.Context(), path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if src.Size() > maxRules {
+		return nil, fault.New(fault.Limit, "has %d bytes; rules of at most %d are read", src.Size(), maxRules).WithPath(path)
+	}
+	text, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size()))
+	if err != nil {
+		return nil, fault.FromIO(path, err)
+	}
+	return signature.ParseRules(path, text)
+}
+
+// repetitionTable is every repetition of every class.
+func repetitionTable(found *cycle.Result) *Table {
+	var level, rank []int32
+	var first, end, start, stop, wall, busy, edits []int64
+	var id, name, device Strings
+	found.EachRepetition(func(r cycle.RepetitionRow) {
+		level, rank = append(level, int32(r.Level)), append(rank, int32(r.Rank))
+		first, end, edits = append(first, r.First), append(end, r.End), append(edits, int64(r.Edits))
+		start, stop = append(start, r.StartNS), append(stop, r.EndNS)
+		wall, busy = append(wall, r.WallNS), append(busy, r.BusyNS)
+		id.Append(r.ID)
+		name.Append(r.Name)
+		device.Append(r.Device)
+	})
+	t := NewTable(len(level))
+	t.Int32("level", "", level, nil)
+	t.Strings("class", &id)
+	t.Strings("name", &name)
+	t.Int32("rank", "", rank, nil)
+	t.Strings("device", &device)
+	t.Int64("first", "", first, nil)
+	t.Int64("end", "", end, nil)
+	t.Int64("start_ns", "ns", start, nil)
+	t.Int64("end_ns", "ns", stop, nil)
+	t.Int64("wall_ns", "ns", wall, nil)
+	t.Int64("busy_ns", "ns", busy, nil)
+	t.Int64("edits", "", edits, nil)
+	return t
+}
+
+// stepTable is every step.
+func stepTable(found *cycle.Result) *Table {
+	var rank []int32
+	var number, start, stop, wall, busy, gap, count, edits []int64
+	var partial []bool
+	var device, class, label, mark Strings
+	found.EachStep(func(s cycle.Step) {
+		rank, number = append(rank, int32(s.Rank)), append(number, s.Number)
+		start, stop = append(start, s.StartNS), append(stop, s.EndNS)
+		wall, busy, gap = append(wall, s.WallNS), append(busy, s.BusyNS), append(gap, s.GapNS)
+		count, edits, partial = append(count, s.Kernels), append(edits, int64(s.Edits)), append(partial, s.Partial)
+		device.Append(s.Device)
+		class.Append(s.Class)
+		label.Append(s.Phase)
+		mark.Append(s.Mark)
+	})
+	t := NewTable(len(rank))
+	t.Int32("rank", "", rank, nil)
+	t.Strings("device", &device)
+	t.Int64("number", "", number, nil)
+	t.Strings("class", &class)
+	t.Strings("phase", &label)
+	t.Int64("start_ns", "ns", start, nil)
+	t.Int64("end_ns", "ns", stop, nil)
+	t.Int64("wall_ns", "ns", wall, nil)
+	t.Int64("busy_ns", "ns", busy, nil)
+	t.Int64("gap_ns", "ns", gap, nil)
+	t.Int64("kernels", "", count, nil)
+	t.Int64("edits", "", edits, nil)
+	t.Strings("mark", &mark)
+	t.Bool("partial", partial, nil)
+	return t
+}

@@ -1,0 +1,209 @@
+package api
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/simt"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+)
+
+// machineOperations lists the operations that need what this Core holds: programs that were loaded, and the caller's memory.
+func (c *Core) machineOperations(name string) (Op, bool) {
+	switch name {
+	case "simulate_launch":
+		return typed(c.simulateLaunch), true
+	case "simulate_load":
+		return typed(c.simulateLoad), true
+	case "simulate_unload":
+		return typed(c.simulateUnload), true
+	}
+	return nil, false
+}
+
+// SeeMemory tells the Core how to look at memory of the process outside of the Go heap. It must be called before the first
+// operation, and what it returns must stay valid while an operation that asked for it runs.
+func (c *Core) SeeMemory(view func(address uint64, n int) []byte) { c.view = view }
+
+// program is a PTX module that waits for launches.
+type program struct {
+	*simt.Program
+	hash string // of its text
+}
+
+// programStore keeps programs until they are unloaded. Ids count up and are never reused.
+type programStore struct {
+	mu       sync.Mutex
+	last     int64
+	programs map[int64]*program
+}
+
+func (s *programStore) add(p *program) int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.programs == nil {
+		s.programs = make(map[int64]*program)
+	}
+	s.last++
+	s.programs[s.last] = p
+	return s.last
+}
+
+func (s *programStore) find(id int64) (*program, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p := s.programs[id]; p != nil {
+		return p, nil
+	}
+	return nil, fault.Usagef("there is no module %d: it was unloaded, or the id is wrong", id)
+}
+
+func (s *programStore) remove(id int64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.programs[id]
+	delete(s.programs, id)
+	return ok
+}
+
+type simulateLoadRequest struct {
+	requestLimits
+	Name string `json:"name"` // what errors call it
+	PTX  string `json:"ptx"`
+}
+
+// simulateLoadDocument names a module for launches. It never leaves the boundary.
+type simulateLoadDocument struct {
+	Module  int64    `json:"module"`
+	Kernels []string `json:"kernels"`
+	Hash    string   `json:"hash"` // of the text
+}
+
+// simulateLoad reads a PTX text and keeps it for launches.
+func (c *Core) simulateLoad(j *job.Job, r *simulateLoadRequest) (*simulateLoadDocument, error) {
+	p, err := simt.Load(j.Context(), r.Name, []byte(r.PTX))
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256([]byte(r.PTX))
+	loaded := &program{Program: p, hash: fmt.Sprintf("%x", sum[:16])}
+	return &simulateLoadDocument{Module: c.programs.add(loaded), Kernels: p.Kernels(), Hash: loaded.hash}, nil
+}
+
+type simulateUnloadRequest struct {
+	Module int64 `json:"module"`
+}
+
+type simulateUnloadDocument struct {
+	Unloaded bool `json:"unloaded"`
+}
+
+// simulateUnload forgets a module; a launch of it that still runs is not disturbed.
+func (c *Core) simulateUnload(_ *job.Job, r *simulateUnloadRequest) (*simulateUnloadDocument, error) {
+	return &simulateUnloadDocument{Unloaded: c.programs.remove(r.Module)}, nil
+}
+
+// maxAllocations bounds the pieces of memory of one launch.
+const maxAllocations = 1 << 16
+
+type simulateLaunchRequest struct {
+	requestLimits
+	Module          int64                `json:"module"`
+	Kernel          string               `json:"kernel"`
+	Launch          uint64               `json:"launch"` // its number in the session
+	Grid            [3]uint32            `json:"grid"`
+	Block           [3]uint32            `json:"block"`
+	Cluster         [3]uint32            `json:"cluster"`
+	SharedBytes     uint64               `json:"shared_bytes"`
+	Params          []simulateParam      `json:"params"`
+	Allocations     []simulateAllocation `json:"allocations"`
+	Seed            uint64               `json:"seed"`
+	Stop            bool                 `json:"stop"`
+	NaN             bool                 `json:"nan"`
+	NoRaces         bool                 `json:"no_races"`
+	NoCounts        bool                 `json:"no_counts"`
+	MaxFindings     int                  `json:"max_findings"`
+	MaxInstructions uint64               `json:"max_instructions"`
+	Record          *simulateRecord      `json:"record"`
+}
+
+// simulateParam is one .param of the kernel.
+type simulateParam struct {
+	Name       string `json:"name"`
+	Type       string `json:"type"`
+	Bits       uint64 `json:"bits"`
+	Allocation int    `json:"allocation"` // index into allocations, -1 none
+}
+
+// simulateAllocation is a piece of the caller's memory.
+type simulateAllocation struct {
+	Name     string `json:"name"`
+	Address  uint64 `json:"address"`
+	Bytes    int    `json:"bytes"`
+	ReadOnly bool   `json:"read_only"`
+}
+
+// simulateLaunch runs one launch on the caller's memory.
+func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*SimulationDocument, error) {
+	p, err := c.programs.find(r.Module)
+	if err != nil {
+		return nil, err
+	}
+	l, err := c.launch(r)
+	if err != nil {
+		return nil, err
+	}
+	var recorder *launchRecorder
+	if r.Record != nil {
+		if recorder, err = newLaunchRecorder(p, l, r); err != nil {
+			return nil, err
+		}
+		defer recorder.abort()
+		l.Options.Record = recorder.recording()
+	}
+	result, err := p.Run(j, l)
+	if err != nil {
+		return nil, err
+	}
+	doc := simulationDocument(r, result)
+	if recorder != nil {
+		if doc.Recording, err = recorder.commit(); err != nil {
+			return nil, err
+		}
+	}
+	return doc, nil
+}
+
+// launch turns a request into a launch; the memory that it names is the caller's.
+func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
+	l := &simt.Launch{
+		Kernel: r.Kernel, Grid: r.Grid, Block: r.Block, Cluster: r.Cluster, SharedBytes: r.SharedBytes,
+		Options: simt.Options{
+			ScheduleSeed: r.Seed, StopAtFirst: r.Stop, MaxFindings: r.MaxFindings, NaN: r.NaN, NoRaces: r.NoRaces,
+			NoCounts: r.NoCounts, MaxInstructions: r.MaxInstructions,
+		},
+	}
+	if len(r.Allocations) > maxAllocations {
+		return nil, fault.New(fault.Limit, "the launch has %d pieces of memory, at most %d are possible", len(r.Allocations), maxAllocations)
+	}
+	for i := range r.Allocations {
+		a := &r.Allocations[i]
+		if a.Bytes < 0 || (a.Bytes > 0 && (a.Address == 0 || a.Address+uint64(a.Bytes) < a.Address)) {
+			return nil, fault.Usagef("%s: %d bytes at address %#x are no piece of memory", a.Name, a.Bytes, a.Address)
+		}
+		if c.view == nil {
+			return nil, fault.New(fault.Internal, "this core sees no memory of its process")
+		}
+		l.Memory = append(l.Memory, memory.Allocation{Name: a.Name, Host: a.Address, Bytes: c.view(a.Address, a.Bytes), ReadOnly: a.ReadOnly})
+	}
+	for _, p := range r.Params {
+		if p.Allocation < -1 || p.Allocation >= len(l.Memory) {
+			return nil, fault.Usagef("%s: there is no piece of memory %d", p.Name, p.Allocation)
+		}
+		l.Params = append(l.Params, simt.Argument(p))
+	}
+	return l, nil
+}

@@ -1,0 +1,240 @@
+package api
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/simt"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+)
+
+// SimulationDocument is prlx.simulation/1: one launch on the PTX machine, what it did and what the checks found.
+type SimulationDocument struct {
+	Schema           string              `json:"schema"`
+	Status           string              `json:"status"` // "clean" | "findings"
+	Verdict          string              `json:"verdict"`
+	Kernel           string              `json:"kernel"`
+	Launch           uint64              `json:"launch"` // counted from 0 in what was recorded or enabled
+	Grid             [3]uint32           `json:"grid"`
+	Block            [3]uint32           `json:"block"`
+	Cluster          [3]uint32           `json:"cluster"` // zeros: none
+	SharedBytes      uint64              `json:"shared_bytes"`
+	Blocks           uint64              `json:"blocks"` // that ran
+	Warps            uint64              `json:"warps"`
+	Instructions     uint64              `json:"instructions"`      // of warps
+	LaneInstructions uint64              `json:"lane_instructions"` // of active lanes
+	Totals           SimulationCounts    `json:"totals"`
+	Lines            []SimulationLine    `json:"lines"` // by file and line; empty where nothing was counted
+	Findings         []SimulationFinding `json:"findings"`
+	MoreFindings     int64               `json:"more_findings"` // beyond those listed
+	Output           string              `json:"output"`        // what the kernel printed
+	OutputCut        bool                `json:"output_cut"`
+	Recording        *SimulationRecorded `json:"recording"` // null: nothing was recorded
+	Options          SimulationOptions   `json:"options"`
+}
+
+// SimulationOptions are what decided how the launch ran.
+type SimulationOptions struct {
+	Seed   uint64 `json:"seed"`
+	Stop   bool   `json:"stop"`
+	NaN    bool   `json:"nan"`
+	Races  bool   `json:"races"`
+	Counts bool   `json:"counts"`
+}
+
+// SimulationCounts counts what a line, or the whole launch, did.
+type SimulationCounts struct {
+	Branches        uint64 `json:"branches"`        // conditional branches of warps
+	Divergent       uint64 `json:"divergent"`       // those that split their warp
+	GlobalLoads     uint64 `json:"global_loads"`    // of warps
+	GlobalStores    uint64 `json:"global_stores"`   // of warps
+	GlobalBytes     uint64 `json:"global_bytes"`    // of active lanes
+	GlobalSectors   uint64 `json:"global_sectors"`  // distinct aligned pieces of 32 bytes, by access
+	SharedAccesses  uint64 `json:"shared_accesses"` // of warps
+	BankConflicts   uint64 `json:"bank_conflicts"`  // further passes that 32 banks of 4 bytes need
+	AtomicsExecuted uint64 `json:"atomics"`         // of warps
+	Barriers        uint64 `json:"barriers"`        // of warps
+}
+
+// SimulationLine is one source line.
+type SimulationLine struct {
+	File             string `json:"file"` // "" where the PTX says none
+	Line             uint32 `json:"line"`
+	Instructions     uint64 `json:"instructions"`
+	LaneInstructions uint64 `json:"lane_instructions"`
+	SimulationCounts
+}
+
+// SimulationFrame is one source location.
+type SimulationFrame struct {
+	Function string `json:"function,omitempty"`
+	File     string `json:"file"`
+	Line     uint32 `json:"line"`
+	Column   uint32 `json:"column,omitempty"`
+}
+
+// SimulationFinding is what a check found, once for each instruction and check.
+type SimulationFinding struct {
+	Check       string            `json:"check"`
+	Message     string            `json:"message"`
+	Kernel      string            `json:"kernel"`
+	File        string            `json:"file,omitempty"` // in the user's code
+	Line        uint32            `json:"line,omitempty"`
+	Where       []SimulationFrame `json:"where"` // innermost first, then the calls into which it was inlined
+	Instruction string            `json:"instruction"`
+	Block       [3]uint32         `json:"block"` // of the first time
+	Warp        int               `json:"warp"`  // in the block
+	Lane        int               `json:"lane"`  // the first
+	Lanes       []int             `json:"lanes"`
+	Count       int64             `json:"count"` // times that it was found
+	Access      *SimulationAccess `json:"access,omitempty"`
+}
+
+// SimulationAccess is the access of memory that a finding is about.
+type SimulationAccess struct {
+	Address  string `json:"address"` // in the machine, of the first lane
+	Bytes    int    `json:"bytes"`
+	Store    bool   `json:"store"`
+	Atomic   bool   `json:"atomic,omitempty"`   // loads and stores
+	Nearest  string `json:"nearest,omitempty"`  // allocation
+	Distance int64  `json:"distance,omitempty"` // bytes that it reaches beyond its end, or (negative) begins before its start; 0 inside
+	Size     uint64 `json:"size,omitempty"`     // of that allocation
+	Inside   string `json:"inside,omitempty"`   // another allocation, into which it falls
+}
+
+// SimulationRecorded says what recording a launch left.
+type SimulationRecorded struct {
+	File           string `json:"file"`
+	Bytes          int64  `json:"bytes"`
+	Warps          int64  `json:"warps"`
+	Events         int64  `json:"events"`
+	Sites          int    `json:"sites"`
+	ArgumentDigest string `json:"argument_digest"`
+	ModuleHash     string `json:"module_hash"`
+}
+
+// tritonLibrary is in the path of every file of Triton's library that kernels call.
+const tritonLibrary = "/triton/language/"
+
+const (
+	simulationClean    = "clean"
+	simulationFindings = "findings"
+)
+
+func simulationDocument(r *simulateLaunchRequest, result *simt.Result) *SimulationDocument {
+	doc := &SimulationDocument{
+		Schema: "prlx.simulation/1", Status: simulationClean, Kernel: r.Kernel, Launch: r.Launch, Grid: r.Grid, Block: r.Block,
+		Cluster: r.Cluster, SharedBytes: r.SharedBytes, Blocks: result.Blocks, Warps: result.Warps, Instructions: result.Instructions,
+		LaneInstructions: result.LaneInstructions, Lines: make([]SimulationLine, len(result.Lines)),
+		Findings: make([]SimulationFinding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,
+		OutputCut: result.OutputCut,
+		Options:   SimulationOptions{Seed: r.Seed, Stop: r.Stop, NaN: r.NaN, Races: !r.NoRaces, Counts: !r.NoCounts},
+	}
+	for i := range result.Lines {
+		doc.Lines[i] = simulationLine(&result.Lines[i])
+		doc.Totals.add(&doc.Lines[i].SimulationCounts)
+	}
+	for i := range result.Findings {
+		doc.Findings[i] = simulationFinding(&result.Findings[i])
+	}
+	if len(doc.Findings) > 0 {
+		doc.Status = simulationFindings
+	}
+	doc.Verdict = simulationVerdict(doc)
+	return doc
+}
+
+func simulationLine(l *simt.LineCount) SimulationLine {
+	return SimulationLine{
+		File: l.File, Line: l.Line, Instructions: l.Instructions, LaneInstructions: l.LaneInstructions,
+		SimulationCounts: SimulationCounts{
+			Branches: l.Branches, Divergent: l.Divergent, GlobalLoads: l.GlobalLoads, GlobalStores: l.GlobalStores,
+			GlobalBytes: l.GlobalBytes, GlobalSectors: l.GlobalSectors, SharedAccesses: l.SharedAccesses,
+			BankConflicts: l.BankConflicts, AtomicsExecuted: l.Atomics, Barriers: l.Barriers,
+		},
+	}
+}
+
+func (c *SimulationCounts) add(more *SimulationCounts) {
+	c.Branches += more.Branches
+	c.Divergent += more.Divergent
+	c.GlobalLoads += more.GlobalLoads
+	c.GlobalStores += more.GlobalStores
+	c.GlobalBytes += more.GlobalBytes
+	c.GlobalSectors += more.GlobalSectors
+	c.SharedAccesses += more.SharedAccesses
+	c.BankConflicts += more.BankConflicts
+	c.AtomicsExecuted += more.AtomicsExecuted
+	c.Barriers += more.Barriers
+}
+
+func simulationFinding(f *simt.Finding) SimulationFinding {
+	doc := SimulationFinding{
+		Check: string(f.Check), Message: f.Message, Kernel: f.Kernel, Where: []SimulationFrame{}, Instruction: f.Text, Block: f.Block,
+		Warp: f.Warp, Lane: f.Lane, Lanes: lanesOf(f.Lanes), Count: f.Count,
+	}
+	for _, frame := range f.Where {
+		doc.Where = append(doc.Where, SimulationFrame(frame))
+	}
+	if at := usersFrame(f.Where); at != nil {
+		doc.File, doc.Line = at.File, at.Line
+	}
+	if f.Fault != nil {
+		doc.Access = simulationAccess(f.Fault)
+	}
+	return doc
+}
+
+func simulationAccess(f *memory.Fault) *SimulationAccess {
+	return &SimulationAccess{
+		Address: fmt.Sprintf("%#x", f.Address), Bytes: f.Bytes, Store: f.Store, Atomic: f.Atomic, Nearest: f.Nearest, Distance: f.Distance,
+		Size: f.Size, Inside: f.Inside,
+	}
+}
+
+// usersFrame is the innermost frame outside of Triton's own library, else the outermost; nil when no line is known.
+func usersFrame(where []simt.Frame) *simt.Frame {
+	var outermost *simt.Frame
+	for i := range where {
+		if where[i].Line == 0 {
+			continue
+		}
+		outermost = &where[i]
+		if !strings.Contains(outermost.File, tritonLibrary) {
+			return outermost
+		}
+	}
+	return outermost
+}
+
+// lanesOf lists the lanes of a mask.
+func lanesOf(mask uint32) []int {
+	lanes := []int{}
+	for lane := range 32 {
+		if mask>>lane&1 == 1 {
+			lanes = append(lanes, lane)
+		}
+	}
+	return lanes
+}
+
+// simulationVerdict is one sentence.
+func simulationVerdict(doc *SimulationDocument) string {
+	if doc.Status == simulationClean {
+		return fmt.Sprintf("%s: no finding", doc.Kernel)
+	}
+	first := &doc.Findings[0]
+	at := ""
+	if first.Line > 0 {
+		at = fmt.Sprintf(" at %s:%d", path.Base(first.File), first.Line)
+	}
+	more := int64(len(doc.Findings)-1) + doc.MoreFindings
+	switch more {
+	case 0:
+		return fmt.Sprintf("%s: %s%s", doc.Kernel, first.Check, at)
+	case 1:
+		return fmt.Sprintf("%s: %s%s, and one more finding", doc.Kernel, first.Check, at)
+	}
+	return fmt.Sprintf("%s: %s%s, and %d more findings", doc.Kernel, first.Check, at, more)
+}

@@ -1,0 +1,639 @@
+"""Cycles: the repeating structure of the kernels of a trace, and what changed between two runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from . import _config, _core, _request
+from ._errors import UsageError
+from ._result import Card, Result
+from ._units import format_count, format_ns
+
+if TYPE_CHECKING:
+    from ._progress import Progress
+    from ._request import Path as AnyPath
+    from ._table import Table
+
+FORMATS = {".html": "html", ".md": "markdown", ".csv": "csv"}
+"""Endings of reports, and the formats that the core writes for them."""
+
+COMPAT = {
+    "min_anchor_count": 5,
+    "max_anchor_share": 0.2,
+    "length_tolerance": 0.05,
+    "outer_match": 0.95,
+    "sub_match": 0.8,
+    "min_sub_length": 5,
+}
+"""The parameters of the described tool, and its defaults."""
+
+Source: TypeAlias = "AnyPath | Cycles"
+
+_CLASSES = (
+    ("level", "int64", ""),
+    ("level_name", "string", ""),
+    ("id", "string", ""),
+    ("name", "string", ""),
+    ("phase", "string", ""),
+    ("phase_score", "float64", ""),
+    ("phase_reason", "string", ""),
+    ("source", "string", ""),
+    ("period", "int64", ""),
+    ("count", "int64", ""),
+    ("edited", "int64", ""),
+    ("start_ns", "int64", "ns"),
+    ("end_ns", "int64", "ns"),
+    ("wall_mean_ns", "float64", "ns"),
+    ("wall_p50_ns", "int64", "ns"),
+    ("wall_p99_ns", "int64", "ns"),
+    ("wall_cv", "float64", ""),
+    ("busy_mean_ns", "float64", "ns"),
+    ("gap_mean_ns", "float64", "ns"),
+    ("coverage", "float64", ""),
+    ("time_share", "float64", ""),
+    ("confidence", "float64", ""),
+    ("outliers", "int64", ""),
+)
+_SLOTS = (
+    ("class", "string", ""),
+    ("slot", "int64", ""),
+    ("name", "string", ""),
+    ("signature", "string", ""),
+    ("loose", "string", ""),
+    ("stream", "string", ""),
+    ("mean_ns", "float64", "ns"),
+    ("p50_ns", "int64", "ns"),
+    ("p99_ns", "int64", "ns"),
+    ("min_ns", "int64", "ns"),
+    ("max_ns", "int64", "ns"),
+    ("stddev_ns", "float64", "ns"),
+    ("cv", "float64", ""),
+    ("count", "int64", ""),
+    ("share", "float64", ""),
+    ("gap_ns", "float64", "ns"),
+)
+_STEPS = (
+    ("rank", "int64", ""),
+    ("device", "string", ""),
+    ("number", "int64", ""),
+    ("class", "string", ""),
+    ("phase", "string", ""),
+    ("start_ns", "int64", "ns"),
+    ("end_ns", "int64", "ns"),
+    ("wall_ns", "int64", "ns"),
+    ("busy_ns", "int64", "ns"),
+    ("gap_ns", "int64", "ns"),
+    ("kernels", "int64", ""),
+    ("edits", "int64", ""),
+    ("mark", "string", ""),
+    ("partial", "bool", ""),
+)
+_ROWS = (
+    ("pair", "int64", ""),
+    ("level", "string", ""),
+    ("class", "string", ""),
+    ("kind", "string", ""),
+    ("kernels_a", "string", ""),
+    ("kernels_b", "string", ""),
+    ("a_ns", "float64", "ns"),
+    ("b_ns", "float64", "ns"),
+    ("delta_ns", "float64", "ns"),
+    ("relative", "float64", ""),
+    ("p", "float64", ""),
+    ("verdict", "string", ""),
+    ("step_ns", "float64", "ns"),
+)
+
+
+@dataclass(frozen=True)
+class Slot:
+    """One place in a repetition: the kernel there, and its times over all repetitions.
+
+    Attributes
+    ----------
+    slot
+        Its place, from 0 at the border.
+    name, signature
+        The kernel as the first repetition names it, and its strict key.
+    mean_ns, p50_ns, p99_ns
+        Its time.
+    share
+        Of the sum of kernel times of the class.
+    """
+
+    slot: int
+    name: str
+    signature: str
+    mean_ns: float
+    p50_ns: int
+    p99_ns: int
+    share: float
+    document: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class CycleClass:
+    """One thing that repeats.
+
+    Attributes
+    ----------
+    id
+        The same for the same kernels in the same order, from whatever start, on whatever rank, in whatever run.
+    name
+        For people; unique in its document.
+    level, level_name
+        1 is innermost; ``layer``, ``step``, ``loop``, ...
+    phase, phase_score, phase_reason
+        ``prefill``, ``decode``, ``mixed``, ``draft``, ``verify``, ``train-fwd``, ``train-bwd``, ``optimizer`` or
+        ``unknown``, how sure that is, and the evidence.
+    period, count
+        Kernels of one repetition, and repetitions.
+    wall_ns
+        Mean time from border to border.
+    document
+        The class as the core describes it.
+    """
+
+    id: str
+    name: str
+    level: int
+    level_name: str
+    phase: str
+    phase_score: float
+    phase_reason: str
+    period: int
+    count: int
+    wall_ns: float
+    document: Mapping[str, Any]
+
+    @classmethod
+    def _of(cls, row: Mapping[str, Any], level_name: str) -> CycleClass:
+        copied = {key: row[key] for key in ("id", "name", "level", "phase", "phase_score", "phase_reason")}
+        return cls(
+            **copied,
+            level_name=level_name,
+            period=row["period"],
+            count=row["count"],
+            wall_ns=row["wall_ns"]["mean"],
+            document=row,
+        )
+
+    @cached_property
+    def kernels(self) -> tuple[Slot, ...]:
+        """The kernels of one repetition, in order."""
+        keys = ("slot", "name", "signature", "mean_ns", "p50_ns", "p99_ns", "share")
+        return tuple(Slot(**{key: row[key] for key in keys}, document=row) for row in self.document["kernels"])
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.period} kernels x {self.count}, {format_ns(round(self.wall_ns))} each"
+
+
+class _Report(Result):
+    """What reports of cycles and of comparisons have in common."""
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the document or a report of it; the ending decides.
+
+        Parameters
+        ----------
+        path
+            ``.json`` the document, ``.html`` one page for a browser that needs no network, ``.md`` Markdown, ``.csv`` and
+            ``.xlsx`` the layouts of the described tool (``.xlsx`` needs XlsxWriter), ``.trace.json`` a track of steps and
+            layers that opens in Perfetto beside the trace.
+        overwrite
+            Replace a file that exists.
+
+        Raises
+        ------
+        UsageError
+            The ending says no format, or XlsxWriter is not there.
+        FileAccessError
+            The file exists and ``overwrite`` was not given.
+        """
+        target = Path(path)
+        format = report_format(target)
+        if format == "json":
+            return super().save(target, overwrite=overwrite)
+        if format == "xlsx":
+            from ._cycles_xlsx import write
+
+            write(self.document, target, overwrite=overwrite)
+            return target
+        output = {"format": format, "path": _request.absolute(target)}
+        _core.run("report", {"document": dict(self.document), "outputs": [output], "overwrite": overwrite})
+        return target
+
+
+@dataclass(frozen=True, repr=False)
+class Cycles(_Report):
+    """The repeating structure of one trace. The document is ``prlx.cycles/1``."""
+
+    request: Mapping[str, Any] | None = None
+    """How it was found, so that it can be found again for a comparison."""
+
+    @property
+    def found(self) -> bool:
+        """Whether anything repeats."""
+        return bool(self.document["status"] == "cycles")
+
+    @property
+    def verdict(self) -> str:
+        """What repeats, how often, how long; or that nothing does."""
+        return str(self.document["verdict"])
+
+    @property
+    def confidence(self) -> float:
+        """From 0 to 1, of the steps where there are any."""
+        return float(self.document["confidence"])
+
+    @property
+    def coverage(self) -> float:
+        """The share of kernels that lie in a repetition."""
+        return float(self.document["coverage"])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer, in sentences."""
+        return tuple(self.document.get("warnings") or ())
+
+    @cached_property
+    def classes(self) -> tuple[CycleClass, ...]:
+        """Everything that repeats, the outermost level first."""
+        return tuple(
+            CycleClass._of(row, level["name"])
+            for level in reversed(self.document["levels"])
+            for row in level["classes"]
+        )
+
+    def level(self, name: str) -> tuple[CycleClass, ...]:
+        """The classes of a level: ``layer``, ``step``, ...; none when there is no such level."""
+        return tuple(one for one in self.classes if one.level_name == name)
+
+    def __iter__(self) -> Iterator[CycleClass]:
+        return iter(self.classes)
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def __getitem__(self, id: str) -> CycleClass:
+        for one in self.classes:
+            if id in (one.id, one.name):
+                return one
+        raise KeyError(id)
+
+    @cached_property
+    def table(self) -> Table:
+        """One row a class."""
+        from ._rows import table
+
+        return table(_CLASSES, _class_rows(self.document))
+
+    @cached_property
+    def kernels(self) -> Table:
+        """One row a kernel of a class."""
+        from ._rows import table
+
+        rows = (
+            {**slot, "class": row["id"]}
+            for level in self.document["levels"]
+            for row in level["classes"]
+            for slot in row["kernels"]
+        )
+        return table(_SLOTS, rows)
+
+    @cached_property
+    def steps(self) -> Table:
+        """One row a step, in order of rank, device and time; ``document["steps"]`` lists the first 10,000."""
+        if self.document["steps_omitted"]:
+            return self._read("steps")
+        from ._rows import table
+
+        return table(_STEPS, self.document["steps"])
+
+    @cached_property
+    def repetitions(self) -> Table:
+        """One row a repetition of any class, all of them; the trace is read again for it."""
+        return self._read("repetitions")
+
+    def _read(self, name: str) -> Table:
+        if self.request is None:
+            raise UsageError(
+                "these cycles do not say which trace they are of", hint="find_cycles(...) on the trace does"
+            )
+        reply = _core.run("cycles", {**self.request, "outputs": None, "tables": [name]})
+        table: Table = reply["tables"][name]
+        return table
+
+    def to_pandas(self) -> Any:
+        """The classes as a pandas data frame."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The classes as a polars data frame."""
+        return self.table.to_polars()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def _card(self) -> Card:
+        rows = [
+            (
+                one.level_name,
+                one.name,
+                one.phase,
+                format_count(one.period),
+                format_count(one.count),
+                format_ns(round(one.wall_ns)),
+                f"{one.document['coverage']:.0%}",
+            )
+            for one in self.classes
+        ]
+        headings = ("level", "class", "phase", "kernels", "times", "each", "coverage")
+        return Card("Cycles", self.verdict, headings, rows, self.warnings)
+
+
+@dataclass(frozen=True, repr=False)
+class CycleComparison(_Report):
+    """What changed from one run to another. The document is ``prlx.cycles-compare/1``."""
+
+    @property
+    def same(self) -> bool:
+        """Whether no class changed by more than chance."""
+        return bool(self.document["status"] == "same")
+
+    @property
+    def verdict(self) -> str:
+        """The change of a step and what costs most, in a sentence or two."""
+        return str(self.document["verdict"])
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What limits the answer, in sentences."""
+        return tuple(self.document.get("warnings") or ())
+
+    @property
+    def regressions(self) -> tuple[Mapping[str, Any], ...]:
+        """What costs time, dearest per step first."""
+        return tuple(self.document["regressions"])
+
+    @property
+    def improvements(self) -> tuple[Mapping[str, Any], ...]:
+        """What saves time, greatest first."""
+        return tuple(self.document["improvements"])
+
+    @cached_property
+    def table(self) -> Table:
+        """One row a kernel, or a group of kernels that were fused or split."""
+        from ._rows import table
+
+        return table(_ROWS, _pair_rows(self.document))
+
+    def to_pandas(self) -> Any:
+        """The rows as a pandas data frame."""
+        return self.table.to_pandas()
+
+    def to_polars(self) -> Any:
+        """The rows as a polars data frame."""
+        return self.table.to_polars()
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self.table.__arrow_c_stream__(requested_schema)
+
+    def _card(self) -> Card:
+        rows = [
+            (cost["class"], cost["what"], f"{cost['step_ns'] / 1e3:+,.1f} us", f"{cost['relative']:+.1%}")
+            for cost in [*self.regressions, *self.improvements][:20]
+        ]
+        return Card("Cycles compared", self.verdict, ("class", "what", "a step", "change"), rows, self.warnings)
+
+
+def find_cycles(
+    trace: AnyPath,
+    *,
+    ignore_annotations: bool = False,
+    keys: str | None = None,
+    streams: str | None = None,
+    rules: AnyPath | None = None,
+    phase_mode: str | None = None,
+    edit_percent: int | None = None,
+    max_levels: int | None = None,
+    compat: bool | Mapping[str, float] = False,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress = "auto",
+) -> Cycles:
+    """Find the repeating structure of the kernels of a trace.
+
+    Parameters
+    ----------
+    trace
+        A Chrome or Kineto trace (``.json``, ``.gz``, ``.zst``) or an XSpace file, of one rank or of several.
+    ignore_annotations
+        Leave profiler steps, server annotations, modules and the like aside; find everything from the kernels alone.
+    keys
+        ``strict`` tells kernels apart by everything but arguments, ``loose`` ignores template arguments and generated
+        suffixes, ``auto`` (the default) takes strict unless loose explains clearly more.
+    streams
+        ``each`` looks at the busiest stream of a device that computes, ``merged`` at all of them in order of time, ``auto``
+        (the default) decides by whether they take turns.
+    rules
+        A TOML file with signature rules of your own.
+    phase_mode
+        Which class is selected: ``auto`` (by evidence), ``prefill`` (the earliest) or ``decode`` (the latest).
+    edit_percent
+        How many kernels of a repetition may be inserted, missing or replaced, in percent; 5 unless given.
+    max_levels
+        At most so many levels, 1 to 4.
+    compat
+        Find cycles as the described tool does; a mapping changes its parameters (``prlx.cycles.COMPAT`` has their names).
+    workers, memory_limit, progress
+        As for ``combine_traces``.
+
+    Returns
+    -------
+    Cycles
+        Its ``found`` says whether anything repeats.
+
+    Raises
+    ------
+    PrlxError
+        One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    request = {
+        "path": _request.absolute(trace),
+        **options(
+            ignore_annotations=ignore_annotations,
+            keys=keys,
+            streams=streams,
+            rules=rules,
+            phase_mode=phase_mode,
+            edit_percent=edit_percent,
+            max_levels=max_levels,
+            compat=compat,
+        ),
+        **_request.limits(workers, memory_limit, _config.load()),
+    }
+    return run(request, progress=progress)
+
+
+def compare_cycles(
+    a: Source,
+    b: Source,
+    *,
+    alpha: float | None = None,
+    min_change: float | None = None,
+    similarity: float | None = None,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+    progress: Progress = "auto",
+    **finding: Any,
+) -> CycleComparison:
+    """Compare the cycles of two runs.
+
+    Parameters
+    ----------
+    a, b
+        Traces, or what ``find_cycles`` returned for them.
+    alpha
+        The chance of a false change in one class; 0.01 unless given.
+    min_change
+        The smallest change that is worth a word, as a share; 0.03 unless given.
+    similarity
+        The least share of common kernels of two classes that are paired; 0.5 unless given.
+    workers, memory_limit, progress
+        As for ``combine_traces``.
+    **finding
+        Options of ``find_cycles`` for traces that are named by path.
+
+    Returns
+    -------
+    CycleComparison
+        Its ``regressions`` are sorted by what they cost a step.
+
+    Raises
+    ------
+    PrlxError
+        One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+    """
+    chosen = options(**finding)
+    request = {
+        "a": _side(a, chosen),
+        "b": _side(b, chosen),
+        "alpha": alpha,
+        "min_change": min_change,
+        "similarity": similarity,
+        **_request.limits(workers, memory_limit, _config.load()),
+    }
+    return run_compare(request, progress=progress)
+
+
+def options(
+    *,
+    ignore_annotations: bool = False,
+    keys: str | None = None,
+    streams: str | None = None,
+    rules: AnyPath | None = None,
+    phase_mode: str | None = None,
+    edit_percent: int | None = None,
+    max_levels: int | None = None,
+    compat: bool | Mapping[str, float] = False,
+) -> dict[str, Any]:
+    """The options of finding as the core takes them."""
+    described = None
+    if isinstance(compat, Mapping):
+        unknown = sorted(set(compat) - set(COMPAT))
+        if unknown:
+            raise UsageError(
+                f"the described tool has no parameter {unknown[0]!r}{_config.did_you_mean(unknown[0], list(COMPAT))}"
+            )
+        described = {**COMPAT, **compat}
+    elif compat:
+        described = dict(COMPAT)
+    if edit_percent is not None and edit_percent <= 0:
+        edit_percent = -1  # the core's word for none
+    return {
+        "ignore_annotations": bool(ignore_annotations),
+        "keys": keys,
+        "streams": streams,
+        "rules": _request.absolute_or_none(rules),
+        "phase_mode": phase_mode,
+        "edit_percent": edit_percent,
+        "max_levels": max_levels,
+        "compat": described,
+    }
+
+
+def _side(source: Source, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(source, Cycles):
+        if source.request is None:
+            raise UsageError("these cycles do not say which trace they are of", hint="give the trace instead")
+        return {key: source.request.get(key) for key in ("path", *chosen)}
+    return {"path": _request.absolute(source), **chosen}
+
+
+def run(request: dict[str, Any], *, progress: Progress = "auto") -> Cycles:
+    """Run a request of the operation ``cycles``."""
+    from ._progress import shown
+
+    with shown(progress) as watch:
+        return Cycles(_core.run("cycles", request, progress=watch), request=request)
+
+
+def run_compare(request: dict[str, Any], *, progress: Progress = "auto") -> CycleComparison:
+    """Run a request of the operation ``cycles_compare``."""
+    from ._progress import shown
+
+    with shown(progress) as watch:
+        return CycleComparison(_core.run("cycles_compare", request, progress=watch))
+
+
+def report_format(path: Path) -> str:
+    """The format that a report's name says."""
+    if path.name.endswith((".trace.json", ".trace.json.gz")):
+        return "chrome"
+    if path.suffix in (".json", ".xlsx"):
+        return path.suffix[1:]
+    if path.suffix not in FORMATS:
+        raise UsageError(
+            "the ending says no format",
+            path=str(path),
+            hint="end it in .json, .html, .md, .csv, .xlsx or .trace.json",
+        )
+    return FORMATS[path.suffix]
+
+
+def _class_rows(document: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    for level in reversed(document["levels"]):
+        for row in level["classes"]:
+            wall, busy, gap = row["wall_ns"], row["busy_ns"], row["gap_ns"]
+            yield {
+                **row,
+                "level_name": level["name"],
+                "wall_mean_ns": wall["mean"],
+                "wall_p50_ns": wall["p50"],
+                "wall_p99_ns": wall["p99"],
+                "wall_cv": wall["cv"],
+                "busy_mean_ns": busy["mean"],
+                "gap_mean_ns": gap["mean"],
+                "outliers": row["outliers_total"],
+            }
+
+
+def _pair_rows(document: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    for number, pair in enumerate(document["pairs"]):
+        for row in pair["rows"]:
+            yield {
+                "pair": number,
+                "level": pair["level"],
+                "class": pair["a"]["name"],
+                "kind": row["kind"],
+                "kernels_a": " + ".join(slot["name"] for slot in row["a"]) or None,
+                "kernels_b": " + ".join(slot["name"] for slot in row["b"]) or None,
+                **{key: row["change"][key] for key in ("a_ns", "b_ns", "delta_ns", "relative", "p", "verdict")},
+                "step_ns": row["step_ns"],
+            }
