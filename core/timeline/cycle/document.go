@@ -252,7 +252,7 @@ type Step struct {
 // RankStep is one step on all ranks that made it.
 type RankStep struct {
 	Number   int64   `json:"number"`
-	Class    string  `json:"class"`
+	Class    string  `json:"class"`     // id, "" where ranks have classes of their own
 	Ranks    int     `json:"ranks"`     // that made it
 	Slowest  int     `json:"slowest"`   // rank with the longest own time
 	Device   string  `json:"device"`    // of that rank

@@ -214,7 +214,7 @@ type plan struct {
 }
 
 // worthShare is the least share of the kernels of a device, in percent, that a stream beside the busiest needs to be searched.
-const worthShare = 10
+const worthShare = 5
 
 func (f *finder) plan(seq int) *plan {
 	r := f.r

@@ -48,7 +48,7 @@ func (f *finder) label() error {
 	var patterns []phase.Pattern
 	var of []int
 	for i, c := range r.classes {
-		if len(r.levels) > 0 && c.depth == r.selectable() {
+		if len(r.levels) > 0 && c.depth == r.selectable() && (!r.aside(c) || len(patterns) == 0) {
 			p := c.parts[0]
 			patterns = append(patterns, phase.Pattern{Repetitions: int(c.count), Start: int(p.reps[0].Start), End: int(p.reps[len(p.reps)-1].End)})
 			of = append(of, i)
@@ -328,6 +328,10 @@ func (r *Result) nameAll() {
 				base = "training " + base // forward, backward and optimizer in one
 			case c.phase.Phase != phase.Unknown:
 				base = string(c.phase.Phase) + " " + base
+			}
+			if r.aside(c) {
+				t := r.tracks[c.parts[0].track]
+				base += ", stream " + r.seq(t).Streams[t.streams[0]].Name
 			}
 			seen[base]++
 			c.name = base

@@ -377,7 +377,7 @@ func (r *Result) principal() *class {
 		}
 		for _, k := range l.classes {
 			c := r.classes[k]
-			if best == nil || c.wall.Mean*float64(c.count) > best.wall.Mean*float64(best.count) {
+			if best == nil || !r.aside(c) && c.wall.Mean*float64(c.count) > best.wall.Mean*float64(best.count) {
 				best = c
 			}
 		}
@@ -408,7 +408,11 @@ func (r *Result) verdict(d *Document) string {
 			if c.count > 0 && c.wall.Mean > 0 {
 				text += fmt.Sprintf(", %s each", durationText(float64(c.wall.P50)))
 			}
-			for _, ch := range c.children {
+			for k, ch := range c.children {
+				if k == maxVerdictClasses {
+					text += ", and more"
+					break
+				}
 				text += fmt.Sprintf(", %d × %s", ch.count, ch.class.name)
 			}
 			parts = append(parts, text)

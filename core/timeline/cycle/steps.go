@@ -220,8 +220,8 @@ func (f *finder) compareRanks() {
 		st := &r.steps[slow]
 		s := r.seq(r.tracks[st.track])
 		rs.Slowest, rs.Device, rs.OwnNS, rs.MedianNS = max(0, s.Rank), s.Device, st.ownNS, median(own)
-		if st.class >= 0 {
-			rs.Class = idText(r.classes[st.class].id)
+		if one := r.oneClass(row); one >= 0 {
+			rs.Class = idText(r.classes[one].id)
 		}
 		rs.ExcessNS = rs.OwnNS - rs.MedianNS
 		if rs.MedianNS > 0 {
@@ -229,6 +229,20 @@ func (f *finder) compareRanks() {
 		}
 		r.ranks = append(r.ranks, rs)
 	}
+}
+
+// oneClass is the class that all steps of a row have, -1 where they differ.
+func (r *Result) oneClass(row []int) int32 {
+	class := int32(-2)
+	for _, i := range row {
+		if i >= 0 && class != -2 && r.steps[i].class != class {
+			return -1
+		}
+		if i >= 0 {
+			class = r.steps[i].class
+		}
+	}
+	return class
 }
 
 // stepsByDevice are the places of the steps of each device that has some.
@@ -256,11 +270,19 @@ func (r *Result) lineUp(devices [][]int) (table [][]int, ok bool) {
 			return nil, false
 		}
 	}
+	classes := make([]map[int32]int32, len(devices)) // of a device, by the class of the first
+	for i := range classes {
+		classes[i] = map[int32]int32{}
+	}
 	for k := range n {
 		row := make([]int, len(devices))
+		first := r.steps[devices[0][k]].class
 		for i, d := range devices {
 			row[i] = d[k]
-			if r.steps[d[k]].class != r.steps[devices[0][k]].class {
+			class := r.steps[d[k]].class
+			if was, ok := classes[i][first]; !ok {
+				classes[i][first] = class // stages of a pipeline have classes of their own
+			} else if was != class {
 				differ++
 			}
 		}

@@ -3,6 +3,7 @@ package cycle
 import (
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"sort"
 
@@ -50,8 +51,14 @@ func (f *finder) loneSteps(t *track, steps []tracked, groups []*group, partial m
 	}
 }
 
+// leastLayer is the least period of a layer, the described tool's least length of a cycle within a cycle.
+const leastLayer = 5
+
 // inferred adds a class of a structure.
 func (f *finder) inferred(t *track, c *repeat.Class, d depth) {
+	if d == depthLayer && c.Period < leastLayer {
+		d = depthBlock
+	}
 	word := append(append(make([]uint32, 0, c.Period), c.Symbols[c.Rotation:]...), c.Symbols[:c.Rotation]...)
 	f.add(class{id: c.ID, depth: d, source: sourceInferred, word: word, rotation: c.Rotation}, part{track: t.number, reps: c.Repetitions})
 }
@@ -98,9 +105,12 @@ func (f *finder) depths(t *track, st repeat.Structure) []depth {
 		}
 		return f.spread(out)
 	}
+	for at+1 < n && !f.made(&st.Levels[at+1], at) { // nothing of it comes twice in what is around it: it is a part of a step
+		at++
+	}
 	out[at] = depthStep
 	below := depthLayer
-	if at+1 < n && f.made(&st.Levels[at+1], at) && f.inParts(t, &st.Levels[at], &st.Levels[at+1]) {
+	if at+1 < n && f.inParts(t, &st.Levels[at], &st.Levels[at+1]) {
 		out[at] = depthMicrobatch
 		out[at+1] = depthStep
 		for l := at + 2; l < n; l++ {
@@ -154,7 +164,7 @@ func (f *finder) knownDepths(st repeat.Structure, out []depth) bool {
 	at := -1
 	for l := range st.Levels {
 		for k := range st.Levels[l].Classes {
-			if d, ok := known[st.Levels[l].Classes[k].ID]; ok {
+			if d, ok := known[st.Levels[l].Classes[k].ID]; ok && st.Levels[l].Classes[k].Period >= leastLayer {
 				out[l], at = d, l
 				break
 			}
@@ -194,16 +204,9 @@ func widest(st repeat.Structure) int {
 	return best
 }
 
-// made reports whether a level consists of classes of the level below it, for the greater part.
+// made reports whether a class of the level below comes more than once in a repetition of the greatest class of a level.
 func (f *finder) made(outer *repeat.Level, below int) bool {
-	for k := range outer.Classes {
-		for _, ch := range outer.Classes[k].Children {
-			if ch.Level == below && ch.Count > 1 {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(outer.Classes[0].Children, func(ch repeat.Child) bool { return ch.Level == below && ch.Count > 1 })
 }
 
 // stepLevel is the level of steps (or of microbatches), -1 where there is none.
@@ -214,12 +217,10 @@ func (f *finder) stepLevel(t *track, st repeat.Structure) int {
 		}
 		level := &st.Levels[l]
 		c := &level.Classes[0]
-		inside := 0
-		for _, ch := range c.Children {
-			inside += ch.Count * st.Levels[ch.Level].Classes[ch.Class].Period
-		}
-		holds := len(c.Children) > 0 && 100*inside >= layerShare*c.Period
+		holds := f.holds(st, c)
 		switch {
+		case f.training() && c.Period >= leastLayer && f.optimizes(c): // an optimizer runs once a step
+			return l
 		case holds && c.Period >= lonePeriod, c.Period >= stepPeriod, !holds && c.Period >= lonePeriod:
 			return l
 		case c.Period >= leastPeriod && (f.pauses(t, c.Repetitions) || f.launched(t, c)):
@@ -227,6 +228,20 @@ func (f *finder) stepLevel(t *track, st repeat.Structure) int {
 		}
 	}
 	return -1
+}
+
+var optimizerName = regexp.MustCompile(`(?i)adam|optimizer|fused_sgd|lamb`)
+
+// optimizes reports whether a repetition has kernels of an optimizer, and others for the greater part.
+func (f *finder) optimizes(c *repeat.Class) bool {
+	keys := f.r.words.keysOf(f.r.keys)
+	n := 0
+	for _, s := range c.Symbols {
+		if optimizerName.MatchString(keys[s]) {
+			n++
+		}
+	}
+	return n > 0 && 2*n < len(c.Symbols)
 }
 
 // innerOnly reports whether the innermost level stands inside of the next one for the greater part.
@@ -318,41 +333,59 @@ func (f *finder) training() bool {
 // kinds says what a trace does.
 type kinds struct{ training, serving bool }
 
-// within keeps the inferred classes that lie inside of the steps that marks define, and those that hold several of them.
+// within keeps the inferred classes that lie inside of the steps that marks define, and those that hold several of them. Repetitions across a
+// border are none.
 func (f *finder) within(t *track, st repeat.Structure, steps []tracked) {
 	size := 0
 	for _, s := range steps {
 		size += int(s.end - s.first)
 	}
 	size /= len(steps)
-	d := depthLayer
+	var kept [][]repeat.Class // by level
 	for l := range st.Levels {
-		kept := false
+		var level []repeat.Class
 		for k := range st.Levels[l].Classes {
-			c := &st.Levels[l].Classes[k]
-			in := inside(c.Repetitions, steps)
+			c := st.Levels[l].Classes[k]
+			whole := uncut(c.Repetitions, steps)
 			switch {
-			case 5*len(in) >= 4*len(c.Repetitions) && 10*c.Period < 8*size && len(in) > 1:
-				word := *c
-				word.Repetitions = in
-				f.inferred(t, &word, d)
-				kept = true
-			case 5*len(in) < 4*len(c.Repetitions) && 2*c.Period >= 3*size:
-				f.inferred(t, c, depthLoop)
+			case 5*len(whole) >= 4*len(c.Repetitions) && 10*c.Period < 8*size && len(whole) > 1:
+				c.Repetitions = whole
+				level = append(level, c)
+			case 5*len(whole) < 4*len(c.Repetitions) && 2*c.Period >= 3*size:
+				f.inferred(t, &c, depthLoop)
 			}
 		}
-		if kept {
-			d = min(d+1, depthMicrobatch)
+		if len(level) > 0 {
+			kept = append(kept, level)
 		}
+	}
+	d := depthLayer
+	if n := len(kept); n > 1 && f.training() && f.holds(st, &kept[n-1][0]) && kept[n-1][0].Period >= lonePeriod/2 {
+		d = depthMicrobatch
+	}
+	for l := len(kept) - 1; l >= 0; l-- {
+		for k := range kept[l] {
+			f.inferred(t, &kept[l][k], d)
+		}
+		d = max(d-1, depthBlock)
 	}
 }
 
-// inside are the repetitions that lie in one step.
-func inside(reps []repeat.Span, steps []tracked) []repeat.Span {
+// holds reports whether a class consists of others for the greater part.
+func (f *finder) holds(st repeat.Structure, c *repeat.Class) bool {
+	inside := 0
+	for _, ch := range c.Children {
+		inside += ch.Count * st.Levels[ch.Level].Classes[ch.Class].Period
+	}
+	return len(c.Children) > 0 && 100*inside >= layerShare*c.Period
+}
+
+// uncut are the repetitions that lie in one step or outside of all.
+func uncut(reps []repeat.Span, steps []tracked) []repeat.Span {
 	var out []repeat.Span
 	for _, p := range reps {
 		k := sort.Search(len(steps), func(i int) bool { return steps[i].end > p.Start })
-		if k < len(steps) && steps[k].first <= p.Start && p.End <= steps[k].end {
+		if k == len(steps) || p.End <= steps[k].first || steps[k].first <= p.Start && p.End <= steps[k].end {
 			out = append(out, p)
 		}
 	}
@@ -366,7 +399,7 @@ func (f *finder) arrange() {
 		c.tally()
 	}
 	slices.SortStableFunc(r.classes, func(a, b *class) int {
-		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(b.covered, a.covered), cmp.Compare(a.parts[0].track, b.parts[0].track),
+		return cmp.Or(cmp.Compare(a.depth, b.depth), cmp.Compare(rankOf(r.aside(a)), rankOf(r.aside(b))), cmp.Compare(b.covered, a.covered), cmp.Compare(a.parts[0].track, b.parts[0].track),
 			cmp.Compare(a.parts[0].reps[0].Start, b.parts[0].reps[0].Start), cmp.Compare(a.id, b.id))
 	})
 	for i, c := range r.classes {
@@ -386,6 +419,23 @@ func (f *finder) arrange() {
 		r.levels[i].reason = f.reason(&r.levels[i])
 	}
 	f.relate()
+}
+
+// aside reports whether a class stands in streams beside the main one only.
+func (r *Result) aside(c *class) bool {
+	for i := range c.parts {
+		if r.tracks[c.parts[i].track].main {
+			return false
+		}
+	}
+	return true
+}
+
+func rankOf(side bool) int {
+	if side {
+		return 1
+	}
+	return 0
 }
 
 // tally counts the repetitions of a class.

@@ -106,7 +106,7 @@ func newWords(names []string, rules *signature.Rules) *words {
 }
 
 // collectiveName tells kernels that wait for other ranks.
-var collectiveName = regexp.MustCompile(`(?i)nccl|rccl|all[-_]?reduce|all[-_]?gather|reduce[-_]?scatter|all[-_]?to[-_]?all|collective[-_]?permute|cross_device_reduce`)
+var collectiveName = regexp.MustCompile(`(?i)nccl|rccl|all[-_]?reduce|all[-_]?gather|reduce[-_]?scatter|all[-_]?to[-_]?all|collective[-_]?permute|cross_device_reduce|(^|[-_ ])(send|recv)($|[-_ ])`)
 
 // table gives the symbol of a name.
 func (w *words) table(keys string) []uint32 {
@@ -114,6 +114,14 @@ func (w *words) table(keys string) []uint32 {
 		return w.loose
 	}
 	return w.strict
+}
+
+// keysOf are the keys by symbol.
+func (w *words) keysOf(keys string) []string {
+	if keys == KeysLoose {
+		return w.looseKeys
+	}
+	return w.strictKeys
 }
 
 // key gives a value of a symbol that is the same in every run.
