@@ -123,13 +123,13 @@ func (b *Block) Load(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
 		a := addresses(r, t, &b.room)
 		shared, local := windows(a, uint64(t.Offset), mask)
 		if shared|local != 0 {
-			var rest *Fault
 			at := *a // the loads may overwrite it
-			if rest = b.global.Load(r, t, mask&^(shared|local)); shared != 0 {
-				rest = append2(loadShared(b, r, t, &at, uint64(t.Offset)-SharedWindow, warp, shared), rest)
-			}
+			rest := b.global.Load(r, t, mask&^(shared|local))
 			if local != 0 {
-				rest = append2(b.local.load(r, t, &at, uint64(t.Offset)-LocalWindow, warp, local), rest)
+				rest = chain(b.local.load(r, t, &at, uint64(t.Offset)-LocalWindow, warp, local), rest)
+			}
+			if shared != 0 {
+				rest = chain(loadShared(b, r, t, &at, uint64(t.Offset)-SharedWindow, warp, shared), rest)
 			}
 			return rest
 		}
@@ -155,12 +155,12 @@ func (b *Block) Store(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
 		a := addresses(r, t, &b.room)
 		shared, local := windows(a, uint64(t.Offset), mask)
 		if shared|local != 0 {
-			var rest *Fault
-			if rest = b.global.Store(r, t, mask&^(shared|local)); shared != 0 {
-				rest = append2(storeShared(b, r, t, a, uint64(t.Offset)-SharedWindow, warp, shared), rest)
-			}
+			rest := b.global.Store(r, t, mask&^(shared|local))
 			if local != 0 {
-				rest = append2(b.local.store(r, t, a, uint64(t.Offset)-LocalWindow, warp, local), rest)
+				rest = chain(b.local.store(r, t, a, uint64(t.Offset)-LocalWindow, warp, local), rest)
+			}
+			if shared != 0 {
+				rest = chain(storeShared(b, r, t, a, uint64(t.Offset)-SharedWindow, warp, shared), rest)
 			}
 			return rest
 		}
@@ -179,7 +179,7 @@ func (b *Block) Atomic(r *lane.Regs, t *Transfer, op *AtomicOp, warp int, mask u
 		if shared, _ := windows(a, uint64(t.Offset), mask); shared != 0 {
 			at := *a
 			rest := b.global.atomic(r, t, op, &at, mask&^shared)
-			return append2(b.atomicShared(r, t, op, &at, uint64(t.Offset)-SharedWindow, warp, shared), rest)
+			return chain(b.atomicShared(r, t, op, &at, uint64(t.Offset)-SharedWindow, warp, shared), rest)
 		}
 	}
 	return b.global.atomic(r, t, op, a, mask)
@@ -198,8 +198,8 @@ func windows(a *[lane.Lanes]uint64, off uint64, mask uint32) (shared, local uint
 	return shared & mask, local & mask
 }
 
-// append2 puts the faults of one part of an access before those of another.
-func append2(first, then *Fault) *Fault {
+// chain puts the faults of one part of an access before those of another.
+func chain(first, then *Fault) *Fault {
 	if first == nil {
 		return then
 	}

@@ -248,29 +248,27 @@ func (s *shadow) landed(warp int, inst int32, address, n uint32, list []part) {
 	s.wrote(address, n)
 }
 
-// landOldest makes room in a queue.
+// landOldest makes room in a queue: the older half of it lands.
 func (b *Block) landOldest(warp int) {
 	q := &b.queues[warp]
-	if len(q.groups) > 0 {
+	half := len(q.groups) / 2
+	b.land(warp, func(p *pending) uint32 {
+		if p.group >= 0 && p.group < half {
+			return p.lanes
+		}
+		return 0
+	})
+	clear(q.groups[:half])
+	if n := len(q.items) / 2; len(q.items) >= maxPending {
+		i := 0
 		b.land(warp, func(p *pending) uint32 {
-			if p.group == 0 {
+			if i++; i <= n {
 				return p.lanes
 			}
 			return 0
 		})
-		q.groups[0] = 0
-		q.tidy()
 	}
-	if len(q.items) >= maxPending {
-		oldest := &q.items[0]
-		b.land(warp, func(p *pending) uint32 {
-			if p == oldest {
-				return p.lanes
-			}
-			return 0
-		})
-		q.tidy()
-	}
+	q.tidy()
 }
 
 // tidy removes what has landed.

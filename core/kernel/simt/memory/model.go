@@ -50,8 +50,8 @@ type Fault struct {
 
 // Party is the other side of a race.
 type Party struct {
-	Warp  int32 // in the block, -1 unknown
-	Inst  int32 // instruction, -1 unknown
+	Warp  int32 // in the block, of several the first; -1 unknown
+	Inst  int32 // instruction, of several the last; -1 unknown
 	Store bool
 }
 

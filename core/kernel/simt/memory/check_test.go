@@ -1,0 +1,671 @@
+package memory_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+)
+
+// bench holds memory with two arrays and a block of four warps, and does one access at a time.
+type bench struct {
+	t    *testing.T
+	g    *memory.Global
+	b    *memory.Block
+	x, y []byte
+	r    *lane.Regs
+	inst int32
+}
+
+const (
+	hostX = 0x10010
+	hostY = 0x7f0000001000
+)
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	s := &bench{t: t, x: make([]byte, 256), y: make([]byte, 128), r: registers()}
+	var err error
+	s.g, err = memory.NewGlobal([]memory.Allocation{{Name: "x", Host: hostX, Bytes: s.x}, {Name: "y", Host: hostY, Bytes: s.y, ReadOnly: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.g.Arguments([]int{0, 1, -1})
+	if s.b, err = memory.NewBlock(s.g, memory.Shape{Warps: 4, Shared: 256, Local: 64, Checks: true}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// one is an access of lane 0 of a warp.
+func (s *bench) one(address uint64, t *memory.Transfer) {
+	s.r.R64[0][0] = address
+	s.r.R32[0][0] = uint32(address)
+	s.inst++
+	t.Inst = s.inst
+}
+
+func (s *bench) load(warp int, space ptx.Space, width int, address uint64) *memory.Fault {
+	t := vector(space, min(width, 4), max(1, width/4))
+	s.one(address, t)
+	return s.b.Load(s.r, t, warp, 1)
+}
+
+func (s *bench) store(warp int, space ptx.Space, width int, address uint64, value uint32) *memory.Fault {
+	t := vector(space, min(width, 4), max(1, width/4))
+	s.one(address, t)
+	for i := range t.Count {
+		s.r.R32[t.Regs[i]][0] = value
+	}
+	return s.b.Store(s.r, t, warp, 1)
+}
+
+// want checks that an access found exactly this.
+func want(t *testing.T, f *memory.Fault, check memory.Check, nearest string, distance int64) {
+	t.Helper()
+	if f == nil {
+		t.Fatalf("nothing was found, want check %d", check)
+	}
+	if f.Check != check || f.Nearest != nearest || f.Distance != distance || f.Next != nil || f.Lanes != 1 || f.Lane != 0 {
+		t.Fatalf("got %+v, want check %d near %q, distance %d", f, check, nearest, distance)
+	}
+}
+
+func clean(t *testing.T, f *memory.Fault) {
+	t.Helper()
+	if f != nil {
+		t.Fatalf("got %+v, want nothing", f)
+	}
+}
+
+func race(t *testing.T, f *memory.Fault, warp, inst int32, store bool) {
+	t.Helper()
+	if f == nil || f.Check != memory.SharedRace || f.Next != nil {
+		t.Fatalf("got %+v, want a race", f)
+	}
+	if want := (memory.Party{Warp: warp, Inst: inst, Store: store}); f.Other != want {
+		t.Fatalf("the other party is %+v, want %+v", f.Other, want)
+	}
+}
+
+func TestAccessOutOfBoundsNamesTheNearestArrayAndHowFar(t *testing.T) {
+	s := newBench(t)
+	x, y := s.g.Pointer(0, hostX), s.g.Pointer(1, hostY)
+	clean(t, s.load(0, ptx.Global, 4, x))
+	clean(t, s.load(0, ptx.Global, 4, x+252))
+	want(t, s.load(0, ptx.Global, 4, x+256), memory.OutOfBounds, "x", 4)
+	want(t, s.load(0, ptx.Global, 4, x-4), memory.OutOfBounds, "x", -4)
+	want(t, s.store(0, ptx.Global, 16, x+256-16+16, 1), memory.OutOfBounds, "x", 16)
+	clean(t, s.store(0, ptx.Global, 16, x+256-16, 1))
+	want(t, s.load(0, ptx.Global, 4, y+4*1000), memory.OutOfBounds, "y", 4*1000-128+4)
+	want(t, s.load(0, ptx.Global, 4, 0xdeadbeef000000), memory.OutOfBounds, "", 0)
+	want(t, s.load(0, ptx.Shared, 4, 256), memory.OutOfBounds, "shared memory", 4)
+	want(t, s.load(0, ptx.Shared, 4, ^uint64(3)), memory.OutOfBounds, "shared memory", -4)
+	want(t, s.load(0, ptx.Local, 8, 64), memory.OutOfBounds, "local memory", 8)
+}
+
+func TestIndexThatLeavesOneArrayNeverLandsInAnother(t *testing.T) {
+	s := newBench(t)
+	x := s.g.Pointer(0, hostX)
+	for _, elements := range []int64{1 << 31, -1 << 31, 1<<31 - 1} {
+		f := s.load(0, ptx.Global, 8, x+uint64(8*elements))
+		if f == nil || f.Check != memory.OutOfBounds || f.Nearest != "x" {
+			t.Errorf("an index of %d: got %+v", elements, f)
+		}
+	}
+}
+
+func TestPointerStaysInTheArrayOfItsArgument(t *testing.T) {
+	s := newBench(t)
+	x, y := s.g.Pointer(0, hostX), s.g.Pointer(1, hostY)
+	access := func(legal, address uint64) *memory.Fault {
+		tr := vector(ptx.Global, 4, 1)
+		tr.Legal = legal
+		s.one(address, tr)
+		return s.g.Load(s.r, tr, 1)
+	}
+	clean(t, access(1<<0, x))
+	clean(t, access(1<<1, y))
+	clean(t, access(1<<0|1<<1, y))
+	clean(t, access(1<<2, y)) // an argument that nobody described
+	clean(t, access(1<<0|1<<40, y))
+	clean(t, access(0, y))
+	f := access(1<<0, y+4)
+	if f == nil || f.Check != memory.OutOfBounds || f.Nearest != "x" || f.Inside != "y" {
+		t.Errorf("got %+v, want out of bounds of x, inside y", f)
+	}
+}
+
+func TestArgumentsFrom63OnShareABit(t *testing.T) {
+	s := newBench(t)
+	list := make([]int, 70)
+	list[65], list[63], list[0] = 1, 0, 0
+	for i := range list {
+		if i != 65 {
+			list[i] = 0
+		}
+	}
+	s.g.Arguments(list)
+	tr := vector(ptx.Global, 4, 1)
+	tr.Legal = 1 << 63
+	for i, host := range []uint64{hostX, hostY} {
+		s.one(s.g.Pointer(i, host), tr)
+		clean(t, s.g.Load(s.r, tr, 1))
+	}
+	tr.Legal = 1 << 62
+	s.one(s.g.Pointer(1, hostY), tr)
+	if f := s.g.Load(s.r, tr, 1); f == nil {
+		t.Error("argument 62 does not point to y, and reads it")
+	}
+}
+
+func TestPointersOfTheProcessAreUnderstood(t *testing.T) {
+	s := newBench(t)
+	s.x[8], s.y[4] = 77, 88
+	clean(t, s.load(0, ptx.Global, 4, hostX+8))
+	if got := s.r.R32[1][0]; got != 77 {
+		t.Errorf("x[2] through its address in the process: got %d, want 77", got)
+	}
+	clean(t, s.load(0, ptx.Generic, 4, hostY+4))
+	if got := s.r.R32[1][0]; got != 88 {
+		t.Errorf("y[1]: got %d, want 88", got)
+	}
+	want(t, s.load(0, ptx.Global, 4, hostY+128), memory.OutOfBounds, "y", 4)
+	want(t, s.load(0, ptx.Global, 4, hostX-8), memory.OutOfBounds, "x", -8)
+}
+
+func TestArraysThatOverlapInTheProcess(t *testing.T) {
+	whole := make([]byte, 100)
+	a := []memory.Allocation{
+		{Name: "whole", Host: 0x100000, Bytes: whole},
+		{Name: "part", Host: 0x100000 + 20, Bytes: whole[20:40]},
+		{Name: "tail", Host: 0x100000 + 80, Bytes: append(whole[80:100:100], make([]byte, 20)...)},
+	}
+	g, err := memory.NewGlobal(a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, tr := registers(), vector(ptx.Global, 4, 1)
+	for offset := uint64(0); offset < 120; offset += 4 {
+		r.R64[0][0] = 0x100000 + offset
+		if f := g.Load(r, tr, 1); f != nil {
+			t.Errorf("offset %d: %+v", offset, f)
+		}
+	}
+	r.R64[0][0] = 0x100000 + 120
+	if f := g.Load(r, tr, 1); f == nil || f.Nearest != "tail" || f.Distance != 4 {
+		t.Errorf("behind all: %+v", f)
+	}
+	r.R64[0][0] = g.Pointer(1, a[1].Host) + 20
+	if f := g.Load(r, tr, 1); f == nil || f.Nearest != "part" {
+		t.Errorf("behind the part, by its own address: %+v", f)
+	}
+}
+
+func TestPointerKeepsAlignmentAndDistance(t *testing.T) {
+	s := newBench(t)
+	for _, host := range []uint64{hostX, hostX + 3, hostX - 100, hostX + 1<<20} {
+		p := s.g.Pointer(0, host)
+		if p%256 != host%256 {
+			t.Errorf("Pointer(%#x) = %#x: other low bits", host, p)
+		}
+		if got, want := p-s.g.Pointer(0, hostX), host-hostX; got != want {
+			t.Errorf("Pointer(%#x) is %d from the start, want %d", host, int64(got), int64(want))
+		}
+	}
+	if i, at := s.g.Host(s.g.Pointer(1, hostY+5)); i != 1 || at != 5 {
+		t.Errorf("Host: got allocation %d, offset %d, want 1, 5", i, at)
+	}
+	if i, _ := s.g.Host(s.g.Pointer(1, hostY+128)); i != -1 {
+		t.Errorf("Host of an address behind y: got allocation %d", i)
+	}
+	again := newBench(t)
+	if got, want := again.g.Pointer(1, hostY), s.g.Pointer(1, hostY); got != want {
+		t.Errorf("the same arrays have addresses %#x and %#x", got, want)
+	}
+}
+
+func TestHugeArraysGetLargerSlots(t *testing.T) {
+	s, err := memory.NewGlobal(make([]memory.Allocation, 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Pointer(1, 0) <= s.Pointer(0, 0) {
+		t.Error("addresses do not ascend")
+	}
+}
+
+func TestMisalignedAccess(t *testing.T) {
+	s := newBench(t)
+	x := s.g.Pointer(0, hostX)
+	for _, width := range []int{2, 4, 8, 16} {
+		want(t, s.load(0, ptx.Global, width, x+uint64(width/2)), memory.Misaligned, "x", 0)
+		want(t, s.store(0, ptx.Shared, width, uint64(width/2), 1), memory.Misaligned, "shared memory", 0)
+		want(t, s.load(0, ptx.Local, width, uint64(width/2)), memory.Misaligned, "local memory", 0)
+	}
+	clean(t, s.load(0, ptx.Global, 16, x))
+	clean(t, s.load(0, ptx.Global, 1, x+1))
+	want(t, s.load(0, ptx.Global, 32, x), memory.Misaligned, "x", 0) // hostX is a multiple of 16 only
+}
+
+func TestWriteToAReadOnlyArray(t *testing.T) {
+	s := newBench(t)
+	y := s.g.Pointer(1, hostY)
+	want(t, s.store(0, ptx.Global, 4, y, 5), memory.ReadOnlyWrite, "y", 0)
+	clean(t, s.load(0, ptx.Global, 4, y))
+	tr := vector(ptx.Global, 4, 1)
+	s.one(y, tr)
+	if f := s.g.Atomic(s.r, tr, &memory.AtomicOp{Kind: memory.Or, Type: ptx.B32}, 1); f == nil || f.Check != memory.ReadOnlyWrite || !f.Atomic {
+		t.Errorf("an atomic: got %+v", f)
+	}
+	if s.y[0] != 0 {
+		t.Error("y was written")
+	}
+}
+
+func TestNullPointer(t *testing.T) {
+	s := newBench(t)
+	for _, address := range []uint64{0, 4, 0xfffc, ^uint64(3)} {
+		want(t, s.load(0, ptx.Global, 4, address), memory.NullPointer, "", 0)
+	}
+	if f := s.load(0, ptx.Global, 4, 1<<16+4); f == nil || f.Check != memory.OutOfBounds {
+		t.Errorf("got %+v", f)
+	}
+	s.g.Null(2)
+	tr := vector(ptx.Global, 4, 1)
+	tr.Legal = 1 << 2
+	s.one(1<<24, tr)
+	want(t, s.g.Load(s.r, tr, 1), memory.NullPointer, "", 0)
+}
+
+func TestUninitialisedSharedMemory(t *testing.T) {
+	s := newBench(t)
+	want(t, s.load(0, ptx.Shared, 4, 8), memory.UninitialisedShared, "shared memory", 0)
+	clean(t, s.store(0, ptx.Shared, 2, 8, 1))
+	clean(t, s.load(0, ptx.Shared, 2, 8))
+	want(t, s.load(0, ptx.Shared, 4, 8), memory.UninitialisedShared, "shared memory", 0) // half of it
+	clean(t, s.store(0, ptx.Shared, 2, 10, 1))
+	clean(t, s.load(0, ptx.Shared, 4, 8))
+	s.b.Reset()
+	want(t, s.load(0, ptx.Shared, 4, 8), memory.UninitialisedShared, "shared memory", 0) // another block
+	if s.r.R32[1][0] != 0 {
+		t.Error("a block sees what the one before left")
+	}
+}
+
+func TestUninitialisedLocalMemory(t *testing.T) {
+	s := newBench(t)
+	want(t, s.load(1, ptx.Local, 4, 8), memory.UninitialisedLocal, "local memory", 0)
+	clean(t, s.store(1, ptx.Local, 4, 8, 9))
+	clean(t, s.load(1, ptx.Local, 4, 8))
+	if s.r.R32[1][0] != 9 {
+		t.Errorf("got %d, want 9", s.r.R32[1][0])
+	}
+	want(t, s.load(2, ptx.Local, 4, 8), memory.UninitialisedLocal, "local memory", 0) // another warp has its own
+	tr := vector(ptx.Local, 4, 1)
+	s.r.R64[0][1] = 8
+	if f := s.b.Load(s.r, tr, 1, 2); f == nil || f.Check != memory.UninitialisedLocal || f.Lane != 1 {
+		t.Errorf("another lane has its own: got %+v", f)
+	}
+	s.b.ForgetLocal(1, 1, 8, 4)
+	want(t, s.load(1, ptx.Local, 4, 8), memory.UninitialisedLocal, "local memory", 0)
+	clean(t, s.store(1, ptx.Local, 4, 8, 9))
+	s.b.Reset()
+	want(t, s.load(1, ptx.Local, 4, 8), memory.UninitialisedLocal, "local memory", 0)
+}
+
+func TestRacesOfTwoWarps(t *testing.T) {
+	const word = 32
+	for _, tc := range []struct {
+		name string
+		do   func(s *bench) *memory.Fault
+		inst int32 // of the other party, 0 no race
+		side bool  // it wrote
+	}{
+		{"write, read", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 4, word, 1)
+			return s.load(1, ptx.Shared, 4, word)
+		}, 1, true},
+		{"write, write", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 4, word, 1)
+			return s.store(1, ptx.Shared, 4, word, 2)
+		}, 1, true},
+		{"the same value", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 4, word, 1)
+			return s.store(1, ptx.Shared, 4, word, 1)
+		}, 0, false},
+		{"the same value, read by a third", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 4, word, 1)
+			s.store(1, ptx.Shared, 4, word, 1)
+			return s.load(2, ptx.Shared, 4, word)
+		}, 1, true},
+		{"the same value, read by both", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 4, word, 1)
+			clean(t, s.load(0, ptx.Shared, 4, word))
+			clean(t, s.store(1, ptx.Shared, 4, word, 1))
+			clean(t, s.load(1, ptx.Shared, 4, word))
+			return s.load(0, ptx.Shared, 4, word)
+		}, 0, false},
+		{"read, write", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 4, word, 1)
+			s.b.Barrier()
+			s.load(0, ptx.Shared, 4, word)
+			return s.store(1, ptx.Shared, 4, word, 1)
+		}, 2, false},
+		{"read, read", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 4, word, 1)
+			s.b.Barrier()
+			s.load(0, ptx.Shared, 4, word)
+			return s.load(1, ptx.Shared, 4, word)
+		}, 0, false},
+		{"one warp", func(s *bench) *memory.Fault {
+			s.store(3, ptx.Shared, 4, word, 1)
+			return s.load(3, ptx.Shared, 4, word)
+		}, 0, false},
+		{"barrier", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 4, word, 1)
+			s.b.Barrier()
+			return s.load(1, ptx.Shared, 4, word)
+		}, 0, false},
+		{"bytes of one word", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 1, word, 1)
+			s.store(1, ptx.Shared, 1, word+1, 1)
+			s.store(2, ptx.Shared, 2, word+2, 1)
+			clean(t, s.load(0, ptx.Shared, 1, word))
+			clean(t, s.load(1, ptx.Shared, 1, word+1))
+			return s.load(2, ptx.Shared, 2, word+2)
+		}, 0, false},
+		{"a byte of a word", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 1, word, 1)
+			s.store(1, ptx.Shared, 1, word+1, 1)
+			return s.load(1, ptx.Shared, 1, word)
+		}, 1, true},
+		{"words of one granule", func(s *bench) *memory.Fault {
+			for w := range 4 {
+				s.store(w, ptx.Shared, 4, word+uint64(4*w), 1)
+			}
+			clean(t, s.load(3, ptx.Shared, 4, word+12))
+			return s.load(0, ptx.Shared, 4, word)
+		}, 0, false},
+		{"a granule over its words", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 16, word, 1)
+			s.b.Barrier()
+			s.load(2, ptx.Shared, 4, word+8)
+			return s.store(0, ptx.Shared, 16, word, 2)
+		}, 2, false},
+		{"a word of a granule", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 16, word, 1)
+			return s.load(1, ptx.Shared, 4, word+12)
+		}, 1, true},
+		{"an ended warp", func(s *bench) *memory.Fault {
+			s.store(0, ptx.Shared, 4, word, 1)
+			s.b.Exit(0)
+			s.b.Meet(0, 0b1110)
+			return s.load(1, ptx.Shared, 4, word)
+		}, 0, false},
+	} {
+		s := newBench(t)
+		f := tc.do(s)
+		if tc.inst == 0 {
+			if f != nil {
+				t.Errorf("%s: got %+v, want nothing", tc.name, f)
+			}
+			continue
+		}
+		t.Run(tc.name, func(t *testing.T) {
+			other := int32(0)
+			if tc.name == "a granule over its words" {
+				other = 2
+			}
+			race(t, f, other, tc.inst, tc.side)
+		})
+	}
+}
+
+func TestBarriersOfSomeWarps(t *testing.T) {
+	s := newBench(t)
+	clean(t, s.store(0, ptx.Shared, 4, 0, 1))
+	clean(t, s.store(2, ptx.Shared, 4, 16, 1))
+	s.b.Meet(1, 0b0011)
+	clean(t, s.load(1, ptx.Shared, 4, 0))
+	race(t, s.load(1, ptx.Shared, 4, 16), 2, 2, true) // warp 2 was not there
+	race(t, s.load(2, ptx.Shared, 4, 0), 0, 1, true)
+	s.b.Meet(2, 0b0110)
+	clean(t, s.load(2, ptx.Shared, 4, 0)) // warp 1 brought what it knew of warp 0
+	race(t, s.store(0, ptx.Shared, 4, 0, 2), 2, 6, false)
+	s.b.Meet(0, 0b1111)
+	clean(t, s.store(3, ptx.Shared, 4, 0, 2))
+}
+
+func TestArriveTellsThoseWhoWait(t *testing.T) {
+	s := newBench(t)
+	clean(t, s.store(0, ptx.Shared, 4, 0, 1))
+	s.b.Arrive(3, 0)
+	clean(t, s.store(0, ptx.Shared, 4, 16, 1)) // behind arriving: nobody knows of it
+	s.b.Meet(3, 0b0010)
+	clean(t, s.load(1, ptx.Shared, 4, 0))
+	race(t, s.load(1, ptx.Shared, 4, 16), 0, 2, true)
+	s.b.Meet(3, 0b0100)
+	race(t, s.load(2, ptx.Shared, 4, 0), 0, 1, true) // warp 0 did not arrive again
+}
+
+func atomicOn(s *bench, warp int, order memory.Order, address uint64) *memory.Fault {
+	tr := vector(ptx.Shared, 4, 1)
+	tr.Order = order
+	s.one(address, tr)
+	s.r.R32[10][0] = 1
+	return s.b.Atomic(s.r, tr, &memory.AtomicOp{Kind: memory.Add, Type: ptx.U32}, warp, 1)
+}
+
+func ordered(s *bench, warp int, order memory.Order, address uint64, store bool) *memory.Fault {
+	tr := vector(ptx.Shared, 4, 1)
+	tr.Order = order
+	s.one(address, tr)
+	if store {
+		return s.b.Store(s.r, tr, warp, 1)
+	}
+	return s.b.Load(s.r, tr, warp, 1)
+}
+
+func TestAtomicsRaceOnlyWithOthers(t *testing.T) {
+	s := newBench(t)
+	want(t, atomicOn(s, 0, memory.Relaxed, 64), memory.UninitialisedShared, "shared memory", 0)
+	clean(t, s.store(0, ptx.Shared, 4, 0, 0))
+	s.b.Barrier()
+	for w := range 4 {
+		clean(t, atomicOn(s, w, memory.Relaxed, 0))
+	}
+	if got := s.r.R32[1][0]; got != 3 {
+		t.Errorf("the last of four saw %d, want 3", got)
+	}
+	clean(t, ordered(s, 1, memory.Relaxed, 0, false))
+	race(t, s.load(1, ptx.Shared, 4, 0), 0, 6, true) // a plain load among atomics
+	s.b.Barrier()
+	clean(t, s.load(1, ptx.Shared, 4, 0))
+	race(t, atomicOn(s, 2, memory.Relaxed, 0), 1, 9, false)
+
+	s = newBench(t)
+	clean(t, s.store(0, ptx.Shared, 4, 0, 0)) // initialised without a barrier behind it, hidden by its own atomic
+	clean(t, atomicOn(s, 0, memory.Relaxed, 0))
+	if f := atomicOn(s, 1, memory.Relaxed, 0); f == nil || f.Check != memory.SharedRace {
+		t.Errorf("got %+v, want a race with the plain store", f)
+	}
+}
+
+func TestAcquireAndReleaseOrderWarps(t *testing.T) {
+	for _, fence := range []bool{false, true} {
+		release, acquire := memory.Release, memory.Acquire
+		s := newBench(t)
+		clean(t, s.store(3, ptx.Shared, 4, 0, 0))
+		s.b.Barrier()
+		if fence {
+			release, acquire = memory.Relaxed, memory.Relaxed
+			s.b.Fence()
+		}
+		clean(t, s.store(0, ptx.Shared, 4, 16, 1))
+		clean(t, ordered(s, 0, release, 0, true))
+		clean(t, ordered(s, 1, acquire, 0, false))
+		clean(t, s.load(1, ptx.Shared, 4, 16))
+		if f := s.load(2, ptx.Shared, 4, 16); f == nil || f.Check != memory.SharedRace {
+			t.Errorf("a warp that did not acquire: got %+v", f)
+		}
+	}
+	s := newBench(t) // relaxed accesses without a fence order nothing
+	clean(t, s.store(0, ptx.Shared, 4, 16, 1))
+	clean(t, ordered(s, 0, memory.Relaxed, 0, true))
+	clean(t, ordered(s, 1, memory.Relaxed, 0, false))
+	race(t, s.load(1, ptx.Shared, 4, 16), 0, 1, true)
+}
+
+func TestTicksRunOut(t *testing.T) {
+	s := newBench(t)
+	clean(t, s.store(0, ptx.Shared, 4, 0, 1))
+	for i := range 200_000 {
+		s.b.Barrier()
+		if i%1000 == 0 {
+			w := i / 1000 % 4
+			clean(t, s.store(w, ptx.Shared, 4, 0, uint32(i)))
+			race(t, s.load((w+1)%4, ptx.Shared, 4, 0), int32(w), s.inst-1, true)
+		}
+	}
+}
+
+func copyTo(s *bench, warp int, to, from uint64, bytes, size int) *memory.Fault {
+	s.inst++
+	s.r.R32[0][0], s.r.R64[0][0], s.r.R32[30][0] = uint32(to), from, uint32(size)
+	return s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: bytes, Size: 30}, warp, 1)
+}
+
+func TestAsyncCopyLandsWhenItsThreadWaits(t *testing.T) {
+	s := newBench(t)
+	for i := range s.x {
+		s.x[i] = byte(i)
+	}
+	x := s.g.Pointer(0, hostX)
+	clean(t, copyTo(s, 0, 32, x+16, 16, 16))
+	s.b.Commit(0, 1)
+	f := s.load(0, ptx.Shared, 4, 32)
+	want(t, f, memory.StaleAsyncCopy, "shared memory", 0)
+	if f.Other != (memory.Party{Warp: 0, Inst: 1, Store: true}) {
+		t.Errorf("the copy is %+v", f.Other)
+	}
+	want(t, s.store(0, ptx.Shared, 4, 44, 1), memory.StaleAsyncCopy, "shared memory", 0)
+	clean(t, s.store(0, ptx.Shared, 4, 48, 1)) // just behind it
+	want(t, copyTo(s, 0, 32, x, 4, 4), memory.StaleAsyncCopy, "shared memory", 0)
+	s.b.Wait(1, all, 0) // another warp's waiting is no help
+	want(t, s.load(0, ptx.Shared, 4, 36), memory.StaleAsyncCopy, "shared memory", 0)
+	s.b.Wait(0, 2, 0) // nor is another lane's
+	want(t, s.load(0, ptx.Shared, 4, 36), memory.StaleAsyncCopy, "shared memory", 0)
+	s.b.Wait(0, 1, 0)
+	clean(t, s.load(0, ptx.Shared, 4, 36))
+	if got := s.r.R32[1][0]; got != 0x17161514 {
+		t.Errorf("copied: got %#x, want 0x17161514", got)
+	}
+	if f := s.load(1, ptx.Shared, 4, 36); f == nil || f.Check != memory.SharedRace {
+		t.Errorf("another warp without a barrier: got %+v", f)
+	}
+	s.b.Barrier()
+	clean(t, s.load(1, ptx.Shared, 4, 36))
+	race(t, copyTo(s, 0, 32, x, 16, 16), 1, s.inst-1, false) // overwrites what another warp may still read
+}
+
+func TestAsyncCopyGroups(t *testing.T) {
+	s := newBench(t)
+	x := s.g.Pointer(0, hostX)
+	for stage := range uint64(3) {
+		clean(t, copyTo(s, 0, 16*stage, x, 16, 16))
+		s.b.Commit(0, 1)
+	}
+	clean(t, copyTo(s, 0, 48, x, 16, 16)) // not committed
+	stale := func(stages ...uint64) {
+		t.Helper()
+		for stage := range uint64(4) {
+			f := s.load(0, ptx.Shared, 4, 16*stage)
+			isStale := false
+			for _, i := range stages {
+				isStale = isStale || i == stage
+			}
+			if (f != nil) != isStale {
+				t.Errorf("stage %d: got %+v, stale %v expected", stage, f, isStale)
+			}
+		}
+	}
+	s.b.Wait(0, 1, 3)
+	stale(0, 1, 2, 3)
+	s.b.Wait(0, 1, 2)
+	stale(1, 2, 3)
+	s.b.Wait(0, 1, 2)
+	stale(1, 2, 3)
+	s.b.Commit(0, 1)
+	s.b.Wait(0, 1, 2)
+	stale(2, 3)
+	s.b.Commit(0, 1) // empty groups count
+	s.b.Commit(0, 1)
+	s.b.Wait(0, 1, 2)
+	stale()
+}
+
+func TestAsyncCopyWaitForAll(t *testing.T) {
+	s := newBench(t)
+	clean(t, copyTo(s, 0, 16, s.g.Pointer(0, hostX), 16, 16))
+	s.b.Wait(0, 1, 0) // not committed
+	want(t, s.load(0, ptx.Shared, 4, 16), memory.StaleAsyncCopy, "shared memory", 0)
+	s.b.Wait(0, 1, -1)
+	clean(t, s.load(0, ptx.Shared, 4, 16))
+}
+
+func TestAsyncCopyFillsWithZerosAndReadsNoMore(t *testing.T) {
+	s := newBench(t)
+	for i := range s.x {
+		s.x[i] = 0xff
+	}
+	x := s.g.Pointer(0, hostX)
+	clean(t, copyTo(s, 0, 0, x+256, 16, 0)) // reads nothing: the address does not matter
+	clean(t, copyTo(s, 0, 16, x+240+8-8, 16, 6))
+	s.b.Wait(0, 1, -1)
+	clean(t, s.load(0, ptx.Shared, 16, 0))
+	if s.r.R32[1][0] != 0 || s.r.R32[4][0] != 0 {
+		t.Error("bytes beyond the source are not zero")
+	}
+	clean(t, s.load(0, ptx.Shared, 16, 16))
+	if s.r.R32[1][0] != 0xffffffff || s.r.R32[2][0] != 0xffff || s.r.R32[3][0] != 0 {
+		t.Errorf("six bytes: got %x %x %x", s.r.R32[1][0], s.r.R32[2][0], s.r.R32[3][0])
+	}
+	want(t, copyTo(s, 0, 32, x+256, 16, 4), memory.OutOfBounds, "x", 4)
+	want(t, copyTo(s, 0, 32, x+4, 16, 16), memory.Misaligned, "x", 0)
+	want(t, copyTo(s, 0, 256, x, 16, 16), memory.OutOfBounds, "shared memory", 16)
+}
+
+func TestCopiesThatNobodyWaitsForAreBounded(t *testing.T) {
+	s := newBench(t)
+	x := s.g.Pointer(0, hostX)
+	for range 20_000 {
+		copyTo(s, 0, 0, x, 16, 16)
+		s.b.Commit(0, 1)
+	}
+	for range 20_000 {
+		copyTo(s, 1, 0, x, 16, 16)
+	}
+	s.b.Exit(0)
+	s.b.Exit(1)
+	clean(t, s.load(1, ptx.Shared, 4, 12))
+}
+
+func TestOneAccessCanFailSeveralChecks(t *testing.T) {
+	s := newBench(t)
+	x, y := s.g.Pointer(0, hostX), s.g.Pointer(1, hostY)
+	tr := vector(ptx.Generic, 4, 1)
+	for l, address := range []uint64{x, x + 2, x + 256, y, 0, x + 260, memory.SharedWindow, memory.SharedWindow + 256, memory.LocalWindow, memory.LocalWindow + 64, y + 4} {
+		s.r.R64[0][l] = address
+	}
+	f := s.b.Store(s.r, tr, 0, 1<<11-1)
+	got := ""
+	for ; f != nil; f = f.Next {
+		got += fmt.Sprintf("%d:%x@%d ", f.Check, f.Lanes, f.Lane)
+	}
+	if want := "0:80@7 0:200@9 1:2@1 0:24@2 6:408@3 7:10@4 "; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
