@@ -80,7 +80,10 @@ func (f *finder) inherit(c *class) {
 	}
 	first := r.classes[c.parents[0]].phase
 	for _, p := range c.parents {
-		if o := r.classes[p]; o.phase.Phase != first.Phase || o.depth >= depthLoop {
+		o := r.classes[p]
+		// A whole training step is named after its greater part: what it consists of may be any.
+		whole := o.depth == depthStep && (o.phase.Phase == phase.Backward || o.phase.Phase == phase.Optimizer)
+		if o.phase.Phase != first.Phase || o.depth >= depthLoop || whole {
 			return
 		}
 	}
@@ -104,6 +107,11 @@ func (c *class) samples() bool {
 	return slices.ContainsFunc(c.slots, func(s Slot) bool { return samplingName.MatchString(s.Name) })
 }
 
+// optimizes reports whether a class has kernels of an optimizer.
+func (c *class) optimizes() bool {
+	return slices.ContainsFunc(c.slots, func(s Slot) bool { return optimizerName.MatchString(s.Name) })
+}
+
 // loopPhase is that of the steps of a loop, where they agree.
 func (c *class) loopPhase() {
 	var seen []string
@@ -116,6 +124,10 @@ func (c *class) loopPhase() {
 	case 0:
 	case 1:
 		c.phase = c.children[0].class.phase
+		if c.phase.Phase == phase.Unknown {
+			c.phase.Reason = "its steps tell no phase"
+			return
+		}
 		c.phase.Reason = "all of its steps: " + c.phase.Reason
 	default:
 		c.phase = phase.Result{Phase: phase.Unknown, Reason: "its steps are of several phases: " + strings.Join(seen, ", ")}
@@ -324,7 +336,7 @@ func (r *Result) nameAll() {
 				base = LevelCycle
 			}
 			switch {
-			case c.depth == depthStep && (c.phase.Phase == phase.Backward || c.phase.Phase == phase.Optimizer) && 2*c.covered >= r.compute:
+			case c.depth == depthStep && (c.phase.Phase == phase.Backward || c.phase.Phase == phase.Optimizer) && (2*c.covered >= r.compute || c.optimizes()):
 				base = "training " + base // forward, backward and optimizer in one
 			case c.phase.Phase != phase.Unknown:
 				base = string(c.phase.Phase) + " " + base

@@ -405,6 +405,9 @@ func (r *Result) verdict(d *Document) string {
 		for _, k := range l.classes[:min(len(l.classes), maxVerdictClasses)] {
 			c := r.classes[k]
 			text := fmt.Sprintf("%d × %s of %d kernels", c.count, c.name, c.period())
+			if len(c.parts) > 1 {
+				text += fmt.Sprintf(" on %d devices", len(c.parts))
+			}
 			if c.count > 0 && c.wall.Mean > 0 {
 				text += fmt.Sprintf(", %s each", durationText(float64(c.wall.P50)))
 			}

@@ -34,6 +34,9 @@ const collectRows = 1 << 19
 
 func (g *gather) finish(ctx context.Context, format string) (*Trace, error) {
 	f := &finisher{ctx: ctx, g: g, t: &Trace{Path: g.path, Format: format}}
+	if len(g.origins) > 0 {
+		f.t.BaseNS = g.origins[0].baseNS
+	}
 	f.laneMarks()
 	f.sequences()
 	f.rankNames()
