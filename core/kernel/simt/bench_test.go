@@ -27,7 +27,7 @@ AGAIN:
 
 // BenchmarkArithmetic reports warp instructions a second of a loop without memory, on one worker.
 func BenchmarkArithmetic(b *testing.B) {
-	benchmark(b, entry(loopBody+address+"\tst.global.u32 [%rd3], %r2;"), testLaunch(16, 256, make([]byte, 4*256), 0))
+	benchmark(b, entry(loopBody+addressOfThread+"\tst.global.u32 [%rd3], %r2;"), testLaunch(16, 256, make([]byte, 4*256), 0))
 }
 
 // benchmark runs a launch on one worker, with counts and checks as users have them.
@@ -44,4 +44,30 @@ func benchmark(b *testing.B, text string, l *Launch) {
 		instructions += r.Instructions
 	}
 	b.ReportMetric(float64(instructions)/b.Elapsed().Seconds()/1e6, "Mwarp-inst/s")
+}
+
+// copyBody moves 16 bytes a thread through shared memory in a loop: loads, stores, barriers.
+const copyBody = `	.shared .align 16 .b8 tile[4096];
+	mul.wide.u32 %rd2, %r31, 16;
+	add.s64 %rd3, %rd1, %rd2;
+	mov.u32 %r1, tile;
+	shl.b32 %r2, %r31, 4;
+	add.s32 %r3, %r1, %r2;
+	xor.b32 %r4, %r3, 512;
+	mov.u32 %r5, 0;
+AGAIN:
+	ld.global.v4.b32 {%r10, %r11, %r12, %r13}, [%rd3];
+	st.shared.v4.b32 [%r3], {%r10, %r11, %r12, %r13};
+	bar.sync 0;
+	ld.shared.v4.b32 {%r14, %r15, %r16, %r17}, [%r4];
+	st.global.v4.b32 [%rd3], {%r14, %r15, %r16, %r17};
+	bar.sync 0;
+	add.s32 %r5, %r5, 1;
+	setp.lt.s32 %p1, %r5, 100;
+	@%p1 bra AGAIN;
+`
+
+// BenchmarkCopy reports warp instructions a second of a loop of vector accesses and barriers, on one worker.
+func BenchmarkCopy(b *testing.B) {
+	benchmark(b, entry(copyBody), testLaunch(16, 256, make([]byte, 16*256), 0))
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestDivisionByZeroNamesTheLanes(t *testing.T) {
-	body := address + "\tand.b32 %r1, %r31, 3;\n\tdiv.u32 %r2, 100, %r1;\n\tst.global.u32 [%rd3], %r2;"
+	body := addressOfThread + "\tand.b32 %r1, %r31, 3;\n\tdiv.u32 %r2, 100, %r1;\n\tst.global.u32 [%rd3], %r2;"
 	data := make([]byte, 128)
 	f := only(t, mustRun(t, entry(body), testLaunch(1, 32, data, 0)), CheckDivision)
 	if f.Lanes != 0x11111111 || wordsOf(data)[3] != 33 {
@@ -37,7 +37,7 @@ func TestMissingBarrierIsARace(t *testing.T) {
 	xor.b32 %r4, %r2, 128;
 	add.s32 %r5, %r1, %r4;
 	ld.shared.u32 %r6, [%r5];
-` + address + "\tst.global.u32 [%rd3], %r6;"
+` + addressOfThread + "\tst.global.u32 [%rd3], %r6;"
 	for seed := range uint64(8) {
 		l := testLaunch(1, 64, make([]byte, 256), 0)
 		l.Options.ScheduleSeed = seed
@@ -58,7 +58,7 @@ func TestMissingBarrierIsARace(t *testing.T) {
 }
 
 func TestUninitialisedSharedMemoryIsFound(t *testing.T) {
-	body := "\t.shared .align 4 .b8 tile[256];\n\tshl.b32 %r1, %r31, 2;\n\tld.shared.u32 %r2, [tile+4];\n" + address + "\tst.global.u32 [%rd3], %r2;"
+	body := "\t.shared .align 4 .b8 tile[256];\n\tshl.b32 %r1, %r31, 2;\n\tld.shared.u32 %r2, [tile+4];\n" + addressOfThread + "\tst.global.u32 [%rd3], %r2;"
 	only(t, mustRun(t, entry(body), testLaunch(1, 32, make([]byte, 128), 0)), CheckUninitialised)
 	l := testLaunch(1, 32, make([]byte, 128), 0)
 	l.Options.NoRaces = true
@@ -105,7 +105,7 @@ func TestAsyncCopyLandsWhenItIsWaitedFor(t *testing.T) {
 }
 
 func TestNaNsAreFoundOnRequest(t *testing.T) {
-	body := address + "\tcvt.rn.f32.u32 %r1, %r31;\n\tsub.f32 %r2, %r1, 0f40400000;\n\tsqrt.rn.f32 %r3, %r2;\n\tadd.f32 %r4, %r3, 0f3F800000;\n\tst.global.u32 [%rd3], %r4;"
+	body := addressOfThread + "\tcvt.rn.f32.u32 %r1, %r31;\n\tsub.f32 %r2, %r1, 0f40400000;\n\tsqrt.rn.f32 %r3, %r2;\n\tadd.f32 %r4, %r3, 0f3F800000;\n\tst.global.u32 [%rd3], %r4;"
 	l := testLaunch(1, 32, make([]byte, 128), 0)
 	if r := mustRun(t, entry(body), l); len(r.Findings) != 0 {
 		t.Errorf("findings %+v though nobody asked", r.Findings)
@@ -156,7 +156,7 @@ func TestNullPointerArgument(t *testing.T) {
 	l := testLaunch(1, 32, nil, 0)
 	l.Memory = nil
 	l.Params[0] = Argument{Name: "out", Type: "*fp32", Allocation: -1}
-	only(t, mustRun(t, entry(address+"\tst.global.u32 [%rd3], 1;"), l), CheckNull)
+	only(t, mustRun(t, entry(addressOfThread+"\tst.global.u32 [%rd3], 1;"), l), CheckNull)
 }
 
 // An index from memory that is added to a pointer does not make the pointer one that may go anywhere.
@@ -266,7 +266,7 @@ func TestCallsHaveTheirOwnLocalMemory(t *testing.T) {
 	st.param.b64 [r], %rd3;
 	ret;
 }
-` + strings.TrimPrefix(entry(address+`	{
+` + strings.TrimPrefix(entry(addressOfThread+`	{
 	.param .b32 p0; .param .b64 p1; .param .b64 q0;
 	st.param.b32 [p0], %r31;
 	st.param.b64 [p1], 1000;

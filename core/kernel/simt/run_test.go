@@ -69,11 +69,11 @@ func only(t *testing.T, r *Result, check Check) Finding {
 	return r.Findings[0]
 }
 
-const address = "\tmul.wide.u32 %rd2, %r31, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
+const addressOfThread = "\tmul.wide.u32 %rd2, %r31, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n"
 
 func TestOutOfBoundsStoreNamesLaneAddressAndAllocation(t *testing.T) {
 	data := make([]byte, 4*60)
-	r := mustRun(t, entry(address+"\tst.global.u32 [%rd3], %r31;"), testLaunch(1, 64, data, 0))
+	r := mustRun(t, entry(addressOfThread+"\tst.global.u32 [%rd3], %r31;"), testLaunch(1, 64, data, 0))
 	f := only(t, r, CheckOutOfBounds)
 	if f.Warp != 1 || f.Lanes != 0xf0000000 || f.Lane != 28 || f.Block != [3]uint32{} || f.Fault == nil || f.Fault.Nearest != "out" {
 		t.Errorf("the finding is %+v", f)
@@ -108,7 +108,7 @@ func TestStopAtFirstEndsTheLaunch(t *testing.T) {
 	data := make([]byte, 4)
 	l := testLaunch(1, 32, data, 0)
 	l.Options.StopAtFirst = true
-	r := mustRun(t, entry(address+"\tst.global.u32 [%rd3+4], %r31;\n\tst.global.u32 [%rd1], 7;"), l)
+	r := mustRun(t, entry(addressOfThread+"\tst.global.u32 [%rd3+4], %r31;\n\tst.global.u32 [%rd1], 7;"), l)
 	only(t, r, CheckOutOfBounds)
 	if wordsOf(data)[0] != 0 {
 		t.Error("the kernel went on behind the first finding")
@@ -173,7 +173,7 @@ READER:
 }
 
 func TestBarrierThatReduces(t *testing.T) {
-	body := address + `	and.b32 %r1, %r31, 1;
+	body := addressOfThread + `	and.b32 %r1, %r31, 1;
 	setp.eq.s32 %p1, %r1, 0;
 	bar.red.popc.u32 %r2, 0, %p1;
 	bar.red.and.pred %p2, 0, %p1;
@@ -398,7 +398,7 @@ func bytesOf(s string) string {
 }
 
 func TestCountsPerInstruction(t *testing.T) {
-	body := "\tsetp.lt.u32 %p1, %r31, 40;\n" + address + "\t@%p1 st.global.u32 [%rd3], %r31;"
+	body := "\tsetp.lt.u32 %p1, %r31, 40;\n" + addressOfThread + "\t@%p1 st.global.u32 [%rd3], %r31;"
 	r := mustRun(t, entry(body), testLaunch(2, 64, make([]byte, 256), 0))
 	if r.Instructions != 2*2*8 || r.LaneInstructions != 2*(64*7+40) || r.Warps != 4 || r.Blocks != 2 {
 		t.Errorf("%+v", r)
