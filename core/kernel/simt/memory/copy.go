@@ -47,27 +47,49 @@ func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32) *Fault {
 	if b.shadow != nil {
 		b.shadow.begin(warp, c.To.Inst, Weak)
 	}
-	var roomTo, roomFrom [lane.Lanes]uint64
-	to, from := addresses(r, &c.To, &roomTo), addresses(r, &c.From, &roomFrom)
+	var room [lane.Lanes]uint64
+	to, from := addresses(r, &c.To, &b.room), addresses(r, &c.From, &room)
+	toOffset, fromOffset := uint64(c.To.Offset), uint64(c.From.Offset)
 	var found faults
+	var in *region // of the lane before
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		size := uint32(c.Bytes)
 		if c.Size >= 0 {
 			size = min(size, r.R32[c.Size][l])
 		}
-		if !b.readSource(&found, c, l, from[l]+uint64(c.From.Offset), size, &p.data[l]) {
+		source := from[l] + fromOffset
+		if in == nil || source-in.base >= uint64(len(in.bytes)) {
+			in = b.global.within(source, source+1, c.From.Legal)
+		}
+		if in != nil && size == granule && source%granule == 0 && uint64(len(in.bytes))-(source-in.base) >= granule {
+			p.data[l] = [granule]byte(in.bytes[source-in.base:])
+		} else if !b.readSource(&found, c, l, source, size, &p.data[l]) {
 			continue
 		}
-		address := to[l] + uint64(c.To.Offset)
+		address := to[l] + toOffset
 		if !b.checkShared(&found, l, address, uint64(c.Bytes), stores) {
 			continue
 		}
 		p.to[l] = uint32(address)
 		p.lanes |= 1 << l
-		b.startCopy(&found, c, l, uint32(address))
+		if b.shadow != nil && (c.Bytes != granule || !b.shadow.startGranule(uint32(address/granule))) {
+			b.startCopy(&found, c, l, uint32(address))
+		}
 	}
 	return found.first
+}
+
+// startGranule is startCopy for a whole granule, beyond doubt.
+func (s *shadow) startGranule(g uint32) bool {
+	c := &s.cells[g]
+	if s.state[g]&extraordinary != 0 || c.write>>tickShift > s.all && uint32(c.write)&^s.me != 0 ||
+		c.read>>tickShift > s.all && uint32(c.read)&^s.me != 0 {
+		return false
+	}
+	c.write, c.read = s.stamp, 0
+	s.state[g] = allWritten | allPending
+	return true
 }
 
 // readSource reads what one lane copies; bytes beyond size are zeros.
@@ -114,19 +136,14 @@ func (g *Global) checkSized(found *faults, t *Transfer, l int, address, n, align
 // startCopy checks where one lane copies to: others must be done with it.
 func (b *Block) startCopy(found *faults, c *Copy, l int, address uint32) {
 	s := b.shadow
-	if s == nil {
-		return
-	}
 	n := uint32(c.Bytes)
-	if n != granule || !s.writeSpan(address/granule, address/granule+1) {
-		_, stale := s.look(address, n)
-		if stale {
-			b.shareFault(found, StaleAsyncCopy, l, address, n, stores, b.copier(address, n))
-		}
-		for _, p := range s.parts(address, n, b.list[:0]) {
-			if other, ok := s.write(p.c, false); !ok && !stale {
-				b.shareFault(found, SharedRace, l, address, n, stores, other)
-			}
+	_, stale := s.look(address, n)
+	if stale {
+		b.shareFault(found, StaleAsyncCopy, l, address, n, stores, b.copier(address, n))
+	}
+	for _, p := range s.parts(address, n, b.list[:0]) {
+		if other, ok := s.write(p.c, false); !ok && !stale {
+			b.shareFault(found, SharedRace, l, address, n, stores, other)
 		}
 	}
 	for w := range n / 4 {
@@ -191,54 +208,85 @@ func (b *Block) Wait(warp int, mask uint32, n int) {
 		q.tidy()
 		return
 	}
-	var newer [lane.Lanes]int
-	over := make([]uint32, 0, 64)
-	for g := len(q.groups) - 1; g >= 0; g-- {
-		var lanes uint32
-		for m := q.groups[g] & mask; m != 0; m &= m - 1 {
-			l := bits.TrailingZeros32(m)
-			if newer[l]++; newer[l] > n {
-				lanes |= 1 << l
-			}
-		}
-		over = append(over, lanes)
+	if n >= len(q.groups) {
+		return
 	}
-	last := len(over) - 1
+	var few [8]uint32
+	over := few[:] // by group: lanes for which it is over
+	if len(q.groups) > len(few) {
+		over = make([]uint32, len(q.groups))
+	}
+	q.over(over, mask, n)
 	b.land(warp, func(p *pending) uint32 {
 		if p.group < 0 {
 			return 0
 		}
-		return p.lanes & over[last-p.group]
+		return p.lanes & over[p.group]
 	})
 	for g := range q.groups {
-		q.groups[g] &^= over[last-g]
+		q.groups[g] &^= over[g]
 	}
 	q.tidy()
+}
+
+// over finds out for each group in which lanes of mask n others came behind it.
+func (q *queue) over(over []uint32, mask uint32, n int) {
+	whole := true
+	for _, lanes := range q.groups {
+		whole = whole && lanes&mask == mask
+	}
+	if whole {
+		for g := range q.groups[:len(q.groups)-n] {
+			over[g] = mask
+		}
+		return
+	}
+	var newer [lane.Lanes]int
+	for g := len(q.groups) - 1; g >= 0; g-- {
+		for m := q.groups[g] & mask; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			if newer[l]++; newer[l] > n {
+				over[g] |= 1 << l
+			}
+		}
+	}
 }
 
 // land writes the copies of the lanes that which returns, in the order in which they were started.
 func (b *Block) land(warp int, which func(p *pending) uint32) {
 	q := &b.queues[warp]
-	if b.shadow != nil {
-		b.shadow.begin(warp, 0, Weak)
-	}
+	s := b.shadow
 	for i := range q.items {
 		p := &q.items[i]
 		lanes := which(p)
+		if lanes == 0 {
+			continue
+		}
 		p.lanes &^= lanes
+		if s != nil {
+			s.begin(warp, p.inst, Weak)
+		}
 		for m := lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
-			copy(b.shared[p.to[l]:][:p.bytes], p.data[l][:])
-			if b.shadow != nil {
-				b.shadow.landed(warp, p.inst, p.to[l], p.bytes, b.list[:0])
+			to := p.to[l]
+			if p.bytes != granule {
+				copy(b.shared[to:][:p.bytes], p.data[l][:])
+				if s != nil {
+					s.landed(to, p.bytes, b.list[:0])
+				}
+				continue
+			}
+			*(*[granule]byte)(b.shared[to:]) = p.data[l]
+			if s != nil {
+				s.cells[to/granule] = cell{write: s.stamp}
+				s.state[to/granule] = allWritten
 			}
 		}
 	}
 }
 
-// landed notes that a copy is there: the warp that waited wrote it now.
-func (s *shadow) landed(warp int, inst int32, address, n uint32, list []part) {
-	s.begin(warp, inst, Weak)
+// landed notes that a copy of less than a granule is there: the warp that waited wrote it now.
+func (s *shadow) landed(address, n uint32, list []part) {
 	for w := range n / 4 {
 		s.state[(address+4*w)/granule] &^= pendingBit << ((address + 4*w) % granule / 4)
 	}

@@ -81,7 +81,7 @@ func (b *Block) loadRow(found *faults, t *Transfer, l int, address uint64) *[row
 		b.checkShared(found, l, address, rowBytes, loads)
 		return &noRow
 	}
-	if s := b.shadow; s != nil && !s.readSpan(uint32(address/granule), uint32(address/granule)+1) {
+	if s := b.shadow; s != nil && !s.readGranule(uint32(address/granule)) {
 		b.readShared(found, t, l, uint32(address), rowBytes)
 	}
 	return (*[rowBytes]byte)(b.shared[address:])

@@ -102,33 +102,6 @@ func (b *Block) atomicShared(r *lane.Regs, t *Transfer, op *AtomicOp, a *[lane.L
 	return found.first
 }
 
-// readLanes checks reads that are not of one span, whose bounds and alignment are right.
-func readLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) bool {
-	if width == 4 {
-		for m := mask; m != 0; m &= m - 1 {
-			if !s.readWord(uint32(a[bits.TrailingZeros32(m)] + off)) {
-				return false
-			}
-		}
-		return true
-	}
-	for m := mask; m != 0; m &= m - 1 {
-		if !s.reads(uint32(a[bits.TrailingZeros32(m)]+off), width) {
-			return false
-		}
-	}
-	return true
-}
-
-func writeLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) bool {
-	for m := mask; m != 0; m &= m - 1 {
-		if !s.writes(uint32(a[bits.TrailingZeros32(m)]+off), width) {
-			return false
-		}
-	}
-	return true
-}
-
 // checkShared checks the bounds and the alignment of one lane's access.
 func (b *Block) checkShared(found *faults, l int, address, width uint64, u use) bool {
 	size := uint64(len(b.shared))

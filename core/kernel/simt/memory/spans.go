@@ -1,12 +1,18 @@
 package memory
 
+import (
+	"math/bits"
+
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+)
+
 // The functions here are the checks in their fast form: they say whether an access is beyond doubt. When it is not, the caller
 // looks at it lane by lane; what was noted by then stays true. They are for weak accesses.
 
 // readSpan checks a read of whole granules.
 func (s *shadow) readSpan(first, end uint32) bool {
 	cells := s.cells[first:end]
-	state := s.state[first:end]
+	state := s.state[first:end][:len(cells)]
 	now, all, me, stamp := s.now, s.all, s.me, s.stamp
 	for i := range cells {
 		c := &cells[i]
@@ -30,7 +36,7 @@ func (s *shadow) readSpan(first, end uint32) bool {
 // writeSpan checks a write of whole granules.
 func (s *shadow) writeSpan(first, end uint32) bool {
 	cells := s.cells[first:end]
-	state := s.state[first:end]
+	state := s.state[first:end][:len(cells)]
 	all, me, stamp := s.all, s.me, s.stamp
 	for i := range cells {
 		c := &cells[i]
@@ -92,28 +98,58 @@ func (s *shadow) writeWord(address uint32) bool {
 	return true
 }
 
-// reads checks a read of n aligned bytes.
-func (s *shadow) reads(address, n uint32) bool {
-	switch n {
-	case 4:
-		return s.readWord(address)
-	case 8:
-		return s.readWord(address) && s.readWord(address+4)
-	case 16, 32, 64:
-		return s.readSpan(address/granule, (address+n)/granule)
+// readGranule checks a read of a whole granule.
+func (s *shadow) readGranule(g uint32) bool {
+	c := &s.cells[g]
+	if s.state[g]&(extraordinary|allWritten) != allWritten || c.write>>tickShift > s.all && uint32(c.write)&^s.me != 0 {
+		return s.readSpan(g, g+1)
 	}
-	return false
+	if r := c.read; r>>(tickShift-1) == s.now<<1 {
+		c.read = r | uint64(s.me)
+	} else {
+		c.read = s.stamp
+	}
+	return true
 }
 
-// writes checks a write of n aligned bytes.
-func (s *shadow) writes(address, n uint32) bool {
-	switch n {
-	case 4:
-		return s.writeWord(address)
-	case 8:
-		return s.writeWord(address) && s.writeWord(address+4)
-	case 16, 32, 64:
-		return s.writeSpan(address/granule, (address+n)/granule)
+// readLanes checks reads of lanes that are not one span; their bounds and alignment are right.
+func readLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) bool {
+	for m := mask; m != 0; m &= m - 1 {
+		at := uint32(a[bits.TrailingZeros32(m)&31] + off)
+		ok := false
+		switch width {
+		case 4:
+			ok = s.readWord(at)
+		case 8:
+			ok = s.readWord(at) && s.readWord(at+4)
+		case 16:
+			ok = s.readGranule(at / granule)
+		case 32, 64:
+			ok = s.readSpan(at/granule, (at+width)/granule)
+		}
+		if !ok {
+			return false
+		}
 	}
-	return false
+	return true
+}
+
+// writeLanes checks writes of lanes that are not one span; their bounds and alignment are right.
+func writeLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) bool {
+	for m := mask; m != 0; m &= m - 1 {
+		at := uint32(a[bits.TrailingZeros32(m)&31] + off)
+		ok := false
+		switch width {
+		case 4:
+			ok = s.writeWord(at)
+		case 8:
+			ok = s.writeWord(at) && s.writeWord(at+4)
+		case 16, 32, 64:
+			ok = s.writeSpan(at/granule, (at+width)/granule)
+		}
+		if !ok {
+			return false
+		}
+	}
+	return true
 }

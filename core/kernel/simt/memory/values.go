@@ -314,13 +314,19 @@ func storeLanes[T word](t *Transfer, r *lane.Regs, p []byte, base uint64, a *[la
 			l := bits.TrailingZeros32(m)
 			binary.LittleEndian.PutUint32(p[uint64(a[l]+off)-base:], d[l])
 		}
-	case t.Elem == 4:
+	case t.Elem == 4 && t.Count == 2:
+		d, e := &r.R32[t.Regs[0]], &r.R32[t.Regs[1]]
 		for m := mask; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
-			q := p[uint64(a[l]+off)-base:]
-			for i, reg := range t.Regs[:t.Count] {
-				binary.LittleEndian.PutUint32(q[4*i:], r.R32[reg][l])
-			}
+			binary.LittleEndian.PutUint64(p[uint64(a[l]+off)-base:], uint64(d[l])|uint64(e[l])<<32)
+		}
+	case t.Elem == 4:
+		d, e, f, g := &r.R32[t.Regs[0]], &r.R32[t.Regs[1]], &r.R32[t.Regs[2]], &r.R32[t.Regs[3]]
+		for m := mask; m != 0; m &= m - 1 {
+			l := bits.TrailingZeros32(m)
+			q := (*[16]byte)(p[uint64(a[l]+off)-base:])
+			binary.LittleEndian.PutUint64(q[0:8], uint64(d[l])|uint64(e[l])<<32)
+			binary.LittleEndian.PutUint64(q[8:16], uint64(f[l])|uint64(g[l])<<32)
 		}
 	default:
 		for m := mask; m != 0; m &= m - 1 {
