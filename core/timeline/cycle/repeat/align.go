@@ -10,11 +10,14 @@ type aligner struct {
 	trace  []int
 	snakes []snake // of the last alignment, in order
 	budget int     // steps that may still be made
+	text   []uint32
+	word   []uint32
 }
 
 // align aligns text with times repetitions of word. With open, the end of the text is free: as much of it is used as fits best. It
 // returns how much of the text was used; snakes then hold the way.
 func (a *aligner) align(text, word []uint32, times, limit int, open bool) (used int, ok bool) {
+	a.text, a.word = text, word
 	n, m := len(text), len(word)*times
 	limit = min(limit, n+m)
 	a.budget -= limit
@@ -117,22 +120,38 @@ func (a *aligner) place(y, end int) int {
 	return end
 }
 
-// edits counts the edits at symbols [from, to) of the word; an inserted and a missing symbol side by side are one. What is inserted in
-// front of a symbol belongs to the repetition before it, as place has it.
+// edits counts the edits at symbols [from, to) of the word; an inserted and a missing symbol side by side are one, and so are two symbols
+// that changed places. What is inserted in front of a symbol belongs to the repetition before it, as place has it.
 func (a *aligner) edits(from, to, textEnd, wordEnd int) int {
 	sum, x, y := 0, 0, 0
+	var missed, added uint32 // the symbol of the last edit, if it was the only one, and matched one symbol before the next
+	var hadMissed, hadAdded bool
 	count := func(x2, y2 int) {
-		inserted := 0
+		inserted, missing := 0, min(y2, to)-max(y, from)
 		if from < y && y <= to || from == 0 && y == 0 {
 			inserted = x2 - x
 		}
-		sum += max(0, inserted, min(y2, to)-max(y, from))
+		switch {
+		case inserted == 1 && y2 == y && hadMissed && missed == a.text[x], missing == 1 && x2 == x && y2 == y+1 && hadAdded && added == a.word[y%len(a.word)]:
+			hadMissed, hadAdded = false, false
+			return
+		}
+		sum += max(0, inserted, missing)
+		if hadMissed = missing == 1 && x2 == x && y2 == y+1; hadMissed {
+			missed = a.word[y%len(a.word)]
+		}
+		if hadAdded = inserted == 1 && y2 == y; hadAdded {
+			added = a.text[x]
+		}
 	}
 	for _, s := range a.snakes {
 		if s.n == 0 {
 			continue
 		}
 		count(s.x, s.y)
+		if s.n > 1 {
+			hadMissed, hadAdded = false, false
+		}
 		x, y = s.x+s.n, s.y+s.n
 	}
 	count(textEnd, wordEnd)

@@ -81,11 +81,15 @@ type chainer struct {
 	back   []uint32
 	level  []int32
 	try    []int32
+	// taken are the repetitions that were entered last, journal the class of every one that was entered since it was emptied.
+	taken   []Span
+	journal []int32
 }
 
 // gaps goes through what lies between the repetitions of a level.
 func (l *chainer) gaps(level []int32) {
 	f := l.f
+	level = l.absorb(level)
 	l.level = level
 	var all []stretch
 	for _, c := range level {
@@ -118,6 +122,51 @@ func (l *chainer) gaps(level []int32) {
 	}
 }
 
+// absorb takes the repetitions of classes away that are a common other one of the level with the same edits twice by chance.
+func (l *chainer) absorb(level []int32) []int32 {
+	f := l.f
+	count := func(c int32) int {
+		n := 0
+		for _, b := range f.classes[c].blocks {
+			n += int(b.count)
+		}
+		return n
+	}
+	if len(level) > maxSegments {
+		return level
+	}
+	return slices.DeleteFunc(slices.Clone(level), func(c int32) bool {
+		mine := count(c)
+		for _, o := range level {
+			if o != c && mine <= max(2, count(o)/rareShare) && count(o) > 8*mine && l.alike(c, o) {
+				f.classes[c].blocks = nil
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// alike reports whether two words are made of the same symbols but for a few, as one and the same with edits are.
+func (l *chainer) alike(c, o int32) bool {
+	limit := l.limit(l.f.classes[o].period, 1)
+	if off := l.f.classes[c].period - l.f.classes[o].period; max(off, -off) > limit {
+		return false
+	}
+	counts := map[uint32]int{}
+	for _, s := range l.f.flatten(c) {
+		counts[s]++
+	}
+	for _, s := range l.f.flatten(o) {
+		counts[s]--
+	}
+	differ := 0
+	for _, n := range counts {
+		differ += max(n, -n)
+	}
+	return differ <= limit
+}
+
 // inside reports whether [start, end) lies in one stretch of exact repetitions of an outer level.
 func (l *chainer) inside(start, end int) bool {
 	i := sort.Search(len(l.sealed), func(i int) bool { return int(l.sealed[i].End) > start })
@@ -141,7 +190,7 @@ func (l *chainer) gap(start, end int, before, after int32) {
 		return
 	}
 	for start < end {
-		if l.whole(start, end, before, after) {
+		if before >= 0 && after >= 0 && l.whole(start, end, before) >= 0 { // both ends are borders
 			return
 		}
 		switch s, c := l.forward(start, end, before); {
@@ -157,11 +206,8 @@ func (l *chainer) gap(start, end int, before, after int32) {
 	}
 }
 
-// whole aligns the whole gap with one class: the neighbours' first, then any of the level.
-func (l *chainer) whole(start, end int, before, after int32) bool {
-	if before < 0 || after < 0 {
-		return false // one end of the gap is no border
-	}
+// whole aligns the whole gap with one class, that of the neighbour before it first, then any of the level, and returns it.
+func (l *chainer) whole(start, end int, before int32) int32 {
 	best, bestTimes, bestCost := int32(-1), 0, 0
 	for _, c := range l.candidates(before) {
 		period := l.f.classes[c].period
@@ -180,11 +226,14 @@ func (l *chainer) whole(start, end int, before, after int32) bool {
 		}
 	}
 	if best < 0 {
-		return false
+		return -1
 	}
 	period := l.f.classes[best].period
 	l.a.align(l.f.in[start:end], l.f.flatten(best), bestTimes, min(l.limit(period, bestTimes), maxEdits), false)
-	return l.take(best, start, end, bestTimes)
+	if !l.take(best, start, end, bestTimes) {
+		return -1
+	}
+	return best
 }
 
 // cost is the number of edits of the last alignment, as Myers counts them.
@@ -272,6 +321,10 @@ func (l *chainer) take(c int32, start, end, times int) bool {
 		at = to
 	}
 	l.left[c] -= total
+	l.taken = cl.edited[n:]
+	for range times {
+		l.journal = append(l.journal, c)
+	}
 	for k := range times {
 		for _, p := range cl.inside {
 			l.inner(p, k*cl.period+int(p.offset), start, end-start, times*cl.period)
@@ -306,6 +359,7 @@ func (l *chainer) inner(p place, y, start, length, wordEnd int) {
 		return
 	}
 	cl.edited = append(cl.edited, s)
+	l.journal = append(l.journal, p.class)
 }
 
 func overlapsBlocks(cl *class, s Span) bool {

@@ -93,7 +93,7 @@ func Find(symbols []uint32, opt Options) Structure {
 		symbols = symbols[:MaxSymbols]
 	}
 	f := newFinder(symbols, opt)
-	f.rounds()
+	f.rounds(&sequence{t: f.in, n: len(f.in)}, 0, maxChoices)
 	f.prune()
 	if !f.canceled() {
 		f.chain()
@@ -137,6 +137,8 @@ type finder struct {
 	nodeIDs  map[node]uint32
 	classes  []*class
 	byKey    map[uint64][]int32 // canonical hash of the word -> classes
+	budget   *int               // of steps of the aligner, while rounds go on
+	mended   float64            // bits that describe edits
 	limited  bool
 	original []uint32 // what renumbered symbols were called; nil where they were not
 }
@@ -145,12 +147,13 @@ func newFinder(symbols []uint32, opt Options) *finder {
 	if opt.EditPercent == 0 {
 		opt.EditPercent = 5
 	}
-	f := &finder{in: symbols, opt: opt, nodeIDs: map[node]uint32{}, byKey: map[uint64][]int32{}}
+	budget := alignPerSymbol*len(symbols) + 1<<18
+	f := &finder{in: symbols, opt: opt, budget: &budget, nodeIDs: map[node]uint32{}, byKey: map[uint64][]int32{}}
 	var top uint32
 	for _, s := range symbols {
 		top = max(top, s)
 	}
-	if top >= 1<<31 {
+	if int(top) >= max(1<<16, len(symbols)) {
 		f.renumber()
 	} else {
 		f.base = top + 1
@@ -216,6 +219,22 @@ func (f *finder) size(t uint32) int {
 	}
 	n := f.nodes[t-f.base]
 	return f.classes[n.class].period * int(n.count)
+}
+
+// flatWord is the word of a class in symbols while its rotation is still open.
+func (f *finder) flatWord(c int32) []uint32 {
+	var out []uint32
+	for _, t := range f.classes[c].word {
+		if t < f.base {
+			out = append(out, t)
+			continue
+		}
+		n := f.nodes[t-f.base]
+		for range n.count {
+			out = append(out, f.flatten(n.class)...)
+		}
+	}
+	return out
 }
 
 // flatten returns the word of a class in symbols of the input, and what lies inside.

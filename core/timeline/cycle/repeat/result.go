@@ -149,12 +149,12 @@ func (f *finder) worth(cl *class) bool {
 		}
 	}
 	switch {
-	case count < 2:
+	case count+len(cl.edited) < 2:
 		return false
 	case cl.period == 1: // a kernel said many times over is a cycle only when there is little else
 		return 2*count > len(f.in)
 	}
-	return cl.kind || longest >= enoughSymbols || 100*count*cl.period >= enoughPercent*len(f.in)
+	return cl.kind || longest >= enoughSymbols || 100*(count+len(cl.edited))*cl.period >= enoughPercent*len(f.in)
 }
 
 // prune takes away the classes that are not reported, so that they are in nobody's way; words keep them inside.
@@ -164,7 +164,7 @@ func (f *finder) prune() {
 		cl := f.classes[i]
 		kept[i] = (kept[i] && cl.period > 1 && len(cl.blocks) > 0) || f.worth(cl)
 		if !kept[i] {
-			cl.blocks = nil
+			cl.blocks, cl.edited = nil, nil
 			continue
 		}
 		for _, t := range cl.word {

@@ -10,30 +10,22 @@ import (
 
 const (
 	maxCuts      = 16      // candidates that are tried
+	maxChoices   = 3       // times that both ways are followed
 	minSegment   = 8       // symbols; shorter pieces recur by chance
 	maxSegments  = 64      // kinds of steps
 	sampleTokens = 1 << 17 // of a long sequence, to turn candidates down
 	rareShare    = 500     // a kind that is rarer than one piece in so many is an edited other one
 )
 
-// chooseCut returns the token to cut at, where cutting explains more than the runs do.
-func (f *finder) chooseCut(s *sequence, runs []run) (uint32, bool) {
-	covered := 0
-	for _, r := range runs {
-		covered += s.at(r.start+(r.end-r.start)/r.period*r.period) - s.at(r.start)
+// chooseCut returns a cut that may explain more than the runs do.
+func (f *finder) chooseCut(s *sequence, runs []run) (*cut, bool) {
+	if s.n-explained(s, runs) <= s.n/200 {
+		return nil, false
 	}
-	if s.n-covered <= s.n/200 {
-		return 0, false
-	}
-	candidates := f.cutCandidates(s, runs)
-	if len(candidates) == 0 {
-		return 0, false
-	}
-	var best uint32
-	var bestCut *cut
-	for _, t := range candidates {
+	var best *cut
+	for _, t := range f.cutCandidates(s, runs) {
 		if f.canceled() {
-			return 0, false
+			return nil, false
 		}
 		if sample := s.prefix(sampleTokens); sample != nil {
 			if _, nested := f.cutSequence(sample, t); nested {
@@ -41,17 +33,32 @@ func (f *finder) chooseCut(s *sequence, runs []run) (uint32, bool) {
 			}
 		}
 		c := f.tryCut(s, t)
-		if c == nil || c.covered < covered+s.n/200 || 10*c.covered < 6*s.n {
-			continue
-		}
-		if bestCut == nil || c.better(bestCut) {
-			best, bestCut = t, c
+		if c != nil && 10*c.covered >= 6*s.n && (best == nil || c.better(best)) {
+			best = c
 		}
 	}
-	if bestCut == nil || bestCut.periodic(s.pos == nil, f.canceled) {
-		return 0, false
+	if best == nil {
+		return nil, false
+	}
+	if best.periodic(s.pos == nil, f.canceled) && s.pos == nil {
+		return nil, false
 	}
 	return best, true
+}
+
+// explained is how many symbols the runs of one class explain.
+func explained(s *sequence, runs []run) int {
+	covered := map[uint64]int{}
+	most := 0
+	for _, r := range runs {
+		var sum uint64 // the same for every rotation
+		for _, t := range s.t[r.start : r.start+r.period] {
+			sum += mix(uint64(t))
+		}
+		covered[sum] += s.at(r.start+(r.end-r.start)/r.period*r.period) - s.at(r.start)
+		most = max(most, covered[sum])
+	}
+	return most
 }
 
 // periodic reports whether the kinds come in a fixed order: the pieces are then parts of a step, and the step itself has a period.
@@ -77,6 +84,8 @@ func (c *cut) periodic(single bool, canceled func() bool) bool {
 		}
 	}
 	if !single && 2*beside >= all {
+		// Saying what is a step costs a name for each kind, and is worth it.
+		c.benefit = 32 * float64(c.recur)
 		return false
 	}
 	runs := order[:0:0]
@@ -97,7 +106,8 @@ func (c *cut) periodic(single bool, canceled func() bool) bool {
 	return 10*covered >= 6*len(runs)
 }
 
-// cutCandidates are the most frequent tokens that occur once in the word of a run, in order of frequency and first occurrence.
+// cutCandidates are the most frequent tokens that occur once in the word of a run, or, above single symbols, that occur there at all, in
+// order of frequency and first occurrence.
 func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
 	count := map[uint32]int{}
 	var last []uint32
@@ -116,7 +126,7 @@ func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
 			seen[t]++
 		}
 		for _, t := range w {
-			if seen[t] == 1 {
+			if seen[t] == 1 || s.pos != nil && t < f.base {
 				count[t] = 0
 			}
 		}
@@ -142,6 +152,8 @@ func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
 
 // cut is what cutting at a token gives.
 type cut struct {
+	at      uint32
+	benefit float64 // bits by which the description may be longer
 	pieces  []piece // in order; they fill the sequence from the first cut on
 	kinds   map[uint64]*kind
 	covered int // symbols in pieces that recur
@@ -186,7 +198,7 @@ func (f *finder) tryCut(s *sequence, at uint32) *cut {
 }
 
 func (f *finder) cutSequence(s *sequence, at uint32) (c *cut, nested bool) {
-	c = &cut{kinds: map[uint64]*kind{}}
+	c = &cut{at: at, kinds: map[uint64]*kind{}}
 	start := -1
 	var h uint64
 	flush := func(end int) {
@@ -256,8 +268,7 @@ func within(short, long []uint32) bool {
 }
 
 // cutAt replaces every piece that recurs by a token of its class.
-func (f *finder) cutAt(s *sequence, at uint32) *sequence {
-	c := f.tryCut(s, at)
+func (f *finder) cutAt(s *sequence, c *cut) *sequence {
 	out := collapser{f: f, s: s}
 	done, height := 0, 0
 	classes := map[uint64]int32{}
@@ -280,7 +291,7 @@ func (f *finder) cutAt(s *sequence, at uint32) *sequence {
 		f.classes[cl].height = height
 		f.classes[cl].kind = true
 	}
-	return &sequence{t: out.out, pos: out.pos, n: s.n}
+	return out.sequence()
 }
 
 func (f *finder) pieceClass(w []uint32) int32 {
