@@ -253,7 +253,7 @@ func (l *siteList) simple(flow *dataflow, at int32, kind site.Kind, by decision,
 			continue
 		}
 		o := l.operand(flow, &in.Operands[i], at, role)
-		t := flow.valueType(&in.Operands[i])
+		t := flow.accessType(in, i)
 		if role == "address" || role == "source" {
 			o.Type = "ptr"
 		} else {
@@ -263,7 +263,7 @@ func (l *siteList) simple(flow *dataflow, at int32, kind site.Kind, by decision,
 		s.Operands = append(s.Operands, o)
 	}
 	if kind == site.Load {
-		m.types[0] = flow.valueType(&in.Operands[0])
+		m.types[0] = flow.accessType(in, 0)
 	}
 	if kind == site.Load || kind == site.Atomic {
 		l.loads[m.instOf] = len(l.sites)

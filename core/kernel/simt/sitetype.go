@@ -187,3 +187,14 @@ func (d *dataflow) valueType(o *ptx.Operand) valueType {
 	}
 	return warptrace.TypeI32
 }
+
+// accessType is the kind of value that a memory instruction moves: its own type, or where that says bits only, what its operand
+// holds.
+func (d *dataflow) accessType(in *ptx.Inst, operand int) valueType {
+	if n := len(in.Op.Mods); n > 0 {
+		if t, ok := typeNames[in.Op.Mods[n-1]]; ok {
+			return t
+		}
+	}
+	return d.valueType(&in.Operands[operand])
+}
