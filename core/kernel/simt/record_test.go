@@ -151,14 +151,15 @@ func TestRecordsMasksAndOperandsWorkedOutByHand(t *testing.T) {
 	}
 }
 
+// loopOfBlocks goes around a loop as often as the numbers of block and thread say, and stores that at a word of its own.
 const loopOfBlocks = "\tmov.u32 %r1, 0;\n\tmov.u32 %r2, %ctaid.x;\n\tadd.u32 %r2, %r2, %r31;\nTOP:\n\tadd.u32 %r1, %r1, 1;\n\tsetp.lt.u32 %p1, %r1, %r2;\n\t@%p1 bra TOP;\n" +
-	"\tmul.wide.u32 %rd2, %r31, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tst.global.u32 [%rd3], %r1;"
+	"\tmov.u32 %r3, %ctaid.x;\n\tshl.b32 %r3, %r3, 6;\n\tadd.u32 %r3, %r3, %r31;\n\tmul.wide.u32 %rd2, %r3, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tst.global.u32 [%rd3], %r1;"
 
 func TestARecordingDoesNotDependOnWorkersNorOnAddresses(t *testing.T) {
 	var want []warptrace.Warp
 	for _, workers := range []int{1, 2, 5} {
 		for _, host := range []uint64{0x7f0000000000, 0x7f0000000040} {
-			l := testLaunch(20, 64, make([]byte, 4*64), 0)
+			l := testLaunch(20, 64, make([]byte, 20*4*64), 0)
 			l.Options.Workers = workers
 			l.Params[0].Bits, l.Memory[0].Host = host, host
 			got := recordedWarps(t, entry(loopOfBlocks), l, everything(warptrace.ModeValues))
@@ -176,7 +177,7 @@ func TestARecordingDoesNotDependOnWorkersNorOnAddresses(t *testing.T) {
 		}
 	}
 	for _, workers := range []int{1, 3} {
-		l := testLaunch(20, 64, make([]byte, 4*64), 0)
+		l := testLaunch(20, 64, make([]byte, 20*4*64), 0)
 		l.Options.Workers, l.Options.ScheduleSeed = workers, 5
 		got := recordedWarps(t, entry(loopOfBlocks), l, everything(warptrace.ModeValues))
 		slices.SortFunc(got, func(a, b warptrace.Warp) int { return int(a.Warp) - int(b.Warp) })
@@ -216,7 +217,7 @@ func TestDigestsTellWarpsApart(t *testing.T) {
 }
 
 func TestARecordingIsAFile(t *testing.T) {
-	l := testLaunch(2, 64, make([]byte, 4*64), 0)
+	l := testLaunch(2, 64, make([]byte, 2*4*64), 0)
 	text := entry(loopOfBlocks)
 	sites, err := mustLoad(t, text).Sites("k")
 	if err != nil {
