@@ -1,6 +1,9 @@
 package chrometrace
 
-import "unicode/utf8"
+import (
+	"bytes"
+	"unicode/utf8"
+)
 
 // span is the place of a value's text in a buffer: [s, e). The zero span is an absent value.
 type span struct{ s, e int32 }
@@ -172,10 +175,8 @@ func textOf(raw []byte) []byte {
 		return raw
 	}
 	raw = raw[1 : len(raw)-1]
-	for _, c := range raw {
-		if c == '\\' {
-			return unescape(nil, raw)
-		}
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return unescape(nil, raw)
 	}
 	return raw
 }

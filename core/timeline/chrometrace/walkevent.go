@@ -95,11 +95,11 @@ func (w *walker) resync(i int) error {
 		}
 		w.i = i
 		keep := max(0, i-context)
-		ok, err := w.fill(keep)
-		if err != nil {
+		ended := w.end
+		if _, err := w.fill(keep); err != nil {
 			return err
 		}
-		if !ok {
+		if ended {
 			w.i = len(w.lex.b)
 			return nil
 		}
@@ -127,13 +127,20 @@ func (w *walker) begins(i int) bool {
 	return after >= len(b)
 }
 
+// ends are the bytes that end a number or literal.
+var ends = func() (t [256]bool) {
+	for c := range ' ' + 1 {
+		t[c] = true
+	}
+	for _, c := range []byte(`,:{}[]"`) {
+		t[c] = true
+	}
+	return t
+}()
+
 // bare returns the end of a number or literal that starts at i: anything up to a blank, a comma or a bracket.
 func bare(b []byte, i int) int {
-	for i < len(b) {
-		switch c := b[i]; {
-		case c <= ' ', c == ',', c == '}', c == ']', c == '{', c == '[', c == '"', c == ':':
-			return i
-		}
+	for i < len(b) && !ends[b[i]] {
 		i++
 	}
 	return i

@@ -54,8 +54,8 @@ type chromeReader struct {
 	g       *gather // of kernels
 	other   *gather // of events of unknown categories; nil once a profiler's category was seen
 	classes map[string]class
-	lastCat string
-	last    class
+	recent  [6]seenClass
+	oldest  int // of recent
 
 	lastPID, lastTID []byte
 	lastDoc          int
@@ -64,6 +64,12 @@ type chromeReader struct {
 	lastOf           *gather
 
 	halves []half
+}
+
+type seenClass struct {
+	cat   string
+	class class
+	known bool
 }
 
 // half is the begin or the end of an event that is written as two.
@@ -121,9 +127,12 @@ func (g *gather) report(res *chrometrace.WalkResult) {
 	}
 }
 
+// class is classOf with the categories seen last at hand.
 func (c *chromeReader) class(cat []byte) class {
-	if string(cat) == c.lastCat && c.lastCat != "" {
-		return c.last
+	for i := range c.recent {
+		if r := &c.recent[i]; r.known && string(cat) == r.cat {
+			return r.class
+		}
 	}
 	k, ok := c.classes[string(cat)]
 	if !ok {
@@ -132,7 +141,8 @@ func (c *chromeReader) class(cat []byte) class {
 			c.classes[string(cat)] = k
 		}
 	}
-	c.lastCat, c.last = string(cat), k
+	c.recent[c.oldest] = seenClass{string(cat), k, true}
+	c.oldest = (c.oldest + 1) % len(c.recent)
 	return k
 }
 
