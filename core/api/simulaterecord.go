@@ -52,7 +52,11 @@ func newLaunchRecorder(p *program, l *simt.Launch, r *simulateLaunchRequest) (*l
 	if !ok {
 		return nil, fault.Usagef("there is no mode %q", r.Record.Mode).WithHint("digest, control-flow or values")
 	}
-	sites, err := p.Sites(l.Kernel)
+	names := make([]string, len(l.Params))
+	for i := range l.Params {
+		names[i] = l.Params[i].Name
+	}
+	sites, err := p.SitesNamed(l.Kernel, names)
 	if err != nil {
 		return nil, err
 	}
