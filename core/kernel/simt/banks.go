@@ -3,6 +3,7 @@
 package simt
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 
@@ -10,8 +11,8 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
-// banks of shared memory, each 4 bytes wide.
-const banks = 32
+// bankBytes is what all banks of shared memory hold side by side: 32 words of 4 bytes.
+const bankBytes = 128
 
 // conflicts counts the passes beyond the first that the banks of shared memory need: lanes that touch different words of one
 // bank wait for each other. Accesses of 8 and 16 bytes a lane are served in halves and quarters of a warp, as on hardware.
@@ -19,57 +20,77 @@ func conflicts(r *lane.Regs, t *memory.Transfer, size int, lanes uint32) uint64 
 	if t.Absolute || size <= 0 {
 		return 0
 	}
-	group := lane.Lanes
-	if size > 4 {
-		group = lane.Lanes * 4 / min(size, 16)
+	var wide [lane.Lanes]uint32
+	at := &wide
+	if t.Narrow {
+		at = &r.R32[t.Address]
+	} else {
+		for l, a := range r.R64[t.Address] {
+			wide[l] = uint32(a)
+		}
 	}
+	if lanes == math.MaxUint32 && oneAfterTheOther(at, uint32(size)) {
+		return 0
+	}
+	shift := max(2, bits.Len(uint(size-1)))
+	group := min(bankBytes>>shift, lane.Lanes) // lanes that are served at once
 	extra := 0
 	for start := 0; start < lane.Lanes; start += group {
 		if part := lanes >> start & uint32(1<<group-1); part != 0 {
-			extra += passes(r, t, uint32(size), start, part) - 1
+			extra += passes(at[start:], uint32(t.Offset), shift, part) - 1
 		}
 	}
 	return uint64(extra)
 }
 
-// passes is the largest number of different words of one bank that some lanes touch, from lane start on.
-func passes(r *lane.Regs, t *memory.Transfer, size uint32, start int, part uint32) int {
-	var words [lane.Lanes * 4]uint32
-	var owner [banks]uint32
-	var used, again uint32
+// oneAfterTheOther reports whether lanes touch memory without gaps, or all the same place.
+func oneAfterTheOther(at *[lane.Lanes]uint32, size uint32) bool {
+	step := at[1] - at[0]
+	if step != size && step != 0 {
+		return false
+	}
+	for l := 2; l < lane.Lanes; l++ {
+		if at[l]-at[l-1] != step {
+			return false
+		}
+	}
+	return true
+}
+
+// passes is the largest number of different pieces, of 1 << shift bytes each, that lanes touch in one group of banks.
+func passes(at []uint32, offset uint32, shift int, part uint32) int {
+	var owner [lane.Lanes]uint32
+	var used uint32
+	groups := uint32(bankBytes >> shift)
+	for rest := part; rest != 0; rest &= rest - 1 {
+		piece := (at[first(rest)] + offset) >> shift
+		bank := piece & (groups - 1)
+		if used>>bank&1 == 0 {
+			used |= 1 << bank
+			owner[bank] = piece
+		} else if owner[bank] != piece {
+			return manyPasses(at, offset, shift, part)
+		}
+	}
+	return 1
+}
+
+// manyPasses is passes where there are conflicts.
+func manyPasses(at []uint32, offset uint32, shift int, part uint32) int {
+	var pieces [lane.Lanes]uint32
 	n := 0
 	for rest := part; rest != 0; rest &= rest - 1 {
-		l := start + first(rest)
-		address := uint32(t.Offset)
-		if t.Narrow {
-			address += r.R32[t.Address][l]
-		} else {
-			address += uint32(r.R64[t.Address][l])
-		}
-		for word := address >> 2; word <= (address+size-1)>>2 && n < len(words); word++ {
-			words[n] = word
-			n++
-			switch bank := word % banks; {
-			case used>>bank&1 == 0:
-				used |= 1 << bank
-				owner[bank] = word
-			case owner[bank] != word:
-				again |= 1 << bank
-			}
-		}
+		pieces[n] = (at[first(rest)] + offset) >> shift
+		n++
 	}
-	most := 1
-	for ; again != 0; again &= again - 1 {
-		bank := uint32(bits.TrailingZeros32(again))
-		var different [lane.Lanes * 4]uint32
-		k := 0
-		for _, word := range words[:n] {
-			if word%banks == bank && !slices.Contains(different[:k], word) {
-				different[k] = word
-				k++
-			}
-		}
-		most = max(most, k)
+	slices.Sort(pieces[:n])
+	var count [lane.Lanes]uint8
+	groups := uint32(bankBytes >> shift)
+	most := uint8(0)
+	for _, piece := range slices.Compact(pieces[:n]) {
+		bank := piece & (groups - 1)
+		count[bank]++
+		most = max(most, count[bank])
 	}
-	return most
+	return int(most)
 }

@@ -208,6 +208,32 @@ func TestPointersAreHeldToTheirArguments(t *testing.T) {
 	}
 }
 
+// A stride of 64 bits is a number: it does not let a pointer go where it may not.
+func TestStridesAreNoPointers(t *testing.T) {
+	text := preamble + `.visible .entry k(.param .u64 data, .param .u64 stride, .param .u64 other)
+{
+	.reg .b64 %rd<10>;
+	ld.param.u64 %rd1, [data];
+	ld.param.u64 %rd2, [stride];
+	add.s64 %rd3, %rd1, %rd2;
+	st.global.u32 [%rd3], 1;
+	ret;
+}
+`
+	l := &Launch{
+		Kernel: "k", Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1},
+		Params: []Argument{{Type: "*i32", Bits: 0x10000, Allocation: 0}, {Type: "i64", Bits: 1 << 36, Allocation: -1}, {Type: "*i32", Bits: 0x20000, Allocation: 1}},
+		Memory: []memory.Allocation{{Name: "data", Host: 0x10000, Bytes: make([]byte, 64)}, {Name: "other", Host: 0x20000, Bytes: make([]byte, 64)}},
+	}
+	if f := only(t, mustRun(t, text, l), CheckOutOfBounds); f.Fault.Inside != "other" {
+		t.Errorf("the store falls into %q, want other: its slot is 1 << 36 bytes away", f.Fault.Inside)
+	}
+	l.Params[1].Type = "" // nobody says what it is: it may be an address
+	if r := mustRun(t, text, l); len(r.Findings) != 0 {
+		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
 // A table of pointers holds addresses of the process: what is loaded from it may point to any array that was passed.
 func TestPointersFromMemoryMayPointAnywhere(t *testing.T) {
 	text := preamble + `.visible .entry k(.param .u64 table)

@@ -21,6 +21,7 @@ type launch struct {
 	program   *Program
 	kernel    *kernel
 	code      []inst // the kernel's, with what the options ask for
+	copies    []memory.Copy
 	request   *Launch
 	options   Options
 	global    *memory.Global
@@ -132,14 +133,25 @@ func checkParams(k *kernel, l *Launch) error {
 	return nil
 }
 
-// variant is the code of the kernel with what the options ask for.
+// variant is the code of the kernel with what the launch asks for.
 func (r *launch) variant() []inst {
-	if !r.options.NaN && r.watching == nil {
+	numbers := r.numbers()
+	r.copies = r.kernel.copies
+	if !r.options.NaN && r.watching == nil && numbers == 0 {
 		return r.kernel.code
+	}
+	r.copies = append([]memory.Copy(nil), r.copies...)
+	for i := range r.copies {
+		r.copies[i].From.Legal &^= numbers
 	}
 	code := append([]inst(nil), r.kernel.code...)
 	for i := range code {
 		in := &code[i]
+		if in.mem != nil && in.mem.Legal&numbers != 0 {
+			held := *in.mem
+			held.Legal &^= numbers
+			in.mem = &held
+		}
 		if in.hidden {
 			continue
 		}
@@ -149,6 +161,23 @@ func (r *launch) variant() []inst {
 		in.watch = r.watching != nil && r.watching.wants(int32(i))
 	}
 	return code
+}
+
+// numbers are the parameters of 8 bytes that the launch says are no pointers, as strides are: an address that derives from one
+// and from a pointer belongs to the pointer.
+func (r *launch) numbers() uint64 {
+	var set uint64
+	for i, a := range r.request.Params {
+		if a.Allocation < 0 && a.Type != "" && !strings.HasPrefix(a.Type, "*") && !r.kernel.entry.Params[i].Pointer {
+			set |= 1 << min(i, 63)
+		}
+	}
+	for i := 63; i < len(r.request.Params); i++ {
+		if r.request.Params[i].Allocation >= 0 {
+			set &^= 1 << 63
+		}
+	}
+	return set
 }
 
 // limitError is the error for a limit of the machine.

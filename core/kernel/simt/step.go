@@ -92,7 +92,7 @@ func (b *block) atomic(w *warp, in *inst, at int32, lanes uint32) {
 }
 
 func (b *block) copyAsync(w *warp, in *inst, at int32, lanes uint32) {
-	c := &b.kernel.copies[in.detail]
+	c := &b.launch.copies[in.detail]
 	if !b.launch.options.NoCounts {
 		n := &b.counts[at]
 		n.global++
