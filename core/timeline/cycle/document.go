@@ -275,7 +275,7 @@ type RankTotal struct {
 // EditBudget says how far repetitions of one class may differ, and how much of that was used.
 type EditBudget struct {
 	Percent        int     `json:"percent"`         // allowed, of the kernels of one repetition
-	Used           int64   `json:"used"`            // edits of the outermost repetitions
+	Used           int64   `json:"used"`            // edits of the repetitions of the level that covers most
 	Repetitions    int64   `json:"repetitions"`     // with edits
 	UsedPercent    float64 `json:"used_percent"`    // of the kernels in repetitions
 	LargestPercent float64 `json:"largest_percent"` // of one repetition

@@ -1,0 +1,102 @@
+package cycle
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
+)
+
+// Join makes one trace of those of several ranks, in the order given, so that their steps are compared. It takes the traces over: their columns
+// are renumbered in place. A rank that no trace names is the place of its trace in the list; one that two traces name is told in a warning and
+// renumbered alike.
+func Join(traces []*kernels.Trace) *kernels.Trace {
+	if len(traces) == 1 {
+		return traces[0]
+	}
+	out := &kernels.Trace{}
+	for _, t := range traces {
+		out.Names = append(out.Names, t.Names...)
+	}
+	slices.Sort(out.Names)
+	out.Names = slices.Compact(out.Names)
+	taken := map[int]int{} // rank -> trace
+	for i, t := range traces {
+		if i == 0 {
+			out.Path, out.Format, out.BaseNS = t.Path, t.Format, t.BaseNS
+		} else if t.Format != out.Format {
+			out.Format = "several"
+		}
+		ranks := joinRanks(t, i, taken, out)
+		number := make([]uint32, len(t.Names))
+		for k, n := range t.Names {
+			at, _ := slices.BinarySearch(out.Names, n)
+			number[k] = uint32(at)
+		}
+		first := len(out.Sequences)
+		for k := range t.Sequences {
+			s := t.Sequences[k]
+			s.Rank = ranks[s.Rank]
+			for n, name := range s.Name {
+				s.Name[n] = number[name]
+			}
+			out.Sequences = append(out.Sequences, s)
+		}
+		for _, m := range t.Marks {
+			if m.Sequence >= 0 {
+				m.Sequence += first
+			}
+			if r, ok := ranks[m.Rank]; ok {
+				m.Rank = r
+			}
+			out.Marks = append(out.Marks, m)
+		}
+		out.Warnings = append(out.Warnings, t.Warnings...)
+		out.Losses = sumLosses(out.Losses, t.Losses)
+	}
+	// Marks without a sequence come first, as in a trace of one file.
+	slices.SortStableFunc(out.Marks, func(a, b kernels.Mark) int { return max(a.Sequence, -1) - max(b.Sequence, -1) })
+	return out
+}
+
+// joinRanks gives the ranks of a trace numbers that no trace before it has.
+func joinRanks(t *kernels.Trace, place int, taken map[int]int, out *kernels.Trace) map[int]int {
+	ranks := map[int]int{}
+	for k := range t.Sequences {
+		was := t.Sequences[k].Rank
+		if _, ok := ranks[was]; ok {
+			continue
+		}
+		want := was
+		if want < 0 {
+			want = place
+		}
+		if other, ok := taken[want]; ok {
+			if was >= 0 {
+				out.Warnings = append(out.Warnings, fmt.Sprintf("inputs %d and %d both are of rank %d: the later one is renumbered", other+1, place+1, was))
+			}
+			for want = place; ; want++ {
+				if _, ok := taken[want]; !ok {
+					break
+				}
+			}
+		}
+		ranks[was], taken[want] = want, place
+	}
+	return ranks
+}
+
+func sumLosses(a, b kernels.Losses) kernels.Losses {
+	a.Events += b.Events
+	a.Copies += b.Copies
+	a.Unusable += b.Unusable
+	a.Unpaired += b.Unpaired
+	a.Skipped += b.Skipped
+	a.Documents += b.Documents
+	a.LostMarks += b.LostMarks
+	a.LostLaunches += b.LostLaunches
+	if b.Truncated && !a.Truncated {
+		a.Truncated, a.TruncatedAt = true, b.TruncatedAt
+	}
+	return a
+}
