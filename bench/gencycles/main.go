@@ -27,7 +27,7 @@ type settings struct {
 	family, output, truth, slower string
 	seed                          uint64
 	kernels, rank                 int
-	noise, jitter, by             float64
+	noise, jitter, by, stallMS    float64
 	args                          bool
 }
 
@@ -51,6 +51,7 @@ func run(words []string) error {
 	f.Float64Var(&s.jitter, "jitter", 0, "share of kernels of the second stream that start somewhere else")
 	f.StringVar(&s.slower, "slower", "", "kernels whose name contains this take longer")
 	f.Float64Var(&s.by, "by", 0.2, "by this share")
+	f.Float64Var(&s.stallMS, "stall", 0, "nothing runs for so many milliseconds, once, in the middle")
 	f.BoolVar(&s.args, "args", false, "write the arguments that profilers write, which makes events as long as real ones")
 	f.StringVar(&s.output, "o", "", "the trace, .json or .json.gz")
 	f.StringVar(&s.truth, "truth", "", "the truth")
@@ -62,6 +63,9 @@ func run(words []string) error {
 	}
 	c := cycletest.Make(s.family, s.seed, cycletest.Options{Kernels: s.kernels, Noise: s.noise, Jitter: s.jitter})
 	slow(c, s.slower, s.by)
+	for i := len(c.StartNS) / 2; i < len(c.StartNS); i++ {
+		c.StartNS[i] += int64(s.stallMS * 1e6)
+	}
 	if err := write(s.output, func(w io.Writer) error { return trace(w, c, &s) }); err != nil {
 		return err
 	}

@@ -99,6 +99,8 @@ PRINTED = {
     "convert": ["convert", TWO_RUNS[0], "-o", "{out}/v1.prlx", "--to", "v1", "--map-output", "{out}/sites.json"],
     "session-inspect": ["session", "inspect", "examples/two_runs"],
     "session-diff": ["session", "diff", "examples/two_runs", "examples/two_runs"],
+    "cycles": ["cycles", "examples/serving/before.json.gz"],
+    "cycles-compare": ["cycles", "compare", "examples/serving/before.json.gz", "examples/serving/after.json.gz"],
     "version": ["version"],
     "doctor": ["doctor"],
     "config": ["config", "show"],

@@ -1,0 +1,215 @@
+"""Cycles from Python and from the command line, on the shipped traces whose truth is known."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import prlx
+
+ROOT = Path(__file__).resolve().parents[2]
+BEFORE = ROOT / "examples/serving/before.json.gz"
+AFTER = ROOT / "examples/serving/after.json.gz"
+TRUTH = json.loads((ROOT / "examples/serving/truth.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def cycles():
+    return prlx.find_cycles(BEFORE, progress=False)
+
+
+@pytest.fixture(scope="module")
+def change():
+    return prlx.compare_cycles(BEFORE, AFTER, progress=False)
+
+
+def command(*words, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "prlx", "cycles", *map(str, words)],
+        cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+def test_the_truth_is_found(cycles):
+    found = {(one.level_name, one.phase, one.period, one.count) for one in cycles}
+    assert found == {(row["name"].split()[0], row["phase"], row["period"], row["count"]) for row in TRUTH}
+    assert cycles.found
+    assert cycles.coverage > 0.99
+    assert [one.level_name for one in cycles] == ["step", "step", "layer", "layer"]
+
+
+def test_results_are_tables(cycles):
+    steps = cycles.steps.to_pandas()
+    assert len(steps) == sum(row["count"] for row in TRUTH if row["name"].startswith("step"))
+    assert steps.groupby("phase", observed=True).size().to_dict() == {"decode": 27, "prefill": 8}
+    assert (steps.end_ns > steps.start_ns).all()
+    repetitions = cycles.repetitions.to_pandas()
+    assert len(repetitions) == sum(row["count"] for row in TRUTH)
+    assert (repetitions.end > repetitions["first"]).all()
+    frame = cycles.to_pandas()
+    assert list(frame["count"]) == [one.count for one in cycles]
+    assert len(cycles.to_polars()) == 4
+    decode = cycles.level("step")[0]
+    assert len(decode.kernels) == decode.period
+    assert abs(sum(slot.share for slot in decode.kernels) - 1) < 1e-6
+    assert cycles[decode.id] == cycles[decode.name] == decode
+
+
+def test_the_stall_is_the_odd_step(cycles):
+    odd = [(one.name, row) for one in cycles.level("step") for row in one.document["outliers"]]
+    assert [(name, row["slot"]) for name, row in odd] == [("prefill step", -1)]
+    assert 1.4e6 < odd[0][1]["wall_ns"] - odd[0][1]["median_ns"] < 1.7e6
+
+
+def test_cycles_show_themselves(cycles):
+    assert repr(cycles).startswith("<Cycles: 27")
+    page = cycles._repr_html_()
+    assert "decode step" in page
+    assert page.count("<tr>") == 5
+
+
+@pytest.mark.parametrize("ending", ["json", "html", "md", "csv", "xlsx", "trace.json"])
+def test_cycles_save_themselves(cycles, change, tmp_path, ending):
+    target = tmp_path / f"c.{ending}"
+    cycles.save(target)
+    assert target.stat().st_size > 500
+    with pytest.raises(prlx.FileAccessError):
+        cycles.save(target)
+    before = target.read_bytes()
+    cycles.save(target, overwrite=True)
+    assert ending == "xlsx" or target.read_bytes() == before
+    if ending != "trace.json":
+        change.save(tmp_path / f"d.{ending}")
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_the_described_table(cycles, tmp_path):
+    cycles.save(tmp_path / "c.csv")
+    lines = (tmp_path / "c.csv").read_text().splitlines()
+    assert lines[0] == "# Iterations,27"
+    assert lines[1] == "# Kernels per cycle,259"
+    assert lines[5].split(",")[:3] == ["index", "kernel_name", "avg_duration_us"]
+    assert len(lines) == 6 + 259
+
+
+def test_names_are_never_formulas(tmp_path):
+    text = gzip.decompress(BEFORE.read_bytes()).decode().replace("vllm::rms_norm_kernel", "=HYPERLINK(1)")
+    (tmp_path / "t.json").write_text(text)
+    prlx.find_cycles(tmp_path / "t.json", progress=False).save(tmp_path / "t.xlsx")
+    with zipfile.ZipFile(tmp_path / "t.xlsx") as book:
+        sheets = "".join(book.read(name).decode() for name in book.namelist() if "worksheets/" in name)
+        assert "HYPERLINK(1)" in book.read("xl/sharedStrings.xml").decode()
+    assert "<f>" not in sheets
+    assert "hyperlink" not in sheets
+
+
+def test_a_slower_kernel_is_found_and_nothing_else(change):
+    assert not change.same
+    assert [cost["what"].split("<")[0] for cost in change.regressions] == ["vllm::paged_attention_v2_kernel"]
+    assert abs(change.regressions[0]["relative"] - 0.6) < 0.01
+    truth = 23 * 0.6 * 5_441  # layers, share, mean of the kernel in ns
+    assert abs(change.regressions[0]["step_ns"] / truth - 1) < 0.03
+    assert change.improvements == ()
+    assert {row["kind"] for pair in change.document["pairs"] for row in pair["rows"]} == {"exact"}
+    assert len(change.to_pandas()) == sum(len(pair["rows"]) for pair in change.document["pairs"])
+
+
+def test_a_run_is_the_same_as_itself(cycles):
+    same = prlx.compare_cycles(cycles, BEFORE, progress=False)
+    assert same.same
+    assert same.regressions == same.improvements == ()
+
+
+def test_the_command_line(tmp_path):
+    shutil.copy(BEFORE, tmp_path / "t.json.gz")
+    ran = command("t.json.gz", "--html", "c.html", "--overlay", "o.trace.json", "--xlsx", "c.xlsx", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("27 ")
+    assert "odd: repetition 3 of prefill step" in ran.stdout
+    assert {path.name for path in tmp_path.iterdir()} == {"t.json.gz", "c.html", "o.trace.json", "c.xlsx"}
+    tracks = json.loads((tmp_path / "o.trace.json").read_text())["traceEvents"]
+    assert sum(event["ph"] == "X" for event in tracks) == sum(row["count"] for row in TRUTH)
+    document = json.loads(command("t.json.gz", "--json", cwd=tmp_path).stdout)
+    assert document["schema"] == "prlx.cycles/1"
+    assert "tables" not in document
+
+
+def test_options_reach_the_core(tmp_path):
+    rules = tmp_path / "rules.toml"
+    rules.write_text("[[rule]]\nmatch = '^nvjet.*'\nreplace = 'gemm'\n")
+    ran = command(BEFORE, "--keys", "loose", "--rules", rules, "--max-levels", 1, "--edit-percent", 0, "--json")
+    settings = json.loads(ran.stdout)["options"]
+    assert (settings["keys"], settings["rules"], settings["max_levels"]) == ("loose", 1, 1)
+    assert len(json.loads(ran.stdout)["levels"]) == 1
+    late, early = (
+        json.loads(command(BEFORE, "--phase-mode", mode, "--json").stdout)["selected"] for mode in ("decode", "prefill")
+    )
+    assert late != early
+    compat = json.loads(command(BEFORE, "--compat-parameter", "outer-match=0.9", "--json").stdout)["options"]["compat"]
+    assert (compat["outer_match"], compat["sub_match"]) == (0.9, 0.8)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        ((), 2, "TRACE"),
+        (("a", "b"), 2, "compare A B"),
+        (("compare", "a"), 2, "expected two traces"),
+        (("nowhere.json",), 3, "no such file"),
+        ((__file__,), 3, "test_cycles.py"),
+        ((BEFORE, "--keys", "vague"), 2, "strict"),
+        ((BEFORE, "--compat-parameter", "x"), 2, "NAME=NUMBER"),
+        ((BEFORE, "--compat-parameter", "inner=1"), 2, "no parameter"),
+        ((BEFORE, "--max-levels", 9), 2, "levels"),
+        ((BEFORE, "--rules", ROOT / "README.md"), 3, "TOML"),
+        ((BEFORE, "--html", BEFORE, "--overwrite"), 2, "is an input"),
+        ((BEFORE, "--xlsx", "/nowhere/c.xlsx"), 3, "no such directory"),
+        (("compare", BEFORE, AFTER, "--overlay", "x.trace.json"), 2, "--overlay"),
+        (("compare", BEFORE, AFTER, "--min-change", "much"), 2, "expected a share"),
+    ],
+)
+def test_mistakes_are_told(words, code, said, tmp_path):
+    ran = command(*words, cwd=tmp_path)
+    assert ran.returncode == code, ran.stderr
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_cycle_is_an_answer(tmp_path):
+    events = [{"ph": "X", "cat": "kernel", "name": f"k{i}", "pid": 0, "tid": 7, "ts": i, "dur": 1} for i in range(200)]
+    (tmp_path / "t.json").write_text(json.dumps({"traceEvents": events}))
+    found = prlx.find_cycles(tmp_path / "t.json", progress=False)
+    assert not found.found
+    assert found.classes == ()
+    assert found.verdict.startswith("No cycle")
+    ran = command(tmp_path / "t.json")
+    assert ran.returncode == 0
+    assert ran.stdout.startswith("No cycle")
+    for ending in ("html", "md", "csv", "xlsx", "trace.json"):
+        found.save(tmp_path / f"c.{ending}")
+
+
+def test_workers_do_not_change_a_byte():
+    first, *others = (command(BEFORE, "--json", "--workers", workers).stdout for workers in (1, 2, 8))
+    assert all(text == first for text in others)
+
+
+def test_the_order_of_events_in_the_file_does_not_matter(tmp_path):
+    import random
+
+    document = json.loads(gzip.decompress(BEFORE.read_bytes()))
+    texts = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "t.json").write_text(json.dumps(document))
+        texts.append(command("t.json", "--json", cwd=tmp_path / name).stdout.replace(f"/{name}/", "/"))
+        random.Random(4).shuffle(document["traceEvents"])
+    assert texts[0] == texts[1]
