@@ -30,6 +30,7 @@ type Block struct {
 	queues []queue // of cp.async, by warp
 	warps  int
 	gone   uint32 // warps that have ended
+	number uint32 // of the block and 1, when global memory is watched
 	room   [lane.Lanes]uint64
 	list   [maxParts]part
 }
@@ -124,7 +125,7 @@ func (b *Block) Load(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
 		shared, local := windows(a, uint64(t.Offset), mask)
 		if shared|local != 0 {
 			at := *a // the loads may overwrite it
-			rest := b.global.Load(r, t, mask&^(shared|local))
+			rest := b.loadGlobal(r, t, warp, mask&^(shared|local))
 			if local != 0 {
 				rest = chain(b.local.load(r, t, &at, uint64(t.Offset)-LocalWindow, warp, local), rest)
 			}
@@ -134,7 +135,23 @@ func (b *Block) Load(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
 			return rest
 		}
 	}
-	return b.global.Load(r, t, mask)
+	return b.loadGlobal(r, t, warp, mask)
+}
+
+func (b *Block) loadGlobal(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
+	if b.global.watch == nil || !b.watching(t) {
+		return b.global.Load(r, t, mask)
+	}
+	raced := b.watchLanes(r, t, addresses(r, t, &b.room), uint64(t.Offset), warp, mask, loads)
+	return chain(b.global.Load(r, t, mask), raced)
+}
+
+func (b *Block) storeGlobal(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
+	if b.global.watch == nil || !b.watching(t) {
+		return b.global.Store(r, t, mask)
+	}
+	raced := b.watchLanes(r, t, addresses(r, t, &b.room), uint64(t.Offset), warp, mask, stores)
+	return chain(b.global.Store(r, t, mask), raced)
 }
 
 // Store stores the lanes of mask in ascending order. Lanes whose access is out of bounds, misaligned, that of a null pointer or
@@ -155,7 +172,7 @@ func (b *Block) Store(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
 		a := addresses(r, t, &b.room)
 		shared, local := windows(a, uint64(t.Offset), mask)
 		if shared|local != 0 {
-			rest := b.global.Store(r, t, mask&^(shared|local))
+			rest := b.storeGlobal(r, t, warp, mask&^(shared|local))
 			if local != 0 {
 				rest = chain(b.local.store(r, t, a, uint64(t.Offset)-LocalWindow, warp, local), rest)
 			}
@@ -165,7 +182,7 @@ func (b *Block) Store(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
 			return rest
 		}
 	}
-	return b.global.Store(r, t, mask)
+	return b.storeGlobal(r, t, warp, mask)
 }
 
 // Atomic executes an atomic or a reduction in the lanes of mask, in ascending order: each lane sees what those before it did.
@@ -178,9 +195,16 @@ func (b *Block) Atomic(r *lane.Regs, t *Transfer, op *AtomicOp, warp int, mask u
 	case ptx.Generic:
 		if shared, _ := windows(a, uint64(t.Offset), mask); shared != 0 {
 			at := *a
-			rest := b.global.atomic(r, t, op, &at, mask&^shared)
+			rest := b.atomicGlobal(r, t, op, &at, mask&^shared)
 			return chain(b.atomicShared(r, t, op, &at, uint64(t.Offset)-SharedWindow, warp, shared), rest)
 		}
+	}
+	return b.atomicGlobal(r, t, op, a, mask)
+}
+
+func (b *Block) atomicGlobal(r *lane.Regs, t *Transfer, op *AtomicOp, a *[lane.Lanes]uint64, mask uint32) *Fault {
+	if w := b.global.watch; w != nil && mask != 0 {
+		w.over = true
 	}
 	return b.global.atomic(r, t, op, a, mask)
 }

@@ -657,9 +657,10 @@ func TestOneAccessCanFailSeveralChecks(t *testing.T) {
 	s := newBench(t)
 	x, y := s.g.Pointer(0, hostX), s.g.Pointer(1, hostY)
 	tr := vector(ptx.Generic, 4, 1)
-	for l, address := range []uint64{x, x + 2, x + 256, y, 0, x + 260, memory.SharedWindow, memory.SharedWindow + 256, memory.LocalWindow, memory.LocalWindow + 64, y + 4} {
-		s.r.R64[0][l] = address
-	}
+	copy(s.r.R64[0][:], []uint64{
+		x, x + 2, x + 256, y, 0, x + 260, memory.SharedWindow, memory.SharedWindow + 256,
+		memory.LocalWindow, memory.LocalWindow + 64, y + 4,
+	})
 	f := s.b.Store(s.r, tr, 0, 1<<11-1)
 	got := ""
 	for ; f != nil; f = f.Next {

@@ -51,6 +51,9 @@ func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32) *Fault {
 	to, from := addresses(r, &c.To, &b.room), addresses(r, &c.From, &room)
 	toOffset, fromOffset := uint64(c.To.Offset), uint64(c.From.Offset)
 	var found faults
+	if b.global.watch != nil && b.watching(&c.From) {
+		b.watchCopy(&found, r, c, from, warp, mask)
+	}
 	var in *region // of the lane before
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)

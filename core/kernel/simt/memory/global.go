@@ -28,6 +28,7 @@ type Global struct {
 	bits    uint     // of a slot
 	any     uint64   // parameters whose pointers may point anywhere
 	null    uint64   // parameters that are null pointers
+	watch   *watch   // nil: nobody asks
 }
 
 // region is a range of addresses and the bytes behind it.

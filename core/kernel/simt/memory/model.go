@@ -29,6 +29,7 @@ const (
 	StaleAsyncCopy // reads or overwrites what cp.async has not been waited for
 	ReadOnlyWrite
 	NullPointer
+	GlobalRace // only when Global.Watch asked for it
 )
 
 // Fault is what a check found in one access of one warp.
@@ -43,7 +44,7 @@ type Fault struct {
 	Distance int64  // bytes that it reaches beyond its end (positive) or starts before its start (negative), 0 inside
 	Size     uint64 // of that allocation
 	Inside   string // OutOfBounds: the allocation that it falls into though its pointer comes from another, "" none
-	Other    Party  // SharedRace, StaleAsyncCopy: the other access
+	Other    Party  // SharedRace, GlobalRace, StaleAsyncCopy: the other access
 	Atomic   bool   // an atomic, which loads and stores
 	Next     *Fault // another check that the same access failed, nil none
 }
@@ -53,6 +54,9 @@ type Party struct {
 	Warp  int32 // in the block, of several the first; -1 unknown
 	Inst  int32 // instruction, of several the last; -1 unknown
 	Store bool
+
+	OtherBlock bool  // GlobalRace: it is of another block
+	Block      int64 // GlobalRace: which block, -1 one of several
 }
 
 // Transfer is the static part of a load, store, atomic, copy or matrix access, decoded once.
