@@ -17,6 +17,7 @@ SHOWN = [
     "README.md",
     "docs/tutorial.md",
     "docs/two-runs.md",
+    "docs/serving.md",
     *(f"docs/{p.relative_to(ROOT / 'docs')}" for p in (ROOT / "docs/commands").glob("*.md")),
 ]
 
