@@ -70,6 +70,9 @@ func (f *finder) chooseEvidence() {
 		}
 	}
 	for _, kind := range stepKinds {
+		if reasons[kind] == "" && !slices.ContainsFunc(byKind, func(m map[kernels.MarkKind][]int32) bool { return len(m[kind]) > 0 }) {
+			reasons[kind] = "no kernel is tied to them"
+		}
 		if count[kind] > 0 {
 			r.evidence = append(r.evidence, r.describe(kind, count[kind], phases[kind], used[kind], len(f.sources), reasons[kind]))
 		}
