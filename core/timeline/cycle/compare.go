@@ -41,14 +41,27 @@ func Compare(j *job.Job, a, b *Result, opt CompareOptions) (*CompareDocument, er
 			*side.views = append(*side.views, v)
 		}
 	}
-	c.result = compare.Classes(c.viewsA, c.viewsB, compare.Options{Alpha: opt.Alpha, MinChange: opt.MinChange, Similarity: opt.Similarity})
+	c.run(opt.Similarity)
+	if len(c.result.Pairs) == 0 && opt.Similarity > leastSimilarity {
+		c.run(leastSimilarity)
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, fault.New(fault.Cancelled, "the comparison of cycles was cancelled").Wrap(err)
 	}
 	return c.document(), nil
 }
 
+// leastSimilarity is the least share of common kernels of classes that are paired where nothing more alike is there: runs on different
+// hardware have other matrix products and the same kernels between them.
+const leastSimilarity = 0.2
+
+func (c *comparing) run(similarity float64) {
+	c.similarity = similarity
+	c.result = compare.Classes(c.viewsA, c.viewsB, compare.Options{Alpha: c.opt.Alpha, MinChange: c.opt.MinChange, Similarity: similarity})
+}
+
 type comparing struct {
+	similarity     float64 // the least that was asked of pairs
 	opt            CompareOptions
 	a, b           *Result
 	viewsA, viewsB []compare.ClassView
@@ -411,6 +424,9 @@ func (c *comparing) warn(d *CompareDocument) {
 	}
 	if c.a.keys != c.b.keys {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("kernels of a count as equal by %s signatures, those of b by %s ones: search both with the same keys", c.a.keys, c.b.keys))
+	}
+	if c.similarity < c.opt.Similarity && len(d.Pairs) > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("no classes share %.0f %% of their kernels: those that share at least %.0f %% are paired", 100*c.opt.Similarity, 100*c.similarity))
 	}
 	few := 0
 	for i := range d.Pairs {

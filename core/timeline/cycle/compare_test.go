@@ -176,6 +176,25 @@ func TestRunsWithNothingInCommonAreUnmatched(t *testing.T) {
 	}
 }
 
+func TestRunsOnOtherHardwareArePairedAndToldApart(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 9))
+	side := func(gemm string) *Result {
+		e := edited{}
+		for i := range 20 {
+			name := fmt.Sprintf("common_%c", 'a'+i)
+			if i%3 > 0 {
+				name = fmt.Sprintf("%s_%c", gemm, 'a'+i)
+			}
+			e.names, e.ns = append(e.names, name), append(e.ns, 5000)
+		}
+		return mustFind(t, e.recorded(r, 20, 0), Options{})
+	}
+	d := mustCompare(t, side("left"), side("right"))
+	if len(d.Pairs) != 1 || d.Pairs[0].Kinds.Exact != 7 || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "50 %") {
+		t.Errorf("%s %+v: %s", d.Status, d.Warnings, d.Verdict)
+	}
+}
+
 func TestComparingIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
