@@ -121,6 +121,7 @@ lint: build ## formatting, vet, staticcheck, ruff, mypy
 bench: build build/oracle/.ready ## speed and memory against the described algorithm, run in the same minute
 	$(PY) bench/run.py
 	$(PY) bench/kernels.py
+	$(PY) bench/cycles.py
 
 .PHONY: fuzz
 fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, then every reader fuzzed for 2 minutes

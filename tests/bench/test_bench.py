@@ -50,3 +50,21 @@ def test_quick_benchmark_of_comparisons_measures_every_part() -> None:
     for kind in ("v1", "zstd"):
         assert {(kind, "described"), (kind, "call"), (kind, "command")} <= measured
     assert {("v2", "call"), ("sparse", "read"), ("sparse", "diff")} <= measured
+
+
+def test_quick_benchmark_of_cycles_measures_every_part() -> None:
+    if shutil.which("go") is None:
+        pytest.skip("no Go: the benchmark generates its traces with it")
+    done = subprocess.run(
+        [sys.executable, REPOSITORY / "bench" / "cycles.py", "--quick"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "inflate (zlib)",
+        "gzip + json (CPython)",
+        "prlx cycles",
+        "memory:",
+        "speed:",
+        "BenchmarkCompareTwoThousand",
+    ):
+        assert part in done.stdout

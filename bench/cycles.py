@@ -1,0 +1,177 @@
+"""Measures prlx cycles: reading beside CPython's json on the same file, finding from 10^5 to 10^7 kernels, memory.
+
+  python bench/cycles.py            two minutes and 1 GB of scratch space under build/bench
+  python bench/cycles.py --quick    small files: shows that everything here still runs; its figures mean nothing
+
+Traces are generated (bench/gencycles) with the arguments that profilers write. Each program runs in a process of its own; CPU
+seconds are user and system time of all threads, memory is the peak of the process. "One core" is ``--workers 1`` and, for Go's
+own background work, one processor. Finding alone is timed by Go's benchmarks of packages cycle and repeat.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import math
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SCRATCH = REPOSITORY / "build" / "bench" / "cycles"
+MIB = 1 << 20
+
+JSON = """
+import gzip, json, sys
+with gzip.open(sys.argv[1]) as file:
+    events = json.load(file)["traceEvents"]
+print(sum(event.get("cat") == "kernel" for event in events))
+"""
+PRLX = """
+import sys, prlx
+cycles = prlx.find_cycles(sys.argv[1], workers=1, progress=False)
+print(cycles.document["input"]["kernels"])
+"""
+INFLATE = """
+import gzip, sys
+with gzip.open(sys.argv[1]) as file:
+    while file.read(1 << 20):
+        pass
+print(0)
+"""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One run of a program."""
+
+    wall: float
+    processor: float
+    peak: int
+    said: str
+
+
+def run(program: str, path: Path) -> Sample:
+    """Run a program of Python on a file, in a process of its own on one core."""
+    started = perf_counter()
+    read, write = os.pipe()
+    pid = os.posix_spawn(
+        sys.executable,
+        [sys.executable, "-c", program, str(path)],
+        {**os.environ, "GOMAXPROCS": "1"},
+        file_actions=[(os.POSIX_SPAWN_DUP2, write, 1), (os.POSIX_SPAWN_CLOSE, read)],
+    )
+    os.close(write)
+    with os.fdopen(read) as output:
+        said = output.read().strip()
+    _, status, used = os.wait4(pid, 0)
+    if status != 0:
+        raise SystemExit(f"a program ended with status {status} on {path}")
+    return Sample(perf_counter() - started, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, said)
+
+
+def generate(kernels: int, family: str) -> tuple[Path, int]:
+    """A compressed trace, and its bytes before compression."""
+    path = SCRATCH / f"{family}_{kernels}.json.gz"
+    command = ["go", "run", "./bench/gencycles", "-family", family, "-kernels", str(kernels), "-args", "-o", str(path)]
+    subprocess.run(command, cwd=REPOSITORY, check=True)
+    with gzip.open(path) as file:
+        size = 0
+        while block := file.read(1 << 22):
+            size += len(block)
+    return path, size
+
+
+def reading(kernels: int, family: str, repeats: int) -> None:
+    """Reading and finding, beside json and beside decompression alone."""
+    path, raw = generate(kernels, family)
+    programs = {"inflate (zlib)": INFLATE, "gzip + json (CPython)": JSON, "prlx cycles": PRLX}
+    samples: dict[str, list[Sample]] = {name: [] for name in programs}
+    for _ in range(repeats):
+        for name, program in programs.items():
+            samples[name].append(run(program, path))
+    counted = samples["prlx cycles"][0].said
+    assert counted == samples["gzip + json (CPython)"][0].said, "the programs count different kernels"
+    count = int(counted)
+    print(
+        f"{path.name}: {count:,} kernels, {raw / 1e6:,.0f} MB of JSON, {path.stat().st_size / 1e6:,.1f} MB compressed"
+    )
+    baseline = statistics.median(sample.processor for sample in samples["gzip + json (CPython)"])
+    for name, runs in samples.items():
+        seconds = statistics.median(sample.processor for sample in runs)
+        wall = statistics.median(sample.wall for sample in runs)
+        peak = max(sample.peak for sample in runs)
+        line = f"  {name:<22} {seconds:7.2f} s CPU {wall:7.2f} s wall {raw / seconds / 1e6:8,.0f} MB/s {peak / MIB:8,.0f} MiB"
+        print(line + f" {baseline / seconds:6.1f}x")
+    allowed = 96 * 1e6 + 48 * count
+    peak = max(sample.peak for sample in samples["prlx cycles"])
+    line = f"  memory: {peak / 1e6:,.0f} MB, allowed are 96 MB + 48 B a kernel = {allowed / 1e6:,.0f} MB"
+    print(f"{line}: {verdict(peak <= allowed)}")
+    seconds = statistics.median(sample.processor for sample in samples["prlx cycles"])
+    print(f"  speed: {raw / seconds / 1e6:,.0f} MB/s on one core, asked are 400: {verdict(raw / seconds >= 4e8)}")
+
+
+def verdict(passed: bool) -> str:
+    """A word for a reader who looks for what fails."""
+    return "met" if passed else "MISSED"
+
+
+def finding(package: str, pattern: str, each: str) -> None:
+    """Go's benchmarks of finding and comparing."""
+    command = [
+        "go",
+        "test",
+        "-run",
+        "^$",
+        "-bench",
+        pattern,
+        "-benchtime",
+        each,
+        "-timeout",
+        "20m",
+        f"./core/timeline/{package}",
+    ]
+    done = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True)
+    times: dict[str, list[tuple[int, float]]] = {}
+    for line in done.stdout.splitlines():
+        if not line.startswith("Benchmark"):
+            continue
+        print(f"  {' '.join(line.split())}")
+        found = re.match(r"Benchmark\w+/([\w-]+?)[/=](\d+)\S*\s+\d+\s+([\d.]+) ns/op", line)
+        if found:
+            times.setdefault(found[1], []).append((int(found[2]), float(found[3])))
+    for family, points in times.items():
+        if len(points) > 1:
+            print(f"  {family}: time grows as n^{exponent(points):.2f}, asked is at most 1.10")
+
+
+def exponent(points: list[tuple[int, float]]) -> float:
+    """The slope of a line through the logarithms of size and time."""
+    x, y = [math.log(size) for size, _ in points], [math.log(time) for _, time in points]
+    middle_x, middle_y = statistics.fmean(x), statistics.fmean(y)
+    return sum((a - middle_x) * (b - middle_y) for a, b in zip(x, y, strict=True)) / sum((a - middle_x) ** 2 for a in x)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small files, once")
+    options = parser.parse_args()
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+    SCRATCH.mkdir(parents=True)
+    print(f"load at the start: {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
+    reading(20_000 if options.quick else 1_000_000, "multi-prefill", 1 if options.quick else 3)
+    print("\nfinding, kernels in memory (Go benchmarks):")
+    finding("cycle/repeat", "Find/.*/100000$" if options.quick else "Find", "1x")
+    print("\nfinding and comparing with times and statistics (Go benchmarks):")
+    finding("cycle", "TwoThousand" if options.quick else ".", "1x" if options.quick else "3x")
+    shutil.rmtree(SCRATCH, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()
