@@ -235,6 +235,18 @@ func TestEveryReportIsText(t *testing.T) {
 	}
 }
 
+func TestJSONIsTheDocument(t *testing.T) {
+	for name, d := range documents(t) {
+		var back cycle.Document
+		if err := json.Unmarshal(render(t, "json", d), &back); err != nil {
+			t.Fatal(err)
+		}
+		if !cmp.Equal(*d, back) && name != "hostile" { // whose names are no UTF-8
+			t.Errorf("%s: %s", name, cmp.Diff(*d, back))
+		}
+	}
+}
+
 func TestHostileNamesStayText(t *testing.T) {
 	page := string(render(t, "html", documents(t)["hostile"])) + string(renderCompare(t, "html", comparisons(t)["hostile"]))
 	if strings.Contains(page, "<script") || strings.Contains(page, "<b>") {

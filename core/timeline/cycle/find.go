@@ -162,6 +162,9 @@ func (f *finder) name() error {
 			}
 		}
 	}
+	if r.compute == 0 { // nothing but collectives: those are searched then
+		r.compute = int64(r.trace.Kernels())
+	}
 	return nil
 }
 
