@@ -159,12 +159,8 @@ func (d *dataflow) still(register, from, to int32) bool {
 	if d.block[from] != d.block[to] || from > to {
 		return false
 	}
-	for _, w := range writes {
-		if w > from && w < to {
-			return false
-		}
-	}
-	return true
+	next, _ := slices.BinarySearch(writes, from+1)
+	return next == len(writes) || writes[next] >= to
 }
 
 // compares are the numbers of compares: of signed and unsigned integers, of floats.

@@ -15,6 +15,7 @@ import (
 const (
 	provenanceDepth = 5
 	provenanceNodes = 12
+	maxInputs       = 4
 )
 
 // operand is an operand of a site with its provenance.
@@ -90,12 +91,13 @@ func (l *siteList) register(flow *dataflow, register, at int32, depth int, nodes
 		return // never written
 	}
 	for _, w := range def.all {
-		if depth > 0 && *nodes > 0 && (w < at || !def.carried) && len(out.Inputs) < 4 {
-			var input site.Operand
-			*nodes--
-			l.result(flow, w, depth-1, nodes, &input)
-			out.Inputs = append(out.Inputs, input)
+		if depth <= 0 || *nodes <= 0 || len(out.Inputs) == maxInputs || def.carried && w >= at {
+			return
 		}
+		var input site.Operand
+		*nodes--
+		l.result(flow, w, depth-1, nodes, &input)
+		out.Inputs = append(out.Inputs, input)
 	}
 }
 
@@ -134,7 +136,7 @@ func (l *siteList) result(flow *dataflow, at int32, depth int, nodes *int, out *
 		return
 	}
 	for i := range inputs {
-		if depth > 0 && *nodes > 0 && len(out.Inputs) < 4 {
+		if depth > 0 && *nodes > 0 && len(out.Inputs) < maxInputs {
 			out.Inputs = append(out.Inputs, *l.origin(flow, &inputs[i], at, depth-1, nodes))
 		}
 	}

@@ -275,3 +275,42 @@ END:
 		t.Errorf("safe %t, %t; want false, true", l.marks[0].safe, l.marks[1].safe)
 	}
 }
+
+// FuzzSites: whatever was read has sites with keys of their own, and operands that name sites of the table.
+func FuzzSites(f *testing.F) {
+	for _, body := range []string{
+		"\tsetp.lt.s32 %p1|%p2, %r1, %r2;\nA:\n\t@%p1 st.global.b32 [%rd1], %r1;\n\tadd.s32 %r1, %r1, 1;\n\t@!%p2 bra A;",
+		"\tatom.global.add.u32 %r1, [%rd1], %r1;\n\tmov.b32 %r2, {%r1, _};\n\tnot.pred %p1, %p2;\n\tselp.b32 %r1, %r2, _, %p1;\n\tcp.async [%r1], [%rd1], 4;",
+		"T: .branchtargets A, B;\n\tbrx.idx %r1, T;\nA: ld.shared.v2.f32 {%f1, %f2}, [%r1];\nB: bar.sync 0; setp; selp; ld; st; atom; red; call k;",
+	} {
+		f.Add([]byte(".version 8.8\n.target sm_80\n.address_size 64\n" + threeParams + registers + body + "\n}\n"))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		m, err := ptx.Read(context.Background(), "k.ptx", text)
+		if err != nil {
+			return
+		}
+		for _, entry := range m.Functions {
+			l := findSites(m, entry, nil)
+			if len(l.sites) != len(l.marks) {
+				t.Fatalf("%d sites, %d marks", len(l.sites), len(l.marks))
+			}
+			checkKeys(t, l)
+			table := l.table()
+			var check func(operands []site.Operand)
+			check = func(operands []site.Operand) {
+				for i := range operands {
+					if k := operands[i].Site; k != 0 {
+						if _, ok := table.ByKey(k); !ok {
+							t.Fatalf("an operand names site %x, which is none", k)
+						}
+					}
+					check(operands[i].Inputs)
+				}
+			}
+			for i := range l.sites {
+				check(l.sites[i].Operands)
+			}
+		}
+	})
+}

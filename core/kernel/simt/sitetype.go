@@ -196,5 +196,8 @@ func (d *dataflow) accessType(in *ptx.Inst, operand int) valueType {
 			return t
 		}
 	}
+	if operand >= len(in.Operands) {
+		return warptrace.TypeNone
+	}
 	return d.valueType(&in.Operands[operand])
 }
