@@ -41,7 +41,8 @@ type Options struct {
 	Record          *Recording
 }
 
-// Recording says what to observe. Warps arrive in ascending order, each once; the Warp is valid during the call.
+// Recording says what to observe. Warps arrive each once, block by block in the order of the schedule, which is ascending without a
+// seed; the Warp is valid during the call.
 type Recording struct {
 	Mode          warptrace.Mode
 	Predicates    bool // guards of memory accesses and selects
