@@ -16,6 +16,8 @@ type Regs struct {
 	R32 [][Lanes]uint32
 	R64 [][Lanes]uint64
 	P   []uint32
+
+	Carry uint32 // of add.cc and the like, one bit a lane
 }
 
 // Bank says in which of the three a register is.

@@ -1,0 +1,347 @@
+package lane
+
+import (
+	"errors"
+	"math"
+)
+
+const mmaDoc = "m16n8k16 m16n8k8 of f16 (accumulators f16, f32) and bf16; m16n8k8 m16n8k4 of tf32; m16n8k32 m16n8k16 m8n8k16 of s8 and u8, .satfinite; " +
+	"m8n8k4 m16n8k4 m16n8k8 m16n8k16 of f64"
+
+// mmaApprox says how the order of the sums can show. The bound holds for numbers without overflow: n products are added with at
+// most n+1 roundings here, and a tensor core cuts off each addend at no less than 24 bits below the largest.
+const mmaApprox = "f16, bf16, tf32: products are exact, those of eight consecutive k are added as a tree of float32 and then to the accumulator; a tensor " +
+	"core aligns and truncates, so results differ by at most k+2 units of 2^-23 of the sum of magnitudes |c| + |a*b| (f16 accumulators: one more " +
+	"rounding to f16). f64 is a chain of fma in ascending k. Integers are exact"
+
+var errPartial = errors.New("mma needs all lanes of the warp")
+
+// fragment says where the elements of a matrix are: each register of a lane holds per elements, consecutive in k.
+type mmaShape struct {
+	rows, k  int
+	elements map[string]bool
+	a, b, c  int // registers of each of a lane, c and d of 32 or 64 bits
+	per      int // elements in a register of a and b
+}
+
+var mmaShapes = map[string][]mmaShape{
+	"m16n8k16": {
+		{16, 16, map[string]bool{"f16": true, "bf16": true}, 4, 2, 4, 2},
+		{16, 16, map[string]bool{"s8": true, "u8": true}, 2, 1, 4, 4},
+		{16, 16, map[string]bool{"f64": true}, 8, 4, 4, 1},
+	},
+	"m16n8k8": {
+		{16, 8, map[string]bool{"f16": true, "bf16": true}, 2, 1, 4, 2},
+		{16, 8, map[string]bool{"tf32": true}, 4, 2, 4, 1},
+		{16, 8, map[string]bool{"f64": true}, 4, 2, 4, 1},
+	},
+	"m16n8k4": {
+		{16, 4, map[string]bool{"tf32": true}, 2, 1, 4, 1},
+		{16, 4, map[string]bool{"f64": true}, 2, 1, 4, 1},
+	},
+	"m16n8k32": {{16, 32, map[string]bool{"s8": true, "u8": true}, 4, 2, 4, 4}},
+	"m8n8k16":  {{8, 16, map[string]bool{"s8": true, "u8": true}, 1, 1, 2, 4}},
+	"m8n8k4":   {{8, 4, map[string]bool{"f64": true}, 1, 1, 2, 1}},
+}
+
+func decodeMMA(d *decoder) (Form, bool) {
+	c, b, a, result := d.typ(), d.typ(), d.typ(), d.typ()
+	ok := d.take("sync") && d.take("aligned") && d.take("row") && d.take("col") && result == c
+	saturate := d.take("satfinite")
+	for _, s := range mmaShapes[d.typ()] {
+		if !ok || !s.elements[a] {
+			continue
+		}
+		switch {
+		case a == "f64":
+			return s.form(R64, s.c, s.double), b == a && c == "f64" && !saturate
+		case a == "s8" || a == "u8":
+			return s.form(R32, s.c, s.integer(a, b, saturate)), (b == "s8" || b == "u8") && c == "s32"
+		case c == "f32":
+			return s.form(R32, s.c, s.single(a)), b == a && !saturate
+		case c == "f16":
+			return s.form(R32, s.c/2, s.halves), a == "f16" && b == a && !saturate
+		}
+	}
+	return Form{}, false
+}
+
+// form makes the form of a product that has c accumulator registers.
+func (s mmaShape) form(bank Bank, c int, run func(r *Regs, v []int32)) Form {
+	f := Form{UsesVec: true}
+	for range c {
+		f.Out = append(f.Out, bank)
+	}
+	for range s.a + s.b + c {
+		f.In = append(f.In, bank)
+	}
+	f.Warp = func(r *Regs, o *Operands, active uint32) error {
+		if active == math.MaxUint32 {
+			run(r, o.Vec)
+			return nil
+		}
+		var keep32 [4][Lanes]uint32
+		var keep64 [4][Lanes]uint64
+		for i, reg := range o.Vec[:c] {
+			if bank == R64 {
+				keep64[i] = r.R64[reg]
+			} else {
+				keep32[i] = r.R32[reg]
+			}
+		}
+		run(r, o.Vec)
+		for i, reg := range o.Vec[:c] {
+			for l := range Lanes {
+				switch {
+				case active>>l&1 != 0:
+				case bank == R64:
+					r.R64[reg][l] = keep64[i][l]
+				default:
+					r.R32[reg][l] = keep32[i][l]
+				}
+			}
+		}
+		return errPartial
+	}
+	return f
+}
+
+// rowsOf and columns are the place of element e of register n of a lane: of A (row, k), of B (k, column), of C (row, column).
+func (s mmaShape) placeA(lane, n, e int) (row, k int) {
+	row = lane >> 2
+	if s.rows == 16 {
+		row += n & 1 * 8
+		n >>= 1
+	}
+	return row, n*4*s.per + lane&3*s.per + e
+}
+
+func (s mmaShape) placeB(lane, n, e int) (k, column int) {
+	return n*4*s.per + lane&3*s.per + e, lane >> 2
+}
+
+func placeC(lane, n int) (row, column int) { return lane>>2 + n>>1*8, lane&3*2 + n&1 }
+
+// tiles are A and B by groups of eight k, and the accumulators.
+type tiles struct {
+	a [2][16][8]float32
+	b [2][8][8]float32
+	c [16][8]float32
+}
+
+// addProducts adds a times b: per element a tree of eight products.
+func addProducts(c *[16][8]float32, a *[16][8]float32, b *[8][8]float32) {
+	for m := range c {
+		row, sums := &a[m], &c[m]
+		a0, a1, a2, a3, a4, a5, a6, a7 := row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]
+		for n := range sums {
+			v := &b[n]
+			low := (float32(a0*v[0]) + float32(a1*v[1])) + (float32(a2*v[2]) + float32(a3*v[3]))
+			high := (float32(a4*v[4]) + float32(a5*v[5])) + (float32(a6*v[6]) + float32(a7*v[7]))
+			sums[n] += low + high
+		}
+	}
+}
+
+// smallHalf makes the float32 of an f16 that is no infinity and no NaN: the exponent is put right by a product.
+func smallHalf(h uint32) float32 {
+	return math.Float32frombits(h&0x8000<<16|h&0x7fff<<13) * 0x1p112
+}
+
+// wide16 is one word of two elements.
+func wide16(x uint32, special, brain bool) (float32, float32) {
+	switch {
+	case brain:
+		return math.Float32frombits(x << 16), math.Float32frombits(x &^ 0xffff)
+	case special:
+		return math.Float32frombits(widen16(x)), math.Float32frombits(widen16(x >> 16))
+	}
+	return smallHalf(x), smallHalf(x >> 16)
+}
+
+// hasSpecial reports whether an f16 of some registers is an infinity or a NaN.
+func hasSpecial(r *Regs, regs []int32) bool {
+	found := uint32(0)
+	for _, reg := range regs {
+		for _, x := range &r.R32[reg] {
+			found |= x&0x7c00 + 0x400 | x>>16&0x7c00 + 0x400
+		}
+	}
+	return found&0x8000 != 0
+}
+
+// load16 loads A and B of two elements a word.
+func (t *tiles) load16(r *Regs, a, b []int32, brain bool) {
+	special := !brain && (hasSpecial(r, a) || hasSpecial(r, b))
+	for n, reg := range a {
+		tile, below := &t.a[n>>1&1], n&1*8
+		for l, x := range &r.R32[reg] {
+			row := &tile[(l>>2+below)&15]
+			p, q := wide16(x, special, brain)
+			k := l & 3 * 2
+			row[k], row[k+1] = p, q
+		}
+	}
+	for n, reg := range b {
+		tile := &t.b[n&1]
+		for l, x := range &r.R32[reg] {
+			column := &tile[l>>2&7]
+			p, q := wide16(x, special, brain)
+			k := l & 3 * 2
+			column[k], column[k+1] = p, q
+		}
+	}
+}
+
+// loadTF32 loads A and B of words whose low 13 bits do not count.
+func (t *tiles) loadTF32(r *Regs, a, b []int32) {
+	for n, reg := range a {
+		for l, x := range &r.R32[reg] {
+			t.a[0][(l>>2+n&1*8)&15][(l&3+n>>1*4)&7] = math.Float32frombits(x &^ 0x1fff)
+		}
+	}
+	for n, reg := range b {
+		for l, x := range &r.R32[reg] {
+			t.b[0][l>>2&7][(l&3+n*4)&7] = math.Float32frombits(x &^ 0x1fff)
+		}
+	}
+}
+
+// split gives the registers of A, B and C.
+func (s mmaShape) split(v []int32, c int) (d, a, b, acc []int32) {
+	return v[:c], v[c : c+s.a], v[c+s.a : c+s.a+s.b], v[c+s.a+s.b:]
+}
+
+// single is the product with accumulators of 32 bits.
+func (s mmaShape) single(element string) func(r *Regs, v []int32) {
+	return func(r *Regs, v []int32) {
+		d, a, b, c := s.split(v, s.c)
+		var t tiles
+		if element == "tf32" {
+			t.loadTF32(r, a, b)
+		} else {
+			t.load16(r, a, b, element == "bf16")
+		}
+		for n, reg := range c {
+			for l, x := range &r.R32[reg] {
+				t.c[(l>>2+n>>1*8)&15][(l&3*2+n&1)&7] = math.Float32frombits(x)
+			}
+		}
+		addProducts(&t.c, &t.a[0], &t.b[0])
+		if s.k == 16 {
+			addProducts(&t.c, &t.a[1], &t.b[1])
+		}
+		for n, reg := range d {
+			to := &r.R32[reg]
+			for l := range to {
+				to[l] = bits32(t.c[(l>>2+n>>1*8)&15][(l&3*2+n&1)&7])
+			}
+		}
+	}
+}
+
+// halves is the product with accumulators of f16: they are rounded once, at the end.
+func (s mmaShape) halves(r *Regs, v []int32) {
+	d, a, b, c := s.split(v, s.c/2)
+	var t tiles
+	t.load16(r, a, b, false)
+	for n, reg := range c {
+		for l, x := range &r.R32[reg] {
+			row := &t.c[(l>>2+n*8)&15]
+			row[l&3*2], row[l&3*2+1] = wide16(x, true, false)
+		}
+	}
+	addProducts(&t.c, &t.a[0], &t.b[0])
+	if s.k == 16 {
+		addProducts(&t.c, &t.a[1], &t.b[1])
+	}
+	for n, reg := range d {
+		to := &r.R32[reg]
+		for l := range to {
+			row := &t.c[(l>>2+n*8)&15]
+			to[l] = half(bits32(row[l&3*2])) | half(bits32(row[l&3*2+1]))<<16
+		}
+	}
+}
+
+// integer is the product of bytes: exact, then cut to 32 bits or to the nearest of them.
+func (s mmaShape) integer(a, b string, saturate bool) func(r *Regs, v []int32) {
+	return func(r *Regs, v []int32) {
+		d, regA, regB, c := s.split(v, s.c)
+		var left [16][32]int32
+		var right [8][32]int32
+		for n, reg := range regA {
+			for l, x := range &r.R32[reg] {
+				row, k := s.placeA(l, n, 0)
+				bytesOf((*[4]int32)(left[row&15][k&28:]), x, a == "s8")
+			}
+		}
+		for n, reg := range regB {
+			for l, x := range &r.R32[reg] {
+				k, column := s.placeB(l, n, 0)
+				bytesOf((*[4]int32)(right[column&7][k&28:]), x, b == "s8")
+			}
+		}
+		var sums [4][Lanes]uint32
+		for n, reg := range c {
+			for l, x := range &r.R32[reg] {
+				row, column := placeC(l, n)
+				p, q := &left[row&15], &right[column&7]
+				products := int32(0)
+				for k := range s.k {
+					products += p[k&31] * q[k&31]
+				}
+				total := int64(int32(x)) + int64(products)
+				if saturate {
+					total = int64(saturate32(total))
+				}
+				sums[n&3][l] = uint32(total)
+			}
+		}
+		for n, reg := range d {
+			r.R32[reg] = sums[n&3]
+		}
+	}
+}
+
+func bytesOf(to *[4]int32, x uint32, signed bool) {
+	for i := range to {
+		if v := uint8(x >> (8 * i)); signed {
+			to[i] = int32(int8(v))
+		} else {
+			to[i] = int32(v)
+		}
+	}
+}
+
+// double is the product of doubles.
+func (s mmaShape) double(r *Regs, v []int32) {
+	d, regA, regB, c := s.split(v, s.c)
+	var left, right [16][16]float64
+	for n, reg := range regA {
+		for l, x := range &r.R64[reg] {
+			row, k := s.placeA(l, n, 0)
+			left[row&15][k&15] = math.Float64frombits(x)
+		}
+	}
+	for n, reg := range regB {
+		for l, x := range &r.R64[reg] {
+			k, column := s.placeB(l, n, 0)
+			right[column&15][k&15] = math.Float64frombits(x)
+		}
+	}
+	var sums [4][Lanes]uint64
+	for n, reg := range c {
+		for l, x := range &r.R64[reg] {
+			row, column := placeC(l, n)
+			sum := math.Float64frombits(x)
+			for k := range s.k {
+				sum = math.FMA(left[row&15][k&15], right[column&15][k&15], sum)
+			}
+			sums[n&3][l] = bits64(sum)
+		}
+	}
+	for n, reg := range d {
+		r.R64[reg] = sums[n&3]
+	}
+}
