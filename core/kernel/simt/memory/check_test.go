@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
@@ -316,343 +317,6 @@ func TestUninitialisedLocalMemory(t *testing.T) {
 	want(t, s.load(1, ptx.Local, 4, 8), memory.UninitialisedLocal, "local memory", 0)
 }
 
-func TestRacesOfTwoWarps(t *testing.T) {
-	const word = 32
-	for _, tc := range []struct {
-		name string
-		do   func(s *bench) *memory.Fault
-		inst int32 // of the other party, 0 no race
-		side bool  // it wrote
-	}{
-		{"write, read", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 4, word, 1)
-			return s.load(1, ptx.Shared, 4, word)
-		}, 1, true},
-		{"write, write", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 4, word, 1)
-			return s.store(1, ptx.Shared, 4, word, 2)
-		}, 1, true},
-		{"the same value", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 4, word, 1)
-			return s.store(1, ptx.Shared, 4, word, 1)
-		}, 0, false},
-		{"the same value, read by a third", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 4, word, 1)
-			s.store(1, ptx.Shared, 4, word, 1)
-			return s.load(2, ptx.Shared, 4, word)
-		}, 1, true},
-		{"the same value, read by both", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 4, word, 1)
-			clean(t, s.load(0, ptx.Shared, 4, word))
-			clean(t, s.store(1, ptx.Shared, 4, word, 1))
-			clean(t, s.load(1, ptx.Shared, 4, word))
-			return s.load(0, ptx.Shared, 4, word)
-		}, 0, false},
-		{"read, write", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 4, word, 1)
-			s.b.Barrier()
-			s.load(0, ptx.Shared, 4, word)
-			return s.store(1, ptx.Shared, 4, word, 1)
-		}, 2, false},
-		{"read, read", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 4, word, 1)
-			s.b.Barrier()
-			s.load(0, ptx.Shared, 4, word)
-			return s.load(1, ptx.Shared, 4, word)
-		}, 0, false},
-		{"one warp", func(s *bench) *memory.Fault {
-			s.store(3, ptx.Shared, 4, word, 1)
-			return s.load(3, ptx.Shared, 4, word)
-		}, 0, false},
-		{"barrier", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 4, word, 1)
-			s.b.Barrier()
-			return s.load(1, ptx.Shared, 4, word)
-		}, 0, false},
-		{"bytes of one word", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 1, word, 1)
-			s.store(1, ptx.Shared, 1, word+1, 1)
-			s.store(2, ptx.Shared, 2, word+2, 1)
-			clean(t, s.load(0, ptx.Shared, 1, word))
-			clean(t, s.load(1, ptx.Shared, 1, word+1))
-			return s.load(2, ptx.Shared, 2, word+2)
-		}, 0, false},
-		{"a byte of a word", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 1, word, 1)
-			s.store(1, ptx.Shared, 1, word+1, 1)
-			return s.load(1, ptx.Shared, 1, word)
-		}, 1, true},
-		{"words of one granule", func(s *bench) *memory.Fault {
-			for w := range 4 {
-				s.store(w, ptx.Shared, 4, word+uint64(4*w), 1)
-			}
-			clean(t, s.load(3, ptx.Shared, 4, word+12))
-			return s.load(0, ptx.Shared, 4, word)
-		}, 0, false},
-		{"a granule over its words", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 16, word, 1)
-			s.b.Barrier()
-			s.load(2, ptx.Shared, 4, word+8)
-			return s.store(0, ptx.Shared, 16, word, 2)
-		}, 2, false},
-		{"a word of a granule", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 16, word, 1)
-			return s.load(1, ptx.Shared, 4, word+12)
-		}, 1, true},
-		{"an ended warp", func(s *bench) *memory.Fault {
-			s.store(0, ptx.Shared, 4, word, 1)
-			s.b.Exit(0)
-			s.b.Meet(0, 0b1110)
-			return s.load(1, ptx.Shared, 4, word)
-		}, 0, false},
-	} {
-		s := newBench(t)
-		f := tc.do(s)
-		if tc.inst == 0 {
-			if f != nil {
-				t.Errorf("%s: got %+v, want nothing", tc.name, f)
-			}
-			continue
-		}
-		t.Run(tc.name, func(t *testing.T) {
-			other := int32(0)
-			if tc.name == "a granule over its words" {
-				other = 2
-			}
-			race(t, f, other, tc.inst, tc.side)
-		})
-	}
-}
-
-func TestBarriersOfSomeWarps(t *testing.T) {
-	s := newBench(t)
-	clean(t, s.store(0, ptx.Shared, 4, 0, 1))
-	clean(t, s.store(2, ptx.Shared, 4, 16, 1))
-	s.b.Meet(1, 0b0011)
-	clean(t, s.load(1, ptx.Shared, 4, 0))
-	race(t, s.load(1, ptx.Shared, 4, 16), 2, 2, true) // warp 2 was not there
-	race(t, s.load(2, ptx.Shared, 4, 0), 0, 1, true)
-	s.b.Meet(2, 0b0110)
-	clean(t, s.load(2, ptx.Shared, 4, 0)) // warp 1 brought what it knew of warp 0
-	race(t, s.store(0, ptx.Shared, 4, 0, 2), 2, 6, false)
-	s.b.Meet(0, 0b1111)
-	clean(t, s.store(3, ptx.Shared, 4, 0, 2))
-}
-
-func TestArriveTellsThoseWhoWait(t *testing.T) {
-	s := newBench(t)
-	clean(t, s.store(0, ptx.Shared, 4, 0, 1))
-	s.b.Arrive(3, 0)
-	clean(t, s.store(0, ptx.Shared, 4, 16, 1)) // behind arriving: nobody knows of it
-	s.b.Meet(3, 0b0010)
-	clean(t, s.load(1, ptx.Shared, 4, 0))
-	race(t, s.load(1, ptx.Shared, 4, 16), 0, 2, true)
-	s.b.Meet(3, 0b0100)
-	race(t, s.load(2, ptx.Shared, 4, 0), 0, 1, true) // warp 0 did not arrive again
-}
-
-func atomicOn(s *bench, warp int, order memory.Order, address uint64) *memory.Fault {
-	tr := vector(ptx.Shared, 4, 1)
-	tr.Order = order
-	s.one(address, tr)
-	s.r.R32[10][0] = 1
-	return s.b.Atomic(s.r, tr, &memory.AtomicOp{Kind: memory.Add, Type: ptx.U32}, warp, 1)
-}
-
-func ordered(s *bench, warp int, order memory.Order, address uint64, store bool) *memory.Fault {
-	tr := vector(ptx.Shared, 4, 1)
-	tr.Order = order
-	s.one(address, tr)
-	if store {
-		return s.b.Store(s.r, tr, warp, 1)
-	}
-	return s.b.Load(s.r, tr, warp, 1)
-}
-
-func TestAtomicsRaceOnlyWithOthers(t *testing.T) {
-	s := newBench(t)
-	want(t, atomicOn(s, 0, memory.Relaxed, 64), memory.UninitialisedShared, "shared memory", 0)
-	clean(t, s.store(0, ptx.Shared, 4, 0, 0))
-	s.b.Barrier()
-	for w := range 4 {
-		clean(t, atomicOn(s, w, memory.Relaxed, 0))
-	}
-	if got := s.r.R32[1][0]; got != 3 {
-		t.Errorf("the last of four saw %d, want 3", got)
-	}
-	clean(t, ordered(s, 1, memory.Relaxed, 0, false))
-	race(t, s.load(1, ptx.Shared, 4, 0), 0, 6, true) // a plain load among atomics
-	s.b.Barrier()
-	clean(t, s.load(1, ptx.Shared, 4, 0))
-	race(t, atomicOn(s, 2, memory.Relaxed, 0), 1, 9, false)
-
-	s = newBench(t)
-	clean(t, s.store(0, ptx.Shared, 4, 0, 0)) // initialised without a barrier behind it, hidden by its own atomic
-	clean(t, atomicOn(s, 0, memory.Relaxed, 0))
-	if f := atomicOn(s, 1, memory.Relaxed, 0); f == nil || f.Check != memory.SharedRace {
-		t.Errorf("got %+v, want a race with the plain store", f)
-	}
-}
-
-func TestAcquireAndReleaseOrderWarps(t *testing.T) {
-	for _, fence := range []bool{false, true} {
-		release, acquire := memory.Release, memory.Acquire
-		s := newBench(t)
-		clean(t, s.store(3, ptx.Shared, 4, 0, 0))
-		s.b.Barrier()
-		if fence {
-			release, acquire = memory.Relaxed, memory.Relaxed
-			s.b.Fence()
-		}
-		clean(t, s.store(0, ptx.Shared, 4, 16, 1))
-		clean(t, ordered(s, 0, release, 0, true))
-		clean(t, ordered(s, 1, acquire, 0, false))
-		clean(t, s.load(1, ptx.Shared, 4, 16))
-		if f := s.load(2, ptx.Shared, 4, 16); f == nil || f.Check != memory.SharedRace {
-			t.Errorf("a warp that did not acquire: got %+v", f)
-		}
-	}
-	s := newBench(t) // relaxed accesses without a fence order nothing
-	clean(t, s.store(0, ptx.Shared, 4, 16, 1))
-	clean(t, ordered(s, 0, memory.Relaxed, 0, true))
-	clean(t, ordered(s, 1, memory.Relaxed, 0, false))
-	race(t, s.load(1, ptx.Shared, 4, 16), 0, 1, true)
-}
-
-func TestTicksRunOut(t *testing.T) {
-	s := newBench(t)
-	clean(t, s.store(0, ptx.Shared, 4, 0, 1))
-	for i := range 200_000 {
-		s.b.Barrier()
-		if i%1000 == 0 {
-			w := i / 1000 % 4
-			clean(t, s.store(w, ptx.Shared, 4, 0, uint32(i)))
-			race(t, s.load((w+1)%4, ptx.Shared, 4, 0), int32(w), s.inst-1, true)
-		}
-	}
-}
-
-func copyTo(s *bench, warp int, to, from uint64, bytes, size int) *memory.Fault {
-	s.inst++
-	s.r.R32[0][0], s.r.R64[0][0], s.r.R32[30][0] = uint32(to), from, uint32(size)
-	return s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: bytes, Size: 30}, warp, 1)
-}
-
-func TestAsyncCopyLandsWhenItsThreadWaits(t *testing.T) {
-	s := newBench(t)
-	for i := range s.x {
-		s.x[i] = byte(i)
-	}
-	x := s.g.Pointer(0, hostX)
-	clean(t, copyTo(s, 0, 32, x+16, 16, 16))
-	s.b.Commit(0, 1)
-	f := s.load(0, ptx.Shared, 4, 32)
-	want(t, f, memory.StaleAsyncCopy, "shared memory", 0)
-	if f.Other != (memory.Party{Warp: 0, Inst: 1, Store: true}) {
-		t.Errorf("the copy is %+v", f.Other)
-	}
-	want(t, s.store(0, ptx.Shared, 4, 44, 1), memory.StaleAsyncCopy, "shared memory", 0)
-	clean(t, s.store(0, ptx.Shared, 4, 48, 1)) // just behind it
-	want(t, copyTo(s, 0, 32, x, 4, 4), memory.StaleAsyncCopy, "shared memory", 0)
-	s.b.Wait(1, all, 0) // another warp's waiting is no help
-	want(t, s.load(0, ptx.Shared, 4, 36), memory.StaleAsyncCopy, "shared memory", 0)
-	s.b.Wait(0, 2, 0) // nor is another lane's
-	want(t, s.load(0, ptx.Shared, 4, 36), memory.StaleAsyncCopy, "shared memory", 0)
-	s.b.Wait(0, 1, 0)
-	clean(t, s.load(0, ptx.Shared, 4, 36))
-	if got := s.r.R32[1][0]; got != 0x17161514 {
-		t.Errorf("copied: got %#x, want 0x17161514", got)
-	}
-	if f := s.load(1, ptx.Shared, 4, 36); f == nil || f.Check != memory.SharedRace {
-		t.Errorf("another warp without a barrier: got %+v", f)
-	}
-	s.b.Barrier()
-	clean(t, s.load(1, ptx.Shared, 4, 36))
-	race(t, copyTo(s, 0, 32, x, 16, 16), 1, s.inst-1, false) // overwrites what another warp may still read
-}
-
-func TestAsyncCopyGroups(t *testing.T) {
-	s := newBench(t)
-	x := s.g.Pointer(0, hostX)
-	for stage := range uint64(3) {
-		clean(t, copyTo(s, 0, 16*stage, x, 16, 16))
-		s.b.Commit(0, 1)
-	}
-	clean(t, copyTo(s, 0, 48, x, 16, 16)) // not committed
-	stale := func(stages ...uint64) {
-		t.Helper()
-		for stage := range uint64(4) {
-			f := s.load(0, ptx.Shared, 4, 16*stage)
-			isStale := false
-			for _, i := range stages {
-				isStale = isStale || i == stage
-			}
-			if (f != nil) != isStale {
-				t.Errorf("stage %d: got %+v, stale %v expected", stage, f, isStale)
-			}
-		}
-	}
-	s.b.Wait(0, 1, 3)
-	stale(0, 1, 2, 3)
-	s.b.Wait(0, 1, 2)
-	stale(1, 2, 3)
-	s.b.Wait(0, 1, 2)
-	stale(1, 2, 3)
-	s.b.Commit(0, 1)
-	s.b.Wait(0, 1, 2)
-	stale(2, 3)
-	s.b.Commit(0, 1) // empty groups count
-	s.b.Commit(0, 1)
-	s.b.Wait(0, 1, 2)
-	stale()
-}
-
-func TestAsyncCopyWaitForAll(t *testing.T) {
-	s := newBench(t)
-	clean(t, copyTo(s, 0, 16, s.g.Pointer(0, hostX), 16, 16))
-	s.b.Wait(0, 1, 0) // not committed
-	want(t, s.load(0, ptx.Shared, 4, 16), memory.StaleAsyncCopy, "shared memory", 0)
-	s.b.Wait(0, 1, -1)
-	clean(t, s.load(0, ptx.Shared, 4, 16))
-}
-
-func TestAsyncCopyFillsWithZerosAndReadsNoMore(t *testing.T) {
-	s := newBench(t)
-	for i := range s.x {
-		s.x[i] = 0xff
-	}
-	x := s.g.Pointer(0, hostX)
-	clean(t, copyTo(s, 0, 0, x+256, 16, 0)) // reads nothing: the address does not matter
-	clean(t, copyTo(s, 0, 16, x+240+8-8, 16, 6))
-	s.b.Wait(0, 1, -1)
-	clean(t, s.load(0, ptx.Shared, 16, 0))
-	if s.r.R32[1][0] != 0 || s.r.R32[4][0] != 0 {
-		t.Error("bytes beyond the source are not zero")
-	}
-	clean(t, s.load(0, ptx.Shared, 16, 16))
-	if s.r.R32[1][0] != 0xffffffff || s.r.R32[2][0] != 0xffff || s.r.R32[3][0] != 0 {
-		t.Errorf("six bytes: got %x %x %x", s.r.R32[1][0], s.r.R32[2][0], s.r.R32[3][0])
-	}
-	want(t, copyTo(s, 0, 32, x+256, 16, 4), memory.OutOfBounds, "x", 4)
-	want(t, copyTo(s, 0, 32, x+4, 16, 16), memory.Misaligned, "x", 0)
-	want(t, copyTo(s, 0, 256, x, 16, 16), memory.OutOfBounds, "shared memory", 16)
-}
-
-func TestCopiesThatNobodyWaitsForAreBounded(t *testing.T) {
-	s := newBench(t)
-	x := s.g.Pointer(0, hostX)
-	for range 20_000 {
-		copyTo(s, 0, 0, x, 16, 16)
-		s.b.Commit(0, 1)
-	}
-	for range 20_000 {
-		copyTo(s, 1, 0, x, 16, 16)
-	}
-	s.b.Exit(0)
-	s.b.Exit(1)
-	clean(t, s.load(1, ptx.Shared, 4, 12))
-}
-
 func TestOneAccessCanFailSeveralChecks(t *testing.T) {
 	s := newBench(t)
 	x, y := s.g.Pointer(0, hostX), s.g.Pointer(1, hostY)
@@ -668,5 +332,26 @@ func TestOneAccessCanFailSeveralChecks(t *testing.T) {
 	}
 	if want := "0:80@7 0:200@9 1:2@1 0:24@2 6:408@3 7:10@4 "; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestBlocksHaveLimits(t *testing.T) {
+	g, err := memory.NewGlobal(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		shape memory.Shape
+		fits  bool
+	}{
+		{memory.Shape{Warps: 32, Shared: 1 << 24, Local: 64}, true},
+		{memory.Shape{Warps: 33}, false},
+		{memory.Shape{Warps: 0}, false},
+		{memory.Shape{Warps: 1, Shared: 1<<24 + 1}, false},
+		{memory.Shape{Warps: 1, Local: 1<<20 + 1}, false},
+	} {
+		if _, err := memory.NewBlock(g, tc.shape); (err == nil) != tc.fits || err != nil && !fault.Is(err, fault.Limit) {
+			t.Errorf("%+v: got %v, want that it fits: %v", tc.shape, err, tc.fits)
+		}
 	}
 }

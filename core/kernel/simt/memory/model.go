@@ -117,7 +117,7 @@ type AtomicOp struct {
 
 // Copy is a cp.async: Bytes (4, 8 or 16) from global memory to shared memory.
 type Copy struct {
-	To, From Transfer // only their addresses, Inst and Legal
+	To, From Transfer // only their addresses, Inst and Legal; Sectors looks at Elem and Count of From too
 	Bytes    int
 	Size     int32 // register of lane.R32 with how many bytes are read, the rest being zeros; -1: all
 }

@@ -21,16 +21,20 @@ func Sectors(r *lane.Regs, t *Transfer, mask uint32) int {
 		first := a[0] + off
 		return int((first+lane.Lanes*width-1)>>5 - first>>5 + 1)
 	}
-	var seen [4 * lane.Lanes]uint64 // an access of up to 32 bytes touches two sectors when it is not aligned
-	n := 0
+	var seen [4 * lane.Lanes]uint64 // an access of up to 64 bytes touches three sectors when it is not aligned
+	n, sorted := 0, true
 	for m := mask; m != 0; m &= m - 1 {
 		at := a[bits.TrailingZeros32(m)] + off
 		for s := at >> 5; s <= (at+width-1)>>5; s++ {
 			if n == 0 || seen[n-1] != s {
+				sorted = sorted && (n == 0 || seen[n-1] < s)
 				seen[n] = s
 				n++
 			}
 		}
+	}
+	if sorted {
+		return n
 	}
 	slices.Sort(seen[:n])
 	return len(slices.Compact(seen[:n]))
