@@ -1,5 +1,3 @@
-//go:build simt
-
 package simt
 
 import (
@@ -130,7 +128,7 @@ func (b *binder) emitPolicy(f *bound, in *ptx.Inst) error {
 
 // emitForm appends an instruction that package lane knows.
 func (b *binder) emitForm(f *bound, in *ptx.Inst) error {
-	form, err := lane.Decode(in)
+	form, err := lane.Decode(in, f.f)
 	if err != nil {
 		return b.unknown(in, "%s", decodeReason(err))
 	}

@@ -1,5 +1,3 @@
-//go:build simt
-
 package simt
 
 import (
@@ -14,6 +12,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -258,5 +257,53 @@ func TestARecordingIsAFile(t *testing.T) {
 	losses, err := trace.Losses(context.Background())
 	if err != nil || losses.Events != int64(events) || events == 0 {
 		t.Errorf("the file has %d events, %d were recorded: %v", losses.Events, events, err)
+	}
+}
+
+// TestRecordingsHaveTheMasksWorkedOutByHand: what the microkernels' warps pass is known; their recordings say the same.
+func TestRecordingsHaveTheMasksWorkedOutByHand(t *testing.T) {
+	for _, m := range micros {
+		p := loadMicro(t, m.name)
+		k, err := p.bound(m.name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		marks := findSites(p.module, k.entry, nil).marks
+		got := map[int][]string{}
+		r := Recording{Mode: warptrace.ModeControlFlow, Stores: true, Atomics: true, Barriers: true}
+		r.Warp = func(w *warptrace.Warp) error {
+			for i := range w.Site {
+				at := marks[w.Site[i]]
+				line := fmt.Sprintf("%s %08x", at.f.Insts[at.inst].Op.Name, w.Active[i])
+				if w.Kind[i] == site.Branch {
+					line += fmt.Sprintf("/%08x", w.Taken[i])
+				}
+				got[int(w.Warp)] = append(got[int(w.Warp)], line)
+			}
+			return nil
+		}
+		l := m.launch(make([]byte, 4*m.words))
+		l.Options.Record = &r
+		if _, err := p.Run(nil, l); err != nil {
+			t.Fatal(err)
+		}
+		for w, passed := range m.warps {
+			var want []string
+			for _, line := range passed {
+				name, masks, _ := strings.Cut(line, " ")
+				active, taken, guarded := strings.Cut(masks, "/")
+				switch {
+				case guarded && (name == "bra" || name == "ret" || name == "exit"):
+					want = append(want, line)
+				case guarded && name == "st" && taken != "00000000":
+					want = append(want, "st "+taken)
+				case !guarded && (name == "st" || name == "atom" || name == "bar" || name == "brx"):
+					want = append(want, name+" "+active)
+				}
+			}
+			if !slices.Equal(got[w], want) {
+				t.Errorf("%s, warp %d: recorded\n%s\nwant\n%s", m.name, w, strings.Join(got[w], "\n"), strings.Join(want, "\n"))
+			}
+		}
 	}
 }

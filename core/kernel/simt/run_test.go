@@ -1,5 +1,3 @@
-//go:build simt
-
 package simt
 
 import (

@@ -1,5 +1,3 @@
-//go:build simt
-
 package simt
 
 import "github.com/prlx-go/prlx/core/kernel/simt/lane"

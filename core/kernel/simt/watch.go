@@ -1,5 +1,3 @@
-//go:build simt
-
 package simt
 
 // observer is told what the warps of a block pass. at is an index into the kernel's code. Of a conditional branch, taken are the
