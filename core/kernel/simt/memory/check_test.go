@@ -229,12 +229,10 @@ func TestPointerKeepsAlignmentAndDistance(t *testing.T) {
 }
 
 func TestHugeArraysGetLargerSlots(t *testing.T) {
-	s, err := memory.NewGlobal(make([]memory.Allocation, 1000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s.Pointer(1, 0) <= s.Pointer(0, 0) {
-		t.Error("addresses do not ascend")
+	for largest, want := range map[uint64]uint{0: 36, 1 << 35: 36, 1<<35 + 1: 37, 1 << 40: 41} {
+		if got := memory.BitsOfSlot(largest); got != want {
+			t.Errorf("arrays of %d bytes: slots of 2^%d, want 2^%d", largest, got, want)
+		}
 	}
 }
 

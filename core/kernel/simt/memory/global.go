@@ -13,7 +13,7 @@ import (
 // slot. A slot of 64 GiB holds what a 32-bit index of 8-byte elements can reach.
 const (
 	firstSlot  uint64 = 1 << 57
-	slotBits          = 36
+	slotBits          = 36 // at least
 	lastSlot   uint64 = 1 << 62
 	nullPage   uint64 = 1 << 16 // addresses up to it, and as many below 0, are those of a null pointer
 	aliasBytes        = 256     // addresses keep this much of their alignment in the process
@@ -45,12 +45,11 @@ type region struct {
 // NewGlobal gives every allocation its addresses. Allocations may overlap in the process; each has its own addresses all the
 // same.
 func NewGlobal(allocations []Allocation) (*Global, error) {
-	g := &Global{bits: slotBits, any: ^uint64(0)}
+	var largest uint64
 	for i := range allocations {
-		for uint64(len(allocations[i].Bytes)) > 1<<g.bits/2 {
-			g.bits++
-		}
+		largest = max(largest, uint64(len(allocations[i].Bytes)))
 	}
+	g := &Global{bits: bitsOfSlot(largest), any: ^uint64(0)}
 	if g.bits > 56 || uint64(len(allocations)) > (lastSlot-firstSlot)>>g.bits {
 		return nil, fault.New(fault.Limit, "%d allocations do not fit the machine's addresses", len(allocations))
 	}
@@ -62,6 +61,16 @@ func NewGlobal(allocations []Allocation) (*Global, error) {
 	}
 	g.aliases = aliasesOf(allocations)
 	return g, nil
+}
+
+// bitsOfSlot is the size of slots for allocations of up to so many bytes: what is behind and before one must be as large as a
+// quarter of its slot.
+func bitsOfSlot(largest uint64) uint {
+	bits := uint(slotBits)
+	for largest > 1<<bits/2 {
+		bits++
+	}
+	return bits
 }
 
 // aliasesOf makes the regions of the addresses that allocations have in the process. Where several overlap, an address belongs
