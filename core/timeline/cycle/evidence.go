@@ -24,6 +24,7 @@ var stepKinds = []kernels.MarkKind{
 const (
 	markCover       = 0.5 // share of the kernels of their sequence that they hold
 	rangeCover      = 0.6 // the same for ranges of the user, which need not be steps
+	maxRanges       = 100_000
 	rangeKernels    = 8   // kernels of the smallest such range
 	graphCover      = 0.8 // the same for graph launches
 	graphKernels    = 100 // kernels of a launch that may be a whole step
@@ -112,6 +113,9 @@ func (r *Result) stepMarks(seq int, kind kernels.MarkKind, marks []int32) (out [
 	share := markCover
 	switch kind {
 	case kernels.NVTX:
+		if len(marks) > maxRanges {
+			return nil, "there are too many to be steps"
+		}
 		marks = r.likeRanges(marks)
 		share = rangeCover
 	case kernels.GraphLaunch:

@@ -148,7 +148,7 @@ func (f *finder) annotations() [][]string {
 	}
 	bySeq := make([][]int32, len(r.trace.Sequences))
 	for i := range r.trace.Marks {
-		if m := &r.trace.Marks[i]; m.Sequence >= 0 && m.Place != kernels.OnHost && m.Kernels > 0 && m.Kind != kernels.GraphLaunch {
+		if m := &r.trace.Marks[i]; m.Sequence >= 0 && m.Place != kernels.OnHost && m.Kernels > 0 && (m.Phase != "" || m.Kind != kernels.NVTX && m.Kind != kernels.GraphLaunch) { // ranges of the user are many, and most say nothing
 			bySeq[m.Sequence] = append(bySeq[m.Sequence], int32(i))
 		}
 	}
