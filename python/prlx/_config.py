@@ -147,6 +147,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_FULL_SWEEP",
         "PRLX_PTX_LINES",
         "PRLX_CYCLE_SEEDS",
+        "PRLX_CYCLE_HOSTILE_MB",
         "PRLX_TRITON",
         "PRLX_TRITON_ALL",
         "PRLX_ORACLE",

@@ -1,6 +1,7 @@
 package kernels
 
 import (
+	"bytes"
 	"regexp"
 	"strconv"
 	"strings"
@@ -75,10 +76,27 @@ func number(digits string) int {
 	return n
 }
 
-var collectiveName = regexp.MustCompile(`(?i)nccl|rccl|all[-_]?reduce|all[-_]?gather|reduce[-_]?scatter|all[-_]?to[-_]?all|collective[-_]?permute|cross_device_reduce|(^|[-_ ])(send|recv)($|[-_ ])`)
+// collectives are what the names of kernels that wait for other ranks contain, in small letters and without - and _.
+var collectives = []string{"nccl", "rccl", "allreduce", "allgather", "reducescatter", "alltoall", "collectivepermute", "crossdevicereduce"}
 
 // collective reports whether a kernel waits for other ranks.
-func collective(name string) bool { return collectiveName.MatchString(name) }
+func collective(name string) bool {
+	plain := make([]byte, 0, 256)
+	for _, c := range []byte(name) {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
+		if c != '-' && c != '_' {
+			plain = append(plain, c)
+		}
+	}
+	for _, part := range collectives {
+		if bytes.Contains(plain, []byte(part)) {
+			return true
+		}
+	}
+	return false
+}
 
 // lessNatural orders names so that "GPU 2" comes before "GPU 10".
 func lessNatural(a, b string) int {
