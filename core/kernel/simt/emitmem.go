@@ -384,6 +384,7 @@ func (b *binder) emitCopy(f *bound, in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
+	from.Elem, from.Count = 4, int(bytes)/4
 	c := memory.Copy{To: *to, From: *from, Bytes: int(bytes), Size: -1}
 	ins = append(ins, more...)
 	if len(operands) == 4 {
