@@ -33,7 +33,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"combine_plan":    typed(combinePlan),
 		"combine_scan":    typed(combineScan),
 
-		"convert":      typed(convertRecording),
+		"convert":        typed(convertRecording),
 		"cycles":         typed(findCycles),
 		"cycles_compare": typed(compareCycles),
 

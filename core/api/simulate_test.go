@@ -195,7 +195,6 @@ func TestLaunchesThatCannotBe(t *testing.T) {
 		"too few parameters": {"params": []map[string]any{}},
 		"wraps around":       {"allocations": []map[string]any{{"name": "p", "address": ^uint64(0) - 8, "bytes": 100}}},
 		"negative size":      {"allocations": []map[string]any{{"name": "p", "address": 4096, "bytes": -1}}},
-		"empty grid":         {"grid": [3]int{0, 1, 1}},
 		"no such mode":       {"record": map[string]any{"path": "x.prlx", "mode": "everything"}},
 	} {
 		reply := m.call("simulate_launch", m.request(100, 40, more))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from kernel.recordings import softmax
+from simulator.conftest import TRITON, require, variables
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "commands"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -71,12 +72,20 @@ def folder(data, tmp_path, monkeypatch):
         copy(p2 / f"probes_node{number}.jsonl", play / f"probes_node{number}.jsonl")
         copy(p2 / f"probes_node{number}.jsonl", play / f"probe_windows_node{number}.jsonl")
     copy(p2 / "node0.trace.json.gz", play / "trace.json.gz")
+    for name in ("before", "after"):
+        copy(PAGES.parents[1] / f"examples/serving/{name}.json.gz", play / f"{name}.json.gz")
     (play / "offsets.toml").write_text(DECLARED)
     (play / "node0.snapshot.jsonl").write_text(
         '{"sys_clock_ns": 1795226075450000000, "tracer_clock_ns": 5000000000}\n' * 1
     )
     record(play)
+    (play / "kernels.py").write_text(KERNELS)
+    for name in ("train.py", "test.py"):
+        (play / name).write_text(PROGRAM)
     monkeypatch.chdir(play)
+    for name, value in variables(TRITON / "3.9.0").items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("PYTHONPATH", f"{TRITON / '3.9.0'}{os.pathsep}{play}")
     bin_folder = tmp_path / "bin"
     bin_folder.mkdir()
     for name, call in (("prlx", "-m prlx"), ("xprof_trace_align", f"-c '{XPROF}'")):
@@ -87,6 +96,24 @@ def folder(data, tmp_path, monkeypatch):
     return play
 
 
+# A kernel, and a program that launches it, for prlx simulate.
+KERNELS = """
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def add(x, y, o, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(o + i, tl.load(x + i, mask=i < n) + tl.load(y + i, mask=i < n), mask=i < n)
+"""
+PROGRAM = """
+import numpy as np
+from kernels import add
+
+x = np.ones(5000, np.float32)
+add[(5,)](x, x, x, 5000, BLOCK=1024)
+"""
 XPROF = "import sys; from prlx.cli.align import xprof_main; sys.exit(xprof_main())"
 
 
@@ -119,6 +146,8 @@ def programs():
 
 def prepare(folder, text):
     """Make what the text takes as given, and take away what it makes itself."""
+    if "simulate" in text:
+        require("3.9.0")
     run("prlx solve probes_node*.jsonl -o offsets.jsonl -q")
     shutil.copyfile("offsets.jsonl", "node0.offsets.jsonl")
     for name in ("run", "run_aligned") if "run" in text else ():

@@ -115,11 +115,11 @@ def gathered(table, o, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def forever(x, BLOCK: tl.constexpr):
+def forever(x, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     v = tl.load(x + i)
-    while tl.max(v, axis=0) < 1e30:
-        v = v * 1.0
+    for _ in range(n):
+        v = v * 0.5 + 1
     tl.store(x + i, v)
 
 

@@ -102,8 +102,8 @@ def check_a_launch_with_findings_warns_where_it_was_launched():
 def check_lines_are_counted():
     result = simulate_add()
     table = result.lines
-    assert set(np.unique(table["line"].values)) >= {line_of(kernels.add, "tl.store")}
-    assert sum(table["instructions"].values) == result.instructions
+    assert line_of(kernels.add, "tl.store") in table["line"]
+    assert table["instructions"].sum() == result.instructions
     assert result.global_bytes == 3 * 4 * 5000
     assert list(result.to_pandas().columns[:3]) == ["file", "line", "instructions"]
     assert "add" in repr(result) and "<table" in result._repr_html_()
@@ -145,7 +145,8 @@ def check_debug_output():
 
 def check_a_limit_of_instructions():
     try:
-        prlx.simulate(kernels.forever, (1,), np.ones(32, np.float32), BLOCK=32, machine={"max_instructions": 100_000})
+        x = np.ones(32, np.float32)
+        prlx.simulate(kernels.forever, (1,), x, 1 << 30, BLOCK=32, machine={"max_instructions": 100_000})
     except prlx.PrlxError as error:
         assert "100,000" in str(error) or "100000" in str(error), error
     else:
@@ -153,16 +154,15 @@ def check_a_limit_of_instructions():
 
 
 def check_ctrl_c_ends_a_launch():
-    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
     x = np.ones(32, np.float32)
-    prlx.simulate(kernels.copy, (1,), x, x.copy(), BLOCK=32)  # so that compiling is not what is interrupted
-    kernels.forever.warmup(x, BLOCK=32, grid=(1,)) if False else None
-    timer.start()
+    prlx.simulate(kernels.forever, (1,), x, 2, BLOCK=32)  # so that compiling is not what is interrupted
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     begin = time.monotonic()
+    timer.start()
     try:
-        prlx.simulate(kernels.forever, (1,), x, BLOCK=32)
+        prlx.simulate(kernels.forever, (1,), x, 1 << 30, BLOCK=32)
     except KeyboardInterrupt:
-        assert time.monotonic() - begin < 3
+        assert time.monotonic() - begin < 2
     else:
         raise AssertionError("it ended by itself")
 
@@ -176,7 +176,8 @@ def check_a_recording_of_one_launch_and_its_diff():
                 kernels.add[(5,)](x, y, o, n, BLOCK=1024)
             assert recording.recorded == 1 and recording.simulations[0].recording == path
         trace = recording.read()
-        assert trace.header["means"] == "observed" if "means" in getattr(trace, "header", {}) else trace
+        assert trace.header.means == "observed"
+        assert trace.header.warp_slots == 20
         assert prlx.diff_traces(paths[0], paths[1]).identical
         assert paths[0].read_bytes() == paths[1].read_bytes()
         diff = prlx.diff_traces(paths[0], paths[2])

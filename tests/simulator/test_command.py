@@ -1,0 +1,122 @@
+"""``prlx simulate`` as a user types it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import HERE, VERSIONS, python, require
+
+SCRIPT = f"""
+import sys
+sys.path.insert(0, {str(HERE)!r})
+import numpy as np
+import kernels
+
+n = int(sys.argv[1])
+x, y, o = np.ones(5000, np.float32), np.ones(5000, np.float32), np.zeros(5000, np.float32)
+kernels.add[(5,)](x, y, o, n, BLOCK=1024)
+print("sum", o.sum(), __name__)
+if "--fail" in sys.argv:
+    raise LookupError("the script's own")
+if "--exit" in sys.argv:
+    sys.exit(9)
+"""
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    (tmp_path / "script.py").write_text(SCRIPT)
+    return tmp_path / "script.py"
+
+
+@pytest.fixture
+def simulate(script: Path):
+    """Runs ``prlx simulate`` on the script, with the newest Triton."""
+
+    def run(*words: str, options: tuple[str, ...] = ()):
+        return python(
+            require(VERSIONS[2]), "-W", "error::RuntimeWarning", "-m", "prlx", "simulate", *options, script, *words,
+            cwd=script.parent,
+        )  # fmt: skip
+
+    return run
+
+
+def test_a_clean_script(simulate):
+    done = simulate("5000")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("sum 10000.0 __main__\n1 kernel, 1 launch, ")
+    assert "no finding" in done.stdout
+    assert "add" in done.stdout
+    assert "busiest lines" in done.stdout
+    assert done.stderr == ""
+
+
+def test_a_finding_is_exit_code_1_and_shows_the_line(simulate):
+    done = simulate("5100")
+    assert done.returncode == 1, done.stderr
+    assert "out-of-bounds at " in done.stdout
+    assert "| tl.store(o + i, tl.load(x + i, mask=m) + tl.load(y + i, mask=m), mask=m)" in done.stdout
+    assert "block (4, 0, 0)" in done.stdout
+    assert "Warning" not in done.stderr
+
+
+def test_stop_ends_the_script(simulate):
+    done = simulate("5100", options=("--stop",))
+    assert done.returncode == 1, done.stderr
+    assert "sum" not in done.stdout
+    assert "out-of-bounds" in done.stdout
+
+
+def test_json_is_one_document(simulate):
+    done = simulate("5100", options=("--json",))
+    document = json.loads(done.stdout)
+    assert next(iter(document)) == "schema"
+    assert document["schema"] == "prlx.simulate/1"
+    assert document["status"] == "findings"
+    assert [kernel["kernel"] for kernel in document["kernels"]] == ["add"]
+    assert "sum 10000.0" in done.stderr
+
+
+def test_the_scripts_words_are_its_own(simulate):
+    done = simulate("5000", "--exit", "--json", "-h")
+    assert done.returncode == 9, done.stderr
+    assert "1 kernel, 1 launch" in done.stdout
+
+
+def test_a_script_that_fails_shows_its_own_frames(simulate):
+    done = simulate("5000", "--fail")
+    assert done.returncode == 1
+    assert "LookupError: the script's own" in done.stderr
+    assert "runpy" not in done.stderr
+    assert "prlx/cli" not in done.stderr
+
+
+def test_recordings_of_two_runs_are_diffed(simulate, script):
+    for name, n in (("a", "5000"), ("b", "5000"), ("c", "4990")):
+        assert simulate(n, options=("--record", name)).returncode == 0
+    folder = require(VERSIONS[2])
+    same = python(folder, "-m", "prlx", "diff", "a", "b", cwd=script.parent)
+    assert same.returncode == 0, same.stdout + same.stderr
+    other = python(folder, "-m", "prlx", "diff", "a", "c", cwd=script.parent)
+    assert other.returncode == 1, other.stdout + other.stderr
+    assert "kernels.py" in other.stdout
+    again = simulate("5000", options=("--record", "a"))
+    assert again.returncode == 3
+    assert "is not empty" in again.stderr
+
+
+def test_what_cannot_be(simulate, tmp_path):
+    missing = python(require(VERSIONS[2]), "-m", "prlx", "simulate", tmp_path / "none.py")
+    assert missing.returncode == 3
+    assert "no such script" in missing.stderr
+    assert simulate("5000", options=("--mode", "values")).returncode == 2
+
+
+def test_without_triton_it_says_so(script):
+    done = python(Path(), "-m", "prlx", "simulate", script, "5000", cwd=script.parent, PYTHONPATH="")
+    assert done.returncode == 2
+    assert "Triton cannot be imported" in done.stderr
