@@ -103,19 +103,15 @@ def nan_source(x, out, BUG: tl.constexpr):
     tl.store(out + at, root + 1)
 
 
+SOME_MEET = tl.constexpr("{ .reg .pred few; setp.gt.s32 few, $1, 40; @few bar.sync 0; mov.u32 $0, $1; }")
+
+
 @triton.jit
 def divergent_barrier(x, out, BUG: tl.constexpr):
     at = tl.arange(0, 128)
     v = tl.load(x + at)
     if BUG:
-        v = tl.inline_asm_elementwise(  # BUG
-            "{ .reg .pred few; setp.gt.s32 few, $1, 40; @few bar.sync 0; mov.u32 $0, $1; }",
-            "=r,r",
-            [v],
-            dtype=tl.int32,
-            is_pure=False,
-            pack=1,
-        )
+        v = tl.inline_asm_elementwise(SOME_MEET, "=r,r", [v], dtype=tl.int32, is_pure=False, pack=1)  # BUG
     tl.store(out + at, v)
 
 
@@ -225,6 +221,8 @@ def _without(instruction: str, *, first: bool = False) -> Callable[[str], str]:
 CUT = [
     Cut("missing_barrier", "softmax", _without("bar.sync"), "shared-race", ("tl.max", "tl.sum")),
     Cut("uninitialised_shared", "reduce", _without("st.shared", first=True), "uninitialised-shared", ("tl.",)),
-    Cut("stale_stage", "matmul", _without("cp.async.wait_group"), "stale-async-copy", ("tl.load", "tl.dot")),
+    Cut(
+        "stale_stage", "matmul", _without("cp.async.wait_group"), "stale-async-copy", ("tl.load", "tl.dot", "tl.store")
+    ),
 ]
 assert all(cut.case in CASES for cut in CUT)
