@@ -209,7 +209,7 @@ func TestPointerKeepsAlignmentAndDistance(t *testing.T) {
 	s := newBench(t)
 	for _, host := range []uint64{hostX, hostX + 3, hostX - 100, hostX + 1<<20} {
 		p := s.g.Pointer(0, host)
-		if p%256 != host%256 {
+		if p%16 != host%16 {
 			t.Errorf("Pointer(%#x) = %#x: other low bits", host, p)
 		}
 		if got, want := p-s.g.Pointer(0, hostX), host-hostX; got != want {
@@ -246,7 +246,6 @@ func TestMisalignedAccess(t *testing.T) {
 	}
 	clean(t, s.load(0, ptx.Global, 16, x))
 	clean(t, s.load(0, ptx.Global, 1, x+1))
-	want(t, s.load(0, ptx.Global, 32, x), memory.Misaligned, "x", 0) // hostX is a multiple of 16 only
 }
 
 func TestWriteToAReadOnlyArray(t *testing.T) {

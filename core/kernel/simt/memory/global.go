@@ -16,7 +16,7 @@ const (
 	slotBits          = 36 // at least
 	lastSlot   uint64 = 1 << 62
 	nullPage   uint64 = 1 << 16 // addresses up to it, and as many below 0, are those of a null pointer
-	aliasBytes        = 256     // addresses keep this much of their alignment in the process
+	aliasBytes        = 16      // addresses keep this much of their alignment in the process: all that accesses need, so that runs agree
 	fullMask   uint32 = 1<<lane.Lanes - 1
 )
 
