@@ -19,7 +19,7 @@ type recorder struct {
 	limit   int // events of a warp
 
 	mu       sync.Mutex
-	started  bool
+	pointers *pointers         // of the launch, once a block began
 	place    map[uint64]uint64 // of a block in the schedule, nil: its number
 	next     uint64            // place of the block that is handed over next
 	waiting  map[uint64]*blockRecorder
@@ -56,8 +56,8 @@ func (r *recorder) wants(at int32) bool { return len(r.plan.steps[at]) > 0 }
 func (r *recorder) open(b *block) observer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.started {
-		r.started = true
+	if r.pointers == nil {
+		r.pointers = newPointers(b.launch)
 		if order := b.launch.order; order != nil {
 			r.place = make(map[uint64]uint64, len(order))
 			for i, n := range order {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -161,6 +162,10 @@ func TestARecordingDoesNotDependOnWorkersNorOnAddresses(t *testing.T) {
 			l := testLaunch(20, 64, make([]byte, 20*4*64), 0)
 			l.Options.Workers = workers
 			l.Params[0].Bits, l.Memory[0].Host = host, host
+			if host&0x40 != 0 { // another array before the kernel's
+				l.Memory = append([]memory.Allocation{{Name: "first", Host: 0x1000, Bytes: make([]byte, 64)}}, l.Memory...)
+				l.Params[0].Allocation = 1
+			}
 			got := recordedWarps(t, entry(loopOfBlocks), l, everything(warptrace.ModeValues))
 			if want == nil {
 				want = got

@@ -1,7 +1,10 @@
 package simt
 
 import (
+	"cmp"
 	"math"
+	"math/bits"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
@@ -55,8 +58,7 @@ func (o *blockRecorder) readInto(into *[lane.Lanes]uint64, w *warp, s slot, lane
 	}
 }
 
-// addresses finds where an access goes. Where an array lies in the process says nothing about the kernel and changes from run to
-// run, so a global address is the number of its array, from 1, in the bits from 40 on, and how far into it in those below.
+// addresses finds where an access goes.
 func (o *blockRecorder) addresses(w *warp, s *step, lanes uint32) {
 	t := s.in.mem
 	if s.in.kind == kindCopyAsync {
@@ -80,12 +82,67 @@ func (o *blockRecorder) addressesOf(into *[lane.Lanes]uint64, w *warp, t *memory
 			a += lanesOf(w, from).at(l)
 		}
 		if t.Space != ptx.Shared && t.Space != ptx.Local {
-			if n, offset := o.block.launch.global.Host(a); n >= 0 {
-				a = uint64(n+1)<<40 + offset
-			}
+			a = o.recorder.pointers.name(o.block.launch.global, a, t.Legal)
 		}
 		into[l] = a
 	}
+}
+
+// pointers gives global addresses names that do not change from run to run. Where an array lies in the process says nothing about
+// the kernel, and neither does how the caller numbers arrays, so an address is the number of a pointer argument, from 1, in the
+// bits from 40 on, and how far it is from there.
+type pointers struct {
+	arguments []uint64         // the machine's address of each parameter, 0 none
+	into      map[int][]uint32 // parameters that point into an allocation, by their addresses
+	variables int              // allocations from here on are variables of the module
+}
+
+const (
+	argumentShift  = 40
+	variablePlace  = 1 << 62
+	registeredMark = 1 << 61
+)
+
+func newPointers(r *launch) *pointers {
+	p := &pointers{into: map[int][]uint32{}, variables: r.variables}
+	for i := range r.request.Params {
+		a := &r.request.Params[i]
+		if a.Allocation < 0 {
+			p.arguments = append(p.arguments, 0)
+			continue
+		}
+		p.arguments = append(p.arguments, r.global.Pointer(a.Allocation, a.Bits))
+		p.into[a.Allocation] = append(p.into[a.Allocation], uint32(i))
+	}
+	for _, list := range p.into {
+		slices.SortStableFunc(list, func(a, b uint32) int { return cmp.Compare(p.arguments[a], p.arguments[b]) })
+	}
+	return p
+}
+
+// name is what a recording calls an address. legal says which arguments it derives from, as Transfer.Legal does.
+func (p *pointers) name(global *memory.Global, a, legal uint64) uint64 {
+	if i := bits.TrailingZeros64(legal); bits.OnesCount64(legal) == 1 && i < min(63, len(p.arguments)) && p.arguments[i] != 0 {
+		return uint64(i+1)<<argumentShift + a - p.arguments[i]
+	}
+	n, offset := global.Host(a)
+	if n < 0 {
+		return a
+	}
+	if n >= p.variables {
+		return variablePlace | uint64(n-p.variables)<<argumentShift + offset
+	}
+	list := p.into[n]
+	if len(list) == 0 {
+		return registeredMark | uint64(n)<<argumentShift + offset
+	}
+	best := list[0]
+	for _, i := range list { // the last that is not beyond the address
+		if p.arguments[i] <= a {
+			best = i
+		}
+	}
+	return uint64(best+1)<<argumentShift + a - p.arguments[best]
 }
 
 // hashLanes adds the values of lanes to a hash.
