@@ -2,6 +2,7 @@ package api
 
 import (
 	"io"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -19,7 +20,7 @@ const maxRules = 1 << 20
 
 // cycleArgs say where cycles are looked for, and how; both sides of a comparison have their own.
 type cycleArgs struct {
-	Path              string                `json:"path"`
+	Paths             []string              `json:"paths"` // one trace, or those of the ranks of one run
 	IgnoreAnnotations bool                  `json:"ignore_annotations"`
 	Keys              string                `json:"keys"`
 	Streams           string                `json:"streams"`
@@ -92,7 +93,7 @@ func findCycles(j *job.Job, r *cyclesRequest) (*cyclesReply, error) {
 			return nil, fault.Usagef("there is no table %q", name).WithHint("the tables are repetitions and steps")
 		}
 	}
-	out, err := createReports(cycleReports, r.Outputs, r.Overwrite, []string{r.Path, r.Rules}, "")
+	out, err := createReports(cycleReports, r.Outputs, r.Overwrite, append(r.Paths, r.Rules), "")
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func findCycles(j *job.Job, r *cyclesRequest) (*cyclesReply, error) {
 
 // compareCycles finds the cycles of two traces and compares them.
 func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, error) {
-	inputs := []string{r.A.Path, r.B.Path, r.A.Rules, r.B.Rules}
+	inputs := slices.Concat(r.A.Paths, r.B.Paths, []string{r.A.Rules, r.B.Rules})
 	out, err := createReports(cycleCompareReports, r.Outputs, r.Overwrite, inputs, "")
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, er
 
 // find reads and finds what the arguments name.
 func (a *cycleArgs) find(j *job.Job) (*cycle.Result, error) {
-	if a.Path == "" {
+	if len(a.Paths) == 0 {
 		return nil, fault.Usagef("no trace given")
 	}
 	opt := cycle.Options{
@@ -156,13 +157,19 @@ func (a *cycleArgs) find(j *job.Job) (*cycle.Result, error) {
 	if opt.Rules, err = readRules(j, a.Rules); err != nil {
 		return nil, err
 	}
-	t, err := kernels.Read(j, a.Path, kernels.Options{Copies: a.Copies})
-	if err != nil {
-		return nil, err
+	traces := make([]*kernels.Trace, len(a.Paths))
+	for i, path := range a.Paths {
+		if traces[i], err = kernels.Read(j, path, kernels.Options{Copies: a.Copies}); err != nil {
+			return nil, err
+		}
+	}
+	t := traces[0]
+	if len(traces) > 1 {
+		t = cycle.Join(traces)
 	}
 	found, err := cycle.Find(j, t, opt)
 	if err != nil {
-		return nil, fault.Of(err).WithPath(a.Path)
+		return nil, fault.Of(err).WithPath(a.Paths[0])
 	}
 	return found, nil
 }

@@ -32,7 +32,8 @@ COMPAT = {
 }
 """The parameters of the described tool, and its defaults."""
 
-Source: TypeAlias = "AnyPath | Cycles"
+Traces: TypeAlias = "AnyPath | Iterable[AnyPath]"
+Source: TypeAlias = "Traces | Cycles"
 
 _CLASSES = (
     ("level", "int64", ""),
@@ -413,7 +414,7 @@ class CycleComparison(_Report):
 
 
 def find_cycles(
-    trace: AnyPath,
+    trace: Traces,
     *,
     ignore_annotations: bool = False,
     keys: str | None = None,
@@ -432,7 +433,8 @@ def find_cycles(
     Parameters
     ----------
     trace
-        A Chrome or Kineto trace (``.json``, ``.gz``, ``.zst``) or an XSpace file, of one rank or of several.
+        A Chrome or Kineto trace (``.json``, ``.gz``, ``.zst``) or an XSpace file, of one rank or of several; or one file a
+        rank. Files that do not say their rank are numbered in the order given.
     ignore_annotations
         Leave profiler steps, server annotations, modules and the like aside; find everything from the kernels alone.
     keys
@@ -465,7 +467,7 @@ def find_cycles(
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
     request = {
-        "path": _request.absolute(trace),
+        "paths": _request.paths(trace),
         **options(
             ignore_annotations=ignore_annotations,
             keys=keys,
@@ -572,8 +574,8 @@ def _side(source: Source, chosen: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(source, Cycles):
         if source.request is None:
             raise UsageError("these cycles do not say which trace they are of", hint="give the trace instead")
-        return {key: source.request.get(key) for key in ("path", *chosen)}
-    return {"path": _request.absolute(source), **chosen}
+        return {key: source.request.get(key) for key in ("paths", *chosen)}
+    return {"paths": _request.paths(source), **chosen}
 
 
 def run(request: dict[str, Any], *, progress: Progress = "auto") -> Cycles:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import sys
 import warnings
 import weakref
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._table import Table
     from .hooks.arrays import Storage
-    from .hooks.simulator import Function, Launch
+    from .hooks.simulator import Function, Launch, Parameter
 
 COUNTS = (
     "branches",
@@ -362,9 +361,9 @@ def execute(
         The kernel has something that the machine does not execute.
     """
     from ._progress import shown
-    from .hooks.arrays import merged
+    from .hooks.arrays import in_order
 
-    pieces = merged([p.storage for p in launch.parameters if p.storage is not None] + list(registered))
+    pieces = in_order([p.storage for p in launch.parameters if p.storage is not None] + list(registered))
     request = {
         "module": _module(launch.function),
         "kernel": launch.function.name,
@@ -396,14 +395,15 @@ def execute(
         return Simulation(_core.run("simulate_launch", request, progress=watch))
 
 
-def _index(pieces: Sequence[Storage], parameter: Any) -> int:
+def _index(pieces: Sequence[Storage], parameter: Parameter) -> int:
     """Which piece of memory a pointer argument points into; -1 for none."""
-    at: int = parameter.value if parameter.storage is None else parameter.storage.address
-    found = bisect.bisect_right([piece.address for piece in pieces], at) - 1
-    if found < 0:
-        return -1
-    piece = pieces[found]
-    return found if at < piece.end or parameter.storage is not None else -1
+    known = parameter.storage
+    for i, piece in enumerate(pieces):
+        if known is not None and piece.address <= known.address and known.end <= piece.end:
+            return i
+        if known is None and piece.address <= parameter.value < piece.end:
+            return i
+    return -1
 
 
 class _Module:

@@ -91,6 +91,8 @@ def render(document: Mapping[str, Any], look: Look, *, lines: int = 10) -> Itera
     """The lines of a document ``prlx.simulate/1``."""
     found = len(document["findings"])
     verdict = plural(found, "finding") if found else "no finding"
+    if lines_found := {(row["file"], row["line"]) for row in document["findings"] if row.get("line")}:
+        verdict += f" at {plural(len(lines_found), 'line')}"
     head = f"{plural(len(document['kernels']), 'kernel')}, {plural(document['launches'], 'launch')}, "
     head += f"{plural(document['instructions'], 'warp instruction')}: "
     yield head + look.style(verdict, "red" if found else "green", "bold")
@@ -122,16 +124,24 @@ def _of(part: int, whole: int) -> str:
 
 
 def _findings(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """One entry for each check and line: a line of the source is many instructions that go wrong together."""
+    places: dict[tuple[str, str, str, int], list[Mapping[str, Any]]] = {}
     for row in document["findings"]:
-        finding = Finding.of(row)
+        key = (row["check"], row["kernel"], row.get("file", ""), row.get("line", 0))
+        places.setdefault(key if key[-1] else (*key[:2], row["instruction"], 0), []).append(row)
+    for rows in places.values():
+        finding = Finding.of(rows[0])
         yield ""
         place = f"{_relative(finding.file)}:{finding.line}" if finding.line else finding.place
         yield f"{look.style(finding.check, 'red', 'bold')} at {look.style(clean(place), 'bold')} in {clean(finding.kernel)}"
         if text := _source(finding.file, finding.line):
             yield f"    {finding.line:>5} | {clean(text)}"
         yield f"  {clean(finding.message)}"
-        times = f"; {format_count(finding.count)} times in all" if finding.count > 1 else ""
-        yield f"  launch {row['launch']}, {finding.who}{times}"
+        times = sum(row["count"] for row in rows)
+        more = f"; {format_count(times)} times in all" if times > 1 else ""
+        if len(rows) > 1:
+            more += f", in {plural(len(rows), 'instruction')} of this line"
+        yield f"  launch {rows[0]['launch']}, {finding.who}{more}"
     if document["more_findings"]:
         yield ""
         yield f"{plural(document['more_findings'], 'more finding')} were counted and not kept"

@@ -121,6 +121,17 @@ def test_a_slower_kernel_is_found_and_nothing_else(change):
     assert len(change.to_pandas()) == sum(len(pair["rows"]) for pair in change.document["pairs"])
 
 
+def test_ranks_in_files_of_their_own_are_one_run(tmp_path):
+    ran = command(BEFORE, AFTER, "--json", cwd=tmp_path)
+    document = json.loads(ran.stdout)
+    assert document["input"]["ranks"] == [0, 1]
+    assert {row["count"] for row in document["levels"][-1]["classes"]} == {54, 16}
+    slowest = {row["rank"]: row["slowest"] for row in document["rank_totals"]}
+    assert slowest[1] >= 27  # its attention is slower, and only decode has it
+    assert len(document["rank_steps"]) == 35
+    assert "rank 1 is the slowest" in command(BEFORE, AFTER, cwd=tmp_path).stdout
+
+
 def test_a_run_is_the_same_as_itself(cycles):
     same = prlx.compare_cycles(cycles, BEFORE, progress=False)
     assert same.same
@@ -160,7 +171,7 @@ def test_options_reach_the_core(tmp_path):
     ("words", "code", "said"),
     [
         ((), 2, "TRACE"),
-        (("a", "b"), 2, "compare A B"),
+        (("a", "b"), 3, "no such file"),
         (("compare", "a"), 2, "expected two traces"),
         (("nowhere.json",), 3, "no such file"),
         ((__file__,), 3, "test_cycles.py"),

@@ -68,18 +68,14 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         if len(given) != 3:
             raise UsageError(f"expected two traces, got {len(given) - 1}", hint="prlx cycles compare A B")
         return _compare(given[1], given[2], values, ui)
-    if len(given) != 1:
-        raise UsageError(
-            f"expected one trace, got {len(given)}", hint="two runs are compared with prlx cycles compare A B"
-        )
-    return _find(given[0], values, ui)
+    return _find(given, values, ui)
 
 
-def _find(trace: str, values: argparse.Namespace, ui: UI) -> int:
+def _find(traces: Sequence[str], values: argparse.Namespace, ui: UI) -> int:
     from .. import _cycles
 
     request = {
-        "path": _request.absolute(trace),
+        "paths": [_request.absolute(trace) for trace in traces],
         **_finding(values),
         "outputs": _outputs(values) or None,
         "overwrite": bool(values.overwrite),
@@ -99,8 +95,8 @@ def _compare(a: str, b: str, values: argparse.Namespace, ui: UI) -> int:
         raise UsageError(_NO_OVERLAY)
     finding = _finding(values)
     request = {
-        "a": {"path": _request.absolute(a), **finding},
-        "b": {"path": _request.absolute(b), **finding},
+        "a": {"paths": [_request.absolute(a)], **finding},
+        "b": {"paths": [_request.absolute(b)], **finding},
         "alpha": _share(values.alpha, "--alpha"),
         "min_change": _share(values.min_change, "--min-change"),
         "outputs": _outputs(values) or None,
@@ -382,10 +378,11 @@ COMMAND = Command(
     examples=(
         ("prlx cycles trace.json.gz", "phases, steps, layers, what they cost"),
         ("prlx cycles trace.json.gz --html cycles.html", "the same in a browser, with the time line"),
+        ("prlx cycles rank*.json.gz", "all ranks of one run: who is the slowest"),
         ("prlx cycles compare before.json.gz after.json.gz", "what changed, dearest per step first"),
         ("prlx cycles trace.json.gz --overlay steps.trace.json", "tracks of steps and layers for Perfetto"),
     ),
-    positionals=(Positional("TRACE", "a Chrome / Kineto or XSpace trace; or: compare A B", "some"),),
+    positionals=(Positional("TRACE", "a Chrome / Kineto or XSpace trace, or one a rank; or: compare A B", "some"),),
     options=(
         Option(("--ignore-annotations",), "find everything from the kernels alone", takes="switch"),
         Option(("--keys",), "what makes kernels equal", choices=("auto", "strict", "loose")),
