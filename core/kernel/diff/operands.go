@@ -104,7 +104,7 @@ func sideOfLane(s *warptrace.Snapshot, lane int, known bool, mask uint64) (taken
 		return taken, "", ""
 	}
 	if lane < len(s.Lhs) {
-		lhs = warptrace.FormatValue(s.Lhs[lane], s.Type)
+		lhs = warptrace.FormatValue(s.Lhs[lane], typeOf(s.Role, true, s.Type))
 	}
 	if lane < len(s.Rhs) {
 		rhs = warptrace.FormatValue(s.Rhs[lane], s.Type)
