@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import bisect
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -202,6 +203,16 @@ def merged(storages: Iterable[Storage]) -> list[Storage]:
         else:
             pieces.append(piece)
     return pieces
+
+
+def in_order(storages: Sequence[Storage]) -> list[Storage]:
+    """The pieces of ``merged`` in the order of the arguments: where the process has its arrays must not show in a result."""
+    pieces = merged(storages)
+    begins, order = [piece.address for piece in pieces], dict[int, Storage]()
+    for one in storages:
+        at = bisect.bisect_right(begins, one.address) - 1
+        order.setdefault(at, pieces[at])
+    return list(order.values())
 
 
 def _joined(a: Storage, b: Storage) -> Storage:

@@ -11,7 +11,7 @@ import pytest
 
 from prlx._errors import UsageError
 from prlx._simulate import Options
-from prlx.hooks.arrays import Storage, as_tensor, converted, merged, storage
+from prlx.hooks.arrays import Storage, as_tensor, converted, in_order, merged, storage
 from prlx.hooks.simulator import Clock, Parameter, device_interface
 
 FLOATS = [
@@ -120,6 +120,13 @@ def test_pieces_that_overlap_become_one():
     ] == [("x/y", False)]
     assert merged([Storage(100, 0, "empty"), Storage(100, 0, "too")])[0].name == "empty/too"
     assert len(merged([Storage(100, 10, "a"), Storage(110, 10, "behind")])) == 2
+
+
+def test_pieces_stand_in_the_order_of_the_arguments():
+    x, y, part, empty = Storage(900, 64, "x"), Storage(100, 64, "y"), Storage(910, 4, "part"), Storage(500, 0, "empty")
+    assert [p.name for p in in_order([x, empty, y, part])] == ["x/part", "empty", "y"]
+    assert [p.name for p in in_order([y, x])] == ["y", "x"]
+    assert in_order([]) == []
 
 
 def test_arrays_in_tuples_are_converted_and_nothing_else():
