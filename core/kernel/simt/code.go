@@ -101,7 +101,6 @@ type barrier struct {
 	warp    bool      // bar.warp.sync
 	aligned bool
 	in, out slot // of a reduction
-	negate  uint32
 }
 
 // operand32 is a 32-bit register, -1 none.

@@ -37,7 +37,6 @@ type operation func(g *generator) twinStep
 
 type generator struct {
 	*rand.Rand
-	labels []int // number of steps to pass, of the branches that are open
 }
 
 func (g *generator) reg() int { return g.IntN(twinRegisters) }

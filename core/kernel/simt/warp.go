@@ -22,7 +22,6 @@ type warp struct {
 	steps   uint64 // instructions so far: its clock
 	waits   int32  // number of the barrier at which it waits
 	at      int32  // that barrier's instruction
-	taken   uint32 // lanes whose predicate holds, for a barrier that reduces
 	arrived uint32 // lanes with which it came
 	keep32  [maxOutputs][lane.Lanes]uint32
 	keep64  [maxOutputs][lane.Lanes]uint64
