@@ -146,6 +146,8 @@ OTHER_VARIABLES = frozenset(
         "PRLX_TEST_DATA",
         "PRLX_FULL_SWEEP",
         "PRLX_PTX_LINES",
+        "PRLX_MACHINE_MUTANTS",
+        "PRLX_MACHINE_PTX",
         "PRLX_CYCLE_SEEDS",
         "PRLX_CYCLE_HOSTILE_MB",
         "PRLX_TRITON",
