@@ -52,7 +52,7 @@ def shown(progress: Progress, *, unit: Unit = "bytes") -> Iterator[Watch | None]
 class _Plain:
     """One line that is written over."""
 
-    def __init__(self, stream: TextIO, unit: Unit) -> None:
+    def __init__(self, stream: TextIO, unit: Unit = "bytes") -> None:
         self._stream = stream
         self._format = format_bytes if unit == "bytes" else format_count
         self._width = 0
