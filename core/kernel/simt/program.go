@@ -18,6 +18,7 @@ type Program struct {
 	running   sync.Mutex
 	mu        sync.Mutex
 	kernels   map[string]*binding
+	sites     map[string]*siteList // by kernel and names of its arguments
 }
 
 // variable is the memory of a .global or .const variable of the module.
@@ -49,7 +50,7 @@ func Load(ctx context.Context, name string, text []byte) (*Program, error) {
 
 // newProgram makes the memory of a module.
 func newProgram(name string, m *ptx.Module) (*Program, error) {
-	p := &Program{name: name, module: m, kernels: map[string]*binding{}}
+	p := &Program{name: name, module: m, kernels: map[string]*binding{}, sites: map[string]*siteList{}}
 	total := uint64(0)
 	for i := range m.Variables {
 		v := &m.Variables[i]

@@ -16,7 +16,8 @@ import (
 type recorder struct {
 	request *Recording
 	plan    *recordPlan
-	limit   int // events of a warp
+	limit   int   // events of a warp
+	most    int64 // bytes that may wait before workers wait too
 
 	mu       sync.Mutex
 	pointers *pointers         // of the launch, once a block began
@@ -31,8 +32,8 @@ type recorder struct {
 const (
 	maxWarpEvents    = 1 << 22 // what a recording holds of one warp
 	maxWarpSnapshots = 1 << 16
-	heldMost         = 64 << 20 // bytes that may wait before workers wait too
-	heldLimit        = 1 << 30  // bytes that may wait where workers cannot
+	heldMost         = 64 << 20
+	heldLimit        = 1 << 30 // bytes that may wait where workers cannot
 )
 
 // newRecorder prepares to watch launches of a kernel; nil when nobody asked.
@@ -41,8 +42,8 @@ func newRecorder(p *Program, k *kernel, request *Recording) watching {
 		return nil
 	}
 	r := &recorder{
-		request: request, plan: newRecordPlan(k, findSites(p.module, k.entry, nil), request),
-		limit: int(request.EventsPerWarp), waiting: map[uint64]*blockRecorder{}, advanced: make(chan struct{}),
+		request: request, plan: newRecordPlan(k, p.siteList(k.entry, nil), request),
+		limit: int(request.EventsPerWarp), most: heldMost, waiting: map[uint64]*blockRecorder{}, advanced: make(chan struct{}),
 	}
 	if r.limit == 0 || r.limit > maxWarpEvents {
 		r.limit = maxWarpEvents
@@ -111,7 +112,7 @@ func (r *recorder) close(b *block, seen observer) error {
 // wait holds a worker back while much waits for others. The worker whose turn it is never waits, and where one worker runs all
 // blocks it must go on.
 func (r *recorder) wait(ctx context.Context, place uint64, alone bool) error {
-	for r.held > heldMost && place != r.next && !alone {
+	for r.held > r.most && place != r.next && !alone {
 		advanced := r.advanced
 		r.mu.Unlock()
 		select {

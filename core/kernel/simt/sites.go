@@ -2,6 +2,7 @@ package simt
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
@@ -18,10 +19,29 @@ func (p *Program) Sites(kernel string) (*site.Table, error) {
 func (p *Program) SitesNamed(kernel string, arguments []string) (*site.Table, error) {
 	for _, f := range p.module.Functions {
 		if f.Name == kernel && f.Entry && !f.Extern {
-			return findSites(p.module, f, arguments).table(), nil
+			return p.siteList(f, arguments).table(), nil
 		}
 	}
 	return nil, fault.Usagef("%s has no kernel %q", p.name, kernel)
+}
+
+// maxSiteLists bounds how many lists of sites a Program keeps: one for each kernel that is launched again and again.
+const maxSiteLists = 64
+
+// siteList is the sites of a kernel, made once.
+func (p *Program) siteList(entry *ptx.Function, arguments []string) *siteList {
+	key := entry.Name + "\x00" + strings.Join(arguments, "\x00")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.sites[key]
+	if l == nil {
+		if len(p.sites) >= maxSiteLists {
+			clear(p.sites)
+		}
+		l = findSites(p.module, entry, arguments)
+		p.sites[key] = l
+	}
+	return l
 }
 
 // siteList is the sites of a kernel, each with what the recorder must look at.
