@@ -35,6 +35,7 @@ _LEVELS = (
     Column("idle", right=True),
     Column("of time", right=True),
 )
+_NAME = 72  # letters of a kernel's name, unless -v
 _SHOWN = 8  # kernels, and costs, unless --kernels says otherwise
 _KERNELS = (
     Column("kernel", shrinks=True),
@@ -239,6 +240,13 @@ def _class_row(level: str, row: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
+def _clipped(name: str, ui: UI) -> str:
+    """A name that leaves room for its numbers; generated ones have a thousand letters."""
+    if ui.verbose or len(name) <= _NAME:
+        return name
+    return name[: _NAME - 2] + (" \u2026" if ui.out.unicode else "..")
+
+
 def _kernels(row: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
     """The kernels of one repetition by name, dearest first."""
     gathered: dict[str, list[Mapping[str, Any]]] = {}
@@ -251,7 +259,7 @@ def _kernels(row: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
         slots = gathered[name]
         share = sum(slot["share"] for slot in slots)
         cells = (str(len(slots)), format_ns(round(together / len(slots))), format_ns(round(together)), f"{share:.1%}")
-        rows.append((name, *cells))
+        rows.append((_clipped(name, ui), *cells))
     if rows:
         yield ""
         all_of_them = len(shown) == len(costs)
@@ -297,7 +305,7 @@ def _odd(document: Mapping[str, Any], ui: UI) -> Iterator[str]:
             cause = "the time between kernels" if one["slot"] < 0 else one["slot_name"]
             text = (
                 f"repetition {format_count(one['repetition'])} of {clean(row['name'])} took {format_ns(one['wall_ns'])} "
-                f"(median {format_ns(one['median_ns'])}), most of it {clean(cause)}"
+                f"(median {format_ns(one['median_ns'])}), most of it {clean(_clipped(cause, ui))}"
             )
             found.append((abs(one["wall_ns"] - one["median_ns"]), text))
         if row["drift"]:
@@ -343,7 +351,7 @@ def _text_of_comparison(comparison: CycleComparison, ui: UI, kernels: int) -> It
             shown: Sequence[Mapping[str, Any]] = costs[: kernels or None]
             yield ""
             yield title if len(shown) == len(costs) else f"{title} ({len(shown)} of {len(costs)})"
-            yield from table(ui.out, _COSTS, [_cost_row(cost) for cost in shown], indent=2)
+            yield from table(ui.out, _COSTS, [_cost_row(cost, ui) for cost in shown], indent=2)
     for letter, key in (("A", "only_a"), ("B", "only_b")):
         for brief in document[key]:
             size = f"{plural(brief['period'], 'kernel')} x {format_count(brief['count'])}"
@@ -363,12 +371,12 @@ def _pair_row(pair: Mapping[str, Any]) -> tuple[str, ...]:
     )
 
 
-def _cost_row(cost: Mapping[str, Any]) -> tuple[str, ...]:
+def _cost_row(cost: Mapping[str, Any], ui: UI) -> tuple[str, ...]:
     return (
         format_ns(round(cost["step_ns"]), sign=True),
         f"{cost['relative']:+.1%}" if cost["relative"] else "",
         cost["class"],
-        cost["what"],
+        _clipped(cost["what"], ui),
     )
 
 
