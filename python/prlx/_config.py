@@ -152,6 +152,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_CYCLE_HOSTILE_MB",
         "PRLX_TRITON",
         "PRLX_TRITON_ALL",
+        "PRLX_TRITON_SEEDS",
         "PRLX_ORACLE",
         "PRLX_CHROMIUM",
         "PRLX_SARIF_SCHEMA",
