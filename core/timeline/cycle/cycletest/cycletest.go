@@ -204,6 +204,7 @@ func (g *generator) step(t *template) {
 // side.
 func (g *generator) chooseEdits(t *template) map[int]int {
 	var inner []int
+	free := map[int]bool{} // not beside an equal one: which of equal kernels is missing cannot be told, and the last of them may be at a border
 	n := 0
 	var visit func(t *template)
 	visit = func(t *template) {
@@ -211,6 +212,7 @@ func (g *generator) chooseEdits(t *template) map[int]int {
 			for i := range p.kernels {
 				if i >= 2 && i < len(p.kernels)-3 {
 					inner = append(inner, n)
+					free[n] = p.kernels[i] != p.kernels[i-1] && p.kernels[i] != p.kernels[i+1]
 				}
 				n++
 			}
@@ -225,7 +227,11 @@ func (g *generator) chooseEdits(t *template) map[int]int {
 		return edits
 	}
 	for range g.between(1, 3) {
-		edits[inner[g.IntN(len(inner))]] = g.between(insert, swap)
+		at, kind := inner[g.IntN(len(inner))], g.between(insert, swap)
+		if !free[at] {
+			kind = insert
+		}
+		edits[at] = kind
 	}
 	return edits
 }

@@ -302,7 +302,7 @@ func (l *chainer) take(c int32, start, end, times int) bool {
 		return false
 	}
 	total := l.a.edits(0, times*cl.period, end-start, times*cl.period)
-	if total > l.left[c] {
+	if total > l.left[c] || l.partial(start, end, times*cl.period, total) {
 		return false
 	}
 	n := len(cl.edited)
@@ -342,6 +342,16 @@ func (l *chainer) cutOff(start, end, wordEnd int) bool {
 	}
 	last := matched[len(matched)-1]
 	return start == 0 && matched[0].y > 0 || end == len(l.f.in) && last.y+last.n < wordEnd
+}
+
+// partial reports whether all edits of the last alignment are at the start of the input, or all at its end, or more than a few in a
+// repetition that stands there: what was not recorded whole looks like that, where symbols beside it fit by chance.
+func (l *chainer) partial(start, end, wordEnd, edits int) bool {
+	slack := l.limit(wordEnd, 1)
+	first := l.a.edits(0, min(2*edits, wordEnd), end-start, wordEnd)
+	last := l.a.edits(max(0, wordEnd-2*edits), wordEnd, end-start, wordEnd)
+	atStart, atEnd := start <= slack, end >= len(l.f.in)-slack
+	return edits > 0 && (atStart && first == edits || atEnd && last == edits || (atStart || atEnd) && edits > 2*min(3, wordEnd/4))
 }
 
 // inner enters a class inside an edited repetition, unless it is known there already.

@@ -5,13 +5,14 @@ import "math"
 // Between rounds, what stands alone among repetitions is aligned with the classes that were just found. An edited layer is a layer, and so
 // the next round sees the same step as ever. What stands there again and again is no edit but a part of what is outside.
 
-// structural says that a stretch which makes up one in so many of all such is no edit.
+// structural says that a stretch which stands in one of so many places where there could be one is no edit.
 const structural = 16
 
 // stretches are what stands between repetitions, by what they hold.
 type stretches struct {
 	at    map[uint64][]int32 // places in the input
-	total int
+	total int                // places where there could be one
+	known map[uint64]bool    // which of them recur
 }
 
 func (s *stretches) add(hash uint64, at int) {
@@ -19,12 +20,22 @@ func (s *stretches) add(hash uint64, at int) {
 		s.at = map[uint64][]int32{}
 	}
 	s.at[hash] = append(s.at[hash], int32(at))
-	s.total++
 }
 
 // recur reports whether a stretch stands there again and again: in many places, or in the same distances as before.
 func (s *stretches) recur(hash uint64) bool {
-	at := s.at[hash]
+	out, ok := s.known[hash]
+	if !ok {
+		if s.known == nil {
+			s.known = map[uint64]bool{}
+		}
+		out = s.repeated(s.at[hash])
+		s.known[hash] = out
+	}
+	return out
+}
+
+func (s *stretches) repeated(at []int32) bool {
 	if len(at) < 2 {
 		return false
 	}
@@ -73,7 +84,7 @@ func (f *finder) mend(s *sequence, level []int32) *sequence {
 		l: chainer{f: f, level: level, left: map[int32]int{}, a: aligner{budget: *f.budget}},
 	}
 	m.look()
-	if m.found.total == 0 {
+	if len(m.found.at) == 0 {
 		return s
 	}
 	m.edges = !m.found.any()
@@ -96,6 +107,7 @@ type mender struct {
 	own     map[int32]bool
 	longest int // stretch that may be edits
 	found   stretches
+	usual   map[[2]int32]usual // what stands between two classes as a rule
 	// edges says that the first and last stretch may be edits too: nothing else stands between repetitions of these classes.
 	edges bool
 }
@@ -134,20 +146,58 @@ func (m *mender) hash(from, to int) (h uint64, ok bool) {
 	return h, true
 }
 
+// usual is a stretch that recurs, in tokens.
+type usual struct{ from, to, count int }
+
 // look counts stretches.
 func (m *mender) look() {
+	type place struct {
+		hash     uint64
+		from, to int
+	}
+	var places []place
 	for i := 0; i < len(m.s.t); {
 		from, to := m.next(i)
+		m.found.total += from - i + 1
 		if h, ok := m.hash(from, to); ok && to > from {
 			m.found.add(h, m.s.at(from))
+			places = append(places, place{h, from, to})
 		}
 		i = to
 	}
+	m.usual = map[[2]int32]usual{}
+	for _, p := range places {
+		key := [2]int32{m.class(p.from - 1), m.class(p.to)}
+		if n := len(m.found.at[p.hash]); m.found.recur(p.hash) && n > m.usual[key].count {
+			m.usual[key] = usual{p.from, p.to, n}
+		}
+	}
+}
+
+// explain says which repetitions a stretch consists of, beside what stands there as a rule: tokens [left, right).
+func (m *mender) explain(from, to int) (spans []Span, classes []int32, left, right int, ok bool) {
+	s, before, after := m.s, m.class(from-1), m.class(to)
+	if u, known := m.usual[[2]int32{before, after}]; known && u.to-u.from < to-from {
+		n := u.to - u.from
+		if equal(s.t[u.from:u.to], s.t[from:from+n]) {
+			if spans, classes, ok := m.l.fill(s.at(from+n), s.at(to), after); ok {
+				return spans, classes, from + n, to, true
+			}
+		}
+		if equal(s.t[u.from:u.to], s.t[to-n:to]) {
+			if spans, classes, ok := m.l.fill(s.at(from), s.at(to-n), before); ok {
+				return spans, classes, from, to - n, true
+			}
+		}
+	}
+	spans, classes, ok = m.l.fill(s.at(from), s.at(to), before)
+	return spans, classes, from, to, ok
 }
 
 func (m *mender) write() *sequence {
 	s := m.s
 	out := collapser{f: m.f, s: s}
+	out.grow(len(s.t))
 	for i := 0; i < len(s.t); {
 		from, to := m.next(i)
 		for ; i < from; i++ {
@@ -158,23 +208,29 @@ func (m *mender) write() *sequence {
 			continue
 		}
 		h, ok := m.hash(from, to)
-		inner := from > 0 && to < len(s.t)
-		if ok && (inner || m.edges) && !m.found.recur(h) {
-			spans, classes, filled := m.l.fill(s.at(from), s.at(to), m.class(from-1))
-			if filled {
+		if inner := from > 0 && to < len(s.t); ok && (inner || m.edges) && !m.found.recur(h) {
+			if spans, classes, left, right, filled := m.explain(from, to); filled {
+				m.copy(&out, from, left)
 				for k, p := range spans {
 					m.f.mended += float64(p.Edits) * (8 + math.Log2(float64(m.f.classes[classes[k]].period)))
 					out.join(classes[k], 1, int(p.Start), int(p.End), int(p.Edits))
 				}
+				m.copy(&out, right, to)
 				i = to
 				continue
 			}
 		}
-		for ; i < to; i++ {
-			out.write(s.t[i], s.at(i), s.at(i+1), s.edited(i, i+1))
-		}
+		m.copy(&out, i, to)
+		i = to
 	}
 	return &sequence{t: out.out, pos: out.pos, edits: out.edits, n: s.n}
+}
+
+// copy writes tokens as they are.
+func (m *mender) copy(out *collapser, from, to int) {
+	for i := from; i < to; i++ {
+		out.write(m.s.t[i], m.s.at(i), m.s.at(i+1), m.s.edited(i, i+1))
+	}
 }
 
 // fill explains a stretch by edited repetitions of the level from its start to its end, or not at all.

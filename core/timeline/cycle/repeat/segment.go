@@ -19,7 +19,11 @@ const (
 
 // chooseCut returns a cut that may explain more than the runs do.
 func (f *finder) chooseCut(s *sequence, runs []run) (*cut, bool) {
-	if s.n-explained(s, runs) <= s.n/200 {
+	enough := 2 * minSegment // symbols that runs leave over
+	if s.pos == nil {
+		enough = s.n / 200
+	}
+	if s.n-explained(s, runs) <= enough {
 		return nil, false
 	}
 	var best *cut
@@ -66,7 +70,7 @@ func explained(s *sequence, runs []run) int {
 // better explained by what repeats inside of them even then.
 func (c *cut) periodic(single bool, canceled func() bool) bool {
 	ids := map[uint64]uint32{}
-	var order []uint32
+	order := make([]uint32, 0, len(c.pieces))
 	for _, p := range c.pieces {
 		id, ok := ids[p.hash]
 		if !ok {
@@ -85,7 +89,7 @@ func (c *cut) periodic(single bool, canceled func() bool) bool {
 	}
 	if !single && 2*beside >= all {
 		// Saying what is a step costs a name for each kind, and is worth it.
-		c.benefit = 32 * float64(c.recur)
+		c.benefit = 64 * float64(c.recur)
 		return false
 	}
 	runs := order[:0:0]
@@ -107,7 +111,7 @@ func (c *cut) periodic(single bool, canceled func() bool) bool {
 }
 
 // cutCandidates are the most frequent tokens that occur once in the word of a run, or, above single symbols, that occur there at all, in
-// order of frequency and first occurrence.
+// order of frequency and first occurrence. Where there are no runs, all symbols are.
 func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
 	count := map[uint32]int{}
 	var last []uint32
@@ -127,6 +131,13 @@ func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
 		}
 		for _, t := range w {
 			if seen[t] == 1 || s.pos != nil && t < f.base {
+				count[t] = 0
+			}
+		}
+	}
+	if len(runs) == 0 {
+		for _, t := range s.t {
+			if t < f.base {
 				count[t] = 0
 			}
 		}
@@ -159,6 +170,7 @@ type cut struct {
 	covered int // symbols in pieces that recur
 	recur   int // kinds that recur
 	mains   int // pieces of such kinds
+	tokens  int // of those
 	weight  int64
 }
 
@@ -199,7 +211,13 @@ func (f *finder) tryCut(s *sequence, at uint32) *cut {
 
 func (f *finder) cutSequence(s *sequence, at uint32) (c *cut, nested bool) {
 	c = &cut{at: at, kinds: map[uint64]*kind{}}
-	start := -1
+	start, pieces := -1, 0
+	for _, t := range s.t {
+		if t == at {
+			pieces++
+		}
+	}
+	c.pieces = make([]piece, 0, pieces)
 	var h uint64
 	flush := func(end int) {
 		if start < 0 {
@@ -224,15 +242,53 @@ func (f *finder) cutSequence(s *sequence, at uint32) (c *cut, nested bool) {
 		h = mix(h ^ uint64(t))
 	}
 	flush(len(s.t))
-	least := len(c.pieces) / rareShare
+	c.recount(f, s)
+	return c, c.recur <= maxSegments && c.nested(s)
+}
+
+// recount finds the kinds that recur. One that is rare and has nothing that a much more frequent one has not is no kind.
+func (c *cut) recount(f *finder, s *sequence) {
+	var top *kind
 	for _, k := range c.kinds {
-		if k.main = k.count >= max(2, least) && k.symbols >= minSegment; k.main {
+		if top == nil || k.count > top.count || k.count == top.count && k.first < top.first {
+			top = k
+		}
+	}
+	least := (len(c.pieces) + rareShare - 1) / rareShare
+	for _, k := range c.kinds {
+		k.main = k.count >= max(2, least) && k.symbols >= minSegment
+		if k.main && k != top && 16*k.count <= top.count && f.partOf(s, k, top) {
+			k.main = false
+		}
+		if k.main {
 			c.recur++
 			c.covered += k.count * k.symbols
 			c.mains += k.count
+			c.tokens += k.count * k.tokens
 		}
 	}
-	return c, c.recur <= maxSegments && c.nested(s)
+}
+
+// partOf reports whether a kind has no symbols but those of another one and a few more: it is a piece of that one, or that one edited.
+func (f *finder) partOf(s *sequence, k, o *kind) bool {
+	limit := 2 * max(min(3, o.symbols/4), o.symbols*max(0, f.opt.EditPercent)/100)
+	counts := map[uint64]int{}
+	add := func(k *kind, sign int) {
+		for _, t := range s.t[k.first : k.first+k.tokens] {
+			if t < f.base {
+				counts[uint64(t)] += sign
+			} else {
+				counts[1<<32|uint64(f.nodes[t-f.base].class)] += sign * f.size(t)
+			}
+		}
+	}
+	add(k, 1)
+	add(o, -1)
+	more := 0
+	for _, n := range counts {
+		more += max(0, n)
+	}
+	return more <= limit
 }
 
 // nested reports whether a kind is another one with something put in between: the pieces are then layers, and the longer ones layers
@@ -270,6 +326,7 @@ func within(short, long []uint32) bool {
 // cutAt replaces every piece that recurs by a token of its class.
 func (f *finder) cutAt(s *sequence, c *cut) *sequence {
 	out := collapser{f: f, s: s}
+	out.grow(len(s.t) - c.tokens + c.mains)
 	done, height := 0, 0
 	classes := map[uint64]int32{}
 	for _, p := range c.pieces {
