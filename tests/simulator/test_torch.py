@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from functools import cache
 
@@ -11,6 +12,9 @@ import pytest
 from .conftest import HERE, python, require, torch_environment
 
 CHECKS = re.findall(r"^def (check_\w+)", (HERE / "torch_checks.py").read_text(), re.MULTILINE)
+
+
+pytestmark = pytest.mark.skipif(not os.environ.get("PRLX_TRITON_ALL"), reason="make corpus runs it: torch is large")
 
 
 @cache

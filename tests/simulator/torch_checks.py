@@ -111,6 +111,25 @@ def check_everything_is_put_back():
         raise AssertionError("made a tensor on a device that is not there")
 
 
+def check_softmax_on_the_machine():
+    """The whole way, after everything was put back: code that says cuda, run on the PTX machine."""
+    import prlx
+
+    with prlx.enable(device="simulator", map_cuda=True) as seen:
+        x = torch.randn(16, 781, device="cuda")
+        o = torch.empty_like(x)
+        kernels.softmax[(16,)](o, x, o.stride(0), x.stride(0), 781, BLOCK=1024)
+        torch.cuda.synchronize()
+        torch.testing.assert_close(o, torch.softmax(x, 1))
+        h = torch.randn(64, 32, device="cuda", dtype=torch.bfloat16)
+        c = torch.empty(64, 64, device="cuda", dtype=torch.bfloat16)
+        w = torch.randn(32, 64, device="cuda", dtype=torch.bfloat16)
+        kernels.matmul[(1, 1)](h, w, c, 64, 64, 32, 32, 64, 64, BM=64, BN=64, BK=32)
+        torch.testing.assert_close(c, h @ w)
+    assert seen.launches == 2 and not seen.findings, seen.findings
+    assert not torch.cuda.is_available()
+
+
 def main():
     warnings.simplefilter("ignore")
     surfaces, results = Surfaces(simulator.KEY), {}
