@@ -312,6 +312,25 @@ func TestCallsHaveTheirOwnLocalMemory(t *testing.T) {
 	}
 }
 
+func TestBlocksThatWriteOneWordRace(t *testing.T) {
+	body := "\tmov.u32 %r1, %ctaid.x;\n\tst.global.u32 [%rd1], %r1;"
+	l := testLaunch(3, 1, make([]byte, 4), 0)
+	if r := mustRun(t, entry(body), l); len(r.Findings) != 0 {
+		t.Errorf("findings %+v though nobody asked", r.Findings)
+	}
+	l.Options.GlobalRaces = true
+	f := only(t, mustRun(t, entry(body), l), CheckGlobalRace)
+	if f.Block != [3]uint32{1, 0, 0} || !strings.Contains(f.Message, "of block [0 0 0]") {
+		t.Errorf("block %v: %s", f.Block, f.Message)
+	}
+	apart := "\tmov.u32 %r1, %ctaid.x;\n\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tst.global.u32 [%rd3], %r1;"
+	l = testLaunch(3, 1, make([]byte, 12), 0)
+	l.Options.GlobalRaces = true
+	if r := mustRun(t, entry(apart), l); len(r.Findings) != 0 {
+		t.Errorf("blocks that write words of their own: findings %+v", r.Findings)
+	}
+}
+
 // What a launch leaves must not depend on how many workers ran it, nor findings and counts on the seed.
 func TestResultDoesNotDependOnWorkers(t *testing.T) {
 	body := `	.shared .align 4 .b8 tile[256];

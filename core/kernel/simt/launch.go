@@ -73,6 +73,12 @@ func (p *Program) prepare(j *job.Job, k *kernel, l *Launch, who watching) (*laun
 			global.Null(i)
 		}
 	}
+	if r.options.GlobalRaces {
+		if r.blocks > math.MaxInt32 {
+			return nil, r.limitError("races in global memory are looked for in up to %d blocks", math.MaxInt32)
+		}
+		global.Watch()
+	}
 	r.code = r.variant()
 	if seed := r.options.ScheduleSeed; seed != 0 && r.blocks <= maxOrdered {
 		r.order = make([]uint64, r.blocks)
@@ -176,6 +182,12 @@ func (r *launch) numbers() uint64 {
 		}
 	}
 	return set
+}
+
+// blockIndex is the index of a block by its linear number.
+func (r *launch) blockIndex(linear uint64) [3]uint32 {
+	x, y := uint64(r.request.Grid[0]), uint64(r.request.Grid[1])
+	return [3]uint32{uint32(linear % x), uint32(linear / x % y), uint32(linear / x / y)}
 }
 
 // limitError is the error for a limit of the machine.

@@ -19,6 +19,8 @@ func checkOf(c memory.Check) Check {
 		return CheckUninitialLocal
 	case memory.SharedRace:
 		return CheckRace
+	case memory.GlobalRace:
+		return CheckGlobalRace
 	case memory.StaleAsyncCopy:
 		return CheckStaleCopy
 	case memory.ReadOnlyWrite:
@@ -59,6 +61,8 @@ func (b *block) faultMessage(f *memory.Fault) string {
 		return access + " reads local memory that the thread has not written: " + where
 	case memory.SharedRace:
 		return fmt.Sprintf("%s and %s to the same bytes of shared memory, with no barrier between them", access, b.party(f.Other))
+	case memory.GlobalRace:
+		return fmt.Sprintf("%s and %s to the same bytes of %s, with nothing that orders them", access, b.party(f.Other), orNone(f.Nearest))
 	case memory.StaleAsyncCopy:
 		return fmt.Sprintf("%s reaches bytes that cp.async is still writing: %s has not been waited for", access, b.party(f.Other))
 	case memory.ReadOnlyWrite:
@@ -72,6 +76,12 @@ func (b *block) party(p memory.Party) string {
 	what := "a load"
 	if p.Store {
 		what = "a store"
+	}
+	switch {
+	case p.OtherBlock && p.Block >= 0:
+		what += fmt.Sprintf(" of block %v", b.launch.blockIndex(uint64(p.Block)))
+	case p.OtherBlock:
+		what += " of another block"
 	}
 	if p.Warp >= 0 {
 		what += fmt.Sprintf(" of warp %d", p.Warp)

@@ -36,6 +36,7 @@ type Options struct {
 	MaxFindings     int    // distinct findings that are kept, 0: 1000; the rest is counted
 	NaN             bool   // report instructions that make a NaN of numbers
 	NoRaces         bool   // do not look for races and uninitialised shared memory
+	GlobalRaces     bool   // look for races in global memory too: blocks run one after another then
 	NoCounts        bool   // do not count per line
 	MaxInstructions uint64 // warp instructions after which the launch ends with an error, 0: no limit
 	Record          *Recording
@@ -64,6 +65,7 @@ const (
 	CheckUninitialised  Check = "uninitialised-shared"
 	CheckUninitialLocal Check = "uninitialised-local"
 	CheckRace           Check = "shared-race"
+	CheckGlobalRace     Check = "global-race"
 	CheckStaleCopy      Check = "stale-async-copy"
 	CheckReadOnly       Check = "read-only-write"
 	CheckNull           Check = "null-pointer"

@@ -106,7 +106,7 @@ func (r *launch) hire() (workers []*worker, release func(), err error) {
 	if r.kernel.ordered {
 		n, most = 1, int(max(1, min(limit/bytes, residentMost)))
 	}
-	if r.options.StopAtFirst {
+	if r.options.StopAtFirst || r.options.GlobalRaces {
 		n = 1
 	}
 	n = int(min(uint64(n), max(r.blocks, 1)))
@@ -257,11 +257,11 @@ func (r *launch) fill(w *warp, c *constant, index [3]uint32, linear uint64) {
 // begin sets a block up to run as the one with a linear number.
 func (b *block) begin(linear uint64) {
 	r, k := b.launch, b.kernel
-	gx, gy := uint64(r.request.Grid[0]), uint64(r.request.Grid[1])
-	b.linear, b.index = linear, [3]uint32{uint32(linear % gx), uint32(linear / gx % gy), uint32(linear / gx / gy)}
+	b.linear, b.index = linear, r.blockIndex(linear)
 	b.alive, b.ended, b.err, b.steps = len(b.warps), false, nil, 0
 	clear(b.arrived[:])
 	b.mem.Reset()
+	b.mem.Number(uint32(linear))
 	for i := range b.order {
 		b.order[i] = i
 	}

@@ -44,10 +44,15 @@ func (b *block) execute(w *warp, in *inst, at int32, lanes uint32) {
 	}
 }
 
+// direct reports whether an access of a space need not ask the block's memory.
+func (b *block) direct(space ptx.Space) bool {
+	return (space == ptx.Global || space == ptx.Const) && !b.launch.options.GlobalRaces
+}
+
 func (b *block) load(w *warp, in *inst, at int32, lanes uint32) {
 	t := in.mem
 	var f *memory.Fault
-	if t.Space == ptx.Global || t.Space == ptx.Const {
+	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.launch.global.Load(&w.regs, t, lanes)
 	} else {
@@ -62,7 +67,7 @@ func (b *block) load(w *warp, in *inst, at int32, lanes uint32) {
 func (b *block) store(w *warp, in *inst, at int32, lanes uint32) {
 	t := in.mem
 	var f *memory.Fault
-	if t.Space == ptx.Global {
+	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.launch.global.Store(&w.regs, t, lanes)
 	} else {
@@ -77,7 +82,7 @@ func (b *block) store(w *warp, in *inst, at int32, lanes uint32) {
 func (b *block) atomic(w *warp, in *inst, at int32, lanes uint32) {
 	t := in.mem
 	var f *memory.Fault
-	if t.Space == ptx.Global {
+	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.launch.global.Atomic(&w.regs, t, &in.atomic, lanes)
 	} else {
@@ -144,6 +149,8 @@ func (b *block) countBlock(w *warp, in *inst, at int32, lanes uint32) {
 	switch t := in.mem; t.Space {
 	case ptx.Shared:
 		b.countShared(w, in, at, lanes)
+	case ptx.Global, ptx.Const:
+		b.countGlobal(w, in, at, lanes)
 	case ptx.Generic:
 		address := uint64(t.Offset)
 		if !t.Absolute {
