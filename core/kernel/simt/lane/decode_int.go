@@ -1,6 +1,9 @@
 package lane
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 )
 
@@ -279,14 +282,12 @@ func decodeBits(d *decoder) (Form, bool) {
 }
 
 func decodePermute(d *decoder) (Form, bool) {
-	t := d.typ()
-	if t != "b32" {
+	const t = "b32" // the mode stands behind the type
+	if !d.take(t) {
 		return Form{}, false
 	}
-	for name, selectors := range permuteModes {
-		if d.take(name) {
-			return form(prmtMode(selectors), t, t, t, t), true
-		}
+	if mode := d.oneOf(slices.Collect(maps.Keys(permuteModes))...); mode != "" {
+		return form(prmtMode(permuteModes[mode]), t, t, t, t), true
 	}
 	if s, ok := d.immediate(3); ok && s&0x8888 == 0 {
 		return form(prmtFixed(s), t, t, t, t), true

@@ -181,6 +181,9 @@ func quotientOdd(x, y float64) float64 {
 // directed is an operation in double precision that does not round to the nearest.
 func directed(name string, mode rounding, x, y, z float64) uint64 {
 	var near float64
+	if x != x || y != y || z != z {
+		return payload(x, y, z)
+	}
 	switch name {
 	case "add":
 		near = x + y
@@ -199,12 +202,7 @@ func directed(name string, mode rounding, x, y, z float64) uint64 {
 	case "sqrt":
 		near = math.Sqrt(x)
 	}
-	for _, v := range []float64{x, y, z} {
-		if v != v || math.IsInf(v, 0) {
-			return keepOf3(near, x, y, z)
-		}
-	}
-	if near != near || name == "div" && y == 0 {
+	if math.IsInf(x, 0) || math.IsInf(y, 0) || math.IsInf(z, 0) || near != near || name == "div" && y == 0 {
 		return bits64(near)
 	}
 	exact := new(big.Float).SetPrec(5000).SetMode(big.ToZero)
