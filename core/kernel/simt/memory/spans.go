@@ -114,21 +114,47 @@ func (s *shadow) readGranule(g uint32) bool {
 
 // readLanes checks reads of lanes that are not one span; their bounds and alignment are right.
 func readLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) bool {
+	switch width {
+	case 4:
+		return readWords(s, a, off, mask)
+	case 8:
+		return readWords(s, a, off, mask) && readWords(s, a, off+4, mask)
+	case 16, 32, 64:
+		for m := mask; m != 0; m &= m - 1 {
+			at := uint32(a[bits.TrailingZeros32(m)&31] + off)
+			for end := at + width; at < end; at += granule {
+				if !s.readGranule(at / granule) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// readWords is readWord for the lanes of mask.
+func readWords[T word](s *shadow, a *[lane.Lanes]T, off T, mask uint32) bool {
+	state, words := s.state, s.words
+	now, every, me, stamp := s.now, s.all, s.me, s.stamp
 	for m := mask; m != 0; m &= m - 1 {
 		at := uint32(a[bits.TrailingZeros32(m)&31] + off)
-		ok := false
-		switch width {
-		case 4:
-			ok = s.readWord(at)
-		case 8:
-			ok = s.readWord(at) && s.readWord(at+4)
-		case 16:
-			ok = s.readGranule(at / granule)
-		case 32, 64:
-			ok = s.readSpan(at/granule, (at+width)/granule)
+		w := at / 4 % 4
+		need := uint32(0xf)<<(4*w) | splitBit
+		if state[at/granule]&(need|(pendingBit|byteBit)<<w) != need {
+			if !s.readWord(at) {
+				return false
+			}
+			continue
 		}
-		if !ok {
+		c := &words[at/4]
+		if w := c.write; w>>tickShift > every && uint32(w)&^me != 0 {
 			return false
+		}
+		if r := c.read; r>>(tickShift-1) == now<<1 {
+			c.read = r | uint64(me)
+		} else {
+			c.read = stamp
 		}
 	}
 	return true
@@ -136,20 +162,58 @@ func readLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) b
 
 // writeLanes checks writes of lanes that are not one span; their bounds and alignment are right.
 func writeLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) bool {
+	switch width {
+	case 4:
+		return writeWords(s, a, off, mask)
+	case 8:
+		return writeWords(s, a, off, mask) && writeWords(s, a, off+4, mask)
+	case 16, 32, 64:
+		for m := mask; m != 0; m &= m - 1 {
+			at := uint32(a[bits.TrailingZeros32(m)&31] + off)
+			for end := at + width; at < end; at += granule {
+				if !s.writeGranule(at / granule) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// writeWords is writeWord for the lanes of mask.
+func writeWords[T word](s *shadow, a *[lane.Lanes]T, off T, mask uint32) bool {
+	state, words := s.state, s.words
+	every, me, stamp := s.all, s.me, s.stamp
 	for m := mask; m != 0; m &= m - 1 {
 		at := uint32(a[bits.TrailingZeros32(m)&31] + off)
-		ok := false
-		switch width {
-		case 4:
-			ok = s.writeWord(at)
-		case 8:
-			ok = s.writeWord(at) && s.writeWord(at+4)
-		case 16, 32, 64:
-			ok = s.writeSpan(at/granule, (at+width)/granule)
+		w := at / 4 % 4
+		st := &state[at/granule]
+		if *st&(splitBit|(pendingBit|byteBit)<<w) != splitBit {
+			if !s.writeWord(at) {
+				return false
+			}
+			continue
 		}
-		if !ok {
+		c := &words[at/4]
+		before, r := c.write, c.read
+		if before>>tickShift > every && uint32(before)&^me != 0 || r>>tickShift > every && uint32(r)&^me != 0 {
 			return false
 		}
+		c.write, c.read = stamp, 0
+		*st |= 0xf << (4 * w)
 	}
+	return true
+}
+
+// writeGranule checks a write of a whole granule.
+func (s *shadow) writeGranule(g uint32) bool {
+	c := &s.cells[g]
+	w, r := c.write, c.read
+	if s.state[g]&extraordinary != 0 || w>>tickShift > s.all && uint32(w)&^s.me != 0 || r>>tickShift > s.all && uint32(r)&^s.me != 0 {
+		return s.writeSpan(g, g+1)
+	}
+	c.write, c.read = s.stamp, 0
+	s.state[g] = allWritten
 	return true
 }
