@@ -14,7 +14,7 @@ const (
 	maxOperands  = 1 << 22
 	maxLocations = 1 << 20
 	initPerByte  = 16 // bytes of initial values for each byte of text
-	maxDepth     = 64 // scopes
+	maxDepth     = 16 // scopes
 )
 
 // Read reads a PTX text. The name is what errors call it. Time and memory grow with the length of the text only; what is no PTX is
