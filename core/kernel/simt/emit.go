@@ -2,6 +2,7 @@ package simt
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/ptx"
@@ -53,55 +54,94 @@ func (b *binder) emitHidden(in inst) {
 	b.hidden = hidden
 }
 
+// emitter appends the instructions of one name.
+type emitter struct {
+	emit func(b *binder, f *bound, in *ptx.Inst) error
+	doc  string // forms that the machine knows
+}
+
+// emitters are the instructions that are not package lane's: control flow, memory, barriers.
+var emitters = map[string]emitter{
+	"bra":           {(*binder).emitBranch, "with a label, also .uni"},
+	"brx":           {(*binder).emitSwitch, ".idx with a table of labels; an index beyond the table ends the launch with an error"},
+	"ret":           {plain(kindReturn), "of a function; of a kernel it ends the thread"},
+	"exit":          {plain(kindExit), ""},
+	"trap":          {plain(kindTrap), "a finding; the block ends, others go on"},
+	"brkpt":         {plain(kindTrap), "as trap"},
+	"call":          {(*binder).emitCall, "of functions by name, without recursion; vprintf, __assertfail"},
+	"bar":           {(*binder).emitBarrier, ".sync .arrive .red (.popc .and .or) with and without a count, barriers 0 to 15; .warp.sync does nothing"},
+	"barrier":       {(*binder).emitBarrier, "as bar"},
+	"membar":        {(*binder).emitFence, ".cta .gl .sys: nothing, memory is sequentially consistent"},
+	"fence":         {(*binder).emitFence, ".sc .acq_rel with .cta .gpu .sys: as membar"},
+	"nanosleep":     {(*binder).emitNothing, "nothing"},
+	"pmevent":       {(*binder).emitNothing, "nothing"},
+	"prefetch":      {(*binder).emitNothing, "nothing, the address is not looked at"},
+	"prefetchu":     {(*binder).emitNothing, "as prefetch"},
+	"discard":       {(*binder).emitNothing, "nothing, the address is not looked at"},
+	"applypriority": {(*binder).emitNothing, "nothing, the address is not looked at"},
+	"createpolicy":  {(*binder).emitPolicy, "the policy is 0: there is no cache"},
+	"ld": {(*binder).emitLoad, ".global .shared .local .const .param and generic, .v2 .v4 .v8, b8 to b64, u, s, f32, f64; .nc .volatile .relaxed .acquire; " +
+		"cache operators and policies are ignored"},
+	"ldu":      {(*binder).emitLoad, "as ld"},
+	"st":       {(*binder).emitStore, ".global .shared .local .param and generic, as ld"},
+	"atom":     {(*binder).emitAtomic, "add u32 s32 u64 s64 f32 f64 f16 f16x2 bf16 bf16x2; min max u32 s32 u64 s64; and or xor exch b32 b64; inc dec u32; cas b16 b32 b64; .global .shared generic; every order and scope"},
+	"red":      {(*binder).emitAtomic, "as atom"},
+	"cp":       {(*binder).emitCopy, ".async.ca 4 8 16, .async.cg 16, with a source size; .async.commit_group .wait_group .wait_all"},
+	"ldmatrix": {(*binder).emitMatrix, ".sync.aligned.m8n8 .x1 .x2 .x4 .trans .shared b16"},
+	"cvta":     {(*binder).emitConvertAddress, "u64, to and from .global .shared .local .const"},
+	"isspacep": {(*binder).emitSpace, ".global .shared .local .const"},
+}
+
+// plain appends an instruction without operands.
+func plain(k kind) func(*binder, *bound, *ptx.Inst) error {
+	return func(b *binder, _ *bound, _ *ptx.Inst) error {
+		b.emit(inst{kind: k})
+		return nil
+	}
+}
+
+// emitNothing accepts a hint.
+func (b *binder) emitNothing(_ *bound, in *ptx.Inst) error {
+	if newer(in.Op) {
+		return b.unknown(in, "not an instruction of the machine")
+	}
+	b.emit(inst{kind: kindNothing})
+	return nil
+}
+
 // emitInst appends one instruction of the text.
 func (b *binder) emitInst(f *bound, in *ptx.Inst) error {
-	switch in.Op.Name {
-	case "bra":
-		return b.emitBranch(f, in)
-	case "brx":
-		return b.emitSwitch(f, in)
-	case "ret":
-		b.emit(inst{kind: kindReturn})
-	case "exit":
-		b.emit(inst{kind: kindExit})
-	case "trap", "brkpt":
-		b.emit(inst{kind: kindTrap})
-	case "call":
-		return b.emitCall(f, in)
-	case "bar", "barrier":
-		return b.emitBarrier(f, in)
-	case "membar", "fence":
-		return b.emitFence(in)
-	case "nanosleep", "pmevent", "prefetch", "prefetchu", "discard", "applypriority":
-		if newer(in.Op) {
-			return b.unknown(in, "not an instruction of the machine")
-		}
-		b.emit(inst{kind: kindNothing})
-	case "createpolicy":
-		return b.emitPolicy(f, in)
-	case "ld", "ldu":
-		return b.emitLoad(f, in)
-	case "st":
-		return b.emitStore(f, in)
-	case "atom", "red":
-		return b.emitAtomic(f, in)
-	case "cp":
-		return b.emitCopy(f, in)
-	case "ldmatrix":
-		return b.emitMatrix(f, in)
-	case "cvta":
-		return b.emitConvertAddress(f, in)
-	case "isspacep":
-		return b.emitSpace(f, in)
-	default:
-		return b.emitForm(f, in)
+	if e, ok := emitters[in.Op.Name]; ok {
+		return e.emit(b, f, in)
 	}
-	return nil
+	return b.emitForm(f, in)
+}
+
+// Opcode is a row in the table of what the machine executes.
+type Opcode struct {
+	Name   string // "add"
+	Forms  string // which of its forms
+	Approx string // how results may differ from a GPU's, "" not at all
+}
+
+// Opcodes are all instructions of the machine, by name.
+func Opcodes() []Opcode {
+	var list []Opcode
+	for name, e := range emitters {
+		list = append(list, Opcode{Name: name, Forms: e.doc})
+	}
+	for _, f := range lane.Families() {
+		if _, mine := emitters[f.Name]; !mine {
+			list = append(list, Opcode(f))
+		}
+	}
+	slices.SortFunc(list, func(a, b Opcode) int { return strings.Compare(a.Name, b.Name) })
+	return list
 }
 
 // emitFence accepts the fences of an sm_80. Memory is sequentially consistent here: they only matter to the
 // search for races.
-func (b *binder) emitFence(in *ptx.Inst) error {
+func (b *binder) emitFence(_ *bound, in *ptx.Inst) error {
 	for _, mod := range in.Op.Mods {
 		switch mod {
 		case "gl", "cta", "sys", "gpu", "sc", "acq_rel", "acquire", "release":
