@@ -16,7 +16,7 @@ type Shape struct {
 
 // maxShared is more than any GPU has.
 const (
-	maxShared = 1 << 24
+	maxShared = 1 << 20
 	maxLocal  = 1 << 20
 )
 

@@ -341,10 +341,10 @@ func TestBlocksHaveLimits(t *testing.T) {
 		shape memory.Shape
 		fits  bool
 	}{
-		{memory.Shape{Warps: 32, Shared: 1 << 24, Local: 64}, true},
+		{memory.Shape{Warps: 32, Shared: 1 << 20, Local: 64}, true},
 		{memory.Shape{Warps: 33}, false},
 		{memory.Shape{Warps: 0}, false},
-		{memory.Shape{Warps: 1, Shared: 1<<24 + 1}, false},
+		{memory.Shape{Warps: 1, Shared: 1<<20 + 1}, false},
 		{memory.Shape{Warps: 1, Local: 1<<20 + 1}, false},
 	} {
 		if _, err := memory.NewBlock(g, tc.shape); (err == nil) != tc.fits || err != nil && !fault.Is(err, fault.Limit) {

@@ -1,9 +1,20 @@
-// Package memory is the memory that the simulated kernel sees: global memory made of the caller's arrays, and the shared, local
-// and parameter memory of a block. Every access is checked: bounds, alignment, initialisation, races between barriers.
+// Package memory is the memory that the simulated kernel sees: global memory made of the caller's arrays, and the shared and
+// local memory of a block. Every access is checked: bounds, alignment, null, read-only; in shared memory also what nobody wrote,
+// races between barriers, and cp.async that was not waited for; in local memory what the lane did not write; on request races in
+// global memory.
 //
 // Addresses inside the machine are not those of the process. Each allocation gets an address that depends only on its number
-// and size, with a gap behind it, so that two runs see the same addresses and an index that leaves one array never lands in
-// another. Addresses of the process, as in tables of pointers, are understood too.
+// and alignment, with a gap on both sides, so that two runs see the same addresses and an index that leaves one array never
+// lands in another. Addresses of the process, as in tables of pointers, are understood too.
+//
+// A race is two accesses of different warps to one byte that nothing orders, of which one writes. Barriers order, of the whole
+// block or of the warps that meet, and accesses that acquire what another released; fences make relaxed accesses do so. No race
+// are atomics and other accesses that are not weak among themselves, and writes of one value. Lanes of one warp do not race. The
+// check remembers the last writer and the readers since, so the first race at a byte is found and some after it are not; it may
+// miss one where barriers of some warps, fences or writes of one value play a part, and reports none that is not.
+//
+// Not looked for: global memory that nobody has written (arrays of the caller always count as written), races of lanes of one
+// warp in shared memory, and accesses that stay inside the array but outside the view that was passed.
 package memory
 
 import "github.com/prlx-go/prlx/core/kernel/ptx"

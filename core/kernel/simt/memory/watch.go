@@ -109,10 +109,30 @@ func (b *Block) watchLanes(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, off
 		if u == stores {
 			copy(value[:n], old)
 			t.put(r, l, value[:n])
+			if t.clashes(r, l, a, mask&(1<<l-1), value[:n]) {
+				if f := found.add(GlobalRace, l, address, n, u); f != nil {
+					f.near(in)
+					f.Other = Party{Warp: int32(warp), Inst: t.Inst, Store: true, Block: int64(b.number) - 1}
+				}
+			}
 		}
 		b.watchBytes(&found, t, l, in, address, old, value[:n], warp, u)
 	}
 	return found.first
+}
+
+// clashes reports whether a lane before stores something else at the same address: which one wins is open.
+func (t *Transfer) clashes(r *lane.Regs, l int, a *[lane.Lanes]uint64, before uint32, value []byte) bool {
+	for m := before; m != 0; m &= m - 1 {
+		if j := bits.TrailingZeros32(m); a[j] == a[l] {
+			var other [64]byte
+			copy(other[:], value) // elements without a register
+			if t.put(r, j, other[:len(value)]); string(other[:len(value)]) != string(value) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // watchCopy looks at what a cp.async reads.

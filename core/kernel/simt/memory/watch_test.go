@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
@@ -85,6 +86,25 @@ func TestWarpsOfOneBlockRaceInGlobalMemoryWithoutABarrier(t *testing.T) {
 	s.b.Barrier()
 	clean(t, s.load(1, ptx.Global, 4, x+4))
 	globalRace(t, s.store(2, ptx.Global, 4, x+4, 2), memory.Party{Warp: 1, Inst: 4})
+}
+
+func TestLanesThatStoreDifferentValuesAtOnceRace(t *testing.T) {
+	s := watched(t)
+	tr := vector(ptx.Global, 4, 1)
+	for l := range lane.Lanes {
+		s.r.R64[0][l] = s.g.Pointer(0, hostX) + uint64(4*l)
+		s.r.R32[1][l] = uint32(l)
+	}
+	clean(t, s.b.Store(s.r, tr, 0, all))
+	s.r.R64[0][9] = s.r.R64[0][3]
+	clean(t, s.b.Store(s.r, tr, 0, all&^(1<<3)))
+	f := s.b.Store(s.r, tr, 0, all)
+	globalRace(t, f, memory.Party{Warp: 0, Store: true})
+	if f.Lanes != 1<<9 {
+		t.Errorf("got lanes %08x, want lane 9", f.Lanes)
+	}
+	s.r.R32[1][9] = s.r.R32[1][3]
+	clean(t, s.b.Store(s.r, tr, 0, all)) // the same value
 }
 
 func TestCopiesAreWatched(t *testing.T) {
