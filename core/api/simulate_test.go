@@ -43,12 +43,12 @@ $done:
 // machine is a Core that sees some memory of a test, and one module in it.
 type machine struct {
 	*Core
-	t      *testing.T
+	t      testing.TB
 	memory []byte // at address 4096
 	module int64
 }
 
-func newMachine(t *testing.T, ptx string) *machine {
+func newMachine(t testing.TB, ptx string) *machine {
 	t.Helper()
 	m := &machine{Core: New(), t: t, memory: make([]byte, 400)}
 	m.SeeMemory(func(address uint64, n int) []byte { return m.memory[address-4096:][:n:n] })
@@ -263,6 +263,19 @@ func TestManifestOfASession(t *testing.T) {
 	for _, want := range []string{`"manifest":true`, `"partial":false`, `"argument_digest":"0x0000000000000005"`, `"kernel":"f"`} {
 		if !strings.Contains(string(reply), want) {
 			t.Errorf("%s is missing from %s", want, reply[1:])
+		}
+	}
+}
+
+func BenchmarkLaunch(b *testing.B) {
+	m := newMachine(b, increment)
+	text, err := json.Marshal(m.request(100, 40, nil))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if reply := m.Call("simulate_launch", text); reply[0] != replyDocument {
+			b.Fatalf("got %s", reply[1:])
 		}
 	}
 }

@@ -149,6 +149,7 @@ class _Target:
         self.path = Path(_request.absolute(path))
         self.is_file = not directory and self.path.suffix == ".prlx"
         self.launches: list[dict[str, Any]] = []
+        self._begun: set[int] = set()  # numbers of launches; several may run at once
         self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras}
         self._filter = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
         self._owner = os.getpid()
@@ -172,35 +173,40 @@ class _Target:
                 old.unlink(missing_ok=True)
         self.path.mkdir(parents=True, exist_ok=True)
 
-    def request(self, kernel: str) -> dict[str, Any] | None:
-        """What the core shall record of the next launch of a kernel; None for nothing."""
+    def begin(self, kernel: str) -> tuple[int, dict[str, Any]] | None:
+        """The number of the next launch, and what the core shall record of it; None for nothing."""
         if os.getpid() != self._owner:
             return None  # a forked child: the files are its parent's
         if self._filter is not None and not any(fnmatch.fnmatchcase(kernel, pattern) for pattern in self._filter):
             return None
-        if not self.is_file:
-            safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]
-            return {**self._request, "path": str(self.path / f"{len(self.launches):04d}_{safe}.prlx")}
-        if self.launches:
+        number = max(self._begun, default=-1) + 1
+        if self.is_file and number:
             raise UsageError(
                 f"holds one launch already, and {kernel} is launched again",
                 path=str(self.path),
                 hint="name a directory to record several launches, or choose kernels with filter=",
             )
-        return {**self._request, "path": str(self.path)}
+        self._begun.add(number)
+        safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]
+        path = self.path if self.is_file else self.path / f"{number:04d}_{safe}.prlx"
+        return number, {**self._request, "path": str(path)}
 
-    def add(self, simulation: Simulation) -> None:
-        """Note a launch that was recorded."""
+    def end(self, number: int, simulation: Simulation | None) -> None:
+        """Note a launch that was recorded; one that could not run is none."""
+        if simulation is None:
+            self._begun.discard(number)
+            return
         document = simulation.document
         done = document["recording"]
         row = {key: document[key] for key in ("kernel", "grid", "block")}
         row |= {key: done[key] for key in ("argument_digest", "module_hash")}
-        self.launches.append({"launch": len(self.launches), **row, "file": Path(done["file"]).name})
+        self.launches.append({"launch": number, **row, "file": Path(done["file"]).name})
 
     def close(self, *, partial: bool) -> None:
         """Write the manifest."""
         if not self.is_file and os.getpid() == self._owner:
-            request = {"path": str(self.path), "partial": partial, "launches": self.launches}
+            launches = sorted(self.launches, key=lambda row: row["launch"])
+            request = {"path": str(self.path), "partial": partial, "launches": launches}
             _core.call("session_finish", request)
 
 
@@ -263,13 +269,16 @@ class _Simulator:
         with self._lock:
             target, number = self.target(), self._launched
             self._launched += 1
-            record = None if target is None else target.request(launch.function.name)
-            if record is not None and target is not None:
-                number = len(target.launches)
-        simulation = execute(launch, self.options, number=number, registered=self._registered, record=record)
+            begun = None if target is None else target.begin(launch.function.name)
+        simulation = None
+        try:
+            number, record = (number, None) if begun is None else begun
+            simulation = execute(launch, self.options, number=number, registered=self._registered, record=record)
+        finally:
+            with self._lock:
+                if begun is not None and target is not None:
+                    target.end(begun[0], simulation)
         with self._lock:
-            if record is not None and target is not None:
-                target.add(simulation)
             for recording in self.recordings:
                 recording._add(simulation)
         if self.options.stop or not self.quiet:

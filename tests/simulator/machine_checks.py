@@ -222,6 +222,51 @@ def check_trials_are_not_recorded():
         assert recording.launches == 4 and recording.recorded == 1
 
 
+def check_threads_launch_side_by_side():
+    with tempfile.TemporaryDirectory() as folder:
+        arrays = [np.full(4096, i, np.float32) for i in range(8)]
+        outputs = [np.zeros(4096, np.float32) for _ in arrays]
+        prlx.simulate(kernels.copy, (4,), arrays[0], outputs[0], BLOCK=1024)
+        with prlx.record(Path(folder) / "run") as recording:
+            threads = [
+                threading.Thread(target=kernels.copy[(4,)], args=pair, kwargs={"BLOCK": 1024})
+                for pair in zip(arrays, outputs, strict=True)
+            ]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        assert recording.recorded == 8 and len(recording.read()) == 8
+        assert all((output == i).all() for i, output in enumerate(outputs))
+
+
+def check_nans_on_request():
+    x, y, o = np.full(1024, np.inf, np.float32), np.full(1024, -np.inf, np.float32), np.zeros(1024, np.float32)
+    assert prlx.simulate(kernels.add, (1,), x, y, o, 1024, BLOCK=1024).passed
+    found = prlx.simulate(kernels.add, (1,), x, y, o, 1024, BLOCK=1024, machine={"nan": True}).findings
+    assert found and {finding.check for finding in found} == {"nan"}, found
+    assert {finding.line for finding in found} == {line_of(kernels.add, "tl.store")}
+
+
+def check_a_refused_kernel_says_what_and_can_be_left():
+    with tempfile.TemporaryDirectory() as folder:
+        x = np.zeros(64, np.float32)
+        from prlx import _record
+        from prlx.hooks.simulator import Function, Launch
+
+        text = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry odd()\n{\n\twgmma.fence.sync.aligned;\n\tret;\n}\n"
+        with prlx.record(Path(folder) / "a.prlx") as recording:
+            launch = Launch(Function("odd", text.encode()), (1, 1, 1), (32, 1, 1), 1, 0, ())
+            try:
+                _record._active._run(launch)
+            except prlx.SimulationError as error:
+                assert "wgmma.fence" in str(error) and "sm_80" in str(error), error
+            else:
+                raise AssertionError("it ran")
+            kernels.copy[(1,)](x, x, BLOCK=64)
+        assert recording.recorded == 1
+
+
 def check_usage_errors():
     for call in (
         lambda: prlx.enable(device="tpu"),

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from .conftest import HERE, VERSIONS, python, require
+from prlx import _progress
+
+from .conftest import HERE, VERSIONS, environment, python, require
 
 SCRIPT = f"""
 import sys
@@ -107,6 +114,54 @@ def test_recordings_of_two_runs_are_diffed(simulate, script):
     again = simulate("5000", options=("--record", "a"))
     assert again.returncode == 3
     assert "is not empty" in again.stderr
+
+
+LONG = f"""
+import sys
+sys.path.insert(0, {str(HERE)!r})
+import numpy as np
+import kernels
+
+x = np.ones(32, np.float32)
+kernels.forever[(1,)](x, 1, BLOCK=32)
+print("begun", flush=True)
+kernels.forever[(1,)](x, 1 << 30, BLOCK=32)
+"""
+
+
+def test_ctrl_c_ends_a_long_launch_and_leaves_no_half_file(tmp_path):
+    (tmp_path / "long.py").write_text(LONG)
+    words = [sys.executable, "-m", "prlx", "simulate", "--record", "run", "long.py"]
+    with subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=environment(require(VERSIONS[2])),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.3)
+        process.send_signal(signal.SIGINT)
+        begin = time.monotonic()
+        _, said = process.communicate(timeout=60)
+    assert time.monotonic() - begin < 3, (
+        "a launch that is cancelled ends soon, also where others keep the processors busy"
+    )
+    assert process.returncode == 130, said
+    assert "interrupted" in said
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["0000_forever.prlx", "session.json"]
+    manifest = json.loads((tmp_path / "run/session.json").read_text())
+    assert manifest["status"] == "partial"
+    assert len(manifest["launches"]) == 1
+
+
+def test_progress_counts_blocks():
+    stream = io.StringIO()
+    line = _progress._Plain(stream, "count")
+    line.show("simulate", 1200, 5000)
+    line.close()
+    assert "simulate   24 %  1,200 of 5,000" in stream.getvalue()
 
 
 def test_what_cannot_be(simulate, tmp_path):
