@@ -111,10 +111,10 @@ var widths = []string{"8", "16", "32", "64"}
 
 func isWord(t string) bool { return isInteger(t) && t[1:] != "8" }
 
-// allLoops are the generated loops.
+// allLoops are the generated loops and those written by hand.
 var allLoops = func() map[string]Func {
 	all := map[string]Func{}
-	for _, m := range []map[string]Func{intLoops, wideLoops, floatLoops, convertLoops} {
+	for _, m := range []map[string]Func{intLoops, wideLoops, floatLoops, convertLoops, handLoops} {
 		maps.Copy(all, m)
 	}
 	return all

@@ -69,17 +69,6 @@ func clamp32(x float32) float32 {
 	return min(x, 1)
 }
 
-// fma32 rounds x*y+z once. The product is exact in double precision. The sum is rounded twice, which is wrong only where the first
-// rounding lands on the middle between two results, or where the result is denormal: there it is rounded to odd first.
-func fma32(x, y, z float32) float32 {
-	p, c := float64(x)*float64(y), float64(z)
-	s := p + c
-	if b := math.Float64bits(s); b&(1<<29-1) == 1<<28 || b>>52&0x7ff < 1023-126 {
-		return float32(oddSum(p, c, s))
-	}
-	return float32(s)
-}
-
 // oddSum is p+c rounded to odd: exact, or the one of the two doubles around it whose last bit is set. Rounding that to fewer bits
 // gives what rounding the exact sum gives. s is p+c.
 func oddSum(p, c, s float64) float64 {

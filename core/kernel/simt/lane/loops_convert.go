@@ -12,8 +12,6 @@ var convertLoops = map[string]Func{
 	"cvt.rmi.f32.f32":   cvtRmiF32F32Lanes,
 	"cvt.rn.bf16.f32":   cvtRnBf16F32Lanes,
 	"cvt.rn.bf16x2.f32": cvtRnBf16x2F32Lanes,
-	"cvt.rn.f16.f32":    cvtRnF16F32Lanes,
-	"cvt.rn.f16x2.f32":  cvtRnF16x2F32Lanes,
 	"cvt.rn.f32.f64":    cvtRnF32F64Lanes,
 	"cvt.rn.f32.s16":    cvtRnF32S16Lanes,
 	"cvt.rn.f32.s32":    cvtRnF32S32Lanes,
@@ -148,23 +146,6 @@ func cvtRnBf16x2F32Lanes(r *Regs, o *Operands) {
 		x := a[i]
 		y := b[i]
 		d[i] = brain(x)<<16 | brain(y)
-	}
-}
-
-func cvtRnF16F32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = half(x)
-	}
-}
-
-func cvtRnF16x2F32Lanes(r *Regs, o *Operands) {
-	d, a, b := &r.R32[o.D], &r.R32[o.A], &r.R32[o.B]
-	for i := range d {
-		x := a[i]
-		y := b[i]
-		d[i] = half(x)<<16 | half(y)
 	}
 }
 

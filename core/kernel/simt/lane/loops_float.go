@@ -25,11 +25,7 @@ var floatLoops = map[string]Func{
 	"div.ftz.f32":          divFtzF32Lanes,
 	"ex2.approx.f32":       ex2ApproxF32Lanes,
 	"ex2.approx.ftz.f32":   ex2ApproxFtzF32Lanes,
-	"fma.f32":              fmaF32Lanes,
 	"fma.f64":              fmaF64Lanes,
-	"fma.ftz.f32":          fmaFtzF32Lanes,
-	"fma.ftz.sat.f32":      fmaFtzSatF32Lanes,
-	"fma.sat.f32":          fmaSatF32Lanes,
 	"lg2.approx.f32":       lg2ApproxF32Lanes,
 	"lg2.approx.ftz.f32":   lg2ApproxFtzF32Lanes,
 	"max.NaN.f32":          maxNaNF32Lanes,
@@ -235,16 +231,6 @@ func ex2ApproxFtzF32Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func fmaF32Lanes(r *Regs, o *Operands) {
-	d, a, b, c := &r.R32[o.D], &r.R32[o.A], &r.R32[o.B], &r.R32[o.C]
-	for i := range d {
-		x := math.Float32frombits(a[i])
-		y := math.Float32frombits(b[i])
-		z := math.Float32frombits(c[i])
-		d[i] = bits32(fma32(x, y, z))
-	}
-}
-
 func fmaF64Lanes(r *Regs, o *Operands) {
 	d, a, b, c := &r.R64[o.D], &r.R64[o.A], &r.R64[o.B], &r.R64[o.C]
 	for i := range d {
@@ -252,36 +238,6 @@ func fmaF64Lanes(r *Regs, o *Operands) {
 		y := math.Float64frombits(b[i])
 		z := math.Float64frombits(c[i])
 		d[i] = keepOf3(math.FMA(x, y, z), x, y, z)
-	}
-}
-
-func fmaFtzF32Lanes(r *Regs, o *Operands) {
-	d, a, b, c := &r.R32[o.D], &r.R32[o.A], &r.R32[o.B], &r.R32[o.C]
-	for i := range d {
-		x := math.Float32frombits(flush(a[i]))
-		y := math.Float32frombits(flush(b[i]))
-		z := math.Float32frombits(flush(c[i]))
-		d[i] = flush(bits32(fma32(x, y, z)))
-	}
-}
-
-func fmaFtzSatF32Lanes(r *Regs, o *Operands) {
-	d, a, b, c := &r.R32[o.D], &r.R32[o.A], &r.R32[o.B], &r.R32[o.C]
-	for i := range d {
-		x := math.Float32frombits(flush(a[i]))
-		y := math.Float32frombits(flush(b[i]))
-		z := math.Float32frombits(flush(c[i]))
-		d[i] = flush(bits32(clamp32(fma32(x, y, z))))
-	}
-}
-
-func fmaSatF32Lanes(r *Regs, o *Operands) {
-	d, a, b, c := &r.R32[o.D], &r.R32[o.A], &r.R32[o.B], &r.R32[o.C]
-	for i := range d {
-		x := math.Float32frombits(a[i])
-		y := math.Float32frombits(b[i])
-		z := math.Float32frombits(c[i])
-		d[i] = bits32(clamp32(fma32(x, y, z)))
 	}
 }
 

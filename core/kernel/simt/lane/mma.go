@@ -148,61 +148,93 @@ func smallHalf(h uint32) float32 {
 	return math.Float32frombits(h&0x8000<<16|h&0x7fff<<13) * 0x1p112
 }
 
-// wide16 is one word of two elements.
-func wide16(x uint32, special, brain bool) (float32, float32) {
-	switch {
-	case brain:
-		return math.Float32frombits(x << 16), math.Float32frombits(x &^ 0xffff)
-	case special:
-		return math.Float32frombits(widen16(x)), math.Float32frombits(widen16(x >> 16))
-	}
-	return smallHalf(x), smallHalf(x >> 16)
+// The three functions that follow put four words of two elements into a row of eight.
+
+func rowOfHalves(row *[8]float32, x *[4]uint32) {
+	row[0], row[1] = smallHalf(x[0]), smallHalf(x[0]>>16)
+	row[2], row[3] = smallHalf(x[1]), smallHalf(x[1]>>16)
+	row[4], row[5] = smallHalf(x[2]), smallHalf(x[2]>>16)
+	row[6], row[7] = smallHalf(x[3]), smallHalf(x[3]>>16)
 }
 
-// hasSpecial reports whether an f16 of some registers is an infinity or a NaN.
-func hasSpecial(r *Regs, regs []int32) bool {
-	found := uint32(0)
-	for _, reg := range regs {
-		for _, x := range &r.R32[reg] {
-			found |= x&0x7c00 + 0x400 | x>>16&0x7c00 + 0x400
-		}
+func rowOfAnyHalves(row *[8]float32, x *[4]uint32) {
+	for i, v := range x {
+		row[2*i], row[2*i+1] = math.Float32frombits(widen16(v)), math.Float32frombits(widen16(v>>16))
 	}
-	return found&0x8000 != 0
 }
 
-// load16 loads A and B of two elements a word.
+func rowOfBrains(row *[8]float32, x *[4]uint32) {
+	row[0], row[1] = math.Float32frombits(x[0]<<16), math.Float32frombits(x[0]&^0xffff)
+	row[2], row[3] = math.Float32frombits(x[1]<<16), math.Float32frombits(x[1]&^0xffff)
+	row[4], row[5] = math.Float32frombits(x[2]<<16), math.Float32frombits(x[2]&^0xffff)
+	row[6], row[7] = math.Float32frombits(x[3]<<16), math.Float32frombits(x[3]&^0xffff)
+}
+
+// load16 loads A and B of two elements a word: eight rows of four lanes from each register.
 func (t *tiles) load16(r *Regs, a, b []int32, brain bool) {
-	special := !brain && (hasSpecial(r, a) || hasSpecial(r, b))
 	for n, reg := range a {
-		tile, below := &t.a[n>>1&1], n&1*8
-		for l, x := range &r.R32[reg] {
-			row := &tile[(l>>2+below)&15]
-			p, q := wide16(x, special, brain)
-			k := l & 3 * 2
-			row[k], row[k+1] = p, q
-		}
+		eightRows((*[8][8]float32)(t.a[n>>1&1][n&1*8:]), &r.R32[reg], brain)
 	}
 	for n, reg := range b {
-		tile := &t.b[n&1]
-		for l, x := range &r.R32[reg] {
-			column := &tile[l>>2&7]
-			p, q := wide16(x, special, brain)
-			k := l & 3 * 2
-			column[k], column[k+1] = p, q
+		eightRows(&t.b[n&1], &r.R32[reg], brain)
+	}
+}
+
+func eightRows(rows *[8][8]float32, x *[Lanes]uint32, brain bool) {
+	if brain {
+		for g := range rows {
+			rowOfBrains(&rows[g], (*[4]uint32)(x[4*g:]))
 		}
+		return
+	}
+	special := uint32(0)
+	for g := range rows {
+		v := (*[4]uint32)(x[4*g:])
+		rowOfHalves(&rows[g], v)
+		special |= v[0]&0x7c007c00 + 0x04000400 | v[1]&0x7c007c00 + 0x04000400 | v[2]&0x7c007c00 + 0x04000400 | v[3]&0x7c007c00 + 0x04000400
+	}
+	if special&0x80008000 == 0 {
+		return
+	}
+	for g := range rows { // an infinity or a NaN
+		rowOfAnyHalves(&rows[g], (*[4]uint32)(x[4*g:]))
 	}
 }
 
 // loadTF32 loads A and B of words whose low 13 bits do not count.
 func (t *tiles) loadTF32(r *Regs, a, b []int32) {
 	for n, reg := range a {
-		for l, x := range &r.R32[reg] {
-			t.a[0][(l>>2+n&1*8)&15][(l&3+n>>1*4)&7] = math.Float32frombits(x &^ 0x1fff)
-		}
+		fourColumns((*[8][8]float32)(t.a[0][n&1*8:]), &r.R32[reg], n>>1)
 	}
 	for n, reg := range b {
-		for l, x := range &r.R32[reg] {
-			t.b[0][l>>2&7][(l&3+n*4)&7] = math.Float32frombits(x &^ 0x1fff)
+		fourColumns(&t.b[0], &r.R32[reg], n)
+	}
+}
+
+func fourColumns(rows *[8][8]float32, x *[Lanes]uint32, half int) {
+	for g := range rows {
+		row, v := (*[4]float32)(rows[g][half&1*4:]), (*[4]uint32)(x[4*g:])
+		for i := range row {
+			row[i] = math.Float32frombits(v[i] &^ 0x1fff)
+		}
+	}
+}
+
+// loadC and storeC move the accumulators: two registers hold eight rows.
+func loadC(rows *[8][8]float32, even, odd *[Lanes]uint32) {
+	for g := range rows {
+		row, x, y := &rows[g], (*[4]uint32)(even[4*g:]), (*[4]uint32)(odd[4*g:])
+		for i := range x {
+			row[2*i], row[2*i+1] = math.Float32frombits(x[i]), math.Float32frombits(y[i])
+		}
+	}
+}
+
+func storeC(rows *[8][8]float32, even, odd *[Lanes]uint32) {
+	for g := range rows {
+		row, x, y := &rows[g], (*[4]uint32)(even[4*g:]), (*[4]uint32)(odd[4*g:])
+		for i := range x {
+			x[i], y[i] = bits32(row[2*i]), bits32(row[2*i+1])
 		}
 	}
 }
@@ -222,21 +254,15 @@ func (s mmaShape) single(element string) func(r *Regs, v []int32) {
 		} else {
 			t.load16(r, a, b, element == "bf16")
 		}
-		for n, reg := range c {
-			for l, x := range &r.R32[reg] {
-				t.c[(l>>2+n>>1*8)&15][(l&3*2+n&1)&7] = math.Float32frombits(x)
-			}
-		}
+		upper, lower := (*[8][8]float32)(t.c[:8]), (*[8][8]float32)(t.c[8:])
+		loadC(upper, &r.R32[c[0]], &r.R32[c[1]])
+		loadC(lower, &r.R32[c[2]], &r.R32[c[3]])
 		addProducts(&t.c, &t.a[0], &t.b[0])
 		if s.k == 16 {
 			addProducts(&t.c, &t.a[1], &t.b[1])
 		}
-		for n, reg := range d {
-			to := &r.R32[reg]
-			for l := range to {
-				to[l] = bits32(t.c[(l>>2+n>>1*8)&15][(l&3*2+n&1)&7])
-			}
-		}
+		storeC(upper, &r.R32[d[0]], &r.R32[d[1]])
+		storeC(lower, &r.R32[d[2]], &r.R32[d[3]])
 	}
 }
 
@@ -248,7 +274,7 @@ func (s mmaShape) halves(r *Regs, v []int32) {
 	for n, reg := range c {
 		for l, x := range &r.R32[reg] {
 			row := &t.c[(l>>2+n*8)&15]
-			row[l&3*2], row[l&3*2+1] = wide16(x, true, false)
+			row[l&3*2], row[l&3*2+1] = math.Float32frombits(widen16(x)), math.Float32frombits(widen16(x>>16))
 		}
 	}
 	addProducts(&t.c, &t.a[0], &t.b[0])
@@ -282,16 +308,15 @@ func (s mmaShape) integer(a, b string, saturate bool) func(r *Regs, v []int32) {
 				bytesOf((*[4]int32)(right[column&7][k&28:]), x, b == "s8")
 			}
 		}
+		var products [16][8]int32
+		for m := range s.rows {
+			multiplyBytes(&products[m&15], &left[m&15], &right, s.k)
+		}
 		var sums [4][Lanes]uint32
 		for n, reg := range c {
 			for l, x := range &r.R32[reg] {
 				row, column := placeC(l, n)
-				p, q := &left[row&15], &right[column&7]
-				products := int32(0)
-				for k := range s.k {
-					products += p[k&31] * q[k&31]
-				}
-				total := int64(int32(x)) + int64(products)
+				total := int64(int32(x)) + int64(products[row&15][column&7])
 				if saturate {
 					total = int64(saturate32(total))
 				}
@@ -301,6 +326,18 @@ func (s mmaShape) integer(a, b string, saturate bool) func(r *Regs, v []int32) {
 		for n, reg := range d {
 			r.R32[reg] = sums[n&3]
 		}
+	}
+}
+
+// multiplyBytes multiplies a row with eight columns, two of them in one number of 64 bits.
+func multiplyBytes(to *[8]int32, row *[32]int32, columns *[8][32]int32, k int) {
+	for n := 0; n < 8; n += 2 {
+		p, q := &columns[n], &columns[n+1]
+		both := int64(0)
+		for i := range row[:k] {
+			both += int64(row[i]) * (int64(q[i&31])<<32 + int64(p[i&31]))
+		}
+		to[n], to[n+1] = int32(both), int32((both-int64(int32(both)))>>32)
 	}
 }
 

@@ -9,6 +9,10 @@ import (
 
 // groups calls do for each set of lanes that pass the same mask, and returns the first thing wrong.
 func groups(mask *[Lanes]uint32, active uint32, do func(lanes uint32)) error {
+	if uniform(mask) && mask[0] == active {
+		do(active)
+		return nil
+	}
 	var wrong error
 	for left := active; left != 0; {
 		m := mask[bits.TrailingZeros32(left)]

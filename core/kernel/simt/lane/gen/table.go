@@ -112,14 +112,9 @@ func floats() []op {
 	forms := []form{{"", "f32", "f32"}, {".ftz", "z32", "z32"}, {".sat", "f32", "t32"}, {".ftz.sat", "z32", "q32"}}
 	for _, f := range forms {
 		for _, o := range []struct {
-			name  string
-			arity int
-			expr  string
-		}{
-			{"add", 2, "x + y"}, {"sub", 2, "x - y"}, {"mul", 2, "x * y"}, {"fma", 3, "fma32(x, y, z)"},
-		} {
-			in := []string{f.in, f.in, f.in}[:o.arity]
-			out = append(out, op{o.name + f.mods + ".f32", f.out, in, o.expr})
+			name, expr string
+		}{{"add", "x + y"}, {"sub", "x - y"}, {"mul", "x * y"}} {
+			out = append(out, op{o.name + f.mods + ".f32", f.out, []string{f.in, f.in}, o.expr})
 		}
 	}
 	for _, f := range forms[:2] {
@@ -189,9 +184,7 @@ func conversions() []op {
 		op{"cvt.rn.f32.f64", "f32", []string{"f64"}, "float32(x)"},
 		op{"cvt.f32.f16", "u32", []string{"u32"}, "widen16(x)"},
 		op{"cvt.f32.bf16", "f32", []string{"u32"}, "math.Float32frombits(x << 16)"},
-		op{"cvt.rn.f16.f32", "u32", []string{"u32"}, "half(x)"},
 		op{"cvt.rn.bf16.f32", "u32", []string{"u32"}, "brain(x)"},
-		op{"cvt.rn.f16x2.f32", "u32", []string{"u32", "u32"}, "half(x)<<16 | half(y)"},
 		op{"cvt.rn.bf16x2.f32", "u32", []string{"u32", "u32"}, "brain(x)<<16 | brain(y)"},
 		op{"cvt.rna.tf32.f32", "u32", []string{"u32"}, "tensorFloat(x)"},
 		op{"cvt.rzi.s32.f32", "s32", []string{"f32"}, "truncate32(x)"},
