@@ -124,6 +124,7 @@ type simulateLaunchRequest struct {
 	Stop            bool                 `json:"stop"`
 	NaN             bool                 `json:"nan"`
 	NoRaces         bool                 `json:"no_races"`
+	GlobalRaces     bool                 `json:"global_races"`
 	NoCounts        bool                 `json:"no_counts"`
 	MaxFindings     int                  `json:"max_findings"`
 	MaxInstructions uint64               `json:"max_instructions"`
@@ -183,7 +184,7 @@ func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 		Kernel: r.Kernel, Grid: r.Grid, Block: r.Block, Cluster: r.Cluster, SharedBytes: r.SharedBytes,
 		Options: simt.Options{
 			ScheduleSeed: r.Seed, StopAtFirst: r.Stop, MaxFindings: r.MaxFindings, NaN: r.NaN, NoRaces: r.NoRaces,
-			NoCounts: r.NoCounts, MaxInstructions: r.MaxInstructions,
+			GlobalRaces: r.GlobalRaces, NoCounts: r.NoCounts, MaxInstructions: r.MaxInstructions,
 		},
 	}
 	if len(r.Allocations) > maxAllocations {

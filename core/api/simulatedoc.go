@@ -40,6 +40,7 @@ type SimulationOptions struct {
 	Stop   bool   `json:"stop"`
 	NaN    bool   `json:"nan"`
 	Races  bool   `json:"races"`
+	Global bool   `json:"global_races"` // races between blocks were looked for, too
 	Counts bool   `json:"counts"`
 }
 
@@ -129,7 +130,7 @@ func simulationDocument(r *simulateLaunchRequest, result *simt.Result) *Simulati
 		LaneInstructions: result.LaneInstructions, Lines: make([]SimulationLine, len(result.Lines)),
 		Findings: make([]SimulationFinding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,
 		OutputCut: result.OutputCut,
-		Options:   SimulationOptions{Seed: r.Seed, Stop: r.Stop, NaN: r.NaN, Races: !r.NoRaces, Counts: !r.NoCounts},
+		Options:   SimulationOptions{Seed: r.Seed, Stop: r.Stop, NaN: r.NaN, Races: !r.NoRaces, Global: r.GlobalRaces, Counts: !r.NoCounts},
 	}
 	for i := range result.Lines {
 		doc.Lines[i] = simulationLine(&result.Lines[i])

@@ -306,6 +306,7 @@ def enable(
     stop: bool = False,
     nan: bool = False,
     races: bool = True,
+    global_races: bool = False,
     counts: bool = True,
     stores: bool = False,
     atomics: bool = False,
@@ -346,6 +347,8 @@ def enable(
         Report instructions that make a NaN of numbers.
     races
         Look for races and uninitialised reads in shared memory.
+    global_races
+        Look for races between blocks in global memory, too; blocks then run one after the other.
     counts
         Count instructions, branches and traffic per line.
     max_findings
@@ -368,7 +371,17 @@ def enable(
         Something is enabled already, or Triton is not there.
     """
     options = Options(
-        seed, stop, nan, races, counts, max_findings, max_instructions, workers, memory_limit, progress
+        seed=seed,
+        stop=stop,
+        nan=nan,
+        races=races,
+        global_races=global_races,
+        counts=counts,
+        max_findings=max_findings,
+        max_instructions=max_instructions,
+        workers=workers,
+        memory_limit=memory_limit,
+        progress=progress,
     ).checked()
     _check_device(device)
     target = None

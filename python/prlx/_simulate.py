@@ -276,6 +276,8 @@ class Options:
         Report instructions that make a NaN of numbers.
     races
         Look for races and uninitialised reads in shared memory.
+    global_races
+        Look for races between blocks in global memory, too; blocks then run one after the other.
     counts
         Count per line.
     max_findings
@@ -292,6 +294,7 @@ class Options:
     stop: bool = False
     nan: bool = False
     races: bool = True
+    global_races: bool = False
     counts: bool = True
     max_findings: int = 1000
     max_instructions: int | None = None
@@ -384,6 +387,7 @@ def execute(
         "stop": options.stop,
         "nan": options.nan,
         "no_races": not options.races,
+        "global_races": options.global_races,
         "no_counts": not options.counts,
         "max_findings": options.max_findings,
         "max_instructions": options.max_instructions,

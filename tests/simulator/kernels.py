@@ -127,3 +127,8 @@ def forever(x, n, BLOCK: tl.constexpr):
 def printing(x, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.device_print("value", tl.load(x + i))
+
+
+@triton.jit
+def racing(o, BLOCK: tl.constexpr):
+    tl.store(o + tl.arange(0, BLOCK), tl.program_id(0))

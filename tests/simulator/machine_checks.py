@@ -248,13 +248,22 @@ def check_nans_on_request():
     assert {finding.line for finding in found} == {line_of(kernels.add, "tl.store")}
 
 
+def check_races_between_blocks_on_request():
+    o = np.zeros(64, np.int32)
+    assert prlx.simulate(kernels.racing, (4,), o, BLOCK=64).passed
+    found = prlx.simulate(kernels.racing, (4,), o, BLOCK=64, machine={"global_races": True}).findings
+    assert {finding.check for finding in found} == {"global-race"}, found
+    assert simulate_add(global_races=True).passed
+
+
 def check_a_refused_kernel_says_what_and_can_be_left():
     with tempfile.TemporaryDirectory() as folder:
         x = np.zeros(64, np.float32)
         from prlx import _record
         from prlx.hooks.simulator import Function, Launch
 
-        text = ".version 8.0\n.target sm_90a\n.address_size 64\n.visible .entry odd()\n{\n\twgmma.fence.sync.aligned;\n\tret;\n}\n"
+        text = ".version 8.0\n.target sm_90a\n.address_size 64\n"
+        text += ".visible .entry odd()\n{\n\twgmma.fence.sync.aligned;\n\tret;\n}\n"
         with prlx.record(Path(folder) / "a.prlx") as recording:
             launch = Launch(Function("odd", text.encode()), (1, 1, 1), (32, 1, 1), 1, 0, ())
             try:

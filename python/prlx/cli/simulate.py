@@ -40,6 +40,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     with _quietly(), _record.enable(
         device="simulator", output=values.record, mode=values.mode or "control-flow", overwrite=bool(values.overwrite),
         map_cuda=bool(values.map_cuda), seed=values.seed or 0, stop=bool(values.stop), nan=bool(values.nan),
+        global_races=bool(values.global_races),
         workers=values.workers, memory_limit=values.memory_limit, progress=ui.progress,
         stores=bool(values.stores), atomics=bool(values.atomics),
     ) as recording:  # fmt: skip
@@ -129,6 +130,7 @@ COMMAND = Command(
         Option(("--stop",), "end the script at the first finding", takes="switch"),
         Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),
         Option(("--nan",), "report instructions that make a NaN of numbers", takes="switch"),
+        Option(("--global-races",), "look for races between blocks, too", takes="switch"),
         Option(("--map-cuda",), 'take device="cuda" in torch code for the CPU', takes="switch"),
         options.WORKERS,
         options.MEMORY_LIMIT,
