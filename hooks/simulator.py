@@ -79,13 +79,13 @@ class Function:
     text
         The PTX of its module.
     loaded
-        What whoever runs launches has made of it; None before its first launch.
+        What whoever runs launches has made of it, by a name of theirs.
     """
 
     def __init__(self, name: str, text: bytes) -> None:
         self.name = name
         self.text = text
-        self.loaded: Any = None
+        self.loaded: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)

@@ -424,12 +424,14 @@ def _unload(number: int) -> None:
 
 
 def _module(function: Function) -> int:
-    if function.loaded is None:
+    """The number of a kernel's module, which is loaded for its first launch."""
+    found: _Module | None = function.loaded.get("module")
+    if found is None:
         request = {"name": f"{function.name}.ptx", "ptx": function.text.decode()}
         with _refusals():
-            function.loaded = _Module(_core.run("simulate_load", request)["module"])
-    number: int = function.loaded.number
-    return number
+            made = _Module(_core.run("simulate_load", request)["module"])
+        found = function.loaded.setdefault("module", made)  # of several threads the first one's; the others' are unloaded
+    return found.number
 
 
 class _refusals:  # noqa: N801 - used as a function
