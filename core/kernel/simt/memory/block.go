@@ -236,23 +236,30 @@ func chain(first, then *Fault) *Fault {
 }
 
 // Peek reads up to 8 bytes at a generic address as one lane would, for what the machine itself reads: formats of vprintf and
-// their arguments.
+// their arguments. It does not ask for alignment, nor whether the bytes were written.
 func (b *Block) Peek(address uint64, bytes, warp, l int) (uint64, *Fault) {
+	n := uint64(bytes)
 	var p []byte
+	var found faults
 	switch {
 	case address-SharedWindow < windowSize:
-		if at := address - SharedWindow; at+uint64(bytes) <= uint64(len(b.shared)) {
+		at := address - SharedWindow
+		if size := uint64(len(b.shared)); at < size && n <= size-at {
 			p = b.shared[at:]
+		} else {
+			found.add(OutOfBounds, l, at, n, loads).nearShared(size)
 		}
 	case address-LocalWindow < windowSize:
-		p = b.local.bytes(warp, l, address-LocalWindow, uint64(bytes))
+		at := address - LocalWindow
+		if p = b.local.bytes(warp, l, at, n); p == nil {
+			found.add(OutOfBounds, l, at, n, loads).nearLocal(b.local.size)
+		}
 	default:
-		p = b.global.bytes(address, bytes)
+		if in := b.global.checkSized(&found, &Transfer{}, l, address, n, 1); in != nil {
+			p = in.bytes[address-in.base:]
+		}
 	}
 	if p == nil {
-		var found faults
-		t := &Transfer{Elem: bytes, Count: 1}
-		b.global.check(&found, t, l, address, 1, loads)
 		return 0, found.first
 	}
 	var v uint64

@@ -352,3 +352,36 @@ func TestBlocksHaveLimits(t *testing.T) {
 		}
 	}
 }
+
+func TestPeekReadsAnySpace(t *testing.T) {
+	s := newBench(t)
+	s.x[3], s.x[4] = 0x34, 0x12
+	x := s.g.Pointer(0, hostX)
+	clean(t, s.store(1, ptx.Shared, 4, 8, 0x11223344))
+	clean(t, s.store(1, ptx.Local, 4, 8, 0x55667788))
+	for _, tc := range []struct {
+		address uint64
+		bytes   int
+		want    uint64
+	}{{x + 3, 2, 0x1234}, {hostX + 3, 1, 0x34}, {memory.SharedWindow + 9, 2, 0x2233}, {memory.LocalWindow + 8, 8, 0x55667788}} {
+		got, f := s.b.Peek(tc.address, tc.bytes, 1, 0)
+		clean(t, f)
+		if got != tc.want {
+			t.Errorf("%d bytes at %#x: got %#x, want %#x", tc.bytes, tc.address, got, tc.want)
+		}
+	}
+	for _, tc := range []struct {
+		address  uint64
+		check    memory.Check
+		nearest  string
+		distance int64
+	}{
+		{x + 252, memory.OutOfBounds, "x", 4},
+		{memory.SharedWindow + 252, memory.OutOfBounds, "shared memory", 4},
+		{memory.LocalWindow + 63, memory.OutOfBounds, "local memory", 7},
+		{8, memory.NullPointer, "", 0},
+	} {
+		_, f := s.b.Peek(tc.address, 8, 1, 0)
+		want(t, f, tc.check, tc.nearest, tc.distance)
+	}
+}

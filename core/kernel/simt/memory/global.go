@@ -182,13 +182,3 @@ func (g *Global) within(low, high, legal uint64) *region {
 	}
 	return r
 }
-
-// bytes at an address, nil when they are not all in one allocation.
-func (g *Global) bytes(address uint64, n int) []byte {
-	r := g.within(address, address+uint64(n), 0)
-	if r == nil {
-		return nil
-	}
-	at := address - r.base
-	return r.bytes[at : at+uint64(n)]
-}
