@@ -104,14 +104,14 @@ func (r *launch) hire() (workers []*worker, release func(), err error) {
 			r.kernel.name, bytes, limit).WithHint("raise the memory limit (--memory-limit)")
 	}
 	if r.kernel.ordered {
-		n, most = 1, int(max(1, min(limit/bytes, residentMost)))
+		n, most = 1, int(max(1, min(uint64(limit/2/bytes), residentMost, r.blocks)))
 	}
 	if r.options.StopAtFirst || r.options.GlobalRaces {
 		n = 1
 	}
 	n = int(min(uint64(n), max(r.blocks, 1)))
 	n = int(max(1, min(int64(n), limit/bytes)))
-	held := bytes * int64(n)
+	held := bytes * int64(n*most)
 	if err := r.job.Budget().Acquire(r.job.Context(), held); err != nil {
 		return nil, nil, err
 	}
@@ -135,9 +135,8 @@ func (r *launch) blockBytes() int64 {
 
 // work runs blocks until there are none left.
 func (x *worker) work() error {
-	start := true
 	for {
-		if start && len(x.resident) < x.most {
+		if len(x.resident) < x.most {
 			if err := x.start(); err != nil {
 				return err
 			}
@@ -145,7 +144,6 @@ func (x *worker) work() error {
 		if len(x.resident) == 0 {
 			return nil
 		}
-		start = true
 		for i := 0; i < len(x.resident); i++ {
 			b := x.resident[i]
 			over, err := b.advance(turnBudget)
