@@ -97,9 +97,9 @@ func (op *AtomicOp) apply(a, b uint64, f flush) uint64 {
 	case ptx.F16, ptx.BF16:
 		return halfOf(op.Type).apply(op.Kind, a&0xffff, b&0xffff)
 	case ptx.F32:
-		return uint64(applyFloat(op.Kind, uint32(a), uint32(b), f))
+		return uint64(addFloats(uint32(a), uint32(b), f))
 	case ptx.F64:
-		return applyDouble(op.Kind, a, b)
+		return math.Float64bits(math.Float64frombits(a) + math.Float64frombits(b))
 	case ptx.S32:
 		return uint64(uint32(applyInteger(op.Kind, int32(a), int32(b))))
 	case ptx.S64:
@@ -134,18 +134,12 @@ func applyInteger[T int32 | int64 | uint32 | uint64](kind AtomicKind, a, b T) T 
 
 const canonicalNaN = 0x7fffffff // what operations on f32 make instead of any other NaN
 
-func applyFloat(kind AtomicKind, a, b uint32, f flush) uint32 {
+// addFloats is the only operation on f32 that PTX has.
+func addFloats(a, b uint32, f flush) uint32 {
 	if f == flushes {
 		a, b = flushed(a), flushed(b)
 	}
-	x, y := math.Float32frombits(a), math.Float32frombits(b)
-	switch kind {
-	case Min:
-		return math.Float32bits(lesser(x, y, a>>31 != 0))
-	case Max:
-		return math.Float32bits(-lesser(-x, -y, a>>31 == 0))
-	}
-	sum := x + y
+	sum := math.Float32frombits(a) + math.Float32frombits(b)
 	if sum != sum {
 		return canonicalNaN
 	}
@@ -156,19 +150,8 @@ func applyFloat(kind AtomicKind, a, b uint32, f flush) uint32 {
 	return v
 }
 
-func applyDouble(kind AtomicKind, a, b uint64) uint64 {
-	x, y := math.Float64frombits(a), math.Float64frombits(b)
-	switch kind {
-	case Min:
-		return math.Float64bits(lesser(x, y, a>>63 != 0))
-	case Max:
-		return math.Float64bits(-lesser(-x, -y, a>>63 == 0))
-	}
-	return math.Float64bits(x + y)
-}
-
 // lesser is the smaller of two numbers; a NaN loses against a number, and -0 is smaller than 0.
-func lesser[T float32 | float64](x, y T, negative bool) T {
+func lesser(x, y float64, negative bool) float64 {
 	switch {
 	case x != x:
 		return y

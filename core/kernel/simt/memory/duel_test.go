@@ -33,6 +33,7 @@ type duel struct {
 	c      *choices
 	regs   *lane.Regs
 	unique uint64
+	checks bool // else nothing is found in shared and local memory but bounds
 	log    []string
 }
 
@@ -43,7 +44,7 @@ const (
 )
 
 func newDuel(t *testing.T, program []byte) *duel {
-	d := &duel{t: t, c: &choices{program}, regs: registers()}
+	d := &duel{t: t, c: &choices{program}, regs: registers(), checks: len(program)%5 != 0}
 	lengths, hosts := []int{1024, 96, 40}, []uint64{0x100000, 0x7f0000000010, 0x100000 + 1024}
 	random := rand.New(rand.NewPCG(1, 2))
 	w := &twin{size: twinLocal, local: map[[3]uint64]byte{}, shared: make([]sharedByte, twinShared)}
@@ -76,7 +77,7 @@ func newDuel(t *testing.T, program []byte) *duel {
 		w.base = append(w.base, d.g.Pointer(i, hosts[i]))
 	}
 	w.lanes, w.order = make([][lane.Lanes]laneCopies, twinWarps), make([][]*twinCopy, twinWarps)
-	if d.b, err = memory.NewBlock(d.g, memory.Shape{Warps: twinWarps, Shared: twinShared, Local: twinLocal, Checks: true}); err != nil {
+	if d.b, err = memory.NewBlock(d.g, memory.Shape{Warps: twinWarps, Shared: twinShared, Local: twinLocal, Checks: d.checks}); err != nil {
 		t.Fatal(err)
 	}
 	if len(program)%2 == 1 { // it must change nothing of the rest
@@ -108,6 +109,9 @@ func (d *duel) transfer() *memory.Transfer {
 		t.Legal = []uint64{0, 1, 2, 4, 5, 8}[c.next(6)]
 	}
 	d.addresses(t)
+	if c.next(20) == 19 {
+		t.Absolute, t.Narrow, t.Offset = true, false, int64(d.address(t, 0))
+	}
 	return t
 }
 
@@ -175,6 +179,9 @@ func (d *duel) mask() uint32 {
 }
 
 func (d *duel) address(t *memory.Transfer, l int) uint64 {
+	if t.Absolute {
+		return uint64(t.Offset)
+	}
 	if t.Narrow {
 		return uint64(d.regs.R32[t.Address][l] + uint32(t.Offset))
 	}
@@ -203,12 +210,15 @@ func (d *duel) run() {
 			d.b.Wait(warp, mask, n)
 			d.twin.wait(warp, mask, n)
 		case 11:
-			if d.c.next(2) == 0 {
+			switch d.c.next(4) {
+			case 0, 1:
 				d.logf("barrier")
 				d.b.Barrier()
 				d.twin.barrier()
-			} else {
+			case 2:
 				d.loadMatrix(warp)
+			case 3:
+				d.storeMatrix(warp)
 			}
 		}
 	}
@@ -235,6 +245,9 @@ func (d *duel) compare(fault *memory.Fault, want *expected) {
 	checks := []memory.Check{
 		memory.OutOfBounds, memory.Misaligned, memory.UninitialisedShared, memory.UninitialisedLocal, memory.StaleAsyncCopy,
 		memory.ReadOnlyWrite, memory.NullPointer, memory.SharedRace,
+	}
+	if !d.checks {
+		checks = []memory.Check{memory.OutOfBounds, memory.Misaligned, memory.ReadOnlyWrite, memory.NullPointer}
 	}
 	for _, c := range checks {
 		if c == memory.SharedRace && want.open {
@@ -389,6 +402,46 @@ func (d *duel) copyAsync(warp int) {
 	d.compare(d.b.CopyAsync(d.regs, c, warp, mask), want)
 }
 
+func (d *duel) storeMatrix(warp int) {
+	t := &memory.Transfer{Space: ptx.Shared, Elem: 4, Count: []int{1, 2, 4}[d.c.next(3)], Trans: d.c.next(2) == 0, Regs: [8]int32{1, 2, 3, 4}}
+	rows := &memory.Transfer{Space: ptx.Shared, Elem: 4, Count: 4}
+	d.addresses(rows)
+	t.Address, t.Offset = 0, rows.Offset
+	d.regs.R64[0] = d.regs.R64[rows.Address]
+	mask := d.mask()
+	for m := range t.Count {
+		for l := range lane.Lanes {
+			d.unique += 0x9e3779b97f4a7c15
+			d.regs.R32[1+m][l] = uint32(d.unique >> 32)
+		}
+	}
+	d.logf("warp %d stores matrices %+v mask %08x", warp, *t, mask)
+	want := &expected{lanes: map[memory.Check]uint32{}}
+	for m := range t.Count {
+		var matrix [8][8]uint16
+		for l, v := range d.regs.R32[1+m] {
+			a, b := uint16(v), uint16(v>>16)
+			if t.Trans {
+				matrix[2*(l%4)][l/4], matrix[2*(l%4)+1][l/4] = a, b
+			} else {
+				matrix[l/4][2*(l%4)], matrix[l/4][2*(l%4)+1] = a, b
+			}
+		}
+		for i := range 8 {
+			l := 8*m + i
+			if mask>>l&1 == 0 {
+				continue
+			}
+			var value []byte
+			for _, v := range matrix[i] {
+				value = binary.LittleEndian.AppendUint16(value, v)
+			}
+			d.twin.store(want, rows, warp, l, d.address(t, l), value)
+		}
+	}
+	d.compare(d.b.StoreMatrix(d.regs, t, warp, mask), want)
+}
+
 func (d *duel) loadMatrix(warp int) {
 	t := &memory.Transfer{Space: ptx.Shared, Elem: 4, Count: []int{1, 2, 4}[d.c.next(3)], Trans: d.c.next(2) == 0, Regs: [8]int32{1, 2, 3, 4}, Narrow: true}
 	rows := &memory.Transfer{Space: ptx.Shared, Elem: 4, Count: 4, Narrow: true}
@@ -428,7 +481,7 @@ func (d *duel) loadMatrix(warp int) {
 func TestMemoryIsItsTwin(t *testing.T) {
 	for seed := range uint64(500) {
 		random := rand.New(rand.NewPCG(seed, 5))
-		program := make([]byte, 4000+seed%2)
+		program := make([]byte, 4000+seed%5)
 		for i := range program {
 			program[i] = byte(random.Uint32())
 		}
