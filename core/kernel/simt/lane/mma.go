@@ -122,24 +122,33 @@ func (s mmaShape) placeB(lane, n, e int) (k, column int) {
 
 func placeC(lane, n int) (row, column int) { return lane>>2 + n>>1*8, lane&3*2 + n&1 }
 
-// tiles are A and B by groups of eight k, and the accumulators.
+// tiles are A and B by groups of eight k, and the accumulators. B is by k, then by column.
 type tiles struct {
 	a [2][16][8]float32
 	b [2][8][8]float32
 	c [16][8]float32
 }
 
-// addProducts adds a times b: per element a tree of eight products.
-func addProducts(c *[16][8]float32, a *[16][8]float32, b *[8][8]float32) {
+// addProductsInGo is what addProducts does. The conversions keep the compiler from fusing a product with a sum.
+func addProductsInGo(c, a *[16][8]float32, b *[8][8]float32) {
 	for m := range c {
 		row, sums := &a[m], &c[m]
-		a0, a1, a2, a3, a4, a5, a6, a7 := row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]
 		for n := range sums {
-			v := &b[n]
-			low := (float32(a0*v[0]) + float32(a1*v[1])) + (float32(a2*v[2]) + float32(a3*v[3]))
-			high := (float32(a4*v[4]) + float32(a5*v[5])) + (float32(a6*v[6]) + float32(a7*v[7]))
-			sums[n] += low + high
+			var p [8]float32
+			for k := range p {
+				p[k] = float32(row[k] * b[k][n])
+			}
+			sums[n] += ((p[0] + p[1]) + (p[2] + p[3])) + ((p[4] + p[5]) + (p[6] + p[7]))
 		}
+	}
+}
+
+// transpose turns columns into rows.
+func transpose(to, from *[8][8]float32) {
+	for g := range from {
+		v := &from[g]
+		to[0][g], to[1][g], to[2][g], to[3][g] = v[0], v[1], v[2], v[3]
+		to[4][g], to[5][g], to[6][g], to[7][g] = v[4], v[5], v[6], v[7]
 	}
 }
 
@@ -176,7 +185,9 @@ func (t *tiles) load16(r *Regs, a, b []int32, brain bool) {
 		eightRows((*[8][8]float32)(t.a[n>>1&1][n&1*8:]), &r.R32[reg], brain)
 	}
 	for n, reg := range b {
-		eightRows(&t.b[n&1], &r.R32[reg], brain)
+		var columns [8][8]float32
+		eightRows(&columns, &r.R32[reg], brain)
+		transpose(&t.b[n&1], &columns)
 	}
 }
 
@@ -191,7 +202,9 @@ func eightRows(rows *[8][8]float32, x *[Lanes]uint32, brain bool) {
 	for g := range rows {
 		v := (*[4]uint32)(x[4*g:])
 		rowOfHalves(&rows[g], v)
-		special |= v[0]&0x7c007c00 + 0x04000400 | v[1]&0x7c007c00 + 0x04000400 | v[2]&0x7c007c00 + 0x04000400 | v[3]&0x7c007c00 + 0x04000400
+		for _, w := range v {
+			special |= w&0x7c007c00 + 0x04000400
+		}
 	}
 	if special&0x80008000 == 0 {
 		return
@@ -206,9 +219,11 @@ func (t *tiles) loadTF32(r *Regs, a, b []int32) {
 	for n, reg := range a {
 		fourColumns((*[8][8]float32)(t.a[0][n&1*8:]), &r.R32[reg], n>>1)
 	}
+	var columns [8][8]float32
 	for n, reg := range b {
-		fourColumns(&t.b[0], &r.R32[reg], n)
+		fourColumns(&columns, &r.R32[reg], n)
 	}
+	transpose(&t.b[0], &columns)
 }
 
 func fourColumns(rows *[8][8]float32, x *[Lanes]uint32, half int) {
@@ -294,23 +309,27 @@ func (s mmaShape) halves(r *Regs, v []int32) {
 func (s mmaShape) integer(a, b string, saturate bool) func(r *Regs, v []int32) {
 	return func(r *Regs, v []int32) {
 		d, regA, regB, c := s.split(v, s.c)
-		var left [16][32]int32
-		var right [8][32]int32
+		var left [16][32]int64
+		var pairs [4][32]int64
 		for n, reg := range regA {
 			for l, x := range &r.R32[reg] {
 				row, k := s.placeA(l, n, 0)
-				bytesOf((*[4]int32)(left[row&15][k&28:]), x, a == "s8")
+				bytesOf((*[4]int64)(left[row&15][k&28:]), x, a == "s8")
 			}
 		}
 		for n, reg := range regB {
 			for l, x := range &r.R32[reg] {
 				k, column := s.placeB(l, n, 0)
-				bytesOf((*[4]int32)(right[column&7][k&28:]), x, b == "s8")
+				var column4 [4]int64
+				bytesOf(&column4, x, b == "s8")
+				for i, y := range column4 {
+					pairs[column>>1&3][(k+i)&31] += y << (column & 1 * 32)
+				}
 			}
 		}
 		var products [16][8]int32
 		for m := range s.rows {
-			multiplyBytes(&products[m&15], &left[m&15], &right, s.k)
+			multiplyBytes(&products[m&15], &left[m&15], &pairs)
 		}
 		var sums [4][Lanes]uint32
 		for n, reg := range c {
@@ -329,24 +348,24 @@ func (s mmaShape) integer(a, b string, saturate bool) func(r *Regs, v []int32) {
 	}
 }
 
-// multiplyBytes multiplies a row with eight columns, two of them in one number of 64 bits.
-func multiplyBytes(to *[8]int32, row *[32]int32, columns *[8][32]int32, k int) {
-	for n := 0; n < 8; n += 2 {
-		p, q := &columns[n], &columns[n+1]
-		both := int64(0)
-		for i := range row[:k] {
-			both += int64(row[i]) * (int64(q[i&31])<<32 + int64(p[i&31]))
+// multiplyBytes multiplies a row with four pairs of columns. A pair is one number of 64 bits, so a product is two; the lower one
+// borrows from the upper one when it is negative.
+func multiplyBytes(to *[8]int32, row *[32]int64, pairs *[4][32]int64) {
+	for n := range pairs {
+		q, both := &pairs[n], int64(0)
+		for i := 0; i < len(row); i += 4 {
+			both += row[i]*q[i] + row[i+1]*q[i+1] + row[i+2]*q[i+2] + row[i+3]*q[i+3]
 		}
-		to[n], to[n+1] = int32(both), int32((both-int64(int32(both)))>>32)
+		to[2*n], to[2*n+1] = int32(both), int32((both-int64(int32(both)))>>32)
 	}
 }
 
-func bytesOf(to *[4]int32, x uint32, signed bool) {
+func bytesOf(to *[4]int64, x uint32, signed bool) {
 	for i := range to {
 		if v := uint8(x >> (8 * i)); signed {
-			to[i] = int32(int8(v))
+			to[i] = int64(int8(v))
 		} else {
-			to[i] = int32(v)
+			to[i] = int64(v)
 		}
 	}
 }

@@ -298,3 +298,29 @@ func TestMatrixProductsOfInfinitiesAndDenormals(t *testing.T) {
 		t.Error("a product without lane 31 is no error")
 	}
 }
+
+// TestProductsInAssemblyAreThoseInGo compares bit by bit, NaNs apart, which are made one later.
+func TestProductsInAssemblyAreThoseInGo(t *testing.T) {
+	rng := rand.New(rand.NewPCG(61, 1))
+	for range 2000 {
+		var a, c [16][8]float32
+		var b [8][8]float32
+		for _, rows := range [][][8]float32{a[:], b[:], c[:]} {
+			for i := range rows {
+				for j := range rows[i] {
+					rows[i][j] = math.Float32frombits(rng.Uint32()&0x8fffffff | 0x30000000*uint32(rng.IntN(2)))
+				}
+			}
+		}
+		d := c
+		addProducts(&c, &a, &b)
+		addProductsInGo(&d, &a, &b)
+		for i := range c {
+			for j := range c[i] {
+				if bits32(c[i][j]) != bits32(d[i][j]) {
+					t.Fatalf("element %d, %d is %x, in Go %x", i, j, c[i][j], d[i][j])
+				}
+			}
+		}
+	}
+}
