@@ -1,12 +1,10 @@
 package repeat_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
@@ -237,6 +235,14 @@ var inputs = []struct {
 		}
 		return out
 	}},
+	{"random-many", func(n int) []uint32 {
+		rng := rand.New(rand.NewPCG(1, 2))
+		out := make([]uint32, n)
+		for i := range out {
+			out[i] = rng.Uint32N(1 << 20)
+		}
+		return out
+	}},
 	{"random-binary", func(n int) []uint32 {
 		rng := rand.New(rand.NewPCG(1, 2))
 		out := make([]uint32, n)
@@ -270,27 +276,10 @@ func TestWorstInputsAreRight(t *testing.T) {
 			if len(st.Levels) == 0 {
 				t.Errorf("%s: no cycle", in.name)
 			}
-		case "random", "random-binary", "de-bruijn":
+		case "random", "random-many", "random-binary", "de-bruijn":
 			if len(st.Levels) > 0 {
 				t.Errorf("%s: a cycle%s", in.name, describe(st))
 			}
-		}
-	}
-}
-
-func BenchmarkFind(b *testing.B) {
-	for _, in := range inputs {
-		for _, n := range []int{100_000, 1_000_000, 10_000_000} {
-			b.Run(fmt.Sprintf("%s/%d", in.name, n), func(b *testing.B) {
-				s := in.make(n)
-				b.ReportAllocs()
-				b.ResetTimer()
-				start := time.Now()
-				for range b.N {
-					repeat.Find(s, repeat.Options{})
-				}
-				b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N)/float64(n), "ns/symbol")
-			})
 		}
 	}
 }

@@ -139,10 +139,11 @@ func (b *ballot) beyond(end, phase, length int) int {
 
 // before returns how far a class goes back from its first run to the start of the input, with edits.
 func (b *ballot) before(phase int) int {
-	text := slices.Clone(b.f.in[:b.s.at(b.start(0))])
-	if len(text) == 0 || len(text) > 2*b.period {
+	n := b.s.at(b.start(0))
+	if n == 0 || n > 2*b.period {
 		return 0
 	}
+	text := slices.Clone(b.f.in[:n])
 	word := b.word(b.offset(phase))
 	slices.Reverse(text)
 	slices.Reverse(word)

@@ -10,10 +10,11 @@ import (
 
 const (
 	maxCuts      = 16      // candidates that are tried
-	maxChoices   = 3       // times that both ways are followed
+	maxChoices   = 2       // times that both ways are followed
 	minSegment   = 8       // symbols; shorter pieces recur by chance
 	maxSegments  = 64      // kinds of steps
 	sampleTokens = 1 << 17 // of a long sequence, to turn candidates down
+	samplePieces = 64      // of a sample, to judge by it
 	rareShare    = 500     // a kind that is rarer than one piece in so many is an edited other one
 )
 
@@ -31,8 +32,9 @@ func (f *finder) chooseCut(s *sequence, runs []run) (*cut, bool) {
 		if f.canceled() {
 			return nil, false
 		}
-		if sample := s.prefix(sampleTokens); sample != nil {
-			if _, nested := f.cutSequence(sample, t); nested {
+		if sample := s.sample(sampleTokens); sample != nil {
+			c, nested := f.cutSequence(sample, t)
+			if nested || len(c.pieces) >= samplePieces && 10*c.covered < 3*(sample.at(len(sample.t))-sample.at(0)) {
 				continue
 			}
 		}
@@ -113,7 +115,14 @@ func (c *cut) periodic(single bool, canceled func() bool) bool {
 // cutCandidates are the most frequent tokens that occur once in the word of a run, or, above single symbols, that occur there at all, in
 // order of frequency and first occurrence. Where there are no runs, all symbols are.
 func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
-	count := map[uint32]int{}
+	may := make([]bool, int(f.base)+len(f.nodes))
+	var out []uint32
+	admit := func(t uint32) {
+		if !may[t] {
+			may[t] = true
+			out = append(out, t)
+		}
+	}
 	var last []uint32
 	words := 0
 	for _, r := range runs {
@@ -131,29 +140,25 @@ func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
 		}
 		for _, t := range w {
 			if seen[t] == 1 || s.pos != nil && t < f.base {
-				count[t] = 0
+				admit(t)
 			}
 		}
 	}
 	if len(runs) == 0 {
 		for _, t := range s.t {
 			if t < f.base {
-				count[t] = 0
+				admit(t)
 			}
 		}
 	}
-	first := map[uint32]int{}
+	count, first := make([]int32, len(may)), make([]int32, len(may))
 	for i, t := range s.t {
-		if n, ok := count[t]; ok {
-			if n == 0 {
-				first[t] = i
+		if may[t] {
+			if count[t] == 0 {
+				first[t] = int32(i)
 			}
-			count[t] = n + 1
+			count[t]++
 		}
-	}
-	var out []uint32
-	for t := range count {
-		out = append(out, t)
 	}
 	slices.SortFunc(out, func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(first[a], first[b]))
@@ -168,7 +173,8 @@ type cut struct {
 	pieces  []piece // in order; they fill the sequence from the first cut on
 	kinds   map[uint64]*kind
 	covered int // symbols in pieces that recur
-	recur   int // kinds that recur
+	often   int // kinds that recur
+	recur   int // those that are no part of another one
 	mains   int // pieces of such kinds
 	tokens  int // of those
 	weight  int64
@@ -181,21 +187,25 @@ type piece struct {
 
 type kind struct {
 	count, tokens, symbols, first int
-	main                          bool // recurs often enough not to be an edited other one
+	often                         bool // enough not to be an edited other one
+	main                          bool // and is no part of another one
 }
 
 func (c *cut) better(o *cut) bool {
 	return cmp.Or(cmp.Compare(c.covered, o.covered), cmp.Compare(o.recur, c.recur), cmp.Compare(c.weight, o.weight)) > 0
 }
 
-// prefix is the beginning of a long sequence, nil for a short one: most candidates can be turned down by it.
-func (s *sequence) prefix(tokens int) *sequence {
+// sample is the middle of a long sequence, nil for a short one: most candidates can be turned down by it.
+func (s *sequence) sample(tokens int) *sequence {
 	if len(s.t) < 2*tokens {
 		return nil
 	}
-	out := &sequence{t: s.t[:tokens], n: s.at(tokens)}
+	from := (len(s.t) - tokens) / 2
+	out := &sequence{t: s.t[from : from+tokens], n: s.at(from + tokens)}
 	if s.pos != nil {
-		out.pos = s.pos[:tokens]
+		out.pos = s.pos[from : from+tokens]
+	} else {
+		out.n = tokens
 	}
 	return out
 }
@@ -243,7 +253,7 @@ func (f *finder) cutSequence(s *sequence, at uint32) (c *cut, nested bool) {
 	}
 	flush(len(s.t))
 	c.recount(f, s)
-	return c, c.recur <= maxSegments && c.nested(s)
+	return c, c.often <= maxSegments && c.nested(s)
 }
 
 // recount finds the kinds that recur. One that is rare and has nothing that a much more frequent one has not is no kind.
@@ -256,7 +266,10 @@ func (c *cut) recount(f *finder, s *sequence) {
 	}
 	least := (len(c.pieces) + rareShare - 1) / rareShare
 	for _, k := range c.kinds {
-		k.main = k.count >= max(2, least) && k.symbols >= minSegment
+		k.often = k.count >= max(2, least) && k.symbols >= minSegment
+		if k.main = k.often; k.main {
+			c.often++
+		}
 		if k.main && k != top && 16*k.count <= top.count && f.partOf(s, k, top) {
 			k.main = false
 		}
@@ -271,7 +284,7 @@ func (c *cut) recount(f *finder, s *sequence) {
 
 // partOf reports whether a kind has no symbols but those of another one and a few more: it is a piece of that one, or that one edited.
 func (f *finder) partOf(s *sequence, k, o *kind) bool {
-	limit := 2 * max(min(3, o.symbols/4), o.symbols*max(0, f.opt.EditPercent)/100)
+	limit := max(min(3, o.symbols/4), o.symbols*max(0, f.opt.EditPercent)/100)
 	counts := map[uint64]int{}
 	add := func(k *kind, sign int) {
 		for _, t := range s.t[k.first : k.first+k.tokens] {
@@ -296,7 +309,7 @@ func (f *finder) partOf(s *sequence, k, o *kind) bool {
 func (c *cut) nested(s *sequence) bool {
 	var kinds []*kind
 	for _, k := range c.kinds {
-		if k.main {
+		if k.often {
 			kinds = append(kinds, k)
 		}
 	}
