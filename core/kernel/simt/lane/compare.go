@@ -77,7 +77,7 @@ func (d *decoder) comparison(name, t string) (low, high compareFunc) {
 			t = unsigned(t)
 		}
 	}
-	return compareLoops["setp."+name+d.mask("ftz")+"."+t], nil
+	return allCompares["setp."+name+d.mask("ftz")+"."+t], nil
 }
 
 // combine is the boolean operation with a predicate.

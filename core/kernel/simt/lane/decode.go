@@ -111,14 +111,19 @@ var widths = []string{"8", "16", "32", "64"}
 
 func isWord(t string) bool { return isInteger(t) && t[1:] != "8" }
 
-// allLoops are the generated loops and those written by hand.
-var allLoops = func() map[string]Func {
-	all := map[string]Func{}
-	for _, m := range []map[string]Func{intLoops, wideLoops, floatLoops, convertLoops, handLoops} {
+// allLoops are the generated loops and those written by hand, allCompares the comparisons.
+var (
+	allLoops    = merged(append(generatedLoops, handLoops)...)
+	allCompares = merged(generatedCompares...)
+)
+
+func merged[F any](list ...map[string]F) map[string]F {
+	all := map[string]F{}
+	for _, m := range list {
 		maps.Copy(all, m)
 	}
 	return all
-}()
+}
 
 // loop is a generated loop as a form, with the banks of its result and inputs.
 func loop(key, out string, in ...string) (Form, bool) {

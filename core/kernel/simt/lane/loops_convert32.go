@@ -4,13 +4,11 @@ package lane
 
 import "math"
 
-// convertLoops are the loops of this file by the name that decoding gives them.
-var convertLoops = map[string]Func{
+// convert32Loops are the loops of this file by the name that decoding gives them.
+var convert32Loops = map[string]Func{
 	"cvt.f32.bf16":      cvtF32Bf16Lanes,
 	"cvt.f32.f16":       cvtF32F16Lanes,
-	"cvt.f64.f32":       cvtF64F32Lanes,
 	"cvt.rmi.f32.f32":   cvtRmiF32F32Lanes,
-	"cvt.rn.bf16.f32":   cvtRnBf16F32Lanes,
 	"cvt.rn.bf16x2.f32": cvtRnBf16x2F32Lanes,
 	"cvt.rn.f32.f64":    cvtRnF32F64Lanes,
 	"cvt.rn.f32.s16":    cvtRnF32S16Lanes,
@@ -21,27 +19,11 @@ var convertLoops = map[string]Func{
 	"cvt.rn.f32.u32":    cvtRnF32U32Lanes,
 	"cvt.rn.f32.u64":    cvtRnF32U64Lanes,
 	"cvt.rn.f32.u8":     cvtRnF32U8Lanes,
-	"cvt.rn.f64.s16":    cvtRnF64S16Lanes,
-	"cvt.rn.f64.s32":    cvtRnF64S32Lanes,
-	"cvt.rn.f64.s64":    cvtRnF64S64Lanes,
-	"cvt.rn.f64.s8":     cvtRnF64S8Lanes,
-	"cvt.rn.f64.u16":    cvtRnF64U16Lanes,
-	"cvt.rn.f64.u32":    cvtRnF64U32Lanes,
-	"cvt.rn.f64.u64":    cvtRnF64U64Lanes,
-	"cvt.rn.f64.u8":     cvtRnF64U8Lanes,
 	"cvt.rna.tf32.f32":  cvtRnaTf32F32Lanes,
 	"cvt.rni.f32.f32":   cvtRniF32F32Lanes,
 	"cvt.rpi.f32.f32":   cvtRpiF32F32Lanes,
 	"cvt.rzi.f32.f32":   cvtRziF32F32Lanes,
 	"cvt.rzi.s32.f32":   cvtRziS32F32Lanes,
-	"cvt.s16.s16":       cvtS16S16Lanes,
-	"cvt.s16.s32":       cvtS16S32Lanes,
-	"cvt.s16.s64":       cvtS16S64Lanes,
-	"cvt.s16.s8":        cvtS16S8Lanes,
-	"cvt.s16.u16":       cvtS16U16Lanes,
-	"cvt.s16.u32":       cvtS16U32Lanes,
-	"cvt.s16.u64":       cvtS16U64Lanes,
-	"cvt.s16.u8":        cvtS16U8Lanes,
 	"cvt.s32.s16":       cvtS32S16Lanes,
 	"cvt.s32.s32":       cvtS32S32Lanes,
 	"cvt.s32.s64":       cvtS32S64Lanes,
@@ -50,14 +32,6 @@ var convertLoops = map[string]Func{
 	"cvt.s32.u32":       cvtS32U32Lanes,
 	"cvt.s32.u64":       cvtS32U64Lanes,
 	"cvt.s32.u8":        cvtS32U8Lanes,
-	"cvt.s64.s16":       cvtS64S16Lanes,
-	"cvt.s64.s32":       cvtS64S32Lanes,
-	"cvt.s64.s64":       cvtS64S64Lanes,
-	"cvt.s64.s8":        cvtS64S8Lanes,
-	"cvt.s64.u16":       cvtS64U16Lanes,
-	"cvt.s64.u32":       cvtS64U32Lanes,
-	"cvt.s64.u64":       cvtS64U64Lanes,
-	"cvt.s64.u8":        cvtS64U8Lanes,
 	"cvt.s8.s16":        cvtS8S16Lanes,
 	"cvt.s8.s32":        cvtS8S32Lanes,
 	"cvt.s8.s64":        cvtS8S64Lanes,
@@ -66,14 +40,6 @@ var convertLoops = map[string]Func{
 	"cvt.s8.u32":        cvtS8U32Lanes,
 	"cvt.s8.u64":        cvtS8U64Lanes,
 	"cvt.s8.u8":         cvtS8U8Lanes,
-	"cvt.u16.s16":       cvtU16S16Lanes,
-	"cvt.u16.s32":       cvtU16S32Lanes,
-	"cvt.u16.s64":       cvtU16S64Lanes,
-	"cvt.u16.s8":        cvtU16S8Lanes,
-	"cvt.u16.u16":       cvtU16U16Lanes,
-	"cvt.u16.u32":       cvtU16U32Lanes,
-	"cvt.u16.u64":       cvtU16U64Lanes,
-	"cvt.u16.u8":        cvtU16U8Lanes,
 	"cvt.u32.s16":       cvtU32S16Lanes,
 	"cvt.u32.s32":       cvtU32S32Lanes,
 	"cvt.u32.s64":       cvtU32S64Lanes,
@@ -82,14 +48,6 @@ var convertLoops = map[string]Func{
 	"cvt.u32.u32":       cvtU32U32Lanes,
 	"cvt.u32.u64":       cvtU32U64Lanes,
 	"cvt.u32.u8":        cvtU32U8Lanes,
-	"cvt.u64.s16":       cvtU64S16Lanes,
-	"cvt.u64.s32":       cvtU64S32Lanes,
-	"cvt.u64.s64":       cvtU64S64Lanes,
-	"cvt.u64.s8":        cvtU64S8Lanes,
-	"cvt.u64.u16":       cvtU64U16Lanes,
-	"cvt.u64.u32":       cvtU64U32Lanes,
-	"cvt.u64.u64":       cvtU64U64Lanes,
-	"cvt.u64.u8":        cvtU64U8Lanes,
 	"cvt.u8.s16":        cvtU8S16Lanes,
 	"cvt.u8.s32":        cvtU8S32Lanes,
 	"cvt.u8.s64":        cvtU8S64Lanes,
@@ -116,27 +74,11 @@ func cvtF32F16Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func cvtF64F32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := math.Float32frombits(a[i])
-		d[i] = math.Float64bits(float64(x))
-	}
-}
-
 func cvtRmiF32F32Lanes(r *Regs, o *Operands) {
 	d, a := &r.R32[o.D], &r.R32[o.A]
 	for i := range d {
 		x := math.Float32frombits(a[i])
 		d[i] = bits32(float32(math.Floor(float64(x))))
-	}
-}
-
-func cvtRnBf16F32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = brain(x)
 	}
 }
 
@@ -221,70 +163,6 @@ func cvtRnF32U8Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func cvtRnF64S16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int16(a[i])
-		d[i] = bits64(float64(x))
-	}
-}
-
-func cvtRnF64S32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int32(a[i])
-		d[i] = bits64(float64(x))
-	}
-}
-
-func cvtRnF64S64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := int64(a[i])
-		d[i] = bits64(float64(x))
-	}
-}
-
-func cvtRnF64S8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int8(a[i])
-		d[i] = bits64(float64(x))
-	}
-}
-
-func cvtRnF64U16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint16(a[i])
-		d[i] = bits64(float64(x))
-	}
-}
-
-func cvtRnF64U32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = bits64(float64(x))
-	}
-}
-
-func cvtRnF64U64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = bits64(float64(x))
-	}
-}
-
-func cvtRnF64U8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint8(a[i])
-		d[i] = bits64(float64(x))
-	}
-}
-
 func cvtRnaTf32F32Lanes(r *Regs, o *Operands) {
 	d, a := &r.R32[o.D], &r.R32[o.A]
 	for i := range d {
@@ -322,70 +200,6 @@ func cvtRziS32F32Lanes(r *Regs, o *Operands) {
 	for i := range d {
 		x := math.Float32frombits(a[i])
 		d[i] = uint32(truncate32(x))
-	}
-}
-
-func cvtS16S16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int16(a[i])
-		d[i] = uint32(uint16(int16(x)))
-	}
-}
-
-func cvtS16S32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int32(a[i])
-		d[i] = uint32(uint16(int16(x)))
-	}
-}
-
-func cvtS16S64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R64[o.A]
-	for i := range d {
-		x := int64(a[i])
-		d[i] = uint32(uint16(int16(x)))
-	}
-}
-
-func cvtS16S8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int8(a[i])
-		d[i] = uint32(uint16(int16(x)))
-	}
-}
-
-func cvtS16U16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint16(a[i])
-		d[i] = uint32(uint16(int16(x)))
-	}
-}
-
-func cvtS16U32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = uint32(uint16(int16(x)))
-	}
-}
-
-func cvtS16U64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R64[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = uint32(uint16(int16(x)))
-	}
-}
-
-func cvtS16U8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint8(a[i])
-		d[i] = uint32(uint16(int16(x)))
 	}
 }
 
@@ -453,70 +267,6 @@ func cvtS32U8Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func cvtS64S16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int16(a[i])
-		d[i] = uint64(int64(x))
-	}
-}
-
-func cvtS64S32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int32(a[i])
-		d[i] = uint64(int64(x))
-	}
-}
-
-func cvtS64S64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := int64(a[i])
-		d[i] = uint64(int64(x))
-	}
-}
-
-func cvtS64S8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int8(a[i])
-		d[i] = uint64(int64(x))
-	}
-}
-
-func cvtS64U16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint16(a[i])
-		d[i] = uint64(int64(x))
-	}
-}
-
-func cvtS64U32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = uint64(int64(x))
-	}
-}
-
-func cvtS64U64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = uint64(int64(x))
-	}
-}
-
-func cvtS64U8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint8(a[i])
-		d[i] = uint64(int64(x))
-	}
-}
-
 func cvtS8S16Lanes(r *Regs, o *Operands) {
 	d, a := &r.R32[o.D], &r.R32[o.A]
 	for i := range d {
@@ -581,70 +331,6 @@ func cvtS8U8Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func cvtU16S16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int16(a[i])
-		d[i] = uint32(uint16(uint16(x)))
-	}
-}
-
-func cvtU16S32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int32(a[i])
-		d[i] = uint32(uint16(uint16(x)))
-	}
-}
-
-func cvtU16S64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R64[o.A]
-	for i := range d {
-		x := int64(a[i])
-		d[i] = uint32(uint16(uint16(x)))
-	}
-}
-
-func cvtU16S8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int8(a[i])
-		d[i] = uint32(uint16(uint16(x)))
-	}
-}
-
-func cvtU16U16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint16(a[i])
-		d[i] = uint32(uint16(uint16(x)))
-	}
-}
-
-func cvtU16U32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = uint32(uint16(uint16(x)))
-	}
-}
-
-func cvtU16U64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R64[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = uint32(uint16(uint16(x)))
-	}
-}
-
-func cvtU16U8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R32[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint8(a[i])
-		d[i] = uint32(uint16(uint16(x)))
-	}
-}
-
 func cvtU32S16Lanes(r *Regs, o *Operands) {
 	d, a := &r.R32[o.D], &r.R32[o.A]
 	for i := range d {
@@ -706,70 +392,6 @@ func cvtU32U8Lanes(r *Regs, o *Operands) {
 	for i := range d {
 		x := uint8(a[i])
 		d[i] = uint32(x)
-	}
-}
-
-func cvtU64S16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int16(a[i])
-		d[i] = uint64(x)
-	}
-}
-
-func cvtU64S32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int32(a[i])
-		d[i] = uint64(x)
-	}
-}
-
-func cvtU64S64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := int64(a[i])
-		d[i] = uint64(x)
-	}
-}
-
-func cvtU64S8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := int8(a[i])
-		d[i] = uint64(x)
-	}
-}
-
-func cvtU64U16Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint16(a[i])
-		d[i] = uint64(x)
-	}
-}
-
-func cvtU64U32Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = uint64(x)
-	}
-}
-
-func cvtU64U64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = uint64(x)
-	}
-}
-
-func cvtU64U8Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R32[o.A]
-	for i := range d {
-		x := uint8(a[i])
-		d[i] = uint64(x)
 	}
 }
 

@@ -4,79 +4,45 @@ package lane
 
 import "math"
 
-// compareLoops are the comparisons by the name that decoding gives them.
-var compareLoops = map[string]compareFunc{
+// compare32Loops are the comparisons of this file by the name that decoding gives them.
+var compare32Loops = map[string]compareFunc{
 	"setp.eq.f32":      setpEqF32Lanes,
-	"setp.eq.f64":      setpEqF64Lanes,
 	"setp.eq.ftz.f32":  setpEqFtzF32Lanes,
-	"setp.eq.u16":      setpEqU16Lanes,
 	"setp.eq.u32":      setpEqU32Lanes,
-	"setp.eq.u64":      setpEqU64Lanes,
 	"setp.equ.f32":     setpEquF32Lanes,
-	"setp.equ.f64":     setpEquF64Lanes,
 	"setp.equ.ftz.f32": setpEquFtzF32Lanes,
 	"setp.ge.f32":      setpGeF32Lanes,
-	"setp.ge.f64":      setpGeF64Lanes,
 	"setp.ge.ftz.f32":  setpGeFtzF32Lanes,
-	"setp.ge.s16":      setpGeS16Lanes,
 	"setp.ge.s32":      setpGeS32Lanes,
-	"setp.ge.s64":      setpGeS64Lanes,
-	"setp.ge.u16":      setpGeU16Lanes,
 	"setp.ge.u32":      setpGeU32Lanes,
-	"setp.ge.u64":      setpGeU64Lanes,
 	"setp.geu.f32":     setpGeuF32Lanes,
-	"setp.geu.f64":     setpGeuF64Lanes,
 	"setp.geu.ftz.f32": setpGeuFtzF32Lanes,
 	"setp.gt.f32":      setpGtF32Lanes,
-	"setp.gt.f64":      setpGtF64Lanes,
 	"setp.gt.ftz.f32":  setpGtFtzF32Lanes,
-	"setp.gt.s16":      setpGtS16Lanes,
 	"setp.gt.s32":      setpGtS32Lanes,
-	"setp.gt.s64":      setpGtS64Lanes,
-	"setp.gt.u16":      setpGtU16Lanes,
 	"setp.gt.u32":      setpGtU32Lanes,
-	"setp.gt.u64":      setpGtU64Lanes,
 	"setp.gtu.f32":     setpGtuF32Lanes,
-	"setp.gtu.f64":     setpGtuF64Lanes,
 	"setp.gtu.ftz.f32": setpGtuFtzF32Lanes,
 	"setp.le.f32":      setpLeF32Lanes,
-	"setp.le.f64":      setpLeF64Lanes,
 	"setp.le.ftz.f32":  setpLeFtzF32Lanes,
-	"setp.le.s16":      setpLeS16Lanes,
 	"setp.le.s32":      setpLeS32Lanes,
-	"setp.le.s64":      setpLeS64Lanes,
-	"setp.le.u16":      setpLeU16Lanes,
 	"setp.le.u32":      setpLeU32Lanes,
-	"setp.le.u64":      setpLeU64Lanes,
 	"setp.leu.f32":     setpLeuF32Lanes,
-	"setp.leu.f64":     setpLeuF64Lanes,
 	"setp.leu.ftz.f32": setpLeuFtzF32Lanes,
 	"setp.lt.f32":      setpLtF32Lanes,
-	"setp.lt.f64":      setpLtF64Lanes,
 	"setp.lt.ftz.f32":  setpLtFtzF32Lanes,
-	"setp.lt.s16":      setpLtS16Lanes,
 	"setp.lt.s32":      setpLtS32Lanes,
-	"setp.lt.s64":      setpLtS64Lanes,
-	"setp.lt.u16":      setpLtU16Lanes,
 	"setp.lt.u32":      setpLtU32Lanes,
-	"setp.lt.u64":      setpLtU64Lanes,
 	"setp.ltu.f32":     setpLtuF32Lanes,
-	"setp.ltu.f64":     setpLtuF64Lanes,
 	"setp.ltu.ftz.f32": setpLtuFtzF32Lanes,
 	"setp.nan.f32":     setpNanF32Lanes,
-	"setp.nan.f64":     setpNanF64Lanes,
 	"setp.nan.ftz.f32": setpNanFtzF32Lanes,
 	"setp.ne.f32":      setpNeF32Lanes,
-	"setp.ne.f64":      setpNeF64Lanes,
 	"setp.ne.ftz.f32":  setpNeFtzF32Lanes,
-	"setp.ne.u16":      setpNeU16Lanes,
 	"setp.ne.u32":      setpNeU32Lanes,
-	"setp.ne.u64":      setpNeU64Lanes,
 	"setp.neu.f32":     setpNeuF32Lanes,
-	"setp.neu.f64":     setpNeuF64Lanes,
 	"setp.neu.ftz.f32": setpNeuFtzF32Lanes,
 	"setp.num.f32":     setpNumF32Lanes,
-	"setp.num.f64":     setpNumF64Lanes,
 	"setp.num.ftz.f32": setpNumFtzF32Lanes,
 }
 
@@ -84,14 +50,6 @@ func setpEqF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		m = m>>1 | bit(math.Float32frombits(a[i]) == math.Float32frombits(b[i]))<<31
-	}
-	return m
-}
-
-func setpEqF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(math.Float64frombits(a[i]) == math.Float64frombits(b[i]))<<31
 	}
 	return m
 }
@@ -104,24 +62,8 @@ func setpEqFtzF32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpEqU16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(uint16(a[i]) == uint16(b[i]))<<31
-	}
-	return m
-}
-
 func setpEqU32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(a[i] == b[i])<<31
-	}
-	return m
-}
-
-func setpEqU64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
 	for i := range a {
 		m = m>>1 | bit(a[i] == b[i])<<31
 	}
@@ -132,15 +74,6 @@ func setpEquF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		x, y := math.Float32frombits(a[i]), math.Float32frombits(b[i])
-		m = m>>1 | bit(!(x < y || x > y))<<31
-	}
-	return m
-}
-
-func setpEquF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		x, y := math.Float64frombits(a[i]), math.Float64frombits(b[i])
 		m = m>>1 | bit(!(x < y || x > y))<<31
 	}
 	return m
@@ -163,26 +96,10 @@ func setpGeF32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpGeF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(math.Float64frombits(a[i]) >= math.Float64frombits(b[i]))<<31
-	}
-	return m
-}
-
 func setpGeFtzF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		m = m>>1 | bit(math.Float32frombits(flush(a[i])) >= math.Float32frombits(flush(b[i])))<<31
-	}
-	return m
-}
-
-func setpGeS16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(int16(a[i]) >= int16(b[i]))<<31
 	}
 	return m
 }
@@ -195,32 +112,8 @@ func setpGeS32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpGeS64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(int64(a[i]) >= int64(b[i]))<<31
-	}
-	return m
-}
-
-func setpGeU16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(uint16(a[i]) >= uint16(b[i]))<<31
-	}
-	return m
-}
-
 func setpGeU32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(a[i] >= b[i])<<31
-	}
-	return m
-}
-
-func setpGeU64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
 	for i := range a {
 		m = m>>1 | bit(a[i] >= b[i])<<31
 	}
@@ -231,15 +124,6 @@ func setpGeuF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		x, y := math.Float32frombits(a[i]), math.Float32frombits(b[i])
-		m = m>>1 | bit(!(x < y))<<31
-	}
-	return m
-}
-
-func setpGeuF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		x, y := math.Float64frombits(a[i]), math.Float64frombits(b[i])
 		m = m>>1 | bit(!(x < y))<<31
 	}
 	return m
@@ -262,26 +146,10 @@ func setpGtF32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpGtF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(math.Float64frombits(a[i]) > math.Float64frombits(b[i]))<<31
-	}
-	return m
-}
-
 func setpGtFtzF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		m = m>>1 | bit(math.Float32frombits(flush(a[i])) > math.Float32frombits(flush(b[i])))<<31
-	}
-	return m
-}
-
-func setpGtS16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(int16(a[i]) > int16(b[i]))<<31
 	}
 	return m
 }
@@ -294,32 +162,8 @@ func setpGtS32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpGtS64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(int64(a[i]) > int64(b[i]))<<31
-	}
-	return m
-}
-
-func setpGtU16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(uint16(a[i]) > uint16(b[i]))<<31
-	}
-	return m
-}
-
 func setpGtU32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(a[i] > b[i])<<31
-	}
-	return m
-}
-
-func setpGtU64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
 	for i := range a {
 		m = m>>1 | bit(a[i] > b[i])<<31
 	}
@@ -330,15 +174,6 @@ func setpGtuF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		x, y := math.Float32frombits(a[i]), math.Float32frombits(b[i])
-		m = m>>1 | bit(!(x <= y))<<31
-	}
-	return m
-}
-
-func setpGtuF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		x, y := math.Float64frombits(a[i]), math.Float64frombits(b[i])
 		m = m>>1 | bit(!(x <= y))<<31
 	}
 	return m
@@ -361,26 +196,10 @@ func setpLeF32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpLeF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(math.Float64frombits(a[i]) <= math.Float64frombits(b[i]))<<31
-	}
-	return m
-}
-
 func setpLeFtzF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		m = m>>1 | bit(math.Float32frombits(flush(a[i])) <= math.Float32frombits(flush(b[i])))<<31
-	}
-	return m
-}
-
-func setpLeS16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(int16(a[i]) <= int16(b[i]))<<31
 	}
 	return m
 }
@@ -393,32 +212,8 @@ func setpLeS32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpLeS64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(int64(a[i]) <= int64(b[i]))<<31
-	}
-	return m
-}
-
-func setpLeU16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(uint16(a[i]) <= uint16(b[i]))<<31
-	}
-	return m
-}
-
 func setpLeU32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(a[i] <= b[i])<<31
-	}
-	return m
-}
-
-func setpLeU64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
 	for i := range a {
 		m = m>>1 | bit(a[i] <= b[i])<<31
 	}
@@ -429,15 +224,6 @@ func setpLeuF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		x, y := math.Float32frombits(a[i]), math.Float32frombits(b[i])
-		m = m>>1 | bit(!(x > y))<<31
-	}
-	return m
-}
-
-func setpLeuF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		x, y := math.Float64frombits(a[i]), math.Float64frombits(b[i])
 		m = m>>1 | bit(!(x > y))<<31
 	}
 	return m
@@ -460,26 +246,10 @@ func setpLtF32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpLtF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(math.Float64frombits(a[i]) < math.Float64frombits(b[i]))<<31
-	}
-	return m
-}
-
 func setpLtFtzF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		m = m>>1 | bit(math.Float32frombits(flush(a[i])) < math.Float32frombits(flush(b[i])))<<31
-	}
-	return m
-}
-
-func setpLtS16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(int16(a[i]) < int16(b[i]))<<31
 	}
 	return m
 }
@@ -492,32 +262,8 @@ func setpLtS32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpLtS64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(int64(a[i]) < int64(b[i]))<<31
-	}
-	return m
-}
-
-func setpLtU16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(uint16(a[i]) < uint16(b[i]))<<31
-	}
-	return m
-}
-
 func setpLtU32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(a[i] < b[i])<<31
-	}
-	return m
-}
-
-func setpLtU64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
 	for i := range a {
 		m = m>>1 | bit(a[i] < b[i])<<31
 	}
@@ -528,15 +274,6 @@ func setpLtuF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		x, y := math.Float32frombits(a[i]), math.Float32frombits(b[i])
-		m = m>>1 | bit(!(x >= y))<<31
-	}
-	return m
-}
-
-func setpLtuF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		x, y := math.Float64frombits(a[i]), math.Float64frombits(b[i])
 		m = m>>1 | bit(!(x >= y))<<31
 	}
 	return m
@@ -560,15 +297,6 @@ func setpNanF32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpNanF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		x, y := math.Float64frombits(a[i]), math.Float64frombits(b[i])
-		m = m>>1 | bit(x != x || y != y)<<31
-	}
-	return m
-}
-
 func setpNanFtzF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
@@ -587,28 +315,11 @@ func setpNeF32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpNeF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		x, y := math.Float64frombits(a[i]), math.Float64frombits(b[i])
-		m = m>>1 | bit(x < y || x > y)<<31
-	}
-	return m
-}
-
 func setpNeFtzF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		x, y := math.Float32frombits(flush(a[i])), math.Float32frombits(flush(b[i]))
 		m = m>>1 | bit(x < y || x > y)<<31
-	}
-	return m
-}
-
-func setpNeU16Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R32[at], &r.R32[by]
-	for i := range a {
-		m = m>>1 | bit(uint16(a[i]) != uint16(b[i]))<<31
 	}
 	return m
 }
@@ -621,26 +332,10 @@ func setpNeU32Lanes(r *Regs, at, by int32) (m uint32) {
 	return m
 }
 
-func setpNeU64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(a[i] != b[i])<<31
-	}
-	return m
-}
-
 func setpNeuF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		m = m>>1 | bit(math.Float32frombits(a[i]) != math.Float32frombits(b[i]))<<31
-	}
-	return m
-}
-
-func setpNeuF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		m = m>>1 | bit(math.Float64frombits(a[i]) != math.Float64frombits(b[i]))<<31
 	}
 	return m
 }
@@ -657,15 +352,6 @@ func setpNumF32Lanes(r *Regs, at, by int32) (m uint32) {
 	a, b := &r.R32[at], &r.R32[by]
 	for i := range a {
 		x, y := math.Float32frombits(a[i]), math.Float32frombits(b[i])
-		m = m>>1 | bit(x == x && y == y)<<31
-	}
-	return m
-}
-
-func setpNumF64Lanes(r *Regs, at, by int32) (m uint32) {
-	a, b := &r.R64[at], &r.R64[by]
-	for i := range a {
-		x, y := math.Float64frombits(a[i]), math.Float64frombits(b[i])
 		m = m>>1 | bit(x == x && y == y)<<31
 	}
 	return m

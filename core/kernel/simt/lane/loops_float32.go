@@ -4,63 +4,48 @@ package lane
 
 import "math"
 
-// floatLoops are the loops of this file by the name that decoding gives them.
-var floatLoops = map[string]Func{
+// float32Loops are the loops of this file by the name that decoding gives them.
+var float32Loops = map[string]Func{
 	"abs.f32":              absF32Lanes,
-	"abs.f64":              absF64Lanes,
 	"abs.ftz.f32":          absFtzF32Lanes,
 	"add.f32":              addF32Lanes,
-	"add.f64":              addF64Lanes,
 	"add.ftz.f32":          addFtzF32Lanes,
 	"add.ftz.sat.f32":      addFtzSatF32Lanes,
 	"add.sat.f32":          addSatF32Lanes,
 	"copysign.f32":         copysignF32Lanes,
-	"copysign.f64":         copysignF64Lanes,
 	"cos.approx.f32":       cosApproxF32Lanes,
 	"cos.approx.ftz.f32":   cosApproxFtzF32Lanes,
 	"div.approx.f32":       divApproxF32Lanes,
 	"div.approx.ftz.f32":   divApproxFtzF32Lanes,
 	"div.f32":              divF32Lanes,
-	"div.f64":              divF64Lanes,
 	"div.ftz.f32":          divFtzF32Lanes,
 	"ex2.approx.f32":       ex2ApproxF32Lanes,
 	"ex2.approx.ftz.f32":   ex2ApproxFtzF32Lanes,
-	"fma.f64":              fmaF64Lanes,
 	"lg2.approx.f32":       lg2ApproxF32Lanes,
 	"lg2.approx.ftz.f32":   lg2ApproxFtzF32Lanes,
 	"max.NaN.f32":          maxNaNF32Lanes,
 	"max.f32":              maxF32Lanes,
-	"max.f64":              maxF64Lanes,
 	"max.ftz.NaN.f32":      maxFtzNaNF32Lanes,
 	"max.ftz.f32":          maxFtzF32Lanes,
 	"min.NaN.f32":          minNaNF32Lanes,
 	"min.f32":              minF32Lanes,
-	"min.f64":              minF64Lanes,
 	"min.ftz.NaN.f32":      minFtzNaNF32Lanes,
 	"min.ftz.f32":          minFtzF32Lanes,
 	"mul.f32":              mulF32Lanes,
-	"mul.f64":              mulF64Lanes,
 	"mul.ftz.f32":          mulFtzF32Lanes,
 	"mul.ftz.sat.f32":      mulFtzSatF32Lanes,
 	"mul.sat.f32":          mulSatF32Lanes,
 	"neg.f32":              negF32Lanes,
-	"neg.f64":              negF64Lanes,
 	"neg.ftz.f32":          negFtzF32Lanes,
-	"rcp.approx.ftz.f64":   rcpApproxFtzF64Lanes,
 	"rcp.f32":              rcpF32Lanes,
-	"rcp.f64":              rcpF64Lanes,
 	"rcp.ftz.f32":          rcpFtzF32Lanes,
 	"rsqrt.approx.f32":     rsqrtApproxF32Lanes,
-	"rsqrt.approx.f64":     rsqrtApproxF64Lanes,
 	"rsqrt.approx.ftz.f32": rsqrtApproxFtzF32Lanes,
-	"rsqrt.approx.ftz.f64": rsqrtApproxFtzF64Lanes,
 	"sin.approx.f32":       sinApproxF32Lanes,
 	"sin.approx.ftz.f32":   sinApproxFtzF32Lanes,
 	"sqrt.f32":             sqrtF32Lanes,
-	"sqrt.f64":             sqrtF64Lanes,
 	"sqrt.ftz.f32":         sqrtFtzF32Lanes,
 	"sub.f32":              subF32Lanes,
-	"sub.f64":              subF64Lanes,
 	"sub.ftz.f32":          subFtzF32Lanes,
 	"sub.ftz.sat.f32":      subFtzSatF32Lanes,
 	"sub.sat.f32":          subSatF32Lanes,
@@ -72,14 +57,6 @@ func absF32Lanes(r *Regs, o *Operands) {
 	for i := range d {
 		x := a[i]
 		d[i] = x & 0x7fffffff
-	}
-}
-
-func absF64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = x & (1<<63 - 1)
 	}
 }
 
@@ -97,15 +74,6 @@ func addF32Lanes(r *Regs, o *Operands) {
 		x := math.Float32frombits(a[i])
 		y := math.Float32frombits(b[i])
 		d[i] = bits32(x + y)
-	}
-}
-
-func addF64Lanes(r *Regs, o *Operands) {
-	d, a, b := &r.R64[o.D], &r.R64[o.A], &r.R64[o.B]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		y := math.Float64frombits(b[i])
-		d[i] = keep64(x+y, x, y)
 	}
 }
 
@@ -142,15 +110,6 @@ func copysignF32Lanes(r *Regs, o *Operands) {
 		x := a[i]
 		y := b[i]
 		d[i] = x&0x80000000 | y&0x7fffffff
-	}
-}
-
-func copysignF64Lanes(r *Regs, o *Operands) {
-	d, a, b := &r.R64[o.D], &r.R64[o.A], &r.R64[o.B]
-	for i := range d {
-		x := a[i]
-		y := b[i]
-		d[i] = x&(1<<63) | y&(1<<63-1)
 	}
 }
 
@@ -197,15 +156,6 @@ func divF32Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func divF64Lanes(r *Regs, o *Operands) {
-	d, a, b := &r.R64[o.D], &r.R64[o.A], &r.R64[o.B]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		y := math.Float64frombits(b[i])
-		d[i] = keep64(x/y, x, y)
-	}
-}
-
 func divFtzF32Lanes(r *Regs, o *Operands) {
 	d, a, b := &r.R32[o.D], &r.R32[o.A], &r.R32[o.B]
 	for i := range d {
@@ -228,16 +178,6 @@ func ex2ApproxFtzF32Lanes(r *Regs, o *Operands) {
 	for i := range d {
 		x := math.Float32frombits(flush(a[i]))
 		d[i] = flush(bits32(exp2of(x)))
-	}
-}
-
-func fmaF64Lanes(r *Regs, o *Operands) {
-	d, a, b, c := &r.R64[o.D], &r.R64[o.A], &r.R64[o.B], &r.R64[o.C]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		y := math.Float64frombits(b[i])
-		z := math.Float64frombits(c[i])
-		d[i] = keepOf3(math.FMA(x, y, z), x, y, z)
 	}
 }
 
@@ -272,15 +212,6 @@ func maxF32Lanes(r *Regs, o *Operands) {
 		x := math.Float32frombits(a[i])
 		y := math.Float32frombits(b[i])
 		d[i] = bits32(max32(x, y))
-	}
-}
-
-func maxF64Lanes(r *Regs, o *Operands) {
-	d, a, b := &r.R64[o.D], &r.R64[o.A], &r.R64[o.B]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		y := math.Float64frombits(b[i])
-		d[i] = keep64(max64(x, y), x, y)
 	}
 }
 
@@ -320,15 +251,6 @@ func minF32Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func minF64Lanes(r *Regs, o *Operands) {
-	d, a, b := &r.R64[o.D], &r.R64[o.A], &r.R64[o.B]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		y := math.Float64frombits(b[i])
-		d[i] = keep64(min64(x, y), x, y)
-	}
-}
-
 func minFtzNaNF32Lanes(r *Regs, o *Operands) {
 	d, a, b := &r.R32[o.D], &r.R32[o.A], &r.R32[o.B]
 	for i := range d {
@@ -353,15 +275,6 @@ func mulF32Lanes(r *Regs, o *Operands) {
 		x := math.Float32frombits(a[i])
 		y := math.Float32frombits(b[i])
 		d[i] = bits32(x * y)
-	}
-}
-
-func mulF64Lanes(r *Regs, o *Operands) {
-	d, a, b := &r.R64[o.D], &r.R64[o.A], &r.R64[o.B]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		y := math.Float64frombits(b[i])
-		d[i] = keep64(x*y, x, y)
 	}
 }
 
@@ -400,13 +313,6 @@ func negF32Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func negF64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		d[i] = a[i] ^ 1<<63
-	}
-}
-
 func negFtzF32Lanes(r *Regs, o *Operands) {
 	d, a := &r.R32[o.D], &r.R32[o.A]
 	for i := range d {
@@ -415,27 +321,11 @@ func negFtzF32Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func rcpApproxFtzF64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = rcpApprox64(x)
-	}
-}
-
 func rcpF32Lanes(r *Regs, o *Operands) {
 	d, a := &r.R32[o.D], &r.R32[o.A]
 	for i := range d {
 		x := math.Float32frombits(a[i])
 		d[i] = bits32(1 / x)
-	}
-}
-
-func rcpF64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		d[i] = keep64(1/x, x, x)
 	}
 }
 
@@ -455,27 +345,11 @@ func rsqrtApproxF32Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func rsqrtApproxF64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		d[i] = keep64(rsqrt64(x), x, x)
-	}
-}
-
 func rsqrtApproxFtzF32Lanes(r *Regs, o *Operands) {
 	d, a := &r.R32[o.D], &r.R32[o.A]
 	for i := range d {
 		x := math.Float32frombits(flush(a[i]))
 		d[i] = flush(bits32(rsqrt32(x)))
-	}
-}
-
-func rsqrtApproxFtzF64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := a[i]
-		d[i] = rsqrtApprox64(x)
 	}
 }
 
@@ -503,14 +377,6 @@ func sqrtF32Lanes(r *Regs, o *Operands) {
 	}
 }
 
-func sqrtF64Lanes(r *Regs, o *Operands) {
-	d, a := &r.R64[o.D], &r.R64[o.A]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		d[i] = keep64(math.Sqrt(x), x, x)
-	}
-}
-
 func sqrtFtzF32Lanes(r *Regs, o *Operands) {
 	d, a := &r.R32[o.D], &r.R32[o.A]
 	for i := range d {
@@ -525,15 +391,6 @@ func subF32Lanes(r *Regs, o *Operands) {
 		x := math.Float32frombits(a[i])
 		y := math.Float32frombits(b[i])
 		d[i] = bits32(x - y)
-	}
-}
-
-func subF64Lanes(r *Regs, o *Operands) {
-	d, a, b := &r.R64[o.D], &r.R64[o.A], &r.R64[o.B]
-	for i := range d {
-		x := math.Float64frombits(a[i])
-		y := math.Float64frombits(b[i])
-		d[i] = keep64(x-y, x, y)
 	}
 }
 
