@@ -331,6 +331,46 @@ func TestBlocksThatWriteOneWordRace(t *testing.T) {
 	}
 }
 
+// Structures travel in parameter memory in pieces of all sizes.
+func TestStructuresAsArguments(t *testing.T) {
+	text := preamble + `.func (.param .align 8 .b8 r[16]) turn(.param .align 8 .b8 x[16])
+{
+	.reg .b16 %h<4>;
+	.reg .b32 %r<8>;
+	.reg .b64 %rd<4>;
+	ld.param.b64 %rd1, [x+8];
+	ld.param.v2.b32 {%r1, %r2}, [x];
+	ld.param.s8 %r3, [x+3];
+	ld.param.b16 %h1, [x+4];
+	ld.param.u8 %r4, [x+6];
+	st.param.b64 [r], %rd1;
+	st.param.b32 [r+8], %r3;
+	st.param.b16 [r+12], %h1;
+	st.param.b8 [r+14], %r4;
+	st.param.b8 [r+15], 17;
+	ret;
+}
+` + strings.TrimPrefix(entry("\tmul.wide.u32 %rd2, %r31, 16;\n\tadd.s64 %rd3, %rd1, %rd2;\n"+`	{
+	.param .align 8 .b8 p0[16]; .param .align 8 .b8 q0[16];
+	st.param.v2.b32 [p0], {0xf0342312, 0x12345678};
+	st.param.b64 [p0+8], 0x1122334455667788;
+	call (q0), turn, (p0);
+	ld.param.v2.b32 {%r1, %r2}, [q0];
+	ld.param.b32 %r3, [q0+8];
+	ld.param.b32 %r4, [q0+12];
+	}
+	st.global.v4.b32 [%rd3], {%r1, %r2, %r3, %r4};
+`), preamble)
+	data := make([]byte, 16)
+	r := mustRun(t, text, testLaunch(1, 1, data, 0))
+	if len(r.Findings) != 0 {
+		t.Fatalf("findings %+v", r.Findings)
+	}
+	if got := fmt.Sprintf("%08x", wordsOf(data)); got != "[55667788 11223344 fffffff0 11345678]" {
+		t.Errorf("got %s", got)
+	}
+}
+
 // What a launch leaves must not depend on how many workers ran it, nor findings and counts on the seed.
 func TestResultDoesNotDependOnWorkers(t *testing.T) {
 	body := `	.shared .align 4 .b8 tile[256];

@@ -45,7 +45,7 @@ func (b *binder) emitLoadParam(f *bound, in *ptx.Inst, a *access) error {
 				return b.unknown(in, "a sign in a register of 16 bits")
 			}
 			b.copyRegister(d, slot{d.bank, b.constantSlot(c)})
-		} else if err := b.loadWords(in, d, p.words, offset+uint64(i)*size, size, a.kind[0] == 's'); err != nil {
+		} else if err := b.loadWords(in, d, p.words, offset+uint64(i)*size, size, a.kind[0] == 's' && registerWidth(f, o) == 32); err != nil {
 			return err
 		}
 		b.hidden = true
@@ -64,11 +64,15 @@ func (b *binder) loadWords(in *ptx.Inst, d slot, w words, offset, size uint64, s
 			kind: kindLane, lane: joinWords, ops: lane.Operands{D: d.index, A: at.index, B: at.index + 1},
 			outs: []slot{d}, ins: []slot{at, {lane.R32, at.index + 1}},
 		})
-	case size < 4 && offset%4+size <= 4 && d.bank == lane.R32 && !signed:
+	case size < 4 && offset%4+size <= 4 && d.bank == lane.R32:
 		shift := b.literal(lane.R32, offset%4*8)
 		mask := b.literal(lane.R32, 1<<(8*size)-1)
+		cut := cutWord
+		if signed {
+			cut = cutSigned
+		}
 		b.emit(inst{
-			kind: kindLane, lane: cutWord, ops: lane.Operands{D: d.index, A: at.index, B: shift, C: mask}, outs: []slot{d},
+			kind: kindLane, lane: cut, ops: lane.Operands{D: d.index, A: at.index, B: shift, C: mask}, outs: []slot{d},
 			ins: []slot{at},
 		})
 	default:
@@ -147,6 +151,16 @@ func cutWord(r *lane.Regs, o *lane.Operands) {
 	d, a, shift, mask := &r.R32[o.D], &r.R32[o.A], r.R32[o.B][0], r.R32[o.C][0]
 	for l := range d {
 		d[l] = a[l] >> (shift & 31) & mask
+	}
+}
+
+// cutSigned is cutWord of a number with a sign, which fills the register.
+func cutSigned(r *lane.Regs, o *lane.Operands) {
+	cutWord(r, o)
+	mask := r.R32[o.C][0]
+	sign := mask ^ mask>>1
+	for l, v := range r.R32[o.D] {
+		r.R32[o.D][l] = (v ^ sign) - sign
 	}
 }
 
