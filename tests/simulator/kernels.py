@@ -132,3 +132,11 @@ def printing(x, BLOCK: tl.constexpr):
 @triton.jit
 def racing(o, BLOCK: tl.constexpr):
     tl.store(o + tl.arange(0, BLOCK), tl.program_id(0))
+
+
+@triton.jit
+def describing(x, o, M, BM: tl.constexpr, BN: tl.constexpr):
+    d = tl.make_tensor_descriptor(x, [M, BN], [BN, 1], [BM, BN])
+    v = d.load([tl.program_id(0) * BM, 0])
+    r = tl.program_id(0) * BM + tl.arange(0, BM)
+    tl.store(o + r[:, None] * BN + tl.arange(0, BN)[None, :], v, mask=r[:, None] < M)

@@ -248,6 +248,30 @@ def check_nans_on_request():
     assert {finding.line for finding in found} == {line_of(kernels.add, "tl.store")}
 
 
+def check_descriptors_of_host_and_kernel():
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    a, o = RANDOM.standard_normal((64, 64), np.float32), np.zeros((32, 64), np.float32)
+    with prlx.enable(device="simulator") as seen:  # a descriptor of an ndarray is made while the simulator is enabled
+        host = TensorDescriptor(a, [64, 64], [64, 1], [32, 64])
+        kernels.described[(1,)](host, o, BM=32, BN=64)
+        assert (o == a[:32]).all()
+        o = np.zeros((50, 64), np.float32)
+        kernels.describing[(2,)](a[:50], o, 50, BM=32, BN=64)
+        assert (o == a[:50]).all()
+    assert not seen.findings, seen.findings
+
+
+def check_empty_grids_launch_nothing():
+    x = np.zeros(64, np.float32)
+    try:
+        prlx.simulate(kernels.copy, (0,), x, x, BLOCK=64)
+    except prlx.UsageError as error:
+        assert "grid is empty" in str(error)
+    else:
+        raise AssertionError("something was launched")
+
+
 def check_races_between_blocks_on_request():
     o = np.zeros(64, np.int32)
     assert prlx.simulate(kernels.racing, (4,), o, BLOCK=64).passed
