@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import bisect
+import gc
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -124,8 +126,6 @@ def storage(value: Any, name: str) -> Storage | None:
 
 
 def _ndarray() -> Any:
-    import sys
-
     numpy = sys.modules.get("numpy")
     return () if numpy is None else numpy.ndarray
 
@@ -191,6 +191,24 @@ def _size(value: Any) -> int | None:
         return int(value.numel()) * int(value.element_size())
     except (AttributeError, TypeError):
         return None
+
+
+def living_tensors() -> list[Storage]:
+    """The memory of every torch CPU tensor of the process: where the rows of a table of pointers can lie."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return []
+    found: dict[tuple[int, int], Storage] = {}
+    for one in gc.get_objects():
+        if not issubclass(type(one), torch.Tensor):
+            continue
+        try:
+            if one.device.type == "cpu":
+                piece = _of_torch(one, "a tensor")
+                found.setdefault((piece.address, piece.size), piece)
+        except Exception:  # a tensor without memory of its own, such as a sparse or a fake one
+            continue
+    return [piece for piece in found.values() if piece.size]
 
 
 def merged(storages: Iterable[Storage]) -> list[Storage]:

@@ -46,6 +46,7 @@ _LINES = (
     *((name, "int64", "bytes" if name == "global_bytes" else "") for name in COUNTS),
 )
 _SHOWN = 20  # rows of a card
+_TABLES = ("*i64", "*u64")  # types of arguments that can be tables of pointers
 _LANES = 32
 
 
@@ -364,9 +365,12 @@ def execute(
         The kernel has something that the machine does not execute.
     """
     from ._progress import shown
-    from .hooks.arrays import in_order
+    from .hooks.arrays import in_order, living_tensors
 
-    pieces = in_order([p.storage for p in launch.parameters if p.storage is not None] + list(registered))
+    known = [p.storage for p in launch.parameters if p.storage is not None] + list(registered)
+    if any(p.type in _TABLES and p.storage is not None for p in launch.parameters):
+        known += living_tensors()
+    pieces = in_order(known)
     request = {
         "module": _module(launch.function),
         "kernel": launch.function.name,
@@ -430,7 +434,9 @@ def _module(function: Function) -> int:
         request = {"name": f"{function.name}.ptx", "ptx": function.text.decode()}
         with _refusals():
             made = _Module(_core.run("simulate_load", request)["module"])
-        found = function.loaded.setdefault("module", made)  # of several threads the first one's; the others' are unloaded
+        found = function.loaded.setdefault(
+            "module", made
+        )  # of several threads the first one's; the others' are unloaded
     return found.number
 
 

@@ -130,6 +130,19 @@ def check_softmax_on_the_machine():
     assert not torch.cuda.is_available()
 
 
+def check_tables_of_pointers_lead_to_tensors():
+    import prlx
+
+    rows = [torch.full((64,), float(i)) for i in range(3)]
+    table, o = torch.tensor([row.data_ptr() for row in rows]), torch.zeros(3, 64)
+    result = prlx.simulate(kernels.gathered, (3,), table, o, BLOCK=64)
+    assert result.passed and (o == torch.arange(3)[:, None]).all(), result.findings
+    short = torch.zeros(10)
+    table[1] = short.data_ptr()
+    found = prlx.simulate(kernels.gathered, (3,), table, o, BLOCK=64).findings
+    assert {finding.check for finding in found} == {"out-of-bounds"}, found
+
+
 def main():
     warnings.simplefilter("ignore")
     surfaces, results = Surfaces(simulator.KEY), {}
