@@ -1,6 +1,10 @@
 // Package simt executes PTX over blocks, warps and lanes: a stack of masks that reconverges at post-dominators, barriers, memory
 // that checks every access, a schedule that a seed permutes. It is the compiled kernel without a GPU, not a model of one: it
 // knows nothing of time.
+//
+// Lanes of a warp meet again at post-dominators and nowhere else. So warps and blocks that spin until another one acts make
+// progress, but a lane that spins until another lane of its own warp acts does not, as on GPUs before Volta: such a launch meets
+// its limit of instructions or is cancelled.
 package simt
 
 import (
