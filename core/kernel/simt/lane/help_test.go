@@ -46,6 +46,13 @@ func newBench(t testing.TB, text string) *bench {
 	if err != nil {
 		t.Fatalf("%s: %v", text, err)
 	}
+	b := benchOf(form)
+	b.fill(in)
+	return b
+}
+
+// benchOf gives every operand of a form a register.
+func benchOf(form Form) *bench {
 	b := &bench{form: form}
 	b.regs.P = make([]uint32, 1)
 	var flat []int32
@@ -81,7 +88,6 @@ func newBench(t testing.TB, text string) *bench {
 			*to = b.in[i].at
 		}
 	}
-	b.fill(in)
 	return b
 }
 
@@ -199,7 +205,7 @@ func edges(width int) []uint64 {
 }
 
 // samples is how many random inputs every test adds to the edges.
-const samples = 600
+const samples = 400
 
 // inputsOf are combinations of edges, and random values: of one or two inputs all pairs of edges, of three a sample.
 func inputsOf(kinds string, seed uint64) [][]uint64 {
