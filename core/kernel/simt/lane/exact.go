@@ -110,6 +110,20 @@ func (f format) from(v float64, mode rounding) uint64 {
 	return f.round(b>>63 != 0, m, e-1075, false, mode)
 }
 
+// near is from for 16 bits and the nearest: by way of a float32 that is rounded to odd, which is faster.
+func (f format) near(v float64) uint64 {
+	b := math.Float64bits(v)
+	e := b >> 52 & 0x7ff
+	if e-(1023-126) >= 254 { // no normal float32
+		return f.from(v, nearest)
+	}
+	x := uint32(b>>63)<<31 | uint32(e-(1023-127))<<23 | uint32(b>>29)&0x7fffff | bit(b&(1<<29-1) != 0)
+	if f.exponent == 5 {
+		return uint64(half(x))
+	}
+	return uint64(brain(x))
+}
+
 // clamp is .sat of a pattern.
 func (f format) clamp(x uint64) uint64 {
 	one := uint64(1<<(f.exponent-1)-1) << f.mantissa
@@ -327,7 +341,7 @@ func exact16(f format, parts, arity int, s shape, op arithmetic) Func {
 				for n := range arity {
 					v[n] = f.widen(uint32(s.in(f, uint64(r.R32[in[n]][i]>>(16*p)&0xffff))))
 				}
-				d |= uint32(s.out(f, f.from(op(v[0], v[1], v[2], s.mode), s.mode))) << (16 * p)
+				d |= uint32(s.out(f, f.near(op(v[0], v[1], v[2], nearest)))) << (16 * p)
 			}
 			r.R32[o.D][i] = d
 		}
