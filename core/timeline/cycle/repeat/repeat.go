@@ -2,14 +2,17 @@
 // what repeats inside what. It knows nothing of kernels, names or time.
 //
 // The method is run-detect-and-collapse. One pass proposes a period wherever a short group of symbols was seen before, extends the
-// match in both directions and keeps what repeats at least twice and is too long to be chance. Each run of repetitions becomes one
-// symbol (class, count), and the next pass looks at the shorter sequence: layers, then steps, then loops of steps. Steps of several
-// kinds in no fixed order have no period; they are cut at a symbol that occurs once in each of them (segment.go). What is left between
-// repetitions of a known class is aligned with that class, so that a few inserted, missing or swapped symbols cost an edit and not the
-// rest of the sequence (chain.go).
+// match in both directions and keeps what repeats at least twice and is too long to be chance (runs.go). Each run of repetitions becomes
+// one symbol (class, count), and the next pass looks at the shorter sequence: layers, then steps, then loops of steps (collapse.go).
+// Between passes, what stands alone among repetitions is aligned with the classes just found, so that a few inserted, missing or swapped
+// symbols cost an edit and not the rest of the sequence; what stands there again and again is no edit (mend.go). Steps of several kinds in
+// no fixed order have no period; they are cut at a symbol that occurs once in each of them (segment.go). Whether runs or cuts are what
+// repeats is decided by which of them describes the sequence in fewer bits (describe.go). At the end, what is left over is aligned
+// once more, outer levels first (chain.go).
 //
-// Where symbols alone leave a choice of border, the rule is: the rotation that gives the most whole repetitions over the whole
-// sequence; of equally good ones the one with clearly the largest Options.Weight in front of its borders; else the earliest in the first run.
+// Where symbols alone leave a choice of border, the rule is: the rotation that puts the most symbols into repetitions, of all classes and
+// over the whole sequence, edited ones included (rotate.go); of equally good ones the one with clearly the largest Options.Weight in front
+// of its borders; else the earliest in the first run.
 package repeat
 
 import (
