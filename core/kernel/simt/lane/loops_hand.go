@@ -13,19 +13,20 @@ var handLoops = map[string]Func{
 }
 
 // fmaLanes rounds x*y+z once. The product is exact in double precision. The sum is rounded twice, which is wrong only where the first
-// rounding lands on the middle between two results, or where the result is denormal: those lanes are rounded again, to odd first.
+// rounding lands on the middle between two results, or where the result is denormal: tie and tiny tell that some lane is such a one.
 func fmaLanes(r *Regs, o *Operands) {
 	a, b, c := &r.R32[o.A], &r.R32[o.B], &r.R32[o.C]
 	var out [Lanes]uint32
-	again := uint32(0)
+	tie, tiny := ^uint64(0), ^uint64(0)
 	for i := range out {
 		s := float64(math.Float32frombits(a[i]))*float64(math.Float32frombits(b[i])) + float64(math.Float32frombits(c[i]))
+		p := math.Float64bits(s)
+		tie, tiny = min(tie, p&(1<<29-1)^1<<28), min(tiny, p<<1-1)
 		out[i] = bits32(float32(s))
-		again = again>>1 | twice(s)<<31
 	}
-	for i := 0; again != 0; i, again = i+1, again>>1 {
-		if again&1 != 0 {
-			out[i&31] = fmaAgain(a[i&31], b[i&31], c[i&31])
+	if tie == 0 || tiny < leastDouble {
+		for i := range out {
+			out[i] = fmaOdd(a[i], b[i], c[i])
 		}
 	}
 	r.R32[o.D] = out
@@ -35,28 +36,27 @@ func fmaLanes(r *Regs, o *Operands) {
 func fmaFtzLanes(r *Regs, o *Operands) {
 	a, b, c := &r.R32[o.A], &r.R32[o.B], &r.R32[o.C]
 	var out [Lanes]uint32
-	again := uint32(0)
+	tie, tiny := ^uint64(0), ^uint64(0)
 	for i := range out {
 		x, y, z := math.Float32frombits(flush(a[i])), math.Float32frombits(flush(b[i])), math.Float32frombits(flush(c[i]))
 		s := float64(x)*float64(y) + float64(z)
+		p := math.Float64bits(s)
+		tie, tiny = min(tie, p&(1<<29-1)^1<<28), min(tiny, p<<1-1)
 		out[i] = flush(bits32(float32(s)))
-		again = again>>1 | twice(s)<<31
 	}
-	for i := 0; again != 0; i, again = i+1, again>>1 {
-		if again&1 != 0 {
-			out[i&31] = flush(fmaAgain(flush(a[i&31]), flush(b[i&31]), flush(c[i&31])))
+	if tie == 0 || tiny < leastDouble {
+		for i := range out {
+			out[i] = flush(fmaOdd(flush(a[i]), flush(b[i]), flush(c[i])))
 		}
 	}
 	r.R32[o.D] = out
 }
 
-// twice is 1 for sums that two roundings may have brought to the wrong float32.
-func twice(s float64) uint32 {
-	b := math.Float64bits(s)
-	return bit(b&(1<<29-1) == 1<<28) | bit(b<<1-1 < (1023-126)<<53-1)
-}
+// leastDouble is the smallest normal float32 as a double, shifted as tiny is; zeros are far above.
+const leastDouble = (1023-126)<<53 - 1
 
-func fmaAgain(x, y, z uint32) uint32 {
+// fmaOdd rounds the sum to odd first.
+func fmaOdd(x, y, z uint32) uint32 {
 	p, c := float64(math.Float32frombits(x))*float64(math.Float32frombits(y)), float64(math.Float32frombits(z))
 	return bits32(float32(oddSum(p, c, p+c)))
 }
