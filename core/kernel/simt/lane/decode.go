@@ -38,7 +38,7 @@ func Decode(in *ptx.Inst, fn *ptx.Function) (Form, error) {
 		return Form{}, fault.New(fault.Incompatible, "%s is not a form of %s that the machine knows", in.Op.Full, in.Op.Name)
 	}
 	form.Family = in.Op.Name
-	if form.Approx == "" && slices.Contains(in.Op.Mods, "approx") || in.Op.Name == "mma" {
+	if form.Approx == "" && slices.Contains(in.Op.Mods, "approx") {
 		form.Approx = f.approx
 	}
 	return form, nil

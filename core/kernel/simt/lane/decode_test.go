@@ -74,9 +74,11 @@ func TestFamiliesSayWhatTheyKnow(t *testing.T) {
 	if f, _ := Decode(in, fn); f.Approx == "" || f.Family != "ex2" {
 		t.Errorf("ex2.approx is %q, %q", f.Family, f.Approx)
 	}
-	in, fn = instruction(t, "sqrt.rn.f32 %f0, %f1;")
-	if f, _ := Decode(in, fn); f.Approx != "" {
-		t.Errorf("sqrt.rn is approximate: %q", f.Approx)
+	for text, want := range map[string]bool{"sqrt.rn.f32 %f0, %f1;": false, "div.full.f32 %f0, %f1, %f2;": true, mmaTests()[0].text(): true, mmaTests()[8].text(): false} {
+		in, fn = instruction(t, text)
+		if f, _ := Decode(in, fn); (f.Approx != "") != want {
+			t.Errorf("%s is approximate: %q", text, f.Approx)
+		}
 	}
 }
 

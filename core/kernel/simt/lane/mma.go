@@ -16,7 +16,7 @@ const mmaApprox = "f16, bf16, tf32: products are exact, those of eight consecuti
 
 var errPartial = errors.New("mma needs all lanes of the warp")
 
-// fragment says where the elements of a matrix are: each register of a lane holds per elements, consecutive in k.
+// mmaShape is a form of the product: each register of a lane holds per elements of A and B, consecutive in k.
 type mmaShape struct {
 	rows, k  int
 	elements map[string]bool
@@ -58,12 +58,18 @@ func decodeMMA(d *decoder) (Form, bool) {
 		case a == "s8" || a == "u8":
 			return s.form(R32, s.c, s.integer(a, b, saturate)), (b == "s8" || b == "u8") && c == "s32"
 		case c == "f32":
-			return s.form(R32, s.c, s.single(a)), b == a && !saturate
+			return s.form(R32, s.c, s.single(a)).near(), b == a && !saturate
 		case c == "f16":
-			return s.form(R32, s.c/2, s.halves), a == "f16" && b == a && !saturate
+			return s.form(R32, s.c/2, s.halves).near(), a == "f16" && b == a && !saturate
 		}
 	}
 	return Form{}, false
+}
+
+// near marks a product whose sums depend on their order.
+func (f Form) near() Form {
+	f.Approx = mmaApprox
+	return f
 }
 
 // form makes the form of a product that has c accumulator registers.
@@ -106,7 +112,7 @@ func (s mmaShape) form(bank Bank, c int, run func(r *Regs, v []int32)) Form {
 	return f
 }
 
-// rowsOf and columns are the place of element e of register n of a lane: of A (row, k), of B (k, column), of C (row, column).
+// placeA, placeB and placeC are the place of element e of register n of a lane: of A (row, k), of B (k, column), of C (row, column).
 func (s mmaShape) placeA(lane, n, e int) (row, k int) {
 	row = lane >> 2
 	if s.rows == 16 {
