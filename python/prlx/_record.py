@@ -8,6 +8,7 @@ import fnmatch
 import os
 import re
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -117,7 +118,7 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if _active is not None and _active.recordings[0] is self:
+        if _active is not None and _active.recordings[0] is self and _host is not self:
             _active.close(partial=error is not None)
 
     def _sentence(self) -> str:
@@ -287,6 +288,7 @@ class _Simulator:
 
 
 _active: _Simulator | None = None
+_host: Recording | None = None  # of prlx simulate, while a script runs: what the script enables is that
 
 
 def _enabled(what: str) -> _Simulator:
@@ -368,7 +370,8 @@ def enable(
     Raises
     ------
     UsageError
-        Something is enabled already, or Triton is not there.
+        Something is enabled already, or Triton is not there. Under ``prlx simulate`` nothing is raised: its command line decides,
+        and a warning says so.
     """
     options = Options(
         seed=seed,
@@ -384,6 +387,10 @@ def enable(
         progress=progress,
     ).checked()
     _check_device(device)
+    if _host is not None:
+        warnings.warn("prlx simulate has enabled the simulator, with the options of its command line", stacklevel=2)
+        _host.register(*memory)
+        return _host
     target = None
     if output is not None:
         extras = _extras(stores, atomics, loads, barriers, events_per_warp)
@@ -435,8 +442,19 @@ def _extras(stores: bool, atomics: bool, loads: bool, barriers: bool, events_per
 
 def disable() -> None:
     """Put back everything that ``enable`` replaced, and finish what is recorded. Nothing happens when nothing is enabled."""
-    if _active is not None:
+    if _active is not None and _host is None:
         _active.close()
+
+
+@contextlib.contextmanager
+def hosting(recording: Recording) -> Iterator[None]:
+    """Let code that enables and disables the simulator itself run under one that is enabled: it changes nothing."""
+    global _host
+    _host = recording
+    try:
+        yield
+    finally:
+        _host = None
 
 
 @contextlib.contextmanager

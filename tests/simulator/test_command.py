@@ -62,6 +62,19 @@ def test_a_clean_script(simulate):
     assert done.stderr == ""
 
 
+def test_a_script_may_enable_the_simulator_itself(simulate, script):
+    own = "import prlx\nwith prlx.enable(device='simulator', seed=3) as seen:\n    "
+    text = SCRIPT.replace("kernels.add[(5,)]", f"{own}kernels.add[(5,)]").replace(
+        'print("sum"', 'prlx.disable()\nprint("sum"'
+    )
+    script.write_text(text)
+    done = simulate("5000")
+    assert done.returncode == 0, done.stderr
+    assert "1 kernel, 1 launch, " in done.stdout
+    assert "the options of its command line" in done.stderr
+    assert python(require(VERSIONS[2]), script, "5000", cwd=script.parent).stdout == "sum 10000.0 __main__\n"
+
+
 def test_a_finding_is_exit_code_1_and_shows_the_line(simulate):
     done = simulate("5100")
     assert done.returncode == 1, done.stderr

@@ -45,7 +45,8 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         stores=bool(values.stores), atomics=bool(values.atomics),
     ) as recording:  # fmt: skip
         recording.on_launch(seen.add)
-        status = _execute(script, values.arg, ui)
+        with _record.hosting(recording):
+            status = _execute(script, values.arg, ui)
     document = seen.document(recording=recording.path, status=status)
     if ui.json:
         ui.emit(document)
