@@ -370,8 +370,8 @@ def enable(
     Raises
     ------
     UsageError
-        Something is enabled already, or Triton is not there. Under ``prlx simulate`` nothing is raised: its command line decides,
-        and a warning says so.
+        Something is enabled already, or Triton is not there. Under ``prlx simulate`` nothing is raised: its command line
+        decides, and a warning says so.
     """
     options = Options(
         seed=seed,
