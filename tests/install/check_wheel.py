@@ -25,7 +25,13 @@ def check_wheel(path: Path) -> None:
         assert re.fullmatch(r"prlx/_prlx\.cpython-3\d+-\w+-linux-gnu\.so", extension), extension
         generated = [name for name in names if Path(name).name in {"go.py", "prlx.py", "build.py", "prlx.c", "prlx.go"}]
         assert not generated, generated
-        assert {"prlx/__init__.py", "prlx/_core.py", "prlx/hooks/simulator.py", "prlx/py.typed", "prlx/_prlx.pyi"} <= set(names)
+        assert {
+            "prlx/__init__.py",
+            "prlx/_core.py",
+            "prlx/hooks/simulator.py",
+            "prlx/py.typed",
+            "prlx/_prlx.pyi",
+        } <= set(names)
         assert not [name for name in names if not name.startswith(("prlx/", "prlx_go-"))]
         metadata = email.message_from_bytes(wheel.read(next(name for name in names if name.endswith("/METADATA"))))
         needed = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
