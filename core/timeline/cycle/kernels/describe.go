@@ -159,7 +159,7 @@ func (c *chromeReader) choose() *gather {
 	g.losses.Unusable += c.g.losses.Unusable
 	devices := 0
 	for i := range g.procs {
-		if strings.Contains(g.procs[i].name, "/device:") {
+		if n := g.procs[i].name; strings.Contains(n, "/device:") || strings.HasPrefix(n, "/host:") {
 			devices++
 		}
 	}

@@ -299,6 +299,27 @@ func TestADurationOfSecondsIsKept(t *testing.T) {
 	}
 }
 
+// JAX's own trace.json has no categories: planes are processes, lines are threads.
+func TestTracesOfJAX(t *testing.T) {
+	text := `{"traceEvents":[
+		{"ph":"M","pid":3,"name":"process_name","args":{"name":"/device:TPU:0 (host)"}},{"ph":"M","pid":701,"name":"process_name","args":{"name":"/host:CPU"}},
+		{"ph":"M","pid":3,"tid":1,"name":"thread_name","args":{"name":"XLA Modules"}},{"ph":"M","pid":3,"tid":2,"name":"thread_name","args":{"name":"XLA Ops"}},
+		{"ph":"M","pid":3,"tid":3,"name":"thread_name","args":{"name":"Framework Ops"}},
+		{"ph":"X","pid":3,"tid":1,"ts":10,"dur":10,"name":"jit_f(1)"},{"ph":"X","pid":3,"tid":2,"ts":11,"dur":2,"name":"fusion.1"},{"ph":"X","pid":3,"tid":2,"ts":14,"dur":2,"name":"fusion.2"},
+		{"ph":"X","pid":3,"tid":3,"ts":11,"dur":2,"name":"jit(f)/add"},{"ph":"X","pid":701,"tid":9,"ts":1,"dur":50,"name":"PjitFunction(f)"},{}]}`
+	tr, err := fromBytes("t.json", []byte(text), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(tr.Sequences) != 1 || tr.Sequences[0].Device != "TPU 0" || tr.Kernels() != 2 || len(tr.Marks) != 1 || tr.Marks[0].Kind != XLAModule || tr.Marks[0].Kernels != 2 {
+		t.Errorf("got %s", describeTrace(tr))
+	}
+	host := strings.ReplaceAll(text, "/device:TPU:0 (host)", "/host:metadata")
+	if tr, err = fromBytes("t.json", []byte(host), Options{}); err != nil || tr.Kernels() != 0 {
+		t.Errorf("a trace of hosts: %v, %v", tr, err)
+	}
+}
+
 func TestWhatIsNoTrace(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
