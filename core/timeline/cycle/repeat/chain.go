@@ -138,7 +138,7 @@ func (l *chainer) absorb(level []int32) []int32 {
 	return slices.DeleteFunc(slices.Clone(level), func(c int32) bool {
 		mine := count(c)
 		for _, o := range level {
-			if o != c && mine <= max(2, count(o)/rareShare) && count(o) > 8*mine && l.alike(c, o) {
+			if o != c && mine <= max(2, count(o)/rareShare) && count(o) > 2*mine && l.alike(c, o) {
 				f.classes[c].blocks = nil
 				return true
 			}

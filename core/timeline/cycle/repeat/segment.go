@@ -89,10 +89,12 @@ func (c *cut) periodic(single bool, canceled func() bool) bool {
 			beside += size
 		}
 	}
-	if !single && 2*beside >= all {
-		// Saying what is a step costs a name for each kind, and is worth it.
-		c.benefit = 64 * float64(c.recur)
-		return false
+	if !single {
+		// Saying what is a step costs a name for each kind, and is worth it, the more the more of them stand beside their like.
+		c.benefit = 64 * float64(c.recur) * min(1, 2*float64(beside)/float64(max(1, all)))
+		if 2*beside >= all {
+			return false
+		}
 	}
 	runs := order[:0:0]
 	for i, id := range order { // counts of neighbours that are equal, as symbols
@@ -258,20 +260,23 @@ func (f *finder) cutSequence(s *sequence, at uint32) (c *cut, nested bool) {
 
 // recount finds the kinds that recur. One that is rare and has nothing that a much more frequent one has not is no kind.
 func (c *cut) recount(f *finder, s *sequence) {
-	var top *kind
+	least := (len(c.pieces) + rareShare - 1) / rareShare
+	var often []*kind
 	for _, k := range c.kinds {
-		if top == nil || k.count > top.count || k.count == top.count && k.first < top.first {
-			top = k
+		if k.often = k.count >= max(2, least) && k.symbols >= minSegment; k.often {
+			often = append(often, k)
 		}
 	}
-	least := (len(c.pieces) + rareShare - 1) / rareShare
+	c.often = len(often)
 	for _, k := range c.kinds {
-		k.often = k.count >= max(2, least) && k.symbols >= minSegment
-		if k.main = k.often; k.main {
-			c.often++
+		if k.main = k.often || k.count > 2 && k.symbols >= minSegment; !k.main {
+			continue
 		}
-		if k.main && k != top && 16*k.count <= top.count && f.partOf(s, k, top) {
-			k.main = false
+		for _, o := range often {
+			if len(often) <= maxSegments && 16*k.count <= o.count && f.partOf(s, k, o) {
+				k.main = false
+				break
+			}
 		}
 		if k.main {
 			c.recur++
@@ -285,14 +290,14 @@ func (c *cut) recount(f *finder, s *sequence) {
 // partOf reports whether a kind has no symbols but those of another one and a few more: it is a piece of that one, or that one edited.
 func (f *finder) partOf(s *sequence, k, o *kind) bool {
 	limit := max(min(3, o.symbols/4), o.symbols*max(0, f.opt.EditPercent)/100)
-	counts := map[uint64]int{}
+	counts := map[uint32]int{}
 	add := func(k *kind, sign int) {
-		for _, t := range s.t[k.first : k.first+k.tokens] {
-			if t < f.base {
-				counts[uint64(t)] += sign
-			} else {
-				counts[1<<32|uint64(f.nodes[t-f.base].class)] += sign * f.size(t)
-			}
+		text := s.t[k.first : k.first+k.tokens]
+		if s.pos != nil { // tokens stand for symbols: what one kind has as a layer another has with an edit
+			text = f.in[s.at(k.first):s.at(k.first+k.tokens)]
+		}
+		for _, t := range text {
+			counts[t] += sign
 		}
 	}
 	add(k, 1)
