@@ -25,9 +25,14 @@ $(VENV)/.ready: pyproject.toml tests/requirements.txt
 build: $(VENV)/.ready ## the development environment and the extension, rebuilt where Go changed
 	$(PY) setup.py --quiet build_ext --inplace
 
+# The newest Triton that this Python has wheels of.
+DEMO_TRITON = $(if $(findstring 3.10.,$(shell $(PYTHON) --version)),3.8.0,3.9.0)
+
 .PHONY: demo
-demo: build ## where two runs of a kernel differ; four nodes on one clock (both from examples/)
+demo: build build/triton/$(DEMO_TRITON)/.ready ## where runs of a kernel differ; a Triton kernel without a GPU; four nodes on one clock
 	$(PY) examples/demo_diff.py
+	@echo
+	$(PY) examples/demo_simulate.py --triton build/triton/$(DEMO_TRITON)
 	@echo
 	$(PY) examples/demo.py
 
@@ -50,7 +55,7 @@ build/oracle/.ready: $(VENV)/.ready
 # It needs neither a GPU nor torch. A Python for which a version has no wheel goes without it.
 TRITON := 3.5.1 3.6.0 3.9.0
 TRITON_CORPUS := $(TRITON) 3.7.1 3.8.0
-build/triton/%/.ready: $(VENV)/.ready
+build/triton/%/.ready: | $(VENV)/.ready
 	@rm -rf build/triton/$*
 	$(PY) -m pip install --quiet --no-deps --target build/triton/$* triton==$* || echo "no Triton $* for this Python" >&2
 	@mkdir -p build/triton/$*

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from simulator.conftest import require
+
 from .reading import ROOT, blocks, pages, steps
 
 SHOWN = [
@@ -112,3 +114,15 @@ def test_the_demo_of_two_runs_names_the_line_of_the_bug(tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     assert ">    11 |     for (int r = 0; r <= 4; r++) {" in done.stdout
     assert (tmp_path / "demo" / "two_runs.html").is_file()
+
+
+def test_the_demo_of_the_machine_names_the_mask_and_the_store(tmp_path):
+    triton = require("3.9.0")
+    done = subprocess.run(
+        [sys.executable, ROOT / "examples/demo_simulate.py", "--output", tmp_path / "demo", "--triton", triton],
+        cwd=tmp_path, env=environment(tmp_path / "clone"), capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "taken by lane 7 only in A" in done.stdout
+    assert "out-of-bounds at" in done.stdout
+    assert {path.name for path in (tmp_path / "demo").iterdir()} == {"right.prlx", "wrong.prlx"}
