@@ -123,10 +123,11 @@ lint: build ## formatting, vet, staticcheck, ruff, mypy
 	$(PY) -m mypy
 
 .PHONY: bench
-bench: build build/oracle/.ready ## speed and memory against the described algorithm, run in the same minute
+bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready ## speed and memory against the described algorithm, run in the same minute
 	$(PY) bench/run.py
 	$(PY) bench/kernels.py
 	$(PY) bench/cycles.py
+	$(PY) bench/simulate.py
 
 .PHONY: fuzz
 fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, then every reader fuzzed for 2 minutes

@@ -68,3 +68,14 @@ def test_quick_benchmark_of_cycles_measures_every_part() -> None:
         "BenchmarkCompareTwoThousand",
     ):
         assert part in done.stdout
+
+
+def test_quick_benchmark_of_the_machine_measures_every_part() -> None:
+    if not any((REPOSITORY / "build" / "triton").glob("3.*/triton")):
+        pytest.skip("no Triton under build/triton: make test-python installs it")
+    done = subprocess.run(
+        [sys.executable, REPOSITORY / "bench" / "simulate.py", "--quick"], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in ("add", "softmax", "layernorm", "sort", "matmul", "mma.sync", "peak memory"):
+        assert f"\n{part}" in done.stdout

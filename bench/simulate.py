@@ -1,0 +1,96 @@
+"""Measures the PTX machine beside Triton's own interpreter, on the same kernels in the same minute.
+
+  python bench/simulate.py            a minute or two; needs a Triton under build/triton (make bench installs it)
+  python bench/simulate.py --quick    small launches: shows that everything here still runs; its figures mean nothing
+
+Scalar kernels are measured in warp instructions a second with two workers, a product of matrices in seconds. Each measurement is
+the best of several launches in a running process, compiling left out; results are compared with NumPy. The interpreter
+(TRITON_INTERPRET=1) runs the kernel's Python on NumPy arrays: it is given fewer blocks and its time is scaled by their number. The
+time of one mma.sync is Go's benchmark of package lane.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+ASKED_INSTRUCTIONS = 20e6  # a second, on two cores
+ASKED_PRODUCT_S = 3.0
+ASKED_MMA_NS = 500.0
+
+
+def triton_folder() -> Path:
+    """The newest Triton that make has installed."""
+    there = [path for path in (REPOSITORY / "build" / "triton").glob("3.*") if (path / "triton").is_dir()]
+    if not there:
+        raise SystemExit("no Triton under build/triton: make bench installs it")
+    return max(there)
+
+
+def child(how: str, *, quick: bool) -> dict[str, dict[str, float]]:
+    """Run the kernels in a process of their own: ``machine`` or ``interpreter``."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(triton_folder()), str(REPOSITORY / "tests" / "simulator")]),
+        "TRITON_CACHE_DIR": str(REPOSITORY / "build" / "triton" / "cache" / "bench"),
+        "TRITON_DEFAULT_FP_FUSION": "1",
+    }
+    if how == "interpreter":
+        environment["TRITON_INTERPRET"] = "1"
+    command = [sys.executable, str(REPOSITORY / "bench" / "simulated.py"), how, *(["--quick"] if quick else [])]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=900)
+    if done.returncode != 0:
+        raise SystemExit(f"{how} failed:\n{done.stderr[-2000:]}")
+    return {row["kernel"]: row for row in map(json.loads, done.stdout.splitlines())}
+
+
+def mma_ns(quick: bool) -> float:
+    """The time of one m16n8k16 of fp16 with fp32 sums."""
+    command = ["go", "test", "-run", "^$", "-bench", "MMA/m16n8k16.f32.f16", "-benchtime", "10ms" if quick else "2s"]
+    done = subprocess.run(
+        [*command, "./core/kernel/simt/lane"], cwd=REPOSITORY, capture_output=True, text=True, check=True, timeout=600
+    )
+    found = re.search(r"([\d.]+) ns/op", done.stdout)
+    if found is None:
+        raise SystemExit(f"no time in:\n{done.stdout}")
+    return float(found[1])
+
+
+def verdict(passed: bool) -> str:
+    """A word for a reader who looks for what fails."""
+    return "met" if passed else "MISSED"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="small launches, once")
+    quick = parser.parse_args().quick
+    print(f"Triton {triton_folder().name}; load at the start: {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
+    machine, interpreter = child("machine", quick=quick), child("interpreter", quick=quick)
+    head = f"{'kernel':<10} {'machine':>10} {'instructions/s':>15} {'interpreter':>12} {'ratio':>7}"
+    print(head)
+    for name, row in machine.items():
+        beside = interpreter[name]["seconds"]
+        rate = row["instructions"] / row["seconds"]
+        asked = ""
+        if name == "matmul":
+            asked = f"  asked {ASKED_PRODUCT_S:.0f} s: {verdict(row['seconds'] <= ASKED_PRODUCT_S)}"
+        elif name != "add":
+            asked = f"  asked {ASKED_INSTRUCTIONS / 1e6:.0f} M/s: {verdict(rate >= ASKED_INSTRUCTIONS)}"
+        line = f"{name:<10} {row['seconds']:>8.3f} s {rate / 1e6:>13.1f} M {beside:>10.2f} s {beside / row['seconds']:>6.1f}x"
+        print(line + asked)
+    nanoseconds = mma_ns(quick)
+    asked = f"asked {ASKED_MMA_NS:.0f} ns: {verdict(nanoseconds <= ASKED_MMA_NS)}"
+    print(f"\nmma.sync m16n8k16, fp16 with fp32 sums: {nanoseconds:.0f} ns, {asked}")
+    peak = max(row["peak_mib"] for row in machine.values())
+    print(f"peak memory of the machine's process, NumPy, Triton and all arrays included: {peak:.0f} MiB")
+
+
+if __name__ == "__main__":
+    main()
