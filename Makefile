@@ -94,6 +94,10 @@ test-python: build build/oracle/.ready build/.browser build/sarif/.ready $(TRITO
 test-consumers: build ## what xprof, JAX, Perfetto, HTA and TensorBoard make of our files (installs them; minutes)
 	PRLX_CLI="$(abspath $(PY)) -m prlx" tests/consumers/run.sh
 
+.PHONY: test-gpu
+test-gpu: build build/triton/$(DEMO_TRITON)/.ready ## the corpus on a real GPU beside the machine; says so where there is none
+	PYTHONPATH=build/triton/$(DEMO_TRITON) $(PY) tests/gpu/run.py -o docs/gpu/results.md
+
 .PHONY: test-install
 test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a clean clone
 	tests/install/check_wheels.sh

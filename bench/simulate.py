@@ -3,10 +3,10 @@
   python bench/simulate.py            a minute or two; needs a Triton under build/triton (make bench installs it)
   python bench/simulate.py --quick    small launches: shows that everything here still runs; its figures mean nothing
 
-Scalar kernels are measured in warp instructions a second with two workers, a product of matrices in seconds. Each measurement is
-the best of several launches in a running process, compiling left out; results are compared with NumPy. The interpreter
-(TRITON_INTERPRET=1) runs the kernel's Python on NumPy arrays: it is given fewer blocks and its time is scaled by their number. The
-time of one mma.sync is Go's benchmark of package lane.
+Scalar kernels are measured in warp instructions a second with two workers, a product of matrices in seconds. Each figure is the
+best of several launches in a running process, compiling left out; results are compared with NumPy. The interpreter
+(TRITON_INTERPRET=1) runs the kernel's Python on NumPy arrays: it is given fewer blocks, and its time is scaled by their number.
+The time of one mma.sync is Go's benchmark of package lane.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from simulator.conftest import require
+from simulator.conftest import TRITON, require, variables
 
 from .reading import ROOT, blocks, pages, steps
 
@@ -20,6 +20,7 @@ SHOWN = [
     "docs/tutorial.md",
     "docs/two-runs.md",
     "docs/serving.md",
+    "docs/laptop.md",
     *(f"docs/{p.relative_to(ROOT / 'docs')}" for p in (ROOT / "docs/commands").glob("*.md")),
 ]
 
@@ -39,6 +40,7 @@ def environment(folder: Path) -> dict[str, str]:
     script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m prlx "$@"\n')
     script.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_") and name != "COLUMNS"}
+    kept.update(variables(TRITON / "3.9.0"))  # for pages that run Triton
     return {**kept, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
 
 
@@ -59,6 +61,8 @@ def matches(want: list[str], got: list[str]) -> bool:
 
 @pytest.mark.parametrize("page", [p for p in SHOWN if steps(ROOT / p)])
 def test_console_blocks_run_and_print_what_they_show(page, copy):
+    if "prlx simulate" in (ROOT / page).read_text():
+        require("3.9.0")
     for step in steps(ROOT / page):
         done = subprocess.run(
             ["bash", "-c", step.command], cwd=copy, env=environment(copy), capture_output=True, text=True, timeout=120
