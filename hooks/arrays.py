@@ -121,7 +121,7 @@ def storage(value: Any, name: str) -> Storage | None:
         return _of_array(value, name)
     if hasattr(value, "untyped_storage"):
         return _of_torch(value, name)
-    size = _size(value)
+    size = _size(value) if hasattr(value, "data_ptr") else None  # a NumPy scalar has bytes and no address
     return None if size is None else Storage(value.data_ptr(), size, name, keep=value)
 
 

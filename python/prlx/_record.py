@@ -7,6 +7,7 @@ import contextlib
 import fnmatch
 import os
 import re
+import sys
 import threading
 import warnings
 from collections import deque
@@ -68,6 +69,7 @@ class Recording:
         self.simulations: deque[Simulation] = deque(maxlen=_KEPT)
         self.findings: list[Finding] = []
         self._listeners: list[Callable[[Simulation], object]] = []
+        self._thread: int | None = None  # whose launches it is told of; None for everybody's
 
     @property
     def recorded(self) -> int:
@@ -281,13 +283,17 @@ class _Simulator:
                     target.end(begun[0], simulation)
         with self._lock:
             for recording in self.recordings:
-                recording._add(simulation)
+                if recording._thread in (None, threading.get_ident()):
+                    recording._add(simulation)
+        if simulation.output and not self.quiet:
+            sys.stdout.write(simulation.output)  # where the kernel's prints come out on a GPU, too
         if self.options.stop or not self.quiet:
             report(simulation, stop=self.options.stop)
         return simulation.instructions
 
 
 _active: _Simulator | None = None
+_alone = threading.RLock()  # held by prlx.simulate: options of the machine are those of one launch at a time
 _host: Recording | None = None  # of prlx simulate, while a script runs: what the script enables is that
 
 
@@ -396,7 +402,12 @@ def enable(
         extras = _extras(stores, atomics, loads, barriers, events_per_warp)
         target = _Target(output, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=False)
     recording = Recording(target)
-    _open(options, recording, map_cuda=map_cuda).register(list(memory))
+    simulator = _open(options, recording, map_cuda=map_cuda)
+    try:
+        simulator.register(list(memory))
+    except BaseException:
+        simulator.close(partial=True)
+        raise
     return recording
 
 
@@ -533,7 +544,8 @@ def _recorded(
 def quiet(changes: Mapping[str, Any]) -> Iterator[Sequence[Simulation]]:
     """Collect the launches of a block without warnings, with other options of the machine."""
     recording = Recording()
-    with _listening(recording) as simulator:
+    recording._thread = threading.get_ident()  # launches of other threads are none of ours
+    with _alone, _listening(recording) as simulator:
         before = simulator.options
         simulator.options = with_changes(before, changes)
         simulator.quiet += 1

@@ -1,6 +1,9 @@
 """Checks of launches on the machine, from enable to a recording. Run as ``driver_checks.py`` is."""
 
+import concurrent.futures
+import contextlib
 import inspect
+import io
 import json
 import os
 import signal
@@ -141,6 +144,31 @@ def check_loaded_pointers_need_registered_memory():
 def check_debug_output():
     result = prlx.simulate(kernels.printing, (1,), np.arange(32, dtype=np.int32), BLOCK=32, num_warps=1)
     assert "value" in result.output and "31" in result.output, result.output
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown), prlx.enable(device="simulator"):
+        kernels.printing[(1,)](np.arange(32, dtype=np.int32), BLOCK=32, num_warps=1)
+    assert shown.getvalue() == result.output
+
+
+def check_memory_that_is_none_leaves_nothing_enabled():
+    try:
+        prlx.enable(device="simulator", memory=np.ones(3))
+    except prlx.UsageError as error:
+        assert "size" in str(error)
+    else:
+        raise AssertionError("a number was taken for memory")
+    with prlx.enable(device="simulator"):
+        pass
+
+
+def check_threads_simulate_side_by_side():
+    def run(blocks):
+        x, o = np.full(1024 * blocks, blocks, np.float32), np.zeros(1024 * blocks, np.float32)
+        result = prlx.simulate(kernels.copy, (blocks,), x, o, BLOCK=1024, machine={"seed": blocks})
+        return result.grid[0], bool((o == blocks).all())
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(run, range(1, 17))) == [(blocks, True) for blocks in range(1, 17)]
 
 
 def check_a_limit_of_instructions():
