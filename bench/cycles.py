@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import math
 import os
 import re
 import shutil
@@ -122,40 +121,23 @@ def verdict(passed: bool) -> str:
     return "met" if passed else "MISSED"
 
 
-def finding(package: str, pattern: str, each: str) -> None:
-    """Go's benchmarks of finding and comparing."""
-    command = [
-        "go",
-        "test",
-        "-run",
-        "^$",
-        "-bench",
-        pattern,
-        "-benchtime",
-        each,
-        "-timeout",
-        "20m",
-        f"./core/timeline/{package}",
-    ]
-    done = subprocess.run(command, cwd=REPOSITORY, check=True, capture_output=True, text=True)
-    times: dict[str, list[tuple[int, float]]] = {}
-    for line in done.stdout.splitlines():
-        if not line.startswith("Benchmark"):
-            continue
-        print(f"  {' '.join(line.split())}")
-        found = re.match(r"Benchmark\w+/([\w-]+?)[/=](\d+)\S*\s+\d+\s+([\d.]+) ns/op", line)
-        if found:
-            times.setdefault(found[1], []).append((int(found[2]), float(found[3])))
-    for family, points in times.items():
-        if len(points) > 1:
-            print(f"  {family}: time grows as n^{exponent(points):.2f}, asked is at most 1.10")
+def go_benchmark(package: str, pattern: str, each: str, *, full: bool) -> list[str]:
+    """The lines that Go's benchmarks print."""
+    command = f"go test -run ^$ -bench {pattern} -benchtime {each} -timeout 20m ./core/timeline/{package}".split()
+    environment = {**os.environ, "PRLX_BENCH_FULL": "1" if full else ""}
+    done = subprocess.run(command, cwd=REPOSITORY, env=environment, check=True, capture_output=True, text=True)
+    return [" ".join(line.split()) for line in done.stdout.splitlines() if line.startswith("Benchmark")]
 
 
-def exponent(points: list[tuple[int, float]]) -> float:
-    """The slope of a line through the logarithms of size and time."""
-    x, y = [math.log(size) for size, _ in points], [math.log(time) for _, time in points]
-    middle_x, middle_y = statistics.fmean(x), statistics.fmean(y)
-    return sum((a - middle_x) * (b - middle_y) for a, b in zip(x, y, strict=True)) / sum((a - middle_x) ** 2 for a in x)
+def finding(*, quick: bool) -> None:
+    """What repeats in symbols that are in memory: time for 10^7, memory, and how time grows."""
+    print(f"  {'input':<22} {'CPU s for 10^7':>14} {'B a symbol':>11} {'exponent':>9}   asked: at most 2 s, 1.10")
+    for line in go_benchmark("cycle/repeat", "Find/multi-prefill" if quick else "Find", "1x", full=not quick):
+        name = line.split()[0].removeprefix("BenchmarkFind/").rpartition("-")[0]
+        metrics = {unit: float(value) for value, unit in re.findall(r"([\d.]+) (cpu-s/10M|B/symbol|exponent)", line)}
+        seconds, slope = metrics["cpu-s/10M"], metrics["exponent"]
+        row = f"  {name:<22} {seconds:>14.2f} {metrics['B/symbol']:>11.1f} {slope:>9.2f}"
+        print(f"{row}   {verdict(seconds <= 2 and slope <= 1.10)}")
 
 
 def main() -> None:
@@ -167,9 +149,12 @@ def main() -> None:
     print(f"load at the start: {os.getloadavg()[0]:.1f}, {os.cpu_count()} cores\n")
     reading(20_000 if options.quick else 1_000_000, "multi-prefill", 1 if options.quick else 3)
     print("\nfinding, kernels in memory (Go benchmarks):")
-    finding("cycle/repeat", "Find/.*/100000$" if options.quick else "Find", "1x")
+    finding(quick=options.quick)
     print("\nfinding and comparing with times and statistics (Go benchmarks):")
-    finding("cycle", "TwoThousand" if options.quick else ".", "1x" if options.quick else "3x")
+    lines = go_benchmark(
+        "cycle", "TwoThousand" if options.quick else ".", "1x" if options.quick else "3x", full=not options.quick
+    )
+    print("\n".join(f"  {line}" for line in lines))
     shutil.rmtree(SCRATCH, ignore_errors=True)
 
 

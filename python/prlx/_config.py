@@ -149,6 +149,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_MACHINE_MUTANTS",
         "PRLX_MACHINE_PTX",
         "PRLX_CYCLE_SEEDS",
+        "PRLX_BENCH_FULL",
         "PRLX_CYCLE_HOSTILE_MB",
         "PRLX_TRITON",
         "PRLX_TRITON_ALL",

@@ -3,6 +3,7 @@ package repeat_test
 import (
 	"context"
 	"math"
+	"os"
 	"reflect"
 	"runtime"
 	"runtime/metrics"
@@ -16,8 +17,16 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
 )
 
-// BenchmarkFind prints for every family and every worst input: the exponent that fits the times from 10^5 to 10^7 symbols, and seconds and
-// peak bytes a symbol (the input itself not among them) at 10^7. Seconds are of the process, so that others on the machine do not count.
+// benchmarked are the sizes that BenchmarkFind goes through: with PRLX_BENCH_FULL as bench/cycles.py has it up to 10^7, a minute or two.
+func benchmarked() []int {
+	if os.Getenv("PRLX_BENCH_FULL") != "" {
+		return []int{100_000, 1_000_000, 10_000_000}
+	}
+	return []int{10_000, 100_000}
+}
+
+// BenchmarkFind prints for every family and every worst input: the exponent that fits the times over the sizes, and seconds for 10^7 and
+// peak bytes a symbol (the input itself not among them) at the largest. Seconds are of the process, so that others on the machine do not count.
 func BenchmarkFind(b *testing.B) {
 	for _, family := range cycletest.Families() {
 		b.Run(family, func(b *testing.B) {
@@ -35,7 +44,8 @@ func BenchmarkFind(b *testing.B) {
 func measure(b *testing.B, input func(n int) []uint32) {
 	for b.Loop() {
 		var sizes, times []float64
-		for _, n := range []int{100_000, 1_000_000, 10_000_000} {
+		all := benchmarked()
+		for _, n := range all {
 			in := input(n)
 			best := math.Inf(1)
 			for range 3 {
@@ -46,7 +56,7 @@ func measure(b *testing.B, input func(n int) []uint32) {
 				runtime.KeepAlive(st)
 			}
 			sizes, times = append(sizes, math.Log(float64(len(in)))), append(times, math.Log(best))
-			if n == 10_000_000 {
+			if n == all[len(all)-1] {
 				b.ReportMetric(best/float64(len(in))*1e7, "cpu-s/10M")
 				b.ReportMetric(peak(in)/float64(len(in)), "B/symbol")
 			}
