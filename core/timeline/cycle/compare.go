@@ -110,7 +110,7 @@ func (r *Result) view(c *class, most int) compare.ClassView {
 		rep := p.reps[at.k]
 		wall := r.wall(p, at.k, starts[p.track])
 		v.WallNS = append(v.WallNS, wall)
-		v.GapNS = append(v.GapNS, wall-r.busy(t, rep))
+		v.GapNS = append(v.GapNS, wall-r.busy(t, rep, wall))
 		if rep.Edits == 0 {
 			for i := range c.period() {
 				v.Slots[(i+p.shift)%c.period()].NS[n] = s.DurNS(t.at(int(rep.Start) + i))

@@ -251,6 +251,19 @@ func TestOneKernelSaidManyTimesIsACycleOfOne(t *testing.T) {
 	}
 }
 
+func TestAKernelThatRunsOverTheBorderIsBusyUpToIt(t *testing.T) {
+	tr := series(600, func(i int) (string, int64, int64) {
+		if i%6 == 5 {
+			return "f", int64(i) * 1000, 9500 // over the five of the next repetition
+		}
+		return string(rune('a' + i%6)), int64(i) * 1000, 500
+	})
+	c := mustFind(t, tr, Options{}).Document().Levels[0].Classes[0]
+	if c.Period != 6 || c.GapNS.Min < 0 || c.WallNS.P50 != 6000 || c.BusyNS.P50 > 6000 || !near(c.WallNS.Mean, c.BusyNS.Mean+c.GapNS.Mean) {
+		t.Errorf("period %d, wall %+v, busy %+v, gap %+v", c.Period, c.WallNS, c.BusyNS, c.GapNS)
+	}
+}
+
 // series makes a trace of one stream.
 func series(n int, kernel func(i int) (name string, start, dur int64)) *kernels.Trace {
 	c := &cycletest.Case{}

@@ -64,7 +64,7 @@ func checkClass(t *testing.T, tr *kernels.Trace, c *Class, ids map[string]bool) 
 			t.Errorf("%s: %+v", c.Name, times)
 		}
 	}
-	if !near(c.WallNS.Mean, c.BusyNS.Mean+c.GapNS.Mean) || c.BusyNS.Mean > c.KernelNS.Mean+1e-6 {
+	if !near(c.WallNS.Mean, c.BusyNS.Mean+c.GapNS.Mean) || c.GapNS.Min < 0 || c.BusyNS.Mean > c.KernelNS.Mean+1e-6 {
 		t.Errorf("%s: wall %v, busy %v, gap %v, kernels %v", c.Name, c.WallNS.Mean, c.BusyNS.Mean, c.GapNS.Mean, c.KernelNS.Mean)
 	}
 	sum := 0.0

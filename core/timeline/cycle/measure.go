@@ -292,8 +292,8 @@ func (f *finder) times(c *class, starts map[int][]int32) {
 		return scratch
 	}
 	c.kernel = describe(fill(func(p *part, t *track, k, _ int) int64 { return r.kernelTime(t, p.reps[k]) }))
-	c.busy = describe(fill(func(p *part, t *track, k, _ int) int64 { return r.busy(t, p.reps[k]) }))
-	c.gap = describe(fill(func(p *part, t *track, k, at int) int64 { return walls[at] - r.busy(t, p.reps[k]) }))
+	c.busy = describe(fill(func(p *part, t *track, k, at int) int64 { return r.busy(t, p.reps[k], walls[at]) }))
+	c.gap = describe(fill(func(p *part, t *track, k, at int) int64 { return walls[at] - r.busy(t, p.reps[k], walls[at]) }))
 	c.wall = describe(append(scratch[:0], walls...))
 	f.odd(c, walls, scratch[:0], starts)
 }
@@ -329,13 +329,14 @@ func (r *Result) lastEnd(t *track, rep repeat.Span) int64 {
 	return end
 }
 
-// busy is the union of the intervals of the kernels of a repetition.
-func (r *Result) busy(t *track, rep repeat.Span) int64 {
+// busy is the union of the intervals of the kernels of a repetition, up to the border behind it: a kernel may run on beside those of the next.
+func (r *Result) busy(t *track, rep repeat.Span, wall int64) int64 {
 	s := r.seq(t)
 	sum, reach := int64(0), s.StartNS[t.at(int(rep.Start))]
+	border := reach + wall
 	for i := int(rep.Start); i < int(rep.End); i++ {
 		k := t.at(i)
-		if end := s.EndNS(k); end > reach {
+		if end := min(s.EndNS(k), border); end > reach {
 			sum += end - max(reach, s.StartNS[k])
 			reach = end
 		}

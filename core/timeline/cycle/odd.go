@@ -97,7 +97,7 @@ func (f *finder) blame(c *class, o *Outlier) {
 	if o.WallNS < o.MedianNS {
 		sign = -1
 	}
-	o.SlotNS = o.WallNS - r.busy(t, rep) - c.gap.P50
+	o.SlotNS = o.WallNS - r.busy(t, rep, o.WallNS) - c.gap.P50
 	o.SlotName = "time between kernels"
 	each := func(slot, at int) {
 		if d := s.DurNS(t.at(at)) - c.slots[slot].P50NS; sign*d > sign*o.SlotNS {

@@ -263,10 +263,10 @@ func (r *Result) border(p *part, k int, starts []int32) Border {
 	t := r.tracks[p.track]
 	s := r.seq(t)
 	rep := p.reps[k]
-	begin := s.StartNS[t.at(int(rep.Start))]
+	begin, wall := s.StartNS[t.at(int(rep.Start))], r.wall(p, k, starts)
 	return Border{
 		Rank: max(0, s.Rank), Device: s.Device, First: int64(rep.Start), End: int64(rep.End), StartNS: begin - r.zero, EndNS: r.lastEnd(t, rep) - r.zero,
-		WallNS: r.wall(p, k, starts), BusyNS: r.busy(t, rep), Edits: int(rep.Edits),
+		WallNS: wall, BusyNS: r.busy(t, rep, wall), Edits: int(rep.Edits),
 	}
 }
 

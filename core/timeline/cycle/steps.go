@@ -62,7 +62,7 @@ func (f *finder) gatherSteps() {
 		} else {
 			st.wallNS = r.lastEnd(t, st.span) - st.startNS
 		}
-		st.busyNS = r.busy(t, st.span)
+		st.busyNS = r.busy(t, st.span, st.wallNS)
 		st.ownNS = r.own(t, st.span)
 	}
 }
