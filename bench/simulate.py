@@ -1,6 +1,6 @@
 """Measures the PTX machine beside Triton's own interpreter, on the same kernels in the same minute.
 
-  python bench/simulate.py            a minute or two; needs a Triton under build/triton (make bench installs it)
+  python bench/simulate.py            some minutes; needs a Triton under build/triton (make bench installs it)
   python bench/simulate.py --quick    small launches: shows that everything here still runs; its figures mean nothing
 
 Scalar kernels are measured in warp instructions a second with two workers, a product of matrices in seconds. Each figure is the
