@@ -90,11 +90,14 @@ func (p *Program) prepare(j *job.Job, k *kernel, l *Launch, who watching) (*laun
 	return r, nil
 }
 
+// maxGrid is the largest grid of a GPU, the same for all of them.
+var maxGrid = [3]uint32{math.MaxInt32, 65535, 65535}
+
 // checkLaunch says what is wrong with a launch.
 func checkLaunch(k *kernel, l *Launch) error {
 	blocks, threads := uint64(1), uint64(1)
 	for i := range l.Grid {
-		if l.Grid[i] > math.MaxInt32 || l.Block[i] == 0 || l.Block[i] > maxThreads {
+		if l.Grid[i] > maxGrid[i] || l.Block[i] == 0 || l.Block[i] > maxThreads {
 			return fault.Usagef("kernel %s: grid %v, block %v: not a launch of a GPU", k.name, l.Grid, l.Block)
 		}
 		blocks *= uint64(l.Grid[i])

@@ -104,7 +104,7 @@ func (b *block) party(p memory.Party) string {
 // nearest says where an address is, seen from the allocation next to it.
 func nearest(f *memory.Fault) string {
 	if f.Nearest == "" {
-		return "no allocation is near"
+		return "nothing that was passed or registered is near (memory behind loaded pointers is named with memory= or register)"
 	}
 	name := fmt.Sprintf("%s (%s)", f.Nearest, bytesText(f.Size))
 	switch {

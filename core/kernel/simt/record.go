@@ -36,8 +36,13 @@ const (
 	heldLimit        = 1 << 30 // bytes that may wait where workers cannot
 )
 
-// newRecorder prepares to watch launches of a kernel; nil when nobody asked.
-func newRecorder(p *Program, k *kernel, request *Recording) watching {
+// eventBytes is about what an event takes while its block runs, columns that grow included.
+const eventBytes = 96
+
+// newRecorder prepares to watch launches of a kernel whose blocks have so many warps; nil when nobody asked. When all warps of a
+// block recorded as much as they may, that is half of the memory that the job may take (0: 4 GiB). Events beyond that are dropped
+// and counted. The bound depends on the launch alone, so that a recording does not depend on the number of workers.
+func newRecorder(p *Program, k *kernel, request *Recording, memory int64, warps int) watching {
 	if request == nil {
 		return nil
 	}
@@ -45,8 +50,12 @@ func newRecorder(p *Program, k *kernel, request *Recording) watching {
 		request: request, plan: newRecordPlan(k, p.siteList(k.entry, nil), request),
 		limit: int(request.EventsPerWarp), most: heldMost, waiting: map[uint64]*blockRecorder{}, advanced: make(chan struct{}),
 	}
-	if r.limit == 0 || r.limit > maxWarpEvents {
-		r.limit = maxWarpEvents
+	if memory == 0 {
+		memory = 4 << 30
+	}
+	most := int(min(maxWarpEvents, max(1024, memory/2/eventBytes/int64(max(warps, 1)))))
+	if r.limit == 0 || r.limit > most {
+		r.limit = most
 	}
 	return r
 }

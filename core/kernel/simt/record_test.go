@@ -211,7 +211,7 @@ func TestWorkersWaitForABlockThatTakesLong(t *testing.T) {
 			next++
 			return nil
 		}}
-		rec := newRecorder(p, k, &r).(*recorder)
+		rec := newRecorder(p, k, &r, 0, 1).(*recorder)
 		rec.most = 1
 		l := testLaunch(blocks, 32, make([]byte, 4), 0)
 		l.Options.Workers = workers

@@ -23,7 +23,8 @@ func (p *Program) Run(j *job.Job, l *Launch) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.launch(j, k, l, newRecorder(p, k, l.Options.Record))
+	threads := int(min(uint64(l.Block[0])*uint64(l.Block[1])*uint64(l.Block[2]), maxThreads))
+	return p.launch(j, k, l, newRecorder(p, k, l.Options.Record, j.Budget().Limit(), (threads+lane.Lanes-1)/lane.Lanes))
 }
 
 // launch runs a bound kernel. who, if anybody, observes it.

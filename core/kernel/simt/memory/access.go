@@ -145,13 +145,21 @@ func (g *Global) place(f *Fault, legal uint64) {
 			}
 		}
 	}
-	if legal == 0 && best > farAway {
+	far := uint64(farAway)
+	if f.Address < SharedWindow {
+		far = farAwayOutside
+	}
+	if legal == 0 && best > far {
 		f.Nearest, f.Distance, f.Size = "", 0, 0
 	}
 }
 
-// farAway is from where on nothing is near an address that was loaded or computed from a number.
-const farAway = 1 << 36
+// From where on nothing is near an address that was loaded or computed from a number. Addresses of the process are outside of the
+// machine's: what happens to lie around them differs from run to run, and says nothing.
+const (
+	farAway        = 1 << 36
+	farAwayOutside = 1 << 12
+)
 
 // away is how far an address is from a region, on either side.
 func (in *region) away(address uint64) uint64 {
