@@ -197,14 +197,8 @@ func (t *tiles) load16(r *Regs, a, b []int32, brain bool) {
 	}
 }
 
-func eightRows(rows *[8][8]float32, x *[Lanes]uint32, brain bool) {
-	if brain {
-		for g := range rows {
-			rowOfBrains(&rows[g], (*[4]uint32)(x[4*g:]))
-		}
-		return
-	}
-	special := uint32(0)
+// rowsOfHalvesInGo loads eight rows of halves, and returns something else than 0 when one of them is an infinity or a NaN.
+func rowsOfHalvesInGo(rows *[8][8]float32, x *[Lanes]uint32) (special uint32) {
 	for g := range rows {
 		v := (*[4]uint32)(x[4*g:])
 		rowOfHalves(&rows[g], v)
@@ -212,7 +206,21 @@ func eightRows(rows *[8][8]float32, x *[Lanes]uint32, brain bool) {
 			special |= w&0x7c007c00 + 0x04000400
 		}
 	}
-	if special&0x80008000 == 0 {
+	return special & 0x80008000
+}
+
+func rowsOfBrainsInGo(rows *[8][8]float32, x *[Lanes]uint32) {
+	for g := range rows {
+		rowOfBrains(&rows[g], (*[4]uint32)(x[4*g:]))
+	}
+}
+
+func eightRows(rows *[8][8]float32, x *[Lanes]uint32, brain bool) {
+	if brain {
+		rowsOfBrains(rows, x)
+		return
+	}
+	if rowsOfHalves(rows, x) == 0 {
 		return
 	}
 	for g := range rows { // an infinity or a NaN
@@ -242,7 +250,9 @@ func fourColumns(rows *[8][8]float32, x *[Lanes]uint32, half int) {
 }
 
 // loadC and storeC move the accumulators: two registers hold eight rows.
-func loadC(rows *[8][8]float32, even, odd *[Lanes]uint32) {
+func loadC(rows *[8][8]float32, even, odd *[Lanes]uint32) { interleave(rows, even, odd) }
+
+func interleaveInGo(rows *[8][8]float32, even, odd *[Lanes]uint32) {
 	for g := range rows {
 		row, x, y := &rows[g], (*[4]uint32)(even[4*g:]), (*[4]uint32)(odd[4*g:])
 		for i := range x {

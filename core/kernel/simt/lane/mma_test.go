@@ -324,3 +324,41 @@ func TestProductsInAssemblyAreThoseInGo(t *testing.T) {
 		}
 	}
 }
+
+// What is written in assembly loads and places every pattern of bits as its twin in Go does.
+func TestRowsAreThoseOfGo(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	bitsOf := func(rows *[8][8]float32) (out [64]uint32) {
+		for i := range out {
+			out[i] = math.Float32bits(rows[i/8][i%8])
+		}
+		return out
+	}
+	for round := range 4000 {
+		var x, y [Lanes]uint32
+		for i := range x {
+			x[i], y[i] = rng.Uint32(), rng.Uint32()
+			if round%2 == 0 { // no infinity and no NaN, as a rule
+				x[i] &= 0xbfffbfff
+			}
+		}
+		if round < 64 { // one of them, anywhere
+			x[round/2] |= 0x7c00 << (round % 2 * 16)
+		}
+		var got, want [8][8]float32
+		a, b := rowsOfHalves(&got, &x), rowsOfHalvesInGo(&want, &x)
+		if (a == 0) != (b == 0) || bitsOf(&got) != bitsOf(&want) {
+			t.Fatalf("halves %x: %x, special %x; in Go %x, %x", x, bitsOf(&got), a, bitsOf(&want), b)
+		}
+		rowsOfBrains(&got, &x)
+		rowsOfBrainsInGo(&want, &x)
+		if bitsOf(&got) != bitsOf(&want) {
+			t.Fatalf("brains %x: %x, in Go %x", x, bitsOf(&got), bitsOf(&want))
+		}
+		interleave(&got, &x, &y)
+		interleaveInGo(&want, &x, &y)
+		if bitsOf(&got) != bitsOf(&want) {
+			t.Fatalf("%x and %x: %x, in Go %x", x, y, bitsOf(&got), bitsOf(&want))
+		}
+	}
+}

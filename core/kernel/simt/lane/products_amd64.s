@@ -59,3 +59,114 @@ row:
 	DECQ CX
 	JNZ  row
 	RET
+
+DATA signs<>+0(SB)/8, $0x8000000080000000
+DATA signs<>+8(SB)/8, $0x8000000080000000
+GLOBL signs<>(SB), RODATA|NOPTR, $16
+
+DATA sizes<>+0(SB)/8, $0x7fff00007fff0000
+DATA sizes<>+8(SB)/8, $0x7fff00007fff0000
+GLOBL sizes<>(SB), RODATA|NOPTR, $16
+
+DATA scale<>+0(SB)/8, $0x7780000077800000 // 2^112
+DATA scale<>+8(SB)/8, $0x7780000077800000
+GLOBL scale<>(SB), RODATA|NOPTR, $16
+
+DATA exponents<>+0(SB)/8, $0x7c007c007c007c00
+DATA exponents<>+8(SB)/8, $0x7c007c007c007c00
+GLOBL exponents<>(SB), RODATA|NOPTR, $16
+
+DATA carry<>+0(SB)/8, $0x0400040004000400
+DATA carry<>+8(SB)/8, $0x0400040004000400
+GLOBL carry<>(SB), RODATA|NOPTR, $16
+
+// WIDEN makes float32 of the f16 in the high halves of x, as smallHalf does; t is scratch.
+#define WIDEN(x, t) \
+	MOVO  x, t; \
+	PAND  X8, t; \
+	PAND  X9, x; \
+	PSRLL $3, x; \
+	POR   t, x; \
+	MULPS X10, x
+
+// func rowsOfHalves(rows *[8][8]float32, x *[32]uint32) uint32
+TEXT ·rowsOfHalves(SB), NOSPLIT, $0-20
+	MOVQ  rows+0(FP), DI
+	MOVQ  x+8(FP), SI
+	MOVOU signs<>(SB), X8
+	MOVOU sizes<>(SB), X9
+	MOVOU scale<>(SB), X10
+	MOVOU exponents<>(SB), X11
+	MOVOU carry<>(SB), X12
+	PXOR  X13, X13
+	MOVQ  $8, CX
+
+halves:
+	MOVOU     (SI), X0
+	MOVO      X0, X4
+	PAND      X11, X4
+	PADDW     X12, X4
+	POR       X4, X13
+	MOVO      X0, X1
+	PSLLL     $16, X1
+	WIDEN(X1, X2)
+	WIDEN(X0, X3)
+	MOVO      X1, X2
+	PUNPCKLLQ X0, X2
+	PUNPCKHLQ X0, X1
+	MOVOU     X2, (DI)
+	MOVOU     X1, 16(DI)
+	ADDQ      $16, SI
+	ADDQ      $32, DI
+	DECQ      CX
+	JNZ       halves
+	PMOVMSKB  X13, AX
+	ANDL      $0xaaaa, AX
+	MOVL      AX, special+16(FP)
+	RET
+
+// func rowsOfBrains(rows *[8][8]float32, x *[32]uint32)
+TEXT ·rowsOfBrains(SB), NOSPLIT, $0-16
+	MOVQ    rows+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    $8, CX
+	PCMPEQL X3, X3
+	PSLLL   $16, X3
+
+brains:
+	MOVOU     (SI), X0
+	MOVO      X0, X1
+	PSLLL     $16, X1
+	PAND      X3, X0
+	MOVO      X1, X2
+	PUNPCKLLQ X0, X2
+	PUNPCKHLQ X0, X1
+	MOVOU     X2, (DI)
+	MOVOU     X1, 16(DI)
+	ADDQ      $16, SI
+	ADDQ      $32, DI
+	DECQ      CX
+	JNZ       brains
+	RET
+
+// func interleave(rows *[8][8]float32, even, odd *[32]uint32)
+TEXT ·interleave(SB), NOSPLIT, $0-24
+	MOVQ rows+0(FP), DI
+	MOVQ even+8(FP), SI
+	MOVQ odd+16(FP), DX
+	MOVQ $8, CX
+
+pairs:
+	MOVOU     (SI), X0
+	MOVOU     (DX), X1
+	MOVO      X0, X2
+	PUNPCKLLQ X1, X2
+	PUNPCKHLQ X1, X0
+	MOVOU     X2, (DI)
+	MOVOU     X0, 16(DI)
+	ADDQ      $16, SI
+	ADDQ      $16, DX
+	ADDQ      $32, DI
+	DECQ      CX
+	JNZ       pairs
+	RET
