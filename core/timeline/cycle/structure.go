@@ -418,7 +418,20 @@ func (f *finder) arrange() {
 	for i := range r.levels {
 		r.levels[i].reason = f.reason(&r.levels[i])
 	}
+	r.tellApart()
 	f.relate()
+}
+
+// tellApart gives classes of the same kernels on different levels ids of their own: a step that a mark defines may hold nothing
+// but what repeats inside of others.
+func (r *Result) tellApart() {
+	seen := make(map[uint64]bool, len(r.classes))
+	for _, c := range r.classes {
+		for seen[c.id] {
+			c.id = (c.id ^ (uint64(c.depth) + 1)) * 0x100000001b3
+		}
+		seen[c.id] = true
+	}
 }
 
 // aside reports whether a class stands in streams beside the main one only.
