@@ -88,7 +88,7 @@ func renderer(path string, text []byte) (reportKind, render, error) {
 	var head struct {
 		Schema string `json:"schema"`
 	}
-	const hint = "expected what prlx diff, prlx session diff or prlx cycles prints with --json"
+	const hint = "expected what prlx diff --json, prlx session diff --json or prlx cycles --json prints"
 	none := reportKind{}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return none, nil, fault.Formatf(path, jsonOffset(err), "is no JSON document: %v", err).WithHint(hint)
