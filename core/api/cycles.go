@@ -36,9 +36,10 @@ type cycleArgs struct {
 type cyclesRequest struct {
 	requestLimits
 	cycleArgs
-	Outputs   []outputArg `json:"outputs"`
-	Overwrite bool        `json:"overwrite"`
-	Tables    []string    `json:"tables"` // "repetitions", "steps"
+	Names     map[string]string `json:"names"` // how documents call a path; itself where it is not here
+	Outputs   []outputArg       `json:"outputs"`
+	Overwrite bool              `json:"overwrite"`
+	Tables    []string          `json:"tables"` // "repetitions", "steps"
 }
 
 // cyclesReply is prlx.cycles/1 with what was written.
@@ -49,14 +50,15 @@ type cyclesReply struct {
 
 type cyclesCompareRequest struct {
 	requestLimits
-	A           cycleArgs   `json:"a"`
-	B           cycleArgs   `json:"b"`
-	Alpha       float64     `json:"alpha"`
-	MinChange   float64     `json:"min_change"`
-	Similarity  float64     `json:"similarity"`
-	Repetitions int         `json:"repetitions"`
-	Outputs     []outputArg `json:"outputs"`
-	Overwrite   bool        `json:"overwrite"`
+	A           cycleArgs         `json:"a"`
+	B           cycleArgs         `json:"b"`
+	Names       map[string]string `json:"names"`
+	Alpha       float64           `json:"alpha"`
+	MinChange   float64           `json:"min_change"`
+	Similarity  float64           `json:"similarity"`
+	Repetitions int               `json:"repetitions"`
+	Outputs     []outputArg       `json:"outputs"`
+	Overwrite   bool              `json:"overwrite"`
 }
 
 // cyclesCompareReply is prlx.cycles-compare/1 with what was written.
@@ -98,7 +100,7 @@ func findCycles(j *job.Job, r *cyclesRequest) (*cyclesReply, error) {
 		return nil, err
 	}
 	defer out.abort()
-	found, err := r.find(j)
+	found, err := r.find(j, r.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -124,11 +126,11 @@ func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, er
 		return nil, err
 	}
 	defer out.abort()
-	a, err := r.A.find(j)
+	a, err := r.A.find(j, r.Names)
 	if err != nil {
 		return nil, err
 	}
-	b, err := r.B.find(j)
+	b, err := r.B.find(j, r.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +147,7 @@ func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, er
 }
 
 // find reads and finds what the arguments name.
-func (a *cycleArgs) find(j *job.Job) (*cycle.Result, error) {
+func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, error) {
 	if len(a.Paths) == 0 {
 		return nil, fault.Usagef("no trace given")
 	}
@@ -166,6 +168,9 @@ func (a *cycleArgs) find(j *job.Job) (*cycle.Result, error) {
 	t := traces[0]
 	if len(traces) > 1 {
 		t = cycle.Join(traces)
+	}
+	if name, ok := names[a.Paths[0]]; ok {
+		t.Path = name
 	}
 	found, err := cycle.Find(j, t, opt)
 	if err != nil {

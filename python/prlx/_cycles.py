@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from . import _config, _core, _request
+from . import _config, _core, _cycles_tables, _request
 from ._errors import UsageError
 from ._result import Card, Result
 from ._units import format_count, format_ns
@@ -34,81 +34,6 @@ COMPAT = {
 
 Traces: TypeAlias = "AnyPath | Iterable[AnyPath]"
 Source: TypeAlias = "Traces | Cycles"
-
-_CLASSES = (
-    ("level", "int64", ""),
-    ("level_name", "string", ""),
-    ("id", "string", ""),
-    ("name", "string", ""),
-    ("phase", "string", ""),
-    ("phase_score", "float64", ""),
-    ("phase_reason", "string", ""),
-    ("source", "string", ""),
-    ("period", "int64", ""),
-    ("count", "int64", ""),
-    ("edited", "int64", ""),
-    ("start_ns", "int64", "ns"),
-    ("end_ns", "int64", "ns"),
-    ("wall_mean_ns", "float64", "ns"),
-    ("wall_p50_ns", "int64", "ns"),
-    ("wall_p99_ns", "int64", "ns"),
-    ("wall_cv", "float64", ""),
-    ("busy_mean_ns", "float64", "ns"),
-    ("gap_mean_ns", "float64", "ns"),
-    ("coverage", "float64", ""),
-    ("time_share", "float64", ""),
-    ("confidence", "float64", ""),
-    ("outliers", "int64", ""),
-)
-_SLOTS = (
-    ("class", "string", ""),
-    ("slot", "int64", ""),
-    ("name", "string", ""),
-    ("signature", "string", ""),
-    ("loose", "string", ""),
-    ("stream", "string", ""),
-    ("mean_ns", "float64", "ns"),
-    ("p50_ns", "int64", "ns"),
-    ("p99_ns", "int64", "ns"),
-    ("min_ns", "int64", "ns"),
-    ("max_ns", "int64", "ns"),
-    ("stddev_ns", "float64", "ns"),
-    ("cv", "float64", ""),
-    ("count", "int64", ""),
-    ("share", "float64", ""),
-    ("gap_ns", "float64", "ns"),
-)
-_STEPS = (
-    ("rank", "int64", ""),
-    ("device", "string", ""),
-    ("number", "int64", ""),
-    ("class", "string", ""),
-    ("phase", "string", ""),
-    ("start_ns", "int64", "ns"),
-    ("end_ns", "int64", "ns"),
-    ("wall_ns", "int64", "ns"),
-    ("busy_ns", "int64", "ns"),
-    ("gap_ns", "int64", "ns"),
-    ("kernels", "int64", ""),
-    ("edits", "int64", ""),
-    ("mark", "string", ""),
-    ("partial", "bool", ""),
-)
-_ROWS = (
-    ("pair", "int64", ""),
-    ("level", "string", ""),
-    ("class", "string", ""),
-    ("kind", "string", ""),
-    ("kernels_a", "string", ""),
-    ("kernels_b", "string", ""),
-    ("a_ns", "float64", "ns"),
-    ("b_ns", "float64", "ns"),
-    ("delta_ns", "float64", "ns"),
-    ("relative", "float64", ""),
-    ("p", "float64", ""),
-    ("verdict", "string", ""),
-    ("step_ns", "float64", "ns"),
-)
 
 
 @dataclass(frozen=True)
@@ -292,7 +217,7 @@ class Cycles(_Report):
         """One row a class."""
         from ._rows import table
 
-        return table(_CLASSES, _class_rows(self.document))
+        return table(_cycles_tables.CLASSES, _cycles_tables.class_rows(self.document))
 
     @cached_property
     def kernels(self) -> Table:
@@ -305,7 +230,7 @@ class Cycles(_Report):
             for row in level["classes"]
             for slot in row["kernels"]
         )
-        return table(_SLOTS, rows)
+        return table(_cycles_tables.SLOTS, rows)
 
     @cached_property
     def steps(self) -> Table:
@@ -314,7 +239,7 @@ class Cycles(_Report):
             return self._read("steps")
         from ._rows import table
 
-        return table(_STEPS, self.document["steps"])
+        return table(_cycles_tables.STEPS, self.document["steps"])
 
     @cached_property
     def repetitions(self) -> Table:
@@ -392,7 +317,7 @@ class CycleComparison(_Report):
         """One row a kernel, or a group of kernels that were fused or split."""
         from ._rows import table
 
-        return table(_ROWS, _pair_rows(self.document))
+        return table(_cycles_tables.ROWS, _cycles_tables.pair_rows(self.document))
 
     def to_pandas(self) -> Any:
         """The rows as a pandas data frame."""
@@ -582,6 +507,7 @@ def run(request: dict[str, Any], *, progress: Progress = "auto") -> Cycles:
     """Run a request of the operation ``cycles``."""
     from ._progress import shown
 
+    request = named(request, request["paths"])
     with shown(progress) as watch:
         return Cycles(_core.run("cycles", request, progress=watch), request=request)
 
@@ -590,8 +516,15 @@ def run_compare(request: dict[str, Any], *, progress: Progress = "auto") -> Cycl
     """Run a request of the operation ``cycles_compare``."""
     from ._progress import shown
 
+    request = named(request, [*request["a"]["paths"], *request["b"]["paths"]])
     with shown(progress) as watch:
         return CycleComparison(_core.run("cycles_compare", request, progress=watch))
+
+
+def named(request: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+    """The request, with how its document calls the files: as seen from the current directory."""
+    here = _request.absolute(".")
+    return {**request, "names": {path: _request.seen_from(path, here) for path in paths}}
 
 
 def report_format(path: Path) -> str:
@@ -607,35 +540,3 @@ def report_format(path: Path) -> str:
             hint="end it in .json, .html, .md, .csv, .xlsx or .trace.json",
         )
     return FORMATS[path.suffix]
-
-
-def _class_rows(document: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    for level in reversed(document["levels"]):
-        for row in level["classes"]:
-            wall, busy, gap = row["wall_ns"], row["busy_ns"], row["gap_ns"]
-            yield {
-                **row,
-                "level_name": level["name"],
-                "wall_mean_ns": wall["mean"],
-                "wall_p50_ns": wall["p50"],
-                "wall_p99_ns": wall["p99"],
-                "wall_cv": wall["cv"],
-                "busy_mean_ns": busy["mean"],
-                "gap_mean_ns": gap["mean"],
-                "outliers": row["outliers_total"],
-            }
-
-
-def _pair_rows(document: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
-    for number, pair in enumerate(document["pairs"]):
-        for row in pair["rows"]:
-            yield {
-                "pair": number,
-                "level": pair["level"],
-                "class": pair["a"]["name"],
-                "kind": row["kind"],
-                "kernels_a": " + ".join(slot["name"] for slot in row["a"]) or None,
-                "kernels_b": " + ".join(slot["name"] for slot in row["b"]) or None,
-                **{key: row["change"][key] for key in ("a_ns", "b_ns", "delta_ns", "relative", "p", "verdict")},
-                "step_ns": row["step_ns"],
-            }

@@ -468,7 +468,7 @@ def run(request: Mapping[str, Any], *, tables: bool = False, progress: Progress 
     here = _request.absolute(".")
     named = [path for key in ("a", "b", "baseline", "baseline_b") for path in request.get(key) or ()]
     named += [request["accepted"]] if request.get("accepted") else []
-    names = {path: _seen_from(path, here) for path in named}
+    names = {path: _request.seen_from(path, here) for path in named}
     request = {**request, "names": names, "root": here, "tables": tables}
     if are_sessions(request):
         from ._session import run_diff
@@ -478,14 +478,6 @@ def run(request: Mapping[str, Any], *, tables: bool = False, progress: Progress 
         reply = _core.run("diff", request, progress=watch)
     found = {name: as_bits(table) for name, table in reply.pop("tables", {}).items()}
     return Diff(reply, request, found)
-
-
-def _seen_from(path: str, here: str) -> str:
-    """The path relative to a directory where it lies below it."""
-    try:
-        return str(Path(path).relative_to(here))
-    except ValueError:
-        return path
 
 
 def are_sessions(request: Mapping[str, Any]) -> bool:

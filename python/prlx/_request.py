@@ -32,6 +32,14 @@ def absolute(path: Path) -> str:
     return text if text == STDIN else str(pathlib.Path(text).expanduser().absolute())
 
 
+def seen_from(path: str, here: str) -> str:
+    """The path relative to a directory where it lies below it: how documents name files, so that they hold elsewhere."""
+    try:
+        return str(pathlib.Path(path).relative_to(here))
+    except ValueError:
+        return path
+
+
 def absolute_or_none(path: Path | None) -> str | None:
     """``absolute``, with nothing for nothing."""
     return None if path is None else absolute(path)

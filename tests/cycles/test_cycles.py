@@ -149,6 +149,8 @@ def test_the_command_line(tmp_path):
     assert sum(event["ph"] == "X" for event in tracks) == sum(row["count"] for row in TRUTH)
     document = json.loads(command("t.json.gz", "--json", cwd=tmp_path).stdout)
     assert document["schema"] == "prlx.cycles/1"
+    assert document["input"]["path"] == "t.json.gz"  # as seen from here: documents hold on other machines
+    assert str(tmp_path) not in (tmp_path / "c.html").read_text() + (tmp_path / "o.trace.json").read_text()
     assert "tables" not in document
 
 
@@ -221,6 +223,6 @@ def test_the_order_of_events_in_the_file_does_not_matter(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "t.json").write_text(json.dumps(document))
-        texts.append(command("t.json", "--json", cwd=tmp_path / name).stdout.replace(f"/{name}/", "/"))
+        texts.append(command("t.json", "--json", cwd=tmp_path / name).stdout)
         random.Random(4).shuffle(document["traceEvents"])
     assert texts[0] == texts[1]
