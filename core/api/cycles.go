@@ -2,6 +2,7 @@ package api
 
 import (
 	"io"
+	"os"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -161,6 +162,9 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, er
 	}
 	traces := make([]*kernels.Trace, len(a.Paths))
 	for i, path := range a.Paths {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return nil, fault.New(fault.Usage, "is a directory, expected a trace").WithPath(path).WithHint("name its files, one a rank")
+		}
 		if traces[i], err = kernels.Read(j, path, kernels.Options{Copies: a.Copies}); err != nil {
 			return nil, err
 		}
