@@ -103,9 +103,10 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 	tests/install/check_wheels.sh
 
 .PHONY: corpus
-corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons
+corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, a million random programs
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
-	PRLX_TRITON_ALL=1 $(PY) -m pytest -q tests/simulator tests/simulator
+	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator tests/simulator
+	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run Structured ./core/kernel/simt
 
 .PHONY: wheels
 wheels: ## a wheel for every CPython 3.10 to 3.13 found, in dist/
@@ -132,10 +133,14 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready ## speed and
 	$(PY) bench/kernels.py
 	$(PY) bench/cycles.py
 	$(PY) bench/simulate.py
+	$(PY) bench/contracts.py
 
 .PHONY: fuzz
 fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, then every reader fuzzed for 2 minutes
 	PRLX_FULL_SWEEP=1 go test -timeout 60m -run Damaged ./core/timeline/combine
+	PRLX_NOISE_CASES=300 go test -timeout 60m -run 'Clean|Bugs' ./core/kernel/diff
+	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q tests/simulator/test_pairs.py
+	PRLX_CYCLE_CUTS=12 PRLX_CYCLE_SERVERS=5000:2 go test -timeout 60m -run 'CutsOf|PhasesOfServers' ./core/timeline/cycle
 	tests/fuzz.sh 2m
 
 .PHONY: docs

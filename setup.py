@@ -17,9 +17,46 @@ from pathlib import Path
 from setuptools import Extension, setup
 from setuptools.command.build import build
 from setuptools.command.build_ext import build_ext
+from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
 MODULE = "github.com/prlx-go/prlx"
+LICENSES = ROOT / "licenses"  # of what is linked into the extension: collected at each build, never committed
+
+
+def run_go(*args, cwd=ROOT, capture=False, **env):
+    """Run the go command, which says itself what is wrong, and return what it prints if that is asked for."""
+    if not shutil.which("go"):
+        raise SystemExit("prlx: building needs Go >= 1.26 and a C compiler on PATH (https://go.dev/dl)")
+    done = subprocess.run(
+        ["go", *map(str, args)], cwd=cwd, check=False, env={**os.environ, **env}, stdout=subprocess.PIPE if capture else None
+    )
+    if done.returncode:
+        raise SystemExit(f"prlx: go {' '.join(map(str, args[:3]))} failed")
+    return done.stdout.decode() if capture else ""
+
+
+def collect_licenses():
+    """Copy the licence texts of Go and of every module that the extension is linked from into licenses/MODULE/."""
+    shutil.rmtree(LICENSES, ignore_errors=True)
+    copy_licenses(Path(run_go("env", "GOROOT", capture=True).strip()), LICENSES / "go")
+    row = "{{with .Module}}{{.Path}}\t{{$.ImportPath}}\t{{$.Dir}}{{end}}"
+    linked = run_go("list", "-deps", "-f", row, "./pybind", "github.com/go-python/gopy/gopyh", capture=True)
+    for line in filter(None, linked.splitlines()):
+        module, package, folder = line.split("\t")
+        if module != MODULE:
+            below, source = Path(package).relative_to(module), Path(folder)
+            for up in [below, *below.parents]:  # a package may have a licence of its own beside that of its module
+                copy_licenses(source, LICENSES / module / up)
+                source = source.parent
+
+
+def copy_licenses(source, target):
+    """Copy the licence texts that lie in one folder."""
+    for text in sorted(source.iterdir()):
+        if re.match("LICEN[CS]E|COPYING|NOTICE", text.name):
+            target.mkdir(parents=True, exist_ok=True)
+            (target / text.name).write_bytes(text.read_bytes())  # the module cache is read-only, a copy is not
 
 
 class CleanBuild(build):
@@ -33,15 +70,8 @@ class CleanBuild(build):
 class BuildGo(build_ext):
     """Builds the extension with Go instead of the C compiler alone."""
 
-    def go(self, *args, cwd=ROOT, **env):
-        """Run the go command, which says itself what is wrong."""
-        if subprocess.run(["go", *map(str, args)], cwd=cwd, check=False, env={**os.environ, **env}).returncode:
-            raise SystemExit(f"prlx: go {' '.join(map(str, args[:3]))} failed")
-
     def build_extension(self, ext):
         """Generate the glue if needed, then link the extension."""
-        if not shutil.which("go"):
-            raise SystemExit("prlx: building needs Go >= 1.26 and a C compiler on PATH (https://go.dev/dl)")
         out = Path(self.get_ext_fullpath(ext.name)).resolve()
         out.parent.mkdir(parents=True, exist_ok=True)
         glue = ROOT / "build" / "gopy" / sys.implementation.cache_tag
@@ -50,7 +80,7 @@ class BuildGo(build_ext):
         flags += ["-buildid=", "-X", f"{MODULE}/core/api.Version={self.distribution.get_version()}"]
         # The linker runs in a folder of its own, so the path is absolute; the quotes are for paths with spaces.
         flags.append(f"\"-extldflags='-Wl,--version-script={glue}/exports.map'\"")
-        self.go(
+        run_go(
             "build", "-trimpath", "-buildvcs=false", "-buildmode=c-shared", "-o", out, "-ldflags", " ".join(flags), ".",
             cwd=glue, CGO_ENABLED="1",
         )  # fmt: skip
@@ -66,7 +96,7 @@ class BuildGo(build_ext):
             return
         shutil.rmtree(glue, ignore_errors=True)
         glue.mkdir(parents=True)
-        self.go(
+        run_go(
             "tool", "gopy", "gen", f"-vm={sys.executable}", f"-output={glue}", "-name=prlx", "-no-make", "-no-warn",
             "-dynamic-link=true", f"{MODULE}/pybind",
         )  # fmt: skip
@@ -77,7 +107,7 @@ class BuildGo(build_ext):
         text = re.sub(r"(?m)^#cgo CFLAGS:.*$", lambda _: cflags, text)
         cgo.write_text(in_order(r"(?ms)^//export pybind_\w+\n.*?^}\n", text))
         script.write_text(in_order(r"(?m)^add_checked\w*\(mod, 'pybind_.*$", script.read_text()))
-        self.go("tool", "goimports", "-w", cgo)
+        run_go("tool", "goimports", "-w", cgo)
         subprocess.run([sys.executable, "build.py"], cwd=glue, check=True)  # pybindgen writes prlx.c
         (glue / "prlx_go.h").write_text('#include "_cgo_export.h"\n')
         (glue / "exports.map").write_text("{ global: PyInit__prlx; local: *; };\n")
@@ -86,13 +116,22 @@ class BuildGo(build_ext):
         stamp.write_text(key.hexdigest())
 
 
+class VendoredSource(sdist):
+    """Puts the modules that the build needs into the source distribution, so that it builds without a network."""
+
+    def make_release_tree(self, base_dir, files):
+        super().make_release_tree(base_dir, files)
+        run_go("mod", "vendor", "-o", Path(base_dir).resolve() / "vendor")
+
+
 def in_order(pattern, text):
     """Sort what matches in place: gopy walks a Go map, so its order changes from run to run."""
     found = iter(sorted(re.findall(pattern, text)))
     return re.sub(pattern, lambda _: next(found), text)
 
 
+collect_licenses()
 setup(
     ext_modules=[Extension("prlx._prlx", sources=[])],
-    cmdclass={"build": CleanBuild, "build_ext": BuildGo},
+    cmdclass={"build": CleanBuild, "build_ext": BuildGo, "sdist": VendoredSource},
 )

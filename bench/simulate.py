@@ -6,7 +6,7 @@
 Scalar kernels are measured in warp instructions a second with two workers, a product of matrices in seconds. Each figure is the
 best of several launches in a running process, compiling left out; results are compared with NumPy. The interpreter
 (TRITON_INTERPRET=1) runs the kernel's Python on NumPy arrays: it is given fewer blocks, and its time is scaled by their number.
-The time of one mma.sync is Go's benchmark of package lane.
+The time of one mma.sync is Go's benchmark of package lane. Then the same kernels are recorded with and without what they write.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 ASKED_INSTRUCTIONS = 20e6  # a second, on two cores
 ASKED_PRODUCT_S = 3.0
 ASKED_MMA_NS = 500.0
+ASKED_WRITTEN_CPU = 1.35  # times the CPU of a launch that is recorded without what it writes
+ASKED_WRITTEN_BYTES, ASKED_WRITTEN_MORE = 1.6, 4000  # times the bytes of that recording, and as many more
 
 
 def triton_folder() -> Path:
@@ -33,7 +36,7 @@ def triton_folder() -> Path:
     return max(there)
 
 
-def child(how: str, *, quick: bool) -> dict[str, dict[str, float]]:
+def child(how: str, *, quick: bool, script: str = "simulated.py") -> dict[str, dict[str, Any]]:
     """Run the kernels in a process of their own: ``machine`` or ``interpreter``."""
     environment = {
         **os.environ,
@@ -43,7 +46,7 @@ def child(how: str, *, quick: bool) -> dict[str, dict[str, float]]:
     }
     if how == "interpreter":
         environment["TRITON_INTERPRET"] = "1"
-    command = [sys.executable, str(REPOSITORY / "bench" / "simulated.py"), how, *(["--quick"] if quick else [])]
+    command = [sys.executable, str(REPOSITORY / "bench" / script), how, *(["--quick"] if quick else [])]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=900)
     if done.returncode != 0:
         raise SystemExit(f"{how} failed:\n{done.stderr[-2000:]}")
@@ -60,6 +63,20 @@ def mma_ns(quick: bool) -> float:
     if found is None:
         raise SystemExit(f"no time in:\n{done.stdout}")
     return float(found[1])
+
+
+def show_recorded(quick: bool) -> None:
+    """Print what it costs that recordings say what launches write."""
+    print(f"\n{'recorded':<10} {'without':>10} {'with':>10} {'CPU':>6} {'bytes':>10} {'with':>10} {'ratio':>6}")
+    for name, row in child("machine", quick=quick, script="recorded.py").items():
+        seconds, sizes = row["seconds"], row["bytes"]
+        ratio, growth = seconds["with"] / seconds["without"], sizes["with"] / sizes["without"]
+        met = (
+            ratio <= ASKED_WRITTEN_CPU and sizes["with"] <= ASKED_WRITTEN_BYTES * sizes["without"] + ASKED_WRITTEN_MORE
+        )
+        line = f"{name:<10} {seconds['without']:>8.3f} s {seconds['with']:>8.3f} s {ratio:>5.2f}x"
+        line += f" {sizes['without']:>10,} {sizes['with']:>10,} {growth:>5.2f}x"
+        print(f"{line}  asked {ASKED_WRITTEN_CPU}x CPU, {ASKED_WRITTEN_BYTES}x + 4 kB: {verdict(met)}")
 
 
 def verdict(passed: bool) -> str:
@@ -85,6 +102,7 @@ def main() -> None:
             asked = f"  asked {ASKED_INSTRUCTIONS / 1e6:.0f} M/s: {verdict(rate >= ASKED_INSTRUCTIONS)}"
         line = f"{name:<10} {row['seconds']:>8.3f} s {rate / 1e6:>13.1f} M {beside:>10.2f} s {beside / row['seconds']:>6.1f}x"
         print(line + asked)
+    show_recorded(quick)
     nanoseconds = mma_ns(quick)
     asked = f"asked {ASKED_MMA_NS:.0f} ns: {verdict(nanoseconds <= ASKED_MMA_NS)}"
     print(f"\nmma.sync m16n8k16, fp16 with fp32 sums: {nanoseconds:.0f} ns, {asked}")

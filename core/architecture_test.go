@@ -19,10 +19,10 @@ const module = "github.com/prlx-go/prlx/"
 // other. docs/architecture.md draws it.
 var floors = [][]string{
 	{"core/fault"},
-	{"core/safe", "core/file"},
+	{"core/safe", "core/file", "core/format"},
 	{"core/job"},
 	{"core/timeline/clock"},
-	{"core/timeline/event"},
+	{"core/timeline/event", "core/timeline/aligned"},
 	{"core/timeline/xspace", "core/timeline/hlo"},
 	{"core/timeline/chrometrace"},
 	{"core/timeline/clockfile"},

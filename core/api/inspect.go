@@ -9,8 +9,10 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/combine"
@@ -48,12 +50,51 @@ type InspectFile struct {
 	Counts            map[string]int64   `json:"counts,omitempty"`
 	Planes            []InspectPlane     `json:"planes,omitempty"`
 	Clocks            []InspectClock     `json:"clocks,omitempty"`
+	Alignment         *InspectAlignment  `json:"alignment,omitempty"` // of a trace that prlx wrote
 	Kernels           []InspectKernel    `json:"kernels,omitempty"`
 	Collectives       []InspectNameCount `json:"collectives,omitempty"`
 	Losses            []string           `json:"losses,omitempty"`
 	Warnings          []string           `json:"warnings,omitempty"`
 
 	Recording *KernelTraceDocument `json:"recording,omitempty"` // of a kernel recording
+}
+
+// InspectAlignment is what a trace says about what prlx did to it.
+type InspectAlignment struct {
+	Version   string        `json:"prlx"`
+	Aligned   bool          `json:"aligned"`
+	Reference string        `json:"reference"`
+	Timebase  string        `json:"timebase"`
+	ZeroNS    int64         `json:"zero_ns"`
+	Nodes     []InspectNode `json:"nodes"`
+}
+
+// InspectNode is a node of a trace that prlx wrote.
+type InspectNode struct {
+	ID       string  `json:"id"`
+	Host     string  `json:"host"`
+	Rank     *int64  `json:"rank"`
+	Method   string  `json:"method"`
+	OffsetNS int64   `json:"offset_ns"`
+	DriftPPM float64 `json:"drift_ppm"`
+	BoundNS  *int64  `json:"bound_ns"` // the largest error of its times; null: nothing is known
+	Knots    int     `json:"knots"`    // of the map that its times went through
+}
+
+// alignment shows what a mark says, nil for none.
+func alignment(m *aligned.Mark) *InspectAlignment {
+	if m == nil {
+		return nil
+	}
+	out := &InspectAlignment{Version: m.Version, Aligned: m.Aligned, Reference: m.Reference, Timebase: m.Timebase, ZeroNS: m.ZeroNS}
+	for i := range m.Nodes {
+		n := &m.Nodes[i]
+		out.Nodes = append(out.Nodes, InspectNode{
+			ID: n.ID, Host: n.Host, Rank: n.Rank, Method: n.Method, OffsetNS: n.OffsetNS, DriftPPM: n.DriftPPM, BoundNS: n.BoundNS,
+			Knots: len(n.Wall.Knots()) + len(n.Tracer.Knots()),
+		})
+	}
+	return out
 }
 
 // InspectPlane is a plane of an XSpace or a process of a Chrome trace.
@@ -139,17 +180,23 @@ func inspectFile(j *job.Job, path string) (*InspectFile, error) {
 	}
 	defer src.Close()
 	f := &InspectFile{Path: path, Bytes: src.DiskSize(), Compression: src.Compression(), DecompressedBytes: src.Size()}
-	what, err := combine.Recognise(src)
+	head, _, err := file.Head(ctx, path, format.HeadBytes)
+	if path == "-" {
+		head = make([]byte, min(src.Size(), format.HeadBytes))
+		_, err = src.ReadAt(head, 0)
+	}
 	if err != nil {
 		return nil, err
 	}
-	switch what {
-	case combine.IsXSpace:
+	switch kind := format.Of(head); {
+	case kind == format.XSpace:
 		f.Format = "xspace"
 		err = f.xspace(ctx, j, src)
-	case combine.IsChrome:
+	case kind == format.Chrome:
 		f.Format = "chrome"
 		err = f.chrome(ctx, j, src)
+	case kind.Known() && kind != format.PairsMessage && kind != format.ClockText:
+		err = kind.Refuse(path, "a trace, a recording of a kernel or clock readings")
 	default:
 		err = f.clocks(ctx, src)
 	}
@@ -160,23 +207,34 @@ func inspectFile(j *job.Job, path string) (*InspectFile, error) {
 }
 
 func (f *InspectFile) xspace(ctx context.Context, j *job.Job, src *file.Source) error {
-	s, err := xspace.Scan(ctx, src, xspace.ScanOptions{Workers: j.Workers(), Progress: j.Progress().Add})
+	s, err := xspace.ScanTrace(ctx, src, xspace.ScanOptions{Workers: j.Workers(), Progress: j.Progress().Add})
 	if err != nil {
 		return err
+	}
+	marked, err := xspace.ReadMark(ctx, src, s)
+	if err != nil {
+		f.Warnings = append(f.Warnings, fault.Of(err).Msg)
+	}
+	if marked != nil {
+		f.Alignment = alignment(marked.Mark)
 	}
 	f.Hosts, f.Events = s.Hostnames, &s.Events
 	f.Losses = append(f.Losses, s.Errors...)
 	f.Warnings = append(append(f.Warnings, s.Warnings...), s.Findings...)
-	if s.ProfileStartNS == 0 {
+	if s.ProfileStartNS == 0 && marked == nil {
 		f.Warnings = append(f.Warnings, "there is no profile_start_time: times count from the trace's own zero")
 	}
 	if n := len(s.Snapshots); n > 0 {
 		first, last := s.Snapshots[0].Y, s.Snapshots[n-1].Y
 		f.Clocks = append(f.Clocks, InspectClock{Name: "tracer to wall (/host:snapshots)", Readings: int64(n), FirstNS: &first, LastNS: &last})
 	}
-	plan := align.PlanXSpace(s, s.ProfileStartNS, tracerGuess(s), align.HostTime)
+	start, guess := s.ProfileStartNS, tracerGuess(s)
+	if marked != nil {
+		start, guess = marked.ZeroNS, align.Clocks{}
+	}
+	plan := align.PlanXSpace(s, start, guess, align.HostTime)
 	for i := range s.Planes {
-		f.Planes = append(f.Planes, inspectPlane(&s.Planes[i], plan.Lines[i], s.ProfileStartNS))
+		f.Planes = append(f.Planes, inspectPlane(&s.Planes[i], plan.Lines[i], start))
 	}
 	f.span()
 	return f.xspaceKernels(ctx, src, s)
@@ -284,6 +342,11 @@ func (f *InspectFile) chrome(ctx context.Context, j *job.Job, src *file.Source) 
 	if err != nil {
 		return err
 	}
+	marked, err := chrometrace.ReadMark(ctx, src, t)
+	if err != nil {
+		f.Warnings = append(f.Warnings, fault.Of(err).Msg)
+	}
+	f.Alignment = alignment(marked)
 	f.Events = &t.Events
 	if t.Host != "" {
 		f.Hosts = []string{t.Host}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
@@ -34,6 +35,9 @@ func openRecording(ctx context.Context, path string, maps siteMapArgs) (*recordi
 	if err := refuseDirectory(path); err != nil {
 		return nil, err
 	}
+	if err := refuseOtherFormats(ctx, path); err != nil {
+		return nil, err
+	}
 	t, err := warptrace.OpenPath(ctx, path)
 	if err != nil {
 		return nil, err
@@ -55,6 +59,21 @@ func refuseDirectory(path string) error {
 	}
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return fault.New(fault.Usage, "is a directory, expected a recording").WithPath(path).WithHint("name a .prlx file; sessions are compared with sessions")
+	}
+	return nil
+}
+
+// refuseOtherFormats names a file that is certainly no recording. What is not known may be a damaged one: its reader says where.
+func refuseOtherFormats(ctx context.Context, path string) error {
+	if path == "-" {
+		return nil
+	}
+	head, _, err := file.Head(ctx, path, format.HeadBytes)
+	if err != nil {
+		return err
+	}
+	if kind := format.Of(head); kind.Known() && kind != format.Recording && kind != format.Empty {
+		return kind.Refuse(path, "a recording of a kernel (.prlx)")
 	}
 	return nil
 }

@@ -95,6 +95,9 @@ func diffCompat(j *job.Job, r *diffCompatRequest) (*compatReply, error) {
 		if err := refuseDirectory(path); err != nil {
 			return nil, err
 		}
+		if err := refuseOtherFormats(j.Context(), path); err != nil {
+			return nil, err
+		}
 		if traces[i], err = warptrace.OpenPath(j.Context(), path); err != nil {
 			return nil, err
 		}

@@ -42,9 +42,11 @@ type compareArgs struct {
 	Today            string           `json:"today"`
 	SourceRoots      []string         `json:"source_roots"`
 	Explain          bool             `json:"explain"`
+	Require          []string         `json:"require"` // what must agree: "control-flow", "outputs", "values"
 	Outputs          []outputArg      `json:"outputs"`
 	Overwrite        bool             `json:"overwrite"`
-	Root             string           `json:"root"` // the directory as seen from which reports name sources
+	Verify           bool             `json:"verify"` // read everything
+	Root             string           `json:"root"`   // the directory as seen from which reports name sources
 }
 
 type diffRequest struct {
@@ -69,10 +71,10 @@ type diffReply struct {
 func (c *compareArgs) compareOptions() (diff.Options, error) {
 	opt := diff.Options{
 		Values: c.Values, IgnoreActiveMask: c.IgnoreActiveMask, Force: c.Force, CrossGPU: c.CrossGPU, StrictOrder: c.StrictOrder,
-		Context: c.Context, Threshold: c.Threshold,
+		Context: c.Context, Threshold: c.Threshold, Verify: c.Verify,
 		Settings: diff.Settings{
 			Values: c.Values, Tolerance: c.Tolerance, NaN: c.NaN, Ignore: c.Ignore, IgnoreActiveMask: c.IgnoreActiveMask,
-			Warps: c.Warps, Kinds: c.Kinds, SiteFilter: c.Sites, Force: c.Force, CrossGPU: c.CrossGPU,
+			Warps: c.Warps, Kinds: c.Kinds, SiteFilter: c.Sites, Force: c.Force, CrossGPU: c.CrossGPU, Require: c.Require,
 		},
 	}
 	var err error
@@ -90,6 +92,12 @@ func (c *compareArgs) compareOptions() (diff.Options, error) {
 	}
 	if opt.Kinds, err = diff.ParseKinds(c.Kinds); err != nil {
 		return opt, err
+	}
+	if opt.Require, err = diff.ParseRequire(c.Require); err != nil {
+		return opt, err
+	}
+	if opt.Require.Has(diff.AspectValues) {
+		opt.Values, opt.Settings.Values = true, true
 	}
 	opt.Warps, err = diff.ParseWarps(c.Warps)
 	return opt, err
@@ -207,7 +215,7 @@ func (r *diffRequest) compare(j *job.Job, a, b *recording, opt diff.Options, map
 	reply := &diffReply{Document: doc, Notes: r.notes(a, b)}
 	if len(r.Thresholds) > 0 {
 		reply.Thresholds = r.Thresholds
-		doc.Passed = r.passes(result)
+		doc.Passed = doc.Status != diff.StatusInconclusive && r.passes(result)
 	}
 	return reply, result, nil
 }
@@ -348,15 +356,9 @@ func (r *diffRequest) notes(a, b *recording) []string {
 
 // passes applies thresholds by kind: what counts of each, and of the others together.
 func (r *diffRequest) passes(result *diff.Result) bool {
-	counted := result.Stats.ByKind
-	for i := range result.Rows {
-		if row := &result.Rows[i]; !result.Counts(row) && !(row.Reordered && !result.Options.StrictOrder) {
-			counted[row.Kind]-- // rows that were only reordered are in no total
-		}
-	}
 	var others int64
-	for kind, n := range counted {
-		limit, ok := r.Thresholds[diff.RowKind(kind).String()]
+	for kind, n := range result.CountedByKind() {
+		limit, ok := r.Thresholds[kind]
 		switch {
 		case !ok:
 			others += n

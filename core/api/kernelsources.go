@@ -83,6 +83,14 @@ func placesOf(doc *diff.Document) (files []string, lines map[string][]int) {
 			add(doc.Explanation.Chain[i].SourceLocation)
 		}
 	}
+	if doc.Outputs != nil {
+		for i := range doc.Outputs.Stores {
+			add(doc.Outputs.Stores[i].SourceLocation)
+		}
+	}
+	for i := range doc.Findings {
+		add(doc.Findings[i].SourceLocation)
+	}
 	for i := range doc.Clusters {
 		shown(&doc.Clusters[i].First)
 	}

@@ -37,6 +37,8 @@ type KernelTraceDocument struct {
 	SiteMap string         `json:"site_map,omitempty"`
 	Sites   int            `json:"sites"` // in the site table, of the recording or of the site map
 
+	Outputs *OutputsDocument `json:"outputs,omitempty"` // what the launch wrote; not there: the recording does not say
+
 	Warnings []string `json:"warnings"`
 }
 
@@ -113,6 +115,10 @@ func describe(j *job.Job, t *recording) (*KernelTraceDocument, error) {
 	if err != nil {
 		return nil, err
 	}
+	outputs, err := describeOutputs(j.Context(), t.Trace)
+	if err != nil {
+		return nil, err
+	}
 	h := t.Header()
 	return &KernelTraceDocument{
 		Schema:   "prlx.kernel-trace/1",
@@ -124,6 +130,7 @@ func describe(j *job.Job, t *recording) (*KernelTraceDocument, error) {
 		Losses:   lossesDocument(losses),
 		SiteMap:  t.siteMap,
 		Sites:    t.Sites().Len(),
+		Outputs:  outputs,
 		Warnings: slices.Concat([]string{}, h.Warnings, t.warnings),
 	}, nil
 }

@@ -23,7 +23,7 @@ func combineInputs(j *job.Job, r *combineRequest) (*inputsDocument, error) {
 		return nil, err
 	}
 	r.Request.Inputs = found.Traces
-	if err := r.AddClockFiles(found); err != nil {
+	if err := r.AddClockFiles(j.Context(), found); err != nil {
 		return nil, err
 	}
 	return &inputsDocument{Schema: "prlx.combine_inputs/1", Inputs: found.Traces, Request: r.Request, Notes: found.Notes}, nil
@@ -47,7 +47,7 @@ type planRequest struct {
 }
 
 func combinePlan(j *job.Job, r *planRequest) (*combine.RemotePlan, error) {
-	r.Request.Notes = r.Notes
+	r.Request.Notes, r.Request.Version = r.Notes, Version
 	return combine.Plan(j, r.Request, r.Scans)
 }
 

@@ -1,7 +1,9 @@
 package api
 
 import (
+	"cmp"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -9,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/safe"
 )
 
 // machineOperations lists the operations that need what this Core holds: programs that were loaded, and the caller's memory.
@@ -157,8 +160,22 @@ func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*Simulation
 	if err != nil {
 		return nil, err
 	}
+	var doc *SimulationDocument
+	err = safe.Call(func() (err error) {
+		doc, err = runLaunch(j, p, l, r)
+		return err
+	})
+	if err != nil {
+		return nil, lostMemory(err, l)
+	}
+	return doc, nil
+}
+
+// runLaunch runs a launch and records it where that was asked for.
+func runLaunch(j *job.Job, p *program, l *simt.Launch, r *simulateLaunchRequest) (*SimulationDocument, error) {
 	var recorder *launchRecorder
 	if r.Record != nil {
+		var err error
 		if recorder, err = newLaunchRecorder(p, l, r); err != nil {
 			return nil, err
 		}
@@ -176,6 +193,28 @@ func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*Simulation
 		}
 	}
 	return doc, nil
+}
+
+// lostMemory says which array it was when a launch met memory that the process cannot access. It may have been there when the
+// launch began: a file that an array is mapped from can become shorter at any time.
+func lostMemory(err error, l *simt.Launch) error {
+	var caught *safe.PanicError
+	if !errors.As(err, &caught) {
+		return err
+	}
+	address, ok := caught.Address()
+	if !ok {
+		return err
+	}
+	for i := range l.Memory {
+		a := &l.Memory[i]
+		if at := address - a.Host; at < uint64(len(a.Bytes)) {
+			return fault.New(fault.Memory, "kernel %s: byte %d of %s (%d bytes) cannot be accessed: its memory is not there any more, or may not be written",
+				l.Kernel, at, cmp.Or(a.Name, "an array"), len(a.Bytes)).
+				WithHint("the file that an array is mapped from must keep its size while the kernel runs, and a mapping that is written must be writable")
+		}
+	}
+	return err
 }
 
 // launch turns a request into a launch; the memory that it names is the caller's.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -170,6 +172,50 @@ func TestLaunchIsRecorded(t *testing.T) {
 	}
 	if doc.Recording == nil || doc.Recording.Warps != 2 || doc.Recording.Events != 2 {
 		t.Errorf("got %+v", doc.Recording)
+	}
+}
+
+func TestARecordingSaysWhatALaunchWrote(t *testing.T) {
+	for name, c := range map[string]struct {
+		record map[string]any
+		want   *SimulationWritten
+		kept   int
+		notes  int
+	}{
+		"by default":      {map[string]any{}, &SimulationWritten{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
+		"with contents":   {map[string]any{"outputs": 1 << 20}, &SimulationWritten{Stores: 1, Arrays: 1, Bytes: 160, KeptBytes: 160}, 1, 0},
+		"with too little": {map[string]any{"outputs": 100}, &SimulationWritten{Stores: 1, Arrays: 1, Bytes: 160}, 0, 1},
+		"as digests":      {map[string]any{"mode": "digest"}, &SimulationWritten{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
+		"left out":        {map[string]any{"no_written": true}, nil, 0, 0},
+	} {
+		m := newMachine(t, increment)
+		path := filepath.Join(t.TempDir(), "a.prlx")
+		c.record["path"] = path
+		var doc SimulationDocument
+		m.must("simulate_launch", m.request(100, 40, map[string]any{"record": c.record}), &doc)
+		if d := cmp.Diff(c.want, doc.Recording.Written); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+		trace, err := warptrace.OpenPath(t.Context(), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer trace.Close()
+		o, err := trace.Outputs(t.Context())
+		stores, err2 := trace.Stores(t.Context())
+		if err != nil || err2 != nil || (o == nil) != (c.want == nil) || (stores == nil) != (c.want == nil) {
+			t.Fatalf("%s: got %+v, %+v, %v, %v", name, o, stores, err, err2)
+		}
+		kept := 0
+		if err := trace.Contents(t.Context(), func(c *warptrace.Contents) error { kept++; return nil }); err != nil || kept != c.kept {
+			t.Errorf("%s: the contents of %d chunks, %v; want %d", name, kept, err, c.kept)
+		}
+		if losses, err := trace.Losses(t.Context()); err != nil || len(losses.Notes) != c.notes {
+			t.Errorf("%s: got notes %q, %v; want %d", name, losses.Notes, err, c.notes)
+		}
+		if o != nil && (o.Arrays[0].Name != "p" || o.Coverage.Rolling != (c.record["mode"] != nil) || stores.Len() != 2) {
+			t.Errorf("%s: got %+v and %+v", name, o, stores)
+		}
 	}
 }
 

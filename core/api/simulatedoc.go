@@ -113,6 +113,16 @@ type SimulationRecorded struct {
 	Sites          int    `json:"sites"`
 	ArgumentDigest string `json:"argument_digest"`
 	ModuleHash     string `json:"module_hash"`
+
+	Written *SimulationWritten `json:"written"` // to global memory; null: not recorded
+}
+
+// SimulationWritten says what of the launch's stores is in a recording.
+type SimulationWritten struct {
+	Stores    int    `json:"stores"`     // sums: pairs of a statement and an array
+	Arrays    int    `json:"arrays"`     // with digests
+	Bytes     uint64 `json:"bytes"`      // that the launch wrote
+	KeptBytes uint64 `json:"kept_bytes"` // whose contents are in the recording
 }
 
 // tritonLibrary is in the path of every file of Triton's library that kernels call.

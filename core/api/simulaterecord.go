@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"fmt"
 	"hash"
 	"math"
 	"path/filepath"
@@ -31,6 +32,8 @@ type simulateRecord struct {
 	Loads         bool   `json:"loads"`
 	Barriers      bool   `json:"barriers"`
 	EventsPerWarp uint32 `json:"events_per_warp"`
+	Outputs       uint64 `json:"outputs"`    // bytes of contents of written arrays that are kept
+	NoWritten     bool   `json:"no_written"` // leave out what the launch wrote; only measurements ask for that
 }
 
 var recordModes = map[string]warptrace.Mode{
@@ -45,6 +48,7 @@ type launchRecorder struct {
 	count   *countingWriter
 	writer  *warptrace.V2Writer
 	done    SimulationRecorded
+	left    uint64 // rows of stores that had no room
 }
 
 func newLaunchRecorder(p *program, l *simt.Launch, r *simulateLaunchRequest) (*launchRecorder, error) {
@@ -89,9 +93,33 @@ func (r *launchRecorder) recording() *simt.Recording {
 		Warp: func(w *warptrace.Warp) error {
 			r.done.Warps++
 			r.done.Events += int64(w.Len())
+			r.left += uint64(max(len(w.Stores)-r.writer.StoreRoom(), 0))
 			return r.writer.Append(w)
 		},
+		Written: !r.request.NoWritten, Keep: r.request.Outputs, Outputs: r.outputs,
+		Contents: func(c *warptrace.Contents) error { return r.writer.AddContents(c) },
 	}
+}
+
+// outputs writes what the launch wrote, and notes what did not fit.
+func (r *launchRecorder) outputs(o *warptrace.Outputs) error {
+	c := &o.Coverage
+	c.RowsDropped += r.left
+	w := &SimulationWritten{Stores: len(o.Stores), Arrays: len(o.Arrays), KeptBytes: c.ContentBytes}
+	for i := range o.Arrays {
+		w.Bytes += o.Arrays[i].Written
+	}
+	r.done.Written = w
+	if c.ContentBudget > 0 && w.KeptBytes < w.Bytes {
+		r.writer.Note(fmt.Sprintf("the contents of %d of %d written bytes were kept", w.KeptBytes, w.Bytes))
+	}
+	if c.RowsDropped > 0 {
+		r.writer.Note(fmt.Sprintf("what warps stored was left out %d times and is in the totals of its statement only", c.RowsDropped))
+	}
+	if c.ChunksDropped > 0 {
+		r.writer.Note(fmt.Sprintf("the digests of %d chunks were left out and are in the digest of their array only", c.ChunksDropped))
+	}
+	return r.writer.SetOutputs(o)
 }
 
 func (r *launchRecorder) abort() { r.out.Abort() }

@@ -62,11 +62,14 @@ type rowCollector struct {
 }
 
 func (t *rowCollector) xspace(ctx context.Context, src *file.Source) error {
-	s, err := xspace.Scan(ctx, src, xspace.ScanOptions{})
+	s, err := xspace.ScanTrace(ctx, src, xspace.ScanOptions{})
 	if err != nil {
 		return err
 	}
-	start := combine.StartOf(src.Path(), s)
+	start, err := combine.StartOf(ctx, src, s)
+	if err != nil {
+		return err
+	}
 	return xspace.Events(ctx, src, s, nil, func(p *xspace.Plane, l *xspace.Line, e *xspace.Event) error {
 		base := l.TimestampNS
 		if base < xspace.AbsoluteNS {

@@ -22,6 +22,7 @@ const (
 	Format       Kind = "format"       // 3: an input is not what it should be: truncated, corrupt, of another format
 	IO           Kind = "io"           // 3: the file system refused (missing, unreadable, disk full)
 	Limit        Kind = "limit"        // 3: an input exceeds a stated limit
+	Memory       Kind = "memory"       // 3: an array of the caller whose memory cannot be accessed
 	Incompatible Kind = "incompatible" // 4: inputs that do not belong together
 	Alignment    Kind = "alignment"    // 4: clocks cannot be aligned as asked
 	Partial      Kind = "partial"      // 5: only a partial result, and strict was asked for

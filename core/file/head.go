@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"os"
 
 	"github.com/prlx-go/prlx/core/fault"
 )
@@ -14,9 +13,9 @@ func Head(ctx context.Context, path string, n int) (head []byte, whole bool, err
 	if err := ctx.Err(); err != nil {
 		return nil, false, fault.FromIO(path, err)
 	}
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
-		return nil, false, fault.FromIO(path, err)
+		return nil, false, err
 	}
 	defer f.Close()
 	var magic [4]byte

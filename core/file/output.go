@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/prlx-go/prlx/core/fault"
 )
@@ -35,7 +35,7 @@ func Create(path string, overwrite bool) (*Output, error) {
 	} else if err == nil && !st.Mode().IsRegular() { // renaming would replace the device itself
 		return nil, fault.New(fault.IO, "is a device or a pipe, expected a file name for the output").WithPath(path).WithHint("write to a file: outputs are not streams")
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
+	f, err := claimFile(path)
 	if err != nil {
 		return nil, parentError(path, err)
 	}
@@ -92,7 +92,12 @@ func (o *Output) Commit() error {
 	}
 	o.done = true
 	tmp := o.f.Name()
-	err := o.f.Chmod(0o644)
+	// Closing the file tells whether everything was written, and would release the lock before the file has its name.
+	still, err := syscall.Dup(int(o.f.Fd()))
+	if err == nil {
+		defer syscall.Close(still)
+		err = o.f.Chmod(0o644)
+	}
 	if cerr := o.f.Close(); err == nil {
 		err = cerr
 	}
@@ -130,13 +135,14 @@ func (o *Output) Abort() {
 		return
 	}
 	o.done = true
-	o.f.Close()
 	os.Remove(o.f.Name())
+	o.f.Close()
 }
 
 // OutputDir is a directory being filled under a temporary name beside its final one.
 type OutputDir struct {
 	path, tmp string
+	held      *os.File // the temporary directory, open and locked; nil where another process has it
 	overwrite bool
 	done      bool
 }
@@ -151,11 +157,11 @@ func CreateDir(path string, overwrite bool) (*OutputDir, error) {
 			return nil, fault.New(fault.IO, "is not a directory, and the output is one").WithPath(path).WithHint("name a directory, or one file: -o FILE.xplane.pb")
 		}
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(path), "."+filepath.Base(path)+".*.part")
+	tmp, held, err := claimDir(path)
 	if err != nil {
 		return nil, parentError(path, err)
 	}
-	return &OutputDir{path: path, tmp: tmp, overwrite: overwrite}, nil
+	return &OutputDir{path: path, tmp: tmp, held: held, overwrite: overwrite}, nil
 }
 
 // Path returns the final name.
@@ -170,6 +176,7 @@ func (d *OutputDir) Create(name string) (*Output, error) {
 // leaves the old one in place.
 func (d *OutputDir) Commit() error {
 	d.done = true
+	defer d.release()
 	err := os.Chmod(d.tmp, 0o755)
 	if err == nil && d.overwrite {
 		err = d.replace()
@@ -184,10 +191,17 @@ func (d *OutputDir) Commit() error {
 }
 
 func (d *OutputDir) replace() error {
-	if _, err := os.Lstat(d.path); err != nil {
-		return os.Rename(d.tmp, d.path)
-	}
 	old := d.tmp + ".old"
+	if _, err := os.Lstat(d.path); err != nil {
+		err := os.Rename(d.tmp, d.path)
+		if err == nil { // a run that was killed between its two renames left the old one there
+			err = os.RemoveAll(old)
+		}
+		return err
+	}
+	if err := os.RemoveAll(old); err != nil {
+		return err
+	}
 	if err := os.Rename(d.path, old); err != nil {
 		return err
 	}
@@ -211,10 +225,24 @@ func (d *OutputDir) Abort() {
 	}
 	d.done = true
 	os.RemoveAll(d.tmp)
+	d.release()
 }
 
-// Temporary returns the name under which the directory is being filled, for writers in other processes.
-func (d *OutputDir) Temporary() string { return d.tmp }
+// release gives up the lock.
+func (d *OutputDir) release() {
+	if d.held != nil {
+		d.held.Close()
+	}
+}
+
+// Temporary returns the name under which the directory is being filled, for writers in other processes. This process holds the
+// directory until ResumeDir continues it here, or until it ends.
+func (d *OutputDir) Temporary() string {
+	if d.held != nil {
+		handedOver.Store(d.tmp, d.held)
+	}
+	return d.tmp
+}
 
 // ResumeDir continues an output directory that another OutputDir of the same path began, possibly in another process.
 func ResumeDir(temporary, path string, overwrite bool) (*OutputDir, error) {
@@ -227,10 +255,9 @@ func ResumeDir(temporary, path string, overwrite bool) (*OutputDir, error) {
 	} else if !st.IsDir() {
 		return nil, fault.New(fault.Internal, "%s is no directory", temporary)
 	}
-	return &OutputDir{path: path, tmp: filepath.Clean(temporary), overwrite: overwrite}, nil
-}
-
-// isTemporaryOf reports whether name is one that CreateDir makes for base.
-func isTemporaryOf(name, base string) bool {
-	return strings.HasPrefix(name, "."+base+".") && strings.HasSuffix(name, ".part")
+	d := &OutputDir{path: path, tmp: filepath.Clean(temporary), overwrite: overwrite}
+	if held, ok := handedOver.LoadAndDelete(d.tmp); ok {
+		d.held = held.(*os.File)
+	}
+	return d, nil
 }

@@ -43,9 +43,9 @@ func Open(ctx context.Context, path string) (*Source, error) {
 	if path == "-" {
 		return openStdin(ctx)
 	}
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
-		return nil, fault.FromIO(path, err)
+		return nil, err
 	}
 	st, err := f.Stat()
 	if err != nil {
@@ -76,6 +76,23 @@ func Open(ctx context.Context, path string) (*Source, error) {
 	}
 	defer f.Close()
 	return spool(ctx, path, compression, f, st.Size())
+}
+
+// openInput opens what is at path, except a pipe with a name: opening one waits until somebody writes it, which may be never. A pipe
+// that is open already (/dev/stdin, /dev/fd/63) is not waited for.
+func openInput(path string) (*os.File, error) {
+	if st, err := os.Stat(path); err == nil && st.Mode()&os.ModeNamedPipe != 0 {
+		if real, err := filepath.EvalSymlinks(path); err == nil { // what is only open has no name to follow a link to
+			if st, err := os.Lstat(real); err == nil && st.Mode()&os.ModeNamedPipe != 0 {
+				return nil, fault.New(fault.IO, "is a named pipe (FIFO), expected a file").WithPath(path).WithHint("write to a file first, or pipe into - where a command reads one stream")
+			}
+		}
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fault.FromIO(path, err)
+	}
+	return f, nil
 }
 
 // FromBytes makes a Source of bytes in memory, decompressed as Open would; for tests and fuzzing. name stands for the path.

@@ -29,9 +29,9 @@ func OpenStream(ctx context.Context, path string) (*Stream, error) {
 	if path == "-" {
 		return newStream(ctx, path, os.Stdin, -1, nil)
 	}
-	f, err := os.Open(path)
+	f, err := openInput(path)
 	if err != nil {
-		return nil, fault.FromIO(path, err)
+		return nil, err
 	}
 	st, err := f.Stat()
 	if err != nil {

@@ -20,7 +20,20 @@ type PanicError struct {
 }
 
 // Error names the value, not the stack.
-func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+func (e *PanicError) Error() string {
+	if address, ok := e.Address(); ok {
+		return fmt.Sprintf("panic: the memory at %#x cannot be accessed", address)
+	}
+	return fmt.Sprintf("panic: %v", e.Value)
+}
+
+// Address returns where in memory the fault was that caused the panic, if one did.
+func (e *PanicError) Address() (uint64, bool) {
+	if at, ok := e.Value.(interface{ Addr() uintptr }); ok {
+		return uint64(at.Addr()), true
+	}
+	return 0, false
+}
 
 // Catch, when deferred, turns a panic of the surrounding function into a *PanicError in *err. Without a panic *err stays.
 func Catch(err *error) {
@@ -29,8 +42,11 @@ func Catch(err *error) {
 	}
 }
 
-// Call runs f and returns its error, or the panic it died of as a *PanicError.
+// Call runs f and returns its error, or the panic it died of as a *PanicError. Memory that cannot be accessed, such as a mapped
+// file that has become shorter, is such a panic too and does not end the process.
 func Call(f func() error) (err error) {
+	before := debug.SetPanicOnFault(true)
+	defer debug.SetPanicOnFault(before)
 	defer Catch(&err)
 	return f()
 }

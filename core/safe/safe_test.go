@@ -3,9 +3,12 @@ package safe_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/prlx-go/prlx/core/safe"
 )
@@ -90,5 +93,31 @@ func TestGroupRunsNoMoreThanItsLimit(t *testing.T) {
 	}
 	if err := g.Wait(); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestMemoryThatIsNotThereIsAPanicThatKnowsItsAddress(t *testing.T) {
+	page, err := syscall.Mmap(-1, 0, os.Getpagesize(), syscall.PROT_READ, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Munmap(page) }()
+	at := uint64(uintptr(unsafe.Pointer(&page[8])))
+	g, _ := safe.NewGroup(context.Background())
+	g.Go(func() error { page[8] = 1; return nil })
+	for name, err := range map[string]error{"Call": safe.Call(func() error { page[8] = 1; return nil }), "Group": g.Wait()} {
+		var caught *safe.PanicError
+		if !errors.As(err, &caught) {
+			t.Fatalf("%s: error is %v, want a panic", name, err)
+		}
+		if address, ok := caught.Address(); !ok || address != at {
+			t.Errorf("%s: the address is %#x, %v; want %#x", name, address, ok, at)
+		}
+	}
+	var other *safe.PanicError
+	if errors.As(safe.Call(func() error { panic("boom") }), &other) {
+		if _, ok := other.Address(); ok {
+			t.Error("a panic of no memory has an address")
+		}
 	}
 }

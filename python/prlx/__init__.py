@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from ._errors import (
     AlignmentError,
+    ArrayMemoryError,
     CancelledError,
     CoreUnavailableError,
     FileAccessError,
@@ -18,6 +19,7 @@ from ._errors import (
     IncompatibleTracesError,
     InternalError,
     LimitError,
+    NotAlignedWarning,
     PartialResultError,
     PrlxError,
     SimulationError,
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AlignmentError",
+    "ArrayMemoryError",
     "CancelledError",
     "CombinedTrace",
     "CoreUnavailableError",
@@ -59,6 +62,7 @@ __all__ = [
     "InternalError",
     "KernelTrace",
     "LimitError",
+    "NotAlignedWarning",
     "Offsets",
     "PartialResultError",
     "PrlxError",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
-from ._combine import CombinedTrace, result_of
+from ._combine import CombinedTrace, result_of, warn_unless_aligned
 from ._request import Inputs
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def align_trace(
         **_request.limits(workers, memory_limit, defaults),
         "overwrite": overwrite,
     }
-    return run(request, progress=progress)
+    return warn_unless_aligned(run(request, progress=progress))
 
 
 def run(request: dict[str, Any], *, progress: Progress = "auto") -> CombinedTrace:

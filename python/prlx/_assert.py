@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._filters import Sites, Warps
     from ._request import Path as AnyPath
 
-KINDS = ("Branch", "ActiveMask", "Value", "Path", "ExtraEvents")
+KINDS = ("Branch", "ActiveMask", "Value", "Path", "ExtraEvents", "Output", "Store", "Finding")
 _CLUSTERS = 3  # of the message of a failure, which is to be read in ten seconds
 
 
@@ -48,11 +48,15 @@ def assert_same(
     explain: bool = True,
     accepted: AnyPath | None = None,
     strict: bool = False,
+    require: str | Iterable[str] | None = None,
+    verify: bool = True,
     source_roots: AnyPath | Iterable[AnyPath] = (),
     workers: int | None = None,
     memory_limit: int | str | None = None,
 ) -> Comparison:
     """Raise ``AssertionError`` with a readable report unless two recordings, or two sessions, are the same.
+
+    Recordings that hold too little to say so are not the same: the message says that it could not look.
 
     Parameters
     ----------
@@ -62,7 +66,11 @@ def assert_same(
         How many divergences may count: a number, or a mapping of kinds (``{"Value": 3}``; ``"*"`` is every other kind
         together, 0 when left out).
     strict
-        Raise also when nothing differs only as far as recorded, because events were lost.
+        Raise also when nothing differs only as far as recorded: events were lost, or what ``require`` names was not recorded.
+    require
+        What must agree, as of ``diff_traces``: ``"outputs"`` passes another way to the same results.
+    verify
+        Read all of both recordings and check it, also what is equal by its digests.
     explain
         Let the report say why, as far as the recordings tell.
     values, ignore, tolerance, nan, site_map, site_map_b, baseline, baseline_b, warps, kinds, sites, ignore_active_mask
@@ -83,6 +91,7 @@ def assert_same(
         The recordings cannot be compared: one of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
     __tracebackhide__ = True
+    defaults = _config.load()
     total, by_kind = limits(max_divergences)
     request: dict[str, Any] = {
         "a": _diff.recordings(a),
@@ -98,19 +107,21 @@ def assert_same(
         "strict_order": strict_order,
         "explain": explain,
         "accepted": _request.absolute_or_none(accepted),
+        "require": _diff.required(require, defaults),
         "today": _diff.today(),
         "threshold": total,
+        "verify": verify,
         "thresholds": by_kind or None,
         "rows": _diff.LISTED,
         "source_roots": _request.paths(source_roots),
-        **_request.limits(workers, memory_limit, _config.load()),
+        **_request.limits(workers, memory_limit, defaults),
     }
     found = _diff.run(request, progress=False)
-    require(found, strict=strict)
+    demand(found, strict=strict)
     return found
 
 
-def require(found: Comparison, *, strict: bool = False) -> None:
+def demand(found: Comparison, *, strict: bool = False) -> None:
     """Raise the ``AssertionError`` of a comparison that does not pass.
 
     Parameters
@@ -121,9 +132,11 @@ def require(found: Comparison, *, strict: bool = False) -> None:
         Whether one that passes only as far as recorded fails too.
     """
     __tracebackhide__ = True
-    if not found.passed:
+    if found.status == "inconclusive":
+        error = AssertionError(f"prlx could not look closely enough to call these the same:\n{report(found)}")
+    elif not found.passed:
         error = AssertionError(report(found))
-    elif strict and (lost := losses(found)):
+    elif strict and (lost := [*losses(found), *uncovered(found)]):
         error = AssertionError("nothing differs as far as recorded, and strict was asked for:\n  " + "\n  ".join(lost))
     else:
         return
@@ -164,6 +177,8 @@ def body(found: Comparison, *, detail: bool = False, style: Style = plain) -> It
 
 def headline(document: Mapping[str, Any]) -> str:
     """The line that the described ``prlx assert`` prints: ``PRLX ASSERT: FAIL (3 divergences, threshold: 0)``."""
+    if document["status"] == "inconclusive":
+        return "PRLX ASSERT: INCONCLUSIVE (the recordings do not tell whether anything differs)"
     word = "PASS" if document["passed"] else "FAIL"
     threshold = str(document["threshold"])
     if by_kind := document.get("thresholds"):
@@ -188,6 +203,12 @@ def losses(found: Comparison) -> list[str]:
             notes = [clean(note) for note in one.get("notes") or ()] or ["events are missing"]
             said += [f"{side.upper()}: {note}" for note in notes]
     return said
+
+
+def uncovered(found: Comparison) -> list[str]:
+    """What must agree and was not recorded, in sentences."""
+    names = {"control-flow": "control flow"}
+    return [f"{names.get(name, name)} not recorded on both sides" for name in found.coverage.get("missing") or ()]
 
 
 def limits(given: int | Mapping[str, int]) -> tuple[int, dict[str, int]]:

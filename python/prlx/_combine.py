@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
-from ._errors import PrlxError, UsageError
+from ._errors import NotAlignedWarning, PrlxError, UsageError
 from ._request import Inputs
-from ._result import Card, Result
+from ._result import Brief, Card, Result
 from ._units import TimeRange, format_count, format_ns, node_name, plural
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
     from ._table import Table
     from ._timeline import Timeline
+    from ._worker import Worker
 
 
 _COLUMNS = (
@@ -47,8 +49,8 @@ _COLUMNS = (
 _NOT_TRACES = frozenset(("html", "json", "report", "alignment", "stats"))
 
 
-@dataclass(frozen=True)
-class Output:
+@dataclass(frozen=True, repr=False)
+class Output(Brief):
     """A file or run directory that was written."""
 
     path: Path
@@ -57,8 +59,8 @@ class Output:
     sha256: str
 
 
-@dataclass(frozen=True)
-class NodeReport:
+@dataclass(frozen=True, repr=False)
+class NodeReport(Brief):
     """What was found for one node, and what was done to its events.
 
     Attributes
@@ -100,7 +102,8 @@ class NodeReport:
     def from_document(cls, node: Mapping[str, Any]) -> NodeReport:
         """The node of a ``prlx.combine/1`` document."""
         method = node.get("method") or "none"
-        known = method != "none"  # the document says 0 of a clock that was not corrected, which would read as exact
+        # The document says 0 of a clock that was not corrected, which would read as exact.
+        known = method != "none" and not (method == "wall" and "bound_ns" in node and node["bound_ns"] is None)
         bound = (node.get("bound_ns") or {}) if known and method != "wall" else {}
         return cls(
             id=str(node["id"]),
@@ -138,6 +141,11 @@ class CombinedTrace(Result):
     def status(self) -> str:
         """``aligned``, ``degraded`` (a part is only roughly placed) or ``unaligned``."""
         return str(self.document["status"])
+
+    @property
+    def not_aligned(self) -> str:
+        """Why no clock was corrected, such as ``no clock data``; empty when one was."""
+        return str(self.document.get("not_aligned") or "")
 
     @property
     def reference(self) -> str:
@@ -191,7 +199,10 @@ class CombinedTrace(Result):
 
     @property
     def collectives(self) -> Mapping[str, Any]:
-        """Collectives before and after: ``groups``, ``unmatched``, and ``violated, consistent, undecidable`` of each."""
+        """Collectives before and after: ``groups``, ``unmatched``, and ``violated, consistent, undecidable`` of each.
+
+        ``passed`` says whether none is impossible afterwards; ``None`` when none could be judged.
+        """
         return self.document.get("collectives") or {}
 
     @property
@@ -228,6 +239,8 @@ class CombinedTrace(Result):
 
     def _sentence(self) -> str:
         said = f"{plural(len(self.nodes), 'node')} on the clock of {node_name(self.reference)}, {self.status}"
+        if self.not_aligned:
+            said = f"{plural(len(self.nodes), 'node')}, not aligned: {self.not_aligned}"
         bounds = [node.bound_p99_ns for node in self.nodes if node.bound_p99_ns is not None]
         if bounds:
             said += f", bound p99 {format_ns(max(bounds))}"
@@ -272,7 +285,8 @@ def combine_traces(
     inputs
         Files, directories, globs or log directories; a mapping names the node of each.
     output
-        Where to write; ``None`` makes an aligned sibling of the inputs.
+        Where to write; ``None`` makes a sibling of the inputs, named after what was done: ``_aligned``, ``_unaligned`` or
+        ``_merged``.
     apply_alignment
         ``False`` merges without touching a time.
     format
@@ -311,6 +325,11 @@ def combine_traces(
     CombinedTrace
         Where it was written and how far it can be trusted.
 
+    Warns
+    -----
+    NotAlignedWarning
+        Nothing says how the clocks relate, so the traces were merged as they are.
+
     Raises
     ------
     PrlxError
@@ -333,7 +352,15 @@ def combine_traces(
         "report": _request.absolute_or_none(report),
         "overwrite": overwrite,
     }
-    return run(request, executor=executor, progress=progress)
+    return warn_unless_aligned(run(request, executor=executor, progress=progress))
+
+
+def warn_unless_aligned(result: CombinedTrace) -> CombinedTrace:
+    """The result, with a warning to the caller's caller when it was to be aligned and nothing said how the clocks relate."""
+    for text in result.warnings:
+        if text.startswith("not aligned: "):
+            warnings.warn(text, NotAlignedWarning, stacklevel=3)
+    return result
 
 
 def run(request: dict[str, Any], *, executor: Executor | None = None, progress: Progress = "auto") -> CombinedTrace:
@@ -390,16 +417,23 @@ def _gather(tasks: list[Future[dict[str, Any]]], stage: str, watch: _core.Progre
 
 
 def _in_worker(op: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Run an operation in a worker of an executor; a function of this module, so that it is found there by name."""
+    """Run an operation in a worker of an executor; a function of this module, so that it is found there by name.
+
+    The parent has loaded the core before a pool forks its first worker, so a forked worker asks a fresh process of its own.
+    """
+    if _core.is_forked():
+        return _own_process().run(op, request)
     return _core.run(op, request)
+
+
+@cache
+def _own_process() -> Worker:
+    from ._worker import Worker
+
+    return Worker()
 
 
 def result_of(document: dict[str, Any]) -> CombinedTrace:
     """The result of a reply: where its paths start is known here, not in the document, which is the same everywhere."""
     base = document.pop("base", None)
     return CombinedTrace(document, Path(base) if base else Path.cwd())
-
-
-def _scan_node(request: dict[str, Any]) -> dict[str, Any]:
-    """Read one node's file and return its plan; runs in a worker of an executor, so it must be found by name."""
-    return _core.run("combine_scan", request)

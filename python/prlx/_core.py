@@ -109,6 +109,11 @@ def is_loaded() -> bool:
     return not isinstance(_go, (_Unloaded, _Dead))
 
 
+def is_forked() -> bool:
+    """Whether this process was forked after the core was loaded, so that no call may enter it."""
+    return isinstance(_go, _Dead)
+
+
 def configure(*, workers: int | None = None, memory_limit: int | str | None = None) -> dict[str, Any]:
     """Set the limits of every job to come; a request may still carry its own ``workers`` and ``memory_limit``.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from . import _config, _core, _cycles_tables, _request
 from ._errors import UsageError
-from ._result import Card, Result
+from ._result import Brief, Card, Result
 from ._units import format_count, format_ns
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ Traces: TypeAlias = "AnyPath | Iterable[AnyPath]"
 Source: TypeAlias = "Traces | Cycles"
 
 
-@dataclass(frozen=True)
-class Slot:
+@dataclass(frozen=True, repr=False)
+class Slot(Brief):
     """One place in a repetition: the kernel there, and its times over all repetitions.
 
     Attributes
@@ -62,8 +62,8 @@ class Slot:
     document: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class CycleClass:
+@dataclass(frozen=True, repr=False)
+class CycleClass(Brief):
     """One thing that repeats.
 
     Attributes
@@ -77,6 +77,8 @@ class CycleClass:
     phase, phase_score, phase_reason
         ``prefill``, ``decode``, ``mixed``, ``draft``, ``verify``, ``train-fwd``, ``train-bwd``, ``optimizer`` or
         ``unknown``, how sure that is, and the evidence.
+    phase_readings
+        Pairs of a phase and its score, likeliest first: several where they are close, none where nothing is known.
     period, count
         Kernels of one repetition, and repetitions.
     wall_ns
@@ -108,6 +110,11 @@ class CycleClass:
             wall_ns=row["wall_ns"]["mean"],
             document=row,
         )
+
+    @property
+    def phase_readings(self) -> tuple[tuple[str, float], ...]:
+        """What the phase may be, with scores, likeliest first."""
+        return tuple((one["phase"], one["score"]) for one in self.document["phase_readings"])
 
     @cached_property
     def kernels(self) -> tuple[Slot, ...]:
@@ -311,6 +318,11 @@ class CycleComparison(_Report):
     def improvements(self) -> tuple[Mapping[str, Any], ...]:
         """What saves time, greatest first."""
         return tuple(self.document["improvements"])
+
+    @property
+    def account(self) -> Mapping[str, Any]:
+        """Where the time of a mean step went: ``a_ns``, ``b_ns``, ``delta_ns`` and ``parts`` that add up to it."""
+        return dict(self.document["account"])
 
     @cached_property
     def table(self) -> Table:

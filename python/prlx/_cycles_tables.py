@@ -77,6 +77,7 @@ ROWS = (
     ("relative", "float64", ""),
     ("p", "float64", ""),
     ("verdict", "string", ""),
+    ("part", "string", ""),
     ("step_ns", "float64", "ns"),
 )
 
@@ -109,5 +110,6 @@ def pair_rows(document: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
                 "kernels_a": " + ".join(slot["name"] for slot in row["a"]) or None,
                 "kernels_b": " + ".join(slot["name"] for slot in row["b"]) or None,
                 **{key: row["change"][key] for key in ("a_ns", "b_ns", "delta_ns", "relative", "p", "verdict")},
+                "part": row["part"],
                 "step_ns": row["step_ns"],
             }

@@ -6,7 +6,7 @@ import datetime
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 from . import _config, _core, _request
 from ._diff_text import Look, lane_text, place, render, short
 from ._errors import IncompatibleTracesError, UsageError
-from ._result import Card, Result
+from ._result import Brief, Card, Result
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ _TOTALS = ("total_divergences", "warps_compared", "warps_diverged", "total_event
 _CLUSTERS_HERE = 100
 
 
-@dataclass(frozen=True)
-class Divergence:
+@dataclass(frozen=True, repr=False)
+class Divergence(Brief):
     """One difference between two warps.
 
     Attributes
@@ -98,8 +98,8 @@ class Divergence:
         return f"{self.kind} at {place(self.document)}, warp {self.warp}, event {self.event}{lanes}"
 
 
-@dataclass(frozen=True)
-class Explanation:
+@dataclass(frozen=True, repr=False)
+class Explanation(Brief):
     """Why the first divergence happened, as far as the recordings tell.
 
     Attributes
@@ -149,12 +149,26 @@ class Comparison(Result):
 
     @property
     def identical(self) -> bool:
-        """Whether nothing differs, as far as recorded."""
+        """Whether nothing differs in what was compared (``coverage``)."""
         return bool(self.document["status"] == "identical")
 
     @property
+    def status(self) -> str:
+        """``identical``, ``same-results`` (the kernel wrote the same, by another way), ``diverged``, or ``inconclusive``.
+
+        ``inconclusive`` says that not enough was recorded to call the runs the same; of sessions ``error`` says that launches
+        could not be compared.
+        """
+        return str(self.document["status"])
+
+    @property
+    def coverage(self) -> Mapping[str, Any]:
+        """What was compared: ``coverage["text"]`` says it in words."""
+        return self.document.get("coverage") or {}
+
+    @property
     def passed(self) -> bool:
-        """Whether no more differs than was allowed."""
+        """Whether no more differs than was allowed, in what must agree; an inconclusive comparison never passes."""
         return bool(self.document["passed"])
 
     @property
@@ -270,6 +284,16 @@ class Diff(Comparison):
         return Losses.of(losses["a"]), Losses.of(losses["b"])
 
     @property
+    def outputs(self) -> Mapping[str, Any] | None:
+        """How what the kernel wrote differs: ``first``, ``arrays`` and ``stores``; None when nothing of it does."""
+        return self.document.get("outputs")
+
+    @property
+    def findings(self) -> tuple[Mapping[str, Any], ...]:
+        """What the simulator's checks found in one run only, or more often in one."""
+        return tuple(self.document.get("findings") or ())
+
+    @property
     def total_divergences(self) -> int:
         """How many differences there are."""
         return int(self.document["total_divergences"])
@@ -290,15 +314,15 @@ class Diff(Comparison):
         Returns
         -------
         Explanation or None
-            None when nothing differs.
+            None when no event differs, and when the kernel wrote the same by another way: nothing went wrong then.
         """
-        if self.document.get("first") is None:
+        if self.document.get("first") is None or self.status == "same-results":
             return None
         found = self.document.get("explanation")
         if found is None:
             again = {**self.request, "explain": True, "outputs": None, "rows": 0}
-            found = _core.run("diff", {**again, "tables": False})["explanation"]
-        return Explanation.of(found)
+            found = _core.run("diff", {**again, "tables": False}).get("explanation")
+        return None if found is None else Explanation.of(found)
 
     def to_text(self, *, width: int = 80, clusters: int = 10, history: bool = False) -> str:
         """The comparison as ``prlx diff`` prints it, without colours."""
@@ -320,18 +344,28 @@ class Diff(Comparison):
             )
             for cluster in self.document["clusters"][:10]
         ]
-        notes = [*self.losses[0].notes, *self.losses[1].notes, *self.warnings]
+        notes = [*_said_of_outputs(self.document), *self.losses[0].notes, *self.losses[1].notes, *self.warnings]
         headings = ("warps", "which", "first kind", "at", "event", "divergences each", "")
         return Card(f"Diff: {self.document['status']}", self.verdict, headings, rows, notes)
 
     def __repr__(self) -> str:
-        found = "identical" if self.identical else f"{plural(self.total_divergences, 'divergence')}"
+        found = plural(self.total_divergences, "divergence")
+        if self.status in ("same-results", "inconclusive"):
+            return f"<Diff: {self.verdict}>"
         if self.identical:
             compared = plural(int(self.document["warps_compared"]), "warp")
             lost = " as far as recorded" if any(map(bool, self.losses)) else ""
             return f"<Diff: identical{lost}, {compared} compared>"
-        where = f", first: {self.first}" if self.first else ""
-        return f"<Diff: {found} in {plural(self.warps_diverged, 'warp')}{where}>"
+        if self.first is None:
+            return f"<Diff: {self.verdict}>"
+        return f"<Diff: {found} in {plural(self.warps_diverged, 'warp')}, first: {self.first}>"
+
+
+def _said_of_outputs(document: Mapping[str, Any]) -> Iterator[str]:
+    """What differs among outputs and findings, for a card."""
+    from ._diff_outputs import outputs
+
+    yield from (line.strip() for line in outputs(document, Look(width=200)) if line.strip())
 
 
 def diff_traces(
@@ -356,6 +390,8 @@ def diff_traces(
     explain: bool = False,
     accepted: AnyPath | None = None,
     max_divergences: int = 0,
+    require: str | Iterable[str] | None = None,
+    verify: bool | None = None,
     limit: int | None = _LISTED_HERE,
     source_roots: AnyPath | Iterable[AnyPath] = (),
     workers: int | None = None,
@@ -394,6 +430,12 @@ def diff_traces(
         A file of accepted differences.
     max_divergences
         How many may differ for ``passed`` to be true.
+    require
+        What must agree for ``passed`` to be true: some of ``"control-flow"``, ``"outputs"`` and ``"values"`` (which implies
+        ``values``). Left out, the setting ``diff.require`` decides, which is control flow and outputs.
+    verify
+        Read all of both recordings and check it, also what is equal by its digests: what is damaged raises
+        ``TraceFormatError``. Left out, where ``CI`` is set in the environment.
     limit
         How many divergences the document lists at most, beside the first 100 clusters; None or 0 for all of both. The table
         ``divergences`` always has all; for tables the recordings are read again when one is first asked for.
@@ -437,8 +479,10 @@ def diff_traces(
         "cross_gpu": cross_gpu,
         "explain": explain,
         "accepted": _request.absolute_or_none(accepted),
+        "require": required(require, defaults),
         "today": today(),
         "threshold": max_divergences,
+        "verify": verifying(verify),
         "rows": limit or -1,
         "clusters": _CLUSTERS_HERE if limit else -1,
         "source_roots": _request.paths(source_roots),
@@ -554,6 +598,29 @@ def filters(*, warps: Warps | None, kinds: str | Iterable[str] | None, sites: Si
         "kinds": None if words is None else [part.strip() for word in words for part in word.split(",")],
         "sites": None if sites is None else [part for text in site_texts(sites) for part in text.split(",")],
     }
+
+
+def required(given: str | Iterable[str] | None, defaults: _config.Config) -> list[str] | None:
+    """What must agree to pass, by name; None for the default.
+
+    Parameters
+    ----------
+    given
+        Names, or one text with commas; None for what the settings say.
+    defaults
+        The settings.
+    """
+    if given is None:
+        given = str(defaults.get("diff.require").value or "")
+    words = [given] if isinstance(given, str) else list(given)
+    return [part.strip() for word in words for part in word.split(",") if part.strip()] or None
+
+
+def verifying(asked: bool | None) -> bool:
+    """Whether recordings are read whole before they are compared: as asked, else where tests run by themselves (``CI``)."""
+    if asked is not None:
+        return asked
+    return os.environ.get("CI", "").strip().lower() not in ("", "0", "false", "no")
 
 
 def today() -> str:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from ._units import format_count, plural
 
 _LANES_SHOWN = 8
+_OPEN_SHOWN = 5
 _EACH_SIDE = 2  # source lines before and after the one that is marked
 
 
@@ -58,15 +59,18 @@ def render(document: Mapping[str, Any], look: Look | None = None) -> Iterator[st
 
 
 def details(document: Mapping[str, Any], look: Look) -> Iterator[str]:
-    """What comes after the verdict: the first divergence, the clusters, why, what limits it."""
+    """What comes after the verdict: the first divergence, the clusters, what was written, why, what limits it."""
+    from ._diff_outputs import outputs
+
     first = document.get("first")
     if first:
         yield ""
         yield from divergence(first, document, look, heading="first divergence")
     yield from _clusters(document, look)
+    yield from outputs(document, look)
     if look.detail:
         yield from _sites(document, look)
-    yield from _explanation(document.get("explanation"), look)
+    yield from _explanation(document, look)
     yield from _limits(document, look)
 
 
@@ -79,15 +83,17 @@ def verdict(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     """The line that everybody reads, of a comparison of recordings or of sessions."""
     if document["status"] == "identical":
         word, colour = "SAME", "green"
+    elif document["status"] == "same-results":
+        word, colour = "SAME RESULTS", "green" if document["passed"] else "yellow"
+    elif document["status"] == "inconclusive":
+        word, colour = "INCONCLUSIVE", "red"
     elif document["status"] == "error":
         word, colour = "NOT COMPARED", "red"
     elif document["passed"]:
         word, colour = "PASSED", "yellow"
     else:
         word, colour = "DIVERGED", "red"
-    yield from _wrapped(
-        f"{word}: ", clean(document["verdict"]), look, head=look.style(f"{word}:", colour, "bold") + " "
-    )
+    yield from wrapped(f"{word}: ", clean(document["verdict"]), look, head=look.style(f"{word}:", colour, "bold") + " ")
 
 
 def _sides(document: Mapping[str, Any], look: Look) -> Iterator[str]:
@@ -478,27 +484,55 @@ def _kinds(breakdown: Mapping[str, int]) -> str:
     return ", ".join(kind if len(found) == 1 else f"{kind} {count:,}" for kind, count in found)
 
 
-def _explanation(explanation: Mapping[str, Any] | None, look: Look) -> Iterator[str]:
+def _explanation(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    explanation = document.get("explanation")
+    if document["status"] == "same-results" and document["first"]:
+        yield ""
+        yield look.style("why:", "bold") + " nothing went wrong: the kernel wrote the same by another way"
     if not explanation:
         return
     yield ""
     head = f"why: {explanation['class']} ({explanation['confidence']}): "
     styled = look.style("why:", "bold") + f" {explanation['class']} ({explanation['confidence']}): "
-    yield from _wrapped(head, clean(explanation["summary"]), look, head=styled)
+    yield from wrapped(head, clean(explanation["summary"]), look, head=styled)
     for link in explanation.get("chain") or ():
         where = short(link.get("source_location"), link.get("site_id") or "")
         seen = "" if link["recorded"] else " (from the site table, not recorded)"
         lanes = f" [{_lanes_named(sum(1 << lane for lane in link['lanes']))}]" if link.get("lanes") else ""
         at = f" at {where}" if where else ""
-        yield from _wrapped(f"  {clean(link['what'])}{at}: ", clean(link["text"]) + lanes + seen, look)
+        yield from wrapped(f"  {clean(link['what'])}{at}: ", clean(link["text"]) + lanes + seen, look)
     for missing in explanation.get("missing") or ():
-        yield from _wrapped("  not recorded: ", clean(missing), look)
+        yield from wrapped("  not recorded: ", clean(missing), look)
     if look.detail:
         for ruling in explanation.get("considered") or ():
             said = "; ".join([*ruling["for"], *(f"but {text}" for text in ruling["against"])])
-            yield from _wrapped(
+            yield from wrapped(
                 f"  {ruling['class']} ({ruling['score']}): ", clean(said or "nothing speaks for it"), look
             )
+
+
+_WHY = {
+    "unseen": "no equal run shows it",
+    "more": "equal runs show about {expected:g}",
+    "less": "equal runs show about {expected:g}, more than chance allows",
+    "in-one-warp": "more in one warp than equal runs show",
+    "longer": "longer than equal runs show",
+    "lanes": "in lanes in which equal runs never differ",
+    "warps": "in warps in which equal runs never differ",
+    "direction": "in a direction in which equal runs never differ",
+    "stays": "the equal runs of B have it, those of A do not",
+    "noisier": "the equal runs of B differ here, those of A do not",
+    "pairing": "passes of a loop are paired anew here",
+}
+
+
+def _undecided(entry: Mapping[str, Any]) -> str:
+    """What equal runs can neither explain nor rule out, and how many more would tell."""
+    where = short(entry.get("source_location"), entry["site_id"])
+    said = f"{format_count(entry['divergences'])} {clean(entry['kind'])} at {where}: "
+    said += _WHY.get(entry["why"], clean(entry["why"])).format(expected=entry["expected"])
+    more = [f"{n} of {side}" for side, n in (("A", entry["more_runs_a"]), ("B", entry["more_runs_b"])) if n]
+    return said + (f"; more equal runs that would tell: {' or '.join(more)}" if more else "")
 
 
 def _limits(document: Mapping[str, Any], look: Look) -> Iterator[str]:
@@ -511,12 +545,17 @@ def _limits(document: Mapping[str, Any], look: Look) -> Iterator[str]:
             ("follows", f"{plural(len(follows), 'cluster')} ({plural(warps, 'warp')}) can follow from the first", "dim")
         )
     baseline = document.get("baseline")
-    if baseline:
-        said = (
-            f"{plural(baseline['suppressed'], 'divergence')} at {plural(baseline['noise_sites'], 'site')} also occur "
-        )
-        said += f"among equal runs ({plural(baseline['pairs'], 'pair')} compared) and do not count"
+    if baseline and (baseline["suppressed"] or not baseline.get("output_chunks")):
+        total = plural(document["total_divergences"], "divergence")
+        said = f"{format_count(baseline['suppressed'])} of {total} explained by noise"
+        said += f" ({plural(baseline['noise_sites'], 'site')}; {plural(baseline['pairs'], 'comparison')} of equal runs)"
         lines.append(("noise", said, "dim"))
+    if baseline and baseline.get("output_chunks"):
+        chunks = f"{plural(baseline['output_chunks'], 'chunk')} of outputs"
+        runs = f"among equal runs ({plural(baseline['pairs'], 'pair')} compared)"
+        lines.append(("noise", f"{chunks} also differ {runs} and do not count", "dim"))
+    if baseline:
+        lines += [("undecided", _undecided(entry), "yellow") for entry in baseline.get("undecided") or ()][:_OPEN_SHOWN]
     for side in "ab":
         for note in document["losses"][side].get("notes") or ():
             lines.append((f"losses in {side.upper()}", clean(note), "yellow"))
@@ -524,10 +563,10 @@ def _limits(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         return
     yield ""
     for name, text, colour in lines:
-        yield from _wrapped(f"{name}: ", text, look, head=look.style(f"{name}:", colour) + " ")
+        yield from wrapped(f"{name}: ", text, look, head=look.style(f"{name}:", colour) + " ")
 
 
-def _wrapped(plain_head: str, text: str, look: Look, *, head: str | None = None) -> Iterator[str]:
+def wrapped(plain_head: str, text: str, look: Look, *, head: str | None = None) -> Iterator[str]:
     """A paragraph with a head that may be coloured; later lines are indented by two more than the head is."""
     room = max(40, look.width)
     indent = " " * (len(plain_head) - len(plain_head.lstrip()) + 2)

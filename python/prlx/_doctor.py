@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from . import _config
 from ._errors import PrlxError
-from ._result import Card, Result
+from ._result import Brief, Card, Result
 from ._units import format_bytes, plural
 from ._version import __version__
 
@@ -49,8 +49,8 @@ _VIEWERS = {
 }
 
 
-@dataclass(frozen=True)
-class Check:
+@dataclass(frozen=True, repr=False)
+class Check(Brief):
     """One thing that was looked at.
 
     Attributes

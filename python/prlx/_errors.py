@@ -97,6 +97,12 @@ class AlignmentError(PrlxError):
     exit_code = 4
 
 
+class ArrayMemoryError(PrlxError, BufferError):
+    """The memory of an array cannot be accessed: the file that it is mapped from became shorter, or a buffer is gone."""
+
+    exit_code = 3
+
+
 class SimulationError(PrlxError):
     """A kernel has something that the PTX machine does not execute; the message names it with its line."""
 
@@ -126,6 +132,10 @@ class FindingError(PrlxError):
     ) -> None:
         super().__init__(message, path=path, offset=offset, line=line, hint=hint)
         self.finding = finding
+
+
+class NotAlignedWarning(UserWarning):
+    """Traces were merged without aligning them, because nothing said how their clocks relate."""
 
 
 class FindingWarning(UserWarning):
@@ -180,6 +190,7 @@ _BY_KIND: dict[str, type[PrlxError]] = {
     "format": TraceFormatError,
     "io": FileAccessError,
     "limit": LimitError,
+    "memory": ArrayMemoryError,
     "incompatible": IncompatibleTracesError,
     "alignment": AlignmentError,
     "partial": PartialResultError,

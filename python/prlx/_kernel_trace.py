@@ -13,7 +13,7 @@ import numpy as np
 from . import _config, _core, _request
 from ._errors import UsageError
 from ._filters import Kinds, Sites, Warps, is_site, kind_names, ranges, site_texts, warp_text
-from ._result import Card
+from ._result import Brief, Card, clipped
 from ._table import Column, Table
 from ._units import format_count, plural
 
@@ -71,8 +71,8 @@ class Events(Table):
         return self.rows(slice(int(np.searchsorted(warps, warp)), int(np.searchsorted(warps, warp, "right"))))
 
 
-@dataclass(frozen=True)
-class Losses:
+@dataclass(frozen=True, repr=False)
+class Losses(Brief):
     """What is missing from a recording, and so limits what can be said of it.
 
     Attributes
@@ -117,8 +117,8 @@ class Losses:
         return self.dropped > 0 or self.sample_rate > 1 or self.truncated
 
 
-@dataclass(frozen=True)
-class KernelHeader:
+@dataclass(frozen=True, repr=False)
+class KernelHeader(Brief):
     """What was recorded, and how.
 
     Attributes
@@ -454,7 +454,7 @@ class KernelTrace:
         return said + (f", {plural(self.losses.dropped, 'event')} lost" if self.losses.dropped else "")
 
     def __repr__(self) -> str:
-        return f"<KernelTrace {self.path}: {self._sentence()}>"
+        return clipped(f"<KernelTrace {self.path}: {self._sentence()}>")
 
     def _repr_html_(self) -> str:
         rows = [

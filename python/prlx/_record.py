@@ -20,7 +20,7 @@ from . import _core, _request
 from ._errors import FileAccessError, UsageError
 from ._result import Card
 from ._simulate import Finding, Options, Simulation, execute, report, with_changes
-from ._units import format_count, plural
+from ._units import format_count, parse_size, plural
 
 if TYPE_CHECKING:
     from ._kernel_trace import KernelTrace
@@ -321,6 +321,7 @@ def enable(
     loads: bool = False,
     barriers: bool = False,
     events_per_warp: int | None = None,
+    outputs: int | str | None = None,
     max_findings: int = 1000,
     max_instructions: int | None = None,
     memory: Iterable[Any] = (),
@@ -342,7 +343,7 @@ def enable(
         Record every launch: a directory for a session, or a name that ends in ``.prlx`` for a single launch.
     filter
         Which kernels are recorded.
-    mode, stores, atomics, loads, barriers, events_per_warp, overwrite
+    mode, stores, atomics, loads, barriers, events_per_warp, outputs, overwrite
         What is recorded, as for ``record``.
     map_cuda
         Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` then does nothing.
@@ -399,7 +400,7 @@ def enable(
         return _host
     target = None
     if output is not None:
-        extras = _extras(stores, atomics, loads, barriers, events_per_warp)
+        extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs)
         target = _Target(output, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=False)
     recording = Recording(target)
     simulator = _open(options, recording, map_cuda=map_cuda)
@@ -438,7 +439,14 @@ def _check_device(device: str) -> None:
         )
 
 
-def _extras(stores: bool, atomics: bool, loads: bool, barriers: bool, events_per_warp: int | None) -> dict[str, Any]:
+def _extras(
+    stores: bool,
+    atomics: bool,
+    loads: bool,
+    barriers: bool,
+    events_per_warp: int | None,
+    outputs: int | str | None,
+) -> dict[str, Any]:
     if events_per_warp is not None and (not isinstance(events_per_warp, int) or not 0 < events_per_warp < 1 << 32):
         raise UsageError(f"events_per_warp: expected a whole number above 0, got {events_per_warp!r}")
     return {
@@ -448,7 +456,22 @@ def _extras(stores: bool, atomics: bool, loads: bool, barriers: bool, events_per
         "loads": loads,
         "barriers": barriers,
         "events_per_warp": events_per_warp or 0,
+        "outputs": _size("outputs", outputs),
     }
+
+
+def _size(name: str, value: int | str | None) -> int:
+    """A number of bytes, or a text such as ``64MB``; None is 0."""
+    if isinstance(value, str):
+        try:
+            return parse_size(value)
+        except ValueError as error:
+            raise UsageError(f"{name}: {error}") from None
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
+        raise UsageError(f"{name}: expected a size in bytes or a text such as 64MB, got {value!r}")
+    return value
 
 
 def disable() -> None:
@@ -479,11 +502,15 @@ def record(
     loads: bool = False,
     barriers: bool = False,
     events_per_warp: int | None = None,
+    outputs: int | str | None = None,
     overwrite: bool = False,
 ) -> Iterator[Recording]:
     """Record the launches of a ``with`` block, by watching the clean kernels on the PTX machine.
 
     The simulator need not be enabled; then it is, with its defaults, for the block. Trials of the autotuner are not recorded.
+
+    Every recording says what the launch wrote: counts and hashes of what each warp stored, digests of the bytes of each array
+    that were written, and what the simulator's checks found.
 
     Parameters
     ----------
@@ -498,6 +525,9 @@ def record(
         Have events for these, too.
     events_per_warp
         Keep at most so many events of a warp, the first ones; default all.
+    outputs
+        Keep the contents of what each launch wrote, too, up to so many bytes (``"64MB"``), with the thread that wrote each
+        element last. Of arrays that do not fit the front is kept. Default: digests only.
     overwrite
         Replace what is there: the file, or the recordings in the directory.
 
@@ -506,17 +536,22 @@ def record(
     Recording
         What happens in the block; ``read()`` opens the recordings when it has ended.
     """
-    extras = _extras(stores, atomics, loads, barriers, events_per_warp)
+    extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs)
     with _recorded(path, mode, filter, overwrite, extras, directory=False) as recording:
         yield recording
 
 
 @contextlib.contextmanager
 def session(
-    path: AnyPath, *, mode: Mode = "control-flow", filter: Filter = None, overwrite: bool = False
+    path: AnyPath,
+    *,
+    mode: Mode = "control-flow",
+    filter: Filter = None,
+    outputs: int | str | None = None,
+    overwrite: bool = False,
 ) -> Iterator[Recording]:
     """Record the launches of a ``with`` block as a session, whatever the directory is called; see ``record``."""
-    extras = _extras(False, False, False, False, None)
+    extras = _extras(False, False, False, False, None, outputs)
     with _recorded(path, mode, filter, overwrite, extras, directory=True) as recording:
         yield recording
 

@@ -6,7 +6,7 @@ import html
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,34 @@ def _side(text: str) -> str:
     return "right" if text[:1].isdigit() or (text[:1] in "+-" and len(text) > 1) else "left"
 
 
+_REPR_MOST = 200  # characters of any repr: it stands in lists, logs and error messages
+
+
+def clipped(text: str) -> str:
+    """The text, or its beginning where it is longer than a repr may be."""
+    return text if len(text) <= _REPR_MOST else text[: _REPR_MOST - 4] + "...>"
+
+
+class Brief:
+    """A dataclass whose repr stays on one line however much it holds: collections are counted, not shown."""
+
+    def __repr__(self) -> str:
+        shown = []
+        for each in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, each.name)
+            if isinstance(value, (list, tuple, dict, frozenset)) and len(repr(value)) > _VALUE_MOST:
+                value = f"<{len(value)}>"
+            elif isinstance(value, str) and len(value) > _VALUE_MOST:
+                value = repr(value[: _VALUE_MOST - 3] + "...")
+            else:
+                value = repr(value)
+            shown.append(f"{each.name}={value}")
+        return clipped(f"<{type(self).__name__} {' '.join(shown)}>")
+
+
+_VALUE_MOST = 60  # characters of one field in a repr
+
+
 @dataclass(frozen=True, repr=False)
 class Result:
     """A document of the core with what people do with it.
@@ -67,14 +95,10 @@ class Result:
 
     def __repr__(self) -> str:
         card = self._card()
-        return f"<{type(self).__name__}: {card.sentence}>"
+        return clipped(f"<{type(self).__name__}: {card.sentence}>")
 
     def _repr_html_(self) -> str:
         return self._card().to_html()
-
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
-        del include, exclude  # a bundle may hold more than was asked for
-        return {"text/plain": repr(self), "text/html": self._repr_html_(), "application/json": dict(self.document)}
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The document as JSON text; its first key is ``schema``."""

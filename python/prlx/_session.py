@@ -151,9 +151,9 @@ class SessionDiff(Diff):
 
     @cached_property
     def first(self) -> Divergence | None:
-        """The first divergence of the first launch that differs; None when no launch does."""
-        first = self.document.get("first")
-        return None if first is None else Divergence.of(first["diff"]["first"])
+        """The first divergence of the first launch that differs; None when no launch does, or only what it wrote."""
+        first = (self.document.get("first") or {}).get("diff", {}).get("first")
+        return None if first is None else Divergence.of(first)
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -275,6 +275,9 @@ def render_session(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         yield from details(first["diff"], look)
 
 
+_SAID = {"same-results": "same results", "inconclusive": "too little was recorded"}
+
+
 def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     differ = [row for row in document["kernel_results"] if row["status"] != "identical"]
     rows = [
@@ -282,11 +285,11 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
             str(row["launch"]),
             "" if row["launch"] == row["launch_b"] else str(row["launch_b"]),
             clean(row["kernel"]),
-            format_count(row["warps_diverged"]) if row["status"] == "diverged" else "",
-            format_count(row["divergences"]) if row["status"] == "diverged" else "",
+            format_count(row["warps_diverged"]) if row["divergences"] else "",
+            format_count(row["divergences"]) if row["divergences"] else "",
             row["first"]["kind"] if row.get("first") else "",
             short(row["first"].get("source_location"), row["first"]["site_id"]) if row.get("first") else "",
-            clean(row.get("error") or ""),
+            clean(row.get("error") or _SAID.get(row["status"], "")),
         )
         for row in differ[: look.clusters]
     ]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
 from ._errors import FindingError, FindingWarning, IncompatibleTracesError, SimulationError, UsageError
-from ._result import Card, Result
+from ._result import Brief, Card, Result
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ _TABLES = ("*i64", "*u64")  # types of arguments that can be tables of pointers
 _LANES = 32
 
 
-@dataclass(frozen=True)
-class Finding:
+@dataclass(frozen=True, repr=False)
+class Finding(Brief):
     """Something that a check found in a launch, once for each instruction and check.
 
     Attributes
@@ -515,12 +515,33 @@ def simulate(kernel: Any, grid: Any, *args: Any, machine: Mapping[str, Any] | No
     FindingError
         With ``machine={"stop": True}``: what the first finding says.
     UsageError
-        Nothing was launched, as with an empty grid.
+        Nothing was launched, as with an empty grid, or what is to be launched is no kernel.
     """
     from . import _record
 
+    _check_launch(kernel, grid, machine, meta)
     with _record.quiet(machine or {}) as seen:
         kernel[grid](*args, **meta)
     if not seen:
         raise UsageError("nothing was launched: the grid is empty", hint="a grid has at least one block")
     return seen[-1]
+
+
+def _check_launch(kernel: Any, grid: Any, machine: object, meta: Mapping[str, Any]) -> None:
+    """Refuse what is no launch with what to do; Triton's own words for it are about other things."""
+    if not (hasattr(kernel, "run") and hasattr(kernel, "__getitem__")):
+        raise UsageError(
+            f"expected a Triton kernel, got {type(kernel).__name__} {getattr(kernel, '__name__', '')}".rstrip(),
+            hint="decorate it with triton.jit",
+        )
+    if not callable(grid) and not (isinstance(grid, (tuple, list)) and grid):
+        raise UsageError(f"the grid is {grid!r}", hint="a tuple of up to three numbers, such as (1,), or a function")
+    if machine is not None and not isinstance(machine, Mapping):
+        raise UsageError(f"machine is {machine!r}", hint='options by name, such as machine={"seed": 3}')
+    names = getattr(kernel, "arg_names", None) or ()
+    ours = [name for name in meta if name in Options.__dataclass_fields__ and name not in names]
+    if ours and names:
+        options = ", ".join(f'"{name}": {meta[name]!r}' for name in ours)
+        raise UsageError(
+            f"the kernel has no argument {ours[0]!r}", hint=f"options of the machine are apart: machine={{{options}}}"
+        )

@@ -89,15 +89,19 @@ class Run:
 
 def render(document: Mapping[str, Any], look: Look, *, lines: int = 10) -> Iterator[str]:
     """The lines of a document ``prlx.simulate/1``."""
-    found = len(document["findings"])
-    verdict = plural(found, "finding") if found else "no finding"
+    found, status = len(document["findings"]), document["exit_status"]
+    ended = f"the script ended with exit code {status}"
+    verdict = plural(found, "finding") if found else f"no finding before {ended}" if status else "no finding"
+    if not document["launches"]:
+        verdict = "nothing was checked"
     if lines_found := {(row["file"], row["line"]) for row in document["findings"] if row.get("line")}:
         verdict += f" at {plural(len(lines_found), 'line')}"
     head = f"{plural(len(document['kernels']), 'kernel')}, {plural(document['launches'], 'launch')}, "
     head += f"{plural(document['instructions'], 'warp instruction')}: "
-    yield head + look.style(verdict, "red" if found else "green", "bold")
+    sound = document["launches"] and not status
+    yield head + look.style(verdict, "red" if found else "green" if sound else "yellow", "bold")
     if not document["launches"]:
-        yield "  the script launched no Triton kernel"
+        yield f"  {ended} before its first launch" if status else "  the script launched no Triton kernel"
         return
     yield ""
     rows = [

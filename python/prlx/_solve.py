@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
 from ._errors import UsageError
-from ._result import Card, Result
+from ._result import Brief, Card, Result
 from ._units import format_ns, node_name, plural
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
 
-@dataclass(frozen=True)
-class NodeOffset:
+@dataclass(frozen=True, repr=False)
+class NodeOffset(Brief):
     """The clock of one node against that of the reference.
 
     Attributes

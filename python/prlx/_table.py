@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ._result import clipped
+
 if TYPE_CHECKING:
     import numpy.typing as npt
     import pandas
@@ -185,7 +187,7 @@ class Table:
 
     def __repr__(self) -> str:
         names = ", ".join(f"{c.name}: {c.type}{f' [{c.unit}]' if c.unit else ''}" for c in self._columns.values())
-        return f"<Table of {self._rows:,} rows: {names}>"
+        return clipped(f"<Table of {self._rows:,} rows: {names}>")
 
     def _repr_html_(self) -> str:
         shown = min(self._rows, _SHOWN)

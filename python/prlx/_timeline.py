@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, _request
 from ._errors import UsageError
-from ._result import Card
+from ._result import Card, clipped
 from ._units import format_count, format_instant, format_ns, plural
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Timeline:
         return said + (f", {format_ns(max(ends) - min(starts))}" if starts and ends else "")
 
     def __repr__(self) -> str:
-        return f"<Timeline {self.path}: {self._sentence()}>"
+        return clipped(f"<Timeline {self.path}: {self._sentence()}>")
 
     def _repr_html_(self) -> str:
         rows = [

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _config, _core, _request
 from ._errors import UsageError
 from ._request import Inputs
-from ._result import Card, Result
+from ._result import Brief, Card, Result
 from ._units import format_ns, plural
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
 
-@dataclass(frozen=True)
-class Suspect:
+@dataclass(frozen=True, repr=False)
+class Suspect(Brief):
     """One collective that looks wrong: some node ended it before another had begun.
 
     Attributes
@@ -51,9 +51,15 @@ class Verdicts(Result):
     """How many collectives are possible on these clocks. The document is ``prlx.validate/1``."""
 
     @property
-    def passed(self) -> bool:
-        """Whether no collective is impossible."""
-        return self.violated == 0
+    def status(self) -> str:
+        """``passed``, ``violated``, or ``inconclusive``: nothing could be judged."""
+        return str(self.document["status"])
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether no collective is impossible; ``None`` when none could be judged, which speaks for nothing."""
+        passed = self.document["passed"]
+        return None if passed is None else bool(passed)
 
     @property
     def groups(self) -> int:
@@ -114,6 +120,8 @@ class Verdicts(Result):
         ]
         sentence = f"{plural(self.groups, 'collective')}: {self.violated} impossible, {self.consistent} consistent"
         sentence += f", {self.undecidable} undecidable, {self.unmatched} unmatched"
+        if self.passed is None:
+            sentence += ": inconclusive"
         return Card("Collectives", sentence, ("collective", "occurrence", "gap", "bound", "nodes"), rows, self.warnings)
 
 
@@ -136,14 +144,14 @@ def validate_collectives(
         Traces of all nodes, or one combined trace.
     snapshots, offsets, probes, declared
         Clock files, as for ``combine_traces``: the traces are judged on the clocks that these relate. Without them they are
-        judged as they are.
+        judged as they are, with the bounds that traces of ``combine_traces`` carry.
     workers, memory_limit, progress
         As for ``combine_traces``.
 
     Returns
     -------
     Verdicts
-        Its ``passed`` says whether none is impossible.
+        Its ``passed`` says whether none is impossible; ``None`` when nothing could be judged.
 
     Raises
     ------

@@ -79,3 +79,11 @@ def test_quick_benchmark_of_the_machine_measures_every_part() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for part in ("add", "softmax", "layernorm", "sort", "matmul", "mma.sync", "peak memory"):
         assert f"\n{part}" in done.stdout
+
+
+def test_the_promised_times_are_measured() -> None:
+    script = [sys.executable, REPOSITORY / "bench" / "contracts.py", "--quick"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=300, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in ("import prlx", "prlx version", "Ctrl-C"):
+        assert part in done.stdout

@@ -23,6 +23,11 @@ from prlx import _core
 
 from .conftest import Python
 
+FOREVER_MS = 3_600_000  # what sleeps so long ends because it is cancelled
+HANG_S = (
+    60.0  # of waiting: the time that prlx promises is measured by bench/contracts.py, on a machine that is not busy
+)
+
 
 def test_documents_cross_whole() -> None:
     request = {"text": "größer ☃ \u2028 <&>", "numbers": [0, -1, 2**62, 0.5], "nested": {"a": [True, None, ""]}}
@@ -52,6 +57,7 @@ def test_text_that_is_no_unicode_is_a_usage_error() -> None:
         ("format", prlx.TraceFormatError, 3),
         ("io", prlx.FileAccessError, 3),
         ("limit", prlx.LimitError, 3),
+        ("memory", prlx.ArrayMemoryError, 3),
         ("incompatible", prlx.IncompatibleTracesError, 4),
         ("alignment", prlx.AlignmentError, 4),
         ("partial", prlx.PartialResultError, 5),
@@ -120,8 +126,8 @@ def test_exception_of_the_progress_callback_cancels_the_job() -> None:
 
     begin = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        _core.run("debug.sleep", {"ms": 60_000}, progress=refuse)
-    assert time.monotonic() - begin < 0.5
+        _core.run("debug.sleep", {"ms": FOREVER_MS}, progress=refuse)
+    assert time.monotonic() - begin < HANG_S
 
 
 def test_cancelled_job_raises() -> None:
@@ -151,22 +157,22 @@ def test_dropped_job_is_cancelled() -> None:
 
 
 @pytest.mark.parametrize("deaf", [False, True], ids=["listening", "deaf"])
-def test_ctrl_c_comes_back_within_half_a_second(deaf: bool) -> None:
+def test_ctrl_c_comes_back(deaf: bool) -> None:
     _core.call("version")
     threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        _core.run("debug.sleep", {"ms": 3000, "deaf": deaf})
-    assert time.monotonic() - begin < 0.2 + 0.5
+        _core.run("debug.sleep", {"ms": FOREVER_MS, "deaf": deaf})
+    assert time.monotonic() - begin < HANG_S
 
 
 def test_ctrl_c_while_waiting_for_a_result() -> None:
-    job = _core.start("debug.sleep", {"ms": 60_000})
+    job = _core.start("debug.sleep", {"ms": FOREVER_MS})
     threading.Timer(0.1, _thread.interrupt_main).start()
     begin = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         job.result()
-    assert time.monotonic() - begin < 0.1 + 0.5
+    assert time.monotonic() - begin < HANG_S
 
 
 def test_limits_of_a_request_hold_for_its_job() -> None:
@@ -217,10 +223,13 @@ def test_threads_call_side_by_side() -> None:
 
 
 def test_jobs_run_side_by_side() -> None:
-    begin = time.monotonic()
-    jobs = [_core.start("debug.sleep", {"ms": 300}) for _ in range(8)]
-    assert [job.result()["slept_ms"] for job in jobs] == [300] * 8
-    assert time.monotonic() - begin < 1.5
+    jobs = [_core.start("debug.sleep", {"ms": FOREVER_MS}) for _ in range(8)]
+    while any(job.progress()[0] != "sleep" for job in jobs):
+        time.sleep(0.01)  # each says that it runs while none has ended
+    for job in jobs:
+        job.cancel()
+        with pytest.raises(prlx.CancelledError):
+            job.result()
 
 
 def test_waiting_leaves_other_threads_running() -> None:

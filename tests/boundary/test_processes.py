@@ -20,6 +20,11 @@ import prlx
 from prlx import _core
 from prlx._worker import Worker
 
+FOREVER_MS = 3_600_000  # what sleeps so long ends because it is cancelled
+HANG_S = (
+    60.0  # of waiting: the time that prlx promises is measured by bench/contracts.py, on a machine that is not busy
+)
+
 
 def answer(_number: int = 0) -> str:
     """What a process gets from the core: the version, or the name of the exception."""
@@ -198,8 +203,8 @@ def test_worker_reports_progress_and_can_be_interrupted(worker: Worker) -> None:
 
     begin = time.monotonic()
     with pytest.raises(ZeroDivisionError):
-        worker.run("debug.sleep", {"ms": 60_000}, progress=refuse)
-    assert time.monotonic() - begin < 2
+        worker.run("debug.sleep", {"ms": FOREVER_MS}, progress=refuse)
+    assert time.monotonic() - begin < HANG_S
     assert worker.run("version")["core"] == prlx.__version__
 
 
@@ -246,10 +251,8 @@ def test_worker_speaks_frames_and_ends_with_its_input() -> None:
 
 
 def test_worker_cancels_what_runs_when_its_input_ends() -> None:
-    begin = time.monotonic()
-    (last,) = answers(frames({"id": 1, "op": "debug.sleep", "request": {"ms": 60_000}}))
+    (last,) = answers(frames({"id": 1, "op": "debug.sleep", "request": {"ms": FOREVER_MS}}))
     assert last["error"]["kind"] == "cancelled"
-    assert time.monotonic() - begin < 10
 
 
 def read_frame(process: subprocess.Popen[bytes]) -> Any:

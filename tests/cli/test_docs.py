@@ -32,6 +32,7 @@ bound_ns = 1_000_000
 ENDS = {
     "prlx validate node*.xplane.pb --probes": 0,
     "prlx validate node*.xplane.pb": 1,
+    "prlx diff good.prlx bad.prlx --baseline": 5,  # two equal runs are too few to tell
     "prlx diff good.prlx bad.prlx": 1,
     "prlx diff run_a/ run_b/": 1,
     "prlx session diff run_a/ run_b/": 1,

@@ -57,6 +57,7 @@ def test_a_wrong_value_says_what_was_expected(prlx, words, expected):
         (package.TraceFormatError("x"), 3),
         (package.FileAccessError("x"), 3),
         (package.LimitError("x"), 3),
+        (package.ArrayMemoryError("x"), 3),
         (package.IncompatibleTracesError("x"), 4),
         (package.AlignmentError("x"), 4),
         (package.PartialResultError("x"), 5),

@@ -138,8 +138,41 @@ def test_validate_ends_with_1_on_a_violation_and_lists_the_worst(prlx, core):
         line.split() == ["reduce-scatter", "60", "18", "42", "0"]
         for line in prlx("validate", "x", "-v").out.splitlines()
     )
-    core.replies["validate"] = {**example("validate"), "violated": 0, "worst": []}
+    core.replies["validate"] = {**example("validate"), "violated": 0, "worst": [], "status": "passed", "passed": True}
     assert prlx("validate", "run").code == 0
+
+
+def test_validate_ends_with_5_when_nothing_could_be_judged(prlx, core):
+    nothing = {"groups": 0, "violated": 0, "consistent": 0, "unmatched": 64, "worst": [], "passed": None}
+    core.replies["validate"] = {**example("validate"), **nothing, "status": "inconclusive"}
+    ran = prlx("validate", "run")
+    assert ran.code == 5
+    assert "inconclusive: nothing could be judged" in ran.out
+
+
+@pytest.mark.parametrize(("strict", "code"), [((), 0), (("--strict",), 5)])
+def test_combining_what_nothing_confirms_is_strictly_partial(prlx, core, strict, code):
+    document = example("combine")
+    core.replies["combine"] = {
+        **document,
+        "status": "aligned",
+        "collectives": {**document["collectives"], "groups": 0, "passed": None},
+    }
+    ran = prlx("combine", "a", "b", *strict)
+    assert ran.code == code
+    assert "collectives  none could be judged" in ran.out
+
+
+def test_what_is_not_aligned_is_not_called_so(prlx, core):
+    core.replies["combine"] = {**example("combine"), "status": "unaligned", "not_aligned": "no clock data"}
+    assert prlx("combine", "a", "b").out.splitlines()[0].endswith(": not aligned: no clock data")
+
+
+@pytest.mark.usefixtures("core")
+def test_inspect_says_what_prlx_did_to_a_trace(prlx):
+    assert (
+        "by prlx 0.1.0 to the clock of node0, host time; error up to 18.09 us; holds node1" in prlx("inspect", "x").out
+    )
 
 
 def test_validate_says_what_was_left_unmatched_and_why(prlx, core):

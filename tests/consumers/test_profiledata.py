@@ -13,7 +13,8 @@ from aligned import Aligned, errors_ns, node_number, plane_events, raw_true_ns
 
 MAX_ERROR_NS = 4_000
 SETS = ("p2", "p4")
-KEPT = ("lines", "events", "event stats", "aggregated events", "event metadata", "stat metadata", "plane stats")
+KEPT = ("lines", "events", "event stats", "aggregated events", "event metadata")
+MARKED = ("stat metadata", "plane stats")  # what prlx did is said in stats of planes, at most six of them
 
 
 def contents(profile: dict) -> Counter:
@@ -78,6 +79,7 @@ def test_every_public_trace_survives(prlx: Callable, ask_xspace: Callable, outpu
     raw, written = answers[: len(inputs)], answers[len(inputs) :]
 
     assert {kind: got[kind] for kind in KEPT} == {kind: want[kind] for kind in KEPT}
+    assert all(want[kind] <= got[kind] <= want[kind] + 6 * got["planes"] for kind in MARKED)
     assert got["event metadata bytes"] == want["event metadata bytes"]
     assert sum(map(contents, written), Counter()) == sum(map(contents, raw), Counter())
     assert sum(map(stats, written)) == sum(map(stats, raw))

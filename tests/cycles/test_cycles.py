@@ -227,3 +227,39 @@ def test_the_order_of_events_in_the_file_does_not_matter(tmp_path):
         texts.append(command("t.json", "--json", cwd=tmp_path / name).stdout)
         random.Random(4).shuffle(document["traceEvents"])
     assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("option", ["--alpha", "--min-change"])
+def test_options_of_a_comparison_need_one(option):
+    done = command(BEFORE, option, "0.02")
+    assert done.returncode == 2
+    assert option in done.stderr
+    assert "compare" in done.stderr
+
+
+def test_one_file_is_not_two_ranks(tmp_path):
+    link = tmp_path / "again.json.gz"
+    link.symlink_to(BEFORE)
+    for again in (BEFORE, link):
+        with pytest.raises(prlx.UsageError, match="twice") as caught:
+            prlx.find_cycles([BEFORE, again], progress=False)
+        assert caught.value.path == str(again)
+
+
+def test_sums_of_a_comparison_hold(change):
+    account = change.account
+    assert account["b_ns"] - account["a_ns"] == account["delta_ns"] == sum(p["delta_ns"] for p in account["parts"])
+    for pair in change.document["pairs"]:
+        parts = {part["part"]: part["delta_ns"] for part in pair["account"]["parts"]}
+        assert sum(parts.values()) == pair["account"]["delta_ns"]
+        for part in set(parts) - {"idle", "overlap"}:
+            assert sum(row["delta_ns"] for row in pair["rows"] if row["part"] == part) == parts[part]
+    text = command("compare", BEFORE, AFTER).stdout
+    for part in account["parts"]:
+        assert f"{part['delta_ns'] / 1000:+,.3f} us" in text
+    assert set(change.table.to_pandas().part) <= {"changed", "insignificant", "untested"}
+
+
+def test_readings_of_phases(cycles):
+    for one in cycles:
+        assert one.phase_readings[0] == (one.phase, one.phase_score)

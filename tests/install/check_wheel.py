@@ -7,6 +7,7 @@ import re
 import statistics
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -40,9 +41,33 @@ def check_wheel(path: Path) -> None:
         scripts = wheel.read(next(name for name in names if name.endswith("/entry_points.txt"))).decode()
         assert "prlx = prlx.cli:main" in scripts
         assert "xprof_trace_align = " in scripts
+        check_licenses(wheel, names, extension)
+        if "manylinux" in path.name:
+            check_glibc(wheel.read(extension), path.name)
         home = bytes(Path.home()) + b"/"
         assert len(home) < 3 or home not in wheel.read(extension), "the extension names a folder of its builder"
     print(f"{path.name}: {size:,} bytes")
+
+
+def check_licenses(wheel: zipfile.ZipFile, names: list[str], extension: str) -> None:
+    """The text of the licence of Go and of every module that the extension is linked from."""
+    with tempfile.TemporaryDirectory() as folder:
+        linked = subprocess.run(
+            ["go", "version", "-m", wheel.extract(extension, folder)], capture_output=True, text=True, check=True
+        )
+    modules = re.findall(r"^\tdep\t(\S+)", linked.stdout, re.MULTILINE)
+    assert len(modules) >= 5, linked.stdout
+    for module in ["go", *modules]:
+        texts = [name for name in names if f"/licenses/licenses/{module}/" in name]
+        assert any(wheel.getinfo(name).file_size > 500 for name in texts), f"no licence of {module}: {texts}"
+
+
+def check_glibc(extension: bytes, name: str) -> None:
+    """The extension asks for no newer glibc than the tag of its wheel says."""
+    promised = tuple(map(int, re.findall(r"manylinux_(\d+)_(\d+)_", name)[0]))
+    asked = {tuple(map(int, version.split(b"."))) for version in re.findall(rb"\0GLIBC_([\d.]+)(?=\0)", extension)}
+    assert asked, "no symbol of glibc is versioned"
+    assert max(asked) <= promised, f"{name} asks for glibc {max(asked)}"
 
 
 def fresh(code: str, *options: str) -> str:

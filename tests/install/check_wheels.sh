@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs prlx as users do, from a clean clone of the last commit, and checks what was promised: for every CPython 3.10 to 3.13
-# found a wheel built in isolation, installed into a fresh environment; an sdist that builds; the same bytes from another
-# folder; an editable install that rebuilds. With --quick: the newest CPython only.
+# found a wheel built in isolation as for a release, installed into a fresh environment; an sdist that builds without a network; the
+# same bytes from another folder; an editable install that rebuilds. With --quick: the newest CPython only.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
@@ -33,7 +33,7 @@ for python in "${pythons[@]}"; do
   tag=$("$python" -c 'import sys; print(sys.implementation.cache_tag)')
   begin=$SECONDS
   py=$(fresh "$python" "install-$tag")
-  "$py" -m pip wheel --no-deps --wheel-dir "$work/wheels" "$clone"
+  "$clone/tests/install/build_wheels.sh" "$work/wheels" "$python" >"$work/log" || { cat "$work/log" >&2; exit 1; }
   "$py" "$check" wheel "$work"/wheels/prlx_go-*-"${tag/cpython-/cp}"-*.whl
   "$py" -m pip install "$work"/wheels/prlx_go-*-"${tag/cpython-/cp}"-*.whl
   (cd "$work" && "$py" -X faulthandler "$check" installed)
@@ -44,20 +44,22 @@ python=${pythons[0]}
 tag=$("$python" -c 'import sys; print(sys.implementation.cache_tag)')
 py=$(fresh "$python" tools)
 
-"$py" -m pip install build
+"$py" -m pip install build 'setuptools>=77' pybindgen==0.22.1
 "$py" -m build --sdist --outdir "$work/sdist" "$clone" >"$work/log" 2>&1 || { cat "$work/log" >&2; exit 1; }
-"$py" -m pip wheel --no-deps --wheel-dir "$work/from-sdist" "$work"/sdist/prlx_go-*.tar.gz
+# Without Go's module proxy and without what it has cached, and where the system lets us, without any network.
+offline=(env GOPROXY=off GOMODCACHE="$work/no-modules")
+unshare --net true 2>/dev/null && offline=(unshare --net "${offline[@]}")
+"${offline[@]}" "$py" -m pip wheel --no-deps --no-build-isolation --wheel-dir "$work/from-sdist" "$work"/sdist/prlx_go-*.tar.gz
 "$py" "$check" wheel "$work"/from-sdist/*.whl
-echo "sdist: $(stat -c %s "$work"/sdist/*.tar.gz) bytes, builds a wheel"
+echo "sdist: $(stat -c %s "$work"/sdist/*.tar.gz) bytes, builds a wheel without a network"
 
 again="$work/another folder/clone"
 mkdir -p "${again%/*}"
 cp -r "$clone" "$again" && rm -rf "$again/build" "$again"/python/*.egg-info # another folder, nothing built
-"$py" -m pip wheel --no-deps --wheel-dir "$work/again" "$again"
+"$again/tests/install/build_wheels.sh" "$work/again" "$python" >"$work/log" || { cat "$work/log" >&2; exit 1; }
 cmp "$work"/wheels/prlx_go-*-"${tag/cpython-/cp}"-*.whl "$work"/again/*.whl
 echo "reproducible: the same bytes from another folder, one with a space in its name"
 
-"$py" -m pip install 'setuptools>=77' pybindgen==0.22.1
 "$py" -m pip install --no-build-isolation --editable "$clone"
 (cd "$work" && "$py" "$check" installed)
 sed -i 's,prlx.version/1,prlx.version/edited,' "$clone/core/api/version.go"

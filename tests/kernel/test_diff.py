@@ -211,8 +211,24 @@ def test_losses_limit_the_verdict(prlx, folder):
     strict = prlx("diff", "lossy.prlx", "lossy.prlx", "--strict")
     assert strict.code == 5
     assert "losses in A" in strict.out
-    assert prlx("diff", "a.prlx", "same.prlx", "--strict").code == 0
+    assert prlx("diff", "a.prlx", "same.prlx", "--strict").code == 0, "format v1 has no place for outputs"
+    assert prlx("diff", "a.prlx", "same.prlx", "--strict", "--require", "control-flow,outputs").code == 5
     assert "as far as recorded" in repr(package.diff_traces("lossy.prlx", "lossy.prlx", progress=False))
+
+
+@pytest.mark.parametrize("strict", [(), ("--strict",)])
+def test_recordings_that_hold_nothing_are_inconclusive(prlx, folder, strict):
+    replace(softmax(), warps=[[] for _ in softmax().warps]).write(folder / "empty.prlx")
+    for verb in ("diff", "assert"):
+        ran = prlx(verb, "empty.prlx", "empty.prlx", *strict)
+        assert ran.code == 5
+        assert "INCONCLUSIVE: this cannot be told: neither recording holds an event" in " ".join(ran.out.split())
+    document = prlx("diff", "empty.prlx", "empty.prlx", "--json").json()
+    assert (document["status"], document["passed"]) == ("inconclusive", False)
+    with pytest.raises(AssertionError, match="could not look closely enough") as caught:
+        package.assert_same("empty.prlx", "empty.prlx")
+    assert caught.value.diff.status == "inconclusive"
+    assert repr(caught.value.diff).startswith("<Diff: this cannot be told")
 
 
 def test_noise_of_equal_runs_does_not_count(prlx, folder):
@@ -257,7 +273,9 @@ def test_builds_whose_numbers_differ_are_compared_by_what_their_sites_are(prlx, 
     b = replace(a, warps=[[replace(event, site=moved[event.site]) for event in warp] for warp in a.warps])
     b.write(folder / "rebuilt.prlx")
     site_map(folder / "b.json", {moved[site]: where for site, where in SITES.items()})
-    assert prlx("diff", "a.prlx", "rebuilt.prlx").code == 1
+    nothing = prlx("diff", "a.prlx", "rebuilt.prlx")
+    assert nothing.code == 4
+    assert "nothing in common" in nothing.err
     maps = ("--remap-a", "prlx-sites.json", "--remap-b", "b.json")
     assert prlx("diff", "a.prlx", "rebuilt.prlx", *maps).code == 0
     diff = package.diff_traces(
@@ -351,8 +369,6 @@ def test_notebooks_show_a_card(compared):
     card = compared._repr_html_()
     assert "softmax.py:11" in card
     assert "<script" not in card
-    bundle = compared._repr_mimebundle_()
-    assert bundle["application/json"]["schema"] == "prlx.diff/1"
     assert repr(compared).startswith("<Diff: 2 divergences in 1 warp, first: Branch at softmax.py:11:12")
 
 

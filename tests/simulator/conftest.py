@@ -40,11 +40,13 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return {**kept, **variables(folder), "NO_COLOR": "1", **more}
 
 
-def python(folder: Path, *words: str | Path, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+def python(
+    folder: Path, *words: str | Path, cwd: Path | None = None, seconds: int = 300, **more: str
+) -> subprocess.CompletedProcess[str]:
     """Run this Python on some words with one Triton."""
     return subprocess.run(
         [sys.executable, *map(str, words)],
-        cwd=cwd, env=environment(folder, **more), capture_output=True, text=True, timeout=300, check=False,
+        cwd=cwd, env=environment(folder, **more), capture_output=True, text=True, timeout=seconds, check=False,
     )  # fmt: skip
 
 

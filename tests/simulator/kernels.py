@@ -140,3 +140,47 @@ def describing(x, o, M, BM: tl.constexpr, BN: tl.constexpr):
     v = d.load([tl.program_id(0) * BM, 0])
     r = tl.program_id(0) * BM + tl.arange(0, BM)
     tl.store(o + r[:, None] * BN + tl.arange(0, BN)[None, :], v, mask=r[:, None] < M)
+
+
+@triton.jit
+def accumulated(x, z, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.atomic_add(z + i, tl.load(x + i), mask=i < n)
+
+
+@triton.jit
+def seeded(o, seed, BLOCK: tl.constexpr):
+    tl.store(o + tl.arange(0, BLOCK), seed)
+
+
+@triton.jit
+def checked_add(a, b):
+    total = a.to(tl.int64) + b.to(tl.int64)
+    tl.device_assert((total >= -(2**31)) & (total <= 2**31 - 1), "the sum overflows")
+    return a + b
+
+
+@triton.jit
+def scanning(x, z, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(z + i, tl.associative_scan(tl.load(x + i), 0, checked_add))
+
+
+@triton.jit
+def summing(x, z, M: tl.constexpr, N: tl.constexpr):
+    i = tl.arange(0, M)
+    v = tl.load(x + i[:, None] * N + tl.arange(0, N)[None, :])
+    tl.store(z + i, tl.reduce(v, 1, checked_add))
+
+
+@triton.jit
+def cumulating(x, z, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(z + i, tl.cumsum(tl.load(x + i), 0))
+
+
+@triton.jit
+def truncating(x, o, n, N: tl.constexpr):
+    i = tl.arange(0, N)
+    v = tl.load(x + i)
+    tl.store(o + i, (v * 5 + n).to(tl.int32).to(tl.int64) * 3 + v.to(tl.int32).to(tl.int64))

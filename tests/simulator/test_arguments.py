@@ -78,6 +78,102 @@ def test_arrays_on_buffers_have_the_whole_buffer():
     assert storage(np.broadcast_to(np.zeros(1, np.int8), (7,)), "a").read_only
 
 
+def test_a_view_by_strides_has_the_memory_of_its_array_and_no_more():
+    as_strided = np.lib.stride_tricks.as_strided
+    a = np.zeros(16, np.float32)
+    for view in (as_strided(a, (1 << 20,), (4,)), as_strided(a[3:], (1 << 40,), (4,)), as_strided(a, (9, 9), (-400, 4)),
+                 as_strided(as_strided(a[2:], (5,), (4,)), (1 << 20,), (4,)), as_strided(a, (1 << 20,), (4,))[7:],
+                 as_tensor(as_strided(a, (1 << 20,), (4,))), np.lib.stride_tricks.sliding_window_view(a, 4)[1:]):  # fmt: skip
+        found = storage(view, "a")
+        assert (found.address, found.size) == (a.ctypes.data, 64), view.shape
+    kept = as_strided(np.arange(16.0), (100,), (8,))  # nobody else holds the array
+    assert storage(kept, "a").size == 128
+    raw = bytes(4096)
+    found = storage(as_strided(np.frombuffer(raw, np.float32), (1 << 20,), (4,), writeable=False), "a")
+    assert (found.size, found.read_only) == (4096, True)
+
+
+def test_an_array_larger_than_its_buffer_has_the_buffer():
+    class Lying:
+        """Says that it is larger than the buffer that it hands out."""
+
+        def __init__(self, owner, size):
+            self.owner, at = owner, np.frombuffer(owner, np.uint8).ctypes.data
+            self.__array_interface__ = {"version": 3, "shape": (size,), "typestr": "|u1", "data": (at, False)}
+
+        @property
+        def base(self):
+            return np.frombuffer(self.owner, np.uint8)
+
+    found = storage(np.asarray(Lying(bytearray(64), 1 << 30)), "a")
+    assert found.size == 64
+    window = memoryview(bytearray(range(100)))[10:90:2]
+    assert storage(np.asarray(window), "a").size == 79, "of a buffer with gaps what the array spans"
+
+
+def test_reinterpreted_tensors_have_their_tensors_storage():
+    class Tensor:
+        device = "cpu"
+
+        def data_ptr(self):
+            return 8192
+
+        def untyped_storage(self):
+            class Whole:
+                def data_ptr(self):
+                    return 4096
+
+                def nbytes(self):
+                    return 6000
+
+            return Whole()
+
+    class TensorWrapper:
+        """Triton's, as ``triton.reinterpret`` makes it."""
+
+        def __init__(self, base):
+            self.base = base
+
+        def data_ptr(self):
+            return self.base.data_ptr()
+
+        def element_size(self):
+            return 2
+
+    a = as_tensor(np.zeros(10, np.int16))
+    assert storage(TensorWrapper(a), "a") == Storage(a.data_ptr(), 20, "a")
+    assert storage(TensorWrapper(TensorWrapper(Tensor())), "x") == Storage(4096, 6000, "x")
+    endless = TensorWrapper(a)
+    endless.base = endless
+    endless.data_ptr = lambda: 4096
+    with pytest.raises(UsageError, match="x is wrapped"):
+        storage(endless, "x")
+
+
+@pytest.mark.parametrize(
+    ("address", "size", "said"),
+    [
+        (4096, -1, "x: -1 bytes"),
+        ("here", 8, "x: its data_ptr"),
+        (4096.5, 8, "x: its data_ptr"),
+        (-4096, 8, "x: its data_ptr"),
+        (1 << 64, 8, "x: its data_ptr"),
+        (4096, 1 << 63, "x: 9223372036854775808 bytes"),
+        ((1 << 56) - 8, 100, "x: 100 bytes"),
+        (0, 8, "x: 8 bytes"),
+    ],
+)
+def test_what_lies_about_its_memory_is_refused_by_name(address, size, said):
+    class Buffer:
+        nbytes = size
+
+        def data_ptr(self):
+            return address
+
+    with pytest.raises(UsageError, match=said):
+        storage(Buffer(), "x")
+
+
 def test_what_says_its_size_is_believed_and_bare_addresses_have_none():
     class Buffer:
         nbytes = 77

@@ -37,18 +37,15 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 		Schema: "prlx.diff/1", Threshold: r.Options.Threshold, WarpsCompared: r.Stats.WarpsCompared, WarpsDiverged: r.Stats.WarpsDiverged,
 		TotalEventsA: r.Stats.EventsA, TotalEventsB: r.Stats.EventsB, DivergenceBreakdown: breakdown(r.Stats.ByKind[:]),
 		A: recordingOf(r.A, r.PathA, r.Stats.WarpsA), B: recordingOf(r.B, r.PathB, r.Stats.WarpsB),
-		Losses:   LossesOfBoth{A: lossesOf(&r.LossesA), B: lossesOf(&r.LossesB)},
-		Baseline: r.Baseline, Explanation: r.Why, Accepted: r.AcceptedUse, Sources: []Source{}, Options: r.Options.Settings,
+		Losses: LossesOfBoth{A: lossesOf(&r.LossesA), B: lossesOf(&r.LossesB)},
+		Blocks: r.Blocks, Builds: r.Builds, Baseline: r.Baseline, Explanation: r.Why, Accepted: r.AcceptedUse, Sources: []Source{}, Options: r.Options.Settings,
 		Warnings: append([]string{}, r.Warnings...),
 	}
 	d.CrossGPU = r.crossGPU()
-	total, noise, counts := r.totals()
-	d.TotalDivergences, d.CountedDivergences = total, counts
-	d.Passed = counts <= r.Options.Threshold
-	d.Status = "identical"
-	if total > noise {
-		d.Status = "diverged"
-	}
+	v := r.Judge()
+	d.Status, d.Passed, d.TotalDivergences, d.CountedDivergences = v.Status, v.Passed, v.Total, v.Counted
+	d.Coverage, d.Require, d.DivergenceBreakdown = &v.coverage, r.Options.Required(), v.ByKind
+	d.Outputs, d.Findings = r.outputDiff(), r.findings.document()
 	d.Clusters = make([]Cluster, 0, listed(opt.Clusters, int64(len(r.Clusters))))
 	for i := range cap(d.Clusters) {
 		d.Clusters = append(d.Clusters, r.clusterOf(i))
@@ -56,39 +53,14 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 	d.ClustersOmitted = r.ClustersOmitted + int64(len(r.Clusters)-len(d.Clusters))
 	d.Sites = r.siteSummaries(opt)
 	d.Divergences = r.listRows(opt)
-	d.DivergencesOmitted = total - int64(len(d.Divergences))
+	d.DivergencesOmitted = r.rowTotal() - int64(len(d.Divergences))
 	if r.First >= 0 {
 		first := r.divergence(&r.Rows[r.First])
 		r.addDetails(&first, r.First)
 		d.First = &first
 	}
-	d.Verdict = r.verdict(total, noise, counts)
+	d.Verdict = r.verdict(&v) + r.unread(&v)
 	return d, nil
-}
-
-// totals counts divergences: all of them, those that are noise, and those that count against the threshold.
-func (r *Result) totals() (total, noise, counted int64) {
-	total = r.Stats.Unlocated
-	for _, n := range r.Stats.ByKind {
-		total += n
-	}
-	counted = total
-	if r.Options.IgnoreActiveMask {
-		counted -= r.Stats.ByKind[RowActiveMask]
-	}
-	for k := range r.Rows {
-		row := &r.Rows[k]
-		if !r.lists(row) {
-			continue
-		}
-		if row.Noise {
-			noise++
-		}
-		if (row.Noise || row.Accepted) && !(r.Options.IgnoreActiveMask && row.Kind == RowActiveMask) {
-			counted--
-		}
-	}
-	return total, noise, counted
 }
 
 // lists reports whether a row is among the divergences of a document.
@@ -158,7 +130,7 @@ func (r *Result) divergence(row *Row) Divergence {
 	d := Divergence{
 		WarpIdx: int64(row.Warp), EventIdx: int64(row.EventA), EventIdxB: int64(row.EventB), Kind: row.Kind.String(),
 		Occurrence: int64(row.OccurrenceA), OccurrenceB: int64(row.OccurrenceB), Lanes: laneList(row.Lanes), Cluster: int64(row.Cluster),
-		Follows: row.Follows, Noise: row.Noise, Reordered: row.Reordered, Accepted: row.Accepted,
+		Follows: row.Follows, Noise: row.Noise, Undecided: row.Undecided, Reordered: row.Reordered, Accepted: row.Accepted,
 	}
 	if at := siteOfRow(row); at != None {
 		s := &r.Sites[at]
@@ -241,7 +213,7 @@ func (r *Result) clusterOf(i int) Cluster {
 		First: r.divergence(&c.First), Follows: c.Follows, Noise: c.Noise, Accepted: c.Accepted, Reordered: c.Reordered,
 	}
 	if c.At >= 0 { // marks are set on rows
-		out.First.Noise, out.First.Accepted = r.Rows[c.At].Noise, r.Rows[c.At].Accepted
+		out.First.Noise, out.First.Undecided, out.First.Accepted = r.Rows[c.At].Noise, r.Rows[c.At].Undecided, r.Rows[c.At].Accepted
 	}
 	r.addClusterDetails(&out.First, c)
 	perBlock, last := uint64(max(r.A.WarpsPerBlock, 1)), ^uint64(0)
@@ -339,69 +311,4 @@ func (r *Result) siteSummary(o *siteOrder) SiteSummary {
 		r.Baseline.sites[o.at].tell(&s)
 	}
 	return s
-}
-
-// verdict is the result in one sentence, with what limits it.
-func (r *Result) verdict(total, noise, counts int64) string {
-	text := "the recordings are the same"
-	switch {
-	case total == 0 && r.Stats.ReorderedRows > 0:
-		text = fmt.Sprintf("every thread did the same; %s executed divergent paths in another order", counted(r.Stats.Reordered, "warp"))
-	case total == 0 && r.Stats.Filtered > 0:
-		text = fmt.Sprintf("what was looked at is the same (%s left out on request)", counted(r.Stats.Filtered, "divergence"))
-	case total > 0 && total == noise:
-		text = fmt.Sprintf("all %s are noise: equal runs show them too", counted(total, "divergence"))
-	case total > 0:
-		text = fmt.Sprintf("%s of %d diverge", counted(r.Stats.WarpsDiverged, "warp"), r.Stats.WarpsCompared)
-		if n := int64(len(r.Clusters)) + r.ClustersOmitted; n > 1 {
-			text += fmt.Sprintf(", in %d ways", n)
-		} else if r.Stats.WarpsDiverged > 1 {
-			text += ", all in the same way"
-		}
-		if r.First >= 0 {
-			text += ", first " + r.place(&r.Rows[r.First])
-		}
-		if counts < total {
-			text += fmt.Sprintf("; %d of %d divergences count", counts, total)
-		}
-	}
-	if limits := r.limits(); limits != "" {
-		if total == 0 && r.Stats.ReorderedRows == 0 {
-			text += " as far as recorded"
-		}
-		text += " (" + limits + ")"
-	}
-	return text
-}
-
-// place says where a row is.
-func (r *Result) place(row *Row) string {
-	where := "at an unknown site"
-	if at := siteOfRow(row); at != None {
-		where = "at " + cmp.Or(r.Sites[at].Line(), r.Sites[at].Name())
-	}
-	return fmt.Sprintf("%s, warp %d, event %d", where, row.Warp, row.EventA)
-}
-
-// limits says what was not recorded, "" when everything was.
-func (r *Result) limits() string {
-	var parts []string
-	add := func(side string, l *warptrace.Losses, fewer int64) {
-		if l.Dropped > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %.2g %% dropped", side, 100*float64(l.Dropped)/float64(l.Dropped+l.Events)))
-		}
-		if l.SampleRate > 1 {
-			parts = append(parts, fmt.Sprintf("%s: one event in %d was kept", side, l.SampleRate))
-		}
-		if l.Truncated {
-			part := side + ": the file has no end"
-			if fewer > 0 {
-				part += ", " + counted(fewer, "warp") + " fewer"
-			}
-			parts = append(parts, part)
-		}
-	}
-	add("A", &r.LossesA, r.Stats.WarpsB-r.Stats.WarpsA)
-	add("B", &r.LossesB, r.Stats.WarpsA-r.Stats.WarpsB)
-	return strings.Join(parts, ", ")
 }

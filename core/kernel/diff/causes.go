@@ -99,7 +99,8 @@ func (r *Result) Settle() {
 		if k := r.firstThatCounts(from, to); k >= 0 {
 			row := &r.Rows[k]
 			c := causeOf(row, r.epochs[row.Warp])
-			if r.First < 0 || c.before(best, row.Follows, follows) < 0 {
+			undecided := r.First >= 0 && r.Rows[r.First].Undecided
+			if r.First < 0 || undecided && !row.Undecided || undecided == row.Undecided && c.before(best, row.Follows, follows) < 0 {
 				r.First, best, follows = int32(k), c, row.Follows
 			}
 		}
@@ -107,14 +108,20 @@ func (r *Result) Settle() {
 	}
 }
 
-// firstThatCounts finds the first row of a warp that counts, -1 when none does.
+// firstThatCounts finds the first row of a warp that counts, -1 when none does. What is undecided is the first only where nothing is
+// decided.
 func (r *Result) firstThatCounts(from, to int) int {
+	first := -1
 	for k := from; k < to; k++ {
-		if r.Counts(&r.Rows[k]) {
+		switch {
+		case !r.Counts(&r.Rows[k]):
+		case !r.Rows[k].Undecided:
 			return k
+		case first < 0:
+			first = k
 		}
 	}
-	return -1
+	return first
 }
 
 // Counts reports whether a row counts against the threshold: it is neither noise nor accepted, nor a mask that is ignored, nor part

@@ -44,6 +44,9 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	if err := compatible(r, &opt); err != nil {
 		return nil, err
 	}
+	if err := verify(j, &opt, a, b); err != nil {
+		return nil, err
+	}
 	j.Progress().SetStage("comparing")
 	sites := newSiteMap(a, b)
 	g := newGathering(r, &opt, sites)
@@ -62,10 +65,23 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	if err := nothingLeft(r); err != nil {
 		return nil, err
 	}
+	if err := g.compareWritten(j.Context(), a, b); err != nil {
+		return nil, err
+	}
+	if err := g.nothingShared(); err != nil {
+		return nil, err
+	}
 	g.done()
+	if err := r.outputs.readContents(j.Context(), r, a, b); err != nil {
+		return nil, err
+	}
+	if err := r.look(j.Context(), a, b); err != nil {
+		return nil, err
+	}
 	if err := r.readOperands(j, a, b, &opt); err != nil {
 		return nil, err
 	}
+	r.Blocks = blocksOf(a, b, &opt)
 	r.warn(sites)
 	return r, nil
 }
@@ -147,7 +163,9 @@ func budgetOfWarp(warps uint64) script.Budget {
 // warn says what limits the result.
 func (r *Result) warn(sites *siteMap) {
 	add := func(format string, args ...any) { r.Warnings = append(r.Warnings, fmt.Sprintf(format, args...)) }
-	r.Warnings = append(r.Warnings, sites.notes...)
+	if r.Builds = sites.builds; r.Builds != nil {
+		r.Warnings = append(r.Warnings, r.Builds.notes()...)
+	}
 	for _, side := range []struct {
 		name string
 		lost *warptrace.Losses
@@ -171,7 +189,7 @@ func (r *Result) warn(sites *siteMap) {
 		add("%s differ so much that their alignment is approximate: it is complete, but may be longer than necessary", counted(n, "warp"))
 	}
 	if n := r.Stats.Reordered; n > 0 && !r.Options.StrictOrder {
-		add("%s executed divergent paths in another order, and every lane did the same: that does not count", counted(n, "warp"))
+		add("%s, and every lane did the same: that does not count", r.Stats.otherOrder())
 	}
 	if n := r.Stats.RowsOmitted; n > 0 {
 		add("%s beyond the %d that are kept were counted only", counted(n, "divergence"), len(r.Rows))

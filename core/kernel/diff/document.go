@@ -13,7 +13,7 @@ const (
 // meaning; see docs/commands/diff.md. Reports are made of it alone.
 type Document struct {
 	Schema              string           `json:"schema"`
-	Status              string           `json:"status"`  // "identical" | "diverged"
+	Status              string           `json:"status"`  // "identical" | "same-results" | "diverged" | "inconclusive"
 	Verdict             string           `json:"verdict"` // one sentence, with what limits it
 	TotalDivergences    int64            `json:"total_divergences"`
 	CountedDivergences  int64            `json:"counted_divergences"` // those that count against the threshold
@@ -24,6 +24,8 @@ type Document struct {
 	DivergenceBreakdown map[string]int64 `json:"divergence_breakdown"` // by kind; encoding/json sorts the keys
 	Threshold           int64            `json:"threshold"`
 	Passed              bool             `json:"passed"`
+	Require             []string         `json:"require,omitempty"`  // what must agree to pass: "control-flow", "outputs", "values"
+	Coverage            *Coverage        `json:"coverage,omitempty"` // what was compared
 	CrossGPU            *CrossGPU        `json:"cross_gpu,omitempty"`
 	A                   Recording        `json:"a"`
 	B                   Recording        `json:"b"`
@@ -34,7 +36,11 @@ type Document struct {
 	Divergences         []Divergence     `json:"divergences"`
 	DivergencesOmitted  int64            `json:"divergences_omitted"` // counted above, not listed
 	Losses              LossesOfBoth     `json:"losses"`
+	Blocks              *Blocks          `json:"blocks,omitempty"`
+	Builds              *Builds          `json:"builds,omitempty"`
 	Baseline            *Baseline        `json:"baseline,omitempty"`
+	Outputs             *OutputDiff      `json:"outputs,omitempty"`  // how what the kernel wrote differs
+	Findings            []FindingDiff    `json:"findings,omitempty"` // what the checks of the simulator found in one run only, or more often
 	Explanation         *Explanation     `json:"explanation,omitempty"`
 	Accepted            *AcceptedUse     `json:"accepted,omitempty"`
 	Sources             []Source         `json:"sources"`
@@ -102,7 +108,8 @@ type Divergence struct {
 	Lanes          []int        `json:"lanes"` // that differ; empty when that is not known
 	Cluster        int64        `json:"cluster"`
 	Follows        bool         `json:"follows"`             // an earlier divergence can be its cause
-	Noise          bool         `json:"noise"`               // also seen among runs that should be equal
+	Noise          bool         `json:"noise"`               // explained by how runs differ that should be equal
+	Undecided      bool         `json:"undecided,omitempty"` // such runs can neither explain it nor rule it out
 	Accepted       bool         `json:"accepted,omitempty"`  // by a file of accepted differences
 	Reordered      bool         `json:"reordered,omitempty"` // every lane of the warp did the same, in another order among paths
 	LaneValues     []LaneValues `json:"lane_values,omitempty"`
@@ -163,9 +170,11 @@ type SiteSummary struct {
 	Breakdown      map[string]int64 `json:"breakdown"`
 	Rate           float64          `json:"rate"`                     // share of compared warps that differ here
 	BaselineRate   float64          `json:"baseline_rate"`            // the same among runs that should be equal
-	Chance         *float64         `json:"chance,omitempty"`         // with baselines: of so many warps or more at the rate of equal runs
-	BaselineWarps  int64            `json:"baseline_warps,omitempty"` // warps of pairs of equal runs that differ here
+	Chance         *float64         `json:"chance,omitempty"`         // with baselines: of so many deviations or more, were B one more equal run
+	BaselineWarps  int64            `json:"baseline_warps,omitempty"` // warps of equal runs that differ here from the first of their side
 	BaselineOf     int64            `json:"baseline_of,omitempty"`    // of so many
+	Explained      int64            `json:"explained,omitempty"`      // divergences that are noise
+	Undecided      int64            `json:"undecided,omitempty"`      // divergences that equal runs can neither explain nor rule out
 	Noise          bool             `json:"noise"`
 }
 
@@ -188,12 +197,16 @@ type Losses struct {
 
 // Baseline is what runs that should be equal say about noise.
 type Baseline struct {
-	RunsA      int      `json:"runs_a"`
-	RunsB      int      `json:"runs_b"`
-	Pairs      int      `json:"pairs"` // equal runs that were compared
-	NoiseSites int      `json:"noise_sites"`
-	Suppressed int64    `json:"suppressed"` // divergences of A and B that are noise
-	Paths      []string `json:"paths"`
+	RunsA      int         `json:"runs_a"`
+	RunsB      int         `json:"runs_b"`
+	Pairs      int         `json:"pairs"` // comparisons of equal runs: each with A, or with B
+	NoiseSites int         `json:"noise_sites"`
+	Suppressed int64       `json:"suppressed"` // divergences of A and B that are noise: that many equal runs explain
+	Undecided  []Undecided `json:"undecided"`  // what equal runs can neither explain nor rule out
+	Paths      []string    `json:"paths"`
+	// Chunks of outputs of A and B that differ as equal runs do, and the arrays of which nothing else differs.
+	OutputChunks int64    `json:"output_chunks,omitempty"`
+	Outputs      []string `json:"outputs,omitempty"`
 
 	sites []noiseOfSite // by position in Result.Sites
 }
@@ -247,4 +260,5 @@ type Settings struct {
 	Limit            int64    `json:"limit,omitempty"`
 	Force            bool     `json:"force,omitempty"`
 	CrossGPU         bool     `json:"cross_gpu,omitempty"`
+	Require          []string `json:"require,omitempty"`
 }

@@ -48,10 +48,13 @@ const (
 )
 
 // Explain says why the first divergence of a result happened, as far as the recordings tell, and keeps it in r.Why. It is nil when
-// nothing differs.
+// nothing differs, and when what the kernel wrote is the same.
 func Explain(j *job.Job, r *Result, a, b *warptrace.Trace, opt Options) (*Explanation, error) {
 	if r.First < 0 || int(r.First) >= len(r.Rows) {
 		return nil, nil
+	}
+	if r.Judge().Status == StatusSameResults {
+		return nil, nil // another way to the same results has no cause that went wrong
 	}
 	why, err := explainRow(j, r, a, b, &r.Rows[r.First], opt)
 	if err != nil {

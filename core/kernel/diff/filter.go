@@ -73,14 +73,27 @@ func (s WarpSet) String() string { return s.text }
 // KindSet is a set of kinds of divergences. The zero KindSet holds every kind.
 type KindSet uint8
 
-// ParseKinds reads names of kinds, in any case: Branch, ActiveMask (active-mask, mask), Value, Path, ExtraEvents (extra-events, extra).
+// The numbers in a KindSet of the kinds that are no rows.
+const (
+	kindOutput RowKind = rowKinds + iota
+	kindStore
+	kindFinding
+)
+
+// kindNames are the kinds in a KindSet, by number.
+var kindNames = [...]string{
+	KindBranch, KindActiveMask, KindValue, KindPath, KindExtraEvents, kindOutput: KindOutput, kindStore: KindStore, kindFinding: KindFinding,
+}
+
+// ParseKinds reads names of kinds, in any case: Branch, ActiveMask (active-mask, mask), Value, Path, ExtraEvents (extra-events, extra),
+// Output, Store, Finding.
 func ParseKinds(names []string) (KindSet, error) {
 	var s KindSet
 	for _, name := range names {
 		kind, ok := kindOf(name)
 		if !ok {
-			return 0, fault.Usagef("%q is no kind of divergence%s", clippedWord(name), nearName(name, rowKindNames[:])).
-				WithHint("the kinds are %s", strings.Join(rowKindNames[:], ", "))
+			return 0, fault.Usagef("%q is no kind of divergence%s", clippedWord(name), nearName(name, kindNames[:])).
+				WithHint("the kinds are %s", strings.Join(kindNames[:], ", "))
 		}
 		s |= 1 << kind
 	}
@@ -95,7 +108,7 @@ func kindOf(name string) (RowKind, bool) {
 	case "extra":
 		return RowExtraEvents, true
 	}
-	for k, known := range rowKindNames {
+	for k, known := range kindNames {
 		if plain == strings.ToLower(known) {
 			return RowKind(k), true
 		}
@@ -109,7 +122,7 @@ func (s KindSet) Has(k RowKind) bool { return s == 0 || s>>k&1 != 0 }
 // Names lists the kinds that were asked for, none when every kind is in the set.
 func (s KindSet) Names() []string {
 	var names []string
-	for k, name := range rowKindNames {
+	for k, name := range kindNames {
 		if s>>k&1 != 0 {
 			names = append(names, name)
 		}

@@ -100,6 +100,9 @@ func (g *gathering) add(d *warpDiff) {
 	if d.reordered {
 		s.Reordered++
 		s.ReorderedRows += int64(len(d.rows))
+		if d.moved {
+			s.MovedWarps++
+		}
 	}
 	if counts {
 		s.WarpsDiverged++

@@ -4,85 +4,113 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// ApplyBaseline compares runs that should be equal with each other and marks the divergences of a and b that are no more than
-// such runs show: they are noise. runsA are further runs of a, runsB of b; either may be empty. docs/concepts/noise.md has the
-// rules.
+// ApplyBaseline compares runs that should be equal with a or b, and marks the divergences of a and b that are no more than such runs
+// show: they are noise. What they can neither explain nor rule out is marked as undecided. runsA are further runs of a, runsB of b;
+// either may be empty. docs/concepts/noise.md has the rule.
 func ApplyBaseline(j *job.Job, r *Result, a, b *warptrace.Trace, runsA, runsB []*warptrace.Trace, opt Options) (*Baseline, error) {
 	opt.Limit, opt.Context, opt.Threshold = 0, -1, 0
-	base := &Baseline{RunsA: len(runsA), RunsB: len(runsB), Paths: []string{}}
-	var tables []*noiseTable
-	for _, side := range []struct {
-		first *warptrace.Trace
-		runs  []*warptrace.Trace
-		local func(*SiteRef) int64
-	}{
-		{a, runsA, func(s *SiteRef) int64 { return s.LocalA }},
-		{b, runsB, func(s *SiteRef) int64 { return s.LocalB }},
-	} {
-		if len(side.runs) == 0 {
-			continue
-		}
-		if len(side.runs) >= maxNoiseRuns {
-			return nil, fault.New(fault.Limit, "%d baselines of one side were given; %d are allowed", len(side.runs), maxNoiseRuns-1).
+	base := &Baseline{RunsA: len(runsA), RunsB: len(runsB), Undecided: []Undecided{}, Paths: []string{}}
+	for _, runs := range [][]*warptrace.Trace{runsA, runsB} {
+		if len(runs) >= maxNoiseRuns {
+			return nil, fault.New(fault.Limit, "%d baselines of one side were given; %d are allowed", len(runs), maxNoiseRuns-1).
 				WithHint("more than ten add little: leave some out")
 		}
-		table, err := observeRuns(j, r, side.first, side.runs, opt)
-		if err != nil {
-			return nil, err
-		}
-		table.names = noiseNames(r, side.first, side.local)
-		tables = append(tables, table)
-		base.Pairs += table.pairs
-		for _, run := range side.runs {
+		for _, run := range runs {
 			base.Paths = append(base.Paths, run.Path())
 		}
 	}
 	r.Baseline = base
-	if len(tables) > 0 {
-		markNoise(r, tables)
-		r.regroup()
-		r.Settle()
-		full := r.Options.withDefaults()
-		if err := r.readOperands(j, a, b, &full); err != nil {
+	base.Pairs = len(runsA) + len(runsB)
+	var side *noiseSide
+	first, equal, others := a, runsA, runsB
+	switch {
+	case len(runsA) > 0:
+		side = newNoiseSide(len(runsA), len(runsB), noiseNames(r, a, func(s *SiteRef) int64 { return s.LocalA }), false)
+	case len(runsB) > 0:
+		first, equal, others = b, runsB, nil
+		side = newNoiseSide(len(runsB), 0, noiseNames(r, b, func(s *SiteRef) int64 { return s.LocalB }), true)
+	default:
+		return base, nil
+	}
+	outputs := []*outputNoise{newOutputNoise(side.ofB)}
+	if err := side.observe(j, r, first, equal, others, opt, outputs[0]); err != nil {
+		return nil, err
+	}
+	if len(others) > 0 {
+		outputs = append(outputs, newOutputNoise(true))
+		if err := observeOutputs(j, r, b, others, opt, outputs[1]); err != nil {
 			return nil, err
 		}
+	}
+	markNoise(r, side)
+	if err := r.markOutputs(j.Context(), a, b, outputs); err != nil {
+		return nil, err
+	}
+	r.regroup()
+	r.Settle()
+	full := r.Options.withDefaults()
+	if err := r.readOperands(j, a, b, &full); err != nil {
+		return nil, err
 	}
 	return base, nil
 }
 
-// observeRuns compares the equal runs of one side, pair by pair.
-func observeRuns(j *job.Job, r *Result, first *warptrace.Trace, more []*warptrace.Trace, opt Options) (*noiseTable, error) {
-	runs := append([]*warptrace.Trace{first}, more...)
-	table := newNoiseTable(len(runs))
-	for _, p := range noisePairs(len(runs)) {
+// observe compares the first run of the side with each of those that should be equal to it, and with those that should be equal to the
+// other side. outputs takes what the former wrote.
+func (s *noiseSide) observe(j *job.Job, r *Result, first *warptrace.Trace, equal, others []*warptrace.Trace, opt Options, outputs *outputNoise) error {
+	opt.MaxRows = min(opt.withDefaults().MaxRows, maxSightings/int64(len(equal)+len(others)))
+	for i, run := range slices.Concat(equal, others) {
 		if err := j.Context().Err(); err != nil {
-			return nil, fault.Of(err)
+			return fault.Of(err)
 		}
-		x, y := runs[p[0]], runs[p[1]]
-		found, err := Compare(j, x, y, opt)
+		found, err := Compare(j, first, run, opt)
 		if err != nil {
-			return nil, aboutBaseline(err, y.Path())
+			return aboutBaseline(err, run.Path())
 		}
 		if found.Stats.RowsOmitted > 0 {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("the baselines %s and %s differ in more than can be kept: %d divergences were left out",
-				x.Path(), y.Path(), found.Stats.RowsOmitted))
+				first.Path(), run.Path(), found.Stats.RowsOmitted))
 		}
-		local := func(s *SiteRef) int64 { return s.LocalA }
-		names := noiseNames(found, x, local)
-		for i := range names { // what only the other run passed has its name there
-			if found.Sites[i].LocalA < 0 && found.Sites[i].LocalB >= 0 {
-				names[i] = y.SiteID(uint32(found.Sites[i].LocalB))
+		names := noiseNames(found, first, func(s *SiteRef) int64 { return s.LocalA })
+		for k := range names { // what only the other run passed has its name there
+			if found.Sites[k].LocalA < 0 && found.Sites[k].LocalB >= 0 {
+				names[k] = run.SiteID(uint32(found.Sites[k].LocalB))
 			}
 		}
-		table.observe(found, names, p[0]%2 == 0 && p[1] == p[0]+1)
+		if i < len(equal) {
+			if err := outputs.observe(j.Context(), found, first, run); err != nil {
+				return err
+			}
+		} else { // the number between is that of the comparison that is judged
+			i++
+		}
+		s.add(found, names, i)
 	}
-	return table, nil
+	return nil
+}
+
+// observeOutputs compares what the runs wrote that should be equal to B, where anything was recorded of that.
+func observeOutputs(j *job.Job, r *Result, b *warptrace.Trace, runs []*warptrace.Trace, opt Options, outputs *outputNoise) error {
+	if r.outputs == nil && len(r.findings.order) == 0 {
+		return nil
+	}
+	for _, run := range runs {
+		found, err := Compare(j, b, run, opt)
+		if err != nil {
+			return aboutBaseline(err, run.Path())
+		}
+		if err := outputs.observe(j.Context(), found, b, run); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // aboutBaseline says which baseline an error of comparing is about.

@@ -6,10 +6,10 @@ import (
 	"slices"
 )
 
-// regroup gathers warps again once noise is known: by what is left of them, not by where noise has put it. Warps of which nothing is
-// left are gathered by the noise that comes first in them. It needs all rows; without them the clusters stay.
+// regroup gathers warps again once noise is known: by what is left of them, not by where noise has put it; what is undecided counts as
+// left where nothing is decided. Warps of which nothing is left are gathered by the noise that comes first in them. It needs all rows; without them the clusters stay.
 func (r *Result) regroup() {
-	if r.Stats.RowsOmitted > 0 || r.Baseline == nil || r.Baseline.Suppressed == 0 {
+	if r.Stats.RowsOmitted > 0 || r.Baseline == nil || r.Baseline.Suppressed+int64(len(r.Baseline.Undecided)) == 0 {
 		return
 	}
 	before := r.Clusters
@@ -23,7 +23,7 @@ func (r *Result) regroup() {
 		from = to
 	}
 	slices.SortFunc(g.clusters, func(x, y regrouped) int {
-		return cmp.Or(cmp.Compare(truth(x.Noise), truth(y.Noise)), x.cause.before(y.cause, x.Follows, y.Follows))
+		return cmp.Or(cmp.Compare(truth(x.Noise), truth(y.Noise)), cmp.Compare(truth(x.First.Undecided), truth(y.First.Undecided)), x.cause.before(y.cause, x.Follows, y.Follows))
 	})
 	most := r.Options.withDefaults().MaxClusters
 	r.Clusters, r.ClustersOmitted = nil, int64(max(len(g.clusters)-most, 0))
@@ -60,12 +60,7 @@ type regrouped struct {
 // warp puts the rows from..to, of one warp, into a cluster.
 func (g *regrouping) warp(from, to int, before []ClusterRef) {
 	rows := g.r.Rows[from:to]
-	var at []int // the rows that make the cluster
-	for k := range rows {
-		if !rows[k].Noise {
-			at = append(at, from+k)
-		}
-	}
+	at := left(rows, from) // the rows that make the cluster
 	noise := len(at) == 0
 	if noise {
 		at = []int{from}
@@ -104,6 +99,24 @@ func (g *regrouping) warp(from, to int, before []ClusterRef) {
 		made.around = before[old].around
 	}
 	g.clusters = append(g.clusters, made)
+}
+
+// left lists the rows of a warp that are decided and no noise, else those that are undecided, by their positions from the first on.
+func left(rows []Row, from int) []int {
+	var decided, undecided []int
+	for k := range rows {
+		switch {
+		case rows[k].Noise:
+		case rows[k].Undecided:
+			undecided = append(undecided, from+k)
+		default:
+			decided = append(decided, from+k)
+		}
+	}
+	if len(decided) > 0 {
+		return decided
+	}
+	return undecided
 }
 
 // likeness is what two rows of different warps must share to be alike: not where they stand, which noise moves, and not their values.

@@ -2,42 +2,150 @@ package diff
 
 import (
 	"cmp"
+	"math"
 	"strconv"
 )
 
 // noiseJudge holds one result against what equal runs show.
 type noiseJudge struct {
-	r      *Result
-	tables []*noiseTable
-	found  []*noiseTable // the result itself, by the names of each table
-	often  []map[noiseKey]noiseExcess
+	r    *Result
+	side *noiseSide
+	said *sideFindings
+	of   []standing
+	why  []string
+	skip []bool
 }
 
-// noiseExcess says whether something differs in more warps than equal runs explain, and whether all of these are warps in which
-// equal runs differ too.
-type noiseExcess struct{ is, known bool }
+// mostNoisePasses is how often rows are judged at most: usually once or twice.
+const mostNoisePasses = 4
 
-// markNoise sets Noise on the rows that equal runs explain, and then on clusters.
-func markNoise(r *Result, tables []*noiseTable) {
-	j := &noiseJudge{r: r, tables: tables}
-	for _, t := range tables {
-		self := newNoiseTable(2)
-		self.observe(r, t.names, false)
-		j.found = append(j.found, self)
-		j.often = append(j.often, make(map[noiseKey]noiseExcess))
-	}
-	for _, rows := range byWarp(r.Rows) {
-		j.warp(rows)
-	}
-	noisy := make(map[int32]struct{})
-	for i := range r.Rows {
-		if row := &r.Rows[i]; row.Noise {
-			r.Baseline.Suppressed++
-			noisy[siteOfRow(row)] = struct{}{}
+// markNoise sets Noise and Undecided on rows, and says in the baseline what is explained and what stays open.
+//
+// Rows are judged more than once. What follows a genuine divergence in its warp is left to that one: the next time it is not counted, so
+// that noise does not seem to be more than it is because of what a bug leads to.
+func markNoise(r *Result, side *noiseSide) {
+	n := len(r.Rows)
+	j := &noiseJudge{r: r, side: side, of: make([]standing, n), why: make([]string, n), skip: make([]bool, n)}
+	side.add(r, side.names, side.equal)
+	side.events = r.Stats.EventsA + r.Stats.EventsB
+	side.sort()
+	for range mostNoisePasses {
+		j.judge()
+		if !j.leave() {
+			break
 		}
 	}
-	r.Baseline.NoiseSites = len(noisy)
-	r.Baseline.sites = j.sites()
+	j.set()
+}
+
+// judge asks what equal runs make of every row.
+func (j *noiseJudge) judge() {
+	s := j.side
+	j.said = s.judge(len(j.r.Rows), j.skip)
+	for i := range j.r.Rows {
+		if !j.r.lists(&j.r.Rows[i]) {
+			continue
+		}
+		switch {
+		case s.common[s.all[s.judged[i]].id]:
+			j.of[i], j.why[i] = explained, ""
+		case j.skip[i]:
+			j.of[i], j.why[i] = genuine, ""
+		default:
+			j.of[i], j.why[i] = j.said.of[i], j.said.why[i]
+		}
+	}
+	j.judgeStaying()
+}
+
+// leave skips what follows a genuine divergence of another key in its warp, and reports whether that is something else than before.
+func (j *noiseJudge) leave() (changed bool) {
+	lead, warp := int32(-1), uint64(math.MaxUint64)
+	for i := range j.r.Rows {
+		row := &j.r.Rows[i]
+		if !j.r.lists(row) {
+			continue
+		}
+		if row.Warp != warp {
+			lead, warp = -1, row.Warp
+		}
+		key := j.side.all[j.side.judged[i]].key
+		skip := lead >= 0 && lead != key
+		changed = changed || j.skip[i] != skip
+		j.skip[i] = skip
+		if lead < 0 && j.of[i] == genuine {
+			lead = key
+		}
+	}
+	return changed
+}
+
+// judgeStaying looks at what differs between A and B although the equal runs of A agree there with each other, and those of B too. Were
+// all of them equal runs, the ones that deviate would be just those of one side with the chance of one in as many ways as there are
+// to choose that side's. Warps in which equal runs take other paths are left out: what is paired there depends on both runs.
+func (j *noiseJudge) judgeStaying() {
+	s := j.side
+	if s.others == 0 {
+		return
+	}
+	ways := math.Exp(lnChoose(int64(s.equal+s.others+2), int64(s.others+1)))
+	for _, f := range j.said.findings {
+		warps := make(map[uint64]struct{})
+		var rows []int32
+		for i := range f.counts.judged {
+			x := &f.counts.judged[i]
+			warp := j.r.Rows[x.row].Warp
+			if _, moved := s.gaps[warp]; x.fresh && x.always && !moved {
+				warps[warp] = struct{}{}
+				rows = append(rows, x.row)
+			}
+		}
+		to := explained
+		n := int64(len(warps))
+		switch p := binomialUpper(n, n+f.counts.equalWarps()+f.counts.family, 1/ways); {
+		case n == 0:
+		case p < noiseAlpha/float64(max(j.said.tested, 1)):
+			to = genuine
+		case p < noiseDoubt:
+			to = open
+		}
+		for _, i := range rows {
+			if j.of[i] < to {
+				j.of[i], j.why[i] = to, whyStays
+			}
+		}
+	}
+}
+
+// set puts on rows what was found. What has only noise before it in its warp follows nothing that counts.
+func (j *noiseJudge) set() {
+	b := j.r.Baseline
+	noisy := make(map[int32]struct{})
+	quiet, warp := true, uint64(math.MaxUint64) // only noise so far
+	seen := false
+	for i := range j.r.Rows {
+		row := &j.r.Rows[i]
+		if !j.r.lists(row) {
+			continue
+		}
+		if row.Warp != warp {
+			quiet, seen, warp = true, false, row.Warp
+		}
+		row.Noise, row.Undecided = j.of[i] == explained, j.of[i] == open
+		if row.Noise {
+			b.Suppressed++
+			noisy[siteOfRow(row)] = struct{}{}
+		} else {
+			if seen && quiet {
+				row.Follows = false
+			}
+			quiet = false
+		}
+		seen = true
+	}
+	b.NoiseSites = len(noisy)
+	b.sites = j.sites()
+	b.Undecided = j.undecided()
 }
 
 // siteOfRow is the site under which a divergence is listed.
@@ -48,126 +156,42 @@ func siteOfRow(row *Row) int32 {
 	return row.SiteB
 }
 
-// warp judges the rows of one warp in their order. What follows a divergence that is no noise is left to it; what has only noise
-// before it is noise itself, unless equal runs show well what such noise leads to, and this is not it.
-func (j *noiseJudge) warp(rows []Row) {
-	inWarp := make(map[noiseKey]int64)
-	for i := range rows {
-		inWarp[keyOfRow(&rows[i], j.tables[0].names)]++
-	}
-	var before []*Row // noise that nothing before it leads to
-	genuine := false
-	for i := range rows {
-		row := &rows[i]
-		switch {
-		case j.explained(row, inWarp[keyOfRow(row, j.tables[0].names)]):
-			row.Noise = true
-			if !row.Follows || len(before) == 0 {
-				before = append(before, row)
-			}
-		case !row.Follows || genuine || len(before) == 0:
-			genuine = true
-		case j.canFollow(row, before):
-			row.Noise = true
-		default:
-			row.Follows, genuine = false, true
-		}
-	}
-}
-
-// explained reports whether the equal runs of either side show a divergence like this one, as often and in such places.
-func (j *noiseJudge) explained(row *Row, inWarp int64) bool {
-	for i, t := range j.tables {
-		key := keyOfRow(row, t.names)
-		if s := t.stats[key]; s != nil && j.within(i, s, key, row, inWarp) {
-			return true
-		}
-		// The same, but as a consequence of something before it. That does not explain what comes by itself, once equal runs
-		// have shown it often enough; what comes by itself explains what comes after something else.
-		other := key
-		other.follows = !key.follows
-		s := t.stats[other]
-		if s != nil && (key.follows || s.where.n < noiseRich) && j.within(i, s, key, row, inWarp) {
-			return true
-		}
-	}
-	return false
-}
-
-// within reports whether a divergence stays within what equal runs show of its like.
-func (j *noiseJudge) within(table int, s *noiseStat, key noiseKey, row *Row, inWarp int64) bool {
-	_, known := s.seen[row.Warp]
-	if !known && s.where.complete() {
-		return false // equal runs differ here in certain warps, and this is another one
-	}
-	if row.Lanes&^s.lanes != 0 && s.which.complete() {
-		return false // likewise with lanes
-	}
-	if poissonUpper(inWarp, s.inWarp) < noiseAlpha || poissonUpper(int64(max(row.Count, row.CountB)), s.count) < noiseAlpha {
-		return false // more often in this warp, or longer, than in any warp of equal runs
-	}
-	if excess := j.excess(table, s, key); excess.is {
-		return known && !excess.known
-	}
-	return true
-}
-
-// excess reports whether more warps of A and B differ than any two equal runs show, and than chance makes of their rate.
-func (j *noiseJudge) excess(table int, s *noiseStat, key noiseKey) noiseExcess {
-	if e, done := j.often[table][key]; done {
-		return e
-	}
-	t, self, n := j.tables[table], j.found[table].stats[key], j.r.Stats.WarpsCompared
-	e := noiseExcess{known: true}
-	if float64(self.warps)*float64(t.largest) > float64(s.most)*float64(n) {
-		e.is = t.chance(s.warps, self.warps, n) < noiseAlpha
-	}
-	for w := range self.seen {
-		if _, is := s.seen[w]; !is {
-			e.known = false
-			break
-		}
-	}
-	j.often[table][key] = e
-	return e
-}
-
-// canFollow reports whether a divergence that equal runs do not show can be a consequence of noise before it in its warp.
-func (j *noiseJudge) canFollow(row *Row, before []*Row) bool {
-	for _, t := range j.tables {
-		key := keyOfRow(row, t.names).anyway()
-		for _, noise := range before {
-			s := t.stats[keyOfRow(noise, t.names).anyway()]
-			if s == nil {
-				continue
-			}
-			if _, is := s.followed[key]; is || !s.after.complete() {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // noiseOfSite is how a site differs among equal runs, beside how it differs between A and B.
 type noiseOfSite struct {
-	warps    int64 // of the pairs, in which it differs
-	compared int64
-	chance   float64 // of so many warps or more between A and B, at the rate of equal runs
+	warps     int64 // of the equal runs, in which it differs
+	compared  int64
+	chance    float64 // of so many deviations or more, when B is one more equal run; the least of its kinds
+	explained int64   // divergences of A and B that are noise
+	open      int64   // and those that nobody can tell
 }
 
-// sites says of every site of the result how often equal runs differ there: on the side where they do more often.
+// sites says of every site of the result how often equal runs differ there.
 func (j *noiseJudge) sites() []noiseOfSite {
 	all := make([]noiseOfSite, len(j.r.Sites))
 	for i := range all {
 		all[i].chance = 1
-		for k, t := range j.tables {
-			name := t.names[i]
-			of := noiseOfSite{warps: t.bySite[name], compared: t.compared}
-			of.chance = t.chance(of.warps, j.found[k].bySite[name], j.r.Stats.WarpsCompared)
-			if k == 0 || of.rate() > all[i].rate() {
-				all[i] = of
-			}
+	}
+	s := j.side
+	chances := make(map[uint64]float64)
+	for key, f := range j.said.findings {
+		site := s.keys[key].site
+		if known, ok := chances[site]; !ok || f.chance < known {
+			chances[site] = f.chance
+		}
+	}
+	for i := range all {
+		all[i].warps, all[i].compared = s.bySite[s.names[i]], s.compared
+		if p, ok := chances[s.names[i]]; ok {
+			all[i].chance = p
+		}
+	}
+	for i := range j.r.Rows {
+		row := &j.r.Rows[i]
+		switch {
+		case row.Noise:
+			all[siteOfRow(row)].explained++
+		case row.Undecided:
+			all[siteOfRow(row)].open++
 		}
 	}
 	return all
@@ -183,6 +207,7 @@ func (n *noiseOfSite) rate() float64 {
 // tell fills in what a document says of a site.
 func (n *noiseOfSite) tell(s *SiteSummary) {
 	s.BaselineRate, s.BaselineWarps, s.BaselineOf = n.rate(), n.warps, n.compared
+	s.Explained, s.Undecided = n.explained, n.open
 	// Three digits are more than it is good for, and the same on every machine.
 	chance, _ := strconv.ParseFloat(strconv.FormatFloat(n.chance, 'e', 2, 64), 64)
 	s.Chance = &chance

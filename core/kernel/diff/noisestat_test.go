@@ -78,3 +78,78 @@ func TestNothingIsLeftToBeSeenOnceNothingIsRare(t *testing.T) {
 		}
 	}
 }
+
+// A slow obvious twin: all arrangements of deviations over runs are counted one by one.
+func TestBinomialIsExact(t *testing.T) {
+	for runs := int64(1); runs <= 3; runs++ { // equal ones, beside B
+		for n := int64(1); n <= 7; n++ { // deviations
+			counts := make([]int64, n+1) // arrangements by how many are B's
+			total := int64(1)
+			for range n {
+				total *= runs + 1
+			}
+			for code := range total {
+				of := int64(0)
+				for range n {
+					if code%(runs+1) == 0 {
+						of++
+					}
+					code /= runs + 1
+				}
+				counts[of]++
+			}
+			for k := int64(0); k <= n; k++ {
+				want := 0.0
+				for x := k; x <= n; x++ {
+					want += float64(counts[x]) / float64(total)
+				}
+				if k*(runs+1) <= n {
+					want = 1
+				}
+				if got := binomialUpper(k, n, 1/float64(runs+1)); math.Abs(got-want) > 1e-12 {
+					t.Fatalf("binomialUpper(%d, %d) beside %d runs = %g, want %g", k, n, runs, got, want)
+				}
+			}
+		}
+	}
+}
+
+func TestBinomialLowerCountsTheOtherTail(t *testing.T) {
+	for n := int64(1); n <= 30; n++ {
+		for k := int64(0); k <= n; k++ {
+			for _, p := range []float64{0.1, 0.5, 0.8} {
+				if low, up := binomialLower(k, n, p), binomialUpper(k+1, n, p); float64(k) < float64(n)*p && float64(k+1) > float64(n)*p && math.Abs(low+up-1) > 1e-9 {
+					t.Fatalf("of %d with %g: %d or less %g, more %g", n, p, k, low, up)
+				}
+			}
+		}
+	}
+}
+
+// All ways to share a total among counts are equally likely, when they are geometric.
+func TestGeometricIsExact(t *testing.T) {
+	for m := int64(1); m <= 3; m++ {
+		for sum := int64(0); sum <= 6; sum++ {
+			for x := int64(1); x <= 6; x++ {
+				var all, as int64
+				var share func(left, parts, first int64)
+				share = func(left, parts, first int64) {
+					if parts == 0 {
+						all++
+						if first+left >= x { // the rest is the count in question
+							as++
+						}
+						return
+					}
+					for k := int64(0); k <= left; k++ {
+						share(left-k, parts-1, first)
+					}
+				}
+				share(sum+x, m, 0)
+				if got, want := geometricUpper(x, sum, m), float64(as)/float64(all); math.Abs(got-want) > 1e-12 {
+					t.Fatalf("geometricUpper(%d, %d, %d) = %g, want %g", x, sum, m, got, want)
+				}
+			}
+		}
+	}
+}

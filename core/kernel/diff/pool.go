@@ -54,7 +54,7 @@ func compareWarps(j *job.Job, a, b *warptrace.Trace, g *gathering) error {
 	}
 	group.Go(func() error {
 		defer close(p.tasks)
-		opt := warptrace.WalkOptions{Values: g.opt.Values}
+		opt := warptrace.WalkOptions{Values: g.opt.Values, Reused: g.sites.reused}
 		if !g.opt.Warps.All() {
 			opt.Warps = g.opt.Warps.Has
 		}

@@ -46,9 +46,10 @@ type Row struct {
 	Cluster        int32  // position in Result.Clusters, -1: beyond Options.MaxClusters
 	Lanes          uint64 // lanes that differ, 0 unknown
 	Follows        bool   // an earlier divergence can be its cause
-	Noise          bool   // also seen among runs that should be equal
+	Noise          bool   // explained by how runs differ that should be equal
+	Undecided      bool   // such runs can neither explain it nor rule it out; it counts
 	Accepted       bool   // a file of accepted differences has it
-	Reordered      bool   // every lane of the warp did the same, in another order among paths
+	Reordered      bool   // every lane of the warp did the same, in another order among paths or of code that moved
 }
 
 // InA reports, for RowExtraEvents, whether A is the side that has the events.
@@ -123,6 +124,7 @@ type Stats struct {
 	Approximate   int64           // warps whose script is not proven minimal
 	Reordered     int64           // warps whose lanes did the same in another order
 	ReorderedRows int64           // their rows
+	MovedWarps    int64           // of those warps, how many did so because code moved between two builds
 	LostTails     int64           // warps of which an end is missing where that side lost events: no divergence
 	Unlocated     int64           // warps that differ by their hash and recorded no events to tell where
 }
@@ -146,9 +148,15 @@ type Result struct {
 	Baseline        *Baseline    // set by ApplyBaseline
 	Why             *Explanation // set by Explain
 	AcceptedUse     *AcceptedUse // set by Accepted.Apply
+	Builds          *Builds      // how the sites of two builds were matched, nil: of one build
+	Blocks          *Blocks      // how much was read; nil where the format has no blocks
 	Warnings        []string
+	Undecided       []string // why "the same" cannot be said although nothing differs, in sentences
 
-	epochs map[uint64]uint32 // by warp: barriers before its first row, where there are any
+	held     [2]heldBy // by A and B
+	outputs  *outputs  // nil: not looked at
+	findings findings
+	epochs   map[uint64]uint32 // by warp: barriers before its first row, where there are any
 }
 
 // NaNPolicy says when two values of which one is NaN are equal.
@@ -170,6 +178,7 @@ type Options struct {
 	Ignore           []site.Pattern // sites whose rows are left out
 	Force            bool           // compare recordings of other kernels
 	CrossGPU         bool           // compare other grids and wave sizes, by thread
+	Verify           bool           // read all of both recordings first, also what need not be compared
 	StrictOrder      bool           // another order of paths is a difference even where every lane did the same
 	Warps            WarpSet        // compare only these
 	Kinds            KindSet        // report only these
@@ -179,5 +188,6 @@ type Options struct {
 	MaxRows          int64          // rows kept in memory; 0: 2^20
 	MaxClusters      int            // 0: 4096
 	Threshold        int64          // divergences that still pass
+	Require          Require        // what must agree to pass
 	Settings         Settings       // as the caller spelled them, for the document
 }

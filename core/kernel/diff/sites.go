@@ -15,11 +15,14 @@ type siteMap struct {
 	table    []uint32
 	ids      map[uint32]uint32
 	inverse  map[uint32]uint32
-	alike    bool     // ids that are not in the map are the same on both sides
-	foreign  uint32   // keys of B's own sites begin here, where numbers are positions in tables
-	merged   []uint32 // of A's local numbers the key: sites of v2 that share an id of v1 are one site there; nil: each is its own
-	barriers bool     // barriers are recorded
-	notes    []string
+	alike    bool                // ids that are not in the map are the same on both sides
+	lone     map[uint32]struct{} // ids of B that A's site map has no site for: their keys are made up
+	foreign  uint32              // keys of B's own sites begin here, where numbers are positions in tables
+	merged   []uint32            // of A's local numbers the key: sites of v2 that share an id of v1 are one site there; nil: each is its own
+	barriers bool                // barriers are recorded
+	moved    map[uint32]struct{} // keys of sites that stand in another order in B; nil: none
+	reused   bool                // a number or key of A stands for another site in B: equal bytes and digests prove nothing
+	builds   *Builds             // how the sites of two builds were matched; nil: of one build
 }
 
 // foreignKeys is where keys of sites begin that A lacks, when A has no more sites than that.
@@ -48,34 +51,69 @@ func newSiteMap(a, b *warptrace.Trace) *siteMap {
 	return m
 }
 
-// matchIDs matches two recordings of v1. An id that both site maps have is one site; where they are of two builds, what only one
-// has is matched by where it is. Without site maps an id is an id.
+// matchIDs matches two recordings of v1. Without the site maps of two builds an id is an id. An id is a hash of a line: where lines
+// moved, it can stand for another site, so that both maps have it does not make it one site.
 func (m *siteMap) matchIDs() {
 	m.identity = true
 	ta, tb := m.a.Sites(), m.b.Sites()
-	if ta == tb || ta.Len() == 0 || tb.Len() == 0 {
+	if ta == tb || ta.Len() == 0 || tb.Len() == 0 || sameSites(ta, tb) {
 		return
 	}
 	how := site.Match(ta, tb, site.MatchOptions{})
-	ids, inverse := make(map[uint32]uint32), make(map[uint32]uint32)
+	ids, inverse, lone := make(map[uint32]uint32), make(map[uint32]uint32), make(map[uint32]struct{})
 	for i := range tb.Len() {
+		from := tb.At(i).ID
+		if first, ok := tb.ByID(from); !ok || first != i {
+			continue // a copy that was inlined elsewhere: v1 has one id for all
+		}
+		to := from
 		at, ok := how.BtoA(i)
-		if _, shared := ta.ByID(tb.At(i).ID); !ok || shared {
-			continue
+		if ok {
+			to = ta.At(at).ID
+		} else if _, taken := ta.ByID(from); taken {
+			to = freeID(from, ta, tb, inverse)
+			lone[from] = struct{}{}
 		}
-		from, to := tb.At(i).ID, ta.At(at).ID
-		if _, shared := tb.ByID(to); !shared {
-			ids[from], inverse[to] = to, from
+		ids[from] = to
+		if _, taken := inverse[to]; !taken {
+			inverse[to] = from
 		}
+		m.reused = m.reused || to != from
 	}
-	if len(ids) == 0 {
+	if !m.reused {
 		return
 	}
-	m.identity, m.alike, m.ids, m.inverse = false, true, ids, inverse
-	m.notes = append(m.notes, fmt.Sprintf("the site maps are of two builds: %s by where they are", plural(int64(len(ids)), "site was matched", "sites were matched")))
+	m.identity, m.alike, m.ids, m.inverse, m.lone = false, true, ids, inverse, lone
+	m.builds = summary(ta, tb, how, func(s *site.Site) string { return fmt.Sprintf("0x%08x", s.ID) })
 }
 
-// matchTables matches two tables of v2: by key, else by where sites are.
+// sameSites reports whether two site maps say the same of the same ids.
+func sameSites(a, b *site.Table) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i := range a.Len() {
+		x, y := a.At(i), b.At(i)
+		if x.ID != y.ID || x.Key != y.Key {
+			return false
+		}
+	}
+	return true
+}
+
+// freeID is a number that no site of either side has.
+func freeID(id uint32, a, b *site.Table, used map[uint32]uint32) uint32 {
+	for n := uint64(1); ; n++ {
+		free := uint32(mix(uint64(id) + n<<32))
+		_, inA := a.ByID(free)
+		_, inB := b.ByID(free)
+		if _, taken := used[free]; !inA && !inB && !taken && free != 0 {
+			return free
+		}
+	}
+}
+
+// matchTables matches two tables of v2.
 func (m *siteMap) matchTables() {
 	ta, tb := m.a.Sites(), m.b.Sites()
 	m.table = make([]uint32, tb.Len())
@@ -88,22 +126,23 @@ func (m *siteMap) matchTables() {
 		return
 	}
 	how := site.Match(ta, tb, site.MatchOptions{})
-	moved := int64(0)
+	m.moved = make(map[uint32]struct{})
 	for i := range m.table {
 		m.table[i] = m.foreign + uint32(i)
-		if at, ok := how.BtoA(i); ok {
+		at, ok := how.BtoA(i)
+		if ok {
 			m.table[i] = uint32(at)
-			if ta.At(at).Key != tb.At(i).Key {
-				moved++
+			if how.Moved(at) {
+				m.moved[uint32(at)] = struct{}{}
 			}
+		}
+		if of, taken := ta.ByKey(tb.At(i).Key); taken && (!ok || of != at) {
+			m.reused = true
 		}
 	}
 	m.invert()
-	if moved > 0 {
-		m.notes = append(m.notes, fmt.Sprintf("the recordings are of two builds: %s by where they are", plural(moved, "site was matched", "sites were matched")))
-	}
-	if n := len(how.Ambiguous()); n > 0 {
-		m.notes = append(m.notes, fmt.Sprintf("%s a match that another site would have suited as well", plural(int64(n), "site has", "sites have")))
+	if s := summary(ta, tb, how, func(s *site.Site) string { return fmt.Sprintf("0x%016x", uint64(s.Key)) }); s.Relocated+s.OnlyA+s.OnlyB > 0 {
+		m.builds = s
 	}
 }
 
@@ -215,6 +254,9 @@ func (m *siteMap) ofB(local uint32) (uint32, bool) {
 		return local, true
 	}
 	if m.ids != nil {
+		if _, lone := m.lone[local]; lone {
+			return 0, false
+		}
 		key, ok := m.ids[local]
 		if m.alike && !ok {
 			return local, true
@@ -237,7 +279,7 @@ func (m *siteMap) ofA(local uint32) (uint32, bool) {
 		return local, true
 	}
 	l, ok := m.inverse[local]
-	if m.alike && !ok {
+	if _, known := m.ids[local]; m.alike && !ok && !known {
 		return local, true
 	}
 	return l, ok

@@ -22,6 +22,7 @@ type warpDiff struct {
 	unlocated bool           // nothing but a hash differs
 	approx    bool           // the script is not proven minimal
 	reordered bool           // every lane did the same
+	moved     bool           // that is so because code of the other build moved
 }
 
 // worker compares one warp after another and keeps its memory.
@@ -240,7 +241,10 @@ func (w *worker) gap(warp uint64, e *script.Edit) {
 // finish filters the rows of a warp and fills in what needs all of them.
 func (w *worker) finish(d *warpDiff, al alignment) {
 	p := &w.pair
-	d.reordered = w.order.same(p, w, al, w.rows)
+	if d.reordered = w.order.same(p, w, al, w.rows, nil); !d.reordered && len(w.sites.moved) > 0 {
+		d.moved = w.order.same(p, w, al, w.rows, w.sites.moved)
+		d.reordered = d.moved
+	}
 	w.rows, d.filtered = w.filter.keep(w.rows, p)
 	if len(w.rows) == 0 {
 		return

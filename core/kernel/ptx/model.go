@@ -155,6 +155,5 @@ type Location struct {
 type Block struct {
 	First, End int32
 	Succ       []int32 // the taken side of a conditional branch first, then the next block
-	// PostDominator is the nearest block that every path from here to an exit passes, -1 the exit itself.
-	PostDominator int32
+	Leaves     bool    // control may leave the function from its end: return, exit, trap, the end of the text
 }

@@ -32,6 +32,7 @@ type comparison struct {
 	further  further
 	lost     [][2]warptrace.Losses // by launch
 	accepted []*diff.AcceptedUse   // by launch, nil where nothing differs
+	coverage []*diff.Coverage      // by launch, nil where it could not be compared
 	doc      *Document
 }
 
@@ -55,6 +56,7 @@ func Compare(j *job.Job, a, b *Session, opt Options) (*Document, error) {
 	c.begin()
 	c.lost = make([][2]warptrace.Losses, len(c.matching.Pairs))
 	c.accepted = make([]*diff.AcceptedUse, len(c.matching.Pairs))
+	c.coverage = make([]*diff.Coverage, len(c.matching.Pairs))
 	j.Progress().SetStage("comparing launches")
 	err := each(j, len(c.matching.Pairs), func(j *job.Job, i int) error { return c.launch(j, i) })
 	if err != nil {
@@ -76,7 +78,7 @@ func (c *comparison) sessions() []*Session {
 // begin fills in what the matching alone says.
 func (c *comparison) begin() {
 	c.doc = &Document{
-		Schema: DocumentSchema, Threshold: c.opt.Diff.Threshold, Options: c.opt.Diff.Settings,
+		Schema: DocumentSchema, Threshold: c.opt.Diff.Threshold, Options: c.opt.Diff.Settings, Require: c.opt.Diff.Required(),
 		KernelResults: make([]LaunchResult, len(c.matching.Pairs)), UnmatchedA: []string{}, UnmatchedB: []string{},
 		Missing: only(c.a, c.matching.OnlyA), Inserted: only(c.b, c.matching.OnlyB), A: side(c.a), B: side(c.b), Warnings: []string{},
 	}
@@ -186,7 +188,7 @@ func (c *comparison) launch(j *job.Job, i int) error {
 	r, d, err := c.compare(j, i, inList)
 	if err == nil {
 		c.lost[i] = [2]warptrace.Losses{r.LossesA, r.LossesB}
-		c.accepted[i] = r.AcceptedUse
+		c.accepted[i], c.coverage[i] = r.AcceptedUse, d.Coverage
 		out.take(r, d)
 		return nil
 	}
@@ -197,7 +199,7 @@ func (c *comparison) launch(j *job.Job, i int) error {
 	*out = LaunchResult{
 		Kernel: out.Kernel, Launch: out.Launch, LaunchB: out.LaunchB, IndexA: out.IndexA, IndexB: out.IndexB, MatchedBy: out.MatchedBy,
 		FileA: out.FileA, FileB: out.FileB, Grid: out.Grid, Block: out.Block, GridB: out.GridB, BlockB: out.BlockB,
-		Status: StatusError, Error: f.Msg, ErrorKind: string(f.Kind),
+		Status: StatusError, Error: told(f), ErrorKind: string(f.Kind),
 	}
 	return nil
 }
@@ -211,7 +213,7 @@ type detail struct {
 // inList is what the list of launches shows.
 var inList = detail{document: diff.DocumentOptions{Rows: 1, Clusters: 1, Sites: 1}}
 
-// compare compares one launch. The document is nil when nothing differs.
+// compare compares one launch.
 func (c *comparison) compare(j *job.Job, i int, want detail) (*diff.Result, *diff.Document, error) {
 	p := c.matching.Pairs[i]
 	a, err := openNamed(j, c.a, p.A, c.opt.SitesA)
@@ -225,16 +227,19 @@ func (c *comparison) compare(j *job.Job, i int, want detail) (*diff.Result, *dif
 	}
 	defer b.Close()
 	r, err := diff.Compare(j, a, b, c.opt.Diff)
-	if err != nil || len(r.Rows) == 0 && r.Stats.WarpsDiverged == 0 {
-		return r, nil, err
-	}
-	if err := c.further.apply(j, r, a, b, p, c.opt.Diff); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
-	if err := c.accept(r); err != nil {
-		return nil, nil, err
+	differs := r.Judge().Total > 0 || len(r.Rows) > 0
+	if differs {
+		if err := c.further.apply(j, r, a, b, p, c.opt.Diff); err != nil {
+			return nil, nil, err
+		}
+		if err := c.accept(r); err != nil {
+			return nil, nil, err
+		}
 	}
-	if want.explain {
+	if differs && want.explain {
 		if _, err := diff.Explain(j, r, a, b, c.opt.Diff); err != nil {
 			return nil, nil, err
 		}
@@ -245,33 +250,26 @@ func (c *comparison) compare(j *job.Job, i int, want detail) (*diff.Result, *dif
 
 // take puts one comparison into the list.
 func (l *LaunchResult) take(r *diff.Result, d *diff.Document) {
-	l.Status = StatusIdentical
+	l.Status = d.Status
+	l.Coverage = d.Coverage.Text
 	l.WarpsCompared, l.WarpsDiverged = r.Stats.WarpsCompared, r.Stats.WarpsDiverged
 	l.EventsA, l.EventsB = r.Stats.EventsA, r.Stats.EventsB
+	l.Blocks = r.Blocks
 	x, y := &r.LossesA, &r.LossesB
 	if lost := (LossesOfLaunch{x.Dropped, y.Dropped, x.Truncated, y.Truncated, x.SampleRate > 1, y.SampleRate > 1}); lost != (LossesOfLaunch{}) {
 		l.Losses = &lost
 	}
-	if d == nil {
-		l.Warnings = r.Warnings
-		return
-	}
-	l.Status = d.Status
 	l.Divergences, l.CountedDivergences = d.TotalDivergences, d.CountedDivergences
 	l.Breakdown, l.First, l.Warnings, l.Baseline = d.DivergenceBreakdown, d.First, d.Warnings, d.Baseline
 }
 
 // first compares the earliest launch that differs once more, for its whole document. A launch of which everything is accepted comes
-// after those of which something counts.
+// after those of which something counts, and one that wrote the same in another way after those that did not.
 func (c *comparison) first() error {
-	at := -1
+	at, best := -1, 0
 	for i := range c.doc.KernelResults {
-		l := &c.doc.KernelResults[i]
-		if l.Status == StatusDiverged && (at < 0 || l.CountedDivergences > 0) {
-			at = i
-			if l.CountedDivergences > 0 {
-				break
-			}
+		if rank := c.doc.KernelResults[i].weight(); rank > best {
+			at, best = i, rank
 		}
 	}
 	if at < 0 {
@@ -286,6 +284,15 @@ func (c *comparison) first() error {
 	return nil
 }
 
+// weight says how much a difference of a launch matters, 0 for none.
+func (l *LaunchResult) weight() int {
+	weight := map[string]int{StatusSameResults: 1, StatusDiverged: 3}[l.Status]
+	if weight > 0 && l.CountedDivergences > 0 {
+		weight++
+	}
+	return weight
+}
+
 // sum adds up the launches.
 func (c *comparison) sum() {
 	t := &c.doc.Totals
@@ -295,6 +302,10 @@ func (c *comparison) sum() {
 		switch l.Status {
 		case StatusIdentical:
 			t.Identical++
+		case StatusSameResults:
+			t.SameResults++
+		case StatusInconclusive:
+			t.Inconclusive++
 		case StatusDiverged:
 			t.Diverged++
 		default:
@@ -307,6 +318,8 @@ func (c *comparison) sum() {
 		c.doc.TotalDivergences += l.Divergences
 		c.doc.CountedDivergences += l.CountedDivergences
 	}
+	c.doc.Coverage = coverageOf(c.coverage)
+	c.doc.Blocks = c.doc.blocks()
 	c.doc.Losses = diff.LossesOfBoth{A: c.losses(0), B: c.losses(1)}
 	c.doc.Baseline = c.further.document(c.doc)
 	c.doc.Accepted = c.acceptedUse()
@@ -333,15 +346,20 @@ func (c *comparison) losses(side int) diff.Losses {
 func (c *comparison) conclude() {
 	d, t, s := c.doc, &c.doc.Totals, &c.doc.Sequence
 	whole := t.Errors == 0 && s.Missing == 0 && s.Inserted == 0
-	d.Passed = whole && d.CountedDivergences <= d.Threshold
-	d.Status = StatusDiverged
+	d.Passed = whole && d.CountedDivergences <= d.Threshold && t.Inconclusive == 0
 	switch {
-	case whole && t.Diverged == 0:
-		d.Status = StatusIdentical
-	case t.Errors > 0 && t.Diverged == 0 && s.Missing == 0 && s.Inserted == 0:
+	case t.Diverged > 0 || s.Missing > 0 || s.Inserted > 0:
+		d.Status = StatusDiverged
+	case t.Errors > 0:
 		d.Status = StatusError // nothing differs as far as could be compared: that is no divergence, and no agreement
+	case t.Inconclusive > 0:
+		d.Status = StatusInconclusive
+	case t.SameResults > 0:
+		d.Status = StatusSameResults
+	default:
+		d.Status = StatusIdentical
 	}
-	d.Verdict = c.verdict()
+	d.Verdict = c.verdict() + d.unread()
 	for _, w := range []struct {
 		applies bool
 		text    string
@@ -361,9 +379,14 @@ func (c *comparison) verdict() string {
 	d, t, s := c.doc, &c.doc.Totals, &c.doc.Sequence
 	var parts []string
 	switch {
+	case d.First != nil && t.Diverged == 0:
+		parts = append(parts, fmt.Sprintf("%s of both sessions have the same results; %d took another way, the first is %s (launch %d)",
+			plural(t.SameResults+t.Identical, "launch"), t.SameResults, d.First.Kernel, d.First.Launch))
 	case d.First != nil:
 		parts = append(parts, fmt.Sprintf("%d of %s differ, the first is %s (launch %d)", t.Diverged, plural(t.Matched, "launch"),
 			d.First.Kernel, d.First.Launch))
+	case t.Identical == 0 && t.Inconclusive > 0:
+		parts = append(parts, "no launch recorded anything that could be compared")
 	case t.Matched > 0 && t.Errors < t.Matched:
 		parts = append(parts, fmt.Sprintf("%s of both sessions agree", plural(t.Identical, "launch")))
 	default:
@@ -375,10 +398,16 @@ func (c *comparison) verdict() string {
 	if s.Inserted > 0 {
 		parts = append(parts, fmt.Sprintf("%d only in B", s.Inserted))
 	}
+	if t.SameResults > 0 && t.Diverged > 0 {
+		parts = append(parts, fmt.Sprintf("%d with the same results by another way", t.SameResults))
+	}
+	if t.Inconclusive > 0 {
+		parts = append(parts, fmt.Sprintf("%d recorded too little to say", t.Inconclusive))
+	}
 	if t.Errors > 0 {
 		parts = append(parts, fmt.Sprintf("%d could not be compared", t.Errors))
 	}
-	return strings.Join(parts, "; ")
+	return strings.Join(parts, "; ") + "; compared: " + d.Coverage.Text
 }
 
 func plural(n int64, noun string) string {

@@ -7,24 +7,28 @@ const DocumentSchema = "prlx.session-diff/1"
 
 // Statuses of a launch in documents.
 const (
-	StatusIdentical = "identical"
-	StatusDiverged  = "diverged"
-	StatusError     = "error"
+	StatusIdentical    = diff.StatusIdentical
+	StatusSameResults  = diff.StatusSameResults
+	StatusDiverged     = diff.StatusDiverged
+	StatusInconclusive = diff.StatusInconclusive
+	StatusError        = "error"
 )
 
 // Document is prlx.session-diff/1: where two sessions differ, launch by launch. Every field of the described differ's session JSON is
 // here with the same meaning; see docs/formats/session.md.
 type Document struct {
 	Schema             string            `json:"schema"`
-	Status             string            `json:"status"`  // "identical" | "diverged" | "error": nothing differs, but launches could not be compared
+	Status             string            `json:"status"`  // as of a launch; "error": nothing differs, but launches could not be compared
 	Verdict            string            `json:"verdict"` // one sentence
 	TotalDivergences   int64             `json:"total_divergences"`
 	CountedDivergences int64             `json:"counted_divergences"` // those that count against the threshold
 	Threshold          int64             `json:"threshold"`
 	Passed             bool              `json:"passed"`
-	First              *FirstLaunch      `json:"first"`          // the earliest launch that differs; null when none does
-	KernelResults      []LaunchResult    `json:"kernel_results"` // launches of both sessions, in the order of A
-	UnmatchedA         []string          `json:"unmatched_a"`    // "name (launch N)"
+	Require            []string          `json:"require,omitempty"`  // what must agree to pass
+	Coverage           *Coverage         `json:"coverage,omitempty"` // what was compared
+	First              *FirstLaunch      `json:"first"`              // the earliest launch that differs; null when none does
+	KernelResults      []LaunchResult    `json:"kernel_results"`     // launches of both sessions, in the order of A
+	UnmatchedA         []string          `json:"unmatched_a"`        // "name (launch N)"
 	UnmatchedB         []string          `json:"unmatched_b"`
 	Missing            []LaunchOf        `json:"missing"`  // the launches of unmatched_a: B lacks them
 	Inserted           []LaunchOf        `json:"inserted"` // the launches of unmatched_b: B has them besides
@@ -33,6 +37,7 @@ type Document struct {
 	A                  Side              `json:"a"`
 	B                  Side              `json:"b"`
 	Losses             diff.LossesOfBoth `json:"losses"` // of all launches together
+	Blocks             *diff.Blocks      `json:"blocks,omitempty"`
 	Baseline           *Baseline         `json:"baseline,omitempty"`
 	Accepted           *diff.AcceptedUse `json:"accepted,omitempty"`
 	Options            diff.Settings     `json:"options"`
@@ -63,7 +68,7 @@ type LaunchOf struct {
 type LaunchResult struct {
 	Kernel             string           `json:"kernel"`
 	Launch             uint64           `json:"launch"` // of A
-	Status             string           `json:"status"` // "identical" | "diverged" | "error"
+	Status             string           `json:"status"` // "identical" | "same-results" | "diverged" | "inconclusive" | "error"
 	Divergences        int64            `json:"divergences"`
 	Error              string           `json:"error,omitempty"`
 	ErrorKind          string           `json:"error_kind,omitempty"` // "format", "io", "limit", "incompatible"
@@ -83,8 +88,10 @@ type LaunchResult struct {
 	EventsA            int64            `json:"total_events_a"`
 	EventsB            int64            `json:"total_events_b"`
 	Breakdown          map[string]int64 `json:"divergence_breakdown,omitempty"`
+	Coverage           string           `json:"coverage,omitempty"` // what was compared
 	First              *diff.Divergence `json:"first,omitempty"`
 	Losses             *LossesOfLaunch  `json:"losses,omitempty"` // where something was lost
+	Blocks             *diff.Blocks     `json:"blocks,omitempty"` // how much was read
 	Warnings           []string         `json:"warnings,omitempty"`
 	Baseline           *diff.Baseline   `json:"baseline,omitempty"`
 }
@@ -131,14 +138,16 @@ type Departure struct {
 
 // Totals are sums over launches.
 type Totals struct {
-	Matched   int64 `json:"matched"`
-	Identical int64 `json:"identical"`
-	Diverged  int64 `json:"diverged"`
-	Errors    int64 `json:"errors"`
-	Warps     int64 `json:"warps_compared"`
-	WarpsOut  int64 `json:"warps_diverged"`
-	EventsA   int64 `json:"total_events_a"`
-	EventsB   int64 `json:"total_events_b"`
+	Matched      int64 `json:"matched"`
+	Identical    int64 `json:"identical"`
+	Diverged     int64 `json:"diverged"`
+	SameResults  int64 `json:"same_results"` // by another way
+	Inconclusive int64 `json:"inconclusive"` // not enough was recorded to say
+	Errors       int64 `json:"errors"`
+	Warps        int64 `json:"warps_compared"`
+	WarpsOut     int64 `json:"warps_diverged"`
+	EventsA      int64 `json:"total_events_a"`
+	EventsB      int64 `json:"total_events_b"`
 }
 
 // Baseline says which sessions told what is noise, and where they could not.

@@ -20,6 +20,7 @@ type binder struct {
 	constants map[constant]int32
 	sinks     [3]int32
 	origin    int32 // of what is emitted now
+	order     int32 // of its block
 	hidden    bool
 	guard     int32
 	invert    uint32
@@ -32,7 +33,11 @@ type bound struct {
 	symbols   map[string]place
 	start     []int32 // where the code of each instruction begins
 	legal     legality
-	state     uint8 // of the search for recursion: 1 on the way, 2 done
+	parts     map[int32]int32 // what partsOf finds, nil not looked for
+	block     []int32         // of each instruction
+	flow      *arrangement    // of the blocks
+	returns   bool            // control can come back to who calls it
+	state     uint8           // of the search for recursion: 1 on the way, 2 done
 }
 
 // place is where a variable is.
@@ -76,6 +81,9 @@ func bindKernel(name string, m *ptx.Module, entry *ptx.Function) (*kernel, error
 		}
 	}
 	b.derive()
+	for _, f := range b.functions {
+		b.arrange(f)
+	}
 	b.k.variable = b.k.registers
 	for _, f := range b.functions {
 		if err := b.emitFunction(f); err != nil {

@@ -1,11 +1,8 @@
 package simt
 
 import (
-	"cmp"
 	"context"
-	"math/bits"
 	"math/rand/v2"
-	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
@@ -111,11 +108,10 @@ func (b *block) fail(err error) {
 }
 
 // diverge sends the lanes of a branch both ways.
-func (b *block) diverge(w *warp, in *inst, taken uint32) {
-	at := w.stack[len(w.stack)-1].pc
-	if !w.split(taken, in.target, at+1, in.join) {
-		b.fail(b.launch.limitError("a warp has more than %d paths at once", maxPaths))
-	}
+func (b *block) diverge(w *warp, in *inst, next int32, taken uint32) {
+	p := w.pop()
+	w.push(path{pc: in.target, order: in.arrive, depth: p.depth, lanes: taken})
+	w.push(path{pc: next, order: b.code[next].order, depth: p.depth, lanes: p.lanes &^ taken})
 }
 
 // control executes an instruction that changes where lanes go. The top of the stack already stands behind it.
@@ -140,7 +136,7 @@ func (b *block) control(w *warp, in *inst, at int32, active, taken uint32) {
 			b.mem.ForgetLocal(w.index, taken, f.first, f.bytes)
 		}
 		depth := w.stack[len(w.stack)-1].depth
-		w.stack = append(w.stack, path{pc: in.target, join: -1, depth: depth + 1, lanes: taken})
+		w.stack = append(w.stack, path{pc: in.target, depth: depth + 1, lanes: taken})
 	case kindSwitch:
 		b.sendAll(w, in, at, taken)
 	case kindPrint:
@@ -157,24 +153,10 @@ func (b *block) control(w *warp, in *inst, at int32, active, taken uint32) {
 // leaves open where they go.
 func (b *block) sendAll(w *warp, in *inst, at int32, taken uint32) {
 	targets := b.kernel.switches[in.detail]
-	top := w.stack[len(w.stack)-1]
-	join := in.join
-	if join < 0 {
-		join = top.join
+	p := w.pop()
+	if others := p.lanes &^ taken; others != 0 {
+		w.push(path{pc: at + 1, order: b.code[at+1].order, depth: p.depth, lanes: others})
 	}
-	if join == top.join {
-		w.stack = w.stack[:len(w.stack)-1]
-	} else {
-		w.stack[len(w.stack)-1].pc = join
-	}
-	if others := top.lanes &^ taken; others != 0 && (at+1 != join || join < 0) {
-		w.stack = append(w.stack, path{at + 1, join, top.depth, others})
-	}
-	if len(w.stack)+bits.OnesCount32(taken) > maxPaths {
-		b.fail(b.launch.limitError("a warp has more than %d paths at once", maxPaths))
-		return
-	}
-	from := len(w.stack)
 	for rest := taken; rest != 0; rest &= rest - 1 {
 		l := first(rest)
 		index := w.regs.R32[in.ops.A][l]
@@ -183,20 +165,7 @@ func (b *block) sendAll(w *warp, in *inst, at int32, taken uint32) {
 				b.kernel.name, index, len(targets), b.index, w.index, l))
 			return
 		}
-		target := targets[index]
-		if target == join && join >= 0 {
-			continue
-		}
-		for i := from; ; i++ {
-			if i == len(w.stack) {
-				w.stack = append(w.stack, path{target, join, top.depth, 1 << l})
-				break
-			}
-			if w.stack[i].pc == target {
-				w.stack[i].lanes |= 1 << l
-				break
-			}
-		}
+		t := &targets[index]
+		w.push(path{pc: t.at, order: t.arrive, depth: p.depth, lanes: 1 << l})
 	}
-	slices.SortFunc(w.stack[from:], func(a, b path) int { return cmp.Compare(b.pc, a.pc) })
 }

@@ -412,3 +412,39 @@ AGAIN:
 		}
 	}
 }
+
+// A pointer of the process that leads to no array can be one to memory that was freed: what lies near says nothing about it.
+func TestALoadedPointerToNothingSaysWhatItCanBe(t *testing.T) {
+	const host = 0x7f0000100000
+	for name, c := range map[string]struct {
+		address uint64
+		want    []string
+	}{
+		"behind":     {host + 64 + 128, []string{"132 bytes beyond the end of row (64 bytes)", "ran over", "freed"}},
+		"before":     {host - 8, []string{"8 bytes before the start of row (64 bytes)", "ran over", "freed"}},
+		"far away":   {host + 1<<20, []string{"nothing that was passed or registered", "freed", "memory="}},
+		"no address": {0x123456, []string{"nothing that was passed or registered", "freed", "memory="}},
+	} {
+		data := make([]byte, 8)
+		for i := range data {
+			data[i] = byte(c.address >> (8 * i))
+		}
+		l := testLaunch(1, 1, data, 0)
+		l.Memory = append(l.Memory, memory.Allocation{Name: "row", Host: host, Bytes: make([]byte, 64)})
+		f := only(t, mustRun(t, entry("\tld.global.u64 %rd2, [%rd1];\n\tld.global.u32 %r1, [%rd2];"), l), CheckOutOfBounds)
+		for _, want := range c.want {
+			if !strings.Contains(f.Message, want) {
+				t.Errorf("%s: message %q does not say %q", name, f.Message, want)
+			}
+		}
+	}
+	for _, body := range []string{
+		"\tld.global.u32 %r1, [%rd1+64];", "\t.shared .align 4 .b8 tile[64];\n\tst.shared.u32 [tile+128], %r31;", "\tst.shared.u32 [%r31+400], %r31;",
+		"\t.local .align 4 .b8 mine[64];\n\tst.local.u32 [mine+4096], %r31;",
+	} {
+		f := only(t, mustRun(t, entry(body), testLaunch(1, 1, make([]byte, 64), 0)), CheckOutOfBounds)
+		if strings.Contains(f.Message, "freed") {
+			t.Errorf("message %q speaks of freed memory where it is known which memory is meant", f.Message)
+		}
+	}
+}

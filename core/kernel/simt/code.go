@@ -45,8 +45,10 @@ type inst struct {
 	guard  int32 // predicate, -1 none
 	invert uint32
 	target int32 // of a branch or call: index into code
-	join   int32 // where the sides of a branch meet again; -1 only at the exit
+	arrive int32 // where lanes wait that a branch sends to its target, in the arrangement of the function
 	detail int32 // index into the table of the kind: barriers, calls, switches
+	order  int32 // of its block in the arrangement of its function
+	origin int32 // index into kernel.origins
 	lane   lane.Func
 	warp   lane.WarpFunc
 	ops    lane.Operands
@@ -54,7 +56,12 @@ type inst struct {
 	ins    []slot // registers read, for the check for NaN
 	mem    *memory.Transfer
 	atomic memory.AtomicOp
-	origin int32 // index into kernel.origins
+}
+
+// target is a label of an indexed jump.
+type target struct {
+	at     int32 // index into code; an instruction of the text until it is linked
+	arrive int32 // as of a branch
 }
 
 // slot is a register of the whole kernel.
@@ -83,7 +90,7 @@ type kernel struct {
 	constants []constant
 	barriers  []barrier
 	calls     []call
-	switches  [][]int32
+	switches  [][]target
 	copies    []memory.Copy
 	frames    []frame
 	local     int    // bytes of local memory of a thread

@@ -28,6 +28,7 @@ type constant struct {
 	bits   uint64
 	bytes  uint8 // of a parameter: how many from offset bits on
 	signed bool
+	half   bool // a sign goes no further than 16 bits
 	slot   int32
 }
 

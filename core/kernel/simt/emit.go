@@ -17,7 +17,7 @@ func (b *binder) emitFunction(f *bound) error {
 		in := &f.f.Insts[i]
 		b.origin = int32(len(b.k.origins))
 		b.k.origins = append(b.k.origins, origin{f.f, int32(i)})
-		b.guard, b.invert, b.hidden = -1, 0, false
+		b.guard, b.invert, b.hidden, b.order = -1, 0, false, f.flow.order[f.block[i]]
 		if in.Guard >= 0 {
 			if int(in.Guard) >= len(f.registers) || f.registers[in.Guard].bank != lane.P {
 				return b.unknown(in, "the guard is not a predicate")
@@ -30,18 +30,22 @@ func (b *binder) emitFunction(f *bound) error {
 		if err := b.emitInst(f, in); err != nil {
 			return err
 		}
+		if f.comesBack(int32(i)) {
+			b.guard, b.invert, b.hidden = -1, 0, true
+			b.emit(inst{kind: kindJump, target: int32(i + 1)})
+		}
 	}
 	f.start[len(f.f.Insts)] = int32(len(b.k.code))
 	b.origin = int32(len(b.k.origins))
 	b.k.origins = append(b.k.origins, origin{f.f, int32(len(f.f.Insts))})
-	b.guard, b.invert, b.hidden = -1, 0, true
+	b.guard, b.invert, b.hidden, b.order = -1, 0, true, f.flow.end
 	b.emit(inst{kind: kindReturn})
 	return nil
 }
 
 // emit appends one instruction under the guard of the moment and returns its index.
 func (b *binder) emit(in inst) int32 {
-	in.guard, in.invert, in.hidden, in.origin = b.guard, b.invert, b.hidden, b.origin
+	in.guard, in.invert, in.hidden, in.origin, in.order = b.guard, b.invert, b.hidden, b.origin, b.order
 	b.k.code = append(b.k.code, in)
 	return int32(len(b.k.code) - 1)
 }
@@ -184,16 +188,26 @@ func (b *binder) emitForm(f *bound, in *ptx.Inst) error {
 		out.kind = kindWarp
 	}
 	all := make([]int32, 0, len(flat))
+	var wide, result slot
 	for i, o := range flat {
 		var at int32
 		var err error
-		if i < outputs {
+		switch {
+		case i >= outputs:
+			bank := form.In[i-outputs]
+			if in.Op.Name == "cvt" && b.isWider(f, o, bank, typeOf(in.Op)) {
+				at = b.narrow(f.registers[o.Reg].index).index
+			} else {
+				at, err = b.input(f, in, o, bank, i-outputs)
+			}
+			out.ins = append(out.ins, slot{bank, at})
+		case in.Op.Name == "cvt" && b.isWider(f, o, form.Out[i], resultType(in.Op)):
+			wide, result = f.registers[o.Reg], slot{lane.R32, b.newRegister(lane.R32)}
+			at = result.index
+			out.outs = append(out.outs, result)
+		default:
 			at, err = b.output(f, in, o, form.Out[i])
 			out.outs = append(out.outs, slot{form.Out[i], at})
-		} else {
-			bank := form.In[i-outputs]
-			at, err = b.input(f, in, o, bank, i-outputs)
-			out.ins = append(out.ins, slot{bank, at})
 		}
 		if err != nil {
 			return err
@@ -207,7 +221,17 @@ func (b *binder) emitForm(f *bound, in *ptx.Inst) error {
 		out.kind = kindDivide
 	}
 	b.emit(out)
+	if wide.bank == lane.R64 {
+		b.hidden = true
+		t := resultType(in.Op)
+		b.extend(wide, result, widthOf(t), t[0] == 's', 64)
+	}
 	return nil
+}
+
+// resultType is the type before the last one: what a conversion makes.
+func resultType(op ptx.Opcode) string {
+	return typeOf(ptx.Opcode{Mods: op.Mods[:max(0, len(op.Mods)-1)]})
 }
 
 // place32 puts registers where a form looks for them.

@@ -38,7 +38,7 @@ func (b *binder) emitSwitch(f *bound, in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
-	var targets []int32
+	var targets []target
 	for _, o := range in.Operands[1:] {
 		list := []ptx.Operand{o}
 		if len(o.Elems) > 0 {
@@ -48,7 +48,7 @@ func (b *binder) emitSwitch(f *bound, in *ptx.Inst) error {
 			if label.Kind != ptx.Label || label.Target < 0 || int(label.Target) > len(f.f.Insts) {
 				return b.unknown(in, "the table of labels is not one")
 			}
-			targets = append(targets, label.Target)
+			targets = append(targets, target{at: label.Target})
 		}
 	}
 	b.k.switches = append(b.k.switches, targets)
@@ -279,20 +279,11 @@ func (b *binder) emitBarrier(f *bound, in *ptx.Inst) error {
 	return nil
 }
 
-// link puts places in the code where branches and calls name instructions of the text and functions, and finds where the sides
-// of a branch meet again.
+// link puts places in the code where branches and calls name instructions of the text and functions.
 func (b *binder) link() {
 	begin := map[*ptx.Function]*bound{}
-	blocks := map[*ptx.Function][]int32{}
 	for _, f := range b.functions {
 		begin[f.f] = f
-		of := make([]int32, len(f.f.Insts))
-		for i := range f.f.Blocks {
-			for at := max(f.f.Blocks[i].First, 0); at < f.f.Blocks[i].End && int(at) < len(of); at++ {
-				of[at] = int32(i)
-			}
-		}
-		blocks[f.f] = of
 	}
 	for i := range b.k.code {
 		in := &b.k.code[i]
@@ -300,23 +291,106 @@ func (b *binder) link() {
 		f := begin[o.function]
 		switch in.kind {
 		case kindJump, kindBranch:
-			in.target = f.start[in.target]
+			in.target, in.arrive = f.start[in.target], f.arrive(o.index, in.target)
 		case kindCall:
 			in.target = b.functions[in.target].start[0]
-			continue
 		case kindSwitch:
 			targets := b.k.switches[in.detail]
-			for j := range targets {
-				targets[j] = f.start[targets[j]]
-			}
-		default:
-			continue
-		}
-		in.join = -1
-		if of := blocks[o.function]; int(o.index) < len(of) && int(of[o.index]) < len(f.f.Blocks) {
-			if pd := f.f.Blocks[of[o.index]].PostDominator; pd >= 0 && int(pd) < len(f.f.Blocks) {
-				in.join = f.start[f.f.Blocks[pd].First]
+			for j, t := range targets {
+				targets[j] = target{f.start[t.at], f.arrive(o.index, t.at)}
 			}
 		}
 	}
+}
+
+// arrive is where lanes wait that go from one instruction of the text to another, in the arrangement of the function.
+func (f *bound) arrive(from, to int32) int32 {
+	if int(to) >= len(f.f.Insts) {
+		return f.flow.end
+	}
+	return f.flow.arrive(f.block[from], f.block[to])
+}
+
+// arrange orders the blocks of a function, those of the functions that it calls first. What stands behind a call that does not
+// return is not reached from there.
+func (b *binder) arrange(f *bound) {
+	if f.flow != nil {
+		return
+	}
+	n := len(f.f.Insts)
+	f.block = make([]int32, n)
+	succ, leaves, meets := make([][]int32, len(f.f.Blocks)), make([]bool, len(f.f.Blocks)), make([]bool, len(f.f.Blocks))
+	for i := range f.f.Blocks {
+		block := &f.f.Blocks[i]
+		for at := block.First; at < block.End; at++ {
+			f.block[at] = int32(i)
+			meets[i] = meets[i] || b.meets(&f.f.Insts[at])
+		}
+		if b.stops(f.f.Insts[block.First:block.End]) {
+			continue
+		}
+		succ[i], leaves[i] = block.Succ, block.Leaves
+		if f.f.Insts[block.End-1].Op.Name == "trap" {
+			leaves[i] = int(block.End) == n // under a guard: the others may go on to the end of the text
+		}
+	}
+	f.flow = arrange(succ, leaves, meets)
+	for i, leave := range leaves {
+		last := &f.f.Insts[f.f.Blocks[i].End-1]
+		f.returns = f.returns || leave && f.flow.reached[i] && (last.Op.Name != "exit" || last.Guard >= 0 && int(f.f.Blocks[i].End) == n)
+	}
+	f.returns = f.returns || n == 0
+}
+
+// stops reports whether control never comes to the end of some instructions.
+func (b *binder) stops(list []ptx.Inst) bool {
+	for i := range list {
+		in := &list[i]
+		if in.Guard >= 0 {
+			continue
+		}
+		switch in.Op.Name {
+		case "trap", "brkpt":
+			return true
+		case "call":
+			name, _, _, err := b.callParts(in)
+			if g := b.byName[name]; err == nil && g != nil {
+				if b.arrange(g); !g.returns {
+					return true
+				}
+			} else if name == "__assertfail" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// meets reports whether lanes look at each other in an instruction, or wait for each other; a function may hold such ones.
+func (b *binder) meets(in *ptx.Inst) bool {
+	switch in.Op.Name {
+	case "shfl", "vote", "match", "redux", "activemask", "elect", "bar", "barrier", "mma", "wmma", "ldmatrix":
+		return true
+	case "call":
+		name, _, _, err := b.callParts(in)
+		return err == nil && b.byName[name] != nil
+	}
+	return false
+}
+
+// comesBack reports whether control goes on behind the instruction at which a block ends to the head of a loop that it is in:
+// there lanes may have to wait, which they do at jumps only.
+func (f *bound) comesBack(at int32) bool {
+	next := at + 1
+	if int(next) >= len(f.f.Insts) || f.block[next] == f.block[at] {
+		return false
+	}
+	switch in := &f.f.Insts[at]; in.Op.Name {
+	case "bra", "brx", "ret", "exit", "trap":
+		if in.Guard < 0 {
+			return false
+		}
+	}
+	from, to := f.block[at], f.block[next]
+	return f.flow.order[to] <= f.flow.order[from] && f.flow.again[to] >= 0
 }

@@ -157,6 +157,7 @@ func (b *binder) emitLoad(f *bound, in *ptx.Inst) error {
 		t.Half = registerWidth(f, o) == 16
 	}
 	b.noteOrder(&a, t)
+	f.notePart(&in.Operands[1], t)
 	b.emit(out)
 	return nil
 }
@@ -177,7 +178,8 @@ func (b *binder) elementRegister(f *bound, in *ptx.Inst, o *ptx.Operand, t *memo
 	if err != nil {
 		return s, err
 	}
-	wide := s.bank == lane.R64 && t.Elem < 8
+	name := in.Op.Name
+	wide := t.Elem < 8 && (name == "ld" || name == "ldu" || name == "st") && b.isWider(f, o, lane.R32, typeOf(in.Op))
 	if s.bank == lane.P || (t.Elem == 8) != (s.bank == lane.R64) && !wide || registerWidth(f, o) < 8*t.Elem || t.Wide && !wide {
 		return s, b.unknown(in, "register %s does not fit %d bytes", registerName(f.f, o.Reg), t.Elem)
 	}
@@ -332,6 +334,9 @@ func (b *binder) emitAtomic(f *bound, in *ptx.Inst) error {
 	}
 	if t.Space != ptx.Shared {
 		b.k.ordered = true
+	}
+	if kind == memory.CAS {
+		f.notePart(&operands[0], t)
 	}
 	b.emit(out)
 	return nil

@@ -38,14 +38,11 @@ func (b *binder) emitLoadParam(f *bound, in *ptx.Inst, a *access) error {
 		if o.Kind != ptx.IsRegister || registerWidth(f, o) < int(8*size) {
 			return b.unknown(in, "element %d does not fit", i)
 		}
-		d := f.registers[o.Reg]
+		d, width, signed := f.registers[o.Reg], registerWidth(f, o), a.kind[0] == 's'
 		if p.kernel {
-			c := constant{bank: d.bank, from: fromParam, number: p.number, bits: offset + uint64(i)*size, bytes: uint8(size), signed: a.kind[0] == 's'}
-			if c.signed && registerWidth(f, o) == 16 && size == 1 {
-				return b.unknown(in, "a sign in a register of 16 bits")
-			}
+			c := constant{bank: d.bank, from: fromParam, number: p.number, bits: offset + uint64(i)*size, bytes: uint8(size), signed: signed, half: signed && width == 16}
 			b.copyRegister(d, slot{d.bank, b.constantSlot(c)})
-		} else if err := b.loadWords(in, d, p.words, offset+uint64(i)*size, size, a.kind[0] == 's' && registerWidth(f, o) == 32); err != nil {
+		} else if err := b.loadWords(in, d, p.words, offset+uint64(i)*size, size, signed, width); err != nil {
 			return err
 		}
 		b.hidden = true
@@ -53,9 +50,20 @@ func (b *binder) emitLoadParam(f *bound, in *ptx.Inst, a *access) error {
 	return nil
 }
 
-// loadWords copies bytes of parameter memory into a register.
-func (b *binder) loadWords(in *ptx.Inst, d slot, w words, offset, size uint64, signed bool) error {
+// loadWords copies bytes of parameter memory into a register of a width.
+func (b *binder) loadWords(in *ptx.Inst, d slot, w words, offset, size uint64, signed bool, width int) error {
 	at := slot{lane.R32, w.first + int32(offset/4)}
+	if d.bank == lane.R64 && size < 8 || signed && width == 16 && size == 1 {
+		piece := slot{lane.R32, b.newRegister(lane.R32)}
+		hidden := b.hidden
+		b.hidden = true
+		err := b.loadWords(in, piece, w, offset, size, false, 32)
+		b.hidden = hidden
+		if err == nil {
+			b.extend(d, piece, int(8*size), signed, width)
+		}
+		return err
+	}
 	switch {
 	case size == 4 && offset%4 == 0 && d.bank == lane.R32:
 		b.copyRegister(d, at)
@@ -68,7 +76,7 @@ func (b *binder) loadWords(in *ptx.Inst, d slot, w words, offset, size uint64, s
 		shift := b.literal(lane.R32, offset%4*8)
 		mask := b.literal(lane.R32, 1<<(8*size)-1)
 		cut := cutWord
-		if signed {
+		if signed && width == 32 {
 			cut = cutSigned
 		}
 		b.emit(inst{
@@ -97,8 +105,10 @@ func (b *binder) emitStoreParam(f *bound, in *ptx.Inst, a *access) error {
 		if size == 8 {
 			bank = lane.R64
 		}
-		v, err := b.input(f, in, o, bank, i)
-		if err != nil {
+		var v int32
+		if b.isWider(f, o, bank, a.kind) {
+			v = b.narrow(f.registers[o.Reg].index).index
+		} else if v, err = b.input(f, in, o, bank, i); err != nil {
 			return err
 		}
 		if err := b.storeWords(in, p.words, offset+uint64(i)*size, size, slot{bank, v}); err != nil {

@@ -8,10 +8,14 @@ func (b *block) run(w *warp, quantum int) int {
 	left := quantum
 	for left > 0 && !b.ended && w.state == warpReady {
 		top := &w.stack[len(w.stack)-1]
-		pc, join, active := top.pc, top.join, top.lanes
+		pc, active, limit := top.pc, top.lanes, w.limit()
 		whole := active == w.live
 		for {
 			in := &code[pc]
+			if in.order >= limit {
+				b.wait(w, pc, in.order)
+				break
+			}
 			taken := active
 			if in.guard >= 0 {
 				taken &= regs.P[in.guard] ^ in.invert
@@ -33,17 +37,22 @@ func (b *block) run(w *warp, quantum int) int {
 				}
 				pc++
 			case kindJump:
-				pc = in.target
+				if pc = in.target; in.arrive >= limit {
+					b.wait(w, pc, in.arrive)
+					pc = -1
+				}
 			case kindBranch:
 				switch taken {
 				case active:
-					pc = in.target
+					if pc = in.target; in.arrive >= limit {
+						b.wait(w, pc, in.arrive)
+						pc = -1
+					}
 				case 0:
 					pc++
 				default:
 					c.divergent++
-					top.pc = pc
-					b.diverge(w, in, taken)
+					b.diverge(w, in, pc+1, taken)
 					pc = -1
 				}
 			case kindNothing:
@@ -66,7 +75,7 @@ func (b *block) run(w *warp, quantum int) int {
 			if pc < 0 || b.ended {
 				break
 			}
-			if pc == join || left <= 0 {
+			if left <= 0 {
 				top.pc = pc
 				break
 			}

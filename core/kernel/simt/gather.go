@@ -21,7 +21,7 @@ func (b *block) arrive(w *warp, in *inst, at int32, taken uint32) {
 		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("barrier %d: a block has barriers 0 to %d", uint32(id), barriers-1))
 		return
 	}
-	if missing := w.live &^ taken; missing != 0 && d.aligned {
+	if missing := w.live &^ taken &^ w.ending(); missing != 0 && d.aligned {
 		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("lanes %08x of the warp are at the barrier and lanes %08x are elsewhere", taken, missing))
 	}
 	g := &b.arrived[id]
@@ -86,8 +86,8 @@ func (b *block) checkGathering(g *gathering) {
 		b.report(CheckBarrier, w, w.at, w.arrived, fmt.Sprintf("%d of the %d warps of the block have ended and never come to the barrier", gone, len(b.warps)))
 		return
 	}
-	if w.born != w.live {
-		b.report(CheckBarrier, w, w.at, w.arrived, fmt.Sprintf("lanes %08x of the warp have ended and never come to the barrier", w.born&^w.live))
+	if ended := w.born&^w.live | w.ending(); ended != 0 {
+		b.report(CheckBarrier, w, w.at, w.arrived, fmt.Sprintf("lanes %08x of the warp have ended and never come to the barrier", ended))
 		return
 	}
 	if g.mixed {

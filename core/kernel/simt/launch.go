@@ -254,7 +254,10 @@ func (r *launch) paramBits(c *constant) uint64 {
 		bits = 0
 	}
 	shift := 64 - 8*uint(c.bytes)
-	if c.signed {
+	switch {
+	case c.half:
+		return uint64(uint16(int64(bits<<shift) >> shift))
+	case c.signed:
 		return uint64(int64(bits<<shift) >> shift)
 	}
 	return bits << shift >> shift

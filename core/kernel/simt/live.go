@@ -117,7 +117,7 @@ func (b *binder) pieces() (pieces [][2]int32, next [][]int32) {
 			leader[in.target], leader[i+1] = true, true
 		case kindSwitch:
 			for _, t := range b.k.switches[in.detail] {
-				leader[t] = true
+				leader[t.at] = true
 			}
 			leader[i+1] = true
 		case kindReturn, kindExit, kindTrap:
@@ -141,7 +141,7 @@ func (b *binder) pieces() (pieces [][2]int32, next [][]int32) {
 			next[i] = append(next[i], at[in.target])
 		case kindSwitch:
 			for _, t := range b.k.switches[in.detail] {
-				next[i] = append(next[i], at[t])
+				next[i] = append(next[i], at[t.at])
 			}
 		case kindReturn, kindExit, kindTrap:
 		default:

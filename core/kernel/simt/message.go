@@ -52,7 +52,7 @@ func (b *block) faultMessage(f *memory.Fault) string {
 		if f.Inside != "" {
 			return fmt.Sprintf("%s falls into %s, but its pointer comes from %s", access, f.Inside, orNone(f.Nearest))
 		}
-		return access + " is out of bounds: " + where
+		return access + " is out of bounds: " + where + loadedHint(f)
 	case memory.Misaligned:
 		return fmt.Sprintf("%s is not aligned to %s: %s", access, bytesText(uint64(f.Bytes)), where)
 	case memory.UninitialisedShared:
@@ -104,7 +104,7 @@ func (b *block) party(p memory.Party) string {
 // nearest says where an address is, seen from the allocation next to it.
 func nearest(f *memory.Fault) string {
 	if f.Nearest == "" {
-		return "nothing that was passed or registered is near (memory behind loaded pointers is named with memory= or register)"
+		return "nothing that was passed or registered is near"
 	}
 	name := fmt.Sprintf("%s (%s)", f.Nearest, bytesText(f.Size))
 	switch {
@@ -114,6 +114,17 @@ func nearest(f *memory.Fault) string {
 		return fmt.Sprintf("it begins %s before the start of %s", bytesText(uint64(-f.Distance)), name)
 	}
 	return "in " + name
+}
+
+// loadedHint says what an address of the process can be that lies in no array: the kernel loaded it, or made it of a number.
+func loadedHint(f *memory.Fault) string {
+	switch {
+	case f.Address >= memory.SharedWindow, f.Nearest == "shared memory", f.Nearest == "local memory":
+		return ""
+	case f.Nearest == "":
+		return " (the memory behind a loaded pointer was freed, or has to be named with memory= or register)"
+	}
+	return " (an index ran over, or the memory behind a loaded pointer was freed or has to be named with memory= or register)"
 }
 
 func orNone(name string) string {

@@ -20,6 +20,7 @@ type micro struct {
 	block [3]uint32
 	words int
 	value func(t uint32) (word int, v uint32) // what thread t leaves; word -1: nothing
+	more  func(t uint32) (word int, v uint32) // another word that it leaves
 	warps [][]string
 	alone bool // lanes do not see each other, so that one lane a warp does the same
 }
@@ -76,28 +77,19 @@ var micros = []micro{
 			}
 			return int(t), n
 		},
-		// The break goes past the end of the body, so that what continues meets the others behind the loop only.
+		// Lanes that continue wait for those that do not, and nobody waits for lanes that broke out.
 		warps: [][]string{{
-			"bra ffffffff/11111111", "bra eeeeeeee/00000000", "bra eeeeeeee/eeeeeeee", // i = 0
-			"bra eeeeeeee/22222222", "bra cccccccc/0000000c", "bra ccccccc0/ccccccc0", // i = 1
-			"bra ccccccc0/44444440", "bra 88888880/00000080", "bra 88888800/88888800", // i = 2
-			"bra 88888800/88888800", "bra 88888800/00000000", // i = 3: all continue
-			"bra 44444440/44444440",                                                   // those that continued at i = 2
-			"bra 44444440/00000000", "bra 44444440/00000440", "bra 44444000/00000000", // i = 3
-			"bra 22222222/22222222", // those that continued at i = 1
-			"bra 22222222/00000000", "bra 22222222/00000022", "bra 22222200/22222200",
-			"bra 22222200/00000000", "bra 22222200/00000200", "bra 22222000/00000000",
-			"bra 11111111/11111111", // those that continued at i = 0
-			"bra 11111111/00000000", "bra 11111111/00000001", "bra 11111110/11111110",
-			"bra 11111110/00000000", "bra 11111110/00000010", "bra 11111100/11111100",
-			"bra 11111100/00000000", "bra 11111100/00000100", "bra 11111000/00000000",
+			"bra ffffffff/11111111", "bra eeeeeeee/00000000", "bra ffffffff/ffffffff", // i = 0
+			"bra ffffffff/22222222", "bra dddddddd/0000000d", "bra fffffff2/fffffff2", // i = 1
+			"bra fffffff2/44444440", "bra bbbbbbb2/000000b2", "bra ffffff40/ffffff40", // i = 2
+			"bra ffffff40/88888800", "bra 77777740/00000740", "bra fffff800/00000000", // i = 3
 			"st ffffffff", "ret ffffffff",
 		}},
 	},
 	{
 		name: "switch", block: [3]uint32{32, 1, 1}, words: 32, alone: true,
 		value: func(t uint32) (int, uint32) { return int(t), []uint32{11, 1, 20, 30}[t&3] },
-		warps: [][]string{{"brx ffffffff", "add 11111111", "add 22222222", "st ffffffff", "ret ffffffff"}},
+		warps: [][]string{{"brx ffffffff", "add 33333333", "st ffffffff", "ret ffffffff"}},
 	},
 	{
 		name: "divergent_call", block: [3]uint32{32, 1, 1}, words: 32, alone: true,
@@ -179,10 +171,104 @@ var micros = []micro{
 		},
 		warps: [][]string{
 			{
-				"bra ffffffff/0000000f", "bra fffffff0/000ffff0", "bra fff00000/bff00000", "bra 0000000f/0000000f", "st ffffffff", "ret ffffffff",
+				"bra ffffffff/0000000f", "bra fffffff0/000ffff0", "bra fff0000f/bff0000f", "st ffffffff", "ret ffffffff",
 			},
 			{"bra 0000ffff/00000000", "bra 0000ffff/00000000", "bra 0000ffff/0000ffff", "st 0000ffff", "ret 0000ffff"},
 		},
+	},
+	{
+		name: "way_out_trap", block: [3]uint32{32, 1, 1}, words: 32,
+		value: func(t uint32) (int, uint32) {
+			if o := t ^ 1; o > 10 {
+				return int(t), 3 * o
+			}
+			return int(t), t ^ 1 + 1
+		},
+		warps: [][]string{{"bra ffffffff/000007ff", "bra fffff800/00000000", "shfl ffffffff", "st ffffffff", "ret ffffffff"}},
+	},
+	{
+		name: "way_out_return", block: [3]uint32{32, 1, 1}, words: 32 + 28,
+		value: func(t uint32) (int, uint32) {
+			switch o := t ^ 1; {
+			case t > 27:
+				return int(t), 7777
+			case o > 3:
+				return int(t), 3 * o
+			default:
+				return int(t), o + 1
+			}
+		},
+		more: func(t uint32) (int, uint32) {
+			switch {
+			case t > 27:
+				return -1, 0
+			case t > 3:
+				return int(t + 32), 3 * t
+			}
+			return int(t + 32), 7
+		},
+		warps: [][]string{{
+			"bra ffffffff/0000000f", "bra fffffff0/0ffffff0", "st f0000000", "st 0000000f", "st 0ffffff0",
+			"shfl 0fffffff", "st 0fffffff", "ret ffffffff",
+		}},
+	},
+	{
+		name: "way_out_loop", block: [3]uint32{32, 1, 1}, words: 64,
+		value: func(t uint32) (int, uint32) {
+			switch o := t ^ 2; {
+			case t >= 7 && t <= 9:
+				return int(t), 9 - t
+			case o == 9:
+				return int(t), 0 // what lane 9 held when it left in the first pass
+			case o == 8:
+				return int(t), 2
+			case o == 7:
+				return int(t), 2
+			case t&1 != 0:
+				return int(t), 3
+			}
+			return int(t), 26
+		},
+		more: func(t uint32) (int, uint32) {
+			if t&1 != 0 {
+				return -1, 0
+			}
+			return int(t + 32), 5
+		},
+		// Lanes 9, 8 and 7 leave in the passes 0, 1 and 2.
+		warps: [][]string{{
+			"bra ffffffff/00000000", "bra ffffffff/00000200", "bra fffffdff/aaaaa8aa", "st 55555555", "st 00000200",
+			"bra fffffdff/00000000", "bra fffffdff/00000100", "bra fffffcff/aaaaa8aa", "st 55555455", "st 00000100",
+			"bra fffffcff/00000000", "bra fffffcff/00000080", "bra fffffc7f/aaaaa82a", "st 55555455", "st 00000080",
+			"bra fffffc7f/fffffc7f", "shfl fffffc7f", "st fffffc7f", "ret ffffffff",
+		}},
+	},
+	{
+		name: "way_out_call", block: [3]uint32{32, 1, 1}, words: 32,
+		value: func(t uint32) (int, uint32) {
+			switch o := t ^ 3; {
+			case t < 4 && t&1 == 0:
+				return int(t), 9999
+			case t > 27 && t&1 != 0:
+				return -1, 0
+			case t == 28 || t == 30: // the other lane is gone
+				return int(t), 0
+			case t == 1 || t == 3:
+				return int(t), 0
+			case o&1 == 0:
+				return int(t), 1
+			case o < 8:
+				return int(t), o + 200
+			default:
+				return int(t), o + 100
+			}
+		},
+		warps: [][]string{{
+			"bra ffffffff/55555555",
+			"call aaaaaaaa", "bra aaaaaaaa/000000aa", "exit aaaaaa00/a0000000", "ret 0aaaaa00", "ret 000000aa",
+			"bra 55555555/00000005", "call 00000005", "st 00000005", "exit 00000005", // what does not come back goes first
+			"shfl 5ffffffa", "st 5ffffffa", "ret 5ffffffa",
+		}},
 	},
 }
 
@@ -317,6 +403,12 @@ func (m *micro) expected() []uint32 {
 	}
 	for i := range m.block[0] * m.block[1] * m.block[2] {
 		if word, v := m.value(i); word >= 0 {
+			want[word] = v
+		}
+		if m.more == nil {
+			continue
+		}
+		if word, v := m.more(i); word >= 0 {
 			want[word] = v
 		}
 	}

@@ -1,8 +1,8 @@
-// Package simt executes PTX over blocks, warps and lanes: a stack of masks that reconverges at post-dominators, barriers, memory
-// that checks every access, a schedule that a seed permutes. It is the compiled kernel without a GPU, not a model of one: it
-// knows nothing of time.
+// Package simt executes PTX over blocks, warps and lanes: masks that meet again at the first place that all of their lanes come to,
+// barriers, memory that checks every access, a schedule that a seed permutes. It is the compiled kernel without a GPU, not a model
+// of one: it knows nothing of time.
 //
-// Lanes of a warp meet again at post-dominators and nowhere else. So warps and blocks that spin until another one acts make
+// Of a warp whose lanes are at several places, those furthest behind run. So warps and blocks that spin until another one acts make
 // progress, but a lane that spins until another lane of its own warp acts does not, as on GPUs before Volta: such a launch meets
 // its limit of instructions or is cancelled.
 package simt
@@ -57,6 +57,13 @@ type Recording struct {
 	Barriers      bool
 	EventsPerWarp uint32 // 0: all
 	Warp          func(*warptrace.Warp) error
+
+	// Written asks for what the launch wrote to global memory: Warp.Stores of each warp and, when the launch has ended, Outputs once,
+	// then Contents of up to Keep bytes.
+	Written  bool
+	Keep     uint64
+	Outputs  func(*warptrace.Outputs) error
+	Contents func(*warptrace.Contents) error
 }
 
 // Check names what a finding is about; the spelling is that of documents.

@@ -16,11 +16,13 @@ import (
 type recorder struct {
 	request *Recording
 	plan    *recordPlan
+	sites   *siteList
 	limit   int   // events of a warp
 	most    int64 // bytes that may wait before workers wait too
 
 	mu       sync.Mutex
 	pointers *pointers         // of the launch, once a block began
+	outputs  *outputs          // likewise; nil when nobody asked
 	place    map[uint64]uint64 // of a block in the schedule, nil: its number
 	next     uint64            // place of the block that is handed over next
 	waiting  map[uint64]*blockRecorder
@@ -46,8 +48,9 @@ func newRecorder(p *Program, k *kernel, request *Recording, memory int64, warps 
 	if request == nil {
 		return nil
 	}
+	sites := p.siteList(k.entry, nil)
 	r := &recorder{
-		request: request, plan: newRecordPlan(k, p.siteList(k.entry, nil), request),
+		request: request, plan: newRecordPlan(k, sites, request), sites: sites,
 		limit: int(request.EventsPerWarp), most: heldMost, waiting: map[uint64]*blockRecorder{}, advanced: make(chan struct{}),
 	}
 	if memory == 0 {
@@ -73,6 +76,9 @@ func (r *recorder) open(b *block) observer {
 			for i, n := range order {
 				r.place[n] = uint64(i)
 			}
+		}
+		if r.request.Written {
+			r.outputs = newOutputs(b.launch, r.plan, r.request.Keep, r.place)
 		}
 	}
 	var o *blockRecorder
@@ -141,7 +147,12 @@ func (r *recorder) hand(place uint64, o *blockRecorder) error {
 	delete(r.waiting, place)
 	r.held -= o.bytes()
 	for i := range o.warps {
-		if err := r.request.Warp(&o.warps[i].out); err != nil {
+		w := &o.warps[i]
+		if r.outputs != nil {
+			w.out.Stores = w.sums.list(w.out.Stores[:0], r.outputs.statements)
+			r.outputs.total(w.out.Stores)
+		}
+		if err := r.request.Warp(&w.out); err != nil {
 			return err
 		}
 	}
@@ -172,6 +183,10 @@ type blockRecorder struct {
 	warps    []warpRecorder
 	address  [lane.Lanes]uint64 // of the access that is under way
 	operand  [lane.Lanes]uint64
+	swapped  [lane.Lanes]uint64 // where the compare-and-swap that is under way goes
+	expected [lane.Lanes]uint64 // and what it compares with
+	parts    uint32             // lanes of it that swap a part of a word
+	place    uint64             // of the block in the schedule
 	lanes    arena
 }
 
@@ -179,11 +194,15 @@ type blockRecorder struct {
 type warpRecorder struct {
 	out  warptrace.Warp
 	kept [][2][lane.Lanes]uint64
+	sums storeSums
 }
 
 func (o *blockRecorder) begin(b *block) {
 	o.block = b
 	o.lanes.reset()
+	if out := o.recorder.outputs; out != nil {
+		o.place = out.place(b.linear)
+	}
 	for len(o.warps) < len(b.warps) {
 		o.warps = append(o.warps, warpRecorder{kept: make([][2][lane.Lanes]uint64, o.recorder.plan.kept)})
 	}
@@ -194,6 +213,7 @@ func (o *blockRecorder) begin(b *block) {
 		w.Site, w.Kind, w.Dir, w.Aux = w.Site[:0], w.Kind[:0], w.Dir[:0], w.Aux[:0]
 		w.Active, w.Taken, w.Value, w.Type = w.Active[:0], w.Taken[:0], w.Value[:0], w.Type[:0]
 		w.Snapshots = w.Snapshots[:0]
+		o.warps[i].sums.begin(len(o.recorder.plan.statements))
 		w.HasRolling = o.recorder.request.Mode == warptrace.ModeDigest
 	}
 }
@@ -229,6 +249,10 @@ func (o *blockRecorder) before(b *block, w *warp, at int32, active, taken uint32
 			if s.what == stepAtomic {
 				o.read(&o.operand, w, s.rhs, taken, s.width)
 			}
+		case stepWrite:
+			o.write(w, s, at, taken)
+		case stepSwap:
+			o.expect(w, at)
 		}
 	}
 }
@@ -246,6 +270,8 @@ func (o *blockRecorder) after(b *block, w *warp, at int32, active, taken uint32)
 			o.load(w, s, taken)
 		case stepAtomic:
 			o.atomic(w, s, taken)
+		case stepSwap:
+			o.swap(w, s, at, taken)
 		}
 	}
 }

@@ -10,6 +10,8 @@ import (
 type recordPlan struct {
 	steps [][]step
 	kept  int // compares whose operands must be kept until they decide
+
+	statements []uint32 // that write global memory: local number of each one's first site
 }
 
 // step is one site at one instruction.
@@ -20,7 +22,7 @@ type step struct {
 	key       uint64
 	compare   site.Compare
 	predicate int32 // register that decides, of a select
-	keep      int32 // number of kept operands, -1 they are still in their registers
+	keep      int32 // number of kept operands, -1 they are still in their registers; of what is written the number of the statement
 	lhs, rhs  slot  // operands of a compare or the index of a jump; of an atomic rhs is its operand
 	types     valueType
 	width     int // bytes of a value
@@ -40,6 +42,8 @@ const (
 	stepLoad
 	stepAtomic
 	stepKeep
+	stepWrite // for the sums of what is stored
+	stepSwap  // the same for a compare-and-swap
 )
 
 // noBank marks operands that are not known.
@@ -73,6 +77,9 @@ func newRecordPlan(k *kernel, list *siteList, request *Recording) *recordPlan {
 			}
 			p.steps[at] = append(p.steps[at], s)
 		}
+	}
+	if request.Written {
+		p.addWrites(k, list)
 	}
 	return p
 }

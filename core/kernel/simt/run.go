@@ -85,7 +85,13 @@ func (r *launch) execute() (*Result, error) {
 			first.output.blocks[b] = texts
 		}
 	}
-	return r.result(first), nil
+	result := r.result(first)
+	if who, ok := r.watching.(reporting); ok {
+		if err := who.ended(r, result); err != nil {
+			return nil, err
+		}
+	}
+	return result, nil
 }
 
 // hire makes as many workers as blocks, options and the memory budget allow.
@@ -270,7 +276,7 @@ func (b *block) begin(linear uint64) {
 	}
 	for _, w := range b.warps {
 		w.live, w.state, w.steps = w.born, warpReady, 0
-		w.stack = append(w.stack[:0], path{pc: 0, join: -1, lanes: w.born})
+		w.stack = append(w.stack[:0], path{lanes: w.born})
 		if w.born == 0 {
 			w.state, w.stack = warpDone, w.stack[:0]
 			b.alive--

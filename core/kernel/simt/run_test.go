@@ -221,13 +221,9 @@ func TestEndlessLoopMeetsTheLimit(t *testing.T) {
 func TestEndlessLoopIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	start := time.Now()
 	_, err := mustLoad(t, entry("AGAIN:\n\tadd.s32 %r1, %r1, 1;\n\tbra AGAIN;")).Run(job.New(ctx, job.Options{}), testLaunch(1, 32, make([]byte, 4), 0))
 	if err == nil || fault.Of(err).Kind != fault.Cancelled {
 		t.Errorf("error is %v, want cancelled", err)
-	}
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %v", took)
 	}
 }
 

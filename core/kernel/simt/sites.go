@@ -52,6 +52,7 @@ type siteList struct {
 	marks     []mark
 	functions map[string]*ptx.Function
 	loads     map[instOf]int // sites of loads and atomics
+	shapes    *shapes        // of the function that is looked at
 	sources   []instOf       // until keys are known, Operand.Site is the number of a load or atomic here, plus one
 }
 
@@ -100,6 +101,7 @@ func findSites(m *ptx.Module, entry *ptx.Function, arguments []string) *siteList
 			}
 		}
 	}
+	l.shapes = nil
 	site.AssignKeys(l.sites)
 	for i := range l.sites {
 		l.resolve(l.sites[i].Operands)
@@ -139,6 +141,7 @@ func (l *siteList) called(in *ptx.Inst) *ptx.Function {
 // value say nothing new.
 func (l *siteList) function(f *ptx.Function) {
 	flow := newDataflow(f)
+	l.shapes = newShapes(flow)
 	for i := range f.Blocks {
 		used := map[int32]bool{}
 		for at := f.Blocks[i].First; at < f.Blocks[i].End; at++ {
@@ -201,7 +204,7 @@ func (l *siteList) decision(flow *dataflow, at int32, kind site.Kind, register i
 			s.Chain = frames // a mask belongs to the line that makes it
 		}
 	}
-	s.Text = text
+	s.Text, s.Shape = text, short(l.shapes.decision(register, at, not))
 	l.end(s, m)
 }
 
@@ -267,7 +270,7 @@ func (l *siteList) simple(flow *dataflow, at int32, kind site.Kind, by decision,
 	in := &flow.f.Insts[at]
 	s, m := l.begin(flow.f, at, kind)
 	m.by = by
-	s.Text = in.Op.Full
+	s.Text, s.Shape = in.Op.Full, short(l.shapes.of[at])
 	for i, role := range roles {
 		if role == "" || i >= len(in.Operands) {
 			continue

@@ -1,51 +1,72 @@
 package simt
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
-// path is a set of lanes that are at one place: an entry of a warp's stack. The top of the stack runs; those below wait until it
-// reaches its join or its lanes are gone.
+// path is a set of lanes that are at one place: an entry of a warp's stack. Paths of one call stand together, and no lane is in two
+// of them. The last runs until it comes to a block that is not before the one at which the next waits; then they change places, or
+// go on together. Below the paths of a call stands the one that called, with all its lanes.
 type path struct {
 	pc    int32
-	join  int32 // where it ends, because the lanes below wait there; -1: it ends with its lanes
+	order int32 // where it waits, in the arrangement of its function, while it is not the last
 	depth int32 // how many calls deep
 	lanes uint32
+
+	ending uint32 // those of lanes that went a way of their own to here, where they only end
 }
 
-// maxPaths bounds a warp's stack. Programs stay far below it: what is nested in the text, not what runs, decides.
+// maxPaths bounds a warp's stack. Programs stay far below it: each call has at most one path for each lane.
 const maxPaths = 4096
 
-// split lets the top of the stack go two ways: taken lanes to target, the others to next, until both meet at join. The lanes
-// that fall through run first, in the order of the text. It reports whether there was room.
-func (w *warp) split(taken uint32, target, next, join int32) bool {
-	top := w.stack[len(w.stack)-1]
-	others := top.lanes &^ taken
-	if join < 0 {
-		join = top.join
+// limit is where the last path must stop, in the arrangement of its function, because others of its call wait there.
+func (w *warp) limit() int32 {
+	if n := len(w.stack); n > 1 && w.stack[n-2].depth == w.stack[n-1].depth {
+		return w.stack[n-2].order
 	}
-	if len(w.stack)+2 > maxPaths {
-		return false
+	return math.MaxInt32
+}
+
+// push adds a path to the call that runs: behind those that wait at a later place, together with one that waits at the same.
+func (w *warp) push(p path) {
+	i := len(w.stack)
+	for i > 0 && w.stack[i-1].depth == p.depth && w.stack[i-1].order < p.order {
+		i--
 	}
-	if join == top.join {
-		w.stack = w.stack[:len(w.stack)-1] // who waits there waits below already
-	} else {
-		w.stack[len(w.stack)-1].pc = join
+	if i > 0 && w.stack[i-1].depth == p.depth && w.stack[i-1].order == p.order {
+		w.stack[i-1].lanes |= p.lanes
+		w.stack[i-1].ending |= p.ending
+		return
 	}
-	if target != join || join < 0 {
-		w.stack = append(w.stack, path{target, join, top.depth, taken})
+	w.stack = append(w.stack, path{})
+	copy(w.stack[i+1:], w.stack[i:])
+	w.stack[i] = p
+}
+
+// pop takes the last path away.
+func (w *warp) pop() path {
+	last := len(w.stack) - 1
+	p := w.stack[last]
+	w.stack = w.stack[:last]
+	return p
+}
+
+// wait lets the last path wait at a place, where others may wait already.
+func (b *block) wait(w *warp, pc, order int32) {
+	p := w.pop()
+	p.pc, p.order, p.ending = pc, order, 0
+	if b.onlyEnds(pc, p.depth) {
+		p.ending = p.lanes
 	}
-	if next != join || join < 0 {
-		w.stack = append(w.stack, path{next, join, top.depth, others})
-	}
-	return true
+	w.push(p)
 }
 
 // leave takes lanes out of the function that runs (depth of the top of the stack); with depth 0 they end.
 func (w *warp) leave(lanes uint32) {
-	depth := w.stack[len(w.stack)-1].depth
-	for i := len(w.stack) - 1; i >= 0 && w.stack[i].depth == depth; i-- {
-		w.stack[i].lanes &^= lanes
-	}
-	if depth == 0 {
+	top := &w.stack[len(w.stack)-1]
+	top.lanes &^= lanes
+	if top.depth == 0 {
 		w.live &^= lanes
 	}
 	w.drop()
@@ -60,15 +81,13 @@ func (w *warp) end(lanes uint32) {
 	w.drop()
 }
 
-// drop removes paths without lanes and those that have reached their join from the top of the stack.
+// drop removes paths without lanes from the end of the stack.
 func (w *warp) drop() {
-	for n := len(w.stack); n > 0; n-- {
-		top := &w.stack[n-1]
-		if top.lanes != 0 && (top.pc != top.join || top.join < 0) {
-			break
-		}
-		w.stack = w.stack[:n-1]
+	n := len(w.stack)
+	for n > 0 && w.stack[n-1].lanes == 0 {
+		n--
 	}
+	w.stack = w.stack[:n]
 }
 
 // first is the lowest lane of a mask that is not empty.

@@ -164,14 +164,42 @@ func (b *block) countBlock(w *warp, in *inst, at int32, lanes uint32) {
 	}
 }
 
-// misuse reports what package lane says that the program did wrong. Lanes that have ended may be named: nobody is left out.
+// misuse reports what package lane says that the program did wrong. Lanes that have ended, or that only wait for others to end
+// with, may be named: nobody is left out.
 func (b *block) misuse(w *warp, at int32, lanes uint32, err error) {
-	if lanes == w.live {
+	if lanes == w.live&^w.ending() {
 		return
 	}
 	b.note(CheckBadShuffle, w, at, lanes, nil, func() string {
 		return fmt.Sprintf("%v; active are lanes %08x", err, lanes)
 	})
+}
+
+// ending are lanes that went a way of their own to where they only wait for others to end with: compilers join all returns of a
+// kernel. Lanes that come there because they skip what others do are left out of that.
+func (w *warp) ending() (lanes uint32) {
+	for i := range w.stack {
+		lanes |= w.stack[i].ending
+	}
+	return lanes & w.live
+}
+
+// maxJumps bounds how many jumps are followed to the end of a kernel.
+const maxJumps = 8
+
+// onlyEnds reports whether the next thing that a path does is to end.
+func (b *block) onlyEnds(pc, depth int32) bool {
+	for range maxJumps {
+		switch in := &b.code[pc]; {
+		case in.kind == kindJump:
+			pc = in.target
+		case in.kind == kindExit || in.kind == kindReturn && depth == 0:
+			return in.guard < 0
+		default:
+			return false
+		}
+	}
+	return false
 }
 
 // divide reports lanes that divide an integer by zero, then divides.

@@ -16,3 +16,8 @@ type watching interface {
 	close(b *block, seen observer) error // it has ended
 	finish() error                       // all have
 }
+
+// reporting is somebody who observes and has something to say when the result of the launch is known.
+type reporting interface {
+	ended(r *launch, result *Result) error
+}

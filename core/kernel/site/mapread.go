@@ -40,6 +40,7 @@ type entry struct {
 	Occurrence uint32    `json:"occurrence,omitempty"`
 	Compare    *uint8    `json:"compare,omitempty"`
 	Text       string    `json:"text,omitempty"`
+	Shape      uint32    `json:"shape,omitempty"`
 	Operands   []operand `json:"operands,omitempty"`
 }
 
@@ -263,7 +264,7 @@ func (r *mapReader) warnings() []string {
 
 // site turns an entry into a Site, or says what is wrong with it.
 func (e *entry) site() (Site, string) {
-	s := Site{ID: *e.ID, Kind: Kind(*e.Kind), Occurrence: e.Occurrence, Ordinal: -1, Compare: NoCompare, Text: e.Text}
+	s := Site{ID: *e.ID, Kind: Kind(*e.Kind), Occurrence: e.Occurrence, Ordinal: -1, Compare: NoCompare, Text: e.Text, Shape: e.Shape}
 	if e.Ordinal != nil {
 		s.Ordinal = *e.Ordinal
 	}

@@ -13,6 +13,7 @@ type How uint8
 const (
 	Unmatched   How = iota
 	ByKey           // the same key: same functions, locations, kind and occurrence, and what stands around agrees
+	ByCode          // the same computation; functions, files and lines may be others
 	ByLines         // the same chain of functions, files and lines; the columns moved
 	ByOrder         // the same chain of functions and files; the lines moved, the order stayed
 	ByFunctions     // the same chain of functions; the file has another name, the order stayed
@@ -20,7 +21,7 @@ const (
 )
 
 var howNames = [...]string{
-	Unmatched: "unmatched", ByKey: "key", ByLines: "lines", ByOrder: "order", ByFunctions: "functions", ByOrdinal: "ordinal",
+	Unmatched: "unmatched", ByKey: "key", ByCode: "code", ByLines: "lines", ByOrder: "order", ByFunctions: "functions", ByOrdinal: "ordinal",
 }
 
 // String returns the spelling in documents.
@@ -41,18 +42,27 @@ type Mapping struct {
 	aToB, bToA []int32
 	how        []How  // by site of A
 	ambiguous  []bool // by site of A
+	moved      []bool // by site of A
 }
 
-// Match finds which site of b is which site of a. A function whose sites all have the same keys in both is taken as it is. The sites of
-// any other function are aligned in their order, as a text diff aligns lines: where lines moved, a key or a line by itself says little,
-// because another site may stand there now. Sites without lines are matched by key, then by ordinal. Sites that nothing speaks for stay
-// unmatched; a match that had an equally good alternative is marked ambiguous.
+// Match finds which site of b is which site of a. Lines are weak evidence: where some moved, another site may stand there now. What
+// counts is the function, the structure and the order.
+//
+// Tables whose sites have shapes are in the order of the code, and are matched as a whole, see byCode. Of other tables, a function whose
+// sites all have the same keys in both is taken as it is, and the sites of any other function are aligned in the order of the source,
+// as a text diff aligns lines; those without lines are matched by key, then by ordinal. Sites that nothing speaks for stay unmatched; a
+// match that had an equally good alternative is marked ambiguous.
 func Match(a, b *Table, opt MatchOptions) *Mapping {
-	m := &matcher{a: a, b: b, Mapping: &Mapping{
-		aToB: filled(a.Len()), bToA: filled(b.Len()), how: make([]How, a.Len()), ambiguous: make([]bool, a.Len()),
+	m := &matcher{a: a, b: b, names: interner{}, Mapping: &Mapping{
+		aToB: filled(a.Len()), bToA: filled(b.Len()), how: make([]How, a.Len()), ambiguous: make([]bool, a.Len()), moved: make([]bool, a.Len()),
 	}}
 	if opt.Ordinals {
 		m.byOrdinal(func(*Site) bool { return true })
+		return m.Mapping
+	}
+	m.ta, m.tb = m.names.traits(a), m.names.traits(b)
+	if m.ta.shaped && m.tb.shaped {
+		m.byCode()
 		return m.Mapping
 	}
 	m.aligned(ByOrder, func(*Site) bool { return true }, func(*Site) bool { return true }, func(s *Site) string { return chainText(s, withFiles) })
@@ -83,6 +93,9 @@ func (m *Mapping) How(local int) (how How, ambiguous bool) {
 	}
 	return m.how[local], m.ambiguous[local]
 }
+
+// Moved reports whether a site of A stands in another order among the sites of B. That is known of sites with shapes only.
+func (m *Mapping) Moved(local int) bool { return local >= 0 && local < len(m.moved) && m.moved[local] }
 
 // Counts says how many sites of A were matched in each way; index it with a How.
 func (m *Mapping) Counts() [ByOrdinal + 1]int {
@@ -122,7 +135,9 @@ func without(of []int32) []int {
 
 // matcher is a Mapping being made.
 type matcher struct {
-	a, b *Table
+	a, b   *Table
+	names  interner
+	ta, tb traits
 	*Mapping
 }
 

@@ -213,3 +213,103 @@ func TestMatchOfNothing(t *testing.T) {
 		t.Error("nothing matches something")
 	}
 }
+
+// A comment above the kernel shifts every line: however many sites look alike, each is itself.
+func TestShiftedSitesThatLookAlikeStayThemselves(t *testing.T) {
+	for _, text := range []string{"", "ld.global.b32"} {
+		for _, n := range []int{2, 12, 40, 1200} {
+			for shift := uint32(1); shift <= 10; shift += 3 {
+				a := &build{}
+				for i := range n {
+					a.add(fmt.Sprint("s", i), Site{Kind: Load, Chain: []Frame{at("k", "k.py", uint32(10+i), 9)}, Text: text})
+				}
+				b := a.changed(func(_ int, f *Frame) { f.Line += shift })
+				m := Match(a.table(), b.table(), MatchOptions{})
+				check(t, fmt.Sprintf("%d sites %q, shifted by %d", n, text, shift), a, b, m, ByOrder)
+			}
+		}
+	}
+}
+
+// shapedBuild makes a build in the order of the code from letters: one site for each, the same letter computes the same.
+func shapedBuild(code string) *build {
+	b := &build{}
+	seen := map[rune]int{}
+	for n, c := range code {
+		s := Site{Kind: Load, Chain: []Frame{at("k", "k.py", uint32(10+n), 5)}, Text: "ld.global.b32", Shape: uint32(c)}
+		b.add(fmt.Sprint(string(c), seen[c]), s)
+		seen[c]++
+	}
+	return b
+}
+
+func TestEqualCodeIsTheSameWhereverItStands(t *testing.T) {
+	a := shapedBuild("abcabcaab")
+	b := a.changed(func(i int, f *Frame) {
+		f.Line, f.File = f.Line/2+uint32(i%3), "other.py"
+	})
+	for i := range b.sites[2:5] {
+		b.sites[2+i].Chain = append([]Frame{at("helper", "h.py", 7, 3)}, b.sites[2+i].Chain...)
+	}
+	m := Match(a.table(), b.table(), MatchOptions{})
+	check(t, "another file, a helper", a, b, m, ByCode, ByKey, ByLines)
+	if len(m.Ambiguous()) > 0 {
+		t.Errorf("ambiguous: %v", m.Ambiguous())
+	}
+}
+
+func TestCodeThatMovedIsPairedAndMarked(t *testing.T) {
+	for _, c := range []struct{ a, b, moved string }{
+		{"abcdefgh", "abcdgefh", "g"},
+		{"abcdefgh", "defghabc", "abc"},
+		{"abcdefgh", "xabcdefgh", ""},
+		{"xaxbxcx", "xcxaxbx", "cx"}, // one of those that are alike goes along
+	} {
+		a, b := shapedBuild(c.a), shapedBuild(c.b)
+		m := Match(a.table(), b.table(), MatchOptions{})
+		moved := ""
+		for i, name := range a.names {
+			j, ok := m.AtoB(i)
+			if !ok || b.names[j][0] != name[0] {
+				t.Errorf("%s to %s: %s became %d, %v", c.a, c.b, name, j, ok)
+			}
+			if m.Moved(i) {
+				moved += name[:1]
+			}
+		}
+		if moved != c.moved {
+			t.Errorf("%s to %s: moved %q, want %q", c.a, c.b, moved, c.moved)
+		}
+	}
+}
+
+// What computes something else is paired by where it stands: with the same instruction, in the same function, in order.
+func TestChangedCodeIsPairedInOrder(t *testing.T) {
+	a, b := shapedBuild("abcXefYh"), shapedBuild("QabcZefWh")
+	m := Match(a.table(), b.table(), MatchOptions{})
+	for i := range a.names {
+		if j, ok := m.AtoB(i); !ok || j != i+1 {
+			t.Errorf("%s became %d, %v, want %d", a.names[i], j, ok, i+1)
+		}
+	}
+	if u := m.UnmatchedB(); len(u) != 1 || u[0] != 0 {
+		t.Errorf("unmatched in B: %v", u)
+	}
+	other := b.changed(func(_ int, f *Frame) { f.Function = "g" })
+	if j, ok := Match(a.table(), other.table(), MatchOptions{}).AtoB(3); ok {
+		t.Errorf("a changed site of another function became %d", j)
+	}
+}
+
+// What became part of a helper and computes something else besides is still paired: the kernel around it is the same.
+func TestChangedCodeInANewHelperIsPairedInOrder(t *testing.T) {
+	a, b := shapedBuild("abcXef"), shapedBuild("abcZef")
+	b.sites[3].Chain = append([]Frame{at("helper", "h.py", 7, 3)}, b.sites[3].Chain...)
+	if j, ok := Match(a.table(), b.table(), MatchOptions{}).AtoB(3); !ok || j != 3 {
+		t.Errorf("the changed site became %d, %v", j, ok)
+	}
+	b.sites[3].Text = "ld.shared.b64"
+	if j, ok := Match(a.table(), b.table(), MatchOptions{}).AtoB(3); ok {
+		t.Errorf("another instruction of a helper became %d", j)
+	}
+}

@@ -1,36 +1,51 @@
 package site
 
-// maxAlign bounds the table of an alignment. In larger groups equal keys are believed first, and then the beginning is paired as it
-// comes.
+// maxAlign bounds the table of an alignment. In larger groups equal ends are paired first, then equal keys, and then the beginning is
+// paired as it comes.
 const maxAlign = 1 << 20
 
 // Weights of an alignment. Another instruction at a line that may have moved is weak evidence; it is still more than none.
 const (
-	weightSame      = 64 // the same instruction
+	weightSame      = 64 // the same instruction, and where shapes are known the same computation
+	weightAlike     = 40 // the same instruction, another computation
 	weightUnknown   = 48 // no text to compare
 	weightDifferent = 12 // another instruction
-	weightKey       = 8  // the same key
+	weightChain     = 16 // the same chain of functions
+	weightFunction  = 6  // the same innermost or outermost function: what was inlined from it is elsewhere now
 	weightColumn    = 2  // the same column
 	weightGap       = 4  // as many lines after the pair before it
 )
+
+// Lines and keys only decide among alignments that are otherwise as good: every pair of a group whose lines moved by one can have the
+// key of its neighbour. So weights count in units that no number of equal keys makes up for.
+const (
+	unit      = int64(1) << 21
+	weightKey = 1 // the same key
+)
+
+// weightFixed holds a pair that was made before: it is more than any other pair can have.
+const weightFixed = int64(1) << 12
 
 // aligned pairs sites of equal texts in their order.
 func (m *matcher) aligned(how How, wantA, wantB func(*Site) bool, text func(*Site) string) {
 	theirs := groups(m.b, m.bToA, wantB, text)
 	for key, ours := range groups(m.a, m.aToB, wantA, text) {
-		if g := theirs[key]; len(g) > 0 {
+		switch g := theirs[key]; {
+		case len(g) == 0:
+		case m.sameKeys(ours, g):
+			for k := range ours {
+				m.pair(ours[k], g[k], ByKey, false)
+			}
+		default:
 			m.align(how, ours, g)
 		}
 	}
 }
 
-// align pairs the sites of one function, each side in the order of its source.
+// align pairs the sites of one function, or of a piece of the code, each side in its order.
 func (m *matcher) align(how How, as, bs []int) {
-	if m.sameKeys(as, bs) {
-		for k := range as {
-			m.pair(as[k], bs[k], ByKey, false)
-		}
-		return
+	if len(as)*len(bs) > maxAlign {
+		as, bs = m.endsFirst(how, as, bs)
 	}
 	if len(as)*len(bs) > maxAlign {
 		as, bs = m.keysFirst(as, bs)
@@ -46,6 +61,28 @@ func (m *matcher) align(how How, as, bs []int) {
 	l.backward()
 	l.forward()
 	l.take(how)
+}
+
+// endsFirst pairs the beginnings and the ends of two lists that have the same instructions, and returns what lies between.
+func (m *matcher) endsFirst(how How, as, bs []int) (restA, restB []int) {
+	same := func(i, j int) bool {
+		return m.ta.exact[i] == m.tb.exact[j] && m.ta.chain[i] == m.tb.chain[j]
+	}
+	pair := func(i, j int) {
+		if m.aToB[i] < 0 && m.bToA[j] < 0 {
+			m.pair(i, j, m.sure(i, j, how), len(as) != len(bs))
+		}
+	}
+	first, last := 0, 0
+	for first < min(len(as), len(bs)) && same(as[first], bs[first]) {
+		pair(as[first], bs[first])
+		first++
+	}
+	for last < min(len(as), len(bs))-first && same(as[len(as)-1-last], bs[len(bs)-1-last]) {
+		last++
+		pair(as[len(as)-last], bs[len(bs)-last])
+	}
+	return as[first : len(as)-last], bs[first : len(bs)-last]
 }
 
 func (m *matcher) sameKeys(as, bs []int) bool {
@@ -85,6 +122,8 @@ func (m *matcher) sure(i, j int, how How) How {
 		return ByKey
 	case chainText(x, withFiles|withLines) == chainText(y, withFiles|withLines):
 		return ByLines
+	case x.Shape != 0 && m.ta.exact[i] == m.tb.exact[j]:
+		return ByCode
 	}
 	return how
 }
@@ -94,17 +133,17 @@ func (m *matcher) sure(i, j int, how How) How {
 type alignment struct {
 	*matcher
 	as, bs []int
-	suffix []int32 // best of as[i:] against bs[j:]
-	paired []int32 // the same when as[i] and bs[j] are a pair
-	prefix []int32 // best of as[:i] against bs[:j]
-	ending []int32 // best of as[:i+1] against bs[:j+1] when as[i] and bs[j] are a pair
+	suffix []int64 // best of as[i:] against bs[j:]
+	paired []int64 // the same when as[i] and bs[j] are a pair
+	prefix []int64 // best of as[:i] against bs[:j]
+	ending []int64 // best of as[:i+1] against bs[:j+1] when as[i] and bs[j] are a pair
 }
 
-const impossible = int32(-1 << 30)
+const impossible = int64(-1) << 60
 
 func (l *alignment) at(i, j int) int { return i*(len(l.bs)+1) + j }
 
-func (l *alignment) table() []int32 { return make([]int32, (len(l.as)+1)*(len(l.bs)+1)) }
+func (l *alignment) table() []int64 { return make([]int64, (len(l.as)+1)*(len(l.bs)+1)) }
 
 func (l *alignment) backward() {
 	l.suffix, l.paired = l.table(), l.table()
@@ -140,13 +179,20 @@ func (l *alignment) forward() {
 	}
 }
 
-// take walks the best alignment.
+// take walks the best alignment, and then pairs what it says: a pair that is made changes scores.
 func (l *alignment) take(how How) {
+	type found struct {
+		i, j      int
+		ambiguous bool
+	}
+	var pairs []found
 	pairing := false // the next two are a pair, because the gap before them counts
 	for i, j := 0, 0; i < len(l.as) && j < len(l.bs); {
 		switch p := l.paired[l.at(i, j)]; {
 		case pairing || p > 0 && p == l.suffix[l.at(i, j)]:
-			l.pair(l.as[i], l.bs[j], l.sure(l.as[i], l.bs[j], how), l.alternative(i, j))
+			if l.aToB[l.as[i]] < 0 {
+				pairs = append(pairs, found{l.as[i], l.bs[j], l.alternative(i, j)})
+			}
 			s := l.score(l.as[i], l.bs[j])
 			i, j = i+1, j+1
 			pairing = i < len(l.as) && j < len(l.bs) && p == s+l.paired[l.at(i, j)]+l.gap(i, j)
@@ -155,6 +201,9 @@ func (l *alignment) take(how How) {
 		default:
 			j++
 		}
+	}
+	for _, p := range pairs {
+		l.pair(p.i, p.j, l.sure(p.i, p.j, how), p.ambiguous)
 	}
 }
 
@@ -178,33 +227,67 @@ func (l *alignment) alternative(i, j int) bool {
 }
 
 // score says how much speaks for a pair of sites, 0: it is impossible.
-func (m *matcher) score(i, j int) int32 {
-	x, y := m.a.At(i), m.b.At(j)
-	s := int32(weightDifferent)
-	switch {
-	case x.Kind != y.Kind:
+func (m *matcher) score(i, j int) int64 {
+	if x, y := m.aToB[i], m.bToA[j]; x >= 0 || y >= 0 {
+		if int(x) == j && int(y) == i {
+			return weightFixed * unit
+		}
 		return 0
+	}
+	x, y := m.a.At(i), m.b.At(j)
+	if x.Kind != y.Kind {
+		return 0
+	}
+	same := m.ta.exact[i] == m.tb.exact[j] && x.Text != ""
+	s := int64(weightDifferent)
+	switch {
+	case same:
+		s = weightSame
 	case x.Text == "" || y.Text == "":
 		s = weightUnknown
 	case x.Text == y.Text && x.Compare == y.Compare:
-		s = weightSame
+		s = weightAlike
+		if x.Shape == 0 || y.Shape == 0 {
+			s = weightSame
+		}
 	}
-	if x.Key == y.Key && x.Key != 0 {
-		s += weightKey
+	switch {
+	case m.ta.chain[i] == m.tb.chain[j]:
+		s += weightChain
+	case !same && (m.ta.outer[i] != m.tb.outer[j] || s < weightAlike):
+		return 0 // of another function, and another instruction
+	case m.ta.inner[i] == m.tb.inner[j] || m.ta.outer[i] == m.tb.outer[j]:
+		s += weightFunction
 	}
 	if x.Where().Column == y.Where().Column {
 		s += weightColumn
+	}
+	s *= unit
+	if x.Key == y.Key && x.Key != 0 {
+		s += weightKey
 	}
 	return s
 }
 
 // gap is what it counts that two sites are as many lines after those before them.
-func (l *alignment) gap(i, j int) int32 {
-	lines := func(t *Table, group []int, i int) int64 {
-		return int64(t.At(group[i]).Where().Line) - int64(t.At(group[i-1]).Where().Line)
-	}
-	if lines(l.a, l.as, i) == lines(l.b, l.bs, j) {
-		return weightGap
+func (l *alignment) gap(i, j int) int64 {
+	a, functionA := distance(l.a.At(l.as[i-1]), l.a.At(l.as[i]))
+	b, functionB := distance(l.b.At(l.bs[j-1]), l.b.At(l.bs[j]))
+	if a == b && functionA == functionB {
+		return weightGap * unit
 	}
 	return 0
+}
+
+// distance is how many lines two sites are apart: in their innermost function where that is the same, else where they were inlined.
+func distance(x, y *Site) (lines int64, inFunction bool) {
+	if len(x.Chain) == 0 || len(y.Chain) == 0 {
+		return 0, false
+	}
+	f, g := &x.Chain[0], &y.Chain[0]
+	inFunction = f.Function == g.Function && f.File == g.File
+	if !inFunction {
+		f, g = &x.Chain[len(x.Chain)-1], &y.Chain[len(y.Chain)-1]
+	}
+	return int64(g.Line) - int64(f.Line), inFunction
 }

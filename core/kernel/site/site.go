@@ -96,6 +96,7 @@ type Site struct {
 	Compare    Compare
 	Operands   []Operand
 	Text       string // the instruction in short, such as "icmp slt i32"; "" unknown
+	Shape      uint32 // hash over what the instruction computes, without names, registers and lines; 0 unknown
 }
 
 // Compare is the predicate of a compare, numbered as LLVM does: fcmp 0 to 15, icmp 32 to 41. NoCompare means there is none.

@@ -132,7 +132,12 @@ func (c *conversion) toV2(to io.Writer) error {
 		w.Note(note)
 	}
 	ids := newIDTable(sites)
+	left, err := c.newLeftovers()
+	if err != nil {
+		return err
+	}
 	err = c.each(func(warp *Warp) error {
+		left.give(warp)
 		if h.Version == 1 {
 			if fresh := ids.rename(warp); len(fresh) > 0 {
 				if err := w.AddSites(fresh); err != nil {
@@ -143,6 +148,9 @@ func (c *conversion) toV2(to io.Writer) error {
 		return w.Append(warp)
 	})
 	if err != nil {
+		return err
+	}
+	if err := left.write(w); err != nil {
 		return err
 	}
 	c.report.Sites = site.NewTable(ids.sites)
@@ -245,7 +253,7 @@ func (c *conversion) toV1(to io.Writer) error {
 		return err
 	}
 	c.listV1Losses(w, &more)
-	return nil
+	return c.listOutputLosses()
 }
 
 // v1Header makes the header of a v1 file, and lists what of ours has no place in it.

@@ -40,3 +40,25 @@ func DigestOf(w *Warp, keys []uint64) (digest, control uint64) {
 	h := digestJoin(digestJoin(digestJoin(digestJoin(uint64(n), a1), a2), a3), a4)
 	return digestFinish(digestJoin(digestJoin(h, a5), a6)), digestFinish(h)
 }
+
+// Flags beside the bytes of a value in StoredHash and ChunkHash.
+const NamedPointer = 1 << 8 // the value is the name of an address (PointerName)
+
+// StoredHash is what one stored element adds to the hash of a StoreSum: value has the element's bytes in its low bits, offset is where
+// in its array it went, shape its size in bytes, with NamedPointer where that applies. Sums of it do not depend on any order.
+func StoredHash(offset, value, shape uint64) uint64 { return HashAt(HashPlace(offset, shape), value) }
+
+// ChunkHash is what 8 bytes of the final contents of an array add to the digest of their chunk: offset is where they begin, a multiple
+// of 8, value has 0 in bytes that were not written, shape a bit for each that was, with NamedPointer where that applies.
+func ChunkHash(offset, value, shape uint64) uint64 { return HashAt(HashPlace(offset, shape), value) }
+
+// HashPlace is the part of StoredHash and ChunkHash that does not depend on the value. It is linear: the place of a sum is the sum of
+// the places, modulo 2^64.
+func HashPlace(offset, shape uint64) uint64 { return offset*digestP1 + shape*digestP4 }
+
+// HashAt completes StoredHash and ChunkHash.
+func HashAt(place, value uint64) uint64 {
+	x := place + value*digestP2
+	x = (x ^ x>>32) * digestP3
+	return x ^ x>>29
+}

@@ -136,6 +136,7 @@ type Warp struct {
 	Type      []ValueType
 	History   []HistoryEntry
 	Snapshots []Snapshot // in order of Seq
+	Stores    []StoreSum // for writing: what the warp stored, ascending by site and array. Reading leaves it alone, see Trace.Stores
 }
 
 // Len is the number of events.

@@ -128,7 +128,7 @@ func TestV1GigabyteOfZerosIsReadInLittleMemory(t *testing.T) {
 	if len(zeros) > 1<<20 {
 		t.Fatalf("a gigabyte of zeros takes %d bytes", len(zeros))
 	}
-	held, took := measured(func() {
+	held := measured(func() {
 		if err := readAll(zeros); err != nil {
 			t.Errorf("zeros: %v", err)
 		}
@@ -139,7 +139,7 @@ func TestV1GigabyteOfZerosIsReadInLittleMemory(t *testing.T) {
 	if held > 64<<20 {
 		t.Errorf("%d MB of heap for it", held>>20)
 	}
-	t.Logf("index, walk and rings in %v, %d KB of heap", took, held>>10)
+	t.Logf("index, walk and rings: %d KB of heap", held>>10)
 }
 
 func TestV1BombOfEventsIsRefused(t *testing.T) {
@@ -163,8 +163,8 @@ func TestV1BombOfEventsIsRefused(t *testing.T) {
 	}
 }
 
-// measured runs f and returns how much larger the heap became while it ran, and how long it ran.
-func measured(f func()) (held uint64, took time.Duration) {
+// measured runs f and returns how much larger the heap became while it ran.
+func measured(f func()) (held uint64) {
 	runtime.GC()
 	var before, now runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -181,12 +181,10 @@ func measured(f func()) (held uint64, took time.Duration) {
 			}
 		}
 	})
-	start := time.Now()
 	f()
-	took = time.Since(start)
 	close(done)
 	_ = group.Wait()
-	return held, took
+	return held
 }
 
 // TestV1SparseFileIsNotReadWhole opens 6.5 GB, nearly all of it holes.
@@ -211,7 +209,7 @@ func TestV1SparseFileIsNotReadWhole(t *testing.T) {
 	if err := f.Truncate(160 + slots*(16+16*perWarp)); err != nil {
 		t.Skipf("no room for a sparse file: %v", err)
 	}
-	held, took := measured(func() {
+	held := measured(func() {
 		trace, err := OpenPath(context.Background(), path)
 		if err != nil {
 			t.Fatal(err)
@@ -230,8 +228,8 @@ func TestV1SparseFileIsNotReadWhole(t *testing.T) {
 			t.Errorf("the walk: %+v (%v)", stats, err)
 		}
 	})
-	if held > 16<<20 || took > 30*time.Second {
-		t.Errorf("took %v and %d MB", took, held>>20)
+	if held > 16<<20 {
+		t.Errorf("took %d MB", held>>20)
 	}
 }
 

@@ -289,7 +289,7 @@ func resealAll(b []byte) []byte {
 		return b
 	}
 	copy(b, appendV2Preamble(nil))
-	for off := v2Preamble; off+v2HeadBytes <= len(b); {
+	for off := v2Preamble; off+v2HeadBytes <= len(b)-v2Trailer; { // the trailer is no block
 		copy(b[off:], v2BlockMagic)
 		b[off+6], b[off+7] = 0, 0
 		stored := int(binary.LittleEndian.Uint32(b[off+8:]))
@@ -321,6 +321,10 @@ func FuzzOpenV2(f *testing.F) {
 	f.Add(small[:len(small)/2], true)
 	f.Add(structuredFile(f, 3, 40, 0), true)
 	f.Add(writeV2(f, v2TestHeader(3), nil, nil, never), true)
+	for _, seed := range []uint64{0, 5, 19, 29} { // small files
+		raw, _, _ := outputsV2(f, seed, 5, func(i int) bool { return i == 2 })
+		f.Add(raw, seed%2 == 0)
+	}
 	f.Fuzz(func(t *testing.T, b []byte, reseal bool) {
 		if reseal {
 			b = resealAll(b)
@@ -328,7 +332,12 @@ func FuzzOpenV2(f *testing.F) {
 		if len(b) > 0 && b[0] != v2Magic[0] {
 			return
 		}
-		if err := readV2Whole(b); err != nil && !errors.Is(err, errTruncated) && !expected(err) {
+		for _, read := range []func([]byte) error{readV2Whole, readOutputsWhole} {
+			if err := read(b); err != nil && !errors.Is(err, errTruncated) && !expected(err) {
+				t.Fatal(err)
+			}
+		}
+		if err := verified(b); err != nil && !expected(err) {
 			t.Fatal(err)
 		}
 	})

@@ -10,14 +10,48 @@ import (
 // v2List is where the sites and warps blocks of a file are, with the directories of the latter.
 type v2List struct {
 	blocks      []v2Block
-	directories [][]byte // of each block; nil of sites
-	notes       []string // of the recorder
-	end         int64    // of the last of the blocks: where more can be written
+	directories [][]byte  // of each block; nil of sites
+	totals      v2Totals  // of the end
+	end         int64     // of the last of the blocks: where more can be written
+	extras      []v2Block // of stores, outputs, chunks and contents
 }
 
 func (l *v2List) add(b v2Block, directory []byte) {
 	l.blocks, l.directories = append(l.blocks, b), append(l.directories, directory)
 	l.end = max(l.end, b.offset+v2HeadBytes+int64(b.head.stored))
+}
+
+// addExtra adds a block that the end lists. More can be written behind stores; what belongs to a launch that is over is written anew.
+func (l *v2List) addExtra(b v2Block) {
+	l.extras = append(l.extras, b)
+	if b.head.kind == v2Stores {
+		l.end = max(l.end, b.offset+v2HeadBytes+int64(b.head.stored))
+	}
+}
+
+func isExtra(kind uint8) bool { return kind >= v2Stores && kind <= v2Contents }
+
+// readExtras finds the blocks that the end lists.
+func (v *v2) readExtras(list *v2List, offsets []uint64, endAt int64) error {
+	last := int64(v2Preamble)
+	for _, offset := range offsets {
+		if offset < uint64(last) || offset > uint64(endAt) {
+			return v.corrupt(endAt, "the end of the file is corrupt: it lists blocks in no order")
+		}
+		head, ok, err := v.headAt(int64(offset), endAt)
+		if err != nil {
+			return err
+		}
+		if !ok || !isExtra(head.kind) {
+			return v.corrupt(int64(offset), "the block that the end of the file lists is corrupt")
+		}
+		if lie := head.lie(); lie != "" {
+			return fault.New(fault.Limit, "a block cannot be what it says: %s", lie).WithPath(v.in.Path())
+		}
+		list.addExtra(v2Block{int64(offset), head})
+		last = int64(offset) + v2HeadBytes + int64(head.stored)
+	}
+	return nil
 }
 
 // readIndex lists the blocks by the trailer and the index. It returns nil when they are not there or not whole.
@@ -61,8 +95,8 @@ func (v *v2) readIndex() (*v2List, error) {
 	if err != nil {
 		return nil, err
 	}
-	list.notes = totals.notes
-	return list, nil
+	list.totals = totals
+	return list, v.readExtras(list, totals.offsets, endAt)
 }
 
 // parseIndex reads the payload of an index whose checksum fits: what is wrong in it was written so.
@@ -126,6 +160,14 @@ func (v *v2) scan(ctx context.Context) (*v2List, error) {
 				return nil, err
 			}
 			list.add(b, directory)
+		case v2Stores, v2Outputs, v2Chunks, v2Contents:
+			if lie := head.lie(); lie != "" {
+				return nil, fault.New(fault.Limit, "the block at byte %d cannot be what it says: %s", b.offset, lie).WithPath(v.in.Path())
+			}
+			if len(list.extras) >= v2MaxExtras {
+				return nil, fault.New(fault.Limit, "the recording has more than %d blocks of what was written", v2MaxExtras).WithPath(v.in.Path())
+			}
+			list.addExtra(b)
 		}
 	}
 }

@@ -21,6 +21,10 @@ const (
 	v2Warps    = 3
 	v2Index    = 4
 	v2End      = 5
+	v2Stores   = 6
+	v2Outputs  = 7
+	v2Chunks   = 8
+	v2Contents = 9
 	v2Zstd     = 1 // flag: the body is a zstd frame
 	v2DirMasks = 11
 )
@@ -41,9 +45,17 @@ const (
 	v2MaxEvents     = 1 << 22 // of one warp
 	v2MaxHistory    = 1 << 20
 	v2MaxSnapshots  = 1 << 16
+	v2MaxOutputs    = 64 << 20 // inflated body of the outputs block
+	v2MaxRows       = 1 << 24  // of stores, of the whole file
+	v2MaxBlockRows  = 1 << 16  // of a stores or chunks block, and chunks of a contents block
+	v2MaxRowsBody   = 2 << 20  // inflated body of a stores or chunks block
+	v2MaxContents   = 16 << 20 // inflated body of a contents block
+	v2MaxExtras     = 1 << 16  // blocks of stores, outputs, chunks and contents
 
-	v2BlockEvents = 1 << 16 // a writer ends a block here
-	v2BlockBytes  = 4 << 20
+	v2BlockRows     = 1 << 13 // a writer ends a stores or chunks block here: zstd takes 128 KiB without a history
+	v2BlockContents = 1 << 20 // likewise a contents block
+	v2BlockEvents   = 1 << 16 // a writer ends a block here
+	v2BlockBytes    = 4 << 20
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -90,6 +102,12 @@ func (h v2Head) lie() string {
 		}
 	case v2Index:
 		limit, count = v2MaxIndex, v2MaxBlocks
+	case v2Outputs:
+		limit = v2MaxOutputs
+	case v2Stores, v2Chunks:
+		limit, count = v2MaxRowsBody, v2MaxBlockRows
+	case v2Contents:
+		limit, count = v2MaxContents, v2MaxBlockRows
 	}
 	switch {
 	case h.inflated > limit:

@@ -27,6 +27,13 @@ func (m message) fixed(num protowire.Number, v uint64) message {
 	return protowire.AppendFixed64(protowire.AppendTag(m, num, protowire.Fixed64Type), v)
 }
 
+func (m message) fixed32(num protowire.Number, v uint32) message {
+	if v == 0 {
+		return m
+	}
+	return protowire.AppendFixed32(protowire.AppendTag(m, num, protowire.Fixed32Type), v)
+}
+
 func (m message) text(num protowire.Number, s string) message {
 	if s == "" {
 		return m
@@ -90,7 +97,7 @@ func appendSite(m message, s *site.Site) message {
 	for i := range s.Operands {
 		m = m.sub(8, appendOperand(nil, &s.Operands[i]))
 	}
-	return m.text(9, s.Text)
+	return m.text(9, s.Text).fixed32(10, s.Shape)
 }
 
 func appendFrame(m message, f *site.Frame) message {
@@ -112,12 +119,23 @@ func appendOperand(m message, o *site.Operand) message {
 type v2Totals struct {
 	warps, events, dropped, dropping uint64
 	notes                            []string
+	extras                           []v2Block // to write
+	offsets                          []uint64  // as read
 }
 
 func (t *v2Totals) encode() []byte {
 	m := message(nil).uint(1, t.warps).uint(2, t.events).uint(3, t.dropped).uint(4, t.dropping)
 	for _, n := range t.notes {
 		m = m.text(5, n)
+	}
+	var list message
+	var before int64
+	for i := range t.extras {
+		list = protowire.AppendVarint(list, uint64(t.extras[i].offset-before))
+		before = t.extras[i].offset
+	}
+	if len(list) > 0 {
+		m = m.sub(6, list)
 	}
 	return m
 }
@@ -148,6 +166,10 @@ func eachField(b []byte, visit func(f *field) error) error {
 			f.v, n = protowire.ConsumeVarint(b)
 		case protowire.Fixed64Type:
 			f.v, n = protowire.ConsumeFixed64(b)
+		case protowire.Fixed32Type:
+			var v uint32
+			v, n = protowire.ConsumeFixed32(b)
+			f.v = uint64(v)
 		case protowire.BytesType:
 			f.b, n = protowire.ConsumeBytes(b)
 		default:
@@ -352,6 +374,8 @@ func (d *siteDecoder) site(b []byte) (site.Site, error) {
 			return err
 		case 9:
 			s.Text = d.text(f.b)
+		case 10:
+			s.Shape = uint32(f.v)
 		}
 		return nil
 	})
@@ -422,8 +446,37 @@ func decodeTotals(b []byte) (t v2Totals, err error) {
 			t.dropping = f.v
 		case 5:
 			t.notes = append(t.notes, f.text())
+		case 6:
+			return t.readOffsets(f)
 		}
 		return nil
 	})
 	return t, err
+}
+
+// readOffsets reads a list of differences, packed or not.
+func (t *v2Totals) readOffsets(f *field) error {
+	put := func(d uint64) error {
+		if n := len(t.offsets); n > 0 {
+			d += t.offsets[n-1]
+		}
+		if t.offsets = append(t.offsets, d); len(t.offsets) > v2MaxExtras {
+			return errors.New("it lists more blocks than are read")
+		}
+		return nil
+	}
+	if f.typ != protowire.BytesType {
+		return put(f.v)
+	}
+	for b := f.b; len(b) > 0; {
+		v, n := protowire.ConsumeVarint(b)
+		if n < 0 {
+			return errProto
+		}
+		if err := put(v); err != nil {
+			return err
+		}
+		b = b[n:]
+	}
+	return nil
 }

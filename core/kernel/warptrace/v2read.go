@@ -9,6 +9,7 @@ import (
 	"io"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -40,10 +41,15 @@ type v2 struct {
 	sites  []site.Site
 	facts  v2SiteFacts
 	blocks []v2Block
+	extras []v2Block  // of stores, outputs, chunks and contents
 	warps  []WarpInfo // ascending
 	where  []v2Where  // of each warp
 	lost   Losses
-	notes  []string // of the recorder
+	notes  []string      // of the recorder
+	totals v2Totals      // of the end of the file; nothing where it is truncated
+	read   []atomic.Bool // by block: it was read whole
+
+	verified atomic.Bool
 
 	mostHistory, mostSnapshots uint32 // of any warp
 	framesLeft                 int    // that more sites could have
@@ -77,7 +83,8 @@ func readV2(ctx context.Context, in v2Input) (*v2, *v2List, error) {
 		v.header.Truncated = true
 		v.header.Warnings = append(v.header.Warnings, "the recording has no whole end: it was cut short or damaged, and what is whole in front of that was recovered")
 	}
-	v.blocks, v.notes = list.blocks, list.notes
+	v.blocks, v.extras, v.notes, v.totals = list.blocks, list.extras, list.totals.notes, list.totals
+	v.read = make([]atomic.Bool, len(v.blocks))
 	if err := v.readSites(); err != nil {
 		return nil, nil, err
 	}
@@ -314,6 +321,7 @@ func (v *v2) readWarp(ctx context.Context, at int, into *Warp) error {
 	if err != nil {
 		return err
 	}
+	v.read[where.block].Store(true)
 	info, entry := l.warps[where.at], l.entries[where.at]
 	if info != v.warps[at] {
 		return v.corrupt(block.offset, "the index says of warp %d what its block does not", v.warps[at].Warp)

@@ -56,6 +56,15 @@ func ResumeV2(ctx context.Context, f V2File, path string, opt V2Options) (*V2Wri
 	w.totals = v2Totals{
 		warps: uint64(len(v.warps)), events: uint64(v.lost.Events), dropped: uint64(v.lost.Dropped), dropping: uint64(v.lost.WarpsWithDrops), notes: v.notes,
 	}
+	for i, b := range list.extras {
+		if b.head.kind == v2Stores {
+			w.written += int(b.head.count)
+			continue
+		}
+		w.Note("what the launch had written until then was left out when the recording was continued")
+		list.extras = list.extras[:i]
+		break
+	}
 	w.list, w.off = *list, list.end
 	if err := f.Truncate(list.end); err != nil {
 		return nil, nil, fault.FromIO(path, err)

@@ -1,9 +1,11 @@
 package warptrace
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,7 +28,8 @@ var (
 	v2Scalars     = map[string]descriptorpb.FieldDescriptorProto_Type{
 		"int64": descriptorpb.FieldDescriptorProto_TYPE_INT64, "uint64": descriptorpb.FieldDescriptorProto_TYPE_UINT64,
 		"uint32": descriptorpb.FieldDescriptorProto_TYPE_UINT32, "fixed64": descriptorpb.FieldDescriptorProto_TYPE_FIXED64,
-		"bool": descriptorpb.FieldDescriptorProto_TYPE_BOOL, "string": descriptorpb.FieldDescriptorProto_TYPE_STRING,
+		"fixed32": descriptorpb.FieldDescriptorProto_TYPE_FIXED32,
+		"bool":    descriptorpb.FieldDescriptorProto_TYPE_BOOL, "string": descriptorpb.FieldDescriptorProto_TYPE_STRING,
 	}
 )
 
@@ -114,12 +117,13 @@ func TestV2MessagesAreThoseOfTheSchema(t *testing.T) {
 			ID: 5, Key: 1 << 60, Kind: site.Atomic, Chain: []site.Frame{{Function: "f", File: "a.cu", Line: 3, Column: 4}, {}}, Occurrence: 2, Ordinal: 0, Compare: 0,
 			Operands: []site.Operand{{Role: "lhs", Type: "i32", Origin: site.FromArith, Name: "n", Site: 9, Where: site.Frame{Line: 1}, Inputs: []site.Operand{{Origin: site.FromLoad}}}},
 			Text:     "icmp",
+			Shape:    0xfedcba98,
 		},
 		{Key: 1, Ordinal: -1, Compare: site.NoCompare},
 	}
 	again = bySchema(t, "Sites", encodeSites(sites), `sites { id: 5 key: 1152921504606846976 kind: 2 chain { function: "f" file: "a.cu" line: 3 column: 4 } chain {}
 		occurrence: 2 ordinal_plus_one: 1 compare_plus_one: 1
-		operands { role: "lhs" type: "i32" origin: 9 name: "n" site: 9 where { line: 1 } inputs { origin: 4 } } text: "icmp" } sites { key: 1 }`)
+		operands { role: "lhs" type: "i32" origin: 9 name: "n" site: 9 where { line: 1 } inputs { origin: 4 } } text: "icmp" shape: 4275878552 } sites { key: 1 }`)
 	if got, err := newSiteDecoder().sites(again, nil, 2); err != nil || cmp.Diff(sites, got) != "" {
 		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(sites, got))
 	}
@@ -129,6 +133,42 @@ func TestV2MessagesAreThoseOfTheSchema(t *testing.T) {
 	if got, err := decodeTotals(again); err != nil || got.notes[1] != "b" || got.dropping != 4 {
 		t.Errorf("got %+v, %v", got, err)
 	}
+	totals = v2Totals{extras: []v2Block{{offset: 100}, {offset: 228}}}
+	again = bySchema(t, "End", totals.encode(), `extra: 100 extra: 128`)
+	if got, err := decodeTotals(again); err != nil || !slices.Equal(got.offsets, []uint64{100, 228}) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
+	o := Outputs{
+		Arrays:   []Array{{ID: 1, Kind: ArrayVariable, Name: "x", Type: "*fp16", ElementBytes: 2, Written: 9, Digest: 7}},
+		Stores:   []StoreTotal{{StoreSum{2, 3, 4, 5}, 6}, {StoreSum{NoSite, NoArray, 1, 0}, 1}},
+		Findings: []Finding{{"race", 1, "f", "a.py", 3, 4, "st", [3]uint32{1, 0, 2}, 8, 9, 10, 11, "y", -2, "m"}, {Site: NoSite}},
+	}
+	var spelled string
+	for i, flag := range o.Coverage.flags() {
+		*flag = true
+		spelled += fmt.Sprintf("%s: true ", coverageNames[i])
+	}
+	for i, n := range o.Coverage.numbers() {
+		*n = uint64(i + 1)
+		spelled += fmt.Sprintf("%s: %d ", coverageNames[len(o.Coverage.flags())+i], i+1)
+	}
+	again := bySchema(t, "Outputs", encodeOutputs(&o), `coverage { `+spelled+` }
+		arrays { id: 1 kind: 2 name: "x" type: "*fp16" element_bytes: 2 written: 9 digest: 7 }
+		stores { site_plus_one: 3 array_plus_one: 4 count: 4 hash: 5 warps: 6 } stores { count: 1 warps: 1 }
+		findings { check: "race" site_plus_one: 2 function: "f" file: "a.py" line: 3 column: 4 instruction: "st" block: [1, 0, 2] warp: 8 lane: 9 lanes: 10
+		count: 11 array: "y" distance_zigzag: 3 message: "m" } findings {}`)
+	if got, err := decodeOutputs(again, 3); err != nil || cmp.Diff(&o, got) != "" {
+		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(&o, got))
+	}
+}
+
+// coverageNames are the fields of Coverage in the schema: flags, then numbers.
+var coverageNames = []string{
+	"control_flow", "predicates", "store_events", "atomic_events", "load_events", "barrier_events", "rolling", "values", "stores", "arrays", "checks", "races",
+	"global_races", "nan", "stopped", "writers", "store_sites", "more_findings", "rows_dropped", "chunks_dropped", "content_budget", "content_bytes",
 }
 
 func TestV2SitesNestedTooDeepAreRefused(t *testing.T) {

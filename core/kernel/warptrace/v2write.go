@@ -1,6 +1,7 @@
 package warptrace
 
 import (
+	"cmp"
 	"encoding/binary"
 	"io"
 
@@ -39,6 +40,13 @@ type V2Writer struct {
 	closed bool
 
 	sitesBytes, frames, noted int // how much of their limits is used
+
+	rows     Stores     // of the stores block that is being filled
+	written  int        // rows in the file and in rows
+	contents []Contents // of the contents block that is being filled
+	kept     int        // bytes of those
+	chunks   int        // whose contents were added
+	finished bool       // the outputs are set: no warp and no site follows
 }
 
 // CreateV2 starts a file of format v2. The header's Version, Compressed, Truncated and Warnings do not count. sites may be nil; see
@@ -86,7 +94,7 @@ func newV2Writer(out io.Writer, h *Header, opt V2Options) (*V2Writer, error) {
 // AddSites adds sites; they get the next local numbers. A site without a key gets one: its id of format v1 where nothing but that is
 // known of it, else site.KeyOf. Two sites with one key are an error.
 func (w *V2Writer) AddSites(sites []site.Site) error {
-	if err := w.usable(); err != nil || len(sites) == 0 {
+	if err := w.open(); err != nil || len(sites) == 0 {
 		return err
 	}
 	named := make([]site.Site, len(sites))
@@ -160,13 +168,14 @@ func (w *V2Writer) Note(text string) {
 // Append adds a warp. Of its WarpInfo, Warp, Total, Dropped, Before, Stored and the rolling hash count; the rest follows from its events.
 // A warp that left nothing takes no room. A warp that is not as it should be is an error and leaves the file as it was.
 func (w *V2Writer) Append(warp *Warp) error {
-	if err := w.usable(); err != nil {
+	if err := w.open(); err != nil {
 		return err
 	}
 	if err := w.check(warp); err != nil {
 		return err
 	}
 	w.seen.add(warp.Warp)
+	w.addStores(warp)
 	info := warp.WarpInfo
 	n := warp.Len()
 	info.Events = uint32(n)
@@ -183,7 +192,7 @@ func (w *V2Writer) Append(warp *Warp) error {
 	if len(w.warps) > 0 && (w.events+n > v2BlockEvents || len(w.body) > v2BlockBytes || len(w.warps) == v2MaxBlockWarps) {
 		section := w.body[start:]
 		w.body = w.body[:start]
-		if err := w.Flush(); err != nil {
+		if err := w.flushWarps(); err != nil {
 			return err
 		}
 		w.body = append(w.body, section...)
@@ -201,10 +210,21 @@ func (w *V2Writer) Append(warp *Warp) error {
 	return nil
 }
 
-// Flush writes the events that are held, so that a crash does not lose them.
+// Flush writes the events and stores that are held, so that a crash does not lose them.
 func (w *V2Writer) Flush() error {
-	if err := w.usable(); err != nil || len(w.warps) == 0 {
+	if err := w.usable(); err != nil {
 		return err
+	}
+	if err := w.flushWarps(); err != nil {
+		return err
+	}
+	w.flushStores()
+	return w.err
+}
+
+func (w *V2Writer) flushWarps() error {
+	if len(w.warps) == 0 {
+		return nil
 	}
 	if len(w.list.blocks) >= v2MaxBlocks {
 		return fault.New(fault.Limit, "a recording holds at most %d blocks", v2MaxBlocks)
@@ -223,6 +243,7 @@ func (w *V2Writer) Close() error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	w.flushContents()
 	w.closed = true
 	indexAt := w.off
 	var payload []byte
@@ -239,9 +260,18 @@ func (w *V2Writer) Close() error {
 	w.write(head.append(nil))
 	w.write(payload)
 	endAt := w.off
+	w.totals.extras = w.list.extras
 	w.block(v2Head{kind: v2End, count: 1}, nil, w.totals.encode())
 	w.write(appendV2Trailer(nil, indexAt, endAt))
 	return w.err
+}
+
+// open reports whether warps and sites can follow.
+func (w *V2Writer) open() error {
+	if err := w.usable(); err != nil || !w.finished {
+		return err
+	}
+	return fault.Usagef("warps and sites come in front of what the launch wrote")
 }
 
 func (w *V2Writer) usable() error {
@@ -308,6 +338,15 @@ func (w *V2Writer) check(warp *Warp) error {
 		return fault.New(fault.Limit, "a recording holds at most %d warps", maxWarps)
 	case !w.codec.known(warp.Site):
 		return w.unknownSite(warp)
+	}
+	for i := range warp.Stores {
+		s := &warp.Stores[i]
+		if s.Site != NoSite && int64(s.Site) >= int64(len(w.facts.keys)) {
+			return w.unknownSite(warp)
+		}
+		if i > 0 && cmp.Or(cmp.Compare(warp.Stores[i-1].Site, s.Site), cmp.Compare(warp.Stores[i-1].Array, s.Array)) >= 0 {
+			return fault.Usagef("warp %d: its sums of stores are not ascending by site and array", warp.Warp)
+		}
 	}
 	for i := range warp.History {
 		if err := w.checkEntry(warp, warp.History[i].Site, warp.History[i].Event); err != nil {

@@ -10,6 +10,7 @@ import (
 type WalkOptions struct {
 	Values bool              // values count when warps are told equal
 	All    bool              // visit equal warps too
+	Reused bool              // a site number or key of one side stands for another site on the other: no warp is told equal
 	Rings  bool              // decode histories and snapshots as well
 	Warps  func(uint64) bool // nil: all; others are neither visited nor counted as compared
 }
@@ -193,6 +194,9 @@ func (w *walker) decode(p *Pair, a, b *Warp) error {
 
 // same reports whether both sides stand at equal warps, as far as that shows without decoding.
 func (w *walker) same() bool {
+	if w.opt.Reused {
+		return false
+	}
 	ea, rawA := w.a.events()
 	eb, rawB := w.b.events()
 	if rawA && rawB {

@@ -53,8 +53,8 @@ func classCSV(w io.Writer, c *cycle.Class) error {
 	return out.Error()
 }
 
-// CompareCSV writes one pair of a comparison in the described tool's layout: a row a kernel of either run, and a row of the total. That tool
-// knows no fusions: what was fused, split or replaced stands as removed and new. A removed kernel has no time in the new run.
+// CompareCSV writes one pair of a comparison in the described tool's layout: a row a kernel of either run, and a row of the total; rows of comments
+// behind them say where the difference of the wall times went, in parts that add up. That tool knows no fusions: what was fused, split or replaced stands as removed and new. A removed kernel has no time in the new run.
 func CompareCSV(w io.Writer, d *cycle.CompareDocument, opt Options) error {
 	var rows []cycle.PairRow
 	switch {
@@ -86,6 +86,16 @@ func CompareCSV(w io.Writer, d *cycle.CompareDocument, opt Options) error {
 		}
 	}
 	lines = append(lines, []string{"TOTAL", "", micro(total), ""})
+	if len(d.Pairs) > 0 {
+		a := &d.Pairs[opt.Pair].Account
+		comment := func(what string, ns int64) { lines = append(lines, []string{"# " + what, "", micro(float64(ns)), ""}) }
+		comment("wall time of a, one "+a.Of, a.ANS)
+		comment("wall time of b, one "+a.Of, a.BNS)
+		comment("difference", a.DeltaNS)
+		for _, p := range a.Parts {
+			comment("of it: "+p.Text, p.DeltaNS)
+		}
+	}
 	if err := out.WriteAll(lines); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -327,6 +328,19 @@ func TestCSVIsTheDescribedLayout(t *testing.T) {
 	}
 }
 
+// TestReportsSayWhereTheTimeWent reads the parts of the account back from the page and from Markdown.
+func TestReportsSayWhereTheTimeWent(t *testing.T) {
+	d := comparisons(t)["changed"]
+	for _, format := range []string{"html", "markdown"} {
+		text := string(renderCompare(t, format, d))
+		for _, p := range d.Account.Parts {
+			if !strings.Contains(text, p.Text) || !strings.Contains(strings.ReplaceAll(text, "\\", ""), exactSigned(p.DeltaNS)) && format == "markdown" {
+				t.Errorf("%s does not say %s %s", format, p.Text, exactSigned(p.DeltaNS))
+			}
+		}
+	}
+}
+
 func TestCompareCSVIsTheDescribedLayout(t *testing.T) {
 	d := comparisons(t)["changed"]
 	var b bytes.Buffer
@@ -337,12 +351,28 @@ func TestCompareCSVIsTheDescribedLayout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Join(rows[0], ",") != "eager_kernel,compiled_kernel,duration_us,match_type" || rows[len(rows)-1][0] != "TOTAL" {
-		t.Errorf("first %q, last %q", rows[0], rows[len(rows)-1])
+	total := slices.IndexFunc(rows, func(row []string) bool { return row[0] == "TOTAL" })
+	if strings.Join(rows[0], ",") != "eager_kernel,compiled_kernel,duration_us,match_type" || total < 0 {
+		t.Fatalf("first %q, total in row %d", rows[0], total)
 	}
 	kinds := map[string]int{}
-	for _, row := range rows[1 : len(rows)-1] {
+	for _, row := range rows[1:total] {
 		kinds[row[3]]++
+	}
+	us := func(row []string) int64 {
+		whole, part, _ := strings.Cut(row[2], ".")
+		n, err := strconv.ParseInt(whole+part, 10, 64)
+		if err != nil || len(part) != 3 {
+			t.Fatalf("%q", row)
+		}
+		return n
+	}
+	left := us(rows[total+3])
+	for _, row := range rows[total+4:] {
+		left -= us(row)
+	}
+	if account := &d.Pairs[0].Account; left != 0 || us(rows[total+3]) != account.DeltaNS || us(rows[total+2])-us(rows[total+1]) != account.DeltaNS || len(account.Parts) < 3 {
+		t.Errorf("the comments do not add up: %q", rows[total:])
 	}
 	if kinds["exact"] != 14 || kinds["removed"] != 3 || len(kinds) != 2 { // a step of three layers lost one kernel in each
 		t.Errorf("%v", kinds)

@@ -23,6 +23,7 @@ type comparePage struct {
 	Verdict       string
 	Tiles         []tile
 	Limits        []string
+	Account       []accountRow
 	Costs         *costTable
 	Savings       *costTable
 	Pairs         []pairRow
@@ -44,6 +45,7 @@ type pairRow struct {
 type pairDetail struct {
 	Anchor, Name, Size, Note, RowsNote string
 	Open                               bool
+	Account                            []accountRow
 	Rows                               []compareRow
 }
 
@@ -60,6 +62,7 @@ func newComparePage(d *cycle.CompareDocument) *comparePage {
 	p.Title = "cycles: " + p.A + " beside " + p.B
 	p.Word, p.Tone = compareWord(d)
 	p.Tiles = compareTiles(d)
+	p.Account = accountRows(&d.Account)
 	p.Costs = newCosts(d.Regressions, "what costs time", "slower")
 	p.Savings = newCosts(d.Improvements, "what saves time", "faster")
 	for i := range d.Pairs[:min(len(d.Pairs), maxPageClasses)] {
@@ -121,20 +124,22 @@ func compareTiles(d *cycle.CompareDocument) []tile {
 			tile{Label: "time between kernels", Value: signed(x.Gap.DeltaNS), Detail: fmt.Sprintf("%s, was %s", duration(x.Gap.BNS), duration(x.Gap.ANS))},
 		)
 	}
-	sum := func(costs []cycle.Cost) float64 {
-		total := 0.0
-		for i := range costs {
-			total += costs[i].StepNS
-		}
-		return total
-	}
 	if n := len(d.Regressions); n > 0 {
-		out = append(out, tile{Label: "regressions", Value: count(n), Detail: signed(sum(d.Regressions)) + " a step"})
+		out = append(out, tile{Label: "regressions", Value: count(n), Detail: signed(sumOf(d.Regressions)) + " a step"})
 	}
 	if n := len(d.Improvements); n > 0 {
-		out = append(out, tile{Label: "improvements", Value: count(n), Detail: signed(sum(d.Improvements)) + " a step"})
+		out = append(out, tile{Label: "improvements", Value: count(n), Detail: signed(sumOf(d.Improvements)) + " a step"})
 	}
 	return append(out, tile{Label: "classes paired", Value: count(len(d.Pairs)), Detail: fmt.Sprintf("only in A %d, only in B %d", len(d.OnlyA), len(d.OnlyB))})
+}
+
+// sumOf is what several rows cost together.
+func sumOf(costs []cycle.Cost) float64 {
+	total := 0.0
+	for i := range costs {
+		total += costs[i].StepNS
+	}
+	return total
 }
 
 // costWidth is the length of the bar of the dearest row.
@@ -161,7 +166,7 @@ func newCosts(costs []cycle.Cost, label, tone string) *costTable {
 		})
 	}
 	if n := len(costs) - maxPageCosts; n > 0 {
-		t.Note = plural(n, "row", "rows") + " more are in the JSON document."
+		t.Note = fmt.Sprintf("%s more, %s together, are in the JSON document.", plural(n, "row", "rows"), signed(sumOf(costs[maxPageCosts:])))
 	}
 	return t
 }
@@ -170,6 +175,7 @@ func newPairDetail(i int, x *cycle.ClassPair) pairDetail {
 	out := pairDetail{
 		Anchor: pairAnchor(i), Name: clean(pairName(x), maxName), Size: fmt.Sprintf("%s / %s kernels", count(x.A.Period), count(x.B.Period)), Note: clean(sentence(x.Note), maxText), Open: i == 0,
 	}
+	out.Account = accountRows(&x.Account)
 	if x.Rotation > 0 {
 		out.Note = joinNotes(out.Note, fmt.Sprintf("B starts at its slot %d where A starts at 0.", x.Rotation))
 	}

@@ -91,11 +91,22 @@ func bySignature(c *cycle.Class) []signatureSum {
 	return out
 }
 
+// phaseWord is the phase of a class with its score; where several readings are close, all of them.
 func phaseWord(c *cycle.Class) string {
-	if c.Phase == "unknown" || c.Phase == "" {
-		return "unknown"
+	var words []string
+	for _, r := range c.PhaseReadings {
+		words = append(words, fmt.Sprintf("%s (%.2f)", clean(r.Phase, 40), r.Score))
 	}
-	text := fmt.Sprintf("%s (%.2f)", clean(c.Phase, 40), c.PhaseScore)
+	text := strings.Join(words, " or ")
+	switch {
+	case c.Phase == "unknown" || c.Phase == "":
+		if len(words) < 2 {
+			return "unknown"
+		}
+		return "unknown: " + text
+	case text == "":
+		text = fmt.Sprintf("%s (%.2f)", clean(c.Phase, 40), c.PhaseScore)
+	}
 	if c.PhaseByPosition {
 		text += ", by position alone"
 	}
@@ -124,6 +135,12 @@ func CompareMarkdown(w io.Writer, d *cycle.CompareDocument, _ Options) error {
 				inline(change(p.Wall.Relative)), duration(p.Gap.ANS), duration(p.Gap.BNS), inline(clean(p.Wall.Verdict, 60)), inline(kindsText(&p.Kinds)))
 		}
 	}
+	if rows := accountRows(&d.Account); len(rows) > 0 {
+		out.WriteString("\n**Where the time went:**\n\n| what | time | kernels |\n|---|---:|---:|\n")
+		for _, row := range rows {
+			fmt.Fprintf(out, "| %s | %s | %s |\n", inline(clean(row.What, maxName)), inline(row.Time), row.Rows)
+		}
+	}
 	table := func(title string, costs []cycle.Cost) {
 		if len(costs) == 0 {
 			return
@@ -134,7 +151,7 @@ func CompareMarkdown(w io.Writer, d *cycle.CompareDocument, _ Options) error {
 			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", inline(clean(c.What, maxName)), inline(clean(c.Class, maxName)), inline(signed(c.StepNS)), inline(relativeOf(c)), inline(chance(c.P)))
 		}
 		if n := len(costs) - maxMarkdownRows; n > 0 {
-			fmt.Fprintf(out, "\n%s more.\n", plural(n, "row", "rows"))
+			fmt.Fprintf(out, "| %s more | | %s | | |\n", plural(n, "row", "rows"), inline(signed(sumOf(costs[maxMarkdownRows:]))))
 		}
 	}
 	table("Costs time", d.Regressions)

@@ -208,3 +208,39 @@ func levelName(d *cycle.Document, c *cycle.Class) string {
 	}
 	return ""
 }
+
+// exact writes a time in microseconds with every nanosecond, so that a column of them adds up.
+func exact(ns int64) string {
+	sign := ""
+	if ns < 0 {
+		sign, ns = "\u2212", -ns
+	}
+	return fmt.Sprintf("%s%s.%03d\u00a0µs", sign, count(ns/1000), ns%1000)
+}
+
+// exactSigned is exact with a sign also above zero.
+func exactSigned(ns int64) string {
+	if ns > 0 {
+		return "+" + exact(ns)
+	}
+	return exact(ns)
+}
+
+// accountRow is a line of an account.
+type accountRow struct{ What, Time, Rows string }
+
+// accountRows are both times, the parts of the difference and the difference, which is their sum; none where nothing was compared.
+func accountRows(a *cycle.Account) []accountRow {
+	if a.Of == "" {
+		return nil
+	}
+	out := []accountRow{{What: "A, one " + a.Of, Time: exact(a.ANS)}}
+	for _, p := range a.Parts {
+		row := accountRow{What: p.Text, Time: exactSigned(p.DeltaNS)}
+		if p.Rows > 0 {
+			row.Rows = plural(p.Rows, "row", "rows")
+		}
+		out = append(out, row)
+	}
+	return append(out, accountRow{What: "B, one " + a.Of, Time: exact(a.BNS)}, accountRow{What: "difference", Time: exactSigned(a.DeltaNS)})
+}

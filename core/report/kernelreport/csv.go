@@ -72,8 +72,37 @@ func CSV(w io.Writer, doc *diff.Document, _ Options) error {
 			return err
 		}
 	}
+	for _, extra := range outputRecords(doc) {
+		if err := out.Write(extra); err != nil {
+			return err
+		}
+	}
 	out.Flush()
 	return out.Error()
+}
+
+// outputRecords are the rows for what differs among outputs, stores and findings: without a warp and an event, which are -1.
+func outputRecords(doc *diff.Document) [][]string {
+	var out [][]string
+	all := outputFindings(doc)
+	for i := range all {
+		f := &all[i]
+		d := diff.Divergence{
+			WarpIdx: -1, EventIdx: -1, EventIdxB: -1, SiteID: f.site.SiteID, Kind: f.kind, SourceLocation: f.site.SourceLocation, SiteKind: f.site.SiteKind,
+			Count: f.count, Cluster: -1, Noise: f.site.Noise,
+		}
+		row := make([]string, len(columns))
+		for k := range columns {
+			if row[k] = columns[k].value(&d); columns[k].text {
+				row[k] = harmless(row[k])
+			}
+			if columns[k].name == "details" {
+				row[k] = harmless(f.sentence(doc))
+			}
+		}
+		out = append(out, row)
+	}
+	return out
 }
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }

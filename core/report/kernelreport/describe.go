@@ -20,6 +20,9 @@ var kinds = []struct {
 	{diff.KindValue, "PRLX0003", "value-divergence", "another value", "A warp passed the same site on both sides with a different value."},
 	{diff.KindPath, "PRLX0004", "path-divergence", "another path", "Where one side passed a site, the other passed a different one."},
 	{diff.KindExtraEvents, "PRLX0005", "extra-events", "extra events", "One side passed sites that the other did not."},
+	{diff.KindOutput, "PRLX0008", "output-divergence", "other contents", "The kernel left other bytes in an array."},
+	{diff.KindStore, "PRLX0009", "store-divergence", "another store", "A statement stored other elements or values, or an atomic had other operands."},
+	{diff.KindFinding, "PRLX0010", "finding-divergence", "another finding", "A check of the simulator found something in one run only, or more often in one."},
 }
 
 // kindRank orders kinds as the table does; kinds that this version does not know come last.
@@ -228,6 +231,7 @@ type siteFinding struct {
 	kind    string
 	count   int64
 	example *diff.Divergence // the earliest that the document shows, nil when it shows none
+	text    string           // in place of what the kind and the example say
 	loudest role             // of those that the document shows: a cause is louder than what follows, both than what does not count
 }
 
@@ -267,11 +271,17 @@ func findings(doc *diff.Document) []siteFinding {
 			out = append(out, f)
 		}
 	}
-	return out
+	return append(out, outputFindings(doc)...)
 }
 
 // sentence says what a finding is in one line of plain text.
 func (f *siteFinding) sentence(doc *diff.Document) string {
+	if f.text != "" {
+		if f.loudest.quiet() {
+			return f.text + "; " + f.loudest.why()
+		}
+		return f.text
+	}
 	title := clean(f.kind, 40)
 	if r := kindRank(f.kind); r < len(kinds) {
 		title = kinds[r].title
@@ -295,8 +305,10 @@ func (f *siteFinding) sentence(doc *diff.Document) string {
 
 // The values of Document.Status.
 const (
-	statusIdentical = "identical"
-	statusDiverged  = "diverged"
+	statusIdentical    = diff.StatusIdentical
+	statusSameResults  = diff.StatusSameResults
+	statusDiverged     = diff.StatusDiverged
+	statusInconclusive = diff.StatusInconclusive
 )
 
 const (

@@ -17,11 +17,11 @@ const maxAnnotations = 10
 func GitHub(w io.Writer, doc *diff.Document, opt Options) error {
 	out := bufio.NewWriter(w)
 	level := "error"
-	if doc.Passed {
-		level = "warning"
-	}
-	if doc.Status != statusDiverged {
+	switch {
+	case doc.Status == statusIdentical || doc.Status == statusSameResults && doc.Passed:
 		level = "notice"
+	case doc.Passed:
+		level = "warning"
 	}
 	writeAnnotation(out, level, place{}, "prlx: "+clean(doc.A.Kernel, maxName), clean(doc.Verdict, maxText), opt)
 	shown, left := map[string]int{level: 1}, 0
@@ -54,7 +54,7 @@ func GitHub(w io.Writer, doc *diff.Document, opt Options) error {
 // level is how loud a finding is.
 func (f *siteFinding) level(doc *diff.Document) string {
 	switch {
-	case f.loudest.quiet():
+	case f.loudest.quiet() || doc.Status == statusSameResults && doc.Passed:
 		return "notice"
 	case doc.Passed || f.loudest == follower:
 		return "warning"

@@ -75,6 +75,8 @@ type page struct {
 	Why           *why
 	Groups        []clusterGroup
 	ClustersNote  string
+	Outputs       []outputRow
+	OutputsNote   string
 	Sites         []siteRow
 	SitesNote     string
 	Rows          string // what the table of divergences shows; "" when there are none
@@ -104,12 +106,13 @@ func newPage(doc *diff.Document) *page {
 	p := &page{
 		Title: suiteName(doc.A.Kernel) + ": " + word, Policy: policyFor(pageScript), Style: template.CSS(pageStyle), Script: template.JS(pageScript),
 		Kernel: suiteName(doc.A.Kernel), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
-		Recordings: recordings(doc), Settings: settings(&doc.Options),
+		Recordings: recordings(doc), Settings: append(agreement(doc), settings(&doc.Options)...),
 	}
 	if doc.First != nil {
 		p.First = newDetail(doc.First, doc)
 	}
 	p.Why = newWhy(doc)
+	p.Outputs, p.OutputsNote = outputRows(doc)
 	p.Groups, p.ClustersNote = clusterGroups(doc)
 	p.Sites, p.SitesNote = siteRows(doc)
 	p.Rows = rowsNote(doc)
@@ -123,9 +126,12 @@ func newPage(doc *diff.Document) *page {
 	}
 	if b := doc.Baseline; b != nil {
 		p.HasBaseline = true
-		p.Baseline = fmt.Sprintf("%s of A and %s of B were compared with each other in %s. %s there too; %s of A and B lie in them and do not count.",
-			plural(b.RunsA, "run", "runs"), plural(b.RunsB, "run", "runs"), plural(b.Pairs, "pair", "pairs"), plural(b.NoiseSites, "site differs", "sites differ"),
-			plural(b.Suppressed, "divergence", "divergences"))
+		p.Baseline = fmt.Sprintf("%s equal to A and %s equal to B were compared, too. They explain %d of %s, at %s: noise, which does not count.",
+			plural(b.RunsA, "run", "runs"), plural(b.RunsB, "run", "runs"), b.Suppressed, plural(doc.TotalDivergences, "divergence", "divergences"),
+			plural(b.NoiseSites, "site", "sites"))
+		if n := len(b.Undecided); n > 0 {
+			p.Baseline += fmt.Sprintf(" %s they can neither explain nor rule out.", plural(n, "kind of divergence", "kinds of divergences"))
+		}
 		p.BaselinePaths = cleanAll(b.Paths, 20, maxName)
 	}
 	return p
@@ -136,8 +142,10 @@ func tone(doc *diff.Document) string {
 	switch {
 	case doc.Status == statusIdentical && lossy(doc):
 		return "amber"
-	case doc.Status == statusIdentical:
+	case doc.Status == statusIdentical, doc.Status == statusSameResults && doc.Passed:
 		return "good"
+	case doc.Status == statusSameResults:
+		return "amber"
 	case doc.Passed:
 		return "amber"
 	}
@@ -165,6 +173,11 @@ func tiles(doc *diff.Document) []tile {
 		Label: "warps that differ", Value: count(doc.WarpsDiverged), Detail: "of " + count(doc.WarpsCompared) + " compared", Class: hot(doc.WarpsDiverged > 0), Link: "#warps",
 	})
 	t := tile{Label: "divergences", Value: count(doc.TotalDivergences), Detail: breakdown(doc.DivergenceBreakdown), Link: "#divergences"}
+	if o := doc.Outputs; o != nil && len(o.Arrays) > 0 {
+		out = append(out, tile{
+			Label: "outputs that differ", Value: count(int64(len(o.Arrays)) + o.ArraysOmitted), Detail: clean(o.Arrays[0].Name, 40) + " first", Class: hot(!o.Arrays[0].Noise), Link: "#outputs",
+		})
+	}
 	if doc.CountedDivergences != doc.TotalDivergences || doc.Threshold > 0 {
 		t.Detail = fmt.Sprintf("%s count; %s allowed", count(doc.CountedDivergences), count(doc.Threshold))
 	}
@@ -226,6 +239,18 @@ func recordings(doc *diff.Document) []comparison {
 }
 
 func extents(n [3]uint32) string { return fmt.Sprintf("%d × %d × %d", n[0], n[1], n[2]) }
+
+// agreement is what was compared, and what of it must agree.
+func agreement(doc *diff.Document) []setting {
+	var out []setting
+	if len(doc.Require) > 0 {
+		out = append(out, setting{"must agree", strings.Join(cleanAll(doc.Require, 10, 40), ", ")})
+	}
+	if doc.Coverage != nil {
+		out = append(out, setting{"compared", clean(doc.Coverage.Text, maxText)})
+	}
+	return out
+}
 
 func settings(s *diff.Settings) []setting {
 	var out []setting

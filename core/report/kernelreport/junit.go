@@ -136,15 +136,21 @@ func propertiesOf(doc *diff.Document) *junitProperties {
 	add("threshold", number(doc.Threshold))
 	add("warps_compared", number(doc.WarpsCompared))
 	add("warps_diverged", number(doc.WarpsDiverged))
+	if doc.Coverage != nil {
+		add("coverage", doc.Coverage.Text)
+	}
 	return p
 }
 
 func verdictCase(doc *diff.Document) junitCase {
 	c := junitCase{Name: "verdict", Class: suiteName(doc.A.Kernel)}
 	text := plainVerdict(doc)
-	if doc.Status == statusDiverged && !doc.Passed {
-		c.Failure = &junitFailure{Message: clean(doc.Verdict, maxText), Type: statusDiverged, Text: text}
-	} else {
+	switch {
+	case doc.Status == statusInconclusive:
+		c.Error = &junitFailure{Message: clean(doc.Verdict, maxText), Type: statusInconclusive, Text: text}
+	case (doc.Status == statusDiverged || doc.Status == statusSameResults) && !doc.Passed:
+		c.Failure = &junitFailure{Message: clean(doc.Verdict, maxText), Type: doc.Status, Text: text}
+	default:
 		c.SystemOut = &junitText{text}
 	}
 	return c
@@ -194,6 +200,34 @@ func siteCases(doc *diff.Document) []junitCase {
 		}
 		out = append(out, c)
 	}
+	return append(out, outputCases(doc, names)...)
+}
+
+// outputCases has a case for each array, statement and finding that differs.
+func outputCases(doc *diff.Document, names map[string]int) []junitCase {
+	var out []junitCase
+	all := outputFindings(doc)
+	for i := range all[:min(len(all), maxCases)] {
+		f := &all[i]
+		name := clean(f.kind, 40)
+		if f.site.SiteID != "" || f.site.SourceLocation != "" {
+			name += " at " + clean(siteName(f.site.SiteID, f.site.SourceLocation), maxName)
+		}
+		if names[name]++; names[name] > 1 {
+			name += " #" + count(names[name])
+		}
+		c := junitCase{Name: name, Class: suiteName(doc.A.Kernel) + ".outputs"}
+		text := f.sentence(doc)
+		switch {
+		case f.loudest.quiet():
+			c.Skipped, c.SystemOut = &junitSkipped{f.loudest.why()}, &junitText{text + "\n"}
+		case doc.Passed:
+			c.Skipped, c.SystemOut = &junitSkipped{"within what is accepted: " + text}, &junitText{text + "\n"}
+		default:
+			c.Failure = &junitFailure{Message: text, Type: clean(f.kind, 40), Text: text + "\n"}
+		}
+		out = append(out, c)
+	}
 	return out
 }
 
@@ -203,6 +237,9 @@ func plainVerdict(doc *diff.Document) string {
 	fmt.Fprintf(&b, "%s\n", clean(doc.Verdict, maxText))
 	if doc.First != nil {
 		b.WriteString("\n" + plainDivergence(doc.First, doc))
+	}
+	if text := plainOutputs(doc); text != "" {
+		b.WriteString("\noutputs:\n" + text)
 	}
 	if e := doc.Explanation; e != nil {
 		fmt.Fprintf(&b, "\nwhy (%s, %s): %s\n", clean(e.Class, 40), clean(e.Confidence, 40), clean(e.Summary, maxText))

@@ -23,6 +23,15 @@ func Markdown(w io.Writer, doc *diff.Document, _ Options) error {
 		fmt.Fprintf(out, "\n**First:** %s at %s; %s; %s.\n\n```text\n%s```\n", inline(clean(doc.First.Kind, 40)),
 			inline(clean(siteName(doc.First.SiteID, doc.First.SourceLocation), maxName)), inline(what(doc.First)), inline(where(doc.First, doc)), fenced(plainDivergence(doc.First, doc)))
 	}
+	if rows, note := outputRows(doc); len(rows) > 0 {
+		out.WriteString("\n| what was written | at |\n|---|---|\n")
+		for _, row := range rows[:min(len(rows), maxMarkdownSites)] {
+			fmt.Fprintf(out, "| %s | %s |\n", inline(row.What), inline(row.Place))
+		}
+		if note != "" {
+			fmt.Fprintf(out, "\n%s\n", inline(note))
+		}
+	}
 	if e := doc.Explanation; e != nil {
 		fmt.Fprintf(out, "\n**Why** (%s, %s): %s\n", inline(clean(e.Class, 40)), inline(clean(e.Confidence, 40)), inline(clean(e.Summary, maxText)))
 	}
@@ -54,6 +63,10 @@ func verdictWord(doc *diff.Document) string {
 	switch {
 	case doc.Status == statusIdentical:
 		return statusIdentical
+	case doc.Status == statusSameResults && doc.Passed:
+		return "same results, passed"
+	case doc.Status == statusSameResults:
+		return "same results"
 	case doc.Status == statusDiverged && doc.Passed:
 		return "diverged, passed"
 	case doc.Status == statusDiverged:

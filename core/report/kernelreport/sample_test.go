@@ -60,7 +60,7 @@ func sample() *diff.Document {
 		noise, first, follower, value, at(first, 18), at(follower, 18), at(value, 18), path, at(path, 65), extra, at(noise, 127),
 	}
 	doc.DivergencesOmitted = 1
-	doc.Baseline = &diff.Baseline{RunsA: 3, RunsB: 1, Pairs: 3, NoiseSites: 1, Suppressed: 2, Paths: []string{"runs/good2", "runs/good3"}}
+	doc.Baseline = &diff.Baseline{RunsA: 3, RunsB: 1, Pairs: 3, NoiseSites: 1, Suppressed: 2, Undecided: []diff.Undecided{}, Paths: []string{"runs/good2", "runs/good3"}}
 	doc.Explanation = explanation(&first)
 	three := int64(3)
 	doc.Accepted = &diff.AcceptedUse{Path: "accepted.toml", Divergences: 0, Entries: []diff.AcceptedRow{

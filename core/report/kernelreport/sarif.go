@@ -137,12 +137,18 @@ func sarifRunOf(doc *diff.Document, opt Options) sarifRun {
 		},
 		AutomationDetails: &sarifID{"prlx/" + suiteName(doc.A.Kernel) + "/"},
 	}
+	if doc.Coverage != nil {
+		run.Properties["coverage"] = clean(doc.Coverage.Text, maxText)
+	}
 	all := findings(doc)
 	seen := map[string]int{}
 	for i := range all[:min(len(all), maxResults)] {
 		run.Results = append(run.Results, sarifResultOf(&all[i], doc, opt, seen))
 	}
 	notes := limits(doc)
+	if doc.Status == statusInconclusive {
+		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, sarifNotification{"error", sarifMessage{clean(doc.Verdict, maxText)}})
+	}
 	if n := len(all) - maxResults; n > 0 {
 		notes = append(notes, plural(n, "more result is", "more results are")+" left out.")
 	}

@@ -35,6 +35,8 @@ type launch struct {
 	first          *diff.Divergence
 	doc            *diff.Document // of the first launch that differs, nil of others
 	differ, failed bool
+	same           bool // the results are the same, the way is not
+	undecided      bool // too little was recorded
 	notes          []string
 }
 
@@ -67,8 +69,12 @@ func (l *launch) state() string {
 		return "only in B"
 	case l.b == nil:
 		return "only in A"
+	case l.undecided:
+		return statusInconclusive
 	case l.problem != "":
 		return "not compared"
+	case l.same:
+		return "same results"
 	case l.failed:
 		return statusDiverged
 	case l.differ:
@@ -84,12 +90,15 @@ func (l *launch) sentence() string {
 		return "B has a launch that A does not have"
 	case "only in A":
 		return "A has a launch that B does not have"
-	case "not compared":
+	case "not compared", statusInconclusive:
 		return clean(l.problem, maxText)
 	case statusIdentical:
 		return "nothing differs"
 	}
 	s := fmt.Sprintf("%s in %s of %s", plural(l.divergences, "divergence", "divergences"), count(l.warpsDiffer), plural(l.warps, "warp", "warps"))
+	if l.same {
+		s = "same results by another way: " + s
+	}
 	if f := l.first; f != nil {
 		s += fmt.Sprintf("; first %s at %s: %s", clean(f.Kind, 40), clean(siteName(f.SiteID, f.SourceLocation), maxName), what(f))
 	}
@@ -148,7 +157,7 @@ func launchCase(l *launch, passed bool) junitCase {
 	}
 	switch {
 	case l.problem != "":
-		c.Error = &junitFailure{Message: l.sentence(), Type: "not compared", Text: text}
+		c.Error = &junitFailure{Message: l.sentence(), Type: l.state(), Text: text}
 	case l.bad() && !passed:
 		c.Failure = &junitFailure{Message: l.sentence(), Type: l.state(), Text: text}
 	case l.differ || l.bad():
@@ -268,7 +277,7 @@ func renumber(r *sarifResult, seen map[string]int) {
 func githubOfRun(w io.Writer, r *run, opt Options) error {
 	out := bufio.NewWriter(w)
 	level := map[bool]string{true: "warning", false: "error"}[r.passed]
-	if r.status == statusIdentical {
+	if r.status == statusIdentical || r.status == statusSameResults && r.passed {
 		level = "notice"
 	}
 	writeAnnotation(out, level, place{}, "prlx: session", clean(r.verdict, maxText), opt)

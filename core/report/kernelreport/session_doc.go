@@ -103,7 +103,7 @@ func runOf(d *session.Document) *run {
 func launchOf(l *session.LaunchResult, d *session.Document) launch {
 	out := launch{
 		kernel: l.Kernel, a: &l.Launch, b: &l.LaunchB, indexB: l.IndexB, fileA: l.FileA, fileB: l.FileB, by: l.MatchedBy, divergences: l.Divergences, counted: l.CountedDivergences,
-		warps: l.WarpsCompared, warpsDiffer: l.WarpsDiverged, breakdown: l.Breakdown, first: l.First, differ: l.Status == session.StatusDiverged, notes: l.Warnings,
+		warps: l.WarpsCompared, warpsDiffer: l.WarpsDiverged, breakdown: l.Breakdown, first: l.First, differ: l.Status == session.StatusDiverged || l.Status == session.StatusSameResults, notes: l.Warnings,
 		shapeA: shapeText(l.Grid, l.Block),
 	}
 	if l.GridB != nil || l.BlockB != nil {
@@ -115,6 +115,10 @@ func launchOf(l *session.LaunchResult, d *session.Document) launch {
 			block = *l.BlockB
 		}
 		out.shapeB = shapeText(grid, block)
+	}
+	out.same, out.undecided = l.Status == session.StatusSameResults, l.Status == session.StatusInconclusive
+	if out.undecided {
+		out.problem = "too little was recorded to say that nothing differs: " + l.Coverage
 	}
 	if l.Status == session.StatusError {
 		out.problem = "not compared"

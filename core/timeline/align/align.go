@@ -11,7 +11,9 @@ package align
 import (
 	"fmt"
 
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/xspace"
 )
 
 // Domain is the clock that stamped a line.
@@ -45,6 +47,21 @@ type Clocks struct {
 	Tracer        *clock.Map // R -> S of this node; nil when there are no snapshots
 	StartTracerNS int64      // R at which offsets of lines on R begin; meaningful when Tracer is set
 	Wall          *clock.Map // S of this node -> S of the reference; nil is the identity
+
+	// Stated is, by plane, what a file that prlx has aligned before says of its own times. Where it is set, and Wall is not, nothing
+	// moves.
+	Stated []Stated
+}
+
+// Stated is what is known of the times of a plane that were put on the reference's clock before.
+type Stated struct {
+	Wall, Tracer *clock.Map // instants to themselves, with their bounds; Tracer of lines that were on the tracer's clock
+	Lines        aligned.Lines
+}
+
+// stays reports whether the times of the file are left as they are.
+func (c *Clocks) stays(space *xspace.Space) bool {
+	return c.Wall == nil && len(c.Stated) > 0 && len(c.Stated) == len(space.Planes)
 }
 
 // toReference returns the map of a line's clock onto the reference, with flags that tell snapshots from offsets.

@@ -135,7 +135,7 @@ func TestOrderAndContainmentSurviveEveryMap(t *testing.T) {
 		stored := slices.Clone(ordered)
 		r.Shuffle(len(stored), func(i, j int) { stored[i], stored[j] = stored[j], stored[i] })
 		m := wild(t, r, base, span)
-		out, stats := aligned(t, encode(ordered, stored, base), Clocks{Wall: m})
+		out, stats := realigned(t, encode(ordered, stored, base), Clocks{Wall: m})
 		if stats.EventsClamped != 0 || stats.Timed != int64(2*batch) {
 			t.Fatalf("batch %d: %d of %d events are clamped by a monotone map", k, stats.EventsClamped, stats.Timed)
 		}
@@ -179,8 +179,8 @@ func compare(a, b int64) int {
 	return 0
 }
 
-// aligned rewrites a file and merges the statistics of its lines. Offsets of the output count from the same instant on all lines.
-func aligned(t *testing.T, b []byte, c Clocks) ([]byte, *Stats) {
+// realigned rewrites a file and merges the statistics of its lines. Offsets of the output count from the same instant on all lines.
+func realigned(t *testing.T, b []byte, c Clocks) ([]byte, *Stats) {
 	t.Helper()
 	src, space := scanned(t, b)
 	edit, lines := PlanXSpace(space, 0, c, HostTime).Edit(0, nil, "")
@@ -210,7 +210,7 @@ func TestClocksThatGoBackwardsClampAndSaySo(t *testing.T) {
 	for i := range int64(300) {
 		events = append(events, moment{i * 10_000, i*10_000 + 5000})
 	}
-	out, stats := aligned(t, encode(events, nil, base), Clocks{Wall: m})
+	out, stats := realigned(t, encode(events, nil, base), Clocks{Wall: m})
 	if stats.EventsClamped != 100 || len(stats.Clamps) != 100 {
 		t.Errorf("%d events are clamped, %d listed, want the 100 between the knots that go backwards", stats.EventsClamped, len(stats.Clamps))
 	}

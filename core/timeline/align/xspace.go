@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/xspace"
 )
@@ -27,6 +28,8 @@ type XSpacePlan struct {
 	Lines       [][]LinePlan // by plane index and line index
 	TracerLines int          // how many lines are on R
 	Reasons     []string     // how R lines were told, one sentence each
+
+	Wall, Tracer *clock.Map // what lines of either clock go through; nil: no line does, or nothing is known
 }
 
 // PlanXSpace decides the domain and the map of every line. startNS is the instant since 1970 (wall clock of the node) from which
@@ -40,9 +43,14 @@ func PlanXSpace(space *xspace.Space, startNS int64, c Clocks, t Timebase) *XSpac
 			maps[d] = c.toReference(Domain(d), t)
 		}
 	}
+	p.Wall = known(maps[Wall])
 	hosts := 0
 	for i := range space.Planes {
 		plane := &space.Planes[i]
+		if c.stays(space) {
+			p.stay(plane, startNS, &c.Stated[i])
+			continue
+		}
 		p.Lines[i] = make([]LinePlan, len(plane.Lines))
 		for j := range plane.Lines {
 			l, lp := &plane.Lines[j], &p.Lines[i][j]
@@ -63,10 +71,72 @@ func PlanXSpace(space *xspace.Space, startNS int64, c Clocks, t Timebase) *XSpac
 			}
 		}
 	}
-	if p.TracerLines > 0 {
+	if p.TracerLines > 0 && !c.stays(space) {
+		p.Tracer = known(maps[Tracer])
 		p.Reasons = append(p.Reasons, tracerReason(p.TracerLines, hosts))
 	}
 	return p
+}
+
+// known returns a map, nil for one that says nothing.
+func known(m *clock.Map) *clock.Map {
+	if _, _, ok := m.Span(); !ok {
+		return nil
+	}
+	return m
+}
+
+// stay leaves the lines of a plane where they are, with the bounds that the file states.
+func (p *XSpacePlan) stay(plane *xspace.Plane, startNS int64, s *Stated) {
+	p.Lines[plane.Index] = make([]LinePlan, len(plane.Lines))
+	for j := range plane.Lines {
+		lp := &p.Lines[plane.Index][j]
+		m := s.Wall
+		if s.Lines.Has(j) {
+			lp.Domain = Tracer
+			p.TracerLines++
+			if s.Tracer != nil {
+				m = s.Tracer
+			}
+		}
+		lp.OldBaseNS = lineInstant(plane.Lines[j].TimestampNS, startNS)
+		lp.NewBaseNS, lp.cursor, lp.rigid = lp.OldBaseNS, m.Cursor(lp.OldBaseNS), true
+	}
+}
+
+// TracerSpan returns the first and the last instant of the tracer's clock at which an event of its lines begins or ends, given the
+// clock at which their offsets begin; ok is false when there is none.
+func (p *XSpacePlan) TracerSpan(startTracerNS int64) (from, to int64, ok bool) {
+	for i := range p.Lines {
+		for j := range p.Lines[i] {
+			l := &p.Space.Planes[i].Lines[j]
+			if p.Lines[i][j].Domain != Tracer || l.Timed() == 0 {
+				continue
+			}
+			first, last := addSat(startTracerNS, floorNS(l.MinOffsetPS)), addSat(startTracerNS, floorNS(l.MaxEndPS))
+			if !ok {
+				from, to, ok = first, last, true
+			}
+			from, to = min(from, first), max(to, last)
+		}
+	}
+	return from, to, ok
+}
+
+// TracerLinesOf returns, by plane, which lines were on the tracer's clock.
+func (p *XSpacePlan) TracerLinesOf() []aligned.Lines {
+	out := make([]aligned.Lines, len(p.Lines))
+	for i := range p.Lines {
+		for j := range p.Lines[i] {
+			if p.Lines[i][j].Domain == Tracer {
+				out[i].Lines = append(out[i].Lines, j)
+			}
+		}
+		if n := len(out[i].Lines); n > 0 && n == len(p.Lines[i]) {
+			out[i] = aligned.Lines{All: true}
+		}
+	}
+	return out
 }
 
 // lineInstant returns the wall-clock instant of a line's offset 0. TSL subtracts the session's start from timestamp_ns only where
@@ -130,6 +200,22 @@ func (p *XSpacePlan) EarliestNS() (ns int64, ok bool) {
 				at = addSat(at, floorNS(lp.cursor.Clone().Map(l.MinOffsetPS)))
 			}
 			if !ok || at < ns {
+				ns, ok = at, true
+			}
+		}
+	}
+	return ns, ok
+}
+
+// EarliestEventNS returns the start of the earliest timed event after mapping; ok is false when there is none.
+func (p *XSpacePlan) EarliestEventNS() (ns int64, ok bool) {
+	for i := range p.Lines {
+		for j := range p.Lines[i] {
+			l, lp := &p.Space.Planes[i].Lines[j], &p.Lines[i][j]
+			if l.Timed() == 0 {
+				continue
+			}
+			if at := addSat(lp.NewBaseNS, floorNS(lp.cursor.Clone().Map(l.MinOffsetPS))); !ok || at < ns {
 				ns, ok = at, true
 			}
 		}

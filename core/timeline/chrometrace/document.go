@@ -94,8 +94,15 @@ func (r *Rewriter) Head(ctx context.Context, src *file.Source, dst io.Writer) er
 func (r *Rewriter) Tail(ctx context.Context, src *file.Source, dst io.Writer) error {
 	d := &documentWriter{ctx: ctx, src: src, t: r.trace, r: r, dst: dst}
 	if r.wraps() {
-		_, err := io.WriteString(dst, "]}\n")
+		end := "]}\n"
+		if len(r.edit.Mark) > 0 {
+			end = "],\n\"" + KeyMark + "\": " + string(r.edit.Mark) + "}\n"
+		}
+		_, err := io.WriteString(dst, end)
 		return err
+	}
+	if len(r.edit.Mark) > 0 && !r.trace.Array && r.trace.Key(KeyMark) == nil {
+		return d.marked()
 	}
 	return d.around(r.trace.EventsEnd, r.trace.Size)
 }

@@ -28,6 +28,9 @@ type Edit struct {
 	DropEmpty bool
 	// CorrectionArg, where not empty, adds an arg of this name to every event with a ts: by how many ns its start was moved.
 	CorrectionArg string
+	// Mark, where not empty, is the JSON text of what was done to the document, written under KeyMark behind its other keys. A bare
+	// list that stays one has no place for it, and a document that has a mark keeps that.
+	Mark []byte
 	// Sample collects bounds and coverage of the mapped starts in Counts.
 	Sample bool
 }

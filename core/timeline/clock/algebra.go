@@ -1,6 +1,9 @@
 package clock
 
-import "sort"
+import (
+	"math"
+	"sort"
+)
 
 // Inverse returns the map from the target clock back to the source clock. Where the map is flat (several source instants, one
 // target) the inverse takes the earliest and marks a step.
@@ -128,4 +131,64 @@ func (m *Map) HoldTails(growthPPB int64) *Map {
 	h := *m
 	h.before, h.after, h.growthPPB = 0, 0, max(growthPPB, m.growthPPB)
 	return &h
+}
+
+// OnTarget returns the map of an instant of the target clock to itself, with the bound and the flags that m has where it lands
+// there: what is known of an instant that was mapped before.
+func (m *Map) OnTarget() *Map {
+	if m == nil || len(m.knots) == 0 {
+		return &Map{}
+	}
+	out := &Map{growthPPB: m.growthPPB, wanderPPB: m.wanderPPB, flags: []Coverage{m.flags[0]}}
+	add := func(y, bound int64, before Coverage) {
+		if n := len(out.knots); n > 0 {
+			if last := &out.knots[n-1]; y <= last.X { // several source instants, one target
+				last.BoundNS = max(last.BoundNS, bound)
+				return
+			}
+			out.flags = append(out.flags, before)
+		}
+		out.knots = append(out.knots, Knot{X: y, Y: y, BoundNS: bound})
+	}
+	for i, k := range m.knots {
+		if i == 0 {
+			add(near(k), k.BoundNS, 0)
+			continue
+		}
+		from, to, f := near(m.knots[i-1]), near(k), m.flags[i]
+		if f&InStep != 0 && to-from > 2 { // on one clock there is no step to see: its size goes into the bounds within
+			size := clampFloat(math.Ceil(math.Abs(float64(to-from) - float64(k.X-m.knots[i-1].X))))
+			add(from+1, addSat(m.knots[i-1].BoundNS, size), f)
+			add(to-1, addSat(k.BoundNS, size), f)
+		}
+		add(to, k.BoundNS, f)
+	}
+	out.flags = append(out.flags, m.flags[len(m.knots)])
+	return out
+}
+
+// LargestBound returns the largest bound of the instants from x to y of the source clock; 0 for a map without knots.
+func (m *Map) LargestBound(from, to int64) int64 {
+	if m == nil || len(m.knots) == 0 {
+		return 0
+	}
+	largest := int64(0)
+	at := func(x int64) {
+		if x >= from && x <= to {
+			_, b, _ := m.At(x)
+			largest = max(largest, b)
+		}
+	}
+	at(from)
+	at(to)
+	for i, k := range m.knots {
+		at(k.X)
+		if i > 0 { // wander and steps are largest inside
+			p := m.knots[i-1].X
+			at(p + 1)
+			at(p + (k.X-p)/2)
+			at(k.X - 1)
+		}
+	}
+	return largest
 }

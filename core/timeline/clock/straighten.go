@@ -11,9 +11,9 @@ const (
 )
 
 // Straightened returns a map in which every run of at least four successive knots that agree with one line to a ns is replaced by
-// that line. Runs do not cross knots whose bounds differ, nor intervals with flags. Bounds become the largest of their run.
+// that line; a map that moves all instants alike is that line already. Runs do not cross knots whose bounds differ, nor intervals with flags. Bounds become the largest of their run.
 func (m *Map) Straightened() *Map {
-	if m == nil || len(m.knots) < straightKnots {
+	if _, straight := m.ConstantShift(); straight || len(m.knots) < straightKnots {
 		return m
 	}
 	out := *m

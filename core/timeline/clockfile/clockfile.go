@@ -15,6 +15,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
 )
 
 // Limits for hostile input. A file beyond one of them is refused with a Limit error.
@@ -72,11 +73,14 @@ const expected = "expected one of: SnapshotPairs (protobuf, or JSON lines with s
 // Read recognises a clock file by its content and reads it. Errors are *fault.Error: Format when the content is none of the
 // known kinds, mixes two of them or is mostly garbage, Limit when it exceeds a limit.
 func Read(ctx context.Context, src *file.Source) (*File, error) {
-	head := make([]byte, min(src.Size(), 4096))
+	head := make([]byte, min(src.Size(), format.HeadBytes))
 	if len(head) > 0 {
 		if _, err := src.ReadAt(head, 0); err != nil && !isEOF(err) {
 			return nil, fault.FromIO(src.Path(), err)
 		}
+	}
+	if k := format.Of(head); k.Known() && k != format.Empty && k != format.PairsMessage && k != format.ClockText {
+		return nil, k.Refuse(src.Path(), "a file of clock readings")
 	}
 	f := &File{Path: src.Path()}
 	var err error

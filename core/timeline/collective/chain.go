@@ -8,7 +8,7 @@ import (
 // dropChains takes back what was matched by order in a communicator whose order is lost. A communicator executes all of its
 // operations in one order on every device; when one of them is missing somewhere, or the devices disagree about the order, the
 // k-th execution of any of them may belong to another's k+1-th. lost names the chains known to be so.
-func (m *Matched) dropChains(lost map[string]bool, unmatched func(key string, n int)) {
+func (m *Matched) dropChains(lost map[string]bool, unmatched func(key string, spans []int32)) {
 	chains := map[string][]int{}
 	for i := range m.Groups {
 		if c := m.Part.Ops[m.Groups[i].Op].Chain; c != "" && m.Groups[i].How == ByOrder {
@@ -25,7 +25,11 @@ func (m *Matched) dropChains(lost map[string]bool, unmatched func(key string, n 
 		if g.How != ByOrder || op.Chain == "" || !lost[op.Chain] {
 			return false
 		}
-		unmatched(op.Key, len(g.Members))
+		spans := make([]int32, len(g.Members))
+		for i, member := range g.Members {
+			spans[i] = member.Span
+		}
+		unmatched(op.Key, spans)
 		return true
 	})
 }

@@ -23,45 +23,116 @@ const maxGroupRanks = 1 << 17
 // which the kernel was launched, or only the kernel's name, which is flagged. Operations of compiled programs (JAX) come without
 // their program in this format and count only under XLA's own names.
 func FromChrome(ctx context.Context, src *file.Source, trace *chrometrace.Trace, opt Options) (*Part, error) {
-	c := &chromeReader{part: newPart(opt.Limit), opt: opt, trace: trace, devices: map[int64]int32{}}
-	switch {
-	case opt.Rank != nil:
-		c.part.Ranks[opt.Node] = int(*opt.Rank)
-	case trace.Rank() >= 0:
-		c.part.Ranks[opt.Node] = trace.Rank()
-	}
-	c.part.Dropped = trace.CollectivesOmitted
-	if err := chrometrace.CollectiveKernels(ctx, src, trace, c.kernel); err != nil {
+	parts, err := FromChromeNodes(ctx, src, trace, nil, []Options{opt})
+	if err != nil {
 		return nil, err
 	}
-	compiled := slices.ContainsFunc(trace.Processes, func(p *chrometrace.Process) bool {
-		return strings.HasPrefix(p.Name, "/host:CPU") || strings.HasPrefix(p.Name, "/device:")
+	return parts[0], nil
+}
+
+// FromChromeNodes does what FromChrome does for a trace that holds several nodes, a part for each: nodeOf says by process whose it
+// is, -1 for nobody's. nil: everything is the first one's.
+func FromChromeNodes(ctx context.Context, src *file.Source, trace *chrometrace.Trace, nodeOf []int, opts []Options) ([]*Part, error) {
+	readers := make([]*chromeReader, len(opts))
+	for k, opt := range opts {
+		readers[k] = newChromeReader(trace, opt)
+	}
+	readers[0].part.Dropped = trace.CollectivesOmitted
+	of := func(e *chrometrace.Event) *chromeReader {
+		switch {
+		case nodeOf == nil:
+			return readers[0]
+		case e.Process == nil || nodeOf[e.Process.Index] < 0:
+			return nil
+		}
+		return readers[nodeOf[e.Process.Index]]
+	}
+	err := chrometrace.CollectiveKernels(ctx, src, trace, func(e *chrometrace.Event) error {
+		if c := of(e); c != nil {
+			return c.kernel(e)
+		}
+		return nil
 	})
-	if len(c.launched) > 0 || compiled {
-		c.pending = map[int64]bool{}
-		for _, l := range c.launched {
-			c.pending[l.correlation] = true
+	if err != nil {
+		return nil, err
+	}
+	launches := slices.ContainsFunc(readers, func(c *chromeReader) bool { return len(c.launched) > 0 })
+	if launches || slices.ContainsFunc(trace.Processes, isCompiled) {
+		for _, c := range readers {
+			c.expect()
 		}
 		isOther := func(phase byte, cat, name []byte) bool {
-			return phase == 'X' && (len(cat) == 0 || len(c.launched) > 0 && (isCall(cat) || isRange(cat, name)))
+			return phase == 'X' && (len(cat) == 0 || launches && (isCall(cat) || isRange(cat, name)))
 		}
-		if err := chrometrace.Events(ctx, src, trace, isOther, c.other); err != nil {
+		err := chrometrace.Events(ctx, src, trace, isOther, func(e *chrometrace.Event) error {
+			if c := of(e); c != nil {
+				return c.other(e)
+			}
+			return nil
+		})
+		if err != nil {
 			return nil, err
 		}
 	}
+	parts := make([]*Part, len(readers))
+	for k, c := range readers {
+		parts[k] = c.finish()
+	}
+	return parts, nil
+}
+
+func newChromeReader(trace *chrometrace.Trace, opt Options) *chromeReader {
+	c := &chromeReader{part: newPart(opt.Limit), opt: opt, devices: map[int64]int32{}, distributed: trace.Distributed}
+	if opt.Distributed != nil {
+		c.distributed = opt.Distributed
+	}
+	switch {
+	case opt.Rank != nil:
+		c.part.Ranks[opt.Node] = int(*opt.Rank)
+	case c.distributed != nil && c.distributed.Rank >= 0:
+		c.part.Ranks[opt.Node] = c.distributed.Rank
+	}
+	return c
+}
+
+// isCompiled reports whether a process is a plane of an XSpace, whose host and device lines hold operations of compiled programs.
+func isCompiled(p *chrometrace.Process) bool {
+	name := planeOf(p)
+	return strings.HasPrefix(name, "/host:CPU") || strings.HasPrefix(name, "/device:")
+}
+
+// planeOf is the name of the plane that a process was: its own, or in a merged trace what its labels begin with.
+func planeOf(p *chrometrace.Process) string {
+	if plane, _, ok := strings.Cut(p.Labels, ", plane "); ok {
+		return plane
+	}
+	return p.Name
+}
+
+// expect notes whose launches are looked for.
+func (c *chromeReader) expect() {
+	c.pending = map[int64]bool{}
+	for _, l := range c.launched {
+		c.pending[l.correlation] = true
+	}
+}
+
+func (c *chromeReader) finish() *Part {
 	c.placeLaunched()
 	if c.unknown > 0 {
 		c.part.Unknown += c.unknown
 		c.part.warn(fmt.Sprintf("%d operations of compiled programs come without their program: collectives among them are not known", c.unknown))
 	}
 	c.part.finish()
-	return c.part, nil
+	return c.part
 }
 
 type chromeReader struct {
-	part     *Part
-	opt      Options
-	trace    *chrometrace.Trace
+	part *Part
+	opt  Options
+
+	distributed *chrometrace.DistributedInfo
+
 	devices  map[int64]int32 // device as recorded -> number within the node
 	unknown  int64
 	launched []launched
@@ -262,10 +333,10 @@ func (c *chromeReader) ranks(a *kernelArgs) []int64 {
 	if out, ok := parseInts(a.ranks); ok && len(out) > 0 {
 		return out
 	}
-	if c.trace.Distributed == nil {
+	if c.distributed == nil {
 		return nil
 	}
-	for _, g := range c.trace.Distributed.Groups {
+	for _, g := range c.distributed.Groups {
 		if g.Name == a.group && len(g.Ranks) == g.Size && g.Size > 0 {
 			out := make([]int64, len(g.Ranks))
 			for i, r := range g.Ranks {
@@ -419,8 +490,9 @@ func elements(dims string) int64 {
 // compiled adds an operation of a compiled program.
 func (c *chromeReader) compiled(e *chrometrace.Event) {
 	shown := string(e.Name)
-	isDevice := strings.HasPrefix(e.Process.Name, "/device:")
-	if strings.HasPrefix(shown, "end: ") || !isDevice && !strings.HasPrefix(e.Process.Name, "/host:CPU") {
+	plane := planeOf(e.Process)
+	isDevice := strings.HasPrefix(plane, "/device:")
+	if strings.HasPrefix(shown, "end: ") || !isCompiled(e.Process) {
 		return
 	}
 	op, ok := e.Arg("hlo_op")
@@ -441,7 +513,7 @@ func (c *chromeReader) compiled(e *chrometrace.Event) {
 	}
 	device, ok := e.ArgInt("device_ordinal")
 	if !ok && isDevice {
-		device = int64(deviceOf(e.Process.Name))
+		device = int64(deviceOf(plane))
 	}
 	s := c.span(e, device)
 	s.Run, s.HasRun = e.ArgInt("run_id")

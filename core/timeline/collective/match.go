@@ -50,6 +50,14 @@ type Matched struct {
 	Groups      []Group // by key, then occurrence, then first member
 	Unmatched   []Unmatched
 	Assumptions []string // what had to be assumed about who is who
+
+	loose []loose // the executions that Unmatched counts
+}
+
+// loose is an execution without partners.
+type loose struct {
+	span    int32
+	because Unmatched // without its count
 }
 
 // Unmatched counts executions of one operation that have no partners.
@@ -71,6 +79,7 @@ func (m *Matched) UnmatchedCount() int {
 // Reasons for unmatched executions.
 const (
 	reasonAlone  = "no trace has the partners"
+	reasonCut    = "the partners lie outside the time range"
 	reasonCounts = "devices executed it a different number of times and nothing tells which one is missing"
 	reasonSizes  = "message sizes differ, so the order is lost"
 	reasonChain  = "its communicator's operations are not the same, in the same order, on all devices"
@@ -91,32 +100,76 @@ type bucket struct {
 func Match(ctx context.Context, part *Part) (*Matched, error) {
 	m := &Matched{Part: part}
 	everyone := slotsOf(part, nil)
-	reasons := map[Unmatched]int{}
 	lost := map[string]bool{} // chains in which the order is lost
 	for _, b := range buckets(part) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		m.matchBucket(&b, everyone, func(reason string, n int) {
-			if n > 0 {
-				reasons[Unmatched{Key: b.key, Reason: reason}] += n
-			}
+		m.matchBucket(&b, everyone, func(reason string, spans []int32) {
+			m.release(Unmatched{Key: b.key, Reason: reason}, spans)
 			if chain := part.Ops[b.op].Chain; b.how == ByOrder && (reason == reasonCounts || reason == reasonSizes) {
 				lost[chain] = true
 			}
 		})
 	}
-	m.dropChains(lost, func(key string, n int) { reasons[Unmatched{Key: key, Reason: reasonChain}] += n })
-	for u, n := range reasons {
+	m.dropChains(lost, func(key string, spans []int32) { m.release(Unmatched{Key: key, Reason: reasonChain}, spans) })
+	m.countLoose()
+	slices.Sort(m.Assumptions)
+	m.Assumptions = slices.Compact(m.Assumptions)
+	return m, nil
+}
+
+// release notes executions that have no partners.
+func (m *Matched) release(because Unmatched, spans []int32) {
+	for _, i := range spans {
+		m.loose = append(m.loose, loose{i, because})
+	}
+}
+
+// countLoose makes Unmatched of the executions without partners.
+func (m *Matched) countLoose() {
+	counts := map[Unmatched]int{}
+	for i := range m.loose {
+		counts[m.loose[i].because]++
+	}
+	m.Unmatched = nil
+	for u, n := range counts {
 		u.Count = n
 		m.Unmatched = append(m.Unmatched, u)
 	}
 	slices.SortFunc(m.Unmatched, func(a, b Unmatched) int {
 		return cmp.Or(strings.Compare(a.Key, b.Key), strings.Compare(a.Reason, b.Reason))
 	})
-	slices.Sort(m.Assumptions)
-	m.Assumptions = slices.Compact(m.Assumptions)
-	return m, nil
+}
+
+// Within returns what is left of the matches when only those executions are kept that overlap [fromNS, toNS) on clock.
+// Which belong together was decided on all of them, so a cut shifts no order.
+func (m *Matched) Within(clock Clock, fromNS, toNS int64) *Matched {
+	kept := func(i int32) bool {
+		s := &m.Part.Spans[i]
+		start, _ := clock(s, s.StartNS)
+		end, _ := clock(s, s.EndNS)
+		return start < toNS && (start >= fromNS || end > fromNS)
+	}
+	out := &Matched{Part: m.Part, Assumptions: m.Assumptions}
+	for _, g := range m.Groups {
+		all := len(g.Members)
+		g.Members = slices.DeleteFunc(slices.Clone(g.Members), func(member Member) bool { return !kept(member.Span) })
+		switch g.Missing += all - len(g.Members); len(g.Members) {
+		case 0:
+		case 1:
+			out.release(Unmatched{Key: m.Part.Ops[g.Op].Key, Reason: reasonCut}, []int32{g.Members[0].Span})
+		default:
+			out.Groups = append(out.Groups, g)
+		}
+	}
+	for _, l := range m.loose {
+		if kept(l.span) {
+			out.loose = append(out.loose, l)
+		}
+	}
+	out.countLoose()
+	return out
 }
 
 // buckets sorts executions by operation; the order of buckets is that of their keys.
@@ -215,16 +268,16 @@ type placed struct {
 	end   int64
 }
 
-func (m *Matched) matchBucket(b *bucket, everyone []Slot, unmatched func(reason string, n int)) {
+func (m *Matched) matchBucket(b *bucket, everyone []Slot, unmatched func(reason string, spans []int32)) {
 	part := m.Part
 	op := &part.Ops[b.op]
 	if op.Broken != "" {
-		unmatched(op.Broken, len(b.list))
+		unmatched(op.Broken, b.list)
 		return
 	}
 	who := identify(part, op, slotsOf(part, b.list), everyone)
 	if who.reason != "" {
-		unmatched(who.reason, len(b.list))
+		unmatched(who.reason, b.list)
 		return
 	}
 	list := make([]placed, 0, len(b.list))
@@ -270,7 +323,7 @@ func comparePlaced(a, b placed) int {
 }
 
 // matchRun matches the executions of one launch (or of the whole trace, without run ids) within one replica group.
-func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(string, int)) {
+func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(string, []int32)) {
 	type seat struct{ from, to int } // executions of one device and side
 	var seats []seat
 	for i := range list {
@@ -286,7 +339,7 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		}
 	}
 	if devices < 2 {
-		unmatched(reasonAlone, len(list))
+		unmatched(reasonAlone, spansOf(list))
 		return
 	}
 	times := seats[0].to - seats[0].from
@@ -295,7 +348,7 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 			continue
 		}
 		if m.Part.Dropped == 0 || b.how == ByRun {
-			unmatched(reasonCounts, len(list))
+			unmatched(reasonCounts, spansOf(list))
 			return
 		}
 		times = min(times, s.to-s.from) // the latest executions of each device were left out, the earliest still belong together
@@ -306,7 +359,11 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 	}
 	for k := range times {
 		if b.how == ByOrder && !sizesAgree(m.Part, list, seats[0].from+k, len(seats), func(i int) int { return seats[i].from + k }) {
-			unmatched(reasonSizes, (times-k)*len(seats))
+			var rest []int32
+			for _, s := range seats {
+				rest = append(rest, spansOf(list[s.from+k:s.from+times])...)
+			}
+			unmatched(reasonSizes, rest)
 			return
 		}
 		g := Group{Op: b.op, How: b.how, Missing: missing, Replicas: list[0].group, Members: make([]Member, len(seats))}
@@ -315,6 +372,14 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		}
 		m.Groups = append(m.Groups, g)
 	}
+}
+
+func spansOf(list []placed) []int32 {
+	out := make([]int32, len(list))
+	for i := range list {
+		out[i] = list[i].span
+	}
+	return out
 }
 
 // sizesAgree compares the recorded message sizes of an operation in which all members must have the same.

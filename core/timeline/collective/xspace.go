@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/hlo"
 	"github.com/prlx-go/prlx/core/timeline/xspace"
@@ -19,6 +20,8 @@ type Options struct {
 	Rank    *int64 // rank of the node; nil: as the trace says, if it does
 	StartNS int64  // instant from which normalised times of an XSpace count
 	Limit   int    // executions kept; default MaxSpans
+
+	Distributed *chrometrace.DistributedInfo // of a Chrome trace's node; nil: what the document says
 }
 
 // FromXSpace finds the collectives in an XSpace. An event is one when its program says so: its name, or its hlo_op, is exactly

@@ -1,19 +1,21 @@
 package combine
 
 import (
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/timeline/xspace"
 )
 
 // maxDocument is the largest alignment.json that is read.
 const maxDocument = 64 << 20
 
-// alignmentOf finds the document that combine wrote beside one of its outputs; nil when there is none. Times of such a file count
-// from the document's zero, not from the profile_start_time that it still carries.
+// alignmentOf finds the document that combine wrote beside one of its outputs; nil when there is none. Files
+// of today say the same themselves; earlier versions left it to the document.
 func alignmentOf(path string) *Document {
 	name := filepath.Base(path)
 	for _, doc := range []string{path + ".alignment.json", filepath.Join(filepath.Dir(path), "alignment.json")} {
@@ -38,23 +40,27 @@ func alignmentOf(path string) *Document {
 	return nil
 }
 
-// wasAligned reports whether a file is an output of combine or align whose times were corrected; onHost, whether its tracer lines
-// are on the host's clock, as after every run that was not a mere merge.
-func wasAligned(path string) (aligned, onHost bool) {
-	d := alignmentOf(path)
-	if d == nil {
-		return false, false
+// nodeOf returns what a document says of the one node that an output of it holds; nil when the output holds several.
+func (d *Document) nodeOf(path string) *NodeResult {
+	if len(d.Nodes) == 1 && len(d.Outputs) == 1 {
+		return &d.Nodes[0]
 	}
-	for _, n := range d.Nodes {
-		onHost = onHost || n.Method != MethodNone
+	for k, o := range d.Outputs {
+		if len(d.Outputs) == len(d.Nodes) && o.Path == filepath.Base(path) {
+			return &d.Nodes[k]
+		}
 	}
-	return d.Status != StatusUnaligned, onHost
+	return nil
 }
 
 // refuseTwice keeps clock data, which is about the clocks that traces were recorded on, from being applied to traces that are not
 // on those clocks any more.
 func (t *task) refuseTwice() error {
 	for _, n := range t.nodes {
+		if n.parts() > 1 && !n.aligned {
+			return fault.New(fault.Incompatible, "holds %d nodes that were merged on clocks of their own, and clock data is about single nodes", n.parts()).WithPath(n.Path).
+				WithHint("combine the traces as recorded")
+		}
 		if n.aligned {
 			return fault.New(fault.Incompatible, "prlx has aligned this trace already, and clock data would move its times twice").WithPath(n.Path).
 				WithHint("combine the traces as recorded, or leave the clock data out: --method wall")
@@ -63,11 +69,24 @@ func (t *task) refuseTwice() error {
 	return nil
 }
 
-// StartOf returns the instant (ns since 1970) from which normalised times of a file count: combine's zero for a file that
-// combine wrote, else the profile_start_time in it.
-func StartOf(path string, s *xspace.Space) int64 {
+// startOf returns the instant (ns since 1970) from which normalised times of a file without a mark count: the document's zero for a
+// file that an earlier version of combine wrote, else the profile_start_time in it.
+func startOf(path string, s *xspace.Space) int64 {
 	if d := alignmentOf(path); d != nil {
 		return d.ZeroNS
 	}
 	return s.ProfileStartNS
+}
+
+// StartOf returns the instant (ns since 1970) from which normalised times of an XSpace count: the zero of its mark for a file that
+// prlx wrote, else its profile_start_time.
+func StartOf(ctx context.Context, src *file.Source, s *xspace.Space) (int64, error) {
+	m, err := xspace.ReadMark(ctx, src, s)
+	if err != nil {
+		return 0, err
+	}
+	if m != nil {
+		return m.ZeroNS, nil
+	}
+	return startOf(src.Path(), s), nil
 }

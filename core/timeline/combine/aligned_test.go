@@ -68,13 +68,13 @@ func TestATraceIsNoClockFile(t *testing.T) {
 	} {
 		r.Inputs, r.Output = inputs, filepath.Join(t.TempDir(), "run")
 		_, _, err := Run(job.New(context.Background(), job.Options{Workers: 2}), r)
-		if !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), "is a trace") {
+		if !fault.Is(err, fault.Format) || !strings.Contains(err.Error(), "is an XSpace trace") {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
 }
 
-// TestWhatCanHardlyBeMeantIsRemarkedOn: traces of different years, a range with nothing in it, JSON in a file called XSpace.
+// TestWhatCanHardlyBeMeantIsRemarkedOn: traces of different years, JSON in a file called XSpace.
 func TestWhatCanHardlyBeMeantIsRemarkedOn(t *testing.T) {
 	dir := t.TempDir()
 	event := `{"baseTimeNanoseconds": %, "traceEvents": [{"ph":"X","pid":1,"tid":1,"ts":5.5,"dur":1.25,"name":"a"}]}`
@@ -82,13 +82,9 @@ func TestWhatCanHardlyBeMeantIsRemarkedOn(t *testing.T) {
 	for name, base := range map[string]string{"node0.json": "1700000000000000000", "node1.json": "1800000000000000000"} {
 		inputs = append(inputs, Input{Path: put(t, dir, name, []byte(strings.Replace(event, "%", base, 1)))})
 	}
-	from, to := int64(1), int64(2)
-	r := Request{Inputs: inputs, Output: filepath.Join(dir, "out.json"), TimeRange: []*int64{&from, &to}}
-	said := strings.Join(combined(t, 1, r).Warnings, "; ")
-	for _, want := range []string{"1157.4 days apart", "keeps none of the 2 events"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q is not in %q", want, said)
-		}
+	r := Request{Inputs: inputs, Output: filepath.Join(dir, "out.json")}
+	if said := strings.Join(combined(t, 1, r).Warnings, "; "); !strings.Contains(said, "1157.4 days apart") {
+		t.Errorf("nothing of 1157.4 days in %q", said)
 	}
 	r.Output = filepath.Join(dir, "out.xplane.pb")
 	if _, _, err := Run(job.New(context.Background(), job.Options{Workers: 1}), r); !fault.Is(err, fault.Usage) {

@@ -303,7 +303,7 @@ func TestTimeRangeFromTheStartCountsFromTheFirstEvent(t *testing.T) {
 	dir := t.TempDir()
 	from, to := int64(15_000), int64(35_000)
 	out := filepath.Join(dir, "out.json")
-	doc := combined(t, 1, Request{Inputs: []Input{{ID: "a", Path: put(t, dir, "in.json", []byte(text))}}, Output: out, TimeRange: []*int64{&from, &to}, RangeFromStart: true})
+	doc := combined(t, 1, Request{Inputs: []Input{{ID: "a", Path: put(t, dir, "in.json", []byte(text))}}, Output: out, TimeRange: []*int64{&from, &to}})
 	var names []string
 	for _, e := range readChrome(t, out).Events {
 		names = append(names, fmt.Sprint(e["name"]))
@@ -327,7 +327,7 @@ func TestMergeOfTwoSmallTraces(t *testing.T) {
 ]}`))
 	declared := put(t, dir, "d.json", []byte(`{"nodes": {"rank0": {"offset_ns": 0, "bound_ns": 0}, "rank1": {"offset_ns": 1500, "bound_ns": 0}}}`))
 	out := filepath.Join(dir, "merged.json")
-	combined(t, 1, Request{Inputs: []Input{{Path: a}, {Path: b}}, Output: out, Declared: declared, CorrectionStat: true})
+	combined(t, 1, Request{Inputs: []Input{{Path: a}, {Path: b}}, Output: out, Declared: declared, CorrectionStat: true, Version: "1.2.3"})
 	want := `{
 "schemaVersion": 1,
 "displayTimeUnit": "ns",
@@ -354,7 +354,8 @@ func TestMergeOfTwoSmallTraces(t *testing.T) {
 "document":{
 "distributedInfo": {"rank": 1},
 "baseTimeNanoseconds":1700000000000000000}}
-]}
+]},
+"prlxAlignment": {"schema":"prlx.mark/1","prlx":"1.2.3","aligned":true,"reference":"rank0","timebase":"host","zero_ns":1700000000000000000,"nodes":[{"id":"rank0","host":"","rank":0,"method":"declared","offset_ns":0,"drift_ppm":0,"bound_ns":0,"own_zero":false,"processes":[1]},{"id":"rank1","host":"","rank":1,"method":"declared","offset_ns":1500,"drift_ppm":0,"bound_ns":0,"own_zero":false,"wall":{"knots":[[1000000000000001500,1000000000000000000,0,0]],"before_ppt":0,"after_ppt":0,"growth_ppb":0,"wander_ppb":0,"flags":[0,0]},"processes":[2]}]}
 }
 `
 	if d := cmp.Diff(want, string(plainBytes(t, out))); d != "" {

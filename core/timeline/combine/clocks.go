@@ -38,9 +38,11 @@ type known struct {
 func (t *task) learnClocks() error {
 	if !t.req.applies() {
 		for _, n := range t.nodes {
-			n.Result.Method = MethodNone
+			if n.Result.Method = MethodNone; n.stays() {
+				n.leave()
+			}
 		}
-		return nil
+		return t.agreeOnReference()
 	}
 	k := known{metas: map[int]clockfile.NodeMeta{}, snapshots: map[int]*clockfile.Snapshots{}}
 	t.job.Progress().SetStage("clocks")
@@ -65,10 +67,6 @@ func (t *task) readClockFile(path string) (*clockfile.File, error) {
 		return nil, err
 	}
 	defer src.Close()
-	head := make([]byte, min(src.Size(), 4096))
-	if _, err := src.ReadAt(head, 0); err == nil && looksLikeXSpace(head) {
-		return nil, fault.Formatf(path, fault.Unknown, "is a trace, expected a file of clock readings").WithHint("snapshots inside a trace are found without being named")
-	}
 	f, err := clockfile.Read(t.job.Context(), src)
 	if err != nil {
 		return nil, withPath(err, path)
@@ -352,6 +350,9 @@ func isDeviceName(name string) bool {
 
 // wallClocks gives every node its map S -> S of the reference, and decides what to do about nodes without one.
 func (t *task) wallClocks(k *known) error {
+	if err := t.agreeOnReference(); err != nil {
+		return err
+	}
 	var toRef *clock.Map // S of the solution's reference -> S of ours
 	if k.solution != nil {
 		if err := t.refuseTwice(); err != nil {
@@ -475,6 +476,11 @@ func (t *task) withoutOffsets(n *Node, k int, kn *known) error {
 	if t.req.Policy == Refuse && !alone {
 		return fault.New(fault.Alignment, "no usable clock data for node %s", n.ID).WithPath(n.Path).WithHint("give probes or offsets for it, or use --policy degrade")
 	}
+	if n.stays() && n.aligned {
+		n.leave()
+		n.warn("prlx has aligned this trace before: its times are left as they are, and the bounds stated then still hold")
+		return nil
+	}
 	if n.absolute && (k == t.ref && kn.solution == nil && !alone || alone && kn.solution == nil && n.Clocks.Tracer != nil) {
 		n.Result.Method = MethodWall
 		return nil
@@ -486,7 +492,7 @@ func (t *task) withoutOffsets(n *Node, k int, kn *known) error {
 	}
 	n.Result.Method = MethodWall
 	if n.aligned {
-		n.warn("prlx has aligned this trace before: its times are left as they are, and the bounds stated then still hold")
+		n.warn("prlx has aligned this trace before: its times are left as they are; the document beside it says what is known of their error")
 		return nil
 	}
 	if kn.solution != nil || t.req.Method != MethodWall && !alone {

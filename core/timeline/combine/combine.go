@@ -34,6 +34,7 @@ const (
 type Document struct {
 	Schema      string       `json:"schema"`
 	Status      string       `json:"status"`
+	NotAligned  string       `json:"not_aligned"` // why no clock was corrected
 	Reference   string       `json:"reference"`
 	Timebase    string       `json:"timebase"`
 	Naming      string       `json:"naming,omitempty"`
@@ -123,6 +124,7 @@ type Collectives struct {
 	Unmatched int      `json:"unmatched"`
 	Before    Verdicts `json:"before"`
 	After     Verdicts `json:"after"`
+	Passed    *bool    `json:"passed"` // no collective is impossible afterwards; null: none could be judged
 }
 
 // Verdicts counts groups by verdict.
@@ -130,6 +132,15 @@ type Verdicts struct {
 	Violated    int `json:"violated"`
 	Consistent  int `json:"consistent"`
 	Undecidable int `json:"undecidable"`
+}
+
+// passed says whether a set of verdicts passes: nil when none of them says anything.
+func (v Verdicts) passed() *bool {
+	if v.Violated == 0 && v.Consistent == 0 {
+		return nil
+	}
+	ok := v.Violated == 0
+	return &ok
 }
 
 // fill copies the counts of alignment into the result.

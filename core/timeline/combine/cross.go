@@ -82,10 +82,33 @@ func (d *chromeDocument) crossing(k int) *crossing {
 		}
 		p.pid = d.nextPID
 		d.nextPID++
+		d.markPlane(k, p)
 		p.pending.Store(int32(len(p.lines)))
 		x.planes = append(x.planes, p)
 	}
 	return x
+}
+
+// markPlane notes in the mark whose the process of a plane is, and which of its threads were on the tracer's clock.
+func (d *chromeDocument) markPlane(k int, p *crossPlane) {
+	part := 0
+	if m := d.nodes[k].planes; m != nil {
+		part = m.NodeOf[p.plane.Index]
+	}
+	if part < 0 {
+		return
+	}
+	one := &d.mark.Nodes[d.mine[k][part]]
+	one.Processes = append(one.Processes, p.pid)
+	var tids []int
+	for _, l := range p.lines {
+		if l.at.Domain == align.Tracer {
+			tids = append(tids, l.tid)
+		}
+	}
+	if len(tids) > 0 {
+		setThreads(one, strconv.FormatInt(p.pid, 10), tids)
+	}
 }
 
 // pieces yields the names of all processes and threads, then the lines.
@@ -327,6 +350,7 @@ func (x *crossing) conclude() {
 	}
 	n := x.node
 	n.Result.EventsDropped = total.Events - total.Aggregated - total.Timed
+	n.kept = total.Timed
 	n.Result.fill(&total)
 	var empty []string
 	for i := range n.Space.Planes {

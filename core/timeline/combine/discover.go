@@ -11,10 +11,9 @@ import (
 	"sort"
 	"strings"
 
-	"google.golang.org/protobuf/encoding/protowire"
-
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 )
 
@@ -63,7 +62,7 @@ func splitID(arg string) Input {
 }
 
 // AddClockFiles fills the request's clock files with those found beside the traces, unless the request names any itself.
-func (r *Request) AddClockFiles(f *Found) error {
+func (r *Request) AddClockFiles(ctx context.Context, f *Found) error {
 	if !r.applies() || r.Offsets != "" || len(r.Probes) > 0 || r.Declared != "" {
 		return nil
 	}
@@ -76,6 +75,9 @@ func (r *Request) AddClockFiles(f *Found) error {
 			shown += fmt.Sprintf(" and %d more", len(paths)-4)
 		}
 		f.Notes = append(f.Notes, fmt.Sprintf("%s found beside the traces: %s", what, shown))
+	}
+	if len(f.Offsets)+len(f.Probes)+len(f.Declared) == 0 {
+		r.Nearby = nearby(ctx, f.Traces)
 	}
 	switch {
 	case len(f.Offsets) > 1 || len(f.Offsets) == 0 && len(f.Probes) == 0 && len(f.Declared) > 1:
@@ -97,9 +99,16 @@ func (r *Request) AddClockFiles(f *Found) error {
 }
 
 type walker struct {
-	ctx   context.Context
-	found *Found
-	files int
+	ctx    context.Context
+	found  *Found
+	files  int
+	unread []unread // traces in formats that are not read
+}
+
+// unread is a trace in a format that is not read.
+type unread struct {
+	path string
+	kind format.Kind
 }
 
 func (w *walker) argument(id, path string) error {
@@ -115,10 +124,17 @@ func (w *walker) argument(id, path string) error {
 		return nil
 	}
 	before := len(w.found.Traces)
+	w.unread = nil
 	if err := w.directory(path, 0); err != nil {
 		return err
 	}
-	switch n := len(w.found.Traces) - before; {
+	n := len(w.found.Traces) - before
+	if n > 0 && len(w.unread) > 0 {
+		w.note("not read: %s, which is %s%s", filepath.Base(w.unread[0].path), w.unread[0].kind, andMore(len(w.unread)-1))
+	}
+	switch {
+	case n == 0 && len(w.unread) > 0:
+		return w.unread[0].kind.Refuse(w.unread[0].path, "XSpace or Chrome / Kineto JSON traces in this directory")
 	case n == 0:
 		return fault.New(fault.IO, "no traces in this directory").WithPath(path).WithHint("expected .xplane.pb or Chrome JSON files, or directories that hold them")
 	case id != "" && n > 1:
@@ -127,6 +143,13 @@ func (w *walker) argument(id, path string) error {
 		w.found.Traces[before].ID = id
 	}
 	return nil
+}
+
+func andMore(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", and %d more", n)
 }
 
 func (w *walker) glob(id, pattern string) error {
@@ -183,13 +206,15 @@ func (w *walker) directory(dir string, depth int) error {
 		if w.files++; w.files > maxFiles {
 			return fault.New(fault.Limit, "more than %d files to look at", maxFiles).WithPath(dir).WithHint("name the traces themselves")
 		}
-		switch kind, clocks := classify(w.ctx, path, st); kind {
-		case "xspace":
+		switch kind, clocks := classify(w.ctx, path, st); {
+		case kind == format.XSpace:
 			xspaces = append(xspaces, path)
-		case "json":
+		case kind == format.Chrome:
 			jsons = append(jsons, path)
-		case "clock":
+		case clocks != "":
 			w.clockFile(path, clocks)
+		case kind == format.Perfetto, kind == format.Nsight, kind == format.Rocpd, kind == format.RocprofCSV, kind == format.RocprofJSON:
+			w.unread = append(w.unread, unread{path, kind})
 		default:
 			xspaces, jsons = w.byName(path, xspaces, jsons)
 		}
@@ -300,80 +325,32 @@ func isOurs(dir string) bool {
 	return err == nil
 }
 
-const headBytes = 64 << 10
-
-// classify tells what a file in a directory is by its first bytes: "xspace", "json" (Chrome), "clock" with its kind, or "".
-func classify(ctx context.Context, path string, st os.FileInfo) (string, clockfile.Kind) {
+// classify tells what a file in a directory is by its first bytes, and for a file of clock readings which.
+func classify(ctx context.Context, path string, st os.FileInfo) (format.Kind, clockfile.Kind) {
 	if !st.Mode().IsRegular() || st.Size() == 0 {
-		return "", ""
+		return format.Empty, ""
 	}
-	head, whole, err := file.Head(ctx, path, headBytes)
+	head, whole, err := file.Head(ctx, path, format.HeadBytes)
 	if err != nil || len(head) == 0 {
-		return "", ""
+		return format.Binary, ""
 	}
-	if looksLikeXSpace(head) {
-		return "xspace", ""
-	}
-	text := bytes.TrimLeft(head, "\xef\xbb\xbf \t\r\n")
-	if len(text) > 0 && (text[0] == '{' || text[0] == '[') && looksLikeChrome(text) {
-		return "json", ""
+	kind := format.Of(head)
+	if kind.Known() && kind != format.PairsMessage && kind != format.ClockText {
+		return kind, ""
 	}
 	if !whole {
 		cut := bytes.LastIndexByte(head, '\n')
 		if cut < 0 {
-			return "", ""
+			return kind, ""
 		}
 		head = head[:cut+1]
 	}
 	src, err := file.FromBytes(path, head)
 	if err != nil {
-		return "", ""
+		return kind, ""
 	}
 	if f, err := clockfile.Read(ctx, src); err == nil && (f.Kind != clockfile.KindDeclared || f.Declared != nil && len(f.Declared.Nodes) > 0) {
-		return "clock", f.Kind
+		return kind, f.Kind
 	}
-	return "", ""
-}
-
-// looksLikeXSpace reports whether the first field is a plane: field 1, a message whose own first fields are those of an XPlane,
-// and not the two integers of a snapshot pair.
-func looksLikeXSpace(head []byte) bool {
-	num, typ, n := protowire.ConsumeTag(head)
-	if n < 0 || num != 1 || typ != protowire.BytesType {
-		return false
-	}
-	length, m := protowire.ConsumeVarint(head[n:])
-	if m < 0 {
-		return false
-	}
-	body := head[n+m:]
-	if uint64(len(body)) > length {
-		body = body[:length]
-	}
-	for i := 0; len(body) > 0 && i < 4; i++ {
-		num, typ, n := protowire.ConsumeTag(body)
-		if n < 0 {
-			return false
-		}
-		switch {
-		case num == 2 && typ == protowire.BytesType, num >= 3 && num <= 6 && typ == protowire.BytesType:
-			return true
-		case num != 1 || typ != protowire.VarintType:
-			return false
-		}
-		_, m := protowire.ConsumeVarint(body[n:])
-		if m < 0 {
-			return false
-		}
-		body = body[n+m:]
-	}
-	return false
-}
-
-// looksLikeChrome reports whether JSON text begins like a Chrome trace.
-func looksLikeChrome(text []byte) bool {
-	if text[0] == '{' {
-		return bytes.Contains(text, []byte(`"traceEvents"`)) || bytes.Contains(text, []byte(`"schemaVersion"`)) && bytes.Contains(text, []byte(`"deviceProperties"`))
-	}
-	return bytes.Contains(text, []byte(`"ph"`)) && bytes.Contains(text, []byte(`"pid"`))
+	return kind, ""
 }

@@ -52,6 +52,7 @@ func givenIdentity(id string) Identity {
 // facts is what identities are made of.
 type facts struct {
 	path, given, host string
+	marked            string // the name that prlx gave it when it was aligned
 	rank              *int64
 }
 
@@ -61,6 +62,11 @@ type facts struct {
 func identify(nodes []facts) ([]Identity, error) {
 	ids := make([]Identity, len(nodes))
 	rules := []func(int) (Identity, bool){
+		func(k int) (Identity, bool) {
+			id := givenIdentity(nodes[k].marked)
+			id.Source = "mark"
+			return id, id.ID != ""
+		},
 		func(k int) (Identity, bool) { return identityFromPath(nodes[k].path) },
 		func(k int) (Identity, bool) {
 			if nodes[k].rank == nil || *nodes[k].rank < 0 || *nodes[k].rank > 1<<20 {

@@ -2,76 +2,111 @@ package combine
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
 )
 
-// extract finds the collectives of the node; k is its index, nodes how many there are.
-func (n *Node) extract(ctx context.Context, k, nodes int) (*collective.Part, error) {
-	if n.part != nil {
-		return n.part, nil
-	}
-	opt := collective.Options{Node: int32(k), Limit: collective.PerNode(nodes)}
-	if n.Rank != nil {
-		opt.Rank = n.Rank
+// extract finds the collectives of the trace, a part for each node that it holds. nodes is how many traces there are.
+func (n *Node) extract(ctx context.Context, nodes int) ([]*collective.Part, error) {
+	if n.found != nil {
+		return n.found, nil
 	}
 	var err error
 	if n.Space != nil {
-		opt.StartNS = n.start
-		n.part, err = collective.FromXSpace(ctx, n.Src, n.Space, opt)
+		n.found, err = n.extractXSpace(ctx, nodes)
 	} else {
-		n.part, err = collective.FromChrome(ctx, n.Src, n.Trace, opt)
+		n.found, err = n.extractChrome(ctx, nodes)
 	}
-	return n.part, withPath(err, n.Path)
+	return n.found, withPath(err, n.Path)
+}
+
+// options are what extraction needs to know of one part of the trace.
+func (n *Node) options(part, nodes int) collective.Options {
+	opt := collective.Options{Node: int32(part), Limit: collective.PerNode(nodes * n.parts()), Rank: n.Rank, StartNS: n.start}
+	if n.parts() > 1 {
+		opt.Rank = n.mark.Nodes[part].Rank
+	}
+	return opt
+}
+
+func (n *Node) extractXSpace(ctx context.Context, nodes int) (found []*collective.Part, err error) {
+	var planes [][]int
+	if n.planes != nil {
+		planes = n.planes.PlanesOf()
+	}
+	for part := range n.parts() {
+		space := n.Space
+		if planes != nil {
+			space = n.planes.Only(n.Space, planes[part])
+		}
+		one, err := collective.FromXSpace(ctx, n.Src, space, n.options(part, nodes))
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, one)
+	}
+	return found, nil
+}
+
+func (n *Node) extractChrome(ctx context.Context, nodes int) ([]*collective.Part, error) {
+	opts := make([]collective.Options, n.parts())
+	var said map[string]*chrometrace.DistributedInfo
+	if len(opts) > 1 {
+		var err error
+		if said, err = chrometrace.DistributedOfNodes(ctx, n.Src, n.Trace); err != nil {
+			return nil, err
+		}
+	}
+	for part := range opts {
+		opts[part] = n.options(part, nodes)
+		if len(opts) > 1 {
+			opts[part].Distributed = said[n.mark.Nodes[part].ID]
+		}
+	}
+	return collective.FromChromeNodes(ctx, n.Src, n.Trace, n.nodesOfProcesses(), opts)
 }
 
 // match finds the collectives of all nodes and matches them.
 func (t *task) match() (*collective.Matched, error) {
 	t.job.Progress().SetStage("collectives")
 	err := t.eachNode(func(ctx context.Context, k, _ int) error {
-		_, err := t.nodes[k].extract(ctx, k, len(t.nodes))
+		_, err := t.nodes[k].extract(ctx, len(t.nodes))
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	parts := make([]*collective.Part, len(t.nodes))
-	for k, n := range t.nodes {
-		n.part.Renumber(int32(k))
-		parts[k] = n.part
+	var parts []*collective.Part
+	for i, p := range t.parties() {
+		one := t.nodes[p.node].found[p.part]
+		one.Renumber(int32(i))
+		parts = append(parts, one)
 	}
 	joined := collective.Join(parts...)
 	for _, n := range t.nodes {
-		n.part = nil // its executions are in joined; twice is too much for long recordings
+		n.found = nil // its executions are in joined; twice is too much for long recordings
 	}
 	return collective.Match(t.job.Context(), joined)
 }
 
-// clockOf returns the clock of all executions: through the plan of the line that each was recorded on.
-func (t *task) clockOf() collective.Clock {
-	return func(s *event.Span, ns int64) (int64, int64) {
-		n := t.nodes[s.Node]
-		if n.Space == nil {
-			y, bound, _ := n.Clocks.Wall.At(ns)
-			return y, bound
-		}
-		return t.plans[s.Node].Lines[s.Plane][s.Line].At(ns)
-	}
-}
-
 // judgeCollectives counts impossible orders before and after alignment.
 func (t *task) judgeCollectives() error {
-	if len(t.nodes) < 2 {
+	if len(t.parties()) < 2 {
 		return nil
 	}
 	m, err := t.match()
 	if err != nil {
 		return err
+	}
+	if k := t.keep; k != nil {
+		m = m.Within(t.clockOf(), k.FromNS, k.ToNS)
 	}
 	t.matched = m
 	var v [2]*collective.Verdict // before and after
@@ -86,9 +121,23 @@ func (t *task) judgeCollectives() error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	t.doc.Collectives = &Collectives{Groups: len(m.Groups), Unmatched: m.UnmatchedCount(), Before: verdicts(v[0]), After: verdicts(v[1])}
+	t.doc.Collectives = &Collectives{Groups: len(m.Groups), Unmatched: m.UnmatchedCount(), Before: verdicts(v[0]), After: verdicts(v[1]), Passed: verdicts(v[1]).passed()}
+	if t.doc.Collectives.Passed == nil {
+		t.warn("%s", t.nothingJudged(m))
+	}
 	t.noteMatching(m)
 	return nil
+}
+
+// nothingJudged says that collectives neither speak for the alignment nor against it, and why.
+func (t *task) nothingJudged(m *collective.Matched) string {
+	switch {
+	case len(m.Groups) > 0:
+		return fmt.Sprintf("none of the %d collectives could be judged: the clocks are not known well enough, or it is not recorded who gives to whom", len(m.Groups))
+	case m.UnmatchedCount() > 0:
+		return fmt.Sprintf("no collective could be judged: the partners of %d executions are in no other trace, or cannot be told", m.UnmatchedCount())
+	}
+	return "no collective could be judged: the traces hold none that is recognised"
 }
 
 func verdicts(v *collective.Verdict) Verdicts {
@@ -106,6 +155,13 @@ func (t *task) noteMatching(m *collective.Matched) {
 // ValidateSchema is the schema of ValidateDocument.
 const ValidateSchema = "prlx.validate/1"
 
+// The values of ValidateDocument.Status.
+const (
+	StatusPassed       = "passed"       // no collective is impossible, and at least one is possible
+	StatusViolated     = "violated"     // a collective is impossible
+	StatusInconclusive = "inconclusive" // nothing could be judged
+)
+
 // ValidateRequest is what validate is asked for. Without clock files the traces are judged as they are: raw or aligned.
 type ValidateRequest struct {
 	Request
@@ -115,6 +171,8 @@ type ValidateRequest struct {
 // ValidateDocument is prlx.validate/1.
 type ValidateDocument struct {
 	Schema      string         `json:"schema"`
+	Status      string         `json:"status"` // passed, violated, inconclusive
+	Passed      *bool          `json:"passed"` // null: nothing could be judged
 	Groups      int            `json:"groups"`
 	Violated    int            `json:"violated"`
 	Consistent  int            `json:"consistent"`
@@ -173,21 +231,22 @@ func Validate(j *job.Job, req ValidateRequest) (*ValidateDocument, error) {
 	if t.ref, err = FindReference(nodes, req.Reference); err != nil {
 		return nil, err
 	}
-	clock := collective.AsRecorded
 	if req.Offsets != "" || len(req.Probes) > 0 || req.Declared != "" {
-		if err := t.learnClocks(); err != nil {
-			return nil, err
-		}
-		if err := t.place(); err != nil {
-			return nil, err
-		}
-		clock = t.clockOf()
+		err = t.learnClocks()
+	} else {
+		err = t.agreeOnReference()
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := t.place(); err != nil {
+		return nil, err
 	}
 	m, err := t.match()
 	if err != nil {
 		return nil, err
 	}
-	v, err := collective.Check(j.Context(), m, clock, limit)
+	v, err := collective.Check(j.Context(), m, t.clockOf(), limit)
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +259,12 @@ func (t *task) validation(m *collective.Matched, v *collective.Verdict) *Validat
 		Schema: ValidateSchema, Groups: v.Groups, Violated: v.Violated, Consistent: v.Consistent, Undecidable: v.Undecidable,
 		Unmatched: m.UnmatchedCount(), Worst: []WorstGroup{}, ByKind: []KindVerdicts{}, Lost: []Unmatched{},
 		Notes: append([]string{}, t.doc.Notes...), Warnings: append([]string{}, t.doc.Warnings...),
+	}
+	d.Passed, d.Status = verdicts(v).passed(), StatusInconclusive
+	if d.Passed == nil {
+		d.Warnings = append(d.Warnings, t.nothingJudged(m))
+	} else if d.Status = StatusPassed; !*d.Passed {
+		d.Status = StatusViolated
 	}
 	for _, w := range v.Worst {
 		d.Worst = append(d.Worst, WorstGroup{
@@ -220,7 +285,7 @@ func (t *task) validation(m *collective.Matched, v *collective.Verdict) *Validat
 
 // slot names a device of a node; the device is left out where the node has only one in the trace.
 func (t *task) slot(s collective.Slot) string {
-	id := t.nodes[s.Node].ID
+	id := t.parties()[s.Node].id
 	if s.Device != 0 {
 		id += "/" + strconv.Itoa(int(s.Device))
 	}

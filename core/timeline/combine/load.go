@@ -6,9 +6,11 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/xspace"
@@ -32,13 +34,17 @@ type Node struct {
 
 	Clocks   align.Clocks
 	Result   NodeResult
-	tag      string // the id as viewers' names carry it
-	degraded bool   // something about this node's clock is missing
-	absolute bool   // the instants of this node are since 1970
-	aligned  bool   // prlx put it on the clock of a reference before
-	onHost   bool   // prlx put its tracer lines on the host's clock before
-	start    int64  // instant from which normalised times of an XSpace count
-	part     *collective.Part
+	tag      string             // the id as viewers' names carry it
+	degraded bool               // something about this node's clock is missing
+	absolute bool               // the instants of this node are since 1970
+	aligned  bool               // prlx put it on the clock of a reference before
+	onHost   bool               // prlx put its tracer lines on the host's clock before
+	start    int64              // instant from which normalised times of an XSpace count
+	kept     int64              // events with a time that are in the output
+	found    []*collective.Part // by part
+
+	mark   *aligned.Mark  // what the file says about what prlx did to it; nil: nothing
+	planes *xspace.Marked // the same, for an XSpace
 }
 
 // Close closes the node's file.
@@ -94,13 +100,12 @@ func loadOne(ctx context.Context, j *job.Job, in Input, workers int) (*Node, err
 		return n, err
 	}
 	n.Src = src
-	n.aligned, n.onHost = wasAligned(in.Path)
-	isJSON, err := sniffJSON(src)
+	kind, err := recognise(src)
 	if err != nil {
 		return n, err
 	}
 	add := j.Progress().Add
-	if isJSON {
+	if kind == format.Chrome {
 		if n.Trace, err = chrometrace.Scan(ctx, src, chrometrace.ScanOptions{Progress: add}); err != nil {
 			return n, withPath(err, in.Path)
 		}
@@ -109,17 +114,22 @@ func loadOne(ctx context.Context, j *job.Job, in Input, workers int) (*Node, err
 			rank := int64(r)
 			n.Rank = &rank
 		}
-		return n, nil
+		return n, withPath(n.readMark(ctx), in.Path)
 	}
-	if n.Space, err = xspace.Scan(ctx, src, xspace.ScanOptions{Workers: workers, Progress: add}); err != nil {
+	if n.Space, err = xspace.ScanTrace(ctx, src, xspace.ScanOptions{Workers: workers, Progress: add}); err != nil {
 		return n, withPath(err, in.Path)
 	}
 	if len(n.Space.Hostnames) > 0 {
 		n.Host = n.Space.Hostnames[0]
 	}
-	n.start = StartOf(in.Path, n.Space)
+	n.start = startOf(in.Path, n.Space)
 	n.absolute = n.start != 0
-	return n, nil
+	return n, withPath(n.readMark(ctx), in.Path)
+}
+
+// readChromeMark reads the mark of a Chrome trace.
+func readChromeMark(ctx context.Context, n *Node) (*aligned.Mark, error) {
+	return chrometrace.ReadMark(ctx, n.Src, n.Trace)
 }
 
 // withPath names the file in an error that the user caused.
@@ -133,36 +143,30 @@ func withPath(err error, path string) error {
 	return err
 }
 
-// sniffJSON tells Chrome JSON from XSpace by content. An XSpace begins with a field tag (0x0a for planes), never with a brace; 0x0a
-// is also a line feed, so white space before a brace is looked through.
-func sniffJSON(src *file.Source) (bool, error) {
-	if src.Size() == 0 {
-		return false, fault.Formatf(src.Path(), 0, "the file is empty, expected an XSpace (.xplane.pb) or Chrome JSON trace").WithHint("record it again: the profiler wrote nothing")
+// recognise tells whether a trace is Chrome JSON or XSpace. Other formats are refused by their names; what is none of the known
+// ones is left to the reader of what it looks most like, whose error says where it stops to make sense.
+func recognise(src *file.Source) (format.Kind, error) {
+	head := make([]byte, min(src.Size(), format.HeadBytes))
+	if n, err := src.ReadAt(head, 0); err != nil && n < len(head) {
+		return "", err
 	}
-	head := make([]byte, min(src.Size(), 256))
-	if _, err := src.ReadAt(head, 0); err != nil && int64(len(head)) < src.Size() {
-		return false, err
+	switch kind := format.Of(head); {
+	case kind == format.Chrome, kind == format.JSON:
+		return format.Chrome, nil
+	case kind == format.XSpace, kind == format.Binary:
+		return format.XSpace, nil
+	default:
+		return "", kind.Refuse(src.Path(), "an XSpace (.xplane.pb) or Chrome / Kineto JSON trace")
 	}
-	for i, c := range head {
-		switch c {
-		case ' ', '\t', '\r', '\n':
-			continue
-		case '{', '[':
-			return true, nil
-		case 0xef:
-			if i == 0 && len(head) > 3 && head[1] == 0xbb && head[2] == 0xbf { // byte order mark
-				return head[3] == '{' || head[3] == '[', nil
-			}
-		}
-		return false, nil
-	}
-	return false, nil
 }
 
 func nameNodes(nodes []*Node, inputs []Input) error {
 	fs := make([]facts, len(nodes))
 	for k, n := range nodes {
 		fs[k] = facts{path: n.Path, given: inputs[k].ID, host: n.Host, rank: n.Rank}
+		if n.parts() == 1 && n.mark != nil {
+			fs[k].marked = n.mark.Nodes[0].ID
+		}
 	}
 	ids, err := identify(fs)
 	if err != nil {

@@ -51,6 +51,7 @@ type namer struct {
 	nextID  int64 // dense ids for devices
 	extraID int64 // ids for planes that no viewer shows as a process of its own
 	misc    int
+	nodes   int // named so far
 }
 
 func newNamer(scheme Naming) *namer { return &namer{scheme: scheme, extraID: 1000} }

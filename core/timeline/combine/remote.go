@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/xspace"
@@ -33,7 +34,13 @@ type scannedWire struct {
 	Start    int64
 	Space    *xspace.Space
 	Trace    *chrometrace.Trace
-	Part     *collective.Part
+	Parts    []*collective.Part
+	Mark     []byte // the text of what the file says about itself
+	Marked   bool   // and it is an XSpace, of which the rest speaks
+	At       []int
+	NodeOf   []int
+	Names    []string
+	Tracer   []aligned.Lines
 }
 
 // ScanNode reads the structure of one trace. nodes is how many there are in all.
@@ -44,32 +51,74 @@ func ScanNode(j *job.Job, in Input, nodes int) (*Scanned, error) {
 		return nil, err
 	}
 	defer n.Close()
-	part, err := n.extract(j.Context(), 0, nodes)
+	parts, err := n.extract(j.Context(), nodes)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Aligned: n.aligned, OnHost: n.onHost, Start: n.start, Space: n.Space, Trace: n.Trace, Part: part}
+	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Aligned: n.aligned, OnHost: n.onHost, Start: n.start, Space: n.Space, Trace: n.Trace, Parts: parts}
+	if err := wire.pack(n); err != nil {
+		return nil, err
+	}
 	if err := gob.NewEncoder(&b).Encode(&wire); err != nil {
 		return nil, err
 	}
 	return &Scanned{Path: in.Path, Payload: b.Bytes()}, nil
 }
 
+// pack takes what the file says about itself: maps travel as text.
+func (w *scannedWire) pack(n *Node) (err error) {
+	if n.mark == nil {
+		return nil
+	}
+	if p := n.planes; p != nil {
+		w.Marked, w.At, w.NodeOf, w.Names, w.Tracer = true, p.At, p.NodeOf, p.Names, p.Tracer
+	}
+	w.Mark, err = n.mark.Text()
+	return err
+}
+
+// unpackMark takes it back.
+func (n *Node) unpackMark(w *scannedWire) (err error) {
+	if len(w.Mark) == 0 {
+		return nil
+	}
+	if n.mark, err = aligned.Read(w.Mark); err != nil {
+		return err
+	}
+	if w.Marked {
+		n.planes = &xspace.Marked{Mark: n.mark, At: w.At, NodeOf: w.NodeOf, Names: w.Names, Tracer: w.Tracer}
+	}
+	n.setStated()
+	return nil
+}
+
+// markOf is what the output of node k says about itself.
+func (t *task) markOf(k int) *aligned.Mark {
+	m := *t.mark
+	m.Nodes = nil
+	for _, i := range t.mine[k] {
+		m.Nodes = append(m.Nodes, t.mark.Nodes[i])
+	}
+	return &m
+}
+
 // NodeTask is what WriteNode needs: where a trace lies, its clocks, and where its part goes.
 type NodeTask struct {
-	Input  Input        `json:"input"`
-	Clocks align.Clocks `json:"clocks"`
-	ZeroNS int64        `json:"zero_ns"`
-	Keep   *align.Range `json:"keep"`
-	Stat   bool         `json:"correction_stat"`
-	Tracer bool         `json:"tracer_timebase"`
-	Output string       `json:"output"`
+	Input  Input         `json:"input"`
+	Clocks align.Clocks  `json:"clocks"`
+	ZeroNS int64         `json:"zero_ns"`
+	Keep   *align.Range  `json:"keep"`
+	Mark   *aligned.Mark `json:"mark"` // what the output says of its nodes
+	Stat   bool          `json:"correction_stat"`
+	Tracer bool          `json:"tracer_timebase"`
+	Output string        `json:"output"`
 }
 
 // NodeDone is what WriteNode did.
 type NodeDone struct {
 	Result NodeResult `json:"result"` // the counts; the rest is known to the plan
+	Kept   int64      `json:"kept"`   // events with a time that were written
 	Output Output     `json:"output"`
 }
 
@@ -80,7 +129,8 @@ type RemotePlan struct {
 	Nodes     []NodeResult `json:"nodes"` // without the counts
 	Degraded  []bool       `json:"degraded"`
 	Reference int          `json:"reference"`
-	Applies   bool         `json:"applies"`
+	Aligned   bool         `json:"aligned"` // some clock is corrected
+	Unknown   []bool       `json:"unknown"` // by node: nothing is known of the error of its times
 	Output    string       `json:"output"`
 	Temporary string       `json:"temporary"`
 	Overwrite bool         `json:"overwrite"`
@@ -115,15 +165,16 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 		return nil, err
 	}
 	p := &RemotePlan{
-		Document: t.doc, Reference: t.ref, Applies: req.applies(), Output: req.Output, Temporary: dir.Temporary(), Overwrite: req.Overwrite,
+		Document: t.doc, Reference: t.ref, Aligned: t.mark.Aligned, Output: req.Output, Temporary: dir.Temporary(), Overwrite: req.Overwrite,
 	}
 	for k, n := range t.nodes {
 		p.Tasks = append(p.Tasks, NodeTask{
-			Input: Input{ID: n.ID, Path: n.Path}, Clocks: n.Clocks, ZeroNS: t.zeroNS, Keep: t.keep, Stat: req.CorrectionStat,
+			Input: Input{ID: n.ID, Path: n.Path}, Clocks: n.Clocks, ZeroNS: t.zeroNS, Keep: t.keep, Mark: t.markOf(k), Stat: req.CorrectionStat,
 			Tracer: req.timebase == align.TracerTime, Output: filepath.Join(dir.Temporary(), names[k]),
 		})
 		p.Nodes = append(p.Nodes, n.Result)
 		p.Degraded = append(p.Degraded, n.degraded)
+		p.Unknown = append(p.Unknown, t.boundUnknown(k))
 	}
 	return p, nil
 }
@@ -139,7 +190,10 @@ func unpack(inputs []Input, scans []Scanned) ([]*Node, error) {
 		if err := gob.NewDecoder(bytes.NewReader(s.Payload)).Decode(&w); err != nil {
 			return nil, fault.Usagef("scan %d is damaged: %v", k, err)
 		}
-		nodes[k] = &Node{Path: s.Path, Host: w.Host, Rank: w.Rank, Space: w.Space, Trace: w.Trace, absolute: w.Absolute, aligned: w.Aligned, onHost: w.OnHost, start: w.Start, part: w.Part}
+		nodes[k] = &Node{Path: s.Path, Host: w.Host, Rank: w.Rank, Space: w.Space, Trace: w.Trace, absolute: w.Absolute, aligned: w.Aligned, onHost: w.OnHost, start: w.Start, found: w.Parts}
+		if err := nodes[k].unpackMark(&w); err != nil {
+			return nil, fault.Usagef("scan %d is damaged: %v", k, err)
+		}
 	}
 	if err := nameNodes(nodes, inputs); err != nil {
 		return nil, err
@@ -163,13 +217,19 @@ func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 	if nt.Tracer {
 		req.timebase = align.TracerTime
 	}
-	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.XSpacePlan, 1)}
+	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.XSpacePlan, 1), mark: nt.Mark, mine: [][]int{nil}}
+	if nt.Mark == nil || len(nt.Mark.Nodes) != n.parts() {
+		return nil, fault.Usagef("the task's mark does not fit its trace")
+	}
+	for i := range nt.Mark.Nodes {
+		t.mine[0] = append(t.mine[0], i)
+	}
 	t.plan(0)
 	o, err := t.writeNode(j.Context(), 0, j.Workers(), func() (*file.Output, error) { return file.Create(nt.Output, false) })
 	if err != nil {
 		return nil, err
 	}
-	return &NodeDone{Result: n.Result, Output: o}, nil
+	return &NodeDone{Result: n.Result, Kept: n.kept, Output: o}, nil
 }
 
 // Finish puts the counts of all nodes into the document and the run directory in its place.
@@ -179,18 +239,19 @@ func Finish(p *RemotePlan, done []NodeDone) (*Document, error) {
 		return nil, err
 	}
 	defer dir.Abort()
-	if len(done) != len(p.Tasks) {
+	if len(done) != len(p.Tasks) || len(done) == 0 || len(p.Unknown) != len(done) || len(p.Nodes) != len(done) || len(p.Degraded) != len(done) {
 		return nil, fault.Usagef("%d of %d nodes were written", len(done), len(p.Tasks))
 	}
-	apply := p.Applies
-	t := &task{req: &Request{ApplyAlignment: &apply}, doc: p.Document, ref: p.Reference}
+	t := &task{req: &Request{}, doc: p.Document, ref: p.Reference, keep: p.Tasks[0].Keep, mark: &aligned.Mark{Aligned: p.Aligned}, unknown: p.Unknown}
 	for k := range done {
 		r := p.Nodes[k]
 		r.takeCounts(&done[k].Result)
-		t.nodes = append(t.nodes, &Node{Result: r, degraded: p.Degraded[k]})
+		t.nodes = append(t.nodes, &Node{Path: p.Tasks[k].Input.Path, Result: r, kept: done[k].Kept, degraded: p.Degraded[k]})
 		t.doc.Outputs = append(t.doc.Outputs, done[k].Output)
 	}
-	t.conclude()
+	if err := t.conclude(); err != nil {
+		return nil, err
+	}
 	if err := t.writeReports(func(name string) (*file.Output, error) { return dir.Create(name) }, ""); err != nil {
 		return nil, err
 	}

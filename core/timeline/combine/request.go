@@ -7,6 +7,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/xspace"
 )
 
 // Format is what Run writes.
@@ -43,13 +44,14 @@ type Request struct {
 	Reference      string   `json:"reference"`
 	Naming         string   `json:"naming"`
 	Timebase       string   `json:"timebase"`
-	TimeRange      []*int64 `json:"time_range"` // two instants in ns, nil is open; absolute, or from the output's zero
-	RangeFromStart bool     `json:"time_range_from_start"`
+	TimeRange      []*int64 `json:"time_range"` // two instants in ns, nil is open; below AbsoluteNS they count from the first event
 	ApplyAlignment *bool    `json:"apply_alignment"`
 	CorrectionStat bool     `json:"correction_stat"`
 	Overwrite      bool     `json:"overwrite"`
 	Report         string   `json:"report"` // HTML summary, which the caller writes
 	Notes          []string `json:"-"`      // what the caller decided on the way, for the document's warnings
+	Nearby         string   `json:"nearby"` // which clock files lie near the traces and are not used, and how to use them
+	Version        string   `json:"-"`      // of prlx, for the outputs' marks
 
 	naming   Naming
 	timebase align.Timebase
@@ -139,15 +141,15 @@ func FormatOf(input, output string) Format {
 	return FormatXPlane
 }
 
-// keep returns the range of instants to keep, nil for all, given the output's zero.
-func (r *Request) keep(zeroNS int64) (*align.Range, error) {
+// keep returns the range of instants to keep, nil for all, given the instant from which times "from the start" count.
+func (r *Request) keep(firstNS int64) (*align.Range, error) {
 	if len(r.TimeRange) == 0 || r.TimeRange[0] == nil && r.TimeRange[1] == nil {
 		return nil, nil
 	}
 	k := align.Range{FromNS: math.MinInt64, ToNS: math.MaxInt64}
-	at := func(v int64) int64 {
-		if r.RangeFromStart {
-			return v + zeroNS
+	at := func(v int64) int64 { // no recording lasts 11 days, and none was made in January 1970
+		if v < xspace.AbsoluteNS {
+			return v + firstNS
 		}
 		return v
 	}
@@ -160,15 +162,15 @@ func (r *Request) keep(zeroNS int64) (*align.Range, error) {
 	if k.FromNS >= k.ToNS {
 		e := fault.Usagef("the time range is empty")
 		if from, to := r.TimeRange[0], r.TimeRange[1]; from != nil && to != nil {
-			e = fault.Usagef("the time range is empty: it ends at %d ns, not after its start at %d ns", *to, *from)
+			e = fault.Usagef("the time range is empty: it ends at %d ns, not after its start at %d ns", at(*to), at(*from))
 		}
 		return nil, e.WithHint("name the earlier end first")
 	}
 	return &k, nil
 }
 
-// defaultOutput derives an output path from the inputs: a sibling of their common directory, <dir>_aligned.
-func defaultOutput(nodes []*Node, f Format) (string, error) {
+// defaultOutput derives an output path from the inputs: a sibling of their common directory, <dir>_<suffix>.
+func defaultOutput(nodes []*Node, f Format, suffix string) (string, error) {
 	common := filepath.Dir(nodes[0].Path)
 	for _, n := range nodes[1:] {
 		for common != "/" && common != "." && !within(n.Path, common) {
@@ -178,14 +180,14 @@ func defaultOutput(nodes []*Node, f Format) (string, error) {
 	if nodes[0].Path == "-" || common == "/" || common == "." {
 		return "", fault.Usagef("no output is named and none can be derived from the inputs").WithHint("name one with -o")
 	}
-	stem := common + "_aligned"
+	stem := common + "_" + suffix
 	if len(nodes) == 1 {
 		name := filepath.Base(nodes[0].Path)
 		for _, ext := range []string{".gz", ".zst", ".json", ".pt.trace", ".trace", ".pb", ".xplane"} {
 			name = strings.TrimSuffix(name, ext)
 		}
 		if f != FormatRun {
-			stem = filepath.Join(common, name+".aligned")
+			stem = filepath.Join(common, name+"."+suffix)
 		}
 	}
 	switch f {

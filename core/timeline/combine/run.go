@@ -8,6 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 )
@@ -20,9 +21,17 @@ type task struct {
 	nodes  []*Node
 	ref    int // index of the reference in nodes
 	zeroNS int64
+	// firstNS is the instant from which a time range "from the start" counts.
+	firstNS int64
 	// external is set when one trace is aligned to a node that is not among the inputs; zeroHintNS is then that node's start.
 	external   bool
 	zeroHintNS int64
+
+	all  []party       // see parties
+	mark *aligned.Mark // what the outputs say about themselves
+	mine [][]int       // by node: its nodes in mark
+
+	unknown []bool // by node, when the plan was made elsewhere: nothing is known of the error of its times
 
 	keep    *align.Range
 	plans   []*align.XSpacePlan // by node; nil for Chrome JSON
@@ -68,6 +77,9 @@ func Run(j *job.Job, req Request) (*Document, *Evidence, error) {
 
 func (t *task) evidence() *Evidence {
 	e := &Evidence{Base: filepath.Dir(t.req.Output), Output: t.req.Output, Matched: t.matched, After: t.clockOf()}
+	if len(t.parties()) != len(t.nodes) { // collectives are of nodes inside merged traces, which the report does not know
+		e.Matched = nil
+	}
 	if t.format == FormatRun {
 		e.Base = t.req.Output
 	}
@@ -91,17 +103,70 @@ func begin(j *job.Job, req *Request, nodes []*Node) (*task, error) {
 	if t.format, err = req.chooseFormat(nodes); err != nil {
 		return nil, err
 	}
-	if req.Output == "" {
-		if req.Output, err = defaultOutput(nodes, t.format); err != nil {
+	if req.Output != "" { // else it is named by what comes out
+		if err := t.settleOutput(); err != nil {
 			return nil, err
 		}
 	}
-	t.shard()
-	if err := req.protectInputs(nodes, t.format); err != nil {
-		return nil, err
-	}
 	t.begin()
 	return t, nil
+}
+
+// settleOutput decides whether the output becomes a directory, and refuses one that must not be written.
+func (t *task) settleOutput() error {
+	t.shard()
+	return t.req.protectInputs(t.nodes, t.format)
+}
+
+// nameOutput names an output that the caller did not name, by what was done: nothing is called aligned that is not.
+func (t *task) nameOutput() (err error) {
+	if t.req.Output != "" {
+		return nil
+	}
+	suffix := "aligned"
+	switch {
+	case !t.req.applies():
+		suffix = "merged"
+	case !t.corrects():
+		suffix = "unaligned"
+	}
+	if t.req.Output, err = defaultOutput(t.nodes, t.format, suffix); err != nil {
+		return err
+	}
+	before := len(t.req.Notes)
+	if err := t.settleOutput(); err != nil {
+		return err
+	}
+	t.doc.Notes = append(t.doc.Notes, t.req.Notes[before:]...)
+	return nil
+}
+
+// The values of Document.NotAligned.
+const (
+	becauseNoClockData = "no clock data"
+	becauseMergeOnly   = "a merge was asked for"
+	becauseWall        = "the wall clocks were to be taken as they are"
+)
+
+// sayNotAligned says why no clock was corrected, and what to do about it.
+func (t *task) sayNotAligned() {
+	if t.mark.Aligned {
+		return
+	}
+	switch {
+	case !t.req.applies():
+		t.doc.NotAligned = becauseMergeOnly
+		return
+	case t.req.Method == MethodWall:
+		t.doc.NotAligned = becauseWall
+		return
+	}
+	t.doc.NotAligned = becauseNoClockData
+	advice := "pass probes, round offsets or declared offsets (--probes, --offsets, --declared)"
+	if t.req.Nearby != "" {
+		advice = t.req.Nearby
+	}
+	t.warn("not aligned: no clock data, so the times of each node are on a clock of its own; %s", advice)
 }
 
 // decide learns the clocks, places every line and judges the collectives. It reads no event of a trace.
@@ -109,9 +174,14 @@ func (t *task) decide() error {
 	if err := t.learnClocks(); err != nil {
 		return err
 	}
+	if err := t.nameOutput(); err != nil {
+		return err
+	}
 	if err := t.place(); err != nil {
 		return err
 	}
+	t.newMark()
+	t.sayNotAligned()
 	return t.judgeCollectives()
 }
 
@@ -179,7 +249,7 @@ func (t *task) place() error {
 	} else if t.external && t.zeroHintNS > 0 {
 		t.warn("events lie up to %.3f ms before the reference's start: times count from the earliest of them", float64(t.zeroHintNS-zero)/1e6)
 	}
-	first := zero // where a time range from the start begins
+	t.firstNS = zero
 	zero = min(zero, base)
 	t.zeroNS, t.doc.ZeroNS = zero, zero
 	for k, n := range t.nodes {
@@ -189,7 +259,7 @@ func (t *task) place() error {
 		}
 	}
 	var err error
-	t.keep, err = t.req.keep(first)
+	t.keep, err = t.req.keep(t.firstNS)
 	return err
 }
 
@@ -243,32 +313,78 @@ func (n *Node) untouched() bool {
 	return n.Result.Method == MethodNone || n.Result.Method == MethodWall && n.Result.TracerLines == 0
 }
 
-// conclude sets the status from the nodes and appends their results in order.
-func (t *task) conclude() {
-	corrected, degraded := false, false
-	var events, dropped int64
+// conclude sets the status from the nodes and appends their results in order. A result without an event is an error: nothing is
+// written then.
+func (t *task) conclude() error {
+	degraded := false
+	var events, kept int64
 	for k, n := range t.nodes {
-		if k != t.ref && (n.Result.Method == MethodProbes || n.Result.Method == MethodDeclared) {
-			corrected = true
-		}
 		r := &n.Result
-		r.BoundNS.Unknown = k != t.ref && (r.Method == MethodWall || r.Method == MethodNone || r.Events > 0 && r.EventsDropped == r.Events)
-		events, dropped = events+r.Events, dropped+r.EventsDropped
+		r.BoundNS.Unknown = t.boundUnknown(k) || k != t.ref && r.Events > 0 && r.EventsDropped == r.Events
+		events, kept = events+r.Events, kept+n.kept
 		if r.Events > 0 && r.Coverage < 1 && t.farOutside(n) {
 			n.degraded = true
 		}
 		degraded = degraded || n.degraded
 		t.doc.Nodes = append(t.doc.Nodes, *r)
 	}
-	if events > 0 && dropped == events {
-		t.warn("the time range keeps none of the %d events", events)
+	if kept == 0 {
+		return t.nothingLeft(events)
 	}
 	switch {
-	case !t.req.applies(), len(t.nodes) > 1 && !corrected, len(t.nodes) == 1 && t.nodes[0].untouched():
+	case !t.mark.Aligned:
 		t.doc.Status = StatusUnaligned
 	case degraded:
 		t.doc.Status = StatusDegraded
 	default:
 		t.doc.Status = StatusAligned
 	}
+	return nil
+}
+
+// corrects reports whether some clock is corrected.
+func (t *task) corrects() bool {
+	if !t.req.applies() {
+		return false
+	}
+	if len(t.nodes) == 1 {
+		return !t.nodes[0].untouched()
+	}
+	for k, n := range t.nodes {
+		if k != t.ref && (n.Result.Method == MethodProbes || n.Result.Method == MethodDeclared) {
+			return true
+		}
+	}
+	return false
+}
+
+// nothingLeft is the error of a result that would hold no event.
+func (t *task) nothingLeft(events int64) error {
+	if t.keep == nil {
+		return fault.New(fault.Format, "holds no event that has a time, nor does any other input: nothing was written").WithPath(t.nodes[0].Path).
+			WithHint("record again while something runs; prlx inspect shows what is in each file")
+	}
+	e := fault.Usagef("the time range keeps none of the %d events: nothing was written", events)
+	if first, last := t.span(); first <= last {
+		e = e.WithHint("the events lie between %.6fs and %.6fs from the start, which is %d ns since 1970", float64(first-t.firstNS)/1e9, float64(last-t.firstNS)/1e9, t.firstNS)
+	}
+	return e
+}
+
+// span returns the first and the last instant of the output without a time range.
+func (t *task) span() (firstNS, lastNS int64) {
+	firstNS, lastNS = math.MaxInt64, math.MinInt64
+	for k, n := range t.nodes {
+		if n.Space != nil && t.plans != nil {
+			if first, ok := t.plans[k].EarliestEventNS(); ok {
+				last, _ := t.plans[k].LatestNS()
+				firstNS, lastNS = min(firstNS, first), max(lastNS, last)
+			}
+		} else if n.Trace != nil && n.Trace.Timed > 0 {
+			first, _, _ := n.Clocks.Wall.At(n.Trace.Min.NS)
+			last, _, _ := n.Clocks.Wall.At(n.Trace.Max.NS)
+			firstNS, lastNS = min(firstNS, first), max(lastNS, last)
+		}
+	}
+	return firstNS, lastNS
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/clock"
 )
@@ -43,7 +44,9 @@ func (t *task) writeChrome() error {
 		return err
 	}
 	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: string(FormatChrome), Bytes: sized.n, SHA256: hexSum(sum)}}
-	t.conclude()
+	if err := t.conclude(); err != nil {
+		return err
+	}
 	return t.commitWithReports(out)
 }
 
@@ -79,7 +82,7 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 	d := &chromeDocument{task: t, parts: make([]chromePart, len(t.nodes)), nextPID: 1}
 	if t.alone() && t.nodes[0].Trace != nil && t.untouched(t.nodes[0]) { // then its times stay as they are
 		t.zeroNS = t.nodes[0].Trace.BaseNS
-		t.doc.ZeroNS = t.zeroNS
+		t.doc.ZeroNS, t.mark.ZeroNS = t.zeroNS, t.zeroNS
 	}
 	ids := d.namespaces()
 	for k, n := range t.nodes {
@@ -89,10 +92,15 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 			continue
 		}
 		e := t.chromeEdit(n)
+		var err error
 		if !t.alone() {
 			e.Processes, e.IDs, e.DropEmpty = d.processes(n), ids[k], true
+			d.markProcesses(k, e.Processes)
+		} else if !t.untouched(n) && n.mark == nil {
+			if e.Mark, err = t.mark.Text(); err != nil {
+				return nil, err
+			}
 		}
-		var err error
 		if p.rewriter, err = chrometrace.NewRewriter(n.Trace, e); err != nil {
 			return nil, err
 		}
@@ -100,6 +108,37 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 		p.counts = make([]chrometrace.Counts, len(p.workers))
 	}
 	return d, nil
+}
+
+// markProcesses notes in the mark which processes of the output are whose.
+func (d *chromeDocument) markProcesses(k int, edits []chrometrace.ProcessEdit) {
+	n := d.nodes[k]
+	of := n.nodesOfProcesses()
+	for i := range edits {
+		part := 0
+		if of != nil {
+			part = of[i]
+		}
+		pid, err := strconv.ParseInt(edits[i].PID, 10, 64)
+		if err != nil || part < 0 {
+			continue
+		}
+		one := &d.mark.Nodes[d.mine[k][part]]
+		one.Processes = append(one.Processes, pid)
+		if n.mark == nil || n.mark.Nodes[part].TracerThreads == nil {
+			continue
+		}
+		if tids := n.mark.Nodes[part].TracerThreads[unquoted(n.Trace.Processes[i].PID)]; len(tids) > 0 {
+			setThreads(one, edits[i].PID, tids)
+		}
+	}
+}
+
+func setThreads(one *aligned.Node, pid string, tids []int) {
+	if one.TracerThreads == nil {
+		one.TracerThreads = map[string][]int{}
+	}
+	one.TracerThreads[pid] = tids
 }
 
 // untouched reports whether no time of the node changes.
@@ -113,6 +152,9 @@ func (t *task) chromeEdit(n *Node) chrometrace.Edit {
 	shift := int64(0)
 	if n.absolute {
 		e.Clock = clock.Compose(nil, n.Clocks.Wall)
+		if n.stays() {
+			e.Clock = n.statedAlike()
+		}
 		e.OutputBaseNS = &t.zeroNS
 		e.Sample = len(e.Clock.Knots()) > 0
 	} else { // its own zero becomes the output's
@@ -354,6 +396,7 @@ func (d *chromeDocument) concludeChrome(k int) {
 	}
 	r := &n.Result
 	r.Events, r.EventsCorrected, r.EventsDropped = c.Events, c.Corrected, c.Dropped
+	n.kept = n.Trace.Timed - c.Dropped
 	r.EventsClamped, r.EventsInStep = c.Clamped, c.InStep
 	r.SnapshotExtrapolations, r.OffsetExtrapolations = c.Extrapolated, c.ExtrapolatedThen
 	r.MinCorrectionNS, r.MaxCorrectionNS = c.MinNS, c.MaxNS
@@ -385,7 +428,7 @@ func (d *chromeDocument) concludeChrome(k int) {
 // stated reports whether the output states a top-level key itself.
 func stated(key string) bool {
 	switch key {
-	case "traceEvents", "baseTimeNanoseconds", "displayTimeUnit", "schemaVersion", "prlx":
+	case "traceEvents", "baseTimeNanoseconds", "displayTimeUnit", "schemaVersion", "prlx", chrometrace.KeyMark:
 		return true
 	}
 	return false
@@ -480,7 +523,11 @@ func (d *chromeDocument) tail(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	_, err := io.WriteString(w, "\n]}\n}\n")
+	text, err := d.mark.Text()
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(w, "\n]},\n\"%s\": %s\n}\n", chrometrace.KeyMark, text)
 	return err
 }
 

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"hash"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/xspace"
 )
 
@@ -32,6 +34,9 @@ func (t *task) measure(name func(k int, e *xspace.Edit) error) ([]measured, erro
 	for _, k := range t.referenceFirst() { // naming counts
 		out[k].edit, stats[k] = t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
 		if err := name(k, out[k].edit); err != nil {
+			return nil, err
+		}
+		if err := t.addMark(k, out[k].edit, len(t.parties()) > 1); err != nil {
 			return nil, err
 		}
 	}
@@ -61,6 +66,7 @@ func (n *Node) count(stats []*align.Stats) {
 		total.Merge(s)
 	}
 	n.Result.EventsDropped = total.Events - total.Aggregated - total.Timed
+	n.kept = total.Timed
 	n.Result.fill(&total)
 }
 
@@ -70,6 +76,9 @@ func (t *task) writeNode(ctx context.Context, k, workers int, create func() (*fi
 	n := t.nodes[k]
 	edit, stats := t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
 	edit.Workers, edit.Progress = workers, t.job.Progress().Add
+	if err := t.addMark(k, edit, false); err != nil {
+		return Output{}, err
+	}
 	var sizes *xspace.Sizes
 	o, err := create()
 	if err != nil {
@@ -156,7 +165,9 @@ func (t *task) writeRun() error {
 		return err
 	}
 	t.doc.Outputs = outputs
-	t.conclude()
+	if err := t.conclude(); err != nil {
+		return err
+	}
 	if err := t.writeReports(func(name string) (*file.Output, error) { return dir.Create(name) }, ""); err != nil {
 		return err
 	}
@@ -233,7 +244,9 @@ func (t *task) writeSingle() error {
 		return err
 	}
 	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: "xplane", Bytes: total, SHA256: sum}}
-	t.conclude()
+	if err := t.conclude(); err != nil {
+		return err
+	}
 	return t.commitWithReports(out)
 }
 
@@ -267,20 +280,47 @@ func (t *task) shard() {
 // rename gives the planes of node k their names and ids in a single file. The reference comes first in every scheme.
 func (t *task) rename(names *namer, k int, e *xspace.Edit) {
 	n := t.nodes[k]
-	for i := range n.Space.Planes {
-		p := &n.Space.Planes[i]
-		to := names.plane(p, t.position(k), n.tag)
-		if to.keep {
-			continue
+	for _, part := range n.partsReferenceFirst() {
+		number, tag := names.nodes, n.tag
+		names.nodes++
+		if n.parts() > 1 {
+			tag = n.mark.Nodes[part].ID
 		}
-		e.Planes[i].Name, e.Planes[i].ID = &to.name, &to.id
-		if t.req.naming == Tagged {
-			e.Planes[i].AddStats = append(e.Planes[i].AddStats, t.tagStats(n)...)
-		}
-		if t.req.naming == ROCmCode && t.position(k) > 0 {
-			renumberLines(p, &e.Planes[i], t.position(k))
+		for i := range n.Space.Planes {
+			p := n.Space.Planes[i]
+			if n.planes != nil {
+				if n.planes.NodeOf[i] != part {
+					continue
+				}
+				p.Name = n.planes.Names[i]
+			}
+			to := names.plane(&p, number, tag)
+			if to.keep {
+				continue
+			}
+			e.Planes[i].Name, e.Planes[i].ID = &to.name, &to.id
+			if t.req.naming == Tagged {
+				e.Planes[i].SetStats = append(e.Planes[i].SetStats, t.tagStats(n, part)...)
+			}
+			if t.req.naming == ROCmCode && number > 0 && n.parts() == 1 {
+				renumberLines(&p, &e.Planes[i], number)
+			}
 		}
 	}
+}
+
+// partsReferenceFirst returns the parts of the trace, that of the node whose clock they are on first.
+func (n *Node) partsReferenceFirst() []int {
+	order := make([]int, n.parts())
+	for i := range order {
+		order[i] = i
+	}
+	if len(order) > 1 {
+		if i := slices.IndexFunc(n.mark.Nodes, func(one aligned.Node) bool { return one.ID == n.mark.Reference }); i > 0 {
+			order = slices.Insert(slices.Delete(order, i, i+1), 0, i)
+		}
+	}
+	return order
 }
 
 // referenceFirst returns the indexes of the nodes, the reference's first.
@@ -294,22 +334,16 @@ func (t *task) referenceFirst() []int {
 	return order
 }
 
-// position returns the place of node k in naming schemes: the reference is 0, the others follow in order.
-func (t *task) position(k int) int {
-	switch {
-	case k == t.ref:
-		return 0
-	case k < t.ref:
-		return k + 1
+func (t *task) tagStats(n *Node, part int) []xspace.NewStat {
+	number, host, offset := n.Number, n.Host, n.Result.OffsetNS
+	if n.parts() > 1 {
+		one := &n.mark.Nodes[part]
+		number, host, offset = givenIdentity(one.ID).Number, one.Host, one.OffsetNS
 	}
-	return k
-}
-
-func (t *task) tagStats(n *Node) []xspace.NewStat {
 	return []xspace.NewStat{
-		{Name: "node_id", Kind: xspace.StatInt, Int: int64(max(n.Number, 0))},
-		{Name: "hostname", Kind: xspace.StatStr, Text: n.Host},
-		{Name: "clock_skew_ns", Kind: xspace.StatInt, Int: n.Result.OffsetNS},
+		{Name: "node_id", Kind: xspace.StatInt, Int: int64(max(number, 0))},
+		{Name: "hostname", Kind: xspace.StatStr, Text: host},
+		{Name: "clock_skew_ns", Kind: xspace.StatInt, Int: offset},
 	}
 }
 

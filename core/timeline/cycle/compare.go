@@ -11,7 +11,6 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/cycle/compare"
-	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
 )
 
 // Compare says what changed from the cycles of a to those of b.
@@ -26,20 +25,8 @@ func Compare(j *job.Job, a, b *Result, opt CompareOptions) (*CompareDocument, er
 	}
 	j.Progress().SetStage("comparing")
 	c := &comparing{opt: opt, a: a, b: b}
-	for _, side := range []struct {
-		r     *Result
-		views *[]compare.ClassView
-	}{{a, &c.viewsA}, {b, &c.viewsB}} {
-		for _, k := range side.r.classes {
-			if err := ctx.Err(); err != nil {
-				return nil, fault.New(fault.Cancelled, "the comparison of cycles was cancelled").Wrap(err)
-			}
-			v := side.r.view(k, opt.Repetitions)
-			if len(a.levels) == len(b.levels) { // a level may be called a layer in one run and a step in the other
-				v.Level = side.r.levelOf(k)
-			}
-			*side.views = append(*side.views, v)
-		}
+	if err := c.gather(ctx, j); err != nil {
+		return nil, err
 	}
 	c.run(opt.Similarity)
 	if len(c.result.Pairs) == 0 && opt.Similarity > leastSimilarity {
@@ -49,6 +36,60 @@ func Compare(j *job.Job, a, b *Result, opt CompareOptions) (*CompareDocument, er
 		return nil, fault.New(fault.Cancelled, "the comparison of cycles was cancelled").Wrap(err)
 	}
 	return c.document(), nil
+}
+
+// gather makes the views of all classes of both runs.
+func (c *comparing) gather(ctx context.Context, j *job.Job) error {
+	if err := c.sameKeys(j); err != nil {
+		return err
+	}
+	o := &origin{ctx: ctx, job: j, left: maxOriginWork, symbols: map[*track][]uint32{}}
+	var err error
+	if c.listA, c.listB, err = o.pair(c.a, c.b); err != nil {
+		return err
+	}
+	for _, side := range []struct {
+		r     *Result
+		list  []compared
+		views *[]compare.ClassView
+	}{{c.a, c.listA, &c.viewsA}, {c.b, c.listB, &c.viewsB}} {
+		starts := startsOf(side.list)
+		for i := range side.list {
+			if err := ctx.Err(); err != nil {
+				return fault.New(fault.Cancelled, "the comparison of cycles was cancelled").Wrap(err)
+			}
+			v := side.r.view(&side.list[i], c.opt.Repetitions, starts[side.list[i].depth])
+			if len(c.a.levels) == len(c.b.levels) { // a level may be called a layer in one run and a step in the other
+				v.Level = side.r.levelOf(side.list[i].class)
+			}
+			*side.views = append(*side.views, v)
+		}
+	}
+	return nil
+}
+
+// sameKeys searches a run again where the other one was searched by loose keys, or with its streams merged, and neither was asked for: what a
+// recording holds of a run decides which of the two explains more of it.
+func (c *comparing) sameKeys(j *job.Job) error {
+	for _, side := range []struct{ r, other **Result }{{&c.a, &c.b}, {&c.b, &c.a}} {
+		r, other := *side.r, *side.other
+		opt, again := r.opt, false
+		if r.keys != other.keys && r.opt.Keys == KeysAuto && other.keys == KeysLoose {
+			opt.Keys, again = KeysLoose, true
+		}
+		if r.merged != other.merged && r.opt.Streams == StreamsAuto && other.merged {
+			opt.Streams, again = StreamsMerged, true
+		}
+		if !again || r.opt.Compat != nil || len(r.classes) == 0 || len(other.classes) == 0 {
+			continue
+		}
+		found, err := Find(j, r.trace, opt)
+		if err != nil {
+			return err
+		}
+		*side.r = found
+	}
+	return nil
 }
 
 // leastSimilarity is the least share of common kernels of classes that are paired where nothing more alike is there: runs on different
@@ -64,116 +105,10 @@ type comparing struct {
 	similarity     float64 // the least that was asked of pairs
 	opt            CompareOptions
 	a, b           *Result
+	listA, listB   []compared
 	viewsA, viewsB []compare.ClassView
 	result         *compare.Comparison
-}
-
-// viewValues bounds the times that are held of one class.
-const viewValues = 4 << 20
-
-// view is what is compared of a class: times of repetitions spread evenly over the run, without edited ones where there are others.
-func (r *Result) view(c *class, most int) compare.ClassView {
-	v := compare.ClassView{ID: c.id, Level: int(c.depth), Phase: string(c.phase.Phase), PerStep: r.perStep(c), Slots: make([]compare.Slot, c.period())}
-	if c.described {
-		v.Phase = "" // patterns may be of any
-	}
-	most = max(compare.MinRepetitions, min(most, viewValues/max(1, c.period())))
-	type place struct{ part, k int }
-	var all []place
-	exact := c.count - c.edited
-	take := exact
-	if exact == 0 {
-		take = c.count
-	}
-	every := max(1, (take+int64(most)-1)/int64(most))
-	n := int64(0)
-	for pi := range c.parts {
-		for k, rep := range c.parts[pi].reps {
-			if rep.Edits > 0 && exact > 0 {
-				continue
-			}
-			if n%every == 0 {
-				all = append(all, place{pi, k})
-			}
-			n++
-		}
-	}
-	values := make([]int64, c.period()*len(all))
-	for i, s := range c.slots {
-		v.Slots[i] = compare.Slot{Name: s.Name, Strict: s.Signature, Loose: s.Loose, NS: values[i*len(all) : (i+1)*len(all)]}
-	}
-	starts := r.startsAt(c.depth)
-	for n, at := range all {
-		p := &c.parts[at.part]
-		t := r.tracks[p.track]
-		s := r.seq(t)
-		rep := p.reps[at.k]
-		wall := r.wall(p, at.k, starts[p.track])
-		v.WallNS = append(v.WallNS, wall)
-		v.GapNS = append(v.GapNS, wall-r.busy(t, rep, wall))
-		if rep.Edits == 0 {
-			for i := range c.period() {
-				v.Slots[(i+p.shift)%c.period()].NS[n] = s.DurNS(t.at(int(rep.Start) + i))
-			}
-			continue
-		}
-		for i := range c.slots { // what a repetition lacks is as usual
-			v.Slots[i].NS[n] = c.slots[i].P50NS
-		}
-		for _, seg := range p.loose[int32(at.k)] {
-			for i := range seg.n {
-				v.Slots[seg.slot+i].NS[n] = s.DurNS(t.at(int(rep.Start + seg.off + i)))
-			}
-		}
-	}
-	return v
-}
-
-// levelOf is the place of the level that a class stands on.
-func (r *Result) levelOf(c *class) int {
-	return slices.IndexFunc(r.levels, func(l level) bool { return l.depth == c.depth })
-}
-
-func (r *Result) startsAt(d depth) map[int][]int32 {
-	for i := range r.levels {
-		if r.levels[i].depth == d {
-			return r.levels[i].starts
-		}
-	}
-	return nil
-}
-
-// perStep is how many repetitions of a class a step has. A trace without steps is one.
-func (r *Result) perStep(c *class) float64 {
-	switch {
-	case c.depth == depthStep:
-		return 1
-	case c.depth > depthStep:
-		steps := 0
-		for _, ch := range c.children {
-			steps += ch.count
-		}
-		return 1 / float64(max(1, steps))
-	}
-	best := 0.0
-	for _, p := range c.parents {
-		outer := r.classes[p]
-		if outer.depth > depthStep {
-			continue
-		}
-		for _, ch := range outer.children {
-			if ch.class == c {
-				best = max(best, float64(ch.count)*r.perStep(outer))
-			}
-		}
-	}
-	switch {
-	case best > 0:
-		return best
-	case len(r.steps) > 0:
-		return float64(c.count) / float64(len(r.steps))
-	}
-	return float64(c.count) / float64(len(c.parts))
+	rowsOf         [][2][]int // by pair and side: the row that a slot is in
 }
 
 func (c *comparing) document() *CompareDocument {
@@ -187,7 +122,7 @@ func (c *comparing) document() *CompareDocument {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
-		a, b := c.a.classes[c.result.Pairs[x].A], c.a.classes[c.result.Pairs[y].A]
+		a, b := c.listA[c.result.Pairs[x].A], c.listA[c.result.Pairs[y].A]
 		if s := a.depth == depthStep; s != (b.depth == depthStep) {
 			if s {
 				return -1
@@ -196,17 +131,16 @@ func (c *comparing) document() *CompareDocument {
 		}
 		return cmp.Or(-cmp.Compare(a.wall.Mean*float64(a.count), b.wall.Mean*float64(b.count)), cmp.Compare(x, y))
 	})
-	for place, k := range order {
-		p := &c.result.Pairs[k]
-		d.Pairs = append(d.Pairs, c.pair(p))
-		c.costs(d, place, p)
+	for _, k := range order {
+		d.Pairs = append(d.Pairs, c.pair(&c.result.Pairs[k]))
 	}
 	for _, i := range c.result.OnlyA {
-		d.OnlyA = append(d.OnlyA, c.a.brief(c.a.classes[i]))
+		d.OnlyA = append(d.OnlyA, c.a.brief(c.listA[i].shown))
 	}
 	for _, i := range c.result.OnlyB {
-		d.OnlyB = append(d.OnlyB, c.b.brief(c.b.classes[i]))
+		d.OnlyB = append(d.OnlyB, c.b.brief(c.listB[i].shown))
 	}
+	c.account(d, order)
 	slices.SortStableFunc(d.Regressions, func(x, y Cost) int { return cmp.Compare(y.StepNS, x.StepNS) })
 	slices.SortStableFunc(d.Improvements, func(x, y Cost) int { return cmp.Compare(x.StepNS, y.StepNS) })
 	c.warn(d)
@@ -240,9 +174,9 @@ func delta(c compare.Change) Delta {
 }
 
 func (c *comparing) pair(p *compare.Pair) ClassPair {
-	a, b := c.a.classes[p.A], c.b.classes[p.B]
+	a, b := c.listA[p.A].class, c.listB[p.B].class
 	out := ClassPair{
-		A: c.a.brief(a), B: c.b.brief(b), Level: a.levelName(), Similarity: p.Similarity, Rotation: p.Rotation, PerStepA: c.viewsA[p.A].PerStep,
+		A: c.a.brief(c.listA[p.A].shown), B: c.b.brief(c.listB[p.B].shown), Level: a.levelName(), Similarity: p.Similarity, Rotation: p.Rotation, PerStepA: c.viewsA[p.A].PerStep,
 		PerStepB: c.viewsB[p.B].PerStep, Wall: delta(p.Wall), Gap: delta(p.Gap), Rows: make([]PairRow, 0, len(p.Rows)), Note: p.Note,
 		Busy: Delta{ANS: a.busy.Mean, BNS: b.busy.Mean, DeltaNS: b.busy.Mean - a.busy.Mean, P: 1},
 	}
@@ -252,7 +186,10 @@ func (c *comparing) pair(p *compare.Pair) ClassPair {
 	for i := range p.Rows {
 		row := &p.Rows[i]
 		out.Kinds.count(row.Kind)
-		out.Rows = append(out.Rows, PairRow{Kind: string(row.Kind), A: rowSlots(a, row.A), B: rowSlots(b, row.B), Change: delta(row.Change), StepNS: row.StepNS})
+		out.Rows = append(out.Rows, PairRow{
+			Kind: string(row.Kind), A: rowSlots(a, row.A), B: rowSlots(b, row.B), Change: delta(row.Change), StepNS: row.StepNS,
+			ANS: row.ANS, BNS: row.BNS, DeltaNS: row.BNS - row.ANS,
+		})
 	}
 	out.Identical = p.Note == "" && out.Kinds.Exact == len(p.Rows)
 	return out
@@ -282,104 +219,6 @@ func rowSlots(c *class, places []int) []RowSlot {
 	for _, i := range places {
 		s := &c.slots[i]
 		out = append(out, RowSlot{Slot: i, Name: s.Name, MeanNS: s.MeanNS, MinNS: s.MinNS, MaxNS: s.MaxNS, StdDevNS: s.StdDevNS})
-	}
-	return out
-}
-
-// costs adds the rows of a pair that cost or save time, and its gap. What a class inside of it that is compared too has found is not said again.
-func (c *comparing) costs(d *CompareDocument, place int, p *compare.Pair) {
-	a, b := c.a.classes[p.A], c.b.classes[p.B]
-	name := a.name
-	add := func(x Cost) {
-		if x.StepNS > 0 {
-			d.Regressions = append(d.Regressions, x)
-		} else if x.StepNS < 0 {
-			d.Improvements = append(d.Improvements, x)
-		}
-	}
-	innerA, innerB := c.comparedInside(p)
-	for i := range p.Rows {
-		row := &p.Rows[i]
-		changed := row.Verdict == compare.Slower || row.Verdict == compare.Faster || row.Kind == compare.Added || row.Kind == compare.Removed
-		if !changed || all(row.A, innerA) && all(row.B, innerB) {
-			continue
-		}
-		add(Cost{Pair: place, Row: i, Level: a.levelName(), Class: name, What: what(row, a, b), StepNS: row.StepNS, Relative: row.Relative(), P: row.P})
-	}
-	if p.Gap.Verdict == compare.Slower || p.Gap.Verdict == compare.Faster {
-		rest := p.Gap.DeltaNS()
-		for k := range c.result.Pairs {
-			q := &c.result.Pairs[k]
-			if n := timesInside(a, c.a.classes[q.A]); n > 0 && (q.Gap.Verdict == compare.Slower || q.Gap.Verdict == compare.Faster) {
-				rest -= float64(n) * q.Gap.DeltaNS()
-			}
-		}
-		if math.Abs(rest) >= 0.5*math.Abs(p.Gap.DeltaNS()) && rest*p.Gap.DeltaNS() > 0 {
-			add(Cost{
-				Pair: place, Row: -1, Level: a.levelName(), Class: name, What: "time between kernels", StepNS: rest * c.viewsA[p.A].PerStep,
-				Relative: p.Gap.Relative(), P: p.Gap.P,
-			})
-		}
-	}
-}
-
-func timesInside(outer, in *class) int {
-	for _, ch := range outer.children {
-		if ch.class == in {
-			return ch.count
-		}
-	}
-	return 0
-}
-
-func all(places []int, in []bool) bool {
-	for _, i := range places {
-		if !in[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// comparedInside says which slots of both classes of a pair lie in classes that are compared themselves.
-func (c *comparing) comparedInside(p *compare.Pair) (a, b []bool) {
-	pairA, pairB := map[*class]bool{}, map[*class]bool{}
-	for k := range c.result.Pairs {
-		if q := &c.result.Pairs[k]; q.Note == "" {
-			pairA[c.a.classes[q.A]], pairB[c.b.classes[q.B]] = true, true
-		}
-	}
-	return insideSlots(c.a.classes[p.A], pairA), insideSlots(c.b.classes[p.B], pairB)
-}
-
-// insideSlots says which slots of a class lie in repetitions of some of its children, by its first repetition without edits.
-func insideSlots(c *class, compared map[*class]bool) []bool {
-	out := make([]bool, c.period())
-	for pi := range c.parts {
-		p := &c.parts[pi]
-		k := slices.IndexFunc(p.reps, func(s repeat.Span) bool { return s.Edits == 0 })
-		if k < 0 {
-			continue
-		}
-		rep := p.reps[k]
-		for _, ch := range c.children {
-			if !compared[ch.class] {
-				continue
-			}
-			for qi := range ch.class.parts {
-				q := &ch.class.parts[qi]
-				if q.track != p.track {
-					continue
-				}
-				i, _ := slices.BinarySearchFunc(q.reps, rep.Start, func(s repeat.Span, at int32) int { return cmp.Compare(s.Start, at) })
-				for ; i < len(q.reps) && q.reps[i].End <= rep.End; i++ {
-					for at := q.reps[i].Start; at < q.reps[i].End; at++ {
-						out[(int(at-rep.Start)+p.shift)%c.period()] = true
-					}
-				}
-			}
-		}
-		return out
 	}
 	return out
 }
@@ -470,7 +309,7 @@ func (c *comparing) verdict(d *CompareDocument) string {
 	if p.Wall.ANS > 0 {
 		text += fmt.Sprintf(" (%+.1f %%, %s)", 100*p.Wall.Relative, p.Wall.Verdict)
 	}
-	text += "."
+	text += "." + p.Account.sentence()
 	list := func(word string, costs []Cost) {
 		if len(costs) > 0 {
 			text += fmt.Sprintf(" %s: %s, %s a step", word, shorten(costs[0].What, 120), durationText(math.Abs(costs[0].StepNS)))

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
@@ -221,14 +220,8 @@ func twoThousand(t testing.TB, slow int) *Result {
 
 func TestTwoStepsOfTwoThousandKernels(t *testing.T) {
 	a, b := twoThousand(t, 0), twoThousand(t, 3000)
-	start := time.Now()
 	d := mustCompare(t, a, b)
-	took := time.Since(start)
-	t.Logf("%v", took)
 	if len(d.Pairs) != 1 || len(d.Pairs[0].Rows) != 2000 || len(d.Regressions) != 1 {
 		t.Errorf("%d pairs, %d regressions", len(d.Pairs), len(d.Regressions))
-	}
-	if took > 2*time.Second { // the bench measures; this fails only when the method is wrong
-		t.Errorf("took %v", took)
 	}
 }

@@ -117,7 +117,8 @@ type Class struct {
 	Phase            string       `json:"phase"`             // prefill, decode, mixed, draft, verify, train-fwd, train-bwd, optimizer, unknown
 	PhaseScore       float64      `json:"phase_score"`       // 0 for unknown
 	PhaseReason      string       `json:"phase_reason"`      // the evidence, in words
-	PhaseByPosition  bool         `json:"phase_by_position"` // nothing but the place in the trace decided
+	PhaseByPosition  bool         `json:"phase_by_position"` // nothing but the order of the classes decided
+	PhaseReadings    []Reading    `json:"phase_readings"`    // what it may be, likeliest first: several where they are close; empty where nothing is known
 	Confidence       float64      `json:"confidence"`        // that this repeats and has these borders
 	ConfidenceReason string       `json:"confidence_reason"`
 	Marks            []string     `json:"marks"`           // texts of the marks around repetitions, the most frequent first, at most 8
@@ -131,6 +132,12 @@ type Class struct {
 	Ranks            []RankTimes  `json:"ranks"`    // one a rank and device
 	Children         []Child      `json:"children"` // classes that a repetition consists of, in part
 	Parents          []string     `json:"parents"`  // ids
+}
+
+// Reading is one phase that a class may be of.
+type Reading struct {
+	Phase string  `json:"phase"`
+	Score float64 `json:"score"`
 }
 
 // Times describes a sample of times in ns. Percentiles are by nearest rank; stddev is of the population; cv is stddev / mean, 0 where the mean is 0.
@@ -332,6 +339,7 @@ type CompareDocument struct {
 	OnlyB        []ClassBrief    `json:"only_b"`
 	Regressions  []Cost          `json:"regressions"`  // what costs time, dearest per step first
 	Improvements []Cost          `json:"improvements"` // what saves time, greatest first
+	Account      Account         `json:"account"`      // where the time of a mean step went
 	Options      CompareSettings `json:"options"`
 	Warnings     []string        `json:"warnings"`
 }
@@ -378,9 +386,41 @@ type ClassPair struct {
 	Busy       Delta      `json:"busy"`
 	Identical  bool       `json:"identical"` // the same kernels in the same order
 	Kinds      RowKinds   `json:"kinds"`
-	Rows       []PairRow  `json:"rows"` // in order of a
-	Note       string     `json:"note"` // why there are no rows, ""
+	Rows       []PairRow  `json:"rows"`    // in order of a
+	Note       string     `json:"note"`    // why there are no rows, ""
+	Account    Account    `json:"account"` // where the time of a repetition went
 }
+
+// Account says where the difference of two mean times went. All are whole nanoseconds, and the parts add up to delta_ns exactly. The times are those
+// of repetitions that something follows at once, up to the start of that: behind the last one of a run nobody knows the pause.
+type Account struct {
+	Of      string        `json:"of"` // what the times are of: the name of a level, "" where nothing is paired
+	ANS     int64         `json:"a_ns"`
+	BNS     int64         `json:"b_ns"`
+	DeltaNS int64         `json:"delta_ns"`
+	Parts   []AccountPart `json:"parts"` // in the order of the constants; those without rows and time are left out
+}
+
+// AccountPart is one part of a difference.
+type AccountPart struct {
+	Part    string `json:"part"`
+	Text    string `json:"text"` // the same in words
+	DeltaNS int64  `json:"delta_ns"`
+	Rows    int    `json:"rows"` // of the pairs, 0 for what is no kernel
+}
+
+// The parts of an account.
+const (
+	PartChanged       = "changed"       // kernels that became slower or faster by more than chance, or were fused, split or replaced
+	PartAdded         = "added"         // kernels of b alone
+	PartRemoved       = "removed"       // kernels of a alone
+	PartIdle          = "idle"          // time in which no kernel runs
+	PartOverlap       = "overlap"       // kernels that run at the same time count once
+	PartInsignificant = "insignificant" // kernels without significant change
+	PartUntested      = "untested"      // kernels with too few repetitions to tell a change from chance
+	PartUnaligned     = "unaligned"     // kernels of classes too long to be aligned
+	PartMix           = "mix"           // other shares of the kinds of steps, and kinds that one run has alone
+)
 
 // RowKinds counts rows by kind.
 type RowKinds struct {
@@ -410,6 +450,11 @@ type PairRow struct {
 	B      []RowSlot `json:"b"`
 	Change Delta     `json:"change"`  // of the sum of the kernels
 	StepNS float64   `json:"step_ns"` // what it costs a step
+	// The same times in whole nanoseconds, of the repetitions that the account of the pair is of, and the part of it that the row is in.
+	ANS     int64  `json:"a_ns"`
+	BNS     int64  `json:"b_ns"`
+	DeltaNS int64  `json:"delta_ns"`
+	Part    string `json:"part"`
 }
 
 // RowSlot is one kernel of a row.
@@ -426,10 +471,11 @@ type RowSlot struct {
 type Cost struct {
 	Pair     int     `json:"pair"` // index into pairs
 	Row      int     `json:"row"`  // index into its rows, -1 for the gap between kernels
+	Of       int     `json:"of"`   // index into pairs: step_ns is a part of that one's account
 	Level    string  `json:"level"`
 	Class    string  `json:"class"`   // name in a
 	What     string  `json:"what"`    // in words: kernel, kind of change
-	StepNS   float64 `json:"step_ns"` // a step
+	StepNS   float64 `json:"step_ns"` // a repetition of what it is of: a step, as a rule
 	Relative float64 `json:"relative"`
 	P        float64 `json:"p"`
 }

@@ -1,6 +1,7 @@
 package cycle
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -188,12 +189,15 @@ func (f *finder) search() error {
 	}
 	f.job.Progress().SetTotal(total)
 	f.chooseEvidence()
-	// The sequence with the most kernels comes first: the names of its levels hold for classes that others share.
+	// Sequences whose steps marks define come first, then those with the most kernels: the names of their levels hold for classes that others share.
 	order := make([]int, len(plans))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return r.trace.Sequences[b].Len() - r.trace.Sequences[a].Len() })
+	slices.SortStableFunc(order, func(a, b int) int {
+		marked := func(i int) int { return min(1, len(f.sources[i].marks)) }
+		return cmp.Or(marked(b)-marked(a), r.trace.Sequences[b].Len()-r.trace.Sequences[a].Len())
+	})
 	found := map[*track]repeat.Structure{}
 	for _, i := range order {
 		for _, t := range f.decide(plans[i], found) {
@@ -204,6 +208,7 @@ func (f *finder) search() error {
 			delete(found, t)
 		}
 	}
+	f.split()
 	f.arrange()
 	return nil
 }

@@ -90,6 +90,7 @@ func sumLosses(a, b kernels.Losses) kernels.Losses {
 	a.Events += b.Events
 	a.Copies += b.Copies
 	a.Unusable += b.Unusable
+	a.Negative += b.Negative
 	a.Unpaired += b.Unpaired
 	a.Skipped += b.Skipped
 	a.Documents += b.Documents

@@ -32,10 +32,11 @@ func (f *finder) label() error {
 	for i, c := range r.classes {
 		features[i] = f.features(c, annotations[i])
 	}
-	f.relative(features)
+	f.order(features)
+	results := phase.Name(features)
 	for i := len(r.classes) - 1; i >= 0; i-- { // outer levels first: inner ones may inherit
 		c := r.classes[i]
-		c.phase = phase.Score(features[i])
+		c.phase = results[i]
 		f.inherit(c)
 		c.sure(f.r)
 	}
@@ -91,14 +92,20 @@ func (f *finder) inherit(c *class) {
 		return
 	}
 	told := c.phase.Phase != phase.Unknown && !c.phase.Position
+	if two := tokens(first.Phase) && tokens(c.phase.Phase); two && first.Score > c.phase.Score {
+		told = false // the step has the same evidence, and more
+	}
 	switch {
 	case first.Phase == phase.Verify && (c.samples() || f.pauses(r.tracks[c.parts[0].track], c.parts[0].reps)):
-		c.phase = phase.Result{Phase: phase.Draft, Score: 0.75, Reason: "runs several times in front of each verification, as a pass of its own"}
+		c.phase = phase.Result{Phase: phase.Draft, Score: 0.75, Reason: "runs several times in front of each verification, as a pass of its own", Readings: []phase.Reading{{Phase: phase.Draft, Score: 0.75}}}
 	case !told, (first.Phase == phase.Verify || first.Phase == phase.Mixed) && (c.phase.Phase == phase.Decode || c.phase.Phase == phase.Prefill):
 		first.Reason = "part of a " + string(first.Phase) + " step: " + first.Reason
 		c.phase = first
 	}
 }
+
+// tokens reports whether a phase is one of those that all evidence together tells apart.
+func tokens(p phase.Phase) bool { return p == phase.Prefill || p == phase.Decode || p == phase.Mixed }
 
 var samplingName = regexp.MustCompile(`(?i)argmax|top_?k|sampl|multinomial`)
 
@@ -200,16 +207,19 @@ func (r *Result) around(marks []int32, at int64) []int32 {
 // features gathers what is known of a class.
 func (f *finder) features(c *class, annotations []string) phase.Features {
 	r := f.r
-	out := phase.Features{Annotations: annotations, Training: f.kinds.training, Serving: f.kinds.serving, Names: make([]string, 0, len(c.slots))}
+	out := phase.Features{
+		Annotations: annotations, Training: f.kinds.training, Serving: f.kinds.serving, Level: int(c.depth), Layers: c.layers(), BusyNS: c.busy.Mean,
+		Repetitions: int(c.count), Names: make([]string, 0, len(c.slots)), NS: make([]float64, 0, len(c.slots)), Blocks: make([]float64, 0, len(c.slots)),
+		Graph: make([]bool, 0, len(c.slots)),
+	}
 	var rows []int64
 	for i := range c.slots {
 		s := &c.slots[i]
-		if s.Name != "" {
-			out.Names = append(out.Names, s.Name)
+		if s.Name == "" {
+			continue
 		}
-		if 2*s.GraphRuns > s.Count && s.Count > 0 {
-			out.GraphKernels++
-		}
+		out.Names, out.NS, out.Blocks = append(out.Names, s.Name), append(out.NS, s.MeanNS), append(out.Blocks, c.blocks[i])
+		out.Graph = append(out.Graph, 2*s.GraphRuns > s.Count)
 		m, seen := f.tiles[s.Name]
 		if !seen {
 			m = tileRows(s.Name)
@@ -244,48 +254,52 @@ func (r *Result) tokens(c *class) float64 {
 }
 
 // tile finds the rows of the tile of a matrix product in the name of its kernel, as generators write it.
-var tile = regexp.MustCompile(`(?i)(?:MT|tilesize|tile|nvjet_[a-z]+_|gemm_[a-z0-9_]*?)([0-9]{1,4})x[0-9]{1,4}(?:x[0-9]{1,4})?`)
+var tile = regexp.MustCompile(`(?i)(?:MT|tilesize|tile|nvjet_[a-z]+_|gemm_[a-z0-9_]*?)([0-9]{1,4})x([0-9]{1,4})(?:x[0-9]{1,4})?`)
 
+// tileRows is the shorter side of a tile: libraries swap both where there are few rows.
 func tileRows(name string) int64 {
 	m := tile.FindStringSubmatch(name)
 	if m == nil {
 		return 0
 	}
-	n, err := strconv.ParseInt(m[1], 10, 32)
-	if err != nil {
+	a, err1 := strconv.ParseInt(m[1], 10, 32)
+	b, err2 := strconv.ParseInt(m[2], 10, 32)
+	if err1 != nil || err2 != nil {
 		return 0
 	}
-	return n
+	return min(a, b)
 }
 
-// relative fills the features that compare a class with the others of its level.
-func (f *finder) relative(features []phase.Features) {
+// order fills the features that say in which order the classes of a level come, on the first track that has them.
+func (f *finder) order(features []phase.Features) {
 	r := f.r
+	type one struct {
+		class int
+		start int32
+	}
 	for _, l := range r.levels {
-		if len(l.classes) < 2 {
-			continue
-		}
+		tracks := map[int][]one{}
 		for _, i := range l.classes {
-			c := r.classes[i]
-			var others []int64
-			shortest := math.Inf(1)
-			for _, k := range l.classes {
-				o := r.classes[k]
-				if k != i && features[k].TileRows > 0 {
-					others = append(others, int64(features[k].TileRows))
-				}
-				if o.layers() == c.layers() && o.wall.Mean > 0 {
-					shortest = min(shortest, o.wall.Mean)
-				}
+			p := &r.classes[i].parts[0]
+			for _, s := range p.reps {
+				tracks[p.track] = append(tracks[p.track], one{i, s.Start})
 			}
-			fe := &features[i]
-			fe.OtherRows = int(median(others))
-			if c.layers() > 0 && shortest > 0 && !math.IsInf(shortest, 1) {
-				fe.Ratio = c.wall.Mean / shortest
-			}
-			fe.Classes = len(l.classes)
-			fe.Position = r.centre(c)
 		}
+		for track, list := range tracks {
+			slices.SortFunc(list, func(a, b one) int { return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.class, b.class)) })
+			for n, x := range list {
+				fe := &features[x.class]
+				if n > 0 && list[n-1].class == x.class {
+					continue
+				}
+				if fe.Runs++; fe.Runs == 1 {
+					fe.Start, fe.After = float64(x.start)/float64(max(1, r.tracks[track].n)), n > 0
+				}
+			}
+		}
+	}
+	for i, c := range r.classes { // of one track, as the runs are
+		features[i].Repetitions = len(c.parts[0].reps)
 	}
 }
 
@@ -296,13 +310,6 @@ func (c *class) layers() int {
 		n += ch.count
 	}
 	return n
-}
-
-// centre is where the middle of a class lies in the kernels of its first track, 0..1.
-func (r *Result) centre(c *class) float64 {
-	p := c.parts[0]
-	n := r.tracks[p.track].n
-	return float64(int(p.reps[0].Start)+int(p.reps[len(p.reps)-1].End)) / 2 / float64(max(1, n))
 }
 
 // sure says how certain it is that the class repeats and has these borders: by the share of repetitions without edits, and by how

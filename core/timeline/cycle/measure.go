@@ -14,6 +14,8 @@ type measured struct {
 	firstIndex              int64
 	wall, busy, gap, kernel Times
 	slots                   []Slot
+	also                    [][]string // by slot: strict keys beside that of its name, where kernels count as equal by loose ones
+	blocks                  []float64  // by slot: mean thread blocks, 0 unknown
 	beside                  []BesideSlot
 	outliers                []Outlier
 	outliersTotal           int64
@@ -124,7 +126,7 @@ const slotValues = 1 << 20
 
 // slots measures every place of a class.
 func (f *finder) slots(c *class) error {
-	c.slots = make([]Slot, c.period())
+	c.slots, c.also, c.blocks = make([]Slot, c.period()), make([][]string, c.period()), make([]float64, c.period())
 	if c.period() == 1 { // as many times as kernels: they share the room of the walls
 		f.r.measureSlots(c, 0, 1, f.room(&f.scratch, c))
 		c.slots[0].Share = 1
@@ -164,6 +166,8 @@ type gathered struct {
 	gap    int64 // idle time in front of it
 	gaps   int64
 	graph  int64
+	blocks int64 // thread blocks, of launches that say it
+	sized  int64
 	name   uint32
 	stream uint16
 	named  bool
@@ -210,6 +214,10 @@ func (r *Result) measureSlots(c *class, from, to int, room []int64) {
 			if s.Graph != nil && s.Graph[i] != 0 {
 				x.graph++
 			}
+			if s.Blocks != nil && s.Blocks[i] != 0 {
+				x.blocks += int64(s.Blocks[i])
+				x.sized++
+			}
 		}
 		for k, rep := range p.reps {
 			if rep.Edits > 0 {
@@ -231,6 +239,25 @@ func (r *Result) measureSlots(c *class, from, to int, room []int64) {
 	}
 	for i := range g {
 		c.slots[from+i] = r.slot(c, from+i, &g[i])
+		if g[i].sized > 0 {
+			c.blocks[from+i] = float64(g[i].blocks) / float64(g[i].sized)
+		}
+	}
+	r.otherKeys(c, from, g)
+}
+
+// otherKeys notes the strict keys that slots have beside that of their name, where kernels count as equal by loose ones.
+func (r *Result) otherKeys(c *class, from int, g []gathered) {
+	for i := range g {
+		if len(g[i].others) == 0 {
+			continue
+		}
+		var keys []string
+		for n := range g[i].others {
+			keys = append(keys, r.words.strictKeys[r.words.strict[n]])
+		}
+		slices.Sort(keys)
+		c.also[from+i] = slices.Compact(keys)
 	}
 }
 

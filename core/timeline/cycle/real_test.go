@@ -100,3 +100,35 @@ func TestStepsOfCompilersAreTaken(t *testing.T) {
 		t.Errorf("%d steps of %d devices\n%s", steps, d.Input.Devices, text(d))
 	}
 }
+
+// TestLabelledRecordingsAreNotSurelyWrong leaves the annotations of recordings of servers aside: what is said with a score of 0.9 or more is what the
+// annotation says, and of anything else the truth is one of the readings.
+func TestLabelledRecordingsAreNotSurelyWrong(t *testing.T) {
+	for file, want := range map[string]string{
+		"AMD-AGI+TraceLens__b200__eager_trace.json.gz":                             "prefill",
+		"AMD-AGI+TraceLens__sglang_Qwen3-8B_prefilldecode.json.gz":                 "prefill",
+		"AMD-AGI+TraceLens__sglang_Qwen3-8B_decode.json.gz":                        "decode",
+		"AMD-AGI+TraceLens__vllm_decode_full__graph_execution.json.gz":             "decode",
+		"AMD-AGI+TraceLens__vllm_prefilldecode_piecewise__graph_execution.json.gz": "mixed",
+	} {
+		for _, ignore := range []bool{false, true} {
+			d := documentOf(t, "kineto/"+file, cycle.Options{IgnoreAnnotations: ignore})
+			told := 0
+			for _, l := range d.Levels {
+				for _, c := range l.Classes {
+					if c.Phase != want && (c.PhaseScore >= 0.9 || !ignore && c.Phase != "unknown") {
+						t.Errorf("%s, ignore %v: %s is %s %.2f, annotated as %s", file, ignore, c.Name, c.Phase, c.PhaseScore, want)
+					}
+					for _, r := range c.PhaseReadings {
+						if r.Phase == want {
+							told++
+						}
+					}
+				}
+			}
+			if told == 0 {
+				t.Errorf("%s, ignore %v: nothing is said to be %s\n%s", file, ignore, want, text(d))
+			}
+		}
+	}
+}

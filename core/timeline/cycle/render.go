@@ -229,7 +229,7 @@ func (r *Result) class(k int) Class {
 		ID: idText(c.id), Name: c.name, Source: c.source, Period: c.period(), Rotation: c.rotation, Count: c.count, Edited: c.edited, Edits: c.edits,
 		FirstIndex: c.firstIndex, StartNS: c.startNS - r.zero, EndNS: c.endNS - r.zero, Coverage: min(1, share(c.covered, r.compute)),
 		WallNS: c.wall, BusyNS: c.busy, GapNS: c.gap, KernelNS: c.kernel, Phase: string(c.phase.Phase), PhaseScore: c.phase.Score,
-		PhaseReason: c.phase.Reason, PhaseByPosition: c.phase.Position, Confidence: c.confidence, ConfidenceReason: c.because,
+		PhaseReason: c.phase.Reason, PhaseByPosition: c.phase.Position, PhaseReadings: readings(c.phase.Readings), Confidence: c.confidence, ConfidenceReason: c.because,
 		Marks: notNil(c.marks), Kernels: c.slots, Beside: notNil(c.beside), Outliers: notNil(c.outliers), OutliersTotal: c.outliersTotal, Drift: c.drift,
 		Ranks: c.ranks, Children: []Child{}, Parents: []string{}, Borders: []Border{},
 	}
@@ -282,6 +282,14 @@ func (r *Result) stepRows() []Step {
 			out = append(out, r.stepRow(st, number))
 		}
 		number++
+	}
+	return out
+}
+
+func readings(list []phase.Reading) []Reading {
+	out := []Reading{}
+	for _, x := range list {
+		out = append(out, Reading{Phase: string(x.Phase), Score: x.Score})
 	}
 	return out
 }

@@ -157,9 +157,7 @@ func (f *finder) spread(d []depth) []depth {
 func (f *finder) knownDepths(st repeat.Structure, out []depth) bool {
 	known := map[uint64]depth{}
 	for _, c := range f.r.classes {
-		if c.source == sourceInferred {
-			known[c.id] = c.depth
-		}
+		known[c.id] = c.depth
 	}
 	at := -1
 	for l := range st.Levels {

@@ -40,6 +40,7 @@ type link struct {
 type part struct {
 	from, to int // obs[from:to]
 	windows  []window
+	near     int // where after looks first
 }
 
 // window is one fit: the polygon of possible lines and the estimate.

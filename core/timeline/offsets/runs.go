@@ -30,9 +30,10 @@ func (n *NodeOffsets) fromRuns(runs []run, monotone bool, opt *Options) error {
 	knots, steps := joinRuns(kept, monotone)
 	t := tail{wanderPPB: opt.WanderPPB}
 	first, last := kept[0].knots, kept[len(kept)-1].knots
+	wander := math.Max(float64(opt.WanderPPB), wanderFactor*wanderOf(kept, opt))
 	var g0, g1 float64
-	t.before, g0 = tailOf(first, +1, opt)
-	t.after, g1 = tailOf(last, -1, opt)
+	t.before, g0 = tailOf(first, +1, wander, opt)
+	t.after, g1 = tailOf(last, -1, wander, opt)
 	t.growth = ceilNS(math.Max(g0, g1))
 	return n.build(knots, steps, t)
 }
@@ -53,8 +54,8 @@ func thin(knots []clock.Knot) []clock.Knot {
 }
 
 // tailOf returns the drift to extrapolate with at one end of a run (dir +1: its start) and the growth of the bound there: a
-// line through two points that are each off by their bound, plus the wander.
-func tailOf(knots []clock.Knot, dir int, opt *Options) (clock.Drift, float64) {
+// line through two points that are each off by their bound, plus the wander (ns per s).
+func tailOf(knots []clock.Knot, dir int, wander float64, opt *Options) (clock.Drift, float64) {
 	end, i := 0, 0
 	if dir < 0 {
 		end = len(knots) - 1
@@ -70,7 +71,7 @@ func tailOf(knots []clock.Knot, dir int, opt *Options) (clock.Drift, float64) {
 	gain := float64((knots[i].X - knots[i].Y) - (knots[end].X - knots[end].Y))
 	slope := math.Max(-steepest, math.Min(steepest, gain/float64(dy)*1e9))
 	growth := float64(knots[i].BoundNS+knots[end].BoundNS) / math.Abs(float64(dy)) * 1e9
-	return driftOf(slope), math.Min(growth+float64(opt.WanderPPB), 2*opt.maxSlope())
+	return driftOf(slope), math.Min(growth+wander, 2*opt.maxSlope())
 }
 
 // steepest is the largest slope that a tail may continue with, ns per second: beyond 10 % it is no clock's drift.

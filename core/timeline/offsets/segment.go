@@ -277,7 +277,7 @@ func (l *link) locate(x float64) (v value, at place, steps int) {
 	if i < 0 {
 		return l.parts[0].at(x), outside, 0
 	}
-	p := l.parts[i]
+	p := &l.parts[i]
 	steps = l.stepsBefore(i)
 	if x <= l.obs[p.to-1].x {
 		return p.at(x), onPart, steps
@@ -317,9 +317,9 @@ func (l *link) across(i int, x float64) value {
 }
 
 // at blends the two windows around x; the truth lies in the bands of both.
-func (p part) at(x float64) value {
+func (p *part) at(x float64) value {
 	n := len(p.windows)
-	i := sort.Search(n, func(i int) bool { return p.windows[i].center > x })
+	i := p.after(x)
 	if i == 0 {
 		return p.windows[0].at(x)
 	}
@@ -334,4 +334,17 @@ func (p part) at(x float64) value {
 	}
 	v.theta = math.Max(v.lo, math.Min(v.hi, v.theta))
 	return v
+}
+
+// after is the first window whose center is beyond x. Who asks goes on from where it was, so it is mostly the same or the next.
+func (p *part) after(x float64) int {
+	n := len(p.windows)
+	for i := p.near; i <= min(n, p.near+1); i++ {
+		if (i == 0 || p.windows[i-1].center <= x) && (i == n || p.windows[i].center > x) {
+			p.near = i
+			return i
+		}
+	}
+	p.near = sort.Search(n, func(i int) bool { return p.windows[i].center > x })
+	return p.near
 }

@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/timeline/clock"
 )
@@ -26,6 +27,8 @@ type series struct {
 	src   []int // index of the sample
 	sigma float64
 	floor float64 // what a single difference may always do, ns
+
+	drift []float64 // slopes, while they are known
 }
 
 // newSeries takes ascending samples. floor is a difference that is never called an outlier.
@@ -66,6 +69,7 @@ func (q *series) clean() (removed int) {
 			kept++
 		}
 		q.x, q.v, q.slack, q.src = q.x[:kept], q.v[:kept], q.slack[:kept], q.src[:kept]
+		q.drift = nil
 	}
 	q.measure()
 	return removed
@@ -135,20 +139,55 @@ func (q *series) measure() {
 	q.sigma = 1.4826 * medianOf(dev) * small
 }
 
-// slopes returns the local drift in each interval: the median over the intervals around it.
+// slopes returns the local drift in each interval: the median over the intervals around it. The result is the caller's to read only.
 func (q *series) slopes() []float64 {
+	if q.drift != nil {
+		return q.drift
+	}
 	const around = 8
 	d := make([]float64, len(q.x)-1)
 	for i := range d {
 		d[i] = (q.v[i+1] - q.v[i]) / (q.x[i+1] - q.x[i])
 	}
-	out := make([]float64, len(d))
-	buf := make([]float64, 0, 2*around+1)
+	q.drift = make([]float64, len(d))
+	var near runningMedian
 	for i := range d {
-		buf = append(buf[:0], d[max(0, i-around):min(len(d), i+around+1)]...)
-		out[i] = medianOf(buf)
+		if i == 0 {
+			for _, v := range d[:min(len(d), around)] {
+				near.add(v)
+			}
+		}
+		if i+around < len(d) {
+			near.add(d[i+around])
+		}
+		if i > around {
+			near.remove(d[i-around-1])
+		}
+		q.drift[i] = near.median()
 	}
-	return out
+	return q.drift
+}
+
+// runningMedian holds a few values in order.
+type runningMedian struct{ sorted []float64 }
+
+func (m *runningMedian) add(v float64) {
+	i, _ := slices.BinarySearch(m.sorted, v)
+	m.sorted = slices.Insert(m.sorted, i, v)
+}
+
+func (m *runningMedian) remove(v float64) {
+	if i, ok := slices.BinarySearch(m.sorted, v); ok {
+		m.sorted = slices.Delete(m.sorted, i, i+1)
+	}
+}
+
+func (m *runningMedian) median() float64 {
+	n := len(m.sorted)
+	if n%2 == 1 {
+		return m.sorted[n/2]
+	}
+	return (m.sorted[n/2-1] + m.sorted[n/2]) / 2
 }
 
 // steps returns the intervals (by the index of their first sample) in which the offset jumped.

@@ -18,6 +18,18 @@ type wall struct {
 	driftPPB int64
 	steps    []jump
 	slews    []slew
+	swings   []swing
+}
+
+// swing is a rate that goes up and down like a sine.
+type swing struct {
+	ppb, periodNS, phase float64
+}
+
+// gain is what the clock has gained dt ns after the start.
+func (s swing) gain(dt int64) float64 {
+	scale := s.ppb / 1e9 * s.periodNS / (2 * math.Pi)
+	return scale * (math.Sin(2*math.Pi*float64(dt)/s.periodNS+s.phase) - math.Sin(s.phase))
 }
 
 type jump struct{ at, by int64 }
@@ -36,6 +48,9 @@ func (w wall) at(dt int64) int64 {
 		if dt > s.from {
 			v += mulPPB(min(dt, s.to)-s.from, s.ppb)
 		}
+	}
+	for _, s := range w.swings {
+		v += int64(math.Round(s.gain(dt)))
 	}
 	return v
 }

@@ -239,6 +239,7 @@ func (g *windowSet) link(k pairKey, p phase, opt *Options) *link {
 	for i := range q.v {
 		q.v[i] = all[i].theta - float64(l.baseTheta) // keeps the fraction
 	}
+	q.drift = nil
 	l.outliers = 2 * q.clean()
 	l.fromSeries(q, g.spacing, opt)
 	return l

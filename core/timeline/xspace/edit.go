@@ -2,6 +2,7 @@ package xspace
 
 import (
 	"math"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/clock"
@@ -25,6 +26,7 @@ type PlaneEdit struct {
 	Name     *string
 	ID       *int64
 	AddStats []NewStat
+	SetStats []NewStat  // values of stats that the plane has, in their places; stats that it lacks are added
 	Lines    []LineEdit // by Line.Index; lines beyond its end are copied
 }
 
@@ -68,7 +70,7 @@ type LineEdit struct {
 
 // active reports whether the edit changes or watches anything of the plane.
 func (e *PlaneEdit) active() bool {
-	if e.Drop || e.Name != nil || e.ID != nil || len(e.AddStats) > 0 {
+	if e.Drop || e.Name != nil || e.ID != nil || len(e.AddStats) > 0 || len(e.SetStats) > 0 {
 		return true
 	}
 	for i := range e.Lines {
@@ -100,7 +102,7 @@ func (e *Edit) check(space *Space) error {
 		if got, have := len(e.Planes[i].Lines), len(space.Planes[i].Lines); got > have {
 			return fault.New(fault.Internal, "xspace: edit of %d lines for plane %d of %d", got, i, have)
 		}
-		for _, st := range e.Planes[i].AddStats {
+		for _, st := range slices.Concat(e.Planes[i].AddStats, e.Planes[i].SetStats) {
 			if st.Kind != StatInt && st.Kind != StatUint && st.Kind != StatDouble && st.Kind != StatStr {
 				return fault.New(fault.Internal, "xspace: new stat %q of plane %d has no value kind that can be added", st.Name, i)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -166,8 +167,26 @@ func (m *measurer) preparePlane(ctx context.Context, i int) error {
 	if e.Name != nil {
 		out.marks, out.head = setText(out.marks, out.head, p.marks[markPlaneName], 2, p.Name, *e.Name)
 	}
+	added := e.AddStats
+	for i := range e.SetStats {
+		if !out.setStat(p, &e.SetStats[i]) {
+			added = append(slices.Clip(added), e.SetStats[i])
+		}
+	}
 	sortReplacements(out.marks)
-	return m.prepareStats(ctx, p, e, out, moved && m.edit.CorrectionStat != "")
+	return m.prepareStats(ctx, p, added, out, moved && m.edit.CorrectionStat != "")
+}
+
+// setStat gives every stat of a name its new value, in its place; it reports whether the plane has one.
+func (out *planeLayout) setStat(p *Plane, n *NewStat) bool {
+	found := false
+	for i := range p.Stats {
+		if st := &p.Stats[i]; st.Name == n.Name {
+			found = true
+			out.marks = append(out.marks, replacement{st.field.start, st.field.end, appendBytes(nil, 6, n.message(st.MetadataID))})
+		}
+	}
+	return found
 }
 
 func (out *planeLayout) set(at mark, num int, old, v uint64) {
@@ -205,13 +224,13 @@ func sortReplacements(r []replacement) {
 }
 
 // prepareStats gives ids to the new stats and writes the plane's tail: metadata entries that the plane lacks, then stats.
-func (m *measurer) prepareStats(ctx context.Context, p *Plane, e *PlaneEdit, out *planeLayout, correction bool) error {
-	if !correction && len(e.AddStats) == 0 {
+func (m *measurer) prepareStats(ctx context.Context, p *Plane, added []NewStat, out *planeLayout, correction bool) error {
+	if !correction && len(added) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(e.AddStats)+1)
-	for i := range e.AddStats {
-		names = append(names, e.AddStats[i].Name)
+	names := make([]string, 0, len(added)+1)
+	for i := range added {
+		names = append(names, added[i].Name)
 	}
 	if correction {
 		names = append(names, m.edit.CorrectionStat)
@@ -233,8 +252,8 @@ func (m *measurer) prepareStats(ctx context.Context, p *Plane, e *PlaneEdit, out
 		meta := appendBytes(appendVarint(nil, 1, uint64(next)), 2, name)
 		out.tail = appendBytes(out.tail, 5, appendBytes(appendVarint(nil, 1, uint64(next)), 2, meta))
 	}
-	for i := range e.AddStats {
-		out.tail = appendBytes(out.tail, 6, e.AddStats[i].message(ids[e.AddStats[i].Name]))
+	for i := range added {
+		out.tail = appendBytes(out.tail, 6, added[i].message(ids[added[i].Name]))
 	}
 	if correction {
 		out.hasStat, out.statID = true, ids[m.edit.CorrectionStat]

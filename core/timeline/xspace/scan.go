@@ -65,6 +65,21 @@ func Scan(ctx context.Context, src *file.Source, opt ScanOptions) (*Space, error
 	return s.space, nil
 }
 
+// ScanTrace is Scan for whoever needs a trace: bytes that are an XSpace by their shape alone, without a plane that has a name, are
+// a Format error.
+func ScanTrace(ctx context.Context, src *file.Source, opt ScanOptions) (*Space, error) {
+	s, err := Scan(ctx, src, opt)
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.Planes {
+		if s.Planes[i].Name != "" {
+			return s, nil
+		}
+	}
+	return nil, fault.Formatf(src.Path(), 0, "none of its %d planes has a name: this is no XSpace trace", len(s.Planes)).WithHint("expected an .xplane.pb file of JAX, XLA or TensorFlow")
+}
+
 type scanner struct {
 	src   *file.Source
 	opt   ScanOptions
@@ -219,6 +234,7 @@ func (s *scanner) walkPlaneStat(p *Plane, f field) error {
 	if s.text += int64(len(st.Bytes)) + 2*textOverhead; s.text > s.opt.MaxTextBytes {
 		return s.limit(f, "names and stats take more than %d bytes", s.opt.MaxTextBytes)
 	}
+	st.field = extent{f.start, f.end}
 	p.Stats = append(p.Stats, st)
 	return nil
 }

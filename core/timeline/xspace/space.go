@@ -171,6 +171,8 @@ type Stat struct {
 	Ref        string  // StatRef: the resolved value
 	Offset     int64   // StatStr and StatBytes: where the whole value lies in the file
 	Length     int64
+
+	field extent // of a plane's stat: where it stands in the file
 }
 
 // Text returns the value as text: strings as they are, references resolved, numbers in decimal, bytes as "".

@@ -65,6 +65,7 @@ FORCE = Option(("--force",), "compare different kernels too", takes="switch")
 IGNORE = Option(("--ignore",), "sites that do not count: file:line, func:NAME, kind:NAME", "texts", "PATTERN")
 TOLERANCE = Option(("--tolerance",), "how far values may be apart: rel=1e-5, f16:ulp=4", metavar="SPEC")
 NAN = Option(("--nan",), "how NaN compares", choices=("equal", "bits", "never"))
+REQUIRE = Option(("--require",), "what must agree: control-flow,outputs,values", metavar="LIST", setting="diff.require")
 SESSION = Option(
     ("--session",), "A and B are sessions (directories are taken for them anyway)", takes="switch", brief=True
 )

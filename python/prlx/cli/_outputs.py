@@ -65,5 +65,6 @@ def shown_path(path: Path) -> str:
 
 
 def strict_code(result: CombinedTrace, strict: bool) -> int:
-    """0, or 5 when only a part could be aligned and ``--strict`` was given."""
-    return PARTIAL if strict and result.status != "aligned" else 0
+    """0, or 5 when only a part could be aligned, or nothing confirms it, and ``--strict`` was given."""
+    judged = result.collectives.get("passed", True) is not None
+    return PARTIAL if strict and not (result.status == "aligned" and judged) else 0

@@ -14,7 +14,7 @@ from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import shown_path
 from ._render import clean
-from .diff import FILTERS, check_sessions, code, maps, opener
+from .diff import FILTERS, check_sessions, code, maps, opener, required
 
 if TYPE_CHECKING:
     import argparse
@@ -81,9 +81,11 @@ def _request_of(values: argparse.Namespace, first: str, second: str) -> dict[str
         "cross_gpu": bool(values.cross_gpu),
         "strict_order": bool(values.strict_order),
         "explain": values.explain is not False,
+        "require": required(values),
         "accepted": _request.absolute_or_none(values.accepted),
         "today": _diff.today(),
         "threshold": total,
+        "verify": values.verify is not False,
         "thresholds": by_kind or None,
         "rows": _diff.LISTED,
         "source_roots": _request.paths(values.source_root),
@@ -141,7 +143,7 @@ def _show(found: Comparison, ui: UI) -> None:
 def _render(found: Comparison, ui: UI) -> Iterator[str]:
     from .. import _assert
 
-    color = "green" if found.passed else "red"
+    color = "green" if found.passed else "yellow" if found.status == "inconclusive" else "red"
     yield ui.out.style(_assert.headline(found.document), color, "bold")
     if not found.passed or ui.verbose:
         yield from _assert.body(found, detail=ui.verbose > 0, style=ui.out.style)
@@ -197,6 +199,7 @@ COMMAND = Command(
         _file("--sarif", "write SARIF 2.1.0"),
         _file("--github", "write GitHub annotations; - prints them"),
         options.JSON,
+        options.REQUIRE,
         Option(("--strict",), "exit 5 when nothing differs only as far as recorded", takes="switch"),
         Option(("--max-allowed-divergences",), "the same as --max-divergences", takes="texts", metavar="N", brief=True),
         Option(options.NAN.flags, options.NAN.help, choices=options.NAN.choices, brief=True),
@@ -208,6 +211,7 @@ COMMAND = Command(
         Option(("--baseline-b",), "more runs equal to B", takes="paths", metavar="FILE", brief=True),
         Option(("--explain",), "say why where it fails", takes="switch", off="--no-explain", brief=True),
         *(Option(one.flags, one.help, takes=one.takes, metavar=one.metavar, brief=True) for one in FILTERS),
+        Option(("--verify",), "read all of both", takes="switch", off="--no-verify", brief=True),
         Option(("--source-root",), "where sources are looked for", takes="paths", metavar="DIR", brief=True),
         Option(("--force",), options.FORCE.help, takes="switch", brief=True),
         Option(("--cross-gpu",), "compare recordings of different machines by thread", takes="switch", brief=True),
@@ -223,5 +227,5 @@ COMMAND = Command(
             brief=True,
         ),
     ),
-    notes=("exit codes: 0 passed, 1 more differs than is allowed, 4 nothing to compare, 5 losses (--strict)",),
+    notes=("exit codes: 0 passed, 1 too much differs, 4 nothing in common, 5 inconclusive, losses (--strict)",),
 )

@@ -80,8 +80,11 @@ _COLUMNS = (
 def render(result: CombinedTrace, ui: UI) -> Iterator[str]:
     """The result as text: a sentence, the nodes, the collectives, and in detail what was guessed."""
     color = {"aligned": "green", "degraded": "yellow", "unaligned": "red"}.get(result.status, "red")
-    status = ui.out.style(result.status, color, "bold")
-    yield f"{plural(len(result.nodes), 'node')} on the clock of {node_name(result.reference)}: {status}"
+    nodes = plural(len(result.nodes), "node")
+    if result.not_aligned:
+        yield f"{nodes}: {ui.out.style(f'not aligned: {result.not_aligned}', color, 'bold')}"
+    else:
+        yield f"{nodes} on the clock of {node_name(result.reference)}: {ui.out.style(result.status, color, 'bold')}"
     yield ""
     yield from table(ui.out, _COLUMNS, [_row(node, result.reference) for node in result.nodes])
     yield from _steps(result)
@@ -132,15 +135,20 @@ def step_text(step: Mapping[str, int]) -> str:
 
 def _collectives(result: CombinedTrace) -> Iterator[str]:
     found = result.collectives
-    if not found or not found.get("groups"):
+    if not found:
         return
     yield ""
+    if not found.get("groups"):
+        yield f"collectives  none could be judged, {found.get('unmatched', 0)} unmatched"
+        return
     yield f"collectives  {plural(found['groups'], 'group')}, {found.get('unmatched', 0)} unmatched"
     for when in ("before", "after"):
         counts = found.get(when)
         if counts:
             said = f"{counts.get('violated', 0)} impossible, {counts.get('consistent', 0)} consistent"
             yield f"  {when:<6}  {said}, {counts.get('undecidable', 0)} undecidable"
+    if "passed" in found and found["passed"] is None:
+        yield "  none of them could be judged"
 
 
 def _counts(result: CombinedTrace, ui: UI) -> Iterator[str]:

@@ -50,6 +50,7 @@ _COSTS = (
     Column("in", shrinks=True),
     Column("what", shrinks=True),
 )
+_ACCOUNT = (Column("time", right=True), Column("part"), Column("kernels", right=True))
 _PAIRS = (
     Column("level"),
     Column("A", shrinks=True),
@@ -75,6 +76,9 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 def _find(traces: Sequence[str], values: argparse.Namespace, ui: UI) -> int:
     from .. import _cycles
 
+    for flag, value in (("--alpha", values.alpha), ("--min-change", values.min_change)):
+        if value is not None:
+            raise UsageError(f"{flag} is of a comparison", hint="prlx cycles compare A B, or leave it out")
     request = {
         "paths": [_request.absolute(trace) for trace in traces],
         **_finding(values),
@@ -274,12 +278,19 @@ def _class(document: Mapping[str, Any], id: str) -> Mapping[str, Any] | None:
 
 
 def _phases(document: Mapping[str, Any]) -> Iterator[str]:
-    """Why the steps bear the phases that they bear."""
-    rows = [row for level, row in _by_level(document) if level == "step" and row["phase"] != "unknown"]
+    """Why the steps bear the phases that they bear, and what else they may be."""
+    rows = [row for level, row in _by_level(document) if level == "step" and row["phase_readings"]]
     if rows:
         yield ""
     for row in rows[:4]:
-        yield f"  {clean(row['name'])} is {row['phase']}: {clean(row['phase_reason'])}"
+        readings = [f"{one['phase']} {one['score']:.2f}" for one in row["phase_readings"]]
+        if row["phase"] == "unknown":
+            said = f"may be {' or '.join(readings)}"
+        elif len(readings) > 1:
+            said = f"is {readings[0]}, or {' or '.join(readings[1:])}"
+        else:
+            said = f"is {row['phase']}"
+        yield f"  {clean(row['name'])} {said}: {clean(row['phase_reason'])}"
 
 
 def _order(document: Mapping[str, Any]) -> Iterator[str]:
@@ -346,16 +357,40 @@ def _text_of_comparison(comparison: CycleComparison, ui: UI, kernels: int) -> It
     if rows:
         yield ""
         yield from table(ui.out, _PAIRS, rows, indent=2)
+    yield from _account(document["account"], ui)
     for title, costs in (("costs time", comparison.regressions), ("saves time", comparison.improvements)):
         if costs:
             shown: Sequence[Mapping[str, Any]] = costs[: kernels or None]
             yield ""
             yield title if len(shown) == len(costs) else f"{title} ({len(shown)} of {len(costs)})"
-            yield from table(ui.out, _COSTS, [_cost_row(cost, ui) for cost in shown], indent=2)
+            lines = [_cost_row(cost, ui) for cost in shown]
+            if left := costs[len(shown) :]:
+                together = sum(cost["step_ns"] for cost in left)
+                lines.append((format_ns(round(together), sign=True), "", "", f"{len(left)} more together"))
+            yield from table(ui.out, _COSTS, lines, indent=2)
     for letter, key in (("A", "only_a"), ("B", "only_b")):
         for brief in document[key]:
             size = f"{plural(brief['period'], 'kernel')} x {format_count(brief['count'])}"
             yield f"only in {letter}: {clean(brief['name'])} ({size})"
+
+
+def _account(account: Mapping[str, Any], ui: UI) -> Iterator[str]:
+    """Where the difference of a step went: parts that add up to the nanosecond."""
+    if not account["parts"]:
+        return
+    times = f"{_exact(account['a_ns'])} -> {_exact(account['b_ns'])}"
+    yield ""
+    yield f"a {account['of']}: {times}, {_exact(account['delta_ns'], sign=True)}, of which"
+    rows = [
+        (_exact(part["delta_ns"], sign=True), part["text"], plural(part["rows"], "row") if part["rows"] else "")
+        for part in account["parts"]
+    ]
+    yield from table(ui.out, _ACCOUNT, rows, indent=2)
+
+
+def _exact(ns: int, *, sign: bool = False) -> str:
+    """A time in microseconds with all its nanoseconds."""
+    return f"{ns / 1000:{'+' if sign else ''},.3f} us"
 
 
 def _pair_row(pair: Mapping[str, Any]) -> tuple[str, ...]:

@@ -99,9 +99,11 @@ def request_of(values: argparse.Namespace) -> dict[str, Any]:
         "strict_order": bool(values.strict_order),
         "float": bool(values.float),
         "explain": bool(values.explain),
+        "require": required(values),
         "accepted": _request.absolute_or_none(values.accepted),
         "today": _diff.today(),
         "threshold": values.max_allowed_divergences or 0,
+        "verify": _diff.verifying(values.verify),
         "rows": limit or -1,
         "clusters": clusters,
         "source_roots": _request.paths(values.source_root),
@@ -113,6 +115,12 @@ def request_of(values: argparse.Namespace) -> dict[str, Any]:
     if values.session:
         check_sessions(request)
     return request
+
+
+def required(values: argparse.Namespace) -> list[str] | None:
+    """What ``--require``, or the setting, says must agree."""
+    words = [part.strip() for part in (values.require or "").split(",")]
+    return [word for word in words if word] or None
 
 
 def check_sessions(request: Mapping[str, Any]) -> None:
@@ -186,10 +194,19 @@ def _render(diff: Comparison, values: argparse.Namespace, ui: UI) -> Iterator[st
 def _next(diff: Comparison, values: argparse.Namespace) -> Iterator[str]:
     """What to do with the answer: at most one line."""
     a, b = shlex.quote(values.a), shlex.quote(values.b)
+    if diff.status == "inconclusive":
+        yield "next: record with prlx.record(path) or prlx simulate --record, which keep digests of what kernels write"
+        return
+    if diff.status == "same-results":
+        if not diff.passed:
+            yield "next: --require outputs passes what writes the same by another way"
+        return
     if diff.identical:
         if not diff.document["options"]["values"]:
             yield "next: values were not compared; --values compares them"
         return
+    if (diff.document.get("outputs") or {}).get("more") or diff.document.get("first") is None:
+        return  # the text says what records more
     if values.html is None and values.explain is None:
         yield f"next: prlx diff {a} {b} --explain --html report.html   (why, and every lane)"
 
@@ -203,14 +220,16 @@ def opener(path: Path, format: str) -> str:
 def code(diff: Comparison, *, strict: bool) -> int:
     """1 when more differs than is allowed; 3 or 4 when nothing differs, but launches could not be read or compared.
 
-    5 when losses limit the verdict and that was not to pass.
+    5 when too little was recorded to say that nothing differs, or when losses limit that and it was not to pass.
     """
     if diff.document["status"] == "error":
         kinds = {row.get("error_kind") for row in diff.document["kernel_results"] if row["status"] == "error"}
         return NOT_COMPARABLE if kinds == {"incompatible"} else UNREADABLE
+    if diff.status == "inconclusive":
+        return PARTIAL
     if not diff.passed:
         return DIVERGED
-    return PARTIAL if strict and limited(diff) else 0
+    return PARTIAL if strict and (limited(diff) or diff.coverage.get("missing")) else 0
 
 
 def limited(diff: Comparison) -> bool:
@@ -376,13 +395,16 @@ COMMAND = Command(
         Option(
             ("--source-root",), "a directory in which sources are looked for", takes="paths", metavar="DIR", brief=True
         ),
-        Option(("--max-shown", "-n"), "clusters shown", takes="number", metavar="N", setting="diff.max-shown"),
+        Option(
+            ("--max-shown", "-n"), "clusters shown", takes="number", metavar="N", setting="diff.max-shown", brief=True
+        ),
         Option(("--max-allowed-divergences",), "how many may pass", takes="number", metavar="N", brief=True),
+        options.REQUIRE,
         _file("--html", "write a report: clusters, source, lanes, in one file"),
         options.JSON,
         Option(("--compat",), "the described differ's JSON instead, bit for bit", takes="switch"),
         Option(
-            ("--strict",), "exit 5 when losses limit the verdict", takes="switch", setting="diff.strict", brief=True
+            ("--strict",), "exit 5 when losses or coverage limit it", takes="switch", setting="diff.strict", brief=True
         ),
         _file("--csv", "write every listed divergence as a row", brief=True),
         _file("--junit", "write a JUnit report", brief=True),
@@ -399,6 +421,7 @@ COMMAND = Command(
         Option(("--float",), "show operands as floats", takes="switch", brief=True),
         Option(("--ignore-active-mask",), "differences of active lanes do not count", takes="switch", brief=True),
         Option(("--strict-order",), "another order of paths differs, too", takes="switch", brief=True),
+        Option(("--verify",), "read all of both, to notice damage", takes="switch", off="--no-verify", brief=True),
         Option(("--force",), options.FORCE.help, takes="switch", brief=True),
         Option(("--cross-gpu",), "compare recordings of different machines by thread", takes="switch", brief=True),
         _file("--remap-a", "the site map of A", brief=True),
@@ -421,5 +444,5 @@ COMMAND = Command(
             brief=True,
         ),
     ),
-    notes=("exit codes: 0 same, 1 divergence, 4 recordings that cannot be compared, 5 losses under --strict",),
+    notes=("exit codes: 0 same, 1 divergence, 4 nothing in common, 5 inconclusive, or losses under --strict",),
 )

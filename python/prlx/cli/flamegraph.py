@@ -47,9 +47,10 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     left_out = result.document.get("divergences_omitted") or 0
     if left_out:
         ui.warn(f"{format_count(left_out)} divergences are not in it; --limit 0 writes all")
-    total = int(result.document["total_divergences"])
     path = Path(output["path"])
-    ui.say(f"wrote {shown_path(path)} ({plural(total - left_out, 'divergence')}); open it with: {diff.PERFETTO}")
+    ui.say(clean(f"{result.status}: {result.verdict}"))
+    written = len(result.document.get("divergences") or ()) or int(result.document["total_divergences"]) - left_out
+    ui.say(f"wrote {shown_path(path)} ({plural(written, 'divergence')}); open it with: {diff.PERFETTO}")
     return 0
 
 

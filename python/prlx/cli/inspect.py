@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _request
-from .._units import format_bytes, format_count, format_instant, format_ns, plural
+from .._units import format_bytes, format_count, format_instant, format_ns, node_name, plural
 from . import _options as options
 from ._command import Command, Positional
 from ._render import Column, clean, facts, table
@@ -115,6 +115,7 @@ def _facts(file: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("rank", "" if rank is None else f"{rank} of {file['world_size']}" if file.get("world_size") else str(rank)),
         ("backend", file.get("backend") or ""),
         ("nodes", ", ".join(str(node) for node in file.get("nodes") or ())),
+        ("aligned", _alignment(file.get("alignment"))),
         ("begins", "" if start is None else format_instant(start)),
         ("lasts", "" if start is None or end is None else format_ns(end - start)),
     ]
@@ -124,6 +125,34 @@ def _facts(file: Mapping[str, Any]) -> list[tuple[str, str]]:
     counts = file.get("counts") or {}
     found.append(("counts", ", ".join(f"{name} {format_count(count)}" for name, count in counts.items())))
     return found
+
+
+def _alignment(said: Mapping[str, Any] | None) -> str:
+    """What a trace that prlx wrote says about its times."""
+    if said is None:
+        return ""
+    by = f"prlx {said['prlx']}" if said["prlx"] else "prlx"
+    if not said["aligned"]:
+        return f"no: merged by {by}, each node on a clock of its own"
+    bounds = [node["bound_ns"] for node in said["nodes"]]
+    error = "error not known" if None in bounds else f"error up to {format_ns(max(bounds))}"
+    clock = {"host": "host time", "tracer": "tracer lines on their own clock"}.get(said["timebase"], said["timebase"])
+    names = ", ".join(node["id"] for node in said["nodes"][:8]) + (", ..." if len(said["nodes"]) > 8 else "")
+    return f"by {by} to the clock of {node_name(said['reference'])}, {clock}; {error}; holds {names}"
+
+
+def _outputs(outputs: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """What a recording says of what its launch wrote."""
+    if outputs is None:
+        return []
+    size = sum(array["bytes"] for array in outputs["arrays"])
+    stores = len(outputs["stores"]) + outputs["more_stores"]
+    text = f"{size:,} bytes of {plural(len(outputs['arrays']), 'array')}, by {plural(stores, 'store')}"
+    if outputs["asked_bytes"]:
+        text += f"; the contents of {outputs['kept_bytes']:,} are kept"
+    found = outputs["findings"]
+    more = f" and {outputs['more_findings']:,} more times" if outputs["more_findings"] else ""
+    return [("outputs", text), ("findings", f"{found:,}{more}" if found else "")]
 
 
 def _recording(recording: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, str]]:
@@ -148,6 +177,7 @@ def _recording(recording: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, s
         ("sites", sites + (f", named by {recording['site_map']}" if recording.get("site_map") else "")),
         ("mode", f"{h['mode']}, {h['means']}, keeps the {h['keep']}" if h["mode"] != "unknown" else ""),
         ("written", format_instant(h["timestamp_ns"]) if h["timestamp_ns"] else ""),
+        *_outputs(recording.get("outputs")),
         ("lost", lost if losses["dropped"] else ""),
         ("sampled", f"one event in {losses['sample_rate']}" if losses["sample_rate"] > 1 else ""),
         ("by", h.get("producer") or ""),

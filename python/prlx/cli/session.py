@@ -107,6 +107,7 @@ _NAMED = (
     "--map",
     "--max-shown",
     "--max-allowed-divergences",
+    "--require",
     "--html",
     "--json",
     "--strict",
@@ -133,5 +134,5 @@ COMMAND = Command(
         Positional("SESSION_DIR", "a directory with session.json, or of .prlx files", "some"),
     ),
     options=_options(),
-    notes=("exit codes of diff: 0 same, 1 a launch differs or is missing, 5 losses under --strict",),
+    notes=("exit codes of diff: 0 same, 1 a launch differs or is missing, 5 inconclusive, losses (--strict)",),
 )

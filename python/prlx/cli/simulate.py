@@ -34,15 +34,17 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     script = Path(values.script)
     if not script.is_file():
         raise FileAccessError("no such script", path=str(script))
-    if values.record is None and (values.mode is not None or values.overwrite):
-        raise UsageError("--mode and --overwrite are about recording", hint="name where to with --record DIR")
+    if values.record is None and (values.mode is not None or values.overwrite or values.outputs is not None):
+        raise UsageError(
+            "--mode, --outputs and --overwrite are about recording", hint="name where to with --record DIR"
+        )
     seen = Run(shown_path(script))
     with _quietly(), _record.enable(
         device="simulator", output=values.record, mode=values.mode or "control-flow", overwrite=bool(values.overwrite),
         map_cuda=bool(values.map_cuda), seed=values.seed or 0, stop=bool(values.stop), nan=bool(values.nan),
         global_races=bool(values.global_races),
         workers=values.workers, memory_limit=values.memory_limit, progress=ui.progress,
-        stores=bool(values.stores), atomics=bool(values.atomics),
+        stores=bool(values.stores), atomics=bool(values.atomics), outputs=values.outputs,
     ) as recording:  # fmt: skip
         recording.on_launch(seen.add)
         with _record.hosting(recording):
@@ -104,7 +106,7 @@ def _show(error: Exception, script: Path) -> None:
     trace = error.__traceback__
     while trace is not None and Path(trace.tb_frame.f_code.co_filename) != script:
         trace = trace.tb_next
-    traceback.print_exception(type(error), error, trace or error.__traceback__)
+    traceback.print_exception(type(error), error, trace)  # none of its frames: Python could not read it
 
 
 COMMAND = Command(
@@ -127,6 +129,7 @@ COMMAND = Command(
         Option(("--mode",), "what a recording holds", choices=_MODES),
         Option(("--stores",), "record stores, too", takes="switch"),
         Option(("--atomics",), "record atomics, too", takes="switch"),
+        Option(("--outputs",), "keep contents of what each launch wrote, up to SIZE", metavar="SIZE"),
         Option(("--overwrite",), "replace the recordings that are there", takes="switch"),
         Option(("--stop",), "end the script at the first finding", takes="switch"),
         Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 VIOLATION = 1
+INCONCLUSIVE = 5
 _COLUMNS = (
     Column("collective", shrinks=True),
     Column("kind"),
@@ -42,7 +43,7 @@ _VERDICTS = {"violated": "impossible"}
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
-    """Judge every collective; exit code 1 when one is impossible."""
+    """Judge every collective; exit code 1 when one is impossible, 5 when none could be judged."""
     from .. import _validate
 
     request = {
@@ -67,7 +68,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.warn(clean(warning))
     if values.output is not None:
         ui.say(f"wrote {values.output}; open it with: {_opener(values.output)}")
-    return 0 if verdicts.passed else VIOLATION
+    return {True: 0, False: VIOLATION, None: INCONCLUSIVE}[verdicts.passed]
 
 
 def _check_output(target: Path, request: dict[str, Any]) -> None:
@@ -122,8 +123,8 @@ def _render(verdicts: Verdicts, ui: UI) -> Iterator[str]:
         yield "worst"
         yield from table(ui.out, _COLUMNS, rows, indent=2)
     yield from _details(verdicts, ui)
-    if not verdicts.groups:
-        yield "no collective was found on two nodes or devices: nothing could be judged"
+    if verdicts.passed is None:
+        yield ui.out.style("inconclusive: nothing could be judged", "yellow", "bold")
 
 
 def _details(verdicts: Verdicts, ui: UI) -> Iterator[str]:
@@ -161,5 +162,5 @@ COMMAND = Command(
         options.MEMORY_LIMIT,
         options.JSON,
     ),
-    notes=("exit code 1: a collective is impossible. Touching is not violating.",),
+    notes=("exit code 1: a collective is impossible; 5: none could be judged. Touching is not violating.",),
 )

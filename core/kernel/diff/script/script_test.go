@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 )
 
 // apply turns a into b by a script, and fails when the script is not well formed.
@@ -171,14 +170,12 @@ func TestBeyondTheBudgetScriptsAreWholeAndSaySo(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	a := program(r, 60_000)
 	b := edited(r, a, 30, 5000)
-	start := time.Now()
 	script, cost := Shortest(a, b, Budget{Steps: 1 << 16})
-	took := time.Since(start)
 	_, best := Shortest(a, b, Budget{Steps: 1 << 40})
 	if apply(t, a, b, script); cost.Minimal || !best.Minimal {
 		t.Errorf("minimal %v with a small budget, %v with a large one; want false and true", cost.Minimal, best.Minimal)
 	}
-	t.Logf("%d and %d elements: %d edits in windows (%v), %d at best", len(a), len(b), cost.Edits, took, best.Edits)
+	t.Logf("%d and %d elements: %d edits in windows, %d at best", len(a), len(b), cost.Edits, best.Edits)
 	if cost.Edits > best.Edits*2 {
 		t.Errorf("%d edits in windows, %d at best", cost.Edits, best.Edits)
 	}
@@ -284,10 +281,9 @@ func TestAStoppedScriptIsWholeAndSoon(t *testing.T) {
 	for _, steps := range []int64{1 << 50, 1 << 20} {
 		for after := range 3 {
 			asked := 0
-			start := time.Now()
 			script, cost := Shortest(a, b, Budget{Steps: steps, Stop: func() bool { asked++; return asked > after }})
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("took %v", took)
+			if asked > after+2 {
+				t.Errorf("went on for %d questions after it was stopped", asked-after-1)
 			}
 			if apply(t, a, b, script); cost.Minimal {
 				t.Error("is said to be minimal")

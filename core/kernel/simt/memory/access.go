@@ -50,6 +50,9 @@ func (g *Global) load(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, mask uin
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		address := a[l] + off
+		if t.Part != 0 && g.loadPiece(r, t, l, address) {
+			continue
+		}
 		if in := g.check(&found, t, l, address, width, loads); in != nil {
 			t.get(r, l, in.bytes[address-in.base:])
 		} else {

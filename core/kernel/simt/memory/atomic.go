@@ -21,6 +21,9 @@ func (g *Global) atomic(r *lane.Regs, t *Transfer, op *AtomicOp, a *[lane.Lanes]
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		address := a[l] + off
+		if t.Part != 0 && g.atomicPiece(&found, r, t, op, l, address) {
+			continue
+		}
 		if in := g.check(&found, t, l, address, width, loads|stores); in != nil {
 			op.lane(r, t, l, in.bytes[address-in.base:], flushes)
 		} else {

@@ -88,6 +88,7 @@ type Transfer struct {
 	Order    Order  // how it is ordered with other accesses
 	Trans    bool   // ldmatrix, stmatrix: transposed
 	Inst     int32  // instruction, for findings
+	Part     int32  // 1 + the register of lane.R64 that was rounded down to the address: the access is for a part of the word there, 0 none
 	Legal    uint64 // bit i: the address derives from parameter i of the kernel; 0: any allocation (loaded pointers); parameters from 63 on share bit 63
 }
 

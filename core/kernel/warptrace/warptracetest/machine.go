@@ -103,7 +103,8 @@ type machine struct {
 	garbage *Random
 	history int
 	snaps   int
-	seq     uint32 // snapshots so far
+	writes  *written // nil: nobody asks
+	seq     uint32   // snapshots so far
 	histSeq uint32
 }
 
@@ -136,6 +137,9 @@ func (m *machine) warp(number uint64, out *warptrace.Warp) {
 	m.out = out
 	out.WarpInfo = warptrace.WarpInfo{Warp: number}
 	m.reserve(out)
+	if m.l.Outputs {
+		m.writes = &written{warp: number}
+	}
 	m.run(m.p.kernel.body, m.full)
 	out.Events = uint32(out.Len())
 	out.Stored = out.Events
@@ -339,6 +343,7 @@ func (m *machine) store(s *stmt, mask uint64) {
 			m.tile[index[i]%uint64(len(m.tile))] = v[i]
 		}
 	}
+	m.wrote(s, mask, index, v, s.array.typ)
 	m.event(s, mask, mask, 0, v, s.src.typ)
 	m.snapshot(s, mask, warptrace.RoleStore, s.src.typ, index, v)
 }
@@ -358,6 +363,7 @@ func (m *machine) atomic(s *stmt, mask uint64) {
 	if s.dst != nil {
 		m.set(s.dst, old, mask)
 	}
+	m.wrote(s, mask, index, operand, warptrace.TypeI32)
 	m.event(s, mask, mask, 0, old, warptrace.TypeI32)
 	m.snapshot(s, mask, warptrace.RoleAtomic, warptrace.TypeI32, operand, old)
 }

@@ -21,6 +21,16 @@ func (r *Recording) V2Bytes() ([]byte, error) {
 			return nil, err
 		}
 	}
+	if r.Outputs != nil {
+		if err := w.SetOutputs(r.Outputs); err != nil {
+			return nil, err
+		}
+		for i := range r.Contents {
+			if err := w.AddContents(&r.Contents[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
 	if err := w.Close(); err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ type Launch struct {
 	Snapshots     int     // operands of every lane: keep the newest so many of each warp; -1: all
 	History       int     // values that flow into compares: keep the newest so many of each warp; -1: all
 	Index         uint64  // of the launch in its session
+	Outputs       bool    // also record what was written to global memory, with its contents; Each leaves that out
 	Workers       int     // how many warps run at once, default 2; the result does not depend on it
 }
 
@@ -56,6 +57,9 @@ type Recording struct {
 	Warps   []warptrace.Warp // ascending by number, only those that recorded something; Site counts in Sites
 	Noise   []int            // sites whose outcome depends on Launch.Run, ascending
 	Program *Program
+
+	Outputs  *warptrace.Outputs // of a launch with Outputs, else nil
+	Contents []warptrace.Contents
 }
 
 // Find returns the warp of a number, nil when it recorded nothing.
@@ -94,10 +98,13 @@ func (p *Program) Run(l Launch) *Recording {
 	world := newWorld(p, l)
 	numbers := world.recording()
 	warps := make([]warptrace.Warp, len(numbers))
+	writes := make([]*written, len(numbers))
+	order := world.schedule(len(numbers))
 	if p.shared { // in the order of the schedule
 		m := newMachine(world)
-		for _, i := range world.schedule(len(numbers)) {
+		for _, i := range order {
 			m.warp(uint64(numbers[i]), &warps[i])
+			writes[i] = m.writes
 		}
 	} else {
 		g, _ := safe.NewGroup(context.Background())
@@ -106,6 +113,7 @@ func (p *Program) Run(l Launch) *Recording {
 				m := newMachine(world)
 				for i := k; i < len(numbers); i += l.Workers {
 					m.warp(uint64(numbers[i]), &warps[i])
+					writes[i] = m.writes
 				}
 				return nil
 			})
@@ -114,8 +122,21 @@ func (p *Program) Run(l Launch) *Recording {
 			panic(err)
 		}
 	}
-	r.Warps = slices.DeleteFunc(warps, func(w warptrace.Warp) bool { return w.Total == 0 })
+	if l.Outputs {
+		r.outputs(warps, writes, order)
+	}
+	r.Warps = slices.DeleteFunc(warps, func(w warptrace.Warp) bool { return w.Total == 0 && len(w.Stores) == 0 })
 	return r
+}
+
+// outputs gathers what the warps wrote, in the order in which they ran.
+func (r *Recording) outputs(warps []warptrace.Warp, writes []*written, order []int) {
+	ran := make([]*written, len(order))
+	for place, i := range order {
+		ran[place] = writes[i]
+		warps[i].Stores = writes[i].sums()
+	}
+	r.Outputs, r.Contents = launchOutputs(r.Program, ran)
 }
 
 // Each executes the program warp by warp, ascending, and hands out each warp that recorded something. The warp is filled again

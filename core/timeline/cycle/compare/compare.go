@@ -10,8 +10,9 @@ const maxPeriod = 8192
 // Slot is one kernel of a cycle.
 type Slot struct {
 	Name          string
-	Strict, Loose string  // keys, as signature makes them
-	NS            []int64 // one time a repetition
+	Strict, Loose string   // keys, as signature makes them
+	Also          []string // strict keys of other repetitions
+	NS            []int64  // one time a repetition
 }
 
 // ClassView is what is compared of one class of cycles.
@@ -20,9 +21,13 @@ type ClassView struct {
 	Level   int
 	Phase   string // "" or "unknown": matches any
 	Slots   []Slot
-	WallNS  []int64 // one a repetition
+	WallNS  []int64 // one a repetition: up to the start of what follows at once
 	GapNS   []int64
 	PerStep float64 // repetitions a step; 0 counts as 1
+
+	// Open are the repetitions that nothing follows at once: nobody knows the pause behind them, and WallNS ends with their last kernel. nil: none.
+	Open            []bool
+	EndNS, EndGapNS []int64 // the same as WallNS and GapNS, up to the end of the last kernel; nil where Open is
 }
 
 // Options of a comparison. The zero value means the defaults.
@@ -65,6 +70,8 @@ type Row struct {
 	A, B   []int   // slots
 	Change         // of the sum of the slots
 	StepNS float64 // what the change costs a step; Removed and Added count whole
+
+	ANS, BNS int64 // the means in whole ns, rounded so that the rows of a pair add up
 }
 
 // Pair is two classes that belong together; A and B are positions in the inputs.
@@ -75,6 +82,10 @@ type Pair struct {
 	Rows       []Row
 	Wall, Gap  Change
 	Note       string // why there are no rows
+
+	// The mean of the wall times and of the idle time in them, in whole ns. The rest of a wall time is that of its kernels, less what ran beside others.
+	ANS, BNS         int64
+	IdleANS, IdleBNS int64
 }
 
 // Ref names one row.
@@ -163,8 +174,8 @@ func (c *Comparison) rank() {
 	slices.SortStableFunc(c.Improvements, by(1))
 }
 
-// match pairs classes of one level: equal ids first, then the most alike, phases that agree before others; each class once. Phases that
-// contradict each other are never paired, except under one id.
+// match pairs classes: equal ids first, then the most alike of one level, phases that agree before others; each class once. Levels that differ, for
+// what is a layer in one run may be called a block in the other, and phases that contradict each other are paired under one id only.
 func match(a, b []ClassView, opt Options) map[int]int {
 	type candidate struct {
 		i, j  int
@@ -174,10 +185,11 @@ func match(a, b []ClassView, opt Options) map[int]int {
 	var all []candidate
 	for i := range a {
 		for j := range b {
-			if a[i].Level != b[j].Level || len(a[i].Slots) == 0 || len(b[j].Slots) == 0 {
+			id := a[i].ID == b[j].ID && a[i].ID != 0
+			if a[i].Level != b[j].Level && !id || len(a[i].Slots) == 0 || len(b[j].Slots) == 0 {
 				continue
 			}
-			c := candidate{i, j, a[i].ID == b[j].ID && a[i].ID != 0, alike(a[i].Slots, b[j].Slots)}
+			c := candidate{i, j, id, alike(a[i].Slots, b[j].Slots)}
 			if c.alike >= opt.Similarity && (c.id || agree(a[i].Phase, b[j].Phase)) {
 				all = append(all, c)
 			}
@@ -223,9 +235,20 @@ func alike(a, b []Slot) float64 {
 
 func comparePair(as, bs []ClassView, i, j int, opt Options) Pair {
 	a, b := &as[i], &bs[j]
-	p := Pair{A: i, B: j, Similarity: alike(a.Slots, b.Slots), Wall: tested(a.WallNS, b.WallNS), Gap: tested(a.GapNS, b.GapNS)}
-	judge([]*Change{&p.Wall}, func(int) (int, int) { return len(a.WallNS), len(b.WallNS) }, opt.Alpha, opt.MinChange)
-	judge([]*Change{&p.Gap}, func(int) (int, int) { return len(a.GapNS), len(b.GapNS) }, opt.Alpha, opt.MinChange)
+	x, y := a.known(), b.known()
+	if x == nil || y == nil {
+		x, y = nil, nil
+	}
+	wallA, gapA := a.times(x)
+	wallB, gapB := b.times(y)
+	p := Pair{
+		A: i, B: j, Similarity: alike(a.Slots, b.Slots), Wall: tested(wallA, wallB), Gap: tested(gapA, gapB),
+		ANS: whole(sum(wallA), len(wallA)), BNS: whole(sum(wallB), len(wallB)),
+	}
+	p.IdleANS = p.ANS - whole(sum(wallA)-sum(gapA), len(wallA))
+	p.IdleBNS = p.BNS - whole(sum(wallB)-sum(gapB), len(wallB))
+	judge([]*Change{&p.Wall}, func(int) (int, int) { return len(wallA), len(wallB) }, opt.Alpha, opt.MinChange)
+	judge([]*Change{&p.Gap}, func(int) (int, int) { return len(gapA), len(gapB) }, opt.Alpha, opt.MinChange)
 	if len(a.Slots) > maxPeriod || len(b.Slots) > maxPeriod {
 		p.Note = "too long to align"
 		return p
@@ -235,20 +258,59 @@ func comparePair(as, bs []ClassView, i, j int, opt Options) Pair {
 	p.Rows = rows(aligned(ka, kb, p.Rotation), a.Slots, b.Slots)
 	var changes []*Change
 	var reps [][2]int
+	var sumA, sumB int64
 	for r := range p.Rows {
 		row := &p.Rows[r]
-		x, y := total(a.Slots, row.A), total(b.Slots, row.B)
+		all, beside := total(a.Slots, row.A), total(b.Slots, row.B)
 		if row.Kind == Removed || row.Kind == Added {
-			row.Change = Change{MeanA: mean(x), MeanB: mean(y), P: 1}
+			row.Change = Change{P: 1}
 		} else {
-			row.Change = tested(x, y)
+			row.Change = tested(all, beside)
 			changes = append(changes, &row.Change)
-			reps = append(reps, [2]int{len(x), len(y)})
+			reps = append(reps, [2]int{len(all), len(beside)})
 		}
+		all, beside = among(all, x), among(beside, y) // those that the wall times are of
+		row.MeanA, row.MeanB = mean(all), mean(beside)
+		beforeA, beforeB := whole(sumA, len(wallA)), whole(sumB, len(wallB))
+		sumA, sumB = sumA+sum(all), sumB+sum(beside)
+		row.ANS, row.BNS = whole(sumA, len(wallA))-beforeA, whole(sumB, len(wallB))-beforeB
 		row.StepNS = b.perStep()*row.MeanB - a.perStep()*row.MeanA
 	}
 	judge(changes, func(i int) (int, int) { return reps[i][0], reps[i][1] }, opt.Alpha, opt.MinChange)
 	return p
+}
+
+// known are the repetitions that something follows at once, whose time up to the border behind them is known; nil where there is none.
+func (c *ClassView) known() []int {
+	var out []int
+	for i := range c.WallNS {
+		if c.Open == nil || !c.Open[i] {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// times are the wall times and gaps of some repetitions up to the border behind them; of all up to the end of their kernels where which is nil.
+func (c *ClassView) times(which []int) (wall, gap []int64) {
+	if which == nil && c.Open != nil {
+		return c.EndNS, c.EndGapNS
+	}
+	return among(c.WallNS, which), among(c.GapNS, which)
+}
+
+// among are the values at some places, or all where which is nil.
+func among(values []int64, which []int) []int64 {
+	if which == nil {
+		return values
+	}
+	out := make([]int64, 0, len(which))
+	for _, i := range which {
+		if i < len(values) {
+			out = append(out, values[i])
+		}
+	}
+	return out
 }
 
 func (c *ClassView) perStep() float64 {
@@ -301,13 +363,21 @@ func rows(steps []pair, a, b []Slot) []Row {
 		}
 		flush()
 		kind := Similar
-		if a[s.a].Strict == b[s.b].Strict {
+		if a[s.a].sameKey(&b[s.b]) {
 			kind = Exact
 		}
 		out = append(out, Row{Kind: kind, A: []int{s.a}, B: []int{s.b}})
 	}
 	flush()
 	return out
+}
+
+// sameKey reports whether two slots have a strict key in common.
+func (s *Slot) sameKey(o *Slot) bool {
+	if s.Strict == o.Strict || slices.Contains(s.Also, o.Strict) || slices.Contains(o.Also, s.Strict) {
+		return true
+	}
+	return slices.ContainsFunc(s.Also, func(k string) bool { return slices.Contains(o.Also, k) })
 }
 
 func kindOf(a, b int) Kind {

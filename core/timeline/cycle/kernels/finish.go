@@ -305,6 +305,17 @@ func (f *finisher) columns() {
 		}
 	})
 	r.dur.drop()
+	if r.blocks.n > 0 {
+		f.each(func(s *Sequence, order []uint32) {
+			s.Blocks = make([]uint32, len(order))
+			for i, k := range order {
+				if int(k) < r.blocks.n { // kernels behind the last one that said it
+					s.Blocks[i] = r.blocks.at(k)
+				}
+			}
+		})
+		r.blocks.drop()
+	}
 	f.corr = make([][]uint32, len(f.order))
 	for s, order := range f.order { // in place: the order is not needed after this
 		for i, k := range order {
@@ -358,6 +369,7 @@ func (f *finisher) conclude() {
 		t.Warnings = append(t.Warnings, "the file has no kernels")
 	}
 	say(g.losses.Unusable, "%d kernels have no usable time and were left out")
+	say(g.losses.Negative, "%d kernels have a negative duration and count as 0 ns long")
 	say(g.losses.Unpaired, "%d kernels begin without an end and were left out")
 	say(g.losses.LostMarks, "%d marks are more than are kept and were left out")
 	say(g.losses.LostLaunches, "%d launches are more than are kept and were left out")

@@ -120,7 +120,7 @@ func (g *gather) ps(document int, us int64, ps int32) (int64, bool) {
 }
 
 // kernel adds a kernel.
-func (g *gather) kernel(name []byte, startPS, durPS int64, lane uint16, corr uint32) error {
+func (g *gather) kernel(name []byte, startPS, durPS int64, lane uint16, corr, blocks uint32) error {
 	if g.rows.len() >= g.opt.MaxKernels {
 		return fault.New(fault.Limit, "more than %d kernels", g.opt.MaxKernels).WithPath(g.path).WithHint("cut the trace to a shorter time, or raise the limit")
 	}
@@ -128,7 +128,7 @@ func (g *gather) kernel(name []byte, startPS, durPS int64, lane uint16, corr uin
 	if err != nil {
 		return err
 	}
-	g.rows.add(id, startPS, durPS, lane, corr)
+	g.rows.add(id, startPS, durPS, lane, corr, blocks)
 	g.lanes[lane].rows++
 	return nil
 }

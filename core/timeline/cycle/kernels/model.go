@@ -52,6 +52,8 @@ type Sequence struct {
 	// Graph is the number of the graph launch that started the kernel, counted from 1 in order of first kernel; 0 is none. nil where the
 	// trace has no graph launch.
 	Graph []uint32
+	// Blocks is how many thread blocks the kernel was launched with, 0 unknown. nil where the trace says it of none.
+	Blocks []uint32
 
 	dur  []uint32
 	long map[int]int64 // durations that dur cannot hold, where it has math.MaxUint32
@@ -126,6 +128,7 @@ type Losses struct {
 	Events       int64 // events read
 	Copies       int64 // memory copies and fills that Options.Copies left out
 	Unusable     int64 // kernels without a usable time
+	Negative     int64 // kernels of negative duration, which count as 0 ns long
 	Unpaired     int64 // kernels that have a begin or an end only
 	Duplicates   int64 // kernels that two documents of one file have, with everything equal; one of them is kept
 	Skipped      int64 // pieces of text that are no event, skipped up to the next one

@@ -57,7 +57,7 @@ func (c *chromeReader) pair() error {
 			}
 			err = g.mark(m, []byte(g.texts.all[b.name]))
 		default:
-			err = g.kernel([]byte(g.names.all[b.name]), b.ps, x.ps-b.ps, b.lane, b.corr)
+			err = g.kernel([]byte(g.names.all[b.name]), b.ps, x.ps-b.ps, b.lane, b.corr, 0)
 		}
 		if err != nil {
 			return err

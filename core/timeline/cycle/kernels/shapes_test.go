@@ -17,12 +17,13 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
 )
 
 // fromBytes reads a trace that is in memory.
 func fromBytes(name string, b []byte, opt Options) (*Trace, error) {
 	ctx := context.Background()
-	if isXSpace(b[:min(len(b), headBytes)]) {
+	if format.Of(b[:min(len(b), format.HeadBytes)]) == format.XSpace {
 		src, err := file.FromBytes(name, b)
 		if err != nil {
 			return nil, err

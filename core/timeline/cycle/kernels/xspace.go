@@ -30,7 +30,7 @@ func readXSpace(j *job.Job, path string, opt Options) (*Trace, error) {
 }
 
 func gatherXSpace(ctx context.Context, src *file.Source, opt Options, progress func(int64)) (*gather, error) {
-	space, err := xspace.Scan(ctx, src, xspace.ScanOptions{Progress: progress})
+	space, err := xspace.ScanTrace(ctx, src, xspace.ScanOptions{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +210,7 @@ func (x *spaceReader) visit(p *xspace.Plane, l *xspace.Line, e *xspace.Event) er
 		x.g.losses.Copies++
 		return nil
 	}
-	return x.g.kernel(operation(e.Name()), at, e.DurationPS, x.lane, corr)
+	return x.g.kernel(operation(e.Name()), at, e.DurationPS, x.lane, corr, 0)
 }
 
 // operation is the name of a kernel: of an HLO instruction ("%fusion.3 = f32[8]{0} fusion(...)") what stands before its text.

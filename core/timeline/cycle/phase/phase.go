@@ -1,6 +1,6 @@
-// Package phase says which part of a workload a step is (prefill, decode, training, ...), how sure it is and why. Evidence counts in this order:
-// what an annotation says, the family of the attention kernels, backward and optimizer kernels, graph launches, the rows of matrix
-// products, tokens, and how long the step is beside the others. Position is the last tie-break and says so.
+// Package phase says which part of a workload a step is (prefill, decode, training, ...), how sure it is and why. Annotations decide, then kernels
+// that only training or speculation has. Prefill and decode are told apart by all evidence together, of the class itself and of how it differs from
+// the other classes of its level: see weigh. Where two readings are close, both are given.
 package phase
 
 import (
@@ -27,38 +27,70 @@ const (
 	Unknown   Phase = "unknown"
 )
 
-// Features are what is known of one class of steps. Zero means not known, except in Position.
+// Features are what is known of one class of steps or layers. Zero means not known, except in Level and Start.
 type Features struct {
 	Names       []string // the kernels of one repetition
 	Annotations []string // texts of the marks around repetitions
 	Training    bool     // the trace has backward or optimizer kernels somewhere
-	Serving     bool     // the trace has serving attention (decode or prefill family) somewhere
+	Serving     bool     // the trace makes tokens: see Kinds
 
-	GraphKernels int     // kernels of one repetition that a graph launch started
-	TileRows     int     // the rows (M) of the tiles or grids of matrix products, the median
-	OtherRows    int     // the same over the other classes of the trace that are served by the same model
-	Tokens       float64 // tokens per step and request
-	Ratio        float64 // wall time of this class beside the shortest class of as many layers; 1 is the shortest
-	Position     float64 // centre of the class in the trace, 0..1
-	Classes      int     // classes that Position was taken among
+	// By place in Names; nil where nothing is known.
+	NS     []float64 // mean time
+	Blocks []float64 // mean thread blocks, 0 unknown
+	Graph  []bool    // launched by a graph
+
+	Level       int     // classes of one level are set beside each other
+	Layers      int     // repetitions of the level below in one
+	BusyNS      float64 // of one repetition
+	TileRows    int     // the rows of the tiles of matrix products, the median
+	Tokens      float64 // tokens per step and request, as marks say
+	Repetitions int
+	Runs        int     // stretches of repetitions without another class of the level between
+	Start       float64 // where the first repetition lies among those of its level, 0..1
+	After       bool    // the first repetition follows one of another class at once
 }
 
-// Result is a phase with its score in 0..1 and the reason in words. Position tells that nothing but position decided.
+// Reading is one phase that a class may be of.
+type Reading struct {
+	Phase Phase
+	Score float64
+}
+
+// Result is a phase with its score in 0..1 and the reason in words. Position tells that nothing but the order of classes decided.
 type Result struct {
 	Phase    Phase
 	Score    float64
 	Reason   string
 	Position bool
+	Readings []Reading // what it may be, likeliest first; one where nothing else is close
 }
 
-// Score weighs the evidence. The first kind of evidence that says something decides; weaker kinds that agree or disagree do not change it.
-func Score(f Features) Result {
-	for _, judge := range []func(Features) (Result, bool){byAnnotation, byTraining, byAttention, byGraph, byRows, byTokens, byRatio, byPosition} {
+// Name says of which phases the classes of a trace are.
+func Name(all []Features) []Result {
+	out, list := make([]Result, len(all)), make([]known, len(all))
+	for i := range all {
+		list[i] = know(&all[i])
+	}
+	for i := range all {
+		out[i] = name(list, i)
+		if len(out[i].Readings) == 0 && out[i].Phase != Unknown {
+			out[i].Readings = []Reading{{out[i].Phase, out[i].Score}}
+		}
+	}
+	return out
+}
+
+func name(all []known, i int) Result {
+	f := all[i].Features
+	for _, judge := range []func(*Features) (Result, bool){byAnnotation, byTraining, byAttention} {
 		if r, ok := judge(f); ok {
 			return r
 		}
 	}
-	return Result{Phase: Unknown, Reason: "no annotation, no telling kernel, no other class to compare with"}
+	if !f.Serving {
+		return Result{Phase: Unknown, Reason: "no annotation, no telling kernel, and nothing that makes tokens"}
+	}
+	return weigh(all, i)
 }
 
 var (
@@ -109,7 +141,7 @@ func Annotated(text string) (Phase, bool) {
 	return Unknown, false
 }
 
-func byAnnotation(f Features) (Result, bool) {
+func byAnnotation(f *Features) (Result, bool) {
 	count := map[Phase]int{}
 	example := map[Phase]string{}
 	total := 0
@@ -139,17 +171,9 @@ func byAnnotation(f Features) (Result, bool) {
 // tally counts the families of a step; sample keeps one row per hint.
 func tally(names []string) (count map[hint]int, sample map[hint]int) {
 	count, sample = map[hint]int{}, map[hint]int{}
-	rows := map[string]int{} // a step says few names many times
+	family := familiar()
 	for _, n := range names {
-		row, seen := rows[n]
-		if !seen {
-			var ok bool
-			if row, ok = familyOf(n); !ok {
-				row = -1
-			}
-			rows[n] = row
-		}
-		if row >= 0 {
+		if row, ok := family(n); ok {
 			h := families[row].hint
 			if count[h]++; count[h] == 1 {
 				sample[h] = row
@@ -163,7 +187,7 @@ func because(n int, what string, row int) string {
 	return fmt.Sprintf("%d %s (%q: %s)", n, what, strings.Join(families[row].words, " "), families[row].source)
 }
 
-func byTraining(f Features) (Result, bool) {
+func byTraining(f *Features) (Result, bool) {
 	n, at := tally(f.Names)
 	back := n[backward] + n[backwardAttention]
 	row := at[backward]
@@ -181,34 +205,79 @@ func byTraining(f Features) (Result, bool) {
 		return Result{Phase: Optimizer, Score: 0.9, Reason: because(n[optimize], "optimizer kernels", at[optimize])}, true
 	case back > 0 && n[decodeAttention] == 0:
 		return Result{Phase: Backward, Score: 0.9, Reason: because(back, "backward kernels", row)}, true
-	case f.Training && n[forwardAttention] > 0 && n[decodeAttention]+n[prefillAttention] == 0:
-		return Result{Phase: Forward, Score: 0.8, Reason: because(n[forwardAttention], "forward attention kernels in a trace that trains", at[forwardAttention])}, true
+	case f.Training && n[forwardAttention]+n[eitherAttention] > 0 && n[decodeAttention]+n[prefillAttention]+n[pagedAttention]+n[splitAttention] == 0:
+		h := forwardAttention
+		if n[h] == 0 {
+			h = eitherAttention
+		}
+		return Result{Phase: Forward, Score: 0.8, Reason: because(n[h], "forward attention kernels in a trace that trains", at[h])}, true
 	}
 	return Result{}, false
 }
 
-func byAttention(f Features) (Result, bool) {
+// byAttention tells steps that verify drafts, and those that take prompts and single tokens together.
+func byAttention(f *Features) (Result, bool) {
 	n, at := tally(f.Names)
-	pre, preRow := n[prefillAttention]+n[forwardAttention], at[prefillAttention]
-	if n[prefillAttention] == 0 {
-		preRow = at[forwardAttention]
+	pre, preRow := 0, 0
+	for _, h := range promptHints {
+		if pre += n[h]; n[h] > 0 {
+			preRow = at[h]
+		}
 	}
 	switch {
 	case n[rejection] > 0:
 		return Result{Phase: Verify, Score: 0.85, Reason: because(n[rejection], "kernels that accept or reject drafted tokens", at[rejection])}, true
-	case n[decodeAttention] > 0 && n[prefillAttention] > 0:
-		return Result{Phase: Mixed, Score: 0.85, Reason: because(n[decodeAttention], "decode attention kernels", at[decodeAttention]) + " beside " + because(n[prefillAttention], "prefill attention kernels", at[prefillAttention])}, true
+	case n[bothAttention] > 0:
+		return Result{Phase: Mixed, Score: 0.9, Reason: because(n[bothAttention], "kernels that attend for prompts and single tokens at once", at[bothAttention])}, true
+	case n[decodeAttention] > 0 && pre > 0 && attendsForBoth(f):
+		return Result{Phase: Mixed, Score: 0.85, Reason: because(n[decodeAttention], "decode attention kernels", at[decodeAttention]) + " beside " + because(pre, "prefill attention kernels", preRow)}, true
 	case attendsTwice(f.Names):
-		return Result{Phase: Mixed, Score: 0.7, Reason: because(n[decodeAttention], "attention kernels", at[decodeAttention]) + ": split-KV, as prompts with a paged cache take, and paged attention for single tokens, as often as each other"}, true
-	case n[decodeAttention] > 0:
-		return Result{Phase: Decode, Score: 0.9, Reason: because(n[decodeAttention], "decode attention kernels", at[decodeAttention])}, true
-	case n[prefillAttention] > 0:
-		return Result{Phase: Prefill, Score: 0.9, Reason: because(pre, "prefill attention kernels", preRow)}, true
-	case pre > 0 && f.Serving:
-		return Result{Phase: Prefill, Score: 0.8, Reason: because(pre, "forward attention kernels in a trace that serves", preRow)}, true
+		return Result{Phase: Mixed, Score: 0.7, Reason: because(n[splitAttention]+n[decodeAttention], "attention kernels", at[decodeAttention]) + ": split-KV, as prompts with a paged cache take, and paged attention for single tokens, as often as each other"}, true
 	}
 	return Result{}, false
 }
+
+// promptHints are attention that prompts may take, the most telling last.
+var promptHints = []hint{attention, splitAttention, eitherAttention, forwardAttention, pagedAttention, prefillAttention}
+
+// attendsForBoth reports whether every layer attends for prompts and for single tokens: a kernel of either kind stands in about every layer. Layers of
+// two kinds, of which each has its own attention, are told by what stands in all of them: what turns positions or writes the cache.
+func attendsForBoth(f *Features) bool {
+	decode, prompt, layer := map[string]int{}, map[string]int{}, map[string]int{}
+	neutral := false
+	family, inLayers := familiar(), matcher(layerName)
+	for _, name := range f.Names {
+		if inLayers(name) {
+			layer[name]++
+		}
+		row, ok := family(name)
+		switch {
+		case !ok:
+		case families[row].hint == decodeAttention:
+			decode[name]++
+		case slices.Contains(promptHints, families[row].hint):
+			prompt[name]++
+			neutral = neutral || families[row].hint == attention || families[row].hint == splitAttention
+		}
+	}
+	most := func(m map[string]int) int {
+		n := 0
+		for _, k := range m {
+			n = max(n, k)
+		}
+		return n
+	}
+	layers := most(layer)
+	if layers == 0 {
+		if layers = max(most(decode), most(prompt)); neutral {
+			return false // alternating layers look the same
+		}
+	}
+	return 4*min(most(decode), most(prompt)) >= 3*layers
+}
+
+// layerName tells kernels that stand once in every layer.
+var layerName = regexp.MustCompile(`(?i)rotary|rope|reshape_and_cache|store_kv|kv_buffer`)
 
 // attendsTwice reports whether every layer attends in two ways: with the split-KV kernel that flash-attention takes for prompts whose cache
 // is paged, and with paged attention, which takes one token a request. Kernels that combine what was split do not count.
@@ -230,66 +299,24 @@ func attendsTwice(names []string) bool {
 	return split > 0 && split == paged
 }
 
-func byGraph(f Features) (Result, bool) {
-	if !f.Serving || len(f.Names) == 0 || 2*f.GraphKernels <= len(f.Names) {
-		return Result{}, false
-	}
-	return Result{Phase: Decode, Score: 0.7, Reason: fmt.Sprintf("%d of %d kernels are launched by a graph, as servers do for decode", f.GraphKernels, len(f.Names))}, true
-}
+// samplingName tells kernels that choose tokens.
+var samplingName = regexp.MustCompile(`(?i)argmax|multinomial|top_?[kp]_?sampl|sampling|top_?k_?top_?p`)
 
-func byRows(f Features) (Result, bool) {
-	if !f.Serving || f.TileRows <= 0 || f.OtherRows <= 0 {
-		return Result{}, false
-	}
-	reason := fmt.Sprintf("matrix products of %d rows beside %d in other classes", f.TileRows, f.OtherRows)
-	switch {
-	case f.TileRows >= 4*f.OtherRows:
-		return Result{Phase: Prefill, Score: 0.65, Reason: reason}, true
-	case 4*f.TileRows <= f.OtherRows:
-		return Result{Phase: Decode, Score: 0.65, Reason: reason}, true
-	}
-	return Result{}, false
-}
+var (
+	serverName = regexp.MustCompile(`(?i)vllm|sglang|sgl_|flashinfer|tensorrt_llm|lmdeploy`)
+	modelName  = regexp.MustCompile(`(?i)rms_?norm|rotary|(silu|swiglu|act)_and_mul`)                                    // of language models
+	imageName  = regexp.MustCompile(`(?i)conv(olution|[^e1]|$)|im2col|winograd|implicit_?gemm|nchw|group_?norm|upsampl`) // of models that make no tokens
+)
 
-func byTokens(f Features) (Result, bool) {
-	switch {
-	case f.Tokens <= 0:
-		return Result{}, false
-	case f.Tokens <= 1:
-		return Result{Phase: Decode, Score: 0.65, Reason: "one token per step and request"}, true
-	case f.Tokens >= 16:
-		return Result{Phase: Prefill, Score: 0.65, Reason: fmt.Sprintf("%.0f tokens per step and request", f.Tokens)}, true
-	}
-	return Result{}, false
-}
-
-func byRatio(f Features) (Result, bool) {
-	if !f.Serving || f.Ratio < 3 {
-		return Result{}, false
-	}
-	return Result{Phase: Prefill, Score: 0.5, Reason: fmt.Sprintf("%.1f times as long as the shortest class of as many layers", f.Ratio)}, true
-}
-
-func byPosition(f Features) (Result, bool) {
-	if !f.Serving || f.Classes < 2 {
-		return Result{}, false
-	}
-	const why = "by position alone: no kernel or annotation tells; the %s of %d classes"
-	switch {
-	case f.Position < 0.25:
-		return Result{Phase: Prefill, Score: 0.2, Reason: fmt.Sprintf(why, "earliest", f.Classes), Position: true}, true
-	case f.Position > 0.5:
-		return Result{Phase: Decode, Score: 0.2, Reason: fmt.Sprintf(why, "latest", f.Classes), Position: true}, true
-	}
-	return Result{}, false
-}
-
-// Kinds says what a whole trace does, for Features.Training and Features.Serving.
+// Kinds says what a whole trace does, for Features.Training and Features.Serving. A trace serves when it has kernels of a server, or attention of any
+// kind beside kernels that language models have or that choose tokens, and nothing that works on images.
 func Kinds(names []string) (training, serving bool) {
 	n, _ := tally(names)
 	training = n[backward]+n[backwardAttention]+n[optimize] > 0
-	serving = !training && n[decodeAttention]+n[prefillAttention]+n[rejection]+n[attention] > 0
-	return training, serving
+	server := n[decodeAttention] + n[prefillAttention] + n[pagedAttention] + n[splitAttention] + n[bothAttention] + n[rejection] + n[attention] + n[cache]
+	any := func(of *regexp.Regexp) bool { return slices.ContainsFunc(names, of.MatchString) }
+	language := n[forwardAttention]+n[eitherAttention] > 0 && (any(samplingName) || any(modelName)) && !any(imageName)
+	return training, !training && (server > 0 || any(serverName) || language)
 }
 
 // Mode is how the described tool picks one pattern of many.

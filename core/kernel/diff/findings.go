@@ -1,0 +1,163 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// FindingDiff is something that a check of the simulator found in one run, or more often in one than in the other.
+type FindingDiff struct {
+	Check          string `json:"check"` // "out-of-bounds", "shared-race", ...
+	SourceLocation string `json:"source_location,omitempty"`
+	CountA         int64  `json:"count_a"` // times that it was found
+	CountB         int64  `json:"count_b"`
+	Message        string `json:"message"` // of the first time
+	Noise          bool   `json:"noise"`   // equal runs differ in it, too
+}
+
+// inTrace is the side that alone has the finding, "" when both have it.
+func (f *FindingDiff) inTrace() string {
+	switch {
+	case f.CountB == 0:
+		return "A"
+	case f.CountA == 0:
+		return "B"
+	}
+	return ""
+}
+
+// findingKey is what makes two findings the same: the check, and where in the source.
+type findingKey struct {
+	check    string
+	site     uint32 // A's number, NoSite: the place tells
+	file     string
+	function string
+	line     uint32
+}
+
+// foundCount is one finding of either side.
+type foundCount struct {
+	counts [2]uint64
+	first  *warptrace.Finding
+	noise  bool
+}
+
+// findings is how what the checks found compares.
+type findings struct {
+	order []findingKey // that differ
+	of    map[findingKey]*foundCount
+}
+
+// compareFindings compares what the checks of the simulator found: a run that read out of bounds is not the same as one that did not.
+func (g *gathering) compareFindings(a, b *warptrace.Outputs) {
+	if a == nil || b == nil || !a.Coverage.Checks || !b.Coverage.Checks {
+		return
+	}
+	f := &g.r.findings
+	both := [2]*warptrace.Outputs{a, b}
+	f.of = make(map[findingKey]*foundCount)
+	var order []findingKey
+	for side, o := range both {
+		for i := range o.Findings {
+			x := &o.Findings[i]
+			if !looked(&both[0].Coverage, x.Check) || !looked(&both[1].Coverage, x.Check) {
+				continue
+			}
+			key := g.findingKey(side, x)
+			c := f.of[key]
+			if c == nil {
+				c = &foundCount{first: x}
+				f.of[key] = c
+				order = append(order, key)
+			}
+			c.counts[side] += max(x.Count, 1)
+		}
+	}
+	for _, key := range order {
+		if c := f.of[key]; c.counts[0] != c.counts[1] {
+			f.order = append(f.order, key)
+		}
+	}
+}
+
+// looked reports whether a recorder looked for what a check finds.
+func looked(c *warptrace.Coverage, check string) bool {
+	switch check {
+	case "nan":
+		return c.NaN
+	case "shared-race", "uninitialised-shared":
+		return c.Races
+	case "global-race":
+		return c.GlobalRaces
+	}
+	return c.Checks
+}
+
+func (g *gathering) findingKey(side int, x *warptrace.Finding) findingKey {
+	key := findingKey{check: x.Check, site: warptrace.NoSite, function: x.Function, file: path.Base(x.File), line: x.Line}
+	if x.Site == warptrace.NoSite {
+		return key
+	}
+	local := uint32(0)
+	if side == 0 {
+		local = g.sites.keyA(x.Site)
+	} else {
+		local = g.sites.key(x.Site)
+	}
+	return findingKey{check: x.Check, site: local}
+}
+
+// differ says whether the checks found something else.
+func (f *findings) differ() bool { return f.genuine() > 0 }
+
+// genuine counts the findings that differ and are no noise.
+func (f *findings) genuine() (n int64) {
+	for _, key := range f.order {
+		if !f.of[key].noise {
+			n++
+		}
+	}
+	return n
+}
+
+// document lists the findings that differ, those of one side only first.
+func (f *findings) document() []FindingDiff {
+	out := make([]FindingDiff, 0, len(f.order))
+	for _, key := range f.order {
+		c := f.of[key]
+		out = append(out, FindingDiff{
+			Check: clippedWord(c.first.Check), SourceLocation: findingPlace(c.first), CountA: int64(min(c.counts[0], 1<<62)), CountB: int64(min(c.counts[1], 1<<62)),
+			Message: c.first.Message, Noise: c.noise,
+		})
+	}
+	slices.SortStableFunc(out, func(x, y FindingDiff) int {
+		return cmp.Or(cmp.Compare(truth(x.Noise), truth(y.Noise)), cmp.Compare(truth(x.inTrace() == ""), truth(y.inTrace() == "")))
+	})
+	return out
+}
+
+func findingPlace(x *warptrace.Finding) string {
+	if x.Line == 0 {
+		return ""
+	}
+	return site.FormatLocation(&site.Site{Chain: []site.Frame{{Function: x.Function, File: x.File, Line: x.Line, Column: x.Column}}})
+}
+
+// sentence says in a few words what was found where.
+func (f *FindingDiff) sentence() string {
+	text := clippedWord(f.Check)
+	if at := shortPlace(f.SourceLocation); at != "" {
+		text += " at " + at
+	}
+	switch side := f.inTrace(); side {
+	case "":
+		return fmt.Sprintf("%s %d times in A, %d times in B", text, f.CountA, f.CountB)
+	default:
+		return text + " only in " + side
+	}
+}

@@ -1,0 +1,270 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// The values of Document.Status.
+const (
+	StatusIdentical    = "identical"    // nothing differs in what was compared
+	StatusSameResults  = "same-results" // the kernel wrote the same, in another way
+	StatusDiverged     = "diverged"
+	StatusInconclusive = "inconclusive" // not enough was recorded to say "the same"
+)
+
+// Judgement is what a comparison comes to.
+type Judgement struct {
+	Status  string
+	Passed  bool
+	Total   int64 // divergences of every kind
+	Counted int64 // those that count against the threshold
+	ByKind  map[string]int64
+
+	noise    int64
+	coverage Coverage
+	rows     int64 // of Total, those that are rows or warps, not outputs or findings
+	why      []string
+}
+
+// Judge says what the comparison comes to, with the marks that were set on rows so far.
+func (r *Result) Judge() Judgement {
+	v := Judgement{coverage: r.coverage(), ByKind: breakdown(r.Stats.ByKind[:])}
+	for _, n := range r.CountedByKind() {
+		v.Counted += n
+	}
+	v.rows, v.noise = r.rowTotal(), r.rowNoise()
+	v.Total = v.rows
+	others, _ := r.outputCounts()
+	for kind, n := range others {
+		v.ByKind[kind] = n
+		v.Total += n
+	}
+	v.Status = r.status(&v)
+	v.why = r.undecided(&v.coverage)
+	if len(v.why) > 0 && v.Status == StatusIdentical {
+		v.Status = StatusInconclusive
+	}
+	if open := r.noiseOpen(v.Counted); open != "" {
+		v.Status, v.why = StatusInconclusive, append(v.why, open)
+	}
+	v.Passed = v.Counted <= r.Options.Threshold && v.Status != StatusInconclusive
+	return v
+}
+
+// status is the verdict in one word, before it is asked whether enough was recorded to say it.
+func (r *Result) status(v *Judgement) string {
+	c := &v.coverage
+	way := c.ControlFlow.Agrees == Differs || c.Values.Agrees == Differs || r.outputs.storesAgree() == Differs
+	switch {
+	case c.Outputs.Agrees == Differs || r.findings.differ():
+		return StatusDiverged
+	case !way:
+		return StatusIdentical
+	case len(c.Outputs.Limits) > 0:
+	case c.Outputs.Agrees == Agrees || c.Outputs.Agrees == AgreesInNoise && r.outputs.storesAgree() == Agrees:
+		return StatusSameResults
+	}
+	return StatusDiverged
+}
+
+// undecided says why "the same" cannot be said, in sentences; nothing when it can.
+func (r *Result) undecided(c *Coverage) []string {
+	why := append([]string{}, r.Undecided...)
+	flow := c.ControlFlow.Agrees != AgreementUnknown && c.ControlFlow.EventsA+c.ControlFlow.EventsB > 0
+	outputs := c.Outputs.Agrees != AgreementUnknown
+	nothing := r.held[0].events+r.held[1].events == 0
+	switch {
+	case !flow && !outputs && nothing && c.Outputs.By == byDigest:
+		why = append(why, "neither recording holds an event, and the kernel wrote nothing")
+	case !flow && !outputs && nothing:
+		why = append(why, "neither recording holds an event, nor what the kernel wrote")
+	case !flow && !outputs:
+		why = append(why, "what the recordings hold cannot be compared: one holds hashes, or both hold counts only")
+	case !outputs && !r.requires(AspectControlFlow) && r.requires(AspectOutputs):
+		why = append(why, "what the kernel wrote was not recorded on both sides, or it wrote nothing")
+	}
+	return why
+}
+
+// CountedByKind counts the divergences that count against the threshold, by kind: neither noise nor accepted, and of an aspect that
+// must agree. Differences of the way count where outputs alone must agree, too, when outputs were not recorded.
+func (r *Result) CountedByKind() map[string]int64 {
+	counts := make(map[string]int64)
+	for k, n := range r.Stats.ByKind {
+		if n > 0 && r.rowMatters(RowKind(k)) {
+			counts[rowKindNames[k]] = n
+		}
+	}
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		if r.lists(row) && !r.Counts(row) && r.rowMatters(row.Kind) {
+			counts[row.Kind.String()]--
+		}
+	}
+	if r.Options.IgnoreActiveMask { // also those that were not kept
+		delete(counts, KindActiveMask)
+	}
+	if n := r.Stats.Unlocated; n > 0 && r.rowMatters(RowBranch) {
+		counts[kindUnlocated] = n
+	}
+	_, others := r.outputCounts()
+	maps.Copy(counts, others)
+	return counts
+}
+
+// kindUnlocated is under what CountedByKind has warps that differ by their hash.
+const kindUnlocated = "unlocated"
+
+// rowMatters reports whether rows of a kind count.
+func (r *Result) rowMatters(k RowKind) bool {
+	aspect := AspectControlFlow
+	if k == RowValue {
+		aspect = AspectValues
+	}
+	return r.requires(aspect) || r.requires(AspectOutputs) && r.outputs.agrees() == AgreementUnknown
+}
+
+// rowTotal counts divergences of events, and warps that differ by their hash.
+func (r *Result) rowTotal() int64 {
+	total := r.Stats.Unlocated
+	for _, n := range r.Stats.ByKind {
+		total += n
+	}
+	return total
+}
+
+// rowNoise counts the rows that are noise.
+func (r *Result) rowNoise() (noise int64) {
+	for k := range r.Rows {
+		if row := &r.Rows[k]; row.Noise && r.lists(row) {
+			noise++
+		}
+	}
+	return noise
+}
+
+// verdict is the result in one sentence, with what was compared and what limits it.
+func (r *Result) verdict(v *Judgement) string {
+	limits := r.limits()
+	if limits != "" {
+		limits = " (" + limits + ")"
+	}
+	compared := "; compared: " + v.coverage.Text + limits
+	switch v.Status {
+	case StatusInconclusive:
+		return "this cannot be told: " + strings.Join(v.why, "; ") + compared
+	case StatusSameResults:
+		return "same results; " + r.way(v) + compared
+	case StatusDiverged:
+		return r.diverges(v) + compared
+	}
+	asFar := ""
+	if limits != "" {
+		asFar = " as far as recorded"
+	}
+	switch {
+	case v.Total > 0 && v.rows == 0 && r.outputs != nil:
+		return "the recordings are the same but for noise: equal runs differ in " + inWords(r.noisyNames()) + ", too" + compared
+	case v.Total > 0:
+		return fmt.Sprintf("all %s are noise: equal runs show them too", counted(v.Total, "divergence")) + compared
+	case r.Stats.ReorderedRows > 0:
+		return "every thread did the same; " + r.Stats.otherOrder() + compared
+	case r.Stats.Filtered > 0:
+		return fmt.Sprintf("what was looked at is the same%s (%s left out on request)", asFar, counted(r.Stats.Filtered, "divergence")) + compared
+	}
+	return "the recordings are the same" + asFar + ": " + v.coverage.Text + limits
+}
+
+// way says where two recordings with the same results part.
+func (r *Result) way(v *Judgement) string {
+	switch {
+	case v.coverage.ControlFlow.Agrees == Differs && r.First >= 0:
+		return "control flow differs " + r.place(&r.Rows[r.First])
+	case v.coverage.ControlFlow.Agrees == Differs:
+		return "control flow differs"
+	case v.coverage.Values.Agrees == Differs && r.First >= 0:
+		return "values differ " + r.place(&r.Rows[r.First])
+	case v.coverage.Values.Agrees == Differs:
+		return "values differ"
+	}
+	text := "something else was stored on the way"
+	if c := r.outputs.firstChange(-1); c != nil {
+		text += r.storedBy(&FirstOutput{Store: r.placeOfChange(c)})
+	}
+	return text
+}
+
+// diverges says how two recordings differ.
+func (r *Result) diverges(v *Judgement) string {
+	var parts []string
+	if v.rows > 0 {
+		text := fmt.Sprintf("%s of %d diverge", counted(r.Stats.WarpsDiverged, "warp"), r.Stats.WarpsCompared)
+		if n := int64(len(r.Clusters)) + r.ClustersOmitted; n > 1 {
+			text += fmt.Sprintf(", in %d ways", n)
+		} else if r.Stats.WarpsDiverged > 1 {
+			text += ", all in the same way"
+		}
+		if r.First >= 0 {
+			text += ", first " + r.place(&r.Rows[r.First])
+		}
+		parts = append(parts, text)
+	}
+	if v.coverage.Outputs.Agrees == Differs {
+		if text := r.outputSentence(); text != "" {
+			parts = append(parts, text)
+		}
+	}
+	for _, f := range r.findings.document() {
+		if !f.Noise {
+			parts = append(parts, f.sentence())
+			break
+		}
+	}
+	if v.coverage.Outputs.Agrees == Differs && v.rows == 0 && v.coverage.ControlFlow.EventsA+v.coverage.ControlFlow.EventsB > 0 {
+		parts = append(parts, "control flow does not differ")
+	}
+	if v.noise > 0 {
+		parts = append(parts, explainedOf(v.noise, v.rows))
+	}
+	if v.Counted < v.Total-v.noise {
+		parts = append(parts, fmt.Sprintf("%d of %s", v.Counted, plural(v.Total, "divergence counts", "divergences count")))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// place says where a row is.
+func (r *Result) place(row *Row) string {
+	where := "at an unknown site"
+	if at := siteOfRow(row); at != None {
+		where = "at " + cmp.Or(r.Sites[at].Line(), r.Sites[at].Name())
+	}
+	return fmt.Sprintf("%s, warp %d, event %d", where, row.Warp, row.EventA)
+}
+
+// limits says what was not recorded, "" when everything was.
+func (r *Result) limits() string {
+	var parts []string
+	add := func(side string, l *warptrace.Losses, fewer int64) {
+		if l.Dropped > 0 {
+			parts = append(parts, fmt.Sprintf("%s: %.2g %% dropped", side, 100*float64(l.Dropped)/float64(l.Dropped+l.Events)))
+		}
+		if l.SampleRate > 1 {
+			parts = append(parts, fmt.Sprintf("%s: one event in %d was kept", side, l.SampleRate))
+		}
+		if l.Truncated {
+			part := side + ": the file has no end"
+			if fewer > 0 {
+				part += ", " + counted(fewer, "warp") + " fewer"
+			}
+			parts = append(parts, part)
+		}
+	}
+	add("A", &r.LossesA, r.Stats.WarpsB-r.Stats.WarpsA)
+	add("B", &r.LossesB, r.Stats.WarpsA-r.Stats.WarpsB)
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,19 @@
+package memory
+
+// Stored finds where a store to all of [low, high) goes: which allocation it writes, and how far into it low is. ok is false when a
+// store of one lane to all of that would fail a check other than that of alignment. legal is that of the Transfer.
+func (g *Global) Stored(low, high, legal uint64) (allocation int, offset uint64, ok bool) {
+	in := g.within(low, high, legal)
+	if in == nil || in.readOnly {
+		return -1, 0, false
+	}
+	return in.index, low - in.base, true
+}
+
+// Addresses are the bounds of the addresses that the machine gives to allocations.
+func (g *Global) Addresses() (low, high uint64) {
+	return firstSlot, firstSlot + uint64(len(g.regions))<<g.bits
+}
+
+// Bytes are those of an allocation.
+func (g *Global) Bytes(allocation int) []byte { return g.regions[allocation].bytes }

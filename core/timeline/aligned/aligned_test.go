@@ -1,0 +1,136 @@
+package aligned
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/clock"
+)
+
+// sample is a mark with everything that a mark can hold.
+func sample(t testing.TB) *Mark {
+	t.Helper()
+	wall, err := clock.New([]clock.Knot{{X: 1_760_000_000_000_000_001, Y: 1_760_000_000_037_000_000, BoundNS: 900, YPS: 7}, {X: 1_760_000_004_000_000_000, Y: 1_760_000_004_037_000_400, BoundNS: 700}},
+		clock.WithTails(clock.DriftPPM(3), clock.DriftPPM(-2), 500), clock.WithWander(4), clock.WithSteps(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rank, bound := int64(3), int64(950)
+	return &Mark{
+		Schema: Schema, Version: "1.2.3", Aligned: true, Reference: "node0", Timebase: "host", ZeroNS: 1_760_000_000_000_000_000,
+		Nodes: []Node{
+			{ID: "node0", Method: "probes", BoundNS: new(int64)},
+			{
+				ID: "node<1>", Host: "host \"1\"", Rank: &rank, Method: "probes", OffsetNS: -37_000_000, DriftPPM: 0.1, BoundNS: &bound, Wall: wall, Tracer: clock.Shift(5, 6),
+				Processes: []int64{1, 2}, TracerThreads: map[string][]int{"2": {1, 4}},
+			},
+			{ID: "node2", Method: "wall", OwnZero: true},
+		},
+	}
+}
+
+// TestMarksReadBackAsWritten: every field and every instant, to the nanosecond.
+func TestMarksReadBackAsWritten(t *testing.T) {
+	want := sample(t)
+	text, err := want.Text()
+	if err != nil || strings.ContainsAny(string(text), "\n") {
+		t.Fatalf("%v: %s", err, text)
+	}
+	got, err := Read(text)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Fatalf("%v\n%+v\n%+v", err, got, want)
+	}
+	one := want.Of(1)
+	if len(one.Nodes) != 1 || one.Nodes[0].ID != "node<1>" || len(want.Nodes) != 3 || !one.Joins(want) {
+		t.Errorf("one of them: %+v", one)
+	}
+	other := *want
+	if other.ZeroNS++; other.Joins(want) {
+		t.Error("marks of different zeros are one alignment")
+	}
+	for tracer, bound := range map[bool]int64{false: 900, true: 6} {
+		if y, b, _ := want.Nodes[1].Stated(tracer).At(1_760_000_000_037_000_000); y != 1_760_000_000_037_000_000 || b != bound {
+			t.Errorf("tracer %v: %d ±%d, want ±%d", tracer, y, b, bound)
+		}
+	}
+	if y, b, _ := want.Nodes[2].Stated(true).At(5); y != 5 || b != 0 {
+		t.Errorf("a node that was not moved: %d ±%d", y, b)
+	}
+}
+
+// TestTheExampleOfTheDocumentationIsAMark: docs/schemas/prlx.mark.1.json.
+func TestTheExampleOfTheDocumentationIsAMark(t *testing.T) {
+	text, err := os.ReadFile("../../../docs/schemas/prlx.mark.1.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := Read(text)
+	if err != nil || m.Nodes[0].BoundNS == nil || m.Nodes[0].Wall == nil || m.Nodes[0].Tracer == nil {
+		t.Fatalf("%v: %+v", err, m)
+	}
+	want, said := keysOf(t, text), sample(t)
+	written, err := said.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := keysOf(t, written); !reflect.DeepEqual(got, want) {
+		t.Errorf("keys are %v, the example has %v", got, want)
+	}
+}
+
+// keysOf collects the keys of a mark and of its nodes, "processes" and the like included when any node has them.
+func keysOf(t *testing.T, text []byte) map[string]bool {
+	t.Helper()
+	var top map[string]any
+	if err := json.Unmarshal(text, &top); err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]bool{}
+	for k := range top {
+		out[k] = true
+	}
+	for _, n := range top["nodes"].([]any) {
+		for k := range n.(map[string]any) {
+			out["nodes."+k] = true
+		}
+	}
+	return out
+}
+
+// FuzzRead: any text is a mark or an error that says so, and a mark says the same when it is written and read again.
+func FuzzRead(f *testing.F) {
+	text, err := sample(f).Text()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{string(text), `{"schema":"prlx.mark/1","nodes":[{"id":"a","wall":{"knots":[[1,1,1,0],[2,2,2,0]],"flags":[0,0,0]}}]}`, `{"schema":"prlx.mark/2"}`, `[]`, ``} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, err := Read(b)
+		if err != nil {
+			if k := fault.Of(err).Kind; k != fault.Format && k != fault.Limit {
+				t.Errorf("%v is of kind %v", err, k)
+			}
+			return
+		}
+		for i := range m.Nodes {
+			for _, tracer := range []bool{false, true} {
+				if y, bound, _ := m.Nodes[i].Stated(tracer).At(m.ZeroNS); y != m.ZeroNS || bound < 0 {
+					t.Errorf("a stated instant moved from %d to %d ±%d", m.ZeroNS, y, bound)
+				}
+			}
+		}
+		again, err := m.Text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Read(again); err != nil || !reflect.DeepEqual(back, m) {
+			t.Errorf("%v: %s", err, again)
+		}
+	})
+}

@@ -1,0 +1,490 @@
+package phase
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Prefill and decode are told apart by odds: each piece of evidence that a class gives, by itself or beside the others of its level, adds the
+// logarithm of how much likelier it is in a prefill than in a decode step. The weights are set by hand from what servers do; calibrated makes a
+// score of their sum that was counted on recordings made for it.
+const (
+	telling    = 3.0  // attention that only one of the phases runs
+	leaning    = 0.9  // attention that prompts take as a rule
+	unlike     = 2.0  // attention that prompts take, where another class of the level has that of single tokens
+	hardly     = 0.2  // attention of a library that has one family for both
+	splitting  = -0.7 // attention over pieces of a cache: decode as a rule, prompts where the cache is paged
+	combining  = -1.4 // pieces put together: one token does not fill the device otherwise
+	shared     = 0.2  // what is left of a kernel's weight where classes that differ clearly all have it
+	sharedBoth = 0.5  // the same of a telling kernel, where they differ much
+	single     = -2.5 // matrix times vector
+	smallTiles = -0.6 // matrix products of at most smallTile rows a tile, and the reverse for at least greatTile
+	captured   = -1.7 // a graph that holds attention: servers capture decode
+	alone      = -0.8 // more of the same, where others of the level are not captured; and the reverse for those
+	alike      = -2.2 // as many rows as sequences
+	manyRows   = 0.8  // many times as many rows as sequences
+	greater    = 1.1  // clearly more work, or time a layer, than another class of the same kernels
+	earliest   = 0.5  // begins the recording, or comes later than another class
+	lasting    = -0.6 // comes in long runs where others come in short ones, and the reverse
+)
+
+// What counts as clear.
+const (
+	smallTile, greatTile = 32, 128
+	workRatio            = 4.0   // thread blocks of the same kernels, or rows
+	timeRatio            = 2.5   // time a layer
+	muchRatio            = 4.0   // the same, much
+	runRatio             = 2.0   // repetitions in a row
+	evenRows             = 200.0 // rows that prefill and decode have equally often
+	rowWeight            = 1.1   // what a step of e times as many rows is worth
+	mostRows             = 3.2   // what rows are worth at most
+	closeOdds            = 0.25  // below that no phase is named
+	sameNames            = 0.3   // share of names that classes of one model have in common
+)
+
+// evidence is one piece, with its weight.
+type evidence struct {
+	odds  float64
+	text  string
+	order bool // of the order of classes, nothing else
+}
+
+// weigh adds up what tells prefill from decode.
+func weigh(all []known, i int) Result {
+	f := &all[i]
+	if len(f.Names) < leastPass && !attends(f) {
+		return Result{Phase: Unknown, Reason: "nothing attends in it, and it is too short for a pass of a model"}
+	}
+	var list []evidence
+	add := func(odds float64, order bool, format string, args ...any) {
+		if odds != 0 {
+			list = append(list, evidence{odds, fmt.Sprintf(format, args...), order})
+		}
+	}
+	others := beside(all, i)
+	work, time := 1.0, 1.0 // by how much others differ, the greatest
+	for _, k := range others {
+		w, t := workBeside(f, &all[k]), timeBeside(f, &all[k])
+		work, time = max(work, w, 1/w), max(time, t, 1/t)
+	}
+	attentionOdds(all, i, others, work >= workRatio || time >= timeRatio, work >= 2*workRatio && time >= timeRatio || time >= muchRatio, add)
+	graphOdds(all, i, others, add)
+	rowOdds(f, add)
+	workOdds(all, i, others, add)
+	orderOdds(all, i, others, add)
+	if f.Tokens > 0 && f.Tokens <= 1 {
+		add(alike, false, "one token per step and request")
+	} else if f.Tokens >= 16 {
+		add(manyRows, false, "%.0f tokens per step and request", f.Tokens)
+	}
+	return conclude(list, mixture(all, i, others))
+}
+
+// leastPass is how many kernels a pass of a model has whose attention has no known name.
+const leastPass = 10
+
+// attends reports whether a class has attention of any kind.
+func attends(f *known) bool {
+	n := f.count
+	return n[bothAttention]+n[decodeAttention]+n[combineAttention] > 0 || slices.ContainsFunc(promptHints, func(h hint) bool { return n[h] > 0 })
+}
+
+// known is what is known of a class, worked out once.
+type known struct {
+	*Features
+	count, sample   map[hint]int
+	set             map[string]bool
+	blocks          map[string]float64 // mean, by name
+	rows, sequences float64
+	inGraph         float64 // share of the kernels
+	captured        bool    // its attention is in graphs too
+}
+
+func know(f *Features) known {
+	k := known{Features: f, set: nameSet(f), blocks: map[string]float64{}, rows: rows(f), sequences: sequences(f)}
+	k.count, k.sample = tally(f.Names)
+	k.inGraph, k.captured = inGraph(f)
+	n := map[string]float64{}
+	for i, b := range f.Blocks {
+		if b > 0 {
+			k.blocks[f.Names[i]] += b
+			n[f.Names[i]]++
+		}
+	}
+	for name := range k.blocks {
+		k.blocks[name] /= n[name]
+	}
+	return k
+}
+
+// conclude makes a result of the evidence.
+func conclude(list []evidence, share float64) Result {
+	sum, other := 0.0, 0
+	for _, e := range list {
+		sum += e.odds
+		if !e.order {
+			other++
+		}
+	}
+	slices.SortStableFunc(list, func(a, b evidence) int { return cmp.Compare(math.Abs(b.odds), math.Abs(a.odds)) })
+	var texts []string
+	for _, e := range list[:min(len(list), 4)] {
+		sign := "(speaks for prefill)"
+		if e.odds < 0 {
+			sign = "(speaks for decode)"
+		}
+		if (e.odds > 0) == (sum > 0) {
+			sign = ""
+		}
+		texts = append(texts, strings.TrimSpace(e.text+" "+sign))
+	}
+	reason := strings.Join(texts, "; ")
+	if len(list) == 0 {
+		reason = "no kernel that only one phase has, no other class to compare with, no rows, no graphs"
+	}
+	r := Result{Reason: reason, Position: len(list) > 0 && other == 0}
+	if r.Position {
+		r.Reason = "by position alone: no kernel or annotation tells; " + reason
+	}
+	prefill := calibrated(sum)
+	r.Readings = []Reading{{Prefill, prefill}, {Decode, 1 - prefill}}
+	if share > 0 && sum > 0 { // tokens of others may be in it
+		r.Readings = []Reading{{Prefill, prefill * (1 - share)}, {Mixed, prefill * share}, {Decode, 1 - prefill}}
+		if share >= leastReading {
+			r.Reason += "; one attention kernel for all requests, so that single tokens may be among the rows"
+		}
+	}
+	slices.SortStableFunc(r.Readings, func(a, b Reading) int {
+		if x, y := a.Phase == Decode, b.Phase == Decode; x != y && sum > 0 { // prompts first, whether or not tokens are among them
+			if y {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.Score, a.Score)
+	})
+	r.Phase, r.Score = r.Readings[0].Phase, r.Readings[0].Score
+	r.Readings = slices.DeleteFunc(r.Readings, func(x Reading) bool { return x.Score < leastReading })
+	if math.Abs(sum) < closeOdds {
+		r.Phase, r.Score, r.Position = Unknown, 0, false
+	}
+	return r
+}
+
+// leastReading is the least score of a reading that is worth a word.
+const leastReading = 0.1
+
+// How likely a step of prompts has single tokens of other requests among them.
+const (
+	mixedAfter   = 0.40 // its attention serves all requests, and decode steps stand in front of it
+	mixedFirst   = 0.25 // the same without such steps
+	mixedForward = 0.20 // its attention is that of prompts as a rule
+	mixedCached  = 0.40 // it attends to the prompt and to a cache, which may be that of the prompt or of other requests
+	mixedCounted = 0.80 // it chooses tokens for as many sequences as a decode step, or more
+	mixedFew     = 0.10 // it chooses tokens for clearly fewer
+)
+
+// mixture is how likely a step of prompts has single tokens of other requests among them: where its attention serves all, servers put both into one
+// step when they can.
+func mixture(all []known, i int, others []int) float64 {
+	f := &all[i]
+	n := f.count
+	if n[prefillAttention] > 0 && n[pagedAttention]+n[splitAttention]+n[attention] > 0 {
+		return mixedCached
+	}
+	if n[prefillAttention]+n[decodeAttention] > 0 {
+		return 0
+	}
+	apart, same := false, false // single tokens have attention of their own; of the same kind
+	for _, k := range others {
+		m := all[k].count
+		apart = apart || m[decodeAttention] > 0
+		same = same || m[forwardAttention] > 0 && n[forwardAttention] > 0 || m[eitherAttention] > 0 && n[eitherAttention] > 0
+	}
+	r, s := f.rows, f.sequences
+	for _, k := range others {
+		if theirs := all[k].sequences; s > 0 && theirs > 0 && !apart && (r == 0 || r >= 2*all[k].rows) {
+			switch {
+			case s > theirs, s == theirs && theirs >= 4:
+				return mixedCounted
+			case 2*s <= theirs:
+				return mixedFew
+			}
+		}
+	}
+	switch {
+	case apart && n[attention]+n[splitAttention] == 0:
+		return 0
+	case n[forwardAttention]+n[eitherAttention] > 0 && !same:
+		return mixedForward
+	case f.After:
+		return mixedAfter
+	}
+	return mixedFirst
+}
+
+// beside are the classes of the level that are the same model in other steps: with kernels in common and as many layers.
+func beside(all []known, i int) []int {
+	var out []int
+	mine := all[i].set
+	for k := range all {
+		if k == i || all[k].Level != all[i].Level || len(all[k].Names) == 0 {
+			continue
+		}
+		common, theirs := 0, all[k].set
+		for n := range theirs {
+			if mine[n] {
+				common++
+			}
+		}
+		if a, b := all[i].Layers, all[k].Layers; a > 0 && b > 0 && 2*min(a, b) < max(a, b) {
+			continue // a part of a pass, or several
+		}
+		if 2*common >= int(sameNames*float64(len(mine)+len(theirs))) {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+var tileNumbers = regexp.MustCompile(`[0-9]+`)
+
+// nameSet are the names of the kernels without numbers: tiles change from phase to phase.
+func nameSet(f *Features) map[string]bool {
+	out, seen := map[string]bool{}, map[string]bool{}
+	for _, n := range f.Names {
+		if !seen[n] {
+			seen[n] = true
+			out[tileNumbers.ReplaceAllString(n, "")] = true
+		}
+	}
+	return out
+}
+
+// attentionOdds is what the families of the kernels say. Where a class differs clearly in work from others that have the same kernels, these say
+// little about it.
+func attentionOdds(all []known, i int, others []int, differs, much bool, add func(float64, bool, string, ...any)) {
+	n, at := all[i].count, all[i].sample
+	common := func(h hint) bool {
+		return slices.ContainsFunc(others, func(k int) bool {
+			m := all[k].count
+			return m[h] > 0
+		})
+	}
+	for _, x := range []struct {
+		hint hint
+		odds float64
+		what string
+	}{
+		{decodeAttention, -telling, "decode attention kernels"},
+		{prefillAttention, telling, "prefill attention kernels"},
+		{forwardAttention, leaning, "forward attention kernels"},
+		{pagedAttention, leaning, "attention kernels of prompts"},
+		{eitherAttention, hardly, "attention kernels"},
+		{splitAttention, splitting, "attention kernels over pieces of a cache"},
+		{combineAttention, combining, "kernels that combine pieces of attention"},
+		{vector, single, "products of a matrix and a vector"},
+	} {
+		if n[x.hint] == 0 || x.hint == forwardAttention && n[decodeAttention]+n[splitAttention]+n[combineAttention] > 0 {
+			continue
+		}
+		if (x.hint == eitherAttention || x.hint == vector) && 2*n[x.hint] < all[i].Layers { // at the end of a step: tokens are chosen by a softmax too
+			continue
+		}
+		odds, text := x.odds, because(n[x.hint], x.what, at[x.hint])
+		switch tells := math.Abs(x.odds) == telling; {
+		case !differs || tells && !much || !common(x.hint):
+		case tells:
+			odds *= sharedBoth
+			text += ", which another class has too"
+		default:
+			odds *= shared
+			text += ", which another class has too"
+		}
+		add(odds, false, "%s", text)
+	}
+	if n[decodeAttention]+n[combineAttention] == 0 && n[forwardAttention]+n[pagedAttention]+n[eitherAttention] > 0 && slices.ContainsFunc(others, func(k int) bool {
+		m := all[k].count
+		return m[decodeAttention] > 0
+	}) {
+		add(unlike, false, "another class has decode attention kernels")
+	}
+	if t := all[i].TileRows; t > 0 && t <= smallTile {
+		add(smallTiles, false, "matrix products in tiles of %d rows", t)
+	} else if t >= greatTile {
+		add(-smallTiles, false, "matrix products in tiles of %d rows", t)
+	}
+}
+
+// inGraph says how much of a repetition a graph launches, and whether its attention is in it.
+func inGraph(f *Features) (share float64, attends bool) {
+	in, attention, captured := 0, 0, 0
+	family := familiar()
+	for i, name := range f.Names {
+		if i >= len(f.Graph) {
+			break
+		}
+		if f.Graph[i] {
+			in++
+		}
+		if row, ok := family(name); ok && families[row].hint != backward && families[row].hint != optimize && families[row].hint != cache && families[row].hint != vector {
+			if attention++; f.Graph[i] {
+				captured++
+			}
+		}
+	}
+	return float64(in) / float64(max(1, len(f.Names))), attention == 0 || 2*captured > attention
+}
+
+func graphOdds(all []known, i int, others []int, add func(float64, bool, string, ...any)) {
+	share, attends := all[i].inGraph, all[i].captured
+	mine := share > 0.5 && attends
+	contrast := slices.ContainsFunc(others, func(k int) bool {
+		s, a := all[k].inGraph, all[k].captured
+		return (s > 0.5 && a) != mine
+	})
+	switch {
+	case mine && contrast:
+		add(captured+alone, false, "%.0f %% of the kernels are launched by a graph, those of other classes are not", 100*share)
+	case mine:
+		add(captured, false, "%.0f %% of the kernels are launched by a graph, as servers do for decode", 100*share)
+	case contrast:
+		add(-alone, false, "launched without a graph where other classes have one")
+	}
+}
+
+var (
+	rowName   = regexp.MustCompile(`(?i)rms_?norm|layer_?norm|rotary|rope|reshape_and_cache|store_kv|kv_buffer|act_and_mul|silu_and_mul|gelu_and_mul`)
+	tokenName = regexp.MustCompile(`(?i)argmax|sampl|softmax|gather|index_?select|logits`)
+)
+
+// RowWise reports whether a kernel has a thread block for every row, or for a few.
+func RowWise(name string) bool { return rowName.MatchString(name) }
+
+// rows are those that a step works on, by the thread blocks of kernels that have one a row: the number that most of them have. 0 unknown.
+func rows(f *Features) float64 {
+	count := map[float64]int{}
+	best := 0.0
+	fits := matcher(rowName)
+	for i, b := range f.Blocks {
+		if b > 0 && fits(f.Names[i]) {
+			count[b]++
+		}
+	}
+	for b, n := range count {
+		if n > count[best] || n == count[best] && (best == 0 || b < best) {
+			best = b
+		}
+	}
+	return best
+}
+
+// sequences are those that a step chooses tokens for, by kernels that stand in it a few times; 0 unknown.
+func sequences(f *Features) float64 {
+	times := map[string]int{}
+	for _, n := range f.Names {
+		times[n]++
+	}
+	least := 0.0
+	fits := matcher(tokenName)
+	for i, b := range f.Blocks {
+		if b > 0 && times[f.Names[i]] <= 2 && fits(f.Names[i]) && (least == 0 || b < least) {
+			least = b
+		}
+	}
+	return least
+}
+
+func rowOdds(f *known, add func(float64, bool, string, ...any)) {
+	r, s := f.rows, f.sequences
+	if r > 0 {
+		add(max(-mostRows, min(mostRows, rowWeight*math.Log(r/evenRows))), false, "%.0f rows", r)
+	}
+	switch {
+	case r == 0 || s == 0:
+	case r <= 2*s:
+		add(alike, false, "about as many rows as sequences, %.0f and %.0f", r, s)
+	case r >= 32*s:
+		add(manyRows, false, "%.0f rows of %.0f sequences", r, s)
+	}
+}
+
+// workBeside is how many times as many thread blocks a class has as another, over the kernels that both have; 1 where nothing is known.
+func workBeside(f, o *known) float64 {
+	if r, s := f.rows, o.rows; r > 0 && s > 0 {
+		return r / s
+	}
+	var ratios []float64
+	for name, b := range f.blocks {
+		if t := o.blocks[name]; t > 0 {
+			ratios = append(ratios, b/t)
+		}
+	}
+	if len(ratios) < 3 {
+		return 1
+	}
+	slices.Sort(ratios)
+	return ratios[len(ratios)/2]
+}
+
+// timeBeside is how many times as long a class takes as another, a layer; 1 where that is not known.
+func timeBeside(f, o *known) float64 {
+	a, b := f.BusyNS, o.BusyNS
+	if f.Layers > 0 && o.Layers > 0 {
+		a, b = a/float64(f.Layers), b/float64(o.Layers)
+	}
+	if a <= 0 || b <= 0 {
+		return 1
+	}
+	return a / b
+}
+
+// workOdds sets the work and the time of a class beside those of the others: the greatest ratio either way counts.
+func workOdds(all []known, i int, others []int, add func(float64, bool, string, ...any)) {
+	for _, x := range []struct {
+		of    func(f, o *known) float64
+		clear float64
+		what  string
+	}{{workBeside, workRatio, "the work"}, {timeBeside, timeRatio, "the time a layer"}} {
+		most, least := 1.0, 1.0
+		for _, k := range others {
+			r := x.of(&all[i], &all[k])
+			most, least = max(most, r), min(least, r)
+		}
+		switch {
+		case most >= x.clear && most*least >= 1:
+			add(greater, false, "%.1f times %s of another class", most, x.what)
+		case least <= 1/x.clear:
+			add(-greater, false, "another class has %.1f times %s", 1/least, x.what)
+		}
+	}
+}
+
+// orderOdds is what the order of classes says: a request begins with its prompt and goes on token by token.
+func orderOdds(all []known, i int, others []int, add func(float64, bool, string, ...any)) {
+	f := &all[i]
+	if len(others) == 0 || f.Runs == 0 {
+		return
+	}
+	run := func(f *known) float64 { return float64(f.Repetitions) / float64(max(1, f.Runs)) }
+	first, later, longest := true, false, 0.0
+	for _, k := range others {
+		first, later = first && f.Start < all[k].Start, later || f.Start > all[k].Start
+		longest = max(longest, run(&all[k]))
+	}
+	if first {
+		add(earliest, true, "the earliest of %d classes", len(others)+1)
+	} else if later {
+		add(-earliest, true, "not the earliest of %d classes", len(others)+1)
+	}
+	switch mine := run(f); {
+	case mine >= runRatio*longest && mine >= 3:
+		add(lasting, true, "%.1f in a row, others at most %.1f", mine, longest)
+	case longest >= runRatio*mine && longest >= 3:
+		add(-lasting, true, "%.1f in a row, others up to %.1f", mine, longest)
+	}
+}

@@ -1,0 +1,126 @@
+"""What kernels wrote, as lines of a comparison: what differs first, the arrays, the statements, the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ._diff_text import Look, clean, grid, place, short, wrapped
+from ._units import format_count, plural
+
+_SHOWN = 5  # rows of a table unless everything is asked for
+
+
+def coverage(document: Mapping[str, Any]) -> str:
+    """What was compared, in words; nothing in documents of versions that did not say it."""
+    return str((document.get("coverage") or {}).get("text") or "")
+
+
+def outputs(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """The lines about what the kernel wrote, and about what the checks of the simulator found."""
+    found = document.get("outputs") or {}
+    first = found.get("first")
+    if first:
+        yield ""
+        yield from _first(first, look)
+    yield from _arrays(found.get("arrays") or (), look)
+    yield from _stores(found.get("stores") or (), look)
+    if found.get("more"):
+        yield from wrapped("  more: ", clean(found["more"]), look)
+    yield from _findings(document.get("findings") or (), look)
+
+
+def _first(first: Mapping[str, Any], look: Look) -> Iterator[str]:
+    at = clean(first.get("array") or "")
+    if first.get("element") is not None:
+        at += f"[{first['element']}]"
+    elif first.get("from") is not None:
+        at += f"[{first['from']}..{first['to']}]"
+    yield look.style("first output that differs:", "bold") + f" {look.style(at or 'what was stored', 'red', 'bold')}"
+    if first.get("element") is not None:
+        a, b = (_value(first, side) for side in "ab")
+        kind = clean(first.get("type") or "").lstrip("*")
+        yield f"  A has {a}, B has {b}" + (f" ({kind})" if kind else "")
+    for side in "ab":
+        writer = first.get(f"writer_{side}")
+        if writer:
+            yield f"  in {side.upper()} written at {_at(writer)} by {_thread(writer)}"
+    store = first.get("store")
+    if store:
+        warps = f"warp {store['warp']:,} first" if store.get("warp") is not None else ""
+        more = f", {plural(store['warps'], 'warp')} in all" if store["warps"] > 1 else ""
+        yield f"  {_verb(store)} at {_at(store)}" + (f": {warps}{more}" if warps else "")
+
+
+def _value(first: Mapping[str, Any], side: str) -> str:
+    text, bits = first.get(f"value_{side}"), first.get(f"bits_{side}")
+    if not text:
+        return "nothing: it did not write it"
+    return clean(text) if text == bits or not bits else f"{clean(text)} ({bits})"
+
+
+def _at(of: Mapping[str, Any]) -> str:
+    return place({"source_location": of.get("source_location"), "site_id": of.get("site_id") or "?"})
+
+
+def _thread(writer: Mapping[str, Any]) -> str:
+    if writer.get("block") is None:
+        return f"warp {writer['warp']:,}, lane {writer['lane']}"
+    return f"block {writer['block']:,}, warp {writer['warp_of_block']} of it, lane {writer['lane']}"
+
+
+def _verb(store: Mapping[str, Any]) -> str:
+    return "other operands of the atomic" if store.get("site_kind") == "atomic" else "something else is stored"
+
+
+def _arrays(arrays: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
+    rows = [
+        (
+            clean(row["name"]),
+            clean(row.get("type") or "").lstrip("*"),
+            ("at least " if row.get("at_least") else "") + f"{row['chunks']:,} of {row['chunks_of']:,}",
+            clean(row["elements"]),
+            format_count(row["written_a"]),
+            format_count(row["written_b"]) if row["written_b"] != row["written_a"] else "",
+            "noise" if row["noise"] else f"{row['noisy']:,} noise" if row.get("noisy") else "",
+        )
+        for row in (arrays if look.detail else arrays[:_SHOWN])
+    ]
+    if rows:
+        yield ""
+        yield look.style("outputs", "bold") + f" ({plural(len(arrays), 'array')} with other contents)"
+        headings = ("array", "type", "chunks", "elements", "bytes", "in B", "")
+        yield from grid(headings, rows, look, indent=2, right=(2, 4, 5))
+
+
+def _stores(stores: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
+    rows = [
+        (
+            short(row.get("source_location"), row["site_id"]),
+            clean(row["site_kind"]),
+            clean(row.get("array") or ""),
+            format_count(row["count_a"]),
+            format_count(row["count_b"]) if row["count_b"] != row["count_a"] else "",
+            format_count(row["warps"]) if row["warps"] else "",
+            clean(row.get("warp_ranges") or ""),
+            "noise" if row["noise"] else "",
+        )
+        for row in (stores if look.detail else stores[:_SHOWN])
+    ]
+    if rows:
+        yield ""
+        yield look.style("stores", "bold") + f" ({plural(len(stores), 'statement')} stored something else)"
+        headings = ("site", "kind", "array", "elements", "in B", "warps", "which", "")
+        yield from grid(headings, rows, look, indent=2, right=(3, 4, 5))
+
+
+def _findings(findings: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
+    if not findings:
+        return
+    yield ""
+    yield look.style("findings", "bold") + f" ({plural(len(findings), 'finding')} of the simulator differ)"
+    for row in findings if look.detail else findings[:_SHOWN]:
+        sides = [f"{row[f'count_{side}']:,} in {side.upper()}" for side in "ab" if row[f"count_{side}"]]
+        where = f" at {short(row.get('source_location'), '')}" if row.get("source_location") else ""
+        noise = " (noise)" if row["noise"] else ""
+        yield from wrapped(f"  {clean(row['check'])}{where}, {', '.join(sides)}{noise}: ", clean(row["message"]), look)

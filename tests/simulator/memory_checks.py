@@ -1,0 +1,181 @@
+"""Checks of whose memory a launch may touch: views, buffers, parts of words, what goes away. Run as ``driver_checks.py`` is."""
+
+import json
+import mmap
+import os
+import sys
+import tempfile
+import traceback
+import warnings
+from pathlib import Path
+
+import kernels
+import ml_dtypes
+import numpy as np
+import triton
+
+import prlx
+
+PAGE = mmap.PAGESIZE
+
+
+def copied(o, *, blocks=4, machine=None):
+    """The findings of a launch that writes 1,024 elements a block to ``o``."""
+    x = np.ones(1024 * blocks, np.float32)
+    return prlx.simulate(kernels.copy, (blocks,), x, o, BLOCK=1024, machine=machine).findings
+
+
+def checks_of(findings):
+    return {finding.check for finding in findings}
+
+
+def check_a_view_by_strides_does_not_reach_beyond_its_array():
+    whole = np.zeros(4096, np.float32)
+    for array in (whole[:16], np.zeros(16, np.float32)):
+        endless = np.lib.stride_tricks.as_strided(array, (1 << 20,), (4,))
+        found = copied(endless)
+        if array.base is None:
+            assert checks_of(found) == {"out-of-bounds"} and "(64 bytes)" in found[0].message, found
+            assert (array == 1).all()
+        else:
+            assert not found and (whole == 1).all(), found
+
+
+def check_memory_that_may_not_be_written():
+    raw = bytes(4096)
+    frozen = np.zeros(1024, np.float32)
+    frozen.flags.writeable = False
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(bytes(4096))
+        file.flush()
+        for o in (np.frombuffer(raw, np.float32), frozen, np.memmap(file.name, np.float32, "r"),
+                  np.asarray(memoryview(raw)).view(np.float32)):  # fmt: skip
+            assert checks_of(copied(o, blocks=1)) & {"read-only-write"}, o.flags
+    assert not any(raw)
+    assert checks_of(copied(np.broadcast_to(np.float32(0), (1024,)), blocks=1)) == {"out-of-bounds"}
+    x = np.ones(1024, np.float32)
+    assert prlx.simulate(kernels.copy, (1,), frozen, x, BLOCK=1024).passed and not x.any()
+
+
+def check_an_array_whose_file_becomes_shorter_raises_and_names_it():
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "array.bin"
+        for keep, machine in ((0, {}), (PAGE, {"workers": 1}), (0, {"workers": 2})):
+            np.zeros(4096, np.float32).tofile(path)
+            o = np.memmap(path, np.float32, "r+")
+            os.truncate(path, keep)
+            try:
+                copied(o, machine=machine)
+            except prlx.ArrayMemoryError as error:
+                assert "of o (16384 bytes)" in str(error) and "copy" in str(error) and "file" in error.hint, error
+                assert isinstance(error, BufferError) and error.exit_code == 3
+                assert f"byte {keep} " in str(error) or machine.get("workers") != 1, error
+            else:
+                raise AssertionError("wrote to a file that is not there")
+        o = np.memmap(path, np.float32, "r+", shape=(PAGE // 4,))
+        os.truncate(path, 0)
+        run = Path(folder) / "run"
+        try:
+            with prlx.record(run):
+                kernels.copy[(1,)](np.ones(1024, np.float32), o, BLOCK=1024)
+        except prlx.ArrayMemoryError as error:
+            assert "of o (" in str(error), error
+        else:
+            raise AssertionError("recorded memory that is not there")
+        assert sorted(p.name for p in run.iterdir()) == ["session.json"], sorted(run.iterdir())
+    assert not copied(np.zeros(4096, np.float32)), "the machine goes on"
+
+
+def check_memory_that_never_was_raises():
+    class Lying:
+        dtype = np.dtype(np.float32)
+        nbytes = 16384
+        shape = (4096,)
+
+        def __init__(self, address):
+            self.address = address
+
+        def data_ptr(self):
+            return self.address
+
+    for address, kind in ((PAGE, prlx.ArrayMemoryError), (-1, prlx.UsageError), (1 << 60, prlx.UsageError)):
+        try:
+            copied(Lying(address))
+        except (kind, OverflowError) as error:
+            assert kind is prlx.UsageError or "of o (" in str(error), error
+        else:
+            raise AssertionError(f"wrote to {address}")
+    huge = Lying(np.zeros(4096, np.float32).ctypes.data)
+    huge.nbytes = 1 << 55
+    try:
+        copied(huge)
+    except prlx.PrlxError as error:
+        assert not isinstance(error, prlx.InternalError), error
+
+
+def check_empty_and_overlapping_arrays():
+    assert checks_of(copied(np.zeros(0, np.float32), blocks=1)) == {"out-of-bounds"}
+    whole = np.zeros(2048, np.float32)
+    assert not copied(whole[:0], blocks=1), "an empty view may use its array, as any view"
+    x = np.arange(2048, dtype=np.float32)
+    assert prlx.simulate(kernels.copy, (1,), x[:1024], x[512:], BLOCK=1024).passed
+    assert (x[512:1536] == np.arange(1024)).all() and x[1536] == 1536
+    backwards = np.zeros(1024, np.float32)[::-1]
+    found = copied(backwards, blocks=1)
+    assert checks_of(found) == {"out-of-bounds"} and "beyond the end of o (4096 bytes)" in found[0].message, found
+
+
+def check_reinterpreted_arrays():
+    x, o = np.arange(64, dtype=np.int16), np.zeros(64, np.int16)
+    wrapped = [triton.runtime.jit.TensorWrapper(prlx.hooks.arrays.as_tensor(a), triton.language.uint16) for a in (x, o)]
+    result = prlx.simulate(kernels.copy, (1,), *wrapped, BLOCK=64)
+    assert result.passed and (o == x).all(), result.findings
+    wrapped[1].base = wrapped[1].base[1:]
+    found = prlx.simulate(kernels.copy, (1,), *wrapped, BLOCK=64).findings
+    assert "2 bytes beyond the end of o (128 bytes)" in found[0].message, found
+
+
+def check_atomics_on_half_a_word():
+    """bf16 has no atomic on an sm_80: the compiler makes a loop of compare-and-swap on the word around each element."""
+    for kind in (ml_dtypes.bfloat16, np.float16):
+        x = np.ones(128, kind)
+        for n in (1, 2, 3, 64, 65):
+            around = np.full(n + 8, 7, kind)
+            for first in (4, 5):  # a word begins in front of the array, too
+                own = around[first : first + n].copy()  # its own allocation
+                own[:] = 0
+                result = prlx.simulate(kernels.accumulated, (2,), x, own, n, BLOCK=128)
+                assert result.passed and (own == 2).all(), (kind, n, result.findings, own)
+
+
+def check_atomics_on_half_a_word_out_of_bounds():
+    x, z = np.ones(128, ml_dtypes.bfloat16), np.zeros(65, ml_dtypes.bfloat16)
+    found = prlx.simulate(kernels.accumulated, (1,), x, z, 66, BLOCK=128).findings
+    assert checks_of(found) == {"out-of-bounds"} and (z == 1).all(), found
+    assert all("beyond the end of z (130 bytes)" in finding.message for finding in found), found
+    assert all(finding.lanes == (1,) and finding.warp == 2 for finding in found), found
+    x[:] = 0  # what changes nothing is out of bounds all the same
+    assert checks_of(prlx.simulate(kernels.accumulated, (1,), x, z, 66, BLOCK=128).findings) == {"out-of-bounds"}
+    z.flags.writeable = False
+    x[:] = 1
+    assert checks_of(prlx.simulate(kernels.accumulated, (1,), x, z, 65, BLOCK=128).findings) == {"read-only-write"}
+    assert (z == 1).all()
+
+
+def main():
+    warnings.simplefilter("ignore")
+    results = {}
+    for name, check in [item for item in globals().items() if item[0].startswith("check_")]:
+        if sys.argv[1:] and name not in sys.argv[1:]:
+            continue
+        try:
+            check()
+            results[name] = None
+        except BaseException:
+            results[name] = traceback.format_exc()
+            prlx.disable()
+    json.dump(results, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()
