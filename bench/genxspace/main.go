@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/timeline/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace/xspacetest"
 )
 
 func main() {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // LinePlan says where a line of an XSpace goes.

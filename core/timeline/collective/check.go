@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/hlo"
+	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
 // Clock maps an instant of an execution (ns, as recorded) to the common clock, with a bound on the error of that (ns). It is

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/hlo"
+	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
 // member is one execution in a test: node, participant, start, end.

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/hlo"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
 // maxGroupRanks bounds the members of a process group that are read from its text.

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/hlo"
+	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
 // MaxSpans is how many executions all nodes together may hold in memory unless the caller says otherwise: about 100 MiB.

@@ -8,8 +8,8 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // extract reads bytes as a trace of either kind; errors must be typed.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/hlo"
+	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
 // randomJob makes executions of a few operations on nodes x devices, in random order, with some missing.

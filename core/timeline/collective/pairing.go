@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/hlo"
+	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
 // finish joins each start with its done: the collective lasts from the start of the one to the end of the other. Within a

@@ -12,7 +12,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // The builders below write protobuf by hand: a message is its fields, one after the other.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/timeline/hlo"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/hlo"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // maxModules is how many compiled programs of a trace are read for their collectives.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 )
 
 // TestCompressedBlocksAreOneMember feeds the writer blocks of all sizes.

@@ -15,7 +15,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/offsets"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 const (

@@ -11,9 +11,9 @@ import (
 	"sync/atomic"
 
 	"github.com/prlx-go/prlx/core/timeline/align"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 const (

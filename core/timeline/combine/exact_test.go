@@ -11,8 +11,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
-	"github.com/prlx-go/prlx/core/timeline/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace/xspacetest"
 )
 
 // recorded writes a synthetic job and returns its traces and its round offsets.

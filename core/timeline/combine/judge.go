@@ -8,9 +8,9 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 )
 
 // extract finds the collectives of the trace, a part for each node that it holds. nodes is how many traces there are.

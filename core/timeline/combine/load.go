@@ -11,9 +11,9 @@ import (
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/collective"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // Input is one trace as the user named it.

@@ -14,9 +14,9 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
-	"github.com/prlx-go/prlx/core/timeline/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace/xspacetest"
 )
 
 // carriedAway copies the traces of a result into a directory of their own, without the documents beside them.

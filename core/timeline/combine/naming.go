@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // Naming is the scheme by which planes of several nodes get names and ids in one XSpace.

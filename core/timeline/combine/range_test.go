@@ -9,7 +9,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 func rangeOf(from, to int64) []*int64 { return []*int64{&from, &to} }

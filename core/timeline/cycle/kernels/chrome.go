@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 )
 
 // class is what the category of an event makes of it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 )
 
 // rankStep is the distance of the pids of two ranks in files that merge ranks. No pid of an operating system is as large.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 )
 
 // golden is what is known of the recordings: kernels of one iteration, or of one layer of those that hold one step, on the busiest

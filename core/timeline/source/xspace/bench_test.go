@@ -10,7 +10,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace/xspacetest"
 )
 
 // benchSource is one node's file of about 30 MB in memory: eight devices, 120_000 events each.

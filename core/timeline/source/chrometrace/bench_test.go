@@ -6,8 +6,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace/chrometracetest"
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace/chrometracetest"
 )
 
 func benchmarkInputs(b *testing.B, run func(b *testing.B, src *file.Source)) {

@@ -20,7 +20,7 @@ import (
 )
 
 // page is the document that specifies the fields; the descriptors of these tests are made from its table.
-const page = "../../../docs/formats/hlo.md"
+const page = "../../../../docs/formats/hlo.md"
 
 var rowRE = regexp.MustCompile("(?m)^\\| `(\\w+)` \\| `(\\w+)` \\| (\\d+) \\| (repeated )?`?(\\w+)`? \\|")
 

@@ -31,7 +31,7 @@ var (
 
 func readSchema(t testing.TB) protoreflect.FileDescriptor {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "..", "docs", "formats", "xplane.proto"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "formats", "xplane.proto"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace/chrometracetest"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace/chrometracetest"
 )
 
 func TestScanReadsTheDocument(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/prlx-go/prlx/core/timeline/xspace/xspacetest"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace/xspacetest"
 )
 
 // values are the neighbours of every power of two and some of everything between.

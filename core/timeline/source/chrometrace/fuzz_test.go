@@ -8,8 +8,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/timeline/chrometrace/chrometracetest"
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace/chrometracetest"
 )
 
 var seeds = []string{
