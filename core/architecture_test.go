@@ -35,6 +35,7 @@ var floors = [][]string{
 	{"core/kernel/ptx"},
 	{"core/kernel/simt/lane"},
 	{"core/kernel/simt/memory"},
+	{"core/kernel/simt/target"},
 	{"core/kernel/simt"},
 	{"core/kernel/diff/script"},
 	{"core/kernel/diff"},

@@ -7,10 +7,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
 )
-
-// bankBytes is what all banks of shared memory hold side by side: 32 words of 4 bytes.
-const bankBytes = 128
 
 // conflicts counts the passes beyond the first that the banks of shared memory need: lanes that touch different words of one
 // bank wait for each other. Accesses of 8 and 16 bytes a lane are served in halves and quarters of a warp, as on hardware.
@@ -31,7 +29,7 @@ func conflicts(r *lane.Regs, t *memory.Transfer, size int, lanes uint32) uint64 
 		return 0
 	}
 	shift := max(2, bits.Len(uint(size-1)))
-	group := min(bankBytes>>shift, lane.Lanes) // lanes that are served at once
+	group := min(target.BankBytes>>shift, lane.Lanes) // lanes that are served at once
 	extra := 0
 	for start := 0; start < lane.Lanes; start += group {
 		if part := lanes >> start & uint32(1<<group-1); part != 0 {
@@ -59,7 +57,7 @@ func oneAfterTheOther(at *[lane.Lanes]uint32, size uint32) bool {
 func passes(at []uint32, offset uint32, shift int, part uint32) int {
 	var owner [lane.Lanes]uint32
 	var used uint32
-	groups := uint32(bankBytes >> shift)
+	groups := uint32(target.BankBytes >> shift)
 	for rest := part; rest != 0; rest &= rest - 1 {
 		piece := (at[first(rest)] + offset) >> shift
 		bank := piece & (groups - 1)
@@ -83,7 +81,7 @@ func manyPasses(at []uint32, offset uint32, shift int, part uint32) int {
 	}
 	slices.Sort(pieces[:n])
 	var count [lane.Lanes]uint8
-	groups := uint32(bankBytes >> shift)
+	groups := uint32(target.BankBytes >> shift)
 	most := uint8(0)
 	for _, piece := range slices.Compact(pieces[:n]) {
 		bank := piece & (groups - 1)

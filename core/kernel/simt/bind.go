@@ -2,11 +2,11 @@ package simt
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
 )
 
 // binder turns one kernel, and the functions that it calls, into code.
@@ -53,12 +53,12 @@ type place struct {
 }
 
 // bindKernel binds an entry point. A construct that the machine does not know is refused by name.
-func bindKernel(name string, m *ptx.Module, entry *ptx.Function) (*kernel, error) {
+func bindKernel(t *target.Target, name string, m *ptx.Module, entry *ptx.Function) (*kernel, error) {
 	b := &binder{
 		name: name, module: m, byName: map[string]*bound{}, symbols: map[string]place{}, constants: map[constant]int32{}, guard: -1,
-		k: &kernel{name: entry.Name, module: m, entry: entry},
+		k: &kernel{name: entry.Name, module: m, entry: entry, target: t},
 	}
-	if err := b.checkTarget(); err != nil {
+	if err := b.checkAddresses(); err != nil {
 		return nil, err
 	}
 	if err := b.declareModule(); err != nil {
@@ -95,8 +95,8 @@ func bindKernel(name string, m *ptx.Module, entry *ptx.Function) (*kernel, error
 	return b.k, nil
 }
 
-// checkTarget refuses what is not an sm_80 or older.
-func (b *binder) checkTarget() error {
+// checkAddresses refuses modules of 32 bits.
+func (b *binder) checkAddresses() error {
 	if b.module.AddressSize != 64 && b.module.AddressSize != 0 {
 		return b.refuse(0, "addresses of %d bits: the machine has 64", b.module.AddressSize)
 	}
@@ -117,25 +117,10 @@ func (b *binder) unknown(in *ptx.Inst, format string, args ...any) *fault.Error 
 		text += fmt.Sprintf(" (%s:%d)", at[0].File, at[0].Line)
 	}
 	e := b.refuse(int(in.Line), "%s", text)
-	if newer(in.Op) {
-		e.Hint = "the machine is an sm_80: compile for that target, which needs no such instruction"
+	if b.k.target.IsLater(in.Op) {
+		e.Hint = "the machine is an " + b.k.target.Name + ": compile for that target, which needs no such instruction"
 	}
 	return e
-}
-
-// newer reports whether an instruction came with sm_90 or later.
-func newer(op ptx.Opcode) bool {
-	switch op.Name {
-	case "wgmma", "mbarrier", "stmatrix", "elect", "setmaxnreg", "tensormap", "tcgen05", "mapa", "griddepcontrol", "multimem", "getctarank", "clusterlaunchcontrol":
-		return true
-	}
-	full := "." + strings.Join(op.Mods, ".") + "."
-	for _, mod := range []string{".bulk.", ".cluster.", ".proxy.", ".tensor.", ".e4m3x2.", ".e5m2x2.", ".e4m3.", ".e5m2.", ".shared::cluster."} {
-		if strings.Contains(full, mod) {
-			return true
-		}
-	}
-	return false
 }
 
 // newRegister adds a register to a bank.

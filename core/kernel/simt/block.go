@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
 )
 
 // block is one thread block that runs. It is used for one block after the other.
@@ -27,7 +28,7 @@ type block struct {
 	alive   int
 	ended   bool // by a trap, a deadlock, the first finding or an error
 	err     error
-	arrived [barriers]gathering
+	arrived [target.Barriers]gathering
 	output  *output
 	steps   uint64 // instructions of all its warps
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
 )
 
 // kind says how the executor treats an instruction.
@@ -58,8 +59,8 @@ type inst struct {
 	atomic memory.AtomicOp
 }
 
-// target is a label of an indexed jump.
-type target struct {
+// label is one of the places that an indexed jump may go to.
+type label struct {
 	at     int32 // index into code; an instruction of the text until it is linked
 	arrive int32 // as of a branch
 }
@@ -79,6 +80,7 @@ type origin struct {
 // kernel is an entry point with the functions that it calls, bound: every register, label and immediate is a number.
 type kernel struct {
 	name      string
+	target    *target.Target
 	module    *ptx.Module
 	entry     *ptx.Function
 	code      []inst
@@ -90,7 +92,7 @@ type kernel struct {
 	constants []constant
 	barriers  []barrier
 	calls     []call
-	switches  [][]target
+	switches  [][]label
 	copies    []memory.Copy
 	frames    []frame
 	local     int    // bytes of local memory of a thread

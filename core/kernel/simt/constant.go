@@ -95,9 +95,6 @@ var specials = map[string]struct {
 	"WARP_SZ": {specialSize, fromLaunch},
 }
 
-// simulatedSMs is what %nsmid says: the multiprocessors of an A100.
-const simulatedSMs = 108
-
 // special is the register that holds a special register. Clocks count the instructions of the warp.
 func (b *binder) special(in *ptx.Inst, name string, bank lane.Bank) (int32, error) {
 	if bank == lane.P {

@@ -106,7 +106,7 @@ func plain(k kind) func(*binder, *bound, *ptx.Inst) error {
 
 // emitNothing accepts a hint.
 func (b *binder) emitNothing(_ *bound, in *ptx.Inst) error {
-	if newer(in.Op) {
+	if b.k.target.IsLater(in.Op) {
 		return b.unknown(in, "not an instruction of the machine")
 	}
 	b.emit(inst{kind: kindNothing})
@@ -143,13 +143,10 @@ func Opcodes() []Opcode {
 	return list
 }
 
-// emitFence accepts the fences of an sm_80. Memory is sequentially consistent here: they only matter to the
-// search for races.
+// emitFence accepts fences. Memory is sequentially consistent here: they only matter to the search for races.
 func (b *binder) emitFence(_ *bound, in *ptx.Inst) error {
 	for _, mod := range in.Op.Mods {
-		switch mod {
-		case "gl", "cta", "sys", "gpu", "sc", "acq_rel", "acquire", "release":
-		default:
+		if !b.k.target.HasFence(mod) {
 			return b.unknown(in, "not a fence of the machine")
 		}
 	}
@@ -159,7 +156,7 @@ func (b *binder) emitFence(_ *bound, in *ptx.Inst) error {
 
 // emitPolicy gives a cache policy the value 0: there is no cache.
 func (b *binder) emitPolicy(f *bound, in *ptx.Inst) error {
-	if len(in.Operands) == 0 || in.Operands[0].Kind != ptx.IsRegister || newer(in.Op) {
+	if len(in.Operands) == 0 || in.Operands[0].Kind != ptx.IsRegister || b.k.target.IsLater(in.Op) {
 		return b.unknown(in, "not a cache policy of the machine")
 	}
 	d, err := b.output(f, in, &in.Operands[0], lane.R64)

@@ -17,15 +17,15 @@ func (b *binder) emitBranch(f *bound, in *ptx.Inst) error {
 	if len(in.Operands) != 1 || in.Operands[0].Kind != ptx.Label {
 		return b.unknown(in, "needs one label")
 	}
-	target := in.Operands[0].Target
-	if target < 0 || int(target) > len(f.f.Insts) {
+	to := in.Operands[0].Target
+	if to < 0 || int(to) > len(f.f.Insts) {
 		return b.unknown(in, "the label is nowhere")
 	}
 	k := kindBranch
 	if in.Guard < 0 {
 		k = kindJump
 	}
-	b.emit(inst{kind: k, target: target})
+	b.emit(inst{kind: k, target: to})
 	return nil
 }
 
@@ -38,20 +38,20 @@ func (b *binder) emitSwitch(f *bound, in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
-	var targets []target
+	var labels []label
 	for _, o := range in.Operands[1:] {
 		list := []ptx.Operand{o}
 		if len(o.Elems) > 0 {
 			list = o.Elems
 		}
-		for _, label := range list {
-			if label.Kind != ptx.Label || label.Target < 0 || int(label.Target) > len(f.f.Insts) {
+		for _, o := range list {
+			if o.Kind != ptx.Label || o.Target < 0 || int(o.Target) > len(f.f.Insts) {
 				return b.unknown(in, "the table of labels is not one")
 			}
-			targets = append(targets, target{at: label.Target})
+			labels = append(labels, label{at: o.Target})
 		}
 	}
-	b.k.switches = append(b.k.switches, targets)
+	b.k.switches = append(b.k.switches, labels)
 	b.emit(inst{kind: kindSwitch, detail: int32(len(b.k.switches) - 1), ops: lane.Operands{A: index}, ins: []slot{{lane.R32, index}}})
 	return nil
 }
@@ -297,7 +297,7 @@ func (b *binder) link() {
 		case kindSwitch:
 			targets := b.k.switches[in.detail]
 			for j, t := range targets {
-				targets[j] = target{f.start[t.at], f.arrive(o.index, t.at)}
+				targets[j] = label{f.start[t.at], f.arrive(o.index, t.at)}
 			}
 		}
 	}

@@ -267,23 +267,6 @@ var atomicTypes = map[string]ptx.Type{
 	"f16": ptx.F16, "f16x2": ptx.F16x2, "bf16": ptx.BF16, "bf16x2": ptx.BF16x2, "f32": ptx.F32, "f64": ptx.F64,
 }
 
-// atomicFits says which operations an sm_80 has on which types.
-func atomicFits(kind memory.AtomicKind, t ptx.Type) bool {
-	switch kind {
-	case memory.Add:
-		return t != ptx.B16 && t != ptx.B32 && t != ptx.B64
-	case memory.Min, memory.Max:
-		return t == ptx.U32 || t == ptx.S32 || t == ptx.U64 || t == ptx.S64
-	case memory.And, memory.Or, memory.Xor, memory.Exch:
-		return t == ptx.B32 || t == ptx.B64
-	case memory.Inc, memory.Dec:
-		return t == ptx.U32
-	case memory.CAS:
-		return t == ptx.B16 || t == ptx.B32 || t == ptx.B64
-	}
-	return false
-}
-
 // emitAtomic appends atom and red.
 func (b *binder) emitAtomic(f *bound, in *ptx.Inst) error {
 	a, err := b.accessOf(in)
@@ -292,7 +275,7 @@ func (b *binder) emitAtomic(f *bound, in *ptx.Inst) error {
 	}
 	kind, known := atomics[a.op]
 	t0, typed := atomicTypes[a.kind]
-	if !known || !typed || !atomicFits(kind, t0) || a.space == ptx.Local || a.space == ptx.Const || a.space == ptx.Param || a.count != 1 {
+	if !known || !typed || !b.k.target.HasAtomic(kind, t0) || a.space == ptx.Local || a.space == ptx.Const || a.space == ptx.Param || a.count != 1 {
 		return b.unknown(in, "not an atomic of the machine")
 	}
 	operands := in.Operands
@@ -485,7 +468,7 @@ func spaceOf(op ptx.Opcode) (ptx.Space, bool) {
 // emitConvertAddress appends cvta: generic addresses of shared and local memory are those of a window.
 func (b *binder) emitConvertAddress(f *bound, in *ptx.Inst) error {
 	space, ok := spaceOf(in.Op)
-	if !ok || len(in.Operands) != 2 || typeOf(in.Op) != "u64" || newer(in.Op) {
+	if !ok || len(in.Operands) != 2 || typeOf(in.Op) != "u64" || b.k.target.IsLater(in.Op) {
 		return b.unknown(in, "not a conversion of addresses of the machine")
 	}
 	d, err := b.output(f, in, &in.Operands[0], lane.R64)
@@ -517,7 +500,7 @@ func add64(r *lane.Regs, o *lane.Operands) {
 // emitSpace appends isspacep.
 func (b *binder) emitSpace(f *bound, in *ptx.Inst) error {
 	space, ok := spaceOf(in.Op)
-	if !ok || len(in.Operands) != 2 || newer(in.Op) {
+	if !ok || len(in.Operands) != 2 || b.k.target.IsLater(in.Op) {
 		return b.unknown(in, "not a test of addresses of the machine")
 	}
 	d, err := b.output(f, in, &in.Operands[0], lane.P)

@@ -5,10 +5,8 @@ import (
 	"math/bits"
 
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
 )
-
-// barriers is how many numbered barriers a block has.
-const barriers = 16
 
 // arrive brings a warp to a barrier. A warp whose lanes are not all there is a finding; it counts as arrived.
 func (b *block) arrive(w *warp, in *inst, at int32, taken uint32) {
@@ -17,8 +15,8 @@ func (b *block) arrive(w *warp, in *inst, at int32, taken uint32) {
 	if d.id >= 0 {
 		id = int32(w.regs.R32[d.id][first(taken)])
 	}
-	if id < 0 || id >= barriers {
-		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("barrier %d: a block has barriers 0 to %d", uint32(id), barriers-1))
+	if id < 0 || id >= target.Barriers {
+		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("barrier %d: a block has barriers 0 to %d", uint32(id), target.Barriers-1))
 		return
 	}
 	if missing := w.live &^ taken &^ w.ending(); missing != 0 && d.aligned {

@@ -11,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
 )
 
 // launch is what all blocks of one launch share.
@@ -34,11 +35,9 @@ type launch struct {
 
 // limits of a launch.
 const (
-	maxThreads  = 1024
 	maxBlocks   = 1 << 40
-	maxOrdered  = 1 << 22   // blocks that a seed permutes; the order of more is ascending
-	maxShared   = 163 << 10 // of a block of an sm_80
-	maxFindings = 1000      // unless the options say otherwise
+	maxOrdered  = 1 << 22 // blocks that a seed permutes; the order of more is ascending
+	maxFindings = 1000    // unless the options say otherwise
 )
 
 // Streams of random numbers under one seed.
@@ -90,14 +89,11 @@ func (p *Program) prepare(j *job.Job, k *kernel, l *Launch, who watching) (*laun
 	return r, nil
 }
 
-// maxGrid is the largest grid of a GPU, the same for all of them.
-var maxGrid = [3]uint32{math.MaxInt32, 65535, 65535}
-
 // checkLaunch says what is wrong with a launch.
 func checkLaunch(k *kernel, l *Launch) error {
 	blocks, threads := uint64(1), uint64(1)
 	for i := range l.Grid {
-		if l.Grid[i] > maxGrid[i] || l.Block[i] == 0 || l.Block[i] > maxThreads {
+		if l.Grid[i] > target.MaxGrid[i] || l.Block[i] == 0 || l.Block[i] > target.MaxThreads {
 			return fault.Usagef("kernel %s: grid %v, block %v: not a launch of a GPU", k.name, l.Grid, l.Block)
 		}
 		blocks *= uint64(l.Grid[i])
@@ -106,8 +102,8 @@ func checkLaunch(k *kernel, l *Launch) error {
 			return fault.New(fault.Limit, "kernel %s: a grid of %v has more than %d blocks", k.name, l.Grid, int64(maxBlocks))
 		}
 	}
-	if threads > maxThreads {
-		return fault.Usagef("kernel %s: a block of %v has %d threads, a GPU allows %d", k.name, l.Block, threads, maxThreads)
+	if threads > target.MaxThreads {
+		return fault.Usagef("kernel %s: a block of %v has %d threads, a GPU allows %d", k.name, l.Block, threads, target.MaxThreads)
 	}
 	if n := k.entry.ReqNTID; n[0] != 0 && [3]uint32{n[0], max(n[1], 1), max(n[2], 1)} != l.Block {
 		return fault.Usagef("kernel %s was compiled for blocks of %v threads (.reqntid), launched with %v", k.name, n, l.Block)
@@ -115,11 +111,12 @@ func checkLaunch(k *kernel, l *Launch) error {
 	if n := k.entry.MaxNTID; n[0] != 0 && threads > uint64(n[0])*uint64(max(n[1], 1))*uint64(max(n[2], 1)) {
 		return fault.Usagef("kernel %s was compiled for at most %v threads a block (.maxntid), launched with %v", k.name, n, l.Block)
 	}
-	if uint64(max(l.Cluster[0], 1))*uint64(max(l.Cluster[1], 1))*uint64(max(l.Cluster[2], 1)) > 1 {
-		return fault.New(fault.Incompatible, "kernel %s: a cluster of %v blocks needs sm_90, the machine is an sm_80", k.name, l.Cluster)
+	t := k.target
+	if uint64(max(l.Cluster[0], 1))*uint64(max(l.Cluster[1], 1))*uint64(max(l.Cluster[2], 1)) > t.ClusterBlocks {
+		return fault.New(fault.Incompatible, "kernel %s: a cluster of %v blocks needs sm_90, the machine is an %s", k.name, l.Cluster, t.Name)
 	}
-	if l.SharedBytes > maxShared || k.shared+l.SharedBytes > maxShared {
-		return fault.New(fault.Limit, "kernel %s needs %d bytes of shared memory, a block of an sm_80 has %d", k.name, k.shared+l.SharedBytes, maxShared)
+	if l.SharedBytes > t.SharedBytes || k.shared+l.SharedBytes > t.SharedBytes {
+		return fault.New(fault.Limit, "kernel %s needs %d bytes of shared memory, a block of an %s has %d", k.name, k.shared+l.SharedBytes, t.Name, t.SharedBytes)
 	}
 	return checkParams(k, l)
 }
@@ -229,9 +226,9 @@ func (r *launch) constantBits(c *constant, index [3]uint32, linear uint64) uint6
 	case n == specialWarps:
 		return uint64(r.warps)
 	case n == specialSM:
-		return linear % simulatedSMs
+		return linear % uint64(r.kernel.target.Multiprocessors)
 	case n == specialSMs:
-		return simulatedSMs
+		return uint64(r.kernel.target.Multiprocessors)
 	case n == specialDynamic:
 		return l.SharedBytes
 	case n == specialShared:

@@ -7,6 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
 )
 
 // Program is one PTX module, ready to run. Its .global variables live as long as it does, as on a GPU. A Program runs one launch
@@ -94,7 +95,7 @@ func (p *Program) bound(name string) (*kernel, error) {
 	for _, f := range p.module.Functions {
 		if f.Name == name && f.Entry && !f.Extern {
 			b := &binding{}
-			b.kernel, b.err = bindKernel(p.name, p.module, f)
+			b.kernel, b.err = bindKernel(target.SM80, p.name, p.module, f)
 			p.kernels[name] = b
 			return b.kernel, b.err
 		}

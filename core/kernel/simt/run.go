@@ -10,6 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
 	"github.com/prlx-go/prlx/core/safe"
 )
 
@@ -23,7 +24,7 @@ func (p *Program) Run(j *job.Job, l *Launch) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	threads := int(min(uint64(l.Block[0])*uint64(l.Block[1])*uint64(l.Block[2]), maxThreads))
+	threads := int(min(uint64(l.Block[0])*uint64(l.Block[1])*uint64(l.Block[2]), target.MaxThreads))
 	return p.launch(j, k, l, newRecorder(p, k, l.Options.Record, j.Budget().Limit(), (threads+lane.Lanes-1)/lane.Lanes))
 }
 
@@ -52,7 +53,6 @@ type worker struct {
 const (
 	turnBudget    = 1 << 20 // instructions of a block before another is started, where blocks may wait for each other
 	residentBytes = 1 << 30 // what resident blocks may need together unless the job says less
-	residentMost  = 864     // blocks that an sm_80 of 108 multiprocessors holds, eight each
 )
 
 // execute runs all blocks and joins what the workers found.
@@ -111,7 +111,7 @@ func (r *launch) hire() (workers []*worker, release func(), err error) {
 			r.kernel.name, bytes, limit).WithHint("raise the memory limit (--memory-limit)")
 	}
 	if r.kernel.ordered {
-		n, most = 1, int(max(1, min(uint64(limit/2/bytes), residentMost, r.blocks)))
+		n, most = 1, int(max(1, min(uint64(limit/2/bytes), uint64(r.kernel.target.ResidentBlocks), r.blocks)))
 	}
 	if r.options.StopAtFirst || r.options.GlobalRaces {
 		n = 1
