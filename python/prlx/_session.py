@@ -297,7 +297,8 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         yield ""
         some = f", {len(rows)} shown" if len(rows) < len(differ) else ""
         total = len(document["kernel_results"])
-        yield look.style("launches", "bold") + f" ({format_count(len(differ))} of {format_count(total)} differ{some})"
+        verb = "differs" if len(differ) == 1 else "differ"
+        yield look.style("launches", "bold") + f" ({format_count(len(differ))} of {format_count(total)} {verb}{some})"
         headings = ("launch", "in B", "kernel", "warps", "divergences", "first kind", "at", "")
         yield from grid(headings, rows, look, indent=2, right=(0, 1, 3, 4))
 

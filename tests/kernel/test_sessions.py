@@ -99,7 +99,7 @@ def test_two_directories_are_sessions_without_being_told(prlx, runs):
     assert len(texts) == 1
     text = texts.pop()
     assert text.startswith("DIVERGED: ")
-    assert "launches (1 of 3 differ)" in text
+    assert "launches (1 of 3 differs)" in text
     assert "only in B: warm_up (launch 0)" in text
     assert "first divergence: Branch at softmax.py:11:12" in text
     assert max(map(len, text.splitlines())) <= 100

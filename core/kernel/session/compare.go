@@ -380,15 +380,16 @@ func (c *comparison) verdict() string {
 	var parts []string
 	switch {
 	case d.First != nil && t.Diverged == 0:
-		parts = append(parts, fmt.Sprintf("%s of both sessions have the same results; %d took another way, the first is %s (launch %d)",
-			plural(t.SameResults+t.Identical, "launch"), t.SameResults, d.First.Kernel, d.First.Launch))
+		same := t.SameResults + t.Identical
+		parts = append(parts, fmt.Sprintf("%s of both sessions %s the same results; %d took another way, the first is %s (launch %d)",
+			plural(same, "launch"), verb(same, "has", "have"), t.SameResults, d.First.Kernel, d.First.Launch))
 	case d.First != nil:
-		parts = append(parts, fmt.Sprintf("%d of %s differ, the first is %s (launch %d)", t.Diverged, plural(t.Matched, "launch"),
-			d.First.Kernel, d.First.Launch))
+		parts = append(parts, fmt.Sprintf("%d of %s %s, the first is %s (launch %d)", t.Diverged, plural(t.Matched, "launch"),
+			verb(t.Diverged, "differs", "differ"), d.First.Kernel, d.First.Launch))
 	case t.Identical == 0 && t.Inconclusive > 0:
 		parts = append(parts, "no launch recorded anything that could be compared")
 	case t.Matched > 0 && t.Errors < t.Matched:
-		parts = append(parts, fmt.Sprintf("%s of both sessions agree", plural(t.Identical, "launch")))
+		parts = append(parts, fmt.Sprintf("%s of both sessions %s", plural(t.Identical, "launch"), verb(t.Identical, "agrees", "agree")))
 	default:
 		parts = append(parts, "no launch could be compared")
 	}
@@ -408,6 +409,14 @@ func (c *comparison) verdict() string {
 		parts = append(parts, fmt.Sprintf("%d could not be compared", t.Errors))
 	}
 	return strings.Join(parts, "; ") + "; compared: " + d.Coverage.Text
+}
+
+// verb is the form of a verb whose subject is n things.
+func verb(n int64, one, several string) string {
+	if n == 1 {
+		return one
+	}
+	return several
 }
 
 func plural(n int64, noun string) string {

@@ -116,7 +116,7 @@ func TestBrokenLaunchesDoNotStopTheOthers(t *testing.T) {
 	if want := []string{"io", "format", "format", "incompatible"}; !reflect.DeepEqual(kinds, want) {
 		t.Errorf("got %q, want %q", kinds, want)
 	}
-	if d.Passed || d.Status != StatusError || d.Totals.Errors != 4 || !strings.HasPrefix(d.Verdict, "1 launch of both sessions agree; 4 could not be compared; compared: ") {
+	if d.Passed || d.Status != StatusError || d.Totals.Errors != 4 || !strings.HasPrefix(d.Verdict, "1 launch of both sessions agrees; 4 could not be compared; compared: ") {
 		t.Errorf("got %+v: %s", d.Totals, d.Verdict)
 	}
 }
@@ -147,6 +147,23 @@ func TestLaunchesInAnotherOrderAreFound(t *testing.T) {
 	}
 	if d.Sequence.Moved != 1 || d.Sequence.Same || len(d.UnmatchedA)+len(d.UnmatchedB) > 0 || !strings.Contains(strings.Join(d.Warnings, "\n"), "another order") {
 		t.Errorf("got %+v, %q", d.Sequence, d.Warnings)
+	}
+}
+
+func TestVerdictsOfOneLaunchAreInTheSingular(t *testing.T) {
+	other := recorded{kernel: "f", grid: 1, sites: []uint32{1}, taken: []bool{true}}
+	for _, c := range []struct {
+		a, b []recorded
+		want string
+	}{
+		{[]recorded{launch("f", 1)}, []recorded{other}, "1 of 1 launch differs, the first is f (launch 0)"},
+		{[]recorded{launch("f", 1), launch("g", 2)}, []recorded{other, launch("g", 2)}, "1 of 2 launches differs, "},
+		{[]recorded{launch("f", 1), launch("f", 1)}, []recorded{other, other}, "2 of 2 launches differ, "},
+		{[]recorded{launch("f", 1)}, []recorded{launch("f", 1)}, "1 launch of both sessions agrees; "},
+	} {
+		if d := compare(t, write(t, c.a...), write(t, c.b...), Options{}); !strings.HasPrefix(d.Verdict, c.want) {
+			t.Errorf("got %q, want it to begin with %q", d.Verdict, c.want)
+		}
 	}
 }
 
