@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import prlx as package
+from prlx import _core
 
 from .recordings import ADD, GUARD, LOOP, SITES, STORE, Event, site_map, softmax, softmax_warp
 
@@ -88,6 +89,30 @@ def test_the_verdict_can_be_read_in_ten_seconds(prlx, folder):
     assert "clusters (1 way to differ)" in text
     assert "sites are named by prlx-sites.json" in ran.err
     assert "next: prlx diff a.prlx b.prlx --explain --html report.html" in ran.err
+
+
+def test_values_that_nobody_recorded_are_not_offered(prlx, folder, monkeypatch):
+    offer = "next: values were not compared; --values compares them"
+    assert offer in prlx("diff", "a.prlx", "same.prlx").err
+    assert offer not in prlx("diff", "a.prlx", "same.prlx", "--values").err
+    run = _core.run
+
+    def without_values(op, request, **others):
+        reply = run(op, request, **others)
+        reply["coverage"]["values"]["by"] = "nothing"  # as of recordings in the mode control-flow
+        return reply
+
+    monkeypatch.setattr(_core, "run", without_values)
+    assert offer not in prlx("diff", "a.prlx", "same.prlx").err
+
+
+def test_values_that_sessions_hold_are_offered(prlx, folder):
+    for name in ("one", "two"):
+        (folder / name).mkdir()
+        shutil.copy("a.prlx", f"{name}/0.prlx")
+    offer = "next: values were not compared; --values compares them"
+    assert offer in prlx("session", "diff", "one", "two").err
+    assert offer not in prlx("session", "diff", "one", "two", "--values").err
 
 
 def test_eighty_columns_are_enough_and_colour_is_asked_for(prlx, folder, monkeypatch):

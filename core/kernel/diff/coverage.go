@@ -63,6 +63,9 @@ type ValueCoverage struct {
 	Agrees Agreement `json:"agrees"`
 }
 
+// Recorded reports whether both recordings hold values, compared or not.
+func (c ValueCoverage) Recorded() bool { return c.By != byNothing }
+
 // heldBy is what one recording holds of the way that its warps took.
 type heldBy struct {
 	events int64 // that happened, kept or not

@@ -14,7 +14,8 @@ type Coverage struct {
 	ControlFlow int64    `json:"control_flow"` // launches of which it was compared
 	Outputs     int64    `json:"outputs"`
 	Values      int64    `json:"values"`
-	Missing     []string `json:"missing"` // what was required and not compared of some launch
+	Valued      int64    `json:"values_recorded"` // launches whose recordings hold values on both sides, compared or not
+	Missing     []string `json:"missing"`         // what was required and not compared of some launch
 }
 
 // coverageOf adds up what was compared of each launch; nil stands for a launch that could not be compared.
@@ -31,6 +32,9 @@ func coverageOf(launches []*diff.Coverage) *Coverage {
 			if part.agrees != diff.AgreementUnknown {
 				*part.count++
 			}
+		}
+		if l.Values.Recorded() {
+			c.Valued++
 		}
 		for _, name := range l.Missing {
 			if !slices.Contains(c.Missing, name) {

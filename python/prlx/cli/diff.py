@@ -202,13 +202,21 @@ def _next(diff: Comparison, values: argparse.Namespace) -> Iterator[str]:
             yield "next: --require outputs passes what writes the same by another way"
         return
     if diff.identical:
-        if not diff.document["options"]["values"]:
+        if _values_left(diff):
             yield "next: values were not compared; --values compares them"
         return
     if (diff.document.get("outputs") or {}).get("more") or diff.document.get("first") is None:
         return  # the text says what records more
     if values.html is None and values.explain is None:
         yield f"next: prlx diff {a} {b} --explain --html report.html   (why, and every lane)"
+
+
+def _values_left(diff: Comparison) -> bool:
+    """Whether both sides have values that nobody asked to compare; of sessions, of any launch."""
+    values = diff.coverage["values"]
+    if isinstance(values, int):
+        return values < int(diff.coverage["values_recorded"])
+    return bool(values["by"] == "not-asked")
 
 
 def opener(path: Path, format: str) -> str:
