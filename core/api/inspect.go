@@ -172,6 +172,10 @@ func inspect(j *job.Job, r *inspectRequest) (*InspectDocument, error) {
 	return doc, nil
 }
 
+func inspectedFile(path string, src *file.Source) *InspectFile {
+	return &InspectFile{Path: path, Bytes: src.DiskSize(), Compression: src.Compression(), DecompressedBytes: src.Size()}
+}
+
 func inspectFile(j *job.Job, path string) (*InspectFile, error) {
 	ctx := j.Context()
 	src, err := file.Open(ctx, path)
@@ -179,16 +183,14 @@ func inspectFile(j *job.Job, path string) (*InspectFile, error) {
 		return nil, err
 	}
 	defer src.Close()
-	f := &InspectFile{Path: path, Bytes: src.DiskSize(), Compression: src.Compression(), DecompressedBytes: src.Size()}
-	head, _, err := file.Head(ctx, path, format.HeadBytes)
-	if path == "-" {
-		head = make([]byte, min(src.Size(), format.HeadBytes))
-		_, err = src.ReadAt(head, 0)
-	}
+	f := inspectedFile(path, src)
+	head, err := src.Head(format.HeadBytes)
 	if err != nil {
 		return nil, err
 	}
 	switch kind := format.Of(head); {
+	case kind == format.Recording: // through a pipe: files are told apart before they are opened
+		err = f.recording(j, src, siteMapArgs{})
 	case kind == format.XSpace:
 		f.Format = "xspace"
 		err = f.xspace(ctx, j, src)

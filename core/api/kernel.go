@@ -35,10 +35,7 @@ func openRecording(ctx context.Context, path string, maps siteMapArgs) (*recordi
 	if err := refuseDirectory(path); err != nil {
 		return nil, err
 	}
-	if err := refuseOtherFormats(ctx, path); err != nil {
-		return nil, err
-	}
-	t, err := warptrace.OpenPath(ctx, path)
+	t, err := openTrace(ctx, path)
 	if err != nil {
 		return nil, err
 	}
@@ -63,19 +60,27 @@ func refuseDirectory(path string) error {
 	return nil
 }
 
-// refuseOtherFormats names a file that is certainly no recording. What is not known may be a damaged one: its reader says where.
-func refuseOtherFormats(ctx context.Context, path string) error {
-	if path == "-" {
-		return nil
-	}
-	head, _, err := file.Head(ctx, path, format.HeadBytes)
+// openTrace opens a recording and names a file that is certainly none. What is not known may be a damaged one: its reader says where.
+// The path is opened once: it may be a pipe.
+func openTrace(ctx context.Context, path string) (*warptrace.Trace, error) {
+	src, err := file.Open(ctx, path)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	head, err := src.Head(format.HeadBytes)
+	if err != nil {
+		src.Close()
+		return nil, err
 	}
 	if kind := format.Of(head); kind.Known() && kind != format.Recording && kind != format.Empty {
-		return kind.Refuse(path, "a recording of a kernel (.prlx)")
+		src.Close()
+		return nil, kind.Refuse(path, "a recording of a kernel (.prlx)")
 	}
-	return nil
+	t, err := warptrace.OpenOwned(ctx, src)
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 func (r *recording) nameSites(ctx context.Context, path string, maps siteMapArgs) error {

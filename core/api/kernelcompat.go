@@ -95,10 +95,7 @@ func diffCompat(j *job.Job, r *diffCompatRequest) (*compatReply, error) {
 		if err := refuseDirectory(path); err != nil {
 			return nil, err
 		}
-		if err := refuseOtherFormats(j.Context(), path); err != nil {
-			return nil, err
-		}
-		if traces[i], err = warptrace.OpenPath(j.Context(), path); err != nil {
+		if traces[i], err = openTrace(j.Context(), path); err != nil {
 			return nil, err
 		}
 		defer traces[i].Close()

@@ -7,6 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
 // kernelInputs describes the recordings and sessions among the paths of inspect; the other paths are for somebody else.
@@ -40,18 +41,27 @@ func inspectRecording(j *job.Job, path string) (*InspectFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &InspectFile{Path: path, Bytes: src.DiskSize(), Compression: src.Compression(), DecompressedBytes: src.Size()}
-	src.Close()
-	t, err := openRecording(j.Context(), path, siteMapArgs{LookIn: filepath.Dir(path)})
+	defer src.Close()
+	f := inspectedFile(path, src)
+	return f, f.recording(j, src, siteMapArgs{LookIn: filepath.Dir(path)})
+}
+
+// recording describes a recording that is open.
+func (f *InspectFile) recording(j *job.Job, src *file.Source, maps siteMapArgs) error {
+	t, err := warptrace.Open(j.Context(), src)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer t.Close()
-	doc, err := describe(j, t)
+	r := &recording{Trace: t, bytes: src.DiskSize()}
+	if err := r.nameSites(j.Context(), f.Path, maps); err != nil {
+		return err
+	}
+	doc, err := describe(j, r)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	f.Format, f.Recording, f.Events = strings.ReplaceAll(doc.Format, " ", "-"), doc, &doc.Events
 	f.Losses, f.Warnings = doc.Losses.Notes, doc.Warnings
-	return f, nil
+	return nil
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/event"
@@ -32,6 +33,9 @@ func timeline(j *job.Job, r *timelineRequest) (*TimelineDocument, error) {
 	info, err := inspectFile(j, r.Path)
 	if err != nil {
 		return nil, err
+	}
+	if info.Recording != nil {
+		return nil, format.Recording.Refuse(r.Path, "a trace")
 	}
 	src, err := file.Open(j.Context(), r.Path)
 	if err != nil {

@@ -124,6 +124,16 @@ func (s *Source) DiskSize() int64 { return s.diskSize }
 // Compression returns "gzip", "zstd" or "".
 func (s *Source) Compression() string { return s.compression }
 
+// Head returns the first n decompressed bytes, fewer where the source is shorter. What is opened from a pipe can be read only once, so
+// its head is asked of the source and not of the path.
+func (s *Source) Head(n int) ([]byte, error) {
+	head := make([]byte, min(s.size, int64(n)))
+	if _, err := s.ReadAt(head, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	return head, nil
+}
+
 // ReadAt reads decompressed bytes. A file that became shorter since it was opened gives a Format error.
 func (s *Source) ReadAt(p []byte, off int64) (int, error) {
 	n, err := s.at.ReadAt(p, off)

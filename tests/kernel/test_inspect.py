@@ -3,11 +3,31 @@
 # ruff: noqa: ARG001 - fixtures make the folder that a test runs in
 from __future__ import annotations
 
+import contextlib
+import os
+import threading
 from dataclasses import replace
+from pathlib import Path
 
 import prlx as package
 
 from .recordings import softmax
+
+
+@contextlib.contextmanager
+def piped(path):
+    """The path of an open pipe that a file is written to."""
+    reading, writing = os.pipe()
+
+    def feed():
+        with open(writing, "wb") as pipe:  # noqa: PTH123 - a descriptor has no path
+            pipe.write(Path(path).read_bytes())
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    yield f"/proc/self/fd/{reading}"
+    os.close(reading)
+    feeder.join()
 
 
 def test_a_recording_is_described(prlx, folder):
@@ -20,6 +40,17 @@ def test_a_recording_is_described(prlx, folder):
     assert file["recording"]["header"]["kernel"] == "softmax_kernel"
     assert file["recording"]["events"] == 48
     assert file["recording"]["site_map"].endswith("prlx-sites.json")
+
+
+def test_a_recording_is_read_through_a_pipe(prlx, folder):
+    """As a shell's ``<(command)`` gives it: what is read once is not read for its head first."""
+    with piped("a.prlx") as a:
+        file = prlx("inspect", a, "--json").json()["files"][0]
+    assert (file["format"], file["recording"]["events"]) == ("prlx-v1", 48)
+    with piped("a.prlx") as a, piped("b.prlx") as b:
+        ran = prlx("diff", a, b)
+    assert ran.code == 1
+    assert "DIVERGED" in ran.out
 
 
 def test_losses_and_rings_are_said(prlx, folder):

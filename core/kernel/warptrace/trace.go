@@ -69,6 +69,11 @@ func OpenPath(ctx context.Context, path string) (*Trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	return OpenOwned(ctx, src)
+}
+
+// OpenOwned opens a recording and takes over src, which Close closes; it is closed also where the recording cannot be opened.
+func OpenOwned(ctx context.Context, src *file.Source) (*Trace, error) {
 	t, err := Open(ctx, src)
 	if err != nil {
 		src.Close()

@@ -3,16 +3,24 @@ package kernels
 import (
 	"errors"
 	"io"
+	"os"
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
 )
 
-// Read reads the kernels and marks of a trace: Chrome / Kineto JSON or XSpace, plain or compressed, or "-" for stdin (JSON only).
+// readOnce reports whether what is at path can be read only once, so that nothing looks at its head first: stdin, or a pipe.
+func readOnce(path string) bool {
+	st, err := os.Stat(path)
+	return path == "-" || err == nil && st.Mode()&os.ModeNamedPipe != 0
+}
+
+// Read reads the kernels and marks of a trace: Chrome / Kineto JSON or XSpace, plain or compressed; JSON only from "-", which is stdin,
+// and from a pipe.
 func Read(j *job.Job, path string, opt Options) (*Trace, error) {
 	ctx := j.Context()
-	if path != "-" {
+	if !readOnce(path) {
 		head, _, err := file.Head(ctx, path, format.HeadBytes)
 		if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 			return nil, err
