@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email
 import re
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,7 @@ import zipfile
 from pathlib import Path
 
 LARGEST = 15_000_000  # bytes of a wheel
-SLOWEST = 0.030  # seconds of `import prlx`
+MOST_MODULES = 40  # that `import prlx` loads; its time is for bench/contracts.py, as a busy machine makes it any length
 
 
 def check_wheel(path: Path) -> None:
@@ -80,11 +79,8 @@ def fresh(code: str, *options: str) -> str:
 
 def check_installed() -> None:
     """The import is light, the core works, the extension needs libc only and exports one symbol, the commands are there."""
-    took = statistics.median(
-        float(fresh("import time; t = time.perf_counter(); import prlx; print(time.perf_counter() - t)"))
-        for _ in range(7)
-    )
-    assert took < SLOWEST, f"import prlx takes {took * 1000:.1f} ms"
+    loaded = int(fresh("import sys; before = len(sys.modules); import prlx; print(len(sys.modules) - before)"))
+    assert loaded < MOST_MODULES, f"import prlx loads {loaded} modules"
     light = "import prlx, sys; maps = open('/proc/self/maps').read(); print('_prlx' in maps, 'numpy' in sys.modules)"
     assert fresh(light, "-W", "ignore") == "False False"
     works = "import prlx; from prlx import _core; print(_core.call('version')['core'] == prlx.__version__)"
@@ -110,7 +106,7 @@ def check_installed() -> None:
     for command in (["prlx", "version"], ["prlx", "doctor"], ["xprof_trace_align", "--help"]):
         done = subprocess.run([commands / command[0], *command[1:]], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
-    print(f"import prlx: {took * 1000:.1f} ms; needs {', '.join(needed)}; prlx doctor is green")
+    print(f"import prlx: {loaded} modules; needs {', '.join(needed)}; prlx doctor is green")
 
 
 if __name__ == "__main__":
