@@ -11,9 +11,11 @@ import (
 	"github.com/prlx-go/prlx/core/report/cyclereport"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
-	"github.com/prlx-go/prlx/core/timeline/cycle/phase"
-	"github.com/prlx-go/prlx/core/timeline/cycle/signature"
+	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
+	"github.com/prlx-go/prlx/core/timeline/cycle/naming/signature"
+	"github.com/prlx-go/prlx/core/timeline/cycle/rendering"
 )
 
 // maxRules is the largest file of signature rules that is read.
@@ -21,17 +23,17 @@ const maxRules = 1 << 20
 
 // cycleArgs say where cycles are looked for, and how; both sides of a comparison have their own.
 type cycleArgs struct {
-	Paths             []string              `json:"paths"` // one trace, or those of the ranks of one run
-	IgnoreAnnotations bool                  `json:"ignore_annotations"`
-	Keys              string                `json:"keys"`
-	Streams           string                `json:"streams"`
-	Rules             string                `json:"rules"` // a TOML file
-	PhaseMode         string                `json:"phase_mode"`
-	EditPercent       int                   `json:"edit_percent"` // 0: the default, negative: none
-	MaxLevels         int                   `json:"max_levels"`
-	Copies            bool                  `json:"copies"` // memory copies and fills are kernels too
-	MaxListed         int                   `json:"max_listed"`
-	Compat            *cycle.CompatSettings `json:"compat"`
+	Paths             []string                 `json:"paths"` // one trace, or those of the ranks of one run
+	IgnoreAnnotations bool                     `json:"ignore_annotations"`
+	Keys              string                   `json:"keys"`
+	Streams           string                   `json:"streams"`
+	Rules             string                   `json:"rules"` // a TOML file
+	PhaseMode         string                   `json:"phase_mode"`
+	EditPercent       int                      `json:"edit_percent"` // 0: the default, negative: none
+	MaxLevels         int                      `json:"max_levels"`
+	Copies            bool                     `json:"copies"` // memory copies and fills are kernels too
+	MaxListed         int                      `json:"max_listed"`
+	Compat            *cycledoc.CompatSettings `json:"compat"`
 }
 
 type cyclesRequest struct {
@@ -45,7 +47,7 @@ type cyclesRequest struct {
 
 // cyclesReply is prlx.cycles/1 with what was written.
 type cyclesReply struct {
-	*cycle.Document
+	*cycledoc.Document
 	writtenReports
 }
 
@@ -64,7 +66,7 @@ type cyclesCompareRequest struct {
 
 // cyclesCompareReply is prlx.cycles-compare/1 with what was written.
 type cyclesCompareReply struct {
-	*cycle.CompareDocument
+	*cycledoc.CompareDocument
 	writtenReports
 }
 
@@ -77,13 +79,13 @@ var (
 	cycleCompareReports = reportKind{cyclereport.CompareFormats, cyclereport.FormatOf, neverBinary, ".html, .md, .csv or .json"}
 )
 
-func renderCycles(d *cycle.Document) render {
+func renderCycles(d *cycledoc.Document) render {
 	return func(format string, w io.Writer, _ kernelreport.Options) error {
 		return cyclereport.Write(format, w, d, cyclereport.Options{})
 	}
 }
 
-func renderCycleComparison(d *cycle.CompareDocument) render {
+func renderCycleComparison(d *cycledoc.CompareDocument) render {
 	return func(format string, w io.Writer, _ kernelreport.Options) error {
 		return cyclereport.WriteCompare(format, w, d, cyclereport.Options{})
 	}
@@ -213,7 +215,7 @@ func repetitionTable(found *cycle.Result) *Table {
 	var level, rank []int32
 	var first, end, start, stop, wall, busy, edits []int64
 	var id, name, device Strings
-	found.EachRepetition(func(r cycle.RepetitionRow) {
+	found.EachRepetition(func(r rendering.RepetitionRow) {
 		level, rank = append(level, int32(r.Level)), append(rank, int32(r.Rank))
 		first, end, edits = append(first, r.First), append(end, r.End), append(edits, int64(r.Edits))
 		start, stop = append(start, r.StartNS), append(stop, r.EndNS)
@@ -244,7 +246,7 @@ func stepTable(found *cycle.Result) *Table {
 	var number, start, stop, wall, busy, gap, count, edits []int64
 	var partial []bool
 	var device, class, label, mark Strings
-	found.EachStep(func(s cycle.Step) {
+	found.EachStep(func(s cycledoc.Step) {
 		rank, number = append(rank, int32(s.Rank)), append(number, s.Number)
 		start, stop = append(start, s.StartNS), append(stop, s.EndNS)
 		wall, busy, gap = append(wall, s.WallNS), append(busy, s.BusyNS), append(gap, s.GapNS)

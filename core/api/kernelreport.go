@@ -11,7 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // render writes one report of a document.
@@ -106,12 +106,12 @@ func renderer(path string, text []byte) (reportKind, render, error) {
 		return comparisonReports, func(format string, w io.Writer, opt kernelreport.Options) error {
 			return kernelreport.WriteSession(format, w, doc, opt)
 		}, err
-	case cycle.Schema:
-		doc := new(cycle.Document)
+	case cycledoc.Schema:
+		doc := new(cycledoc.Document)
 		err := decodeDocument(path, text, doc)
 		return cycleReports, renderCycles(doc), err
-	case cycle.CompareSchema:
-		doc := new(cycle.CompareDocument)
+	case cycledoc.CompareSchema:
+		doc := new(cycledoc.CompareDocument)
 		err := decodeDocument(path, text, doc)
 		return cycleCompareReports, renderCycleComparison(doc), err
 	}

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // chromeEvent is one event of the trace format that chrome://tracing and Perfetto read; ts and dur are in microseconds.
@@ -27,7 +27,7 @@ const firstTrack = 900_000_000
 
 // Chrome writes the repetitions that the document lists as a trace: a process a device, a thread a level, a slice a repetition. Times are those
 // of the input, so that both open beside each other.
-func Chrome(w io.Writer, d *cycle.Document, _ Options) error {
+func Chrome(w io.Writer, d *cycledoc.Document, _ Options) error {
 	out := &chromeWriter{w: bufio.NewWriter(w)}
 	out.raw(`{"displayTimeUnit":"ns",`)
 	if d.Input.BaseNS != 0 {

@@ -6,12 +6,12 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // CSV writes one class in the described tool's layout: rows of comments, an empty row, a header, a row a kernel. "Cycle time" is the sum of
 // kernel times, as there. Text that a spreadsheet would take for a formula gets an apostrophe in front.
-func CSV(w io.Writer, d *cycle.Document, opt Options) error {
+func CSV(w io.Writer, d *cycledoc.Document, opt Options) error {
 	id := opt.Class
 	if id == "" {
 		id = d.Selected
@@ -26,10 +26,10 @@ func CSV(w io.Writer, d *cycle.Document, opt Options) error {
 	if opt.Class != "" {
 		return fault.Usagef("no class has the id %q", clean(opt.Class, 40)).WithHint("ids are 16 hexadecimal digits; the JSON document lists them")
 	}
-	return classCSV(w, &cycle.Class{}) // no cycle: the header alone
+	return classCSV(w, &cycledoc.Class{}) // no cycle: the header alone
 }
 
-func classCSV(w io.Writer, c *cycle.Class) error {
+func classCSV(w io.Writer, c *cycledoc.Class) error {
 	out := csv.NewWriter(w)
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	rows := [][]string{
@@ -55,8 +55,8 @@ func classCSV(w io.Writer, c *cycle.Class) error {
 
 // CompareCSV writes one pair of a comparison in the described tool's layout: a row a kernel of either run, and a row of the total; rows of comments
 // behind them say where the difference of the wall times went, in parts that add up. That tool knows no fusions: what was fused, split or replaced stands as removed and new. A removed kernel has no time in the new run.
-func CompareCSV(w io.Writer, d *cycle.CompareDocument, opt Options) error {
-	var rows []cycle.PairRow
+func CompareCSV(w io.Writer, d *cycledoc.CompareDocument, opt Options) error {
+	var rows []cycledoc.PairRow
 	switch {
 	case opt.Pair >= 0 && opt.Pair < len(d.Pairs):
 		rows = d.Pairs[opt.Pair].Rows

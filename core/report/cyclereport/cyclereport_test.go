@@ -21,6 +21,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 )
 
@@ -115,20 +116,20 @@ func found(t testing.TB, o run) *cycle.Result {
 	return r
 }
 
-func documents(t testing.TB) map[string]*cycle.Document {
+func documents(t testing.TB) map[string]*cycledoc.Document {
 	t.Helper()
 	none, err := cycle.Find(nil, &kernels.Trace{Path: "empty.json", Format: "chrome"}, cycle.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]*cycle.Document{
+	return map[string]*cycledoc.Document{
 		"serving": found(t, run{path: "run/a.json.gz"}).Document(), "none": none.Document(), "hostile": found(t, run{path: "<b>\u202e.json", hurt: true}).Document(), "zero": {},
 	}
 }
 
-func comparisons(t testing.TB) map[string]*cycle.CompareDocument {
+func comparisons(t testing.TB) map[string]*cycledoc.CompareDocument {
 	t.Helper()
-	compare := func(a, b run) *cycle.CompareDocument {
+	compare := func(a, b run) *cycledoc.CompareDocument {
 		d, err := cycle.Compare(nil, found(t, a), found(t, b), cycle.CompareOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -136,13 +137,13 @@ func comparisons(t testing.TB) map[string]*cycle.CompareDocument {
 		return d
 	}
 	a := run{path: "run/a.json.gz"}
-	return map[string]*cycle.CompareDocument{
+	return map[string]*cycledoc.CompareDocument{
 		"changed": compare(a, run{path: "run/b.json.gz", slower: 1, drop: 3}), "same": compare(a, a),
 		"hostile": compare(run{path: "<b>.json", hurt: true}, run{path: "c.json", hurt: true, slower: 1}), "zero": {},
 	}
 }
 
-func render(t testing.TB, format string, d *cycle.Document) []byte {
+func render(t testing.TB, format string, d *cycledoc.Document) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(format, &b, d, Options{}); err != nil {
@@ -151,7 +152,7 @@ func render(t testing.TB, format string, d *cycle.Document) []byte {
 	return b.Bytes()
 }
 
-func renderCompare(t testing.TB, format string, d *cycle.CompareDocument) []byte {
+func renderCompare(t testing.TB, format string, d *cycledoc.CompareDocument) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := WriteCompare(format, &b, d, Options{}); err != nil {
@@ -238,7 +239,7 @@ func TestEveryReportIsText(t *testing.T) {
 
 func TestJSONIsTheDocument(t *testing.T) {
 	for name, d := range documents(t) {
-		var back cycle.Document
+		var back cycledoc.Document
 		if err := json.Unmarshal(render(t, "json", d), &back); err != nil {
 			t.Fatal(err)
 		}
@@ -433,10 +434,10 @@ func TestFormatsAreToldByTheirEnding(t *testing.T) {
 			t.Errorf("%s is %q, not %q", path, got, want)
 		}
 	}
-	if err := Write("pdf", io.Discard, &cycle.Document{}, Options{}); !fault.Is(err, fault.Usage) {
+	if err := Write("pdf", io.Discard, &cycledoc.Document{}, Options{}); !fault.Is(err, fault.Usage) {
 		t.Errorf("%v", err)
 	}
-	if err := WriteCompare("chrome", io.Discard, &cycle.CompareDocument{}, Options{}); !fault.Is(err, fault.Usage) {
+	if err := WriteCompare("chrome", io.Discard, &cycledoc.CompareDocument{}, Options{}); !fault.Is(err, fault.Usage) {
 		t.Errorf("%v", err)
 	}
 }
@@ -450,7 +451,7 @@ func TestPageOfManyStepsIsBounded(t *testing.T) {
 		if i%2 == 1 {
 			class = ""
 		}
-		d.Steps = append(d.Steps, cycle.Step{Device: "GPU 0", Number: i, Class: class, StartNS: i * 1000, EndNS: i*1000 + 900, WallNS: 1000, BusyNS: 800})
+		d.Steps = append(d.Steps, cycledoc.Step{Device: "GPU 0", Number: i, Class: class, StartNS: i * 1000, EndNS: i*1000 + 900, WallNS: 1000, BusyNS: 800})
 	}
 	if n := len(render(t, "html", d)); n > 1<<20 {
 		t.Errorf("the page has %d bytes", n)

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // Options shape reports. The zero value is fine.
@@ -28,8 +28,8 @@ type Options struct {
 type format struct {
 	name    string
 	endings []string
-	cycles  func(io.Writer, *cycle.Document, Options) error
-	compare func(io.Writer, *cycle.CompareDocument, Options) error
+	cycles  func(io.Writer, *cycledoc.Document, Options) error
+	compare func(io.Writer, *cycledoc.CompareDocument, Options) error
 }
 
 // formats is in the order in which endings are tried: longer endings before those they end with.
@@ -38,7 +38,7 @@ var formats = []format{
 	{"csv", []string{".csv"}, CSV, CompareCSV},
 	{"markdown", []string{".md"}, Markdown, CompareMarkdown},
 	{"chrome", []string{".trace.json", ".chrome.json"}, Chrome, nil},
-	{"json", []string{".json"}, writeJSON[*cycle.Document], writeJSON[*cycle.CompareDocument]},
+	{"json", []string{".json"}, writeJSON[*cycledoc.Document], writeJSON[*cycledoc.CompareDocument]},
 }
 
 // Formats lists the names that Write takes, in a fixed order.
@@ -75,7 +75,7 @@ func FormatOf(path string) (name string, ok bool) {
 }
 
 // Write writes the report of that format.
-func Write(name string, w io.Writer, d *cycle.Document, opt Options) error {
+func Write(name string, w io.Writer, d *cycledoc.Document, opt Options) error {
 	for i := range formats {
 		if formats[i].name == name {
 			return formats[i].cycles(w, d, opt)
@@ -85,7 +85,7 @@ func Write(name string, w io.Writer, d *cycle.Document, opt Options) error {
 }
 
 // WriteCompare writes the report of that format of a comparison. Tracks exist of one trace only.
-func WriteCompare(name string, w io.Writer, d *cycle.CompareDocument, opt Options) error {
+func WriteCompare(name string, w io.Writer, d *cycledoc.CompareDocument, opt Options) error {
 	for i := range formats {
 		if formats[i].name == name && formats[i].compare != nil {
 			return formats[i].compare(w, d, opt)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 //go:embed assets
@@ -63,7 +63,7 @@ const (
 )
 
 // HTML writes the cycles of a trace as one page that needs nothing else: no network, no library, no script.
-func HTML(w io.Writer, d *cycle.Document, _ Options) error {
+func HTML(w io.Writer, d *cycledoc.Document, _ Options) error {
 	return pageTemplate.Execute(w, newPage(d))
 }
 
@@ -101,14 +101,14 @@ type evidenceRow struct{ Kind, Marks, Use, Note string }
 
 type streamRow struct{ Where, Stream, Kernels, Busy, Searched, Coverage string }
 
-func newPage(d *cycle.Document) *page {
+func newPage(d *cycledoc.Document) *page {
 	name := clean(base(d.Input.Path), maxName)
 	p := &page{
 		Title: "cycles: " + name, Policy: policy, Style: template.CSS(pageStyle), Name: name, Verdict: clean(d.Verdict, maxText), Limits: limits(d),
 		Footer: footer(d.Schema),
 	}
 	switch {
-	case d.Status != cycle.StatusCycles:
+	case d.Status != cycledoc.StatusCycles:
 		p.Word, p.Tone = "no cycle", "amber"
 	case d.Coverage < 0.5:
 		p.Word, p.Tone = "explains little", "amber"
@@ -160,7 +160,7 @@ func footer(schema string) string {
 }
 
 // colorsOf gives classes of one level different colours, as long as there are some.
-func colorsOf(all []*cycle.Class) map[string]string {
+func colorsOf(all []*cycledoc.Class) map[string]string {
 	out := map[string]string{}
 	next := map[int]int{}
 	for _, c := range all {
@@ -174,7 +174,7 @@ func colorsOf(all []*cycle.Class) map[string]string {
 	return out
 }
 
-func tiles(d *cycle.Document, all []*cycle.Class) []tile {
+func tiles(d *cycledoc.Document, all []*cycledoc.Class) []tile {
 	out := []tile{{Label: "kernels", Value: count(d.Input.Kernels), Detail: fmt.Sprintf("%s, %s, %s", plural(d.Input.Names, "name", "names"), plural(d.Input.Devices, "device", "devices"), duration(d.Input.SpanNS))}}
 	if len(all) == 0 {
 		return out
@@ -205,7 +205,7 @@ func tiles(d *cycle.Document, all []*cycle.Class) []tile {
 	return out
 }
 
-func newClassRow(d *cycle.Document, c *cycle.Class, color string, detailed bool) classRow {
+func newClassRow(d *cycledoc.Document, c *cycledoc.Class, color string, detailed bool) classRow {
 	row := classRow{
 		Name: clean(c.Name, maxName), ID: clean(c.ID, 40), Color: color, Level: levelName(d, c), Count: count(c.Count), Period: count(c.Period), P50: duration(c.WallNS.P50),
 		P99: duration(c.WallNS.P99), CV: percent(c.WallNS.CV), Busy: duration(c.BusyNS.Mean), Gap: duration(c.GapNS.Mean), Phase: phaseWord(c),
@@ -221,10 +221,10 @@ func newClassRow(d *cycle.Document, c *cycle.Class, color string, detailed bool)
 	return row
 }
 
-func anchor(c *cycle.Class) string { return "class-" + clean(c.ID, 40) }
+func anchor(c *cycledoc.Class) string { return "class-" + clean(c.ID, 40) }
 
 // holds names the classes inside of one.
-func holds(d *cycle.Document, c *cycle.Class) string {
+func holds(d *cycledoc.Document, c *cycledoc.Class) string {
 	names := map[string]string{}
 	for i := range d.Levels {
 		for k := range d.Levels[i].Classes {
@@ -238,7 +238,7 @@ func holds(d *cycle.Document, c *cycle.Class) string {
 	return strings.Join(out, ", ")
 }
 
-func ranksNote(d *cycle.Document) string {
+func ranksNote(d *cycledoc.Document) string {
 	worst := -1
 	for i := range d.RankSteps {
 		if worst < 0 || d.RankSteps[i].ExcessNS > d.RankSteps[worst].ExcessNS {
@@ -252,7 +252,7 @@ func ranksNote(d *cycle.Document) string {
 	return fmt.Sprintf("Worst step: number %s, in which %s took %s, %s more than the median of %s.", count(r.Number), where(d, r.Slowest, r.Device), duration(r.OwnNS), duration(r.ExcessNS), plural(r.Ranks, "rank", "ranks"))
 }
 
-func optionsText(s *cycle.Settings) string {
+func optionsText(s *cycledoc.Settings) string {
 	text := fmt.Sprintf("Kernels count as equal by %s signatures; streams: %s; at most %d %% of edits in a repetition; phase mode %s.", clean(s.Keys, 40), clean(s.Streams, 40), s.EditPercent, clean(s.PhaseMode, 40))
 	if s.Rules > 0 {
 		text += " " + sentence(plural(s.Rules, "signature rule", "signature rules")+" of the user")

@@ -7,11 +7,11 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // CompareHTML writes a comparison as one page that needs nothing else: no network, no library, no script.
-func CompareHTML(w io.Writer, d *cycle.CompareDocument, _ Options) error {
+func CompareHTML(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
 	return compareTemplate.Execute(w, newComparePage(d))
 }
 
@@ -54,7 +54,7 @@ type compareRow struct {
 	A, B                                            []string
 }
 
-func newComparePage(d *cycle.CompareDocument) *comparePage {
+func newComparePage(d *cycledoc.CompareDocument) *comparePage {
 	p := &comparePage{
 		Policy: policy, Style: template.CSS(pageStyle), A: clean(base(d.A.Input.Path), maxName), B: clean(base(d.B.Input.Path), maxName), Verdict: clean(d.Verdict, maxText),
 		Limits: compareLimits(d), Footer: footer(d.Schema),
@@ -83,11 +83,11 @@ func newComparePage(d *cycle.CompareDocument) *comparePage {
 
 func pairAnchor(i int) string { return "pair-" + strconv.Itoa(i) }
 
-func compareWord(d *cycle.CompareDocument) (word, tone string) {
+func compareWord(d *cycledoc.CompareDocument) (word, tone string) {
 	switch d.Status {
-	case cycle.CompareSame:
+	case cycledoc.CompareSame:
 		return "the same", "good"
-	case cycle.CompareUnmatched:
+	case cycledoc.CompareUnmatched:
 		return "nothing in common", "amber"
 	}
 	if len(d.Pairs) > 0 {
@@ -108,7 +108,7 @@ func toneOf(verdict string) string {
 	return ""
 }
 
-func compareTiles(d *cycle.CompareDocument) []tile {
+func compareTiles(d *cycledoc.CompareDocument) []tile {
 	var out []tile
 	if len(d.Pairs) > 0 {
 		x := &d.Pairs[0]
@@ -134,7 +134,7 @@ func compareTiles(d *cycle.CompareDocument) []tile {
 }
 
 // sumOf is what several rows cost together.
-func sumOf(costs []cycle.Cost) float64 {
+func sumOf(costs []cycledoc.Cost) float64 {
 	total := 0.0
 	for i := range costs {
 		total += costs[i].StepNS
@@ -145,7 +145,7 @@ func sumOf(costs []cycle.Cost) float64 {
 // costWidth is the length of the bar of the dearest row.
 const costWidth = 120
 
-func newCosts(costs []cycle.Cost, label, tone string) *costTable {
+func newCosts(costs []cycledoc.Cost, label, tone string) *costTable {
 	if len(costs) == 0 {
 		return nil
 	}
@@ -171,7 +171,7 @@ func newCosts(costs []cycle.Cost, label, tone string) *costTable {
 	return t
 }
 
-func newPairDetail(i int, x *cycle.ClassPair) pairDetail {
+func newPairDetail(i int, x *cycledoc.ClassPair) pairDetail {
 	out := pairDetail{
 		Anchor: pairAnchor(i), Name: clean(pairName(x), maxName), Size: fmt.Sprintf("%s / %s kernels", count(x.A.Period), count(x.B.Period)), Note: clean(sentence(x.Note), maxText), Open: i == 0,
 	}
@@ -181,7 +181,7 @@ func newPairDetail(i int, x *cycle.ClassPair) pairDetail {
 	}
 	rows := x.Rows
 	if len(rows) > maxPageRows { // those that changed first
-		var kept, rest []cycle.PairRow
+		var kept, rest []cycledoc.PairRow
 		for k := range rows {
 			if r := &rows[k]; r.Kind != "exact" || toneOf(r.Change.Verdict) != "" {
 				kept = append(kept, *r)
@@ -223,7 +223,7 @@ func shortVerdict(v string) string {
 	return clean(v, 60)
 }
 
-func names(slots []cycle.RowSlot) []string {
+func names(slots []cycledoc.RowSlot) []string {
 	var out []string
 	for i := range slots[:min(len(slots), 8)] {
 		out = append(out, clean(slots[i].Name, maxName))

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // detail is one class with its kernels.
@@ -27,7 +27,7 @@ type besideRow struct{ Name, Stream, Per, Mean, Hidden string }
 
 type outlierRow struct{ Repetition, Where, At, Wall, Median, Score, Blame string }
 
-func newDetail(d *cycle.Document, c *cycle.Class, open bool) detail {
+func newDetail(d *cycledoc.Document, c *cycledoc.Class, open bool) detail {
 	out := detail{Anchor: anchor(c), Name: clean(c.Name, maxName), Size: fmt.Sprintf("%s × %s", count(c.Count), plural(c.Period, "kernel", "kernels")), Open: open, Says: says(c)}
 	keep := keepSlots(c)
 	most := 0.0
@@ -60,7 +60,7 @@ func newDetail(d *cycle.Document, c *cycle.Class, open bool) detail {
 }
 
 // says is what is known of a class beside its numbers.
-func says(c *cycle.Class) []string {
+func says(c *cycledoc.Class) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, clean(fmt.Sprintf(format, args...), maxText)) }
 	if c.Source != "inferred" {
@@ -93,7 +93,7 @@ func joined(list []string, most int) string {
 }
 
 // keepSlots picks the dearest kernels of a class that has too many for a page.
-func keepSlots(c *cycle.Class) []bool {
+func keepSlots(c *cycledoc.Class) []bool {
 	keep := make([]bool, len(c.Kernels))
 	order := make([]int, len(c.Kernels))
 	for i := range order {
@@ -109,7 +109,7 @@ func keepSlots(c *cycle.Class) []bool {
 // barWidth is the length of the bar of the dearest kernel.
 const barWidth = 80
 
-func newSlotRow(c *cycle.Class, s *cycle.Slot, most float64) slotRow {
+func newSlotRow(c *cycledoc.Class, s *cycledoc.Slot, most float64) slotRow {
 	row := slotRow{
 		Slot: count(s.Slot), Name: clean(s.Name, maxName), Mean: duration(s.MeanNS), P50: duration(s.P50NS), P99: duration(s.P99NS), Min: duration(s.MinNS),
 		Max: duration(s.MaxNS), CV: percent(s.CV), Gap: duration(s.GapNS), Share: percent(s.Share), Bar: "0",

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // lanes is the timeline of steps: a lane a device, a block a step, and below it how long steps took.
@@ -72,7 +72,7 @@ type deviceKey struct {
 	device string
 }
 
-func newLanes(d *cycle.Document, colors map[string]string) lanes {
+func newLanes(d *cycledoc.Document, colors map[string]string) lanes {
 	var out lanes
 	if len(d.Steps) == 0 {
 		return out
@@ -133,7 +133,7 @@ func newLanes(d *cycle.Document, colors map[string]string) lanes {
 }
 
 // add draws a step; a step that is narrower than can be seen joins the block before it when that is of its class, and reports false.
-func (l *lane) add(ax axis, s *cycle.Step, color, name string) bool {
+func (l *lane) add(ax axis, s *cycledoc.Step, color, name string) bool {
 	x := ax.x(s.StartNS)
 	w := ax.x(s.StartNS+s.WallNS) - x
 	if n := len(l.Blocks); n > 0 && w < 2*least {
@@ -184,7 +184,7 @@ func ticks(ax axis) []tick {
 }
 
 // newWalls draws the wall times of steps: in each of a few hundred intervals the range from the shortest to the longest step of a class.
-func newWalls(d *cycle.Document, ax axis, colors map[string]string) *walls {
+func newWalls(d *cycledoc.Document, ax axis, colors map[string]string) *walls {
 	most := int64(1)
 	for i := range d.Steps {
 		most = max(most, d.Steps[i].WallNS)
@@ -222,7 +222,7 @@ func newWalls(d *cycle.Document, ax axis, colors map[string]string) *walls {
 		w.Bars = append(w.Bars, wallBar{c.color, px(float64(c.bucket * 4)), px(top - 1.5), px(max(3, y(low[c])-top+3))})
 	}
 	for i := range d.Levels {
-		if d.Levels[i].Name != cycle.LevelStep {
+		if d.Levels[i].Name != cycledoc.LevelStep {
 			continue
 		}
 		for k := range d.Levels[i].Classes {

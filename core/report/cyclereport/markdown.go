@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // What a comment or a step summary holds at most.
@@ -18,7 +18,7 @@ const (
 )
 
 // Markdown writes a summary for a comment or a step of a build: the verdict, the classes, the dearest kernels of a step.
-func Markdown(w io.Writer, d *cycle.Document, _ Options) error {
+func Markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Cycles of %s\n\n%s\n", inline(clean(base(d.Input.Path), maxName)), inline(clean(d.Verdict, maxText)))
 	all := classes(d)
@@ -44,7 +44,7 @@ func Markdown(w io.Writer, d *cycle.Document, _ Options) error {
 	return out.Flush()
 }
 
-func markdownKernels(out *bufio.Writer, c *cycle.Class) {
+func markdownKernels(out *bufio.Writer, c *cycledoc.Class) {
 	fmt.Fprintf(out, "\n**What %s costs:**\n\n| kernel | times | mean | share |\n|---|---:|---:|---:|\n", inline(clean(c.Name, maxName)))
 	sums := bySignature(c)
 	for _, s := range sums[:min(len(sums), maxMarkdownRows)] {
@@ -64,7 +64,7 @@ type signatureSum struct {
 }
 
 // bySignature adds up the slots of a class by signature, dearest first.
-func bySignature(c *cycle.Class) []signatureSum {
+func bySignature(c *cycledoc.Class) []signatureSum {
 	at := map[string]int{}
 	var out []signatureSum
 	for i := range c.Kernels {
@@ -92,7 +92,7 @@ func bySignature(c *cycle.Class) []signatureSum {
 }
 
 // phaseWord is the phase of a class with its score; where several readings are close, all of them.
-func phaseWord(c *cycle.Class) string {
+func phaseWord(c *cycledoc.Class) string {
 	var words []string
 	for _, r := range c.PhaseReadings {
 		words = append(words, fmt.Sprintf("%s (%.2f)", clean(r.Phase, 40), r.Score))
@@ -124,7 +124,7 @@ func markdownLimits(out *bufio.Writer, list []string) {
 }
 
 // CompareMarkdown writes a summary of a comparison: the verdict, the pairs, what costs and what saves most.
-func CompareMarkdown(w io.Writer, d *cycle.CompareDocument, _ Options) error {
+func CompareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Cycles of %s beside %s\n\n%s\n", inline(clean(base(d.A.Input.Path), maxName)), inline(clean(base(d.B.Input.Path), maxName)), inline(clean(d.Verdict, maxText)))
 	if len(d.Pairs) > 0 {
@@ -141,7 +141,7 @@ func CompareMarkdown(w io.Writer, d *cycle.CompareDocument, _ Options) error {
 			fmt.Fprintf(out, "| %s | %s | %s |\n", inline(clean(row.What, maxName)), inline(row.Time), row.Rows)
 		}
 	}
-	table := func(title string, costs []cycle.Cost) {
+	table := func(title string, costs []cycledoc.Cost) {
 		if len(costs) == 0 {
 			return
 		}
@@ -160,14 +160,14 @@ func CompareMarkdown(w io.Writer, d *cycle.CompareDocument, _ Options) error {
 	return out.Flush()
 }
 
-func pairName(p *cycle.ClassPair) string {
+func pairName(p *cycledoc.ClassPair) string {
 	if p.A.Name == p.B.Name {
 		return p.A.Name
 	}
 	return p.A.Name + " → " + p.B.Name
 }
 
-func kindsText(k *cycle.RowKinds) string {
+func kindsText(k *cycledoc.RowKinds) string {
 	var parts []string
 	for _, x := range []struct {
 		n    int
@@ -181,7 +181,7 @@ func kindsText(k *cycle.RowKinds) string {
 }
 
 // relativeOf is empty where a side has no time to compare with.
-func relativeOf(c *cycle.Cost) string {
+func relativeOf(c *cycledoc.Cost) string {
 	if c.Relative == 0 || math.Abs(c.Relative) == 1 {
 		return ""
 	}
@@ -199,14 +199,14 @@ func chance(p float64) string {
 	return fmt.Sprintf("%.4f", p)
 }
 
-func compareLimits(d *cycle.CompareDocument) []string {
+func compareLimits(d *cycledoc.CompareDocument) []string {
 	var out []string
 	for _, w := range d.Warnings {
 		out = append(out, clean(sentence(w), maxText))
 	}
 	for _, s := range []struct {
 		name string
-		list []cycle.ClassBrief
+		list []cycledoc.ClassBrief
 	}{{"A", d.OnlyA}, {"B", d.OnlyB}} {
 		for i := range s.list[:min(len(s.list), maxMarkdownRows)] {
 			c := &s.list[i]

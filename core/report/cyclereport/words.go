@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // What one piece of foreign text may take, in characters.
@@ -146,7 +146,7 @@ func harmless(s string) string {
 }
 
 // limits says what limits the answer: warnings, and what was lost or left out.
-func limits(d *cycle.Document) []string {
+func limits(d *cycledoc.Document) []string {
 	var out []string
 	add := func(format string, args ...any) { out = append(out, clean(fmt.Sprintf(format, args...), maxText)) }
 	if d.Losses.Note != "" {
@@ -175,7 +175,7 @@ func sentence(s string) string {
 }
 
 // where names a device as short as the document allows.
-func where(d *cycle.Document, rank int, device string) string {
+func where(d *cycledoc.Document, rank int, device string) string {
 	switch {
 	case len(d.Input.Ranks) > 1 && d.Input.Devices > len(d.Input.Ranks):
 		return fmt.Sprintf("rank %d, %s", rank, clean(device, 40))
@@ -186,11 +186,11 @@ func where(d *cycle.Document, rank int, device string) string {
 }
 
 // classes are all classes of the document, steps first, then outer levels before inner ones.
-func classes(d *cycle.Document) []*cycle.Class {
-	var out []*cycle.Class
+func classes(d *cycledoc.Document) []*cycledoc.Class {
+	var out []*cycledoc.Class
 	add := func(want bool) {
 		for i := len(d.Levels) - 1; i >= 0; i-- {
-			if (d.Levels[i].Name == cycle.LevelStep) == want {
+			if (d.Levels[i].Name == cycledoc.LevelStep) == want {
 				for k := range d.Levels[i].Classes {
 					out = append(out, &d.Levels[i].Classes[k])
 				}
@@ -202,7 +202,7 @@ func classes(d *cycle.Document) []*cycle.Class {
 	return out
 }
 
-func levelName(d *cycle.Document, c *cycle.Class) string {
+func levelName(d *cycledoc.Document, c *cycledoc.Class) string {
 	if c.Level >= 1 && c.Level <= len(d.Levels) {
 		return d.Levels[c.Level-1].Name
 	}
@@ -230,7 +230,7 @@ func exactSigned(ns int64) string {
 type accountRow struct{ What, Time, Rows string }
 
 // accountRows are both times, the parts of the difference and the difference, which is their sum; none where nothing was compared.
-func accountRows(a *cycle.Account) []accountRow {
+func accountRows(a *cycledoc.Account) []accountRow {
 	if a.Of == "" {
 		return nil
 	}

@@ -10,11 +10,12 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 )
 
-func mustCompare(t testing.TB, a, b *Result) *CompareDocument {
+func mustCompare(t testing.TB, a, b *Result) *cycledoc.CompareDocument {
 	t.Helper()
 	d, err := Compare(nil, a, b, CompareOptions{})
 	if err != nil {
@@ -28,8 +29,8 @@ func TestARunComparedWithItselfIsExact(t *testing.T) {
 		r := mustFind(t, traceOf(cycletest.Make(family, 2, cycletest.Options{Kernels: 6000, Noise: 0.03})), Options{})
 		d := mustCompare(t, r, r)
 		encoded(t, d)
-		if d.Status != CompareSame || len(d.Pairs) != len(r.classes) || len(d.OnlyA)+len(d.OnlyB)+len(d.Regressions)+len(d.Improvements) > 0 {
-			t.Errorf("%s: %s, %d pairs of %d classes: %s", family, d.Status, len(d.Pairs), len(r.classes), d.Verdict)
+		if d.Status != cycledoc.CompareSame || len(d.Pairs) != len(r.run.Classes) || len(d.OnlyA)+len(d.OnlyB)+len(d.Regressions)+len(d.Improvements) > 0 {
+			t.Errorf("%s: %s, %d pairs of %d classes: %s", family, d.Status, len(d.Pairs), len(r.run.Classes), d.Verdict)
 		}
 		for _, p := range d.Pairs {
 			if !p.Identical || p.A.ID != p.B.ID || p.Similarity != 1 || p.Wall.DeltaNS != 0 || p.Gap.DeltaNS != 0 {
@@ -137,7 +138,7 @@ func TestRegressionsAreSortedByWhatTheyCostAStep(t *testing.T) {
 	if len(d.Regressions) != 2 || d.Regressions[0].What != "kj" || d.Regressions[1].What != "kd" || len(d.Improvements) != 1 || d.Improvements[0].What != "kp" {
 		t.Fatalf("%+v\n%+v", d.Regressions, d.Improvements)
 	}
-	if c := d.Regressions[0]; c.StepNS < 4900 || c.StepNS > 5100 || d.Status != CompareChanged || !strings.Contains(d.Verdict, "kj") {
+	if c := d.Regressions[0]; c.StepNS < 4900 || c.StepNS > 5100 || d.Status != cycledoc.CompareChanged || !strings.Contains(d.Verdict, "kj") {
 		t.Errorf("%+v: %s", c, d.Verdict)
 	}
 }
@@ -166,11 +167,11 @@ func TestRunsWithNothingInCommonAreUnmatched(t *testing.T) {
 		return mustFind(t, e.recorded(r, 20, 0), Options{})
 	}
 	d := mustCompare(t, side("left"), side("right"))
-	if d.Status != CompareUnmatched || len(d.OnlyA) != 1 || len(d.OnlyB) != 1 {
+	if d.Status != cycledoc.CompareUnmatched || len(d.OnlyA) != 1 || len(d.OnlyB) != 1 {
 		t.Errorf("%s: %s", d.Status, d.Verdict)
 	}
 	none := mustFind(t, &kernels.Trace{}, Options{})
-	if d := mustCompare(t, none, none); d.Status != CompareSame || len(d.Warnings) != 2 {
+	if d := mustCompare(t, none, none); d.Status != cycledoc.CompareSame || len(d.Warnings) != 2 {
 		t.Errorf("%s: %s", d.Status, d.Verdict)
 	}
 }

@@ -11,9 +11,11 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file/filetest"
-	"github.com/prlx-go/prlx/core/timeline/cycle/compare"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
+	"github.com/prlx-go/prlx/core/timeline/cycle/pairs"
+	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
 // cutTrace is what a recorder that ran from an instant to another one would have seen: kernels that lie inside, and marks that do.
@@ -85,15 +87,15 @@ func randomCut(r *rand.Rand, tr *kernels.Trace) *kernels.Trace {
 }
 
 // occurs reports whether the kernels of a class stand somewhere in a run, by a search that is slow and obvious.
-func occurs(r *Result, c *class, of *Result) bool {
-	want := make([]string, len(c.word))
-	for i, s := range c.word {
-		want[i] = of.words.keysOf(of.keys)[s]
+func occurs(r *Result, c *structure.Class, of *Result) bool {
+	want := make([]string, len(c.Word))
+	for i, s := range c.Word {
+		want[i] = of.run.Words.KeysOf(of.run.Keys)[s]
 	}
-	for _, t := range r.tracks {
-		keys := make([]string, t.n)
-		for i, s := range r.symbols(t, 0, t.n) {
-			keys[i] = r.words.keysOf(r.keys)[s]
+	for _, t := range r.run.Tracks {
+		keys := make([]string, t.N)
+		for i, s := range r.run.Symbols(t, 0, t.N) {
+			keys[i] = r.run.Words.KeysOf(r.run.Keys)[s]
 		}
 		for i := range keys {
 			if i+len(want) <= len(keys) && slices.Equal(keys[i:i+len(want)], want) {
@@ -105,29 +107,29 @@ func occurs(r *Result, c *class, of *Result) bool {
 }
 
 // falseChanges are the differences that a comparison of a run with a part of itself names.
-func falseChanges(d *CompareDocument, a, b *Result) []string {
+func falseChanges(d *cycledoc.CompareDocument, a, b *Result) []string {
 	var out []string
 	for i := range d.Pairs {
 		p := &d.Pairs[i]
 		for k := range p.Rows {
-			if row := &p.Rows[k]; row.Kind != string(compare.Exact) || row.Change.Verdict == string(compare.Slower) || row.Change.Verdict == string(compare.Faster) {
+			if row := &p.Rows[k]; row.Kind != string(pairs.Exact) || row.Change.Verdict == string(pairs.Slower) || row.Change.Verdict == string(pairs.Faster) {
 				out = append(out, fmt.Sprintf("%s, now %s: a row is %s, %s", p.A.Name, p.B.Name, row.Kind, row.Change.Verdict))
 				break
 			}
 		}
-		for _, x := range []Delta{p.Wall, p.Gap} {
-			if x.Verdict == string(compare.Slower) || x.Verdict == string(compare.Faster) {
+		for _, x := range []cycledoc.Delta{p.Wall, p.Gap} {
+			if x.Verdict == string(pairs.Slower) || x.Verdict == string(pairs.Faster) {
 				out = append(out, fmt.Sprintf("%s of %d x %d, now %d x %d: %+v", p.A.Name, p.A.Period, p.A.Count, p.B.Period, p.B.Count, x))
 			}
 		}
 	}
 	for _, side := range []struct {
-		only   []ClassBrief
+		only   []cycledoc.ClassBrief
 		r, not *Result
 	}{{d.OnlyA, a, b}, {d.OnlyB, b, a}} {
 		for _, o := range side.only {
-			for _, c := range side.r.classes {
-				if idText(c.id) == o.ID && occurs(side.not, c, side.r) {
+			for _, c := range side.r.run.Classes {
+				if cycledoc.ID(c.ID) == o.ID && occurs(side.not, c, side.r) {
 					out = append(out, fmt.Sprintf("%s of %d x %d kernels stands in the other run too", o.Name, o.Count, o.Period))
 				}
 			}
@@ -140,9 +142,9 @@ func falseChanges(d *CompareDocument, a, b *Result) []string {
 }
 
 // unbalanced are the sums of a comparison that do not hold: parts of accounts, rows of parts, costs of pairs.
-func unbalanced(d *CompareDocument) []string {
+func unbalanced(d *cycledoc.CompareDocument) []string {
 	var out []string
-	check := func(what string, a *Account) {
+	check := func(what string, a *cycledoc.Account) {
 		sum := int64(0)
 		for _, p := range a.Parts {
 			sum += p.DeltaNS
@@ -174,11 +176,11 @@ func unbalanced(d *CompareDocument) []string {
 			if x.Rows > 0 && rows[x.Part] != x.DeltaNS {
 				out = append(out, fmt.Sprintf("%s: the rows of %s add up to %d, not %d", p.A.Name, x.Part, rows[x.Part], x.DeltaNS))
 			}
-			if x.Part == PartAdded || x.Part == PartRemoved || x.Part == PartChanged {
+			if x.Part == cycledoc.PartAdded || x.Part == cycledoc.PartRemoved || x.Part == cycledoc.PartChanged {
 				listed += x.DeltaNS
 			}
 		}
-		if p.Level == LevelStep && p.Kinds.Fused+p.Kinds.Split+p.Kinds.Replaced == 0 && math.Abs(costs-float64(listed)) > 1e-3*math.Abs(costs) {
+		if p.Level == cycledoc.LevelStep && p.Kinds.Fused+p.Kinds.Split+p.Kinds.Replaced == 0 && math.Abs(costs-float64(listed)) > 1e-3*math.Abs(costs) {
 			out = append(out, fmt.Sprintf("%s: costs of %.0f ns are listed, changed kernels are %d", p.A.Name, costs, listed))
 		}
 	}
@@ -231,7 +233,7 @@ func TestCutsOfRealRecordings(t *testing.T) {
 		r := rand.New(rand.NewPCG(10, 10))
 		for _, ignore := range []bool{false, true} {
 			a := mustFind(t, tr, Options{IgnoreAnnotations: ignore})
-			if len(a.classes) == 0 {
+			if len(a.run.Classes) == 0 {
 				continue
 			}
 			for range n {
@@ -271,9 +273,9 @@ func TestEveryNanosecondOfAChangeIsSaid(t *testing.T) {
 		for _, p := range d.Account.Parts {
 			got[p.Part] = p.DeltaNS
 		}
-		want := map[string]int64{PartAdded: 7_000, PartRemoved: -10_000, PartChanged: 15_000, PartUntested: 0, PartInsignificant: 0, PartIdle: 0}
+		want := map[string]int64{cycledoc.PartAdded: 7_000, cycledoc.PartRemoved: -10_000, cycledoc.PartChanged: 15_000, cycledoc.PartUntested: 0, cycledoc.PartInsignificant: 0, cycledoc.PartIdle: 0}
 		if steps == 3 {
-			want[PartChanged], want[PartUntested] = 0, 15_000
+			want[cycledoc.PartChanged], want[cycledoc.PartUntested] = 0, 15_000
 		}
 		for part, ns := range want {
 			if diff := got[part] - ns; max(diff, -diff) > 1_000 {

@@ -7,9 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
-	"github.com/prlx-go/prlx/core/timeline/cycle/phase"
+	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
+	"github.com/prlx-go/prlx/core/timeline/cycle/rendering"
+	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
 // stepped makes a trace of steps of 10 kernels with times that a test sets: kernel k of step s takes dur(s, k) ns.
@@ -26,7 +29,7 @@ func stepped(steps int, dur func(step, kernel int) int64) *kernels.Trace {
 	})
 }
 
-func only(t *testing.T, d *Document) *Class {
+func only(t *testing.T, d *cycledoc.Document) *cycledoc.Class {
 	t.Helper()
 	if len(d.Levels) != 1 || len(d.Levels[0].Classes) != 1 {
 		t.Fatalf("not one class: %s", describeDoc(d))
@@ -90,22 +93,6 @@ func TestSteadyRunsDoNotDrift(t *testing.T) {
 	}
 }
 
-func TestPettittFindsTheChangePoint(t *testing.T) {
-	v := make([]int64, 60)
-	for i := range v {
-		v[i] = int64(i % 7)
-		if i >= 22 {
-			v[i] += 10
-		}
-	}
-	if at, p := pettitt(v); at != 22 || p > 1e-4 {
-		t.Errorf("at %d, p %g", at, p)
-	}
-	if _, p := pettitt(slices.Repeat([]int64{5}, 40)); p != 1 {
-		t.Errorf("equal values: p %g", p)
-	}
-}
-
 // mark adds marks around every step of a stepped trace.
 func mark(tr *kernels.Trace, kind kernels.MarkKind, steps int, text func(i int) (string, string)) {
 	s := &tr.Sequences[0]
@@ -126,7 +113,7 @@ func TestMarksDefineStepsAndLabelThem(t *testing.T) {
 		return "step[DECODE bs=8 toks=8]", "decode"
 	})
 	d := mustFind(t, tr, Options{}).Document()
-	if len(d.Levels) != 1 || d.Levels[0].Name != LevelStep || len(d.Levels[0].Classes) != 2 {
+	if len(d.Levels) != 1 || d.Levels[0].Name != cycledoc.LevelStep || len(d.Levels[0].Classes) != 2 {
 		t.Fatalf("%s", describeDoc(d))
 	}
 	for _, c := range d.Levels[0].Classes {
@@ -148,7 +135,7 @@ func TestMarksDefineStepsAndLabelThem(t *testing.T) {
 	if c.Count != 12 || c.Source != "inferred" || c.Phase != "unknown" || without.Evidence[0].Use != "ignored" {
 		t.Errorf("ignored: %s", describeDoc(without))
 	}
-	if !slices.ContainsFunc(d.Levels[0].Classes, func(x Class) bool { return x.ID == c.ID }) {
+	if !slices.ContainsFunc(d.Levels[0].Classes, func(x cycledoc.Class) bool { return x.ID == c.ID }) {
 		t.Errorf("the class has another id when marks are ignored")
 	}
 }
@@ -240,9 +227,9 @@ func TestRanksShareClassesAndTheSlowestIsTold(t *testing.T) {
 func TestKernelsOfOtherStreamsStandBesideTheStep(t *testing.T) {
 	c := cycletest.Make("two-streams", 2, cycletest.Options{Kernels: 4000})
 	d := mustFind(t, traceOf(c), Options{}).Document()
-	var step *Class
+	var step *cycledoc.Class
 	for i := range d.Levels {
-		if d.Levels[i].Name == LevelStep {
+		if d.Levels[i].Name == cycledoc.LevelStep {
 			step = &d.Levels[i].Classes[0]
 		}
 	}
@@ -292,11 +279,11 @@ func TestStreamsThatTakeTurnsAreMerged(t *testing.T) {
 	tr.Sequences[0].Streams[1].Communication = false
 	d := mustFind(t, tr, Options{}).Document()
 	class := only(t, d)
-	if d.Options.Streams != StreamsMerged || class.Period != 20 || class.Count != 200 || class.Kernels[0].Stream == "" {
+	if d.Options.Streams != structure.StreamsMerged || class.Period != 20 || class.Count != 200 || class.Kernels[0].Stream == "" {
 		t.Errorf("%s", describeDoc(d))
 	}
-	apart := mustFind(t, tr, Options{Streams: StreamsEach}).Document()
-	if apart.Status != StatusNone {
+	apart := mustFind(t, tr, Options{Streams: structure.StreamsEach}).Document()
+	if apart.Status != cycledoc.StatusNone {
 		t.Errorf("alone: %s", describeDoc(apart))
 	}
 }
@@ -311,19 +298,19 @@ func TestLooseKeysExplainWhatStrictOnesDoNot(t *testing.T) {
 	})
 	d := mustFind(t, tr, Options{}).Document()
 	c := only(t, d)
-	if d.Options.Keys != KeysLoose || c.Period != 8 || c.Kernels[0].Names < 2 || len(d.Warnings) == 0 {
+	if d.Options.Keys != structure.KeysLoose || c.Period != 8 || c.Kernels[0].Names < 2 || len(d.Warnings) == 0 {
 		t.Errorf("%s", describeDoc(d))
 	}
-	if d := mustFind(t, tr, Options{Keys: KeysStrict}).Document(); d.Status != StatusNone {
+	if d := mustFind(t, tr, Options{Keys: structure.KeysStrict}).Document(); d.Status != cycledoc.StatusNone {
 		t.Errorf("strict: %s", describeDoc(d))
 	}
 }
 
 func TestTheDescribedSearchFindsWhatIsEvenlySpaced(t *testing.T) {
 	tr := stepped(50, func(int, int) int64 { return 5000 })
-	d := mustFind(t, tr, Options{Compat: &CompatSettings{}}).Document()
+	d := mustFind(t, tr, Options{Compat: &cycledoc.CompatSettings{}}).Document()
 	c := only(t, d)
-	if d.Levels[0].Name != LevelCycle || c.Period != 10 || c.Count != 50 || d.Options.Compat == nil || *d.Options.Compat != DescribedSettings() {
+	if d.Levels[0].Name != cycledoc.LevelCycle || c.Period != 10 || c.Count != 50 || d.Options.Compat == nil || *d.Options.Compat != structure.DescribedSettings() {
 		t.Errorf("%s", describeDoc(d))
 	}
 	if inferred := only(t, mustFind(t, tr, Options{}).Document()); inferred.ID != c.ID {
@@ -341,7 +328,7 @@ func TestTheDescribedSearchFindsWhatIsEvenlySpaced(t *testing.T) {
 		}
 		return fmt.Sprintf("kernel_%c", 'a'+i%10), now, 800
 	})
-	if c := only(t, mustFind(t, noisy, Options{Compat: &CompatSettings{}}).Document()); c.Count > 30 {
+	if c := only(t, mustFind(t, noisy, Options{Compat: &cycledoc.CompatSettings{}}).Document()); c.Count > 30 {
 		t.Errorf("the grid goes on: %d", c.Count)
 	}
 	if c := only(t, mustFind(t, noisy, Options{}).Document()); c.Count < 49 {
@@ -428,13 +415,13 @@ func TestRowsGiveWhatTheDocumentLeavesOut(t *testing.T) {
 			omitted += class.BordersOmitted
 		}
 	}
-	r.EachRepetition(func(row RepetitionRow) {
+	r.EachRepetition(func(row rendering.RepetitionRow) {
 		if d.Levels[row.Level-1].Classes[row.Class].ID != row.ID {
 			t.Fatalf("%+v points to another class", row)
 		}
 		rows++
 	})
-	r.EachStep(func(Step) { steps++ })
+	r.EachStep(func(cycledoc.Step) { steps++ })
 	if omitted == 0 || rows != listed+omitted || steps != d.StepsTotal || int64(len(d.Steps))+d.StepsOmitted != steps {
 		t.Errorf("%d rows, %d listed, %d omitted; %d steps of %d", rows, listed, omitted, steps, d.StepsTotal)
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 )
@@ -80,7 +80,7 @@ func onlyAllowedNulls(b []byte) bool {
 	return !bytes.Contains(b, []byte(":null"))
 }
 
-func describeDoc(d *Document) string {
+func describeDoc(d *cycledoc.Document) string {
 	out := d.Verdict
 	for _, l := range d.Levels {
 		for _, c := range l.Classes {
@@ -108,17 +108,17 @@ func seeds(t *testing.T, standard int) int {
 func levelOf(family, name string) string {
 	switch {
 	case strings.HasPrefix(name, "layer"), family == "speculative" && name == "step draft":
-		return LevelLayer
+		return cycledoc.LevelLayer
 	case strings.HasPrefix(name, "microbatch"):
-		return LevelMicrobatch
+		return cycledoc.LevelMicrobatch
 	case name == "request":
-		return LevelLoop
+		return cycledoc.LevelLoop
 	}
-	return LevelStep
+	return cycledoc.LevelStep
 }
 
 // classFor is the class whose borders are those of the truth, exactly.
-func classFor(d *Document, want cycletest.Repeat) (*Class, string) {
+func classFor(d *cycledoc.Document, want cycletest.Repeat) (*cycledoc.Class, string) {
 	for i := range d.Levels {
 		for k := range d.Levels[i].Classes {
 			c := &d.Levels[i].Classes[k]
@@ -145,7 +145,7 @@ func TestLevelsStepsAndPhasesAreThoseOfTheTruth(t *testing.T) {
 			c := cycletest.Make(family, uint64(seed), cycletest.Options{Kernels: 2000 + 3000*(seed%7), Jitter: 0.3})
 			d := mustFind(t, traceOf(c), Options{}).Document()
 			if family == "none" {
-				if d.Status != StatusNone || len(d.Levels) > 0 || !strings.HasPrefix(d.Verdict, "No cycle") {
+				if d.Status != cycledoc.StatusNone || len(d.Levels) > 0 || !strings.HasPrefix(d.Verdict, "No cycle") {
 					t.Errorf("none, seed %d: %s", seed, describeDoc(d))
 				}
 				exact++
@@ -226,8 +226,8 @@ func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 		{PhaseMode: "first"},
 		{EditPercent: 80},
 		{MaxLevels: 9},
-		{Compat: &CompatSettings{OuterMatch: 1.5}},
-		{Compat: &CompatSettings{MinAnchorCount: 1}},
+		{Compat: &cycledoc.CompatSettings{OuterMatch: 1.5}},
+		{Compat: &cycledoc.CompatSettings{MinAnchorCount: 1}},
 	} {
 		if _, err := Find(nil, &kernels.Trace{}, opt); !fault.Is(err, fault.Usage) {
 			t.Errorf("%+v: %v", opt, err)
@@ -237,7 +237,7 @@ func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 
 func TestATraceWithoutKernelsHasNoCycle(t *testing.T) {
 	d := mustFind(t, &kernels.Trace{}, Options{}).Document()
-	if d.Status != StatusNone || d.Verdict != "There is no kernel in this trace." {
+	if d.Status != cycledoc.StatusNone || d.Verdict != "There is no kernel in this trace." {
 		t.Errorf("%s: %s", d.Status, d.Verdict)
 	}
 	encoded(t, d)
@@ -320,7 +320,7 @@ func TestTimesAreThoseOfASlowTwin(t *testing.T) {
 					}
 					continue
 				}
-				same(t, fmt.Sprintf("%s slot %d", class.Name, i), Times{
+				same(t, fmt.Sprintf("%s slot %d", class.Name, i), cycledoc.Times{
 					Count: slot.Count, Mean: slot.MeanNS, P50: slot.P50NS, P99: slot.P99NS, Min: slot.MinNS, Max: slot.MaxNS, StdDev: slot.StdDevNS, CV: slot.CV,
 				}, exact[i])
 			}
@@ -328,7 +328,7 @@ func TestTimesAreThoseOfASlowTwin(t *testing.T) {
 	}
 }
 
-func same(t *testing.T, what string, got Times, values []int64) {
+func same(t *testing.T, what string, got cycledoc.Times, values []int64) {
 	t.Helper()
 	slices.Sort(values)
 	n := len(values)
@@ -350,20 +350,3 @@ func same(t *testing.T, what string, got Times, values []int64) {
 }
 
 func near(a, b float64) bool { return max(a-b, b-a) <= 1e-6*max(1, a, b) }
-
-func TestPercentilesByNearestRank(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for range 300 {
-		v := make([]int64, 1+r.IntN(400))
-		for i := range v {
-			v[i] = r.Int64N(int64(1 + r.IntN(1000)))
-		}
-		sorted := slices.Clone(v)
-		slices.Sort(sorted)
-		for _, k := range []int{0, len(v) / 3, len(v) - 1} {
-			if got := nth(slices.Clone(v), k); got != sorted[k] {
-				t.Fatalf("place %d of %v is %d, not %d", k, sorted, got, sorted[k])
-			}
-		}
-	}
-}

@@ -5,12 +5,14 @@ import (
 	"math"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
+	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
 // check holds what must be true of every document, whatever the trace.
-func check(t *testing.T, tr *kernels.Trace, d *Document) {
+func check(t *testing.T, tr *kernels.Trace, d *cycledoc.Document) {
 	t.Helper()
 	bad := func(format string, args ...any) { t.Errorf(format+"\n%s", append(args, describeDoc(d))...) }
 	share := func(what string, v float64) {
@@ -20,7 +22,7 @@ func check(t *testing.T, tr *kernels.Trace, d *Document) {
 	}
 	share("coverage", d.Coverage)
 	share("confidence", d.Confidence)
-	if (d.Status == StatusCycles) != (len(d.Levels) > 0) || (d.Selected != "") != (len(d.Levels) > 0) || len(d.Levels) > 4 {
+	if (d.Status == cycledoc.StatusCycles) != (len(d.Levels) > 0) || (d.Selected != "") != (len(d.Levels) > 0) || len(d.Levels) > 4 {
 		bad("status %s, selected %q, %d levels", d.Status, d.Selected, len(d.Levels))
 	}
 	ids, names := map[string]bool{}, map[string]bool{}
@@ -54,12 +56,12 @@ func check(t *testing.T, tr *kernels.Trace, d *Document) {
 	}
 }
 
-func checkClass(t *testing.T, tr *kernels.Trace, c *Class, ids map[string]bool) {
+func checkClass(t *testing.T, tr *kernels.Trace, c *cycledoc.Class, ids map[string]bool) {
 	t.Helper()
 	if c.Period != len(c.Kernels) || int64(len(c.Borders))+c.BordersOmitted != c.Count || c.Edited > c.Count || (c.Edits > 0) != (c.Edited > 0) {
 		t.Errorf("%s: %d kernels of a period of %d, %d borders and %d omitted of %d, %d edits in %d", c.Name, len(c.Kernels), c.Period, len(c.Borders), c.BordersOmitted, c.Count, c.Edits, c.Edited)
 	}
-	for _, times := range []Times{c.WallNS, c.BusyNS, c.KernelNS} {
+	for _, times := range []cycledoc.Times{c.WallNS, c.BusyNS, c.KernelNS} {
 		if times.Count != c.Count || times.Min > times.P50 || times.P50 > times.P99 || times.P99 > times.Max || times.StdDev < 0 || math.IsNaN(times.CV) {
 			t.Errorf("%s: %+v", c.Name, times)
 		}
@@ -101,7 +103,7 @@ func TestEveryDocumentHolds(t *testing.T) {
 	for _, family := range cycletest.Families() {
 		for seed := range uint64(seeds(t, 3)) {
 			c := cycletest.Make(family, seed, cycletest.Options{Kernels: 3000, Noise: 0.1, Jitter: 0.3})
-			for _, opt := range []Options{{}, {Keys: KeysLoose}, {Streams: StreamsMerged}, {EditPercent: -1}, {MaxLevels: 1}, {Compat: &CompatSettings{}}} {
+			for _, opt := range []Options{{}, {Keys: structure.KeysLoose}, {Streams: structure.StreamsMerged}, {EditPercent: -1}, {MaxLevels: 1}, {Compat: &cycledoc.CompatSettings{}}} {
 				tr := traceOf(c, c)
 				r := mustFind(t, tr, opt)
 				d := r.Document()
@@ -147,10 +149,10 @@ func FuzzFind(f *testing.F) {
 				tr.Marks = append(tr.Marks, kernels.Mark{Kind: kernels.ProfilerStep, Text: "ProfilerStep", Place: kernels.Launched, StartNS: s.StartNS[i], EndNS: s.EndNS(i + every - 1), Kernels: every, Step: int64(i)})
 			}
 		}
-		for _, opt := range []Options{{}, {Compat: &CompatSettings{}}, {Streams: StreamsMerged, Keys: KeysLoose}} {
+		for _, opt := range []Options{{}, {Compat: &cycledoc.CompatSettings{}}, {Streams: structure.StreamsMerged, Keys: structure.KeysLoose}} {
 			r := mustFind(t, tr, opt)
 			check(t, tr, r.Document())
-			if d := mustCompare(t, r, r); d.Status != CompareSame {
+			if d := mustCompare(t, r, r); d.Status != cycledoc.CompareSame {
 				t.Errorf("compared with itself: %s: %s", d.Status, d.Verdict)
 			}
 		}

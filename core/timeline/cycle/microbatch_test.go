@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // TestMicrobatchesOfAPipeline holds what the README says of a job of 2 data-parallel by 4 pipeline ranks: 32 steps of 4 microbatches each.
@@ -24,7 +25,7 @@ func TestMicrobatchesOfAPipeline(t *testing.T) {
 					backward++
 				}
 			}
-			if l.Name != cycle.LevelStep || forward == 0 {
+			if l.Name != cycledoc.LevelStep || forward == 0 {
 				continue
 			}
 			found++

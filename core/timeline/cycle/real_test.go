@@ -6,10 +6,11 @@ import (
 
 	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 )
 
-func documentOf(t *testing.T, name string, opt cycle.Options) *cycle.Document {
+func documentOf(t *testing.T, name string, opt cycle.Options) *cycledoc.Document {
 	t.Helper()
 	tr, err := kernels.Read(nil, filetest.Data(t, name), kernels.Options{})
 	if err != nil {
@@ -22,7 +23,7 @@ func documentOf(t *testing.T, name string, opt cycle.Options) *cycle.Document {
 	return r.Document()
 }
 
-func text(d *cycle.Document) string {
+func text(d *cycledoc.Document) string {
 	out := d.Verdict
 	for _, l := range d.Levels {
 		for _, c := range l.Classes {
@@ -58,7 +59,7 @@ func TestRealRecordings(t *testing.T) {
 	for _, g := range golden {
 		for _, ignore := range []bool{false, true} {
 			d := documentOf(t, g.file, cycle.Options{IgnoreAnnotations: ignore})
-			var best *cycle.Class
+			var best *cycledoc.Class
 			level := ""
 			for i := range d.Levels {
 				for k := range d.Levels[i].Classes {
@@ -88,7 +89,7 @@ func TestStepsOfCompilersAreTaken(t *testing.T) {
 	steps := int64(0)
 	for _, l := range d.Levels {
 		for _, c := range l.Classes {
-			if l.Name == cycle.LevelStep {
+			if l.Name == cycledoc.LevelStep {
 				if c.Source != "xla-module" {
 					t.Errorf("%s is %s", c.Name, c.Source)
 				}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 )
@@ -23,13 +24,13 @@ func servedTrace(s *cycletest.Served) *kernels.Trace {
 }
 
 // readingOf is the class that holds most of the kernels of a step, steps before layers; nil where none does.
-func readingOf(d *Document, step cycletest.Step) *Class {
+func readingOf(d *cycledoc.Document, step cycletest.Step) *cycledoc.Class {
 	for i := len(d.Levels) - 1; i >= 0; i-- {
 		l := &d.Levels[i]
-		if l.Name == LevelLoop {
+		if l.Name == cycledoc.LevelLoop {
 			continue
 		}
-		var best *Class
+		var best *cycledoc.Class
 		most := 0
 		for k := range l.Classes {
 			c, held := &l.Classes[k], 0
@@ -49,11 +50,11 @@ func readingOf(d *Document, step cycletest.Step) *Class {
 
 // verdictOn says how a phase was told: "right", "both" where nothing tells and both readings are said, "unknown", "wrong", "sure and wrong" or "" where
 // the step is in no class.
-func verdictOn(c *Class, want string) string {
+func verdictOn(c *cycledoc.Class, want string) string {
 	if c == nil {
 		return ""
 	}
-	said := slices.ContainsFunc(c.PhaseReadings, func(r Reading) bool { return r.Phase == want })
+	said := slices.ContainsFunc(c.PhaseReadings, func(r cycledoc.Reading) bool { return r.Phase == want })
 	switch {
 	case c.Phase == want:
 		return "right"

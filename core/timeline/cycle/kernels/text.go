@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle/phase"
+	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
 )
 
 // saying is what the text of an annotation says.

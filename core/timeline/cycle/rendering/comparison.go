@@ -1,0 +1,245 @@
+package rendering
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle/comparing"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/timeline/cycle/pairs"
+	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
+)
+
+// changes makes the document of a comparison.
+type changes struct {
+	*comparing.Comparison
+	rowsOf [][2][]int // by pair and side: the row that a slot is in
+}
+
+func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
+	c := &changes{Comparison: made}
+	d := &cycledoc.CompareDocument{
+		Schema: cycledoc.CompareSchema, A: side(c.A), B: side(c.B), Pairs: []cycledoc.ClassPair{}, OnlyA: []cycledoc.ClassBrief{}, OnlyB: []cycledoc.ClassBrief{},
+		Regressions: []cycledoc.Cost{}, Improvements: []cycledoc.Cost{}, Warnings: []string{},
+		Options: cycledoc.CompareSettings{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: c.Opt.Similarity, Repetitions: c.Opt.Repetitions},
+	}
+	order := make([]int, len(c.Result.Pairs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		a, b := c.ListA[c.Result.Pairs[x].A], c.ListA[c.Result.Pairs[y].A]
+		if s := a.Depth == structure.DepthStep; s != (b.Depth == structure.DepthStep) {
+			if s {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(-cmp.Compare(a.Wall.Mean*float64(a.Count), b.Wall.Mean*float64(b.Count)), cmp.Compare(x, y))
+	})
+	for _, k := range order {
+		d.Pairs = append(d.Pairs, c.pair(&c.Result.Pairs[k]))
+	}
+	for _, i := range c.Result.OnlyA {
+		d.OnlyA = append(d.OnlyA, brief(c.ListA[i].Shown))
+	}
+	for _, i := range c.Result.OnlyB {
+		d.OnlyB = append(d.OnlyB, brief(c.ListB[i].Shown))
+	}
+	c.account(d, order)
+	slices.SortStableFunc(d.Regressions, func(x, y cycledoc.Cost) int { return cmp.Compare(y.StepNS, x.StepNS) })
+	slices.SortStableFunc(d.Improvements, func(x, y cycledoc.Cost) int { return cmp.Compare(x.StepNS, y.StepNS) })
+	c.warn(d)
+	d.Status = c.status(d)
+	d.Verdict = c.verdict(d)
+	return d
+}
+
+func side(r *structure.Run) cycledoc.Side {
+	d := Document(r)
+	s := cycledoc.Side{Input: d.Input, Status: d.Status, Verdict: d.Verdict, Confidence: d.Confidence, Steps: int64(len(r.Steps))}
+	for i := range r.Steps {
+		s.StepNS += float64(r.Steps[i].WallNS) / float64(len(r.Steps))
+	}
+	return s
+}
+
+func brief(c *structure.Class) cycledoc.ClassBrief {
+	return cycledoc.ClassBrief{ID: cycledoc.ID(c.ID), Name: c.Name, Level: c.LevelName(), Phase: string(c.Phase.Phase), Period: c.Period(), Count: c.Count, WallNS: c.Wall.Mean}
+}
+
+func delta(c pairs.Change) cycledoc.Delta {
+	return cycledoc.Delta{ANS: c.MeanA, BNS: c.MeanB, DeltaNS: c.DeltaNS(), Relative: c.Relative(), P: c.P, Verdict: string(c.Verdict)}
+}
+
+func (c *changes) pair(p *pairs.Pair) cycledoc.ClassPair {
+	a, b := c.ListA[p.A].Class, c.ListB[p.B].Class
+	out := cycledoc.ClassPair{
+		A: brief(c.ListA[p.A].Shown), B: brief(c.ListB[p.B].Shown), Level: a.LevelName(), Similarity: p.Similarity, Rotation: p.Rotation, PerStepA: c.ViewsA[p.A].PerStep,
+		PerStepB: c.ViewsB[p.B].PerStep, Wall: delta(p.Wall), Gap: delta(p.Gap), Rows: make([]cycledoc.PairRow, 0, len(p.Rows)), Note: p.Note,
+		Busy: cycledoc.Delta{ANS: a.Busy.Mean, BNS: b.Busy.Mean, DeltaNS: b.Busy.Mean - a.Busy.Mean, P: 1},
+	}
+	if a.Busy.Mean > 0 {
+		out.Busy.Relative = out.Busy.DeltaNS / a.Busy.Mean
+	}
+	for i := range p.Rows {
+		row := &p.Rows[i]
+		count(&out.Kinds, row.Kind)
+		out.Rows = append(out.Rows, cycledoc.PairRow{
+			Kind: string(row.Kind), A: rowSlots(a, row.A), B: rowSlots(b, row.B), Change: delta(row.Change), StepNS: row.StepNS,
+			ANS: row.ANS, BNS: row.BNS, DeltaNS: row.BNS - row.ANS,
+		})
+	}
+	out.Identical = p.Note == "" && out.Kinds.Exact == len(p.Rows)
+	return out
+}
+
+func count(k *cycledoc.RowKinds, kind pairs.Kind) {
+	switch kind {
+	case pairs.Exact:
+		k.Exact++
+	case pairs.Similar:
+		k.Similar++
+	case pairs.Fused:
+		k.Fused++
+	case pairs.Split:
+		k.Split++
+	case pairs.Replaced:
+		k.Replaced++
+	case pairs.Removed:
+		k.Removed++
+	case pairs.Added:
+		k.Added++
+	}
+}
+
+func rowSlots(c *structure.Class, places []int) []cycledoc.RowSlot {
+	out := make([]cycledoc.RowSlot, 0, len(places))
+	for _, i := range places {
+		s := &c.Slots[i]
+		out = append(out, cycledoc.RowSlot{Slot: i, Name: s.Name, MeanNS: s.MeanNS, MinNS: s.MinNS, MaxNS: s.MaxNS, StdDevNS: s.StdDevNS})
+	}
+	return out
+}
+
+// what says in words what a row is.
+func what(row *pairs.Row, a, b *structure.Class) string {
+	names := func(c *structure.Class, places []int) string {
+		var out []string
+		for _, i := range places[:min(len(places), 4)] {
+			out = append(out, c.Slots[i].Signature)
+		}
+		if n := len(places) - len(out); n > 0 {
+			out = append(out, fmt.Sprintf("%d more", n))
+		}
+		return strings.Join(out, " + ")
+	}
+	switch row.Kind {
+	case pairs.Removed:
+		return "removed: " + names(a, row.A)
+	case pairs.Added:
+		return "added: " + names(b, row.B)
+	case pairs.Fused:
+		return "fused: " + names(a, row.A) + " into " + names(b, row.B)
+	case pairs.Split:
+		return "split: " + names(a, row.A) + " into " + names(b, row.B)
+	case pairs.Replaced:
+		return "replaced: " + names(a, row.A) + " by " + names(b, row.B)
+	case pairs.Similar:
+		return names(a, row.A) + ", now " + names(b, row.B)
+	}
+	return names(a, row.A)
+}
+
+func (c *changes) warn(d *cycledoc.CompareDocument) {
+	for _, s := range []struct {
+		name string
+		r    *structure.Run
+	}{{"a", c.A}, {"b", c.B}} {
+		if len(s.r.Classes) == 0 {
+			d.Warnings = append(d.Warnings, fmt.Sprintf("%s has no cycle", s.name))
+		}
+	}
+	if c.A.Keys != c.B.Keys {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("kernels of a count as equal by %s signatures, those of b by %s ones: search both with the same keys", c.A.Keys, c.B.Keys))
+	}
+	if c.Similarity < c.Opt.Similarity && len(d.Pairs) > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("no classes share %.0f %% of their kernels: those that share at least %.0f %% are paired", 100*c.Opt.Similarity, 100*c.Similarity))
+	}
+	few := 0
+	for i := range d.Pairs {
+		if d.Pairs[i].Wall.Verdict == string(pairs.TooFew) {
+			few++
+		}
+	}
+	if few > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d of %d pairs have not enough repetitions to tell a change from chance", few, len(d.Pairs)))
+	}
+}
+
+func (c *changes) status(d *cycledoc.CompareDocument) string {
+	if len(d.Pairs) == 0 {
+		if len(d.OnlyA)+len(d.OnlyB) == 0 {
+			return cycledoc.CompareSame
+		}
+		return cycledoc.CompareUnmatched
+	}
+	if len(d.Regressions)+len(d.Improvements)+len(d.OnlyA)+len(d.OnlyB) > 0 {
+		return cycledoc.CompareChanged
+	}
+	for i := range d.Pairs {
+		p := &d.Pairs[i]
+		if p.Kinds.Exact < len(p.Rows) || p.Wall.Verdict == string(pairs.Slower) || p.Wall.Verdict == string(pairs.Faster) {
+			return cycledoc.CompareChanged
+		}
+	}
+	return cycledoc.CompareSame
+}
+
+func (c *changes) verdict(d *cycledoc.CompareDocument) string {
+	switch {
+	case len(d.Pairs) == 0 && d.Status == cycledoc.CompareSame:
+		return "Neither run has a cycle: there is nothing to compare."
+	case len(d.Pairs) == 0:
+		return "No cycle of one run is like one of the other."
+	}
+	p := &d.Pairs[0]
+	text := fmt.Sprintf("%s: %s, now %s", capital(p.A.Name), durationText(p.Wall.ANS), durationText(p.Wall.BNS))
+	if p.Wall.ANS > 0 {
+		text += fmt.Sprintf(" (%+.1f %%, %s)", 100*p.Wall.Relative, p.Wall.Verdict)
+	}
+	text += "." + sentence(&p.Account)
+	list := func(word string, costs []cycledoc.Cost) {
+		if len(costs) > 0 {
+			text += fmt.Sprintf(" %s: %s, %s a step", word, shorten(costs[0].What, 120), durationText(math.Abs(costs[0].StepNS)))
+			if n := len(costs) - 1; n > 0 {
+				text += fmt.Sprintf(", and %d more", n)
+			}
+			text += "."
+		}
+	}
+	list("Costs most", d.Regressions)
+	list("Saves most", d.Improvements)
+	if d.Status == cycledoc.CompareSame {
+		text += " Nothing changed by more than chance."
+	}
+	return text
+}
+
+func capital(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
+
+func shorten(s string, n int) string {
+	r := []rune(s)
+	if len(r) <= n {
+		return s
+	}
+	return string(r[:n]) + "…"
+}

@@ -1,0 +1,125 @@
+package structure
+
+import (
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
+	"github.com/prlx-go/prlx/core/timeline/cycle/naming/signature"
+	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
+)
+
+// The values of Options.Keys.
+const (
+	KeysAuto   = "auto"   // strict, unless loose keys explain clearly more
+	KeysStrict = "strict" // kernels are equal when their strict keys are
+	KeysLoose  = "loose"  // kernels are equal when their loose keys are
+)
+
+// The values of Options.Streams.
+const (
+	StreamsAuto   = "auto"   // each, unless the streams of a device take turns
+	StreamsEach   = "each"   // the busiest stream of a device that computes; kernels of others stand beside it
+	StreamsMerged = "merged" // all streams of a device that compute, as one sequence in order of time
+)
+
+// Options tune Find. The zero value is the default of everything.
+type Options struct {
+	// IgnoreAnnotations leaves marks aside, for steps and for phases: structure comes from the kernels alone.
+	IgnoreAnnotations bool
+	Keys              string           // KeysAuto by default
+	Streams           string           // StreamsAuto by default
+	Rules             *signature.Rules // of the user, beside the product's own
+	PhaseMode         phase.Mode       // how Document.Selected is picked; ModeAuto by default
+	EditPercent       int              // edits of one repetition, in percent of its kernels; 0 means 5, negative none
+	MaxLevels         int              // 1 to 4; 0 means 4
+	MaxListed         int              // borders of a class, and steps, that the document lists; 0 means 10,000. Tables have all
+	// Compat looks for cycles as the described tool does, and only so. Its fields that are 0 have that tool's defaults.
+	Compat *cycledoc.CompatSettings
+}
+
+// DefaultListed is how many borders of a class, and how many steps, the document lists.
+const DefaultListed = 10_000
+
+// Filled checks the options and puts defaults where nothing is said.
+func (o Options) Filled() (Options, error) {
+	switch o.Keys {
+	case "":
+		o.Keys = KeysAuto
+	case KeysAuto, KeysStrict, KeysLoose:
+	default:
+		return o, fault.Usagef("keys are %q", o.Keys).WithHint("they may be auto, strict or loose")
+	}
+	switch o.Streams {
+	case "":
+		o.Streams = StreamsAuto
+	case StreamsAuto, StreamsEach, StreamsMerged:
+	default:
+		return o, fault.Usagef("streams are %q", o.Streams).WithHint("they may be auto, each or merged")
+	}
+	switch o.PhaseMode {
+	case "":
+		o.PhaseMode = phase.ModeAuto
+	case phase.ModeAuto, phase.ModePrefill, phase.ModeDecode:
+	default:
+		return o, fault.Usagef("the phase mode is %q", string(o.PhaseMode)).WithHint("it may be auto, prefill or decode")
+	}
+	if o.EditPercent == 0 {
+		o.EditPercent = 5
+	}
+	if o.EditPercent > 50 {
+		return o, fault.Usagef("%d %% of edits allow repetitions that have little in common", o.EditPercent).WithHint("give at most 50")
+	}
+	if o.MaxLevels < 0 || o.MaxLevels > repeat.MaxLevels {
+		return o, fault.Usagef("%d levels are asked for", o.MaxLevels).WithHint("there are 1 to %d", repeat.MaxLevels)
+	}
+	if o.MaxLevels == 0 {
+		o.MaxLevels = repeat.MaxLevels
+	}
+	if o.MaxListed <= 0 {
+		o.MaxListed = DefaultListed
+	}
+	if o.Compat != nil {
+		c, err := filledCompat(*o.Compat)
+		if err != nil {
+			return o, err
+		}
+		o.Compat = &c
+	}
+	return o, nil
+}
+
+// DescribedSettings are the described tool's defaults.
+func DescribedSettings() cycledoc.CompatSettings {
+	return cycledoc.CompatSettings{MinAnchorCount: 5, MaxAnchorShare: 0.2, LengthTolerance: 0.05, OuterMatch: 0.95, SubMatch: 0.8, MinSubLength: 5}
+}
+
+func filledCompat(c cycledoc.CompatSettings) (cycledoc.CompatSettings, error) {
+	d := DescribedSettings()
+	if c.MinAnchorCount == 0 {
+		c.MinAnchorCount = d.MinAnchorCount
+	}
+	if c.MinSubLength == 0 {
+		c.MinSubLength = d.MinSubLength
+	}
+	for _, share := range []struct {
+		name     string
+		value    *float64
+		standard float64
+	}{
+		{"the largest share of an anchor", &c.MaxAnchorShare, d.MaxAnchorShare},
+		{"the tolerance of lengths", &c.LengthTolerance, d.LengthTolerance},
+		{"the match of outer cycles", &c.OuterMatch, d.OuterMatch},
+		{"the match of cycles within cycles", &c.SubMatch, d.SubMatch},
+	} {
+		if *share.value == 0 {
+			*share.value = share.standard
+		}
+		if !(*share.value > 0 && *share.value <= 1) {
+			return c, fault.Usagef("%s is %v", share.name, *share.value).WithHint("it is a share above 0 and up to 1")
+		}
+	}
+	if c.MinAnchorCount < 2 || c.MinSubLength < 1 {
+		return c, fault.Usagef("an anchor needs at least 2 occurrences and a cycle 1 kernel, got %d and %d", c.MinAnchorCount, c.MinSubLength)
+	}
+	return c, nil
+}
