@@ -123,7 +123,8 @@ class CycleClass(Brief):
         return tuple(Slot(**{key: row[key] for key in keys}, document=row) for row in self.document["kernels"])
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.period} kernels x {self.count}, {format_ns(round(self.wall_ns))} each"
+        kernels = "kernel" if self.period == 1 else "kernels"
+        return f"{self.name}: {self.period} {kernels} x {self.count}, {format_ns(round(self.wall_ns))} each"
 
 
 class _Report(Result):

@@ -45,6 +45,14 @@ def test_the_truth_is_found(cycles):
     assert [one.level_name for one in cycles] == ["step", "step", "layer", "layer"]
 
 
+def test_a_class_of_one_kernel_is_in_the_singular(tmp_path):
+    same = [{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 10 * i, "dur": 5} for i in range(500)]
+    trace = tmp_path / "one.json"
+    trace.write_text(json.dumps({"traceEvents": same}))
+    (one,) = prlx.find_cycles(trace, progress=False)
+    assert str(one).startswith(f"{one.name}: 1 kernel x 500, ")
+
+
 def test_results_are_tables(cycles):
     steps = cycles.steps.to_pandas()
     assert len(steps) == sum(row["count"] for row in TRUTH if row["name"].startswith("step"))

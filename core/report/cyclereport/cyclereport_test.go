@@ -457,3 +457,13 @@ func TestPageOfManyStepsIsBounded(t *testing.T) {
 		t.Errorf("the page has %d bytes", n)
 	}
 }
+
+func TestAClassOfOneKernelThatOneRunHasIsInTheSingular(t *testing.T) {
+	d := &cycledoc.CompareDocument{OnlyA: []cycledoc.ClassBrief{{Name: "block", Period: 1, Count: 5}}, OnlyB: []cycledoc.ClassBrief{{Name: "layer", Period: 12, Count: 5}}}
+	text := strings.Join(compareLimits(d), "\n")
+	for _, want := range []string{"Only A has block: 5 × 1 kernel, ", "Only B has layer: 5 × 12 kernels, "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in %q", want, text)
+		}
+	}
+}

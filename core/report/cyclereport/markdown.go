@@ -210,7 +210,11 @@ func compareLimits(d *cycledoc.CompareDocument) []string {
 	}{{"A", d.OnlyA}, {"B", d.OnlyB}} {
 		for i := range s.list[:min(len(s.list), maxMarkdownRows)] {
 			c := &s.list[i]
-			out = append(out, clean(fmt.Sprintf("Only %s has %s: %d × %d kernels, %s each.", s.name, c.Name, c.Count, c.Period, duration(c.WallNS)), maxText))
+			noun := "kernels"
+			if c.Period == 1 {
+				noun = "kernel"
+			}
+			out = append(out, clean(fmt.Sprintf("Only %s has %s: %d × %d %s, %s each.", s.name, c.Name, c.Count, c.Period, noun, duration(c.WallNS)), maxText))
 		}
 	}
 	return out

@@ -249,6 +249,9 @@ func TestOneKernelSaidManyTimesIsACycleOfOne(t *testing.T) {
 	if len(d.Levels) != 1 || d.Levels[0].Classes[0].Period != 1 || d.Levels[0].Classes[0].Count != 5000 {
 		t.Errorf("%s", describeDoc(d))
 	}
+	if !strings.Contains(d.Verdict, " of 1 kernel, ") {
+		t.Errorf("the verdict of a cycle of one kernel is %q", d.Verdict)
+	}
 }
 
 func TestAKernelThatRunsOverTheBorderIsBusyUpToIt(t *testing.T) {

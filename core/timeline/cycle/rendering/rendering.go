@@ -411,7 +411,7 @@ func (r renderer) verdict(d *cycledoc.Document) string {
 	case r.Trace.Kernels() == 0:
 		return "There is no kernel in this trace."
 	case len(r.Classes) == 0:
-		return fmt.Sprintf("No cycle: nothing in the %d kernels repeats often enough to be more than chance.", r.Trace.Kernels())
+		return fmt.Sprintf("No cycle: nothing in the %s repeats often enough to be more than chance.", kernelsText(r.Trace.Kernels()))
 	}
 	var parts []string
 	main := r.principal()
@@ -422,7 +422,7 @@ func (r renderer) verdict(d *cycledoc.Document) string {
 		}
 		for _, k := range l.Classes[:min(len(l.Classes), maxVerdictClasses)] {
 			c := r.Classes[k]
-			text := fmt.Sprintf("%d × %s of %d kernels", c.Count, c.Name, c.Period())
+			text := fmt.Sprintf("%d × %s of %s", c.Count, c.Name, kernelsText(c.Period()))
 			if len(c.Parts) > 1 {
 				text += fmt.Sprintf(" on %d devices", len(c.Parts))
 			}

@@ -2,6 +2,14 @@ package rendering
 
 import "fmt"
 
+// kernelsText counts kernels.
+func kernelsText(n int) string {
+	if n == 1 {
+		return "1 kernel"
+	}
+	return fmt.Sprintf("%d kernels", n)
+}
+
 // durationText writes a time with three digits.
 func durationText(ns float64) string {
 	for _, u := range []struct {
