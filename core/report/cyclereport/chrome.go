@@ -68,7 +68,7 @@ func Chrome(w io.Writer, d *cycledoc.Document, _ Options) error {
 			for n := range c.Borders {
 				b := &c.Borders[n]
 				args := map[string]any{"class": c.ID, "repetition": n, "kernels": b.End - b.First, "busy_us": json.Number(exactMicro(b.BusyNS)), "edits": b.Edits}
-				if c.Phase != "unknown" {
+				if c.Phase != cycledoc.PhaseUnknown {
 					args["phase"] = clean(c.Phase, 40)
 				}
 				if z, ok := odd[int64(n)]; ok {

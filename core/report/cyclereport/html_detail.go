@@ -66,7 +66,7 @@ func says(c *cycledoc.Class) []string {
 	if c.Source != "inferred" {
 		add("Defined by %s marks.", c.Source)
 	}
-	if c.Phase != "unknown" && c.Phase != "" || len(c.PhaseReadings) > 1 {
+	if c.Phase != cycledoc.PhaseUnknown && c.Phase != "" || len(c.PhaseReadings) > 1 {
 		add("Phase %s: %s.", phaseWord(c), c.PhaseReason)
 	}
 	if len(c.Marks) > 0 {

@@ -99,7 +99,7 @@ func phaseWord(c *cycledoc.Class) string {
 	}
 	text := strings.Join(words, " or ")
 	switch {
-	case c.Phase == "unknown" || c.Phase == "":
+	case c.Phase == cycledoc.PhaseUnknown || c.Phase == "":
 		if len(words) < 2 {
 			return "unknown"
 		}

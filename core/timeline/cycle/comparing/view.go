@@ -16,7 +16,7 @@ const viewValues = 4 << 20
 // viewOf is what is compared of a class: times of repetitions spread evenly over the run, without edited ones where there are others.
 func viewOf(r *structure.Run, x *Compared, most int, starts map[int][]int32) pairs.ClassView {
 	c := x.Class
-	v := pairs.ClassView{ID: c.ID, Level: int(c.Depth), Phase: string(c.Phase.Phase), PerStep: x.each, Slots: make([]pairs.Slot, c.Period())}
+	v := pairs.ClassView{ID: c.ID, Level: int(c.Depth), Phase: c.Phase.Name, PerStep: x.each, Slots: make([]pairs.Slot, c.Period())}
 	if v.PerStep == 0 {
 		v.PerStep = perStep(r, c)
 	}

@@ -131,6 +131,9 @@ type Class struct {
 	Parents          []string     `json:"parents"`  // ids
 }
 
+// PhaseUnknown is Class.Phase where nothing tells one.
+const PhaseUnknown = "unknown"
+
 // Reading is one phase that a class may be of.
 type Reading struct {
 	Phase string  `json:"phase"`

@@ -2,7 +2,11 @@
 // was fused or split, and which times changed by more than chance.
 package pairs
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+)
 
 // maxPeriod bounds the periods that are aligned: the alignment needs the product of both in time and bytes.
 const maxPeriod = 8192
@@ -19,7 +23,7 @@ type Slot struct {
 type ClassView struct {
 	ID      uint64
 	Level   int
-	Phase   string // "" or "unknown": matches any
+	Phase   string // "" or cycledoc.PhaseUnknown: matches any
 	Slots   []Slot
 	WallNS  []int64 // one a repetition: up to the start of what follows at once
 	GapNS   []int64
@@ -214,7 +218,7 @@ func match(a, b []ClassView, opt Options) map[int]int {
 }
 
 func agree(a, b string) bool {
-	return a == b || a == "" || b == "" || a == "unknown" || b == "unknown"
+	return a == b || a == "" || b == "" || a == cycledoc.PhaseUnknown || b == cycledoc.PhaseUnknown
 }
 
 // alike is the share of kernels that two classes have in common by loose keys, in any order.

@@ -68,7 +68,7 @@ func side(r *structure.Run) cycledoc.Side {
 }
 
 func brief(c *structure.Class) cycledoc.ClassBrief {
-	return cycledoc.ClassBrief{ID: cycledoc.ID(c.ID), Name: c.Name, Level: c.LevelName(), Phase: string(c.Phase.Phase), Period: c.Period(), Count: c.Count, WallNS: c.Wall.Mean}
+	return cycledoc.ClassBrief{ID: cycledoc.ID(c.ID), Name: c.Name, Level: c.LevelName(), Phase: c.Phase.Name, Period: c.Period(), Count: c.Count, WallNS: c.Wall.Mean}
 }
 
 func delta(c pairs.Change) cycledoc.Delta {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/measuring"
-	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
@@ -238,8 +237,8 @@ func (r renderer) class(k int) cycledoc.Class {
 	out := cycledoc.Class{
 		ID: cycledoc.ID(c.ID), Name: c.Name, Source: c.Source, Period: c.Period(), Rotation: c.Rotation, Count: c.Count, Edited: c.Edited, Edits: c.Edits,
 		FirstIndex: c.FirstIndex, StartNS: c.StartNS - r.Zero, EndNS: c.EndNS - r.Zero, Coverage: min(1, share(c.Covered, r.Compute)),
-		WallNS: c.Wall, BusyNS: c.Busy, GapNS: c.Gap, KernelNS: c.Kernel, Phase: string(c.Phase.Phase), PhaseScore: c.Phase.Score,
-		PhaseReason: c.Phase.Reason, PhaseByPosition: c.Phase.Position, PhaseReadings: readings(c.Phase.Readings), Confidence: c.Confidence, ConfidenceReason: c.Because,
+		WallNS: c.Wall, BusyNS: c.Busy, GapNS: c.Gap, KernelNS: c.Kernel, Phase: c.Phase.Name, PhaseScore: c.Phase.Score,
+		PhaseReason: c.Phase.Reason, PhaseByPosition: c.Phase.ByPosition, PhaseReadings: notNil(c.Phase.Readings), Confidence: c.Confidence, ConfidenceReason: c.Because,
 		Marks: notNil(c.Marks), Kernels: c.Slots, Beside: notNil(c.Beside), Outliers: notNil(c.Outliers), OutliersTotal: c.OutliersTotal, Drift: c.Drift,
 		Ranks: c.Ranks, Children: []cycledoc.Child{}, Parents: []string{}, Borders: []cycledoc.Border{},
 	}
@@ -296,25 +295,17 @@ func (r renderer) stepRows() []cycledoc.Step {
 	return out
 }
 
-func readings(list []phase.Reading) []cycledoc.Reading {
-	out := []cycledoc.Reading{}
-	for _, x := range list {
-		out = append(out, cycledoc.Reading{Phase: string(x.Phase), Score: x.Score})
-	}
-	return out
-}
-
 func (r renderer) stepRow(st *structure.Step, number int64) cycledoc.Step {
 	t := r.Tracks[st.Track]
 	s := r.Seq(t)
 	row := cycledoc.Step{
-		Rank: max(0, s.Rank), Device: s.Device, Number: number, Phase: string(phase.Unknown), StartNS: st.StartNS - r.Zero,
+		Rank: max(0, s.Rank), Device: s.Device, Number: number, Phase: cycledoc.PhaseUnknown, StartNS: st.StartNS - r.Zero,
 		EndNS: measuring.LastEnd(r.Run, t, st.Span) - r.Zero, WallNS: st.WallNS, BusyNS: st.BusyNS, GapNS: st.WallNS - st.BusyNS,
 		Kernels: int64(st.Span.End - st.Span.Start), Edits: int(st.Span.Edits), Partial: st.Partial,
 	}
 	if st.Class >= 0 {
 		c := r.Classes[st.Class]
-		row.Class, row.Phase = cycledoc.ID(c.ID), string(c.Phase.Phase)
+		row.Class, row.Phase = cycledoc.ID(c.ID), c.Phase.Name
 	}
 	if st.Mark >= 0 {
 		m := &r.Trace.Marks[st.Mark]

@@ -105,10 +105,19 @@ type Measured struct {
 
 // Labelled is what a class is called and how sure that is.
 type Labelled struct {
-	Phase      phase.Result
+	Phase      Phase
 	Marks      []string
 	Confidence float64
 	Because    string
+}
+
+// Phase is the part of a workload that a class is, as the document says it. Room naming knows which there are.
+type Phase struct {
+	Name       string
+	Score      float64
+	Reason     string
+	ByPosition bool // nothing but the order of the classes decided
+	Readings   []cycledoc.Reading
 }
 
 // Part is the repetitions of a class in one track, disjoint and in order.

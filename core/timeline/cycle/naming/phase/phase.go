@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // Phase is the part of a workload that a class of steps is.
@@ -24,7 +26,7 @@ const (
 	Forward   Phase = "train-fwd"
 	Backward  Phase = "train-bwd"
 	Optimizer Phase = "optimizer"
-	Unknown   Phase = "unknown"
+	Unknown   Phase = cycledoc.PhaseUnknown
 )
 
 // Features are what is known of one class of steps or layers. Zero means not known, except in Level and Start.
