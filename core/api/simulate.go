@@ -174,15 +174,16 @@ func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*Simulation
 // runLaunch runs a launch and records it where that was asked for.
 func runLaunch(j *job.Job, p *program, l *simt.Launch, r *simulateLaunchRequest) (*SimulationDocument, error) {
 	var recorder *launchRecorder
+	var recording *simt.Recording
 	if r.Record != nil {
 		var err error
 		if recorder, err = newLaunchRecorder(p, l, r); err != nil {
 			return nil, err
 		}
 		defer recorder.abort()
-		l.Options.Record = recorder.recording()
+		recording = recorder.recording()
 	}
-	result, err := p.Run(j, l)
+	result, err := p.Record(j, l, recording)
 	if err != nil {
 		return nil, err
 	}

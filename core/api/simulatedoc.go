@@ -7,6 +7,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
 // SimulationDocument is prlx.simulation/1: one launch on the PTX machine, what it did and what the checks found.
@@ -205,8 +206,8 @@ func simulationAccess(f *memory.Fault) *SimulationAccess {
 }
 
 // usersFrame is the innermost frame outside of Triton's own library, else the outermost; nil when no line is known.
-func usersFrame(where []simt.Frame) *simt.Frame {
-	var outermost *simt.Frame
+func usersFrame(where []site.Frame) *site.Frame {
+	var outermost *site.Frame
 	for i := range where {
 		if where[i].Line == 0 {
 			continue

@@ -19,11 +19,11 @@ func BenchmarkStoresRecorded(b *testing.B) {
 				l := testLaunch(2048, 64, make([]byte, 2048*64*4), 0)
 				l.Params[0].Type = "*fp32"
 				l.Options.Workers = 1
-				l.Options.Record = &Recording{
+				r := &Recording{
 					Mode: warptrace.ModeControlFlow, Predicates: true, Written: written, Warp: func(*warptrace.Warp) error { return nil },
 					Outputs: func(*warptrace.Outputs) error { return nil }, Contents: func(*warptrace.Contents) error { return nil },
 				}
-				if _, err := p.Run(nil, l); err != nil {
+				if _, err := p.Record(nil, l, r); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -68,10 +68,7 @@ func bindKernel(t *target.Target, name string, m *ptx.Module, entry *ptx.Functio
 		return nil, err
 	}
 	b.k.shared = alignUp(b.k.shared, 128)
-	b.k.dynamic = b.k.shared
-	if err := b.placeDynamic(); err != nil {
-		return nil, err
-	}
+	b.placeDynamic()
 	for bank := range b.sinks {
 		b.sinks[bank] = b.newRegister(lane.Bank(bank))
 	}
@@ -189,7 +186,7 @@ func (b *binder) declare(into map[string]place, v *ptx.Variable, number int) err
 }
 
 // placeDynamic puts .extern .shared arrays behind the static ones: they all begin at one place.
-func (b *binder) placeDynamic() error {
+func (b *binder) placeDynamic() {
 	tables := []map[string]place{b.symbols}
 	for _, f := range b.functions {
 		tables = append(tables, f.symbols)
@@ -197,12 +194,11 @@ func (b *binder) placeDynamic() error {
 	for _, table := range tables {
 		for name, p := range table {
 			if p.space == ptx.Shared && p.bytes == 0 {
-				p.offset = b.k.dynamic
+				p.offset = b.k.shared
 				table[name] = p
 			}
 		}
 	}
-	return nil
 }
 
 // reach declares a function and those that it calls. Recursion is refused: registers and local memory have one place each.
@@ -273,18 +269,3 @@ func (b *binder) flatten(f *bound) error {
 }
 
 func alignUp(n, align uint64) uint64 { return (n + align - 1) &^ (align - 1) }
-
-// sourceOf is where an instruction comes from, innermost first.
-func sourceOf(m *ptx.Module, location int32) []Frame {
-	var chain []Frame
-	for location >= 0 && int(location) < len(m.Locations) && len(chain) < 64 {
-		l := &m.Locations[location]
-		f := Frame{Function: l.Function, Line: l.Line, Column: l.Column}
-		if l.File >= 0 && int(l.File) < len(m.Files) {
-			f.File = m.Files[l.File]
-		}
-		chain = append(chain, f)
-		location = l.Inlined
-	}
-	return chain
-}

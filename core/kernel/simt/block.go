@@ -18,7 +18,7 @@ type block struct {
 	counts  []count
 	mem     *memory.Block
 	found   *findings
-	watcher observer
+	watcher blockObserver
 	warps   []*warp
 	order   []int
 	random  *rand.Rand // nil: ascending order

@@ -59,6 +59,9 @@ type inst struct {
 	atomic memory.AtomicOp
 }
 
+// maxOutputs is how many registers a lanewise instruction may write; mov.b128 of bytes does not exist.
+const maxOutputs = 8
+
 // label is one of the places that an indexed jump may go to.
 type label struct {
 	at     int32 // index into code; an instruction of the text until it is linked
@@ -70,6 +73,15 @@ type slot struct {
 	bank  lane.Bank
 	index int32
 }
+
+// inR32 is a register of lane.R32.
+func inR32(index int32) slot { return slot{lane.R32, index} }
+
+// inR64 is a register of lane.R64.
+func inR64(index int32) slot { return slot{lane.R64, index} }
+
+// inP is a predicate.
+func inP(index int32) slot { return slot{lane.P, index} }
 
 // origin is the instruction of the text that a bound one comes from.
 type origin struct {
@@ -96,24 +108,20 @@ type kernel struct {
 	copies    []memory.Copy
 	frames    []frame
 	local     int    // bytes of local memory of a thread
-	shared    uint64 // bytes of static shared memory; the dynamic part follows
-	dynamic   uint64 // where it begins
+	shared    uint64 // bytes of static shared memory, behind which the dynamic part begins
 	ordered   bool   // blocks see each other's memory through atomics or volatile accesses: one at a time
 }
 
 // barrier is the static part of a barrier instruction.
 type barrier struct {
 	reduce  reduction
-	id      operand32
-	threads operand32 // slot -1: all of the block
-	arrive  bool      // does not wait
-	warp    bool      // bar.warp.sync
+	id      int32 // register of 32 bits, -1: 0
+	threads int32 // likewise, -1: all of the block
+	arrive  bool  // does not wait
+	warp    bool  // bar.warp.sync
 	aligned bool
 	in, out slot // of a reduction
 }
-
-// operand32 is a 32-bit register, -1 none.
-type operand32 int32
 
 // reduction is what bar.red does with a predicate of every thread.
 type reduction uint8
@@ -145,7 +153,7 @@ type frame struct{ first, bytes uint64 }
 func (w words) slots() []slot {
 	var out []slot
 	for i := range int32((w.bytes + 3) / 4) {
-		out = append(out, slot{lane.R32, w.first + i})
+		out = append(out, inR32(w.first+i))
 	}
 	return out
 }

@@ -28,8 +28,8 @@ func sumCounts(to, from []count) {
 	}
 }
 
-// lines adds the counts of instructions up by source line: the innermost, as the instruction's location says.
-func (k *kernel) lines(counts []count) []LineCount {
+// linesOf adds the counts of instructions up by source line: the innermost, as the instruction's location says.
+func linesOf(k *kernel, counts []count) []LineCount {
 	type place struct {
 		file string
 		line uint32

@@ -163,7 +163,7 @@ func (b *binder) emitPolicy(f *bound, in *ptx.Inst) error {
 	if err != nil {
 		return err
 	}
-	b.copyRegister(slot{lane.R64, d}, slot{lane.R64, b.literal(lane.R64, 0)})
+	b.copyRegister(inR64(d), inR64(b.literal(lane.R64, 0)))
 	return nil
 }
 
@@ -199,7 +199,7 @@ func (b *binder) emitForm(f *bound, in *ptx.Inst) error {
 			}
 			out.ins = append(out.ins, slot{bank, at})
 		case in.Op.Name == "cvt" && b.isWider(f, o, form.Out[i], resultType(in.Op)):
-			wide, result = f.registers[o.Reg], slot{lane.R32, b.newRegister(lane.R32)}
+			wide, result = f.registers[o.Reg], inR32(b.newRegister(lane.R32))
 			at = result.index
 			out.outs = append(out.outs, result)
 		default:
@@ -311,7 +311,7 @@ func (b *binder) input(f *bound, in *ptx.Inst, o *ptx.Operand, bank lane.Bank, p
 		}
 		if o.Not {
 			d := b.newRegister(lane.P)
-			b.emitHidden(inst{kind: kindLane, lane: notP, ops: lane.Operands{D: d, A: s.index}, outs: []slot{{lane.P, d}}, ins: []slot{s}})
+			b.emitHidden(inst{kind: kindLane, lane: notP, ops: lane.Operands{D: d, A: s.index}, outs: []slot{inP(d)}, ins: []slot{s}})
 			return d, nil
 		}
 		return s.index, nil
@@ -369,25 +369,6 @@ func typeOf(op ptx.Opcode) string {
 		}
 	}
 	return ""
-}
-
-// widthOf is the bits of a type, 0 for what is none.
-func widthOf(t string) int {
-	switch t {
-	case "b8", "u8", "s8":
-		return 8
-	case "b16", "u16", "s16", "f16", "bf16":
-		return 16
-	case "b32", "u32", "s32", "f32", "f16x2", "bf16x2", "tf32":
-		return 32
-	case "b64", "u64", "s64", "f64":
-		return 64
-	case "b128":
-		return 128
-	case "pred":
-		return 1
-	}
-	return 0
 }
 
 func isFloat(t string) bool {

@@ -52,7 +52,7 @@ func (b *binder) emitSwitch(f *bound, in *ptx.Inst) error {
 		}
 	}
 	b.k.switches = append(b.k.switches, labels)
-	b.emit(inst{kind: kindSwitch, detail: int32(len(b.k.switches) - 1), ops: lane.Operands{A: index}, ins: []slot{{lane.R32, index}}})
+	b.emit(inst{kind: kindSwitch, detail: int32(len(b.k.switches) - 1), ops: lane.Operands{A: index}, ins: []slot{inR32(index)}})
 	return nil
 }
 
@@ -161,7 +161,7 @@ func (b *binder) copyWords(to, from words) {
 	b.hidden = true
 	n := min((to.bytes+3)/4, (from.bytes+3)/4)
 	for i := range int32(n) {
-		b.copyRegister(slot{lane.R32, to.first + i}, slot{lane.R32, from.first + i})
+		b.copyRegister(inR32(to.first+i), inR32(from.first+i))
 	}
 	b.hidden = hidden
 }
@@ -252,24 +252,24 @@ func (b *binder) emitBarrier(f *bound, in *ptx.Inst) error {
 		if err != nil {
 			return err
 		}
-		d.in = slot{lane.P, at}
+		d.in = inP(at)
 		operands = operands[1 : len(operands)-1]
 	}
 	if len(operands) < 1 || len(operands) > 2 || d.arrive && len(operands) != 2 {
 		return b.unknown(in, "not a barrier of the machine")
 	}
-	for i, to := range []*operand32{&d.id, &d.threads}[:len(operands)] {
+	for i, to := range []*int32{&d.id, &d.threads}[:len(operands)] {
 		at, err := b.input(f, in, &operands[i], lane.R32, i)
 		if err != nil {
 			return err
 		}
-		*to = operand32(at)
+		*to = at
 	}
 	b.k.barriers = append(b.k.barriers, d)
 	out := inst{kind: kindBarrier, detail: int32(len(b.k.barriers) - 1)}
-	for _, at := range []operand32{d.id, d.threads} {
+	for _, at := range []int32{d.id, d.threads} {
 		if at >= 0 {
-			out.ins = append(out.ins, slot{lane.R32, int32(at)})
+			out.ins = append(out.ins, inR32(at))
 		}
 	}
 	if d.reduce != reduceNone {

@@ -98,7 +98,7 @@ func (b *binder) transfer(f *bound, in *ptx.Inst, o *ptx.Operand, space ptx.Spac
 			return nil, nil, err
 		}
 		t.Address = at
-		return t, []slot{{lane.R64, at}}, nil
+		return t, []slot{inR64(at)}, nil
 	case o.Reg >= 0:
 		s, err := b.register(f, in, o)
 		if err != nil {
@@ -384,7 +384,7 @@ func (b *binder) emitCopy(f *bound, in *ptx.Inst) error {
 			return err
 		}
 		c.Size = at
-		ins = append(ins, slot{lane.R32, at})
+		ins = append(ins, inR32(at))
 	}
 	b.k.copies = append(b.k.copies, c)
 	b.emit(inst{kind: kindCopyAsync, detail: int32(len(b.k.copies) - 1), ins: ins})
@@ -485,7 +485,7 @@ func (b *binder) emitConvertAddress(f *bound, in *ptx.Inst) error {
 	}
 	k := b.literal(lane.R64, by)
 	b.emit(inst{
-		kind: kindLane, lane: add64, ops: lane.Operands{D: d, A: a, B: k}, outs: []slot{{lane.R64, d}}, ins: []slot{{lane.R64, a}, {lane.R64, k}},
+		kind: kindLane, lane: add64, ops: lane.Operands{D: d, A: a, B: k}, outs: []slot{inR64(d)}, ins: []slot{inR64(a), inR64(k)},
 	})
 	return nil
 }
@@ -520,7 +520,7 @@ func (b *binder) emitSpace(f *bound, in *ptx.Inst) error {
 	case ptx.Const:
 		test = isNowhere
 	}
-	b.emit(inst{kind: kindLane, lane: test, ops: lane.Operands{D: d, A: a}, outs: []slot{{lane.P, d}}, ins: []slot{{lane.R64, a}}})
+	b.emit(inst{kind: kindLane, lane: test, ops: lane.Operands{D: d, A: a}, outs: []slot{inP(d)}, ins: []slot{inR64(a)}})
 	return nil
 }
 

@@ -52,9 +52,9 @@ func (b *binder) emitLoadParam(f *bound, in *ptx.Inst, a *access) error {
 
 // loadWords copies bytes of parameter memory into a register of a width.
 func (b *binder) loadWords(in *ptx.Inst, d slot, w words, offset, size uint64, signed bool, width int) error {
-	at := slot{lane.R32, w.first + int32(offset/4)}
+	at := inR32(w.first + int32(offset/4))
 	if d.bank == lane.R64 && size < 8 || signed && width == 16 && size == 1 {
-		piece := slot{lane.R32, b.newRegister(lane.R32)}
+		piece := inR32(b.newRegister(lane.R32))
 		hidden := b.hidden
 		b.hidden = true
 		err := b.loadWords(in, piece, w, offset, size, false, 32)
@@ -70,7 +70,7 @@ func (b *binder) loadWords(in *ptx.Inst, d slot, w words, offset, size uint64, s
 	case size == 8 && offset%4 == 0 && d.bank == lane.R64:
 		b.emit(inst{
 			kind: kindLane, lane: joinWords, ops: lane.Operands{D: d.index, A: at.index, B: at.index + 1},
-			outs: []slot{d}, ins: []slot{at, {lane.R32, at.index + 1}},
+			outs: []slot{d}, ins: []slot{at, inR32(at.index + 1)},
 		})
 	case size < 4 && offset%4+size <= 4 && d.bank == lane.R32:
 		shift := b.literal(lane.R32, offset%4*8)
@@ -121,14 +121,14 @@ func (b *binder) emitStoreParam(f *bound, in *ptx.Inst, a *access) error {
 
 // storeWords copies a register into bytes of parameter memory.
 func (b *binder) storeWords(in *ptx.Inst, w words, offset, size uint64, v slot) error {
-	at := slot{lane.R32, w.first + int32(offset/4)}
+	at := inR32(w.first + int32(offset/4))
 	switch {
 	case size == 4 && offset%4 == 0:
 		b.copyRegister(at, v)
 	case size == 8 && offset%4 == 0:
 		b.emit(inst{
 			kind: kindLane, lane: splitWord, ops: lane.Operands{D: at.index, D2: at.index + 1, A: v.index},
-			outs: []slot{at, {lane.R32, at.index + 1}}, ins: []slot{v},
+			outs: []slot{at, inR32(at.index + 1)}, ins: []slot{v},
 		})
 	case size < 4 && offset%4+size <= 4:
 		shift := b.literal(lane.R32, offset%4*8)

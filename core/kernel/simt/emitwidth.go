@@ -30,8 +30,8 @@ func (b *binder) isWider(f *bound, o *ptx.Operand, bank lane.Bank, kind string) 
 
 // narrow appends the copy of the low bits of a register of 64 bits.
 func (b *binder) narrow(from int32) slot {
-	d := slot{lane.R32, b.newRegister(lane.R32)}
-	b.emitHidden(inst{kind: kindLane, lane: lowWord, ops: lane.Operands{D: d.index, A: from}, outs: []slot{d}, ins: []slot{{lane.R64, from}}})
+	d := inR32(b.newRegister(lane.R32))
+	b.emitHidden(inst{kind: kindLane, lane: lowWord, ops: lane.Operands{D: d.index, A: from}, outs: []slot{d}, ins: []slot{inR64(from)}})
 	return d
 }
 
@@ -49,9 +49,9 @@ func (b *binder) extend(d, from slot, bits int, signed bool, width int) {
 	}
 	wide := b.newRegister(lane.R64)
 	b.emitHidden(inst{
-		kind: kindLane, lane: f, ops: lane.Operands{D: wide, A: from.index, B: shift, C: mask}, outs: []slot{{lane.R64, wide}}, ins: []slot{from},
+		kind: kindLane, lane: f, ops: lane.Operands{D: wide, A: from.index, B: shift, C: mask}, outs: []slot{inR64(wide)}, ins: []slot{from},
 	})
-	b.emit(inst{kind: kindLane, lane: lowWord, ops: lane.Operands{D: d.index, A: wide}, outs: []slot{d}, ins: []slot{{lane.R64, wide}}})
+	b.emit(inst{kind: kindLane, lane: lowWord, ops: lane.Operands{D: d.index, A: wide}, outs: []slot{d}, ins: []slot{inR64(wide)}})
 }
 
 func lowWord(r *lane.Regs, o *lane.Operands) {

@@ -4,14 +4,14 @@ import "math/bits"
 
 // run executes a warp until it waits, ends, or has executed quantum instructions, and returns how many it did.
 func (b *block) run(w *warp, quantum int) int {
-	code, counts, regs := b.code, b.counts, &w.regs
+	list, counts, regs := b.code, b.counts, &w.regs
 	left := quantum
 	for left > 0 && !b.ended && w.state == warpReady {
 		top := &w.stack[len(w.stack)-1]
 		pc, active, limit := top.pc, top.lanes, w.limit()
 		whole := active == w.live
 		for {
-			in := &code[pc]
+			in := &list[pc]
 			if in.order >= limit {
 				b.wait(w, pc, in.order)
 				break

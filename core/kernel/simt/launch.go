@@ -16,21 +16,20 @@ import (
 
 // launch is what all blocks of one launch share.
 type launch struct {
-	job       *job.Job
-	program   *Program
-	kernel    *kernel
-	code      []inst // the kernel's, with what the options ask for
-	copies    []memory.Copy
-	request   *Launch
-	options   Options
-	global    *memory.Global
-	variables int // number of the allocation of the module's first variable
-	blocks    uint64
-	warps     int
-	order     []uint64 // of blocks, nil ascending
-	spent     atomic.Uint64
-	watching  watching // nil: nobody looks
-	lanes     uint32   // of every warp that run; tests leave some out
+	job           *job.Job
+	vars          *Variables
+	kernel        *kernel
+	code          []inst // the kernel's, with what the options ask for
+	copies        []memory.Copy
+	request       *Launch
+	options       Options
+	global        *memory.Global
+	firstVariable int // number of the allocation of the module's first variable
+	blocks        uint64
+	warps         int
+	order         []uint64 // of blocks, nil ascending
+	spent         atomic.Uint64
+	watching      observer // nil: nobody looks
 }
 
 // limits of a launch.
@@ -47,17 +46,17 @@ const (
 )
 
 // prepare checks a launch against its kernel and lays out memory.
-func (p *Program) prepare(j *job.Job, k *kernel, l *Launch, who watching) (*launch, error) {
+func prepare(j *job.Job, k *kernel, v *Variables, l *Launch, who observer) (*launch, error) {
 	if err := checkLaunch(k, l); err != nil {
 		return nil, err
 	}
-	r := &launch{job: j, program: p, kernel: k, request: l, options: l.Options, watching: who, lanes: math.MaxUint32, variables: len(l.Memory)}
+	r := &launch{job: j, vars: v, kernel: k, request: l, options: l.Options, watching: who, firstVariable: len(l.Memory)}
 	r.blocks = uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2])
 	r.warps = int((l.Block[0]*l.Block[1]*l.Block[2] + lane.Lanes - 1) / lane.Lanes)
 	if r.options.MaxFindings <= 0 {
 		r.options.MaxFindings = maxFindings
 	}
-	global, err := memory.NewGlobal(append(append([]memory.Allocation(nil), l.Memory...), p.allocations()...))
+	global, err := memory.NewGlobal(append(append([]memory.Allocation(nil), l.Memory...), v.allocations()...))
 	if err != nil {
 		return nil, err
 	}
@@ -160,7 +159,7 @@ func (r *launch) variant() []inst {
 			continue
 		}
 		if r.options.NaN {
-			r.kernel.lookForNaN(in)
+			lookForNaN(r.kernel, in)
 		}
 		in.watch = r.watching != nil && r.watching.wants(int32(i))
 	}
@@ -190,6 +189,12 @@ func (r *launch) blockIndex(linear uint64) [3]uint32 {
 	return [3]uint32{uint32(linear % x), uint32(linear / x % y), uint32(linear / x / y)}
 }
 
+// blockNumber is the linear number of the block at an index.
+func (r *launch) blockNumber(index [3]uint32) uint64 {
+	x, y := uint64(r.request.Grid[0]), uint64(r.request.Grid[1])
+	return uint64(index[0]) + x*(uint64(index[1])+y*uint64(index[2]))
+}
+
 // limitError is the error for a limit of the machine.
 func (r *launch) limitError(format string, args ...any) error {
 	return fault.New(fault.Limit, "kernel "+r.kernel.name+": "+format, args...)
@@ -214,7 +219,7 @@ func (r *launch) constantBits(c *constant, index [3]uint32, linear uint64) uint6
 	case fromParam:
 		return r.paramBits(c)
 	case fromVariable:
-		return r.global.Pointer(r.variables+r.program.variableOf(c.number), 0) + c.bits
+		return r.global.Pointer(r.firstVariable+r.vars.allocationOf(c.number), 0) + c.bits
 	}
 	switch n := c.number; {
 	case n >= specialNTID && n < specialNTID+3:

@@ -48,7 +48,7 @@ func (s bitset) has(i int32) bool { return s[i>>6]>>(i&63)&1 != 0 }
 // liveAtEntry lists the registers of a bank that some path from the entry of the kernel, or of a function, reads before it
 // writes them.
 func (b *binder) liveAtEntry(bank lane.Bank, n int) []int32 {
-	code := b.k.code
+	list := b.k.code
 	pieces, next := b.pieces()
 	size := (n + 63) / 64
 	type sets struct{ use, def, live bitset }
@@ -56,7 +56,7 @@ func (b *binder) liveAtEntry(bank lane.Bank, n int) []int32 {
 	for i, p := range pieces {
 		s := sets{make(bitset, size), make(bitset, size), make(bitset, size)}
 		for at := p[0]; at < p[1]; at++ {
-			in := &code[at]
+			in := &list[at]
 			b.reads(in, func(r slot) {
 				if r.bank == bank && int(r.index) < n && !s.def.has(r.index) {
 					s.use.add(r.index)
@@ -105,13 +105,13 @@ func (b *binder) liveAtEntry(bank lane.Bank, n int) []int32 {
 // pieces cuts the code into runs without branches or targets, and says which follow each. A call goes on behind itself: callees
 // have registers of their own.
 func (b *binder) pieces() (pieces [][2]int32, next [][]int32) {
-	code := b.k.code
-	leader := make([]bool, len(code)+1)
+	list := b.k.code
+	leader := make([]bool, len(list)+1)
 	for _, f := range b.functions {
 		leader[f.start[0]] = true
 	}
-	for i := range code {
-		in := &code[i]
+	for i := range list {
+		in := &list[i]
 		switch in.kind {
 		case kindJump, kindBranch:
 			leader[in.target], leader[i+1] = true, true
@@ -124,8 +124,8 @@ func (b *binder) pieces() (pieces [][2]int32, next [][]int32) {
 			leader[i+1] = true
 		}
 	}
-	at := make([]int32, len(code)+1)
-	for i := range code {
+	at := make([]int32, len(list)+1)
+	for i := range list {
 		if leader[i] {
 			pieces = append(pieces, [2]int32{int32(i), int32(i)})
 		}
@@ -134,7 +134,7 @@ func (b *binder) pieces() (pieces [][2]int32, next [][]int32) {
 	}
 	next = make([][]int32, len(pieces))
 	for i, p := range pieces {
-		in := &code[p[1]-1]
+		in := &list[p[1]-1]
 		falls := in.guard >= 0
 		switch in.kind {
 		case kindJump, kindBranch:
@@ -147,7 +147,7 @@ func (b *binder) pieces() (pieces [][2]int32, next [][]int32) {
 		default:
 			falls = true
 		}
-		if falls && int(p[1]) < len(code) {
+		if falls && int(p[1]) < len(list) {
 			next[i] = append(next[i], at[p[1]])
 		}
 	}
@@ -157,7 +157,7 @@ func (b *binder) pieces() (pieces [][2]int32, next [][]int32) {
 // reads visits the registers that an instruction reads.
 func (b *binder) reads(in *inst, visit func(slot)) {
 	if in.guard >= 0 {
-		visit(slot{lane.P, in.guard})
+		visit(inP(in.guard))
 	}
 	for _, r := range in.ins {
 		visit(r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math/bits"
 	"os"
 	"path/filepath"
 	"slices"
@@ -292,9 +293,9 @@ func (s *witness) wants(at int32) bool {
 	return false
 }
 
-func (s *witness) open(*block) observer         { return s }
-func (s *witness) close(*block, observer) error { return nil }
-func (s *witness) finish() error                { return nil }
+func (s *witness) open(*block) blockObserver                          { return s }
+func (s *witness) close(context.Context, *block, blockObserver) error { return nil }
+func (s *witness) finish(*launch, *Result) error                      { return nil }
 func (s *witness) after(*block, *warp, int32, uint32, uint32) {
 }
 
@@ -311,7 +312,7 @@ func (s *witness) before(_ *block, w *warp, at int32, active, taken uint32) {
 		s.paths[w.index] = map[int][]string{}
 	}
 	for rest := active; rest != 0; rest &= rest - 1 {
-		l := first(rest)
+		l := bits.TrailingZeros32(rest)
 		s.paths[w.index][l] = append(s.paths[w.index][l], fmt.Sprintf("%s %d %d", name, o.index, taken>>l&1))
 	}
 }
@@ -359,12 +360,8 @@ func (m *micro) run(t *testing.T, lanes uint32, options Options) (*witness, []by
 	l := m.launch(data)
 	l.Options = options
 	s := &witness{k: k, warps: map[int][]string{}, paths: map[int]map[int][]string{}}
-	r, err := p.prepare(nil, k, l, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r.lanes = lanes
-	result, err := r.execute()
+	l.Options.Lanes = lanes
+	result, err := run(nil, k, p.variables, l, s)
 	if err != nil {
 		t.Fatal(err)
 	}

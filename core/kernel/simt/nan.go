@@ -67,7 +67,7 @@ func floatsOf(name string, mods []string) (out, in float) {
 }
 
 // lookForNaN makes an instruction that can make a NaN one that is looked at.
-func (k *kernel) lookForNaN(in *inst) {
+func lookForNaN(k *kernel, in *inst) {
 	o := k.origins[in.origin]
 	if in.kind != kindLane && in.kind != kindWarp || int(o.index) >= len(o.function.Insts) {
 		return

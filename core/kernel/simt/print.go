@@ -96,7 +96,7 @@ func (b *block) readString(w *warp, at int32, l int, address uint64) string {
 func (b *block) format(w *warp, at int32, l int, format string, arguments uint64) string {
 	var s strings.Builder
 	next := func(size uint64) uint64 {
-		arguments = alignUp(arguments, size)
+		arguments = (arguments + size - 1) &^ (size - 1)
 		v, _ := b.peek(w, at, l, arguments, int(size))
 		arguments += size
 		return v

@@ -1,13 +1,22 @@
+// Package simt executes PTX over blocks, warps and lanes: masks that meet again at the first place that all of their lanes come to,
+// barriers, memory that checks every access, a schedule that a seed permutes. It is the compiled kernel without a GPU, not a model
+// of one: it knows nothing of time.
+//
+// Of a warp whose lanes are at several places, those furthest behind run. So warps and blocks that spin until another one acts make
+// progress, but a lane that spins until another lane of its own warp acts does not, as on GPUs before Volta: such a launch meets
+// its limit of instructions or is cancelled.
 package simt
 
 import (
 	"context"
+	"strings"
 	"sync"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
-	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/simt/target"
+	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
 // Program is one PTX module, ready to run. Its .global variables live as long as it does, as on a GPU. A Program runs one launch
@@ -15,19 +24,11 @@ import (
 type Program struct {
 	name      string
 	module    *ptx.Module
-	variables []variable
+	variables *Variables
 	running   sync.Mutex
 	mu        sync.Mutex
 	kernels   map[string]*binding
 	sites     map[string]*siteList // by kernel and names of its arguments
-}
-
-// variable is the memory of a .global or .const variable of the module.
-type variable struct {
-	name     string
-	number   int // in the module
-	bytes    []byte
-	constant bool
 }
 
 // binding is a kernel that was bound, or the reason why it cannot be.
@@ -36,9 +37,6 @@ type binding struct {
 	err    error
 }
 
-// maxVariables bounds the .global variables of a module together.
-const maxVariables = 1 << 30
-
 // Load reads a PTX text. The name is what errors call it. Kernels are bound when they first run, so a module may hold kernels
 // that the machine refuses beside some that it runs.
 func Load(ctx context.Context, name string, text []byte) (*Program, error) {
@@ -46,26 +44,11 @@ func Load(ctx context.Context, name string, text []byte) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newProgram(name, m)
-}
-
-// newProgram makes the memory of a module.
-func newProgram(name string, m *ptx.Module) (*Program, error) {
-	p := &Program{name: name, module: m, kernels: map[string]*binding{}, sites: map[string]*siteList{}}
-	total := uint64(0)
-	for i := range m.Variables {
-		v := &m.Variables[i]
-		if v.Space != ptx.Global && v.Space != ptx.Const || v.Extern && v.Bytes == 0 {
-			continue
-		}
-		if total += v.Bytes; v.Bytes > maxVariables || total > maxVariables {
-			return nil, fault.New(fault.Limit, "the variables of the module have more than %d bytes", maxVariables).WithPath(name)
-		}
-		data := make([]byte, v.Bytes)
-		copy(data, v.Init)
-		p.variables = append(p.variables, variable{name: v.Name, number: i, bytes: data, constant: v.Space == ptx.Const})
+	v, err := NewVariables(name, m)
+	if err != nil {
+		return nil, err
 	}
-	return p, nil
+	return &Program{name: name, module: m, variables: v, kernels: map[string]*binding{}, sites: map[string]*siteList{}}, nil
 }
 
 // Kernels are the names of the entry points, in the order of the text.
@@ -77,6 +60,26 @@ func (p *Program) Kernels() []string {
 		}
 	}
 	return names
+}
+
+// Run executes one launch. What the kernel did wrong is in Result.Findings; an error says that the launch could not run or did
+// not end: a usage error, a refused instruction, the limit of instructions, a cancelled job. The caller's memory is changed in
+// place, also by a launch that fails.
+func (p *Program) Run(j *job.Job, l *Launch) (*Result, error) { return p.Record(j, l, nil) }
+
+// Record is Run that is observed as r asks, if it is not nil.
+func (p *Program) Record(j *job.Job, l *Launch, r *Recording) (*Result, error) {
+	p.running.Lock()
+	defer p.running.Unlock()
+	k, err := p.bound(l.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	var who observer
+	if r != nil {
+		who = newRecorder(k, p.siteList(k.entry, nil), r, j.Budget().Limit(), l.Block)
+	}
+	return run(j, k, p.variables, l, who)
 }
 
 // Check binds a kernel without running it: nil when the machine can run it, else the refusal, which names the instruction.
@@ -126,31 +129,44 @@ func (p *Program) Params(kernel string) ([]Param, error) {
 	return nil, fault.Usagef("%s has no kernel %q", p.name, kernel)
 }
 
-// allocations are the variables of the module as memory that kernels reach.
-func (p *Program) allocations() []memory.Allocation {
-	list := make([]memory.Allocation, len(p.variables))
-	for i, v := range p.variables {
-		list[i] = memory.Allocation{Name: v.name, Bytes: v.bytes, ReadOnly: v.constant}
-	}
-	return list
-}
-
-// variableOf maps the variables of a module to their places among the allocations, by number.
-func (p *Program) variableOf(number int) int {
-	for i, v := range p.variables {
-		if v.number == number {
-			return i
-		}
-	}
-	return -1
-}
-
 // Reset gives the .global variables of the module their initial values again.
 func (p *Program) Reset() {
 	p.running.Lock()
 	defer p.running.Unlock()
-	for _, v := range p.variables {
-		clear(v.bytes)
-		copy(v.bytes, p.module.Variables[v.number].Init)
+	p.variables.Reset()
+}
+
+// Sites are the sites of a kernel and of the functions that it calls: all kinds, whatever a recording asks for, so that the
+// numbers of one build never change. Arguments have the names of the PTX.
+func (p *Program) Sites(kernel string) (*site.Table, error) {
+	return p.SitesNamed(kernel, nil)
+}
+
+// SitesNamed is Sites with names for the arguments of the kernel, in their order; "" keeps that of the PTX.
+func (p *Program) SitesNamed(kernel string, arguments []string) (*site.Table, error) {
+	for _, f := range p.module.Functions {
+		if f.Name == kernel && f.Entry && !f.Extern {
+			return p.siteList(f, arguments).table(), nil
+		}
 	}
+	return nil, fault.Usagef("%s has no kernel %q", p.name, kernel)
+}
+
+// maxSiteLists bounds how many lists of sites a Program keeps: one for each kernel that is launched again and again.
+const maxSiteLists = 64
+
+// siteList is the sites of a kernel, made once.
+func (p *Program) siteList(entry *ptx.Function, arguments []string) *siteList {
+	key := entry.Name + "\x00" + strings.Join(arguments, "\x00")
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.sites[key]
+	if l == nil {
+		if len(p.sites) >= maxSiteLists {
+			clear(p.sites)
+		}
+		l = findSites(p.module, entry, arguments)
+		p.sites[key] = l
+	}
+	return l
 }

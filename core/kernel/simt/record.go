@@ -7,8 +7,30 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
+
+// Recording says what to observe. Warps arrive each once, block by block in the order of the schedule, which is ascending without a
+// seed; the Warp is valid during the call.
+type Recording struct {
+	Mode          warptrace.Mode
+	Predicates    bool // guards of memory accesses and selects
+	Stores        bool
+	Atomics       bool
+	Loads         bool
+	Barriers      bool
+	EventsPerWarp uint32 // 0: all
+	Warp          func(*warptrace.Warp) error
+
+	// Written asks for what the launch wrote to global memory: Warp.Stores of each warp and, when the launch has ended, Outputs once,
+	// then Contents of up to Keep bytes.
+	Written  bool
+	Keep     uint64
+	Outputs  func(*warptrace.Outputs) error
+	Contents func(*warptrace.Contents) error
+}
 
 // recorder watches a launch of the clean kernel and hands over what each warp passed. The warps of a block follow each other, and
 // blocks come in the order in which the schedule starts them, whatever worker ran them, so that the recording does not depend on
@@ -41,22 +63,20 @@ const (
 // eventBytes is about what an event takes while its block runs, columns that grow included.
 const eventBytes = 96
 
-// newRecorder prepares to watch launches of a kernel whose blocks have so many warps; nil when nobody asked. When all warps of a
-// block recorded as much as they may, that is half of the memory that the job may take (0: 4 GiB). Events beyond that are dropped
-// and counted. The bound depends on the launch alone, so that a recording does not depend on the number of workers.
-func newRecorder(p *Program, k *kernel, request *Recording, memory int64, warps int) watching {
-	if request == nil {
-		return nil
-	}
-	sites := p.siteList(k.entry, nil)
+// newRecorder prepares to watch launches of a kernel with blocks of some size. When all warps of a block recorded as much as they may,
+// that is half of the memory that the job may take (0: 4 GiB). Events beyond that are dropped and counted. The bound depends on the
+// launch alone, so that a recording does not depend on the number of workers.
+func newRecorder(k *kernel, list *siteList, request *Recording, memory int64, block [3]uint32) *recorder {
 	r := &recorder{
-		request: request, plan: newRecordPlan(k, sites, request), sites: sites,
+		request: request, plan: newRecordPlan(k, list, request), sites: list,
 		limit: int(request.EventsPerWarp), most: heldMost, waiting: map[uint64]*blockRecorder{}, advanced: make(chan struct{}),
 	}
 	if memory == 0 {
 		memory = 4 << 30
 	}
-	most := int(min(maxWarpEvents, max(1024, memory/2/eventBytes/int64(max(warps, 1)))))
+	threads := min(uint64(block[0])*uint64(block[1])*uint64(block[2]), target.MaxThreads)
+	warps := (int64(threads) + lane.Lanes - 1) / lane.Lanes
+	most := int(min(maxWarpEvents, max(1024, memory/2/eventBytes/max(warps, 1))))
 	if r.limit == 0 || r.limit > most {
 		r.limit = most
 	}
@@ -66,7 +86,7 @@ func newRecorder(p *Program, k *kernel, request *Recording, memory int64, warps 
 func (r *recorder) wants(at int32) bool { return len(r.plan.steps[at]) > 0 }
 
 // open takes a block that begins.
-func (r *recorder) open(b *block) observer {
+func (r *recorder) open(b *block) blockObserver {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.pointers == nil {
@@ -92,7 +112,7 @@ func (r *recorder) open(b *block) observer {
 }
 
 // close takes a block that ended, and hands over all whose turn it is.
-func (r *recorder) close(b *block, seen observer) error {
+func (r *recorder) close(ctx context.Context, b *block, seen blockObserver) error {
 	o := seen.(*blockRecorder)
 	place := b.linear
 	r.mu.Lock()
@@ -100,7 +120,7 @@ func (r *recorder) close(b *block, seen observer) error {
 	if r.place != nil {
 		place = r.place[b.linear]
 	}
-	if err := r.wait(b.ctx, place, b.kernel.ordered); err != nil {
+	if err := r.wait(ctx, place, b.launch.kernel.ordered); err != nil {
 		return err
 	}
 	r.waiting[place] = o
@@ -160,8 +180,19 @@ func (r *recorder) hand(place uint64, o *blockRecorder) error {
 	return nil
 }
 
-// finish hands over what waits behind blocks that never ended.
-func (r *recorder) finish() error {
+// finish hands over what still waits, then what the launch wrote.
+func (r *recorder) finish(l *launch, result *Result) error {
+	if err := r.handRest(); err != nil {
+		return err
+	}
+	if r.request.Written {
+		return r.written(l, result)
+	}
+	return nil
+}
+
+// handRest hands over what waits behind blocks that never ended.
+func (r *recorder) handRest() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for len(r.waiting) > 0 {
@@ -179,7 +210,9 @@ func (r *recorder) finish() error {
 // blockRecorder records the warps of one block.
 type blockRecorder struct {
 	recorder *recorder
-	block    *block
+	code     []inst         // of the launch
+	copies   []memory.Copy  // of the kernel
+	global   *memory.Global // of the launch
 	warps    []warpRecorder
 	address  [lane.Lanes]uint64 // of the access that is under way
 	operand  [lane.Lanes]uint64
@@ -198,18 +231,19 @@ type warpRecorder struct {
 }
 
 func (o *blockRecorder) begin(b *block) {
-	o.block = b
+	o.code, o.copies, o.global = b.launch.code, b.launch.kernel.copies, b.launch.global
 	o.lanes.reset()
 	if out := o.recorder.outputs; out != nil {
 		o.place = out.place(b.linear)
 	}
-	for len(o.warps) < len(b.warps) {
+	warps := b.launch.warps
+	for len(o.warps) < warps {
 		o.warps = append(o.warps, warpRecorder{kept: make([][2][lane.Lanes]uint64, o.recorder.plan.kept)})
 	}
-	o.warps = o.warps[:len(b.warps)]
+	o.warps = o.warps[:warps]
 	for i := range o.warps {
 		w := &o.warps[i].out
-		w.WarpInfo = warptrace.WarpInfo{Warp: b.linear*uint64(len(b.warps)) + uint64(i)}
+		w.WarpInfo = warptrace.WarpInfo{Warp: b.linear*uint64(warps) + uint64(i)}
 		w.Site, w.Kind, w.Dir, w.Aux = w.Site[:0], w.Kind[:0], w.Dir[:0], w.Aux[:0]
 		w.Active, w.Taken, w.Value, w.Type = w.Active[:0], w.Taken[:0], w.Value[:0], w.Type[:0]
 		w.Snapshots = w.Snapshots[:0]
@@ -277,7 +311,7 @@ func (o *blockRecorder) after(b *block, w *warp, at int32, active, taken uint32)
 }
 
 // event appends an event, and reports whether there was room for it.
-func (o *blockRecorder) event(w *warp, s *step, active, taken uint32, dir uint8, value uint64, t valueType) bool {
+func (o *blockRecorder) event(w *warp, s *step, active, taken uint32, dir uint8, value uint64, t warptrace.ValueType) bool {
 	out := &o.warps[w.index].out
 	out.Total++
 	if out.HasRolling {
@@ -309,7 +343,7 @@ func roll(h, key, lanes, value uint64) uint64 {
 }
 
 // snapshot appends what every lane held at the last event.
-func (o *blockRecorder) snapshot(w *warp, s *step, active uint32, role warptrace.SnapshotRole, t valueType, lhs, rhs *[lane.Lanes]uint64) {
+func (o *blockRecorder) snapshot(w *warp, s *step, active uint32, role warptrace.SnapshotRole, t warptrace.ValueType, lhs, rhs *[lane.Lanes]uint64) {
 	out := &o.warps[w.index].out
 	snap := warptrace.Snapshot{
 		Site: s.site, Event: int32(len(out.Site) - 1), Seq: uint32(len(out.Snapshots)), Active: uint64(active), Compare: s.compare, Role: role,
@@ -326,7 +360,7 @@ func (o *blockRecorder) decide(w *warp, s *step, active, taken uint32) {
 	if active == 0 {
 		return
 	}
-	leader := first(active)
+	leader := lowest(active)
 	dir := uint8(taken >> leader & 1)
 	if s.lhs.bank == noBank {
 		o.event(w, s, active, taken, dir, 0, warptrace.TypeNone)
@@ -358,11 +392,11 @@ func (o *blockRecorder) choose(w *warp, s *step, active uint32) {
 		return
 	}
 	index := lanesOf(w, s.lhs)
-	leader := first(active)
+	leader := lowest(active)
 	value := index.at(leader)
 	var taken uint32
 	for rest := active; rest != 0; rest &= rest - 1 {
-		if l := first(rest); index.at(l) == value {
+		if l := lowest(rest); index.at(l) == value {
 			taken |= 1 << l
 		}
 	}

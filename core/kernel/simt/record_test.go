@@ -38,8 +38,9 @@ func recordedWarps(t *testing.T, text string, l *Launch, r Recording) []warptrac
 		warps = append(warps, c)
 		return nil
 	}
-	l.Options.Record = &r
-	mustRun(t, text, l)
+	if _, err := mustLoad(t, text).Record(nil, l, &r); err != nil {
+		t.Fatal(err)
+	}
 	return warps
 }
 
@@ -191,39 +192,6 @@ func TestARecordingDoesNotDependOnWorkersNorOnAddresses(t *testing.T) {
 	}
 }
 
-// TestWorkersWaitForABlockThatTakesLong: the first block goes around its loop most often, the others wait to be handed over, and
-// where little may wait their workers do.
-func TestWorkersWaitForABlockThatTakesLong(t *testing.T) {
-	const blocks = 64
-	body := "\tmov.u32 %r2, %ctaid.x;\n\tmov.u32 %r1, 20;\n\tsetp.eq.u32 %p2, %r2, 0;\n\t@%p2 mov.u32 %r1, 20000;\n" +
-		"TOP:\n\tadd.s32 %r1, %r1, -1;\n\tsetp.ne.u32 %p1, %r1, 0;\n\t@%p1 bra TOP;\n"
-	for _, workers := range []int{1, 4} {
-		p := mustLoad(t, entry(body))
-		k, err := p.bound("k")
-		if err != nil {
-			t.Fatal(err)
-		}
-		next := uint64(0)
-		r := Recording{Mode: warptrace.ModeControlFlow, Warp: func(w *warptrace.Warp) error {
-			if w.Warp != next {
-				t.Errorf("%d workers: warp %d came where %d was due", workers, w.Warp, next)
-			}
-			next++
-			return nil
-		}}
-		rec := newRecorder(p, k, &r, 0, 1).(*recorder)
-		rec.most = 1
-		l := testLaunch(blocks, 32, make([]byte, 4), 0)
-		l.Options.Workers = workers
-		if _, err := p.launch(job.New(context.Background(), job.Options{Workers: workers}), k, l, rec); err != nil {
-			t.Fatal(err)
-		}
-		if next != blocks || rec.held != 0 {
-			t.Errorf("%d workers: %d warps of %d came, %d bytes are held", workers, next, blocks, rec.held)
-		}
-	}
-}
-
 func TestEventsBeyondTheBudgetAreCounted(t *testing.T) {
 	r := everything(warptrace.ModeControlFlow)
 	r.EventsPerWarp = 3
@@ -275,8 +243,7 @@ func TestARecordingIsAFile(t *testing.T) {
 		events += warp.Len()
 		return w.Append(warp)
 	}
-	l.Options.Record = &r
-	if _, err := mustLoad(t, text).Run(job.New(context.Background(), job.Options{}), l); err != nil {
+	if _, err := mustLoad(t, text).Record(job.New(context.Background(), job.Options{}), l, &r); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
@@ -321,8 +288,7 @@ func TestRecordingsHaveTheMasksWorkedOutByHand(t *testing.T) {
 			return nil
 		}
 		l := m.launch(make([]byte, 4*m.words))
-		l.Options.Record = &r
-		if _, err := p.Run(nil, l); err != nil {
+		if _, err := p.Record(nil, l, &r); err != nil {
 			t.Fatal(err)
 		}
 		for w, passed := range m.warps {

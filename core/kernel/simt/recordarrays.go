@@ -29,7 +29,7 @@ const maxTableEntries = 1 << 16
 // newArrays lists the arrays of a launch. Registered memory is numbered as tables of pointers name it, because the process finds it
 // in any order.
 func newArrays(r *launch, keep uint64) *arrays {
-	s := &arrays{global: r.global, into: make([][]*writtenArray, len(r.request.Memory)+len(r.program.variables)), low: ^uint64(0)}
+	s := &arrays{global: r.global, into: make([][]*writtenArray, len(r.request.Memory)+len(r.vars.Names())), low: ^uint64(0)}
 	s.machine[0], s.machine[1] = r.global.Addresses()
 	for i := range r.request.Params {
 		p := &r.request.Params[i]
@@ -48,9 +48,9 @@ func newArrays(r *launch, keep uint64) *arrays {
 		slices.SortStableFunc(s.into[i], func(a, b *writtenArray) int { return cmp.Compare(a.base, b.base) })
 	}
 	s.register(r)
-	for i, v := range r.program.variables {
-		a := s.add(r.variables+i, warptrace.FirstVariable+uint32(i), 0)
-		a.Kind, a.Name, a.ElementBytes = warptrace.ArrayVariable, clipped(v.name), 1
+	for i, name := range r.vars.Names() {
+		a := s.add(r.firstVariable+i, warptrace.FirstVariable+uint32(i), 0)
+		a.Kind, a.Name, a.ElementBytes = warptrace.ArrayVariable, clipped(name), 1
 	}
 	for _, a := range s.all {
 		a.shift = -a.base & (mostChunk - 1)
@@ -121,7 +121,7 @@ func (s *arrays) register(r *launch) {
 		entries = entries[min(max(table.base, 0), int64(len(entries))):]
 		for k := 0; k < maxTableEntries && len(entries) >= 8; k, entries = k+1, entries[8:] {
 			n, ok := s.inside(binary.LittleEndian.Uint64(entries))
-			if ok && n < r.variables && len(s.into[n]) == 0 {
+			if ok && n < r.firstVariable && len(s.into[n]) == 0 {
 				add(n, fmt.Sprintf("%s[%d]", table.Name, k))
 			}
 		}

@@ -9,11 +9,8 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// ended says what the launch wrote, and what was looked at.
-func (r *recorder) ended(l *launch, result *Result) error {
-	if !r.request.Written {
-		return nil
-	}
+// written says what the launch wrote, and what was looked at.
+func (r *recorder) written(l *launch, result *Result) error {
 	if r.outputs == nil { // no block ever began
 		r.outputs = newOutputs(l, r.plan, r.request.Keep, nil)
 	}
@@ -36,7 +33,7 @@ func (r *recorder) ended(l *launch, result *Result) error {
 
 // coverage says what is recorded of a launch.
 func (r *recorder) coverage(l *launch, result *Result) warptrace.Coverage {
-	q, o := r.request, &l.options
+	q, o := r.request, &l.request.Options
 	digest := q.Mode == warptrace.ModeDigest
 	return warptrace.Coverage{
 		ControlFlow: !digest, Predicates: q.Predicates && !digest, StoreEvents: q.Stores && !digest, AtomicEvents: q.Atomics && !digest,
@@ -48,14 +45,14 @@ func (r *recorder) coverage(l *launch, result *Result) warptrace.Coverage {
 
 // findings puts what the checks found into the recording.
 func (r *recorder) findings(l *launch, result *Result, out *warptrace.Outputs) {
-	sites := map[string]map[int32]uint32{}
+	numbers := map[string]map[int32]uint32{}
 	for i := range r.sites.marks {
 		m := &r.sites.marks[i]
-		if sites[m.f.Name] == nil {
-			sites[m.f.Name] = map[int32]uint32{}
+		if numbers[m.f.Name] == nil {
+			numbers[m.f.Name] = map[int32]uint32{}
 		}
-		if old, ok := sites[m.f.Name][m.inst]; !ok || r.sites.marks[old].kind == site.Predicate {
-			sites[m.f.Name][m.inst] = uint32(i)
+		if old, ok := numbers[m.f.Name][m.inst]; !ok || r.sites.marks[old].kind == site.Predicate {
+			numbers[m.f.Name][m.inst] = uint32(i)
 		}
 	}
 	out.Coverage.MoreFindings = uint64(result.MoreFindings)
@@ -70,7 +67,7 @@ func (r *recorder) findings(l *launch, result *Result, out *warptrace.Outputs) {
 			Lanes: uint64(f.Lanes), Lane: uint32(f.Lane), Count: uint64(f.Count), Message: clipped(f.Message),
 			Warp: l.blockNumber(f.Block)*uint64(l.warps) + uint64(f.Warp),
 		}
-		if n, ok := sites[f.Function][f.Inst]; ok {
+		if n, ok := numbers[f.Function][f.Inst]; ok {
 			found.Site = n
 		}
 		if len(f.Where) > 0 {
@@ -91,12 +88,6 @@ func clipped(s string) string {
 		return s[:textBytes] + "..."
 	}
 	return s
-}
-
-// blockNumber is the linear number of the block at an index.
-func (r *launch) blockNumber(index [3]uint32) uint64 {
-	x, y := uint64(r.request.Grid[0]), uint64(r.request.Grid[1])
-	return uint64(index[0]) + x*(uint64(index[1])+y*uint64(index[2]))
 }
 
 // finish digests the arrays that were written.

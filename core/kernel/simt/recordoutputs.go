@@ -58,13 +58,13 @@ func newOutputs(r *launch, plan *recordPlan, keep uint64, places map[uint64]uint
 // addWrites adds steps for everything that writes global memory. Sites of one kind with the same chain are one statement: what a line
 // of the source stores does not depend on how many instructions it became.
 func (p *recordPlan) addWrites(k *kernel, list *siteList) {
-	sites := map[instOf]int{}
+	numbers := map[instOf]int{}
 	first := map[string]uint32{}
 	for i := range list.marks {
 		if kind := list.marks[i].kind; kind != site.GlobalStore && kind != site.Atomic {
 			continue
 		}
-		sites[list.marks[i].instOf] = i
+		numbers[list.marks[i].instOf] = i
 		if key := statementKey(&list.sites[i]); first[key] == 0 {
 			first[key] = uint32(i) + 1
 		}
@@ -76,7 +76,7 @@ func (p *recordPlan) addWrites(k *kernel, list *siteList) {
 			continue
 		}
 		o := k.origins[in.origin]
-		n, ok := sites[instOf{o.function, o.index}]
+		n, ok := numbers[instOf{o.function, o.index}]
 		if !ok {
 			continue
 		}
@@ -180,7 +180,7 @@ func addressesTo(into *[lane.Lanes]uint64, w *warp, t *memory.Transfer) {
 
 // write records a store, or an atomic by what it brings, of the lanes whose access is right.
 func (o *blockRecorder) write(w *warp, s *step, at int32, lanes uint32) {
-	in := &o.block.code[at]
+	in := &o.code[at]
 	addressesTo(&o.address, w, in.mem)
 	values := &in.mem.Regs
 	if in.kind == kindAtomic {
@@ -191,7 +191,7 @@ func (o *blockRecorder) write(w *warp, s *step, at int32, lanes uint32) {
 
 // expect keeps what a compare-and-swap compares with, which its result may overwrite.
 func (o *blockRecorder) expect(w *warp, at int32) {
-	in := &o.block.code[at]
+	in := &o.code[at]
 	addressesTo(&o.swapped, w, in.mem)
 	if o.parts = 0; in.mem.Part != 0 {
 		for l, own := range &w.regs.R64[in.mem.Part-1] {
@@ -209,11 +209,11 @@ func (o *blockRecorder) expect(w *warp, at int32) {
 
 // swap records the lanes of a compare-and-swap that swapped: how often others try depends on the order. So does what they bring.
 func (o *blockRecorder) swap(w *warp, s *step, at int32, lanes uint32) {
-	in := &o.block.code[at]
+	in := &o.code[at]
 	if r := in.mem.Regs[0]; r >= 0 {
 		old, mask := lanesOf(w, slot{bankOfElement(in), r}), widthMask(in.mem.Elem)
 		for rest := lanes; rest != 0; rest &= rest - 1 {
-			if l := first(rest); (old.at(l)^o.expected[l])&mask != 0 {
+			if l := lowest(rest); (old.at(l)^o.expected[l])&mask != 0 {
 				lanes &^= 1 << l
 			}
 		}
@@ -222,7 +222,7 @@ func (o *blockRecorder) swap(w *warp, s *step, at int32, lanes uint32) {
 	lanes &= o.parts
 	var bytes, halves uint32
 	for rest := lanes; rest != 0; rest &= rest - 1 {
-		l := first(rest)
+		l := lowest(rest)
 		if array := o.recorder.outputs.fixedAt[at]; o.swapped[l]%2 != 0 || array != nil && array.ElementBytes == 1 {
 			bytes |= 1 << l
 		} else {
@@ -275,7 +275,7 @@ func (o *blockRecorder) wrote(at int32, x storing) {
 	}
 	x.dense = false
 	for rest := x.lanes; rest != 0; rest &= rest - 1 {
-		l := first(rest)
+		l := lowest(rest)
 		n, offset, ok := out.global.Stored(x.a[l], x.a[l]+width, x.t.Legal)
 		if !ok || x.a[l]&(width-1) != 0 {
 			continue // a finding
@@ -291,9 +291,9 @@ func (o *blockRecorder) wrote(at int32, x storing) {
 
 // extentOf returns the least and the greatest address of lanes, and all their bits.
 func extentOf(a *[lane.Lanes]uint64, lanes uint32) (low, high, set uint64) {
-	low = a[first(lanes)]
+	low = a[lowest(lanes)]
 	for rest := lanes; rest != 0; rest &= rest - 1 {
-		v := a[first(rest)]
+		v := a[lowest(rest)]
 		low, high, set = min(low, v), max(high, v), set|v
 	}
 	return low, high, set
@@ -333,13 +333,13 @@ func (o *blockRecorder) note(x *storing, array *writtenArray, base int64) {
 		array.mark(bit+int64(x.a[0]), width*lane.Lanes)
 	} else {
 		for rest := x.lanes; rest != 0; rest &= rest - 1 {
-			array.mark(bit+int64(x.a[first(rest)]), width)
+			array.mark(bit+int64(x.a[lowest(rest)]), width)
 		}
 	}
 	if array.writers != nil {
 		who := (o.place+1)<<writerShift | uint64(x.w.index*lane.Lanes)<<writerStatementBits | uint64(x.s.keep)
 		for rest := x.lanes; rest != 0; rest &= rest - 1 {
-			l := first(rest)
+			l := lowest(rest)
 			array.claim(bit+int64(x.a[l]), width, who|uint64(l)<<writerStatementBits)
 		}
 	}
@@ -356,7 +356,7 @@ func hashStored[T uint32 | uint64](x *storing, v *[lane.Lanes]T, place uint64, m
 		return sum
 	}
 	for rest := x.lanes; rest != 0; rest &= rest - 1 {
-		l := first(rest)
+		l := lowest(rest)
 		sum += warptrace.HashAt(place+warptrace.HashPlace(x.a[l], 0), uint64(v[l]&mask))
 	}
 	return sum
@@ -365,7 +365,7 @@ func hashStored[T uint32 | uint64](x *storing, v *[lane.Lanes]T, place uint64, m
 // hashWide is hashStored of 8 bytes, which may be addresses.
 func (o *outputs) hashWide(x *storing, v *[lane.Lanes]uint64, place uint64) (sum uint64) {
 	for rest := x.lanes; rest != 0; rest &= rest - 1 {
-		l := first(rest)
+		l := lowest(rest)
 		at, value := place+warptrace.HashPlace(x.a[l], 0), v[l]
 		if name, ok := o.nameOf(value); ok {
 			at, value = at+warptrace.HashPlace(0, warptrace.NamedPointer), name
@@ -378,7 +378,7 @@ func (o *outputs) hashWide(x *storing, v *[lane.Lanes]uint64, place uint64) (sum
 // hashPlaces is hashStored of values that do not count.
 func hashPlaces(x *storing, place uint64) (sum uint64) {
 	for rest := x.lanes; rest != 0; rest &= rest - 1 {
-		sum += warptrace.HashAt(place+warptrace.HashPlace(x.a[first(rest)], 0), 0)
+		sum += warptrace.HashAt(place+warptrace.HashPlace(x.a[lowest(rest)], 0), 0)
 	}
 	return sum
 }

@@ -24,7 +24,7 @@ type step struct {
 	predicate int32 // register that decides, of a select
 	keep      int32 // number of kept operands, -1 they are still in their registers; of what is written the number of the statement
 	lhs, rhs  slot  // operands of a compare or the index of a jump; of an atomic rhs is its operand
-	types     valueType
+	types     warptrace.ValueType
 	width     int // bytes of a value
 	snapshots int // that one event needs
 	in        *inst
@@ -52,18 +52,18 @@ const noBank = lane.Bank(255)
 // newRecordPlan decides what to watch.
 func newRecordPlan(k *kernel, list *siteList, request *Recording) *recordPlan {
 	p := &recordPlan{steps: make([][]step, len(k.code))}
-	code := make(map[instOf]int32, len(k.origins))
+	found := make(map[instOf]int32, len(k.origins))
 	for i := range k.code {
 		o := k.origins[k.code[i].origin]
 		if at := (instOf{o.function, o.index}); !k.code[i].hidden {
-			if _, taken := code[at]; !taken {
-				code[at] = int32(i)
+			if _, taken := found[at]; !taken {
+				found[at] = int32(i)
 			}
 		}
 	}
 	for i := range list.marks {
 		m := &list.marks[i]
-		at, ok := code[m.instOf]
+		at, ok := found[m.instOf]
 		if !ok || !recorded(m.kind, request) {
 			continue
 		}
@@ -71,7 +71,7 @@ func newRecordPlan(k *kernel, list *siteList, request *Recording) *recordPlan {
 			kind: m.kind, site: uint32(i), key: uint64(list.sites[i].Key), compare: list.sites[i].Compare, keep: -1,
 			lhs: slot{noBank, 0}, rhs: slot{noBank, 0}, types: m.types[0], in: &k.code[at],
 		}
-		if p.fill(k, code, m, &s) {
+		if p.fill(k, found, m, &s) {
 			if request.Mode != warptrace.ModeValues {
 				s.snapshots = 0
 			}
@@ -102,7 +102,7 @@ func recorded(kind site.Kind, r *Recording) bool {
 }
 
 // fill completes a step, and reports whether the instruction is of the form that the site needs.
-func (p *recordPlan) fill(k *kernel, code map[instOf]int32, m *mark, s *step) bool {
+func (p *recordPlan) fill(k *kernel, found map[instOf]int32, m *mark, s *step) bool {
 	switch m.kind {
 	case site.Branch, site.Predicate:
 		s.what = stepDecide
@@ -112,10 +112,10 @@ func (p *recordPlan) fill(k *kernel, code map[instOf]int32, m *mark, s *step) bo
 			}
 			s.what, s.predicate = stepSelect, s.in.ins[2].index
 		}
-		p.operands(k, code, m, s)
+		p.operands(k, found, m, s)
 		return true
 	case site.Switch:
-		s.what, s.snapshots, s.lhs = stepSwitch, 1, slot{lane.R32, s.in.ops.A}
+		s.what, s.snapshots, s.lhs = stepSwitch, 1, inR32(s.in.ops.A)
 		return s.in.kind == kindSwitch
 	case site.Barrier:
 		s.what = stepBarrier
@@ -152,7 +152,7 @@ func (p *recordPlan) elements(s *step) bool {
 	}
 	s.width, s.snapshots = s.in.mem.Elem, s.in.mem.Count
 	if s.types.Bits() != uint(8*s.width) {
-		s.types = map[int]valueType{1: warptrace.TypeI8, 2: warptrace.TypeI16, 4: warptrace.TypeI32, 8: warptrace.TypeI64}[s.width]
+		s.types = map[int]warptrace.ValueType{1: warptrace.TypeI8, 2: warptrace.TypeI16, 4: warptrace.TypeI32, 8: warptrace.TypeI64}[s.width]
 	}
 	return true
 }
@@ -165,11 +165,11 @@ func bankOfElement(in *inst) lane.Bank {
 }
 
 // operands finds the registers that a decision compares. Those that may be written before it decides are kept.
-func (p *recordPlan) operands(k *kernel, code map[instOf]int32, m *mark, s *step) {
+func (p *recordPlan) operands(k *kernel, found map[instOf]int32, m *mark, s *step) {
 	if m.compare < 0 {
 		return
 	}
-	at, ok := code[instOf{m.f, m.compare}]
+	at, ok := found[instOf{m.f, m.compare}]
 	if !ok || len(k.code[at].ins) != 2 {
 		return
 	}

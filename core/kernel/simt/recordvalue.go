@@ -62,13 +62,13 @@ func (o *blockRecorder) readInto(into *[lane.Lanes]uint64, w *warp, s slot, lane
 func (o *blockRecorder) addresses(w *warp, s *step, lanes uint32) {
 	t := s.in.mem
 	if s.in.kind == kindCopyAsync {
-		t = &o.block.kernel.copies[s.in.detail].To
+		t = &o.copies[s.in.detail].To
 	}
 	o.addressesOf(&o.address, w, t, lanes)
 }
 
 func (o *blockRecorder) addressesOf(into *[lane.Lanes]uint64, w *warp, t *memory.Transfer, lanes uint32) {
-	from := slot{lane.R64, t.Address}
+	from := inR64(t.Address)
 	if t.Narrow {
 		from.bank = lane.R32
 	}
@@ -82,7 +82,7 @@ func (o *blockRecorder) addressesOf(into *[lane.Lanes]uint64, w *warp, t *memory
 			a += lanesOf(w, from).at(l)
 		}
 		if t.Space != ptx.Shared && t.Space != ptx.Local {
-			a = o.recorder.pointers.name(o.block.launch.global, a, t.Legal)
+			a = o.recorder.pointers.name(o.global, a, t.Legal)
 		}
 		into[l] = a
 	}
@@ -104,7 +104,7 @@ const (
 )
 
 func newPointers(r *launch) *pointers {
-	p := &pointers{into: map[int][]uint32{}, variables: r.variables}
+	p := &pointers{into: map[int][]uint32{}, variables: r.firstVariable}
 	for i := range r.request.Params {
 		a := &r.request.Params[i]
 		if a.Allocation < 0 {
@@ -148,7 +148,7 @@ func (p *pointers) name(global *memory.Global, a, legal uint64) uint64 {
 // hashLanes adds the values of lanes to a hash.
 func hashLanes(h uint64, v *[lane.Lanes]uint64, lanes uint32) uint64 {
 	for rest := lanes; rest != 0; rest &= rest - 1 {
-		l := first(rest)
+		l := lowest(rest)
 		h = (h ^ v[l]*0x9e3779b97f4a7c15 ^ uint64(l)) * 0x100000001b3
 		h ^= h >> 29
 	}
@@ -189,7 +189,7 @@ func (o *blockRecorder) store(w *warp, s *step, lanes uint32) {
 
 // copied records an asynchronous copy to shared memory: where it goes and what it takes it from.
 func (o *blockRecorder) copied(w *warp, s *step, lanes uint32, h uint64) {
-	o.addressesOf(&o.operand, w, &o.block.kernel.copies[s.in.detail].From, lanes)
+	o.addressesOf(&o.operand, w, &o.copies[s.in.detail].From, lanes)
 	h = hashLanes(h, &o.operand, lanes)
 	if o.event(w, s, lanes, lanes, 0, h, warptrace.TypeHash) {
 		o.snapshot(w, s, lanes, warptrace.RoleStore, warptrace.TypePtr, &o.address, &o.operand)
@@ -224,7 +224,7 @@ func (o *blockRecorder) snapshots(w *warp, s *step, lanes uint32, role warptrace
 			o.snapshot(w, s, lanes, role, s.types, &o.address, &o.operand)
 		}
 		for rest := lanes; rest != 0; rest &= rest - 1 {
-			o.address[first(rest)] += uint64(s.width)
+			o.address[lowest(rest)] += uint64(s.width)
 		}
 	}
 }
@@ -235,9 +235,9 @@ func (o *blockRecorder) atomic(w *warp, s *step, lanes uint32) {
 		return
 	}
 	old, ok := element(s, 0)
-	value := o.operand[first(lanes)]
+	value := o.operand[lowest(lanes)]
 	if ok {
-		value = lanesOf(w, old).at(first(lanes)) & widthMask(s.width)
+		value = lanesOf(w, old).at(lowest(lanes)) & widthMask(s.width)
 	}
 	if !o.event(w, s, lanes, lanes, 0, value, s.types) {
 		return
@@ -281,3 +281,6 @@ func (a *arena) take(v *[lane.Lanes]uint64, lanes uint32) []uint64 {
 	}
 	return out
 }
+
+// lowest is the first lane of a mask that is not empty.
+func lowest(lanes uint32) int { return bits.TrailingZeros32(lanes) }

@@ -10,27 +10,14 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
-	"github.com/prlx-go/prlx/core/kernel/simt/target"
 	"github.com/prlx-go/prlx/core/safe"
 )
 
-// Run executes one launch. What the kernel did wrong is in Result.Findings; an error says that the launch could not run or did
-// not end: a usage error, a refused instruction, the limit of instructions, a cancelled job. The caller's memory is changed in
-// place, also by a launch that fails.
-func (p *Program) Run(j *job.Job, l *Launch) (*Result, error) {
-	p.running.Lock()
-	defer p.running.Unlock()
-	k, err := p.bound(l.Kernel)
-	if err != nil {
-		return nil, err
-	}
-	threads := int(min(uint64(l.Block[0])*uint64(l.Block[1])*uint64(l.Block[2]), target.MaxThreads))
-	return p.launch(j, k, l, newRecorder(p, k, l.Options.Record, j.Budget().Limit(), (threads+lane.Lanes-1)/lane.Lanes))
-}
-
-// launch runs a bound kernel. who, if anybody, observes it.
-func (p *Program) launch(j *job.Job, k *kernel, l *Launch, who watching) (*Result, error) {
-	r, err := p.prepare(j, k, l, who)
+// run executes one launch of a kernel. What the kernel did wrong is in Result.Findings; an error says that the launch could not run
+// or did not end: a usage error, the limit of instructions, a cancelled job. Memory is changed in place, also by a launch that
+// fails. who, if anybody, observes it.
+func run(j *job.Job, k *kernel, v *Variables, l *Launch, who observer) (*Result, error) {
+	r, err := prepare(j, k, v, l, who)
 	if err != nil {
 		return nil, err
 	}
@@ -72,11 +59,6 @@ func (r *launch) execute() (*Result, error) {
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	if r.watching != nil {
-		if err := r.watching.finish(); err != nil {
-			return nil, err
-		}
-	}
 	first := workers[0]
 	for _, x := range workers[1:] {
 		sumCounts(first.counts, x.counts)
@@ -86,8 +68,8 @@ func (r *launch) execute() (*Result, error) {
 		}
 	}
 	result := r.result(first)
-	if who, ok := r.watching.(reporting); ok {
-		if err := who.ended(r, result); err != nil {
+	if r.watching != nil {
+		if err := r.watching.finish(r, result); err != nil {
 			return nil, err
 		}
 	}
@@ -161,7 +143,7 @@ func (x *worker) work() error {
 				continue
 			}
 			if b.watcher != nil {
-				if err := x.launch.watching.close(b, b.watcher); err != nil {
+				if err := x.launch.watching.close(x.ctx, b, b.watcher); err != nil {
 					return err
 				}
 			}
@@ -223,7 +205,9 @@ func (r *launch) newBlock(x *worker) (*block, error) {
 		if rest := threads - i*lane.Lanes; rest < lane.Lanes {
 			w.born = 1<<rest - 1
 		}
-		w.born &= r.lanes
+		if leave := r.options.Lanes; leave != 0 {
+			w.born &= leave
+		}
 		w.regs = lane.Regs{
 			R32: make([][lane.Lanes]uint32, k.registers[lane.R32]),
 			R64: make([][lane.Lanes]uint64, k.registers[lane.R64]),
@@ -321,7 +305,7 @@ func (r *launch) result(x *worker) *Result {
 		out.LaneInstructions += x.counts[i].lanes
 	}
 	if !r.options.NoCounts {
-		out.Lines = r.kernel.lines(x.counts)
+		out.Lines = linesOf(r.kernel, x.counts)
 	}
 	out.Findings, out.MoreFindings = x.found.list(r.options.MaxFindings)
 	out.Output, out.OutputCut = x.output.text()

@@ -15,10 +15,8 @@ type dataflow struct {
 	block  []int32   // of each instruction
 	before []int32   // of each block: the only one that leads to it, -1 none or several
 	calls  []int32   // the call before it in its block, -1 none
-	types  []valueType
+	types  []warptrace.ValueType
 }
-
-type valueType = warptrace.ValueType
 
 func newDataflow(f *ptx.Function) *dataflow {
 	d := &dataflow{f: f, writes: make([][]int32, len(f.Registers)), block: make([]int32, len(f.Insts)), calls: make([]int32, len(f.Insts))}
@@ -105,7 +103,7 @@ func (d *dataflow) definition(register, at int32) defined {
 type compared struct {
 	inst      int32
 	predicate site.Compare
-	types     [2]valueType
+	types     [2]warptrace.ValueType
 	safe      bool
 }
 
@@ -171,8 +169,8 @@ var compares = map[string][3]site.Compare{
 }
 
 // compareTypes is what a setp compares, the other way round with not.
-func (d *dataflow) compareTypes(in *ptx.Inst, not bool) (site.Compare, [2]valueType, bool) {
-	var none [2]valueType
+func (d *dataflow) compareTypes(in *ptx.Inst, not bool) (site.Compare, [2]warptrace.ValueType, bool) {
+	var none [2]warptrace.ValueType
 	if len(in.Op.Mods) < 2 {
 		return 0, none, false
 	}
@@ -210,7 +208,7 @@ func (d *dataflow) compareTypes(in *ptx.Inst, not bool) (site.Compare, [2]valueT
 	if not {
 		c = inverse(c)
 	}
-	return c, [2]valueType{typ, typ}, true
+	return c, [2]warptrace.ValueType{typ, typ}, true
 }
 
 // inverse is the compare that holds where another does not.

@@ -2,47 +2,11 @@ package simt
 
 import (
 	"slices"
-	"strings"
 
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
-
-// Sites are the sites of a kernel and of the functions that it calls: all kinds, whatever a recording asks for, so that the
-// numbers of one build never change. Arguments have the names of the PTX.
-func (p *Program) Sites(kernel string) (*site.Table, error) {
-	return p.SitesNamed(kernel, nil)
-}
-
-// SitesNamed is Sites with names for the arguments of the kernel, in their order; "" keeps that of the PTX.
-func (p *Program) SitesNamed(kernel string, arguments []string) (*site.Table, error) {
-	for _, f := range p.module.Functions {
-		if f.Name == kernel && f.Entry && !f.Extern {
-			return p.siteList(f, arguments).table(), nil
-		}
-	}
-	return nil, fault.Usagef("%s has no kernel %q", p.name, kernel)
-}
-
-// maxSiteLists bounds how many lists of sites a Program keeps: one for each kernel that is launched again and again.
-const maxSiteLists = 64
-
-// siteList is the sites of a kernel, made once.
-func (p *Program) siteList(entry *ptx.Function, arguments []string) *siteList {
-	key := entry.Name + "\x00" + strings.Join(arguments, "\x00")
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	l := p.sites[key]
-	if l == nil {
-		if len(p.sites) >= maxSiteLists {
-			clear(p.sites)
-		}
-		l = findSites(p.module, entry, arguments)
-		p.sites[key] = l
-	}
-	return l
-}
 
 // siteList is the sites of a kernel, each with what the recorder must look at.
 type siteList struct {
@@ -69,7 +33,7 @@ type mark struct {
 	by      decision
 	compare int32 // instruction of the function, -1 none: nothing is known of its operands
 	safe    bool  // the operands of the compare are still in their registers when the site is passed
-	types   [2]valueType
+	types   [2]warptrace.ValueType
 }
 
 // decision says which predicate of an instruction decides.

@@ -8,14 +8,14 @@ import (
 )
 
 // typeNames are the types of values by the spelling of modifiers. Bits are no type.
-var typeNames = map[string]valueType{
+var typeNames = map[string]warptrace.ValueType{
 	"s8": warptrace.TypeI8, "s16": warptrace.TypeI16, "s32": warptrace.TypeI32, "s64": warptrace.TypeI64,
 	"u8": warptrace.TypeU8, "u16": warptrace.TypeU16, "u32": warptrace.TypeU32, "u64": warptrace.TypeU64,
 	"f16": warptrace.TypeF16, "bf16": warptrace.TypeBF16, "f32": warptrace.TypeF32, "f64": warptrace.TypeF64,
 }
 
 // spelling is a type as operands of sites have it.
-func spelling(t valueType) string {
+func spelling(t warptrace.ValueType) string {
 	switch t {
 	case warptrace.TypeU8, warptrace.TypeI8:
 		return "i8"
@@ -31,11 +31,11 @@ func spelling(t valueType) string {
 	return t.String()
 }
 
-// valueTypes finds out what kinds of values registers hold: registers of Triton's PTX are bits, and only what is done with them
+// warptrace.ValueTypes finds out what kinds of values registers hold: registers of Triton's PTX are bits, and only what is done with them
 // says more. A float is believed before an integer.
-func valueTypes(f *ptx.Function) []valueType {
-	types := make([]valueType, len(f.Registers))
-	note := func(o *ptx.Operand, t valueType) {
+func valueTypes(f *ptx.Function) []warptrace.ValueType {
+	types := make([]warptrace.ValueType, len(f.Registers))
+	note := func(o *ptx.Operand, t warptrace.ValueType) {
 		if o.Kind != ptx.IsRegister || t == warptrace.TypeNone {
 			return
 		}
@@ -70,8 +70,8 @@ func valueTypes(f *ptx.Function) []valueType {
 }
 
 // noteTypes tells what an instruction says of its operands.
-func noteTypes(in *ptx.Inst, note func(*ptx.Operand, valueType)) {
-	var named []valueType
+func noteTypes(in *ptx.Inst, note func(*ptx.Operand, warptrace.ValueType)) {
+	var named []warptrace.ValueType
 	wide := slices.Contains(in.Op.Mods, "wide")
 	for _, mod := range in.Op.Mods {
 		if t, ok := typeNames[mod]; ok {
@@ -104,7 +104,7 @@ func noteTypes(in *ptx.Inst, note func(*ptx.Operand, valueType)) {
 	}
 }
 
-func isFloatType(t valueType) bool {
+func isFloatType(t warptrace.ValueType) bool {
 	switch t {
 	case warptrace.TypeF16, warptrace.TypeBF16, warptrace.TypeF32, warptrace.TypeF64:
 		return true
@@ -118,7 +118,7 @@ func widthOfRegister(f *ptx.Function, r int32) uint {
 }
 
 // widthAndType is the width of a register, and its kind of values where the declaration says it.
-func widthAndType(t ptx.Type) (bits uint, typ valueType) {
+func widthAndType(t ptx.Type) (bits uint, typ warptrace.ValueType) {
 	switch t {
 	case ptx.Pred:
 		return 1, warptrace.TypeBool
@@ -158,8 +158,8 @@ func widthAndType(t ptx.Type) (bits uint, typ valueType) {
 	return typ.Bits(), typ
 }
 
-// valueType is the kind of value of an operand; bits of which nothing is known count as signed integers.
-func (d *dataflow) valueType(o *ptx.Operand) valueType {
+// warptrace.ValueType is the kind of value of an operand; bits of which nothing is known count as signed integers.
+func (d *dataflow) valueType(o *ptx.Operand) warptrace.ValueType {
 	switch o.Kind {
 	case ptx.Vector:
 		if len(o.Elems) > 0 {
@@ -190,7 +190,7 @@ func (d *dataflow) valueType(o *ptx.Operand) valueType {
 
 // accessType is the kind of value that a memory instruction moves: its own type, or where that says bits only, what its operand
 // holds.
-func (d *dataflow) accessType(in *ptx.Inst, operand int) valueType {
+func (d *dataflow) accessType(in *ptx.Inst, operand int) warptrace.ValueType {
 	if n := len(in.Op.Mods); n > 0 {
 		if t, ok := typeNames[in.Op.Mods[n-1]]; ok {
 			return t

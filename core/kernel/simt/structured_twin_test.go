@@ -2,6 +2,7 @@ package simt
 
 import (
 	"cmp"
+	"context"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -273,11 +274,11 @@ func (s *lineWitness) lineOf(at int32) int {
 	return int(o.function.Insts[o.index].Line)
 }
 
-func (s *lineWitness) wants(at int32) bool                        { return s.watched[s.lineOf(at)] }
-func (s *lineWitness) open(*block) observer                       { return s }
-func (s *lineWitness) close(*block, observer) error               { return nil }
-func (s *lineWitness) finish() error                              { return nil }
-func (s *lineWitness) after(*block, *warp, int32, uint32, uint32) {}
+func (s *lineWitness) wants(at int32) bool                                { return s.watched[s.lineOf(at)] }
+func (s *lineWitness) open(*block) blockObserver                          { return s }
+func (s *lineWitness) close(context.Context, *block, blockObserver) error { return nil }
+func (s *lineWitness) finish(*launch, *Result) error                      { return nil }
+func (s *lineWitness) after(*block, *warp, int32, uint32, uint32)         {}
 func (s *lineWitness) before(b *block, _ *warp, at int32, active, taken uint32) {
 	if s.blocks[b.linear] == nil {
 		s.blocks[b.linear] = map[int][]passed{}
@@ -309,7 +310,7 @@ func checkStructured(t *testing.T, seed uint64) (difference, text string) {
 	witness := &lineWitness{k: k, watched: watched, blocks: map[uint64]map[int][]passed{}}
 	l := testLaunch(grid, uint32(threads), data, 0)
 	l.Options.Workers = 1
-	r, err := p.launch(nil, k, l, witness)
+	r, err := run(nil, k, p.variables, l, witness)
 	if err != nil {
 		return err.Error(), text
 	}

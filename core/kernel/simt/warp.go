@@ -28,9 +28,6 @@ type warp struct {
 	keepP   [maxOutputs]uint32
 }
 
-// maxOutputs is how many registers a lanewise instruction may write; mov.b128 of bytes does not exist.
-const maxOutputs = 8
-
 // masked executes a lanewise instruction for some lanes: the others keep what they have.
 func (w *warp) masked(in *inst, lanes uint32) {
 	r := &w.regs

@@ -1,15 +1,8 @@
-// Package simt executes PTX over blocks, warps and lanes: masks that meet again at the first place that all of their lanes come to,
-// barriers, memory that checks every access, a schedule that a seed permutes. It is the compiled kernel without a GPU, not a model
-// of one: it knows nothing of time.
-//
-// Of a warp whose lanes are at several places, those furthest behind run. So warps and blocks that spin until another one acts make
-// progress, but a lane that spins until another lane of its own warp acts does not, as on GPUs before Volta: such a launch meets
-// its limit of instructions or is cancelled.
 package simt
 
 import (
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
-	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
 // Launch is one launch of a kernel.
@@ -42,28 +35,8 @@ type Options struct {
 	NoRaces         bool   // do not look for races and uninitialised shared memory
 	GlobalRaces     bool   // look for races in global memory too: blocks run one after another then
 	NoCounts        bool   // do not count per line
+	Lanes           uint32 // of every warp that run, 0: all. Tests leave some out
 	MaxInstructions uint64 // warp instructions after which the launch ends with an error, 0: no limit
-	Record          *Recording
-}
-
-// Recording says what to observe. Warps arrive each once, block by block in the order of the schedule, which is ascending without a
-// seed; the Warp is valid during the call.
-type Recording struct {
-	Mode          warptrace.Mode
-	Predicates    bool // guards of memory accesses and selects
-	Stores        bool
-	Atomics       bool
-	Loads         bool
-	Barriers      bool
-	EventsPerWarp uint32 // 0: all
-	Warp          func(*warptrace.Warp) error
-
-	// Written asks for what the launch wrote to global memory: Warp.Stores of each warp and, when the launch has ended, Outputs once,
-	// then Contents of up to Keep bytes.
-	Written  bool
-	Keep     uint64
-	Outputs  func(*warptrace.Outputs) error
-	Contents func(*warptrace.Contents) error
 }
 
 // Check names what a finding is about; the spelling is that of documents.
@@ -95,21 +68,15 @@ type Finding struct {
 	Kernel   string
 	Inst     int32 // instruction of its function
 	Function string
-	Where    []Frame   // innermost first, then the calls into which it was inlined
-	Text     string    // the instruction
-	Block    [3]uint32 // of the first time, in the order of blocks and warps, whatever the schedule
-	Warp     int       // in the block
+	Where    []site.Frame // innermost first, then the calls into which it was inlined
+	Text     string       // the instruction
+	Block    [3]uint32    // of the first time, in the order of blocks and warps, whatever the schedule
+	Warp     int          // in the block
 	Lanes    uint32
 	Lane     int
 	Count    int64         // times that it was found
 	Message  string        // one sentence: what happened, with addresses, sizes and the nearest allocation
 	Fault    *memory.Fault // for the checks of memory
-}
-
-// Frame is one source location.
-type Frame struct {
-	Function, File string
-	Line, Column   uint32
 }
 
 // Result is what a launch left besides the memory that it changed.
