@@ -32,13 +32,16 @@ if TYPE_CHECKING:
     from ._align import align_trace
     from ._assert import assert_same
     from ._combine import CombinedTrace, combine_traces
+    from ._compare import diff_traces
     from ._cycles import CycleComparison, Cycles, compare_cycles, find_cycles
-    from ._diff import Diff, Divergence, diff_traces
+    from ._diff import Diff, Divergence
     from ._kernel_trace import KernelTrace, read_trace
     from ._open import open
     from ._record import Recording, disable, enable, record, session
-    from ._session import Session, SessionDiff
-    from ._simulate import Finding, Simulation, simulate
+    from ._session import Session
+    from ._session_diff import SessionDiff
+    from ._simulate import simulate
+    from ._simulation import Finding, Simulation
     from ._solve import Offsets, solve_offsets
     from ._timeline import Timeline
     from ._validate import Verdicts, validate_collectives
@@ -99,20 +102,20 @@ _LAZY = {
     "Cycles": "_cycles",
     "Diff": "_diff",
     "Divergence": "_diff",
-    "Finding": "_simulate",
+    "Finding": "_simulation",
     "KernelTrace": "_kernel_trace",
     "Offsets": "_solve",
     "Recording": "_record",
     "Session": "_session",
-    "SessionDiff": "_session",
-    "Simulation": "_simulate",
+    "SessionDiff": "_session_diff",
+    "Simulation": "_simulation",
     "Timeline": "_timeline",
     "Verdicts": "_validate",
     "align_trace": "_align",
     "assert_same": "_assert",
     "combine_traces": "_combine",
     "compare_cycles": "_cycles",
-    "diff_traces": "_diff",
+    "diff_traces": "_compare",
     "disable": "_record",
     "enable": "_record",
     "find_cycles": "_cycles",

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ._core import arrow_releases
+from ._extension import arrow_releases
 
 if TYPE_CHECKING:
     from ._table import Column

@@ -10,14 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _config, _diff, _request
+from . import _compare, _config, _request
 from ._config import did_you_mean
-from ._diff_text import Look, Style, clean, plain, render
+from ._diff_text import render
 from ._errors import FileAccessError, UsageError
+from ._lines import Look, Style, clean, plain
 from ._units import plural
 
 if TYPE_CHECKING:
-    from ._diff import Comparison, Recordings, Tolerance
+    from ._compare import Recordings, Tolerance
+    from ._diff import Comparison
     from ._filters import Sites, Warps
     from ._request import Path as AnyPath
 
@@ -94,29 +96,29 @@ def assert_same(
     defaults = _config.load()
     total, by_kind = limits(max_divergences)
     request: dict[str, Any] = {
-        "a": _diff.recordings(a),
-        "b": _diff.recordings(b),
-        "baseline": _diff.recordings(baseline),
-        "baseline_b": _diff.recordings(baseline_b),
-        **_diff.site_maps(site_map, site_map_b),
-        **_diff.comparing(values=values, tolerance=tolerance, nan=nan, ignore=ignore),
-        **_diff.filters(warps=warps, kinds=kinds, sites=sites),
+        "a": _compare.recordings(a),
+        "b": _compare.recordings(b),
+        "baseline": _compare.recordings(baseline),
+        "baseline_b": _compare.recordings(baseline_b),
+        **_compare.site_maps(site_map, site_map_b),
+        **_compare.comparing(values=values, tolerance=tolerance, nan=nan, ignore=ignore),
+        **_compare.filters(warps=warps, kinds=kinds, sites=sites),
         "ignore_active_mask": ignore_active_mask,
         "force": force,
         "cross_gpu": cross_gpu,
         "strict_order": strict_order,
         "explain": explain,
         "accepted": _request.absolute_or_none(accepted),
-        "require": _diff.required(require, defaults),
-        "today": _diff.today(),
+        "require": _compare.required(require, defaults),
+        "today": _compare.today(),
         "threshold": total,
         "verify": verify,
         "thresholds": by_kind or None,
-        "rows": _diff.LISTED,
+        "rows": _compare.LISTED,
         "source_roots": _request.paths(source_roots),
         **_request.limits(workers, memory_limit, defaults),
     }
-    found = _diff.run(request, progress=False)
+    found = _compare.run(request, progress=False)
     demand(found, strict=strict)
     return found
 
@@ -170,7 +172,7 @@ def body(found: Comparison, *, detail: bool = False, style: Style = plain) -> It
     look = Look(style=style, clusters=10 if detail else _CLUSTERS, history=detail, detail=detail)
     if found.document["schema"].startswith("prlx.diff/"):
         return render(found.document, look)
-    from ._session import render_session
+    from ._session_diff import render_session
 
     return render_session(found.document, look)
 

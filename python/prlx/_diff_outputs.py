@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ._diff_text import Look, clean, grid, place, short, wrapped
+from ._lines import Look, clean, grid, place, short, wrapped
 from ._units import format_count, plural
 
 _SHOWN = 5  # rows of a table unless everything is asked for

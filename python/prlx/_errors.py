@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
-    from ._simulate import Finding
+    from ._simulation import Finding
 
 
 class PrlxError(Exception):

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import SupportsIndex, TypeAlias
 
 from . import _config
-from ._diff_text import location as place_of
 from ._errors import UsageError
+from ._lines import location as place_of
 
 Warps: TypeAlias = int | str | Iterable[int]
 """Which warps: a number, a text like ``"0-10,15"``, or numbers."""

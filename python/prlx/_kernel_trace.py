@@ -13,8 +13,9 @@ import numpy as np
 from . import _config, _core, _request
 from ._errors import UsageError
 from ._filters import Kinds, Sites, Warps, is_site, kind_names, ranges, site_texts, warp_text
+from ._losses import Losses
 from ._result import Brief, Card, clipped
-from ._table import Column, Table
+from ._table import Column, Table, as_bits
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
@@ -22,20 +23,6 @@ if TYPE_CHECKING:
 
     from ._progress import Progress
     from ._request import Path as AnyPath
-
-_OF_SIDES = {f"{name}_{side}" for name in ("active", "taken", "value") for side in "ab"}
-_BITS = {"active", "taken", "value", "lhs", "rhs", "lanes"} | _OF_SIDES
-
-
-def as_bits(table: Table) -> Table:
-    """The table with masks and 64-bit patterns as unsigned numbers: the same memory under another type."""
-    return Table([_unsigned(column) for column in table.columns], len(table))
-
-
-def _unsigned(column: Column) -> Column:
-    if column.type != "int64" or column.name not in _BITS:
-        return column
-    return Column(column.name, "uint64", column.unit, column.values.view(np.uint64), column.valid)
 
 
 def _taken(column: Column, rows: slice | npt.NDArray[Any]) -> Column:
@@ -69,52 +56,6 @@ class Events(Table):
         """The events of one warp, without a copy."""
         warps = self.column("warp").values
         return self.rows(slice(int(np.searchsorted(warps, warp)), int(np.searchsorted(warps, warp, "right"))))
-
-
-@dataclass(frozen=True, repr=False)
-class Losses(Brief):
-    """What is missing from a recording, and so limits what can be said of it.
-
-    Attributes
-    ----------
-    events
-        Events that are in the file.
-    dropped
-        Events that were lost because a buffer was full, and which share that is of all.
-    warps_with_drops
-        Warps that lost some.
-    sample_rate
-        One in so many events was kept; 1 means every one.
-    truncated
-        The file ends before its end.
-    notes
-        The same in sentences.
-    """
-
-    events: int
-    dropped: int
-    dropped_share: float
-    warps_with_drops: int
-    sample_rate: int
-    truncated: bool
-    notes: tuple[str, ...]
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any]) -> Losses:
-        """The losses that a document describes."""
-        return cls(
-            events=document["events"],
-            dropped=document["dropped"],
-            dropped_share=document["dropped_share"],
-            warps_with_drops=document["warps_with_drops"],
-            sample_rate=document["sample_rate"],
-            truncated=document["truncated"],
-            notes=tuple(document.get("notes") or ()),
-        )
-
-    def __bool__(self) -> bool:
-        """Whether anything is missing."""
-        return self.dropped > 0 or self.sample_rate > 1 or self.truncated
 
 
 @dataclass(frozen=True, repr=False)
@@ -393,7 +334,7 @@ class KernelTrace:
 
     def divergent_warps(self, other: KernelTrace | AnyPath) -> list[int]:
         """The warps that differ from those of another recording of the kernel, ascending."""
-        from ._diff import diff_traces
+        from ._compare import diff_traces
 
         table = diff_traces(self, other, progress=False).divergences
         return [int(warp) for warp in np.unique(table.column("warp").values)]

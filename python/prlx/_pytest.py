@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from ._diff import Comparison, Recordings
+    from ._compare import Recordings
+    from ._diff import Comparison
     from ._request import Path as AnyPath
 
 _UPDATE = "--prlx-update-golden"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from . import _core, _request
 from ._errors import FileAccessError, UsageError
 from ._result import Card
-from ._simulate import Finding, Options, Simulation, execute, report, with_changes
+from ._simulation import Finding, Options, Simulation, execute, report, with_changes
 from ._units import format_count, parse_size, plural
 
 if TYPE_CHECKING:

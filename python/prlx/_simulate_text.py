@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._diff_text import Look, clean, grid
-from ._simulate import COUNTS, Finding, busiest, percent, share
+from ._lines import Look, clean, grid
+from ._simulation import COUNTS, Finding, busiest, percent, share
 from ._units import format_bytes, format_count, plural
 
 if TYPE_CHECKING:
-    from ._simulate import Simulation
+    from ._simulation import Simulation
 
 _SUMS = ("instructions", "lane_instructions", *COUNTS)
 

@@ -209,3 +209,18 @@ def _head(column: Column, n: int) -> list[str]:
         values = [dictionary[code] if code >= 0 else "" for code in values]
     valid = [True] * n if column.valid is None else column.valid[:n].tolist()
     return [str(value) if there else "" for value, there in zip(values, valid, strict=True)]
+
+
+_OF_SIDES = {f"{name}_{side}" for name in ("active", "taken", "value") for side in "ab"}
+_BITS = {"active", "taken", "value", "lhs", "rhs", "lanes"} | _OF_SIDES
+
+
+def as_bits(table: Table) -> Table:
+    """The table with masks and 64-bit patterns as unsigned numbers: the same memory under another type."""
+    return Table([_unsigned(column) for column in table.columns], len(table))
+
+
+def _unsigned(column: Column) -> Column:
+    if column.type != "int64" or column.name not in _BITS:
+        return column
+    return Column(column.name, "uint64", column.unit, column.values.view(np.uint64), column.valid)

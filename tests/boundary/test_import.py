@@ -46,14 +46,14 @@ def test_only_one_module_imports_the_extension() -> None:
             names = [alias.name for alias in node.names] if isinstance(node, (ast.Import, ast.ImportFrom)) else []
             if any(name.endswith("_prlx") for name in names):
                 importers.add(file.name)
-    assert importers == {"_core.py"}
+    assert importers == {"_extension.py"}
 
 
 def test_core_of_another_version_is_refused_with_both_versions(python: Python) -> None:
     text, code, is_import_error = python(
         "import prlx\n"
-        "from prlx import _core\n"
-        "_core.__version__ = '99.0'\n"
+        "from prlx import _core, _extension\n"
+        "_extension.__version__ = '99.0'\n"
         "try: _core.call('version')\n"
         "except prlx.CoreUnavailableError as error: show([str(error), error.exit_code, isinstance(error, ImportError)])"
     )

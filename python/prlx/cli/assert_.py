@@ -27,7 +27,7 @@ _REPORTS = ("html", "csv", "junit", "sarif", "github", "markdown")
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Compare, print the line of the gate and, where it fails, why; the exit code is the answer."""
-    from .. import _diff
+    from .. import _compare
 
     first, second = sides(values)
     if values.update_golden and not Path(first).exists():
@@ -36,7 +36,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     if values.session:
         check_sessions(request)
     try:
-        found = _diff.run(request, progress=ui.progress)
+        found = _compare.run(request, progress=ui.progress)
     except (TraceFormatError, IncompatibleTracesError) as error:
         if not values.update_golden:
             raise
@@ -63,7 +63,7 @@ def sides(values: argparse.Namespace) -> tuple[str, str]:
 
 
 def _request_of(values: argparse.Namespace, first: str, second: str) -> dict[str, Any]:
-    from .. import _assert, _diff
+    from .. import _assert, _compare
 
     total, by_kind = _assert.limits(_limits([*(values.max_divergences or ()), *(values.max_allowed_divergences or ())]))
     return {
@@ -72,10 +72,10 @@ def _request_of(values: argparse.Namespace, first: str, second: str) -> dict[str
         "baseline": _request.paths(values.baseline),
         "baseline_b": _request.paths(values.baseline_b),
         **maps(values),
-        **_diff.comparing(
+        **_compare.comparing(
             values=bool(values.values), tolerance=values.tolerance, nan=values.nan, ignore=values.ignore or ()
         ),
-        **_diff.filters(warps=values.warps, kinds=values.filter_kind, sites=values.filter_sites),
+        **_compare.filters(warps=values.warps, kinds=values.filter_kind, sites=values.filter_sites),
         "ignore_active_mask": bool(values.ignore_active_mask),
         "force": bool(values.force),
         "cross_gpu": bool(values.cross_gpu),
@@ -83,11 +83,11 @@ def _request_of(values: argparse.Namespace, first: str, second: str) -> dict[str
         "explain": values.explain is not False,
         "require": required(values),
         "accepted": _request.absolute_or_none(values.accepted),
-        "today": _diff.today(),
+        "today": _compare.today(),
         "threshold": total,
         "verify": values.verify is not False,
         "thresholds": by_kind or None,
-        "rows": _diff.LISTED,
+        "rows": _compare.LISTED,
         "source_roots": _request.paths(values.source_root),
         "outputs": _outputs(values) or None,
         "overwrite": bool(values.overwrite),
@@ -151,12 +151,12 @@ def _render(found: Comparison, ui: UI) -> Iterator[str]:
 
 def _make_golden(golden: str, recording: str, values: argparse.Namespace, ui: UI) -> int:
     """Make a golden recording where there is none that can be compared, of a recording that can be read."""
-    from .. import _diff
+    from .. import _compare
 
     request = {**_request_of(values, recording, recording), "explain": False, "outputs": None}
     if not Path(recording).exists():
         raise FileAccessError("no such file or directory", path=recording)
-    _diff.run(request, progress=ui.progress)
+    _compare.run(request, progress=ui.progress)
     return _replace(golden, recording, ui)
 
 

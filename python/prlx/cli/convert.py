@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Convert; what has no place in the other format is counted and said."""
-    from .. import _core, _diff
+    from .. import _compare, _core
     from .._progress import shown
 
     if values.output is None:
@@ -33,7 +33,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         "to": values.to,
         "compress": bool(values.compress),
         "map_output": _request.absolute_or_none(values.map_output),
-        **_diff.site_maps(values.map, None),
+        **_compare.site_maps(values.map, None),
         "overwrite": bool(values.overwrite),
         "workers": values.workers,
         "memory_limit": values.memory_limit,

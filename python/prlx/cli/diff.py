@@ -46,7 +46,7 @@ _OPENERS = {"chrome": PERFETTO, "perfetto": PERFETTO}
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Compare, print, write the reports; exit code 1 when more differs than is allowed."""
-    from .. import _diff
+    from .. import _compare
 
     _refuse(values)
     if values.dump_a is not None or values.dump_b is not None:
@@ -59,7 +59,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
             flag = f"--{name.replace('_', '-')}"
             ui.warn(f"{flag} has no effect: every warp is aligned to its end, with as few differences as possible; "
                     "with --compat it has its described meaning")  # fmt: skip
-    diff = _diff.run(request, progress=ui.progress)
+    diff = _compare.run(request, progress=ui.progress)
     show(diff, values, ui)
     return code(diff, strict=bool(values.strict))
 
@@ -76,12 +76,12 @@ def _refuse(values: argparse.Namespace) -> None:
 
 def request_of(values: argparse.Namespace) -> dict[str, Any]:
     """The request of the operation ``diff`` that the flags ask for."""
-    from .. import _diff
+    from .. import _compare
 
     reported = outputs(values)
     limit = values.limit
     if limit is None:
-        limit = _diff.LISTED if reported or values.json else 1
+        limit = _compare.LISTED if reported or values.json else 1
     clusters = 0 if reported or values.json else max(_CLUSTERS_OF_DETAIL, values.max_shown)
     request: dict[str, Any] = {
         "a": [_request.absolute(values.a)],
@@ -89,10 +89,10 @@ def request_of(values: argparse.Namespace) -> dict[str, Any]:
         "baseline": _request.paths(values.baseline),
         "baseline_b": _request.paths(values.baseline_b),
         **maps(values),
-        **_diff.comparing(
+        **_compare.comparing(
             values=bool(values.values), tolerance=values.tolerance, nan=values.nan, ignore=values.ignore or ()
         ),
-        **_diff.filters(warps=values.warps, kinds=values.filter_kind, sites=values.filter_sites),
+        **_compare.filters(warps=values.warps, kinds=values.filter_kind, sites=values.filter_sites),
         "ignore_active_mask": bool(values.ignore_active_mask),
         "force": bool(values.force),
         "cross_gpu": bool(values.cross_gpu),
@@ -101,9 +101,9 @@ def request_of(values: argparse.Namespace) -> dict[str, Any]:
         "explain": bool(values.explain),
         "require": required(values),
         "accepted": _request.absolute_or_none(values.accepted),
-        "today": _diff.today(),
+        "today": _compare.today(),
         "threshold": values.max_allowed_divergences or 0,
-        "verify": _diff.verifying(values.verify),
+        "verify": _compare.verifying(values.verify),
         "rows": limit or -1,
         "clusters": clusters,
         "source_roots": _request.paths(values.source_root),
@@ -134,14 +134,14 @@ def check_sessions(request: Mapping[str, Any]) -> None:
 
 def maps(values: argparse.Namespace) -> dict[str, Any]:
     """The site maps that the flags name; ``--remap-a`` and ``--remap-b`` name one for each side."""
-    from .. import _diff
+    from .. import _compare
 
     remap_a, remap_b = getattr(values, "remap_a", None), getattr(values, "remap_b", None)
     if (remap_a is None) != (remap_b is None):
         raise UsageError("--remap-a and --remap-b belong together", hint="name the site map of either side")
     if remap_a is not None and values.map is not None:
         raise UsageError("--map and --remap-a both name the site map of A", hint="leave out --map")
-    return _diff.site_maps(values.map or remap_a, remap_b)
+    return _compare.site_maps(values.map or remap_a, remap_b)
 
 
 def outputs(values: argparse.Namespace) -> list[dict[str, str]]:
@@ -177,8 +177,9 @@ def show(diff: Comparison, values: argparse.Namespace, ui: UI) -> None:
 
 
 def _render(diff: Comparison, values: argparse.Namespace, ui: UI) -> Iterator[str]:
-    from .._diff_text import Look, render
-    from .._session import SessionDiff, render_session
+    from .._diff_text import render
+    from .._lines import Look
+    from .._session_diff import SessionDiff, render_session
 
     shown = values.max_shown if ui.verbose == 0 else max(values.max_shown, _CLUSTERS_OF_DETAIL)
     look = Look(
@@ -248,7 +249,7 @@ def limited(diff: Comparison) -> bool:
 
 def _compat(values: argparse.Namespace, ui: UI) -> int:
     """The described differ's document, quirks included."""
-    from .. import _core, _diff
+    from .. import _compare, _core
     from .._progress import shown
 
     request = {
@@ -274,7 +275,7 @@ def _compat(values: argparse.Namespace, ui: UI) -> int:
         "a": request["a"][0],
         "b": request["b"][0],
         "limit": values.limit or 0,
-        "lookahead": _diff.LOOKAHEAD if values.lookahead is None else values.lookahead,
+        "lookahead": _compare.LOOKAHEAD if values.lookahead is None else values.lookahead,
         "continue_after_path": bool(values.continue_after_path),
         "warps": values.warps,
         "kinds": values.filter_kind,
@@ -284,7 +285,7 @@ def _compat(values: argparse.Namespace, ui: UI) -> int:
         "remap_b": _request.absolute_or_none(values.remap_b),
         "outputs": written or None,
     }
-    op = "session_diff_compat" if _diff.are_sessions(request) else "diff_compat"
+    op = "session_diff_compat" if _compare.are_sessions(request) else "diff_compat"
     with shown(ui.progress) as watch:
         reply = _core.run(op, asked, progress=watch)
     sys.stdout.write(reply["text"].rstrip("\n") + "\n")
@@ -362,9 +363,9 @@ def _dumped(letter: str, trace: KernelTrace, ui: UI) -> Iterator[str]:
 
 def diff_of(values: argparse.Namespace, ui: UI, **replaced: object) -> Diff:
     """Run the comparison that the flags of another command ask for."""
-    from .. import _diff
+    from .. import _compare
 
-    return _diff.run({**request_of(values), **replaced}, progress=ui.progress)
+    return _compare.run({**request_of(values), **replaced}, progress=ui.progress)
 
 
 def _file(flag: str, help: str, *, brief: bool = False) -> Option:

@@ -23,15 +23,15 @@ TRACKS = 100_000
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Compare and write the tracks; exit code 0 whether anything differs or not."""
-    from .. import _diff
+    from .. import _compare
 
     output = {"format": values.format, "path": _request.absolute(values.output or DEFAULT)}
     limit = TRACKS if values.limit is None else values.limit
     request = {
         "a": [_request.absolute(values.a)],
         "b": [_request.absolute(values.b)],
-        **_diff.site_maps(values.map, None),
-        **_diff.comparing(values=bool(values.values), tolerance=None, nan=None, ignore=()),
+        **_compare.site_maps(values.map, None),
+        **_compare.comparing(values=bool(values.values), tolerance=None, nan=None, ignore=()),
         "force": bool(values.force),
         "rows": limit or -1,
         "outputs": [output],
@@ -41,7 +41,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     }
     if values.session:
         diff.check_sessions(request)
-    result = _diff.run(request, progress=ui.progress)
+    result = _compare.run(request, progress=ui.progress)
     for warning in result.warnings:
         ui.warn(clean(warning))
     left_out = result.document.get("divergences_omitted") or 0

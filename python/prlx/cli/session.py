@@ -66,7 +66,7 @@ def _inspect(path: str, values: argparse.Namespace, ui: UI) -> int:
 
 
 def _render(session: Session, ui: UI, limit: int) -> Iterator[str]:
-    from .._session import times
+    from .._lines import times
 
     document = session.document
     kernels = document["kernels"]

@@ -62,7 +62,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 
 
 def _render(document: dict[str, object], ui: UI) -> Iterator[str]:
-    from .._diff_text import Look
+    from .._lines import Look
     from .._simulate_text import render
 
     width = min(ui.out.width, 160) if ui.out.width < 1 << 16 else 100
