@@ -393,6 +393,29 @@ def count_down(x, out, n, WAY: tl.constexpr):
     tl.store(out + at, total.to(tl.float32))
 
 
+# Bugs in what is done with the same operands, in arrays that noise leaves other bytes in.
+
+
+@triton.jit
+def lost_updates(x, out, N: tl.constexpr, BUG: tl.constexpr):
+    at = tl.arange(0, N)
+    v = tl.load(x + tl.program_id(0) * N + at)
+    if BUG:
+        tl.store(out + at, v)
+    else:
+        tl.atomic_add(out + at, v)
+
+
+@triton.jit
+def exchanged(x, out, N: tl.constexpr, BUG: tl.constexpr):
+    at = tl.arange(0, N)
+    v = tl.load(x + tl.program_id(0) * N + at)
+    if BUG:
+        tl.atomic_xchg(out + at, v)
+    else:
+        tl.atomic_add(out + at, v)
+
+
 # Kernels whose equal runs are the same, whatever stands in memory and wherever it lies.
 
 
@@ -579,4 +602,8 @@ EQUAL = [
         lambda rng: {"x": rng.integers(0, 99, 384).astype(np.int32), "out": np.zeros(32, np.int32), "n": 300},
     ),
     Pair(softmax_rows, (4,), lambda rng: {"x": _floats(rng, 400), "out": _garbage(rng, 500), "n": 100}),
+]
+NOISY = [
+    Pair(kernel, (12,), lambda rng: {"x": _floats(rng, 12 * 64), "out": np.zeros(64, np.float32), "N": 64})
+    for kernel in (lost_updates, exchanged)
 ]

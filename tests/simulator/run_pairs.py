@@ -67,6 +67,17 @@ def main() -> None:
                 findings=diff.document.get("findings"),
                 outputs=compared(clean, found, require="outputs").passed,
             )
+        for pair in pairs.NOISY:
+            runs = [recorded(pair, folder / f"{pair.name}_{run}.prlx", 1, run, BUG=0) for run in range(8)]
+            wrong = recorded(pair, folder / f"{pair.name}_wrong.prlx", 1, 50, BUG=1)
+            equal = compared(runs[0], runs[1], baseline=runs[2:])
+            said(
+                "noisy",
+                pair,
+                compared(runs[0], wrong, baseline=runs[1:]),
+                alone=compared(runs[0], wrong).verdict,
+                equal=equal.status,
+            )
         for pair in pairs.WAYS:
             one, other = (recorded(pair, folder / f"{pair.name}_{way}.prlx", 1, WAY=way) for way in (0, 1))
             said("way", pair, compared(one, other), outputs=compared(one, other, require="outputs").passed)

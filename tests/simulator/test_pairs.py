@@ -53,6 +53,7 @@ WAYS = [
 # Nothing that is recorded differs: not even the way.
 ALIKE = ["mask_computed_another_way", "reordered_loads", "while_for_loop"]
 EQUAL = ["partly_written", "split_k", "pointers", "histogram", "softmax_rows"]
+NOISY = ["lost_updates", "exchanged"]
 FULL = 40  # seeds of each kernel with PRLX_FULL_SWEEP: 200 pairs of equal runs
 
 
@@ -70,7 +71,7 @@ def said(seeds: int = 1) -> dict[str, list[dict]]:
     ran = python(require("3.9.0"), HERE / "run_pairs.py", folder(), str(seeds))
     assert ran.returncode == 0, ran.stderr[-2000:]
     rows = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
-    return {kind: [row for row in rows if row["kind"] == kind] for kind in ("bug", "found", "way", "equal")}
+    return {kind: [row for row in rows if row["kind"] == kind] for kind in ("bug", "found", "noisy", "way", "equal")}
 
 
 def recordings(name: str) -> tuple[str, str]:
@@ -112,6 +113,16 @@ def test_with_contents_the_first_element_and_its_thread_are_named(name):
     assert Path(writer["source_location"].split(":")[0]).name == "pairs.py"
 
 
+@pytest.mark.parametrize("name", NOISY)
+def test_the_same_operands_of_another_operation_are_no_noise(name):
+    found = row("noisy", name)
+    assert found["equal"] == "identical"
+    assert found["status"] == "diverged"
+    assert "what was stored differs" in found["verdict"]
+    assert "every store and every operand of an atomic is the same" not in found["alone"]
+    assert "pairs.py:" in found["alone"]
+
+
 @pytest.mark.parametrize("name", WAYS)
 def test_another_way_to_the_same_results_is_said_and_has_no_cause(name):
     found = row("way", name)
@@ -142,6 +153,7 @@ def test_no_pair_is_left_out():
     assert names == {
         "bug": sorted(BUGS),
         "found": ["reads_beyond"],
+        "noisy": sorted(NOISY),
         "way": sorted(WAYS + ALIKE),
         "equal": sorted(EQUAL),
     }

@@ -182,11 +182,11 @@ func addressesTo(into *[lane.Lanes]uint64, w *warp, t *memory.Transfer) {
 func (o *blockRecorder) write(w *warp, s *step, at int32, lanes uint32) {
 	in := &o.code[at]
 	addressesTo(&o.address, w, in.mem)
-	values := &in.mem.Regs
+	x := storing{w: w, s: s, t: in.mem, lanes: lanes, a: &o.address, values: &in.mem.Regs}
 	if in.kind == kindAtomic {
-		values = &in.mem.Data
+		x.values, x.operation = &in.mem.Data, operationShape(&in.atomic)
 	}
-	o.wrote(at, storing{w: w, s: s, t: in.mem, lanes: lanes, a: &o.address, values: values})
+	o.wrote(at, x)
 }
 
 // expect keeps what a compare-and-swap compares with, which its result may overwrite.
@@ -218,7 +218,8 @@ func (o *blockRecorder) swap(w *warp, s *step, at int32, lanes uint32) {
 			}
 		}
 	}
-	o.wrote(at, storing{w: w, s: s, t: in.mem, lanes: lanes &^ o.parts, a: &o.swapped})
+	operation := operationShape(&in.atomic)
+	o.wrote(at, storing{w: w, s: s, t: in.mem, lanes: lanes &^ o.parts, a: &o.swapped, operation: operation})
 	lanes &= o.parts
 	var bytes, halves uint32
 	for rest := lanes; rest != 0; rest &= rest - 1 {
@@ -231,9 +232,9 @@ func (o *blockRecorder) swap(w *warp, s *step, at int32, lanes uint32) {
 	}
 	part := *in.mem // the loop writes back what it has read of the rest of the word
 	part.Elem = 1
-	o.wrote(at, storing{w: w, s: s, t: &part, lanes: bytes, a: &o.swapped})
+	o.wrote(at, storing{w: w, s: s, t: &part, lanes: bytes, a: &o.swapped, operation: operation})
 	part.Elem = 2
-	o.wrote(at, storing{w: w, s: s, t: &part, lanes: halves, a: &o.swapped})
+	o.wrote(at, storing{w: w, s: s, t: &part, lanes: halves, a: &o.swapped, operation: operation})
 }
 
 // storing is an access that writes global memory.
@@ -245,7 +246,29 @@ type storing struct {
 	a      *[lane.Lanes]uint64 // where each lane writes
 	values *[8]int32           // registers of the elements, nil: values do not count
 	dense  bool                // all lanes write, each where the one before ends
+
+	operation uint64 // what an atomic does, as the hash takes it; 0 a store
 }
+
+// operationShape is what tells the hash what an atomic does: the same operand added, exchanged or compared is another result.
+func operationShape(op *memory.AtomicOp) uint64 {
+	n := uint64(op.Kind) + 1
+	switch op.Type {
+	case ptx.F16, ptx.F16x2, ptx.BF16, ptx.BF16x2, ptx.F32, ptx.F64:
+		n += operationFloat
+	case ptx.S32, ptx.S64:
+		if op.Kind == memory.Min || op.Kind == memory.Max {
+			n += operationSigned
+		}
+	default:
+	}
+	return n * warptrace.AtomicOperation
+}
+
+const (
+	operationFloat  = 16
+	operationSigned = 32 // sums of integers are the same with and without a sign
+)
 
 const allLanes = 1<<lane.Lanes - 1
 
@@ -315,7 +338,7 @@ func (o *blockRecorder) note(x *storing, array *writtenArray, base int64) {
 	array.begin()
 	var hash uint64
 	for i := range x.t.Count {
-		place := warptrace.HashPlace(uint64(base-array.base+int64(i*x.t.Elem)), uint64(x.t.Elem))
+		place := warptrace.HashPlace(uint64(base-array.base+int64(i*x.t.Elem)), uint64(x.t.Elem)+x.operation)
 		switch {
 		case x.values == nil:
 			hash += hashPlaces(x, place)

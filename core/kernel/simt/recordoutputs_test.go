@@ -93,6 +93,11 @@ func (s *randomStore) element(block, thread uint32, i int) uint64 {
 	return (uint64(thread+7*block)*0x9e3779b97f4a7c15 + s.value + uint64(i)) & (1<<(8*s.width) - 1)
 }
 
+// operation is what the hash takes of an atomic beside its operand.
+func (s *randomStore) operation() uint64 {
+	return map[string]uint64{"": 0, "add.u": 1, "max.u": 3, "xor.b": 6, "exch.b": 9}[s.atomic] << 9
+}
+
 // text is the store in PTX; every one has a line of its own.
 func (s *randomStore) text(line int) string {
 	var b strings.Builder
@@ -141,7 +146,7 @@ func expectedSums(stores []randomStore, size int64, block, warp uint32) map[int]
 			}
 			for k := range s.count {
 				sum.Count++
-				sum.Hash += warptrace.StoredHash(uint64(at+int64(k*s.width)), s.element(block, thread, k), uint64(s.width))
+				sum.Hash += warptrace.StoredHash(uint64(at+int64(k*s.width)), s.element(block, thread, k), uint64(s.width)+s.operation())
 			}
 		}
 		if sum.Count > 0 {
@@ -479,6 +484,27 @@ func TestContentsKeepToTheirBudget(t *testing.T) {
 	}
 }
 
+// TestWhatAnAtomicDoesIsInItsHash: the same operand added, exchanged or compared is another result.
+func TestWhatAnAtomicDoesIsInItsHash(t *testing.T) {
+	hashes := map[uint64]string{}
+	for _, access := range []string{
+		"st.global.u32", "red.global.add.u32", "red.global.add.f32", "red.global.max.u32", "red.global.max.s32", "red.global.min.u32",
+		"red.global.and.b32", "red.global.or.b32", "red.global.xor.b32", "red.global.inc.u32", "red.global.dec.u32",
+	} {
+		got := watchOutputs(t, mustLoad(t, entry("\t"+access+" [%rd1], %r31;")), testLaunch(1, 32, make([]byte, 64), 0), Recording{Mode: warptrace.ModeControlFlow})
+		if other, ok := hashes[got.Outputs.Stores[0].Hash]; ok {
+			t.Errorf("%s and %s: got one hash, want two", access, other)
+		}
+		hashes[got.Outputs.Stores[0].Hash] = access
+	}
+	for _, access := range []string{"red.global.add.s32 [%rd1], %r31;", "atom.global.add.u32 %r1, [%rd1], %r31;"} {
+		got := watchOutputs(t, mustLoad(t, entry("\t"+access)), testLaunch(1, 32, make([]byte, 64), 0), Recording{Mode: warptrace.ModeControlFlow})
+		if as := hashes[got.Outputs.Stores[0].Hash]; as != "red.global.add.u32" {
+			t.Errorf("%s: got the hash of %q, want that of red.global.add.u32", access, as)
+		}
+	}
+}
+
 // TestCompareAndSwapCountsSwaps: of 40 threads that try to take a lock one does, and what is tried does not count.
 func TestCompareAndSwapCountsSwaps(t *testing.T) {
 	for name, body := range map[string]string{
@@ -487,7 +513,7 @@ func TestCompareAndSwapCountsSwaps(t *testing.T) {
 	} {
 		l := testLaunch(1, 40, make([]byte, 64), 0)
 		got := watchOutputs(t, mustLoad(t, entry(body)), l, Recording{Mode: warptrace.ModeControlFlow})
-		want := warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: got.Outputs.Stores[0].Site, Count: 1, Hash: warptrace.StoredHash(0, 0, 4)}, Warps: 1}
+		want := warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: got.Outputs.Stores[0].Site, Count: 1, Hash: warptrace.StoredHash(0, 0, 4+10<<9)}, Warps: 1}
 		if d := cmp.Diff([]warptrace.StoreTotal{want}, got.Outputs.Stores); d != "" || got.Outputs.Arrays[0].Written != 4 {
 			t.Errorf("%s (-want +got):\n%s%+v", name, d, got.Outputs.Arrays)
 		}
@@ -505,7 +531,7 @@ func TestAtomicsOnAPartOfAWordWriteThatPart(t *testing.T) {
 		if want == nil {
 			want = got
 		}
-		sum := warptrace.StoreSum{Count: 1, Hash: warptrace.StoredHash(0, 0, 2), Site: got.Outputs.Stores[0].Site}
+		sum := warptrace.StoreSum{Count: 1, Hash: warptrace.StoredHash(0, 0, 2+10<<9), Site: got.Outputs.Stores[0].Site}
 		if a := got.Outputs.Arrays[0]; a.Written != 2 || !cmp.Equal(want, got) || got.Outputs.Stores[0].StoreSum != sum {
 			t.Errorf("neighbours of %d: got %+v and %+v", garbage, a, got.Outputs.Stores)
 		}

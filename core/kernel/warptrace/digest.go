@@ -41,11 +41,15 @@ func DigestOf(w *Warp, keys []uint64) (digest, control uint64) {
 	return digestFinish(digestJoin(digestJoin(h, a5), a6)), digestFinish(h)
 }
 
-// Flags beside the bytes of a value in StoredHash and ChunkHash.
-const NamedPointer = 1 << 8 // the value is the name of an address (PointerName)
+// What is beside the bytes of a value in the shapes of StoredHash and ChunkHash.
+const (
+	NamedPointer    = 1 << 8 // the value is the name of an address (PointerName)
+	AtomicOperation = 1 << 9 // times what an atomic does with its operand (docs/formats/prlx-v2.md); nothing is added for a store
+)
 
 // StoredHash is what one stored element adds to the hash of a StoreSum: value has the element's bytes in its low bits, offset is where
-// in its array it went, shape its size in bytes, with NamedPointer where that applies. Sums of it do not depend on any order.
+// in its array it went, shape its size in bytes, with NamedPointer and AtomicOperation where they apply. Sums of it do not depend on
+// any order.
 func StoredHash(offset, value, shape uint64) uint64 { return HashAt(HashPlace(offset, shape), value) }
 
 // ChunkHash is what 8 bytes of the final contents of an array add to the digest of their chunk: offset is where they begin, a multiple
