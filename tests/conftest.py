@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# A shell that runs us in the background has SIGINT ignored, and nohup SIGHUP; processes inherit that: tests of these signals would
-# wait for ever.
+# A shell that runs us in the background has SIGINT ignored, and nohup SIGHUP; processes inherit that: tests of these signals
+# would wait for ever.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
