@@ -28,6 +28,7 @@ type settings struct {
 	seed                          uint64
 	kernels, rank                 int
 	noise, jitter, by, stallMS    float64
+	prefill                       float64
 	args                          bool
 }
 
@@ -52,6 +53,7 @@ func run(words []string) error {
 	f.StringVar(&s.slower, "slower", "", "kernels whose name contains this take longer")
 	f.Float64Var(&s.by, "by", 0.2, "by this share")
 	f.Float64Var(&s.stallMS, "stall", 0, "nothing runs for so many milliseconds, once, in the middle")
+	f.Float64Var(&s.prefill, "prefill-times", 1, "kernels of prefill steps, and what is between them, take so many times as long")
 	f.BoolVar(&s.args, "args", false, "write the arguments that profilers write, which makes events as long as real ones")
 	f.StringVar(&s.output, "o", "", "the trace, .json or .json.gz")
 	f.StringVar(&s.truth, "truth", "", "the truth")
@@ -62,6 +64,7 @@ func run(words []string) error {
 		return errors.New("name an output with -o")
 	}
 	c := cycletest.Make(s.family, s.seed, cycletest.Options{Kernels: s.kernels, Noise: s.noise, Jitter: s.jitter})
+	stretch(c, s.prefill)
 	slow(c, s.slower, s.by)
 	for i := len(c.StartNS) / 2; i < len(c.StartNS); i++ {
 		c.StartNS[i] += int64(s.stallMS * 1e6)
@@ -73,6 +76,32 @@ func run(words []string) error {
 		return nil
 	}
 	return write(s.truth, func(w io.Writer) error { return truth(w, c) })
+}
+
+// stretch makes steps of prefill longer, as prompts of thousands of tokens do, and moves what starts later by as much. It is for
+// cases of one stream.
+func stretch(c *cycletest.Case, times float64) {
+	inside := make([]bool, len(c.StartNS))
+	for _, repeat := range c.Truth {
+		for _, rep := range repeat.Reps {
+			for i := rep.Start; repeat.Phase == "prefill" && i < rep.End; i++ {
+				inside[i] = true
+			}
+		}
+	}
+	var late, end int64 // end is that of the kernel before, as it was
+	for i := range c.StartNS {
+		if inside[i] && i > 0 && inside[i-1] {
+			late += int64(float64(c.StartNS[i]-end) * (times - 1))
+		}
+		end = c.StartNS[i] + c.DurNS[i]
+		c.StartNS[i] += late
+		if inside[i] {
+			more := int64(float64(c.DurNS[i]) * (times - 1))
+			c.DurNS[i] += more
+			late += more
+		}
+	}
 }
 
 // slow makes some kernels longer and moves what starts later by as much.

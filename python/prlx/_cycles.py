@@ -312,7 +312,7 @@ class CycleComparison(_Report):
 
     @property
     def regressions(self) -> tuple[Mapping[str, Any], ...]:
-        """What costs time, dearest per step first."""
+        """What costs time, the most expensive per step first."""
         return tuple(self.document["regressions"])
 
     @property

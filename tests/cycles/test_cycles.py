@@ -70,10 +70,10 @@ def test_results_are_tables(cycles):
     assert cycles[decode.id] == cycles[decode.name] == decode
 
 
-def test_the_stall_is_the_odd_step(cycles):
+def test_the_stall_is_the_outlier(cycles):
     odd = [(one.name, row) for one in cycles.level("step") for row in one.document["outliers"]]
     assert [(name, row["slot"]) for name, row in odd] == [("prefill step", -1)]
-    assert 1.4e6 < odd[0][1]["wall_ns"] - odd[0][1]["median_ns"] < 1.7e6
+    assert 28e6 < odd[0][1]["wall_ns"] - odd[0][1]["median_ns"] < 34e6
 
 
 def test_cycles_show_themselves(cycles):
@@ -151,7 +151,7 @@ def test_the_command_line(tmp_path):
     ran = command("t.json.gz", "--html", "c.html", "--overlay", "o.trace.json", "--xlsx", "c.xlsx", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.startswith("27 ")
-    assert "odd: repetition 3 of prefill step" in ran.stdout
+    assert "outlier: repetition 3 of prefill step" in ran.stdout
     assert {path.name for path in tmp_path.iterdir()} == {"t.json.gz", "c.html", "o.trace.json", "c.xlsx"}
     tracks = json.loads((tmp_path / "o.trace.json").read_text())["traceEvents"]
     assert sum(event["ph"] == "X" for event in tracks) == sum(row["count"] for row in TRUTH)
@@ -271,3 +271,12 @@ def test_sums_of_a_comparison_hold(change):
 def test_readings_of_phases(cycles):
     for one in cycles:
         assert one.phase_readings[0] == (one.phase, one.phase_score)
+
+
+def test_the_verdict_speaks_of_the_step_that_changed(change):
+    """Steps of prefill take most of the time, and differ by chance only: a pause in one of them."""
+    prefill, decode = change.document["pairs"][:2]
+    assert prefill["a"]["phase"] == "prefill"
+    assert prefill["wall"]["verdict"] == "not enough repetitions"
+    assert decode["wall"]["verdict"] == "slower"
+    assert change.verdict.startswith("Decode step: mean 1.9")

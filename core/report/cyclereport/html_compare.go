@@ -142,7 +142,7 @@ func sumOf(costs []cycledoc.Cost) float64 {
 	return total
 }
 
-// costWidth is the length of the bar of the dearest row.
+// costWidth is the length of the bar of the most expensive row.
 const costWidth = 120
 
 func newCosts(costs []cycledoc.Cost, label, tone string) *costTable {

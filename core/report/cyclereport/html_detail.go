@@ -40,7 +40,7 @@ func newDetail(d *cycledoc.Document, c *cycledoc.Class, open bool) detail {
 		}
 	}
 	if n := len(c.Kernels) - len(out.Slots); n > 0 {
-		out.SlotsNote = fmt.Sprintf("The %s dearest kernels of %s; CSV and JSON have all.", count(len(out.Slots)), count(len(c.Kernels)))
+		out.SlotsNote = fmt.Sprintf("The %s most expensive kernels of %s; CSV and JSON have all.", count(len(out.Slots)), count(len(c.Kernels)))
 	}
 	for i := range c.Beside[:min(len(c.Beside), 20)] {
 		b := &c.Beside[i]
@@ -92,7 +92,7 @@ func joined(list []string, most int) string {
 	return text
 }
 
-// keepSlots picks the dearest kernels of a class that has too many for a page.
+// keepSlots picks the most expensive kernels of a class that has too many for a page.
 func keepSlots(c *cycledoc.Class) []bool {
 	keep := make([]bool, len(c.Kernels))
 	order := make([]int, len(c.Kernels))
@@ -106,7 +106,7 @@ func keepSlots(c *cycledoc.Class) []bool {
 	return keep
 }
 
-// barWidth is the length of the bar of the dearest kernel.
+// barWidth is the length of the bar of the most expensive kernel.
 const barWidth = 80
 
 func newSlotRow(c *cycledoc.Class, s *cycledoc.Slot, most float64) slotRow {

@@ -17,7 +17,7 @@ const (
 	markdownSpecial = "\\`*_{}[]()<>#+-!|~&"
 )
 
-// Markdown writes a summary for a comment or a step of a build: the verdict, the classes, the dearest kernels of a step.
+// Markdown writes a summary for a comment or a step of a build: the verdict, the classes, the most expensive kernels of a step.
 func Markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Cycles of %s\n\n%s\n", inline(clean(base(d.Input.Path), maxName)), inline(clean(d.Verdict, maxText)))
@@ -63,7 +63,7 @@ type signatureSum struct {
 	share  float64
 }
 
-// bySignature adds up the slots of a class by signature, dearest first.
+// bySignature adds up the slots of a class by signature, most expensive first.
 func bySignature(c *cycledoc.Class) []signatureSum {
 	at := map[string]int{}
 	var out []signatureSum

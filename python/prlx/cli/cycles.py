@@ -30,7 +30,7 @@ _LEVELS = (
     Column("phase"),
     Column("kernels", right=True),
     Column("times", right=True),
-    Column("each", right=True),
+    Column("median", right=True),
     Column("p99", right=True),
     Column("idle", right=True),
     Column("of time", right=True),
@@ -40,7 +40,7 @@ _SHOWN = 8  # kernels, and costs, unless --kernels says otherwise
 _KERNELS = (
     Column("kernel", shrinks=True),
     Column("times", right=True),
-    Column("each", right=True),
+    Column("mean", right=True),
     Column("together", right=True),
     Column("share", right=True),
 )
@@ -55,8 +55,8 @@ _PAIRS = (
     Column("level"),
     Column("A", shrinks=True),
     Column("B", shrinks=True),
-    Column("each in A", right=True),
-    Column("each in B", right=True),
+    Column("mean in A", right=True),
+    Column("mean in B", right=True),
     Column("change", right=True),
     Column("verdict"),
 )
@@ -222,9 +222,9 @@ def _by_level(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, A
 
 def _telling(rows: Sequence[tuple[str, Mapping[str, Any]]]) -> Sequence[tuple[str, Mapping[str, Any]]]:
     """The classes that matter to a reader: those that take most time, at least one of each level."""
-    dearest = sorted(rows, key=lambda row: -row[1]["time_share"])[:_SHOWN]
-    kept = {row["id"] for _, row in dearest if row["time_share"] >= 0.01}
-    kept |= {next(row["id"] for name, row in dearest + list(rows) if name == level) for level, _ in rows}
+    expensive = sorted(rows, key=lambda row: -row[1]["time_share"])[:_SHOWN]
+    kept = {row["id"] for _, row in expensive if row["time_share"] >= 0.01}
+    kept |= {next(row["id"] for name, row in expensive + list(rows) if name == level) for level, _ in rows}
     return [one for one in rows if one[1]["id"] in kept]
 
 
@@ -237,7 +237,7 @@ def _class_row(level: str, row: Mapping[str, Any]) -> tuple[str, ...]:
         phase,
         format_count(row["period"]),
         format_count(row["count"]),
-        format_ns(round(wall["mean"])),
+        format_ns(wall["p50"]),
         format_ns(wall["p99"]),
         f"{gap['mean'] / wall['mean']:.0%}" if wall["mean"] else "",
         f"{row['time_share']:.0%}",
@@ -252,7 +252,7 @@ def _clipped(name: str, ui: UI) -> str:
 
 
 def _kernels(row: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
-    """The kernels of one repetition by name, dearest first."""
+    """The kernels of one repetition by name, most expensive first."""
     gathered: dict[str, list[Mapping[str, Any]]] = {}
     for slot in row["kernels"]:
         gathered.setdefault(slot["signature"] or slot["name"], []).append(slot)
@@ -268,7 +268,7 @@ def _kernels(row: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
         yield ""
         all_of_them = len(shown) == len(costs)
         yield f"kernels of {clean(row['name'])}" + (
-            "" if all_of_them else f", the dearest {len(shown)} of {len(costs)}"
+            "" if all_of_them else f", the {len(shown)} most expensive of {len(costs)}"
         )
         yield from table(ui.out, _KERNELS, rows, indent=2)
 
@@ -326,7 +326,7 @@ def _odd(document: Mapping[str, Any], ui: UI) -> Iterator[str]:
     limit = len(found) if ui.verbose else 3
     if found:
         yield ""
-    yield from (f"odd: {text}" for _, text in found[:limit])
+    yield from (f"outlier: {text}" for _, text in found[:limit])
     if len(found) > limit:
         yield ui.out.style(f"     {format_count(len(found) - limit)} more with -v", "dim")
 
@@ -422,7 +422,7 @@ COMMAND = Command(
         ("prlx cycles trace.json.gz", "phases, steps, layers, what they cost"),
         ("prlx cycles trace.json.gz --html cycles.html", "the same in a browser, with the time line"),
         ("prlx cycles rank*.json.gz", "all ranks of one run: who is the slowest"),
-        ("prlx cycles compare before.json.gz after.json.gz", "what changed, dearest per step first"),
+        ("prlx cycles compare before.json.gz after.json.gz", "what changed, the most expensive per step first"),
         ("prlx cycles trace.json.gz --overlay steps.trace.json", "tracks of steps and layers for Perfetto"),
     ),
     positionals=(Positional("TRACE", "a Chrome / Kineto or XSpace trace, or one a rank; or: compare A B", "some"),),

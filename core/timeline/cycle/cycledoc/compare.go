@@ -10,7 +10,7 @@ type CompareDocument struct {
 	Pairs        []ClassPair     `json:"pairs"`  // steps first, then by the time in a
 	OnlyA        []ClassBrief    `json:"only_a"` // without counterpart
 	OnlyB        []ClassBrief    `json:"only_b"`
-	Regressions  []Cost          `json:"regressions"`  // what costs time, dearest per step first
+	Regressions  []Cost          `json:"regressions"`  // what costs time, the most expensive per step first
 	Improvements []Cost          `json:"improvements"` // what saves time, greatest first
 	Account      Account         `json:"account"`      // where the time of a mean step went
 	Options      CompareSettings `json:"options"`

@@ -120,7 +120,7 @@ type Class struct {
 	ConfidenceReason string       `json:"confidence_reason"`
 	Marks            []string     `json:"marks"`           // texts of the marks around repetitions, the most frequent first, at most 8
 	Kernels          []Slot       `json:"kernels"`         // in order, from the border
-	Beside           []BesideSlot `json:"beside"`          // kernels of other streams in the time of its repetitions, dearest first
+	Beside           []BesideSlot `json:"beside"`          // kernels of other streams in the time of its repetitions, most expensive first
 	Borders          []Border     `json:"borders"`         // repetitions in order of rank, device, time
 	BordersOmitted   int64        `json:"borders_omitted"` // counted, not listed
 	Outliers         []Outlier    `json:"outliers"`        // oddest first

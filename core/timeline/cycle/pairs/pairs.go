@@ -95,7 +95,7 @@ type Pair struct {
 // Ref names one row.
 type Ref struct{ Pair, Row int }
 
-// Comparison is the result. Regressions are the rows that cost a step time, dearest first; Improvements those that save it.
+// Comparison is the result. Regressions are the rows that cost a step time, most expensive first; Improvements those that save it.
 type Comparison struct {
 	Pairs                     []Pair
 	OnlyA, OnlyB              []int

@@ -206,8 +206,8 @@ func (c *changes) verdict(d *cycledoc.CompareDocument) string {
 	case len(d.Pairs) == 0:
 		return "No cycle of one run is like one of the other."
 	}
-	p := &d.Pairs[0]
-	text := fmt.Sprintf("%s: %s, now %s", capital(p.A.Name), durationText(p.Wall.ANS), durationText(p.Wall.BNS))
+	p := &d.Pairs[headline(d.Pairs)]
+	text := fmt.Sprintf("%s: mean %s, now %s", capital(p.A.Name), durationText(p.Wall.ANS), durationText(p.Wall.BNS))
 	if p.Wall.ANS > 0 {
 		text += fmt.Sprintf(" (%+.1f %%, %s)", 100*p.Wall.Relative, p.Wall.Verdict)
 	}
@@ -227,6 +227,17 @@ func (c *changes) verdict(d *cycledoc.CompareDocument) string {
 		text += " Nothing changed by more than chance."
 	}
 	return text
+}
+
+// headline picks the pair that the verdict speaks of: of the level of the first, the one that changed by more than chance and takes
+// most time; the first where none did.
+func headline(all []cycledoc.ClassPair) int {
+	for i := range all {
+		if w := all[i].Wall.Verdict; all[i].Level == all[0].Level && (w == string(pairs.Slower) || w == string(pairs.Faster)) {
+			return i
+		}
+	}
+	return 0
 }
 
 func capital(s string) string {

@@ -418,7 +418,7 @@ func (r renderer) verdict(d *cycledoc.Document) string {
 				text += fmt.Sprintf(" on %d devices", len(c.Parts))
 			}
 			if c.Count > 0 && c.Wall.Mean > 0 {
-				text += fmt.Sprintf(", %s each", durationText(float64(c.Wall.P50)))
+				text += fmt.Sprintf(", median %s", durationText(float64(c.Wall.P50)))
 			}
 			for k, ch := range c.Children {
 				if k == maxVerdictClasses {
