@@ -7,10 +7,10 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// Blocks says how much of two recordings of format v2 was read. Warps with equal digests are not: what is damaged in a block that was
-// not read is not noticed.
+// Blocks says how much of two recordings of format v2 was read. Warps with equal digests are not, nor are
+// the details of outputs with equal sums: what is damaged in a block that was not read is not noticed.
 type Blocks struct {
-	Total    int64 `json:"total"` // of both recordings, that hold events
+	Total    int64 `json:"total"` // of both recordings, that hold events or what was written
 	Unread   int64 `json:"unread"`
 	Verified bool  `json:"verified"` // everything was read and checked first
 }

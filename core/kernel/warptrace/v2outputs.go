@@ -144,7 +144,7 @@ func (w *V2Writer) extra(head v2Head, body []byte) {
 func (v *v2) outputs(ctx context.Context) (*Outputs, error) {
 	var o *Outputs
 	at, chunks := 0, 0
-	for _, b := range v.extras {
+	for i, b := range v.extras {
 		if b.head.kind != v2Outputs && b.head.kind != v2Chunks {
 			continue
 		}
@@ -155,6 +155,7 @@ func (v *v2) outputs(ctx context.Context) (*Outputs, error) {
 		if err != nil {
 			return nil, err
 		}
+		v.extra[i].Store(true)
 		if b.head.kind == v2Outputs {
 			if o != nil {
 				return nil, v.corrupt(b.offset, "the outputs of the launch are there twice")
@@ -180,7 +181,7 @@ func (v *v2) outputs(ctx context.Context) (*Outputs, error) {
 // contents hands out the contents that were kept, a block at a time.
 func (v *v2) contents(ctx context.Context, visit func(*Contents) error) error {
 	var before *Contents
-	for _, b := range v.extras {
+	for i, b := range v.extras {
 		if b.head.kind != v2Contents {
 			continue
 		}
@@ -191,6 +192,7 @@ func (v *v2) contents(ctx context.Context, visit func(*Contents) error) error {
 		if err != nil {
 			return err
 		}
+		v.extra[i].Store(true)
 		all, err := decodeContents(body, int(b.head.count), len(v.sites), v.header.WarpSlots, v.header.WaveSize)
 		if err != nil {
 			return v.corrupt(b.offset, "the contents of arrays are corrupt: %v", err)

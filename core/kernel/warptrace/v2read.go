@@ -48,6 +48,7 @@ type v2 struct {
 	notes  []string      // of the recorder
 	totals v2Totals      // of the end of the file; nothing where it is truncated
 	read   []atomic.Bool // by block: it was read whole
+	extra  []atomic.Bool // likewise, of extras
 
 	verified atomic.Bool
 
@@ -84,7 +85,7 @@ func readV2(ctx context.Context, in v2Input) (*v2, *v2List, error) {
 		v.header.Warnings = append(v.header.Warnings, "the recording has no whole end: it was cut short or damaged, and what is whole in front of that was recovered")
 	}
 	v.blocks, v.extras, v.notes, v.totals = list.blocks, list.extras, list.totals.notes, list.totals
-	v.read = make([]atomic.Bool, len(v.blocks))
+	v.read, v.extra = make([]atomic.Bool, len(v.blocks)), make([]atomic.Bool, len(v.extras))
 	if err := v.readSites(); err != nil {
 		return nil, nil, err
 	}

@@ -137,7 +137,7 @@ func (v *v2) stores(ctx context.Context) (*Stores, error) {
 		return nil, fault.New(fault.Limit, "the recording has %d rows of stores; at most %d are read", total, v2MaxRows).WithPath(v.in.Path())
 	}
 	s := &Stores{}
-	for _, b := range v.extras {
+	for i, b := range v.extras {
 		if b.head.kind != v2Stores {
 			continue
 		}
@@ -148,6 +148,7 @@ func (v *v2) stores(ctx context.Context) (*Stores, error) {
 		if err != nil {
 			return nil, err
 		}
+		v.extra[i].Store(true)
 		if err := s.decodeStores(body, int(b.head.count), len(v.sites), v.header.WarpSlots); err != nil {
 			return nil, v.corrupt(b.offset, "the rows of stores are corrupt: %v", err)
 		}

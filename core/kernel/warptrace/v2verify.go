@@ -9,14 +9,14 @@ import (
 	"github.com/prlx-go/prlx/core/safe"
 )
 
-// BlocksRead says how much of the events of a recording was read. Equal warps are told by their digests, so their blocks are not, and
-// what is damaged in those is not noticed.
+// BlocksRead says how much of a recording was read. Equal warps are told by their digests and equal outputs by their sums, so the blocks
+// with their details are not, and what is damaged in those is not noticed.
 type BlocksRead struct {
-	Blocks int64 // that hold events; 0 where the format has none
+	Blocks int64 // that hold events or what was written; 0 where the format has none
 	Unread int64
 }
 
-// BlocksRead says how much of the events was read since the recording was opened.
+// BlocksRead says how much was read since the recording was opened.
 func (t *Trace) BlocksRead() BlocksRead {
 	v, ok := t.rec.(*v2)
 	if !ok {
@@ -29,6 +29,12 @@ func (t *Trace) BlocksRead() BlocksRead {
 			if !v.read[i].Load() {
 				n.Unread++
 			}
+		}
+	}
+	n.Blocks += int64(len(v.extras))
+	for i := range v.extras {
+		if !v.extra[i].Load() {
+			n.Unread++
 		}
 	}
 	return n

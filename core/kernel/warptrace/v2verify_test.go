@@ -238,3 +238,36 @@ func TestVerifyLooksAtBlocksThatNobodyReads(t *testing.T) {
 		t.Errorf("a block that the index leaves out: got %v", err)
 	}
 }
+
+// What each warp stored and contents are read by whoever asks for them only: they count as what was not read.
+func TestBlocksOfWhatWasWrittenCount(t *testing.T) {
+	raw, _, _ := outputsV2(t, 5, 9, func(int) bool { return false })
+	trace, err := openAny(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := trace.BlocksRead()
+	if left.Unread != left.Blocks {
+		t.Errorf("before: %+v", left)
+	}
+	for what, read := range map[string]func() error{
+		"stores":   func() error { _, err := trace.Stores(context.Background()); return err },
+		"outputs":  func() error { _, err := trace.Outputs(context.Background()); return err },
+		"contents": func() error { return trace.Contents(context.Background(), func(*Contents) error { return nil }) },
+	} {
+		if err := read(); err != nil {
+			t.Fatal(err)
+		}
+		now := trace.BlocksRead()
+		if now.Blocks != left.Blocks || now.Unread >= left.Unread {
+			t.Errorf("after %s: got %+v, want fewer unread than of %+v", what, now, left)
+		}
+		left = now
+	}
+	if err := trace.Verify(context.Background(), 0); err != nil {
+		t.Error(err)
+	}
+	if got := trace.BlocksRead(); got.Unread != 0 {
+		t.Errorf("after all: %+v", got)
+	}
+}
