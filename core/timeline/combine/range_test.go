@@ -2,6 +2,7 @@ package combine
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -80,6 +81,21 @@ func TestNothingKeptIsAnErrorAndWritesNothing(t *testing.T) {
 	}
 	if e, err := os.ReadDir(dir); err != nil || len(e) != 3 {
 		t.Errorf("%d files in the directory of the inputs, want 3", len(e))
+	}
+}
+
+// TestANodeWithoutAnEventIsSaid: the result is that of the other one.
+func TestANodeWithoutAnEventIsSaid(t *testing.T) {
+	dir := t.TempDir()
+	r := Request{Format: FormatChrome, Output: filepath.Join(dir, "out.json")}
+	for i, events := range []string{"", `{"ph":"X","pid":1,"tid":1,"ts":5.5,"dur":1.25,"name":"a"}`} {
+		r.Inputs = append(r.Inputs, Input{Path: put(t, dir, fmt.Sprintf("node%d.json", i), []byte(`{"traceEvents": [`+events+`]}`))})
+	}
+	doc := combined(t, 2, r)
+	for i, want := range []bool{true, false} {
+		if got := strings.Contains(strings.Join(doc.Nodes[i].Warnings, "\n"), "holds no event"); got != want {
+			t.Errorf("node %d: %q", i, doc.Nodes[i].Warnings)
+		}
 	}
 }
 

@@ -322,6 +322,9 @@ func (t *task) conclude() error {
 		r := &n.Result
 		r.BoundNS.Unknown = t.boundUnknown(k) || k != t.ref && r.Events > 0 && r.EventsDropped == r.Events
 		events, kept = events+r.Events, kept+n.kept
+		if r.Events == 0 {
+			r.Warnings = append(r.Warnings, "the trace holds no event that has a time: nothing of this node is in the result")
+		}
 		if r.Events > 0 && r.Coverage < 1 && t.farOutside(n) {
 			n.degraded = true
 		}

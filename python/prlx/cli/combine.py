@@ -106,7 +106,7 @@ def _row(node: NodeReport, reference: str) -> tuple[str, ...]:
         "" if is_reference else format_ns(node.bound_max_ns),
         _correction(node),
         format_count(node.events),
-        "" if node.coverage is None else f"{100 * node.coverage:.1f} %",
+        "" if node.coverage is None or not node.events else f"{100 * node.coverage:.1f} %",
     )
 
 
