@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/kernel/simt/code"
+	"github.com/prlx-go/prlx/core/kernel/simt/execute"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
@@ -275,45 +277,44 @@ var micros = []micro{
 
 // witness writes down what warps pass.
 type witness struct {
-	k     *kernel
+	k     *code.Kernel
 	warps map[int][]string
 	paths map[int]map[int][]string // by warp and lane: the branches that the lane passed and what it decided
 }
 
-func (s *witness) wants(at int32) bool {
-	switch in := &s.k.code[at]; in.kind {
-	case kindBranch, kindSwitch, kindStore, kindAtomic, kindWarp, kindBarrier, kindCall, kindExit, kindReturn:
+func (s *witness) Wants(at int32) bool {
+	switch in := &s.k.Code[at]; in.Kind {
+	case code.KindBranch, code.KindSwitch, code.KindStore, code.KindAtomic, code.KindWarp, code.KindBarrier, code.KindCall, code.KindExit, code.KindReturn:
 		return true
-	case kindLane: // adds under divergence
-		o := s.k.origins[in.origin]
-		text := instText(o.function, &o.function.Insts[o.index])
-		return strings.HasPrefix(text, "add.s32 %r3, %r3, 1") && s.k.name == "switch" ||
-			strings.HasPrefix(text, "add.s32") && s.k.name == "divergent_call"
+	case code.KindLane: // adds under divergence
+		text := s.k.Text(at)
+		return strings.HasPrefix(text, "add.s32 %r3, %r3, 1") && s.k.Name == "switch" ||
+			strings.HasPrefix(text, "add.s32") && s.k.Name == "divergent_call"
 	}
 	return false
 }
 
-func (s *witness) open(*block) blockObserver                          { return s }
-func (s *witness) close(context.Context, *block, blockObserver) error { return nil }
-func (s *witness) finish(*launch, *Result) error                      { return nil }
-func (s *witness) after(*block, *warp, int32, uint32, uint32) {
+func (s *witness) Open(*execute.Block) execute.BlockObserver                          { return s }
+func (s *witness) Close(context.Context, *execute.Block, execute.BlockObserver) error { return nil }
+func (s *witness) Finish(*execute.Running, *Result) error                             { return nil }
+func (s *witness) After(*execute.Block, *execute.Warp, int32, uint32, uint32) {
 }
 
-func (s *witness) before(_ *block, w *warp, at int32, active, taken uint32) {
-	in := &s.k.code[at]
-	o := s.k.origins[in.origin]
-	name := o.function.Insts[o.index].Op.Name
+func (s *witness) Before(_ *execute.Block, w *execute.Warp, at int32, active, taken uint32) {
+	in := &s.k.Code[at]
+	o := s.k.Origin(at)
+	name := o.PTX().Op.Name
 	line := fmt.Sprintf("%s %08x", name, active)
-	if in.guard >= 0 {
+	if in.Guard >= 0 {
 		line += fmt.Sprintf("/%08x", taken)
 	}
-	s.warps[w.index] = append(s.warps[w.index], line)
-	if s.paths[w.index] == nil {
-		s.paths[w.index] = map[int][]string{}
+	s.warps[w.Index] = append(s.warps[w.Index], line)
+	if s.paths[w.Index] == nil {
+		s.paths[w.Index] = map[int][]string{}
 	}
 	for rest := active; rest != 0; rest &= rest - 1 {
 		l := bits.TrailingZeros32(rest)
-		s.paths[w.index][l] = append(s.paths[w.index][l], fmt.Sprintf("%s %d %d", name, o.index, taken>>l&1))
+		s.paths[w.Index][l] = append(s.paths[w.Index][l], fmt.Sprintf("%s %d %d", name, o.Inst, taken>>l&1))
 	}
 }
 
@@ -361,7 +362,7 @@ func (m *micro) run(t *testing.T, lanes uint32, options Options) (*witness, []by
 	l.Options = options
 	s := &witness{k: k, warps: map[int][]string{}, paths: map[int]map[int][]string{}}
 	l.Options.Lanes = lanes
-	result, err := run(nil, k, p.variables, l, s)
+	result, err := execute.Run(nil, k, p.variables, l, s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/kernel/simt/execute"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
@@ -83,7 +84,7 @@ func TestAtomicsOnAPartOfAWordOutOfBounds(t *testing.T) {
 				t.Fatalf("%d elements: found %+v, want the load and the atomic", n, r.Findings)
 			}
 			for _, f := range r.Findings {
-				if f.Check != CheckOutOfBounds || f.Lanes != 1<<n {
+				if f.Check != execute.CheckOutOfBounds || f.Lanes != 1<<n {
 					t.Errorf("%d elements: found %s in lanes %08x, want out-of-bounds in lane %d", n, f.Check, f.Lanes, n)
 				}
 			}
@@ -124,7 +125,7 @@ func TestAtomicsOnAPartOfAReadOnlyWord(t *testing.T) {
 	for n := 1; n <= 2; n++ {
 		l, _ := halves(n, 0, 1)
 		l.Memory[0].ReadOnly = true
-		f := only(t, mustRun(t, addHalf(roundDown, loadWord, ""), l), CheckReadOnly)
+		f := only(t, mustRun(t, addHalf(roundDown, loadWord, ""), l), execute.CheckReadOnly)
 		if f.Fault == nil || f.Fault.Nearest != "out" || f.Fault.Check != memory.ReadOnlyWrite {
 			t.Errorf("%d elements: the finding is %+v", n, f)
 		}

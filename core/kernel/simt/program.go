@@ -15,6 +15,11 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/code"
+	"github.com/prlx-go/prlx/core/kernel/simt/compile"
+	"github.com/prlx-go/prlx/core/kernel/simt/execute"
+	"github.com/prlx-go/prlx/core/kernel/simt/record"
+	"github.com/prlx-go/prlx/core/kernel/simt/sites"
 	"github.com/prlx-go/prlx/core/kernel/simt/target"
 	"github.com/prlx-go/prlx/core/kernel/site"
 )
@@ -24,16 +29,16 @@ import (
 type Program struct {
 	name      string
 	module    *ptx.Module
-	variables *Variables
+	variables *execute.Variables
 	running   sync.Mutex
 	mu        sync.Mutex
 	kernels   map[string]*binding
-	sites     map[string]*siteList // by kernel and names of its arguments
+	sites     map[string]*sites.List // by kernel and names of its arguments
 }
 
 // binding is a kernel that was bound, or the reason why it cannot be.
 type binding struct {
-	kernel *kernel
+	kernel *code.Kernel
 	err    error
 }
 
@@ -44,11 +49,11 @@ func Load(ctx context.Context, name string, text []byte) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := NewVariables(name, m)
+	v, err := execute.NewVariables(name, m)
 	if err != nil {
 		return nil, err
 	}
-	return &Program{name: name, module: m, variables: v, kernels: map[string]*binding{}, sites: map[string]*siteList{}}, nil
+	return &Program{name: name, module: m, variables: v, kernels: map[string]*binding{}, sites: map[string]*sites.List{}}, nil
 }
 
 // Kernels are the names of the entry points, in the order of the text.
@@ -75,11 +80,11 @@ func (p *Program) Record(j *job.Job, l *Launch, r *Recording) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	var who observer
+	var who execute.Observer
 	if r != nil {
-		who = newRecorder(k, p.siteList(k.entry, nil), r, j.Budget().Limit(), l.Block)
+		who = record.New(k, p.siteList(k.Entry, nil), r, j.Budget().Limit(), l.Block)
 	}
-	return run(j, k, p.variables, l, who)
+	return execute.Run(j, k, p.variables, l, who)
 }
 
 // Check binds a kernel without running it: nil when the machine can run it, else the refusal, which names the instruction.
@@ -89,7 +94,7 @@ func (p *Program) Check(kernel string) error {
 }
 
 // bound is a kernel that is ready to run.
-func (p *Program) bound(name string) (*kernel, error) {
+func (p *Program) bound(name string) (*code.Kernel, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if b := p.kernels[name]; b != nil {
@@ -98,7 +103,7 @@ func (p *Program) bound(name string) (*kernel, error) {
 	for _, f := range p.module.Functions {
 		if f.Name == name && f.Entry && !f.Extern {
 			b := &binding{}
-			b.kernel, b.err = bindKernel(target.SM80, p.name, p.module, f)
+			b.kernel, b.err = compile.Kernel(target.SM80, p.name, p.module, f)
 			p.kernels[name] = b
 			return b.kernel, b.err
 		}
@@ -146,7 +151,7 @@ func (p *Program) Sites(kernel string) (*site.Table, error) {
 func (p *Program) SitesNamed(kernel string, arguments []string) (*site.Table, error) {
 	for _, f := range p.module.Functions {
 		if f.Name == kernel && f.Entry && !f.Extern {
-			return p.siteList(f, arguments).table(), nil
+			return p.siteList(f, arguments).Table(), nil
 		}
 	}
 	return nil, fault.Usagef("%s has no kernel %q", p.name, kernel)
@@ -156,7 +161,7 @@ func (p *Program) SitesNamed(kernel string, arguments []string) (*site.Table, er
 const maxSiteLists = 64
 
 // siteList is the sites of a kernel, made once.
-func (p *Program) siteList(entry *ptx.Function, arguments []string) *siteList {
+func (p *Program) siteList(entry *ptx.Function, arguments []string) *sites.List {
 	key := entry.Name + "\x00" + strings.Join(arguments, "\x00")
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +170,7 @@ func (p *Program) siteList(entry *ptx.Function, arguments []string) *siteList {
 		if len(p.sites) >= maxSiteLists {
 			clear(p.sites)
 		}
-		l = findSites(p.module, entry, arguments)
+		l = sites.Find(p.module, entry, arguments)
 		p.sites[key] = l
 	}
 	return l

@@ -13,6 +13,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simt/sites"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -273,13 +274,13 @@ func TestRecordingsHaveTheMasksWorkedOutByHand(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		marks := findSites(p.module, k.entry, nil).marks
+		marks := sites.Find(p.module, k.Entry, nil).Marks
 		got := map[int][]string{}
 		r := Recording{Mode: warptrace.ModeControlFlow, Stores: true, Atomics: true, Barriers: true}
 		r.Warp = func(w *warptrace.Warp) error {
 			for i := range w.Site {
 				at := marks[w.Site[i]]
-				line := fmt.Sprintf("%s %08x", at.f.Insts[at.inst].Op.Name, w.Active[i])
+				line := fmt.Sprintf("%s %08x", at.Function.Insts[at.Inst].Op.Name, w.Active[i])
 				if w.Kind[i] == site.Branch {
 					line += fmt.Sprintf("/%08x", w.Taken[i])
 				}

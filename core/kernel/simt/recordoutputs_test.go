@@ -98,11 +98,6 @@ func (s *randomStore) operation() uint64 {
 	return map[string]uint64{"": 0, "add.u": 1, "max.u": 3, "xor.b": 6, "exch.b": 9}[s.atomic] << 9
 }
 
-// operation is what the hash takes of an atomic beside its operand.
-func (s *randomStore) operation() uint64 {
-	return map[string]uint64{"": 0, "add.u": 1, "max.u": 3, "xor.b": 6, "exch.b": 9}[s.atomic] << 9
-}
-
 // text is the store in PTX; every one has a line of its own.
 func (s *randomStore) text(line int) string {
 	var b strings.Builder

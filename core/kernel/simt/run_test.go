@@ -10,6 +10,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/simt/execute"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
@@ -59,7 +60,7 @@ func wordsOf(data []byte) []uint32 {
 }
 
 // only asserts that a run found one thing, and returns it.
-func only(t *testing.T, r *Result, check Check) Finding {
+func only(t *testing.T, r *Result, check execute.Check) Finding {
 	t.Helper()
 	if len(r.Findings) != 1 || r.Findings[0].Check != check {
 		t.Fatalf("findings are %+v, want one %s", r.Findings, check)
@@ -72,7 +73,7 @@ const addressOfThread = "\tmul.wide.u32 %rd2, %r31, 4;\n\tadd.s64 %rd3, %rd1, %r
 func TestOutOfBoundsStoreNamesLaneAddressAndAllocation(t *testing.T) {
 	data := make([]byte, 4*60)
 	r := mustRun(t, entry(addressOfThread+"\tst.global.u32 [%rd3], %r31;"), testLaunch(1, 64, data, 0))
-	f := only(t, r, CheckOutOfBounds)
+	f := only(t, r, execute.CheckOutOfBounds)
 	if f.Warp != 1 || f.Lanes != 0xf0000000 || f.Lane != 28 || f.Block != [3]uint32{} || f.Fault == nil || f.Fault.Nearest != "out" {
 		t.Errorf("the finding is %+v", f)
 	}
@@ -94,7 +95,7 @@ func TestFindingsCountWhatTheyFindAndKeepTheFirst(t *testing.T) {
 		for _, workers := range []int{1, 2, 3} {
 			l := testLaunch(8, 32, make([]byte, 4*32*3), 0)
 			l.Options = Options{ScheduleSeed: seed, Workers: workers}
-			f := only(t, mustRun(t, entry(body), l), CheckOutOfBounds)
+			f := only(t, mustRun(t, entry(body), l), execute.CheckOutOfBounds)
 			if f.Count != 5 || f.Block != [3]uint32{3, 0, 0} || f.Lanes != 0xffffffff {
 				t.Errorf("seed %d, %d workers: %d times, first in block %v, lanes %08x; want 5, [3 0 0], all", seed, workers, f.Count, f.Block, f.Lanes)
 			}
@@ -107,7 +108,7 @@ func TestStopAtFirstEndsTheLaunch(t *testing.T) {
 	l := testLaunch(1, 32, data, 0)
 	l.Options.StopAtFirst = true
 	r := mustRun(t, entry(addressOfThread+"\tst.global.u32 [%rd3+4], %r31;\n\tst.global.u32 [%rd1], 7;"), l)
-	only(t, r, CheckOutOfBounds)
+	only(t, r, execute.CheckOutOfBounds)
 	if wordsOf(data)[0] != 0 {
 		t.Error("the kernel went on behind the first finding")
 	}
@@ -115,7 +116,7 @@ func TestStopAtFirstEndsTheLaunch(t *testing.T) {
 
 func TestBarrierUnderDivergence(t *testing.T) {
 	body := "\tsetp.lt.u32 %p1, %r31, 40;\n\t@%p1 bar.sync 0;\n"
-	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), CheckBarrier)
+	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckBarrier)
 	if f.Warp != 1 || f.Lanes != 0xff {
 		t.Errorf("warp %d, lanes %08x; want warp 1, lanes 000000ff", f.Warp, f.Lanes)
 	}
@@ -123,7 +124,7 @@ func TestBarrierUnderDivergence(t *testing.T) {
 
 func TestBarrierThatSomeWarpsNeverReach(t *testing.T) {
 	body := "\tsetp.ge.u32 %p1, %r31, 32;\n\t@%p1 ret;\n\tbar.sync 0;\n"
-	f := only(t, mustRun(t, entry(body), testLaunch(1, 96, make([]byte, 4), 0)), CheckBarrier)
+	f := only(t, mustRun(t, entry(body), testLaunch(1, 96, make([]byte, 4), 0)), execute.CheckBarrier)
 	if !strings.Contains(f.Message, "2 of the 3 warps") {
 		t.Errorf("message %q does not say that 2 of the 3 warps have ended", f.Message)
 	}
@@ -131,7 +132,7 @@ func TestBarrierThatSomeWarpsNeverReach(t *testing.T) {
 
 func TestWarpsAtDifferentBarriers(t *testing.T) {
 	body := "\tsetp.ge.u32 %p1, %r31, 32;\n\t@%p1 bra OTHER;\n\tbar.sync 0;\n\tbra DONE;\nOTHER:\n\tbar.sync 0;\nDONE:\n"
-	only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), CheckBarrier)
+	only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckBarrier)
 }
 
 func TestNamedBarriersWithCounts(t *testing.T) {
@@ -194,7 +195,7 @@ func TestBarrierThatReduces(t *testing.T) {
 
 func TestDeadlockIsFound(t *testing.T) {
 	body := "\tsetp.ge.u32 %p1, %r31, 32;\n\t@%p1 ret;\n\tbar.sync 1, 64;\n"
-	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), CheckDeadlock)
+	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckDeadlock)
 	if !strings.Contains(f.Message, "32 of 64 threads") {
 		t.Errorf("message %q does not say 32 of 64 threads", f.Message)
 	}
@@ -203,7 +204,7 @@ func TestDeadlockIsFound(t *testing.T) {
 func TestTrapEndsTheBlock(t *testing.T) {
 	data := make([]byte, 4*4)
 	body := "\tmov.u32 %r1, %ctaid.x;\n\tmul.wide.u32 %rd2, %r1, 4;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tsetp.eq.s32 %p1, %r1, 2;\n\t@%p1 trap;\n\tst.global.u32 [%rd3], 1;"
-	f := only(t, mustRun(t, entry(body), testLaunch(4, 32, data, 0)), CheckTrap)
+	f := only(t, mustRun(t, entry(body), testLaunch(4, 32, data, 0)), execute.CheckTrap)
 	if f.Block != [3]uint32{2, 0, 0} || fmt.Sprint(wordsOf(data)) != "[1 1 0 1]" {
 		t.Errorf("trap in block %v, memory %v", f.Block, wordsOf(data))
 	}

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/kernel/simt/code"
+	"github.com/prlx-go/prlx/core/kernel/simt/execute"
 )
 
 // twinLane is one lane of the slow twin: where it is in the source, in which pass of which loops and in which calls, and its memory.
@@ -55,7 +58,7 @@ type sight struct {
 // place is a line and a check.
 type foundAt struct {
 	line  int
-	check Check
+	check execute.Check
 }
 
 // twinBlock is one block of one warp.
@@ -131,7 +134,7 @@ func (w *twinWarp) step(group []*twinLane) {
 		w.passed[o.line] = append(w.passed[o.line], passed{active, taken})
 	}
 	if o.kind == opTrap && taken != 0 {
-		w.note(o.line, CheckTrap, taken)
+		w.note(o.line, execute.CheckTrap, taken)
 		w.over = true
 		return
 	}
@@ -190,7 +193,7 @@ func (w *twinWarp) act(o *structuredOp, l *twinLane) {
 	}
 }
 
-func (w *twinWarp) note(line int, check Check, lanes uint32) {
+func (w *twinWarp) note(line int, check execute.Check, lanes uint32) {
 	s, known := w.found[foundAt{line, check}]
 	if !known {
 		s.lanes = lanes
@@ -204,10 +207,10 @@ func (w *twinWarp) meet(m *meeting, group []*twinLane, active uint32) {
 	live := w.live()
 	if m.name == "bar" {
 		if active != live {
-			w.note(m.line, CheckBarrier, active)
+			w.note(m.line, execute.CheckBarrier, active)
 		}
 		if live != w.born {
-			w.note(m.line, CheckBarrier, active)
+			w.note(m.line, execute.CheckBarrier, active)
 		}
 		return
 	}
@@ -255,36 +258,39 @@ func (w *twinWarp) meet(m *meeting, group []*twinLane, active uint32) {
 		}
 	}
 	if wrong && active != live {
-		w.note(m.line, CheckBadShuffle, active)
+		w.note(m.line, execute.CheckBadShuffle, active)
 	}
 }
 
 // lineWitness writes down what one block passes, by line.
 type lineWitness struct {
-	k       *kernel
+	k       *code.Kernel
 	watched map[int]bool
 	blocks  map[uint64]map[int][]passed
 }
 
 func (s *lineWitness) lineOf(at int32) int {
-	o := s.k.origins[s.k.code[at].origin]
-	if s.k.code[at].hidden || int(o.index) >= len(o.function.Insts) {
+	in := s.k.Origin(at).PTX()
+	if s.k.Code[at].Hidden || in == nil {
 		return 0
 	}
-	return int(o.function.Insts[o.index].Line)
+	return int(in.Line)
 }
 
-func (s *lineWitness) wants(at int32) bool                                { return s.watched[s.lineOf(at)] }
-func (s *lineWitness) open(*block) blockObserver                          { return s }
-func (s *lineWitness) close(context.Context, *block, blockObserver) error { return nil }
-func (s *lineWitness) finish(*launch, *Result) error                      { return nil }
-func (s *lineWitness) after(*block, *warp, int32, uint32, uint32)         {}
-func (s *lineWitness) before(b *block, _ *warp, at int32, active, taken uint32) {
-	if s.blocks[b.linear] == nil {
-		s.blocks[b.linear] = map[int][]passed{}
+func (s *lineWitness) Wants(at int32) bool { return s.watched[s.lineOf(at)] }
+
+func (s *lineWitness) Open(*execute.Block) execute.BlockObserver { return s }
+
+func (s *lineWitness) Close(context.Context, *execute.Block, execute.BlockObserver) error { return nil }
+
+func (s *lineWitness) Finish(*execute.Running, *Result) error                     { return nil }
+func (s *lineWitness) After(*execute.Block, *execute.Warp, int32, uint32, uint32) {}
+func (s *lineWitness) Before(b *execute.Block, _ *execute.Warp, at int32, active, taken uint32) {
+	if s.blocks[b.Linear] == nil {
+		s.blocks[b.Linear] = map[int][]passed{}
 	}
 	line := s.lineOf(at)
-	s.blocks[b.linear][line] = append(s.blocks[b.linear][line], passed{active, taken})
+	s.blocks[b.Linear][line] = append(s.blocks[b.Linear][line], passed{active, taken})
 }
 
 // checkStructured runs one program both ways and says how they differ, "" not at all.
@@ -310,7 +316,7 @@ func checkStructured(t *testing.T, seed uint64) (difference, text string) {
 	witness := &lineWitness{k: k, watched: watched, blocks: map[uint64]map[int][]passed{}}
 	l := testLaunch(grid, uint32(threads), data, 0)
 	l.Options.Workers = 1
-	r, err := run(nil, k, p.variables, l, witness)
+	r, err := execute.Run(nil, k, p.variables, l, witness)
 	if err != nil {
 		return err.Error(), text
 	}

@@ -1,0 +1,175 @@
+// Package code is the form in which a kernel runs: instructions whose registers, labels and immediates are numbers, and where each
+// comes from in the text of its module. Package compile makes it, package execute runs it, and whoever observes a launch reads it.
+package code
+
+import (
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
+)
+
+// Kind says how an instruction is executed.
+type Kind uint8
+
+// The kinds. The order counts: from KindJump on instructions change where lanes go, and those from KindReturn on do so in a way of
+// their own.
+const (
+	KindLane    Kind = iota // computes every lane for itself
+	KindWarp                // lanes see each other
+	KindLaneNaN             // the same two, looking for NaNs that they make of numbers
+	KindWarpNaN
+	KindDivide // an integer division: a lane whose divisor is 0 is a finding
+	KindClock
+	KindLoad
+	KindStore
+	KindAtomic
+	KindCopyAsync
+	KindCommit
+	KindWait
+	KindMatrix
+	KindFence
+	KindNothing
+	KindJump // from here on control flow
+	KindBranch
+	KindReturn
+	KindExit
+	KindTrap
+	KindCall
+	KindSwitch
+	KindPrint
+	KindAssert
+	KindBarrier
+)
+
+// Inst is one instruction.
+type Inst struct {
+	Kind   Kind
+	Hidden bool  // stands for a part of another one: not counted, not a place of its own
+	Watch  bool  // an observer wants to see it
+	Guard  int32 // predicate, -1 none
+	Invert uint32
+	Target int32 // of a branch or call: index into Kernel.Code
+	Arrive int32 // where lanes wait that a branch sends to its target, in the arrangement of the function
+	Detail int32 // index into the table of the kind: barriers, calls, switches, copies; of a clock and a wait a number
+	Order  int32 // of its block in the arrangement of its function
+	Origin int32 // index into Kernel.Origins
+	Lane   lane.Func
+	Warp   lane.WarpFunc
+	Ops    lane.Operands
+	Outs   []Register // registers written
+	Ins    []Register // registers read, those of addresses included
+	Mem    *memory.Transfer
+	Atomic memory.AtomicOp
+}
+
+// MaxOutputs is how many registers a lanewise instruction may write; mov.b128 of bytes does not exist.
+const MaxOutputs = 8
+
+// Label is one of the places that an indexed jump may go to.
+type Label struct {
+	At     int32 // index into Kernel.Code
+	Arrive int32 // as of a branch
+}
+
+// Register is a register; those of all functions of a kernel are numbered together.
+type Register struct {
+	Bank  lane.Bank
+	Index int32
+}
+
+// R32 is a register of lane.R32.
+func R32(index int32) Register { return Register{lane.R32, index} }
+
+// R64 is a register of lane.R64.
+func R64(index int32) Register { return Register{lane.R64, index} }
+
+// P is a predicate.
+func P(index int32) Register { return Register{lane.P, index} }
+
+// Origin is the instruction of the text that one of the code comes from.
+type Origin struct {
+	Function *ptx.Function
+	Inst     int32 // of the function; the number of its instructions stands for its end
+}
+
+// PTX is the instruction itself, nil at the end of a function.
+func (o Origin) PTX() *ptx.Inst {
+	if int(o.Inst) >= len(o.Function.Insts) {
+		return nil
+	}
+	return &o.Function.Insts[o.Inst]
+}
+
+// Kernel is an entry point with the functions that it calls.
+type Kernel struct {
+	Name      string
+	Target    *target.Target // that it runs as
+	Module    *ptx.Module
+	Entry     *ptx.Function
+	Code      []Inst
+	Origins   []Origin   // of the code, each once
+	Registers [3]int     // of each bank, constants included
+	Written   [3]int     // those that instructions write; constants follow
+	Clear     [3][]int32 // registers of each bank that may be read before they are written: zero where a warp starts
+	ClearAll  bool       // that is all of them
+	Constants []Constant
+	Barriers  []Barrier
+	Calls     []Call
+	Switches  [][]Label
+	Copies    []memory.Copy
+	Frames    []Frame // by function, as calls number them
+	Local     int     // bytes of local memory of a thread
+	Shared    uint64  // bytes of static shared memory, behind which the dynamic part begins
+	Ordered   bool    // blocks see each other's memory through atomics or volatile accesses: one at a time
+}
+
+// Origin is where an instruction of the code comes from.
+func (k *Kernel) Origin(at int32) Origin { return k.Origins[k.Code[at].Origin] }
+
+// Barrier is the static part of a barrier instruction.
+type Barrier struct {
+	Reduce  Reduction
+	ID      int32 // register of 32 bits, -1: 0
+	Threads int32 // likewise, -1: all of the block
+	Arrive  bool  // does not wait
+	Warp    bool  // bar.warp.sync
+	Aligned bool
+	In, Out Register // of a reduction
+}
+
+// Reduction is what bar.red does with a predicate of every thread.
+type Reduction uint8
+
+// The reductions.
+const (
+	ReduceNone Reduction = iota
+	ReducePopc
+	ReduceAnd
+	ReduceOr
+)
+
+// Call is a call of vprintf or __assertfail, which have no body: its arguments as words of parameter memory.
+type Call struct {
+	Name   string
+	Params []Words
+	Result Words // First is -1: nobody asks for it
+}
+
+// Words is a variable in parameter memory: consecutive registers of 32 bits.
+type Words struct {
+	First int32 // register of lane.R32
+	Bytes uint64
+}
+
+// Frame is the local memory of a function: where it begins in that of the thread, and its size.
+type Frame struct{ First, Bytes uint64 }
+
+// Registers are the registers of the words.
+func (w Words) Registers() []Register {
+	var out []Register
+	for i := range int32((w.Bytes + 3) / 4) {
+		out = append(out, R32(w.First+i))
+	}
+	return out
+}

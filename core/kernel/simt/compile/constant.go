@@ -1,0 +1,97 @@
+package compile
+
+import (
+	"math"
+
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/code"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+)
+
+// constantSlot is the register that holds a constant.
+func (b *binder) constantSlot(c code.Constant) int32 {
+	if at, ok := b.constants[c]; ok {
+		return at
+	}
+	at := b.newRegister(c.Bank)
+	b.constants[c] = at
+	c.Slot = at
+	b.k.Constants = append(b.k.Constants, c)
+	return at
+}
+
+func (b *binder) literal(bank lane.Bank, bits uint64) int32 {
+	return b.constantSlot(code.Constant{Bank: bank, Bits: bits})
+}
+
+// specials are the special registers of the machine, but for the clocks.
+var specials = map[string]struct {
+	number int
+	from   code.ValueSource
+}{
+	"%tid.x": {code.SpecialTID, code.FromLane}, "%tid.y": {code.SpecialTID + 1, code.FromLane}, "%tid.z": {code.SpecialTID + 2, code.FromLane},
+	"%ntid.x": {code.SpecialNTID, code.FromLaunch}, "%ntid.y": {code.SpecialNTID + 1, code.FromLaunch}, "%ntid.z": {code.SpecialNTID + 2, code.FromLaunch},
+	"%ctaid.x": {code.SpecialCTAID, code.FromBlock}, "%ctaid.y": {code.SpecialCTAID + 1, code.FromBlock}, "%ctaid.z": {code.SpecialCTAID + 2, code.FromBlock},
+	"%nctaid.x": {code.SpecialNCTAID, code.FromLaunch}, "%nctaid.y": {code.SpecialNCTAID + 1, code.FromLaunch}, "%nctaid.z": {code.SpecialNCTAID + 2, code.FromLaunch},
+	"%laneid": {code.SpecialLane, code.FromLane}, "%warpid": {code.SpecialWarp, code.FromWarp}, "%nwarpid": {code.SpecialWarps, code.FromLaunch},
+	"%smid": {code.SpecialSM, code.FromBlock}, "%nsmid": {code.SpecialSMs, code.FromLaunch}, "%gridid": {code.SpecialGrid, code.FromLaunch},
+	"%lanemask_eq": {code.SpecialEQ, code.FromLane}, "%lanemask_le": {code.SpecialLE, code.FromLane}, "%lanemask_lt": {code.SpecialLT, code.FromLane},
+	"%lanemask_ge": {code.SpecialGE, code.FromLane}, "%lanemask_gt": {code.SpecialGT, code.FromLane},
+	"%dynamic_smem_size": {code.SpecialDynamic, code.FromLaunch}, "%total_smem_size": {code.SpecialShared, code.FromLaunch},
+	"WARP_SZ": {code.SpecialSize, code.FromLaunch},
+}
+
+// special is the register that holds a special register. Clocks count the instructions of the warp.
+func (b *binder) special(in *ptx.Inst, name string, bank lane.Bank) (int32, error) {
+	if bank == lane.P {
+		return 0, b.unknown(in, "%s is not a predicate", name)
+	}
+	if s, ok := specials[name]; ok {
+		return b.constantSlot(code.Constant{Bank: bank, From: s.from, Number: s.number}), nil
+	}
+	shift := int32(0)
+	switch name {
+	case "%clock", "%clock64", "%globaltimer", "%globaltimer_lo":
+	case "%clock_hi", "%globaltimer_hi":
+		shift = 32
+	default:
+		return 0, b.unknown(in, "special register %s is not one of the machine", name)
+	}
+	d := code.Register{Bank: bank, Index: b.newRegister(bank)}
+	b.emitHidden(code.Inst{Kind: code.KindClock, Detail: shift, Outs: []code.Register{d}})
+	return d.Index, nil
+}
+
+// address is the register that holds the address of a symbol.
+func (b *binder) address(f *bound, in *ptx.Inst, symbol string, offset int64, bank lane.Bank) (int32, error) {
+	p, ok := b.lookup(f, symbol)
+	if !ok {
+		return 0, b.unknown(in, "symbol %s is not declared", symbol)
+	}
+	if bank == lane.P {
+		return 0, b.unknown(in, "the address of %s is not a predicate", symbol)
+	}
+	switch p.space {
+	case ptx.Shared, ptx.Local:
+		bits := p.offset + uint64(offset)
+		if bank == lane.R32 {
+			bits &= math.MaxUint32
+		}
+		return b.literal(bank, bits), nil
+	case ptx.Global, ptx.Const:
+		if bank != lane.R64 {
+			return 0, b.unknown(in, "the address of %s needs 64 bits", symbol)
+		}
+		return b.constantSlot(code.Constant{Bank: bank, From: code.FromVariable, Number: p.number, Bits: uint64(offset)}), nil
+	}
+	return 0, b.unknown(in, "the address of %s, which is in parameter space", symbol)
+}
+
+// lookup finds a variable by name, inside the function first.
+func (b *binder) lookup(f *bound, symbol string) (place, bool) {
+	if p, ok := f.symbols[symbol]; ok {
+		return p, true
+	}
+	p, ok := b.symbols[symbol]
+	return p, ok
+}

@@ -1,0 +1,194 @@
+package compile
+
+import (
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/code"
+)
+
+// legality is which pointers the registers and the parameter variables of a function derive from, without regard to the order of
+// instructions.
+type legality struct {
+	registers []derived
+	words     map[string]*derived
+}
+
+// derived is where a value comes from: bit i of params says parameter i of the kernel; loaded says that it may be a pointer that
+// was read from memory.
+type derived struct {
+	params uint64
+	loaded bool
+}
+
+// maxPasses bounds the passes until nothing changes. Each adds at least one bit to one register; chains are short in practice.
+const maxPasses = 1000
+
+// derive finds out for every register which pointer arguments it derives from. Pointers first; what was loaded needs them.
+func (b *binder) derive() {
+	for _, f := range b.functions {
+		f.legal = legality{registers: make([]derived, len(f.registers)), words: map[string]*derived{}}
+	}
+	for _, loaded := range []bool{false, true} {
+		for pass, changed := 0, true; changed && pass < maxPasses; pass++ {
+			changed = false
+			for _, f := range b.functions {
+				for i := range f.f.Insts {
+					if b.deriveInst(f, &f.f.Insts[i], loaded) {
+						changed = true
+					}
+				}
+			}
+		}
+	}
+}
+
+// legalOf is the mask of a transfer through an address register: 0 when any allocation may be meant.
+func (f *bound) legalOf(register int32) uint64 {
+	if register < 0 || int(register) >= len(f.legal.registers) {
+		return 0
+	}
+	if d := f.legal.registers[register]; !d.loaded {
+		return d.params
+	}
+	return 0
+}
+
+// deriveInst follows one instruction; loaded chooses which half is followed.
+func (b *binder) deriveInst(f *bound, in *ptx.Inst, loaded bool) bool {
+	if in.Op.Name == "call" {
+		return b.deriveCall(f, in, loaded)
+	}
+	if len(in.Operands) == 0 || in.Outputs == 0 {
+		if in.Op.Name == "st" && hasMod(in.Op, "param") && len(in.Operands) == 2 {
+			changed := false
+			for _, v := range elements(&in.Operands[1]) {
+				changed = f.variable(in.Operands[0].Symbol).join(b.valueOf(f, v), loaded) || changed
+			}
+			return changed
+		}
+		return false
+	}
+	value := b.result(f, in)
+	changed := false
+	for i := range in.Operands[:min(in.Outputs, len(in.Operands))] {
+		for _, o := range elements(&in.Operands[i]) {
+			if o.Kind == ptx.IsRegister && o.Reg >= 0 && int(o.Reg) < len(f.legal.registers) {
+				changed = f.legal.registers[o.Reg].join(value, loaded) || changed
+			}
+		}
+	}
+	return changed
+}
+
+// join adds what a value derives from.
+func (d *derived) join(v derived, loaded bool) bool {
+	if loaded {
+		if v.loaded && !d.loaded {
+			d.loaded = true
+			return true
+		}
+		return false
+	}
+	before := d.params
+	d.params |= v.params
+	return d.params != before
+}
+
+// result is what the outputs of an instruction derive from. Products, shifts and comparisons are numbers, not addresses.
+func (b *binder) result(f *bound, in *ptx.Inst) derived {
+	inputs := in.Operands[min(in.Outputs, len(in.Operands)):]
+	switch in.Op.Name {
+	case "ld", "ldu":
+		if hasMod(in.Op, "param") && len(inputs) > 0 {
+			return b.loadedParam(f, &inputs[0])
+		}
+		return derived{loaded: code.WidthOf(typeOf(in.Op)) == 64}
+	case "atom":
+		return derived{loaded: code.WidthOf(typeOf(in.Op)) == 64}
+	case "mad", "madc":
+		if len(inputs) == 3 {
+			return b.valueOf(f, &inputs[2])
+		}
+		return derived{}
+	case "add", "addc":
+		if len(inputs) == 2 {
+			return sum(b.valueOf(f, &inputs[0]), b.valueOf(f, &inputs[1]))
+		}
+	case "mov", "sub", "subc", "selp", "and", "or", "xor", "lop3", "cvta", "cvt", "min", "max", "shfl", "prmt", "bfi", "slct", "shf":
+		var d derived
+		for i := range inputs {
+			for _, o := range elements(&inputs[i]) {
+				v := b.valueOf(f, o)
+				d.params |= v.params
+				d.loaded = d.loaded || v.loaded
+			}
+		}
+		return d
+	}
+	return derived{}
+}
+
+// sum is an address and an offset: a loaded number that is added to a pointer argument is the offset.
+func sum(a, b derived) derived {
+	return derived{a.params | b.params, a.loaded && (b.params == 0 || a.params != 0) || b.loaded && (a.params == 0 || b.params != 0)}
+}
+
+func (b *binder) valueOf(f *bound, o *ptx.Operand) derived {
+	if o.Kind == ptx.IsRegister && o.Reg >= 0 && int(o.Reg) < len(f.legal.registers) {
+		return f.legal.registers[o.Reg]
+	}
+	return derived{}
+}
+
+// loadedParam is what a parameter holds: a pointer argument is known by its place, whatever its type says.
+func (b *binder) loadedParam(f *bound, o *ptx.Operand) derived {
+	p, ok := f.symbols[o.Symbol]
+	if !ok || p.space != ptx.Param {
+		return derived{}
+	}
+	if p.kernel {
+		if p.bytes == 8 {
+			return derived{params: 1 << min(p.number, 63)}
+		}
+		return derived{loaded: p.bytes > 8} // a structure may hold pointers
+	}
+	return *f.variable(o.Symbol)
+}
+
+// variable is what a variable of parameter memory derives from.
+func (f *bound) variable(name string) *derived {
+	d := f.legal.words[name]
+	if d == nil {
+		d = new(derived)
+		f.legal.words[name] = d
+	}
+	return d
+}
+
+// deriveCall joins arguments into the callee's parameters, and its results into the variables of the caller.
+func (b *binder) deriveCall(f *bound, in *ptx.Inst, loaded bool) bool {
+	name, results, arguments, err := b.callParts(in)
+	g := b.byName[name]
+	if err != nil || g == nil {
+		return false
+	}
+	changed := false
+	for i := range min(len(arguments), len(g.f.Params)) {
+		changed = g.variable(g.f.Params[i].Name).join(*f.variable(arguments[i].Symbol), loaded) || changed
+	}
+	for i := range min(len(results), len(g.f.Results)) {
+		changed = f.variable(results[i].Symbol).join(*g.variable(g.f.Results[i].Name), loaded) || changed
+	}
+	return changed
+}
+
+// elements are the operands inside a vector or pair, or the operand itself.
+func elements(o *ptx.Operand) []*ptx.Operand {
+	if o.Kind != ptx.Vector && o.Kind != ptx.Pair {
+		return []*ptx.Operand{o}
+	}
+	list := make([]*ptx.Operand, len(o.Elems))
+	for i := range o.Elems {
+		list[i] = &o.Elems[i]
+	}
+	return list
+}

@@ -1,0 +1,93 @@
+package execute
+
+import (
+	"math/bits"
+
+	"github.com/prlx-go/prlx/core/kernel/simt/code"
+)
+
+// run executes a warp until it waits, ends, or has executed quantum instructions, and returns how many it did.
+func (b *Block) run(w *Warp, quantum int) int {
+	list, counts, regs := b.code, b.counts, &w.Regs
+	left := quantum
+	for left > 0 && !b.ended && w.state == warpReady {
+		top := &w.stack[len(w.stack)-1]
+		pc, active, limit := top.pc, top.lanes, w.limit()
+		whole := active == w.live
+		for {
+			in := &list[pc]
+			if in.Order >= limit {
+				b.wait(w, pc, in.Order)
+				break
+			}
+			taken := active
+			if in.Guard >= 0 {
+				taken &= regs.P[in.Guard] ^ in.Invert
+			}
+			left--
+			w.steps++
+			c := &counts[pc]
+			c.issued++
+			c.lanes += uint64(bits.OnesCount32(taken))
+			if in.Watch {
+				b.watcher.Before(b, w, pc, active, taken)
+			}
+			switch in.Kind {
+			case code.KindLane:
+				if whole && taken == active {
+					in.Lane(regs, &in.Ops)
+				} else if taken != 0 {
+					w.masked(in, taken)
+				}
+				pc++
+			case code.KindJump:
+				if pc = in.Target; in.Arrive >= limit {
+					b.wait(w, pc, in.Arrive)
+					pc = -1
+				}
+			case code.KindBranch:
+				switch taken {
+				case active:
+					if pc = in.Target; in.Arrive >= limit {
+						b.wait(w, pc, in.Arrive)
+						pc = -1
+					}
+				case 0:
+					pc++
+				default:
+					c.divergent++
+					b.diverge(w, in, pc+1, taken)
+					pc = -1
+				}
+			case code.KindNothing:
+				pc++
+			default:
+				if in.Kind >= code.KindReturn {
+					top.pc = pc + 1
+					b.control(w, in, pc, active, taken)
+					pc = -1
+				} else {
+					if taken != 0 {
+						b.execute(w, in, pc, taken)
+					}
+					pc++
+				}
+			}
+			if in.Watch && in.Kind < code.KindJump {
+				b.watcher.After(b, w, pc-1, active, taken)
+			}
+			if pc < 0 || b.ended {
+				break
+			}
+			if left <= 0 {
+				top.pc = pc
+				break
+			}
+		}
+		w.drop()
+		if len(w.stack) == 0 {
+			b.finish(w)
+		}
+	}
+	return quantum - left
+}

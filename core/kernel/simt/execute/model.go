@@ -1,0 +1,105 @@
+package execute
+
+import (
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/site"
+)
+
+// Launch is one launch of a kernel.
+type Launch struct {
+	Kernel      string
+	Grid        [3]uint32 // blocks
+	Block       [3]uint32 // threads
+	Cluster     [3]uint32 // blocks of a cluster; zeros: none
+	SharedBytes uint64    // dynamic shared memory (extern .shared)
+	Params      []Argument
+	Memory      []memory.Allocation
+	Options     Options
+}
+
+// Argument is the value of one .param of the kernel, in their order.
+type Argument struct {
+	Name       string
+	Type       string // Triton's spelling: "*fp32", "i32"
+	Bits       uint64 // scalars: the bits; pointers: the address in the process
+	Allocation int    // pointers: index into Launch.Memory, -1: none (a scalar, or an address that nobody described)
+}
+
+// Options choose how a launch runs.
+type Options struct {
+	ScheduleSeed    uint64 // permutes the order of blocks and of warps; 0: ascending
+	Workers         int    // blocks that may run at once; 0: as the job says. The result does not depend on it
+	StopAtFirst     bool   // the first finding ends the launch
+	MaxFindings     int    // distinct findings that are kept, 0: 1000; the rest is counted
+	NaN             bool   // report instructions that make a NaN of numbers
+	NoRaces         bool   // do not look for races and uninitialised shared memory
+	GlobalRaces     bool   // look for races in global memory too: blocks run one after another then
+	NoCounts        bool   // do not count per line
+	Lanes           uint32 // of every warp that run, 0: all. Tests leave some out
+	MaxInstructions uint64 // warp instructions after which the launch ends with an error, 0: no limit
+}
+
+// Check names what a finding is about; the spelling is that of documents.
+type Check string
+
+// The checks. Those of memory come from package memory.
+const (
+	CheckOutOfBounds    Check = "out-of-bounds"
+	CheckMisaligned     Check = "misaligned"
+	CheckUninitialised  Check = "uninitialised-shared"
+	CheckUninitialLocal Check = "uninitialised-local"
+	CheckRace           Check = "shared-race"
+	CheckGlobalRace     Check = "global-race"
+	CheckStaleCopy      Check = "stale-async-copy"
+	CheckReadOnly       Check = "read-only-write"
+	CheckNull           Check = "null-pointer"
+	CheckBarrier        Check = "barrier-divergence"
+	CheckDivision       Check = "division-by-zero"
+	CheckNaN            Check = "nan"
+	CheckAssert         Check = "assert"
+	CheckTrap           Check = "trap"
+	CheckDeadlock       Check = "deadlock"
+	CheckBadShuffle     Check = "bad-shuffle"
+)
+
+// Finding is what a check found, once for each instruction and check, with how often.
+type Finding struct {
+	Check    Check
+	Kernel   string
+	Inst     int32 // instruction of its function
+	Function string
+	Where    []site.Frame // innermost first, then the calls into which it was inlined
+	Text     string       // the instruction
+	Block    [3]uint32    // of the first time, in the order of blocks and warps, whatever the schedule
+	Warp     int          // in the block
+	Lanes    uint32
+	Lane     int
+	Count    int64         // times that it was found
+	Message  string        // one sentence: what happened, with addresses, sizes and the nearest allocation
+	Fault    *memory.Fault // for the checks of memory
+}
+
+// Result is what a launch left besides the memory that it changed.
+type Result struct {
+	Instructions     uint64 // of warps
+	LaneInstructions uint64 // of active lanes
+	Blocks, Warps    uint64
+	Lines            []LineCount // by file and line, where counted
+	Findings         []Finding   // by order of instruction
+	MoreFindings     int64       // found beyond Options.MaxFindings
+	Output           string      // of vprintf, by block and warp; at most 1 MiB
+	OutputCut        bool
+}
+
+// LineCount counts what one source line did.
+type LineCount struct {
+	File                           string
+	Line                           uint32
+	Instructions, LaneInstructions uint64
+	Branches, Divergent            uint64 // conditional branches of warps, and those that split
+	GlobalLoads, GlobalStores      uint64 // accesses of warps
+	GlobalBytes                    uint64 // of active lanes
+	GlobalSectors                  uint64 // distinct aligned 32-byte pieces touched, by access
+	SharedAccesses, BankConflicts  uint64 // accesses of warps; further passes that 32 banks of 4 bytes need
+	Atomics, Barriers              uint64
+}

@@ -1,0 +1,237 @@
+package execute
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/code"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+)
+
+// execute runs an instruction that is neither a plain lanewise one nor control flow, for at least one lane.
+func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	switch in.Kind {
+	case code.KindWarp:
+		if err := in.Warp(&w.Regs, &in.Ops, lanes); err != nil {
+			b.misuse(w, at, lanes, err)
+		}
+	case code.KindLoad:
+		b.load(w, in, at, lanes)
+	case code.KindStore:
+		b.store(w, in, at, lanes)
+	case code.KindAtomic:
+		b.atomic(w, in, at, lanes)
+	case code.KindMatrix:
+		b.countMatrix(w, in, at, lanes)
+		if f := b.mem.LoadMatrix(&w.Regs, in.Mem, w.Index, lanes); f != nil {
+			b.fault(w, at, f)
+		}
+	case code.KindCopyAsync:
+		b.copyAsync(w, in, at, lanes)
+	case code.KindCommit:
+		b.mem.Commit(w.Index, lanes)
+	case code.KindWait:
+		b.mem.Wait(w.Index, lanes, int(in.Detail))
+	case code.KindFence:
+		b.mem.Fence()
+	case code.KindDivide:
+		b.divide(w, in, at, lanes)
+	case code.KindClock:
+		b.clock(w, in, lanes)
+	case code.KindLaneNaN, code.KindWarpNaN:
+		b.executeNaN(w, in, at, lanes)
+	}
+}
+
+// direct reports whether an access of a space need not ask the block's memory.
+func (b *Block) direct(space ptx.Space) bool {
+	return (space == ptx.Global || space == ptx.Const) && !b.Running.options.GlobalRaces
+}
+
+func (b *Block) load(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	t := in.Mem
+	var f *memory.Fault
+	if b.direct(t.Space) {
+		b.countGlobal(w, in, at, lanes)
+		f = b.Running.Global.Load(&w.Regs, t, lanes)
+	} else {
+		b.countBlock(w, in, at, lanes)
+		f = b.mem.Load(&w.Regs, t, w.Index, lanes)
+	}
+	if f != nil {
+		b.fault(w, at, f)
+	}
+}
+
+func (b *Block) store(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	t := in.Mem
+	var f *memory.Fault
+	if b.direct(t.Space) {
+		b.countGlobal(w, in, at, lanes)
+		f = b.Running.Global.Store(&w.Regs, t, lanes)
+	} else {
+		b.countBlock(w, in, at, lanes)
+		f = b.mem.Store(&w.Regs, t, w.Index, lanes)
+	}
+	if f != nil {
+		b.fault(w, at, f)
+	}
+}
+
+func (b *Block) atomic(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	t := in.Mem
+	var f *memory.Fault
+	if b.direct(t.Space) {
+		b.countGlobal(w, in, at, lanes)
+		f = b.Running.Global.Atomic(&w.Regs, t, &in.Atomic, lanes)
+	} else {
+		b.countBlock(w, in, at, lanes)
+		f = b.mem.Atomic(&w.Regs, t, &in.Atomic, w.Index, lanes)
+	}
+	if f != nil {
+		b.fault(w, at, f)
+	}
+}
+
+func (b *Block) copyAsync(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	c := &b.Running.copies[in.Detail]
+	if !b.Running.options.NoCounts {
+		n := &b.counts[at]
+		n.global++
+		n.shared++
+		n.bytes += uint64(c.Bytes * bits.OnesCount32(lanes))
+		n.sectors += uint64(memory.Sectors(&w.Regs, &c.From, lanes))
+		n.conflicts += conflicts(&w.Regs, &c.To, c.Bytes, lanes)
+	}
+	if f := b.mem.CopyAsync(&w.Regs, c, w.Index, lanes); f != nil {
+		b.fault(w, at, f)
+	}
+}
+
+// countGlobal counts an access of global memory before it happens.
+func (b *Block) countGlobal(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	if b.Running.options.NoCounts {
+		return
+	}
+	t, c := in.Mem, &b.counts[at]
+	c.global++
+	c.bytes += uint64(t.Elem * t.Count * bits.OnesCount32(lanes))
+	c.sectors += uint64(memory.Sectors(&w.Regs, t, lanes))
+}
+
+// countShared counts an access of shared memory before it happens.
+func (b *Block) countShared(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	if b.Running.options.NoCounts {
+		return
+	}
+	c := &b.counts[at]
+	c.shared++
+	c.conflicts += conflicts(&w.Regs, in.Mem, in.Mem.Elem*in.Mem.Count, lanes)
+}
+
+// countMatrix counts a load of matrices: eight lanes at a time name the rows, 16 bytes each, of one.
+func (b *Block) countMatrix(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	if b.Running.options.NoCounts {
+		return
+	}
+	c := &b.counts[at]
+	c.shared++
+	rows := uint32(1)<<(8*in.Mem.Count%lane.Lanes) - 1
+	if in.Mem.Count == 4 {
+		rows = 1<<lane.Lanes - 1
+	}
+	c.conflicts += conflicts(&w.Regs, in.Mem, 16, lanes&rows)
+}
+
+// countBlock counts an access that the block's memory serves. Generic addresses count by the first lane's.
+func (b *Block) countBlock(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	switch t := in.Mem; t.Space {
+	case ptx.Shared:
+		b.countShared(w, in, at, lanes)
+	case ptx.Global, ptx.Const:
+		b.countGlobal(w, in, at, lanes)
+	case ptx.Generic:
+		address := uint64(t.Offset)
+		if !t.Absolute {
+			address += w.Regs.R64[t.Address][first(lanes)]
+		}
+		if address-memory.SharedWindow >= 2*(memory.LocalWindow-memory.SharedWindow) {
+			b.countGlobal(w, in, at, lanes)
+		} else if address < memory.LocalWindow {
+			b.countShared(w, in, at, lanes)
+		}
+	}
+}
+
+// misuse reports what package lane says that the program did wrong. Lanes that have ended, or that only wait for others to end
+// with, may be named: nobody is left out.
+func (b *Block) misuse(w *Warp, at int32, lanes uint32, err error) {
+	if lanes == w.live&^w.ending() {
+		return
+	}
+	b.note(CheckBadShuffle, w, at, lanes, nil, func() string {
+		return fmt.Sprintf("%v; active are lanes %08x", err, lanes)
+	})
+}
+
+// ending are lanes that went a way of their own to where they only wait for others to end with: compilers join all returns of a
+// kernel. Lanes that come there because they skip what others do are left out of that.
+func (w *Warp) ending() (lanes uint32) {
+	for i := range w.stack {
+		lanes |= w.stack[i].ending
+	}
+	return lanes & w.live
+}
+
+// maxJumps bounds how many jumps are followed to the end of a kernel.
+const maxJumps = 8
+
+// onlyEnds reports whether the next thing that a path does is to end.
+func (b *Block) onlyEnds(pc, depth int32) bool {
+	for range maxJumps {
+		switch in := &b.code[pc]; {
+		case in.Kind == code.KindJump:
+			pc = in.Target
+		case in.Kind == code.KindExit || in.Kind == code.KindReturn && depth == 0:
+			return in.Guard < 0
+		default:
+			return false
+		}
+	}
+	return false
+}
+
+// divide reports lanes that divide an integer by zero, then divides.
+func (b *Block) divide(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	var zero uint32
+	divisor := in.Ins[1]
+	for l := range lane.Lanes {
+		if divisor.Bank == lane.R64 && w.Regs.R64[divisor.Index][l] == 0 || divisor.Bank == lane.R32 && w.Regs.R32[divisor.Index][l] == 0 {
+			zero |= 1 << l
+		}
+	}
+	if zero &= lanes; zero != 0 {
+		b.note(CheckDivision, w, at, zero, nil, func() string {
+			return fmt.Sprintf("integer division by zero in lane %d", first(zero))
+		})
+	}
+	w.masked(in, lanes)
+}
+
+// clock reads the clock of a warp: the instructions that it has executed.
+func (b *Block) clock(w *Warp, in *code.Inst, lanes uint32) {
+	now := w.steps >> in.Detail
+	d := in.Outs[0]
+	for l := range lane.Lanes {
+		if lanes>>l&1 == 0 {
+			continue
+		}
+		if d.Bank == lane.R64 {
+			w.Regs.R64[d.Index][l] = now
+		} else {
+			w.Regs.R32[d.Index][l] = uint32(now)
+		}
+	}
+}

@@ -1,0 +1,67 @@
+package record
+
+import (
+	"context"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/compile"
+	"github.com/prlx-go/prlx/core/kernel/simt/execute"
+	"github.com/prlx-go/prlx/core/kernel/simt/sites"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// slowFirstBlock is a kernel whose first block goes around its loop 1000 times as often as the others.
+const slowFirstBlock = `.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k()
+{
+	.reg .pred %p<3>;
+	.reg .b32 %r<3>;
+	mov.u32 %r2, %ctaid.x;
+	mov.u32 %r1, 20;
+	setp.eq.u32 %p2, %r2, 0;
+	@%p2 mov.u32 %r1, 20000;
+TOP:
+	add.s32 %r1, %r1, -1;
+	setp.ne.u32 %p1, %r1, 0;
+	@%p1 bra TOP;
+	ret;
+}
+`
+
+// TestWorkersWaitForABlockThatTakesLong: while the first block runs the others wait to be handed over, and where little may wait
+// their workers do.
+func TestWorkersWaitForABlockThatTakesLong(t *testing.T) {
+	const blocks = 64
+	m, err := ptx.Read(context.Background(), "k.ptx", []byte(slowFirstBlock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := compile.Kernel(target.SM80, "k.ptx", m, m.Functions[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, workers := range []int{1, 4} {
+		next := uint64(0)
+		r := Request{Mode: warptrace.ModeControlFlow, Warp: func(w *warptrace.Warp) error {
+			if w.Warp != next {
+				t.Errorf("%d workers: warp %d came where %d was due", workers, w.Warp, next)
+			}
+			next++
+			return nil
+		}}
+		l := &execute.Launch{Kernel: "k", Grid: [3]uint32{blocks, 1, 1}, Block: [3]uint32{32, 1, 1}, Options: execute.Options{Workers: workers}}
+		rec := New(k, sites.Find(m, m.Functions[0], nil), &r, 0, l.Block).(*recorder)
+		rec.most = 1
+		if _, err := execute.Run(job.New(context.Background(), job.Options{Workers: workers}), k, &execute.Variables{}, l, rec); err != nil {
+			t.Fatal(err)
+		}
+		if next != blocks || rec.held != 0 {
+			t.Errorf("%d workers: %d warps of %d came, %d bytes are held", workers, next, blocks, rec.held)
+		}
+	}
+}
