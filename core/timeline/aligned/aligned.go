@@ -34,6 +34,8 @@ type Mark struct {
 	Timebase  string `json:"timebase"`  // "host", or "tracer": lines of a tracer's clock went back to it
 	ZeroNS    int64  `json:"zero_ns"`   // instant of the reference's wall clock, ns since 1970, from which times count
 	Nodes     []Node `json:"nodes"`
+
+	Programs []Program `json:"programs,omitempty"` // compiled programs of nodes that have Compiled, equal ones once
 }
 
 // Node is what was done to the times of one node.
@@ -53,6 +55,9 @@ type Node struct {
 	// What belongs to the node in a Chrome JSON of several; absent: everything.
 	Processes     []int64          `json:"processes,omitempty"`      // pids
 	TracerThreads map[string][]int `json:"tracer_threads,omitempty"` // tids by pid, of what was on the tracer's clock
+
+	// What a Chrome JSON keeps of an XSpace to tell its collectives; absent: the trace was none, or is one.
+	Compiled *Compiled `json:"compiled,omitempty"`
 }
 
 // Lines is what belongs to a node in an XSpace, and which of its lines were on the tracer's clock.
@@ -101,11 +106,16 @@ func Read(text []byte) (*Mark, error) {
 		return nil, fault.New(fault.Format, "its mark of an alignment has the schema %.40q, expected %s", head.Schema, Schema).WithHint("a newer prlx wrote it: %.20q", head.Prlx)
 	}
 	m := &Mark{}
-	if err := json.Unmarshal(text, m); err != nil {
+	raw := struct {
+		*Mark
+		Nodes    json.RawMessage `json:"nodes"`
+		Programs json.RawMessage `json:"programs"`
+	}{Mark: m}
+	if err := json.Unmarshal(text, &raw); err != nil {
 		return nil, damaged(err)
 	}
-	if n := len(m.Nodes); n == 0 || n > MaxNodes {
-		return nil, fault.New(fault.Format, "its mark of an alignment speaks of %d nodes, expected 1 to %d", n, MaxNodes).WithHint("combine the traces as recorded")
+	if err := m.readLists(raw.Nodes, raw.Programs); err != nil {
+		return nil, damaged(err)
 	}
 	return m, nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -28,8 +29,18 @@ func sample(t testing.TB) *Mark {
 				ID: "node<1>", Host: "host \"1\"", Rank: &rank, Method: "probes", OffsetNS: -37_000_000, DriftPPM: 0.1, BoundNS: &bound, Wall: wall, Tracer: clock.Shift(5, 6),
 				Processes: []int64{1, 2}, TracerThreads: map[string][]int{"2": {1, 4}},
 			},
-			{ID: "node2", Method: "wall", OwnZero: true},
+			{ID: "node2", Method: "wall", OwnZero: true, Compiled: &Compiled{
+				Programs: [][2]int64{{-9_000_000_000_000_000_001, 0}},
+				Planes:   []Plane{{Process: 3, Kind: PlaneHost, Device: -1}, {Process: 4, Kind: PlaneKernels, Device: 1, DeviceID: &bound, Threads: []int{1, 3}}},
+			}},
 		},
+		Programs: []Program{{
+			Name: "jit_step", Fingerprint: 17_000_000_000_000_000_001, Replicas: 1, Partitions: 2, Devices: "{0,1}",
+			Collectives: []Collective{
+				{Op: "x.1", Kind: "all-reduce", Phase: "done", Start: "x.0", Channel: 1, Global: true, Groups: "{0,1}"},
+				{Op: "x.2", Kind: "send-recv", Sends: true, Pairs: "{0,1}", Host: true, Damaged: true},
+			},
+		}},
 	}
 }
 
@@ -69,7 +80,7 @@ func TestTheExampleOfTheDocumentationIsAMark(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := Read(text)
-	if err != nil || m.Nodes[0].BoundNS == nil || m.Nodes[0].Wall == nil || m.Nodes[0].Tracer == nil {
+	if err != nil || m.Nodes[0].BoundNS == nil || m.Nodes[0].Wall == nil || m.Nodes[0].Tracer == nil || len(m.Programs[0].Collectives) == 0 {
 		t.Fatalf("%v: %+v", err, m)
 	}
 	want, said := keysOf(t, text), sample(t)
@@ -98,7 +109,57 @@ func keysOf(t *testing.T, text []byte) map[string]bool {
 			out["nodes."+k] = true
 		}
 	}
+	for _, p := range top["programs"].([]any) {
+		for k := range p.(map[string]any) {
+			out["programs."+k] = true
+		}
+	}
 	return out
+}
+
+// TestATableOfProgramsHoldsEqualOnesOnce: and one that is beyond a limit makes it full.
+func TestATableOfProgramsHoldsEqualOnesOnce(t *testing.T) {
+	var table ProgramTable
+	add := func(p Program) int {
+		at, err := table.Add(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	a, b, again := add(Program{Name: "a"}), add(Program{Name: "b"}), add(Program{Name: "a"})
+	if a != 0 || b != 1 || again != 0 || len(table.List) != 2 || table.Full {
+		t.Errorf("places %d, %d, %d in %d programs", a, b, again, len(table.List))
+	}
+	for what, p := range map[string]Program{
+		"collectives": {Name: "c", Collectives: make([]Collective, MaxCollectives+1)},
+		"bytes":       {Name: strings.Repeat("c", MaxProgramBytes)},
+	} {
+		table.Full = false
+		if add(p); !table.Full || len(table.List) != 2 {
+			t.Errorf("too many %s: full %v, %d programs", what, table.Full, len(table.List))
+		}
+	}
+}
+
+// TestHostileListsTakeNoMemory: two bytes of a list become hundreds in memory, so that they are counted while they are read.
+func TestHostileListsTakeNoMemory(t *testing.T) {
+	for what, text := range map[string]string{
+		"nodes":    `{"schema":"prlx.mark/1","nodes":[` + strings.Repeat("{},", 1<<20) + `{}]}`,
+		"programs": `{"schema":"prlx.mark/1","nodes":[{}],"programs":[` + strings.Repeat("{},", 1<<20) + `{}]}`,
+		"planes":   `{"schema":"prlx.mark/1","nodes":[{"compiled":{"planes":[` + strings.Repeat("{},", 1<<20) + `{}]}}]}`,
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read([]byte(text))
+		runtime.ReadMemStats(&after)
+		if err == nil || fault.Of(err).Kind != fault.Format || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 128<<20 {
+			t.Errorf("%s: %d MiB for a text of %d", what, took>>20, len(text)>>20)
+		}
+	}
 }
 
 // FuzzRead: any text is a mark or an error that says so, and a mark says the same when it is written and read again.
@@ -107,7 +168,7 @@ func FuzzRead(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for _, seed := range []string{string(text), `{"schema":"prlx.mark/1","nodes":[{"id":"a","wall":{"knots":[[1,1,1,0],[2,2,2,0]],"flags":[0,0,0]}}]}`, `{"schema":"prlx.mark/2"}`, `[]`, ``} {
+	for _, seed := range []string{string(text), `{"schema":"prlx.mark/1","nodes":[{"id":"a","wall":{"knots":[[1,1,1,0],[2,2,2,0]],"flags":[0,0,0]}}]}`, `{"schema":"prlx.mark/2"}`, `{"schema":"prlx.mark/1","nodes":[{"compiled":{"programs":[[1,0]],"planes":null}}],"programs":[{"collectives":[]}]}`, `[]`, ``} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {

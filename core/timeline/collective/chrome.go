@@ -20,8 +20,8 @@ const maxGroupRanks = 1 << 17
 
 // FromChrome finds the collectives in a Chrome trace. Kernels of NCCL and RCCL are what PyTorch's profiler wrote beside them: the
 // collective's name, its process group and the group's ranks. Traces of before that have only the range "nccl:all_to_all" in
-// which the kernel was launched, or only the kernel's name, which is flagged. Operations of compiled programs (JAX) come without
-// their program in this format and count only under XLA's own names.
+// which the kernel was launched, or only the kernel's name, which is flagged. Operations of compiled programs (JAX) are what the mark
+// says of their programs; without one they count only under XLA's own names.
 func FromChrome(ctx context.Context, src *file.Source, trace *chrometrace.Trace, opt Options) (*Part, error) {
 	parts, err := FromChromeNodes(ctx, src, trace, nil, []Options{opt})
 	if err != nil {
@@ -57,7 +57,8 @@ func FromChromeNodes(ctx context.Context, src *file.Source, trace *chrometrace.T
 		return nil, err
 	}
 	launches := slices.ContainsFunc(readers, func(c *chromeReader) bool { return len(c.launched) > 0 })
-	if launches || slices.ContainsFunc(trace.Processes, isCompiled) {
+	compiled := slices.ContainsFunc(readers, func(c *chromeReader) bool { return c.planes != nil })
+	if launches || compiled || slices.ContainsFunc(trace.Processes, isCompiled) {
 		for _, c := range readers {
 			c.expect()
 		}
@@ -92,21 +93,10 @@ func newChromeReader(trace *chrometrace.Trace, opt Options) *chromeReader {
 	case c.distributed != nil && c.distributed.Rank >= 0:
 		c.part.Ranks[opt.Node] = c.distributed.Rank
 	}
-	return c
-}
-
-// isCompiled reports whether a process is a plane of an XSpace, whose host and device lines hold operations of compiled programs.
-func isCompiled(p *chrometrace.Process) bool {
-	name := planeOf(p)
-	return strings.HasPrefix(name, "/host:CPU") || strings.HasPrefix(name, "/device:")
-}
-
-// planeOf is the name of the plane that a process was: its own, or in a merged trace what its labels begin with.
-func planeOf(p *chrometrace.Process) string {
-	if plane, _, ok := strings.Cut(p.Labels, ", plane "); ok {
-		return plane
+	if opt.Compiled != nil {
+		c.executions, c.planes = newExecutions(c.part, opt.Node, opt.Compiled.programs), planesOf(trace, opt.Compiled.planes)
 	}
-	return p.Name
+	return c
 }
 
 // expect notes whose launches are looked for.
@@ -123,11 +113,16 @@ func (c *chromeReader) finish() *Part {
 		c.part.Unknown += c.unknown
 		c.part.warn(fmt.Sprintf("%d operations of compiled programs come without their program: collectives among them are not known", c.unknown))
 	}
+	c.executions.finish()
 	c.part.finish()
 	return c.part
 }
 
 type chromeReader struct {
+	executions // where planes are known
+
+	planes []chromePlane // by process; nil: the mark says nothing of compiled programs
+
 	part *Part
 	opt  Options
 
@@ -173,6 +168,8 @@ func (c *chromeReader) other(e *chrometrace.Event) error {
 		return nil
 	}
 	switch {
+	case len(e.Cat) == 0 && c.planes != nil:
+		c.execution(e)
 	case len(e.Cat) == 0:
 		c.compiled(e)
 	case isCall(e.Cat):
@@ -485,38 +482,4 @@ func elements(dims string) int64 {
 		n *= d
 	}
 	return n
-}
-
-// compiled adds an operation of a compiled program.
-func (c *chromeReader) compiled(e *chrometrace.Event) {
-	shown := string(e.Name)
-	plane := planeOf(e.Process)
-	isDevice := strings.HasPrefix(plane, "/device:")
-	if strings.HasPrefix(shown, "end: ") || !isCompiled(e.Process) {
-		return
-	}
-	op, ok := e.Arg("hlo_op")
-	if !ok && !(isDevice && isNCCL(shown)) {
-		return
-	}
-	key := string(op)
-	kind, phase, guessed := guess(key, shown)
-	if !guessed || phase != hlo.Whole {
-		c.unknown++
-		return
-	}
-	if key == "" {
-		key = kind.String()
-	}
-	if module, ok := e.Arg("hlo_module"); ok {
-		key = string(module) + "/" + key
-	}
-	device, ok := e.ArgInt("device_ordinal")
-	if !ok && isDevice {
-		device = int64(deviceOf(plane))
-	}
-	s := c.span(e, device)
-	s.Run, s.HasRun = e.ArgInt("run_id")
-	s.Op = c.part.op(opID{key: key}, func() Op { return Op{Key: key, Kind: kind, Guess: true} })
-	c.part.add(s)
 }

@@ -58,6 +58,7 @@ type Part struct {
 	Dropped   int64         // executions beyond the limit
 	Unknown   int64         // events of compiled programs that could be collectives but came without their program
 	Warnings  []string
+	Programs  *Programs // of an XSpace: what its compiled programs say
 
 	limit     int
 	cut       bool  // executions from horizonNS on were left out
@@ -165,6 +166,24 @@ func Join(parts ...*Part) *Part {
 		}
 	}
 	return out
+}
+
+// Renumber gives the part's spans another node number: parts are made before the nodes are put in order.
+func (p *Part) Renumber(node int32) {
+	for i := range p.Spans {
+		p.Spans[i].Node = node
+	}
+	ids := make(map[Slot]int64, len(p.DeviceIDs))
+	for s, id := range p.DeviceIDs {
+		ids[Slot{node, s.Device}] = id
+	}
+	p.DeviceIDs = ids
+	for old, r := range p.Ranks {
+		if old != node {
+			delete(p.Ranks, old)
+			p.Ranks[node] = r
+		}
+	}
 }
 
 // Empty returns a part without executions.

@@ -109,6 +109,7 @@ func spaceOf(t testing.TB, node int32, planes ...[]byte) *Part {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sameInJSON(t, src, space, p, Options{Node: node, StartNS: 1_000_000})
 	return p
 }
 

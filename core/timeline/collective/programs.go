@@ -14,31 +14,48 @@ import (
 // maxModules is how many compiled programs of a trace are read for their collectives.
 const maxModules = 1 << 14
 
-// programs are the compiled programs of a trace, found by the id and by the name that events carry.
-type programs struct {
+// Programs are the compiled programs of a trace, found by the id and by the name that events carry.
+type Programs struct {
+	list   []numbered
 	byID   map[int64][]*hlo.Module // more than one where a file holds several nodes
 	byName map[string][]*hlo.Module
 	names  map[string]bool // of all collective instructions
 	count  int
 }
 
-// read reads the HLO protos of the metadata planes.
-func (x *programs) read(ctx context.Context, src *file.Source, space *xspace.Space, warn func(string)) error {
-	x.byID, x.byName, x.names = map[int64][]*hlo.Module{}, map[string][]*hlo.Module{}, map[string]bool{}
+type numbered struct {
+	id int64
+	*hlo.Module
+}
+
+func newPrograms() *Programs {
+	return &Programs{byID: map[int64][]*hlo.Module{}, byName: map[string][]*hlo.Module{}, names: map[string]bool{}}
+}
+
+// ReadPrograms reads the HLO protos of the metadata planes.
+func ReadPrograms(ctx context.Context, src *file.Source, space *xspace.Space, warn func(string)) (*Programs, error) {
+	x := newPrograms()
 	for i := range space.Planes {
 		p := &space.Planes[i]
 		if !strings.HasPrefix(p.Name, xspace.PlaneMetadata) {
 			continue
 		}
 		if err := xspace.EventMetadata(ctx, src, p, func(m *xspace.EventMeta) error { return x.entry(ctx, src, m, warn) }); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	return x, nil
+}
+
+// add adds a program, but for the names of its collectives.
+func (x *Programs) add(id int64, m *hlo.Module) {
+	x.list = append(x.list, numbered{id, m})
+	x.byID[id] = append(x.byID[id], m)
+	x.byName[m.Name] = append(x.byName[m.Name], m)
 }
 
 // entry reads the program in an event metadata, if it holds one.
-func (x *programs) entry(ctx context.Context, src *file.Source, m *xspace.EventMeta, warn func(string)) error {
+func (x *Programs) entry(ctx context.Context, src *file.Source, m *xspace.EventMeta, warn func(string)) error {
 	for i := range m.Stats {
 		st := &m.Stats[i]
 		if st.Kind != xspace.StatBytes || !strings.EqualFold(st.Name, "Hlo Proto") && !strings.EqualFold(st.Name, "hlo_proto") {
@@ -59,15 +76,13 @@ func (x *programs) entry(ctx context.Context, src *file.Source, m *xspace.EventM
 		for _, w := range mod.Warnings {
 			warn(m.Name + ": " + w)
 		}
-		for k := range mod.Ops {
-			x.names[mod.Ops[k].Name] = true
-		}
 		if len(mod.Ops) == 0 {
 			mod.Devices = nil
 		}
-		id := programID(m)
-		x.byID[id] = append(x.byID[id], mod)
-		x.byName[mod.Name] = append(x.byName[mod.Name], mod)
+		for k := range mod.Ops {
+			x.names[mod.Ops[k].Name] = true
+		}
+		x.add(programID(m), mod)
 	}
 	return nil
 }
@@ -75,7 +90,7 @@ func (x *programs) entry(ctx context.Context, src *file.Source, m *xspace.EventM
 // programID returns the id of a program: its program_id stat, else the number behind its name, else the number of its entry.
 func programID(m *xspace.EventMeta) int64 {
 	for i := range m.Stats {
-		if m.Stats[i].Name == "program_id" {
+		if m.Stats[i].Name == StatProgram {
 			if id, ok := bits(&m.Stats[i]); ok {
 				return id
 			}
@@ -91,7 +106,7 @@ func programID(m *xspace.EventMeta) int64 {
 
 // find returns the program of an event, known false where the trace has none. It is nil where several could be meant that
 // differ: then nothing is known about the event.
-func (x *programs) find(f *eventFacts) (m *hlo.Module, known bool) {
+func (x *Programs) find(f *eventFacts) (m *hlo.Module, known bool) {
 	name, _, _ := strings.Cut(f.module, "(")
 	var list []*hlo.Module
 	if f.hasProgram {
@@ -116,7 +131,7 @@ func (x *programs) find(f *eventFacts) (m *hlo.Module, known bool) {
 }
 
 // only returns the one program of a list that has a collective of a name, any when none has it, nil when several have.
-func (x *programs) only(list []*hlo.Module, op string) *hlo.Module {
+func (x *Programs) only(list []*hlo.Module, op string) *hlo.Module {
 	var found *hlo.Module
 	for _, m := range list {
 		if m.Op(op) == nil {
@@ -133,6 +148,21 @@ func (x *programs) only(list []*hlo.Module, op string) *hlo.Module {
 	return found
 }
 
+// StatProgram is the stat that holds the id of a program.
+const StatProgram = "program_id"
+
+// ProgramOf returns the id of the program that an event metadata names.
+func ProgramOf(m *xspace.EventMeta) (id int64, ok bool) {
+	for i := range m.Stats {
+		if m.Stats[i].Name == StatProgram {
+			if v, isID := bits(&m.Stats[i]); isID {
+				id, ok = v, true
+			}
+		}
+	}
+	return id, ok
+}
+
 // programsOfEvents returns the program id of each candidate's event metadata, where it is kept there and not with the events.
 func programsOfEvents(ctx context.Context, src *file.Source, p *xspace.Plane, candidates map[int64]bool) (map[int64]int64, error) {
 	out := map[int64]int64{}
@@ -140,12 +170,8 @@ func programsOfEvents(ctx context.Context, src *file.Source, p *xspace.Plane, ca
 		if !candidates[m.ID] {
 			return nil
 		}
-		for i := range m.Stats {
-			if m.Stats[i].Name == "program_id" {
-				if id, ok := bits(&m.Stats[i]); ok {
-					out[m.ID] = id
-				}
-			}
+		if id, ok := ProgramOf(m); ok {
+			out[m.ID] = id
 		}
 		return nil
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
@@ -42,15 +43,17 @@ type losses struct {
 // crossPlane is a plane with timed events.
 type crossPlane struct {
 	*crossing
-	plane *xspace.Plane
-	pid   int64
-	lines []*crossLine
+	plane    *xspace.Plane
+	recorded *xspace.Plane // the same under the name that it had in the recording
+	pid      int64
+	lines    []*crossLine
 
 	once    sync.Once
 	pending atomic.Int32 // lines not done yet
 	err     error
 	names   xspace.EventOptions
 	shown   map[int64]string // display names by metadata id, where they differ from the name
+	program map[int64]int64  // program id by metadata id, of lines whose events do not carry it
 }
 
 // crossLine is a line with timed events.
@@ -60,6 +63,17 @@ type crossLine struct {
 	at      *align.LinePlan
 	tid     int
 	observe func(oldPS, newPS, boundNS int64, cov clock.Coverage)
+	unnamed bool // its events do not say of which program they are: the metadata that they share does
+}
+
+// recorded returns a plane under the name that it had in the recording.
+func (n *Node) recorded(p *xspace.Plane) *xspace.Plane {
+	if n.planes == nil {
+		return p
+	}
+	view := *p
+	view.Name = n.planes.Names[p.Index]
+	return &view
 }
 
 // crossing decides processes and threads of node k.
@@ -70,11 +84,14 @@ func (d *chromeDocument) crossing(k int) *crossing {
 	x.stats = stats
 	for i := range n.Space.Planes {
 		plane := &n.Space.Planes[i]
-		p := &crossPlane{crossing: x, plane: plane}
+		p := &crossPlane{crossing: x, plane: plane, recorded: n.recorded(plane)}
 		for j := range plane.Lines {
 			x.lost.aggregated.Add(plane.Lines[j].Aggregated)
 			if plane.Lines[j].Timed() > 0 {
-				p.lines = append(p.lines, &crossLine{crossPlane: p, line: &plane.Lines[j], at: &x.plan.Lines[i][j], tid: j + 1, observe: edit.Planes[i].Lines[j].Observe})
+				p.lines = append(p.lines, &crossLine{
+					crossPlane: p, line: &plane.Lines[j], at: &x.plan.Lines[i][j], tid: j + 1, observe: edit.Planes[i].Lines[j].Observe,
+					unnamed: collective.ProgramsInMetadata(p.recorded, &plane.Lines[j]),
+				})
 			}
 		}
 		if len(p.lines) == 0 {
@@ -91,10 +108,7 @@ func (d *chromeDocument) crossing(k int) *crossing {
 
 // markPlane notes in the mark whose the process of a plane is, and which of its threads were on the tracer's clock.
 func (d *chromeDocument) markPlane(k int, p *crossPlane) {
-	part := 0
-	if m := d.nodes[k].planes; m != nil {
-		part = m.NodeOf[p.plane.Index]
-	}
+	part := d.partOf(k, p.plane)
 	if part < 0 {
 		return
 	}
@@ -166,10 +180,13 @@ func (p *crossPlane) load(ctx context.Context) error {
 		if p.names.StatNames, p.err = xspace.LoadStatNames(ctx, src, p.plane, xspace.NameOptions{}); p.err != nil {
 			return
 		}
-		p.shown = map[int64]string{}
+		p.shown, p.program = map[int64]string{}, map[int64]int64{}
 		held := 0
 		p.err = xspace.EventMetadata(ctx, src, p.plane, func(m *xspace.EventMeta) error {
 			p.lost.metadata.Add(int64(len(m.Stats)))
+			if id, ok := collective.ProgramOf(m); ok && slices.ContainsFunc(p.lines, func(l *crossLine) bool { return l.unnamed }) {
+				p.program[m.ID] = id
+			}
 			if m.DisplayName == "" || m.DisplayName == m.Name {
 				return nil
 			}
@@ -185,7 +202,7 @@ func (p *crossPlane) load(ctx context.Context) error {
 // release lets go of the names when the last line is done.
 func (p *crossPlane) release() {
 	if p.pending.Add(-1) == 0 {
-		p.names, p.shown = xspace.EventOptions{}, nil
+		p.names, p.shown, p.program = xspace.EventOptions{}, nil, nil
 	}
 }
 
@@ -263,8 +280,16 @@ func (l *crossLine) event(dst []byte, e *xspace.Event, start chrometrace.Instant
 	if long != "" {
 		dst = l.arg(dst, open, "long_name", func(dst []byte) []byte { return chrometrace.AppendString(dst, clipped(long, maxNameBytes)) })
 	}
+	program, of := l.program[e.MetadataID]
 	for it := e.Stats(); it.Next(); {
-		dst = l.stat(dst, open, it.Stat())
+		st := it.Stat()
+		of = of && st.Name != collective.StatProgram
+		dst = l.stat(dst, open, st)
+	}
+	if of && l.unnamed {
+		dst = l.arg(dst, open, collective.StatProgram, func(dst []byte) []byte {
+			return appendStat(dst, &xspace.Stat{Kind: xspace.StatInt, Int: program})
+		})
 	}
 	if e.Truncated {
 		l.lost.unread.Add(1)

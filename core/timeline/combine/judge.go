@@ -11,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // extract finds the collectives of the trace, a part for each node that it holds. nodes is how many traces there are.
@@ -37,22 +38,27 @@ func (n *Node) options(part, nodes int) collective.Options {
 }
 
 func (n *Node) extractXSpace(ctx context.Context, nodes int) (found []*collective.Part, err error) {
-	var planes [][]int
-	if n.planes != nil {
-		planes = n.planes.PlanesOf()
-	}
-	for part := range n.parts() {
-		space := n.Space
-		if planes != nil {
-			space = n.planes.Only(n.Space, planes[part])
-		}
+	n.programs = nil
+	for part, space := range n.spaces() {
 		one, err := collective.FromXSpace(ctx, n.Src, space, n.options(part, nodes))
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, one)
+		found, n.programs = append(found, one), append(n.programs, one.Programs)
 	}
 	return found, nil
+}
+
+// spaces returns the trace as its parts, under the names that planes had in the recording.
+func (n *Node) spaces() []*xspace.Space {
+	if n.planes == nil {
+		return []*xspace.Space{n.Space}
+	}
+	var out []*xspace.Space
+	for _, planes := range n.planes.PlanesOf() {
+		out = append(out, n.planes.Only(n.Space, planes))
+	}
+	return out
 }
 
 func (n *Node) extractChrome(ctx context.Context, nodes int) ([]*collective.Part, error) {
@@ -64,8 +70,16 @@ func (n *Node) extractChrome(ctx context.Context, nodes int) ([]*collective.Part
 			return nil, err
 		}
 	}
+	compiled := make([]*collective.Compiled, len(opts))
+	if n.mark != nil {
+		var err error
+		if compiled, err = collective.ReadCompiled(n.mark); err != nil {
+			return nil, err
+		}
+	}
 	for part := range opts {
 		opts[part] = n.options(part, nodes)
+		opts[part].Compiled = compiled[part]
 		if len(opts) > 1 {
 			opts[part].Distributed = said[n.mark.Nodes[part].ID]
 		}
@@ -92,6 +106,9 @@ func (t *task) match() (*collective.Matched, error) {
 	joined := collective.Join(parts...)
 	for _, n := range t.nodes {
 		n.found = nil // its executions are in joined; twice is too much for long recordings
+		if t.format != FormatChrome {
+			n.programs = nil
+		}
 	}
 	return collective.Match(t.job.Context(), joined)
 }

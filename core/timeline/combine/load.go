@@ -34,14 +34,15 @@ type Node struct {
 
 	Clocks   align.Clocks
 	Result   NodeResult
-	tag      string             // the id as viewers' names carry it
-	degraded bool               // something about this node's clock is missing
-	absolute bool               // the instants of this node are since 1970
-	aligned  bool               // prlx put it on the clock of a reference before
-	onHost   bool               // prlx put its tracer lines on the host's clock before
-	start    int64              // instant from which normalised times of an XSpace count
-	kept     int64              // events with a time that are in the output
-	found    []*collective.Part // by part
+	tag      string                 // the id as viewers' names carry it
+	degraded bool                   // something about this node's clock is missing
+	absolute bool                   // the instants of this node are since 1970
+	aligned  bool                   // prlx put it on the clock of a reference before
+	onHost   bool                   // prlx put its tracer lines on the host's clock before
+	start    int64                  // instant from which normalised times of an XSpace count
+	kept     int64                  // events with a time that are in the output
+	found    []*collective.Part     // by part
+	programs []*collective.Programs // by part, of an XSpace whose collectives were looked for
 
 	mark   *aligned.Mark  // what the file says about what prlx did to it; nil: nothing
 	planes *xspace.Marked // the same, for an XSpace

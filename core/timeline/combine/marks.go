@@ -224,7 +224,7 @@ func (t *task) newMark() {
 		one := aligned.Node{ID: p.id}
 		if n.stays() {
 			one = n.mark.Nodes[p.part]
-			one.ID, one.Processes, one.TracerThreads = p.id, nil, nil
+			one.ID, one.Processes, one.TracerThreads, one.Compiled = p.id, nil, nil, nil
 			t.mark.Aligned = t.mark.Aligned || n.mark.Aligned
 		} else {
 			t.markNode(p.node, &one)

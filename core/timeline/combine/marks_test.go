@@ -7,11 +7,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
@@ -125,12 +127,6 @@ func TestValidateJudgesWhatCombineJudged(t *testing.T) {
 			doc := combined(t, 2, one)
 			got := validated(t, carriedAway(t, one.Output, doc))
 			want := doc.Collectives
-			if format == FormatChrome && r.Format == "" { // compiled programs do not cross into JSON: that is said, and nothing is judged
-				if inconclusive := got.Passed == nil && got.Status == StatusInconclusive; inconclusive == (name == "with tracer") || len(got.Warnings) == 0 || got.Violated > 0 { // XLA's own names tell a few
-					t.Errorf("%s: %+v", label, got)
-				}
-				continue
-			}
 			if got.Groups != want.Groups || got.Unmatched != want.Unmatched || got.Violated != want.After.Violated || got.Consistent != want.After.Consistent || got.Undecidable != want.After.Undecidable {
 				t.Errorf("%s: %d groups, %d unmatched, %d/%d/%d, combine said %+v", label, got.Groups, got.Unmatched, got.Violated, got.Consistent, got.Undecidable, want)
 			}
@@ -141,6 +137,42 @@ func TestValidateJudgesWhatCombineJudged(t *testing.T) {
 				t.Errorf("%s: no collectives", label)
 			}
 		}
+	}
+}
+
+// TestCrossedRecordingsAreJudgedAlike: of every profiler whose traces we have, two nodes with the same trace, one of them 3 us late.
+func TestCrossedRecordingsAreJudgedAlike(t *testing.T) {
+	paths, err := filepath.Glob(filetest.Data(t, "xplane") + "/*.xplane.pb")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("%d recordings, %v", len(paths), err)
+	}
+	dir := t.TempDir()
+	declared := put(t, dir, "d.json", []byte(`{"nodes": {"node0": {"offset_ns": 0}, "node1": {"offset_ns": 3000, "bound_ns": 700}}}`))
+	judged := 0
+	for _, path := range paths {
+		if st, err := os.Stat(path); err != nil || st.Size() > 8<<20 {
+			continue
+		}
+		out := filepath.Join(t.TempDir(), "all.json")
+		req := Request{Inputs: []Input{{ID: "node0", Path: path}, {ID: "node1", Path: path}}, Declared: declared, Output: out, Format: FormatChrome}
+		doc, _, err := Run(job.New(t.Context(), job.Options{Workers: 2}), req)
+		if err != nil {
+			continue // a trace that says no time, or is damaged: other tests
+		}
+		want, got := doc.Collectives, validated(t, carriedAway(t, out, doc))
+		if got.Groups != want.Groups || got.Unmatched != want.Unmatched || got.Violated != want.After.Violated || got.Consistent != want.After.Consistent || got.Undecidable != want.After.Undecidable {
+			t.Errorf("%s: %d groups, %d unmatched, %d/%d/%d, combine said %+v", filepath.Base(path), got.Groups, got.Unmatched, got.Violated, got.Consistent, got.Undecidable, want)
+		}
+		req.Output, req.Format = filepath.Join(t.TempDir(), "run"), FormatRun
+		if x := validated(t, carriedAway(t, req.Output, combined(t, 2, req))); !reflect.DeepEqual(got.ByKind, x.ByKind) || !reflect.DeepEqual(got.Lost, x.Lost) || !reflect.DeepEqual(got.Worst, x.Worst) || !reflect.DeepEqual(got.Notes, x.Notes) {
+			t.Errorf("%s: in JSON\n%+v\nin XSpace\n%+v", filepath.Base(path), got, x)
+		}
+		if got.Groups > 0 {
+			judged++
+		}
+	}
+	if judged < 1 {
+		t.Errorf("%d recordings with collectives", judged)
 	}
 }
 
@@ -292,15 +324,15 @@ func TestMergedTracesAreMergedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		inputs []Input
 		output string
-	}{"xspace": {single, "one.xplane.pb"}, "json": {kineto, "all.json"}} {
-		var halves []Input
-		for i, half := range [][]Input{c.inputs[:len(c.inputs)/2], c.inputs[len(c.inputs)/2:]} {
+	}{"xspace": {single, "one.xplane.pb"}, "json": {kineto, "all.json"}, "crossed": {single, "all.json"}} {
+		var parts []Input
+		for i, part := range [][]Input{c.inputs[:1], c.inputs[1:]} {
 			out := filepath.Join(t.TempDir(), c.output)
-			one := carriedAway(t, out, combined(t, 2, Request{Inputs: half, Output: out}))[0]
-			halves = append(halves, Input{ID: fmt.Sprint("half", i), Path: one.Path})
+			one := carriedAway(t, out, combined(t, 2, Request{Inputs: part, Output: out}))[0]
+			parts = append(parts, Input{ID: fmt.Sprint("part", i), Path: one.Path})
 		}
 		out := filepath.Join(t.TempDir(), c.output)
-		doc := combined(t, 2, Request{Inputs: halves, Output: out})
+		doc := combined(t, 2, Request{Inputs: parts, Output: out})
 		whole, again := validated(t, c.inputs), validated(t, carriedAway(t, out, doc))
 		if whole.Groups == 0 || again.Groups != whole.Groups || again.Violated != whole.Violated || again.Consistent != whole.Consistent || again.Undecidable != whole.Undecidable || again.Unmatched != whole.Unmatched {
 			t.Errorf("%s: %+v, of the parts %+v", name, again, whole)
@@ -343,5 +375,15 @@ func TestFilesOfEarlierVersionsHaveTheirBoundsFromTheDocument(t *testing.T) {
 	}
 	if _, _, err := Run(job.New(t.Context(), job.Options{Workers: 1}), Request{Inputs: copied, Probes: probes, Output: filepath.Join(t.TempDir(), "run")}); !fault.Is(err, fault.Incompatible) {
 		t.Errorf("clock data for them: %v", err)
+	}
+}
+
+// TestTooManyProgramsAreSaidAndNotJudged: a part of them would tell some collectives wrong.
+func TestTooManyProgramsAreSaidAndNotJudged(t *testing.T) {
+	d := &chromeDocument{task: &task{doc: &Document{}, mark: &aligned.Mark{Nodes: []aligned.Node{{Compiled: &aligned.Compiled{}}, {}}}}}
+	d.programs.List, d.programs.Full = []aligned.Program{{Name: "a"}}, true
+	d.settlePrograms()
+	if d.mark.Programs != nil || d.mark.Nodes[0].Compiled != nil || len(d.doc.Warnings) != 1 || !strings.Contains(d.doc.Warnings[0], "validate") {
+		t.Errorf("%+v, %q", d.mark, d.doc.Warnings)
 	}
 }

@@ -65,6 +65,7 @@ func (s *sizeWriter) Write(p []byte) (int, error) {
 type chromeDocument struct {
 	*task
 	parts    []chromePart // by node
+	programs aligned.ProgramTable
 	nextPID  int64
 	nextSort int64
 }
@@ -89,6 +90,9 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 		p := &d.parts[k]
 		if n.Space != nil {
 			p.cross = d.crossing(k)
+			if err := d.markCompiled(k, p.cross); err != nil {
+				return nil, err
+			}
 			continue
 		}
 		e := t.chromeEdit(n)
@@ -96,6 +100,9 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 		if !t.alone() {
 			e.Processes, e.IDs, e.DropEmpty = d.processes(n), ids[k], true
 			d.markProcesses(k, e.Processes)
+			if err := d.keepCompiled(k, e.Processes); err != nil {
+				return nil, err
+			}
 		} else if !t.untouched(n) && n.mark == nil {
 			if e.Mark, err = t.mark.Text(); err != nil {
 				return nil, err
@@ -107,6 +114,7 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 		p.workers = make([]*chrometrace.Worker, max(1, t.job.Workers()))
 		p.counts = make([]chrometrace.Counts, len(p.workers))
 	}
+	d.settlePrograms()
 	return d, nil
 }
 

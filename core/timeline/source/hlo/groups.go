@@ -349,11 +349,22 @@ func (m *Module) Members(o *Op) ([][]int64, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !m.budget.Take(idsIn(out)) {
+		return nil, ErrTooMany
+	}
 	if m.spread == nil {
 		m.spread = map[spreadKey][][]int64{}
 	}
 	m.spread[key] = out
 	return out, nil
+}
+
+func idsIn(lists [][]int64) int64 {
+	n := int64(0)
+	for _, l := range lists {
+		n += int64(len(l))
+	}
+	return n
 }
 
 func (m *Module) members(key spreadKey) ([][]int64, error) {
@@ -469,7 +480,7 @@ func (m *Module) Transfers(o *Op) ([]Pair, error) {
 	if mode == acrossPartitions {
 		limit, times = partitions, replicas
 	}
-	if int64(len(o.Pairs)) > maxMembers/times {
+	if n := int64(len(o.Pairs)); n > maxMembers/times || !m.budget.Take(n*times) {
 		return nil, ErrTooMany
 	}
 	out := make([]Pair, 0, int64(len(o.Pairs))*times)

@@ -34,6 +34,7 @@ type Module struct {
 
 	byName map[string]int
 	spread map[spreadKey][][]int64 // results of Members, shared by the instructions that have the same
+	budget *Budget                 // of what its group lists spread to; nil: of a file's own programs
 }
 
 // spreadKey is what Members depends on.
