@@ -74,7 +74,7 @@ def run(tree: Path, name: str, lines: list[str], data: Path) -> dict[str, str]:
     play = Path(tempfile.gettempdir()) / "prlx-golden" / hashlib.sha256(name.encode()).hexdigest()[:8] / "play"
     shutil.rmtree(play, ignore_errors=True)
     play.mkdir(parents=True)
-    triton = max((p for p in (tree / "build/triton").glob("3.9*") if (p / "triton").is_dir()), default=None)
+    triton = max((p for p in (ROOT / "build/triton").glob("3.9*") if (p / "triton").is_dir()), default=None)
     environment = {
         "PATH": os.environ["PATH"], "HOME": str(play.parent), "COLUMNS": "120",
         "TRITON_CACHE_DIR": str(play.parent / f"cache-{os.getpid()}"), "PYTHONPATH": str(triton or ""),
