@@ -396,6 +396,14 @@ func (r renderer) principal() *structure.Class {
 
 const maxVerdictClasses = 3
 
+// once leaves a word out where it is about one thing only.
+func once(n int64, word string) string {
+	if n == 1 {
+		return ""
+	}
+	return word
+}
+
 // verdict says in a sentence or two what was found.
 func (r renderer) verdict(d *cycledoc.Document) string {
 	switch {
@@ -418,7 +426,7 @@ func (r renderer) verdict(d *cycledoc.Document) string {
 				text += fmt.Sprintf(" on %d devices", len(c.Parts))
 			}
 			if c.Count > 0 && c.Wall.Mean > 0 {
-				text += fmt.Sprintf(", median %s", durationText(float64(c.Wall.P50)))
+				text += ", " + once(c.Count, "median ") + durationText(float64(c.Wall.P50))
 			}
 			for k, ch := range c.Children {
 				if k == maxVerdictClasses {
