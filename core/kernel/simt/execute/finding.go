@@ -15,7 +15,7 @@ type findings struct {
 	total   int64
 }
 
-// spot is an instruction and a check. Instructions are those of the text, so that what the binder adds does not count twice.
+// spot is an instruction and a check. Instructions are those of the text, of which one can be several of the code.
 type spot struct {
 	origin int32
 	check  Check
