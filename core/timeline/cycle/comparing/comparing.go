@@ -91,10 +91,6 @@ func (c *Comparison) sameKeys() error {
 	return nil
 }
 
-// leastSimilarity is the least share of common kernels of classes that are paired where nothing more alike is there: runs on different
-// hardware have other matrix products and the same kernels between them.
-const leastSimilarity = 0.2
-
 func (c *Comparison) run(similarity float64) {
 	c.Similarity = similarity
 	c.Result = pairs.Classes(c.ViewsA, c.ViewsB, pairs.Options{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: similarity})

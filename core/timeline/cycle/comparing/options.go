@@ -1,6 +1,9 @@
 package comparing
 
-import "github.com/prlx-go/prlx/core/fault"
+import (
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/cycle/pairs"
+)
 
 // Options tune Compare. The zero value is the default of everything.
 type Options struct {
@@ -15,7 +18,7 @@ func (o Options) filled() (Options, error) {
 		name     string
 		value    *float64
 		standard float64
-	}{{"alpha", &o.Alpha, 0.01}, {"the smallest change", &o.MinChange, 0.03}, {"the similarity", &o.Similarity, 0.5}} {
+	}{{"alpha", &o.Alpha, pairs.DefaultAlpha}, {"the smallest change", &o.MinChange, pairs.DefaultMinChange}, {"the similarity", &o.Similarity, pairs.DefaultSimilarity}} {
 		if *f.value == 0 {
 			*f.value = f.standard
 		}
@@ -24,9 +27,9 @@ func (o Options) filled() (Options, error) {
 		}
 	}
 	if o.Repetitions == 0 {
-		o.Repetitions = 200
+		o.Repetitions = defaultRepetitions
 	}
-	if o.Repetitions < 2 {
+	if o.Repetitions < leastRepetitions {
 		return o, fault.Usagef("%d repetitions are too few to compare", o.Repetitions).WithHint("give at least 8")
 	}
 	return o, nil

@@ -13,9 +13,6 @@ import (
 // taken for the steps. Two runs are therefore compared by one origin: the kernels of every class, from its border in the one run on, are looked
 // for in both runs in the same way, and what is found there is compared.
 
-// maxOriginWork bounds the kernels that are looked at in search of classes of the other run, in all; each class costs the length of the run.
-const maxOriginWork = 1 << 30
-
 // Compared is a class as it is compared.
 type Compared struct {
 	*structure.Class

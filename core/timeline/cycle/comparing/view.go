@@ -10,9 +10,6 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
-// viewValues bounds the times that are held of one class.
-const viewValues = 4 << 20
-
 // viewOf is what is compared of a class: times of repetitions spread evenly over the run, without edited ones where there are others.
 func viewOf(r *structure.Run, x *Compared, most int, starts map[int][]int32) pairs.ClassView {
 	c := x.Class

@@ -22,17 +22,6 @@ var stepKinds = []kernels.MarkKind{
 	kernels.VLLM, kernels.SGLang, kernels.ATOM, kernels.ProfilerStep, kernels.XLAStep, kernels.XLAModule, kernels.NVTX, kernels.GraphLaunch,
 }
 
-// What marks must do to define steps.
-const (
-	markCover       = 0.5 // share of the kernels of their sequence that they hold
-	rangeCover      = 0.6 // the same for ranges of the user, which need not be steps
-	maxRanges       = 100_000
-	rangeKernels    = 8   // kernels of the smallest such range
-	graphCover      = 0.8 // the same for graph launches
-	graphKernels    = 100 // kernels of a launch that may be a whole step
-	parallelPercent = 20  // overlap of two marks, in percent of the shorter, above which they are not one after the other
-)
-
 // chooseEvidence settles for every sequence which marks define its steps, and says so.
 func (f *finder) chooseEvidence() {
 	r := f.r
@@ -266,7 +255,7 @@ func (f *finder) takeTails(t *structure.Track, steps []tracked) {
 			}
 		}
 	}
-	if 2*counts[best] < len(steps)-1 || counts[best] == 0 {
+	if 100*counts[best] < tailPercent*(len(steps)-1) || counts[best] == 0 {
 		return
 	}
 	n := length[best]

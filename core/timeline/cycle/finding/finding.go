@@ -79,9 +79,6 @@ type plan struct {
 	kernels int                // of those
 }
 
-// worthShare is the least share of the kernels of a device, in percent, that a stream beside the busiest needs to be searched.
-const worthShare = 5
-
 func (f *finder) plan(seq int) *plan {
 	r := f.r
 	s := &r.Trace.Sequences[seq]
@@ -104,15 +101,12 @@ func (f *finder) plan(seq int) *plan {
 	slices.SortStableFunc(streams, func(a, b uint16) int { return s.Streams[b].Kernels - s.Streams[a].Kernels })
 	p := &plan{seq: seq, streams: streams, kernels: compute}
 	for k, st := range streams {
-		if k == 0 || 100*s.Streams[st].Kernels >= worthShare*compute {
+		if k == 0 || 100*s.Streams[st].Kernels >= worthPercent*compute {
 			p.tracks = append(p.tracks, structure.NewTrack(s, seq, []uint16{st}, k == 0))
 		}
 	}
 	return p
 }
-
-// mergeGain is how much more of the kernels a merged sequence must explain than the streams do alone, as a share.
-const mergeGain = 0.05
 
 // decide chooses between streams alone and merged, and returns the tracks with their structures in found.
 func (f *finder) decide(p *plan, found map[*structure.Track]repeat.Structure) []*structure.Track {
@@ -136,7 +130,7 @@ func (f *finder) decide(p *plan, found map[*structure.Track]repeat.Structure) []
 			return each
 		}
 		// Streams that take turns each hold a part of a step and repeat alone too; merged is for those that do not.
-		if float64(p.kernels-covered) <= mergeGain*float64(p.kernels) || 2*busiest >= p.tracks[0].N {
+		if float64(p.kernels-covered) <= mergeGain*float64(p.kernels) || 100*busiest >= busiestPercent*p.tracks[0].N {
 			return each
 		}
 	}
@@ -152,13 +146,6 @@ func (f *finder) decide(p *plan, found map[*structure.Track]repeat.Structure) []
 	f.r.Merged = true
 	return []*structure.Track{merged}
 }
-
-// looseGain is how much more loose keys must explain than strict ones, as a share of the kernels, where the choice is left to Find;
-// a class found by them must have this many different kernels, for loose keys make much equal.
-const (
-	looseGain     = 0.2
-	looseDistinct = 4
-)
 
 // repeats searches one track.
 func (f *finder) repeats(t *structure.Track) repeat.Structure {
@@ -181,7 +168,7 @@ func (f *finder) repeats(t *structure.Track) repeat.Structure {
 		r.Cut += int64(t.N - repeat.MaxSymbols)
 	}
 	st := run(r.Keys)
-	if r.Opt.Keys == structure.KeysAuto && r.Keys == structure.KeysStrict && !f.keyed && 2*st.Covered < t.N && !f.canceled() {
+	if r.Opt.Keys == structure.KeysAuto && r.Keys == structure.KeysStrict && !f.keyed && 100*st.Covered < looseBelow*t.N && !f.canceled() {
 		loose := run(structure.KeysLoose)
 		if float64(loose.Covered-st.Covered) >= looseGain*float64(t.N) && varied(loose) {
 			r.Keys, st = structure.KeysLoose, loose

@@ -10,11 +10,6 @@ import (
 
 // Steps that marks define are sorted into classes: equal ones first, then those that differ by few kernels, then those that differ by few
 // kernels when loose signatures are compared. A step that is like no other is a class of its own, as long as there are few of those.
-const (
-	maxGroups  = 64     // classes of steps of one track
-	maxTries   = 20_000 // comparisons of one track
-	smallEdits = 3      // that a short step may always have, if they are no more than a quarter of it
-)
 
 // group is steps that belong together.
 type group struct {
@@ -30,7 +25,7 @@ func allowedEdits(percent, period int) int {
 		return 0
 	}
 	n := percent * period / 100
-	if n < smallEdits && 4*smallEdits <= period {
+	if n < smallEdits && 100*smallEdits <= smallPercent*period {
 		n = smallEdits
 	}
 	return n

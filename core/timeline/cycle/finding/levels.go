@@ -47,9 +47,6 @@ func (f *finder) loneSteps(t *structure.Track, steps []tracked, groups []*group,
 	}
 }
 
-// leastLayer is the least period of a layer, the described tool's least length of a cycle within a cycle.
-const leastLayer = 5
-
 // inferred adds a class of a structure.
 func (f *finder) inferred(t *structure.Track, c *repeat.Class, d structure.Depth) {
 	if d == structure.DepthLayer && c.Period < leastLayer {
@@ -71,17 +68,6 @@ func (f *finder) add(c structure.Class, p structure.Part) {
 	c.Parts = []structure.Part{p}
 	f.r.Classes = append(f.r.Classes, &c)
 }
-
-// What makes a level the one of steps, where no mark says so.
-const (
-	leastPeriod  = 4   // kernels: no step is so short that this could not be told from noise
-	stepPeriod   = 200 // kernels: no layer is so long
-	lonePeriod   = 100 // the same for what nothing repeats inside of
-	layerShare   = 40  // percent of a repetition that lie in repetitions of the level below
-	PauseFactor  = 3   // the idle time in front of a step beside that in front of its kernels
-	outerFactor  = 1.5 // the idle time in front of a step beside that in front of its microbatches
-	SampledSpans = 256 // repetitions that are looked at
-)
 
 // depths says how deep each level of a structure nests: which of them is the one of steps, and so what the others are.
 func (f *finder) depths(t *structure.Track, st repeat.Structure) []structure.Depth {
@@ -211,11 +197,10 @@ func (f *finder) stepLevel(t *structure.Track, st repeat.Structure) int {
 		}
 		level := &st.Levels[l]
 		c := &level.Classes[0]
-		holds := f.holds(st, c)
 		switch {
 		case f.r.Training && c.Period >= leastLayer && f.optimizes(c): // an optimizer runs once a step
 			return l
-		case holds && c.Period >= lonePeriod, c.Period >= stepPeriod, !holds && c.Period >= lonePeriod:
+		case c.Period >= stepPeriod:
 			return l
 		case c.Period >= leastPeriod && (f.r.Pauses(t, c.Repetitions) || f.launched(t, c)):
 			return l
@@ -233,13 +218,13 @@ func (f *finder) optimizes(c *repeat.Class) bool {
 			n++
 		}
 	}
-	return n > 0 && 2*n < len(c.Symbols)
+	return n > 0 && 100*n < optimizerShare*len(c.Symbols)
 }
 
 // innerOnly reports whether the innermost level stands inside of the next one for the greater part.
 func (f *finder) innerOnly(st repeat.Structure) bool {
 	c := &st.Levels[0].Classes[0]
-	return len(c.Parents) > 0 && c.Period < lonePeriod
+	return len(c.Parents) > 0 && c.Period < stepPeriod
 }
 
 // launched reports whether every repetition is a graph launch of its own.
@@ -263,7 +248,7 @@ func (f *finder) launched(t *structure.Track, c *repeat.Class) bool {
 			own++
 		}
 	})
-	return 10*own >= 8*seen
+	return 100*own >= launchedPercent*seen
 }
 
 // within keeps the inferred classes that lie inside of the steps that marks define, and those that hold several of them. Repetitions across a
@@ -280,11 +265,12 @@ func (f *finder) within(t *structure.Track, st repeat.Structure, steps []tracked
 		for k := range st.Levels[l].Classes {
 			c := st.Levels[l].Classes[k]
 			whole := uncut(c.Repetitions, steps)
+			mostly := 100*len(whole) >= uncutPercent*len(c.Repetitions)
 			switch {
-			case 5*len(whole) >= 4*len(c.Repetitions) && 10*c.Period < 8*size && len(whole) > 1:
+			case mostly && 100*c.Period < innerPercent*size && len(whole) > 1:
 				c.Repetitions = whole
 				level = append(level, c)
-			case 5*len(whole) < 4*len(c.Repetitions) && 2*c.Period >= 3*size:
+			case !mostly && 100*c.Period >= loopPercent*size:
 				f.inferred(t, &c, structure.DepthLoop)
 			}
 		}
@@ -293,7 +279,7 @@ func (f *finder) within(t *structure.Track, st repeat.Structure, steps []tracked
 		}
 	}
 	d := structure.DepthLayer
-	if n := len(kept); n > 1 && f.r.Training && f.holds(st, &kept[n-1][0]) && kept[n-1][0].Period >= lonePeriod/2 {
+	if n := len(kept); n > 1 && f.r.Training && f.holds(st, &kept[n-1][0]) && kept[n-1][0].Period >= microbatchPeriod {
 		d = structure.DepthMicrobatch
 	}
 	for l := len(kept) - 1; l >= 0; l-- {
@@ -310,7 +296,7 @@ func (f *finder) holds(st repeat.Structure, c *repeat.Class) bool {
 	for _, ch := range c.Children {
 		inside += ch.Count * st.Levels[ch.Level].Classes[ch.Class].Period
 	}
-	return len(c.Children) > 0 && 100*inside >= layerShare*c.Period
+	return len(c.Children) > 0 && 100*inside >= layerPercent*c.Period
 }
 
 // uncut are the repetitions that lie in one step or outside of all.

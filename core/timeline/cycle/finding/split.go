@@ -10,18 +10,6 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
-// A server whose attention serves every phase may run the same kernels, by name, for a prompt and for single tokens. The order of kernels cannot tell
-// these apart; their work can. A class of a trace that serves is taken apart where its repetitions are of two clearly different sizes.
-const (
-	splitBlocks = 2.2 // times as many thread blocks of kernels that have one a row
-	splitTime   = 1.7 // times as long, in the sum of kernel times, where the trace does not say thread blocks
-	splitOne    = 4.0 // the same for one repetition among others, which may be odd for another reason
-	splitGraph  = 1.3 // the same where one kind is launched by graphs and the other is not
-	slotRatio   = 1.2 // a kernel of the greater size takes so many times as long
-	slotShare   = 0.6 // as many kernels do: when a few take longer, it is not the size that differs
-	minSized    = 5   // kernels of the shortest class that is taken apart
-)
-
 // split takes classes apart by the size of their repetitions.
 func (f *finder) split() {
 	if !f.r.Serving || f.r.Opt.Compat != nil {
@@ -149,10 +137,10 @@ func (f *finder) size(x *sized, track int, rep repeat.Span, rowWise []bool) {
 			}
 		}
 	}
-	if 2*said <= all {
+	if 100*said <= saidPercent*all {
 		x.blocks = 0
 	}
-	x.graph = 2*graph > int(rep.End-rep.Start)
+	x.graph = 100*graph > graphPercent*int(rep.End-rep.Start)
 }
 
 // largeAllOver reports whether most kernels of one repetition take longer than those of another.

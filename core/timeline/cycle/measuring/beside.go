@@ -8,8 +8,6 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
-const maxBeside = 64 // kernels of other streams that a class lists
-
 type besideKey struct {
 	class  int32
 	name   uint32

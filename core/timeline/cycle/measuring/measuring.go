@@ -127,9 +127,6 @@ func turned(segs []structure.Segment, shift, period int32) []structure.Segment {
 	return out
 }
 
-// slotValues is how many times a worker holds while it measures slots.
-const slotValues = 1 << 20
-
 // slots measures every place of a class.
 func (f *measurer) slots(c *structure.Class) error {
 	c.Slots, c.Also, c.Blocks = make([]cycledoc.Slot, c.Period()), make([][]string, c.Period()), make([]float64, c.Period())

@@ -12,23 +12,6 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
-// What makes a repetition odd: it is far from the median by the robust z of Iglewicz and Hoaglin (1993, How to Detect and Handle
-// Outliers), and by a share that matters.
-const (
-	outlierScore  = 5.0
-	outlierChange = 0.05
-	outlierLeast  = 8  // repetitions on a device: fewer have no usual time
-	maxOutliers   = 20 // that a class lists
-)
-
-// What makes a drift: Pettitt's test (Appl. Statist. 28, 1979) finds one change point, and both sides differ by a share that matters.
-const (
-	driftP      = 0.01
-	driftChange = 0.03
-	driftLeast  = 20 // repetitions on a device
-	driftSide   = 5  // of them on either side
-)
-
 // odd finds outliers and drift. Walls are those of all parts, one after the other; scratch has room for as many.
 func (f *measurer) odd(c *structure.Class, walls, scratch []int64, starts map[int][]int32) {
 	at := 0
@@ -64,8 +47,7 @@ func (f *measurer) outliers(c *structure.Class, pi, before, from int, walls, scr
 	for _, w := range walls {
 		scratch = append(scratch, max(w-mid, mid-w))
 	}
-	// A clock has steps: a deviation that is all zeros is one of half a nanosecond.
-	spread := 1.4826 * max(0.5, float64(sample.Median(scratch)))
+	spread := madToSigma * max(leastMAD, float64(sample.Median(scratch)))
 	p := &c.Parts[pi]
 	t := f.r.Tracks[p.Track]
 	s := f.r.Seq(t)
@@ -161,10 +143,6 @@ func (f *measurer) drift(c *structure.Class, pi int, walls, scratch []int64) *cy
 	d.Description = fmt.Sprintf("from repetition %d of %d on, repetitions take %.1f %% %s than before", at, n, 100*math.Abs(d.Change), word)
 	return d
 }
-
-// driftPoints is how many values Pettitt's test is made on at most: a longer series is told by the medians of equal stretches, and its change
-// point to one of those.
-const driftPoints = 4096
 
 func changePoint(walls, scratch []int64) (at int, p float64) {
 	n := len(walls)

@@ -97,7 +97,7 @@ func lineUp(r *structure.Run, devices [][]int) (table [][]int, ok bool) {
 		}
 		table = append(table, row)
 	}
-	if 10*differ > n*(len(devices)-1) {
+	if 100*differ > differPercent*n*(len(devices)-1) {
 		r.Warnings = append(r.Warnings, fmt.Sprintf("%d steps are of another class than those of the first device: the slowest rank is not told", differ))
 		return nil, false
 	}

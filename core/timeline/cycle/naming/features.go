@@ -11,11 +11,6 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
-const (
-	maxAnnotations = 1000 // repetitions of a class whose marks are asked
-	maxMarkTexts   = 8
-)
-
 // annotations are the texts of the marks around repetitions of each class, most frequent first.
 func (f *namer) annotations() [][]string {
 	r := f.r
@@ -64,10 +59,9 @@ func (f *namer) annotations() [][]string {
 // around are the marks that hold an instant, of the last few that start before it.
 func (f *namer) around(marks []int32, at int64) []int32 {
 	r := f.r
-	const few = 16
 	n := sort.Search(len(marks), func(i int) bool { return r.Trace.Marks[marks[i]].StartNS > at })
 	var out []int32
-	for i := n - 1; i >= max(0, n-few); i-- {
+	for i := n - 1; i >= max(0, n-lookBack); i-- {
 		if r.Trace.Marks[marks[i]].EndNS >= at {
 			out = append(out, marks[i])
 		}
@@ -90,7 +84,7 @@ func (f *namer) features(c *structure.Class, annotations []string) phase.Feature
 			continue
 		}
 		out.Names, out.NS, out.Blocks = append(out.Names, s.Name), append(out.NS, s.MeanNS), append(out.Blocks, c.Blocks[i])
-		out.Graph = append(out.Graph, 2*s.GraphRuns > s.Count)
+		out.Graph = append(out.Graph, 100*s.GraphRuns > graphPercent*s.Count)
 		m, seen := f.tiles[s.Name]
 		if !seen {
 			m = phase.TileRows(s.Name)

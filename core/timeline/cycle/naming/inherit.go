@@ -36,7 +36,7 @@ func (f *namer) inherit(c *structure.Class) {
 	}
 	switch {
 	case first.Phase == phase.Verify && (samples(c) || r.Pauses(r.Tracks[c.Parts[0].Track], c.Parts[0].Reps)):
-		*mine = phase.Result{Phase: phase.Draft, Score: 0.75, Reason: "runs several times in front of each verification, as a pass of its own", Readings: []phase.Reading{{Phase: phase.Draft, Score: 0.75}}}
+		*mine = phase.Result{Phase: phase.Draft, Score: draftScore, Reason: "runs several times in front of each verification, as a pass of its own", Readings: []phase.Reading{{Phase: phase.Draft, Score: draftScore}}}
 	case !told, (first.Phase == phase.Verify || first.Phase == phase.Mixed) && (mine.Phase == phase.Decode || mine.Phase == phase.Prefill):
 		first.Reason = "part of a " + string(first.Phase) + " step: " + first.Reason
 		*mine = first

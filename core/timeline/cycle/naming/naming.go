@@ -85,16 +85,16 @@ func (f *namer) selectable() structure.Depth {
 // sure says how certain it is that the class repeats and has these borders: by the share of repetitions without edits, and by how
 // many there are, each of which halves what is left of doubt. Marks settle the borders.
 func sure(c *structure.Class, r *structure.Run) {
-	exact := 1 - float64(c.Edited)/(2*float64(c.Count))
+	exact := 1 - editedDoubt*float64(c.Edited)/float64(c.Count)
 	if c.Source != structure.SourceInferred {
-		c.Confidence = 0.99 * exact
+		c.Confidence = markedConfidence * exact
 		c.Because = fmt.Sprintf("%s marks define it; %d of %d repetitions have the same kernels", c.Source, c.Count-c.Edited, c.Count)
 		if c.Count == 1 {
 			c.Because = fmt.Sprintf("%s marks define it; there is one of it", c.Source)
 		}
 		return
 	}
-	enough := 1 - math.Pow(2, -float64(min(c.Count, 60)-1))
+	enough := 1 - math.Pow(doubtLeft, float64(min(c.Count, enoughCounted)-1))
 	c.Confidence = exact * enough
 	c.Because = fmt.Sprintf("%d repetitions, %d of them without edits", c.Count, c.Count-c.Edited)
 	if len(r.Trace.Sequences) > 1 && len(c.Parts) > 1 {
@@ -114,7 +114,7 @@ func (f *namer) nameAll() {
 				base = cycledoc.LevelCycle
 			}
 			switch p := f.phases[c].Phase; {
-			case c.Depth == structure.DepthStep && (p == phase.Backward || p == phase.Optimizer) && (2*c.Covered >= r.Compute || optimizes(c)):
+			case c.Depth == structure.DepthStep && (p == phase.Backward || p == phase.Optimizer) && (100*c.Covered >= trainingPercent*r.Compute || optimizes(c)):
 				base = "training " + base // forward, backward and optimizer in one
 			case p != phase.Unknown:
 				base = string(p) + " " + base

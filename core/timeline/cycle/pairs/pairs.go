@@ -8,9 +8,6 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
-// maxPeriod bounds the periods that are aligned: the alignment needs the product of both in time and bytes.
-const maxPeriod = 8192
-
 // Slot is one kernel of a cycle.
 type Slot struct {
 	Name          string
@@ -36,20 +33,20 @@ type ClassView struct {
 
 // Options of a comparison. The zero value means the defaults.
 type Options struct {
-	Alpha      float64 // chance of a false change in one class; default 0.01
-	MinChange  float64 // smallest change worth a word, as a share; default 0.03
-	Similarity float64 // least share of common kernels of two matched classes; default 0.5
+	Alpha      float64 // chance of a false change in one class; 0 means DefaultAlpha
+	MinChange  float64 // smallest change worth a word, as a share; 0 means DefaultMinChange
+	Similarity float64 // least share of common kernels of two matched classes; 0 means DefaultSimilarity
 }
 
 func (o Options) filled() Options {
 	if o.Alpha <= 0 {
-		o.Alpha = 0.01
+		o.Alpha = DefaultAlpha
 	}
 	if o.MinChange <= 0 {
-		o.MinChange = 0.03
+		o.MinChange = DefaultMinChange
 	}
 	if o.Similarity <= 0 {
-		o.Similarity = 0.5
+		o.Similarity = DefaultSimilarity
 	}
 	return o
 }

@@ -17,10 +17,6 @@ const (
 	NotTested Verdict = ""
 )
 
-// MinRepetitions is the fewest repetitions on each side for which a test is made: below, the normal approximation of U is not good
-// (Mann and Whitney 1947 find it good from 8 on).
-const MinRepetitions = 8
-
 // Change compares one time of two runs.
 type Change struct {
 	MeanA, MeanB float64 // ns
@@ -117,9 +113,12 @@ func mannWhitney(x, y []int64) float64 {
 	return pOfU(ranks-n1*(n1+1)/2, n1, n2, ties)
 }
 
+// uniform is what the square of a range is divided by for the variance of ranks in it, in the variance of U.
+const uniform = 12
+
 func pOfU(u, n1, n2, ties float64) float64 {
 	n := n1 + n2
-	variance := n1 * n2 / 12 * (n + 1 - ties/(n*(n-1)))
+	variance := n1 * n2 / uniform * (n + 1 - ties/(n*(n-1)))
 	if !(variance > 0) {
 		return 1
 	}
@@ -135,9 +134,6 @@ func tested(a, b []int64) Change {
 	}
 	return c
 }
-
-// maxStages is how many stages of a run are looked at, each of at least MinRepetitions.
-const maxStages = 4
 
 // apart reports whether the medians of all stages of one run lie on one side of those of the other. The test takes repetitions for independent
 // of each other; in a run that warms up or drifts they are not, and a part of it differs from the whole by as much as it moved.

@@ -138,7 +138,7 @@ func (l *chainer) absorb(level []int32) []int32 {
 	return slices.DeleteFunc(slices.Clone(level), func(c int32) bool {
 		mine := count(c)
 		for _, o := range level {
-			if o != c && mine <= max(2, count(o)/rareShare) && count(o) > 2*mine && l.alike(c, o) {
+			if o != c && mine <= max(2, count(o)/rareShare) && count(o) > commonTimes*mine && l.alike(c, o) {
 				f.classes[c].blocks = nil
 				return true
 			}
@@ -174,16 +174,9 @@ func (l *chainer) inside(start, end int) bool {
 }
 
 func (l *chainer) limit(period, times int) int {
-	one := max(min(3, period/4), period*l.f.opt.EditPercent/100)
+	one := allowed(period, l.f.opt.EditPercent)
 	return 2 * one * times // a replaced symbol is one inserted and one missing
 }
-
-const (
-	maxTimes = 16  // repetitions of a class that are aligned at once
-	maxEdits = 400 // steps of the aligner grow with the square of the edits
-	// alignPerSymbol bounds the steps of the aligner on one level.
-	alignPerSymbol = 64
-)
 
 func (l *chainer) gap(start, end int, before, after int32) {
 	if l.inside(start, end) {
@@ -313,7 +306,7 @@ func (l *chainer) take(c int32, start, end, times int) bool {
 			to = l.a.place((k+1)*cl.period, end-start)
 		}
 		edits := l.a.edits(k*cl.period, (k+1)*cl.period, end-start, times*cl.period)
-		if one := max(min(3, cl.period/4), cl.period*l.f.opt.EditPercent/100); edits > one || to <= at {
+		if one := allowed(cl.period, l.f.opt.EditPercent); edits > one || to <= at {
 			cl.edited = cl.edited[:n]
 			return false
 		}
@@ -351,7 +344,7 @@ func (l *chainer) partial(start, end, wordEnd, edits int) bool {
 	first := l.a.edits(0, min(2*edits, wordEnd), end-start, wordEnd)
 	last := l.a.edits(max(0, wordEnd-2*edits), wordEnd, end-start, wordEnd)
 	atStart, atEnd := start <= slack, end >= len(l.f.in)-slack
-	return edits > 0 && (atStart && first == edits || atEnd && last == edits || (atStart || atEnd) && edits > 2*min(3, wordEnd/4))
+	return edits > 0 && (atStart && first == edits || atEnd && last == edits || (atStart || atEnd) && edits > 2*few(wordEnd))
 }
 
 // inner enters a class inside an edited repetition, unless it is known there already.

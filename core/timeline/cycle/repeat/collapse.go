@@ -2,9 +2,6 @@ package repeat
 
 import "slices"
 
-// maxRounds bounds how often the sequence is collapsed. Small repetitions inside a layer take rounds of their own.
-const maxRounds = 8
-
 // sequence is the input after some rounds: tokens, and where each starts in the input.
 type sequence struct {
 	t     []uint32
@@ -180,7 +177,7 @@ func (f *finder) heads(groups []group) map[uint64][]int32 {
 	for i := range groups {
 		c := groups[i].class
 		w := f.classes[c].word
-		if len(w) >= 4 || slices.ContainsFunc(w, func(t uint32) bool { return t >= f.base }) && len(w) > 1 {
+		if len(w) >= leastHead || slices.ContainsFunc(w, func(t uint32) bool { return t >= f.base }) && len(w) > 1 {
 			h := headHash(w)
 			heads[h] = append(heads[h], c)
 		}

@@ -5,9 +5,6 @@ import "math"
 // Between rounds, what stands alone among repetitions is aligned with the classes that were just found. An edited layer is a layer, and so
 // the next round sees the same step as ever. What stands there again and again is no edit but a part of what is outside.
 
-// structural says that a stretch which stands in one of so many places where there could be one is no edit.
-const structural = 16
-
 // stretches are what stands between repetitions, by what they hold.
 type stretches struct {
 	at    map[uint64][]int32 // places in the input
@@ -42,7 +39,7 @@ func (s *stretches) repeated(at []int32) bool {
 	if structural*len(at) >= s.total {
 		return true
 	}
-	if len(at) < 3 {
+	if len(at) < leastTwins {
 		return false
 	}
 	distances := map[int32]int{}
@@ -55,7 +52,7 @@ func (s *stretches) repeated(at []int32) bool {
 			twins += n
 		}
 	}
-	return 2*twins >= len(at)-1
+	return 100*twins >= twinPercent*(len(at)-1)
 }
 
 // any reports whether there is one that recurs.

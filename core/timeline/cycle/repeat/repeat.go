@@ -148,7 +148,7 @@ type finder struct {
 
 func newFinder(symbols []uint32, opt Options) *finder {
 	if opt.EditPercent == 0 {
-		opt.EditPercent = 5
+		opt.EditPercent = standardPercent
 	}
 	budget := alignPerSymbol*len(symbols) + 1<<18
 	f := &finder{in: symbols, opt: opt, budget: &budget, nodeIDs: map[node]uint32{}, byKey: map[uint64][]int32{}}

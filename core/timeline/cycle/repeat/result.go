@@ -5,13 +5,6 @@ import (
 	"slices"
 )
 
-// A class is reported when it covers this much of the input in percent, or when it once repeats side by side over this many symbols, or
-// inside of a class that is reported, or as a kind of steps. Anything less may be chance.
-const (
-	enoughPercent = 10
-	enoughSymbols = 48
-)
-
 // result turns what was found into a Structure.
 func (f *finder) result() Structure {
 	s := Structure{Symbols: len(f.in), WorkLimited: f.limited}
@@ -144,7 +137,7 @@ func (f *finder) worth(cl *class) bool {
 	count, longest := 0, 0
 	for _, b := range cl.blocks {
 		count += int(b.count)
-		if b.count > 2 {
+		if b.count > sideBySide {
 			longest = max(longest, int(b.count-1)*cl.period)
 		}
 	}
@@ -152,7 +145,7 @@ func (f *finder) worth(cl *class) bool {
 	case count+len(cl.edited) < 2:
 		return false
 	case cl.period == 1: // a kernel said many times over is a cycle only when there is little else
-		return 2*count > len(f.in)
+		return 100*count > onlyPercent*len(f.in)
 	}
 	return cl.kind || longest >= enoughSymbols || 100*(count+len(cl.edited))*cl.period >= enoughPercent*len(f.in)
 }

@@ -82,7 +82,7 @@ func (b *ballot) phase(k int) int { return (b.p - b.g.canon[k]) % b.p }
 // chain lets run k vote together with those after it that go on where it ends but for a few edits, and returns the next one.
 func (b *ballot) chain(k int) int {
 	first, last := k, k
-	slack := max(min(3, b.period/4), b.period*max(0, b.f.opt.EditPercent)/100)
+	slack := allowed(b.period, b.f.opt.EditPercent)
 	length := b.nominal(k) // in symbols, as if nothing had been edited
 	for last+1 < len(b.g.runs) {
 		next := last + 1
@@ -93,7 +93,7 @@ func (b *ballot) chain(k int) int {
 		if off > b.period/2 {
 			off -= b.period
 		}
-		if gap < 0 || gap > 2*b.period || max(off, -off) > slack || !b.inEdits(last, next, gap-off, slack) {
+		if gap < 0 || gap > reach*b.period || max(off, -off) > slack || !b.inEdits(last, next, gap-off, slack) {
 			break
 		}
 		length = real - off + b.nominal(next)
@@ -119,7 +119,7 @@ func (b *ballot) between(k int) (h uint64, ok bool) {
 		return 0, false
 	}
 	from, to := b.end(k), b.start(k+1)
-	if to < from || b.s.at(to)-b.s.at(from) > 2*b.period {
+	if to < from || b.s.at(to)-b.s.at(from) > reach*b.period {
 		return 0, false
 	}
 	for _, t := range b.s.t[from:to] {
@@ -131,7 +131,7 @@ func (b *ballot) between(k int) (h uint64, ok bool) {
 // beyond returns how far a class goes on after its last run to the end of the input, with edits; length is what it has had since phase.
 func (b *ballot) beyond(end, phase, length int) int {
 	text := b.f.in[b.s.at(end):]
-	if len(text) == 0 || len(text) > 2*b.period {
+	if len(text) == 0 || len(text) > reach*b.period {
 		return 0
 	}
 	return b.edge(text, b.word((b.offset(phase)+length)%b.period))
@@ -140,7 +140,7 @@ func (b *ballot) beyond(end, phase, length int) int {
 // before returns how far a class goes back from its first run to the start of the input, with edits.
 func (b *ballot) before(phase int) int {
 	n := b.s.at(b.start(0))
-	if n == 0 || n > 2*b.period {
+	if n == 0 || n > reach*b.period {
 		return 0
 	}
 	text := slices.Clone(b.f.in[:n])
@@ -152,7 +152,7 @@ func (b *ballot) before(phase int) int {
 
 // edge aligns all of a text with a word said again and again, and returns how much of that it is.
 func (b *ballot) edge(text, word []uint32) int {
-	slack := max(min(3, b.period/4), b.period*max(0, b.f.opt.EditPercent)/100)
+	slack := allowed(b.period, b.f.opt.EditPercent)
 	want := make([]uint32, 0, len(text)+slack)
 	for len(want) < len(text)+slack {
 		want = append(want, word[:min(len(word), len(text)+slack-len(want))]...)
@@ -286,13 +286,10 @@ func (b *ballot) winner() int {
 	return b.f.heaviest(b.s, b.runs, b.g, tied)
 }
 
-// clearly is how many times the weight of the first rotation another one needs.
-const clearly = 3
-
 // heaviest returns the phase with the largest weight in front of its borders, the first one unless another is clearly heavier.
 func (f *finder) heaviest(s *sequence, runs []run, g *group, tied []int) int {
 	p := g.period
-	budget := max(4, 1<<20/len(tied)) // borders to look at for each phase
+	budget := max(leastBorders, weightBorders/len(tied)) // borders to look at for each phase
 	stride := max(1, len(g.runs)/budget)
 	best, heaviest, first := tied[0], int64(-1), int64(-1)
 	for _, phase := range tied {

@@ -34,12 +34,13 @@ type gram struct {
 }
 
 const (
-	gramBits = 18
-	gramStep = 0x9e3779b97f4a7c15 // of the rolling hash
+	gramBits      = 18 // of a table of groups, at most
+	leastGramBits = 8
+	gramStep      = 0x9e3779b97f4a7c15 // of the rolling hash
 )
 
 func newGram(k, tokens int, sieve uint64) gram {
-	size := min(gramBits, max(8, bits.Len(uint(tokens))+1))
+	size := min(gramBits, max(leastGramBits, bits.Len(uint(tokens))+1))
 	g := gram{k: k, drop: 1, sieve: sieve, shift: uint8(64 - size), last: make([]uint64, 1<<size)}
 	for range k {
 		g.drop *= gramStep
@@ -77,9 +78,6 @@ func (g *gram) swap(i int) int {
 	return int(uint32(was)) - 1
 }
 
-// workPerToken bounds the steps spent on stretches that turned out not to repeat.
-const workPerToken = 24
-
 // minMatch is how many tokens in a row must equal those one period before, so that less than one such stretch in a thousand
 // sequences is chance.
 func minMatch(t []uint32) int {
@@ -95,12 +93,12 @@ func minMatch(t []uint32) int {
 		squares += uint64(c) * uint64(c)
 	}
 	q := float64(squares) / (float64(total) * float64(total))
-	q = min(q, 0.8)
-	return max(4, int(math.Ceil((math.Log(float64(len(t)))+7)/-math.Log(q))))
+	q = min(q, mostAlike)
+	return max(leastMatch, int(math.Ceil((math.Log(float64(len(t)))+chancePower)/-math.Log(q))))
 }
 
 func findRuns(t []uint32, round int, canceled func() bool) ([]run, bool) {
-	if len(t) < 4 {
+	if len(t) < leastTokens {
 		return nil, false
 	}
 	ks := []int{4, 12}
@@ -212,7 +210,7 @@ func (r *runFinder) try(i, period, k int) bool {
 	}
 	start := left - period
 	matched, length := right-left, right-start
-	enough := matched >= r.minMatch || (r.whole && length >= 3*period && 10*length >= 8*len(t))
+	enough := matched >= r.minMatch || (r.whole && length >= wholePeriods*period && 100*length >= wholePercent*len(t))
 	if matched < period || !enough {
 		r.work += matched
 		f.period, f.end = int32(period), int32(right)

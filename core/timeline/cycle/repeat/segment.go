@@ -8,21 +8,11 @@ import (
 // Steps of several kinds in no fixed order: the sequence is cut in front of one token that every kind starts with. A cut is good when
 // almost everything lies between cuts that recur, and there are few different ones.
 
-const (
-	maxCuts      = 16      // candidates that are tried
-	maxChoices   = 2       // times that both ways are followed
-	minSegment   = 8       // symbols; shorter pieces recur by chance
-	maxSegments  = 64      // kinds of steps
-	sampleTokens = 1 << 17 // of a long sequence, to turn candidates down
-	samplePieces = 64      // of a sample, to judge by it
-	rareShare    = 500     // a kind that is rarer than one piece in so many is an edited other one
-)
-
 // chooseCut returns a cut that may explain more than the runs do.
 func (f *finder) chooseCut(s *sequence, runs []run) (*cut, bool) {
 	enough := 2 * minSegment // symbols that runs leave over
 	if s.pos == nil {
-		enough = s.n / 200
+		enough = s.n / leftPart
 	}
 	if s.n-explained(s, runs) <= enough {
 		return nil, false
@@ -34,12 +24,12 @@ func (f *finder) chooseCut(s *sequence, runs []run) (*cut, bool) {
 		}
 		if sample := s.sample(sampleTokens); sample != nil {
 			c, nested := f.cutSequence(sample, t)
-			if nested || len(c.pieces) >= samplePieces && 10*c.covered < 3*(sample.at(len(sample.t))-sample.at(0)) {
+			if nested || len(c.pieces) >= samplePieces && 100*c.covered < samplePercent*(sample.at(len(sample.t))-sample.at(0)) {
 				continue
 			}
 		}
 		c := f.tryCut(s, t)
-		if c != nil && 10*c.covered >= 6*s.n && (best == nil || c.better(best)) {
+		if c != nil && 100*c.covered >= cutPercent*s.n && (best == nil || c.better(best)) {
 			best = c
 		}
 	}
@@ -91,8 +81,8 @@ func (c *cut) periodic(single bool, canceled func() bool) bool {
 	}
 	if !single {
 		// Saying what is a step costs a name for each kind, and is worth it, the more the more of them stand beside their like.
-		c.benefit = 64 * float64(c.recur) * min(1, 2*float64(beside)/float64(max(1, all)))
-		if 2*beside >= all {
+		c.benefit = kindBits * float64(c.recur) * min(1, float64(100*beside)/float64(besidePercent*max(1, all)))
+		if 100*beside >= besidePercent*all {
 			return false
 		}
 	}
@@ -111,7 +101,7 @@ func (c *cut) periodic(single bool, canceled func() bool) bool {
 	for _, r := range found {
 		covered += r.end - r.start
 	}
-	return 10*covered >= 6*len(runs)
+	return 100*covered >= orderPercent*len(runs)
 }
 
 // cutCandidates are the most frequent tokens that occur once in the word of a run, or, above single symbols, that occur there at all, in
@@ -133,7 +123,7 @@ func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
 			continue
 		}
 		last = w
-		if words++; words > 4*maxSegments {
+		if words++; words > wordsOfKinds*maxSegments {
 			break
 		}
 		seen := map[uint32]int{}
@@ -215,7 +205,7 @@ func (s *sequence) sample(tokens int) *sequence {
 // tryCut cuts at a token; nil where the pieces are no steps.
 func (f *finder) tryCut(s *sequence, at uint32) *cut {
 	c, nested := f.cutSequence(s, at)
-	if nested || c.recur < 2 || c.recur > maxSegments || c.mains < 3*c.recur {
+	if nested || c.recur < 2 || c.recur > maxSegments || c.mains < mainPieces*c.recur {
 		return nil
 	}
 	return c
@@ -273,7 +263,7 @@ func (c *cut) recount(f *finder, s *sequence) {
 			continue
 		}
 		for _, o := range often {
-			if len(often) <= maxSegments && 16*k.count <= o.count && f.partOf(s, k, o) {
+			if len(often) <= maxSegments && rareTimes*k.count <= o.count && f.partOf(s, k, o) {
 				k.main = false
 				break
 			}
@@ -289,7 +279,7 @@ func (c *cut) recount(f *finder, s *sequence) {
 
 // partOf reports whether a kind has no symbols but those of another one and a few more: it is a piece of that one, or that one edited.
 func (f *finder) partOf(s *sequence, k, o *kind) bool {
-	limit := max(min(3, o.symbols/4), o.symbols*max(0, f.opt.EditPercent)/100)
+	limit := allowed(o.symbols, f.opt.EditPercent)
 	counts := map[uint32]int{}
 	add := func(k *kind, sign int) {
 		text := s.t[k.first : k.first+k.tokens]

@@ -40,6 +40,11 @@ type Options struct {
 // DefaultListed is how many borders of a class, and how many steps, the document lists.
 const DefaultListed = 10_000
 
+const (
+	defaultEditPercent = 5  // Options.EditPercent, where it is 0
+	mostEditPercent    = 50 // edits in percent of a repetition, above which repetitions have less in common than not
+)
+
 // Filled checks the options and puts defaults where nothing is said.
 func (o Options) Filled() (Options, error) {
 	switch o.Keys {
@@ -64,10 +69,10 @@ func (o Options) Filled() (Options, error) {
 		return o, fault.Usagef("the phase mode is %q", string(o.PhaseMode)).WithHint("it may be auto, prefill or decode")
 	}
 	if o.EditPercent == 0 {
-		o.EditPercent = 5
+		o.EditPercent = defaultEditPercent
 	}
-	if o.EditPercent > 50 {
-		return o, fault.Usagef("%d %% of edits allow repetitions that have little in common", o.EditPercent).WithHint("give at most 50")
+	if o.EditPercent > mostEditPercent {
+		return o, fault.Usagef("%d %% of edits allow repetitions that have little in common", o.EditPercent).WithHint("give at most %d", mostEditPercent)
 	}
 	if o.MaxLevels < 0 || o.MaxLevels > repeat.MaxLevels {
 		return o, fault.Usagef("%d levels are asked for", o.MaxLevels).WithHint("there are 1 to %d", repeat.MaxLevels)

@@ -204,15 +204,15 @@ func byTraining(f *Features) (Result, bool) {
 		}
 		return r, true
 	case n[optimize] > 0:
-		return Result{Phase: Optimizer, Score: 0.9, Reason: because(n[optimize], "optimizer kernels", at[optimize])}, true
+		return Result{Phase: Optimizer, Score: trainingScore, Reason: because(n[optimize], "optimizer kernels", at[optimize])}, true
 	case back > 0 && n[decodeAttention] == 0:
-		return Result{Phase: Backward, Score: 0.9, Reason: because(back, "backward kernels", row)}, true
+		return Result{Phase: Backward, Score: trainingScore, Reason: because(back, "backward kernels", row)}, true
 	case f.Training && n[forwardAttention]+n[eitherAttention] > 0 && n[decodeAttention]+n[prefillAttention]+n[pagedAttention]+n[splitAttention] == 0:
 		h := forwardAttention
 		if n[h] == 0 {
 			h = eitherAttention
 		}
-		return Result{Phase: Forward, Score: 0.8, Reason: because(n[h], "forward attention kernels in a trace that trains", at[h])}, true
+		return Result{Phase: Forward, Score: forwardScore, Reason: because(n[h], "forward attention kernels in a trace that trains", at[h])}, true
 	}
 	return Result{}, false
 }
@@ -228,13 +228,13 @@ func byAttention(f *Features) (Result, bool) {
 	}
 	switch {
 	case n[rejection] > 0:
-		return Result{Phase: Verify, Score: 0.85, Reason: because(n[rejection], "kernels that accept or reject drafted tokens", at[rejection])}, true
+		return Result{Phase: Verify, Score: verifyScore, Reason: because(n[rejection], "kernels that accept or reject drafted tokens", at[rejection])}, true
 	case n[bothAttention] > 0:
-		return Result{Phase: Mixed, Score: 0.9, Reason: because(n[bothAttention], "kernels that attend for prompts and single tokens at once", at[bothAttention])}, true
+		return Result{Phase: Mixed, Score: bothScore, Reason: because(n[bothAttention], "kernels that attend for prompts and single tokens at once", at[bothAttention])}, true
 	case n[decodeAttention] > 0 && pre > 0 && attendsForBoth(f):
-		return Result{Phase: Mixed, Score: 0.85, Reason: because(n[decodeAttention], "decode attention kernels", at[decodeAttention]) + " beside " + because(pre, "prefill attention kernels", preRow)}, true
+		return Result{Phase: Mixed, Score: besideScore, Reason: because(n[decodeAttention], "decode attention kernels", at[decodeAttention]) + " beside " + because(pre, "prefill attention kernels", preRow)}, true
 	case attendsTwice(f.Names):
-		return Result{Phase: Mixed, Score: 0.7, Reason: because(n[splitAttention]+n[decodeAttention], "attention kernels", at[decodeAttention]) + ": split-KV, as prompts with a paged cache take, and paged attention for single tokens, as often as each other"}, true
+		return Result{Phase: Mixed, Score: twiceScore, Reason: because(n[splitAttention]+n[decodeAttention], "attention kernels", at[decodeAttention]) + ": split-KV, as prompts with a paged cache take, and paged attention for single tokens, as often as each other"}, true
 	}
 	return Result{}, false
 }
@@ -275,7 +275,7 @@ func attendsForBoth(f *Features) bool {
 			return false // alternating layers look the same
 		}
 	}
-	return 4*min(most(decode), most(prompt)) >= 3*layers
+	return 100*min(most(decode), most(prompt)) >= bothPercent*layers
 }
 
 // layerName tells kernels that stand once in every layer.

@@ -9,43 +9,6 @@ import (
 	"strings"
 )
 
-// Prefill and decode are told apart by odds: each piece of evidence that a class gives, by itself or beside the others of its level, adds the
-// logarithm of how much likelier it is in a prefill than in a decode step. The weights are set by hand from what servers do; calibrated makes a
-// score of their sum that was counted on recordings made for it.
-const (
-	telling    = 3.0  // attention that only one of the phases runs
-	leaning    = 0.9  // attention that prompts take as a rule
-	unlike     = 2.0  // attention that prompts take, where another class of the level has that of single tokens
-	hardly     = 0.2  // attention of a library that has one family for both
-	splitting  = -0.7 // attention over pieces of a cache: decode as a rule, prompts where the cache is paged
-	combining  = -1.4 // pieces put together: one token does not fill the device otherwise
-	shared     = 0.2  // what is left of a kernel's weight where classes that differ clearly all have it
-	sharedBoth = 0.5  // the same of a telling kernel, where they differ much
-	single     = -2.5 // matrix times vector
-	smallTiles = -0.6 // matrix products of at most smallTile rows a tile, and the reverse for at least greatTile
-	captured   = -1.7 // a graph that holds attention: servers capture decode
-	alone      = -0.8 // more of the same, where others of the level are not captured; and the reverse for those
-	alike      = -2.2 // as many rows as sequences
-	manyRows   = 0.8  // many times as many rows as sequences
-	greater    = 1.1  // clearly more work, or time a layer, than another class of the same kernels
-	earliest   = 0.5  // begins the recording, or comes later than another class
-	lasting    = -0.6 // comes in long runs where others come in short ones, and the reverse
-)
-
-// What counts as clear.
-const (
-	smallTile, greatTile = 32, 128
-	workRatio            = 4.0   // thread blocks of the same kernels, or rows
-	timeRatio            = 2.5   // time a layer
-	muchRatio            = 4.0   // the same, much
-	runRatio             = 2.0   // repetitions in a row
-	evenRows             = 200.0 // rows that prefill and decode have equally often
-	rowWeight            = 1.1   // what a step of e times as many rows is worth
-	mostRows             = 3.2   // what rows are worth at most
-	closeOdds            = 0.25  // below that no phase is named
-	sameNames            = 0.3   // share of names that classes of one model have in common
-)
-
 // evidence is one piece, with its weight.
 type evidence struct {
 	odds  float64
@@ -71,21 +34,18 @@ func weigh(all []known, i int) Result {
 		w, t := workBeside(f, &all[k]), timeBeside(f, &all[k])
 		work, time = max(work, w, 1/w), max(time, t, 1/t)
 	}
-	attentionOdds(all, i, others, work >= workRatio || time >= timeRatio, work >= 2*workRatio && time >= timeRatio || time >= muchRatio, add)
+	attentionOdds(all, i, others, work >= workRatio || time >= timeRatio, work >= muchWork && time >= timeRatio || time >= muchTime, add)
 	graphOdds(all, i, others, add)
 	rowOdds(f, add)
 	workOdds(all, i, others, add)
 	orderOdds(all, i, others, add)
-	if f.Tokens > 0 && f.Tokens <= 1 {
+	if f.Tokens > 0 && f.Tokens <= oneToken {
 		add(alike, false, "one token per step and request")
-	} else if f.Tokens >= 16 {
+	} else if f.Tokens >= manyTokens {
 		add(manyRows, false, "%.0f tokens per step and request", f.Tokens)
 	}
 	return conclude(list, mixture(all, i, others))
 }
-
-// leastPass is how many kernels a pass of a model has whose attention has no known name.
-const leastPass = 10
 
 // attends reports whether a class has attention of any kind.
 func attends(f *known) bool {
@@ -132,7 +92,7 @@ func conclude(list []evidence, share float64) Result {
 	}
 	slices.SortStableFunc(list, func(a, b evidence) int { return cmp.Compare(math.Abs(b.odds), math.Abs(a.odds)) })
 	var texts []string
-	for _, e := range list[:min(len(list), 4)] {
+	for _, e := range list[:min(len(list), maxReasons)] {
 		sign := "(speaks for prefill)"
 		if e.odds < 0 {
 			sign = "(speaks for decode)"
@@ -175,19 +135,6 @@ func conclude(list []evidence, share float64) Result {
 	return r
 }
 
-// leastReading is the least score of a reading that is worth a word.
-const leastReading = 0.1
-
-// How likely a step of prompts has single tokens of other requests among them.
-const (
-	mixedAfter   = 0.40 // its attention serves all requests, and decode steps stand in front of it
-	mixedFirst   = 0.25 // the same without such steps
-	mixedForward = 0.20 // its attention is that of prompts as a rule
-	mixedCached  = 0.40 // it attends to the prompt and to a cache, which may be that of the prompt or of other requests
-	mixedCounted = 0.80 // it chooses tokens for as many sequences as a decode step, or more
-	mixedFew     = 0.10 // it chooses tokens for clearly fewer
-)
-
 // mixture is how likely a step of prompts has single tokens of other requests among them: where its attention serves all, servers put both into one
 // step when they can.
 func mixture(all []known, i int, others []int) float64 {
@@ -207,11 +154,11 @@ func mixture(all []known, i int, others []int) float64 {
 	}
 	r, s := f.rows, f.sequences
 	for _, k := range others {
-		if theirs := all[k].sequences; s > 0 && theirs > 0 && !apart && (r == 0 || r >= 2*all[k].rows) {
+		if theirs := all[k].sequences; s > 0 && theirs > 0 && !apart && (r == 0 || r >= mixedMore*all[k].rows) {
 			switch {
-			case s > theirs, s == theirs && theirs >= 4:
+			case s > theirs, s == theirs && theirs >= mixedLeast:
 				return mixedCounted
-			case 2*s <= theirs:
+			case mixedFewer*s <= theirs:
 				return mixedFew
 			}
 		}
@@ -241,7 +188,7 @@ func beside(all []known, i int) []int {
 				common++
 			}
 		}
-		if a, b := all[i].Layers, all[k].Layers; a > 0 && b > 0 && 2*min(a, b) < max(a, b) {
+		if a, b := all[i].Layers, all[k].Layers; a > 0 && b > 0 && partRatio*min(a, b) < max(a, b) {
 			continue // a part of a pass, or several
 		}
 		if 2*common >= int(sameNames*float64(len(mine)+len(theirs))) {
@@ -292,7 +239,7 @@ func attentionOdds(all []known, i int, others []int, differs, much bool, add fun
 		if n[x.hint] == 0 || x.hint == forwardAttention && n[decodeAttention]+n[splitAttention]+n[combineAttention] > 0 {
 			continue
 		}
-		if (x.hint == eitherAttention || x.hint == vector) && 2*n[x.hint] < all[i].Layers { // at the end of a step: tokens are chosen by a softmax too
+		if (x.hint == eitherAttention || x.hint == vector) && 100*n[x.hint] < layerPercent*all[i].Layers { // at the end of a step: tokens are chosen by a softmax too
 			continue
 		}
 		odds, text := x.odds, because(n[x.hint], x.what, at[x.hint])
@@ -337,15 +284,15 @@ func inGraph(f *Features) (share float64, attends bool) {
 			}
 		}
 	}
-	return float64(in) / float64(max(1, len(f.Names))), attention == 0 || 2*captured > attention
+	return float64(in) / float64(max(1, len(f.Names))), attention == 0 || 100*captured > capturedPercent*attention
 }
 
 func graphOdds(all []known, i int, others []int, add func(float64, bool, string, ...any)) {
 	share, attends := all[i].inGraph, all[i].captured
-	mine := share > 0.5 && attends
+	mine := share > graphShare && attends
 	contrast := slices.ContainsFunc(others, func(k int) bool {
 		s, a := all[k].inGraph, all[k].captured
-		return (s > 0.5 && a) != mine
+		return (s > graphShare && a) != mine
 	})
 	switch {
 	case mine && contrast:
@@ -392,7 +339,7 @@ func sequences(f *Features) float64 {
 	least := 0.0
 	fits := matcher(tokenName)
 	for i, b := range f.Blocks {
-		if b > 0 && times[f.Names[i]] <= 2 && fits(f.Names[i]) && (least == 0 || b < least) {
+		if b > 0 && times[f.Names[i]] <= tokenTimes && fits(f.Names[i]) && (least == 0 || b < least) {
 			least = b
 		}
 	}
@@ -406,9 +353,9 @@ func rowOdds(f *known, add func(float64, bool, string, ...any)) {
 	}
 	switch {
 	case r == 0 || s == 0:
-	case r <= 2*s:
+	case r <= alikeRatio*s:
 		add(alike, false, "about as many rows as sequences, %.0f and %.0f", r, s)
-	case r >= 32*s:
+	case r >= manyRatio*s:
 		add(manyRows, false, "%.0f rows of %.0f sequences", r, s)
 	}
 }
@@ -424,7 +371,7 @@ func workBeside(f, o *known) float64 {
 			ratios = append(ratios, b/t)
 		}
 	}
-	if len(ratios) < 3 {
+	if len(ratios) < leastRatios {
 		return 1
 	}
 	slices.Sort(ratios)
@@ -482,9 +429,9 @@ func orderOdds(all []known, i int, others []int, add func(float64, bool, string,
 		add(-earliest, true, "not the earliest of %d classes", len(others)+1)
 	}
 	switch mine := run(f); {
-	case mine >= runRatio*longest && mine >= 3:
+	case mine >= runRatio*longest && mine >= leastRun:
 		add(lasting, true, "%.1f in a row, others at most %.1f", mine, longest)
-	case longest >= runRatio*mine && longest >= 3:
+	case longest >= runRatio*mine && longest >= leastRun:
 		add(-lasting, true, "%.1f in a row, others up to %.1f", mine, longest)
 	}
 }
