@@ -281,12 +281,13 @@ func (p *XSpacePlan) Edit(zeroNS int64, keep *Range, correctionStat string) (*xs
 	return e, all
 }
 
+// relativePS is how far an instant is from a base, in ps; what does not fit is as far as numbers go, also for an end that is open.
 func relativePS(ns, baseNS int64) int64 {
 	d := ns - baseNS
-	if ns > 0 && baseNS < 0 && d < 0 || d > math.MaxInt64/1000 {
+	switch overflows := (ns < baseNS) != (d < 0); {
+	case ns >= baseNS && (overflows || d > math.MaxInt64/1000):
 		return math.MaxInt64
-	}
-	if ns < 0 && baseNS > 0 && d > 0 || d < math.MinInt64/1000 {
+	case ns < baseNS && (overflows || d < math.MinInt64/1000):
 		return math.MinInt64
 	}
 	return d * 1000

@@ -84,6 +84,21 @@ func TestNothingKeptIsAnErrorAndWritesNothing(t *testing.T) {
 	}
 }
 
+// TestAnOpenEndIsTheEndOfTheRecording: ":600ms" and "600ms:", into each format.
+func TestAnOpenEndIsTheEndOfTheRecording(t *testing.T) {
+	inputs, probes, _ := jax(t, "p2")
+	for _, format := range []Format{FormatRun, FormatXPlane, FormatChrome} {
+		var dropped [4]int64
+		for i, r := range [][]*int64{rangeOf(-1e9, 600e6), {nil, rangeOf(0, 600e6)[1]}, rangeOf(600e6, 100e9), {rangeOf(600e6, 0)[0], nil}} {
+			out := filepath.Join(t.TempDir(), "out")
+			dropped[i] = combined(t, 2, Request{Inputs: inputs, Probes: probes, Output: out, Format: format, TimeRange: r}).Nodes[1].EventsDropped
+		}
+		if dropped[0] == 0 || dropped[0] != dropped[1] || dropped[2] == 0 || dropped[2] != dropped[3] {
+			t.Errorf("%s: dropped %d, with an open end %d; %d, with an open end %d", format, dropped[0], dropped[1], dropped[2], dropped[3])
+		}
+	}
+}
+
 // TestANodeWithoutAnEventIsSaid: the result is that of the other one.
 func TestANodeWithoutAnEventIsSaid(t *testing.T) {
 	dir := t.TempDir()
