@@ -466,6 +466,7 @@ class Pair:
     grid: tuple[int, ...]
     arguments: Callable[[np.random.Generator], dict[str, Any]]
     noise: bool = False  # equal runs differ: they need a baseline
+    garbage: dict[str, Any] = field(default_factory=dict)  # arguments of a run whose author forgot to initialise
     options: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -604,6 +605,11 @@ EQUAL = [
     Pair(softmax_rows, (4,), lambda rng: {"x": _floats(rng, 400), "out": _garbage(rng, 500), "n": 100}),
 ]
 NOISY = [
-    Pair(kernel, (12,), lambda rng: {"x": _floats(rng, 12 * 64), "out": np.zeros(64, np.float32), "N": 64})
+    Pair(
+        kernel,
+        (12,),
+        lambda rng: {"x": _floats(rng, 12 * 64), "out": np.zeros(64, np.float32), "N": 64},
+        garbage={"out": np.linspace(1, 2, 64, dtype=np.float32)},
+    )
     for kernel in (lost_updates, exchanged)
 ]

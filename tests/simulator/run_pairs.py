@@ -20,7 +20,13 @@ warnings.filterwarnings("ignore", category=prlx.FindingWarning)
 
 
 def recorded(
-    pair: pairs.Pair, path: Path, data: int, schedule: int = 0, outputs: str | None = None, **constants: int
+    pair: pairs.Pair,
+    path: Path,
+    data: int,
+    schedule: int = 0,
+    outputs: str | None = None,
+    garbage: bool = False,
+    **constants: int,
 ) -> Path:
     """Record one launch with the numbers of a seed, the blocks in the order of another."""
     kept = {} if outputs is None else {"outputs": outputs}
@@ -28,7 +34,10 @@ def recorded(
         prlx.enable(device="simulator", seed=schedule, progress=False),
         prlx.record(path, overwrite=True, **kept),
     ):
-        pair.kernel[pair.grid](**pair.arguments(np.random.default_rng(data)), **pair.options, **constants)
+        arguments = pair.arguments(np.random.default_rng(data))
+        if garbage:
+            arguments |= {name: value.copy() for name, value in pair.garbage.items()}
+        pair.kernel[pair.grid](**arguments, **pair.options, **constants)
     return path
 
 
@@ -70,13 +79,15 @@ def main() -> None:
         for pair in pairs.NOISY:
             runs = [recorded(pair, folder / f"{pair.name}_{run}.prlx", 1, run, BUG=0) for run in range(8)]
             wrong = recorded(pair, folder / f"{pair.name}_wrong.prlx", 1, 50, BUG=1)
-            equal = compared(runs[0], runs[1], baseline=runs[2:])
+            dirty = recorded(pair, folder / f"{pair.name}_dirty.prlx", 1, 51, garbage=True, BUG=0)
             said(
                 "noisy",
                 pair,
                 compared(runs[0], wrong, baseline=runs[1:]),
                 alone=compared(runs[0], wrong).verdict,
-                equal=equal.status,
+                equal=compared(runs[0], runs[1], baseline=runs[2:]).status,
+                order=compared(runs[0], runs[1]).verdict,
+                dirty=compared(runs[0], dirty, baseline=runs[1:]).verdict,
             )
         for pair in pairs.WAYS:
             one, other = (recorded(pair, folder / f"{pair.name}_{way}.prlx", 1, WAY=way) for way in (0, 1))

@@ -123,6 +123,14 @@ def test_the_same_operands_of_another_operation_are_no_noise(name):
     assert "pairs.py:" in found["alone"]
 
 
+@pytest.mark.parametrize("name", NOISY)
+def test_a_sum_that_begins_with_something_else_is_no_noise(name):
+    found = row("noisy", name)
+    assert found["order"].count("is the same: atomics in another order;") == 1
+    assert "output out differs" in found["dirty"]
+    assert "its atomics found other contents there" in found["dirty"]
+
+
 @pytest.mark.parametrize("name", WAYS)
 def test_another_way_to_the_same_results_is_said_and_has_no_cause(name):
     found = row("way", name)

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"context"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -14,6 +15,7 @@ type outputNoise struct {
 	chunks   map[noisyChunk]int   // in how many pairs a chunk differs
 	stores   map[noisyStore]int64 // in how many warps at most something else was stored
 	findings map[findingKey]bool
+	began    map[string]bool    // arrays in which atomics find other contents
 	apart    map[string]float64 // how far apart the floats of an array are at most, where contents were kept
 	pairs    int
 	ofB      bool // runs of B
@@ -30,7 +32,7 @@ type noisyStore struct {
 }
 
 func newOutputNoise(ofB bool) *outputNoise {
-	return &outputNoise{ofB: ofB, chunks: make(map[noisyChunk]int), stores: make(map[noisyStore]int64), findings: make(map[findingKey]bool), apart: make(map[string]float64)}
+	return &outputNoise{ofB: ofB, chunks: make(map[noisyChunk]int), stores: make(map[noisyStore]int64), findings: make(map[findingKey]bool), began: make(map[string]bool), apart: make(map[string]float64)}
 }
 
 // observe takes the comparison of two equal runs.
@@ -42,6 +44,7 @@ func (n *outputNoise) observe(ctx context.Context, r *Result, x, y *warptrace.Tr
 			for _, c := range p.chunks {
 				n.chunks[noisyChunk{p.name(), c}]++
 			}
+			n.began[p.name()] = n.began[p.name()] || p.beganOtherwise()
 			distance, ok, err := farApart(ctx, p, o.keeps, x, y)
 			if err != nil {
 				return err
@@ -150,6 +153,9 @@ func (r *Result) markOutputs(ctx context.Context, a, b *warptrace.Trace, sides [
 // where these show that there is always a new one: many chunks of the array differ in one pair only.
 func (p *arrayPair) mark(sides []*outputNoise) {
 	name := p.name()
+	if p.beganOtherwise() && !slices.ContainsFunc(sides, func(n *outputNoise) bool { return n.began[name] }) {
+		return // equal runs begin with the same
+	}
 	var unseen []int
 	for i, chunk := range p.chunks {
 		for _, n := range sides {

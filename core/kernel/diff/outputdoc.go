@@ -236,6 +236,18 @@ func (r *Result) outputSentence() string {
 	return text + r.storedBy(f)
 }
 
+// otherwise says what makes an array differ that was given the same.
+func (o *outputs) otherwise(name string) string {
+	i := slices.IndexFunc(o.arrays, func(p arrayPair) bool { return p.name() == name })
+	switch {
+	case i < 0 || o.arrays[i].a == nil || o.arrays[i].b == nil || o.arrays[i].a.Began == 0 || o.arrays[i].b.Began == 0:
+		return "atomics in another order, or other contents before"
+	case o.arrays[i].beganOtherwise():
+		return "its atomics found other contents there"
+	}
+	return "atomics in another order"
+}
+
 // storedBy says who stored what differs.
 func (r *Result) storedBy(f *FirstOutput) string {
 	for _, w := range []*OutputWriter{f.WriterB, f.WriterA} {
@@ -249,7 +261,7 @@ func (r *Result) storedBy(f *FirstOutput) string {
 		return ", stored at " + cmp.Or(shortPlace(w.SourceLocation), w.SiteID) + " by " + by
 	}
 	if f.Store == nil {
-		return "; every store and every operand of an atomic is the same: atomics in another order, or other contents before"
+		return "; every store and every operand of an atomic is the same: " + r.outputs.otherwise(f.Array)
 	}
 	text := ", stored at " + cmp.Or(shortPlace(f.Store.SourceLocation), f.Store.SiteID)
 	if f.Store.Warp != nil {

@@ -238,6 +238,11 @@ func (p *arrayPair) name() string {
 	return cmp.Or(clippedWord(x.Name), fmt.Sprintf("argument %d", x.ID))
 }
 
+// beganOtherwise reports whether atomics found other contents in the array: then the order of atomics is not what makes it differ.
+func (p *arrayPair) beganOtherwise() bool {
+	return p.a != nil && p.b != nil && p.a.Began != 0 && p.b.Began != 0 && p.a.Began != p.b.Began
+}
+
 // counts is how many chunks differ, and how many of them are no noise.
 func (p *arrayPair) counts() (all, genuine int64) {
 	for _, noise := range p.noise {

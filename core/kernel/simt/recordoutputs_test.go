@@ -1,6 +1,7 @@
 package simt
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
@@ -502,6 +503,39 @@ func TestWhatAnAtomicDoesIsInItsHash(t *testing.T) {
 		if as := hashes[got.Outputs.Stores[0].Hash]; as != "red.global.add.u32" {
 			t.Errorf("%s: got the hash of %q, want that of red.global.add.u32", access, as)
 		}
+	}
+}
+
+// TestWhatAtomicsFindIsKept: it depends neither on the order nor on how the elements are packed, and what is replaced whole does not count.
+func TestWhatAtomicsFindIsKept(t *testing.T) {
+	began := func(body string, fill byte, seed uint64) uint64 {
+		l := testLaunch(4, 64, bytes.Repeat([]byte{fill}, 512), 0)
+		l.Options.ScheduleSeed = seed
+		got := watchOutputs(t, mustLoad(t, entry("\tand.b32 %r1, %r31, 31;\n\tmul.wide.u32 %rd2, %r1, 8;\n\tadd.s64 %rd1, %rd1, %rd2;\n"+body)), l, Recording{Mode: warptrace.ModeControlFlow})
+		if len(got.Outputs.Arrays) == 0 {
+			return 0
+		}
+		return got.Outputs.Arrays[0].Began
+	}
+	wide := "\tcvt.u64.u32 %rd3, %r31;\n\tred.global.add.u64 [%rd1], %rd3;"
+	narrow := "\tred.global.add.u32 [%rd1], %r31;\n\tred.global.add.u32 [%rd1+4], %r31;"
+	for name, body := range map[string]string{"one wide": wide, "two narrow": narrow} {
+		if got := began(body, 1, 0); got == 0 || got != began(body, 1, 7) || got == began(body, 2, 0) || got != began(narrow, 1, 0) {
+			t.Errorf("%s: %x of ones, %x in another order, %x of twos, %x in two halves", name, got, began(body, 1, 7), began(body, 2, 0), began(narrow, 1, 0))
+		}
+	}
+	for name, body := range map[string]string{
+		"an exchange":   "\tatom.global.exch.b32 %r1, [%rd1], %r31;",
+		"a store":       "\tst.global.u32 [%rd1], %r31;",
+		"stored before": "\tst.global.u32 [%rd1], 5;\n\tred.global.add.u32 [%rd1], %r31;",
+	} {
+		if got := began(body, 1, 0); got != 0 {
+			t.Errorf("%s: got %x, want 0", name, got)
+		}
+	}
+	cas := "\tatom.global.cas.b32 %r1, [%rd1], 0x01010101, %r31;"
+	if got := began(cas, 1, 0); got == 0 || began(cas, 2, 0) != 0 {
+		t.Errorf("compare-and-swap: %x where it swaps, %x where it does not", got, began(cas, 2, 0))
 	}
 }
 

@@ -71,6 +71,7 @@ type Array struct {
 	ElementBytes uint32 // of that type, 1 where it is unknown; a chunk is ChunkElements of them
 	Written      uint64 // bytes that the launch wrote
 	Digest       uint64 // over the written bytes and their offsets: the sum of the digests of all chunks, modulo 2^64
+	Began        uint64 // over the bytes that an atomic was the first to write: what they held until then; exchanges do not count
 	Chunks       []Chunk
 }
 

@@ -216,7 +216,7 @@ func encodeOutputs(o *Outputs) []byte {
 	for i := range o.Arrays {
 		a := &o.Arrays[i]
 		m = m.sub(2, message(nil).uint(1, uint64(a.ID)).uint(2, uint64(a.Kind)).text(3, a.Name).text(4, a.Type).uint(5, uint64(a.ElementBytes)).
-			uint(6, a.Written).fixed(7, a.Digest))
+			uint(6, a.Written).fixed(7, a.Digest).fixed(8, a.Began))
 	}
 	for i := range o.Stores {
 		s := &o.Stores[i]
@@ -332,6 +332,8 @@ func decodeArray(b []byte) (a Array, err error) {
 			a.Written = f.v
 		case 7:
 			a.Digest = f.v
+		case 8:
+			a.Began = f.v
 		}
 		return nil
 	})

@@ -41,7 +41,7 @@ func randomOutputs(rng *rand.Rand, warps []*Warp, sites, wave int) *launchOutput
 		*n = rng.Uint64() >> rng.IntN(64)
 	}
 	for id := range uint32(1 + rng.IntN(4)) {
-		a := Array{ID: id * 70000, Kind: ArrayKind(id), Name: "out", Type: "*fp16", ElementBytes: 1 << rng.IntN(4), Written: rng.Uint64(), Digest: rng.Uint64()}
+		a := Array{ID: id * 70000, Kind: ArrayKind(id), Name: "out", Type: "*fp16", ElementBytes: 1 << rng.IntN(4), Written: rng.Uint64(), Digest: rng.Uint64(), Began: rng.Uint64()}
 		for i := range int64(rng.IntN(20)) {
 			a.Chunks = append(a.Chunks, Chunk{Index: i*i - 7, Bytes: 1 + rng.Uint32N(ChunkElements), Digest: uint64(rng.Uint32())})
 			if rng.IntN(2) == 0 {

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
@@ -186,7 +187,7 @@ func (o *blockRecorder) write(w *execute.Warp, s *step, at int32, lanes uint32) 
 	addressesTo(&o.address, w, in.Mem)
 	x := storing{w: w, s: s, t: in.Mem, lanes: lanes, a: &o.address, values: &in.Mem.Regs}
 	if in.Kind == code.KindAtomic {
-		x.values, x.operation = &in.Mem.Data, operationShape(&in.Atomic)
+		x.values, x.operation, x.reads = &in.Mem.Data, operationShape(&in.Atomic), in.Atomic.Kind != memory.Exch
 	}
 	o.wrote(at, x)
 }
@@ -221,11 +222,13 @@ func (o *blockRecorder) swap(w *execute.Warp, s *step, at int32, lanes uint32) {
 		}
 	}
 	operation := operationShape(&in.Atomic)
-	o.wrote(at, storing{w: w, s: s, t: in.Mem, lanes: lanes &^ o.parts, a: &o.swapped, operation: operation})
+	o.wrote(at, storing{w: w, s: s, t: in.Mem, lanes: lanes &^ o.parts, a: &o.swapped, operation: operation, reads: true, old: &o.expected})
 	lanes &= o.parts
 	var bytes, halves uint32
+	old := o.expected
 	for rest := lanes; rest != 0; rest &= rest - 1 {
 		l := lowest(rest)
+		old[l] >>= 8 * (o.swapped[l] % memory.WordBytes)
 		if array := o.recorder.outputs.fixedAt[at]; o.swapped[l]%2 != 0 || array != nil && array.ElementBytes == 1 {
 			bytes |= 1 << l
 		} else {
@@ -234,9 +237,9 @@ func (o *blockRecorder) swap(w *execute.Warp, s *step, at int32, lanes uint32) {
 	}
 	part := *in.Mem // the loop writes back what it has read of the rest of the word
 	part.Elem = 1
-	o.wrote(at, storing{w: w, s: s, t: &part, lanes: bytes, a: &o.swapped, operation: operation})
+	o.wrote(at, storing{w: w, s: s, t: &part, lanes: bytes, a: &o.swapped, operation: operation, reads: true, old: &old})
 	part.Elem = 2
-	o.wrote(at, storing{w: w, s: s, t: &part, lanes: halves, a: &o.swapped, operation: operation})
+	o.wrote(at, storing{w: w, s: s, t: &part, lanes: halves, a: &o.swapped, operation: operation, reads: true, old: &old})
 }
 
 // storing is an access that writes global memory.
@@ -249,7 +252,9 @@ type storing struct {
 	values *[8]int32           // registers of the elements, nil: values do not count
 	dense  bool                // all lanes write, each where the one before ends
 
-	operation uint64 // what an atomic does, as the hash takes it; 0 a store
+	operation uint64              // what an atomic does, as the hash takes it; 0 a store
+	reads     bool                // what the elements hold is part of the result
+	old       *[lane.Lanes]uint64 // what they held, nil: what they hold
 }
 
 // operationShape is what tells the hash what an atomic does: the same operand added, exchanged or compared is another result.
@@ -353,6 +358,9 @@ func (o *blockRecorder) note(x *storing, array *writtenArray, base int64) {
 		}
 	}
 	o.warps[x.w.Index].sums.add(x.s.keep, array.ID, uint64(bits.OnesCount32(x.lanes)*x.t.Count), hash)
+	if x.reads {
+		o.began(x, array, base)
+	}
 	bit, width := base+array.shift, int64(x.t.Elem*x.t.Count)
 	if x.dense {
 		array.mark(bit+int64(x.a[0]), width*lane.Lanes)
@@ -368,6 +376,38 @@ func (o *blockRecorder) note(x *storing, array *writtenArray, base int64) {
 			array.claim(bit+int64(x.a[l]), width, who|uint64(l)<<writerStatementBits)
 		}
 	}
+}
+
+// began adds what elements held that an atomic is the first to write: together with all operands it decides the result, but for the
+// order. It goes by bytes, because how elements are packed into one access is up to the compiler.
+func (o *blockRecorder) began(x *storing, array *writtenArray, base int64) {
+	out := o.recorder.outputs
+	contents := out.global.Bytes(array.allocation)
+	var sum uint64
+	for rest := x.lanes; rest != 0; rest &= rest - 1 {
+		l := lowest(rest)
+		for i := range x.t.Count {
+			at := base + int64(x.a[l]) + int64(i*x.t.Elem)
+			if !array.first(at+array.shift, int64(x.t.Elem)) {
+				continue
+			}
+			var value uint64
+			if x.old != nil {
+				value = x.old[l]
+			} else {
+				for k := range x.t.Elem {
+					value |= uint64(contents[at+int64(k)]) << (8 * k)
+				}
+			}
+			if _, pointer := out.nameOf(value); pointer && x.t.Elem == 8 {
+				continue
+			}
+			for k := range x.t.Elem {
+				sum += warptrace.StoredHash(uint64(at-array.base+int64(k)), value>>(8*k)&0xff, 1)
+			}
+		}
+	}
+	atomic.AddUint64(&array.Began, sum)
 }
 
 // hashStored is the stored hash of one element of the lanes.

@@ -75,6 +75,15 @@ func (a *writtenArray) mark(bit, n int64) {
 	}
 }
 
+// first marks n bytes from a bit on, and reports whether none of them was marked before.
+func (a *writtenArray) first(bit, n int64) bool {
+	if bit%64+n > 64 {
+		return false // an element that lies across: nobody says what it held
+	}
+	set := ^uint64(0) >> (64 - n) << (bit % 64)
+	return atomic.OrUint64(&a.page(bit / pageBits)[bit%pageBits/64], set)&set == 0
+}
+
 // writerShift is where the place of the block begins in who wrote an element: above its thread and statement.
 const (
 	writerThreadBits    = 10
