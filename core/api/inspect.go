@@ -5,7 +5,6 @@ import (
 	"math"
 	"sort"
 	"strconv"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -15,8 +14,8 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/combine"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
 type inspectRequest struct {
@@ -188,15 +187,12 @@ func inspectFile(j *job.Job, path string) (*InspectFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	switch kind := format.Of(head); {
+	switch kind, trace := format.Of(head), formats.Of(head); {
 	case kind == format.Recording: // through a pipe: files are told apart before they are opened
 		err = f.recording(j, src, siteMapArgs{})
-	case kind == format.XSpace:
-		f.Format = "xspace"
-		err = f.xspace(ctx, j, src)
-	case kind == format.Chrome:
-		f.Format = "chrome"
-		err = f.chrome(ctx, j, src)
+	case trace != nil:
+		f.Format = trace.Name
+		err = f.trace(ctx, j, src, trace)
 	case kind.Known() && kind != format.PairsMessage && kind != format.ClockText:
 		err = kind.Refuse(path, "a trace, a recording of a kernel or clock readings")
 	default:
@@ -208,54 +204,63 @@ func inspectFile(j *job.Job, path string) (*InspectFile, error) {
 	return f, nil
 }
 
-func (f *InspectFile) xspace(ctx context.Context, j *job.Job, src *file.Source) error {
-	s, err := xspace.ScanTrace(ctx, src, xspace.ScanOptions{Workers: j.Workers(), Progress: j.Progress().Add})
+// trace says what is in a trace.
+func (f *InspectFile) trace(ctx context.Context, j *job.Job, src *file.Source, of *source.Format) error {
+	t, err := of.Scan(ctx, src, source.ScanOptions{Workers: j.Workers(), Progress: j.Progress().Add})
 	if err != nil {
 		return err
 	}
-	marked, err := xspace.ReadMark(ctx, src, s)
+	facts := t.Facts()
+	marked, err := source.ReadMark(ctx, src, t)
 	if err != nil {
 		f.Warnings = append(f.Warnings, fault.Of(err).Msg)
 	}
 	if marked != nil {
 		f.Alignment = alignment(marked.Mark)
 	}
-	f.Hosts, f.Events = s.Hostnames, &s.Events
-	f.Losses = append(f.Losses, s.Errors...)
-	f.Warnings = append(append(f.Warnings, s.Warnings...), s.Findings...)
-	if s.ProfileStartNS == 0 && marked == nil {
-		f.Warnings = append(f.Warnings, "there is no profile_start_time: times count from the trace's own zero")
+	f.Hosts, f.Events, f.WorldSize, f.Backend, f.Counts = facts.Hosts, &facts.Events, facts.WorldSize, facts.Backend, facts.Counts
+	if facts.Rank != nil {
+		rank := int(*facts.Rank)
+		f.Rank = &rank
 	}
-	if n := len(s.Snapshots); n > 0 {
-		first, last := s.Snapshots[0].Y, s.Snapshots[n-1].Y
+	f.Losses = append(f.Losses, facts.Losses...)
+	f.Warnings = append(f.Warnings, facts.Warnings...)
+	if facts.Undated != "" && (marked == nil || !facts.MarkDates) {
+		f.Warnings = append(f.Warnings, "there is no "+facts.Undated+": times count from the trace's own zero")
+	}
+	if n := len(facts.Snapshots); n > 0 {
+		first, last := facts.Snapshots[0].Y, facts.Snapshots[n-1].Y
 		f.Clocks = append(f.Clocks, InspectClock{Name: "tracer to wall (/host:snapshots)", Readings: int64(n), FirstNS: &first, LastNS: &last})
 	}
-	start, guess := s.ProfileStartNS, tracerGuess(s)
-	if marked != nil {
-		start, guess = marked.ZeroNS, align.Clocks{}
+	f.lines(t, facts, marked)
+	return f.kernels(ctx, src, t)
+}
+
+// lines lists the processes and lines of a trace, with the clock that each line is on and from when to when it reaches.
+func (f *InspectFile) lines(t source.Trace, facts *source.Facts, marked *source.Marked) {
+	start, guess := source.StartOf(facts, marked), align.Clocks{}
+	if len(facts.Snapshots) > 0 && marked == nil { // a stand-in that tells the lines of the tracer's clock apart; its map is not used
+		guess = combine.RoughTracer(facts)
 	}
-	plan := align.PlanXSpace(s, start, guess, align.HostTime)
-	for i := range s.Planes {
-		f.Planes = append(f.Planes, inspectPlane(&s.Planes[i], plan.Lines[i], start))
+	layout := t.Layout()
+	plan := align.PlanLines(layout, start, guess, align.HostTime)
+	for i, p := range layout {
+		f.Planes = append(f.Planes, inspectPlane(p, plan.Lines[i]))
+	}
+	if facts.Timed > 0 {
+		f.StartNS, f.EndNS = &facts.First.NS, &facts.Last.NS
+		return
 	}
 	f.span()
-	return f.xspaceKernels(ctx, src, s)
 }
 
-// tracerGuess is a stand-in clock that makes align tell lines on the tracer's clock apart; its map is not used.
-func tracerGuess(s *xspace.Space) align.Clocks {
-	if len(s.Snapshots) == 0 {
-		return align.Clocks{}
-	}
-	return combine.RoughTracer(s)
-}
-
-func inspectPlane(p *xspace.Plane, lines []align.LinePlan, start int64) InspectPlane {
-	out := InspectPlane{Index: p.Index, ID: idOf(p.ID), Name: p.Name, Events: p.Events, Lines: []InspectLine{}}
-	for k := range p.Lines {
-		l := &p.Lines[k]
-		il := InspectLine{Index: k, ID: idOf(l.ID), Name: l.Name, DisplayName: l.DisplayName, Events: l.Events, Aggregated: l.Aggregated, Clock: lines[k].Domain.String()}
-		if l.Timed() > 0 {
+func inspectPlane(p *source.Process, lines []align.LinePlan) InspectPlane {
+	out := InspectPlane{Index: p.Index, ID: idOf(p.ID, p.TextID), Name: p.Name, Events: p.Events, Lines: []InspectLine{}}
+	for k, l := range p.Lines {
+		il := InspectLine{
+			Index: k, ID: idOf(l.ID, l.TextID), Name: l.Name, DisplayName: l.DisplayName, Events: l.Events, Aggregated: l.Aggregated, Clock: lines[k].Domain.String(),
+		}
+		if l.Summarised && l.Timed() > 0 {
 			first, last := lines[k].OldBaseNS+floorDiv(l.MinOffsetPS, 1000), lines[k].OldBaseNS+floorDiv(l.MaxEndPS, 1000)
 			sorted := l.Sorted
 			il.FirstNS, il.LastNS, il.Sorted = &first, &last, &sorted
@@ -265,8 +270,11 @@ func inspectPlane(p *xspace.Plane, lines []align.LinePlan, start int64) InspectP
 	return out
 }
 
-// idOf is an id as JSON readers keep it: text where a float64 would round it.
-func idOf(id int64) any {
+// idOf is an id as JSON readers keep it: text where the trace has text, or where a float64 would round it.
+func idOf(id int64, text string) any {
+	if text != "" {
+		return text
+	}
 	if id > 1<<53 || id < -1<<53 {
 		return strconv.FormatInt(id, 10)
 	}
@@ -326,76 +334,15 @@ func (t tally) top() []InspectKernel {
 	return out[:min(len(out), maxKernels)]
 }
 
-func (f *InspectFile) xspaceKernels(ctx context.Context, src *file.Source, s *xspace.Space) error {
+// kernels sums up what devices executed, by name.
+func (f *InspectFile) kernels(ctx context.Context, src *file.Source, t source.Trace) error {
 	kernels := tally{}
-	err := xspace.Events(ctx, src, s, func(p *xspace.Plane, _ *xspace.Line) bool { return combine.IsDevice(p.Name) },
-		func(_ *xspace.Plane, _ *xspace.Line, e *xspace.Event) error {
-			if !e.Aggregated {
-				kernels.add(e.Name(), e.DurationPS/1000)
-			}
-			return nil
-		})
-	f.Kernels = kernels.top()
-	return err
-}
-
-func (f *InspectFile) chrome(ctx context.Context, j *job.Job, src *file.Source) error {
-	t, err := chrometrace.Scan(ctx, src, chrometrace.ScanOptions{Progress: j.Progress().Add})
-	if err != nil {
-		return err
-	}
-	marked, err := chrometrace.ReadMark(ctx, src, t)
-	if err != nil {
-		f.Warnings = append(f.Warnings, fault.Of(err).Msg)
-	}
-	f.Alignment = alignment(marked)
-	f.Events = &t.Events
-	if t.Host != "" {
-		f.Hosts = []string{t.Host}
-	}
-	if r := t.Rank(); r >= 0 {
-		f.Rank, f.WorldSize = &r, t.Distributed.WorldSize
-	}
-	if t.Distributed != nil {
-		f.Backend = t.Distributed.Backend
-	}
-	if t.Timed > 0 {
-		first, last := t.Min.NS, t.Max.NS
-		f.StartNS, f.EndNS = &first, &last
-	}
-	f.Counts = map[string]int64{}
-	for ph, n := range t.Phases {
-		if n > 0 && ph > 0 {
-			f.Counts["ph "+string(rune(ph))] = n
+	err := t.Visit(ctx, src, source.Kernels, 0, func(e *source.Event) error {
+		if !e.Aggregated {
+			kernels.add(e.Name, e.DurationPS/1000)
 		}
-	}
-	for _, c := range t.Cats {
-		f.Counts["cat "+c.Name] = c.Count
-	}
-	for _, p := range t.Processes {
-		ip := InspectPlane{Index: p.Index, ID: p.PID, Name: p.Name, Events: p.Events, Lines: []InspectLine{}}
-		for k, th := range p.Threads {
-			ip.Lines = append(ip.Lines, InspectLine{Index: k, ID: th.TID, Name: th.Name, Events: th.Events, Clock: "wall"})
-		}
-		f.Planes = append(f.Planes, ip)
-	}
-	if !t.HasBase && t.Min.NS < xspace.AbsoluteNS {
-		f.Warnings = append(f.Warnings, "there is no baseTimeNanoseconds: times count from the trace's own zero")
-	}
-	if t.Unusable > 0 {
-		f.Losses = append(f.Losses, plural(t.Unusable, "event")+" have a ts or dur that is no time")
-	}
-	return f.chromeKernels(ctx, src, t)
-}
-
-// chromeKernels sums up the kernels of a Chrome trace.
-func (f *InspectFile) chromeKernels(ctx context.Context, src *file.Source, t *chrometrace.Trace) error {
-	kernels := tally{}
-	err := chrometrace.Events(ctx, src, t, func(phase byte, cat, _ []byte) bool { return phase == 'X' && strings.EqualFold(string(cat), "kernel") },
-		func(e *chrometrace.Event) error {
-			kernels.add(string(e.Name), e.DurationPS/1000)
-			return nil
-		})
+		return nil
+	})
 	f.Kernels = kernels.top()
 	return err
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
 type timelineRequest struct {
@@ -43,15 +43,11 @@ func timeline(j *job.Job, r *timelineRequest) (*TimelineDocument, error) {
 	}
 	defer src.Close()
 	t := &rowCollector{table: event.NewTable(r.MaxRows), file: info}
-	switch info.Format {
-	case "xspace":
-		err = t.xspace(j.Context(), src)
-	case "chrome":
-		err = t.chrome(j.Context(), src)
-	default:
+	trace := formats.ByName(info.Format)
+	if trace == nil {
 		return nil, fault.New(fault.Usage, "holds %s, expected a trace", info.Format).WithPath(r.Path)
 	}
-	if err != nil {
+	if err := t.read(j.Context(), src, trace); err != nil {
 		return nil, fault.Of(err).WithPath(r.Path)
 	}
 	t.table.SortByStart()
@@ -65,29 +61,26 @@ type rowCollector struct {
 	file  *InspectFile
 }
 
-func (t *rowCollector) xspace(ctx context.Context, src *file.Source) error {
-	s, err := xspace.ScanTrace(ctx, src, xspace.ScanOptions{})
+// read takes the events of a trace. What stands on no line, and what should have a time and has none that can be used, has no row and
+// counts as dropped.
+func (t *rowCollector) read(ctx context.Context, src *file.Source, f *source.Format) error {
+	trace, err := f.Scan(ctx, src, source.ScanOptions{})
 	if err != nil {
 		return err
 	}
-	start, err := combine.StartOf(ctx, src, s)
+	start, err := combine.StartOf(ctx, src, trace)
 	if err != nil {
 		return err
 	}
-	return xspace.Events(ctx, src, s, nil, func(p *xspace.Plane, l *xspace.Line, e *xspace.Event) error {
-		base := l.TimestampNS
-		if base < xspace.AbsoluteNS {
-			base += start
+	return trace.Visit(ctx, src, source.AllEvents, start, func(e *source.Event) error {
+		if e.Process < 0 || e.Line < 0 || !e.Timed && !e.Aggregated {
+			t.table.Dropped++
+			return nil
 		}
-		ns := floorDiv(e.OffsetPS, 1000)
-		row := event.Row{
-			Plane: int32(p.Index), Line: int32(l.Index), Name: e.Name(), StartNS: base + ns, StartPS: int32(e.OffsetPS - ns*1000),
-			DurationPS: e.DurationPS, Count: 1,
-		}
-		if e.Aggregated {
-			row.Count = e.Num
-		}
-		t.table.Append(row)
+		at := source.After(e.BaseNS, e.OffsetPS)
+		t.table.Append(event.Row{
+			Plane: e.Process, Line: e.Line, Name: e.Name, StartNS: at.NS, StartPS: at.PS, DurationPS: e.DurationPS, Count: e.Count,
+		})
 		return nil
 	})
 }
@@ -128,25 +121,4 @@ func (t *rowCollector) columns() *Table {
 	out.Int64("duration_ps", "ps", byName["duration_ps"].I64, nil)
 	out.Int64("count", "", byName["count"].I64, nil)
 	return out
-}
-
-// chrome numbers processes and threads as inspect lists them. Metadata events are no rows; events without a process, a thread or
-// a usable time have none and count as dropped.
-func (t *rowCollector) chrome(ctx context.Context, src *file.Source) error {
-	tr, err := chrometrace.Scan(ctx, src, chrometrace.ScanOptions{})
-	if err != nil {
-		return err
-	}
-	want := func(phase byte, _, _ []byte) bool { return phase != 'M' }
-	return chrometrace.Events(ctx, src, tr, want, func(e *chrometrace.Event) error {
-		if !e.Timed || e.Process == nil || e.Thread < 0 {
-			t.table.Dropped++
-			return nil
-		}
-		t.table.Append(event.Row{
-			Plane: int32(e.Process.Index), Line: int32(e.Thread), Name: string(e.Name), StartNS: e.Start.NS, StartPS: e.Start.PS,
-			DurationPS: e.DurationPS, Count: 1,
-		})
-		return nil
-	})
 }

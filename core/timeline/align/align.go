@@ -13,7 +13,6 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // Domain is the clock that stamped a line.
@@ -60,8 +59,8 @@ type Stated struct {
 }
 
 // stays reports whether the times of the file are left as they are.
-func (c *Clocks) stays(space *xspace.Space) bool {
-	return c.Wall == nil && len(c.Stated) > 0 && len(c.Stated) == len(space.Planes)
+func (c *Clocks) stays(processes int) bool {
+	return c.Wall == nil && len(c.Stated) > 0 && len(c.Stated) == processes
 }
 
 // toReference returns the map of a line's clock onto the reference, with flags that tell snapshots from offsets.
@@ -76,10 +75,6 @@ func (c Clocks) toReference(d Domain, t Timebase) *clock.Map {
 	}
 	return m
 }
-
-// absoluteNS is the smallest timestamp_ns read as an instant since 1970 and not as a time since the session's start: 1e15 ns are
-// 11.6 days as a duration, longer than any profile, and January 1970 as an instant.
-const absoluteNS = int64(1_000_000_000_000_000)
 
 func tracerReason(lines, hosts int) string {
 	s := fmt.Sprintf("%d lines are on the tracer's clock", lines)

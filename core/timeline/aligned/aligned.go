@@ -18,6 +18,9 @@ import (
 // Schema is the schema of Mark.
 const Schema = "prlx.mark/1"
 
+// KeyMark is the top-level key under which a Chrome JSON holds its mark.
+const KeyMark = "prlxAlignment"
+
 const (
 	// MaxBytes is the longest text of a mark that is read: maps of a thousand nodes with a thousand knots each.
 	MaxBytes = 64 << 20

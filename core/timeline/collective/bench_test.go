@@ -28,7 +28,7 @@ func BenchmarkFromXSpace(b *testing.B) {
 	b.SetBytes(src.Size())
 	found := 0
 	for b.Loop() {
-		p, err := FromXSpace(ctx, src, space, Options{})
+		p, err := FromCompiled(ctx, src, space, Options{})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
@@ -42,8 +43,8 @@ func planesOf(trace *chrometrace.Trace, said []aligned.Plane) []chromePlane {
 // execution adds an event of a process that was a plane of an XSpace, if it is a collective.
 func (c *chromeReader) execution(e *chrometrace.Event) {
 	p := &c.planes[e.Process.Index]
-	kind := planeKind(p.Kind)
-	if kind == otherPlane || e.Phase != 'X' || p.threads != nil && !p.threads[string(e.TID)] {
+	kind := p.Kind
+	if kind == "" || e.Phase != 'X' || p.threads != nil && !p.threads[string(e.TID)] {
 		return
 	}
 	shown := string(e.Name)
@@ -54,25 +55,25 @@ func (c *chromeReader) execution(e *chrometrace.Event) {
 		return
 	}
 	device := int32(-1)
-	if kind != hostPlane {
+	if kind != aligned.PlaneHost {
 		device = max(p.Device, 0)
 		if p.DeviceID != nil {
 			c.part.DeviceIDs[Slot{c.opt.Node, device}] = *p.DeviceID
 		}
 	}
-	f := factsOfArgs(e)
-	c.add(kind, shown, &f, event.Span{Device: device, Plane: int32(e.Process.Index), Line: int32(max(e.Thread, 0)), StartNS: e.Start.NS, EndNS: endOf(e)})
+	o := operationOf(shown, e)
+	c.add(kind, &o, event.Span{Device: device, Plane: int32(e.Process.Index), Line: int32(max(e.Thread, 0)), StartNS: e.Start.NS, EndNS: endOf(e)})
 }
 
-// factsOfArgs finds in the args what factsOf finds in the stats.
-func factsOfArgs(e *chrometrace.Event) eventFacts {
-	var f eventFacts
+// operationOf finds in the args what the event says of its operation.
+func operationOf(name string, e *chrometrace.Event) source.Operation {
+	f := source.Operation{Name: name}
 	op, _ := e.Arg("hlo_op")
 	module, _ := e.Arg("hlo_module")
-	f.op, f.module = strings.TrimPrefix(string(op), "%"), string(module)
-	f.program, f.hasProgram = bitsOf(e, "program_id")
-	f.run, f.hasRun = bitsOf(e, "run_id")
-	f.ordinal, f.hasOrdinal = e.ArgInt("device_ordinal")
+	f.Op, f.Module = strings.TrimPrefix(string(op), "%"), string(module)
+	f.Program, f.HasProgram = bitsOf(e, "program_id")
+	f.Run, f.HasRun = bitsOf(e, "run_id")
+	f.Ordinal, f.HasOrdinal = e.ArgInt("device_ordinal")
 	return f
 }
 
@@ -126,7 +127,7 @@ func (c *chromeReader) compiled(e *chrometrace.Event) {
 	}
 	device, ok := e.ArgInt("device_ordinal")
 	if !ok && isDevice {
-		device = int64(deviceOf(plane))
+		device = int64(source.DeviceNumber(plane))
 	}
 	s := c.span(e, device)
 	s.Run, s.HasRun = e.ArgInt("run_id")

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
@@ -35,23 +37,14 @@ func newExecutions(part *Part, node int32, programs *Programs) executions {
 	return executions{part: part, node: node, programs: programs, ordinals: map[int64]int32{}}
 }
 
-// eventFacts are what matters of an event beside its name, place and time.
-type eventFacts struct {
-	op, module         string
-	program            int64
-	run, ordinal       int64
-	hasRun, hasOrdinal bool
-	hasProgram         bool
-}
-
 // candidate reports whether events of a name may be collectives.
-func (x *executions) candidate(name string, kind planeKind) bool {
+func (x *executions) candidate(name string, kind string) bool {
 	instruction := instructionOf(name)
 	if x.programs.names[instruction] {
 		return true
 	}
 	_, isOp := hlo.OpcodeInName(instruction)
-	return isOp || kind == kernels && isNCCL(name)
+	return isOp || kind == aligned.PlaneKernels && isNCCL(name)
 }
 
 // instructionOf returns the instruction's name of an event named after it: TPU events carry its whole text.
@@ -66,22 +59,22 @@ func isNCCL(name string) bool {
 	return strings.Contains(name, "nccl") || strings.Contains(name, "rccl") || strings.Contains(name, "NCCL") || strings.Contains(name, "RCCL")
 }
 
-// add adds an event if it is a collective: shown is its name, s says where and when. The device of an event on a host line (-1) is
-// the one that its facts name.
-func (x *executions) add(kind planeKind, shown string, f *eventFacts, s event.Span) {
-	if kind == hostPlane && f.op == "" {
+// add adds an operation if it is a collective; s says where and when. The device of an event on a host line (-1) is
+// the one that it names itself.
+func (x *executions) add(kind string, o *source.Operation, s event.Span) {
+	if kind == aligned.PlaneHost && o.Op == "" {
 		return // a function or range of that name, not an operation
 	}
-	if f.op == "" && !(kind == kernels && isNCCL(shown)) {
-		f.op = instructionOf(shown)
+	if o.Op == "" && !(kind == aligned.PlaneKernels && isNCCL(o.Name)) {
+		o.Op = instructionOf(o.Name)
 	}
-	op, ok := x.opOf(kind, shown, f)
+	op, ok := x.opOf(kind, o)
 	if !ok {
 		return
 	}
-	s.Node, s.Op, s.HasRun, s.Run = x.node, op, f.hasRun, f.run
+	s.Node, s.Op, s.HasRun, s.Run = x.node, op, o.HasRun, o.Run
 	if s.Device < 0 {
-		s.Device = x.deviceNumber(f.ordinal, f.hasOrdinal)
+		s.Device = x.deviceNumber(o.Ordinal, o.HasOrdinal)
 	}
 	x.part.add(s)
 }
@@ -109,42 +102,42 @@ func (x *executions) deviceNumber(ordinal int64, ok bool) int32 {
 }
 
 // opOf returns the operation of an event, ok false when it is none.
-func (x *executions) opOf(kind planeKind, shown string, f *eventFacts) (int32, bool) {
+func (x *executions) opOf(kind string, f *source.Operation) (int32, bool) {
 	m, known := x.programs.find(f)
 	switch {
 	case known && m == nil:
 		x.ambiguous++
 		return 0, false
-	case known && f.op != "":
-		o := m.Op(f.op)
+	case known && f.Op != "":
+		o := m.Op(f.Op)
 		if o == nil || o.HostTransfer {
-			if isNCCL(shown) { // an operation of the program ran NCCL and is no collective: which one it stands for is not known
+			if isNCCL(f.Name) { // an operation of the program ran NCCL and is no collective: which one it stands for is not known
 				x.part.Unknown++
 			}
 			return 0, false
 		}
-		if kind == kernels && o.Phase == hlo.Done {
+		if kind == aligned.PlaneKernels && o.Phase == hlo.Done {
 			return 0, false
 		}
 		id := opID{key: m.Name + "/" + o.Name, variant: m.Fingerprint}
 		return x.part.op(id, func() Op {
 			op := fromHLO(m, o)
-			if kind == kernels { // the kernel that a start launches is the collective, from begin to end
+			if kind == aligned.PlaneKernels { // the kernel that a start launches is the collective, from begin to end
 				op.Phase, op.Start = hlo.Whole, ""
 			}
 			return op
 		}), true
 	}
-	k, phase, guessed := guess(f.op, shown)
+	k, phase, guessed := guess(f.Op, f.Name)
 	if !guessed || phase != hlo.Whole {
 		return 0, false
 	}
-	key := f.op
+	key := f.Op
 	if key == "" {
 		key = "nccl " + k.String()
 	}
-	if f.module != "" {
-		key = f.module + "/" + key
+	if f.Module != "" {
+		key = f.Module + "/" + key
 	}
 	return x.part.op(opID{key: key}, func() Op { return Op{Key: key, Kind: k, Guess: true} }), true
 }

@@ -34,7 +34,7 @@ func extract(t testing.TB, b []byte, asJSON bool) *Part {
 		if err != nil {
 			return nil
 		}
-		p, err = FromXSpace(ctx, src, space, Options{Limit: 1000, StartNS: space.ProfileStartNS})
+		p, err = FromCompiled(ctx, src, space, Options{Limit: 1000, StartNS: space.ProfileStartNS})
 		typed(t, err)
 	}
 	return p

@@ -26,7 +26,7 @@ func (x *Programs) Mark(table *aligned.ProgramTable) ([][2]int64, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, [2]int64{p.id, int64(at)})
+		out = append(out, [2]int64{p.ID, int64(at)})
 	}
 	return out, nil
 }

@@ -29,6 +29,7 @@ func crossed(t testing.TB, src *file.Source, space *xspace.Space, programs *Prog
 	node := aligned.Node{ID: "a", Compiled: &aligned.Compiled{Programs: list}}
 	var b bytes.Buffer
 	b.WriteString(`{"traceEvents":[{}`)
+	layout := space.Layout()
 	for i := range space.Planes {
 		p := &space.Planes[i]
 		names, err := xspace.LoadEventNames(ctx, src, p, xspace.NameOptions{})
@@ -41,7 +42,7 @@ func crossed(t testing.TB, src *file.Source, space *xspace.Space, programs *Prog
 		}
 		ofMetadata := map[int64]int64{}
 		err = xspace.EventMetadata(ctx, src, p, func(m *xspace.EventMeta) error {
-			if id, ok := ProgramOf(m); ok {
+			if id, ok := xspace.ProgramOf(m); ok {
 				ofMetadata[m.ID] = id
 			}
 			return nil
@@ -49,11 +50,11 @@ func crossed(t testing.TB, src *file.Source, space *xspace.Space, programs *Prog
 		if err != nil {
 			t.Fatal(err)
 		}
-		said, ok := PlaneOf(p)
-		said.Process = int64(i + 1)
+		process := layout[i]
+		said := aligned.Plane{Process: int64(i + 1), Kind: process.Kind, Device: process.Device, DeviceID: process.DeviceID}
 		for k := range p.Lines {
 			l := &p.Lines[k]
-			if HoldsExecutions(p, l) {
+			if process.Kind != "" && process.Executes[k] {
 				said.Threads = append(said.Threads, k+1)
 			}
 			err := xspace.EventsOf(ctx, src, p, l, xspace.EventOptions{EventNames: names, StatNames: stats}, func(e *xspace.Event) error {
@@ -61,7 +62,7 @@ func crossed(t testing.TB, src *file.Source, space *xspace.Space, programs *Prog
 				for it := e.Stats(); it.Next(); {
 					fmt.Fprintf(&b, "%q:%q,", it.Stat().Name, it.Stat().Text())
 				}
-				if id, ok := ofMetadata[e.MetadataID]; ok && ProgramsInMetadata(p, l) {
+				if id, ok := ofMetadata[e.MetadataID]; ok && process.Kind == aligned.PlaneOperations && process.Executes[k] {
 					fmt.Fprintf(&b, `"program_id":%d,`, id)
 				}
 				b.WriteString(`"":0}}`)
@@ -71,7 +72,7 @@ func crossed(t testing.TB, src *file.Source, space *xspace.Space, programs *Prog
 				t.Fatal(err)
 			}
 		}
-		if ok {
+		if process.Kind != "" {
 			node.Compiled.Planes = append(node.Compiled.Planes, said)
 		}
 	}
@@ -164,8 +165,8 @@ func TestProgramsReadBackFromAMark(t *testing.T) {
 		ops := 0
 		for i, p := range want.list {
 			q := got.list[i]
-			if q.id != p.id || q.Name != p.Name || q.Fingerprint != p.Fingerprint || len(q.Ops) != len(p.Ops) || !reflect.DeepEqual(q.Devices, p.Devices) {
-				t.Fatalf("%s: program %d is %d %s, want %d %s", rel, i, q.id, q.Name, p.id, p.Name)
+			if q.ID != p.ID || q.Name != p.Name || q.Fingerprint != p.Fingerprint || len(q.Ops) != len(p.Ops) || !reflect.DeepEqual(q.Devices, p.Devices) {
+				t.Fatalf("%s: program %d is %d %s, want %d %s", rel, i, q.ID, q.Name, p.ID, p.Name)
 			}
 			for k := range p.Ops {
 				ops++

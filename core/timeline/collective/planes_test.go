@@ -105,7 +105,7 @@ func spaceOf(t testing.TB, node int32, planes ...[]byte) *Part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := FromXSpace(ctx, src, space, Options{Node: node, StartNS: 1_000_000})
+	p, err := FromCompiled(ctx, src, space, Options{Node: node, StartNS: 1_000_000})
 	if err != nil {
 		t.Fatal(err)
 	}

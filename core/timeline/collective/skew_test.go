@@ -28,7 +28,7 @@ func xspacePart(t testing.TB, path string, n int32, limit int) *Part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	part, err := FromXSpace(ctx, src, space, Options{Node: n, StartNS: space.ProfileStartNS, Limit: limit})
+	part, err := FromCompiled(ctx, src, space, Options{Node: n, StartNS: space.ProfileStartNS, Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func fromFile(t *testing.T, path string, opt Options) *Part {
 		t.Fatal(err)
 	}
 	opt.StartNS = s.ProfileStartNS
-	p, err := FromXSpace(ctx, src, s, opt)
+	p, err := FromCompiled(ctx, src, s, opt)
 	if err != nil {
 		t.Fatal(err)
 	}

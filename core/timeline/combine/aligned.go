@@ -8,7 +8,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // maxDocument is the largest alignment.json that is read.
@@ -69,24 +69,22 @@ func (t *task) refuseTwice() error {
 	return nil
 }
 
-// startOf returns the instant (ns since 1970) from which normalised times of a file without a mark count: the document's zero for a
-// file that an earlier version of combine wrote, else the profile_start_time in it.
-func startOf(path string, s *xspace.Space) int64 {
-	if d := alignmentOf(path); d != nil {
-		return d.ZeroNS
+// StartOf returns the instant (ns since 1970) from which times of a trace count that are not absolute: the zero of its mark for a file
+// that prlx wrote, that of the document beside it for one that an earlier version wrote, else what the trace says.
+func StartOf(ctx context.Context, src *file.Source, t source.Trace) (int64, error) {
+	f := t.Facts()
+	if !f.MarkDates {
+		return f.StartNS, nil
 	}
-	return s.ProfileStartNS
-}
-
-// StartOf returns the instant (ns since 1970) from which normalised times of an XSpace count: the zero of its mark for a file that
-// prlx wrote, else its profile_start_time.
-func StartOf(ctx context.Context, src *file.Source, s *xspace.Space) (int64, error) {
-	m, err := xspace.ReadMark(ctx, src, s)
+	m, err := source.ReadMark(ctx, src, t)
 	if err != nil {
 		return 0, err
 	}
 	if m != nil {
 		return m.ZeroNS, nil
 	}
-	return startOf(src.Path(), s), nil
+	if d := alignmentOf(src.Path()); d != nil {
+		return d.ZeroNS, nil
+	}
+	return f.StartNS, nil
 }

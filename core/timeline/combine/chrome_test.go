@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"math/big"
 	"math/rand/v2"
 	"os"
@@ -461,30 +460,6 @@ func TestXSpaceAndKinetoShareOneTimeline(t *testing.T) {
 	}
 	if doc.Outputs[0].Format != "chrome" || len(doc.Nodes[0].Warnings) == 0 {
 		t.Errorf("format %s; what has no place is not said: %v", doc.Outputs[0].Format, doc.Nodes[0].Warnings)
-	}
-}
-
-func TestCrossedTextIsValidWhateverTheTraceHolds(t *testing.T) {
-	text := "\xff\x00\"\\\u2028é\x1f"
-	dst := appendStat(nil, &xspace.Stat{Kind: xspace.StatStr, Bytes: []byte(text)})
-	var back string
-	if err := json.Unmarshal(dst, &back); err != nil || back != strings.ToValidUTF8(text, "\ufffd") {
-		t.Errorf("%q became %s: %v", text, dst, err)
-	}
-	for _, c := range []struct {
-		st   xspace.Stat
-		want string
-	}{
-		{xspace.Stat{Kind: xspace.StatInt, Int: -1 << 53}, "-9007199254740992"},
-		{xspace.Stat{Kind: xspace.StatInt, Int: 1<<53 + 1}, `"9007199254740993"`},
-		{xspace.Stat{Kind: xspace.StatUint, Uint: 1<<64 - 1}, `"18446744073709551615"`},
-		{xspace.Stat{Kind: xspace.StatDouble, Double: 0.1}, "0.1"},
-		{xspace.Stat{Kind: xspace.StatDouble, Double: math.Inf(-1)}, `"-Inf"`},
-		{xspace.Stat{Kind: xspace.StatRef, Ref: "jit_f"}, `"jit_f"`},
-	} {
-		if got := string(appendStat(nil, &c.st)); got != c.want {
-			t.Errorf("%+v: got %s, want %s", c.st, got, c.want)
-		}
 	}
 }
 

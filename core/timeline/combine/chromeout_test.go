@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // TestCompressedBlocksAreOneMember feeds the writer blocks of all sizes.
@@ -106,15 +106,15 @@ func TestNamesOfProcesses(t *testing.T) {
 }
 
 func TestThreadsGetNumbersOnlyWhereViewersMixThemUp(t *testing.T) {
-	p := &chrometrace.Process{}
+	p := &source.Process{}
 	for _, tid := range []string{"1", `"stream 7"`, "4294967295", "3", "4294967296", "-5", `"12"`, "7.0"} {
-		p.Threads = append(p.Threads, &chrometrace.Thread{TID: tid})
+		p.Lines = append(p.Lines, &source.Line{TextID: tid})
 	}
 	want := map[string]string{`"stream 7"`: "2", "4294967296": "4", "-5": "5", `"12"`: "6", "7.0": "7"}
 	if d := cmp.Diff(want, threadNumbers(p)); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
-	p.Threads = p.Threads[:1]
+	p.Lines = p.Lines[:1]
 	if got := threadNumbers(p); got != nil {
 		t.Errorf("got %v for numbers alone", got)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/offsets"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 const (
@@ -230,7 +230,7 @@ func (t *task) adoptReference(k *known) {
 	t.doc.Reference = "node" + strconv.Itoa(ref)
 	t.external = true
 	t.zeroHintNS = k.metas[ref].StartWalltimeNS
-	if t.zeroHintNS == 0 && t.nodes[0].Space != nil {
+	if t.zeroHintNS == 0 && t.nodes[0].text == nil {
 		t.doc.Notes = append(t.doc.Notes, fmt.Sprintf("no clock file says when the session of %s began: times count from this trace's own start; combine traces that are opened together", t.doc.Reference))
 	}
 }
@@ -262,11 +262,11 @@ func (t *task) solveProbes(k *known) (err error) {
 
 // tracerClock gives a node its map R -> S, from its snapshots plane or a snapshot file.
 func (t *task) tracerClock(n *Node, k *known) error {
-	if n.Space == nil || n.onHost {
+	if n.text != nil || n.onHost {
 		return nil
 	}
 	meta := k.metas[n.Number]
-	pairs := n.Space.Snapshots
+	pairs := n.facts.Snapshots
 	if given := k.snapshots[n.Number]; given != nil {
 		abs, wall, tracer, err := given.Resolve(meta)
 		if err != nil {
@@ -327,15 +327,15 @@ func (t *task) tracerStart(n *Node, meta clockfile.NodeMeta) int64 {
 		return meta.StartTracerNS
 	}
 	base, ok := int64(0), false
-	if n.Space.SnapshotsPlane >= 0 {
-		base, ok = n.Space.SnapshotsLineTimestampNS, true
+	if n.facts.HasSnapshots {
+		base, ok = n.facts.SnapshotsBaseNS, true
 	}
-	for i := range n.Space.Planes {
-		if p := &n.Space.Planes[i]; !ok && len(p.Lines) > 0 && p.Name != "" && isDeviceName(p.Name) {
+	for _, p := range n.layout {
+		if !ok && len(p.Lines) > 0 && p.Name != "" && isDeviceName(p.Name) {
 			base, ok = p.Lines[0].TimestampNS, true
 		}
 	}
-	if base < xspace.AbsoluteNS {
+	if base < source.AbsoluteNS {
 		base += n.start
 	}
 	r, _, _ := n.Clocks.Tracer.Inverse().At(base)
@@ -344,7 +344,7 @@ func (t *task) tracerStart(n *Node, meta clockfile.NodeMeta) int64 {
 }
 
 func isDeviceName(name string) bool {
-	_, _, ok := device(name)
+	_, _, ok := source.Device(name)
 	return ok
 }
 
@@ -459,10 +459,10 @@ func (t *task) outside(n *Node) (before, after int64) {
 
 // spanNS returns the node's first and last instant on its own wall clock, as the file shows them.
 func (n *Node) spanNS() (first, last int64, ok bool) {
-	if n.Trace != nil {
-		return n.Trace.Min.NS, n.Trace.Max.NS, n.Trace.Timed > 0
+	if n.text != nil {
+		return n.facts.First.NS, n.facts.Last.NS, n.facts.Timed > 0
 	}
-	plan := align.PlanXSpace(n.Space, n.startNS(), align.Clocks{}, align.HostTime)
+	plan := align.PlanLines(n.layout, n.start, align.Clocks{}, align.HostTime)
 	first, ok = plan.EarliestNS()
 	if last, _ = plan.LatestNS(); last < first {
 		last = first
@@ -506,10 +506,7 @@ func (t *task) withoutOffsets(n *Node, k int, kn *known) error {
 func (t *task) farOutside(n *Node) bool { return n.Result.EventsInStep > 0 || n.degraded }
 
 // RoughTracer is a tracer clock good enough to tell which lines are on it: the snapshots' first reading, no drift.
-func RoughTracer(s *xspace.Space) align.Clocks {
-	p := s.Snapshots[0]
+func RoughTracer(f *source.Facts) align.Clocks {
+	p := f.Snapshots[0]
 	return align.Clocks{Tracer: clock.Shift(p.Y-p.X, 0), StartTracerNS: p.X}
 }
-
-// IsDevice reports whether a plane of this name holds what a device did.
-func IsDevice(name string) bool { return isDeviceName(name) }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,8 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
+	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
 // Found is what a list of arguments stands for: traces, and clock files that lay in directories beside them.
@@ -186,7 +189,7 @@ func (w *walker) directory(dir string, depth int) error {
 	if err != nil {
 		return fault.FromIO(dir, err)
 	}
-	var xspaces, jsons, dirs []string
+	traces, dirs := byFormat{}, []string(nil)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		if strings.HasPrefix(e.Name(), ".") {
@@ -194,7 +197,7 @@ func (w *walker) directory(dir string, depth int) error {
 		}
 		st, err := os.Stat(path)
 		if err != nil { // a dangling link
-			xspaces, jsons = w.byName(path, xspaces, jsons)
+			traces.addByName(path)
 			continue
 		}
 		if st.IsDir() {
@@ -206,22 +209,20 @@ func (w *walker) directory(dir string, depth int) error {
 		if w.files++; w.files > maxFiles {
 			return fault.New(fault.Limit, "more than %d files to look at", maxFiles).WithPath(dir).WithHint("name the traces themselves")
 		}
-		switch kind, clocks := classify(w.ctx, path, st); {
-		case kind == format.XSpace:
-			xspaces = append(xspaces, path)
-		case kind == format.Chrome:
-			jsons = append(jsons, path)
+		switch trace, kind, clocks := classify(w.ctx, path, st); {
+		case trace != nil:
+			traces.add(trace, path)
 		case clocks != "":
 			w.clockFile(path, clocks)
 		case kind == format.Perfetto, kind == format.Nsight, kind == format.Rocpd, kind == format.RocprofCSV, kind == format.RocprofJSON:
 			w.unread = append(w.unread, unread{path, kind})
 		default:
-			xspaces, jsons = w.byName(path, xspaces, jsons)
+			traces.addByName(path)
 		}
 	}
-	xspaces, jsons = w.passOverOurs(xspaces, jsons)
-	w.take(dir, xspaces, jsons)
-	if len(xspaces)+len(jsons) > 0 || depth >= 4 {
+	w.passOverOurs(traces)
+	w.take(dir, traces)
+	if len(traces) > 0 || depth >= 4 {
 		if len(dirs) > 0 {
 			w.note("%s: %d directories inside it are not looked into; name them to use them", filepath.Base(dir), len(dirs))
 		}
@@ -235,49 +236,54 @@ func (w *walker) directory(dir string, depth int) error {
 	return nil
 }
 
+// byFormat are the traces of a directory, by their format.
+type byFormat map[*source.Format][]string
+
+func (b byFormat) add(f *source.Format, path string) { b[f] = append(b[f], path) }
+
+// addByName adds a file that is called a trace but does not look like one: empty, unreadable, damaged from its first byte. Reading it
+// says what is wrong, where passing it over would lose a node in silence.
+func (b byFormat) addByName(path string) {
+	if f := formats.Named(filepath.Base(path)); f != nil {
+		b.add(f, path)
+	}
+}
+
 // passOverOurs leaves out files that combine or align wrote beside the traces they were made of. Where there is nothing else they
 // are what is meant.
-func (w *walker) passOverOurs(xspaces, jsons []string) (x, j []string) {
+func (w *walker) passOverOurs(traces byFormat) {
 	var ours []string
-	written := func(path string) bool {
-		_, err := os.Stat(path + ".alignment.json")
-		if err == nil {
-			ours = append(ours, filepath.Base(path))
+	left := byFormat{}
+	for _, f := range formats.Table {
+		for _, path := range traces[f] {
+			if _, err := os.Stat(path + ".alignment.json"); err == nil {
+				ours = append(ours, filepath.Base(path))
+			} else {
+				left.add(f, path)
+			}
 		}
-		return err == nil
 	}
-	x, j = slices.DeleteFunc(slices.Clone(xspaces), written), slices.DeleteFunc(slices.Clone(jsons), written)
-	if len(x)+len(j) == 0 || len(ours) == 0 {
-		return xspaces, jsons
+	if len(left) == 0 || len(ours) == 0 {
+		return
 	}
+	clear(traces)
+	maps.Copy(traces, left)
 	w.note("written by prlx, and so passed over: %s", strings.Join(ours, ", "))
-	return x, j
 }
 
-// byName adds a file that is called a trace but does not look like one: empty, unreadable, damaged from its first byte. Reading it
-// says what is wrong, where passing it over would lose a node in silence.
-func (w *walker) byName(path string, xspaces, jsons []string) ([]string, []string) {
-	name := strings.ToLower(filepath.Base(path))
-	for _, compressed := range []string{".gz", ".zst"} {
-		name = strings.TrimSuffix(name, compressed)
+// take takes the traces of the first format of the table that has any.
+func (w *walker) take(dir string, traces byFormat) {
+	var taken *source.Format
+	for _, f := range formats.Table {
+		switch n := len(traces[f]); {
+		case n == 0:
+		case taken == nil:
+			taken = f
+		default:
+			w.note("%s: %d %s files beside the %s files are not used; name them to use them", filepath.Base(dir), n, f.Title, taken.Title)
+		}
 	}
-	switch {
-	case strings.HasSuffix(name, ".xplane.pb"):
-		xspaces = append(xspaces, path)
-	case strings.HasSuffix(name, ".trace.json"):
-		jsons = append(jsons, path)
-	}
-	return xspaces, jsons
-}
-
-func (w *walker) take(dir string, xspaces, jsons []string) {
-	paths := xspaces
-	if len(xspaces) == 0 {
-		paths = jsons
-	} else if len(jsons) > 0 {
-		w.note("%s: %d Chrome JSON files beside the XSpace files are not used; name them to use them", filepath.Base(dir), len(jsons))
-	}
-	for _, p := range paths {
+	for _, p := range traces[taken] {
 		w.found.Traces = append(w.found.Traces, Input{Path: p})
 	}
 }
@@ -325,32 +331,32 @@ func isOurs(dir string) bool {
 	return err == nil
 }
 
-// classify tells what a file in a directory is by its first bytes, and for a file of clock readings which.
-func classify(ctx context.Context, path string, st os.FileInfo) (format.Kind, clockfile.Kind) {
+// classify tells what a file in a directory is by its first bytes: a trace, and of which format, clock readings of some kind, or neither.
+func classify(ctx context.Context, path string, st os.FileInfo) (*source.Format, format.Kind, clockfile.Kind) {
 	if !st.Mode().IsRegular() || st.Size() == 0 {
-		return format.Empty, ""
+		return nil, format.Empty, ""
 	}
 	head, whole, err := file.Head(ctx, path, format.HeadBytes)
 	if err != nil || len(head) == 0 {
-		return format.Binary, ""
+		return nil, format.Binary, ""
 	}
 	kind := format.Of(head)
-	if kind.Known() && kind != format.PairsMessage && kind != format.ClockText {
-		return kind, ""
+	if f := formats.Of(head); f != nil || kind.Known() && kind != format.PairsMessage && kind != format.ClockText {
+		return f, kind, ""
 	}
 	if !whole {
 		cut := bytes.LastIndexByte(head, '\n')
 		if cut < 0 {
-			return kind, ""
+			return nil, kind, ""
 		}
 		head = head[:cut+1]
 	}
 	src, err := file.FromBytes(path, head)
 	if err != nil {
-		return kind, ""
+		return nil, kind, ""
 	}
 	if f, err := clockfile.Read(ctx, src); err == nil && (f.Kind != clockfile.KindDeclared || f.Declared != nil && len(f.Declared.Nodes) > 0) {
-		return kind, f.Kind
+		return nil, kind, f.Kind
 	}
-	return kind, ""
+	return nil, kind, ""
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // extract finds the collectives of the trace, a part for each node that it holds. nodes is how many traces there are.
@@ -20,8 +20,8 @@ func (n *Node) extract(ctx context.Context, nodes int) ([]*collective.Part, erro
 		return n.found, nil
 	}
 	var err error
-	if n.Space != nil {
-		n.found, err = n.extractXSpace(ctx, nodes)
+	if n.text == nil {
+		n.found, err = n.extractCompiled(ctx, nodes)
 	} else {
 		n.found, err = n.extractChrome(ctx, nodes)
 	}
@@ -37,10 +37,10 @@ func (n *Node) options(part, nodes int) collective.Options {
 	return opt
 }
 
-func (n *Node) extractXSpace(ctx context.Context, nodes int) (found []*collective.Part, err error) {
+func (n *Node) extractCompiled(ctx context.Context, nodes int) (found []*collective.Part, err error) {
 	n.programs = nil
-	for part, space := range n.spaces() {
-		one, err := collective.FromXSpace(ctx, n.Src, space, n.options(part, nodes))
+	for part, view := range n.views() {
+		one, err := collective.FromCompiled(ctx, n.Src, view, n.options(part, nodes))
 		if err != nil {
 			return nil, err
 		}
@@ -49,16 +49,33 @@ func (n *Node) extractXSpace(ctx context.Context, nodes int) (found []*collectiv
 	return found, nil
 }
 
-// spaces returns the trace as its parts, under the names that planes had in the recording.
-func (n *Node) spaces() []*xspace.Space {
-	if n.planes == nil {
-		return []*xspace.Space{n.Space}
+// views returns a trace with compiled programs as its parts, under the names that processes had in the recording; nil for others.
+func (n *Node) views() []source.Compiled {
+	trace, ok := n.Trace.(source.Compiled)
+	switch {
+	case !ok:
+		return nil
+	case n.places == nil:
+		return []source.Compiled{trace}
 	}
-	var out []*xspace.Space
-	for _, planes := range n.planes.PlanesOf() {
-		out = append(out, n.planes.Only(n.Space, planes))
+	var out []source.Compiled
+	for _, processes := range n.places.ByNode(n.parts()) {
+		out = append(out, trace.Part(processes, n.places.Names))
 	}
 	return out
+}
+
+// recorded lists the processes under the names that they had in the recording.
+func (n *Node) recorded() []*source.Process {
+	trace, ok := n.Trace.(source.Compiled)
+	if !ok || n.places == nil {
+		return n.layout
+	}
+	all := make([]int, len(n.layout))
+	for i := range all {
+		all[i] = i
+	}
+	return trace.Part(all, n.places.Names).Layout()
 }
 
 func (n *Node) extractChrome(ctx context.Context, nodes int) ([]*collective.Part, error) {
@@ -66,7 +83,7 @@ func (n *Node) extractChrome(ctx context.Context, nodes int) ([]*collective.Part
 	var said map[string]*chrometrace.DistributedInfo
 	if len(opts) > 1 {
 		var err error
-		if said, err = chrometrace.DistributedOfNodes(ctx, n.Src, n.Trace); err != nil {
+		if said, err = chrometrace.DistributedOfNodes(ctx, n.Src, n.Trace.(*chrometrace.Trace)); err != nil {
 			return nil, err
 		}
 	}
@@ -84,7 +101,7 @@ func (n *Node) extractChrome(ctx context.Context, nodes int) ([]*collective.Part
 			opts[part].Distributed = said[n.mark.Nodes[part].ID]
 		}
 	}
-	return collective.FromChromeNodes(ctx, n.Src, n.Trace, n.nodesOfProcesses(), opts)
+	return collective.FromChromeNodes(ctx, n.Src, n.Trace.(*chrometrace.Trace), n.nodesOfProcesses(), opts)
 }
 
 // match finds the collectives of all nodes and matches them.

@@ -6,14 +6,13 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
-	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/collective"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
 // Input is one trace as the user named it.
@@ -29,8 +28,12 @@ type Node struct {
 	Host  string
 	Rank  *int64
 	Src   *file.Source
-	Space *xspace.Space      // set for XSpace inputs
-	Trace *chrometrace.Trace // set for Chrome JSON inputs
+	Trace source.Trace
+
+	format *source.Format
+	facts  *source.Facts
+	layout []*source.Process
+	text   source.Text // set where the trace is re-timed as text; else its lines are planned one by one
 
 	Clocks   align.Clocks
 	Result   NodeResult
@@ -39,13 +42,19 @@ type Node struct {
 	absolute bool                   // the instants of this node are since 1970
 	aligned  bool                   // prlx put it on the clock of a reference before
 	onHost   bool                   // prlx put its tracer lines on the host's clock before
-	start    int64                  // instant from which normalised times of an XSpace count
+	start    int64                  // instant from which times count that are not absolute themselves
 	kept     int64                  // events with a time that are in the output
 	found    []*collective.Part     // by part
-	programs []*collective.Programs // by part, of an XSpace whose collectives were looked for
+	programs []*collective.Programs // by part, of a trace with compiled programs whose collectives were looked for
 
 	mark   *aligned.Mark  // what the file says about what prlx did to it; nil: nothing
-	planes *xspace.Marked // the same, for an XSpace
+	places *source.Places // what stands with its processes about that; nil: nothing
+}
+
+// adopt takes a trace that was scanned, here or elsewhere.
+func (n *Node) adopt(t source.Trace, f *source.Format) {
+	n.Trace, n.format, n.facts, n.layout = t, f, t.Facts(), t.Layout()
+	n.text, _ = t.(source.Text)
 }
 
 // Close closes the node's file.
@@ -101,36 +110,20 @@ func loadOne(ctx context.Context, j *job.Job, in Input, workers int) (*Node, err
 		return n, err
 	}
 	n.Src = src
-	kind, err := recognise(src)
+	trace, format, err := formats.Scan(ctx, src, source.ScanOptions{Workers: workers, Progress: j.Progress().Add})
 	if err != nil {
-		return n, err
-	}
-	add := j.Progress().Add
-	if kind == format.Chrome {
-		if n.Trace, err = chrometrace.Scan(ctx, src, chrometrace.ScanOptions{Progress: add}); err != nil {
-			return n, withPath(err, in.Path)
-		}
-		n.Host, n.absolute = n.Trace.Host, n.Trace.HasBase || n.Trace.Min.NS >= xspace.AbsoluteNS
-		if r := n.Trace.Rank(); r >= 0 {
-			rank := int64(r)
-			n.Rank = &rank
-		}
-		return n, withPath(n.readMark(ctx), in.Path)
-	}
-	if n.Space, err = xspace.ScanTrace(ctx, src, xspace.ScanOptions{Workers: workers, Progress: add}); err != nil {
 		return n, withPath(err, in.Path)
 	}
-	if len(n.Space.Hostnames) > 0 {
-		n.Host = n.Space.Hostnames[0]
+	n.adopt(trace, format)
+	n.Rank = n.facts.Rank
+	if len(n.facts.Hosts) > 0 {
+		n.Host = n.facts.Hosts[0]
 	}
-	n.start = startOf(in.Path, n.Space)
-	n.absolute = n.start != 0
+	n.start, n.absolute = n.facts.StartNS, n.facts.Dated
+	if d := alignmentOf(in.Path); d != nil && n.facts.MarkDates {
+		n.start, n.absolute = d.ZeroNS, d.ZeroNS != 0
+	}
 	return n, withPath(n.readMark(ctx), in.Path)
-}
-
-// readChromeMark reads the mark of a Chrome trace.
-func readChromeMark(ctx context.Context, n *Node) (*aligned.Mark, error) {
-	return chrometrace.ReadMark(ctx, n.Src, n.Trace)
 }
 
 // withPath names the file in an error that the user caused.
@@ -142,23 +135,6 @@ func withPath(err error, path string) error {
 		return e.WithPath(path)
 	}
 	return err
-}
-
-// recognise tells whether a trace is Chrome JSON or XSpace. Other formats are refused by their names; what is none of the known
-// ones is left to the reader of what it looks most like, whose error says where it stops to make sense.
-func recognise(src *file.Source) (format.Kind, error) {
-	head := make([]byte, min(src.Size(), format.HeadBytes))
-	if n, err := src.ReadAt(head, 0); err != nil && n < len(head) {
-		return "", err
-	}
-	switch kind := format.Of(head); {
-	case kind == format.Chrome, kind == format.JSON:
-		return format.Chrome, nil
-	case kind == format.XSpace, kind == format.Binary:
-		return format.XSpace, nil
-	default:
-		return "", kind.Refuse(src.Path(), "an XSpace (.xplane.pb) or Chrome / Kineto JSON trace")
-	}
 }
 
 func nameNodes(nodes []*Node, inputs []Input) error {
@@ -199,14 +175,6 @@ func sortNodes(nodes []*Node) []*Node {
 // warn adds a sentence to the node's report.
 func (n *Node) warn(format string, args ...any) {
 	n.Result.Warnings = append(n.Result.Warnings, fmt.Sprintf(format, args...))
-}
-
-// startNS returns the instant from which the node's normalised times count.
-func (n *Node) startNS() int64 {
-	if n.Space != nil {
-		return n.start
-	}
-	return n.Trace.BaseNS
 }
 
 // FindReference returns the index of the node named by its id, number or host; with "" the first.

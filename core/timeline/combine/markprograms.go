@@ -6,18 +6,17 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/collective"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
-// programsOf returns the compiled programs of each part of an XSpace.
+// programsOf returns the compiled programs of each part of a trace that holds such.
 func (n *Node) programsOf(ctx context.Context) ([]*collective.Programs, error) {
 	if n.programs != nil {
 		return n.programs, nil
 	}
 	var out []*collective.Programs
-	for _, space := range n.spaces() {
-		p, err := collective.ReadPrograms(ctx, n.Src, space, n.warnOnce)
+	for _, view := range n.views() {
+		p, err := collective.ReadPrograms(ctx, n.Src, view, n.warnOnce)
 		if err != nil {
 			return nil, withPath(err, n.Path)
 		}
@@ -36,12 +35,15 @@ func (n *Node) warnOnce(text string) {
 	n.warn("%s", text)
 }
 
-// markCompiled notes in the mark what a Chrome JSON loses of the compiled programs of node k, an XSpace: without it nobody could tell
-// its collectives.
+// markCompiled notes in the mark what a Chrome JSON loses of the compiled programs of node k: without it nobody could tell its
+// collectives.
 func (d *chromeDocument) markCompiled(k int, x *crossing) error {
 	programs, err := d.nodes[k].programsOf(d.job.Context())
 	if err != nil {
 		return err
+	}
+	if programs == nil { // the trace holds none
+		return nil
 	}
 	for part, i := range d.mine[k] {
 		list, err := programs[part].Mark(&d.programs)
@@ -52,13 +54,12 @@ func (d *chromeDocument) markCompiled(k int, x *crossing) error {
 	}
 	for _, p := range x.planes {
 		part := d.partOf(k, p.plane)
-		said, ok := collective.PlaneOf(p.recorded)
-		if part < 0 || !ok {
+		if part < 0 || p.recorded.Kind == "" {
 			continue
 		}
-		said.Process = p.pid
+		said := aligned.Plane{Process: p.pid, Kind: p.recorded.Kind, Device: p.recorded.Device, DeviceID: p.recorded.DeviceID}
 		for _, l := range p.lines {
-			if collective.HoldsExecutions(p.recorded, l.line) {
+			if p.recorded.Executes[l.line.Index] {
 				said.Threads = append(said.Threads, l.tid)
 			}
 		}
@@ -75,23 +76,23 @@ func (d *chromeDocument) markCompiled(k int, x *crossing) error {
 }
 
 // partOf returns which node of the trace a plane is of, -1 nobody's.
-func (d *chromeDocument) partOf(k int, p *xspace.Plane) int {
-	if m := d.nodes[k].planes; m != nil {
+func (d *chromeDocument) partOf(k int, p *source.Process) int {
+	if m := d.nodes[k].places; m != nil {
 		return m.NodeOf[p.Index]
 	}
 	return 0
 }
 
 // keepCompiled takes over what the mark of node k, a Chrome JSON, says of compiled programs: its processes have other pids now.
-func (d *chromeDocument) keepCompiled(k int, edits []chrometrace.ProcessEdit) error {
+func (d *chromeDocument) keepCompiled(k int, edits []source.TextProcess) error {
 	n := d.nodes[k]
 	if n.mark == nil {
 		return nil
 	}
 	pids := make(map[string]int64, len(edits))
-	for i, p := range n.Trace.Processes {
+	for i, p := range n.layout {
 		if pid, err := strconv.ParseInt(edits[i].PID, 10, 64); err == nil {
-			pids[unquoted(p.PID)] = pid
+			pids[unquoted(p.TextID)] = pid
 		}
 	}
 	for part, i := range d.mine[k] {

@@ -12,30 +12,27 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // readMark reads what the node's file says about what prlx did to it; where it says nothing, the document beside it.
-func (n *Node) readMark(ctx context.Context) (err error) {
-	if n.Space != nil {
-		if n.planes, err = xspace.ReadMark(ctx, n.Src, n.Space); err != nil {
-			return err
-		}
-		if n.planes != nil {
-			n.mark = n.planes.Mark
-		}
-	} else if n.mark, err = readChromeMark(ctx, n); err != nil {
+func (n *Node) readMark(ctx context.Context) error {
+	m, err := source.ReadMark(ctx, n.Src, n.Trace)
+	if err != nil {
 		return err
 	}
-	if n.mark == nil {
+	if m == nil {
 		n.fromDocument()
 		return nil
 	}
+	n.mark, n.places = m.Mark, m.Places
 	n.aligned = n.mark.Aligned
 	n.onHost = slices.ContainsFunc(n.mark.Nodes, func(m aligned.Node) bool { return m.Method != MethodNone })
 	n.absolute = n.mark.ZeroNS != 0 && slices.ContainsFunc(n.mark.Nodes, func(m aligned.Node) bool { return !m.OwnZero })
-	if n.start = 0; n.absolute {
-		n.start = n.mark.ZeroNS
+	if n.facts.MarkDates {
+		if n.start = 0; n.absolute {
+			n.start = n.mark.ZeroNS
+		}
 	}
 	n.setStated()
 	return nil
@@ -61,18 +58,18 @@ func (n *Node) fromDocument() {
 		one.Wall = clock.Shift(0, r.BoundNS.Max)
 	}
 	n.mark = &aligned.Mark{Schema: aligned.Schema, Aligned: true, Reference: d.Reference, Timebase: d.Timebase, ZeroNS: d.ZeroNS, Nodes: []aligned.Node{one}}
-	if n.Space != nil {
-		n.planes = &xspace.Marked{Mark: n.mark, At: []int{xspace.MarkPlane(n.Space)}, NodeOf: make([]int, len(n.Space.Planes)), Tracer: make([]aligned.Lines, len(n.Space.Planes))}
-		for i := range n.Space.Planes {
-			n.planes.Names = append(n.planes.Names, n.Space.Planes[i].Name)
+	if r, ok := n.Trace.(source.Retimer); ok {
+		n.places = &source.Places{At: []int{r.MarkPlane()}, NodeOf: make([]int, len(n.layout)), Tracer: make([]aligned.Lines, len(n.layout))}
+		for _, p := range n.layout {
+			n.places.Names = append(n.places.Names, p.Name)
 		}
 	}
 	n.setStated()
 }
 
-// setStated gives the planes of a marked XSpace the bounds that the mark states.
+// setStated gives the processes of a marked trace the bounds that the mark states.
 func (n *Node) setStated() {
-	if n.Space == nil || n.mark == nil {
+	if n.places == nil {
 		return
 	}
 	maps := make([]align.Stated, len(n.mark.Nodes))
@@ -82,12 +79,12 @@ func (n *Node) setStated() {
 			maps[i].Tracer = n.mark.Nodes[i].Stated(true)
 		}
 	}
-	n.Clocks.Stated = make([]align.Stated, len(n.Space.Planes))
+	n.Clocks.Stated = make([]align.Stated, len(n.layout))
 	for i := range n.Clocks.Stated {
-		if k := n.planes.NodeOf[i]; k >= 0 {
+		if k := n.places.NodeOf[i]; k >= 0 {
 			n.Clocks.Stated[i] = maps[k]
 		}
-		n.Clocks.Stated[i].Lines = n.planes.Tracer[i]
+		n.Clocks.Stated[i].Lines = n.places.Tracer[i]
 	}
 }
 
@@ -244,7 +241,7 @@ func (t *task) markNode(k int, one *aligned.Node) {
 	}
 	bound := int64(0)
 	first, last, ok := n.spanNS()
-	if n.Space == nil {
+	if n.text != nil {
 		if m := clock.Compose(nil, n.Clocks.Wall); len(m.Knots()) > 0 {
 			one.Wall, bound = m, m.LargestBound(first, last)
 		}
@@ -281,39 +278,39 @@ func (t *task) boundUnknown(k int) bool {
 }
 
 // addMark makes the edit of node k write what was done to it. shared: the file holds other nodes too.
-func (t *task) addMark(k int, e *xspace.Edit, shared bool) error {
+func (t *task) addMark(k int, r source.Retimer, e *source.Edit, shared bool) error {
 	n := t.nodes[k]
-	if len(n.Space.Planes) == 0 {
+	if len(n.layout) == 0 {
 		return nil
 	}
 	tracer := t.plans[k].TracerLinesOf()
 	var planes [][]int // by part; nil: all are the only one's
-	if n.planes != nil {
-		planes = n.planes.PlanesOf()
+	if n.places != nil {
+		planes = n.places.ByNode(n.parts())
 	}
 	for part, i := range t.mine[k] {
 		text, err := t.mark.Of(i).Text()
 		if err != nil {
 			return err
 		}
-		m := xspace.NodeMark{Text: text, Plane: xspace.MarkPlane(n.Space)}
+		m := source.NodeMark{Text: text, Plane: r.MarkPlane()}
 		if shared || len(t.mine[k]) > 1 {
 			m.ID = t.mark.Nodes[i].ID
 		}
-		if n.planes != nil {
-			m.Plane = n.planes.At[part]
+		if n.places != nil {
+			m.Plane = n.places.At[part]
 		} else if n.absolute {
 			m.StartNS = t.zeroNS
-			m.StopNS, _, _ = n.Clocks.Wall.At(n.Space.ProfileStopNS)
+			m.StopNS, _, _ = n.Clocks.Wall.At(n.facts.StopNS)
 		}
 		if planes != nil {
 			m.Planes = planes[part]
 		} else {
-			for j := range n.Space.Planes {
+			for j := range n.layout {
 				m.Planes = append(m.Planes, j)
 			}
 		}
-		e.AddMark(n.Space, m, tracer)
+		r.AddMark(e, m, tracer)
 	}
 	return nil
 }
@@ -324,14 +321,14 @@ func (t *task) clockOf() collective.Clock {
 	parties := t.parties()
 	stated := make([]statedClock, len(parties))
 	for i, p := range parties {
-		if n := t.nodes[p.node]; n.Trace != nil && n.stays() {
+		if n := t.nodes[p.node]; n.text != nil && n.stays() {
 			stated[i] = n.statedClock(p.part)
 		}
 	}
 	return func(s *event.Span, ns int64) (int64, int64) {
 		n := t.nodes[parties[s.Node].node]
 		switch {
-		case n.Space != nil:
+		case n.text == nil:
 			return t.plans[parties[s.Node].node].Lines[s.Plane][s.Line].At(ns)
 		case stated[s.Node].wall != nil:
 			return stated[s.Node].at(s, ns)
@@ -366,10 +363,10 @@ func (n *Node) statedClock(part int) statedClock {
 		return c
 	}
 	c.tracer, c.threads = one.Stated(true), map[[2]int32]bool{}
-	for _, p := range n.Trace.Processes {
-		tids := one.TracerThreads[unquoted(p.PID)]
-		for i, th := range p.Threads {
-			if tid, err := strconv.Atoi(th.TID); err == nil && slices.Contains(tids, tid) {
+	for _, p := range n.layout {
+		tids := one.TracerThreads[unquoted(p.TextID)]
+		for i, l := range p.Lines {
+			if tid, err := strconv.Atoi(l.TextID); err == nil && slices.Contains(tids, tid) {
 				c.threads[[2]int32{int32(p.Index), int32(i)}] = true
 			}
 		}
@@ -397,10 +394,10 @@ func (n *Node) nodesOfProcesses() []int {
 			byPID[fmt.Sprint(pid)] = i
 		}
 	}
-	out := make([]int, len(n.Trace.Processes))
-	for i, p := range n.Trace.Processes {
+	out := make([]int, len(n.layout))
+	for i, p := range n.layout {
 		out[i] = -1
-		if k, ok := byPID[unquoted(p.PID)]; ok {
+		if k, ok := byPID[unquoted(p.TextID)]; ok {
 			out[i] = k
 		}
 	}

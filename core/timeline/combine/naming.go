@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // Naming is the scheme by which planes of several nodes get names and ids in one XSpace.
@@ -36,6 +36,8 @@ const (
 	// collapse into 1.
 	maxViewerID = 499
 	gpuStride   = 64 // GPUs a node that the described schemes reserve
+
+	hostCPU = "/host:CPU" // the plane of host threads
 )
 
 // named is the new name and id of a plane.
@@ -57,7 +59,7 @@ type namer struct {
 func newNamer(scheme Naming) *namer { return &namer{scheme: scheme, extraID: 1000} }
 
 // plane names one plane. number is the node's position (0 for the reference), tag its padded id.
-func (n *namer) plane(p *xspace.Plane, number int, tag string) named {
+func (n *namer) plane(p *source.Process, number int, tag string) named {
 	switch n.scheme {
 	case Seed:
 		return n.seed(p, number)
@@ -69,8 +71,8 @@ func (n *namer) plane(p *xspace.Plane, number int, tag string) named {
 	return n.viewer(p, number, tag)
 }
 
-func (n *namer) viewer(p *xspace.Plane, number int, tag string) named {
-	if kind, _, ok := device(p.Name); ok {
+func (n *namer) viewer(p *source.Process, number int, tag string) named {
+	if kind, _, ok := source.Device(p.Name); ok {
 		id := n.nextID
 		n.nextID++
 		if kind == "CUSTOM" { // viewers number these by their order, and show the name
@@ -90,35 +92,35 @@ func suffix(number int, tag string) string {
 	return " " + tag
 }
 
-func (n *namer) seed(p *xspace.Plane, number int) named {
-	if kind, local, ok := device(p.Name); ok {
+func (n *namer) seed(p *source.Process, number int) named {
+	if kind, local, ok := source.Device(p.Name); ok {
 		id := int64(number)*gpuStride + local
 		return named{name: fmt.Sprintf("/device:%s:%d", kind, id), id: id}
 	}
-	if strings.HasPrefix(p.Name, xspace.PlaneHostCPU) {
+	if strings.HasPrefix(p.Name, hostCPU) {
 		return named{name: fmt.Sprintf("/device:GPU:Host_Node_%d", number), id: n.extra()}
 	}
 	return n.unlessFirst(p, number)
 }
 
-func (n *namer) tagged(p *xspace.Plane, number int) named {
-	switch kind, local, ok := device(p.Name); {
+func (n *namer) tagged(p *source.Process, number int) named {
+	switch kind, local, ok := source.Device(p.Name); {
 	case ok:
 		return named{name: fmt.Sprintf("/node:%d/device:%s:%d", number, kind, local), id: int64(number)*gpuStride + local}
-	case strings.HasPrefix(p.Name, xspace.PlaneHostCPU):
+	case strings.HasPrefix(p.Name, hostCPU):
 		return named{name: fmt.Sprintf("/node:%d/host_threads", number), id: n.extra()}
-	case p.Name == xspace.PlaneSnapshots:
+	case p.Name == "/host:snapshots":
 		return named{name: fmt.Sprintf("/node:%d/clock_metadata", number), id: n.extra()}
 	}
 	return named{name: fmt.Sprintf("/node:%d/%s", number, strings.TrimPrefix(p.Name, "/")), id: n.extra()}
 }
 
-func (n *namer) rocm(p *xspace.Plane, number int) named {
-	if kind, local, ok := device(p.Name); ok && kind == "GPU" {
+func (n *namer) rocm(p *source.Process, number int) named {
+	if kind, local, ok := source.Device(p.Name); ok && kind == "GPU" {
 		id := 100 + int64(number)*gpuStride + local
 		return named{name: fmt.Sprintf("/device:GPU:%d", id), id: id}
 	}
-	if p.Name == xspace.PlaneHostCPU {
+	if p.Name == hostCPU {
 		if number == 0 {
 			return named{keep: true, name: p.Name, id: p.ID}
 		}
@@ -129,7 +131,7 @@ func (n *namer) rocm(p *xspace.Plane, number int) named {
 	return named{name: fmt.Sprintf("/device:GPU:%d_misc_%s", 50000+100*number+k, strings.TrimPrefix(p.Name, "/")), id: int64(50000 + 100*number + k)}
 }
 
-func (n *namer) unlessFirst(p *xspace.Plane, number int) named {
+func (n *namer) unlessFirst(p *source.Process, number int) named {
 	if number == 0 {
 		return named{keep: true, name: p.Name, id: p.ID}
 	}
@@ -140,26 +142,6 @@ func (n *namer) extra() int64 {
 	id := n.extraID
 	n.extraID++
 	return id
-}
-
-// device splits "/device:GPU:3" into "GPU" and 3.
-func device(name string) (kind string, local int64, ok bool) {
-	rest, ok := strings.CutPrefix(name, "/device:")
-	if !ok {
-		return "", 0, false
-	}
-	kind, num, ok := strings.Cut(rest, ":")
-	if !ok {
-		return "", 0, false
-	}
-	if i := strings.IndexFunc(num, func(r rune) bool { return r < '0' || r > '9' }); i > 0 {
-		num = num[:i] // "/device:TPU:0 SparseCore 1"
-	}
-	local, err := strconv.ParseInt(num, 10, 32)
-	if err != nil {
-		return kind, 0, kind == "CUSTOM" || kind == "GPU" || kind == "TPU"
-	}
-	return kind, local, true
 }
 
 // tags returns the ids as the viewer's names carry them: numbers that differ in length are padded with zeros, because viewers

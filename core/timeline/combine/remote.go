@@ -11,8 +11,8 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/collective"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
 // Combining in four steps, so that the two that read traces can run where these lie: ScanNode (a node each), Plan (once),
@@ -32,15 +32,10 @@ type scannedWire struct {
 	Aligned  bool
 	OnHost   bool
 	Start    int64
-	Space    *xspace.Space
-	Trace    *chrometrace.Trace
+	Format   string // of the trace, which follows
 	Parts    []*collective.Part
-	Mark     []byte // the text of what the file says about itself
-	Marked   bool   // and it is an XSpace, of which the rest speaks
-	At       []int
-	NodeOf   []int
-	Names    []string
-	Tracer   []aligned.Lines
+	Mark     []byte         // the text of what the file says about itself
+	Places   *source.Places // and what stands with its processes about that
 }
 
 // ScanNode reads the structure of one trace. nodes is how many there are in all.
@@ -56,11 +51,15 @@ func ScanNode(j *job.Job, in Input, nodes int) (*Scanned, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Aligned: n.aligned, OnHost: n.onHost, Start: n.start, Space: n.Space, Trace: n.Trace, Parts: parts}
+	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Aligned: n.aligned, OnHost: n.onHost, Start: n.start, Format: n.format.Name, Parts: parts}
 	if err := wire.pack(n); err != nil {
 		return nil, err
 	}
-	if err := gob.NewEncoder(&b).Encode(&wire); err != nil {
+	e := gob.NewEncoder(&b)
+	if err := e.Encode(&wire); err != nil {
+		return nil, err
+	}
+	if err := e.Encode(n.Trace); err != nil {
 		return nil, err
 	}
 	return &Scanned{Path: in.Path, Payload: b.Bytes()}, nil
@@ -71,9 +70,7 @@ func (w *scannedWire) pack(n *Node) (err error) {
 	if n.mark == nil {
 		return nil
 	}
-	if p := n.planes; p != nil {
-		w.Marked, w.At, w.NodeOf, w.Names, w.Tracer = true, p.At, p.NodeOf, p.Names, p.Tracer
-	}
+	w.Places = n.places
 	w.Mark, err = n.mark.Text()
 	return err
 }
@@ -86,9 +83,7 @@ func (n *Node) unpackMark(w *scannedWire) (err error) {
 	if n.mark, err = aligned.Read(w.Mark); err != nil {
 		return err
 	}
-	if w.Marked {
-		n.planes = &xspace.Marked{Mark: n.mark, At: w.At, NodeOf: w.NodeOf, Names: w.Names, Tracer: w.Tracer}
-	}
+	n.places = w.Places
 	n.setStated()
 	return nil
 }
@@ -186,12 +181,13 @@ func unpack(inputs []Input, scans []Scanned) ([]*Node, error) {
 	}
 	nodes := make([]*Node, len(scans))
 	for k, s := range scans {
-		var w scannedWire
-		if err := gob.NewDecoder(bytes.NewReader(s.Payload)).Decode(&w); err != nil {
+		w, trace, err := decode(s.Payload)
+		if err != nil {
 			return nil, fault.Usagef("scan %d is damaged: %v", k, err)
 		}
-		nodes[k] = &Node{Path: s.Path, Host: w.Host, Rank: w.Rank, Space: w.Space, Trace: w.Trace, absolute: w.Absolute, aligned: w.Aligned, onHost: w.OnHost, start: w.Start, found: w.Parts}
-		if err := nodes[k].unpackMark(&w); err != nil {
+		nodes[k] = &Node{Path: s.Path, Host: w.Host, Rank: w.Rank, absolute: w.Absolute, aligned: w.Aligned, onHost: w.OnHost, start: w.Start, found: w.Parts}
+		nodes[k].adopt(trace, formats.ByName(w.Format))
+		if err := nodes[k].unpackMark(w); err != nil {
 			return nil, fault.Usagef("scan %d is damaged: %v", k, err)
 		}
 	}
@@ -199,6 +195,21 @@ func unpack(inputs []Input, scans []Scanned) ([]*Node, error) {
 		return nil, err
 	}
 	return sortNodes(nodes), nil
+}
+
+// decode reads the payload of a scan.
+func decode(payload []byte) (*scannedWire, source.Trace, error) {
+	var w scannedWire
+	d := gob.NewDecoder(bytes.NewReader(payload))
+	if err := d.Decode(&w); err != nil {
+		return nil, nil, err
+	}
+	f := formats.ByName(w.Format)
+	if f == nil {
+		return nil, nil, fault.Usagef("format %q is not known", w.Format)
+	}
+	trace := f.Blank()
+	return &w, trace, d.Decode(trace)
 }
 
 // WriteNode writes the aligned file of one node.
@@ -209,7 +220,7 @@ func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 		return nil, err
 	}
 	defer n.Close()
-	if n.Space == nil {
+	if _, ok := n.Trace.(source.Retimer); !ok {
 		return nil, fault.New(fault.Format, "is no XSpace any more").WithPath(nt.Input.Path)
 	}
 	n.Clocks = nt.Clocks
@@ -217,7 +228,7 @@ func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 	if nt.Tracer {
 		req.timebase = align.TracerTime
 	}
-	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.XSpacePlan, 1), mark: nt.Mark, mine: [][]int{nil}}
+	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.Plan, 1), mark: nt.Mark, mine: [][]int{nil}}
 	if nt.Mark == nil || len(nt.Mark.Nodes) != n.parts() {
 		return nil, fault.Usagef("the task's mark does not fit its trace")
 	}

@@ -3,11 +3,12 @@ package combine
 import (
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/align"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // Format is what Run writes.
@@ -108,10 +109,14 @@ func (r *Request) applies() bool { return r.ApplyAlignment == nil || *r.ApplyAli
 
 // chooseFormat decides the format from the request, the output's name and the inputs.
 func (r *Request) chooseFormat(nodes []*Node) (Format, error) {
-	chrome := 0
+	other := 0 // inputs that cannot be re-timed in a format of their own
+	var titles []string
 	for _, n := range nodes {
-		if n.Trace != nil {
-			chrome++
+		if _, ok := n.Trace.(source.Retimer); !ok {
+			other++
+			if !slices.Contains(titles, n.format.Title) {
+				titles = append(titles, n.format.Title)
+			}
 		}
 	}
 	f := r.Format
@@ -119,14 +124,14 @@ func (r *Request) chooseFormat(nodes []*Node) (Format, error) {
 		switch name := strings.ToLower(r.Output); {
 		case strings.HasSuffix(name, ".pb"):
 			f = FormatXPlane
-		case chrome > 0, strings.HasSuffix(name, ".json"), strings.HasSuffix(name, ".json.gz"):
+		case other > 0, strings.HasSuffix(name, ".json"), strings.HasSuffix(name, ".json.gz"):
 			f = FormatChrome
 		default:
 			f = FormatRun
 		}
 	}
-	if chrome > 0 && f != FormatChrome {
-		return "", fault.Usagef("format %s holds XSpace only, and %d of %d inputs are Chrome JSON", f, chrome, len(nodes)).WithHint("use --format chrome, and a name that ends in .json or .json.gz")
+	if other > 0 && f != FormatChrome {
+		return "", fault.Usagef("format %s holds XSpace only, and %d of %d inputs are %s", f, other, len(nodes), strings.Join(titles, " or ")).WithHint("use --format chrome, and a name that ends in .json or .json.gz")
 	}
 	return f, nil
 }
@@ -148,7 +153,7 @@ func (r *Request) keep(firstNS int64) (*align.Range, error) {
 	}
 	k := align.Range{FromNS: math.MinInt64, ToNS: math.MaxInt64}
 	at := func(v int64) int64 { // no recording lasts 11 days, and none was made in January 1970
-		if v < xspace.AbsoluteNS {
+		if v < source.AbsoluteNS {
 			return v + firstNS
 		}
 		return v

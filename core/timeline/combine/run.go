@@ -34,7 +34,7 @@ type task struct {
 	unknown []bool // by node, when the plan was made elsewhere: nothing is known of the error of its times
 
 	keep    *align.Range
-	plans   []*align.XSpacePlan // by node; nil for Chrome JSON
+	plans   []*align.Plan // by node; nil where a trace is re-timed as text
 	matched *collective.Matched
 	doc     *Document
 }
@@ -214,15 +214,15 @@ func (t *task) warn(format string, args ...any) {
 // place decides where every line goes and which instant is the output's zero: the earliest session start after alignment, or the
 // earliest event where one lies before it. Viewers drop events before zero.
 func (t *task) place() error {
-	t.plans = make([]*align.XSpacePlan, len(t.nodes))
+	t.plans = make([]*align.Plan, len(t.nodes))
 	zero, base := int64(math.MaxInt64), int64(math.MaxInt64)
 	earlier := func(ns int64) { zero = min(zero, ns) }
 	for k, n := range t.nodes {
 		if !n.absolute {
 			continue
 		}
-		start, _, _ := n.Clocks.Wall.At(n.startNS())
-		if n.Space != nil {
+		start, _, _ := n.Clocks.Wall.At(n.start)
+		if n.text == nil {
 			t.plan(k)
 			n.Result.TracerLines = t.plans[k].TracerLines
 			n.Result.Warnings = append(n.Result.Warnings, t.plans[k].Reasons...)
@@ -232,12 +232,12 @@ func (t *task) place() error {
 			}
 			continue
 		}
-		if n.Trace.Timed > 0 {
-			first, _, _ := n.Clocks.Wall.At(n.Trace.Min.NS)
+		if n.facts.Timed > 0 {
+			first, _, _ := n.Clocks.Wall.At(n.facts.First.NS)
 			earlier(first)
 		}
-		if k == t.ref && n.Trace.HasBase && t.allChrome() { // Kineto's base is months before the events: the reference keeps it
-			base = n.Trace.BaseNS
+		if k == t.ref && n.facts.HasStart && t.allText() { // Kineto's base is months before the events: the reference keeps it
+			base = n.facts.StartNS
 		}
 	}
 	t.warnFarApart()
@@ -279,16 +279,16 @@ func (t *task) warnFarApart() {
 	}
 }
 
-// plan decides where the lines of an XSpace go.
+// plan decides where the lines of a trace go.
 func (t *task) plan(k int) {
-	if n := t.nodes[k]; n.Space != nil {
-		t.plans[k] = align.PlanXSpace(n.Space, n.startNS(), n.Clocks, t.req.timebase)
+	if n := t.nodes[k]; n.text == nil {
+		t.plans[k] = align.PlanLines(n.layout, n.start, n.Clocks, t.req.timebase)
 	}
 }
 
-func (t *task) allChrome() bool {
+func (t *task) allText() bool {
 	for _, n := range t.nodes {
-		if n.Trace == nil {
+		if n.text == nil {
 			return false
 		}
 	}
@@ -378,14 +378,14 @@ func (t *task) nothingLeft(events int64) error {
 func (t *task) span() (firstNS, lastNS int64) {
 	firstNS, lastNS = math.MaxInt64, math.MinInt64
 	for k, n := range t.nodes {
-		if n.Space != nil && t.plans != nil {
+		if n.text == nil && t.plans != nil {
 			if first, ok := t.plans[k].EarliestEventNS(); ok {
 				last, _ := t.plans[k].LatestNS()
 				firstNS, lastNS = min(firstNS, first), max(lastNS, last)
 			}
-		} else if n.Trace != nil && n.Trace.Timed > 0 {
-			first, _, _ := n.Clocks.Wall.At(n.Trace.Min.NS)
-			last, _, _ := n.Clocks.Wall.At(n.Trace.Max.NS)
+		} else if n.text != nil && n.facts.Timed > 0 {
+			first, _, _ := n.Clocks.Wall.At(n.facts.First.NS)
+			last, _, _ := n.Clocks.Wall.At(n.facts.Last.NS)
 			firstNS, lastNS = min(firstNS, first), max(lastNS, last)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // writeChrome writes one Chrome JSON of all nodes, compressed where its name ends in .gz.
@@ -70,33 +70,35 @@ type chromeDocument struct {
 	nextSort int64
 }
 
-// chromePart is the share of one node: a Chrome trace that is rewritten, or an XSpace that crosses over.
+// chromePart is the share of one node: a text that is rewritten, or a trace that crosses over line by line.
 type chromePart struct {
-	rewriter *chrometrace.Rewriter
-	workers  []*chrometrace.Worker // by worker
-	counts   []chrometrace.Counts  // by worker
+	rewriter source.Rewriter
+	workers  []source.Worker     // by worker
+	counts   []source.TextCounts // by worker
 	cross    *crossing
 }
 
 // chromeDocument decides processes and ids of every node.
 func (t *task) chromeDocument() (*chromeDocument, error) {
 	d := &chromeDocument{task: t, parts: make([]chromePart, len(t.nodes)), nextPID: 1}
-	if t.alone() && t.nodes[0].Trace != nil && t.untouched(t.nodes[0]) { // then its times stay as they are
-		t.zeroNS = t.nodes[0].Trace.BaseNS
+	if t.alone() && t.nodes[0].text != nil && t.untouched(t.nodes[0]) { // then its times stay as they are
+		t.zeroNS = t.nodes[0].facts.StartNS
 		t.doc.ZeroNS, t.mark.ZeroNS = t.zeroNS, t.zeroNS
 	}
 	ids := d.namespaces()
 	for k, n := range t.nodes {
 		p := &d.parts[k]
-		if n.Space != nil {
-			p.cross = d.crossing(k)
+		var err error
+		if n.text == nil {
+			if p.cross, err = d.crossing(k); err != nil {
+				return nil, err
+			}
 			if err := d.markCompiled(k, p.cross); err != nil {
 				return nil, err
 			}
 			continue
 		}
 		e := t.chromeEdit(n)
-		var err error
 		if !t.alone() {
 			e.Processes, e.IDs, e.DropEmpty = d.processes(n), ids[k], true
 			d.markProcesses(k, e.Processes)
@@ -108,18 +110,18 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 				return nil, err
 			}
 		}
-		if p.rewriter, err = chrometrace.NewRewriter(n.Trace, e); err != nil {
+		if p.rewriter, err = n.text.Rewriter(e); err != nil {
 			return nil, err
 		}
-		p.workers = make([]*chrometrace.Worker, max(1, t.job.Workers()))
-		p.counts = make([]chrometrace.Counts, len(p.workers))
+		p.workers = make([]source.Worker, max(1, t.job.Workers()))
+		p.counts = make([]source.TextCounts, len(p.workers))
 	}
 	d.settlePrograms()
 	return d, nil
 }
 
 // markProcesses notes in the mark which processes of the output are whose.
-func (d *chromeDocument) markProcesses(k int, edits []chrometrace.ProcessEdit) {
+func (d *chromeDocument) markProcesses(k int, edits []source.TextProcess) {
 	n := d.nodes[k]
 	of := n.nodesOfProcesses()
 	for i := range edits {
@@ -136,7 +138,7 @@ func (d *chromeDocument) markProcesses(k int, edits []chrometrace.ProcessEdit) {
 		if n.mark == nil || n.mark.Nodes[part].TracerThreads == nil {
 			continue
 		}
-		if tids := n.mark.Nodes[part].TracerThreads[unquoted(n.Trace.Processes[i].PID)]; len(tids) > 0 {
+		if tids := n.mark.Nodes[part].TracerThreads[unquoted(n.layout[i].TextID)]; len(tids) > 0 {
 			setThreads(one, edits[i].PID, tids)
 		}
 	}
@@ -155,8 +157,8 @@ func (t *task) untouched(n *Node) bool {
 }
 
 // chromeEdit says where the times of a Chrome trace go.
-func (t *task) chromeEdit(n *Node) chrometrace.Edit {
-	e := chrometrace.Edit{}
+func (t *task) chromeEdit(n *Node) source.TextEdit {
+	e := source.TextEdit{}
 	shift := int64(0)
 	if n.absolute {
 		e.Clock = clock.Compose(nil, n.Clocks.Wall)
@@ -166,7 +168,7 @@ func (t *task) chromeEdit(n *Node) chrometrace.Edit {
 		e.OutputBaseNS = &t.zeroNS
 		e.Sample = len(e.Clock.Knots()) > 0
 	} else { // its own zero becomes the output's
-		shift = t.zeroNS - n.Trace.BaseNS
+		shift = t.zeroNS - n.facts.StartNS
 	}
 	if t.req.CorrectionStat {
 		e.CorrectionArg = CorrectionStatName
@@ -185,42 +187,43 @@ func (t *task) chromeEdit(n *Node) chrometrace.Edit {
 }
 
 // namespaces puts the flow and async ids of every node into a range of its own; the reference keeps its ids.
-func (d *chromeDocument) namespaces() []chrometrace.IDEdit {
-	out := make([]chrometrace.IDEdit, len(d.nodes))
+func (d *chromeDocument) namespaces() []source.TextIDs {
+	out := make([]source.TextIDs, len(d.nodes))
 	const room = 1 << 53 // viewers read numbers as float64
 	next := uint64(0)
 	for i, k := range d.referenceFirst() {
 		n := d.nodes[k]
-		if n.Trace == nil {
+		if n.text == nil {
 			continue
 		}
+		document := n.text.Document()
 		if i > 0 {
-			out[k] = chrometrace.IDEdit{Offset: next, HexOffset: uint64(i) << 48, Prefix: n.tag + ":"}
+			out[k] = source.TextIDs{Offset: next, HexOffset: uint64(i) << 48, Prefix: n.tag + ":"}
 		}
-		span := n.Trace.MaxID + 1
+		span := document.MaxID() + 1
 		if limit := uint64(room / len(d.nodes)); span > limit || span == 0 {
 			span = limit
 			if len(d.nodes) > 1 {
-				n.warn("flow ids reach %d: ids of different nodes may meet", n.Trace.MaxID)
+				n.warn("flow ids reach %d: ids of different nodes may meet", document.MaxID())
 			}
 		}
 		next += span
-		if i > 0 && n.Trace.StackRefs > 0 {
-			n.warn("%d events refer to stack frames, which stay under prlx.nodes and are not shown", n.Trace.StackRefs)
+		if refs := document.StackRefs(); i > 0 && refs > 0 {
+			n.warn("%d events refer to stack frames, which stay under prlx.nodes and are not shown", refs)
 		}
 	}
 	return out
 }
 
 // processes gives the processes of a Chrome trace small pids of their own, names that say whose they are, and their places.
-func (d *chromeDocument) processes(n *Node) []chrometrace.ProcessEdit {
-	edits := make([]chrometrace.ProcessEdit, len(n.Trace.Processes))
+func (d *chromeDocument) processes(n *Node) []source.TextProcess {
+	edits := make([]source.TextProcess, len(n.layout))
 	order := make([]int, len(edits))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		x, y := n.Trace.Processes[a].SortIndex, n.Trace.Processes[b].SortIndex
+		x, y := n.layout[a].Place, n.layout[b].Place
 		switch {
 		case x < y:
 			return -1
@@ -229,16 +232,16 @@ func (d *chromeDocument) processes(n *Node) []chrometrace.ProcessEdit {
 		}
 		return 0
 	})
-	for i, p := range n.Trace.Processes {
+	for i, p := range n.layout {
 		edits[i].PID, edits[i].TIDs = strconv.FormatInt(d.nextPID, 10), threadNumbers(p)
 		d.nextPID++
 	}
 	for _, i := range order {
-		p, e := n.Trace.Processes[i], &edits[i]
-		pid := unquoted(p.PID)
+		p, e := n.layout[i], &edits[i]
+		pid := unquoted(p.TextID)
 		what := p.Name
-		if p.Device >= 0 {
-			what = "GPU " + strconv.Itoa(p.Device)
+		if p.GPU >= 0 {
+			what = "GPU " + strconv.Itoa(p.GPU)
 		} else if what == "" {
 			what = pid
 		}
@@ -254,14 +257,14 @@ func (d *chromeDocument) processes(n *Node) []chrometrace.ProcessEdit {
 
 // threadNumbers gives numbers to the threads of a process whose tids viewers would mix up: text, which loses its name where two
 // processes use the same, and what does not fit 32 bits, which becomes 0. nil: there are none.
-func threadNumbers(p *chrometrace.Process) map[string]string {
-	taken := make(map[uint64]bool, len(p.Threads))
+func threadNumbers(p *source.Process) map[string]string {
+	taken := make(map[uint64]bool, len(p.Lines))
 	var odd []string
-	for _, th := range p.Threads {
-		if v, err := strconv.ParseUint(th.TID, 10, 32); err == nil {
+	for _, l := range p.Lines {
+		if v, err := strconv.ParseUint(l.TextID, 10, 32); err == nil {
 			taken[v] = true
 		} else {
-			odd = append(odd, th.TID)
+			odd = append(odd, l.TextID)
 		}
 	}
 	if len(odd) == 0 {
@@ -331,8 +334,8 @@ func (d *chromeDocument) write(ctx context.Context, list *listWriter) error {
 	return nil
 }
 
-// single returns the rewriter of the only input when that is a Chrome trace: its document stays around the events.
-func (d *chromeDocument) single() *chrometrace.Rewriter {
+// single returns the rewriter of the only input when that is text: its document stays around the events.
+func (d *chromeDocument) single() source.Rewriter {
 	if !d.alone() {
 		return nil
 	}
@@ -345,9 +348,8 @@ func (d *chromeDocument) pieces(k int, yield func(int64, maker) error) error {
 		return x.pieces(yield)
 	}
 	n, p := d.nodes[k], &d.parts[k]
-	for i := range n.Trace.Chunks {
-		c := &n.Trace.Chunks[i]
-		err := yield(3*(c.End-c.Offset), func(w *pieceWorker) error {
+	for i := range p.rewriter.Pieces() {
+		err := yield(3*p.rewriter.Bytes(i), func(w *pieceWorker) error {
 			return withPath(d.chunk(w, k, i), n.Path)
 		})
 		if err != nil {
@@ -360,51 +362,37 @@ func (d *chromeDocument) pieces(k int, yield func(int64, maker) error) error {
 	return nil
 }
 
-// chunk rewrites chunk i of node k.
+// chunk rewrites piece i of node k.
 func (d *chromeDocument) chunk(w *pieceWorker, k, i int) error {
 	n, p := d.nodes[k], &d.parts[k]
-	c := &n.Trace.Chunks[i]
 	if err := w.ctx.Err(); err != nil {
 		return err
 	}
-	gap, err := n.Trace.ReadGap(n.Src, i)
+	gap, err := p.rewriter.Gap(n.Src, i)
 	if err != nil {
 		return err
 	}
-	counts := &p.counts[w.id]
-	var text []byte
-	if p.rewriter.Identity() {
-		if text, err = chrometrace.ReadChunk(n.Src, c, w.buffer()); err != nil {
-			return err
-		}
-		counts.Events += c.Events
-		counts.Kept += c.Events
-		counts.Timed += c.Timed
-	} else {
-		if w.raw, err = chrometrace.ReadChunk(n.Src, c, w.raw); err != nil {
-			return err
-		}
-		if p.workers[w.id] == nil {
-			p.workers[w.id] = p.rewriter.Worker()
-		}
-		if text, err = p.workers[w.id].Chunk(w.buffer(), w.raw, c, counts); err != nil {
-			return err
-		}
+	if p.workers[w.id] == nil {
+		p.workers[w.id] = p.rewriter.Worker()
 	}
-	d.job.Progress().Add(c.End - c.Offset)
+	text, err := p.workers[w.id].Piece(n.Src, i, w.buffer(), &w.raw, &p.counts[w.id])
+	if err != nil {
+		return err
+	}
+	d.job.Progress().Add(p.rewriter.Bytes(i))
 	return w.emit(gap, text)
 }
 
 // concludeChrome fills in the result of a Chrome trace.
 func (d *chromeDocument) concludeChrome(k int) {
 	n, p := d.nodes[k], &d.parts[k]
-	var c chrometrace.Counts
+	var c source.TextCounts
 	for i := range p.counts {
 		c.Add(&p.counts[i])
 	}
 	r := &n.Result
 	r.Events, r.EventsCorrected, r.EventsDropped = c.Events, c.Corrected, c.Dropped
-	n.kept = n.Trace.Timed - c.Dropped
+	n.kept = n.facts.Timed - c.Dropped
 	r.EventsClamped, r.EventsInStep = c.Clamped, c.InStep
 	r.SnapshotExtrapolations, r.OffsetExtrapolations = c.Extrapolated, c.ExtrapolatedThen
 	r.MinCorrectionNS, r.MaxCorrectionNS = c.MinNS, c.MaxNS
@@ -413,30 +401,13 @@ func (d *chromeDocument) concludeChrome(k int) {
 		r.Coverage = float64(c.Timed-c.Uncovered) / float64(c.Timed)
 	}
 	r.BoundNS = Bounds{P50: c.Bounds.Quantile(0.5), P99: c.Bounds.Quantile(0.99), Max: c.Bounds.Max()}
-	odd := n.Trace.Lenient
-	for _, w := range []struct {
-		n    int64
-		text string
-	}{
-		{max(c.Unusable, n.Trace.Unusable), "copied as they are: events whose ts or dur is no time"},
-		{c.NoArg, "without their correction as an arg: counters, and events whose args are no object"},
-		{n.Trace.RoundedPS, "rounded to the picosecond where they changed: times with more digits"},
-		{n.Trace.Repeated, "a key twice, of which the last counts: events"},
-		{odd.ControlChars + odd.BadEscapes + odd.Literals, "copied although strict JSON forbids them: control characters, escapes that are none, NaN and Infinity"},
-	} {
-		if w.n > 0 {
-			n.warn("%s: %d", w.text, w.n)
-		}
-	}
-	if odd.Unclosed {
-		n.warn("the list of events is not closed: the file may have been cut")
-	}
+	r.Warnings = append(r.Warnings, p.rewriter.Remarks(&c)...)
 }
 
 // stated reports whether the output states a top-level key itself.
 func stated(key string) bool {
 	switch key {
-	case "traceEvents", "baseTimeNanoseconds", "displayTimeUnit", "schemaVersion", "prlx", chrometrace.KeyMark:
+	case "traceEvents", "baseTimeNanoseconds", "displayTimeUnit", "schemaVersion", "prlx", aligned.KeyMark:
 		return true
 	}
 	return false
@@ -449,9 +420,9 @@ func (d *chromeDocument) head(ctx context.Context, w io.Writer) error {
 	}
 	ref := d.nodes[d.ref]
 	version := "1"
-	if ref.Trace != nil {
-		if key := ref.Trace.Key("schemaVersion"); key != nil && len(key.Value) > 0 {
-			version = string(key.Value)
+	if ref.text != nil {
+		if said := ref.text.Document().Value("schemaVersion"); len(said) > 0 {
+			version = string(said)
 		}
 	}
 	if _, err := fmt.Fprintf(w, "{\n\"schemaVersion\": %s,\n\"displayTimeUnit\": \"ns\",\n", version); err != nil {
@@ -462,7 +433,7 @@ func (d *chromeDocument) head(ctx context.Context, w io.Writer) error {
 			return err
 		}
 	}
-	if ref.Trace != nil {
+	if ref.text != nil {
 		if err := writeKeys(ctx, w, ref, func(key string) bool { return !stated(key) }); err != nil {
 			return err
 		}
@@ -473,23 +444,7 @@ func (d *chromeDocument) head(ctx context.Context, w io.Writer) error {
 
 // writeKeys copies the keys of a document that want accepts, each followed by a comma.
 func writeKeys(ctx context.Context, w io.Writer, n *Node, want func(key string) bool) error {
-	for i := range n.Trace.Keys {
-		key := &n.Trace.Keys[i]
-		if !want(key.Name) {
-			continue
-		}
-		if _, err := io.WriteString(w, key.Raw+": "); err != nil {
-			return err
-		}
-		win := file.NewWindow(ctx, n.Src, key.Offset, key.Offset+key.Length, 1<<16)
-		if err := win.CopyTo(w, key.Length); err != nil {
-			return withPath(err, n.Path)
-		}
-		if _, err := io.WriteString(w, ",\n"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return withPath(n.text.Document().CopyKeys(ctx, n.Src, w, want), n.Path)
 }
 
 // tail closes the list and adds what the other documents said. It stands at the end because readers look for the rank in the
@@ -497,7 +452,7 @@ func writeKeys(ctx context.Context, w io.Writer, n *Node, want func(key string) 
 func (d *chromeDocument) tail(ctx context.Context, w io.Writer) error {
 	if r := d.single(); r != nil {
 		n := d.nodes[0]
-		gap, err := n.Trace.ReadGap(n.Src, len(n.Trace.Chunks))
+		gap, err := r.Gap(n.Src, r.Pieces())
 		if err == nil {
 			_, err = w.Write(gap)
 		}
@@ -514,12 +469,12 @@ func (d *chromeDocument) tail(ctx context.Context, w io.Writer) error {
 		if k > 0 {
 			open = ",\n{\"id\":"
 		}
-		text := chrometrace.AppendString([]byte(open), n.ID)
+		text := source.AppendString([]byte(open), n.ID)
 		if n.Rank != nil {
 			text = strconv.AppendInt(append(text, `,"rank":`...), *n.Rank, 10)
 		}
 		if n.Host != "" {
-			text = chrometrace.AppendString(append(text, `,"host":`...), n.Host)
+			text = source.AppendString(append(text, `,"host":`...), n.Host)
 		}
 		if _, err := w.Write(text); err != nil {
 			return err
@@ -535,14 +490,14 @@ func (d *chromeDocument) tail(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(w, "\n]},\n\"%s\": %s\n}\n", chrometrace.KeyMark, text)
+	_, err = fmt.Fprintf(w, "\n]},\n\"%s\": %s\n}\n", aligned.KeyMark, text)
 	return err
 }
 
 // document writes what the document of a node said: all but the events; of the reference only what could not stand at the top.
 func (d *chromeDocument) document(ctx context.Context, w io.Writer, k int) error {
 	n := d.nodes[k]
-	if n.Trace == nil || k == d.ref && n.Trace.Key("prlx") == nil {
+	if n.text == nil || k == d.ref && !n.text.Document().Has("prlx") {
 		return nil
 	}
 	if _, err := io.WriteString(w, ",\n\"document\":{\n"); err != nil {
@@ -552,12 +507,12 @@ func (d *chromeDocument) document(ctx context.Context, w io.Writer, k int) error
 	if err := writeKeys(ctx, w, n, want); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "\"baseTimeNanoseconds\":%d}", n.Trace.BaseNS)
+	_, err := fmt.Fprintf(w, "\"baseTimeNanoseconds\":%d}", n.facts.StartNS)
 	return err
 }
 
 // overlaps reports whether an event lies in the range to keep.
-func overlaps(keep *align.Range, start, end chrometrace.Instant) bool {
+func overlaps(keep *align.Range, start, end source.Instant) bool {
 	if keep == nil {
 		return true
 	}

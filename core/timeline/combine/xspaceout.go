@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"hash"
 	"path/filepath"
@@ -16,34 +15,35 @@ import (
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
-// measured is a node's edit with the sizes of its output.
+// measured is a node's output, sized.
 type measured struct {
-	edit  *xspace.Edit
-	sizes *xspace.Sizes
-	at    int64 // where the node's bytes begin in a single file
+	edit *source.Edit
+	source.Measured
+	at int64 // where the node's bytes begin in a single file
 }
 
+// retimer returns the trace as what is written in its own format; chooseFormat has refused others.
+func (n *Node) retimer() source.Retimer { return n.Trace.(source.Retimer) }
+
 // measure sizes every node's output and counts what happens to its events. name adds names to the edit of each node.
-func (t *task) measure(name func(k int, e *xspace.Edit) error) ([]measured, error) {
+func (t *task) measure(name func(k int, e *source.Edit)) ([]measured, error) {
 	out := make([]measured, len(t.nodes))
 	t.job.Progress().SetStage("align")
 	stats := make([][]*align.Stats, len(t.nodes))
 	for _, k := range t.referenceFirst() { // naming counts
 		out[k].edit, stats[k] = t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
-		if err := name(k, out[k].edit); err != nil {
-			return nil, err
-		}
-		if err := t.addMark(k, out[k].edit, len(t.parties()) > 1); err != nil {
+		name(k, out[k].edit)
+		if err := t.addMark(k, t.nodes[k].retimer(), out[k].edit, len(t.parties()) > 1); err != nil {
 			return nil, err
 		}
 	}
 	err := t.eachNode(func(ctx context.Context, k int, workers int) (err error) {
 		n := t.nodes[k]
 		out[k].edit.Workers, out[k].edit.Progress = workers, t.job.Progress().Add
-		if out[k].sizes, err = xspace.Measure(ctx, n.Src, n.Space, out[k].edit); err != nil {
+		if out[k].Measured, err = n.retimer().Measure(ctx, n.Src, out[k].edit); err != nil {
 			return withPath(err, n.Path)
 		}
 		n.count(stats[k])
@@ -70,44 +70,25 @@ func (n *Node) count(stats []*align.Stats) {
 	n.Result.fill(&total)
 }
 
-// writeNode writes the aligned file of node k, alone in a file of its own, and counts what happens to its events. Where most
-// lengths stay nearly as they are, one pass over the events does it; else they are measured first.
+// writeNode writes the aligned file of node k, alone in a file of its own, and counts what happens to its events.
 func (t *task) writeNode(ctx context.Context, k, workers int, create func() (*file.Output, error)) (Output, error) {
 	n := t.nodes[k]
 	edit, stats := t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
 	edit.Workers, edit.Progress = workers, t.job.Progress().Add
-	if err := t.addMark(k, edit, false); err != nil {
+	if err := t.addMark(k, n.retimer(), edit, false); err != nil {
 		return Output{}, err
 	}
-	var sizes *xspace.Sizes
-	o, err := create()
-	if err != nil {
-		return Output{}, err
-	}
-	defer func() { o.Abort() }()
-	if t.keep == nil && workers <= 1 {
-		sizes, err = xspace.Write(ctx, n.Src, n.Space, edit, o)
-	} else if sizes, err = xspace.Measure(ctx, n.Src, n.Space, edit); err == nil {
-		err = xspace.RewriteAt(ctx, n.Src, n.Space, edit, sizes, o, 0, workers)
-	}
-	if errors.Is(err, xspace.ErrLengths) {
-		o.Abort()
-		var again *file.Output
-		if again, err = create(); err != nil {
-			return Output{}, err
-		}
-		o = again
-		err = xspace.Rewrite(ctx, n.Src, n.Space, edit, sizes, o)
-	}
+	o, bytes, err := n.retimer().WriteFile(ctx, n.Src, edit, create)
 	if err != nil {
 		return Output{}, withPath(err, n.Path)
 	}
+	defer o.Abort()
 	n.count(stats)
-	sum, err := checksum(o, sizes.Total)
+	sum, err := checksum(o, bytes)
 	if err != nil {
 		return Output{}, err
 	}
-	return Output{Path: filepath.Base(o.Path()), Format: "xplane", Bytes: sizes.Total, SHA256: sum}, o.Commit()
+	return Output{Path: filepath.Base(o.Path()), Format: "xplane", Bytes: bytes, SHA256: sum}, o.Commit()
 }
 
 // checksum reads back what was written: lengths are corrected after the bytes behind them.
@@ -218,14 +199,14 @@ func (t *task) writeSingle() error {
 	}
 	defer out.Abort()
 	names := newNamer(t.req.naming)
-	parts, err := t.measure(func(k int, e *xspace.Edit) error { t.rename(names, k, e); return nil })
+	parts, err := t.measure(func(k int, e *source.Edit) { t.rename(names, k, e) })
 	if err != nil {
 		return err
 	}
 	var total int64
 	for k := range parts {
 		parts[k].at = total
-		total += parts[k].sizes.Total
+		total += parts[k].Bytes()
 	}
 	if total > MaxSingleBytes {
 		return fault.New(fault.Limit, "the combined XSpace would have %d bytes; protobuf readers stop at %d", total, MaxSingleBytes).WithPath(t.req.Output).
@@ -234,7 +215,7 @@ func (t *task) writeSingle() error {
 	t.job.Progress().SetStage("write")
 	err = t.eachNode(func(ctx context.Context, k, workers int) error {
 		n := t.nodes[k]
-		return withPath(xspace.RewriteAt(ctx, n.Src, n.Space, parts[k].edit, parts[k].sizes, out, parts[k].at, workers), n.Path)
+		return withPath(parts[k].WriteAt(ctx, n.Src, out, parts[k].at, workers), n.Path)
 	})
 	if err != nil {
 		return err
@@ -258,8 +239,8 @@ func (t *task) shard() {
 	}
 	devices := 0
 	for _, n := range t.nodes {
-		for i := range n.Space.Planes {
-			if _, _, ok := device(n.Space.Planes[i].Name); ok {
+		for _, p := range n.layout {
+			if _, _, ok := source.Device(p.Name); ok {
 				devices++
 			}
 		}
@@ -278,7 +259,7 @@ func (t *task) shard() {
 }
 
 // rename gives the planes of node k their names and ids in a single file. The reference comes first in every scheme.
-func (t *task) rename(names *namer, k int, e *xspace.Edit) {
+func (t *task) rename(names *namer, k int, e *source.Edit) {
 	n := t.nodes[k]
 	for _, part := range n.partsReferenceFirst() {
 		number, tag := names.nodes, n.tag
@@ -286,13 +267,13 @@ func (t *task) rename(names *namer, k int, e *xspace.Edit) {
 		if n.parts() > 1 {
 			tag = n.mark.Nodes[part].ID
 		}
-		for i := range n.Space.Planes {
-			p := n.Space.Planes[i]
-			if n.planes != nil {
-				if n.planes.NodeOf[i] != part {
+		for i := range n.layout {
+			p := *n.layout[i]
+			if n.places != nil {
+				if n.places.NodeOf[i] != part {
 					continue
 				}
-				p.Name = n.planes.Names[i]
+				p.Name = n.places.Names[i]
 			}
 			to := names.plane(&p, number, tag)
 			if to.keep {
@@ -334,26 +315,26 @@ func (t *task) referenceFirst() []int {
 	return order
 }
 
-func (t *task) tagStats(n *Node, part int) []xspace.NewStat {
+func (t *task) tagStats(n *Node, part int) []source.NewStat {
 	number, host, offset := n.Number, n.Host, n.Result.OffsetNS
 	if n.parts() > 1 {
 		one := &n.mark.Nodes[part]
 		number, host, offset = givenIdentity(one.ID).Number, one.Host, one.OffsetNS
 	}
-	return []xspace.NewStat{
-		{Name: "node_id", Kind: xspace.StatInt, Int: int64(max(number, 0))},
-		{Name: "hostname", Kind: xspace.StatStr, Text: host},
-		{Name: "clock_skew_ns", Kind: xspace.StatInt, Int: offset},
+	return []source.NewStat{
+		{Name: "node_id", Kind: source.StatInt, Int: int64(max(number, 0))},
+		{Name: "hostname", Kind: source.StatStr, Text: host},
+		{Name: "clock_skew_ns", Kind: source.StatInt, Int: offset},
 	}
 }
 
 // renumberLines does to lines what the described combiner does: ids a million apart a node, names that carry the node.
-func renumberLines(p *xspace.Plane, e *xspace.PlaneEdit, number int) {
+func renumberLines(p *source.Process, e *source.PlaneEdit, number int) {
 	for j := range p.Lines {
-		l, le := &p.Lines[j], &e.Lines[j]
+		l, le := p.Lines[j], &e.Lines[j]
 		id := l.ID + int64(number)*1_000_000
 		le.ID, le.DisplayID = &id, &id
-		if strings.HasPrefix(p.Name, xspace.PlaneHostCPU) {
+		if strings.HasPrefix(p.Name, hostCPU) {
 			base := l.Name
 			if base == "" {
 				base = fmt.Sprintf("line_%d", l.ID)

@@ -12,16 +12,6 @@ package chrometrace
 
 import "math"
 
-// Instant is a point in time: NS nanoseconds since the Unix epoch (or since whatever the trace counts from) and PS, 0 to 999,
-// picoseconds more.
-type Instant struct {
-	NS int64
-	PS int32
-}
-
-// Before reports whether i is earlier than j.
-func (i Instant) Before(j Instant) bool { return i.NS < j.NS || i.NS == j.NS && i.PS < j.PS }
-
 // instant converts microseconds relative to base (ns). ok is false when it does not fit.
 func (s stamp) instant(base int64) (Instant, bool) {
 	ns := s.us*1000 + int64(s.ps)/1000 // parseNumber keeps us*1000 inside int64, and ps adds less than one us
@@ -29,7 +19,7 @@ func (s stamp) instant(base int64) (Instant, bool) {
 	if (base > 0 && sum <= ns) || (base < 0 && sum >= ns) || (ns < 0) != (s.us < 0) {
 		return Instant{}, false
 	}
-	return Instant{sum, s.ps % 1000}, true
+	return Instant{NS: sum, PS: s.ps % 1000}, true
 }
 
 // Trace is what Scan found.

@@ -1,128 +1,15 @@
 package chrometrace
 
-import (
-	"github.com/prlx-go/prlx/core/timeline/clock"
-)
+import "github.com/prlx-go/prlx/core/timeline/source"
 
 // CorrectionArg is the name of the arg that Edit.CorrectionArg usually asks for.
 const CorrectionArg = "prlx_correction_ns"
 
-// Edit says what a Rewriter changes. The zero Edit changes nothing.
-type Edit struct {
-	// Clock maps absolute instants of this trace (baseTimeNanoseconds + ts, ns) to absolute instants of the output; nil is the
-	// identity.
-	Clock *clock.Map
-	// OutputBaseNS is the baseTimeNanoseconds of the output, to which every ts is printed relative; nil keeps the trace's.
-	OutputBaseNS *int64
-	// QuantumPS is the step to which edited times are rounded: 1000 or 1; 0 picks 1000 (ns), or 1 where the trace itself is
-	// finer. Viewers read ts and dur as numbers of ns, and rounding starts and ends to one grid keeps what is nested nested.
-	QuantumPS int64
-	// Processes holds edits by Process.Index; nil, and entries that are zero, change nothing.
-	Processes []ProcessEdit
-	// IDs renames flow and async ids.
-	IDs IDEdit
-	// KeepFromNS and KeepToNS drop events outside [from, to) of the output's absolute clock; events with a duration are kept
-	// where they overlap it. Metadata events, and events without a usable ts, are always kept. nil is no limit.
-	KeepFromNS, KeepToNS *int64
-	// DropEmpty drops {} and null from the list.
-	DropEmpty bool
-	// CorrectionArg, where not empty, adds an arg of this name to every event with a ts: by how many ns its start was moved.
-	CorrectionArg string
-	// Mark, where not empty, is the JSON text of what was done to the document, written under KeyMark behind its other keys. A bare
-	// list that stays one has no place for it, and a document that has a mark keeps that.
-	Mark []byte
-	// Sample collects bounds and coverage of the mapped starts in Counts.
-	Sample bool
-}
-
-// ProcessEdit changes one process.
-type ProcessEdit struct {
-	PID       string  // new pid as JSON text (a number, or a string with its quotes); "" keeps it
-	Name      *string // new process_name
-	Labels    *string // new process_labels
-	SortIndex *int64  // new process_sort_index
-	Drop      bool    // drops every event of the process, metadata too
-	// TIDs holds new tids by the old ones, both as JSON text; tids that are not in it stay. A thread without a thread_name gets
-	// its old tid for a name.
-	TIDs map[string]string
-}
-
-func (p *ProcessEdit) zero() bool {
-	return p.PID == "" && p.Name == nil && p.Labels == nil && p.SortIndex == nil && !p.Drop && len(p.TIDs) == 0
-}
-
-// IDEdit puts the ids of a trace into a namespace of their own. Decimal ids grow by Offset and hexadecimal ones ("0x7f...") by
-// HexOffset; any other id becomes a string that starts with Prefix. sf and esf get Prefix too, since the stack frames of
-// several traces share one table. A decimal id that would pass 2^53, where viewers lose digits, becomes a hexadecimal one.
-// Equal ids stay equal. The zero IDEdit changes nothing.
-type IDEdit struct {
-	Offset, HexOffset uint64
-	Prefix            string
-}
-
-func (e IDEdit) zero() bool { return e == IDEdit{} }
-
-// Counts is what happened to the events of a chunk. Counts of several chunks add up in any order.
-type Counts struct {
-	Events  int64 // events read, empty ones not counted
-	Kept    int64 // elements written, empty ones included: 0 means that the chunk left no text
-	Dropped int64 // events left out: time range or dropped process
-	Empty   int64 // empty elements dropped
-
-	Timed     int64 // kept events with a ts, metadata not counted
-	Corrected int64 // those of them whose absolute start or end changed
-	Rounded   int64 // edited numbers that had digits beyond the picosecond
-	Quantized int64 // mapped instants that did not fall on Edit.QuantumPS and were rounded to it
-	NoArg     int64 // timed events that could not take CorrectionArg: counters, and args that are no object
-	Unusable  int64 // ts or dur that is no number or lies outside +-292 years: copied as it was
-
-	MinNS, MaxNS int64   // smallest and largest correction of a start in ns, over Timed; zero where Timed is 0
-	First, Last  Instant // earliest start and latest end written, absolute on the output's clock
-	SpanKnown    bool    // First and Last are known
-
-	// With Edit.Sample: how the starts were mapped (clock.Coverage), and how far off they can be.
-	Extrapolated, ExtrapolatedThen, InStep, Clamped int64
-	Uncovered                                       int64 // events with any of these flags
-	Bounds                                          clock.Histogram
-}
-
-// Add adds the counts of another chunk.
-func (c *Counts) Add(o *Counts) {
-	if o.Timed > 0 {
-		if c.Timed == 0 || o.MinNS < c.MinNS {
-			c.MinNS = o.MinNS
-		}
-		if c.Timed == 0 || o.MaxNS > c.MaxNS {
-			c.MaxNS = o.MaxNS
-		}
-	}
-	if o.SpanKnown {
-		c.span(o.First, o.Last)
-	}
-	c.Events += o.Events
-	c.Kept += o.Kept
-	c.Dropped += o.Dropped
-	c.Empty += o.Empty
-	c.Timed += o.Timed
-	c.Corrected += o.Corrected
-	c.Rounded += o.Rounded
-	c.Quantized += o.Quantized
-	c.NoArg += o.NoArg
-	c.Unusable += o.Unusable
-	c.Extrapolated += o.Extrapolated
-	c.ExtrapolatedThen += o.ExtrapolatedThen
-	c.InStep += o.InStep
-	c.Clamped += o.Clamped
-	c.Uncovered += o.Uncovered
-	c.Bounds.Merge(&o.Bounds)
-}
-
-func (c *Counts) span(first, last Instant) {
-	if !c.SpanKnown || first.Before(c.First) {
-		c.First = first
-	}
-	if !c.SpanKnown || c.Last.Before(last) {
-		c.Last = last
-	}
-	c.SpanKnown = true
-}
+// What a Rewriter changes and counts; the types are those of source.
+type (
+	Edit        = source.TextEdit
+	ProcessEdit = source.TextProcess
+	IDEdit      = source.TextIDs
+	Counts      = source.TextCounts
+	Instant     = source.Instant
+)

@@ -39,12 +39,12 @@ func (w *Worker) ids(f *fields) {
 
 func (w *Worker) id(at span) {
 	from := len(w.text)
-	w.text = w.edit.IDs.append(w.text, at.of(w.lex.b))
+	w.text = renamed(w.edit.IDs, w.text, at.of(w.lex.b))
 	w.patched(at, from)
 }
 
-// append appends the renamed id; raw is a JSON value.
-func (e IDEdit) append(dst, raw []byte) []byte {
+// renamed appends the renamed id; raw is a JSON value.
+func renamed(e IDEdit, dst, raw []byte) []byte {
 	if raw[0] == '{' || raw[0] == '[' {
 		return append(dst, raw...) // not an id
 	}

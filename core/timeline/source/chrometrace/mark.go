@@ -9,8 +9,8 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 )
 
-// KeyMark is the top-level key under which a document says what prlx did to it. docs/formats/alignment-mark.md describes it.
-const KeyMark = "prlxAlignment"
+// KeyMark is the top-level key under which a document says what prlx did to it.
+const KeyMark = aligned.KeyMark
 
 // keyNodes is the key under which a merged document keeps what the documents of its nodes said.
 const keyNodes = "prlx"

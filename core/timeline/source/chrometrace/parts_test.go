@@ -8,6 +8,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/file/filetest"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // rewrittenWith scans and rewrites a document.
@@ -114,16 +115,16 @@ func TestTimesOfOthersArePrintedExactly(t *testing.T) {
 		base int64
 		want string
 	}{
-		{Instant{1_700_000_000_000_000_001, 0}, 1_700_000_000_000_000_000, "0.001"},
-		{Instant{-1, 999}, 0, "-0.000001"},
-		{Instant{1_700_000_000_000_000_000, 500}, 0, "1700000000000000.0005"},
-		{Instant{5_000, 0}, 0, "5"},
+		{Instant{NS: 1_700_000_000_000_000_001, PS: 0}, 1_700_000_000_000_000_000, "0.001"},
+		{Instant{NS: -1, PS: 999}, 0, "-0.000001"},
+		{Instant{NS: 1_700_000_000_000_000_000, PS: 500}, 0, "1700000000000000.0005"},
+		{Instant{NS: 5_000, PS: 0}, 0, "5"},
 	} {
-		if got, ok := AppendMicros(nil, c.at, c.base); !ok || string(got) != c.want {
+		if got, ok := source.AppendMicros(nil, c.at, c.base); !ok || string(got) != c.want {
 			t.Errorf("%+v after %d: got %s, want %s", c.at, c.base, got, c.want)
 		}
 	}
-	if got, ok := AppendMicros([]byte("x"), Instant{1 << 62, 0}, -1<<62); ok || string(got) != "x" {
+	if got, ok := source.AppendMicros([]byte("x"), Instant{NS: 1 << 62, PS: 0}, -1<<62); ok || string(got) != "x" {
 		t.Errorf("584 years are printed as %s", got)
 	}
 }

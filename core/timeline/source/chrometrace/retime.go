@@ -35,7 +35,7 @@ func (w *Worker) time(f *fields, metadata bool) bool {
 	if timed {
 		newEnd, _, _ = w.place(end)
 	}
-	if base := (Instant{w.outBase, 0}); metadata && newStart.Before(base) && !start.Before(Instant{w.trace.BaseNS, 0}) {
+	if base := (Instant{NS: w.outBase}); metadata && newStart.Before(base) && !start.Before(Instant{NS: w.trace.BaseNS}) {
 		newStart = base // names have no time that matters, and viewers drop what lies before zero
 		if newEnd.Before(newStart) {
 			newEnd = newStart
@@ -84,7 +84,7 @@ func (w *Worker) place(in Instant) (out Instant, boundNS int64, cov clock.Covera
 		if ps < 0 {
 			ns, ps = ns-1, ps+1000
 		}
-		out = Instant{w.cursor.BaseY() + ns, int32(ps)}
+		out = Instant{NS: w.cursor.BaseY() + ns, PS: int32(ps)}
 	} else { // far away: ns are mapped, ps go along
 		out.PS = in.PS
 		out.NS, boundNS, cov = w.edit.Clock.At(in.NS)
@@ -104,7 +104,7 @@ func (w *Worker) inRange(start, end Instant) bool {
 		return false
 	}
 	from := w.edit.KeepFromNS
-	return from == nil || start.NS >= *from || Instant{*from, 0}.Before(end)
+	return from == nil || start.NS >= *from || Instant{NS: *from}.Before(end)
 }
 
 // account counts one timed event.
@@ -121,7 +121,7 @@ func (w *Worker) account(start, end, newStart, newEnd Instant, bound int64, cov 
 	if newStart != start || newEnd != end {
 		c.Corrected++
 	}
-	c.span(newStart, newEnd)
+	c.Span(newStart, newEnd)
 	if !w.edit.Sample {
 		return
 	}
@@ -174,7 +174,7 @@ func difference(a, b Instant) stamp {
 	if ps < 0 {
 		d, ps = d-1, ps+1000
 	}
-	s, _ := relative(Instant{d, ps}, 0)
+	s, _ := relative(Instant{NS: d, PS: ps}, 0)
 	return s
 }
 

@@ -40,7 +40,7 @@ func NewRewriter(t *Trace, e Edit) (*Rewriter, error) {
 	r.timing = moved || e.KeepFromNS != nil || e.KeepToNS != nil || e.CorrectionArg != "" || e.Sample
 	r.cursor = e.Clock.Cursor(r.origin)
 	for i := range e.Processes {
-		if !e.Processes[i].zero() {
+		if !e.Processes[i].Zero() {
 			r.procs = make(map[string]int, len(t.Processes))
 			break
 		}
@@ -55,7 +55,7 @@ func NewRewriter(t *Trace, e Edit) (*Rewriter, error) {
 
 // Identity reports whether the edit leaves every chunk as it is.
 func (r *Rewriter) Identity() bool {
-	return !r.timing && r.procs == nil && r.edit.IDs.zero() && !r.edit.DropEmpty
+	return !r.timing && r.procs == nil && r.edit.IDs.Zero() && !r.edit.DropEmpty
 }
 
 // Worker rewrites chunks on behalf of one goroutine.
@@ -193,7 +193,7 @@ func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
 			w.describe(f, p)
 		}
 	}
-	if !w.edit.IDs.zero() {
+	if !w.edit.IDs.Zero() {
 		w.ids(f)
 	}
 	return true, nil

@@ -220,33 +220,3 @@ func isRange(err error) bool {
 	ne, ok := err.(*strconv.NumError)
 	return ok && ne.Err == strconv.ErrRange
 }
-
-// appendStamp prints microseconds with at least decimals digits after the point (at most six are ever needed; a number that
-// was written with more is printed with as many as its value takes).
-func appendStamp(dst []byte, s stamp, decimals int) []byte {
-	us, ps := s.us, int64(s.ps)
-	if us < 0 {
-		dst = append(dst, '-')
-		us = -us
-		if ps > 0 {
-			us, ps = us-1, 1e6-ps
-		}
-	}
-	dst = strconv.AppendInt(dst, us, 10)
-	if decimals > 6 {
-		decimals = 0
-	}
-	if ps == 0 && decimals == 0 {
-		return dst
-	}
-	n := 6
-	for n > decimals && ps%10 == 0 {
-		ps /= 10
-		n--
-	}
-	dst = append(dst, '.')
-	for k := n - 1; k >= 0; k-- {
-		dst = append(dst, byte('0'+ps/pow10[k]%10))
-	}
-	return dst
-}

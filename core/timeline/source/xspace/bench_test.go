@@ -25,7 +25,7 @@ func benchSource(b *testing.B) *file.Source {
 	if err := j.Write(0, &w); err != nil {
 		b.Fatal(err)
 	}
-	src := source(b, w.Bytes())
+	src := opened(b, w.Bytes())
 	b.SetBytes(src.Size())
 	return src
 }

@@ -6,95 +6,21 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
-// Edit says what Rewrite changes. The zero Edit changes nothing: the output is the input, byte for byte.
-type Edit struct {
-	Planes []PlaneEdit // by Plane.Index; planes beyond its end are copied
-
-	// CorrectionStat, when not empty, is the name of an int64 stat that every timed event of a line with a Cursor or a new
-	// TimestampNS receives: by how many ns its start moved (rounded to nearest).
-	CorrectionStat string
-
-	Workers  int // goroutines of Measure; default 1
-	Progress func(bytes int64)
-}
-
-// PlaneEdit changes one plane. The zero PlaneEdit copies it.
-type PlaneEdit struct {
-	Drop     bool // leave the plane out
-	Name     *string
-	ID       *int64
-	AddStats []NewStat
-	SetStats []NewStat  // values of stats that the plane has, in their places; stats that it lacks are added
-	Lines    []LineEdit // by Line.Index; lines beyond its end are copied
-}
-
-// NewStat is a stat added to a plane. Kind is StatInt, StatUint, StatDouble or StatStr; the value sits in the field of Stat that
-// goes with it (Text for StatStr).
-type NewStat struct {
-	Name   string
-	Kind   StatKind
-	Int    int64
-	Uint   uint64
-	Double float64
-	Text   string
-}
-
-// LineEdit changes one line. The zero LineEdit copies it.
-type LineEdit struct {
-	Drop        bool // leave the line out
-	ID          *int64
-	DisplayID   *int64
-	Name        *string
-	DisplayName *string
-	TimestampNS *int64
-
-	// Cursor maps offset_ps and ends (offset_ps + duration_ps), and the line's duration_ps where it has one. Measure and Rewrite
-	// use clones of it. nil copies offsets and durations.
-	Cursor *clock.Cursor
-
-	// KeepFromPS and KeepToPS drop timed events that lie wholly outside [from, to), in ps from the line's new base. An event
-	// that touches the range is kept whole. Aggregated events are kept.
-	KeepFromPS, KeepToPS *int64
-
-	// CorrectionBaseNS is added to the correction stat of every event of the line; the rest of the correction is what the file
-	// shows: new minus old timestamp_ns, plus new minus old offset_ps.
-	CorrectionBaseNS int64
-
-	// Observe, when set, sees every kept timed event in stored order during Measure or Write: offset_ps before and after, and,
-	// where the line has a Cursor, the bound of the new instant and how it was mapped. With several workers Observe functions of
-	// different lines run at the same time.
-	Observe func(oldPS, newPS, boundNS int64, cov clock.Coverage)
-}
-
-// active reports whether the edit changes or watches anything of the plane.
-func (e *PlaneEdit) active() bool {
-	if e.Drop || e.Name != nil || e.ID != nil || len(e.AddStats) > 0 || len(e.SetStats) > 0 {
-		return true
-	}
-	for i := range e.Lines {
-		if e.Lines[i].active() {
-			return true
-		}
-	}
-	return false
-}
-
-func (e *LineEdit) active() bool {
-	return e.Drop || e.ID != nil || e.DisplayID != nil || e.Name != nil || e.DisplayName != nil || e.TimestampNS != nil || e.eventwise()
-}
-
-// eventwise reports whether single events may change.
-func (e *LineEdit) eventwise() bool {
-	return e.Cursor != nil || e.KeepFromPS != nil || e.KeepToPS != nil || e.Observe != nil
-}
-
-// moves reports whether events receive the correction stat.
-func (e *LineEdit) moves() bool { return e.Cursor != nil || e.TimestampNS != nil }
+// What Rewrite changes; the types are those of source.
+type (
+	Edit      = source.Edit
+	PlaneEdit = source.PlaneEdit
+	LineEdit  = source.LineEdit
+	NewStat   = source.NewStat
+	NodeMark  = source.NodeMark
+	Marked    = source.Marked
+)
 
 // check refuses an edit that does not fit the space.
-func (e *Edit) check(space *Space) error {
+func check(e *Edit, space *Space) error {
 	if len(e.Planes) > len(space.Planes) {
 		return fault.New(fault.Internal, "xspace: edit of %d planes for a file of %d", len(e.Planes), len(space.Planes))
 	}
@@ -112,7 +38,7 @@ func (e *Edit) check(space *Space) error {
 }
 
 // message encodes the stat as an XStat.
-func (n *NewStat) message(id int64) []byte {
+func message(n *NewStat, id int64) []byte {
 	b := appendVarint(nil, 1, uint64(id))
 	switch n.Kind {
 	case StatInt:
@@ -187,7 +113,7 @@ func newTransform(l *Line, e *LineEdit, statID int64, hasStat bool) *transform {
 		t.to, t.hasTo = *e.KeepToPS, true
 	}
 	t.keepAll = e.KeepFromPS == nil && e.KeepToPS == nil
-	if hasStat && e.moves() {
+	if hasStat && e.Moves() {
 		t.hasStat, t.statID, t.statAddNS = true, statID, e.CorrectionBaseNS
 		if e.TimestampNS != nil {
 			t.statAddNS += *e.TimestampNS - l.TimestampNS

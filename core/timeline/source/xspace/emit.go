@@ -141,7 +141,7 @@ func (e *emitter) segment(p piece) error {
 	l, out := &e.space.Planes[p.ref.plane].Lines[p.ref.line], &plane.lines[p.ref.line]
 	if e.ref != p.ref {
 		e.ref = p.ref
-		e.t = newTransform(l, e.edit.planeEdit(p.ref.plane).lineEdit(p.ref.line), plane.statID, plane.hasStat)
+		e.t = newTransform(l, e.edit.Plane(p.ref.plane).Line(p.ref.line), plane.statID, plane.hasStat)
 		e.t.observe = nil // Measure did
 	}
 	seg := &l.segments[p.segment]

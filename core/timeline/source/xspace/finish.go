@@ -16,7 +16,11 @@ func (s *scanner) finish(ctx context.Context) error {
 		}
 	}
 	s.environment()
-	return s.snapshots(ctx)
+	if err := s.snapshots(ctx); err != nil {
+		return err
+	}
+	s.space.onTracer()
+	return nil
 }
 
 func (s *scanner) resolveStats(ctx context.Context, p *Plane) error {

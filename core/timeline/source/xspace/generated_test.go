@@ -21,7 +21,7 @@ func TestGeneratedFilesHoldTheirTruth(t *testing.T) {
 			if err := j.Write(n, &b); err != nil {
 				t.Fatal(err)
 			}
-			src := source(t, b.Bytes())
+			src := opened(t, b.Bytes())
 			s := scan(t, src)
 			if s.ProfileStartNS != j.ProfileStartNS(n) || s.ProfileStopNS != j.Clocks[n].Wall(j.LastTrueNS()) || len(s.Hostnames) != 1 {
 				t.Errorf("%s, node %d: session %d..%d, hosts %q", name, n, s.ProfileStartNS, s.ProfileStopNS, s.Hostnames)

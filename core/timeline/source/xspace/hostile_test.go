@@ -53,7 +53,7 @@ func TestDamageIsAFormatErrorWithItsPlace(t *testing.T) {
 		{"lengths beyond each other", bytes.Repeat([]byte{0x0a, 0xff, 0xff, 0x03}, 50_000), 4, "plane 0: field 1 claims 65535 bytes, but only 65531"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := Scan(context.Background(), source(t, c.in), ScanOptions{})
+			_, err := Scan(context.Background(), opened(t, c.in), ScanOptions{})
 			e := fault.Of(err)
 			if c.says == "" {
 				if err != nil && e.Kind != fault.Format {
@@ -79,10 +79,10 @@ func TestLimitsAreErrors(t *testing.T) {
 		"texts":     {bytes.Repeat(msg(4, make([]byte, 1000)), 100), ScanOptions{MaxTextBytes: 50_000}},
 		"snapshots": {snapshotFile(100, 0), ScanOptions{MaxSnapshots: 99}},
 	} {
-		if _, err := Scan(context.Background(), source(t, c.in), c.opt); !fault.Is(err, fault.Limit) {
+		if _, err := Scan(context.Background(), opened(t, c.in), c.opt); !fault.Is(err, fault.Limit) {
 			t.Errorf("%s: got %v, want a limit error", name, err)
 		}
-		if _, err := Scan(context.Background(), source(t, c.in), ScanOptions{}); err != nil {
+		if _, err := Scan(context.Background(), opened(t, c.in), ScanOptions{}); err != nil {
 			t.Errorf("%s: %v with default limits", name, err)
 		}
 	}
@@ -109,7 +109,7 @@ func TestSnapshotsAreAbsolute(t *testing.T) {
 		{"normalised line", 3_000_000, 5e18, 5e18 + 3_000_000},
 		{"absolute line", 4e18, 0, 4e18},
 	} {
-		s := scan(t, source(t, snapshotFile(3, c.timestamp)))
+		s := scan(t, opened(t, snapshotFile(3, c.timestamp)))
 		want := []clock.Pair{{X: 40_000, Y: c.y0}, {X: 1_040_001, Y: c.y0 + 1_000_000}, {X: 2_040_002, Y: c.y0 + 2_000_000}}
 		if len(s.Snapshots) != 3 || s.Snapshots[0] != want[0] || s.Snapshots[1] != want[1] || s.Snapshots[2] != want[2] {
 			t.Errorf("%s: got %v, want %v", c.name, s.Snapshots, want)
@@ -168,7 +168,7 @@ func try(t testing.TB, b []byte) {
 	if err := Rewrite(ctx, src, s, e, sizes, &out); err != nil {
 		t.Fatalf("rewrite after measure: %v", err)
 	}
-	again, err := Scan(ctx, source(t, out.Bytes()), ScanOptions{})
+	again, err := Scan(ctx, opened(t, out.Bytes()), ScanOptions{})
 	if err != nil {
 		t.Fatalf("the output does not scan: %v", err)
 	}
@@ -224,7 +224,7 @@ func (f *failing) WriteAt(p []byte, off int64) (int, error) {
 }
 
 func TestWriteErrorsComeBack(t *testing.T) {
-	src := source(t, busyFile(30))
+	src := opened(t, busyFile(30))
 	s := scan(t, src)
 	e := shifted(t, s)
 	sizes, err := Measure(context.Background(), src, s, e)
@@ -241,7 +241,7 @@ func TestWriteErrorsComeBack(t *testing.T) {
 }
 
 func TestCancelledPassesStop(t *testing.T) {
-	src := source(t, busyFile(30))
+	src := opened(t, busyFile(30))
 	s := scan(t, src)
 	e := shifted(t, s)
 	sizes, err := Measure(context.Background(), src, s, e)
@@ -266,9 +266,9 @@ func TestCancelledPassesStop(t *testing.T) {
 // TestAFileThatChangesIsNoticed measures one file and rewrites another of the same length.
 func TestAFileThatChangesIsNoticed(t *testing.T) {
 	in := busyFile(30)
-	s := scan(t, source(t, in))
+	s := scan(t, opened(t, in))
 	e := shifted(t, s)
-	sizes, err := Measure(context.Background(), source(t, in), s, e)
+	sizes, err := Measure(context.Background(), opened(t, in), s, e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -279,7 +279,7 @@ func TestAFileThatChangesIsNoticed(t *testing.T) {
 			b[r.IntN(len(b))] = byte(r.Uint32())
 		}
 		var out bytes.Buffer
-		if err := Rewrite(context.Background(), source(t, b), s, e, sizes, &out); err != nil {
+		if err := Rewrite(context.Background(), opened(t, b), s, e, sizes, &out); err != nil {
 			if k := fault.Of(err).Kind; k != fault.Format {
 				t.Fatalf("got %v (%v), want a format error", err, k)
 			}

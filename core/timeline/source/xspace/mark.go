@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // The stats of planes by which prlx says what it did to a file. docs/formats/alignment-mark.md describes them.
@@ -22,26 +23,6 @@ const (
 
 	allLines = "all"
 )
-
-// Marked is what a file says about what prlx did to it.
-type Marked struct {
-	*aligned.Mark
-	At     []int           // by node: the plane that carries its mark
-	NodeOf []int           // by plane: index of its node, -1 where that is not said
-	Names  []string        // by plane: its name in the recording
-	Tracer []aligned.Lines // by plane: its lines that were on the tracer's clock
-}
-
-// PlanesOf returns, by node, the planes that are its own.
-func (m *Marked) PlanesOf() [][]int {
-	out := make([][]int, len(m.Nodes))
-	for i, k := range m.NodeOf {
-		if k >= 0 {
-			out[k] = append(out[k], i)
-		}
-	}
-	return out
-}
 
 // ReadMark returns what a file says about what prlx did to it, nil when it says nothing.
 func ReadMark(ctx context.Context, src *file.Source, s *Space) (*Marked, error) {
@@ -60,7 +41,7 @@ func ReadMark(ctx context.Context, src *file.Source, s *Space) (*Marked, error) 
 		}
 		switch {
 		case m == nil:
-			m = &Marked{Mark: one, NodeOf: make([]int, len(s.Planes)), Names: make([]string, len(s.Planes)), Tracer: make([]aligned.Lines, len(s.Planes))}
+			m = &Marked{Mark: one, Places: &source.Places{NodeOf: make([]int, len(s.Planes)), Names: make([]string, len(s.Planes)), Tracer: make([]aligned.Lines, len(s.Planes))}}
 		case !m.Joins(one):
 			return nil, fault.New(fault.Incompatible, "holds planes of two alignments, to %s and to %s, whose times count from different zeros", m.Reference, one.Reference).
 				WithPath(src.Path()).WithHint("files of different runs of prlx combine were joined: combine the traces as recorded")
@@ -74,7 +55,7 @@ func ReadMark(ctx context.Context, src *file.Source, s *Space) (*Marked, error) 
 		}
 	}
 	if m != nil {
-		m.places(s)
+		places(m, s)
 	}
 	return m, nil
 }
@@ -98,7 +79,7 @@ func readMark(ctx context.Context, src *file.Source, st *Stat) (*aligned.Mark, e
 }
 
 // places reads whose the planes are, and which of their lines were on a tracer's clock.
-func (m *Marked) places(s *Space) {
+func places(m *Marked, s *Space) {
 	byID := make(map[string]int, len(m.Nodes))
 	for i := range m.Nodes {
 		byID[m.Nodes[i].ID] = i
@@ -149,36 +130,25 @@ func linesText(l aligned.Lines) string {
 }
 
 // Only returns a view of some planes, under the names that they had in the recording.
-func (m *Marked) Only(s *Space, planes []int) *Space {
+func (s *Space) Only(planes []int, names []string) *Space {
 	view := *s
 	view.Planes = nil
 	for _, i := range planes {
 		p := s.Planes[i]
-		p.Name = m.Names[i]
+		p.Name = names[i]
 		view.Planes = append(view.Planes, p)
 	}
 	return &view
 }
 
-// NodeMark is what AddMark writes of one node.
-type NodeMark struct {
-	Text   []byte // of the mark with this node alone
-	ID     string // to be written on every plane, where the file holds several nodes; else ""
-	Plane  int    // that carries the mark, see MarkPlane
-	Planes []int  // of the node
-
-	// The session on the output's clock; 0: not known, or already so. What was recorded is kept beside.
-	StartNS, StopNS int64
-}
-
 // MarkPlane returns the plane that carries the mark of a file of one node: the first Task Environment, else the first plane.
-func MarkPlane(s *Space) int {
+func (s *Space) MarkPlane() int {
 	return max(0, slices.IndexFunc(s.Planes, func(p Plane) bool { return p.Name == PlaneTaskEnvironment }))
 }
 
 // AddMark makes an edit write what was done to a node: the mark, whose planes they are and what they were called, which lines were
 // on the tracer's clock (by plane, nil: none), and the session's start and stop on the output's clock.
-func (e *Edit) AddMark(s *Space, n NodeMark, tracer []aligned.Lines) {
+func (s *Space) AddMark(e *Edit, n NodeMark, tracer []aligned.Lines) {
 	set := func(plane int, st NewStat) { e.Planes[plane].SetStats = append(e.Planes[plane].SetStats, st) }
 	for _, i := range n.Planes {
 		p := &s.Planes[i]

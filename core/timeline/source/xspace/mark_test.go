@@ -93,7 +93,7 @@ func TestAMarkIsFoundAgain(t *testing.T) {
 	name := "/device:GPU:7"
 	e := &Edit{Planes: make([]PlaneEdit, 3)}
 	e.Planes[2].Name = &name
-	e.AddMark(s, NodeMark{Text: []byte(text), ID: "node1", Plane: MarkPlane(s), Planes: []int{0, 1, 2}, StartNS: 1500, StopNS: 2500}, []aligned.Lines{{}, {Lines: []int{0}}, {All: true}})
+	s.AddMark(e, NodeMark{Text: []byte(text), ID: "node1", Plane: s.MarkPlane(), Planes: []int{0, 1, 2}, StartNS: 1500, StopNS: 2500}, []aligned.Lines{{}, {Lines: []int{0}}, {All: true}})
 	src, s, _ = rescanned(t, written(t, src, s, e))
 	m, err := ReadMark(context.Background(), src, s)
 	if err != nil {
@@ -102,13 +102,13 @@ func TestAMarkIsFoundAgain(t *testing.T) {
 	if m.ZeroNS != 5 || m.Nodes[0].ID != "node1" || m.At[0] != 1 || m.Names[2] != "/device:GPU:0" || s.Planes[2].Name != name {
 		t.Errorf("%+v", m)
 	}
-	if m.Tracer[0].Has(0) || !m.Tracer[1].Has(0) || m.Tracer[1].All || !m.Tracer[2].All || len(m.PlanesOf()[0]) != 3 {
+	if m.Tracer[0].Has(0) || !m.Tracer[1].Has(0) || m.Tracer[1].All || !m.Tracer[2].All || len(m.ByNode(1)[0]) != 3 {
 		t.Errorf("lines %+v, nodes %v", m.Tracer, m.NodeOf)
 	}
 	if s.ProfileStartNS != 1500 || s.ProfileStopNS != 2500 || s.Planes[1].Stat(StatRecordedStart).Uint != 1000 || s.Planes[1].Stat(StatRecordedStop).Uint != 2000 {
 		t.Errorf("from %d to %d", s.ProfileStartNS, s.ProfileStopNS)
 	}
-	if view := m.Only(s, []int{2}); len(view.Planes) != 1 || view.Planes[0].Name != "/device:GPU:0" || view.Planes[0].Index != 2 || s.Planes[2].Name != name {
+	if view := s.Only([]int{2}, m.Names); len(view.Planes) != 1 || view.Planes[0].Name != "/device:GPU:0" || view.Planes[0].Index != 2 || s.Planes[2].Name != name {
 		t.Error("the view is not of the recording, or it changed the file's own names")
 	}
 }

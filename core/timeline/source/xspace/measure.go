@@ -95,7 +95,7 @@ func newMeasurer(ctx context.Context, src *file.Source, space *Space, edit *Edit
 	if edit == nil {
 		edit = &Edit{}
 	}
-	if err := edit.check(space); err != nil {
+	if err := check(edit, space); err != nil {
 		return nil, err
 	}
 	m := &measurer{src: src, space: space, edit: edit, sizes: &Sizes{planes: make([]planeLayout, len(space.Planes))}}
@@ -117,24 +117,9 @@ type measurer struct {
 
 type lineRef struct{ plane, line int }
 
-// planeEdit returns the edit of a plane, the zero edit when there is none.
-func (e *Edit) planeEdit(i int) *PlaneEdit {
-	if i < len(e.Planes) {
-		return &e.Planes[i]
-	}
-	return &PlaneEdit{}
-}
-
-func (e *PlaneEdit) lineEdit(i int) *LineEdit {
-	if i < len(e.Lines) {
-		return &e.Lines[i]
-	}
-	return &LineEdit{}
-}
-
 // preparePlane decides what becomes of a plane and its lines and writes the fields that are new.
 func (m *measurer) preparePlane(ctx context.Context, i int) error {
-	p, e, out := &m.space.Planes[i], m.edit.planeEdit(i), &m.sizes.planes[i]
+	p, e, out := &m.space.Planes[i], m.edit.Plane(i), &m.sizes.planes[i]
 	out.lines = make([]lineLayout, len(p.Lines))
 	if e.Drop {
 		out.mode = dropped
@@ -145,19 +130,19 @@ func (m *measurer) preparePlane(ctx context.Context, i int) error {
 	}
 	moved := false
 	for k := range p.Lines {
-		l, le, lo := &p.Lines[k], e.lineEdit(k), &out.lines[k]
+		l, le, lo := &p.Lines[k], e.Line(k), &out.lines[k]
 		switch {
 		case le.Drop:
 			*lo = lineLayout{mode: dropped, counts: Counts{Dropped: l.Events}}
-		case le.active():
+		case le.Active():
 			lo.mode = edited
 			m.todo = append(m.todo, lineRef{i, k})
-			moved = moved || le.moves() && l.Timed() > 0
+			moved = moved || le.Moves() && l.Timed() > 0
 		default:
 			lo.counts = Counts{Events: l.Events, Aggregated: l.Aggregated}
 		}
 	}
-	if !e.active() {
+	if !e.Active() {
 		return nil
 	}
 	out.mode = edited
@@ -183,7 +168,7 @@ func (out *planeLayout) setStat(p *Plane, n *NewStat) bool {
 	for i := range p.Stats {
 		if st := &p.Stats[i]; st.Name == n.Name {
 			found = true
-			out.marks = append(out.marks, replacement{st.field.start, st.field.end, appendBytes(nil, 6, n.message(st.MetadataID))})
+			out.marks = append(out.marks, replacement{st.field.start, st.field.end, appendBytes(nil, 6, message(n, st.MetadataID))})
 		}
 	}
 	return found
@@ -253,7 +238,7 @@ func (m *measurer) prepareStats(ctx context.Context, p *Plane, added []NewStat, 
 		out.tail = appendBytes(out.tail, 5, appendBytes(appendVarint(nil, 1, uint64(next)), 2, meta))
 	}
 	for i := range added {
-		out.tail = appendBytes(out.tail, 6, added[i].message(ids[added[i].Name]))
+		out.tail = appendBytes(out.tail, 6, message(&added[i], ids[added[i].Name]))
 	}
 	if correction {
 		out.hasStat, out.statID = true, ids[m.edit.CorrectionStat]
@@ -319,12 +304,12 @@ func (m *measurer) measureLine(ctx context.Context, ref lineRef, buf *[]byte) er
 
 // begin decides the header fields of an edited line; its length grows with its segments.
 func (m *measurer) begin(ref lineRef) (*lineLayout, *transform) {
-	l, e := &m.space.Planes[ref.plane].Lines[ref.line], m.edit.planeEdit(ref.plane).lineEdit(ref.line)
+	l, e := &m.space.Planes[ref.plane].Lines[ref.line], m.edit.Plane(ref.plane).Line(ref.line)
 	plane := &m.sizes.planes[ref.plane]
 	out := &plane.lines[ref.line]
 	out.prepare(l, e)
 	t := newTransform(l, e, plane.statID, plane.hasStat)
-	out.walk = e.eventwise() || t.hasStat
+	out.walk = e.Eventwise() || t.hasStat
 	out.segments = make([]int64, len(l.segments))
 	out.length = l.Length + int64(len(out.head))
 	return out, t

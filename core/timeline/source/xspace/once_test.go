@@ -26,7 +26,7 @@ func (g *growing) WriteAt(p []byte, off int64) (int, error) {
 }
 
 // watch makes every line of an edit tell what it observes.
-func (e *Edit) watch(s *Space) *[]string {
+func watch(e *Edit, s *Space) *[]string {
 	var seen []string
 	for len(e.Planes) < len(s.Planes) {
 		e.Planes = append(e.Planes, PlaneEdit{})
@@ -51,11 +51,11 @@ func TestOnePassEqualsMeasureAndRewrite(t *testing.T) {
 	patched, lost := 0, 0
 	for seed := range uint64(400) {
 		q := newQuirky(seed)
-		src := source(t, q.space(40))
+		src := opened(t, q.space(40))
 		s := scan(t, src)
 		e := q.randomEdit(s)
 		e.Workers = 1
-		seen := e.watch(s)
+		seen := watch(e, s)
 		sizes, err := Measure(ctx, src, s, e)
 		if err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func lineOf(n int) []byte {
 }
 
 func TestALengthThatNeedsMoreBytesAfterItWasWritten(t *testing.T) {
-	src := source(t, lineOf(20)) // 120 bytes: one byte of length, two when moved
+	src := opened(t, lineOf(20)) // 120 bytes: one byte of length, two when moved
 	s := scan(t, src)
 	knots, err := clock.New([]clock.Knot{{X: 0, Y: 0}, {X: 1000, Y: 3_000_000}})
 	if err != nil {

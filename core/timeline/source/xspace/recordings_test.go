@@ -73,14 +73,14 @@ func TestRecordingsSurvive(t *testing.T) {
 			e := shifted(t, s)
 			out, sizes := rewritten(t, src, s, e)
 			got := decode(t, out)
-			e.apply(want, newStatIDs(s, e, got).of)
+			apply(e, want, newStatIDs(s, e, got).of)
 			if d := difference(want, got); d != "" {
 				t.Fatalf("the shifted file differs from the edited message at %s", d)
 			}
 			if sizes.Events != s.Events || sizes.Dropped != 0 || sizes.Saturated != 0 || sizes.Mapped+sizes.Aggregated != s.Events {
 				t.Fatalf("counts %+v for %d events", sizes.Counts, s.Events)
 			}
-			again := scan(t, source(t, out))
+			again := scan(t, opened(t, out))
 			for i := range s.Planes {
 				if s.Planes[i].Events != again.Planes[i].Events || s.Planes[i].EventMetadataCount != again.Planes[i].EventMetadataCount {
 					t.Fatalf("plane %d: %d events and %d metadata became %d and %d", i, s.Planes[i].Events, s.Planes[i].EventMetadataCount, again.Planes[i].Events, again.Planes[i].EventMetadataCount)

@@ -6,6 +6,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // ScanOptions bounds a Scan. Zero values take the defaults.
@@ -183,7 +184,9 @@ func (s *scanner) walkPlane(p *Plane) error {
 				return s.limit(f, "more than %d lines", s.opt.MaxLines)
 			}
 			s.space.LineCount++
-			p.Lines = append(p.Lines, Line{Index: len(p.Lines), tag: f.start, Offset: f.val, Length: f.length(), Sorted: true})
+			p.Lines = append(p.Lines, Line{
+				Line: source.Line{Index: len(p.Lines), Sorted: true, Summarised: true}, tag: f.start, Offset: f.val, Length: f.length(),
+			})
 		case f.is(4, wireLen):
 			p.EventMetadataCount++
 			p.eventNames.add(f)

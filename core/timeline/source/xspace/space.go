@@ -12,6 +12,7 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // Names and numbers that the producers use.
@@ -22,14 +23,16 @@ const (
 	PlaneTaskEnvironment = "Task Environment"
 	PrefixDeviceGPU      = "/device:GPU:"
 
+	prefixDevice = "/device:"
+
 	statProfileStart = "profile_start_time"
 	statProfileStop  = "profile_stop_time"
 	statProcessID    = "process_id"
 	statTracerClock  = "rocm_ns"
 
-	// AbsoluteNS is the smallest line.timestamp_ns that is an absolute instant (11.6 days after the epoch); a smaller one was
-	// normalised: the profiler subtracted the start of the session from it.
-	AbsoluteNS = int64(1_000_000_000_000_000)
+	// AbsoluteNS is the smallest line.timestamp_ns that is an absolute instant; a smaller one was normalised: the profiler subtracted
+	// the start of the session from it.
+	AbsoluteNS = source.AbsoluteNS
 )
 
 // Space is the structure of one file: everything but its events and name tables.
@@ -83,44 +86,32 @@ type Plane struct {
 	statsExtent extent
 }
 
-// Line is one line: its header and a summary of its events.
+// Line is one line: its header and a summary of its events, and where they lie. Summarised and OnTracer are set by Scan.
 type Line struct {
-	Index       int
-	ID          int64
-	DisplayID   int64
-	Name        string
-	DisplayName string
-	TimestampNS int64
-	DurationPS  int64
-	Offset      int64 // of the message in the file
-	Length      int64
-
-	Events      int64 // all of them
-	Aggregated  int64 // those with num_occurrences instead of a time
-	MinOffsetPS int64 // smallest offset_ps of a timed event; 0 when there is none
-	MaxEndPS    int64 // largest offset_ps + duration_ps of a timed event, saturated; 0 when there is none
-	Sorted      bool  // timed events start in non-decreasing order
-	Negative    int64 // events with a negative duration_ps
-	Saturated   int64 // events whose end does not fit an int64
+	source.Line
+	Offset    int64 // of the message in the file
+	Length    int64
+	Negative  int64 // events with a negative duration_ps
+	Saturated int64 // events whose end does not fit an int64
 
 	tag      int64
 	marks    [6]mark
 	segments []segment
 }
 
-// Timed returns the number of events that have a time.
-func (l *Line) Timed() int64 { return l.Events - l.Aggregated }
+// StatKind is the type of a stat's value.
+type StatKind = source.StatKind
 
-// Label returns what a person calls the line: its display name, its name, or its id.
-func (l *Line) Label() string {
-	switch {
-	case l.DisplayName != "":
-		return l.DisplayName
-	case l.Name != "":
-		return l.Name
-	}
-	return "line " + strconv.FormatInt(l.ID, 10)
-}
+// The kinds of values.
+const (
+	StatNone   = source.StatNone
+	StatDouble = source.StatDouble
+	StatUint   = source.StatUint
+	StatInt    = source.StatInt
+	StatStr    = source.StatStr
+	StatBytes  = source.StatBytes
+	StatRef    = source.StatRef
+)
 
 // mark is the last occurrence of a singular field: the one that readers see. end is 0 when the field is absent.
 type mark struct{ start, val, end int64 }
@@ -144,20 +135,6 @@ type segment struct {
 	usual  bool  // nothing but events of less than 128 bytes that parseUsual reads
 	big    bool  // one field that does not fit a buffer
 }
-
-// StatKind is the type of a stat's value.
-type StatKind uint8
-
-// The kinds of values.
-const (
-	StatNone StatKind = iota
-	StatDouble
-	StatUint
-	StatInt
-	StatStr
-	StatBytes
-	StatRef
-)
 
 // Stat is one named value.
 type Stat struct {

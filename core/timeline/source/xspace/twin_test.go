@@ -14,7 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/clock"
 )
 
-func source(t testing.TB, b []byte) *file.Source {
+func opened(t testing.TB, b []byte) *file.Source {
 	t.Helper()
 	src, err := file.FromBytes("test.xplane.pb", b)
 	if err != nil {
@@ -169,10 +169,10 @@ func (q *quirky) clockMap() *clock.Map {
 }
 
 // apply does to a decoded file what the edit asks for, field by field. id finds the metadata id that a plane's stat received.
-func (e *Edit) apply(in node, id func(plane int, name string) int64) {
+func apply(e *Edit, in node, id func(plane int, name string) int64) {
 	var planes []node
 	for i, p := range in.list("planes") {
-		pe := e.planeEdit(i)
+		pe := e.Plane(i)
 		if pe.Drop {
 			continue
 		}
@@ -186,12 +186,12 @@ func (e *Edit) apply(in node, id func(plane int, name string) int64) {
 		var lines []node
 		moved := false
 		for k, l := range p.list("lines") {
-			le := pe.lineEdit(k)
+			le := pe.Line(k)
 			if le.Drop {
 				continue
 			}
 			lines = append(lines, l)
-			moved = le.apply(l, e.CorrectionStat, func(name string) int64 { return id(i, name) }) || moved
+			moved = applyLine(le, l, e.CorrectionStat, func(name string) int64 { return id(i, name) }) || moved
 		}
 		p.setList("lines", lines)
 		for _, st := range pe.AddStats {
@@ -221,7 +221,7 @@ func (n node) name(id int64, name string) {
 }
 
 // apply edits one line and reports whether it has timed events that receive the correction stat.
-func (e *LineEdit) apply(l node, statName string, id func(string) int64) (moved bool) {
+func applyLine(e *LineEdit, l node, statName string, id func(string) int64) (moved bool) {
 	var shift int64
 	if e.TimestampNS != nil {
 		shift = *e.TimestampNS - l.int("timestamp_ns")
@@ -250,7 +250,7 @@ func (e *LineEdit) apply(l node, statName string, id func(string) int64) (moved 
 			events = append(events, ev)
 			continue
 		}
-		moved = moved || statName != "" && e.moves()
+		moved = moved || statName != "" && e.Moves()
 		off, dur := ev.int("offset_ps"), ev.int("duration_ps")
 		newOff := at(off)
 		newDur := dur
@@ -266,7 +266,7 @@ func (e *LineEdit) apply(l node, statName string, id func(string) int64) (moved 
 			ev.setInt("offset_ps", newOff)
 		}
 		ev.setInt("duration_ps", newDur)
-		if statName != "" && e.moves() {
+		if statName != "" && e.Moves() {
 			st := ev.add("stats")
 			st.setInt("metadata_id", id(statName))
 			st.setInt("int64_value", e.CorrectionBaseNS+shift+roundPS(subSat(newOff, off)))
@@ -289,14 +289,14 @@ func compareEdit(t *testing.T, seed uint64) {
 	q := newQuirky(seed)
 	q.big = seed%50 == 0
 	in := q.space(60)
-	src := source(t, in)
+	src := opened(t, in)
 	s := scan(t, src)
 	e := q.randomEdit(s)
 	out, sizes := rewritten(t, src, s, e)
 
 	want, got := decode(t, in), decode(t, out)
 	ids := newStatIDs(s, e, got)
-	e.apply(want, ids.of)
+	apply(e, want, ids.of)
 	if d := difference(want, got); d != "" {
 		t.Fatalf("seed %d: the rewritten file differs from the edited message at %s", seed, d)
 	}
@@ -320,7 +320,7 @@ func newStatIDs(s *Space, e *Edit, out node) *statIDs {
 	ids := &statIDs{planes: map[int]map[int64]string{}}
 	planes := out.list("planes")
 	for i := range s.Planes {
-		if e.planeEdit(i).Drop {
+		if e.Plane(i).Drop {
 			continue
 		}
 		ids.planes[i] = planes[0].names("stat_metadata")
@@ -357,7 +357,7 @@ func TestZeroEditIsIdentity(t *testing.T) {
 		q := newQuirky(seed)
 		q.big = seed%25 == 0
 		in := q.space(40)
-		src := source(t, in)
+		src := opened(t, in)
 		s := scan(t, src)
 		same := &Edit{Planes: make([]PlaneEdit, len(s.Planes))}
 		for i := range s.Planes {
@@ -394,7 +394,7 @@ func TestScanAgreesWithTheSchema(t *testing.T) {
 		q := newQuirky(seed)
 		q.big = seed%25 == 0
 		in := q.space(40)
-		src := source(t, in)
+		src := opened(t, in)
 		s, twin := scan(t, src), decode(t, in)
 		if got, want := len(s.Planes), len(twin.list("planes")); got != want {
 			t.Fatalf("seed %d: %d planes, want %d", seed, got, want)

@@ -102,7 +102,7 @@ func TestOnlyVisitsWhatWasAskedFor(t *testing.T) {
 		}
 		return l
 	}()))
-	src := source(t, in)
+	src := opened(t, in)
 	s := scan(t, src)
 	p := &s.Planes[0]
 	for _, want := range [][]int64{{1}, {0}, {127, 16_384}, {128, 1 << 20, -1}, {16_383, 1 << 40}, {99}, {}} {
@@ -139,7 +139,7 @@ func TestNamesAreBoundedAndByID(t *testing.T) {
 	for id := range int64(1000) {
 		plane = append(plane, newQuirky(1).metadata(4, id<<12, string(binary.AppendUvarint([]byte("name"), uint64('a'+id%26))))...)
 	}
-	src := source(t, msg(1, plane))
+	src := opened(t, msg(1, plane))
 	p := &scan(t, src).Planes[0]
 	ctx := context.Background()
 	all, err := LoadEventNames(ctx, src, p, NameOptions{})
@@ -164,7 +164,7 @@ func TestMemoryDoesNotGrowWithTheFile(t *testing.T) {
 		"300_000 metadata names": msg(1, bytes.Repeat(newQuirky(1).metadata(4, 1<<20, "some_fusion_or_other.123"), 300_000)),
 		"one message of 20 MB":   append(append(num(7, 1), msg(1, num(1, 1), appendBytes(nil, 99, make([]byte, 20<<20)))...), msg(4, []byte("h"))...),
 	} {
-		src := source(t, in)
+		src := opened(t, in)
 		var s *Space
 		if n := allocated(func() { s = scan(t, src) }); n > 2<<20 {
 			t.Errorf("%s: scan allocates %d bytes for a file of %d", name, n, len(in))

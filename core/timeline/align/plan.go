@@ -6,10 +6,10 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
-// LinePlan says where a line of an XSpace goes.
+// LinePlan says where a line goes.
 type LinePlan struct {
 	Domain Domain
 	// OldBaseNS is the wall-clock instant that the file shows for the line's offset 0; NewBaseNS the instant of the reference's
@@ -22,21 +22,21 @@ type LinePlan struct {
 // Cursor returns a cursor of its own over the line's map.
 func (l *LinePlan) Cursor() *clock.Cursor { return l.cursor.Clone() }
 
-// XSpacePlan says where every line of an XSpace goes.
-type XSpacePlan struct {
-	Space       *xspace.Space
-	Lines       [][]LinePlan // by plane index and line index
+// Plan says where every line of a trace goes.
+type Plan struct {
+	Processes   []*source.Process
+	Lines       [][]LinePlan // by process and line
 	TracerLines int          // how many lines are on R
 	Reasons     []string     // how R lines were told, one sentence each
 
 	Wall, Tracer *clock.Map // what lines of either clock go through; nil: no line does, or nothing is known
 }
 
-// PlanXSpace decides the domain and the map of every line. startNS is the instant since 1970 (wall clock of the node) from which
-// normalised line times count: the file's profile_start_time, or another where it has none.
-func PlanXSpace(space *xspace.Space, startNS int64, c Clocks, t Timebase) *XSpacePlan {
-	p := &XSpacePlan{Space: space, Lines: make([][]LinePlan, len(space.Planes))}
-	onTracer := tracerLines(space, c)
+// PlanLines decides the domain and the map of every line. startNS is the instant since 1970 (wall clock of the node) from which
+// line times count that are not absolute: what the trace says, or another where it says nothing. Without snapshots nothing is on the
+// tracer's clock as far as can be told: the producer itself has then put device lines on the wall clock.
+func PlanLines(processes []*source.Process, startNS int64, c Clocks, t Timebase) *Plan {
+	p := &Plan{Processes: processes, Lines: make([][]LinePlan, len(processes))}
 	var maps [2]*clock.Map
 	for d := range maps {
 		if Domain(d) == Wall || c.Tracer != nil {
@@ -45,18 +45,17 @@ func PlanXSpace(space *xspace.Space, startNS int64, c Clocks, t Timebase) *XSpac
 	}
 	p.Wall = known(maps[Wall])
 	hosts := 0
-	for i := range space.Planes {
-		plane := &space.Planes[i]
-		if c.stays(space) {
+	for i, plane := range processes {
+		if c.stays(len(processes)) {
 			p.stay(plane, startNS, &c.Stated[i])
 			continue
 		}
 		p.Lines[i] = make([]LinePlan, len(plane.Lines))
 		for j := range plane.Lines {
-			l, lp := &plane.Lines[j], &p.Lines[i][j]
+			l, lp := plane.Lines[j], &p.Lines[i][j]
 			lp.OldBaseNS = lineInstant(l.TimestampNS, startNS)
 			base := lp.OldBaseNS
-			if onTracer(plane, l) {
+			if c.Tracer != nil && l.OnTracer {
 				lp.Domain, base = Tracer, c.StartTracerNS
 				p.TracerLines++
 				if !isDevice(plane) {
@@ -71,7 +70,7 @@ func PlanXSpace(space *xspace.Space, startNS int64, c Clocks, t Timebase) *XSpac
 			}
 		}
 	}
-	if p.TracerLines > 0 && !c.stays(space) {
+	if p.TracerLines > 0 && !c.stays(len(processes)) {
 		p.Tracer = known(maps[Tracer])
 		p.Reasons = append(p.Reasons, tracerReason(p.TracerLines, hosts))
 	}
@@ -87,7 +86,7 @@ func known(m *clock.Map) *clock.Map {
 }
 
 // stay leaves the lines of a plane where they are, with the bounds that the file states.
-func (p *XSpacePlan) stay(plane *xspace.Plane, startNS int64, s *Stated) {
+func (p *Plan) stay(plane *source.Process, startNS int64, s *Stated) {
 	p.Lines[plane.Index] = make([]LinePlan, len(plane.Lines))
 	for j := range plane.Lines {
 		lp := &p.Lines[plane.Index][j]
@@ -106,10 +105,10 @@ func (p *XSpacePlan) stay(plane *xspace.Plane, startNS int64, s *Stated) {
 
 // TracerSpan returns the first and the last instant of the tracer's clock at which an event of its lines begins or ends, given the
 // clock at which their offsets begin; ok is false when there is none.
-func (p *XSpacePlan) TracerSpan(startTracerNS int64) (from, to int64, ok bool) {
+func (p *Plan) TracerSpan(startTracerNS int64) (from, to int64, ok bool) {
 	for i := range p.Lines {
 		for j := range p.Lines[i] {
-			l := &p.Space.Planes[i].Lines[j]
+			l := p.Processes[i].Lines[j]
 			if p.Lines[i][j].Domain != Tracer || l.Timed() == 0 {
 				continue
 			}
@@ -124,7 +123,7 @@ func (p *XSpacePlan) TracerSpan(startTracerNS int64) (from, to int64, ok bool) {
 }
 
 // TracerLinesOf returns, by plane, which lines were on the tracer's clock.
-func (p *XSpacePlan) TracerLinesOf() []aligned.Lines {
+func (p *Plan) TracerLinesOf() []aligned.Lines {
 	out := make([]aligned.Lines, len(p.Lines))
 	for i := range p.Lines {
 		for j := range p.Lines[i] {
@@ -142,41 +141,13 @@ func (p *XSpacePlan) TracerLinesOf() []aligned.Lines {
 // lineInstant returns the wall-clock instant of a line's offset 0. TSL subtracts the session's start from timestamp_ns only where
 // it is not earlier, so absolute values occur beside normalised ones.
 func lineInstant(timestampNS, startNS int64) int64 {
-	if timestampNS >= absoluteNS {
+	if timestampNS >= source.AbsoluteNS {
 		return timestampNS
 	}
 	return addSat(startNS, timestampNS)
 }
 
-// tracerLines returns the test for lines that the tracer's clock R stamped. Without snapshots nothing is on R as far as can be
-// told: the producer itself has then put device lines on the wall clock. With snapshots, device lines are on R, and so are the
-// host threads that ROCm's API callbacks reported: the exporter gives exactly those the base of the device lines, which is also
-// the base of the snapshots (the start of the collector), while threads of TraceMe have a base of their own.
-func tracerLines(space *xspace.Space, c Clocks) func(*xspace.Plane, *xspace.Line) bool {
-	if c.Tracer == nil {
-		return func(*xspace.Plane, *xspace.Line) bool { return false }
-	}
-	base, known := space.SnapshotsLineTimestampNS, space.SnapshotsPlane >= 0
-	if !known { // snapshots came from a file: the device lines tell the collector's start
-		for i := range space.Planes {
-			if p := &space.Planes[i]; isDevice(p) && len(p.Lines) > 0 {
-				base, known = p.Lines[0].TimestampNS, true
-				break
-			}
-		}
-	}
-	return func(p *xspace.Plane, l *xspace.Line) bool {
-		if isDevice(p) {
-			return true
-		}
-		if p.Name == "/host:ROCTRACER" {
-			return true
-		}
-		return known && base != 0 && strings.HasPrefix(p.Name, xspace.PlaneHostCPU) && l.TimestampNS == base
-	}
-}
-
-func isDevice(p *xspace.Plane) bool { return strings.HasPrefix(p.Name, "/device:") }
+func isDevice(p *source.Process) bool { return strings.HasPrefix(p.Name, "/device:") }
 
 func addSat(a, b int64) int64 {
 	s := a + b
@@ -190,11 +161,11 @@ func addSat(a, b int64) int64 {
 }
 
 // EarliestNS returns the earliest instant of any timed event (or of an empty line's start) after mapping; ok is false when the
-// space has no line.
-func (p *XSpacePlan) EarliestNS() (ns int64, ok bool) {
+// trace has no line.
+func (p *Plan) EarliestNS() (ns int64, ok bool) {
 	for i := range p.Lines {
 		for j := range p.Lines[i] {
-			l, lp := &p.Space.Planes[i].Lines[j], &p.Lines[i][j]
+			l, lp := p.Processes[i].Lines[j], &p.Lines[i][j]
 			at := lp.NewBaseNS
 			if l.Timed() > 0 {
 				at = addSat(at, floorNS(lp.cursor.Clone().Map(l.MinOffsetPS)))
@@ -208,10 +179,10 @@ func (p *XSpacePlan) EarliestNS() (ns int64, ok bool) {
 }
 
 // EarliestEventNS returns the start of the earliest timed event after mapping; ok is false when there is none.
-func (p *XSpacePlan) EarliestEventNS() (ns int64, ok bool) {
+func (p *Plan) EarliestEventNS() (ns int64, ok bool) {
 	for i := range p.Lines {
 		for j := range p.Lines[i] {
-			l, lp := &p.Space.Planes[i].Lines[j], &p.Lines[i][j]
+			l, lp := p.Processes[i].Lines[j], &p.Lines[i][j]
 			if l.Timed() == 0 {
 				continue
 			}
@@ -224,10 +195,10 @@ func (p *XSpacePlan) EarliestEventNS() (ns int64, ok bool) {
 }
 
 // LatestNS returns the latest end of any timed event after mapping; ok is false when there is none.
-func (p *XSpacePlan) LatestNS() (ns int64, ok bool) {
+func (p *Plan) LatestNS() (ns int64, ok bool) {
 	for i := range p.Lines {
 		for j := range p.Lines[i] {
-			l, lp := &p.Space.Planes[i].Lines[j], &p.Lines[i][j]
+			l, lp := p.Processes[i].Lines[j], &p.Lines[i][j]
 			if l.Timed() == 0 {
 				continue
 			}
@@ -249,16 +220,16 @@ func floorNS(ps int64) int64 {
 // Range keeps events that overlap [FromNS, ToNS], instants of the output's clock.
 type Range struct{ FromNS, ToNS int64 }
 
-// Edit turns the plan into the changes that xspace makes. Line times of the output count from zeroNS. stats, one per plane and
-// line as returned, is filled while xspace measures; read it after.
-func (p *XSpacePlan) Edit(zeroNS int64, keep *Range, correctionStat string) (*xspace.Edit, []*Stats) {
-	e := &xspace.Edit{Planes: make([]xspace.PlaneEdit, len(p.Space.Planes)), CorrectionStat: correctionStat}
+// Edit turns the plan into the changes that a source.Retimer makes. Line times of the output count from zeroNS. stats, one per plane and
+// line as returned, is filled while it measures; read it after.
+func (p *Plan) Edit(zeroNS int64, keep *Range, correctionStat string) (*source.Edit, []*Stats) {
+	e := &source.Edit{Planes: make([]source.PlaneEdit, len(p.Processes)), CorrectionStat: correctionStat}
 	var all []*Stats
 	for i := range p.Lines {
-		plane := &p.Space.Planes[i]
-		e.Planes[i].Lines = make([]xspace.LineEdit, len(plane.Lines))
+		plane := p.Processes[i]
+		e.Planes[i].Lines = make([]source.LineEdit, len(plane.Lines))
 		for j := range p.Lines[i] {
-			l, lp := &plane.Lines[j], &p.Lines[i][j]
+			l, lp := plane.Lines[j], &p.Lines[i][j]
 			ts := lp.NewBaseNS - zeroNS
 			le := &e.Planes[i].Lines[j]
 			if ts != l.TimestampNS || correctionStat != "" {
@@ -267,7 +238,7 @@ func (p *XSpacePlan) Edit(zeroNS int64, keep *Range, correctionStat string) (*xs
 			if !lp.rigid {
 				le.Cursor = lp.Cursor()
 			}
-			// xspace sees timestamp_ns change; what the change of zero contributes to that is no correction.
+			// a Retimer sees the base change; what the change of zero contributes to that is no correction.
 			le.CorrectionBaseNS = (lp.NewBaseNS - lp.OldBaseNS) - (ts - l.TimestampNS)
 			if keep != nil {
 				from, to := relativePS(keep.FromNS, lp.NewBaseNS), relativePS(keep.ToNS, lp.NewBaseNS)
@@ -296,7 +267,7 @@ func relativePS(ns, baseNS int64) int64 {
 // observer returns the hook that counts the events of a line.
 func (l *LinePlan) observer(s *Stats, plane, line string) func(oldPS, newPS, boundNS int64, cov clock.Coverage) {
 	shift := l.NewBaseNS - l.OldBaseNS
-	var own *clock.Cursor // xspace has none when the line is moved as a whole
+	var own *clock.Cursor // a Retimer has none when the line is moved as a whole
 	if l.rigid {
 		own = l.Cursor()
 	}

@@ -1,0 +1,22 @@
+package source
+
+import (
+	"context"
+
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
+)
+
+// Format is one format of traces: a line in the table of package formats.
+type Format struct {
+	Name    string        // in documents: "xspace"
+	Title   string        // in sentences: "XSpace"
+	Kind    format.Kind   // what files of it are by their first bytes; "" where only Claims tells
+	Damaged []format.Kind // what damaged files of it look like: its reader is asked, whose error says where they stop to make sense
+	Endings []string      // of file names, by which empty and damaged files of it are known in a directory
+	// Claims reports whether a file that package format does not know by name begins like one of this format; nil: none does.
+	Claims func(head []byte) bool
+	// Blank makes an empty trace, for one that was sent to be decoded into.
+	Blank func() Trace
+	Scan  func(ctx context.Context, src *file.Source, opt ScanOptions) (Trace, error)
+}

@@ -1,0 +1,96 @@
+// Package formats is the table of the formats of traces that prlx reads, and what is told by it: which format a file is of. It is the
+// one place that knows all of them; nothing outside of source imports a format.
+package formats
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
+	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+)
+
+// Table lists the formats, a line each. Where a directory holds traces of several, those of the first are taken.
+var Table = []*source.Format{
+	&xspace.Format,
+	&chrometrace.Format,
+}
+
+// Of returns the format of a file whose first bytes, decompressed, are head; nil where it is none of the table, or too damaged to tell.
+func Of(head []byte) *source.Format {
+	kind := format.Of(head)
+	for _, f := range Table {
+		if f.Kind == kind && f.Kind != "" || f.Claims != nil && !kind.Known() && f.Claims(head) {
+			return f
+		}
+	}
+	return nil
+}
+
+// Likely is Of, with the format whose reader says best what is wrong where a file is damaged. Files of other kinds are refused by name.
+func Likely(path string, head []byte) (*source.Format, error) {
+	if f := Of(head); f != nil {
+		return f, nil
+	}
+	kind := format.Of(head)
+	for _, f := range Table {
+		if slices.Contains(f.Damaged, kind) {
+			return f, nil
+		}
+	}
+	return nil, kind.Refuse(path, Expected)
+}
+
+// Expected names what a reader of traces expects.
+const Expected = "an XSpace (.xplane.pb) or Chrome / Kineto JSON trace"
+
+// Named returns the format whose files are called so, nil where none is.
+func Named(name string) *source.Format {
+	name = strings.ToLower(name)
+	for _, compressed := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, compressed)
+	}
+	for _, f := range Table {
+		if slices.ContainsFunc(f.Endings, func(ending string) bool { return strings.HasSuffix(name, ending) }) {
+			return f
+		}
+	}
+	return nil
+}
+
+// ByName returns the format of a name, nil where there is none.
+func ByName(name string) *source.Format {
+	for _, f := range Table {
+		if f.Name == name {
+			return f
+		}
+	}
+	return nil
+}
+
+// Head reads the first bytes of an open file, as many as Of should see.
+func Head(src *file.Source) ([]byte, error) {
+	head := make([]byte, min(src.Size(), format.HeadBytes))
+	if n, err := src.ReadAt(head, 0); err != nil && n < len(head) {
+		return nil, err
+	}
+	return head, nil
+}
+
+// Scan tells which format an open file is of and scans it.
+func Scan(ctx context.Context, src *file.Source, opt source.ScanOptions) (source.Trace, *source.Format, error) {
+	head, err := Head(src)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, err := Likely(src.Path(), head)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := f.Scan(ctx, src, opt)
+	return t, f, err
+}
