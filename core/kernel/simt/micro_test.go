@@ -432,6 +432,9 @@ func TestLanesDoWhatTheyWouldDoAlone(t *testing.T) {
 					if !slices.Equal(got, want) {
 						t.Errorf("warp %d, lane %d alone passes %v, with others %v", w, l, got, want)
 					}
+					if len(alone.paths[w]) > 1 {
+						t.Errorf("warp %d: %d lanes ran, want lane %d alone", w, len(alone.paths[w]), l)
+					}
 				}
 				want := m.expected()
 				for i := range m.block[0] * m.block[1] * m.block[2] {

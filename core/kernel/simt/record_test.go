@@ -193,6 +193,17 @@ func TestARecordingDoesNotDependOnWorkersNorOnAddresses(t *testing.T) {
 	}
 }
 
+// TestAStoppedLaunchHandsOverWhatEnded: the first block still goes around its loop when the first finding, in the second, ends the launch.
+func TestAStoppedLaunchHandsOverWhatEnded(t *testing.T) {
+	body := "\tmov.u32 %r2, %ctaid.x;\n\tatom.global.add.u32 %r3, [%rd1], 0;\n\tsetp.eq.u32 %p1, %r2, 0;\n\t@!%p1 st.global.u32 [%rd1+4], 1;\nTOP:\n\t@%p1 bra TOP;\n"
+	l := testLaunch(2, 32, make([]byte, 4), 0)
+	l.Options.StopAtFirst = true
+	warps := recordedWarps(t, entry(body), l, Recording{Mode: warptrace.ModeControlFlow, Stores: true})
+	if len(warps) != 1 || warps[0].Warp != 1 || warps[0].Len() == 0 {
+		t.Errorf("got %+v, want warp 1", warps)
+	}
+}
+
 func TestEventsBeyondTheBudgetAreCounted(t *testing.T) {
 	r := everything(warptrace.ModeControlFlow)
 	r.EventsPerWarp = 3

@@ -114,6 +114,38 @@ func TestStopAtFirstEndsTheLaunch(t *testing.T) {
 	}
 }
 
+func TestLaunchesBeyondTheTargetAreRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Launch)
+		want   string
+	}{
+		"a cluster":            {func(l *Launch) { l.Cluster = [3]uint32{2, 1, 1} }, "a cluster of [2 1 1] blocks needs sm_90, the machine is an sm_80"},
+		"much shared memory":   {func(l *Launch) { l.SharedBytes = 163<<10 + 1 }, "needs 166913 bytes of shared memory, a block of an sm_80 has 166912"},
+		"many threads":         {func(l *Launch) { l.Block = [3]uint32{512, 4, 1} }, "has 2048 threads, a GPU allows 1024"},
+		"a tall grid":          {func(l *Launch) { l.Grid = [3]uint32{1, 65536, 1} }, "not a launch of a GPU"},
+		"a cluster of one":     {func(l *Launch) { l.Cluster = [3]uint32{1, 1, 1} }, ""},
+		"all of shared memory": {func(l *Launch) { l.SharedBytes = 163 << 10 }, ""},
+	} {
+		l := testLaunch(1, 32, make([]byte, 4), 0)
+		c.change(l)
+		_, err := mustLoad(t, entry("")).Run(nil, l)
+		if said := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(said, c.want) {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestDynamicSharedMemoryBeginsBehindTheStatic(t *testing.T) {
+	text := preamble + ".extern .shared .align 16 .b8 dynamic[];\n" + strings.TrimPrefix(entry("\t.shared .align 4 .b8 tile[4];\n"+
+		"\tmov.u32 %r1, tile;\n\tmov.u32 %r2, dynamic;\n\tst.shared.u32 [%r1], 7;\n\tst.shared.u32 [%r2], 9;\n\tld.shared.u32 %r3, [%r1];\n\tst.global.u32 [%rd1], %r3;"), preamble)
+	data := make([]byte, 4)
+	l := testLaunch(1, 1, data, 0)
+	l.SharedBytes = 16
+	if r := mustRun(t, text, l); len(r.Findings) != 0 || wordsOf(data)[0] != 7 {
+		t.Errorf("the static word is %d, want 7; findings %+v", wordsOf(data)[0], r.Findings)
+	}
+}
+
 func TestBarrierUnderDivergence(t *testing.T) {
 	body := "\tsetp.lt.u32 %p1, %r31, 40;\n\t@%p1 bar.sync 0;\n"
 	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckBarrier)
