@@ -1,5 +1,5 @@
 // Package comparing puts two runs side by side: each class is looked for in both from one origin, and package pairs says which of one run
-// is which of the other.
+// is which of the other. The account says where the time went.
 package comparing
 
 import (
@@ -96,6 +96,7 @@ func (c *Comparison) run(similarity float64) {
 	c.Result = pairs.Classes(c.ViewsA, c.ViewsB, pairs.Options{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: similarity})
 }
 
+// Comparison is two runs side by side.
 type Comparison struct {
 	Similarity     float64 // the least that was asked of pairs
 	Opt            Options

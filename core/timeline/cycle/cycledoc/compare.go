@@ -95,6 +95,19 @@ const (
 	PartMix           = "mix"           // other shares of the kinds of steps, and kinds that one run has alone
 )
 
+// Parts are the parts of an account in their order, with what people call them.
+var Parts = []struct{ Part, Text string }{
+	{PartChanged, "changed kernels"},
+	{PartAdded, "added kernels"},
+	{PartRemoved, "removed kernels"},
+	{PartIdle, "idle"},
+	{PartOverlap, "overlap of kernels"},
+	{PartInsignificant, "not significant"},
+	{PartUntested, "too few repetitions to tell"},
+	{PartUnaligned, "kernels that are not aligned"},
+	{PartMix, "other kinds of steps"},
+}
+
 // RowKinds counts rows by kind.
 type RowKinds struct {
 	Exact    int `json:"exact"`

@@ -19,6 +19,7 @@ func Wall(r *structure.Run, p *structure.Part, k int, starts []int32) int64 {
 	return LastEnd(r, t, rep) - begin
 }
 
+// Follows reports whether another repetition of the level follows at once.
 func Follows(p *structure.Part, k int, starts []int32) bool {
 	end := p.Reps[k].End
 	if k+1 < len(p.Reps) && p.Reps[k+1].Start == end {

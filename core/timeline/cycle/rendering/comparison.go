@@ -14,34 +14,21 @@ import (
 )
 
 // changes makes the document of a comparison.
-type changes struct {
-	*comparing.Comparison
-	rowsOf [][2][]int // by pair and side: the row that a slot is in
-}
+type changes struct{ *comparing.Comparison }
 
+// Comparison makes prlx.cycles-compare/1 of a comparison.
 func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
-	c := &changes{Comparison: made}
+	c := changes{made}
 	d := &cycledoc.CompareDocument{
 		Schema: cycledoc.CompareSchema, A: side(c.A), B: side(c.B), Pairs: []cycledoc.ClassPair{}, OnlyA: []cycledoc.ClassBrief{}, OnlyB: []cycledoc.ClassBrief{},
 		Regressions: []cycledoc.Cost{}, Improvements: []cycledoc.Cost{}, Warnings: []string{},
 		Options: cycledoc.CompareSettings{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: c.Opt.Similarity, Repetitions: c.Opt.Repetitions},
 	}
-	order := make([]int, len(c.Result.Pairs))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(x, y int) int {
-		a, b := c.ListA[c.Result.Pairs[x].A], c.ListA[c.Result.Pairs[y].A]
-		if s := a.Depth == structure.DepthStep; s != (b.Depth == structure.DepthStep) {
-			if s {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(-cmp.Compare(a.Wall.Mean*float64(a.Count), b.Wall.Mean*float64(b.Count)), cmp.Compare(x, y))
-	})
-	for _, k := range order {
-		d.Pairs = append(d.Pairs, c.pair(&c.Result.Pairs[k]))
+	accounts := c.Accounts()
+	at := make([]int, len(accounts.Order)) // place in the document of a pair of the result
+	for n, k := range accounts.Order {
+		at[k] = n
+		d.Pairs = append(d.Pairs, c.pair(k, accounts))
 	}
 	for _, i := range c.Result.OnlyA {
 		d.OnlyA = append(d.OnlyA, brief(c.ListA[i].Shown))
@@ -49,7 +36,10 @@ func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
 	for _, i := range c.Result.OnlyB {
 		d.OnlyB = append(d.OnlyB, brief(c.ListB[i].Shown))
 	}
-	c.account(d, order)
+	for _, x := range accounts.Costs {
+		c.cost(d, &x, at)
+	}
+	d.Account = accounts.Mean
 	slices.SortStableFunc(d.Regressions, func(x, y cycledoc.Cost) int { return cmp.Compare(y.StepNS, x.StepNS) })
 	slices.SortStableFunc(d.Improvements, func(x, y cycledoc.Cost) int { return cmp.Compare(x.StepNS, y.StepNS) })
 	c.warn(d)
@@ -75,11 +65,12 @@ func delta(c pairs.Change) cycledoc.Delta {
 	return cycledoc.Delta{ANS: c.MeanA, BNS: c.MeanB, DeltaNS: c.DeltaNS(), Relative: c.Relative(), P: c.P, Verdict: string(c.Verdict)}
 }
 
-func (c *changes) pair(p *pairs.Pair) cycledoc.ClassPair {
+func (c changes) pair(k int, accounts *comparing.Accounts) cycledoc.ClassPair {
+	p := &c.Result.Pairs[k]
 	a, b := c.ListA[p.A].Class, c.ListB[p.B].Class
 	out := cycledoc.ClassPair{
 		A: brief(c.ListA[p.A].Shown), B: brief(c.ListB[p.B].Shown), Level: a.LevelName(), Similarity: p.Similarity, Rotation: p.Rotation, PerStepA: c.ViewsA[p.A].PerStep,
-		PerStepB: c.ViewsB[p.B].PerStep, Wall: delta(p.Wall), Gap: delta(p.Gap), Rows: make([]cycledoc.PairRow, 0, len(p.Rows)), Note: p.Note,
+		PerStepB: c.ViewsB[p.B].PerStep, Wall: delta(p.Wall), Gap: delta(p.Gap), Rows: make([]cycledoc.PairRow, 0, len(p.Rows)), Note: p.Note, Account: accounts.Of[k],
 		Busy: cycledoc.Delta{ANS: a.Busy.Mean, BNS: b.Busy.Mean, DeltaNS: b.Busy.Mean - a.Busy.Mean, P: 1},
 	}
 	if a.Busy.Mean > 0 {
@@ -88,9 +79,13 @@ func (c *changes) pair(p *pairs.Pair) cycledoc.ClassPair {
 	for i := range p.Rows {
 		row := &p.Rows[i]
 		count(&out.Kinds, row.Kind)
+		part := ""
+		if accounts.Parts[k] != nil {
+			part = accounts.Parts[k][i]
+		}
 		out.Rows = append(out.Rows, cycledoc.PairRow{
 			Kind: string(row.Kind), A: rowSlots(a, row.A), B: rowSlots(b, row.B), Change: delta(row.Change), StepNS: row.StepNS,
-			ANS: row.ANS, BNS: row.BNS, DeltaNS: row.BNS - row.ANS,
+			ANS: row.ANS, BNS: row.BNS, DeltaNS: row.BNS - row.ANS, Part: part,
 		})
 	}
 	out.Identical = p.Note == "" && out.Kinds.Exact == len(p.Rows)
@@ -125,6 +120,23 @@ func rowSlots(c *structure.Class, places []int) []cycledoc.RowSlot {
 	return out
 }
 
+// cost lists what costs or saves time.
+func (c changes) cost(d *cycledoc.CompareDocument, x *comparing.Cost, at []int) {
+	p := &c.Result.Pairs[x.Pair]
+	out := cycledoc.Cost{
+		Pair: at[x.Pair], Row: x.Row, Of: at[x.Of], Level: d.Pairs[at[x.Pair]].Level, Class: d.Pairs[at[x.Pair]].A.Name,
+		What: "time between kernels", StepNS: x.StepNS, Relative: x.Relative, P: x.P,
+	}
+	if x.Row >= 0 {
+		out.What = what(&p.Rows[x.Row], c.ListA[p.A].Class, c.ListB[p.B].Class)
+	}
+	if x.StepNS > 0 {
+		d.Regressions = append(d.Regressions, out)
+	} else {
+		d.Improvements = append(d.Improvements, out)
+	}
+}
+
 // what says in words what a row is.
 func what(row *pairs.Row, a, b *structure.Class) string {
 	names := func(c *structure.Class, places []int) string {
@@ -154,7 +166,7 @@ func what(row *pairs.Row, a, b *structure.Class) string {
 	return names(a, row.A)
 }
 
-func (c *changes) warn(d *cycledoc.CompareDocument) {
+func (c changes) warn(d *cycledoc.CompareDocument) {
 	for _, s := range []struct {
 		name string
 		r    *structure.Run
@@ -180,7 +192,7 @@ func (c *changes) warn(d *cycledoc.CompareDocument) {
 	}
 }
 
-func (c *changes) status(d *cycledoc.CompareDocument) string {
+func (c changes) status(d *cycledoc.CompareDocument) string {
 	if len(d.Pairs) == 0 {
 		if len(d.OnlyA)+len(d.OnlyB) == 0 {
 			return cycledoc.CompareSame
@@ -199,7 +211,7 @@ func (c *changes) status(d *cycledoc.CompareDocument) string {
 	return cycledoc.CompareSame
 }
 
-func (c *changes) verdict(d *cycledoc.CompareDocument) string {
+func (c changes) verdict(d *cycledoc.CompareDocument) string {
 	switch {
 	case len(d.Pairs) == 0 && d.Status == cycledoc.CompareSame:
 		return "Neither run has a cycle: there is nothing to compare."

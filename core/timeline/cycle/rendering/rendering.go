@@ -1,5 +1,4 @@
-// Package rendering makes documents: prlx.cycles/1 of a run, prlx.cycles-compare/1 of a comparison, with verdicts in words and the account of
-// where the time went.
+// Package rendering makes documents: prlx.cycles/1 of a run, prlx.cycles-compare/1 of a comparison, with verdicts in words.
 package rendering
 
 import (

@@ -1,6 +1,12 @@
 package rendering
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+)
 
 // kernelsText counts kernels.
 func kernelsText(n int) string {
@@ -28,4 +34,24 @@ func durationText(ns float64) string {
 		}
 	}
 	return fmt.Sprintf("%.0f ns", ns)
+}
+
+// sentence says an account in words, in one unit.
+func sentence(a *cycledoc.Account) string {
+	most := max(a.ANS, a.BNS)
+	unit, size := "µs", 1e3
+	if most >= 10_000_000 {
+		unit, size = "ms", 1e6
+	}
+	write := func(ns int64) string { return fmt.Sprintf("%+.2f %s", float64(ns)/size, unit) }
+	var list []string
+	for _, p := range a.Parts {
+		if math.Abs(float64(p.DeltaNS)) >= size/200 { // the least that two decimals show
+			list = append(list, fmt.Sprintf("%s %s", p.Text, write(p.DeltaNS)))
+		}
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" Of %s a %s: %s.", write(a.DeltaNS), a.Of, strings.Join(list, ", "))
 }

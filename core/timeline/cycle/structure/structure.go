@@ -12,32 +12,39 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
 )
 
-// Run is what Find found, with the trace beside it: the document, the tables and the comparison are made of both.
+// Run is what is known of the kernels of a trace. Documents, tables and comparisons are made of it.
 type Run struct {
 	Trace    *kernels.Trace
 	Opt      Options
-	Words    *words
+	Words    *Words
+	Zero     int64 // start of the first kernel
+	Compute  int64 // kernels of streams that compute
+	Training bool  // what the names of the kernels say the trace does
+	Serving  bool
+
+	// Room finding fills these.
 	Tracks   []*Track
 	Classes  []*Class // in order of level, then most kernels first
 	Levels   []Level  // innermost first
 	Evidence []cycledoc.Evidence
-	Steps    []Step
-	Ranks    []cycledoc.RankStep
-	Warnings []string
-	Limited  bool  // a search gave up on a part
-	Cut      int64 // kernels beyond the longest sequence that is searched
-	Zero     int64
-	Compute  int64 // kernels of streams that compute
-	Keys     string
-	Merged   bool
-	Training bool // what the names of the kernels say the trace does
-	Serving  bool
-	Selected int // place in classes, -1 none
+	Warnings []string // of the trace and of all rooms
+	Limited  bool     // a search gave up on a part
+	Cut      int64    // kernels beyond the longest sequence that is searched
+	Keys     string   // by which kernels count as equal
+	Merged   bool     // streams are searched as one sequence
+
+	// Room measuring fills these; finding begins the steps with those that are like no other.
+	Steps []Step
+	Ranks []cycledoc.RankStep
+
+	// Room naming fills this.
+	Selected int // place in Classes, -1 none
 }
 
 // Depth says how deep a class nests.
 type Depth int
 
+// The depths, from the inside out.
 const (
 	DepthBlock Depth = iota // repeats inside a layer
 	DepthLayer
@@ -47,6 +54,7 @@ const (
 	DepthLoops // loops of loops
 )
 
+// Name is what the document calls a level of that depth.
 func (d Depth) Name() string {
 	switch d {
 	case DepthBlock:
@@ -129,6 +137,7 @@ type Part struct {
 	Loose map[int32][]Segment // of edited repetitions, by place in reps: what stands where
 }
 
+// Child is a class inside another one.
 type Child struct {
 	Class *Class
 	Count int
@@ -147,8 +156,10 @@ type Step struct {
 	StartNS int64 // absolute
 }
 
+// Period is how many kernels a repetition without edits has.
 func (c *Class) Period() int { return len(c.Word) }
 
+// LevelName is what the document calls the level of a class.
 func (c *Class) LevelName() string {
 	if c.Described {
 		return cycledoc.LevelCycle
@@ -193,6 +204,7 @@ func (r *Run) StepsByDevice() [][]int {
 	return out
 }
 
+// SourceInferred is Class.Source where no marks define the class.
 const SourceInferred = "inferred"
 
 // New begins a run: it numbers the signatures, and finds the zero of all times and what kind of work the names of the kernels tell.

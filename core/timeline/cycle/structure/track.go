@@ -14,6 +14,7 @@ type Track struct {
 	Number  int  // place in Result.tracks
 }
 
+// NewTrack makes one sequence of the kernels of some streams of a device.
 func NewTrack(s *kernels.Sequence, seq int, streams []uint16, main bool) *Track {
 	t := &Track{Seq: seq, Streams: streams, Main: main}
 	in := make([]bool, len(s.Streams))
@@ -42,6 +43,7 @@ func (t *Track) At(i int) int {
 	return int(t.Index[i])
 }
 
+// Has reports whether a stream is a part of the track.
 func (t *Track) Has(stream uint16) bool {
 	for _, s := range t.Streams {
 		if s == stream {
@@ -51,6 +53,7 @@ func (t *Track) Has(stream uint16) bool {
 	return false
 }
 
+// Seq is the device that a track is of.
 func (r *Run) Seq(t *Track) *kernels.Sequence { return &r.Trace.Sequences[t.Seq] }
 
 // Symbols are the symbols of kernels [from, to) of a track.

@@ -2,24 +2,23 @@ package structure
 
 import (
 	"hash/fnv"
-	"regexp"
 
 	"github.com/prlx-go/prlx/core/timeline/cycle/naming/signature"
 )
 
-// words are the signatures of the names of a trace, numbered: two names with one key have one symbol.
-type words struct {
+// Words are the signatures of the names of a trace, numbered: two names with one key have one symbol.
+type Words struct {
 	names         []string
-	Strict, Loose []uint32 // by name
+	Strict, Loose []uint32 // symbols by name
 	StrictKeys    []string // by symbol
 	LooseKeys     []string
 	strictHash    []uint64
 	looseHash     []uint64
-	Collective    []bool // by name
+	Collective    []bool // by name: it waits for other ranks
 }
 
-func newWords(names []string, rules *signature.Rules) *words {
-	w := &words{names: names, Collective: make([]bool, len(names))}
+func newWords(names []string, rules *signature.Rules) *Words {
+	w := &Words{names: names, Collective: make([]bool, len(names))}
 	number := func(of func(string) string) (by []uint32, keys []string, hashes []uint64) {
 		ids := map[string]uint32{}
 		by = make([]uint32, len(names))
@@ -41,16 +40,13 @@ func newWords(names []string, rules *signature.Rules) *words {
 	w.Strict, w.StrictKeys, w.strictHash = number(rules.Strict)
 	w.Loose, w.LooseKeys, w.looseHash = number(rules.Loose)
 	for i, n := range names {
-		w.Collective[i] = collectiveName.MatchString(n)
+		w.Collective[i] = signature.Collective(n)
 	}
 	return w
 }
 
-// collectiveName tells kernels that wait for other ranks.
-var collectiveName = regexp.MustCompile(`(?i)nccl|rccl|all[-_]?reduce|all[-_]?gather|reduce[-_]?scatter|all[-_]?to[-_]?all|collective[-_]?permute|cross_device_reduce|(^|[-_ ])(send|recv)($|[-_ ])`)
-
 // Table gives the symbol of a name.
-func (w *words) Table(keys string) []uint32 {
+func (w *Words) Table(keys string) []uint32 {
 	if keys == KeysLoose {
 		return w.Loose
 	}
@@ -58,7 +54,7 @@ func (w *words) Table(keys string) []uint32 {
 }
 
 // KeysOf are the keys by symbol.
-func (w *words) KeysOf(keys string) []string {
+func (w *Words) KeysOf(keys string) []string {
 	if keys == KeysLoose {
 		return w.LooseKeys
 	}
@@ -66,7 +62,7 @@ func (w *words) KeysOf(keys string) []string {
 }
 
 // Key gives a value of a symbol that is the same in every run.
-func (w *words) Key(keys string) func(uint32) uint64 {
+func (w *Words) Key(keys string) func(uint32) uint64 {
 	hashes := w.strictHash
 	if keys == KeysLoose {
 		hashes = w.looseHash

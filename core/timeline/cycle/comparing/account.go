@@ -1,31 +1,15 @@
-package rendering
+package comparing
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 
-	"github.com/prlx-go/prlx/core/timeline/cycle/comparing"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/pairs"
 	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
-
-// parts are the parts of an account in their order, with what people call them.
-var parts = []struct{ part, text string }{
-	{cycledoc.PartChanged, "changed kernels"},
-	{cycledoc.PartAdded, "added kernels"},
-	{cycledoc.PartRemoved, "removed kernels"},
-	{cycledoc.PartIdle, "idle"},
-	{cycledoc.PartOverlap, "overlap of kernels"},
-	{cycledoc.PartInsignificant, "not significant"},
-	{cycledoc.PartUntested, "too few repetitions to tell"},
-	{cycledoc.PartUnaligned, "kernels that are not aligned"},
-	{cycledoc.PartMix, "other kinds of steps"},
-}
 
 // sums gathers an account.
 type sums struct {
@@ -43,32 +27,12 @@ func (s *sums) add(part string, ns int64, rows int) {
 
 func (s *sums) account(of string, a, b int64) cycledoc.Account {
 	out := cycledoc.Account{Of: of, ANS: a, BNS: b, DeltaNS: b - a, Parts: []cycledoc.AccountPart{}}
-	for _, p := range parts {
-		if s.ns[p.part] != 0 || s.rows[p.part] > 0 {
-			out.Parts = append(out.Parts, cycledoc.AccountPart{Part: p.part, Text: p.text, DeltaNS: s.ns[p.part], Rows: s.rows[p.part]})
+	for _, p := range cycledoc.Parts {
+		if s.ns[p.Part] != 0 || s.rows[p.Part] > 0 {
+			out.Parts = append(out.Parts, cycledoc.AccountPart{Part: p.Part, Text: p.Text, DeltaNS: s.ns[p.Part], Rows: s.rows[p.Part]})
 		}
 	}
 	return out
-}
-
-// sentence says an account in words, in one unit.
-func sentence(a *cycledoc.Account) string {
-	most := max(a.ANS, a.BNS)
-	unit, size := "µs", 1e3
-	if most >= 10_000_000 {
-		unit, size = "ms", 1e6
-	}
-	write := func(ns int64) string { return fmt.Sprintf("%+.2f %s", float64(ns)/size, unit) }
-	var list []string
-	for _, p := range a.Parts {
-		if math.Abs(float64(p.DeltaNS)) >= size/200 { // the least that two decimals show
-			list = append(list, fmt.Sprintf("%s %s", p.Text, write(p.DeltaNS)))
-		}
-	}
-	if len(list) == 0 {
-		return ""
-	}
-	return fmt.Sprintf(" Of %s a %s: %s.", write(a.DeltaNS), a.Of, strings.Join(list, ", "))
 }
 
 // partOf is the part of an account that a row belongs to.
@@ -89,19 +53,41 @@ func partOf(row *pairs.Row) string {
 // place is a slot of a pair of classes; pair -1 is none.
 type place struct{ pair, slot int }
 
-// account adds up where the time of every pair went, and lists what costs and what saves. A kernel of a step that stands in a layer is judged by
+// Accounts say where the time of every pair went, and what costs and saves.
+type Accounts struct {
+	Order []int              // pairs in the order of documents: steps first, then by the time in a
+	Of    []cycledoc.Account // by pair
+	Parts [][]string         // by pair and row: the part of the account that the row is in; nil where classes are not aligned
+	Costs []Cost             // of pairs that stand in no other one
+	Mean  cycledoc.Account   // of a mean step
+}
+
+// Cost is a row of a pair, or the time between its kernels, that costs or saves time.
+type Cost struct {
+	Pair, Row   int // places; row -1 is the time between kernels
+	Of          int // pair whose account it is a part of
+	StepNS      float64
+	Relative, P float64
+}
+
+// accounting makes the accounts of a comparison.
+type accounting struct {
+	*Comparison
+	rowsOf [][2][]int // by pair and side: the row that a slot is in
+	out    *Accounts
+}
+
+// Accounts adds up where the time of every pair went, and lists what costs and what saves. A kernel of a step that stands in a layer is judged by
 // the layer, which has more repetitions; its time is that of the step, so that the sums hold.
-func (c *changes) account(d *cycledoc.CompareDocument, order []int) {
-	at := make([]int, len(order)) // place in the document of a pair of the result
-	for n, k := range order {
-		at[k] = n
-	}
-	inside := make([]bool, len(order)) // in the class of another pair
-	owners := make([][2][]place, len(order))
-	for k := range order {
+func (c *Comparison) Accounts() *Accounts {
+	n := len(c.Result.Pairs)
+	a := &accounting{Comparison: c, out: &Accounts{Order: c.order(), Of: make([]cycledoc.Account, n), Parts: make([][]string, n)}}
+	inside := make([]bool, n) // in the class of another pair
+	owners := make([][2][]place, n)
+	for k := range n {
 		p := &c.Result.Pairs[k]
 		if c.ListA[p.A].Depth <= structure.DepthStep {
-			owners[k] = [2][]place{c.owners(k, c.ListA, func(p *pairs.Pair) int { return p.A }), c.owners(k, c.ListB, func(p *pairs.Pair) int { return p.B })}
+			owners[k] = [2][]place{a.owners(k, c.ListA, func(p *pairs.Pair) int { return p.A }), a.owners(k, c.ListB, func(p *pairs.Pair) int { return p.B })}
 		}
 		for _, o := range owners[k][0] {
 			if o.pair >= 0 {
@@ -109,20 +95,43 @@ func (c *changes) account(d *cycledoc.CompareDocument, order []int) {
 			}
 		}
 	}
-	for n, k := range order {
-		d.Pairs[n].Account = c.balance(d, n, k, at, owners[k], !inside[k] && c.ListA[c.Result.Pairs[k].A].Depth <= structure.DepthStep)
+	for _, k := range a.out.Order {
+		a.out.Of[k] = a.balance(k, owners[k], !inside[k] && c.ListA[c.Result.Pairs[k].A].Depth <= structure.DepthStep)
 	}
-	d.Account = c.mean(d, order, inside)
+	a.out.Mean = a.mean(inside)
+	return a.out
 }
+
+// order is that of the pairs in documents: steps first, then by the time in a.
+func (c *Comparison) order() []int {
+	order := make([]int, len(c.Result.Pairs))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		a, b := c.ListA[c.Result.Pairs[x].A], c.ListA[c.Result.Pairs[y].A]
+		if s := a.Depth == structure.DepthStep; s != (b.Depth == structure.DepthStep) {
+			if s {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Or(-cmp.Compare(a.Wall.Mean*float64(a.Count), b.Wall.Mean*float64(b.Count)), cmp.Compare(x, y))
+	})
+	return order
+}
+
+// levelName is the level of a pair.
+func (c *Comparison) levelName(k int) string { return c.ListA[c.Result.Pairs[k].A].LevelName() }
 
 // item is rows of a pair that one row of a pair inside of it, or the pair itself, judges.
 type item struct{ pair, row int }
 
 // balance makes the account of one pair. Of one that stands in no other it lists the costs.
-func (c *changes) balance(d *cycledoc.CompareDocument, n, k int, at []int, owners [2][]place, list bool) cycledoc.Account {
+func (c *accounting) balance(k int, owners [2][]place, list bool) cycledoc.Account {
 	p := &c.Result.Pairs[k]
 	var s sums
-	level := d.Pairs[n].Level
+	level := c.levelName(k)
 	s.add(cycledoc.PartIdle, p.IdleBNS-p.IdleANS, 0)
 	busy := (p.BNS - p.IdleBNS) - (p.ANS - p.IdleANS)
 	if p.Note != "" {
@@ -131,11 +140,12 @@ func (c *changes) balance(d *cycledoc.CompareDocument, n, k int, at []int, owner
 	}
 	costs := map[item]float64{}
 	var found []item
+	c.out.Parts[k] = make([]string, len(p.Rows))
 	for i := range p.Rows {
 		row := &p.Rows[i]
 		judge := c.judge(item{k, i}, owners)
 		part := partOf(&c.Result.Pairs[judge.pair].Rows[judge.row])
-		d.Pairs[n].Rows[i].Part = part
+		c.out.Parts[k][i] = part
 		s.add(part, row.BNS-row.ANS, 1)
 		busy -= row.BNS - row.ANS
 		if part != cycledoc.PartInsignificant && part != cycledoc.PartUntested {
@@ -151,33 +161,30 @@ func (c *changes) balance(d *cycledoc.CompareDocument, n, k int, at []int, owner
 			q := &c.Result.Pairs[x.pair]
 			row := &q.Rows[x.row]
 			if row.Verdict == pairs.Slower || row.Verdict == pairs.Faster || row.Kind == pairs.Added || row.Kind == pairs.Removed {
-				cost(d, cycledoc.Cost{Pair: at[x.pair], Row: x.row, Of: n, What: what(row, c.ListA[q.A].Class, c.ListB[q.B].Class), StepNS: costs[x] * c.perStep(p), Relative: row.Relative(), P: row.P})
+				c.cost(Cost{Pair: x.pair, Row: x.row, Of: k, StepNS: costs[x] * c.perStep(p), Relative: row.Relative(), P: row.P})
 			}
 		}
-		c.idle(d, n, k, at, owners)
+		c.idle(k, owners)
 	}
 	return s.account(level, p.ANS, p.BNS)
 }
 
 // perStep is how many repetitions of a class a step has; of steps it is 1.
-func (c *changes) perStep(p *pairs.Pair) float64 { return c.ViewsA[p.A].PerStep }
+func (c *accounting) perStep(p *pairs.Pair) float64 { return c.ViewsA[p.A].PerStep }
 
-func cost(d *cycledoc.CompareDocument, x cycledoc.Cost) {
-	x.Level, x.Class = d.Pairs[x.Pair].Level, d.Pairs[x.Pair].A.Name
-	if x.StepNS > 0 {
-		d.Regressions = append(d.Regressions, x)
-	} else if x.StepNS < 0 {
-		d.Improvements = append(d.Improvements, x)
+func (c *accounting) cost(x Cost) {
+	if x.StepNS < 0 || x.StepNS > 0 {
+		c.out.Costs = append(c.out.Costs, x)
 	}
 }
 
 // idle lists the time between kernels where it changed by more than chance: of the pair, else of the classes in it.
-func (c *changes) idle(d *cycledoc.CompareDocument, n, k int, at []int, owners [2][]place) {
+func (c *accounting) idle(k int, owners [2][]place) {
 	p := &c.Result.Pairs[k]
 	changed := func(v pairs.Verdict) bool { return v == pairs.Slower || v == pairs.Faster }
-	add := func(k int, ns float64) {
-		q := &c.Result.Pairs[k]
-		cost(d, cycledoc.Cost{Pair: at[k], Row: -1, Of: n, What: "time between kernels", StepNS: ns, Relative: q.Gap.Relative(), P: q.Gap.P})
+	add := func(q int, ns float64) {
+		gap := &c.Result.Pairs[q].Gap
+		c.cost(Cost{Pair: q, Row: -1, Of: k, StepNS: ns, Relative: gap.Relative(), P: gap.P})
 	}
 	if changed(p.Gap.Verdict) {
 		add(k, float64(p.IdleBNS-p.IdleANS)*c.perStep(p))
@@ -201,7 +208,7 @@ func (c *changes) idle(d *cycledoc.CompareDocument, n, k int, at []int, owners [
 }
 
 // judge is the row that says whether a row changed: that of the innermost pair that all its kernels stand in, at one row of it.
-func (c *changes) judge(x item, owners [2][]place) item {
+func (c *accounting) judge(x item, owners [2][]place) item {
 	row := &c.Result.Pairs[x.pair].Rows[x.row]
 	out := item{-1, -1}
 	for side, slots := range [2][]int{row.A, row.B} {
@@ -227,7 +234,7 @@ func (c *changes) judge(x item, owners [2][]place) item {
 }
 
 // rowOf is the row of a pair that a slot of one side is in.
-func (c *changes) rowOf(o place, side int) int {
+func (c *accounting) rowOf(o place, side int) int {
 	if c.rowsOf == nil {
 		c.rowsOf = make([][2][]int, len(c.Result.Pairs))
 	}
@@ -248,7 +255,7 @@ func (c *changes) rowOf(o place, side int) int {
 }
 
 // owners are the innermost compared classes that the slots of a class stand in, by its first repetition without edits.
-func (c *changes) owners(k int, list []comparing.Compared, of func(*pairs.Pair) int) []place {
+func (c *accounting) owners(k int, list []Compared, of func(*pairs.Pair) int) []place {
 	x := list[of(&c.Result.Pairs[k])].Class
 	out := make([]place, x.Period())
 	for i := range out {
@@ -297,7 +304,8 @@ func noteOwner(out []place, period int, p *structure.Part, rep repeat.Span, pair
 }
 
 // mean adds up where the time of a mean step went, over all kinds of steps; of layers, where no steps are paired.
-func (c *changes) mean(d *cycledoc.CompareDocument, order []int, inside []bool) cycledoc.Account {
+func (c *accounting) mean(inside []bool) cycledoc.Account {
+	order := c.out.Order
 	out := cycledoc.Account{Parts: []cycledoc.AccountPart{}}
 	if len(order) == 0 {
 		return out
@@ -315,7 +323,7 @@ func (c *changes) mean(d *cycledoc.CompareDocument, order []int, inside []bool) 
 	}
 	for _, side := range []struct {
 		only  []int
-		list  []comparing.Compared
+		list  []Compared
 		count *int64
 	}{{c.Result.OnlyA, c.ListA, &countA}, {c.Result.OnlyB, c.ListB, &countB}} {
 		for _, i := range side.only {
@@ -331,7 +339,7 @@ func (c *changes) mean(d *cycledoc.CompareDocument, order []int, inside []bool) 
 		shareA, shareB := float64(c.ListA[p.A].Count)/float64(countA), float64(c.ListB[p.B].Count)/float64(countB)
 		a += shareA * float64(p.ANS)
 		b += shareB * float64(p.BNS)
-		for _, x := range d.Pairs[slices.Index(order, k)].Account.Parts {
+		for _, x := range c.out.Of[k].Parts {
 			within[x.Part] += shareB * float64(x.DeltaNS)
 			rows[x.Part] += x.Rows
 		}
@@ -348,13 +356,13 @@ func (c *changes) mean(d *cycledoc.CompareDocument, order []int, inside []bool) 
 	}
 	var s sums
 	sum, before := a, int64(math.Round(a))
-	for _, p := range parts {
-		if sum += within[p.part]; p.part == cycledoc.PartMix {
+	for _, p := range cycledoc.Parts {
+		if sum += within[p.Part]; p.Part == cycledoc.PartMix {
 			sum = b
 		}
 		ns := int64(math.Round(sum))
-		s.add(p.part, ns-before, rows[p.part])
+		s.add(p.Part, ns-before, rows[p.Part])
 		before = ns
 	}
-	return s.account(d.Pairs[0].Level, int64(math.Round(a)), before)
+	return s.account(c.levelName(order[0]), int64(math.Round(a)), before)
 }

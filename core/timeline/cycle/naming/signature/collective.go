@@ -1,0 +1,9 @@
+package signature
+
+import "regexp"
+
+// collectiveName tells kernels that wait for other ranks.
+var collectiveName = regexp.MustCompile(`(?i)nccl|rccl|all[-_]?reduce|all[-_]?gather|reduce[-_]?scatter|all[-_]?to[-_]?all|collective[-_]?permute|cross_device_reduce|(^|[-_ ])(send|recv)($|[-_ ])`)
+
+// Collective reports whether a kernel waits for other ranks.
+func Collective(name string) bool { return collectiveName.MatchString(name) }
