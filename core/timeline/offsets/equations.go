@@ -27,7 +27,7 @@ type equation struct {
 }
 
 func newEquations(n *network) *equations {
-	k := len(n.nodes)
+	k := len(n.clocks)
 	q := &equations{
 		n: n, ground: n.index[n.ref], c: make([]float64, k), up: make([]float64, k), low: make([]float64, k), diag: make([]float64, k),
 		sum: make([]float64, len(n.links)), off: make([]int, len(n.links)), count: make([]int, len(n.links)),
@@ -249,7 +249,7 @@ func (q *equations) finish(s *Solution) {
 		}
 		l.residual = int64(math.Round(q.sum[li] / float64(q.count[li])))
 		if 10*q.off[li] > q.count[li] {
-			s.warnf("probes between nodes %d and %d contradict the other nodes', by %.1f us on average", l.a, l.b, float64(l.residual)/1e3)
+			s.contradicted(l)
 		}
 	}
 }

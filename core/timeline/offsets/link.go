@@ -3,29 +3,14 @@ package offsets
 import (
 	"math"
 	"sort"
-
-	"github.com/prlx-go/prlx/core/timeline/clockfile"
 )
 
-// obs is one packet seen as a fact about theta(x) = B's clock minus A's, x on A's clock: a packet from A to B cannot arrive
-// before it was sent, so theta(t_sent) <= t_received - t_sent; a packet from B to A gives the lower limit. No symmetry of the
-// path is assumed here.
-type obs struct {
-	x    float64 // ns since the link's base on A's clock
-	v    float64 // ns above the link's base theta
-	side float64 // +1: theta <= v, -1: theta >= v
-}
-
-// link is everything measured between two nodes, a < b.
+// link is what an edge says over time: stretches in which both clocks ran smoothly, and the breaks between them.
 type link struct {
-	a, b      int
-	baseX     int64 // ns on A's clock
-	baseTheta int64 // ns
-	obs       []obs // ascending by x
-	dropped   int
-	stamps    int
-	minRTT    int64
-	outliers  int
+	*Edge
+	obs      []obs // the edge's bounds, or the places of its readings; ascending by x
+	outliers int
+	lies     []lie
 
 	parts  []part    // maximal stretches without a break, ascending
 	breaks []breakIn // breaks[i] lies between parts[i] and parts[i+1]
@@ -34,6 +19,43 @@ type link struct {
 	half      float64 // typicalHalf, filled when first needed
 	misfit    float64 // largest of the windows, ns
 	residual  int64   // mean distance of the network's solution from this link's own estimate, ns
+}
+
+// lie is a bound that was found to be wrong, and marked as dead until the graph is solved.
+type lie struct {
+	at   int
+	side float64
+}
+
+// learn finds out what the edge says over time.
+func (l *link) learn(opt *Options) {
+	if len(l.readings) > 0 {
+		l.fromReadings(opt)
+		return
+	}
+	l.obs = l.bounds
+	sort.SliceStable(l.obs, func(i, j int) bool {
+		a, b := l.obs[i], l.obs[j]
+		return a.x < b.x || a.x == b.x && (a.side < b.side || a.side == b.side && a.v < b.v)
+	})
+	l.split(opt)
+	l.fitParts(opt)
+	l.judgeBreaks(opt)
+}
+
+// kill marks a bound as a lie.
+func (l *link) kill(i int) {
+	l.lies = append(l.lies, lie{i, l.obs[i].side})
+	l.obs[i].side = dead
+	l.outliers++
+}
+
+// revive gives the edge its bounds back as they were given.
+func (l *link) revive() {
+	for _, x := range l.lies {
+		l.obs[x.at].side = x.side
+	}
+	l.lies = nil
 }
 
 // part is a stretch of a link in which the clocks ran smoothly.
@@ -64,97 +86,6 @@ type breakIn struct {
 	kind       breakKind
 	fromX, toX float64
 	slope      float64 // kinks and gaps: by how much the rate differs, ppb
-}
-
-type pairKey struct{ a, b int32 }
-
-// gatherLinks sorts stamps into links. Stamps that contradict themselves (an answer before its probe, a negative round trip)
-// are dropped and counted.
-func gatherLinks(stamps []clockfile.Stamp) []*link {
-	count := map[pairKey]int{}
-	best := map[pairKey]clockfile.Stamp{}
-	dropped := map[pairKey]int{}
-	for _, s := range stamps {
-		k := keyOf(s)
-		if !plausible(s) {
-			dropped[k]++
-			continue
-		}
-		if count[k]++; count[k] == 1 || rtt(s) < rtt(best[k]) {
-			best[k] = s
-		}
-	}
-	keys := make([]pairKey, 0, len(count))
-	for k := range count {
-		keys = append(keys, k)
-	}
-	sort.Slice(keys, func(i, j int) bool {
-		return keys[i].a < keys[j].a || keys[i].a == keys[j].a && keys[i].b < keys[j].b
-	})
-	byKey := map[pairKey]*link{}
-	links := make([]*link, 0, len(keys))
-	for _, k := range keys {
-		l := &link{a: int(k.a), b: int(k.b), minRTT: rtt(best[k]), dropped: dropped[k], obs: make([]obs, 0, 2*count[k])}
-		s := best[k]
-		l.baseTheta = (s.T2-s.T1)/2 + (s.T3-s.T4)/2
-		l.baseX = s.T1
-		if s.Src != k.a {
-			l.baseTheta = -l.baseTheta
-			l.baseX = s.T2
-		}
-		byKey[k] = l
-		links = append(links, l)
-	}
-	for _, s := range stamps {
-		if plausible(s) {
-			byKey[keyOf(s)].add(s)
-		}
-	}
-	for _, l := range links {
-		sort.SliceStable(l.obs, func(i, j int) bool {
-			a, b := l.obs[i], l.obs[j]
-			return a.x < b.x || a.x == b.x && (a.side < b.side || a.side == b.side && a.v < b.v)
-		})
-	}
-	return links
-}
-
-func keyOf(s clockfile.Stamp) pairKey {
-	if s.Src < s.Dst {
-		return pairKey{s.Src, s.Dst}
-	}
-	return pairKey{s.Dst, s.Src}
-}
-
-// maxInstant (the year 2116) leaves room for sums, maxOffset (10 years) is the largest offset believed.
-const (
-	maxInstant = int64(1) << 62
-	maxOffset  = int64(10*366*86400) * 1e9
-)
-
-// plausible: both clocks ran forward and the packets did not travel back in time.
-func plausible(s clockfile.Stamp) bool {
-	return s.Src != s.Dst && s.T1 > 0 && s.T2 > 0 && s.T3 < maxInstant && s.T4 < maxInstant && s.T3 >= s.T2 && s.T4 >= s.T1 && s.T4-s.T1 >= s.T3-s.T2 &&
-		s.T2-s.T1 < maxOffset && s.T2-s.T1 > -maxOffset && s.T3-s.T4 < maxOffset && s.T3-s.T4 > -maxOffset
-}
-
-func rtt(s clockfile.Stamp) int64 { return (s.T4 - s.T1) - (s.T3 - s.T2) }
-
-func (l *link) add(s clockfile.Stamp) {
-	l.stamps++
-	up := func(sentA, gotB int64) {
-		l.obs = append(l.obs, obs{float64(sentA - l.baseX), float64(gotB - sentA - l.baseTheta), 1})
-	}
-	down := func(sentB, gotA int64) {
-		l.obs = append(l.obs, obs{float64(gotA - l.baseX), float64(sentB - gotA - l.baseTheta), -1})
-	}
-	if int(s.Src) == l.a {
-		up(s.T1, s.T2)
-		down(s.T3, s.T4)
-	} else {
-		down(s.T1, s.T2)
-		up(s.T3, s.T4)
-	}
 }
 
 // fitParts fits windows of up to windowNS, half overlapping, over each part of the link.

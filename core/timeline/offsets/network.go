@@ -13,25 +13,25 @@ import (
 // grid of instants, all links together correct it by least squares, and the links' bands, chained along every path, give the
 // bounds. The grid lies on the reference's clock.
 type network struct {
-	ref   int
-	nodes []int // ascending
-	index map[int]int
-	links []*link
-	opt   *Options
-	step  int64 // of the grid, ns
+	ref    Clock
+	clocks []Clock // ascending
+	index  map[Clock]int
+	links  []*link
+	opt    *Options
+	step   int64 // of the grid, ns
 
 	ends   [][2]int // links' ends as indices into nodes
 	order  []int    // nodes reached from the reference, parents first; order[0] is the reference
 	parent []int    // link towards the reference, -1 for the reference and unreached nodes
 }
 
-func newNetwork(ref int, nodes []int, links []*link, step int64, opt *Options) *network {
-	n := &network{ref: ref, nodes: nodes, links: links, opt: opt, step: max(1, step), index: map[int]int{}}
-	for i, id := range nodes {
-		n.index[id] = i
+func newNetwork(ref Clock, clocks []Clock, links []*link, step int64, opt *Options) *network {
+	n := &network{ref: ref, clocks: clocks, links: links, opt: opt, step: max(1, step), index: make(map[Clock]int, len(clocks))}
+	for i, c := range clocks {
+		n.index[c] = i
 	}
 	for _, l := range links {
-		n.ends = append(n.ends, [2]int{n.index[l.a], n.index[l.b]})
+		n.ends = append(n.ends, [2]int{n.index[l.A], n.index[l.B]})
 	}
 	n.span()
 	return n
@@ -40,13 +40,13 @@ func newNetwork(ref int, nodes []int, links []*link, step int64, opt *Options) *
 // span grows the tree of links with the smallest sum of error bounds from the reference (Dijkstra; ties by node order).
 func (n *network) span() {
 	const far = math.MaxFloat64
-	cost := make([]float64, len(n.nodes))
-	done := make([]bool, len(n.nodes))
-	n.parent = make([]int, len(n.nodes))
+	cost := make([]float64, len(n.clocks))
+	done := make([]bool, len(n.clocks))
+	n.parent = make([]int, len(n.clocks))
 	for i := range cost {
 		cost[i], n.parent[i] = far, -1
 	}
-	adjacent := make([][]int, len(n.nodes))
+	adjacent := make([][]int, len(n.clocks))
 	for li, e := range n.ends {
 		adjacent[e[0]] = append(adjacent[e[0]], li)
 		adjacent[e[1]] = append(adjacent[e[1]], li)
@@ -92,8 +92,8 @@ type instantOf struct {
 	lo, hi float64 // the truth lies in [lo, hi] around x + frac
 }
 
-// clocks computes every node's clock along the tree at the reference instant r.
-func (n *network) clocks(r int64, out []instantOf) {
+// show computes every node's clock along the tree at the reference instant r.
+func (n *network) show(r int64, out []instantOf) {
 	for i := range out {
 		out[i] = instantOf{}
 	}
@@ -231,8 +231,8 @@ func (n *network) other(link, node int) int { return n.ends[link][0] + n.ends[li
 
 // solve fills the solution's nodes.
 func (n *network) solve(ctx context.Context, s *Solution) error {
-	runs := make([][]run, len(n.nodes))
-	at := make([]instantOf, len(n.nodes))
+	runs := make([][]run, len(n.clocks))
+	at := make([]instantOf, len(n.clocks))
 	eq := newEquations(n)
 	for k, r := range n.grid() {
 		if k%64 == 0 {
@@ -240,7 +240,7 @@ func (n *network) solve(ctx context.Context, s *Solution) error {
 				return fault.FromIO("", err)
 			}
 		}
-		n.clocks(r, at)
+		n.show(r, at)
 		eq.correct(at)
 		for _, i := range n.order[1:] {
 			if at[i].known {
@@ -249,22 +249,21 @@ func (n *network) solve(ctx context.Context, s *Solution) error {
 		}
 	}
 	eq.finish(s)
-	for i, id := range n.nodes {
-		if id == n.ref {
-			s.Nodes = append(s.Nodes, identity(id))
+	for i, c := range n.clocks {
+		if c == n.ref {
+			s.add(c, identity(c.Node))
 			continue
 		}
 		if len(runs[i]) == 0 {
-			s.Missing = append(s.Missing, id)
-			s.warnf("node %d exchanged no usable probes with the reference, directly or through others", id)
+			s.miss(c)
 			continue
 		}
-		no := NodeOffsets{Node: id}
+		no := NodeOffsets{Node: c.Node}
 		if err := no.fromRuns(runs[i], false, n.opt); err != nil {
 			return fault.New(fault.Internal, "%v", err).Wrap(err)
 		}
 		n.count(i, &no)
-		s.Nodes = append(s.Nodes, no)
+		s.add(c, no)
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ type Solution struct {
 	Method    string               // "stamps", "windows", "rounds" or "declared"
 	Nodes     []NodeOffsets        // ascending by node, the reference included (identity)
 	Links     []Link               // measured pairs of nodes, ascending; stamps and windows only
+	Others    []ClockOffsets       // ascending, of clocks that are not a host's wall clock
 	Missing   []int                // nodes that were mentioned but could not be tied to the reference, ascending
 	Starts    []clockfile.NodeMeta // what the sources say about the starts of the recordings, ascending by node
 	Warnings  []string
@@ -41,6 +42,12 @@ type NodeOffsets struct {
 	Warnings []string
 
 	tail tail
+}
+
+// ClockOffsets is a clock of a node, other than the host's wall clock, relative to the reference.
+type ClockOffsets struct {
+	Clock Clock
+	NodeOffsets
 }
 
 // Bounds summarises the error bounds of a map, ns.
@@ -64,6 +71,28 @@ type Link struct {
 	MisfitNS    int64 // how far the clocks left a straight line within a window: small steps, a rate that changes; in the bounds
 	Steps       int
 	RateChanges int
+}
+
+// add keeps the offsets of a clock.
+func (s *Solution) add(c Clock, n NodeOffsets) {
+	if c.Kind == Host {
+		s.Nodes = append(s.Nodes, n)
+	} else {
+		s.Others = append(s.Others, ClockOffsets{c, n})
+	}
+}
+
+// miss notes a clock that nothing ties to the reference.
+func (s *Solution) miss(c Clock) {
+	if c.Kind == Host {
+		s.Missing = append(s.Missing, c.Node)
+	}
+	s.warnf("%s exchanged no usable probes with the reference, directly or through others", c)
+}
+
+// contradicted names a link that the others contradict.
+func (s *Solution) contradicted(l *link) {
+	s.warnf("probes between nodes %d and %d contradict the other nodes', by %.1f us on average", l.A.Node, l.B.Node, float64(l.residual)/1e3)
 }
 
 // tail is what lies outside the knots of a map, kept for Rounds.

@@ -42,8 +42,7 @@ func (l *link) nextCut(start int, opt *Options) (cut, bool) {
 			continue
 		}
 		if !l.sustained(f.oldest(), i, +1, opt) {
-			l.obs[i].side = dead
-			l.outliers++
+			l.kill(i)
 			continue
 		}
 		return cut{left: l.walkBack(start, i, opt), right: i}, true

@@ -11,6 +11,7 @@ import (
 type sample struct {
 	at     int64
 	offset int64
+	rest   float64 // what offset leaves of a ns
 	slack  float64 // known error of the statement: printed digits, an instant that is not sure, ns
 	drift  float64 // ppm, as stated
 	bound  int64   // as stated, -1 when not
@@ -36,7 +37,7 @@ func newSeries(s []sample, floor float64) *series {
 	q := &series{floor: floor}
 	for i, p := range s {
 		q.x = append(q.x, float64(p.at-s[0].at))
-		q.v = append(q.v, float64(p.offset-s[0].offset))
+		q.v = append(q.v, float64(p.offset-s[0].offset)+p.rest)
 		q.slack = append(q.slack, p.slack)
 		q.src = append(q.src, i)
 	}

@@ -3,6 +3,7 @@ package offsets
 import (
 	"context"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -82,57 +83,98 @@ func SolveStamps(ctx context.Context, stamps []clockfile.Stamp, options Options)
 	if err != nil {
 		return nil, err
 	}
-	links := gatherLinks(stamps)
-	if len(links) == 0 {
+	g := NewGraph()
+	g.AddStamps(stamps)
+	if len(g.edges) == 0 {
 		return nil, fault.New(fault.Alignment, "no usable probe stamps: %d given, none with an answer after its probe and a round trip that is not negative", len(stamps)).
 			WithHint("t1 and t4 must be the prober's clock, t2 and t3 the responder's, all ns")
 	}
-	for _, l := range links {
-		if err := ctx.Err(); err != nil {
-			return nil, fault.FromIO("", err)
-		}
-		l.split(opt)
-		l.fitParts(opt)
-		l.judgeBreaks(opt)
-	}
-	usable := links[:0:0]
-	for _, l := range links {
-		if len(l.parts) > 0 {
-			usable = append(usable, l)
-		}
-	}
-	nodes := nodesOf(stamps)
-	ref, err := opt.reference(nodes)
+	ref, err := opt.reference(g.hosts())
 	if err != nil {
 		return nil, err
 	}
-	s := &Solution{Reference: ref, Method: "stamps"}
-	net := newNetwork(ref, nodes, usable, opt.WindowNS/8, opt)
-	if err := net.solve(ctx, s); err != nil {
-		return nil, err
-	}
-	s.describeLinks(links)
-	return s, nil
+	return g.solve(ctx, Clock{Node: ref}, opt)
 }
 
-func nodesOf(stamps []clockfile.Stamp) []int {
+type pairKey struct{ a, b int32 }
+
+// AddStamps adds raw probe stamps: a packet from A to B cannot arrive before it was sent, which bounds theta from above, one from B to A
+// from below. No symmetry of the path is assumed here. Stamps that contradict themselves (an answer before its probe, a negative round
+// trip) are dropped and counted.
+func (g *Graph) AddStamps(stamps []clockfile.Stamp) {
+	count := map[pairKey]int{}
+	best := map[pairKey]clockfile.Stamp{}
+	dropped := map[pairKey]int{}
+	for _, s := range stamps {
+		k := keyOf(s)
+		if !plausible(s) {
+			dropped[k]++
+			continue
+		}
+		if count[k]++; count[k] == 1 || rtt(s) < rtt(best[k]) {
+			best[k] = s
+		}
+	}
+	edges := make(map[pairKey]*Edge, len(count))
+	for k, n := range count {
+		e := g.Between(Clock{Node: int(k.a)}, Clock{Node: int(k.b)}, Stamps)
+		s := best[k]
+		theta, x := (s.T2-s.T1)/2+(s.T3-s.T4)/2, s.T1
+		if s.Src != k.a {
+			theta, x = -theta, s.T2
+		}
+		e.around(x, theta)
+		if e.probes == 0 || rtt(s) < e.minRTT {
+			e.minRTT = rtt(s)
+		}
+		e.dropped += dropped[k]
+		e.probes += n
+		e.bounds = slices.Grow(e.bounds, 2*n)
+		edges[k] = e
+	}
 	seen := map[int32]bool{}
-	var nodes []int
 	for _, s := range stamps {
 		for _, n := range [2]int32{s.Src, s.Dst} {
 			if !seen[n] {
 				seen[n] = true
-				nodes = append(nodes, int(n))
+				g.Mention(Clock{Node: int(n)})
 			}
 		}
+		if plausible(s) {
+			e := edges[keyOf(s)]
+			e.Before(Clock{Node: int(s.Src)}, s.T1, s.T2)
+			e.Before(Clock{Node: int(s.Dst)}, s.T3, s.T4)
+		}
 	}
-	sort.Ints(nodes)
-	return nodes
 }
+
+func keyOf(s clockfile.Stamp) pairKey {
+	if s.Src < s.Dst {
+		return pairKey{s.Src, s.Dst}
+	}
+	return pairKey{s.Dst, s.Src}
+}
+
+// maxInstant (the year 2116) leaves room for sums, maxOffset (10 years) is the largest offset believed.
+const (
+	maxInstant = int64(1) << 62
+	maxOffset  = int64(10*366*86400) * 1e9
+)
+
+// plausible: both clocks ran forward and the packets did not travel back in time.
+func plausible(s clockfile.Stamp) bool {
+	return s.Src != s.Dst && s.T1 > 0 && s.T2 > 0 && s.T3 < maxInstant && s.T4 < maxInstant && s.T3 >= s.T2 && s.T4 >= s.T1 && s.T4-s.T1 >= s.T3-s.T2 &&
+		s.T2-s.T1 < maxOffset && s.T2-s.T1 > -maxOffset && s.T3-s.T4 < maxOffset && s.T3-s.T4 > -maxOffset
+}
+
+func rtt(s clockfile.Stamp) int64 { return (s.T4 - s.T1) - (s.T3 - s.T2) }
 
 func (s *Solution) describeLinks(links []*link) {
 	for _, l := range links {
-		d := Link{A: l.a, B: l.b, Stamps: l.stamps, Dropped: l.dropped + (l.outliers+1)/2, MinRTTNS: l.minRTT, ResidualNS: l.residual, MisfitNS: ceilNS(l.misfit)}
+		if l.A.Kind != Host || l.B.Kind != Host {
+			continue
+		}
+		d := Link{A: l.A.Node, B: l.B.Node, Stamps: l.probes, Dropped: l.dropped + (l.outliers+1)/2, MinRTTNS: l.minRTT, ResidualNS: l.residual, MisfitNS: ceilNS(l.misfit)}
 		for _, b := range l.breaks {
 			switch b.kind {
 			case breakStep:

@@ -21,34 +21,35 @@ func SolveWindows(ctx context.Context, files []*clockfile.Windows, options Optio
 	if err != nil {
 		return nil, err
 	}
-	g := gatherWindows(files)
-	if len(g.keys) == 0 {
-		return nil, fault.New(fault.Alignment, "no usable probe windows: %d edges have fewer than %d probes or none", g.dropped, minWindowPairs)
+	g := NewGraph()
+	if dropped := g.AddWindows(files); len(g.edges) == 0 {
+		return nil, fault.New(fault.Alignment, "no usable probe windows: %d edges have fewer than %d probes or none", dropped, minWindowPairs)
 	}
-	phase := g.judgePhase()
-	s := &Solution{Method: "windows", Starts: g.starts}
-	links := make([]*link, 0, len(g.keys))
-	for _, k := range g.keys {
-		if err := ctx.Err(); err != nil {
-			return nil, fault.FromIO("", err)
-		}
-		links = append(links, g.link(k, phase, opt))
-	}
-	if s.Reference, err = opt.reference(g.nodes()); err != nil {
+	ref, err := opt.reference(g.hosts())
+	if err != nil {
 		return nil, err
 	}
-	if g.dropped > 0 {
-		s.warnf("%d edges of windows have fewer than %d probes and are not used", g.dropped, minWindowPairs)
+	return g.solve(ctx, Clock{Node: ref}, opt)
+}
+
+// AddWindows adds the probe windows of every node, and returns how many edges of windows have too few probes and are left out.
+func (g *Graph) AddWindows(files []*clockfile.Windows) (dropped int) {
+	w := gatherWindows(files)
+	phase := w.judgePhase()
+	for _, id := range w.ids {
+		g.Mention(Clock{Node: id})
+	}
+	for _, k := range w.keys {
+		w.fill(g.Between(Clock{Node: int(k.a)}, Clock{Node: int(k.b)}, Windows), phase)
+	}
+	g.starts = append(g.starts, w.starts...)
+	if w.dropped > 0 {
+		g.warnf("%d edges of windows have fewer than %d probes and are not used", w.dropped, minWindowPairs)
 	}
 	if !phase.fixed {
-		s.warnf("the instant of a window that its beta belongs to cannot be told: the middle is taken, and up to %.1f us are in the bounds for it", g.widest/1e3)
+		g.warnf("the instant of a window that its beta belongs to cannot be told: the middle is taken, and up to %.1f us are in the bounds for it", w.widest/1e3)
 	}
-	net := newNetwork(s.Reference, g.nodes(), links, g.spacing, opt)
-	if err := net.solve(ctx, s); err != nil {
-		return nil, err
-	}
-	s.describeLinks(links)
-	return s, nil
+	return w.dropped
 }
 
 // windowSample is one edge of one window.
@@ -111,8 +112,6 @@ func gatherWindows(files []*clockfile.Windows) *windowSet {
 	g.sortEdges()
 	return g
 }
-
-func (g *windowSet) nodes() []int { return g.ids }
 
 // untruncated gives back, on average, what the prober cut off when it converted beta to whole ns.
 func untruncated(beta float64) float64 {
@@ -213,36 +212,32 @@ type measured struct {
 	w     float64 // probes behind it
 }
 
-// link merges both directions of a pair into samples of theta on A's clock, cleans them, and makes a link of them.
-func (g *windowSet) link(k pairKey, p phase, opt *Options) *link {
-	a, b := int(k.a), int(k.b)
+// fill merges both directions of a pair into readings of theta on A's clock.
+func (g *windowSet) fill(e *Edge, p phase) {
+	a, b := e.A.Node, e.B.Node
 	var all []measured
-	stamps := int64(0)
+	probes := int64(0)
 	for _, w := range g.edges[directed{a, b}] {
 		t, theta, slack := p.sampleAt(w)
 		all = append(all, measured{t, theta, slack, float64(w.pairs)})
-		stamps += w.pairs
+		probes += w.pairs
 	}
 	for _, w := range g.edges[directed{b, a}] { // theta is A minus B, at B's t
 		t, theta, slack := p.sampleAt(w)
 		all = append(all, measured{t + int64(math.Round(theta)), -theta, slack, float64(w.pairs)})
-		stamps += w.pairs
+		probes += w.pairs
 	}
 	sort.SliceStable(all, func(i, j int) bool { return all[i].x < all[j].x })
 	all = mergeClose(all, g.spacing/4)
-	l := &link{a: a, b: b, baseX: all[0].x, baseTheta: int64(math.Round(all[0].theta)), stamps: int(min(stamps, math.MaxInt32))}
-	samples := make([]sample, len(all))
+	e.around(all[0].x, int64(math.Round(all[0].theta)))
+	e.spacing, e.probes = g.spacing, int(min(probes, math.MaxInt32))
+	readings := make([]sample, len(all))
 	for i, m := range all {
-		samples[i] = sample{at: m.x, offset: int64(math.Round(m.theta - float64(l.baseTheta))), slack: m.slack, bound: -1}
+		v := m.theta - float64(e.baseTheta)
+		whole := math.Round(v)
+		readings[i] = sample{at: m.x, offset: e.baseTheta + int64(whole), rest: v - whole, slack: m.slack, bound: -1}
 	}
-	q := newSeries(samples, 20)
-	for i := range q.v {
-		q.v[i] = all[i].theta - float64(l.baseTheta) // keeps the fraction
-	}
-	q.drift = nil
-	l.outliers = 2 * q.clean()
-	l.fromSeries(q, g.spacing, opt)
-	return l
+	e.read(readings)
 }
 
 // mergeClose averages samples of the two directions that belong to the same window, by their probes.
@@ -263,6 +258,17 @@ func mergeClose(all []measured, reach int64) []measured {
 		i++
 	}
 	return out
+}
+
+// fromReadings cleans the readings and makes parts of those between steps and gaps, one window a reading.
+func (l *link) fromReadings(opt *Options) {
+	q := newSeries(l.readings, 20)
+	for i := range q.v {
+		q.x[i] += float64(l.readings[0].at - l.baseX)
+		q.v[i] += float64(l.readings[0].offset - l.baseTheta)
+	}
+	l.outliers = 2 * q.clean()
+	l.fromSeries(q, l.spacing, opt)
 }
 
 // fromSeries makes parts of the samples between steps and gaps, one window a sample.
