@@ -23,7 +23,7 @@ var floors = [][]string{
 	{"core/job"},
 	{"core/timeline/clock"},
 	{"core/timeline/event", "core/timeline/aligned"},
-	{"core/timeline/source/hlo"},
+	{"core/timeline/source/hlo", "core/timeline/source/work"},
 	{"core/timeline/source"},
 	{"core/timeline/source/xspace", "core/timeline/source/chrometrace"},
 	{"core/timeline/source/formats"},

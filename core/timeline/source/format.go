@@ -5,6 +5,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
 // Format is one format of traces: a line in the table of package formats.
@@ -19,4 +21,8 @@ type Format struct {
 	// Blank makes an empty trace, for one that was sent to be decoded into.
 	Blank func() Trace
 	Scan  func(ctx context.Context, src *file.Source, opt ScanOptions) (Trace, error)
+	// Work reads what devices did, in one pass over the file, which it opens itself. Streams: it reads what can be read only once too,
+	// and of damaged files what it can.
+	Work    func(j *job.Job, path string, opt work.Options) (*work.Found, error)
+	Streams bool
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
 // finisher makes a Trace of what was gathered. Columns are built one after the other, and what they were made of goes at once, so that the
@@ -33,9 +34,9 @@ type finisher struct {
 const collectRows = 1 << 19
 
 func (g *gather) finish(ctx context.Context, format string) (*Trace, error) {
-	f := &finisher{ctx: ctx, g: g, t: &Trace{Path: g.path, Format: format}}
-	if len(g.origins) > 0 {
-		f.t.BaseNS = g.origins[0].baseNS
+	f := &finisher{ctx: ctx, g: g, t: &Trace{Path: g.Path, Format: format}}
+	if len(g.Origins) > 0 {
+		f.t.BaseNS = g.Origins[0].BaseNS
 	}
 	f.laneMarks()
 	f.sequences()
@@ -55,13 +56,13 @@ func (g *gather) finish(ctx context.Context, format string) (*Trace, error) {
 
 func (f *finisher) cancelled() error {
 	if err := f.ctx.Err(); err != nil {
-		return fault.FromIO(f.g.path, err)
+		return fault.FromIO(f.g.Path, err)
 	}
 	return nil
 }
 
 func (f *finisher) collect() {
-	if f.g.rows.len() >= collectRows || f.t.Kernels() >= collectRows {
+	if f.g.Rows.Len() >= collectRows || f.t.Kernels() >= collectRows {
 		runtime.GC()
 	}
 }
@@ -69,16 +70,16 @@ func (f *finisher) collect() {
 // laneMarks turns lanes of steps and modules into marks.
 func (f *finisher) laneMarks() {
 	g := f.g
-	for i := range g.lanes {
-		if g.lanes[i].marks == "" {
+	for i := range g.Lanes {
+		if g.Lanes[i].Marks == "" {
 			continue
 		}
-		for k := range uint32(g.rows.len()) {
-			if int(g.rows.lane.at(k)) == i {
-				start := g.rows.start.at(k)
-				m := rawMark{kind: g.lanes[i].marks, proc: g.lanes[i].proc, lane: uint16(i), start: start, end: start + g.rows.durNS(k)*1000}
-				if g.mark(m, []byte(g.names.all[g.rows.name.at(k)])) != nil {
-					g.losses.LostMarks++
+		for k := range uint32(g.Rows.Len()) {
+			if int(g.Rows.Lane.At(k)) == i {
+				start := g.Rows.Start.At(k)
+				m := work.RawMark{Kind: g.Lanes[i].Marks, Process: g.Lanes[i].Process, Lane: uint16(i), Start: start, End: start + g.Rows.DurNS(k)*1000}
+				if g.Mark(m, []byte(g.Names.All[g.Rows.Name.At(k)])) != nil {
+					g.Losses.LostMarks++
 				}
 			}
 		}
@@ -92,18 +93,18 @@ func (f *finisher) sequences() {
 		rank         int
 		host, device string
 	}
-	keyOf := func(l *lane) key {
-		p := &g.procs[l.proc]
-		device := p.device
-		if l.device != "" {
-			device = l.device
+	keyOf := func(l *work.Lane) key {
+		p := &g.Processes[l.Process]
+		device := p.Device
+		if l.Device != "" {
+			device = l.Device
 		}
-		return key{p.rank, p.host, device}
+		return key{p.Rank, p.Host, device}
 	}
 	seen := map[key]int{}
 	var keys []key
-	for i := range g.lanes {
-		if l := &g.lanes[i]; l.rows > 0 && !l.skip {
+	for i := range g.Lanes {
+		if l := &g.Lanes[i]; l.Rows > 0 && !l.Skip {
 			if k := keyOf(l); seen[k] == 0 {
 				seen[k] = 1
 				keys = append(keys, k)
@@ -117,14 +118,14 @@ func (f *finisher) sequences() {
 		seen[k] = i
 		f.t.Sequences = append(f.t.Sequences, Sequence{Rank: k.rank, Host: k.host, Device: k.device})
 	}
-	f.seqOf, f.stream = make([]int, len(g.lanes)), make([]uint16, len(g.lanes))
+	f.seqOf, f.stream = make([]int, len(g.Lanes)), make([]uint16, len(g.Lanes))
 	lanes := make([][]int, len(keys))
-	for i := range g.lanes {
+	for i := range g.Lanes {
 		f.seqOf[i] = -1
-		if l := &g.lanes[i]; !l.skip {
+		if l := &g.Lanes[i]; !l.Skip {
 			if s, ok := seen[keyOf(l)]; ok {
 				f.seqOf[i] = s
-				if l.rows > 0 {
+				if l.Rows > 0 {
 					lanes[s] = append(lanes[s], i)
 				}
 			}
@@ -140,15 +141,15 @@ func (f *finisher) sequences() {
 func (f *finisher) streams(s int, lanes []int) {
 	g, seq := f.g, &f.t.Sequences[s]
 	slices.SortFunc(lanes, func(a, b int) int {
-		return cmp.Or(lessNatural(g.lanes[a].stream, g.lanes[b].stream), strings.Compare(g.lanes[a].stream, g.lanes[b].stream))
+		return cmp.Or(lessNatural(g.Lanes[a].Stream, g.Lanes[b].Stream), strings.Compare(g.Lanes[a].Stream, g.Lanes[b].Stream))
 	})
 	for _, i := range lanes {
-		l := &g.lanes[i]
-		if n := len(seq.Streams); n == 0 || seq.Streams[n-1].Name != l.stream {
-			seq.Streams = append(seq.Streams, Stream{Name: l.stream})
+		l := &g.Lanes[i]
+		if n := len(seq.Streams); n == 0 || seq.Streams[n-1].Name != l.Stream {
+			seq.Streams = append(seq.Streams, Stream{Name: l.Stream})
 		}
 		n := len(seq.Streams) - 1
-		seq.Streams[n].Kernels += l.rows
+		seq.Streams[n].Kernels += l.Rows
 		f.stream[i] = uint16(n)
 	}
 	busiest := 0
@@ -163,10 +164,10 @@ func (f *finisher) streams(s int, lanes []int) {
 // rankNames sorts the names of the kernels that are in sequences.
 func (f *finisher) rankNames() {
 	g := f.g
-	used := make([]bool, len(g.names.all))
-	for b, block := range g.rows.name.blocks {
+	used := make([]bool, len(g.Names.All))
+	for b, block := range g.Rows.Name.Blocks {
 		for i, n := range block {
-			used[n] = used[n] || f.seqOf[g.rows.lane.blocks[b][i]] >= 0
+			used[n] = used[n] || f.seqOf[g.Rows.Lane.Blocks[b][i]] >= 0
 		}
 	}
 	var order []uint32
@@ -175,12 +176,12 @@ func (f *finisher) rankNames() {
 			order = append(order, uint32(i))
 		}
 	}
-	slices.SortFunc(order, func(a, b uint32) int { return strings.Compare(g.names.all[a], g.names.all[b]) })
+	slices.SortFunc(order, func(a, b uint32) int { return strings.Compare(g.Names.All[a], g.Names.All[b]) })
 	f.rank = make([]uint32, len(used))
 	f.t.Names = make([]string, len(order))
 	for i, n := range order {
 		f.rank[n] = uint32(i)
-		f.t.Names[i] = g.names.all[n]
+		f.t.Names[i] = g.Names.All[n]
 	}
 }
 
@@ -195,10 +196,10 @@ func (f *finisher) sort() error {
 		}
 		f.order[s] = make([]uint32, 0, n)
 	}
-	for b, block := range g.rows.lane.blocks {
+	for b, block := range g.Rows.Lane.Blocks {
 		for i, l := range block {
 			if s := f.seqOf[l]; s >= 0 {
-				f.order[s] = append(f.order[s], uint32(b<<blockBits+i))
+				f.order[s] = append(f.order[s], uint32(b<<work.BlockBits+i))
 			}
 		}
 	}
@@ -209,7 +210,7 @@ func (f *finisher) sort() error {
 		if !f.nearly(f.order[s]) {
 			slices.SortFunc(f.order[s], f.compare)
 		}
-		if len(g.origins) > 1 {
+		if len(g.Origins) > 1 {
 			f.unite(s)
 		}
 	}
@@ -219,11 +220,11 @@ func (f *finisher) sort() error {
 // unite leaves out kernels that several documents of a file have.
 func (f *finisher) unite(s int) {
 	g, order, n := f.g, f.order[s], 0
-	document := func(k uint32) int { return g.procs[g.lanes[g.rows.lane.at(k)].proc].document }
+	document := func(k uint32) int { return g.Processes[g.Lanes[g.Rows.Lane.At(k)].Process].Document }
 	for i, k := range order {
 		if i > 0 && f.compare(order[n-1], k) == 0 && document(order[n-1]) != document(k) {
-			g.losses.Duplicates++
-			f.t.Sequences[s].Streams[f.stream[g.rows.lane.at(k)]].Kernels--
+			g.Losses.Duplicates++
+			f.t.Sequences[s].Streams[f.stream[g.Rows.Lane.At(k)]].Kernels--
 			continue
 		}
 		order[n] = k
@@ -234,12 +235,12 @@ func (f *finisher) unite(s int) {
 
 // compare orders two kernels by what they are.
 func (f *finisher) compare(a, b uint32) int {
-	r := &f.g.rows
-	if x, y := r.start.at(a), r.start.at(b); x != y {
+	r := &f.g.Rows
+	if x, y := r.Start.At(a), r.Start.At(b); x != y {
 		return cmp.Compare(x, y)
 	}
-	return cmp.Or(cmp.Compare(r.durNS(a), r.durNS(b)), cmp.Compare(f.rank[r.name.at(a)], f.rank[r.name.at(b)]), cmp.Compare(r.corr.at(a), r.corr.at(b)),
-		cmp.Compare(f.stream[r.lane.at(a)], f.stream[r.lane.at(b)]))
+	return cmp.Or(cmp.Compare(r.DurNS(a), r.DurNS(b)), cmp.Compare(f.rank[r.Name.At(a)], f.rank[r.Name.At(b)]), cmp.Compare(r.Corr.At(a), r.Corr.At(b)),
+		cmp.Compare(f.stream[r.Lane.At(a)], f.stream[r.Lane.At(b)]))
 }
 
 // nearly sorts by insertion, for files that are all but in order, and gives up when it moves much.
@@ -262,7 +263,7 @@ func (f *finisher) nearly(order []uint32) bool {
 
 // columns builds the columns of the sequences.
 func (f *finisher) columns() {
-	r := &f.g.rows
+	r := &f.g.Rows
 	communicates := make([]bool, len(f.t.Names))
 	for i, n := range f.t.Names {
 		communicates[i] = collective(n)
@@ -271,7 +272,7 @@ func (f *finisher) columns() {
 		s.Name = make([]uint32, len(order))
 		s.Stream = make([]uint16, len(order))
 		for i, k := range order {
-			s.Name[i], s.Stream[i] = f.rank[r.name.at(k)], f.stream[r.lane.at(k)]
+			s.Name[i], s.Stream[i] = f.rank[r.Name.At(k)], f.stream[r.Lane.At(k)]
 			if communicates[s.Name[i]] {
 				s.Streams[s.Stream[i]].Collectives++
 			}
@@ -281,53 +282,53 @@ func (f *finisher) columns() {
 			st.Communication = st.Collectives == st.Kernels && st.Kernels > 0
 		}
 	})
-	r.name.drop()
-	r.lane.drop()
+	r.Name.Drop()
+	r.Lane.Drop()
 	f.collect()
 	base := f.baseNS()
 	f.each(func(s *Sequence, order []uint32) {
 		s.StartNS = make([]int64, len(order))
 		for i, k := range order {
-			s.StartNS[i] = base + floorNS(r.start.at(k))
+			s.StartNS[i] = base + floorNS(r.Start.At(k))
 		}
 	})
-	r.start.drop()
+	r.Start.Drop()
 	f.collect()
 	f.each(func(s *Sequence, order []uint32) {
 		s.dur = make([]uint32, len(order))
 		for i, k := range order {
-			if s.dur[i] = r.dur.at(k); s.dur[i] == math.MaxUint32 {
+			if s.dur[i] = r.Dur.At(k); s.dur[i] == math.MaxUint32 {
 				if s.long == nil {
 					s.long = map[int]int64{}
 				}
-				s.long[i] = r.long[k]
+				s.long[i] = r.Long[k]
 			}
 		}
 	})
-	r.dur.drop()
-	if r.blocks.n > 0 {
+	r.Dur.Drop()
+	if r.Blocks.N > 0 {
 		f.each(func(s *Sequence, order []uint32) {
 			s.Blocks = make([]uint32, len(order))
 			for i, k := range order {
-				if int(k) < r.blocks.n { // kernels behind the last one that said it
-					s.Blocks[i] = r.blocks.at(k)
+				if int(k) < r.Blocks.N { // kernels behind the last one that said it
+					s.Blocks[i] = r.Blocks.At(k)
 				}
 			}
 		})
-		r.blocks.drop()
+		r.Blocks.Drop()
 	}
 	f.corr = make([][]uint32, len(f.order))
 	for s, order := range f.order { // in place: the order is not needed after this
 		for i, k := range order {
-			order[i] = r.corr.at(k)
+			order[i] = r.Corr.At(k)
 		}
 		f.corr[s] = order
 	}
 	f.order = nil
-	r.corr.drop()
-	f.g.launches.at.drop()
-	f.g.launches.corr.drop()
-	f.g.launches.proc.drop()
+	r.Corr.Drop()
+	f.g.Launches.At.Drop()
+	f.g.Launches.Corr.Drop()
+	f.g.Launches.Process.Drop()
 	f.collect()
 }
 
@@ -339,9 +340,9 @@ func (f *finisher) each(build func(s *Sequence, order []uint32)) {
 
 // baseNS is what the picoseconds of all documents count from by now, in absolute ns.
 func (f *finisher) baseNS() int64 {
-	for i := range f.g.origins {
-		if o := &f.g.origins[i]; o.set {
-			return o.absolute
+	for i := range f.g.Origins {
+		if o := &f.g.Origins[i]; o.Set {
+			return o.AbsoluteNS
 		}
 	}
 	return 0
@@ -358,8 +359,8 @@ func floorNS(ps int64) int64 {
 // conclude fills in counts and warnings.
 func (f *finisher) conclude() {
 	g, t := f.g, f.t
-	t.Losses = g.losses
-	t.Warnings = g.warnings
+	t.Losses = g.Losses
+	t.Warnings = g.Warnings
 	say := func(n int64, text string) {
 		if n > 0 {
 			t.Warnings = append(t.Warnings, fmt.Sprintf(text, n))
@@ -368,9 +369,9 @@ func (f *finisher) conclude() {
 	if t.Kernels() == 0 {
 		t.Warnings = append(t.Warnings, "the file has no kernels")
 	}
-	say(g.losses.Unusable, "%d kernels have no usable time and were left out")
-	say(g.losses.Negative, "%d kernels have a negative duration and count as 0 ns long")
-	say(g.losses.Unpaired, "%d kernels begin without an end and were left out")
-	say(g.losses.LostMarks, "%d marks are more than are kept and were left out")
-	say(g.losses.LostLaunches, "%d launches are more than are kept and were left out")
+	say(g.Losses.Unusable, "%d kernels have no usable time and were left out")
+	say(g.Losses.Negative, "%d kernels have a negative duration and count as 0 ns long")
+	say(g.Losses.Unpaired, "%d kernels begin without an end and were left out")
+	say(g.Losses.LostMarks, "%d marks are more than are kept and were left out")
+	say(g.Losses.LostLaunches, "%d launches are more than are kept and were left out")
 }

@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
 // The steps and kernels per step of the busiest stream are those of the recordings' README, which took them from ProfilerStep windows and
@@ -51,22 +53,22 @@ func TestStepsOfRecordings(t *testing.T) {
 }
 
 func TestAnnotationsOfServersAreRead(t *testing.T) {
-	for text, want := range map[string]saying{
-		"ProfilerStep#17": {kind: ProfilerStep, step: 17},
-		"ProfilerStep# 3": {kind: ProfilerStep, step: 3},
-		"execute_context_1(888_788544)_generation_0(0)":           {kind: VLLM, phase: "prefill", step: -1, tokens: 888, batch: 1},
-		"execute_context_0(0)_generation_8(8)":                    {kind: VLLM, phase: "decode", step: -1, tokens: 8, batch: 8},
-		"execute_context_1(512)_generation_8(8)":                  {kind: VLLM, phase: "mixed", step: -1, tokens: 520, batch: 9},
-		"execute_32_context_0(sq0sk0)_generation_32(sq32)":        {kind: VLLM, phase: "decode", step: -1, tokens: 32, batch: 32},
-		"step[EXTEND bs=15 toks=15360]":                           {kind: SGLang, phase: "prefill", step: -1, tokens: 15360, batch: 15},
-		"step[DECODE bs=4]":                                       {kind: SGLang, phase: "decode", step: -1, batch: 4},
-		"step[MIXED bs=4 toks=30]":                                {kind: SGLang, phase: "mixed", step: -1, tokens: 30, batch: 4},
-		"step[TARGET_VERIFY bs=2 toks=10]":                        {kind: SGLang, phase: "verify", step: -1, tokens: 10, batch: 2},
-		"prefill[bs=2 toks=77]":                                   {kind: ATOM, phase: "prefill", step: -1, tokens: 77, batch: 2},
-		"decode[bs=16]":                                           {kind: ATOM, phase: "decode", step: -1, batch: 16},
-		"Optimizer.step#SGD.step":                                 {kind: NVTX, phase: "optimizer", step: -1},
-		"## forward ##":                                           {kind: NVTX, step: -1},
-		"execute_context_99999999999999999999(1)_generation_1(1)": {kind: VLLM, step: -1, tokens: 2, batch: 1},
+	for text, want := range map[string]work.Saying{
+		"ProfilerStep#17": {Kind: ProfilerStep, Step: 17},
+		"ProfilerStep# 3": {Kind: ProfilerStep, Step: 3},
+		"execute_context_1(888_788544)_generation_0(0)":           {Kind: VLLM, Phase: "prefill", Step: -1, Tokens: 888, Batch: 1},
+		"execute_context_0(0)_generation_8(8)":                    {Kind: VLLM, Phase: "decode", Step: -1, Tokens: 8, Batch: 8},
+		"execute_context_1(512)_generation_8(8)":                  {Kind: VLLM, Phase: "mixed", Step: -1, Tokens: 520, Batch: 9},
+		"execute_32_context_0(sq0sk0)_generation_32(sq32)":        {Kind: VLLM, Phase: "decode", Step: -1, Tokens: 32, Batch: 32},
+		"step[EXTEND bs=15 toks=15360]":                           {Kind: SGLang, Phase: "prefill", Step: -1, Tokens: 15360, Batch: 15},
+		"step[DECODE bs=4]":                                       {Kind: SGLang, Phase: "decode", Step: -1, Batch: 4},
+		"step[MIXED bs=4 toks=30]":                                {Kind: SGLang, Phase: "mixed", Step: -1, Tokens: 30, Batch: 4},
+		"step[TARGET_VERIFY bs=2 toks=10]":                        {Kind: SGLang, Phase: "verify", Step: -1, Tokens: 10, Batch: 2},
+		"prefill[bs=2 toks=77]":                                   {Kind: ATOM, Phase: "prefill", Step: -1, Tokens: 77, Batch: 2},
+		"decode[bs=16]":                                           {Kind: ATOM, Phase: "decode", Step: -1, Batch: 16},
+		"Optimizer.step#SGD.step":                                 {Kind: NVTX, Phase: "optimizer", Step: -1},
+		"## forward ##":                                           {Kind: NVTX, Step: -1},
+		"execute_context_99999999999999999999(1)_generation_1(1)": {Kind: VLLM, Step: -1, Tokens: 2, Batch: 1},
 	} {
 		if got := read(text); got != want {
 			t.Errorf("%s: got %+v, want %+v", text, got, want)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
 // hostileBytes is the size of the hostile texts: 1 MB, or PRLX_CYCLE_HOSTILE_MB.
@@ -106,12 +107,12 @@ func distinct() []byte {
 }
 
 func TestTooManyNamesAreRefused(t *testing.T) {
-	var n names
+	var n work.Names
 	long := []byte(strings.Repeat("x", 1<<20))
 	for i := range 100 {
 		long[0] = byte(i)
-		if _, err := n.number("t", long); err != nil {
-			if !fault.Is(err, fault.Limit) || i != maxNameBytes>>20 {
+		if _, err := n.Number("t", long); err != nil {
+			if !fault.Is(err, fault.Limit) || i != work.MaxNameBytes>>20 {
 				t.Errorf("after %d names: %v", i, err)
 			}
 			return

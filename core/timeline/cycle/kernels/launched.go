@@ -28,7 +28,7 @@ type markLane struct {
 // launchMarks finds for each of the given marks of the host (places in g.marks) what kernels were launched inside of it.
 func (g *gather) launchMarks(hosts []uint32) map[markLane]*extent {
 	found := map[markLane]*extent{}
-	if len(hosts) == 0 || g.launches.at.n == 0 {
+	if len(hosts) == 0 || g.Launches.At.N == 0 {
 		return found
 	}
 	groups := g.groups()
@@ -41,8 +41,8 @@ func (g *gather) launchMarks(hosts []uint32) map[markLane]*extent {
 
 func (g *gather) groups() int {
 	n := 0
-	for i := range g.procs {
-		n = max(n, int(g.procs[i].group)+1)
+	for i := range g.Processes {
+		n = max(n, int(g.Processes[i].Group)+1)
 	}
 	return n
 }
@@ -50,33 +50,33 @@ func (g *gather) groups() int {
 // layers puts marks into lists that do not overlap, each in order of start; the marks of all groups side by side.
 func (g *gather) layers(hosts []uint32) [][]uint32 {
 	slices.SortFunc(hosts, func(x, y uint32) int {
-		a, b := &g.marks[x], &g.marks[y]
-		return cmp.Or(cmp.Compare(g.procs[a.proc].group, g.procs[b.proc].group), cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end),
-			cmp.Compare(g.texts.all[a.text], g.texts.all[b.text]))
+		a, b := &g.Marks[x], &g.Marks[y]
+		return cmp.Or(cmp.Compare(g.Processes[a.Process].Group, g.Processes[b.Process].Group), cmp.Compare(a.Start, b.Start), cmp.Compare(b.End, a.End),
+			cmp.Compare(g.Texts.All[a.Text], g.Texts.All[b.Text]))
 	})
 	var out [][]uint32
 	var ends []int64
 	group := -1
 	for _, h := range hosts {
-		m := &g.marks[h]
-		if p := int(g.procs[m.proc].group); p != group {
+		m := &g.Marks[h]
+		if p := int(g.Processes[m.Process].Group); p != group {
 			group = p
 			for i := range ends {
 				ends[i] = math.MinInt64
 			}
 		}
 		k := 0
-		for k < len(ends) && ends[k] > m.start {
+		for k < len(ends) && ends[k] > m.Start {
 			k++
 		}
 		if k == len(ends) {
 			if k == maxLayers {
-				g.losses.LostMarks++
+				g.Losses.LostMarks++
 				continue
 			}
 			out, ends = append(out, nil), append(ends, 0)
 		}
-		out[k], ends[k] = append(out[k], h), m.end
+		out[k], ends[k] = append(out[k], h), m.End
 	}
 	return out
 }
@@ -106,7 +106,7 @@ const maxTable = 1 << 25
 func (g *gather) callTable(layer []uint32, groups int) []callTable {
 	spans := make([][]uint32, groups) // the layer, by group
 	for _, m := range layer {
-		p := g.procs[g.marks[m].proc].group
+		p := g.Processes[g.Marks[m].Process].Group
 		spans[p] = append(spans[p], m)
 	}
 	low, high := make([]uint32, groups), make([]uint32, groups)
@@ -145,14 +145,14 @@ func (g *gather) callTable(layer []uint32, groups int) []callTable {
 // eachCall visits the calls that lie inside of a mark. spans are the marks of each group, in order, without overlap.
 func (g *gather) eachCall(spans [][]uint32, visit func(group uint16, corr, mark uint32)) {
 	last := make([]int, len(spans))
-	for b, block := range g.launches.at.blocks {
+	for b, block := range g.Launches.At.Blocks {
 		for i, at := range block {
-			group := g.procs[g.launches.proc.blocks[b][i]].group
+			group := g.Processes[g.Launches.Process.Blocks[b][i]].Group
 			list := spans[group]
 			k := last[group]
-			if k >= len(list) || g.marks[list[k]].start > at || k+1 < len(list) && g.marks[list[k+1]].start <= at {
+			if k >= len(list) || g.Marks[list[k]].Start > at || k+1 < len(list) && g.Marks[list[k+1]].Start <= at {
 				k, _ = slices.BinarySearchFunc(list, at, func(m uint32, at int64) int {
-					if g.marks[m].start <= at {
+					if g.Marks[m].Start <= at {
 						return -1
 					}
 					return 1
@@ -162,8 +162,8 @@ func (g *gather) eachCall(spans [][]uint32, visit func(group uint16, corr, mark 
 				}
 				last[group] = k
 			}
-			if at < g.marks[list[k]].end || at == g.marks[list[k]].start {
-				visit(group, g.launches.corr.blocks[b][i], list[k])
+			if at < g.Marks[list[k]].End || at == g.Marks[list[k]].Start {
+				visit(group, g.Launches.Corr.Blocks[b][i], list[k])
 			}
 		}
 	}
@@ -173,18 +173,18 @@ func (g *gather) eachCall(spans [][]uint32, visit func(group uint16, corr, mark 
 func (g *gather) seeKernels(tables []callTable, found map[markLane]*extent) {
 	var last markLane
 	var x *extent
-	for i := range uint32(g.rows.len()) {
-		lane := g.rows.lane.at(i)
-		corr := g.rows.corr.at(i)
-		if corr == 0 || g.lanes[lane].skip {
+	for i := range uint32(g.Rows.Len()) {
+		lane := g.Rows.Lane.At(i)
+		corr := g.Rows.Corr.At(i)
+		if corr == 0 || g.Lanes[lane].Skip {
 			continue
 		}
-		m, ok := tables[g.procs[g.lanes[lane].proc].group].mark(corr)
+		m, ok := tables[g.Processes[g.Lanes[lane].Process].Group].mark(corr)
 		if !ok {
 			continue
 		}
-		start := g.rows.start.at(i)
-		end := start + min(g.rows.durNS(i), math.MaxInt64/2000)*1000
+		start := g.Rows.Start.At(i)
+		end := start + min(g.Rows.DurNS(i), math.MaxInt64/2000)*1000
 		if k := (markLane{m, lane}); x == nil || k != last {
 			last = k
 			if x = found[k]; x == nil {

@@ -4,11 +4,16 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
+
+// maxGraphMarks is how many graph launches are marks; above, none of them is.
+const maxGraphMarks = 1 << 17
 
 // settled is a mark with its interval still in ps.
 type settled struct {
-	raw        *rawMark
+	raw        *work.RawMark
 	place      MarkPlace
 	seq        int
 	start, end int64
@@ -19,7 +24,7 @@ func (f *finisher) annotations() error {
 	g := f.g
 	device, host := f.split()
 	for _, m := range device {
-		f.settled = append(f.settled, settled{m, OnDevice, f.seqOf[m.lane], m.start, m.end})
+		f.settled = append(f.settled, settled{m, OnDevice, f.seqOf[m.Lane], m.Start, m.End})
 	}
 	found := g.launchMarks(host)
 	if err := f.cancelled(); err != nil {
@@ -47,12 +52,12 @@ func (f *finisher) annotations() error {
 			x = m
 		}
 		tied[k.mark] = true
-		f.settled = append(f.settled, settled{&g.marks[k.mark], Launched, k.seq, x.first, x.last})
+		f.settled = append(f.settled, settled{&g.Marks[k.mark], Launched, k.seq, x.first, x.last})
 	}
 	for _, h := range host {
 		if !tied[h] {
-			m := &g.marks[h]
-			f.settled = append(f.settled, settled{m, OnHost, -1, m.start, m.end})
+			m := &g.Marks[h]
+			f.settled = append(f.settled, settled{m, OnHost, -1, m.Start, m.End})
 		}
 	}
 	return nil
@@ -69,7 +74,7 @@ func widen[K comparable](in map[K]*extent, key K, x *extent) {
 
 // split takes apart what is on devices and what is on the host and is not on a device too. Profilers repeat an annotation on every stream
 // that had work of it; that of the busiest stream counts.
-func (f *finisher) split() (device []*rawMark, host []uint32) {
+func (f *finisher) split() (device []*work.RawMark, host []uint32) {
 	g := f.g
 	type textSeq struct {
 		text uint32
@@ -81,27 +86,27 @@ func (f *finisher) split() (device []*rawMark, host []uint32) {
 	}
 	onMain := map[textSeq]bool{}
 	onDevice := map[textGroup]bool{}
-	for i := range g.marks {
-		m := &g.marks[i]
-		if m.lane == noLane || f.sequenceOf(m) < 0 {
+	for i := range g.Marks {
+		m := &g.Marks[i]
+		if m.Lane == work.NoLane || f.sequenceOf(m) < 0 {
 			continue
 		}
-		onDevice[textGroup{m.text, g.procs[m.proc].group}] = true
-		if s := f.sequenceOf(m); f.isMain(m.lane, s) {
-			onMain[textSeq{m.text, s}] = true
+		onDevice[textGroup{m.Text, g.Processes[m.Process].Group}] = true
+		if s := f.sequenceOf(m); f.isMain(m.Lane, s) {
+			onMain[textSeq{m.Text, s}] = true
 		}
 	}
-	for i := range g.marks {
-		m := &g.marks[i]
+	for i := range g.Marks {
+		m := &g.Marks[i]
 		switch {
-		case m.lane == noLane:
-			if !onDevice[textGroup{m.text, g.procs[m.proc].group}] {
+		case m.Lane == work.NoLane:
+			if !onDevice[textGroup{m.Text, g.Processes[m.Process].Group}] {
 				host = append(host, uint32(i))
 			}
 		default:
 			s := f.sequenceOf(m)
-			if s >= 0 && (!onMain[textSeq{m.text, s}] || f.isMain(m.lane, s) || m.kind == XLAModule || m.kind == XLAStep) {
-				f.seqOf[m.lane] = s
+			if s >= 0 && (!onMain[textSeq{m.Text, s}] || f.isMain(m.Lane, s) || m.Kind == XLAModule || m.Kind == XLAStep) {
+				f.seqOf[m.Lane] = s
 				device = append(device, m)
 			}
 		}
@@ -110,13 +115,13 @@ func (f *finisher) split() (device []*rawMark, host []uint32) {
 }
 
 // sequenceOf is the sequence of the device that a mark was recorded on, -1 where that has no kernels.
-func (f *finisher) sequenceOf(m *rawMark) int {
-	if s := f.seqOf[m.lane]; s >= 0 {
+func (f *finisher) sequenceOf(m *work.RawMark) int {
+	if s := f.seqOf[m.Lane]; s >= 0 {
 		return s
 	}
-	p := &f.g.procs[m.proc]
+	p := &f.g.Processes[m.Process]
 	for s := range f.t.Sequences {
-		if q := &f.t.Sequences[s]; q.Rank == p.rank && q.Host == p.host && q.Device == p.device {
+		if q := &f.t.Sequences[s]; q.Rank == p.Rank && q.Host == p.Host && q.Device == p.Device {
 			return s
 		}
 	}
@@ -125,7 +130,7 @@ func (f *finisher) sequenceOf(m *rawMark) int {
 
 // isMain reports whether a lane is the busiest stream of a sequence.
 func (f *finisher) isMain(lane uint16, seq int) bool {
-	return f.g.lanes[lane].rows > 0 && f.stream[lane] == f.main[seq]
+	return f.g.Lanes[lane].Rows > 0 && f.stream[lane] == f.main[seq]
 }
 
 // settleMarks writes the marks, in order.
@@ -133,18 +138,18 @@ func (f *finisher) settleMarks() {
 	g, t := f.g, f.t
 	base := f.baseNS()
 	for _, s := range f.settled {
-		say := &g.says[s.raw.text]
+		say := &g.Says[s.raw.Text]
 		m := Mark{
-			Kind: s.raw.kind, Text: g.texts.all[s.raw.text], Place: s.place, Sequence: s.seq, Rank: g.procs[s.raw.proc].rank,
+			Kind: s.raw.Kind, Text: g.Texts.All[s.raw.Text], Place: s.place, Sequence: s.seq, Rank: g.Processes[s.raw.Process].Rank,
 			StartNS: base + floorNS(s.start), EndNS: base + floorNS(s.end), Step: -1,
 		}
-		if m.Kind == say.kind {
-			m.Phase, m.Step, m.Tokens, m.Batch = say.phase, say.step, say.tokens, say.batch
+		if m.Kind == say.Kind {
+			m.Phase, m.Step, m.Tokens, m.Batch = say.Phase, say.Step, say.Tokens, say.Batch
 		}
 		if m.Kind == XLAStep {
 			last := m.Text[strings.LastIndexByte(m.Text, ' ')+1:] // "12", "train 12"
-			if n := leadingDigits(last); n > 0 && n == len(last) {
-				m.Step = int64(number(last))
+			if n := work.LeadingDigits(last); n > 0 && n == len(last) {
+				m.Step = int64(work.Number(last))
 			}
 		}
 		t.Marks = append(t.Marks, m)
@@ -176,7 +181,7 @@ func (f *finisher) graphs() {
 	f.corr = nil
 	f.collect()
 	if f.graphMarks > maxGraphMarks {
-		f.g.losses.LostMarks += int64(f.graphMarks)
+		f.g.Losses.LostMarks += int64(f.graphMarks)
 		f.t.Marks = slices.DeleteFunc(f.t.Marks, func(m Mark) bool { return m.Kind == GraphLaunch })
 	}
 }
@@ -187,21 +192,21 @@ func (f *finisher) graphsOf(s int) {
 	g, seq, corr := f.g, &f.t.Sequences[s], f.corr[s]
 	number := map[uint32]uint32{}
 	groups := map[uint16]bool{}
-	for i := range g.lanes {
-		if f.seqOf[i] == s && g.lanes[i].rows > 0 {
-			groups[g.procs[g.lanes[i].proc].group] = true
+	for i := range g.Lanes {
+		if f.seqOf[i] == s && g.Lanes[i].Rows > 0 {
+			groups[g.Processes[g.Lanes[i].Process].Group] = true
 		}
 	}
-	for k := range g.launches.graph {
-		if groups[g.procs[k.group].group] {
-			number[k.corr] = 0
+	for k := range g.Launches.Graph {
+		if groups[g.Processes[k.Group].Group] {
+			number[k.Corr] = 0
 		}
 	}
-	if !g.called {
+	if !g.Called {
 		last := make([]uint32, len(seq.Streams))
 		for i, c := range corr {
 			if st := seq.Stream[i]; c != 0 {
-				if last[st] == c && len(number) < maxGraphs {
+				if last[st] == c && len(number) < work.MaxGraphs {
 					number[c] = 0
 				}
 				last[st] = c

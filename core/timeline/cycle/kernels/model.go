@@ -6,7 +6,11 @@
 // numbered after they were sorted. What could not be read is counted in Losses and said in Warnings.
 package kernels
 
-import "math"
+import (
+	"math"
+
+	"github.com/prlx-go/prlx/core/timeline/source/work"
+)
 
 // Options tune Read. The zero value is usable.
 type Options struct {
@@ -82,19 +86,22 @@ type Stream struct {
 }
 
 // MarkKind is what made a mark.
-type MarkKind string
+type MarkKind = work.MarkKind
 
 // The kinds of marks.
 const (
-	ProfilerStep MarkKind = "ProfilerStep" // PyTorch's profiler
-	VLLM         MarkKind = "vllm"
-	SGLang       MarkKind = "sglang"
-	ATOM         MarkKind = "atom"
-	NVTX         MarkKind = "nvtx" // any other range of a user
-	XLAModule    MarkKind = "xla-module"
-	XLAStep      MarkKind = "xla-step"
-	GraphLaunch  MarkKind = "graph-launch"
+	ProfilerStep = work.ProfilerStep // PyTorch's profiler
+	VLLM         = work.VLLM
+	SGLang       = work.SGLang
+	ATOM         = work.ATOM
+	NVTX         = work.NVTX // any other range of a user
+	XLAModule    = work.XLAModule
+	XLAStep      = work.XLAStep
+	GraphLaunch  = work.GraphLaunch
 )
+
+// Losses counts what was not read as it should be.
+type Losses = work.Losses
 
 // MarkPlace says how the interval of a mark was found.
 type MarkPlace string
@@ -121,20 +128,4 @@ type Mark struct {
 	Step   int64 // number of the step, -1 where it says none
 	Tokens int
 	Batch  int // requests
-}
-
-// Losses counts what was not read as it should be.
-type Losses struct {
-	Events       int64 // events read
-	Copies       int64 // memory copies and fills that Options.Copies left out
-	Unusable     int64 // kernels without a usable time
-	Negative     int64 // kernels of negative duration, which count as 0 ns long
-	Unpaired     int64 // kernels that have a begin or an end only
-	Duplicates   int64 // kernels that two documents of one file have, with everything equal; one of them is kept
-	Skipped      int64 // pieces of text that are no event, skipped up to the next one
-	Documents    int64 // beyond the first, in one file
-	Truncated    bool  // the file ends inside the list of events
-	TruncatedAt  int64 // where
-	LostMarks    int64 // marks beyond the limit of what is kept
-	LostLaunches int64 // launches beyond the limit of what is kept
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
+	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
 // fromBytes reads a trace that is in memory.
@@ -28,21 +30,21 @@ func fromBytes(name string, b []byte, opt Options) (*Trace, error) {
 		if err != nil {
 			return nil, err
 		}
-		g, err := gatherXSpace(ctx, src, opt, nil)
+		found, err := xspace.Work(ctx, src, opt.work(), nil)
 		if err != nil {
 			return nil, err
 		}
-		return g.finish(ctx, "xspace")
+		return (&gather{found}).finish(ctx, "xspace")
 	}
 	in, err := file.StreamBytes(name, b)
 	if err != nil {
 		return nil, err
 	}
-	g, err := readChrome(ctx, in, name, opt, nil)
+	found, err := chrometrace.Work(ctx, in, name, opt.work(), nil)
 	if err != nil {
 		return nil, err
 	}
-	return g.finish(ctx, "chrome")
+	return (&gather{found}).finish(ctx, "chrome")
 }
 
 // recording makes the events of a run of which everything is known: each step launches its kernels, on two streams, one graph among them.
@@ -58,7 +60,7 @@ const (
 
 func record(rank, steps int) *recording {
 	r := &recording{steps: steps}
-	shift := rank * rankStep
+	shift := rank * 100_000_000
 	add := func(format string, args ...any) { r.events = append(r.events, fmt.Sprintf(format, args...)) }
 	add(`{"ph":"M","name":"process_labels","pid":%d,"tid":0,"args":{"labels":"GPU 0"}}`, shift)
 	add(`{"ph":"M","name":"process_name","pid":%d,"tid":0,"args":{"name":"python"}}`, shift+4321)

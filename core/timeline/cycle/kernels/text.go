@@ -3,20 +3,11 @@ package kernels
 import (
 	"bytes"
 	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
+	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
-
-// saying is what the text of an annotation says.
-type saying struct {
-	kind   MarkKind
-	phase  string
-	step   int64
-	tokens int
-	batch  int
-}
 
 var (
 	stepText   = regexp.MustCompile(`^ProfilerStep\s*#\s*(\d+)`)
@@ -29,51 +20,42 @@ var (
 )
 
 // read says what an annotation means; every text is at least a range of the user.
-func read(text string) saying {
-	s := saying{kind: NVTX, step: -1}
+func read(text string) work.Saying {
+	s := work.Saying{Kind: NVTX, Step: -1}
 	if p, ok := phase.Annotated(text); ok {
-		s.phase = string(p)
+		s.Phase = string(p)
 	}
 	if m := stepText.FindStringSubmatch(text); m != nil {
-		s.kind, s.step = ProfilerStep, int64(number(m[1]))
+		s.Kind, s.Step = ProfilerStep, int64(work.Number(m[1]))
 		return s
 	}
 	if m := vllmText.FindStringSubmatch(text); m != nil {
-		s.kind = VLLM
-		s.batch = number(m[2]) + number(m[4])
-		if s.tokens = number(m[1]); s.tokens == 0 { // newer spellings give tokens and keys of each part
+		s.Kind = VLLM
+		s.Batch = work.Number(m[2]) + work.Number(m[4])
+		if s.Tokens = work.Number(m[1]); s.Tokens == 0 { // newer spellings give tokens and keys of each part
 			for _, part := range []string{m[3], m[5]} {
 				if c := countText.FindStringSubmatch(part); c != nil {
-					s.tokens += number(c[1])
+					s.Tokens += work.Number(c[1])
 				}
 			}
 		}
 		return s
 	}
 	switch {
-	case sglangText.MatchString(text) && s.phase != "":
-		s.kind = SGLang
+	case sglangText.MatchString(text) && s.Phase != "":
+		s.Kind = SGLang
 	case atomText.MatchString(text):
-		s.kind = ATOM
+		s.Kind = ATOM
 	default:
 		return s
 	}
 	if m := batchText.FindStringSubmatch(text); m != nil {
-		s.batch = number(m[1])
+		s.Batch = work.Number(m[1])
 	}
 	if m := tokensText.FindStringSubmatch(text); m != nil {
-		s.tokens = number(m[1])
+		s.Tokens = work.Number(m[1])
 	}
 	return s
-}
-
-// number reads digits; what is no sensible count is 0.
-func number(digits string) int {
-	n, err := strconv.Atoi(digits)
-	if err != nil || n > 1<<40 {
-		return 0
-	}
-	return n
 }
 
 // collectives are what the names of kernels that wait for other ranks contain, in small letters and without - and _.
@@ -101,7 +83,7 @@ func collective(name string) bool {
 // lessNatural orders names so that "GPU 2" comes before "GPU 10".
 func lessNatural(a, b string) int {
 	for a != "" && b != "" {
-		na, nb := leadingDigits(a), leadingDigits(b)
+		na, nb := work.LeadingDigits(a), work.LeadingDigits(b)
 		if na > 0 && nb > 0 {
 			da, db := strings.TrimLeft(a[:na], "0"), strings.TrimLeft(b[:nb], "0")
 			if len(da) != len(db) {
@@ -119,12 +101,4 @@ func lessNatural(a, b string) int {
 		a, b = a[1:], b[1:]
 	}
 	return len(a) - len(b)
-}
-
-func leadingDigits(s string) int {
-	i := 0
-	for i < len(s) && s[i]-'0' <= 9 {
-		i++
-	}
-	return i
 }

@@ -4,6 +4,9 @@ package formats
 
 import (
 	"context"
+	"errors"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -47,6 +50,29 @@ func Likely(path string, head []byte) (*source.Format, error) {
 
 // Expected names what a reader of traces expects.
 const Expected = "an XSpace (.xplane.pb) or Chrome / Kineto JSON trace"
+
+// ForWork returns the format whose reader of work takes a file: that which can be read only once, and what is not known for certain, goes
+// to the one that reads streams.
+func ForWork(ctx context.Context, path string) (*source.Format, error) {
+	stream := Table[slices.IndexFunc(Table, func(f *source.Format) bool { return f.Streams })]
+	if st, err := os.Stat(path); path == "-" || err == nil && st.Mode()&os.ModeNamedPipe != 0 {
+		return stream, nil
+	}
+	head, _, err := file.Head(ctx, path, format.HeadBytes)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return stream, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f := Of(head); f != nil {
+		return f, nil
+	}
+	if kind := format.Of(head); kind.Known() && kind != format.Empty || kind == format.Binary {
+		return nil, kind.Refuse(path, Expected)
+	}
+	return stream, nil
+}
 
 // Named returns the format whose files are called so, nil where none is.
 func Named(name string) *source.Format {

@@ -1,4 +1,4 @@
-package kernels
+package xspace
 
 import (
 	"bytes"
@@ -9,70 +9,66 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
-// readXSpace reads the device planes of an XSpace, and of its host planes the calls that launch and the steps.
-func readXSpace(j *job.Job, path string, opt Options) (*Trace, error) {
-	ctx := j.Context()
-	src, err := file.Open(ctx, path)
+// readWork reads what devices did from the device planes of an XSpace, and from its host planes the calls that launch and the steps.
+func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
+	src, err := file.Open(j.Context(), path)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
 	j.Progress().SetStage("read")
 	j.Progress().SetTotal(src.Size())
-	g, err := gatherXSpace(ctx, src, opt, j.Progress().Add)
-	if err != nil {
-		return nil, err
-	}
-	return g.finish(ctx, "xspace")
+	return Work(j.Context(), src, opt, j.Progress().Add)
 }
 
-func gatherXSpace(ctx context.Context, src *file.Source, opt Options, progress func(int64)) (*gather, error) {
-	space, err := xspace.ScanTrace(ctx, src, xspace.ScanOptions{Progress: progress})
+// Work reads what devices did.
+func Work(ctx context.Context, src *file.Source, opt work.Options, progress func(int64)) (*work.Found, error) {
+	space, err := ScanTrace(ctx, src, ScanOptions{Progress: progress})
 	if err != nil {
 		return nil, err
 	}
-	x := &spaceReader{g: newGather(src.Path(), opt), space: space, procs: make([]uint16, len(space.Planes))}
-	x.g.origins = []origin{{set: true, absolute: x.baseNS()}}
+	x := &spaceReader{g: work.New(src.Path(), opt), space: space, procs: make([]uint16, len(space.Planes))}
+	x.g.Origins = []work.Origin{{Set: true, AbsoluteNS: x.baseNS()}}
 	if err := x.planes(); err != nil {
 		return nil, err
 	}
-	err = xspace.Events(ctx, src, space, x.want, x.visit)
+	err = Events(ctx, src, space, x.want, x.visit)
 	for _, finding := range space.Findings {
-		x.g.warn(finding)
+		x.g.Warn(finding)
 	}
-	x.g.losses.Events = x.events
+	x.g.Losses.Events = x.events
 	return x.g, err
 }
 
 // spaceReader turns the events of an XSpace into rows.
 type spaceReader struct {
-	g      *gather
-	space  *xspace.Space
+	g      *work.Found
+	space  *Space
 	procs  []uint16 // by plane
 	events int64
 
-	line   *xspace.Line // of the last event, and what is known of it
-	at     int64        // its times, ps after the base
+	line   *Line // of the last event, and what is known of it
+	at     int64 // its times, ps after the base
 	usable bool
-	role   role
+	role   work.Role
 	lane   uint16
 	proc   uint16
 	device bool
 }
 
-func isDevice(p *xspace.Plane) bool { return strings.Contains(p.Name, "/device:") }
+func isDevice(p *Plane) bool { return strings.Contains(p.Name, "/device:") }
 
 // wanted reports whether a plane says something about kernels: a device, or a host, whose calls launch them.
-func wanted(p *xspace.Plane) bool {
-	return isDevice(p) || strings.Contains(p.Name, xspace.PlaneHostCPU) || strings.Contains(p.Name, "CUPTI") || strings.Contains(p.Name, "ROCTRACER")
+func wanted(p *Plane) bool {
+	return isDevice(p) || strings.Contains(p.Name, PlaneHostCPU) || strings.Contains(p.Name, "CUPTI") || strings.Contains(p.Name, "ROCTRACER")
 }
 
 // absolute is the time of a line in ns, absolute where the file says enough.
-func (x *spaceReader) absolute(l *xspace.Line) int64 {
-	if l.TimestampNS < xspace.AbsoluteNS {
+func (x *spaceReader) absolute(l *Line) int64 {
+	if l.TimestampNS < AbsoluteNS {
 		return l.TimestampNS + x.space.ProfileStartNS
 	}
 	return l.TimestampNS
@@ -102,44 +98,44 @@ func (x *spaceReader) planes() error {
 		if !wanted(p) || p.Events == 0 {
 			continue
 		}
-		id, err := x.g.process(0, []byte(strconv.Itoa(i)))
+		id, err := x.g.Process(0, []byte(strconv.Itoa(i)))
 		if err != nil {
 			return err
 		}
 		x.procs[i] = id
-		proc := &x.g.procs[id]
-		proc.rank, proc.name = -1, p.Name
+		proc := &x.g.Processes[id]
+		proc.Rank, proc.Name = -1, p.Name
 		at := strings.Index(p.Name, "/device:")
 		if at < 0 {
 			at = max(0, strings.Index(p.Name, "/host:"))
 		} else {
-			proc.device = deviceOf(p.Name[at:])
+			proc.Device = work.DeviceOf(p.Name[at:])
 		}
-		if proc.host = strings.Trim(p.Name[:at], " ·/"); proc.host == "" && len(x.space.Hostnames) == 1 {
-			proc.host = x.space.Hostnames[0]
+		if proc.Host = strings.Trim(p.Name[:at], " ·/"); proc.Host == "" && len(x.space.Hostnames) == 1 {
+			proc.Host = x.space.Hostnames[0]
 		}
-		if m := rankText.FindStringSubmatch(proc.host); m != nil {
-			proc.rank = number(m[1])
+		if m := work.RankText.FindStringSubmatch(proc.Host); m != nil {
+			proc.Rank = work.Number(m[1])
 		}
-		group, ok := groups[proc.host]
+		group, ok := groups[proc.Host]
 		if !ok {
 			group = uint16(len(groups))
-			groups[proc.host] = group
+			groups[proc.Host] = group
 		}
-		proc.group = group
+		proc.Group = group
 	}
 	return nil
 }
 
-func (x *spaceReader) want(p *xspace.Plane, l *xspace.Line) bool {
-	return wanted(p) && (!isDevice(p) || lineRole(l.Name) != ignoredLine)
+func (x *spaceReader) want(p *Plane, l *Line) bool {
+	return wanted(p) && (!isDevice(p) || work.RoleOf(l.Name) != work.IgnoredLine)
 }
 
 // enter looks at a line when its first event is visited.
-func (x *spaceReader) enter(p *xspace.Plane, l *xspace.Line) error {
+func (x *spaceReader) enter(p *Plane, l *Line) error {
 	x.line, x.proc, x.device = l, x.procs[p.Index], isDevice(p)
-	x.role = lineRole(l.Name)
-	diff := x.absolute(l) - x.g.origins[0].absolute
+	x.role = work.RoleOf(l.Name)
+	diff := x.absolute(l) - x.g.Origins[0].AbsoluteNS
 	const most = 1 << 52 // ns; in ps it still leaves half the axis
 	if x.usable = diff < most && diff > -most; x.usable {
 		x.at = diff * 1000
@@ -147,27 +143,27 @@ func (x *spaceReader) enter(p *xspace.Plane, l *xspace.Line) error {
 	if !x.device {
 		return nil
 	}
-	lane, err := x.g.lane(x.proc, []byte(strconv.FormatInt(l.ID, 10)+"/"+l.Label()))
+	lane, err := x.g.Lane(x.proc, []byte(strconv.FormatInt(l.ID, 10)+"/"+l.Label()))
 	if err != nil {
 		return err
 	}
 	x.lane = lane
-	x.g.lanes[lane].stream = streamOf(l)
+	x.g.Lanes[lane].Stream = streamOf(l)
 	return nil
 }
 
 // streamOf shortens "Stream #16(Kernel)" to what names the queue: copies and kernels of one stream are one.
-func streamOf(l *xspace.Line) string {
+func streamOf(l *Line) string {
 	name := l.Label()
 	if rest, ok := strings.CutPrefix(name, "Stream #"); ok {
-		if n := leadingDigits(rest); n > 0 {
+		if n := work.LeadingDigits(rest); n > 0 {
 			return rest[:n]
 		}
 	}
 	return name
 }
 
-func (x *spaceReader) visit(p *xspace.Plane, l *xspace.Line, e *xspace.Event) error {
+func (x *spaceReader) visit(p *Plane, l *Line, e *Event) error {
 	if x.line != l {
 		if err := x.enter(p, l); err != nil {
 			return err
@@ -179,8 +175,8 @@ func (x *spaceReader) visit(p *xspace.Plane, l *xspace.Line, e *xspace.Event) er
 	}
 	const most = 1 << 62
 	if !x.usable || e.OffsetPS > most/2 || e.OffsetPS < -most/2 || e.DurationPS > most/4 {
-		if x.device && x.role == kernelLine {
-			x.g.losses.Unusable++
+		if x.device && x.role == work.KernelLine {
+			x.g.Losses.Unusable++
 		}
 		return nil
 	}
@@ -190,10 +186,10 @@ func (x *spaceReader) visit(p *xspace.Plane, l *xspace.Line, e *xspace.Event) er
 		return x.host(e, at, end)
 	}
 	switch x.role {
-	case moduleLine:
-		return x.g.mark(rawMark{kind: XLAModule, proc: x.proc, lane: x.lane, start: at, end: end}, []byte(e.Name()))
-	case stepLine:
-		return x.g.mark(rawMark{kind: XLAStep, proc: x.proc, lane: x.lane, start: at, end: end}, []byte(e.Name()))
+	case work.ModuleLine:
+		return x.g.Mark(work.RawMark{Kind: work.XLAModule, Process: x.proc, Lane: x.lane, Start: at, End: end}, []byte(e.Name()))
+	case work.StepLine:
+		return x.g.Mark(work.RawMark{Kind: work.XLAStep, Process: x.proc, Lane: x.lane, Start: at, End: end}, []byte(e.Name()))
 	}
 	corr, isCopy := uint32(0), false
 	for it := e.Stats(); it.Next(); {
@@ -206,11 +202,11 @@ func (x *spaceReader) visit(p *xspace.Plane, l *xspace.Line, e *xspace.Event) er
 			isCopy = true
 		}
 	}
-	if isCopy && !x.g.opt.Copies {
-		x.g.losses.Copies++
+	if isCopy && !x.g.Options.Copies {
+		x.g.Losses.Copies++
 		return nil
 	}
-	return x.g.kernel(operation(e.Name()), at, e.DurationPS, x.lane, corr, 0)
+	return x.g.Kernel(operation(e.Name()), at, e.DurationPS, x.lane, corr, 0)
 }
 
 // operation is the name of a kernel: of an HLO instruction ("%fusion.3 = f32[8]{0} fusion(...)") what stands before its text.
@@ -222,13 +218,13 @@ func operation(name string) []byte {
 }
 
 // host takes an event of a host: a call with a correlation id, a step, or nothing of interest.
-func (x *spaceReader) host(e *xspace.Event, at, end int64) error {
+func (x *spaceReader) host(e *Event, at, end int64) error {
 	for it := e.Stats(); it.Next(); {
 		st := it.Stat()
 		switch st.Name {
 		case "correlation_id":
 			if n, ok := st.Integer(); ok {
-				x.g.launch(at, uint32(n), x.proc, bytes.Contains([]byte(e.Name()), []byte("GraphLaunch")))
+				x.g.Launch(at, uint32(n), x.proc, bytes.Contains([]byte(e.Name()), []byte("GraphLaunch")))
 			}
 			return nil
 		case "step_num":
@@ -236,7 +232,7 @@ func (x *spaceReader) host(e *xspace.Event, at, end int64) error {
 			if !ok || n < 0 {
 				return nil
 			}
-			return x.g.mark(rawMark{kind: XLAStep, proc: x.proc, lane: noLane, start: at, end: end}, fmt.Appendf(nil, "%s %d", e.Name(), n))
+			return x.g.Mark(work.RawMark{Kind: work.XLAStep, Process: x.proc, Lane: work.NoLane, Start: at, End: end}, fmt.Appendf(nil, "%s %d", e.Name(), n))
 		}
 	}
 	return nil

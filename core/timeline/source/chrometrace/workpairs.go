@@ -1,12 +1,14 @@
-package kernels
+package chrometrace
 
 import (
 	"cmp"
 	"slices"
+
+	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
 // pair makes events of begins and ends: on each thread an end closes the latest begin that is open.
-func (c *chromeReader) pair() error {
+func (c *workReader) pair() error {
 	h := c.halves
 	slices.SortFunc(h, func(a, b half) int {
 		switch {
@@ -51,13 +53,13 @@ func (c *chromeReader) pair() error {
 		switch b.what {
 		case uselessClass:
 		case hostMark, deviceMark:
-			m := rawMark{proc: g.lanes[b.lane].proc, lane: b.lane, start: b.ps, end: x.ps}
+			m := work.RawMark{Process: g.Lanes[b.lane].Process, Lane: b.lane, Start: b.ps, End: x.ps}
 			if b.what == hostMark {
-				m.lane = noLane
+				m.Lane = work.NoLane
 			}
-			err = g.mark(m, []byte(g.texts.all[b.name]))
+			err = g.Mark(m, []byte(g.Texts.All[b.name]))
 		default:
-			err = g.kernel([]byte(g.names.all[b.name]), b.ps, x.ps-b.ps, b.lane, b.corr, 0)
+			err = g.Kernel([]byte(g.Names.All[b.name]), b.ps, x.ps-b.ps, b.lane, b.corr, 0)
 		}
 		if err != nil {
 			return err
@@ -72,7 +74,7 @@ func (c *chromeReader) pair() error {
 func unpaired(open []half) {
 	for i := range open {
 		if open[i].what == kernelClass || open[i].what == unknownClass {
-			open[i].of.losses.Unpaired++
+			open[i].of.Losses.Unpaired++
 		}
 	}
 }

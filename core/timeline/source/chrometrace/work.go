@@ -1,4 +1,4 @@
-package kernels
+package chrometrace
 
 import (
 	"bytes"
@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
 // class is what the category of an event makes of it.
@@ -50,10 +52,10 @@ func classOf(cat string) class {
 	return unknownClass
 }
 
-// chromeReader turns the events of a Chrome trace into rows.
-type chromeReader struct {
-	g       *gather // of kernels
-	other   *gather // of events of unknown categories; nil once a profiler's category was seen
+// workReader turns the events of a Chrome trace into rows.
+type workReader struct {
+	g       *work.Found // of kernels
+	other   *work.Found // of events of unknown categories; nil once a profiler's category was seen
 	classes map[string]class
 	recent  [6]seenClass
 	oldest  int // of recent
@@ -62,7 +64,7 @@ type chromeReader struct {
 	lastDoc          int
 	lastProc         uint16
 	lastLane         uint16
-	lastOf           *gather
+	lastOf           *work.Found
 
 	halves []half
 }
@@ -75,7 +77,7 @@ type seenClass struct {
 
 // half is the begin or the end of an event that is written as two.
 type half struct {
-	of     *gather
+	of     *work.Found
 	name   uint32 // in of.names, or of.texts for marks
 	what   class
 	ps     int64
@@ -87,10 +89,26 @@ type half struct {
 
 const maxHalves = 1 << 22
 
-// readChrome reads a stream of Chrome JSON.
-func readChrome(ctx context.Context, r io.Reader, path string, opt Options, progress func()) (*gather, error) {
-	c := &chromeReader{g: newGather(path, opt), other: newGather(path, opt), classes: map[string]class{}}
-	res, err := chrometrace.Walk(ctx, r, chrometrace.WalkOptions{
+// readWork opens a stream of Chrome JSON and reads what devices did.
+func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
+	in, err := file.OpenStream(j.Context(), path)
+	if err != nil {
+		return nil, err
+	}
+	defer in.Close()
+	j.Progress().SetStage("read")
+	j.Progress().SetTotal(max(0, in.DiskSize()))
+	done := int64(0)
+	return Work(j.Context(), in, path, opt, func() {
+		j.Progress().Add(in.Consumed() - done)
+		done = in.Consumed()
+	})
+}
+
+// Work reads what devices did from a stream of Chrome JSON, in every shape that recorders and viewers write.
+func Work(ctx context.Context, r io.Reader, path string, opt work.Options, progress func()) (*work.Found, error) {
+	c := &workReader{g: work.New(path, opt), other: work.New(path, opt), classes: map[string]class{}}
+	res, err := Walk(ctx, r, WalkOptions{
 		Path: path, MaxEvent: 16 << 20, Want: c.want, Name: c.wantName, Visit: c.visit, Progress: progress,
 	})
 	if err != nil {
@@ -99,37 +117,40 @@ func readChrome(ctx context.Context, r io.Reader, path string, opt Options, prog
 	if err := c.pair(); err != nil {
 		return nil, err
 	}
-	g := c.g
-	if g.rows.len() == 0 && c.other != nil && c.other.rows.len() > 0 {
-		g = c.choose()
+	g := &worked{c.g}
+	if g.Rows.Len() == 0 && c.other != nil && c.other.Rows.Len() > 0 {
+		g = &worked{c.choose()}
 	}
 	g.report(res)
-	return g, g.describe(res)
+	return g.Found, g.describe(res)
 }
 
+// worked is what was read, until it is described.
+type worked struct{ *work.Found }
+
 // report says what the walk left out.
-func (g *gather) report(res *chrometrace.WalkResult) {
-	l := &g.losses
+func (g *worked) report(res *WalkResult) {
+	l := &g.Losses
 	l.Events, l.Skipped = res.Events, res.Skipped
 	l.Documents = int64(max(0, len(res.Documents)-1))
 	l.Truncated = res.Truncated
 	if res.Truncated {
 		l.TruncatedAt = res.Bytes
-		g.warn(fmt.Sprintf("the file ends inside of a document, at byte %d: what was recorded after that is missing", res.Bytes))
+		g.Warn(fmt.Sprintf("the file ends inside of a document, at byte %d: what was recorded after that is missing", res.Bytes))
 	}
 	if l.Documents > 0 {
-		g.warn(fmt.Sprintf("the file holds %d documents one behind another: all were read", len(res.Documents)))
+		g.Warn(fmt.Sprintf("the file holds %d documents one behind another: all were read", len(res.Documents)))
 	}
 	if res.Skipped > 0 {
-		g.warn(fmt.Sprintf("%d places of the file are no events and were skipped", res.Skipped))
+		g.Warn(fmt.Sprintf("%d places of the file are no events and were skipped", res.Skipped))
 	}
 	if res.Trailing > 0 {
-		g.warn(fmt.Sprintf("%d bytes behind the trace are no trace", res.Trailing))
+		g.Warn(fmt.Sprintf("%d bytes behind the trace are no trace", res.Trailing))
 	}
 }
 
 // class is classOf with the categories seen last at hand.
-func (c *chromeReader) class(cat []byte) class {
+func (c *workReader) class(cat []byte) class {
 	for i := range c.recent {
 		if r := &c.recent[i]; r.known && string(cat) == r.cat {
 			return r.class
@@ -147,48 +168,48 @@ func (c *chromeReader) class(cat []byte) class {
 	return k
 }
 
-func (c *chromeReader) want(phase byte, cat []byte) chrometrace.Interest {
+func (c *workReader) want(phase byte, cat []byte) Interest {
 	switch phase {
 	case 'M':
-		return chrometrace.Take
+		return Take
 	case 'X', 'B', 'E':
 	default:
-		return chrometrace.Pass
+		return Pass
 	}
 	k := c.class(cat)
 	if k != unknownClass && c.other != nil {
 		c.other = nil // a profiler's file
 	}
 	if phase != 'X' { // what a thread begins and ends belongs together, wanted or not
-		return chrometrace.Take
+		return Take
 	}
 	switch k {
 	case kernelClass, hostMark, deviceMark:
-		return chrometrace.Take
+		return Take
 	case copyClass:
-		if c.g.opt.Copies {
-			return chrometrace.Take
+		if c.g.Options.Copies {
+			return Take
 		}
-		c.g.losses.Copies++
-		return chrometrace.Pass
+		c.g.Losses.Copies++
+		return Pass
 	case runtimeClass, operatorClass:
-		return chrometrace.ByName
+		return ByName
 	case unknownClass:
 		if c.other != nil {
-			return chrometrace.Take
+			return Take
 		}
 	}
-	return chrometrace.Pass
+	return Pass
 }
 
-func (c *chromeReader) wantName(_ byte, cat, name []byte) bool {
+func (c *workReader) wantName(_ byte, cat, name []byte) bool {
 	if c.class(cat) == operatorClass {
 		return bytes.HasPrefix(name, []byte("ProfilerStep"))
 	}
-	return bytes.Contains(name, []byte("aunch")) || c.g.opt.Copies && bytes.Contains(name, []byte("Mem"))
+	return bytes.Contains(name, []byte("aunch")) || c.g.Options.Copies && bytes.Contains(name, []byte("Mem"))
 }
 
-func (c *chromeReader) visit(e *chrometrace.Walked) error {
+func (c *workReader) visit(e *Walked) error {
 	if e.Phase == 'M' {
 		return c.metadata(e)
 	}
@@ -206,12 +227,12 @@ func (c *chromeReader) visit(e *chrometrace.Walked) error {
 	timed := e.HasTS && (e.HasDur || k == runtimeClass)
 	var at int64
 	if timed {
-		at, timed = g.ps(e.Document, e.TS.US, e.TS.PS)
+		at, timed = g.PS(e.Document, e.TS.US, e.TS.PS)
 	}
 	const mostUS = 9_000_000_000_000 // 104 days
 	if !timed || e.Dur.US > mostUS {
 		if k == kernelClass || k == copyClass || k == unknownClass {
-			g.losses.Unusable++
+			g.Losses.Unusable++
 		}
 		return nil
 	}
@@ -219,34 +240,34 @@ func (c *chromeReader) visit(e *chrometrace.Walked) error {
 	if e.Dur.US < 0 {
 		dur = 0
 		if k == kernelClass || k == unknownClass {
-			g.losses.Negative++
+			g.Losses.Negative++
 		}
 	}
 	l, err := c.lane(g, e)
 	if err != nil {
 		return err
 	}
-	p := g.lanes[l].proc
+	p := g.Lanes[l].Process
 	switch k {
 	case runtimeClass:
-		g.launch(at, correlation(e), p, bytes.Contains(e.Name, []byte("GraphLaunch")))
+		g.Launch(at, correlation(e), p, bytes.Contains(e.Name, []byte("GraphLaunch")))
 		return nil
 	case hostMark, operatorClass:
-		return g.mark(rawMark{proc: p, lane: noLane, start: at, end: at + dur}, e.Name)
+		return g.Mark(work.RawMark{Process: p, Lane: work.NoLane, Start: at, End: at + dur}, e.Name)
 	case deviceMark:
-		return g.mark(rawMark{proc: p, lane: l, start: at, end: at + dur}, e.Name)
+		return g.Mark(work.RawMark{Process: p, Lane: l, Start: at, End: at + dur}, e.Name)
 	}
-	return g.kernel(e.Name, at, dur, l, correlation(e), blocks(e))
+	return g.Kernel(e.Name, at, dur, l, correlation(e), blocks(e))
 }
 
 // correlation is the id that a kernel shares with the call that launched it; 0 where it has none.
-func correlation(e *chrometrace.Walked) uint32 {
+func correlation(e *Walked) uint32 {
 	n, _ := e.ArgUint("correlation")
 	return uint32(n)
 }
 
 // blocks is how many thread blocks a kernel has, of its arg "grid": [x, y, z]; 0 where it has none that can be read.
-func blocks(e *chrometrace.Walked) uint32 {
+func blocks(e *Walked) uint32 {
 	text, _ := e.Arg("grid")
 	product, n, numbers := uint64(1), uint64(0), 0
 	digit := false
@@ -271,15 +292,15 @@ func blocks(e *chrometrace.Walked) uint32 {
 }
 
 // lane finds the stream of an event.
-func (c *chromeReader) lane(g *gather, e *chrometrace.Walked) (uint16, error) {
+func (c *workReader) lane(g *work.Found, e *Walked) (uint16, error) {
 	if c.lastOf == g && c.lastDoc == e.Document && bytes.Equal(c.lastPID, e.PID) && bytes.Equal(c.lastTID, e.TID) {
 		return c.lastLane, nil
 	}
-	p, err := g.process(e.Document, e.PID)
+	p, err := g.Process(e.Document, e.PID)
 	if err != nil {
 		return 0, err
 	}
-	l, err := g.lane(p, e.TID)
+	l, err := g.Lane(p, e.TID)
 	if err != nil {
 		return 0, err
 	}
@@ -289,60 +310,60 @@ func (c *chromeReader) lane(g *gather, e *chrometrace.Walked) (uint16, error) {
 }
 
 // metadata keeps the names of processes and threads.
-func (c *chromeReader) metadata(e *chrometrace.Walked) error {
-	for _, g := range []*gather{c.g, c.other} {
+func (c *workReader) metadata(e *Walked) error {
+	for _, g := range []*work.Found{c.g, c.other} {
 		if g == nil || len(e.PID) == 0 {
 			continue
 		}
-		p, err := g.process(e.Document, e.PID)
+		p, err := g.Process(e.Document, e.PID)
 		if err != nil {
 			return err
 		}
-		proc := &g.procs[p]
+		proc := &g.Processes[p]
 		text := func(key string) string {
 			v, _ := e.Arg(key)
 			return string(v[:min(len(v), 1<<10)])
 		}
 		switch string(e.Name) {
 		case "process_name":
-			proc.name = text("name")
+			proc.Name = text("name")
 		case "process_labels":
-			proc.labels = text("labels")
+			proc.Labels = text("labels")
 		case "thread_name":
-			if proc.threads == nil {
-				proc.threads = map[string]string{}
+			if proc.Threads == nil {
+				proc.Threads = map[string]string{}
 			}
-			if len(proc.threads) >= maxLanes {
-				return fault.New(fault.Limit, "more than %d threads are named", maxLanes).WithPath(g.path)
+			if len(proc.Threads) >= work.MaxLanes {
+				return fault.New(fault.Limit, "more than %d threads are named", work.MaxLanes).WithPath(g.Path)
 			}
-			proc.threads[string(e.TID)] = text("name")
+			proc.Threads[string(e.TID)] = text("name")
 		}
 	}
 	return nil
 }
 
 // half keeps the begin or end of an event until all were read: the two need not stand in order.
-func (c *chromeReader) half(g *gather, k class, e *chrometrace.Walked) error {
+func (c *workReader) half(g *work.Found, k class, e *Walked) error {
 	if k == runtimeClass || k == operatorClass {
 		k = uselessClass
 	}
-	if k == copyClass && !g.opt.Copies {
+	if k == copyClass && !g.Options.Copies {
 		k = uselessClass
 		if e.Phase == 'B' {
-			g.losses.Copies++
+			g.Losses.Copies++
 		}
 	}
-	for _, of := range []*gather{c.g, c.other} { // an end names neither category nor kernel: it ends what its thread began
+	for _, of := range []*work.Found{c.g, c.other} { // an end names neither category nor kernel: it ends what its thread began
 		if of == nil || e.Phase == 'B' && of != g {
 			continue
 		}
 		var at int64
 		ok := e.HasTS
 		if ok {
-			at, ok = of.ps(e.Document, e.TS.US, e.TS.PS)
+			at, ok = of.PS(e.Document, e.TS.US, e.TS.PS)
 		}
 		if !ok {
-			of.losses.Unusable++
+			of.Losses.Unusable++
 			return nil
 		}
 		l, err := c.lane(of, e)
@@ -350,18 +371,18 @@ func (c *chromeReader) half(g *gather, k class, e *chrometrace.Walked) error {
 			return err
 		}
 		if len(c.halves) >= maxHalves {
-			return fault.New(fault.Limit, "more than %d begins and ends of events", maxHalves).WithPath(of.path)
+			return fault.New(fault.Limit, "more than %d begins and ends of events", maxHalves).WithPath(of.Path)
 		}
 		h := half{of: of, ps: at, lane: l, begin: e.Phase == 'B', what: k, number: len(c.halves)}
 		if h.begin && k != uselessClass {
-			table := &of.names
+			table := &of.Names
 			if k == hostMark || k == deviceMark {
-				table = &of.texts
+				table = &of.Texts
 			}
-			if h.name, err = table.number(of.path, e.Name); err != nil {
+			if h.name, err = table.Number(of.Path, e.Name); err != nil {
 				return err
 			}
-			of.learn()
+			of.Learn()
 			h.corr = correlation(e)
 		}
 		c.halves = append(c.halves, h)
