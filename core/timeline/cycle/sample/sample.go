@@ -49,10 +49,15 @@ func Median(values []int64) int64 {
 	return nth(values, rank(len(values), 50))
 }
 
+const (
+	sortedBelow = 24 // values that are sorted rather than parted
+	maxPivots   = 64 // times that values are parted before all that is left is sorted
+)
+
 // nth returns the value that would stand at place k if the values were sorted. It partly sorts them.
 func nth(v []int64, k int) int64 {
-	for tries := 0; len(v) > 24; tries++ {
-		if tries > 64 { // pivots were bad again and again
+	for tries := 0; len(v) > sortedBelow; tries++ {
+		if tries > maxPivots { // they were bad again and again
 			break
 		}
 		pivot := middle(v[0], v[len(v)/2], v[len(v)-1])
