@@ -416,6 +416,16 @@ def exchanged(x, out, N: tl.constexpr, BUG: tl.constexpr):
         tl.atomic_add(out + at, v)
 
 
+@triton.jit
+def swapped_in(x, out, BUG: tl.constexpr):
+    v = tl.load(x + tl.program_id(0)) * (1 + 2 * BUG)
+    done = 0
+    while done == 0:
+        old = tl.load(out)
+        new = (old.to(tl.float32, bitcast=True) + v).to(tl.int32, bitcast=True)
+        done = (tl.atomic_cas(out, old, new) == old).to(tl.int32)
+
+
 # Kernels whose equal runs are the same, whatever stands in memory and wherever it lies.
 
 
@@ -613,3 +623,4 @@ NOISY = [
     )
     for kernel in (lost_updates, exchanged)
 ]
+UNTOLD = Pair(swapped_in, (40,), lambda rng: {"x": _floats(rng, 40), "out": np.zeros(1, np.int32)})

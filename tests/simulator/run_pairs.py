@@ -89,6 +89,10 @@ def main() -> None:
                 order=compared(runs[0], runs[1]).verdict,
                 dirty=compared(runs[0], dirty, baseline=runs[1:]).verdict,
             )
+        pair = pairs.UNTOLD
+        runs = [recorded(pair, folder / f"{pair.name}_{run}.prlx", 1, run, BUG=0) for run in range(8)]
+        wrong = recorded(pair, folder / f"{pair.name}_wrong.prlx", 1, 50, BUG=1)
+        said("untold", pair, compared(runs[0], wrong, baseline=runs[1:]))
         for pair in pairs.WAYS:
             one, other = (recorded(pair, folder / f"{pair.name}_{way}.prlx", 1, WAY=way) for way in (0, 1))
             said("way", pair, compared(one, other), outputs=compared(one, other, require="outputs").passed)

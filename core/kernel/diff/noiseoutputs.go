@@ -177,3 +177,29 @@ func (p *arrayPair) mark(sides []*outputNoise) {
 		}
 	}
 }
+
+// noteSwaps marks the arrays that compare-and-swaps wrote.
+func (o *outputs) noteSwaps(a, b *warptrace.Outputs, places *arrayPlaces) {
+	for side, x := range []*warptrace.Outputs{a, b} {
+		for i := range x.Stores {
+			if at := places.of(side, x.Stores[i].Array); at >= 0 && x.Stores[i].Swaps {
+				o.arrays[at].swaps = true
+			}
+		}
+	}
+}
+
+// untold are the arrays that differ as those of equal runs do, while what was brought to them is not known either.
+func (o *outputs) untold() (names []string) {
+	if o == nil {
+		return nil
+	}
+	for i := range o.arrays {
+		p := &o.arrays[i]
+		_, isFloat := warptrace.Float(0, elementType(p.array()))
+		if all, genuine := p.counts(); p.swaps && all > 0 && genuine == 0 && !(o.keeps && isFloat) {
+			names = append(names, p.name())
+		}
+	}
+	return names
+}

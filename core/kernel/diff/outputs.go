@@ -34,6 +34,7 @@ type arrayPair struct {
 	noise  []bool           // beside them: equal runs differ there, too
 	of     int64            // chunks that either side wrote
 	more   bool             // chunks differ beyond those that are listed
+	swaps  bool             // compare-and-swaps wrote it, whose values were not recorded
 }
 
 // storeChange is one statement that stored something else to one array.
@@ -97,6 +98,7 @@ func (g *gathering) compareOutputs(ctx context.Context, a, b *warptrace.Trace, o
 			o.arrays[i].compare(&oa.Coverage, &ob.Coverage)
 		}
 	}
+	o.noteSwaps(oa, ob, places)
 	if oa.Coverage.Stores && ob.Coverage.Stores {
 		return g.compareStores(ctx, a, b, oa, ob, places)
 	}

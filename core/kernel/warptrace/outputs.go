@@ -111,6 +111,7 @@ const NoArray = ^uint32(0)
 type StoreTotal struct {
 	StoreSum
 	Warps uint64 // that stored something
+	Swaps bool   // compare-and-swaps are among them, whose values are not in the hash
 }
 
 // Stores are the sums of each warp, in columns of equal length, ascending by warp, site and array. What is here is enough to name the

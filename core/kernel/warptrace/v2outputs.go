@@ -220,7 +220,7 @@ func encodeOutputs(o *Outputs) []byte {
 	}
 	for i := range o.Stores {
 		s := &o.Stores[i]
-		m = m.sub(3, message(nil).uint(1, uint64(s.Site+1)).uint(2, uint64(s.Array+1)).uint(3, s.Count).fixed(4, s.Hash).uint(5, s.Warps))
+		m = m.sub(3, message(nil).uint(1, uint64(s.Site+1)).uint(2, uint64(s.Array+1)).uint(3, s.Count).fixed(4, s.Hash).uint(5, s.Warps).flag(6, s.Swaps))
 	}
 	for i := range o.Findings {
 		f := &o.Findings[i]
@@ -354,6 +354,8 @@ func decodeStoreTotal(b []byte) (StoreTotal, error) {
 			s.Hash = f.v
 		case 5:
 			s.Warps = f.v
+		case 6:
+			s.Swaps = f.v != 0
 		}
 		return nil
 	})

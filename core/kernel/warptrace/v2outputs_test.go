@@ -51,7 +51,7 @@ func randomOutputs(rng *rand.Rand, warps []*Warp, sites, wave int) *launchOutput
 		o.Arrays = append(o.Arrays, a)
 	}
 	for range rng.IntN(4) {
-		o.Stores = append(o.Stores, StoreTotal{StoreSum{uint32(rng.IntN(sites)), rng.Uint32N(2) - 1, rng.Uint64(), rng.Uint64()}, rng.Uint64()})
+		o.Stores = append(o.Stores, StoreTotal{StoreSum{uint32(rng.IntN(sites)), rng.Uint32N(2) - 1, rng.Uint64(), rng.Uint64()}, rng.Uint64(), rng.IntN(2) == 0})
 		o.Findings = append(o.Findings, Finding{
 			Check: "out-of-bounds", Site: uint32(rng.IntN(sites+1)) - 1, Function: "f", File: "a.py", Line: 3, Column: 4, Instruction: "st.global", Block: [3]uint32{1, 0, 3},
 			Warp: rng.Uint64(), Lane: 31, Lanes: rng.Uint64(), Count: rng.Uint64(), Array: "x", Distance: -5, Message: "beyond",

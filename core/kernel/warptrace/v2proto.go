@@ -20,6 +20,13 @@ func (m message) uint(num protowire.Number, v uint64) message {
 	return protowire.AppendVarint(protowire.AppendTag(m, num, protowire.VarintType), v)
 }
 
+func (m message) flag(num protowire.Number, v bool) message {
+	if v {
+		return m.uint(num, 1)
+	}
+	return m
+}
+
 func (m message) fixed(num protowire.Number, v uint64) message {
 	if v == 0 {
 		return m

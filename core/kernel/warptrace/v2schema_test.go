@@ -142,8 +142,8 @@ func TestV2MessagesAreThoseOfTheSchema(t *testing.T) {
 
 func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
 	o := Outputs{
-		Arrays:   []Array{{ID: 1, Kind: ArrayVariable, Name: "x", Type: "*fp16", ElementBytes: 2, Written: 9, Digest: 7}},
-		Stores:   []StoreTotal{{StoreSum{2, 3, 4, 5}, 6}, {StoreSum{NoSite, NoArray, 1, 0}, 1}},
+		Arrays:   []Array{{ID: 1, Kind: ArrayVariable, Name: "x", Type: "*fp16", ElementBytes: 2, Written: 9, Digest: 7, Began: 8}},
+		Stores:   []StoreTotal{{StoreSum{2, 3, 4, 5}, 6, true}, {StoreSum{NoSite, NoArray, 1, 0}, 1, false}},
 		Findings: []Finding{{"race", 1, "f", "a.py", 3, 4, "st", [3]uint32{1, 0, 2}, 8, 9, 10, 11, "y", -2, "m"}, {Site: NoSite}},
 	}
 	var spelled string
@@ -156,8 +156,8 @@ func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
 		spelled += fmt.Sprintf("%s: %d ", coverageNames[len(o.Coverage.flags())+i], i+1)
 	}
 	again := bySchema(t, "Outputs", encodeOutputs(&o), `coverage { `+spelled+` }
-		arrays { id: 1 kind: 2 name: "x" type: "*fp16" element_bytes: 2 written: 9 digest: 7 }
-		stores { site_plus_one: 3 array_plus_one: 4 count: 4 hash: 5 warps: 6 } stores { count: 1 warps: 1 }
+		arrays { id: 1 kind: 2 name: "x" type: "*fp16" element_bytes: 2 written: 9 digest: 7 began: 8 }
+		stores { site_plus_one: 3 array_plus_one: 4 count: 4 hash: 5 warps: 6 swaps: true } stores { count: 1 warps: 1 }
 		findings { check: "race" site_plus_one: 2 function: "f" file: "a.py" line: 3 column: 4 instruction: "st" block: [1, 0, 2] warp: 8 lane: 9 lanes: 10
 		count: 11 array: "y" distance_zigzag: 3 message: "m" } findings {}`)
 	if got, err := decodeOutputs(again, 3); err != nil || cmp.Diff(&o, got) != "" {

@@ -23,6 +23,7 @@ type outputs struct {
 	*arrays
 	launch     *execute.Running
 	statements []uint32            // local number of each one's first site
+	swaps      map[uint32]bool     // those of compare-and-swaps
 	fixedAt    []*writtenArray     // by place in the code, where the instruction says the array
 	place      func(uint64) uint64 // of a block in the schedule
 	totals     map[sumKey]*warptrace.StoreTotal
@@ -38,7 +39,7 @@ func compareSums(a, b sumKey) int {
 
 // newOutputs prepares to watch a launch. places says where a block comes in the schedule, nil: by its number.
 func newOutputs(r *execute.Running, plan *recordPlan, keep uint64, places map[uint64]uint64) *outputs {
-	o := &outputs{launch: r, statements: plan.statements, totals: map[sumKey]*warptrace.StoreTotal{}}
+	o := &outputs{launch: r, statements: plan.statements, swaps: plan.swaps, totals: map[sumKey]*warptrace.StoreTotal{}}
 	o.writers = keep > 0 && r.Blocks < 1<<(64-writerShift)-1 && len(o.statements) < 1<<writerStatementBits
 	if !o.writers {
 		keep = 0
@@ -74,6 +75,7 @@ func (p *recordPlan) addWrites(k *code.Kernel, list *sites.List) {
 		}
 	}
 	index := map[uint32]int32{}
+	p.swaps = map[uint32]bool{}
 	for i := range k.Code {
 		in := &k.Code[i]
 		if in.Kind != code.KindStore && in.Kind != code.KindAtomic || in.Mem.Space != ptx.Global && in.Mem.Space != ptx.Generic {
@@ -90,7 +92,7 @@ func (p *recordPlan) addWrites(k *code.Kernel, list *sites.List) {
 		}
 		what := stepWrite
 		if in.Kind == code.KindAtomic && in.Atomic.Kind == memory.CAS {
-			what = stepSwap
+			what, p.swaps[local] = stepSwap, true
 		}
 		p.steps[i] = append(p.steps[i], step{what: what, site: local, keep: index[local]})
 	}
@@ -455,7 +457,7 @@ func (o *outputs) total(sums []warptrace.StoreSum) {
 		key := sumKey{s.Site, s.Array}
 		t := o.totals[key]
 		if t == nil {
-			t = &warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: s.Site, Array: s.Array}}
+			t = &warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: s.Site, Array: s.Array}, Swaps: o.swaps[s.Site]}
 			o.totals[key] = t
 		}
 		t.Count += s.Count

@@ -13,7 +13,8 @@ type recordPlan struct {
 	steps [][]step
 	kept  int // compares whose operands must be kept until they decide
 
-	statements []uint32 // that write global memory: local number of each one's first site
+	statements []uint32        // that write global memory: local number of each one's first site
+	swaps      map[uint32]bool // those of compare-and-swaps
 }
 
 // step is one site at one instruction.
