@@ -346,13 +346,13 @@ func (c *comparison) losses(side int) diff.Losses {
 func (c *comparison) conclude() {
 	d, t, s := c.doc, &c.doc.Totals, &c.doc.Sequence
 	whole := t.Errors == 0 && s.Missing == 0 && s.Inserted == 0
-	d.Passed = whole && d.CountedDivergences <= d.Threshold && t.Inconclusive == 0
+	d.Passed = whole && d.CountedDivergences <= d.Threshold && t.Inconclusive == 0 && t.Matched > 0
 	switch {
 	case t.Diverged > 0 || s.Missing > 0 || s.Inserted > 0:
 		d.Status = StatusDiverged
 	case t.Errors > 0:
 		d.Status = StatusError // nothing differs as far as could be compared: that is no divergence, and no agreement
-	case t.Inconclusive > 0:
+	case t.Inconclusive > 0 || t.Matched == 0:
 		d.Status = StatusInconclusive
 	case t.SameResults > 0:
 		d.Status = StatusSameResults
@@ -390,6 +390,8 @@ func (c *comparison) verdict() string {
 		parts = append(parts, "no launch recorded anything that could be compared")
 	case t.Matched > 0 && t.Errors < t.Matched:
 		parts = append(parts, fmt.Sprintf("%s of both sessions %s", plural(t.Identical, "launch"), verb(t.Identical, "agrees", "agree")))
+	case t.Matched == 0 && s.Missing+s.Inserted == 0:
+		parts = append(parts, "neither session holds a launch")
 	default:
 		parts = append(parts, "no launch could be compared")
 	}

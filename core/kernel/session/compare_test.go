@@ -48,6 +48,14 @@ func TestEqualSessionsAreIdentical(t *testing.T) {
 	}
 }
 
+// TestSessionsWithoutALaunchAreNotTheSame: nothing was looked at.
+func TestSessionsWithoutALaunchAreNotTheSame(t *testing.T) {
+	d := compare(t, write(t), write(t), Options{})
+	if d.Status != StatusInconclusive || d.Passed || !strings.HasPrefix(d.Verdict, "neither session holds a launch") {
+		t.Errorf("got %s, passed %v: %s", d.Status, d.Passed, d.Verdict)
+	}
+}
+
 func TestOneMoreLaunchAtTheFrontUnmatchesNothing(t *testing.T) {
 	a := write(t, launch("f", 1, 2), launch("g", 3), launch("f", 4))
 	b := write(t, launch("warmup", 9), launch("f", 1, 2), launch("g", 3), launch("f", 4))
