@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/report"
@@ -86,11 +85,10 @@ func runCombine(j *job.Job, r combine.Request, strict bool) (*combineReply, erro
 			return nil, err
 		}
 	}
-	if c := doc.Collectives; strict && doc.Status == combine.StatusAligned && c != nil && c.Passed == nil {
-		return nil, fault.New(fault.Partial, "no collective could be judged: nothing confirms the alignment").WithPath(evidence.Output).WithHint("the output was written; leave out --strict to accept it")
-	}
-	if strict && doc.Status != combine.StatusAligned {
-		return nil, fault.New(fault.Partial, "the result is %s: %s", doc.Status, firstReason(doc)).WithPath(evidence.Output).WithHint("the output was written; leave out --strict to accept it")
+	if strict {
+		if err := doc.Strict(evidence.Output); err != nil {
+			return nil, err
+		}
 	}
 	return &combineReply{Document: doc, Base: evidence.Base}, nil
 }
@@ -114,18 +112,6 @@ func writeReport(j *job.Job, page *file.Output, doc *combine.Document, e *combin
 		return err
 	}
 	return page.Commit()
-}
-
-func firstReason(doc *combine.Document) string {
-	for _, n := range doc.Nodes {
-		if len(n.Warnings) > 0 {
-			return "node " + n.ID + ": " + n.Warnings[len(n.Warnings)-1]
-		}
-	}
-	if len(doc.Warnings) > 0 {
-		return doc.Warnings[0]
-	}
-	return "no clock data was given"
 }
 
 // alignRequest is the request of align: one trace.

@@ -29,10 +29,8 @@ type cycleArgs struct {
 	Streams           string                   `json:"streams"`
 	Rules             string                   `json:"rules"` // a TOML file
 	PhaseMode         string                   `json:"phase_mode"`
-	EditPercent       int                      `json:"edit_percent"` // 0: the default, negative: none
-	MaxLevels         int                      `json:"max_levels"`
-	Copies            bool                     `json:"copies"` // memory copies and fills are kernels too
-	MaxListed         int                      `json:"max_listed"`
+	EditPercent       *int                     `json:"edit_percent"` // 0: none
+	MaxLevels         *int                     `json:"max_levels"`
 	Compat            *cycledoc.CompatSettings `json:"compat"`
 }
 
@@ -53,15 +51,14 @@ type cyclesReply struct {
 
 type cyclesCompareRequest struct {
 	requestLimits
-	A           cycleArgs         `json:"a"`
-	B           cycleArgs         `json:"b"`
-	Names       map[string]string `json:"names"`
-	Alpha       float64           `json:"alpha"`
-	MinChange   float64           `json:"min_change"`
-	Similarity  float64           `json:"similarity"`
-	Repetitions int               `json:"repetitions"`
-	Outputs     []outputArg       `json:"outputs"`
-	Overwrite   bool              `json:"overwrite"`
+	A          cycleArgs         `json:"a"`
+	B          cycleArgs         `json:"b"`
+	Names      map[string]string `json:"names"`
+	Alpha      *float64          `json:"alpha"`
+	MinChange  *float64          `json:"min_change"`
+	Similarity *float64          `json:"similarity"`
+	Outputs    []outputArg       `json:"outputs"`
+	Overwrite  bool              `json:"overwrite"`
 }
 
 // cyclesCompareReply is prlx.cycles-compare/1 with what was written.
@@ -123,6 +120,10 @@ func findCycles(j *job.Job, r *cyclesRequest) (*cyclesReply, error) {
 
 // compareCycles finds the cycles of two traces and compares them.
 func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, error) {
+	opt, err := r.options()
+	if err != nil {
+		return nil, err
+	}
 	inputs := slices.Concat(r.A.Paths, r.B.Paths, []string{r.A.Rules, r.B.Rules})
 	out, err := createReports(cycleCompareReports, r.Outputs, r.Overwrite, inputs, "")
 	if err != nil {
@@ -137,9 +138,7 @@ func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, er
 	if err != nil {
 		return nil, err
 	}
-	doc, err := cycle.Compare(j, a, b, cycle.CompareOptions{
-		Alpha: r.Alpha, MinChange: r.MinChange, Similarity: r.Similarity, Repetitions: r.Repetitions,
-	})
+	doc, err := cycle.Compare(j, a, b, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -149,6 +148,28 @@ func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, er
 	return &cyclesCompareReply{CompareDocument: doc, writtenReports: out.reply()}, nil
 }
 
+func (r *cyclesCompareRequest) options() (opt cycle.CompareOptions, err error) {
+	if opt.Alpha, err = given("alpha", r.Alpha); err != nil {
+		return opt, err
+	}
+	if opt.MinChange, err = given("min_change", r.MinChange); err != nil {
+		return opt, err
+	}
+	opt.Similarity, err = given("similarity", r.Similarity)
+	return opt, err
+}
+
+// given is a number of a request for options in which 0 means the default: 0 where it is absent, refused where it is 0.
+func given[T int | float64](name string, value *T) (T, error) {
+	switch {
+	case value == nil:
+		return 0, nil
+	case *value == 0:
+		return 0, fault.Usagef("%s is 0", name).WithHint("give more, or leave it out for the default")
+	}
+	return *value, nil
+}
+
 // find reads and finds what the arguments name.
 func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, error) {
 	if len(a.Paths) == 0 {
@@ -156,9 +177,17 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, er
 	}
 	opt := cycle.Options{
 		IgnoreAnnotations: a.IgnoreAnnotations, Keys: a.Keys, Streams: a.Streams, PhaseMode: phase.Mode(a.PhaseMode),
-		EditPercent: a.EditPercent, MaxLevels: a.MaxLevels, MaxListed: a.MaxListed, Compat: a.Compat,
+		Compat: a.Compat,
+	}
+	if n := a.EditPercent; n != nil {
+		if opt.EditPercent = *n; *n <= 0 {
+			opt.EditPercent = cycle.NoEdits
+		}
 	}
 	var err error
+	if opt.MaxLevels, err = given("max_levels", a.MaxLevels); err != nil {
+		return nil, err
+	}
 	if opt.Rules, err = readRules(j, a.Rules); err != nil {
 		return nil, err
 	}
@@ -172,7 +201,7 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, er
 		if seen[i] = info; err == nil && slices.ContainsFunc(seen[:i], func(o os.FileInfo) bool { return o != nil && os.SameFile(o, info) }) {
 			return nil, fault.New(fault.Usage, "is given twice, and would count as two ranks").WithPath(path).WithHint("name each file once")
 		}
-		if traces[i], err = kernels.Read(j, path, kernels.Options{Copies: a.Copies}); err != nil {
+		if traces[i], err = kernels.Read(j, path, kernels.Options{}); err != nil {
 			return nil, err
 		}
 	}

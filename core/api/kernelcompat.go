@@ -22,11 +22,11 @@ type compatArgs struct {
 	CrossGPU          bool    `json:"cross_gpu"`
 	ContinueAfterPath bool    `json:"continue_after_path"`
 	IgnoreActiveMask  bool    `json:"ignore_active_mask"`
-	Threshold         int64   `json:"threshold"`
+	MaxDivergences    int64   `json:"max_divergences"`
 	Warps             *string `json:"warps"`
 	Kinds             *string `json:"kinds"`
 	Sites             *string `json:"sites"`
-	Map               string  `json:"map"`
+	Map               string  `json:"site_map"`
 	RemapA            string  `json:"remap_a"`
 	RemapB            string  `json:"remap_b"`
 }
@@ -52,7 +52,7 @@ type compatReply struct {
 func (c *compatArgs) compatOptions(ctx context.Context) (compat.Options, error) {
 	opt := compat.Options{
 		Values: c.Values, Limit: c.Limit, Lookahead: c.Lookahead, Force: c.Force, CrossGPU: c.CrossGPU,
-		ContinueAfterPath: c.ContinueAfterPath, IgnoreActiveMask: c.IgnoreActiveMask, Threshold: c.Threshold,
+		ContinueAfterPath: c.ContinueAfterPath, IgnoreActiveMask: c.IgnoreActiveMask, Threshold: c.MaxDivergences,
 		Warps: c.Warps, Kinds: c.Kinds, Sites: c.Sites,
 	}
 	for _, m := range []struct {

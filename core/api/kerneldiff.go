@@ -20,33 +20,31 @@ import (
 // compareArgs are the fields of a request that say how recordings compare; diff and session_diff share them.
 type compareArgs struct {
 	siteMapArgs
-	SiteMapB         string           `json:"site_map_b"` // of B, where it was built apart
-	Values           bool             `json:"values"`
-	Tolerance        string           `json:"tolerance"`
-	NaN              string           `json:"nan"` // "equal", "bits" or "never"
-	Ignore           []string         `json:"ignore"`
-	IgnoreActiveMask bool             `json:"ignore_active_mask"`
-	Force            bool             `json:"force"`
-	CrossGPU         bool             `json:"cross_gpu"`
-	StrictOrder      bool             `json:"strict_order"` // another order of paths is a difference, too
-	Warps            string           `json:"warps"`
-	Kinds            []string         `json:"kinds"` // of divergences
-	Sites            []string         `json:"sites"`
-	Context          int              `json:"context"`
-	Float            bool             `json:"float"` // operands of unknown type are floats
-	Threshold        int64            `json:"threshold"`
-	Thresholds       map[string]int64 `json:"thresholds"` // by kind; the others together have Threshold
-	Rows             int64            `json:"rows"`       // divergences that the document lists: 0 none, negative all
-	Clusters         int64            `json:"clusters"`   // that the document lists: 0 as package diff has it, negative all
-	Accepted         string           `json:"accepted"`
-	Today            string           `json:"today"`
-	SourceRoots      []string         `json:"source_roots"`
-	Explain          bool             `json:"explain"`
-	Require          []string         `json:"require"` // what must agree: "control-flow", "outputs", "values"
-	Outputs          []outputArg      `json:"outputs"`
-	Overwrite        bool             `json:"overwrite"`
-	Verify           bool             `json:"verify"` // read everything
-	Root             string           `json:"root"`   // the directory as seen from which reports name sources
+	SiteMapB         string       `json:"site_map_b"` // of B, where it was built apart
+	Values           bool         `json:"values"`
+	Tolerance        string       `json:"tolerance"`
+	NaN              string       `json:"nan"` // "equal", "bits" or "never"
+	Ignore           []string     `json:"ignore"`
+	IgnoreActiveMask bool         `json:"ignore_active_mask"`
+	Force            bool         `json:"force"`
+	CrossGPU         bool         `json:"cross_gpu"`
+	StrictOrder      bool         `json:"strict_order"` // another order of paths is a difference, too
+	Warps            string       `json:"warps"`
+	Kinds            []string     `json:"kinds"` // of divergences
+	Sites            []string     `json:"sites"`
+	Floats           bool         `json:"floats"` // operands of unknown type are floats
+	MaxDivergences   diff.Allowed `json:"max_divergences"`
+	Limit            *int64       `json:"limit"`    // divergences that the document lists; 0: all, absent: as package diff has it
+	Clusters         *int64       `json:"clusters"` // that the document lists; 0: all, absent: as package diff has it
+	Accepted         string       `json:"accepted"`
+	Today            string       `json:"today"`
+	SourceRoots      []string     `json:"source_roots"`
+	Explain          bool         `json:"explain"`
+	Require          []string     `json:"require"` // what must agree: "control-flow", "outputs", "values"
+	Outputs          []outputArg  `json:"outputs"`
+	Overwrite        bool         `json:"overwrite"`
+	Verify           bool         `json:"verify"` // read everything
+	Root             string       `json:"root"`   // the directory as seen from which reports name sources
 }
 
 type diffRequest struct {
@@ -63,15 +61,14 @@ type diffRequest struct {
 // diffReply is a document with what the caller is told besides.
 type diffReply struct {
 	*diff.Document
-	Thresholds map[string]int64 `json:"thresholds,omitempty"`
-	Notes      []string         `json:"notes,omitempty"`
+	Notes []string `json:"notes,omitempty"`
 	writtenReports
 }
 
 func (c *compareArgs) compareOptions() (diff.Options, error) {
 	opt := diff.Options{
 		Values: c.Values, IgnoreActiveMask: c.IgnoreActiveMask, Force: c.Force, CrossGPU: c.CrossGPU, StrictOrder: c.StrictOrder,
-		Context: c.Context, Threshold: c.Threshold, Verify: c.Verify,
+		MaxDivergences: c.MaxDivergences, Verify: c.Verify,
 		Settings: diff.Settings{
 			Values: c.Values, Tolerance: c.Tolerance, NaN: c.NaN, Ignore: c.Ignore, IgnoreActiveMask: c.IgnoreActiveMask,
 			Warps: c.Warps, Kinds: c.Kinds, SiteFilter: c.Sites, Force: c.Force, CrossGPU: c.CrossGPU, Require: c.Require,
@@ -120,8 +117,10 @@ func (r *diffRequest) check() error {
 	switch {
 	case len(r.A) == 0 || len(r.B) == 0:
 		return fault.Usagef("the request names no recording for A or for B")
-	case r.Threshold < 0:
-		return fault.Usagef("threshold is %d, expected 0 or more", r.Threshold)
+	case r.Limit != nil && *r.Limit < 0:
+		return fault.Usagef("limit is %d, expected 0 or more", *r.Limit).WithHint("0 lists all")
+	case r.Clusters != nil && *r.Clusters < 0:
+		return fault.Usagef("clusters is %d, expected 0 or more", *r.Clusters).WithHint("0 lists all")
 	}
 	return nil
 }
@@ -212,20 +211,11 @@ func (r *diffRequest) compare(j *job.Job, a, b *recording, opt diff.Options, map
 	doc.Losses = diff.LossesOfBoth{A: lossesDocument(result.LossesA), B: lossesDocument(result.LossesB)}
 	r.nameInputs(doc)
 	doc.Warnings = append(doc.Warnings, r.warnings(result, a, b)...)
-	reply := &diffReply{Document: doc, Notes: r.notes(a, b)}
-	if len(r.Thresholds) > 0 {
-		reply.Thresholds = r.Thresholds
-		doc.Passed = doc.Status != diff.StatusInconclusive && r.passes(result)
-	}
-	return reply, result, nil
+	return &diffReply{Document: doc, Notes: r.notes(a, b)}, result, nil
 }
 
 func (c *compareArgs) documentOptions() diff.DocumentOptions {
-	rows := c.Rows
-	if rows == 0 {
-		rows = 1 // 0 leaves it to package diff
-	}
-	return diff.DocumentOptions{Rows: rows, Clusters: c.Clusters}
+	return diff.DocumentOptions{Rows: c.Limit, Clusters: c.Clusters}
 }
 
 // complete adds to a document what package diff leaves to its callers: sources, and the meaning of bits as the user knows it.
@@ -234,7 +224,7 @@ func (c *compareArgs) complete(ctx context.Context, doc *diff.Document, recordin
 	if c.Root != "" {
 		roots = append(roots, c.Root)
 	}
-	if c.Float {
+	if c.Floats {
 		showFloats(doc)
 	}
 	doc.Sources, err = readSources(ctx, doc, roots, recordedAt(recording, h))
@@ -352,19 +342,4 @@ func (r *diffRequest) notes(a, b *recording) []string {
 		out = append(out, "no site map was found: sites show as ids; --map prlx-sites.json names them")
 	}
 	return out
-}
-
-// passes applies thresholds by kind: what counts of each, and of the others together.
-func (r *diffRequest) passes(result *diff.Result) bool {
-	var others int64
-	for kind, n := range result.CountedByKind() {
-		limit, ok := r.Thresholds[kind]
-		switch {
-		case !ok:
-			others += n
-		case n > limit:
-			return false
-		}
-	}
-	return others <= r.Threshold
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
@@ -25,9 +24,6 @@ type sessionDiffReply struct {
 func sessionDiff(j *job.Job, r *diffRequest) (*sessionDiffReply, error) {
 	if err := r.check(); err != nil {
 		return nil, err
-	}
-	if len(r.Thresholds) > 0 {
-		return nil, fault.Usagef("sessions have one threshold, not one a kind").WithHint("allow a number of divergences, or compare launch by launch")
 	}
 	options, err := r.compareOptions()
 	if err != nil {

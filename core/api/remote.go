@@ -62,15 +62,20 @@ func combineNode(j *job.Job, r *nodeRequest) (*combine.NodeDone, error) {
 
 type finishRequest struct {
 	requestLimits
-	Plan *combine.RemotePlan `json:"plan"`
-	Done []combine.NodeDone  `json:"done"`
+	Plan   *combine.RemotePlan `json:"plan"`
+	Done   []combine.NodeDone  `json:"done"`
+	Strict bool                `json:"strict"`
 }
 
 func combineFinish(_ *job.Job, r *finishRequest) (*combine.Document, error) {
 	if r.Plan == nil {
 		return nil, errNoPlan
 	}
-	return combine.Finish(r.Plan, r.Done)
+	doc, err := combine.Finish(r.Plan, r.Done)
+	if err == nil && r.Strict {
+		err = doc.Strict(r.Plan.Output)
+	}
+	return doc, err
 }
 
 type abandonDocument struct {

@@ -126,9 +126,9 @@ type simulateLaunchRequest struct {
 	Seed            uint64               `json:"seed"`
 	Stop            bool                 `json:"stop"`
 	NaN             bool                 `json:"nan"`
-	NoRaces         bool                 `json:"no_races"`
+	Races           *bool                `json:"races"` // absent: true
 	GlobalRaces     bool                 `json:"global_races"`
-	NoCounts        bool                 `json:"no_counts"`
+	Counts          *bool                `json:"counts"` // absent: true
 	MaxFindings     int                  `json:"max_findings"`
 	MaxInstructions uint64               `json:"max_instructions"`
 	Record          *simulateRecord      `json:"record"`
@@ -218,13 +218,16 @@ func lostMemory(err error, l *simt.Launch) error {
 	return err
 }
 
+// onUnless is a switch that is on where the request does not say.
+func onUnless(given *bool) bool { return given == nil || *given }
+
 // launch turns a request into a launch; the memory that it names is the caller's.
 func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 	l := &simt.Launch{
 		Kernel: r.Kernel, Grid: r.Grid, Block: r.Block, Cluster: r.Cluster, SharedBytes: r.SharedBytes,
 		Options: simt.Options{
-			ScheduleSeed: r.Seed, StopAtFirst: r.Stop, MaxFindings: r.MaxFindings, NaN: r.NaN, NoRaces: r.NoRaces,
-			GlobalRaces: r.GlobalRaces, NoCounts: r.NoCounts, MaxInstructions: r.MaxInstructions,
+			ScheduleSeed: r.Seed, StopAtFirst: r.Stop, MaxFindings: r.MaxFindings, NaN: r.NaN, NoRaces: !onUnless(r.Races),
+			GlobalRaces: r.GlobalRaces, NoCounts: !onUnless(r.Counts), MaxInstructions: r.MaxInstructions,
 		},
 	}
 	if len(r.Allocations) > maxAllocations {

@@ -141,7 +141,7 @@ func simulationDocument(r *simulateLaunchRequest, result *simt.Result) *Simulati
 		LaneInstructions: result.LaneInstructions, Lines: make([]SimulationLine, len(result.Lines)),
 		Findings: make([]SimulationFinding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,
 		OutputCut: result.OutputCut,
-		Options:   SimulationOptions{Seed: r.Seed, Stop: r.Stop, NaN: r.NaN, Races: !r.NoRaces, Global: r.GlobalRaces, Counts: !r.NoCounts},
+		Options:   SimulationOptions{Seed: r.Seed, Stop: r.Stop, NaN: r.NaN, Races: onUnless(r.Races), Global: r.GlobalRaces, Counts: onUnless(r.Counts)},
 	}
 	for i := range result.Lines {
 		doc.Lines[i] = simulationLine(&result.Lines[i])

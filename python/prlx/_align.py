@@ -26,6 +26,8 @@ def align_trace(
     method: str = "auto",
     policy: str = "degrade",
     timebase: str = "host",
+    correction_stat: bool = False,
+    strict: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     overwrite: bool = False,
@@ -41,7 +43,9 @@ def align_trace(
         Where to write; ``None`` makes a sibling. ``<node>.alignment_stats.json`` is written beside it.
     node
         Which node of the clock files this trace is of; ``None`` finds out by its name and by what is recorded inside.
-    snapshots, offsets, probes, declared, reference, method, policy, timebase, workers, memory_limit, overwrite, progress
+    snapshots, offsets, probes, declared, reference, method, policy, timebase, correction_stat, strict
+        As for ``combine_traces``.
+    workers, memory_limit, overwrite, progress
         As for ``combine_traces``.
 
     Returns
@@ -54,8 +58,49 @@ def align_trace(
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
+    asked = request(
+        trace,
+        output=output,
+        node=node,
+        snapshots=snapshots,
+        offsets=offsets,
+        probes=probes,
+        declared=declared,
+        reference=reference,
+        method=method,
+        policy=policy,
+        timebase=timebase,
+        correction_stat=correction_stat,
+        strict=strict,
+        workers=workers,
+        memory_limit=memory_limit,
+        overwrite=overwrite,
+    )
+    return warn_unless_aligned(run(asked, progress=progress))
+
+
+def request(
+    trace: AnyPath,
+    *,
+    output: AnyPath | None = None,
+    node: str | int | None = None,
+    snapshots: Inputs | None = None,
+    offsets: AnyPath | None = None,
+    probes: AnyPath | list[AnyPath] | None = None,
+    declared: AnyPath | None = None,
+    reference: str | int | None = None,
+    method: str = "auto",
+    policy: str = "degrade",
+    timebase: str = "host",
+    correction_stat: bool = False,
+    strict: bool = False,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """The request of the operation ``align``; arguments as of ``align_trace``."""
     defaults = _config.load()
-    request = {
+    return {
         "trace": _request.absolute(trace),
         "node": _request.node_id(node),
         "output": _request.absolute_or_none(output),
@@ -64,15 +109,16 @@ def align_trace(
         "policy": policy,
         "reference": _request.node_id(reference, defaults.get("align.reference").value),
         "timebase": timebase,
+        "correction_stat": correction_stat,
+        "strict": strict,
         **_request.limits(workers, memory_limit, defaults),
         "overwrite": overwrite,
     }
-    return warn_unless_aligned(run(request, progress=progress))
 
 
-def run(request: dict[str, Any], *, progress: Progress = "auto") -> CombinedTrace:
+def run(asked: dict[str, Any], *, progress: Progress = "auto") -> CombinedTrace:
     """Run a request of the operation ``align``."""
     from ._progress import shown
 
     with shown(progress) as watch:
-        return result_of(_core.run("align", request, progress=watch))
+        return result_of(_core.run("align", asked, progress=watch))

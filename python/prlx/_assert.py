@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _compare, _config, _request
-from ._config import did_you_mean
+from . import _compare
 from ._diff_text import render
 from ._errors import FileAccessError, UsageError
 from ._lines import Look, Style, clean, plain
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from ._filters import Sites, Warps
     from ._request import Path as AnyPath
 
-KINDS = ("Branch", "ActiveMask", "Value", "Path", "ExtraEvents", "Output", "Store", "Finding")
 _CLUSTERS = 3  # of the message of a failure, which is to be read in ten seconds
 
 
@@ -93,32 +91,34 @@ def assert_same(
         The recordings cannot be compared: one of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
     __tracebackhide__ = True
-    defaults = _config.load()
-    total, by_kind = limits(max_divergences)
-    request: dict[str, Any] = {
-        "a": _compare.recordings(a),
-        "b": _compare.recordings(b),
-        "baseline": _compare.recordings(baseline),
-        "baseline_b": _compare.recordings(baseline_b),
-        **_compare.site_maps(site_map, site_map_b),
-        **_compare.comparing(values=values, tolerance=tolerance, nan=nan, ignore=ignore),
-        **_compare.filters(warps=warps, kinds=kinds, sites=sites),
-        "ignore_active_mask": ignore_active_mask,
-        "force": force,
-        "cross_gpu": cross_gpu,
-        "strict_order": strict_order,
-        "explain": explain,
-        "accepted": _request.absolute_or_none(accepted),
-        "require": _compare.required(require, defaults),
-        "today": _compare.today(),
-        "threshold": total,
-        "verify": verify,
-        "thresholds": by_kind or None,
-        "rows": _compare.LISTED,
-        "source_roots": _request.paths(source_roots),
-        **_request.limits(workers, memory_limit, defaults),
-    }
-    found = _compare.run(request, progress=False)
+    asked = _compare.request(
+        a,
+        b,
+        values=values,
+        ignore=ignore,
+        tolerance=tolerance,
+        site_map=site_map,
+        site_map_b=site_map_b,
+        nan=nan,
+        baseline=baseline,
+        baseline_b=baseline_b,
+        warps=warps,
+        kinds=kinds,
+        sites=sites,
+        ignore_active_mask=ignore_active_mask,
+        force=force,
+        cross_gpu=cross_gpu,
+        strict_order=strict_order,
+        explain=explain,
+        accepted=accepted,
+        max_divergences=max_divergences,
+        require=require,
+        verify=verify,
+        source_roots=source_roots,
+        workers=workers,
+        memory_limit=memory_limit,
+    )
+    found = _compare.run(asked, progress=False)
     demand(found, strict=strict)
     return found
 
@@ -185,7 +185,7 @@ def headline(document: Mapping[str, Any]) -> str:
     threshold = str(document["threshold"])
     if by_kind := document.get("thresholds"):
         threshold = ", ".join(
-            [*(f"{kind} {by_kind[kind]}" for kind in KINDS if kind in by_kind), f"others {threshold}"]
+            [*(f"{kind} {by_kind[kind]}" for kind in _compare.KINDS if kind in by_kind), f"others {threshold}"]
         )
     return f"PRLX ASSERT: {word} ({plural(counted(document), 'divergence')}, threshold: {threshold})"
 
@@ -211,32 +211,6 @@ def uncovered(found: Comparison) -> list[str]:
     """What must agree and was not recorded, in sentences."""
     names = {"control-flow": "control flow"}
     return [f"{names.get(name, name)} not recorded on both sides" for name in found.coverage.get("missing") or ()]
-
-
-def limits(given: int | Mapping[str, int]) -> tuple[int, dict[str, int]]:
-    """How many divergences of all kinds, or of the kinds without a number of their own, may count, and those of each kind.
-
-    Parameters
-    ----------
-    given
-        A number, or a mapping of kinds to numbers.
-
-    Raises
-    ------
-    UsageError
-        A kind that does not exist, or a number below 0.
-    """
-    named = dict(given) if isinstance(given, Mapping) else {"*": given}
-    for kind, number in named.items():
-        if kind != "*" and kind not in KINDS:
-            near = did_you_mean(str(kind), KINDS)
-            raise UsageError(
-                f"no kind of divergence is called {kind!r}{near}", hint=f"the kinds are {', '.join(KINDS)}"
-            )
-        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise UsageError(f"expected a whole number of allowed divergences from 0 on, got {number!r}")
-    total = named.pop("*", 0)
-    return total, {kind: named[kind] for kind in KINDS if kind in named}
 
 
 def replace_golden(recording: AnyPath, golden: AnyPath) -> Path:

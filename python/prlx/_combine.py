@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
-from ._errors import NotAlignedWarning, PrlxError, UsageError
+from ._errors import NotAlignedWarning, PartialResultError, PrlxError, UsageError
 from ._request import Inputs
 from ._result import Brief, Card, Result
 from ._units import TimeRange, format_count, format_ns, node_name, plural
@@ -271,6 +271,8 @@ def combine_traces(
     naming: str = "viewer",
     timebase: str = "host",
     time_range: str | TimeRange | None = None,
+    correction_stat: bool = False,
+    strict: bool = False,
     executor: Executor | None = None,
     workers: int | None = None,
     memory_limit: int | str | None = None,
@@ -308,6 +310,10 @@ def combine_traces(
         ``host`` writes host time of the reference, ``tracer`` goes back to each node's tracer clock.
     time_range
         ``"A:B"`` as on the command line, or two absolute times in ns of which either may be ``None``.
+    correction_stat
+        Add the correction in ns to every event.
+    strict
+        A result that is not wholly aligned, or that no collective confirms, raises ``PartialResultError`` when it is written.
     executor
         Any ``concurrent.futures`` executor: each node's file is read and written by tasks of it, where the file lies. The
         output is then a run directory.
@@ -335,8 +341,57 @@ def combine_traces(
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
+    asked = request(
+        inputs,
+        output=output,
+        apply_alignment=apply_alignment,
+        format=format,
+        snapshots=snapshots,
+        offsets=offsets,
+        probes=probes,
+        declared=declared,
+        reference=reference,
+        method=method,
+        policy=policy,
+        naming=naming,
+        timebase=timebase,
+        time_range=time_range,
+        correction_stat=correction_stat,
+        strict=strict,
+        workers=workers,
+        memory_limit=memory_limit,
+        report=report,
+        overwrite=overwrite,
+    )
+    return warn_unless_aligned(run(asked, executor=executor, progress=progress))
+
+
+def request(
+    inputs: Inputs,
+    *,
+    output: AnyPath | None = None,
+    apply_alignment: bool = True,
+    format: str | None = None,
+    snapshots: Inputs | None = None,
+    offsets: AnyPath | None = None,
+    probes: AnyPath | list[AnyPath] | None = None,
+    declared: AnyPath | None = None,
+    reference: str | int | None = None,
+    method: str = "auto",
+    policy: str = "degrade",
+    naming: str = "viewer",
+    timebase: str = "host",
+    time_range: str | TimeRange | None = None,
+    correction_stat: bool = False,
+    strict: bool = False,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+    report: AnyPath | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """The request of the operation ``combine``; arguments as of ``combine_traces``."""
     defaults = _config.load()
-    request = {
+    return {
         "inputs": _request.named(inputs),
         "output": _request.absolute_or_none(output),
         "format": format or defaults.get("combine.format").value,
@@ -348,11 +403,12 @@ def combine_traces(
         "timebase": timebase,
         "time_range": _request.time_range(time_range),
         "apply_alignment": apply_alignment,
+        "correction_stat": correction_stat,
+        "strict": strict,
         **_request.limits(workers, memory_limit, defaults),
         "report": _request.absolute_or_none(report),
         "overwrite": overwrite,
     }
-    return warn_unless_aligned(run(request, executor=executor, progress=progress))
 
 
 def warn_unless_aligned(result: CombinedTrace) -> CombinedTrace:
@@ -363,27 +419,27 @@ def warn_unless_aligned(result: CombinedTrace) -> CombinedTrace:
     return result
 
 
-def run(request: dict[str, Any], *, executor: Executor | None = None, progress: Progress = "auto") -> CombinedTrace:
+def run(asked: dict[str, Any], *, executor: Executor | None = None, progress: Progress = "auto") -> CombinedTrace:
     """Run a request of the operation ``combine``, here or spread over the tasks of an executor."""
     from ._progress import shown
 
-    if not request["inputs"]:
+    if not asked["inputs"]:
         raise UsageError("no input given")
     with shown(progress) as watch:
         if executor is None:
-            return result_of(_core.run("combine", request, progress=watch))
-        return _spread(request, executor, watch)
+            return result_of(_core.run("combine", asked, progress=watch))
+        return _spread(asked, executor, watch)
 
 
-def _spread(request: dict[str, Any], executor: Executor, watch: _core.Progress | None) -> CombinedTrace:
+def _spread(asked: dict[str, Any], executor: Executor, watch: _core.Progress | None) -> CombinedTrace:
     """Read and write each node's trace in a task of its own, where the file lies; only plans travel.
 
     The output is a run directory, begun by the plan and finished here; it is abandoned when any task fails.
     """
-    if request.get("report") is not None:
+    if asked.get("report") is not None:
         raise UsageError("a report is not written with an executor", hint="leave report out, or executor")
-    found = _core.run("combine_inputs", request)
-    limits = {key: request.get(key) for key in ("workers", "memory_limit")}
+    found = _core.run("combine_inputs", asked)
+    limits = {key: asked.get(key) for key in ("workers", "memory_limit")}
     count = len(found["inputs"])
     scans = [
         executor.submit(_in_worker, "combine_scan", {"input": one, "nodes": count, **limits}) for one in found["inputs"]
@@ -393,8 +449,10 @@ def _spread(request: dict[str, Any], executor: Executor, watch: _core.Progress |
     try:
         tasks = [executor.submit(_in_worker, "combine_node", {"task": task, **limits}) for task in plan["tasks"]]
         done = _gather(tasks, "write", watch)
-        document = _core.run("combine_finish", {"plan": plan, "done": done})
+        document = _core.run("combine_finish", {"plan": plan, "done": done, "strict": asked["strict"]})
         return result_of({**document, "base": plan["output"]})
+    except PartialResultError:
+        raise  # under strict: what was written stays
     except BaseException:
         _core.call("combine_abandon", {"plan": plan})
         raise

@@ -27,6 +27,7 @@ Recordings: TypeAlias = "AnyPath | KernelTrace | Session | Iterable[AnyPath | Ke
 Tolerance: TypeAlias = str | float | Mapping[str, float | str]
 """How far values may be apart: ``"rel=1e-5"``, ``"f16:ulp=4,f32:abs=1e-6"``, a number (relative), or a mapping."""
 
+KINDS = ("Branch", "ActiveMask", "Value", "Path", "ExtraEvents", "Output", "Store", "Finding")
 LOOKAHEAD = 32
 LISTED = 10_000  # divergences in a document that is printed or reported, unless more are asked for
 _LISTED_HERE = 100  # in one that has the tables beside it
@@ -52,9 +53,11 @@ def diff_traces(
     ignore_active_mask: bool = False,
     force: bool = False,
     cross_gpu: bool = False,
+    strict_order: bool = False,
+    floats: bool = False,
     explain: bool = False,
     accepted: AnyPath | None = None,
-    max_divergences: int = 0,
+    max_divergences: int | Mapping[str, int] = 0,
     require: str | Iterable[str] | None = None,
     verify: bool | None = None,
     limit: int | None = _LISTED_HERE,
@@ -89,12 +92,17 @@ def diff_traces(
         Differences of active lanes alone do not count.
     force, cross_gpu
         Compare different kernels; compare recordings of different machines by thread.
+    strict_order
+        Another order of divergent paths differs, too.
+    floats
+        Show operands and values of unknown type as floats.
     explain
         Say why, too.
     accepted
         A file of accepted differences.
     max_divergences
-        How many may differ for ``passed`` to be true.
+        How many may count for ``passed`` to be true: a number, or a mapping of kinds (``{"Value": 3}``; ``"*"`` is every other
+        kind together, 0 when left out).
     require
         What must agree for ``passed`` to be true: some of ``"control-flow"``, ``"outputs"`` and ``"values"`` (which implies
         ``values``). Left out, the setting ``diff.require`` decides, which is control flow and outputs.
@@ -128,35 +136,139 @@ def diff_traces(
             "lookahead has no effect: alignment is minimal over the whole warp (prlx diff --compat takes --lookahead)"
         )
         warnings.warn(text, stacklevel=2)
+    asked = request(
+        a,
+        b,
+        values=values,
+        ignore=ignore,
+        tolerance=tolerance,
+        site_map=site_map,
+        site_map_b=site_map_b,
+        nan=nan,
+        baseline=baseline,
+        baseline_b=baseline_b,
+        warps=warps,
+        kinds=kinds,
+        sites=sites,
+        ignore_active_mask=ignore_active_mask,
+        force=force,
+        cross_gpu=cross_gpu,
+        strict_order=strict_order,
+        floats=floats,
+        explain=explain,
+        accepted=accepted,
+        max_divergences=max_divergences,
+        require=require,
+        verify=verify,
+        limit=limit,
+        clusters=_CLUSTERS_HERE if limit else 0,
+        source_roots=source_roots,
+        workers=workers,
+        memory_limit=memory_limit,
+    )
+    return run(asked, progress=progress)
+
+
+def request(
+    a: Recordings,
+    b: Recordings,
+    *,
+    values: bool = False,
+    ignore: str | Iterable[str] = (),
+    tolerance: Tolerance | None = None,
+    site_map: AnyPath | None = None,
+    site_map_b: AnyPath | None = None,
+    nan: str | None = None,
+    baseline: Recordings = (),
+    baseline_b: Recordings = (),
+    warps: Warps | None = None,
+    kinds: str | Iterable[str] | None = None,
+    sites: Sites | None = None,
+    ignore_active_mask: bool = False,
+    force: bool = False,
+    cross_gpu: bool = False,
+    strict_order: bool = False,
+    floats: bool = False,
+    explain: bool = False,
+    accepted: AnyPath | None = None,
+    max_divergences: int | Mapping[str, int] = 0,
+    require: str | Iterable[str] | None = None,
+    verify: bool | None = None,
+    limit: int | None = LISTED,
+    clusters: int | None = None,
+    source_roots: AnyPath | Iterable[AnyPath] = (),
+    outputs: Sequence[Mapping[str, str]] = (),
+    overwrite: bool = False,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+) -> dict[str, Any]:
+    """The request of the operation ``diff``, and of ``session_diff``: what functions and commands that compare ask for.
+
+    Parameters
+    ----------
+    a, b, values, ignore, tolerance, site_map, site_map_b, nan, baseline, baseline_b, warps, kinds, sites, ignore_active_mask
+        As of ``diff_traces``.
+    force, cross_gpu, strict_order, floats, explain, accepted, max_divergences, require, verify, source_roots
+        As of ``diff_traces``.
+    limit, clusters
+        Divergences and clusters that the document lists; 0 for all. ``clusters=None`` leaves it to the core.
+    outputs, overwrite
+        Reports that are written on the way: ``format`` and ``path`` of each.
+    workers, memory_limit
+        As of ``diff_traces``.
+    """
     if limit is not None and limit < 0:
         raise UsageError(f"limit is {limit}, expected 0 or more, or None for all")
     defaults = _config.load()
-    request: dict[str, Any] = {
+    return {
         "a": recordings(a),
         "b": recordings(b),
         "baseline": recordings(baseline),
         "baseline_b": recordings(baseline_b),
-        **site_maps(site_map, site_map_b),
+        **_request.site_maps(site_map, site_map_b),
         **comparing(values=values, tolerance=tolerance, nan=nan, ignore=ignore),
         **filters(warps=warps, kinds=kinds, sites=sites),
         "ignore_active_mask": ignore_active_mask,
         "force": force,
         "cross_gpu": cross_gpu,
+        "strict_order": strict_order,
+        "floats": floats,
         "explain": explain,
         "accepted": _request.absolute_or_none(accepted),
         "require": required(require, defaults),
         "today": today(),
-        "threshold": max_divergences,
+        "max_divergences": allowed(max_divergences),
         "verify": verifying(verify),
-        "rows": limit or -1,
-        "clusters": _CLUSTERS_HERE if limit else -1,
+        "limit": limit or 0,
+        "clusters": clusters,
         "source_roots": _request.paths(source_roots),
+        "outputs": list(outputs) or None,
+        "overwrite": overwrite,
         **_request.limits(workers, memory_limit, defaults),
     }
-    return run(request, progress=progress)
 
 
-def are_sessions(request: Mapping[str, Any]) -> bool:
+def allowed(given: int | Mapping[str, int]) -> int | dict[str, int]:
+    """How many divergences may count: of all kinds together, or by kind, where ``"*"`` is every other kind together.
+
+    Raises
+    ------
+    UsageError
+        A kind that does not exist, or a number below 0.
+    """
+    named = given if isinstance(given, Mapping) else {"*": given}
+    for kind, number in named.items():
+        if kind != "*" and kind not in KINDS:
+            near = _config.did_you_mean(str(kind), KINDS)
+            raise UsageError(
+                f"no kind of divergence is called {kind!r}{near}", hint=f"the kinds are {', '.join(KINDS)}"
+            )
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise UsageError(f"expected a whole number of allowed divergences from 0 on, got {number!r}")
+    return dict(named) if set(named) - {"*"} else named.get("*", 0)
+
+
+def are_sessions(asked: Mapping[str, Any]) -> bool:
     """Whether A and B are directories, that is sessions.
 
     Raises
@@ -164,7 +276,7 @@ def are_sessions(request: Mapping[str, Any]) -> bool:
     UsageError
         Only one of them is.
     """
-    a, b = request["a"][0], request["b"][0]
+    a, b = asked["a"][0], asked["b"][0]
     kinds = [Path(path).is_dir() for path in (a, b)]
     if kinds[0] != kinds[1]:
         file, folder = (b, a) if kinds[0] else (a, b)
@@ -180,14 +292,6 @@ def recordings(given: Recordings) -> list[str]:
     if hasattr(given, "path"):
         return [str(given.path)]
     return [path for one in given for path in recordings(one)]
-
-
-def site_maps(site_map: AnyPath | None, site_map_b: AnyPath | None) -> dict[str, Any]:
-    """How a request names the site maps of both sides, and from where they are looked for."""
-    given = None if not site_map else _request.absolute(site_map)
-    given_b = None if not site_map_b else _request.absolute(site_map_b)
-    look = site_map is None or (site_map_b is None and given is None)
-    return {"site_map": given, "site_map_b": given_b, "look_in": _request.absolute(".") if look else None}
 
 
 def comparing(
@@ -207,7 +311,7 @@ def tolerance_text(given: Tolerance | None) -> str | None:
     """A tolerance as the core takes it: ``rel=1e-05``, ``f16:ulp=4``."""
     if given is None or isinstance(given, str):
         if given is not None and not given.strip():
-            raise UsageError("tolerance is empty", hint="such as rel=1e-5 or f16:ulp=4, or leave it away")
+            raise UsageError("tolerance is empty", hint="such as rel=1e-5 or f16:ulp=4, or leave it out")
         return given
     if isinstance(given, Mapping):
         return ",".join(
@@ -260,23 +364,23 @@ def today() -> str:
     return datetime.date.today().isoformat()
 
 
-def run(request: Mapping[str, Any], *, progress: Progress = "auto") -> Diff:
+def run(asked: Mapping[str, Any], *, progress: Progress = "auto") -> Diff:
     """Run a request of the operation ``diff``, or of ``session_diff`` where A and B are sessions.
 
     Parameters
     ----------
-    request
-        Of the operation, with absolute paths. Documents name the files as seen from the current directory.
+    asked
+        The request, with absolute paths. Documents name the files as seen from the current directory.
     progress
         As for ``diff_traces``.
     """
     for side in "ab":
-        if not request[side]:
+        if not asked[side]:
             raise UsageError(f"no recording is named for {side.upper()}")
     here = _request.absolute(".")
-    named = [path for key in ("a", "b", "baseline", "baseline_b") for path in request.get(key) or ()]
-    named += [request["accepted"]] if request.get("accepted") else []
+    named = [path for key in ("a", "b", "baseline", "baseline_b") for path in asked.get(key) or ()]
+    named += [asked["accepted"]] if asked.get("accepted") else []
     names = {path: _request.seen_from(path, here) for path in named}
-    request = {**request, "names": names, "root": here}
-    compare = run_sessions if are_sessions(request) else run_files
-    return compare(request, progress=progress)
+    asked = {**asked, "names": names, "root": here}
+    compare = run_sessions if are_sessions(asked) else run_files
+    return compare(asked, progress=progress)

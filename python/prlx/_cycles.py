@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -404,7 +404,40 @@ def find_cycles(
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
-    request = {
+    asked = request(
+        trace,
+        ignore_annotations=ignore_annotations,
+        keys=keys,
+        streams=streams,
+        rules=rules,
+        phase_mode=phase_mode,
+        edit_percent=edit_percent,
+        max_levels=max_levels,
+        compat=compat,
+        workers=workers,
+        memory_limit=memory_limit,
+    )
+    return run(asked, progress=progress)
+
+
+def request(
+    trace: Traces,
+    *,
+    ignore_annotations: bool = False,
+    keys: str | None = None,
+    streams: str | None = None,
+    rules: AnyPath | None = None,
+    phase_mode: str | None = None,
+    edit_percent: int | None = None,
+    max_levels: int | None = None,
+    compat: bool | Mapping[str, float] = False,
+    outputs: Sequence[Mapping[str, str]] = (),
+    overwrite: bool = False,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+) -> dict[str, Any]:
+    """The request of the operation ``cycles``; arguments as of ``find_cycles``, and reports that are written on the way."""
+    return {
         "paths": _request.paths(trace),
         **options(
             ignore_annotations=ignore_annotations,
@@ -416,9 +449,10 @@ def find_cycles(
             max_levels=max_levels,
             compat=compat,
         ),
+        "outputs": list(outputs) or None,
+        "overwrite": overwrite,
         **_request.limits(workers, memory_limit, _config.load()),
     }
-    return run(request, progress=progress)
 
 
 def compare_cycles(
@@ -428,10 +462,17 @@ def compare_cycles(
     alpha: float | None = None,
     min_change: float | None = None,
     similarity: float | None = None,
+    ignore_annotations: bool = False,
+    keys: str | None = None,
+    streams: str | None = None,
+    rules: AnyPath | None = None,
+    phase_mode: str | None = None,
+    edit_percent: int | None = None,
+    max_levels: int | None = None,
+    compat: bool | Mapping[str, float] = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
-    **finding: Any,
 ) -> CycleComparison:
     """Compare the cycles of two runs.
 
@@ -445,10 +486,10 @@ def compare_cycles(
         The smallest change that is worth a word, as a share; 0.03 unless given.
     similarity
         The least share of common kernels of two classes that are paired; 0.5 unless given.
+    ignore_annotations, keys, streams, rules, phase_mode, edit_percent, max_levels, compat
+        As of ``find_cycles``, for traces that are named by path.
     workers, memory_limit, progress
         As for ``combine_traces``.
-    **finding
-        Options of ``find_cycles`` for traces that are named by path.
 
     Returns
     -------
@@ -460,16 +501,67 @@ def compare_cycles(
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
-    chosen = options(**finding)
-    request = {
+    asked = compare_request(
+        a,
+        b,
+        alpha=alpha,
+        min_change=min_change,
+        similarity=similarity,
+        ignore_annotations=ignore_annotations,
+        keys=keys,
+        streams=streams,
+        rules=rules,
+        phase_mode=phase_mode,
+        edit_percent=edit_percent,
+        max_levels=max_levels,
+        compat=compat,
+        workers=workers,
+        memory_limit=memory_limit,
+    )
+    return run_compare(asked, progress=progress)
+
+
+def compare_request(
+    a: Source,
+    b: Source,
+    *,
+    alpha: float | None = None,
+    min_change: float | None = None,
+    similarity: float | None = None,
+    ignore_annotations: bool = False,
+    keys: str | None = None,
+    streams: str | None = None,
+    rules: AnyPath | None = None,
+    phase_mode: str | None = None,
+    edit_percent: int | None = None,
+    max_levels: int | None = None,
+    compat: bool | Mapping[str, float] = False,
+    outputs: Sequence[Mapping[str, str]] = (),
+    overwrite: bool = False,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+) -> dict[str, Any]:
+    """The request of ``cycles_compare``; arguments as of ``compare_cycles``, and reports that are written on the way."""
+    chosen = options(
+        ignore_annotations=ignore_annotations,
+        keys=keys,
+        streams=streams,
+        rules=rules,
+        phase_mode=phase_mode,
+        edit_percent=edit_percent,
+        max_levels=max_levels,
+        compat=compat,
+    )
+    return {
         "a": _side(a, chosen),
         "b": _side(b, chosen),
         "alpha": alpha,
         "min_change": min_change,
         "similarity": similarity,
+        "outputs": list(outputs) or None,
+        "overwrite": overwrite,
         **_request.limits(workers, memory_limit, _config.load()),
     }
-    return run_compare(request, progress=progress)
 
 
 def options(
@@ -494,8 +586,6 @@ def options(
         described = {**COMPAT, **compat}
     elif compat:
         described = dict(COMPAT)
-    if edit_percent is not None and edit_percent <= 0:
-        edit_percent = -1  # the core's word for none
     return {
         "ignore_annotations": bool(ignore_annotations),
         "keys": keys,
@@ -516,28 +606,28 @@ def _side(source: Source, chosen: Mapping[str, Any]) -> dict[str, Any]:
     return {"paths": _request.paths(source), **chosen}
 
 
-def run(request: dict[str, Any], *, progress: Progress = "auto") -> Cycles:
+def run(asked: dict[str, Any], *, progress: Progress = "auto") -> Cycles:
     """Run a request of the operation ``cycles``."""
     from ._progress import shown
 
-    request = named(request, request["paths"])
+    asked = named(asked, asked["paths"])
     with shown(progress) as watch:
-        return Cycles(_core.run("cycles", request, progress=watch), request=request)
+        return Cycles(_core.run("cycles", asked, progress=watch), request=asked)
 
 
-def run_compare(request: dict[str, Any], *, progress: Progress = "auto") -> CycleComparison:
+def run_compare(asked: dict[str, Any], *, progress: Progress = "auto") -> CycleComparison:
     """Run a request of the operation ``cycles_compare``."""
     from ._progress import shown
 
-    request = named(request, [*request["a"]["paths"], *request["b"]["paths"]])
+    asked = named(asked, [*asked["a"]["paths"], *asked["b"]["paths"]])
     with shown(progress) as watch:
-        return CycleComparison(_core.run("cycles_compare", request, progress=watch))
+        return CycleComparison(_core.run("cycles_compare", asked, progress=watch))
 
 
-def named(request: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
+def named(asked: dict[str, Any], paths: Iterable[str]) -> dict[str, Any]:
     """The request, with how its document calls the files: as seen from the current directory."""
     here = _request.absolute(".")
-    return {**request, "names": {path: _request.seen_from(path, here) for path in paths}}
+    return {**asked, "names": {path: _request.seen_from(path, here) for path in paths}}
 
 
 def report_format(path: Path) -> str:

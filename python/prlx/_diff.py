@@ -234,7 +234,7 @@ class Diff(Comparison):
         """The tables; the recordings are read again where they were not asked for at once: most callers never look."""
         if self.tables:
             return self.tables
-        again = run_files({**self.request, "outputs": None, "rows": 0}, tables=True, progress=False)
+        again = run_files({**self.request, "outputs": None, "limit": 1}, tables=True, progress=False)
         if any(again.document[name] != self.document[name] for name in _TOTALS):
             raise IncompatibleTracesError(
                 "the recordings are not those that were compared: they changed since", hint="compare them again"
@@ -305,7 +305,7 @@ class Diff(Comparison):
             return None
         found = self.document.get("explanation")
         if found is None:
-            again = {**self.request, "explain": True, "outputs": None, "rows": 0}
+            again = {**self.request, "explain": True, "outputs": None, "limit": 1}
             found = _core.run("diff", {**again, "tables": False}).get("explanation")
         return None if found is None else Explanation.of(found)
 

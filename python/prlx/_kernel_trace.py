@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -453,31 +452,51 @@ def read_trace(
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
-    request = {
+    asked = request(
+        path, site_map=site_map, warps=warps, sites=sites, kinds=kinds, max_rows=max_rows, memory_limit=memory_limit
+    )
+    return open_recording(asked, progress=progress)
+
+
+def request(
+    path: AnyPath,
+    *,
+    site_map: AnyPath | None = None,
+    warps: Warps | None = None,
+    sites: Sites | None = None,
+    kinds: Kinds | None = None,
+    max_rows: int | None = None,
+    head: int | None = None,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+) -> dict[str, Any]:
+    """The request of the operation ``kernel_trace``.
+
+    Parameters
+    ----------
+    path, site_map, warps, sites, kinds, max_rows, memory_limit
+        As of ``read_trace``.
+    head
+        Only so many events, the first ones.
+    workers
+        As of every operation.
+    """
+    return {
         "path": _request.absolute(path),
-        **site_map_request(site_map),
+        **_request.site_maps(site_map),
         "warps": None if warps is None else warp_text(warps),
         "sites": None if sites is None else site_texts(sites),
         "kinds": None if kinds is None else kind_names(kinds),
         "max_rows": max_rows,
-        **_request.limits(None, memory_limit, _config.load()),
+        "head": head,
+        **_request.limits(workers, memory_limit, _config.load()),
     }
-    return open_recording(request, progress=progress)
 
 
-def open_recording(request: Mapping[str, Any], *, progress: Progress = "auto") -> KernelTrace:
-    """The recording of a request of the operation ``kernel_trace``, with its warps and sites."""
+def open_recording(asked: Mapping[str, Any], *, progress: Progress = "auto") -> KernelTrace:
+    """The recording that a request asks for, with its warps and sites."""
     from ._progress import shown
 
     with shown(progress) as watch:
-        reply = _core.run("kernel_trace", {**request, "tables": ["warps"]}, progress=watch)
-    return KernelTrace(request["path"], reply, request)
-
-
-def site_map_request(site_map: AnyPath | None, side: str = "") -> dict[str, Any]:
-    """How a request names a site map: the file, or where to look for one."""
-    if site_map is None:
-        return {f"site_map{side}": None, "look_in": os.fspath(_request.absolute("."))}
-    if os.fspath(site_map) == "":
-        return {f"site_map{side}": None, "look_in": None}
-    return {f"site_map{side}": _request.absolute(site_map), "look_in": None}
+        reply = _core.run("kernel_trace", {**asked, "tables": ["warps"]}, progress=watch)
+    return KernelTrace(asked["path"], reply, asked)

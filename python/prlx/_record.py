@@ -455,7 +455,7 @@ def _extras(
         "atomics": atomics,
         "loads": loads,
         "barriers": barriers,
-        "events_per_warp": events_per_warp or 0,
+        "events_per_warp": events_per_warp,
         "outputs": _size("outputs", outputs),
     }
 

@@ -113,3 +113,13 @@ def limits(workers: int | None, memory_limit: int | str | None, defaults: Config
         "workers": defaults.get("workers").value if workers is None else workers,
         "memory_limit": defaults.get("memory-limit").value if memory_limit is None else memory_limit,
     }
+
+
+def site_maps(site_map: Path | None, site_map_b: Path | None = None) -> dict[str, Any]:
+    """The site maps of recordings of format v1, of B where it was built apart, and from where one is looked for.
+
+    ``None`` looks for one, ``""`` looks for none.
+    """
+    look = absolute(".") if site_map is None else None
+    found = {"site_map": absolute(site_map) if site_map else None, "look_in": look}
+    return found | ({"site_map_b": absolute(site_map_b)} if site_map_b else {})

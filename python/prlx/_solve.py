@@ -141,21 +141,32 @@ def solve_offsets(
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
-    request = {
+    asked = request(files, output=output, reference=reference, overwrite=overwrite)
+    return run(asked, progress=progress)
+
+
+def request(
+    files: AnyPath | Iterable[AnyPath],
+    *,
+    output: AnyPath | None = None,
+    reference: str | int | None = None,
+    overwrite: bool = False,
+) -> dict[str, Any]:
+    """The request of the operation ``solve``; arguments as of ``solve_offsets``."""
+    return {
         "files": _request.paths(files),
         "output": _request.absolute_or_none(output),
         "reference": _request.node_id(reference, _config.load().get("solve.reference").value),
         "overwrite": overwrite,
     }
-    return run(request, progress=progress)
 
 
-def run(request: dict[str, Any], *, progress: Progress = "auto") -> Offsets:
+def run(asked: dict[str, Any], *, progress: Progress = "auto") -> Offsets:
     """Run a request of the operation ``solve``."""
     from ._progress import shown
 
-    if not request["files"]:
+    if not asked["files"]:
         raise UsageError("no file of probes given")
     with shown(progress) as watch:
-        document = _core.run("solve", request, progress=watch)
-    return Offsets(document, Path(request["output"]).parent if request["output"] else Path.cwd())
+        document = _core.run("solve", asked, progress=watch)
+    return Offsets(document, Path(asked["output"]).parent if asked["output"] else Path.cwd())

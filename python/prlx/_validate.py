@@ -132,6 +132,7 @@ def validate_collectives(
     offsets: AnyPath | None = None,
     probes: AnyPath | list[AnyPath] | None = None,
     declared: AnyPath | None = None,
+    limit: int | None = None,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -145,6 +146,8 @@ def validate_collectives(
     snapshots, offsets, probes, declared
         Clock files, as for ``combine_traces``: the traces are judged on the clocks that these relate. Without them they are
         judged as they are, with the bounds that traces of ``combine_traces`` carry.
+    limit
+        How many of the worst ones are listed; left out, the setting ``validate.limit`` decides.
     workers, memory_limit, progress
         As for ``combine_traces``.
 
@@ -158,21 +161,45 @@ def validate_collectives(
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
+    asked = request(
+        inputs,
+        snapshots=snapshots,
+        offsets=offsets,
+        probes=probes,
+        declared=declared,
+        limit=limit,
+        workers=workers,
+        memory_limit=memory_limit,
+    )
+    return run(asked, progress=progress)
+
+
+def request(
+    inputs: Inputs,
+    *,
+    snapshots: Inputs | None = None,
+    offsets: AnyPath | None = None,
+    probes: AnyPath | list[AnyPath] | None = None,
+    declared: AnyPath | None = None,
+    limit: int | None = None,
+    workers: int | None = None,
+    memory_limit: int | str | None = None,
+) -> dict[str, Any]:
+    """The request of the operation ``validate``; arguments as of ``validate_collectives``."""
     defaults = _config.load()
-    request = {
+    return {
         "inputs": _request.named(inputs),
         **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
         **_request.limits(workers, memory_limit, defaults),
-        "limit": defaults.get("validate.limit").value,
+        "limit": defaults.get("validate.limit").value if limit is None else limit,
     }
-    return run(request, progress=progress)
 
 
-def run(request: dict[str, Any], *, progress: Progress = "auto") -> Verdicts:
+def run(asked: dict[str, Any], *, progress: Progress = "auto") -> Verdicts:
     """Run a request of the operation ``validate``."""
     from ._progress import shown
 
-    if not request["inputs"]:
+    if not asked["inputs"]:
         raise UsageError("no input given")
     with shown(progress) as watch:
-        return Verdicts(_core.run("validate", request, progress=watch))
+        return Verdicts(_core.run("validate", asked, progress=watch))

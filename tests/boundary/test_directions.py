@@ -52,6 +52,7 @@ FLOORS = (
     ("cli._options", "cli._ui", "cli._table"),
     ("cli._parser", "cli._render"),
     ("cli._outputs", "cli"),
+    ("cli._comparing",),
     ("cli.combine", "cli.diff"),
     ("cli.*",),
     ("__main__",),

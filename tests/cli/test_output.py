@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from prlx import PartialResultError
 from prlx.cli import _table
 from prlx.cli._ui import Stream
 
@@ -119,12 +120,12 @@ def test_verbose_shows_what_the_numbers_rest_on(prlx):
     assert "offset windows" in prlx("combine", "a.pb", "-v").out
 
 
-@pytest.mark.parametrize(
-    ("status", "strict", "code"), [("degraded", True, 5), ("degraded", False, 0), ("aligned", True, 0)]
-)
-def test_strict_ends_with_5_when_a_part_is_not_aligned(prlx, core, status, strict, code):
-    core.replies["combine"] = {**example("combine"), "status": status}
-    assert prlx("combine", "a.pb", *(["--strict"] if strict else [])).code == code
+def test_strict_ends_with_5_when_the_core_says_that_a_part_is_not_aligned(prlx, core):
+    assert prlx("combine", "a.pb").code == 0
+    assert core.request["strict"] is False
+    core.replies["combine"] = PartialResultError("the result is degraded")
+    assert prlx("combine", "a.pb", "--strict").code == 5
+    assert core.asked[-1][1]["strict"] is True
 
 
 def test_validate_ends_with_1_on_a_violation_and_lists_the_worst(prlx, core):
@@ -150,16 +151,15 @@ def test_validate_ends_with_5_when_nothing_could_be_judged(prlx, core):
     assert "inconclusive: nothing could be judged" in ran.out
 
 
-@pytest.mark.parametrize(("strict", "code"), [((), 0), (("--strict",), 5)])
-def test_combining_what_nothing_confirms_is_strictly_partial(prlx, core, strict, code):
+def test_combining_what_nothing_confirms_says_so(prlx, core):
     document = example("combine")
     core.replies["combine"] = {
         **document,
         "status": "aligned",
         "collectives": {**document["collectives"], "groups": 0, "passed": None},
     }
-    ran = prlx("combine", "a", "b", *strict)
-    assert ran.code == code
+    ran = prlx("combine", "a", "b")
+    assert ran.code == 0
     assert "collectives  none could be judged" in ran.out
 
 

@@ -18,7 +18,6 @@ def test_a_bare_command_line_and_a_bare_call_ask_the_same(prlx, core):
     prlx("combine", "a.pb", "b.pb")
     package.combine_traces(["a.pb", "b.pb"])
     typed, called = (request for _, request in core.asked)
-    typed.pop("correction_stat"), typed.pop("strict")
     assert typed == called
 
 
@@ -47,6 +46,8 @@ def test_the_signature_is_the_interface():
         "naming",
         "timebase",
         "time_range",
+        "correction_stat",
+        "strict",
         "executor",
         "workers",
         "memory_limit",
@@ -196,6 +197,15 @@ def test_a_failing_task_leaves_no_half_output(core, failing, abandoned):
     with ThreadPoolExecutor(2) as executor, pytest.raises(package.TraceFormatError):
         package.combine_traces(["a", "b"], executor=executor)
     assert ("combine_abandon" in [op for op, _ in core.asked]) is abandoned
+
+
+def test_what_strict_refuses_stays_with_an_executor(core):
+    spread(core, "combine_finish")
+    core.replies["combine_finish"] = package.PartialResultError("the result is degraded")
+    with ThreadPoolExecutor(1) as executor, pytest.raises(package.PartialResultError):
+        package.combine_traces(["a", "b"], executor=executor, strict=True)
+    op, request = core.asked[-1]
+    assert (op, request["strict"]) == ("combine_finish", True)  # and nothing was abandoned
 
 
 @pytest.mark.usefixtures("core")

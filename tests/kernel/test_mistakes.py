@@ -68,7 +68,7 @@ def test_diff_of_the_wrong_things(prlx, wrong, a, b, code, said):
         (["--filter-sites", "0xnothex"], "site"),
         (["--ignore", "["], "pattern"),
         (["--limit", "-1"], "0 or more"),
-        (["--max-allowed-divergences", "many"], "whole number"),
+        (["--max-allowed-divergences", "many"], "N or KIND=N"),
         (["--remap-a", "prlx-sites.json"], "belong together"),
         (["--map", "prlx-sites.json", "--remap-a", "prlx-sites.json", "--remap-b", "prlx-sites.json"], "both name"),
         (["--session"], "no session"),

@@ -25,9 +25,9 @@ SWITCHES = {
     "--continue-after-path": "continue_after_path",
     "--ignore-active-mask": "ignore_active_mask",
 }
-NUMBERS = {"--limit": "limit", "--lookahead": "lookahead", "--max-allowed-divergences": "threshold"}
+NUMBERS = {"--limit": "limit", "--lookahead": "lookahead", "--max-allowed-divergences": "max_divergences"}
 TEXTS = {"--warps": "warps", "--filter-kind": "kinds", "--filter-sites": "sites"}
-MAPS = {"--map": "map", "--remap-a": "remap_a", "--remap-b": "remap_b"}
+MAPS = {"--map": "site_map", "--remap-a": "remap_a", "--remap-b": "remap_b"}
 OUTPUTS = {"--csv": "csv", "--export-flamegraph": "chrome"}
 
 

@@ -39,8 +39,8 @@ def run(op, request, *, progress=None):
     if a.read_bytes() == b.read_bytes():
         document.update(first=None, clusters=[], sites=[], divergences=[], explanation=None, baseline=None,
                         status="identical", verdict="the same", total_divergences=0, counted_divergences=0)
-    document["threshold"] = request["threshold"]
-    document["passed"] = document["counted_divergences"] <= request["threshold"]
+    document["threshold"] = request["max_divergences"]
+    document["passed"] = document["counted_divergences"] <= request["max_divergences"]
     document["tables"] = {{name: Table([], 0) for name in ("divergences", "clusters", "sites")}}
     return document
 
@@ -120,7 +120,7 @@ def test_the_marker_gives_options_and_the_closest_wins(inner):
         def test_marked(prlx, asked):
             prlx.same("a.prlx", "b.prlx", ignore="b.py:2")
             assert asked[0]["values"] is True
-            assert asked[0]["threshold"] == 10_000_000
+            assert asked[0]["max_divergences"] == 10_000_000
             assert asked[0]["ignore"] == ["b.py:2"]
         """
     )

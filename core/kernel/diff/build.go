@@ -13,28 +13,28 @@ import (
 
 // DocumentOptions say how much of a result a document holds.
 type DocumentOptions struct {
-	Rows     int64 // divergences listed, in the order of warps; 0: 1,000, negative: all
-	Clusters int64 // 0: 1,000, negative: all
-	Sites    int64 // 0: 1,000, negative: all
+	Rows     *int64 // divergences listed, in the order of warps; nil: 1,000, 0: all
+	Clusters *int64 // nil: 1,000, 0: all
+	Sites    *int64 // nil: 1,000, 0: all
 }
 
 const defaultListed = 1000
 
-func listed(asked, have int64) int64 {
+func listed(asked *int64, have int64) int64 {
 	switch {
-	case asked == 0:
-		asked = defaultListed
-	case asked < 0:
+	case asked == nil:
+		return min(defaultListed, have)
+	case *asked == 0:
 		return have
 	}
-	return min(asked, have)
+	return min(*asked, have)
 }
 
 // Document makes the document of a result. Marks that were set on rows (noise, accepted) are taken into account.
 func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 	r.Settle()
 	d := &Document{
-		Schema: "prlx.diff/1", Threshold: r.Options.Threshold, WarpsCompared: r.Stats.WarpsCompared, WarpsDiverged: r.Stats.WarpsDiverged,
+		Schema: "prlx.diff/1", Threshold: r.Options.MaxDivergences.Total, Thresholds: r.Options.MaxDivergences.ByKind, WarpsCompared: r.Stats.WarpsCompared, WarpsDiverged: r.Stats.WarpsDiverged,
 		TotalEventsA: r.Stats.EventsA, TotalEventsB: r.Stats.EventsB, DivergenceBreakdown: breakdown(r.Stats.ByKind[:]),
 		A: recordingOf(r.A, r.PathA, r.Stats.WarpsA), B: recordingOf(r.B, r.PathB, r.Stats.WarpsB),
 		Losses: LossesOfBoth{A: lossesOf(&r.LossesA), B: lossesOf(&r.LossesB)},

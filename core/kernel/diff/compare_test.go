@@ -46,7 +46,7 @@ func compared(t testing.TB, a, b *warptrace.Trace, opt Options, workers int) *Re
 
 func documentOf(t testing.TB, r *Result) *Document {
 	t.Helper()
-	d, err := r.Document(DocumentOptions{Rows: -1})
+	d, err := r.Document(DocumentOptions{Rows: new(int64)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ type Document struct {
 	TotalEventsA        int64            `json:"total_events_a"`
 	TotalEventsB        int64            `json:"total_events_b"`
 	DivergenceBreakdown map[string]int64 `json:"divergence_breakdown"` // by kind; encoding/json sorts the keys
-	Threshold           int64            `json:"threshold"`
+	Threshold           int64            `json:"threshold"`            // max_divergences, under the name that the original gave it
 	Passed              bool             `json:"passed"`
 	Require             []string         `json:"require,omitempty"`  // what must agree to pass: "control-flow", "outputs", "values"
 	Coverage            *Coverage        `json:"coverage,omitempty"` // what was compared
@@ -46,6 +46,7 @@ type Document struct {
 	Sources             []Source         `json:"sources"`
 	Options             Settings         `json:"options"` // what was asked for, so that the document can be read alone
 	Warnings            []string         `json:"warnings"`
+	Thresholds          map[string]int64 `json:"thresholds,omitempty"` // of single kinds; the others together have Threshold
 }
 
 // Recording is one side of a comparison.

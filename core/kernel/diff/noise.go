@@ -15,7 +15,7 @@ import (
 // show: they are noise. What they can neither explain nor rule out is marked as undecided. runsA are further runs of a, runsB of b;
 // either may be empty. docs/concepts/noise.md has the rule.
 func ApplyBaseline(j *job.Job, r *Result, a, b *warptrace.Trace, runsA, runsB []*warptrace.Trace, opt Options) (*Baseline, error) {
-	opt.Limit, opt.Context, opt.Threshold = 0, -1, 0
+	opt.Limit, opt.Context, opt.MaxDivergences = 0, -1, Allowed{}
 	base := &Baseline{RunsA: len(runsA), RunsB: len(runsB), Undecided: []Undecided{}, Paths: []string{}}
 	for _, runs := range [][]*warptrace.Trace{runsA, runsB} {
 		if len(runs) >= maxNoiseRuns {

@@ -187,7 +187,7 @@ type Options struct {
 	Context          int            // events shown around a divergence on each side; 0: 5, negative: none
 	MaxRows          int64          // rows kept in memory; 0: 2^20
 	MaxClusters      int            // 0: 4096
-	Threshold        int64          // divergences that still pass
+	MaxDivergences   Allowed        // divergences that still pass
 	Require          Require        // what must agree to pass
 	Settings         Settings       // as the caller spelled them, for the document
 }

@@ -34,7 +34,8 @@ type Judgement struct {
 // Judge says what the comparison comes to, with the marks that were set on rows so far.
 func (r *Result) Judge() Judgement {
 	v := Judgement{coverage: r.coverage(), ByKind: breakdown(r.Stats.ByKind[:])}
-	for _, n := range r.CountedByKind() {
+	counted := r.CountedByKind()
+	for _, n := range counted {
 		v.Counted += n
 	}
 	v.rows, v.noise = r.rowTotal(), r.rowNoise()
@@ -56,7 +57,7 @@ func (r *Result) Judge() Judgement {
 	if open := r.noiseOpen(v.Counted); open != "" {
 		v.Status, v.why = StatusInconclusive, append(v.why, open)
 	}
-	v.Passed = v.Counted <= r.Options.Threshold && v.Status != StatusInconclusive
+	v.Passed = r.Options.MaxDivergences.passes(counted) && v.Status != StatusInconclusive
 	return v
 }
 

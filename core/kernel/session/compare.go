@@ -39,6 +39,9 @@ type comparison struct {
 // Compare compares two sessions launch by launch. A launch that cannot be compared is reported as such and does not stop the others.
 // The document is the same for any number of workers.
 func Compare(j *job.Job, a, b *Session, opt Options) (*Document, error) {
+	if len(opt.Diff.MaxDivergences.ByKind) > 0 {
+		return nil, fault.Usagef("sessions have one threshold, not one a kind").WithHint("allow a number of divergences, or compare launch by launch")
+	}
 	c := &comparison{j: j, a: a, b: b, opt: &opt}
 	j.Progress().SetStage("reading headers")
 	var launches int64
@@ -78,7 +81,7 @@ func (c *comparison) sessions() []*Session {
 // begin fills in what the matching alone says.
 func (c *comparison) begin() {
 	c.doc = &Document{
-		Schema: DocumentSchema, Threshold: c.opt.Diff.Threshold, Options: c.opt.Diff.Settings, Require: c.opt.Diff.Required(),
+		Schema: DocumentSchema, Threshold: c.opt.Diff.MaxDivergences.Total, Options: c.opt.Diff.Settings, Require: c.opt.Diff.Required(),
 		KernelResults: make([]LaunchResult, len(c.matching.Pairs)), UnmatchedA: []string{}, UnmatchedB: []string{},
 		Missing: only(c.a, c.matching.OnlyA), Inserted: only(c.b, c.matching.OnlyB), A: side(c.a), B: side(c.b), Warnings: []string{},
 	}
@@ -211,7 +214,9 @@ type detail struct {
 }
 
 // inList is what the list of launches shows.
-var inList = detail{document: diff.DocumentOptions{Rows: 1, Clusters: 1, Sites: 1}}
+var inList = detail{document: diff.DocumentOptions{Rows: &one, Clusters: &one, Sites: &one}}
+
+var one int64 = 1
 
 // compare compares one launch.
 func (c *comparison) compare(j *job.Job, i int, want detail) (*diff.Result, *diff.Document, error) {

@@ -92,7 +92,7 @@ func TestTheFirstLaunchThatDiffersIsGivenInFull(t *testing.T) {
 	if sum := d.KernelResults[1].Divergences + d.KernelResults[2].Divergences; d.TotalDivergences != sum || d.Passed {
 		t.Errorf("%d divergences, want %d", d.TotalDivergences, sum)
 	}
-	if d := compare(t, a, b, Options{Diff: diff.Options{Threshold: d.TotalDivergences}}); !d.Passed || d.Status != StatusDiverged {
+	if d := compare(t, a, b, Options{Diff: diff.Options{MaxDivergences: diff.Allowed{Total: d.TotalDivergences}}}); !d.Passed || d.Status != StatusDiverged {
 		t.Errorf("below the threshold it is %s and passed is %v", d.Status, d.Passed)
 	}
 }

@@ -24,6 +24,9 @@ import (
 // Options tune Find. The zero value is the default of everything.
 type Options = structure.Options
 
+// NoEdits is the EditPercent under which all repetitions of a class are equal.
+const NoEdits = structure.NoEdits
+
 // CompareOptions tune Compare. The zero value is the default of everything.
 type CompareOptions = comparing.Options
 

@@ -8,11 +8,15 @@ from ._command import Option, Takes
 _TAKES: dict[str, Takes] = {"choice": "text", "text": "text", "whole": "whole", "size": "size", "switch": "switch"}
 
 
-def from_setting(key: str, help: str = "", *, off: str = "", metavar: str = "") -> Option:
-    """The flag of a setting: it takes its choices, and its value when left out, from the table of settings."""
+def from_setting(key: str, help: str = "", *, name: str = "", off: str = "", metavar: str = "") -> Option:
+    """The flag of a setting: it takes its choices, and its value when left out, from the table of settings.
+
+    ``name`` is the flag of its argument, where the setting has another name.
+    """
     setting = BY_KEY[key]
+    own = "--" + key.rpartition(".")[2]
     return Option(
-        ("--" + key.rpartition(".")[2],),
+        (name, own) if name else (own,),
         help or setting.help,
         takes=_TAKES[setting.kind],
         metavar=metavar,
@@ -60,7 +64,9 @@ MEMORY_LIMIT = from_setting("memory-limit", "such as 512MiB", metavar="SIZE")
 
 # What commands that compare recordings of kernels share.
 VALUES = Option(("--values",), "compare values, too (bit for bit without --tolerance)", takes="switch")
-MAP = Option(("--map",), "prlx-sites.json of v1 recordings; else one is looked for", takes="path", metavar="FILE")
+SITE_MAP = Option(
+    ("--site-map", "--map"), "prlx-sites.json of v1 recordings; else one is looked for", takes="path", metavar="FILE"
+)
 FORCE = Option(("--force",), "compare different kernels too", takes="switch")
 IGNORE = Option(("--ignore",), "sites that do not count: file:line, func:NAME, kind:NAME", "texts", "PATTERN")
 TOLERANCE = Option(("--tolerance",), "how far values may be apart: rel=1e-5, f16:ulp=4", metavar="SPEC")

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from .._combine import CombinedTrace
     from ._ui import UI
 
-PARTIAL = 5
 _EACH = 4  # more nodes than this with the same warning are one line
 
 
@@ -62,9 +61,3 @@ def shown_path(path: Path) -> str:
         return str(path.absolute().relative_to(Path.cwd())) or "."
     except ValueError:
         return str(path)
-
-
-def strict_code(result: CombinedTrace, strict: bool) -> int:
-    """0, or 5 when only a part could be aligned, or nothing confirms it, and ``--strict`` was given."""
-    judged = result.collectives.get("passed", True) is not None
-    return PARTIAL if strict and not (result.status == "aligned" and judged) else 0

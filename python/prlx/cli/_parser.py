@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NoReturn
@@ -159,6 +160,21 @@ def fill(values: argparse.Namespace, command: Command, config: Config) -> None:
     for option in command.options:
         if option.setting and getattr(values, option.name) is None:
             setattr(values, option.name, config.get(option.setting).value)
+
+
+def given(values: argparse.Namespace, call: Callable[..., object]) -> dict[str, Any]:
+    """The values that a function takes by name, which is the name of the flag; not those that were left out.
+
+    Parameters
+    ----------
+    values
+        The flags of a command line.
+    call
+        What they are for.
+    """
+    parameters = inspect.signature(call).parameters.values()
+    names = {each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
+    return {name: value for name, value in vars(values).items() if name in names and value is not None}
 
 
 def render_help(command: Command) -> str:

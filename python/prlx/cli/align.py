@@ -6,11 +6,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from .. import _request
 from . import _options as options
 from ._command import Command, Option, Positional
-from ._outputs import announce, strict_code
-from .combine import clock_files, render
+from ._outputs import announce
+from ._parser import given
+from .combine import render
 
 if TYPE_CHECKING:
     import argparse
@@ -20,37 +20,21 @@ if TYPE_CHECKING:
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Align one trace and print what was found for its node."""
-    return _align(
-        {
-            "trace": _request.absolute(values.trace),
-            "node": values.node,
-            "output": _request.absolute_or_none(values.output),
-            **clock_files(values),
-            "method": values.method,
-            "policy": values.policy,
-            "reference": values.reference,
-            "timebase": values.timebase,
-            "correction_stat": values.correction_stat,
-            "strict": values.strict,
-            "workers": values.workers,
-            "memory_limit": values.memory_limit,
-            "overwrite": bool(values.overwrite),
-        },
-        values,
-        ui,
-    )
-
-
-def _align(request: dict[str, Any], values: argparse.Namespace, ui: UI) -> int:
     from .. import _align
 
-    result = _align.run(request, progress=ui.progress)
+    return _align_as(_align.request(values.trace, **given(values, _align.request)), ui)
+
+
+def _align_as(asked: dict[str, Any], ui: UI) -> int:
+    from .. import _align
+
+    result = _align.run(asked, progress=ui.progress)
     if ui.json:
         ui.emit({**result.document, "base": str(result.base)})
     else:
         ui.show(render(result, ui))
     announce(result, ui)
-    return strict_code(result, values.strict)
+    return 0
 
 
 COMMAND = Command(
@@ -77,28 +61,12 @@ COMMAND = Command(
 
 
 def _run_xprof(values: argparse.Namespace, ui: UI) -> int:
-    return _align(
-        {
-            "trace": _request.absolute(values.trace),
-            "node": values.node,
-            "output": _request.absolute_or_none(values.output),
-            "snapshots": None
-            if values.snapshot_pairs is None
-            else [{"path": _request.absolute(values.snapshot_pairs)}],
-            "offsets": _request.absolute_or_none(values.offsets),
-            "method": ui.config.get("align.method").value,
-            "policy": ui.config.get("align.policy").value,
-            "reference": ui.config.get("align.reference").value,
-            "timebase": values.timebase,
-            "correction_stat": ui.config.get("align.correction-stat").value,
-            "strict": values.strict,
-            "workers": ui.config.get("workers").value,
-            "memory_limit": ui.config.get("memory-limit").value,
-            "overwrite": bool(values.overwrite),
-        },
-        values,
-        ui,
-    )
+    from .. import _align
+
+    names = ("method", "policy", "reference", "correction-stat")  # that have no flag here
+    settings = {name.replace("-", "_"): ui.config.get(f"align.{name}").value for name in names}
+    chosen = settings | given(values, _align.request)
+    return _align_as(_align.request(values.trace, snapshots=values.snapshot_pairs, **chosen), ui)
 
 
 XPROF = Command(

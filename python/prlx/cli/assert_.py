@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _request
-from .._config import did_you_mean
 from .._errors import FileAccessError, IncompatibleTracesError, TraceFormatError, UsageError
 from . import _options as options
 from ._command import Command, Option, Positional
+from ._comparing import (
+    ACCEPTED,
+    BASELINE_B,
+    CROSS_GPU,
+    FILTERS,
+    IGNORE_ACTIVE_MASK,
+    MAX_DIVERGENCES,
+    SITE_MAP_B,
+    SOURCE_ROOTS,
+    STRICT_ORDER,
+    asked,
+    brief,
+    code,
+    file,
+    reports,
+    show,
+)
 from ._outputs import shown_path
 from ._render import clean
-from .diff import FILTERS, check_sessions, code, maps, opener, required
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +36,7 @@ if TYPE_CHECKING:
     from .._diff import Comparison
     from ._ui import UI
 
-_REPORTS = ("html", "csv", "junit", "sarif", "github", "markdown")
+_REPORTS = {name: name for name in ("html", "csv", "junit", "sarif", "github", "markdown")}
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
@@ -32,9 +46,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     first, second = sides(values)
     if values.update_golden and not Path(first).exists():
         return _make_golden(first, second, values, ui)
-    request = _request_of(values, first, second)
-    if values.session:
-        check_sessions(request)
+    request = _request_of(values, first, second, outputs=reports(values, _REPORTS))
     try:
         found = _compare.run(request, progress=ui.progress)
     except (TraceFormatError, IncompatibleTracesError) as error:
@@ -42,7 +54,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
             raise
         ui.warn(clean(error.message))
         return _make_golden(first, second, values, ui)
-    _show(found, ui)
+    show(found, _render(found, ui), ui)
     if values.update_golden and not found.passed:
         return _replace(first, second, ui)
     return code(found, strict=bool(values.strict))
@@ -62,82 +74,10 @@ def sides(values: argparse.Namespace) -> tuple[str, str]:
     return values.a, values.b
 
 
-def _request_of(values: argparse.Namespace, first: str, second: str) -> dict[str, Any]:
-    from .. import _assert, _compare
-
-    total, by_kind = _assert.limits(_limits([*(values.max_divergences or ()), *(values.max_allowed_divergences or ())]))
-    return {
-        "a": [_request.absolute(first)],
-        "b": [_request.absolute(second)],
-        "baseline": _request.paths(values.baseline),
-        "baseline_b": _request.paths(values.baseline_b),
-        **maps(values),
-        **_compare.comparing(
-            values=bool(values.values), tolerance=values.tolerance, nan=values.nan, ignore=values.ignore or ()
-        ),
-        **_compare.filters(warps=values.warps, kinds=values.filter_kind, sites=values.filter_sites),
-        "ignore_active_mask": bool(values.ignore_active_mask),
-        "force": bool(values.force),
-        "cross_gpu": bool(values.cross_gpu),
-        "strict_order": bool(values.strict_order),
-        "explain": values.explain is not False,
-        "require": required(values),
-        "accepted": _request.absolute_or_none(values.accepted),
-        "today": _compare.today(),
-        "threshold": total,
-        "verify": values.verify is not False,
-        "thresholds": by_kind or None,
-        "rows": _compare.LISTED,
-        "source_roots": _request.paths(values.source_root),
-        "outputs": _outputs(values) or None,
-        "overwrite": bool(values.overwrite),
-        "workers": values.workers,
-        "memory_limit": values.memory_limit,
-    }
-
-
-def _limits(words: list[str]) -> dict[str, int]:
-    """``5`` and ``Value=3``, as often as they are given or after commas; the last word about a kind holds."""
-    from .._assert import KINDS
-
-    found: dict[str, int] = {}
-    for word in (part.strip() for text in words for part in text.split(",")):
-        kind, separator, number = word.rpartition("=")
-        if not number.strip().isdecimal() or (separator and not kind.strip()):
-            raise UsageError(f"--max-divergences: expected N or KIND=N, got {word!r}")
-        name = kind.strip() or "*"
-        if name != "*" and name not in KINDS:
-            near = did_you_mean(name, KINDS)
-            raise UsageError(f"--max-divergences: no kind of divergence is called {name!r}{near}")
-        found[name] = int(number)
-    return found
-
-
-def _outputs(values: argparse.Namespace) -> list[dict[str, str]]:
-    named = [(name, getattr(values, name)) for name in _REPORTS if getattr(values, name) is not None]
-    if sum(path == "-" for _, path in named) + bool(values.json) > 1:
-        raise UsageError("only one thing can go to stdout", hint="name a file instead of -")
-    return [{"format": name, "path": _request.absolute(path)} for name, path in named]
-
-
-def _show(found: Comparison, ui: UI) -> None:
-    document = dict(found.document)
-    written = document.pop("written", None) or []
-    rendered = document.pop("rendered", None)
-    document.pop("notes", None)
-    if ui.json:
-        ui.emit(document)
-    elif rendered is not None:
-        sys.stdout.write(rendered)
-    elif not ui.quiet:
-        ui.show(_render(found, ui))
-    for note in found.notes:
-        ui.say(clean(note))
-    for warning in found.warnings:
-        ui.warn(clean(warning))
-    for output in written:
-        path = Path(output["path"])
-        ui.say(f"wrote {shown_path(path)}; open it with: {opener(path, output['format'])}")
+def _request_of(values: argparse.Namespace, first: str, second: str, **others: object) -> dict[str, Any]:
+    """The request of the operation ``diff``: everything is read, and a failure says why, unless the flags say otherwise."""
+    explain, verify = values.explain is not False, values.verify is not False
+    return asked(values, first, second, **{"explain": explain, "verify": verify, **others})
 
 
 def _render(found: Comparison, ui: UI) -> Iterator[str]:
@@ -153,7 +93,7 @@ def _make_golden(golden: str, recording: str, values: argparse.Namespace, ui: UI
     """Make a golden recording where there is none that can be compared, of a recording that can be read."""
     from .. import _compare
 
-    request = {**_request_of(values, recording, recording), "explain": False, "outputs": None}
+    request = _request_of(values, recording, recording, explain=False)
     if not Path(recording).exists():
         raise FileAccessError("no such file or directory", path=recording)
     _compare.run(request, progress=ui.progress)
@@ -166,10 +106,6 @@ def _replace(golden: str, recording: str, ui: UI) -> int:
     written = _assert.replace_golden(recording, golden)
     ui.say(f"wrote {shown_path(written)}, a copy of {recording}: the golden recording from now on")
     return 0
-
-
-def _file(flag: str, help: str, *, brief: bool = False) -> Option:
-    return Option((flag,), help, takes="path", metavar="FILE", brief=brief)
 
 
 COMMAND = Command(
@@ -186,46 +122,39 @@ COMMAND = Command(
         Positional("B", "what is checked", "optional"),
     ),
     options=(
-        _file("--golden", "the recording, or session, that A must equal"),
+        file("--golden", "the recording, or session, that A must equal"),
         Option(("--update-golden",), "make A the golden one where it fails, or there is none", takes="switch"),
-        Option(("--max-divergences",), "how many may count; KIND=N for one kind", takes="texts", metavar="N"),
+        MAX_DIVERGENCES,
         options.VALUES,
         options.TOLERANCE,
         Option(("--ignore",), "sites that do not count: file:line, func:NAME, ...", takes="texts", metavar="PATTERN"),
-        Option(("--ignore-active-mask",), "differences of active lanes do not count", takes="switch"),
-        _file("--accepted", "differences accepted for a while (TOML)"),
+        replace(IGNORE_ACTIVE_MASK, brief=False),
+        ACCEPTED,
         Option(("--baseline",), "more runs equal to A: how they differ is noise", takes="paths", metavar="FILE"),
-        _file("--junit", "write a JUnit report"),
-        _file("--sarif", "write SARIF 2.1.0"),
-        _file("--github", "write GitHub annotations; - prints them"),
+        file("--junit", "write a JUnit report"),
+        file("--sarif", "write SARIF 2.1.0"),
+        file("--github", "write GitHub annotations; - prints them"),
         options.JSON,
         options.REQUIRE,
         Option(("--strict",), "exit 5 when nothing differs only as far as recorded", takes="switch"),
-        Option(("--max-allowed-divergences",), "the same as --max-divergences", takes="texts", metavar="N", brief=True),
-        Option(options.NAN.flags, options.NAN.help, choices=options.NAN.choices, brief=True),
-        Option(options.MAP.flags, options.MAP.help, takes="path", metavar="FILE", brief=True),
-        _file("--html", "write a report for a browser", brief=True),
-        _file("--csv", "write every listed divergence as a row", brief=True),
-        _file("--markdown", "write a summary for a pull request", brief=True),
-        Option(("--overwrite",), options.OVERWRITE.help, takes="switch", brief=True),
-        Option(("--baseline-b",), "more runs equal to B", takes="paths", metavar="FILE", brief=True),
+        brief(options.NAN),
+        brief(options.SITE_MAP),
+        SITE_MAP_B,
+        file("--html", "write a report for a browser", brief=True),
+        file("--csv", "write every listed divergence as a row", brief=True),
+        file("--markdown", "write a summary for a pull request", brief=True),
+        brief(options.OVERWRITE),
+        BASELINE_B,
         Option(("--explain",), "say why where it fails", takes="switch", off="--no-explain", brief=True),
-        *(Option(one.flags, one.help, takes=one.takes, metavar=one.metavar, brief=True) for one in FILTERS),
+        *map(brief, FILTERS),
         Option(("--verify",), "read all of both", takes="switch", off="--no-verify", brief=True),
-        Option(("--source-root",), "where sources are looked for", takes="paths", metavar="DIR", brief=True),
-        Option(("--force",), options.FORCE.help, takes="switch", brief=True),
-        Option(("--cross-gpu",), "compare recordings of different machines by thread", takes="switch", brief=True),
-        Option(("--strict-order",), "another order of divergent paths counts too", takes="switch", brief=True),
+        SOURCE_ROOTS,
+        brief(options.FORCE),
+        CROSS_GPU,
+        STRICT_ORDER,
         options.SESSION,
-        Option(("--workers",), options.WORKERS.help, takes="whole", metavar="N", setting="workers", brief=True),
-        Option(
-            ("--memory-limit",),
-            options.MEMORY_LIMIT.help,
-            takes="size",
-            metavar="SIZE",
-            setting="memory-limit",
-            brief=True,
-        ),
+        brief(options.WORKERS),
+        brief(options.MEMORY_LIMIT),
     ),
     notes=("exit codes: 0 passed, 1 too much differs, 4 nothing in common, 5 inconclusive, losses (--strict)",),
 )

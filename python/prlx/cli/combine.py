@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from .. import _request
 from .._units import format_bytes, format_count, format_instant, format_ns, node_name, plural
 from . import _options as options
 from ._command import Command, Option, Positional
-from ._outputs import announce, strict_code
+from ._outputs import announce
+from ._parser import given
 from ._render import Column, facts, table
 
 if TYPE_CHECKING:
@@ -23,43 +23,14 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     """Combine, print what was found for each node, name the output and the command that opens it."""
     from .. import _combine
 
-    result = _combine.run(request(values), progress=ui.progress)
+    asked = _combine.request(values.input, **given(values, _combine.request))
+    result = _combine.run(asked, progress=ui.progress)
     if ui.json:
         ui.emit({**result.document, "base": str(result.base)})
     else:
         ui.show(render(result, ui))
     announce(result, ui, report=values.report)
-    return strict_code(result, values.strict)
-
-
-def request(values: argparse.Namespace) -> dict[str, Any]:
-    """The request of these flags."""
-    return {
-        "inputs": _request.named(values.input),
-        "output": _request.absolute_or_none(values.output),
-        "format": values.format,
-        **clock_files(values),
-        "method": values.method,
-        "policy": values.policy,
-        "reference": values.reference,
-        "naming": values.naming,
-        "timebase": values.timebase,
-        "time_range": _request.time_range(values.time_range),
-        "apply_alignment": values.align,
-        "correction_stat": values.correction_stat,
-        "strict": values.strict,
-        "workers": values.workers,
-        "memory_limit": values.memory_limit,
-        "report": _request.absolute_or_none(values.report),
-        "overwrite": bool(values.overwrite),
-    }
-
-
-def clock_files(values: argparse.Namespace) -> dict[str, Any]:
-    """The files that relate the clocks, of the flags that every aligning command has."""
-    return _request.clocks(
-        snapshots=values.snapshots, offsets=values.offsets, probes=values.probes, declared=values.declared
-    )
+    return 0
 
 
 _COLUMNS = (
@@ -189,7 +160,7 @@ COMMAND = Command(
         *options.alignment("combine"),
         options.from_setting("combine.naming", "names and ids of the merged planes"),
         Option(("--time-range",), "1.5s:2s from the start, or absolute ns; an end may be open", "range", "A:B"),
-        options.from_setting("combine.align", "merge only, touch no time", off="--no-align"),
+        options.from_setting("combine.align", "merge only, touch no time", name="--apply-alignment", off="--no-align"),
         options.WORKERS,
         options.MEMORY_LIMIT,
         Option(("--report",), "write an HTML summary", "path", "FILE.html"),

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Convert; what has no place in the other format is counted and said."""
-    from .. import _compare, _core
+    from .. import _core
     from .._progress import shown
 
     if values.output is None:
@@ -33,12 +33,11 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         "to": values.to,
         "compress": bool(values.compress),
         "map_output": _request.absolute_or_none(values.map_output),
-        **_compare.site_maps(values.map, None),
+        **_request.site_maps(values.site_map),
         "overwrite": bool(values.overwrite),
         "workers": values.workers,
         "memory_limit": values.memory_limit,
     }
-    del request["site_map_b"]
     with shown(ui.progress) as watch:
         reply = _core.run("convert", request, progress=watch)
     if ui.json:
@@ -77,7 +76,7 @@ COMMAND = Command(
             metavar="OUT",
         ),
         Option(("--to",), "the format to write", choices=("v1", "v2"), setting="convert.to"),
-        options.MAP,
+        options.SITE_MAP,
         Option(
             ("--map-output",), "with --to v1: write the site map that names its sites", takes="path", metavar="FILE"
         ),

@@ -16,6 +16,7 @@ from .._units import format_count, format_ns, plural
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import shown_path
+from ._parser import given
 from ._render import Column, clean, table
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 _REPORTS = {"html": "html", "markdown": "markdown", "csv": "csv", "overlay": "chrome"}
+_OF_COMPARISONS = ("alpha", "min_change", "similarity")
 _NO_OVERLAY = "--overlay shows one trace: leave out compare"
 _LEVELS = (
     Column("level"),
@@ -76,19 +78,13 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 def _find(traces: Sequence[str], values: argparse.Namespace, ui: UI) -> int:
     from .. import _cycles
 
-    for flag, value in (("--alpha", values.alpha), ("--min-change", values.min_change)):
-        if value is not None:
-            raise UsageError(f"{flag} is of a comparison", hint="prlx cycles compare A B, or leave it out")
-    request = {
-        "paths": [_request.absolute(trace) for trace in traces],
-        **_finding(values),
-        "outputs": _outputs(values) or None,
-        "overwrite": bool(values.overwrite),
-        "workers": values.workers,
-        "memory_limit": values.memory_limit,
-    }
+    for name in _OF_COMPARISONS:
+        if getattr(values, name) is not None:
+            raise UsageError(f"{_flag(name)} is of a comparison", hint="prlx cycles compare A B, or leave it out")
+    chosen = given(values, _cycles.request) | {"compat": _compat(values), "outputs": _outputs(values)}
+    asked = _cycles.request(traces, **chosen)
     _check_xlsx(values)
-    cycles = _cycles.run(request, progress=ui.progress)
+    cycles = _cycles.run(asked, progress=ui.progress)
     _finish(cycles, values, ui, _text(cycles, ui, _limit(values)))
     return 0
 
@@ -98,19 +94,11 @@ def _compare(a: str, b: str, values: argparse.Namespace, ui: UI) -> int:
 
     if values.overlay is not None:
         raise UsageError(_NO_OVERLAY)
-    finding = _finding(values)
-    request = {
-        "a": {"paths": [_request.absolute(a)], **finding},
-        "b": {"paths": [_request.absolute(b)], **finding},
-        "alpha": _share(values.alpha, "--alpha"),
-        "min_change": _share(values.min_change, "--min-change"),
-        "outputs": _outputs(values) or None,
-        "overwrite": bool(values.overwrite),
-        "workers": values.workers,
-        "memory_limit": values.memory_limit,
-    }
+    chosen = given(values, _cycles.compare_request) | {"compat": _compat(values), "outputs": _outputs(values)}
+    chosen |= {name: _share(chosen[name], name) for name in _OF_COMPARISONS if name in chosen}
+    asked = _cycles.compare_request(a, b, **chosen)
     _check_xlsx(values)
-    comparison = _cycles.run_compare(request, progress=ui.progress)
+    comparison = _cycles.run_compare(asked, progress=ui.progress)
     _finish(comparison, values, ui, _text_of_comparison(comparison, ui, _limit(values)))
     return 0
 
@@ -119,36 +107,27 @@ def _limit(values: argparse.Namespace) -> int:
     return _SHOWN if values.kernels is None else int(values.kernels)
 
 
-def _share(text: str | None, flag: str) -> float | None:
-    if text is None:
-        return None
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _share(text: str, name: str) -> float:
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        raise UsageError(f"argument {flag}: expected a share such as 0.03 or 3%, got {text!r}") from None
+        raise UsageError(f"argument {_flag(name)}: expected a share such as 0.03 or 3%, got {text!r}") from None
 
 
-def _finding(values: argparse.Namespace) -> dict[str, Any]:
-    from .. import _cycles
-
-    compat: dict[str, float] = {}
+def _compat(values: argparse.Namespace) -> dict[str, float] | bool:
+    """``--compat``, with what ``--compat-parameter`` changes."""
+    changed: dict[str, float] = {}
     for word in values.compat_parameter or ():
-        key, equals, value = word.partition("=")
+        key, _, value = word.partition("=")
         try:
-            compat[key.strip().replace("-", "_")] = float(value) if "." in value else int(value)
+            changed[key.strip().replace("-", "_")] = float(value) if "." in value else int(value)
         except ValueError:
             raise UsageError(f"argument --compat-parameter: expected NAME=NUMBER, got {word!r}") from None
-        del equals
-    return _cycles.options(
-        ignore_annotations=bool(values.ignore_annotations),
-        keys=values.keys,
-        streams=values.streams,
-        rules=values.rules,
-        phase_mode=values.phase_mode,
-        edit_percent=values.edit_percent,
-        max_levels=values.max_levels,
-        compat=compat or bool(values.compat),
-    )
+    return changed or bool(values.compat)
 
 
 def _outputs(values: argparse.Namespace) -> list[dict[str, str]]:
@@ -439,6 +418,7 @@ COMMAND = Command(
         Option(("--kernels",), "kernels and costs that are shown; 8, 0 for all", takes="number", metavar="N"),
         Option(("--alpha",), "compare: chance of a false change in a class; 0.01", metavar="SHARE", brief=True),
         Option(("--min-change",), "compare: the smallest change worth a word; 3%", metavar="SHARE", brief=True),
+        Option(("--similarity",), "compare: least share of kernels in common; 0.5", metavar="SHARE", brief=True),
         Option(("--html",), "write a report for a browser", takes="path", metavar="FILE"),
         Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
         Option(("--csv",), "write the described tool's table", takes="path", metavar="FILE"),

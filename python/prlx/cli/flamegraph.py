@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from .. import _request
 from .._units import format_count, plural
 from . import _options as options
-from . import diff
 from ._command import Command, Option, Positional
+from ._comparing import PERFETTO, asked
 from ._outputs import shown_path
 from ._render import clean
 
@@ -27,20 +27,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 
     output = {"format": values.format, "path": _request.absolute(values.output or DEFAULT)}
     limit = TRACKS if values.limit is None else values.limit
-    request = {
-        "a": [_request.absolute(values.a)],
-        "b": [_request.absolute(values.b)],
-        **_compare.site_maps(values.map, None),
-        **_compare.comparing(values=bool(values.values), tolerance=None, nan=None, ignore=()),
-        "force": bool(values.force),
-        "rows": limit or -1,
-        "outputs": [output],
-        "overwrite": bool(values.overwrite),
-        "workers": values.workers,
-        "memory_limit": values.memory_limit,
-    }
-    if values.session:
-        diff.check_sessions(request)
+    request = asked(values, values.a, values.b, limit=limit, outputs=[output])
     result = _compare.run(request, progress=ui.progress)
     for warning in result.warnings:
         ui.warn(clean(warning))
@@ -50,7 +37,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     path = Path(output["path"])
     ui.say(clean(f"{result.status}: {result.verdict}"))
     written = len(result.document.get("divergences") or ()) or int(result.document["total_divergences"]) - left_out
-    ui.say(f"wrote {shown_path(path)} ({plural(written, 'divergence')}); open it with: {diff.PERFETTO}")
+    ui.say(f"wrote {shown_path(path)} ({plural(written, 'divergence')}); open it with: {PERFETTO}")
     return 0
 
 
@@ -75,7 +62,7 @@ COMMAND = Command(
             setting="flamegraph.format",
         ),
         options.VALUES,
-        options.MAP,
+        options.SITE_MAP,
         options.FORCE,
         Option(("--session",), options.SESSION.help, takes="switch"),
         Option(

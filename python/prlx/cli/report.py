@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .. import _request
 from .._errors import UsageError
 from . import _options as options
 from ._command import Command, Option, Positional
-from ._outputs import shown_path
-from .diff import opener
+from ._comparing import say_written
 
 if TYPE_CHECKING:
     from ._ui import UI
@@ -35,9 +33,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         reply = _core.run("report", request, progress=watch)
     if reply.get("rendered"):
         ui.out.file.write(reply["rendered"])
-    for output in reply.get("written") or ():
-        path = Path(output["path"])
-        ui.say(f"wrote {shown_path(path)}; open it with: {opener(path, output['format'])}")
+    say_written(reply.get("written") or (), ui)
     return 0
 
 

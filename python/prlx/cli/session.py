@@ -104,9 +104,9 @@ def _render(session: Session, ui: UI, limit: int) -> Iterator[str]:
 _NAMED = (
     "--values",
     "--tolerance",
-    "--map",
+    "--site-map",
     "--max-shown",
-    "--max-allowed-divergences",
+    "--max-divergences",
     "--require",
     "--html",
     "--json",

@@ -16,6 +16,7 @@ from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, 
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import shown_path
+from ._parser import given
 
 if TYPE_CHECKING:
     import argparse
@@ -34,18 +35,12 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     script = Path(values.script)
     if not script.is_file():
         raise FileAccessError("no such script", path=str(script))
-    if values.record is None and (values.mode is not None or values.overwrite or values.outputs is not None):
-        raise UsageError(
-            "--mode, --outputs and --overwrite are about recording", hint="name where to with --record DIR"
-        )
+    told = [option.flags[0] for option in RECORDING if getattr(values, option.name) is not None]
+    if values.output is None and told:
+        raise UsageError(f"{told[0]} is about recording", hint="name where to with --record DIR")
     seen = Run(shown_path(script))
-    with _quietly(), _record.enable(
-        device="simulator", output=values.record, mode=values.mode or "control-flow", overwrite=bool(values.overwrite),
-        map_cuda=bool(values.map_cuda), seed=values.seed or 0, stop=bool(values.stop), nan=bool(values.nan),
-        global_races=bool(values.global_races),
-        workers=values.workers, memory_limit=values.memory_limit, progress=ui.progress,
-        stores=bool(values.stores), atomics=bool(values.atomics), outputs=values.outputs,
-    ) as recording:  # fmt: skip
+    chosen = given(values, _record.enable) | {"device": "simulator", "progress": ui.progress}
+    with _quietly(), _record.enable(**chosen) as recording:
         recording.on_launch(seen.add)
         with _record.hosting(recording):
             status = _execute(script, values.arg, ui)
@@ -109,6 +104,20 @@ def _show(error: Exception, script: Path) -> None:
     traceback.print_exception(type(error), error, trace)  # none of its frames: Python could not read it
 
 
+# What only recording has.
+RECORDING = (
+    Option(("--mode",), "what a recording holds", choices=_MODES),
+    Option(
+        ("--filter",), "kernels that are recorded, with * and ?; several", takes="texts", metavar="NAME", brief=True
+    ),
+    Option(("--stores",), "record stores, too", takes="switch"),
+    Option(("--atomics",), "record atomics, too", takes="switch"),
+    Option(("--loads",), "record loads, too", takes="switch", brief=True),
+    Option(("--barriers",), "record barriers, too", takes="switch", brief=True),
+    Option(("--events-per-warp",), "keep so many events of a warp", takes="whole", metavar="N", brief=True),
+    Option(("--outputs",), "keep contents of what each launch wrote, up to SIZE", metavar="SIZE"),
+    Option(("--overwrite",), "replace the recordings that are there", takes="switch"),
+)
 COMMAND = Command(
     name="simulate",
     run=run,
@@ -124,17 +133,22 @@ COMMAND = Command(
     ),
     options=(
         Option(
-            ("--record",), "record every launch: a new directory, or FILE.prlx for one", takes="path", metavar="DIR"
+            ("--output", "--record"),
+            "record every launch: a new directory, or FILE.prlx for one",
+            takes="path",
+            metavar="DIR",
         ),
-        Option(("--mode",), "what a recording holds", choices=_MODES),
-        Option(("--stores",), "record stores, too", takes="switch"),
-        Option(("--atomics",), "record atomics, too", takes="switch"),
-        Option(("--outputs",), "keep contents of what each launch wrote, up to SIZE", metavar="SIZE"),
-        Option(("--overwrite",), "replace the recordings that are there", takes="switch"),
+        *RECORDING,
         Option(("--stop",), "end the script at the first finding", takes="switch"),
         Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),
         Option(("--nan",), "report instructions that make a NaN of numbers", takes="switch"),
+        Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
         Option(("--global-races",), "look for races between blocks, too", takes="switch"),
+        Option(("--counts",), "do not count per line", takes="switch", off="--no-counts", brief=True),
+        Option(("--max-findings",), "distinct findings kept of a launch; 1000", takes="whole", metavar="N", brief=True),
+        Option(
+            ("--max-instructions",), "instructions of warps that end a launch", takes="whole", metavar="N", brief=True
+        ),
         Option(("--map-cuda",), 'take device="cuda" in torch code for the CPU', takes="switch"),
         options.WORKERS,
         options.MEMORY_LIMIT,

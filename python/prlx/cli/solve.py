@@ -6,11 +6,11 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from .. import _request
 from .._units import format_count, format_ns, node_name, plural
 from . import _options as options
 from ._command import Command, Positional
 from ._outputs import shown_path
+from ._parser import given
 from ._render import Column, clean, table
 from .combine import step_text
 
@@ -44,13 +44,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     """Solve, print the offsets, name the file and the command that uses it."""
     from .. import _solve
 
-    request = {
-        "files": _request.paths(values.file),
-        "output": _request.absolute_or_none(values.output),
-        "reference": values.reference,
-        "overwrite": bool(values.overwrite),
-    }
-    offsets = _solve.run(request, progress=ui.progress)
+    offsets = _solve.run(_solve.request(values.file, **given(values, _solve.request)), progress=ui.progress)
     if ui.json:
         ui.emit(offsets.document)
     else:

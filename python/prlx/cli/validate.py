@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import _request
 from .._errors import UsageError
 from .._units import format_count, format_ns, plural
 from . import _options as options
 from ._command import Command, Option, Positional
+from ._parser import given
 from ._render import Column, clean, table
-from .combine import clock_files
 
 if TYPE_CHECKING:
     import argparse
@@ -46,16 +45,10 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     """Judge every collective; exit code 1 when one is impossible, 5 when none could be judged."""
     from .. import _validate
 
-    request = {
-        "inputs": _request.named(values.input),
-        **clock_files(values),
-        "workers": values.workers,
-        "memory_limit": values.memory_limit,
-        "limit": values.limit,
-    }
+    asked = _validate.request(values.input, **given(values, _validate.request))
     if values.output is not None:
-        _check_output(Path(values.output), request)
-    verdicts = _validate.run(request, progress=ui.progress)
+        _check_output(Path(values.output), asked)
+    verdicts = _validate.run(asked, progress=ui.progress)
     if values.output is not None:
         verdicts.save(values.output, overwrite=bool(values.overwrite))
     if ui.json:
@@ -71,13 +64,13 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     return {True: 0, False: VIOLATION, None: INCONCLUSIVE}[verdicts.passed]
 
 
-def _check_output(target: Path, request: dict[str, Any]) -> None:
+def _check_output(target: Path, asked: dict[str, Any]) -> None:
     """Refuse to replace what is read; a file in a directory that is read may only be an earlier one of ours."""
     if not target.exists():
         return
-    named = [*request["inputs"], *(request["snapshots"] or ())]
+    named = [*asked["inputs"], *(asked["snapshots"] or ())]
     read = [Path(one["path"]) for one in named]
-    read += [Path(path) for path in (*(request["probes"] or ()), request["offsets"], request["declared"]) if path]
+    read += [Path(path) for path in (*(asked["probes"] or ()), asked["offsets"], asked["declared"]) if path]
     inside = any(path.is_dir() and target.resolve().is_relative_to(path.resolve()) for path in read)
     if any(path.exists() and path.samefile(target) for path in read) or (inside and not _ours(target)):
         raise UsageError(

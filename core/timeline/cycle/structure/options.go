@@ -30,12 +30,15 @@ type Options struct {
 	Streams           string           // StreamsAuto by default
 	Rules             *signature.Rules // of the user, beside the product's own
 	PhaseMode         phase.Mode       // how Document.Selected is picked; ModeAuto by default
-	EditPercent       int              // edits of one repetition, in percent of its kernels; 0 means 5, negative none
+	EditPercent       int              // edits of one repetition, in percent of its kernels; 0 means 5, NoEdits none
 	MaxLevels         int              // 1 to 4; 0 means 4
 	MaxListed         int              // borders of a class, and steps, that the document lists; 0 means 10,000. Tables have all
 	// Compat looks for cycles as the described tool does, and only so. Its fields that are 0 have that tool's defaults.
 	Compat *cycledoc.CompatSettings
 }
+
+// NoEdits is the EditPercent under which all repetitions are equal.
+const NoEdits = -1
 
 // DefaultListed is how many borders of a class, and how many steps, the document lists.
 const DefaultListed = 10_000

@@ -1,0 +1,157 @@
+"""A value has one name on its way: of the flag, of the function's argument, of the field that the core is asked with."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+
+import pytest
+
+import prlx as package
+from prlx import _align, _combine, _compare, _cycles, _solve, _validate
+from prlx.cli import _table
+from prlx.cli._options import COMMON
+
+# The functions behind each command.
+FUNCTIONS = {
+    "combine": ("combine_traces",),
+    "align": ("align_trace",),
+    "validate": ("validate_collectives",),
+    "solve": ("solve_offsets",),
+    "diff": ("diff_traces",),
+    "assert": ("assert_same",),
+    "cycles": ("find_cycles", "compare_cycles"),
+    "simulate": ("enable",),
+}
+
+# Commands without a function of their own, and what stands for one.
+OTHERS = {
+    "inspect": "prlx.open: the same as objects",
+    "session": "prlx.open and prlx.diff_traces; test_sessions_take_what_diff_takes looks at its flags",
+    "flamegraph": "Diff.save, with an ending of a track",
+    "convert": "writes one file from another; Python reads either format",
+    "report": "Comparison.save",
+    "doctor": "of the installation",
+    "version": "prlx.__version__",
+    "completion": "of shells",
+    "config": "of command lines",
+}
+
+# Flags that are no argument of the function, and why.
+ONLY_FLAGS = {
+    "how and where it is printed": {"json", "quiet", "verbose", "no_color", "help", "max_shown", "history", "kernels"},
+    "Result.save writes reports": {
+        "html", "csv", "junit", "sarif", "github", "markdown", "perfetto", "export_flamegraph", "xlsx", "overlay",
+    },
+    "the exit code of a command": {"diff strict"},
+    "Result.save takes them": {
+        "validate output", "validate overwrite", "diff overwrite", "assert overwrite", "cycles overwrite",
+    },
+    "directories are taken for sessions": {"session"},
+    "prlx.read_trace(...).events": {"dump_a", "dump_b"},
+    "the original's document, which is text": {"diff compat", "continue_after_path"},
+    "the original's word for site_map where there is a site_map_b": {"remap_a"},
+    "refused, with what to do": {"tui"},
+    "files of a shell": {"golden", "update_golden"},
+    "the mapping compat": {"compat_parameter"},
+}  # fmt: skip
+
+# Arguments that have no flag, and why.
+ONLY_ARGUMENTS = {
+    "objects of a program": {"executor", "memory"},
+    "commands show it on a terminal": {"progress"},
+    "simulate is the simulator": {"device"},
+}
+
+
+def flags_of(command):
+    """The names of a command's flags."""
+    return {option.name for option in _table.load(command).options}
+
+
+def arguments_of(command):
+    """The names of the keyword arguments of the functions behind a command."""
+    signatures = [inspect.signature(getattr(package, name)) for name in FUNCTIONS[command]]
+    kinds = inspect.Parameter.KEYWORD_ONLY
+    return {name for each in signatures for name, parameter in each.parameters.items() if parameter.kind == kinds}
+
+
+def excused(command, table):
+    """The names that are excused for a command: those of every command, and its own."""
+    names = {name for reason in table.values() for name in reason}
+    return {name for name in names if " " not in name} | {
+        name.partition(" ")[2] for name in names if name.startswith(f"{command} ")
+    }
+
+
+@pytest.mark.parametrize("command", FUNCTIONS)
+def test_every_flag_is_an_argument_and_every_argument_a_flag(command):
+    flags, arguments = flags_of(command), arguments_of(command)
+    assert flags - arguments - excused(command, ONLY_FLAGS) == set(), "flags without an argument"
+    assert arguments - flags - excused(command, ONLY_ARGUMENTS) == set(), "arguments without a flag"
+
+
+def test_every_command_is_looked_at():
+    assert set(FUNCTIONS) | set(OTHERS) == set(_table.COMMANDS)
+    assert not set(FUNCTIONS) & set(OTHERS)
+
+
+def test_nothing_is_excused_that_needs_no_excuse():
+    common = {option.name for option in COMMON}
+    for table, present in ((ONLY_FLAGS, flags_of), (ONLY_ARGUMENTS, arguments_of)):
+        other = arguments_of if present is flags_of else flags_of
+        for name in {name for reason in table.values() for name in reason} - common:
+            command, _, own = name.rpartition(" ")
+            of = [command] if command else FUNCTIONS
+            assert any(own in present(one) - other(one) for one in of), name
+
+
+def test_sessions_take_what_diff_takes():
+    assert flags_of("session") <= flags_of("diff")
+
+
+# What a request has besides the arguments that it was made of: where and when it was made.
+SURROUNDINGS = {"look_in", "today"}
+
+
+@pytest.mark.parametrize(
+    ("request_of", "inputs"),
+    [
+        (_combine.request, ["a"]),
+        (_align.request, ["a"]),
+        (_validate.request, ["a"]),
+        (_solve.request, ["a"]),
+        (_compare.request, ["a", "b"]),
+        (_cycles.request, ["a"]),
+    ],
+)
+def test_arguments_are_fields_of_the_request_under_their_own_names(request_of, inputs):
+    given = {"site_map_b": "b.json", "warps": "0"} if request_of is _compare.request else {}
+    asked = request_of(*inputs, **given)
+    names = set(inspect.signature(request_of).parameters)
+    if request_of is _cycles.request:  # one trace, or one a rank
+        names = names - {"trace"} | {"paths"}
+    assert set(asked) - SURROUNDINGS == names
+
+
+@pytest.mark.parametrize("name", ["diff_traces", "assert_same"])
+def test_the_number_that_may_differ_has_one_name(core, prlx, name):
+    with contextlib.suppress(AssertionError):  # the documented comparison differs
+        getattr(package, name)("a", "b", max_divergences={"Value": 3})
+    command = {"diff_traces": "diff", "assert_same": "assert"}[name]
+    for flag in ("--max-divergences", "--max-allowed-divergences"):
+        prlx(command, "a", "b", flag, "Value=3")
+    assert [request["max_divergences"] for _, request in core.asked] == [{"Value": 3}] * 3
+
+
+def test_zero_is_all_on_both_sides(core, prlx):
+    prlx("diff", "a", "b", "--limit", "0")
+    package.diff_traces("a", "b", limit=None)
+    prlx("cycles", "a", "--edit-percent", "0")
+    assert [request.get("limit", request.get("edit_percent")) for _, request in core.asked] == [0, 0, 0]
+
+
+def test_align_adds_the_correction_to_events(core):
+    package.align_trace("a.pb", correction_stat=True, strict=True)
+    assert core.request["correction_stat"] is True
+    assert core.request["strict"] is True
