@@ -401,7 +401,7 @@ COMMAND = Command(
         ("prlx cycles trace.json.gz", "phases, steps, layers, what they cost"),
         ("prlx cycles trace.json.gz --html cycles.html", "the same in a browser, with the time line"),
         ("prlx cycles rank*.json.gz", "all ranks of one run: who is the slowest"),
-        ("prlx cycles compare before.json.gz after.json.gz", "what changed, the most expensive per step first"),
+        ("prlx cycles compare before.json.gz after.json.gz", "what changed, the most expensive first"),
         ("prlx cycles trace.json.gz --overlay steps.trace.json", "tracks of steps and layers for Perfetto"),
     ),
     positionals=(Positional("TRACE", "a Chrome / Kineto or XSpace trace, or one a rank; or: compare A B", "some"),),
