@@ -181,6 +181,39 @@ func TestRoomsImportOnlyWhatStandsBelow(t *testing.T) {
 	}
 }
 
+// TestFormatsAreKnownToSourceAlone holds that a format of traces is a folder of source and a line in its table: nothing else of the
+// product imports a format's package. What is a format is told by the table itself.
+func TestFormatsAreKnownToSourceAlone(t *testing.T) {
+	const source, table = "core/timeline/source", "core/timeline/source/formats"
+	var formats []string
+	others := map[string][]string{} // by file of another room
+	sources(t, func(room, file string, f *ast.File) {
+		if strings.HasSuffix(file, "_test.go") || isTestRoom(room) {
+			return
+		}
+		for _, spec := range f.Imports {
+			imported, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module)
+			switch {
+			case !ours:
+			case room == table && strings.HasPrefix(imported, source+"/"):
+				formats = append(formats, imported)
+			case room != source && !strings.HasPrefix(room, source+"/"):
+				others[file] = append(others[file], imported)
+			}
+		}
+	})
+	if len(formats) < 2 {
+		t.Fatalf("the table of formats imports %v, expected two formats at least", formats)
+	}
+	for file, imports := range others {
+		for _, imported := range imports {
+			if slices.Contains(formats, imported) {
+				t.Errorf("%s imports %s: a format is known to %s alone", file, imported, source)
+			}
+		}
+	}
+}
+
 func TestEveryPackageHasOneDocComment(t *testing.T) {
 	docs := map[string]int{}
 	sources(t, func(room, file string, f *ast.File) {

@@ -218,10 +218,15 @@ func (f *InspectFile) trace(ctx context.Context, j *job.Job, src *file.Source, o
 	if marked != nil {
 		f.Alignment = alignment(marked.Mark)
 	}
-	f.Hosts, f.Events, f.WorldSize, f.Backend, f.Counts = facts.Hosts, &facts.Events, facts.WorldSize, facts.Backend, facts.Counts
+	f.Hosts, f.Events, f.Counts = facts.Hosts, &facts.Events, facts.Counts
 	if facts.Rank != nil {
 		rank := int(*facts.Rank)
 		f.Rank = &rank
+	}
+	if d := facts.Distributed; d != nil {
+		if f.Backend = d.Backend; f.Rank != nil {
+			f.WorldSize = d.WorldSize
+		}
 	}
 	f.Losses = append(f.Losses, facts.Losses...)
 	f.Warnings = append(f.Warnings, facts.Warnings...)

@@ -7,7 +7,6 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/source"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
@@ -15,12 +14,12 @@ import (
 type Options struct {
 	Node    int32  // number that spans carry
 	Rank    *int64 // rank of the node; nil: as the trace says, if it does
-	StartNS int64  // instant from which normalised times of an XSpace count
+	StartNS int64  // instant from which times count that are not absolute
 	Limit   int    // executions kept; default MaxSpans
 
-	// Of a Chrome trace's node.
-	Distributed *chrometrace.DistributedInfo // nil: what the document says
-	Compiled    *Compiled                    // nil: it was no XSpace
+	// Of a node whose recorder wrote of collectives.
+	Distributed *source.Distributed // nil: what the document says
+	Compiled    *Compiled           // nil: no mark says what its programs were
 }
 
 // executions are the operations of compiled programs that one node executed, in whatever format they were recorded: it says of an

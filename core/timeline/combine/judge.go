@@ -11,7 +11,6 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/source"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 )
 
 // extract finds the collectives of the trace, a part for each node that it holds. nodes is how many traces there are.
@@ -20,10 +19,15 @@ func (n *Node) extract(ctx context.Context, nodes int) ([]*collective.Part, erro
 		return n.found, nil
 	}
 	var err error
-	if n.text == nil {
+	switch trace := n.Trace.(type) {
+	case source.Compiled:
 		n.found, err = n.extractCompiled(ctx, nodes)
-	} else {
-		n.found, err = n.extractChrome(ctx, nodes)
+	case source.Recorded:
+		n.found, err = n.extractRecorded(ctx, trace, nodes)
+	default: // its format says nothing of collectives
+		for part := range n.parts() {
+			n.found = append(n.found, collective.Empty(n.options(part, nodes)))
+		}
 	}
 	return n.found, withPath(err, n.Path)
 }
@@ -78,12 +82,12 @@ func (n *Node) recorded() []*source.Process {
 	return trace.Part(all, n.places.Names).Layout()
 }
 
-func (n *Node) extractChrome(ctx context.Context, nodes int) ([]*collective.Part, error) {
+func (n *Node) extractRecorded(ctx context.Context, trace source.Recorded, nodes int) ([]*collective.Part, error) {
 	opts := make([]collective.Options, n.parts())
-	var said map[string]*chrometrace.DistributedInfo
+	var said map[string]*source.Distributed
 	if len(opts) > 1 {
 		var err error
-		if said, err = chrometrace.DistributedOfNodes(ctx, n.Src, n.Trace.(*chrometrace.Trace)); err != nil {
+		if said, err = trace.Groups(ctx, n.Src); err != nil {
 			return nil, err
 		}
 	}
@@ -101,7 +105,7 @@ func (n *Node) extractChrome(ctx context.Context, nodes int) ([]*collective.Part
 			opts[part].Distributed = said[n.mark.Nodes[part].ID]
 		}
 	}
-	return collective.FromChromeNodes(ctx, n.Src, n.Trace.(*chrometrace.Trace), n.nodesOfProcesses(), opts)
+	return collective.FromRecordedNodes(ctx, n.Src, trace, n.nodesOfProcesses(), opts)
 }
 
 // match finds the collectives of all nodes and matches them.

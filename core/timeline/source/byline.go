@@ -24,8 +24,8 @@ type Lines interface {
 	Bytes(l *Line) int64
 }
 
-// Args are the arguments of an event.
-type Args interface {
+// ArgsWriter writes the arguments of an event.
+type ArgsWriter interface {
 	// AppendArgs appends them as members of a JSON object, which opened at dst[open:], and counts in lost what has no place there.
 	AppendArgs(dst []byte, open int, lost *Lost) []byte
 }

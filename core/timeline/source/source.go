@@ -44,10 +44,9 @@ const (
 
 // Facts is what a scan found of a whole trace. What a format does not say is zero.
 type Facts struct {
-	Hosts     []string
-	Rank      *int64
-	WorldSize int
-	Backend   string // of the process group
+	Hosts       []string
+	Rank        *int64
+	Distributed *Distributed // what the recorder says of process groups, nil nothing
 
 	Events int64
 	Counts map[string]int64 // of events by other properties, by the names that documents use
@@ -159,7 +158,7 @@ type Event struct {
 	Aggregated    bool // it stands for Count events, which have no time of their own
 	Count         int64
 
-	Args Args // of ByLine
+	Args ArgsWriter // of ByLine; nil: it has none
 }
 
 // ScanOptions bounds a scan.

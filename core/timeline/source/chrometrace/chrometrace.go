@@ -10,7 +10,11 @@
 // The format is described in docs/formats/chrometrace.md.
 package chrometrace
 
-import "math"
+import (
+	"math"
+
+	"github.com/prlx-go/prlx/core/timeline/source"
+)
 
 // instant converts microseconds relative to base (ns). ok is false when it does not fit.
 func (s stamp) instant(base int64) (Instant, bool) {
@@ -84,20 +88,11 @@ type NameCount struct {
 	Count int64
 }
 
-// DistributedInfo is Kineto's record of the process group.
-type DistributedInfo struct {
-	Backend   string
-	Rank      int // -1 where absent
-	WorldSize int // 0 where absent
-	Groups    []ProcessGroup
-}
-
-// ProcessGroup is one entry of pg_config.
-type ProcessGroup struct {
-	Name, Desc, Backend string
-	Size                int
-	Ranks               []int
-}
+// DistributedInfo is Kineto's record of the process group; Groups are the entries of pg_config.
+type (
+	DistributedInfo = source.Distributed
+	ProcessGroup    = source.ProcessGroup
+)
 
 // Process is one pid of the trace.
 type Process struct {

@@ -34,17 +34,14 @@ var (
 // Facts is what the scan found of the whole.
 func (t *Trace) Facts() *source.Facts {
 	f := &source.Facts{
-		Events: t.Events, Counts: map[string]int64{}, StartNS: t.BaseNS, HasStart: t.HasBase, Dated: t.HasBase || t.Min.NS >= source.AbsoluteNS,
+		Events: t.Events, Distributed: t.Distributed, Counts: map[string]int64{}, StartNS: t.BaseNS, HasStart: t.HasBase, Dated: t.HasBase || t.Min.NS >= source.AbsoluteNS,
 		Timed: t.Timed, First: t.Min, Last: t.Max,
 	}
 	if t.Host != "" {
 		f.Hosts = []string{t.Host}
 	}
 	if r := int64(t.Rank()); r >= 0 {
-		f.Rank, f.WorldSize = &r, t.Distributed.WorldSize
-	}
-	if t.Distributed != nil {
-		f.Backend = t.Distributed.Backend
+		f.Rank = &r
 	}
 	for ph, n := range t.Phases {
 		if n > 0 && ph > 0 {

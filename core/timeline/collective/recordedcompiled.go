@@ -7,23 +7,22 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/source"
-	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
 	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
-// chromePlane is a process that was a plane of an XSpace, as the mark says.
-type chromePlane struct {
+// markedPlane is a process that was a plane of an XSpace, as the mark says.
+type markedPlane struct {
 	aligned.Plane
 	threads map[string]bool // tids with executions; nil: all
 }
 
 // planesOf returns by process what the mark says of its plane; a process of which it says nothing has no kind.
-func planesOf(trace *chrometrace.Trace, said []aligned.Plane) []chromePlane {
-	byPID := make(map[string]int, len(trace.Processes))
-	for i, p := range trace.Processes {
-		byPID[strings.Trim(p.PID, `"`)] = i
+func planesOf(layout []*source.Process, said []aligned.Plane) []markedPlane {
+	byPID := make(map[string]int, len(layout))
+	for i, p := range layout {
+		byPID[strings.Trim(p.TextID, `"`)] = i
 	}
-	out := make([]chromePlane, len(trace.Processes))
+	out := make([]markedPlane, len(layout))
 	for _, p := range said {
 		i, ok := byPID[strconv.FormatInt(p.Process, 10)]
 		if !ok {
@@ -41,14 +40,14 @@ func planesOf(trace *chrometrace.Trace, said []aligned.Plane) []chromePlane {
 }
 
 // execution adds an event of a process that was a plane of an XSpace, if it is a collective.
-func (c *chromeReader) execution(e *chrometrace.Event) {
-	p := &c.planes[e.Process.Index]
+func (c *recordedReader) execution(e *source.OperationEvent) {
+	p := &c.planes[e.Process]
 	kind := p.Kind
-	if kind == "" || e.Phase != 'X' || p.threads != nil && !p.threads[string(e.TID)] {
+	if kind == "" || p.threads != nil && !p.threads[c.thread(&e.Span)] {
 		return
 	}
 	shown := string(e.Name)
-	if name, ok := e.Arg("long_name"); ok { // events are shown under their display name
+	if name, ok := e.Args.Arg("long_name"); ok { // events are shown under their display name
 		shown = string(name)
 	}
 	if !c.candidate(shown, kind) {
@@ -61,12 +60,20 @@ func (c *chromeReader) execution(e *chrometrace.Event) {
 			c.part.DeviceIDs[Slot{c.opt.Node, device}] = *p.DeviceID
 		}
 	}
-	o := operationOf(shown, e)
-	c.add(kind, &o, event.Span{Device: device, Plane: int32(e.Process.Index), Line: int32(max(e.Thread, 0)), StartNS: e.Start.NS, EndNS: endOf(e)})
+	o := operationOf(shown, e.Args)
+	c.add(kind, &o, event.Span{Device: device, Plane: e.Process, Line: max(e.Line, 0), StartNS: e.Start.NS, EndNS: e.EndNS})
+}
+
+// thread is the id of the line of an event as written, "" where it has none.
+func (c *recordedReader) thread(s *source.Span) string {
+	if s.Line < 0 {
+		return ""
+	}
+	return c.layout[s.Process].Lines[s.Line].TextID
 }
 
 // operationOf finds in the args what the event says of its operation.
-func operationOf(name string, e *chrometrace.Event) source.Operation {
+func operationOf(name string, e source.Args) source.Operation {
 	f := source.Operation{Name: name}
 	op, _ := e.Arg("hlo_op")
 	module, _ := e.Arg("hlo_module")
@@ -78,7 +85,7 @@ func operationOf(name string, e *chrometrace.Event) source.Operation {
 }
 
 // bitsOf reads an id, which may be beyond int64.
-func bitsOf(e *chrometrace.Event, key string) (int64, bool) {
+func bitsOf(e source.Args, key string) (int64, bool) {
 	if v, ok := e.ArgInt(key); ok {
 		return v, true
 	}
@@ -88,13 +95,13 @@ func bitsOf(e *chrometrace.Event, key string) (int64, bool) {
 }
 
 // isCompiled reports whether a process is a plane of an XSpace, whose host and device lines hold operations of compiled programs.
-func isCompiled(p *chrometrace.Process) bool {
+func isCompiled(p *source.Process) bool {
 	name := planeOf(p)
 	return strings.HasPrefix(name, "/host:CPU") || strings.HasPrefix(name, "/device:")
 }
 
 // planeOf is the name of the plane that a process was: its own, or in a merged trace what its labels begin with.
-func planeOf(p *chrometrace.Process) string {
+func planeOf(p *source.Process) string {
 	if plane, _, ok := strings.Cut(p.Labels, ", plane "); ok {
 		return plane
 	}
@@ -102,14 +109,14 @@ func planeOf(p *chrometrace.Process) string {
 }
 
 // compiled adds an operation of a compiled program of which nothing else is known.
-func (c *chromeReader) compiled(e *chrometrace.Event) {
-	shown := string(e.Name)
-	plane := planeOf(e.Process)
+func (c *recordedReader) compiled(e *source.OperationEvent) {
+	shown, process := string(e.Name), c.layout[e.Process]
+	plane := planeOf(process)
 	isDevice := strings.HasPrefix(plane, "/device:")
-	if strings.HasPrefix(shown, "end: ") || !isCompiled(e.Process) {
+	if strings.HasPrefix(shown, "end: ") || !isCompiled(process) {
 		return
 	}
-	op, ok := e.Arg("hlo_op")
+	op, ok := e.Args.Arg("hlo_op")
 	if !ok && !(isDevice && isNCCL(shown)) {
 		return
 	}
@@ -122,15 +129,15 @@ func (c *chromeReader) compiled(e *chrometrace.Event) {
 	if key == "" {
 		key = kind.String()
 	}
-	if module, ok := e.Arg("hlo_module"); ok {
+	if module, ok := e.Args.Arg("hlo_module"); ok {
 		key = string(module) + "/" + key
 	}
-	device, ok := e.ArgInt("device_ordinal")
+	device, ok := e.Args.ArgInt("device_ordinal")
 	if !ok && isDevice {
 		device = int64(source.DeviceNumber(plane))
 	}
-	s := c.span(e, device)
-	s.Run, s.HasRun = e.ArgInt("run_id")
+	s := c.span(&e.Span, device)
+	s.Run, s.HasRun = e.Args.ArgInt("run_id")
 	s.Op = c.part.op(opID{key: key}, func() Op { return Op{Key: key, Kind: kind, Guess: true} })
 	c.part.add(s)
 }

@@ -25,7 +25,7 @@ func chromePart(t testing.TB, src *file.Source, n int32) *Part {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := FromChrome(ctx, src, trace, Options{Node: n})
+	p, err := FromRecorded(ctx, src, trace, Options{Node: n})
 	if err != nil {
 		t.Fatal(err)
 	}
