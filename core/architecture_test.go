@@ -34,6 +34,7 @@ var floors = [][]string{
 	{"core/timeline/combine"},
 	{"core/kernel/site"},
 	{"core/kernel/warptrace"},
+	{"core/kernel/recording"},
 	{"core/kernel/ptx"},
 	{"core/kernel/simt/lane"},
 	{"core/kernel/simt/memory"},
@@ -44,7 +45,7 @@ var floors = [][]string{
 	{"core/kernel/simt"},
 	{"core/kernel/diff/script"},
 	{"core/kernel/diff"},
-	{"core/kernel/diff/compat"},
+	{"core/kernel/diff/compat", "core/kernel/diff/sources"},
 	{"core/kernel/session"},
 	{"core/timeline/cycle/cycledoc"},
 	{"core/timeline/cycle/sample"},
@@ -212,6 +213,25 @@ func TestFormatsAreKnownToSourceAlone(t *testing.T) {
 			}
 		}
 	}
+}
+
+// acrossWings are the files of core/api that serve both wings: a path may hold something of either.
+var acrossWings = []string{"inspect.go", "report.go"}
+
+// TestTheFrontKeepsTheWingsApart: a file of core/api says by its name which wing its operations are of, and imports no other.
+func TestTheFrontKeepsTheWingsApart(t *testing.T) {
+	sources(t, func(room, file string, f *ast.File) {
+		name := filepath.Base(file)
+		if room != "core/api" || strings.HasSuffix(name, "_test.go") || slices.Contains(acrossWings, name) {
+			return
+		}
+		for _, spec := range f.Imports {
+			imported := strings.TrimPrefix(strings.Trim(spec.Path.Value, `"`), module)
+			if w := wing(imported); w != "" && !strings.HasPrefix(name, path.Base(w)) {
+				t.Errorf("%s imports %s: a file with operations of that wing is called %s*.go", file, imported, path.Base(w))
+			}
+		}
+	})
 }
 
 func TestEveryPackageHasOneDocComment(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
@@ -189,7 +190,7 @@ func inspectFile(j *job.Job, path string) (*InspectFile, error) {
 	}
 	switch kind, trace := format.Of(head), formats.Of(head); {
 	case kind == format.Recording: // through a pipe: files are told apart before they are opened
-		err = f.recording(j, src, siteMapArgs{})
+		err = f.recording(j, src, recording.Maps{})
 	case trace != nil:
 		f.Format = trace.Name
 		err = f.trace(ctx, j, src, trace)

@@ -8,6 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff/compat"
+	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
@@ -92,10 +93,7 @@ func diffCompat(j *job.Job, r *diffCompatRequest) (*compatReply, error) {
 	defer out.abort()
 	var traces [2]*warptrace.Trace
 	for i, path := range []string{r.A, r.B} {
-		if err := refuseDirectory(path); err != nil {
-			return nil, err
-		}
-		if traces[i], err = openTrace(j.Context(), path); err != nil {
+		if traces[i], err = recording.OpenTrace(j.Context(), path); err != nil {
 			return nil, err
 		}
 		defer traces[i].Close()

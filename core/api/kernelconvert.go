@@ -7,6 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -66,7 +67,7 @@ func convertRecording(j *job.Job, r *convertRequest) (*ConvertDocument, error) {
 			return nil, err
 		}
 	}
-	t, err := openRecording(j.Context(), r.Path, r.siteMapArgs)
+	t, err := recording.Open(j.Context(), r.Path, r.maps())
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +91,8 @@ func convertRecording(j *job.Job, r *convertRequest) (*ConvertDocument, error) {
 	}
 	doc := &ConvertDocument{
 		Schema: "prlx.convert/1", Input: r.Path, Output: r.Output, From: formatOf(t.Header()), To: fmt.Sprintf("prlx v%d", version),
-		Warps: report.Warps, Events: report.Events, BytesIn: t.bytes, BytesOut: count.n, Sites: report.Sites.Len(), SiteMap: r.MapOutput,
-		Lost: []Lost{}, Warnings: append([]string{}, t.warnings...),
+		Warps: report.Warps, Events: report.Events, BytesIn: t.Bytes, BytesOut: count.n, Sites: report.Sites.Len(), SiteMap: r.MapOutput,
+		Lost: []Lost{}, Warnings: append([]string{}, t.Warnings...),
 	}
 	for _, l := range report.Lost {
 		doc.Lost = append(doc.Lost, Lost(l))

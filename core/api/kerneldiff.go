@@ -5,14 +5,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/diff/sources"
+	"github.com/prlx-go/prlx/core/kernel/recording"
+	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 )
@@ -81,10 +82,10 @@ func (c *compareArgs) compareOptions() (diff.Options, error) {
 	if opt.NaN, err = parseNaN(c.NaN); err != nil {
 		return opt, err
 	}
-	if opt.Ignore, err = parsePatterns(c.Ignore); err != nil {
+	if opt.Ignore, err = site.ParsePatterns(c.Ignore); err != nil {
 		return opt, err
 	}
-	if opt.SiteFilter, err = parsePatterns(c.Sites); err != nil {
+	if opt.SiteFilter, err = site.ParsePatterns(c.Sites); err != nil {
 		return opt, err
 	}
 	if opt.Kinds, err = diff.ParseKinds(c.Kinds); err != nil {
@@ -126,14 +127,14 @@ func (r *diffRequest) check() error {
 }
 
 // runs opens recordings that should be equal to one side.
-func (r *diffRequest) runs(j *job.Job, paths []string, maps siteMapArgs) (runs []*warptrace.Trace, closeAll func(), err error) {
+func (r *diffRequest) runs(j *job.Job, paths []string, maps recording.Maps) (runs []*warptrace.Trace, closeAll func(), err error) {
 	closeAll = func() {
 		for _, t := range runs {
 			t.Close()
 		}
 	}
 	for _, path := range paths {
-		t, err := openRecording(j.Context(), path, maps)
+		t, err := recording.Open(j.Context(), path, maps)
 		if err != nil {
 			closeAll()
 			return nil, nil, err
@@ -159,13 +160,13 @@ func diffRecordings(j *job.Job, r *diffRequest) (*diffReply, error) {
 	}
 	defer out.abort()
 
-	a, err := openRecording(j.Context(), r.A[0], r.siteMapArgs)
+	a, err := recording.Open(j.Context(), r.A[0], r.maps())
 	if err != nil {
 		return nil, err
 	}
 	defer a.Close()
 	mapsB := r.mapsOfB()
-	b, err := openRecording(j.Context(), r.B[0], mapsB)
+	b, err := recording.Open(j.Context(), r.B[0], mapsB)
 	if err != nil {
 		return nil, err
 	}
@@ -186,14 +187,14 @@ func diffRecordings(j *job.Job, r *diffRequest) (*diffReply, error) {
 	return reply, err
 }
 
-func (c *compareArgs) mapsOfB() siteMapArgs {
+func (c *compareArgs) mapsOfB() recording.Maps {
 	if c.SiteMapB != "" {
-		return siteMapArgs{SiteMap: c.SiteMapB}
+		return recording.Maps{SiteMap: c.SiteMapB}
 	}
-	return c.siteMapArgs
+	return c.maps()
 }
 
-func (r *diffRequest) compare(j *job.Job, a, b *recording, opt diff.Options, mapsB siteMapArgs) (*diffReply, *diff.Result, error) {
+func (r *diffRequest) compare(j *job.Job, a, b *recording.Recording, opt diff.Options, mapsB recording.Maps) (*diffReply, *diff.Result, error) {
 	result, err := diff.Compare(j, a.Trace, b.Trace, opt)
 	if err != nil {
 		return nil, nil, err
@@ -208,7 +209,7 @@ func (r *diffRequest) compare(j *job.Job, a, b *recording, opt diff.Options, map
 	if err := r.complete(j.Context(), doc, r.A[0], a.Header()); err != nil {
 		return nil, nil, err
 	}
-	doc.Losses = diff.LossesOfBoth{A: lossesDocument(result.LossesA), B: lossesDocument(result.LossesB)}
+	doc.Losses = diff.LossesOfBoth{A: diff.DescribeLosses(result.LossesA), B: diff.DescribeLosses(result.LossesB)}
 	r.nameInputs(doc)
 	doc.Warnings = append(doc.Warnings, r.warnings(result, a, b)...)
 	return &diffReply{Document: doc, Notes: r.notes(a, b)}, result, nil
@@ -219,38 +220,23 @@ func (c *compareArgs) documentOptions() diff.DocumentOptions {
 }
 
 // complete adds to a document what package diff leaves to its callers: sources, and the meaning of bits as the user knows it.
-func (c *compareArgs) complete(ctx context.Context, doc *diff.Document, recording string, h *warptrace.Header) (err error) {
-	roots := slices.Concat(c.SourceRoots, []string{filepath.Dir(recording)})
+func (c *compareArgs) complete(ctx context.Context, doc *diff.Document, path string, h *warptrace.Header) (err error) {
+	roots := slices.Concat(c.SourceRoots, []string{filepath.Dir(path)})
 	if c.Root != "" {
 		roots = append(roots, c.Root)
 	}
 	if c.Floats {
-		showFloats(doc)
+		doc.ShowFloats()
 	}
-	doc.Sources, err = readSources(ctx, doc, roots, recordedAt(recording, h))
+	doc.Sources, err = sources.Read(ctx, doc, roots, sources.RecordedAt(path, h))
 	return err
 }
 
-// sameScript is how much later than a recording a source may be written without being taken for changed, where only the file says
-// when that was: scripts that make both write one after the other.
-const sameScript = time.Minute
-
-// recordedAt is when a recording was made: as it says, else when its file was written.
-func recordedAt(path string, h *warptrace.Header) time.Time {
-	if h != nil && h.TimestampNS > 0 {
-		return time.Unix(0, h.TimestampNS)
-	}
-	if info, err := os.Stat(path); err == nil {
-		return info.ModTime().Add(sameScript)
-	}
-	return time.Time{}
-}
-
 // judge says which divergences are noise, which are accepted, and why the first one happened.
-func (r *diffRequest) judge(j *job.Job, result *diff.Result, a, b *recording, opt diff.Options, mapsB siteMapArgs) error {
+func (r *diffRequest) judge(j *job.Job, result *diff.Result, a, b *recording.Recording, opt diff.Options, mapsB recording.Maps) error {
 	baselineA, baselineB := slices.Concat(r.A[1:], r.Baseline), slices.Concat(r.B[1:], r.BaselineB)
 	if len(baselineA)+len(baselineB) > 0 {
-		runsA, closeA, err := r.runs(j, baselineA, r.siteMapArgs)
+		runsA, closeA, err := r.runs(j, baselineA, r.maps())
 		if err != nil {
 			return err
 		}
@@ -302,17 +288,17 @@ func (r *diffRequest) nameInputs(doc *diff.Document) {
 }
 
 // warnings says what was noticed while opening, and whether the site map fits.
-func (r *diffRequest) warnings(result *diff.Result, a, b *recording) []string {
+func (r *diffRequest) warnings(result *diff.Result, a, b *recording.Recording) []string {
 	var out []string
 	for _, side := range []struct {
 		name string
-		r    *recording
+		r    *recording.Recording
 	}{{"A", a}, {"B", b}} {
-		for _, w := range side.r.warnings {
+		for _, w := range side.r.Warnings {
 			out = append(out, side.name+": "+w)
 		}
 	}
-	if a.siteMap == "" && b.siteMap == "" || len(result.Sites) == 0 {
+	if a.SiteMap == "" && b.SiteMap == "" || len(result.Sites) == 0 {
 		return out
 	}
 	unknown := 0
@@ -323,22 +309,22 @@ func (r *diffRequest) warnings(result *diff.Result, a, b *recording) []string {
 	}
 	if unknown > 0 {
 		out = append(out, fmt.Sprintf("%d of %s are not in the site map %s: is it of another build?", unknown,
-			plural(int64(len(result.Sites)), "reported site"), filepath.Base(cmp.Or(a.siteMap, b.siteMap))))
+			plural(int64(len(result.Sites)), "reported site"), filepath.Base(cmp.Or(a.SiteMap, b.SiteMap))))
 	}
 	return out
 }
 
 // notes says which site map was found.
-func (r *diffRequest) notes(a, b *recording) []string {
+func (r *diffRequest) notes(a, b *recording.Recording) []string {
 	var out []string
 	seen := map[string]bool{}
-	for _, t := range []*recording{a, b} {
-		if t.found && !seen[t.siteMap] {
-			seen[t.siteMap] = true
-			out = append(out, "sites are named by "+relative(t.siteMap, r.LookIn))
+	for _, t := range []*recording.Recording{a, b} {
+		if t.Found && !seen[t.SiteMap] {
+			seen[t.SiteMap] = true
+			out = append(out, "sites are named by "+recording.Relative(t.SiteMap, r.LookIn))
 		}
 	}
-	if a.Header().Version == 1 && a.siteMap == "" {
+	if a.Header().Version == 1 && a.SiteMap == "" {
 		out = append(out, "no site map was found: sites show as ids; --map prlx-sites.json names them")
 	}
 	return out

@@ -7,13 +7,14 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
 // kernelInputs describes the recordings and sessions among the paths of inspect; the other paths are for somebody else.
 func kernelInputs(j *job.Job, paths []traceArg) (found []InspectFile, others []traceArg, err error) {
 	for _, arg := range paths {
-		kind, err := kernelKind(j.Context(), arg.Path)
+		kind, err := recording.Holds(j.Context(), arg.Path)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -43,18 +44,18 @@ func inspectRecording(j *job.Job, path string) (*InspectFile, error) {
 	}
 	defer src.Close()
 	f := inspectedFile(path, src)
-	return f, f.recording(j, src, siteMapArgs{LookIn: filepath.Dir(path)})
+	return f, f.recording(j, src, recording.Maps{LookIn: filepath.Dir(path)})
 }
 
 // recording describes a recording that is open.
-func (f *InspectFile) recording(j *job.Job, src *file.Source, maps siteMapArgs) error {
+func (f *InspectFile) recording(j *job.Job, src *file.Source, maps recording.Maps) error {
 	t, err := warptrace.Open(j.Context(), src)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	r := &recording{Trace: t, bytes: src.DiskSize()}
-	if err := r.nameSites(j.Context(), f.Path, maps); err != nil {
+	r, err := recording.Of(j.Context(), t, f.Path, src.DiskSize(), maps)
+	if err != nil {
 		return err
 	}
 	doc, err := describe(j, r)

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -24,7 +25,7 @@ func (h *historyRows) add(t *warptrace.Trace, w *warptrace.Warp) {
 		h.event = append(h.event, e.Event)
 		h.known = append(h.known, e.Event >= 0)
 		h.seq = append(h.seq, int32(e.Seq))
-		h.site.Append(siteText(t, e.Site))
+		h.site.Append(recording.SiteText(t, e.Site))
 	}
 }
 
@@ -93,7 +94,7 @@ var roleNames = [...]string{
 func (s *snapshotRows) add(t *warptrace.Trace, w *warptrace.Warp) {
 	for i := range w.Snapshots {
 		shot := &w.Snapshots[i]
-		id, role := siteText(t, shot.Site), nameOf(roleNames[:], int(shot.Role))
+		id, role := recording.SiteText(t, shot.Site), nameOf(roleNames[:], int(shot.Role))
 		for lane := range shot.Lhs {
 			s.warp = append(s.warp, int64(w.Warp))
 			s.event = append(s.event, shot.Event)

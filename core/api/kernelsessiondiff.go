@@ -8,6 +8,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
@@ -106,14 +107,14 @@ func (r *diffRequest) sessionSites(ctx context.Context, opt *session.Options) (n
 		path := named
 		if path == "" {
 			var found bool
-			if path, found = findSiteMap(filepath.Join(dir, session.ManifestName), r.LookIn); !found {
+			if path, found = recording.FindSiteMap(filepath.Join(dir, session.ManifestName), r.LookIn); !found {
 				return nil, nil
 			}
-			if note := "sites are named by " + relative(path, r.LookIn); !slices.Contains(notes, note) {
+			if note := "sites are named by " + recording.Relative(path, r.LookIn); !slices.Contains(notes, note) {
 				notes = append(notes, note)
 			}
 		}
-		table, _, err := readSiteMap(ctx, path)
+		table, _, err := recording.ReadSiteMap(ctx, path)
 		return table, err
 	}
 	if opt.SitesA, err = find(r.SiteMap, r.A[0]); err != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -90,7 +91,7 @@ func kernelTrace(j *job.Job, r *kernelTraceRequest) (*KernelTraceDocument, error
 			return nil, fault.Usagef("there is no table %q", name).WithHint("there are %s", strings.Join(tablesOfTraces, ", "))
 		}
 	}
-	t, err := openRecording(j.Context(), r.Path, r.siteMapArgs)
+	t, err := recording.Open(j.Context(), r.Path, r.maps())
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func kernelTrace(j *job.Job, r *kernelTraceRequest) (*KernelTraceDocument, error
 }
 
 // describe makes the document of an open recording.
-func describe(j *job.Job, t *recording) (*KernelTraceDocument, error) {
+func describe(j *job.Job, t *recording.Recording) (*KernelTraceDocument, error) {
 	index, err := t.Index(j.Context())
 	if err != nil {
 		return nil, err
@@ -127,11 +128,11 @@ func describe(j *job.Job, t *recording) (*KernelTraceDocument, error) {
 		Header:   headerDocument(h),
 		Warps:    int64(len(index)),
 		Events:   losses.Events,
-		Losses:   lossesDocument(losses),
-		SiteMap:  t.siteMap,
+		Losses:   diff.DescribeLosses(losses),
+		SiteMap:  t.SiteMap,
 		Sites:    t.Sites().Len(),
 		Outputs:  outputs,
-		Warnings: slices.Concat([]string{}, h.Warnings, t.warnings),
+		Warnings: slices.Concat([]string{}, h.Warnings, t.Warnings),
 	}, nil
 }
 
@@ -162,22 +163,6 @@ func headerDocument(h *warptrace.Header) HeaderDocument {
 
 func hex(n uint64) string { return fmt.Sprintf("0x%016x", n) }
 
-func lossesDocument(l warptrace.Losses) diff.Losses {
-	doc := diff.Losses{
-		Events: l.Events, Dropped: l.Dropped, WarpsWithDrops: l.WarpsWithDrops,
-		SampleRate: l.SampleRate, Truncated: l.Truncated, Notes: append([]string{}, l.Notes...),
-	}
-	if l.Dropped > 0 {
-		doc.DroppedShare = float64(l.Dropped) / float64(l.Events+l.Dropped)
-		doc.Notes = append(doc.Notes, fmt.Sprintf("%s of %s (%.3g %% of all) were lost because buffers were full",
-			plural(l.Dropped, "event"), plural(l.WarpsWithDrops, "warp"), 100*doc.DroppedShare))
-	}
-	if l.SampleRate > 1 {
-		doc.Notes = append(doc.Notes, fmt.Sprintf("one event in %d was kept", l.SampleRate))
-	}
-	return doc
-}
-
 // bytesPerRow is what a row of the table of events takes while it is made and handed out.
 const bytesPerRow = 64
 
@@ -195,12 +180,10 @@ func mostRows(j *job.Job, asked int64) int64 {
 
 // traceReader reads the events of chosen warps, sites and kinds into columns.
 type traceReader struct {
-	t       *recording
+	t       *recording.Recording
 	most    int64
 	head    int64
-	sites   []site.Pattern
-	kinds   []string
-	fits    map[uint32]bool // by local site number, where sites are chosen
+	filter  *recording.Filter
 	numbers map[uint32]int32
 	locals  []uint32 // of the sites met, in the order of their first event
 	counts  []int64  // events of each
@@ -220,13 +203,13 @@ type eventRows struct {
 	active, taken, value        []int64
 }
 
-func readTables(j *job.Job, t *recording, r *kernelTraceRequest) error {
+func readTables(j *job.Job, t *recording.Recording, r *kernelTraceRequest) error {
 	wants := func(name string) bool { return slices.Contains(r.Tables, name) }
 	warps, err := diff.ParseWarps(r.Warps)
 	if err != nil {
 		return err
 	}
-	sites, err := parsePatterns(r.Sites)
+	sites, err := site.ParsePatterns(r.Sites)
 	if err != nil {
 		return err
 	}
@@ -244,8 +227,8 @@ func readTables(j *job.Job, t *recording, r *kernelTraceRequest) error {
 		return nil
 	}
 	read := &traceReader{
-		t: t, most: mostRows(j, r.MaxRows), head: r.Head, sites: sites, kinds: r.Kinds, keep: wants("events"),
-		fits: map[uint32]bool{}, numbers: map[uint32]int32{},
+		t: t, most: mostRows(j, r.MaxRows), head: r.Head, filter: recording.NewFilter(t.Trace, sites, r.Kinds), keep: wants("events"),
+		numbers: map[uint32]int32{},
 	}
 	if wants("history") {
 		read.history = new(historyRows)
@@ -265,7 +248,7 @@ func (r *traceReader) all(j *job.Job, index []warptrace.WarpInfo) error {
 	for i := range index {
 		total += int64(index[i].Events)
 	}
-	if r.keep && r.head == 0 && len(r.sites) == 0 && len(r.kinds) == 0 {
+	if r.keep && r.head == 0 && r.filter.All() {
 		if total > r.most {
 			return r.tooMany(total)
 		}
@@ -298,10 +281,7 @@ func (r *traceReader) tooMany(n int64) error {
 // warp adds the events of one warp; it reports whether enough was read.
 func (r *traceReader) warp(w *warptrace.Warp) (done bool, err error) {
 	for i := range w.Site {
-		if len(r.kinds) > 0 && !slices.Contains(r.kinds, w.Kind[i].String()) {
-			continue
-		}
-		if len(r.sites) > 0 && !r.chosen(w.Site[i]) {
+		if !r.filter.Keeps(w, i) {
 			continue
 		}
 		number := r.number(w.Site[i], w.Kind[i])
@@ -327,16 +307,6 @@ func (r *traceReader) warp(w *warptrace.Warp) (done bool, err error) {
 		}
 	}
 	return false, nil
-}
-
-func (r *traceReader) chosen(local uint32) bool {
-	fits, known := r.fits[local]
-	if !known {
-		s, _ := r.t.SiteOf(local)
-		fits = slices.ContainsFunc(r.sites, func(p site.Pattern) bool { return p.Match(s, r.t.SiteID(local)) })
-		r.fits[local] = fits
-	}
-	return fits
 }
 
 // number counts the sites in the order of their first event.
@@ -377,7 +347,7 @@ func (e *eventRows) add(w *warptrace.Warp, i int, number int32) {
 func (r *traceReader) attach(j *job.Job, sites bool) {
 	names := make([]string, len(r.locals))
 	for i, local := range r.locals {
-		names[i] = siteText(r.t.Trace, local)
+		names[i] = recording.SiteText(r.t.Trace, local)
 	}
 	if r.keep {
 		AttachTable(j, "events", r.rows.table(r.t.Header().Taken, names))
@@ -443,11 +413,11 @@ func highest(codes []int32) int32 {
 // siteTable has the sites that were met, in the order of their first event, then those of the recording that were not.
 func (r *traceReader) siteTable(names []string) *Table {
 	locals, counts := slices.Clone(r.locals), slices.Clone(r.counts)
-	if r.t.Header().Version != 1 && len(r.sites) == 0 && len(r.kinds) == 0 {
+	if r.t.Header().Version != 1 && r.filter.All() {
 		for i := range r.t.Sites().Len() {
 			if _, met := r.numbers[uint32(i)]; !met {
 				locals, counts = append(locals, uint32(i)), append(counts, 0)
-				names = append(names, siteText(r.t.Trace, uint32(i)))
+				names = append(names, recording.SiteText(r.t.Trace, uint32(i)))
 			}
 		}
 	}

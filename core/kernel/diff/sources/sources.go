@@ -1,4 +1,6 @@
-package api
+// Package sources finds the lines of source files that a comparison refers to, on the machine where it is made: a recording says which
+// files and lines, not what is in them.
+package sources
 
 import (
 	"bytes"
@@ -15,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
 // Bounds on the sources that a document holds.
@@ -37,9 +40,9 @@ type sourceReader struct {
 	lines    int       // that may still be taken
 }
 
-// readSources returns the lines around every place that a document shows first: of the first divergence, the clusters, the sites and
+// Read returns the lines around every place that a document shows first: of the first divergence, the clusters, the sites and
 // the explanation. Files are looked for below the roots. What is not found is left out.
-func readSources(ctx context.Context, doc *diff.Document, roots []string, recorded time.Time) ([]diff.Source, error) {
+func Read(ctx context.Context, doc *diff.Document, roots []string, recorded time.Time) ([]diff.Source, error) {
 	r := &sourceReader{roots: roots, recorded: recorded, lines: maxSourceLines}
 	out := []diff.Source{}
 	files, wanted := placesOf(doc)
@@ -217,4 +220,19 @@ func readSource(info fs.FileInfo, err error, open func() (*os.File, error)) (tex
 		return nil, changed
 	}
 	return text, info.ModTime()
+}
+
+// sameScript is how much later than a recording a source may be written without being taken for changed, where only the file says
+// when that was: scripts that make both write one after the other.
+const sameScript = time.Minute
+
+// RecordedAt is when a recording was made: as it says, else when its file was written.
+func RecordedAt(path string, h *warptrace.Header) time.Time {
+	if h != nil && h.TimestampNS > 0 {
+		return time.Unix(0, h.TimestampNS)
+	}
+	if info, err := os.Stat(path); err == nil {
+		return info.ModTime().Add(sameScript)
+	}
+	return time.Time{}
 }
