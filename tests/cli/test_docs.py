@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from docs.reading import hide
 from kernel.recordings import softmax
 from simulator.conftest import TRITON, require, variables
 
@@ -181,6 +182,19 @@ def test_the_python_of_the_pages_runs(folder, program):
     prepare(folder, program)
     code = f"import prlx\n{program}"
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("program", programs())
+def test_the_python_of_the_pages_needs_what_it_says_and_no_more(folder, program):
+    prepare(folder, program)
+    lines = [line for line in program.splitlines() if not re.search(r"# .*needs (pandas|polars)$", line)]
+    hidden = hide(folder / "hidden")
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", "\n".join(["import prlx", *lines])],
+        env={**os.environ, "PYTHONPATH": f"{hidden}{os.pathsep}{os.environ['PYTHONPATH']}"},
+        capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
 

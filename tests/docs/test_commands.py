@@ -13,7 +13,7 @@ import pytest
 
 from simulator.conftest import TRITON, require, variables
 
-from .reading import ROOT, blocks, pages, steps
+from .reading import ROOT, File, Program, Step, pages, sequence, steps
 
 SHOWN = [
     "README.md",
@@ -21,6 +21,7 @@ SHOWN = [
     "docs/two-runs.md",
     "docs/serving.md",
     "docs/laptop.md",
+    "docs/pytest.md",
     *(f"docs/{p.relative_to(ROOT / 'docs')}" for p in (ROOT / "docs/commands").glob("*.md")),
 ]
 
@@ -36,9 +37,10 @@ def environment(folder: Path) -> dict[str, str]:
     """The environment of the command: ``prlx`` of this interpreter first, no setting of the person who runs the tests."""
     folder = folder.parent / "bin"
     folder.mkdir(exist_ok=True)
-    script = folder / "prlx"
-    script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m prlx "$@"\n')
-    script.chmod(0o755)
+    for name in ("prlx", "pytest"):
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {name} "$@"\n')
+        script.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_") and name != "COLUMNS"}
     kept.update(variables(TRITON / "3.9.0"))  # for pages that run Triton
     return {**kept, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
@@ -63,7 +65,11 @@ def matches(want: list[str], got: list[str]) -> bool:
 def test_console_blocks_run_and_print_what_they_show(page, copy):
     if "prlx simulate" in (ROOT / page).read_text():
         require("3.9.0")
-    for step in steps(ROOT / page):
+    for step in sequence(ROOT / page):
+        if isinstance(step, File):
+            (copy / step.name).write_text(step.text)
+        if not isinstance(step, Step):
+            continue
         done = subprocess.run(
             ["bash", "-c", step.command], cwd=copy, env=environment(copy), capture_output=True, text=True, timeout=120
         )
@@ -72,10 +78,15 @@ def test_console_blocks_run_and_print_what_they_show(page, copy):
         assert matches(want, got), f"{page}: $ {step.command}\nprints\n{done.stdout}\nand the page says\n{step.printed}"
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/tutorial.md", "docs/two-runs.md"])
+def program(page: str) -> str:
+    """The Python of a page that is typed, not saved."""
+    return "".join(what.text for what in sequence(ROOT / page) if isinstance(what, Program))
+
+
+@pytest.mark.parametrize("page", [p for p in SHOWN if "/commands/" not in p and program(p)])
 def test_python_blocks_run(page, copy):
-    code = "\n".join(blocks(ROOT / page, "python"))
-    assert code, f"{page} has no Python block"
+    if "softmax" in (code := program(page)):
+        require("3.9.0")
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code],
         cwd=copy,
