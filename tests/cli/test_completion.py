@@ -127,6 +127,6 @@ def test_every_shell_knows_every_command_and_option(script, shell):
     text = script(shell).read_text()
     for name in _table.COMMANDS:
         assert re.search(rf"\b{name}\b", text)
-        for option in _table.load(name).options:
+        for option in _table.load(name).listed:
             flag = option.flags[0].lstrip("-")
             assert re.search(rf"(--|-l ){flag}\b", text), flag

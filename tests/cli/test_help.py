@@ -30,7 +30,7 @@ def test_help_fits_on_a_screen_and_shows_examples_before_options(prlx, name):
 def test_every_option_is_in_the_help(prlx, name):
     text = prlx(name, "-h").out
     command = _table.load(name)
-    for option in command.options:
+    for option in command.listed:
         assert (option.off or option.flags[0]) in text
         for word in option.choices:
             assert word in text

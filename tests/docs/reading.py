@@ -23,9 +23,14 @@ def without_blocks(text: str) -> str:
     return _FENCE.sub("", text)
 
 
+def fences(page: Path) -> list[tuple[str, str]]:
+    """The blocks of a page in their order: the language, and what stands in them."""
+    return _FENCE.findall(page.read_text(encoding="utf-8"))
+
+
 def blocks(page: Path, language: str) -> list[str]:
     """The blocks of one language, in their order."""
-    return [body for name, body in _FENCE.findall(page.read_text(encoding="utf-8")) if name == language]
+    return [body for name, body in fences(page) if name == language]
 
 
 def hide(folder: Path) -> Path:
@@ -76,7 +81,7 @@ def sequence(page: Path) -> list[Step | File | Program]:
     """What a reader of a page does, in its order."""
     found: list[Step | File | Program] = []
     typed = ""
-    for name, body in _FENCE.findall(page.read_text(encoding="utf-8")):
+    for name, body in fences(page):
         saved = re.match(r"# (\w+\.py)\n", body)
         if name == "console":
             found += _steps(page, body)

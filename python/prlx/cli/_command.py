@@ -38,6 +38,8 @@ class Option:
         Whether the command refuses to run without it.
     brief
         Whether ``--help`` only names it, in a line with others; the page of the command explains it.
+    refused
+        Whether it is only taken to say what to do instead: neither help nor completion lists it.
     """
 
     flags: tuple[str, ...]
@@ -49,6 +51,7 @@ class Option:
     off: str = ""
     required: bool = False
     brief: bool = False
+    refused: bool = False
 
     @property
     def name(self) -> str:
@@ -58,12 +61,23 @@ class Option:
 
 @dataclass(frozen=True)
 class Positional:
-    """Words without a flag: files, or one of a few words. ``rest`` is all behind the others, flags too: another program's."""
+    """Words without a flag: files, or one of a few words.
+
+    Attributes
+    ----------
+    count
+        How many; ``rest`` is all behind the others, flags too: another program's.
+    choices
+        The words it accepts; empty means any.
+    refused
+        Further words that are only taken to say what to do instead: neither help nor completion lists them.
+    """
 
     name: str
     help: str
     count: Literal["one", "optional", "some", "any", "rest"] = "some"
     choices: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,11 @@ class Command:
     notes: tuple[str, ...] = ()
     summary: str = ""
     program: str = ""
+
+    @property
+    def listed(self) -> tuple[Option, ...]:
+        """The options that help and completion show."""
+        return tuple(option for option in self.options if not option.refused)
 
     @property
     def usage(self) -> str:

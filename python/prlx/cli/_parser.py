@@ -34,7 +34,7 @@ def build(command: Command) -> argparse.ArgumentParser:
         if item.count == "rest":
             continue  # see split
         count = {"one": None, "optional": "?", "some": "+", "any": "*"}[item.count]
-        kind = _choice(item.choices) if item.choices else str
+        kind = _choice(item.choices, item.refused) if item.choices else str
         parser.add_argument(item.name.lower(), metavar=item.name, nargs=count, type=kind)
     return parser
 
@@ -91,9 +91,9 @@ def _explained(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return reader
 
 
-def _choice(words: Sequence[str]) -> Callable[[str], str]:
+def _choice(words: Sequence[str], refused: Sequence[str] = ()) -> Callable[[str], str]:
     def reader(text: str) -> str:
-        if text not in words:
+        if text not in words and text not in refused:
             known = ", ".join(words)
             raise argparse.ArgumentTypeError(f"expected one of {known}, got {text!r}{did_you_mean(text, list(words))}")
         return text
@@ -148,8 +148,8 @@ def _explain(error: UsageError, command: Command, words: Sequence[str]) -> Usage
 
 
 def spellings(command: Command) -> Iterable[str]:
-    """Every flag of a command as it may be typed."""
-    for option in (*command.options, *COMMON):
+    """Every flag of a command that it lists, as it may be typed."""
+    for option in (*command.listed, *COMMON):
         yield from option.flags
         if option.off:
             yield option.off
@@ -184,8 +184,8 @@ def render_help(command: Command) -> str:
     lines += [f"  {line:<{width}}  {meaning}".rstrip() for line, meaning in command.examples]
     lines += ["", "options:"]
     lines += [line for item in command.positionals for line in _columns("|".join(item.choices) or item.name, item.help)]
-    lines += [line for option in (*command.options, *COMMON) if not option.brief for line in _row(option)]
-    lines += _brief([option for option in command.options if option.brief], command)
+    lines += [line for option in (*command.listed, *COMMON) if not option.brief for line in _row(option)]
+    lines += _brief([option for option in command.listed if option.brief], command)
     if command.notes:
         lines += ["", *command.notes]
     return "\n".join(lines) + "\n"

@@ -31,7 +31,7 @@ def _commands() -> list[Command]:
 
 
 def _all_options(command: Command) -> tuple[Option, ...]:
-    return (*command.options, *options.COMMON)
+    return (*command.listed, *options.COMMON)
 
 
 def _words(command: Command) -> tuple[str, ...]:

@@ -327,7 +327,7 @@ COMMAND = Command(
             ("--lookahead",), "window of the described aligner, with --compat", takes="number", metavar="N", brief=True
         ),
         Option(("--continue-after-path",), "go on after a path divergence, with --compat", takes="switch", brief=True),
-        Option(("--tui",), "refused: --html FILE is for browsing", takes="switch", brief=True),
+        Option(("--tui",), "refused: --html FILE is for browsing", takes="switch", refused=True),
         brief(options.WORKERS),
         brief(options.MEMORY_LIMIT),
     ),

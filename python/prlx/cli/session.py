@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .._session import Session
     from ._ui import UI
 
-VERBS = ("inspect", "diff", "capture")
+VERBS = ("inspect", "diff")
+_REFUSED = ("capture",)
 _LAUNCHES = (
     Column("launch", right=True),
     Column("kernel", shrinks=True),
@@ -130,7 +131,7 @@ COMMAND = Command(
         ("prlx session diff run_a/ run_b/ --html report.html", "the same in a browser"),
     ),
     positionals=(
-        Positional("VERB", "what to do; capture is refused", "one", VERBS),
+        Positional("VERB", "what to do", "one", VERBS, _REFUSED),
         Positional("SESSION_DIR", "a directory with session.json, or of .prlx files", "some"),
     ),
     options=_options(),
