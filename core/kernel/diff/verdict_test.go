@@ -233,6 +233,25 @@ func judge(t testing.TB, a, b run, opt Options) *Document {
 // way is two warps that pass a branch, with the lanes that take it.
 func way(lanes uint64) [][]passed { return [][]passed{{{0, all, lanes}}, {{0, all, lanes}}} }
 
+// TestHashesBesideEventsAreNoDivergence: nobody can tell whether they are of one way; what was written decides, and the coverage says so.
+func TestHashesBesideEventsAreNoDivergence(t *testing.T) {
+	a := run{warps: way(3), stores: row(0, 4, 0, 0, 32, 1)}
+	for _, same := range []bool{true, false} {
+		b := run{warps: way(3), mode: warptrace.ModeDigest, stores: a.stores}
+		status, divergences := StatusIdentical, int64(0)
+		if !same {
+			b.stores = row(0, 4, 0, 0, 32, 2)
+			status, divergences = StatusDiverged, 2
+		}
+		for _, pair := range [][2]run{{a, b}, {b, a}} {
+			d := judge(t, pair[0], pair[1], Options{})
+			if d.Status != status || d.Passed != same || d.TotalDivergences != divergences || d.Coverage.ControlFlow.By != byNothing {
+				t.Errorf("same outputs %v: got %s, %d divergences, control flow by %q: %s", same, d.Status, d.TotalDivergences, d.Coverage.ControlFlow.By, d.Verdict)
+			}
+		}
+	}
+}
+
 func TestOutputsThatDifferAreADivergenceWithoutAnEvent(t *testing.T) {
 	a := run{stores: slices.Concat(row(0, 4, 0, 0, 32, 1), row(1, 4, 0, 512, 32, 9))}
 	b := run{stores: slices.Concat(row(0, 4, 0, 0, 32, 1), row(1, 4, 0, 512, 32, 8))}
