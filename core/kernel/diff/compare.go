@@ -50,10 +50,12 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	j.Progress().SetStage("comparing")
 	sites := newSiteMap(a, b)
 	g := newGathering(r, &opt, sites)
-	var err error
-	if opt.CrossGPU && r.A.WaveSize != r.B.WaveSize {
+	err := g.readWritten(j.Context(), a, b)
+	switch {
+	case err != nil:
+	case opt.CrossGPU && r.A.WaveSize != r.B.WaveSize:
 		err = compareThreads(j, a, b, g)
-	} else {
+	default:
 		err = compareWarps(j, a, b, g)
 	}
 	if err == nil {

@@ -23,6 +23,9 @@ type gathering struct {
 	lastWarp []uint64
 	parts    [][]Row // of Result.Rows
 	kept     int64   // rows in them
+
+	written  [2]*warptrace.Outputs // nil: that recording does not say
+	oneSided [2]kindsAsked         // events that A alone and that B alone was asked for
 }
 
 // maxTracked is how many clusters are told apart before the later ones are only counted.
@@ -52,6 +55,7 @@ func newGathering(r *Result, opt *Options, sites *siteMap) *gathering {
 func (g *gathering) newWorker(ctx context.Context) *worker {
 	w := &worker{opt: g.opt, sites: g.sites, budget: budgetOfWarp(max(g.r.A.WarpSlots, g.r.B.WarpSlots))}
 	w.pair.values, w.pair.limit = g.opt.Values, g.opt
+	w.oneSided = g.oneSided
 	w.budget.Stop = func() bool { return ctx.Err() != nil }
 	w.filter.set(g.opt, g.sites)
 	return w

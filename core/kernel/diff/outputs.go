@@ -50,18 +50,26 @@ type storeChange struct {
 
 const noArrayPair = -1
 
+// readWritten reads what two launches wrote, and what was recorded of them.
+func (g *gathering) readWritten(ctx context.Context, a, b *warptrace.Trace) (err error) {
+	for side, t := range []*warptrace.Trace{a, b} {
+		if g.written[side], err = t.Outputs(ctx); err != nil {
+			return err
+		}
+	}
+	g.oneSided = eventsOfOneSide(g.written[0], g.written[1])
+	for side, kinds := range g.oneSided {
+		if len(kinds) > 0 {
+			g.r.Warnings = append(g.r.Warnings, fmt.Sprintf("%s alone holds events of %s, which were not compared", [2]string{"A", "B"}[side], kinds.text()))
+		}
+	}
+	return nil
+}
+
 // compareWritten compares what two launches wrote, and what the checks found in them.
 func (g *gathering) compareWritten(ctx context.Context, a, b *warptrace.Trace) error {
-	oa, err := a.Outputs(ctx)
-	if err != nil {
-		return err
-	}
-	ob, err := b.Outputs(ctx)
-	if err != nil {
-		return err
-	}
-	g.compareFindings(oa, ob)
-	return g.compareOutputs(ctx, a, b, oa, ob)
+	g.compareFindings(g.written[0], g.written[1])
+	return g.compareOutputs(ctx, a, b, g.written[0], g.written[1])
 }
 
 // compareOutputs compares what two launches wrote.

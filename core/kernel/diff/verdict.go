@@ -230,7 +230,7 @@ func (r *Result) diverges(v *Judgement) string {
 			break
 		}
 	}
-	if v.coverage.Outputs.Agrees == Differs && v.rows == 0 && v.coverage.ControlFlow.EventsA+v.coverage.ControlFlow.EventsB > 0 {
+	if v.coverage.Outputs.Agrees == Differs && v.coverage.ControlFlow.Agrees == Agrees && v.rows == 0 && v.coverage.ControlFlow.EventsA+v.coverage.ControlFlow.EventsB > 0 {
 		parts = append(parts, "control flow does not differ")
 	}
 	if v.noise > 0 {

@@ -30,6 +30,8 @@ type run struct {
 	mode     warptrace.Mode
 	atomics  []float32 // added to element 0 of array 0, in this order, by warp 0 at site 3
 	before   float32   // what stood there
+
+	storeEvents bool // the recording was asked for events of stores
 }
 
 // stored is one element that a warp stores at a site.
@@ -154,7 +156,7 @@ func (r run) outputs() (*warptrace.Outputs, []warptrace.Contents) {
 		memory[0] = map[int]cell{0: {sum, warptrace.Writer{Site: 3}}}
 	}
 	o := &warptrace.Outputs{Findings: r.findings, Coverage: warptrace.Coverage{
-		ControlFlow: true, Stores: true, Arrays: true, Checks: true, Stopped: r.stopped, StoreSites: 3,
+		ControlFlow: true, StoreEvents: r.storeEvents, Stores: true, Arrays: true, Checks: true, Stopped: r.stopped, StoreSites: 3,
 	}}
 	var kept []warptrace.Contents
 	for id := range uint32(4) {
@@ -233,6 +235,27 @@ func judge(t testing.TB, a, b run, opt Options) *Document {
 // way is two warps that pass a branch, with the lanes that take it.
 func way(lanes uint64) [][]passed { return [][]passed{{{0, all, lanes}}, {{0, all, lanes}}} }
 
+// TestEventsThatOneSideWasNotAskedForAreNoDifference: stores have events where somebody asked for them.
+func TestEventsThatOneSideWasNotAskedForAreNoDifference(t *testing.T) {
+	a := run{warps: way(3), stores: row(0, 4, 0, 0, 32, 1)}
+	b := run{warps: [][]passed{{{0, all, 3}, {4, all, all}}, {{4, all, all}, {0, all, 3}}}, stores: a.stores, storeEvents: true}
+	for n, pair := range [][2]run{{a, b}, {b, a}} {
+		d := judge(t, pair[0], pair[1], Options{})
+		side := string("BA"[n])
+		if d.Status != StatusIdentical || !d.Passed || !slices.ContainsFunc(d.Warnings, func(w string) bool { return strings.HasPrefix(w, side+" alone holds events of global-store") }) {
+			t.Errorf("got %s: %s, %q", d.Status, d.Verdict, d.Warnings)
+		}
+	}
+	b.warps[1][1].taken = 1
+	if d := judge(t, a, b, Options{}); d.Status != StatusSameResults || d.TotalDivergences != 1 {
+		t.Errorf("another way besides: got %s, %d divergences", d.Status, d.TotalDivergences)
+	}
+	b.warps[1][1].taken, b.storeEvents = 3, false
+	if d := judge(t, a, b, Options{}); d.Status != StatusSameResults {
+		t.Errorf("where both were asked for the same: got %s", d.Status)
+	}
+}
+
 // TestHashesBesideEventsAreNoDivergence: nobody can tell whether they are of one way; what was written decides, and the coverage says so.
 func TestHashesBesideEventsAreNoDivergence(t *testing.T) {
 	a := run{warps: way(3), stores: row(0, 4, 0, 0, 32, 1)}
@@ -245,7 +268,7 @@ func TestHashesBesideEventsAreNoDivergence(t *testing.T) {
 		}
 		for _, pair := range [][2]run{{a, b}, {b, a}} {
 			d := judge(t, pair[0], pair[1], Options{})
-			if d.Status != status || d.Passed != same || d.TotalDivergences != divergences || d.Coverage.ControlFlow.By != byNothing {
+			if strings.Contains(d.Verdict, "control flow does not differ") || d.Status != status || d.Passed != same || d.TotalDivergences != divergences || d.Coverage.ControlFlow.By != byNothing {
 				t.Errorf("same outputs %v: got %s, %d divergences, control flow by %q: %s", same, d.Status, d.TotalDivergences, d.Coverage.ControlFlow.By, d.Verdict)
 			}
 		}

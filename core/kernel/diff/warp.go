@@ -41,6 +41,8 @@ type worker struct {
 	filter rowFilter
 	rows   []Row
 
+	oneSided [2]kindsAsked // events that A alone and that B alone has, because nobody asked for the others
+
 	known, coarse, fine script.Script // of finer
 	wholeA, wholeB      []uint32
 	others              []Row
@@ -218,6 +220,9 @@ func (w *worker) row(warp uint64, i, j int, kind RowKind) {
 
 // gap adds the row of events that one side has, or that are replaced.
 func (w *worker) gap(warp uint64, e *script.Edit) {
+	if w.oneSidedGap(e) {
+		return
+	}
 	p := &w.pair
 	r := Row{
 		Warp: warp, EventA: e.A, EventB: e.B, Kind: RowPath, SiteA: None, SiteB: None, Count: uint32(e.Del), CountB: uint32(e.Ins),
