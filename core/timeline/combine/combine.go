@@ -91,7 +91,7 @@ type Step struct {
 // NodeResult is what was found out about a node and done to its events.
 type NodeResult struct {
 	ID                     string        `json:"id"`
-	Identity               string        `json:"identity"` // how ID was found: given, name, rank, host, order
+	Identity               string        `json:"identity"` // how ID was found: given, name, rank, host, order, mark
 	Host                   string        `json:"host"`
 	Rank                   *int64        `json:"rank"`
 	Inputs                 []string      `json:"inputs"`

@@ -14,7 +14,7 @@ import (
 type Identity struct {
 	ID     string // what the user and every report call the node
 	Number int    // the node's number in clock files; -1 when it has none
-	Source string // how ID was found: "given", "name", "rank", "host", "order"
+	Source string // how ID was found: "given", "name", "rank", "host", "order", "mark" (as prlx named it before)
 }
 
 var numbered = regexp.MustCompile(`(?i)(?:^|[^a-z])(node|rank|host|worker|proc|process|task)[-_.]?(\d{1,6})(?:[^0-9]|$)`)
@@ -166,7 +166,7 @@ func numberTheRest(ids []Identity) {
 func describe(ids []Identity) string {
 	how := map[string]string{
 		"given": "as given", "name": "by the number in their path", "rank": "by the rank recorded inside", "host": "by the host recorded inside",
-		"order": "by the order given",
+		"order": "by the order given", "mark": "as they were when they were aligned",
 	}
 	last := ids[len(ids)-1]
 	return fmt.Sprintf("nodes are named %s: %s", how[last.Source], strings.Join(names(ids), ", "))

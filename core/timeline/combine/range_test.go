@@ -129,3 +129,12 @@ func TestAbsoluteAndRelativeEndsMeanTheSameCut(t *testing.T) {
 		t.Errorf("dropped %v", counts)
 	}
 }
+
+// TestHowNodesAreNamedIsSaid: every way in which a node gets its name has words.
+func TestHowNodesAreNamedIsSaid(t *testing.T) {
+	for _, source := range []string{"given", "name", "rank", "host", "order", "mark"} {
+		if got := describe([]Identity{{ID: "node7", Source: source}}); strings.Contains(got, "named :") || !strings.HasSuffix(got, ": node7") {
+			t.Errorf("%s: %q", source, got)
+		}
+	}
+}
