@@ -11,25 +11,27 @@ type equations struct {
 	rows    []equation
 	ground  int
 	c       []float64
-	up, low []float64
+	closure // of the links' bands
 	diag    []float64
 	vec     [4][]float64 // scratch of the solver
 
 	sum   []float64 // per link: |residual| summed
 	count []int
 	off   []int // per link: instants at which it was more than two bands off
-	good  []equation
+	good  []difference
 }
 
+// equation is what a link says at an instant: its band, the middle e of it, the weight w and half the width h.
 type equation struct {
-	link, a, b      int
-	e, lo, hi, w, h float64
+	difference
+	link    int
+	e, w, h float64
 }
 
 func newEquations(n *network) *equations {
 	k := len(n.clocks)
 	q := &equations{
-		n: n, ground: n.index[n.ref], c: make([]float64, k), up: make([]float64, k), low: make([]float64, k), diag: make([]float64, k),
+		n: n, ground: n.index[n.ref], c: make([]float64, k), closure: newClosure(k), diag: make([]float64, k),
 		sum: make([]float64, len(n.links)), off: make([]int, len(n.links)), count: make([]int, len(n.links)),
 	}
 	for i := range q.vec {
@@ -94,7 +96,7 @@ func (q *equations) collect(at []instantOf) {
 		}
 		d := float64(at[b].x-at[a].x-l.baseTheta) + at[b].frac - at[a].frac
 		h := math.Max(v.half(), 1)
-		q.rows = append(q.rows, equation{li, a, b, v.theta - d, v.lo - d, v.hi - d, 1 / (h * h), h})
+		q.rows = append(q.rows, equation{difference{a, b, v.lo - d, v.hi - d}, li, v.theta - d, 1 / (h * h), h})
 	}
 }
 
@@ -182,17 +184,14 @@ func (q *equations) precondition(res, z []float64) (rho float64) {
 // leaves are kept out, so that what remains has a solution: this one. A node that only such links reach gets their distance on
 // top.
 func (q *equations) bounds(at []instantOf) {
-	for i := range q.up {
-		q.up[i], q.low[i] = math.Inf(1), math.Inf(-1)
-	}
-	q.up[q.ground], q.low[q.ground] = 0, 0
+	q.reset(q.ground)
 	q.good = q.good[:0]
 	for _, r := range q.rows {
 		if d := q.c[r.b] - q.c[r.a]; d >= r.lo && d <= r.hi {
-			q.good = append(q.good, r)
+			q.good = append(q.good, r.difference)
 		}
 	}
-	q.chain()
+	q.chain(q.good)
 	if len(q.good) == len(q.rows) {
 		return
 	}
@@ -207,38 +206,10 @@ func (q *equations) bounds(at []instantOf) {
 		if d := q.c[r.b] - q.c[r.a]; d < r.lo || d > r.hi {
 			v := math.Abs(r.e-d) + r.h
 			r.lo, r.hi = d-v, d+v
-			q.good = append(q.good, r)
+			q.good = append(q.good, r.difference)
 		}
 	}
-	q.chain()
-}
-
-// chain relaxes the good links until nothing moves.
-func (q *equations) chain() {
-	for range len(q.c) + 1 {
-		if !q.relax(q.good) {
-			return
-		}
-	}
-}
-
-func (q *equations) relax(rows []equation) bool {
-	changed := false
-	for _, r := range rows {
-		if v := q.up[r.a] + r.hi; v < q.up[r.b]-1e-6 {
-			q.up[r.b], changed = v, true
-		}
-		if v := q.up[r.b] - r.lo; v < q.up[r.a]-1e-6 {
-			q.up[r.a], changed = v, true
-		}
-		if v := q.low[r.a] + r.lo; v > q.low[r.b]+1e-6 {
-			q.low[r.b], changed = v, true
-		}
-		if v := q.low[r.b] - r.hi; v > q.low[r.a]+1e-6 {
-			q.low[r.a], changed = v, true
-		}
-	}
-	return changed
+	q.chain(q.good)
 }
 
 // finish books the links' residuals and names those that contradict the rest.

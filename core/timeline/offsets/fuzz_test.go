@@ -2,15 +2,56 @@ package offsets_test
 
 import (
 	"context"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/offsets"
 )
+
+// FuzzGraph solves whatever facts and snapshots of a few clocks: no panic, no internal error, and bounds that are none below zero.
+func FuzzGraph(f *testing.F) {
+	f.Add([]byte("\x00\x01abcdefghijklmnop\x01\x00abcdefghijklmnop\x02\x05abcdefghijklmnop"))
+	f.Add(make([]byte, 18*40))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		g := offsets.NewGraph()
+		ref := offsets.Clock{}
+		g.Mention(ref)
+		var pairs []clock.Pair
+		for ; len(b) >= 18 && len(pairs) < 1000; b = b[18:] {
+			at := [2]int64{int64(binary.LittleEndian.Uint64(b[2:])), int64(binary.LittleEndian.Uint64(b[10:]))}
+			if b[0]&0x40 != 0 { // near each other, as clocks are
+				at[0], at[1] = 1e18+at[0]%1e10, 1e18+at[1]%1e10
+			}
+			pairs = append(pairs, clock.Pair{X: at[0], Y: at[1]})
+			x := offsets.Clock{Node: int(b[0] & 3), Kind: offsets.Kind(b[0] >> 2 & 3)}
+			y := offsets.Clock{Node: int(b[1] & 3), Kind: offsets.Kind(b[1] >> 2 & 3)}
+			if x != y {
+				g.Between(x, y, offsets.Stamps).Before(x, at[0], at[1])
+			}
+			if b[1]&0x80 != 0 {
+				g.AddSnapshots(int(b[0]&3), pairs)
+			}
+		}
+		s, err := g.Solve(context.Background(), ref, offsets.Options{})
+		if err != nil {
+			if fault.Of(err).Kind == fault.Internal {
+				t.Fatal(err)
+			}
+			return
+		}
+		for _, n := range s.Nodes {
+			if _, bound, _ := n.Map.At(1e18); bound < 0 {
+				t.Fatalf("node %d: bound %d", n.Node, bound)
+			}
+		}
+	})
+}
 
 // FuzzSolve solves whatever reads as a clock file: no panic, no internal error, and a solution that can be written reads back.
 func FuzzSolve(f *testing.F) {

@@ -52,14 +52,28 @@ type Source uint8
 
 // The sources. Facts are instants of which one came before the other; readings are offsets that somebody worked out.
 const (
-	Stamps  Source = iota // packets: a fact each, and the fastest of both directions take equally long
-	Windows               // readings: lines that a prober fitted
+	Stamps    Source = iota // packets: a fact each, and the fastest of both directions take equally long
+	Windows                 // readings: lines that a prober fitted
+	Rounds                  // readings: offsets that somebody solved against a reference
+	Snapshots               // readings: a tracer's clock and its host's, one after the other
 )
 
-var sourceNames = [...]string{Stamps: "stamps", Windows: "windows"}
+// sources says of each source what a solution of it alone is called, what its measurements are called, and whether they are stated:
+// offsets as somebody knows them, rather than single measurements of which only many say something.
+var sources = [...]struct {
+	name, noun string
+	stated     bool
+}{
+	Stamps:    {"stamps", "probes", false},
+	Windows:   {"windows", "probes", false},
+	Rounds:    {"rounds", "round offsets", true},
+	Snapshots: {"snapshots", "snapshots", true},
+}
 
 // String is the method that a solution of this source alone is called by.
-func (s Source) String() string { return sourceNames[s] }
+func (s Source) String() string { return sources[s].name }
+
+func (s Source) stated() bool { return sources[s].stated }
 
 // Graph is what was measured about several clocks. A vertex is a clock, an edge what one source says about the difference of two of
 // them: bounds at instants, or readings of it. Sources fill it, Solve finds the clocks.
@@ -68,6 +82,7 @@ type Graph struct {
 	edges    map[edgeKey]*Edge
 	starts   []clockfile.NodeMeta
 	warnings []string
+	said     map[Clock]bool // clocks of which a warning says already why nothing ties them to others
 }
 
 type edgeKey struct {
@@ -76,7 +91,9 @@ type edgeKey struct {
 }
 
 // NewGraph returns a graph without clocks.
-func NewGraph() *Graph { return &Graph{clocks: map[Clock]bool{}, edges: map[edgeKey]*Edge{}} }
+func NewGraph() *Graph {
+	return &Graph{clocks: map[Clock]bool{}, edges: map[edgeKey]*Edge{}, said: map[Clock]bool{}}
+}
 
 // Mention adds a clock, which the solution names as missing when nothing ties it to the reference.
 func (g *Graph) Mention(c Clock) { g.clocks[c] = true }
@@ -129,12 +146,17 @@ type Edge struct {
 	based     bool
 
 	bounds   []obs    // facts
-	readings []sample // of theta, at instants of A's clock, ascending
+	readings []sample // of how far the other clock is ahead of the clock on at an instant of it, ascending
+	on       Clock    // windows: A
 
-	spacing int64 // typical distance of readings, ns; 0: of facts
+	spacing int64 // typical distance of windows, ns
 	dropped int
 	probes  int
 	minRTT  int64
+
+	missed int            // rounds that are not readings
+	notes  []string       // about the rounds
+	given  SnapshotReport // about the snapshots, before they are looked at together
 }
 
 // obs is one bound: at the instant x, theta is at most v (side +1) or at least v (side -1).
@@ -160,13 +182,20 @@ func (e *Edge) AtLeast(atNS, diffNS int64) { e.limit(atNS, diffNS, -1) }
 
 // limit adds a bound. One that is no instant or no offset that can be aligned is dropped and counted.
 func (e *Edge) limit(atNS, diffNS int64, side float64) {
-	if atNS < 0 || atNS >= maxInstant || diffNS > maxOffset || diffNS < -maxOffset {
+	most := maxOffset
+	if e.A.Kind != e.B.Kind {
+		most = maxInstant // one of them may count from when its machine was started
+	}
+	if atNS < 0 || atNS >= maxInstant || diffNS > most || diffNS < -most {
 		e.dropped++
 		return
 	}
 	e.around(atNS, diffNS)
 	e.bounds = append(e.bounds, obs{float64(atNS - e.baseX), float64(diffNS - e.baseTheta), side})
 }
+
+// Dropped returns how many bounds or measurements are not used because they are impossible.
+func (e *Edge) Dropped() int { return e.dropped }
 
 // read adds readings, ascending by instant. Of several at one instant the first counts.
 func (e *Edge) read(readings []sample) {
@@ -182,6 +211,10 @@ func (e *Edge) read(readings []sample) {
 // Before says that what happened when the clock first showed firstNS came before what happened when the edge's other clock showed thenNS:
 // a packet was sent before it arrived, a kernel launched before it began, a collective entered before anybody left it.
 func (e *Edge) Before(first Clock, firstNS, thenNS int64) {
+	if firstNS < 0 || thenNS < 0 { // their difference may not fit
+		e.dropped++
+		return
+	}
 	if first == e.A {
 		e.AtMost(firstNS, thenNS-firstNS)
 	} else {
@@ -214,38 +247,58 @@ func (g *Graph) solve(ctx context.Context, reference Clock, opt *Options) (*Solu
 	if !g.clocks[reference] {
 		return nil, fault.New(fault.Alignment, "the reference is %s, which was not measured", reference)
 	}
-	s := &Solution{Reference: reference.Node, Method: g.method(), Starts: g.starts, Warnings: slices.Clone(g.warnings)}
-	links := make([]*link, 0, len(g.edges))
-	usable := make([]*link, 0, len(g.edges))
+	s := &Solution{Reference: reference.Node, Method: g.method(), Starts: g.starts, Warnings: slices.Clone(g.warnings), said: g.said}
+	hung, edges := g.leaves(reference)
+	links := make([]*link, 0, len(edges))
+	usable := make([]*link, 0, len(edges))
 	defer func() {
 		for _, l := range links {
 			l.revive()
 		}
 	}()
 	step := int64(math.MaxInt64)
-	for _, e := range g.Edges() {
+	for _, e := range edges {
 		if err := ctx.Err(); err != nil {
 			return nil, fault.FromIO("", err)
 		}
 		l := &link{Edge: e}
 		links = append(links, l)
+		if len(e.bounds)+len(e.readings) == 0 {
+			continue
+		}
 		if l.learn(opt); len(l.parts) > 0 {
 			usable = append(usable, l)
 		}
 		step = min(step, e.pace(opt))
 	}
-	net := newNetwork(reference, g.Clocks(), usable, step, opt)
+	isLeaf := make(map[Clock]bool, len(hung))
+	for _, l := range hung {
+		isLeaf[l.clock] = true
+	}
+	clocks := slices.DeleteFunc(g.Clocks(), func(c Clock) bool { return isLeaf[c] })
+	net := newNetwork(reference, clocks, usable, step, opt)
 	if err := net.solve(ctx, s); err != nil {
 		return nil, err
 	}
 	s.describeLinks(links)
-	return s, nil
+	return s, s.hang(hung, reference, opt)
+}
+
+// lacks says why nothing ties a clock to others.
+func (g *Graph) lacks(c Clock, format string, args ...any) {
+	g.Mention(c)
+	g.said[c] = true
+	g.warnf(format, args...)
 }
 
 // pace is how far apart the instants may be at which the edge is solved with others.
 func (e *Edge) pace(opt *Options) int64 {
-	if e.spacing > 0 {
+	switch {
+	case e.Source == Windows:
 		return e.spacing
+	case e.Source.stated() && len(e.readings) > 1: // knots of many milliseconds would cost more than they say
+		typical := (e.readings[len(e.readings)-1].at - e.readings[0].at) / int64(len(e.readings)-1)
+		return max(opt.WindowNS/64, min(typical, opt.WindowNS/8))
 	}
 	return opt.WindowNS / 8
 }

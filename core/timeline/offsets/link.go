@@ -29,7 +29,11 @@ type lie struct {
 
 // learn finds out what the edge says over time.
 func (l *link) learn(opt *Options) {
-	if len(l.readings) > 0 {
+	switch {
+	case l.Source.stated():
+		l.fromStated(opt)
+		return
+	case len(l.readings) > 0:
 		l.fromReadings(opt)
 		return
 	}

@@ -170,6 +170,10 @@ func (n *network) grid() []int64 {
 			if float64(to)-float64(from) > 2*(l.obs[p.to-1].x-l.obs[p.from].x)+1e9 {
 				continue // nonsense on the way: the borders will do
 			}
+			step := step
+			if l.Source.stated() { // two readings may lie years apart
+				step = max(step, (to-from)/mostInstants)
+			}
 			for r := (from/step + 1) * step; r < to; r += step {
 				g = append(g, r)
 			}
@@ -186,6 +190,9 @@ func (n *network) grid() []int64 {
 	slices.Sort(g)
 	return slices.Compact(g)
 }
+
+// mostInstants is at how many instants one stretch of stated readings is solved with others.
+const mostInstants = 1 << 16
 
 // innermost replaces instants that are within reach of each other by the last (dir +1) or the first (dir -1) of them.
 func innermost(v []int64, reach int64, dir int) []int64 {
@@ -251,7 +258,7 @@ func (n *network) solve(ctx context.Context, s *Solution) error {
 	eq.finish(s)
 	for i, c := range n.clocks {
 		if c == n.ref {
-			s.add(c, identity(c.Node))
+			s.add(ClockOffsets{Clock: c, NodeOffsets: identity(c.Node)})
 			continue
 		}
 		if len(runs[i]) == 0 {
@@ -260,10 +267,13 @@ func (n *network) solve(ctx context.Context, s *Solution) error {
 		}
 		no := NodeOffsets{Node: c.Node}
 		if err := no.fromRuns(runs[i], false, n.opt); err != nil {
+			if slices.ContainsFunc(n.links, func(l *link) bool { return l.Source.stated() }) {
+				return contradictory(c, err)
+			}
 			return fault.New(fault.Internal, "%v", err).Wrap(err)
 		}
 		n.count(i, &no)
-		s.add(c, no)
+		s.add(ClockOffsets{Clock: c, NodeOffsets: no})
 	}
 	return nil
 }

@@ -1,8 +1,10 @@
 // Package offsets turns what was measured or stated about the clocks of several nodes into one map per node: from the node's
 // wall clock to the reference node's.
 //
-// Sources are raw probe stamps, probe windows, round offsets that somebody else solved, and declared offsets; FromSnapshots
-// does the same for one node's tracer clock against its wall clock. Every map carries bounds and marks the intervals in which a
+// Sources fill a Graph: a vertex is a clock, an edge what one source says about the difference of two of them. Raw probe stamps bound it
+// at instants, probe windows, round offsets that somebody else solved and snapshots of a tracer's clock are readings of it. Graph.Solve
+// finds the clocks; SolveStamps, SolveWindows, FromRounds and FromSnapshots fill a graph of one source. Maps that are given as such
+// (FromDeclared, our own round offsets) need no graph. Every map carries bounds and marks the intervals in which a
 // clock stepped. Sign, everywhere: an offset O > 0 means that the node's clock is ahead of the reference's; the map subtracts it.
 // Instants are int64 ns, float64 holds differences only. docs/concepts/solving.md explains the methods.
 package offsets
@@ -26,6 +28,8 @@ type Solution struct {
 	Missing   []int                // nodes that were mentioned but could not be tied to the reference, ascending
 	Starts    []clockfile.NodeMeta // what the sources say about the starts of the recordings, ascending by node
 	Warnings  []string
+
+	said map[Clock]bool // clocks of which a warning says already why they are missing
 }
 
 // NodeOffsets is one node's clock relative to the reference.
@@ -48,6 +52,7 @@ type NodeOffsets struct {
 type ClockOffsets struct {
 	Clock Clock
 	NodeOffsets
+	Snapshots *SnapshotReport // where snapshots alone tie it to another clock
 }
 
 // Bounds summarises the error bounds of a map, ns.
@@ -74,11 +79,11 @@ type Link struct {
 }
 
 // add keeps the offsets of a clock.
-func (s *Solution) add(c Clock, n NodeOffsets) {
-	if c.Kind == Host {
-		s.Nodes = append(s.Nodes, n)
+func (s *Solution) add(c ClockOffsets) {
+	if c.Clock.Kind == Host {
+		s.Nodes = append(s.Nodes, c.NodeOffsets)
 	} else {
-		s.Others = append(s.Others, ClockOffsets{c, n})
+		s.Others = append(s.Others, c)
 	}
 }
 
@@ -87,12 +92,23 @@ func (s *Solution) miss(c Clock) {
 	if c.Kind == Host {
 		s.Missing = append(s.Missing, c.Node)
 	}
-	s.warnf("%s exchanged no usable probes with the reference, directly or through others", c)
+	if s.said[c] {
+		return
+	}
+	if s.Method == Stamps.String() || s.Method == Windows.String() {
+		s.warnf("%s exchanged no usable probes with the reference, directly or through others", c)
+		return
+	}
+	s.warnf("nothing ties %s to the reference, directly or through others", c)
 }
 
 // contradicted names a link that the others contradict.
 func (s *Solution) contradicted(l *link) {
-	s.warnf("probes between nodes %d and %d contradict the other nodes', by %.1f us on average", l.A.Node, l.B.Node, float64(l.residual)/1e3)
+	between := fmt.Sprintf("%s and %s", l.A, l.B)
+	if l.A.Kind == Host && l.B.Kind == Host {
+		between = fmt.Sprintf("nodes %d and %d", l.A.Node, l.B.Node)
+	}
+	s.warnf("%s between %s contradict the other nodes', by %.1f us on average", sources[l.Source].noun, between, float64(l.residual)/1e3)
 }
 
 // tail is what lies outside the knots of a map, kept for Rounds.
@@ -191,4 +207,6 @@ func (s *Solution) find(id int) (*NodeOffsets, bool) {
 
 func (s *Solution) sortNodes() {
 	sort.Slice(s.Nodes, func(i, j int) bool { return s.Nodes[i].Node < s.Nodes[j].Node })
+	sort.Slice(s.Others, func(i, j int) bool { return s.Others[i].Clock.Compare(s.Others[j].Clock) < 0 })
+	sort.Ints(s.Missing)
 }

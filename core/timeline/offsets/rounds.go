@@ -2,8 +2,10 @@ package offsets
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 
@@ -33,7 +35,7 @@ func FromRounds(r *clockfile.Rounds, options Options) (*Solution, error) {
 	if r.Schema == clockfile.RoundsSchema {
 		err = s.exactRounds(r)
 	} else {
-		err = s.foreignRounds(r, opt)
+		s, err = foreignRounds(r, ref, opt)
 	}
 	if err != nil {
 		return nil, err
@@ -177,36 +179,61 @@ func (s *Solution) missing(id, unused int) {
 }
 
 // foreignRounds makes maps of GraphCalc's rows.
-func (s *Solution) foreignRounds(r *clockfile.Rounds, opt *Options) error {
-	nodes, rows := rowsByNode(r)
-	inst := newInstants(rows[s.Reference], r)
-	if inst.note != "" {
-		s.warnf("%s", inst.note)
+func foreignRounds(r *clockfile.Rounds, ref int, opt *Options) (*Solution, error) {
+	g := NewGraph()
+	g.AddRounds(r, ref)
+	s, err := g.solve(context.Background(), Clock{Node: ref}, opt)
+	if err != nil {
+		return nil, err
 	}
-	assumed := false
+	s.Method, s.Starts = Rounds.String(), r.Meta
+	own := 0
+	for i := range r.Rows {
+		if r.Rows[i].Node == ref {
+			own++
+		}
+	}
+	named := own > 0 || slices.ContainsFunc(r.Meta, func(m clockfile.NodeMeta) bool { return m.Node == ref })
+	if n, ok := s.Node(ref); ok {
+		n.Windows = own
+	}
+	if !named { // nobody says that the reference is a node of the job
+		s.Nodes = slices.DeleteFunc(s.Nodes, func(n NodeOffsets) bool { return n.Node == ref })
+	}
+	return s, nil
+}
+
+// AddRounds adds round offsets that somebody else solved against a reference.
+func (g *Graph) AddRounds(r *clockfile.Rounds, reference int) {
+	ref := Clock{Node: reference}
+	g.Mention(ref)
+	nodes, rows := rowsByNode(r)
+	inst := newInstants(rows[reference], r)
+	if inst.note != "" {
+		g.warnf("%s", inst.note)
+	}
+	added := false
 	for _, id := range nodes {
-		if id == s.Reference {
-			n := identity(id)
-			n.Windows = len(rows[id])
-			s.Nodes = append(s.Nodes, n)
+		c := Clock{Node: id}
+		if c == ref {
 			continue
 		}
 		n := NodeOffsets{Node: id}
 		samples := n.samplesOf(rows[id], inst)
 		if len(samples) == 0 {
-			s.missing(id, n.Missed)
+			g.lacks(c, "node %d has no usable round offset (%d rows are unreachable, not converged or without an instant)", id, n.Missed)
 			continue
 		}
-		if err := n.fromSamples(samples, opt, assumedRoundBoundNS); err != nil {
-			return fault.New(fault.Format, "round offsets: %v", err).Wrap(err)
-		}
-		assumed = true
-		s.Nodes = append(s.Nodes, n)
+		e := g.Between(ref, c, Rounds)
+		e.on = ref
+		e.read(samples)
+		e.missed += n.Missed
+		e.notes = append(e.notes, n.Warnings...)
+		added = true
 	}
-	if assumed {
-		s.warnf("the round offsets state no bounds: ours are the scatter of the rounds (%d us where there are fewer than %d); an asymmetric path does not show in them", assumedRoundBoundNS/1000, minScatter)
+	if added {
+		g.warnf("the round offsets state no bounds: ours are the scatter of the rounds (%d us where there are fewer than %d); an asymmetric path does not show in them", assumedRoundBoundNS/1000, minScatter)
 	}
-	return nil
 }
 
 // instants finds the instant, on the reference's clock, of a round.
@@ -320,33 +347,55 @@ func (s *Solution) Rebase(ref int) (*Solution, error) {
 	if !ok {
 		return nil, fault.New(fault.Alignment, "node %d cannot be the reference: it has no offset", ref)
 	}
-	back := base.Map.Inverse()
-	inverse := base.tail
-	inverse.before, inverse.after = inverseDrift(base.tail.before), inverseDrift(base.tail.after)
+	back := base.inverted()
 	out := &Solution{Reference: ref, Method: s.Method, Links: s.Links, Missing: s.Missing, Starts: s.Starts, Warnings: s.Warnings}
 	for i := range s.Nodes {
-		n := s.Nodes[i]
-		m, t := back, inverse
+		n, err := s.Nodes[i], error(nil)
 		switch n.Node {
 		case ref:
 			out.Nodes = append(out.Nodes, identity(ref))
 			continue
 		case s.Reference:
-			n = NodeOffsets{Node: n.Node, DriftPPM: -base.DriftPPM, Windows: base.Windows, Missed: base.Missed}
+			n = NodeOffsets{Node: n.Node, Windows: base.Windows, Missed: base.Missed}
+			err = n.take(back)
 		default:
-			m = clock.Compose(n.Map, back)
-			n.DriftPPM -= base.DriftPPM
-			t = tail{
-				before: chain(n.tail.before, inverse.before), after: chain(n.tail.after, inverse.after), growth: n.tail.growth + inverse.growth,
-				wanderPPB: n.tail.wanderPPB + inverse.wanderPPB, covered: n.tail.covered && inverse.covered,
-			}
+			err = n.through(back)
 		}
-		if err := n.build(m.Knots(), m.Steps(), t); err != nil {
+		if err != nil {
 			return nil, fault.New(fault.Internal, "%v", err).Wrap(err)
 		}
 		out.Nodes = append(out.Nodes, n)
 	}
+	for _, c := range s.Others {
+		if err := c.through(back); err != nil {
+			return nil, fault.New(fault.Internal, "%v", err).Wrap(err)
+		}
+		out.Others = append(out.Others, c)
+	}
 	return out, nil
+}
+
+// inverted returns the map from the reference's clock to this one.
+func (n *NodeOffsets) inverted() *NodeOffsets {
+	t := n.tail
+	t.before, t.after = inverseDrift(t.before), inverseDrift(t.after)
+	return &NodeOffsets{Map: n.Map.Inverse(), DriftPPM: -n.DriftPPM, tail: t}
+}
+
+// take gives the node the map of another.
+func (n *NodeOffsets) take(o *NodeOffsets) error {
+	n.DriftPPM = o.DriftPPM
+	return n.build(o.Map.Knots(), o.Map.Steps(), o.tail)
+}
+
+// through appends a map to the node's: from the clock that the node's map leads to on to another.
+func (n *NodeOffsets) through(next *NodeOffsets) error {
+	m, t := clock.Compose(n.Map, next.Map), next.tail
+	n.DriftPPM += next.DriftPPM
+	return n.build(m.Knots(), m.Steps(), tail{
+		before: chain(n.tail.before, t.before), after: chain(n.tail.after, t.after), growth: n.tail.growth + t.growth,
+		wanderPPB: n.tail.wanderPPB + t.wanderPPB, covered: n.tail.covered && t.covered,
+	})
 }
 
 func (s *Solution) start(node int) clockfile.NodeMeta {

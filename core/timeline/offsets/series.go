@@ -238,6 +238,22 @@ func (q *series) stretches(steps []int) [][2]int {
 // fromSamples makes the node's map from samples of the offset over the reference's time. assumed is the bound where neither
 // the samples state one nor their scatter can be judged.
 func (n *NodeOffsets) fromSamples(samples []sample, opt *Options, assumed int64) error {
+	runs, q := n.runsOf(samples, assumed)
+	n.Windows = len(q.src)
+	if err := n.fromRuns(runs, false, opt); err != nil {
+		return err
+	}
+	if len(q.src) == 1 {
+		n.single(samples[q.src[0]])
+	}
+	if len(n.Steps) > 0 {
+		n.warnf("the offset jumps %d times (a step, or a slew of the clock): instants inside are marked", len(n.Steps))
+	}
+	return nil
+}
+
+// runsOf makes runs of knots of what is left of the samples when outliers are dropped and jumps are marked.
+func (n *NodeOffsets) runsOf(samples []sample, assumed int64) ([]run, *series) {
 	q := newSeries(samples, 20)
 	removed := q.clean()
 	if removed > 0 {
@@ -254,17 +270,7 @@ func (n *NodeOffsets) fromSamples(samples []sample, opt *Options, assumed int64)
 		}
 		runs = append(runs, run{knots: knots})
 	}
-	n.Windows = len(q.src)
-	if err := n.fromRuns(runs, false, opt); err != nil {
-		return err
-	}
-	if len(q.src) == 1 {
-		n.single(samples[q.src[0]])
-	}
-	if len(n.Steps) > 0 {
-		n.warnf("the offset jumps %d times (a step, or a slew of the clock): instants inside are marked", len(n.Steps))
-	}
-	return nil
+	return runs, q
 }
 
 func (n *NodeOffsets) sampleBound(p sample, q *series, assumed int64) int64 {

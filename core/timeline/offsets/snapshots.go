@@ -1,8 +1,10 @@
 package offsets
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -41,28 +43,49 @@ func FromSnapshots(pairs []clock.Pair, options Options) (*clock.Map, *SnapshotRe
 	if err != nil {
 		return nil, nil, err
 	}
+	g := NewGraph()
+	host := Clock{}
+	given := g.AddSnapshots(host.Node, pairs)
+	if len(g.edges) == 0 {
+		return nil, given, nil
+	}
+	s, err := g.solve(context.Background(), host, opt)
+	if err != nil {
+		return nil, given, err
+	}
+	return s.Others[0].Map, s.Others[0].Snapshots, nil
+}
+
+// AddSnapshots adds snapshot pairs of a node, and returns what is wrong with them one by one.
+func (g *Graph) AddSnapshots(node int, pairs []clock.Pair) *SnapshotReport {
 	rep := &SnapshotReport{Pairs: len(pairs)}
-	samples, x0 := rep.samples(pairs)
+	samples := rep.samples(pairs)
 	if len(samples) == 0 {
-		return nil, rep, nil
+		return rep
 	}
+	tracer := Clock{Node: node, Kind: Tracer}
+	e := g.Between(Clock{Node: node}, tracer, Snapshots)
+	e.on = tracer
+	e.read(samples)
+	e.given.add(rep)
+	return rep
+}
+
+// add adds the counts of more pairs of the node.
+func (r *SnapshotReport) add(o *SnapshotReport) {
+	r.Pairs, r.Duplicates, r.Outliers, r.Unordered = r.Pairs+o.Pairs, r.Duplicates+o.Duplicates, r.Outliers+o.Outliers, r.Unordered+o.Unordered
+	r.Warnings = slices.Clip(append(r.Warnings, o.Warnings...)) // what a solution appends is its own
+}
+
+// fromSnapshots makes the map of a tracer's clock to its host's.
+func (n *NodeOffsets) fromSnapshots(samples []sample, rep *SnapshotReport, opt *Options) error {
 	q := newSeries(samples, 20)
-	q.floor += 4 * latencyOf(q)
-	rep.Outliers = q.clean()
-	if rep.Outliers > 0 {
-		rep.warnf("%d of %d snapshots are outliers and not used", rep.Outliers, len(pairs))
-	}
-	var runs []run
-	var latencies []float64
-	for _, r := range q.stretches(q.steps()) {
-		runs = append(runs, q.envelope(r[0], r[1], samples[0].offset, x0, &latencies))
-	}
-	n := NodeOffsets{}
+	runs, latencies := q.snapshotRuns(samples, rep)
 	if err := n.fromSnapshotRuns(runs, opt); err != nil {
-		return nil, rep, fault.New(fault.Incompatible, "snapshots: %v", err).Wrap(err)
+		return fault.New(fault.Incompatible, "snapshots: %v", err).Wrap(err)
 	}
 	rep.LatencyNS = int64(math.Round(medianOf(latencies)))
-	rep.DriftPPM, rep.Steps, rep.Bound = n.DriftPPM, n.Steps, n.Bound
+	rep.DriftPPM, rep.Steps, rep.Bound = n.DriftPPM, slices.Clone(n.Steps), n.Bound
 	for i := range rep.Steps {
 		rep.Steps[i].JumpNS = -rep.Steps[i].JumpNS // of the wall clock against the tracer's
 	}
@@ -75,12 +98,25 @@ func FromSnapshots(pairs []clock.Pair, options Options) (*clock.Map, *SnapshotRe
 	case len(q.x) < minScatter:
 		rep.warnf("%d snapshots only: a bound of %d us is assumed", len(q.x), fewSnapshotsBoundNS/1000)
 	}
-	return n.Map, rep, nil
+	return nil
+}
+
+// snapshotRuns makes runs of knots of the envelope of the fastest readings.
+func (q *series) snapshotRuns(samples []sample, rep *SnapshotReport) (runs []run, latencies []float64) {
+	q.floor += 4 * latencyOf(q)
+	rep.Outliers = q.clean()
+	if rep.Outliers > 0 {
+		rep.warnf("%d of %d snapshots are outliers and not used", rep.Outliers, rep.Pairs)
+	}
+	for _, r := range q.stretches(q.steps()) {
+		runs = append(runs, q.envelope(r[0], r[1], samples[0].offset, samples[0].at, &latencies))
+	}
+	return runs, latencies
 }
 
 // samples sorts the pairs by the tracer's clock and turns them into wall minus tracer. Of pairs with the same reading of the
 // tracer's clock the one with the latest wall clock had the smallest delay.
-func (r *SnapshotReport) samples(pairs []clock.Pair) ([]sample, int64) {
+func (r *SnapshotReport) samples(pairs []clock.Pair) []sample {
 	sorted := append([]clock.Pair(nil), pairs...)
 	for i := 1; i < len(pairs); i++ {
 		if pairs[i].X < pairs[i-1].X {
@@ -108,10 +144,7 @@ func (r *SnapshotReport) samples(pairs []clock.Pair) ([]sample, int64) {
 	if r.Unordered > 0 {
 		r.warnf("%d snapshots are out of order: sorted by the tracer's clock", r.Unordered)
 	}
-	if len(out) == 0 {
-		return nil, 0
-	}
-	return out, out[0].at
+	return out
 }
 
 // latencyOf is the scatter of the pairs, 0 when it is only rounding. Delays are one-sided with a long tail, so limits made of

@@ -311,6 +311,5 @@ func (q *series) window(k int, slope float64, spacing int64, opt *Options) windo
 		b = assumedRoundBoundNS + q.slack[k]
 	}
 	ds := b/float64(spacing)*1e9 + float64(opt.WanderPPB)
-	v := q.v[k]
-	return window{center: q.x[k], fit: line{v, slope}, poly: &polygon{x0: q.x[k], v: []line{{v - b, slope - ds}, {v + b, slope - ds}, {v + b, slope + ds}, {v - b, slope + ds}}}}
+	return boxWindow(q.x[k], q.v[k], b, slope, ds)
 }
