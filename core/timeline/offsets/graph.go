@@ -223,7 +223,8 @@ func (e *Edge) Before(first Clock, firstNS, thenNS int64) {
 }
 
 // Solve finds the clocks relative to the reference's. Edges of facts give all straight lines that no fact contradicts, edges of readings
-// lines through them; then all edges are solved together. A graph may be solved again, as it is or with more in it.
+// lines through them; then all edges are solved together. A graph may be solved again, as it is or with more in it, but not by
+// two goroutines at a time.
 func (g *Graph) Solve(ctx context.Context, reference Clock, options Options) (*Solution, error) {
 	opt, err := options.withDefaults()
 	if err != nil {

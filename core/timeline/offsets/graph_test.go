@@ -122,6 +122,21 @@ func TestAGraphTakesEverySourceAtOnce(t *testing.T) {
 	}
 }
 
+// TestAnotherReferenceTakesAllClocksAlong: not only those of hosts.
+func TestAnotherReferenceTakesAllClocksAlong(t *testing.T) {
+	c, g := several(7)
+	s, err := g.Solve(context.Background(), host0, offsets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	moved, err := s.Rebase(1)
+	if err != nil || moved.Reference != 1 || len(moved.Nodes) != 4 || len(moved.Others) != 3 {
+		t.Fatalf("%v: %+v", err, moved)
+	}
+	c.check(t, moved, host1, 2e9, 29e9)
+	c.check(t, s, host0, 2e9, 29e9) // and leaves what was there as it was
+}
+
 // TestClocksHungOnTheGraphAreComposed: what snapshots say of a tracer stays as it is, and goes through the map of its host.
 func TestClocksHungOnTheGraphAreComposed(t *testing.T) {
 	_, g := several(2)

@@ -1,5 +1,5 @@
-// Package offsets turns what was measured or stated about the clocks of several nodes into one map per node: from the node's
-// wall clock to the reference node's.
+// Package offsets turns what was measured or stated about the clocks of several nodes into one map per clock, to the
+// wall clock of a reference node.
 //
 // Sources fill a Graph: a vertex is a clock, an edge what one source says about the difference of two of them. Raw probe stamps bound it
 // at instants, probe windows, round offsets that somebody else solved and snapshots of a tracer's clock are readings of it. Graph.Solve
