@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ._table import Table
     from ._validate import Verdicts
 
-_TRACES = ("xspace", "chrome")
 _PLANES = (
     ("file", "string", ""),
     ("index", "int64", ""),
@@ -104,7 +103,7 @@ class Timeline:
     def _events(self) -> tuple[Table, int]:
         from ._rows import stacked
 
-        paths = [file["path"] for file in self.files if file["format"] in _TRACES]
+        paths = [file["path"] for file in self.files if "events" in file and "recording" not in file]
         if not paths:
             raise UsageError("holds no trace, so there are no events", path=self.path)
         read = [_core.run("timeline", {"path": path}) for path in paths]
