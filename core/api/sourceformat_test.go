@@ -128,6 +128,12 @@ func TestAFormatIsOneFolderAndOneLine(t *testing.T) {
 	if err := do("inspect", `{"paths":[`+quoted(out)+`]}`, &inspected); err != nil || inspected.Files[0].Format != "chrome" || inspected.Files[0].Counts["ph X"] != 240 {
 		t.Errorf("what combine wrote: %v", err)
 	}
+	if err := do("align", `{"trace":`+quoted(filepath.Join(dir, "node1.klist"))+`,"node":"node1","declared":`+quoted(declared)+`,"output":`+quoted(filepath.Join(dir, "one.json"))+`}`, &combined); err != nil || combined.Nodes[0].Corrected != 120 {
+		t.Errorf("align: %v, %+v", err, combined)
+	}
+	if err := do("combine", `{"inputs":[`+quoted(first)+`,`+quoted(filepath.Join(dir, "node1.klist"))+`],"output":`+quoted(filepath.Join(dir, "nameless"))+`}`, &combined); err != nil {
+		t.Errorf("an output whose name says no format: %v", err)
+	}
 	err := do("combine", `{"inputs":[`+quoted(dir)+`],"format":"run","output":`+quoted(filepath.Join(dir, "run"))+`}`, &combined)
 	if err == nil || fault.Of(err).Kind != fault.Usage || !strings.Contains(err.Error(), "2 of 2 inputs are kernel list") {
 		t.Errorf("a run directory of kernel lists: %v", err)
