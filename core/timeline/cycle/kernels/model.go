@@ -1,6 +1,5 @@
-// Package kernels reads a trace into what the search for cycles needs: the kernels of each device of each rank in order of time,
-// as columns, and the marks that say where steps are. It reads Chrome / Kineto JSON in every shape that recorders and viewers
-// write, and XSpace. It finds nothing and judges nothing.
+// Package kernels makes of what a trace's reader found (source/work) what the search for cycles needs: the kernels of each device of
+// each rank in order of time, as columns, and the marks that say where steps are. It knows no format, finds nothing and judges nothing.
 //
 // The result does not depend on where an event stands in its file: kernels are ordered by their own properties, and names are
 // numbered after they were sorted. What could not be read is counted in Losses and said in Warnings.
