@@ -16,8 +16,9 @@ import (
 
 // Declared is a file in which somebody states the offsets of clocks.
 type Declared struct {
-	Reference int // -1 when not stated
-	Nodes     []DeclaredNode
+	Reference     int    // -1 when not stated, or stated by a name without a number
+	ReferenceName string // as written where it has no number of its own, a host name or the id of a trace; else ""
+	Nodes         []DeclaredNode
 }
 
 // DeclaredNode states one node's clock: at the instant AtNS of the reference's clock it is OffsetNS ahead, and gains DriftPPM.
@@ -127,11 +128,9 @@ func (f *File) declared(doc map[string]any) error {
 		switch k {
 		case "nodes", "schema", "comment":
 		case "reference":
-			n, ok := nodeOfKey(fmt.Sprint(doc[k]))
-			if !ok {
-				return f.declaredErr("reference %q is no node", doc[k])
+			if err := d.setReference(doc[k]); err != nil {
+				return f.declaredErr("%v", err)
 			}
-			d.Reference = n
 		default:
 			return f.declaredErr("unknown key %q; known are reference and nodes", clip(k))
 		}
@@ -162,6 +161,20 @@ func (f *File) declared(doc map[string]any) error {
 		return f.declaredErr("declares no node")
 	}
 	sort.SliceStable(d.Nodes, func(i, j int) bool { return d.Nodes[i].Node < d.Nodes[j].Node })
+	return nil
+}
+
+// setReference takes what the keys of nodes may be: a number, a number with a name in front, or another name.
+func (d *Declared) setReference(v any) error {
+	written := strings.TrimSpace(fmt.Sprint(v))
+	if n, ok := nodeOfKey(written); ok {
+		d.Reference = n
+		return nil
+	}
+	if _, text := v.(string); !text || written == "" {
+		return fmt.Errorf("reference %q is no node", clip(fmt.Sprint(v)))
+	}
+	d.ReferenceName = written
 	return nil
 }
 

@@ -178,7 +178,11 @@ func (t *task) useFile(k *known, f *clockfile.File) (err error) {
 	case clockfile.KindDeclared:
 		k.method = MethodDeclared
 		t.noteStrangers(f)
-		k.solution, err = offsets.FromDeclared(f.Declared, t.numberOf, t.options())
+		opt := t.options()
+		if t.alone() && t.req.Reference == f.Declared.ReferenceName {
+			opt = offsets.Options{}
+		}
+		k.solution, err = offsets.FromDeclared(f.Declared, t.numberOf, opt)
 	default:
 		return fault.New(fault.Usage, "holds %s, expected round offsets or declared offsets", f.Kind).WithPath(f.Path)
 	}
@@ -221,13 +225,17 @@ func (t *task) alone() bool { return len(t.nodes) == 1 }
 // aligned one by one share both.
 func (t *task) adoptReference(k *known) {
 	ref := k.solution.Reference
-	if want := t.options(); t.req.Reference != "" && !(want.ReferenceSet && want.Reference == ref) {
-		t.warn("the clock data knows no node %q: times are on the clock of node %d", t.req.Reference, ref)
+	name := "node" + strconv.Itoa(ref)
+	if k.solution.ReferenceName != "" {
+		name = k.solution.ReferenceName
+	}
+	if want := t.options(); t.req.Reference != "" && t.req.Reference != name && !(want.ReferenceSet && want.Reference == ref) {
+		t.warn("the clock data knows no node %q: times are on the clock of %s", t.req.Reference, name)
 	}
 	if ref == t.nodes[0].Number {
 		return
 	}
-	t.doc.Reference = "node" + strconv.Itoa(ref)
+	t.doc.Reference = name
 	t.external = true
 	t.zeroHintNS = k.metas[ref].StartWalltimeNS
 	if t.zeroHintNS == 0 && t.nodes[0].text == nil {

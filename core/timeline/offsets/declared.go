@@ -9,37 +9,39 @@ import (
 // declaredAtNS is the knot of a declared offset without drift, for which any instant serves (2001-09-09).
 const declaredAtNS = int64(1e18)
 
+// unseenNode is the number of a reference that is declared under a name which no trace has: above all numbers of nodes.
+const unseenNode = clockfile.MaxNode + 2
+
 // FromDeclared makes maps of offsets that somebody states: X = Y + offset + drift*(Y - at), Y being the reference's clock. They
 // hold everywhere with the stated bound; without one the bound is unknown, which is a warning and counts as 1 ms. nameToID
 // gives the number of a node that is declared under a name without one; nil when there are no such names.
 func FromDeclared(d *clockfile.Declared, nameToID func(string) (int, bool), options Options) (*Solution, error) {
-	s := &Solution{Reference: max(0, d.Reference), Method: "declared"}
-	if d.Reference < 0 {
-		s.Reference = zeroNode(d)
+	s := &Solution{Method: "declared"}
+	ids := numbersOf(d, nameToID)
+	var err error
+	if s.Reference, s.ReferenceName, err = referenceOf(d, ids, nameToID); err != nil {
+		return nil, err
 	}
 	haveRef := false
-	for _, dn := range d.Nodes {
-		id := dn.Node
-		if id < 0 {
-			ok := false
-			if nameToID != nil {
-				id, ok = nameToID(dn.Name)
-			}
-			if !ok {
-				s.warnf("declared node %q is none of the nodes", dn.Name)
-				continue
-			}
+	for i, dn := range d.Nodes {
+		id := ids[i]
+		if s.ReferenceName != "" && dn.Name == s.ReferenceName {
+			id = s.Reference
 		}
-		if id == s.Reference {
-			if dn.OffsetNS != 0 || dn.DriftPPM != 0 {
-				return nil, fault.New(fault.Alignment, "the reference node %d is declared with an offset of %d ns against itself", id, dn.OffsetNS)
-			}
-			haveRef = true
-			s.Nodes = append(s.Nodes, identity(id))
+		if id < 0 {
+			s.warnf("declared node %q is none of the nodes", dn.Name)
 			continue
 		}
 		if _, dup := s.find(id); dup {
 			return nil, fault.New(fault.Incompatible, "node %d is declared twice", id)
+		}
+		if id == s.Reference {
+			if dn.OffsetNS != 0 || dn.DriftPPM != 0 {
+				return nil, fault.New(fault.Alignment, "the reference node %q is declared with an offset of %d ns against itself", dn.Name, dn.OffsetNS)
+			}
+			haveRef = true
+			s.Nodes = append(s.Nodes, identity(id))
+			continue
 		}
 		n := NodeOffsets{Node: id, DriftPPM: dn.DriftPPM, Windows: 1}
 		if err := n.declare(dn); err != nil {
@@ -57,14 +59,45 @@ func FromDeclared(d *clockfile.Declared, nameToID func(string) (int, bool), opti
 	return s, nil
 }
 
-// zeroNode is the reference of a file that names none: the first node declared without any error, else node 0.
-func zeroNode(d *clockfile.Declared) int {
-	for _, n := range d.Nodes {
-		if n.Node >= 0 && n.OffsetNS == 0 && n.DriftPPM == 0 {
-			return n.Node
+// numbersOf gives every declared node its number, -1 where nobody knows its name.
+func numbersOf(d *clockfile.Declared, nameToID func(string) (int, bool)) []int {
+	ids := make([]int, len(d.Nodes))
+	for i, dn := range d.Nodes {
+		ids[i] = dn.Node
+		if dn.Node < 0 && nameToID != nil {
+			if id, ok := nameToID(dn.Name); ok {
+				ids[i] = id
+			}
 		}
 	}
-	return 0
+	return ids
+}
+
+// referenceOf finds the reference as the file states it; in a file that does not, the first node declared without any error, else
+// node 0. A declared name that no trace has may be the reference too; it is returned beside its number.
+func referenceOf(d *clockfile.Declared, ids []int, nameToID func(string) (int, bool)) (id int, name string, err error) {
+	if d.Reference >= 0 {
+		return d.Reference, "", nil
+	}
+	for i, n := range d.Nodes {
+		stated := n.Name == d.ReferenceName
+		switch {
+		case d.ReferenceName == "" && ids[i] >= 0 && n.OffsetNS == 0 && n.DriftPPM == 0, stated && ids[i] >= 0:
+			return ids[i], "", nil
+		case stated:
+			return unseenNode, n.Name, nil
+		}
+	}
+	if d.ReferenceName == "" {
+		return 0, "", nil
+	}
+	if nameToID != nil {
+		if id, ok := nameToID(d.ReferenceName); ok {
+			return id, "", nil
+		}
+	}
+	return 0, "", fault.New(fault.Incompatible, "the reference %q is neither a declared node nor one of the traces", d.ReferenceName).
+		WithHint("name it as [nodes.<id>] does, or as its trace is called")
 }
 
 func (n *NodeOffsets) declare(dn clockfile.DeclaredNode) error {

@@ -20,14 +20,15 @@ import (
 
 // Solution holds the clocks of all nodes relative to one of them.
 type Solution struct {
-	Reference int                  // the node whose clock is the target
-	Method    string               // "stamps", "windows", "rounds" or "declared"
-	Nodes     []NodeOffsets        // ascending by node, the reference included (identity)
-	Links     []Link               // measured pairs of nodes, ascending; stamps and windows only
-	Others    []ClockOffsets       // ascending, of clocks that are not a host's wall clock
-	Missing   []int                // nodes that were mentioned but could not be tied to the reference, ascending
-	Starts    []clockfile.NodeMeta // what the sources say about the starts of the recordings, ascending by node
-	Warnings  []string
+	Reference     int                  // the node whose clock is the target
+	ReferenceName string               // what it is called where its number is only ours: declared under a name that no trace has
+	Method        string               // "stamps", "windows", "rounds" or "declared"
+	Nodes         []NodeOffsets        // ascending by node, the reference included (identity)
+	Links         []Link               // measured pairs of nodes, ascending; stamps and windows only
+	Others        []ClockOffsets       // ascending, of clocks that are not a host's wall clock
+	Missing       []int                // nodes that were mentioned but could not be tied to the reference, ascending
+	Starts        []clockfile.NodeMeta // what the sources say about the starts of the recordings, ascending by node
+	Warnings      []string
 
 	said map[Clock]bool // clocks of which a warning says already why they are missing
 }

@@ -130,3 +130,45 @@ bound_ns = 1000
 	}
 	sameMaps(t, s, back)
 }
+
+// TestTheReferenceOfADeclarationIsNamedAsItsNodesAre: by number, by the id or host of a trace, or by a name that only the file has.
+func TestTheReferenceOfADeclarationIsNamedAsItsNodesAre(t *testing.T) {
+	const nodes = "[nodes.worker0]\noffset_ns = 0\n[nodes.worker5]\noffset_ns = 77\nbound_ns = 3\n"
+	traces := map[string]int{"worker5": 5, "worker0": 0, "tw003": 3}
+	for _, tc := range []struct {
+		name, text string
+		unseen     string // which trace there is not
+		reference  int
+		called     string
+	}{
+		{"a trace", "reference = \"worker0\"\n" + nodes, "", 0, ""},
+		{"another trace", "reference = \"tw003\"\n[nodes.tw003]\noffset_ns = 0\n[nodes.worker5]\noffset_ns = 77\nbound_ns = 3\n", "", 3, ""},
+		{"not among the tables", "reference = \"tw003\"\n[nodes.worker5]\noffset_ns = 77\nbound_ns = 3\n", "", 3, ""},
+		{"without a trace", "reference = \"worker0\"\n" + nodes, "worker0", clockfile.MaxNode + 2, "worker0"},
+		{"nobody stated", "[nodes.tw003]\noffset_ns = 0\n[nodes.worker5]\noffset_ns = 77\nbound_ns = 3\n", "", 3, ""},
+	} {
+		lookup := func(name string) (int, bool) {
+			id, ok := traces[name]
+			return id, ok && name != tc.unseen
+		}
+		s, err := offsets.FromDeclared(read(t, "d.toml", tc.text).Declared, lookup, offsets.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", tc.name, err)
+			continue
+		}
+		if n, ok := s.Node(5); s.Reference != tc.reference || s.ReferenceName != tc.called || !ok || n.OffsetNS != 77 || n.Bound.Max != 3 || len(s.Warnings) > 0 {
+			t.Errorf("%s: reference %d %q, nodes %+v, warnings %q; want reference %d %q and node 5 ahead by 77 ns", tc.name, s.Reference, s.ReferenceName, s.Nodes, s.Warnings, tc.reference, tc.called)
+		}
+	}
+	for name, text := range map[string]string{
+		"a name that nobody has":       "reference = \"wroker0\"\n" + nodes,
+		"an offset against itself":     "reference = \"worker5\"\n" + nodes,
+		"itself, and without a trace":  "reference = \"w\"\n[nodes.w]\noffset_ns = 1\n",
+		"two tables for the reference": "reference = \"worker0\"\n[nodes.0]\noffset_ns = 0\n" + nodes,
+	} {
+		s, err := offsets.FromDeclared(read(t, "d.toml", text).Declared, func(n string) (int, bool) { id, ok := traces[n]; return id, ok }, offsets.Options{})
+		if err == nil {
+			t.Errorf("%s: got %+v, want an error", name, s)
+		}
+	}
+}
