@@ -15,16 +15,19 @@ func (r *Result) readOperands(j *job.Job, a, b *warptrace.Trace, opt *Options) e
 		return nil
 	}
 	var wa, wb warptrace.Warp
+	held := a.MayHaveSnapshots() || b.MayHaveSnapshots()
 	for i := range r.Clusters[:min(len(r.Clusters), operandClusters)] {
 		c := &r.Clusters[i]
 		if err := j.Context().Err(); err != nil {
 			return err
 		}
-		if err := a.ReadWarp(j.Context(), c.First.Warp, &wa); err != nil {
-			return err
-		}
-		if err := b.ReadWarp(j.Context(), c.First.Warp, &wb); err != nil {
-			return err
+		if held {
+			if err := a.ReadWarp(j.Context(), c.First.Warp, &wa); err != nil {
+				return err
+			}
+			if err := b.ReadWarp(j.Context(), c.First.Warp, &wb); err != nil {
+				return err
+			}
 		}
 		c.Operands, c.Compare, c.CompareB = laneValues(r, &c.First, &wa, &wb)
 		if c.First.Lanes != 0 {

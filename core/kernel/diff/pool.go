@@ -159,6 +159,9 @@ func (w *worker) setRaw(pair *warptrace.Pair, a, b warptrace.V1Events) {
 
 // read fills the pair of streams from the recordings.
 func (w *worker) read(ctx context.Context, a, b *warptrace.Trace, pair *warptrace.Pair) error {
+	if done, err := w.readCoded(ctx, a, b, pair.Warp); done || err != nil {
+		return err
+	}
 	if err := a.ReadWarp(ctx, pair.Warp, &w.warpA); err != nil {
 		return err
 	}

@@ -2,66 +2,94 @@ package diff
 
 import (
 	"math/bits"
+	"slices"
 
+	"github.com/prlx-go/prlx/core/kernel/diff/script"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// stream is one side of a pair of warps: either the bytes of a v1 file or columns.
+// stream is one side of a pair of warps: the bytes of a v1 file, the symbols of a paths block, or columns.
 type stream struct {
 	n     int
 	raw   warptrace.V1Events
-	w     *warptrace.Warp // nil when raw is used
-	taken bool            // taken masks were recorded
+	coded *warptrace.Coded // nil when raw is used
+	ids   []uint32         // of coded: equal numbers on both sides are equal in everything but the value
+	w     *warptrace.Warp  // nil when raw or coded is used
+	taken bool             // taken masks were recorded
 	info  warptrace.WarpInfo
 }
 
+// symbol is an event of coded.
+func (s *stream) symbol(i int) *warptrace.Symbol { return &s.coded.Symbols[s.coded.IDs[i]] }
+
 func (s *stream) site(i int) uint32 {
-	if s.w == nil {
-		return s.raw.Site(i)
+	if s.w != nil {
+		return s.w.Site[i]
 	}
-	return s.w.Site[i]
+	if s.coded != nil {
+		return s.symbol(i).Site
+	}
+	return s.raw.Site(i)
 }
 
 func (s *stream) kind(i int) site.Kind {
-	if s.w == nil {
-		return s.raw.Kind(i)
+	if s.w != nil {
+		return s.w.Kind[i]
 	}
-	return s.w.Kind[i]
+	if s.coded != nil {
+		return s.symbol(i).Kind
+	}
+	return s.raw.Kind(i)
 }
 
 func (s *stream) dir(i int) uint8 {
-	if s.w == nil {
-		return s.raw.Dir(i)
+	if s.w != nil {
+		return s.w.Dir[i]
 	}
-	return s.w.Dir[i]
+	if s.coded != nil {
+		return s.symbol(i).Dir
+	}
+	return s.raw.Dir(i)
 }
 
 func (s *stream) active(i int) uint64 {
-	if s.w == nil {
-		return uint64(s.raw.Active(i))
+	if s.w != nil {
+		return s.w.Active[i]
 	}
-	return s.w.Active[i]
+	if s.coded != nil {
+		return s.symbol(i).Active
+	}
+	return uint64(s.raw.Active(i))
 }
 
 func (s *stream) takenOf(i int) uint64 {
-	if s.w == nil {
-		return 0
+	if s.w != nil {
+		return s.w.Taken[i]
 	}
-	return s.w.Taken[i]
+	if s.coded != nil {
+		return s.symbol(i).Taken
+	}
+	return 0
 }
 
 func (s *stream) value(i int) (uint64, warptrace.ValueType) {
-	if s.w == nil {
-		return uint64(s.raw.Value(i)), warptrace.TypeBits
+	if s.w != nil {
+		return s.w.Value[i], s.w.Type[i]
 	}
-	return s.w.Value[i], s.w.Type[i]
+	if s.coded != nil {
+		return s.coded.Value(i), s.symbol(i).Type
+	}
+	return uint64(s.raw.Value(i)), warptrace.TypeBits
 }
 
 // appendSites appends the local site numbers of events from <= i < to.
 func (s *stream) appendSites(dst []uint32, from, to int) []uint32 {
 	if s.w != nil {
 		return append(dst, s.w.Site[from:to]...)
+	}
+	if s.coded != nil {
+		return s.appendCodedSites(dst, from, to)
 	}
 	if need := len(dst) + to - from; cap(dst) < need {
 		dst = append(make([]uint32, 0, need), dst...)
@@ -74,6 +102,17 @@ func (s *stream) appendSites(dst []uint32, from, to int) []uint32 {
 		b = b[warptrace.V1EventBytes:]
 	}
 	return dst[:len(dst)+to-from]
+}
+
+// appendCodedSites is appendSites of coded.
+func (s *stream) appendCodedSites(dst []uint32, from, to int) []uint32 {
+	at := len(dst)
+	dst = slices.Grow(dst, to-from)[:at+to-from]
+	out, symbols := dst[at:], s.coded.Symbols
+	for i, id := range s.coded.IDs[from:to] {
+		out[i] = symbols[id].Site
+	}
+	return dst
 }
 
 // The ways in which two events of one site can differ, as bits.
@@ -136,7 +175,10 @@ const rawBlock = 16 * warptrace.V1EventBytes
 // next returns how many of n pairs of events from i and j on, which are of equal sites, do not differ.
 func (p *streams) next(i, j, n int) int {
 	k := 0
-	if p.a.w == nil && p.b.w == nil && (!p.values || p.limit.NaN != NaNNever) {
+	switch {
+	case p.coded():
+		k = script.CommonPrefix(p.a.ids[i:i+n], p.b.ids[j:j+n])
+	case p.raw() && (!p.values || p.limit.NaN != NaNNever):
 		k = p.nextRaw(i, j, n)
 	}
 	for k < n && p.differ(i+k, j+k) == 0 {
@@ -173,11 +215,27 @@ func (p *streams) nextRaw(i, j, n int) int {
 	}
 }
 
-// prefix returns how many events at the beginning are the same in everything that counts, of v1 on both sides.
-func (p *streams) prefix() int { return p.nextRaw(0, 0, min(p.a.n, p.b.n)) }
+// raw reports whether both sides are bytes of v1.
+func (p *streams) raw() bool {
+	return p.a.w == nil && p.b.w == nil && p.a.coded == nil && p.b.coded == nil
+}
+
+// coded reports whether both sides are symbols.
+func (p *streams) coded() bool { return p.a.coded != nil && p.b.coded != nil }
+
+// prefix returns how many events at the beginning are the same in everything that counts, of bytes or symbols on both sides.
+func (p *streams) prefix() int {
+	if p.coded() {
+		return script.CommonPrefix(p.a.ids, p.b.ids)
+	}
+	return p.nextRaw(0, 0, min(p.a.n, p.b.n))
+}
 
 // suffix is prefix from the end, within n events.
 func (p *streams) suffix(n int) int {
+	if p.coded() {
+		return script.CommonSuffix(p.a.ids[p.a.n-n:], p.b.ids[p.b.n-n:])
+	}
 	const size = warptrace.V1EventBytes
 	x, y := p.a.raw, p.b.raw
 	k := 0

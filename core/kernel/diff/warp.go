@@ -47,6 +47,10 @@ type worker struct {
 	wholeA, wholeB      []uint32
 	others              []Row
 
+	codedA, codedB warptrace.Coded
+	shared         symbolMap
+	translated     []uint32
+
 	expected int // edits of the next script, 0: unknown
 }
 
@@ -123,7 +127,7 @@ func (w *worker) align(near bool) (al alignment, ok bool) {
 		return al, false
 	}
 	head, tail := 0, 0
-	if p.a.w == nil && p.b.w == nil && w.sites.identity && heads == (script.Open{}) {
+	if (p.coded() || p.raw() && w.sites.identity) && heads == (script.Open{}) {
 		head = p.prefix()
 		if whole {
 			tail = p.suffix(min(p.a.n, p.b.n) - head)
@@ -439,6 +443,12 @@ func (o *occurrences) pass(s *stream, from, to int) {
 	if s.w != nil {
 		for _, local := range s.w.Site[from:to] {
 			o.see(local)
+		}
+		return
+	}
+	if s.coded != nil {
+		for _, id := range s.coded.IDs[from:to] {
+			o.see(s.coded.Symbols[id].Site)
 		}
 		return
 	}

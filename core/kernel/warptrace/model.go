@@ -114,7 +114,7 @@ type WarpInfo struct {
 	Total      uint64 // events that happened, kept or not; equal to Events where nothing was lost
 	Dropped    uint64 // events lost because the buffer was full
 	Before     uint64 // of those lost, how many came before the first event in the file (keep last, window)
-	Digest     uint64 // hash over the events in the file, all columns; valid when HasDigest
+	Digest     uint64 // warps of one number that have the same have the same events; valid when HasDigest. Others can have the same, too
 	Control    uint64 // the same without values: site, kind, direction, active and taken lanes; valid when HasDigest
 	Rolling    uint64 // the recorder's own hash over all events that happened; valid when HasRolling
 	Stored     uint32 // v1: num_events as it stands in the file, which may exceed what there is room for

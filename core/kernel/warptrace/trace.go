@@ -134,6 +134,28 @@ func (t *Trace) ReadWarp(ctx context.Context, warp uint64, into *Warp) error {
 	return t.rec.readWarp(ctx, at, into)
 }
 
+// ReadCoded reads one warp as its block holds it, for whoever compares many warps and looks at few of their events; ok is false where the
+// block holds none, and where snapshots belong to the warp. Its digests are not computed: ReadWarp does that, and Verify for all warps.
+func (t *Trace) ReadCoded(ctx context.Context, warp uint64) (c Coded, ok bool, err error) {
+	v, is := t.rec.(*v2)
+	if !is {
+		return c, false, nil
+	}
+	at, found := find(v.warps, warp)
+	if !found {
+		return c, false, nil
+	}
+	return v.readCoded(ctx, at)
+}
+
+// MayHaveSnapshots reports whether a warp may have snapshots, as far as that shows without reading warps.
+func (t *Trace) MayHaveSnapshots() bool {
+	if v, ok := t.rec.(*v2); ok {
+		return v.mostSnapshots > 0
+	}
+	return t.header.SnapshotDepth > 0
+}
+
 // SiteOf returns the site of a local number.
 func (t *Trace) SiteOf(local uint32) (*site.Site, bool) {
 	if t.header.Version == 1 {

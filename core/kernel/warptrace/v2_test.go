@@ -72,8 +72,13 @@ func someSites(n int) []site.Site {
 // writeV2 writes a recording; flush ends a block after each warp.
 func writeV2(tb testing.TB, h Header, sites []site.Site, warps []*Warp, flush func(i int) bool) []byte {
 	tb.Helper()
+	return writeV2As(tb, h, sites, warps, flush, V2Options{})
+}
+
+func writeV2As(tb testing.TB, h Header, sites []site.Site, warps []*Warp, flush func(i int) bool, opt V2Options) []byte {
+	tb.Helper()
 	var out bytes.Buffer
-	w, err := CreateV2(&out, h, site.NewTable(sites), V2Options{})
+	w, err := CreateV2(&out, h, site.NewTable(sites), opt)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -417,14 +422,21 @@ func TestV2IsSmallAndBounded(t *testing.T) {
 	trace := openV2Bytes(t, b)
 	blocks := trace.rec.(*v2).blocks
 	for _, block := range blocks {
-		if block.head.kind == v2Warps && block.head.count > v2BlockEvents/events {
+		if holdsWarps(block.head.kind) && block.head.count > v2BlockEvents/events {
 			t.Errorf("a block holds %d warps of %d events", block.head.count, events)
 		}
 	}
 }
 
-// TestV2FileIsSpelledOut builds a tiny file from the words of docs/formats/prlx-v2.md.
+// TestV2FileIsSpelledOut builds a tiny file from the words of docs/formats/prlx-v2.md, with either kind of block.
 func TestV2FileIsSpelledOut(t *testing.T) {
+	for _, sections := range []bool{false, true} {
+		spelledOut(t, sections)
+	}
+}
+
+func spelledOut(t *testing.T, sections bool) {
+	t.Helper()
 	h := Header{Kernel: "k", WaveSize: 32, WarpSlots: 6, Taken: true}
 	h.KernelHash = Hash64("k")
 	sites := []site.Site{{Key: 0x1122334455667788, Kind: site.Branch, Ordinal: -1, Compare: site.NoCompare}}
@@ -456,7 +468,11 @@ func TestV2FileIsSpelledOut(t *testing.T) {
 		return head
 	}
 	want = append(want, 0x89, 'P', 'R', 'L', 'X', '2', 0x0a, 0x1a)
-	u16(2)
+	if sections {
+		u16(2)
+	} else {
+		u16(3)
+	}
 	u16(0)
 	crc(0)
 	header := []byte{0x0a, 1, 'k', 0x38, 32, 0x48, 6, 0xa8, 1, 1} // kernel, wave_size, warp_slots, taken
@@ -464,18 +480,32 @@ func TestV2FileIsSpelledOut(t *testing.T) {
 	table := []byte{0x0a, 9, 0x11, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11}
 	sitesAt := len(want)
 	sitesHead := block(2, 0, len(table), 1, 0, table)
-	section := []byte{
+	kind, body := byte(3), []byte{
 		0, 0, 0, 0, 0b1, 0b1111, 0b1, 0b1, // masks: of active the lowest plane, of taken four, of value and type one
 		0, 0, 1,
 		0xff, 0, 1, 0xff, 0, 0, 0xff, 0, 0, 0xff, 0, 0,
 		0, 2, 2,
 		4, 0, 0,
 	}
-	directory := []byte{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 4, 3, 2, byte(len(section))} // masks; warp, events, dropped, section
+	directory := []byte{1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 1, 4, 3, 2, byte(len(body))} // masks; warp, events, dropped, section
+	if !sections {
+		kind, body = 10, []byte{
+			1, 0, 0, 0, 0, 0b1, 1, // one site, with two symbols
+			0, 0, 0, 0b1, 0, 0b1, 0, 1, 4, 0, // of which active and type are stored
+			0, 0b1, 0, 1, 0, // the first event has a new symbol, the second that one again, the third another new one
+			1, 0b1, 0, 0, 2, 2, // a column of values, as steps
+			0, // nothing else belongs to the warp
+		}
+		directory = []byte{
+			45, 0, 0, 0, 1, 0, 0, 0, // bytes that follow; one path
+			0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, // masks of planes, whole and constant
+			4, 2, 3, // warp, dropped, events of the path
+		}
+	}
 	directory = binary.LittleEndian.AppendUint64(directory, digest)
 	directory = binary.LittleEndian.AppendUint64(directory, control)
 	warpsAt := len(want)
-	warpsHead := block(3, 0, len(section), 1, len(directory), append(slices.Clone(directory), section...))
+	warpsHead := block(kind, 0, len(body), 1, len(directory), append(slices.Clone(directory), body...))
 	indexAt := len(want)
 	index := append(binary.LittleEndian.AppendUint64(nil, uint64(sitesAt)), sitesHead...)
 	index = append(binary.LittleEndian.AppendUint64(index, uint64(warpsAt)), warpsHead...)
@@ -490,7 +520,7 @@ func TestV2FileIsSpelledOut(t *testing.T) {
 	want = append(want, 0x1a, 0x0a, '2', 'X', 'L', 'R', 'P', 0x89, 0, 0, 0, 0)
 	crc(trailerAt)
 
-	if got := writeV2(t, h, sites, []*Warp{w}, never); !bytes.Equal(want, got) {
+	if got := writeV2As(t, h, sites, []*Warp{w}, never, V2Options{Sections: sections}); !bytes.Equal(want, got) {
 		t.Errorf("got\n% x\nwant\n% x", got, want)
 	}
 	var got Warp

@@ -10,7 +10,17 @@ type v2Loaded struct {
 	body    []byte
 	warps   []WarpInfo
 	entries []v2Entry
-	starts  []int // of each warp's section in the body
+	starts  []int    // of each warp's section in the body
+	paths   *v2Paths // of a paths block, in place of sections
+}
+
+// events counts the events of the warps of a block.
+func (l *v2Loaded) events() int {
+	n := 0
+	for i := range l.warps {
+		n += int(l.warps[i].Events)
+	}
+	return n
 }
 
 // v2CacheBytes is how much the cache keeps. The newest block stays whatever its size.
@@ -63,6 +73,9 @@ func (c *v2Cache) settle(s *v2Slot) {
 		return
 	}
 	s.size = len(s.loaded.body) + 128*len(s.loaded.warps)
+	if p := s.loaded.paths; p != nil {
+		s.size += p.bytes(s.loaded.events())
+	}
 	total := 0
 	for _, o := range c.slots {
 		total += o.size

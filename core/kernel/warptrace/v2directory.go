@@ -109,6 +109,15 @@ func (d *directoryReader) read(b []byte, count, body int, infos []WarpInfo, entr
 	return infos, entries, d.finish(ws, es, digests, body)
 }
 
+// of reads the directory of a block of either kind; paths is nil for warps blocks.
+func (d *directoryReader) of(h v2Head, b []byte, infos []WarpInfo, entries []v2Entry) ([]WarpInfo, []v2Entry, *v2PathDirectory, error) {
+	if h.kind == v2PathsKind {
+		return d.readPaths(b, int(h.count), infos, entries)
+	}
+	infos, entries, err := d.read(b, int(h.count), int(h.inflated), infos, entries)
+	return infos, entries, nil, err
+}
+
 // finish undoes the differences, adds the digests and checks what the numbers say.
 func (d *directoryReader) finish(ws []WarpInfo, es []v2Entry, digests []byte, body int) error {
 	before := ^uint64(0)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -19,9 +20,14 @@ import (
 // smallV2 is a recording of four blocks of warps, with sites before and between them.
 func smallV2(tb testing.TB) (raw []byte, warps []*Warp) {
 	tb.Helper()
+	return smallV2As(tb, V2Options{})
+}
+
+func smallV2As(tb testing.TB, opt V2Options) (raw []byte, warps []*Warp) {
+	tb.Helper()
 	rng := rand.New(rand.NewPCG(8, 9))
 	var out bytes.Buffer
-	w, err := CreateV2(&out, v2TestHeader(100), nil, V2Options{})
+	w, err := CreateV2(&out, v2TestHeader(100), nil, opt)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -73,7 +79,14 @@ func openAny(b []byte) (*Trace, error) {
 func expected(err error) bool { return fault.Is(err, fault.Format) || fault.Is(err, fault.Limit) }
 
 func TestV2CutAnywhereGivesTheWholeBlocks(t *testing.T) {
-	raw, warps := smallV2(t)
+	for _, opt := range []V2Options{{}, {Sections: true}} {
+		raw, warps := smallV2As(t, opt)
+		cutAnywhere(t, raw, warps)
+	}
+}
+
+func cutAnywhere(t *testing.T, raw []byte, warps []*Warp) {
+	t.Helper()
 	blocks := blocksOf(raw)
 	for size := range len(raw) {
 		trace, err := openAny(raw[:size])
@@ -90,7 +103,7 @@ func TestV2CutAnywhereGivesTheWholeBlocks(t *testing.T) {
 		whole := 0
 		for _, at := range blocks {
 			head, _ := parseV2Head(raw[at:])
-			if head.kind == v2Warps && at+v2HeadBytes+int(head.stored) <= size {
+			if holdsWarps(head.kind) && at+v2HeadBytes+int(head.stored) <= size {
 				whole++
 			}
 		}
@@ -149,7 +162,7 @@ func TestV2AnyFlippedBitIsNoticed(t *testing.T) {
 
 // TestV2FilesThatLie are files whose checksums fit but whose numbers do not.
 func TestV2FilesThatLie(t *testing.T) {
-	raw, _ := smallV2(t)
+	raw, _ := smallV2As(t, V2Options{Sections: true})
 	last := func(kind byte) func([]byte) int {
 		return func(b []byte) int {
 			at := 0
@@ -229,6 +242,13 @@ func readV2Whole(b []byte) error {
 		if err := trace.ReadWarp(context.Background(), index[i].Warp, &w); err != nil {
 			return err
 		}
+		c, ok, err := trace.ReadCoded(context.Background(), index[i].Warp)
+		if err != nil {
+			return err
+		}
+		if ok && !sameAsCoded(&c, &w) {
+			return fmt.Errorf("warp %d is not the same decoded and as symbols", w.Warp)
+		}
 	}
 	if trace.Header().Truncated {
 		return errTruncated
@@ -253,7 +273,7 @@ func TestV2BombsAreRefusedBeforeTheyAreInflated(t *testing.T) {
 	bomb := enc.EncodeAll(make([]byte, 1<<30), nil)
 	for _, kind := range []byte{v2Header, v2Sites, v2Warps} {
 		for _, says := range []uint32{1 << 30, v2MaxWarpsBody, v2MaxSitesBody, v2MaxSmall, 100} {
-			raw := appendV2Preamble(nil)
+			raw := appendV2Preamble(nil, v2Major)
 			var out bytes.Buffer
 			w := &V2Writer{out: &out}
 			w.enc = enc
@@ -288,7 +308,7 @@ func resealAll(b []byte) []byte {
 	if len(b) < v2Preamble+v2Trailer {
 		return b
 	}
-	copy(b, appendV2Preamble(nil))
+	copy(b, appendV2Preamble(nil, v2Major))
 	for off := v2Preamble; off+v2HeadBytes <= len(b)-v2Trailer; { // the trailer is no block
 		copy(b[off:], v2BlockMagic)
 		b[off+6], b[off+7] = 0, 0
@@ -319,6 +339,9 @@ func FuzzOpenV2(f *testing.F) {
 	f.Add(small, false)
 	f.Add(small, true)
 	f.Add(small[:len(small)/2], true)
+	sections, _ := smallV2As(f, V2Options{Sections: true})
+	f.Add(sections, false)
+	f.Add(sections, true)
 	f.Add(structuredFile(f, 3, 40, 0), true)
 	f.Add(writeV2(f, v2TestHeader(3), nil, nil, never), true)
 	for _, seed := range []uint64{0, 5, 19, 29} { // small files

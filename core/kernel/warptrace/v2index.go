@@ -112,7 +112,7 @@ func (v *v2) parseIndex(payload []byte, index v2Head, indexAt int64) (*v2List, e
 	for ; len(entries) > 0; entries = entries[v2EntryBytes:] {
 		offset := binary.LittleEndian.Uint64(entries)
 		head, ok := parseV2Head(entries[8:v2EntryBytes])
-		if !ok || (head.kind != v2Sites && head.kind != v2Warps) || offset < uint64(list.end) || offset > uint64(indexAt) {
+		if !ok || (head.kind != v2Sites && !holdsWarps(head.kind)) || offset < uint64(list.end) || offset > uint64(indexAt) {
 			return nil, v.corrupt(indexAt, "the index is corrupt: it lists no block, or blocks in no order")
 		}
 		b := v2Block{int64(offset), head}
@@ -148,7 +148,7 @@ func (v *v2) scan(ctx context.Context) (*v2List, error) {
 		switch head.kind {
 		case v2Header:
 			list.end = max(list.end, off)
-		case v2Sites, v2Warps:
+		case v2Sites, v2Warps, v2PathsKind:
 			if lie := head.lie(); lie != "" {
 				return nil, fault.New(fault.Limit, "the block at byte %d cannot be what it says: %s", b.offset, lie).WithPath(v.in.Path())
 			}

@@ -10,23 +10,25 @@ const (
 	v2Magic      = "\x89PRLX2\n\x1a"
 	v2MagicEnd   = "\x1a\n2XLRP\x89"
 	v2BlockMagic = "P2BK"
-	v2Major      = 2
+	v2Major      = 2  // of files whose events are in warps blocks
+	v2MajorPaths = 3  // of files with paths blocks
 	v2Preamble   = 16 // bytes
 	v2HeadBytes  = 32
 	v2EntryBytes = 40 // of an index: offset and head
 	v2Trailer    = 32
 
-	v2Header   = 1 // kinds of blocks
-	v2Sites    = 2
-	v2Warps    = 3
-	v2Index    = 4
-	v2End      = 5
-	v2Stores   = 6
-	v2Outputs  = 7
-	v2Chunks   = 8
-	v2Contents = 9
-	v2Zstd     = 1 // flag: the body is a zstd frame
-	v2DirMasks = 11
+	v2Header    = 1 // kinds of blocks
+	v2Sites     = 2
+	v2Warps     = 3
+	v2Index     = 4
+	v2End       = 5
+	v2Stores    = 6
+	v2Outputs   = 7
+	v2Chunks    = 8
+	v2Contents  = 9
+	v2PathsKind = 10
+	v2Zstd      = 1 // flag: the body is a zstd frame
+	v2DirMasks  = 11
 )
 
 // The limits of format v2. They bound what a reader allocates.
@@ -88,6 +90,9 @@ func parseV2Head(b []byte) (h v2Head, ok bool) {
 	return h, u32(28) == checksum(b[:28]) && h.directory <= h.stored
 }
 
+// holdsWarps reports whether blocks of a kind hold events.
+func holdsWarps(kind uint8) bool { return kind == v2Warps || kind == v2PathsKind }
+
 // lie says what is wrong with the lengths of a head, "" when nothing is. What it lets pass may be allocated.
 func (h v2Head) lie() string {
 	limit, count := uint32(v2MaxSmall), uint32(1)
@@ -98,6 +103,11 @@ func (h v2Head) lie() string {
 	case v2Warps:
 		limit, count = v2MaxWarpsBody, v2MaxBlockWarps
 		if h.directory > v2MaxBlockWarps*80 || uint64(h.directory) < v2DirMasks+16*uint64(h.count) {
+			return "the length of its directory does not fit its warps"
+		}
+	case v2PathsKind:
+		limit, count = v2MaxWarpsBody, v2MaxBlockWarps
+		if h.directory > v2MaxBlockWarps*96 || h.directory <= pathDirSizes {
 			return "the length of its directory does not fit its warps"
 		}
 	case v2Index:
@@ -114,7 +124,7 @@ func (h v2Head) lie() string {
 		return "its body is larger than any may be"
 	case h.count > count:
 		return "it counts more than any block may hold"
-	case h.kind != v2Warps && h.kind != v2Index && h.directory != 0:
+	case !holdsWarps(h.kind) && h.kind != v2Index && h.directory != 0:
 		return "it has a directory"
 	case h.flags&^v2Zstd != 0:
 		return "it has flags that are not known"
@@ -126,10 +136,10 @@ func (h v2Head) lie() string {
 	return ""
 }
 
-func appendV2Preamble(dst []byte) []byte {
+func appendV2Preamble(dst []byte, major uint16) []byte {
 	at := len(dst)
 	dst = append(dst, v2Magic...)
-	dst = binary.LittleEndian.AppendUint16(dst, v2Major)
+	dst = binary.LittleEndian.AppendUint16(dst, major)
 	dst = binary.LittleEndian.AppendUint16(dst, 0)
 	return binary.LittleEndian.AppendUint32(dst, checksum(dst[at:]))
 }

@@ -124,8 +124,8 @@ func (v *v2) readHeader() error {
 	if !isV2(b) || binary.LittleEndian.Uint32(b[12:]) != checksum(b[:12]) {
 		return v.corrupt(0, "the first %d bytes are corrupt", v2Preamble)
 	}
-	if major := binary.LittleEndian.Uint16(b[8:]); major != v2Major {
-		return fault.Formatf(v.in.Path(), 8, "format version is %d, expected %d", major, v2Major).WithHint("a newer prlx reads it")
+	if major := binary.LittleEndian.Uint16(b[8:]); major != v2Major && major != v2MajorPaths {
+		return fault.Formatf(v.in.Path(), 8, "format version is %d, expected %d or %d", major, v2Major, v2MajorPaths).WithHint("a newer prlx reads it")
 	}
 	head, ok, err := v.headAt(v2Preamble, v.in.Size())
 	if err != nil {
@@ -243,7 +243,7 @@ func (v *v2) readSites() error {
 func (v *v2) readDirectories(ctx context.Context, list *v2List) error {
 	var total int64
 	for i := range v.blocks {
-		if v.blocks[i].head.kind == v2Warps {
+		if holdsWarps(v.blocks[i].head.kind) {
 			total += int64(v.blocks[i].head.count)
 		}
 	}
@@ -255,14 +255,14 @@ func (v *v2) readDirectories(ctx context.Context, list *v2List) error {
 	var entries []v2Entry
 	for i := range v.blocks {
 		b := &v.blocks[i]
-		if b.head.kind != v2Warps {
+		if !holdsWarps(b.head.kind) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
 		var err error
-		if v.warps, entries, err = d.read(list.directories[i], int(b.head.count), int(b.head.inflated), v.warps, entries[:0]); err != nil {
+		if v.warps, entries, _, err = d.of(b.head, list.directories[i], v.warps, entries[:0]); err != nil {
 			return v.corrupt(b.offset, "the directory of a block is corrupt: %v", err)
 		}
 		for _, e := range entries {
@@ -311,36 +311,106 @@ func (v *v2) losses(context.Context) (Losses, error) { return v.lost, nil }
 
 func (v *v2) close() error { return nil }
 
-// readWarp reads one warp out of its block, which the cache may have.
-func (v *v2) readWarp(ctx context.Context, at int, into *Warp) error {
+// block returns the block of a warp of the index, which the cache may have, and checks that it says of the warp what the index does.
+func (v *v2) block(ctx context.Context, at int) (*v2Loaded, error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	where := v.where[at]
 	block := v.blocks[where.block]
 	l, err := v.cache.get(where.block, func() (*v2Loaded, error) { return v.load(block) })
 	if err != nil {
-		return err
+		return nil, err
 	}
 	v.read[where.block].Store(true)
-	info, entry := l.warps[where.at], l.entries[where.at]
-	if info != v.warps[at] {
-		return v.corrupt(block.offset, "the index says of warp %d what its block does not", v.warps[at].Warp)
+	if l.warps[where.at] != v.warps[at] {
+		return nil, v.corrupt(block.offset, "the index says of warp %d what its block does not", v.warps[at].Warp)
 	}
+	return l, nil
+}
+
+// readWarp reads one warp out of its block.
+func (v *v2) readWarp(ctx context.Context, at int, into *Warp) error {
+	l, err := v.block(ctx, at)
+	if err != nil {
+		return err
+	}
+	where := v.where[at]
 	c := v.codecs.Get().(*v2Codec)
-	into.reset(info, int(info.Events))
-	start := l.starts[where.at]
-	if err := c.decode(l.body[start:start+int(entry.section)], into, int(entry.history), int(entry.snapshots)); err != nil {
-		return v.corrupt(block.offset, "warp %d is corrupt: %v", info.Warp, err)
+	if err := v.decode(c, l, int(where.at), into); err != nil {
+		return v.corrupt(v.blocks[where.block].offset, "warp %d is corrupt: %v", v.warps[at].Warp, err)
 	}
 	v.codecs.Put(c)
-	if digest, control := DigestOf(into, v.facts.keys); digest != info.Digest || control != info.Control {
-		return v.corrupt(block.offset, "the events of warp %d do not have the digest that they were recorded with", info.Warp)
+	if !v.hasDigests(l, int(where.at), into) {
+		return v.corrupt(v.blocks[where.block].offset, "the events of warp %d do not have the digest that they were recorded with", v.warps[at].Warp)
 	}
 	return nil
 }
 
-// load reads a warps block.
+// decode fills into with the warp at a position in its block.
+func (v *v2) decode(c *v2Codec, l *v2Loaded, at int, into *Warp) error {
+	info, entry := l.warps[at], l.entries[at]
+	into.reset(info, int(info.Events))
+	if l.paths == nil {
+		start := l.starts[at]
+		return c.decode(l.body[start:start+int(entry.section)], into, int(entry.history), int(entry.snapshots))
+	}
+	l.paths.decode(at, into)
+	return c.decodeRings(l.paths.rings[l.paths.starts[at]:l.paths.starts[at+1]], into, int(entry.history), int(entry.snapshots))
+}
+
+// hasDigests reports whether the events of a warp have its digests. Those that several warps have in common are computed once, of all.
+func (v *v2) hasDigests(l *v2Loaded, at int, w *Warp) bool {
+	if l.paths == nil {
+		digest, control := DigestOf(w, v.facts.keys)
+		return digest == l.warps[at].Digest && control == l.warps[at].Control
+	}
+	p := l.paths
+	group := p.groups.of[at]
+	first, end := p.groups.members(group)
+	if end-first == 1 {
+		digest, control := DigestOf(w, v.facts.keys)
+		return p.digests[group] == digests{digest, control}
+	}
+	p.mu.Lock()
+	checked := p.checked[group]
+	p.mu.Unlock()
+	if checked {
+		return true
+	}
+	of := make([]digests, end-first)
+	var member Warp
+	for i := range of {
+		member.reset(l.warps[first+i], int(l.warps[first+i].Events))
+		p.decode(first+i, &member)
+		of[i].all, of[i].control = DigestOf(&member, v.facts.keys)
+	}
+	same := p.digests[group] == groupDigests(l.warps[first:end], of)
+	p.mu.Lock()
+	p.checked[group] = same
+	p.mu.Unlock()
+	return same
+}
+
+// readCoded returns a warp as its block holds it; ok is false where that is no paths block, or where more than events belongs to the warp.
+func (v *v2) readCoded(ctx context.Context, at int) (c Coded, ok bool, err error) {
+	where := v.where[at]
+	if v.blocks[where.block].head.kind != v2PathsKind {
+		return c, false, nil
+	}
+	l, err := v.block(ctx, at)
+	if err != nil || l.entries[where.at].snapshots > 0 {
+		return c, false, err
+	}
+	p := l.paths
+	path := &p.paths[p.of[where.at]]
+	return Coded{
+		WarpInfo: l.warps[where.at], IDs: p.ids[path.from:][:path.n], Ranks: p.ranks[path.from:][:path.n], Symbols: p.symbols,
+		block: p, path: path, row: int(p.row[where.at]),
+	}, true, nil
+}
+
+// load reads a block of events.
 func (v *v2) load(b v2Block) (*v2Loaded, error) {
 	directory, body, err := v.payload(b)
 	if err != nil {
@@ -348,8 +418,18 @@ func (v *v2) load(b v2Block) (*v2Loaded, error) {
 	}
 	l := &v2Loaded{body: body}
 	d := directoryReader{wave: v.header.WaveSize, slots: v.header.WarpSlots}
-	if l.warps, l.entries, err = d.read(directory, int(b.head.count), len(body), nil, nil); err != nil {
+	var paths *v2PathDirectory
+	if l.warps, l.entries, paths, err = d.of(b.head, directory, nil, nil); err != nil {
 		return nil, v.corrupt(b.offset, "the directory of a block is corrupt: %v", err)
+	}
+	if paths != nil {
+		c := v.codecs.Get().(*v2Codec)
+		defer v.codecs.Put(c)
+		if l.paths, err = newV2Paths(c, paths, body); err != nil {
+			return nil, v.corrupt(b.offset, "a block is corrupt: %v", err)
+		}
+		l.body = nil
+		return l, nil
 	}
 	l.starts = make([]int, len(l.entries))
 	at := 0

@@ -69,8 +69,24 @@ func ResumeV2(ctx context.Context, f V2File, path string, opt V2Options) (*V2Wri
 	if err := f.Truncate(list.end); err != nil {
 		return nil, nil, fault.FromIO(path, err)
 	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, nil, fault.FromIO(path, err)
+	}
+	if _, err := f.Write(appendV2Preamble(nil, w.majorAfter(v.blocks))); err != nil { // which blocks follow may need another reader
+		return nil, nil, fault.FromIO(path, err)
+	}
 	if _, err := f.Seek(list.end, io.SeekStart); err != nil {
 		return nil, nil, fault.FromIO(path, err)
 	}
 	return w, v.header, nil
+}
+
+// majorAfter is the version in the preamble of a file that has blocks already.
+func (w *V2Writer) majorAfter(blocks []v2Block) uint16 {
+	for i := range blocks {
+		if blocks[i].head.kind == v2PathsKind {
+			return v2MajorPaths
+		}
+	}
+	return w.major()
 }

@@ -54,7 +54,7 @@ func TestV2IsContinuedAfterACut(t *testing.T) {
 	raw, warps := smallV2(t)
 	start, end := 0, 0
 	for _, at := range blocksOf(raw) {
-		if head, _ := parseV2Head(raw[at:]); head.kind == v2Warps {
+		if head, _ := parseV2Head(raw[at:]); holdsWarps(head.kind) {
 			start, end = at, at+v2HeadBytes+int(head.stored)
 		}
 	}

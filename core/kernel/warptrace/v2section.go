@@ -43,6 +43,12 @@ func (c *v2Codec) encode(dst []byte, w *Warp) []byte {
 	if n := w.Len(); n > 0 {
 		dst = c.encodeEvents(dst, w, n)
 	}
+	return c.encodeRings(dst, w)
+}
+
+// encodeRings appends what belongs to the events of a warp.
+func (c *v2Codec) encodeRings(dst []byte, w *Warp) []byte {
+	c.last = resizedZero(c.last, len(c.facts.keys))
 	if len(w.History) > 0 {
 		dst = c.encodeHistory(dst, w.History)
 	}
@@ -238,13 +244,23 @@ func (c *v2Codec) decode(b []byte, w *Warp, history, snapshots int) error {
 			return err
 		}
 	}
+	return c.restOf(&r, w, history, snapshots)
+}
+
+// decodeRings reads what belongs to the events of a warp that are there already.
+func (c *v2Codec) decodeRings(b []byte, w *Warp, history, snapshots int) error {
+	c.last = resizedZero(c.last, len(c.facts.keys))
+	return c.restOf(&planes{body: b}, w, history, snapshots)
+}
+
+func (c *v2Codec) restOf(r *planes, w *Warp, history, snapshots int) error {
 	if history > 0 {
-		if err := c.decodeHistory(&r, w, history); err != nil {
+		if err := c.decodeHistory(r, w, history); err != nil {
 			return err
 		}
 	}
 	if snapshots > 0 {
-		if err := c.decodeSnapshots(&r, w, snapshots); err != nil {
+		if err := c.decodeSnapshots(r, w, snapshots); err != nil {
 			return err
 		}
 	}

@@ -24,7 +24,7 @@ func (t *Trace) BlocksRead() BlocksRead {
 	}
 	var n BlocksRead
 	for i := range v.blocks {
-		if v.blocks[i].head.kind == v2Warps {
+		if holdsWarps(v.blocks[i].head.kind) {
 			n.Blocks++
 			if !v.read[i].Load() {
 				n.Unread++
@@ -90,7 +90,7 @@ func (v *v2) verifyChain(ctx context.Context) error {
 		if sum != head.payCRC {
 			return v.corrupt(off, "the recording is damaged: the checksum of a block does not fit")
 		}
-		if head.kind == v2Sites || head.kind == v2Warps || isExtra(head.kind) {
+		if head.kind == v2Sites || holdsWarps(head.kind) || isExtra(head.kind) {
 			if known, ok := listed[off]; !ok || known != head {
 				return v.corrupt(off, "the recording is damaged: neither index nor end list this block")
 			}

@@ -160,7 +160,7 @@ func TestVerifyRecomputesDigests(t *testing.T) {
 	if err := w.Append(warps[0]); err != nil {
 		t.Fatal(err)
 	}
-	w.warps[0].Digest++
+	w.paths.digests[0].all++
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}

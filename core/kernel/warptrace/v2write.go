@@ -13,7 +13,8 @@ import (
 
 // V2Options shape a file of format v2. The zero value is what most want.
 type V2Options struct {
-	Level int // zstd level, 1 (fast) to 19 (small); 0: 3
+	Level    int  // zstd level, 1 (fast) to 19 (small); 0: 3
+	Sections bool // events in warps blocks, as versions of prlx read them that do not know paths blocks
 }
 
 // V2Writer writes a recording of format v2 warp by warp, in any order. It holds one block of events in memory, and what the index will
@@ -28,7 +29,9 @@ type V2Writer struct {
 	keys  map[site.Key]struct{}
 	seen  warpSet
 
-	body    []byte // sections of the block that is being filled
+	plain   bool       // sections, not paths
+	paths   pathWriter // of the block that is being filled, unless plain
+	body    []byte     // of the block that is being filled: sections, or histories and snapshots
 	warps   []WarpInfo
 	entries []v2Entry
 	events  int
@@ -60,7 +63,7 @@ func CreateV2(out io.Writer, h Header, sites *site.Table, opt V2Options) (*V2Wri
 	if len(header) > v2MaxSmall {
 		return nil, fault.New(fault.Limit, "the header takes %d bytes; at most %d are written", len(header), v2MaxSmall)
 	}
-	w.write(appendV2Preamble(nil))
+	w.write(appendV2Preamble(nil, w.major()))
 	w.block(v2Head{kind: v2Header, count: 1}, nil, header)
 	if sites.Len() > 0 {
 		all := make([]site.Site, sites.Len())
@@ -86,7 +89,7 @@ func newV2Writer(out io.Writer, h *Header, opt V2Options) (*V2Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &V2Writer{out: out, slots: h.WarpSlots, enc: enc, keys: map[site.Key]struct{}{}}
+	w := &V2Writer{out: out, slots: h.WarpSlots, enc: enc, plain: opt.Sections, keys: map[site.Key]struct{}{}}
 	w.codec = v2Codec{facts: &w.facts, wave: h.WaveSize, taken: h.Taken}
 	return w, nil
 }
@@ -188,7 +191,11 @@ func (w *V2Writer) Append(warp *Warp) error {
 	}
 	info.Digest, info.Control = DigestOf(warp, w.facts.keys)
 	start := len(w.body)
-	w.body = w.codec.encode(w.body, warp)
+	if w.plain {
+		w.body = w.codec.encode(w.body, warp)
+	} else {
+		w.body = w.codec.encodeRings(w.body, warp)
+	}
 	if len(w.warps) > 0 && (w.events+n > v2BlockEvents || len(w.body) > v2BlockBytes || len(w.warps) == v2MaxBlockWarps) {
 		section := w.body[start:]
 		w.body = w.body[:start]
@@ -197,6 +204,9 @@ func (w *V2Writer) Append(warp *Warp) error {
 		}
 		w.body = append(w.body, section...)
 		start = 0
+	}
+	if !w.plain {
+		w.paths.add(warp, &info, len(w.facts.keys))
 	}
 	w.warps = append(w.warps, info)
 	w.entries = append(w.entries, v2Entry{uint32(len(warp.History)), uint32(len(warp.Snapshots)), uint32(len(w.body) - start)})
@@ -229,8 +239,15 @@ func (w *V2Writer) flushWarps() error {
 	if len(w.list.blocks) >= v2MaxBlocks {
 		return fault.New(fault.Limit, "a recording holds at most %d blocks", v2MaxBlocks)
 	}
-	directory := appendDirectory(nil, w.warps, w.entries)
-	w.listed(v2Head{kind: v2Warps, count: uint32(len(w.warps)), directory: uint32(len(directory))}, directory, w.body)
+	if w.plain {
+		directory := appendDirectory(nil, w.warps, w.entries)
+		w.listed(v2Head{kind: v2Warps, count: uint32(len(w.warps)), directory: uint32(len(directory))}, directory, w.body)
+	} else {
+		directory := w.paths.directory(w.enc, w.warps, w.entries)
+		body := w.paths.encode(&w.codec, w.body, w.entries)
+		w.listed(v2Head{kind: v2PathsKind, count: uint32(len(w.warps)), directory: uint32(len(directory))}, directory, body)
+		w.paths.reset()
+	}
 	w.body, w.warps, w.entries, w.events = w.body[:0], w.warps[:0], w.entries[:0], 0
 	return w.err
 }
@@ -264,6 +281,14 @@ func (w *V2Writer) Close() error {
 	w.block(v2Head{kind: v2End, count: 1}, nil, w.totals.encode())
 	w.write(appendV2Trailer(nil, indexAt, endAt))
 	return w.err
+}
+
+// major is the version in the preamble.
+func (w *V2Writer) major() uint16 {
+	if w.plain {
+		return v2Major
+	}
+	return v2MajorPaths
 }
 
 // open reports whether warps and sites can follow.

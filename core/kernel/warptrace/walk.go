@@ -205,13 +205,16 @@ func (w *walker) same() bool {
 	return sameByDigest(&w.a.info, &w.b.info, w.opt.Values)
 }
 
-// sameByDigest reports whether digests say that two warps are equal. Warps that lost events are equal only when they lost as many.
+// sameByDigest reports whether digests say that two warps are equal; that they are not, digests cannot say. Warps that lost events are equal only when they lost as many.
 func sameByDigest(a, b *WarpInfo, values bool) bool {
 	if !a.HasDigest || !b.HasDigest || a.Events != b.Events || a.Dropped != b.Dropped || a.Before != b.Before {
 		return false
 	}
 	if a.HasRolling && b.HasRolling && a.Rolling != b.Rolling {
 		return false
+	}
+	if a.Events == 0 {
+		return true
 	}
 	if values {
 		return a.Digest == b.Digest

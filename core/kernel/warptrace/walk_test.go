@@ -26,7 +26,7 @@ func makeSide(t *testing.T, format string, h Header, warps []*Warp) *walkSide {
 	var b []byte
 	if format == "v2" {
 		h.WaveSize = 32
-		b = writeV2(t, h, someSites(8), warps, never)
+		b = writeV2As(t, h, someSites(8), warps, never, V2Options{Sections: true}) // each warp has digests of its own there
 	} else {
 		plain := make([]Warp, len(warps))
 		for i := range warps {
