@@ -6,7 +6,8 @@
 The recordings are generated: 1,024 warps of 4,096 events, a pair for each share of edited events, as v1, as v1 compressed with
 zstd and as v2. The described differ runs as a command; of prlx both the ``diff_traces`` call in a running process and the whole
 command are measured, in turn with the described differ. CPU seconds are user and system time of all threads; medians of several
-runs. Memory of a command is its peak, of the call the growth of the peak over the idle process.
+runs. Memory of a command is its peak, of the call the growth of the peak over the idle process. The floor is what it costs to
+read both files and compare their bytes, and nothing else: files of v1 have no digests.
 """
 
 from __future__ import annotations
@@ -122,7 +123,7 @@ def serve() -> None:
     def read(path: str) -> None:
         prlx.read_trace(path)
 
-    calls = {"diff": diff, "read": read}
+    calls = {"diff": diff, "read": read, "floor": compare_bytes}
     for line in sys.stdin:
         verb, *words = json.loads(line)
         Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
@@ -132,6 +133,19 @@ def serve() -> None:
         wall, after = perf_counter() - begin, resource.getrusage(resource.RUSAGE_SELF)
         processor = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         print(json.dumps([wall, processor, status("VmHWM") - idle]), flush=True)
+
+
+def compare_bytes(a: str, b: str) -> None:
+    """Reads two files in windows as large as prlx's, and compares them."""
+    window = 128 << 10
+    left, right = bytearray(window), bytearray(window)
+    with Path(a).open("rb", buffering=0) as one, Path(b).open("rb", buffering=0) as other:
+        while True:
+            got, same = one.readinto(left), other.readinto(right)
+            if got != same or left != right:
+                raise SystemExit(f"{a} and {b} are not equal")
+            if not got:
+                return
 
 
 class Server:
@@ -199,6 +213,8 @@ class Bench:
         }
         if kind != "v2":
             runs = {"described": lambda: command([ORACLE, a, b]), **runs}
+        if (kind, share) == ("v1", 0.0):
+            runs["floor"] = lambda: server.call("floor", a, b)
         figures = self.in_turn(runs)
         server.close()
         sizes = [path.stat().st_size for path in (a, b)]
@@ -223,6 +239,14 @@ class Bench:
         for kind in ("v1", "zstd", "v2"):
             for share in SHARES:
                 found[kind, share] = self.compare(kind, share)
+        for share in SHARES:
+            both = [found[kind, share]["call"].processor for kind in ("v2", "v1")]
+            self.targets.append(
+                (f"v2 {100 * share:g} %: our CPU over ours on v1", both[0] / max(both[1], 1e-9), 2, True)
+            )
+        floor = found["v1", 0.0]["floor"].processor
+        over = found["v1", 0.0]["call"].processor / max(floor, 1e-9)
+        self.targets.append(("v1 0 %: our CPU over reading and comparing bytes", over, 1.4, True))
         small, large = found["v2", 0.0]["bytes"][0], found["v1", 0.0]["bytes"][0]  # type: ignore[index]
         self.targets.append(("bytes of v1 over v2, structured values", large / small, 8, False))
         equal = found["v1", 0.0]["described"].wall / found["v2", 0.0]["call"].wall

@@ -49,7 +49,7 @@ def test_quick_benchmark_of_comparisons_measures_every_part() -> None:
     measured = {(row["pair"], row["program"]) for row in report["figures"]}
     for kind in ("v1", "zstd"):
         assert {(kind, "described"), (kind, "call"), (kind, "command")} <= measured
-    assert {("v2", "call"), ("sparse", "read"), ("sparse", "diff")} <= measured
+    assert {("v1", "floor"), ("v2", "call"), ("sparse", "read"), ("sparse", "diff")} <= measured
 
 
 def test_quick_benchmark_of_cycles_measures_every_part() -> None:

@@ -11,7 +11,6 @@ import (
 type symbolMap struct {
 	a, b   warptrace.Coded
 	table  []uint32 // by symbol of B: that of A, or a number that A has not
-	first  []uint32 // by site of A: its first symbol plus 1; 0: none
 	credit int      // symbols that may be compared
 }
 
@@ -33,50 +32,20 @@ func (m *symbolMap) of(a, b *warptrace.Coded, sites *siteMap) bool {
 		return false
 	}
 	m.a, m.b = *a, *b
-	m.first = m.first[:0]
-	for id := range a.Symbols {
-		if s := int(a.Symbols[id].Site); s >= len(m.first) {
-			m.first = append(m.first, make([]uint32, s+1-len(m.first))...)
-			m.first[s] = uint32(id) + 1 // symbols are sorted by site
-		}
-	}
 	m.table = m.table[:0]
-	for from := 0; from < len(b.Symbols); {
-		to := from + 1
-		for to < len(b.Symbols) && b.Symbols[to].Site == b.Symbols[from].Site {
-			to++
-		}
-		m.site(a.Symbols, b.Symbols[from:to], from, sites)
-		from = to
-	}
-	return true
-}
-
-// symbolsAhead is among how many symbols of A one of B is looked for. One that is not found is as one that A has not: the events are
-// compared column by column then.
-const symbolsAhead = 8
-
-// site adds the symbols of one site of B, which stand from number on. Both sides mostly met them in the same order.
-func (m *symbolMap) site(a, b []warptrace.Symbol, number int, sites *siteMap) {
-	key := sites.key(b[0].Site)
-	low, high := 0, 0
-	if int64(key) < int64(len(m.first)) && m.first[key] > 0 {
-		low = int(m.first[key]) - 1
-		for high = low; high < len(a) && a[high].Site == key; high++ {
-		}
-	}
-	next := low
-	for i, s := range b {
-		s.Site = key
-		to := uint32(len(a) + number + i)
-		for at := next; at < min(next+symbolsAhead, high); at++ {
-			if a[at] == s {
-				to, next = uint32(at), at+1
-				break
-			}
+	next := 0 // both sides mostly met their symbols in the same order
+	for id := range b.Symbols {
+		s := b.Symbols[id]
+		s.Site = sites.key(s.Site)
+		to := uint32(len(a.Symbols) + id)
+		if next < len(a.Symbols) && a.Symbols[next] == s {
+			to, next = uint32(next), next+1
+		} else if known, ok := a.Find(&s); ok {
+			to, next = known, int(known)+1
 		}
 		m.table = append(m.table, to)
 	}
+	return true
 }
 
 // translate appends the symbols of B as those of A.

@@ -157,6 +157,21 @@ func (c v2ValueColumn) read(planes []byte, into []uint64) {
 	}
 }
 
+// at64 is one of n numbers that are stored.
+func (c v2ValueColumn) at64(planes []byte, n, i int) (v uint64) {
+	for p := range 8 {
+		switch {
+		case c.constant>>p&1 != 0:
+			v |= uint64(planes[0]) << (8 * p)
+			planes = planes[1:]
+		case c.stored>>p&1 != 0:
+			v |= uint64(planes[i]) << (8 * p)
+			planes = planes[n:]
+		}
+	}
+	return v
+}
+
 // encodeValues stores the rows of a column in the mode that promises the fewest bytes once they are compressed. spare is memory.
 func encodeValues(planes []byte, values []uint64, n int, spare []uint64) (v2ValueColumn, []byte) {
 	width := widthOf(values)

@@ -26,6 +26,9 @@ type v2Paths struct {
 	rings   []byte
 	starts  []int // of each warp's rings
 
+	hashed sync.Once
+	slots  []uint32 // numbers of symbols plus 1, by hash
+
 	mu     sync.Mutex
 	planes []byte
 	values []v2Column
@@ -475,7 +478,7 @@ func (p *v2Paths) decode(at int, into *Warp) {
 
 // bytes is how much memory the block takes when every value is decoded.
 func (p *v2Paths) bytes(events int) int {
-	return len(p.planes) + len(p.rings) + 32*len(p.symbols) + 8*len(p.ids) + 8*events + 64*len(p.values)
+	return len(p.planes) + len(p.rings) + 48*len(p.symbols) + 8*len(p.ids) + 8*events + 64*len(p.values)
 }
 
 // Coded is a warp as a paths block holds it: symbols in place of columns. Whoever compares two of them need not decode what they share.
@@ -506,10 +509,42 @@ func (c *Coded) Value(i int) uint64 {
 		for c.block.values[at].site != number {
 			at++
 		}
+		if col := &c.block.values[at]; col.mode() == valuesRaw && col.values.Load() == nil {
+			return col.at64(c.block.planes[col.at:], c.path.rows*col.n, c.row*col.n+int(c.Ranks[i]))
+		}
 		col, values := c.block.column(c.path, at)
 		*near = siteValues{number, values[c.row*col.n:]}
 	}
 	return near.values[c.Ranks[i]]
+}
+
+// Find returns the number of a symbol in the block.
+func (c *Coded) Find(s *Symbol) (id uint32, ok bool) {
+	p := c.block
+	p.hashed.Do(p.hash)
+	mask := uint64(len(p.slots) - 1)
+	for at := s.hash() & mask; p.slots[at] != 0; at = (at + 1) & mask {
+		if id = p.slots[at] - 1; p.symbols[id] == *s {
+			return id, true
+		}
+	}
+	return 0, false
+}
+
+// hash makes the table of Find. A file can have one symbol twice, and then either is as good.
+func (p *v2Paths) hash() {
+	size := 4
+	for size < 2*len(p.symbols) {
+		size *= 2
+	}
+	p.slots = make([]uint32, size)
+	for i := range p.symbols {
+		at := p.symbols[i].hash() & uint64(size-1)
+		for p.slots[at] != 0 {
+			at = (at + 1) & uint64(size-1)
+		}
+		p.slots[at] = uint32(i) + 1
+	}
 }
 
 // SameSymbols reports whether the numbers of both warps stand for the same symbols, because they are of one block.
