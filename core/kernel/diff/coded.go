@@ -83,3 +83,16 @@ func (w *worker) readCoded(ctx context.Context, a, b *warptrace.Trace, warp uint
 	w.pair.b = stream{n: len(codedB.IDs), coded: &w.codedB, ids: w.translated, info: codedB.WarpInfo, taken: w.sites.b.Header().Taken}
 	return true, nil
 }
+
+// fillRanks sets the occurrences of rows, which the blocks know.
+func fillRanks(rows []Row, a, b *warptrace.Coded) {
+	for k := range rows {
+		r := &rows[k]
+		if r.Count > 0 {
+			r.OccurrenceA = a.Ranks[r.EventA]
+		}
+		if r.CountB > 0 {
+			r.OccurrenceB = b.Ranks[r.EventB]
+		}
+	}
+}

@@ -258,7 +258,10 @@ func (w *worker) finish(d *warpDiff, al alignment) {
 	if len(w.rows) == 0 {
 		return
 	}
-	if !w.sites.identity || d.filtered > 0 || !w.counts.fillNear(w.rows, &p.a, &p.b) {
+	switch {
+	case p.coded():
+		fillRanks(w.rows, p.a.coded, p.b.coded)
+	case !w.sites.identity || d.filtered > 0 || !w.counts.fillNear(w.rows, &p.a, &p.b):
 		w.counts.fill(w.rows, &p.a, &p.b)
 	}
 	d.rows = append([]Row(nil), w.rows...)
@@ -443,12 +446,6 @@ func (o *occurrences) pass(s *stream, from, to int) {
 	if s.w != nil {
 		for _, local := range s.w.Site[from:to] {
 			o.see(local)
-		}
-		return
-	}
-	if s.coded != nil {
-		for _, id := range s.coded.IDs[from:to] {
-			o.see(s.coded.Symbols[id].Site)
 		}
 		return
 	}

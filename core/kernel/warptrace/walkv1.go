@@ -123,6 +123,9 @@ func (v *v1) slotReader(ctx context.Context) (slotReader, error) {
 // slotWindow is how much of a file is read at once: both sides together stay in a core's second-level cache.
 const slotWindow = 128 << 10
 
+// slotsAtOnce is how many slots are read at once that just miss the window, when they are mostly in use: original prlx writes such.
+const slotsAtOnce = 2
+
 // plainSlots reads the buffers of an uncompressed file: several at once where they are small, else one by one and only what is used.
 type plainSlots struct {
 	src    *file.Source
@@ -141,7 +144,11 @@ func (r *plainSlots) next() (v1Counters, V1Events, error) {
 		return r.cut(r.buf[(slot-r.first)*stride:][:stride])
 	}
 	r.held = 0
-	if n := slotWindow / stride; n > 1 {
+	n := slotWindow / stride
+	if n < slotsAtOnce && slotsAtOnce*stride <= slotWindow+slotWindow/4 && r.used >= stride-stride/4 {
+		n = slotsAtOnce
+	}
+	if n > 1 {
 		return r.window(slot, stride, min(n, r.layout.slots-slot))
 	}
 	return r.single(slot, stride)
@@ -178,7 +185,8 @@ func (r *plainSlots) single(slot, stride int64) (v1Counters, V1Events, error) {
 
 func (r *plainSlots) cut(b []byte) (v1Counters, V1Events, error) {
 	c := v1CountersOf(b)
-	return c, b[v1WarpHead : v1WarpHead+r.layout.usedBytes(c)], nil
+	r.used = v1WarpHead + r.layout.usedBytes(c)
+	return c, b[v1WarpHead:r.used], nil
 }
 
 func (r *plainSlots) finish() (bool, error) { return false, nil }
