@@ -143,6 +143,10 @@ fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, th
 	PRLX_CYCLE_CUTS=12 PRLX_CYCLE_SERVERS=5000:2 go test -timeout 60m -run 'CutsOf|PhasesOfServers' ./core/timeline/cycle
 	tests/fuzz.sh 2m
 
+.PHONY: schemas
+schemas: ## the JSON Schemas of documents, from the structs that make them
+	go test ./core/api -run SchemasAreFresh -update-schemas
+
 .PHONY: docs
 docs: build ## check that the documentation is complete and that its commands run
 	$(PY) -m pytest -q tests/docs

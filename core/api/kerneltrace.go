@@ -132,7 +132,7 @@ func describe(j *job.Job, t *recording.Recording) (*KernelTraceDocument, error) 
 		SiteMap:  t.SiteMap,
 		Sites:    t.Sites().Len(),
 		Outputs:  outputs,
-		Warnings: slices.Concat([]string{}, h.Warnings, t.Warnings),
+		Warnings: append(append([]string{}, h.Warnings...), t.Warnings...),
 	}, nil
 }
 

@@ -15,7 +15,7 @@ from prlx.cli._table import COMMANDS
 from .reading import ROOT, pages, without_blocks
 
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)")
-SCHEMAS = sorted((ROOT / "docs/schemas").glob("*.json"))
+SCHEMAS = sorted(path for path in (ROOT / "docs/schemas").glob("*.json") if not path.name.endswith(".schema.json"))
 # Documents that never leave the boundary between Python and the core, and a file whose page is in docs/formats.
 INTERNAL = {"combine_abandon", "combine_inputs", "configure", "timeline", "toml", "rounds"}
 INTERNAL |= {"accepted", "diff_compat", "recognise", "report", "session_diff_compat"}

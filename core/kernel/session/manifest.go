@@ -220,14 +220,17 @@ func dimensions(what string, from []uint32, needed bool, to *[3]uint32) error {
 	return nil
 }
 
+// Manifest is prlx.session/1: which launches a session holds, in their order.
+type Manifest struct {
+	Schema   string  `json:"schema"`
+	Producer string  `json:"producer,omitempty"`
+	Status   string  `json:"status"` // complete, or partial: recording did not come to its end
+	Launches []entry `json:"launches"`
+}
+
 // WriteManifest writes prlx.session/1.
 func WriteManifest(w io.Writer, s *Session) error {
-	m := struct {
-		Schema   string  `json:"schema"`
-		Producer string  `json:"producer,omitempty"`
-		Status   string  `json:"status"`
-		Launches []entry `json:"launches"`
-	}{Schema: Schema, Producer: s.Producer, Status: statusOf(s.Partial), Launches: make([]entry, len(s.Launches))}
+	m := Manifest{Schema: Schema, Producer: s.Producer, Status: statusOf(s.Partial), Launches: make([]entry, len(s.Launches))}
 	for i := range s.Launches {
 		l := &s.Launches[i]
 		e := entry{
