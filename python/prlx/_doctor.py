@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -43,6 +44,10 @@ _OPTIONAL = {
     "pyarrow": "takes tables as Arrow: pip install pyarrow",
     "distributed": "spreads combine_traces over Dask workers: pip install 'prlx-go[dask]'",
 }
+# The versions of Triton between which every minor one is tested: the first and the last.
+_TRITON = ("3.5.1", "3.9.0")
+# As distributions call it: torch's nightly wheels, and those for AMD, bring one of their own.
+_TRITON_NAMES = ("triton", "pytorch-triton", "pytorch-triton-rocm")
 _VIEWERS = {
     "xprof": "opens XSpace runs: pip install xprof",
     "tensorboard": "opens XSpace runs: pip install tensorboard xprof",
@@ -107,6 +112,7 @@ def _checks() -> Iterator[Check]:
     yield _other_go()
     yield _temporary()
     yield _settings()
+    yield from _frameworks()
     for name, use in _OPTIONAL.items():
         yield _optional(name, use)
     for name, use in _VIEWERS.items():
@@ -244,7 +250,49 @@ def _settings() -> Check:
 
 
 def _optional(name: str, use: str) -> Check:
-    try:
-        return Check(name, "OK", metadata.version(name))
-    except metadata.PackageNotFoundError:
-        return Check(name, "OK", f"not installed; {use}")
+    return Check(name, "OK", _installed(name) or f"not installed; {use}")
+
+
+def _installed(*names: str) -> str:
+    """The version of the first distribution that is there, or nothing; its module is not imported."""
+    for name in names:
+        try:
+            return metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return ""
+
+
+def _frameworks() -> Iterator[Check]:
+    """What prlx does with the programs of others that are here."""
+    triton = _installed(*_TRITON_NAMES)
+    yield _triton(triton)
+    torch = _installed("torch") or "not installed"
+    mapped = "runs what says cuda, on the CPU" if triton else "needs Triton, too"
+    yield Check(
+        "torch",
+        "OK",
+        f"{torch}; traces of torch.profiler are read; prlx simulate --map-cuda {mapped}",
+    )
+    jax = _installed("jax") or "not installed"
+    yield Check("jax", "OK", f"{jax}; profiles of jax.profiler are read; kernels of Pallas are not simulated")
+
+
+def _triton(version: str) -> Check:
+    if not version:
+        return Check("triton", "OK", "not installed; prlx simulate runs its kernels without a GPU: pip install triton")
+    works = "prlx simulate and prlx.record work, without a GPU; kernels on a GPU are not recorded"
+    first, last = _TRITON
+    if _release(version) < _release(first):
+        odd, cure = "older", f"prlx simulate may refuse it: pip install 'triton>={first}'"
+    elif _release(version)[:2] > _release(last)[:2]:
+        odd, cure = "newer", f"if prlx simulate refuses it: pip install triton=={last}"
+    else:
+        return Check("triton", "OK", f"{version}; {works}")
+    return Check("triton", "WARN", f"{version}; {odd} than those that are tested ({first} to {last})", cure)
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """The numbers of a version, without what stands behind them: ``3.9.0+git1234`` is (3, 9, 0)."""
+    found = re.match(r"\d+(?:\.\d+)*", version)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()

@@ -26,9 +26,19 @@ def test_a_healthy_installation_is_fine(healthy):
     assert healthy.ok
     assert found(healthy, "core").status == "OK"
     assert "go1." in found(healthy, "go").detail
-    assert {"memory", "cpus", "temporary", "namesake", "other go", "rich", "pandas", "xprof"} <= {
-        c.name for c in healthy.checks
-    }
+    assert {
+        "memory",
+        "cpus",
+        "temporary",
+        "namesake",
+        "other go",
+        "rich",
+        "pandas",
+        "xprof",
+        "triton",
+        "torch",
+        "jax",
+    } <= {c.name for c in healthy.checks}
 
 
 def test_whatever_is_not_ok_says_what_to_do(healthy):
@@ -82,6 +92,76 @@ class Distribution:
 
     def read_text(self, _name):
         return None
+
+
+def installed(monkeypatch, **versions):
+    """Let packages be installed, in these versions, and no others."""
+
+    def version(name):
+        if (key := name.replace("-", "_")) not in versions:
+            raise metadata.PackageNotFoundError(name)
+        return versions[key]
+
+    monkeypatch.setattr(metadata, "version", version)
+    return {check.name: check for check in _doctor._frameworks()}
+
+
+def test_frameworks_that_are_not_there_are_no_fault(monkeypatch):
+    checks = installed(monkeypatch)
+    assert list(checks) == ["triton", "torch", "jax"]
+    assert {check.status for check in checks.values()} == {"OK"}
+    assert all(check.detail.startswith("not installed; ") for check in checks.values())
+
+
+@pytest.mark.parametrize("version", ["3.5.1", "3.6.0", "3.9.0", "3.9.0+git1234"])
+def test_what_works_with_a_triton_is_said(monkeypatch, version):
+    check = installed(monkeypatch, triton=version)["triton"]
+    assert check.status == "OK"
+    assert (
+        check.detail
+        == f"{version}; prlx simulate and prlx.record work, without a GPU; kernels on a GPU are not recorded"
+    )
+
+
+@pytest.mark.parametrize(
+    ("version", "word"), [("2.1.0", "older"), ("3.4.0", "older"), ("3.10.0", "newer"), ("4.0", "newer")]
+)
+def test_a_triton_that_no_test_has_seen_is_a_warning(monkeypatch, version, word):
+    check = installed(monkeypatch, triton=version)["triton"]
+    assert check.status == "WARN"
+    assert f"{version}; {word} than those that are tested (3.5.1 to 3.9.0)" in check.detail
+    assert check.cure
+
+
+def test_a_triton_by_another_name_is_found(monkeypatch):
+    check = installed(monkeypatch, pytorch_triton="3.6.0")["triton"]
+    assert check.detail.startswith("3.6.0; ")
+
+
+def test_torch_says_what_needs_triton(monkeypatch):
+    alone = installed(monkeypatch, torch="2.15.0")["torch"]
+    assert alone.status == "OK"
+    assert "traces of torch.profiler are read" in alone.detail
+    assert "prlx simulate --map-cuda needs Triton, too" in alone.detail
+    both = installed(monkeypatch, torch="2.15.0", triton="3.9.0")["torch"]
+    assert "prlx simulate --map-cuda runs what says cuda" in both.detail
+
+
+def test_jax_says_what_is_read_and_what_is_not_run(monkeypatch):
+    check = installed(monkeypatch, jax="0.8.0")["jax"]
+    assert check.status == "OK"
+    assert check.detail == "0.8.0; profiles of jax.profiler are read; kernels of Pallas are not simulated"
+
+
+def test_no_framework_is_imported_to_know_it(tmp_path):
+    import os
+    import sys
+
+    for name in ("triton", "torch", "jax"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    code = "from prlx._doctor import diagnose; diagnose()"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60, env=environment)
 
 
 def test_another_project_of_the_same_name_is_told(monkeypatch):

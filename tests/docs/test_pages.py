@@ -133,3 +133,18 @@ def test_examples_have_every_key_that_is_printed(name, tmp_path):
     example = json.loads((ROOT / "docs/schemas" / f"prlx.{name}.1.json").read_text())
     missing = keys(printed) - keys(example) - ON_STDOUT
     assert {key for key in missing if "breakdown." not in key} == set()  # counts by kind: which kinds occur differs
+
+
+def test_every_extra_installs_what_the_package_uses():
+    tomllib = pytest.importorskip("tomllib")
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    source = "".join(path.read_text() for path in (ROOT / "python/prlx").rglob("*.py"))
+    for name, needed in extras.items():
+        if name in ("test", "all"):
+            continue
+        for requirement in needed:
+            module = re.match(r"[\w-]+", requirement)[0].lower()
+            assert re.search(rf"(import |from |\"){module}\b", source), f"[{name}] {requirement}"
+    assert extras["all"] == [f"prlx-go[{','.join(name for name in extras if name not in ('test', 'all'))}]"]
