@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
-from ._errors import NotAlignedWarning, PartialResultError, PrlxError, UsageError
+from ._errors import NotAlignedWarning, PartialResultError, PrlxError, UsageError, in_python
 from ._request import Inputs
 from ._result import Brief, Card, Result
 from ._units import TimeRange, format_count, format_ns, node_name, plural
@@ -415,7 +415,7 @@ def warn_unless_aligned(result: CombinedTrace) -> CombinedTrace:
     """The result, with a warning to the caller's caller when it was to be aligned and nothing said how the clocks relate."""
     for text in result.warnings:
         if text.startswith("not aligned: "):
-            warnings.warn(text, NotAlignedWarning, stacklevel=3)
+            warnings.warn(in_python(text), NotAlignedWarning, stacklevel=3)
     return result
 
 

@@ -2,11 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from ._simulation import Finding
+
+
+# Hints are written once, in flags, by the core and by what commands and functions share. Flags whose argument has another name:
+_ARGUMENTS = {"map": "site_map", "remap-a": "site_map", "remap-b": "site_map_b"}
+_SWITCHES = {"overwrite", "force", "strict", "cross-gpu", "values", "explain", "ignore-active-mask"}
+_CHOICES = {"policy", "method", "format", "naming", "timebase", "nan"}  # their value is part of the advice
+_NO_ARGUMENT = {"session", "compat", "lookahead", "limit", "tui"}  # of the command line alone
+_COMMAND_LINE = re.compile(r"prlx [a-z]+(?: (?:--?[a-z][\w-]*|[A-Z]+\b|[\w.-]*[./\d][\w./-]*|%s))+")
+_FLAG = re.compile(
+    r"(?<![\w-])--([a-z][a-z-]*)(?: ([A-Z]+=\S*[^\s,;)]|[^\s,;()]+\.[a-z]+|[a-z][\w-]*))?|(?<![\w-])-o\b"
+)
+
+
+def in_python(text: str) -> str:
+    """Advice that names flags, with the arguments of functions in their place; whole command lines stay what they are."""
+    lines = [found.span() for found in _COMMAND_LINE.finditer(text) if " -" in found[0]]
+
+    def argument(found: re.Match[str]) -> str:
+        flag, value = found[1], found[2] or ""
+        if flag in _NO_ARGUMENT or any(first <= found.start() < last for first, last in lines):
+            return found[0]
+        name = _ARGUMENTS.get(flag, flag.replace("-", "_")) if flag else "output"
+        if value and (flag in _CHOICES or ("." in value and "=" not in value)):
+            return f'{name}="{value}"'
+        kept = f" {value}" if re.fullmatch(r"[a-z][\w-]*", value) else ""  # the sentence goes on
+        return f"{name}={'True' if flag in _SWITCHES else ''}{kept}"
+
+    return _FLAG.sub(argument, text)
 
 
 class PrlxError(Exception):
@@ -25,7 +54,9 @@ class PrlxError(Exception):
     line
         Line in that file, counted from 1, or None.
     hint
-        What the user can do, or None.
+        What the user can do, in arguments of functions, or None.
+    advice
+        The same in flags of the command line, as it was written.
     exit_code
         With what the command line ends.
     """
@@ -46,14 +77,26 @@ class PrlxError(Exception):
         self.path = path
         self.offset = offset
         self.line = line
-        self.hint = hint
+        self.advice = hint
+
+    @property
+    def hint(self) -> str | None:
+        """What the user can do, or None: in arguments of functions, where the command line says it in flags."""
+        return None if self.advice is None else in_python(self.advice)
 
     def __str__(self) -> str:
+        return self._told(self.hint)
+
+    def on_command_line(self) -> str:
+        """What ``str()`` says, with flags in place of arguments."""
+        return self._told(self.advice)
+
+    def _told(self, hint: str | None) -> str:
         place = f"{self.path or 'line'}{':' if self.path else ' '}{self.line}" if self.line else self.path
         text = f"{place}: {self.message}" if place else self.message
         if self.offset is not None:
             text += f" (at byte {self.offset})"
-        return f"{text}\n{self.hint}" if self.hint else text
+        return f"{text}\n{hint}" if hint else text
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions pickle by their positional arguments, which would lose the place on the way back from a process pool.
@@ -220,7 +263,7 @@ def to_envelope(error: BaseException) -> dict[str, Any]:
         "path": error.path,
         "offset": error.offset,
         "line": error.line,
-        "hint": error.hint,
+        "hint": error.advice,
         "stack": getattr(error, "stack", None),
     }
     return {key: value for key, value in envelope.items() if value is not None}

@@ -157,7 +157,7 @@ def _open_streams() -> None:
 
 
 def _fail(program: str, error: PrlxError, *, verbose: int, code: int | None = None) -> int:
-    message = str(error).replace("\n", "\n  ")
+    message = error.on_command_line().replace("\n", "\n  ")
     sys.stderr.write(f"{program}: error: {message}\n")
     if verbose >= 2:
         if isinstance(error, InternalError) and error.stack:

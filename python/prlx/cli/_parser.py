@@ -143,7 +143,7 @@ def _explain(error: UsageError, command: Command, words: Sequence[str]) -> Usage
     """Say why inputs are missing when an option that takes several files has swallowed them."""
     greedy = [flag for option in command.options if option.takes == "paths" for flag in option.flags if flag in words]
     if greedy and "arguments are required" in error.message:
-        error.hint = f"{greedy[-1]} takes every word up to the next option: name the inputs first"
+        error.advice = f"{greedy[-1]} takes every word up to the next option: name the inputs first"
     return error
 
 

@@ -1,0 +1,91 @@
+"""A hint speaks the reader's interface: an argument in Python, a flag on the command line."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import prlx
+from prlx import _errors
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLE = ROOT / "examples/jax_p4"
+
+
+@pytest.mark.parametrize(
+    ("flags", "arguments"),
+    [
+        ("choose another output or pass --overwrite", "choose another output or pass overwrite=True"),
+        ("raise the memory limit (--memory-limit)", "raise the memory limit (memory_limit=)"),
+        ("cover the trace, or use --policy degrade", 'cover the trace, or use policy="degrade"'),
+        ("or leave the clock data out: --method wall", 'or leave the clock data out: method="wall"'),
+        ("name it: --snapshots ID=a.jsonl, ID one of [0 1]", "name it: snapshots=, ID one of [0 1]"),
+        ("pick one with --offsets or --declared", "pick one with offsets= or declared="),
+        ("--force compares them all the same", "force=True compares them all the same"),
+        ("it was written; leave out --strict to accept it", "it was written; leave out strict=True to accept it"),
+        ("a directory (--format run), or --time-range", 'a directory (format="run"), or time_range='),
+        ("use --format chrome, and a name", 'use format="chrome", and a name'),
+        ("write the report beside it: --report run.html", 'write the report beside it: report="run.html"'),
+        ("write elsewhere with -o; nothing was left", "write elsewhere with output=; nothing was left"),
+        ("of format v1, --map or --remap-a and --remap-b say", "of format v1, site_map= or site_map= and site_map_b= say"),
+        ("compare two recordings without --session", "compare two recordings without --session"),
+        ("both: prlx simulate --record DIR --outputs 64MiB: that", "both: prlx simulate --record DIR --outputs 64MiB: that"),
+        ("first: prlx convert a.prlx -o v1.prlx --to v1", "first: prlx convert a.prlx -o v1.prlx --to v1"),
+        ("a file, not two", "a file, not two"),
+    ],
+)  # fmt: skip
+def test_flags_become_arguments(flags, arguments):
+    error = _errors.from_envelope({"kind": "usage", "message": "no", "hint": flags})
+    assert error.hint == arguments
+    assert str(error) == f"no\n{arguments}"
+    assert error.on_command_line() == f"no\n{flags}"
+    for again in (pickle.loads(pickle.dumps(error)), _errors.from_envelope(_errors.to_envelope(error))):
+        assert (again.hint, again.on_command_line()) == (arguments, f"no\n{flags}")
+
+
+def test_what_python_says_is_an_argument_of_some_function():
+    functions = [prlx.combine_traces, prlx.diff_traces, prlx.align_trace, prlx.find_cycles, prlx.validate_collectives]
+    known = {name for function in functions for name in inspect.signature(function).parameters}
+    source = "".join(path.read_text() for path in (ROOT / "core").rglob("*.go") if not path.name.endswith("_test.go"))
+    hints = re.findall(r'(?:WithHint\(|Hint = )"((?:[^"\\]|\\.)*)"', source)
+    assert len(hints) > 50
+    arguments = re.compile(r"\b([a-z_]+)=")
+    said = {
+        name
+        for hint in hints
+        for name in set(arguments.findall(_errors.in_python(hint))) - set(arguments.findall(hint))
+    }
+    assert len(said) > 10
+    assert said <= known
+
+
+def test_the_same_mistake_in_both_interfaces(tmp_path):
+    (tmp_path / "run").mkdir()
+    with pytest.raises(prlx.PrlxError) as caught:
+        prlx.combine_traces(EXAMPLE, output=tmp_path / "run", probes=[])
+    assert "overwrite=True" in str(caught.value)
+    assert "--" not in str(caught.value)
+    done = subprocess.run(
+        [sys.executable, "-m", "prlx", "combine", str(EXAMPLE), "-o", str(tmp_path / "run")],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 3
+    assert "--overwrite" in done.stderr
+    assert "overwrite=" not in done.stderr
+
+
+def test_the_warning_of_traces_that_are_not_aligned_names_arguments(tmp_path):
+    with pytest.warns(prlx.NotAlignedWarning) as caught:
+        prlx.combine_traces(
+            [EXAMPLE / "node0/node0.xplane.pb", EXAMPLE / "node1/node1.xplane.pb"], output=tmp_path / "run"
+        )
+    text = str(caught[0].message)
+    assert "probes=" in text
+    assert "--" not in text
