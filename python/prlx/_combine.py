@@ -14,7 +14,7 @@ from . import _config, _core, _request
 from ._errors import NotAlignedWarning, PartialResultError, PrlxError, UsageError, in_python
 from ._request import Inputs
 from ._result import Brief, Card, Result
-from ._units import TimeRange, format_count, format_ns, node_name, plural
+from ._units import TimeRange, format_count, format_ns
 
 if TYPE_CHECKING:
     import pandas
@@ -143,6 +143,11 @@ class CombinedTrace(Result):
         return str(self.document["status"])
 
     @property
+    def verdict(self) -> str:
+        """What became of the clocks, in one sentence."""
+        return str(self.document["verdict"])
+
+    @property
     def not_aligned(self) -> str:
         """Why no clock was corrected, such as ``no clock data``; empty when one was."""
         return str(self.document.get("not_aligned") or "")
@@ -238,9 +243,7 @@ class CombinedTrace(Result):
         return Card("Combined trace", self._sentence(), headings, rows, self.warnings)
 
     def _sentence(self) -> str:
-        said = f"{plural(len(self.nodes), 'node')} on the clock of {node_name(self.reference)}, {self.status}"
-        if self.not_aligned:
-            said = f"{plural(len(self.nodes), 'node')}, not aligned: {self.not_aligned}"
+        said = self.verdict
         bounds = [node.bound_p99_ns for node in self.nodes if node.bound_p99_ns is not None]
         if bounds:
             said += f", bound p99 {format_ns(max(bounds))}"

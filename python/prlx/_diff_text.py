@@ -12,6 +12,7 @@ from ._diff_outputs import outputs
 from ._lines import Look, clean, grid, lane_text, location, mask, place, short, wrapped
 from ._units import format_count, plural
 
+_TONES = {"good": "green", "limited": "yellow", "bad": "red"}
 _LANES_SHOWN = 8
 _OPEN_SHOWN = 5
 _EACH_SIDE = 2  # source lines before and after the one that is marked
@@ -41,18 +42,8 @@ def details(document: Mapping[str, Any], look: Look) -> Iterator[str]:
 
 def verdict(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     """The line that everybody reads, of a comparison of recordings or of sessions."""
-    if document["status"] == "identical":
-        word, colour = "SAME", "green"
-    elif document["status"] == "same-results":
-        word, colour = "SAME RESULTS", "green" if document["passed"] else "yellow"
-    elif document["status"] == "inconclusive":
-        word, colour = "INCONCLUSIVE", "red"
-    elif document["status"] == "error":
-        word, colour = "NOT COMPARED", "red"
-    elif document["passed"]:
-        word, colour = "PASSED", "yellow"
-    else:
-        word, colour = "DIVERGED", "red"
+    word, tone = clean(document["headline"]["word"]), document["headline"]["tone"]
+    colour = _TONES.get(tone, "red")
     yield from wrapped(f"{word}: ", clean(document["verdict"]), look, head=look.style(f"{word}:", colour, "bold") + " ")
 
 

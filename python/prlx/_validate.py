@@ -11,7 +11,7 @@ from . import _config, _core, _request
 from ._errors import UsageError
 from ._request import Inputs
 from ._result import Brief, Card, Result
-from ._units import format_ns, plural
+from ._units import format_ns
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -54,6 +54,11 @@ class Verdicts(Result):
     def status(self) -> str:
         """``passed``, ``violated``, or ``inconclusive``: nothing could be judged."""
         return str(self.document["status"])
+
+    @property
+    def verdict(self) -> str:
+        """How many collectives are possible, in one sentence."""
+        return str(self.document["verdict"])
 
     @property
     def passed(self) -> bool | None:
@@ -118,11 +123,9 @@ class Verdicts(Result):
             (row.key, str(row.occurrence), format_ns(row.gap_ns), format_ns(row.bound_ns), ", ".join(row.nodes))
             for row in self.worst
         ]
-        sentence = f"{plural(self.groups, 'collective')}: {self.violated} impossible, {self.consistent} consistent"
-        sentence += f", {self.undecidable} undecidable, {self.unmatched} unmatched"
-        if self.passed is None:
-            sentence += ": inconclusive"
-        return Card("Collectives", sentence, ("collective", "occurrence", "gap", "bound", "nodes"), rows, self.warnings)
+        return Card(
+            "Collectives", self.verdict, ("collective", "occurrence", "gap", "bound", "nodes"), rows, self.warnings
+        )
 
 
 def validate_collectives(

@@ -40,6 +40,7 @@ class Comparing:
             document |= {
                 **empty,
                 "status": "identical",
+                "headline": {"word": "SAME", "tone": "good"},
                 "total_divergences": 0,
                 "counted_divergences": 0,
                 "baseline": None,

@@ -145,7 +145,10 @@ def test_validate_ends_with_1_on_a_violation_and_lists_the_worst(prlx, core):
 
 def test_validate_ends_with_5_when_nothing_could_be_judged(prlx, core):
     nothing = {"groups": 0, "violated": 0, "consistent": 0, "unmatched": 64, "worst": [], "passed": None}
-    core.replies["validate"] = {**example("validate"), **nothing, "status": "inconclusive"}
+    said = (
+        "0 collectives: 0 impossible, 0 consistent, 0 undecidable, 64 unmatched; inconclusive: nothing could be judged"
+    )
+    core.replies["validate"] = {**example("validate"), **nothing, "status": "inconclusive", "verdict": said}
     ran = prlx("validate", "run")
     assert ran.code == 5
     assert "inconclusive: nothing could be judged" in ran.out
@@ -164,7 +167,8 @@ def test_combining_what_nothing_confirms_says_so(prlx, core):
 
 
 def test_what_is_not_aligned_is_not_called_so(prlx, core):
-    core.replies["combine"] = {**example("combine"), "status": "unaligned", "not_aligned": "no clock data"}
+    said = {"not_aligned": "no clock data", "verdict": "2 nodes: not aligned: no clock data"}
+    core.replies["combine"] = {**example("combine"), "status": "unaligned", **said}
     assert prlx("combine", "a", "b").out.splitlines()[0].endswith(": not aligned: no clock data")
 
 

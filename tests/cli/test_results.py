@@ -139,7 +139,8 @@ def test_verdicts_say_whether_they_passed(core):
     assert verdicts.worst[0].gap_ns == -1571492
     core.replies["validate"] = {**example("validate"), "violated": 0, "status": "passed", "passed": True}
     assert package.validate_collectives("a").passed is True
-    core.replies["validate"] = {**example("validate"), "violated": 0, "status": "inconclusive", "passed": None}
+    said = {"status": "inconclusive", "verdict": "0 collectives: inconclusive", "passed": None}
+    core.replies["validate"] = {**example("validate"), "violated": 0, **said}
     verdicts = package.validate_collectives("a")
     assert (verdicts.passed, verdicts.status) == (None, "inconclusive")
     assert "inconclusive" in repr(verdicts)
@@ -151,6 +152,7 @@ def test_combining_warns_when_nothing_was_aligned(core):
         **example("combine"),
         "status": "unaligned",
         "not_aligned": "no clock data",
+        "verdict": "2 nodes: not aligned: no clock data",
         "warnings": [said],
     }
     with pytest.warns(package.NotAlignedWarning, match="no clock data") as caught:

@@ -13,8 +13,9 @@ const (
 // meaning; see docs/commands/diff.md. Reports are made of it alone.
 type Document struct {
 	Schema              string           `json:"schema"`
-	Status              string           `json:"status"`  // "identical" | "same-results" | "diverged" | "inconclusive"
-	Verdict             string           `json:"verdict"` // one sentence, with what limits it
+	Status              string           `json:"status"`             // "identical" | "same-results" | "diverged" | "inconclusive"
+	Verdict             string           `json:"verdict"`            // one sentence, with what limits it
+	Headline            *Headline        `json:"headline,omitempty"` // missing from documents of earlier versions
 	TotalDivergences    int64            `json:"total_divergences"`
 	CountedDivergences  int64            `json:"counted_divergences"` // those that count against the threshold
 	WarpsCompared       int64            `json:"warps_compared"`

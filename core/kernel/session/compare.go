@@ -364,7 +364,10 @@ func (c *comparison) conclude() {
 	default:
 		d.Status = StatusIdentical
 	}
-	d.Verdict = c.verdict() + d.unread()
+	d.Verdict, d.Headline = c.verdict()+d.unread(), diff.HeadlineOf(d.Status, d.Passed)
+	if d.Status == StatusError {
+		d.Headline = &diff.Headline{Word: "NOT COMPARED", Tone: diff.ToneBad}
+	}
 	for _, w := range []struct {
 		applies bool
 		text    string

@@ -20,6 +20,7 @@ type Document struct {
 	Schema             string            `json:"schema"`
 	Status             string            `json:"status"`  // as of a launch; "error": nothing differs, but launches could not be compared
 	Verdict            string            `json:"verdict"` // one sentence
+	Headline           *diff.Headline    `json:"headline,omitempty"`
 	TotalDivergences   int64             `json:"total_divergences"`
 	CountedDivergences int64             `json:"counted_divergences"` // those that count against the threshold
 	Threshold          int64             `json:"threshold"`

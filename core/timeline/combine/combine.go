@@ -34,6 +34,7 @@ const (
 type Document struct {
 	Schema      string       `json:"schema"`
 	Status      string       `json:"status"`
+	Verdict     string       `json:"verdict"`     // status or not_aligned, in a sentence
 	NotAligned  string       `json:"not_aligned"` // why no clock was corrected
 	Reference   string       `json:"reference"`
 	Timebase    string       `json:"timebase"`

@@ -210,6 +210,7 @@ type ValidateRequest struct {
 type ValidateDocument struct {
 	Schema      string         `json:"schema"`
 	Status      string         `json:"status"` // passed, violated, inconclusive
+	Verdict     string         `json:"verdict"`
 	Passed      *bool          `json:"passed"` // null: nothing could be judged
 	Groups      int            `json:"groups"`
 	Violated    int            `json:"violated"`
@@ -304,6 +305,7 @@ func (t *task) validation(m *collective.Matched, v *collective.Verdict) *Validat
 	} else if d.Status = StatusPassed; !*d.Passed {
 		d.Status = StatusViolated
 	}
+	d.Verdict = d.verdict()
 	for _, w := range v.Worst {
 		d.Worst = append(d.Worst, WorstGroup{
 			Key: w.Key, Kind: w.Kind.String(), Occurrence: w.Occurrence, Verdict: w.Judgement.String(), GapNS: w.GapNS, BoundNS: w.BoundNS,

@@ -342,6 +342,7 @@ func (t *task) conclude() error {
 	default:
 		t.doc.Status = StatusAligned
 	}
+	t.doc.Verdict = t.doc.verdict()
 	return nil
 }
 

@@ -10,7 +10,7 @@ from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import announce
 from ._parser import given
-from ._render import Column, facts, table
+from ._render import Column, clean, facts, table
 
 if TYPE_CHECKING:
     import argparse
@@ -51,11 +51,8 @@ _COLUMNS = (
 def render(result: CombinedTrace, ui: UI) -> Iterator[str]:
     """The result as text: a sentence, the nodes, the collectives, and in detail what was guessed."""
     color = {"aligned": "green", "degraded": "yellow", "unaligned": "red"}.get(result.status, "red")
-    nodes = plural(len(result.nodes), "node")
-    if result.not_aligned:
-        yield f"{nodes}: {ui.out.style(f'not aligned: {result.not_aligned}', color, 'bold')}"
-    else:
-        yield f"{nodes} on the clock of {node_name(result.reference)}: {ui.out.style(result.status, color, 'bold')}"
+    head, separator, said = clean(result.verdict).partition(": ")
+    yield head + separator + ui.out.style(said, color, "bold")
     yield ""
     yield from table(ui.out, _COLUMNS, [_row(node, result.reference) for node in result.nodes])
     yield from _steps(result)

@@ -117,7 +117,7 @@ def _render(verdicts: Verdicts, ui: UI) -> Iterator[str]:
         yield from table(ui.out, _COLUMNS, rows, indent=2)
     yield from _details(verdicts, ui)
     if verdicts.passed is None:
-        yield ui.out.style("inconclusive: nothing could be judged", "yellow", "bold")
+        yield ui.out.style(clean(verdicts.verdict.rpartition("; ")[2]), "yellow", "bold")
 
 
 def _details(verdicts: Verdicts, ui: UI) -> Iterator[str]:
