@@ -38,7 +38,8 @@ def run(op, request, *, progress=None):
         raise TraceFormatError("is broken", path=str(b))
     if a.read_bytes() == b.read_bytes():
         document.update(first=None, clusters=[], sites=[], divergences=[], explanation=None, baseline=None,
-                        status="identical", verdict="the same", headline={{"word": "SAME", "tone": "good"}}, total_divergences=0, counted_divergences=0)
+                        status="identical", verdict="the same",
+                        headline={{"word": "SAME", "tone": "good"}}, total_divergences=0, counted_divergences=0)
     document["threshold"] = request["max_divergences"]
     document["passed"] = document["counted_divergences"] <= request["max_divergences"]
     document["tables"] = {{name: Table([], 0) for name in ("divergences", "clusters", "sites")}}
