@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -235,5 +236,35 @@ func TestOlderReadersRefusePathsClearly(t *testing.T) {
 	newer := slices.Concat(appendV2Preamble(nil, v2MajorPaths+1), raw[v2Preamble:])
 	if _, err := openAny(newer); !fault.Is(err, fault.Format) || !bytes.Contains([]byte(err.Error()), []byte("format version is 4, expected 2 or 3")) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestEveryFormOfValuesIsRead stores rows in every mode and width, and holds what is read against them.
+func TestEveryFormOfValuesIsRead(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 3))
+	for range 2000 {
+		rows, n, width := 1+rng.IntN(4), 1+rng.IntN(9), uint(1)<<rng.IntN(4)
+		values := make([]uint64, rows*n)
+		for i := range values {
+			values[i] = rng.Uint64() >> rng.UintN(64) >> (64 - 8*width)
+		}
+		for mode := range uint8(valuesModes) {
+			stored, got := make([]uint64, len(values)), make([]uint64, len(values))
+			residuals(stored, values, n, mode, width)
+			c := v2ValueColumn{form: mode | uint8(bits.Len(width)-1)<<4}
+			planes := c.append(nil, stored)
+			if err := c.check(); err != nil || len(planes) != c.bytes(len(values)) {
+				t.Fatalf("mode %d, %d bytes: %v, %d bytes of planes, want %d", mode, width, err, len(planes), c.bytes(len(values)))
+			}
+			for i, want := range stored {
+				if v := c.at64(planes, len(values), i); v != want {
+					t.Fatalf("mode %d, %d bytes: number %d is %d, want %d", mode, width, i, v, want)
+				}
+			}
+			c.read(planes, got)
+			if restore(got, n, mode, width); !slices.Equal(got, values) {
+				t.Fatalf("mode %d, %d bytes, rows of %d: got %d, want %d", mode, width, n, got, values)
+			}
+		}
 	}
 }
