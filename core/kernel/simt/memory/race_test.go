@@ -116,6 +116,14 @@ func TestRacesOfTwoWarps(t *testing.T) {
 	}
 }
 
+func TestWritersOfOneValueRaceWithThoseWhoReadIt(t *testing.T) {
+	s := newBench(t)
+	clean(t, s.store(0, ptx.Shared, 4, 32, 1))
+	s.b.Meet(1, 0b0101)
+	clean(t, s.load(2, ptx.Shared, 4, 32)) // ordered behind warp 0, but not before warp 1
+	race(t, s.store(1, ptx.Shared, 4, 32, 1), 2, 2, false)
+}
+
 func TestBarriersOfSomeWarps(t *testing.T) {
 	s := newBench(t)
 	clean(t, s.store(0, ptx.Shared, 4, 0, 1))
