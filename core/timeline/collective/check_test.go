@@ -85,6 +85,67 @@ func TestManyMembersAreJudgedLikePairByPair(t *testing.T) {
 	}
 }
 
+// TestAmongManyABoundDecidesAsMuchAsAnInstant: 18 members on three nodes run from 0 to 100, but those of node 0 as said, of which the
+// second decides because of its bound and the first lies further out.
+func TestAmongManyABoundDecidesAsMuchAsAnInstant(t *testing.T) {
+	for _, tc := range []struct {
+		name          string
+		first, second timed
+		others        timed // of the other nodes
+		want          result
+	}{
+		{
+			"a start that may be later than the latest",
+			timed{start: 90, end: 200},
+			timed{start: 85, startBound: 20, end: 200},
+			timed{end: 100},
+			result{judgement: Undecidable, gap: 15, bound: 20},
+		},
+		{
+			"an end that may be earlier than the earliest",
+			timed{end: 10},
+			timed{end: 15, endBound: 20},
+			timed{end: 100},
+			result{judgement: Undecidable, gap: 15, bound: 20},
+		},
+		{
+			"a start that is surely late",
+			timed{start: 130, startBound: 50, end: 200},
+			timed{start: 120, end: 200},
+			timed{end: 100},
+			result{judgement: Violated, gap: -20},
+		},
+		{
+			"an end that is surely early",
+			timed{end: 10, endBound: 50},
+			timed{end: 20},
+			timed{start: 40, end: 100},
+			result{judgement: Violated, gap: -20},
+		},
+	} {
+		var times []timed
+		for i := range int32(18) {
+			m := tc.others
+			switch {
+			case i == 0:
+				m = tc.first
+			case i == 1:
+				m = tc.second
+			case i < 6:
+				m = timed{end: 200}
+			}
+			m.slot = Slot{i / 6, i}
+			times = append(times, m)
+		}
+		var got result
+		symmetric(&got, times)
+		if got.judgement != tc.want.judgement || got.gap != tc.want.gap || got.bound != tc.want.bound {
+			t.Errorf("%s: %s, gap %d ±%d, want %s, gap %d ±%d", tc.name,
+				got.judgement, got.gap, got.bound, tc.want.judgement, tc.want.gap, tc.want.bound)
+		}
+	}
+}
+
 // part makes a part of executions of one all-reduce: by node, device and run (0: none), at start.
 func part(size int, spans ...event.Span) *Part {
 	p := newPart(0)
