@@ -157,6 +157,26 @@ func TestTailsAndSteps(t *testing.T) {
 	}
 }
 
+func TestHeldTailsStopDriftingAndTheirBoundNeverGrowsSlower(t *testing.T) {
+	const second = int64(1e9)
+	ks := []Knot{{X: second, Y: 3 * second, BoundNS: 10}, {X: 2 * second, Y: 4 * second, BoundNS: 20}}
+	for _, tc := range []struct{ own, asked, want int64 }{ // ns per second
+		{1_000, 100_000, 100_000},
+		{200_000, 100_000, 200_000},
+	} {
+		m, err := New(ks, WithTails(DriftPPM(50), DriftPPM(-50), tc.own))
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := m.HoldTails(tc.asked)
+		for _, at := range []struct{ x, knotBound int64 }{{0, 10}, {3 * second, 20}} { // a second outside the knots
+			if y, bound, c := held.At(at.x); y != at.x+2*second || bound != at.knotBound+tc.want || c != Extrapolated {
+				t.Errorf("grows by %d, asked for %d: At(%d) = %d, %d, %v; want %d, %d", tc.own, tc.asked, at.x, y, bound, c, at.x+2*second, at.knotBound+tc.want)
+			}
+		}
+	}
+}
+
 func TestNewRefusesWhatIsNoClock(t *testing.T) {
 	for name, ks := range map[string][]Knot{
 		"same x":         {{X: 1}, {X: 1}},
