@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"slices"
 	"sort"
 	"strings"
 	"testing"
@@ -129,6 +130,19 @@ func TestNoisyRoundsWithOutliers(t *testing.T) {
 	t.Logf("errors p50 %d p99 %d ns, median bound %d ns, beyond their bound %d of %d", all[n/2], all[n*99/100], bounds[n/2], violations, n)
 	if all[n/2] > 500 || all[n*99/100] > 2000 || violations*100 > n || bounds[n/2] > 4*all[n*99/100] {
 		t.Errorf("errors p50 %d p99 %d ns, median bound %d ns, %d of %d beyond their bound", all[n/2], all[n*99/100], bounds[n/2], violations, n)
+	}
+}
+
+func TestRoundsThatAreOutliersAreCounted(t *testing.T) {
+	s := fromRounds(t, graphCalc(wall{offset: 5e6, driftPPB: 20_000}, 150, true, func(k int) float64 {
+		if k == 20 || k == 70 || k == 71 {
+			return 100_000
+		}
+		return 0
+	}))
+	n, _ := s.Node(1)
+	if n.Missed != 3 || n.Windows != 147 || !slices.Contains(n.Warnings, "3 of 150 samples are outliers and not used") {
+		t.Errorf("%d missed, %d used, warnings %q; want 3, 147 and a warning of 3", n.Missed, n.Windows, n.Warnings)
 	}
 }
 

@@ -231,6 +231,19 @@ func TestAFactIsABoundOnTheSideOfItsClock(t *testing.T) {
 	}
 }
 
+// TestAMisfitWidensTheWindowsBesideIt: half of what they look at is the same. It does not travel further.
+func TestAMisfitWidensTheWindowsBesideIt(t *testing.T) {
+	windows := []window{{misfit: 10}, {}, {}, {misfit: 500}, {misfit: 20}, {}}
+	if most := shareMisfit(windows); most != 500 {
+		t.Errorf("the largest is %g, want 500", most)
+	}
+	for i, want := range []float64{10, 10, 500, 500, 500, 20} {
+		if got := windows[i].misfit; got != want {
+			t.Errorf("window %d: %g, want %g", i, got, want)
+		}
+	}
+}
+
 // TestKnotsOfALinkAscend: those that a clock shows a second time, after it went back, are in the step.
 func TestKnotsOfALinkAscend(t *testing.T) {
 	g := NewGraph()

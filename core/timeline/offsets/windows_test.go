@@ -167,6 +167,22 @@ func TestWrongEdgesAreNamedAndDoNotMoveTheNodes(t *testing.T) {
 	}
 }
 
+func TestWindowsThatAreOutliersAreCounted(t *testing.T) {
+	c := &cluster{clocks: []wall{{}, {offset: 5e6, driftPPB: 20_000}}, edges: [][2]int{{0, 1}}}
+	files := c.windows(60, func(int) float64 { return 0 })
+	for _, k := range []int{20, 40, 41} {
+		files[0].Rows[k].Edges[0].BetaNS += 100_000
+	}
+	s, err := offsets.SolveWindows(context.Background(), files, offsets.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, _ := s.Node(1)
+	if n.Missed != 3 || n.Windows != 57 || s.Links[0].Dropped != 3 {
+		t.Errorf("%d missed, %d used, %d dropped by the link; want 3, 57, 3", n.Missed, n.Windows, s.Links[0].Dropped)
+	}
+}
+
 func TestALargeGraphIsSolvedAsWellAsASmallOne(t *testing.T) {
 	r := rand.New(rand.NewSource(6))
 	c := newCluster(r, 256, 8)
