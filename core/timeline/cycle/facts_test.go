@@ -61,6 +61,27 @@ func TestOutliersAreNamedWithTheKernelThatMadeThem(t *testing.T) {
 	}
 }
 
+func TestAllOutliersAreCountedAndTheOddestListed(t *testing.T) {
+	const steps, every, listed = 1000, 20, 20 // 50 steps are slow, each more than the one before
+	r := rand.New(rand.NewPCG(1, 2))
+	d := mustFind(t, stepped(steps, func(step, k int) int64 {
+		dur := 5000 + r.Int64N(50)
+		if step%every == every/2 && k == 3 {
+			dur += 20_000 + 100*int64(step)
+		}
+		return dur
+	}), Options{}).Document()
+	c := only(t, d)
+	if c.OutliersTotal != steps/every || len(c.Outliers) != listed {
+		t.Fatalf("%d outliers, %d listed; want %d and %d", c.OutliersTotal, len(c.Outliers), steps/every, listed)
+	}
+	for i, o := range c.Outliers {
+		if want := int64(steps - every/2 - every*i); o.Repetition != want {
+			t.Errorf("outlier %d is step %d, want %d", i, o.Repetition, want)
+		}
+	}
+}
+
 func TestDriftIsFoundWhereItBegins(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 1))
 	d := mustFind(t, stepped(80, func(step, _ int) int64 {
@@ -174,6 +195,56 @@ func TestAMarkedStepThatDiffersByAKernelBelongsToTheOthers(t *testing.T) {
 	for _, slot := range c.Kernels {
 		if slot.Count != 10 {
 			t.Errorf("slot %d is in %d repetitions", slot.Slot, slot.Count)
+		}
+	}
+}
+
+// TestAStepThatTheRecordingCutsOffIsPartial: 8 marked steps of 10 kernels, of which one lacks some. At an end of the recording it is cut off
+// when it lacks what lies beyond that end; elsewhere, or otherwise, it is a step of another class.
+func TestAStepThatTheRecordingCutsOffIsPartial(t *testing.T) {
+	const steps = 8
+	for _, tc := range []struct {
+		name           string
+		step, from, to int // kernels from <= k < to of that step are not there
+		partial        bool
+	}{
+		{"the recording begins in the first step", 0, 0, 4, true},
+		{"the recording ends in the last step", steps - 1, 6, 10, true},
+		{"the first step lacks its end", 0, 6, 10, false},
+		{"the last step lacks its beginning", steps - 1, 0, 4, false},
+		{"a step in between lacks its end", 3, 6, 10, false},
+	} {
+		var there []int
+		for i := range 10 * steps {
+			if i/10 != tc.step || i%10 < tc.from || i%10 >= tc.to {
+				there = append(there, i)
+			}
+		}
+		tr := series(len(there), func(i int) (string, int64, int64) {
+			return fmt.Sprintf("kernel_%c", 'a'+there[i]%10), int64(1_000_000 + 6_000*there[i]), 5_000
+		})
+		for i := range steps {
+			from, left := int64(1_000_000+60_000*i), 10
+			if i == tc.step {
+				left -= tc.to - tc.from
+			}
+			tr.Marks = append(tr.Marks, kernels.Mark{
+				Kind: kernels.ProfilerStep, Text: fmt.Sprintf("ProfilerStep#%d", i), Place: kernels.Launched, StartNS: from, EndNS: from + 59_000, Kernels: left, Step: int64(i),
+			})
+		}
+		d := mustFind(t, tr, Options{}).Document()
+		classes := 2
+		if tc.partial {
+			classes = 1
+		}
+		if len(d.Levels) != 1 || len(d.Levels[0].Classes) != classes || len(d.Steps) != steps {
+			t.Errorf("%s: want %d classes, %d steps: %s", tc.name, classes, steps, describeDoc(d))
+			continue
+		}
+		for i, s := range d.Steps {
+			if want := tc.partial && i == tc.step; s.Partial != want {
+				t.Errorf("%s: step %d is partial: %v, want %v", tc.name, i, s.Partial, want)
+			}
 		}
 	}
 }
