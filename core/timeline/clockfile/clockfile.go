@@ -49,6 +49,7 @@ type File struct {
 	Rounds    *Rounds
 	Declared  *Declared
 	Stamps    []Stamp
+	Starts    []NodeMeta // beside Stamps: what meta lines say about the starts of recordings, in file order
 
 	Lines        int      // lines or array elements that were read, blank ones not counted
 	Skipped      int      // lines that are no record: not JSON, or a field missing or out of range
@@ -201,6 +202,8 @@ func (f *File) finish(firstBad error) error {
 		f.warnf("the last line is cut: the writer had not finished")
 	}
 	switch f.Kind {
+	case KindStamps:
+		f.Starts = f.metas
 	case KindSnapshots:
 		f.Snapshots.finish(f)
 	case KindWindows:

@@ -206,8 +206,9 @@ const (
 )
 
 // Resolve tells relative from absolute columns and returns the pairs as X = tracer ns (R), Y = wall ns (S), both absolute, in
-// file order. meta holds the starts that the recording's files state (0 = not known). What cannot be told apart is refused
-// with an Incompatible error; no threshold on the tracer's clock is used, since a host that is up for a minute has a small one.
+// file order; where the tracer's column counts from a start that nobody knows, X counts from it too. meta holds the starts that the
+// recording's files state (0 = not known). What cannot be told apart is refused with an Incompatible error; no threshold on the
+// tracer's clock alone is used, since a host that is up for a minute has a small one.
 func (s *Snapshots) Resolve(meta NodeMeta) (pairs []clock.Pair, sys, tracer Basis, err error) {
 	if len(s.Pairs) == 0 {
 		return nil, Absolute, Absolute, nil
@@ -219,7 +220,7 @@ func (s *Snapshots) Resolve(meta NodeMeta) (pairs []clock.Pair, sys, tracer Basi
 	if sys == Relative {
 		if meta.StartWalltimeNS <= 0 {
 			return nil, "", "", fault.New(fault.Incompatible, "the snapshots' wall clock counts from the start of the recording (first %d ns), and that start is not known", s.Pairs[0].SysNS).
-				WithHint("give the node's probe windows or round offsets too: their meta lines hold start_walltime_ns and start_gpu_ns")
+				WithHint("give the node's probe windows or round offsets too, whose meta lines hold start_walltime_ns, or a trace that says when it began (profile_start_time)")
 		}
 		addS = meta.StartWalltimeNS
 	}
@@ -258,28 +259,44 @@ func (s *Snapshots) sysBasis() (Basis, error) {
 	return "", fault.New(fault.Incompatible, "the snapshots' wall clock is neither a date (>= %d ns) nor a time since the start (< %d ns) throughout: %d and %d of %d", wallFloor, durationCeiling, abs, rel, len(s.Pairs))
 }
 
+// How far a tracer's column that counts from the start lies from the elapsed time: by the delay between the two readings of the start,
+// and by the rate of one clock against the other. No machine that records has been up for less than a second.
+const (
+	startDelayNS = float64(10_000_000)
+	rateSlack    = 1e-3
+	uptimeFloor  = float64(1e9)
+)
+
 // tracerBasis compares the tracer's column with what each reading predicts: elapsed time since the start, or the tracer's start
 // plus that.
 func (s *Snapshots) tracerBasis(sys Basis, meta NodeMeta) (Basis, error) {
 	g := meta.StartTracerNS
 	elapsedKnown := sys == Relative || meta.StartWalltimeNS > 0
-	if g <= 0 || !elapsedKnown {
-		if sys == Absolute {
-			return Absolute, nil // raw clocks on one side: no writer normalises only the other
-		}
-		return "", fault.New(fault.Incompatible, "the snapshots' wall clock counts from the start of the recording; whether the tracer's does too cannot be told without the tracer's start").
-			WithHint("give the node's probe windows or round offsets too: their meta lines hold start_gpu_ns")
+	if sys == Absolute && (g <= 0 || !elapsedKnown) {
+		return Absolute, nil // raw clocks on one side: no writer normalises only the other
 	}
 	diffs := make([]float64, len(s.Pairs)) // tracer column minus elapsed time: about 0 when relative, about g when absolute
+	longest := 0.0
 	for i, p := range s.Pairs {
 		elapsed := p.SysNS
 		if sys == Absolute {
 			elapsed -= meta.StartWalltimeNS
 		}
+		longest = max(longest, float64(elapsed))
 		diffs[i] = float64(p.TracerNS) - float64(elapsed)
 	}
 	sort.Float64s(diffs)
 	d := diffs[len(diffs)/2]
+	if g <= 0 {
+		switch near := startDelayNS + rateSlack*longest; {
+		case math.Abs(d) <= near:
+			return Relative, nil
+		case d >= near+uptimeFloor:
+			return Absolute, nil
+		}
+		return "", fault.New(fault.Incompatible, "the tracer's clock in the snapshots is %.6f s ahead of the time since the start: neither 0 (relative) nor an uptime (absolute)", d/1e9).
+			WithHint("give the node's probe windows or round offsets too: their meta lines hold start_gpu_ns")
+	}
 	rel, abs := math.Abs(d), math.Abs(d-float64(g))
 	switch limit := float64(g) / 4; {
 	case rel < limit && abs > limit:

@@ -274,14 +274,18 @@ func (t *task) tracerClock(n *Node, k *known) error {
 		return nil
 	}
 	meta := k.metas[n.Number]
-	pairs := n.facts.Snapshots
+	pairs, fromStart := n.facts.Snapshots, false
 	if given := k.snapshots[n.Number]; given != nil {
-		abs, wall, tracer, err := given.Resolve(meta)
+		start, from := n.startOf(meta)
+		abs, wall, tracer, err := given.Resolve(start)
 		if err != nil {
-			return err
+			return withPath(err, n.Path)
 		}
 		n.warn("the snapshot file's wall clock is read as %s, its tracer clock as %s", wall, tracer)
-		pairs = abs
+		if wall == clockfile.Relative && from != "" {
+			n.warn("start_walltime_ns is in no clock file: the recording began at %d ns, as %s of the trace says", start.StartWalltimeNS, from)
+		}
+		pairs, fromStart = abs, tracer == clockfile.Relative && start.StartTracerNS <= 0
 	}
 	n.Result.Snapshots = len(pairs)
 	if len(pairs) == 0 {
@@ -297,8 +301,27 @@ func (t *task) tracerClock(n *Node, k *known) error {
 		n.Result.Steps = append(n.Result.Steps, Step{FromNS: s.FromNS, ToNS: s.ToNS, SizeNS: s.JumpNS})
 	}
 	n.Clocks.Tracer = m
+	if fromStart { // so do the offsets of events
+		n.warn("start_gpu_ns is in no clock file: the tracer's clock counts from the collector's start, as the snapshots do")
+		return nil
+	}
 	n.Clocks.StartTracerNS = t.tracerStart(n, meta)
 	return nil
+}
+
+// startOf completes what clock files say about the start of a node's recording by what its trace says, and names where that stands;
+// "" when nothing was missing, or the trace does not say it either.
+func (n *Node) startOf(meta clockfile.NodeMeta) (start clockfile.NodeMeta, from string) {
+	if meta.StartWalltimeNS > 0 || !n.absolute {
+		return meta, ""
+	}
+	from = "the base of the device lines"
+	base, ok := n.collectorStart()
+	if !ok {
+		base, from = n.start, "profile_start_time"
+	}
+	meta.StartWalltimeNS = base
+	return meta, from
 }
 
 // missing counts the readings that the snapshots' own cadence promises and that are not there: gaps beyond 1.5 times the median
@@ -334,21 +357,30 @@ func (t *task) tracerStart(n *Node, meta clockfile.NodeMeta) int64 {
 	if meta.StartTracerNS > 0 {
 		return meta.StartTracerNS
 	}
-	base, ok := int64(0), false
-	if n.facts.HasSnapshots {
-		base, ok = n.facts.SnapshotsBaseNS, true
-	}
-	for _, p := range n.layout {
-		if !ok && len(p.Lines) > 0 && p.Name != "" && isDeviceName(p.Name) {
-			base, ok = p.Lines[0].TimestampNS, true
-		}
-	}
-	if base < source.AbsoluteNS {
-		base += n.start
+	base, ok := n.collectorStart()
+	if !ok {
+		base = n.start
 	}
 	r, _, _ := n.Clocks.Tracer.Inverse().At(base)
 	n.warn("start_gpu_ns is in no clock file: the tracer's clock at the collector's start is taken from the snapshots (%d ns)", r)
 	return r
+}
+
+// collectorStart finds the instant of the wall clock at which the collector started: the exporter gives it, as their base, to the
+// snapshots and to the lines that the tracer stamped. The session began earlier.
+func (n *Node) collectorStart() (ns int64, ok bool) {
+	if n.facts.HasSnapshots {
+		ns, ok = n.facts.SnapshotsBaseNS, true
+	}
+	for _, p := range n.layout {
+		if !ok && len(p.Lines) > 0 && p.Name != "" && isDeviceName(p.Name) {
+			ns, ok = p.Lines[0].TimestampNS, true
+		}
+	}
+	if ns < source.AbsoluteNS {
+		ns += n.start
+	}
+	return ns, ok
 }
 
 func isDeviceName(name string) bool {

@@ -29,9 +29,12 @@ func readProbes(paths []string, read func(path string) (*clockfile.File, error))
 				return nil, fault.New(fault.Limit, "more than %d probe stamps in all", clockfile.MaxRows).WithPath(path)
 			}
 			p.stamps = append(p.stamps, f.Stamps...)
+			p.metas = append(p.metas, f.Starts...)
 		case clockfile.KindWindows:
 			p.windows = append(p.windows, f.Windows)
-			p.metas = append(p.metas, f.Windows.Meta)
+			if f.Windows.Meta != (clockfile.NodeMeta{}) {
+				p.metas = append(p.metas, f.Windows.Meta)
+			}
 		default:
 			return nil, fault.New(fault.Usage, "holds %s, expected raw probe stamps or probe windows", f.Kind).WithPath(path)
 		}
@@ -46,5 +49,9 @@ func (p *probes) solve(ctx context.Context, opt offsets.Options) (*offsets.Solut
 	if len(p.windows) > 0 {
 		return offsets.SolveWindows(ctx, p.windows, opt)
 	}
-	return offsets.SolveStamps(ctx, p.stamps, opt)
+	s, err := offsets.SolveStamps(ctx, p.stamps, opt)
+	if err == nil {
+		s.Starts = p.metas
+	}
+	return s, err
 }

@@ -398,13 +398,21 @@ func (n *NodeOffsets) through(next *NodeOffsets) error {
 	})
 }
 
+// start is what the sources say of one node; what several say of it completes each other, the last one first.
 func (s *Solution) start(node int) clockfile.NodeMeta {
+	start := clockfile.NodeMeta{Node: node}
 	for _, m := range s.Starts {
-		if m.Node == node {
-			return m
+		if m.Node != node {
+			continue
+		}
+		if m.StartWalltimeNS > 0 {
+			start.StartWalltimeNS = m.StartWalltimeNS
+		}
+		if m.StartTracerNS > 0 {
+			start.StartTracerNS = m.StartTracerNS
 		}
 	}
-	return clockfile.NodeMeta{}
+	return start
 }
 
 // inverseDrift solves (1+d)(1+e) = 1 for e; chain is (1+a)(1+b) - 1.
@@ -433,8 +441,14 @@ func (s *Solution) Rounds() []byte {
 		if i > 0 {
 			b.WriteByte(',')
 		}
+		fmt.Fprintf(&b, `{"node_id":%d`, n.Node)
 		start := s.start(n.Node)
-		fmt.Fprintf(&b, `{"node_id":%d,"start_walltime_ns":%d,"start_gpu_ns":%d`, n.Node, start.StartWalltimeNS, start.StartTracerNS)
+		if start.StartWalltimeNS > 0 {
+			fmt.Fprintf(&b, `,"start_walltime_ns":%d`, start.StartWalltimeNS)
+		}
+		if start.StartTracerNS > 0 {
+			fmt.Fprintf(&b, `,"start_gpu_ns":%d`, start.StartTracerNS)
+		}
 		if n.Node != s.Reference {
 			fmt.Fprintf(&b, `,"drift_before_ppt":%d,"drift_after_ppt":%d,"bound_growth_ppb":%d,"bound_wander_ppb":%d`, n.tail.before, n.tail.after, n.tail.growth, n.tail.wanderPPB)
 			if n.tail.covered {
