@@ -311,26 +311,24 @@ func (c *accounting) mean(inside []bool) cycledoc.Account {
 		return out
 	}
 	depth := c.ListA[c.Result.Pairs[order[0]].A].Depth
-	var a, b float64 // the times
-	var countA, countB int64
-	var whole []int // pairs of that level
+	var a, b float64                    // the times
+	whole := make([]int, 0, len(order)) // pairs of that level
 	for _, k := range order {
-		p := &c.Result.Pairs[k]
-		if c.ListA[p.A].Depth == depth && !inside[k] {
+		if c.ListA[c.Result.Pairs[k].A].Depth == depth && !inside[k] {
 			whole = append(whole, k)
-			countA, countB = countA+c.ListA[p.A].Count, countB+c.ListB[p.B].Count
 		}
 	}
-	for _, side := range []struct {
-		only  []int
-		list  []Compared
-		count *int64
-	}{{c.Result.OnlyA, c.ListA, &countA}, {c.Result.OnlyB, c.ListB, &countB}} {
-		for _, i := range side.only {
-			if side.list[i].Depth == depth {
-				*side.count += side.list[i].Count
-			}
-		}
+	whole, onlyA, onlyB := c.onMain(whole, atDepth(c.ListA, c.Result.OnlyA, depth), atDepth(c.ListB, c.Result.OnlyB, depth))
+	var countA, countB int64
+	for _, k := range whole {
+		p := &c.Result.Pairs[k]
+		countA, countB = countA+c.ListA[p.A].Count, countB+c.ListB[p.B].Count
+	}
+	for _, i := range onlyA {
+		countA += c.ListA[i].Count
+	}
+	for _, i := range onlyB {
+		countB += c.ListB[i].Count
 	}
 	within := map[string]float64{}
 	rows := map[string]int{}
@@ -344,15 +342,11 @@ func (c *accounting) mean(inside []bool) cycledoc.Account {
 			rows[x.Part] += x.Rows
 		}
 	}
-	for _, i := range c.Result.OnlyA {
-		if x := c.ListA[i]; x.Depth == depth {
-			a += float64(x.Count) / float64(countA) * x.Wall.Mean
-		}
+	for _, i := range onlyA {
+		a += float64(c.ListA[i].Count) / float64(countA) * c.ListA[i].Wall.Mean
 	}
-	for _, i := range c.Result.OnlyB {
-		if x := c.ListB[i]; x.Depth == depth {
-			b += float64(x.Count) / float64(countB) * x.Wall.Mean
-		}
+	for _, i := range onlyB {
+		b += float64(c.ListB[i].Count) / float64(countB) * c.ListB[i].Wall.Mean
 	}
 	var s sums
 	sum, before := a, int64(math.Round(a))
@@ -365,4 +359,38 @@ func (c *accounting) mean(inside []bool) cycledoc.Account {
 		before = ns
 	}
 	return s.account(c.levelName(order[0]), int64(math.Round(a)), before)
+}
+
+// atDepth are the classes of a list that stand on a level.
+func atDepth(list []Compared, of []int, depth structure.Depth) []int {
+	var out []int
+	for _, i := range of {
+		if list[i].Depth == depth {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// onMain leaves out what stands in streams beside the main one: it runs at the same time as the steps of its device, and is none of them. Where
+// nothing else is there, all of it stays.
+func (c *accounting) onMain(whole, onlyA, onlyB []int) (pairsLeft, leftA, leftB []int) {
+	asideA := func(i int) bool { return c.A.Aside(c.ListA[i].Class) }
+	asideB := func(i int) bool { return c.B.Aside(c.ListB[i].Class) }
+	aside := func(k int) bool { p := &c.Result.Pairs[k]; return asideA(p.A) && asideB(p.B) }
+	for _, x := range []struct {
+		of    []int
+		aside func(int) bool
+		left  *[]int
+	}{{whole, aside, &pairsLeft}, {onlyA, asideA, &leftA}, {onlyB, asideB, &leftB}} {
+		for _, i := range x.of {
+			if !x.aside(i) {
+				*x.left = append(*x.left, i)
+			}
+		}
+	}
+	if len(pairsLeft)+len(leftA)+len(leftB) == 0 {
+		return whole, onlyA, onlyB
+	}
+	return pairsLeft, leftA, leftB
 }

@@ -42,7 +42,12 @@ func (c *Comparison) gather(ctx context.Context, j *job.Job) error {
 	if err := c.sameKeys(); err != nil {
 		return err
 	}
-	o := &origin{ctx: ctx, job: j, left: maxOriginWork, symbols: map[*structure.Track][]uint32{}}
+	c.FoundA, c.FoundB = c.A, c.B
+	for _, r := range []**structure.Run{&c.A, &c.B} { // tracks are added to copies
+		own := **r
+		*r = &own
+	}
+	o := &origin{ctx: ctx, job: j, left: maxOriginWork, symbols: map[*structure.Track][]uint32{}, unsearched: map[*structure.Run][]*structure.Track{}}
 	var err error
 	if c.ListA, c.ListB, err = o.pair(c.A, c.B); err != nil {
 		return err
@@ -100,7 +105,8 @@ func (c *Comparison) run(similarity float64) {
 type Comparison struct {
 	Similarity     float64 // the least that was asked of pairs
 	Opt            Options
-	A, B           *structure.Run
+	FoundA, FoundB *structure.Run // as their search left them
+	A, B           *structure.Run // the same, with the tracks of streams that only the comparison looked at
 	ListA, ListB   []Compared
 	ViewsA, ViewsB []pairs.ClassView
 	Result         *pairs.Comparison

@@ -2,6 +2,7 @@ package comparing
 
 import (
 	"context"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/cycle/measuring"
@@ -27,6 +28,8 @@ type origin struct {
 	job     *job.Job
 	left    int
 	symbols map[*structure.Track][]uint32
+	// tracks that are none of a run's yet, of streams that were not searched
+	unsearched map[*structure.Run][]*structure.Track
 }
 
 func (o *origin) pair(a, b *structure.Run) (as, bs []Compared, err error) {
@@ -113,25 +116,24 @@ func wordID(r *structure.Run, word []uint32) uint64 {
 	return id
 }
 
-// find makes a class of the places of r where the kernels of a class of another run stand, from its border on; nil where there are none.
+// find makes a class of the places of r where the kernels of a class of another run stand, from its border on; nil where there are none. Where
+// no stream that was searched has any, the others are looked at, and become tracks of r.
 func (o *origin) find(r, of *structure.Run, c *structure.Class) (*structure.Class, error) {
 	word, ok := translated(r, of, c.Word)
 	if !ok {
 		return nil, nil
 	}
 	out := &structure.Class{ID: c.ID, Depth: c.Depth, Source: c.Source, Word: word, Rotation: c.Rotation, Name: c.Name, Labelled: c.Labelled}
-	for i, t := range r.Tracks {
-		if o.left -= t.N; o.left < 0 {
-			break
+	o.occurrencesIn(out, r.Tracks, r)
+	if len(out.Parts) == 0 {
+		beside, known := o.unsearched[r]
+		if !known {
+			beside = unsearched(r)
 		}
-		text, seen := o.symbols[t]
-		if !seen {
-			text = r.Symbols(t, 0, t.N)
-			o.symbols[t] = text
+		if o.occurrencesIn(out, beside, r); len(out.Parts) > 0 {
+			r.Tracks, beside = append(slices.Clip(r.Tracks), beside...), nil
 		}
-		if reps := occurrences(text, word); len(reps) > 0 {
-			out.Parts = append(out.Parts, structure.Part{Track: i, Reps: reps})
-		}
+		o.unsearched[r] = beside
 	}
 	if len(out.Parts) == 0 {
 		return nil, nil
@@ -141,6 +143,42 @@ func (o *origin) find(r, of *structure.Run, c *structure.Class) (*structure.Clas
 		return nil, err
 	}
 	return out, nil
+}
+
+// occurrencesIn adds the places of a class in some tracks of a run.
+func (o *origin) occurrencesIn(out *structure.Class, tracks []*structure.Track, r *structure.Run) {
+	for _, t := range tracks {
+		if o.left -= t.N; o.left < 0 {
+			break
+		}
+		text, seen := o.symbols[t]
+		if !seen {
+			text = r.Symbols(t, 0, t.N)
+			o.symbols[t] = text
+		}
+		if reps := occurrences(text, out.Word); len(reps) > 0 {
+			out.Parts = append(out.Parts, structure.Part{Track: t.Number, Reps: reps})
+		}
+	}
+}
+
+// unsearched are tracks of the streams that were not searched for what repeats. A stream with few of all kernels is none of those, and has a
+// greater share in a recording that ends earlier.
+func unsearched(r *structure.Run) []*structure.Track {
+	var out []*structure.Track
+	for seq := range r.Trace.Sequences {
+		s := &r.Trace.Sequences[seq]
+		for st := range s.Streams {
+			seen := func(t *structure.Track) bool { return t.Seq == seq && t.Has(uint16(st)) }
+			if s.Streams[st].Kernels == 0 || slices.ContainsFunc(r.Tracks, seen) {
+				continue
+			}
+			t := structure.NewTrack(s, seq, []uint16{uint16(st)}, false)
+			t.Number = len(r.Tracks) + len(out)
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // translated is a word of another run in the symbols of this one; false where it has a kernel that this run has not.

@@ -20,7 +20,7 @@ type changes struct{ *comparing.Comparison }
 func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
 	c := changes{made}
 	d := &cycledoc.CompareDocument{
-		Schema: cycledoc.CompareSchema, A: side(c.A), B: side(c.B), Pairs: []cycledoc.ClassPair{}, OnlyA: []cycledoc.ClassBrief{}, OnlyB: []cycledoc.ClassBrief{},
+		Schema: cycledoc.CompareSchema, A: side(c.FoundA), B: side(c.FoundB), Pairs: []cycledoc.ClassPair{}, OnlyA: []cycledoc.ClassBrief{}, OnlyB: []cycledoc.ClassBrief{},
 		Regressions: []cycledoc.Cost{}, Improvements: []cycledoc.Cost{}, Warnings: []string{},
 		Options: cycledoc.CompareSettings{Alpha: c.Opt.Alpha, MinChange: c.Opt.MinChange, Similarity: c.Opt.Similarity, Repetitions: c.Opt.Repetitions},
 	}
