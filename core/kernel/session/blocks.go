@@ -30,8 +30,12 @@ func (d *Document) unread() string {
 	return ""
 }
 
-// told is what a launch says of an error: what, and where in which of its files.
+// told is what a launch says of an error: what, and where in which of its files; of recordings that do not belong together, how they are compared
+// all the same.
 func told(f *fault.Error) string {
+	if f.Kind == fault.Incompatible && f.Hint != "" {
+		return f.Msg + "; " + f.Hint
+	}
 	if f.Path == "" || f.Offset == fault.Unknown {
 		return f.Msg
 	}

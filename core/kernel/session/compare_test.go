@@ -137,6 +137,9 @@ func TestAnotherGridIsSaidAndNotCompared(t *testing.T) {
 	if r.Status != StatusError || r.ErrorKind != "incompatible" || r.MatchedBy != ByKernel || r.GridB == nil || r.GridB[0] != 3 {
 		t.Errorf("got %+v", r)
 	}
+	if !strings.HasPrefix(r.Error, "the recordings are not of the same launch: grid 2x1x1 and 3x1x1") || !strings.HasSuffix(r.Error, "; --force compares them all the same, warp by warp") {
+		t.Errorf("the launch says %q, and not what to do about it", r.Error)
+	}
 	if d.Sequence.OtherShape != 1 || d.Sequence.First.What != "other-shape" {
 		t.Errorf("got %+v", d.Sequence)
 	}
