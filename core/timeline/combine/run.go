@@ -144,6 +144,7 @@ func (t *task) nameOutput() (err error) {
 // The values of Document.NotAligned.
 const (
 	becauseNoClockData = "no clock data"
+	becauseUndated     = "the traces do not say when they were recorded"
 	becauseMergeOnly   = "a merge was asked for"
 	becauseWall        = "the wall clocks were to be taken as they are"
 )
@@ -161,12 +162,28 @@ func (t *task) sayNotAligned() {
 		t.doc.NotAligned = becauseWall
 		return
 	}
+	if undated := t.undated(); undated > 0 && len(t.nodes)-undated < 2 {
+		t.doc.NotAligned = becauseUndated
+		t.warn("not aligned: %d of %d traces do not say when they were recorded, so nothing can place their times beside each other; combine recordings of the same run that say it, such as the .xplane.pb that JAX writes beside its JSON", undated, len(t.nodes))
+		return
+	}
 	t.doc.NotAligned = becauseNoClockData
 	advice := "pass probes, round offsets or declared offsets (--probes, --offsets, --declared)"
 	if t.req.Nearby != "" {
 		advice = t.req.Nearby
 	}
 	t.warn("not aligned: no clock data, so the times of each node are on a clock of its own; %s", advice)
+}
+
+// undated counts the traces whose times count from no known instant.
+func (t *task) undated() int {
+	n := 0
+	for _, node := range t.nodes {
+		if !node.absolute {
+			n++
+		}
+	}
+	return n
 }
 
 // decide learns the clocks, places every line and judges the collectives. It reads no event of a trace.

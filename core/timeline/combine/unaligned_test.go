@@ -2,11 +2,13 @@ package combine
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
 )
 
@@ -49,6 +51,34 @@ func TestWhatIsNotAlignedIsNotCalledSo(t *testing.T) {
 		}
 		if warned := strings.Contains(said, "not aligned: no clock data") && strings.Contains(said, "--probes"); warned != c.warned {
 			t.Errorf("%s: warnings are %q", name, said)
+		}
+	}
+}
+
+// TestTracesWithoutADateAreNotAskedForClockData: the trace viewer's JSON of JAX does not say when it was recorded. Probes do not help there, given
+// or not.
+func TestTracesWithoutADateAreNotAskedForClockData(t *testing.T) {
+	spaces, probes, _ := jax(t, "p2")
+	var undated []Input
+	for k := range spaces {
+		undated = append(undated, Input{Path: filetest.Data(t, fmt.Sprintf("jax_skew/p2/node%d.trace.json.gz", k))})
+	}
+	for name, r := range map[string]Request{
+		"with probes":    {Inputs: undated, Probes: probes},
+		"without":        {Inputs: undated},
+		"one has a date": {Inputs: []Input{spaces[0], undated[1]}, Probes: probes, Format: FormatChrome},
+	} {
+		r.Output = filepath.Join(t.TempDir(), "out.json")
+		doc, _, err := Run(job.New(context.Background(), job.Options{Workers: 2}), r)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		said := strings.Join(doc.Warnings, "; ")
+		if !strings.Contains(said, "not aligned: ") || !strings.Contains(doc.NotAligned, "when they were recorded") || doc.Status == StatusAligned {
+			t.Errorf("%s: %s because of %q: %q", name, doc.Status, doc.NotAligned, said)
+		}
+		if strings.Contains(said, "--probes") || strings.Contains(said, "no clock data") {
+			t.Errorf("%s: clock data is asked for, and is of no use: %q", name, said)
 		}
 	}
 }
