@@ -24,7 +24,7 @@ def damaged(tmp_path: Path, prlx) -> Path:
     softmax().write(tmp_path / "v1.prlx")
     assert prlx("convert", "v1.prlx", "-o", "whole.prlx").code == 0
     raw = (tmp_path / "whole.prlx").read_bytes()
-    at = raw.index(b"P2BK\x03")  # a block of warps: its head, its directory, its events
+    at = raw.index(b"P2BK\x0a")  # a block of paths: its head, its directory, its sections
     stored, directory = (int.from_bytes(raw[at + i : at + i + 4], "little") for i in (8, 20))
     start, end = at + 32 + directory, at + 32 + stored
     assert end - start > 20
@@ -34,7 +34,7 @@ def damaged(tmp_path: Path, prlx) -> Path:
 
 
 def block_of(path: Path) -> int:
-    return path.read_bytes().index(b"P2BK\x03")
+    return path.read_bytes().index(b"P2BK\x0a")
 
 
 @pytest.mark.usefixtures("damaged")
