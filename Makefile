@@ -45,7 +45,7 @@ test-go: ## Go unit tests, benchmarks once, and each fuzz target for FUZZTIME
 	go test -run '^$$' -bench . -benchtime 1x ./core/... >/dev/null
 	tests/fuzz.sh $(FUZZTIME)
 
-# The described differ, a black box that compatibility tests and benchmarks run beside ours.
+# Original prlx 0.5, a black box that compatibility tests and benchmarks run beside ours.
 build/oracle/.ready: $(VENV)/.ready
 	$(PY) -m pip install --quiet --no-deps --upgrade --target build/oracle prlx==0.5.1
 	chmod +x build/oracle/prlx/data/bin/prlx-diff
@@ -95,7 +95,7 @@ test-consumers: build ## what xprof, JAX, Perfetto, HTA and TensorBoard make of 
 	PRLX_CLI="$(abspath $(PY)) -m prlx" tests/consumers/run.sh
 
 .PHONY: test-gpu
-test-gpu: build build/triton/$(DEMO_TRITON)/.ready ## the corpus on a real GPU beside the machine; says so where there is none
+test-gpu: build build/triton/$(DEMO_TRITON)/.ready ## the corpus on a real GPU beside the simulator; says so where there is none
 	PYTHONPATH=build/triton/$(DEMO_TRITON) $(PY) tests/gpu/run.py -o docs/gpu/results.md
 
 .PHONY: test-install
@@ -128,7 +128,7 @@ lint: build ## formatting, vet, staticcheck, ruff, mypy
 	$(PY) -m mypy
 
 .PHONY: bench
-bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready ## speed and memory against the described algorithm, run in the same minute
+bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready ## speed and memory beside the tools that prlx replaces, in the same minute
 	$(PY) bench/run.py
 	$(PY) bench/kernels.py
 	$(PY) bench/cycles.py

@@ -29,7 +29,11 @@ def run_go(*args, cwd=ROOT, capture=False, **env):
     if not shutil.which("go"):
         raise SystemExit("prlx: building needs Go >= 1.26 and a C compiler on PATH (https://go.dev/dl)")
     done = subprocess.run(
-        ["go", *map(str, args)], cwd=cwd, check=False, env={**os.environ, **env}, stdout=subprocess.PIPE if capture else None
+        ["go", *map(str, args)],
+        cwd=cwd,
+        check=False,
+        env={**os.environ, **env},
+        stdout=subprocess.PIPE if capture else None,
     )
     if done.returncode:
         raise SystemExit(f"prlx: go {' '.join(map(str, args[:3]))} failed")

@@ -1,4 +1,4 @@
-"""The described algorithm in plain Python: the baseline that prlx is measured against, not a tool to use.
+"""XLA's `trace_combiner` in plain Python: the baseline that prlx is measured against, not a tool to use.
 
 It does what the trace_alignment document and the script it describes do, in the way they do it: whole files in memory as
 protobuf messages, a Python loop over events, absolute nanoseconds in float64, the "+1 ns" guard, the naming of that
@@ -234,7 +234,7 @@ def rename_line(line: object, node: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="the described combiner, as a baseline")
+    parser = argparse.ArgumentParser(description="XLA's `trace_combiner`, as a baseline")
     parser.add_argument("traces", nargs="+", type=Path)
     parser.add_argument("--offsets", type=Path, required=True)
     parser.add_argument("-o", "--output", type=Path, required=True)

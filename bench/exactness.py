@@ -1,4 +1,4 @@
-"""How exact each computes: the described float64 algorithm and prlx on the same noise-free clocks, against exact fractions.
+"""How exact each computes: XLA's `trace_combiner` (float64) and prlx on noise-free clocks, against exact fractions.
 
 Every event of every node is compared with two truths: the piecewise-linear map through the given knots (snapshot pairs and
 round offsets), evaluated in rational arithmetic, which is what an aligner is asked for; and the clocks that the generator
@@ -148,7 +148,7 @@ def compare(nodes: list[Node], outputs: list[object], zero_ns: int) -> dict:
 
 
 def split(combined: object, count: int) -> list[object]:
-    """The planes of a described output, a node each again."""
+    """The planes of an output of XLA's `trace_combiner`, a node each again."""
     spaces = [described.messages()["XSpace"]() for _ in range(count)]
     for plane in combined.planes:
         if plane.name.startswith("/device:GPU:") and "_misc_" not in plane.name and plane.id < 10_000:
@@ -157,7 +157,7 @@ def split(combined: object, count: int) -> list[object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="arithmetic error of the described algorithm and of prlx")
+    parser = argparse.ArgumentParser(description="arithmetic error of XLA's `trace_combiner` and of prlx")
     parser.add_argument("--prlx", required=True)
     parser.add_argument("--generator", type=Path, required=True)
     parser.add_argument("--scratch", type=Path, required=True)

@@ -1,11 +1,11 @@
-"""Measures prlx diff beside the described differ (prlx-diff 0.5.1), on the same recordings in the same minute.
+"""Measures prlx diff beside original prlx 0.5 (prlx-diff 0.5.1), on the same recordings in the same minute.
 
   python bench/kernels.py            about a minute and 1 GB of scratch space under build/bench
   python bench/kernels.py --quick    a few warps: shows that everything here still runs; its figures mean nothing
 
 The recordings are generated: 1,024 warps of 4,096 events, a pair for each share of edited events, as v1, as v1 compressed with
-zstd and as v2. The described differ runs as a command; of prlx both the ``diff_traces`` call in a running process and the whole
-command are measured, in turn with the described differ. CPU seconds are user and system time of all threads; medians of several
+zstd and as v2. Original prlx 0.5 runs as a command; of prlx both the ``diff_traces`` call in a running process and the whole
+command are measured, in turn with original prlx 0.5. CPU seconds are user and system time of all threads; medians of several
 runs. Memory of a command is its peak, of the call the growth of the peak over the idle process. The floor is what it costs to
 read both files and compare their bytes, and nothing else: files of v1 have no digests.
 """
@@ -280,7 +280,7 @@ def show(pair: str, program: str, figure: Figure) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="speed and memory of prlx diff beside the described differ")
+    parser = argparse.ArgumentParser(description="speed and memory of prlx diff beside original prlx 0.5")
     parser.add_argument("--quick", action="store_true", help="a few warps, only to show that it runs")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--prlx", default=f"{shlex.quote(sys.executable)} -m prlx", help="the command to measure")

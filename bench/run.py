@@ -1,4 +1,4 @@
-"""Measures prlx beside the described algorithm and other combiners, on the same inputs in the same minute.
+"""Measures prlx beside XLA's `trace_combiner` and other combiners, on the same inputs in the same minute.
 
   python bench/run.py            about three minutes and 10 GB of scratch space under build/bench
   python bench/run.py --quick    a few MB: shows that everything here still runs; its figures mean nothing
@@ -190,7 +190,7 @@ class Bench:
         ]
         if baseline:
             self.notes.append(
-                f"XSpace, one core: {one.rate_per_core / baseline.rate_per_core:.0f} x the described algorithm"
+                f"XSpace, one core: {one.rate_per_core / baseline.rate_per_core:.0f} x XLA's `trace_combiner`"
             )
             self.notes.append(
                 f"memory by input: {one.rss / size:.2f} x (described: {baseline.rss / baseline.size:.1f} x)"
@@ -199,13 +199,13 @@ class Bench:
     def described(self) -> Figure | None:
         python = peer_python()
         if python is None:
-            self.notes.append("described algorithm: skipped, google.protobuf is not installed")
+            self.notes.append("XLA's `trace_combiner`: skipped, google.protobuf is not installed")
             return None
         job = SCRATCH / "described"
         traces = inputs.xspace(self.binary, job, nodes=2, megabytes=self.sizes.baseline_mb)
         script = REPOSITORY / "bench" / "described.py"
         figure = self.measure(
-            "described algorithm, XSpace", total(traces),
+            "XLA's `trace_combiner`, XSpace", total(traces),
             lambda out: [python, script, *traces, "--offsets", job / "round_offsets.jsonl", "-o", out / "out.xplane.pb"],
         )  # fmt: skip
         shutil.rmtree(job)
@@ -340,7 +340,7 @@ PARTS = ("exactness", "xspace", "kineto", "memory")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="speed, memory and exactness beside the described algorithm")
+    parser = argparse.ArgumentParser(description="speed, memory and exactness beside XLA's `trace_combiner`")
     parser.add_argument("--quick", action="store_true", help="a few MB, only to show that it runs")
     parser.add_argument("--only", choices=PARTS, action="append", help="one part instead of all (repeatable)")
     parser.add_argument("--prlx", default=f"{shlex.quote(sys.executable)} -m prlx", help="the command to measure")

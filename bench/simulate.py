@@ -1,4 +1,4 @@
-"""Measures the PTX machine beside Triton's own interpreter, on the same kernels in the same minute.
+"""Measures the simulator beside Triton's own interpreter, on the same kernels in the same minute.
 
   python bench/simulate.py            some minutes; needs a Triton under build/triton (make bench installs it)
   python bench/simulate.py --quick    small launches: shows that everything here still runs; its figures mean nothing
@@ -107,7 +107,7 @@ def main() -> None:
     asked = f"asked {ASKED_MMA_NS:.0f} ns: {verdict(nanoseconds <= ASKED_MMA_NS)}"
     print(f"\nmma.sync m16n8k16, fp16 with fp32 sums: {nanoseconds:.0f} ns, {asked}")
     peak = max(row["peak_mib"] for row in machine.values())
-    print(f"peak memory of the machine's process, NumPy, Triton and all arrays included: {peak:.0f} MiB")
+    print(f"peak memory of the simulator's process, NumPy, Triton and all arrays included: {peak:.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The kernels of bench/simulate.py, on the PTX machine or in Triton's interpreter: one line of JSON a kernel.
+"""The kernels of bench/simulate.py, on the simulator or in Triton's interpreter: one line of JSON a kernel.
 
 Started by bench/simulate.py with Triton and the corpus in PYTHONPATH.
 """
@@ -122,7 +122,7 @@ class Tensor:
 def main() -> None:
     for name, (kernel, grid, arguments, constants, right) in cases().items():
         best, instructions = float("inf"), 0
-        for _ in range(REPEATS + MACHINE):  # the first launch on the machine compiles
+        for _ in range(REPEATS + MACHINE):  # the first launch on the simulator compiles
             started = time.perf_counter()
             if MACHINE:
                 import prlx

@@ -116,7 +116,7 @@ def storage(value: Any, name: str) -> Storage | None:
     Raises
     ------
     UsageError
-        It is a tensor on a device whose memory the machine cannot see, or says what cannot be.
+        It is a tensor on a device whose memory the simulator cannot see, or says what cannot be.
     """
     if value is None or isinstance(value, int):
         return None
@@ -223,7 +223,7 @@ def _of_torch(tensor: Any, name: str) -> Storage:
     device = str(getattr(tensor, "device", "cpu"))
     if not device.startswith("cpu"):
         raise UsageError(
-            f"the argument {name} is a tensor on {device}, and the machine works in the memory of the CPU",
+            f"the argument {name} is a tensor on {device}, and the simulator works in the memory of the CPU",
             hint='make it with device="cpu", or enable the simulator with map_cuda=True before tensors are made',
         )
     whole = tensor.untyped_storage()

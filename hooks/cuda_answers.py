@@ -62,7 +62,7 @@ def always(value: Any) -> Callable[..., Any]:
 
 
 def refused(what: str) -> Callable[..., Any]:
-    """A function that says what the machine does not have."""
+    """A function that says what the simulator does not have."""
 
     def refuse(*args: object, **kwargs: object) -> Any:
         del args, kwargs

@@ -1,6 +1,6 @@
 """The simulated device, as Triton sees it: a driver object whose launches become ``Launch`` values for whoever runs them.
 
-It is always an sm_80: for that Triton compiles to instructions that the machine has, whatever GPU the user owns. Time on this
+It is always an sm_80: for that Triton compiles to instructions that the simulator has, whatever GPU the user owns. Time on this
 device is work: its clock counts the instructions of warps (see ``Clock``), so that autotuning and benchmarks repeat.
 """
 
@@ -252,7 +252,7 @@ class _Utils:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("fill_tma_descriptor"):
-            raise UsageError(f"{name}: descriptors of the TMA need an sm_90, and the machine is an sm_{ARCH}")
+            raise UsageError(f"{name}: descriptors of the TMA need an sm_90, and the simulator is an sm_{ARCH}")
         raise AttributeError(f"the simulated device has no {name!r}")
 
 
@@ -350,7 +350,7 @@ def _pointer(name: str, ty: str, value: Any) -> Parameter:
 def _descriptor(name: str, ty: str, value: Any, metadata: Any) -> Iterator[Parameter]:
     """A tensor descriptor of the host. An sm_80 gets its base, shape, strides and flags, then shape and strides again."""
     if metadata is not None:
-        raise UsageError(f"the descriptor {name} needs the TMA of an sm_90, and the machine is an sm_{ARCH}")
+        raise UsageError(f"the descriptor {name} needs the TMA of an sm_90, and the simulator is an sm_{ARCH}")
     make = importlib.import_module("triton.backends.nvidia.driver").make_tensordesc_arg
     values = make(value, None, *([None] * (make.__code__.co_argcount - 2)))  # a third parameter came later
     rank, found = len(value.shape), re.match(r"tensordesc(?:_im2col)?<(\w+)", ty)

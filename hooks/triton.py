@@ -155,7 +155,7 @@ def _compiler() -> Any:
 
 
 def _ends_with_ptx(old: Any) -> Any:
-    """The last stage hands on the PTX text: no assembler runs, and the driver is given what the machine executes."""
+    """The last stage hands on the PTX text: no assembler runs, and the driver is given what the simulator executes."""
 
     @functools.wraps(old)
     def add_stages(backend: Any, stages: dict[str, Any], *args: Any, **kwargs: Any) -> None:
@@ -200,7 +200,7 @@ def check() -> None:
     if os.environ.get("TRITON_INTERPRET", "0").lower() in ("1", "true", "on", "y", "yes"):
         raise UsageError(
             "TRITON_INTERPRET is set: kernels run in Triton's interpreter, and none is compiled",
-            hint="unset TRITON_INTERPRET; the machine runs the compiled kernel",
+            hint="unset TRITON_INTERPRET; the simulator runs the compiled kernel",
         )
 
 

@@ -14,7 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 )
 
-// compatArgs are the flags of the described differ; diff_compat and session_diff_compat share them.
+// compatArgs are the flags of original prlx 0.5; diff_compat and session_diff_compat share them.
 type compatArgs struct {
 	Values            bool    `json:"values"`
 	Limit             int64   `json:"limit"`
@@ -41,7 +41,7 @@ type diffCompatRequest struct {
 	Overwrite bool        `json:"overwrite"`
 }
 
-// compatReply is the described differ's document as it prints it.
+// compatReply is original prlx 0.5's document as it prints it.
 type compatReply struct {
 	Schema   string   `json:"schema"`
 	Text     string   `json:"text"`
@@ -80,7 +80,7 @@ func readCompatMap(ctx context.Context, path string) (*compat.SiteMap, error) {
 	return compat.ReadSiteMap(ctx, src)
 }
 
-// diffCompat compares two recordings as the described differ does, quirks included.
+// diffCompat compares two recordings as original prlx 0.5 does, quirks included.
 func diffCompat(j *job.Job, r *diffCompatRequest) (*compatReply, error) {
 	opt, err := r.compatOptions(j.Context())
 	if err != nil {
@@ -109,7 +109,7 @@ func diffCompat(j *job.Job, r *diffCompatRequest) (*compatReply, error) {
 		case "chrome":
 			return result.Flamegraph(w)
 		}
-		return fault.Usagef("the described differ writes csv and chrome, not %s", format)
+		return fault.Usagef("original prlx 0.5 writes csv and chrome, not %s", format)
 	})
 	if err != nil {
 		return nil, err
@@ -125,14 +125,14 @@ type sessionDiffCompatRequest struct {
 	compatArgs
 	A         string      `json:"a"`
 	B         string      `json:"b"`
-	Outputs   []outputArg `json:"outputs"` // none: the described differ writes none for sessions
+	Outputs   []outputArg `json:"outputs"` // none: original prlx 0.5 writes none for sessions
 	Overwrite bool        `json:"overwrite"`
 }
 
-// sessionDiffCompat compares two sessions as the described differ does, quirks included.
+// sessionDiffCompat compares two sessions as original prlx 0.5 does, quirks included.
 func sessionDiffCompat(j *job.Job, r *sessionDiffCompatRequest) (*compatReply, error) {
 	if len(r.Outputs) > 0 {
-		return nil, fault.Usagef("the described differ writes no files for sessions").WithHint("leave out --compat")
+		return nil, fault.Usagef("original prlx 0.5 writes no files for sessions").WithHint("leave out --compat")
 	}
 	opt, err := r.compatOptions(j.Context())
 	if err != nil {

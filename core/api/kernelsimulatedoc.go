@@ -10,7 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
-// SimulationDocument is prlx.simulation/1: one launch on the PTX machine, what it did and what the checks found.
+// SimulationDocument is prlx.simulation/1: one launch on the simulator, what it did and what the checks found.
 type SimulationDocument struct {
 	Schema           string              `json:"schema"`
 	Status           string              `json:"status"` // "clean" | "findings"
@@ -95,7 +95,7 @@ type SimulationFinding struct {
 
 // SimulationAccess is the access of memory that a finding is about.
 type SimulationAccess struct {
-	Address  string `json:"address"` // in the machine, of the first lane
+	Address  string `json:"address"` // in the simulator, of the first lane
 	Bytes    int    `json:"bytes"`
 	Store    bool   `json:"store"`
 	Atomic   bool   `json:"atomic,omitempty"`   // loads and stores

@@ -18,7 +18,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// machineArch is what the machine executes.
+// machineArch is what the simulator executes.
 const machineArch = "sm_80"
 
 // simulateRecord says what of a launch is recorded, and where.

@@ -178,7 +178,7 @@ def body(found: Comparison, *, detail: bool = False, style: Style = plain) -> It
 
 
 def headline(document: Mapping[str, Any]) -> str:
-    """The line that the described ``prlx assert`` prints: ``PRLX ASSERT: FAIL (3 divergences, threshold: 0)``."""
+    """The line that ``prlx assert`` of original prlx 0.5 prints: ``PRLX ASSERT: FAIL (3 divergences, threshold: 0)``."""
     if document["status"] == "inconclusive":
         return "PRLX ASSERT: INCONCLUSIVE (the recordings do not tell whether anything differs)"
     word = "PASS" if document["passed"] else "FAIL"

@@ -76,7 +76,7 @@ def diff_traces(
     values
         Compare the values of events too.
     lookahead
-        Accepted for programs written for the described interface. Alignment here is minimal and needs no window.
+        Accepted for programs written for original prlx 0.5. Alignment here is minimal and needs no window.
     ignore
         Patterns of places that do not count: a function, a file, ``file:line`` (globs), or a site's id.
     tolerance, nan

@@ -30,7 +30,7 @@ COMPAT = {
     "sub_match": 0.8,
     "min_sub_length": 5,
 }
-"""The parameters of the described tool, and its defaults."""
+"""The parameters of uplifter, and its defaults."""
 
 Traces: TypeAlias = "AnyPath | Iterable[AnyPath]"
 Source: TypeAlias = "Traces | Cycles"
@@ -137,7 +137,7 @@ class _Report(Result):
         ----------
         path
             ``.json`` the document, ``.html`` one page for a browser that needs no network, ``.md`` Markdown, ``.csv`` and
-            ``.xlsx`` the layouts of the described tool (``.xlsx`` needs XlsxWriter), ``.trace.json`` a track of steps and
+            ``.xlsx`` the layouts of uplifter (``.xlsx`` needs XlsxWriter), ``.trace.json`` a track of steps and
             layers that opens in Perfetto beside the trace.
         overwrite
             Replace a file that exists.
@@ -390,7 +390,7 @@ def find_cycles(
     max_levels
         At most so many levels, 1 to 4.
     compat
-        Find cycles as the described tool does; a mapping changes its parameters (``prlx.cycles.COMPAT`` has their names).
+        Find cycles as uplifter does; a mapping changes its parameters (``prlx.cycles.COMPAT`` has their names).
     workers, memory_limit, progress
         As for ``combine_traces``.
 
@@ -581,7 +581,7 @@ def options(
         unknown = sorted(set(compat) - set(COMPAT))
         if unknown:
             raise UsageError(
-                f"the described tool has no parameter {unknown[0]!r}{_config.did_you_mean(unknown[0], list(COMPAT))}"
+                f"uplifter has no parameter {unknown[0]!r}{_config.did_you_mean(unknown[0], list(COMPAT))}"
             )
         described = {**COMPAT, **compat}
     elif compat:

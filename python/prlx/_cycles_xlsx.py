@@ -1,4 +1,4 @@
-"""Cycles and their comparison as spreadsheets, in the layouts of the described tool. Needs XlsxWriter."""
+"""Cycles and their comparison as spreadsheets, in the layouts of uplifter. Needs XlsxWriter."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ Slot = Mapping[str, Any]
 
 
 def _lines(row: Mapping[str, Any]) -> Sequence[tuple[str, Slot | None, Slot | None]]:
-    """A row as the described tool has it: one kernel a side; what was fused or replaced is removed and new."""
+    """A row as uplifter has it: one kernel a side; what was fused or replaced is removed and new."""
     a, b = row["a"], row["b"]
     if row["kind"] in ("exact", "similar") and len(a) == len(b) == 1:
         kind = "exact" if a[0]["name"] == b[0]["name"] else "similar"

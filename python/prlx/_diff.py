@@ -165,7 +165,7 @@ class Comparison(Result):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is odd in the recordings or could not be used, in sentences."""
+        """What is unusual in the recordings or could not be used, one sentence each."""
         return tuple(self.document.get("warnings") or ())
 
     @property

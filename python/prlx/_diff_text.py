@@ -375,7 +375,7 @@ def _explanation(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         for ruling in explanation.get("considered") or ():
             said = "; ".join([*ruling["for"], *(f"but {text}" for text in ruling["against"])])
             yield from wrapped(
-                f"  {ruling['class']} ({ruling['score']}): ", clean(said or "nothing speaks for it"), look
+                f"  {ruling['class']} ({ruling['score']}): ", clean(said or "no evidence supports it"), look
             )
 
 

@@ -147,13 +147,13 @@ class ArrayMemoryError(PrlxError, BufferError):
 
 
 class SimulationError(PrlxError):
-    """A kernel has something that the PTX machine does not execute; the message names it with its line."""
+    """A kernel has something that the simulator does not execute; the message names it with its line."""
 
     exit_code = 3
 
 
 class FindingError(PrlxError):
-    """A check of the PTX machine found something, and the first finding was to stop the program.
+    """A check of the simulator found something, and the first finding was to stop the program.
 
     Attributes
     ----------
@@ -182,7 +182,7 @@ class NotAlignedWarning(UserWarning):
 
 
 class FindingWarning(UserWarning):
-    """A check of the PTX machine found something in a launch, which went on."""
+    """A check of the simulator found something in a launch, which went on."""
 
 
 class PartialResultError(PrlxError):

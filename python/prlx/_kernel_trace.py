@@ -118,17 +118,17 @@ class KernelHeader(Brief):
 
     @property
     def kernel_name(self) -> str:
-        """``kernel`` under its described name."""
+        """``kernel`` under its name in original prlx 0.5."""
         return self.kernel
 
     @property
     def grid_dim(self) -> tuple[int, int, int]:
-        """``grid`` under its described name."""
+        """``grid`` under its name in original prlx 0.5."""
         return self.grid
 
     @property
     def block_dim(self) -> tuple[int, int, int]:
-        """``block`` under its described name."""
+        """``block`` under its name in original prlx 0.5."""
         return self.block
 
     @property
@@ -212,7 +212,7 @@ class KernelTrace:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is odd in the file, in sentences."""
+        """What is unusual in the file, one sentence each."""
         return tuple(self.document.get("warnings") or ())
 
     @property
@@ -316,7 +316,7 @@ class KernelTrace:
         return events.rows(np.flatnonzero(chosen))
 
     def events_at_site(self, site_id: Sites) -> Events:
-        """``at_site`` under its described name."""
+        """``at_site`` under its name in original prlx 0.5."""
         return self.at_site(site_id)
 
     def compare_warps(self, warp_a: int, warp_b: int) -> list[dict[str, Any]]:

@@ -293,7 +293,7 @@ class _Simulator:
 
 
 _active: _Simulator | None = None
-_alone = threading.RLock()  # held by prlx.simulate: options of the machine are those of one launch at a time
+_alone = threading.RLock()  # held by prlx.simulate: options of the simulator are those of one launch at a time
 _host: Recording | None = None  # of prlx simulate, while a script runs: what the script enables is that
 
 
@@ -330,7 +330,7 @@ def enable(
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
 ) -> Recording:
-    """Run Triton kernels on the PTX machine from now on: the compiled kernel, without a GPU.
+    """Run Triton kernels on the simulator from now on: the compiled kernel, without a GPU.
 
     User code stays as it is: ``kernel[grid](...)`` on NumPy arrays and torch CPU tensors, with autotuning, heuristics, hooks
     and benchmarks (whose time is the count of instructions). Call it before modules are imported that ask for Triton's driver.
@@ -505,7 +505,7 @@ def record(
     outputs: int | str | None = None,
     overwrite: bool = False,
 ) -> Iterator[Recording]:
-    """Record the launches of a ``with`` block, by watching the clean kernels on the PTX machine.
+    """Record the launches of a ``with`` block, by watching the clean kernels on the simulator.
 
     The simulator need not be enabled; then it is, with its defaults, for the block. Trials of the autotuner are not recorded.
 
@@ -577,7 +577,7 @@ def _recorded(
 
 @contextlib.contextmanager
 def quiet(changes: Mapping[str, Any]) -> Iterator[Sequence[Simulation]]:
-    """Collect the launches of a block without warnings, with other options of the machine."""
+    """Collect the launches of a block without warnings, with other options of the simulator."""
     recording = Recording()
     recording._thread = threading.get_ident()  # launches of other threads are none of ours
     with _alone, _listening(recording) as simulator:

@@ -56,7 +56,7 @@ class Session:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is odd in the session, in sentences."""
+        """What is unusual in the session, one sentence each."""
         return tuple(self.document.get("warnings") or ())
 
     def launch(self, number: int) -> KernelTrace:

@@ -1,4 +1,4 @@
-"""Launching one kernel on the PTX machine."""
+"""Launching one kernel on the simulator."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ._simulation import Options, Simulation
 
 
 def simulate(kernel: Any, grid: Any, *args: Any, machine: Mapping[str, Any] | None = None, **meta: Any) -> Simulation:
-    """Launch a Triton kernel on the PTX machine, once, and return what it did and what the checks found.
+    """Launch a Triton kernel on the simulator, once, and return what it did and what the checks found.
 
     The results are in the arrays afterwards, as after ``kernel[grid](*args, **meta)``. Nothing is warned about and nothing
     raised because of findings: they are in ``.findings``. The simulator need not be enabled.
@@ -26,7 +26,7 @@ def simulate(kernel: Any, grid: Any, *args: Any, machine: Mapping[str, Any] | No
     *args, **meta
         As between the parentheses.
     machine
-        Options of the machine by name, such as ``{"seed": 3, "nan": True}``: those of ``enable``. They are apart because a
+        Options of the simulator by name, such as ``{"seed": 3, "nan": True}``: those of ``enable``. They are apart because a
         kernel may have arguments of the same names.
 
     Returns
@@ -37,7 +37,7 @@ def simulate(kernel: Any, grid: Any, *args: Any, machine: Mapping[str, Any] | No
     Raises
     ------
     SimulationError
-        The kernel has something that the machine does not execute.
+        The kernel has something that the simulator does not execute.
     FindingError
         With ``machine={"stop": True}``: what the first finding says.
     UsageError
@@ -67,5 +67,5 @@ def _check_launch(kernel: Any, grid: Any, machine: object, meta: Mapping[str, An
     if ours and names:
         options = ", ".join(f'"{name}": {meta[name]!r}' for name in ours)
         raise UsageError(
-            f"the kernel has no argument {ours[0]!r}", hint=f"options of the machine are apart: machine={{{options}}}"
+            f"the kernel has no argument {ours[0]!r}", hint=f"options of the simulator are apart: machine={{{options}}}"
         )

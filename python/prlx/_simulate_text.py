@@ -1,4 +1,4 @@
-"""What a program's launches did on the PTX machine: one document of all of them, and the text that shows it."""
+"""What a program's launches did on the simulator: one document of all of them, and the text that shows it."""
 
 from __future__ import annotations
 

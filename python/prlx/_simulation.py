@@ -1,4 +1,4 @@
-"""Running kernels on the PTX machine: what a launch did there, and what its checks found."""
+"""Running kernels on the simulator: what a launch did there, and what its checks found."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class Finding(Brief):
 
 @dataclass(frozen=True, repr=False)
 class Simulation(Result):
-    """One launch on the PTX machine. The document is ``prlx.simulation/1``."""
+    """One launch on the simulator. The document is ``prlx.simulation/1``."""
 
     @property
     def passed(self) -> bool:
@@ -265,7 +265,7 @@ def busiest(lines: Iterable[Mapping[str, Any]], count: int) -> list[Mapping[str,
 
 @dataclass(frozen=True)
 class Options:
-    """How the machine runs launches.
+    """How the simulator runs launches.
 
     Attributes
     ----------
@@ -332,7 +332,7 @@ def with_changes(options: Options, changes: Mapping[str, Any]) -> Options:
     for name in changes:
         if name not in Options.__dataclass_fields__:
             near = _config.did_you_mean(name, list(Options.__dataclass_fields__))
-            raise UsageError(f"the machine has no option {name!r}{near}")
+            raise UsageError(f"the simulator has no option {name!r}{near}")
     return replace(options, **changes).checked()
 
 
@@ -344,7 +344,7 @@ def execute(
     registered: Iterable[Storage] = (),
     record: Mapping[str, Any] | None = None,
 ) -> Simulation:
-    """Run a launch on the machine.
+    """Run a launch on the simulator.
 
     Parameters
     ----------
@@ -362,7 +362,7 @@ def execute(
     Raises
     ------
     SimulationError
-        The kernel has something that the machine does not execute.
+        The kernel has something that the simulator does not execute.
     """
     from ._progress import shown
     from .hooks.arrays import in_order, living_tensors

@@ -134,7 +134,7 @@ class Timeline:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is odd or lost in the files, in sentences."""
+        """What is unusual or lost in the files, one sentence each."""
         return tuple(text for file in self.files for key in ("losses", "warnings") for text in file.get(key) or ())
 
     def _planes(self) -> Iterator[Mapping[str, Any]]:

@@ -62,7 +62,7 @@ class Verdicts(Result):
 
     @property
     def passed(self) -> bool | None:
-        """Whether no collective is impossible; ``None`` when none could be judged, which speaks for nothing."""
+        """Whether no collective is impossible; ``None`` when none could be judged, which proves nothing."""
         passed = self.document["passed"]
         return None if passed is None else bool(passed)
 

@@ -36,7 +36,7 @@ def test_quick_benchmark_of_comparisons_measures_every_part() -> None:
         pytest.skip("go is not installed: it builds the generator of the inputs")
     oracle = REPOSITORY / "build" / "oracle" / "prlx" / "data" / "bin" / "prlx-diff"
     if not oracle.exists():
-        message = "the described differ is not here: make build/oracle/.ready fetches it"
+        message = "original prlx 0.5 is not here: make build/oracle/.ready fetches it"
         if os.environ.get("CI") == "true":
             pytest.fail(message)
         pytest.skip(message)

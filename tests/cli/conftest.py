@@ -65,7 +65,7 @@ class FakeCore:
 
 @pytest.fixture(autouse=True)
 def _clean_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No settings of whoever runs the tests, 100 columns, a folder of one's own."""
+    """No settings of the person who runs the tests, 100 columns, a folder of one's own."""
     for name in list(os.environ):
         if name.startswith("PRLX_") and name not in ("PRLX_TEST_DATA", "PRLX_DEBUG_OPS"):
             monkeypatch.delenv(name)

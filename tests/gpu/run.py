@@ -1,8 +1,8 @@
-"""The corpus on a real GPU: the same sm_80 PTX that the machine executes, loaded by the CUDA driver.
+"""The corpus on a real GPU: the same sm_80 PTX that the simulator executes, loaded by the CUDA driver.
 
     make test-gpu      (or, where Triton is importable: python tests/gpu/run.py -o docs/gpu/results.md)
 
-Every kernel of tests/simulator/corpus is compiled for the machine, launched on it and on the GPU with the same arguments, and
+Every kernel of tests/simulator/corpus is compiled for the simulator, launched on it and on the GPU with the same arguments, and
 the results are compared with each other bit by bit and with NumPy within the kernel's tolerance. Nothing but libcuda is needed
 beside Triton and NumPy. Without a GPU the script says so and ends with 0; it claims nothing then.
 """
@@ -66,7 +66,7 @@ class Driver:
             raise RuntimeError(f"{function}: {text.value.decode() if text.value else status}")
 
     def launch(self, launch: Any, storages: dict[int, Any]) -> None:
-        """Launch what the machine launched. ``storages`` are arrays by address; they are copied there and back."""
+        """Launch what the simulator launched. ``storages`` are arrays by address; they are copied there and back."""
         module, function = ctypes.c_void_p(), ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), launch.function.text + b"\0")
         self.call("cuModuleGetFunction", ctypes.byref(function), module, launch.function.name.encode())
@@ -125,7 +125,7 @@ def seen() -> Iterator[list[Any]]:
 
 
 def check(case: Any, driver: Driver | None) -> tuple[str, str]:
-    """Run a case on the machine and on the GPU: how they compare, and how the GPU's result compares with NumPy's."""
+    """Run a case on the simulator and on the GPU: how they compare, and how the GPU's result compares with NumPy's."""
     arrays = case.arrays(np.random.default_rng(0))
     before = {name: array.copy() for name, array in arrays.items()}
     with seen() as launches:
@@ -143,7 +143,7 @@ def check(case: Any, driver: Driver | None) -> tuple[str, str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-o", "--output", type=Path, help="the report, Markdown")
-    parser.add_argument("--without-gpu", action="store_true", help="only the machine, to see that this script works")
+    parser.add_argument("--without-gpu", action="store_true", help="only the simulator, to see that this script works")
     options = parser.parse_args()
     try:
         driver = None if options.without_gpu else Driver()
@@ -164,7 +164,7 @@ def main() -> int:
     lines = [
         f"# The corpus on {name}",
         "",
-        "| kernel | GPU beside the machine | GPU beside NumPy |",
+        "| kernel | GPU beside the simulator | GPU beside NumPy |",
         "|---|---|---|",
         *rows,
         "",

@@ -14,7 +14,7 @@ from .recordings import SITES, site_map, softmax
 
 
 def write(folder, launches, manifest=True):
-    """A session of launches, each a recording, with the described manifest or without any."""
+    """A session of launches, each a recording, with the manifest of original prlx 0.5 or without any."""
     folder.mkdir()
     rows = []
     for number, launch in enumerate(launches):

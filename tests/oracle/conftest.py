@@ -103,7 +103,7 @@ def oracle() -> Oracle:
     if not BINARY.is_file():
         if os.environ.get("CI"):
             pytest.fail(f"{BINARY} is missing: make build/oracle/.ready fetches it")
-        pytest.skip("the described differ is not there: make build/oracle/.ready fetches it")
+        pytest.skip("original prlx 0.5 is not there: make build/oracle/.ready fetches it")
     return Oracle(BINARY)
 
 

@@ -1,4 +1,4 @@
-"""500 files of format v1: what the described differ reads we read alike, what it refuses we refuse."""
+"""500 files of format v1: what original prlx 0.5 reads we read alike, what it refuses we refuse."""
 
 from __future__ import annotations
 

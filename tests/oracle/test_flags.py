@@ -1,4 +1,4 @@
-"""Every flag of the described differ, on our command line: the same document, the text it asks for, or what to do instead."""
+"""Every flag of original prlx 0.5, on our command line: the same document, the text it asks for, or what to do instead."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NOT_OF_COMPARING = {"--help", "--version"}
 def pair(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
     """Two recordings, a session of each, and a site map, in the current directory."""
     monkeypatch.chdir(tmp_path)
-    for name in [name for name in os.environ if name.startswith("PRLX_")]:  # settings of whoever runs the tests
+    for name in [name for name in os.environ if name.startswith("PRLX_")]:  # settings of the person who runs the tests
         monkeypatch.delenv(name)
     first = (Event(1), Event(2, dir=1), Event(4, kind=ATOMIC, value=7))
     other = (Event(1), Event(2, mask=1), Event(4, kind=ATOMIC, value=8))

@@ -88,7 +88,7 @@ def test_generated_sessions_give_the_same_documents(
 @pytest.mark.parametrize("form", ["v1", "v2"])
 @pytest.mark.parametrize("seed", range(6))
 def test_our_own_matching_of_launches_is_the_truth(seed: int, form: str, gentrace: Path, tmp_path: Path) -> None:
-    """Where the described differ unmatches everything behind an inserted launch, alignment finds every pair and who differs."""
+    """Where original prlx 0.5 unmatches everything behind an inserted launch, alignment finds every pair and who differs."""
     a, b, truth = tmp_path / "a", tmp_path / "b", tmp_path / "truth.json"
     counts = {"-launches": 40, "-inserted": seed % 4, "-missing": seed % 3, "-changed": 1 + seed, "-seed": seed}
     line = [

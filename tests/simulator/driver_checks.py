@@ -1,4 +1,4 @@
-"""Checks of the driver alone: what Triton hands to a launch, with a list in the machine's place.
+"""Checks of the driver alone: what Triton hands to a launch, with a list in the simulator's place.
 
 Run as a program: one JSON object on stdout says of each check what went wrong, or null.
 """

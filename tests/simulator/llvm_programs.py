@@ -1,7 +1,7 @@
 """Random programs as LLVM lays them out: rotated loops, joined returns, sunk stores; each lane against a generator of its own.
 
-A program is a list of statements. It is compiled with Triton's LLVM at every level, and run on the machine. Its twin runs every
-lane as a Python generator, which stops where lanes exchange values. They do so at the outermost level only, where all
+A program is a list of statements. It is compiled with Triton's LLVM at every level, and run on the simulator. Its twin runs
+every lane as a Python generator, which stops where lanes exchange values. They do so at the outermost level only, where all
 meet that have not returned. Run as ``llvm_programs.py COUNT [FIRST]`` with Triton 3.9 on the path; prints what differs.
 """
 
@@ -317,7 +317,7 @@ def compiled(program: list[Statement], level: Any) -> str:
 
 
 def simulated(ptx: str) -> np.ndarray:
-    """What every lane leaves on the machine."""
+    """What every lane leaves on the simulator."""
     out = np.zeros((LANES, WORDS), np.uint32)
     module = _core.run("simulate_load", {"name": "k.ptx", "ptx": ptx})["module"]
     try:

@@ -1,4 +1,4 @@
-"""Checks of launches on the machine, from enable to a recording. Run as ``driver_checks.py`` is."""
+"""Checks of launches on the simulator, from enable to a recording. Run as ``driver_checks.py`` is."""
 
 import concurrent.futures
 import contextlib

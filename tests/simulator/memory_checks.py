@@ -83,7 +83,7 @@ def check_an_array_whose_file_becomes_shorter_raises_and_names_it():
         else:
             raise AssertionError("recorded memory that is not there")
         assert sorted(p.name for p in run.iterdir()) == ["session.json"], sorted(run.iterdir())
-    assert not copied(np.zeros(4096, np.float32)), "the machine goes on"
+    assert not copied(np.zeros(4096, np.float32)), "the simulator goes on"
 
 
 def check_memory_that_never_was_raises():

@@ -1,4 +1,4 @@
-"""Runs the seeded bugs on the PTX machine and prints one JSON document a bug: the line of the mistake and what named it.
+"""Runs the seeded bugs on the simulator and prints one JSON document a bug: the line of the mistake and what named it.
 
 PYTHONPATH=build/triton/3.9.0 python run_bugs.py DIRECTORY
 """

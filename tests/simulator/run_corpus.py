@@ -1,4 +1,4 @@
-"""Runs cases of the corpus on the PTX machine and prints one JSON document a case: differences, findings, counts.
+"""Runs cases of the corpus on the simulator and prints one JSON document a case: differences, findings, counts.
 
 PYTHONPATH=build/triton/3.9.0 python run_corpus.py [--seeds N] [--workers N] [NAME...]
 """

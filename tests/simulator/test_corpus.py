@@ -1,4 +1,4 @@
-"""The corpus on the machine: 37 kernels, as several Tritons compile them, against NumPy; and without a finding."""
+"""The corpus on the simulator: 37 kernels, as several Tritons compile them, against NumPy; and without a finding."""
 
 from __future__ import annotations
 

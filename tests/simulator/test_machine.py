@@ -1,4 +1,4 @@
-"""Launches on the machine, end to end: results, findings, recordings, limits; on every Triton."""
+"""Launches on the simulator, end to end: results, findings, recordings, limits; on every Triton."""
 
 from __future__ import annotations
 

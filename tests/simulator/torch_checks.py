@@ -112,7 +112,7 @@ def check_everything_is_put_back():
 
 
 def check_softmax_on_the_machine():
-    """The whole way, after everything was put back: code that says cuda, run on the PTX machine."""
+    """The whole way, after everything was put back: code that says cuda, run on the simulator."""
     import prlx
 
     with prlx.enable(device="simulator", map_cuda=True) as seen:

@@ -9,7 +9,7 @@ const (
 	KindExtraEvents = "ExtraEvents" // events that only one side has
 )
 
-// Document is prlx.diff/1: where two recordings of a kernel differ. Every field of the described differ's JSON is here with the same
+// Document is prlx.diff/1: where two recordings of a kernel differ. Every field of original prlx 0.5's JSON is here with the same
 // meaning; see docs/commands/diff.md. Reports are made of it alone.
 type Document struct {
 	Schema              string           `json:"schema"`
@@ -68,7 +68,7 @@ type Recording struct {
 	Means         string    `json:"means"` // "instrumented" | "observed" | "converted" | "generated" | "unknown"
 }
 
-// CrossGPU is the described differ's block for recordings of different architectures.
+// CrossGPU is original prlx 0.5's block for recordings of different architectures.
 type CrossGPU struct {
 	ArchA     string    `json:"arch_a"`
 	ArchB     string    `json:"arch_b"`

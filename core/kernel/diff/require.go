@@ -39,7 +39,7 @@ func ParseRequire(names []string) (Require, error) {
 			}
 		}
 		if !known {
-			return 0, fault.Usagef("%q is nothing that a recording holds%s", clippedWord(name), nearName(name, aspectNames[:])).
+			return 0, fault.Usagef("%q is not something that a recording holds%s", clippedWord(name), nearName(name, aspectNames[:])).
 				WithHint("expected some of %s", strings.Join(aspectNames[:], ", "))
 		}
 	}

@@ -229,7 +229,7 @@ func (p *parser) jumpTo(name string, e entry, isTable bool, number int32, line i
 	return o
 }
 
-// specials are the registers that the machine fills, without what follows a dot.
+// specials are the registers that the simulator fills, without what follows a dot.
 var specials = map[string]bool{
 	"%tid": true, "%ntid": true, "%laneid": true, "%warpid": true, "%nwarpid": true, "%ctaid": true, "%nctaid": true, "%smid": true,
 	"%nsmid": true, "%gridid": true, "%lanemask_eq": true, "%lanemask_le": true, "%lanemask_lt": true, "%lanemask_ge": true,

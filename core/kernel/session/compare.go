@@ -347,7 +347,7 @@ func (c *comparison) losses(side int) diff.Losses {
 	return out
 }
 
-// conclude judges: as in the described differ, a launch that has no partner or could not be compared never passes.
+// conclude judges: as in original prlx 0.5, a launch that has no partner or could not be compared never passes.
 func (c *comparison) conclude() {
 	d, t, s := c.doc, &c.doc.Totals, &c.doc.Sequence
 	whole := t.Errors == 0 && s.Missing == 0 && s.Inserted == 0

@@ -8,13 +8,13 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff/compat"
 )
 
-// CompareCompat compares two sessions as the described differ does: launches are the same when kernel and launch index are, so one
+// CompareCompat compares two sessions as original prlx 0.5 does: launches are the same when kernel and launch index are, so one
 // more launch unmatches all behind it. Filters, site maps and --ignore-active-mask do nothing there, and do nothing here.
 func CompareCompat(j *job.Job, a, b *Session, opt compat.Options) (*compat.SessionResult, error) {
 	out := &compat.SessionResult{Launches: []compat.LaunchResult{}, Threshold: opt.Threshold}
 	if opt.Warps != nil || opt.Kinds != nil || opt.Sites != nil || opt.IgnoreActiveMask || opt.RemapA != nil || opt.RemapB != nil {
 		out.Warnings = append(out.Warnings,
-			"filters, remapping and --ignore-active-mask have no effect on sessions in the described differ, and none with --compat")
+			"filters, remapping and --ignore-active-mask have no effect on sessions in original prlx 0.5, and none with --compat")
 	}
 	opt.Warps, opt.Kinds, opt.Sites, opt.Map, opt.RemapA, opt.RemapB, opt.IgnoreActiveMask = nil, nil, nil, nil, nil, nil, false
 	pairs, onlyB := byLaunch(a, b, out)

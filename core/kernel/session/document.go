@@ -14,7 +14,7 @@ const (
 	StatusError        = "error"
 )
 
-// Document is prlx.session-diff/1: where two sessions differ, launch by launch. Every field of the described differ's session JSON is
+// Document is prlx.session-diff/1: where two sessions differ, launch by launch. Every field of original prlx 0.5's session JSON is
 // here with the same meaning; see docs/formats/session.md.
 type Document struct {
 	Schema             string            `json:"schema"`

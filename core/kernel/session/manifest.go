@@ -174,7 +174,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// launch checks an entry. The described tool demands all five of its fields, so its form must have them.
+// launch checks an entry. Original prlx 0.5 demands all five of its fields, so its form must have them.
 func (e *entry) launch(position int, described bool) (Launch, error) {
 	l := Launch{Number: uint64(position), ModuleHash: e.ModuleHash, Stream: e.Stream, Partial: e.Status == statusPartial}
 	switch {

@@ -62,7 +62,7 @@ func (r recorded) encode(t testing.TB) []byte {
 	return b.Bytes()
 }
 
-// write makes a session's directory with the described manifest.
+// write makes a session's directory with the manifest of original prlx 0.5.
 func write(t testing.TB, launches ...recorded) string {
 	t.Helper()
 	dir := t.TempDir()

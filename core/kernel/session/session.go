@@ -25,7 +25,7 @@ const Schema = "prlx.session/1"
 type Session struct {
 	Dir       string // its directory
 	Manifest  bool   // there is a manifest; else the launches are the recordings found in the directory
-	Described bool   // the manifest is the array of the described tool, not prlx.session/1
+	Described bool   // the manifest is the array of original prlx 0.5, not prlx.session/1
 	Partial   bool   // the manifest says that recording did not come to its end
 	Producer  string
 	Launches  []Launch

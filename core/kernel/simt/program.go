@@ -43,7 +43,7 @@ type binding struct {
 }
 
 // Load reads a PTX text. The name is what errors call it. Kernels are bound when they first run, so a module may hold kernels
-// that the machine refuses beside some that it runs.
+// that the simulator refuses beside some that it runs.
 func Load(ctx context.Context, name string, text []byte) (*Program, error) {
 	m, err := ptx.Read(ctx, name, text)
 	if err != nil {
@@ -87,7 +87,7 @@ func (p *Program) Record(j *job.Job, l *Launch, r *Recording) (*Result, error) {
 	return execute.Run(j, k, p.variables, l, who)
 }
 
-// Check binds a kernel without running it: nil when the machine can run it, else the refusal, which names the instruction.
+// Check binds a kernel without running it: nil when the simulator can run it, else the refusal, which names the instruction.
 func (p *Program) Check(kernel string) error {
 	_, err := p.bound(kernel)
 	return err

@@ -329,7 +329,7 @@ func launchOf(threads uint32, arrays ...memory.Allocation) *Launch {
 	return l
 }
 
-// TestStoredPointersAreNamed stores the address of one array into another: as the machine has it, and one of the process out of a table.
+// TestStoredPointersAreNamed stores the address of one array into another: as the simulator has it, and one of the process out of a table.
 func TestStoredPointersAreNamed(t *testing.T) {
 	text := preamble + ".visible .entry k(.param .u64 out, .param .u64 x, .param .u64 table)\n{\n" + testRegisters +
 		"\tld.param.u64 %rd1, [out];\n\tld.param.u64 %rd2, [x];\n\tld.param.u64 %rd3, [table];\n\tadd.s64 %rd4, %rd2, 24;\n\tst.global.u64 [%rd1], %rd4;\n" +

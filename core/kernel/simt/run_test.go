@@ -119,7 +119,7 @@ func TestLaunchesBeyondTheTargetAreRefused(t *testing.T) {
 		change func(*Launch)
 		want   string
 	}{
-		"a cluster":            {func(l *Launch) { l.Cluster = [3]uint32{2, 1, 1} }, "a cluster of [2 1 1] blocks needs sm_90, the machine is an sm_80"},
+		"a cluster":            {func(l *Launch) { l.Cluster = [3]uint32{2, 1, 1} }, "a cluster of [2 1 1] blocks needs sm_90, the simulator runs sm_80"},
 		"much shared memory":   {func(l *Launch) { l.SharedBytes = 163<<10 + 1 }, "needs 166913 bytes of shared memory, a block of an sm_80 has 166912"},
 		"many threads":         {func(l *Launch) { l.Block = [3]uint32{512, 4, 1} }, "has 2048 threads, a GPU allows 1024"},
 		"a tall grid":          {func(l *Launch) { l.Grid = [3]uint32{1, 65536, 1} }, "not a launch of a GPU"},

@@ -285,7 +285,7 @@ func answer(steps []twinStep, number int) []byte {
 	return out
 }
 
-// TestRandomProgramsAgreeWithASlowInterpreter runs random programs with guards and forward branches on the machine and, thread by
+// TestRandomProgramsAgreeWithASlowInterpreter runs random programs with guards and forward branches on the simulator and, thread by
 // thread, on an interpreter of closures and big numbers.
 func TestRandomProgramsAgreeWithASlowInterpreter(t *testing.T) {
 	n := 300

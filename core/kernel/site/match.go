@@ -34,7 +34,7 @@ func (h How) String() string {
 
 // MatchOptions shape a Mapping. The zero value is what most want.
 type MatchOptions struct {
-	Ordinals bool // by function, kind and ordinal alone, as the described differ maps (--remap-a, --remap-b)
+	Ordinals bool // by function, kind and ordinal alone, as original prlx 0.5 maps (--remap-a, --remap-b)
 }
 
 // Mapping relates the sites of two builds of a kernel, A and B. Every site has one partner at most.

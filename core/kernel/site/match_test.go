@@ -183,7 +183,7 @@ func TestOrdinalsMatchWhatHasNoLine(t *testing.T) {
 			t.Errorf("site %d became %d (%v), want %d", i, j, ok, want)
 		}
 	}
-	// As the described differ does: by ordinal alone, whatever the lines say.
+	// As original prlx 0.5 does: by ordinal alone, whatever the lines say.
 	c := NewTable([]Site{ordinal("k", 99, 0), ordinal("k", 98, 2)})
 	m = Match(a, c, MatchOptions{Ordinals: true})
 	for i, want := range []int{0, -1, -1, 1} {

@@ -185,7 +185,7 @@ func TestTableFindsSites(t *testing.T) {
 		t.Errorf("key 70 is at %d, %v", i, ok)
 	}
 	if _, ok := table.ByID(0); ok {
-		t.Error("id 0 is found: it means that there is none")
+		t.Error("id 0 is used, which is reserved: it means no site")
 	}
 	var none *Table
 	if _, ok := none.ByKey(50); ok || none.Len() != 0 {

@@ -53,7 +53,7 @@ func (t *Table) ByKey(k Key) (int, bool) {
 	return i, ok
 }
 
-// FormatLocation returns "file:function:line:column" as the described documents have it, "" when the location is unknown.
+// FormatLocation returns "file:function:line:column" as the documents of original prlx 0.5 have it, "" when the location is unknown.
 func FormatLocation(s *Site) string {
 	if s == nil || len(s.Chain) == 0 {
 		return ""

@@ -172,7 +172,7 @@ func v1Warnings(h *Header, flags uint32) []string {
 // amdArch is the smallest number of an AMD architecture: compute capabilities are far below, gcnArch begins with 600.
 const amdArch = 600
 
-// taggedArch is where the described tools take an architecture to have waves of 64 lanes. gcnArch (906, 1030) stays below it.
+// taggedArch is where original prlx 0.5 takes an architecture to have waves of 64 lanes. gcnArch (906, 1030) stays below it.
 const taggedArch = 0x1000
 
 // v1Arch spells the architecture, which is the compute capability times ten on NVIDIA and gcnArch on AMD.

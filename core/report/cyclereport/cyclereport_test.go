@@ -302,7 +302,7 @@ func reader(b []byte) *csv.Reader {
 	return r
 }
 
-// TestCSVIsTheDescribedLayout reads the CSV as the described tool's users do.
+// TestCSVIsTheDescribedLayout reads the CSV as uplifter's users do.
 func TestCSVIsTheDescribedLayout(t *testing.T) {
 	d := documents(t)["serving"]
 	text := string(render(t, "csv", d))

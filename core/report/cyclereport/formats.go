@@ -1,5 +1,5 @@
 // Package cyclereport turns the cycles of a trace (prlx.cycles/1) and the comparison of two (prlx.cycles-compare/1) into files for people and
-// machines: HTML, Markdown, CSV as the described tool writes it, and a track that opens beside the trace. A report is a function of the
+// machines: HTML, Markdown, CSV as uplifter writes it, and a track that opens beside the trace. A report is a function of the
 // document alone.
 //
 // What a trace may contain reaches a report escaped and bounded: no name can become markup or a formula of a spreadsheet. The same document

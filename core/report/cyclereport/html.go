@@ -197,7 +197,7 @@ func tiles(d *cycledoc.Document, all []*cycledoc.Class) []tile {
 		odd += c.OutliersTotal
 	}
 	if odd > 0 {
-		out = append(out, tile{Label: "odd repetitions", Value: count(odd), Detail: "far from the median of their class", Class: "hot"})
+		out = append(out, tile{Label: "outliers", Value: count(odd), Detail: "far from the median of their class", Class: "hot"})
 	}
 	if c.Drift != nil {
 		out = append(out, tile{Label: "drift", Value: change(c.Drift.Change), Detail: clean(c.Drift.Description, maxText), Class: "hot"})
@@ -261,7 +261,7 @@ func optionsText(s *cycledoc.Settings) string {
 		text += " Annotations were ignored."
 	}
 	if s.Compat != nil {
-		text += " Searched as the described tool does."
+		text += " Searched as uplifter does."
 	}
 	return text
 }

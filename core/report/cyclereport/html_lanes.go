@@ -210,7 +210,7 @@ func newWalls(d *cycledoc.Document, ax axis, colors map[string]string) *walls {
 		low[c], high[c] = min(low[c], s.WallNS), max(high[c], s.WallNS)
 	}
 	w := &walls{
-		Note:  "Each mark is the range of the steps of one class that start there. Circles are odd steps.",
+		Note:  "Each mark is the range of the steps of one class that start there. Circles are outliers.",
 		Label: fmt.Sprintf("wall times of %s, at most %s", plural(len(d.Steps), "step", "steps"), duration(most)),
 	}
 	for _, part := range []int64{1, 2} {

@@ -128,7 +128,7 @@ func signed(ns float64) string {
 	return duration(ns)
 }
 
-// micro writes ns as µs with three decimals, as the described tool does.
+// micro writes ns as µs with three decimals, as uplifter does.
 func micro(ns float64) string { return strconv.FormatFloat(ns/1000, 'f', 3, 64) }
 
 // harmless keeps a spreadsheet from evaluating a text, and readers of lines from seeing control characters.

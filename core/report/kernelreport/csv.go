@@ -125,7 +125,7 @@ func harmless(s string) string {
 	return "'" + s
 }
 
-// details are the described differ's: what differs, as "name=value" pairs.
+// details are original prlx 0.5's: what differs, as "name=value" pairs.
 func details(d *diff.Divergence) string {
 	switch d.Kind {
 	case diff.KindBranch:

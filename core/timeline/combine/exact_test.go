@@ -212,7 +212,7 @@ func TestBytesDoNotDependOnWorkers(t *testing.T) {
 }
 
 // TestHandWorkedExample is the two-node example of docs/concepts/clocks.md. Node 1 is 2 ms ahead, so what it calls 10:00:00.005 is
-// 10:00:00.003 on the reference's clock; adding the offset, as one formula of the described system does, would give .007.
+// 10:00:00.003 on the reference's clock; adding the offset, as one formula of XLA's `trace_combiner` does, would give .007.
 func TestHandWorkedExample(t *testing.T) {
 	clocks := []xspacetest.Clock{{}, {OffsetNS: 2_000_000}}
 	j, inputs, _ := recorded(t, xspacetest.Config{Clocks: clocks, GPUs: 1, EventsPerGPU: 10, NoSnapshots: true})

@@ -12,7 +12,7 @@ import (
 // Naming is the scheme by which planes of several nodes get names and ids in one XSpace.
 type Naming string
 
-// The schemes. Viewer is ours and the only one that every viewer shows in full; the others are those of the described system.
+// The schemes. Viewer is ours and the only one that every viewer shows in full; the others are those of XLA's `trace_combiner`.
 const (
 	Viewer   Naming = "viewer"   // dense GPU ids 0..499, /host:CPU kept for the reference and suffixed for the others
 	Seed     Naming = "document" // trace_alignment.md section 8: /device:GPU:{node*64+local}, /device:GPU:Host_Node_{id}

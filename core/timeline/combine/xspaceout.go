@@ -328,7 +328,7 @@ func (t *task) tagStats(n *Node, part int) []source.NewStat {
 	}
 }
 
-// renumberLines does to lines what the described combiner does: ids a million apart a node, names that carry the node.
+// renumberLines does to lines what XLA's `trace_combiner` does: ids a million apart a node, names that carry the node.
 func renumberLines(p *source.Process, e *source.PlaneEdit, number int) {
 	for j := range p.Lines {
 		l, le := p.Lines[j], &e.Lines[j]

@@ -381,7 +381,7 @@ func TestTheDescribedSearchFindsWhatIsEvenlySpaced(t *testing.T) {
 	tr := stepped(50, func(int, int) int64 { return 5000 })
 	d := mustFind(t, tr, Options{Compat: &cycledoc.CompatSettings{}}).Document()
 	c := only(t, d)
-	if d.Levels[0].Name != cycledoc.LevelCycle || c.Period != 10 || c.Count != 50 || d.Options.Compat == nil || *d.Options.Compat != structure.DescribedSettings() {
+	if d.Levels[0].Name != cycledoc.LevelCycle || c.Period != 10 || c.Count != 50 || d.Options.Compat == nil || *d.Options.Compat != structure.UplifterSettings() {
 		t.Errorf("%s", describeDoc(d))
 	}
 	if inferred := only(t, mustFind(t, tr, Options{}).Document()); inferred.ID != c.ID {

@@ -29,7 +29,7 @@ func FromDeclared(d *clockfile.Declared, nameToID func(string) (int, bool), opti
 			id = s.Reference
 		}
 		if id < 0 {
-			s.warnf("declared node %q is none of the nodes", dn.Name)
+			s.warnf("declared node %q is not one of the nodes", dn.Name)
 			continue
 		}
 		if _, dup := s.find(id); dup {

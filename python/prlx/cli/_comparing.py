@@ -184,7 +184,10 @@ FILTERS = (
     Option(("--sites", "--filter-sites"), "report only these sites: ids, or file:line", metavar="LIST"),
 )
 MAX_DIVERGENCES = Option(
-    ("--max-divergences", "--max-allowed-divergences"), "how many may count; KIND=N for one kind", "texts", "N"
+    ("--max-divergences", "--max-allowed-divergences"),
+    "divergences allowed; KIND=N for one kind",
+    "texts",
+    "N",
 )
 BASELINE_B = Option(("--baseline-b",), "more runs equal to B", takes="paths", metavar="FILE", brief=True)
 ACCEPTED = file("--accepted", "differences accepted for a while (TOML)")

@@ -65,7 +65,7 @@ MEMORY_LIMIT = from_setting("memory-limit", "such as 512MiB", metavar="SIZE")
 # What commands that compare recordings of kernels share.
 VALUES = Option(("--values",), "compare values, too (bit for bit without --tolerance)", takes="switch")
 SITE_MAP = Option(
-    ("--site-map", "--map"), "prlx-sites.json of v1 recordings; else one is looked for", takes="path", metavar="FILE"
+    ("--site-map", "--map"), "site map of v1 recordings; default: one found nearby", takes="path", metavar="FILE"
 )
 FORCE = Option(("--force",), "compare different kernels too", takes="switch")
 IGNORE = Option(("--ignore",), "sites that do not count: file:line, func:NAME, kind:NAME", "texts", "PATTERN")

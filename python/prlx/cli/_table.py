@@ -19,7 +19,7 @@ COMMANDS: dict[str, str] = {
     "diff": "says where two recordings of a kernel, or two sessions, first differ, and why",
     "assert": "passes or fails a build: are two recordings the same, or as near as is allowed",
     "cycles": "finds what repeats in a trace (steps, layers, phases), and what changed between two runs",
-    "simulate": "runs a script's Triton kernels on the PTX machine, checked and, with --record, recorded",
+    "simulate": "runs a script's Triton kernels on the simulator, checked and, with --record, recorded",
     "session": "lists the launches of a session, or compares two sessions",
     "flamegraph": "writes the divergences of two recordings as tracks for a trace viewer",
     "convert": "converts recordings between formats v1 and v2",

@@ -118,12 +118,12 @@ COMMAND = Command(
         ("prlx assert run_a/ run_b/ --junit diff.xml", "two sessions"),
     ),
     positionals=(
-        Positional("A", "what should be; with --golden: what is checked", "one"),
+        Positional("A", "the reference; with --golden: what is checked", "one"),
         Positional("B", "what is checked", "optional"),
     ),
     options=(
         file("--golden", "the recording, or session, that A must equal"),
-        Option(("--update-golden",), "make A the golden one where it fails, or there is none", takes="switch"),
+        Option(("--update-golden",), "replace the golden recording where it fails", takes="switch"),
         MAX_DIVERGENCES,
         options.VALUES,
         options.TOLERANCE,
@@ -136,7 +136,7 @@ COMMAND = Command(
         file("--github", "write GitHub annotations; - prints them"),
         options.JSON,
         options.REQUIRE,
-        Option(("--strict",), "exit 5 when nothing differs only as far as recorded", takes="switch"),
+        Option(("--strict",), "exit 5 when too little was recorded to be sure", takes="switch"),
         brief(options.NAN),
         brief(options.SITE_MAP),
         SITE_MAP_B,

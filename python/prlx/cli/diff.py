@@ -61,7 +61,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         if getattr(values, name) is not None:
             flag = f"--{name.replace('_', '-')}"
             ui.warn(f"{flag} has no effect: every warp is aligned to its end, with as few differences as possible; "
-                    "with --compat it has its described meaning")  # fmt: skip
+                    "with --compat it has its meaning in original prlx 0.5")  # fmt: skip
     diff = _compare.run(request, progress=ui.progress)
     show(diff, _render(diff, values, ui), ui, after=_next(diff, values))
     return code(diff, strict=bool(values.strict))
@@ -73,7 +73,7 @@ def _refuse(values: argparse.Namespace) -> None:
             "--tui is not part of prlx diff", hint="--html FILE writes a report for a browser, -v prints more"
         )
     if values.compat and (values.explain or values.baseline or values.baseline_b or values.accepted):
-        raise UsageError("--compat reproduces the described document and takes neither --explain, --baseline nor --accepted",
+        raise UsageError("--compat prints what original prlx 0.5 prints, without --explain, --baseline and --accepted",
                          hint="leave out --compat")  # fmt: skip
 
 
@@ -153,7 +153,7 @@ def _values_left(diff: Comparison) -> bool:
 
 
 def _compat(values: argparse.Namespace, ui: UI) -> int:
-    """The described differ's document, quirks included."""
+    """Original prlx 0.5's document, quirks included."""
     from .. import _compare, _core
     from .._progress import shown
 
@@ -270,12 +270,12 @@ COMMAND = Command(
     examples=(
         ("prlx diff good.prlx bad.prlx", "verdict, first divergence, clusters"),
         ("prlx diff good.prlx bad.prlx --explain --html report.html", "why, and every lane in a browser"),
-        ("prlx diff a.prlx b.prlx --baseline a2.prlx a3.prlx", "what equal runs do is noise"),
+        ("prlx diff a.prlx b.prlx --baseline a2.prlx a3.prlx", "differences among equal runs are noise"),
         ("prlx diff run_a/ run_b/", "two sessions, launch by launch"),
     ),
     positionals=(
-        Positional("A", "a recording, or a session: what should be", "one"),
-        Positional("B", "what is compared with it", "one"),
+        Positional("A", "the reference: a recording or a session", "one"),
+        Positional("B", "the recording or session to compare with A", "one"),
     ),
     options=(
         options.VALUES,
@@ -296,9 +296,9 @@ COMMAND = Command(
         options.REQUIRE,
         file("--html", "write a report: clusters, source, lanes, in one file"),
         options.JSON,
-        Option(("--compat",), "the described differ's JSON instead, bit for bit", takes="switch"),
+        Option(("--compat",), "original prlx 0.5's JSON instead, bit for bit", takes="switch"),
         Option(
-            ("--strict",), "exit 5 when losses or coverage limit it", takes="switch", setting="diff.strict", brief=True
+            ("--strict",), "exit 5 when losses limit the verdict", takes="switch", setting="diff.strict", brief=True
         ),
         file("--csv", "write every listed divergence as a row", brief=True),
         file("--junit", "write a JUnit report", brief=True),
@@ -306,7 +306,7 @@ COMMAND = Command(
         file("--github", "write GitHub annotations; - prints them", brief=True),
         file("--markdown", "write a summary for a pull request", brief=True),
         file("--perfetto", "write tracks in the real order of events", brief=True),
-        file("--export-flamegraph", "write the described Chrome JSON", brief=True),
+        file("--export-flamegraph", "write the Chrome JSON of original prlx 0.5", brief=True),
         brief(options.OVERWRITE),
         BASELINE_B,
         brief(ACCEPTED),
@@ -323,9 +323,7 @@ COMMAND = Command(
         options.SESSION,
         Option(("--dump-a",), "print the first events of A instead", takes="number", metavar="N", brief=True),
         Option(("--dump-b",), "print the first events of B instead", takes="number", metavar="N", brief=True),
-        Option(
-            ("--lookahead",), "window of the described aligner, with --compat", takes="number", metavar="N", brief=True
-        ),
+        Option(("--lookahead",), "window of original prlx 0.5, with --compat", takes="number", metavar="N", brief=True),
         Option(("--continue-after-path",), "go on after a path divergence, with --compat", takes="switch", brief=True),
         Option(("--tui",), "refused: --html FILE is for browsing", takes="switch", refused=True),
         brief(options.WORKERS),

@@ -49,14 +49,14 @@ COMMAND = Command(
         ("prlx flamegraph a.prlx b.prlx -o b.pftrace --format perfetto", "in the order of events"),
     ),
     positionals=(
-        Positional("A", "a recording, or a session: what should be", "one"),
-        Positional("B", "what is compared with it", "one"),
+        Positional("A", "the reference: a recording or a session", "one"),
+        Positional("B", "the recording or session to compare with A", "one"),
     ),
     options=(
         Option(("--output", "-o"), f"where to write; {DEFAULT} when left out", takes="path", metavar="OUT"),
         Option(
             ("--format",),
-            "chrome: the described layout; perfetto: the order of events",
+            "chrome: the layout of original prlx 0.5; perfetto: the order of events",
             metavar="",
             choices=("chrome", "perfetto"),
             setting="flamegraph.format",

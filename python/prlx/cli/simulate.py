@@ -1,4 +1,4 @@
-"""``prlx simulate``: a script's Triton kernels on the PTX machine."""
+"""``prlx simulate``: a script's Triton kernels on the simulator."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ COMMAND = Command(
     ),
     positionals=(
         Positional("SCRIPT", "a Python script that launches Triton kernels", "one"),
-        Positional("ARG", "words for the script, flags too", "rest"),
+        Positional("ARG", "arguments of the script, options included", "rest"),
     ),
     options=(
         Option(
@@ -141,7 +141,7 @@ COMMAND = Command(
         *RECORDING,
         Option(("--stop",), "end the script at the first finding", takes="switch"),
         Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),
-        Option(("--nan",), "report instructions that make a NaN of numbers", takes="switch"),
+        Option(("--nan",), "report instructions that turn numbers into NaN", takes="switch"),
         Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
         Option(("--global-races",), "look for races between blocks, too", takes="switch"),
         Option(("--counts",), "do not count per line", takes="switch", off="--no-counts", brief=True),

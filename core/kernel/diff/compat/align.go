@@ -91,7 +91,7 @@ type streams struct {
 	ia, ib         int
 }
 
-// walk is the described algorithm: in step while the sites agree, else the nearest way back within the window, else a Path.
+// walk is original prlx 0.5: in step while the sites agree, else the nearest way back within the window, else a Path.
 func (l *aligner) walk(s *streams) error {
 	for s.ia < len(s.sitesA) && s.ib < len(s.sitesB) {
 		if err := l.look(1); err != nil {
@@ -181,7 +181,7 @@ func ahead(next []uint32, id uint32, window int) int {
 	return 0
 }
 
-// rest reports what is left of one stream. The described differ does so after a Path as well, so that every Path at which it gives
+// rest reports what is left of one stream. Original prlx 0.5 does so after a Path as well, so that every Path at which it gives
 // up is followed by the whole rest of A; where A has nothing left, by the rest of B.
 func (l *aligner) rest(s *streams) error {
 	if s.ia < len(s.sitesA) {

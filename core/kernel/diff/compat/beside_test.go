@@ -9,7 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace/warptracetest"
 )
 
-// TestHowManyMoreTheGreedyAlgorithmReports counts, for the same known edits, the divergences of the described algorithm and of package
+// TestHowManyMoreTheGreedyAlgorithmReports counts, for the same known edits, the divergences of original prlx 0.5 and of package
 // diff. -v prints them.
 func TestHowManyMoreTheGreedyAlgorithmReports(t *testing.T) {
 	j := job.New(context.Background(), job.Options{})
@@ -30,7 +30,7 @@ func TestHowManyMoreTheGreedyAlgorithmReports(t *testing.T) {
 			described += greedy.Counted()
 			ours += len(minimal.Rows)
 		}
-		t.Logf("%s: %d edits of up to 200 events: the described algorithm reports %d divergences, package diff %d", kind, edits, described, ours)
+		t.Logf("%s: %d edits of up to 200 events: original prlx 0.5 reports %d divergences, package diff %d", kind, edits, described, ours)
 		if described <= int64(ours) {
 			t.Errorf("%s: the greedy algorithm reports %d divergences and the minimal one %d", kind, described, ours)
 		}

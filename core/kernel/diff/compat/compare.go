@@ -11,7 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// Result is what the described differ would have found.
+// Result is what original prlx 0.5 would have found.
 type Result struct {
 	Divergences   []Divergence // ascending by warp, after the limit and the filters
 	WarpsCompared int64
@@ -24,7 +24,7 @@ type Result struct {
 	opt  Options
 }
 
-// Compare compares two recordings of format v1. Recordings of v2 are refused, as the described differ refuses them.
+// Compare compares two recordings of format v1. Recordings of v2 are refused, as original prlx 0.5 refuses them.
 func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	ctx := j.Context()
 	if opt.Lookahead < 0 || opt.Limit < 0 || opt.Threshold < 0 {
@@ -32,7 +32,7 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	}
 	for _, t := range []*warptrace.Trace{a, b} {
 		if t.Header().Version != 1 {
-			return nil, fault.New(fault.Usage, "the described differ reads format v1, this is v%d", t.Header().Version).
+			return nil, fault.New(fault.Usage, "original prlx 0.5 reads format v1, this is v%d", t.Header().Version).
 				WithPath(t.Path()).WithHint("leave --compat out, or make it v1 first: prlx convert %s -o v1.prlx --to v1", t.Path())
 		}
 	}
@@ -76,7 +76,7 @@ func capacity(j *job.Job) int64 {
 	return math.MaxInt64
 }
 
-// events is how many events the warps claim. Where a damaged file claims more than a buffer holds, the described differ reads what
+// events is how many events the warps claim. Where a damaged file claims more than a buffer holds, original prlx 0.5 reads what
 // is there and counts what is claimed.
 func events(index []warptrace.WarpInfo) (n int64) {
 	for i := range index {
@@ -85,7 +85,7 @@ func events(index []warptrace.WarpInfo) (n int64) {
 	return n
 }
 
-// belongTogether is what the described differ asks of a pair. Its --force excuses another kernel, never another grid.
+// belongTogether is what original prlx 0.5 asks of a pair. Its --force excuses another kernel, never another grid.
 func (r *Result) belongTogether() error {
 	a, b, opt := r.a, r.b, r.opt
 	if a.KernelHash != b.KernelHash {
@@ -146,7 +146,7 @@ func (r *Result) walkWarps(l *aligner, a, b *warptrace.Trace) error {
 }
 
 // walkThreads compares what the same threads did where warps are of different size: all events of the first narrow warp, then all of
-// the second, against those of the wide one. That order is not what happened; it is what the described differ compares.
+// the second, against those of the wide one. That order is not what happened; it is what original prlx 0.5 compares.
 func (r *Result) walkThreads(l *aligner, a, b *warptrace.Trace) error {
 	perA, perB := uint64(1), uint64(1)
 	if wideA, wideB := isWide(r.a), isWide(r.b); wideA && !wideB {
@@ -223,7 +223,7 @@ func gather(ctx context.Context, t *warptrace.Trace, first, count uint64, into, 
 	return nil
 }
 
-// firstAMD is the architecture number from which the described differ takes a GPU for one with warps of 64. No real number is that
+// firstAMD is the architecture number from which original prlx 0.5 takes a GPU for one with warps of 64. No real number is that
 // large, see docs/formats/prlx-v1.md.
 const firstAMD = 0x1000
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// JSON is the described differ's document, byte for byte but for one thing: it prints divergence_breakdown in the order of a hash
+// JSON is original prlx 0.5's document, byte for byte but for one thing: it prints divergence_breakdown in the order of a hash
 // table, which changes from run to run; here it is alphabetical.
 func (r *Result) JSON() []byte {
 	p := &printer{}
@@ -89,7 +89,7 @@ func (r *Result) printCrossGPU(p *printer) {
 	p.close('}')
 }
 
-// CSV writes the described differ's table. It quotes a location that has a comma and escapes nothing, so a location with a quote or a
+// CSV writes original prlx 0.5's table. It quotes a location that has a comma and escapes nothing, so a location with a quote or a
 // line break makes a table that no reader takes: that is what it writes.
 func (r *Result) CSV(w io.Writer) error {
 	b := bufio.NewWriter(w)
@@ -130,8 +130,8 @@ const (
 	counterGap = 100
 )
 
-// Flamegraph writes the described differ's Chrome trace. Its times mean nothing. Sites come in the order in which they are first
-// listed; the described differ takes them in the order of a hash table.
+// Flamegraph writes original prlx 0.5's Chrome trace. Its times mean nothing. Sites come in the order in which they are first
+// listed; original prlx 0.5 takes them in the order of a hash table.
 func (r *Result) Flamegraph(w io.Writer) error {
 	p := &printer{}
 	p.open('{')

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// DefaultLookahead is the described differ's window for finding the way back after two streams part.
+// DefaultLookahead is original prlx 0.5's window for finding the way back after two streams part.
 const DefaultLookahead = 32
 
-// Options are the described differ's flags. Where a flag of text is nil it was not given, which is not the same as empty: an empty
+// Options are original prlx 0.5's flags. Where a flag of text is nil it was not given, which is not the same as empty: an empty
 // filter lets nothing through.
 type Options struct {
 	Values            bool     // --values: compare operand values
@@ -45,7 +45,7 @@ func (r *ranges) has(warp uint64) bool {
 	return false
 }
 
-// readFilters reads the texts of the filters as the described differ does: what it cannot read it leaves out, and says nothing. Here
+// readFilters reads the texts of the filters as original prlx 0.5 does: what it cannot read it leaves out, and says nothing. Here
 // the pieces left out are returned.
 func readFilters(opt Options) (f filters, ignored []string) {
 	if opt.Warps != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// SessionResult is what the described differ would have found in two sessions.
+// SessionResult is what original prlx 0.5 would have found in two sessions.
 type SessionResult struct {
 	Launches   []LaunchResult // in the order of A
 	UnmatchedA []string       // "name (launch N)"
@@ -54,7 +54,7 @@ func (s *SessionResult) divergences() (n int64) {
 	return n
 }
 
-// JSON is the described differ's document of two sessions, byte for byte.
+// JSON is original prlx 0.5's document of two sessions, byte for byte.
 func (s *SessionResult) JSON() []byte {
 	p := &printer{}
 	p.open('{')
@@ -93,7 +93,7 @@ func (s *SessionResult) JSON() []byte {
 	return p.b
 }
 
-// Refusal is how the described differ words why it could not compare a launch: err, from opening the recording at path or from
+// Refusal is how original prlx 0.5 words why it could not compare a launch: err, from opening the recording at path or from
 // Compare, in its words.
 func Refusal(path string, err error) string {
 	f := fault.Of(err)

@@ -17,7 +17,7 @@ const (
 	maxMapBytes = 1 << 30
 )
 
-// SiteMap is prlx-sites.json as the described differ reads it: every entry with all its fields or none of the file; of two entries
+// SiteMap is prlx-sites.json as original prlx 0.5 reads it: every entry with all its fields or none of the file; of two entries
 // for one site the later holds.
 type SiteMap struct {
 	sites map[uint32]mapped
@@ -115,7 +115,7 @@ func (m *SiteMap) label(id uint32) string {
 	return hex8(id)
 }
 
-// place is what the described differ pairs sites of two builds by.
+// place is what original prlx 0.5 pairs sites of two builds by.
 type place struct {
 	function string
 	kind     uint8
@@ -123,7 +123,7 @@ type place struct {
 }
 
 // remapping returns B's sites in terms of A's. Sites without an ordinal are left alone. Where two sites of A share a place, the
-// described differ takes whichever its hash table yields last, so it varies from run to run; here it is the later one in the file.
+// original prlx 0.5 takes whichever its hash table yields last, so it varies from run to run; here it is the later one in the file.
 func remapping(a, b *SiteMap) map[uint32]uint32 {
 	if a == nil || b == nil {
 		return nil

@@ -6,12 +6,12 @@ import (
 	"unicode/utf8"
 )
 
-// Texts of the described differ: its JSON is indented by two spaces, escapes as little as JSON allows and leaves other alphabets as
+// Texts of original prlx 0.5: its JSON is indented by two spaces, escapes as little as JSON allows and leaves other alphabets as
 // they are; its CSV quotes a field that has a comma, and escapes nothing.
 
 const hexDigits = "0123456789abcdef"
 
-// hex8 is how the described differ prints ids and masks.
+// hex8 is how original prlx 0.5 prints ids and masks.
 func hex8(n uint32) string {
 	var b [10]byte
 	b[0], b[1] = '0', 'x'

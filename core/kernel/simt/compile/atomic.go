@@ -27,7 +27,7 @@ func (b *binder) emitAtomic(f *bound, in *ptx.Inst) error {
 	kind, known := atomics[a.op]
 	t0, typed := atomicTypes[a.kind]
 	if !known || !typed || !b.k.Target.HasAtomic(kind, t0) || a.space == ptx.Local || a.space == ptx.Const || a.space == ptx.Param || a.count != 1 {
-		return b.unknown(in, "not an atomic of the machine")
+		return b.unknown(in, "an atomic that the simulator does not support")
 	}
 	operands := in.Operands
 	result := (*ptx.Operand)(nil)

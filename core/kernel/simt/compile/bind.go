@@ -99,12 +99,12 @@ func Kernel(on *target.Target, name string, m *ptx.Module, entry *ptx.Function) 
 // checkAddresses refuses modules of 32 bits.
 func (b *binder) checkAddresses() error {
 	if b.module.AddressSize != 64 && b.module.AddressSize != 0 {
-		return b.refuse(0, "addresses of %d bits: the machine has 64", b.module.AddressSize)
+		return b.refuse(0, "addresses of %d bits: the simulator has 64", b.module.AddressSize)
 	}
 	return nil
 }
 
-// refuse is the error for what the machine does not do.
+// refuse is the error for what the simulator does not do.
 func (b *binder) refuse(line int, format string, args ...any) *fault.Error {
 	e := fault.New(fault.Incompatible, format, args...)
 	e.Path, e.Line = b.name, line
@@ -119,7 +119,7 @@ func (b *binder) unknown(in *ptx.Inst, format string, args ...any) *fault.Error 
 	}
 	e := b.refuse(int(in.Line), "%s", text)
 	if b.k.Target.IsLater(in.Op) {
-		e.Hint = "the machine is an " + b.k.Target.Name + ": compile for that target, which needs no such instruction"
+		e.Hint = "the simulator is an " + b.k.Target.Name + ": compile for that target, which needs no such instruction"
 	}
 	return e
 }
@@ -180,7 +180,7 @@ func (b *binder) declare(into map[string]place, v *ptx.Variable, number int) err
 		}
 		p.words = b.newWords(v.Bytes)
 	default:
-		return b.refuse(0, "variable %s is in no space of the machine", v.Name)
+		return b.refuse(0, "variable %s is in a space that the simulator does not support", v.Name)
 	}
 	if b.k.Local > maxStatic || b.k.Shared > maxStatic {
 		return b.refuse(0, "variable %s: too much memory", v.Name)

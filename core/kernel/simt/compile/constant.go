@@ -24,7 +24,7 @@ func (b *binder) literal(bank lane.Bank, bits uint64) int32 {
 	return b.constantSlot(code.Constant{Bank: bank, Bits: bits})
 }
 
-// specials are the special registers of the machine, but for the clocks.
+// specials are the special registers of the simulator, but for the clocks.
 var specials = map[string]struct {
 	number int
 	from   code.ValueSource
@@ -55,7 +55,7 @@ func (b *binder) special(in *ptx.Inst, name string, bank lane.Bank) (int32, erro
 	case "%clock_hi", "%globaltimer_hi":
 		shift = 32
 	default:
-		return 0, b.unknown(in, "special register %s is not one of the machine", name)
+		return 0, b.unknown(in, "the simulator does not support the special register %s", name)
 	}
 	d := code.Register{Bank: bank, Index: b.newRegister(bank)}
 	b.emitHidden(code.Inst{Kind: code.KindClock, Detail: shift, Outs: []code.Register{d}})

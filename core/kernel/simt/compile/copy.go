@@ -71,7 +71,7 @@ func (b *binder) copyOperands(in *ptx.Inst) ([]ptx.Operand, error) {
 			policy = true
 		case strings.HasPrefix(mod, "L2::"):
 		default:
-			return nil, b.unknown(in, "not a copy of the machine")
+			return nil, b.unknown(in, "a copy that the simulator does not support")
 		}
 	}
 	operands := in.Operands
@@ -79,7 +79,7 @@ func (b *binder) copyOperands(in *ptx.Inst) ([]ptx.Operand, error) {
 		operands = operands[:len(operands)-1]
 	}
 	if !hasMod(in.Op, "async") || len(operands) < 3 || len(operands) > 4 || operands[2].Kind != ptx.Immediate {
-		return nil, b.unknown(in, "not a copy of the machine")
+		return nil, b.unknown(in, "a copy that the simulator does not support")
 	}
 	return operands, nil
 }
@@ -99,11 +99,11 @@ func (b *binder) emitMatrix(f *bound, in *ptx.Inst) error {
 		case "trans":
 			trans = true
 		default:
-			return b.unknown(in, "modifier .%s is not one of the machine", mod)
+			return b.unknown(in, "the simulator does not support the modifier .%s", mod)
 		}
 	}
 	if count == 0 || len(in.Operands) != 2 {
-		return b.unknown(in, "not a matrix load of the machine")
+		return b.unknown(in, "a matrix load that the simulator does not support")
 	}
 	t, ins, err := b.transfer(f, in, &in.Operands[1], ptx.Shared)
 	if err != nil {

@@ -62,7 +62,7 @@ func (b *binder) emitHidden(in code.Inst) {
 // emitter appends the instructions of one name.
 type emitter struct {
 	emit func(b *binder, f *bound, in *ptx.Inst) error
-	doc  string // forms that the machine knows
+	doc  string // forms that the simulator supports
 }
 
 // emitters are the instructions that are not package lane's: control flow, memory, barriers.
@@ -108,7 +108,7 @@ func plain(k code.Kind) func(*binder, *bound, *ptx.Inst) error {
 // emitNothing accepts a hint.
 func (b *binder) emitNothing(_ *bound, in *ptx.Inst) error {
 	if b.k.Target.IsLater(in.Op) {
-		return b.unknown(in, "not an instruction of the machine")
+		return b.unknown(in, "an instruction that the simulator does not support")
 	}
 	b.emit(code.Inst{Kind: code.KindNothing})
 	return nil
@@ -122,14 +122,14 @@ func (b *binder) emitInst(f *bound, in *ptx.Inst) error {
 	return b.emitForm(f, in)
 }
 
-// Opcode is a row in the table of what the machine executes.
+// Opcode is a row in the table of what the simulator executes.
 type Opcode struct {
 	Name   string // "add"
 	Forms  string // which of its forms
 	Approx string // how results may differ from a GPU's, "" not at all
 }
 
-// Opcodes are all instructions of the machine, by name.
+// Opcodes are all instructions of the simulator, by name.
 func Opcodes() []Opcode {
 	var list []Opcode
 	for name, e := range emitters {
@@ -148,7 +148,7 @@ func Opcodes() []Opcode {
 func (b *binder) emitFence(_ *bound, in *ptx.Inst) error {
 	for _, mod := range in.Op.Mods {
 		if !b.k.Target.HasFence(mod) {
-			return b.unknown(in, "not a fence of the machine")
+			return b.unknown(in, "a fence that the simulator does not support")
 		}
 	}
 	b.emit(code.Inst{Kind: code.KindFence})
@@ -158,7 +158,7 @@ func (b *binder) emitFence(_ *bound, in *ptx.Inst) error {
 // emitPolicy gives a cache policy the value 0: there is no cache.
 func (b *binder) emitPolicy(f *bound, in *ptx.Inst) error {
 	if len(in.Operands) == 0 || in.Operands[0].Kind != ptx.IsRegister || b.k.Target.IsLater(in.Op) {
-		return b.unknown(in, "not a cache policy of the machine")
+		return b.unknown(in, "a cache policy that the simulator does not support")
 	}
 	d, err := b.output(f, in, &in.Operands[0], lane.R64)
 	if err != nil {

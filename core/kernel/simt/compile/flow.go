@@ -75,7 +75,7 @@ func (b *binder) callee(in *ptx.Inst) (*ptx.Function, error) {
 	case found.Entry:
 		return nil, b.unknown(in, "%s is a kernel", name)
 	case found.Extern && name != "vprintf" && name != "__assertfail":
-		return nil, b.unknown(in, "function %s has no body and is not one of the machine", name)
+		return nil, b.unknown(in, "function %s has no body, and the simulator does not provide it", name)
 	}
 	return found, nil
 }
@@ -226,7 +226,7 @@ func (b *binder) barrierOf(in *ptx.Inst) (d code.Barrier, kind string, err error
 			d.Reduce = code.ReduceOr
 		case "pred", "u32":
 		default:
-			return d, kind, b.unknown(in, "not a barrier of the machine")
+			return d, kind, b.unknown(in, "a barrier that the simulator does not support")
 		}
 	}
 	d.Arrive = kind == "arrive"
@@ -245,7 +245,7 @@ func (b *binder) emitBarrier(f *bound, in *ptx.Inst) error {
 		return nil
 	}
 	if kind == "" || (kind == "red") != (d.Reduce != code.ReduceNone) || kind == "red" && len(operands) < 3 {
-		return b.unknown(in, "not a barrier of the machine")
+		return b.unknown(in, "a barrier that the simulator does not support")
 	}
 	if kind == "red" {
 		bank := lane.P
@@ -265,7 +265,7 @@ func (b *binder) emitBarrier(f *bound, in *ptx.Inst) error {
 		operands = operands[1 : len(operands)-1]
 	}
 	if len(operands) < 1 || len(operands) > 2 || d.Arrive && len(operands) != 2 {
-		return b.unknown(in, "not a barrier of the machine")
+		return b.unknown(in, "a barrier that the simulator does not support")
 	}
 	for i, to := range []*int32{&d.ID, &d.Threads}[:len(operands)] {
 		at, err := b.input(f, in, &operands[i], lane.R32, i)

@@ -56,7 +56,7 @@ func (b *binder) accessOf(in *ptx.Inst) (access, error) {
 			a.policy = true
 		case "add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas":
 			if a.op != "" || in.Op.Name != "atom" && in.Op.Name != "red" {
-				return a, b.unknown(in, "modifier .%s is not one of the machine", mod)
+				return a, b.unknown(in, "the simulator does not support the modifier .%s", mod)
 			}
 			a.op = mod
 		default:
@@ -64,7 +64,7 @@ func (b *binder) accessOf(in *ptx.Inst) (access, error) {
 				continue
 			}
 			if i != len(in.Op.Mods)-1 || code.WidthOf(mod) < 8 {
-				return a, b.unknown(in, "modifier .%s is not one of the machine", mod)
+				return a, b.unknown(in, "the simulator does not support the modifier .%s", mod)
 			}
 			a.kind = mod
 		}

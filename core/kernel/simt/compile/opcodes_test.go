@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "rewrite docs/opcodes.md")
 // TestTableOfOpcodesIsFresh holds docs/opcodes.md to the code.
 func TestTableOfOpcodesIsFresh(t *testing.T) {
 	var s strings.Builder
-	s.WriteString("# What the PTX machine executes\n\n")
+	s.WriteString("# What the simulator executes\n\n")
 	s.WriteString("Made from the code by `go test ./core/kernel/simt/compile -run TableOfOpcodes -update`. ")
 	s.WriteString("Anything else is refused by name, with its line in the PTX and in the source.\n\n")
 	s.WriteString("Integer and IEEE operations give the same bits as a GPU. Where the last column says something, a result may differ.\n\n")

@@ -39,7 +39,7 @@ func spaceOf(op ptx.Opcode) (ptx.Space, bool) {
 func (b *binder) emitConvertAddress(f *bound, in *ptx.Inst) error {
 	space, ok := spaceOf(in.Op)
 	if !ok || len(in.Operands) != 2 || typeOf(in.Op) != "u64" || b.k.Target.IsLater(in.Op) {
-		return b.unknown(in, "not a conversion of addresses of the machine")
+		return b.unknown(in, "a conversion of addresses that the simulator does not support")
 	}
 	d, err := b.output(f, in, &in.Operands[0], lane.R64)
 	if err != nil {
@@ -71,7 +71,7 @@ func add64(r *lane.Regs, o *lane.Operands) {
 func (b *binder) emitSpace(f *bound, in *ptx.Inst) error {
 	space, ok := spaceOf(in.Op)
 	if !ok || len(in.Operands) != 2 || b.k.Target.IsLater(in.Op) {
-		return b.unknown(in, "not a test of addresses of the machine")
+		return b.unknown(in, "a test of addresses that the simulator does not support")
 	}
 	d, err := b.output(f, in, &in.Operands[0], lane.P)
 	if err != nil {

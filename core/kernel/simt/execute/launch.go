@@ -114,7 +114,7 @@ func checkLaunch(k *code.Kernel, l *Launch) error {
 	}
 	t := k.Target
 	if uint64(max(l.Cluster[0], 1))*uint64(max(l.Cluster[1], 1))*uint64(max(l.Cluster[2], 1)) > t.ClusterBlocks {
-		return fault.New(fault.Incompatible, "kernel %s: a cluster of %v blocks needs sm_90, the machine is an %s", k.Name, l.Cluster, t.Name)
+		return fault.New(fault.Incompatible, "kernel %s: a cluster of %v blocks needs sm_90, the simulator runs %s", k.Name, l.Cluster, t.Name)
 	}
 	if l.SharedBytes > t.SharedBytes || k.Shared+l.SharedBytes > t.SharedBytes {
 		return fault.New(fault.Limit, "kernel %s needs %d bytes of shared memory, a block of an %s has %d", k.Name, k.Shared+l.SharedBytes, t.Name, t.SharedBytes)
@@ -131,7 +131,7 @@ func checkParams(k *code.Kernel, l *Launch) error {
 			return fault.Usagef("kernel %s: parameter %d names allocation %d of %d", k.Name, i, a.Allocation, len(l.Memory))
 		}
 		if k.Entry.Params[i].Bytes > 8 {
-			return fault.New(fault.Incompatible, "kernel %s: parameter %d is a structure of %d bytes, which launches of the machine do not pass",
+			return fault.New(fault.Incompatible, "kernel %s: parameter %d is a structure of %d bytes, which launches of the simulator do not pass",
 				k.Name, i, k.Entry.Params[i].Bytes)
 		}
 	}
@@ -197,7 +197,7 @@ func (r *Running) BlockNumber(index [3]uint32) uint64 {
 	return uint64(index[0]) + x*(uint64(index[1])+y*uint64(index[2]))
 }
 
-// limitError is the error for a limit of the machine.
+// limitError is the error for a limit of the simulator.
 func (r *Running) limitError(format string, args ...any) error {
 	return fault.New(fault.Limit, "kernel "+r.Kernel.Name+": "+format, args...)
 }
@@ -246,7 +246,7 @@ func (r *Running) constantBits(c *code.Constant, index [3]uint32, linear uint64)
 	return 0
 }
 
-// paramBits is a piece of a parameter. Pointers are those of the machine.
+// paramBits is a piece of a parameter. Pointers are those of the simulator.
 func (r *Running) paramBits(c *code.Constant) uint64 {
 	a := &r.Request.Params[c.Number]
 	bits := a.Bits

@@ -31,7 +31,7 @@ type Options struct {
 	Workers         int    // blocks that may run at once; 0: as the job says. The result does not depend on it
 	StopAtFirst     bool   // the first finding ends the launch
 	MaxFindings     int    // distinct findings that are kept, 0: 1000; the rest is counted
-	NaN             bool   // report instructions that make a NaN of numbers
+	NaN             bool   // report instructions that turn numbers into NaN
 	NoRaces         bool   // do not look for races and uninitialised shared memory
 	GlobalRaces     bool   // look for races in global memory too: blocks run one after another then
 	NoCounts        bool   // do not count per line

@@ -14,7 +14,7 @@ import (
 // family decodes the instructions of one name. It takes the modifiers that it understands; one that is left over is refused.
 type family struct {
 	decode func(d *decoder) (Form, bool)
-	doc    string // forms that the machine knows
+	doc    string // forms that the simulator supports
 	approx string
 }
 
@@ -26,16 +26,16 @@ type decoder struct {
 }
 
 // Decode says what an instruction does. fn is the function that it stands in, for the widths of its registers; without one they
-// are those of the types. An instruction that is not one of the machine's is an error of kind Incompatible.
+// are those of the types. An instruction that the simulator does not support is an error of kind Incompatible.
 func Decode(in *ptx.Inst, fn *ptx.Function) (Form, error) {
 	f, ok := families[in.Op.Name]
 	if !ok {
-		return Form{}, fault.New(fault.Incompatible, "%s is not an instruction of the machine", in.Op.Name)
+		return Form{}, fault.New(fault.Incompatible, "the simulator does not support the instruction %s", in.Op.Name)
 	}
 	d := &decoder{in: in, fn: fn, mods: slices.Clone(in.Op.Mods)}
 	form, ok := f.decode(d)
 	if !ok || len(d.mods) > 0 {
-		return Form{}, fault.New(fault.Incompatible, "%s is not a form of %s that the machine knows", in.Op.Full, in.Op.Name)
+		return Form{}, fault.New(fault.Incompatible, "the simulator does not support the form %s of %s", in.Op.Full, in.Op.Name)
 	}
 	form.Family = in.Op.Name
 	if form.Approx == "" && slices.Contains(in.Op.Mods, "approx") {
@@ -171,7 +171,7 @@ func (d *decoder) width(n, of int) int {
 // FamilyDoc is a row in the table of opcodes.
 type FamilyDoc struct {
 	Name   string // "add"
-	Forms  string // which of its forms the machine knows
+	Forms  string // which of its forms the simulator knows
 	Approx string // how results may differ from a GPU's, "" not at all
 }
 

@@ -315,6 +315,6 @@ func decodeSelect(d *decoder) (Form, bool) {
 func decodeCvta(d *decoder) (Form, bool) {
 	d.take("to")
 	t := d.typ()
-	// Shared and local addresses need the machine's windows; only the space whose addresses are generic is a plain copy.
+	// Shared and local addresses need the simulator's windows; only the space whose addresses are generic is a plain copy.
 	return form(mov64, t, t), d.oneOf("global", "const", "param") != "" && t == "u64"
 }

@@ -235,7 +235,7 @@ func chain(first, then *Fault) *Fault {
 	return first
 }
 
-// Peek reads up to 8 bytes at a generic address as one lane would, for what the machine itself reads: formats of vprintf and
+// Peek reads up to 8 bytes at a generic address as one lane would, for what the simulator itself reads: formats of vprintf and
 // their arguments. It does not ask for alignment, nor whether the bytes were written.
 func (b *Block) Peek(address uint64, bytes, warp, l int) (uint64, *Fault) {
 	n := uint64(bytes)

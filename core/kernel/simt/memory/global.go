@@ -8,7 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 )
 
-// Addresses of the machine. Every allocation has a slot of its own, all of one size, so that the slot of an address is a shift
+// Addresses of the simulator. Every allocation has a slot of its own, all of one size, so that the slot of an address is a shift
 // away. It begins a quarter of the slot behind the slot's start: an index that runs out of it, on either side, stays in its
 // slot. A slot of 64 GiB holds what a 32-bit index of 8-byte elements can reach.
 const (
@@ -51,7 +51,7 @@ func NewGlobal(allocations []Allocation) (*Global, error) {
 	}
 	g := &Global{bits: bitsOfSlot(largest), any: ^uint64(0)}
 	if g.bits > 56 || uint64(len(allocations)) > (lastSlot-firstSlot)>>g.bits {
-		return nil, fault.New(fault.Limit, "%d allocations do not fit the machine's addresses", len(allocations))
+		return nil, fault.New(fault.Limit, "%d allocations do not fit the simulator's addresses", len(allocations))
 	}
 	g.regions = make([]region, len(allocations))
 	for i := range allocations {
@@ -122,7 +122,7 @@ func (g *Global) Arguments(allocation []int) {
 // Null says that parameter i is a null pointer: what derives from it alone is a NullPointer wherever it points.
 func (g *Global) Null(i int) { g.null |= 1 << min(i, 63) }
 
-// Pointer returns the machine's address of an address of the process that points into allocation i, or around it. An address
+// Pointer returns the simulator's address of an address of the process that points into allocation i, or around it. An address
 // too far away for that is its own.
 func (g *Global) Pointer(i int, host uint64) uint64 {
 	r := &g.regions[i]
@@ -133,7 +133,7 @@ func (g *Global) Pointer(i int, host uint64) uint64 {
 	return r.base + d
 }
 
-// Host returns the number of the allocation that an address of the machine falls into, and how far into it; -1 when into none.
+// Host returns the number of the allocation that an address of the simulator falls into, and how far into it; -1 when into none.
 func (g *Global) Host(address uint64) (allocation int, offset uint64) {
 	r := g.find(address)
 	if r == nil || address-r.base >= uint64(len(r.bytes)) {

@@ -3,7 +3,7 @@
 // races between barriers, and cp.async that was not waited for; in local memory what the lane did not write; on request races in
 // global memory.
 //
-// Addresses inside the machine are not those of the process. Each allocation gets an address that depends only on its number
+// Addresses inside the simulator are not those of the process. Each allocation gets an address that depends only on its number
 // and alignment, with a gap on both sides, so that two runs see the same addresses and an index that leaves one array never
 // lands in another. Addresses of the process, as in tables of pointers, are understood too.
 //

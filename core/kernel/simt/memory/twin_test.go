@@ -12,7 +12,7 @@ import (
 // the last barrier.
 type twin struct {
 	allocations []memory.Allocation
-	base        []uint64 // the machine's addresses
+	base        []uint64 // the simulator's addresses
 	legal       func(t *memory.Transfer, allocation int) bool
 	global      [][]byte
 	shared      []sharedByte

@@ -66,7 +66,7 @@ func (g *Global) Watch() {
 	}
 }
 
-// watchAddress tells bytes apart: their address in the process, or that of the machine when they have none.
+// watchAddress tells bytes apart: their address in the process, or that of the simulator when they have none.
 func (in *region) watchAddress() uint64 {
 	if in.host == 0 {
 		return in.base

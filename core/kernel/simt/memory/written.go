@@ -10,7 +10,7 @@ func (g *Global) Stored(low, high, legal uint64) (allocation int, offset uint64,
 	return in.index, low - in.base, true
 }
 
-// Addresses are the bounds of the addresses that the machine gives to allocations.
+// Addresses are the bounds of the addresses that the simulator gives to allocations.
 func (g *Global) Addresses() (low, high uint64) {
 	return firstSlot, firstSlot + uint64(len(g.regions))<<g.bits
 }

@@ -21,7 +21,7 @@ type arrays struct {
 	into      [][]*writtenArray // by allocation: the arguments that point there, ascending by place; else the allocation itself
 	all       []*writtenArray   // ascending by ID
 	low, high uint64            // addresses of the process that lie in some array are between these
-	machine   [2]uint64         // likewise of the machine
+	machine   [2]uint64         // likewise of the simulator
 }
 
 // maxTableEntries bounds how much of a table of pointers is looked through for the arrays that it names.
@@ -137,7 +137,7 @@ func (s *arrays) register(r *execute.Running) {
 // isTable reports whether an argument of a type can be a table of pointers.
 func isTable(ty string) bool { return ty == "*i64" || ty == "*u64" || strings.HasPrefix(ty, "**") }
 
-// inside finds the allocation that an address, of the machine or of the process, lies in.
+// inside finds the allocation that an address, of the simulator or of the process, lies in.
 func (s *arrays) inside(address uint64) (allocation int, ok bool) {
 	if !s.plausible(address) {
 		return 0, false

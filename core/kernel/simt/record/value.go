@@ -94,7 +94,7 @@ func (o *blockRecorder) addressesOf(into *[lane.Lanes]uint64, w *execute.Warp, t
 // the kernel, and neither does how the caller numbers arrays, so an address is the number of a pointer argument, from 1, in the
 // bits from 40 on, and how far it is from there.
 type pointers struct {
-	arguments []uint64         // the machine's address of each parameter, 0 none
+	arguments []uint64         // the simulator's address of each parameter, 0 none
 	into      map[int][]uint32 // parameters that point into an allocation, by their addresses
 	variables int              // allocations from here on are variables of the module
 }

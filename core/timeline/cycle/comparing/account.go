@@ -263,7 +263,7 @@ func (c *accounting) owners(k int, list []Compared, of func(*pairs.Pair) int) []
 	}
 	var inner []int
 	for q := range c.Result.Pairs {
-		if y := list[of(&c.Result.Pairs[q])].Class; q != k && c.Result.Pairs[q].Note == "" && y.Period() < x.Period() && y.Depth <= x.Depth && !y.Described {
+		if y := list[of(&c.Result.Pairs[q])].Class; q != k && c.Result.Pairs[q].Note == "" && y.Period() < x.Period() && y.Depth <= x.Depth && !y.Uplifter {
 			inner = append(inner, q)
 		}
 	}

@@ -34,7 +34,7 @@ type origin struct {
 
 func (o *origin) pair(a, b *structure.Run) (as, bs []Compared, err error) {
 	as, bs = ownClasses(a), ownClasses(b)
-	if a.Opt.Compat != nil || b.Opt.Compat != nil { // the described tool's patterns are compared as it found them
+	if a.Opt.Compat != nil || b.Opt.Compat != nil { // uplifter's patterns are compared as it found them
 		return as, bs, nil
 	}
 	if as, bs, err = o.place(a, b, as, bs); err != nil {

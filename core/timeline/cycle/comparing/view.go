@@ -17,7 +17,7 @@ func viewOf(r *structure.Run, x *Compared, most int, starts map[int][]int32) pai
 	if v.PerStep == 0 {
 		v.PerStep = perStep(r, c)
 	}
-	if c.Described {
+	if c.Uplifter {
 		v.Phase = "" // patterns may be of any
 	}
 	most = max(pairs.MinRepetitions, min(most, viewValues/max(1, c.Period())))

@@ -21,7 +21,7 @@ const (
 	LevelMicrobatch = "microbatch" // repeats inside a step and has layers itself
 	LevelStep       = "step"       // one pass of the model: a decode step, a training iteration
 	LevelLoop       = "loop"       // several steps: a request, an epoch
-	LevelCycle      = "cycle"      // a pattern of the described tool (Options.Compat), which has no levels
+	LevelCycle      = "cycle"      // a pattern of uplifter (Options.Compat), which has no levels
 )
 
 // Document is prlx.cycles/1. All instants (start_ns, end_ns, ...) are nanoseconds since zero_ns; all times are nanoseconds; all shares lie in
@@ -110,7 +110,7 @@ type Class struct {
 	WallNS           Times        `json:"wall_ns"`           // border to border: to the start of the next repetition where that follows at once, else to the last end
 	BusyNS           Times        `json:"busy_ns"`           // union of the intervals of its kernels
 	GapNS            Times        `json:"gap_ns"`            // wall less busy
-	KernelNS         Times        `json:"kernel_ns"`         // sum of kernel times: what the described tool calls cycle time
+	KernelNS         Times        `json:"kernel_ns"`         // sum of kernel times: what uplifter calls cycle time
 	Phase            string       `json:"phase"`             // prefill, decode, mixed, draft, verify, train-fwd, train-bwd, optimizer, unknown
 	PhaseScore       float64      `json:"phase_score"`       // 0 for unknown
 	PhaseReason      string       `json:"phase_reason"`      // the evidence, in words
@@ -317,7 +317,7 @@ type Settings struct {
 	Compat            *CompatSettings `json:"compat"` // null unless asked for
 }
 
-// CompatSettings are the parameters of the described tool, in the order of its own table.
+// CompatSettings are the parameters of uplifter, in the order of its own table.
 type CompatSettings struct {
 	MinAnchorCount  int     `json:"min_anchor_count"` // a kernel must occur so often to be an anchor; 5
 	MaxAnchorShare  float64 `json:"max_anchor_share"` // and no more often than this share of all kernels; 0.2

@@ -61,8 +61,8 @@ func rankOf(side bool) int {
 func (f *finder) reason(l *structure.Level) string {
 	c := f.r.Classes[l.Classes[0]]
 	switch {
-	case c.Described:
-		return "found as the described tool does, which knows no levels"
+	case c.Uplifter:
+		return "found as uplifter does, which knows no levels"
 	case c.Source != structure.SourceInferred:
 		return fmt.Sprintf("defined by %s marks", c.Source)
 	}

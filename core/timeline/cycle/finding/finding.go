@@ -33,7 +33,7 @@ func (f *finder) run() {
 	r := f.r
 	r.Warnings = append(r.Warnings, r.Trace.Warnings...)
 	if r.Opt.Compat != nil {
-		f.describedSearch()
+		f.uplifterSearch()
 		f.arrange()
 		return
 	}

@@ -12,13 +12,13 @@ func (f *measurer) gatherSteps() {
 	r := f.r
 	count := len(r.Steps)
 	for _, c := range r.Classes {
-		if c.Depth == structure.DepthStep && !c.Described {
+		if c.Depth == structure.DepthStep && !c.Uplifter {
 			count += int(c.Count)
 		}
 	}
 	r.Steps = slices.Grow(r.Steps, count-len(r.Steps))
 	for i, c := range r.Classes {
-		if c.Depth != structure.DepthStep || c.Described { // patterns of the described tool may overlap
+		if c.Depth != structure.DepthStep || c.Uplifter { // patterns of uplifter may overlap
 			continue
 		}
 		for pi := range c.Parts {

@@ -110,7 +110,7 @@ func (f *namer) nameAll() {
 		for _, i := range r.Levels[li].Classes {
 			c := r.Classes[i]
 			base := r.Levels[li].Depth.Name()
-			if c.Described {
+			if c.Uplifter {
 				base = cycledoc.LevelCycle
 			}
 			switch p := f.phases[c].Phase; {

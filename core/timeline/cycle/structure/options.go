@@ -33,7 +33,7 @@ type Options struct {
 	EditPercent       int              // edits of one repetition, in percent of its kernels; 0 means 5, NoEdits none
 	MaxLevels         int              // 1 to 4; 0 means 4
 	MaxListed         int              // borders of a class, and steps, that the document lists; 0 means 10,000. Tables have all
-	// Compat looks for cycles as the described tool does, and only so. Its fields that are 0 have that tool's defaults.
+	// Compat looks for cycles as uplifter does, and only so. Its fields that are 0 have that tool's defaults.
 	Compat *cycledoc.CompatSettings
 }
 
@@ -96,13 +96,13 @@ func (o Options) Filled() (Options, error) {
 	return o, nil
 }
 
-// DescribedSettings are the described tool's defaults.
-func DescribedSettings() cycledoc.CompatSettings {
+// UplifterSettings are uplifter's defaults.
+func UplifterSettings() cycledoc.CompatSettings {
 	return cycledoc.CompatSettings{MinAnchorCount: 5, MaxAnchorShare: 0.2, LengthTolerance: 0.05, OuterMatch: 0.95, SubMatch: 0.8, MinSubLength: 5}
 }
 
 func filledCompat(c cycledoc.CompatSettings) (cycledoc.CompatSettings, error) {
-	d := DescribedSettings()
+	d := UplifterSettings()
 	if c.MinAnchorCount == 0 {
 		c.MinAnchorCount = d.MinAnchorCount
 	}

@@ -89,7 +89,7 @@ type Class struct {
 	Children  []Child
 	Parents   []int
 	Name      string
-	Described bool // of the described tool, which has no levels
+	Uplifter bool // of uplifter, which has no levels
 
 	Count, Edited, Edits, Covered int64
 	Measured
@@ -161,7 +161,7 @@ func (c *Class) Period() int { return len(c.Word) }
 
 // LevelName is what the document calls the level of a class.
 func (c *Class) LevelName() string {
-	if c.Described {
+	if c.Uplifter {
 		return cycledoc.LevelCycle
 	}
 	return c.Depth.Name()

@@ -204,7 +204,7 @@ func (r rewriting) Remarks(c *Counts) (out []string) {
 		{c.NoArg, "without their correction as an arg: counters, and events whose args are no object"},
 		{r.trace.RoundedPS, "rounded to the picosecond where they changed: times with more digits"},
 		{r.trace.Repeated, "a key twice, of which the last counts: events"},
-		{odd.ControlChars + odd.BadEscapes + odd.Literals, "copied although strict JSON forbids them: control characters, escapes that are none, NaN and Infinity"},
+		{odd.ControlChars + odd.BadEscapes + odd.Literals, "copied although strict JSON forbids them: control characters, invalid escapes, NaN and Infinity"},
 	} {
 		if w.n > 0 {
 			out = append(out, fmt.Sprintf("%s: %d", w.text, w.n))

@@ -85,7 +85,7 @@ type WalkResult struct {
 	Empty     int64 // {} or null
 	Skipped   int64 // places that are no event; the walk went on at the next one
 	Truncated bool  // the text ends inside of a document
-	Trailing  int64 // bytes behind the last document that are none
+	Trailing  int64 // bytes after the last document that belong to none
 }
 
 // Walk goes through the text once, front to back, and visits the events that are wanted. Unlike Scan it judges nothing: events that

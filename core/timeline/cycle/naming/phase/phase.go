@@ -321,7 +321,7 @@ func Kinds(names []string) (training, serving bool) {
 	return training, !training && (server > 0 || any(serverName) || language)
 }
 
-// Mode is how the described tool picks one pattern of many.
+// Mode is how uplifter picks one pattern of many.
 type Mode string
 
 // The modes.
@@ -337,7 +337,7 @@ type Pattern struct {
 	Start, End  int // kernels: the first of the first repetition, behind the last of the last
 }
 
-// Pick chooses a pattern as the described tool does; -1 when there is none or the mode is not known. Of equals the first wins.
+// Pick chooses a pattern as uplifter does; -1 when there is none or the mode is not known. Of equals the first wins.
 func Pick(mode Mode, patterns []Pattern) int {
 	centre := func(p Pattern) int { return p.Start + p.End }
 	order := make([]int, len(patterns))

@@ -93,9 +93,9 @@ func conclude(list []evidence, share float64) Result {
 	slices.SortStableFunc(list, func(a, b evidence) int { return cmp.Compare(math.Abs(b.odds), math.Abs(a.odds)) })
 	var texts []string
 	for _, e := range list[:min(len(list), maxReasons)] {
-		sign := "(speaks for prefill)"
+		sign := "(points to prefill)"
 		if e.odds < 0 {
-			sign = "(speaks for decode)"
+			sign = "(points to decode)"
 		}
 		if (e.odds > 0) == (sum > 0) {
 			sign = ""

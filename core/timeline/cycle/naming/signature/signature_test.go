@@ -7,7 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 )
 
-// The examples of cycle_detection.md, and every row of the described tool's problems: what we want, and why.
+// The examples of cycle_detection.md, and every row of uplifter's problems: what we want, and why.
 func TestKeys(t *testing.T) {
 	for _, c := range []struct{ name, strict, loose string }{
 		// cycle_detection.md, "Example Transformations"

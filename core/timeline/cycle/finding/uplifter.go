@@ -9,26 +9,26 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
-// The described tool's search, with its parameters: a kernel that is evenly spaced over the whole device is an anchor, the windows between its
+// Uplifter's search, with its parameters: a kernel that is evenly spaced over the whole device is an anchor, the windows between its
 // occurrences are compared with the first one, and a shorter cycle within replaces the outer one. It sees the kernels of all streams
 // as one sequence. What that tool leaves to the order of a map is decided here by frequency, then by first occurrence; rotations of one
 // cycle, which it lists as several, are one class, that with the most repetitions.
 
-// What the described tool fixes without naming it a parameter.
+// What uplifter fixes without naming it a parameter.
 const (
-	describedSignature = 10 // kernels that tell one pattern from another
-	describedOuter     = 20 // kernels of a cycle, above which a cycle within is looked for
-	describedMatches   = 2  // windows that must match, beside the first
-	describedWithin    = 3  // occurrences of a cycle within a cycle
+	uplifterSignature = 10 // kernels that tell one pattern from another
+	uplifterOuter     = 20 // kernels of a cycle, above which a cycle within is looked for
+	uplifterMatches   = 2  // windows that must match, beside the first
+	uplifterWithin    = 3  // occurrences of a cycle within a cycle
 )
 
-// pattern is one pattern of the described tool.
+// pattern is one pattern of uplifter.
 type pattern struct {
 	start, length int
 	at            []int32
 }
 
-func (f *finder) describedSearch() {
+func (f *finder) uplifterSearch() {
 	r := f.r
 	for seq := range r.Trace.Sequences {
 		s := &r.Trace.Sequences[seq]
@@ -42,7 +42,7 @@ func (f *finder) describedSearch() {
 		t := structure.NewTrack(s, seq, streams, true)
 		t.Number = len(r.Tracks)
 		r.Tracks = append(r.Tracks, t)
-		for _, p := range f.describedPatterns(s.Name) {
+		for _, p := range f.uplifterPatterns(s.Name) {
 			word := r.Symbols(t, p.start, p.start+p.length)
 			start, id := repeat.Canonical(word, r.Words.Key(r.Keys))
 			if slices.ContainsFunc(r.Classes, func(c *structure.Class) bool { return c.ID == id && c.Parts[len(c.Parts)-1].Track == t.Number }) {
@@ -53,11 +53,11 @@ func (f *finder) describedSearch() {
 				end := at + int32(p.length)
 				reps[i] = repeat.Span{Start: at, End: end, Edits: int32(unlike(s.Name[p.start:p.start+p.length], s.Name[at:end]))}
 			}
-			f.add(structure.Class{ID: id, Depth: structure.DepthStep, Described: true, Source: structure.SourceInferred, Word: word, Rotation: (len(word) - start) % len(word)}, structure.Part{Track: t.Number, Reps: reps})
+			f.add(structure.Class{ID: id, Depth: structure.DepthStep, Uplifter: true, Source: structure.SourceInferred, Word: word, Rotation: (len(word) - start) % len(word)}, structure.Part{Track: t.Number, Reps: reps})
 		}
 	}
 	if len(r.Trace.Marks) > 0 {
-		r.Warnings = append(r.Warnings, "the described tool uses no annotations: marks are left aside")
+		r.Warnings = append(r.Warnings, "uplifter uses no annotations: marks are left aside")
 	}
 }
 
@@ -71,12 +71,12 @@ func unlike(a, b []uint32) int {
 	return n
 }
 
-// describedPatterns are the patterns of one device, most repetitions first.
-func (f *finder) describedPatterns(names []uint32) []pattern {
+// uplifterPatterns are the patterns of one device, most repetitions first.
+func (f *finder) uplifterPatterns(names []uint32) []pattern {
 	c := f.r.Opt.Compat
 	bySignature := map[string]int{}
 	var out []pattern
-	for _, positions := range describedAnchors(names, c) {
+	for _, positions := range uplifterAnchors(names, c) {
 		if f.canceled() {
 			return nil
 		}
@@ -86,14 +86,14 @@ func (f *finder) describedPatterns(names []uint32) []pattern {
 		}
 		p := pattern{start: int(positions[0]), length: length}
 		p.at = windows(names, p.start, length, c.OuterMatch)
-		if len(p.at) < 1+describedMatches {
+		if len(p.at) < 1+uplifterMatches {
 			continue
 		}
-		if length > describedOuter {
-			p = f.describedInner(names, p)
+		if length > uplifterOuter {
+			p = f.uplifterInner(names, p)
 		}
 		key := ""
-		for _, n := range names[p.start : p.start+min(p.length, describedSignature)] {
+		for _, n := range names[p.start : p.start+min(p.length, uplifterSignature)] {
 			key += f.r.Words.LooseKeys[f.r.Words.Loose[n]] + "|"
 		}
 		if k, ok := bySignature[key]; !ok {
@@ -107,8 +107,8 @@ func (f *finder) describedPatterns(names []uint32) []pattern {
 	return out
 }
 
-// describedAnchors are the positions of the names that may be anchors, most frequent first.
-func describedAnchors(names []uint32, c *cycledoc.CompatSettings) [][]int32 {
+// uplifterAnchors are the positions of the names that may be anchors, most frequent first.
+func uplifterAnchors(names []uint32, c *cycledoc.CompatSettings) [][]int32 {
 	count := map[uint32]int{}
 	var order []uint32
 	for _, n := range names {
@@ -160,8 +160,8 @@ func windows(names []uint32, start, length int, match float64) []int32 {
 	return out
 }
 
-// describedInner looks for a shorter cycle within the first window; it replaces the outer one, and repeats in each of its windows.
-func (f *finder) describedInner(names []uint32, p pattern) pattern {
+// uplifterInner looks for a shorter cycle within the first window; it replaces the outer one, and repeats in each of its windows.
+func (f *finder) uplifterInner(names []uint32, p pattern) pattern {
 	c := f.r.Opt.Compat
 	loose := f.r.Words.Loose
 	window := make([]uint32, p.length)
@@ -180,14 +180,14 @@ func (f *finder) describedInner(names []uint32, p pattern) pattern {
 	length := 0
 	for _, s := range order {
 		q := positions[s]
-		if len(q) < describedWithin {
+		if len(q) < uplifterWithin {
 			continue
 		}
 		n := int(q[1] - q[0])
 		if n < c.MinSubLength || 2*n >= p.length || length > 0 && n >= length || !even(q, n, c.LengthTolerance) {
 			continue
 		}
-		if at := windows(window, int(q[0]), n, c.SubMatch); len(at) >= describedWithin {
+		if at := windows(window, int(q[0]), n, c.SubMatch); len(at) >= uplifterWithin {
 			best, length = at, n
 		}
 	}
