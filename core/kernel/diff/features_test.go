@@ -163,6 +163,69 @@ func TestWarpsThatDifferAlikeAreOneCluster(t *testing.T) {
 	}
 }
 
+func TestLanesOfABranchAreThoseThatRanOnBothSides(t *testing.T) {
+	a := byHand(t, 32, 0, []passed{{0, 0b01111, 0b01001}})
+	b := byHand(t, 32, 0, []passed{{0, 0b10111, 0b10011}})
+	r := compared(t, a, b, Options{Kinds: 1 << RowBranch}, 1)
+	if len(r.Rows) != 1 || r.Rows[0].Lanes != 0b00010 { // lane 3 ran in A alone, lane 4 in B alone
+		t.Errorf("%+v", r.Rows)
+	}
+}
+
+func TestWarpsWithOtherActiveLanesAreNotOfOneCluster(t *testing.T) {
+	same := []passed{{0, all, 0}}
+	fewer, fewest := []passed{{0, 0xff, 0}}, []passed{{0, 0xf, 0}}
+	for _, tc := range []struct {
+		name string
+		a, b [][]passed
+	}{
+		{"in A", [][]passed{fewer, fewest}, [][]passed{same, same}},
+		{"in B", [][]passed{same, same}, [][]passed{fewer, fewest}},
+	} {
+		if r := compared(t, byHand(t, 32, 0, tc.a...), byHand(t, 32, 0, tc.b...), Options{}, 1); len(r.Clusters) != 2 {
+			t.Errorf("%s: %d clusters, want 2: %+v", tc.name, len(r.Clusters), r.Clusters)
+		}
+	}
+}
+
+// TestAReorderedWarpIsOfNoClusterOfOthers: the rows of both warps are alike, for those of a gap say its first event. In the first one
+// every lane did the same, in the second one other lanes passed the second event of the gap.
+func TestAReorderedWarpIsOfNoClusterOfOthers(t *testing.T) {
+	const low, high = 0xffff, 0xffff0000
+	events := []passed{{0, all, low}, {1, low, 0}, {3, low, 0}, {2, high, 0}, {2, high, 0}, {2, high, 0}}
+	reordered := []passed{{0, all, low}, {2, high, 0}, {2, high, 0}, {2, high, 0}, {1, low, 0}, {3, low, 0}}
+	other := slices.Clone(reordered)
+	other[5].active = 0xff
+	r := compared(t, byHand(t, 32, 0, events, events), byHand(t, 32, 0, reordered, other), Options{}, 1)
+	var of [2]*ClusterRef
+	for i := range r.Clusters {
+		for _, warp := range r.Clusters[i].Warps {
+			of[warp] = &r.Clusters[i]
+		}
+	}
+	if len(r.Clusters) != 2 || !of[0].Reordered || of[1].Reordered {
+		t.Errorf("%d clusters: %+v", len(r.Clusters), r.Clusters)
+	}
+}
+
+// TestAClusterComesAsEarlyAsItsEarliestWarp: warps 0 and 1 differ alike, warp 0 behind a barrier and warp 1 before any; warp 2 differs
+// later than warp 1 and before any barrier.
+func TestAClusterComesAsEarlyAsItsEarliestWarp(t *testing.T) {
+	behind := []passed{{4, all, 0}, {0, all, 0}, {1, all, 0}, {3, all, 0}}
+	before := []passed{{2, all, 0}, {0, all, 0}, {1, all, 0}, {3, all, 0}}
+	decided := func(events []passed, at int) []passed {
+		other := slices.Clone(events)
+		other[at].taken = 1
+		return other
+	}
+	a := byHand(t, 32, 0, behind, before, before, before)
+	b := byHand(t, 32, 0, decided(behind, 2), decided(before, 2), decided(before, 3), before)
+	r := compared(t, a, b, Options{}, 1)
+	if len(r.Clusters) != 2 || !slices.Equal(r.Clusters[0].Warps, []uint64{0, 1}) || !slices.Equal(r.Clusters[1].Warps, []uint64{2}) {
+		t.Errorf("clusters %+v, want warps 0 and 1, then warp 2", r.Clusters)
+	}
+}
+
 func TestWideWarpsAreComparedByThread(t *testing.T) {
 	narrow := byHand(t, 32, 0,
 		[]passed{{0, all, 0xff}, {1, 0xff, 0}, {2, all, 0}}, []passed{{0, all, 0}, {2, all, 0}})
