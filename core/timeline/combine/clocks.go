@@ -30,6 +30,7 @@ const (
 type known struct {
 	solution  *offsets.Solution
 	method    string
+	declared  *offsets.Solution          // what is declared beside a solution that was measured, relative to its reference
 	metas     map[int]clockfile.NodeMeta // by node number
 	snapshots map[int]*clockfile.Snapshots
 }
@@ -146,24 +147,33 @@ func (t *task) readOffsets(k *known) error {
 	if t.req.Method == MethodDeclared && t.req.Declared == "" {
 		return fault.Usagef("method declared needs a file of declared offsets").WithHint("pass --declared")
 	}
-	if wantProbes && t.req.Offsets != "" {
+	switch {
+	case wantProbes && t.req.Offsets != "":
 		f, err := t.readClockFile(t.req.Offsets)
 		if err != nil {
 			return err
 		}
-		return t.useFile(k, f)
-	}
-	if wantProbes && len(t.req.Probes) > 0 {
-		return t.solveProbes(k)
-	}
-	if wantDeclared && t.req.Declared != "" {
+		if err := t.useFile(k, f); err != nil {
+			return err
+		}
+		if len(t.req.Probes) > 0 {
+			t.note("round offsets and probes are given: the clocks are those of %s, and the probes are not used", filepath.Base(t.req.Offsets))
+		}
+	case wantProbes && len(t.req.Probes) > 0:
+		if err := t.solveProbes(k); err != nil {
+			return err
+		}
+	case wantDeclared && t.req.Declared != "":
 		f, err := t.readClockFile(t.req.Declared)
 		if err != nil {
 			return err
 		}
 		return t.useFile(k, f)
 	}
-	return nil
+	if k.solution == nil || t.req.Declared == "" {
+		return nil
+	}
+	return t.declareBeside(k)
 }
 
 // useFile makes the solution of a file that states offsets, solved or declared.
@@ -412,8 +422,8 @@ func (t *task) wallClocks(k *known) error {
 	}
 	for i, n := range t.nodes {
 		if k.solution != nil && n.absolute {
-			if o, ok := k.solution.Node(n.Number); ok {
-				t.applyOffsets(n, o, toRef, k.method)
+			if o, method, ok := k.offsetsOf(n.Number); ok {
+				t.applyOffsets(n, o, toRef, method)
 				if err := t.checkReach(n); err != nil {
 					return err
 				}
