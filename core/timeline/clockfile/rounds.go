@@ -16,6 +16,7 @@ type Rounds struct {
 	Tails     []Tail     // ascending by node; ours only
 	Rows      []Round    // in file order
 	Alpha     AlphaForm  // how rates were written, when they were written as alpha
+	BoundNS   int64      // of rows that state none, as the header states it; 0 when it does not
 }
 
 // Tail is what one of our own files adds per node, so that reading it back gives the solver's map exactly.
@@ -59,6 +60,10 @@ func (f *File) roundsHeader(b []byte) error {
 			r.Schema = string(unquote(value))
 		case "reference":
 			r.Reference, err = nodeID(value)
+		case "bound_ns":
+			if r.BoundNS, _, err = integer(value); err == nil && r.BoundNS <= 0 {
+				err = fmt.Errorf("bound_ns %d is no bound", r.BoundNS)
+			}
 		case "nodes":
 			err = array(value, func(v []byte) error {
 				if len(r.Meta) >= MaxNode {
@@ -89,6 +94,9 @@ func (f *File) roundsHeader(b []byte) error {
 	}
 	if r.Reference >= 0 {
 		f.Rounds.Reference = r.Reference
+	}
+	if r.BoundNS > 0 {
+		f.Rounds.BoundNS = r.BoundNS
 	}
 	for _, m := range r.Meta {
 		f.Rounds.addMeta(m)
@@ -212,6 +220,11 @@ func instantOrZero(v []byte) (int64, error) {
 }
 
 func (r *Rounds) finish(f *File) {
+	for i := range r.Rows {
+		if r.BoundNS > 0 && r.Rows[i].BoundNS < 0 {
+			r.Rows[i].BoundNS = r.BoundNS
+		}
+	}
 	for _, m := range f.metas {
 		r.addMeta(m)
 	}

@@ -212,7 +212,7 @@ func (g *Graph) AddRounds(r *clockfile.Rounds, reference int) {
 	if inst.note != "" {
 		g.warnf("%s", inst.note)
 	}
-	added := false
+	unbounded := false
 	for _, id := range nodes {
 		c := Clock{Node: id}
 		if c == ref {
@@ -229,10 +229,10 @@ func (g *Graph) AddRounds(r *clockfile.Rounds, reference int) {
 		e.read(samples)
 		e.missed += n.Missed
 		e.notes = append(e.notes, n.Warnings...)
-		added = true
+		unbounded = unbounded || slices.ContainsFunc(samples, func(s sample) bool { return s.bound < 0 })
 	}
-	if added {
-		g.warnf("the round offsets state no bounds: ours are the scatter of the rounds (%d us where there are fewer than %d); an asymmetric path does not show in them", assumedRoundBoundNS/1000, minScatter)
+	if unbounded {
+		g.warnf("the round offsets state no bounds: ours are the scatter of the rounds (%d us where there are fewer than %d, unless bound_ns in the header of the file says better); an asymmetric path does not show in them", assumedRoundBoundNS/1000, minScatter)
 	}
 }
 

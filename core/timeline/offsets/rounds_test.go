@@ -304,3 +304,34 @@ func TestAnotherReferenceIsAComposition(t *testing.T) {
 		t.Errorf("offset %d, want about -37 ms: the old reference is behind", n.OffsetNS)
 	}
 }
+
+// TestFewRoundsHaveTheBoundThatTheFileStates: in its rows or, where whoever measured knows it, in the header for all of them.
+func TestFewRoundsHaveTheBoundThatTheFileStates(t *testing.T) {
+	const header, nodes = `{"meta":true,"nodes":[{"node_id":0},{"node_id":1}]%s}` + "\n", `{"round_id":1,"midpoint_sys_ns":1760000002000000000,"node_id":0,"offset_ns":0}
+{"round_id":1,"midpoint_sys_ns":1760000002000000000,"node_id":1,"offset_ns":5000%s}
+{"round_id":2,"midpoint_sys_ns":1760000006000000000,"node_id":1,"offset_ns":9000%s}
+`
+	for _, tc := range []struct {
+		name, header, first, second string
+		bounds                      [2]int64
+		warned                      bool
+	}{
+		{"nowhere", "", "", "", [2]int64{50_000, 50_000}, true},
+		{"in the rows", "", `,"bound_ns":300`, `,"bound_ns":400`, [2]int64{300, 400}, false},
+		{"in the header", `,"bound_ns":2000`, "", "", [2]int64{2000, 2000}, false},
+		{"in both", `,"bound_ns":2000`, `,"bound_ns":300`, "", [2]int64{300, 2000}, false},
+		{"in one row", "", `,"bound_ns":300`, "", [2]int64{300, 50_000}, true},
+	} {
+		f := read(t, "round_offsets.jsonl", fmt.Sprintf(header, tc.header)+fmt.Sprintf(nodes, tc.first, tc.second))
+		s := fromRounds(t, f.Rounds)
+		n, _ := s.Node(1)
+		_, a, _ := n.Map.At(1760000002000005000)
+		_, b, _ := n.Map.At(1760000006000009000)
+		if got := [2]int64{a, b}; got != tc.bounds {
+			t.Errorf("%s: bounds %v, want %v", tc.name, got, tc.bounds)
+		}
+		if warned := len(s.Warnings) > 0; warned != tc.warned {
+			t.Errorf("%s: warnings %q", tc.name, s.Warnings)
+		}
+	}
+}
