@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -119,6 +120,33 @@ func TestWhatAPathHoldsIsToldByContent(t *testing.T) {
 		}
 		if doc.What != want {
 			t.Errorf("%s: got %s, want %s", path, doc.What, want)
+		}
+	}
+}
+
+// TestARecordingIsNotWrittenUnderTheNameOfAnotherFormat: who names another format wants that one, and would take the file for it.
+func TestARecordingIsNotWrittenUnderTheNameOfAnotherFormat(t *testing.T) {
+	_, v1, _ := generated(t)
+	dir := t.TempDir()
+	convert := func(name, to string) (string, error) {
+		r := &convertRequest{Path: v1, Output: filepath.Join(dir, name), To: to}
+		_, err := convertRecording(job.New(context.Background(), job.Options{}), r)
+		return r.Output, err
+	}
+	for _, name := range []string{"out.json", "OUT.JSON", "out.trace.json", "out.html", "out.csv", "out.sarif", "out.xplane.pb", "out.pftrace", "out.prlx.gz", "out.prlx.zst", "out.sqlite"} {
+		for _, to := range []string{"", "v1"} {
+			path, err := convert(name, to)
+			if !fault.Is(err, fault.Usage) || !strings.Contains(err.Error(), "another format") {
+				t.Errorf("%s: got %v", name, err)
+			}
+			if _, err := os.Stat(path); err == nil {
+				t.Errorf("%s was written", name)
+			}
+		}
+	}
+	for _, name := range []string{"out.prlx", "out", "out.recording", "out.v2"} {
+		if _, err := convert(name, ""); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/report/kernelreport"
 )
 
 type convertRequest struct {
@@ -46,6 +47,22 @@ type Lost struct {
 	Count int64  `json:"count"`
 }
 
+// otherEndings are those of files that are no recordings, besides the endings of reports.
+var otherEndings = []string{".pb", ".sqlite", ".db", ".gz", ".zst"}
+
+// refuseOtherEnding refuses the name of another format for a recording: who gives it wants that format, and tools would take the file for it.
+func refuseOtherEnding(path string) error {
+	_, other := kernelreport.FormatOf(path)
+	for _, ending := range otherEndings {
+		other = other || strings.HasSuffix(strings.ToLower(path), ending)
+	}
+	if !other {
+		return nil
+	}
+	return fault.New(fault.Usage, "a recording is written, and this is the name of another format").WithPath(path).
+		WithHint("name it .prlx; reports are of prlx diff, prlx inspect --json prints what a recording holds")
+}
+
 // convertRecording writes a recording in the other format.
 func convertRecording(j *job.Job, r *convertRequest) (*ConvertDocument, error) {
 	versions := map[string]int{"": 2, "v1": 1, "v2": 2}
@@ -55,6 +72,9 @@ func convertRecording(j *job.Job, r *convertRequest) (*ConvertDocument, error) {
 	}
 	if r.Output == "" {
 		return nil, fault.Usagef("no output is named")
+	}
+	if err := refuseOtherEnding(r.Output); err != nil {
+		return nil, err
 	}
 	if r.MapOutput != "" && version != 1 {
 		return nil, fault.Usagef("a site map belongs to format v1: v2 has its sites inside").WithHint("leave it out, or convert to v1")

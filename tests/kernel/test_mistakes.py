@@ -137,6 +137,7 @@ def test_the_site_map_of_another_build_is_said(prlx, folder):
         (["session", "diff", "a.prlx", "b.prlx"], 2, "no session"),
         (["convert", "a.prlx"], 2, "-o"),
         (["convert", "a.prlx", "-o", "a.prlx", "--overwrite"], 2, "never touched"),
+        (["convert", "a.prlx", "-o", "out.json"], 2, "another format"),
         (["convert", "text.prlx", "-o", "new.prlx"], 3, "no recording"),
         (["convert", "a.prlx", "-o", "new.prlx", "--to", "v3"], 2, "v1, v2"),
         (["report", "a.prlx", "-o", "x.html"], 3, "no JSON"),
