@@ -104,7 +104,7 @@ func (n *NodeOffsets) fromSnapshots(samples []sample, rep *SnapshotReport, opt *
 // snapshotRuns makes runs of knots of the envelope of the fastest readings.
 func (q *series) snapshotRuns(samples []sample, rep *SnapshotReport) (runs []run, latencies []float64) {
 	q.floor += 4 * latencyOf(q)
-	rep.Outliers = q.clean()
+	rep.Outliers += q.clean()
 	if rep.Outliers > 0 {
 		rep.warnf("%d of %d snapshots are outliers and not used", rep.Outliers, rep.Pairs)
 	}

@@ -262,3 +262,15 @@ func TestFewOrOddSnapshots(t *testing.T) {
 		offsets.FromSnapshots(p, offsets.Options{}) // any answer but a panic
 	})
 }
+
+// TestSnapshotsWithANegativeReadingAreCounted: they are not used, and the report says how many there were.
+func TestSnapshotsWithANegativeReadingAreCounted(t *testing.T) {
+	pairs := []clock.Pair{{X: -2, Y: 5}, {X: -1, Y: 6}}
+	for i := range int64(16) {
+		pairs = append(pairs, clock.Pair{X: (i + 1) * 1e9, Y: (i+1)*1e9 + 500})
+	}
+	_, rep, err := offsets.FromSnapshots(pairs, offsets.Options{})
+	if err != nil || rep.Outliers != 2 || rep.Pairs != len(pairs) {
+		t.Fatalf("got %d outliers of %d pairs, %v; want 2 of %d", rep.Outliers, rep.Pairs, err, len(pairs))
+	}
+}
