@@ -80,15 +80,15 @@ type Level struct {
 
 // Class is a Class while it is being put together.
 type Class struct {
-	ID        uint64
-	Depth     Depth
-	Source    string
-	Word      []uint32 // symbols of one repetition, from its border
-	Rotation  int      // of word[0] in the canonical rotation
-	Parts     []Part
-	Children  []Child
-	Parents   []int
-	Name      string
+	ID       uint64
+	Depth    Depth
+	Source   string
+	Word     []uint32 // symbols of one repetition, from its border
+	Rotation int      // of word[0] in the canonical rotation
+	Parts    []Part
+	Children []Child
+	Parents  []int
+	Name     string
 	Uplifter bool // of uplifter, which has no levels
 
 	Count, Edited, Edits, Covered int64
