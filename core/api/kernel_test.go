@@ -91,13 +91,13 @@ func TestRequestsOfRecordingsAreChecked(t *testing.T) {
 		request kernelTraceRequest
 		kind    fault.Kind
 	}{
-		"an unknown table":      {kernelTraceRequest{Path: v1, Tables: []string{"lanes"}}, fault.Usage},
-		"no path":               {kernelTraceRequest{}, fault.Usage},
-		"a directory":           {kernelTraceRequest{Path: filepath.Dir(v1)}, fault.Usage},
-		"a file that is none":   {kernelTraceRequest{Path: "kernel_test.go"}, fault.Format},
-		"a file that is absent": {kernelTraceRequest{Path: v1 + "x"}, fault.IO},
-		"warps":                 {kernelTraceRequest{Path: v1, Warps: "x", Tables: []string{"events"}}, fault.Usage},
-		"too many rows":         {kernelTraceRequest{Path: v1, MaxRows: 3, Tables: []string{"events"}}, fault.Limit},
+		"an unknown table":       {kernelTraceRequest{Path: v1, Tables: []string{"lanes"}}, fault.Usage},
+		"no path":                {kernelTraceRequest{}, fault.Usage},
+		"a directory":            {kernelTraceRequest{Path: filepath.Dir(v1)}, fault.Usage},
+		"a file of another kind": {kernelTraceRequest{Path: "kernel_test.go"}, fault.Format},
+		"a file that is absent":  {kernelTraceRequest{Path: v1 + "x"}, fault.IO},
+		"warps":                  {kernelTraceRequest{Path: v1, Warps: "x", Tables: []string{"events"}}, fault.Usage},
+		"too many rows":          {kernelTraceRequest{Path: v1, MaxRows: 3, Tables: []string{"events"}}, fault.Limit},
 		"a site map that is none": {
 			kernelTraceRequest{Path: v1, siteMapArgs: siteMapArgs{SiteMap: "kernel_test.go"}}, fault.Format,
 		},

@@ -226,7 +226,7 @@ func (l *alignment) alternative(i, j int) bool {
 	return false
 }
 
-// score says how much speaks for a pair of sites, 0: it is impossible.
+// score is the weight of the evidence for a pair of sites; 0: impossible.
 func (m *matcher) score(i, j int) int64 {
 	if x, y := m.aToB[i], m.bToA[j]; x >= 0 || y >= 0 {
 		if int(x) == j && int(y) == i {

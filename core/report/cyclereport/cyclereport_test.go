@@ -41,7 +41,7 @@ const (
 	sampleSteps   = 40
 )
 
-// trace is two ranks of a small server: steps of three layers, a collective in another stream, an odd step and a drift.
+// trace is two ranks of a small server: steps of three layers, a collective in another stream, an outlier and a drift.
 func trace(o run) *kernels.Trace {
 	layer := []string{
 		"void vllm::rms_norm_kernel<c10::BFloat16>", "nvjet_tst_64x8_64x16_1x2_h_bz_TNN", "void vllm::paged_attention_v2_kernel<__nv_bfloat16, 128, 16>",

@@ -90,7 +90,7 @@ type WalkResult struct {
 
 // Walk goes through the text once, front to back, and visits the events that are wanted. Unlike Scan it judges nothing: events that
 // nobody wants are skipped by counting brackets, and of wrong JSON it reads what it can: a text that is cut, several documents one behind
-// another, numbers that are none, damaged events. What it left out is in the result. Errors are those of the reader, of Visit, a text that is
+// another, invalid numbers, damaged events. What it left out is in the result. Errors are those of the reader, of Visit, a text that is
 // no trace at all, and an event longer than MaxEvent.
 func Walk(ctx context.Context, r io.Reader, opt WalkOptions) (*WalkResult, error) {
 	if opt.MaxEvent <= 0 {
