@@ -1,4 +1,4 @@
-"""Every command line of docs/commands runs as it is written, in a folder that holds what it names."""
+"""Every command line of docs/commands and docs/start.md runs as it is written, in a folder that holds what it names."""
 
 from __future__ import annotations
 
@@ -53,6 +53,9 @@ def command_lines():
         for block in blocks(page, ""):
             for line in block.replace("\\\n", " ").splitlines():
                 yield pytest.param(" ".join(line.split()), id=f"{page.stem}: {line[:40]}")
+    for block in blocks(PAGES.parent / "start.md", "sh"):
+        for line in block.splitlines():
+            yield pytest.param(line.partition(" #")[0].strip(), id=f"start: {line[:40]}")
 
 
 @pytest.fixture
@@ -160,6 +163,8 @@ def prepare(folder, text):
         run("prlx diff good.prlx bad.prlx --json -q > diff.json", 1)
     if " -o new.prlx" in text:
         (folder / "new.prlx").unlink()
+    if "--record good.prlx" in text or "--record bad.prlx" in text:
+        (folder / text.split()[3]).unlink()
     if " -o run/" in text or 'output="run"' in text:
         shutil.rmtree(folder / "run")
 
@@ -200,4 +205,4 @@ def test_the_python_of_the_pages_needs_what_it_says_and_no_more(folder, program)
 
 def test_every_page_has_command_lines():
     pages = {param.id.partition(":")[0] for param in command_lines()}
-    assert pages == {page.stem for page in PAGES.glob("*.md")} - {"README", "completion"}
+    assert pages == {page.stem for page in PAGES.glob("*.md")} - {"README", "completion"} | {"start"}
