@@ -29,7 +29,7 @@ var ErrDamaged = errors.New("the replica groups are damaged")
 
 // NewModule makes a module of what was kept of one: the exported fields of m, whose ops keep their order.
 func NewModule(m Module, budget *Budget) (*Module, error) {
-	if m.Replicas < 0 || m.Partitions < 0 || m.Replicas > maxDevices || m.Partitions > maxDevices || m.Replicas*m.Partitions > maxDevices ||
+	if (m.Replicas == 0) != (m.Partitions == 0) || m.Replicas < 0 || m.Partitions < 0 || m.Replicas > maxDevices || m.Partitions > maxDevices || m.Replicas*m.Partitions > maxDevices ||
 		m.Devices != nil && len(m.Devices) != m.Replicas*m.Partitions {
 		return nil, errors.New("the device assignment contradicts itself")
 	}
