@@ -64,7 +64,7 @@ func TestWhatModulesSpreadToIsBounded(t *testing.T) {
 	if failed != 4 {
 		t.Errorf("%d of 36 modules of 2^20 ids are refused, want 4", failed)
 	}
-	for _, m := range []Module{{Replicas: -1}, {Replicas: 1 << 11, Partitions: 1 << 11}, {Replicas: 2, Partitions: 1, Devices: []int64{0}}} {
+	for _, m := range []Module{{Replicas: -1}, {Replicas: 4}, {Partitions: 4}, {Replicas: 1 << 11, Partitions: 1 << 11}, {Replicas: 2, Partitions: 1, Devices: []int64{0}}} {
 		if _, err := NewModule(m, nil); err == nil {
 			t.Errorf("%d x %d with %d devices is a module", m.Replicas, m.Partitions, len(m.Devices))
 		}
