@@ -30,6 +30,7 @@ var floors = [][]string{
 	{"core/timeline/clockfile"},
 	{"core/timeline/offsets"},
 	{"core/timeline/collective"},
+	{"core/timeline/precedence"},
 	{"core/timeline/align"},
 	{"core/timeline/combine"},
 	{"core/kernel/site"},

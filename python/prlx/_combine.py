@@ -304,7 +304,8 @@ def combine_traces(
     reference
         The node whose clock the others are put on.
     method
-        ``auto`` takes the best that is there: probes, then declared, then the wall clock. Others insist.
+        ``auto`` takes the best that is there: probes, then declared, then the wall clock. Others insist; ``collectives``
+        takes the traces alone: what one node entered happened before another, whose data it needed, left.
     policy
         Where no clock reading reaches: ``degrade`` and say so, ``hold`` the last reading, or ``refuse``.
     naming

@@ -22,7 +22,7 @@ Kind = Literal["text", "choice", "whole", "size", "switch"]
 Value = str | int | bool | None
 
 FORMATS = ("xplane", "run", "chrome")
-METHODS = ("auto", "probes", "declared", "wall")
+METHODS = ("auto", "probes", "declared", "collectives", "wall")
 POLICIES = ("degrade", "hold", "refuse")
 NAMINGS = ("viewer", "document", "tagged", "rocm")
 TIMEBASES = ("host", "tracer")

@@ -69,6 +69,21 @@ def test_combine_aligns_the_recording_of_four_nodes(prlx, p4, tmp_path):
     assert ran.err.splitlines()[-1].startswith("wrote run; open it with: xprof")
 
 
+def test_collectives_align_what_came_without_clock_data(prlx, p4, tmp_path):
+    traces = sorted(str(path) for path in Path(p4).glob("*.xplane.pb"))
+    ran = prlx("combine", *traces, "--method", "collectives", "-o", "run", "--json")
+    assert ran.code == 0
+    document = ran.json()
+    assert document["status"] == "aligned"
+    assert [node["method"] for node in document["nodes"]] == ["collectives"] * 4
+    assert [round(node["offset_ns"] / 1e6) for node in document["nodes"]] == [0, 38, -6, 0]
+    assert document["collectives"]["before"]["violated"] == 238
+    assert document["collectives"]["after"]["violated"] == 0
+    alone = prlx("combine", traces[0], "--method", "collectives", "-o", "alone.xplane.pb")
+    assert alone.code == 2
+    assert "needs the traces of several nodes" in alone.err
+
+
 def test_text_and_json_tell_the_same(prlx, p2):
     text = prlx("combine", p2, "-o", "a").out
     assert "240 impossible, 0 consistent, 0 undecidable" in text

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/timeline/event"
-	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
 // Clock maps an instant of an execution (ns, as recorded) to the common clock, with a bound on the error of that (ns). It is
@@ -91,7 +90,7 @@ func Check(ctx context.Context, m *Matched, clock Clock, worst int) (*Verdict, e
 		times = times[:0]
 		for _, member := range g.Members {
 			s := &m.Part.Spans[member.Span]
-			t := timed{slot: Slot{s.Node, s.Device}, who: member.Participant, sends: m.Part.Ops[s.Op].Sends}
+			t := timed{seat: seat{slot: Slot{s.Node, s.Device}, who: member.Participant, sends: m.Part.Ops[s.Op].Sends}}
 			t.start, t.startBound = clock(s, s.StartNS)
 			t.end, t.endBound = clock(s, s.EndNS)
 			if t.end < t.start {
@@ -144,9 +143,7 @@ func (v *Verdict) keepWorst(n int) {
 
 // timed is a member of a group on the common clock.
 type timed struct {
-	slot                 Slot
-	who                  int64
-	sends                bool
+	seat
 	start, end           int64
 	startBound, endBound int64
 }
@@ -192,23 +189,20 @@ func (r *result) take(giver, receiver *timed) {
 // judge applies the rule of the operation's kind.
 func judge(op *Op, times []timed) result {
 	var r result
-	switch {
-	case op.Kind.Symmetric():
+	if op.Kind.Symmetric() {
 		symmetric(&r, times)
-	case op.Kind.Paired():
-		transfers(&r, op.Pairs, times)
-	case op.Kind.RootGives(), op.Kind.RootTakes():
-		if root := rootOf(op, times); root >= 0 {
-			for i := range times {
-				switch {
-				case i == root:
-				case op.Kind.RootGives():
-					r.take(&times[root], &times[i])
-				default:
-					r.take(&times[i], &times[root])
+	} else {
+		seats := make([]seat, len(times))
+		for i := range times {
+			seats[i] = times[i].seat
+		}
+		op.orders(seats, func(givers, receivers []int32) {
+			for _, i := range givers {
+				for _, j := range receivers {
+					r.take(&times[i], &times[j])
 				}
 			}
-		}
+		})
 	}
 	if !r.decided {
 		r.judgement = Undecidable
@@ -279,53 +273,6 @@ func sameNode(r *result, times []timed) {
 		}
 		i = j
 	}
-}
-
-// transfers compares each source with its target.
-func transfers(r *result, pairs []hlo.Pair, times []timed) {
-	givers, receivers := map[int64]*timed{}, map[int64]*timed{}
-	sided := false
-	for i := range times {
-		sided = sided || times[i].sends
-	}
-	for i := range times {
-		t := &times[i]
-		if t.who < 0 {
-			return
-		}
-		if !sided || t.sends {
-			givers[t.who] = t
-		}
-		if !sided || !t.sends {
-			receivers[t.who] = t
-		}
-	}
-	for _, p := range pairs {
-		if giver, receiver := givers[p.Source], receivers[p.Target]; giver != nil && receiver != nil && giver.slot != receiver.slot {
-			r.take(giver, receiver)
-		}
-	}
-}
-
-// rootOf returns the index of the root among the members, -1 when it is not known or not there.
-func rootOf(op *Op, times []timed) int {
-	if !op.Rooted {
-		return -1
-	}
-	for i := range times {
-		if times[i].who < 0 {
-			return -1
-		}
-	}
-	if op.Ranked {
-		return slices.IndexFunc(times, func(t timed) bool { return t.who == op.Root })
-	}
-	for _, g := range op.Groups {
-		if len(g) > 0 && slices.Contains(g, times[0].who) {
-			return slices.IndexFunc(times, func(t timed) bool { return t.who == g[0] })
-		}
-	}
-	return -1
 }
 
 func addSat(a, b int64) int64 {

@@ -19,7 +19,7 @@ type member struct {
 func judged(op Op, bound int64, ms ...member) result {
 	var times []timed
 	for _, m := range ms {
-		times = append(times, timed{slot: Slot{Node: m.node}, who: m.who, start: m.start, end: m.end, startBound: bound, endBound: bound})
+		times = append(times, timed{seat: seat{slot: Slot{Node: m.node}, who: m.who}, start: m.start, end: m.end, startBound: bound, endBound: bound})
 	}
 	return judge(&op, times)
 }
@@ -63,7 +63,7 @@ func TestManyMembersAreJudgedLikePairByPair(t *testing.T) {
 		for i := range n {
 			start := r.Int64N(60)
 			times = append(times, timed{
-				slot: Slot{int32(i * nodes / n), int32(i)}, start: start, end: start + 20 + r.Int64N(80), startBound: r.Int64N(20), endBound: r.Int64N(20),
+				seat: seat{slot: Slot{int32(i * nodes / n), int32(i)}}, start: start, end: start + 20 + r.Int64N(80), startBound: r.Int64N(20), endBound: r.Int64N(20),
 			})
 		}
 		var quick, slow result

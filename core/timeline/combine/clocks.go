@@ -58,6 +58,11 @@ func (t *task) learnClocks() error {
 			return err
 		}
 	}
+	if t.req.Method == MethodCollectives {
+		if err := t.solveCollectives(&k); err != nil {
+			return err
+		}
+	}
 	return t.wallClocks(&k)
 }
 

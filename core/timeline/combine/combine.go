@@ -24,10 +24,11 @@ const (
 
 // The values of NodeResult.Method.
 const (
-	MethodProbes   = "probes"
-	MethodDeclared = "declared"
-	MethodWall     = "wall"
-	MethodNone     = "none"
+	MethodProbes      = "probes"
+	MethodDeclared    = "declared"
+	MethodCollectives = "collectives"
+	MethodWall        = "wall"
+	MethodNone        = "none"
 )
 
 // Document is prlx.combine/1: what was done, node by node.

@@ -110,6 +110,9 @@ func (n *Node) extractRecorded(ctx context.Context, trace source.Recorded, nodes
 
 // match finds the collectives of all nodes and matches them.
 func (t *task) match() (*collective.Matched, error) {
+	if t.found != nil {
+		return t.found, nil
+	}
 	t.job.Progress().SetStage("collectives")
 	err := t.eachNode(func(ctx context.Context, k, _ int) error {
 		_, err := t.nodes[k].extract(ctx, len(t.nodes))
@@ -131,7 +134,8 @@ func (t *task) match() (*collective.Matched, error) {
 			n.programs = nil
 		}
 	}
-	return collective.Match(t.job.Context(), joined)
+	t.found, err = collective.Match(t.job.Context(), joined)
+	return t.found, err
 }
 
 // judgeCollectives counts impossible orders before and after alignment.

@@ -40,7 +40,7 @@ type Request struct {
 	Offsets        string   `json:"offsets"`   // round offsets
 	Probes         []string `json:"probes"`    // probe windows or raw stamps
 	Declared       string   `json:"declared"`
-	Method         string   `json:"method"` // auto, probes, declared, wall
+	Method         string   `json:"method"` // auto, probes, declared, collectives, wall
 	Policy         Policy   `json:"policy"`
 	Reference      string   `json:"reference"`
 	Naming         string   `json:"naming"`
@@ -88,11 +88,9 @@ func (r *Request) normalize() error {
 	switch r.Method {
 	case "":
 		r.Method = "auto"
-	case "auto", MethodProbes, MethodDeclared, MethodWall:
-	case "collectives":
-		return fault.Usagef("method collectives is not available in this version").WithHint("choose auto, probes, declared or wall")
+	case "auto", MethodProbes, MethodDeclared, MethodCollectives, MethodWall:
 	default:
-		return fault.Usagef("method %q is not known", r.Method).WithHint("choose auto, probes, declared or wall")
+		return fault.Usagef("method %q is not known", r.Method).WithHint("choose auto, probes, declared, collectives or wall")
 	}
 	switch r.Format {
 	case "", FormatRun, FormatXPlane, FormatChrome:

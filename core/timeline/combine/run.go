@@ -34,7 +34,8 @@ type task struct {
 	unknown []bool // by node, when the plan was made elsewhere: nothing is known of the error of its times
 
 	keep    *align.Range
-	plans   []*align.Plan // by node; nil where a trace is re-timed as text
+	plans   []*align.Plan       // by node; nil where a trace is re-timed as text
+	found   *collective.Matched // what match found in the whole recordings; nil before
 	matched *collective.Matched
 	doc     *Document
 }
@@ -372,8 +373,11 @@ func (t *task) corrects() bool {
 		return !t.nodes[0].untouched()
 	}
 	for k, n := range t.nodes {
-		if k != t.ref && (n.Result.Method == MethodProbes || n.Result.Method == MethodDeclared) {
-			return true
+		switch n.Result.Method {
+		case MethodProbes, MethodDeclared, MethodCollectives:
+			if k != t.ref {
+				return true
+			}
 		}
 	}
 	return false

@@ -52,10 +52,11 @@ type Source uint8
 
 // The sources. Facts are instants of which one came before the other; readings are offsets that somebody worked out.
 const (
-	Stamps    Source = iota // packets: a fact each, and the fastest of both directions take equally long
-	Windows                 // readings: lines that a prober fitted
-	Rounds                  // readings: offsets that somebody solved against a reference
-	Snapshots               // readings: a tracer's clock and its host's, one after the other
+	Stamps      Source = iota // packets: a fact each, and the fastest of both directions take equally long
+	Windows                   // readings: lines that a prober fitted
+	Rounds                    // readings: offsets that somebody solved against a reference
+	Snapshots                 // readings: a tracer's clock and its host's, one after the other
+	Collectives               // executions of collectives: a fact each, and nothing says which of two members was faster
 )
 
 // sources says of each source what a solution of it alone is called, what its measurements are called, and whether they are stated:
@@ -68,6 +69,8 @@ var sources = [...]struct {
 	Windows:   {"windows", "probes", false},
 	Rounds:    {"rounds", "round offsets", true},
 	Snapshots: {"snapshots", "snapshots", true},
+
+	Collectives: {"collectives", "collectives", false},
 }
 
 // String is the method that a solution of this source alone is called by.

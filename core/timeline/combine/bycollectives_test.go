@@ -1,0 +1,62 @@
+package combine
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/job"
+)
+
+// TestRealClocksFromCollectives: nothing but the traces in, every event of the output against the truth.
+func TestRealClocksFromCollectives(t *testing.T) {
+	for _, tc := range []struct {
+		set      string
+		p50, max int64 // ns
+		half     int64 // of the widest bound, ns
+		before   int   // violated groups of 240
+	}{
+		{"p2", 15_000, 50_000, 0, 240}, {"p4", 65_000, 100_000, 0, 238}, {"p2_step", 0, 0, 0, 87},
+	} {
+		t.Run(tc.set, func(t *testing.T) {
+			inputs, _, tr := jax(t, tc.set)
+			out := filepath.Join(t.TempDir(), "out")
+			doc, evidence, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Method: MethodCollectives, Output: out})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, n := range doc.Nodes {
+				raw, got := instants(t, inputs[k].Path, 0), instants(t, filepath.Join(out, doc.Outputs[k].Path), doc.ZeroNS)
+				if len(raw) != len(got) {
+					t.Fatalf("node %d: %d events became %d", k, len(raw), len(got))
+				}
+				var errs []int64
+				outside := 0
+				for i := range raw {
+					for _, p := range [][2]int64{{raw[i].start, got[i].start}, {raw[i].end, got[i].end}} {
+						_, bound, _ := evidence.Nodes[k].Wall.At(p[0])
+						e := p[1] - tr.trueNS(k, p[0])
+						if max(e, -e) > bound+2 { // both sides are rounded to ns
+							outside++
+							if outside < 5 {
+								t.Errorf("node %d, event %d: error %d ns, bound %d ns", k, i, e, bound)
+							}
+						}
+						errs = append(errs, max(e, -e))
+					}
+				}
+				slices.Sort(errs)
+				t.Logf("%s node %d: error p50 %d ns, max %d ns; bound p50 %d, p99 %d, max %d; steps %v, outside %d of %d", tc.set, k, errs[len(errs)/2], errs[len(errs)-1],
+					n.BoundNS.P50, n.BoundNS.P99, n.BoundNS.Max, n.Steps, outside, len(errs))
+				if tc.p50 > 0 && (errs[len(errs)/2] > tc.p50 || errs[len(errs)-1] > tc.max) {
+					t.Errorf("node %d: error p50 %d ns, max %d ns; want at most %d and %d", k, errs[len(errs)/2], errs[len(errs)-1], tc.p50, tc.max)
+				}
+			}
+			if doc.Collectives == nil || doc.Collectives.Before.Violated != tc.before || doc.Collectives.After.Violated != 0 {
+				t.Errorf("collectives %+v, want %d violated before and 0 after", doc.Collectives, tc.before)
+			}
+			t.Log(doc.Verdict, doc.Warnings)
+		})
+	}
+}
