@@ -33,6 +33,7 @@ var floors = [][]string{
 	{"core/timeline/precedence"},
 	{"core/timeline/align"},
 	{"core/timeline/combine"},
+	{"core/timeline/inspect"},
 	{"core/kernel/site"},
 	{"core/kernel/warptrace"},
 	{"core/kernel/recording"},

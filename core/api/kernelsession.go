@@ -99,24 +99,3 @@ func launchDocument(dir string, l *session.Launch) LaunchDocument {
 	}
 	return doc
 }
-
-// inspectSession is the entry of inspect for a session.
-func inspectSession(j *job.Job, path string) (*InspectFile, error) {
-	doc, err := sessionInspect(j, &sessionInspectRequest{Path: path})
-	if err != nil {
-		return nil, err
-	}
-	f := &InspectFile{Path: path, Format: "session", Counts: map[string]int64{"launches": int64(len(doc.Launches))}, Warnings: doc.Warnings}
-	for i := range doc.Launches {
-		l := &doc.Launches[i]
-		f.Bytes += l.Bytes
-		if l.Problem != "" {
-			f.Losses = append(f.Losses, l.File+": "+l.Problem)
-		}
-	}
-	f.DecompressedBytes = f.Bytes
-	for _, k := range doc.Kernels {
-		f.Kernels = append(f.Kernels, InspectKernel{Name: k.Kernel, Count: k.Launches})
-	}
-	return f, nil
-}

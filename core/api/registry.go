@@ -48,7 +48,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"session_finish":      typed(sessionFinish),
 		"session_inspect":     typed(sessionInspect),
 
-		"inspect":    typed(inspect),
+		"inspect":    typed(inspectFiles),
 		"parse_toml": typed(parseTOML),
 		"solve":      typed(solve),
 		"timeline":   typed(timeline),

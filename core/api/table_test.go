@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/inspect"
 )
 
 func TestStringsKeepEachTextOnce(t *testing.T) {
@@ -76,20 +77,21 @@ func TestEmptyStringColumnHasOneOffset(t *testing.T) {
 }
 
 func TestEventTableHasTheSameColumnsWithAndWithoutRows(t *testing.T) {
-	events := event.NewTable(0)
+	events := &inspect.Events{Table: event.NewTable(0)}
 	describe := func() (names []string) {
-		for _, c := range EventTable(events).columns {
+		for _, c := range eventTable(events).columns {
 			names = append(names, strings.TrimSpace(c.name+" "+c.kind+" "+c.unit))
 		}
 		return names
 	}
 	empty := describe()
 	events.Append(event.Row{Name: "matmul", StartNS: 7, StartPS: 500, DurationPS: 3})
+	events.Planes, events.Lines, events.Line = []string{"GPU 0"}, []string{"stream 7"}, []int32{0}
 	full := describe()
 	if !slices.Equal(empty, full) {
 		t.Errorf("an empty table has columns %q, one with rows %q", empty, full)
 	}
-	for _, want := range []string{"name string", "start_ns int64 ns", "start_ps int32 ps", "duration_ps int64 ps"} {
+	for _, want := range []string{"plane string", "line string", "name string", "start_ns int64 ns", "start_ps int32 ps", "duration_ps int64 ps"} {
 		if !slices.Contains(full, want) {
 			t.Errorf("columns are %q, %q is missing", full, want)
 		}

@@ -82,6 +82,16 @@ func (t *Table) Columns() []Column {
 	}
 }
 
+// Column returns the column of a name, an empty one where there is none.
+func (t *Table) Column(name string) Column {
+	for _, c := range t.Columns() {
+		if c.Name == name {
+			return c
+		}
+	}
+	return Column{}
+}
+
 // SortByStart orders rows by start, longer first where starts are equal (parents before children), else as they came.
 func (t *Table) SortByStart() {
 	order := make([]int32, t.Len())
