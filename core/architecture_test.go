@@ -45,6 +45,7 @@ var floors = [][]string{
 	{"core/kernel/simt/compile", "core/kernel/simt/execute", "core/kernel/simt/sites"},
 	{"core/kernel/simt/record"},
 	{"core/kernel/simt"},
+	{"core/kernel/simulation"},
 	{"core/kernel/diff/script"},
 	{"core/kernel/diff"},
 	{"core/kernel/diff/compat", "core/kernel/diff/sources"},

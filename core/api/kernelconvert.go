@@ -104,14 +104,13 @@ func convertRecording(j *job.Job, r *convertRequest) (*ConvertDocument, error) {
 		}
 		defer mapOut.Abort()
 	}
-	count := &countingWriter{w: out}
-	report, err := warptrace.Convert(j, t.Trace, count, version, warptrace.ConvertOptions{Compress: r.Compress})
+	report, err := warptrace.Convert(j, t.Trace, out, version, warptrace.ConvertOptions{Compress: r.Compress})
 	if err != nil {
 		return nil, fault.Of(err).WithPath(r.Path)
 	}
 	doc := &ConvertDocument{
 		Schema: "prlx.convert/1", Input: r.Path, Output: r.Output, From: formatOf(t.Header()), To: fmt.Sprintf("prlx v%d", version),
-		Warps: report.Warps, Events: report.Events, BytesIn: t.Bytes, BytesOut: count.n, Sites: report.Sites.Len(), SiteMap: r.MapOutput,
+		Warps: report.Warps, Events: report.Events, BytesIn: t.Bytes, BytesOut: out.Appended(), Sites: report.Sites.Len(), SiteMap: r.MapOutput,
 		Lost: []Lost{}, Warnings: append([]string{}, t.Warnings...),
 	}
 	for _, l := range report.Lost {
@@ -126,16 +125,4 @@ func convertRecording(j *job.Job, r *convertRequest) (*ConvertDocument, error) {
 		}
 	}
 	return doc, out.Commit()
-}
-
-// countingWriter counts what it passes on.
-type countingWriter struct {
-	w *file.Output
-	n int64
-}
-
-func (c *countingWriter) Write(p []byte) (int, error) {
-	n, err := c.w.Write(p)
-	c.n += int64(n)
-	return n, err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
+	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/safe"
 )
 
@@ -131,7 +132,7 @@ type simulateLaunchRequest struct {
 	Counts          *bool                `json:"counts"` // absent: true
 	MaxFindings     int                  `json:"max_findings"`
 	MaxInstructions uint64               `json:"max_instructions"`
-	Record          *simulateRecord      `json:"record"`
+	Record          *simulation.Record   `json:"record"`
 }
 
 // simulateParam is one .param of the kernel.
@@ -151,7 +152,7 @@ type simulateAllocation struct {
 }
 
 // simulateLaunch runs one launch on the caller's memory.
-func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*SimulationDocument, error) {
+func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*simulation.Document, error) {
 	p, err := c.programs.find(r.Module)
 	if err != nil {
 		return nil, err
@@ -160,38 +161,14 @@ func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*Simulation
 	if err != nil {
 		return nil, err
 	}
-	var doc *SimulationDocument
+	var doc *simulation.Document
 	err = safe.Call(func() (err error) {
-		doc, err = runLaunch(j, p, l, r)
+		about := simulation.About{Number: r.Launch, ModuleHash: p.hash, Producer: "prlx " + Version}
+		doc, err = simulation.Run(j, p.Program, l, about, r.Record)
 		return err
 	})
 	if err != nil {
 		return nil, lostMemory(err, l)
-	}
-	return doc, nil
-}
-
-// runLaunch runs a launch and records it where that was asked for.
-func runLaunch(j *job.Job, p *program, l *simt.Launch, r *simulateLaunchRequest) (*SimulationDocument, error) {
-	var recorder *launchRecorder
-	var recording *simt.Recording
-	if r.Record != nil {
-		var err error
-		if recorder, err = newLaunchRecorder(p, l, r); err != nil {
-			return nil, err
-		}
-		defer recorder.abort()
-		recording = recorder.recording()
-	}
-	result, err := p.Record(j, l, recording)
-	if err != nil {
-		return nil, err
-	}
-	doc := simulationDocument(r, result)
-	if recorder != nil {
-		if doc.Recording, err = recorder.commit(); err != nil {
-			return nil, err
-		}
 	}
 	return doc, nil
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
+	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -106,13 +108,13 @@ func (m *machine) ints() []uint32 {
 
 func TestLaunchChangesTheCallersMemory(t *testing.T) {
 	m := newMachine(t, increment)
-	var doc SimulationDocument
+	var doc simulation.Document
 	m.must("simulate_launch", m.request(100, 40, nil), &doc)
 	want := slices.Concat(slices.Repeat([]uint32{1}, 40), make([]uint32, 60))
 	if got := m.ints(); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if doc.Schema != "prlx.simulation/1" || doc.Status != simulationClean || doc.Warps != 2 || doc.Blocks != 1 || doc.Totals.Branches != 2 ||
+	if doc.Schema != "prlx.simulation/1" || doc.Status != "clean" || doc.Warps != 2 || doc.Blocks != 1 || doc.Totals.Branches != 2 ||
 		doc.Totals.Divergent != 1 || doc.Totals.GlobalBytes != 2*4*40 {
 		t.Errorf("got %+v", doc)
 	}
@@ -125,9 +127,9 @@ func TestLaunchChangesTheCallersMemory(t *testing.T) {
 
 func TestFindingNamesLineAndLanes(t *testing.T) {
 	m := newMachine(t, increment)
-	var doc SimulationDocument
+	var doc simulation.Document
 	m.must("simulate_launch", m.request(50, 60, nil), &doc)
-	if doc.Status != simulationFindings || len(doc.Findings) != 2 { // the load, the store
+	if doc.Status != "findings" || len(doc.Findings) != 2 { // the load, the store
 		t.Fatalf("got %+v", doc)
 	}
 	f := doc.Findings[0]
@@ -146,7 +148,7 @@ func TestFindingNamesLineAndLanes(t *testing.T) {
 func TestLaunchIsRecorded(t *testing.T) {
 	m := newMachine(t, increment)
 	path := filepath.Join(t.TempDir(), "a.prlx")
-	var doc SimulationDocument
+	var doc simulation.Document
 	m.must("simulate_launch", m.request(100, 40, map[string]any{"launch": 3, "record": map[string]any{"path": path}}), &doc)
 	trace, err := warptrace.OpenPath(t.Context(), path)
 	if err != nil {
@@ -154,7 +156,7 @@ func TestLaunchIsRecorded(t *testing.T) {
 	}
 	defer trace.Close()
 	h := trace.Header()
-	if h.Kernel != "increment" || h.Means != warptrace.MeansObserved || h.Launch != 3 || h.Arch != machineArch || !h.Taken || h.WarpsPerBlock != 2 {
+	if h.Kernel != "increment" || h.Means != warptrace.MeansObserved || h.Launch != 3 || h.Arch != target.SM80.Name || !h.Taken || h.WarpsPerBlock != 2 {
 		t.Errorf("got %+v", h)
 	}
 	if len(h.Arguments) != 2 || h.Arguments[1].Value != "40" || h.Arguments[0].Digest == 0 || h.Arguments[0].Value != "" {
@@ -178,20 +180,20 @@ func TestLaunchIsRecorded(t *testing.T) {
 func TestARecordingSaysWhatALaunchWrote(t *testing.T) {
 	for name, c := range map[string]struct {
 		record map[string]any
-		want   *SimulationWritten
+		want   *simulation.Written
 		kept   int
 		notes  int
 	}{
-		"by default":      {map[string]any{}, &SimulationWritten{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
-		"with contents":   {map[string]any{"outputs": 1 << 20}, &SimulationWritten{Stores: 1, Arrays: 1, Bytes: 160, KeptBytes: 160}, 1, 0},
-		"with too little": {map[string]any{"outputs": 100}, &SimulationWritten{Stores: 1, Arrays: 1, Bytes: 160}, 0, 1},
-		"as digests":      {map[string]any{"mode": "digest"}, &SimulationWritten{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
+		"by default":      {map[string]any{}, &simulation.Written{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
+		"with contents":   {map[string]any{"outputs": 1 << 20}, &simulation.Written{Stores: 1, Arrays: 1, Bytes: 160, KeptBytes: 160}, 1, 0},
+		"with too little": {map[string]any{"outputs": 100}, &simulation.Written{Stores: 1, Arrays: 1, Bytes: 160}, 0, 1},
+		"as digests":      {map[string]any{"mode": "digest"}, &simulation.Written{Stores: 1, Arrays: 1, Bytes: 160}, 0, 0},
 		"left out":        {map[string]any{"no_written": true}, nil, 0, 0},
 	} {
 		m := newMachine(t, increment)
 		path := filepath.Join(t.TempDir(), "a.prlx")
 		c.record["path"] = path
-		var doc SimulationDocument
+		var doc simulation.Document
 		m.must("simulate_launch", m.request(100, 40, map[string]any{"record": c.record}), &doc)
 		if d := cmp.Diff(c.want, doc.Recording.Written); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
@@ -222,7 +224,7 @@ func TestARecordingSaysWhatALaunchWrote(t *testing.T) {
 func TestSameArgumentsHaveTheSameDigestWhereverTheyLie(t *testing.T) {
 	digest := func(n int) string {
 		m := newMachine(t, increment)
-		var doc SimulationDocument
+		var doc simulation.Document
 		record := map[string]any{"path": filepath.Join(t.TempDir(), "a.prlx")}
 		m.must("simulate_launch", m.request(100, n, map[string]any{"record": record}), &doc)
 		return doc.Recording.ArgumentDigest
@@ -273,27 +275,6 @@ func TestUnknownInstructionIsRefusedByName(t *testing.T) {
 	reply := string(m.call("simulate_launch", m.request(100, 40, nil)))
 	if reply[0] != replyError || !strings.Contains(reply, "frobnicate.s32") || !strings.Contains(reply, `"kind":"incompatible"`) {
 		t.Errorf("got %s", reply[1:])
-	}
-}
-
-func TestScalarsInText(t *testing.T) {
-	for _, c := range []struct {
-		ty   string
-		bits uint64
-		want string
-	}{
-		{"i32", 0xffffffff, "-1"},
-		{"u32", 0xffffffff, "4294967295"},
-		{"i64", 1 << 63, "-9223372036854775808"},
-		{"i8", 0x80, "-128"},
-		{"fp32", 0x40200000, "2.5"},
-		{"fp64", 0x4004000000000000, "2.5"},
-		{"i1", 1, "true"},
-		{"bf16", 0x3f80, "0x0000000000003f80"},
-	} {
-		if got := scalarText(c.ty, c.bits); got != c.want {
-			t.Errorf("%s %#x: got %s, want %s", c.ty, c.bits, got, c.want)
-		}
 	}
 }
 

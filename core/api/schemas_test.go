@@ -18,6 +18,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/combine"
@@ -43,7 +44,7 @@ var documents = map[string]any{
 	"session-inspect/1": SessionInspectDocument{},
 	"session/1":         session.Manifest{},
 	"simulate/1":        printedSimulate{},
-	"simulation/1":      SimulationDocument{},
+	"simulation/1":      simulation.Document{},
 	"solve/1":           combine.SolveDocument{},
 	"validate/1":        combine.ValidateDocument{},
 	"version/1":         printedVersion{},
@@ -114,19 +115,19 @@ type printedSimulate struct {
 
 // printedKernel sums over the launches of a kernel.
 type printedKernel struct {
-	Kernel           string           `json:"kernel"`
-	Launches         int64            `json:"launches"`
-	Blocks           uint64           `json:"blocks"`
-	Warps            uint64           `json:"warps"`
-	Instructions     uint64           `json:"instructions"`      // of warps
-	LaneInstructions uint64           `json:"lane_instructions"` // of active lanes
-	Lines            []SimulationLine `json:"lines"`             // by file and line
-	SimulationCounts
+	Kernel           string            `json:"kernel"`
+	Launches         int64             `json:"launches"`
+	Blocks           uint64            `json:"blocks"`
+	Warps            uint64            `json:"warps"`
+	Instructions     uint64            `json:"instructions"`      // of warps
+	LaneInstructions uint64            `json:"lane_instructions"` // of active lanes
+	Lines            []simulation.Line `json:"lines"`             // by file and line
+	simulation.Counts
 }
 
 // printedFinding is a finding, with the launch in which it was first made.
 type printedFinding struct {
-	SimulationFinding
+	simulation.Finding
 	Launch int64 `json:"launch"`
 }
 

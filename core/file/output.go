@@ -18,6 +18,7 @@ type Output struct {
 	path      string
 	overwrite bool
 	f         *os.File
+	appended  int64
 	mu        sync.Mutex
 	done      bool
 }
@@ -58,8 +59,12 @@ func (o *Output) Path() string { return o.path }
 // Write appends at the file position.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.f.Write(p)
+	o.appended += int64(n)
 	return n, o.wrap(err)
 }
+
+// Appended returns how many bytes Write has taken.
+func (o *Output) Appended() int64 { return o.appended }
 
 // WriteAt writes at an offset; several goroutines may write disjoint ranges.
 func (o *Output) WriteAt(p []byte, off int64) (int, error) {

@@ -23,6 +23,7 @@ var MaxGrid = [3]uint32{math.MaxInt32, 65535, 65535}
 // Target is one architecture.
 type Target struct {
 	Name            string // as PTX has it: "sm_80"
+	Number          uint32 // the number in it: 80
 	SharedBytes     uint64 // that a block can have
 	Multiprocessors int    // of the GPU that kernels believe to run on
 	ResidentBlocks  int    // that all multiprocessors hold at once
@@ -41,7 +42,7 @@ var (
 
 // SM80 is an A100.
 var SM80 = &Target{
-	Name: "sm_80", SharedBytes: 163 << 10, Multiprocessors: 108, ResidentBlocks: 8 * 108, ClusterBlocks: 1,
+	Name: "sm_80", Number: 80, SharedBytes: 163 << 10, Multiprocessors: 108, ResidentBlocks: 8 * 108, ClusterBlocks: 1,
 	later: []string{
 		"wgmma", "mbarrier", "stmatrix", "elect", "setmaxnreg", "tensormap", "tcgen05", "mapa", "griddepcontrol", "multimem", "getctarank",
 		"clusterlaunchcontrol",

@@ -1,4 +1,6 @@
-package api
+// Package simulation runs one launch on the simulator, records it where that is wanted, and says in a document what it did and what the
+// checks found. It executes nothing itself: that is package simt's.
+package simulation
 
 import (
 	"fmt"
@@ -10,33 +12,33 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
-// SimulationDocument is prlx.simulation/1: one launch on the simulator, what it did and what the checks found.
-type SimulationDocument struct {
-	Schema           string              `json:"schema"`
-	Status           string              `json:"status"` // "clean" | "findings"
-	Verdict          string              `json:"verdict"`
-	Kernel           string              `json:"kernel"`
-	Launch           uint64              `json:"launch"` // counted from 0 in what was recorded or enabled
-	Grid             [3]uint32           `json:"grid"`
-	Block            [3]uint32           `json:"block"`
-	Cluster          [3]uint32           `json:"cluster"` // zeros: none
-	SharedBytes      uint64              `json:"shared_bytes"`
-	Blocks           uint64              `json:"blocks"` // that ran
-	Warps            uint64              `json:"warps"`
-	Instructions     uint64              `json:"instructions"`      // of warps
-	LaneInstructions uint64              `json:"lane_instructions"` // of active lanes
-	Totals           SimulationCounts    `json:"totals"`
-	Lines            []SimulationLine    `json:"lines"` // by file and line; empty where nothing was counted
-	Findings         []SimulationFinding `json:"findings"`
-	MoreFindings     int64               `json:"more_findings"` // beyond those listed
-	Output           string              `json:"output"`        // what the kernel printed
-	OutputCut        bool                `json:"output_cut"`
-	Recording        *SimulationRecorded `json:"recording"` // null: nothing was recorded
-	Options          SimulationOptions   `json:"options"`
+// Document is prlx.simulation/1: one launch on the simulator, what it did and what the checks found.
+type Document struct {
+	Schema           string    `json:"schema"`
+	Status           string    `json:"status"` // "clean" | "findings"
+	Verdict          string    `json:"verdict"`
+	Kernel           string    `json:"kernel"`
+	Launch           uint64    `json:"launch"` // counted from 0 in what was recorded or enabled
+	Grid             [3]uint32 `json:"grid"`
+	Block            [3]uint32 `json:"block"`
+	Cluster          [3]uint32 `json:"cluster"` // zeros: none
+	SharedBytes      uint64    `json:"shared_bytes"`
+	Blocks           uint64    `json:"blocks"` // that ran
+	Warps            uint64    `json:"warps"`
+	Instructions     uint64    `json:"instructions"`      // of warps
+	LaneInstructions uint64    `json:"lane_instructions"` // of active lanes
+	Totals           Counts    `json:"totals"`
+	Lines            []Line    `json:"lines"` // by file and line; empty where nothing was counted
+	Findings         []Finding `json:"findings"`
+	MoreFindings     int64     `json:"more_findings"` // beyond those listed
+	Output           string    `json:"output"`        // what the kernel printed
+	OutputCut        bool      `json:"output_cut"`
+	Recording        *Recorded `json:"recording"` // null: nothing was recorded
+	Options          Options   `json:"options"`
 }
 
-// SimulationOptions are what decided how the launch ran.
-type SimulationOptions struct {
+// Options are what decided how the launch ran.
+type Options struct {
 	Seed   uint64 `json:"seed"`
 	Stop   bool   `json:"stop"`
 	NaN    bool   `json:"nan"`
@@ -45,8 +47,8 @@ type SimulationOptions struct {
 	Counts bool   `json:"counts"`
 }
 
-// SimulationCounts counts what a line, or the whole launch, did.
-type SimulationCounts struct {
+// Counts counts what a line, or the whole launch, did.
+type Counts struct {
 	Branches        uint64 `json:"branches"`        // conditional branches of warps
 	Divergent       uint64 `json:"divergent"`       // those that split their warp
 	GlobalLoads     uint64 `json:"global_loads"`    // of warps
@@ -59,42 +61,42 @@ type SimulationCounts struct {
 	Barriers        uint64 `json:"barriers"`        // of warps
 }
 
-// SimulationLine is one source line.
-type SimulationLine struct {
+// Line is one source line.
+type Line struct {
 	File             string `json:"file"` // "" where the PTX says none
 	Line             uint32 `json:"line"`
 	Instructions     uint64 `json:"instructions"`
 	LaneInstructions uint64 `json:"lane_instructions"`
-	SimulationCounts
+	Counts
 }
 
-// SimulationFrame is one source location.
-type SimulationFrame struct {
+// Frame is one source location.
+type Frame struct {
 	Function string `json:"function,omitempty"`
 	File     string `json:"file"`
 	Line     uint32 `json:"line"`
 	Column   uint32 `json:"column,omitempty"`
 }
 
-// SimulationFinding is what a check found, once for each instruction and check.
-type SimulationFinding struct {
-	Check       string            `json:"check"`
-	Message     string            `json:"message"`
-	Kernel      string            `json:"kernel"`
-	File        string            `json:"file,omitempty"` // in the user's code
-	Line        uint32            `json:"line,omitempty"`
-	Where       []SimulationFrame `json:"where"` // innermost first, then the calls into which it was inlined
-	Instruction string            `json:"instruction"`
-	Block       [3]uint32         `json:"block"` // of the first time
-	Warp        int               `json:"warp"`  // in the block
-	Lane        int               `json:"lane"`  // the first
-	Lanes       []int             `json:"lanes"`
-	Count       int64             `json:"count"` // times that it was found
-	Access      *SimulationAccess `json:"access,omitempty"`
+// Finding is what a check found, once for each instruction and check.
+type Finding struct {
+	Check       string    `json:"check"`
+	Message     string    `json:"message"`
+	Kernel      string    `json:"kernel"`
+	File        string    `json:"file,omitempty"` // in the user's code
+	Line        uint32    `json:"line,omitempty"`
+	Where       []Frame   `json:"where"` // innermost first, then the calls into which it was inlined
+	Instruction string    `json:"instruction"`
+	Block       [3]uint32 `json:"block"` // of the first time
+	Warp        int       `json:"warp"`  // in the block
+	Lane        int       `json:"lane"`  // the first
+	Lanes       []int     `json:"lanes"`
+	Count       int64     `json:"count"` // times that it was found
+	Access      *Access   `json:"access,omitempty"`
 }
 
-// SimulationAccess is the access of memory that a finding is about.
-type SimulationAccess struct {
+// Access is the access of memory that a finding is about.
+type Access struct {
 	Address  string `json:"address"` // in the simulator, of the first lane
 	Bytes    int    `json:"bytes"`
 	Store    bool   `json:"store"`
@@ -105,8 +107,8 @@ type SimulationAccess struct {
 	Inside   string `json:"inside,omitempty"`   // another allocation, into which it falls
 }
 
-// SimulationRecorded says what recording a launch left.
-type SimulationRecorded struct {
+// Recorded says what recording a launch left.
+type Recorded struct {
 	File           string `json:"file"`
 	Bytes          int64  `json:"bytes"`
 	Warps          int64  `json:"warps"`
@@ -115,52 +117,58 @@ type SimulationRecorded struct {
 	ArgumentDigest string `json:"argument_digest"`
 	ModuleHash     string `json:"module_hash"`
 
-	Written *SimulationWritten `json:"written"` // to global memory; null: not recorded
+	Written *Written `json:"written"` // to global memory; null: not recorded
 }
 
-// SimulationWritten says what of the launch's stores is in a recording.
-type SimulationWritten struct {
+// Written says what of the launch's stores is in a recording.
+type Written struct {
 	Stores    int    `json:"stores"`     // sums: pairs of a statement and an array
 	Arrays    int    `json:"arrays"`     // with digests
 	Bytes     uint64 `json:"bytes"`      // that the launch wrote
 	KeptBytes uint64 `json:"kept_bytes"` // whose contents are in the recording
 }
 
+// Schema names the document.
+const Schema = "prlx.simulation/1"
+
 // tritonLibrary is in the path of every file of Triton's library that kernels call.
 const tritonLibrary = "/triton/language/"
 
+// The values of Document.Status.
 const (
-	simulationClean    = "clean"
-	simulationFindings = "findings"
+	clean    = "clean"
+	findings = "findings"
 )
 
-func simulationDocument(r *simulateLaunchRequest, result *simt.Result) *SimulationDocument {
-	doc := &SimulationDocument{
-		Schema: "prlx.simulation/1", Status: simulationClean, Kernel: r.Kernel, Launch: r.Launch, Grid: r.Grid, Block: r.Block,
-		Cluster: r.Cluster, SharedBytes: r.SharedBytes, Blocks: result.Blocks, Warps: result.Warps, Instructions: result.Instructions,
-		LaneInstructions: result.LaneInstructions, Lines: make([]SimulationLine, len(result.Lines)),
-		Findings: make([]SimulationFinding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,
+// Describe makes the document of a launch that ran. number is that of the launch in the session.
+func Describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
+	o := &l.Options
+	doc := &Document{
+		Schema: Schema, Status: clean, Kernel: l.Kernel, Launch: number, Grid: l.Grid, Block: l.Block, Cluster: l.Cluster,
+		SharedBytes: l.SharedBytes, Blocks: result.Blocks, Warps: result.Warps, Instructions: result.Instructions,
+		LaneInstructions: result.LaneInstructions, Lines: make([]Line, len(result.Lines)),
+		Findings: make([]Finding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,
 		OutputCut: result.OutputCut,
-		Options:   SimulationOptions{Seed: r.Seed, Stop: r.Stop, NaN: r.NaN, Races: onUnless(r.Races), Global: r.GlobalRaces, Counts: onUnless(r.Counts)},
+		Options:   Options{Seed: o.ScheduleSeed, Stop: o.StopAtFirst, NaN: o.NaN, Races: !o.NoRaces, Global: o.GlobalRaces, Counts: !o.NoCounts},
 	}
 	for i := range result.Lines {
-		doc.Lines[i] = simulationLine(&result.Lines[i])
-		doc.Totals.add(&doc.Lines[i].SimulationCounts)
+		doc.Lines[i] = line(&result.Lines[i])
+		doc.Totals.add(&doc.Lines[i].Counts)
 	}
 	for i := range result.Findings {
-		doc.Findings[i] = simulationFinding(&result.Findings[i])
+		doc.Findings[i] = finding(&result.Findings[i])
 	}
 	if len(doc.Findings) > 0 {
-		doc.Status = simulationFindings
+		doc.Status = findings
 	}
-	doc.Verdict = simulationVerdict(doc)
+	doc.Verdict = doc.verdict()
 	return doc
 }
 
-func simulationLine(l *simt.LineCount) SimulationLine {
-	return SimulationLine{
+func line(l *simt.LineCount) Line {
+	return Line{
 		File: l.File, Line: l.Line, Instructions: l.Instructions, LaneInstructions: l.LaneInstructions,
-		SimulationCounts: SimulationCounts{
+		Counts: Counts{
 			Branches: l.Branches, Divergent: l.Divergent, GlobalLoads: l.GlobalLoads, GlobalStores: l.GlobalStores,
 			GlobalBytes: l.GlobalBytes, GlobalSectors: l.GlobalSectors, SharedAccesses: l.SharedAccesses,
 			BankConflicts: l.BankConflicts, AtomicsExecuted: l.Atomics, Barriers: l.Barriers,
@@ -168,7 +176,7 @@ func simulationLine(l *simt.LineCount) SimulationLine {
 	}
 }
 
-func (c *SimulationCounts) add(more *SimulationCounts) {
+func (c *Counts) add(more *Counts) {
 	c.Branches += more.Branches
 	c.Divergent += more.Divergent
 	c.GlobalLoads += more.GlobalLoads
@@ -181,25 +189,25 @@ func (c *SimulationCounts) add(more *SimulationCounts) {
 	c.Barriers += more.Barriers
 }
 
-func simulationFinding(f *simt.Finding) SimulationFinding {
-	doc := SimulationFinding{
-		Check: string(f.Check), Message: f.Message, Kernel: f.Kernel, Where: []SimulationFrame{}, Instruction: f.Text, Block: f.Block,
+func finding(f *simt.Finding) Finding {
+	doc := Finding{
+		Check: string(f.Check), Message: f.Message, Kernel: f.Kernel, Where: []Frame{}, Instruction: f.Text, Block: f.Block,
 		Warp: f.Warp, Lane: f.Lane, Lanes: lanesOf(f.Lanes), Count: f.Count,
 	}
 	for _, frame := range f.Where {
-		doc.Where = append(doc.Where, SimulationFrame(frame))
+		doc.Where = append(doc.Where, Frame(frame))
 	}
 	if at := usersFrame(f.Where); at != nil {
 		doc.File, doc.Line = at.File, at.Line
 	}
 	if f.Fault != nil {
-		doc.Access = simulationAccess(f.Fault)
+		doc.Access = access(f.Fault)
 	}
 	return doc
 }
 
-func simulationAccess(f *memory.Fault) *SimulationAccess {
-	return &SimulationAccess{
+func access(f *memory.Fault) *Access {
+	return &Access{
 		Address: fmt.Sprintf("%#x", f.Address), Bytes: f.Bytes, Store: f.Store, Atomic: f.Atomic, Nearest: f.Nearest, Distance: f.Distance,
 		Size: f.Size, Inside: f.Inside,
 	}
@@ -231,9 +239,9 @@ func lanesOf(mask uint32) []int {
 	return lanes
 }
 
-// simulationVerdict is one sentence.
-func simulationVerdict(doc *SimulationDocument) string {
-	if doc.Status == simulationClean {
+// verdict is one sentence.
+func (doc *Document) verdict() string {
+	if doc.Status == clean {
 		return fmt.Sprintf("%s: no finding", doc.Kernel)
 	}
 	first := &doc.Findings[0]

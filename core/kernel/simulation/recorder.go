@@ -1,0 +1,155 @@
+package simulation
+
+import (
+	"fmt"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/simt"
+	"github.com/prlx-go/prlx/core/kernel/simt/target"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// Record says what of a launch is recorded, and where.
+type Record struct {
+	Path          string `json:"path"`
+	Overwrite     bool   `json:"overwrite"`
+	Mode          string `json:"mode"` // "digest", "control-flow" or "values"
+	Predicates    bool   `json:"predicates"`
+	Stores        bool   `json:"stores"`
+	Atomics       bool   `json:"atomics"`
+	Loads         bool   `json:"loads"`
+	Barriers      bool   `json:"barriers"`
+	EventsPerWarp uint32 `json:"events_per_warp"`
+	Outputs       uint64 `json:"outputs"`    // bytes of contents of written arrays that are kept
+	NoWritten     bool   `json:"no_written"` // leave out what the launch wrote; only measurements ask for that
+}
+
+// About is what a recording says of its launch that the launch itself does not know.
+type About struct {
+	Number     uint64 // of the launch in the session
+	ModuleHash string // of the PTX
+	Producer   string // who records
+}
+
+// Run runs a launch and says what it did. It is recorded as r says, not at all where r is nil.
+func Run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (*Document, error) {
+	if r == nil {
+		result, err := p.Run(j, l)
+		if err != nil {
+			return nil, err
+		}
+		return Describe(l, about.Number, result), nil
+	}
+	rec, err := newRecorder(p, l, about, r)
+	if err != nil {
+		return nil, err
+	}
+	defer rec.out.Abort()
+	result, err := p.Record(j, l, rec.recording())
+	if err != nil {
+		return nil, err
+	}
+	doc := Describe(l, about.Number, result)
+	doc.Recording, err = rec.commit()
+	return doc, err
+}
+
+var modes = map[string]warptrace.Mode{
+	"digest": warptrace.ModeDigest, "": warptrace.ModeControlFlow, "control-flow": warptrace.ModeControlFlow, "values": warptrace.ModeValues,
+}
+
+// recorder writes the recording of one launch as its warps arrive.
+type recorder struct {
+	request *Record
+	mode    warptrace.Mode
+	out     *file.Output
+	writer  *warptrace.V2Writer
+	done    Recorded
+	left    uint64 // rows of stores that had no room
+}
+
+func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record) (*recorder, error) {
+	mode, ok := modes[r.Mode]
+	if !ok {
+		return nil, fault.Usagef("there is no mode %q", r.Mode).WithHint("digest, control-flow or values")
+	}
+	names := make([]string, len(l.Params))
+	for i := range l.Params {
+		names[i] = l.Params[i].Name
+	}
+	sites, err := p.SitesNamed(l.Kernel, names)
+	if err != nil {
+		return nil, err
+	}
+	arguments := recordedArguments(l)
+	digest := argumentDigest(arguments)
+	header := warptrace.Header{
+		Version: 2, Kernel: l.Kernel, KernelHash: warptrace.Hash64(l.Kernel), ModuleHash: about.ModuleHash, Grid: l.Grid, Cluster: l.Cluster,
+		Block: l.Block, WaveSize: 32, WarpsPerBlock: warpsOf(l.Block), WarpSlots: slots(l), EventsPerWarp: r.EventsPerWarp,
+		Arch: target.SM80.Name, ArchNumber: target.SM80.Number, Launch: about.Number, ArgumentDigest: digest, Arguments: arguments, Mode: mode,
+		Means: warptrace.MeansObserved, Keep: warptrace.KeepFirst, SampleRate: 1, Taken: true, Producer: about.Producer,
+	}
+	rec := &recorder{request: r, mode: mode, done: Recorded{
+		File: r.Path, Sites: sites.Len(), ArgumentDigest: hex(digest), ModuleHash: about.ModuleHash,
+	}}
+	if rec.out, err = file.Create(r.Path, r.Overwrite); err != nil {
+		return nil, err
+	}
+	if rec.writer, err = warptrace.CreateV2(rec.out, header, sites, warptrace.V2Options{}); err != nil {
+		rec.out.Abort()
+		return nil, err
+	}
+	return rec, nil
+}
+
+func (r *recorder) recording() *simt.Recording {
+	return &simt.Recording{
+		Mode: r.mode, Predicates: r.request.Predicates, Stores: r.request.Stores, Atomics: r.request.Atomics, Loads: r.request.Loads,
+		Barriers: r.request.Barriers, EventsPerWarp: r.request.EventsPerWarp,
+		Warp: func(w *warptrace.Warp) error {
+			r.done.Warps++
+			r.done.Events += int64(w.Len())
+			r.left += uint64(max(len(w.Stores)-r.writer.StoreRoom(), 0))
+			return r.writer.Append(w)
+		},
+		Written: !r.request.NoWritten, Keep: r.request.Outputs, Outputs: r.outputs,
+		Contents: func(c *warptrace.Contents) error { return r.writer.AddContents(c) },
+	}
+}
+
+// outputs writes what the launch wrote, and notes what did not fit.
+func (r *recorder) outputs(o *warptrace.Outputs) error {
+	c := &o.Coverage
+	c.RowsDropped += r.left
+	w := &Written{Stores: len(o.Stores), Arrays: len(o.Arrays), KeptBytes: c.ContentBytes}
+	for i := range o.Arrays {
+		w.Bytes += o.Arrays[i].Written
+	}
+	r.done.Written = w
+	if c.ContentBudget > 0 && w.KeptBytes < w.Bytes {
+		r.writer.Note(fmt.Sprintf("the contents of %d of %d written bytes were kept", w.KeptBytes, w.Bytes))
+	}
+	if c.RowsDropped > 0 {
+		r.writer.Note(fmt.Sprintf("what warps stored was left out %d times and is in the totals of its statement only", c.RowsDropped))
+	}
+	if c.ChunksDropped > 0 {
+		r.writer.Note(fmt.Sprintf("the digests of %d chunks were left out and are in the digest of their array only", c.ChunksDropped))
+	}
+	return r.writer.SetOutputs(o)
+}
+
+func (r *recorder) commit() (*Recorded, error) {
+	if err := r.writer.Close(); err != nil {
+		return nil, err
+	}
+	r.done.Bytes = r.out.Appended()
+	return &r.done, r.out.Commit()
+}
+
+func warpsOf(block [3]uint32) uint32 { return (block[0]*block[1]*block[2] + 31) / 32 }
+
+func slots(l *simt.Launch) uint64 {
+	return uint64(l.Grid[0]) * uint64(l.Grid[1]) * uint64(l.Grid[2]) * uint64(warpsOf(l.Block))
+}
