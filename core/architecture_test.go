@@ -50,6 +50,7 @@ var floors = [][]string{
 	{"core/kernel/diff"},
 	{"core/kernel/diff/compat", "core/kernel/diff/sources"},
 	{"core/kernel/session"},
+	{"core/kernel/describe"},
 	{"core/timeline/cycle/cycledoc"},
 	{"core/timeline/cycle/sample"},
 	{"core/timeline/cycle/repeat"},

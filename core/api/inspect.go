@@ -8,6 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/describe"
 	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/timeline/combine"
@@ -31,7 +32,7 @@ type InspectDocument struct {
 type InspectFile struct {
 	inspect.File
 
-	Recording *KernelTraceDocument `json:"recording,omitempty"` // of a kernel recording
+	Recording *describe.Recording `json:"recording,omitempty"` // of a kernel recording
 }
 
 // inspectFiles says what is in recordings and sessions, then in all other files.
@@ -134,7 +135,7 @@ func (f *InspectFile) recording(j *job.Job, src *file.Source, maps recording.Map
 	if err != nil {
 		return err
 	}
-	doc, err := describe(j, r)
+	doc, err := describe.OfRecording(j.Context(), r)
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func (f *InspectFile) recording(j *job.Job, src *file.Source, maps recording.Map
 
 // inspectSession is the entry of inspect for a session.
 func inspectSession(j *job.Job, path string) (*InspectFile, error) {
-	doc, err := sessionInspect(j, &sessionInspectRequest{Path: path})
+	doc, err := describe.OfSession(j, path)
 	if err != nil {
 		return nil, err
 	}

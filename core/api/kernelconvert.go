@@ -7,6 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/describe"
 	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
@@ -109,7 +110,7 @@ func convertRecording(j *job.Job, r *convertRequest) (*ConvertDocument, error) {
 		return nil, fault.Of(err).WithPath(r.Path)
 	}
 	doc := &ConvertDocument{
-		Schema: "prlx.convert/1", Input: r.Path, Output: r.Output, From: formatOf(t.Header()), To: fmt.Sprintf("prlx v%d", version),
+		Schema: "prlx.convert/1", Input: r.Path, Output: r.Output, From: describe.FormatOf(t.Header()), To: fmt.Sprintf("prlx v%d", version),
 		Warps: report.Warps, Events: report.Events, BytesIn: t.Bytes, BytesOut: out.Appended(), Sites: report.Sites.Len(), SiteMap: r.MapOutput,
 		Lost: []Lost{}, Warnings: append([]string{}, t.Warnings...),
 	}

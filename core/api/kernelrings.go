@@ -1,11 +1,8 @@
 package api
 
 import (
-	"strconv"
-	"strings"
-
+	"github.com/prlx-go/prlx/core/kernel/describe"
 	"github.com/prlx-go/prlx/core/kernel/recording"
-	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -47,54 +44,10 @@ type snapshotRows struct {
 	site, compare, role, types Strings
 }
 
-// The spellings in documents of what headers and snapshots say by number.
-var (
-	modeNames = [...]string{
-		warptrace.ModeUnknown: "unknown", warptrace.ModeDigest: "digest", warptrace.ModeControlFlow: "control-flow", warptrace.ModeValues: "values",
-	}
-	meansNames = [...]string{
-		warptrace.MeansUnknown: "unknown", warptrace.MeansInstrumented: "instrumented", warptrace.MeansObserved: "observed",
-		warptrace.MeansConverted: "converted", warptrace.MeansGenerated: "generated",
-	}
-	keepNames = [...]string{warptrace.KeepFirst: "first", warptrace.KeepLast: "last", warptrace.KeepWindow: "window"}
-)
-
-// nameOf is a name of a table, its number where this version does not know it.
-func nameOf(names []string, n int) string {
-	if n < len(names) {
-		return names[n]
-	}
-	return "unknown-" + strconv.Itoa(n)
-}
-
-// compareNames are LLVM's spellings of its predicates: of floats from 0 on, of integers from 32 on.
-var (
-	floatCompares   = strings.Fields("false oeq ogt oge olt ole one ord uno ueq ugt uge ult ule une true")
-	integerCompares = strings.Fields("eq ne ugt uge ult ule sgt sge slt sle")
-)
-
-const firstIntegerCompare = 32
-
-// compareName is the spelling of a predicate, "" for one that compares nothing.
-func compareName(c site.Compare) string {
-	switch n := int(c); {
-	case n < len(floatCompares):
-		return floatCompares[n]
-	case n >= firstIntegerCompare && n-firstIntegerCompare < len(integerCompares):
-		return integerCompares[n-firstIntegerCompare]
-	}
-	return ""
-}
-
-var roleNames = [...]string{
-	warptrace.RoleCompare: "compare", warptrace.RoleAtomic: "atomic", warptrace.RoleStore: "store",
-	warptrace.RoleLoad: "load", warptrace.RoleValue: "value",
-}
-
 func (s *snapshotRows) add(t *warptrace.Trace, w *warptrace.Warp) {
 	for i := range w.Snapshots {
 		shot := &w.Snapshots[i]
-		id, role := recording.SiteText(t, shot.Site), nameOf(roleNames[:], int(shot.Role))
+		id, role := recording.SiteText(t, shot.Site), describe.RoleName(shot.Role)
 		for lane := range shot.Lhs {
 			s.warp = append(s.warp, int64(w.Warp))
 			s.event = append(s.event, shot.Event)
@@ -110,7 +63,7 @@ func (s *snapshotRows) add(t *warptrace.Trace, w *warptrace.Warp) {
 			s.rhs = append(s.rhs, int64(rhs))
 			s.second = append(s.second, lane < len(shot.Rhs))
 			s.site.Append(id)
-			appendOrMissing(&s.compare, compareName(shot.Compare))
+			appendOrMissing(&s.compare, shot.Compare.Name())
 			s.role.Append(role)
 			s.types.Append(shot.Type.String())
 		}

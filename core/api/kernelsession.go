@@ -1,7 +1,6 @@
 package api
 
 import (
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/describe"
 	"github.com/prlx-go/prlx/core/kernel/session"
 )
 
@@ -17,90 +17,9 @@ type sessionInspectRequest struct {
 	Path string `json:"path"`
 }
 
-// SessionInspectDocument is prlx.session-inspect/1: the launches of a session.
-type SessionInspectDocument struct {
-	Schema   string           `json:"schema"`
-	Path     string           `json:"path"`
-	Manifest bool             `json:"manifest"` // false: the launches are the recordings found in the directory
-	Partial  bool             `json:"partial"`  // the manifest says that recording did not come to its end
-	Producer string           `json:"producer,omitempty"`
-	Launches []LaunchDocument `json:"launches"`
-	Kernels  []KernelLaunches `json:"kernels"` // in the order of their first launch
-	Warnings []string         `json:"warnings"`
-}
-
-// LaunchDocument is one launch of a session.
-type LaunchDocument struct {
-	Launch         uint64    `json:"launch"`
-	Kernel         string    `json:"kernel"`
-	Grid           [3]uint32 `json:"grid"`
-	Block          [3]uint32 `json:"block"`
-	File           string    `json:"file"` // relative to the session
-	Format         string    `json:"format,omitempty"`
-	Bytes          int64     `json:"bytes"`
-	ArgumentDigest string    `json:"argument_digest,omitempty"`
-	ModuleHash     string    `json:"module_hash,omitempty"`
-	Stream         string    `json:"stream,omitempty"`
-	Partial        bool      `json:"partial"`
-	Problem        string    `json:"problem,omitempty"` // why the recording cannot be read
-}
-
-// KernelLaunches counts the launches of a kernel.
-type KernelLaunches struct {
-	Kernel   string `json:"kernel"`
-	Launches int64  `json:"launches"`
-}
-
 // sessionInspect lists the launches of a session.
-func sessionInspect(j *job.Job, r *sessionInspectRequest) (*SessionInspectDocument, error) {
-	if r.Path == "" {
-		return nil, fault.Usagef("no session is named")
-	}
-	s, err := session.Open(j.Context(), r.Path)
-	if err != nil {
-		return nil, err
-	}
-	j.Progress().SetStage("reading headers")
-	j.Progress().SetTotal(int64(len(s.Launches)))
-	if err := s.Describe(j); err != nil {
-		return nil, err
-	}
-	doc := &SessionInspectDocument{
-		Schema: "prlx.session-inspect/1", Path: r.Path, Manifest: s.Manifest, Partial: s.Partial, Producer: s.Producer,
-		Launches: make([]LaunchDocument, len(s.Launches)), Kernels: []KernelLaunches{}, Warnings: append([]string{}, s.Warnings...),
-	}
-	at := map[string]int{}
-	for i := range s.Launches {
-		l := &s.Launches[i]
-		doc.Launches[i] = launchDocument(s.Dir, l)
-		k, known := at[l.Kernel]
-		if !known {
-			k = len(doc.Kernels)
-			at[l.Kernel] = k
-			doc.Kernels = append(doc.Kernels, KernelLaunches{Kernel: l.Kernel})
-		}
-		doc.Kernels[k].Launches++
-	}
-	return doc, nil
-}
-
-func launchDocument(dir string, l *session.Launch) LaunchDocument {
-	doc := LaunchDocument{
-		Launch: l.Number, Kernel: l.Kernel, Grid: l.Grid, Block: l.Block, File: l.File, ModuleHash: l.ModuleHash, Stream: l.Stream,
-		Partial: l.Partial,
-	}
-	if l.ArgumentDigest != 0 {
-		doc.ArgumentDigest = hex(l.ArgumentDigest)
-	}
-	if l.Problem != nil {
-		doc.Problem = fault.Of(l.Problem).Msg
-		return doc
-	}
-	doc.Format = formatOf(l.Header)
-	if info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(l.File))); err == nil {
-		doc.Bytes = info.Size()
-	}
-	return doc
+func sessionInspect(j *job.Job, r *sessionInspectRequest) (*describe.Session, error) {
+	return describe.OfSession(j, r.Path)
 }
 
 type sessionFinishRequest struct {

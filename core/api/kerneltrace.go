@@ -1,13 +1,12 @@
 package api
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/describe"
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/recording"
 	"github.com/prlx-go/prlx/core/kernel/site"
@@ -26,66 +25,11 @@ type kernelTraceRequest struct {
 	Tables  []string `json:"tables"` // "warps", "events", "sites", "history", "snapshots"
 }
 
-// KernelTraceDocument is prlx.kernel-trace/1: what a recording says of itself.
-type KernelTraceDocument struct {
-	Schema  string         `json:"schema"`
-	Path    string         `json:"path"`
-	Format  string         `json:"format"` // "prlx v1" | "prlx v2"
-	Header  HeaderDocument `json:"header"`
-	Warps   int64          `json:"warps"`  // that recorded anything
-	Events  int64          `json:"events"` // in the file
-	Losses  diff.Losses    `json:"losses"`
-	SiteMap string         `json:"site_map,omitempty"`
-	Sites   int            `json:"sites"` // in the site table, of the recording or of the site map
-
-	Outputs *OutputsDocument `json:"outputs,omitempty"` // what the launch wrote; not there: the recording does not say
-
-	Warnings []string `json:"warnings"`
-}
-
-// HeaderDocument is the header of a recording. Hashes are hexadecimal text.
-type HeaderDocument struct {
-	Version        int                `json:"version"`
-	Kernel         string             `json:"kernel"`
-	KernelHash     string             `json:"kernel_hash"`
-	ModuleHash     string             `json:"module_hash,omitempty"`
-	Grid           [3]uint32          `json:"grid"`
-	Cluster        [3]uint32          `json:"cluster"` // zeros: none
-	Block          [3]uint32          `json:"block"`
-	WaveSize       int                `json:"wave_size"`
-	WarpsPerBlock  uint32             `json:"warps_per_block"`
-	WarpSlots      uint64             `json:"warp_slots"`
-	EventsPerWarp  uint32             `json:"events_per_warp"` // 0: no limit
-	Arch           string             `json:"arch"`
-	ArchNumber     uint32             `json:"arch_number"`
-	Launch         uint64             `json:"launch"`
-	ArgumentDigest string             `json:"argument_digest,omitempty"`
-	Arguments      []ArgumentDocument `json:"arguments,omitempty"`
-	Mode           string             `json:"mode"`
-	Means          string             `json:"means"`
-	Keep           string             `json:"keep"`
-	SampleRate     uint32             `json:"sample_rate"`
-	TimestampNS    int64              `json:"timestamp_ns"`
-	Taken          bool               `json:"taken"` // taken lanes were recorded
-	HistoryDepth   uint32             `json:"history_depth"`
-	SnapshotDepth  uint32             `json:"snapshot_depth"`
-	Compressed     bool               `json:"compressed"`
-	Producer       string             `json:"producer,omitempty"`
-}
-
-// ArgumentDocument is one argument of the launch.
-type ArgumentDocument struct {
-	Name   string `json:"name"`
-	Type   string `json:"type"`
-	Value  string `json:"value,omitempty"`
-	Digest string `json:"digest,omitempty"`
-}
-
 // tablesOfTraces are the tables that a request of kernel_trace may ask for.
 var tablesOfTraces = []string{"warps", "events", "sites", "history", "snapshots"}
 
 // kernelTrace describes a recording and reads what was asked for into columns.
-func kernelTrace(j *job.Job, r *kernelTraceRequest) (*KernelTraceDocument, error) {
+func kernelTrace(j *job.Job, r *kernelTraceRequest) (*describe.Recording, error) {
 	for _, name := range r.Tables {
 		if !slices.Contains(tablesOfTraces, name) {
 			return nil, fault.Usagef("there is no table %q", name).WithHint("there are %s", strings.Join(tablesOfTraces, ", "))
@@ -96,7 +40,7 @@ func kernelTrace(j *job.Job, r *kernelTraceRequest) (*KernelTraceDocument, error
 		return nil, err
 	}
 	defer t.Close()
-	doc, err := describe(j, t)
+	doc, err := describe.OfRecording(j.Context(), t)
 	if err != nil {
 		return nil, fault.Of(err).WithPath(r.Path)
 	}
@@ -105,63 +49,6 @@ func kernelTrace(j *job.Job, r *kernelTraceRequest) (*KernelTraceDocument, error
 	}
 	return doc, nil
 }
-
-// describe makes the document of an open recording.
-func describe(j *job.Job, t *recording.Recording) (*KernelTraceDocument, error) {
-	index, err := t.Index(j.Context())
-	if err != nil {
-		return nil, err
-	}
-	losses, err := t.Losses(j.Context())
-	if err != nil {
-		return nil, err
-	}
-	outputs, err := describeOutputs(j.Context(), t.Trace)
-	if err != nil {
-		return nil, err
-	}
-	h := t.Header()
-	return &KernelTraceDocument{
-		Schema:   "prlx.kernel-trace/1",
-		Path:     t.Path(),
-		Format:   formatOf(h),
-		Header:   headerDocument(h),
-		Warps:    int64(len(index)),
-		Events:   losses.Events,
-		Losses:   diff.DescribeLosses(losses),
-		SiteMap:  t.SiteMap,
-		Sites:    t.Sites().Len(),
-		Outputs:  outputs,
-		Warnings: append(append([]string{}, h.Warnings...), t.Warnings...),
-	}, nil
-}
-
-func formatOf(h *warptrace.Header) string { return "prlx v" + strconv.Itoa(h.Version) }
-
-func headerDocument(h *warptrace.Header) HeaderDocument {
-	doc := HeaderDocument{
-		Version: h.Version, Kernel: h.Kernel, KernelHash: hex(h.KernelHash), ModuleHash: h.ModuleHash,
-		Grid: h.Grid, Cluster: h.Cluster, Block: h.Block, WaveSize: h.WaveSize,
-		WarpsPerBlock: h.WarpsPerBlock, WarpSlots: h.WarpSlots, EventsPerWarp: h.EventsPerWarp,
-		Arch: h.Arch, ArchNumber: h.ArchNumber, Launch: h.Launch,
-		Mode: nameOf(modeNames[:], int(h.Mode)), Means: nameOf(meansNames[:], int(h.Means)), Keep: nameOf(keepNames[:], int(h.Keep)),
-		SampleRate: h.SampleRate, TimestampNS: h.TimestampNS, Taken: h.Taken,
-		HistoryDepth: h.HistoryDepth, SnapshotDepth: h.SnapshotDepth, Compressed: h.Compressed, Producer: h.Producer,
-	}
-	if h.ArgumentDigest != 0 {
-		doc.ArgumentDigest = hex(h.ArgumentDigest)
-	}
-	for _, a := range h.Arguments {
-		d := ArgumentDocument{Name: a.Name, Type: a.Type, Value: a.Value}
-		if a.Digest != 0 {
-			d.Digest = hex(a.Digest)
-		}
-		doc.Arguments = append(doc.Arguments, d)
-	}
-	return doc
-}
-
-func hex(n uint64) string { return fmt.Sprintf("0x%016x", n) }
 
 // bytesPerRow is what a row of the table of events takes while it is made and handed out.
 const bytesPerRow = 64

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/kernel/describe"
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
@@ -38,10 +39,10 @@ var documents = map[string]any{
 	"diff/1":            diff.Document{},
 	"doctor/1":          printedDoctor{},
 	"inspect/1":         InspectDocument{},
-	"kernel-trace/1":    KernelTraceDocument{},
+	"kernel-trace/1":    describe.Recording{},
 	"mark/1":            aligned.Mark{},
 	"session-diff/1":    session.Document{},
-	"session-inspect/1": SessionInspectDocument{},
+	"session-inspect/1": describe.Session{},
 	"session/1":         session.Manifest{},
 	"simulate/1":        printedSimulate{},
 	"simulation/1":      simulation.Document{},

@@ -1,4 +1,4 @@
-package api
+package describe
 
 import (
 	"context"
@@ -7,19 +7,19 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// OutputsDocument says what a recording holds of what its launch wrote to global memory.
-type OutputsDocument struct {
-	Arrays       []OutputArray `json:"arrays"`        // that were written
-	Stores       []OutputStore `json:"stores"`        // by statement and array, at most 1000
-	MoreStores   int           `json:"more_stores"`   // beyond those listed
-	Findings     int           `json:"findings"`      // of the simulator
-	MoreFindings uint64        `json:"more_findings"` // times that something was found beyond the findings that are kept
-	KeptBytes    uint64        `json:"kept_bytes"`    // of contents
-	AskedBytes   uint64        `json:"asked_bytes"`   // for contents (outputs=)
+// Outputs says what a recording holds of what its launch wrote to global memory.
+type Outputs struct {
+	Arrays       []Array `json:"arrays"`        // that were written
+	Stores       []Store `json:"stores"`        // by statement and array, at most 1000
+	MoreStores   int     `json:"more_stores"`   // beyond those listed
+	Findings     int     `json:"findings"`      // of the simulator
+	MoreFindings uint64  `json:"more_findings"` // times that something was found beyond the findings that are kept
+	KeptBytes    uint64  `json:"kept_bytes"`    // of contents
+	AskedBytes   uint64  `json:"asked_bytes"`   // for contents (outputs=)
 }
 
-// OutputArray is one array that the launch wrote.
-type OutputArray struct {
+// Array is one array that the launch wrote.
+type Array struct {
 	Name   string `json:"name"`
 	Type   string `json:"type,omitempty"`
 	Kind   string `json:"kind"` // argument, registered, variable, scratch
@@ -28,8 +28,8 @@ type OutputArray struct {
 	Digest string `json:"digest"`
 }
 
-// OutputStore is what all warps stored at one statement to one array.
-type OutputStore struct {
+// Store is what all warps stored at one statement to one array.
+type Store struct {
 	SiteID   string `json:"site_id,omitempty"` // key of its first site
 	Location string `json:"location,omitempty"`
 	Kind     string `json:"kind,omitempty"`
@@ -44,19 +44,19 @@ const mostOutputStores = 1000
 
 var arrayKinds = []string{"argument", "registered", "variable", "scratch"}
 
-// describeOutputs is nil when the recording does not say what was written.
-func describeOutputs(ctx context.Context, t *warptrace.Trace) (*OutputsDocument, error) {
+// outputsOf is nil when the recording does not say what was written.
+func outputsOf(ctx context.Context, t *warptrace.Trace) (*Outputs, error) {
 	o, err := t.Outputs(ctx)
 	if o == nil || err != nil {
 		return nil, err
 	}
-	doc := &OutputsDocument{
-		Arrays: []OutputArray{}, Stores: []OutputStore{}, Findings: len(o.Findings), MoreFindings: o.Coverage.MoreFindings,
+	doc := &Outputs{
+		Arrays: []Array{}, Stores: []Store{}, Findings: len(o.Findings), MoreFindings: o.Coverage.MoreFindings,
 		KeptBytes: o.Coverage.ContentBytes, AskedBytes: o.Coverage.ContentBudget,
 	}
 	for i := range o.Arrays {
 		a := &o.Arrays[i]
-		doc.Arrays = append(doc.Arrays, OutputArray{
+		doc.Arrays = append(doc.Arrays, Array{
 			Name: a.Name, Type: a.Type, Kind: nameOf(arrayKinds, int(a.Kind)), Bytes: a.Written, Chunks: len(a.Chunks), Digest: hex(a.Digest),
 		})
 	}
@@ -66,7 +66,7 @@ func describeOutputs(ctx context.Context, t *warptrace.Trace) (*OutputsDocument,
 			break
 		}
 		s := &o.Stores[i]
-		out := OutputStore{Elements: s.Count, Warps: s.Warps, Hash: hex(s.Hash)}
+		out := Store{Elements: s.Count, Warps: s.Warps, Hash: hex(s.Hash)}
 		if at, ok := t.SiteOf(s.Site); ok {
 			out.SiteID, out.Location, out.Kind = hex(uint64(at.Key)), site.FormatLocation(at), at.Kind.String()
 		}
