@@ -79,7 +79,7 @@ func (c *compareArgs) compareOptions() (diff.Options, error) {
 	if opt.Tolerance, err = diff.ParseTolerance(c.Tolerance); err != nil {
 		return opt, err
 	}
-	if opt.NaN, err = parseNaN(c.NaN); err != nil {
+	if opt.NaN, err = diff.ParseNaN(c.NaN); err != nil {
 		return opt, err
 	}
 	if opt.Ignore, err = site.ParsePatterns(c.Ignore); err != nil {
@@ -99,18 +99,6 @@ func (c *compareArgs) compareOptions() (diff.Options, error) {
 	}
 	opt.Warps, err = diff.ParseWarps(c.Warps)
 	return opt, err
-}
-
-func parseNaN(text string) (diff.NaNPolicy, error) {
-	switch text {
-	case "", "equal":
-		return diff.NaNEqual, nil
-	case "bits":
-		return diff.NaNBits, nil
-	case "never":
-		return diff.NaNNever, nil
-	}
-	return 0, fault.Usagef("nan is %q, expected equal, bits or never", text)
 }
 
 // check refuses what no comparison could mean.
@@ -301,13 +289,7 @@ func (r *diffRequest) warnings(result *diff.Result, a, b *recording.Recording) [
 	if a.SiteMap == "" && b.SiteMap == "" || len(result.Sites) == 0 {
 		return out
 	}
-	unknown := 0
-	for i := range result.Sites {
-		if result.Sites[i].Site == nil {
-			unknown++
-		}
-	}
-	if unknown > 0 {
+	if unknown := result.Unnamed(); unknown > 0 {
 		out = append(out, fmt.Sprintf("%d of %s are not in the site map %s: is it of another build?", unknown,
 			plural(int64(len(result.Sites)), "reported site"), filepath.Base(cmp.Or(a.SiteMap, b.SiteMap))))
 	}

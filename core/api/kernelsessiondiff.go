@@ -103,28 +103,17 @@ func (r *diffRequest) openSessions(ctx context.Context, opt *session.Options) (a
 
 // sessionSites reads the site maps for recordings of format v1: those that are named, else what is found from the session on.
 func (r *diffRequest) sessionSites(ctx context.Context, opt *session.Options) (notes []string, err error) {
-	find := func(named, dir string) (*site.Table, error) {
-		path := named
-		if path == "" {
-			var found bool
-			if path, found = recording.FindSiteMap(filepath.Join(dir, session.ManifestName), r.LookIn); !found {
-				return nil, nil
-			}
-			if note := "sites are named by " + recording.Relative(path, r.LookIn); !slices.Contains(notes, note) {
-				notes = append(notes, note)
-			}
+	read := func(maps recording.Maps, dir string) (*site.Table, error) {
+		table, found, err := maps.Table(ctx, filepath.Join(dir, session.ManifestName))
+		if note := "sites are named by " + recording.Relative(found, r.LookIn); found != "" && !slices.Contains(notes, note) {
+			notes = append(notes, note)
 		}
-		table, _, err := recording.ReadSiteMap(ctx, path)
 		return table, err
 	}
-	if opt.SitesA, err = find(r.SiteMap, r.A[0]); err != nil {
+	if opt.SitesA, err = read(r.maps(), r.A[0]); err != nil {
 		return nil, err
 	}
-	mapB := r.SiteMapB
-	if mapB == "" {
-		mapB = r.SiteMap
-	}
-	opt.SitesB, err = find(mapB, r.B[0])
+	opt.SitesB, err = read(r.mapsOfB(), r.B[0])
 	return notes, err
 }
 

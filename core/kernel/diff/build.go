@@ -188,9 +188,9 @@ func (r *Result) addDetails(d *Divergence, at int32) {
 func (r *Result) addClusterDetails(d *Divergence, c *ClusterRef) {
 	d.LaneValues = c.Operands
 	if c.Compare != site.NoCompare && len(c.Operands) > 0 {
-		d.Compare = compareName(c.Compare)
+		d.Compare = c.Compare.Name()
 		if c.CompareB != c.Compare && c.CompareB != site.NoCompare {
-			d.CompareB = compareName(c.CompareB)
+			d.CompareB = c.CompareB.Name()
 		}
 	}
 	d.History = r.context(c.around)

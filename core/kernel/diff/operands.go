@@ -114,13 +114,3 @@ func sideOfLane(s *warptrace.Snapshot, lane int, known bool, mask uint64) (taken
 	}
 	return taken, lhs, rhs
 }
-
-// compareNames spell the predicates of compares, numbered as LLVM does.
-var compareNames = map[site.Compare]string{
-	0: "false", 1: "oeq", 2: "ogt", 3: "oge", 4: "olt", 5: "ole", 6: "one", 7: "ord",
-	8: "uno", 9: "ueq", 10: "ugt", 11: "uge", 12: "ult", 13: "ule", 14: "une", 15: "true",
-	32: "eq", 33: "ne", 34: "ugt", 35: "uge", 36: "ult", 37: "ule", 38: "sgt", 39: "sge", 40: "slt", 41: "sle",
-}
-
-// compareName spells a predicate, "" for one that is not known.
-func compareName(c site.Compare) string { return compareNames[c] }

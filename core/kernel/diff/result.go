@@ -3,6 +3,7 @@ package diff
 import (
 	"fmt"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -159,6 +160,17 @@ type Result struct {
 	epochs   map[uint64]uint32 // by warp: barriers before its first row, where there are any
 }
 
+// Unnamed counts the sites that no site table and no site map knows.
+func (r *Result) Unnamed() int {
+	n := 0
+	for i := range r.Sites {
+		if r.Sites[i].Site == nil {
+			n++
+		}
+	}
+	return n
+}
+
 // NaNPolicy says when two values of which one is NaN are equal.
 type NaNPolicy uint8
 
@@ -168,6 +180,19 @@ const (
 	NaNBits                   // equal when the bits are
 	NaNNever                  // never equal, as IEEE 754 compares
 )
+
+// ParseNaN reads the spelling of a policy; "" is NaNEqual.
+func ParseNaN(text string) (NaNPolicy, error) {
+	switch text {
+	case "", "equal":
+		return NaNEqual, nil
+	case "bits":
+		return NaNBits, nil
+	case "never":
+		return NaNNever, nil
+	}
+	return 0, fault.Usagef("nan is %q, expected equal, bits or never", text)
+}
 
 // Options are what a comparison is asked for. The zero value compares decisions and masks, not values, and counts everything.
 type Options struct {

@@ -74,6 +74,17 @@ func TestMisspeltTolerancesAreRefused(t *testing.T) {
 	}
 }
 
+func TestPoliciesOfNaNAreReadByName(t *testing.T) {
+	for text, want := range map[string]NaNPolicy{"": NaNEqual, "equal": NaNEqual, "bits": NaNBits, "never": NaNNever} {
+		if got, err := ParseNaN(text); err != nil || got != want {
+			t.Errorf("%q: got %d and %v, want %d", text, got, err, want)
+		}
+	}
+	if _, err := ParseNaN("Equal"); err == nil {
+		t.Error("another spelling was taken")
+	}
+}
+
 func FuzzParseTolerance(f *testing.F) {
 	for _, s := range []string{"", "exact", "f16:ulp=2,f32:rel=1e-5", "rel=1e-5+abs=3,i32:abs=1", "f32:exact", "bits:ulp=1", "x:y=z,"} {
 		f.Add(s, uint64(0x3f800000), uint64(0x7fc00000))

@@ -136,6 +136,21 @@ func ReadSiteMap(ctx context.Context, path string) (*site.Table, []string, error
 	return table, warnings, nil
 }
 
+// Table reads the site map that m names, else the one that is found for a recording at path; nil where there is none. found is its path
+// where it was looked for.
+func (m Maps) Table(ctx context.Context, path string) (table *site.Table, found string, err error) {
+	named := m.SiteMap
+	if named == "" {
+		var ok bool
+		if named, ok = FindSiteMap(path, m.LookIn); !ok {
+			return nil, "", nil
+		}
+		found = named
+	}
+	table, _, err = ReadSiteMap(ctx, named)
+	return table, found, err
+}
+
 // FindSiteMap looks for the site map beside the recording, then from the directory of the caller on.
 func FindSiteMap(recording, lookIn string) (string, bool) {
 	if lookIn == "" {

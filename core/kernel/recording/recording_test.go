@@ -3,6 +3,7 @@ package recording_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -108,6 +109,28 @@ func TestAFilterKeepsSitesAndKinds(t *testing.T) {
 		}
 		if !all.Keeps(&w, i) || neither.Keeps(&w, i) {
 			t.Errorf("event %d: all keeps it: %t, a kind that it has not: %t", i, all.Keeps(&w, i), neither.Keeps(&w, i))
+		}
+	}
+}
+
+func TestTheTableOfASessionIsThatOfTheNamedMapElseTheOneFound(t *testing.T) {
+	v1, _ := recorded(t)
+	beside, named := filepath.Join(filepath.Dir(v1), "prlx-sites.json"), filepath.Join(t.TempDir(), "other.json")
+	write(t, beside, []byte(`[{"site_id": 1, "filename": "k.py", "function": "k", "line": 3, "column": 1, "event_type": 0}]`))
+	write(t, named, []byte(`[]`))
+	for want, maps := range map[string]recording.Maps{
+		"1 " + beside: {LookIn: t.TempDir()}, "0 ": {SiteMap: named, LookIn: t.TempDir()}, "none ": {},
+	} {
+		table, found, err := maps.Table(t.Context(), v1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites := "none"
+		if table != nil {
+			sites = strconv.Itoa(table.Len())
+		}
+		if got := sites + " " + found; got != want {
+			t.Errorf("%+v: got %q, want %q", maps, got, want)
 		}
 	}
 }
