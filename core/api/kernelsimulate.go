@@ -1,9 +1,7 @@
 package api
 
 import (
-	"cmp"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
-	"github.com/prlx-go/prlx/core/safe"
 )
 
 // machineOperations lists the operations that need what this Core holds: programs that were loaded, and the caller's memory.
@@ -161,38 +158,8 @@ func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*simulation
 	if err != nil {
 		return nil, err
 	}
-	var doc *simulation.Document
-	err = safe.Call(func() (err error) {
-		about := simulation.About{Number: r.Launch, ModuleHash: p.hash, Producer: "prlx " + Version}
-		doc, err = simulation.Run(j, p.Program, l, about, r.Record)
-		return err
-	})
-	if err != nil {
-		return nil, lostMemory(err, l)
-	}
-	return doc, nil
-}
-
-// lostMemory says which array it was when a launch met memory that the process cannot access. It may have been there when the
-// launch began: a file that an array is mapped from can become shorter at any time.
-func lostMemory(err error, l *simt.Launch) error {
-	var caught *safe.PanicError
-	if !errors.As(err, &caught) {
-		return err
-	}
-	address, ok := caught.Address()
-	if !ok {
-		return err
-	}
-	for i := range l.Memory {
-		a := &l.Memory[i]
-		if at := address - a.Host; at < uint64(len(a.Bytes)) {
-			return fault.New(fault.Memory, "kernel %s: byte %d of %s (%d bytes) cannot be accessed: its memory is not there any more, or may not be written",
-				l.Kernel, at, cmp.Or(a.Name, "an array"), len(a.Bytes)).
-				WithHint("the file that an array is mapped from must keep its size while the kernel runs, and a mapping that is written must be writable")
-		}
-	}
-	return err
+	about := simulation.About{Number: r.Launch, ModuleHash: p.hash, Producer: "prlx " + Version}
+	return simulation.Run(j, p.Program, l, about, r.Record)
 }
 
 // onUnless is a switch that is on where the request does not say.

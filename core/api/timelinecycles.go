@@ -2,24 +2,18 @@ package api
 
 import (
 	"io"
-	"os"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/report/cyclereport"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 	"github.com/prlx-go/prlx/core/timeline/cycle"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
 	"github.com/prlx-go/prlx/core/timeline/cycle/naming/signature"
 	"github.com/prlx-go/prlx/core/timeline/cycle/rendering"
 )
-
-// maxRules is the largest file of signature rules that is read.
-const maxRules = 1 << 20
 
 // cycleArgs say where cycles are looked for, and how; both sides of a comparison have their own.
 type cycleArgs struct {
@@ -172,9 +166,6 @@ func given[T int | float64](name string, value *T) (T, error) {
 
 // find reads and finds what the arguments name.
 func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, error) {
-	if len(a.Paths) == 0 {
-		return nil, fault.Usagef("no trace given")
-	}
 	opt := cycle.Options{
 		IgnoreAnnotations: a.IgnoreAnnotations, Keys: a.Keys, Streams: a.Streams, PhaseMode: phase.Mode(a.PhaseMode),
 		Compat: a.Compat,
@@ -188,26 +179,12 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, er
 	if opt.MaxLevels, err = given("max_levels", a.MaxLevels); err != nil {
 		return nil, err
 	}
-	if opt.Rules, err = readRules(j, a.Rules); err != nil {
+	if opt.Rules, err = signature.ReadRules(j.Context(), a.Rules); err != nil {
 		return nil, err
 	}
-	traces := make([]*kernels.Trace, len(a.Paths))
-	seen := make([]os.FileInfo, len(a.Paths))
-	for i, path := range a.Paths {
-		info, err := os.Stat(path)
-		if err == nil && info.IsDir() {
-			return nil, fault.New(fault.Usage, "is a directory, expected a trace").WithPath(path).WithHint("name its files, one a rank")
-		}
-		if seen[i] = info; err == nil && slices.ContainsFunc(seen[:i], func(o os.FileInfo) bool { return o != nil && os.SameFile(o, info) }) {
-			return nil, fault.New(fault.Usage, "is given twice, and would count as two ranks").WithPath(path).WithHint("name each file once")
-		}
-		if traces[i], err = kernels.Read(j, path, kernels.Options{}); err != nil {
-			return nil, err
-		}
-	}
-	t := traces[0]
-	if len(traces) > 1 {
-		t = cycle.Join(traces)
+	t, err := cycle.Read(j, a.Paths)
+	if err != nil {
+		return nil, err
 	}
 	if name, ok := names[a.Paths[0]]; ok {
 		t.Path = name
@@ -217,26 +194,6 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, er
 		return nil, fault.Of(err).WithPath(a.Paths[0])
 	}
 	return found, nil
-}
-
-// readRules reads the user's signature rules; nil without a path.
-func readRules(j *job.Job, path string) (*signature.Rules, error) {
-	if path == "" {
-		return nil, nil
-	}
-	src, err := file.Open(j.Context(), path)
-	if err != nil {
-		return nil, err
-	}
-	defer src.Close()
-	if src.Size() > maxRules {
-		return nil, fault.New(fault.Limit, "has %d bytes; rules of at most %d are read", src.Size(), maxRules).WithPath(path)
-	}
-	text, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size()))
-	if err != nil {
-		return nil, fault.FromIO(path, err)
-	}
-	return signature.ParseRules(path, text)
 }
 
 // repetitionTable is every repetition of every class.

@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/target"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/safe"
 )
 
 // Record says what of a launch is recorded, and where.
@@ -33,8 +34,20 @@ type About struct {
 	Producer   string // who records
 }
 
-// Run runs a launch and says what it did. It is recorded as r says, not at all where r is nil.
-func Run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (*Document, error) {
+// Run runs a launch and says what it did. It is recorded as r says, not at all where r is nil. Memory that the process cannot access is an
+// error that names the array.
+func Run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (doc *Document, err error) {
+	err = safe.Call(func() (err error) {
+		doc, err = run(j, p, l, about, r)
+		return err
+	})
+	if err != nil {
+		return nil, lostMemory(err, l)
+	}
+	return doc, nil
+}
+
+func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (*Document, error) {
 	if r == nil {
 		result, err := p.Run(j, l)
 		if err != nil {

@@ -2,10 +2,35 @@ package cycle
 
 import (
 	"fmt"
+	"os"
 	"slices"
 
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 )
+
+// Read reads one trace, or those of the ranks of one run, which it joins.
+func Read(j *job.Job, paths []string) (*kernels.Trace, error) {
+	if len(paths) == 0 {
+		return nil, fault.Usagef("no trace given")
+	}
+	traces := make([]*kernels.Trace, len(paths))
+	seen := make([]os.FileInfo, len(paths))
+	for i, path := range paths {
+		info, err := os.Stat(path)
+		if err == nil && info.IsDir() {
+			return nil, fault.New(fault.Usage, "is a directory, expected a trace").WithPath(path).WithHint("name its files, one a rank")
+		}
+		if seen[i] = info; err == nil && slices.ContainsFunc(seen[:i], func(o os.FileInfo) bool { return o != nil && os.SameFile(o, info) }) {
+			return nil, fault.New(fault.Usage, "is given twice, and would count as two ranks").WithPath(path).WithHint("name each file once")
+		}
+		if traces[i], err = kernels.Read(j, path, kernels.Options{}); err != nil {
+			return nil, err
+		}
+	}
+	return Join(traces), nil
+}
 
 // Join makes one trace of those of several ranks, in the order given, so that their steps are compared. It takes the traces over: their columns
 // are renumbered in place. A rank that no trace names is the place of its trace in the list; one that two traces name is told in a warning and

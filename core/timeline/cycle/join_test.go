@@ -2,9 +2,12 @@ package cycle
 
 import (
 	"bytes"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycletest"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 )
@@ -40,5 +43,20 @@ func TestRanksThatClashAreRenumberedAndTold(t *testing.T) {
 	tr := Join([]*kernels.Trace{a, b})
 	if tr.Sequences[1].Rank != 1 || len(tr.Warnings) != 1 || tr.Marks[0].Sequence != 1 || tr.Marks[0].Rank != 1 {
 		t.Errorf("rank %d, %v, %+v", tr.Sequences[1].Rank, tr.Warnings, tr.Marks)
+	}
+}
+
+func TestADirectoryAndAFileThatIsNamedTwiceAreNoRanks(t *testing.T) {
+	path := filepath.Join("..", "..", "..", "examples", "serving", "before.json.gz")
+	for want, paths := range map[string][]string{
+		"no trace given": nil, "is a directory": {filepath.Dir(path)}, "is given twice": {path, filepath.Join(".", path)},
+	} {
+		if _, err := Read(job.New(t.Context(), job.Options{}), paths); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: got %v, want %q", paths, err, want)
+		}
+	}
+	one, err := Read(job.New(t.Context(), job.Options{}), []string{path})
+	if err != nil || len(one.Sequences) == 0 {
+		t.Errorf("one trace: got %v", err)
 	}
 }

@@ -1,11 +1,14 @@
 package signature
 
 import (
+	"context"
+	"io"
 	"regexp"
 
 	"github.com/BurntSushi/toml"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
 )
 
 // Limits of a file of rules, and of a key that rules make.
@@ -29,6 +32,26 @@ type rule struct {
 // Rules are the rules of a user, applied in order: those for the strict key behind the product's own, those for the loose key on
 // the strict key and before the product's own. The nil Rules are none.
 type Rules struct{ rules []rule }
+
+// ReadRules reads the rules in a file, see ParseRules; nil without a path.
+func ReadRules(ctx context.Context, path string) (*Rules, error) {
+	if path == "" {
+		return nil, nil
+	}
+	src, err := file.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if src.Size() > maxRulesFile {
+		return nil, fault.New(fault.Limit, "has %d bytes; rules of at most %d are read", src.Size(), maxRulesFile).WithPath(path)
+	}
+	text, err := io.ReadAll(io.NewSectionReader(src, 0, src.Size()))
+	if err != nil {
+		return nil, fault.FromIO(path, err)
+	}
+	return ParseRules(path, text)
+}
 
 // ParseRules reads a TOML file of rules:
 //

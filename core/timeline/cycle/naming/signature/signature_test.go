@@ -1,6 +1,8 @@
 package signature
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -82,4 +84,24 @@ func FuzzKeys(f *testing.F) {
 			t.Error("not deterministic")
 		}
 	})
+}
+
+func TestRulesAreReadFromAFileOfBoundedSize(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rules.toml")
+	write := func(text string) {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("[[rule]]\nmatch = 'a'\nreplace = 'b'\n")
+	if r, err := ReadRules(t.Context(), path); err != nil || len(r.rules) != 1 {
+		t.Errorf("one rule: got %v and %v", r, err)
+	}
+	if r, err := ReadRules(t.Context(), ""); err != nil || r != nil {
+		t.Errorf("no path: got %v and %v, want no rules", r, err)
+	}
+	write(strings.Repeat("#", maxRulesFile+1))
+	if _, err := ReadRules(t.Context(), path); fault.Of(err).Kind != fault.Limit {
+		t.Errorf("too large: got %v, want a limit", err)
+	}
 }
