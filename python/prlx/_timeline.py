@@ -117,8 +117,10 @@ class Timeline:
 
     @property
     def ranks(self) -> tuple[int, ...]:
-        """The ranks that the files say they are of, ascending."""
-        return tuple(sorted({file["rank"] for file in self.files if file.get("rank") is not None}))
+        """The ranks that the files say they are of or were merged of, ascending."""
+        found = {file["rank"] for file in self.files if file.get("rank") is not None}
+        merged = (name for file in self.files for name in file.get("merged_ranks") or ())
+        return tuple(sorted(found | {int(name[4:]) for name in merged if name[:4] == "rank" and name[4:].isdigit()}))
 
     @property
     def hosts(self) -> tuple[str, ...]:

@@ -96,6 +96,7 @@ type NodeResult struct {
 	Identity               string        `json:"identity"` // how ID was found: given, name, rank, host, order, mark
 	Host                   string        `json:"host"`
 	Rank                   *int64        `json:"rank"`
+	Holds                  []string      `json:"holds,omitempty"` // the nodes inside of a trace that was merged before
 	Inputs                 []string      `json:"inputs"`
 	Method                 string        `json:"method"`
 	Snapshots              int           `json:"snapshots"`
@@ -164,6 +165,7 @@ func (r *NodeResult) takeCounts(o *NodeResult) {
 	kept := *r
 	*r = *o
 	r.ID, r.Identity, r.Host, r.Rank, r.Inputs, r.Method = kept.ID, kept.Identity, kept.Host, kept.Rank, kept.Inputs, kept.Method
+	r.Holds = kept.Holds
 	r.Snapshots, r.OffsetWindows, r.MissingSnapshots = kept.Snapshots, kept.OffsetWindows, kept.MissingSnapshots
 	r.OffsetNS, r.DriftPPM, r.TracerLines, r.Steps, r.Warnings = kept.OffsetNS, kept.DriftPPM, kept.TracerLines, kept.Steps, kept.Warnings
 }

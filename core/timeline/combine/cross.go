@@ -43,6 +43,7 @@ type crossPlane struct {
 	*crossing
 	plane    *source.Process
 	recorded *source.Process // the same under the name that it had in the recording
+	of, part int             // whose it is: the trace, and the node of it, -1 nobody's
 	pid      int64
 	lines    []*crossLine
 
@@ -73,7 +74,7 @@ func (d *chromeDocument) crossing(k int) (*crossing, error) {
 	x.stats = stats
 	recorded := n.recorded()
 	for i, plane := range n.layout {
-		p := &crossPlane{crossing: x, plane: plane, recorded: recorded[i]}
+		p := &crossPlane{crossing: x, plane: plane, recorded: recorded[i], of: k, part: d.partOf(k, plane)}
 		for j, line := range plane.Lines {
 			x.lost.aggregated.Add(line.Aggregated)
 			if line.Timed() > 0 {
@@ -144,7 +145,10 @@ func (p *crossPlane) describe(dst []byte, place int64) []byte {
 	text := func(s string) string { return string(source.AppendString(nil, s)) }
 	name := p.plane.Name
 	if !p.doc.alone() {
-		name = processName(p.node, name)
+		if p.part >= 0 && p.node.parts() > 1 {
+			name = p.recorded.Name
+		}
+		name = p.doc.processNamed(p.of, p.part, name, name)
 	}
 	add("process_name", 0, "name", text(name))
 	add("process_labels", 0, "labels", text(p.plane.Name+", plane "+strconv.Itoa(p.plane.Index)))

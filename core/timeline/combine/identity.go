@@ -2,8 +2,10 @@ package combine
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,21 +54,27 @@ func givenIdentity(id string) Identity {
 // facts is what identities are made of.
 type facts struct {
 	path, given, host string
-	marked            string // the name that prlx gave it when it was aligned
+	marked            string   // the name that prlx gave it when it was aligned
+	members           []string // the nodes that it holds, where these are several
 	rank              *int64
 }
 
-// identify names every node: as given, else by a number in its path, else by the rank, else by the host recorded inside, else by
-// its place in the order. All nodes that are not given use the same rule, the first that names every one of them and no two alike;
-// when a rule names every one but some alike, and no better one follows, that is an error.
+// mergedIdentity is the identity of a trace that holds several nodes: their names, or the first and the last of many.
+func mergedIdentity(members []string) Identity {
+	i := Identity{ID: strings.Join(members, "+"), Number: -1, Source: "mark"}
+	if len(members) > 4 {
+		i.ID = members[0] + ".." + members[len(members)-1]
+	}
+	return i
+}
+
+// identify names every node: as given; as prlx, or who merged it, named it before; else by a number in its path, else by the rank, else
+// by the host recorded inside, else by its place in the order. All nodes without a name use the same rule, the first that names every one
+// of them and no two nodes alike; when a rule names every one but some alike, and no better one follows, that is an error.
 func identify(nodes []facts) ([]Identity, error) {
 	ids := make([]Identity, len(nodes))
+	fixed, taken := fixedNames(nodes, ids)
 	rules := []func(int) (Identity, bool){
-		func(k int) (Identity, bool) {
-			id := givenIdentity(nodes[k].marked)
-			id.Source = "mark"
-			return id, id.ID != ""
-		},
 		func(k int) (Identity, bool) { return identityFromPath(nodes[k].path) },
 		func(k int) (Identity, bool) {
 			if nodes[k].rank == nil || *nodes[k].rank < 0 || *nodes[k].rank > 1<<20 {
@@ -82,12 +90,15 @@ func identify(nodes []facts) ([]Identity, error) {
 			return Identity{ID: nodes[k].host, Number: -1, Source: "host"}, true
 		},
 		func(k int) (Identity, bool) {
+			for taken["node"+strconv.Itoa(k)] {
+				k += len(nodes)
+			}
 			return Identity{ID: "node" + strconv.Itoa(k), Number: k, Source: "order"}, true
 		},
 	}
 	var ambiguous []Identity // what the first rule that named every node came up with, some of them alike
 	for r, rule := range rules {
-		named, apart := applyRule(nodes, ids, rule)
+		named, apart := applyRule(ids, fixed, taken, rule)
 		if named && apart {
 			ambiguous = nil
 			break
@@ -109,20 +120,59 @@ func identify(nodes []facts) ([]Identity, error) {
 	return ids, nil
 }
 
-// applyRule names the nodes that are not given. named says that the rule had a name for each, apart that no two are alike.
-func applyRule(nodes []facts, ids []Identity, rule func(int) (Identity, bool)) (named, apart bool) {
-	seen := map[string]bool{}
+// fixedNames names the nodes that need no rule: those that the user named, and those that were named when they were combined or merged
+// before, unless two of these are named alike. taken are all names of nodes that are in use then.
+func fixedNames(nodes []facts, ids []Identity) (fixed []bool, taken map[string]bool) {
+	for _, before := range []bool{true, false} {
+		fixed, taken = make([]bool, len(nodes)), map[string]bool{}
+		numbers, alike := map[int]bool{}, false
+		for k, n := range nodes {
+			names := n.members
+			switch {
+			case n.given != "":
+				ids[k], fixed[k] = givenIdentity(n.given), true
+				names = append(slices.Clone(names), n.given)
+			case n.members != nil && before:
+				ids[k], fixed[k] = mergedIdentity(n.members), true
+			case n.marked != "" && before:
+				ids[k], fixed[k], names = givenIdentity(n.marked), true, []string{n.marked}
+				ids[k].Source = "mark"
+			}
+			for _, name := range names {
+				alike = alike || taken[name]
+				taken[name] = true
+			}
+			if m := ids[k].Number; fixed[k] && m >= 0 {
+				alike = alike || numbers[m]
+				numbers[m] = true
+			}
+		}
+		if !alike {
+			break
+		}
+	}
+	return fixed, taken
+}
+
+// applyRule names the nodes that are not fixed. named says that the rule had a name for each, apart that no two are alike, nor like a
+// name that is taken.
+func applyRule(ids []Identity, fixed []bool, taken map[string]bool, rule func(int) (Identity, bool)) (named, apart bool) {
+	seen, numbers := maps.Clone(taken), map[int]bool{}
 	apart = true
-	for k, n := range nodes {
-		if n.given != "" {
-			ids[k] = givenIdentity(n.given)
+	for k := range ids {
+		if fixed[k] && ids[k].Source == "mark" && ids[k].Number >= 0 {
+			numbers[ids[k].Number] = true
+		}
+	}
+	for k := range ids {
+		if fixed[k] {
 			continue
 		}
 		id, ok := rule(k)
 		if !ok {
 			return false, false
 		}
-		apart = apart && !seen[id.ID]
+		apart = apart && !seen[id.ID] && !numbers[id.Number]
 		seen[id.ID] = true
 		ids[k] = id
 	}
@@ -166,10 +216,16 @@ func numberTheRest(ids []Identity) {
 func describe(ids []Identity) string {
 	how := map[string]string{
 		"given": "as given", "name": "by the number in their path", "rank": "by the rank recorded inside", "host": "by the host recorded inside",
-		"order": "by the order given", "mark": "as they were when they were aligned",
+		"order": "by the order given", "mark": "as they were when they were combined or merged before",
 	}
-	last := ids[len(ids)-1]
-	return fmt.Sprintf("nodes are named %s: %s", how[last.Source], strings.Join(names(ids), ", "))
+	said := how[ids[len(ids)-1].Source]
+	if slices.ContainsFunc(ids, func(id Identity) bool { return id.Source == "mark" }) { // and others by a rule
+		said = how["mark"]
+		if i := slices.IndexFunc(ids, func(id Identity) bool { return id.Source != "mark" }); i >= 0 {
+			said += ", others " + how[ids[i].Source]
+		}
+	}
+	return fmt.Sprintf("nodes are named %s: %s", said, strings.Join(names(ids), ", "))
 }
 
 func names(ids []Identity) []string {

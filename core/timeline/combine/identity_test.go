@@ -26,6 +26,13 @@ func TestHowNodesAreNamed(t *testing.T) {
 		{"one node twice", []facts{{path: "/a/node0.pb"}, {path: "/b/node0.pb"}}, "/a/node0.pb and /b/node0.pb are both node"},
 		{"one host twice", []facts{{path: "/a.pb", host: "h"}, {path: "/b.pb", host: "h"}}, "/a.pb and /b.pb are both node"},
 		{"one number under two names", []facts{{path: "/node1.pb"}, {path: "/rank1.pb"}}, "/node1.pb (node1) and /rank1.pb (rank1) have the same node number"},
+		{"named before, beside a raw one", []facts{{path: "/x.pb", marked: "node0"}, {path: "/y.pb", marked: "node1"}, {path: "/node2.pb"}}, "node0:0 node1:1 node2:2"},
+		{"merged before, beside a raw one", []facts{{path: "/x.pb", members: []string{"node0", "node1"}}, {path: "/node2.pb"}}, "node0+node1:-1 node2:2"},
+		{"merged before, and a raw one of a name inside", []facts{{path: "/x.pb", members: []string{"node0", "node1"}}, {path: "/node1.pb", host: "h"}}, "node0+node1:0 h:1"},
+		{"many merged before", []facts{{path: "/x.pb", members: []string{"a", "b", "c", "d", "e"}}, {path: "/y.pb"}}, "a..e:-1 node1:1"},
+		{"the order steps aside", []facts{{path: "/x.pb"}, {path: "/y.pb", marked: "node0"}}, "node2:2 node0:0"},
+		{"two named alike before", []facts{{path: "/node3.pb", marked: "node0"}, {path: "/node4.pb", marked: "node0"}}, "node3:3 node4:4"},
+		{"a number that was used before", []facts{{path: "/x.pb", marked: "node1"}, {path: "/rank1.pb", host: "h"}}, "node1:1 h:-1"},
 		{"one id twice", []facts{{path: "/a.pb", given: "x"}, {path: "/b.pb", given: "x"}}, "/a.pb and /b.pb are both node"},
 	} {
 		ids, err := identify(tc.nodes)

@@ -36,7 +36,7 @@ func (n *Node) extract(ctx context.Context, nodes int) ([]*collective.Part, erro
 func (n *Node) options(part, nodes int) collective.Options {
 	opt := collective.Options{Node: int32(part), Limit: collective.PerNode(nodes * n.parts()), Rank: n.Rank, StartNS: n.start}
 	if n.parts() > 1 {
-		opt.Rank = n.mark.Nodes[part].Rank
+		opt.Rank = n.member(part).Rank
 	}
 	return opt
 }
@@ -102,7 +102,10 @@ func (n *Node) extractRecorded(ctx context.Context, trace source.Recorded, nodes
 		opts[part] = n.options(part, nodes)
 		opts[part].Compiled = compiled[part]
 		if len(opts) > 1 {
-			opts[part].Distributed = said[n.mark.Nodes[part].ID]
+			opts[part].Distributed = said[n.member(part).ID]
+		}
+		if n.isMerged() {
+			opts[part].Distributed = n.groupsOfAll()
 		}
 	}
 	return collective.FromRecordedNodes(ctx, n.Src, trace, n.nodesOfProcesses(), opts)
@@ -271,6 +274,7 @@ func Validate(j *job.Job, req ValidateRequest) (*ValidateDocument, error) {
 	}
 	defer CloseAll(nodes)
 	t := &task{job: j, req: &req.Request, nodes: nodes, doc: &Document{}}
+	t.noteMerged()
 	if t.ref, err = FindReference(nodes, req.Reference); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package combine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -47,6 +48,7 @@ type Node struct {
 	found    []*collective.Part     // by part
 	programs []*collective.Programs // by part, of a trace with compiled programs whose collectives were looked for
 
+	merged *source.Merged // the ranks that another tool merged into the trace; nil: it holds one node, or prlx merged it
 	mark   *aligned.Mark  // what the file says about what prlx did to it; nil: nothing
 	places *source.Places // what stands with its processes about that; nil: nothing
 }
@@ -55,6 +57,7 @@ type Node struct {
 func (n *Node) adopt(t source.Trace, f *source.Format) {
 	n.Trace, n.format, n.facts, n.layout = t, f, t.Facts(), t.Layout()
 	n.text, _ = t.(source.Text)
+	n.merged = source.MergedRanks(n.layout)
 }
 
 // Close closes the node's file.
@@ -115,7 +118,9 @@ func loadOne(ctx context.Context, j *job.Job, in Input, workers int) (*Node, err
 		return n, withPath(err, in.Path)
 	}
 	n.adopt(trace, format)
-	n.Rank = n.facts.Rank
+	if n.Rank = n.facts.Rank; n.merged != nil {
+		n.Rank = nil // that of the one whose document was kept
+	}
 	if len(n.facts.Hosts) > 0 {
 		n.Host = n.facts.Hosts[0]
 	}
@@ -141,7 +146,7 @@ func nameNodes(nodes []*Node, inputs []Input) error {
 	fs := make([]facts, len(nodes))
 	for k, n := range nodes {
 		fs[k] = facts{path: n.Path, given: inputs[k].ID, host: n.Host, rank: n.Rank}
-		if n.parts() == 1 && n.mark != nil {
+		if fs[k].members = n.members(); fs[k].members == nil && n.mark != nil {
 			fs[k].marked = n.mark.Nodes[0].ID
 		}
 	}
@@ -182,9 +187,11 @@ func FindReference(nodes []*Node, name string) (int, error) {
 	if name == "" {
 		return 0, nil
 	}
-	for pass := range 3 {
+	for pass := range 4 {
 		for k, n := range nodes {
 			switch {
+			case pass == 3 && slices.Contains(n.members(), name):
+				return k, nil
 			case pass == 0 && n.ID == name, pass == 1 && n.Number >= 0 && fmt.Sprint(n.Number) == name, pass == 2 && n.Host == name && name != "":
 				return k, nil
 			}

@@ -2,7 +2,6 @@ package combine
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 
@@ -146,7 +145,7 @@ func (t *task) agreeOnReference() error {
 		}
 		t.doc.Reference = names[0]
 		return nil
-	case len(names) == 1 && names[0] == t.nodes[t.ref].ID:
+	case len(names) == 1 && names[0] == t.nodes[t.ref].referenceName(""):
 		return nil
 	}
 	if marked < len(t.nodes) {
@@ -187,7 +186,7 @@ func (t *task) parties() []party {
 		for i := range n.parts() {
 			p := party{node: k, part: i, id: n.ID}
 			if n.parts() > 1 {
-				if p.id = n.mark.Nodes[i].ID; seen[p.id] {
+				if p.id = n.member(i).ID; seen[p.id] {
 					p.id = n.ID + "/" + p.id
 				}
 			}
@@ -199,14 +198,6 @@ func (t *task) parties() []party {
 		}
 	}
 	return t.all
-}
-
-// parts returns how many nodes the trace holds.
-func (n *Node) parts() int {
-	if n.mark == nil {
-		return 1
-	}
-	return len(n.mark.Nodes)
 }
 
 // newMark says what is done to the times of every node.
@@ -225,6 +216,7 @@ func (t *task) newMark() {
 			t.mark.Aligned = t.mark.Aligned || n.mark.Aligned
 		} else {
 			t.markNode(p.node, &one)
+			n.markMember(p.part, &one)
 		}
 		t.mark.Nodes = append(t.mark.Nodes, one)
 	}
@@ -270,6 +262,9 @@ func (t *task) boundUnknown(k int) bool {
 		return t.unknown[k]
 	}
 	n := t.nodes[k]
+	if n.isMerged() {
+		return true
+	}
 	if n.stays() {
 		_, ok := n.largestBound()
 		return !ok
@@ -381,25 +376,4 @@ func (c *statedClock) at(s *event.Span, ns int64) (int64, int64) {
 	}
 	_, bound, _ := m.At(ns)
 	return ns, bound
-}
-
-// nodesOfProcesses returns, by process, which node of a merged Chrome trace it is of; nil where the trace holds one.
-func (n *Node) nodesOfProcesses() []int {
-	if n.parts() < 2 {
-		return nil
-	}
-	byPID := map[string]int{}
-	for i := range n.mark.Nodes {
-		for _, pid := range n.mark.Nodes[i].Processes {
-			byPID[fmt.Sprint(pid)] = i
-		}
-	}
-	out := make([]int, len(n.layout))
-	for i, p := range n.layout {
-		out[i] = -1
-		if k, ok := byPID[unquoted(p.TextID)]; ok {
-			out[i] = k
-		}
-	}
-	return out
 }

@@ -149,7 +149,7 @@ func (n *namer) extra() int64 {
 func tags(ids []Identity) []string {
 	width := 1
 	for _, id := range ids {
-		width = max(width, len(strconv.Itoa(id.Number)))
+		width = max(width, len(strconv.Itoa(max(id.Number, 0))))
 	}
 	out := make([]string, len(ids))
 	for k, id := range ids {

@@ -206,7 +206,7 @@ func (t *task) decide() error {
 // begin starts the document.
 func (t *task) begin() {
 	t.doc = &Document{
-		Schema: Schema, Reference: t.nodes[t.ref].ID, Timebase: "host", Outputs: []Output{}, Nodes: []NodeResult{},
+		Schema: Schema, Reference: t.nodes[t.ref].referenceName(t.req.Reference), Timebase: "host", Outputs: []Output{}, Nodes: []NodeResult{},
 		Notes: append([]string{}, t.req.Notes...), Warnings: []string{},
 	}
 	if t.req.timebase == align.TracerTime {
@@ -223,6 +223,7 @@ func (t *task) begin() {
 	if len(ids) > 1 {
 		t.doc.Notes = append(t.doc.Notes, describe(ids))
 	}
+	t.noteMerged()
 }
 
 func (t *task) warn(format string, args ...any) {

@@ -7,7 +7,11 @@ import (
 
 // verdict says in one sentence what became of the clocks.
 func (d *Document) verdict() string {
-	nodes := plural(len(d.Nodes), "node")
+	count := 0
+	for i := range d.Nodes {
+		count += max(1, len(d.Nodes[i].Holds))
+	}
+	nodes := plural(count, "node")
 	if d.NotAligned != "" {
 		return fmt.Sprintf("%s: not aligned: %s", nodes, d.NotAligned)
 	}

@@ -100,12 +100,13 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 		}
 		e := t.chromeEdit(n)
 		if !t.alone() {
-			e.Processes, e.IDs, e.DropEmpty = d.processes(n), ids[k], true
+			e.Processes, e.IDs, e.DropEmpty = d.processes(k), ids[k], true
 			d.markProcesses(k, e.Processes)
 			if err := d.keepCompiled(k, e.Processes); err != nil {
 				return nil, err
 			}
 		} else if !t.untouched(n) && n.mark == nil {
+			t.markKept()
 			if e.Mark, err = t.mark.Text(); err != nil {
 				return nil, err
 			}
@@ -216,7 +217,8 @@ func (d *chromeDocument) namespaces() []source.TextIDs {
 }
 
 // processes gives the processes of a Chrome trace small pids of their own, names that say whose they are, and their places.
-func (d *chromeDocument) processes(n *Node) []source.TextProcess {
+func (d *chromeDocument) processes(k int) []source.TextProcess {
+	n := d.nodes[k]
 	edits := make([]source.TextProcess, len(n.layout))
 	order := make([]int, len(edits))
 	for i := range order {
@@ -236,8 +238,12 @@ func (d *chromeDocument) processes(n *Node) []source.TextProcess {
 		edits[i].PID, edits[i].TIDs = strconv.FormatInt(d.nextPID, 10), threadNumbers(p)
 		d.nextPID++
 	}
+	of := n.nodesOfProcesses()
 	for _, i := range order {
-		p, e := n.layout[i], &edits[i]
+		p, e, part := n.layout[i], &edits[i], -1
+		if of != nil {
+			part = of[i]
+		}
 		pid := unquoted(p.TextID)
 		what := p.Name
 		if p.GPU >= 0 {
@@ -245,7 +251,7 @@ func (d *chromeDocument) processes(n *Node) []source.TextProcess {
 		} else if what == "" {
 			what = pid
 		}
-		name, labels, place := processName(n, what), "pid "+pid, d.nextSort
+		name, labels, place := d.processNamed(k, part, p.Name, what), "pid "+pid, d.nextSort
 		if p.Labels != "" {
 			labels = p.Labels + ", " + labels
 		}

@@ -20,6 +20,7 @@ type File struct {
 	DecompressedBytes int64            `json:"decompressed_bytes"`
 	Hosts             []string         `json:"hosts,omitempty"`
 	Rank              *int             `json:"rank,omitempty"`
+	MergedRanks       []string         `json:"merged_ranks,omitempty"` // of a trace that another tool merged out of those of several ranks
 	WorldSize         int              `json:"world_size,omitempty"`
 	Backend           string           `json:"backend,omitempty"`
 	Nodes             []int            `json:"nodes,omitempty"`

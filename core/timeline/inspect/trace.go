@@ -36,6 +36,9 @@ func (f *File) trace(j *job.Job, src *file.Source, of *source.Format) error {
 	if marked != nil {
 		f.Alignment = alignment(marked.Mark)
 	}
+	if merged := source.MergedRanks(t.Layout()); merged != nil && marked == nil {
+		f.MergedRanks = merged.IDs()
+	}
 	f.facts(facts)
 	if facts.Undated != "" && (marked == nil || !facts.MarkDates) {
 		f.Warnings = append(f.Warnings, "there is no "+facts.Undated+": times count from the trace's own zero")
@@ -51,7 +54,7 @@ func (f *File) trace(j *job.Job, src *file.Source, of *source.Format) error {
 // facts takes over what a scan found.
 func (f *File) facts(facts *source.Facts) {
 	f.Hosts, f.Events, f.Counts = facts.Hosts, &facts.Events, facts.Counts
-	if facts.Rank != nil {
+	if facts.Rank != nil && f.MergedRanks == nil {
 		rank := int(*facts.Rank)
 		f.Rank = &rank
 	}

@@ -112,6 +112,7 @@ def _facts(file: Mapping[str, Any]) -> list[tuple[str, str]]:
     rank = file.get("rank")
     found = [
         ("host", ", ".join(file.get("hosts") or ())),
+        ("ranks", _merged(file.get("merged_ranks") or ())),
         ("rank", "" if rank is None else f"{rank} of {file['world_size']}" if file.get("world_size") else str(rank)),
         ("backend", file.get("backend") or ""),
         ("nodes", ", ".join(str(node) for node in file.get("nodes") or ())),
@@ -125,6 +126,13 @@ def _facts(file: Mapping[str, Any]) -> list[tuple[str, str]]:
     counts = file.get("counts") or {}
     found.append(("counts", ", ".join(f"{name} {format_count(count)}" for name, count in counts.items())))
     return found
+
+
+def _merged(ranks: Sequence[str]) -> str:
+    """The ranks of a trace that another tool merged."""
+    if not ranks:
+        return ""
+    return f"{len(ranks)}, merged by another tool: {', '.join(ranks[:8])}" + (", ..." if len(ranks) > 8 else "")
 
 
 def _alignment(said: Mapping[str, Any] | None) -> str:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
@@ -37,6 +38,7 @@ func (g *worked) describe(res *WalkResult) error {
 			merged[g.Processes[i].Document] = true
 		}
 	}
+	ranks := g.mergedRanks()
 	groups := map[string]uint16{}
 	for i := range g.Processes {
 		p := &g.Processes[i]
@@ -52,6 +54,12 @@ func (g *worked) describe(res *WalkResult) error {
 			p.Rank = n / rankStep
 			n %= rankStep
 			part = strconv.Itoa(p.Rank)
+		} else if ranks != nil && ranks.RankOf[i] >= 0 {
+			of := ranks.Ranks[ranks.RankOf[i]]
+			if p.Rank = -1; of.Rank != nil {
+				p.Rank = int(*of.Rank)
+			}
+			part = of.ID
 		}
 		tag := combined(p)
 		p.Device = g.deviceName(p, n, numeric)
@@ -65,6 +73,18 @@ func (g *worked) describe(res *WalkResult) error {
 	}
 	g.nameStreams()
 	return g.alignDocuments()
+}
+
+// mergedRanks tells apart the ranks that another tool merged into one document by the names or labels of processes, nil where it did not.
+func (g *worked) mergedRanks() *source.Merged {
+	layout := make([]*source.Process, len(g.Processes))
+	for i := range g.Processes {
+		if g.Processes[i].Document > 0 {
+			return nil
+		}
+		layout[i] = &source.Process{TextID: g.Processes[i].PID, Name: g.Processes[i].Name}
+	}
+	return source.MergedRanks(layout)
 }
 
 // combined reads the names that prlx itself gives to processes of combined files, "node1 rank 3 · host · GPU 0", and returns the first
