@@ -3,6 +3,7 @@ package cycle
 import (
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -384,8 +385,12 @@ func TestTheDescribedSearchFindsWhatIsEvenlySpaced(t *testing.T) {
 	if d.Levels[0].Name != cycledoc.LevelCycle || c.Period != 10 || c.Count != 50 || d.Options.Compat == nil || *d.Options.Compat != structure.UplifterSettings() {
 		t.Errorf("%s", describeDoc(d))
 	}
-	if inferred := only(t, mustFind(t, tr, Options{}).Document()); inferred.ID != c.ID {
+	inferred := only(t, mustFind(t, tr, Options{}).Document())
+	if inferred.ID != c.ID {
 		t.Error("the same cycle has another id")
+	}
+	if inferred.Patterns != nil {
+		t.Error("nobody asked for the words of uplifter")
 	}
 	// An inserted kernel throws its grid off for the rest of the trace; ours goes on.
 	now := int64(0)
@@ -404,6 +409,26 @@ func TestTheDescribedSearchFindsWhatIsEvenlySpaced(t *testing.T) {
 	}
 	if c := only(t, mustFind(t, noisy, Options{}).Document()); c.Count < 49 {
 		t.Errorf("one kernel costs more than a repetition: %d", c.Count)
+	}
+}
+
+func TestAPatternHasTheFieldsOfUplifter(t *testing.T) {
+	// Two kernels in front, then 40 repetitions of 8: every name is evenly spaced, and the first is the anchor.
+	now := int64(0)
+	tr := series(2+40*8, func(i int) (string, int64, int64) {
+		now += 1000
+		if i < 2 {
+			return fmt.Sprintf("warmup_%d", i), now, 800
+		}
+		return fmt.Sprintf("void kernel_%c<%d>", 'a'+(i-2)%8, 4), now, 800
+	})
+	c := only(t, mustFind(t, tr, Options{Compat: &cycledoc.CompatSettings{}, MaxListed: 5}).Document())
+	want := cycledoc.Pattern{
+		Device: c.Borders[0].Device, Anchor: "void kernel_a<4>", Signature: "kernel_a|kernel_b|kernel_c|kernel_d|kernel_e|kernel_f|kernel_g|kernel_h",
+		StartIndex: 2, CycleLength: 8, NumCycles: 40, CycleIndices: []int64{2, 10, 18, 26, 34}, StartPos: 2, EndPos: 2 + 40*8, CenterPos: 162,
+	}
+	if len(c.Patterns) != 1 || !reflect.DeepEqual(c.Patterns[0], want) {
+		t.Errorf("got %+v\nwant %+v", c.Patterns, want)
 	}
 }
 

@@ -125,10 +125,27 @@ type Class struct {
 	BordersOmitted   int64        `json:"borders_omitted"` // counted, not listed
 	Outliers         []Outlier    `json:"outliers"`        // oddest first
 	OutliersTotal    int64        `json:"outliers_total"`
-	Drift            *Drift       `json:"drift"`    // null: wall times do not drift, or there are too few repetitions to tell
-	Ranks            []RankTimes  `json:"ranks"`    // one a rank and device
-	Children         []Child      `json:"children"` // classes that a repetition consists of, in part
-	Parents          []string     `json:"parents"`  // ids
+	Drift            *Drift       `json:"drift"`              // null: wall times do not drift, or there are too few repetitions to tell
+	Ranks            []RankTimes  `json:"ranks"`              // one a rank and device
+	Children         []Child      `json:"children"`           // classes that a repetition consists of, in part
+	Parents          []string     `json:"parents"`            // ids
+	Patterns         []Pattern    `json:"patterns,omitempty"` // what uplifter says of it, one a device; absent unless asked for (Options.Compat)
+}
+
+// Pattern is a class in the words of uplifter: its CyclePattern and the CycleInfo in that. Positions are of kernels in the order of all
+// streams of the device, from 0.
+type Pattern struct {
+	Rank         int     `json:"rank"`
+	Device       string  `json:"device"`
+	Anchor       string  `json:"anchor"`        // the kernel whose even distances led to the pattern; of a cycle within a cycle, of the outer one
+	Signature    string  `json:"signature"`     // loose keys of its first kernels, at most 10
+	StartIndex   int64   `json:"start_index"`   // of the first repetition
+	CycleLength  int     `json:"cycle_length"`  // kernels of one repetition
+	NumCycles    int64   `json:"num_cycles"`    // repetitions
+	CycleIndices []int64 `json:"cycle_indices"` // where they start; as many as the class lists borders
+	StartPos     int64   `json:"start_pos"`     // as start_index
+	EndPos       int64   `json:"end_pos"`       // behind the last kernel of the last repetition
+	CenterPos    float64 `json:"center_pos"`    // in the middle of the two: the earliest is uplifter's prefill, the latest its decode
 }
 
 // PhaseUnknown is Class.Phase where nothing tells one.

@@ -3,6 +3,7 @@ package finding
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
@@ -26,6 +27,8 @@ const (
 type pattern struct {
 	start, length int
 	at            []int32
+	anchor        uint32 // the name that is evenly spaced
+	signature     string
 }
 
 func (f *finder) uplifterSearch() {
@@ -53,7 +56,9 @@ func (f *finder) uplifterSearch() {
 				end := at + int32(p.length)
 				reps[i] = repeat.Span{Start: at, End: end, Edits: int32(unlike(s.Name[p.start:p.start+p.length], s.Name[at:end]))}
 			}
-			f.add(structure.Class{ID: id, Depth: structure.DepthStep, Uplifter: true, Source: structure.SourceInferred, Word: word, Rotation: (len(word) - start) % len(word)}, structure.Part{Track: t.Number, Reps: reps})
+			f.add(structure.Class{ID: id, Depth: structure.DepthStep, Uplifter: true, Source: structure.SourceInferred, Word: word, Rotation: (len(word) - start) % len(word)}, structure.Part{
+				Track: t.Number, Reps: reps, Anchor: r.Trace.Names[p.anchor], Signature: p.signature,
+			})
 		}
 	}
 	if len(r.Trace.Marks) > 0 {
@@ -84,7 +89,7 @@ func (f *finder) uplifterPatterns(names []uint32) []pattern {
 		if length < c.MinSubLength || !even(positions, length, c.LengthTolerance) {
 			continue
 		}
-		p := pattern{start: int(positions[0]), length: length}
+		p := pattern{start: int(positions[0]), length: length, anchor: names[positions[0]]}
 		p.at = windows(names, p.start, length, c.OuterMatch)
 		if len(p.at) < 1+uplifterMatches {
 			continue
@@ -92,12 +97,13 @@ func (f *finder) uplifterPatterns(names []uint32) []pattern {
 		if length > uplifterOuter {
 			p = f.uplifterInner(names, p)
 		}
-		key := ""
+		var keys []string
 		for _, n := range names[p.start : p.start+min(p.length, uplifterSignature)] {
-			key += f.r.Words.LooseKeys[f.r.Words.Loose[n]] + "|"
+			keys = append(keys, f.r.Words.LooseKeys[f.r.Words.Loose[n]])
 		}
-		if k, ok := bySignature[key]; !ok {
-			bySignature[key] = len(out)
+		p.signature = strings.Join(keys, "|")
+		if k, ok := bySignature[p.signature]; !ok {
+			bySignature[p.signature] = len(out)
 			out = append(out, p)
 		} else if len(p.at) > len(out[k].at) {
 			out[k] = p
@@ -194,7 +200,7 @@ func (f *finder) uplifterInner(names []uint32, p pattern) pattern {
 	if best == nil {
 		return p
 	}
-	out := pattern{start: p.start + int(best[0]), length: length}
+	out := pattern{start: p.start + int(best[0]), length: length, anchor: p.anchor}
 	for _, outer := range p.at {
 		for _, at := range best {
 			out.at = append(out.at, outer+at)

@@ -259,11 +259,29 @@ func (r renderer) class(k int) cycledoc.Class {
 	for pi := range c.Parts {
 		p := &c.Parts[pi]
 		room := r.Opt.MaxListed - len(out.Borders)
-		for k := range p.Reps[:min(len(p.Reps), max(0, room))] {
+		listed := min(len(p.Reps), max(0, room))
+		for k := range p.Reps[:listed] {
 			out.Borders = append(out.Borders, r.border(p, k, starts[p.Track]))
+		}
+		if c.Uplifter {
+			out.Patterns = append(out.Patterns, r.pattern(c, p, listed))
 		}
 	}
 	out.BordersOmitted = c.Count - int64(len(out.Borders))
+	return out
+}
+
+// pattern is what uplifter says of the repetitions of a class on one device, and where so many of them start.
+func (r renderer) pattern(c *structure.Class, p *structure.Part, listed int) cycledoc.Pattern {
+	s := r.Seq(r.Tracks[p.Track])
+	start, end := int64(p.Reps[0].Start), int64(p.Reps[len(p.Reps)-1].End)
+	out := cycledoc.Pattern{
+		Rank: max(0, s.Rank), Device: s.Device, Anchor: p.Anchor, Signature: p.Signature, StartIndex: start, CycleLength: c.Period(),
+		NumCycles: int64(len(p.Reps)), CycleIndices: make([]int64, listed), StartPos: start, EndPos: end, CenterPos: float64(start+end) / 2,
+	}
+	for i := range out.CycleIndices {
+		out.CycleIndices[i] = int64(p.Reps[i].Start)
+	}
 	return out
 }
 

@@ -135,6 +135,8 @@ type Part struct {
 	Reps  []repeat.Span
 	Marks []int32             // the mark that defines each; nil for what was inferred
 	Loose map[int32][]Segment // of edited repetitions, by place in reps: what stands where
+
+	Anchor, Signature string // what uplifter calls so; "" where it was not asked
 }
 
 // Child is a class inside another one.
