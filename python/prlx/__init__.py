@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from ._assert import assert_same
     from ._combine import CombinedTrace, combine_traces
     from ._compare import diff_traces
-    from ._cycles import CycleComparison, Cycles, compare_cycles, find_cycles
+    from ._cycles import compare_cycles, find_cycles
+    from ._cycles_result import CycleComparison, Cycles
     from ._diff import Diff, Divergence
     from ._kernel_trace import KernelTrace, read_trace
     from ._open import open
@@ -98,8 +99,8 @@ __all__ = [
 
 _LAZY = {
     "CombinedTrace": "_combine",
-    "CycleComparison": "_cycles",
-    "Cycles": "_cycles",
+    "CycleComparison": "_cycles_result",
+    "Cycles": "_cycles_result",
     "Diff": "_diff",
     "Divergence": "_diff",
     "Finding": "_simulation",

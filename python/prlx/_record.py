@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import fnmatch
-import os
-import re
 import sys
 import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from . import _core, _request
-from ._errors import FileAccessError, UsageError
+from ._errors import UsageError
 from ._result import Card
 from ._simulation import Finding, Options, Simulation, execute, report, with_changes
+from ._target import Filter, Mode, Target
 from ._units import format_count, parse_size, plural
 
 if TYPE_CHECKING:
@@ -30,13 +26,6 @@ if TYPE_CHECKING:
     from .hooks.arrays import Storage
     from .hooks.simulator import Launch
 
-Mode: TypeAlias = Literal["digest", "control-flow", "values"]
-"""How much a warp leaves: hashes, an event for each branch and predicate, or operands of all lanes besides."""
-
-Filter: TypeAlias = str | Iterable[str] | None
-"""Names of kernels, with ``*`` and ``?``; None is every kernel."""
-
-MODES = ("digest", "control-flow", "values")
 _DEVICES = ("auto", "gpu", "simulator")
 _SHOWN = 20  # rows of a card
 _KEPT = 1000  # launches that a Recording remembers in full, findings that it lists
@@ -61,7 +50,7 @@ class Recording:
         What the checks found, in the order of the launches; at most 1000.
     """
 
-    def __init__(self, target: _Target | None = None) -> None:
+    def __init__(self, target: Target | None = None) -> None:
         self._target = target
         self.path = None if target is None else target.path
         self.launches = 0
@@ -141,78 +130,6 @@ class Recording:
         return Card("Recording", self._sentence(), headings, rows, notes).to_html()
 
 
-class _Target:
-    """Where launches are recorded: a directory with a file a launch and a manifest, or one file for one launch."""
-
-    def __init__(
-        self, path: AnyPath, *, mode: str, filter: Filter, overwrite: bool, extras: Mapping[str, Any], directory: bool
-    ) -> None:
-        if mode not in MODES:
-            raise UsageError(f"mode: expected one of {', '.join(MODES)}, got {mode!r}")
-        self.path = Path(_request.absolute(path))
-        self.is_file = not directory and self.path.suffix == ".prlx"
-        self.launches: list[dict[str, Any]] = []
-        self._begun: set[int] = set()  # numbers of launches; several may run at once
-        self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras}
-        self._filter = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
-        self._owner = os.getpid()
-        self._prepare(overwrite)
-
-    def _prepare(self, overwrite: bool) -> None:
-        if self.is_file:
-            if self.path.exists() and not overwrite:
-                raise FileAccessError(
-                    "already exists", path=str(self.path), hint="choose another name, or pass overwrite=True"
-                )
-            return
-        if self.path.is_file():
-            raise FileAccessError("is a file, not a directory", path=str(self.path), hint="name a directory")
-        if self.path.is_dir() and any(self.path.iterdir()):
-            if not overwrite:
-                raise FileAccessError(
-                    "is not empty", path=str(self.path), hint="choose another directory, or pass overwrite=True"
-                )
-            for old in (*self.path.glob("*.prlx"), self.path / "session.json"):
-                old.unlink(missing_ok=True)
-        self.path.mkdir(parents=True, exist_ok=True)
-
-    def begin(self, kernel: str) -> tuple[int, dict[str, Any]] | None:
-        """The number of the next launch, and what the core shall record of it; None for nothing."""
-        if os.getpid() != self._owner:
-            return None  # a forked child: the files are its parent's
-        if self._filter is not None and not any(fnmatch.fnmatchcase(kernel, pattern) for pattern in self._filter):
-            return None
-        number = max(self._begun, default=-1) + 1
-        if self.is_file and number:
-            raise UsageError(
-                f"holds one launch already, and {kernel} is launched again",
-                path=str(self.path),
-                hint="name a directory to record several launches, or choose kernels with filter=",
-            )
-        self._begun.add(number)
-        safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]
-        path = self.path if self.is_file else self.path / f"{number:04d}_{safe}.prlx"
-        return number, {**self._request, "path": str(path)}
-
-    def end(self, number: int, simulation: Simulation | None) -> None:
-        """Note a launch that was recorded; one that could not run is none."""
-        if simulation is None:
-            self._begun.discard(number)
-            return
-        document = simulation.document
-        done = document["recording"]
-        row = {key: document[key] for key in ("kernel", "grid", "block")}
-        row |= {key: done[key] for key in ("argument_digest", "module_hash")}
-        self.launches.append({"launch": number, **row, "file": Path(done["file"]).name})
-
-    def close(self, *, partial: bool) -> None:
-        """Write the manifest."""
-        if not self.is_file and os.getpid() == self._owner:
-            launches = sorted(self.launches, key=lambda row: row["launch"])
-            request = {"path": str(self.path), "partial": partial, "launches": launches}
-            _core.call("session_finish", request)
-
-
 class _Simulator:
     """The simulated device while it is enabled."""
 
@@ -262,7 +179,7 @@ class _Simulator:
                 raise UsageError(f"cannot tell the size of what was registered: {type(array).__name__}")
             self._registered.append(found)
 
-    def target(self) -> _Target | None:
+    def target(self) -> Target | None:
         """Where the next launch is recorded: the innermost recording that has a place."""
         if self._surfaces.benchmarking:
             return None  # the autotuner's trials are no part of the program
@@ -401,7 +318,7 @@ def enable(
     target = None
     if output is not None:
         extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs)
-        target = _Target(output, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=False)
+        target = Target(output, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=False)
     recording = Recording(target)
     simulator = _open(options, recording, map_cuda=map_cuda)
     try:
@@ -564,7 +481,7 @@ def _recorded(
         raise UsageError("launches are recorded already", hint="leave the other recording first")
     if _active is None:
         _check_device("auto")
-    target = _Target(path, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=directory)
+    target = Target(path, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=directory)
     recording = Recording(target)
     complete = False
     with _listening(recording):

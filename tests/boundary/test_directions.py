@@ -27,6 +27,7 @@ FLOORS = (
     ("_align",),
     # what repeats
     ("_cycles_tables", "_cycles_xlsx"),
+    ("_cycles_result",),
     ("_cycles",),
     # where recordings of kernels differ
     ("_filters", "_diff_outputs"),
@@ -42,7 +43,7 @@ FLOORS = (
     ("hooks.simulator", "hooks.triton"),
     ("hooks.cuda_answers",),
     ("hooks.cuda",),
-    ("_simulation",),
+    ("_simulation", "_target"),
     ("_record", "_simulate_text"),
     ("_simulate",),
     # what people import; its names are loaded when they are first used

@@ -62,7 +62,8 @@ func TestTheDigestOfArgumentsChangesWithContentsAndNotWithAddresses(t *testing.T
 		return &simt.Launch{
 			Memory: []memory.Allocation{{Name: "x", Host: host, Bytes: []byte{content, 2}}},
 			Params: []simt.Argument{
-				{Name: "x", Type: "*i8", Bits: host, Allocation: 0}, {Name: "n", Type: "i32", Bits: n, Allocation: -1},
+				{Name: "x", Type: "*i8", Bits: host, Allocation: 0},
+				{Name: "n", Type: "i32", Bits: n, Allocation: -1},
 				{Name: "global_scratch", Type: "*i8", Bits: host, Allocation: -1},
 			},
 		}

@@ -20,7 +20,7 @@ from ._parser import given
 from ._render import Column, clean, table
 
 if TYPE_CHECKING:
-    from .._cycles import CycleComparison, Cycles
+    from .._cycles_result import CycleComparison, Cycles
     from ._ui import UI
 
 _REPORTS = {"html": "html", "markdown": "markdown", "csv": "csv", "overlay": "chrome"}

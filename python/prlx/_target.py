@@ -1,0 +1,97 @@
+"""Where launches are recorded to: a directory with a manifest, or one file."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from . import _core, _request
+from ._errors import FileAccessError, UsageError
+
+if TYPE_CHECKING:
+    from ._request import Path as AnyPath
+    from ._simulation import Simulation
+
+Mode: TypeAlias = Literal["digest", "control-flow", "values"]
+"""How much a warp leaves: hashes, an event for each branch and predicate, or operands of all lanes besides."""
+
+Filter: TypeAlias = str | Iterable[str] | None
+"""Names of kernels, with ``*`` and ``?``; None is every kernel."""
+
+MODES = ("digest", "control-flow", "values")
+
+
+class Target:
+    """Where launches are recorded: a directory with a file a launch and a manifest, or one file for one launch."""
+
+    def __init__(
+        self, path: AnyPath, *, mode: str, filter: Filter, overwrite: bool, extras: Mapping[str, Any], directory: bool
+    ) -> None:
+        if mode not in MODES:
+            raise UsageError(f"mode: expected one of {', '.join(MODES)}, got {mode!r}")
+        self.path = Path(_request.absolute(path))
+        self.is_file = not directory and self.path.suffix == ".prlx"
+        self.launches: list[dict[str, Any]] = []
+        self._begun: set[int] = set()  # numbers of launches; several may run at once
+        self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras}
+        self._filter = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
+        self._owner = os.getpid()
+        self._prepare(overwrite)
+
+    def _prepare(self, overwrite: bool) -> None:
+        if self.is_file:
+            if self.path.exists() and not overwrite:
+                raise FileAccessError(
+                    "already exists", path=str(self.path), hint="choose another name, or pass overwrite=True"
+                )
+            return
+        if self.path.is_file():
+            raise FileAccessError("is a file, not a directory", path=str(self.path), hint="name a directory")
+        if self.path.is_dir() and any(self.path.iterdir()):
+            if not overwrite:
+                raise FileAccessError(
+                    "is not empty", path=str(self.path), hint="choose another directory, or pass overwrite=True"
+                )
+            for old in (*self.path.glob("*.prlx"), self.path / "session.json"):
+                old.unlink(missing_ok=True)
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def begin(self, kernel: str) -> tuple[int, dict[str, Any]] | None:
+        """The number of the next launch, and what the core shall record of it; None for nothing."""
+        if os.getpid() != self._owner:
+            return None  # a forked child: the files are its parent's
+        if self._filter is not None and not any(fnmatch.fnmatchcase(kernel, pattern) for pattern in self._filter):
+            return None
+        number = max(self._begun, default=-1) + 1
+        if self.is_file and number:
+            raise UsageError(
+                f"holds one launch already, and {kernel} is launched again",
+                path=str(self.path),
+                hint="name a directory to record several launches, or choose kernels with filter=",
+            )
+        self._begun.add(number)
+        safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]
+        path = self.path if self.is_file else self.path / f"{number:04d}_{safe}.prlx"
+        return number, {**self._request, "path": str(path)}
+
+    def end(self, number: int, simulation: Simulation | None) -> None:
+        """Note a launch that was recorded; one that could not run is none."""
+        if simulation is None:
+            self._begun.discard(number)
+            return
+        document = simulation.document
+        done = document["recording"]
+        row = {key: document[key] for key in ("kernel", "grid", "block")}
+        row |= {key: done[key] for key in ("argument_digest", "module_hash")}
+        self.launches.append({"launch": number, **row, "file": Path(done["file"]).name})
+
+    def close(self, *, partial: bool) -> None:
+        """Write the manifest."""
+        if not self.is_file and os.getpid() == self._owner:
+            launches = sorted(self.launches, key=lambda row: row["launch"])
+            request = {"path": str(self.path), "partial": partial, "launches": launches}
+            _core.call("session_finish", request)
