@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ._assert import assert_same
     from ._combine import CombinedTrace, combine_traces
     from ._compare import diff_traces
+    from ._convert import Converted, convert_trace
     from ._cycles import compare_cycles, find_cycles
     from ._cycles_result import CycleComparison, Cycles
     from ._diff import Diff, Divergence
@@ -52,6 +53,7 @@ __all__ = [
     "ArrayMemoryError",
     "CancelledError",
     "CombinedTrace",
+    "Converted",
     "CoreUnavailableError",
     "CycleComparison",
     "Cycles",
@@ -84,6 +86,7 @@ __all__ = [
     "assert_same",
     "combine_traces",
     "compare_cycles",
+    "convert_trace",
     "diff_traces",
     "disable",
     "enable",
@@ -99,6 +102,7 @@ __all__ = [
 
 _LAZY = {
     "CombinedTrace": "_combine",
+    "Converted": "_convert",
     "CycleComparison": "_cycles_result",
     "Cycles": "_cycles_result",
     "Diff": "_diff",
@@ -116,6 +120,7 @@ _LAZY = {
     "assert_same": "_assert",
     "combine_traces": "_combine",
     "compare_cycles": "_cycles",
+    "convert_trace": "_convert",
     "diff_traces": "_compare",
     "disable": "_record",
     "enable": "_record",

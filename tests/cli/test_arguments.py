@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 import prlx as package
-from prlx import _align, _combine, _compare, _cycles, _solve, _validate
+from prlx import _align, _combine, _compare, _convert, _cycles, _solve, _validate
 from prlx.cli import _table
 from prlx.cli._options import COMMON
 
@@ -20,6 +20,7 @@ FUNCTIONS = {
     "solve": ("solve_offsets",),
     "diff": ("diff_traces",),
     "assert": ("assert_same",),
+    "convert": ("convert_trace",),
     "cycles": ("find_cycles", "compare_cycles"),
     "simulate": ("enable",),
 }
@@ -29,7 +30,6 @@ OTHERS = {
     "inspect": "prlx.open: the same as objects",
     "session": "prlx.open and prlx.diff_traces; test_sessions_take_what_diff_takes looks at its flags",
     "flamegraph": "Diff.save, with an ending of a track",
-    "convert": "writes one file from another; Python reads either format",
     "report": "Comparison.save",
     "doctor": "of the installation",
     "version": "prlx.__version__",
@@ -122,6 +122,7 @@ SURROUNDINGS = {"look_in", "today"}
         (_validate.request, ["a"]),
         (_solve.request, ["a"]),
         (_compare.request, ["a", "b"]),
+        (_convert.request, ["a"]),
         (_cycles.request, ["a"]),
     ],
 )

@@ -9,6 +9,8 @@ import threading
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 import prlx as package
 
 from .recordings import softmax
@@ -91,6 +93,21 @@ def test_there_and_back_is_the_same_file(prlx, folder):
     for words in (["--to", "v2", "--map-output", "m.json"], ["--to", "v1", "--map-output", "x.prlx"]):
         assert prlx("convert", "a.prlx", "-o", "x.prlx", *words).code == 2
         assert not (folder / "x.prlx").exists()
+
+
+def test_python_converts_as_the_command_does(prlx, folder):
+    reply = prlx("convert", "a.prlx", "-o", "command.prlx", "--json").json()
+    done = package.convert_trace("a.prlx", output="function.prlx", progress=False)
+    assert done.path.read_bytes() == (folder / "command.prlx").read_bytes()
+    assert {**done.document, "output": ""} == {**reply, "output": ""}
+    back = package.convert_trace(done.path, output="back.prlx", to="v1", map_output="sites.json", progress=False)
+    assert back.path.read_bytes() == (folder / "a.prlx").read_bytes()
+    assert back.site_map == folder / "sites.json"
+    with pytest.raises(package.UsageError, match="site map"):
+        package.convert_trace("a.prlx", output="x.prlx", map_output="m.json", progress=False)
+    with pytest.raises(package.PrlxError):
+        package.convert_trace("a.prlx", output="back.prlx", progress=False)
+    assert repr(back).startswith("<Converted: 4 warps, ")
 
 
 def test_swapped_sides_differ_at_the_same_place(folder):

@@ -2,62 +2,45 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from .. import _request
-from .._errors import UsageError
-from .._units import format_bytes, format_count, plural
+from .._units import format_count
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import shown_path
+from ._parser import given
 from ._render import clean
 
 if TYPE_CHECKING:
+    import argparse
+
+    from .._convert import Converted
     from ._ui import UI
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Convert; what has no place in the other format is counted and said."""
-    from .. import _core
-    from .._progress import shown
+    from .. import _convert
 
-    if values.output is None:
-        raise UsageError("no output is named", hint="-o OUT.prlx")
-    request = {
-        "path": _request.absolute(getattr(values, "in")),
-        "output": _request.absolute(values.output),
-        "to": values.to,
-        "compress": bool(values.compress),
-        "map_output": _request.absolute_or_none(values.map_output),
-        **_request.site_maps(values.site_map),
-        "overwrite": bool(values.overwrite),
-        "workers": values.workers,
-        "memory_limit": values.memory_limit,
-    }
-    with shown(ui.progress) as watch:
-        reply = _core.run("convert", request, progress=watch)
+    asked = _convert.request(getattr(values, "in"), **given(values, _convert.request))
+    done = _convert.run(asked, progress=ui.progress)
     if ui.json:
-        ui.emit(reply)
+        ui.emit(done.document)
     else:
-        ui.show(_render(reply))
-    for warning in reply.get("warnings") or ():
+        ui.show(_render(done))
+    for warning in done.warnings:
         ui.warn(clean(warning))
-    written = shown_path(Path(reply["output"]))
+    written = shown_path(done.path)
     ui.say(f"wrote {written}; open it with: prlx inspect {shlex.quote(written)}")
     return 0
 
 
-def _render(reply: Mapping[str, Any]) -> Iterator[str]:
-    yield (
-        f"{plural(reply['warps'], 'warp')}, {plural(reply['events'], 'event')}: {reply['from']} to {reply['to']}, "
-        f"{format_bytes(reply['bytes_in'])} to {format_bytes(reply['bytes_out'])}"
-    )
-    for lost in reply["lost"]:
-        yield f"  {clean(lost['what'])}: {format_count(lost['count'])} left out"
+def _render(done: Converted) -> Iterator[str]:
+    yield done.summary
+    for what, count in done.lost.items():
+        yield f"  {clean(what)}: {format_count(count)} left out"
 
 
 COMMAND = Command(
