@@ -11,13 +11,33 @@ type span struct{ s, e int32 }
 func (p span) of(b []byte) []byte { return b[p.s:p.e] }
 func (p span) set() bool          { return p.e > p.s }
 
+// field is one of the keys of an event that this package looks at.
+type field uint8
+
+// The fields. noField is a key that does not matter here.
+const (
+	fieldName field = iota
+	fieldCat
+	fieldPh
+	fieldPID
+	fieldTID
+	fieldTS
+	fieldDur
+	fieldID
+	fieldID2
+	fieldBindID
+	fieldArgs
+	fieldSF
+	fieldESF
+	noField
+)
+
 // fields are the values of one event object that this package looks at, as places in the buffer that holds it.
 type fields struct {
-	name, cat, ph, pid, tid, ts, dur, id, id2, bindID, args span
-	sf, esf                                                 span
-	start, end                                              int  // the object, from { to after }
-	last                                                    int  // after the last value (after { in an empty object)
-	repeated                                                bool // a key that matters occurs twice; the last one counts
+	at         [noField]span
+	start, end int  // the object, from { to after }
+	last       int  // after the last value (after { in an empty object)
+	repeated   bool // a key that matters occurs twice; the last one counts
 }
 
 // empty reports whether the element says nothing: {} or null.
@@ -25,7 +45,7 @@ func (f *fields) empty() bool { return f.last <= f.start+1 }
 
 // phase returns the event's type: the one ASCII character of ph, or 0 where ph is absent or something else.
 func (f *fields) phase(b []byte) byte {
-	text := f.ph.of(b)
+	text := f.at[fieldPh].of(b)
 	if len(text) < 3 || text[0] != '"' {
 		return 0
 	}
@@ -44,6 +64,22 @@ func (f *fields) phase(b []byte) byte {
 
 // event reads the event object that starts at i, where b[i] is its opening brace, and returns the index after it.
 func (l *lexer) event(i int, f *fields) int {
+	if l.shapes == nil {
+		return l.tokens(i, f)
+	}
+	if known, end := l.shapes.find(l, i); known != nil {
+		l.shapes.fill(known, f, i, end)
+		return end
+	}
+	end := l.tokens(i, f)
+	if end >= 0 && !f.repeated && !f.empty() {
+		l.shapes.learn(l, i, end)
+	}
+	return end
+}
+
+// tokens is event, token by token.
+func (l *lexer) tokens(i int, f *fields) int {
 	b := l.b
 	*f = fields{start: i, last: i + 1}
 	i = l.space(i + 1)
@@ -62,7 +98,7 @@ func (l *lexer) event(i int, f *fields) int {
 		if i = l.str(k); i < 0 {
 			return i
 		}
-		slot := f.slot(b[k : i-1])
+		which := fieldOf(b[k : i-1])
 		if i < len(b) && b[i] == ':' {
 			i++
 		} else {
@@ -85,9 +121,9 @@ func (l *lexer) event(i int, f *fields) int {
 			return i
 		}
 		f.last = i
-		if slot != nil {
-			f.repeated = f.repeated || slot.set()
-			*slot = span{int32(v), int32(i)}
+		if which != noField {
+			f.repeated = f.repeated || f.at[which].set()
+			f.at[which] = span{int32(v), int32(i)}
 		}
 		if i < len(b) && b[i] <= ' ' {
 			i = l.space(i)
@@ -117,48 +153,48 @@ func (l *lexer) event(i int, f *fields) int {
 // eventDepth is how deep the values of an event are nested: document, list, event.
 const eventDepth = 3
 
-// slot returns where to keep the value of a key, nil for a key that does not matter here.
-func (f *fields) slot(key []byte) *span {
+// fieldOf returns the field of a key.
+func fieldOf(key []byte) field {
 	switch string(key) {
 	case "ph":
-		return &f.ph
+		return fieldPh
 	case "ts":
-		return &f.ts
+		return fieldTS
 	case "id":
-		return &f.id
+		return fieldID
 	case "sf":
-		return &f.sf
+		return fieldSF
 	case "pid":
-		return &f.pid
+		return fieldPID
 	case "tid":
-		return &f.tid
+		return fieldTID
 	case "dur":
-		return &f.dur
+		return fieldDur
 	case "cat":
-		return &f.cat
+		return fieldCat
 	case "id2":
-		return &f.id2
+		return fieldID2
 	case "esf":
-		return &f.esf
+		return fieldESF
 	case "name":
-		return &f.name
+		return fieldName
 	case "args":
-		return &f.args
+		return fieldArgs
 	case "bind_id":
-		return &f.bindID
+		return fieldBindID
 	}
 	for _, c := range key {
 		if c == '\\' { // a key spelled with escapes is still that key
 			if plain := unescape(nil, key); len(plain) != len(key) {
-				return f.slot(dropBackslashes(plain))
+				return fieldOf(dropBackslashes(plain))
 			}
-			return nil
+			return noField
 		}
 	}
-	return nil
+	return noField
 }
 
-// dropBackslashes guards slot against looking twice at a key that contains a real backslash: no key that matters does.
+// dropBackslashes guards fieldOf against looking twice at a key that contains a real backslash: no key that matters does.
 func dropBackslashes(key []byte) []byte {
 	for _, c := range key {
 		if c == '\\' {
@@ -179,6 +215,15 @@ func textOf(raw []byte) []byte {
 		return unescape(nil, raw)
 	}
 	return raw
+}
+
+// textInto is textOf with room for what has to be decoded.
+func textInto(room *[]byte, raw []byte) []byte {
+	if len(raw) < 2 || raw[0] != '"' || bytes.IndexByte(raw, '\\') < 0 {
+		return textOf(raw)
+	}
+	*room = unescape((*room)[:0], raw[1:len(raw)-1])
+	return *room
 }
 
 // unescape appends the text of a string's inside. Escapes that are none stay as they are; halves of surrogate pairs become

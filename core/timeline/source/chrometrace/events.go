@@ -25,7 +25,7 @@ type Event struct {
 
 // Arg returns the text of an arg: a string decoded, anything else as it is written.
 func (e *Event) Arg(key string) ([]byte, bool) {
-	v, ok := lookup(e.lex, e.f.args, key)
+	v, ok := lookup(e.lex, e.f.at[fieldArgs], key)
 	if !ok {
 		return nil, false
 	}
@@ -43,7 +43,7 @@ func (e *Event) ArgInt(key string) (int64, bool) {
 
 // Args calls visit with the decoded key and the text of every arg, until it returns false.
 func (e *Event) Args(visit func(key, value []byte) bool) {
-	e.lex.members(e.f.args, func(key []byte, v span) bool { return visit(key, textOf(v.of(e.lex.b))) })
+	e.lex.members(e.f.at[fieldArgs], func(key []byte, v span) bool { return visit(key, textOf(v.of(e.lex.b))) })
 }
 
 // integer reads a decimal integer.
@@ -148,6 +148,7 @@ func newEventReader(t *Trace) *eventReader {
 		}
 	}
 	r.e.lex, r.e.f = &r.lex, &r.f
+	r.lex.shapes = newShapes()
 	return r
 }
 
@@ -163,7 +164,7 @@ func (r *eventReader) chunk(raw []byte, c *Chunk, want func(phase byte, cat, nam
 			if i = r.lex.event(i, &r.f); i < 0 {
 				return r.changed(c.Offset)
 			}
-			if r.f.empty() || want != nil && !want(r.f.phase(raw), textOf(r.f.cat.of(raw)), textOf(r.f.name.of(raw))) {
+			if r.f.empty() || want != nil && !want(r.f.phase(raw), textOf(r.f.at[fieldCat].of(raw)), textOf(r.f.at[fieldName].of(raw))) {
 				continue
 			}
 			r.take()
@@ -184,10 +185,10 @@ func (r *eventReader) chunk(raw []byte, c *Chunk, want func(phase byte, cat, nam
 // take fills in what the event is, where and when.
 func (r *eventReader) take() {
 	b, f, e := r.lex.b, &r.f, &r.e
-	e.Phase, e.Cat, e.Name = f.phase(b), textOf(f.cat.of(b)), textOf(f.name.of(b))
-	e.Process, e.Thread, e.TID = nil, -1, f.tid.of(b)
-	if f.pid.set() {
-		if p, ok := r.procs[string(f.pid.of(b))]; ok {
+	e.Phase, e.Cat, e.Name = f.phase(b), textOf(f.at[fieldCat].of(b)), textOf(f.at[fieldName].of(b))
+	e.Process, e.Thread, e.TID = nil, -1, f.at[fieldTID].of(b)
+	if f.at[fieldPID].set() {
+		if p, ok := r.procs[string(f.at[fieldPID].of(b))]; ok {
 			e.Process = r.t.Processes[p]
 			if th, ok := r.threads[p][string(e.TID)]; ok {
 				e.Thread = th
@@ -195,19 +196,19 @@ func (r *eventReader) take() {
 		}
 	}
 	e.Timed, e.HasDuration, e.Start, e.End, e.DurationPS = false, false, Instant{}, Instant{}, 0
-	if !f.ts.set() {
+	if !f.at[fieldTS].set() {
 		return
 	}
-	ts := parseNumber(f.ts.of(b))
+	ts := parseNumber(f.at[fieldTS].of(b))
 	start, ok := ts.instant(r.t.BaseNS)
 	if !ok || !ts.ok {
 		return
 	}
 	e.Timed, e.Start, e.End = true, start, start
-	if !f.dur.set() {
+	if !f.at[fieldDur].set() {
 		return
 	}
-	dur := parseNumber(f.dur.of(b))
+	dur := parseNumber(f.at[fieldDur].of(b))
 	end, ok := plus(ts.stamp, dur.stamp, r.t.BaseNS)
 	if !dur.ok || !ok {
 		return

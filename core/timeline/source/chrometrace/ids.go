@@ -12,23 +12,23 @@ const maxExact = 1 << 53
 // ids patches every id of an event.
 func (w *Worker) ids(f *fields) {
 	b := w.lex.b
-	if f.id.set() {
-		w.id(f.id)
+	if f.at[fieldID].set() {
+		w.id(f.at[fieldID])
 	}
-	if f.bindID.set() {
-		w.id(f.bindID)
+	if f.at[fieldBindID].set() {
+		w.id(f.at[fieldBindID])
 	}
-	if f.id2.set() {
-		if b[f.id2.s] == '{' {
-			w.lex.members(f.id2, func(_ []byte, v span) bool {
+	if f.at[fieldID2].set() {
+		if b[f.at[fieldID2].s] == '{' {
+			w.lex.members(f.at[fieldID2], func(_ []byte, v span) bool {
 				w.id(v)
 				return true
 			})
 		} else {
-			w.id(f.id2)
+			w.id(f.at[fieldID2])
 		}
 	}
-	for _, v := range [...]span{f.sf, f.esf} {
+	for _, v := range [...]span{f.at[fieldSF], f.at[fieldESF]} {
 		if v.set() && w.edit.IDs.Prefix != "" {
 			from := len(w.text)
 			w.text = prefixed(w.text, w.edit.IDs.Prefix, v.of(b))

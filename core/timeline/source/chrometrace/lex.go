@@ -44,6 +44,7 @@ type lexer struct {
 	b       []byte
 	lenient Lenient
 	tooDeep bool
+	shapes  *shapes // of the events read so far; nil: every event is read token by token
 
 	// state of walk
 	stack [maxDepth/64 + 1]uint64 // bit set: object
@@ -111,11 +112,21 @@ func (l *lexer) str(i int) int {
 	return l.oddStr(i)
 }
 
-// oddStr goes on with a string byte by byte: at its first escape, and near the end of the buffer. A string that turns out
+// oddStr goes on with a string at its first escape or control character, or near the end of the buffer. A string that turns out
 // incomplete leaves no trace in the counts, because it will be read again.
 func (l *lexer) oddStr(i int) int {
 	b, before := l.b, l.lenient
 	for i < len(b) {
+		if i+8 <= len(b) {
+			x := binary.LittleEndian.Uint64(b[i:])
+			q, s := x^quotes, x^slashes
+			m := ((q-lowBits)&^q | (s-lowBits)&^s | (x-spaces)&^x) & highBits
+			if m == 0 {
+				i += 8
+				continue
+			}
+			i += bits.TrailingZeros64(m) >> 3
+		}
 		switch c := b[i]; {
 		case c == '"':
 			return i + 1
@@ -189,12 +200,27 @@ func (l *lexer) scalar(i int) int {
 	if c < '0' || c > '9' {
 		return l.literal(start, i)
 	}
-	i++
 	if c != '0' {
-		for i < len(b) && b[i]-'0' <= 9 {
-			i++
-		}
+		return l.number(i + 1)
 	}
+	return l.fraction(i + 1)
+}
+
+// number goes on with a number behind its first digit, which is not 0.
+func (l *lexer) number(i int) int {
+	b := l.b
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
+	}
+	if i < len(b) && b[i] != '.' && b[i]|0x20 != 'e' {
+		return i
+	}
+	return l.fraction(i)
+}
+
+// fraction goes on with a number behind the digits in front of its point.
+func (l *lexer) fraction(i int) int {
+	b := l.b
 	if i < len(b) && b[i] == '.' {
 		i++
 		if i < len(b) && b[i]-'0' > 9 {
@@ -259,10 +285,48 @@ func (l *lexer) value(i, base int) int {
 	case '"':
 		return l.str(i + 1)
 	case '{', '[':
-		l.begin(base)
-		return l.walk(i, base)
+		return l.container(i, base)
 	}
 	return l.scalar(i)
+}
+
+// container skips the object or list that starts at i, at a depth below base.
+func (l *lexer) container(i, base int) int {
+	if l.b[i] == '[' {
+		if end := l.numbers(i); end >= 0 {
+			return end
+		}
+	}
+	l.begin(base)
+	return l.walk(i, base)
+}
+
+// numbers skips a list of natural numbers, as that of a grid or of dimensions; below 0 it is another one, or incomplete.
+func (l *lexer) numbers(i int) int {
+	b := l.b
+	for {
+		if i++; i < len(b) && b[i] == ' ' {
+			i++
+		}
+		switch {
+		case i >= len(b):
+			return incomplete
+		case b[i] == '0':
+			i++
+		case b[i]-'1' < 9:
+			for i++; i < len(b) && b[i]-'0' <= 9; i++ {
+			}
+		default:
+			return incomplete
+		}
+		if i >= len(b) || b[i] != ',' {
+			break
+		}
+	}
+	if i < len(b) && b[i] == ']' {
+		return i + 1
+	}
+	return incomplete
 }
 
 // begin prepares walk for a value nested base levels deep.

@@ -12,16 +12,16 @@ const nearNS = int64(4_000_000_000_000_000)
 // time maps an event's start and end, records the patches, and reports whether the event lies in the range to keep.
 func (w *Worker) time(f *fields, metadata bool) bool {
 	b := w.lex.b
-	ts := parseNumber(f.ts.of(b))
+	ts := parseNumber(f.at[fieldTS].of(b))
 	start, ok := ts.instant(w.trace.BaseNS)
 	if !ts.ok || !ok {
 		w.unusable(metadata)
 		return true
 	}
 	var dur number
-	end, timed := start, f.dur.set()
+	end, timed := start, f.at[fieldDur].set()
 	if timed {
-		dur = parseNumber(f.dur.of(b))
+		dur = parseNumber(f.at[fieldDur].of(b))
 		if dur.ok {
 			end, ok = plus(ts.stamp, dur.stamp, w.trace.BaseNS)
 		}
@@ -50,11 +50,11 @@ func (w *Worker) time(f *fields, metadata bool) bool {
 	if rel, ok := relative(newStart, w.outBase); !ok {
 		w.unusable(metadata)
 	} else if rel != ts.stamp {
-		w.number(f.ts, rel, ts)
+		w.number(f.at[fieldTS], rel, ts)
 	}
 	if timed {
 		if d := difference(newEnd, newStart); d != dur.stamp {
-			w.number(f.dur, d, dur)
+			w.number(f.at[fieldDur], d, dur)
 		}
 	}
 	if w.edit.CorrectionArg != "" && !metadata {
@@ -198,13 +198,13 @@ func (w *Worker) number(at span, s stamp, old number) {
 // correction adds the arg that says by how much the start was moved.
 func (w *Worker) correction(f *fields, to, from Instant) {
 	b, mark := w.lex.b, len(w.text)
-	if f.phase(b) == 'C' || (f.args.set() && b[f.args.s] != '{') {
+	if f.phase(b) == 'C' || (f.at[fieldArgs].set() && b[f.at[fieldArgs].s] != '{') {
 		w.counts.NoArg++ // every arg of a counter is a series of its own
 		return
 	}
 	at := f.last
-	if f.args.set() {
-		for at = int(f.args.e) - 1; b[at-1] <= ' '; at-- {
+	if f.at[fieldArgs].set() {
+		for at = int(f.at[fieldArgs].e) - 1; b[at-1] <= ' '; at-- {
 		}
 		if b[at-1] != '{' {
 			w.text = append(w.text, ", "...)
@@ -215,7 +215,7 @@ func (w *Worker) correction(f *fields, to, from Instant) {
 	w.text = appendString(w.text, w.edit.CorrectionArg)
 	w.text = append(w.text, ':')
 	w.text = strconv.AppendInt(w.text, correctionNS(to, from), 10)
-	if !f.args.set() {
+	if !f.at[fieldArgs].set() {
 		w.text = append(w.text, '}')
 	}
 	w.patched(span{int32(at), int32(at)}, mark)

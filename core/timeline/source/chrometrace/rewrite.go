@@ -76,7 +76,7 @@ type patch struct{ s, e, ts, te int }
 
 // Worker returns a new worker.
 func (r *Rewriter) Worker() *Worker {
-	return &Worker{Rewriter: r, cursor: r.cursor.Clone(), lastIdx: -1}
+	return &Worker{Rewriter: r, cursor: r.cursor.Clone(), lastIdx: -1, lex: lexer{shapes: newShapes()}}
 }
 
 // Chunk appends the edited text of one chunk to dst and adds to counts what happened. raw holds the bytes [c.Offset, c.End) of
@@ -170,23 +170,23 @@ func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
 	b := w.lex.b
 	w.counts.Events++
 	var p *ProcessEdit
-	if w.procs != nil && f.pid.set() {
-		if p, err = w.process(f.pid.of(b), c, f); err != nil {
+	if w.procs != nil && f.at[fieldPID].set() {
+		if p, err = w.process(f.at[fieldPID].of(b), c, f); err != nil {
 			return false, err
 		}
 	}
 	metadata := f.phase(b) == 'M'
-	if (p != nil && p.Drop) || (w.timing && f.ts.set() && !w.time(f, metadata)) {
+	if (p != nil && p.Drop) || (w.timing && f.at[fieldTS].set() && !w.time(f, metadata)) {
 		w.counts.Dropped++
 		return false, nil
 	}
 	if p != nil {
 		if p.PID != "" {
-			w.patch(f.pid, p.PID)
+			w.patch(f.at[fieldPID], p.PID)
 		}
-		if len(p.TIDs) > 0 && f.tid.set() {
-			if to, ok := p.TIDs[string(f.tid.of(b))]; ok {
-				w.patch(f.tid, to)
+		if len(p.TIDs) > 0 && f.at[fieldTID].set() {
+			if to, ok := p.TIDs[string(f.at[fieldTID].of(b))]; ok {
+				w.patch(f.at[fieldTID], to)
 			}
 		}
 		if metadata {
@@ -204,7 +204,7 @@ func (w *Worker) process(pid []byte, c *Chunk, f *fields) (*ProcessEdit, error) 
 	if w.lastIdx < 0 || string(pid) != string(w.lastPID) {
 		i, ok := w.procs[string(pid)]
 		if !ok {
-			return nil, w.changed(c, badAt(int(f.pid.s)))
+			return nil, w.changed(c, badAt(int(f.at[fieldPID].s)))
 		}
 		w.lastPID, w.lastIdx = append(w.lastPID[:0], pid...), i
 	}
@@ -248,7 +248,7 @@ func (w *Worker) apply(dst, raw []byte, copied *int) []byte {
 // describe patches the names and the order that a metadata event gives to its process.
 func (w *Worker) describe(f *fields, p *ProcessEdit) {
 	b := w.lex.b
-	switch string(textOf(f.name.of(b))) {
+	switch string(textOf(f.at[fieldName].of(b))) {
 	case "process_name":
 		if p.Name != nil {
 			w.arg(f, "name", quote(*p.Name))
@@ -265,7 +265,7 @@ func (w *Worker) describe(f *fields, p *ProcessEdit) {
 }
 
 func (w *Worker) arg(f *fields, key, text string) {
-	if at, ok := lookup(&w.lex, f.args, key); ok {
+	if at, ok := lookup(&w.lex, f.at[fieldArgs], key); ok {
 		w.patch(at, text)
 	}
 }

@@ -36,9 +36,19 @@ func (o ScanOptions) withDefaults() ScanOptions {
 // Scan walks the whole text once and returns what is in it. Memory is bounded by the options and by the number of distinct
 // processes, threads and chunks, not by the size. Errors are *fault.Error with the byte offset.
 func Scan(ctx context.Context, src *file.Source, opt ScanOptions) (*Trace, error) {
+	s := newScanner(ctx, src, opt)
+	s.lex.shapes = newShapes()
+	return s.scan()
+}
+
+func newScanner(ctx context.Context, src *file.Source, opt ScanOptions) *scanner {
 	s := &scanner{opt: opt.withDefaults(), trace: &Trace{Path: src.Path(), Size: src.Size()}}
 	s.in = newInput(ctx, src, s.opt.MaxEvent)
 	s.tally.init(s)
+	return s
+}
+
+func (s *scanner) scan() (*Trace, error) {
 	if err := s.document(); err != nil {
 		return nil, err
 	}

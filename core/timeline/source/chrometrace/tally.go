@@ -63,15 +63,15 @@ func (y *tally) event(b []byte, f *fields, c *Chunk) error {
 	if f.repeated {
 		t.Repeated++
 	}
-	cat := y.category(f.cat.of(b))
-	p, th, err := y.place(f.pid.of(b), f.tid.of(b))
+	cat := y.category(f.at[fieldCat].of(b))
+	p, th, err := y.place(f.at[fieldPID].of(b), f.at[fieldTID].of(b))
 	if err != nil {
 		return err
 	}
-	if f.id.set() || f.id2.set() || f.bindID.set() {
+	if f.at[fieldID].set() || f.at[fieldID2].set() || f.at[fieldBindID].set() {
 		y.ids(b, f)
 	}
-	if f.sf.set() || f.esf.set() {
+	if f.at[fieldSF].set() || f.at[fieldESF].set() {
 		t.StackRefs++
 	}
 	if ph == 'M' {
@@ -82,7 +82,7 @@ func (y *tally) event(b []byte, f *fields, c *Chunk) error {
 		p.Events++
 		if cat != nil && cat.device {
 			p.DeviceEvents++
-			if isCollectiveKernel(f.name.of(b)) {
+			if isCollectiveKernel(f.at[fieldName].of(b)) {
 				y.collective(f)
 			}
 		}
@@ -90,7 +90,7 @@ func (y *tally) event(b []byte, f *fields, c *Chunk) error {
 			th.Events++
 		}
 	}
-	if f.ts.set() {
+	if f.at[fieldTS].set() {
 		y.time(b, f, c)
 	}
 	return nil
@@ -100,7 +100,7 @@ func (y *tally) event(b []byte, f *fields, c *Chunk) error {
 // stand behind the events.
 func (y *tally) time(b []byte, f *fields, c *Chunk) {
 	t := y.t
-	ts := parseNumber(f.ts.of(b))
+	ts := parseNumber(f.at[fieldTS].of(b))
 	if !ts.ok {
 		t.Unusable++
 		return
@@ -108,8 +108,8 @@ func (y *tally) time(b []byte, f *fields, c *Chunk) {
 	y.spelling(ts)
 	start, ok := ts.instant(0)
 	end := start
-	if ok && f.dur.set() {
-		dur := parseNumber(f.dur.of(b))
+	if ok && f.at[fieldDur].set() {
+		dur := parseNumber(f.at[fieldDur].of(b))
 		if dur.ok {
 			y.spelling(dur)
 			end, ok = plus(ts.stamp, dur.stamp, 0)
@@ -126,7 +126,7 @@ func (y *tally) time(b []byte, f *fields, c *Chunk) {
 	}
 	if t.Timed == 0 || start.Before(t.Min) {
 		t.Min = start
-		y.minText = append(y.minText[:0], f.ts.of(b)...)
+		y.minText = append(y.minText[:0], f.at[fieldTS].of(b)...)
 	}
 	if t.Timed == 0 || t.Max.Before(end) {
 		t.Max = end
@@ -245,7 +245,7 @@ func (y *tally) newName(length int) error {
 
 func (y *tally) ids(b []byte, f *fields) {
 	y.t.FlowIDs++
-	for _, v := range [...]span{f.id, f.bindID} {
+	for _, v := range [...]span{f.at[fieldID], f.at[fieldBindID]} {
 		if !v.set() {
 			continue
 		}
@@ -257,20 +257,20 @@ func (y *tally) ids(b []byte, f *fields) {
 
 // metadata keeps the names and orders that metadata events give to processes and threads.
 func (y *tally) metadata(b []byte, f *fields, p *process, th *thread) {
-	if p == nil || !f.args.set() {
+	if p == nil || !f.at[fieldArgs].set() {
 		return
 	}
 	l := &y.s.lex
 	text := func(key string) (string, bool) {
-		v, ok := lookup(l, f.args, key)
+		v, ok := lookup(l, f.at[fieldArgs], key)
 		return clip(string(textOf(v.of(b)))), ok
 	}
 	number := func(key string) (int64, bool) {
-		v, ok := lookup(l, f.args, key)
+		v, ok := lookup(l, f.at[fieldArgs], key)
 		n := parseNumber(v.of(b))
 		return n.us, ok && n.ok
 	}
-	switch string(textOf(f.name.of(b))) {
+	switch string(textOf(f.at[fieldName].of(b))) {
 	case "process_name":
 		if s, ok := text("name"); ok {
 			p.Name, p.HasName = s, true

@@ -42,19 +42,46 @@ type Micros struct {
 // Walked is one event of a walk.
 type Walked struct {
 	Phase         byte
-	Cat, Name     []byte
+	Cat           []byte
 	PID, TID      []byte // as written
 	TS, Dur       Micros // relative to the base of the document
 	HasTS, HasDur bool   // absent, unusable or beyond 292 years otherwise
 	Document      int
-	argsText      []byte
-	visitErr      error
+
+	rawName  []byte // as written, with its quotes
+	name     []byte // decoded when it is asked for
+	named    bool
+	argsText []byte
+	known    *shape // of the event, where it has one that says where its args are
+	w        *walker
+	visitErr error
+}
+
+// Name returns the event's name, decoded.
+func (e *Walked) Name() []byte {
+	if !e.named {
+		e.named, e.name = true, textInto(&e.w.text, e.rawName)
+	}
+	return e.name
 }
 
 // Arg returns the text of an arg: a string decoded, anything else as it is written.
 func (e *Walked) Arg(key string) ([]byte, bool) {
-	v := findArg(e.argsText, key)
+	v := e.rawArg(key)
 	return textOf(v), v != nil
+}
+
+// rawArg returns an arg as it is written, nil where absent.
+func (e *Walked) rawArg(key string) []byte {
+	if e.known == nil {
+		return findArg(&e.w.arg, e.argsText, key)
+	}
+	for i := range e.known.args {
+		if a := &e.known.args[i]; a.key == key {
+			return e.w.lex.shapes.span(a.from, a.to).of(e.w.lex.b)
+		}
+	}
+	return nil
 }
 
 // ArgUint returns an arg that is an integer from 0, or a string that holds one.
@@ -96,7 +123,8 @@ func Walk(ctx context.Context, r io.Reader, opt WalkOptions) (*WalkResult, error
 	if opt.MaxEvent <= 0 {
 		opt.MaxEvent = 64 << 20
 	}
-	w := &walker{ctx: ctx, r: r, opt: opt, res: &WalkResult{}}
+	w := &walker{ctx: ctx, r: r, opt: opt, res: &WalkResult{}, askedAt: -1}
+	w.lex.shapes = newShapes()
 	w.lex.b = make([]byte, 0, bufferSize)
 	err := w.all()
 	w.res.Bytes = w.base + int64(len(w.lex.b))
@@ -114,6 +142,11 @@ type walker struct {
 	res  *WalkResult
 	f    fields
 	e    Walked
+	arg  lexer  // for args
+	text []byte // room for a name that is decoded
+
+	askedAt int64 // offset of the event that Want was asked about last
+	answer  Interest
 }
 
 func (w *walker) offset(i int) int64 { return w.base + int64(i) }

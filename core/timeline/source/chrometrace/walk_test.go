@@ -90,7 +90,7 @@ func collect(t testing.TB, text []byte, pieces bool) ([]string, *WalkResult) {
 		Name: func(_ byte, _, name []byte) bool { return bytes.Contains(name, []byte("Launch")) },
 		Visit: func(e *Walked) error {
 			c, _ := e.Arg("correlation")
-			seen = append(seen, fmt.Sprintf("%s %s %s %s %v %v %s", e.Cat, e.Name, e.PID, e.TID, e.TS, e.Dur, c))
+			seen = append(seen, fmt.Sprintf("%s %s %s %s %v %v %s", e.Cat, e.Name(), e.PID, e.TID, e.TS, e.Dur, c))
 			return nil
 		},
 	})
@@ -192,6 +192,28 @@ func TestWalkGoesOnAfterDamage(t *testing.T) {
 		seen, res := collect(t, []byte(text), true)
 		if len(seen) != want.events || res.Skipped != int64(want.skipped) {
 			t.Errorf("%s: %d events, %d skipped, want %v", damage, len(seen), res.Skipped, want)
+		}
+	}
+}
+
+// TestWantIsAskedOnceAnEvent uses events that the window cuts: one that is read again is not asked about again, because those who are asked
+// count.
+func TestWantIsAskedOnceAnEvent(t *testing.T) {
+	const events = 60
+	var text bytes.Buffer
+	text.WriteString("[")
+	for n := range events {
+		fmt.Fprintf(&text, `{"ph":"X","cat":"gpu_memcpy","name":"copy","ts":%d,"args":{"a":"%s"}},`, n, strings.Repeat("x", 100_000))
+	}
+	text.WriteString("{}]")
+	for _, interest := range []Interest{Pass, ByName, Take} {
+		asked := 0
+		_, err := Walk(context.Background(), bytes.NewReader(text.Bytes()), WalkOptions{
+			Path: "t.json", Want: func(byte, []byte) Interest { asked++; return interest }, Name: func(byte, []byte, []byte) bool { return false },
+			Visit: func(*Walked) error { return nil },
+		})
+		if err != nil || asked != events {
+			t.Errorf("interest %d: asked %d times about %d events, %v", interest, asked, events, err)
 		}
 	}
 }

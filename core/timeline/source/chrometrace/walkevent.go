@@ -151,6 +151,16 @@ const failed = -1<<62 + 1
 
 // event reads the event object that starts at i and visits it when it is wanted. It returns the index behind it, or a result below 0.
 func (w *walker) event(i int) int {
+	if known, end := w.lex.shapes.find(&w.lex, i); known != nil {
+		w.lex.shapes.fill(known, &w.f, i, end)
+		w.e.known = known
+		if w.lex.shapes.objects { // findArg looks into them
+			w.e.known = nil
+		}
+		return w.whole(w.ask(i), end)
+	}
+	w.e.known = nil
+	start := i
 	b, f := w.lex.b, &w.f
 	*f = fields{start: i, last: i + 1}
 	i = w.lex.space(i + 1)
@@ -171,7 +181,7 @@ func (w *walker) event(i int) int {
 			return i
 		}
 		key := b[k : i-1]
-		slot := f.slot(key)
+		which := fieldOf(key)
 		if i >= len(b) || b[i] != ':' {
 			if i = w.lex.space(i); i >= len(b) {
 				return incomplete
@@ -194,7 +204,7 @@ func (w *walker) event(i int) int {
 		case '"':
 			i = w.lex.str(i + 1)
 		case '{', '[':
-			if slot == nil && b[i] == '[' && string(key) == "traceEvents" {
+			if which == noField && b[i] == '[' && string(key) == "traceEvents" {
 				return anotherList
 			}
 			s := skipFrom(b[i])
@@ -207,14 +217,14 @@ func (w *walker) event(i int) int {
 		if i < 0 {
 			return i
 		}
-		if slot != nil {
-			*slot = span{int32(v), int32(i)}
-			if interest != Pass && (slot == &f.cat || slot == &f.ph || slot == &f.name) {
-				if !asked && f.cat.set() && f.ph.set() {
+		if which != noField {
+			f.at[which] = span{int32(v), int32(i)}
+			if interest != Pass && (which == fieldCat || which == fieldPh || which == fieldName) {
+				if !asked && f.at[fieldCat].set() && f.at[fieldPh].set() {
 					asked = true
-					interest = w.opt.Want(f.phase(b), textOf(f.cat.of(b)))
+					interest = w.ask(start)
 				}
-				if asked && interest == ByName && f.name.set() {
+				if asked && interest == ByName && f.at[fieldName].set() {
 					interest = w.byName()
 				}
 				if interest == Pass {
@@ -244,26 +254,43 @@ func (w *walker) event(i int) int {
 			}
 		case '}':
 			i++
-			w.count()
 			if !asked {
-				interest = w.opt.Want(f.phase(b), textOf(f.cat.of(b)))
+				interest = w.ask(start)
 			}
-			if interest == ByName {
-				interest = w.byName()
+			if interest != Pass {
+				w.lex.shapes.learn(&w.lex, start, i)
 			}
-			if interest == Take && !w.visit() {
-				return failed
-			}
-			return i
+			return w.whole(interest, i)
 		default:
 			return badAt(i)
 		}
 	}
 }
 
+// ask asks Want about the event at i, once: an event that the window cuts is read again.
+func (w *walker) ask(i int) Interest {
+	if at := w.offset(i); at != w.askedAt {
+		b, f := w.lex.b, &w.f
+		w.askedAt, w.answer = at, w.opt.Want(f.phase(b), textOf(f.at[fieldCat].of(b)))
+	}
+	return w.answer
+}
+
+// whole counts an event that was read to its end, and visits it where it is wanted.
+func (w *walker) whole(interest Interest, end int) int {
+	w.count()
+	if interest == ByName {
+		interest = w.byName()
+	}
+	if interest == Take && !w.visit() {
+		return failed
+	}
+	return end
+}
+
 func (w *walker) byName() Interest {
 	b, f := w.lex.b, &w.f
-	if w.opt.Name(f.phase(b), textOf(f.cat.of(b)), textOf(f.name.of(b))) {
+	if w.opt.Name(f.phase(b), textOf(f.at[fieldCat].of(b)), textOf(f.at[fieldName].of(b))) {
 		return Take
 	}
 	return Pass
@@ -278,13 +305,13 @@ func (w *walker) count() {
 func (w *walker) visit() bool {
 	b, f, e := w.lex.b, &w.f, &w.e
 	*e = Walked{
-		Phase: f.phase(b), Cat: textOf(f.cat.of(b)), Name: textOf(f.name.of(b)), PID: f.pid.of(b), TID: f.tid.of(b),
-		Document: len(w.res.Documents) - 1, argsText: f.args.of(b),
+		Phase: f.phase(b), Cat: textOf(f.at[fieldCat].of(b)), PID: f.at[fieldPID].of(b), TID: f.at[fieldTID].of(b),
+		Document: len(w.res.Documents) - 1, rawName: f.at[fieldName].of(b), argsText: f.at[fieldArgs].of(b), known: e.known, w: w,
 	}
-	if ts := parseNumber(f.ts.of(b)); f.ts.set() && ts.ok {
+	if ts := parseNumber(f.at[fieldTS].of(b)); f.at[fieldTS].set() && ts.ok {
 		e.TS, e.HasTS = Micros{ts.us, ts.ps}, true
 	}
-	if dur := parseNumber(f.dur.of(b)); f.dur.set() && dur.ok {
+	if dur := parseNumber(f.at[fieldDur].of(b)); f.at[fieldDur].set() && dur.ok {
 		e.Dur, e.HasDur = Micros{dur.us, dur.ps}, true
 	}
 	e.visitErr = w.opt.Visit(e)
@@ -293,7 +320,7 @@ func (w *walker) visit() bool {
 
 // findArg returns the text of a member of an object, nil where absent. It looks for the key as text first: of the many args of a kernel
 // one or two are wanted.
-func findArg(obj []byte, key string) []byte {
+func findArg(l *lexer, obj []byte, key string) []byte {
 	if len(obj) == 0 || obj[0] != '{' {
 		return nil
 	}
@@ -307,7 +334,7 @@ func findArg(obj []byte, key string) []byte {
 		if obj[at-1] != '"' || i >= len(obj) || obj[i] != '"' {
 			continue
 		}
-		l := lexer{b: obj}
+		l.b = obj
 		v := l.space(i + 1)
 		if v >= len(obj) || obj[v] != ':' {
 			continue

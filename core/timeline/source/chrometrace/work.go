@@ -60,6 +60,10 @@ type workReader struct {
 	recent  [6]seenClass
 	oldest  int // of recent
 
+	names     map[*work.Found]*spelledNames
+	namesOf   *work.Found // lastNames are names[namesOf]
+	lastNames *spelledNames
+
 	lastPID, lastTID []byte
 	lastDoc          int
 	lastProc         uint16
@@ -107,7 +111,7 @@ func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
 
 // Work reads what devices did from a stream of Chrome JSON, in every shape that recorders and viewers write.
 func Work(ctx context.Context, r io.Reader, path string, opt work.Options, progress func()) (*work.Found, error) {
-	c := &workReader{g: work.New(path, opt), other: work.New(path, opt), classes: map[string]class{}}
+	c := &workReader{g: work.New(path, opt), other: work.New(path, opt), classes: map[string]class{}, names: map[*work.Found]*spelledNames{}}
 	res, err := Walk(ctx, r, WalkOptions{
 		Path: path, MaxEvent: 16 << 20, Want: c.want, Name: c.wantName, Visit: c.visit, Progress: progress,
 	})
@@ -250,14 +254,73 @@ func (c *workReader) visit(e *Walked) error {
 	p := g.Lanes[l].Process
 	switch k {
 	case runtimeClass:
-		g.Launch(at, correlation(e), p, bytes.Contains(e.Name, []byte("GraphLaunch")))
+		g.Launch(at, correlation(e), p, bytes.Contains(e.Name(), []byte("GraphLaunch")))
 		return nil
 	case hostMark, operatorClass:
-		return g.Mark(work.RawMark{Process: p, Lane: work.NoLane, Start: at, End: at + dur}, e.Name)
+		return g.Mark(work.RawMark{Process: p, Lane: work.NoLane, Start: at, End: at + dur}, e.Name())
 	case deviceMark:
-		return g.Mark(work.RawMark{Process: p, Lane: l, Start: at, End: at + dur}, e.Name)
+		return g.Mark(work.RawMark{Process: p, Lane: l, Start: at, End: at + dur}, e.Name())
 	}
-	return g.Kernel(e.Name, at, dur, l, correlation(e), blocks(e))
+	name, err := c.nameOf(g, e)
+	if err != nil {
+		return err
+	}
+	return g.Numbered(name, at, dur, l, correlation(e), blocks(e))
+}
+
+// spelledNames are the numbers of names by how files write them: kernels come again and again in the same order, and most names need not
+// be decoded, or looked up, to be known.
+type spelledNames struct {
+	of    map[string]*spelledName
+	bytes int
+	last  *spelledName
+}
+
+type spelledName struct {
+	text   string
+	number uint32
+	next   *spelledName // the one that came behind it last
+}
+
+// nameOf numbers the name of a kernel.
+func (c *workReader) nameOf(g *work.Found, e *Walked) (uint32, error) {
+	s := c.lastNames
+	if c.namesOf != g {
+		if s = c.names[g]; s == nil {
+			s = &spelledNames{of: map[string]*spelledName{}}
+			c.names[g] = s
+		}
+		c.namesOf, c.lastNames = g, s
+	}
+	raw := e.rawName
+	if len(raw) < 2 || raw[0] != '"' {
+		return g.Names.Number(g.Path, e.Name())
+	}
+	raw = raw[1 : len(raw)-1]
+	if s.last != nil && s.last.next != nil && s.last.next.text == string(raw) {
+		s.last = s.last.next
+		return s.last.number, nil
+	}
+	found := s.of[string(raw)]
+	if found == nil {
+		number, err := g.Names.Number(g.Path, e.Name())
+		if err != nil {
+			return 0, err
+		}
+		found = &spelledName{text: g.Names.All[number], number: number}
+		if found.text != string(raw) {
+			if s.bytes += len(raw); s.bytes > work.MaxNameBytes {
+				return number, nil
+			}
+			found.text = string(raw)
+		}
+		s.of[found.text] = found
+	}
+	if s.last != nil {
+		s.last.next = found
+	}
+	s.last = found
+	return found.number, nil
 }
 
 // correlation is the id that a kernel shares with the call that launched it; 0 where it has none.
@@ -324,7 +387,7 @@ func (c *workReader) metadata(e *Walked) error {
 			v, _ := e.Arg(key)
 			return string(v[:min(len(v), 1<<10)])
 		}
-		switch string(e.Name) {
+		switch string(e.Name()) {
 		case "process_name":
 			proc.Name = text("name")
 		case "process_labels":
@@ -379,7 +442,7 @@ func (c *workReader) half(g *work.Found, k class, e *Walked) error {
 			if k == hostMark || k == deviceMark {
 				table = &of.Texts
 			}
-			if h.name, err = table.Number(of.Path, e.Name); err != nil {
+			if h.name, err = table.Number(of.Path, e.Name()); err != nil {
 				return err
 			}
 			of.Learn()

@@ -59,7 +59,7 @@ func (c *workReader) pair() error {
 			}
 			err = g.Mark(m, []byte(g.Texts.All[b.name]))
 		default:
-			err = g.Kernel([]byte(g.Names.All[b.name]), b.ps, x.ps-b.ps, b.lane, b.corr, 0)
+			err = g.Numbered(b.name, b.ps, x.ps-b.ps, b.lane, b.corr, 0)
 		}
 		if err != nil {
 			return err

@@ -126,14 +126,19 @@ func (g *Found) PS(document int, us int64, ps int32) (int64, bool) {
 
 // Kernel adds a kernel.
 func (g *Found) Kernel(name []byte, startPS, durPS int64, lane uint16, corr, blocks uint32) error {
-	if g.Rows.Len() >= g.Options.MaxKernels {
-		return fault.New(fault.Limit, "more than %d kernels", g.Options.MaxKernels).WithPath(g.Path).WithHint("cut the trace to a shorter time, or raise the limit")
-	}
 	id, err := g.Names.Number(g.Path, name)
 	if err != nil {
 		return err
 	}
-	g.Rows.Add(id, startPS, durPS, lane, corr, blocks)
+	return g.Numbered(id, startPS, durPS, lane, corr, blocks)
+}
+
+// Numbered adds a kernel whose name has a number in Names.
+func (g *Found) Numbered(name uint32, startPS, durPS int64, lane uint16, corr, blocks uint32) error {
+	if g.Rows.Len() >= g.Options.MaxKernels {
+		return fault.New(fault.Limit, "more than %d kernels", g.Options.MaxKernels).WithPath(g.Path).WithHint("cut the trace to a shorter time, or raise the limit")
+	}
+	g.Rows.Add(name, startPS, durPS, lane, corr, blocks)
 	g.Lanes[lane].Rows++
 	return nil
 }
