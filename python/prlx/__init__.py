@@ -137,11 +137,14 @@ _LAZY = {
 
 def __getattr__(name: str) -> object:
     """Import a public name when it is first used."""
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._former import ALIASES, instead_of
+
+    found = ALIASES.get(name, name)
+    if found not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead_of(name)}")
     from importlib import import_module
 
-    value: object = getattr(import_module(f"{__name__}.{_LAZY[name]}"), name)
+    value: object = getattr(import_module(f"{__name__}.{_LAZY[found]}"), found)
     globals()[name] = value  # from now on without this function
     return value
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from . import _former
 from ._errors import TraceFormatError, UsageError
 from ._units import parse_size
 
@@ -137,14 +138,10 @@ SETTINGS: tuple[Setting, ...] = (
 )
 BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
 
-# Variables that are not settings of a command: places, the recorder's own, and what the tests read.
+# Variables that are not settings of a command: a place, and what the build and the tests read.
 OTHER_VARIABLES = frozenset(
     (
         "PRLX_CONFIG",
-        "PRLX_HOME",
-        "PRLX_CACHE_DIR",
-        "PRLX_LOG_LEVEL",
-        "PRLX_CORE",
         "PRLX_DEBUG_BUILD",
         "PRLX_DEBUG_OPS",
         "PRLX_CLI",
@@ -173,17 +170,6 @@ OTHER_VARIABLES = frozenset(
         "PRLX_BENCH_A",
         "PRLX_BENCH_B",
         "PRLX_BENCH_WARPS",
-        "PRLX_TRACE",
-        "PRLX_SNAPSHOT_DEPTH",
-        "PRLX_HISTORY_DEPTH",
-        "PRLX_SAMPLE_RATE",
-        "PRLX_COMPRESS",
-        "PRLX_ENABLED",
-        "PRLX_FILTER",
-        "PRLX_SESSION",
-        "PRLX_SITES",
-        "PRLX_INSTRUMENT_STORES",
-        "PRLX_OPT_TIMEOUT",
     )
 )
 _ALIASES = {"PRLX_THREADS": "workers"}
@@ -274,8 +260,9 @@ def load(*, environ: Mapping[str, str] | None = None, directory: Path | None = N
 def _from_environment(environ: Mapping[str, str], warnings: list[str]) -> Iterator[tuple[str, Resolved]]:
     keys = {setting.env: setting.key for setting in SETTINGS}
     known = [*keys, *_ALIASES, *OTHER_VARIABLES]
+    warnings += _former.ignored(environ)
     for name in sorted(environ):
-        if not name.startswith("PRLX_") or name in OTHER_VARIABLES:
+        if not name.startswith("PRLX_") or name in OTHER_VARIABLES or name in _former.VARIABLES:
             continue
         key = keys.get(name) or _ALIASES.get(name)
         if key is None:

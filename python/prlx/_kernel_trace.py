@@ -132,6 +132,51 @@ class KernelHeader(Brief):
         return self.block
 
     @property
+    def num_warps_per_block(self) -> int:
+        """``warps_per_block`` under its name in original prlx 0.5."""
+        return self.warps_per_block
+
+    @property
+    def total_warp_slots(self) -> int:
+        """``warp_slots`` under its name in original prlx 0.5."""
+        return self.warp_slots
+
+    @property
+    def version(self) -> int:
+        """Of the file's format: 1 or 2."""
+        return int(self.document["version"])
+
+    @property
+    def events_per_warp(self) -> int:
+        """Events that a warp could leave; 0 without a limit."""
+        return int(self.document["events_per_warp"])
+
+    @property
+    def history_depth(self) -> int:
+        """Values that a warp's ring of history holds; 0 without one."""
+        return int(self.document["history_depth"])
+
+    @property
+    def snapshot_depth(self) -> int:
+        """Snapshots of operands that a warp's ring holds; 0 without one."""
+        return int(self.document["snapshot_depth"])
+
+    @property
+    def has_history(self) -> bool:
+        """Whether warps had a ring of history."""
+        return self.history_depth > 0
+
+    @property
+    def has_snapshot(self) -> bool:
+        """Whether warps had a ring of snapshots."""
+        return self.snapshot_depth > 0
+
+    @property
+    def is_sampled(self) -> bool:
+        """Whether only one of several events was recorded."""
+        return self.sample_rate > 1
+
+    @property
     def total_blocks(self) -> int:
         """Blocks of the grid."""
         return self.grid[0] * self.grid[1] * self.grid[2]
@@ -149,6 +194,16 @@ class WarpTrace:
         self._trace = trace
         self.number = number
         self.info = info
+
+    @property
+    def warp_idx(self) -> int:
+        """``number`` under its name in original prlx 0.5."""
+        return self.number
+
+    @property
+    def overflow_count(self) -> int:
+        """``dropped`` under its name in original prlx 0.5."""
+        return self.dropped
 
     @property
     def num_events(self) -> int:
@@ -245,6 +300,11 @@ class KernelTrace:
     def total_events(self) -> int:
         """Events in the file."""
         return int(self.document["events"])
+
+    @property
+    def total_overflows(self) -> int:
+        """Events that were lost: ``losses.dropped`` under its name in original prlx 0.5."""
+        return self.losses.dropped
 
     @property
     def branches(self) -> Events:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
 import sys
 import threading
 import warnings
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from . import _former
 from ._errors import UsageError
 from ._result import Card
 from ._simulation import Finding, Options, Simulation, execute, report, with_changes
@@ -336,6 +338,8 @@ def _open(options: Options, recording: Recording, *, map_cuda: bool = False) -> 
     from .hooks import triton
 
     triton.check()
+    for sentence in _former.ignored(os.environ):
+        warnings.warn(sentence, stacklevel=3)
     simulator = _Simulator(options, recording)
     simulator.open(map_cuda=map_cuda)
     _active = simulator

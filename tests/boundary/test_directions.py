@@ -13,7 +13,7 @@ ROOT = Path(prlx.__file__).parent
 # From the ground up. A module imports modules of lower floors only, lazily or not; modules on one floor do not import each
 # other. Imports for type checkers alone go anywhere: they do not run.
 FLOORS = (
-    ("_version", "_errors", "_units", "_lines"),
+    ("_version", "_errors", "_units", "_lines", "_former"),
     ("_extension", "_progress", "_result"),
     ("_arrow", "_losses"),
     ("_table",),

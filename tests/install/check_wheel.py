@@ -40,6 +40,7 @@ def check_wheel(path: Path) -> None:
         scripts = wheel.read(next(name for name in names if name.endswith("/entry_points.txt"))).decode()
         assert "prlx = prlx.cli:main" in scripts
         assert "xprof_trace_align = " in scripts
+        assert "prlx-diff = " in scripts
         check_licenses(wheel, names, extension)
         if "manylinux" in path.name:
             check_glibc(wheel.read(extension), path.name)
@@ -103,7 +104,7 @@ def check_installed() -> None:
     assert exported == ["PyInit__prlx"], exported
 
     commands = Path(sys.executable).parent
-    for command in (["prlx", "version"], ["prlx", "doctor"], ["xprof_trace_align", "--help"]):
+    for command in (["prlx", "version"], ["prlx", "doctor"], ["xprof_trace_align", "--help"], ["prlx-diff", "--help"]):
         done = subprocess.run([commands / command[0], *command[1:]], capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
     print(f"import prlx: {loaded} modules; needs {', '.join(needed)}; prlx doctor is green")

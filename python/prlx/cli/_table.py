@@ -6,6 +6,7 @@ import importlib
 import keyword
 from dataclasses import replace
 
+from .. import _former
 from .._config import did_you_mean
 from .._errors import UsageError
 from ._command import Command
@@ -40,6 +41,8 @@ def load(name: str) -> Command:
         There is no such command; with the near name.
     """
     if name not in COMMANDS:
+        if name in _former.COMMANDS:
+            raise UsageError(f"no command {name!r}, which original prlx 0.5 has", hint=_former.COMMANDS[name])
         raise UsageError(
             f"no command {name!r}{did_you_mean(name, list(COMMANDS))}", hint="prlx --help lists the commands"
         )

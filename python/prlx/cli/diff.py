@@ -1,10 +1,11 @@
-"""``prlx diff``: where two recordings of a kernel first differ, and why."""
+"""``prlx diff``: where two recordings of a kernel first differ, and why; and ``prlx-diff``, the name of original prlx 0.5."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .. import _request
@@ -331,3 +332,30 @@ COMMAND = Command(
     ),
     notes=("exit codes: 0 same, 1 divergence, 4 nothing in common, 5 inconclusive, or losses under --strict",),
 )
+
+
+def _run_prlx_diff(values: argparse.Namespace, ui: UI) -> int:
+    """``prlx diff``, whose document is that of the binary ``prlx-diff``."""
+    values.compat = bool(values.compat or values.json)
+    return run(values, ui)
+
+
+BINARY = replace(
+    COMMAND,
+    program="prlx-diff",
+    run=_run_prlx_diff,
+    summary="compares as prlx diff does; --json prints the document of original prlx 0.5",
+    examples=(
+        ("prlx-diff a.prlx b.prlx --map prlx-sites.json", "as prlx diff"),
+        ("prlx-diff a.prlx b.prlx --json", "as prlx diff --compat"),
+    ),
+)
+
+
+def prlx_diff_main(argv: Sequence[str] | None = None) -> int:
+    """The program ``prlx-diff``."""
+    from . import main
+    from . import run as run_command
+
+    words = list(sys.argv[1:] if argv is None else argv)
+    return main(["version"]) if words in (["-V"], ["--version"]) else run_command(BINARY, words)

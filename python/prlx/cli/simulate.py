@@ -69,6 +69,7 @@ def _quietly() -> Iterator[None]:
     """The report says what was found; nothing is said twice."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FindingWarning)
+        warnings.filterwarnings("ignore", r"PRLX_\w+ is set, but has no effect")
         yield
 
 
