@@ -11,6 +11,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/prlx-go/prlx/core/timeline/combine"
 )
@@ -26,12 +27,13 @@ func asset(name string) string {
 	return string(b)
 }
 
+// What pages and pictures are made of is prepared when the first is written: no other command pays for it.
 var (
-	pictureCSS     = minify(asset("picture.css"))
-	pictureColours = minify(asset("colours.css"))
-	pageCSS        = minify(asset("colours.css") + asset("picture.css") + asset("page.css"))
-	pageScript     = asset("page.js")
-	pageTemplate   = template.Must(template.New("page").Parse(asset("page.html")))
+	pictureCSS     = sync.OnceValue(func() string { return minify(asset("picture.css")) })
+	pictureColours = sync.OnceValue(func() string { return minify(asset("colours.css")) })
+	pageCSS        = sync.OnceValue(func() string { return minify(asset("colours.css") + asset("picture.css") + asset("page.css")) })
+	pageScript     = sync.OnceValue(func() string { return asset("page.js") })
+	pageTemplate   = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(asset("page.html"))) })
 )
 
 // minify drops indentation, which is a third of a style sheet.
@@ -89,11 +91,11 @@ type way struct{ Where, Text, Command string }
 
 func newPage(in *CombineReport) *page {
 	doc := in.Doc
-	sum := sha256.Sum256([]byte(pageScript))
+	sum := sha256.Sum256([]byte(pageScript()))
 	p := &page{
 		Title:  plural(len(doc.Nodes), "node", "nodes") + " on one clock",
 		Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
-		Style:  template.CSS(pageCSS), Script: template.JS(pageScript),
+		Style:  template.CSS(pageCSS()), Script: template.JS(pageScript()),
 		Status: clean(doc.Status, 40), Reference: clean(doc.Reference, 80), Timebase: clean(doc.Timebase, 20),
 		Zero: fmt.Sprintf("%d", doc.ZeroNS),
 	}

@@ -58,7 +58,7 @@ type Span struct {
 
 // Combine writes the report of a combined trace as one HTML file.
 func Combine(w io.Writer, in CombineReport) error {
-	return pageTemplate.Execute(w, newPage(&in))
+	return pageTemplate().Execute(w, newPage(&in))
 }
 
 // Picture writes the matched collectives before and after alignment as an SVG that stands alone.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
@@ -24,13 +25,17 @@ func asset(name string) string {
 	return string(b)
 }
 
+// What pages are made of is prepared when the first is written: no other command pays for it.
 var (
-	pageStyle       = unindent(asset("page.css"))
-	pageTemplate    = parse("page.html")
-	compareTemplate = parse("compare.html")
-	// policy is what a page may do: apply its style sheet, nothing else. There is no script.
-	policy = "default-src 'none'; style-src " + hashOf(pageStyle) + "; base-uri 'none'; form-action 'none'"
+	pageStyle       = sync.OnceValue(func() string { return unindent(asset("page.css")) })
+	pageTemplate    = sync.OnceValue(func() *template.Template { return parse("page.html") })
+	compareTemplate = sync.OnceValue(func() *template.Template { return parse("compare.html") })
 )
+
+// policy is what a page may do: apply its style sheet, nothing else. There is no script.
+func policy() string {
+	return "default-src 'none'; style-src " + hashOf(pageStyle()) + "; base-uri 'none'; form-action 'none'"
+}
 
 func parse(name string) *template.Template {
 	return template.Must(template.Must(template.New(name).Parse(asset("parts.html"))).Parse(asset(name)))
@@ -64,7 +69,7 @@ const (
 
 // HTML writes the cycles of a trace as one page that needs nothing else: no network, no library, no script.
 func HTML(w io.Writer, d *cycledoc.Document, _ Options) error {
-	return pageTemplate.Execute(w, newPage(d))
+	return pageTemplate().Execute(w, newPage(d))
 }
 
 // page is what the template shows.
@@ -104,7 +109,7 @@ type streamRow struct{ Where, Stream, Kernels, Busy, Searched, Coverage string }
 func newPage(d *cycledoc.Document) *page {
 	name := clean(base(d.Input.Path), maxName)
 	p := &page{
-		Title: "cycles: " + name, Policy: policy, Style: template.CSS(pageStyle), Name: name, Verdict: clean(d.Verdict, maxText), Limits: limits(d),
+		Title: "cycles: " + name, Policy: policy(), Style: template.CSS(pageStyle()), Name: name, Verdict: clean(d.Verdict, maxText), Limits: limits(d),
 		Footer: footer(d.Schema),
 	}
 	switch {

@@ -12,7 +12,7 @@ import (
 
 // CompareHTML writes a comparison as one page that needs nothing else: no network, no library, no script.
 func CompareHTML(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
-	return compareTemplate.Execute(w, newComparePage(d))
+	return compareTemplate().Execute(w, newComparePage(d))
 }
 
 type comparePage struct {
@@ -56,7 +56,7 @@ type compareRow struct {
 
 func newComparePage(d *cycledoc.CompareDocument) *comparePage {
 	p := &comparePage{
-		Policy: policy, Style: template.CSS(pageStyle), A: clean(base(d.A.Input.Path), maxName), B: clean(base(d.B.Input.Path), maxName), Verdict: clean(d.Verdict, maxText),
+		Policy: policy(), Style: template.CSS(pageStyle()), A: clean(base(d.A.Input.Path), maxName), B: clean(base(d.B.Input.Path), maxName), Verdict: clean(d.Verdict, maxText),
 		Limits: compareLimits(d), Footer: footer(d.Schema),
 	}
 	p.Title = "cycles: " + p.A + " beside " + p.B

@@ -8,6 +8,7 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 )
@@ -23,15 +24,21 @@ func asset(name string) string {
 	return string(b)
 }
 
+// What pages are made of is prepared when the first is written: no other command pays for it.
 var (
-	pageStyle    = unindent(asset("page.css"))
-	pageScript   = unindent(asset("page.js"))
-	pageTemplate = template.Must(template.Must(template.New("page").Parse(asset("parts.html"))).Parse(asset("page.html")))
+	pageStyle    = sync.OnceValue(func() string { return unindent(asset("page.css")) })
+	pageScript   = sync.OnceValue(func() string { return unindent(asset("page.js")) })
+	pageTemplate = sync.OnceValue(func() *template.Template { return parse("page") })
 )
+
+// parse is the template of a page, which shares its parts with the others.
+func parse(name string) *template.Template {
+	return template.Must(template.Must(template.New(name).Parse(asset("parts.html"))).Parse(asset(name + ".html")))
+}
 
 // policyFor is what the page may do: apply its style sheet and run this script, nothing else.
 func policyFor(script string) string {
-	return "default-src 'none'; style-src " + hashOf(pageStyle) + "; script-src " + hashOf(script) + "; base-uri 'none'; form-action 'none'"
+	return "default-src 'none'; style-src " + hashOf(pageStyle()) + "; script-src " + hashOf(script) + "; base-uri 'none'; form-action 'none'"
 }
 
 // unindent drops indentation, which is a good part of style sheets and scripts.
@@ -58,7 +65,7 @@ func HTML(w io.Writer, doc *diff.Document, _ Options) error {
 		return err
 	}
 	p.Data = template.JS(data)
-	return pageTemplate.Execute(w, p)
+	return pageTemplate().Execute(w, p)
 }
 
 // page is what the template shows.
@@ -104,7 +111,7 @@ type comparison struct {
 func newPage(doc *diff.Document) *page {
 	word := verdictWord(doc)
 	p := &page{
-		Title: suiteName(doc.A.Kernel) + ": " + word, Policy: policyFor(pageScript), Style: template.CSS(pageStyle), Script: template.JS(pageScript),
+		Title: suiteName(doc.A.Kernel) + ": " + word, Policy: policyFor(pageScript()), Style: template.CSS(pageStyle()), Script: template.JS(pageScript()),
 		Kernel: suiteName(doc.A.Kernel), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
 		Recordings: recordings(doc), Settings: append(agreement(doc), settings(&doc.Options)...),
 	}

@@ -5,14 +5,15 @@ import (
 	"html/template"
 	"io"
 	"strings"
+	"sync"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
 )
 
 var (
-	sessionScript   = unindent(asset("session.js"))
-	sessionTemplate = template.Must(template.Must(template.New("session").Parse(asset("parts.html"))).Parse(asset("session.html")))
+	sessionScript   = sync.OnceValue(func() string { return unindent(asset("session.js")) })
+	sessionTemplate = sync.OnceValue(func() *template.Template { return parse("session") })
 )
 
 // What the page of a session holds at most.
@@ -58,7 +59,7 @@ type launchRow struct {
 
 func htmlOfRun(w io.Writer, d *session.Document, r *run, _ Options) error {
 	p := &sessionPage{
-		Policy: policyFor(sessionScript), Style: template.CSS(pageStyle), Script: template.JS(sessionScript), Heading: plural(len(r.launches), "launch", "launches"),
+		Policy: policyFor(sessionScript()), Style: template.CSS(pageStyle()), Script: template.JS(sessionScript()), Heading: plural(len(r.launches), "launch", "launches"),
 		Word: r.word(), Verdict: clean(r.verdict, maxText), Limits: sessionLimits(d), Sessions: sides(d), Settings: settings(&d.Options),
 		Tone: tone(&diff.Document{Status: d.Status, Passed: d.Passed, Losses: d.Losses}),
 	}
@@ -74,7 +75,7 @@ func htmlOfRun(w io.Writer, d *session.Document, r *run, _ Options) error {
 			plural(len(b.SessionsA), "further session", "further sessions"), plural(len(b.SessionsB), "further session", "further sessions"),
 			plural(b.Covered, "launch", "launches"), plural(b.Partly, "launch", "launches"), plural(b.Without, "launch", "launches"))
 	}
-	return sessionTemplate.Execute(w, p)
+	return sessionTemplate().Execute(w, p)
 }
 
 func sessionTiles(d *session.Document) []tile {

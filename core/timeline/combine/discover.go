@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
+	"github.com/prlx-go/prlx/core/lazyregexp"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/formats"
@@ -33,7 +33,7 @@ type Found struct {
 // maxFiles bounds how many files of directories are looked at.
 const maxFiles = 100_000
 
-var idPath = regexp.MustCompile(`^([A-Za-z0-9_.:-]+)=(.+)$`)
+var idPath = lazyregexp.New(`^([A-Za-z0-9_.:-]+)=(.+)$`)
 
 // Discover expands arguments: ID=PATH, files, globs, directories. A directory is a log directory (plugins/profile: its latest run
 // is taken), or holds traces, or holds directories that do. Formats are told by content.

@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/lazyregexp"
 )
 
 // Identity is who a trace belongs to.
@@ -19,7 +19,7 @@ type Identity struct {
 	Source string // how ID was found: "given", "name", "rank", "host", "order", "mark" (as prlx named it before)
 }
 
-var numbered = regexp.MustCompile(`(?i)(?:^|[^a-z])(node|rank|host|worker|proc|process|task)[-_.]?(\d{1,6})(?:[^0-9]|$)`)
+var numbered = lazyregexp.New(`(?i)(?:^|[^a-z])(node|rank|host|worker|proc|process|task)[-_.]?(\d{1,6})(?:[^0-9]|$)`)
 
 // identityFromPath looks for a number in the file's name, then in the directories above it, nearest first.
 func identityFromPath(path string) (Identity, bool) {
@@ -40,7 +40,7 @@ func identityFromPath(path string) (Identity, bool) {
 	return Identity{}, false
 }
 
-var trailing = regexp.MustCompile(`^[A-Za-z_.-]*?(\d{1,6})$`)
+var trailing = lazyregexp.New(`^[A-Za-z_.-]*?(\d{1,6})$`)
 
 // givenIdentity is the identity of ID=PATH: the number is the digits that the ID ends in.
 func givenIdentity(id string) Identity {

@@ -1,7 +1,7 @@
 package source
 
 import (
-	"regexp"
+	"github.com/prlx-go/prlx/core/lazyregexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +21,8 @@ type MergedRank struct {
 }
 
 var (
-	rankName  = regexp.MustCompile(`(?i)^\[?rank[ _-]?(\d{1,7})\b`)
-	rankLabel = regexp.MustCompile(`^\[((?:TP|DP|PP|EP)\d+(?:-(?:TP|DP|PP|EP)\d+)*)\] `)
+	rankName  = lazyregexp.New(`(?i)^\[?rank[ _-]?(\d{1,7})\b`)
+	rankLabel = lazyregexp.New(`^\[((?:TP|DP|PP|EP)\d+(?:-(?:TP|DP|PP|EP)\d+)*)\] `)
 )
 
 // MergedRanks tells the ranks of a merged trace apart; nil where its processes do not name two.

@@ -2,9 +2,9 @@ package finding
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 
+	"github.com/prlx-go/prlx/core/lazyregexp"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
@@ -157,7 +157,7 @@ func (f *finder) outermost(marks []int32) []int32 {
 	return out
 }
 
-var digits = regexp.MustCompile(`[0-9]+`)
+var digits = lazyregexp.New(`[0-9]+`)
 
 // likeRanges are the ranges of the user that are most like steps: of one name but for numbers, one after the other, each with enough
 // kernels; those that hold the most kernels, and of several such the most numerous.

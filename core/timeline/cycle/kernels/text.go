@@ -2,21 +2,21 @@ package kernels
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/lazyregexp"
 	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
 	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
 var (
-	stepText   = regexp.MustCompile(`^ProfilerStep\s*#\s*(\d+)`)
-	vllmText   = regexp.MustCompile(`execute_(?:(\d+)_)?context_(\d+)\((.*?)\)_generation_(\d+)\((.*?)\)`)
-	sglangText = regexp.MustCompile(`(?i)\bstep\[\s*[A-Z_]+`)
-	atomText   = regexp.MustCompile(`(?i)^\s*(?:prefill|decode|mixed|draft|verify)\s*\[`)
-	batchText  = regexp.MustCompile(`(?i)\b(?:bs|batch|batch_size|num_seqs|reqs)\s*[=:]\s*(\d+)`)
-	tokensText = regexp.MustCompile(`(?i)\b(?:toks|tokens|num_tokens|tok)\s*[=:]\s*(\d+)`)
-	countText  = regexp.MustCompile(`^(?:sq)?(\d+)`)
+	stepText   = lazyregexp.New(`^ProfilerStep\s*#\s*(\d+)`)
+	vllmText   = lazyregexp.New(`execute_(?:(\d+)_)?context_(\d+)\((.*?)\)_generation_(\d+)\((.*?)\)`)
+	sglangText = lazyregexp.New(`(?i)\bstep\[\s*[A-Z_]+`)
+	atomText   = lazyregexp.New(`(?i)^\s*(?:prefill|decode|mixed|draft|verify)\s*\[`)
+	batchText  = lazyregexp.New(`(?i)\b(?:bs|batch|batch_size|num_seqs|reqs)\s*[=:]\s*(\d+)`)
+	tokensText = lazyregexp.New(`(?i)\b(?:toks|tokens|num_tokens|tok)\s*[=:]\s*(\d+)`)
+	countText  = lazyregexp.New(`^(?:sq)?(\d+)`)
 )
 
 // read says what an annotation means; every text is at least a range of the user.

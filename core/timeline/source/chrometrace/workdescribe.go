@@ -2,11 +2,11 @@ package chrometrace
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/lazyregexp"
 	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
@@ -14,7 +14,7 @@ import (
 // rankStep is the distance of the pids of two ranks in files that merge ranks. No pid of an operating system is as large.
 const rankStep = 100_000_000
 
-var gpuText = regexp.MustCompile(`\bGPU \d+$`)
+var gpuText = lazyregexp.New(`\bGPU \d+$`)
 
 // describe says of every process which rank and device it is. Processes of one rank share correlation ids.
 func (g *worked) describe(res *WalkResult) error {
@@ -134,7 +134,7 @@ func pidNumber(pid string) (int, bool) {
 }
 
 // rankedThread is the name of a thread that stands for one queue of one of several ranks in a process: "PP rank 0, TP rank 1, compute".
-var rankedThread = regexp.MustCompile(`^([A-Z]{2} rank \d+(?:, [A-Z]{2} rank \d+)*), (.+)$`)
+var rankedThread = lazyregexp.New(`^([A-Z]{2} rank \d+(?:, [A-Z]{2} rank \d+)*), (.+)$`)
 
 // nameStreams gives lanes their names.
 func (g *worked) nameStreams() {

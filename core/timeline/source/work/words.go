@@ -1,13 +1,14 @@
 package work
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/prlx-go/prlx/core/lazyregexp"
 )
 
 // RankText finds a rank in a name: "rank 3".
-var RankText = regexp.MustCompile(`(?i)\brank[ _-]?(\d+)\b`)
+var RankText = lazyregexp.New(`(?i)\brank[ _-]?(\d+)\b`)
 
 // DeviceOf shortens "/device:GPU:0 (host)" to "GPU 0", and "/device:TPU:0" to "TPU 0".
 func DeviceOf(name string) string {

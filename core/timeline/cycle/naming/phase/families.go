@@ -1,8 +1,9 @@
 package phase
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/prlx-go/prlx/core/lazyregexp"
 )
 
 // hint is what a family of kernels says about the step that it runs in.
@@ -167,7 +168,7 @@ func familiar() func(name string) (row int, ok bool) {
 }
 
 // matcher is a pattern with the names seen at hand.
-func matcher(of *regexp.Regexp) func(name string) bool {
+func matcher(of *lazyregexp.Regexp) func(name string) bool {
 	fits := map[string]bool{}
 	return func(name string) bool {
 		yes, seen := fits[name]

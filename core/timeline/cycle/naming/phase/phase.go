@@ -5,11 +5,11 @@ package phase
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/lazyregexp"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -96,9 +96,9 @@ func name(all []known, i int) Result {
 }
 
 var (
-	vllmMark   = regexp.MustCompile(`execute_(?:\d+_)?context_(\d+)\(.*?\)_generation_(\d+)\(`)
-	sglangMark = regexp.MustCompile(`(?i)step\[\s*(TARGET_VERIFY|DRAFT_EXTEND|DRAFT|VERIFY|EXTEND|PREFILL|DECODE|MIXED)`)
-	atomMark   = regexp.MustCompile(`(?i)^(prefill|decode|mixed|draft|verify)\b`)
+	vllmMark   = lazyregexp.New(`execute_(?:\d+_)?context_(\d+)\(.*?\)_generation_(\d+)\(`)
+	sglangMark = lazyregexp.New(`(?i)step\[\s*(TARGET_VERIFY|DRAFT_EXTEND|DRAFT|VERIFY|EXTEND|PREFILL|DECODE|MIXED)`)
+	atomMark   = lazyregexp.New(`(?i)^(prefill|decode|mixed|draft|verify)\b`)
 )
 
 // Annotated is the phase that the text of one annotation names; ok is false when it names none (a bare "ProfilerStep#3").
@@ -279,7 +279,7 @@ func attendsForBoth(f *Features) bool {
 }
 
 // layerName tells kernels that stand once in every layer.
-var layerName = regexp.MustCompile(`(?i)rotary|rope|reshape_and_cache|store_kv|kv_buffer`)
+var layerName = lazyregexp.New(`(?i)rotary|rope|reshape_and_cache|store_kv|kv_buffer`)
 
 // attendsTwice reports whether every layer attends in two ways: with the split-KV kernel that flash-attention takes for prompts whose cache
 // is paged, and with paged attention, which takes one token a request. Kernels that combine what was split do not count.
@@ -302,12 +302,12 @@ func attendsTwice(names []string) bool {
 }
 
 // samplingName tells kernels that choose tokens.
-var samplingName = regexp.MustCompile(`(?i)argmax|multinomial|top_?[kp]_?sampl|sampling|top_?k_?top_?p`)
+var samplingName = lazyregexp.New(`(?i)argmax|multinomial|top_?[kp]_?sampl|sampling|top_?k_?top_?p`)
 
 var (
-	serverName = regexp.MustCompile(`(?i)vllm|sglang|sgl_|flashinfer|tensorrt_llm|lmdeploy`)
-	modelName  = regexp.MustCompile(`(?i)rms_?norm|rotary|(silu|swiglu|act)_and_mul`)                                    // of language models
-	imageName  = regexp.MustCompile(`(?i)conv(olution|[^e1]|$)|im2col|winograd|implicit_?gemm|nchw|group_?norm|upsampl`) // of models that make no tokens
+	serverName = lazyregexp.New(`(?i)vllm|sglang|sgl_|flashinfer|tensorrt_llm|lmdeploy`)
+	modelName  = lazyregexp.New(`(?i)rms_?norm|rotary|(silu|swiglu|act)_and_mul`)                                    // of language models
+	imageName  = lazyregexp.New(`(?i)conv(olution|[^e1]|$)|im2col|winograd|implicit_?gemm|nchw|group_?norm|upsampl`) // of models that make no tokens
 )
 
 // Kinds says what a whole trace does, for Features.Training and Features.Serving. A trace serves when it has kernels of a server, or attention of any
@@ -316,7 +316,7 @@ func Kinds(names []string) (training, serving bool) {
 	n, _ := tally(names)
 	training = n[backward]+n[backwardAttention]+n[optimize] > 0
 	server := n[decodeAttention] + n[prefillAttention] + n[pagedAttention] + n[splitAttention] + n[bothAttention] + n[rejection] + n[attention] + n[cache]
-	any := func(of *regexp.Regexp) bool { return slices.ContainsFunc(names, of.MatchString) }
+	any := func(of *lazyregexp.Regexp) bool { return slices.ContainsFunc(names, of.MatchString) }
 	language := n[forwardAttention]+n[eitherAttention] > 0 && (any(samplingName) || any(modelName)) && !any(imageName)
 	return training, !training && (server > 0 || any(serverName) || language)
 }

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/prlx-go/prlx/core/lazyregexp"
 )
 
 // evidence is one piece, with its weight.
@@ -198,7 +199,7 @@ func beside(all []known, i int) []int {
 	return out
 }
 
-var tileNumbers = regexp.MustCompile(`[0-9]+`)
+var tileNumbers = lazyregexp.New(`[0-9]+`)
 
 // nameSet are the names of the kernels without numbers: tiles change from phase to phase.
 func nameSet(f *Features) map[string]bool {
@@ -305,8 +306,8 @@ func graphOdds(all []known, i int, others []int, add func(float64, bool, string,
 }
 
 var (
-	rowName   = regexp.MustCompile(`(?i)rms_?norm|layer_?norm|rotary|rope|reshape_and_cache|store_kv|kv_buffer|act_and_mul|silu_and_mul|gelu_and_mul`)
-	tokenName = regexp.MustCompile(`(?i)argmax|sampl|softmax|gather|index_?select|logits`)
+	rowName   = lazyregexp.New(`(?i)rms_?norm|layer_?norm|rotary|rope|reshape_and_cache|store_kv|kv_buffer|act_and_mul|silu_and_mul|gelu_and_mul`)
+	tokenName = lazyregexp.New(`(?i)argmax|sampl|softmax|gather|index_?select|logits`)
 )
 
 // RowWise reports whether a kernel has a thread block for every row, or for a few.

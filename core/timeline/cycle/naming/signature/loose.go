@@ -1,38 +1,39 @@
 package signature
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/prlx-go/prlx/core/lazyregexp"
 )
 
 // carriers are kernels whose own name says nothing about the work: what they compute is a template argument, which the loose key keeps.
-var carriers = regexp.MustCompile(`(elementwise_kernel|elementwise_kernel_with_index|reduce_kernel|^cutlass::Kernel2?|cutlass::device_kernel|kentry|kernel_impl|DeviceKernel|for_each::static_kernel|multi_tensor_apply_kernel|launch_bounds_kernel)$`)
+var carriers = lazyregexp.New(`(elementwise_kernel|elementwise_kernel_with_index|reduce_kernel|^cutlass::Kernel2?|cutlass::device_kernel|kentry|kernel_impl|DeviceKernel|for_each::static_kernel|multi_tensor_apply_kernel|launch_bounds_kernel)$`)
 
 // telling are identifiers inside template arguments that name work.
-var telling = regexp.MustCompile(`(?i)functor|_kernel|kernel$|ops?$|gemm|fmha|norm|attn|softmax`)
+var telling = lazyregexp.New(`(?i)functor|_kernel|kernel$|ops?$|gemm|fmha|norm|attn|softmax`)
 
 var (
-	identifier = regexp.MustCompile(`[A-Za-z_]\w*`)
+	identifier = lazyregexp.New(`[A-Za-z_]\w*`)
 	// dull are data types, sizes and the plumbing of libraries.
-	dull = regexp.MustCompile(`^(void|bool|char|short|int|long|unsigned|signed|float|double|half|const|true|false|std|at|native|detail|c10|cuda|hip|cutlass|ck_tile|memory|lambda|operator|anonymous|namespace|array|Array|Half|BFloat16|bfloat16|__half|__hip_bfloat16|__nv_bfloat16|_Float16|__bf16|u?int\d+_t|Float8_\w+|u?l+|TrivialOffsetCalculator|OffsetCalculator|LoadWithCast|LoadWithoutCast|StoreWithCast|StoreWithoutCast|gpu_kernel_impl\w*|gpu_kernel_with_scalars|complex)$`)
+	dull = lazyregexp.New(`^(void|bool|char|short|int|long|unsigned|signed|float|double|half|const|true|false|std|at|native|detail|c10|cuda|hip|cutlass|ck_tile|memory|lambda|operator|anonymous|namespace|array|Array|Half|BFloat16|bfloat16|__half|__hip_bfloat16|__nv_bfloat16|_Float16|__bf16|u?int\d+_t|Float8_\w+|u?l+|TrivialOffsetCalculator|OffsetCalculator|LoadWithCast|LoadWithoutCast|StoreWithCast|StoreWithoutCast|gpu_kernel_impl\w*|gpu_kernel_with_scalars|complex)$`)
 )
 
 // normal lists what is removed from a name without template arguments, in order. A rule that would leave less than three letters is not applied.
 var normal = []struct {
-	match   *regexp.Regexp
+	match   *lazyregexp.Regexp
 	replace string
 }{
-	{regexp.MustCompile(`^(Cijk_[A-Za-z0-9]+_[A-Za-z0-9]+_.*?)_MT\d+x.*$`), "$1"},                     // Tensile: macro tile and everything tuned behind it
-	{regexp.MustCompile(`^(nvjet_[a-z0-9]+)_\d+x\d+.*?(_bias)?(_[NT]{2}[NT]?)?$`), "$1$2"},            // cuBLAS: tile, stages, cluster, layout
-	{regexp.MustCompile(`_tilesize\d+x.*$`), ""},                                                      // xmma
-	{regexp.MustCompile(`_(RING|TREE|NVLS|NVLSTREE|NVLS_TREE|COLLNET\w*|PAT)_(LL128|LL|SIMPLE)`), ""}, // NCCL: algorithm and protocol
-	{regexp.MustCompile(`_(GROUP_K|BLOCK_SIZE|GROUP_SIZE|BLOCK|SPLIT_K|SPLITK|NUM_KSPLIT|EVEN_K|GRID_MN|num_warps|num_stages)_.*$`), ""},
-	{regexp.MustCompile(`_\d+x\d+(x\d+)*`), ""}, // any other tile
-	{regexp.MustCompile(`_align\d+`), ""},
-	{regexp.MustCompile(`(_1tg|_2tg|_ps|_novs|_vs)+$`), ""},  // aiter: thread groups, persistent, v shuffle
-	{regexp.MustCompile(`_\d+(d|c|de)(\d+(d|c|de)?)*$`), ""}, // Triton: specialised arguments
-	{regexp.MustCompile(`(_\d+)+$`), ""},                     // Inductor and friends number what they generate
-	{regexp.MustCompile(`(\.\d+)+$`), ""},                    // so does XLA
+	{lazyregexp.New(`^(Cijk_[A-Za-z0-9]+_[A-Za-z0-9]+_.*?)_MT\d+x.*$`), "$1"},                     // Tensile: macro tile and everything tuned behind it
+	{lazyregexp.New(`^(nvjet_[a-z0-9]+)_\d+x\d+.*?(_bias)?(_[NT]{2}[NT]?)?$`), "$1$2"},            // cuBLAS: tile, stages, cluster, layout
+	{lazyregexp.New(`_tilesize\d+x.*$`), ""},                                                      // xmma
+	{lazyregexp.New(`_(RING|TREE|NVLS|NVLSTREE|NVLS_TREE|COLLNET\w*|PAT)_(LL128|LL|SIMPLE)`), ""}, // NCCL: algorithm and protocol
+	{lazyregexp.New(`_(GROUP_K|BLOCK_SIZE|GROUP_SIZE|BLOCK|SPLIT_K|SPLITK|NUM_KSPLIT|EVEN_K|GRID_MN|num_warps|num_stages)_.*$`), ""},
+	{lazyregexp.New(`_\d+x\d+(x\d+)*`), ""}, // any other tile
+	{lazyregexp.New(`_align\d+`), ""},
+	{lazyregexp.New(`(_1tg|_2tg|_ps|_novs|_vs)+$`), ""},  // aiter: thread groups, persistent, v shuffle
+	{lazyregexp.New(`_\d+(d|c|de)(\d+(d|c|de)?)*$`), ""}, // Triton: specialised arguments
+	{lazyregexp.New(`(_\d+)+$`), ""},                     // Inductor and friends number what they generate
+	{lazyregexp.New(`(\.\d+)+$`), ""},                    // so does XLA
 }
 
 // loosen makes the loose key of a strict key.
