@@ -69,7 +69,7 @@ def test_combine_aligns_the_recording_of_four_nodes(prlx, p4, tmp_path):
     assert ran.err.splitlines()[-1].startswith("wrote run; open it with: xprof")
 
 
-def test_collectives_align_what_came_without_clock_data(prlx, p4, tmp_path):
+def test_collectives_align_what_came_without_clock_data(prlx, p4):
     traces = sorted(str(path) for path in Path(p4).glob("*.xplane.pb"))
     ran = prlx("combine", *traces, "--method", "collectives", "-o", "run", "--json")
     assert ran.code == 0

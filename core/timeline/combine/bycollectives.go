@@ -20,22 +20,21 @@ func (t *task) solveCollectives(k *known) error {
 	if err != nil {
 		return err
 	}
-	x := precedence.Collect(m, t.wallClock(), t.clockNumber)
-	if x.Count() == 0 {
+	x := precedence.Collect(m, t.wallClock(), t.clockOfParty)
+	if x.Meetings.Len() == 0 {
 		return fault.New(fault.Alignment, "no collective relates the clocks: %s", t.nothingJudged(m)).
 			WithHint("give probes or declared offsets, or use --method auto")
 	}
 	g := offsets.NewGraph()
-	clocks := make([]offsets.Clock, len(t.nodes))
-	for i, n := range t.nodes {
-		clocks[i] = offsets.Clock{Node: n.Number}
+	for _, n := range t.nodes {
 		if n.absolute {
-			g.Mention(clocks[i])
+			g.Mention(offsets.Clock{Node: n.Number})
 		}
 	}
-	x.AddTo(g, clocks)
+	reference := offsets.Clock{Node: t.nodes[t.ref].Number}
+	g.Meet(&x.Meetings, reference)
 	k.method = MethodCollectives
-	k.solution, err = g.Solve(t.job.Context(), clocks[t.ref], offsets.Options{})
+	k.solution, err = g.Solve(t.job.Context(), reference, offsets.Options{})
 	return err
 }
 
@@ -48,13 +47,10 @@ func (t *task) numberNodes() {
 	}
 }
 
-// clockNumber is the number of the clock that executions of a party are on: that of its trace; negative where the trace is not dated.
-func (t *task) clockNumber(party int32) int32 {
-	k := t.parties()[party].node
-	if !t.nodes[k].absolute {
-		return -1
-	}
-	return int32(k)
+// clockOfParty is the clock that executions of a party are on: that of its trace; false where the trace is not dated.
+func (t *task) clockOfParty(party int32) (offsets.Clock, bool) {
+	n := t.nodes[t.parties()[party].node]
+	return offsets.Clock{Node: n.Number}, n.absolute
 }
 
 // wallClock maps executions to the wall clocks of their own nodes.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -83,6 +84,7 @@ func (s Source) stated() bool { return sources[s].stated }
 type Graph struct {
 	clocks   map[Clock]bool
 	edges    map[edgeKey]*Edge
+	meetings *Meetings
 	starts   []clockfile.NodeMeta
 	warnings []string
 	said     map[Clock]bool // clocks of which a warning says already why nothing ties them to others
@@ -251,10 +253,11 @@ func (g *Graph) solve(ctx context.Context, reference Clock, opt *Options) (*Solu
 	if !g.clocks[reference] {
 		return nil, fault.New(fault.Alignment, "the reference is %s, which was not measured", reference)
 	}
-	s := &Solution{Reference: reference.Node, Method: g.method(), Starts: g.starts, Warnings: slices.Clone(g.warnings), said: g.said}
+	s := &Solution{Reference: reference.Node, Method: g.method(), Starts: g.starts, Warnings: slices.Clone(g.warnings), said: maps.Clone(g.said)}
 	hung, edges := g.leaves(reference)
 	links := make([]*link, 0, len(edges))
 	usable := make([]*link, 0, len(edges))
+	var unsteady []*link
 	defer func() {
 		for _, l := range links {
 			l.revive()
@@ -270,11 +273,16 @@ func (g *Graph) solve(ctx context.Context, reference Clock, opt *Options) (*Solu
 		if len(e.bounds)+len(e.readings) == 0 {
 			continue
 		}
-		if l.learn(opt); len(l.parts) > 0 {
+		switch l.learn(opt); {
+		case len(l.parts) == 0:
+		case l.steady():
 			usable = append(usable, l)
+		default:
+			unsteady = append(unsteady, l)
 		}
 		step = min(step, e.pace(opt))
 	}
+	s.doubt(unsteady, usable)
 	isLeaf := make(map[Clock]bool, len(hung))
 	for _, l := range hung {
 		isLeaf[l.clock] = true
@@ -285,7 +293,26 @@ func (g *Graph) solve(ctx context.Context, reference Clock, opt *Options) (*Solu
 		return nil, err
 	}
 	s.describeLinks(links)
-	return s, s.hang(hung, reference, opt)
+	if err := s.hang(hung, reference, opt); err != nil || g.meetings.Len() == 0 {
+		return s, err
+	}
+	return s, g.refine(ctx, reference, s, usable, opt)
+}
+
+// doubt names the clocks none of whose edges held.
+func (s *Solution) doubt(unsteady, usable []*link) {
+	held := map[Clock]bool{}
+	for _, l := range usable {
+		held[l.A], held[l.B] = true, true
+	}
+	for _, l := range unsteady {
+		for _, c := range [2]Clock{l.A, l.B} {
+			if !held[c] && !s.said[c] {
+				s.said[c] = true
+				s.warnf("no clock that runs straight explains half of the collectives of %s: its readings, or what they are taken for, are wrong, and they are not used", c)
+			}
+		}
+	}
 }
 
 // lacks says why nothing ties a clock to others.

@@ -47,6 +47,19 @@ func (l *link) learn(opt *Options) {
 	l.judgeBreaks(opt)
 }
 
+// steady reports whether the stretches in which straight lines fit are most of what collectives say. Where they are not, one of the clocks is
+// none, or what was matched does not belong together, and the lines of the rest are chance.
+func (l *link) steady() bool {
+	if l.Source != Collectives {
+		return true
+	}
+	n := 0
+	for _, p := range l.parts {
+		n += p.to - p.from
+	}
+	return 2*n >= len(l.obs)
+}
+
 // kill marks a bound as a lie.
 func (l *link) kill(i int) {
 	l.lies = append(l.lies, lie{i, l.obs[i].side})

@@ -12,6 +12,7 @@ package offsets
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/prlx-go/prlx/core/timeline/clock"
@@ -41,6 +42,7 @@ type NodeOffsets struct {
 	OffsetNS int64      // how far the node's clock is ahead at AtNS
 	DriftPPM float64    // how much faster it runs, over everything measured
 	Bound    Bounds     // of Map, over its knots
+	Half     Bounds     // half the width of what was possible, wherever in it the map lies; meetings only
 	Steps    []Step     // ascending
 	Windows  int        // windows, rounds or samples that were used
 	Missed   int        // that could not be used: unreachable, not converged, duplicate, outlier
@@ -171,10 +173,18 @@ func (n *NodeOffsets) summarize(knots []clock.Knot) {
 	for i, k := range knots {
 		bounds[i] = k.BoundNS
 	}
-	sort.Slice(bounds, func(i, j int) bool { return bounds[i] < bounds[j] })
-	n.Bound = Bounds{P50: bounds[len(bounds)/2], P99: bounds[(len(bounds)*99)/100], Max: bounds[len(bounds)-1]}
+	n.Bound = boundsOf(bounds)
 	mid := knots[len(knots)/2]
 	n.AtNS, n.OffsetNS = mid.Y, mid.X-mid.Y
+}
+
+// boundsOf sorts v and summarises it.
+func boundsOf(v []int64) Bounds {
+	if len(v) == 0 {
+		return Bounds{}
+	}
+	slices.Sort(v)
+	return Bounds{P50: v[len(v)/2], P99: v[(len(v)*99)/100], Max: v[len(v)-1]}
 }
 
 // medianOf sorts v and returns its median, 0 for none.

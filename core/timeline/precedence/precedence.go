@@ -14,50 +14,36 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/offsets"
 )
 
-// Executions are matched executions, reduced to what their order says of clocks. The zero value has none.
+// Executions are matched executions, reduced to what their order says of clocks.
 type Executions struct {
-	orders  []order
-	members []member // of all orders, one after another
-	Guessed int      // executions whose kind was read from a name
-	Silent  int      // executions that say nothing: members of one clock, or nobody knows who gives to whom
+	Meetings offsets.Meetings
+	Groups   []int32 // by meeting: index into Matched.Groups
+	Guessed  int     // executions whose kind was read from a name
+	Silent   int     // executions that say nothing: members of one clock, or nobody knows who gives to whom
 }
 
-// order is one statement: no receiver left before every giver had entered.
-type order struct {
-	group    int32 // index into Matched.Groups
-	from, to int32 // members
-}
-
-// member is what one clock has to do with a statement: of several devices on one clock the last that entered and the first that left.
-type member struct {
-	clock       int32 // number of the clock; they ascend within an order
-	gives       bool
-	takes       bool
-	enter, left int64 // ns on the clock, made earlier and later by what is not known of the instants
-}
-
-// Collect reduces matched executions. clock maps an instant of an execution to its node's wall clock, with a bound on the error; of gives the
-// number of that clock, negative for a node that has none.
-func Collect(m *collective.Matched, clock collective.Clock, of func(node int32) int32) *Executions {
+// Collect reduces matched executions. read maps an instant of an execution to its node's wall clock, with a bound on the error; of gives that
+// clock, false for a node that has none.
+func Collect(m *collective.Matched, read collective.Clock, of func(node int32) (offsets.Clock, bool)) *Executions {
 	x := &Executions{}
 	grain := grains(m.Part.Spans)
-	var list []member
+	var list []offsets.Presence
 	for gi := range m.Groups {
 		g := &m.Groups[gi]
 		said := false
 		add := func(i int32, gives, takes bool) {
 			s := &m.Part.Spans[g.Members[i].Span]
-			c := of(s.Node)
-			if c < 0 {
+			c, ok := of(s.Node)
+			if !ok {
 				return
 			}
-			enter, before := clock(s, s.StartNS)
-			left, after := clock(s, s.EndNS)
+			enter, before := read(s, s.StartNS)
+			left, after := read(s, s.EndNS)
 			if left < enter {
 				return
 			}
 			rough := grain[s.Node]
-			list = append(list, member{clock: c, gives: gives, takes: takes, enter: enter - before - rough, left: left + after + 2*rough})
+			list = append(list, offsets.Presence{Clock: x.Meetings.Clock(c), Gives: gives, Takes: takes, EnterNS: enter - before - rough, LeftNS: left + after + 2*rough})
 		}
 		m.Orders(g, func(givers, receivers []int32) {
 			list = list[:0]
@@ -82,51 +68,53 @@ func Collect(m *collective.Matched, clock collective.Clock, of func(node int32) 
 	return x
 }
 
-// keep adds a statement about several clocks.
-func (x *Executions) keep(group int32, list []member) bool {
-	slices.SortFunc(list, func(a, b member) int { return cmp.Compare(a.clock, b.clock) })
-	from := int32(len(x.members))
-	for _, m := range list {
-		if n := len(x.members); int32(n) > from && x.members[n-1].clock == m.clock {
-			x.members[n-1] = x.members[n-1].with(m)
+// keep adds a meeting of several clocks.
+func (x *Executions) keep(group int32, list []offsets.Presence) bool {
+	slices.SortFunc(list, func(a, b offsets.Presence) int { return cmp.Compare(a.Clock, b.Clock) })
+	n := 0
+	for i, p := range list {
+		if i > 0 && list[n-1].Clock == p.Clock {
+			list[n-1] = join(list[n-1], p)
 			continue
 		}
-		x.members = append(x.members, m)
+		list[n] = p
+		n++
 	}
-	gives, takes := -1, -1
-	useful := false
-	for i, m := range x.members[from:] {
-		useful = useful || m.gives && takes >= 0 && takes != i || m.takes && gives >= 0 && gives != i
-		if m.gives {
-			gives = i
-		}
-		if m.takes {
-			takes = i
+	list = list[:n]
+	gives, takes, both := 0, 0, 0
+	for _, p := range list {
+		switch {
+		case p.Gives && p.Takes:
+			both++
+		case p.Gives:
+			gives++
+		case p.Takes:
+			takes++
 		}
 	}
-	if !useful {
-		x.members = x.members[:from]
+	if n < 2 || gives+both == 0 || takes+both == 0 {
 		return false
 	}
-	x.orders = append(x.orders, order{group: group, from: from, to: int32(len(x.members))})
+	x.Meetings.Add(list)
+	x.Groups = append(x.Groups, group)
 	return true
 }
 
-// with joins two devices on one clock.
-func (m member) with(o member) member {
+// join makes one presence of two devices on one clock.
+func join(p, o offsets.Presence) offsets.Presence {
 	switch {
-	case o.gives && m.gives:
-		m.enter = max(m.enter, o.enter)
-	case o.gives:
-		m.gives, m.enter = true, o.enter
+	case o.Gives && p.Gives:
+		p.EnterNS = max(p.EnterNS, o.EnterNS)
+	case o.Gives:
+		p.Gives, p.EnterNS = true, o.EnterNS
 	}
 	switch {
-	case o.takes && m.takes:
-		m.left = min(m.left, o.left)
-	case o.takes:
-		m.takes, m.left = true, o.left
+	case o.Takes && p.Takes:
+		p.LeftNS = min(p.LeftNS, o.LeftNS)
+	case o.Takes:
+		p.Takes, p.LeftNS = true, o.LeftNS
 	}
-	return m
+	return p
 }
 
 // steps are what recorders round instants to, ns: milliseconds, microseconds, and the quarters of a microsecond that a float64 of
@@ -158,24 +146,4 @@ func gcd(a, b int64) int64 {
 		a, b = b, a%b
 	}
 	return max(a, -a)
-}
-
-// Count returns how many statements there are.
-func (x *Executions) Count() int { return len(x.orders) }
-
-// AddTo adds the facts to a graph, whose clocks are those of the numbers given to Collect.
-func (x *Executions) AddTo(g *offsets.Graph, clocks []offsets.Clock) {
-	for _, o := range x.orders {
-		list := x.members[o.from:o.to]
-		for i, a := range list {
-			for _, b := range list[i+1:] {
-				if a.gives && b.takes {
-					g.Between(clocks[a.clock], clocks[b.clock], offsets.Collectives).Before(clocks[a.clock], a.enter, b.left)
-				}
-				if b.gives && a.takes {
-					g.Between(clocks[a.clock], clocks[b.clock], offsets.Collectives).Before(clocks[b.clock], b.enter, a.left)
-				}
-			}
-		}
-	}
 }

@@ -35,13 +35,22 @@ func match(t *testing.T, p *collective.Part) *collective.Matched {
 // fact: giver entered before taker left.
 type fact struct{ giver, taker int32 }
 
+func (x *Executions) node(p offsets.Presence) int32 {
+	for n := range 8 {
+		if c, _ := own(int32(n)); x.Meetings.Clock(c) == p.Clock {
+			return int32(n)
+		}
+	}
+	return -1
+}
+
 func factsOf(x *Executions) []fact {
 	var out []fact
-	for _, o := range x.orders {
-		for _, a := range x.members[o.from:o.to] {
-			for _, b := range x.members[o.from:o.to] {
-				if a.clock != b.clock && a.gives && b.takes {
-					out = append(out, fact{a.clock, b.clock})
+	for i := range x.Meetings.Len() {
+		for _, a := range x.Meetings.Of(i) {
+			for _, b := range x.Meetings.Of(i) {
+				if a.Clock != b.Clock && a.Gives && b.Takes {
+					out = append(out, fact{x.node(a), x.node(b)})
 				}
 			}
 		}
@@ -50,7 +59,7 @@ func factsOf(x *Executions) []fact {
 	return out
 }
 
-func own(node int32) int32 { return node }
+func own(node int32) (offsets.Clock, bool) { return offsets.Clock{Node: int(node)}, true }
 
 func TestEachKindBindsOnlyThoseWhoseDataIsNeeded(t *testing.T) {
 	everyone := []fact{{0, 1}, {0, 2}, {0, 3}, {1, 0}, {1, 2}, {1, 3}, {2, 0}, {2, 1}, {2, 3}, {3, 0}, {3, 1}, {3, 2}}
@@ -94,18 +103,18 @@ func TestEachKindBindsOnlyThoseWhoseDataIsNeeded(t *testing.T) {
 // TestDevicesOfOneClockAreOneMember: the last that entered gives, the first that left takes, and they say nothing of each other.
 func TestDevicesOfOneClockAreOneMember(t *testing.T) {
 	m := match(t, execution(collective.Op{Kind: event.AllReduce}))
-	x := Collect(m, collective.AsRecorded, func(node int32) int32 { return node / 2 })
-	if len(x.members) != 2 {
-		t.Fatalf("%d members, want 2", len(x.members))
+	x := Collect(m, collective.AsRecorded, func(node int32) (offsets.Clock, bool) { return own(node / 2) })
+	if len(x.Meetings.Of(0)) != 2 {
+		t.Fatalf("%d members, want 2", len(x.Meetings.Of(0)))
 	}
-	if a := x.members[0]; a.enter != 1002 || a.left != 5001 {
-		t.Errorf("entered at %d and left at %d, want 1002 and 5001", a.enter, a.left)
+	if a := x.Meetings.Of(0)[0]; a.EnterNS != 1002 || a.LeftNS != 5001 {
+		t.Errorf("entered at %d and left at %d, want 1002 and 5001", a.EnterNS, a.LeftNS)
 	}
-	if x = Collect(m, collective.AsRecorded, func(int32) int32 { return 0 }); x.Count() != 0 || x.Silent != 1 {
-		t.Errorf("one clock: %d statements, %d silent, want 0 and 1", x.Count(), x.Silent)
+	if x = Collect(m, collective.AsRecorded, func(int32) (offsets.Clock, bool) { return own(0) }); x.Meetings.Len() != 0 || x.Silent != 1 {
+		t.Errorf("one clock: %d statements, %d silent, want 0 and 1", x.Meetings.Len(), x.Silent)
 	}
-	if x = Collect(m, collective.AsRecorded, func(node int32) int32 { return node - 3 }); x.Count() != 0 {
-		t.Errorf("three nodes without a clock: %d statements, want 0", x.Count())
+	if x = Collect(m, collective.AsRecorded, func(node int32) (offsets.Clock, bool) { return offsets.Clock{}, node == 3 }); x.Meetings.Len() != 0 {
+		t.Errorf("three nodes without a clock: %d statements, want 0", x.Meetings.Len())
 	}
 }
 
@@ -113,8 +122,8 @@ func TestDevicesOfOneClockAreOneMember(t *testing.T) {
 func TestInstantsAreAsEarlyAndAsLateAsTheyCanBe(t *testing.T) {
 	m := match(t, execution(collective.Op{Kind: event.AllReduce}))
 	x := Collect(m, func(_ *event.Span, ns int64) (int64, int64) { return ns + 7, 100 }, own)
-	if a := x.members[2]; a.enter != 1003+7-100 || a.left != 5003+7+100 {
-		t.Errorf("within 100 ns: entered at %d and left at %d, want 910 and 5110", a.enter, a.left)
+	if a := x.Meetings.Of(0)[2]; a.EnterNS != 1003+7-100 || a.LeftNS != 5003+7+100 {
+		t.Errorf("within 100 ns: entered at %d and left at %d, want 910 and 5110", a.EnterNS, a.LeftNS)
 	}
 	rough := execution(collective.Op{Kind: event.AllReduce})
 	for i := range rough.Spans {
@@ -122,8 +131,8 @@ func TestInstantsAreAsEarlyAndAsLateAsTheyCanBe(t *testing.T) {
 		rough.Spans[i].EndNS *= 1000
 	}
 	x = Collect(match(t, rough), collective.AsRecorded, own)
-	if a := x.members[1]; a.enter != 1002_000-1000 || a.left != 5002_000+2000 {
-		t.Errorf("whole microseconds: entered at %d and left at %d, want 1001000 and 5004000", a.enter, a.left)
+	if a := x.Meetings.Of(0)[1]; a.EnterNS != 1002_000-1000 || a.LeftNS != 5002_000+2000 {
+		t.Errorf("whole microseconds: entered at %d and left at %d, want 1001000 and 5004000", a.EnterNS, a.LeftNS)
 	}
 }
 
@@ -131,8 +140,7 @@ func TestInstantsAreAsEarlyAndAsLateAsTheyCanBe(t *testing.T) {
 func TestFactsReachTheirEdges(t *testing.T) {
 	x := Collect(match(t, execution(collective.Op{Kind: event.Broadcast, Rooted: true, Root: 2})), collective.AsRecorded, own)
 	g := offsets.NewGraph()
-	clocks := []offsets.Clock{{Node: 10}, {Node: 11}, {Node: 12}, {Node: 13}}
-	x.AddTo(g, clocks)
+	g.Meet(&x.Meetings, offsets.Clock{})
 	if edges := g.Edges(); len(edges) != 3 {
 		t.Fatalf("%d edges, want 3: from the root to each of the others", len(edges))
 	}

@@ -1,0 +1,194 @@
+package offsets
+
+import (
+	"math"
+	"slices"
+)
+
+const (
+	// agreeNS is within what the ends of meetings must lie to be taken as one instant, ns: a robust standard deviation.
+	agreeNS = 5_000
+	// minEnds is how many of them a clock must have.
+	minEnds = 12
+	// mostRounds is how often all clocks are put where the ends of their meetings are.
+	mostRounds = 200
+)
+
+// left is one end of a meeting: when a member left it, on its base line.
+type left struct {
+	clock int32
+	at    float64
+	off   float64 // against the others of its meeting
+}
+
+// agree estimates clocks by the ends of meetings whose members all wait for all, where they show that they are one instant: on GPUs a collective
+// ends everywhere within microseconds, on busy CPUs whenever a thread is woken. Where they scatter, or lie outside of what is possible, nothing
+// is taken from them. The bounds owe them nothing.
+func (j *joint) agree(f *frame, meetings []int32, out map[int32]bool) {
+	ends, of := j.endsIn(f, meetings, out)
+	if len(of) < minEnds {
+		return
+	}
+	lines := make([]line, len(f.track))
+	tied := f.tied(ends, of, j.ref)
+	for i := range lines {
+		if k := &f.track[i]; tied[i] && k.poly != nil {
+			lines[i] = k.poly.center(-f.edge(), f.edge())
+		}
+	}
+	byClock := make([][]int32, len(f.track))
+	for i := range ends {
+		if tied[ends[i].clock] {
+			byClock[ends[i].clock] = append(byClock[ends[i].clock], int32(i))
+		}
+	}
+	scale := make([]float64, len(f.track))
+	for range mostRounds {
+		meet(ends, of, lines)
+		moved := 0.0
+		var ground line
+		fits := make([]line, len(lines))
+		for c, list := range byClock {
+			fits[c], scale[c] = fitEnds(ends, list)
+			if int32(c) == j.ref {
+				ground = fits[c]
+			}
+		}
+		for c := range lines {
+			if int32(c) == j.ref || len(byClock[c]) == 0 {
+				continue
+			}
+			lines[c].a += fits[c].a - ground.a
+			lines[c].s += fits[c].s - ground.s
+			moved = math.Max(moved, math.Abs(fits[c].a-ground.a)+math.Abs(fits[c].s-ground.s)*f.edge()/1e9)
+		}
+		if moved < 5 {
+			break
+		}
+	}
+	for c := range lines {
+		if k := &f.track[c]; int32(c) != j.ref && k.poly != nil && k.shows(lines[c], scale[c], len(byClock[c])) {
+			k.est, k.estimate = lines[c], true
+		}
+	}
+}
+
+// shows reports whether the ends of a clock's meetings are good for an estimate.
+func (k *track) shows(est line, scale float64, n int) bool {
+	if n < minEnds || scale > agreeNS {
+		return false
+	}
+	for i, x := range k.hi.at {
+		if v := est.at(x / 1e9); v > k.hi.v[i]+scale || scale > (k.hi.v[i]-k.lo.value(x))/2 {
+			return false
+		}
+	}
+	for i, x := range k.lo.at {
+		if v := est.at(x / 1e9); v < k.lo.v[i]-scale {
+			return false
+		}
+	}
+	return true
+}
+
+// endsIn lists the ends of the meetings of a frame that all members share; of tells which are those of one meeting.
+func (j *joint) endsIn(f *frame, meetings []int32, out map[int32]bool) (ends []left, of [][2]int32) {
+	for _, i := range meetings {
+		if out[i] || !j.m.level[i] {
+			continue
+		}
+		from := int32(len(ends))
+		for _, p := range j.m.Of(int(i)) {
+			if !f.track[p.Clock].known || !p.usable() {
+				continue
+			}
+			if x := f.place(p.Clock, p.LeftNS); f.covers(x) {
+				ends = append(ends, left{clock: p.Clock, at: x})
+			}
+		}
+		if to := int32(len(ends)); to-from >= 2 {
+			of = append(of, [2]int32{from, to})
+		} else {
+			ends = ends[:from]
+		}
+	}
+	return ends, of
+}
+
+// tied says which clocks the shared ends tie to the reference.
+func (f *frame) tied(ends []left, of [][2]int32, reference int32) []bool {
+	root := make([]int32, len(f.track))
+	for i := range root {
+		root[i] = int32(i)
+	}
+	find := func(i int32) int32 {
+		for root[i] != i {
+			root[i] = root[root[i]]
+			i = root[i]
+		}
+		return i
+	}
+	for _, o := range of {
+		for _, e := range ends[o[0]+1 : o[1]] {
+			root[find(e.clock)] = find(ends[o[0]].clock)
+		}
+	}
+	out := make([]bool, len(root))
+	if reference < 0 {
+		return out
+	}
+	for i := range out {
+		out[i] = find(int32(i)) == find(reference)
+	}
+	return out
+}
+
+// meet finds the instant of each meeting's end, the median of its members', and how far each of them is from it.
+func meet(ends []left, of [][2]int32, lines []line) {
+	var at []float64
+	for _, o := range of {
+		list := ends[o[0]:o[1]]
+		at = at[:0]
+		for _, e := range list {
+			at = append(at, e.at-lines[e.clock].at(e.at/1e9))
+		}
+		sorted := slices.Clone(at)
+		middle := medianOf(sorted)
+		for i := range list {
+			list[i].off = at[i] - middle
+		}
+	}
+}
+
+// fitEnds fits a line through how far a clock's ends are from those of the others; a late one in a hundred does not move it. scale is how
+// much the rest scatters.
+func fitEnds(ends []left, list []int32) (fit line, scale float64) {
+	if len(list) == 0 {
+		return line{}, math.Inf(1)
+	}
+	off := make([]float64, len(list))
+	for i, e := range list {
+		off[i] = ends[e].off
+	}
+	fit.a = medianOf(off)
+	for range 6 {
+		for i, e := range list {
+			off[i] = math.Abs(ends[e].off - fit.at(ends[e].at/1e9))
+		}
+		slices.Sort(off)
+		scale = 1.4826*off[len(off)/2] + 1
+		var sum weightedLine
+		for _, e := range list {
+			x := ends[e].at / 1e9
+			r := (ends[e].off - fit.at(x)) / (4 * scale)
+			if w := 1 - r*r; w > 0 {
+				sum.add(x, ends[e].off, w*w)
+			}
+		}
+		if sum.w == 0 {
+			return fit, math.Inf(1)
+		}
+		fit = sum.solve()
+	}
+	return fit, scale
+}

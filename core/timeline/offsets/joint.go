@@ -1,0 +1,255 @@
+package offsets
+
+import (
+	"context"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/clock"
+)
+
+// joint looks at all clocks of the meetings together, window by window: what each can be given what all others can be. What the edges gave
+// places the windows, tells where clocks stepped, and holds outside.
+type joint struct {
+	m      *Meetings
+	opt    *Options
+	ref    int32         // number of the reference, -1 where it met nobody
+	coarse []*clock.Map  // by clock: to the reference; nil for a clock that nothing ties to it
+	back   []*clock.Map  // the other way
+	broken [][]interval  // by clock: where an edge of it broke
+	order  []meetingTime // the meetings by time
+	long   int64         // the longest meeting, ns
+
+	against map[int32]int // by clock: meetings that no lines explain with it
+	dropped int           // meetings that contradict others
+	used    []int         // by clock: meetings that narrowed it
+	halves  [][]int64     // by clock: half of what was possible, at its knots
+}
+
+type interval struct{ from, to int64 }
+
+type meetingTime struct {
+	at int64 // about, on the reference's clock
+	i  int32
+}
+
+func newJoint(m *Meetings, reference Clock, s *Solution, links []*link, opt *Options) *joint {
+	n := len(m.clocks)
+	j := &joint{
+		m: m, opt: opt, ref: -1, coarse: make([]*clock.Map, n), back: make([]*clock.Map, n), broken: make([][]interval, n),
+		against: map[int32]int{}, used: make([]int, n), halves: make([][]int64, n),
+	}
+	for i, c := range m.clocks {
+		switch o := s.of(c); {
+		case c == reference:
+			j.ref, j.coarse[i], j.back[i] = int32(i), &clock.Map{}, &clock.Map{}
+		case o != nil:
+			j.coarse[i], j.back[i] = o.Map, o.Map.Inverse()
+		}
+	}
+	j.breaks(links)
+	for i := range m.Len() {
+		list := m.Of(i)
+		for k := range list {
+			p := &list[k]
+			if c := j.coarse[p.Clock]; c != nil && p.usable() {
+				at, _, _ := c.At(p.EnterNS)
+				j.order = append(j.order, meetingTime{at, int32(i)})
+				break
+			}
+		}
+		for k := range list {
+			if list[k].usable() {
+				j.long = max(j.long, list[k].LeftNS-list[k].EnterNS)
+			}
+		}
+	}
+	slices.SortFunc(j.order, func(a, b meetingTime) int {
+		if a.at != b.at {
+			if a.at < b.at {
+				return -1
+			}
+			return 1
+		}
+		return int(a.i - b.i)
+	})
+	return j
+}
+
+// of finds the offsets of a clock.
+func (s *Solution) of(c Clock) *NodeOffsets {
+	if c.Kind == Host {
+		if n, ok := s.Node(c.Node); ok {
+			return n
+		}
+		return nil
+	}
+	for i := range s.Others {
+		if s.Others[i].Clock == c {
+			return &s.Others[i].NodeOffsets
+		}
+	}
+	return nil
+}
+
+// mostBreaks is how often an edge may break in ten seconds: beyond, one of its clocks is no clock, and is left as the edges found it.
+const mostBreaks = 3
+
+// breaks notes where edges broke, on the reference's clock. A clock none of whose edges held is taken out.
+func (j *joint) breaks(links []*link) {
+	good, bad := make([]int, len(j.coarse)), make([]int, len(j.coarse))
+	for _, l := range links {
+		a, okA := j.m.index[l.A]
+		b, okB := j.m.index[l.B]
+		if !okA || !okB || len(l.parts) == 0 || j.coarse[a] == nil || j.coarse[b] == nil {
+			continue
+		}
+		seconds := (l.obs[len(l.obs)-1].x - l.obs[0].x) / 1e9
+		if float64(len(l.breaks)) > mostBreaks+mostBreaks*seconds/10 {
+			bad[a], bad[b] = bad[a]+1, bad[b]+1
+			continue
+		}
+		good[a], good[b] = good[a]+1, good[b]+1
+		for _, k := range l.breaks {
+			from, _, _ := j.coarse[a].At(l.baseX + int64(k.fromX))
+			to, _, _ := j.coarse[a].At(l.baseX + int64(k.toX))
+			for _, c := range [2]int32{a, b} {
+				j.broken[c] = append(j.broken[c], interval{from, max(from, to)})
+			}
+		}
+	}
+	for i := range j.coarse {
+		if int32(i) != j.ref && bad[i] > 0 && good[i] == 0 {
+			j.coarse[i] = nil
+		}
+	}
+}
+
+// segments are the stretches of the reference's time in which no clock breaks.
+func (j *joint) segments() []interval {
+	if len(j.order) == 0 {
+		return nil
+	}
+	var cuts []interval
+	for i, b := range j.broken {
+		if j.coarse[i] != nil {
+			cuts = append(cuts, b...)
+		}
+	}
+	slices.SortFunc(cuts, func(a, b interval) int { return int(min(1, max(-1, a.from-b.from))) })
+	var out []interval
+	from, end := j.order[0].at, j.order[len(j.order)-1].at+j.long
+	for _, c := range cuts {
+		if c.from > from {
+			out = append(out, interval{from, c.from})
+		}
+		from = max(from, c.to)
+	}
+	if from < end {
+		out = append(out, interval{from, end})
+	}
+	return out
+}
+
+// windows cuts a segment into windows that overlap by half.
+func (j *joint) windows(s interval) []interval {
+	w := j.opt.WindowNS
+	length := s.to - s.from
+	if float64(length) <= 1.5*float64(w) {
+		return []interval{s}
+	}
+	n := (length + w/2 - 1) / (w / 2)
+	var out []interval
+	for k := range n {
+		from := s.from + int64(float64(length-w)*float64(k)/float64(n-1))
+		out = append(out, interval{from, from + w})
+	}
+	return out
+}
+
+// refine narrows the maps of the solution by what the meetings say of all clocks together.
+func (g *Graph) refine(ctx context.Context, reference Clock, s *Solution, links []*link, opt *Options) error {
+	j := newJoint(g.meetings, reference, s, links, opt)
+	if j.ref < 0 && len(j.order) == 0 {
+		return nil
+	}
+	runs := make([][]run, len(j.coarse))
+	for _, seg := range j.segments() {
+		var frames []*frame
+		for _, w := range j.windows(seg) {
+			if err := ctx.Err(); err != nil {
+				return fault.FromIO("", err)
+			}
+			frames = append(frames, j.solve(w))
+		}
+		for i := range runs {
+			if int32(i) != j.ref && j.coarse[i] != nil {
+				runs[i] = j.append(runs[i], int32(i), frames)
+			}
+		}
+	}
+	for i, r := range runs {
+		if n := s.of(j.m.clocks[i]); n != nil && len(r) > 0 {
+			if err := j.replace(n, int32(i), r); err != nil {
+				return err
+			}
+		}
+	}
+	j.say(s)
+	return nil
+}
+
+// replace gives a clock the map that its runs make.
+func (j *joint) replace(n *NodeOffsets, i int32, runs []run) error {
+	runs = j.bridge(n, i, runs)
+	fresh := NodeOffsets{Node: n.Node, Windows: n.Windows, Missed: n.Missed, Warnings: n.Warnings}
+	if err := fresh.fromRuns(runs, false, j.opt); err != nil {
+		return fault.New(fault.Internal, "%v", err).Wrap(err)
+	}
+	fresh.Half = boundsOf(j.halves[i])
+	*n = fresh
+	return nil
+}
+
+// bridge joins the runs of a clock that did not break between them, and keeps what the edges found where it did.
+func (j *joint) bridge(n *NodeOffsets, i int32, runs []run) []run {
+	var steps []interval // on the reference's clock
+	for _, s := range n.Steps {
+		a, _, _ := n.Map.At(s.FromNS)
+		b, _, _ := n.Map.At(s.ToNS)
+		steps = append(steps, interval{a, b})
+	}
+	out := runs[:1]
+	for _, r := range runs[1:] {
+		last := &out[len(out)-1]
+		from, to := last.knots[len(last.knots)-1], r.knots[0]
+		stepped := slices.ContainsFunc(steps, func(s interval) bool {
+			return s.from < to.Y+j.opt.GapNS/8 && s.to > from.Y-j.opt.GapNS/8 && s.to > from.Y-1
+		})
+		if stepped {
+			out = append(out, r)
+			continue
+		}
+		if slices.ContainsFunc(j.broken[i], func(b interval) bool { return b.from < to.Y && b.to > from.Y }) {
+			for _, k := range n.Map.Knots() {
+				if k.X > from.X && k.X < to.X && k.Y > from.Y && k.Y < to.Y {
+					last.knots = append(last.knots, k)
+				}
+			}
+		}
+		last.knots = append(last.knots, r.knots...)
+	}
+	return out
+}
+
+// say names the clocks that no lines explain.
+func (j *joint) say(s *Solution) {
+	for i, c := range j.m.clocks {
+		if n := j.against[int32(i)]; n > 0 {
+			s.warnf("%s contradicts the others in %d collectives and was left out of what they say together", c, n)
+		}
+	}
+	if j.dropped > 0 {
+		s.warnf("%d collectives contradict the others and are not used: a wrong match, or a clock that stepped unseen", j.dropped)
+	}
+}

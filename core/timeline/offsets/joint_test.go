@@ -1,0 +1,159 @@
+package offsets
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// gathering is meetings of clocks that are straight lines: a few nodes, one of which is waited for at random.
+type gathering struct {
+	offset []int64
+	ppm    []float64
+	m      *Meetings
+	length int64
+}
+
+const gatheringStart = int64(1_760_000_000_000_000_000)
+
+func (g *gathering) shows(i int, t int64) int64 {
+	return gatheringStart + t + g.offset[i] + int64(math.Round(float64(t)*g.ppm[i]/1e6))
+}
+
+func newGathering(seed uint64, n, meetings int) *gathering {
+	r := rand.New(rand.NewPCG(seed, 3))
+	g := &gathering{m: &Meetings{}, length: int64(meetings) * 30e6}
+	for i := range n {
+		g.offset, g.ppm = append(g.offset, r.Int64N(1e8)*int64(min(i, 1))), append(g.ppm, float64(min(i, 1))*(200*r.Float64()-100))
+	}
+	for k := range meetings {
+		at := int64(k) * 30e6
+		var enter []int64
+		last := int64(0)
+		for range n {
+			enter = append(enter, at+int64(r.ExpFloat64()*1e6))
+			last = max(last, enter[len(enter)-1])
+		}
+		root := r.IntN(3 * n) // beyond n: everybody waits for all
+		var list []Presence
+		for i := range n {
+			if r.IntN(10) == 0 {
+				continue
+			}
+			needs := last
+			if root < n {
+				needs = max(enter[root], enter[i])
+			}
+			list = append(list, Presence{
+				Clock: g.m.Clock(Clock{Node: i}), Gives: root >= n || i == root, Takes: root >= n || i != root,
+				EnterNS: g.shows(i, enter[i]), LeftNS: g.shows(i, needs+30e3+int64(r.ExpFloat64()*200e3)) + 1,
+			})
+		}
+		g.m.Add(list)
+	}
+	return g
+}
+
+// frames solves the edges and returns what the frames of the meetings say.
+func (g *gathering) frames(t *testing.T) (*joint, []*frame) {
+	t.Helper()
+	opt, err := Options{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph := NewGraph()
+	graph.Meet(g.m, Clock{})
+	s, err := graph.solve(context.Background(), Clock{}, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := newJoint(g.m, Clock{}, s, nil, opt)
+	var out []*frame
+	for _, seg := range j.segments() {
+		for _, w := range j.windows(seg) {
+			out = append(out, j.solve(w))
+		}
+	}
+	return j, out
+}
+
+// TestTheTruthIsWithinWhatMeetingsAllow: the limits themselves, not the bounds that are made of them and an estimate.
+func TestTheTruthIsWithinWhatMeetingsAllow(t *testing.T) {
+	for seed := range uint64(24) {
+		g := newGathering(seed, 2+int(seed%11), 150+int(seed)*3)
+		j, frames := g.frames(t)
+		checked := 0
+		for _, f := range frames {
+			for c := range f.track {
+				k := &f.track[c]
+				if !k.known || k.poly == nil {
+					continue
+				}
+				for dt := int64(0); dt < g.length; dt += g.length / 60 {
+					x := f.place(int32(c), g.shows(j.m.clocks[c].Node, dt))
+					if !f.covers(x) {
+						continue
+					}
+					truth := x + float64(f.mid-gatheringStart-dt)
+					lo, hi := k.lo.value(x), k.hi.value(x)
+					if checked++; truth < lo-f.tol-1 || truth > hi+f.tol+1 {
+						t.Fatalf("seed %d: %s is off by %.0f ns at %d, what is allowed is %.0f to %.0f", seed, j.m.clocks[c], truth, dt, lo, hi)
+					}
+				}
+			}
+		}
+		if checked < 50 {
+			t.Errorf("seed %d: only %d instants were looked at", seed, checked)
+		}
+	}
+}
+
+// TestLimitsOfFewClocksAreReached: of few clocks the limits are those of all lines together. At each end of a frame there are lines, one for each
+// clock, that no fact contradicts and that reach the limit; the slow twin finds them by walking along the facts of all pairs.
+func TestLimitsOfFewClocksAreReached(t *testing.T) {
+	for seed := range uint64(25) {
+		g := newGathering(seed, 2+int(seed%4), 120)
+		j, frames := g.frames(t)
+		f := frames[len(frames)/2]
+		var free []int32
+		for i := range f.track {
+			if f.track[i].known && f.track[i].poly != nil {
+				free = append(free, int32(i))
+			}
+		}
+		facts := j.facts(f, j.within(f.interval), nil, free)
+		p := newLinearProgram(2 * len(free))
+		for i := range p.low {
+			p.low[i], p.high[i] = -1e9, 1e9
+		}
+		for _, q := range facts { // of all pairs, without a polygon
+			p.rows = append(p.rows, q.constraint)
+		}
+		for n, c := range free {
+			k := &f.track[c]
+			for _, x := range []float64{-f.edge(), 0, f.edge() / 2, f.edge()} {
+				for _, side := range []float64{1, -1} {
+					goal := make([]float64, len(p.z))
+					goal[2*n], goal[2*n+1] = side, side*x/1e9
+					if p.maximize(goal) != solved {
+						t.Fatalf("seed %d: the facts of all pairs have no solution", seed)
+					}
+					for i := range facts {
+						if v := facts[i].excess(p.z); v > 1e-3 {
+							t.Fatalf("seed %d: a fact is contradicted by %g ns", seed, v)
+						}
+					}
+					want := p.z[2*n] + p.z[2*n+1]*x/1e9
+					got := k.hi.value(x)
+					if side < 0 {
+						got = k.lo.value(x)
+					}
+					if wider := side * (got - want); wider > 500 || wider < -1 {
+						t.Errorf("seed %d, %s at %g: the limit is %.0f ns, lines reach %.0f", seed, j.m.clocks[c], x, got, want)
+					}
+				}
+			}
+		}
+	}
+}
