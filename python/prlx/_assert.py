@@ -14,7 +14,6 @@ from . import _compare
 from ._diff_text import render
 from ._errors import FileAccessError, UsageError
 from ._lines import Look, Style, clean, plain
-from ._units import plural
 
 if TYPE_CHECKING:
     from ._compare import Recordings, Tolerance
@@ -179,20 +178,7 @@ def body(found: Comparison, *, detail: bool = False, style: Style = plain) -> It
 
 def headline(document: Mapping[str, Any]) -> str:
     """The line that ``prlx assert`` of original prlx 0.5 prints: ``PRLX ASSERT: FAIL (3 divergences, threshold: 0)``."""
-    if document["status"] == "inconclusive":
-        return "PRLX ASSERT: INCONCLUSIVE (the recordings do not tell whether anything differs)"
-    word = "PASS" if document["passed"] else "FAIL"
-    threshold = str(document["threshold"])
-    if by_kind := document.get("thresholds"):
-        threshold = ", ".join(
-            [*(f"{kind} {by_kind[kind]}" for kind in _compare.KINDS if kind in by_kind), f"others {threshold}"]
-        )
-    return f"PRLX ASSERT: {word} ({plural(counted(document), 'divergence')}, threshold: {threshold})"
-
-
-def counted(document: Mapping[str, Any]) -> int:
-    """How many divergences of a document count, over all launches where it is of sessions."""
-    return int(document.get("counted_divergences", document.get("total_divergences", 0)))
+    return clean(document["headline"]["gate"])
 
 
 def losses(found: Comparison) -> list[str]:

@@ -50,7 +50,16 @@ class Comparing:
         document["threshold"] = asked["*"] if isinstance(asked, dict) else asked
         document["passed"] = document["counted_divergences"] <= document["threshold"]
         document |= self.extra
+        document["headline"]["gate"] = gate(document)
         return document | {"tables": {name: Table([], 0) for name in ("divergences", "clusters", "sites")}}
+
+
+def gate(document):
+    """The line that the core writes into a document."""
+    word = "PASS" if document["passed"] else "FAIL"
+    kinds = [f"{kind} {number}" for kind, number in document.get("thresholds", {}).items()]
+    allowed = ", ".join([*kinds, f"others {document['threshold']}"]) if kinds else document["threshold"]
+    return f"PRLX ASSERT: {word} ({document['counted_divergences']} divergences, threshold: {allowed})"
 
 
 @pytest.fixture

@@ -42,6 +42,9 @@ def run(op, request, *, progress=None):
                         headline={{"word": "SAME", "tone": "good"}}, total_divergences=0, counted_divergences=0)
     document["threshold"] = request["max_divergences"]
     document["passed"] = document["counted_divergences"] <= request["max_divergences"]
+    word, number = "PASS" if document["passed"] else "FAIL", document["counted_divergences"]
+    noun = "divergence" if number == 1 else "divergences"
+    document["headline"]["gate"] = f"PRLX ASSERT: {{word}} ({{number}} {{noun}}, threshold: {{document['threshold']}})"
     document["tables"] = {{name: Table([], 0) for name in ("divergences", "clusters", "sites")}}
     return document
 

@@ -59,7 +59,7 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 		r.addDetails(&first, r.First)
 		d.First = &first
 	}
-	d.Verdict, d.Headline = r.verdict(&v)+r.unread(&v), HeadlineOf(d.Status, d.Passed)
+	d.Verdict, d.Headline = r.verdict(&v)+r.unread(&v), HeadlineOf(d.Status, d.Passed, d.CountedDivergences, r.Options.MaxDivergences)
 	return d, nil
 }
 

@@ -364,9 +364,10 @@ func (c *comparison) conclude() {
 	default:
 		d.Status = StatusIdentical
 	}
-	d.Verdict, d.Headline = c.verdict()+d.unread(), diff.HeadlineOf(d.Status, d.Passed)
+	d.Verdict = c.verdict() + d.unread()
+	d.Headline = diff.HeadlineOf(d.Status, d.Passed, d.CountedDivergences, c.opt.Diff.MaxDivergences)
 	if d.Status == StatusError {
-		d.Headline = &diff.Headline{Word: "NOT COMPARED", Tone: diff.ToneBad}
+		d.Headline.Word, d.Headline.Tone = "NOT COMPARED", diff.ToneBad
 	}
 	for _, w := range []struct {
 		applies bool

@@ -20,7 +20,7 @@ func sample() *diff.Document {
 	}
 	first := branch(17, 41, 0x0000fff8, 0x0000ffff)
 	doc := &diff.Document{
-		Schema: "prlx.diff/1", Status: "diverged", Headline: diff.HeadlineOf("diverged", false),
+		Schema: "prlx.diff/1", Status: "diverged", Headline: diff.HeadlineOf("diverged", false, 10, diff.Allowed{}),
 		Verdict:          "The runs differ: 12 divergences in 8 of 128 warps, first at softmax.py:24 in warp 17, as far as recorded (A lost 0.20 % of its events).",
 		TotalDivergences: 12, CountedDivergences: 10, WarpsCompared: 128, WarpsDiverged: 8, TotalEventsA: 52_301, TotalEventsB: 52_338,
 		DivergenceBreakdown: map[string]int64{diff.KindBranch: 2, diff.KindActiveMask: 2, diff.KindValue: 4, diff.KindPath: 3, diff.KindExtraEvents: 1},
@@ -175,7 +175,7 @@ func explanation(first *diff.Divergence) *diff.Explanation {
 func identical() *diff.Document {
 	doc := sample()
 	return &diff.Document{
-		Schema: doc.Schema, Status: "identical", Headline: diff.HeadlineOf("identical", true), Verdict: "Nothing differs: 128 warps, 52 301 events.", WarpsCompared: 128, TotalEventsA: 52_301, TotalEventsB: 52_301,
+		Schema: doc.Schema, Status: "identical", Headline: diff.HeadlineOf("identical", true, 0, diff.Allowed{}), Verdict: "Nothing differs: 128 warps, 52 301 events.", WarpsCompared: 128, TotalEventsA: 52_301, TotalEventsB: 52_301,
 		DivergenceBreakdown: map[string]int64{}, Passed: true, A: doc.A, B: doc.B, Clusters: []diff.Cluster{}, Sites: []diff.SiteSummary{}, Divergences: []diff.Divergence{},
 		Losses: diff.LossesOfBoth{A: diff.Losses{Events: 52_301, SampleRate: 1}, B: diff.Losses{Events: 52_301, SampleRate: 1}}, Sources: []diff.Source{}, Warnings: []string{},
 	}

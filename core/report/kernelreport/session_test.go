@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
 )
 
@@ -29,7 +30,7 @@ func sessions() *session.Document {
 		}
 	}
 	d := &session.Document{
-		Schema: session.DocumentSchema, Status: "diverged", Headline: sample().Headline, Verdict: "2 of 6 launches differ, the first is masked_softmax (launch 2); 1 missing from B; 1 only in B; 1 could not be compared",
+		Schema: session.DocumentSchema, Status: "diverged", Headline: diff.HeadlineOf("diverged", false, 12, diff.Allowed{}), Verdict: "2 of 6 launches differ, the first is masked_softmax (launch 2); 1 missing from B; 1 only in B; 1 could not be compared",
 		TotalDivergences: 14, CountedDivergences: 12, A: session.Side{Path: "runs/good", Launches: 7, Manifest: true}, B: session.Side{Path: "runs/bad", Launches: 7, Partial: true},
 		KernelResults: []session.LaunchResult{
 			result(0, "embed", "identical"), result(1, "layernorm", "identical"), result(2, "masked_softmax", "diverged"), result(3, "matmul", "error"), result(5, "matmul", "diverged"),
