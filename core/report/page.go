@@ -50,7 +50,8 @@ func minify(css string) string {
 
 // page is what the template shows.
 type page struct {
-	Title, Policy   string
+	Title, Said     string // the document's verdict: what was done, and what became of it
+	Policy          string
 	Style           template.CSS
 	Script, Data    template.JS
 	Status          string
@@ -93,12 +94,12 @@ func newPage(in *CombineReport) *page {
 	doc := in.Doc
 	sum := sha256.Sum256([]byte(pageScript()))
 	p := &page{
-		Title:  plural(len(doc.Nodes), "node", "nodes") + " on one clock",
 		Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
 		Style:  template.CSS(pageCSS()), Script: template.JS(pageScript()),
-		Status: clean(doc.Status, 40), Reference: clean(doc.Reference, 80), Timebase: clean(doc.Timebase, 20),
+		Status: clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status), Reference: clean(doc.Reference, 80), Timebase: clean(doc.Timebase, 20),
 		Zero: fmt.Sprintf("%d", doc.ZeroNS),
 	}
+	p.Title, p.Said, _ = strings.Cut(clean(doc.Verdict, 200), ": ")
 	p.headline(in)
 	p.picture(in)
 	for k := range doc.Nodes[:min(len(doc.Nodes), maxRows)] {
@@ -141,11 +142,6 @@ func allWarnings(doc *combine.Document) []string {
 // headline says in one breath what was found, and in tiles how well.
 func (p *page) headline(in *CombineReport) {
 	doc := in.Doc
-	p.StatusText = map[string]string{
-		combine.StatusAligned:   "every clock is known over its whole trace",
-		combine.StatusDegraded:  "some clock is not known over its whole trace",
-		combine.StatusUnaligned: "no clock was corrected",
-	}[doc.Status]
 	low, high, bound, p99, worst, events, guessed := int64(0), int64(0), int64(0), int64(0), "", int64(0), 0
 	for k := range doc.Nodes {
 		n := &doc.Nodes[k]

@@ -35,7 +35,7 @@ const (
 func sample(t testing.TB, n, groups int) CombineReport {
 	t.Helper()
 	doc := &combine.Document{
-		Schema: combine.Schema, Status: combine.StatusDegraded, Reference: "node0", Timebase: "host", ZeroNS: zeroNS,
+		Schema: combine.Schema, Status: combine.StatusDegraded, Verdict: plural(n, "node", "nodes") + " on the clock of node0: degraded", Reference: "node0", Timebase: "host", ZeroNS: zeroNS,
 		Outputs:     []combine.Output{{Path: "node0.xplane.pb", Format: "xplane", Bytes: 124_517, SHA256: strings.Repeat("c1", 32)}},
 		Collectives: &combine.Collectives{Groups: groups, Unmatched: 1, Before: combine.Verdicts{Violated: groups - 1, Consistent: 1}, After: combine.Verdicts{Consistent: groups}},
 		Notes:       []string{"nodes are named by the number in their path"}, Warnings: []string{"probes.jsonl: the last line is cut short and was skipped"},
@@ -402,5 +402,18 @@ func TestDurationsReadWell(t *testing.T) {
 	}
 	if got := count(-1234567); got != minus+"1\u202f234\u202f567" {
 		t.Errorf("count reads %q", got)
+	}
+}
+
+func TestTheHeadingIsTheVerdictOfTheDocument(t *testing.T) {
+	for verdict, want := range map[string]string{
+		"3 nodes on the clock of node0: degraded":           `<h1>3 nodes on the clock of node0 <span class="pill degraded" title="some clock is not known over its whole trace">degraded</span></h1>`,
+		"3 nodes: not aligned: <b> is 2 hours off the rest": `<span class="pill degraded" title="some clock is not known over its whole trace">not aligned: &lt;b&gt; is 2 hours off the rest</span></h1>`,
+	} {
+		in := sample(t, 3, 2)
+		in.Doc.Verdict = verdict
+		if page := render(t, Combine, in); !strings.Contains(page, want) {
+			t.Errorf("the page has not %q", want)
+		}
 	}
 }

@@ -18,6 +18,19 @@ func (d *Document) verdict() string {
 	return fmt.Sprintf("%s on the clock of %s: %s", nodes, nodeName(d.Reference), d.Status)
 }
 
+// StatusMeaning says what a status of a document means.
+func StatusMeaning(status string) string {
+	switch status {
+	case StatusAligned:
+		return "every clock is known over its whole trace"
+	case StatusDegraded:
+		return "some clock is not known over its whole trace"
+	case StatusUnaligned:
+		return "no clock was corrected"
+	}
+	return ""
+}
+
 // verdict says in one sentence how many collectives are possible.
 func (d *ValidateDocument) verdict() string {
 	said := fmt.Sprintf("%s: %d impossible, %d consistent, %d undecidable, %d unmatched",

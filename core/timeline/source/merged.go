@@ -1,10 +1,11 @@
 package source
 
 import (
-	"github.com/prlx-go/prlx/core/lazyregexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/prlx-go/prlx/core/lazyregexp"
 )
 
 // Merged is what the processes of a trace say about the ranks that another tool merged into it. TraceLens names them "RANK 3 - GPU";
