@@ -13,11 +13,15 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/inspect"
+	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
 type inspectRequest struct {
 	requestLimits
 	Paths []traceArg `json:"paths"`
+
+	SkipUnreadable bool `json:"skip_unreadable"`
+	Salvage        bool `json:"salvage"`
 }
 
 // InspectDocument is prlx.inspect/1: what is in each file.
@@ -25,6 +29,8 @@ type InspectDocument struct {
 	Schema string        `json:"schema"`
 	Files  []InspectFile `json:"files"`
 	Notes  []string      `json:"notes"`
+
+	Skipped []combine.Unreadable `json:"skipped,omitempty"` // files that cannot be read and were left out
 }
 
 // InspectFile is one file of either wing. Instants are ns since 1970; those of a trace that does not say when it was recorded count from
@@ -37,35 +43,52 @@ type InspectFile struct {
 
 // inspectFiles says what is in recordings and sessions, then in all other files.
 func inspectFiles(j *job.Job, r *inspectRequest) (*InspectDocument, error) {
-	kernels, others, err := kernelInputs(j, r.Paths)
+	doc := &InspectDocument{Schema: "prlx.inspect/1", Files: []InspectFile{}, Notes: []string{}}
+	var failed []error
+	// lookAt inspects one file, or notes that it cannot be read.
+	lookAt := func(in traceArg, look func() (*InspectFile, error)) error {
+		f, err := look()
+		switch {
+		case err == nil:
+			doc.Files = append(doc.Files, *f)
+		case r.SkipUnreadable && combine.IsUnreadable(err):
+			failed = append(failed, err)
+			u := combine.UnreadableOf(combine.Input(in), err)
+			u.Path = in.Path
+			doc.Skipped = append(doc.Skipped, u)
+		default:
+			return err
+		}
+		return nil
+	}
+	others, err := kernelInputs(j, r.Paths, lookAt)
 	if err != nil {
 		return nil, err
 	}
-	var inputs []combine.Input
-	var notes []string
-	if len(others) > 0 || len(kernels) == 0 {
-		if inputs, notes, err = combine.Expand(j.Context(), inputsOf(others)); err != nil {
-			return nil, err
-		}
-	}
-	if len(inputs)+len(kernels) == 0 {
-		return nil, fault.Usagef("no files are named").WithHint("name traces, clock files or directories")
-	}
-	doc := &InspectDocument{Schema: "prlx.inspect/1", Files: []InspectFile{}, Notes: append([]string{}, notes...)}
-	doc.Files = append(doc.Files, kernels...)
-	for _, in := range inputs {
-		f, err := inspectFile(j, in.Path)
+	if len(others) > 0 || len(r.Paths) == 0 {
+		inputs, notes, err := combine.Expand(j.Context(), inputsOf(others))
 		if err != nil {
 			return nil, err
 		}
-		doc.Files = append(doc.Files, *f)
+		doc.Notes = append(doc.Notes, notes...)
+		for _, in := range inputs {
+			if err := lookAt(traceArg(in), func() (*InspectFile, error) { return inspectFile(j, in.Path, r.Salvage) }); err != nil {
+				return nil, err
+			}
+		}
+	}
+	switch {
+	case len(doc.Files) == 0 && len(failed) > 0:
+		return nil, failed[0]
+	case len(doc.Files) == 0:
+		return nil, fault.Usagef("no files are named").WithHint("name traces, clock files or directories")
 	}
 	return doc, nil
 }
 
 // inspectFile says what is in one file. A recording is met here when it comes through a pipe: files are told apart before they are opened.
-func inspectFile(j *job.Job, path string) (*InspectFile, error) {
-	src, err := file.Open(j.Context(), path)
+func inspectFile(j *job.Job, path string, salvage bool) (*InspectFile, error) {
+	src, said, err := formats.Open(j.Context(), path, salvage)
 	if err != nil {
 		return nil, err
 	}
@@ -81,36 +104,38 @@ func inspectFile(j *job.Job, path string) (*InspectFile, error) {
 		}
 		return f, nil
 	}
-	f, err := inspect.Read(j, path, src, head)
+	f, err := inspect.Read(j, path, src, head, said)
 	if err != nil {
 		return nil, err
 	}
 	return &InspectFile{File: *f}, nil
 }
 
-// kernelInputs describes the recordings and sessions among the paths of inspect; the other paths are for somebody else.
-func kernelInputs(j *job.Job, paths []traceArg) (found []InspectFile, others []traceArg, err error) {
+// kernelInputs inspects the recordings and sessions among the paths; the other paths are for somebody else.
+func kernelInputs(j *job.Job, paths []traceArg, lookAt func(traceArg, func() (*InspectFile, error)) error) (others []traceArg, err error) {
 	for _, arg := range paths {
 		kind, err := recording.Holds(j.Context(), arg.Path)
-		if err != nil {
-			return nil, nil, err
-		}
-		var f *InspectFile
-		switch kind {
-		case "recording":
-			f, err = inspectRecording(j, arg.Path)
-		case "session":
-			f, err = inspectSession(j, arg.Path)
-		default:
+		if err == nil && kind != "recording" && kind != "session" {
 			others = append(others, arg)
 			continue
 		}
+		err = lookAt(arg, func() (f *InspectFile, _ error) {
+			switch kind {
+			case "recording":
+				f, err = inspectRecording(j, arg.Path)
+			case "session":
+				f, err = inspectSession(j, arg.Path)
+			}
+			if err != nil {
+				return nil, fault.Of(err).WithPath(arg.Path)
+			}
+			return f, nil
+		})
 		if err != nil {
-			return nil, nil, fault.Of(err).WithPath(arg.Path)
+			return nil, err
 		}
-		found = append(found, *f)
 	}
-	return found, others, nil
+	return others, nil
 }
 
 // inspectRecording is the entry of inspect for a recording.

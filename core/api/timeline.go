@@ -1,16 +1,17 @@
 package api
 
 import (
-	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/inspect"
+	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
 type timelineRequest struct {
 	requestLimits
 	Path    string `json:"path"`
 	MaxRows int    `json:"max_rows"` // default event.DefaultRows
+	Salvage bool   `json:"salvage"`
 }
 
 // TimelineDocument is the reply of timeline: what is in the file, and the table "events" beside it.
@@ -23,7 +24,7 @@ type TimelineDocument struct {
 
 // timeline reads the events of one trace into columns, in order of their start.
 func timeline(j *job.Job, r *timelineRequest) (*TimelineDocument, error) {
-	info, err := inspectTrace(j, r.Path)
+	info, err := inspectTrace(j, r.Path, r.Salvage)
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +37,8 @@ func timeline(j *job.Job, r *timelineRequest) (*TimelineDocument, error) {
 }
 
 // inspectTrace says what is in one file, and refuses a recording of a kernel.
-func inspectTrace(j *job.Job, path string) (*inspect.File, error) {
-	src, err := file.Open(j.Context(), path)
+func inspectTrace(j *job.Job, path string, salvage bool) (*inspect.File, error) {
+	src, said, err := formats.Open(j.Context(), path, salvage)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func inspectTrace(j *job.Job, path string) (*inspect.File, error) {
 	if format.Of(head) == format.Recording {
 		return nil, format.Recording.Refuse(path, "a trace")
 	}
-	return inspect.Read(j, path, src, head)
+	return inspect.Read(j, path, src, head, said)
 }
 
 // eventTable is the table that Python sees: names of planes and lines instead of their numbers.

@@ -8,6 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/report/cyclereport"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
+	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/cycle"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
@@ -26,6 +27,8 @@ type cycleArgs struct {
 	EditPercent       *int                     `json:"edit_percent"` // 0: none
 	MaxLevels         *int                     `json:"max_levels"`
 	Compat            *cycledoc.CompatSettings `json:"compat"`
+	SkipUnreadable    bool                     `json:"skip_unreadable"`
+	Salvage           bool                     `json:"salvage"`
 }
 
 type cyclesRequest struct {
@@ -94,11 +97,13 @@ func findCycles(j *job.Job, r *cyclesRequest) (*cyclesReply, error) {
 		return nil, err
 	}
 	defer out.abort()
-	found, err := r.find(j, r.Names)
+	found, skipped, err := r.find(j, r.Names)
 	if err != nil {
 		return nil, err
 	}
 	doc := found.Document()
+	said, warnings := cycledoc.LeftOut(skipped)
+	doc.Skipped, doc.Verdict, doc.Warnings = skipped, doc.Verdict+said, append(doc.Warnings, warnings...)
 	if err := out.write(renderCycles(doc)); err != nil {
 		return nil, err
 	}
@@ -124,11 +129,11 @@ func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, er
 		return nil, err
 	}
 	defer out.abort()
-	a, err := r.A.find(j, r.Names)
+	a, outA, err := r.A.find(j, r.Names)
 	if err != nil {
 		return nil, err
 	}
-	b, err := r.B.find(j, r.Names)
+	b, outB, err := r.B.find(j, r.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -136,6 +141,9 @@ func compareCycles(j *job.Job, r *cyclesCompareRequest) (*cyclesCompareReply, er
 	if err != nil {
 		return nil, err
 	}
+	doc.Skipped = append(outA, outB...)
+	said, warnings := cycledoc.LeftOut(doc.Skipped)
+	doc.Verdict, doc.Warnings = doc.Verdict+said, append(doc.Warnings, warnings...)
 	if err := out.write(renderCycleComparison(doc)); err != nil {
 		return nil, err
 	}
@@ -164,8 +172,8 @@ func given[T int | float64](name string, value *T) (T, error) {
 	return *value, nil
 }
 
-// find reads and finds what the arguments name.
-func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, error) {
+// find reads and finds what the arguments name. skipped are traces that cannot be read, where that is accepted.
+func (a *cycleArgs) find(j *job.Job, names map[string]string) (found *cycle.Result, skipped []cycledoc.Unreadable, err error) {
 	opt := cycle.Options{
 		IgnoreAnnotations: a.IgnoreAnnotations, Keys: a.Keys, Streams: a.Streams, PhaseMode: phase.Mode(a.PhaseMode),
 		Compat: a.Compat,
@@ -175,25 +183,36 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (*cycle.Result, er
 			opt.EditPercent = cycle.NoEdits
 		}
 	}
-	var err error
 	if opt.MaxLevels, err = given("max_levels", a.MaxLevels); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if opt.Rules, err = signature.ReadRules(j.Context(), a.Rules); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	t, err := cycle.Read(j, a.Paths)
+	skip := func(path string, err error) bool {
+		if !a.SkipUnreadable || !combine.IsUnreadable(err) {
+			return false
+		}
+		u := combine.UnreadableOf(combine.Input{Path: path}, err)
+		if name, ok := names[path]; ok {
+			u.Path = name
+		}
+		skipped = append(skipped, cycledoc.Unreadable{Path: u.Path, Error: u.Error, Hint: u.Hint})
+		return true
+	}
+	t, err := cycle.Read(j, a.Paths, cycle.ReadOptions{Salvage: a.Salvage, Skip: skip})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if name, ok := names[a.Paths[0]]; ok {
+	first := t.Path
+	if name, ok := names[first]; ok {
 		t.Path = name
 	}
-	found, err := cycle.Find(j, t, opt)
+	found, err = cycle.Find(j, t, opt)
 	if err != nil {
-		return nil, fault.Of(err).WithPath(a.Paths[0])
+		return nil, nil, fault.Of(err).WithPath(first)
 	}
-	return found, nil
+	return found, skipped, nil
 }
 
 // repetitionTable is every repetition of every class.

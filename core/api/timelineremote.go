@@ -33,10 +33,13 @@ type scanRequest struct {
 	requestLimits
 	Input combine.Input `json:"input"`
 	Nodes int           `json:"nodes"`
+
+	SkipUnreadable bool `json:"skip_unreadable"`
+	Salvage        bool `json:"salvage"`
 }
 
 func combineScan(j *job.Job, r *scanRequest) (*combine.Scanned, error) {
-	return combine.ScanNode(j, r.Input, max(1, r.Nodes))
+	return combine.ScanNode(j, r.Input, max(1, r.Nodes), combine.LoadOptions{SkipUnreadable: r.SkipUnreadable, Salvage: r.Salvage})
 }
 
 type planRequest struct {

@@ -216,11 +216,10 @@ func spool(ctx context.Context, path, compression string, r io.Reader, diskSize 
 		defer d.Close()
 		src = d
 	}
-	tmp, err := os.CreateTemp("", "prlx-spool-*")
+	tmp, err := spoolFile()
 	if err != nil {
-		return nil, fault.FromIO(os.TempDir(), err)
+		return nil, err
 	}
-	os.Remove(tmp.Name()) // the open descriptor keeps it; nothing is left behind however we end
 	size, err := copySpool(ctx, path, compression, tmp, src, in)
 	if err != nil {
 		tmp.Close()
@@ -230,6 +229,16 @@ func spool(ctx context.Context, path, compression string, r io.Reader, diskSize 
 		diskSize = in.n
 	}
 	return &Source{path: path, compression: compression, size: size, diskSize: diskSize, at: tmp, closer: tmp}, nil
+}
+
+// spoolFile makes a temporary file that is left behind by nobody, however we end: the open descriptor keeps it.
+func spoolFile() (*os.File, error) {
+	tmp, err := os.CreateTemp("", "prlx-spool-*")
+	if err != nil {
+		return nil, fault.FromIO(os.TempDir(), err)
+	}
+	os.Remove(tmp.Name())
+	return tmp, nil
 }
 
 func copySpool(ctx context.Context, path, compression string, tmp *os.File, src io.Reader, in *countingReader) (int64, error) {

@@ -27,6 +27,7 @@ def align_trace(
     policy: str = "degrade",
     timebase: str = "host",
     correction_stat: bool = False,
+    salvage: bool = False,
     strict: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
@@ -43,7 +44,7 @@ def align_trace(
         Where to write; ``None`` makes a sibling. ``<node>.alignment_stats.json`` is written beside it.
     node
         Which node of the clock files this trace is of; ``None`` finds out by its name and by what is recorded inside.
-    snapshots, offsets, probes, declared, reference, method, policy, timebase, correction_stat, strict
+    snapshots, offsets, probes, declared, reference, method, policy, timebase, correction_stat, salvage, strict
         As for ``combine_traces``.
     workers, memory_limit, overwrite, progress
         As for ``combine_traces``.
@@ -71,6 +72,7 @@ def align_trace(
         policy=policy,
         timebase=timebase,
         correction_stat=correction_stat,
+        salvage=salvage,
         strict=strict,
         workers=workers,
         memory_limit=memory_limit,
@@ -93,6 +95,7 @@ def request(
     policy: str = "degrade",
     timebase: str = "host",
     correction_stat: bool = False,
+    salvage: bool = False,
     strict: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
@@ -110,6 +113,7 @@ def request(
         "reference": _request.node_id(reference, defaults.get("align.reference").value),
         "timebase": timebase,
         "correction_stat": correction_stat,
+        "salvage": salvage,
         "strict": strict,
         **_request.limits(workers, memory_limit, defaults),
         "overwrite": overwrite,

@@ -220,6 +220,11 @@ class CombinedTrace(Result):
         """Everything that could not be done as asked, in sentences; those of single nodes are with their node."""
         return tuple(self.document.get("warnings") or ())
 
+    @property
+    def skipped(self) -> tuple[Mapping[str, Any], ...]:
+        """The inputs that cannot be read and were left out: ``path``, ``id``, ``error`` and ``hint`` of each."""
+        return tuple(self.document.get("skipped") or ())
+
     def open(self) -> Timeline:
         """The combined trace as a ``Timeline``."""
         from . import _timeline
@@ -275,6 +280,8 @@ def combine_traces(
     timebase: str = "host",
     time_range: str | TimeRange | None = None,
     correction_stat: bool = False,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
     strict: bool = False,
     executor: Executor | None = None,
     workers: int | None = None,
@@ -316,8 +323,14 @@ def combine_traces(
         ``"A:B"`` as on the command line, or two absolute times in ns of which either may be ``None``.
     correction_stat
         Add the correction in ns to every event.
+    skip_unreadable
+        Leave out traces that cannot be read, and say which: in ``verdict``, ``skipped`` and ``warnings``. Without it one of
+        them is an error; that none can be read always is.
+    salvage
+        Of a trace whose file was cut, take what is complete, and say what was lost. Without it a cut file is an error.
     strict
-        A result that is not wholly aligned, or that no collective confirms, raises ``PartialResultError`` when it is written.
+        A result that is not wholly aligned, that lacks a trace or a part of one, or that no collective confirms, raises
+        ``PartialResultError`` when it is written.
     executor
         Any ``concurrent.futures`` executor: each node's file is read and written by tasks of it, where the file lies. The
         output is then a run directory.
@@ -361,6 +374,8 @@ def combine_traces(
         timebase=timebase,
         time_range=time_range,
         correction_stat=correction_stat,
+        skip_unreadable=skip_unreadable,
+        salvage=salvage,
         strict=strict,
         workers=workers,
         memory_limit=memory_limit,
@@ -387,6 +402,8 @@ def request(
     timebase: str = "host",
     time_range: str | TimeRange | None = None,
     correction_stat: bool = False,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
     strict: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
@@ -408,6 +425,8 @@ def request(
         "time_range": _request.time_range(time_range),
         "apply_alignment": apply_alignment,
         "correction_stat": correction_stat,
+        "skip_unreadable": skip_unreadable,
+        "salvage": salvage,
         "strict": strict,
         **_request.limits(workers, memory_limit, defaults),
         "report": _request.absolute_or_none(report),
@@ -444,9 +463,11 @@ def _spread(asked: dict[str, Any], executor: Executor, watch: _core.Progress | N
         raise UsageError("a report is not written with an executor", hint="leave report out, or executor")
     found = _core.run("combine_inputs", asked)
     limits = {key: asked.get(key) for key in ("workers", "memory_limit")}
+    reading = {key: True for key in ("skip_unreadable", "salvage") if asked.get(key)}
     count = len(found["inputs"])
     scans = [
-        executor.submit(_in_worker, "combine_scan", {"input": one, "nodes": count, **limits}) for one in found["inputs"]
+        executor.submit(_in_worker, "combine_scan", {"input": one, "nodes": count, **reading, **limits})
+        for one in found["inputs"]
     ]
     read = _gather(scans, "read", watch)
     plan = _core.run("combine_plan", {"request": found["request"], "notes": found["notes"], "scans": read, **limits})

@@ -38,6 +38,8 @@ def find_cycles(
     edit_percent: int | None = None,
     max_levels: int | None = None,
     compat: bool | Mapping[str, float] = False,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -67,6 +69,10 @@ def find_cycles(
         At most so many levels, 1 to 4.
     compat
         Find cycles as uplifter does; a mapping changes its parameters (``prlx.cycles.COMPAT`` has their names).
+    skip_unreadable
+        Leave out traces that cannot be read, and say which.
+    salvage
+        Of an XSpace whose file was cut, take what is complete, and say what was lost. JSON is always read so.
     workers, memory_limit, progress
         As for ``combine_traces``.
 
@@ -90,6 +96,8 @@ def find_cycles(
         edit_percent=edit_percent,
         max_levels=max_levels,
         compat=compat,
+        skip_unreadable=skip_unreadable,
+        salvage=salvage,
         workers=workers,
         memory_limit=memory_limit,
     )
@@ -107,6 +115,8 @@ def request(
     edit_percent: int | None = None,
     max_levels: int | None = None,
     compat: bool | Mapping[str, float] = False,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
     workers: int | None = None,
@@ -124,6 +134,8 @@ def request(
             edit_percent=edit_percent,
             max_levels=max_levels,
             compat=compat,
+            skip_unreadable=skip_unreadable,
+            salvage=salvage,
         ),
         "outputs": list(outputs) or None,
         "overwrite": overwrite,
@@ -146,6 +158,8 @@ def compare_cycles(
     edit_percent: int | None = None,
     max_levels: int | None = None,
     compat: bool | Mapping[str, float] = False,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -162,7 +176,7 @@ def compare_cycles(
         The smallest change that is worth a word, as a share; 0.03 unless given.
     similarity
         The least share of common kernels of two classes that are paired; 0.5 unless given.
-    ignore_annotations, keys, streams, rules, phase_mode, edit_percent, max_levels, compat
+    ignore_annotations, keys, streams, rules, phase_mode, edit_percent, max_levels, compat, skip_unreadable, salvage
         As of ``find_cycles``, for traces that are named by path.
     workers, memory_limit, progress
         As for ``combine_traces``.
@@ -191,6 +205,8 @@ def compare_cycles(
         edit_percent=edit_percent,
         max_levels=max_levels,
         compat=compat,
+        skip_unreadable=skip_unreadable,
+        salvage=salvage,
         workers=workers,
         memory_limit=memory_limit,
     )
@@ -212,6 +228,8 @@ def compare_request(
     edit_percent: int | None = None,
     max_levels: int | None = None,
     compat: bool | Mapping[str, float] = False,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
     workers: int | None = None,
@@ -227,6 +245,8 @@ def compare_request(
         edit_percent=edit_percent,
         max_levels=max_levels,
         compat=compat,
+        skip_unreadable=skip_unreadable,
+        salvage=salvage,
     )
     return {
         "a": _side(a, chosen),
@@ -250,6 +270,8 @@ def options(
     edit_percent: int | None = None,
     max_levels: int | None = None,
     compat: bool | Mapping[str, float] = False,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
 ) -> dict[str, Any]:
     """The options of finding as the core takes them."""
     described = None
@@ -271,6 +293,8 @@ def options(
         "edit_percent": edit_percent,
         "max_levels": max_levels,
         "compat": described,
+        "skip_unreadable": skip_unreadable,
+        "salvage": salvage,
     }
 
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     from ._timeline import Timeline
 
 
-def open(path: str | os.PathLike[str]) -> KernelTrace | Session | Timeline:
+def open(
+    path: str | os.PathLike[str], *, skip_unreadable: bool = False, salvage: bool = False
+) -> KernelTrace | Session | Timeline:
     """Open a file or a directory; its content decides what it is.
 
     Parameters
@@ -21,6 +23,10 @@ def open(path: str | os.PathLike[str]) -> KernelTrace | Session | Timeline:
     path
         A recording of a kernel (``.prlx``), a session of them (a directory with ``session.json``, or of ``.prlx`` files), or
         a trace: XSpace or Chrome / Kineto JSON, a run directory, or a log directory (its latest run).
+    skip_unreadable
+        Leave out traces of a directory that cannot be read, and say which.
+    salvage
+        Of a trace whose file was cut, take what is complete, and say what was lost. Recordings are always read so.
 
     Returns
     -------
@@ -43,4 +49,4 @@ def open(path: str | os.PathLike[str]) -> KernelTrace | Session | Timeline:
         return open_session(where)
     from ._timeline import open_timeline
 
-    return open_timeline(where)
+    return open_timeline(where, skip_unreadable=skip_unreadable, salvage=salvage)

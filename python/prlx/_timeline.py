@@ -65,9 +65,10 @@ class Timeline:
         The document ``prlx.inspect/1`` of it.
     """
 
-    def __init__(self, path: str, document: Mapping[str, Any]) -> None:
+    def __init__(self, path: str, document: Mapping[str, Any], *, salvage: bool = False) -> None:
         self.path = path
         self.document = document
+        self._salvage = salvage
 
     @property
     def files(self) -> tuple[Mapping[str, Any], ...]:
@@ -106,7 +107,7 @@ class Timeline:
         paths = [file["path"] for file in self.files if "events" in file and "recording" not in file]
         if not paths:
             raise UsageError("holds no trace, so there are no events", path=self.path)
-        read = [_core.run("timeline", {"path": path}) for path in paths]
+        read = [_core.run("timeline", {"path": path, "salvage": self._salvage}) for path in paths]
         return stacked([one["tables"]["events"] for one in read], "file", paths), sum(one["dropped"] for one in read)
 
     @cached_property
@@ -132,12 +133,16 @@ class Timeline:
         """The verdicts on the collectives of this timeline, on its clocks as they stand."""
         from ._validate import validate_collectives
 
-        return validate_collectives(self.path, progress=False)
+        skip = bool(self.document.get("skipped"))
+        return validate_collectives(self.path, skip_unreadable=skip, salvage=self._salvage, progress=False)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is unusual or lost in the files, one sentence each."""
-        return tuple(text for file in self.files for key in ("losses", "warnings") for text in file.get(key) or ())
+        skipped = tuple(left_out(one) for one in self.document.get("skipped") or ())
+        return skipped + tuple(
+            text for file in self.files for key in ("losses", "warnings") for text in file.get(key) or ()
+        )
 
     def _planes(self) -> Iterator[Mapping[str, Any]]:
         for file in self.files:
@@ -156,6 +161,8 @@ class Timeline:
         starts = [file["start_ns"] for file in self.files if file.get("start_ns") is not None]
         ends = [file["end_ns"] for file in self.files if file.get("end_ns") is not None]
         said = f"{plural(len(self.files), 'file')}, {plural(planes, 'plane')}, {plural(events, 'event')}"
+        if skipped := self.document.get("skipped"):
+            said += f", {len(skipped)} left out as unreadable"
         return said + (f", {format_ns(max(ends) - min(starts))}" if starts and ends else "")
 
     def __repr__(self) -> str:
@@ -176,13 +183,22 @@ class Timeline:
         return Card("Timeline", self._sentence(), headings, rows, self.warnings).to_html()
 
 
-def open_timeline(path: str | os.PathLike[str]) -> Timeline:
+def left_out(skipped: Mapping[str, Any]) -> str:
+    """Which file was left out, and why."""
+    return f"{skipped['path']} was left out: {skipped['error']}"
+
+
+def open_timeline(path: str | os.PathLike[str], *, skip_unreadable: bool = False, salvage: bool = False) -> Timeline:
     """Open a trace, a run directory or a log directory (its latest run).
 
     Parameters
     ----------
     path
         An XSpace or Chrome / Kineto JSON file, compressed or not, or a directory of them.
+    skip_unreadable
+        Leave out files of a directory that cannot be read, and say which.
+    salvage
+        Of a file that was cut, take what is complete, and say what was lost.
 
     Returns
     -------
@@ -195,12 +211,20 @@ def open_timeline(path: str | os.PathLike[str]) -> Timeline:
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
     """
     where = _request.absolute(path)
-    return Timeline(where, inspect_files([where], progress=False))
+    document = inspect_files([where], skip_unreadable=skip_unreadable, salvage=salvage, progress=False)
+    return Timeline(where, document, salvage=salvage)
 
 
-def inspect_files(paths: Sequence[str | Path], *, progress: Progress = "auto") -> dict[str, Any]:
+def inspect_files(
+    paths: Sequence[str | Path],
+    *,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
+    progress: Progress = "auto",
+) -> dict[str, Any]:
     """The document ``prlx.inspect/1`` of files."""
     from ._progress import shown
 
+    asked = {"paths": [str(path) for path in paths], "skip_unreadable": skip_unreadable, "salvage": salvage}
     with shown(progress) as watch:
-        return _core.run("inspect", {"paths": [str(path) for path in paths]}, progress=watch)
+        return _core.run("inspect", asked, progress=watch)

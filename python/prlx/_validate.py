@@ -101,6 +101,11 @@ class Verdicts(Result):
         """What could not be judged, in sentences."""
         return tuple(self.document.get("warnings") or ())
 
+    @property
+    def skipped(self) -> tuple[Mapping[str, Any], ...]:
+        """The inputs that cannot be read and were left out: ``path``, ``id``, ``error`` and ``hint`` of each."""
+        return tuple(self.document.get("skipped") or ())
+
     @cached_property
     def worst(self) -> tuple[Suspect, ...]:
         """The worst ones, worst first."""
@@ -135,6 +140,8 @@ def validate_collectives(
     offsets: AnyPath | None = None,
     probes: AnyPath | list[AnyPath] | None = None,
     declared: AnyPath | None = None,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
     limit: int | None = None,
     workers: int | None = None,
     memory_limit: int | str | None = None,
@@ -149,6 +156,8 @@ def validate_collectives(
     snapshots, offsets, probes, declared
         Clock files, as for ``combine_traces``: the traces are judged on the clocks that these relate. Without them they are
         judged as they are, with the bounds that traces of ``combine_traces`` carry.
+    skip_unreadable, salvage
+        As for ``combine_traces``.
     limit
         How many of the worst ones are listed; left out, the setting ``validate.limit`` decides.
     workers, memory_limit, progress
@@ -170,6 +179,8 @@ def validate_collectives(
         offsets=offsets,
         probes=probes,
         declared=declared,
+        skip_unreadable=skip_unreadable,
+        salvage=salvage,
         limit=limit,
         workers=workers,
         memory_limit=memory_limit,
@@ -184,6 +195,8 @@ def request(
     offsets: AnyPath | None = None,
     probes: AnyPath | list[AnyPath] | None = None,
     declared: AnyPath | None = None,
+    skip_unreadable: bool = False,
+    salvage: bool = False,
     limit: int | None = None,
     workers: int | None = None,
     memory_limit: int | str | None = None,
@@ -193,6 +206,8 @@ def request(
     return {
         "inputs": _request.named(inputs),
         **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
+        "skip_unreadable": skip_unreadable,
+        "salvage": salvage,
         **_request.limits(workers, memory_limit, defaults),
         "limit": defaults.get("validate.limit").value if limit is None else limit,
     }

@@ -47,6 +47,8 @@ def test_the_signature_is_the_interface():
         "timebase",
         "time_range",
         "correction_stat",
+        "skip_unreadable",
+        "salvage",
         "strict",
         "executor",
         "workers",

@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 
 	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // Schema is the schema of Document.
@@ -43,6 +44,7 @@ type Document struct {
 	ZeroNS      int64        `json:"zero_ns"` // instant (reference's wall clock, ns since 1970) from which times of the output count
 	Outputs     []Output     `json:"outputs"`
 	Nodes       []NodeResult `json:"nodes"`
+	Skipped     []Unreadable `json:"skipped,omitempty"` // inputs that cannot be read and were left out
 	Collectives *Collectives `json:"collectives"`
 	Notes       []string     `json:"notes"`    // what was decided on the way
 	Warnings    []string     `json:"warnings"` // what limits the result
@@ -119,6 +121,8 @@ type NodeResult struct {
 	Steps                  []Step        `json:"steps"`
 	Clamps                 []align.Clamp `json:"clamps,omitempty"`
 	Warnings               []string      `json:"warnings"`
+
+	Salvaged *source.Salvaged `json:"salvaged,omitempty"` // of a file that was cut: what was lost
 }
 
 // Collectives counts the verdicts on matched collectives before and after alignment.
@@ -165,7 +169,7 @@ func (r *NodeResult) takeCounts(o *NodeResult) {
 	kept := *r
 	*r = *o
 	r.ID, r.Identity, r.Host, r.Rank, r.Inputs, r.Method = kept.ID, kept.Identity, kept.Host, kept.Rank, kept.Inputs, kept.Method
-	r.Holds = kept.Holds
+	r.Holds, r.Salvaged = kept.Holds, kept.Salvaged
 	r.Snapshots, r.OffsetWindows, r.MissingSnapshots = kept.Snapshots, kept.OffsetWindows, kept.MissingSnapshots
 	r.OffsetNS, r.DriftPPM, r.TracerLines, r.Steps, r.Warnings = kept.OffsetNS, kept.DriftPPM, kept.TracerLines, kept.Steps, kept.Warnings
 }

@@ -53,6 +53,7 @@ func givenIdentity(id string) Identity {
 
 // facts is what identities are made of.
 type facts struct {
+	place             int // among the inputs as they were given
 	path, given, host string
 	marked            string   // the name that prlx gave it when it was aligned
 	members           []string // the nodes that it holds, where these are several
@@ -90,6 +91,7 @@ func identify(nodes []facts) ([]Identity, error) {
 			return Identity{ID: nodes[k].host, Number: -1, Source: "host"}, true
 		},
 		func(k int) (Identity, bool) {
+			k = nodes[k].place
 			for taken["node"+strconv.Itoa(k)] {
 				k += len(nodes)
 			}
@@ -116,7 +118,7 @@ func identify(nodes []facts) ([]Identity, error) {
 	if err := distinct(nodes, ids); err != nil {
 		return nil, err
 	}
-	numberTheRest(ids)
+	numberTheRest(ids, nodes)
 	return ids, nil
 }
 
@@ -201,14 +203,14 @@ func distinct(nodes []facts, ids []Identity) error {
 }
 
 // numberTheRest numbers nodes without a number of their own by their place, when no node has one; else they stay without.
-func numberTheRest(ids []Identity) {
+func numberTheRest(ids []Identity, nodes []facts) {
 	for _, id := range ids {
 		if id.Number >= 0 {
 			return
 		}
 	}
 	for k := range ids {
-		ids[k].Number = k
+		ids[k].Number = nodes[k].place
 	}
 }
 

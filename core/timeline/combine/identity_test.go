@@ -35,6 +35,9 @@ func TestHowNodesAreNamed(t *testing.T) {
 		{"a number that was used before", []facts{{path: "/x.pb", marked: "node1"}, {path: "/rank1.pb", host: "h"}}, "node1:1 h:-1"},
 		{"one id twice", []facts{{path: "/a.pb", given: "x"}, {path: "/b.pb", given: "x"}}, "/a.pb and /b.pb are both node"},
 	} {
+		for k := range tc.nodes {
+			tc.nodes[k].place = k
+		}
 		ids, err := identify(tc.nodes)
 		var got []string
 		for _, id := range ids {

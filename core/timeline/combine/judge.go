@@ -229,6 +229,15 @@ type ValidateDocument struct {
 	Lost        []Unmatched    `json:"unmatched_by_key"`
 	Notes       []string       `json:"notes"`
 	Warnings    []string       `json:"warnings"`
+
+	Skipped  []Unreadable    `json:"skipped,omitempty"`  // inputs that cannot be read and were left out
+	Salvaged []SalvagedInput `json:"salvaged,omitempty"` // inputs that were cut, of which what is complete was judged
+}
+
+// SalvagedInput is a trace that was cut, and what was lost of it.
+type SalvagedInput struct {
+	ID string `json:"id"`
+	*source.Salvaged
 }
 
 // WorstGroup is one group with an impossible or undecidable order.
@@ -268,13 +277,14 @@ func Validate(j *job.Job, req ValidateRequest) (*ValidateDocument, error) {
 	if limit < 0 || limit > 1<<20 {
 		return nil, fault.Usagef("limit is %d, expected 0 to %d", limit, 1<<20)
 	}
-	nodes, err := Load(j, req.Inputs)
+	nodes, out, err := Load(j, req.Inputs, req.loading())
 	if err != nil {
 		return nil, err
 	}
 	defer CloseAll(nodes)
 	t := &task{job: j, req: &req.Request, nodes: nodes, doc: &Document{}}
 	t.noteMerged()
+	t.sayLeftOut(out)
 	if t.ref, err = FindReference(nodes, req.Reference); err != nil {
 		return nil, err
 	}
@@ -312,6 +322,13 @@ func (t *task) validation(m *collective.Matched, v *collective.Verdict) *Validat
 		d.Warnings = append(d.Warnings, t.nothingJudged(m))
 	} else if d.Status = StatusPassed; !*d.Passed {
 		d.Status = StatusViolated
+	}
+	d.Skipped = t.doc.Skipped
+	for _, n := range t.nodes {
+		if n.salvaged != nil {
+			d.Salvaged = append(d.Salvaged, SalvagedInput{n.ID, n.salvaged})
+			d.Warnings = append(d.Warnings, n.ID+": "+n.salvaged.Sentence())
+		}
 	}
 	d.Verdict = d.verdict()
 	for _, w := range v.Worst {

@@ -3,6 +3,7 @@ package combine
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -48,6 +49,9 @@ type Node struct {
 	found    []*collective.Part     // by part
 	programs []*collective.Programs // by part, of a trace with compiled programs whose collectives were looked for
 
+	place    int              // among the inputs as they were given
+	salvaged *source.Salvaged // what was lost of a file that was cut; nil: nothing
+
 	merged *source.Merged // the ranks that another tool merged into the trace; nil: it holds one node, or prlx merged it
 	mark   *aligned.Mark  // what the file says about what prlx did to it; nil: nothing
 	places *source.Places // what stands with its processes about that; nil: nothing
@@ -76,43 +80,123 @@ func CloseAll(nodes []*Node) {
 	}
 }
 
+// LoadOptions say what becomes of traces that cannot be read.
+type LoadOptions struct {
+	SkipUnreadable bool // they are left out
+	Salvage        bool // of those that were cut, what is complete is read
+}
+
+// Unreadable is a trace that was left out because it cannot be read.
+type Unreadable struct {
+	ID    string `json:"id"` // as given, "" where none was
+	Path  string `json:"path"`
+	Error string `json:"error"`
+	Hint  string `json:"hint"`
+}
+
 // Load opens and scans every input, names the nodes, and returns them in order of their numbers (nodes without one last, in the
-// order given).
-func Load(j *job.Job, inputs []Input) ([]*Node, error) {
+// order given). out are those that cannot be read, where that is accepted; that none can is an error.
+func Load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unreadable, err error) {
 	if len(inputs) == 0 {
-		return nil, fault.Usagef("no traces to read").WithHint("name files, directories or globs of .xplane.pb or Chrome JSON traces")
+		return nil, nil, fault.Usagef("no traces to read").WithHint("name files, directories or globs of .xplane.pb or Chrome JSON traces")
 	}
-	nodes := make([]*Node, len(inputs))
+	nodes = make([]*Node, len(inputs))
+	failed := make([]error, len(inputs))
 	j.Progress().SetStage("scan")
 	group, ctx := safe.NewGroup(j.Context())
 	group.SetLimit(j.Workers())
 	per := max(1, j.Workers()/len(inputs))
 	for k, in := range inputs {
 		group.Go(func() error {
-			n, err := loadOne(ctx, j, in, per)
-			nodes[k] = n
+			n, err := loadOne(ctx, j, in, per, opt.Salvage)
+			n.place = k
+			if err == nil && opt.SkipUnreadable && len(inputs) > 1 { // what cannot be read of collectives shows only there
+				_, err = n.extract(ctx, len(inputs))
+			}
+			if nodes[k] = n; opt.SkipUnreadable && IsUnreadable(err) {
+				n.Close()
+				nodes[k], failed[k] = nil, err
+				return nil
+			}
 			return err
 		})
 	}
 	if err := group.Wait(); err != nil {
 		CloseAll(nodes)
-		return nil, err
+		return nil, nil, err
 	}
-	if err := nameNodes(nodes, inputs); err != nil {
-		CloseAll(nodes)
-		return nil, err
+	for k, in := range inputs {
+		if failed[k] != nil {
+			out = append(out, UnreadableOf(in, failed[k]))
+		}
 	}
-	return sortNodes(nodes), nil
+	if len(out) == len(inputs) {
+		return nil, nil, noneReadable(failed)
+	}
+	kept := nodes[:0]
+	var keptInputs []Input
+	for k, n := range nodes {
+		if n != nil {
+			kept, keptInputs = append(kept, n), append(keptInputs, inputs[k])
+		}
+	}
+	if err := nameNodes(kept, keptInputs); err != nil {
+		CloseAll(kept)
+		return nil, nil, err
+	}
+	return sortNodes(kept), out, nil
+}
+
+// IsUnreadable reports whether an error is about one file: it is no trace, or damaged, or the system does not let it be read.
+func IsUnreadable(err error) bool {
+	return fault.Is(err, fault.Format) || fault.Is(err, fault.IO) || fault.Is(err, fault.Limit)
+}
+
+// UnreadableOf says which trace is left out, and why.
+func UnreadableOf(in Input, err error) Unreadable {
+	e := *fault.Of(err)
+	e.Path = "" // said beside it
+	return Unreadable{ID: in.ID, Path: filepath.Base(in.Path), Error: e.Error(), Hint: e.Hint}
+}
+
+// noneReadable is the error of traces of which none can be read: that of the first.
+func noneReadable(failed []error) error {
+	e := *fault.Of(failed[0])
+	if len(failed) > 1 {
+		e.Msg = fmt.Sprintf("none of the %d traces can be read; of the first: %s", len(failed), e.Msg)
+	}
+	return &e
+}
+
+// sayLeftOut names the traces that were left out, and those that were salvaged.
+func (t *task) sayLeftOut(out []Unreadable) {
+	t.doc.Skipped = out
+	for _, u := range out {
+		t.warn("%s was left out: %s", u.name(), u.Error)
+	}
+	for _, n := range t.nodes {
+		if n.salvaged != nil {
+			n.Result.Salvaged = n.salvaged
+			n.warn("%s", n.salvaged.Sentence())
+		}
+	}
+}
+
+func (u *Unreadable) name() string {
+	if u.ID != "" {
+		return u.ID + " (" + u.Path + ")"
+	}
+	return u.Path
 }
 
 // loadOne opens and scans one input. The node is returned with an error too, so that its file is closed.
-func loadOne(ctx context.Context, j *job.Job, in Input, workers int) (*Node, error) {
+func loadOne(ctx context.Context, j *job.Job, in Input, workers int, salvage bool) (*Node, error) {
 	n := &Node{Path: in.Path}
-	src, err := file.Open(ctx, in.Path)
+	src, said, err := formats.Open(ctx, in.Path, salvage)
 	if err != nil {
 		return n, err
 	}
-	n.Src = src
+	n.Src, n.salvaged = src, said
 	trace, format, err := formats.Scan(ctx, src, source.ScanOptions{Workers: workers, Progress: j.Progress().Add})
 	if err != nil {
 		return n, withPath(err, in.Path)
@@ -145,7 +229,7 @@ func withPath(err error, path string) error {
 func nameNodes(nodes []*Node, inputs []Input) error {
 	fs := make([]facts, len(nodes))
 	for k, n := range nodes {
-		fs[k] = facts{path: n.Path, given: inputs[k].ID, host: n.Host, rank: n.Rank}
+		fs[k] = facts{place: n.place, path: n.Path, given: inputs[k].ID, host: n.Host, rank: n.Rank}
 		if fs[k].members = n.members(); fs[k].members == nil && n.mark != nil {
 			fs[k].marked = n.mark.Nodes[0].ID
 		}

@@ -15,8 +15,8 @@ import (
 // markOfJSON is what a file says about what prlx did to it.
 func markOfJSON(t *testing.T, path string) *aligned.Mark {
 	t.Helper()
-	n, err := loadOne(t.Context(), job.New(t.Context(), job.Options{}), Input{Path: path}, 1)
-	defer n.Close()
+	n, err := loadOne(t.Context(), job.New(t.Context(), job.Options{}), Input{Path: path}, 1, false)
+	n.Close()
 	if err != nil || n.mark == nil {
 		t.Fatalf("%s: mark %v, %v", path, n.mark, err)
 	}

@@ -61,6 +61,9 @@ func (r *Request) inputPaths(nodes []*Node) []string {
 	for _, n := range nodes {
 		all = append(all, n.Path)
 	}
+	for _, in := range r.Inputs { // those that were left out, too
+		all = append(all, in.Path)
+	}
 	for _, s := range r.Snapshots {
 		all = append(all, s.Path)
 	}

@@ -23,6 +23,8 @@ import (
 type Scanned struct {
 	Path    string `json:"path"`
 	Payload []byte `json:"payload"` // gob of scannedWire
+
+	Unreadable *Unreadable `json:"unreadable,omitempty"` // instead: the trace is left out
 }
 
 type scannedWire struct {
@@ -36,11 +38,21 @@ type scannedWire struct {
 	Parts    []*collective.Part
 	Mark     []byte         // the text of what the file says about itself
 	Places   *source.Places // and what stands with its processes about that
+	Salvaged *source.Salvaged
 }
 
 // ScanNode reads the structure of one trace. nodes is how many there are in all.
-func ScanNode(j *job.Job, in Input, nodes int) (*Scanned, error) {
-	n, err := loadOne(j.Context(), j, in, j.Workers())
+func ScanNode(j *job.Job, in Input, nodes int, opt LoadOptions) (*Scanned, error) {
+	scanned, err := scanNode(j, in, nodes, opt.Salvage)
+	if opt.SkipUnreadable && IsUnreadable(err) {
+		u := UnreadableOf(in, err)
+		return &Scanned{Path: in.Path, Unreadable: &u}, nil
+	}
+	return scanned, err
+}
+
+func scanNode(j *job.Job, in Input, nodes int, salvage bool) (*Scanned, error) {
+	n, err := loadOne(j.Context(), j, in, j.Workers(), salvage)
 	if err != nil {
 		n.Close()
 		return nil, err
@@ -51,7 +63,7 @@ func ScanNode(j *job.Job, in Input, nodes int) (*Scanned, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Aligned: n.aligned, OnHost: n.onHost, Start: n.start, Format: n.format.Name, Parts: parts}
+	wire := scannedWire{Host: n.Host, Rank: n.Rank, Absolute: n.absolute, Aligned: n.aligned, OnHost: n.onHost, Start: n.start, Format: n.format.Name, Parts: parts, Salvaged: n.salvaged}
 	if err := wire.pack(n); err != nil {
 		return nil, err
 	}
@@ -108,6 +120,8 @@ type NodeTask struct {
 	Stat   bool          `json:"correction_stat"`
 	Tracer bool          `json:"tracer_timebase"`
 	Output string        `json:"output"`
+
+	Salvage bool `json:"salvage"`
 }
 
 // NodeDone is what WriteNode did.
@@ -137,11 +151,11 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	if err := req.normalize(); err != nil {
 		return nil, err
 	}
-	nodes, err := unpack(req.Inputs, scans)
+	nodes, out, err := unpack(req.Inputs, scans)
 	if err != nil {
 		return nil, err
 	}
-	t, err := begin(j, &req, nodes)
+	t, err := begin(j, &req, nodes, out)
 	if err != nil {
 		return nil, err
 	}
@@ -165,7 +179,7 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	for k, n := range t.nodes {
 		p.Tasks = append(p.Tasks, NodeTask{
 			Input: Input{ID: n.ID, Path: n.Path}, Clocks: n.Clocks, ZeroNS: t.zeroNS, Keep: t.keep, Mark: t.markOf(k), Stat: req.CorrectionStat,
-			Tracer: req.timebase == align.TracerTime, Output: filepath.Join(dir.Temporary(), names[k]),
+			Tracer: req.timebase == align.TracerTime, Output: filepath.Join(dir.Temporary(), names[k]), Salvage: req.Salvage,
 		})
 		p.Nodes = append(p.Nodes, n.Result)
 		p.Degraded = append(p.Degraded, n.degraded)
@@ -174,27 +188,38 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	return p, nil
 }
 
-// unpack rebuilds nodes, without files, from what ScanNode found.
-func unpack(inputs []Input, scans []Scanned) ([]*Node, error) {
+// unpack rebuilds nodes, without files, from what ScanNode found. out are those that it left out.
+func unpack(inputs []Input, scans []Scanned) (nodes []*Node, out []Unreadable, err error) {
 	if len(scans) != len(inputs) || len(scans) == 0 {
-		return nil, fault.Usagef("%d scans for %d inputs", len(scans), len(inputs))
+		return nil, nil, fault.Usagef("%d scans for %d inputs", len(scans), len(inputs))
 	}
-	nodes := make([]*Node, len(scans))
+	var kept []Input
 	for k, s := range scans {
+		if s.Unreadable != nil {
+			out = append(out, *s.Unreadable)
+			continue
+		}
 		w, trace, err := decode(s.Payload)
 		if err != nil {
-			return nil, fault.Usagef("scan %d is damaged: %v", k, err)
+			return nil, nil, fault.Usagef("scan %d is damaged: %v", k, err)
 		}
-		nodes[k] = &Node{Path: s.Path, Host: w.Host, Rank: w.Rank, absolute: w.Absolute, aligned: w.Aligned, onHost: w.OnHost, start: w.Start, found: w.Parts}
-		nodes[k].adopt(trace, formats.ByName(w.Format))
-		if err := nodes[k].unpackMark(w); err != nil {
-			return nil, fault.Usagef("scan %d is damaged: %v", k, err)
+		n := &Node{
+			Path: s.Path, Host: w.Host, Rank: w.Rank, absolute: w.Absolute, aligned: w.Aligned, onHost: w.OnHost, start: w.Start, found: w.Parts,
+			place: k, salvaged: w.Salvaged,
 		}
+		n.adopt(trace, formats.ByName(w.Format))
+		if err := n.unpackMark(w); err != nil {
+			return nil, nil, fault.Usagef("scan %d is damaged: %v", k, err)
+		}
+		nodes, kept = append(nodes, n), append(kept, inputs[k])
 	}
-	if err := nameNodes(nodes, inputs); err != nil {
-		return nil, err
+	if len(nodes) == 0 {
+		return nil, nil, fault.New(fault.Format, "none of the %d traces can be read; of the first: %s", len(scans), out[0].Error).WithPath(scans[0].Path).WithHint("%s", out[0].Hint)
 	}
-	return sortNodes(nodes), nil
+	if err := nameNodes(nodes, kept); err != nil {
+		return nil, nil, err
+	}
+	return sortNodes(nodes), out, nil
 }
 
 // decode reads the payload of a scan.
@@ -214,7 +239,7 @@ func decode(payload []byte) (*scannedWire, source.Trace, error) {
 
 // WriteNode writes the aligned file of one node.
 func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
-	n, err := loadOne(j.Context(), j, nt.Input, j.Workers())
+	n, err := loadOne(j.Context(), j, nt.Input, j.Workers(), nt.Salvage)
 	if err != nil {
 		n.Close()
 		return nil, err

@@ -48,6 +48,8 @@ type Request struct {
 	TimeRange      []*int64 `json:"time_range"` // two instants in ns, nil is open; below AbsoluteNS they count from the first event
 	ApplyAlignment *bool    `json:"apply_alignment"`
 	CorrectionStat bool     `json:"correction_stat"`
+	SkipUnreadable bool     `json:"skip_unreadable"` // traces that cannot be read are left out
+	Salvage        bool     `json:"salvage"`         // of traces that were cut, what is complete is read
 	Overwrite      bool     `json:"overwrite"`
 	Report         string   `json:"report"` // HTML summary, which the caller writes
 	Notes          []string `json:"-"`      // what the caller decided on the way, for the document's warnings
@@ -101,6 +103,10 @@ func (r *Request) normalize() error {
 		return fault.Usagef("time_range has %d instants, want 2", n)
 	}
 	return nil
+}
+
+func (r *Request) loading() LoadOptions {
+	return LoadOptions{SkipUnreadable: r.SkipUnreadable, Salvage: r.Salvage}
 }
 
 func (r *Request) applies() bool { return r.ApplyAlignment == nil || *r.ApplyAlignment }

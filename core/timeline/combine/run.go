@@ -61,12 +61,12 @@ func Run(j *job.Job, req Request) (*Document, *Evidence, error) {
 	if err := req.normalize(); err != nil {
 		return nil, nil, err
 	}
-	nodes, err := Load(j, req.Inputs)
+	nodes, out, err := Load(j, req.Inputs, req.loading())
 	if err != nil {
 		return nil, nil, err
 	}
 	defer CloseAll(nodes)
-	t, err := begin(j, &req, nodes)
+	t, err := begin(j, &req, nodes, out)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -93,7 +93,7 @@ func (t *task) evidence() *Evidence {
 }
 
 // begin makes a task of a checked request and its nodes.
-func begin(j *job.Job, req *Request, nodes []*Node) (*task, error) {
+func begin(j *job.Job, req *Request, nodes []*Node, out []Unreadable) (*task, error) {
 	t := &task{job: j, req: req, nodes: nodes}
 	var err error
 	if len(nodes) > 1 {
@@ -110,6 +110,7 @@ func begin(j *job.Job, req *Request, nodes []*Node) (*task, error) {
 		}
 	}
 	t.begin()
+	t.sayLeftOut(out)
 	return t, nil
 }
 

@@ -12,10 +12,33 @@ func (d *Document) verdict() string {
 		count += max(1, len(d.Nodes[i].Holds))
 	}
 	nodes := plural(count, "node")
-	if d.NotAligned != "" {
-		return fmt.Sprintf("%s: not aligned: %s", nodes, d.NotAligned)
+	var salvaged []string
+	for i := range d.Nodes {
+		if d.Nodes[i].Salvaged != nil {
+			salvaged = append(salvaged, d.Nodes[i].ID)
+		}
 	}
-	return fmt.Sprintf("%s on the clock of %s: %s", nodes, nodeName(d.Reference), d.Status)
+	lost := incomplete(salvaged, d.Skipped)
+	if d.NotAligned != "" {
+		return fmt.Sprintf("%s: not aligned: %s%s", nodes, d.NotAligned, lost)
+	}
+	return fmt.Sprintf("%s on the clock of %s: %s%s", nodes, nodeName(d.Reference), d.Status, lost)
+}
+
+// incomplete says which traces a result lacks, whole or in part.
+func incomplete(salvaged []string, skipped []Unreadable) string {
+	said := ""
+	if len(salvaged) > 0 {
+		said += "; cut and salvaged: " + shortList(salvaged)
+	}
+	if len(skipped) > 0 {
+		names := make([]string, len(skipped))
+		for i := range skipped {
+			names[i] = skipped[i].name()
+		}
+		said += fmt.Sprintf("; left out, as unreadable: %s", shortList(names))
+	}
+	return said
 }
 
 // StatusMeaning says what a status of a document means.
@@ -38,7 +61,11 @@ func (d *ValidateDocument) verdict() string {
 	if d.Passed == nil {
 		said += "; inconclusive: nothing could be judged"
 	}
-	return said
+	var salvaged []string
+	for _, s := range d.Salvaged {
+		salvaged = append(salvaged, s.ID)
+	}
+	return said + incomplete(salvaged, d.Skipped)
 }
 
 // plural writes a count with its noun.

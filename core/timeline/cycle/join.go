@@ -10,12 +10,20 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
 )
 
-// Read reads one trace, or those of the ranks of one run, which it joins.
-func Read(j *job.Job, paths []string) (*kernels.Trace, error) {
+// ReadOptions says what becomes of traces that cannot be read as they are.
+type ReadOptions struct {
+	Salvage bool                              // of a file that was cut, what is complete in front of the cut is read
+	Skip    func(path string, err error) bool // whether a trace that cannot be read is left out; nil: none is
+}
+
+// Read reads one trace, or those of the ranks of one run, which it joins. That every trace is left out is the first one's error.
+func Read(j *job.Job, paths []string, opt ReadOptions) (*kernels.Trace, error) {
 	if len(paths) == 0 {
 		return nil, fault.Usagef("no trace given")
 	}
-	traces := make([]*kernels.Trace, len(paths))
+	var failed error
+	traces := make([]*kernels.Trace, len(paths)) // nil in the place of each that is left out
+	read := 0
 	seen := make([]os.FileInfo, len(paths))
 	for i, path := range paths {
 		info, err := os.Stat(path)
@@ -25,15 +33,24 @@ func Read(j *job.Job, paths []string) (*kernels.Trace, error) {
 		if seen[i] = info; err == nil && slices.ContainsFunc(seen[:i], func(o os.FileInfo) bool { return o != nil && os.SameFile(o, info) }) {
 			return nil, fault.New(fault.Usage, "is given twice, and would count as two ranks").WithPath(path).WithHint("name each file once")
 		}
-		if traces[i], err = kernels.Read(j, path, kernels.Options{}); err != nil {
+		traces[i], err = kernels.Read(j, path, kernels.Options{Salvage: opt.Salvage})
+		switch {
+		case err == nil:
+			read++
+		case opt.Skip == nil || !opt.Skip(path, err):
 			return nil, err
+		case failed == nil:
+			failed = err
 		}
+	}
+	if read == 0 {
+		return nil, failed
 	}
 	return Join(traces), nil
 }
 
 // Join makes one trace of those of several ranks, in the order given, so that their steps are compared. It takes the traces over: their columns
-// are renumbered in place. A rank that no trace names is the place of its trace in the list; one that two traces name is told in a warning and
+// are renumbered in place. nil keeps the place of a trace that is not there. A rank that no trace names is the place of its trace in the list; one that two traces name is told in a warning and
 // renumbered alike.
 func Join(traces []*kernels.Trace) *kernels.Trace {
 	if len(traces) == 1 {
@@ -41,13 +58,18 @@ func Join(traces []*kernels.Trace) *kernels.Trace {
 	}
 	out := &kernels.Trace{}
 	for _, t := range traces {
-		out.Names = append(out.Names, t.Names...)
+		if t != nil {
+			out.Names = append(out.Names, t.Names...)
+		}
 	}
 	slices.Sort(out.Names)
 	out.Names = slices.Compact(out.Names)
 	taken := map[int]int{} // rank -> trace
 	for i, t := range traces {
-		if i == 0 {
+		if t == nil {
+			continue
+		}
+		if out.Format == "" {
 			out.Path, out.Format, out.BaseNS = t.Path, t.Format, t.BaseNS
 		} else if t.Format != out.Format {
 			out.Format = "several"

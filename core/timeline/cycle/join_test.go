@@ -51,11 +51,11 @@ func TestADirectoryAndAFileThatIsNamedTwiceAreNoRanks(t *testing.T) {
 	for want, paths := range map[string][]string{
 		"no trace given": nil, "is a directory": {filepath.Dir(path)}, "is given twice": {path, filepath.Join(".", path)},
 	} {
-		if _, err := Read(job.New(t.Context(), job.Options{}), paths); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Read(job.New(t.Context(), job.Options{}), paths, ReadOptions{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: got %v, want %q", paths, err, want)
 		}
 	}
-	one, err := Read(job.New(t.Context(), job.Options{}), []string{path})
+	one, err := Read(job.New(t.Context(), job.Options{}), []string{path}, ReadOptions{})
 	if err != nil || len(one.Sequences) == 0 {
 		t.Errorf("one trace: got %v", err)
 	}

@@ -27,7 +27,7 @@ func ReadEvents(ctx context.Context, f *File, rows int) (*Events, error) {
 	if of == nil {
 		return nil, fault.New(fault.Usage, "holds %s, expected a trace", f.Format).WithPath(f.Path)
 	}
-	src, err := file.Open(ctx, f.Path)
+	src, _, err := formats.Open(ctx, f.Path, f.Salvaged != nil)
 	if err != nil {
 		return nil, err
 	}

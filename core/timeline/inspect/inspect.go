@@ -7,6 +7,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
@@ -34,6 +35,7 @@ type File struct {
 	Kernels           []Kernel         `json:"kernels,omitempty"`
 	Losses            []string         `json:"losses,omitempty"`
 	Warnings          []string         `json:"warnings,omitempty"`
+	Salvaged          *source.Salvaged `json:"salvaged,omitempty"` // of a trace that was cut: what was lost
 }
 
 // Alignment is what a trace says about what prlx did to it.
@@ -102,9 +104,12 @@ func Of(path string, src *file.Source) File {
 	return File{Path: path, Bytes: src.DiskSize(), Compression: src.Compression(), DecompressedBytes: src.Size()}
 }
 
-// Read says what is in an open file whose first bytes are head.
-func Read(j *job.Job, path string, src *file.Source, head []byte) (*File, error) {
+// Read says what is in an open file whose first bytes are head. said is what became of it where it was salvaged; nil otherwise.
+func Read(j *job.Job, path string, src *file.Source, head []byte, said *source.Salvaged) (*File, error) {
 	f := Of(path, src)
+	if said != nil {
+		f.Salvaged, f.Losses = said, []string{said.Sentence()}
+	}
 	if err := f.read(j, src, head); err != nil {
 		return nil, fault.Of(err).WithPath(path)
 	}

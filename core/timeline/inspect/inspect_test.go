@@ -43,7 +43,7 @@ func read(t *testing.T, path string) (*File, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Read(job.New(t.Context(), job.Options{}), path, src, head)
+	return Read(job.New(t.Context(), job.Options{}), path, src, head, nil)
 }
 
 func TestATraceIsDescribedByItsLinesAndItsMostExpensiveKernels(t *testing.T) {

@@ -25,4 +25,6 @@ type Format struct {
 	// and of damaged files what it can.
 	Work    func(j *job.Job, path string, opt work.Options) (*work.Found, error)
 	Streams bool
+	// Salvage finds what is complete in a file that was cut; nil: nothing is salvaged of this format.
+	Salvage Salvager
 }

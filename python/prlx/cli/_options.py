@@ -59,6 +59,8 @@ def alignment(command: str) -> tuple[Option, ...]:
     )
 
 
+SKIP_UNREADABLE = Option(("--skip-unreadable",), "leave out traces that cannot be read, and say which", takes="switch")
+SALVAGE = Option(("--salvage",), "of a trace that was cut, read what is complete", takes="switch")
 WORKERS = from_setting("workers", "goroutines; the bytes written do not depend on it", metavar="N")
 MEMORY_LIMIT = from_setting("memory-limit", "such as 512MiB", metavar="SIZE")
 

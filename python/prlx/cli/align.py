@@ -52,6 +52,7 @@ COMMAND = Command(
         Option(("--node",), "which node of the clock files this is; default: by its name", metavar="NODE"),
         *options.CLOCK_FILES,
         *options.alignment("align"),
+        options.SALVAGE,
         options.WORKERS,
         options.MEMORY_LIMIT,
         options.JSON,

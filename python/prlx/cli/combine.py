@@ -158,6 +158,8 @@ COMMAND = Command(
         options.from_setting("combine.naming", "names and ids of the merged planes"),
         Option(("--time-range",), "1.5s:2s from the start, or absolute ns; an end may be open", "range", "A:B"),
         options.from_setting("combine.align", "merge only, touch no time", name="--apply-alignment", off="--no-align"),
+        options.SKIP_UNREADABLE,
+        options.SALVAGE,
         options.WORKERS,
         options.MEMORY_LIMIT,
         Option(("--report",), "write an HTML summary", "path", "FILE.html"),

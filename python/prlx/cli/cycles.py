@@ -7,6 +7,7 @@ import itertools
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -416,6 +417,7 @@ COMMAND = Command(
             "percent of kernels that may differ; default 5",
             takes="number",
             metavar="N",
+            brief=True,
         ),
         Option(("--max-levels",), "at most so many levels, 1 to 4", takes="whole", metavar="N", brief=True),
         Option(("--kernels",), "kernels and costs that are shown; 8, 0 for all", takes="number", metavar="N"),
@@ -430,6 +432,8 @@ COMMAND = Command(
         Option(("--compat",), "find cycles as uplifter does", takes="switch"),
         Option(("--compat-parameter",), "one of its parameters, changed: NAME=NUMBER", "texts", "P", brief=True),
         options.OVERWRITE,
+        replace(options.SKIP_UNREADABLE, brief=True),
+        replace(options.SALVAGE, brief=True),
         options.WORKERS,
         options.MEMORY_LIMIT,
         options.JSON,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _request
@@ -29,6 +31,17 @@ _FORMATS = {
     "prlx-v2": "kernel recording, format v2",
     "session": "session of kernel recordings",
 }
+_ONE_BY_ONE = 8  # files that are shown whole; more become a table
+_FILES = (
+    Column("file", shrinks=True),
+    Column("format"),
+    Column("host", shrinks=True),
+    Column("rank", right=True),
+    Column("events", right=True),
+    Column("begins", right=True),
+    Column("lasts", right=True),
+    Column("aligned"),
+)
 _PLANES = (
     Column("plane", shrinks=True),
     Column("id", right=True),
@@ -56,19 +69,67 @@ _COLLECTIVES = (Column("count", right=True), Column("collective", shrinks=True))
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Print what is in each file."""
-    from .._timeline import inspect_files
+    from .._timeline import inspect_files, left_out
 
-    document = inspect_files([_request.absolute(path) for path in values.file], progress=ui.progress)
+    paths = [_request.absolute(path) for path in values.file]
+    document = inspect_files(
+        paths, skip_unreadable=bool(values.skip_unreadable), salvage=bool(values.salvage), progress=ui.progress
+    )
     if ui.json:
         ui.emit(document)
         return 0
     for note in document.get("notes") or ():
         ui.say(clean(note))
-    for number, file in enumerate(document["files"]):
-        if number:
-            ui.out.line()
-        ui.show(_render(file, ui, values.limit))
+    files = document["files"]
+    if len(files) > _ONE_BY_ONE and not ui.verbose:
+        ui.show(_overview(files, ui))
+    else:
+        for number, file in enumerate(files):
+            if number:
+                ui.out.line()
+            ui.show(_render(file, ui, values.limit))
+    for skipped in document.get("skipped") or ():
+        ui.warn(clean(left_out(skipped)))
     return 0
+
+
+def _overview(files: Sequence[Mapping[str, Any]], ui: UI) -> Iterator[str]:
+    """Many files: a row each, and what they warn of, once."""
+    events = sum(file.get("events") or 0 for file in files)
+    size = format_bytes(sum(file.get("bytes") or 0 for file in files))
+    yield f"{plural(len(files), 'file')}, {plural(events, 'event')}, {size}; -v shows each"
+    yield ""
+    starts = [file["start_ns"] for file in files if file.get("start_ns") is not None]
+    folder = os.path.commonpath([Path(file["path"]).parent for file in files])
+    first = min(starts, default=None)
+    yield from table(ui.out, _FILES, [_file_row(file, folder, first) for file in files], indent=2)
+    said: dict[str, list[str]] = {}
+    for file in files:
+        for kind in ("losses", "warnings"):
+            for sentence in file.get(kind) or ():
+                said.setdefault(sentence, []).append(os.path.relpath(file["path"], folder))
+    if said:
+        yield ""
+        yield "  " + ui.out.style("losses and warnings", "yellow", "bold")
+    for sentence, names in said.items():
+        who = names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
+        yield f"    {clean(who)}: {clean(sentence)}"
+
+
+def _file_row(file: Mapping[str, Any], folder: str, first: int | None) -> tuple[str, ...]:
+    start, end = file.get("start_ns"), file.get("end_ns")
+    ranks = file.get("merged_ranks") or ([] if file.get("rank") is None else [str(file["rank"])])
+    aligned = file.get("alignment")
+    return (
+        os.path.relpath(file["path"], folder),
+        _FORMATS.get(file["format"], file["format"]),
+        ", ".join(file.get("hosts") or ()),
+        ", ".join(ranks),
+        format_count(file.get("events")),
+        "" if start is None else format_ns(start - (first or 0), sign=True),
+        "" if start is None or end is None else format_ns(end - start),
+        "" if aligned is None else "yes" if aligned["aligned"] else "no",
+    )
 
 
 def _render(file: Mapping[str, Any], ui: UI, limit: int) -> Iterator[str]:
@@ -289,6 +350,8 @@ COMMAND = Command(
     positionals=(Positional("FILE", "files, directories or globs; - reads stdin"),),
     options=(
         options.from_setting("inspect.limit", "rows of each table", metavar="N"),
+        options.SKIP_UNREADABLE,
+        options.SALVAGE,
         options.JSON,
     ),
 )

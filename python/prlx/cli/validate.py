@@ -116,8 +116,8 @@ def _render(verdicts: Verdicts, ui: UI) -> Iterator[str]:
         yield "worst"
         yield from table(ui.out, _COLUMNS, rows, indent=2)
     yield from _details(verdicts, ui)
-    if verdicts.passed is None:
-        yield ui.out.style(clean(verdicts.verdict.rpartition("; ")[2]), "yellow", "bold")
+    for said in verdicts.verdict.split("; ")[1:]:  # what limits it
+        yield ui.out.style(clean(said), "yellow", "bold")
 
 
 def _details(verdicts: Verdicts, ui: UI) -> Iterator[str]:
@@ -151,6 +151,8 @@ COMMAND = Command(
         options.from_setting("validate.limit", "rows of the table of worst ones", metavar="N"),
         Option(("--output", "-o"), "save the verdicts: .json or .html", takes="path", metavar="FILE"),
         options.OVERWRITE,
+        options.SKIP_UNREADABLE,
+        options.SALVAGE,
         options.WORKERS,
         options.MEMORY_LIMIT,
         options.JSON,

@@ -15,6 +15,8 @@ type CompareDocument struct {
 	Account      Account         `json:"account"`      // where the time of a mean step went
 	Options      CompareSettings `json:"options"`
 	Warnings     []string        `json:"warnings"`
+
+	Skipped []Unreadable `json:"skipped,omitempty"` // traces that cannot be read and were left out
 }
 
 // The values of CompareDocument.Status.

@@ -48,6 +48,30 @@ type Document struct {
 	Options      Settings    `json:"options"` // what was asked for, so that the document can be read alone
 	Warnings     []string    `json:"warnings"`
 	Unexplained  Unexplained `json:"unexplained"` // kernels outside of all repetitions
+
+	Skipped []Unreadable `json:"skipped,omitempty"` // traces that cannot be read and were left out
+}
+
+// Unreadable is a trace that was left out because it cannot be read.
+type Unreadable struct {
+	Path  string `json:"path"`
+	Error string `json:"error"`
+	Hint  string `json:"hint"`
+}
+
+// LeftOut says in a verdict and in warnings which traces were left out.
+func LeftOut(out []Unreadable) (verdict string, warnings []string) {
+	for i, u := range out {
+		if i > 0 {
+			verdict += ", "
+		}
+		verdict += u.Path
+		warnings = append(warnings, u.Path+" was left out: "+u.Error)
+	}
+	if verdict != "" {
+		verdict = " Left out, as unreadable: " + verdict + "."
+	}
+	return verdict, warnings
 }
 
 // Input is what was read.

@@ -17,6 +17,8 @@ type Options struct {
 	Copies bool
 	// MaxKernels bounds what is kept; more is a Limit error. 0 means 1 << 30.
 	MaxKernels int
+	// Salvage reads what is complete of a file that was cut. Chrome JSON is always read so.
+	Salvage bool
 }
 
 // Trace is what Read found.

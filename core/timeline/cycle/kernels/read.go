@@ -22,7 +22,7 @@ func Read(j *job.Job, path string, opt Options) (*Trace, error) {
 
 // work is what a reader looks for.
 func (o Options) work() work.Options {
-	return work.Options{Copies: o.Copies, MaxKernels: o.MaxKernels, Read: read}
+	return work.Options{Copies: o.Copies, MaxKernels: o.MaxKernels, Salvage: o.Salvage, Read: read}
 }
 
 // gather is what a reader found, until finish makes a Trace of it.

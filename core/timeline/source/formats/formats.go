@@ -107,6 +107,33 @@ func Head(src *file.Source) ([]byte, error) {
 	return head, nil
 }
 
+// Open opens a trace. With salvage what is complete of one that was cut is opened, and said says what was lost; nil: nothing.
+func Open(ctx context.Context, path string, salvage bool) (src *file.Source, said *source.Salvaged, err error) {
+	if !salvage {
+		src, err = file.Open(ctx, path)
+		return src, nil, err
+	}
+	src, cut, err := file.OpenCut(ctx, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	head, err := Head(src)
+	if err != nil {
+		src.Close()
+		return nil, nil, err
+	}
+	var f source.Salvager
+	if of, err := Likely(src.Path(), head); err == nil { // else its reader refuses it
+		f = of.Salvage
+	}
+	out, said, err := source.Salvage(ctx, src, cut, f)
+	if err != nil {
+		src.Close()
+		return nil, nil, err
+	}
+	return out, said, nil
+}
+
 // Scan tells which format an open file is of and scans it.
 func Scan(ctx context.Context, src *file.Source, opt source.ScanOptions) (source.Trace, *source.Format, error) {
 	head, err := Head(src)

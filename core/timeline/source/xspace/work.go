@@ -9,19 +9,33 @@ import (
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
 // readWork reads what devices did from the device planes of an XSpace, and from its host planes the calls that launch and the steps.
 func readWork(j *job.Job, path string, opt work.Options) (*work.Found, error) {
-	src, err := file.Open(j.Context(), path)
+	src, said, err := openWork(j.Context(), path, opt.Salvage)
 	if err != nil {
 		return nil, err
 	}
 	defer src.Close()
 	j.Progress().SetStage("read")
 	j.Progress().SetTotal(src.Size())
-	return Work(j.Context(), src, opt, j.Progress().Add)
+	found, err := Work(j.Context(), src, opt, j.Progress().Add)
+	if err == nil && said != nil {
+		found.Losses.Truncated, found.Losses.TruncatedAt = true, said.KeptBytes
+		found.Warn(said.Sentence())
+	}
+	return found, err
+}
+
+func openWork(ctx context.Context, path string, salvage bool) (src *file.Source, said *source.Salvaged, err error) {
+	if salvage {
+		return source.OpenSalvaged(ctx, path, Salvage)
+	}
+	src, err = file.Open(ctx, path)
+	return src, nil, err
 }
 
 // Work reads what devices did.
