@@ -10,6 +10,8 @@ const (
 	agreeNS = 5_000
 	// minEnds is how many of them a clock must have.
 	minEnds = 12
+	// endsPerClock is how many of them are enough, on average: of more, as many are taken by lot.
+	endsPerClock = 256
 	// mostRounds is how often all clocks are put where the ends of their meetings are.
 	mostRounds = 200
 )
@@ -93,8 +95,18 @@ func (k *track) shows(est line, scale float64, n int) bool {
 
 // endsIn lists the ends of the meetings of a frame that all members share; of tells which are those of one meeting.
 func (j *joint) endsIn(f *frame, meetings []int32, out map[int32]bool) (ends []left, of [][2]int32) {
+	all := 0
 	for _, i := range meetings {
-		if out[i] || !j.m.level[i] {
+		if j.m.level[i] {
+			all += len(j.m.Of(int(i)))
+		}
+	}
+	share := uint32(math.MaxUint32)
+	if enough := endsPerClock * len(f.track); all > enough {
+		share = uint32(float64(enough) / float64(all) * math.MaxUint32)
+	}
+	for _, i := range meetings {
+		if out[i] || !j.m.level[i] || lot(i) > share {
 			continue
 		}
 		from := int32(len(ends))
@@ -113,6 +125,14 @@ func (j *joint) endsIn(f *frame, meetings []int32, out map[int32]bool) (ends []l
 		}
 	}
 	return ends, of
+}
+
+// lot is a number for a meeting that its neighbours' do not tell: every so many of them would be those of one group.
+func lot(i int32) uint32 {
+	v := uint32(i) * 2654435769
+	v ^= v >> 15
+	v *= 2246822519
+	return v ^ v>>13
 }
 
 // tied says which clocks the shared ends tie to the reference.
@@ -149,13 +169,14 @@ func meet(ends []left, of [][2]int32, lines []line) {
 	for _, o := range of {
 		list := ends[o[0]:o[1]]
 		at = at[:0]
-		for _, e := range list {
-			at = append(at, e.at-lines[e.clock].at(e.at/1e9))
-		}
-		sorted := slices.Clone(at)
-		middle := medianOf(sorted)
 		for i := range list {
-			list[i].off = at[i] - middle
+			e := &list[i]
+			e.off = e.at - lines[e.clock].at(e.at/1e9)
+			at = append(at, e.off)
+		}
+		middle := middleOf(at)
+		for i := range list {
+			list[i].off -= middle
 		}
 	}
 }
@@ -170,13 +191,12 @@ func fitEnds(ends []left, list []int32) (fit line, scale float64) {
 	for i, e := range list {
 		off[i] = ends[e].off
 	}
-	fit.a = medianOf(off)
-	for range 6 {
+	fit.a = middleOf(off)
+	for range 3 {
 		for i, e := range list {
 			off[i] = math.Abs(ends[e].off - fit.at(ends[e].at/1e9))
 		}
-		slices.Sort(off)
-		scale = 1.4826*off[len(off)/2] + 1
+		scale = 1.4826*nth(off, len(off)/2) + 1
 		var sum weightedLine
 		for _, e := range list {
 			x := ends[e].at / 1e9
@@ -191,4 +211,45 @@ func fitEnds(ends []left, list []int32) (fit line, scale float64) {
 		fit = sum.solve()
 	}
 	return fit, scale
+}
+
+// middleOf is the median of v, which it puts in another order.
+func middleOf(v []float64) float64 {
+	n := len(v) / 2
+	upper := nth(v, n)
+	if len(v)%2 == 1 {
+		return upper
+	}
+	return (slices.Max(v[:n]) + upper) / 2
+}
+
+// nth is the n-th smallest of v, which it puts in an order in which no smaller one follows it.
+func nth(v []float64, n int) float64 {
+	lo, hi := 0, len(v)-1
+	for lo < hi {
+		pivot := v[(lo+hi)/2]
+		i, k := lo, hi
+		for i <= k {
+			for v[i] < pivot {
+				i++
+			}
+			for v[k] > pivot {
+				k--
+			}
+			if i <= k {
+				v[i], v[k] = v[k], v[i]
+				i++
+				k--
+			}
+		}
+		switch {
+		case n <= k:
+			hi = k
+		case n >= i:
+			lo = i
+		default:
+			return v[n]
+		}
+	}
+	return v[n]
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -154,6 +155,19 @@ func TestLimitsOfFewClocksAreReached(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+func TestMiddleIsThatOfASortedList(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	for range 3000 {
+		v := make([]float64, 1+r.IntN(30))
+		for i := range v {
+			v[i] = float64(r.IntN(12))
+		}
+		if got, want := middleOf(slices.Clone(v)), medianOf(slices.Clone(v)); got != want {
+			t.Fatalf("%v: got %g, want %g", v, got, want)
 		}
 	}
 }

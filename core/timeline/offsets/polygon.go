@@ -81,7 +81,12 @@ func (p *polygon) band(x float64) (lo, hi float64) {
 	lo, hi = math.Inf(1), math.Inf(-1)
 	for _, l := range p.v {
 		t := l.at(dx)
-		lo, hi = math.Min(lo, t), math.Max(hi, t)
+		if t < lo {
+			lo = t
+		}
+		if t > hi {
+			hi = t
+		}
 	}
 	return lo, hi
 }
