@@ -59,6 +59,22 @@ def complete(script):
     return ask
 
 
+def test_sub_commands_come_first_and_files_behind_them(complete, tmp_path):
+    assert complete("session", "") == ["inspect", "diff"]
+    assert complete("session", "d") == ["diff"]
+    assert complete("config", "") == ["show"]
+    assert complete("completion", "") == ["bash", "zsh", "fish"]
+    assert "compare" in complete("cycles", "com")
+    (tmp_path / "run_a").mkdir()
+    assert complete("session", "inspect", str(tmp_path / "run")) == [str(tmp_path / "run_a")]
+    assert complete("session", "diff", str(tmp_path / "run_a"), str(tmp_path / "run")) == [str(tmp_path / "run_a")]
+    assert complete("cycles", "compare", str(tmp_path / "run")) == [str(tmp_path / "run_a")]
+    assert complete("config", "show", str(tmp_path / "run")) == []
+    assert complete("-v", "session", "--values", "") == ["inspect", "diff"]
+    assert complete("help", "com") == ["combine", "completion"]
+    assert complete("help", "combine", "") == []
+
+
 def test_bash_offers_commands(complete):
     assert set(complete("")) >= set(_table.COMMANDS)
     assert complete("comb") == ["combine"]
@@ -120,6 +136,10 @@ def test_fish_offers_words_and_options(script):
     assert sorted(ask("prlx combine --naming ")) == ["document", "rocm", "tagged", "viewer"]
     assert ask("prlx combine --time-r") == ["--time-range"]
     assert ask("prlx config s") == ["show"]
+    assert sorted(ask("prlx session ")) == ["diff", "inspect"]
+    assert "diff" not in ask("prlx session inspect ")
+    assert ask("prlx cycles comp") == ["compare"]
+    assert ask("prlx help comb") == ["combine"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

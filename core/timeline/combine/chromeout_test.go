@@ -4,14 +4,18 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/source"
 )
@@ -117,5 +121,54 @@ func TestThreadsGetNumbersOnlyWhereViewersMixThemUp(t *testing.T) {
 	p.Lines = p.Lines[:1]
 	if got := threadNumbers(p); got != nil {
 		t.Errorf("got %v for numbers alone", got)
+	}
+}
+
+// TestCompressedOutputsAreCompressed: as their names say, with the same text inside, for any number of workers.
+func TestCompressedOutputsAreCompressed(t *testing.T) {
+	inputs := sampledPair(t)
+	write := func(name string, workers int) []byte {
+		out := filepath.Join(t.TempDir(), name)
+		doc := combined(t, workers, Request{Inputs: inputs, Output: out})
+		b, err := os.ReadFile(out)
+		if err != nil || doc.Outputs[0].Bytes != int64(len(b)) || doc.Outputs[0].SHA256 != fmt.Sprintf("%x", sha256.Sum256(b)) {
+			t.Fatalf("%s: %+v of %d bytes, %v", name, doc.Outputs, len(b), err)
+		}
+		return b
+	}
+	plain := write("a.json", 1)
+	for name, magic := range map[string]string{"a.json.gz": "\x1f\x8b", "a.json.zst": "\x28\xb5\x2f\xfd", "A.JSON.ZST": "\x28\xb5\x2f\xfd"} {
+		packed := write(name, 1)
+		if !bytes.HasPrefix(packed, []byte(magic)) || len(packed) > len(plain)/2 {
+			t.Errorf("%s: %d bytes of %d, beginning with %q", name, len(packed), len(plain), packed[:4])
+		}
+		src, err := file.FromBytes(name, packed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := make([]byte, src.Size())
+		if _, err := src.ReadAt(text, 0); err != nil || !bytes.Equal(text, plain) {
+			t.Errorf("%s: other text inside, %v", name, err)
+		}
+		if other := write(name, 4); !bytes.Equal(packed, other) {
+			t.Errorf("%s: %d bytes of one worker, %d of four", name, len(packed), len(other))
+		}
+	}
+}
+
+// TestAMixedRunGetsAnEnding: one JSON comes out of XSpaces and JSONs, and is called so; names with an ending stay.
+func TestAMixedRunGetsAnEnding(t *testing.T) {
+	spaces, _, _ := jax(t, "p2")
+	kineto := sampledPair(t)
+	for _, c := range []struct{ given, written string }{{"run", "run.json.gz"}, {"run/", "run.json.gz"}, {"all.json", "all.json"}, {"all.v2", "all.v2"}} {
+		dir := t.TempDir()
+		r := Request{Inputs: []Input{{ID: "0", Path: spaces[0].Path}, {ID: "1", Path: kineto[1].Path}}, Output: dir + "/" + c.given, Method: MethodWall}
+		doc := combined(t, 1, r)
+		if _, err := os.Stat(filepath.Join(dir, c.written)); err != nil || doc.Outputs[0].Path != c.written {
+			t.Errorf("%s became %s: %v", c.given, doc.Outputs[0].Path, err)
+		}
+		if said := strings.Contains(strings.Join(doc.Notes, "; "), "one JSON is written"); said != (c.written == "run.json.gz") {
+			t.Errorf("%s: notes are %q", c.given, doc.Notes)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package combine
 
 import (
+	"fmt"
 	"math"
 	"path/filepath"
 	"slices"
@@ -128,22 +129,41 @@ func (r *Request) chooseFormat(nodes []*Node) (Format, error) {
 		switch name := strings.ToLower(r.Output); {
 		case strings.HasSuffix(name, ".pb"):
 			f = FormatXPlane
-		case other > 0, strings.HasSuffix(name, ".json"), strings.HasSuffix(name, ".json.gz"):
+		case isJSON(name):
 			f = FormatChrome
+		case other > 0:
+			f = FormatChrome
+			r.addEnding()
 		default:
 			f = FormatRun
 		}
 	}
 	if other > 0 && f != FormatChrome {
-		return "", fault.Usagef("format %s holds XSpace only, and %d of %d inputs are %s", f, other, len(nodes), strings.Join(titles, " or ")).WithHint("use --format chrome, and a name that ends in .json or .json.gz")
+		return "", fault.Usagef("format %s holds XSpace only, and %d of %d inputs are %s", f, other, len(nodes), strings.Join(titles, " or ")).WithHint("use --format chrome, and a name that ends in .json, .json.gz or .json.zst")
 	}
 	return f, nil
+}
+
+// isJSON reports whether a name is that of a JSON, compressed or not.
+func isJSON(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"), ".json")
+}
+
+// addEnding gives a name without an ending the one of what is written: inputs of another format than XSpace become one JSON, where
+// a directory may have been expected.
+func (r *Request) addEnding() {
+	if r.Output == "" || filepath.Ext(r.Output) != "" {
+		return
+	}
+	named := filepath.Base(r.Output)
+	r.Output = filepath.Clean(r.Output) + ".json.gz"
+	r.Notes = append(r.Notes, fmt.Sprintf("not all inputs are XSpace, so one JSON is written and no run directory: %s.json.gz", named))
 }
 
 // FormatOf is the format of a single aligned trace: that of its input, by its name where that tells, else by the output's.
 func FormatOf(input, output string) Format {
 	for _, name := range []string{strings.ToLower(output), strings.ToLower(input)} {
-		if strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".json.gz") {
+		if isJSON(name) {
 			return FormatChrome
 		}
 	}

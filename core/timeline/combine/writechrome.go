@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
@@ -19,7 +21,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
-// writeChrome writes one Chrome JSON of all nodes, compressed where its name ends in .gz.
+// writeChrome writes one Chrome JSON of all nodes, compressed where its name ends in .gz or .zst.
 func (t *task) writeChrome() error {
 	out, err := file.Create(t.req.Output, t.req.Overwrite)
 	if err != nil {
@@ -29,7 +31,17 @@ func (t *task) writeChrome() error {
 	t.job.Progress().SetStage("write")
 	sum := sha256.New()
 	sized := &sizeWriter{w: io.MultiWriter(out, sum)}
-	list, err := newListWriter(sized, strings.HasSuffix(strings.ToLower(t.req.Output), ".gz"), t.job.Workers())
+	name := strings.ToLower(t.req.Output)
+	var to io.Writer = sized
+	finish := func() error { return nil }
+	if strings.HasSuffix(name, ".zst") {
+		z, err := zstd.NewWriter(sized, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		if err != nil {
+			return err
+		}
+		to, finish = z, z.Close
+	}
+	list, err := newListWriter(to, strings.HasSuffix(name, ".gz"), t.job.Workers())
 	if err != nil {
 		return err
 	}
@@ -41,6 +53,9 @@ func (t *task) writeChrome() error {
 		return err
 	}
 	if err := list.Close(); err != nil {
+		return err
+	}
+	if err := finish(); err != nil {
 		return err
 	}
 	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: string(FormatChrome), Bytes: sized.n, SHA256: hexSum(sum)}}

@@ -71,6 +71,8 @@ class Positional:
         The words it accepts; empty means any.
     refused
         Further words that are only taken to say what to do instead: neither help nor completion lists them.
+    verbs
+        Words that have a meaning in the first place, where files may stand too.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Positional:
     count: Literal["one", "optional", "some", "any", "rest"] = "some"
     choices: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -35,22 +35,40 @@ def _all_options(command: Command) -> tuple[Option, ...]:
 
 
 def _words(command: Command) -> tuple[str, ...]:
-    return next((item.choices for item in command.positionals if item.choices), ())
+    """What can stand first behind the command, besides files: its sub-commands, shells, verbs."""
+    first = command.positionals[0] if command.positionals else None
+    return (*first.choices, *first.verbs) if first else ()
+
+
+def _files_first(command: Command) -> bool:
+    """Whether a file can stand first behind the command."""
+    return bool(command.positionals) and not command.positionals[0].choices
+
+
+def _files_later(command: Command) -> bool:
+    """Whether files can follow what stands first."""
+    more = command.positionals[1:]
+    return any(not item.choices for item in more) or (
+        _files_first(command) and command.positionals[0].count in ("some", "any", "rest")
+    )
 
 
 def _bash() -> Iterator[str]:
     yield '# bash completion of prlx: eval "$(prlx completion bash)"'
     yield "_prlx() {"
-    yield "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= word"
+    yield "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= given=0 word"
     yield "    [[ $cur == = ]] && cur="
     yield "    [[ $prev == = ]] && prev=${COMP_WORDS[COMP_CWORD-2]}"
     yield '    for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do'
-    yield "        [[ $word != -* ]] && { command=$word; break; }"
+    yield "        [[ $word == -* ]] && continue"
+    yield "        [[ -n $command ]] && given=$((given+1))"
+    yield "        command=${command:-$word}"
     yield "    done"
     yield "    COMPREPLY=()"
     yield "    case $command in"
     for command in _commands():
         yield from _bash_command(command)
+    yield f"    help) [[ $given == 0 ]] && {_bash_words(_table.COMMANDS)} ;;"
     yield f"    *) {_bash_words([*_table.COMMANDS, 'help', '--help', '--version'])} ;;"
     yield "    esac"
     yield "}"
@@ -75,12 +93,18 @@ def _bash_command(command: Command) -> Iterator[str]:
             yield f"        {flags}) return ;;"
     yield "        esac"
     yield f"        if [[ $cur == -* ]]; then {_bash_words(spellings(command))}; return; fi"
-    words = _words(command)
-    if words:
-        yield f"        {_bash_words(words)}"
-    elif command.positionals:
-        yield '        _prlx_files "$cur"'
+    yield f"        if [[ $given == 0 ]]; then {_bash_first(command)}; else {_bash_files(_files_later(command))}; fi"
     yield "        ;;"
+
+
+def _bash_first(command: Command) -> str:
+    words = _words(command)
+    files = _bash_files(_files_first(command))
+    return f"{files}; {_bash_words(words).replace('=(', '+=(', 1)}" if words else files
+
+
+def _bash_files(offered: bool) -> str:
+    return '_prlx_files "$cur"' if offered else ":"
 
 
 def _bash_words(words: Iterable[str]) -> str:
@@ -90,6 +114,10 @@ def _bash_words(words: Iterable[str]) -> str:
 def _zsh() -> Iterator[str]:
     yield "#compdef prlx"
     yield '# zsh completion of prlx: prlx completion zsh > "${fpath[1]}/_prlx"'
+    for command in _commands():
+        if any(item.verbs for item in command.positionals):
+            words = " ".join(_words(command))
+            yield f"_prlx_{command.name}_first() {{ _alternative 'verbs:verb:({words})' 'files:file:_files' }}"
     yield "_prlx() {"
     yield "    local context state line"
     yield "    typeset -A opt_args"
@@ -103,10 +131,11 @@ def _zsh() -> Iterator[str]:
     yield "        _describe command commands ;;"
     yield "    argument)"
     yield "        case $words[1] in"
+    yield f"        help) _arguments {_single(f'1:command:({chr(32).join(_table.COMMANDS)})')} ;;"
     for command in _commands():
         yield f"        {command.name})"
         specs = [spec for option in _all_options(command) for spec in _zsh_option(option)]
-        specs += [_zsh_positional(item) for item in command.positionals]
+        specs += _zsh_positionals(command)
         yield "            _arguments \\"
         for number, spec in enumerate(specs):
             yield f"                {_single(spec)}{' ;;' if number == len(specs) - 1 else ' ' + chr(92)}"
@@ -130,10 +159,16 @@ def _zsh_option(option: Option) -> Iterator[str]:
         yield f"{repeat}{flag}[{text}]{value}"
 
 
-def _zsh_positional(item: Positional) -> str:
-    action = f"({' '.join(item.choices)})" if item.choices else "_files"
-    where = "*" if item.count in ("some", "any") else "1"
-    return f"{where}:{item.name.lower()}:{action}"
+def _zsh_positionals(command: Command) -> Iterator[str]:
+    for number, item in enumerate(command.positionals, 1):
+        name = item.name.lower()
+        many = item.count in ("some", "any", "rest")
+        if item.verbs:
+            yield f"{number}:{name}:_prlx_{command.name}_first"
+        if item.choices:
+            yield f"{number}:{name}:({' '.join(item.choices)})"
+        elif many or not item.verbs:
+            yield f"{'*' if many else number}:{name}:_files"
 
 
 def _single(text: str) -> str:
@@ -145,12 +180,17 @@ def _fish() -> Iterator[str]:
     yield "complete -c prlx -f"
     for name, summary in _table.COMMANDS.items():
         yield f"complete -c prlx -n __fish_use_subcommand -a {name} -d {_single(summary)}"
+    yield f"complete -c prlx -n '__fish_seen_subcommand_from help' -a {_single(' '.join(_table.COMMANDS))}"
     for command in _commands():
-        inside = f"complete -c prlx -n '__fish_seen_subcommand_from {command.name}'"
+        seen = f"__fish_seen_subcommand_from {command.name}"
+        inside = f"complete -c prlx -n '{seen}'"
         words = _words(command)
         if words:
-            yield f"{inside} -a {_single(' '.join(words))}"
-        elif command.positionals:
+            first = f"__fish_seen_subcommand_from {' '.join(words)}"
+            yield f"complete -c prlx -n '{seen}; and not {first}' -a {_single(' '.join(words))}"
+            if _files_later(command) and not _files_first(command):
+                yield f"complete -c prlx -n '{seen}; and {first}' -F"
+        if _files_first(command):
             yield f"{inside} -F"
         for option in _all_options(command):
             yield f"{inside} {_fish_flags(option)} -d {_single(option.help)}"

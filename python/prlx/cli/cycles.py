@@ -405,7 +405,11 @@ COMMAND = Command(
         ("prlx cycles compare before.json.gz after.json.gz", "what changed, the most expensive first"),
         ("prlx cycles trace.json.gz --overlay steps.trace.json", "tracks of steps and layers for Perfetto"),
     ),
-    positionals=(Positional("TRACE", "a Chrome / Kineto or XSpace trace, or one a rank; or: compare A B", "some"),),
+    positionals=(
+        Positional(
+            "TRACE", "a Chrome / Kineto or XSpace trace, or one a rank; or: compare A B", "some", verbs=("compare",)
+        ),
+    ),
     options=(
         Option(("--ignore-annotations",), "find everything from the kernels alone", takes="switch"),
         Option(("--keys",), "which kernels count as equal", choices=("auto", "strict", "loose")),
