@@ -56,6 +56,7 @@ FLOORS = (
     ("cli._comparing",),
     ("cli.combine", "cli.diff"),
     ("cli.*",),
+    ("_start",),
     ("__main__",),
 )
 

@@ -32,13 +32,13 @@ def check_wheel(path: Path) -> None:
             "prlx/py.typed",
             "prlx/_prlx.pyi",
         } <= set(names)
-        assert not [name for name in names if not name.startswith(("prlx/", "prlx_go-"))]
+        assert not [name for name in names if not name.startswith(("prlx/", "prlx_go-", "prlx_program.py"))]
         metadata = email.message_from_bytes(wheel.read(next(name for name in names if name.endswith("/METADATA"))))
         needed = [line for line in metadata.get_all("Requires-Dist", []) if "extra ==" not in line]
         assert [re.split(r"\W", line)[0] for line in needed] == ["numpy"], needed
         assert metadata["License-Expression"] == "Apache-2.0"
         scripts = wheel.read(next(name for name in names if name.endswith("/entry_points.txt"))).decode()
-        assert "prlx = prlx.cli:main" in scripts
+        assert "prlx = prlx_program:main" in scripts
         assert "xprof_trace_align = " in scripts
         assert "prlx-diff = " in scripts
         check_licenses(wheel, names, extension)
