@@ -1,4 +1,4 @@
-"""The programs ``prlx``, ``prlx-diff`` and ``xprof_trace_align``: beside the package, so that Ctrl-C while that loads is caught."""
+"""The programs of prlx, beside the package so that Ctrl-C while that loads is caught."""
 
 import sys
 

@@ -181,6 +181,10 @@ def headline(document: Mapping[str, Any]) -> str:
     return clean(document["headline"]["gate"])
 
 
+LIMITED = "PRLX ASSERT: INCONCLUSIVE (nothing differs as far as recorded, and strict asks for more)"
+"""The headline of recordings that pass only as far as recorded, where that is not to pass."""
+
+
 def losses(found: Comparison) -> list[str]:
     """What the recordings of a comparison lack, in sentences; nothing when they are whole."""
     lost = found.document.get("losses") or {}

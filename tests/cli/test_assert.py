@@ -165,7 +165,14 @@ def test_strict_tells_the_same_from_the_same_as_far_as_recorded(prlx, compare):
     assert prlx("assert", "good.prlx", "same.prlx", "--strict").code == 0
     compare.extra = {"losses": {"a": whole, "b": {**whole, "dropped": 3}}}
     assert prlx("assert", "good.prlx", "same.prlx").code == 0
-    assert prlx("assert", "good.prlx", "same.prlx", "--strict").code == 5
+    assert "PRLX ASSERT: PASS" in prlx("assert", "good.prlx", "same.prlx").out
+    strict = prlx("assert", "good.prlx", "same.prlx", "--strict")
+    assert strict.code == 5
+    assert "PASS" not in strict.out
+    assert strict.out.splitlines() == [
+        "PRLX ASSERT: INCONCLUSIVE (nothing differs as far as recorded, and strict asks for more)",
+        "  B: events are missing",
+    ]
     assert prlx("assert", "good.prlx", "bad.prlx", "--strict").code == 1
 
 

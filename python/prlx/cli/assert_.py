@@ -54,7 +54,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
             raise
         ui.warn(clean(error.message))
         return _make_golden(first, second, values, ui)
-    show(found, _render(found, ui), ui)
+    show(found, _render(found, ui, strict=bool(values.strict)), ui)
     if values.update_golden and not found.passed:
         return _replace(first, second, ui)
     return code(found, strict=bool(values.strict))
@@ -80,9 +80,13 @@ def _request_of(values: argparse.Namespace, first: str, second: str, **others: o
     return asked(values, first, second, **{"explain": explain, "verify": verify, **others})
 
 
-def _render(found: Comparison, ui: UI) -> Iterator[str]:
+def _render(found: Comparison, ui: UI, *, strict: bool) -> Iterator[str]:
     from .. import _assert
 
+    if strict and found.passed and (lost := [*_assert.losses(found), *_assert.uncovered(found)]):
+        yield ui.out.style(_assert.LIMITED, "yellow", "bold")
+        yield from (f"  {sentence}" for sentence in lost)
+        return
     color = "green" if found.passed else "yellow" if found.status == "inconclusive" else "red"
     yield ui.out.style(_assert.headline(found.document), color, "bold")
     if not found.passed or ui.verbose:
