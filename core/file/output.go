@@ -72,6 +72,9 @@ func (o *Output) WriteAt(p []byte, off int64) (int, error) {
 	return n, o.wrap(err)
 }
 
+// Truncate cuts the file, for writers that have written behind its end.
+func (o *Output) Truncate(size int64) error { return o.wrap(o.f.Truncate(size)) }
+
 // ReadAt reads back what was written (for checksums).
 func (o *Output) ReadAt(p []byte, off int64) (int, error) {
 	n, err := o.f.ReadAt(p, off)

@@ -124,6 +124,16 @@ def forever(x, n, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def later(x, n, BLOCK: tl.constexpr):
+    """The first block ends at once, the second takes n rounds."""
+    i = tl.arange(0, BLOCK)
+    v = tl.load(x + i)
+    for _ in range(n * tl.program_id(0)):
+        v = v * 0.5 + 1
+    tl.store(x + BLOCK * tl.program_id(0) + i, v)
+
+
+@triton.jit
 def printing(x, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     tl.device_print("value", tl.load(x + i))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+import prlx
 from prlx import _progress
 
 from .conftest import HERE, VERSIONS, environment, python, require
@@ -206,6 +208,33 @@ def test_ctrl_c_ends_a_long_launch_and_leaves_no_half_file(tmp_path):
     manifest = json.loads((tmp_path / "run/session.json").read_text())
     assert manifest["status"] == "partial"
     assert len(manifest["launches"]) == 1
+
+
+def test_kill_9_leaves_what_was_recorded(tmp_path):
+    """Of a launch whose first block has ended, and whose second never does."""
+    text = LONG.replace("np.ones(32", "np.ones(64").replace("kernels.forever[(1,)]", "kernels.later[(2,)]")
+    (tmp_path / "long.py").write_text(text)
+    words = [sys.executable, "-m", "prlx", "simulate", "--record", "run", "long.py"]
+    left = tmp_path / "run/.0001_later.prlx.part"
+    with subprocess.Popen(
+        words, cwd=tmp_path, env=environment(require(VERSIONS[2])), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout.readline() == b"begun\n"
+        for _ in range(1200):  # a limit that only a hang reaches
+            with contextlib.suppress(prlx.PrlxError):
+                if prlx.read_trace(left, progress=False).num_warps:
+                    break
+            time.sleep(0.1)
+        process.kill()
+        process.communicate(timeout=60)
+    trace = prlx.read_trace(left, progress=False)
+    assert trace.num_warps == 4  # of a block
+    assert trace.total_events > 0
+    assert trace.losses.truncated
+    whole = prlx.read_trace(tmp_path / "run/0000_later.prlx", progress=False)
+    assert whole.num_warps == 8
+    assert whole.warp(0).num_events == trace.warp(0).num_events
+    assert not (tmp_path / "run/0001_later.prlx").exists()
 
 
 def test_progress_counts_blocks():

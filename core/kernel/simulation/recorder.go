@@ -1,7 +1,11 @@
 package simulation
 
 import (
+	"cmp"
+	"context"
 	"fmt"
+	"sync"
+	"time"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -60,7 +64,11 @@ func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (*
 		return nil, err
 	}
 	defer rec.out.Abort()
-	result, err := p.Record(j, l, rec.recording())
+	var result *simt.Result
+	err = rec.checkpointed(j.Context(), func() (err error) {
+		result, err = p.Record(j, l, rec.recording())
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +86,42 @@ type recorder struct {
 	request *Record
 	mode    warptrace.Mode
 	out     *file.Output
+	mu      sync.Mutex // of the writer, which checkpoints and warps share
 	writer  *warptrace.V2Writer
 	done    Recorded
 	left    uint64 // rows of stores that had no room
+}
+
+// checkpointEvery is how much of a recording a killed process loses, beside the blocks of the kernel that have not ended.
+const checkpointEvery = time.Second
+
+// checkpoints writes what the writer holds at every tick, until ctx ends.
+func (r *recorder) checkpoints(ctx context.Context, ticks <-chan time.Time) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+		}
+		r.mu.Lock()
+		err := r.writer.Checkpoint(r.out)
+		r.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// checkpointed runs f while checkpoints are written.
+func (r *recorder) checkpointed(ctx context.Context, f func() error) error {
+	ticker := time.NewTicker(checkpointEvery)
+	defer ticker.Stop()
+	ctx, end := context.WithCancel(ctx)
+	group, ctx := safe.NewGroup(ctx)
+	group.Go(func() error { return r.checkpoints(ctx, ticker.C) })
+	err := safe.Call(f)
+	end()
+	return cmp.Or(err, group.Wait())
 }
 
 func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record) (*recorder, error) {
@@ -122,18 +163,26 @@ func (r *recorder) recording() *simt.Recording {
 		Mode: r.mode, Predicates: r.request.Predicates, Stores: r.request.Stores, Atomics: r.request.Atomics, Loads: r.request.Loads,
 		Barriers: r.request.Barriers, EventsPerWarp: r.request.EventsPerWarp,
 		Warp: func(w *warptrace.Warp) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			r.done.Warps++
 			r.done.Events += int64(w.Len())
 			r.left += uint64(max(len(w.Stores)-r.writer.StoreRoom(), 0))
 			return r.writer.Append(w)
 		},
 		Written: !r.request.NoWritten, Keep: r.request.Outputs, Outputs: r.outputs,
-		Contents: func(c *warptrace.Contents) error { return r.writer.AddContents(c) },
+		Contents: func(c *warptrace.Contents) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.writer.AddContents(c)
+		},
 	}
 }
 
 // outputs writes what the launch wrote, and notes what did not fit.
 func (r *recorder) outputs(o *warptrace.Outputs) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	c := &o.Coverage
 	c.RowsDropped += r.left
 	w := &Written{Stores: len(o.Stores), Arrays: len(o.Arrays), KeptBytes: c.ContentBytes}
@@ -155,6 +204,9 @@ func (r *recorder) outputs(o *warptrace.Outputs) error {
 
 func (r *recorder) commit() (*Recorded, error) {
 	if err := r.writer.Close(); err != nil {
+		return nil, err
+	}
+	if err := r.out.Truncate(r.writer.Size()); err != nil { // a checkpoint may have been longer
 		return nil, err
 	}
 	r.done.Bytes = r.out.Appended()

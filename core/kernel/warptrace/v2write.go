@@ -41,6 +41,7 @@ type V2Writer struct {
 	buf    []byte
 	err    error // the first that writing gave: nothing can follow it
 	closed bool
+	behind checkpoint // what stands behind the end
 
 	sitesBytes, frames, noted int // how much of their limits is used
 
@@ -239,17 +240,24 @@ func (w *V2Writer) flushWarps() error {
 	if len(w.list.blocks) >= v2MaxBlocks {
 		return fault.New(fault.Limit, "a recording holds at most %d blocks", v2MaxBlocks)
 	}
-	if w.plain {
-		directory := appendDirectory(nil, w.warps, w.entries)
-		w.listed(v2Head{kind: v2Warps, count: uint32(len(w.warps)), directory: uint32(len(directory))}, directory, w.body)
-	} else {
-		directory := w.paths.directory(w.enc, w.warps, w.entries)
-		body := w.paths.encode(&w.codec, w.body, w.entries)
-		w.listed(v2Head{kind: v2PathsKind, count: uint32(len(w.warps)), directory: uint32(len(directory))}, directory, body)
-		w.paths.reset()
-	}
+	head, directory, body := w.warpsBlock(&w.paths)
+	w.listed(head, directory, body)
+	w.paths.reset()
 	w.body, w.warps, w.entries, w.events = w.body[:0], w.warps[:0], w.entries[:0], 0
 	return w.err
+}
+
+// warpsBlock encodes the warps that are held. The paths are put in another order.
+func (w *V2Writer) warpsBlock(paths *pathWriter) (head v2Head, directory, body []byte) {
+	head = v2Head{kind: v2Warps, count: uint32(len(w.warps))}
+	if w.plain {
+		directory, body = appendDirectory(nil, w.warps, w.entries), w.body
+	} else {
+		head.kind = v2PathsKind
+		directory, body = paths.directory(w.enc, w.warps, w.entries), paths.encode(&w.codec, w.body, w.entries)
+	}
+	head.directory = uint32(len(directory))
+	return head, directory, body
 }
 
 // Close writes what is held, the index and the end. It does not close what it writes to.
@@ -317,18 +325,27 @@ func (w *V2Writer) block(head v2Head, directory, body []byte) v2Head {
 	if w.err != nil {
 		return head
 	}
-	w.buf = append(w.buf[:0], directory...)
-	w.buf = w.enc.EncodeAll(body, w.buf)
-	head.inflated = uint32(len(body))
-	head.flags = v2Zstd
-	if len(w.buf)-len(directory) >= len(body) {
-		head.flags = 0
-		w.buf = append(w.buf[:len(directory)], body...)
-	}
-	head.stored, head.payCRC = uint32(len(w.buf)), checksum(w.buf)
-	w.write(head.append(nil))
+	w.buf, head = w.appendBlock(w.buf[:0], head, directory, body)
 	w.write(w.buf)
 	return head
+}
+
+func (w *V2Writer) appendBlock(dst []byte, head v2Head, directory, body []byte) ([]byte, v2Head) {
+	start := len(dst)
+	dst = append(dst, make([]byte, v2HeadBytes)...)
+	dst = append(dst, directory...)
+	front := len(dst)
+	dst = w.enc.EncodeAll(body, dst)
+	head.inflated = uint32(len(body))
+	head.flags = v2Zstd
+	if len(dst)-front >= len(body) {
+		head.flags = 0
+		dst = append(dst[:front], body...)
+	}
+	payload := dst[start+v2HeadBytes:]
+	head.stored, head.payCRC = uint32(len(payload)), checksum(payload)
+	head.append(dst[start:start])
+	return dst, head
 }
 
 func (w *V2Writer) write(b []byte) {
