@@ -309,7 +309,7 @@ func clampFloat(v float64) int64 {
 
 func addSat(a, b int64) int64 {
 	s := a + b
-	if (a > 0) == (b > 0) && a != 0 && b != 0 && (s > 0) != (a > 0) {
+	if (a^s)&(b^s) < 0 { // the sign of the sum is that of neither
 		if a > 0 {
 			return math.MaxInt64
 		}
