@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from concurrent.futures import Executor, Future, wait
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -17,6 +16,8 @@ from ._result import Brief, Card, Result
 from ._units import TimeRange, format_count, format_ns
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor, Future
+
     import pandas
     import polars
 
@@ -492,6 +493,8 @@ def _gather(tasks: list[Future[dict[str, Any]]], stage: str, watch: _core.Progre
             if watch is not None:
                 watch(f"{stage} nodes", number + 1, len(tasks))
     except BaseException:
+        from concurrent.futures import wait
+
         for task in tasks:
             task.cancel()
         wait([task for task in tasks if not task.cancelled()])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import datetime
 import os
+import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -361,7 +361,7 @@ def verifying(asked: bool | None) -> bool:
 
 def today() -> str:
     """The date by which accepted differences expire."""
-    return datetime.date.today().isoformat()
+    return time.strftime("%Y-%m-%d")
 
 
 def run(asked: Mapping[str, Any], *, progress: Progress = "auto") -> Diff:

@@ -7,7 +7,6 @@ One table lists every setting with its key, kind and default; flags, ``PRLX_*`` 
 
 from __future__ import annotations
 
-import difflib
 import os
 import sys
 from collections.abc import Iterator, Mapping
@@ -177,6 +176,8 @@ _ALIASES = {"PRLX_THREADS": "workers"}
 
 def did_you_mean(word: str, known: Iterator[str] | tuple[str, ...] | list[str]) -> str:
     """``" (did you mean NAME?)"``, or nothing when no known name is near."""
+    import difflib  # only for mistakes
+
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" (did you mean {near[0]}?)" if near else ""
 

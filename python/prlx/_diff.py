@@ -364,10 +364,13 @@ def run_files(request: Mapping[str, Any], *, tables: bool = False, progress: Pro
         As for ``diff_traces``.
     """
     from ._progress import shown
-    from ._table import as_bits
 
     request = {**request, "tables": tables}
     with shown(progress) as watch:
         reply = _core.run("diff", request, progress=watch)
-    found = {name: as_bits(table) for name, table in reply.pop("tables", {}).items()}
+    found: dict[str, Table] = {}
+    if "tables" in reply:
+        from ._table import as_bits  # brings NumPy
+
+        found = {name: as_bits(table) for name, table in reply.pop("tables").items()}
     return Diff(reply, request, found)

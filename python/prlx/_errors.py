@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
+    import re
+
     from ._simulation import Finding
 
 
@@ -15,15 +16,15 @@ _ARGUMENTS = {"map": "site_map", "remap-a": "site_map", "remap-b": "site_map_b"}
 _SWITCHES = {"overwrite", "force", "strict", "cross-gpu", "values", "explain", "ignore-active-mask"}
 _CHOICES = {"policy", "method", "format", "naming", "timebase", "nan"}  # their value is part of the advice
 _NO_ARGUMENT = {"session", "compat", "lookahead", "limit", "tui"}  # of the command line alone
-_COMMAND_LINE = re.compile(r"prlx [a-z]+(?: (?:--?[a-z][\w-]*|[A-Z]+\b|[\w.-]*[./\d][\w./-]*|%s))+")
-_FLAG = re.compile(
-    r"(?<![\w-])--([a-z][a-z-]*)(?: ([A-Z]+=\S*[^\s,;)]|[^\s,;()]+\.[a-z]+|[a-z][\w-]*))?|(?<![\w-])-o\b"
-)
+_COMMAND_LINE = r"prlx [a-z]+(?: (?:--?[a-z][\w-]*|[A-Z]+\b|[\w.-]*[./\d][\w./-]*|%s))+"
+_FLAG = r"(?<![\w-])--([a-z][a-z-]*)(?: ([A-Z]+=\S*[^\s,;)]|[^\s,;()]+\.[a-z]+|[a-z][\w-]*))?|(?<![\w-])-o\b"
 
 
 def in_python(text: str) -> str:
     """Advice that names flags, with the arguments of functions in their place; whole command lines stay what they are."""
-    lines = [found.span() for found in _COMMAND_LINE.finditer(text) if " -" in found[0]]
+    import re  # importing prlx does not need it, an error does
+
+    lines = [found.span() for found in re.finditer(_COMMAND_LINE, text) if " -" in found[0]]
 
     def argument(found: re.Match[str]) -> str:
         flag, value = found[1], found[2] or ""
@@ -35,7 +36,7 @@ def in_python(text: str) -> str:
         kept = f" {value}" if re.fullmatch(r"[a-z][\w-]*", value) else ""  # the sentence goes on
         return f"{name}={'True' if flag in _SWITCHES else ''}{kept}"
 
-    return _FLAG.sub(argument, text)
+    return re.sub(_FLAG, argument, text)
 
 
 class PrlxError(Exception):

@@ -19,7 +19,7 @@ Path: TypeAlias = str | os.PathLike[str]
 Inputs: TypeAlias = Path | Iterable[Path] | Mapping[str | int, Path]
 
 STDIN = "-"
-_NAMED = re.compile(r"([A-Za-z0-9_.:-]+)=(.+)", re.DOTALL)
+_NAMED = r"(?s)([A-Za-z0-9_.:-]+)=(.+)"
 
 
 def absolute(path: Path) -> str:
@@ -66,7 +66,7 @@ def named(given: Inputs | None) -> list[dict[str, str]] | None:
 
 
 def _one(text: str) -> dict[str, str]:
-    match = _NAMED.fullmatch(text)
+    match = re.fullmatch(_NAMED, text)
     if match is None or pathlib.Path(text).exists():
         return {"path": absolute(text)}
     return {"id": match[1], "path": absolute(match[2])}

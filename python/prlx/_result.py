@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -31,19 +30,19 @@ class Card:
 
     def to_html(self) -> str:
         """The card as HTML that stands alone: no script, no style sheet, nothing fetched."""
+        from html import escape
+
         cell = "text-align:{};padding:.15em .9em .15em 0;border-bottom:1px solid #8884"
-        head = "".join(f'<th style="{cell.format("left")}">{html.escape(text)}</th>' for text in self.headings)
+        head = "".join(f'<th style="{cell.format("left")}">{escape(text)}</th>' for text in self.headings)
         body = "".join(
-            "<tr>"
-            + "".join(f'<td style="{cell.format(_side(text))}">{html.escape(text)}</td>' for text in row)
-            + "</tr>"
+            "<tr>" + "".join(f'<td style="{cell.format(_side(text))}">{escape(text)}</td>' for text in row) + "</tr>"
             for row in self.rows
         )
         table = (
             f'<table style="border-collapse:collapse;margin:.5em 0"><tr>{head}</tr>{body}</table>' if self.rows else ""
         )
-        notes = "".join(f"<div>&#9888; {html.escape(note)}</div>" for note in self.notes)
-        return f"<div><b>{html.escape(self.title)}</b><br>{html.escape(self.sentence)}{table}{notes}</div>"
+        notes = "".join(f"<div>&#9888; {escape(note)}</div>" for note in self.notes)
+        return f"<div><b>{escape(self.title)}</b><br>{escape(self.sentence)}{table}{notes}</div>"
 
 
 def _side(text: str) -> str:
@@ -128,8 +127,10 @@ class Result:
         """
         target = Path(path)
         if target.suffix == ".html":
+            from html import escape
+
             card = self._card()
-            text = _PAGE.format(title=html.escape(card.title), card=card.to_html())
+            text = _PAGE.format(title=escape(card.title), card=card.to_html())
         elif target.suffix == ".json":
             text = self.to_json() + "\n"
         else:

@@ -7,8 +7,10 @@ exact (no float ever holds a time), formatting keeps four significant digits.
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
-from decimal import Decimal, InvalidOperation
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 _SIZE = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
 _SIZE |= {"k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
@@ -22,7 +24,7 @@ _STEPS = (
     ("min", 60 * 10**9, 7200e9),
     ("h", 3600 * 10**9, float("inf")),
 )
-_NUMBER = re.compile(r"([+-]?[0-9_]*\.?[0-9_]+)\s*([a-zA-Zµ]*)")
+_NUMBER = r"([+-]?[0-9_]*\.?[0-9_]+)\s*([a-zA-Zµ]*)"
 
 _ABSOLUTE = 10**15  # ns; smaller ones count from the start of the output, as in core/timeline/combine
 
@@ -83,7 +85,9 @@ def _instant(text: str, expected: str) -> int | None:
 
 
 def _split(text: str, expected: str) -> tuple[Decimal, str]:
-    match = _NUMBER.fullmatch(text.strip())
+    from decimal import Decimal, InvalidOperation  # only when a size or a time is read
+
+    match = re.fullmatch(_NUMBER, text.strip())
     if match is None:
         raise ValueError(f"expected {expected}, got {text!r}")
     try:
@@ -137,6 +141,8 @@ def format_instant(ns: int) -> str:
     seconds, rest = divmod(ns, 10**9)
     if not 10**8 < seconds < 10**11:
         return format_ns(ns)
+    from datetime import datetime, timezone
+
     date = datetime.fromtimestamp(seconds, tz=timezone.utc)
     return f"{date:%Y-%m-%d %H:%M:%S}.{rest // 1000:06d} UTC"
 

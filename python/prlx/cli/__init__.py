@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
@@ -110,7 +109,7 @@ def run(command: Command, words: Sequence[str]) -> int:
         sys.stderr.write(f"{program}: internal error: {type(error).__name__}: {error}\n")
         sys.stderr.write("  this is a bug of prlx; -vv shows the traceback, prlx doctor the surroundings\n")
         if verbose >= 2:
-            traceback.print_exc()
+            _print_traceback()
         return 70
 
 
@@ -162,5 +161,11 @@ def _fail(program: str, error: PrlxError, *, verbose: int, code: int | None = No
     if verbose >= 2:
         if isinstance(error, InternalError) and error.stack:
             sys.stderr.write(error.stack.rstrip() + "\n")
-        traceback.print_exc()
+        _print_traceback()
     return error.exit_code if code is None else code
+
+
+def _print_traceback() -> None:
+    import traceback  # only where somebody asked for it
+
+    traceback.print_exc()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import inspect
-import textwrap
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 from .._config import Config, did_you_mean
@@ -27,7 +26,14 @@ class _Parser(argparse.ArgumentParser):
 
 def build(command: Command) -> argparse.ArgumentParser:
     """The parser of a command; every value left out is ``None``."""
-    parser = _Parser(prog=command.program or f"prlx {command.name}", add_help=False, allow_abbrev=False)
+    # A usage and a width of our own keep argparse from making them up for messages that are never shown.
+    parser = _Parser(
+        prog=command.program or f"prlx {command.name}",
+        usage=command.usage,
+        formatter_class=partial(argparse.HelpFormatter, width=HELP_WIDTH),
+        add_help=False,
+        allow_abbrev=False,
+    )
     for option in (*command.options, *COMMON):
         _add(parser, option)
     for item in command.positionals:
@@ -172,6 +178,8 @@ def given(values: argparse.Namespace, call: Callable[..., object]) -> dict[str, 
     call
         What they are for.
     """
+    import inspect
+
     parameters = inspect.signature(call).parameters.values()
     names = {each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
     return {name: value for name, value in vars(values).items() if name in names and value is not None}
@@ -197,6 +205,8 @@ def _brief(options: Sequence[Option], command: Command) -> list[str]:
         return []
     spelled = [f"{option.off or option.flags[0]} {'|'.join(option.choices) or option.metavar}" for option in options]
     named = [text.rstrip().replace(" ", "\xa0") for text in spelled]
+    import textwrap
+
     text = textwrap.wrap(", ".join(named), HELP_WIDTH - 2, break_on_hyphens=False)
     head = f"also, explained in docs/commands/{command.name.split()[0]}.md:"
     return ["", head, *(f"  {line}".replace("\xa0", " ") for line in text)]
@@ -215,5 +225,7 @@ def _row(option: Option) -> list[str]:
 
 def _columns(left: str, right: str) -> list[str]:
     head = f"  {left:<{_LEFT}}  "
+    import textwrap
+
     wrapped = textwrap.wrap(right, HELP_WIDTH - len(head)) or [""]
     return [head + wrapped[0], *(" " * len(head) + more for more in wrapped[1:])]

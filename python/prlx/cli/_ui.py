@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -68,6 +66,8 @@ class UI:
 
     def emit(self, document: Mapping[str, Any]) -> None:
         """The one JSON document on stdout."""
+        import json
+
         self.out.line(json.dumps(document, indent=2, ensure_ascii=not self.out.unicode))
 
     @property
@@ -86,8 +86,19 @@ def _stream(file: TextIO, config: Config, no_color: bool) -> Stream:
     encoding = (getattr(file, "encoding", None) or "ascii").lower().replace("-", "")
     terminal = _is_terminal(file)
     # Names are cut to fit a terminal, never in a pipe, unless COLUMNS says how wide it shall be.
-    width = shutil.get_terminal_size().columns if terminal or "COLUMNS" in os.environ else _WHOLE
+    width = _columns() if terminal or "COLUMNS" in os.environ else _WHOLE
     return Stream(file, _wants_color(config, no_color, terminal), max(40, width), encoding.startswith("utf"))
+
+
+def _columns() -> int:
+    """The columns of the terminal, as ``shutil`` finds them; importing that costs milliseconds."""
+    told = os.environ.get("COLUMNS", "")
+    if told.isdecimal() and int(told) > 0:
+        return int(told)
+    try:
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or 80  # type: ignore[union-attr]
+    except (AttributeError, ValueError, OSError):  # no stdout, closed, no terminal
+        return 80
 
 
 def _wants_color(config: Config, no_color: bool, terminal: bool) -> bool:

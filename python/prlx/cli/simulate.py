@@ -6,7 +6,6 @@ import contextlib
 import runpy
 import shlex
 import sys
-import traceback
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,6 +98,8 @@ def _execute(script: Path, words: list[str], ui: UI) -> int:
 
 def _show(error: Exception, script: Path) -> None:
     """Print a script's exception as Python would, without our own frames above it."""
+    import traceback
+
     trace = error.__traceback__
     while trace is not None and Path(trace.tb_frame.f_code.co_filename) != script:
         trace = trace.tb_next
