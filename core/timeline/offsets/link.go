@@ -15,10 +15,9 @@ type link struct {
 	parts  []part    // maximal stretches without a break, ascending
 	breaks []breakIn // breaks[i] lies between parts[i] and parts[i+1]
 
-	stepCount []int   // steps before each part, filled when first needed
-	half      float64 // typicalHalf, filled when first needed
-	misfit    float64 // largest of the windows, ns
-	residual  int64   // mean distance of the network's solution from this link's own estimate, ns
+	half     float64 // typicalHalf, filled when first needed
+	misfit   float64 // largest of the windows, ns
+	residual int64   // mean distance of the network's solution from this link's own estimate, ns
 }
 
 // lie is a bound that was found to be wrong, and marked as dead until the graph is solved.
@@ -29,6 +28,18 @@ type lie struct {
 
 // learn finds out what the edge says over time.
 func (l *link) learn(opt *Options) {
+	l.fit(opt)
+	steps := 0
+	for i := range l.parts {
+		p := &l.parts[i]
+		if i > 0 && l.breaks[i-1].kind == breakStep {
+			steps++
+		}
+		p.firstX, p.lastX, p.steps = l.obs[p.from].x, l.obs[p.to-1].x, steps
+	}
+}
+
+func (l *link) fit(opt *Options) {
 	switch {
 	case l.Source.stated():
 		l.fromStated(opt)
@@ -77,17 +88,21 @@ func (l *link) revive() {
 
 // part is a stretch of a link in which the clocks ran smoothly.
 type part struct {
-	from, to int // obs[from:to]
-	windows  []window
-	near     int // where after looks first
+	from, to      int     // obs[from:to]
+	firstX, lastX float64 // of obs[from] and obs[to-1]
+	steps         int     // of the link before this part
+	near          int     // where after looks first
+	windows       []window
 }
 
-// window is one fit: the polygon of possible lines and the estimate.
+// window is one fit: the possible lines and the estimate. A large graph has a million of boxes, all of which are looked at in turn, so
+// they lie in the windows themselves.
 type window struct {
 	center float64 // x
-	poly   *polygon
-	fit    line
+	fit    line    // at center where poly is nil, else at the polygon's origin
+	bound  line    // how far a possible line can be from fit, in offset and in slope: a box
 	misfit float64 // by how much the clock left its straight line without contradicting it, ns; part of the bound
+	poly   *polygon
 }
 
 type breakKind uint8

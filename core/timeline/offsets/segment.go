@@ -200,8 +200,8 @@ func (l *link) judgeBreaks(opt *Options) {
 	l.dropUnfitted()
 	for i := range l.breaks {
 		b := &l.breaks[i]
-		left := l.parts[i].windows[len(l.parts[i].windows)-1]
-		right := l.parts[i+1].windows[0]
+		left := &l.parts[i].windows[len(l.parts[i].windows)-1]
+		right := &l.parts[i+1].windows[0]
 		d0, h0 := apart(left, right, b.fromX)
 		d1, h1 := apart(left, right, b.toX)
 		b.slope = math.Abs(right.fit.s - left.fit.s)
@@ -240,7 +240,7 @@ func (l *link) dropUnfitted() {
 }
 
 // apart returns by how much the right fit is above the left one at x, and the sum of their errors there.
-func apart(left, right window, x float64) (d, h float64) {
+func apart(left, right *window, x float64) (d, h float64) {
 	tl, tr := left.at(x), right.at(x)
 	return tr.theta - tl.theta, tl.half() + tr.half()
 }
@@ -250,9 +250,23 @@ type value struct{ theta, lo, hi float64 }
 
 func (v value) half() float64 { return math.Max(v.hi-v.theta, v.theta-v.lo) }
 
-func (w window) at(x float64) value {
+func (w *window) at(x float64) value {
+	if w.poly == nil {
+		return w.inBox(x)
+	}
 	lo, hi := w.poly.band(x)
 	return value{w.fit.at(w.poly.dx(x)), lo - w.misfit, hi + w.misfit}
+}
+
+// inBox is at for a box, whose band is between the lines of two corners: which two depends on the side of the center.
+func (w *window) inBox(x float64) value {
+	dx := (x - w.center) / 1e9
+	low, high := w.fit.s-w.bound.s, w.fit.s+w.bound.s
+	if dx < 0 {
+		low, high = high, low
+	}
+	lo, hi := line{w.fit.a - w.bound.a, low}, line{w.fit.a + w.bound.a, high}
+	return value{w.fit.at(dx), lo.at(dx) - w.misfit, hi.at(dx) + w.misfit}
 }
 
 // place says where an x lies on a link.
@@ -272,37 +286,20 @@ func (l *link) at(x float64) (value, place) {
 
 // locate is at that also counts the steps before x.
 func (l *link) locate(x float64) (v value, at place, steps int) {
-	i := sort.Search(len(l.parts), func(i int) bool { return l.obs[l.parts[i].from].x > x }) - 1
-	if i < 0 {
-		return l.parts[0].at(x), outside, 0
+	i := 0
+	if len(l.parts) > 1 {
+		i = max(0, sort.Search(len(l.parts), func(i int) bool { return l.parts[i].firstX > x })-1)
 	}
 	p := &l.parts[i]
-	steps = l.stepsBefore(i)
-	if x <= l.obs[p.to-1].x {
-		return p.at(x), onPart, steps
+	switch {
+	case x <= p.lastX && x >= p.firstX:
+		return p.at(x), onPart, p.steps
+	case x < p.firstX, i == len(l.parts)-1:
+		return p.at(x), outside, p.steps
+	case l.breaks[i].kind == breakStep:
+		return p.at(x), inStep, p.steps
 	}
-	if i == len(l.parts)-1 {
-		return p.at(x), outside, steps
-	}
-	b := l.breaks[i]
-	if b.kind == breakStep {
-		return p.at(x), inStep, steps
-	}
-	return l.across(i, x), onPart, steps
-}
-
-// stepsBefore counts the steps before part i.
-func (l *link) stepsBefore(i int) int {
-	if l.stepCount == nil {
-		l.stepCount = make([]int, len(l.parts))
-		for k, b := range l.breaks {
-			l.stepCount[k+1] = l.stepCount[k]
-			if b.kind == breakStep {
-				l.stepCount[k+1]++
-			}
-		}
-	}
-	return l.stepCount[i]
+	return l.across(i, x), onPart, p.steps
 }
 
 // across interpolates a kink or a gap: a straight line between its ends, and a band that allows for the change of rate.

@@ -34,12 +34,14 @@ type series struct {
 
 // newSeries takes ascending samples. floor is a difference that is never called an outlier.
 func newSeries(s []sample, floor float64) *series {
-	q := &series{floor: floor}
+	n := len(s)
+	room := make([]float64, 3*n)
+	q := &series{x: room[:n:n], v: room[n : 2*n : 2*n], slack: room[2*n:], src: make([]int, n), floor: floor}
 	for i, p := range s {
-		q.x = append(q.x, float64(p.at-s[0].at))
-		q.v = append(q.v, float64(p.offset-s[0].offset)+p.rest)
-		q.slack = append(q.slack, p.slack)
-		q.src = append(q.src, i)
+		q.x[i] = float64(p.at - s[0].at)
+		q.v[i] = float64(p.offset-s[0].offset) + p.rest
+		q.slack[i] = p.slack
+		q.src[i] = i
 	}
 	return q
 }
@@ -146,12 +148,13 @@ func (q *series) slopes() []float64 {
 		return q.drift
 	}
 	const around = 8
-	d := make([]float64, len(q.x)-1)
+	room := make([]float64, 2*(len(q.x)-1))
+	d := room[:len(room)/2]
 	for i := range d {
 		d[i] = (q.v[i+1] - q.v[i]) / (q.x[i+1] - q.x[i])
 	}
-	q.drift = make([]float64, len(d))
-	var near runningMedian
+	q.drift = room[len(d):]
+	near := runningMedian{make([]float64, 0, 2*around+2)}
 	for i := range d {
 		if i == 0 {
 			for _, v := range d[:min(len(d), around)] {

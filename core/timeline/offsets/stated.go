@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"math"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -187,7 +188,5 @@ func knotWindows(knots []obs, bounds []float64, opt *Options) []window {
 
 // boxWindow is the window of one value with a bound, and of one slope with another.
 func boxWindow(x, v, bound, slope, slopeBound float64) window {
-	return window{center: x, fit: line{v, slope}, poly: &polygon{x0: x, v: []line{
-		{v - bound, slope - slopeBound}, {v + bound, slope - slopeBound}, {v + bound, slope + slopeBound}, {v - bound, slope + slopeBound},
-	}}}
+	return window{center: x, fit: line{v, slope}, bound: line{math.Abs(bound), math.Abs(slopeBound)}}
 }

@@ -231,6 +231,29 @@ func TestAFactIsABoundOnTheSideOfItsClock(t *testing.T) {
 	}
 }
 
+// TestTheBandOfABoxIsThatOfItsCorners: to the last bit what all four corners give, on both sides of the center.
+func TestTheBandOfABoxIsThatOfItsCorners(t *testing.T) {
+	r := rand.New(rand.NewSource(9))
+	for range 20_000 {
+		size := math.Pow(10, float64(r.Intn(9)))
+		x, v, bound, slope, slopeBound := r.Float64()*1e12, r.NormFloat64()*size, r.Float64()*size, r.NormFloat64()*size, r.Float64()*size
+		if r.Intn(4) == 0 {
+			slope, slopeBound = 0, 0
+		}
+		w := boxWindow(x, v, bound, slope, slopeBound)
+		w.misfit = float64(r.Intn(3)) * 100
+		corners := &polygon{x0: x, v: []line{
+			{v - bound, slope - slopeBound}, {v + bound, slope - slopeBound}, {v + bound, slope + slopeBound}, {v - bound, slope + slopeBound},
+		}}
+		at := x + float64(r.Intn(3)-1)*r.Float64()*1e10
+		lo, hi := corners.band(at)
+		want := value{line{v, slope}.at(corners.dx(at)), lo - w.misfit, hi + w.misfit}
+		if got := w.at(at); got != want {
+			t.Fatalf("at %g from the center: %+v, want %+v", at-x, got, want)
+		}
+	}
+}
+
 // TestAMisfitWidensTheWindowsBesideIt: half of what they look at is the same. It does not travel further.
 func TestAMisfitWidensTheWindowsBesideIt(t *testing.T) {
 	windows := []window{{misfit: 10}, {}, {}, {misfit: 500}, {misfit: 20}, {}}

@@ -1,8 +1,10 @@
 package offsets
 
 import (
+	"cmp"
 	"context"
 	"math"
+	"slices"
 	"sort"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -126,7 +128,7 @@ func (g *windowSet) sortEdges() {
 	var spacings []float64
 	for _, d := range g.directions() {
 		w := g.edges[d]
-		sort.SliceStable(w, func(i, j int) bool { return w[i].from < w[j].from })
+		slices.SortStableFunc(w, func(p, q windowSample) int { return cmp.Compare(p.from, q.from) })
 		kept := w[:0]
 		for _, s := range w {
 			if len(kept) > 0 && kept[len(kept)-1].from == s.from {
@@ -215,19 +217,20 @@ type measured struct {
 // fill merges both directions of a pair into readings of theta on A's clock.
 func (g *windowSet) fill(e *Edge, p phase) {
 	a, b := e.A.Node, e.B.Node
-	var all []measured
+	there, back := g.edges[directed{a, b}], g.edges[directed{b, a}]
+	all := make([]measured, 0, len(there)+len(back))
 	probes := int64(0)
-	for _, w := range g.edges[directed{a, b}] {
+	for _, w := range there {
 		t, theta, slack := p.sampleAt(w)
 		all = append(all, measured{t, theta, slack, float64(w.pairs)})
 		probes += w.pairs
 	}
-	for _, w := range g.edges[directed{b, a}] { // theta is A minus B, at B's t
+	for _, w := range back { // theta is A minus B, at B's t
 		t, theta, slack := p.sampleAt(w)
 		all = append(all, measured{t + int64(math.Round(theta)), -theta, slack, float64(w.pairs)})
 		probes += w.pairs
 	}
-	sort.SliceStable(all, func(i, j int) bool { return all[i].x < all[j].x })
+	slices.SortStableFunc(all, func(p, q measured) int { return cmp.Compare(p.x, q.x) })
 	all = mergeClose(all, g.spacing/4)
 	e.around(all[0].x, int64(math.Round(all[0].theta)))
 	e.spacing, e.probes = g.spacing, int(min(probes, math.MaxInt32))
@@ -277,25 +280,29 @@ func (l *link) fromSeries(q *series, spacing int64, opt *Options) {
 	if len(q.x) > 1 {
 		slopes = q.slopes()
 	}
-	isStep := map[int]bool{}
-	for _, i := range q.steps() {
-		isStep[i] = true
+	steps := q.steps()
+	isStep := func(i int) bool { // asked in order
+		for len(steps) > 0 && steps[0] < i {
+			steps = steps[1:]
+		}
+		return len(steps) > 0 && steps[0] == i
 	}
+	l.obs = slices.Grow(l.obs, len(q.x))
 	from := 0
 	for i := range q.x {
 		l.obs = append(l.obs, obs{x: q.x[i], v: q.v[i]})
 		gap := i+1 < len(q.x) && q.x[i+1]-q.x[i] > 8*float64(spacing)
-		if i+1 < len(q.x) && !gap && !isStep[i] {
+		if i+1 < len(q.x) && !gap && !isStep(i) {
 			continue
 		}
-		part := part{from: from, to: i + 1}
+		part := part{from: from, to: i + 1, windows: make([]window, 0, i+1-from)}
 		for k := from; k <= i; k++ {
 			part.windows = append(part.windows, q.window(k, slopes[min(k, len(slopes)-1)]*1e9, spacing, opt))
 		}
 		l.parts = append(l.parts, part)
 		if i+1 < len(q.x) {
 			b := breakIn{kind: breakGap, fromX: q.x[i], toX: q.x[i+1], slope: float64(opt.WanderPPB)}
-			if isStep[i] {
+			if isStep(i) {
 				b.kind = breakStep
 			}
 			l.breaks = append(l.breaks, b)
