@@ -104,19 +104,8 @@ func (c *Cursor) Sample(offsetPS int64) (mappedPS, boundNS int64, cov Coverage) 
 
 // Quality returns the bound in ns of what Map returns for an offset, and how it was mapped.
 func (c *Cursor) Quality(offsetPS int64) (boundNS int64, cov Coverage) {
-	if offsetPS < c.lo || offsetPS >= c.hi {
-		c.seek(offsetPS)
-	}
-	if len(c.m.knots) == 0 {
-		return 0, 0
-	}
-	q := &c.quality
-	d := float64(offsetPS) - float64(c.seg.x)
-	v := q.at0 + q.perPS*d
-	if q.wanderPS != 0 {
-		v += q.wanderPS * min(d, q.lengthPS-d)
-	}
-	return clampFloat(math.Ceil(v)), c.m.flags[c.interval]
+	b := c.Bounds(offsetPS)
+	return WholeNS(b.At(offsetPS)), b.Coverage
 }
 
 // slow serves distances before the segment's origin and segments whose rate is far from 1.

@@ -31,6 +31,22 @@ func (h *Histogram) Add(v int64) {
 	h.add(bucket(v), 1)
 }
 
+// AddRun counts n values that share a bucket, of which the largest is given.
+func (h *Histogram) AddRun(largest, n int64) {
+	largest = max(largest, 0)
+	h.max = max(h.max, largest)
+	h.add(bucket(largest), n)
+}
+
+// Bucket returns the smallest and the largest value that share a bucket with v.
+func Bucket(v int64) (from, to int64) {
+	b := bucket(max(v, 0))
+	if b == 0 {
+		return math.MinInt64, 0
+	}
+	return ceiling(b-1) + 1, ceiling(b)
+}
+
 func (h *Histogram) add(b int, n int64) {
 	h.n += n
 	if h.counts != nil {

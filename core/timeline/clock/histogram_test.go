@@ -63,3 +63,26 @@ func TestMergedHistogramsAreLikeOne(t *testing.T) {
 		t.Errorf("max %d of %d, want %d of %d", a.Max(), a.Total(), all[len(all)-1], len(all))
 	}
 }
+
+func TestARunOfABucketIsLikeItsValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	var runs, single Histogram
+	for range 2000 {
+		v := int64(r.Uint64()) >> r.IntN(64)
+		from, to := Bucket(v)
+		if v < from || v > to || from > math.MinInt64 && bucket(from) != bucket(max(v, 0)) || bucket(to) != bucket(max(v, 0)) {
+			t.Fatalf("%d is said to share a bucket with %d to %d", v, from, to)
+		}
+		if to < math.MaxInt64 && bucket(to+1) == bucket(to) {
+			t.Fatalf("the bucket of %d goes on beyond %d", v, to)
+		}
+		n := 1 + r.Int64N(9)
+		for k := range n {
+			single.Add(max(from, to-k))
+		}
+		runs.AddRun(to, n)
+	}
+	if runs.Max() != single.Max() || runs.Total() != single.Total() || !slices.Equal(runs.counts, single.counts) {
+		t.Errorf("runs: %d values up to %d, one by one %d up to %d, or other buckets", runs.Total(), runs.Max(), single.Total(), single.Max())
+	}
+}
