@@ -265,26 +265,20 @@ func relativePS(ns, baseNS int64) int64 {
 }
 
 // observer returns the hook that counts the events of a line.
-func (l *LinePlan) observer(s *Stats, plane, line string) func(oldPS, newPS, boundNS int64, cov clock.Coverage) {
-	shift := l.NewBaseNS - l.OldBaseNS
-	var own *clock.Cursor // a Retimer has none when the line is moved as a whole
-	if l.rigid {
-		own = l.Cursor()
+func (l *LinePlan) observer(s *Stats, plane, line string) func(*source.Observed) {
+	at := eventsOf{stats: s, plane: plane, line: line, shiftNS: l.NewBaseNS - l.OldBaseNS}
+	if !l.rigid {
+		return func(o *source.Observed) { at.observe(o.OldPS, o.NewPS, &o.Bounds) }
 	}
-	return func(oldPS, newPS, bound int64, cov clock.Coverage) {
-		if own != nil {
-			_, bound, cov = own.Sample(oldPS)
-		}
-		correction := shift
-		if newPS != oldPS {
-			correction += (newPS - oldPS) / 1000
-		}
-		if correction != 0 || newPS != oldPS {
-			s.EventsCorrected++
-		}
-		s.observe(correction, bound, cov)
-		if cov&clock.Clamped != 0 && len(s.Clamps) < MaxClamps {
-			s.Clamps = append(s.Clamps, Clamp{Plane: plane, Line: line, OffsetPS: oldPS, BoundNS: bound})
+	own := l.Cursor() // a Retimer has none when the line is moved as a whole
+	return func(o *source.Observed) {
+		for from := 0; from < len(o.OldPS); {
+			bounds, to := own.Bounds(o.OldPS[from]), from+1
+			for to < len(o.OldPS) && own.Serves(o.OldPS[to]) {
+				to++
+			}
+			at.observe(o.OldPS[from:to], o.NewPS[from:to], &bounds)
+			from = to
 		}
 	}
 }

@@ -1,6 +1,8 @@
 package align
 
 import (
+	"math"
+
 	"github.com/prlx-go/prlx/core/timeline/clock"
 )
 
@@ -32,32 +34,98 @@ type Clamp struct {
 	BoundNS  int64  `json:"bound_ns"`
 }
 
-// observe counts one event that was at oldNS and is at newNS now.
-func (s *Stats) observe(correctionNS, boundNS int64, c clock.Coverage) {
-	if s.Timed == 0 || correctionNS < s.MinCorrectionNS {
-		s.MinCorrectionNS = correctionNS
+// eventsOf counts the events of one line, all of which move by shiftNS beside what happens to their offsets.
+type eventsOf struct {
+	stats       *Stats
+	plane, line string
+	shiftNS     int64
+}
+
+// observe counts events that one interval of a map serves.
+func (l *eventsOf) observe(oldPS, newPS []int64, bounds *clock.Bounds) {
+	s, n := l.stats, int64(len(oldPS))
+	moved, least, most := extremes(oldPS, newPS)
+	least, most = l.shiftNS+least/1000, l.shiftNS+most/1000
+	if s.Timed == 0 {
+		s.MinCorrectionNS, s.MaxCorrectionNS = least, most
 	}
-	if s.Timed == 0 || correctionNS > s.MaxCorrectionNS {
-		s.MaxCorrectionNS = correctionNS
+	s.MinCorrectionNS, s.MaxCorrectionNS = min(s.MinCorrectionNS, least), max(s.MaxCorrectionNS, most)
+	s.Timed += n
+	if l.shiftNS != 0 {
+		moved = n
 	}
-	s.Timed++
-	s.Bounds.Add(boundNS)
+	s.EventsCorrected += moved
+	countBounds(&s.Bounds, oldPS, bounds)
+	s.cover(n, bounds.Coverage)
+	if bounds.Coverage&clock.Clamped == 0 {
+		return
+	}
+	for _, at := range oldPS[:min(len(oldPS), MaxClamps-len(s.Clamps))] {
+		s.Clamps = append(s.Clamps, Clamp{Plane: l.plane, Line: l.line, OffsetPS: at, BoundNS: clock.WholeNS(bounds.At(at))})
+	}
+}
+
+// extremes returns how many offsets changed, and the smallest and the largest change.
+func extremes(oldPS, newPS []int64) (moved, least, most int64) {
+	newPS = newPS[:len(oldPS)]
+	least, most = newPS[0]-oldPS[0], newPS[0]-oldPS[0]
+	for k, old := range oldPS {
+		change := newPS[k] - old
+		if change != 0 {
+			moved++
+		}
+		least, most = min(least, change), max(most, change)
+	}
+	return moved, least, most
+}
+
+// maxExactNS is the largest bound of which float64 tells neighbours apart.
+const maxExactNS = 1 << 52
+
+// countBounds adds the bounds of offsets to a histogram: neighbours mostly share a bucket.
+func countBounds(h *clock.Histogram, oldPS []int64, bounds *clock.Bounds) {
+	below, upTo := math.Inf(1), math.Inf(-1) // a bound in the bucket: below < bound <= upTo
+	largest, n := 0.0, int64(0)
+	for _, at := range oldPS {
+		v := bounds.At(at)
+		if v > below && v <= upTo {
+			if n++; v > largest {
+				largest = v
+			}
+			continue
+		}
+		if n > 0 {
+			h.AddRun(clock.WholeNS(largest), n)
+		}
+		largest, n = v, 1
+		from, to := clock.Bucket(clock.WholeNS(v))
+		if below, upTo = float64(from)-1, float64(to); to > maxExactNS {
+			below, upTo = math.Inf(1), math.Inf(-1)
+		}
+	}
+	if n > 0 {
+		h.AddRun(clock.WholeNS(largest), n)
+	}
+}
+
+// cover counts events by how they were mapped.
+func (s *Stats) cover(n int64, c clock.Coverage) {
 	if c == 0 {
 		return
 	}
 	if c&clock.Extrapolated != 0 {
-		s.SnapshotExtrapolations++
+		s.SnapshotExtrapolations += n
 	}
 	if c&clock.ExtrapolatedThen != 0 {
-		s.OffsetExtrapolations++
+		s.OffsetExtrapolations += n
 	}
 	if c&clock.InStep != 0 {
-		s.EventsInStep++
+		s.EventsInStep += n
 	}
 	if c&clock.Clamped != 0 {
-		s.EventsClamped++
+		s.EventsClamped += n
 	}
-	s.Uncovered++
+	s.Uncovered += n
 }
 
 // Merge adds the counts of o.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/align"
-	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
@@ -59,7 +58,7 @@ type crossLine struct {
 	line    *source.Line
 	at      *align.LinePlan
 	tid     int
-	observe func(oldPS, newPS, boundNS int64, cov clock.Coverage)
+	observe func(*source.Observed)
 }
 
 // crossing decides processes and threads of node k.
@@ -182,11 +181,13 @@ func (l *crossLine) write(w *pieceWorker) error {
 	cursor := l.at.Cursor()
 	text := w.buffer()
 	bytes := l.events.Bytes(l.line)
+	var one [2]int64 // what is observed of an event: its offset before and after
+	seen := source.Observed{OldPS: one[:1], NewPS: one[1:]}
 	err := l.events.Line(w.ctx, l.line, func(e *source.Event) error {
 		if !e.Timed {
 			return nil
 		}
-		from, bound, cov := cursor.Sample(e.OffsetPS)
+		from := cursor.Map(e.OffsetPS)
 		to := from
 		if e.DurationPS > 0 {
 			end := e.OffsetPS + e.DurationPS
@@ -201,7 +202,9 @@ func (l *crossLine) write(w *pieceWorker) error {
 		if !overlaps(l.doc.keep, start, end) {
 			return nil
 		}
-		l.observe(e.OffsetPS, from, bound, cov)
+		one = [2]int64{e.OffsetPS, from}
+		seen.Bounds = cursor.Bounds(e.OffsetPS)
+		l.observe(&seen)
 		if len(text) > 0 {
 			text = append(text, ",\n"...)
 		}

@@ -85,10 +85,15 @@ type LineEdit struct {
 	// shows: new minus old base, plus new minus old offset.
 	CorrectionBaseNS int64
 
-	// Observe, when set, sees every kept timed event in stored order while it is measured: its offset before and after, and,
-	// where the line has a Cursor, the bound of the new instant and how it was mapped. With several workers Observe functions of
-	// different lines run at the same time.
-	Observe func(oldPS, newPS, boundNS int64, cov clock.Coverage)
+	// Observe, when set, sees every kept timed event in stored order while it is measured, some at a time. With several workers Observe
+	// functions of different lines run at the same time.
+	Observe func(*Observed)
+}
+
+// Observed are some timed events of a line that follow one another: their offsets in ps before and after, valid during the call.
+type Observed struct {
+	OldPS, NewPS []int64
+	Bounds       clock.Bounds // of all NewPS, where the line has a Cursor
 }
 
 // Plane returns the edit of a plane, the zero edit where there is none.

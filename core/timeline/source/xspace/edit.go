@@ -62,9 +62,9 @@ type transform struct {
 	from, to int64
 	keepAll  bool
 	hasTo    bool
-	observe  func(oldPS, newPS, boundNS int64, cov clock.Coverage)
-	boundNS  int64 // of the last event
-	coverage clock.Coverage
+	observe  func(*source.Observed)
+	seen     source.Observed // what observe is told
+	one      [2]int64        // offsets of one event, old and new, for seen
 
 	statID    int64 // 0: no correction stat
 	hasStat   bool
@@ -140,7 +140,7 @@ func (t *transform) event(ev *eventFields) (grow int, keep bool) {
 	}
 	t.counts.Events++
 	if t.observe != nil {
-		t.observe(ev.off, t.off, t.boundNS, t.coverage)
+		t.observeOne(ev.off)
 	}
 	if t.off != ev.off {
 		t.counts.Moved++
@@ -164,12 +164,17 @@ func (t *transform) event(ev *eventFields) (grow int, keep bool) {
 	return grow, true
 }
 
+// observeOne tells about the last event, whose offset was old.
+func (t *transform) observeOne(old int64) {
+	t.one = [2]int64{old, t.off}
+	t.seen.OldPS, t.seen.NewPS = t.one[:1], t.one[1:]
+	t.observe(&t.seen)
+}
+
 func (t *transform) mapEvent(ev *eventFields) {
 	t.counts.Mapped++
-	if t.observe != nil {
-		t.off, t.boundNS, t.coverage = t.cursor.Sample(ev.off)
-	} else {
-		t.off = t.cursor.Map(ev.off)
+	if t.off = t.cursor.Map(ev.off); t.observe != nil {
+		t.seen.Bounds = t.cursor.Bounds(ev.off)
 	}
 	if ev.dur == 0 {
 		return

@@ -22,6 +22,7 @@ type emitter struct {
 	n       int
 	written int64
 	in      []byte
+	batch   usualBatch
 
 	ref lineRef // the line that t belongs to
 	t   *transform
@@ -168,13 +169,21 @@ func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 	if err != nil {
 		return err
 	}
-	if e.t.usual(seg) {
-		return e.usualEvents(p, seg, b)
-	}
 	n, t := int(seg.n), e.t
 	dst, o := e.out, e.n
+	batches := seg.usual && t.onlyMaps()
 	var ev eventFields
 	for i := 0; i < n; {
+		if batches {
+			if next := e.batch.read(b, i, n); next > i {
+				e.n = o
+				if err := e.emitBatch(b); err != nil {
+					return err
+				}
+				dst, o, i = e.out, e.n, next
+				continue
+			}
+		}
 		var from, to int
 		if b[i] == 4<<3|wireLen {
 			if from, to = i+2, i+2+int(b[i+1]); b[i+1] >= 0x80 {
@@ -220,6 +229,16 @@ func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 		i = to
 	}
 	e.n = o
+	return nil
+}
+
+// emitBatch writes the events of the batch, which it maps.
+func (e *emitter) emitBatch(b []byte) error {
+	if err := e.room(e.batch.most()); err != nil {
+		return err
+	}
+	e.t.mapBatch(&e.batch)
+	e.n = e.batch.emit(e.out, e.n, b, &e.t.counts)
 	return nil
 }
 

@@ -76,8 +76,9 @@ func Measure(ctx context.Context, src *file.Source, space *Space, edit *Edit) (*
 	}
 	err = inParallel(ctx, max(m.edit.Workers, 1), len(m.todo), func(ctx context.Context, next func() (int, bool)) error {
 		var buf []byte
+		batch := &usualBatch{}
 		for i, ok := next(); ok; i, ok = next() {
-			if err := m.measureLine(ctx, m.todo[i], &buf); err != nil {
+			if err := m.measureLine(ctx, m.todo[i], &buf, batch); err != nil {
 				return err
 			}
 		}
@@ -272,7 +273,7 @@ func (m *measurer) statIDs(ctx context.Context, p *Plane, names []string) (map[s
 }
 
 // measureLine fills in the layout of an edited line.
-func (m *measurer) measureLine(ctx context.Context, ref lineRef, buf *[]byte) error {
+func (m *measurer) measureLine(ctx context.Context, ref lineRef, buf *[]byte, batch *usualBatch) error {
 	l := &m.space.Planes[ref.plane].Lines[ref.line]
 	out, t := m.begin(ref)
 	for i := range l.segments {
@@ -286,7 +287,7 @@ func (m *measurer) measureLine(ctx context.Context, ref lineRef, buf *[]byte) er
 		default:
 			var b []byte
 			if b, err = loadSegment(ctx, m.src, buf, seg.off, seg.n); err == nil {
-				n, err = measureSegment(m.src, ref, seg, b, t, out)
+				n, err = measureSegment(m.src, ref, seg, b, t, out, batch)
 			}
 		}
 		if err != nil {
@@ -370,11 +371,20 @@ func changed(src *file.Source, ref lineRef, off int64) error {
 }
 
 // measureSegment returns the new length of a segment.
-func measureSegment(src *file.Source, ref lineRef, seg *segment, b []byte, t *transform, out *lineLayout) (int64, error) {
+func measureSegment(src *file.Source, ref lineRef, seg *segment, b []byte, t *transform, out *lineLayout, m *usualBatch) (int64, error) {
 	n := int(seg.n)
 	size := n
+	batches := seg.usual && t.onlyMaps()
 	var ev eventFields
 	for i := 0; i < n; {
+		if batches {
+			if next := m.read(b, i, n); next > i {
+				t.mapBatch(m)
+				size += m.grown(&t.counts)
+				i = next
+				continue
+			}
+		}
 		var p, e int
 		if b[i] == 4<<3|wireLen {
 			if p, e = payload(b, i+1); e < p || e > n {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // growing is an io.WriterAt without an end.
@@ -36,8 +37,10 @@ func watch(e *Edit, s *Space) *[]string {
 			e.Planes[i].Lines = append(e.Planes[i].Lines, LineEdit{})
 		}
 		for k := range e.Planes[i].Lines {
-			e.Planes[i].Lines[k].Observe = func(oldPS, newPS, boundNS int64, cov clock.Coverage) {
-				seen = append(seen, fmt.Sprint(i, k, oldPS, newPS, boundNS, cov))
+			e.Planes[i].Lines[k].Observe = func(o *source.Observed) {
+				for n, old := range o.OldPS {
+					seen = append(seen, fmt.Sprint(i, k, old, o.NewPS[n], clock.WholeNS(o.Bounds.At(old)), o.Bounds.Coverage))
+				}
 			}
 		}
 	}

@@ -19,6 +19,7 @@ type lineScanner struct {
 	buf      []byte
 	progress func(int64)
 	prev     int64 // start of the previous timed event of the line
+	batch    usualBatch
 }
 
 func newLineScanner(ctx context.Context, src *file.Source, progress func(int64)) *lineScanner {
@@ -75,18 +76,14 @@ func (s *lineScanner) scan(plane int, l *Line) error {
 func (s *lineScanner) fields(l *Line, seg *segment, b []byte, n int, last bool) (used int, bad *wireFault) {
 	var ev eventFields
 	for i := 0; i < n; {
+		if next := s.usual(l, seg, b, i, n); next > i {
+			i = next
+			continue
+		}
 		if b[i] == 4<<3|wireLen {
-			p, e := i+2, i+2+int(b[i+1])
-			if b[i+1] >= 0x80 {
-				p, e = payload(b, i+1)
-			}
-			if e >= p && e <= n {
-				usual := parseUsual(b, p, e, &ev)
-				seg.usual = seg.usual && usual && p == i+2
-				if !usual {
-					if bad := parseEvent(b, p, e, &ev); bad != nil {
-						return 0, bad
-					}
+			if p, e := payload(b, i+1); e >= p && e <= n {
+				if bad := parseEvent(b, p, e, &ev); bad != nil {
+					return 0, bad
 				}
 				s.event(l, &ev)
 				i = e
@@ -103,7 +100,6 @@ func (s *lineScanner) fields(l *Line, seg *segment, b []byte, n int, last bool) 
 			}
 			return 0, bad
 		}
-		seg.usual = false
 		if f.num == 4 && f.wire == wireLen { // an event with a long tag
 			if bad := parseEvent(b, f.val, f.end, &ev); bad != nil {
 				return 0, bad
@@ -116,6 +112,39 @@ func (s *lineScanner) fields(l *Line, seg *segment, b []byte, n int, last bool) 
 		i = f.end
 	}
 	return n, nil
+}
+
+// usual takes usual events of a line from b[i:n] and returns where it stopped. It clears the segment's mark when what comes next looks
+// like one and is none.
+func (s *lineScanner) usual(l *Line, seg *segment, b []byte, i, n int) int {
+	u := &s.batch
+	u.read(b, i, n)
+	if whole := u.stats(b); whole < u.n {
+		var ev eventFields
+		p := u.place[whole]
+		parseEvent(b, p.begin()+p.head(), u.place[whole+1].begin(), &ev)
+		if ev.aggregated || ev.offPos != p.begin()+p.off() || ev.durPos != p.begin()+p.dur()+1 {
+			seg.usual = false
+		}
+		u.n = whole
+	}
+	if u.n == 0 {
+		return i
+	}
+	first, last := l.MinOffsetPS, l.MaxEndPS
+	if l.Timed() == 0 {
+		first, last = math.MaxInt64, math.MinInt64
+	}
+	for k, off := range u.off[:u.n] {
+		first, last = min(first, off), max(last, off+u.dur[k])
+		if off < s.prev {
+			l.Sorted = false
+		}
+		s.prev = off
+	}
+	l.MinOffsetPS, l.MaxEndPS = first, last
+	l.Events += int64(u.n)
+	return u.place[u.n].begin()
 }
 
 // event adds an event to the line's summary.

@@ -132,7 +132,7 @@ type segment struct {
 	n      int64
 	events int64 // events before it in the line
 	plain  bool  // nothing but events, none of them big
-	usual  bool  // nothing but events of less than 128 bytes that parseUsual reads
+	usual  bool  // what usualBatch.read takes are usual events: nothing behind their duration_ps changes their times
 	big    bool  // one field that does not fit a buffer
 }
 
