@@ -162,7 +162,7 @@ func (r *Result) verdict(v *Judgement) string {
 	compared := "; compared: " + v.coverage.Text + limits
 	switch v.Status {
 	case StatusInconclusive:
-		return "this cannot be told: " + strings.Join(v.why, "; ") + compared
+		return "cannot tell whether they differ: " + strings.Join(v.why, "; ") + compared
 	case StatusSameResults:
 		return "same results; " + r.way(v) + compared
 	case StatusDiverged:

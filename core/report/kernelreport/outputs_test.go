@@ -66,7 +66,7 @@ func TestEveryReportNamesTheOutputThatDiffers(t *testing.T) {
 func TestStatusesInReports(t *testing.T) {
 	same, unsaid := writtenOther(), identical()
 	same.Outputs, same.Findings, same.Status = nil, nil, diff.StatusSameResults
-	unsaid.Status, unsaid.Passed, unsaid.Verdict = diff.StatusInconclusive, false, "this cannot be told"
+	unsaid.Status, unsaid.Passed, unsaid.Verdict = diff.StatusInconclusive, false, "cannot tell whether they differ"
 	passes := *same
 	passes.Passed = true
 	for _, c := range []struct {
@@ -81,7 +81,7 @@ func TestStatusesInReports(t *testing.T) {
 		{&passes, "github", "::notice title="},
 		{&passes, "markdown", ": same results, passed\n"},
 		{&passes, "html", `pill good">same results, passed`},
-		{unsaid, "junit", `<error message="this cannot be told" type="inconclusive">`},
+		{unsaid, "junit", `<error message="cannot tell whether they differ" type="inconclusive">`},
 		{unsaid, "github", "::error title="},
 		{unsaid, "markdown", ": inconclusive\n"},
 		{unsaid, "html", `pill bad">inconclusive`},

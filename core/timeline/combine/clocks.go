@@ -130,7 +130,7 @@ func (t *task) ownerOf(in Input) (int, error) {
 	if len(t.nodes) == 1 && in.ID == "" {
 		return t.nodes[0].Number, nil
 	}
-	return 0, fault.New(fault.Incompatible, "which node these snapshots belong to cannot be told").WithPath(in.Path).
+	return 0, fault.New(fault.Incompatible, "cannot tell which node these snapshots belong to").WithPath(in.Path).
 		WithHint("name it: --snapshots ID=%s, ID one of %v", in.Path, names(identities(t.nodes)))
 }
 
@@ -286,6 +286,9 @@ func (t *task) solveProbes(k *known) (err error) {
 // tracerClock gives a node its map R -> S, from its snapshots plane or a snapshot file.
 func (t *task) tracerClock(n *Node, k *known) error {
 	if n.text != nil || n.onHost {
+		if k.snapshots[n.Number] != nil {
+			n.warn("its snapshots are not used: %s", n.withoutTracer())
+		}
 		return nil
 	}
 	meta := k.metas[n.Number]
@@ -322,6 +325,14 @@ func (t *task) tracerClock(n *Node, k *known) error {
 	}
 	n.Clocks.StartTracerNS = t.tracerStart(n, meta)
 	return nil
+}
+
+// withoutTracer says why no line of a trace is on its tracer's clock.
+func (n *Node) withoutTracer() string {
+	if n.onHost {
+		return "prlx has put its device lines on the host's clock before"
+	}
+	return "the times of a Chrome trace are on the host's clock, where its profiler has put them"
 }
 
 // startOf completes what clock files say about the start of a node's recording by what its trace says, and names where that stands;

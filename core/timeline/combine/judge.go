@@ -180,7 +180,7 @@ func (t *task) nothingJudged(m *collective.Matched) string {
 	case len(m.Groups) > 0:
 		return fmt.Sprintf("none of the %d collectives could be judged: the clocks are not known well enough, or it is not recorded who gives to whom", len(m.Groups))
 	case m.UnmatchedCount() > 0:
-		return fmt.Sprintf("no collective could be judged: the partners of %d executions are in no other trace, or cannot be told", m.UnmatchedCount())
+		return fmt.Sprintf("no collective could be judged: the partners of %d executions are in no other trace, or are unknown", m.UnmatchedCount())
 	}
 	return "no collective could be judged: the traces hold none that is recognised"
 }
