@@ -58,6 +58,14 @@ def align_trace(
     ------
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+
+    Examples
+    --------
+    >>> probes = [f"examples/jax_p4/probes_node{node}.jsonl" for node in range(4)]
+    >>> solved = prlx.solve_offsets(probes, output="offsets.jsonl")
+    >>> aligned = prlx.align_trace("examples/jax_p4/node1/node1.xplane.pb", offsets=solved.path, output="node1")
+    >>> aligned.status, aligned.nodes[0].offset_ns
+    ('aligned', 37567041)
     """
     asked = request(
         trace,

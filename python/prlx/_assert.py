@@ -88,6 +88,15 @@ def assert_same(
         More differs than is allowed; the message is the report. Its attribute ``diff`` is the comparison.
     PrlxError
         The recordings cannot be compared: one of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+
+    Examples
+    --------
+    >>> prlx.assert_same("examples/two_runs/a.prlx", "examples/two_runs/a.prlx")
+    <Diff: identical, 8 warps compared>
+    >>> prlx.assert_same("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+    Traceback (most recent call last):
+    AssertionError: PRLX ASSERT: FAIL (2336 divergences, threshold: 0)
+    ...
     """
     __tracebackhide__ = True
     asked = _compare.request(

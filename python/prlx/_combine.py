@@ -134,6 +134,16 @@ class CombinedTrace(Result):
     """The traces of all nodes on one clock: where they were written, and how far they can be trusted.
 
     The document is ``prlx.combine/1``; paths in it are relative to ``base``.
+
+    Examples
+    --------
+    >>> combined = prlx.combine_traces("examples/jax_p4", output="merged")
+    >>> combined.status, combined.reference
+    ('aligned', 'node0')
+    >>> [node.offset_ns for node in combined.nodes]
+    [0, 37567041, -5578393, 415120]
+    >>> combined.collectives["before"]["violated"], combined.collectives["after"]["violated"]
+    (238, 0)
     """
 
     base: Path
@@ -192,11 +202,25 @@ class CombinedTrace(Result):
         return table(_COLUMNS, map(vars, self.nodes))
 
     def to_pandas(self) -> pandas.DataFrame:
-        """One row a node, as a ``pandas.DataFrame``."""
+        """One row a node, as a ``pandas.DataFrame``.
+
+        Examples
+        --------
+        >>> combined = prlx.combine_traces("examples/jax_p4", output="merged")
+        >>> combined.to_pandas()[["id", "method", "offset_ns"]].to_dict("records")[1]
+        {'id': 'node1', 'method': 'probes', 'offset_ns': 37567041}
+        """
         return self.table.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """One row a node, as a ``polars.DataFrame``."""
+        """One row a node, as a ``polars.DataFrame``.
+
+        Examples
+        --------
+        >>> combined = prlx.combine_traces("examples/jax_p4", output="merged")
+        >>> combined.to_polars().shape
+        (4, 17)
+        """
         return self.table.to_polars()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
@@ -227,7 +251,15 @@ class CombinedTrace(Result):
         return tuple(self.document.get("skipped") or ())
 
     def open(self) -> Timeline:
-        """The combined trace as a ``Timeline``."""
+        """The combined trace as a ``Timeline``.
+
+        Examples
+        --------
+        >>> combined = prlx.combine_traces("examples/jax_p4", output="merged")
+        >>> timeline = combined.open()
+        >>> timeline.hosts
+        ('node0', 'node1', 'node2', 'node3')
+        """
         from . import _timeline
 
         return _timeline.open_timeline(self.path)
@@ -358,6 +390,14 @@ def combine_traces(
     ------
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+
+    Examples
+    --------
+    >>> combined = prlx.combine_traces("examples/jax_p4", output="merged.json", format="chrome")
+    >>> combined
+    <CombinedTrace: 4 nodes on the clock of node0: aligned, bound p99 ...>
+    >>> combined.path.name
+    'merged.json'
     """
     asked = request(
         inputs,

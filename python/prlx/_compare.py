@@ -130,6 +130,18 @@ def diff_traces(
         The recordings are of different kernels or launches.
     PrlxError
         Another of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+
+    Examples
+    --------
+    >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+    >>> diff.status, str(diff.first)
+    ('diverged', 'ExtraEvents at softmax_rows.cu:11:21 in softmax_rows, warp 0, event 6')
+
+    Two further runs of A tell what is noise:
+
+    >>> runs = ["examples/two_runs/a.prlx", "examples/two_runs/a2.prlx"]
+    >>> prlx.diff_traces(runs, "examples/two_runs/a3.prlx").status
+    'inconclusive'
     """
     if lookahead != LOOKAHEAD:
         text = (

@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Converted(Result):
-    """A recording that was written in another format. The document is ``prlx.convert/1``."""
+    """A recording that was written in another format. The document is ``prlx.convert/1``.
+
+    Examples
+    --------
+    >>> done = prlx.convert_trace("examples/two_runs/a.prlx", output="packed.prlx")
+    >>> done.summary
+    '8 warps, 4,515 events: prlx v2 to prlx v2, ...'
+    >>> done.lost
+    {}
+    """
 
     @property
     def path(self) -> Path:
@@ -105,8 +114,8 @@ def convert_trace(
     >>> done = prlx.convert_trace("examples/two_runs/a.prlx", output="a-v1.prlx", to="v1", map_output="a-sites.json")
     >>> done.document["to"], done.site_map.name
     ('prlx v1', 'a-sites.json')
-    >>> prlx.diff_traces("a-v1.prlx", "examples/two_runs/a.prlx", site_map="a-sites.json").divergences
-    ()
+    >>> prlx.diff_traces("a-v1.prlx", "examples/two_runs/a.prlx", site_map="a-sites.json").identical
+    True
     """
     asked = request(
         path,

@@ -133,6 +133,12 @@ class _Report(Result):
             The ending says no format, or XlsxWriter is not there.
         FileAccessError
             The file exists and ``overwrite`` was not given.
+
+        Examples
+        --------
+        >>> cycles = prlx.find_cycles("examples/serving/before.json.gz")
+        >>> cycles.save("cycles.html").name, cycles.save("cycles.csv").name
+        ('cycles.html', 'cycles.csv')
         """
         target = Path(path)
         format = report_format(target)
@@ -150,7 +156,16 @@ class _Report(Result):
 
 @dataclass(frozen=True, repr=False)
 class Cycles(_Report):
-    """The repeating structure of one trace. The document is ``prlx.cycles/1``."""
+    """The repeating structure of one trace. The document is ``prlx.cycles/1``.
+
+    Examples
+    --------
+    >>> cycles = prlx.find_cycles("examples/serving/before.json.gz")
+    >>> [(one.name, one.count, one.period) for one in cycles if one.level_name == "step"]
+    [('decode step', 27, 259), ('prefill step', 8, 259)]
+    >>> len(cycles.steps), round(cycles.coverage, 2)
+    (35, 1.0)
+    """
 
     request: Mapping[str, Any] | None = None
     """How it was found, so that it can be found again for a comparison."""
@@ -190,7 +205,14 @@ class Cycles(_Report):
         )
 
     def level(self, name: str) -> tuple[CycleClass, ...]:
-        """The classes of a level: ``layer``, ``step``, ...; none when there is no such level."""
+        """The classes of a level: ``layer``, ``step``, ...; none when there is no such level.
+
+        Examples
+        --------
+        >>> cycles = prlx.find_cycles("examples/serving/before.json.gz")
+        >>> [one.phase for one in cycles.level("step")]
+        ['decode', 'prefill']
+        """
         return tuple(one for one in self.classes if one.level_name == name)
 
     def __iter__(self) -> Iterator[CycleClass]:
@@ -249,11 +271,25 @@ class Cycles(_Report):
         return table
 
     def to_pandas(self) -> Any:
-        """The classes as a pandas data frame."""
+        """The classes as a pandas data frame.
+
+        Examples
+        --------
+        >>> cycles = prlx.find_cycles("examples/serving/before.json.gz")
+        >>> cycles.to_pandas()[["name", "count"]].values.tolist()[0]
+        ['decode step', 27]
+        """
         return self.table.to_pandas()
 
     def to_polars(self) -> Any:
-        """The classes as a polars data frame."""
+        """The classes as a polars data frame.
+
+        Examples
+        --------
+        >>> cycles = prlx.find_cycles("examples/serving/before.json.gz")
+        >>> cycles.to_polars()["name"][0]
+        'decode step'
+        """
         return self.table.to_polars()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
@@ -278,7 +314,17 @@ class Cycles(_Report):
 
 @dataclass(frozen=True, repr=False)
 class CycleComparison(_Report):
-    """What changed from one run to another. The document is ``prlx.cycles-compare/1``."""
+    """What changed from one run to another. The document is ``prlx.cycles-compare/1``.
+
+    Examples
+    --------
+    >>> change = prlx.compare_cycles("examples/serving/before.json.gz", "examples/serving/after.json.gz")
+    >>> change.same
+    False
+    >>> worst = change.regressions[0]
+    >>> worst["class"], worst["what"].partition("<")[0], worst["step_ns"]
+    ('decode layer', 'vllm::paged_attention_v2_kernel', 75146)
+    """
 
     @property
     def same(self) -> bool:
@@ -318,11 +364,25 @@ class CycleComparison(_Report):
         return table(_cycles_tables.ROWS, _cycles_tables.pair_rows(self.document))
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas data frame."""
+        """The rows as a pandas data frame.
+
+        Examples
+        --------
+        >>> change = prlx.compare_cycles("examples/serving/before.json.gz", "examples/serving/after.json.gz")
+        >>> change.to_pandas().shape
+        (540, 14)
+        """
         return self.table.to_pandas()
 
     def to_polars(self) -> Any:
-        """The rows as a polars data frame."""
+        """The rows as a polars data frame.
+
+        Examples
+        --------
+        >>> change = prlx.compare_cycles("examples/serving/before.json.gz", "examples/serving/after.json.gz")
+        >>> change.to_polars().shape
+        (540, 14)
+        """
         return self.table.to_polars()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:

@@ -47,6 +47,14 @@ class Divergence(Brief):
         Whether an earlier divergence can be its cause; whether runs that should be equal differ here too.
     document
         Everything, as in ``prlx.diff/1``.
+
+    Examples
+    --------
+    >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+    >>> diff.first
+    <Divergence ...>
+    >>> diff.first.kind, diff.first.location, diff.first.warp
+    ('ExtraEvents', 'softmax_rows.cu:softmax_rows:11:21', 0)
     """
 
     kind: str
@@ -64,7 +72,15 @@ class Divergence(Brief):
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Divergence:
-        """The divergence that a document describes."""
+        """The divergence that a document describes.
+
+        Examples
+        --------
+        >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+        >>> rows = [prlx.Divergence.of(row) for row in diff.document["divergences"]]
+        >>> str(rows[0])
+        'ExtraEvents at softmax_rows.cu:11:21 in softmax_rows, warp 0, event 6'
+        """
         return cls(
             kind=document["kind"],
             warp=document["warp_idx"],
@@ -174,7 +190,14 @@ class Comparison(Result):
         return tuple(self.document.get("notes") or ())
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """The document as JSON text; its first key is ``schema``."""
+        """The document as JSON text; its first key is ``schema``.
+
+        Examples
+        --------
+        >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+        >>> diff.to_json(indent=None)[:47]
+        '{"schema": "prlx.diff/1", "status": "diverged",'
+        """
         document = {key: value for key, value in self.document.items() if key not in TALK}
         return json.dumps(document, indent=indent, ensure_ascii=False)
 
@@ -206,6 +229,12 @@ class Comparison(Result):
             The ending says no format.
         FileAccessError
             The file exists and ``overwrite`` was not given, or its directory does not.
+
+        Examples
+        --------
+        >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+        >>> diff.save("diff.html").name, diff.save("diff.xml").name  # one page for a browser, JUnit
+        ('diff.html', 'diff.xml')
         """
         output = {"path": _request.absolute(path), "format": format or ""}
         _core.run("report", {"document": dict(self.document), "outputs": [output], "overwrite": overwrite})
@@ -224,6 +253,14 @@ class Diff(Comparison):
         What was asked for.
     tables
         The tables by name, where they were read at once.
+
+    Examples
+    --------
+    >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+    >>> diff.identical, diff.warps_diverged, diff.total_divergences
+    (False, 8, 2336)
+    >>> diff.clusters.to_pandas()["warp_ranges"].tolist()[:3]
+    ['0', '1', '2']
     """
 
     request: Mapping[str, Any] = field(repr=False)
@@ -300,6 +337,12 @@ class Diff(Comparison):
         -------
         Explanation or None
             None when no event differs, and when the kernel wrote the same by another way: nothing went wrong then.
+
+        Examples
+        --------
+        >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+        >>> diff.explain().cause
+        'loop-bound'
         """
         if self.document.get("first") is None or self.status == "same-results":
             return None
@@ -310,7 +353,15 @@ class Diff(Comparison):
         return None if found is None else Explanation.of(found)
 
     def to_text(self, *, width: int = 80, clusters: int = 10, history: bool = False) -> str:
-        """The comparison as ``prlx diff`` prints it, without colours."""
+        """The comparison as ``prlx diff`` prints it, without colours.
+
+        Examples
+        --------
+        >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+        >>> print(diff.to_text())
+        DIVERGED: 8 warps of 8 diverge, in 8 ways, first at softmax_rows.cu:11, warp 0,
+        ...
+        """
         return "\n".join(render(self.document, Look(width=width, clusters=clusters, history=history)))
 
     def __str__(self) -> str:

@@ -60,6 +60,14 @@ class PrlxError(Exception):
         The same in flags of the command line, as it was written.
     exit_code
         With what the command line ends.
+
+    Examples
+    --------
+    >>> try:
+    ...     prlx.open("no-such-file.prlx")
+    ... except prlx.PrlxError as error:
+    ...     type(error).__name__, error.exit_code
+    ('FileAccessError', 3)
     """
 
     exit_code: ClassVar[int] = 70

@@ -246,6 +246,14 @@ class KernelTrace:
         The file.
     document
         The document ``prlx.kernel-trace/1`` of it.
+
+    Examples
+    --------
+    >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+    >>> run.header.kernel, run.header.grid, run.total_events
+    ('softmax_rows', (2, 1, 1), 4515)
+    >>> run.sites.to_pandas()[["kind", "location", "events"]].values.tolist()[0]
+    ['branch', 'softmax_rows.cu:softmax_rows:6:7', 8]
     """
 
     def __init__(self, path: str, document: Mapping[str, Any], request: Mapping[str, Any]) -> None:
@@ -323,6 +331,12 @@ class KernelTrace:
         ------
         UsageError
             The launch has no such warp, or it recorded nothing.
+
+        Examples
+        --------
+        >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+        >>> run.warp(3).num_events
+        571
         """
         numbers = self.warps.column("warp").values
         at = int(np.searchsorted(numbers, number))
@@ -345,6 +359,12 @@ class KernelTrace:
         ------
         UsageError
             No site has that id or location.
+
+        Examples
+        --------
+        >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+        >>> len(run.at_site("softmax_rows.cu:11"))
+        160
         """
         return self.filter_events(site_id=site)
 
@@ -361,6 +381,12 @@ class KernelTrace:
             Sites, by id or location.
         warp_idx
             Warps.
+
+        Examples
+        --------
+        >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+        >>> len(run.filter_events(event_type="branch", warp_idx=0))
+        431
         """
         events = self.events
         chosen = np.ones(len(events), dtype=np.bool_)
@@ -376,11 +402,25 @@ class KernelTrace:
         return events.rows(np.flatnonzero(chosen))
 
     def events_at_site(self, site_id: Sites) -> Events:
-        """``at_site`` under its name in original prlx 0.5."""
+        """``at_site`` under its name in original prlx 0.5.
+
+        Examples
+        --------
+        >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+        >>> len(run.events_at_site("func:softmax_rows"))
+        3222
+        """
         return self.at_site(site_id)
 
     def compare_warps(self, warp_a: int, warp_b: int) -> list[dict[str, Any]]:
-        """Two warps of this recording, position by position: ``index`` and ``fields`` of every one that differs."""
+        """Two warps of this recording, position by position: ``index`` and ``fields`` of every one that differs.
+
+        Examples
+        --------
+        >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+        >>> run.compare_warps(0, 1)[0]
+        {'index': 0, 'fields': ['value']}
+        """
         a, b = self.warp(warp_a).events, self.warp(warp_b).events
         shared = min(len(a), len(b))
         names = ("site", "kind", "dir", "active", "value")
@@ -392,14 +432,28 @@ class KernelTrace:
         return found + [{"index": k, "fields": ["missing"]} for k in range(shared, max(len(a), len(b)))]
 
     def divergent_warps(self, other: KernelTrace | AnyPath) -> list[int]:
-        """The warps that differ from those of another recording of the kernel, ascending."""
+        """The warps that differ from those of another recording of the kernel, ascending.
+
+        Examples
+        --------
+        >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+        >>> run.divergent_warps("examples/two_runs/b.prlx")
+        [0, 1, 2, 3, 4, 5, 6, 7]
+        """
         from ._compare import diff_traces
 
         table = diff_traces(self, other, progress=False).divergences
         return [int(warp) for warp in np.unique(table.column("warp").values)]
 
     def summary(self) -> dict[str, Any]:
-        """Kernel, launch, counts and losses; counting by kind reads the events."""
+        """Kernel, launch, counts and losses; counting by kind reads the events.
+
+        Examples
+        --------
+        >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+        >>> run.summary()["events_by_type"]["branch"]
+        3481
+        """
         events = self.events
         counts = np.bincount(events.codes("kind"), minlength=1) if len(events) else np.zeros(0, dtype=np.int64)
         names = events.column("kind").dictionary()
@@ -414,7 +468,14 @@ class KernelTrace:
         }
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """The document as JSON text; its first key is ``schema``."""
+        """The document as JSON text; its first key is ``schema``.
+
+        Examples
+        --------
+        >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+        >>> run.to_json(indent=None)[:33]
+        '{"schema": "prlx.kernel-trace/1",'
+        """
         import json
 
         return json.dumps(self.document, indent=indent, ensure_ascii=False)
@@ -511,6 +572,12 @@ def read_trace(
     ------
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+
+    Examples
+    --------
+    >>> run = prlx.read_trace("examples/two_runs/a.prlx")
+    >>> run
+    <KernelTrace ...: softmax_rows, 2x1x1 blocks of 128x1x1, 8 warps, 4,515 events>
     """
     asked = request(
         path, site_map=site_map, warps=warps, sites=sites, kinds=kinds, max_rows=max_rows, memory_limit=memory_limit

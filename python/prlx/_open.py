@@ -36,6 +36,13 @@ def open(
     ------
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+
+    Examples
+    --------
+    >>> prlx.open("examples/two_runs/a.prlx")
+    <KernelTrace ...: softmax_rows, 2x1x1 blocks of 128x1x1, 8 warps, 4,515 events>
+    >>> prlx.open("examples/jax_p4")
+    <Timeline ...: 8 files, 12 planes, 17,978 events, 3.445 s>
     """
     where = _request.absolute(path)
     what = _core.run("recognise", {"path": where})["what"]

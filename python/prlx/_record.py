@@ -50,6 +50,17 @@ class Recording:
         Instructions of warps, over all launches.
     findings
         What the checks found, in the order of the launches; at most 1000.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmax import softmax  # examples/laptop/softmax.py
+    >>> x = np.ones((6, 200), np.float32)
+    >>> out = np.zeros_like(x)
+    >>> with prlx.enable(device="simulator", output="runs") as recording:
+    ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
+    >>> recording.launches, recording.recorded, recording.findings
+    (1, 1, [])
     """
 
     def __init__(self, target: Target | None = None) -> None:
@@ -71,11 +82,35 @@ class Recording:
         """Name memory that kernels reach through pointers which they load, such as the rows of a table of pointers.
 
         What arguments point to needs no registration. The arrays are kept alive until the device is disabled.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> table = np.array([row.ctypes.data for row in x])  # a kernel that loads pointers from it reaches x
+        >>> with prlx.enable(device="simulator") as recording:
+        ...     recording.register(x)
         """
         _enabled("register memory").register(arrays)
 
     def on_launch(self, call: Callable[[Simulation], object]) -> None:
-        """Call a function with every launch from now on, when it has ended."""
+        """Call a function with every launch from now on, when it has ended.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> verdicts = []
+        >>> with prlx.enable(device="simulator") as recording:
+        ...     recording.on_launch(lambda launch: verdicts.append(launch.verdict))
+        ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
+        >>> verdicts
+        ['softmax: no finding']
+        """
         self._listeners.append(call)
 
     def read(self) -> Session | KernelTrace:
@@ -85,6 +120,17 @@ class Recording:
         ------
         UsageError
             Nothing is recorded here.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> with prlx.record("runs") as recording:
+        ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
+        >>> recording.read()
+        <Session ...: 1 launch of 1 kernel>
         """
         if self.path is None:
             raise UsageError("nothing is recorded here", hint="name a path: prlx.record(path)")
@@ -298,6 +344,18 @@ def enable(
     UsageError
         Something is enabled already, or Triton is not there. Under ``prlx simulate`` nothing is raised: its command line
         decides, and a warning says so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmax import softmax  # examples/laptop/softmax.py
+    >>> x = np.ones((6, 200), np.float32)
+    >>> out = np.zeros_like(x)
+    >>> recording = prlx.enable(device="simulator")
+    >>> _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
+    >>> prlx.disable()
+    >>> recording
+    <Recording: 1 launch, 1,896 warp instructions, no finding>
     """
     options = Options(
         seed=seed,
@@ -396,7 +454,18 @@ def _size(name: str, value: int | str | None) -> int:
 
 
 def disable() -> None:
-    """Put back everything that ``enable`` replaced, and finish what is recorded. Nothing happens when nothing is enabled."""
+    """Put back everything that ``enable`` replaced, and finish what is recorded. Nothing happens when nothing is enabled.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmax import softmax  # examples/laptop/softmax.py
+    >>> x = np.ones((6, 200), np.float32)
+    >>> out = np.zeros_like(x)
+    >>> recording = prlx.enable(device="simulator")
+    >>> prlx.disable()
+    >>> prlx.disable()  # nothing is enabled, and nothing happens
+    """
     if _active is not None and _host is None:
         _active.close()
 
@@ -456,6 +525,18 @@ def record(
     ------
     Recording
         What happens in the block; ``read()`` opens the recordings when it has ended.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmax import softmax  # examples/laptop/softmax.py
+    >>> x = np.ones((6, 200), np.float32)
+    >>> out = np.zeros_like(x)
+    >>> for slip in (0, -1):
+    ...     with prlx.record(f"slip{slip}.prlx"):
+    ...         _ = softmax[(6,)](out, x, 200, 200, SLIP=slip, BLOCK=256)
+    >>> prlx.diff_traces("slip0.prlx", "slip-1.prlx").status
+    'diverged'
     """
     extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs)
     with _recorded(path, mode, filter, overwrite, extras, directory=False) as recording:
@@ -471,7 +552,19 @@ def session(
     outputs: int | str | None = None,
     overwrite: bool = False,
 ) -> Iterator[Recording]:
-    """Record the launches of a ``with`` block as a session, whatever the directory is called; see ``record``."""
+    """Record the launches of a ``with`` block as a session, whatever the directory is called; see ``record``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmax import softmax  # examples/laptop/softmax.py
+    >>> x = np.ones((6, 200), np.float32)
+    >>> out = np.zeros_like(x)
+    >>> with prlx.session("runs"):
+    ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
+    >>> prlx.open("runs")
+    <Session ...: 1 launch of 1 kernel>
+    """
     extras = _extras(False, False, False, False, None, outputs)
     with _recorded(path, mode, filter, overwrite, extras, directory=True) as recording:
         yield recording

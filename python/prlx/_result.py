@@ -100,7 +100,14 @@ class Result:
         return self._card().to_html()
 
     def to_json(self, *, indent: int | None = 2) -> str:
-        """The document as JSON text; its first key is ``schema``."""
+        """The document as JSON text; its first key is ``schema``.
+
+        Examples
+        --------
+        >>> solved = prlx.solve_offsets([f"examples/jax_p4/probes_node{node}.jsonl" for node in range(4)])
+        >>> solved.to_json(indent=None)[:26]
+        '{"schema": "prlx.solve/1",'
+        """
         return json.dumps(self.document, indent=indent, ensure_ascii=False)
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -124,6 +131,12 @@ class Result:
             The ending is neither ``.json`` nor ``.html``.
         FileAccessError
             The file exists and ``overwrite`` was not given.
+
+        Examples
+        --------
+        >>> solved = prlx.solve_offsets([f"examples/jax_p4/probes_node{node}.jsonl" for node in range(4)])
+        >>> solved.save("offsets.html").name
+        'offsets.html'
         """
         target = Path(path)
         if target.suffix == ".html":

@@ -40,6 +40,16 @@ class Session:
         The directory.
     document
         The document ``prlx.session-inspect/1`` of it.
+
+    Examples
+    --------
+    Of a session, which is a directory that ``prlx.record`` wrote:
+
+    >>> session = prlx.open("good")
+    >>> session
+    <Session ...: 1 launch of 1 kernel>
+    >>> session.launches.to_pandas()["kernel"].tolist()
+    ['softmax_rows']
     """
 
     def __init__(self, path: str, document: Mapping[str, Any]) -> None:
@@ -68,6 +78,11 @@ class Session:
             The session has no such launch.
         TraceFormatError
             Its recording cannot be read.
+
+        Examples
+        --------
+        >>> prlx.open("good").launch(0)
+        <KernelTrace ...: softmax_rows, 2x1x1 blocks of 128x1x1, 8 warps, 4,515 events>
         """
         from ._kernel_trace import read_trace
 

@@ -27,6 +27,16 @@ class SessionDiff(Diff):
 
     ``first``, ``divergences``, ``clusters`` and ``sites`` are those of the first launch that differs; ``launch`` compares
     another one in full.
+
+    Examples
+    --------
+    Of two sessions, which are directories that ``prlx.record`` wrote:
+
+    >>> diff = prlx.diff_traces("good", "bad")
+    >>> diff.status, diff.missing, diff.inserted
+    ('diverged', (), ())
+    >>> diff.launches.to_pandas()[["kernel", "status"]].values.tolist()
+    [['softmax_rows', 'diverged']]
     """
 
     @cached_property
@@ -75,6 +85,11 @@ class SessionDiff(Diff):
             Not both sessions have such a launch.
         TraceFormatError
             It could not be compared.
+
+        Examples
+        --------
+        >>> prlx.diff_traces("good", "bad").launch(0).first.location
+        'softmax_rows.cu:softmax_rows:11:21'
         """
         for row in self.document["kernel_results"]:
             if row["launch"] == number:
@@ -94,7 +109,13 @@ class SessionDiff(Diff):
         return self.launch(first["launch"]).tables
 
     def explain(self) -> Explanation | None:
-        """Why the first launch that differs does."""
+        """Why the first launch that differs does.
+
+        Examples
+        --------
+        >>> prlx.diff_traces("good", "bad").explain().cause
+        'loop-bound'
+        """
         first = self.document.get("first")
         if first is None:
             return None
@@ -102,7 +123,14 @@ class SessionDiff(Diff):
         return self.launch(first["launch"]).explain() if found is None else Explanation.of(found)
 
     def to_text(self, *, width: int = 80, clusters: int = 10, history: bool = False) -> str:
-        """The comparison as ``prlx session diff`` prints it, without colours."""
+        """The comparison as ``prlx session diff`` prints it, without colours.
+
+        Examples
+        --------
+        >>> print(prlx.diff_traces("good", "bad").to_text())
+        DIVERGED: 1 of 1 launch differs, the first is softmax_rows (launch 0); compared:
+        ...
+        """
         return "\n".join(render_session(self.document, Look(width=width, clusters=clusters, history=history)))
 
     def _card(self) -> Card:

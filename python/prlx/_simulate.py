@@ -42,6 +42,16 @@ def simulate(kernel: Any, grid: Any, *args: Any, machine: Mapping[str, Any] | No
         With ``machine={"stop": True}``: what the first finding says.
     UsageError
         Nothing was launched, as with an empty grid, or what is to be launched is no kernel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmax import softmax  # examples/laptop/softmax.py
+    >>> x = np.ones((6, 200), np.float32)
+    >>> out = np.zeros_like(x)
+    >>> done = prlx.simulate(softmax, (6,), out, x, 200, 200, SLIP=0, BLOCK=256)
+    >>> done.passed, round(float(out[0, 0]), 6)
+    (True, 0.005)
     """
     _check_launch(kernel, grid, machine, meta)
     with quiet(machine or {}) as seen:

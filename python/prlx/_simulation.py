@@ -68,6 +68,17 @@ class Finding(Brief):
         How often it was found.
     document
         Everything, as in ``prlx.simulation/1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmax import softmax  # examples/laptop/softmax.py
+    >>> x = np.ones((6, 200), np.float32)
+    >>> out = np.zeros_like(x)
+    >>> done = prlx.simulate(softmax, (6,), out, x, 200, 200, SLIP=1, BLOCK=256)
+    >>> first = done.findings[0]
+    >>> first.check, first.place, first.who
+    ('out-of-bounds', 'softmax.py:21', 'block (5, 0, 0), warp 2, lane 8')
     """
 
     check: str
@@ -84,7 +95,18 @@ class Finding(Brief):
 
     @classmethod
     def of(cls, document: Mapping[str, Any]) -> Finding:
-        """The finding that a document describes."""
+        """The finding that a document describes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> done = prlx.simulate(softmax, (6,), out, x, 200, 200, SLIP=1, BLOCK=256)
+        >>> prlx.Finding.of(done.document["findings"][0]) == done.findings[0]
+        True
+        """
         return cls(
             check=document["check"],
             message=document["message"],
@@ -124,7 +146,20 @@ class Finding(Brief):
 
 @dataclass(frozen=True, repr=False)
 class Simulation(Result):
-    """One launch on the simulator. The document is ``prlx.simulation/1``."""
+    """One launch on the simulator. The document is ``prlx.simulation/1``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmax import softmax  # examples/laptop/softmax.py
+    >>> x = np.ones((6, 200), np.float32)
+    >>> out = np.zeros_like(x)
+    >>> done = prlx.simulate(softmax, (6,), out, x, 200, 200, SLIP=1, BLOCK=256)
+    >>> done.passed, len(done.findings)
+    (False, 2)
+    >>> done.instructions, done.branches
+    (1920, 0)
+    """
 
     @property
     def passed(self) -> bool:
@@ -207,6 +242,17 @@ class Simulation(Result):
         ------
         UsageError
             None was made.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> with prlx.record("run.prlx") as recording:
+        ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
+        >>> recording.simulations[0].trace()
+        <KernelTrace ...: softmax, 6x1x1 blocks of 128x1x1, 24 warps, ...>
         """
         from ._kernel_trace import read_trace
 
@@ -215,11 +261,33 @@ class Simulation(Result):
         return read_trace(self.recording, progress=False)
 
     def to_pandas(self) -> pandas.DataFrame:
-        """The lines as a ``pandas.DataFrame``."""
+        """The lines as a ``pandas.DataFrame``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> done = prlx.simulate(softmax, (6,), out, x, 200, 200, SLIP=0, BLOCK=256)
+        >>> int(done.to_pandas()["instructions"].sum()) == done.instructions
+        True
+        """
         return self.lines.to_pandas()
 
     def to_polars(self) -> polars.DataFrame:
-        """The lines as a ``polars.DataFrame``."""
+        """The lines as a ``polars.DataFrame``.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> done = prlx.simulate(softmax, (6,), out, x, 200, 200, SLIP=0, BLOCK=256)
+        >>> done.to_polars()["instructions"].sum() == done.instructions
+        True
+        """
         return self.lines.to_polars()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:

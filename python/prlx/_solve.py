@@ -63,7 +63,16 @@ class NodeOffset(Brief):
 
 @dataclass(frozen=True, repr=False)
 class Offsets(Result):
-    """Offsets of all nodes. The document is ``prlx.solve/1``."""
+    """Offsets of all nodes. The document is ``prlx.solve/1``.
+
+    Examples
+    --------
+    >>> solved = prlx.solve_offsets([f"examples/jax_p4/probes_node{node}.jsonl" for node in range(4)])
+    >>> solved.reference, solved.nodes[1].offset_ns, solved.nodes[1].bound_p99_ns
+    ('0', 37567041, 24974)
+    >>> solved.path is None  # no output was asked for
+    True
+    """
 
     base: Path
 
@@ -140,6 +149,15 @@ def solve_offsets(
     ------
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+
+    Examples
+    --------
+    >>> probes = [f"examples/jax_p4/probes_node{node}.jsonl" for node in range(4)]
+    >>> solved = prlx.solve_offsets(probes, output="offsets.jsonl")
+    >>> solved
+    <Offsets: 4 nodes relative to node 0, bound p99 24.97 us>
+    >>> solved.path.name
+    'offsets.jsonl'
     """
     asked = request(files, output=output, reference=reference, overwrite=overwrite)
     return run(asked, progress=progress)

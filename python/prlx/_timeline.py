@@ -63,6 +63,16 @@ class Timeline:
         What was opened.
     document
         The document ``prlx.inspect/1`` of it.
+
+    Examples
+    --------
+    >>> timeline = prlx.open("examples/jax_p4/node1")
+    >>> timeline
+    <Timeline ...: 1 file, 3 planes, 4,498 events, 3.403 s>
+    >>> timeline.planes.to_pandas()["name"].tolist()[0]
+    '/host:metadata'
+    >>> len(timeline.events)
+    4498
     """
 
     def __init__(self, path: str, document: Mapping[str, Any], *, salvage: bool = False) -> None:

@@ -48,7 +48,16 @@ class Suspect(Brief):
 
 @dataclass(frozen=True, repr=False)
 class Verdicts(Result):
-    """How many collectives are possible on these clocks. The document is ``prlx.validate/1``."""
+    """How many collectives are possible on these clocks. The document is ``prlx.validate/1``.
+
+    Examples
+    --------
+    >>> verdicts = prlx.validate_collectives("examples/jax_p4")
+    >>> verdicts.violated, verdicts.consistent, verdicts.undecidable
+    (238, 2, 0)
+    >>> verdicts.worst[0].nodes, verdicts.worst[0].gap_ns
+    (('node2', 'node1'), -43583141)
+    """
 
     @property
     def status(self) -> str:
@@ -172,6 +181,14 @@ def validate_collectives(
     ------
     PrlxError
         One of its kinds, with ``.path``, ``.offset`` and ``.hint`` where known.
+
+    Examples
+    --------
+    >>> prlx.validate_collectives("examples/jax_p4").passed  # each node on its own clock
+    False
+    >>> combined = prlx.combine_traces("examples/jax_p4", output="merged")
+    >>> prlx.validate_collectives("merged").passed
+    True
     """
     asked = request(
         inputs,
