@@ -4,7 +4,8 @@ package chrometrace
 // A shape is what such an event looks like: texts that are the same in each, with a value behind each of them but the last. An event of
 // a known shape is read text by text, and its values by the lexer's own rules; whatever fits is what the lexer would have accepted, with
 // the same values at the same places, because brackets, keys and commas are in the texts, which it accepted once. All else is read by the
-// lexer, token by token.
+// lexer, token by token. Values that stay the same for a while (a process, a device) become part of the texts too, in a variant of the
+// shape that is tried first.
 
 // Limits of what is kept of shapes.
 const (
@@ -29,6 +30,11 @@ type shape struct {
 	fields []placed
 	last   place // behind the last value of the event
 	args   []argPlace
+
+	usual  *shape // the variant, nil for none
+	gain   int    // how often the variant fitted more often than not
+	wait   int    // events until values are looked at, below 0 while they are
+	values []string
 }
 
 // argPlace says where the value of an arg is.
@@ -53,6 +59,9 @@ const (
 	mostCredit = 256
 	missCost   = 4
 	restFor    = 2048
+
+	lookedAt  = 64   // events that have to agree in a value for it to become part of the text
+	lookAgain = 1024 // events until values are looked at again
 )
 
 func newShapes() *shapes { return &shapes{recent: -1, credit: mostCredit} }
@@ -66,21 +75,41 @@ func (s *shapes) find(l *lexer, i int) (*shape, int) {
 	guess := -1
 	if s.recent >= 0 {
 		guess = int(s.follows[s.recent])
-		if end := s.fit(l, s.known[guess], i); end >= 0 {
+		if known, end := s.either(l, s.known[guess], i); known != nil {
 			s.hit(guess)
-			return s.known[guess], end
+			return known, end
 		}
 	}
-	for k, known := range s.known {
+	for k := range s.known {
 		if k == guess {
 			continue
 		}
-		if end := s.fit(l, known, i); end >= 0 {
+		if known, end := s.either(l, s.known[k], i); known != nil {
 			s.hit(k)
 			return known, end
 		}
 	}
 	return nil, 0
+}
+
+// either reads the event at i as one of the variant of a shape, or of the shape.
+func (s *shapes) either(l *lexer, known *shape, i int) (*shape, int) {
+	if u := known.usual; u != nil {
+		if end := s.fit(l, u, i); end >= 0 {
+			known.gain = min(known.gain+1, mostCredit)
+			return u, end
+		}
+	}
+	end := s.fit(l, known, i)
+	if end < 0 {
+		return nil, 0
+	}
+	if known.usual == nil {
+		s.look(l, known)
+	} else if known.gain -= missCost; known.gain < 0 {
+		known.usual, known.wait = nil, lookAgain
+	}
+	return known, end
 }
 
 func (s *shapes) hit(k int) {
@@ -89,6 +118,76 @@ func (s *shapes) hit(k int) {
 	}
 	s.recent = k
 	s.credit = min(s.credit+1, mostCredit)
+}
+
+// look looks at the values of an event that has just been read, and makes a variant of its shape when some stayed the same.
+func (s *shapes) look(l *lexer, known *shape) {
+	switch known.wait--; {
+	case known.wait >= 0:
+		return
+	case known.wait == -1:
+		known.values = make([]string, len(known.texts)-1)
+		for k := range known.values {
+			known.values[k] = string(s.value(l, known, k))
+		}
+		return
+	}
+	for k, v := range known.values {
+		if v != "" && string(s.value(l, known, k)) != v {
+			known.values[k] = ""
+		}
+	}
+	if known.wait <= -lookedAt {
+		known.usual, known.gain = known.with(known.values), lookedAt
+		known.values, known.wait = nil, lookAgain
+	}
+}
+
+// value is the text of the value behind text k of the event that was read last.
+func (s *shapes) value(l *lexer, known *shape, k int) []byte {
+	return l.b[int(s.at[k])+len(known.texts[k]) : s.at[k+1]]
+}
+
+// with returns the variant of a shape that has values in its texts, "" for those that stay values; nil where that gains little.
+func (known *shape) with(values []string) *shape {
+	made := &shape{}
+	moved := make([]place, len(known.texts)) // where texts begin
+	text := ""
+	for k, t := range known.texts {
+		moved[k] = place{int32(len(made.texts)), int32(len(text))}
+		text += t
+		if k < len(values) && plain(values[k]) {
+			text += values[k]
+			continue
+		}
+		made.texts = append(made.texts, text)
+		if k < len(values) {
+			made.inArgs = append(made.inArgs, known.inArgs[k])
+		}
+		text = ""
+	}
+	const leastGain = 3
+	if len(known.texts)-len(made.texts) < leastGain {
+		return nil
+	}
+	to := func(p place) place { return place{moved[p.text].text, moved[p.text].off + p.off} }
+	for _, p := range known.fields {
+		made.fields = append(made.fields, placed{p.field, to(p.from), to(p.to)})
+	}
+	for _, p := range known.args {
+		made.args = append(made.args, argPlace{p.key, to(p.from), to(p.to)})
+	}
+	made.last = to(known.last)
+	return made
+}
+
+// plain reports whether a value is one that nothing is counted of, and no object or list that may have some in it.
+func plain(value string) bool {
+	l := lexer{b: append([]byte(value), ',')}
+	if value == "" || value[0] == '{' || value[0] == '[' && l.numbers(0) < 0 {
+		return false
+	}
+	return l.value(0, 0) == len(value) && l.lenient == (Lenient{})
 }
 
 // fit reads the event at i as one of a shape and returns the index behind it, a number below 0 where it is none. It leaves no trace in

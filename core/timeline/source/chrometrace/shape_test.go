@@ -109,10 +109,12 @@ func TestShapesReadAsTokensDo(t *testing.T) {
 }
 
 func TestShapesRefuseWhatIsNestedTooDeep(t *testing.T) {
-	for _, layout := range []string{`{"args":{"a":%s}}`, `{"args":%s}`, `{"x":%s}`} {
+	for _, layout := range []string{`{"args":{"a":%s}}`, `{"args":%s}`, `{"x":%s}`, `{"ts":1,"args":{"b":1,"c":2,"d":3,"a":%s}}`} {
 		l := &lexer{shapes: newShapes()}
-		l.b = fmt.Appendf(nil, layout, "[[]]")
-		sameEvent(t, l, 0)
+		for k := range lookedAt + 3 { // so that a variant is made where it gains something
+			l.b = fmt.Appendf(nil, layout, []string{"[[]]", "[[1]]"}[k%2])
+			sameEvent(t, l, 0)
+		}
 		for depth := maxDepth - 6; depth < maxDepth+2; depth++ {
 			l.b = fmt.Appendf(nil, layout, strings.Repeat("[", depth)+strings.Repeat("]", depth))
 			l.tooDeep = false
@@ -163,6 +165,43 @@ func TestEventsOfOneShapeAreReadByIt(t *testing.T) {
 	}
 	if len(l.shapes.known) != 3 {
 		t.Errorf("%d shapes, want 3", len(l.shapes.known))
+	}
+}
+
+// TestValuesThatStayBecomePartOfTheText reads events of which some values stay for a while, then change, then stay again.
+func TestValuesThatStayBecomePartOfTheText(t *testing.T) {
+	r := rand.New(rand.NewPCG(15, 16))
+	l := &lexer{shapes: newShapes()}
+	fitted, variants := 0, 0
+	stay := [6]string{}
+	for range 40 {
+		for k := range stay { // a new process, a new device
+			stay[k] = []string{"1", "17", `"a"`, `"a\u003c"`, "\"\x01\"", "NaN", "[1,2]", "[]", `{"correlation":5}`, "0"}[r.IntN(10)]
+		}
+		for range 4 * lookedAt {
+			l.b = fmt.Appendf(nil, `{"ph":"X","pid":%s,"tid":%s,"name":"n%d","args":{"stream":%s,"a":%s,"correlation":%d,"x":%s},"ts":%s}`,
+				stay[0], stay[1], r.IntN(50), stay[2], stay[3], r.IntN(1000), stay[4], stay[5])
+			if r.IntN(100) == 0 {
+				l.b = mutate(r, l.b)
+			}
+			if l.b[0] != '{' {
+				continue
+			}
+			sameEvent(t, l, 0)
+			sameArgs(t, l, 0)
+			for _, known := range l.shapes.known {
+				if known.usual == nil {
+					continue
+				}
+				variants++
+				if l.shapes.fit(l, known.usual, 0) >= 0 {
+					fitted++
+				}
+			}
+		}
+	}
+	if variants == 0 || fitted < 1000 {
+		t.Errorf("%d events fitted a variant; there were %d", fitted, variants)
 	}
 }
 
@@ -229,13 +268,16 @@ func FuzzShapes(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		l := &lexer{shapes: newShapes()}
-		for _, b := range [][]byte{first, second, first} {
-			if len(b) == 0 || b[0] != '{' || len(b) > 1<<16 {
+		for _, b := range [][]byte{first, second, first, first} {
+			if len(b) == 0 || b[0] != '{' || len(b) > 1<<12 {
 				return
 			}
 			l.b = b
 			if sameEvent(t, l, 0) >= 0 {
 				sameArgs(t, l, 0)
+			}
+			for range lookedAt + 1 { // until values are part of the text
+				l.shapes.find(l, 0)
 			}
 		}
 	})
