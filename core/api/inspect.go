@@ -71,6 +71,8 @@ func inspectFiles(j *job.Job, r *inspectRequest) (*InspectDocument, error) {
 			return nil, err
 		}
 		doc.Notes = append(doc.Notes, notes...)
+		j.Progress().SetStage("scan")
+		j.Progress().SetTotal(combine.OnDisk(inputs))
 		for _, in := range inputs {
 			if err := lookAt(traceArg(in), func() (*InspectFile, error) { return inspectFile(j, in.Path, r.Salvage) }); err != nil {
 				return nil, err

@@ -259,3 +259,33 @@ func TestLateAddOfAnOldStageDoesNotLeak(t *testing.T) {
 		t.Errorf("Read = %q, %d, %d; want two, 0, 0", name, done, total)
 	}
 }
+
+// TestSharesAddUpToTheStage: parts in units of their own, rough or too many, fill the total and never pass it.
+func TestSharesAddUpToTheStage(t *testing.T) {
+	p := &job.Progress{}
+	p.SetStage("scan")
+	p.SetTotal(1000)
+	a, b := p.Share(300, 7), p.Share(700, 1<<62)
+	last := int64(0)
+	for range 10 {
+		a.Add(1)
+		b.Add(1 << 58)
+		_, done, total := p.Read()
+		if done < last || done > total {
+			t.Fatalf("%d of %d after %d", done, total, last)
+		}
+		last = done
+	}
+	if _, done, _ := p.Read(); done != 300+700*10/16 {
+		t.Errorf("%d are done, want all of the first and 10 of 16 parts of the second", done)
+	}
+	b.Done()
+	b.Add(5)
+	p.SetStage("write")
+	a.Add(3)
+	if name, done, _ := p.Read(); name != "write" || done != 0 {
+		t.Errorf("work of an old stage counts in %s: %d", name, done)
+	}
+	var none *job.Progress
+	none.Share(1, 0).Done()
+}

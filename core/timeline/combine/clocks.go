@@ -47,6 +47,7 @@ func (t *task) learnClocks() error {
 	}
 	k := known{metas: map[int]clockfile.NodeMeta{}, snapshots: map[int]*clockfile.Snapshots{}}
 	t.job.Progress().SetStage("clocks")
+	t.job.Progress().SetTotal(OnDisk(t.req.clockFiles()))
 	if err := t.readSnapshots(&k); err != nil {
 		return err
 	}
@@ -77,6 +78,7 @@ func (t *task) readClockFile(path string) (*clockfile.File, error) {
 	if err != nil {
 		return nil, withPath(err, path)
 	}
+	t.job.Progress().Add(src.DiskSize())
 	t.noteFile(f)
 	return f, nil
 }

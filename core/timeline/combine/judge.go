@@ -116,9 +116,10 @@ func (t *task) match() (*collective.Matched, error) {
 	if t.found != nil {
 		return t.found, nil
 	}
-	t.job.Progress().SetStage("collectives")
+	t.stage("collectives")
 	err := t.eachNode(func(ctx context.Context, k, _ int) error {
 		_, err := t.nodes[k].extract(ctx, len(t.nodes))
+		t.job.Progress().Add(t.nodes[k].bytes())
 		return err
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package combine
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -103,6 +104,7 @@ func Load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unr
 	nodes = make([]*Node, len(inputs))
 	failed := make([]error, len(inputs))
 	j.Progress().SetStage("scan")
+	j.Progress().SetTotal(OnDisk(inputs))
 	group, ctx := safe.NewGroup(j.Context())
 	group.SetLimit(j.Workers())
 	per := max(1, j.Workers()/len(inputs))
@@ -145,6 +147,16 @@ func Load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unr
 		return nil, nil, err
 	}
 	return sortNodes(kept), out, nil
+}
+
+// OnDisk is how many bytes the inputs have; what cannot be looked at counts 0.
+func OnDisk(inputs []Input) (bytes int64) {
+	for _, in := range inputs {
+		if st, err := os.Stat(in.Path); err == nil && st.Mode().IsRegular() {
+			bytes += st.Size()
+		}
+	}
+	return bytes
 }
 
 // IsUnreadable reports whether an error is about one file: it is no trace, or damaged, or the system does not let it be read.
@@ -197,10 +209,12 @@ func loadOne(ctx context.Context, j *job.Job, in Input, workers int, salvage boo
 		return n, err
 	}
 	n.Src, n.salvaged = src, said
-	trace, format, err := formats.Scan(ctx, src, source.ScanOptions{Workers: workers, Progress: j.Progress().Add})
+	share := j.Progress().Share(src.DiskSize(), src.Size())
+	trace, format, err := formats.Scan(ctx, src, source.ScanOptions{Workers: workers, Progress: share.Add})
 	if err != nil {
 		return n, withPath(err, in.Path)
 	}
+	share.Done()
 	n.adopt(trace, format)
 	if n.Rank = n.facts.Rank; n.merged != nil {
 		n.Rank = nil // that of the one whose document was kept

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 )
@@ -64,10 +65,21 @@ func (r *Request) inputPaths(nodes []*Node) []string {
 	for _, in := range r.Inputs { // those that were left out, too
 		all = append(all, in.Path)
 	}
-	for _, s := range r.Snapshots {
-		all = append(all, s.Path)
+	for _, in := range r.clockFiles() {
+		all = append(all, in.Path)
 	}
-	return append(append(all, r.Probes...), r.Offsets, r.Declared)
+	return all
+}
+
+// clockFiles returns the files that say how clocks relate.
+func (r *Request) clockFiles() []Input {
+	all := slices.Clone(r.Snapshots)
+	for _, path := range append(slices.Clone(r.Probes), r.Offsets, r.Declared) {
+		if path != "" {
+			all = append(all, Input{Path: path})
+		}
+	}
+	return all
 }
 
 // protectInputs checks every name that will be written: the output, the documents beside a single file, the report.

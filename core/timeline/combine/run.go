@@ -231,6 +231,30 @@ func (t *task) warn(format string, args ...any) {
 	t.doc.Warnings = append(t.doc.Warnings, fmt.Sprintf(format, args...))
 }
 
+// stage starts a part of the work that goes over the bytes of all traces.
+func (t *task) stage(name string) {
+	total := int64(0)
+	for _, n := range t.nodes {
+		total += n.bytes()
+	}
+	t.job.Progress().SetStage(name)
+	t.job.Progress().SetTotal(total)
+}
+
+// share is the part of node k in such a stage.
+func (t *task) share(k int) *job.Share {
+	n := t.nodes[k]
+	return t.job.Progress().Share(n.bytes(), n.bytes())
+}
+
+// bytes is the size of the trace, 0 where it lies elsewhere.
+func (n *Node) bytes() int64 {
+	if n.Src == nil {
+		return 0
+	}
+	return n.Src.Size()
+}
+
 // place decides where every line goes and which instant is the output's zero: the earliest session start after alignment, or the
 // earliest event where one lies before it. Viewers drop events before zero.
 func (t *task) place() error {

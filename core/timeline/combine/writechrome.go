@@ -28,7 +28,7 @@ func (t *task) writeChrome() error {
 		return err
 	}
 	defer out.Abort()
-	t.job.Progress().SetStage("write")
+	t.stage("write")
 	sum := sha256.New()
 	sized := &sizeWriter{w: io.MultiWriter(out, sum)}
 	name := strings.ToLower(t.req.Output)

@@ -31,7 +31,7 @@ func (n *Node) retimer() source.Retimer { return n.Trace.(source.Retimer) }
 // measure sizes every node's output and counts what happens to its events. name adds names to the edit of each node.
 func (t *task) measure(name func(k int, e *source.Edit)) ([]measured, error) {
 	out := make([]measured, len(t.nodes))
-	t.job.Progress().SetStage("align")
+	t.stage("align")
 	stats := make([][]*align.Stats, len(t.nodes))
 	for _, k := range t.referenceFirst() { // naming counts
 		out[k].edit, stats[k] = t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
@@ -42,7 +42,9 @@ func (t *task) measure(name func(k int, e *source.Edit)) ([]measured, error) {
 	}
 	err := t.eachNode(func(ctx context.Context, k int, workers int) (err error) {
 		n := t.nodes[k]
-		out[k].edit.Workers, out[k].edit.Progress = workers, t.job.Progress().Add
+		share := t.share(k)
+		defer share.Done()
+		out[k].edit.Workers, out[k].edit.Progress = workers, share.Add
 		if out[k].Measured, err = n.retimer().Measure(ctx, n.Src, out[k].edit); err != nil {
 			return withPath(err, n.Path)
 		}
@@ -74,7 +76,9 @@ func (n *Node) count(stats []*align.Stats) {
 func (t *task) writeNode(ctx context.Context, k, workers int, create func() (*file.Output, error)) (Output, error) {
 	n := t.nodes[k]
 	edit, stats := t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
-	edit.Workers, edit.Progress = workers, t.job.Progress().Add
+	share := t.share(k)
+	defer share.Done()
+	edit.Workers, edit.Progress = workers, share.Add
 	if err := t.addMark(k, n.retimer(), edit, false); err != nil {
 		return Output{}, err
 	}
@@ -131,7 +135,7 @@ func (t *task) writeRun() error {
 		return err
 	}
 	defer dir.Abort()
-	t.job.Progress().SetStage("write")
+	t.stage("write")
 	outputs := make([]Output, len(t.nodes))
 	err = t.eachNode(func(ctx context.Context, k, workers int) (err error) {
 		if outputs[k], err = t.writeNode(ctx, k, workers, func() (*file.Output, error) { return dir.Create(names[k]) }); err != nil {
@@ -212,9 +216,11 @@ func (t *task) writeSingle() error {
 		return fault.New(fault.Limit, "the combined XSpace would have %d bytes; protobuf readers stop at %d", total, MaxSingleBytes).WithPath(t.req.Output).
 			WithHint("write a run directory instead (--format run), or cut it with --time-range")
 	}
-	t.job.Progress().SetStage("write")
+	t.stage("write")
 	err = t.eachNode(func(ctx context.Context, k, workers int) error {
-		n := t.nodes[k]
+		n, share := t.nodes[k], t.share(k)
+		defer share.Done()
+		parts[k].edit.Progress = share.Add
 		return withPath(parts[k].WriteAt(ctx, n.Src, out, parts[k].at, workers), n.Path)
 	})
 	if err != nil {

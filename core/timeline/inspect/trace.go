@@ -24,10 +24,12 @@ const (
 // trace says what is in a trace.
 func (f *File) trace(j *job.Job, src *file.Source, of *source.Format) error {
 	ctx := j.Context()
-	t, err := of.Scan(ctx, src, source.ScanOptions{Workers: j.Workers(), Progress: j.Progress().Add})
+	share := j.Progress().Share(src.DiskSize(), src.Size())
+	t, err := of.Scan(ctx, src, source.ScanOptions{Workers: j.Workers(), Progress: share.Add})
 	if err != nil {
 		return err
 	}
+	share.Done()
 	facts := t.Facts()
 	marked, err := source.ReadMark(ctx, src, t)
 	if err != nil {
