@@ -25,6 +25,7 @@ def align_trace(
     reference: str | int | None = None,
     method: str = "auto",
     policy: str = "degrade",
+    round_bound_ns: int | None = None,
     timebase: str = "host",
     correction_stat: bool = False,
     salvage: bool = False,
@@ -44,7 +45,7 @@ def align_trace(
         Where to write; ``None`` makes a sibling. ``<node>.alignment_stats.json`` is written beside it.
     node
         Which node of the clock files this trace is of; ``None`` finds out by its name and by what is recorded inside.
-    snapshots, offsets, probes, declared, reference, method, policy, timebase, correction_stat, salvage, strict
+    snapshots, offsets, probes, declared, reference, method, policy, round_bound_ns, timebase, correction_stat, salvage, strict
         As for ``combine_traces``.
     workers, memory_limit, overwrite, progress
         As for ``combine_traces``.
@@ -78,6 +79,7 @@ def align_trace(
         reference=reference,
         method=method,
         policy=policy,
+        round_bound_ns=round_bound_ns,
         timebase=timebase,
         correction_stat=correction_stat,
         salvage=salvage,
@@ -101,6 +103,7 @@ def request(
     reference: str | int | None = None,
     method: str = "auto",
     policy: str = "degrade",
+    round_bound_ns: int | None = None,
     timebase: str = "host",
     correction_stat: bool = False,
     salvage: bool = False,
@@ -118,6 +121,7 @@ def request(
         **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
         "method": method,
         "policy": policy,
+        "round_bound_ns": round_bound_ns,
         "reference": _request.node_id(reference, defaults.get("align.reference").value),
         "timebase": timebase,
         "correction_stat": correction_stat,

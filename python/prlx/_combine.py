@@ -309,6 +309,7 @@ def combine_traces(
     reference: str | int | None = None,
     method: str = "auto",
     policy: str = "degrade",
+    round_bound_ns: int | None = None,
     naming: str = "viewer",
     timebase: str = "host",
     time_range: str | TimeRange | None = None,
@@ -348,6 +349,9 @@ def combine_traces(
         takes the traces alone: what one node entered happened before another, whose data it needed, left.
     policy
         Where no clock reading reaches: ``degrade`` and say so, ``hold`` the last reading, or ``refuse``.
+    round_bound_ns
+        How far off a round offset can be, where the file states no bound and has fewer than five of a node, too few to scatter.
+        50 us are assumed without it.
     naming
         Names and ids of planes: ``viewer`` (shown by every viewer), ``document``, ``tagged`` or ``rocm``.
     timebase
@@ -411,6 +415,7 @@ def combine_traces(
         reference=reference,
         method=method,
         policy=policy,
+        round_bound_ns=round_bound_ns,
         naming=naming,
         timebase=timebase,
         time_range=time_range,
@@ -439,6 +444,7 @@ def request(
     reference: str | int | None = None,
     method: str = "auto",
     policy: str = "degrade",
+    round_bound_ns: int | None = None,
     naming: str = "viewer",
     timebase: str = "host",
     time_range: str | TimeRange | None = None,
@@ -460,6 +466,7 @@ def request(
         **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
         "method": method,
         "policy": policy,
+        "round_bound_ns": round_bound_ns,
         "reference": _request.node_id(reference, defaults.get("combine.reference").value),
         "naming": naming,
         "timebase": timebase,

@@ -149,6 +149,7 @@ def validate_collectives(
     offsets: AnyPath | None = None,
     probes: AnyPath | list[AnyPath] | None = None,
     declared: AnyPath | None = None,
+    round_bound_ns: int | None = None,
     skip_unreadable: bool = False,
     salvage: bool = False,
     limit: int | None = None,
@@ -165,7 +166,7 @@ def validate_collectives(
     snapshots, offsets, probes, declared
         Clock files, as for ``combine_traces``: the traces are judged on the clocks that these relate. Without them they are
         judged as they are, with the bounds that traces of ``combine_traces`` carry.
-    skip_unreadable, salvage
+    round_bound_ns, skip_unreadable, salvage
         As for ``combine_traces``.
     limit
         How many of the worst ones are listed; left out, the setting ``validate.limit`` decides.
@@ -196,6 +197,7 @@ def validate_collectives(
         offsets=offsets,
         probes=probes,
         declared=declared,
+        round_bound_ns=round_bound_ns,
         skip_unreadable=skip_unreadable,
         salvage=salvage,
         limit=limit,
@@ -212,6 +214,7 @@ def request(
     offsets: AnyPath | None = None,
     probes: AnyPath | list[AnyPath] | None = None,
     declared: AnyPath | None = None,
+    round_bound_ns: int | None = None,
     skip_unreadable: bool = False,
     salvage: bool = False,
     limit: int | None = None,
@@ -223,6 +226,7 @@ def request(
     return {
         "inputs": _request.named(inputs),
         **_request.clocks(snapshots=snapshots, offsets=offsets, probes=probes, declared=declared),
+        "round_bound_ns": round_bound_ns,
         "skip_unreadable": skip_unreadable,
         "salvage": salvage,
         **_request.limits(workers, memory_limit, defaults),

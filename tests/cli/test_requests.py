@@ -43,6 +43,7 @@ def test_the_signature_is_the_interface():
         "reference",
         "method",
         "policy",
+        "round_bound_ns",
         "naming",
         "timebase",
         "time_range",

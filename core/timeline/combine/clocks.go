@@ -260,8 +260,16 @@ func (t *task) adoptReference(k *known) {
 	}
 }
 
-// options are the solver's options: the reference of this run.
+// options are the solver's options: the reference of this run, and what the user knows of bounds.
 func (t *task) options() offsets.Options {
+	opt := t.reference()
+	if given := t.req.RoundBoundNS; given != nil {
+		opt.RoundBoundNS = *given
+	}
+	return opt
+}
+
+func (t *task) reference() offsets.Options {
 	if t.alone() {
 		if n, err := strconv.Atoi(strings.TrimLeft(t.req.Reference, "abcdefghijklmnopqrstuvwxyz-_")); err == nil {
 			return offsets.Options{Reference: n, ReferenceSet: true}

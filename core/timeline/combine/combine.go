@@ -46,8 +46,18 @@ type Document struct {
 	Nodes       []NodeResult `json:"nodes"`
 	Skipped     []Unreadable `json:"skipped,omitempty"` // inputs that cannot be read and were left out
 	Collectives *Collectives `json:"collectives"`
+	Outside     *Outside     `json:"outside"`  // events beyond the clock readings; null: there are none
 	Notes       []string     `json:"notes"`    // what was decided on the way
 	Warnings    []string     `json:"warnings"` // what limits the result
+}
+
+// Outside is what was assumed of clocks where events lie outside of the clock readings.
+type Outside struct {
+	Events    int64   `json:"events"`
+	Share     float64 `json:"share"`      // of all events that have a time
+	GrowthPPB int64   `json:"growth_ppb"` // by how much, at most, bounds grow there: ns in a second
+	Policy    Policy  `json:"policy"`     // degrade: clocks run on as in the readings, straying as they did; hold: the last offset is held
+	Said      string  `json:"said"`       // all that in a sentence
 }
 
 // Output is one file written. Path is relative to the document where that lies beside it.
@@ -123,6 +133,8 @@ type NodeResult struct {
 	Warnings               []string      `json:"warnings"`
 
 	Salvaged *source.Salvaged `json:"salvaged,omitempty"` // of a file that was cut: what was lost
+
+	OutsideGrowthPPB int64 `json:"outside_growth_ppb"` // by how much bounds grow outside of the clock readings: ns in a second
 }
 
 // Collectives counts the verdicts on matched collectives before and after alignment.
@@ -169,7 +181,7 @@ func (r *NodeResult) takeCounts(o *NodeResult) {
 	kept := *r
 	*r = *o
 	r.ID, r.Identity, r.Host, r.Rank, r.Inputs, r.Method = kept.ID, kept.Identity, kept.Host, kept.Rank, kept.Inputs, kept.Method
-	r.Holds, r.Salvaged = kept.Holds, kept.Salvaged
+	r.Holds, r.Salvaged, r.OutsideGrowthPPB = kept.Holds, kept.Salvaged, kept.OutsideGrowthPPB
 	r.Snapshots, r.OffsetWindows, r.MissingSnapshots = kept.Snapshots, kept.OffsetWindows, kept.MissingSnapshots
 	r.OffsetNS, r.DriftPPM, r.TracerLines, r.Steps, r.Warnings = kept.OffsetNS, kept.DriftPPM, kept.TracerLines, kept.Steps, kept.Warnings
 }

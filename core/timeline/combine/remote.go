@@ -139,6 +139,7 @@ type RemotePlan struct {
 	Degraded  []bool       `json:"degraded"`
 	Reference int          `json:"reference"`
 	Aligned   bool         `json:"aligned"` // some clock is corrected
+	Policy    Policy       `json:"policy"`
 	Unknown   []bool       `json:"unknown"` // by node: nothing is known of the error of its times
 	Output    string       `json:"output"`
 	Temporary string       `json:"temporary"`
@@ -175,6 +176,7 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	}
 	p := &RemotePlan{
 		Document: t.doc, Reference: t.ref, Aligned: t.mark.Aligned, Output: req.Output, Temporary: dir.Temporary(), Overwrite: req.Overwrite,
+		Policy: req.Policy,
 	}
 	for k, n := range t.nodes {
 		p.Tasks = append(p.Tasks, NodeTask{
@@ -278,7 +280,7 @@ func Finish(p *RemotePlan, done []NodeDone) (*Document, error) {
 	if len(done) != len(p.Tasks) || len(done) == 0 || len(p.Unknown) != len(done) || len(p.Nodes) != len(done) || len(p.Degraded) != len(done) {
 		return nil, fault.Usagef("%d of %d nodes were written", len(done), len(p.Tasks))
 	}
-	t := &task{req: &Request{}, doc: p.Document, ref: p.Reference, keep: p.Tasks[0].Keep, mark: &aligned.Mark{Aligned: p.Aligned}, unknown: p.Unknown}
+	t := &task{req: &Request{Policy: p.Policy}, doc: p.Document, ref: p.Reference, keep: p.Tasks[0].Keep, mark: &aligned.Mark{Aligned: p.Aligned}, unknown: p.Unknown}
 	for k := range done {
 		r := p.Nodes[k]
 		r.takeCounts(&done[k].Result)

@@ -43,6 +43,7 @@ type Request struct {
 	Declared       string   `json:"declared"`
 	Method         string   `json:"method"` // auto, probes, declared, collectives, wall
 	Policy         Policy   `json:"policy"`
+	RoundBoundNS   *int64   `json:"round_bound_ns"` // of round offsets that state no bound and are too few to scatter
 	Reference      string   `json:"reference"`
 	Naming         string   `json:"naming"`
 	Timebase       string   `json:"timebase"`
@@ -99,6 +100,9 @@ func (r *Request) normalize() error {
 	case "", FormatRun, FormatXPlane, FormatChrome:
 	default:
 		return fault.Usagef("format %q is not known", r.Format).WithHint("choose xplane, run or chrome")
+	}
+	if b := r.RoundBoundNS; b != nil && *b <= 0 {
+		return fault.Usagef("round_bound_ns is %d, expected how far off a round offset can be, in ns", *b)
 	}
 	if n := len(r.TimeRange); n != 0 && n != 2 {
 		return fault.Usagef("time_range has %d instants, want 2", n)

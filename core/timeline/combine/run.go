@@ -199,6 +199,7 @@ func (t *task) decide() error {
 	if err := t.place(); err != nil {
 		return err
 	}
+	t.growOutside()
 	t.newMark()
 	t.sayNotAligned()
 	return t.judgeCollectives()
@@ -378,6 +379,7 @@ func (t *task) conclude() error {
 	if kept == 0 {
 		return t.nothingLeft(events)
 	}
+	t.sumOutside()
 	switch {
 	case !t.mark.Aligned:
 		t.doc.Status = StatusUnaligned

@@ -3,6 +3,7 @@ package combine
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // verdict says in one sentence what became of the clocks.
@@ -22,7 +23,27 @@ func (d *Document) verdict() string {
 	if d.NotAligned != "" {
 		return fmt.Sprintf("%s: not aligned: %s%s", nodes, d.NotAligned, lost)
 	}
-	return fmt.Sprintf("%s on the clock of %s: %s%s", nodes, nodeName(d.Reference), d.Status, lost)
+	outside := ""
+	if d.Outside != nil {
+		outside = "; " + d.Outside.Said
+	}
+	return fmt.Sprintf("%s on the clock of %s: %s%s%s", nodes, nodeName(d.Reference), d.Status, lost, outside)
+}
+
+// Limits says which traces the result lacks, and what was assumed outside of the clock readings: whole sentences for a report.
+func (d *Document) Limits() (out []string) {
+	for _, u := range d.Skipped {
+		out = append(out, fmt.Sprintf("%s could not be read and was left out.", u.name()))
+	}
+	for i := range d.Nodes {
+		if d.Nodes[i].Salvaged != nil {
+			out = append(out, fmt.Sprintf("The trace of %s was cut, and what is complete of it was salvaged.", nodeName(d.Nodes[i].ID)))
+		}
+	}
+	if d.Outside != nil && d.NotAligned == "" {
+		out = append(out, strings.ToUpper(d.Outside.Said[:1])+d.Outside.Said[1:]+".")
+	}
+	return out
 }
 
 // incomplete says which traces a result lacks, whole or in part.

@@ -87,7 +87,10 @@ type Graph struct {
 	meetings *Meetings
 	starts   []clockfile.NodeMeta
 	warnings []string
-	said     map[Clock]bool // clocks of which a warning says already why nothing ties them to others
+
+	unbounded bool // round offsets that state no bounds are among the readings, and it was not said yet
+
+	said map[Clock]bool // clocks of which a warning says already why nothing ties them to others
 }
 
 type edgeKey struct {
@@ -253,6 +256,7 @@ func (g *Graph) solve(ctx context.Context, reference Clock, opt *Options) (*Solu
 	if !g.clocks[reference] {
 		return nil, fault.New(fault.Alignment, "the reference is %s, which was not measured", reference)
 	}
+	g.sayBounds(opt)
 	s := &Solution{Reference: reference.Node, Method: g.method(), Starts: g.starts, Warnings: slices.Clone(g.warnings), said: maps.Clone(g.said)}
 	hung, edges := g.leaves(reference)
 	links := make([]*link, 0, len(edges))

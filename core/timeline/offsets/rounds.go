@@ -231,8 +231,19 @@ func (g *Graph) AddRounds(r *clockfile.Rounds, reference int) {
 		e.notes = append(e.notes, n.Warnings...)
 		unbounded = unbounded || slices.ContainsFunc(samples, func(s sample) bool { return s.bound < 0 })
 	}
-	if unbounded {
-		g.warnf("the round offsets state no bounds: ours are the scatter of the rounds (%d us where there are fewer than %d, unless bound_ns in the header of the file says better); an asymmetric path does not show in them", assumedRoundBoundNS/1000, minScatter)
+	g.unbounded = g.unbounded || unbounded
+}
+
+// sayBounds says what the bounds of round offsets that state none are.
+func (g *Graph) sayBounds(opt *Options) {
+	unbounded := g.unbounded
+	g.unbounded = false // once
+	switch {
+	case !unbounded:
+	case opt.RoundBoundNS > 0:
+		g.warnf("the round offsets state no bounds: ours are the scatter of the rounds (%d ns, as given, where there are fewer than %d); an asymmetric path does not show in them", opt.RoundBoundNS, minScatter)
+	default:
+		g.warnf("the round offsets state no bounds: ours are the scatter of the rounds (%d us where there are fewer than %d, unless bound_ns in the header of the file or --round-bound-ns says better); an asymmetric path does not show in them", assumedRoundBoundNS/1000, minScatter)
 	}
 }
 

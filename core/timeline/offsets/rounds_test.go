@@ -313,25 +313,32 @@ func TestFewRoundsHaveTheBoundThatTheFileStates(t *testing.T) {
 `
 	for _, tc := range []struct {
 		name, header, first, second string
+		given                       int64
 		bounds                      [2]int64
-		warned                      bool
+		says                        string // in the warning, "" none
 	}{
-		{"nowhere", "", "", "", [2]int64{50_000, 50_000}, true},
-		{"in the rows", "", `,"bound_ns":300`, `,"bound_ns":400`, [2]int64{300, 400}, false},
-		{"in the header", `,"bound_ns":2000`, "", "", [2]int64{2000, 2000}, false},
-		{"in both", `,"bound_ns":2000`, `,"bound_ns":300`, "", [2]int64{300, 2000}, false},
-		{"in one row", "", `,"bound_ns":300`, "", [2]int64{300, 50_000}, true},
+		{"nowhere", "", "", "", 0, [2]int64{50_000, 50_000}, "--round-bound-ns says better"},
+		{"in the rows", "", `,"bound_ns":300`, `,"bound_ns":400`, 0, [2]int64{300, 400}, ""},
+		{"in the header", `,"bound_ns":2000`, "", "", 0, [2]int64{2000, 2000}, ""},
+		{"in both", `,"bound_ns":2000`, `,"bound_ns":300`, "", 0, [2]int64{300, 2000}, ""},
+		{"in one row", "", `,"bound_ns":300`, "", 0, [2]int64{300, 50_000}, "(50 us where there are fewer than 5"},
+		{"by the user", "", "", "", 700, [2]int64{700, 700}, "(700 ns, as given, where there are fewer than 5)"},
+		{"by the user and in one row", "", `,"bound_ns":300`, "", 700, [2]int64{300, 700}, "700 ns, as given"},
+		{"by the user and in the header", `,"bound_ns":2000`, "", "", 700, [2]int64{2000, 2000}, ""},
 	} {
 		f := read(t, "round_offsets.jsonl", fmt.Sprintf(header, tc.header)+fmt.Sprintf(nodes, tc.first, tc.second))
-		s := fromRounds(t, f.Rounds)
+		s, err := offsets.FromRounds(f.Rounds, offsets.Options{RoundBoundNS: tc.given})
+		if err != nil {
+			t.Fatal(err)
+		}
 		n, _ := s.Node(1)
 		_, a, _ := n.Map.At(1760000002000005000)
 		_, b, _ := n.Map.At(1760000006000009000)
 		if got := [2]int64{a, b}; got != tc.bounds {
 			t.Errorf("%s: bounds %v, want %v", tc.name, got, tc.bounds)
 		}
-		if warned := len(s.Warnings) > 0; warned != tc.warned {
-			t.Errorf("%s: warnings %q", tc.name, s.Warnings)
+		if said := strings.Join(s.Warnings, "; "); (said == "") != (tc.says == "") || !strings.Contains(said, tc.says) {
+			t.Errorf("%s: warnings %q, want %q", tc.name, s.Warnings, tc.says)
 		}
 	}
 }

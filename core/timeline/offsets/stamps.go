@@ -25,6 +25,16 @@ type Options struct {
 	// WanderPPB is how much a rate may change unseen within a window; it widens every bound by WanderPPB*WindowNS/4.
 	// Default 100 (0.1 ppm).
 	WanderPPB int64
+	// RoundBoundNS is the bound of round offsets that come without one and are too few to scatter. 0: a constant, with a warning.
+	RoundBoundNS int64
+}
+
+// roundBound is the bound of round offsets that come without one and are too few to scatter.
+func (o *Options) roundBound() int64 {
+	if o.RoundBoundNS > 0 {
+		return o.RoundBoundNS
+	}
+	return assumedRoundBoundNS
 }
 
 func (o Options) withDefaults() (*Options, error) {
@@ -47,6 +57,8 @@ func (o Options) withDefaults() (*Options, error) {
 		return nil, fault.Usagef("a gap of %d ns is shorter than 1 ms", o.GapNS)
 	case !(o.MaxDriftPPM > 0 && o.MaxDriftPPM <= 1e5):
 		return nil, fault.Usagef("a largest drift of %g ppm is not within 0 and 100000", o.MaxDriftPPM)
+	case o.RoundBoundNS < 0 || o.RoundBoundNS > maxOffset:
+		return nil, fault.Usagef("a bound of %d ns is not within 1 ns and a year", o.RoundBoundNS).WithHint("say how far off a round offset can be: --round-bound-ns 2000")
 	case o.WanderPPB < 0 || o.WanderPPB > 1e6:
 		return nil, fault.Usagef("a wander of %d ppb is not within 0 and 1000000", o.WanderPPB)
 	}

@@ -117,7 +117,7 @@ func (e *Edge) mapOf(c Clock, opt *Options) (*NodeOffsets, *SnapshotReport, erro
 			return nil, nil, err
 		}
 		report = &rep
-	} else if err := n.fromSamples(e.readings, opt, assumedRoundBoundNS); err != nil {
+	} else if err := n.fromSamples(e.readings, opt, opt.roundBound()); err != nil {
 		return nil, nil, fault.New(fault.Format, "round offsets: %v", err).Wrap(err)
 	}
 	if c != natural {
@@ -144,7 +144,7 @@ func (l *link) fromStated(opt *Options) {
 		runs, _ = newSeries(l.readings, 20).snapshotRuns(l.readings, &rep)
 	} else {
 		forward = !forward
-		runs, _ = new(NodeOffsets).runsOf(l.readings, assumedRoundBoundNS)
+		runs, _ = new(NodeOffsets).runsOf(l.readings, opt.roundBound())
 	}
 	for _, r := range runs {
 		from := len(l.obs)

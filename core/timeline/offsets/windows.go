@@ -315,7 +315,7 @@ func (l *link) fromSeries(q *series, spacing int64, opt *Options) {
 func (q *series) window(k int, slope float64, spacing int64, opt *Options) window {
 	b := math.Max(3.5*q.sigma, q.slack[k]) + 1
 	if len(q.x) < minScatter {
-		b = assumedRoundBoundNS + q.slack[k]
+		b = float64(opt.roundBound()) + q.slack[k]
 	}
 	ds := b/float64(spacing)*1e9 + float64(opt.WanderPPB)
 	return boxWindow(q.x[k], q.v[k], b, slope, ds)

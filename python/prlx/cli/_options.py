@@ -52,6 +52,7 @@ def alignment(command: str) -> tuple[Option, ...]:
     return (
         from_setting(f"{command}.method", "how clocks are related"),
         from_setting(f"{command}.policy", "where no reading reaches"),
+        ROUND_BOUND,
         from_setting(f"{command}.timebase", "the clock that the output shows"),
         from_setting(f"{command}.reference", "the node whose clock the others are put on", metavar="NODE"),
         from_setting(f"{command}.correction-stat"),
@@ -59,6 +60,9 @@ def alignment(command: str) -> tuple[Option, ...]:
     )
 
 
+ROUND_BOUND = Option(
+    ("--round-bound-ns",), "bound of round offsets that state none, fewer than five", takes="whole", metavar="NS"
+)
 SKIP_UNREADABLE = Option(("--skip-unreadable",), "leave out traces that cannot be read, and say which", takes="switch")
 SALVAGE = Option(("--salvage",), "of a trace that was cut, read what is complete", takes="switch")
 WORKERS = from_setting("workers", "goroutines; the bytes written do not depend on it", metavar="N")

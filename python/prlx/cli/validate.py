@@ -151,6 +151,7 @@ COMMAND = Command(
         options.from_setting("validate.limit", "rows of the table of worst ones", metavar="N"),
         Option(("--output", "-o"), "save the verdicts: .json or .html", takes="path", metavar="FILE"),
         options.OVERWRITE,
+        options.ROUND_BOUND,
         options.SKIP_UNREADABLE,
         options.SALVAGE,
         options.WORKERS,

@@ -1,0 +1,53 @@
+package combine
+
+import "fmt"
+
+// growOutside notes, for each node, by how much the bounds of its maps grow outside of the clock readings.
+func (t *task) growOutside() {
+	for _, n := range t.nodes {
+		growth := int64(0)
+		if n.Clocks.Wall != nil {
+			_, _, growth, _ = n.Clocks.Wall.Tails()
+		}
+		if n.Clocks.Tracer != nil && n.Result.TracerLines > 0 {
+			_, _, g, _ := n.Clocks.Tracer.Tails()
+			growth += g
+		}
+		n.Result.OutsideGrowthPPB = growth
+	}
+}
+
+// sumOutside says what share of the events lies outside of the clock readings, and what was assumed there.
+func (t *task) sumOutside() {
+	o := Outside{Policy: t.req.Policy}
+	all := int64(0)
+	for _, n := range t.nodes {
+		all += n.kept
+		if beyond := max(n.Result.OffsetExtrapolations, n.Result.SnapshotExtrapolations); beyond > 0 {
+			o.Events += min(beyond, n.kept)
+			o.GrowthPPB = max(o.GrowthPPB, n.Result.OutsideGrowthPPB)
+		}
+	}
+	if o.Events == 0 || all == 0 {
+		return
+	}
+	o.Share = float64(o.Events) / float64(all)
+	o.Said = o.sentence()
+	t.doc.Outside = &o
+}
+
+// sentence says how many events lie outside of the readings, and what that means.
+func (o *Outside) sentence() string {
+	share := fmt.Sprintf("%.1f %%", 100*o.Share)
+	if o.Share < 0.001 {
+		share = "less than 0.1 %"
+	}
+	assumed := "clocks are taken to run on as in them"
+	if o.Policy == Hold {
+		assumed = "the last offsets are held"
+	}
+	return fmt.Sprintf("%s of the events lie outside the clock readings: %s there, straying by at most %s us in a second", share, assumed, microseconds(o.GrowthPPB))
+}
+
+// microseconds writes ns as us with three digits at most.
+func microseconds(ns int64) string { return fmt.Sprintf("%.3g", float64(ns)/1e3) }

@@ -1,0 +1,75 @@
+package combine
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestWhatLiesOutsideTheReadingsIsSaid: which share of the events, and what was assumed there, by policy, in the verdict and the document.
+func TestWhatLiesOutsideTheReadingsIsSaid(t *testing.T) {
+	inputs, probes, _ := jax(t, "p4")
+	dir := t.TempDir()
+	var early []string // the first half of the probes
+	for _, path := range probes {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := strings.SplitAfter(string(b), "\n")
+		early = append(early, put(t, dir, filepath.Base(path), []byte(strings.Join(lines[:len(lines)/2], ""))))
+	}
+	for _, c := range []struct {
+		name   string
+		probes []string
+		policy Policy
+		least  float64
+		says   string
+	}{
+		{"half of the readings", early, Degrade, 0.05, "clocks are taken to run on as in them there, straying by at most"},
+		{"held", early, Hold, 0.05, "the last offsets are held there, straying by at most"},
+	} {
+		doc := combined(t, 2, Request{Inputs: inputs, Probes: c.probes, Policy: c.policy, Output: filepath.Join(t.TempDir(), "run")})
+		o := doc.Outside
+		if o == nil || o.Share < c.least || o.Share > 1 || o.GrowthPPB <= 0 || o.Policy != c.policy || !strings.Contains(o.Said, c.says) {
+			t.Errorf("%s: %+v", c.name, o)
+			continue
+		}
+		if !strings.HasSuffix(doc.Verdict, "; "+o.Said) {
+			t.Errorf("%s: the verdict is %q", c.name, doc.Verdict)
+		}
+		outside, all := int64(0), int64(0)
+		for _, n := range doc.Nodes {
+			outside, all = outside+max(n.OffsetExtrapolations, n.SnapshotExtrapolations), all+n.Events-n.EventsDropped
+			if n.OutsideGrowthPPB > o.GrowthPPB {
+				t.Errorf("%s: bounds of %s grow by %d ns in a second, at most %d were said", c.name, n.ID, n.OutsideGrowthPPB, o.GrowthPPB)
+			}
+		}
+		if o.Events != outside || all == 0 {
+			t.Errorf("%s: %d events outside, the nodes say %d", c.name, o.Events, outside)
+		}
+		limits := strings.Join(doc.Limits(), " ")
+		if !strings.Contains(limits, "of the events lie outside the clock readings") {
+			t.Errorf("%s: the report says %q", c.name, limits)
+		}
+	}
+	merged := combined(t, 2, Request{Inputs: inputs, Method: MethodWall, Output: filepath.Join(t.TempDir(), "run")})
+	if merged.Outside != nil {
+		t.Errorf("without readings: %+v", merged.Outside)
+	}
+}
+
+func TestSharesInWords(t *testing.T) {
+	for _, c := range []struct {
+		o    Outside
+		want string
+	}{
+		{Outside{Share: 0.1125, GrowthPPB: 2900, Policy: Degrade}, "11.2 % of the events lie outside the clock readings: clocks are taken to run on as in them there, straying by at most 2.9 us in a second"},
+		{Outside{Share: 0.0004, GrowthPPB: 100_000, Policy: Hold}, "less than 0.1 % of the events lie outside the clock readings: the last offsets are held there, straying by at most 100 us in a second"},
+	} {
+		if got := c.o.sentence(); got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
+		}
+	}
+}
