@@ -91,7 +91,7 @@ test-python: build build/oracle/.ready build/.browser build/sarif/.ready $(TRITO
 	$(PY) -m pytest -q tests
 
 .PHONY: test-consumers
-test-consumers: build ## what xprof, JAX, Perfetto, HTA and TensorBoard make of our files (installs them; minutes)
+test-consumers: build ## what xprof, JAX, Perfetto, HTA and TensorBoard make of our files, and combine on Ray and MPI (installs them; minutes)
 	PRLX_CLI="$(abspath $(PY)) -m prlx" tests/consumers/run.sh
 
 .PHONY: test-gpu
@@ -107,6 +107,10 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## eve
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator tests/simulator
 	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run Structured ./core/kernel/simt
+
+.PHONY: kills
+kills: build build/triton/3.9.0/.ready ## a thousand commands killed at random: no half output; goes on where it was stopped
+	$(PY) tests/kills/run.py --kills 1000 --journal build/kills.jsonl
 
 .PHONY: wheels
 wheels: ## a wheel for every CPython 3.10 to 3.13 found, in dist/

