@@ -38,7 +38,7 @@ func (s *Solver) greedy(a, b []uint32, at int32, limit int, open Open) (reached 
 			now[t] = int32(x)
 			if k == goal && x >= len(a) || open.A && y == len(b) && x <= len(a) || open.B && x == len(a) && y <= len(b) {
 				s.back(x, y, at, d)
-				return len(a) + len(b), true
+				return reached, true
 			}
 			if x <= len(a) && y <= len(b) {
 				reached = max(reached, x+y)

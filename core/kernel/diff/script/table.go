@@ -173,9 +173,6 @@ func (t *table) trace(a, b []uint32, cols int, symbols *symbolTable, r Script) S
 	i, j := t.rows, cols
 	for k := t.blocks() - 1; k >= 0 && i > 0 && j > 0; k-- {
 		top := k * rowsPerBlock
-		if i <= top {
-			continue
-		}
 		lo, hi := t.band(k)
 		store := t.blockRows(k, symbols)
 		width := hi - lo + 1
