@@ -387,3 +387,31 @@ func TestVectorAtomics(t *testing.T) {
 		t.Error("a lane that faults reads 0")
 	}
 }
+
+func TestALaneOutOfBoundsKeepsNoOtherFromItsAtomic(t *testing.T) {
+	for _, tc := range []struct {
+		space ptx.Space
+		base  func(s *bench) uint64
+		size  uint64
+		name  string
+	}{
+		{ptx.Shared, func(*bench) uint64 { return 0 }, 256, "shared memory"},
+		{ptx.Global, func(s *bench) uint64 { return s.g.Pointer(0, hostX) }, 256, "x"},
+	} {
+		s := newBench(t)
+		if tc.space == ptx.Shared {
+			clean(t, s.store(0, ptx.Shared, 4, 8, 5))
+		}
+		tr := vector(tc.space, 4, 1)
+		for l := range 2 {
+			s.r.R64[0][l] = tc.base(s) + []uint64{tc.size, 8}[l]
+			s.r.R32[10][l], s.r.R32[1][l] = 7, 99
+		}
+		f := s.b.Atomic(s.r, tr, &memory.AtomicOp{Kind: memory.Exch, Type: ptx.B32}, 0, 3)
+		want(t, f, memory.OutOfBounds, tc.name, 4)
+		clean(t, s.load(0, tc.space, 4, tc.base(s)+8))
+		if got := s.r.R32[1][0]; got != 7 {
+			t.Errorf("%s: lane 1 left %d, want 7", tc.name, got)
+		}
+	}
+}

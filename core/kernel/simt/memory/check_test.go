@@ -345,6 +345,7 @@ func TestBlocksHaveLimits(t *testing.T) {
 		{memory.Shape{Warps: 33}, false},
 		{memory.Shape{Warps: 0}, false},
 		{memory.Shape{Warps: 1, Shared: 1<<20 + 1}, false},
+		{memory.Shape{Warps: 1, Local: 1 << 20}, true},
 		{memory.Shape{Warps: 1, Local: 1<<20 + 1}, false},
 	} {
 		if _, err := memory.NewBlock(g, tc.shape); (err == nil) != tc.fits || err != nil && !fault.Is(err, fault.Limit) {
@@ -363,7 +364,7 @@ func TestPeekReadsAnySpace(t *testing.T) {
 		address uint64
 		bytes   int
 		want    uint64
-	}{{x + 3, 2, 0x1234}, {hostX + 3, 1, 0x34}, {memory.SharedWindow + 9, 2, 0x2233}, {memory.LocalWindow + 8, 8, 0x55667788}} {
+	}{{x + 3, 2, 0x1234}, {x + 252, 4, 0}, {memory.SharedWindow + 252, 4, 0}, {hostX + 3, 1, 0x34}, {memory.SharedWindow + 9, 2, 0x2233}, {memory.LocalWindow + 8, 8, 0x55667788}} {
 		got, f := s.b.Peek(tc.address, tc.bytes, 1, 0)
 		clean(t, f)
 		if got != tc.want {

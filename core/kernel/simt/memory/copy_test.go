@@ -127,3 +127,40 @@ func TestCopiesThatNobodyWaitsForAreBounded(t *testing.T) {
 	s.b.Exit(1)
 	clean(t, s.load(1, ptx.Shared, 4, 12))
 }
+
+func TestStaleCopiesAreNamedByTheInstructionThatStartedThem(t *testing.T) {
+	s := newBench(t)
+	x := s.g.Pointer(0, hostX)
+	started := map[uint64]memory.Party{}
+	for _, c := range []struct {
+		warp int
+		to   uint64
+	}{{0, 96}, {0, 16}, {1, 64}, {0, 160}, {1, 32}} {
+		clean(t, copyTo(s, c.warp, c.to, x, 16, 16))
+		started[c.to] = memory.Party{Warp: int32(c.warp), Inst: s.inst, Store: true}
+	}
+	for to, party := range started {
+		for _, warp := range []int{0, 1} {
+			f := s.load(warp, ptx.Shared, 4, to+12)
+			if f == nil || f.Check != memory.StaleAsyncCopy || f.Other != party {
+				t.Errorf("warp %d at %d: got %+v, want a stale copy of %+v", warp, to+12, f, party)
+			}
+		}
+	}
+}
+
+func TestEveryLaneOfACopyIsWatched(t *testing.T) {
+	s := watched(t)
+	x := s.g.Pointer(0, hostX)
+	clean(t, s.store(0, ptx.Global, 16, x+32, 1))
+	s.next(1)
+	s.inst++
+	for l := range 3 { // lane 0 reads nothing, lane 1 what nobody wrote
+		s.r.R32[0][l], s.r.R64[0][l], s.r.R32[30][l] = uint32(16*l), x+uint64(16*l), uint32(min(l, 1)*16)
+	}
+	f := s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: 16, Size: 30}, 0, 7)
+	globalRace(t, f, memory.Party{Warp: 0, Inst: 1, Store: true, OtherBlock: true, Block: 0})
+	if f.Lanes != 1<<2 {
+		t.Errorf("got lanes %b, want lane 2", f.Lanes)
+	}
+}
