@@ -167,6 +167,9 @@ func TestTheEditShowsTheWholeCorrection(t *testing.T) {
 	for i := range p.Lines {
 		for j := range p.Lines[i] {
 			l, lp, le := processes[i].Lines[j], &p.Lines[i][j], &e.Planes[i].Lines[j]
+			if want := lp.NewBaseNS - zero; *le.TimestampNS != want {
+				t.Errorf("line %d of process %d begins at %d, want %d", j, i, *le.TimestampNS, want)
+			}
 			shown := *le.TimestampNS - l.TimestampNS // what a Retimer sees
 			if got, want := shown+le.CorrectionBaseNS, lp.NewBaseNS-lp.OldBaseNS; got != want || want != 1000 {
 				t.Errorf("line %d of process %d: a correction of %d ns, want %d", j, i, got, want)
@@ -187,10 +190,11 @@ func TestObserversCountWhatMovedAndBySoMuch(t *testing.T) {
 	e, stats := p.Edit(0, nil, "")
 	observe := e.Planes[0].Lines[0].Observe
 	observe(0, 0, 9, 0)
+	observe(0, 0, 9, 0)
 	observe(500_000, 1_500_000, 9, 0)
 	observe(500_000, 500_300, 9, clock.Clamped|clock.InStep) // less than a ns: moved, by 0
 	s := stats[0]
-	if s.Timed != 3 || s.EventsCorrected != 2 || s.MinCorrectionNS != 0 || s.MaxCorrectionNS != 1000 || s.Events != 3 || s.Aggregated != 1 {
+	if s.Timed != 4 || s.EventsCorrected != 2 || s.MinCorrectionNS != 0 || s.MaxCorrectionNS != 1000 || s.Events != 3 || s.Aggregated != 1 {
 		t.Errorf("%+v", s)
 	}
 	if want := []Clamp{{Plane: "a", Line: "line 0", OffsetPS: 500_000, BoundNS: 9}}; !slices.Equal(s.Clamps, want) || s.EventsClamped != 1 || s.EventsInStep != 1 {
