@@ -67,7 +67,8 @@ class NodeReport(Brief):
     Attributes
     ----------
     method
-        What its clock was related by: ``probes``, ``declared``, ``collectives``, ``wall`` or ``none``.
+        What its clock was related by: ``probes``, ``declared``, ``collectives``, ``host`` (that of another trace of its host),
+        ``wall`` or ``none``.
     offset_ns, drift_ppm
         Its clock minus that of the reference in the middle of its trace, and how fast that changes; ``None`` when its
         clock could not be related.
@@ -345,7 +346,8 @@ def combine_traces(
     reference
         The node whose clock the others are put on.
     method
-        ``auto`` takes the best that is there: probes, then declared, then the wall clock. Others insist; ``collectives``
+        ``auto`` takes all that is there: for each node what knows its clock best of probes, declared offsets and the
+        collectives that the traces share, narrowed by the others, else the wall clock. Others insist; ``collectives``
         takes the traces alone: what one node entered happened before another, whose data it needed, left.
     policy
         Where no clock reading reaches: ``degrade`` and say so, ``hold`` the last reading, or ``refuse``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import pickle
 import re
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -81,10 +82,17 @@ def test_the_same_mistake_in_both_interfaces(tmp_path):
     assert "overwrite=" not in done.stderr
 
 
+def alone(path):
+    """A trace without a collective."""
+    event = {"ph": "X", "pid": 1, "tid": 1, "ts": 5, "dur": 1, "name": "a"}
+    path.write_text(json.dumps({"baseTimeNanoseconds": 1_700_000_000_000_000_000, "traceEvents": [event]}))
+    return path
+
+
 def test_the_warning_of_traces_that_are_not_aligned_names_arguments(tmp_path):
     with pytest.warns(prlx.NotAlignedWarning) as caught:
         prlx.combine_traces(
-            [EXAMPLE / "node0/node0.xplane.pb", EXAMPLE / "node1/node1.xplane.pb"], output=tmp_path / "run"
+            {"a": alone(tmp_path / "a.json"), "b": alone(tmp_path / "b.json")}, output=tmp_path / "all.json"
         )
     text = str(caught[0].message)
     assert "probes=" in text

@@ -188,11 +188,12 @@ func TestObserversCountWhatMovedAndBySoMuch(t *testing.T) {
 	}
 	p := PlanLines([]*source.Process{process(0, "a", timed(0, 0, 1))}, start, Clocks{Wall: bent}, HostTime)
 	e, stats := p.Edit(0, nil, "")
-	observe := e.Planes[0].Lines[0].Observe
-	observe(0, 0, 9, 0)
-	observe(0, 0, 9, 0)
-	observe(500_000, 1_500_000, 9, 0)
-	observe(500_000, 500_300, 9, clock.Clamped|clock.InStep) // less than a ns: moved, by 0
+	line := e.Planes[0].Lines[0]
+	bounds := line.Cursor.Bounds(0)
+	line.Observe(&source.Observed{OldPS: []int64{0, 0}, NewPS: []int64{0, 0}, Bounds: bounds})
+	line.Observe(&source.Observed{OldPS: []int64{500_000}, NewPS: []int64{1_500_000}, Bounds: bounds})
+	bounds.Coverage = clock.Clamped | clock.InStep
+	line.Observe(&source.Observed{OldPS: []int64{500_000}, NewPS: []int64{500_300}, Bounds: bounds}) // less than a ns: moved, by 0
 	s := stats[0]
 	if s.Timed != 4 || s.EventsCorrected != 2 || s.MinCorrectionNS != 0 || s.MaxCorrectionNS != 1000 || s.Events != 3 || s.Aggregated != 1 {
 		t.Errorf("%+v", s)
@@ -203,7 +204,7 @@ func TestObserversCountWhatMovedAndBySoMuch(t *testing.T) {
 
 	moved := PlanLines([]*source.Process{process(0, "a", timed(0, 0, 1))}, start, Clocks{Wall: clock.Shift(-70, 6)}, HostTime)
 	e, stats = moved.Edit(0, nil, "")
-	e.Planes[0].Lines[0].Observe(5, 5, 0, 0) // a Retimer knows no bound of a line that moves as a whole
+	e.Planes[0].Lines[0].Observe(&source.Observed{OldPS: []int64{5}, NewPS: []int64{5}}) // a Retimer knows no bound of a line that moves as a whole
 	if s := stats[0]; s.EventsCorrected != 1 || s.MinCorrectionNS != -70 || s.MaxCorrectionNS != -70 || s.Bounds.Max() != 6 {
 		t.Errorf("a line moved by -70 ns: %+v", s)
 	}
@@ -217,12 +218,14 @@ func TestStatsOfEventsAndTheirSums(t *testing.T) {
 	count := func(all ...seen) *Stats {
 		var s Stats
 		for _, o := range all {
-			s.observe(o.correction, o.bound, o.c)
+			bounds := clock.Shift(o.correction, o.bound).Cursor(0).Bounds(0)
+			bounds.Coverage = o.c
+			(&eventsOf{stats: &s, shiftNS: o.correction}).observe([]int64{0}, []int64{0}, &bounds)
 		}
 		return &s
 	}
 	later := count(seen{5, 1, 0}, seen{9, 8, clock.Extrapolated}, seen{7, 2, clock.ExtrapolatedThen}, seen{6, 3, clock.InStep | clock.Clamped})
-	want := Stats{Timed: 4, Uncovered: 3, SnapshotExtrapolations: 1, OffsetExtrapolations: 1, EventsInStep: 1, EventsClamped: 1, MinCorrectionNS: 5, MaxCorrectionNS: 9, Bounds: later.Bounds}
+	want := Stats{Timed: 4, Uncovered: 3, SnapshotExtrapolations: 1, OffsetExtrapolations: 1, EventsInStep: 1, EventsClamped: 1, MinCorrectionNS: 5, MaxCorrectionNS: 9, EventsCorrected: 4, Bounds: later.Bounds, Clamps: []Clamp{{BoundNS: 3}}}
 	if !reflect.DeepEqual(*later, want) || later.Coverage() != 0.25 {
 		t.Errorf("%+v, want %+v", *later, want)
 	}
@@ -236,7 +239,7 @@ func TestStatsOfEventsAndTheirSums(t *testing.T) {
 		}
 		want := Stats{
 			Events: 30, EventsCorrected: 21, Aggregated: 6, Timed: 6, Uncovered: 4, SnapshotExtrapolations: 2, OffsetExtrapolations: 1,
-			EventsInStep: 1, EventsClamped: 1, MinCorrectionNS: -3, MaxCorrectionNS: 9, Bounds: total.Bounds,
+			EventsInStep: 1, EventsClamped: 1, MinCorrectionNS: -3, MaxCorrectionNS: 9, Bounds: total.Bounds, Clamps: []Clamp{{BoundNS: 3}},
 		}
 		if !reflect.DeepEqual(total, want) || total.Bounds.Total() != 6 || total.Bounds.Max() != 8 {
 			t.Errorf("%s: %+v, want %+v", name, total, want)

@@ -19,7 +19,7 @@ func TestTimesAreMovedOnce(t *testing.T) {
 	_, inputs, offsets := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 200, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
 	for name, r := range map[string]Request{
 		"aligned":         {Inputs: inputs, Offsets: offsets},
-		"tracer and wall": {Inputs: inputs},
+		"tracer and wall": {Inputs: inputs, Method: MethodWall},
 	} {
 		once, twice := filepath.Join(t.TempDir(), "once"), filepath.Join(t.TempDir(), "twice")
 		r.Output = once
@@ -28,7 +28,7 @@ func TestTimesAreMovedOnce(t *testing.T) {
 		for _, o := range doc.Outputs {
 			outputs = append(outputs, Input{Path: filepath.Join(once, o.Path)})
 		}
-		again := combined(t, 2, Request{Inputs: outputs, Output: twice})
+		again := combined(t, 2, Request{Inputs: outputs, Output: twice, Method: r.Method})
 		for k, o := range doc.Outputs {
 			a, errA := os.ReadFile(filepath.Join(once, o.Path))
 			b, errB := os.ReadFile(filepath.Join(twice, again.Outputs[k].Path))

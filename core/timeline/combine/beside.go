@@ -83,15 +83,6 @@ func disagreement(measured, declared *offsets.NodeOffsets) (apart, allowed int64
 	return apart, allowed
 }
 
-// offsetsOf finds the clock of a node, measured before declared, and how it is known.
-func (k *known) offsetsOf(number int) (o *offsets.NodeOffsets, method string, ok bool) {
-	if o, ok = k.solution.Node(number); ok || k.declared == nil {
-		return o, k.method, ok
-	}
-	o, ok = k.declared.Node(number)
-	return o, MethodDeclared, ok
-}
-
 // nameOf is what a node of the clock files is called: as its trace is, else by its number.
 func (t *task) nameOf(number int) string {
 	for _, n := range t.nodes {

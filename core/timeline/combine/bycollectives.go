@@ -1,6 +1,8 @@
 package combine
 
 import (
+	"slices"
+
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
@@ -10,32 +12,76 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/precedence"
 )
 
-// solveCollectives finds the clocks by the collectives that the traces hold.
+// solveCollectives finds the clocks by the collectives that the traces hold, where the method asks for them. Where it leaves the choice, traces
+// without any are none the worse for it.
 func (t *task) solveCollectives(k *known) error {
+	insist := t.req.Method == MethodCollectives
+	if !insist && t.req.Method != "auto" {
+		return nil
+	}
 	if len(t.nodes) < 2 {
-		return fault.Usagef("method collectives needs the traces of several nodes").WithHint("name them all in one call")
+		if insist {
+			return fault.Usagef("method collectives needs the traces of several nodes").WithHint("name them all in one call")
+		}
+		return nil
+	}
+	if slices.ContainsFunc(t.nodes, func(n *Node) bool { return n.aligned || n.parts() > 1 }) { // their times are on a reference's clock, or several
+		if insist {
+			return t.refuseTwice()
+		}
+		return nil
 	}
 	t.numberNodes()
 	m, err := t.match()
 	if err != nil {
 		return err
 	}
+	t.shareClocks(m)
 	x := precedence.Collect(m, t.wallClock(), t.clockOfParty)
 	if x.Meetings.Len() == 0 {
-		return fault.New(fault.Alignment, "no collective relates the clocks: %s", t.nothingJudged(m)).
-			WithHint("give probes or declared offsets, or use --method auto")
+		if insist && !t.allShare() {
+			return fault.New(fault.Alignment, "no collective relates the clocks: %s", t.nothingJudged(m)).
+				WithHint("give probes or declared offsets, or use --method auto")
+		}
+		return nil
 	}
 	g := offsets.NewGraph()
 	for _, n := range t.nodes {
 		if n.absolute {
-			g.Mention(offsets.Clock{Node: n.Number})
+			g.Mention(offsets.Clock{Node: t.sharedWith(n).Number})
 		}
 	}
-	reference := offsets.Clock{Node: t.nodes[t.ref].Number}
+	reference := offsets.Clock{Node: t.sharedWith(t.nodes[t.ref]).Number}
 	g.Meet(&x.Meetings, reference)
-	k.method = MethodCollectives
-	k.solution, err = g.Solve(t.job.Context(), reference, offsets.Options{})
-	return err
+	if k.collectives, err = g.Solve(t.job.Context(), reference, offsets.Options{}); err != nil {
+		if insist {
+			return err
+		}
+		t.warn("the collectives say nothing of the clocks: %v", err)
+		return nil
+	}
+	if insist || k.solution == nil {
+		t.doc.Warnings = append(t.doc.Warnings, k.collectives.Warnings...)
+	}
+	if x.Guessed > 0 {
+		t.note("%d of the %d collectives that relate the clocks are known by their names alone", x.Guessed, x.Meetings.Len())
+	}
+	return nil
+}
+
+// allShare reports whether all nodes share the reference's clock.
+func (t *task) allShare() bool {
+	return !slices.ContainsFunc(t.nodes, func(n *Node) bool { return t.sharedWith(n) != t.nodes[t.ref] })
+}
+
+// shared gives a node the clock of its host, where that is the reference's and no other source says anything of it.
+func (t *task) shared(n *Node) bool {
+	if n == t.nodes[t.ref] || t.sharedWith(n) != t.nodes[t.ref] {
+		return false
+	}
+	n.Result.Method = MethodHost
+	n.Result.RestsOn = []Rest{{Source: MethodHost, Of: t.nodes[t.ref].ID, BoundNS: new(int64)}}
+	return true
 }
 
 // numberNodes gives nodes that no clock file can speak of a number of their own.
@@ -50,7 +96,7 @@ func (t *task) numberNodes() {
 // clockOfParty is the clock that executions of a party are on: that of its trace; false where the trace is not dated.
 func (t *task) clockOfParty(party int32) (offsets.Clock, bool) {
 	n := t.nodes[t.parties()[party].node]
-	return offsets.Clock{Node: n.Number}, n.absolute
+	return offsets.Clock{Node: t.sharedWith(n).Number}, n.absolute
 }
 
 // wallClock maps executions to the wall clocks of their own nodes.

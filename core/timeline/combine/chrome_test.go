@@ -224,7 +224,7 @@ func TestDeclaredOffsetsMoveKinetoRanksExactly(t *testing.T) {
 	inputs, dir := sampledPair(t), t.TempDir()
 	declared := put(t, dir, "declared.toml", []byte("[nodes.rank0]\noffset_ns = 0\nbound_ns = 0\n[nodes.rank1]\noffset_ns = -123_456_789\nbound_ns = 250\n"))
 	out := filepath.Join(dir, "merged.json.gz")
-	doc := combined(t, 2, Request{Inputs: inputs, Output: out, Declared: declared})
+	doc := combined(t, 2, Request{Inputs: inputs, Output: out, Declared: declared, Method: MethodDeclared})
 	expectMerged(t, readChrome(t, out), inputs, []int64{0, 123_456_789})
 	r := doc.Nodes[1]
 	if doc.Status != StatusAligned || r.MinCorrectionNS != 123_456_789 || r.MaxCorrectionNS != 123_456_789 || r.BoundNS != (Bounds{P50: 250, P99: 250, Max: 250}) || r.Coverage != 1 {

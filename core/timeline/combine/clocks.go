@@ -28,11 +28,13 @@ const (
 
 // known is what clock files say.
 type known struct {
-	solution  *offsets.Solution
-	method    string
-	declared  *offsets.Solution          // what is declared beside a solution that was measured, relative to its reference
-	metas     map[int]clockfile.NodeMeta // by node number
-	snapshots map[int]*clockfile.Snapshots
+	solution *offsets.Solution
+	method   string
+	// collectives is what the traces say of each other, relative to the reference of the run.
+	collectives *offsets.Solution
+	declared    *offsets.Solution          // what is declared beside a solution that was measured, relative to its reference
+	metas       map[int]clockfile.NodeMeta // by node number
+	snapshots   map[int]*clockfile.Snapshots
 }
 
 // learnClocks reads the clock files and gives every node its clocks.
@@ -59,10 +61,8 @@ func (t *task) learnClocks() error {
 			return err
 		}
 	}
-	if t.req.Method == MethodCollectives {
-		if err := t.solveCollectives(&k); err != nil {
-			return err
-		}
+	if err := t.solveCollectives(&k); err != nil {
+		return err
 	}
 	return t.wallClocks(&k)
 }
@@ -447,14 +447,16 @@ func (t *task) wallClocks(k *known) error {
 		toRef = ref.Map.Inverse()
 	}
 	for i, n := range t.nodes {
-		if k.solution != nil && n.absolute {
-			if o, method, ok := k.offsetsOf(n.Number); ok {
-				t.applyOffsets(n, o, toRef, method)
-				if err := t.checkReach(n); err != nil {
+		if n.absolute {
+			if list := t.rungs(n, k, toRef); len(list) > 0 {
+				if err := t.climb(n, k, list); err != nil {
 					return err
 				}
 				continue
 			}
+		}
+		if t.shared(n) {
+			continue
 		}
 		if err := t.withoutOffsets(n, i, k); err != nil {
 			return err

@@ -28,6 +28,7 @@ const (
 	MethodProbes      = "probes"
 	MethodDeclared    = "declared"
 	MethodCollectives = "collectives"
+	MethodHost        = "host" // it shares the clock of another node
 	MethodWall        = "wall"
 	MethodNone        = "none"
 )
@@ -128,6 +129,7 @@ type NodeResult struct {
 	DriftPPM               float64       `json:"drift_ppm"`
 	BoundNS                Bounds        `json:"bound_ns"`
 	TracerLines            int           `json:"tracer_lines"`
+	RestsOn                []Rest        `json:"rests_on"` // what its clock rests on, the ladder from above
 	Steps                  []Step        `json:"steps"`
 	Clamps                 []align.Clamp `json:"clamps,omitempty"`
 	Warnings               []string      `json:"warnings"`
@@ -184,4 +186,5 @@ func (r *NodeResult) takeCounts(o *NodeResult) {
 	r.Holds, r.Salvaged, r.OutsideGrowthPPB = kept.Holds, kept.Salvaged, kept.OutsideGrowthPPB
 	r.Snapshots, r.OffsetWindows, r.MissingSnapshots = kept.Snapshots, kept.OffsetWindows, kept.MissingSnapshots
 	r.OffsetNS, r.DriftPPM, r.TracerLines, r.Steps, r.Warnings = kept.OffsetNS, kept.DriftPPM, kept.TracerLines, kept.Steps, kept.Warnings
+	r.RestsOn = kept.RestsOn
 }

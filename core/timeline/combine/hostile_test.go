@@ -160,7 +160,7 @@ func TestANodeWithoutClockDataDegradesOrIsRefused(t *testing.T) {
 {"round_id":0,"midpoint_sys_ns":1795226085000000000,"node_id":2,"offset_ns":0,"reachable":false,"converged":false}
 `
 	offsets := put(t, dir, "offsets.jsonl", []byte(rows))
-	doc := combined(t, 1, Request{Inputs: inputs, Offsets: offsets, Output: filepath.Join(dir, "out")})
+	doc := combined(t, 1, Request{Inputs: inputs, Offsets: offsets, Method: MethodProbes, Output: filepath.Join(dir, "out")})
 	if doc.Status != StatusDegraded {
 		t.Errorf("status %q", doc.Status)
 	}
@@ -174,7 +174,7 @@ func TestANodeWithoutClockDataDegradesOrIsRefused(t *testing.T) {
 			t.Errorf("node %d passed in silence: %+v", k, n)
 		}
 	}
-	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Offsets: offsets, Output: filepath.Join(dir, "no"), Policy: Refuse})
+	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Offsets: offsets, Method: MethodProbes, Output: filepath.Join(dir, "no"), Policy: Refuse})
 	if !fault.Is(err, fault.Alignment) {
 		t.Errorf("policy refuse: %v", err)
 	}
@@ -183,7 +183,7 @@ func TestANodeWithoutClockDataDegradesOrIsRefused(t *testing.T) {
 
 func TestWithoutAnyClockDataTheResultIsCalledUnaligned(t *testing.T) {
 	inputs, _, _ := jax(t, "p2")
-	doc := combined(t, 1, Request{Inputs: inputs, Output: filepath.Join(t.TempDir(), "out")})
+	doc := combined(t, 1, Request{Inputs: inputs, Method: MethodWall, Output: filepath.Join(t.TempDir(), "out")})
 	if doc.Status != StatusUnaligned || doc.Collectives.After.Violated != 240 {
 		t.Errorf("status %q, %d violated", doc.Status, doc.Collectives.After.Violated)
 	}

@@ -328,7 +328,7 @@ func TestMergedTracesAreMergedAgain(t *testing.T) {
 		var parts []Input
 		for i, part := range [][]Input{c.inputs[:1], c.inputs[1:]} {
 			out := filepath.Join(t.TempDir(), c.output)
-			one := carriedAway(t, out, combined(t, 2, Request{Inputs: part, Output: out}))[0]
+			one := carriedAway(t, out, combined(t, 2, Request{Inputs: part, Method: MethodWall, Output: out}))[0]
 			parts = append(parts, Input{ID: fmt.Sprint("part", i), Path: one.Path})
 		}
 		out := filepath.Join(t.TempDir(), c.output)

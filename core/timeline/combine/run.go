@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
@@ -35,6 +36,7 @@ type task struct {
 
 	keep    *align.Range
 	plans   []*align.Plan       // by node; nil where a trace is re-timed as text
+	shares  map[*Node]*Node     // nodes that share the clock of another
 	found   *collective.Matched // what match found in the whole recordings; nil before
 	matched *collective.Matched
 	doc     *Document
@@ -154,6 +156,9 @@ const (
 // sayNotAligned says why no clock was corrected, and what to do about it.
 func (t *task) sayNotAligned() {
 	if t.mark.Aligned {
+		if t.req.Nearby != "" && slices.ContainsFunc(t.nodes, func(n *Node) bool { return n.Result.Method == MethodCollectives }) {
+			t.warn("the clocks rest on collectives alone; %s", t.req.Nearby)
+		}
 		return
 	}
 	switch {
@@ -170,7 +175,7 @@ func (t *task) sayNotAligned() {
 		return
 	}
 	t.doc.NotAligned = becauseNoClockData
-	advice := "pass probes, round offsets or declared offsets (--probes, --offsets, --declared)"
+	advice := "the traces share no collective that relates them either; pass probes, round offsets or declared offsets (--probes, --offsets, --declared)"
 	if t.req.Nearby != "" {
 		advice = t.req.Nearby
 	}
@@ -402,7 +407,7 @@ func (t *task) corrects() bool {
 	}
 	for k, n := range t.nodes {
 		switch n.Result.Method {
-		case MethodProbes, MethodDeclared, MethodCollectives:
+		case MethodProbes, MethodDeclared, MethodCollectives, MethodHost:
 			if k != t.ref {
 				return true
 			}

@@ -14,7 +14,8 @@ import (
 
 // TestWhatIsNotAlignedIsNotCalledSo: the name that the output gets, the reason, and what to do.
 func TestWhatIsNotAlignedIsNotCalledSo(t *testing.T) {
-	inputs, probes, _ := jax(t, "p2")
+	together, probes, _ := jax(t, "p2")
+	other, _, _ := jax(t, "p2_step")
 	never := false
 	for name, c := range map[string]struct {
 		r       Request
@@ -28,12 +29,17 @@ func TestWhatIsNotAlignedIsNotCalledSo(t *testing.T) {
 		"a merge":                 {Request{ApplyAlignment: &never}, "job_merged", "a merge was asked for", false},
 		"wall":                    {Request{Method: MethodWall}, "job_unaligned", "wall clocks", false},
 		"probes":                  {Request{Probes: probes}, "job_aligned", "", false},
+		"collectives":             {Request{}, "job_aligned", "", false},
 	} {
 		dir := filepath.Join(t.TempDir(), "job")
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
 		r := c.r
+		inputs := together
+		if c.warned { // traces of two runs share no collective
+			inputs = []Input{together[0], other[1]}
+		}
 		for _, in := range inputs {
 			b, err := os.ReadFile(in.Path)
 			if err != nil {

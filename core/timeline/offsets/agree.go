@@ -70,7 +70,7 @@ func (j *joint) agree(f *frame, meetings []int32, out map[int32]bool) {
 	}
 	for c := range lines {
 		if k := &f.track[c]; int32(c) != j.ref && k.poly != nil && k.shows(lines[c], scale[c], len(byClock[c])) {
-			k.est, k.estimate = lines[c], true
+			k.est, k.estimate, k.byEnds = lines[c], true, true
 		}
 	}
 }

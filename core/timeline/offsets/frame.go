@@ -24,6 +24,7 @@ type track struct {
 	hi, lo   envelope // of the error, over ns since the middle of the frame
 	est      line     // of the error, over seconds; where the ends of meetings show it
 	estimate bool
+	byEnds   bool // the estimate is that of the ends of meetings
 	narrowed int
 }
 
@@ -191,6 +192,9 @@ func (j *joint) solve(w interval) *frame {
 	if calm {
 		j.tighten(f, meetings, out)
 		j.agree(f, meetings, out)
+	}
+	for i := range f.track {
+		f.track[i].poly = nil // the limits say it all
 	}
 	return f
 }

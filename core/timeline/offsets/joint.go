@@ -23,7 +23,8 @@ type joint struct {
 	against map[int32]int // by clock: meetings that no lines explain with it
 	dropped int           // meetings that contradict others
 	used    []int         // by clock: meetings that narrowed it
-	halves  [][]int64     // by clock: half of what was possible, at its knots
+	wall    []bool        // by clock: it is left as it is
+	halves  []envelope    // by clock: half of what was possible over time, ns since the first meeting
 }
 
 type interval struct{ from, to int64 }
@@ -37,7 +38,7 @@ func newJoint(m *Meetings, reference Clock, s *Solution, links []*link, opt *Opt
 	n := len(m.clocks)
 	j := &joint{
 		m: m, opt: opt, ref: -1, coarse: make([]*clock.Map, n), back: make([]*clock.Map, n), broken: make([][]interval, n),
-		against: map[int32]int{}, used: make([]int, n), halves: make([][]int64, n),
+		against: map[int32]int{}, used: make([]int, n), halves: make([]envelope, n), wall: make([]bool, n),
 	}
 	for i, c := range m.clocks {
 		switch o := s.of(c); {
@@ -174,6 +175,7 @@ func (g *Graph) refine(ctx context.Context, reference Clock, s *Solution, links 
 		return nil
 	}
 	runs := make([][]run, len(j.coarse))
+	var all [][]*frame // by segment
 	for _, seg := range j.segments() {
 		var frames []*frame
 		for _, w := range j.windows(seg) {
@@ -182,6 +184,12 @@ func (g *Graph) refine(ctx context.Context, reference Clock, s *Solution, links 
 			}
 			frames = append(frames, j.solve(w))
 		}
+		all = append(all, frames)
+	}
+	for i := range j.coarse {
+		j.keepWall(int32(i), all)
+	}
+	for _, frames := range all {
 		for i := range runs {
 			if int32(i) != j.ref && j.coarse[i] != nil {
 				runs[i] = j.append(runs[i], int32(i), frames)
@@ -199,6 +207,56 @@ func (g *Graph) refine(ctx context.Context, reference Clock, s *Solution, links 
 	return nil
 }
 
+// keepWall leaves a clock of a host as it is where no meeting contradicts that it agrees with the reference's: machines whose clocks are kept
+// in step, or that share one, are closer together than collectives can tell. Ends that agree can tell.
+func (j *joint) keepWall(c int32, all [][]*frame) {
+	if j.ref < 0 || c == j.ref || j.m.clocks[c].Kind != Host || j.m.clocks[j.ref].Kind != Host {
+		return
+	}
+	var kept []*track
+	var lines []line
+	for _, frames := range all {
+		for _, f := range frames {
+			k := &f.track[c]
+			if !k.known {
+				continue
+			}
+			wall := f.wall(c)
+			if k.byEnds || !k.within(wall) {
+				return
+			}
+			kept, lines = append(kept, k), append(lines, wall)
+		}
+	}
+	for i, k := range kept {
+		k.est, k.estimate = lines[i], true
+	}
+	j.wall[c] = len(kept) > 0
+}
+
+// wall is the error that a clock's base line has if the clock agrees with the reference's.
+func (f *frame) wall(c int32) line {
+	e := f.edge()
+	at := func(x float64) float64 { return x - float64(f.shown(c, x)-f.mid) }
+	a, b := at(-e), at(e)
+	return line{(a + b) / 2, (b - a) / (2 * e) * 1e9}
+}
+
+// within reports whether a line is possible throughout.
+func (k *track) within(l line) bool {
+	for i, x := range k.hi.at {
+		if l.at(x/1e9) > k.hi.v[i]+1 {
+			return false
+		}
+	}
+	for i, x := range k.lo.at {
+		if l.at(x/1e9) < k.lo.v[i]-1 {
+			return false
+		}
+	}
+	return true
+}
+
 // replace gives a clock the map that its runs make.
 func (j *joint) replace(n *NodeOffsets, i int32, runs []run) error {
 	runs = j.bridge(n, i, runs)
@@ -206,9 +264,25 @@ func (j *joint) replace(n *NodeOffsets, i int32, runs []run) error {
 	if err := fresh.fromRuns(runs, false, j.opt); err != nil {
 		return fault.New(fault.Internal, "%v", err).Wrap(err)
 	}
-	fresh.Half = boundsOf(j.halves[i])
+	fresh.Half, fresh.AsRecorded = j.halves[i].summary(), j.wall[i]
 	*n = fresh
 	return nil
+}
+
+// halfSamples is at how many instants what is possible is summarised.
+const halfSamples = 513
+
+// summary summarises the values over time.
+func (e *envelope) summary() Bounds {
+	if len(e.at) == 0 {
+		return Bounds{}
+	}
+	v := make([]int64, halfSamples)
+	from, to := e.at[0], e.at[len(e.at)-1]
+	for i := range v {
+		v[i] = ceilNS(e.value(from + (to-from)*float64(i)/(halfSamples-1)))
+	}
+	return boundsOf(v)
 }
 
 // bridge joins the runs of a clock that did not break between them, and keeps what the edges found where it did.

@@ -88,7 +88,7 @@ func TestTheTruthIsWithinWhatMeetingsAllow(t *testing.T) {
 		for _, f := range frames {
 			for c := range f.track {
 				k := &f.track[c]
-				if !k.known || k.poly == nil {
+				if !k.known || len(k.hi.at) == 0 {
 					continue
 				}
 				for dt := int64(0); dt < g.length; dt += g.length / 60 {
@@ -119,7 +119,7 @@ func TestLimitsOfFewClocksAreReached(t *testing.T) {
 		f := frames[len(frames)/2]
 		var free []int32
 		for i := range f.track {
-			if f.track[i].known && f.track[i].poly != nil {
+			if f.track[i].known && len(f.track[i].hi.at) > 0 {
 				free = append(free, int32(i))
 			}
 		}

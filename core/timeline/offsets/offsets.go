@@ -36,17 +36,18 @@ type Solution struct {
 
 // NodeOffsets is one node's clock relative to the reference.
 type NodeOffsets struct {
-	Node     int
-	Map      *clock.Map // S of the node -> S of the reference
-	AtNS     int64      // an instant of the reference's clock in the middle of what was measured
-	OffsetNS int64      // how far the node's clock is ahead at AtNS
-	DriftPPM float64    // how much faster it runs, over everything measured
-	Bound    Bounds     // of Map, over its knots
-	Half     Bounds     // half the width of what was possible, wherever in it the map lies; meetings only
-	Steps    []Step     // ascending
-	Windows  int        // windows, rounds or samples that were used
-	Missed   int        // that could not be used: unreachable, not converged, duplicate, outlier
-	Warnings []string
+	Node       int
+	Map        *clock.Map // S of the node -> S of the reference
+	AtNS       int64      // an instant of the reference's clock in the middle of what was measured
+	OffsetNS   int64      // how far the node's clock is ahead at AtNS
+	DriftPPM   float64    // how much faster it runs, over everything measured
+	Bound      Bounds     // of Map, over its knots
+	AsRecorded bool       // the clock agrees with the reference's as far as meetings can tell, and is left as it is
+	Half       Bounds     // half the width of what was possible, wherever in it the map lies; meetings only
+	Steps      []Step     // ascending
+	Windows    int        // windows, rounds or samples that were used
+	Missed     int        // that could not be used: unreachable, not converged, duplicate, outlier
+	Warnings   []string
 
 	tail tail
 }

@@ -225,20 +225,25 @@ func (j *joint) append(runs []run, c int32, frames []*frame) []run {
 	slices.Sort(at)
 	at = slices.Compact(at)
 	var knots []clock.Knot
-	var halves []int64
 	first := 0
 	for _, t := range at {
 		for first < len(frames)-1 && (!frames[first].track[c].known || frames[first].place(c, t) > frames[first].edge()+1) {
 			first++
 		}
 		if k, half, ok := knotAt(frames[first:], c, t); ok {
-			knots, halves = append(knots, k), append(halves, half)
+			if j.wall[c] {
+				k.BoundNS += absInt(k.Y - t)
+				k.Y = t
+			}
+			knots = append(knots, k)
+			if at, e := float64(k.Y-j.order[0].at), &j.halves[c]; len(e.at) == 0 || at > e.at[len(e.at)-1] {
+				e.add(at, half)
+			}
 		}
 	}
 	if knots = thin(knots); len(knots) == 0 {
 		return runs
 	}
-	j.halves[c] = append(j.halves[c], halves...)
 	return append(runs, run{epoch: len(runs), knots: knots})
 }
 
@@ -251,7 +256,7 @@ func (f *frame) shown(c int32, x float64) int64 {
 
 // knotAt puts together what the frames around an instant of a clock say: the truth is within the limits of all of them, and of their
 // estimates each counts the more the farther its end is. half is half the width of what is possible.
-func knotAt(frames []*frame, c int32, t int64) (k clock.Knot, half int64, ok bool) {
+func knotAt(frames []*frame, c int32, t int64) (k clock.Knot, half float64, ok bool) {
 	var base int64
 	found := false
 	lo, hi := math.Inf(-1), math.Inf(1)
@@ -288,5 +293,5 @@ func knotAt(frames []*frame, c int32, t int64) (k clock.Knot, half int64, ok boo
 		lo, hi = hi, lo
 	}
 	y := math.Max(lo, math.Min(hi, sum/weight))
-	return clock.Knot{X: t, Y: base + int64(math.Round(y)), BoundNS: ceilNS(math.Max(hi-y, y-lo)+tol) + 2}, ceilNS((hi - lo) / 2), true
+	return clock.Knot{X: t, Y: base + int64(math.Round(y)), BoundNS: ceilNS(math.Max(hi-y, y-lo)+tol) + 2}, (hi - lo) / 2, true
 }

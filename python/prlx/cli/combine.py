@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._units import format_bytes, format_count, format_instant, format_ns, node_name, plural
 from . import _options as options
@@ -119,6 +119,18 @@ def _collectives(result: CombinedTrace) -> Iterator[str]:
         yield "  none of them could be judged"
 
 
+def _rest(rest: Mapping[str, Any]) -> str:
+    """A source of a node's clock in words, with its bound where it has one."""
+    said = f"host clock of {node_name(rest['of'])}" if rest["of"] else str(rest["source"])
+    if rest["bound_ns"]:
+        said += f" ±{format_ns(rest['bound_ns'])}"
+    if rest["as_recorded"]:
+        said += " (agrees as recorded)"
+    if rest["contradicts"]:
+        said += f" (contradicts {rest['contradicts']}, not used)"
+    return said
+
+
 def _counts(result: CombinedTrace, ui: UI) -> Iterator[str]:
     for node in result.nodes:
         yield ""
@@ -126,6 +138,7 @@ def _counts(result: CombinedTrace, ui: UI) -> Iterator[str]:
         pairs = [
             ("inputs", ", ".join(node.document.get("inputs") or ())),
             ("snapshots", format_count(node.document.get("snapshots"))),
+            ("rests on", ", ".join(_rest(rest) for rest in node.document.get("rests_on") or ())),
             ("offset windows", format_count(node.document.get("offset_windows"))),
             ("events corrected", format_count(node.events_corrected)),
             ("clamped to keep order", format_count(node.events_clamped_monotonic)),

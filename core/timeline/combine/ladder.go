@@ -1,0 +1,236 @@
+package combine
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/collective"
+	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/offsets"
+)
+
+// Rest is a source that a node's clock rests on.
+type Rest struct {
+	Source      string  `json:"source"`        // probes, declared, collectives, host, wall
+	Of          string  `json:"of"`            // host: the node whose clock it shares; else ""
+	BoundNS     *int64  `json:"bound_ns"`      // in the middle of the trace, of this source alone; null: none is known
+	HalfWidthNS *Bounds `json:"half_width_ns"` // collectives: half of what is possible, wherever in it the estimate lies
+	AsRecorded  bool    `json:"as_recorded"`   // no collective contradicts the clock as recorded, which is left as it is
+	Contradicts string  `json:"contradicts"`   // the source that it contradicts, and is not used for that; else ""
+	Narrows     bool    `json:"narrows"`       // it made the bound of the tightest source smaller
+}
+
+// rung is what one source says of a node's clock.
+type rung struct {
+	method  string
+	offsets *offsets.NodeOffsets
+	wall    *clock.Map // to the reference of the run
+	bound   int64      // typical over the trace
+}
+
+// rungs returns what the sources say of a node, in the order of the ladder.
+func (t *task) rungs(n *Node, k *known, toRef *clock.Map) []rung {
+	var out []rung
+	add := func(method string, o *offsets.NodeOffsets, then *clock.Map) {
+		m := o.Map
+		if !then.IsIdentity() {
+			m = clock.Compose(m, then)
+		}
+		out = append(out, rung{method, o, m, t.typicalBound(n, m)})
+	}
+	if k.solution != nil {
+		if o, ok := k.solution.Node(n.Number); ok {
+			add(k.method, o, toRef)
+		}
+	}
+	if k.declared != nil && len(out) == 0 {
+		if o, ok := k.declared.Node(n.Number); ok {
+			add(MethodDeclared, o, toRef)
+		}
+	}
+	if k.collectives != nil {
+		if o, ok := k.collectives.Node(t.sharedWith(n).Number); ok {
+			add(MethodCollectives, o, nil)
+		}
+	}
+	return out
+}
+
+// boundSamples is at how many instants of a trace sources are weighed.
+const boundSamples = 9
+
+// typicalBound is the median bound of a map over a node's trace.
+func (t *task) typicalBound(n *Node, m *clock.Map) int64 {
+	first, last, ok := n.spanNS()
+	if !ok {
+		return math.MaxInt64
+	}
+	var list []int64
+	for i := range int64(boundSamples) {
+		_, b, _ := m.At(first + (last-first)/(boundSamples-1)*i)
+		list = append(list, b)
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
+
+// climb gives a node the clock that its sources allow together: that of the tightest, within what the others allow. A source that contradicts
+// the tightest one is said, with the collectives that show it, and is an error where policy refuses.
+func (t *task) climb(n *Node, k *known, list []rung) error {
+	best := tightest(list)
+	chosen := list[best]
+	wall := chosen.wall
+	for i, r := range list {
+		if n == t.nodes[t.ref] {
+			break
+		}
+		rest := Rest{Source: r.method, BoundNS: &r.bound}
+		if r.method == MethodCollectives {
+			rest.HalfWidthNS = &Bounds{P50: r.offsets.Half.P50, P99: r.offsets.Half.P99, Max: r.offsets.Half.Max}
+			rest.AsRecorded = r.offsets.AsRecorded
+		}
+		if i != best {
+			m, apart := together(wall, r.wall)
+			switch {
+			case apart.beyond > 0:
+				rest.Contradicts = chosen.method
+				said := t.contradiction(n, &chosen, &r, apart)
+				if t.req.Policy == Refuse {
+					return fault.New(fault.Alignment, "%s", said).WithPath(n.Path).WithHint("leave one of them out, or use --policy degrade, which takes %s", chosen.method)
+				}
+				n.degraded = true
+				t.warn("%s; the clock by %s is used", said, chosen.method)
+			case m != wall:
+				wall, rest.Narrows = m, true
+			}
+		}
+		n.Result.RestsOn = append(n.Result.RestsOn, rest)
+	}
+	o := *chosen.offsets
+	o.Map = wall
+	t.applyOffsets(n, &o, nil, chosen.method)
+	return t.checkReach(n)
+}
+
+// tightest is the source that knows a clock best. Where two contradict each other it is probes, which were made for the purpose, before
+// collectives, and these, which are facts, before what somebody declared.
+func tightest(list []rung) int {
+	best := 0
+	for i := range list {
+		if list[i].bound < list[best].bound {
+			best = i
+		}
+	}
+	for i := range list {
+		if _, a := together(list[best].wall, list[i].wall); i != best && a.beyond > 0 && trust[list[i].method] > trust[list[best].method] {
+			best = i
+		}
+	}
+	return best
+}
+
+var trust = map[string]int{MethodDeclared: 1, MethodCollectives: 2, MethodProbes: 3}
+
+// apart is how far two clocks of a node lie apart where they do so most beyond what both allow.
+type apart struct {
+	at, by, allowed int64
+	beyond          int64 // 0: nowhere
+}
+
+// together returns the first map within what the second allows as well, itself where the second narrows nothing, and how they contradict.
+func together(a, b *clock.Map) (*clock.Map, apart) {
+	var worst apart
+	ka, kb := a.Knots(), b.Knots()
+	if len(ka) == 0 || len(kb) == 0 {
+		return a, worst
+	}
+	steps := a.Steps()
+	inStep := func(x int64) bool {
+		return slices.ContainsFunc(steps, func(s int) bool { return x > ka[s].X && x < ka[s+1].X })
+	}
+	at := make([]int64, 0, len(ka)+len(kb))
+	for _, k := range ka {
+		at = append(at, k.X)
+	}
+	for _, k := range kb {
+		if !inStep(k.X) {
+			at = append(at, k.X)
+		}
+	}
+	slices.Sort(at)
+	at = slices.Compact(at)
+	narrowed := false
+	knots := make([]clock.Knot, 0, len(at))
+	for _, x := range at {
+		y, bound, _ := a.At(x)
+		z, other, flags := b.At(x)
+		knot := clock.Knot{X: x, Y: y, BoundNS: bound}
+		if flags&clock.InStep == 0 {
+			lo, hi := max(y-bound, z-other), min(y+bound, z+other)
+			if lo-hi > worst.beyond+2 {
+				worst = apart{at: x, by: max(y-z, z-y), allowed: bound + other, beyond: lo - hi}
+			}
+			if lo <= hi && (lo > y-bound || hi < y+bound) {
+				knot.Y = min(max(y, lo), hi)
+				if knot.BoundNS = max(hi-knot.Y, knot.Y-lo); knot.BoundNS < bound {
+					narrowed = true
+				}
+			}
+		}
+		knots = append(knots, knot)
+	}
+	if worst.beyond > 0 || !narrowed {
+		return a, worst
+	}
+	before, after, growth, wander := a.Tails()
+	opts := []clock.Option{clock.WithTails(before, after, growth), clock.WithWander(wander), clock.WithClamps()}
+	for _, s := range steps {
+		i, _ := slices.BinarySearchFunc(knots, ka[s].X, func(k clock.Knot, x int64) int { return int(min(1, max(-1, k.X-x))) })
+		opts = append(opts, clock.WithSteps(i))
+	}
+	m, err := clock.New(knots, opts...)
+	if err != nil {
+		return a, worst
+	}
+	return m, worst
+}
+
+// contradiction says which sources contradict each other about a node, by how much, and which collectives show it.
+func (t *task) contradiction(n *Node, used, other *rung, a apart) string {
+	said := fmt.Sprintf("%s and %s contradict each other about %s: %.3f ms apart where both allow %.3f ms", used.method, other.method, n.ID, float64(a.by)/1e6, float64(a.allowed)/1e6)
+	wrong := other // whose clock collectives show to be impossible
+	switch {
+	case t.found == nil || used.method != MethodCollectives && other.method != MethodCollectives:
+		return said
+	case other.method == MethodCollectives:
+		wrong = used
+	}
+	read := t.wallClock()
+	v, err := collective.Check(t.job.Context(), t.found, func(s *event.Span, ns int64) (int64, int64) {
+		if k := t.parties()[s.Node].node; t.nodes[k] == n {
+			ns, bound := read(s, ns)
+			y, more, _ := wrong.wall.At(ns)
+			return y, bound + more
+		} else if k == t.ref {
+			return read(s, ns)
+		}
+		return ns, math.MaxInt64
+	}, 3)
+	if err != nil {
+		return said
+	}
+	var events []string
+	for _, w := range v.Worst {
+		if w.Judgement == collective.Violated {
+			events = append(events, fmt.Sprintf("%s (occurrence %d): %s left it %.3f ms before %s entered", w.Key, w.Occurrence, t.slot(w.Ended), float64(-w.GapNS)/1e6, t.slot(w.Began)))
+		}
+	}
+	if len(events) > 0 {
+		said += ", shown by " + strings.Join(events, "; ")
+	}
+	return said
+}

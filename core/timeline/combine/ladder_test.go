@@ -1,0 +1,146 @@
+package combine
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/clock"
+)
+
+// TestTheTightestSourceIsTakenAndTheOthersAreNamed: probes beside collectives, with what each knows.
+func TestTheTightestSourceIsTakenAndTheOthersAreNamed(t *testing.T) {
+	inputs, probes, _ := jax(t, "p2")
+	doc := combined(t, 2, Request{Inputs: inputs, Probes: probes, Output: filepath.Join(t.TempDir(), "run")})
+	if ref := doc.Nodes[0]; len(ref.RestsOn) != 0 {
+		t.Errorf("the reference rests on %+v", ref.RestsOn)
+	}
+	n := doc.Nodes[1]
+	if n.Method != MethodProbes || len(n.RestsOn) != 2 || n.RestsOn[0].Source != MethodProbes || n.RestsOn[1].Source != MethodCollectives {
+		t.Fatalf("method %s rests on %+v", n.Method, n.RestsOn)
+	}
+	if p, c := *n.RestsOn[0].BoundNS, *n.RestsOn[1].BoundNS; p > 20_000 || c < 50_000 || n.RestsOn[1].HalfWidthNS.P50 > 90_000 {
+		t.Errorf("probes know it within %d ns, collectives within %d, half of what is possible is %+v", p, c, n.RestsOn[1].HalfWidthNS)
+	}
+	if n.RestsOn[0].HalfWidthNS != nil || n.RestsOn[1].Contradicts != "" {
+		t.Errorf("%+v", n.RestsOn)
+	}
+}
+
+// TestAContradictionNamesBothSourcesAndTheCollectives: declared offsets that no collective allows.
+func TestAContradictionNamesBothSourcesAndTheCollectives(t *testing.T) {
+	inputs, _, _ := jax(t, "p2")
+	dir := t.TempDir()
+	declared := put(t, dir, "clocks.toml", []byte("[nodes]\nnode0 = { offset_ns = 0 }\nnode1 = { offset_ns = 30_000_000, drift_ppm = 200, bound_ns = 1000, at_ns = 1795226072494675002 }\n"))
+	doc := combined(t, 2, Request{Inputs: inputs, Declared: declared, Output: filepath.Join(dir, "run")})
+	said := strings.Join(doc.Warnings, "; ")
+	if doc.Status != StatusDegraded || doc.Nodes[1].Method != MethodCollectives || doc.Collectives.After.Violated != 0 {
+		t.Errorf("status %s, method %s, %+v", doc.Status, doc.Nodes[1].Method, doc.Collectives)
+	}
+	for _, want := range []string{"collectives and declared contradict each other about node1", "(occurrence ", "before node", "the clock by collectives is used"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in %q", want, said)
+		}
+	}
+	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Declared: declared, Output: filepath.Join(dir, "no"), Policy: Refuse})
+	if !fault.Is(err, fault.Alignment) || !strings.Contains(fmt.Sprint(err), "contradict each other") {
+		t.Errorf("policy refuse: %v", err)
+	}
+}
+
+// TestTracesOfOneHostShareItsClockUnlessShownOtherwise: the eight ranks of a machine do; two whose collectives are impossible do not.
+func TestTracesOfOneHostShareItsClockUnlessShownOtherwise(t *testing.T) {
+	separate, _, _ := jax(t, "p2")
+	for name, c := range map[string]struct {
+		inputs []Input
+		shared bool
+	}{"machine": {dlrm(t), true}, "clocks of their own": {separate, false}} {
+		j := job.New(context.Background(), job.Options{})
+		req := Request{Inputs: c.inputs, Output: filepath.Join(t.TempDir(), "out.json")}
+		if err := req.normalize(); err != nil {
+			t.Fatal(err)
+		}
+		nodes, _, err := Load(j, req.Inputs, LoadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer CloseAll(nodes)
+		for _, n := range nodes {
+			n.Host = "one"
+		}
+		run, err := begin(j, &req, nodes, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := run.learnClocks(); err != nil {
+			t.Fatal(err)
+		}
+		for k, n := range nodes {
+			want := MethodCollectives
+			if c.shared {
+				if want = MethodHost; k == 0 {
+					want = MethodWall
+				}
+			}
+			if n.Result.Method != want {
+				t.Errorf("%s: node %d by %s, want %s; %v", name, k, n.Result.Method, want, n.Result.RestsOn)
+			}
+		}
+		said := strings.Join(append(run.doc.Notes, run.doc.Warnings...), "; ")
+		if want := map[bool]string{true: "share its clock", false: "a clock of its own"}[c.shared]; !strings.Contains(said, want) {
+			t.Errorf("%s: %q", name, said)
+		}
+	}
+}
+
+// TestTogetherHoldsWhatBothAllow: against intervals worked out one by one.
+func TestTogetherHoldsWhatBothAllow(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	narrowed, contradicted := 0, 0
+	for range 2000 {
+		var maps [2]*clock.Map
+		for i := range maps {
+			var knots []clock.Knot
+			for x := int64(0); x < 5; x++ {
+				at := x*1000 + r.Int64N(500)
+				knots = append(knots, clock.Knot{X: at, Y: at + r.Int64N(40), BoundNS: 10 + r.Int64N(60)})
+			}
+			m, err := clock.New(knots)
+			if err != nil {
+				continue
+			}
+			maps[i] = m
+		}
+		if maps[0] == nil || maps[1] == nil {
+			continue
+		}
+		m, apart := together(maps[0], maps[1])
+		if apart.beyond > 0 {
+			contradicted++
+			if m != maps[0] {
+				t.Fatal("a contradiction narrows")
+			}
+			continue
+		}
+		if m != maps[0] {
+			narrowed++
+		}
+		for _, k := range m.Knots() {
+			y, bound, _ := m.At(k.X)
+			a, ab, _ := maps[0].At(k.X)
+			b, bb, _ := maps[1].At(k.X)
+			lo, hi := max(a-ab, b-bb), min(a+ab, b+bb)
+			if hi >= lo && (y-bound > lo || y+bound < hi || bound > ab) {
+				t.Fatalf("at %d: %d ±%d, both allow [%d, %d]", k.X, y, bound, lo, hi)
+			}
+		}
+	}
+	if narrowed < 100 || contradicted == 0 {
+		t.Errorf("%d narrowed, %d contradicted", narrowed, contradicted)
+	}
+}
