@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import json
 import pickle
 import re
-import json
 import subprocess
 import sys
 from pathlib import Path

@@ -251,3 +251,44 @@ func TestALimitLeavesOutTheLatestOnEveryDevice(t *testing.T) {
 		t.Errorf("%d kept", len(p.Spans))
 	}
 }
+
+// TestALongTraceIsSampledOverItsWholeTime: the same launches on every node, however full each is, matched as they belong together.
+func TestALongTraceIsSampledOverItsWholeTime(t *testing.T) {
+	const launches = 5000
+	var parts []*Part
+	for node := range int32(3) {
+		p := newPart(400 * int(node+1)) // they are full at different times
+		p.Ops = []Op{{Key: "x", Kind: event.AllReduce}}
+		for k := range int64(launches) {
+			p.add(event.Span{Node: node, HasRun: true, Run: k, StartNS: 10 * k, EndNS: 10*k + 5})
+		}
+		if len(p.Spans) > p.limit || int64(len(p.Spans))+p.Thinned != launches || p.Dropped != 0 {
+			t.Fatalf("%d kept, %d left out, %d dropped of %d", len(p.Spans), p.Thinned, p.Dropped, launches)
+		}
+		parts = append(parts, p)
+	}
+	m, err := Match(context.Background(), Join(parts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.UnmatchedCount() != 0 || len(m.Groups) < 100 || len(m.Groups) > 400 {
+		t.Errorf("%d groups, %d unmatched", len(m.Groups), m.UnmatchedCount())
+	}
+	tenths := map[int64]int{}
+	for _, g := range m.Groups {
+		tenths[m.Part.Spans[g.Members[0].Span].StartNS/launches]++
+	}
+	for k := range int64(10) {
+		if n := tenths[k]; 30*n < len(m.Groups) {
+			t.Errorf("%d of %d groups are in tenth %d", n, len(m.Groups), k)
+		}
+	}
+	one := newPart(50)
+	one.Ops = []Op{{Key: "x", Kind: event.AllReduce}}
+	for k := range int64(500) { // one launch alone fills it
+		one.add(event.Span{HasRun: true, Run: 7, StartNS: k, EndNS: k})
+	}
+	if len(one.Spans) > 50 || int64(len(one.Spans))+one.Thinned+one.Dropped != 500 {
+		t.Errorf("%d kept, %d left out, %d dropped", len(one.Spans), one.Thinned, one.Dropped)
+	}
+}

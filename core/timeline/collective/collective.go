@@ -55,7 +55,9 @@ type Part struct {
 	Spans     []event.Span // Op indexes Ops
 	DeviceIDs map[Slot]int64
 	Ranks     map[int32]int // node -> rank, where the trace or the caller says it
-	Dropped   int64         // executions beyond the limit
+	Dropped   int64         // executions beyond the limit: the latest of each device
+	Thinned   int64         // executions beyond the limit whose launches were left out, by lot, over the whole time
+	Halvings  uint8         // how often half of the launches were left out
 	Unknown   int64         // events of compiled programs that could be collectives but came without their program
 	Warnings  []string
 	Programs  *Programs // of an XSpace: what its compiled programs say
@@ -92,13 +94,19 @@ func (p *Part) op(id opID, build func() Op) int32 {
 	return i
 }
 
-// add keeps an execution. When the part is full, the latest ones are left out and counted, so that every device keeps all that it
-// executed before one instant: their order still says which belong together.
+// add keeps an execution. When the part is full, half of the launches are left out over the whole time: which, their numbers say, so that
+// every node keeps the same ones. Of executions without a number the latest are left out, so that every device keeps all that it executed
+// before one instant: their order still says which belong together.
 func (p *Part) add(s event.Span) {
-	for len(p.Spans)+len(p.paired) >= p.limit && (!p.cut || s.StartNS < p.horizonNS) {
+	for len(p.Spans)+len(p.paired) >= p.limit && p.takes(&s) {
 		p.shrink()
 	}
-	if p.cut && s.StartNS >= p.horizonNS {
+	switch {
+	case p.takes(&s):
+	case s.HasRun && !drawn(s.Run, p.Halvings):
+		p.Thinned++
+		return
+	default:
 		p.Dropped++
 		return
 	}
@@ -109,8 +117,55 @@ func (p *Part) add(s event.Span) {
 	}
 }
 
-// shrink leaves out the latest quarter of the executions, at least one.
+// takes reports whether an execution is none of those that are left out.
+func (p *Part) takes(s *event.Span) bool {
+	if s.HasRun && !drawn(s.Run, p.Halvings) {
+		return false
+	}
+	return !p.cut || s.StartNS < p.horizonNS
+}
+
+// drawn reports whether a launch is kept after launches were halved so many times. A launch that is kept was kept after each time before.
+func drawn(run int64, halvings uint8) bool {
+	v := uint64(run) * 0x9e3779b97f4a7c15
+	v = (v ^ v>>32) * 0xd6e8feb86659fd93
+	v ^= v >> 32
+	return v&(1<<halvings-1) == 0
+}
+
+// mostHalvings leaves one launch of four billion: then it is not launches that fill the part.
+const mostHalvings = 32
+
+// thin leaves out half of the launches.
+func (p *Part) thin(halvings uint8) {
+	p.Halvings = max(p.Halvings, halvings)
+	before := len(p.Spans) + len(p.paired)
+	out := func(s event.Span) bool { return s.HasRun && !drawn(s.Run, p.Halvings) }
+	p.Spans, p.paired = slices.DeleteFunc(p.Spans, out), slices.DeleteFunc(p.paired, out)
+	p.Thinned += int64(before - len(p.Spans) - len(p.paired))
+}
+
+// shrink makes room: by launches where those with a number are most of it, else by the latest quarter, at least one.
 func (p *Part) shrink() {
+	numbered := 0
+	for _, list := range [][]event.Span{p.Spans, p.paired} {
+		for i := range list {
+			if list[i].HasRun {
+				numbered++
+			}
+		}
+	}
+	before := len(p.Spans) + len(p.paired)
+	for 2*numbered > before && p.Halvings < mostHalvings {
+		if p.thin(p.Halvings + 1); len(p.Spans)+len(p.paired) < before {
+			return
+		}
+	}
+	p.shorten()
+}
+
+// shorten leaves out the latest quarter of the executions, at least one.
+func (p *Part) shorten() {
 	starts := make([]int64, 0, len(p.Spans)+len(p.paired))
 	for _, list := range [][]event.Span{p.Spans, p.paired} {
 		for i := range list {
@@ -146,7 +201,13 @@ func Join(parts ...*Part) *Part {
 		n += len(p.Spans)
 	}
 	out.Spans = make([]event.Span, 0, n)
+	for _, p := range parts { // all keep the launches that the fullest one keeps
+		out.Halvings = max(out.Halvings, p.Halvings)
+	}
 	for _, p := range parts {
+		if p.Halvings < out.Halvings {
+			p.thin(out.Halvings)
+		}
 		base := int32(len(out.Ops))
 		out.Ops = append(out.Ops, p.Ops...)
 		for _, s := range p.Spans {
@@ -160,6 +221,7 @@ func Join(parts ...*Part) *Part {
 			out.Ranks[n] = r
 		}
 		out.Dropped += p.Dropped
+		out.Thinned += p.Thinned
 		out.Unknown += p.Unknown
 		for _, w := range p.Warnings {
 			out.warn(w)

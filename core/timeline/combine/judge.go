@@ -193,6 +193,9 @@ func verdicts(v *collective.Verdict) Verdicts {
 func (t *task) noteMatching(m *collective.Matched) {
 	t.doc.Notes = append(t.doc.Notes, m.Assumptions...)
 	t.doc.Warnings = append(t.doc.Warnings, m.Part.Warnings...)
+	if d := m.Part.Thinned; d > 0 {
+		t.note("one launch in %d was looked at, over the whole time: %d executions of collectives are beyond the limit of %d", uint64(1)<<m.Part.Halvings, d, collective.MaxSpans)
+	}
 	if d := m.Part.Dropped; d > 0 {
 		t.warn("%d executions of collectives are beyond the limit and were not judged", d)
 	}
