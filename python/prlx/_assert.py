@@ -167,7 +167,7 @@ def report(found: Comparison, *, detail: bool = False) -> str:
     return "\n".join([headline(found.document), *body(found, detail=detail)])
 
 
-def body(found: Comparison, *, detail: bool = False, style: Style = plain) -> Iterator[str]:
+def body(found: Comparison, *, detail: bool = False, style: Style = plain, flags: bool = False) -> Iterator[str]:
     """The lines of a report below its headline.
 
     Parameters
@@ -176,8 +176,10 @@ def body(found: Comparison, *, detail: bool = False, style: Style = plain) -> It
         As of ``report``.
     style
         Puts text into colours.
+    flags
+        Advice names flags of the command line, not arguments.
     """
-    look = Look(style=style, clusters=10 if detail else _CLUSTERS, history=detail, detail=detail)
+    look = Look(style=style, clusters=10 if detail else _CLUSTERS, history=detail, detail=detail, flags=flags)
     if found.document["schema"].startswith("prlx.diff/"):
         return render(found.document, look)
     from ._session_diff import render_session

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
-from ._errors import NotAlignedWarning, PartialResultError, PrlxError, UsageError, in_python
+from ._errors import NotAlignedWarning, PartialResultError, PrlxError, UsageError, in_python, said
 from ._request import Inputs
 from ._result import Brief, Card, Result
 from ._units import TimeRange, format_count, format_ns
@@ -125,7 +125,7 @@ class NodeReport(Brief):
             offset_extrapolations=node.get("offset_extrapolations", 0),
             min_correction_ns=node.get("min_correction_ns"),
             max_correction_ns=node.get("max_correction_ns"),
-            warnings=tuple(node.get("warnings") or ()),
+            warnings=said(node.get("warnings")),
             document=node,
         )
 
@@ -162,7 +162,7 @@ class CombinedTrace(Result):
     @property
     def not_aligned(self) -> str:
         """Why no clock was corrected, such as ``no clock data``; empty when one was."""
-        return str(self.document.get("not_aligned") or "")
+        return in_python(str(self.document.get("not_aligned") or ""))
 
     @property
     def reference(self) -> str:
@@ -239,12 +239,12 @@ class CombinedTrace(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was chosen on the way, in sentences: clock files found beside the traces, how nodes were told apart."""
-        return tuple(self.document.get("notes") or ())
+        return said(self.document.get("notes"))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Everything that could not be done as asked, in sentences; those of single nodes are with their node."""
-        return tuple(self.document.get("warnings") or ())
+        return said(self.document.get("warnings"))
 
     @property
     def skipped(self) -> tuple[Mapping[str, Any], ...]:
@@ -488,7 +488,7 @@ def warn_unless_aligned(result: CombinedTrace) -> CombinedTrace:
     """The result, with a warning to the caller's caller when it was to be aligned and nothing said how the clocks relate."""
     for text in result.warnings:
         if text.startswith("not aligned: "):
-            warnings.warn(in_python(text), NotAlignedWarning, stacklevel=3)
+            warnings.warn(text, NotAlignedWarning, stacklevel=3)
     return result
 
 

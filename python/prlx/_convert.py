@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _config, _core, _request
-from ._errors import UsageError
+from ._errors import UsageError, said
 from ._result import Card, Result
 from ._units import format_bytes, format_count, plural
 
@@ -49,7 +49,7 @@ class Converted(Result):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What was noticed while reading, in sentences."""
-        return tuple(self.document["warnings"])
+        return said(self.document["warnings"])
 
     @property
     def summary(self) -> str:

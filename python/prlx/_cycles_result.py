@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _cycles_tables, _request
-from ._errors import UsageError
+from ._errors import UsageError, said
 from ._result import Brief, Card, Result
 from ._units import format_count, format_ns
 
@@ -193,7 +193,7 @@ class Cycles(_Report):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What limits the answer, in sentences."""
-        return tuple(self.document.get("warnings") or ())
+        return said(self.document.get("warnings"))
 
     @cached_property
     def classes(self) -> tuple[CycleClass, ...]:
@@ -339,7 +339,7 @@ class CycleComparison(_Report):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What limits the answer, in sentences."""
-        return tuple(self.document.get("warnings") or ())
+        return said(self.document.get("warnings"))
 
     @property
     def regressions(self) -> tuple[Mapping[str, Any], ...]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import _core, _request
 from ._diff_outputs import outputs
 from ._diff_text import render
-from ._errors import IncompatibleTracesError
+from ._errors import IncompatibleTracesError, said
 from ._lines import Look, lane_text, place, short
 from ._losses import Losses
 from ._result import Brief, Card, Result
@@ -136,7 +136,7 @@ class Explanation(Brief):
             confidence=document["confidence"],
             summary=document["summary"],
             chain=tuple(document.get("chain") or ()),
-            missing=tuple(document.get("missing") or ()),
+            missing=said(document.get("missing")),
             document=document,
         )
 
@@ -182,12 +182,12 @@ class Comparison(Result):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is unusual in the recordings or could not be used, one sentence each."""
-        return tuple(self.document.get("warnings") or ())
+        return said(self.document.get("warnings"))
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What was chosen, such as the site map, in sentences."""
-        return tuple(self.document.get("notes") or ())
+        return said(self.document.get("notes"))
 
     def to_json(self, *, indent: int | None = 2) -> str:
         """The document as JSON text; its first key is ``schema``.

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ._diff_outputs import outputs
+from ._errors import said
 from ._lines import Look, clean, grid, lane_text, location, mask, place, short, wrapped
 from ._units import format_count, plural
 
@@ -369,13 +370,14 @@ def _explanation(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         lanes = f" [{_lanes_named(sum(1 << lane for lane in link['lanes']))}]" if link.get("lanes") else ""
         at = f" at {where}" if where else ""
         yield from wrapped(f"  {clean(link['what'])}{at}: ", clean(link["text"]) + lanes + seen, look)
-    for missing in explanation.get("missing") or ():
-        yield from wrapped("  not recorded: ", clean(missing), look)
+    missing = explanation.get("missing") or ()
+    for text in missing if look.flags else said(missing):
+        yield from wrapped("  not recorded: ", clean(text), look)
     if look.detail:
         for ruling in explanation.get("considered") or ():
-            said = "; ".join([*ruling["for"], *(f"but {text}" for text in ruling["against"])])
+            reasons = "; ".join([*ruling["for"], *(f"but {text}" for text in ruling["against"])])
             yield from wrapped(
-                f"  {ruling['class']} ({ruling['score']}): ", clean(said or "no evidence supports it"), look
+                f"  {ruling['class']} ({ruling['score']}): ", clean(reasons or "no evidence supports it"), look
             )
 
 

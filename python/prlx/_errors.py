@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ _FLAG = r"(?<![\w-])--([a-z][a-z-]*)(?: ([A-Z]+=\S*[^\s,;)]|[^\s,;()]+\.[a-z]+|[
 
 def in_python(text: str) -> str:
     """Advice that names flags, with the arguments of functions in their place; whole command lines stay what they are."""
+    if " -" not in text and not text.startswith("-") and "(-" not in text:
+        return text
     import re  # importing prlx does not need it, an error does
 
     lines = [found.span() for found in re.finditer(_COMMAND_LINE, text) if " -" in found[0]]
@@ -37,6 +39,11 @@ def in_python(text: str) -> str:
         return f"{name}={'True' if flag in _SWITCHES else ''}{kept}"
 
     return re.sub(_FLAG, argument, text)
+
+
+def said(texts: Iterable[str] | None) -> tuple[str, ...]:
+    """Sentences of the core as a reader of Python has them: with arguments where they name flags."""
+    return tuple(in_python(text) for text in texts or ())
 
 
 class PrlxError(Exception):
@@ -82,11 +89,15 @@ class PrlxError(Exception):
         hint: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.message = message
         self.path = path
         self.offset = offset
         self.line = line
         self.advice = hint
+
+    @property
+    def message(self) -> str:
+        """What was found and expected, in arguments of functions, where the command line says it in flags."""
+        return in_python(str(self.args[0]))
 
     @property
     def hint(self) -> str | None:
@@ -94,15 +105,15 @@ class PrlxError(Exception):
         return None if self.advice is None else in_python(self.advice)
 
     def __str__(self) -> str:
-        return self._told(self.hint)
+        return self._told(self.message, self.hint)
 
     def on_command_line(self) -> str:
         """What ``str()`` says, with flags in place of arguments."""
-        return self._told(self.advice)
+        return self._told(str(self.args[0]), self.advice)
 
-    def _told(self, hint: str | None) -> str:
+    def _told(self, message: str, hint: str | None) -> str:
         place = f"{self.path or 'line'}{':' if self.path else ' '}{self.line}" if self.line else self.path
-        text = f"{place}: {self.message}" if place else self.message
+        text = f"{place}: {message}" if place else message
         if self.offset is not None:
             text += f" (at byte {self.offset})"
         return f"{text}\n{hint}" if hint else text
@@ -110,7 +121,7 @@ class PrlxError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions pickle by their positional arguments, which would lose the place on the way back from a process pool.
         # ImportError keeps its path outside of __dict__.
-        return type(self), (self.message,), {**self.__dict__, "path": self.path}
+        return type(self), (self.args[0],), {**self.__dict__, "path": self.path}
 
 
 class UsageError(PrlxError, ValueError):
@@ -268,7 +279,7 @@ def to_envelope(error: BaseException) -> dict[str, Any]:
         return {"kind": "internal", "message": f"{type(error).__name__}: {error}"}
     envelope: dict[str, Any] = {
         "kind": next((kind for kind, of in _BY_KIND.items() if type(error) is of), "internal"),
-        "message": error.message,
+        "message": error.args[0],
         "path": error.path,
         "offset": error.offset,
         "line": error.line,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import _config, _core, _request
-from ._errors import UsageError
+from ._errors import UsageError, said
 from ._filters import Kinds, Sites, Warps, is_site, kind_names, ranges, site_texts, warp_text
 from ._losses import Losses
 from ._result import Brief, Card, clipped
@@ -276,7 +276,7 @@ class KernelTrace:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is unusual in the file, one sentence each."""
-        return tuple(self.document.get("warnings") or ())
+        return said(self.document.get("warnings"))
 
     @property
     def site_map(self) -> str | None:

@@ -32,6 +32,8 @@ class Look:
         Show the events around the first divergence.
     detail
         Show everything that the document has: sites, rulings, every lane that differs.
+    flags
+        Advice names flags of the command line; without it, arguments of functions.
     """
 
     style: Style = plain
@@ -39,6 +41,7 @@ class Look:
     clusters: int = 10
     history: bool = False
     detail: bool = False
+    flags: bool = False
 
 
 def clean(text: object) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _request
-from ._errors import TraceFormatError, UsageError
+from ._errors import TraceFormatError, UsageError, said
 from ._lines import times
 from ._result import Card
 from ._units import plural
@@ -67,7 +67,7 @@ class Session:
     @property
     def warnings(self) -> tuple[str, ...]:
         """What is unusual in the session, one sentence each."""
-        return tuple(self.document.get("warnings") or ())
+        return said(self.document.get("warnings"))
 
     def launch(self, number: int) -> KernelTrace:
         """The recording of one launch.

@@ -516,7 +516,7 @@ class _refusals:  # noqa: N801 - used as a function
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, IncompatibleTracesError):
-            raise SimulationError(error.message, path=error.path, line=error.line, hint=error.advice) from None
+            raise SimulationError(error.args[0], path=error.path, line=error.line, hint=error.advice) from None
 
 
 def report(simulation: Simulation, *, stop: bool) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
-from ._errors import UsageError
+from ._errors import UsageError, said
 from ._result import Brief, Card, Result
 from ._units import format_ns, node_name, plural
 
@@ -56,7 +56,7 @@ class NodeOffset(Brief):
             windows=node.get("windows", 0),
             missing_windows=node.get("missing_windows", 0),
             steps=tuple(node.get("steps") or ()),
-            warnings=tuple(node.get("warnings") or ()),
+            warnings=said(node.get("warnings")),
             document=node,
         )
 
@@ -95,7 +95,7 @@ class Offsets(Result):
     @property
     def warnings(self) -> tuple[str, ...]:
         """What could not be measured, in sentences."""
-        return tuple(self.document.get("warnings") or ())
+        return said(self.document.get("warnings"))
 
     def _card(self) -> Card:
         rows = [

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _request
-from ._errors import UsageError
+from ._errors import UsageError, said
 from ._result import Card, clipped
 from ._units import format_count, format_instant, format_ns, plural
 
@@ -151,7 +151,7 @@ class Timeline:
         """What is unusual or lost in the files, one sentence each."""
         skipped = tuple(left_out(one) for one in self.document.get("skipped") or ())
         return skipped + tuple(
-            text for file in self.files for key in ("losses", "warnings") for text in file.get(key) or ()
+            text for file in self.files for key in ("losses", "warnings") for text in said(file.get(key))
         )
 
     def _planes(self) -> Iterator[Mapping[str, Any]]:

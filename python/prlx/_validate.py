@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
-from ._errors import UsageError
+from ._errors import UsageError, said
 from ._request import Inputs
 from ._result import Brief, Card, Result
 from ._units import format_ns
@@ -103,12 +103,12 @@ class Verdicts(Result):
     @property
     def notes(self) -> tuple[str, ...]:
         """What was chosen or assumed, in sentences."""
-        return tuple(self.document.get("notes") or ())
+        return said(self.document.get("notes"))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What could not be judged, in sentences."""
-        return tuple(self.document.get("warnings") or ())
+        return said(self.document.get("warnings"))
 
     @property
     def skipped(self) -> tuple[Mapping[str, Any], ...]:

@@ -50,6 +50,51 @@ def test_flags_become_arguments(flags, arguments):
         assert (again.hint, again.on_command_line()) == (arguments, f"no\n{flags}")
 
 
+def test_messages_speak_the_readers_interface_too():
+    error = _errors.from_envelope({"kind": "usage", "message": "--policy hold needs --offsets", "path": "a.pb"})
+    assert error.message == 'policy="hold" needs offsets='
+    assert str(error) == 'a.pb: policy="hold" needs offsets='
+    assert error.on_command_line() == "a.pb: --policy hold needs --offsets"
+    for again in (pickle.loads(pickle.dumps(error)), _errors.from_envelope(_errors.to_envelope(error))):
+        assert (str(again), again.on_command_line()) == (str(error), error.on_command_line())
+
+
+def test_a_text_without_flags_stays_what_it_is():
+    for text in ("a.pb holds 3 events", "x - y", "a-b", "-5 ns", "well--known", "(-1)", "1 of --"):
+        assert _errors.in_python(text) == text
+
+
+def test_warnings_notes_and_what_is_missing_name_arguments(tmp_path, monkeypatch):
+    two = ROOT / "examples/two_runs"
+    (tmp_path / "b.json").write_text("[]")
+    v1 = prlx.convert_trace(two / "a.prlx", output=tmp_path / "a.prlx", to="v1", progress=False).path
+    monkeypatch.chdir(tmp_path)
+    diff = prlx.diff_traces(v1, v1, site_map="", progress=False)
+    assert diff.notes == ('no site map was found: sites show as ids; site_map="prlx-sites.json" names them',)
+    found = prlx.diff_traces(two / "a.prlx", two / "b.prlx", progress=False)
+    with_advice = {**found.document, "warnings": ["records are missing: see --baseline"]}
+    with_advice["explanation"] = {**found.explain().document, "missing": ["name its site map with --map"]}
+    diff = type(found)(with_advice)
+    assert diff.warnings == ("records are missing: see baseline=",)
+    assert "--map" not in diff.to_text()
+    assert "name its site map with site_map=" in " ".join(diff.to_text().split())
+
+
+def test_the_command_line_names_flags_where_python_names_arguments(tmp_path):
+    for name, letter in (("a", "a"), ("b", "b")):
+        prlx.convert_trace(
+            ROOT / f"examples/two_runs/{letter}.prlx", output=tmp_path / f"{name}.prlx", to="v1", progress=False
+        )
+    done = subprocess.run(
+        [sys.executable, "-m", "prlx", "diff", "a.prlx", "b.prlx", "--explain"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert "--map prlx-sites.json names them" in done.stderr
+    assert "site_map=" not in done.stdout + done.stderr
+
+
 def test_what_python_says_is_an_argument_of_some_function():
     functions = [prlx.combine_traces, prlx.diff_traces, prlx.align_trace, prlx.find_cycles, prlx.validate_collectives]
     known = {name for function in functions for name in inspect.signature(function).parameters}

@@ -247,7 +247,9 @@ def test_recordings_that_hold_nothing_are_inconclusive(prlx, folder, strict):
     for verb in ("diff", "assert"):
         ran = prlx(verb, "empty.prlx", "empty.prlx", *strict)
         assert ran.code == 5
-        assert "INCONCLUSIVE: cannot tell whether they differ: neither recording holds an event" in " ".join(ran.out.split())
+        assert "INCONCLUSIVE: cannot tell whether they differ: neither recording holds an event" in " ".join(
+            ran.out.split()
+        )
     document = prlx("diff", "empty.prlx", "empty.prlx", "--json").json()
     assert (document["status"], document["passed"]) == ("inconclusive", False)
     with pytest.raises(AssertionError, match="could not look closely enough") as caught:

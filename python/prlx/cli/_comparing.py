@@ -124,9 +124,9 @@ def show(found: Comparison, text: Iterator[str], ui: UI, *, after: Iterable[str]
         sys.stdout.write(rendered)
     elif not ui.quiet:
         ui.show(text)
-    for note in found.notes:
+    for note in found.document.get("notes") or ():
         ui.say(clean(note))
-    for warning in found.warnings:
+    for warning in found.document.get("warnings") or ():
         ui.warn(clean(warning))
     if not ui.json:
         for line in after:

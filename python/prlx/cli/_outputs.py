@@ -18,9 +18,9 @@ _EACH = 4  # more nodes than this with the same warning are one line
 
 def announce(result: CombinedTrace, ui: UI, *, report: str | None = None) -> None:
     """The talk after the work; its last line names the output and the command that opens it."""
-    for note in result.notes:
+    for note in result.document.get("notes") or ():
         ui.say(clean(note))
-    for warning in result.warnings:
+    for warning in result.document.get("warnings") or ():
         ui.warn(clean(warning))
     for warning, nodes in _gathered(result).items():
         if len(nodes) > _EACH:
@@ -40,7 +40,7 @@ def _gathered(result: CombinedTrace) -> dict[str, list[str]]:
     """Which nodes each warning is about, so that a thousand nodes do not say the same a thousand times."""
     gathered: dict[str, list[str]] = {}
     for node in result.nodes:
-        for warning in node.warnings:
+        for warning in node.document.get("warnings") or ():
             gathered.setdefault(warning, []).append(node.id)
     return gathered
 

@@ -52,7 +52,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     except (TraceFormatError, IncompatibleTracesError) as error:
         if not values.update_golden:
             raise
-        ui.warn(clean(error.message))
+        ui.warn(clean(error.args[0]))
         return _make_golden(first, second, values, ui)
     show(found, _render(found, ui, strict=bool(values.strict)), ui)
     if values.update_golden and not found.passed:
@@ -90,7 +90,7 @@ def _render(found: Comparison, ui: UI, *, strict: bool) -> Iterator[str]:
     color = "green" if found.passed else "yellow" if found.status == "inconclusive" else "red"
     yield ui.out.style(_assert.headline(found.document), color, "bold")
     if not found.passed or ui.verbose:
-        yield from _assert.body(found, detail=ui.verbose > 0, style=ui.out.style)
+        yield from _assert.body(found, detail=ui.verbose > 0, style=ui.out.style, flags=True)
 
 
 def _make_golden(golden: str, recording: str, values: argparse.Namespace, ui: UI) -> int:

@@ -30,7 +30,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.emit(done.document)
     else:
         ui.show(_render(done))
-    for warning in done.warnings:
+    for warning in done.document.get("warnings") or ():
         ui.warn(clean(warning))
     written = shown_path(done.path)
     ui.say(f"wrote {written}; open it with: prlx inspect {shlex.quote(written)}")

@@ -163,7 +163,7 @@ def _finish(result: Cycles | CycleComparison, values: argparse.Namespace, ui: UI
         sys.stdout.write(on_stdout)
     elif not ui.quiet:
         ui.show(text)
-    for warning in result.warnings:
+    for warning in result.document.get("warnings") or ():
         ui.warn(clean(warning))
     for output in written:
         opener = _OPENERS.get(output["format"], "less {}").format(shown_path(Path(output["path"])))

@@ -121,6 +121,7 @@ def _render(diff: Comparison, values: argparse.Namespace, ui: UI) -> Iterator[st
         clusters=shown,
         history=bool(values.history),
         detail=ui.verbose > 0,
+        flags=True,
     )
     return render_session(diff.document, look) if isinstance(diff, SessionDiff) else render(diff.document, look)
 

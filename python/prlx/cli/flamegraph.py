@@ -29,7 +29,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     limit = TRACKS if values.limit is None else values.limit
     request = asked(values, values.a, values.b, limit=limit, outputs=[output])
     result = _compare.run(request, progress=ui.progress)
-    for warning in result.warnings:
+    for warning in result.document.get("warnings") or ():
         ui.warn(clean(warning))
     left_out = result.document.get("divergences_omitted") or 0
     if left_out:

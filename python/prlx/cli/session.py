@@ -61,7 +61,7 @@ def _inspect(path: str, values: argparse.Namespace, ui: UI) -> int:
         ui.emit(session.document)
     else:
         ui.show(_render(session, ui, values.max_shown))
-    for warning in session.warnings:
+    for warning in session.document.get("warnings") or ():
         ui.warn(clean(warning))
     return 0
 

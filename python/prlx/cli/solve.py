@@ -49,10 +49,10 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.emit(offsets.document)
     else:
         ui.show(_render(offsets, ui))
-    for warning in offsets.warnings:
+    for warning in offsets.document.get("warnings") or ():
         ui.warn(clean(warning))
     for node in offsets.nodes:
-        for warning in node.warnings:
+        for warning in node.document.get("warnings") or ():
             ui.warn(f"{node_name(node.id)}: {clean(warning)}")
     if offsets.path is not None:
         written = shown_path(offsets.path)

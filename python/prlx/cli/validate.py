@@ -55,9 +55,9 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.emit(verdicts.document)
     else:
         ui.show(_render(verdicts, ui))
-    for note in verdicts.notes:
+    for note in verdicts.document.get("notes") or ():
         ui.say(clean(note))
-    for warning in verdicts.warnings:
+    for warning in verdicts.document.get("warnings") or ():
         ui.warn(clean(warning))
     if values.output is not None:
         ui.say(f"wrote {values.output}; open it with: {_opener(values.output)}")
