@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import json
 import pickle
@@ -74,7 +75,7 @@ def test_warnings_notes_and_what_is_missing_name_arguments(tmp_path, monkeypatch
     found = prlx.diff_traces(two / "a.prlx", two / "b.prlx", progress=False)
     with_advice = {**found.document, "warnings": ["records are missing: see --baseline"]}
     with_advice["explanation"] = {**found.explain().document, "missing": ["name its site map with --map"]}
-    diff = type(found)(with_advice)
+    diff = dataclasses.replace(found, document=with_advice)
     assert diff.warnings == ("records are missing: see baseline=",)
     assert "--map" not in diff.to_text()
     assert "name its site map with site_map=" in " ".join(diff.to_text().split())
