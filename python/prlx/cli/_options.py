@@ -40,9 +40,11 @@ COMMON = (
 )
 
 CLOCK_FILES = (
-    Option(("--snapshots",), "snapshot pairs of a tracer clock, ID=FILE or by name", takes="paths", metavar="FILE"),
-    Option(("--offsets",), "round offsets (JSONL) of prlx solve or GraphCalc", takes="path", metavar="FILE"),
-    Option(("--probes",), "probe windows or raw stamps, solved on the way", takes="paths", metavar="FILE"),
+    Option(
+        ("--snapshots",), "snapshot pairs of a tracer clock: ID=FILE, or named by node", takes="paths", metavar="FILE"
+    ),
+    Option(("--offsets",), "clock offsets by round (JSONL), as prlx solve writes them", takes="path", metavar="FILE"),
+    Option(("--probes",), "probe windows or raw probe stamps: offsets are solved first", takes="paths", metavar="FILE"),
     Option(("--declared",), "offsets you know: TOML or JSON, node -> offset", takes="path", metavar="FILE"),
 )
 
@@ -51,7 +53,7 @@ def alignment(command: str) -> tuple[Option, ...]:
     """How clocks are related: the flags that every aligning command has."""
     return (
         from_setting(f"{command}.method", "how clocks are related"),
-        from_setting(f"{command}.policy", "where no reading reaches"),
+        from_setting(f"{command}.policy", "times that no clock reading covers"),
         ROUND_BOUND,
         from_setting(f"{command}.timebase", "the clock that the output shows"),
         from_setting(f"{command}.reference", "the node whose clock the others are put on", metavar="NODE"),
@@ -64,9 +66,9 @@ ROUND_BOUND = Option(
     ("--round-bound-ns",), "bound of round offsets that state none, fewer than five", takes="whole", metavar="NS"
 )
 SKIP_UNREADABLE = Option(("--skip-unreadable",), "leave out traces that cannot be read, and say which", takes="switch")
-SALVAGE = Option(("--salvage",), "of a trace that was cut, read what is complete", takes="switch")
-WORKERS = from_setting("workers", "goroutines; the bytes written do not depend on it", metavar="N")
-MEMORY_LIMIT = from_setting("memory-limit", "such as 512MiB", metavar="SIZE")
+SALVAGE = Option(("--salvage",), "read what is complete of a trace that was cut", takes="switch")
+WORKERS = from_setting("workers", "parallel workers; the output is the same for any number", metavar="N")
+MEMORY_LIMIT = from_setting("memory-limit", "memory that the job may take, such as 512MiB", metavar="SIZE")
 
 # What commands that compare recordings of kernels share.
 VALUES = Option(("--values",), "compare values, too (bit for bit without --tolerance)", takes="switch")
@@ -78,6 +80,4 @@ IGNORE = Option(("--ignore",), "sites that do not count: file:line, func:NAME, k
 TOLERANCE = Option(("--tolerance",), "how far values may be apart: rel=1e-5, f16:ulp=4", metavar="SPEC")
 NAN = Option(("--nan",), "how NaN compares", choices=("equal", "bits", "never"))
 REQUIRE = Option(("--require",), "what must agree: control-flow,outputs,values", metavar="LIST", setting="diff.require")
-SESSION = Option(
-    ("--session",), "A and B are sessions (directories are taken for them anyway)", takes="switch", brief=True
-)
+SESSION = Option(("--session",), "A and B are sessions (directories always are)", takes="switch", brief=True)

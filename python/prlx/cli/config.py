@@ -54,8 +54,8 @@ COMMAND = Command(
     positionals=(Positional("VERB", "what to do", "optional", ("show",)),),
     options=(options.JSON,),
     notes=(
-        "A flag wins over PRLX_*, that over prlx.toml or [tool.prlx], that over the default.",
+        "A flag comes first, then a PRLX_* variable, then prlx.toml or [tool.prlx], then the default.",
         "--memory-limit is memory-limit and PRLX_MEMORY_LIMIT; combine's --naming is [combine] naming",
-        "and PRLX_COMBINE_NAMING. The nearest file upwards counts; PRLX_CONFIG names one outright.",
+        "and PRLX_COMBINE_NAMING. The nearest prlx.toml upwards is read; PRLX_CONFIG names another file.",
     ),
 )

@@ -407,7 +407,7 @@ COMMAND = Command(
     ),
     positionals=(
         Positional(
-            "TRACE", "a Chrome / Kineto or XSpace trace, or one a rank; or: compare A B", "some", verbs=("compare",)
+            "TRACE", "a Chrome / Kineto or XSpace trace, or one per rank; or: compare A B", "some", verbs=("compare",)
         ),
     ),
     options=(
@@ -415,7 +415,7 @@ COMMAND = Command(
         Option(("--keys",), "which kernels count as equal", choices=("auto", "strict", "loose")),
         Option(("--streams",), "each stream, or all of a device merged", choices=("auto", "each", "merged")),
         Option(("--rules",), "signature rules of your own, TOML", takes="path", metavar="FILE"),
-        Option(("--phase-mode",), "which class is selected", choices=("auto", "prefill", "decode")),
+        Option(("--phase-mode",), "whose kernels the list and the CSV show", choices=("auto", "prefill", "decode")),
         Option(
             ("--edit-percent",),
             "percent of kernels that may differ; default 5",
@@ -424,16 +424,16 @@ COMMAND = Command(
             brief=True,
         ),
         Option(("--max-levels",), "at most so many levels, 1 to 4", takes="whole", metavar="N", brief=True),
-        Option(("--kernels",), "kernels and costs that are shown; 8, 0 for all", takes="number", metavar="N"),
+        Option(("--kernels",), "kernels and costs to show; default 8, 0 for all", takes="number", metavar="N"),
         Option(("--alpha",), "compare: chance of a false change in a class; 0.01", metavar="SHARE", brief=True),
         Option(("--min-change",), "compare: the smallest change worth a word; 3%", metavar="SHARE", brief=True),
         Option(("--similarity",), "compare: least share of kernels in common; 0.5", metavar="SHARE", brief=True),
         Option(("--html",), "write a report for a browser", takes="path", metavar="FILE"),
         Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
-        Option(("--csv",), "write uplifter's table", takes="path", metavar="FILE"),
+        Option(("--csv",), "write the table that uplifter, an earlier tool, writes", takes="path", metavar="FILE"),
         Option(("--xlsx",), "the same as a spreadsheet (needs XlsxWriter)", takes="path", metavar="FILE"),
         Option(("--overlay",), "write a track of steps and layers, .trace.json", takes="path", metavar="FILE"),
-        Option(("--compat",), "find cycles as uplifter does", takes="switch"),
+        Option(("--compat",), "find cycles as uplifter, an earlier tool, does", takes="switch"),
         Option(("--compat-parameter",), "one of its parameters, changed: NAME=NUMBER", "texts", "P", brief=True),
         options.OVERWRITE,
         replace(options.SKIP_UNREADABLE, brief=True),

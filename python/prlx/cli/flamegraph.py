@@ -45,7 +45,7 @@ COMMAND = Command(
     name="flamegraph",
     run=run,
     examples=(
-        ("prlx flamegraph a.prlx b.prlx -o tracks.json", "a process a block, a thread a warp"),
+        ("prlx flamegraph a.prlx b.prlx -o tracks.json", "one thread per warp"),
         ("prlx flamegraph a.prlx b.prlx -o b.pftrace --format perfetto", "in the order of events"),
     ),
     positionals=(
@@ -53,7 +53,7 @@ COMMAND = Command(
         Positional("B", "the recording or session to compare with A", "one"),
     ),
     options=(
-        Option(("--output", "-o"), f"where to write; {DEFAULT} when left out", takes="path", metavar="OUT"),
+        Option(("--output", "-o"), f"where to write; default {DEFAULT}", takes="path", metavar="OUT"),
         Option(
             ("--format",),
             "chrome: the layout of original prlx 0.5; perfetto: the order of events",
@@ -65,9 +65,7 @@ COMMAND = Command(
         options.SITE_MAP,
         options.FORCE,
         Option(("--session",), options.SESSION.help, takes="switch"),
-        Option(
-            ("--limit", "-l"), f"divergences written; {TRACKS:,} when left out, 0 for all", takes="number", metavar="N"
-        ),
+        Option(("--limit", "-l"), f"divergences to write; default {TRACKS:,}, 0 for all", takes="number", metavar="N"),
         options.OVERWRITE,
         options.WORKERS,
         options.MEMORY_LIMIT,

@@ -41,7 +41,7 @@ COMMAND = Command(
     name="report",
     run=run,
     examples=(
-        ("prlx report diff.json -o diff.html", "of what prlx diff --json > diff.json saved"),
+        ("prlx report diff.json -o diff.html", "what prlx diff --json > diff.json saved"),
         ("prlx report diff.json -o - --format github", "printed"),
     ),
     positionals=(Positional("FILE", "what prlx diff --json or prlx session diff --json printed", "one"),),

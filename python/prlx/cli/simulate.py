@@ -125,8 +125,8 @@ COMMAND = Command(
     run=run,
     examples=(
         ("prlx simulate train.py --steps 1", "its kernels, compiled and checked, without a GPU"),
-        ("prlx simulate --map-cuda model.py", 'where torch code says device="cuda"'),
-        ("prlx simulate --record before/ train.py", "and recorded, for prlx diff before/ after/"),
+        ("prlx simulate --map-cuda model.py", 'torch code that says device="cuda"'),
+        ("prlx simulate --record before/ train.py", "the same, recorded for prlx diff before/ after/"),
         ("prlx simulate --stop --seed 7 test.py", "until the first finding, in another order of warps"),
     ),
     positionals=(
@@ -151,7 +151,7 @@ COMMAND = Command(
         Option(
             ("--max-instructions",), "instructions of warps that end a launch", takes="whole", metavar="N", brief=True
         ),
-        Option(("--map-cuda",), 'take device="cuda" in torch code for the CPU', takes="switch"),
+        Option(("--map-cuda",), 'run torch code that says device="cuda" on the CPU', takes="switch"),
         options.WORKERS,
         options.MEMORY_LIMIT,
         options.JSON,

@@ -148,7 +148,7 @@ COMMAND = Command(
     positionals=(Positional("INPUT", "traces of all nodes, or one combined trace"),),
     options=(
         *options.CLOCK_FILES,
-        options.from_setting("validate.limit", "rows of the table of worst ones", metavar="N"),
+        options.from_setting("validate.limit", "rows in the table of the worst collectives", metavar="N"),
         Option(("--output", "-o"), "save the verdicts: .json or .html", takes="path", metavar="FILE"),
         options.OVERWRITE,
         options.ROUND_BOUND,
@@ -158,5 +158,8 @@ COMMAND = Command(
         options.MEMORY_LIMIT,
         options.JSON,
     ),
-    notes=("exit code 1: a collective is impossible; 5: none could be judged. Touching is not violating.",),
+    notes=(
+        "exit code 1: a collective is impossible; 5: none could be judged.",
+        "A collective may end on one node at the very time at which another begins it.",
+    ),
 )
