@@ -318,6 +318,7 @@ def combine_traces(
     skip_unreadable: bool = False,
     salvage: bool = False,
     strict: bool = False,
+    explain: str | int | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
     memory_limit: int | str | None = None,
@@ -370,6 +371,8 @@ def combine_traces(
     strict
         A result that is not wholly aligned, that lacks a trace or a part of one, or that no collective confirms, raises
         ``PartialResultError`` when it is written.
+    explain
+        A node, whose clock ``document["explained"]`` explains: the collectives that keep it from being further ahead or behind.
     executor
         Any ``concurrent.futures`` executor: each node's file is read and written by tasks of it, where the file lies. The
         output is then a run directory.
@@ -425,6 +428,7 @@ def combine_traces(
         skip_unreadable=skip_unreadable,
         salvage=salvage,
         strict=strict,
+        explain=explain,
         workers=workers,
         memory_limit=memory_limit,
         report=report,
@@ -454,6 +458,7 @@ def request(
     skip_unreadable: bool = False,
     salvage: bool = False,
     strict: bool = False,
+    explain: str | int | None = None,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     report: AnyPath | None = None,
@@ -478,6 +483,7 @@ def request(
         "skip_unreadable": skip_unreadable,
         "salvage": salvage,
         "strict": strict,
+        "explain": "" if explain is None else str(explain),
         **_request.limits(workers, memory_limit, defaults),
         "report": _request.absolute_or_none(report),
         "overwrite": overwrite,

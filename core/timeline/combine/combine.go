@@ -47,9 +47,10 @@ type Document struct {
 	Nodes       []NodeResult `json:"nodes"`
 	Skipped     []Unreadable `json:"skipped,omitempty"` // inputs that cannot be read and were left out
 	Collectives *Collectives `json:"collectives"`
-	Outside     *Outside     `json:"outside"`  // events beyond the clock readings; null: there are none
-	Notes       []string     `json:"notes"`    // what was decided on the way
-	Warnings    []string     `json:"warnings"` // what limits the result
+	Outside     *Outside     `json:"outside"`   // events beyond the clock readings; null: there are none
+	Explained   *Explanation `json:"explained"` // null unless a node was to be explained
+	Notes       []string     `json:"notes"`     // what was decided on the way
+	Warnings    []string     `json:"warnings"`  // what limits the result
 }
 
 // Outside is what was assumed of clocks where events lie outside of the clock readings.

@@ -144,3 +144,30 @@ func TestTogetherHoldsWhatBothAllow(t *testing.T) {
 		t.Errorf("%d narrowed, %d contradicted", narrowed, contradicted)
 	}
 }
+
+// TestAnExplanationListsWhatLeavesTheLeastRoom: ascending, of the node, on either side, and never less than nothing where no collective is impossible.
+func TestAnExplanationListsWhatLeavesTheLeastRoom(t *testing.T) {
+	inputs, _, _ := jax(t, "p4")
+	doc := combined(t, 2, Request{Inputs: inputs, Output: filepath.Join(t.TempDir(), "run"), Explain: "node2"})
+	e := doc.Explained
+	if e == nil || e.Node != "node2" || len(e.AtMost) != mostExplained || len(e.AtLeast) != mostExplained || e.Ends.Executions != 180 {
+		t.Fatalf("%+v", e)
+	}
+	for side, list := range [][]TightOrder{e.AtMost, e.AtLeast} {
+		for i, o := range list {
+			if (side == 0) != (o.Left == "node2") || (side == 1) != (o.Entered == "node2") {
+				t.Errorf("side %d: %+v", side, o)
+			}
+			if o.RoomNS != o.LeftNS-o.EnteredNS || o.RoomNS < 0 || i > 0 && o.RoomNS < list[i-1].RoomNS {
+				t.Errorf("side %d: room %d after %d", side, o.RoomNS, list[max(0, i-1)].RoomNS)
+			}
+		}
+	}
+	if e.Ends.P50NS <= 0 || e.Ends.P99NS < e.Ends.P50NS || e.Ends.MaxNS < e.Ends.P99NS {
+		t.Errorf("%+v", e.Ends)
+	}
+	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Output: filepath.Join(t.TempDir(), "no"), Explain: "node9"})
+	if !fault.Is(err, fault.Usage) || !strings.Contains(fmt.Sprint(err), "explain") {
+		t.Errorf("a node that is not there: %v", err)
+	}
+}

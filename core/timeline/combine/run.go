@@ -111,6 +111,11 @@ func begin(j *job.Job, req *Request, nodes []*Node, out []Unreadable) (*task, er
 			return nil, err
 		}
 	}
+	if req.Explain != "" {
+		if _, err := findNode(nodes, req.Explain); err != nil {
+			return nil, err
+		}
+	}
 	t.begin()
 	t.sayLeftOut(out)
 	return t, nil
@@ -207,7 +212,10 @@ func (t *task) decide() error {
 	t.growOutside()
 	t.newMark()
 	t.sayNotAligned()
-	return t.judgeCollectives()
+	if err := t.judgeCollectives(); err != nil {
+		return err
+	}
+	return t.explain()
 }
 
 // begin starts the document.

@@ -57,6 +57,7 @@ def render(result: CombinedTrace, ui: UI) -> Iterator[str]:
     yield from table(ui.out, _COLUMNS, [_row(node, result.reference) for node in result.nodes])
     yield from _steps(result)
     yield from _collectives(result)
+    yield from _explained(result, ui)
     if ui.verbose:
         yield from _counts(result, ui)
 
@@ -119,6 +120,40 @@ def _collectives(result: CombinedTrace) -> Iterator[str]:
         yield "  none of them could be judged"
 
 
+_TIGHT = (
+    Column("collective", shrinks=True),
+    Column("occurrence", right=True),
+    Column("entered", shrinks=True),
+    Column("left", shrinks=True),
+    Column("room", right=True),
+)
+
+
+def _explained(result: CombinedTrace, ui: UI) -> Iterator[str]:
+    """What the clock of a node rests on: its sources, the tightest collectives either way, the ends of collectives."""
+    found = result.document.get("explained")
+    if not found:
+        return
+    node = next(node for node in result.nodes if node.id == found["node"])
+    yield ""
+    rests = ", ".join(_rest(rest) for rest in node.document.get("rests_on") or ())
+    yield f"{node_name(node.id)} rests on {rests or 'nothing: it is the reference, or nothing relates it'}"
+    for key, said in (("at_most", "ahead"), ("at_least", "behind")):
+        if found[key]:
+            yield ""
+            yield f"it cannot be further {said} than these leave room for"
+            rows = [
+                (row["key"], str(row["occurrence"]), row["entered"], row["left"], format_ns(row["room_ns"]))
+                for row in found[key]
+            ]
+            yield from table(ui.out, _TIGHT, rows)
+    ends = found["ends"]
+    if ends["executions"]:
+        yield ""
+        p50, p99 = format_ns(ends["p50_ns"]), format_ns(ends["p99_ns"])
+        yield f"it left {plural(ends['executions'], 'collective')} {p50} from the others in the median, {p99} at p99"
+
+
 def _rest(rest: Mapping[str, Any]) -> str:
     """A source of a node's clock in words, with its bound where it has one."""
     said = f"host clock of {node_name(rest['of'])}" if rest["of"] else str(rest["source"])
@@ -173,6 +208,7 @@ COMMAND = Command(
         options.from_setting("combine.align", "merge only, touch no time", name="--apply-alignment", off="--no-align"),
         options.SKIP_UNREADABLE,
         options.SALVAGE,
+        Option(("--explain",), "what keeps this node's clock where it is", metavar="NODE"),
         options.WORKERS,
         options.MEMORY_LIMIT,
         Option(("--report",), "write an HTML summary", "path", "FILE.html"),
