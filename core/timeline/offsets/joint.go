@@ -18,7 +18,7 @@ type joint struct {
 	back   []*clock.Map  // the other way
 	broken [][]interval  // by clock: where an edge of it broke
 	order  []meetingTime // the meetings by time
-	long   int64         // the longest meeting, ns
+	long   int64         // the longest meeting, ns; those longer than a window are in none
 
 	against map[int32]int // by clock: meetings that no lines explain with it
 	dropped int           // meetings that contradict others
@@ -61,7 +61,7 @@ func newJoint(m *Meetings, reference Clock, s *Solution, links []*link, opt *Opt
 		}
 		for k := range list {
 			if list[k].usable() {
-				j.long = max(j.long, list[k].LeftNS-list[k].EnterNS)
+				j.long = max(j.long, min(list[k].LeftNS-list[k].EnterNS, opt.WindowNS))
 			}
 		}
 	}
@@ -135,6 +135,11 @@ func (j *joint) segments() []interval {
 	for i, b := range j.broken {
 		if j.coarse[i] != nil {
 			cuts = append(cuts, b...)
+		}
+	}
+	for i := 1; i < len(j.order); i++ { // where nobody met for longer than a window, nothing is known
+		if from := j.order[i-1].at + j.long; j.order[i].at-from > j.opt.WindowNS {
+			cuts = append(cuts, interval{from, j.order[i].at})
 		}
 	}
 	slices.SortFunc(cuts, func(a, b interval) int { return int(min(1, max(-1, a.from-b.from))) })

@@ -171,3 +171,36 @@ func TestMiddleIsThatOfASortedList(t *testing.T) {
 		}
 	}
 }
+
+// TestMeetingsYearsApartCostNoMoreThanTheirNumber: what is between them is no window to look into, also when no line explains them.
+func TestMeetingsYearsApartCostNoMoreThanTheirNumber(t *testing.T) {
+	r := rand.New(rand.NewPCG(2, 2))
+	for _, noise := range []int64{1, 1e9} {
+		m := &Meetings{}
+		at := gatheringStart
+		for range 300 {
+			at += r.Int64N(30 * 86400 * 1e9)
+			var list []Presence
+			for i := range 3 {
+				enter := at + int64(i)*5e6 + r.Int64N(noise)
+				list = append(list, Presence{Clock: m.Clock(Clock{Node: i}), Gives: true, Takes: true, EnterNS: enter, LeftNS: enter + 20e6 + r.Int64N(60*86400*1e9)})
+			}
+			m.Add(list)
+		}
+		g := NewGraph()
+		g.Meet(m, Clock{})
+		opt, _ := Options{}.withDefaults()
+		s, err := g.solve(context.Background(), Clock{}, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := newJoint(m, Clock{}, s, nil, opt)
+		windows := 0
+		for _, seg := range j.segments() {
+			windows += len(j.windows(seg))
+		}
+		if windows > 4*m.Len() {
+			t.Errorf("noise %d: %d windows for %d meetings", noise, windows, m.Len())
+		}
+	}
+}
