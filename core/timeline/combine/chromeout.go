@@ -278,14 +278,9 @@ func (l *listWriter) block(b *block) error {
 		l.account(b.text)
 		out = b.packed
 	}
-	if l.gz {
-		l.recycle(b.text)
-	}
-	if d, ok := l.dst.(*digester); ok {
-		return d.take(out, l.recycle)
-	}
 	_, err := l.dst.Write(out)
-	l.recycle(out)
+	l.recycle(b.text)
+	l.recycle(b.packed)
 	return err
 }
 

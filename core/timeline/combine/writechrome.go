@@ -2,6 +2,7 @@ package combine
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,13 +29,13 @@ func (t *task) writeChrome() error {
 	}
 	defer out.Abort()
 	t.stage("write")
-	digest := newDigester(t.job.Context(), out, t.job.Workers())
-	defer digest.close()
+	sum := sha256.New()
+	sized := &sizeWriter{w: io.MultiWriter(out, sum)}
 	name := strings.ToLower(t.req.Output)
-	var to io.Writer = digest
+	var to io.Writer = sized
 	finish := func() error { return nil }
 	if strings.HasSuffix(name, ".zst") {
-		z, err := zstd.NewWriter(digest, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		z, err := zstd.NewWriter(sized, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
 		if err != nil {
 			return err
 		}
@@ -57,14 +58,22 @@ func (t *task) writeChrome() error {
 	if err := finish(); err != nil {
 		return err
 	}
-	if err := digest.close(); err != nil {
-		return err
-	}
-	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: string(FormatChrome), Bytes: digest.size, SHA256: digest.hex()}}
+	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: string(FormatChrome), Bytes: sized.n, SHA256: hexSum(sum)}}
 	if err := t.conclude(); err != nil {
 		return err
 	}
 	return t.commitWithReports(out)
+}
+
+type sizeWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (s *sizeWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	s.n += int64(n)
+	return n, err
 }
 
 // chromeDocument is one JSON being made.
