@@ -4,18 +4,28 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/report"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
+	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // render writes one report of a document.
 type render func(format string, w io.Writer, opt kernelreport.Options) error
+
+// verdictReports are what can be written of verdicts on collectives.
+var verdictReports = reportKind{
+	func() []string { return []string{"html"} },
+	func(path string) (string, bool) { return "html", strings.HasSuffix(path, ".html") },
+	neverBinary, ".html",
+}
 
 // maxDocument is the largest saved comparison that is read: its text and what it becomes are in memory at once.
 const maxDocument = 1 << 30
@@ -88,7 +98,7 @@ func renderer(path string, text []byte) (reportKind, render, error) {
 	var head struct {
 		Schema string `json:"schema"`
 	}
-	const hint = "expected what prlx diff --json, prlx session diff --json or prlx cycles --json prints"
+	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json or prlx validate --json prints"
 	none := reportKind{}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return none, nil, fault.Formatf(path, jsonOffset(err), "is no JSON document: %v", err).WithHint(hint)
@@ -114,6 +124,10 @@ func renderer(path string, text []byte) (reportKind, render, error) {
 		doc := new(cycledoc.CompareDocument)
 		err := decodeDocument(path, text, doc)
 		return cycleCompareReports, renderCycleComparison(doc), err
+	case combine.ValidateSchema:
+		doc := new(combine.ValidateDocument)
+		err := decodeDocument(path, text, doc)
+		return verdictReports, func(_ string, w io.Writer, _ kernelreport.Options) error { return report.Validate(w, doc) }, err
 	}
 	return none, nil, fault.Formatf(path, fault.Unknown, "is a document %q, of which there are no reports", head.Schema).WithHint(hint)
 }

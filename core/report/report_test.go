@@ -417,3 +417,45 @@ func TestTheHeadingIsTheVerdictOfTheDocument(t *testing.T) {
 		}
 	}
 }
+
+// verdicts are of a run with everything that a page of them shows.
+func verdicts() *combine.ValidateDocument {
+	failed := false
+	return &combine.ValidateDocument{
+		Schema: combine.ValidateSchema, Status: combine.StatusViolated, Passed: &failed, Groups: 1240, Violated: 238, Consistent: 1000, Undecidable: 2, Unmatched: 17,
+		Verdict: "1240 collectives: 238 impossible, 1000 consistent, 2 undecidable, 17 unmatched; left out, as unreadable: node2.xplane.pb",
+		Worst: []combine.WorstGroup{
+			{Key: "jit_permute_step/ppermute.3", Kind: "permute", Occurrence: 57, Verdict: "violated", GapNS: -43_600_000, Nodes: [2]string{"node2", "node1"}},
+			{Key: strings.Repeat("group 0 (default_pg)/", 8) + "<script>alert(1)</script>", Kind: "all-reduce", Occurrence: 1_000_000, Verdict: "undecidable", GapNS: -12, BoundNS: 62_700, Nodes: [2]string{"worker-with-a-long-name-12/7", "node1"}},
+		},
+		ByKind:   []combine.KindVerdicts{{Kind: "permute", Groups: 240, Verdicts: combine.Verdicts{Violated: 238, Consistent: 2}}, {Kind: "all-reduce", Groups: 1000, Verdicts: combine.Verdicts{Consistent: 998, Undecidable: 2}}},
+		Lost:     []combine.Unmatched{{Key: "jit_step/all-reduce.1", Reason: "it is not recorded which device is which participant", Count: 17}},
+		Notes:    []string{"nodes are named by the number in their path: node0, node1"},
+		Warnings: []string{"node2.xplane.pb was left out: the file is empty"},
+	}
+}
+
+// TestVerdictsAreAPageLikeTheOthers: complete in itself, without a script, with what the document says.
+func TestVerdictsAreAPageLikeTheOthers(t *testing.T) {
+	var b bytes.Buffer
+	if err := Validate(&b, verdicts()); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "validate.html", b.String())
+	for _, want := range []string{"238", "1\u202f000", "impossible", "−43.6\u00a0ms", "62.7\u00a0µs", "default-src &#39;none&#39;", "was left out", "as unreadable", "&lt;script&gt;"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	if strings.Contains(b.String(), "<script") {
+		t.Error("the page has a script")
+	}
+	for status, class := range map[string]string{combine.StatusPassed: "aligned", combine.StatusInconclusive: "degraded"} {
+		doc := verdicts()
+		doc.Status, doc.Worst = status, make([]combine.WorstGroup, maxRows+3)
+		b.Reset()
+		if err := Validate(&b, doc); err != nil || !strings.Contains(b.String(), `class="pill `+class+`"`) || !strings.Contains(b.String(), "3 more rows are in the JSON document.") {
+			t.Errorf("%s: %v", status, err)
+		}
+	}
+}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
@@ -131,6 +133,30 @@ class Verdicts(Result):
             )
             for row in self.document["worst"]
         )
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the document (``.json``) or a report of it (``.html``), one page that needs no network.
+
+        Parameters
+        ----------
+        path
+            Where to; its ending decides the format.
+        overwrite
+            Replace a file that exists.
+
+        Raises
+        ------
+        UsageError
+            The ending is neither ``.json`` nor ``.html``.
+        FileAccessError
+            The file exists and ``overwrite`` was not given.
+        """
+        target = Path(path)
+        if target.suffix != ".html":
+            return super().save(target, overwrite=overwrite)
+        output = {"format": "html", "path": _request.absolute(target)}
+        _core.run("report", {"document": dict(self.document), "outputs": [output], "overwrite": overwrite})
+        return target
 
     def _card(self) -> Card:
         rows = [

@@ -115,3 +115,17 @@ def test_many_files_are_one_table(prlx, data, tmp_path):
     assert len(lines) < 80
     assert max(map(len, lines)) <= 100
     assert "  planes" in prlx("inspect", *sorted(tmp_path.glob("node*.pb")), "-v").out
+
+
+def test_verdicts_are_a_page_like_the_others(prlx, data, tmp_path):
+    ran = prlx("validate", data / "jax_skew" / "p4", "-o", "verdicts.html")
+    assert ran.code == 1
+    page = (tmp_path / "verdicts.html").read_text(encoding="utf-8")
+    assert "Order of collectives" in page
+    assert "238" in page
+    assert "jit_permute_step/ppermute.3" in page
+    assert 'name="viewport"' in page
+    again = prlx("validate", data / "jax_skew" / "p4", "-o", "verdicts.html")
+    assert again.code == 3
+    assert "already exists" in again.err
+    assert prlx("validate", data / "jax_skew" / "p4", "-o", "verdicts.html", "--overwrite").code == 1
