@@ -148,7 +148,7 @@ def _claimed(value: Any, size: int, name: str) -> Storage:
     if not 0 <= address < _ADDRESSES:
         raise UsageError(f"the argument {name}: its data_ptr() is {said!r}, which is no address")
     if size < 0 or size > 0 == address or address + size > _ADDRESSES:
-        raise UsageError(f"the argument {name}: {size} bytes at address {address:#x} are no piece of memory")
+        raise UsageError(f"the argument {name}: {size} bytes at address {address:#x} are not a piece of memory")
     return Storage(address, size, name, keep=value)
 
 

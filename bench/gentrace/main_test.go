@@ -93,7 +93,7 @@ func TestTruthOfPairsIsThatOfTheFiles(t *testing.T) {
 		for i := range sites.Len() {
 			if f := sites.At(i).Where(); !strings.Contains(line(t, filepath.Join(dir, "src", f.File), int(f.Line)), ";") &&
 				!strings.Contains(line(t, filepath.Join(dir, "src", f.File), int(f.Line)), "{") {
-				t.Errorf("%q: %s:%d is no statement", flags, f.File, f.Line)
+				t.Errorf("%q: %s:%d is not a statement", flags, f.File, f.Line)
 			}
 		}
 	}

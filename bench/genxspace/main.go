@@ -79,7 +79,7 @@ func parseClocks(s string) ([]xspacetest.Clock, error) {
 		us, err1 := strconv.ParseFloat(off, 64)
 		ppm, err2 := strconv.ParseFloat(drift, 64)
 		if !ok || err1 != nil || err2 != nil {
-			return nil, fmt.Errorf("%q is no offset_us:drift_ppm", part)
+			return nil, fmt.Errorf("%q is not an offset_us:drift_ppm", part)
 		}
 		out = append(out, xspacetest.Clock{OffsetNS: int64(us * 1000), DriftPPB: int64(ppm * 1000), TracerNS: 1e14 + int64(k)*7e12, TracerPPB: int64(k) * 3000})
 	}

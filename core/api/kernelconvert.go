@@ -60,8 +60,8 @@ func refuseOtherEnding(path string) error {
 	if !other {
 		return nil
 	}
-	return fault.New(fault.Usage, "a recording is written, and this is the name of another format").WithPath(path).
-		WithHint("name it .prlx; reports are of prlx diff, prlx inspect --json prints what a recording holds")
+	return fault.New(fault.Usage, "is the name of another format, and prlx convert writes a recording").WithPath(path).
+		WithHint("end it in .prlx; prlx diff writes reports, and prlx inspect --json prints what a recording holds")
 }
 
 // convertRecording writes a recording in the other format.

@@ -180,7 +180,7 @@ func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 	for i := range r.Allocations {
 		a := &r.Allocations[i]
 		if a.Bytes < 0 || (a.Bytes > 0 && (a.Address == 0 || a.Address+uint64(a.Bytes) < a.Address)) {
-			return nil, fault.Usagef("%s: %d bytes at address %#x are no piece of memory", a.Name, a.Bytes, a.Address)
+			return nil, fault.Usagef("%s: %d bytes at address %#x are not a piece of memory", a.Name, a.Bytes, a.Address)
 		}
 		if c.view == nil {
 			return nil, fault.New(fault.Internal, "this core sees no memory of its process")

@@ -101,7 +101,7 @@ func renderer(path string, text []byte) (reportKind, render, error) {
 	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json or prlx validate --json prints"
 	none := reportKind{}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return none, nil, fault.Formatf(path, jsonOffset(err), "is no JSON document: %v", err).WithHint(hint)
+		return none, nil, fault.Formatf(path, jsonOffset(err), "is not JSON: %v", err).WithHint(hint)
 	}
 	switch head.Schema {
 	case "prlx.diff/1":
@@ -129,7 +129,7 @@ func renderer(path string, text []byte) (reportKind, render, error) {
 		err := decodeDocument(path, text, doc)
 		return verdictReports, func(_ string, w io.Writer, _ kernelreport.Options) error { return report.Validate(w, doc) }, err
 	}
-	return none, nil, fault.Formatf(path, fault.Unknown, "is a document %q, of which there are no reports", head.Schema).WithHint(hint)
+	return none, nil, fault.Formatf(path, fault.Unknown, "has the schema %q, which prlx report does not know", head.Schema).WithHint(hint)
 }
 
 // decodeDocument reads a document of ours; fields of later versions are passed over.

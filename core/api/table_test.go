@@ -60,7 +60,7 @@ func TestTablesBecomeTheLastKeyOfTheirDocument(t *testing.T) {
 		t.Errorf("publish of an array = %s, want an error", got)
 	}
 	if _, err := store.publish([]byte(`{}`), map[string]any{"t": 7}); err == nil {
-		t.Error("an attachment that is no table was published")
+		t.Error("an attachment that is not a table was published")
 	}
 }
 

@@ -209,7 +209,10 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (found *cycle.Resu
 		t.Path = name
 	}
 	found, err = cycle.Find(j, t, opt)
-	if err != nil {
+	switch {
+	case fault.Is(err, fault.Usage): // what is wrong with the request is not about the file
+		return nil, nil, err
+	case err != nil:
 		return nil, nil, fault.Of(err).WithPath(first)
 	}
 	return found, skipped, nil

@@ -276,7 +276,7 @@ func FuzzOpenCompressed(f *testing.F) {
 		s, err := FromBytes("fuzz", b)
 		if err != nil {
 			if !fault.Is(err, fault.Format) {
-				t.Fatalf("%v is no format error", err)
+				t.Fatalf("%v is not a format error", err)
 			}
 			return
 		}

@@ -256,12 +256,12 @@ func (d *OutputDir) Temporary() string {
 func ResumeDir(temporary, path string, overwrite bool) (*OutputDir, error) {
 	dir, base := filepath.Split(filepath.Clean(temporary))
 	if !isTemporaryOf(base, filepath.Base(path)) || filepath.Clean(dir) != filepath.Clean(filepath.Dir(path)) {
-		return nil, fault.New(fault.Internal, "%s is no temporary directory of %s", temporary, path)
+		return nil, fault.New(fault.Internal, "%s is not a temporary directory of %s", temporary, path)
 	}
 	if st, err := os.Lstat(temporary); err != nil {
 		return nil, fault.FromIO(temporary, err)
 	} else if !st.IsDir() {
-		return nil, fault.New(fault.Internal, "%s is no directory", temporary)
+		return nil, fault.New(fault.Internal, "%s is not a directory", temporary)
 	}
 	d := &OutputDir{path: path, tmp: filepath.Clean(temporary), overwrite: overwrite}
 	if held, ok := handedOver.LoadAndDelete(d.tmp); ok {

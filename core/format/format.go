@@ -44,6 +44,8 @@ const (
 	Binary      Kind = "binary" // anything else, damaged files of ours too
 )
 
+const whatIsRead = "prlx reads XSpace (.xplane.pb), Chrome / Kineto JSON, recordings (.prlx) and files of clock readings"
+
 // words are what a file of a kind is called, and what to do where it is not taken.
 var words = map[Kind][2]string{
 	XSpace:       {"an XSpace trace (.xplane.pb)", "prlx combine, align, validate, cycles and inspect read it"},
@@ -66,9 +68,9 @@ var words = map[Kind][2]string{
 	ZIP:         {"a ZIP archive", "unpack it and name the files in it"},
 	Tar:         {"a tar archive", "unpack it and name the files in it"},
 	Gzip:        {"compressed twice", "unpack it once"},
-	JSON:        {"JSON, but no trace", "prlx inspect says what prlx reads in a file"},
-	Text:        {"text, but nothing that prlx reads", "prlx inspect says what prlx reads in a file"},
-	Binary:      {"binary, but nothing that prlx knows", "prlx inspect says what prlx reads in a file"},
+	JSON:        {"JSON, but not a trace", whatIsRead},
+	Text:        {"text of a format that prlx does not read", whatIsRead},
+	Binary:      {"a binary file of a format that prlx does not read", whatIsRead},
 }
 
 // String returns what a file of the kind is called, as the rest of a sentence that begins with its name: "a Perfetto trace (.pftrace)".

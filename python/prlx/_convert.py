@@ -162,6 +162,6 @@ def run(asked: dict[str, Any], *, progress: Progress = "auto") -> Converted:
     from ._progress import shown
 
     if asked["output"] is None:
-        raise UsageError("no output is named", hint="-o OUT.prlx")
+        raise UsageError("no output is named", hint="name one: -o OUT.prlx")
     with shown(progress) as watch:
         return Converted(_core.run("convert", asked, progress=watch))

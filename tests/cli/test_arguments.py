@@ -130,7 +130,7 @@ def test_arguments_are_fields_of_the_request_under_their_own_names(request_of, i
     given = {"site_map_b": "b.json", "warps": "0"} if request_of is _compare.request else {}
     asked = request_of(*inputs, **given)
     names = set(inspect.signature(request_of).parameters)
-    if request_of is _cycles.request:  # one trace, or one a rank
+    if request_of is _cycles.request:  # one trace, or one per rank
         names = names - {"trace"} | {"paths"}
     assert set(asked) - SURROUNDINGS == names
 

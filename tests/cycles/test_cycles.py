@@ -184,7 +184,7 @@ def test_options_reach_the_core(tmp_path):
         (("a", "b"), 3, "no such file"),
         (("compare", "a"), 2, "expected two traces"),
         (("nowhere.json",), 3, "no such file"),
-        ((ROOT / "examples",), 2, "one a rank"),
+        ((ROOT / "examples",), 2, "one per rank"),
         ((__file__,), 3, "test_cycles.py"),
         ((BEFORE, "--keys", "vague"), 2, "strict"),
         ((BEFORE, "--compat-parameter", "x"), 2, "NAME=NUMBER"),

@@ -20,6 +20,13 @@ PHRASES = {
     r"\btakes away what differs\b": "explains",
     r"\bspeaks for (?:a|prefill|decode|nothing)\b": "points to, supports",
     r"\bodd(?:est)? (?:step|repetition)s?\b": "outlier",
+    r"%[.\d]*[dqsvx](?: [a-z]+)? (?:is|are) no [a-z]": "is not a",
+    r"\bsession capture, or\b": "prlx simulate --record: there is no session capture",
+    r"\bnothing that prlx (?:reads|knows)\b": "of a format that prlx does not read",
+    r"\bgoroutines; the bytes written\b": "parallel workers; the output is the same for any number",
+    r"\b(?:one|name its files, one) a (?:rank|node|process|block|warp)\b": "one per rank",
+    r"\bthis cannot be told\b": "cannot tell whether",
+    r"\bTouching is not violating\b": "say what may be",
 }  # fmt: skip
 
 

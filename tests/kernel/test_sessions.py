@@ -65,13 +65,13 @@ def test_a_launch_that_cannot_be_read_is_said_and_nothing_more(prlx, runs):
     (runs / "run_a" / "reduce_kernel_1.prlx").write_bytes(b"cut")
     ran = prlx("session", "inspect", "run_a")
     assert ran.code == 0
-    assert "no recording" in ran.out
+    assert "not a recording" in ran.out
     with pytest.raises(package.TraceFormatError):
         package.open("run_a").launch(1)
     compared = prlx("session", "diff", "run_a", "same")
     assert compared.code == 3
     assert compared.out.startswith("NOT COMPARED: ")
-    assert "no recording" in compared.out
+    assert "not a recording" in compared.out
     assert package.diff_traces("run_a", "same", progress=False).document["status"] == "error"
     (runs / "run_a" / "softmax_kernel_0.prlx").write_bytes((runs / "run_b" / "softmax_kernel_3.prlx").read_bytes())
     assert prlx("session", "diff", "run_a", "same").code == 1

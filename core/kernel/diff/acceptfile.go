@@ -260,7 +260,7 @@ func acceptSites(pattern string) (site.Pattern, string) {
 // badGlob says what is wrong with a pattern of a name, "" for nothing.
 func badGlob(pattern string) string {
 	if _, err := path.Match(pattern, ""); err != nil {
-		return fmt.Sprintf("is %q, which is no pattern", clippedWord(pattern))
+		return fmt.Sprintf("is %q, which is not a pattern", clippedWord(pattern))
 	}
 	return ""
 }

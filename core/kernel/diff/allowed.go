@@ -46,7 +46,7 @@ func (a *Allowed) check() error {
 			return fault.Usagef("max_divergences of %s is %d, expected 0 or more", kind, n)
 		}
 		if !slices.Contains(kindNames[:], kind) {
-			return fault.Usagef("%q is no kind of divergence%s", clippedWord(kind), nearName(kind, kindNames[:])).
+			return fault.Usagef("%q is not a kind of divergence%s", clippedWord(kind), nearName(kind, kindNames[:])).
 				WithHint("the kinds are %s", strings.Join(kindNames[:], ", "))
 		}
 	}

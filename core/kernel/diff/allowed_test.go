@@ -36,7 +36,7 @@ func TestAllowedRefusesWhatIsNoNumberOfAKind(t *testing.T) {
 		`-1`:            "max_divergences is -1",
 		`"many"`:        "expected a whole number",
 		`{"Value": -1}`: "max_divergences of Value is -1",
-		`{"Valeu": 1}`:  `"Valeu" is no kind of divergence`,
+		`{"Valeu": 1}`:  `"Valeu" is not a kind of divergence`,
 	} {
 		var a Allowed
 		err := json.Unmarshal([]byte(text), &a)

@@ -135,7 +135,7 @@ func nothingLeft(r *Result) error {
 		warps, others int64
 	}{{r.PathA, r.LossesA.Truncated, r.Stats.WarpsA, r.Stats.WarpsB}, {r.PathB, r.LossesB.Truncated, r.Stats.WarpsB, r.Stats.WarpsA}} {
 		if side.truncated && side.warps == 0 && side.others > 0 {
-			return fault.New(fault.Incompatible, "the file has no end, and no warp of it is whole: there is nothing to compare").
+			return fault.New(fault.Incompatible, "was cut, and holds no complete warp: nothing can be compared").
 				WithPath(side.path).WithHint("record again, or copy the file again")
 		}
 	}

@@ -31,7 +31,7 @@ func ParseWarps(text string) (WarpSet, error) {
 		first, err := strconv.ParseUint(strings.TrimSpace(low), 10, 64)
 		last, err2 := strconv.ParseUint(strings.TrimSpace(high), 10, 64)
 		if err != nil || err2 != nil || last < first {
-			return WarpSet{}, fault.Usagef("%q is no warp and no range of warps", clippedWord(part)).WithHint(`expected for instance "0-10,15"`)
+			return WarpSet{}, fault.Usagef("%q is neither a warp nor a range of warps", clippedWord(part)).WithHint(`expected for instance "0-10,15"`)
 		}
 		if s.ranges = append(s.ranges, [2]uint64{first, last}); len(s.ranges) > maxRanges {
 			return WarpSet{}, fault.Usagef("more than %d ranges of warps", maxRanges)
@@ -92,7 +92,7 @@ func ParseKinds(names []string) (KindSet, error) {
 	for _, name := range names {
 		kind, ok := kindOf(name)
 		if !ok {
-			return 0, fault.Usagef("%q is no kind of divergence%s", clippedWord(name), nearName(name, kindNames[:])).
+			return 0, fault.Usagef("%q is not a kind of divergence%s", clippedWord(name), nearName(name, kindNames[:])).
 				WithHint("the kinds are %s", strings.Join(kindNames[:], ", "))
 		}
 		s |= 1 << kind

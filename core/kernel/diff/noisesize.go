@@ -32,7 +32,7 @@ func farApart(ctx context.Context, p *arrayPair, keeps bool, a, b *warptrace.Tra
 			vb, _ := warptrace.Float(wordAt(y.Bytes[at:at+size]), t)
 			if va != vb && !(math.IsNaN(va) && math.IsNaN(vb)) {
 				apart := math.Abs(va-vb) / max(math.Abs(va), math.Abs(vb), 1)
-				if math.IsNaN(apart) { // one of them is no number
+				if math.IsNaN(apart) { // one of them is not a number
 					apart = math.Inf(1)
 				}
 				distance = max(distance, apart)

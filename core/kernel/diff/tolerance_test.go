@@ -93,7 +93,7 @@ func FuzzParseTolerance(f *testing.F) {
 		tol, err := ParseTolerance(text)
 		if err != nil {
 			if !fault.Is(err, fault.Usage) {
-				t.Fatalf("%q: %v is no error of usage", text, err)
+				t.Fatalf("%q: %v is not an error of usage", text, err)
 			}
 			return
 		}

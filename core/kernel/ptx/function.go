@@ -229,7 +229,7 @@ func (p *parser) statement() {
 		name := p.needName("@")
 		in.Guard = p.register(name)
 		if p.err == nil && (in.Guard < 0 || p.f.Registers[in.Guard].Type != Pred) {
-			p.fail(line, "%.80q guards an instruction and is no predicate", name)
+			p.fail(line, "%.80q guards an instruction and is not a predicate", name)
 		}
 		p.skip()
 	} else if p.label(line) {

@@ -14,7 +14,7 @@ func (p *parser) opcode(full string, line int) Opcode {
 	parts := strings.Split(p.intern(full), ".")
 	for _, part := range parts {
 		if part == "" || strings.Trim(part, ":") != part {
-			p.fail(line, "%.80q is no instruction", full)
+			p.fail(line, "%.80q is not an instruction", full)
 			return Opcode{}
 		}
 	}
@@ -121,7 +121,7 @@ func (p *parser) address(depth int) Operand {
 	if c := p.peek(); isDigit(c) || c == '-' {
 		bits, float := p.number()
 		if float != 0 {
-			p.fail(line, "an address is no floating-point number")
+			p.fail(line, "an address is not a floating-point number")
 		}
 		o.Offset = int64(bits)
 	} else {
@@ -158,7 +158,7 @@ func (p *parser) offset() int64 {
 	line := p.line
 	bits, float := p.number()
 	if float != 0 {
-		p.fail(line, "an offset is no floating-point number")
+		p.fail(line, "an offset is not a floating-point number")
 	}
 	return sign * int64(bits)
 }

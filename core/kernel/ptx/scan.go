@@ -204,7 +204,7 @@ func (s *scanner) number() (bits uint64, float uint8) {
 	word := s.text[from:s.pos]
 	bits, float, ok := parseNumber(word)
 	if !ok {
-		s.fail(s.line, "%.40q is no number that fits", word)
+		s.fail(s.line, "%.40q is not a number that fits", word)
 	}
 	switch {
 	case negative && float == 32:

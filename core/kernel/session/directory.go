@@ -43,7 +43,7 @@ func (s *Session) list(ctx context.Context, root *os.Root) error {
 	}
 	if len(s.Launches) == 0 {
 		return fault.Formatf(s.Dir, fault.Unknown, "no session: the directory has neither %s nor a .prlx file", ManifestName).
-			WithHint("record one with prlx session capture, or name the directory that a run wrote")
+			WithHint("record one with prlx simulate --record DIR, or name the directory that a run wrote")
 	}
 	slices.SortFunc(s.Launches, func(a, b Launch) int { return cmp.Or(cmp.Compare(a.Number, b.Number), strings.Compare(a.File, b.File)) })
 	// There is nothing but the headers to name the launches by.

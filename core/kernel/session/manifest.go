@@ -111,7 +111,7 @@ func (r *manifestReader) object(ctx context.Context) error {
 			}
 			seen = true
 			if start, tokenErr := r.d.Token(); tokenErr != nil || start != json.Delim('[') {
-				return r.wrong(tokenErr, "launches are no array")
+				return r.wrong(tokenErr, "launches are not an array")
 			}
 			if err := r.launches(ctx); err != nil {
 				return err

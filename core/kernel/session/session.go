@@ -74,7 +74,7 @@ func Open(ctx context.Context, path string) (*Session, error) {
 	// What a name stands for is asked before it is opened: opening a pipe would wait for whoever writes to it.
 	switch found, err := root.Stat(ManifestName); {
 	case err == nil && !found.Mode().IsRegular():
-		return nil, fault.Formatf(s.manifestPath(), fault.Unknown, "the session manifest is no regular file")
+		return nil, fault.Formatf(s.manifestPath(), fault.Unknown, "the session manifest is not a regular file")
 	case err == nil:
 		return s, s.readManifest(ctx, root)
 	case errors.Is(err, fs.ErrNotExist) && info.IsDir():
@@ -108,7 +108,7 @@ func (s *Session) resolve(l *Launch) (string, error) {
 	info, err := root.Stat(name)
 	switch {
 	case err == nil && !info.Mode().IsRegular():
-		return "", fault.Formatf(path, fault.Unknown, "the recording of %s is no regular file", l.Name())
+		return "", fault.Formatf(path, fault.Unknown, "the recording of %s is not a regular file", l.Name())
 	case err == nil:
 		return path, nil
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):

@@ -100,7 +100,7 @@ func TestDamagedMapsAreRefusedWithTheirPlace(t *testing.T) {
 		"no id":          {`[{"event_type": 0}]`, "entry 0 has no site_id", 1},
 		"no kind":        {`[` + entry + `,{"site_id": 2}]`, "entry 1 has no site_id or no event_type", -1},
 		"kind is huge":   {`[{"site_id": 2, "event_type": 256}]`, "event_type is number 256, expected an integer from 0 to 255", -1},
-		"bad key":        {`[{"site_id": 2, "event_type": 0, "key": "12"}]`, "is no key", 1},
+		"bad key":        {`[{"site_id": 2, "event_type": 0, "key": "12"}]`, "is not a key", 1},
 		"deep operands":  {`[{"site_id": 2, "event_type": 0, "operands": [` + deep + `]}]`, "nested more than 16 deep", 1},
 		"long chain":     {`[{"site_id": 2, "event_type": 0, "inlined_at": [{}` + strings.Repeat(",{}", 300) + `]}]`, "301 frames", 1},
 		"large entry":    {`[{"site_id": 2, "event_type": 0, "text": "` + strings.Repeat("x", maxEntryBytes) + `"}]`, "at most", 1},

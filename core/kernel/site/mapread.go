@@ -293,7 +293,7 @@ func parseKey(text string) (Key, string) {
 	digits, ok := strings.CutPrefix(text, "0x")
 	k, err := strconv.ParseUint(digits, 16, 64)
 	if !ok || err != nil || k == 0 {
-		return 0, fmt.Sprintf("%.40q is no key, expected 0x and 16 hexadecimal digits", text)
+		return 0, fmt.Sprintf("%.40q is not a key, expected 0x and 16 hexadecimal digits", text)
 	}
 	return Key(k), ""
 }

@@ -33,7 +33,7 @@ func ParsePattern(text string) (Pattern, error) {
 	case strings.HasPrefix(trimmed, "0x") || strings.HasPrefix(trimmed, "0X"):
 		id, err := strconv.ParseUint(trimmed[2:], 16, 64)
 		if err != nil {
-			return p, fault.Usagef("%q is no site id", text).WithHint(patternHint)
+			return p, fault.Usagef("%q is not a site id", text).WithHint(patternHint)
 		}
 		p.id, p.hasID = id, true
 		return p, nil
@@ -53,7 +53,7 @@ func ParsePattern(text string) (Pattern, error) {
 		glob = p.file
 	}
 	if _, err := path.Match(glob, ""); err != nil || glob == "" {
-		return p, fault.Usagef("%q is no site pattern", text).WithHint(patternHint)
+		return p, fault.Usagef("%q is not a site pattern", text).WithHint(patternHint)
 	}
 	if p.kind != "" && !someKind(p.kind) {
 		return p, fault.Usagef("%q names no kind of site", text).WithHint("the kinds are %s", strings.Join(kindNames[:], ", "))

@@ -250,7 +250,7 @@ func FuzzParsePattern(f *testing.F) {
 		p, err := ParsePattern(text)
 		if err != nil {
 			if !fault.Is(err, fault.Usage) {
-				t.Fatalf("%q: %v is no usage error", text, err)
+				t.Fatalf("%q: %v is not a usage error", text, err)
 			}
 			return
 		}

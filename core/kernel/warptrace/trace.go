@@ -59,7 +59,7 @@ func Open(ctx context.Context, src *file.Source) (*Trace, error) {
 	if len(head) == 0 {
 		return nil, fault.Formatf(src.Path(), 0, "the file is empty, expected a recording")
 	}
-	return nil, fault.Formatf(src.Path(), 0, "this is no recording: it begins with %q", head).
+	return nil, fault.Formatf(src.Path(), 0, "is not a recording: it begins with %q", head).
 		WithHint("expected a .prlx file; prlx inspect says what a file is")
 }
 

@@ -157,7 +157,7 @@ type field struct {
 
 func (f *field) text() string { return strings.ToValidUTF8(string(f.b), "\uFFFD") }
 
-var errProto = errors.New("it is no protobuf message")
+var errProto = errors.New("it is not a protobuf message")
 
 // eachField calls visit for every field of a message. Fields of a type that visit does not expect have v and b at zero.
 func eachField(b []byte, visit func(f *field) error) error {

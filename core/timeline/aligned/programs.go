@@ -192,7 +192,7 @@ func elements[T any](text json.RawMessage, limit int, what string) ([]T, error) 
 		return nil, err
 	}
 	if open != json.Delim('[') {
-		return nil, fmt.Errorf("its %s are no list", what)
+		return nil, fmt.Errorf("its %s are not a list", what)
 	}
 	var out []T
 	for d.More() {

@@ -189,7 +189,7 @@ func (f *File) finish(firstBad error) error {
 	}
 	if f.Skipped*2 > f.Lines && firstBad != nil {
 		e := fault.Of(firstBad)
-		return fault.Linef(f.Path, e.Line, "%d of %d lines are no records of %s; the first: %s", f.Skipped, f.Lines, f.Kind, e.Msg).WithHint("the file is damaged: write it again")
+		return fault.Linef(f.Path, e.Line, "%d of %d lines are not records of %s; the first: %s", f.Skipped, f.Lines, f.Kind, e.Msg).WithHint("the file is damaged: write it again")
 	}
 	if f.Skipped > 0 {
 		what := fmt.Sprintf("%d of %d lines skipped (line %s)", f.Skipped, f.Lines, joinInts(f.SkippedLines, f.Skipped))

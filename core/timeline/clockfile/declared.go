@@ -142,7 +142,7 @@ func (f *File) declared(doc map[string]any) error {
 	for _, name := range sortedKeys(nodes) {
 		fields, ok := nodes[name].(map[string]any)
 		if !ok {
-			return f.declaredErr("node %q is no table", clip(name))
+			return f.declaredErr("node %q is not a table", clip(name))
 		}
 		n := DeclaredNode{Node: -1, Name: name, BoundNS: -1}
 		if id, ok := nodeOfKey(name); ok {
@@ -172,7 +172,7 @@ func (d *Declared) setReference(v any) error {
 		return nil
 	}
 	if _, text := v.(string); !text || written == "" {
-		return fmt.Errorf("reference %q is no node", clip(fmt.Sprint(v)))
+		return fmt.Errorf("reference %q is not a node", clip(fmt.Sprint(v)))
 	}
 	d.ReferenceName = written
 	return nil
@@ -193,7 +193,7 @@ func (n *DeclaredNode) set(fields map[string]any) error {
 		case "at_ns":
 			n.AtNS, err = wholeNS(fields[k])
 			if err == nil && n.AtNS <= 0 {
-				err = fmt.Errorf("%d is no instant", n.AtNS)
+				err = fmt.Errorf("%d is not an instant", n.AtNS)
 			}
 		case "bound_ns":
 			n.BoundNS, err = wholeNS(fields[k])
@@ -232,9 +232,9 @@ func wholeNS(v any) (int64, error) {
 		if x == math.Trunc(x) && math.Abs(x) < 1<<53 {
 			return int64(x), nil
 		}
-		return 0, fmt.Errorf("%v is no integer of ns", x)
+		return 0, fmt.Errorf("%v is not a whole number of ns", x)
 	}
-	return 0, fmt.Errorf("%v is no integer of ns", v)
+	return 0, fmt.Errorf("%v is not a whole number of ns", v)
 }
 
 func number(v any) (float64, error) {
@@ -246,7 +246,7 @@ func number(v any) (float64, error) {
 			return x, nil
 		}
 	}
-	return 0, fmt.Errorf("%v is no number", v)
+	return 0, fmt.Errorf("%v is not a number", v)
 }
 
 // nodeOfKey reads "3", "node3", "node-3", "rank_3".

@@ -289,7 +289,7 @@ func scaled(digits []byte, scale int) (int64, bool) {
 func float(v []byte) (float64, error) {
 	f, err := strconv.ParseFloat(string(unquote(v)), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0, fmt.Errorf("%q is no finite number", clip(string(v)))
+		return 0, fmt.Errorf("%q is not a finite number", clip(string(v)))
 	}
 	return f, nil
 }
@@ -307,7 +307,7 @@ func boolean(v []byte) (bool, error) {
 func nodeID(v []byte) (int, error) {
 	n, q, err := integer(v)
 	if err != nil || q != 0 || n < 0 || n > MaxNode {
-		return 0, fmt.Errorf("%q is no node id (0 to %d)", clip(string(v)), MaxNode)
+		return 0, fmt.Errorf("%q is not a node id (0 to %d)", clip(string(v)), MaxNode)
 	}
 	return int(n), nil
 }

@@ -62,7 +62,7 @@ func (f *File) roundsHeader(b []byte) error {
 			r.Reference, err = nodeID(value)
 		case "bound_ns":
 			if r.BoundNS, _, err = integer(value); err == nil && r.BoundNS <= 0 {
-				err = fmt.Errorf("bound_ns %d is no bound", r.BoundNS)
+				err = fmt.Errorf("bound_ns %d is not a bound", r.BoundNS)
 			}
 		case "nodes":
 			err = array(value, func(v []byte) error {

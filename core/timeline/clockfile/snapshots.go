@@ -70,7 +70,7 @@ func reading(v []byte) (int64, error) {
 		return 0, err
 	}
 	if n < 0 || quantum > 1 {
-		return 0, fmt.Errorf("%q is no clock reading in whole ns", clip(string(v)))
+		return 0, fmt.Errorf("%q is not a clock reading in whole ns", clip(string(v)))
 	}
 	return n, nil
 }

@@ -64,7 +64,7 @@ func instant(v []byte) (int64, error) {
 		return 0, err
 	}
 	if n <= 0 {
-		return 0, fmt.Errorf("%d ns is no instant", n)
+		return 0, fmt.Errorf("%d ns is not an instant", n)
 	}
 	if quantum > 1 {
 		return 0, fmt.Errorf("%q is an instant printed with too few digits (+-%.0f ns)", clip(string(v)), quantum)

@@ -64,7 +64,7 @@ func picoseconds(t testing.TB, v any, base json.Number) *big.Int {
 	t.Helper()
 	us, ok := new(big.Rat).SetString(fmt.Sprint(v))
 	if !ok {
-		t.Fatalf("%v is no number", v)
+		t.Fatalf("%v is not a number", v)
 	}
 	ns := new(big.Rat)
 	if base != "" {

@@ -90,7 +90,7 @@ func (t *task) noteFile(f *clockfile.File) {
 		t.warn("%s: %s", name, w)
 	}
 	if f.Skipped > 0 {
-		t.warn("%s: %d of %d lines are no records and were skipped (first: %v)", name, f.Skipped, f.Lines, f.SkippedLines)
+		t.warn("%s: %d of %d lines are not records and were skipped (first: %v)", name, f.Skipped, f.Lines, f.SkippedLines)
 	}
 	if f.CutLastLine {
 		t.warn("%s: the last line is cut short and was skipped", name)

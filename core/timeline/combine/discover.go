@@ -158,7 +158,7 @@ func andMore(n int) string {
 func (w *walker) glob(id, pattern string) error {
 	paths, err := filepath.Glob(pattern)
 	if err != nil {
-		return fault.Usagef("%q is no glob pattern: %v", pattern, err)
+		return fault.Usagef("%q is not a glob pattern: %v", pattern, err)
 	}
 	if len(paths) == 0 {
 		return fault.New(fault.IO, "nothing matches this pattern").WithPath(pattern)

@@ -58,7 +58,7 @@ func survives(t *testing.T, name string, b []byte) {
 		t.Fatalf("%s: %v\n%s", name, err, panicked.Stack)
 	}
 	if e := fault.Of(err); e.Kind == fault.Internal || e.Msg == "" {
-		t.Errorf("%s: %v is no clear error", name, err)
+		t.Errorf("%s: %v is not a clear error", name, err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(out)); len(left) != 0 {
 		t.Errorf("%s: left behind %v", name, left)

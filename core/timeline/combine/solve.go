@@ -71,7 +71,7 @@ func Solve(j *job.Job, req SolveRequest) (*SolveDocument, error) {
 	if req.Reference != "" {
 		id := givenIdentity(req.Reference)
 		if id.Number < 0 {
-			return nil, fault.Usagef("%q is no node of the probe files: they know nodes by number", req.Reference)
+			return nil, fault.Usagef("%q is not a node of the probe files: they know nodes by number", req.Reference)
 		}
 		opt.Reference, opt.ReferenceSet = id.Number, true
 	}

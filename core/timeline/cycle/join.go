@@ -28,7 +28,7 @@ func Read(j *job.Job, paths []string, opt ReadOptions) (*kernels.Trace, error) {
 	for i, path := range paths {
 		info, err := os.Stat(path)
 		if err == nil && info.IsDir() {
-			return nil, fault.New(fault.Usage, "is a directory, expected a trace").WithPath(path).WithHint("name its files, one a rank")
+			return nil, fault.New(fault.Usage, "is a directory, expected a trace").WithPath(path).WithHint("name its files, one per rank")
 		}
 		if seen[i] = info; err == nil && slices.ContainsFunc(seen[:i], func(o os.FileInfo) bool { return o != nil && os.SameFile(o, info) }) {
 			return nil, fault.New(fault.Usage, "is given twice, and would count as two ranks").WithPath(path).WithHint("name each file once")

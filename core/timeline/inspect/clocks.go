@@ -34,7 +34,7 @@ func (f *File) clocks(ctx context.Context, src *file.Source) error {
 	f.Format = clockKinds[c.Kind]
 	f.Warnings = append(f.Warnings, c.Warnings...)
 	if c.Skipped > 0 {
-		f.Losses = append(f.Losses, plural(int64(c.Skipped), "line")+" are no records")
+		f.Losses = append(f.Losses, plural(int64(c.Skipped), "line")+" are not records")
 	}
 	r := readings{Clock: Clock{Name: f.Format}, nodes: map[int]bool{}}
 	r.take(c)

@@ -110,7 +110,7 @@ func (n *NodeOffsets) declare(dn clockfile.DeclaredNode) error {
 		n.warnf("declared without bound_ns: 1 ms is assumed")
 	}
 	if !believable(at, dn.OffsetNS) {
-		return fault.New(fault.Alignment, "node %d: at_ns %d with offset_ns %d is no instant that can be aligned", n.Node, at, dn.OffsetNS)
+		return fault.New(fault.Alignment, "node %d: at_ns %d with offset_ns %d is not an instant that can be aligned", n.Node, at, dn.OffsetNS)
 	}
 	drift := driftOf(dn.DriftPPM * 1e3)
 	return n.build([]clock.Knot{{X: at + dn.OffsetNS, Y: at, BoundNS: bound}}, nil, tail{before: drift, after: drift, covered: true})

@@ -54,7 +54,7 @@ func readFilters(opt Options) (f filters, ignored []string) {
 			if span, ok := readSpan(strings.TrimSpace(piece)); ok {
 				f.warps.spans = append(f.warps.spans, span)
 			} else {
-				ignored = append(ignored, "--warps: "+quote(piece)+" is no number and no range")
+				ignored = append(ignored, "--warps: "+quote(piece)+" is neither a number nor a range")
 			}
 		}
 	}
@@ -63,7 +63,7 @@ func readFilters(opt Options) (f filters, ignored []string) {
 		for _, piece := range strings.Split(*opt.Kinds, ",") {
 			name := strings.ToLower(strings.TrimSpace(piece))
 			if !isKind(name) {
-				ignored = append(ignored, "--filter-kind: "+quote(piece)+" is no kind of divergence")
+				ignored = append(ignored, "--filter-kind: "+quote(piece)+" is not a kind of divergence")
 				continue
 			}
 			f.kinds[name] = true
@@ -76,7 +76,7 @@ func readFilters(opt Options) (f filters, ignored []string) {
 			digits = strings.TrimPrefix(strings.TrimPrefix(digits, "0x"), "0X")
 			id, ok := readUint32(digits, 16)
 			if !ok {
-				ignored = append(ignored, "--filter-sites: "+quote(piece)+" is no hexadecimal id of 32 bits")
+				ignored = append(ignored, "--filter-sites: "+quote(piece)+" is not a hexadecimal id of 32 bits")
 				continue
 			}
 			f.sites[id] = true

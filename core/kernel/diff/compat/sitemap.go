@@ -67,7 +67,7 @@ func ReadSiteMap(ctx context.Context, src *file.Source) (*SiteMap, error) {
 		}
 		var e mapEntry
 		if err := d.Decode(&e); err != nil {
-			return nil, wrong("entry "+strconv.Itoa(len(m.order))+" is no site: "+err.Error(), err)
+			return nil, wrong("entry "+strconv.Itoa(len(m.order))+" is not a site: "+err.Error(), err)
 		}
 		if e.SiteID == nil || e.Filename == nil || e.Function == nil || e.Line == nil || e.Column == nil || e.EventType == nil {
 			return nil, wrong("entry "+strconv.Itoa(len(m.order))+

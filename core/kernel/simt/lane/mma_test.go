@@ -129,7 +129,7 @@ func within(f format, k int64) func(got uint64, exact, magnitude *big.Rat) error
 	return func(got uint64, exact, magnitude *big.Rat) error {
 		v, ok := value(f, got)
 		if !ok {
-			return fmt.Errorf("%x is no number", got)
+			return fmt.Errorf("%x is not a number", got)
 		}
 		bound := new(big.Rat).Mul(magnitude, big.NewRat(k+2, 1<<23))
 		if f == formatF16 {

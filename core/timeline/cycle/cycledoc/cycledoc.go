@@ -150,7 +150,7 @@ type Class struct {
 	Outliers         []Outlier    `json:"outliers"`        // oddest first
 	OutliersTotal    int64        `json:"outliers_total"`
 	Drift            *Drift       `json:"drift"`              // null: wall times do not drift, or there are too few repetitions to tell
-	Ranks            []RankTimes  `json:"ranks"`              // one a rank and device
+	Ranks            []RankTimes  `json:"ranks"`              // one per rank and device
 	Children         []Child      `json:"children"`           // classes that a repetition consists of, in part
 	Parents          []string     `json:"parents"`            // ids
 	Patterns         []Pattern    `json:"patterns,omitempty"` // what uplifter says of it, one a device; absent unless asked for (Options.Compat)

@@ -30,7 +30,7 @@ func check(t testing.TB, in []uint32, st repeat.Structure) {
 					t.Fatalf("repetition %v of %d symbols", r, len(in))
 				}
 				if r.Edits == 0 && !slices.Equal(word, in[r.Start:r.End]) {
-					t.Fatalf("level %d class %d: %v is no exact repetition", li, ci, r)
+					t.Fatalf("level %d class %d: %v is not an exact repetition", li, ci, r)
 				}
 				if r.Edits > 0 {
 					edited++

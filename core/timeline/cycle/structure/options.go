@@ -75,7 +75,7 @@ func (o Options) Filled() (Options, error) {
 		o.EditPercent = defaultEditPercent
 	}
 	if o.EditPercent > mostEditPercent {
-		return o, fault.Usagef("%d %% of edits allow repetitions that have little in common", o.EditPercent).WithHint("give at most %d", mostEditPercent)
+		return o, fault.Usagef("edit_percent is %d, expected at most %d: repetitions with more edits have little in common", o.EditPercent, mostEditPercent)
 	}
 	if o.MaxLevels < 0 || o.MaxLevels > repeat.MaxLevels {
 		return o, fault.Usagef("%d levels are asked for", o.MaxLevels).WithHint("there are 1 to %d", repeat.MaxLevels)

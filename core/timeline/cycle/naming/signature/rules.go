@@ -2,6 +2,7 @@ package signature
 
 import (
 	"context"
+	"errors"
 	"io"
 	"regexp"
 
@@ -67,11 +68,15 @@ func ParseRules(path string, text []byte) (*Rules, error) {
 		Rule []struct{ Match, Replace, Key string }
 	}
 	meta, err := toml.Decode(string(text), &doc)
-	if err != nil {
-		return nil, fault.Formatf(path, 0, "not TOML: %v", err)
+	var wrong toml.ParseError
+	switch {
+	case errors.As(err, &wrong):
+		return nil, fault.Linef(path, wrong.Position.Line, "not TOML: %s", wrong.Message)
+	case err != nil:
+		return nil, fault.Formatf(path, fault.Unknown, "not TOML: %v", err)
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
-		return nil, fault.Formatf(path, 0, "unknown key %q", unknown[0].String()).WithHint("a [[rule]] has match, replace and key")
+		return nil, fault.Formatf(path, fault.Unknown, "unknown key %q", unknown[0].String()).WithHint("a [[rule]] has match, replace and key")
 	}
 	if len(doc.Rule) > maxRules {
 		return nil, fault.New(fault.Limit, "%d rules, at most %d", len(doc.Rule), maxRules).WithPath(path)

@@ -54,7 +54,7 @@ func scale(ppb, d int64) int64 {
 
 // Config says what to write. The zero value of a field takes the default.
 type Config struct {
-	Clocks       []Clock // one a node; nil: Nodes random ones, the first without error
+	Clocks       []Clock // one per node; nil: Nodes random ones, the first without error
 	Nodes        int     // default 2
 	GPUs         int     // default 8
 	EventsPerGPU int64   // default 1000
