@@ -253,7 +253,9 @@ func TestStatsOfEventsAndTheirSums(t *testing.T) {
 func TestInstantsRelativeToABase(t *testing.T) {
 	const widest = math.MaxInt64 / 1000 // ns that fit as ps
 	for _, tc := range []struct{ ns, base, want int64 }{
-		{5, 5, 0}, {7, 5, 2000}, {5, 7, -2000},
+		{5, 5, 0},
+		{7, 5, 2000},
+		{5, 7, -2000},
 		{start + widest, start, widest * 1000},
 		{start + widest + 1, start, math.MaxInt64},
 		{start - widest, start, -widest * 1000},
@@ -271,9 +273,15 @@ func TestInstantsRelativeToABase(t *testing.T) {
 		}
 	}
 	for _, tc := range []struct{ a, b, want int64 }{
-		{1, 2, 3}, {math.MaxInt64, 1, math.MaxInt64}, {math.MaxInt64 - 1, 1, math.MaxInt64}, {math.MinInt64, -1, math.MinInt64},
-		{math.MinInt64, math.MinInt64, math.MinInt64}, {math.MaxInt64, -1, math.MaxInt64 - 1}, {math.MinInt64, 0, math.MinInt64},
-		{math.MinInt64, math.MaxInt64, -1}, {0, math.MaxInt64, math.MaxInt64},
+		{1, 2, 3},
+		{math.MaxInt64, 1, math.MaxInt64},
+		{math.MaxInt64 - 1, 1, math.MaxInt64},
+		{math.MinInt64, -1, math.MinInt64},
+		{math.MinInt64, math.MinInt64, math.MinInt64},
+		{math.MaxInt64, -1, math.MaxInt64 - 1},
+		{math.MinInt64, 0, math.MinInt64},
+		{math.MinInt64, math.MaxInt64, -1},
+		{0, math.MaxInt64, math.MaxInt64},
 	} {
 		if got := addSat(tc.a, tc.b); got != tc.want {
 			t.Errorf("%d + %d = %d, want %d", tc.a, tc.b, got, tc.want)

@@ -30,8 +30,12 @@ func TestTheInverseOfAPauseIsAStep(t *testing.T) {
 		x    int64
 		want Coverage
 	}{
-		{inner, 5, 0}, {inner, 15, InStep}, {inner, 25, Extrapolated}, {inner, -5, Extrapolated},
-		{last, 5, 0}, {last, 15, Extrapolated | InStep},
+		{inner, 5, 0},
+		{inner, 15, InStep},
+		{inner, 25, Extrapolated},
+		{inner, -5, Extrapolated},
+		{last, 5, 0},
+		{last, 15, Extrapolated | InStep},
 	} {
 		if _, _, c := tc.m.At(tc.x); c != tc.want {
 			t.Errorf("inverse with knots %v at %d: flags %d, want %d", tc.m.Knots(), tc.x, c, tc.want)

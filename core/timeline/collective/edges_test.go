@@ -143,8 +143,16 @@ func TestRanksAreThoseOfTheKernelElseOfItsGroup(t *testing.T) {
 		group, ranks string
 		want         []int64
 	}{
-		{"9", "[4, 5]", []int64{4, 5}}, {"9", "[1, ...]", []int64{1, 3}}, {"9", "[]", []int64{1, 3}}, {"8", "", []int64{0, 2}},
-		{"cut", "", nil}, {"empty", "", nil}, {"other", "", nil}, {"9", "[6, , 7,]", []int64{6, 7}}, {"other", "[1", nil}, {"other", "1]", nil},
+		{"9", "[4, 5]", []int64{4, 5}},
+		{"9", "[1, ...]", []int64{1, 3}},
+		{"9", "[]", []int64{1, 3}},
+		{"8", "", []int64{0, 2}},
+		{"cut", "", nil},
+		{"empty", "", nil},
+		{"other", "", nil},
+		{"9", "[6, , 7,]", []int64{6, 7}},
+		{"other", "[1", nil},
+		{"other", "1]", nil},
 	} {
 		if got := c.ranks(&source.Communication{Group: tc.group, Ranks: tc.ranks}); !slices.Equal(got, tc.want) {
 			t.Errorf("group %s with ranks %q: %v, want %v", tc.group, tc.ranks, got, tc.want)
@@ -196,7 +204,8 @@ func TestAMarkMaySayNothingOfSomeNodes(t *testing.T) {
 func TestADoneEndsOneStart(t *testing.T) {
 	p := newPart(0)
 	p.Ops = []Op{
-		{Key: "start", Kind: event.AllReduce, Phase: hlo.Start}, {Key: "start", Kind: event.AllReduce, Phase: hlo.Start, Root: 1},
+		{Key: "start", Kind: event.AllReduce, Phase: hlo.Start},
+		{Key: "start", Kind: event.AllReduce, Phase: hlo.Start, Root: 1},
 		{Key: "done", Kind: event.AllReduce, Phase: hlo.Done, Start: "start"},
 	}
 	p.paired = []event.Span{{Op: 0, StartNS: 10, EndNS: 11}, {Op: 1, StartNS: 20, EndNS: 21}, {Op: 2, StartNS: 30, EndNS: 31}}
