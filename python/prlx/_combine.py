@@ -318,6 +318,7 @@ def combine_traces(
     skip_unreadable: bool = False,
     salvage: bool = False,
     strict: bool = False,
+    repair: bool = False,
     explain: str | int | None = None,
     executor: Executor | None = None,
     workers: int | None = None,
@@ -371,6 +372,9 @@ def combine_traces(
     strict
         A result that is not wholly aligned, that lacks a trace or a part of one, or that no collective confirms, raises
         ``PartialResultError`` when it is written.
+    repair
+        Move clocks within their bounds until no collective is in an impossible order; ``document["repaired"]`` says by how
+        much, and what no clock within its bound repairs.
     explain
         A node, whose clock ``document["explained"]`` explains: the collectives that keep it from being further ahead or behind.
     executor
@@ -428,6 +432,7 @@ def combine_traces(
         skip_unreadable=skip_unreadable,
         salvage=salvage,
         strict=strict,
+        repair=repair,
         explain=explain,
         workers=workers,
         memory_limit=memory_limit,
@@ -458,6 +463,7 @@ def request(
     skip_unreadable: bool = False,
     salvage: bool = False,
     strict: bool = False,
+    repair: bool = False,
     explain: str | int | None = None,
     workers: int | None = None,
     memory_limit: int | str | None = None,
@@ -483,6 +489,7 @@ def request(
         "skip_unreadable": skip_unreadable,
         "salvage": salvage,
         "strict": strict,
+        "repair": repair,
         "explain": "" if explain is None else str(explain),
         **_request.limits(workers, memory_limit, defaults),
         "report": _request.absolute_or_none(report),

@@ -51,6 +51,7 @@ def test_the_signature_is_the_interface():
         "skip_unreadable",
         "salvage",
         "strict",
+        "repair",
         "explain",
         "executor",
         "workers",

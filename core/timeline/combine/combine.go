@@ -48,6 +48,7 @@ type Document struct {
 	Skipped     []Unreadable `json:"skipped,omitempty"` // inputs that cannot be read and were left out
 	Collectives *Collectives `json:"collectives"`
 	Outside     *Outside     `json:"outside"`   // events beyond the clock readings; null: there are none
+	Repaired    *Repair      `json:"repaired"`  // null unless clocks were to be repaired
 	Explained   *Explanation `json:"explained"` // null unless a node was to be explained
 	Notes       []string     `json:"notes"`     // what was decided on the way
 	Warnings    []string     `json:"warnings"`  // what limits the result

@@ -53,6 +53,7 @@ type Request struct {
 	SkipUnreadable bool     `json:"skip_unreadable"` // traces that cannot be read are left out
 	Salvage        bool     `json:"salvage"`         // of traces that were cut, what is complete is read
 	Explain        string   `json:"explain"`         // the node whose clock is explained, by id, number or host; "" none
+	Repair         bool     `json:"repair"`          // move clocks within their bounds until no collective is in an impossible order
 	Overwrite      bool     `json:"overwrite"`
 	Report         string   `json:"report"` // HTML summary, which the caller writes
 	Notes          []string `json:"-"`      // what the caller decided on the way, for the document's warnings

@@ -209,6 +209,9 @@ func (t *task) decide() error {
 	if err := t.place(); err != nil {
 		return err
 	}
+	if err := t.repair(); err != nil {
+		return err
+	}
 	t.growOutside()
 	t.newMark()
 	t.sayNotAligned()

@@ -57,6 +57,7 @@ def render(result: CombinedTrace, ui: UI) -> Iterator[str]:
     yield from table(ui.out, _COLUMNS, [_row(node, result.reference) for node in result.nodes])
     yield from _steps(result)
     yield from _collectives(result)
+    yield from _repaired(result)
     yield from _explained(result, ui)
     if ui.verbose:
         yield from _counts(result, ui)
@@ -118,6 +119,21 @@ def _collectives(result: CombinedTrace) -> Iterator[str]:
             yield f"  {when:<6}  {said}, {counts.get('undecidable', 0)} undecidable"
     if "passed" in found and found["passed"] is None:
         yield "  none of them could be judged"
+
+
+def _repaired(result: CombinedTrace) -> Iterator[str]:
+    """By how much clocks were moved within their bounds, and what that could not repair."""
+    found = result.document.get("repaired")
+    if not found:
+        return
+    yield ""
+    yield f"repaired  {found['inverted_before']} orders were impossible, {found['inverted_after']} are left"
+    for moved in found["moved"]:
+        may = format_ns(moved["may_ns"])
+        yield f"  {node_name(moved['node'])} moved by {format_ns(moved['by_ns'], sign=True)}, of {may} that its bound allows"
+    for left in found["left"]:
+        early = format_ns(left["by_ns"])
+        yield f"  {left['key']} ({left['occurrence']}): {left['left']} left {early} before {left['entered']} entered"
 
 
 _TIGHT = (
@@ -208,6 +224,7 @@ COMMAND = Command(
         options.from_setting("combine.align", "merge only, touch no time", name="--apply-alignment", off="--no-align"),
         options.SKIP_UNREADABLE,
         options.SALVAGE,
+        Option(("--repair",), "move clocks within their bounds until no collective is impossible", takes="switch"),
         Option(("--explain",), "what keeps this node's clock where it is", metavar="NODE"),
         options.WORKERS,
         options.MEMORY_LIMIT,
