@@ -16,7 +16,7 @@ import (
 // without any are none the worse for it.
 func (t *task) solveCollectives(k *known) error {
 	insist := t.req.Method == MethodCollectives
-	if !insist && t.req.Method != "auto" {
+	if !insist && (t.req.Method != "auto" || t.judging) {
 		return nil
 	}
 	if len(t.nodes) < 2 {

@@ -286,7 +286,7 @@ func Validate(j *job.Job, req ValidateRequest) (*ValidateDocument, error) {
 		return nil, err
 	}
 	defer CloseAll(nodes)
-	t := &task{job: j, req: &req.Request, nodes: nodes, doc: &Document{}}
+	t := &task{job: j, req: &req.Request, nodes: nodes, doc: &Document{}, judging: true}
 	t.noteMerged()
 	t.sayLeftOut(out)
 	if t.ref, err = FindReference(nodes, req.Reference); err != nil {

@@ -171,3 +171,18 @@ func TestAnExplanationListsWhatLeavesTheLeastRoom(t *testing.T) {
 		t.Errorf("a node that is not there: %v", err)
 	}
 }
+
+// TestValidateJudgesTheClocksThatAreGiven: it does not take better ones from the collectives that it judges by.
+func TestValidateJudgesTheClocksThatAreGiven(t *testing.T) {
+	inputs, _, tr := jax(t, "p2")
+	n := tr.Nodes[1]
+	declared := put(t, t.TempDir(), "clocks.toml", []byte(fmt.Sprintf("[nodes]\nnode0 = { offset_ns = 0 }\nnode1 = { offset_ns = %d, drift_ppm = %d, bound_ns = 1000, at_ns = %d }\n",
+		n.Offset+600_000, n.Drift/1000, tr.Anchor)))
+	doc, err := Validate(job.New(context.Background(), job.Options{}), ValidateRequest{Request: Request{Inputs: inputs, Declared: declared}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if doc.Status != StatusViolated {
+		t.Errorf("clocks that are wrong by 0.6 ms: %s", doc.Verdict)
+	}
+}

@@ -36,6 +36,7 @@ type task struct {
 
 	keep    *align.Range
 	plans   []*align.Plan       // by node; nil where a trace is re-timed as text
+	judging bool                // the clocks that are given are judged by collectives, so they are not made of them
 	shares  map[*Node]*Node     // nodes that share the clock of another
 	found   *collective.Matched // what match found in the whole recordings; nil before
 	matched *collective.Matched
