@@ -36,6 +36,7 @@ ENDS = {
     "prlx diff good.prlx bad.prlx --baseline": 5,  # two equal runs are too few to tell
     "prlx diff good.prlx bad.prlx": 1,
     "prlx diff run_a/ run_b/": 1,
+    "prlx diff good/ bad/": 1,
     "prlx session diff run_a/ run_b/": 1,
 }
 
@@ -131,7 +132,7 @@ def record(play):
     for name in ("good", "good2", "good3", "same", "golden", "new", "old"):
         good.write(play / f"{name}.prlx")
     bad.write(play / "bad.prlx")
-    for name, launches in (("run_a", [good, good]), ("run_b", [good, bad])):
+    for name, launches in (("run_a", [good, good]), ("run_b", [good, bad]), ("good", [good]), ("bad", [bad])):
         (play / name).mkdir()
         for number, launch in enumerate(launches):
             launch.write(play / name / f"softmax_kernel_{number}.prlx")
@@ -165,6 +166,8 @@ def prepare(folder, text):
         (folder / "new.prlx").unlink()
     if "--record good.prlx" in text or "--record bad.prlx" in text:
         (folder / text.split()[3]).unlink()
+    if "--record good/" in text or "--record bad/" in text:
+        shutil.rmtree(folder / text.split()[3])
     if " -o run/" in text or 'output="run"' in text:
         shutil.rmtree(folder / "run")
 
