@@ -52,7 +52,8 @@ def test_combine_shows_every_node_and_names_the_output_last(prlx):
     ran = prlx("combine", "p2", "-o", "run")
     assert ran.code == 0
     lines = ran.out.splitlines()
-    assert lines[0] == f"2 nodes on the clock of node0: {example('combine')['status']}"
+    assert lines[0] == example("combine")["verdict"]
+    assert lines[0].startswith(f"2 nodes on the clock of node0: {example('combine')['status']}; ")
     assert lines[2].split() == [
         *(
             [
@@ -193,17 +194,22 @@ def test_validate_says_what_was_left_unmatched_and_why(prlx, core):
 
 
 @pytest.mark.usefixtures("core")
-def test_validate_saves_its_verdicts_and_overwrites_nothing(prlx, tmp_path):
+def test_validate_saves_its_verdicts_and_overwrites_nothing(prlx, core, tmp_path):
     assert prlx("validate", "run", "-o", "verdicts.json").code == 1
     assert json.loads((tmp_path / "verdicts.json").read_text()) == example("validate")
     again = prlx("validate", "run", "-o", "verdicts.json")
     assert again.code == 3
     assert "already exists" in again.err
     assert prlx("validate", "run", "-o", "verdicts.json", "--overwrite").code == 1
+    core.replies["report"] = {"schema": "prlx.report/1"}
     assert prlx("validate", "run", "-o", "verdicts.html").code == 1
-    assert "<td" in (tmp_path / "verdicts.html").read_text()
+    op, request = core.asked[-1]
+    assert op == "report"
+    assert request["document"] == example("validate")
+    assert request["outputs"] == [{"format": "html", "path": str(tmp_path / "verdicts.html")}]
+    assert not request["overwrite"]
     assert prlx("validate", "run", "-o", "verdicts.docx").code == 2
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["verdicts.html", "verdicts.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["verdicts.json"]
 
 
 def test_solve_prints_offsets_and_how_to_use_the_file(prlx, core, tmp_path):

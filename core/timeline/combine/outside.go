@@ -36,17 +36,29 @@ func (t *task) sumOutside() {
 	t.doc.Outside = &o
 }
 
+func (o *Outside) share() string {
+	if o.Share < 0.001 {
+		return "less than 0.1 %"
+	}
+	return fmt.Sprintf("%.1f %%", 100*o.Share)
+}
+
 // sentence says how many events lie outside of the readings, and what that means.
 func (o *Outside) sentence() string {
-	share := fmt.Sprintf("%.1f %%", 100*o.Share)
-	if o.Share < 0.001 {
-		share = "less than 0.1 %"
-	}
 	assumed := "clocks are taken to run on as in them"
 	if o.Policy == Hold {
 		assumed = "the last offsets are held"
 	}
-	return fmt.Sprintf("%s of the events lie outside the clock readings: %s there, straying by at most %s us in a second", share, assumed, microseconds(o.GrowthPPB))
+	return fmt.Sprintf("%s of the events lie outside the clock readings: %s there, straying by at most %s us in a second", o.share(), assumed, microseconds(o.GrowthPPB))
+}
+
+// brief says the same in a few words, for a verdict.
+func (o *Outside) brief() string {
+	held := ""
+	if o.Policy == Hold {
+		held = " held,"
+	}
+	return fmt.Sprintf("%s of the events outside the readings,%s straying at most %s us/s", o.share(), held, microseconds(o.GrowthPPB))
 }
 
 // microseconds writes ns as us with three digits at most.

@@ -36,7 +36,7 @@ func TestWhatLiesOutsideTheReadingsIsSaid(t *testing.T) {
 			t.Errorf("%s: %+v", c.name, o)
 			continue
 		}
-		if !strings.HasSuffix(doc.Verdict, "; "+o.Said) {
+		if !strings.HasSuffix(doc.Verdict, "; "+o.brief()) {
 			t.Errorf("%s: the verdict is %q", c.name, doc.Verdict)
 		}
 		outside, all := int64(0), int64(0)
@@ -62,14 +62,18 @@ func TestWhatLiesOutsideTheReadingsIsSaid(t *testing.T) {
 
 func TestSharesInWords(t *testing.T) {
 	for _, c := range []struct {
-		o    Outside
-		want string
+		o     Outside
+		want  string
+		brief string
 	}{
-		{Outside{Share: 0.1125, GrowthPPB: 2900, Policy: Degrade}, "11.2 % of the events lie outside the clock readings: clocks are taken to run on as in them there, straying by at most 2.9 us in a second"},
-		{Outside{Share: 0.0004, GrowthPPB: 100_000, Policy: Hold}, "less than 0.1 % of the events lie outside the clock readings: the last offsets are held there, straying by at most 100 us in a second"},
+		{Outside{Share: 0.1125, GrowthPPB: 2900, Policy: Degrade}, "11.2 % of the events lie outside the clock readings: clocks are taken to run on as in them there, straying by at most 2.9 us in a second", "11.2 % of the events outside the readings, straying at most 2.9 us/s"},
+		{Outside{Share: 0.0004, GrowthPPB: 100_000, Policy: Hold}, "less than 0.1 % of the events lie outside the clock readings: the last offsets are held there, straying by at most 100 us in a second", "less than 0.1 % of the events outside the readings, held, straying at most 100 us/s"},
 	} {
 		if got := c.o.sentence(); got != c.want {
 			t.Errorf("got %q, want %q", got, c.want)
+		}
+		if got := c.o.brief(); got != c.brief {
+			t.Errorf("got %q, want %q", got, c.brief)
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (d *Document) verdict() string {
 	}
 	outside := ""
 	if d.Outside != nil {
-		outside = "; " + d.Outside.Said
+		outside = "; " + d.Outside.brief()
 	}
 	return fmt.Sprintf("%s on the clock of %s: %s%s%s", nodes, nodeName(d.Reference), d.Status, lost, outside)
 }
