@@ -13,7 +13,7 @@ from . import _config, _core, _request
 from ._errors import NotAlignedWarning, PartialResultError, PrlxError, UsageError, in_python, said
 from ._request import Inputs
 from ._result import Brief, Card, Result
-from ._units import TimeRange, format_count, format_ns
+from ._units import TimeRange, format_count, format_ns, one_unit
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor, Future
@@ -266,19 +266,22 @@ class CombinedTrace(Result):
         return _timeline.open_timeline(self.path)
 
     def _card(self) -> Card:
+        shown = one_unit(time for node in self.nodes for time in (node.offset_ns, node.bound_p99_ns))
+        known = any(node.rank is not None for node in self.nodes)
         rows = [
             (
                 node.id,
                 node.host,
+                *([str(node.rank) if node.rank is not None else "-"] if known else []),
                 "reference" if node.id == self.reference else node.method,
-                format_ns(node.offset_ns, sign=True),
+                shown(node.offset_ns, sign=True),
                 "-" if node.drift_ppm is None else f"{node.drift_ppm:+.1f} ppm",
-                format_ns(node.bound_p99_ns),
+                shown(node.bound_p99_ns),
                 format_count(node.events),
             )
             for node in self.nodes
         ]
-        headings = ("node", "host", "method", "offset", "drift", "bound p99", "events")
+        headings = ("node", "host", *(["rank"] if known else []), "method", "offset", "drift", "bound p99", "events")
         return Card("Combined trace", self._sentence(), headings, rows, self.warnings)
 
     def _sentence(self) -> str:

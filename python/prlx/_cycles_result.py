@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _cycles_tables, _request
 from ._errors import UsageError, said
 from ._result import Brief, Card, Result
-from ._units import format_count, format_ns
+from ._units import format_count, format_ns, one_unit
 
 if TYPE_CHECKING:
     from ._table import Table
@@ -240,7 +240,7 @@ class Cycles(_Report):
         from ._rows import table
 
         rows = (
-            {**slot, "class": row["id"]}
+            {**slot, "class": row["id"], "class_name": row["name"]}
             for level in self.document["levels"]
             for row in level["classes"]
             for slot in row["kernels"]
@@ -250,11 +250,12 @@ class Cycles(_Report):
     @cached_property
     def steps(self) -> Table:
         """One row a step, in order of rank, device and time; ``document["steps"]`` lists the first 10,000."""
-        if self.document["steps_omitted"]:
-            return self._read("steps")
-        from ._rows import table
+        from ._rows import beside, renamed, table
 
-        return table(_cycles_tables.STEPS, self.document["steps"])
+        omitted = self.document["steps_omitted"]
+        steps = self._read("steps") if omitted else table(_cycles_tables.STEPS, self.document["steps"])
+        names = {one.id: one.name for one in self.classes}
+        return beside(steps, "class", renamed(steps.column("class"), "class_name", names))
 
     @cached_property
     def repetitions(self) -> Table:
@@ -296,6 +297,7 @@ class Cycles(_Report):
         return self.table.__arrow_c_stream__(requested_schema)
 
     def _card(self) -> Card:
+        shown = one_unit(one.wall_ns for one in self.classes)
         rows = [
             (
                 one.level_name,
@@ -303,7 +305,7 @@ class Cycles(_Report):
                 one.phase,
                 format_count(one.period),
                 format_count(one.count),
-                format_ns(round(one.wall_ns)),
+                shown(one.wall_ns),
                 f"{one.document['coverage']:.0%}",
             )
             for one in self.classes

@@ -32,6 +32,7 @@ CLASSES = (
 )
 SLOTS = (
     ("class", "string", ""),
+    ("class_name", "string", ""),
     ("slot", "int64", ""),
     ("name", "string", ""),
     ("signature", "string", ""),

@@ -16,7 +16,7 @@ from ._diff_text import render
 from ._errors import IncompatibleTracesError, said
 from ._lines import Look, lane_text, place, short
 from ._losses import Losses
-from ._result import Brief, Card, Result
+from ._result import Brief, Card, Result, clipped
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
@@ -385,6 +385,9 @@ class Diff(Comparison):
         return Card(f"Diff: {self.document['status']}", self.verdict, headings, rows, notes)
 
     def __repr__(self) -> str:
+        return clipped(self._line())
+
+    def _line(self) -> str:
         found = plural(self.total_divergences, "divergence")
         if self.status in ("same-results", "inconclusive"):
             return f"<Diff: {self.verdict}>"

@@ -232,7 +232,9 @@ class WarpTrace:
 
     def __repr__(self) -> str:
         lost = f", {plural(self.dropped, 'event')} lost" if self.dropped else ""
-        return f"<WarpTrace {self.number} of {self._trace.header.kernel}: {plural(self.num_events, 'event')}{lost}>"
+        kernel = self._trace.header.kernel
+        named = kernel if len(kernel) <= 120 else kernel[:119] + "\u2026"
+        return f"<WarpTrace {self.number} of {named}: {plural(self.num_events, 'event')}{lost}>"
 
 
 class KernelTrace:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _former
 from ._errors import UsageError
-from ._result import Card
+from ._result import Card, clipped
 from ._simulation import Finding, Options, Simulation, execute, report, with_changes
 from ._target import Filter, Mode, Target
 from ._units import format_count, parse_size, plural
@@ -166,7 +166,7 @@ class Recording:
 
     def __repr__(self) -> str:
         to = "" if self.path is None else f" to {self.path}"
-        return f"<Recording{to}: {self._sentence()}>"
+        return clipped(f"<Recording{to}: {self._sentence()}>")
 
     def _repr_html_(self) -> str:
         rows = [

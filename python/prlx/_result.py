@@ -29,24 +29,60 @@ class Card:
     notes: Sequence[str] = ()
 
     def to_html(self) -> str:
-        """The card as HTML that stands alone: no script, no style sheet, nothing fetched."""
+        """The card as HTML that stands alone: no script, no style sheet, nothing fetched; less than 20 kB whatever it is of."""
         from html import escape
 
         cell = "text-align:{};padding:.15em .9em .15em 0;border-bottom:1px solid #8884"
-        head = "".join(f'<th style="{cell.format("left")}">{escape(text)}</th>' for text in self.headings)
-        body = "".join(
-            "<tr>" + "".join(f'<td style="{cell.format(_side(text))}">{escape(text)}</td>' for text in row) + "</tr>"
-            for row in self.rows
-        )
-        table = (
-            f'<table style="border-collapse:collapse;margin:.5em 0"><tr>{head}</tr>{body}</table>' if self.rows else ""
-        )
-        notes = "".join(f"<div>&#9888; {escape(note)}</div>" for note in self.notes)
-        return f"<div><b>{escape(self.title)}</b><br>{escape(self.sentence)}{table}{notes}</div>"
+        sides = [_shared(column) for column in zip(*self.rows, strict=True)] or ["left"] * len(self.headings)
+        headings = zip(self.headings, sides, strict=True)
+        head = "".join(f'<th style="{cell.format(side)}">{escape(text)}</th>' for text, side in headings)
+        body: list[str] = []
+        room = _ROWS_MOST
+        for row in self.rows:
+            cells = (f'<td style="{cell.format(_side(text))}">{_cell(text)}</td>' for text in row)
+            body.append(f"<tr>{''.join(cells)}</tr>")
+            if (room := room - len(body[-1].encode())) < 0:
+                body.pop()
+                break
+        table = ""
+        if body:
+            table = f'<table style="border-collapse:collapse;margin:.5em 0"><tr>{head}</tr>{"".join(body)}</table>'
+        if len(body) < len(self.rows):
+            table += f"<div>and {len(self.rows) - len(body):,} rows more</div>"
+        notes = "".join(f"<div>&#9888; {escape(_begin(note, 240))}</div>" for note in self.notes[:_NOTES_MOST])
+        if len(self.notes) > _NOTES_MOST:
+            notes += f"<div>and {len(self.notes) - _NOTES_MOST:,} notes more</div>"
+        title, sentence = escape(self.title), escape(_begin(self.sentence, 600))
+        return f"<div><b>{title}</b><br>{sentence}{table}{notes}</div>"
+
+
+_ROWS_MOST = 14_000  # bytes of a card's rows
+_NOTES_MOST = 8
+_CELL_MOST = 80  # characters; names of kernels can have thousands
+
+
+def _cell(text: str) -> str:
+    """A cell; of a long text both ends, which tell names and paths apart."""
+    from html import escape
+
+    if len(text) <= _CELL_MOST:
+        return escape(text)
+    return escape(f"{text[: _CELL_MOST // 2]}\u2026{text[-_CELL_MOST // 2 + 1 :]}")
+
+
+def _begin(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "\u2026"
+
+
+def _shared(column: Sequence[str]) -> str:
+    """The side of a heading: that of the values below it."""
+    return "right" if any(column) and all(_side(text) == "right" for text in column if text) else "left"
 
 
 def _side(text: str) -> str:
-    return "right" if text[:1].isdigit() or (text[:1] in "+-" and len(text) > 1) else "left"
+    if text.startswith("0x"):
+        return "left"  # the name of a site
+    return "right" if text[:1].isdigit() or (text[:1] in "+-" and len(text) > 1) or text == "-" else "left"
 
 
 _REPR_MOST = 200  # characters of any repr: it stands in lists, logs and error messages

@@ -32,6 +32,18 @@ def stacked(tables: Sequence[Table], name: str, labels: Sequence[str]) -> Table:
     return Table([first, *(_stack([one.column(key) for one in tables]) for key in tables[0])], sum(counts))
 
 
+def renamed(column: Column, name: str, called: Mapping[str, str]) -> Column:
+    """A column that calls the values of a text column otherwise, ``""`` where nobody knows how; it shares their numbers."""
+    return _text(name, column.values, [called.get(text, "") for text in column.dictionary()], column.valid)
+
+
+def beside(whole: Table, name: str, *others: Column) -> Table:
+    """The table with more columns behind one of its own."""
+    columns = list(whole.columns)
+    at = 1 + next(i for i, column in enumerate(columns) if column.name == name)
+    return Table([*columns[:at], *others, *columns[at:]], len(whole))
+
+
 def _stack(columns: Sequence[Column]) -> Column:
     one = columns[0]
     if len(columns) == 1:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _request
 from ._errors import TraceFormatError, UsageError, said
 from ._lines import times
-from ._result import Card
+from ._result import Card, clipped
 from ._units import plural
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Session:
         return f"{plural(len(self), 'launch')} of {plural(len(kernels), 'kernel')}"
 
     def __repr__(self) -> str:
-        return f"<Session {self.path}: {self._sentence()}>"
+        return clipped(f"<Session {self.path}: {self._sentence()}>")
 
     def _repr_html_(self) -> str:
         rows = [

@@ -13,7 +13,7 @@ from ._diff import Diff, Divergence, Explanation, run_files
 from ._diff_text import details, verdict
 from ._errors import TraceFormatError, UsageError
 from ._lines import Look, clean, grid, short, times
-from ._result import Card
+from ._result import Card, clipped
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ class SessionDiff(Diff):
         return Card(title, self.verdict, headings, rows[:20], [*notes[:20], *self.warnings])
 
     def __repr__(self) -> str:
-        return f"<SessionDiff: {self.verdict}>"
+        return clipped(f"<SessionDiff: {self.verdict}>")
 
 
 _RESULTS = (

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from . import _config, _core, _request
 from ._errors import UsageError, said
 from ._result import Brief, Card, Result
-from ._units import format_ns, node_name, plural
+from ._units import format_ns, node_name, one_unit, plural
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -98,13 +98,14 @@ class Offsets(Result):
         return said(self.document.get("warnings"))
 
     def _card(self) -> Card:
+        shown = one_unit(time for node in self.nodes for time in (node.offset_ns, node.bound_p50_ns, node.bound_max_ns))
         rows = [
             (
                 node.id,
-                "reference" if node.id == self.reference else format_ns(node.offset_ns, sign=True),
+                "reference" if node.id == self.reference else shown(node.offset_ns, sign=True),
                 "-" if node.drift_ppm is None else f"{node.drift_ppm:+.1f} ppm",
-                format_ns(node.bound_p50_ns),
-                format_ns(node.bound_max_ns),
+                shown(node.bound_p50_ns),
+                shown(node.bound_max_ns),
                 str(len(node.steps)),
             )
             for node in self.nodes

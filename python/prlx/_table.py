@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _DTYPES = {"int64": "<i8", "int32": "<i4", "float64": "<f8", "bool": "?", "string": "<i4"}
 _DATA, _VALID, _OFFSETS, _TEXT = range(4)  # the parts of a column, as core/api/table.go numbers them
 _SHOWN = 10  # rows that a notebook shows
+_LEFT = ' style="text-align:left"'
+_CELL = 60  # characters of a cell of those
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +193,27 @@ class Table:
 
     def _repr_html_(self) -> str:
         shown = min(self._rows, _SHOWN)
+        sides = [
+            _LEFT if c.type == "string" else "" for c in self._columns.values()
+        ]  # notebooks put cells to the right
         head = "".join(
-            f"<th>{html.escape(c.name)}{f'<br><small>{html.escape(c.unit)}</small>' if c.unit else ''}</th>"
-            for c in self._columns.values()
+            f"<th{side}>{html.escape(c.name)}{f'<br><small>{html.escape(c.unit)}</small>' if c.unit else ''}</th>"
+            for c, side in zip(self._columns.values(), sides, strict=True)
         )
         cells = [_head(column, shown) for column in self._columns.values()]
-        body = "".join("<tr>" + "".join(f"<td>{html.escape(c[i])}</td>" for c in cells) + "</tr>" for i in range(shown))
+        body = "".join(
+            "<tr>"
+            + "".join(f"<td{side}>{html.escape(_begin(c[i]))}</td>" for c, side in zip(cells, sides, strict=True))
+            + "</tr>"
+            for i in range(shown)
+        )
         more = f"<p>{self._rows:,} rows, the first {shown} shown</p>" if shown < self._rows else ""
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{more}"
+
+
+def _begin(text: str) -> str:
+    """A cell of a notebook: names of kernels can have thousands of characters."""
+    return text if len(text) <= _CELL else f"{text[: _CELL // 2]}\u2026{text[-_CELL // 2 + 1 :]}"
 
 
 def _head(column: Column, n: int) -> list[str]:

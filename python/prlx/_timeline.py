@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _PLANES = (
     ("file", "string", ""),
+    ("host", "string", ""),
+    ("rank", "int64", ""),
     ("index", "int64", ""),
     ("id", "string", ""),
     ("name", "string", ""),
@@ -29,6 +31,8 @@ _PLANES = (
 )
 _LINES = (
     ("file", "string", ""),
+    ("host", "string", ""),
+    ("rank", "int64", ""),
     ("plane", "string", ""),
     ("plane_index", "int64", ""),
     ("index", "int64", ""),
@@ -94,7 +98,12 @@ class Timeline:
     def lines(self) -> Table:
         """One row a line (XSpace) or thread (Chrome JSON); ``clock`` says which clock its stamps are of."""
         rows = (
-            {**line, "file": plane["file"], "plane": plane.get("name"), "plane_index": plane.get("index")}
+            {
+                **line,
+                **{key: plane[key] for key in ("file", "host", "rank")},
+                "plane": plane.get("name"),
+                "plane_index": plane.get("index"),
+            }
             for plane in self._planes()
             for line in plane.get("lines") or ()
         )
@@ -112,13 +121,15 @@ class Timeline:
 
     @cached_property
     def _events(self) -> tuple[Table, int]:
-        from ._rows import stacked
+        from ._rows import beside, renamed, stacked
 
         paths = [file["path"] for file in self.files if "events" in file and "recording" not in file]
         if not paths:
             raise UsageError("holds no trace, so there are no events", path=self.path)
         read = [_core.run("timeline", {"path": path, "salvage": self._salvage}) for path in paths]
-        return stacked([one["tables"]["events"] for one in read], "file", paths), sum(one["dropped"] for one in read)
+        events = stacked([one["tables"]["events"] for one in read], "file", paths)
+        hosts = renamed(events.column("file"), "host", {file["path"]: _host(file) for file in self.files})
+        return beside(events, "file", hosts), sum(one["dropped"] for one in read)
 
     @cached_property
     def clocks(self) -> Table:
@@ -157,7 +168,7 @@ class Timeline:
     def _planes(self) -> Iterator[Mapping[str, Any]]:
         for file in self.files:
             for plane in file.get("planes") or ():
-                yield {**plane, "file": file["path"]}
+                yield {**plane, "file": file["path"], "host": _host(file), "rank": file.get("rank")}
 
     @staticmethod
     def _table(specs: Sequence[tuple[str, str, str]], rows: Iterator[Mapping[str, Any]]) -> Table:
@@ -191,6 +202,11 @@ class Timeline:
         ]
         headings = ("file", "format", "hosts", "events", "begins")
         return Card("Timeline", self._sentence(), headings, rows, self.warnings).to_html()
+
+
+def _host(file: Mapping[str, Any]) -> str:
+    """The hosts that a file names: one, as a rule."""
+    return ", ".join(file.get("hosts") or ())
 
 
 def left_out(skipped: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ exact (no float ever holds a time), formatting keeps four significant digits.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -103,6 +104,26 @@ def format_ns(ns: int | float | None, *, sign: bool = False) -> str:
     unit, factor = next((unit, factor) for unit, factor, below in _STEPS if abs(ns) < below)
     number = f"{ns:{'+' if sign else ''}.0f}" if factor == 1 else _significant(ns / factor, sign)
     return f"{number} {unit}"
+
+
+def one_unit(times: Iterable[int | float | None]) -> Callable[..., str]:
+    """What formats every time of a table alike: in the unit of the smallest, or where the largest would be too long, of that.
+
+    The function takes ``sign=True``, as ``format_ns`` does.
+    """
+    sizes = [abs(ns) for ns in times if ns]
+    if not sizes:
+        return format_ns
+    units = [(unit, factor) for unit, factor, _ in _STEPS]
+    small, large = (next(i for i, step in enumerate(_STEPS) if size < step[2]) for size in (min(sizes), max(sizes)))
+    unit, factor = units[max(small, large - 1)]
+
+    def shown(ns: int | float | None, *, sign: bool = False) -> str:
+        if ns is None:
+            return "-"
+        return f"{ns / factor:{'+' if sign else ''},.{0 if factor == 1 else 3}f} {unit}"
+
+    return shown
 
 
 def _significant(value: float, sign: bool) -> str:

@@ -13,7 +13,7 @@ from . import _config, _core, _request
 from ._errors import UsageError, said
 from ._request import Inputs
 from ._result import Brief, Card, Result
-from ._units import format_ns
+from ._units import one_unit
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -159,8 +159,9 @@ class Verdicts(Result):
         return target
 
     def _card(self) -> Card:
+        shown = one_unit(time for row in self.worst for time in (row.gap_ns, row.bound_ns))
         rows = [
-            (row.key, str(row.occurrence), format_ns(row.gap_ns), format_ns(row.bound_ns), ", ".join(row.nodes))
+            (row.key, str(row.occurrence), shown(row.gap_ns), shown(row.bound_ns), ", ".join(row.nodes))
             for row in self.worst
         ]
         return Card(
