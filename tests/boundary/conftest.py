@@ -18,7 +18,7 @@ Python: TypeAlias = Callable[..., Any]
 def python() -> Python:
     """Run code in a fresh interpreter; it calls ``show(value)`` once, and that value is returned."""
 
-    def run(code: str, timeout: float = 60, **environment: str) -> Any:
+    def run(code: str, timeout: float = 600, **environment: str) -> Any:
         prelude = "import json, sys\ndef show(value): print(json.dumps(value), flush=True)\n"
         done = subprocess.run(
             [sys.executable, "-c", prelude + code],

@@ -22,7 +22,7 @@ from prlx._worker import Worker
 
 FOREVER_MS = 3_600_000  # what sleeps so long ends because it is cancelled
 HANG_S = (
-    60.0  # of waiting: the time that prlx promises is measured by bench/contracts.py, on a machine that is not busy
+    600.0  # of waiting: the time that prlx promises is measured by bench/contracts.py, on a machine that is not busy
 )
 
 
@@ -59,7 +59,7 @@ def in_fork(child: Callable[[], str]) -> str:
         finally:
             os._exit(1)
     os.close(write)
-    end = time.monotonic() + 20
+    end = time.monotonic() + HANG_S
     with os.fdopen(read) as pipe:
         while time.monotonic() < end:
             done, status = os.waitpid(pid, os.WNOHANG)
@@ -112,7 +112,7 @@ def test_child_forked_before_loading_loads_its_own() -> None:
         "if pid: os.waitpid(pid, 0)\n"
         "else: os._exit(0)\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=600)
     assert done.stdout.split() == [prlx.__version__] * 2, done.stderr
 
 
@@ -228,7 +228,7 @@ def frames(*messages: Any) -> bytes:
 
 def serve(sent: bytes, *, start: str = "import prlx._worker as w; w.main()") -> subprocess.CompletedProcess[bytes]:
     """Run a worker on these bytes."""
-    return subprocess.run([sys.executable, "-c", start], input=sent, capture_output=True, timeout=30)
+    return subprocess.run([sys.executable, "-c", start], input=sent, capture_output=True, timeout=600)
 
 
 def answers(sent: bytes) -> list[Any]:

@@ -50,7 +50,7 @@ def complete(script):
             ["bash", "--norc", "-c", DRIVER.format(words=quoted, last=len(words)), "bash", str(path)],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         assert not done.stderr
@@ -108,7 +108,7 @@ def test_bash_loads_by_eval():
     code = 'eval "$("$0" -m prlx completion bash)"; complete -p prlx'
     import sys
 
-    done = subprocess.run(["bash", "--norc", "-c", code, sys.executable], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "--norc", "-c", code, sys.executable], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "complete -F _prlx prlx\n"
 
@@ -118,7 +118,7 @@ def test_zsh_and_fish_accept_their_scripts(script, shell):
     path = script(shell)
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    done = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, timeout=30)
+    done = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
 
 
@@ -128,7 +128,7 @@ def test_fish_offers_words_and_options(script):
 
     def ask(line):
         code = f"source {script('fish')}; complete -C '{line}'"
-        done = subprocess.run(["fish", "--no-config", "-c", code], capture_output=True, text=True, timeout=30)
+        done = subprocess.run(["fish", "--no-config", "-c", code], capture_output=True, text=True, timeout=600)
         assert not done.stderr
         return [offer.split("\t")[0] for offer in done.stdout.splitlines()]
 

@@ -181,7 +181,7 @@ def test_the_command_lines_of_the_pages_run(folder, line):
 
 
 def run(line, code=0):
-    done = subprocess.run(["bash", "--norc", "-c", line], capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "--norc", "-c", line], capture_output=True, text=True, timeout=600)
     assert done.returncode == code, f"{line}\n{done.stdout}\n{done.stderr}"
 
 
@@ -189,7 +189,7 @@ def run(line, code=0):
 def test_the_python_of_the_pages_runs(folder, program):
     prepare(folder, program)
     code = f"import prlx\n{program}"
-    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
 
 
@@ -201,7 +201,7 @@ def test_the_python_of_the_pages_needs_what_it_says_and_no_more(folder, program)
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", "\n".join(["import prlx", *lines])],
         env={**os.environ, "PYTHONPATH": f"{hidden}{os.pathsep}{os.environ['PYTHONPATH']}"},
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 

@@ -248,6 +248,6 @@ def test_ctrl_c_stops_real_work(p4, tmp_path):
     time.sleep(0.2)
     assert child.poll() is None, "the work was over before it could be interrupted"
     child.send_signal(signal.SIGINT)
-    _, err = child.communicate(timeout=60)
+    _, err = child.communicate(timeout=600)
     assert child.returncode == 130, err
     assert sorted(tmp_path.iterdir()) == sorted(copies)

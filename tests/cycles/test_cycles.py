@@ -33,7 +33,7 @@ def change():
 def command(*words, cwd=None):
     return subprocess.run(
         [sys.executable, "-m", "prlx", "cycles", *map(str, words)],
-        cwd=cwd, capture_output=True, text=True, timeout=120, check=False,
+        cwd=cwd, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
 

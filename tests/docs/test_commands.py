@@ -71,7 +71,7 @@ def test_console_blocks_run_and_print_what_they_show(page, copy):
         if not isinstance(step, Step):
             continue
         done = subprocess.run(
-            ["bash", "-c", step.command], cwd=copy, env=environment(copy), capture_output=True, text=True, timeout=120
+            ["bash", "-c", step.command], cwd=copy, env=environment(copy), capture_output=True, text=True, timeout=600
         )
         assert done.returncode == 0, f"{page}: $ {step.command}\n{done.stdout}{done.stderr}"
         want, got = comparable(step.printed, copy), comparable(done.stdout, copy)
@@ -93,7 +93,7 @@ def test_python_blocks_run(page, copy):
         env=environment(copy),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, f"{page}\n{done.stdout}{done.stderr}"
 
@@ -113,7 +113,7 @@ def test_every_page_with_commands_is_looked_at():
 def test_the_demo_keeps_its_promises(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "examples/demo.py", "--output", tmp_path / "demo"],
-        cwd=tmp_path, env=environment(tmp_path / "clone"), capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env=environment(tmp_path / "clone"), capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert "collectives in impossible order: 238 of 240 before, 0 after" in done.stdout
@@ -124,7 +124,7 @@ def test_the_demo_keeps_its_promises(tmp_path):
 def test_the_demo_of_two_runs_names_the_line_of_the_bug(tmp_path):
     done = subprocess.run(
         [sys.executable, ROOT / "examples/demo_diff.py", "--output", tmp_path / "demo"],
-        cwd=tmp_path, env=environment(tmp_path / "clone"), capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env=environment(tmp_path / "clone"), capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     assert ">    11 |     for (int r = 0; r <= 4; r++) {" in done.stdout
@@ -135,7 +135,7 @@ def test_the_demo_of_the_machine_names_the_mask_and_the_store(tmp_path):
     triton = require("3.9.0")
     done = subprocess.run(
         [sys.executable, ROOT / "examples/demo_simulate.py", "--output", tmp_path / "demo", "--triton", triton],
-        cwd=tmp_path, env=environment(tmp_path / "clone"), capture_output=True, text=True, timeout=120,
+        cwd=tmp_path, env=environment(tmp_path / "clone"), capture_output=True, text=True, timeout=600,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert "taken by lane 7 only in A" in done.stdout

@@ -33,7 +33,7 @@ def run(page: str, what: Step | Program, folder: Path) -> None:
         there["PYTHONPATH"] = f"{hide(folder.parent / 'hidden')}:{there['PYTHONPATH']}"
     else:
         shown, command = what.command, ["bash", "-c", what.command]
-    done = subprocess.run(command, cwd=folder, env=there, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, cwd=folder, env=there, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, f"{page}: {shown}\n{done.stdout[-2000:]}{done.stderr[-3000:]}"
 
 

@@ -126,7 +126,7 @@ def keys(value: object, path: str = "") -> set[str]:
 def test_examples_have_every_key_that_is_printed(name, tmp_path):
     arguments = [argument.format(out=tmp_path) for argument in PRINTED[name]]
     done = subprocess.run(
-        [sys.executable, "-m", "prlx", *arguments, "--json"], cwd=ROOT, capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "prlx", *arguments, "--json"], cwd=ROOT, capture_output=True, text=True, timeout=600
     )
     assert done.returncode in (0, 1), done.stderr
     printed = json.loads(done.stdout)

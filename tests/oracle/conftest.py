@@ -65,7 +65,7 @@ class Oracle:
     def raw(self, *arguments: object) -> subprocess.CompletedProcess[str]:
         environment = {key: value for key, value in os.environ.items() if not key.startswith("RUST_")}
         line = [str(self.binary), *map(str, arguments)]
-        return subprocess.run(line, capture_output=True, text=True, timeout=120, env=environment, check=False)
+        return subprocess.run(line, capture_output=True, text=True, timeout=600, env=environment, check=False)
 
     def __call__(self, a: Path, b: Path, flags: Sequence[object] = ()) -> Answer:
         ran = self.raw(a, b, "--json", *flags)

@@ -218,7 +218,7 @@ def test_processes_that_run_at_once_leave_whole_golden_recordings(inner):
     (inner.path / "test_it.py").write_text(text)
     command = [sys.executable, "-m", "pytest", "-q", *with_plugin(), "-p", "no:cacheprovider", "--prlx-update-golden"]
     runs = [subprocess.Popen([*command, "-k", f"test_{k}"], cwd=inner.path, stdout=subprocess.PIPE) for k in range(4)]
-    printed = [run.communicate(timeout=120)[0].decode() for run in runs]
+    printed = [run.communicate(timeout=600)[0].decode() for run in runs]
     assert [run.returncode for run in runs] == [0] * 4, "\n".join(printed)
     folder = inner.path / "golden" / "test_it"
     assert [path.name for path in folder.iterdir()] == ["one.prlx"], "no temporary file is left"

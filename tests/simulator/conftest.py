@@ -41,7 +41,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
 
 
 def python(
-    folder: Path, *words: str | Path, cwd: Path | None = None, seconds: int = 300, **more: str
+    folder: Path, *words: str | Path, cwd: Path | None = None, seconds: int = 600, **more: str
 ) -> subprocess.CompletedProcess[str]:
     """Run this Python on some words with one Triton."""
     return subprocess.run(

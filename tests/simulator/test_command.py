@@ -201,7 +201,7 @@ def test_ctrl_c_ends_a_long_launch_and_leaves_no_half_file(tmp_path):
         assert process.stdout.readline() == "begun\n"
         time.sleep(0.3)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=600)
     assert process.returncode == 130, said
     assert "interrupted" in said
     assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["0000_forever.prlx", "session.json"]
@@ -220,13 +220,13 @@ def test_kill_9_leaves_what_was_recorded(tmp_path):
         words, cwd=tmp_path, env=environment(require(VERSIONS[2])), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout.readline() == b"begun\n"
-        for _ in range(1200):  # a limit that only a hang reaches
+        for _ in range(6000):  # a limit that only a hang reaches
             with contextlib.suppress(prlx.PrlxError):
                 if prlx.read_trace(left, progress=False).num_warps:
                     break
             time.sleep(0.1)
         process.kill()
-        process.communicate(timeout=60)
+        process.communicate(timeout=600)
     trace = prlx.read_trace(left, progress=False)
     assert trace.num_warps == 4  # of a block
     assert trace.total_events > 0

@@ -88,7 +88,7 @@ def command(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_")}
     return subprocess.run(
         [sys.executable, "-m", "prlx", *words], cwd=folder(),
-        env={**kept, "NO_COLOR": "1", **more}, capture_output=True, text=True, timeout=120, check=False,
+        env={**kept, "NO_COLOR": "1", **more}, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
 
