@@ -114,6 +114,10 @@ func TestRecordsMasksAndOperandsWorkedOutByHand(t *testing.T) {
 			body: "\tsetp.ge.u32 %p1, %r31, 2;\n\t@%p1 ret;\n\tbar.sync 0;", block: 4,
 			want: []string{"branch f/c u32 0; 0 on f: 0,2 1,2 2,2 3,2\nbarrier 3/3"},
 		},
+		"a guarded barrier": {
+			body: "\tsetp.ge.u32 %p1, %r31, 2;\n\t@%p1 barrier.sync 0;", block: 4,
+			want: []string{"predicate f/c u32 0; 0 on f: 0,2 1,2 2,2 3,2\nbarrier c/c"},
+		},
 		"a select by the other side of a compare": {
 			body: "\tsetp.ge.u32 %p1|%p2, %r31, 3;\n\tselp.b32 %r1, 1, 2, %p2;\n", block: 4,
 			want: []string{"predicate f/7 u32 0; 0 on f: 0,3 1,3 2,3 3,3"},

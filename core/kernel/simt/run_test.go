@@ -448,3 +448,67 @@ func TestBankConflicts(t *testing.T) {
 		}
 	}
 }
+
+func TestTheClockIsReadInLanesThatAreActive(t *testing.T) {
+	for name, width := range map[string]string{"%clock": "u32 %r2", "%clock64": "u64 %rd4"} {
+		data := make([]byte, 8*32)
+		typ, register, _ := strings.Cut(width, " ")
+		body := "\tsetp.ne.u32 %p1, %r31, 0;\n\tmul.wide.u32 %rd2, %r31, 8;\n\tadd.s64 %rd3, %rd1, %rd2;\n\tmov." + typ + " " + register + ", 0;\n" +
+			"\t@%p1 mov." + typ + " " + register + ", " + name + ";\n\tst.global." + typ + " [%rd3], " + register + ";"
+		mustRun(t, entry(body), testLaunch(1, 32, data, 0))
+		words := wordsOf(data)
+		for l := range 32 {
+			if got := words[2*l]; (got != 0) != (l != 0) || l > 1 && got != words[2] {
+				t.Errorf("%s in lane %d is %d, in lane 1 %d", name, l, got, words[2])
+			}
+		}
+	}
+}
+
+func TestElementsWithoutARegisterAreNotLoaded(t *testing.T) {
+	data := make([]byte, 16)
+	for i := range data {
+		data[i] = byte(i)
+	}
+	mustRun(t, entry("\tmov.u32 %r1, 5;\n\tld.global.v2.u32 {_, %r1}, [%rd1];\n\tld.global.v2.u32 {%r2, _}, [%rd1];\n\tst.global.v2.u32 [%rd1+8], {%r1, %r2};"), testLaunch(1, 1, data, 0))
+	if got := wordsOf(data); got[2] != 0x07060504 || got[3] != 0x03020100 {
+		t.Errorf("got %08x, want the second word and the first", got[2:])
+	}
+}
+
+func TestBarriersThatSayThatTheyAreAlignedAskForAllLanes(t *testing.T) {
+	for instruction, aligned := range map[string]bool{"bar.sync 0": true, "barrier.sync.aligned 0": true, "barrier.sync 0": false} {
+		body := "\tsetp.lt.u32 %p1, %r31, 8;\n\t@%p1 bra FEW;\n\t" + instruction + ";\n\tbra DONE;\nFEW:\n\t" + instruction + ";\nDONE:\n"
+		said := false
+		for _, f := range mustRun(t, entry(body), testLaunch(1, 32, make([]byte, 4), 0)).Findings {
+			said = said || strings.Contains(f.Message, "are at the barrier and lanes")
+		}
+		if said != aligned {
+			t.Errorf("%s in two branches: it is said that lanes are elsewhere: %v", instruction, said)
+		}
+	}
+}
+
+func TestProgressCountsBlocks(t *testing.T) {
+	j := job.New(context.Background(), job.Options{Workers: 2})
+	if _, err := mustLoad(t, entry("")).Run(j, testLaunch(37, 32, make([]byte, 4), 0)); err != nil {
+		t.Fatal(err)
+	}
+	if name, done, total := j.Progress().Read(); done != 37 || total != 37 {
+		t.Errorf("%s: %d of %d, want 37 of 37", name, done, total)
+	}
+}
+
+func TestAProgramKeepsFewListsOfSites(t *testing.T) {
+	p := mustLoad(t, entry(""))
+	entryOf := p.module.Functions[0]
+	for i := range 5 * maxSiteLists {
+		p.siteList(entryOf, []string{fmt.Sprint(i)})
+		if len(p.sites) > maxSiteLists {
+			t.Fatalf("%d lists after %d launches, want at most %d", len(p.sites), i+1, maxSiteLists)
+		}
+	}
+	if a, b := p.siteList(entryOf, []string{"a"}), p.siteList(entryOf, []string{"a"}); a != b {
+		t.Error("a list is made twice")
+	}
+}

@@ -65,3 +65,36 @@ func TestWorkersWaitForABlockThatTakesLong(t *testing.T) {
 		}
 	}
 }
+
+// Half of the memory that a job may take is for what the warps of one block recorded, in events of 96 bytes.
+func TestTheMemoryOfAJobBoundsItsRecording(t *testing.T) {
+	m, err := ptx.Read(context.Background(), "k.ptx", []byte(slowFirstBlock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := compile.Kernel(target.SM80, "k.ptx", m, m.Functions[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := sites.Find(m, m.Functions[0], nil)
+	for _, tc := range []struct {
+		asked  uint32
+		memory int64
+		block  [3]uint32
+		want   int
+	}{
+		{0, 96 << 20, [3]uint32{32, 1, 1}, 1 << 19},
+		{0, 96 << 20, [3]uint32{32, 2, 2}, 1 << 17},
+		{0, 96 << 20, [3]uint32{33, 1, 1}, 1 << 18},
+		{500, 96 << 20, [3]uint32{32, 1, 1}, 500},
+		{1 << 20, 96 << 20, [3]uint32{32, 1, 1}, 1 << 19},
+		{0, 1, [3]uint32{1024, 1, 1}, 1024},
+		{0, 1 << 40, [3]uint32{32, 1, 1}, maxWarpEvents},
+		{0, 0, [3]uint32{32, 1, 1}, maxWarpEvents},
+	} {
+		r := New(k, list, &Request{EventsPerWarp: tc.asked}, tc.memory, tc.block).(*recorder)
+		if r.limit != tc.want {
+			t.Errorf("%d asked for in %d bytes, blocks of %v: %d events a warp, want %d", tc.asked, tc.memory, tc.block, r.limit, tc.want)
+		}
+	}
+}
