@@ -118,13 +118,13 @@ wheels: ## a wheel for every CPython 3.10 to 3.13 found, in dist/
 
 .PHONY: fmt
 fmt: build ## format Go and Python
-	go tool gofumpt -w core pybind bench
+	go tool gofumpt -w core pybind bench tests
 	$(PY) -m ruff format python hooks tests examples bench
 	$(PY) -m ruff check --fix --quiet python hooks tests examples bench
 
 .PHONY: lint
 lint: build ## formatting, vet, staticcheck, ruff, mypy
-	@test -z "$$(go tool gofumpt -l core pybind bench)" || { go tool gofumpt -l core pybind bench; echo "run make fmt" >&2; exit 1; }
+	@test -z "$$(go tool gofumpt -l core pybind bench tests)" || { go tool gofumpt -l core pybind bench tests; echo "run make fmt" >&2; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
 	$(PY) -m ruff check python hooks tests examples bench
@@ -147,6 +147,10 @@ fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, th
 	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q tests/simulator/test_pairs.py
 	PRLX_CYCLE_CUTS=12 PRLX_CYCLE_SERVERS=5000:2 go test -timeout 60m -run 'CutsOf|PhasesOfServers' ./core/timeline/cycle
 	tests/fuzz.sh 2m
+
+.PHONY: mutants
+mutants: ## small changes of the core, one at a time: which of them no Go test notices (an hour the first time; goes on where it was)
+	nice go run ./tests/mutants -o tests/mutants/results.md
 
 .PHONY: schemas
 schemas: ## the JSON Schemas of documents, from the structs that make them

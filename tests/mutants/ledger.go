@@ -40,7 +40,12 @@ func openLedger(name string) (*ledger, error) {
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return nil, err
 	}
-	l.file, err = os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if l.file, err = os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644); err != nil {
+		return nil, err
+	}
+	if len(text) > 0 && text[len(text)-1] != '\n' {
+		_, err = l.file.WriteString("\n")
+	}
 	return l, err
 }
 

@@ -18,9 +18,18 @@ func TestConflictsOfWideElements(t *testing.T) {
 		lanes        uint32
 		want         uint64
 	}{
-		{4, 4, math.MaxUint32, 0}, {4, 8, math.MaxUint32, 1}, {4, 128, math.MaxUint32, 31}, {4, 128, 0x10001, 1},
-		{8, 8, math.MaxUint32, 0}, {8, 16, math.MaxUint32, 2}, {8, 128, math.MaxUint32, 30}, {8, 128, 0x10001, 0}, {8, 128, 0x11, 1},
-		{16, 32, math.MaxUint32, 4}, {16, 128, math.MaxUint32, 28}, {16, 128, 0x01010101, 0},
+		{4, 4, math.MaxUint32, 0},
+		{4, 8, math.MaxUint32, 1},
+		{4, 128, math.MaxUint32, 31},
+		{4, 128, 0x10001, 1},
+		{8, 8, math.MaxUint32, 0},
+		{8, 16, math.MaxUint32, 2},
+		{8, 128, math.MaxUint32, 30},
+		{8, 128, 0x10001, 0},
+		{8, 128, 0x11, 1},
+		{16, 32, math.MaxUint32, 4},
+		{16, 128, math.MaxUint32, 28},
+		{16, 128, 0x01010101, 0},
 	} {
 		for l := range lane.Lanes {
 			r.R32[0][l] = uint32(l * tc.stride)
