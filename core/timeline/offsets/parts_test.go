@@ -229,3 +229,31 @@ func TestWindowsOfTwoDirectionsAreAveragedByTheirProbes(t *testing.T) {
 		}
 	}
 }
+
+func TestThreeSamplesCanShowAStepAndTwoCannot(t *testing.T) {
+	q := &series{x: []float64{0, 1e9, 2e9}, v: []float64{0, 0, 1e6}, slack: make([]float64, 3)}
+	if got := q.steps(); len(got) == 0 {
+		t.Error("no step in three samples of which one is off by 1 ms")
+	}
+	q = &series{x: q.x[:2], v: []float64{0, 1e6}, slack: q.slack[:2]}
+	if got := q.steps(); len(got) != 0 {
+		t.Errorf("steps %v in two samples, which may be the drift", got)
+	}
+}
+
+func TestTwoReadingsHaveTheDriftBetweenThem(t *testing.T) {
+	opt, err := Options{}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &link{Edge: &Edge{}}
+	l.fromSeries(&series{x: []float64{0, 1e9}, v: []float64{0, 50}, slack: make([]float64, 2), src: []int{0, 1}}, 1e9, opt)
+	if len(l.parts) != 1 || len(l.parts[0].windows) != 2 {
+		t.Fatalf("parts %+v, want one of two windows", l.parts)
+	}
+	for i, w := range l.parts[0].windows {
+		if math.Abs(w.fit.s-50) > 1e-9 {
+			t.Errorf("window %d drifts by %g ns/s, want 50", i, w.fit.s)
+		}
+	}
+}
