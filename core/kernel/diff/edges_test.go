@@ -1,0 +1,116 @@
+package diff
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+func TestMasksAreAsWideAsTheWiderWave(t *testing.T) {
+	rows := []pairSeen{{eventA: 3, eventB: 4, a: eventSeen{site: None, kind: site.Load, active: 0xf}, b: eventSeen{site: None, kind: site.Load, active: 0xff00000000}}}
+	for _, tc := range []struct {
+		a, b, digits int
+	}{{32, 32, 8}, {32, 64, 16}, {64, 32, 16}} {
+		r := &Result{A: &warptrace.Header{WaveSize: tc.a}, B: &warptrace.Header{WaveSize: tc.b}}
+		got := r.context(rows)
+		if want := fmt.Sprintf("lanes 0x%0*x", tc.digits, 0xf); len(got) != 1 || got[0].TextA != want {
+			t.Errorf("waves of %d and %d: %+v, want %q", tc.a, tc.b, got, want)
+		}
+	}
+}
+
+func TestBuildsSayOnlyWhatTheyHave(t *testing.T) {
+	for want, b := range map[string]Builds{
+		"the recordings are of two builds: 7 sites matched by the code and its order":                                        {Matched: 7},
+		"the recordings are of two builds: 7 sites matched by the code and its order, 2 on other lines, 1 only in B":         {Matched: 7, Relocated: 2, OnlyB: 1},
+		"the recordings are of two builds: 7 sites matched by the code and its order, 4 moved, 3 only in A":                  {Matched: 7, Moved: []MovedSite{{}}, MovedOmitted: 3, OnlyA: 3},
+		"the recordings are of two builds: 1 site matched by the code and its order\n2 sites have a match that another site": {Matched: 1, Ambiguous: 2},
+	} {
+		if got := strings.Join(b.notes(), "\n"); got != want && (b.Ambiguous == 0 || !strings.HasPrefix(got, want)) {
+			t.Errorf("%+v: %q, want %q", b, got, want)
+		}
+	}
+}
+
+func TestOptionsThatWereLeftToUs(t *testing.T) {
+	for _, tc := range []struct{ context, want int }{{0, defaultContext}, {-1, 0}, {7, 7}, {1000, 1000}, {1 << 30, 1000}} {
+		o := Options{Context: tc.context}.withDefaults()
+		if o.Context != tc.want || o.MaxRows != defaultMaxRows || o.MaxClusters != defaultMaxClusters {
+			t.Errorf("a context of %d: %+v, want %d", tc.context, o, tc.want)
+		}
+	}
+	if o := (Options{MaxRows: 3, MaxClusters: 4}).withDefaults(); o.MaxRows != 3 || o.MaxClusters != 4 {
+		t.Errorf("what was asked for became %+v", o)
+	}
+}
+
+func TestPointsAreTakenOffAText(t *testing.T) {
+	for text, want := range map[string]string{"floats differ (9)": "floats differ", "a (b) (c)": "a (b)", "none": "none", "": "", "(": "("} {
+		if got := withoutPoints(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestLanesAreNamedWhereAllWereRecorded(t *testing.T) {
+	if got := laneMask(&sides{differ: 5, whole: true}); got != 5 {
+		t.Errorf("got %b, want lanes 0 and 2", got)
+	}
+	if got := laneMask(&sides{differ: 1}); got != 0 {
+		t.Errorf("got %b of one lane that was recorded, want none", got)
+	}
+}
+
+func TestAnotherCompareIsToldFromTheSameOperands(t *testing.T) {
+	one := func(differ uint64) []sides {
+		return []sides{{what: "lhs", lanes: 3, whole: true}, {what: "rhs", lanes: 3, whole: true, differ: differ}}
+	}
+	lt, le := &site.Site{Text: "setp.lt"}, &site.Site{Text: "setp.le"}
+	for name, tc := range map[string]struct {
+		at    spot
+		texts bool
+		found bool
+	}{
+		"two builds":         {spot{kind: site.Branch, siteA: lt, siteB: le, sides: one(0)}, true, true},
+		"one build":          {spot{kind: site.Branch, siteA: lt, siteB: lt, sides: one(0)}, false, true},
+		"unknown in A":       {spot{kind: site.Branch, siteB: le, sides: one(0)}, false, true},
+		"unknown in B":       {spot{kind: site.Branch, siteA: lt, sides: one(0)}, false, true},
+		"operands differ":    {spot{kind: site.Branch, siteA: lt, siteB: le, sides: one(1)}, false, false},
+		"it is no compare":   {spot{kind: site.Load, siteA: lt, siteB: le, sides: one(0)}, false, false},
+		"nothing was looked": {spot{kind: site.Branch, siteA: lt, siteB: le}, false, false},
+	} {
+		got := ruleSameOperands(&clues{at: tc.at, row: &Row{}})
+		if (len(got) > 0) != tc.found || tc.found && strings.Contains(got[0].text, "(setp.lt, setp.le)") != tc.texts {
+			t.Errorf("%s: %+v, want something: %v, with both texts: %v", name, got, tc.found, tc.texts)
+		}
+	}
+}
+
+// columns of a site that stands between others, with a row that carries no value.
+func TestColumnsAreThoseOfTheSiteInOrder(t *testing.T) {
+	w := &warptrace.Warp{}
+	for i, s := range []uint32{5, 6, 5, 5, 6, 5} {
+		w.Site = append(w.Site, s)
+		w.Value = append(w.Value, uint64(10*i))
+		typ := warptrace.TypeU32
+		if i == 3 {
+			typ = warptrace.TypeNone
+		}
+		w.Type = append(w.Type, typ)
+	}
+	c := &clues{}
+	var got []uint64
+	for _, pass := range c.columns(w, 2) {
+		got = append(got, pass...)
+	}
+	if want := []uint64{0, 20, 50}; !slices.Equal(got, want) {
+		t.Errorf("passes %v, want %v", got, want)
+	}
+	if c.columns(w, -1) != nil || c.columns(w, 99) != nil {
+		t.Error("columns of an event that is not there")
+	}
+}

@@ -1,0 +1,57 @@
+package measuring
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
+	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
+)
+
+// stepsOf makes a run of steps, by class and by the number that their mark gives them; -1 is none.
+func stepsOf(classAndNumber ...[2]int) *structure.Run {
+	r := &structure.Run{Trace: &kernels.Trace{}}
+	for _, s := range classAndNumber {
+		step := structure.Step{Class: int32(s[0]), Mark: -1}
+		if s[1] >= 0 {
+			step.Mark = int32(len(r.Trace.Marks))
+			r.Trace.Marks = append(r.Trace.Marks, kernels.Mark{Step: int64(s[1])})
+		}
+		r.Steps = append(r.Steps, step)
+	}
+	return r
+}
+
+func TestARowHasAClassWhereAllItsStepsHave(t *testing.T) {
+	r := stepsOf([2]int{4, -1}, [2]int{4, -1}, [2]int{5, -1}, [2]int{-1, -1})
+	for _, tc := range []struct {
+		row  []int
+		want int32
+	}{{[]int{0, 1}, 4}, {[]int{0, -1, 1}, 4}, {[]int{-1, 2}, 5}, {[]int{0, 2}, -1}, {[]int{2, -1, 0}, -1}, {[]int{3, 0}, -1}, {[]int{3}, -1}} {
+		if got := oneClass(r, tc.row); got != tc.want {
+			t.Errorf("row %v: class %d, want %d", tc.row, got, tc.want)
+		}
+	}
+}
+
+func TestNumbersOfMarksLineStepsUp(t *testing.T) {
+	r := stepsOf([2]int{0, 7}, [2]int{0, 9}, [2]int{0, 8}, [2]int{0, 9}, [2]int{0, 7})
+	rows, ok := lineUp(r, [][]int{{0, 1}, {2, 3, 4}})
+	if want := [][]int{{0, 4}, {-1, 2}, {1, 3}}; !ok || !reflect.DeepEqual(rows, want) {
+		t.Errorf("rows %v (%v), want %v", rows, ok, want)
+	}
+	if len(r.Warnings) != 0 {
+		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+func TestStepsWithoutNumbersLineUpWhereTheyAreAsMany(t *testing.T) {
+	r := stepsOf([2]int{0, -1}, [2]int{1, -1}, [2]int{0, -1}, [2]int{1, -1}, [2]int{0, 3})
+	rows, ok := lineUp(r, [][]int{{0, 1}, {2, 3}})
+	if want := [][]int{{0, 2}, {1, 3}}; !ok || !reflect.DeepEqual(rows, want) {
+		t.Errorf("rows %v (%v), want %v", rows, ok, want)
+	}
+	if rows, ok := lineUp(r, [][]int{{0, 1}, {2, 3, 4}}); ok || len(r.Warnings) != 1 {
+		t.Errorf("different counts: rows %v, warnings %q", rows, r.Warnings)
+	}
+}

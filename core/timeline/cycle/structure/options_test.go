@@ -1,0 +1,60 @@
+package structure
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/timeline/cycle/naming/phase"
+	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
+)
+
+func TestWhatNobodyAskedForHasItsDefault(t *testing.T) {
+	got, err := Options{}.Filled()
+	want := Options{Keys: KeysAuto, Streams: StreamsAuto, PhaseMode: phase.ModeAuto, EditPercent: 5, MaxLevels: repeat.MaxLevels, MaxListed: 10_000}
+	if err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+	asked := Options{Keys: got.Keys, Streams: StreamsEach, PhaseMode: phase.ModeDecode, EditPercent: NoEdits, MaxLevels: 1, MaxListed: 7}
+	if got, err := asked.Filled(); err != nil || got != asked {
+		t.Errorf("%+v became %+v, %v", asked, got, err)
+	}
+	filled, err := Options{Compat: &cycledoc.CompatSettings{}}.Filled()
+	if err != nil || *filled.Compat != UplifterSettings() {
+		t.Errorf("%+v, %v; want uplifter's defaults", filled.Compat, err)
+	}
+}
+
+func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
+	for name, o := range map[string]Options{
+		"keys": {Keys: "x"}, "streams": {Streams: "x"}, "phase mode": {PhaseMode: "x"}, "edits": {EditPercent: 51},
+		"levels": {MaxLevels: -1}, "more levels": {MaxLevels: repeat.MaxLevels + 1},
+	} {
+		if _, err := o.Filled(); !fault.Is(err, fault.Usage) {
+			t.Errorf("%s: %v, want that it is refused", name, err)
+		}
+	}
+	for _, o := range []Options{{EditPercent: 50}, {MaxLevels: repeat.MaxLevels}} {
+		if _, err := o.Filled(); err != nil {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+}
+
+func TestEndsOfWordsThatAreTheBeginningOfOneAnother(t *testing.T) {
+	for _, tc := range []struct {
+		text, word []uint32
+		want       []Segment
+	}{
+		{[]uint32{1, 2}, []uint32{1, 2, 3}, []Segment{{0, 0, 2}}},
+		{[]uint32{1, 2, 3}, []uint32{2, 3}, []Segment{{0, 1, 2}}},
+		{[]uint32{1, 2}, []uint32{1, 2}, []Segment{{0, 0, 2}}},
+		{[]uint32{1, 2}, nil, nil},
+		{[]uint32{1, 9, 3}, []uint32{1, 8, 8, 3}, []Segment{{0, 0, 1}, {3, 2, 1}}},
+	} {
+		if got := ends(tc.text, tc.word); !slices.Equal(got, tc.want) {
+			t.Errorf("%v and %v: %v, want %v", tc.text, tc.word, got, tc.want)
+		}
+	}
+}
