@@ -114,3 +114,40 @@ func TestColumnsAreThoseOfTheSiteInOrder(t *testing.T) {
 		t.Error("columns of an event that is not there")
 	}
 }
+
+func TestAnArgumentIsNamedAnywhereInATree(t *testing.T) {
+	number, other, want := site.Operand{Origin: site.FromArgument, Name: "m"}, site.Operand{Name: "n"}, site.Operand{Origin: site.FromArgument, Name: "n"}
+	deep := site.Operand{Inputs: []site.Operand{{Inputs: []site.Operand{number, other}}, {Inputs: []site.Operand{other, want}}}}
+	without := site.Operand{Inputs: []site.Operand{{Inputs: []site.Operand{number, other}}, number}}
+	if !names(&deep, "n") || !names(&want, "n") {
+		t.Error("the argument was not found")
+	}
+	if names(&without, "n") || names(&other, "n") {
+		t.Error("an argument was found that nothing names")
+	}
+}
+
+func TestSitesComeInTheOrderOfTheirEarliestCause(t *testing.T) {
+	row := func(warp uint64, event, site int32) Row {
+		return Row{Warp: warp, EventA: event, EventB: event, SiteA: site, SiteB: site, Kind: RowValue}
+	}
+	r := &Result{
+		Rows:  []Row{row(0, 50, 0), row(1, 10, 1), row(2, 2, 0), row(3, 30, 2), row(4, 20, 1)},
+		Sites: []SiteRef{{ID: 0xa}, {ID: 0xb}, {ID: 0xc}}, Tallies: make([]SiteTally, 3),
+	}
+	var got []string
+	for _, s := range r.siteSummaries(DocumentOptions{}) {
+		got = append(got, s.SiteID+" "+s.WarpRanges)
+	}
+	if want := []string{"0x0000000a 0,2", "0x0000000b 1,4", "0x0000000c 3"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestNoBaselineExplainsNothing(t *testing.T) {
+	r := &Result{}
+	base, err := ApplyBaseline(nil, r, nil, nil, nil, nil, Options{})
+	if err != nil || base == nil || base != r.Baseline || base.Pairs != 0 || base.RunsA+base.RunsB != 0 || base.Suppressed != 0 {
+		t.Errorf("got %+v, %v", base, err)
+	}
+}
