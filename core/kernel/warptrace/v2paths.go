@@ -298,8 +298,8 @@ func (p *v2Paths) readSymbols(c *v2Codec, r *planes) error {
 func (p *v2Paths) readIDs(r *planes, firsts []uint32, n int) error {
 	p.ids, p.ranks = make([]uint32, n), make([]uint32, n)
 	r.takeMasks(2)
-	sites, wideSites := r.narrow(n)
-	codes, wideCodes := r.narrow(n)
+	sites, wideSites := r.narrow(p.ranks)
+	codes, wideCodes := r.narrow(p.ids)
 	if r.bad {
 		return errSection
 	}
@@ -337,16 +337,15 @@ func (p *v2Paths) readIDs(r *planes, firsts []uint32, n int) error {
 	return nil
 }
 
-// narrow takes the next column of n numbers: as bytes, or wide where they do not fit.
-func (r *planes) narrow(n int) (bytes []uint8, wide []uint32) {
+// narrow takes the next column of as many numbers as there is room for: as bytes, or in the room where they do not fit.
+func (r *planes) narrow(room []uint32) (bytes []uint8, wide []uint32) {
 	if !r.bad && r.masks[0]&^1 != 0 {
-		wide = make([]uint32, n)
-		readColumn(r, wide, 4)
-		return nil, wide
+		readColumn(r, room, 4)
+		return nil, room
 	}
-	mask, stored := r.take(n, 4)
+	mask, stored := r.take(len(room), 4)
 	if mask == 0 {
-		return make([]uint8, n), nil
+		return make([]uint8, len(room)), nil
 	}
 	return stored, nil
 }
@@ -364,7 +363,8 @@ type idSite struct {
 	count            uint32 // events of the path that were read
 }
 
-// readPathIDs reads the events of one path; false where one has a symbol that the block does not have.
+// readPathIDs reads the events of one path; false where one has a symbol that the block does not have. Numbers may lie where ranks will,
+// and codes where ids will.
 func readPathIDs[S, C uint8 | uint32](w *idReader, numbers []S, codes []C, ids, ranks []uint32) bool {
 	sites := w.sites
 	codes, ids, ranks = codes[:len(numbers)], ids[:len(numbers)], ranks[:len(numbers)]
@@ -492,30 +492,6 @@ type Coded struct {
 	path  *v2Path
 	row   int
 	near  [8]siteValues // that were asked for last
-}
-
-// siteValues are the values of one site in one warp.
-type siteValues struct {
-	site   uint32 // its number in the block
-	values []uint64
-}
-
-// Value is the value of an event. It is for one goroutine.
-func (c *Coded) Value(i int) uint64 {
-	number := c.block.numbers[c.IDs[i]]
-	near := &c.near[number%uint32(len(c.near))]
-	if near.values == nil || near.site != number {
-		at := c.path.columns
-		for c.block.values[at].site != number {
-			at++
-		}
-		if col := &c.block.values[at]; col.mode() == valuesRaw && col.values.Load() == nil {
-			return col.at64(c.block.planes[col.at:], c.path.rows*col.n, c.row*col.n+int(c.Ranks[i]))
-		}
-		col, values := c.block.column(c.path, at)
-		*near = siteValues{number, values[c.row*col.n:]}
-	}
-	return near.values[c.Ranks[i]]
 }
 
 // Find returns the number of a symbol in the block.

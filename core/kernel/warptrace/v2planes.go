@@ -71,25 +71,38 @@ func readColumn[T column](r *planes, into []T, width int) (zero bool) {
 		return true
 	}
 	n := len(into)
-	clear(into)
+	first := true // what is there is of no use
 	for p := 0; p < width; p++ {
 		if mask>>p&1 == 0 {
 			continue
 		}
 		low, shift := stored[:n], 8*p&63
 		stored = stored[n:]
-		if p+1 == width || mask>>(p+1)&1 == 0 {
+		pair := p+1 < width && mask>>(p+1)&1 != 0
+		switch {
+		case pair: // two planes side by side at once
+			p++
+			high := stored[:n]
+			stored = stored[n:]
+			if first {
+				for i := range into {
+					into[i] = T(uint16(low[i])|uint16(high[i])<<8) << shift
+				}
+			} else {
+				for i := range into {
+					into[i] |= T(uint16(low[i])|uint16(high[i])<<8) << shift
+				}
+			}
+		case first:
+			for i := range into {
+				into[i] = T(low[i]) << shift
+			}
+		default:
 			for i := range into {
 				into[i] |= T(low[i]) << shift
 			}
-			continue
 		}
-		p++ // two planes side by side at once
-		high := stored[:n]
-		stored = stored[n:]
-		for i := range into {
-			into[i] |= T(uint16(low[i])|uint16(high[i])<<8) << shift
-		}
+		first = false
 	}
 	return false
 }

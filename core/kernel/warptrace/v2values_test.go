@@ -1,0 +1,59 @@
+package warptrace
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestValuesThatAreAddedUpAreThoseThatAreDecoded: in every mode, in every row, asked for in any order.
+func TestValuesThatAreAddedUpAreThoseThatAreDecoded(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 11))
+	asked := map[uint8]int{}
+	for range 400 {
+		rows, n := 1+r.IntN(40), 1+r.IntN(30)
+		width := uint(1) << r.IntN(4)
+		keep := ^uint64(0) >> (64 - 8*width)
+		want := make([]uint64, rows*n)
+		for row := range rows {
+			base := uint64(row) * uint64(r.IntN(3))
+			for k := range n {
+				want[row*n+k] = (base + uint64(k)*2 + uint64(r.IntN(3))) & keep
+			}
+		}
+		for mode := uint8(valuesSteps); mode < valuesModes; mode++ {
+			stored := make([]uint64, len(want))
+			residuals(stored, want, n, mode, width)
+			form := v2ValueColumn{form: mode | uint8([]int{1: 0, 2: 1, 4: 2, 8: 3}[width])<<4}
+			planes := form.append(nil, stored)
+			p := &v2Paths{planes: planes, values: []v2Column{{v2ValueColumn: form, n: n}}}
+			path := &v2Path{n: n, rows: rows, width: 1}
+			for row := range rows {
+				values, ok := p.stepsOf(path, &p.values[0], row)
+				if wanted := form.stored == 1 && form.constant == 0 && row < rowsAddedUp; ok != wanted {
+					t.Fatalf("mode %d, planes %b and %b, row %d: added up %v, want %v", mode, form.stored, form.constant, row, ok, wanted)
+				}
+				if !ok {
+					continue
+				}
+				for range 2 * n {
+					k := r.IntN(n)
+					if got := values.at(k); got != want[row*n+k] {
+						t.Fatalf("mode %d, width %d, row %d of %d, value %d of %d: %d, want %d", mode, width, row, rows, k, n, got, want[row*n+k])
+					}
+					asked[mode]++
+				}
+			}
+			if _, decoded := p.column(path, 0); len(decoded) != len(want) || decoded[len(want)-1] != want[len(want)-1] {
+				t.Fatalf("mode %d: decoded %v, want %v", mode, decoded, want)
+			}
+			if _, ok := p.stepsOf(path, &p.values[0], 0); ok {
+				t.Fatal("a column that is decoded is added up once more")
+			}
+		}
+	}
+	for mode := uint8(valuesSteps); mode < valuesModes; mode++ {
+		if asked[mode] < 1000 {
+			t.Errorf("mode %d: %d values were asked for, which is no test", mode, asked[mode])
+		}
+	}
+}
