@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -96,10 +97,19 @@ func (s *stream) appendSites(dst []uint32, from, to int) []uint32 {
 	}
 	out := dst[len(dst) : len(dst)+to-from]
 	b := s.raw[from*warptrace.V1EventBytes : to*warptrace.V1EventBytes]
-	for i := range out {
-		e := b[:warptrace.V1EventBytes]
-		out[i] = uint32(e[0]) | uint32(e[1])<<8 | uint32(e[2])<<16 | uint32(e[3])<<24
-		b = b[warptrace.V1EventBytes:]
+	const size = warptrace.V1EventBytes
+	i := 0
+	for ; i+4 <= len(out); i += 4 { // bounds are checked once for four
+		e, four := (*[4 * size]byte)(b), (*[4]uint32)(out[i:])
+		four[0] = binary.LittleEndian.Uint32(e[0:])
+		four[1] = binary.LittleEndian.Uint32(e[size:])
+		four[2] = binary.LittleEndian.Uint32(e[2*size:])
+		four[3] = binary.LittleEndian.Uint32(e[3*size:])
+		b = b[4*size:]
+	}
+	for ; i < len(out); i++ {
+		out[i] = binary.LittleEndian.Uint32(b)
+		b = b[size:]
 	}
 	return dst[:len(dst)+to-from]
 }

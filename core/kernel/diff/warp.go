@@ -329,13 +329,10 @@ const occurrenceSlots = 1 << 12
 
 // occurrences counts how often a warp had passed the sites of its rows before.
 type occurrences struct {
-	slots [occurrenceSlots]struct {
-		site  uint32
-		count uint32
-		used  bool
-	}
-	full map[uint32]uint32 // sites whose slot is another's
-	used []uint16
+	slots [occurrenceSlots]struct{ site, count uint32 }
+	taken [occurrenceSlots]bool
+	full  map[uint32]uint32 // sites whose slot is another's
+	used  []uint16
 }
 
 func occurrenceSlot(local uint32) uint16 { return uint16(local * 0x9e3779b1 >> 20) }
@@ -411,7 +408,7 @@ func (o *occurrences) fill(rows []Row, a, b *stream) {
 // watch forgets all counts and counts the sites of one side of rows from now on.
 func (o *occurrences) watch(rows []Row, of func(*Row) (local uint32, has bool)) {
 	for _, s := range o.used {
-		o.slots[s].used = false
+		o.taken[s] = false
 	}
 	o.used = o.used[:0]
 	clear(o.full)
@@ -426,8 +423,8 @@ func (o *occurrences) watchMore(rows []Row, of func(*Row) (local uint32, has boo
 		}
 		h := occurrenceSlot(local)
 		switch s := &o.slots[h]; {
-		case !s.used:
-			s.site, s.count, s.used = local, 0, true
+		case !o.taken[h]:
+			s.site, s.count, o.taken[h] = local, 0, true
 			o.used = append(o.used, h)
 		case s.site != local:
 			if o.full == nil {
@@ -471,7 +468,8 @@ func (o *occurrences) seeFull(local uint32) {
 }
 
 func (o *occurrences) count(local uint32) uint32 {
-	if slot := &o.slots[occurrenceSlot(local)]; slot.used && slot.site == local {
+	h := occurrenceSlot(local)
+	if slot := &o.slots[h]; o.taken[h] && slot.site == local {
 		return slot.count
 	}
 	return o.full[local]

@@ -1,6 +1,7 @@
 package warptrace
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -289,5 +290,51 @@ func TestWalkSaysWhatIsCutOff(t *testing.T) {
 	stats, err := Walk(context.Background(), cut, cut, WalkOptions{}, func(*Pair) error { return nil })
 	if err != nil || !stats.LossesA.Truncated || len(stats.LossesA.Notes) != 1 {
 		t.Errorf("losses are %+v (%v), want a note on the snapshots", stats.LossesA, err)
+	}
+}
+
+// TestEventsAreTheSameWhateverTheirValues: where values do not count, only control does, at every place of the blocks that are
+// compared at once.
+func TestEventsAreTheSameWhateverTheirValues(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	slow := func(a, b V1Events) bool {
+		if a.Len() != b.Len() {
+			return false
+		}
+		for i := range a.Len() {
+			if !a.SameControl(i, b, i) {
+				return false
+			}
+		}
+		return true
+	}
+	found := map[bool]int{}
+	for range 600 {
+		a := make(V1Events, v1EventBytes*(1+r.IntN(3*sameAtOnce/v1EventBytes)))
+		for i := range a {
+			a[i] = byte(r.Uint32())
+		}
+		b := slices.Clone(a)
+		for range r.IntN(4) {
+			at := r.IntN(a.Len()) * v1EventBytes
+			b[at+12+r.IntN(4)] ^= byte(1 + r.IntN(255)) // of the value
+		}
+		if r.IntN(3) == 0 {
+			b[r.IntN(len(b))] ^= 1
+		}
+		if got, want := sameEvents(a, b, false), slow(a, b); got != want {
+			t.Fatalf("%d events: the same %v, want %v", a.Len(), got, want)
+		} else {
+			found[got]++
+		}
+		if got, want := sameEvents(a, b, true), bytes.Equal(a, b); got != want {
+			t.Fatalf("%d events with values: the same %v, want %v", a.Len(), got, want)
+		}
+		if len(a) > v1EventBytes && sameEvents(a, a[:len(a)-v1EventBytes], false) {
+			t.Fatal("streams of two lengths are the same")
+		}
+	}
+	if found[true] < 100 || found[false] < 50 {
+		t.Errorf("%v: too few of either to tell", found)
 	}
 }
