@@ -6,7 +6,8 @@
 Scalar kernels are measured in warp instructions a second with two workers, a product of matrices in seconds. Each figure is the
 best of several launches in a running process, compiling left out; results are compared with NumPy. The interpreter
 (TRITON_INTERPRET=1) runs the kernel's Python on NumPy arrays: it is given fewer blocks, and its time is scaled by their number.
-The time of one mma.sync is Go's benchmark of package lane. Then the same kernels are recorded with and without what they write.
+The time of one mma.sync is Go's benchmark of package lane. Then the same kernels are recorded with and without what they write,
+and their recordings are compared with format v1 in zstd.
 """
 
 from __future__ import annotations
@@ -80,6 +81,16 @@ def show_recorded(quick: bool) -> None:
         print(f"{line}  asked {ASKED_WRITTEN_CPU}x CPU, {bytes_asked:,.0f} bytes: {verdict(met)}")
 
 
+def show_sizes(quick: bool) -> None:
+    """Print how large the events of recordings are in format v2 and in v1 with zstd."""
+    print(
+        f"\n{'events of recordings':<24} {'events':>9} {'v1, zstd':>12} {'v2':>12} {'ratio':>6} {'v2, whole file':>15}"
+    )
+    for name, row in child("machine", quick=quick, script="sizes.py").items():
+        sizes = f"{row['count']:>9,} {row['v1']:>12,} {row['events']:>12,} {row['v1'] / row['events']:>5.2f}x {row['v2']:>15,}"
+        print(f"{name:<24} {sizes}")
+
+
 def verdict(passed: bool) -> str:
     """A word for a reader who looks for what fails."""
     return "met" if passed else "MISSED"
@@ -104,6 +115,7 @@ def main() -> None:
         line = f"{name:<10} {row['seconds']:>8.3f} s {rate / 1e6:>13.1f} M {beside:>10.2f} s {beside / row['seconds']:>6.1f}x"
         print(line + asked)
     show_recorded(quick)
+    show_sizes(quick)
     nanoseconds = mma_ns(quick)
     asked = f"asked {ASKED_MMA_NS:.0f} ns: {verdict(nanoseconds <= ASKED_MMA_NS)}"
     print(f"\nmma.sync m16n8k16, fp16 with fp32 sums: {nanoseconds:.0f} ns, {asked}")

@@ -77,7 +77,7 @@ def test_quick_benchmark_of_the_machine_measures_every_part() -> None:
         [sys.executable, REPOSITORY / "bench" / "simulate.py", "--quick"], capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for part in ("add", "softmax", "layernorm", "sort", "matmul", "mma.sync", "peak memory"):
+    for part in ("add", "softmax", "layernorm", "sort", "matmul", "matmul, everything", "mma.sync", "peak memory"):
         assert f"\n{part}" in done.stdout
 
 
