@@ -142,10 +142,10 @@ func (t *task) match() (*collective.Matched, error) {
 	return t.found, err
 }
 
-// judgeCollectives counts impossible orders before and after alignment.
+// judgeCollectives counts impossible orders before and after alignment, and explains the node that was asked for.
 func (t *task) judgeCollectives() error {
 	if len(t.parties()) < 2 {
-		return nil
+		return t.explain()
 	}
 	m, err := t.match()
 	if err != nil {
@@ -172,7 +172,7 @@ func (t *task) judgeCollectives() error {
 		t.warn("%s", t.nothingJudged(m))
 	}
 	t.noteMatching(m)
-	return nil
+	return t.explain()
 }
 
 // nothingJudged says that collectives neither speak for the alignment nor against it, and why.

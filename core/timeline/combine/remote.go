@@ -166,6 +166,9 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	if err := t.decide(); err != nil {
 		return nil, err
 	}
+	if err := t.judgeCollectives(); err != nil {
+		return nil, err
+	}
 	names, err := runNames(t.nodes)
 	if err != nil {
 		return nil, err
@@ -263,7 +266,7 @@ func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 		t.mine[0] = append(t.mine[0], i)
 	}
 	t.plan(0)
-	o, err := t.writeNode(j.Context(), 0, j.Workers(), func() (*file.Output, error) { return file.Create(nt.Output, false) })
+	o, err := t.writeNode(j.Context(), 0, j.Workers(), false, func() (*file.Output, error) { return file.Create(nt.Output, false) })
 	if err != nil {
 		return nil, err
 	}

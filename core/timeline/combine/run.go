@@ -76,7 +76,8 @@ func Run(j *job.Job, req Request) (*Document, *Evidence, error) {
 	if err := t.decide(); err != nil {
 		return nil, nil, err
 	}
-	return t.doc, t.evidence(), t.write()
+	err = t.write()
+	return t.doc, t.evidence(), err
 }
 
 func (t *task) evidence() *Evidence {
@@ -199,7 +200,7 @@ func (t *task) undated() int {
 	return n
 }
 
-// decide learns the clocks, places every line and judges the collectives. It reads no event of a trace.
+// decide learns the clocks and places every line. It reads no event of a trace.
 func (t *task) decide() error {
 	if err := t.learnClocks(); err != nil {
 		return err
@@ -216,10 +217,7 @@ func (t *task) decide() error {
 	t.growOutside()
 	t.newMark()
 	t.sayNotAligned()
-	if err := t.judgeCollectives(); err != nil {
-		return err
-	}
-	return t.explain()
+	return nil
 }
 
 // begin starts the document.
@@ -357,11 +355,16 @@ func (t *task) allText() bool {
 	return true
 }
 
-// write writes the outputs and completes the document.
+// write judges the collectives, writes the outputs and completes the document. The nodes of a run directory are written first: what is
+// read to be written holds the collectives.
 func (t *task) write() error {
-	switch t.format {
-	case FormatRun:
+	if t.format == FormatRun {
 		return t.writeRun()
+	}
+	if err := t.judgeCollectives(); err != nil {
+		return err
+	}
+	switch t.format {
 	case FormatXPlane:
 		return t.writeSingle()
 	case FormatChrome:

@@ -15,6 +15,7 @@ import (
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
+	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
@@ -72,8 +73,9 @@ func (n *Node) count(stats []*align.Stats) {
 	n.Result.fill(&total)
 }
 
-// writeNode writes the aligned file of node k, alone in a file of its own, and counts what happens to its events.
-func (t *task) writeNode(ctx context.Context, k, workers int, create func() (*file.Output, error)) (Output, error) {
+// writeNode writes the aligned file of node k, alone in a file of its own, and counts what happens to its events. With collectives it
+// finds those, too, where they are not found part by part.
+func (t *task) writeNode(ctx context.Context, k, workers int, collectives bool, create func() (*file.Output, error)) (Output, error) {
 	n := t.nodes[k]
 	edit, stats := t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
 	share := t.share(k)
@@ -82,11 +84,23 @@ func (t *task) writeNode(ctx context.Context, k, workers int, create func() (*fi
 	if err := t.addMark(k, n.retimer(), edit, false); err != nil {
 		return Output{}, err
 	}
+	var found *collective.Extraction
+	if trace, ok := n.Trace.(source.Compiled); ok && collectives && n.places == nil && n.found == nil {
+		opt := n.options(0, len(t.nodes))
+		var err error
+		if found, err = collective.BeginCompiled(ctx, n.Src, trace, opt); err != nil {
+			return Output{}, withPath(err, n.Path)
+		}
+		edit.Operations = &source.OperationReading{StartNS: opt.StartNS, Visitor: found.Visitor()}
+	}
 	o, bytes, err := n.retimer().WriteFile(ctx, n.Src, edit, create)
 	if err != nil {
 		return Output{}, withPath(err, n.Path)
 	}
 	defer o.Abort()
+	if found != nil {
+		n.found = []*collective.Part{found.Finish()}
+	}
 	n.count(stats)
 	sum, err := checksum(o, bytes)
 	if err != nil {
@@ -138,7 +152,8 @@ func (t *task) writeRun() error {
 	t.stage("write")
 	outputs := make([]Output, len(t.nodes))
 	err = t.eachNode(func(ctx context.Context, k, workers int) (err error) {
-		if outputs[k], err = t.writeNode(ctx, k, workers, func() (*file.Output, error) { return dir.Create(names[k]) }); err != nil {
+		create := func() (*file.Output, error) { return dir.Create(names[k]) }
+		if outputs[k], err = t.writeNode(ctx, k, workers, len(t.parties()) > 1 && t.found == nil, create); err != nil {
 			return err
 		}
 		if n := outputs[k].Bytes; n > MaxSingleBytes {
@@ -150,6 +165,9 @@ func (t *task) writeRun() error {
 		return err
 	}
 	t.doc.Outputs = outputs
+	if err := t.judgeCollectives(); err != nil {
+		return err
+	}
 	if err := t.conclude(); err != nil {
 		return err
 	}

@@ -40,8 +40,18 @@ type Edit struct {
 	// TimestampNS receives: by how many ns its start moved (rounded to nearest).
 	CorrectionStat string
 
+	// Operations, when set, sees the operations of compiled programs, as Compiled.Operations shows them, of a trace that has them.
+	// WriteFile serves it, from the bytes that it writes where it can; Measure does not.
+	Operations *OperationReading
+
 	Workers  int // goroutines; default 1
 	Progress func(bytes int64)
+}
+
+// OperationReading is what Compiled.Operations is given.
+type OperationReading struct {
+	StartNS int64 // from which times count that are not absolute
+	Visitor OperationVisitor
 }
 
 // PlaneEdit changes one process, which the formats that can be re-timed call a plane. The zero PlaneEdit copies it.

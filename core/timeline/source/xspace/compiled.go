@@ -201,83 +201,15 @@ func programsOfEvents(ctx context.Context, src *file.Source, p *Plane, only *IDS
 	return out, err
 }
 
-// Operations visits the events of lines that hold executions, where their name is wanted.
-func (s *Space) Operations(ctx context.Context, src *file.Source, startNS int64, v source.OperationVisitor) error {
-	for i, process := range s.Layout() {
-		if p := &s.Planes[i]; p.Events > 0 && process.Kind != "" {
-			if err := p.operations(ctx, src, process, startNS, &v); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func (p *Plane) operations(ctx context.Context, src *file.Source, process *source.Process, startNS int64, v *source.OperationVisitor) error {
-	names, err := LoadEventNames(ctx, src, p, NameOptions{})
-	if err != nil {
-		return err
-	}
-	only := &IDSet{}
-	names.Each(func(id int64, name string) {
-		if v.Want(process, name) {
-			only.Add(id)
-		}
-	})
-	if only.Len() == 0 {
-		return nil
-	}
-	stats, err := LoadStatNames(ctx, src, p, NameOptions{})
-	if err != nil {
-		return err
-	}
-	opt := EventOptions{EventNames: names, StatNames: stats, Only: only}
-	var programs map[int64]int64 // by event metadata, where events do not carry it
-	if process.Kind == aligned.PlaneOperations {
-		if programs, err = programsOfEvents(ctx, src, p, only); err != nil {
-			return err
-		}
-	}
-	v.Enter(process)
-	for k := range p.Lines {
-		l := &p.Lines[k]
-		if l.Timed() == 0 || !process.Executes[k] {
-			continue
-		}
-		base := l.TimestampNS
-		if base < AbsoluteNS {
-			base = addSat(base, startNS)
-		}
-		var o source.Operation
-		if err := EventsOf(ctx, src, p, l, opt, func(e *Event) error {
-			if !only.Has(e.MetadataID) || e.Aggregated {
-				return nil
-			}
-			o = source.Operation{
-				Name: e.Name(), Line: int32(l.Index), StartNS: addSat(base, floorNS(e.OffsetPS)), EndNS: addSat(base, ceilNS(addSat(e.OffsetPS, e.DurationPS))),
-			}
-			facts(e, &o)
-			if id, ok := programs[e.MetadataID]; ok && !o.HasProgram {
-				o.Program, o.HasProgram = id, true
-			}
-			v.Visit(process, &o)
-			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // facts finds in the stats what the event says of its operation.
 func facts(e *Event, o *source.Operation) {
 	for it := e.Stats(); it.Next(); {
 		st := it.Stat()
 		switch st.Name {
 		case "hlo_op":
-			o.Op = strings.TrimPrefix(strings.Clone(st.Text()), "%")
+			o.Op = strings.TrimPrefix(st.Text(), "%")
 		case "hlo_module":
-			o.Module = strings.Clone(st.Text())
+			o.Module = st.Text()
 		case statProgram:
 			o.Program, o.HasProgram = idBits(st)
 		case "run_id":

@@ -27,7 +27,8 @@ type emitter struct {
 	ref lineRef // the line that t belongs to
 	t   *transform
 
-	once *onePass // set when sizes are only found while writing
+	once    *onePass      // set when sizes are only found while writing
+	visitor *eventVisitor // sees the events of the line, too; nil: nobody does
 }
 
 // outputBuffer holds at least one segment; emitSlack is the room for what a copy in blocks may overrun.
@@ -162,12 +163,22 @@ func (e *emitter) position() int64 { return e.written + int64(e.n) }
 // fields writes the fields of a segment.
 func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 	if seg.big {
+		if e.visitor != nil {
+			if err := e.visitor.bigSegment(seg); err != nil {
+				return err
+			}
+		}
 		return e.big(p, seg, out)
 	}
 	defer e.progress(seg.n)
 	b, err := loadSegment(e.ctx, e.src, &e.in, seg.off, seg.n)
 	if err != nil {
 		return err
+	}
+	if e.visitor != nil {
+		if err := e.visitor.segment(seg, b); err != nil {
+			return err
+		}
 	}
 	n, t := int(seg.n), e.t
 	dst, o := e.out, e.n

@@ -142,8 +142,18 @@ func EventsOf(ctx context.Context, src *file.Source, p *Plane, l *Line, opt Even
 	if err := opt.load(ctx, src, p); err != nil {
 		return err
 	}
+	return newEventVisitor(ctx, src, p, l, opt, visit).line(l)
+}
+
+// newEventVisitor visits events of a line with tables that are loaded.
+func newEventVisitor(ctx context.Context, src *file.Source, p *Plane, l *Line, opt EventOptions, visit func(e *Event) error) *eventVisitor {
 	v := &eventVisitor{ctx: ctx, src: src, at: place{plane: p.Index, line: l.Index}, opt: opt, visit: visit}
 	v.e.names = &tables{events: opt.EventNames, stats: opt.StatNames}
+	return v
+}
+
+// line visits all events of the line.
+func (v *eventVisitor) line(l *Line) error {
 	var buf []byte
 	for i := range l.segments {
 		seg := &l.segments[i]
@@ -153,7 +163,7 @@ func EventsOf(ctx context.Context, src *file.Source, p *Plane, l *Line, opt Even
 			}
 			continue
 		}
-		b, err := loadSegment(ctx, src, &buf, seg.off, seg.n)
+		b, err := loadSegment(v.ctx, v.src, &buf, seg.off, seg.n)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // ErrLengths is what Write returns when a length turned out to need more or fewer bytes than in the input, after it was written.
@@ -16,11 +17,12 @@ var ErrLengths = errors.New("xspace: a message's length takes another number of 
 // message is complete. The output begins at offset 0 of w and is the same as Rewrite's. Observe functions of the edit are called
 // as by Measure.
 func Write(ctx context.Context, src *file.Source, space *Space, edit *Edit, w io.WriterAt) (*Sizes, error) {
-	return write(ctx, src, space, edit, w, min(outputBuffer, 2*space.Bytes))
+	return write(ctx, src, space, edit, nil, w, min(outputBuffer, 2*space.Bytes))
 }
 
 // write does it through a buffer of a size: what is still in it can change its length, what was written cannot.
-func write(ctx context.Context, src *file.Source, space *Space, edit *Edit, w io.WriterAt, buffer int64) (*Sizes, error) {
+// operations, when set, sees the operations in the lines that are written event by event.
+func write(ctx context.Context, src *file.Source, space *Space, edit *Edit, operations *source.OperationReading, w io.WriterAt, buffer int64) (*Sizes, error) {
 	m, err := newMeasurer(ctx, src, space, edit)
 	if err != nil {
 		return nil, err
@@ -28,6 +30,9 @@ func write(ctx context.Context, src *file.Source, space *Space, edit *Edit, w io
 	e := newEmitter(ctx, src, space, m.edit, m.sizes, io.NewOffsetWriter(w, 0))
 	e.out = make([]byte, buffer+emitSlack)
 	e.once = &onePass{m: m, e: e, w: w}
+	if operations != nil {
+		e.once.operations = space.operations(ctx, src, operations)
+	}
 	walk := &pieceWalk{visit: e.piece, once: e.once}
 	if err := walk.space(space, m.sizes); err != nil {
 		return nil, err
@@ -48,6 +53,8 @@ type onePass struct {
 	e    *emitter
 	w    io.WriterAt
 	lost bool // a length does not fit its place: nothing more is written, sizes are still found
+
+	operations *operationReader // nil: nobody asked
 }
 
 // mayGrow copies the source up to a message whose length is open, and returns where it begins in the output.
@@ -64,7 +71,10 @@ func (w *pieceWalk) lineOnce(ref lineRef, l *Line, lo *lineLayout) {
 	m, e := w.once.m, w.once.e
 	at := w.mayGrow(l.tag)
 	_, t := m.begin(ref)
-	e.ref, e.t = ref, t
+	e.ref, e.t, e.visitor = ref, t, nil
+	if o := w.once.operations; o != nil && w.err == nil {
+		e.visitor = o.visitor(l)
+	}
 	w.open(3, l.tag, l.Offset, l.Length, lo.length, lo.head)
 	for i := range l.segments {
 		seg := &l.segments[i]

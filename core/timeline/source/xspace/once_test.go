@@ -72,7 +72,7 @@ func TestOnePassEqualsMeasureAndRewrite(t *testing.T) {
 		for _, buffer := range []int64{1, 60, 700, max(outputBuffer, 4*s.Bytes)} {
 			*seen = nil
 			g := &growing{}
-			got, err := write(ctx, src, s, e, g, buffer)
+			got, err := write(ctx, src, s, e, nil, g, buffer)
 			if errors.Is(err, ErrLengths) {
 				lost++
 				if buffer > s.Bytes {
@@ -124,7 +124,7 @@ func TestALengthThatNeedsMoreBytesAfterItWasWritten(t *testing.T) {
 	if got, err := Write(context.Background(), src, s, e, g); err != nil || !bytes.Equal(g.b, want) || got.Total != sizes.Total {
 		t.Errorf("in the buffer: %v, %d bytes, want %d", err, len(g.b), len(want))
 	}
-	if got, err := write(context.Background(), src, s, e, &growing{}, 16); !errors.Is(err, ErrLengths) || got.Total != sizes.Total {
+	if got, err := write(context.Background(), src, s, e, nil, &growing{}, 16); !errors.Is(err, ErrLengths) || got.Total != sizes.Total {
 		t.Errorf("in the file: %v, want ErrLengths with all sizes", err)
 	}
 }

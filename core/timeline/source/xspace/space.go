@@ -2,8 +2,9 @@
 //
 // It works in streaming passes over the bytes. Scan finds the planes, lines, clocks and counts; Measure computes the new size of
 // every length-prefixed message under an Edit; Rewrite copies every byte that is not edited as it is; Write does both in one pass,
-// into a file of its own. Events and EventMetadata iterate. Nothing holds a file in memory: the largest buffer is one segment of half a MiB a worker, and what is
-// kept grows with the number of planes and lines, not of events. It decides nothing about clocks: which line is mapped by which
+// into a file of its own, and shows the operations of compiled programs on the way. Events and EventMetadata iterate. Nothing holds a
+// file in memory: the largest buffer is one segment of half a MiB a worker, and what is kept grows with the number of planes and lines,
+// not of events. Where events are as nearly all are they are taken some at a time (usual.go). It decides nothing about clocks: which line is mapped by which
 // map is the caller's business. The format is stated in docs/formats/xspace.md, the schema in docs/formats/xplane.proto.
 package xspace
 

@@ -265,8 +265,16 @@ func (s *Space) WriteFile(ctx context.Context, src *file.Source, e *Edit, create
 		return nil, 0, err
 	}
 	var sizes *Sizes
-	if !e.Cuts() && e.Workers <= 1 {
-		sizes, err = Write(ctx, src, s, e, o)
+	once, operations := !e.Cuts() && e.Workers <= 1, e.Operations
+	if operations != nil && (!once || !s.writtenWhole(e)) {
+		if err := s.Operations(ctx, src, operations.StartNS, operations.Visitor); err != nil {
+			o.Abort()
+			return nil, 0, err
+		}
+		operations = nil
+	}
+	if once {
+		sizes, err = write(ctx, src, s, e, operations, o, min(outputBuffer, 2*s.Bytes))
 	} else if sizes, err = Measure(ctx, src, s, e); err == nil {
 		err = RewriteAt(ctx, src, s, e, sizes, o, 0, e.Workers)
 	}
