@@ -150,6 +150,12 @@ class Verdicts(Result):
             The ending is neither ``.json`` nor ``.html``.
         FileAccessError
             The file exists and ``overwrite`` was not given.
+
+        Examples
+        --------
+        >>> verdicts = prlx.validate_collectives("examples/jax_p4")
+        >>> verdicts.save("verdicts.html").name
+        'verdicts.html'
         """
         target = Path(path)
         if target.suffix != ".html":
