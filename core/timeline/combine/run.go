@@ -355,19 +355,18 @@ func (t *task) allText() bool {
 	return true
 }
 
-// write judges the collectives, writes the outputs and completes the document. The nodes of a run directory are written first: what is
-// read to be written holds the collectives.
+// write writes the outputs, judges the collectives and completes the document. Of traces that are written in their own format the
+// collectives are found in what is read to be written; else they come first.
 func (t *task) write() error {
-	if t.format == FormatRun {
-		return t.writeRun()
-	}
-	if err := t.judgeCollectives(); err != nil {
-		return err
-	}
 	switch t.format {
+	case FormatRun:
+		return t.writeRun()
 	case FormatXPlane:
 		return t.writeSingle()
 	case FormatChrome:
+		if err := t.judgeCollectives(); err != nil {
+			return err
+		}
 		return t.writeChrome()
 	}
 	return fault.New(fault.Internal, "combine: no writer for format %q", t.format)

@@ -29,7 +29,7 @@ type measured struct {
 // retimer returns the trace as what is written in its own format; chooseFormat has refused others.
 func (n *Node) retimer() source.Retimer { return n.Trace.(source.Retimer) }
 
-// measure sizes every node's output and counts what happens to its events. name adds names to the edit of each node.
+// measure sizes every node's output, counts what happens to its events and finds the collectives. name adds names to the edit of each node.
 func (t *task) measure(name func(k int, e *source.Edit)) ([]measured, error) {
 	out := make([]measured, len(t.nodes))
 	t.stage("align")
@@ -46,9 +46,14 @@ func (t *task) measure(name func(k int, e *source.Edit)) ([]measured, error) {
 		share := t.share(k)
 		defer share.Done()
 		out[k].edit.Workers, out[k].edit.Progress = workers, share.Add
+		found, err := n.watch(ctx, out[k].edit, len(t.nodes), len(t.parties()) > 1 && t.found == nil)
+		if err != nil {
+			return err
+		}
 		if out[k].Measured, err = n.retimer().Measure(ctx, n.Src, out[k].edit); err != nil {
 			return withPath(err, n.Path)
 		}
+		n.take(found)
 		n.count(stats[k])
 		return nil
 	})
@@ -84,29 +89,43 @@ func (t *task) writeNode(ctx context.Context, k, workers int, collectives bool, 
 	if err := t.addMark(k, n.retimer(), edit, false); err != nil {
 		return Output{}, err
 	}
-	var found *collective.Extraction
-	if trace, ok := n.Trace.(source.Compiled); ok && collectives && n.places == nil && n.found == nil {
-		opt := n.options(0, len(t.nodes))
-		var err error
-		if found, err = collective.BeginCompiled(ctx, n.Src, trace, opt); err != nil {
-			return Output{}, withPath(err, n.Path)
-		}
-		edit.Operations = &source.OperationReading{StartNS: opt.StartNS, Visitor: found.Visitor()}
+	found, err := n.watch(ctx, edit, len(t.nodes), collectives)
+	if err != nil {
+		return Output{}, err
 	}
 	o, bytes, err := n.retimer().WriteFile(ctx, n.Src, edit, create)
 	if err != nil {
 		return Output{}, withPath(err, n.Path)
 	}
 	defer o.Abort()
-	if found != nil {
-		n.found = []*collective.Part{found.Finish()}
-	}
+	n.take(found)
 	n.count(stats)
 	sum, err := checksum(o, bytes)
 	if err != nil {
 		return Output{}, err
 	}
 	return Output{Path: filepath.Base(o.Path()), Format: "xplane", Bytes: bytes, SHA256: sum}, o.Commit()
+}
+
+// watch makes an edit find the collectives of the trace, where they are wanted and not found part by part. take takes them.
+func (n *Node) watch(ctx context.Context, e *source.Edit, nodes int, collectives bool) (*collective.Extraction, error) {
+	trace, ok := n.Trace.(source.Compiled)
+	if !ok || !collectives || n.places != nil || n.found != nil {
+		return nil, nil
+	}
+	opt := n.options(0, nodes)
+	found, err := collective.BeginCompiled(ctx, n.Src, trace, opt)
+	if err != nil {
+		return nil, withPath(err, n.Path)
+	}
+	e.Operations = &source.OperationReading{StartNS: opt.StartNS, Visitor: found.Visitor()}
+	return found, nil
+}
+
+func (n *Node) take(found *collective.Extraction) {
+	if found != nil {
+		n.found = []*collective.Part{found.Finish()}
+	}
 }
 
 // checksum reads back what was written: lengths are corrected after the bytes behind them.
@@ -249,6 +268,9 @@ func (t *task) writeSingle() error {
 		return err
 	}
 	t.doc.Outputs = []Output{{Path: filepath.Base(t.req.Output), Format: "xplane", Bytes: total, SHA256: sum}}
+	if err := t.judgeCollectives(); err != nil {
+		return err
+	}
 	if err := t.conclude(); err != nil {
 		return err
 	}

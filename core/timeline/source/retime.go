@@ -41,7 +41,7 @@ type Edit struct {
 	CorrectionStat string
 
 	// Operations, when set, sees the operations of compiled programs, as Compiled.Operations shows them, of a trace that has them.
-	// WriteFile serves it, from the bytes that it writes where it can; Measure does not.
+	// WriteFile and Measure serve it, from the bytes that they read anyhow where they can.
 	Operations *OperationReading
 
 	Workers  int // goroutines; default 1

@@ -163,10 +163,8 @@ func (e *emitter) position() int64 { return e.written + int64(e.n) }
 // fields writes the fields of a segment.
 func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 	if seg.big {
-		if e.visitor != nil {
-			if err := e.visitor.bigSegment(seg); err != nil {
-				return err
-			}
+		if err := e.visitor.also(seg, nil); err != nil {
+			return err
 		}
 		return e.big(p, seg, out)
 	}
@@ -175,10 +173,8 @@ func (e *emitter) fields(p piece, seg *segment, out *lineLayout) error {
 	if err != nil {
 		return err
 	}
-	if e.visitor != nil {
-		if err := e.visitor.segment(seg, b); err != nil {
-			return err
-		}
+	if err := e.visitor.also(seg, b); err != nil {
+		return err
 	}
 	n, t := int(seg.n), e.t
 	dst, o := e.out, e.n

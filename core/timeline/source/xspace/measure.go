@@ -10,6 +10,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // Sizes are the lengths of every message under an Edit, and what the edit does to events. They belong to the Space and the
@@ -70,9 +71,17 @@ func (r replacement) growth() int64 { return int64(len(r.b)) - (r.end - r.start)
 
 // Measure computes the sizes of the output of an edit. It reads the events of those lines whose events the edit touches.
 func Measure(ctx context.Context, src *file.Source, space *Space, edit *Edit) (*Sizes, error) {
+	return measure(ctx, src, space, edit, nil)
+}
+
+// measure shows the operations in the lines whose events it reads, when somebody asks and one worker does it.
+func measure(ctx context.Context, src *file.Source, space *Space, edit *Edit, operations *source.OperationReading) (*Sizes, error) {
 	m, err := newMeasurer(ctx, src, space, edit)
 	if err != nil {
 		return nil, err
+	}
+	if operations != nil {
+		m.operations = space.operations(ctx, src, operations)
 	}
 	err = inParallel(ctx, max(m.edit.Workers, 1), len(m.todo), func(ctx context.Context, next func() (int, bool)) error {
 		var buf []byte
@@ -114,6 +123,8 @@ type measurer struct {
 	edit  *Edit
 	sizes *Sizes
 	todo  []lineRef // edited lines
+
+	operations *operationReader // nil: nobody asked
 }
 
 type lineRef struct{ plane, line int }
@@ -276,17 +287,25 @@ func (m *measurer) statIDs(ctx context.Context, p *Plane, names []string) (map[s
 func (m *measurer) measureLine(ctx context.Context, ref lineRef, buf *[]byte, batch *usualBatch) error {
 	l := &m.space.Planes[ref.plane].Lines[ref.line]
 	out, t := m.begin(ref)
+	visitor, err := m.operations.visitorOf(ref.plane, l)
+	if err != nil {
+		return err
+	}
 	for i := range l.segments {
 		seg := &l.segments[i]
 		n := seg.n
-		var err error
 		switch {
 		case seg.plain && !out.walk:
 		case seg.big:
-			n, err = m.measureBig(ctx, ref, seg, t, out)
+			if err = visitor.also(seg, nil); err == nil {
+				n, err = m.measureBig(ctx, ref, seg, t, out)
+			}
 		default:
 			var b []byte
 			if b, err = loadSegment(ctx, m.src, buf, seg.off, seg.n); err == nil {
+				err = visitor.also(seg, b)
+			}
+			if err == nil {
 				n, err = measureSegment(m.src, ref, seg, b, t, out, batch)
 			}
 		}

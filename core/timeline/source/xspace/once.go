@@ -71,9 +71,9 @@ func (w *pieceWalk) lineOnce(ref lineRef, l *Line, lo *lineLayout) {
 	m, e := w.once.m, w.once.e
 	at := w.mayGrow(l.tag)
 	_, t := m.begin(ref)
-	e.ref, e.t, e.visitor = ref, t, nil
-	if o := w.once.operations; o != nil && w.err == nil {
-		e.visitor = o.visitor(l)
+	e.ref, e.t = ref, t
+	if w.err == nil {
+		e.visitor, w.err = w.once.operations.visitorOf(ref.plane, l)
 	}
 	w.open(3, l.tag, l.Offset, l.Length, lo.length, lo.head)
 	for i := range l.segments {

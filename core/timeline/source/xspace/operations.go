@@ -12,15 +12,14 @@ import (
 func (s *Space) Operations(ctx context.Context, src *file.Source, startNS int64, v source.OperationVisitor) error {
 	o := s.operations(ctx, src, &source.OperationReading{StartNS: startNS, Visitor: v})
 	for i := range s.Planes {
-		p := &s.Planes[i]
-		if err := o.enter(i); err != nil {
-			return err
-		}
-		for k := range p.Lines {
-			if v := o.visitor(&p.Lines[k]); v != nil {
-				if err := v.line(&p.Lines[k]); err != nil {
-					return err
-				}
+		for k := range s.Planes[i].Lines {
+			l := &s.Planes[i].Lines[k]
+			v, err := o.visitorOf(i, l)
+			if err == nil && v != nil {
+				err = v.line(l)
+			}
+			if err != nil {
+				return err
 			}
 		}
 	}
@@ -35,6 +34,7 @@ type operationReader struct {
 	space     *Space
 	processes []*source.Process
 
+	entered  int // how many planes were
 	plane    *Plane
 	process  *source.Process
 	opt      EventOptions    // names of the plane; Only is nil when none of them is wanted
@@ -80,6 +80,31 @@ func (o *operationReader) enter(i int) (err error) {
 	o.opt.Only = only
 	o.Visitor.Enter(process)
 	return nil
+}
+
+// visitorOf takes the events of a line of the i-th plane; nil: nothing of the line is wanted, or nobody asked. Planes come in order.
+func (o *operationReader) visitorOf(i int, l *Line) (*eventVisitor, error) {
+	if o == nil {
+		return nil, nil
+	}
+	for o.entered <= i {
+		if err := o.enter(o.entered); err != nil {
+			return nil, err
+		}
+		o.entered++
+	}
+	return o.visitor(l), nil
+}
+
+// also visits a segment that was read into b for another purpose; a big one is read here. A nil visitor visits nothing.
+func (v *eventVisitor) also(seg *segment, b []byte) error {
+	switch {
+	case v == nil:
+		return nil
+	case seg.big:
+		return v.bigSegment(seg)
+	}
+	return v.segment(seg, b)
 }
 
 // visitor takes the events of a line of the current plane; nil: nothing of the line is wanted.

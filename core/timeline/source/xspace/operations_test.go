@@ -47,7 +47,7 @@ func TestOperationsAreSeenWhileTheyAreWritten(t *testing.T) {
 		"a long event":   {more: big, merged: true},
 		"longer lengths": {change: func(e *Edit) { e.Planes[0].Lines[0].Cursor = far.Cursor(0) }, merged: true, again: true},
 		"two workers":    {change: func(e *Edit) { e.Workers = 2 }},
-		"a cut":          {change: func(e *Edit) { e.Planes[0].Lines[0].KeepToPS = ptr(int64(1)) }},
+		"a cut":          {change: func(e *Edit) { e.Planes[0].Lines[0].KeepToPS = ptr(int64(1)) }, merged: true},
 		"a plane less":   {change: func(e *Edit) { e.Planes[1].Drop = true }},
 		"a line less":    {change: func(e *Edit) { e.Planes[1].Lines[0].Drop = true }},
 		"a line copied":  {change: func(e *Edit) { e.Planes[1].Lines[0] = LineEdit{} }},
@@ -65,7 +65,7 @@ func TestOperationsAreSeenWhileTheyAreWritten(t *testing.T) {
 			if c.change != nil {
 				c.change(e)
 			}
-			if merged := s.writtenWhole(e) && !e.Cuts() && e.Workers <= 1; merged != c.merged {
+			if merged := s.writtenWhole(e) && e.Workers <= 1; merged != c.merged {
 				t.Errorf("one pass does both: %v, want %v", merged, c.merged)
 			}
 			e.Operations = &source.OperationReading{StartNS: 7, Visitor: noting(&got)}
@@ -81,8 +81,13 @@ func TestOperationsAreSeenWhileTheyAreWritten(t *testing.T) {
 			if again := created > 1; again != c.again {
 				t.Errorf("written %d times", created)
 			}
-			if !slices.Equal(got, want) {
-				t.Errorf("%d operations are seen while they are written, %d by themselves, or others", len(got), len(want))
+			seen := got
+			got = nil
+			if _, err := s.Measure(ctx, src, e); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%d operations are seen while they are measured, %d by themselves, or others: %v", len(got), len(want), err)
+			}
+			if !slices.Equal(seen, want) {
+				t.Errorf("%d operations are seen while they are written, %d by themselves, or others", len(seen), len(want))
 			}
 		})
 	}

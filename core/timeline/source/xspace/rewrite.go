@@ -180,9 +180,6 @@ func (w *pieceWalk) space(space *Space, sizes *Sizes) error {
 			w.copyTo(p.tag)
 			w.pos = end
 		case edited:
-			if w.once != nil && w.once.operations != nil && w.err == nil {
-				w.err = w.once.operations.enter(i)
-			}
 			at := w.mayGrow(p.tag)
 			w.open(1, p.tag, p.Offset, p.Length, out.length, out.head)
 			w.plane(p, out)

@@ -265,18 +265,15 @@ func (s *Space) WriteFile(ctx context.Context, src *file.Source, e *Edit, create
 		return nil, 0, err
 	}
 	var sizes *Sizes
-	once, operations := !e.Cuts() && e.Workers <= 1, e.Operations
-	if operations != nil && (!once || !s.writtenWhole(e)) {
-		if err := s.Operations(ctx, src, operations.StartNS, operations.Visitor); err != nil {
-			o.Abort()
-			return nil, 0, err
-		}
-		operations = nil
-	}
-	if once {
+	operations, err := s.servedAlong(ctx, src, e)
+	switch {
+	case err != nil:
+	case !e.Cuts() && e.Workers <= 1:
 		sizes, err = write(ctx, src, s, e, operations, o, min(outputBuffer, 2*s.Bytes))
-	} else if sizes, err = Measure(ctx, src, s, e); err == nil {
-		err = RewriteAt(ctx, src, s, e, sizes, o, 0, e.Workers)
+	default:
+		if sizes, err = measure(ctx, src, s, e, operations); err == nil {
+			err = RewriteAt(ctx, src, s, e, sizes, o, 0, e.Workers)
+		}
 	}
 	if errors.Is(err, ErrLengths) {
 		o.Abort()
@@ -292,6 +289,16 @@ func (s *Space) WriteFile(ctx context.Context, src *file.Source, e *Edit, create
 	return o, sizes.Total, nil
 }
 
+// servedAlong returns who is to see the operations in the pass that reads the events for an edit. Where that does not read all of them,
+// or several workers do, they are shown here, and nobody is left.
+func (s *Space) servedAlong(ctx context.Context, src *file.Source, e *Edit) (*source.OperationReading, error) {
+	o := e.Operations
+	if o == nil || e.Workers <= 1 && s.writtenWhole(e) {
+		return o, nil
+	}
+	return nil, s.Operations(ctx, src, o.StartNS, o.Visitor)
+}
+
 // measured is an output of a Space that was sized.
 type measured struct {
 	space *Space
@@ -301,7 +308,11 @@ type measured struct {
 
 // Measure sizes the output.
 func (s *Space) Measure(ctx context.Context, src *file.Source, e *Edit) (source.Measured, error) {
-	sizes, err := Measure(ctx, src, s, e)
+	operations, err := s.servedAlong(ctx, src, e)
+	if err != nil {
+		return nil, err
+	}
+	sizes, err := measure(ctx, src, s, e, operations)
 	return &measured{s, e, sizes}, err
 }
 
