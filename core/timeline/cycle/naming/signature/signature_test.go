@@ -71,6 +71,20 @@ func TestUserRules(t *testing.T) {
 	}
 }
 
+func TestRulesHaveALongestPattern(t *testing.T) {
+	rule := func(match, replace int) string {
+		return "[[rule]]\nmatch='" + strings.Repeat("a", match) + "'\nreplace='" + strings.Repeat("b", replace) + "'\n"
+	}
+	for _, tc := range []struct {
+		match, replace int
+		fits           bool
+	}{{1, 0, true}, {maxPattern, maxPattern, true}, {maxPattern + 1, 0, false}, {1, maxPattern + 1, false}, {0, 1, false}} {
+		if _, err := ParseRules("rules.toml", []byte(rule(tc.match, tc.replace))); (err == nil) != tc.fits {
+			t.Errorf("%d bytes replaced by %d: %v, want that it fits: %v", tc.match, tc.replace, err, tc.fits)
+		}
+	}
+}
+
 func FuzzKeys(f *testing.F) {
 	for _, s := range []string{"void a<b<c> >(d)", "_ZN5aiter3fooIDF16bEEvv", "operator<<(a)", "x((((<<<<", "a)>]}", "void f(int)::{lambda()#1}::operator()() const", "_ZZZZ"} {
 		f.Add(s)
