@@ -176,9 +176,7 @@ func (p *page) headline(in *CombineReport) {
 			p.Sentences = append(p.Sentences, fmt.Sprintf("Nothing is known about the clocks of %s: their times may be off by any amount.", plural(guessed, "node", "nodes")))
 		}
 	}
-	for _, s := range bounded(doc.Limits(), "sentences") {
-		p.Sentences = append(p.Sentences, s)
-	}
+	p.Sentences = append(p.Sentences, bounded(doc.Limits(), "sentences")...)
 	p.Tiles = append(p.Tiles, tile{Label: "nodes", Value: count(len(doc.Nodes)), Detail: count(events) + " events"})
 	if c := doc.Collectives; c != nil && c.Groups > 0 {
 		t := tile{Label: "impossible collectives", From: count(c.Before.Violated), Value: count(c.After.Violated), Detail: "of " + count(c.Groups) + " matched", Class: "good"}
