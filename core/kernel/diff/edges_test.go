@@ -49,7 +49,7 @@ func TestOptionsThatWereLeftToUs(t *testing.T) {
 }
 
 func TestPointsAreTakenOffAText(t *testing.T) {
-	for text, want := range map[string]string{"floats differ (9)": "floats differ", "a (b) (c)": "a (b)", "none": "none", "": "", "(": "("} {
+	for text, want := range map[string]string{"floats differ (9)": "floats differ", "a (b) (c)": "a (b)", "none": "none", "": "", "(": "(", "cut short (": "cut short"} {
 		if got := withoutPoints(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
@@ -149,5 +149,51 @@ func TestNoBaselineExplainsNothing(t *testing.T) {
 	base, err := ApplyBaseline(nil, r, nil, nil, nil, nil, Options{})
 	if err != nil || base == nil || base != r.Baseline || base.Pairs != 0 || base.RunsA+base.RunsB != 0 || base.Suppressed != 0 {
 		t.Errorf("got %+v, %v", base, err)
+	}
+}
+
+func TestRangesOfChunksAreJoinedAndFew(t *testing.T) {
+	if got := elementRanges([]int64{2, 3, 4}); strings.ContainsAny(got, ",(") || got == "" {
+		t.Errorf("three chunks side by side: %q, want one range", got)
+	}
+	if got := elementRanges([]int64{2, 3, 9}); strings.Count(got, ",") != 1 {
+		t.Errorf("two stretches: %q", got)
+	}
+	var apart []int64
+	for i := range int64(maxRangesShown + 7) {
+		apart = append(apart, 2*i)
+	}
+	if got := elementRanges(apart); !strings.HasSuffix(got, ",... (7 more chunks)") || strings.Count(got, ",") != maxRangesShown {
+		t.Errorf("%d chunks apart: %q, want %d and how many more", len(apart), got, maxRangesShown)
+	}
+	if got := elementRanges(apart[:maxRangesShown]); strings.Contains(got, "more") {
+		t.Errorf("as many as are shown: %q", got)
+	}
+}
+
+func TestLanesBeyondASnapshotHaveNoOperands(t *testing.T) {
+	s := &warptrace.Snapshot{Active: 0b1101, Type: warptrace.TypeU32, Lhs: []uint64{7, 8}, Rhs: []uint64{9, 8, 6}}
+	for lane, want := range []string{"7 9", " ", " 6", " "} {
+		taken, lhs, rhs := sideOfLane(s, lane, true, 0b0100)
+		if got := lhs + " " + rhs; got != want || taken == nil || *taken != (lane == 2) {
+			t.Errorf("lane %d: %q (%v), want %q", lane, got, taken, want)
+		}
+	}
+	if taken, lhs, rhs := sideOfLane(nil, 0, false, 1); taken != nil || lhs+rhs != "" {
+		t.Errorf("nothing was recorded: %v %q %q", taken, lhs, rhs)
+	}
+}
+
+func TestTheFirstDivergenceIsNamedWhereverItStands(t *testing.T) {
+	r := &Result{
+		A: &warptrace.Header{}, B: &warptrace.Header{}, Rows: []Row{{SiteA: 0, SiteB: 0, Warp: 4}, {SiteA: 0, SiteB: 0, Warp: 9}},
+		Sites: []SiteRef{{ID: 0xa}}, Clusters: make([]ClusterRef, 1), Stats: Stats{WarpsDiverged: 2, WarpsCompared: 8},
+	}
+	for first, want := range map[int32]string{-1: "", 0: "warp 4", 1: "warp 9"} {
+		r.First = first
+		got := r.diverges(&Judgement{rows: 2})
+		if strings.Contains(got, ", first ") != (first >= 0) || !strings.Contains(got, want) || !strings.HasPrefix(got, "2 warps of 8 diverge, all in the same way") {
+			t.Errorf("first row %d: %q, want %q", first, got, want)
+		}
 	}
 }

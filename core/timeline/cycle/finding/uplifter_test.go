@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
+	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
@@ -46,5 +47,49 @@ func TestStepsTakeTheTailThatMostOfThemHave(t *testing.T) {
 	}
 	if want := []int32{3, 6, 8, 13, 17}; !slices.Equal(ends, want) { // the third has another tail, the fourth begins with it
 		t.Errorf("steps end at %v, want %v", ends, want)
+	}
+}
+
+func TestACycleTooShortToBeOneHidesNoOther(t *testing.T) {
+	settings := structure.UplifterSettings()
+	f := &finder{r: &structure.Run{Opt: structure.Options{Compat: &settings}, Words: &structure.Words{Loose: identity(100)}}}
+	outer := slices.Concat([]uint32{80, 80, 80}, slices.Repeat([]uint32{1, 2, 3, 4, 5, 6}, 4)) // 80 repeats every kernel
+	got := f.uplifterInner(outer, pattern{start: 0, length: len(outer), at: []int32{0}})
+	if got.start != 3 || got.length != 6 || !slices.Equal(got.at, []int32{3, 9, 15, 21}) {
+		t.Errorf("%+v, want one of 6 kernels from 3 on", got)
+	}
+}
+
+func TestBlocksOfASizeAreKnownWhereMostKernelsSayThem(t *testing.T) {
+	for _, tc := range []struct{ said, of int }{{0, 4}, {1, 4}, {2, 4}, {3, 4}, {4, 4}, {0, 0}, {50, 100}, {51, 100}, {49, 100}} {
+		s := kernels.Sequence{Name: make([]uint32, tc.of+1), Blocks: make([]uint32, tc.of+1)}
+		for i := range tc.said {
+			s.Blocks[i] = 10
+		}
+		s.Name[tc.of] = 1 // works not by rows
+		s.SetDurations(slices.Repeat([]int64{5}, tc.of+1))
+		f := &finder{r: &structure.Run{Trace: &kernels.Trace{Sequences: []kernels.Sequence{s}}, Tracks: []*structure.Track{{N: tc.of + 1}}}}
+		var x sized
+		f.size(&x, 0, repeat.Span{Start: 0, End: int32(tc.of + 1)}, []bool{true, false})
+		want := 0.0
+		if 100*tc.said > saidPercent*tc.of {
+			want = float64(10 * tc.said)
+		}
+		if x.blocks != want || x.ns != float64(5*(tc.of+1)) {
+			t.Errorf("%d of %d kernels say their blocks: %g in %g ns, want %g", tc.said, tc.of, x.blocks, x.ns, want)
+		}
+	}
+}
+
+func TestRangesThatAreTooManyDefineNoSteps(t *testing.T) {
+	marks := make([]int32, maxRanges+1)
+	r := &structure.Run{Trace: &kernels.Trace{Sequences: make([]kernels.Sequence, 1), Marks: []kernels.Mark{{Kind: kernels.NVTX, Text: "a"}}}}
+	f := &finder{r: r}
+	const many = "there are too many to be steps"
+	if _, why := f.stepMarks(0, kernels.NVTX, marks); why != many {
+		t.Errorf("%d ranges: %q", len(marks), why)
+	}
+	if _, why := f.stepMarks(0, kernels.NVTX, marks[1:]); why == many {
+		t.Errorf("%d ranges are too many", maxRanges)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/cycle/kernels"
+	"github.com/prlx-go/prlx/core/timeline/cycle/repeat"
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
@@ -53,5 +54,23 @@ func TestStepsWithoutNumbersLineUpWhereTheyAreAsMany(t *testing.T) {
 	}
 	if rows, ok := lineUp(r, [][]int{{0, 1}, {2, 3, 4}}); ok || len(r.Warnings) != 1 {
 		t.Errorf("different counts: rows %v, warnings %q", rows, r.Warnings)
+	}
+}
+
+func TestOwnTimeIsTheUnionWithoutCollectives(t *testing.T) {
+	s := kernels.Sequence{Name: []uint32{0, 0, 1, 0, 0, 0}, StartNS: []int64{100, 105, 110, 130, 131, 200}}
+	s.SetDurations([]int64{10, 10, 50, 5, 2, 7}) // two overlap, one is inside another, one waits for other ranks
+	r := &structure.Run{Trace: &kernels.Trace{Sequences: []kernels.Sequence{s}}, Words: &structure.Words{Collective: []bool{false, true}}}
+	track := &structure.Track{N: 6}
+	for _, tc := range []struct {
+		from, to int32
+		want     int64
+	}{{0, 6, 15 + 5 + 7}, {0, 1, 10}, {2, 3, 0}, {3, 5, 5}} {
+		if got := own(r, track, repeat.Span{Start: tc.from, End: tc.to}); got != tc.want {
+			t.Errorf("kernels %d to %d: %d ns of its own, want %d", tc.from, tc.to, got, tc.want)
+		}
+	}
+	if got := kernelTime(r, track, repeat.Span{Start: 0, End: 6}); got != 84 {
+		t.Errorf("%d ns in kernels, want 84", got)
 	}
 }

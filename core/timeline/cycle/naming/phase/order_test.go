@@ -29,3 +29,16 @@ func TestTheOrderOfClassesIsSaidWithTheirNumber(t *testing.T) {
 	}
 	orderOdds(all, 0, nil, func(float64, bool, string, ...any) { t.Error("something is said of a class that is alone") })
 }
+
+func TestSequencesThatAreAsManyAreAMixtureWhereTheyAreMany(t *testing.T) {
+	for _, tc := range []struct{ mine, theirs, want float64 }{
+		{mixedLeast, mixedLeast, mixedCounted}, {mixedLeast - 1, mixedLeast - 1, 0}, {mixedLeast, mixedLeast - 1, mixedCounted},
+		{1, mixedFewer, mixedFew}, {2, mixedFewer*2 - 1, 0},
+	} {
+		all := []known{{Features: &Features{}, sequences: tc.mine}, {Features: &Features{}, sequences: tc.theirs}}
+		got := mixture(all, 0, []int{1})
+		if tc.want != 0 && got != tc.want || tc.want == 0 && got == mixedCounted {
+			t.Errorf("%g sequences beside %g: %g, want %g", tc.mine, tc.theirs, got, tc.want)
+		}
+	}
+}
