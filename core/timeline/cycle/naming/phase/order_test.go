@@ -32,8 +32,11 @@ func TestTheOrderOfClassesIsSaidWithTheirNumber(t *testing.T) {
 
 func TestSequencesThatAreAsManyAreAMixtureWhereTheyAreMany(t *testing.T) {
 	for _, tc := range []struct{ mine, theirs, want float64 }{
-		{mixedLeast, mixedLeast, mixedCounted}, {mixedLeast - 1, mixedLeast - 1, 0}, {mixedLeast, mixedLeast - 1, mixedCounted},
-		{1, mixedFewer, mixedFew}, {2, mixedFewer*2 - 1, 0},
+		{mixedLeast, mixedLeast, mixedCounted},
+		{mixedLeast - 1, mixedLeast - 1, 0},
+		{mixedLeast, mixedLeast - 1, mixedCounted},
+		{1, mixedFewer, mixedFew},
+		{2, mixedFewer*2 - 1, 0},
 	} {
 		all := []known{{Features: &Features{}, sequences: tc.mine}, {Features: &Features{}, sequences: tc.theirs}}
 		got := mixture(all, 0, []int{1})
