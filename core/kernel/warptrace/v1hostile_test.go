@@ -51,7 +51,7 @@ func TestV1HostileFilesAreRefusedWithAKind(t *testing.T) {
 		want string
 	}{
 		{"empty", nil, fault.Format, "empty"},
-		{"another file", []byte("MZ\x90\x00 this is a program"), fault.Format, "no recording"},
+		{"another file", []byte("MZ\x90\x00 this is a program"), fault.Format, "not a recording"},
 		{"the magic alone", plain[:8], fault.Format, "ends inside the header"},
 		{"a header cut short", plain[:159], fault.Format, "159 bytes"},
 		{"version 0", patched(plain, map[int]uint32{version: 0}), fault.Format, "version is 0"},
