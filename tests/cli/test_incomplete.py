@@ -61,8 +61,7 @@ def test_a_cut_trace_is_salvaged(prlx, job):
 
 
 def test_python_says_the_same(job):
-    with pytest.warns(package.NotAlignedWarning):
-        combined = package.combine_traces(sorted(job.glob("*.pb")), output="run", method="wall", skip_unreadable=True)
+    combined = package.combine_traces(sorted(job.glob("*.pb")), output="run", method="wall", skip_unreadable=True)
     assert [one["path"] for one in combined.skipped] == ["node2.xplane.pb"]
     assert "left out, as unreadable: node2.xplane.pb" in repr(combined)
     assert "node2.xplane.pb" in combined._repr_html_()
@@ -78,10 +77,8 @@ def test_python_says_the_same(job):
 def test_executors_leave_out_and_salvage(job):
     paths = sorted(job.glob("*.pb"))
     with ThreadPoolExecutor(2) as executor:
-        with pytest.warns(package.NotAlignedWarning):
-            skipped = package.combine_traces(paths, output="a", method="wall", executor=executor, skip_unreadable=True)
-        with pytest.warns(package.NotAlignedWarning):
-            salvaged = package.combine_traces(paths, output="b", method="wall", executor=executor, salvage=True)
+        skipped = package.combine_traces(paths, output="a", method="wall", executor=executor, skip_unreadable=True)
+        salvaged = package.combine_traces(paths, output="b", method="wall", executor=executor, salvage=True)
     assert [one["path"] for one in skipped.skipped] == ["node2.xplane.pb"]
     assert [bool(node.document.get("salvaged")) for node in salvaged.nodes] == [False, False, True, False]
 
