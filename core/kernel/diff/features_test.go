@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -320,5 +321,61 @@ func TestSitesOfTwoBuildsAreMatched(t *testing.T) {
 		return strings.Contains(w, "5 sites matched by the code and its order, 5 on other lines")
 	}) {
 		t.Errorf("warnings %q", r.Warnings)
+	}
+}
+
+// A recording may leave out how many warps a block has: its threads tell.
+func TestWideWarpsAreFoundByTheThreadsOfABlock(t *testing.T) {
+	p := warptracetest.NewProgram(warptracetest.Config{Seed: 3, Portable: true})
+	q, err := p.WithBug("bound")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opt := Options{CrossGPU: true}
+	for name, other := range map[string]*warptracetest.Program{"the same": p, "another": q} {
+		narrow := p.Run(warptracetest.Launch{Warps: 16, WarpsPerBlock: 4, Wave: 32})
+		wide := other.Run(warptracetest.Launch{Warps: 8, WarpsPerBlock: 2, Wave: 64})
+		want := compared(t, narrow.OpenV2(t, "a.prlx"), wide.OpenV2(t, "b.prlx"), opt, 1)
+		narrow.Header.WarpsPerBlock, wide.Header.WarpsPerBlock = 0, 0
+		got := compared(t, narrow.OpenV2(t, "a.prlx"), wide.OpenV2(t, "b.prlx"), opt, 1)
+		if got.Stats.WarpsCompared != 8 || !reflect.DeepEqual(got.Rows, want.Rows) || (len(got.Rows) == 0) != (other == p) {
+			t.Errorf("%s: %d warps compared, %d rows, want 8 and %d", name, got.Stats.WarpsCompared, len(got.Rows), len(want.Rows))
+		}
+	}
+}
+
+func TestALaneOfASwitchDecidesWhereTheLeaderGoes(t *testing.T) {
+	w := warptrace.Warp{Site: []uint32{0}, Kind: []site.Kind{site.Switch}, Dir: []uint8{3}, Active: []uint64{0b1110}, Taken: []uint64{0b1010}}
+	for lane, want := range []int{decidedUnknown, decidedCase + 3, decidedUnknown, decidedCase + 3} {
+		if got := decision(&w, 0, lane, true); got != want {
+			t.Errorf("lane %d: %d, want %d", lane, got, want)
+		}
+	}
+	for lane, want := range []int{decidedUnknown, decidedCase + 3, decidedUnknown, decidedUnknown} {
+		if got := decision(&w, 0, lane, false); got != want {
+			t.Errorf("without taken lanes, lane %d: %d, want %d", lane, got, want)
+		}
+	}
+}
+
+func TestOperandsAreReadWhereOnlyOneRecordingHoldsThem(t *testing.T) {
+	p := warptracetest.NewProgram(warptracetest.Config{Seed: 4})
+	q, err := p.WithBug("mask")
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, without := warptracetest.Launch{Warps: 4, Snapshots: -1}, warptracetest.Launch{Warps: 4}
+	for name, launch := range map[string][2]warptracetest.Launch{"a": {with, without}, "b": {without, with}} {
+		r := compared(t, p.Run(launch[0]).OpenV2(t, "a.prlx"), q.Run(launch[1]).OpenV2(t, "b.prlx"), Options{}, 1)
+		if len(r.Clusters) == 0 || len(r.Clusters[0].Operands) == 0 {
+			t.Fatalf("only %s holds operands: %d clusters, none read", name, len(r.Clusters))
+		}
+		a, b := false, false
+		for _, v := range r.Clusters[0].Operands {
+			a, b = a || v.LhsA != "", b || v.LhsB != ""
+		}
+		if a != (name == "a") || b != (name == "b") {
+			t.Errorf("only %s holds operands: those of a %t, of b %t", name, a, b)
+		}
 	}
 }

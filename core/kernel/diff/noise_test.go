@@ -131,6 +131,10 @@ func TestWhatEqualRunsCannotTellIsInconclusive(t *testing.T) {
 				if (u.MoreRunsA > 0) != c.a || (u.MoreRunsB > 0) != c.b {
 					t.Errorf("seed %d: %+v", seed, u)
 				}
+				said := documentOf(t, r).Verdict
+				if strings.Contains(said, " of A") != c.a || strings.Contains(said, " of B") != c.b || strings.Contains(said, " would tell") != (c.a || c.b) {
+					t.Errorf("seed %d: %q", seed, said)
+				}
 			}
 		})
 	}

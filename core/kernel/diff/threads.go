@@ -134,7 +134,7 @@ func (t *threads) load(j *job.Job, s *threadSide, group uint64, keys func(uint32
 		clear(lanes)
 		taken := s.trace.Header().Taken
 		for e := range w.Len() {
-			key := uint64(keys(w.Site[e])) << 8
+			key := uint64(keys(w.Site[e])) << 16
 			for active := w.Active[e]; active != 0; active &= active - 1 {
 				lane := bits.TrailingZeros64(active)
 				if lane >= s.wave {
@@ -152,11 +152,17 @@ const (
 	decidedNo = iota
 	decidedYes
 	decidedUnknown
+	decidedCase // and the number of the case, of a switch
 )
 
-// decision is what a lane decided: by the taken mask, else for the leader by the direction.
+// decision is what a lane decided: by the taken mask, else for the leader by the direction. The taken lanes of a switch are those that
+// go where the leader goes, which is another lane in warps of another size: the others are known to go elsewhere, not where.
 func decision(w *warptrace.Warp, e, lane int, taken bool) int {
 	switch {
+	case w.Kind[e] == site.Switch:
+		if taken && w.Taken[e]>>lane&1 != 0 || leader(w.Active[e]) == lane {
+			return decidedCase + int(w.Dir[e])
+		}
 	case taken:
 		return int(w.Taken[e] >> lane & 1)
 	case decides(w.Kind[e]) && leader(w.Active[e]) == lane:
