@@ -13,7 +13,17 @@ if TYPE_CHECKING:
 
 # Hints are written once, in flags, by the core and by what commands and functions share. Flags whose argument has another name:
 _ARGUMENTS = {"map": "site_map", "remap-a": "site_map", "remap-b": "site_map_b"}
-_SWITCHES = {"overwrite", "force", "strict", "cross-gpu", "values", "explain", "ignore-active-mask"}
+_SWITCHES = {
+    "overwrite",
+    "force",
+    "strict",
+    "cross-gpu",
+    "values",
+    "explain",
+    "ignore-active-mask",
+    "salvage",
+    "skip-unreadable",
+}
 _CHOICES = {"policy", "method", "format", "naming", "timebase", "nan"}  # their value is part of the advice
 _NO_ARGUMENT = {"session", "compat", "lookahead", "limit", "tui"}  # of the command line alone
 _COMMAND_LINE = r"prlx [a-z]+(?: (?:--?[a-z][\w-]*|[A-Z]+\b|[\w.-]*[./\d][\w./-]*|%s))+"

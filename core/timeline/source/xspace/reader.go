@@ -110,6 +110,15 @@ func (r *reader) fail(off int64, format string, args ...any) error {
 	return fault.Formatf(r.src.Path(), off, "%s%s", r.at, fmt.Sprintf(format, args...))
 }
 
+// beyond is the error of a field that is longer than what is left. At the end of the file that is what a cut looks like.
+func (r *reader) beyond(f *field, claimed uint64, end int64) error {
+	err := fault.Of(r.fail(f.start, "field %d claims %d bytes, but only %d are left", f.num, claimed, end-f.val))
+	if end == r.src.Size() {
+		return err.WithHint("if the file was cut, what is complete in front of the cut can be read: --salvage")
+	}
+	return err
+}
+
 // field is one field of a message. For a wireLen field the reader stands at its payload, which the caller walks or skips.
 type field struct {
 	num   int
@@ -152,7 +161,7 @@ func (r *reader) next(end int64) (f field, ok bool, err error) {
 		if n, err = r.varint(end, "length"); err == nil {
 			f.val = r.offset()
 			if n > uint64(end-f.val) {
-				return f, false, r.fail(f.start, "field %d claims %d bytes, but only %d are left", f.num, n, end-f.val)
+				return f, false, r.beyond(&f, n, end)
 			}
 			f.end = f.val + int64(n)
 			return f, true, nil

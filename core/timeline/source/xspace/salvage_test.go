@@ -7,8 +7,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/timeline/source"
@@ -116,6 +118,22 @@ func TestWhatIsDamagedAndNotCutIsNotSalvaged(t *testing.T) {
 	} {
 		if said, _, err := Salvage(t.Context(), opened(t, b)); said != nil || err != nil {
 			t.Errorf("%s: %+v, %v", name, said, err)
+		}
+	}
+}
+
+func TestACutFileSaysHowToReadWhatIsComplete(t *testing.T) {
+	good := msg(1, appendBytes(nil, 2, "/host:CPU"))
+	for name, c := range map[string]struct {
+		bytes []byte
+		hint  bool
+	}{
+		"cut":                     {append(bytes.Clone(good), good[:len(good)-3]...), true},
+		"a line beyond its plane": {append(msg(1, []byte{0x1a, 0x7f}, bytes.Repeat([]byte{8, 1}, 30)), good...), false},
+	} {
+		_, err := Scan(t.Context(), opened(t, c.bytes), ScanOptions{})
+		if err == nil || strings.Contains(fault.Of(err).Hint, "--salvage") != c.hint {
+			t.Errorf("%s: %v, hint %q", name, err, fault.Of(err).Hint)
 		}
 	}
 }
