@@ -147,3 +147,13 @@ def test_an_empty_word_is_not_the_current_directory(prlx, words):
 def test_a_wrong_argument_is_named_as_its_caller_knows_it(given, said, tmp_path):
     with pytest.raises(package.UsageError, match=said):
         package.combine_traces("a.pb", output=tmp_path / "out", progress=False, **given)
+
+
+@pytest.mark.parametrize("flag", ["offsets", "declared", "snapshots"])
+def test_clock_readings_of_another_kind_say_which_flag_takes_them(prlx, data, tmp_path, flag):
+    job = data / "jax_skew" / "p2"
+    probes = job / "probes_node0.jsonl"
+    ran = prlx("combine", *sorted(job.glob("node*.xplane.pb")), f"--{flag}", probes, "-o", tmp_path / "run")
+    assert ran.code == 2
+    assert "holds stamps, expected " in ran.err
+    assert "such a file is given by --probes" in ran.err

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/offsets"
 )
@@ -17,7 +16,7 @@ func (t *task) declareBeside(k *known) error {
 		return err
 	}
 	if f.Kind != clockfile.KindDeclared {
-		return fault.New(fault.Usage, "holds %s, expected declared offsets", f.Kind).WithPath(f.Path)
+		return wrongKind(f, "declared offsets").WithPath(f.Path)
 	}
 	name := filepath.Base(f.Path)
 	if t.req.Method == MethodProbes {

@@ -104,7 +104,7 @@ func (t *task) readSnapshots(k *known) error {
 			return err
 		}
 		if f.Kind != clockfile.KindSnapshots {
-			return fault.New(fault.Usage, "holds %s, expected snapshots", f.Kind).WithPath(in.Path)
+			return wrongKind(f, "snapshots").WithPath(in.Path)
 		}
 		number, err := t.ownerOf(in)
 		if err != nil {
@@ -201,7 +201,7 @@ func (t *task) useFile(k *known, f *clockfile.File) (err error) {
 		}
 		k.solution, err = offsets.FromDeclared(f.Declared, t.numberOf, opt)
 	default:
-		return fault.New(fault.Usage, "holds %s, expected round offsets or declared offsets", f.Kind).WithPath(f.Path)
+		return wrongKind(f, "round offsets or declared offsets").WithPath(f.Path)
 	}
 	return withPath(err, f.Path)
 }
@@ -587,4 +587,19 @@ func (t *task) farOutside(n *Node) bool { return n.Result.EventsInStep > 0 || n.
 func RoughTracer(f *source.Facts) align.Clocks {
 	p := f.Snapshots[0]
 	return align.Clocks{Tracer: clock.Shift(p.Y-p.X, 0), StartTracerNS: p.X}
+}
+
+// flagOf names the flag that takes clock readings of a kind.
+var flagOf = map[clockfile.Kind]string{
+	clockfile.KindSnapshots: "--snapshots", clockfile.KindWindows: "--probes", clockfile.KindStamps: "--probes",
+	clockfile.KindRounds: "--offsets", clockfile.KindDeclared: "--declared",
+}
+
+// wrongKind is the error of clock readings that were given as those of another kind.
+func wrongKind(f *clockfile.File, expected string) *fault.Error {
+	err := fault.New(fault.Usage, "holds %s, expected %s", f.Kind, expected)
+	if flag := flagOf[f.Kind]; flag != "" {
+		return err.WithHint("such a file is given by %s", flag)
+	}
+	return err
 }

@@ -36,7 +36,7 @@ func readProbes(paths []string, read func(path string) (*clockfile.File, error))
 				p.metas = append(p.metas, f.Windows.Meta)
 			}
 		default:
-			return nil, fault.New(fault.Usage, "holds %s, expected raw probe stamps or probe windows", f.Kind).WithPath(path)
+			return nil, wrongKind(f, "raw probe stamps or probe windows").WithPath(path)
 		}
 		if len(p.stamps) > 0 && len(p.windows) > 0 {
 			return nil, fault.New(fault.Incompatible, "the probe files hold both raw stamps and windows").WithPath(path).WithHint("give one kind")
