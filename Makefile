@@ -105,7 +105,7 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 .PHONY: corpus
 corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, a million random programs
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
-	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator tests/simulator
+	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator
 	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run Structured ./core/kernel/simt
 
 .PHONY: kills
