@@ -379,3 +379,29 @@ func TestOperandsAreReadWhereOnlyOneRecordingHoldsThem(t *testing.T) {
 		}
 	}
 }
+
+// What threads of one side alone did is extra, in warps of two sizes as in those of one.
+func TestExtraEventsOfWideWarpsAreToldFromOtherPaths(t *testing.T) {
+	whole := func(wave int, lanes uint64, warps int) *warptrace.Trace {
+		events := make([][]passed, warps)
+		for i := range events {
+			events[i] = []passed{{0, lanes, 0}, {1, lanes, 0}, {2, lanes, 0}}
+		}
+		return byHand(t, wave, 0, events...)
+	}
+	for name, c := range map[string]struct {
+		wide []passed
+		kind RowKind
+	}{
+		"extra":        {[]passed{{0, ^uint64(0), 0}, {2, ^uint64(0), 0}}, RowExtraEvents},
+		"another path": {[]passed{{0, ^uint64(0), 0}, {3, ^uint64(0), 0}, {2, ^uint64(0), 0}}, RowPath},
+	} {
+		other := byHand(t, 64, 0, c.wide)
+		for _, pair := range [][2]*warptrace.Trace{{whole(32, all, 2), other}, {other, whole(32, all, 2)}} {
+			r := compared(t, pair[0], pair[1], Options{CrossGPU: true}, 1)
+			if len(r.Rows) != 1 || r.Rows[0].Kind != c.kind {
+				t.Errorf("%s: %+v, want one row of kind %v", name, r.Rows, c.kind)
+			}
+		}
+	}
+}
