@@ -588,18 +588,3 @@ func RoughTracer(f *source.Facts) align.Clocks {
 	p := f.Snapshots[0]
 	return align.Clocks{Tracer: clock.Shift(p.Y-p.X, 0), StartTracerNS: p.X}
 }
-
-// flagOf names the flag that takes clock readings of a kind.
-var flagOf = map[clockfile.Kind]string{
-	clockfile.KindSnapshots: "--snapshots", clockfile.KindWindows: "--probes", clockfile.KindStamps: "--probes",
-	clockfile.KindRounds: "--offsets", clockfile.KindDeclared: "--declared",
-}
-
-// wrongKind is the error of clock readings that were given as those of another kind.
-func wrongKind(f *clockfile.File, expected string) *fault.Error {
-	err := fault.New(fault.Usage, "holds %s, expected %s", f.Kind, expected)
-	if flag := flagOf[f.Kind]; flag != "" {
-		return err.WithHint("such a file is given by %s", flag)
-	}
-	return err
-}
