@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -299,5 +300,5 @@ func FindReference(nodes []*Node, name string) (int, error) {
 	for _, n := range nodes {
 		have = append(have, n.ID)
 	}
-	return 0, fault.Usagef("there is no node %q to be the reference", name).WithHint("the nodes are %v", have)
+	return 0, fault.Usagef("there is no node %q to be the reference", name).WithHint("the nodes are %s", strings.Join(have, ", "))
 }

@@ -49,7 +49,14 @@ type inversion struct {
 
 // repair moves clocks, each by a constant that its bounds allow, until no estimate is in an impossible order.
 func (t *task) repair() error {
-	if !t.req.Repair || len(t.nodes) < 2 || !t.req.applies() {
+	switch {
+	case !t.req.Repair:
+		return nil
+	case len(t.nodes) < 2:
+		t.warn("nothing was repaired: there is one node")
+		return nil
+	case !t.req.applies():
+		t.warn("nothing was repaired: no clock is corrected")
 		return nil
 	}
 	m, err := t.match()

@@ -3,6 +3,7 @@ package combine
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -38,5 +39,19 @@ func TestRepairMovesClocksWithinTheirBounds(t *testing.T) {
 	doc := combined(t, 2, Request{Inputs: inputs, Repair: true, Output: filepath.Join(t.TempDir(), "run")})
 	if r := doc.Repaired; r == nil || r.Before != 0 || r.After != 0 || len(r.Moved) != 0 {
 		t.Errorf("clocks by collectives need no repair: %+v", r)
+	}
+}
+
+func TestWhereNothingCanBeRepairedThatIsSaid(t *testing.T) {
+	inputs, _, _ := jax(t, "p2")
+	no := false
+	for want, req := range map[string]Request{
+		"nothing was repaired: there is one node":     {Inputs: inputs[:1]},
+		"nothing was repaired: no clock is corrected": {Inputs: inputs, ApplyAlignment: &no},
+	} {
+		req.Repair, req.Output = true, filepath.Join(t.TempDir(), "run")
+		if doc := combined(t, 1, req); doc.Repaired != nil || !slices.Contains(doc.Warnings, want) {
+			t.Errorf("%+v, warnings %q, want %q", doc.Repaired, doc.Warnings, want)
+		}
 	}
 }
