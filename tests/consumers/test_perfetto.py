@@ -89,7 +89,7 @@ def test_declared_offset_moves_one_rank(
     ]
     declared.write_text("\n".join(tables))
     out.parent.mkdir()
-    prlx.combine(*ranks, "--method", "declared", "--declared", declared, "-o", out)
+    prlx.combine(*ranks, "--declared", declared, "-o", out)
 
     starts = ask_perfetto(out, **PLACES)["starts"]
 

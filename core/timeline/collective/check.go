@@ -66,6 +66,7 @@ type Verdict struct {
 	ByHow      map[How]int
 	Incomplete int     // groups of which some members are in no trace
 	Guessed    int     // groups whose kind was read from a name
+	Proven     int     // violated groups that were matched by number, and whose kind is recorded: neither is a guess
 	MinGapNS   int64   // smallest gap of a group that has one; 0 when none has
 	MedianNS   int64   // median gap, likewise
 	Gaps       int     // groups that have one
@@ -109,6 +110,8 @@ func Check(ctx context.Context, m *Matched, clock Clock, worst int) (*Verdict, e
 		}
 		if op.Guess {
 			v.Guessed++
+		} else if g.How == ByRun && r.judgement == Violated {
+			v.Proven++
 		}
 		if r.decided {
 			gaps = append(gaps, r.gap)

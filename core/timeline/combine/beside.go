@@ -8,8 +8,8 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/offsets"
 )
 
-// declareBeside takes offsets that are declared beside a solution that was measured: nodes that the measurements do not know have the
-// declared clock, the others the measured one, and where the two contradict each other that is said.
+// declareBeside takes offsets that are declared beside a solution that was measured. Which of the two a node's clock rests on is decided as
+// between any sources.
 func (t *task) declareBeside(k *known) error {
 	f, err := t.readClockFile(t.req.Declared)
 	if err != nil {
@@ -38,48 +38,27 @@ func (t *task) declareBeside(k *known) error {
 	}
 	t.doc.Warnings = append(t.doc.Warnings, d.Warnings...)
 	k.declared = d
-	t.compareDeclared(k, name)
 	return nil
 }
 
-// compareDeclared says which clocks are used of which source, and where the sources contradict each other by more than both allow.
-func (t *task) compareDeclared(k *known, name string) {
+// sayDeclaredBeside says how many nodes have the clock that is declared beside a measured one.
+func (t *task) sayDeclaredBeside(k *known) {
+	if k.declared == nil {
+		return
+	}
 	measured, declared := 0, 0
-	for i := range k.declared.Nodes {
-		d := &k.declared.Nodes[i]
-		m, both := k.solution.Node(d.Node)
-		if d.Node == k.solution.Reference {
+	for _, n := range t.nodes {
+		if _, ok := k.declared.Node(n.Number); !ok || n == t.nodes[t.ref] {
 			continue
 		}
-		if !both {
+		switch n.Result.Method {
+		case MethodDeclared:
 			declared++
-			continue
-		}
-		measured++
-		if apart, allowed := disagreement(m, d); apart > allowed {
-			t.warn("%s contradicts what was measured of %s: declared %+.3f ms, measured %+.3f ms, up to %.3f ms apart where both allow %.3f ms; the measured clock is used",
-				name, t.nameOf(d.Node), float64(d.OffsetNS)/1e6, float64(m.OffsetNS)/1e6, float64(apart)/1e6, float64(allowed)/1e6)
+		case MethodProbes:
+			measured++
 		}
 	}
-	t.note("%s is given beside measured offsets: %d of its nodes have the measured clock, %d the declared one", name, measured, declared)
-}
-
-// disagreement is how far two clocks of a node lie apart where they do so most beyond what their bounds allow together: at the first
-// of what was measured, in its middle and at the last.
-func disagreement(measured, declared *offsets.NodeOffsets) (apart, allowed int64) {
-	from, to, ok := measured.Map.Span()
-	if !ok {
-		return 0, 0
-	}
-	for i, at := range []int64{from, from + (to-from)/2, to} {
-		y, b, _ := measured.Map.At(at)
-		z, c, _ := declared.Map.At(at)
-		d := max(y-z, z-y)
-		if i == 0 || d-(b+c) > apart-allowed {
-			apart, allowed = d, b+c
-		}
-	}
-	return apart, allowed
+	t.note("%s is given beside measured offsets: %d of its nodes have the measured clock, %d the declared one", filepath.Base(t.req.Declared), measured, declared)
 }
 
 // nameOf is what a node of the clock files is called: as its trace is, else by its number.

@@ -64,7 +64,11 @@ func (t *task) learnClocks() error {
 	if err := t.solveCollectives(&k); err != nil {
 		return err
 	}
-	return t.wallClocks(&k)
+	if err := t.wallClocks(&k); err != nil {
+		return err
+	}
+	t.sayDeclaredBeside(&k)
+	return nil
 }
 
 // readClockFile opens and reads one clock file.

@@ -74,7 +74,7 @@ func TestDeclaredOffsetsBesideMeasuredOnes(t *testing.T) {
 		r.Declared = contradicts
 		got := run(r)
 		said := strings.Join(got.Warnings, "\n")
-		if !strings.Contains(said, "contradicts.toml contradicts what was measured of node1") || !strings.Contains(said, "up to 249.9") || strings.Contains(said, "measured of node2") {
+		if !strings.Contains(said, "probes and declared contradict each other about node1: 249.9") || !strings.Contains(said, "the clock by probes is used") || strings.Contains(said, "about node2") {
 			t.Errorf("%s, 250 ms apart: warnings %q", name, got.Warnings)
 		}
 		if n := got.Nodes[1]; n.Method != MethodProbes || far(n.OffsetNS/1_000_000, doc.Nodes[1].OffsetNS/1_000_000) {

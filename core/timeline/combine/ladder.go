@@ -47,7 +47,7 @@ func (t *task) rungs(n *Node, k *known, toRef *clock.Map) []rung {
 			add(k.method, o, toRef)
 		}
 	}
-	if k.declared != nil && len(out) == 0 {
+	if k.declared != nil {
 		if o, ok := k.declared.Node(n.Number); ok {
 			add(MethodDeclared, o, toRef)
 		}
@@ -79,13 +79,17 @@ func (t *task) typicalBound(n *Node, m *clock.Map) int64 {
 }
 
 // climb gives a node the clock that its sources allow together: that of the tightest, within what the others allow. A source that contradicts
-// the tightest one is said, with the collectives that show it, and is an error where policy refuses.
+// the one that is used is said, with the collectives that show it, and is an error where policy refuses.
 func (t *task) climb(n *Node, k *known, list []rung) error {
-	best := tightest(list)
+	l := ladder{t: t, n: n, rungs: list, collectives: k.collectives}
+	best, err := l.choose()
+	if err != nil {
+		return err
+	}
 	chosen := list[best]
 	wall := chosen.wall
 	for i, r := range list {
-		if n == t.nodes[t.ref] {
+		if l.reference() {
 			break
 		}
 		rest := Rest{Source: r.method, BoundNS: &r.bound}
@@ -98,7 +102,10 @@ func (t *task) climb(n *Node, k *known, list []rung) error {
 			switch {
 			case apart.beyond > 0:
 				rest.Contradicts = chosen.method
-				said := t.contradiction(n, &chosen, &r, apart)
+				said, err := l.contradiction(&chosen, &r, apart)
+				if err != nil {
+					return err
+				}
 				if t.req.Policy == Refuse {
 					return fault.New(fault.Alignment, "%s", said).WithPath(n.Path).WithHint("leave one of them out, or use --policy degrade, which takes %s", chosen.method)
 				}
@@ -116,24 +123,93 @@ func (t *task) climb(n *Node, k *known, list []rung) error {
 	return t.checkReach(n)
 }
 
-// tightest is the source that knows a clock best. Where two contradict each other it is probes, which were made for the purpose, before
-// collectives, and these, which are facts, before what somebody declared.
-func tightest(list []rung) int {
-	best := 0
-	for i := range list {
-		if list[i].bound < list[best].bound {
-			best = i
-		}
-	}
-	for i := range list {
-		if _, a := together(list[best].wall, list[i].wall); i != best && a.beyond > 0 && trust[list[i].method] > trust[list[best].method] {
-			best = i
-		}
-	}
-	return best
+// ladder is the choice among the sources of one node's clock.
+type ladder struct {
+	t           *task
+	n           *Node
+	rungs       []rung            // in the order of the ladder
+	collectives *offsets.Solution // nil: none relates the clocks
+	shown       map[string]*collective.Verdict
 }
 
-var trust = map[string]int{MethodDeclared: 1, MethodCollectives: 2, MethodProbes: 3}
+// reference reports whether the node's clock is the one that all others are compared with.
+func (l *ladder) reference() bool { return l.n == l.t.nodes[l.t.ref] && !l.t.external }
+
+// choose returns the tightest source that no better one contradicts.
+func (l *ladder) choose() (int, error) {
+	best := 0
+	for i := range l.rungs {
+		if l.rungs[i].bound < l.rungs[best].bound {
+			best = i
+		}
+	}
+	if l.reference() {
+		return best, nil
+	}
+	for i := range l.rungs {
+		if _, a := together(l.rungs[best].wall, l.rungs[i].wall); i == best || a.beyond == 0 {
+			continue
+		}
+		above, err := l.above(min(i, best), max(i, best))
+		if err != nil {
+			return 0, err
+		}
+		best = above
+	}
+	return best, nil
+}
+
+// above decides which of two sources that contradict each other is used: the upper one of the ladder, except that a declaration gives way
+// to collectives where it makes executions impossible that nobody had to guess. What was measured for the purpose gives way to neither.
+func (l *ladder) above(upper, lower int) (int, error) {
+	if l.rungs[upper].method != MethodDeclared || l.rungs[lower].method != MethodCollectives {
+		return upper, nil
+	}
+	v, err := l.impossible(&l.rungs[upper])
+	if err != nil || v == nil || v.Proven == 0 {
+		return upper, err
+	}
+	return lower, nil
+}
+
+// impossible judges the collectives as they are where the node has a source's clock and every other the one that collectives give it; nil
+// where no collective was looked at.
+func (l *ladder) impossible(r *rung) (*collective.Verdict, error) {
+	if v, ok := l.shown[r.method]; ok || l.t.found == nil || l.collectives == nil {
+		return v, nil
+	}
+	t := l.t
+	read := t.wallClock()
+	walls := make([]*clock.Map, len(t.nodes)) // nil: not known
+	for i, n := range t.nodes {
+		if o, ok := l.collectives.Node(t.sharedWith(n).Number); ok {
+			walls[i] = o.Map
+		}
+		if n == l.n {
+			walls[i] = r.wall
+		}
+	}
+	v, err := collective.Check(t.job.Context(), t.found, func(s *event.Span, ns int64) (int64, int64) {
+		k := t.parties()[s.Node].node
+		if walls[k] == nil && k != t.ref {
+			return ns, math.MaxInt64
+		}
+		ns, bound := read(s, ns)
+		y, more, _ := walls[k].At(ns)
+		return y, bound + more
+	}, mostShown)
+	if err != nil {
+		return nil, err
+	}
+	if l.shown == nil {
+		l.shown = map[string]*collective.Verdict{}
+	}
+	l.shown[r.method] = v
+	return v, nil
+}
+
+// mostShown is how many impossible collectives a contradiction names.
+const mostShown = 3
 
 // apart is how far two clocks of a node lie apart where they do so most beyond what both allow.
 type apart struct {
@@ -199,38 +275,29 @@ func together(a, b *clock.Map) (*clock.Map, apart) {
 	return m, worst
 }
 
-// contradiction says which sources contradict each other about a node, by how much, and which collectives show it.
-func (t *task) contradiction(n *Node, used, other *rung, a apart) string {
-	said := fmt.Sprintf("%s and %s contradict each other about %s: %.3f ms apart where both allow %.3f ms", used.method, other.method, n.ID, float64(a.by)/1e6, float64(a.allowed)/1e6)
-	wrong := other // whose clock collectives show to be impossible
-	switch {
-	case t.found == nil || used.method != MethodCollectives && other.method != MethodCollectives:
-		return said
-	case other.method == MethodCollectives:
-		wrong = used
+// contradiction says which sources contradict each other, by how much, and which collectives show it.
+func (l *ladder) contradiction(used, other *rung, a apart) (string, error) {
+	said := fmt.Sprintf("%s and %s contradict each other about %s: %.3f ms apart where both allow %.3f ms", used.method, other.method, l.n.ID, float64(a.by)/1e6, float64(a.allowed)/1e6)
+	by := other // whose clock collectives may show to be impossible
+	if other.method == MethodCollectives {
+		by = used
 	}
-	read := t.wallClock()
-	v, err := collective.Check(t.job.Context(), t.found, func(s *event.Span, ns int64) (int64, int64) {
-		if k := t.parties()[s.Node].node; t.nodes[k] == n {
-			ns, bound := read(s, ns)
-			y, more, _ := wrong.wall.At(ns)
-			return y, bound + more
-		} else if k == t.ref {
-			return read(s, ns)
-		}
-		return ns, math.MaxInt64
-	}, 3)
-	if err != nil {
-		return said
+	v, err := l.impossible(by)
+	if err != nil || v == nil {
+		return said, err
 	}
 	var events []string
 	for _, w := range v.Worst {
 		if w.Judgement == collective.Violated {
-			events = append(events, fmt.Sprintf("%s (occurrence %d): %s left it %.3f ms before %s entered", w.Key, w.Occurrence, t.slot(w.Ended), float64(-w.GapNS)/1e6, t.slot(w.Began)))
+			events = append(events, fmt.Sprintf("%s (occurrence %d): %s left it %.3f ms before %s entered", w.Key, w.Occurrence, l.t.slot(w.Ended), float64(-w.GapNS)/1e6, l.t.slot(w.Began)))
 		}
 	}
-	if len(events) > 0 {
-		said += ", shown by " + strings.Join(events, "; ")
+	if len(events) == 0 {
+		return said, nil
 	}
-	return said
+	said += fmt.Sprintf(". By %s %d of %d collectives were impossible", by.method, v.Violated, v.Groups)
+	if guessed := v.Violated - v.Proven; guessed > 0 {
+		said += fmt.Sprintf(", %d of them matched by their order or known by their names alone", guessed)
+	}
+	return said + ": " + strings.Join(events, "; "), nil
 }

@@ -42,14 +42,70 @@ func TestAContradictionNamesBothSourcesAndTheCollectives(t *testing.T) {
 	if doc.Status != StatusDegraded || doc.Nodes[1].Method != MethodCollectives || doc.Collectives.After.Violated != 0 {
 		t.Errorf("status %s, method %s, %+v", doc.Status, doc.Nodes[1].Method, doc.Collectives)
 	}
-	for _, want := range []string{"collectives and declared contradict each other about node1", "(occurrence ", "before node", "the clock by collectives is used"} {
+	for _, want := range []string{"collectives and declared contradict each other about node1", "By declared ", " collectives were impossible: ", "(occurrence ", "before node", "the clock by collectives is used"} {
 		if !strings.Contains(said, want) {
 			t.Errorf("%q is not in %q", want, said)
 		}
 	}
+	if strings.Contains(said, "matched by their order") {
+		t.Errorf("launches with a number are called guesses: %q", said)
+	}
 	_, _, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Declared: declared, Output: filepath.Join(dir, "no"), Policy: Refuse})
 	if !fault.Is(err, fault.Alignment) || !strings.Contains(fmt.Sprint(err), "contradict each other") {
 		t.Errorf("policy refuse: %v", err)
+	}
+}
+
+// TestADeclarationStandsAgainstCollectivesThatWereMatchedByOrder: which executions belong together is a guess there, and that is said.
+func TestADeclarationStandsAgainstCollectivesThatWereMatchedByOrder(t *testing.T) {
+	inputs := dlrm(t)
+	dir := t.TempDir()
+	text := "[nodes]\n"
+	for k := range inputs {
+		text += fmt.Sprintf("%d = { offset_ns = %d, bound_ns = 100 }\n", k, map[bool]int{true: 20_000_000}[k == 3])
+		inputs[k].ID = fmt.Sprint(k)
+	}
+	req := Request{Inputs: inputs, Declared: put(t, dir, "clocks.toml", []byte(text)), Output: filepath.Join(dir, "out.json")}
+	doc := combined(t, 2, req)
+	said := strings.Join(doc.Warnings, "; ")
+	if n := doc.Nodes[3]; n.Method != MethodDeclared || n.OffsetNS != 20_000_000 || doc.Status != StatusDegraded || doc.Collectives.After.Violated == 0 {
+		t.Errorf("status %s, method %s, offset %d, %+v", doc.Status, n.Method, n.OffsetNS, doc.Collectives)
+	}
+	if rest := doc.Nodes[3].RestsOn; len(rest) != 2 || rest[1].Source != MethodCollectives || rest[1].Contradicts != MethodDeclared {
+		t.Errorf("%+v", rest)
+	}
+	for _, want := range []string{"declared and collectives contradict each other about 3", "of them matched by their order or known by their names alone", "the clock by declared is used"} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not in %q", want, said)
+		}
+	}
+}
+
+// TestADeclarationThatIsTighterThanProbesIsUsed: and where the two contradict each other, what was measured for the purpose is.
+func TestADeclarationThatIsTighterThanProbesIsUsed(t *testing.T) {
+	inputs, probes, tr := jax(t, "p2")
+	dir := t.TempDir()
+	n := tr.Nodes[1]
+	for name, c := range map[string]struct {
+		wrongNS int64
+		want    string
+	}{"agrees": {0, MethodDeclared}, "contradicts": {600_000, MethodProbes}} {
+		declared := put(t, dir, name+".toml", []byte(fmt.Sprintf("[nodes]\nnode0 = { offset_ns = 0 }\nnode1 = { offset_ns = %d, drift_ppm = %d, bound_ns = 1000, at_ns = %d }\n",
+			n.Offset+c.wrongNS, n.Drift/1000, tr.Anchor)))
+		req := Request{Inputs: inputs, Probes: probes, Declared: declared, Output: filepath.Join(dir, name)}
+		doc := combined(t, 2, req)
+		got := doc.Nodes[1]
+		if got.Method != c.want || len(got.RestsOn) != 3 || (doc.Status == StatusDegraded) != (c.wrongNS != 0) {
+			t.Errorf("%s: status %s, method %s, rests on %+v; %v", name, doc.Status, got.Method, got.RestsOn, doc.Warnings)
+		}
+		if c.wrongNS == 0 && got.BoundNS.Max > 1000 {
+			t.Errorf("%s: bound %+v, the declaration's is 1000", name, got.BoundNS)
+		}
+		req.Policy, req.Output = Refuse, filepath.Join(dir, name+" refused")
+		_, _, err := Run(job.New(context.Background(), job.Options{}), req)
+		if refused := err != nil; refused != (c.wrongNS != 0) {
+			t.Errorf("%s, policy refuse: %v", name, err)
+		}
 	}
 }
 
@@ -184,5 +240,16 @@ func TestValidateJudgesTheClocksThatAreGiven(t *testing.T) {
 	}
 	if doc.Status != StatusViolated {
 		t.Errorf("clocks that are wrong by 0.6 ms: %s", doc.Verdict)
+	}
+}
+
+// TestAMergeRelatesNoClocks: a method that does is refused beside it, one that does not is taken.
+func TestAMergeRelatesNoClocks(t *testing.T) {
+	no := false
+	for method, refused := range map[string]bool{"": false, "auto": false, MethodWall: false, MethodProbes: true, MethodDeclared: true, MethodCollectives: true} {
+		req := Request{Method: method, ApplyAlignment: &no}
+		if err := req.normalize(); fault.Is(err, fault.Usage) != refused {
+			t.Errorf("method %q: %v", method, err)
+		}
 	}
 }

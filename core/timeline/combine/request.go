@@ -98,6 +98,9 @@ func (r *Request) normalize() error {
 	default:
 		return fault.Usagef("method %q is not known", r.Method).WithHint("choose auto, probes, declared, collectives or wall")
 	}
+	if relates := r.Method != "auto" && r.Method != MethodWall; relates && !r.applies() {
+		return fault.Usagef("method %s relates the clocks, and --no-align touches no time", r.Method).WithHint("leave one of them out")
+	}
 	switch r.Format {
 	case "", FormatRun, FormatXPlane, FormatChrome:
 	default:
