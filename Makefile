@@ -103,10 +103,11 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 	tests/install/check_wheels.sh
 
 .PHONY: corpus
-corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, a million random programs
+corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, a million random programs; collectives of 200 synthetic jobs
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator
 	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run Structured ./core/kernel/simt
+	PRLX_COLLECTIVE_SEEDS=200 go test -timeout 180m -v -run "Synthetic|Garbage|NeverMeet|Inversion|AStep" ./core/timeline/precedence
 
 .PHONY: kills
 kills: build build/triton/3.9.0/.ready ## a thousand commands killed at random: no half output; goes on where it was stopped

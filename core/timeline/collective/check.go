@@ -34,6 +34,7 @@ func (j Judgement) String() string {
 
 // Worst is one group with a bad order.
 type Worst struct {
+	Group      int // index into Matched.Groups
 	Key        string
 	Kind       event.Kind
 	Occurrence int
@@ -118,7 +119,7 @@ func Check(ctx context.Context, m *Matched, clock Clock, worst int) (*Verdict, e
 		}
 		if r.judgement != Consistent && r.decided {
 			v.Worst = append(v.Worst, Worst{
-				Key: op.Key, Kind: op.Kind, Occurrence: g.Occurrence, Judgement: r.judgement,
+				Group: i, Key: op.Key, Kind: op.Kind, Occurrence: g.Occurrence, Judgement: r.judgement,
 				GapNS: r.gap, BoundNS: r.bound, Ended: r.ended, Began: r.began,
 			})
 			if len(v.Worst) >= 2*worst+1024 {

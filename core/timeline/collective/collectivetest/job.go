@@ -4,8 +4,10 @@ package collectivetest
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
@@ -44,6 +46,61 @@ func (c *Clock) Shows(t int64) int64 {
 		v += c.noise.Int64N(1e9)
 	}
 	return v
+}
+
+// TrueAt returns the true instant, ns since Start, at which the clock shows a time. It is for clocks that neither step nor are garbage.
+func (c *Clock) TrueAt(shown int64) int64 {
+	t := shown - Start - c.OffsetNS
+	for range 8 {
+		t += shown - c.Shows(t)
+	}
+	return t
+}
+
+// Inversion is an execution that one member was made to leave before another had entered.
+type Inversion struct {
+	Op      int32
+	Run     int64
+	Left    collective.Slot // who left too early
+	Enter   collective.Slot // the last to enter, of another node
+	LeftNS  int64           // as recorded
+	SizeNS  int64           // how long before the other entered it left, in truth
+	EnterNS int64
+}
+
+// Invert makes one execution in every so many of an operation, in which all wait for all, impossible: by 20 us to 50 ms, as many of either as of any other size.
+func (j *Job) Invert(key string, every int64) []Inversion {
+	byRun := map[int64][]int{}
+	for i := range j.Part.Spans {
+		if s := &j.Part.Spans[i]; j.Part.Ops[s.Op].Key == key && s.Run%every == every/2 {
+			byRun[s.Run] = append(byRun[s.Run], i)
+		}
+	}
+	runs := slices.Sorted(maps.Keys(byRun))
+	var out []Inversion
+	for _, run := range runs {
+		list := byRun[run]
+		s := &j.Part.Spans[list[j.rng.IntN(len(list))]]
+		last, enter := -1, int64(0)
+		for _, i := range list {
+			o := &j.Part.Spans[i]
+			if at := j.Clocks[o.Node].TrueAt(o.StartNS); o.Node != s.Node && (last < 0 || at > enter) {
+				last, enter = i, at
+			}
+		}
+		if last < 0 {
+			continue
+		}
+		o := &j.Part.Spans[last]
+		size := int64(20e3 * math.Pow(2500, j.rng.Float64()))
+		left := j.Clocks[s.Node].Shows(enter - size)
+		s.StartNS, s.EndNS = min(s.StartNS, left-1000), left
+		out = append(out, Inversion{
+			Op: s.Op, Run: run, Left: collective.Slot{Node: s.Node, Device: s.Device}, Enter: collective.Slot{Node: o.Node, Device: o.Device},
+			LeftNS: left, SizeNS: size, EnterNS: o.StartNS,
+		})
+	}
+	return out
 }
 
 // Job is a training job of nodes that all have as many devices.
