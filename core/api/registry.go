@@ -27,6 +27,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"combine": typed(combineTraces),
 
 		"combine_abandon": typed(combineAbandon),
+		"combine_compare": typed(compareAlignments),
 		"combine_finish":  typed(combineFinish),
 		"combine_inputs":  typed(combineInputs),
 		"combine_node":    typed(combineNode),

@@ -31,6 +31,7 @@ var updateSchemas = flag.Bool("update-schemas", false, "rewrite docs/schemas/*.s
 // documents are those that leave prlx: printed, written or handed to Python. Their structs are the one description of them.
 var documents = map[string]any{
 	"alignment_stats/1": combine.NodeStats{},
+	"combine-compare/1": combine.CompareDocument{},
 	"combine/1":         printedCombine{},
 	"config/1":          printedConfig{},
 	"convert/1":         ConvertDocument{},

@@ -114,6 +114,17 @@ func writeReport(j *job.Job, page *file.Output, doc *combine.Document, e *combin
 	return page.Commit()
 }
 
+// compareAlignmentsRequest is the request of combine_compare: two documents of combine.
+type compareAlignmentsRequest struct {
+	requestLimits
+	combine.CompareRequest
+}
+
+// compareAlignments says how the clocks of two alignments differ.
+func compareAlignments(j *job.Job, r *compareAlignmentsRequest) (*combine.CompareDocument, error) {
+	return combine.Compare(j.Context(), r.CompareRequest)
+}
+
 // alignRequest is the request of align: one trace.
 type alignRequest struct {
 	requestLimits

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ._align import align_trace
     from ._assert import assert_same
     from ._combine import CombinedTrace, combine_traces
+    from ._combine_compare import AlignmentComparison, compare_alignments
     from ._compare import diff_traces
     from ._convert import Converted, convert_trace
     from ._cycles import compare_cycles, find_cycles
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from ._validate import Verdicts, validate_collectives
 
 __all__ = [
+    "AlignmentComparison",
     "AlignmentError",
     "ArrayMemoryError",
     "CancelledError",
@@ -85,6 +87,7 @@ __all__ = [
     "align_trace",
     "assert_same",
     "combine_traces",
+    "compare_alignments",
     "compare_cycles",
     "convert_trace",
     "diff_traces",
@@ -101,6 +104,7 @@ __all__ = [
 ]
 
 _LAZY = {
+    "AlignmentComparison": "_combine_compare",
     "CombinedTrace": "_combine",
     "Converted": "_convert",
     "CycleComparison": "_cycles_result",
@@ -119,6 +123,7 @@ _LAZY = {
     "align_trace": "_align",
     "assert_same": "_assert",
     "combine_traces": "_combine",
+    "compare_alignments": "_combine_compare",
     "compare_cycles": "_cycles",
     "convert_trace": "_convert",
     "diff_traces": "_compare",

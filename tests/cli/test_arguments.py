@@ -8,13 +8,13 @@ import inspect
 import pytest
 
 import prlx as package
-from prlx import _align, _combine, _compare, _convert, _cycles, _solve, _validate
+from prlx import _align, _combine, _combine_compare, _compare, _convert, _cycles, _solve, _validate
 from prlx.cli import _table
 from prlx.cli._options import COMMON
 
 # The functions behind each command.
 FUNCTIONS = {
-    "combine": ("combine_traces",),
+    "combine": ("combine_traces", "compare_alignments"),
     "align": ("align_trace",),
     "validate": ("validate_collectives",),
     "solve": ("solve_offsets",),
@@ -54,6 +54,7 @@ ONLY_FLAGS = {
     "refused, with what to do": {"tui"},
     "files of a shell": {"golden", "update_golden"},
     "the mapping compat": {"compat_parameter"},
+    "compare_alignments, a function of its own": {"combine compare"},
 }  # fmt: skip
 
 # Arguments that have no flag, and why.
@@ -118,6 +119,7 @@ SURROUNDINGS = {"look_in", "today"}
     ("request_of", "inputs"),
     [
         (_combine.request, ["a"]),
+        (_combine_compare.request, ["a", "b"]),
         (_align.request, ["a"]),
         (_validate.request, ["a"]),
         (_solve.request, ["a"]),

@@ -118,6 +118,20 @@ def test_the_document_of_a_simulated_script_is_what_its_schema_says(tmp_path):
     check(json.loads(done.stdout[done.stdout.index("{") :]))
 
 
+def test_the_document_of_compared_alignments_is_what_its_schema_says(tmp_path):
+    import prlx
+
+    runs = [
+        prlx.combine_traces(ROOT / "examples/jax_p4", method=how, output=tmp_path / how).path
+        for how in ("probes", "collectives", "wall")
+    ]
+    for other in runs[1:]:
+        compared = prlx.compare_alignments(runs[0], other)
+        check(json.loads(compared.to_json()))
+        example = json.loads((FOLDER / "prlx.combine-compare.1.json").read_text())
+        assert set(compared.document) == set(example)
+
+
 def test_the_document_of_a_recording_in_python_is_what_its_schema_says():
     import prlx
 

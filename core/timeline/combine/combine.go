@@ -132,6 +132,7 @@ type NodeResult struct {
 	BoundNS                Bounds        `json:"bound_ns"`
 	TracerLines            int           `json:"tracer_lines"`
 	RestsOn                []Rest        `json:"rests_on"` // what its clock rests on, the ladder from above
+	Clock                  []ClockAt     `json:"clock"`    // what its clock showed over its trace; empty: nothing relates it, or it is the reference
 	Steps                  []Step        `json:"steps"`
 	Clamps                 []align.Clamp `json:"clamps,omitempty"`
 	Warnings               []string      `json:"warnings"`
@@ -188,5 +189,5 @@ func (r *NodeResult) takeCounts(o *NodeResult) {
 	r.Holds, r.Salvaged, r.OutsideGrowthPPB = kept.Holds, kept.Salvaged, kept.OutsideGrowthPPB
 	r.Snapshots, r.OffsetWindows, r.MissingSnapshots = kept.Snapshots, kept.OffsetWindows, kept.MissingSnapshots
 	r.OffsetNS, r.DriftPPM, r.TracerLines, r.Steps, r.Warnings = kept.OffsetNS, kept.DriftPPM, kept.TracerLines, kept.Steps, kept.Warnings
-	r.RestsOn = kept.RestsOn
+	r.RestsOn, r.Clock = kept.RestsOn, kept.Clock
 }

@@ -256,7 +256,7 @@ func nameNodes(nodes []*Node, inputs []Input) error {
 	ts := tags(ids)
 	for k, n := range nodes {
 		n.Identity, n.tag = ids[k], ts[k]
-		n.Result = NodeResult{ID: n.ID, Identity: n.Source, Host: n.Host, Rank: n.Rank, Method: MethodNone, Steps: []Step{}, Warnings: []string{}, RestsOn: []Rest{}}
+		n.Result = NodeResult{ID: n.ID, Identity: n.Source, Host: n.Host, Rank: n.Rank, Method: MethodNone, Steps: []Step{}, Warnings: []string{}, RestsOn: []Rest{}, Clock: []ClockAt{}}
 	}
 	return nil
 }

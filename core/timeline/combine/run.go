@@ -215,6 +215,7 @@ func (t *task) decide() error {
 		return err
 	}
 	t.growOutside()
+	t.stateClocks()
 	t.newMark()
 	t.sayNotAligned()
 	return nil

@@ -63,7 +63,11 @@ def alignment(command: str) -> tuple[Option, ...]:
 
 
 ROUND_BOUND = Option(
-    ("--round-bound-ns",), "bound of round offsets that state none, fewer than five", takes="whole", metavar="NS"
+    ("--round-bound-ns",),
+    "bound of round offsets that state none, fewer than five",
+    takes="whole",
+    metavar="NS",
+    brief=True,
 )
 SKIP_UNREADABLE = Option(("--skip-unreadable",), "leave out traces that cannot be read, and say which", takes="switch")
 SALVAGE = Option(("--salvage",), "read what is complete of a trace that was cut", takes="switch")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from .._errors import UsageError
 from .._units import format_bytes, format_count, format_instant, format_ns, node_name, plural
 from . import _options as options
 from ._command import Command, Option, Positional
@@ -16,13 +18,20 @@ if TYPE_CHECKING:
     import argparse
 
     from .._combine import CombinedTrace, NodeReport
+    from .._combine_compare import AlignmentComparison
     from ._ui import UI
 
 
+CONTRADICTION = 1
+INCONCLUSIVE = 5
+
+
 def run(values: argparse.Namespace, ui: UI) -> int:
-    """Combine, print what was found for each node, name the output and the command that opens it."""
+    """Combine, print what was found for each node, name the output and the command that opens it; or compare two alignments."""
     from .. import _combine
 
+    if values.compare:
+        return _compare(values, ui)
     asked = _combine.request(values.input, **given(values, _combine.request))
     result = _combine.run(asked, progress=ui.progress)
     if ui.json:
@@ -31,6 +40,78 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.show(render(result, ui))
     announce(result, ui, report=values.report)
     return 0
+
+
+def _compare(values: argparse.Namespace, ui: UI) -> int:
+    """Exit code 1 when the two contradict each other about a clock, 5 when none could be compared."""
+    from .. import _combine_compare, _config
+
+    if len(values.input) != 2:
+        raise UsageError(
+            f"two alignments are compared, and {len(values.input)} are named",
+            hint="prlx combine --compare A/alignment.json B/alignment.json",
+        )
+    config = _config.load()
+    for option in COMMAND.options:
+        unsaid = config.get(option.setting).value if option.setting else None
+        if option.name not in ("compare", "json") and getattr(values, option.name) != unsaid:
+            flag = option.off or option.flags[0]
+            raise UsageError(f"{flag} is for combining, and --compare reads what was combined", hint="leave one out")
+    compared = _combine_compare.run(_combine_compare.request(*values.input))
+    if ui.json:
+        ui.emit(compared.document)
+    else:
+        ui.show(_compared(compared, ui))
+    for warning in compared.warnings:
+        ui.warn(clean(warning))
+    return {True: 0, False: CONTRADICTION, None: INCONCLUSIVE}[compared.agree]
+
+
+_DIFFERENCES = (
+    Column("node", shrinks=True),
+    Column("A"),
+    Column("B"),
+    Column("apart p50", right=True),
+    Column("max", right=True),
+    Column("drift", right=True),
+    Column("bound A", right=True),
+    Column("bound B", right=True),
+    Column("status"),
+)
+
+
+def _compared(compared: AlignmentComparison, ui: UI) -> Iterator[str]:
+    """The comparison as text: a sentence, the nodes, where those that contradict each other do so most."""
+    color = {"agree": "green", "contradict": "red"}.get(compared.status, "yellow")
+    yield ui.out.style(clean(compared.verdict), color, "bold")
+    yield f"all clocks are on that of {node_name(compared.reference)}"
+    yield ""
+    rows = [
+        (
+            node.id,
+            node.method_a,
+            node.method_b,
+            "" if node.apart_p50_ns is None else format_ns(node.apart_p50_ns),
+            "" if node.apart_max_ns is None else format_ns(node.apart_max_ns),
+            "" if node.drift_ppm is None else f"{node.drift_ppm:+.2f} ppm",
+            "" if node.bound_a_ns is None else format_ns(node.bound_a_ns),
+            "" if node.bound_b_ns is None else format_ns(node.bound_b_ns),
+            node.status,
+        )
+        for node in compared.nodes
+    ]
+    yield from table(ui.out, _DIFFERENCES, rows)
+    for node in compared.nodes:
+        if node.status == "contradict":
+            worst = node.document["worst"]
+            apart, allowed = format_ns(worst["by_ns"], sign=True), format_ns(worst["allowed_ns"])
+            when = f"{node.document['disjoint']} of {plural(node.instants, 'instant')}"
+            yield ""
+            yield f"{node_name(node.id)}: B less A is {apart} at {format_instant(worst['at_ns'])}, where both allow {allowed};"
+            yield f"  the intervals have nothing in common at {when}"
+    for side, names in (("A", compared.document["only_a"]), ("B", compared.document["only_b"])):
+        if names:
+            yield f"only in {side}: {', '.join(map(clean, names))}"
 
 
 _COLUMNS = (
@@ -221,12 +302,13 @@ COMMAND = Command(
         options.from_setting("combine.naming", "names and ids of the merged planes"),
         Option(("--time-range",), "1.5s:2s from the start, or absolute ns; an end may be open", "range", "A:B"),
         options.from_setting("combine.align", "merge only, touch no time", name="--apply-alignment", off="--no-align"),
-        options.SKIP_UNREADABLE,
-        options.SALVAGE,
+        replace(options.SKIP_UNREADABLE, brief=True),
+        replace(options.SALVAGE, brief=True),
         Option(("--repair",), "move clocks within their bounds to mend impossible orders", takes="switch"),
         Option(("--explain",), "what keeps this node's clock where it is", metavar="NODE"),
+        Option(("--compare",), "INPUT is two alignments: do they agree", takes="switch"),
         options.WORKERS,
-        options.MEMORY_LIMIT,
+        replace(options.MEMORY_LIMIT, brief=True),
         Option(("--report",), "write an HTML summary", "path", "FILE.html"),
         options.JSON,
     ),
