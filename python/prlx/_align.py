@@ -28,6 +28,7 @@ def align_trace(
     round_bound_ns: int | None = None,
     timebase: str = "host",
     correction_stat: bool = False,
+    bound_stat: bool = False,
     salvage: bool = False,
     strict: bool = False,
     workers: int | None = None,
@@ -45,7 +46,9 @@ def align_trace(
         Where to write; ``None`` makes a sibling. ``<node>.alignment_stats.json`` is written beside it.
     node
         Which node of the clock files this trace is of; ``None`` finds out by its name and by what is recorded inside.
-    snapshots, offsets, probes, declared, reference, method, policy, round_bound_ns, timebase, correction_stat, salvage, strict
+    snapshots, offsets, probes, declared, reference, method, policy, round_bound_ns, timebase
+        As for ``combine_traces``.
+    correction_stat, bound_stat, salvage, strict
         As for ``combine_traces``.
     workers, memory_limit, overwrite, progress
         As for ``combine_traces``.
@@ -82,6 +85,7 @@ def align_trace(
         round_bound_ns=round_bound_ns,
         timebase=timebase,
         correction_stat=correction_stat,
+        bound_stat=bound_stat,
         salvage=salvage,
         strict=strict,
         workers=workers,
@@ -106,6 +110,7 @@ def request(
     round_bound_ns: int | None = None,
     timebase: str = "host",
     correction_stat: bool = False,
+    bound_stat: bool = False,
     salvage: bool = False,
     strict: bool = False,
     workers: int | None = None,
@@ -125,6 +130,7 @@ def request(
         "reference": _request.node_id(reference, defaults.get("align.reference").value),
         "timebase": timebase,
         "correction_stat": correction_stat,
+        "bound_stat": bound_stat,
         "salvage": salvage,
         "strict": strict,
         **_request.limits(workers, memory_limit, defaults),

@@ -318,6 +318,7 @@ def combine_traces(
     timebase: str = "host",
     time_range: str | TimeRange | None = None,
     correction_stat: bool = False,
+    bound_stat: bool = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
     strict: bool = False,
@@ -367,6 +368,9 @@ def combine_traces(
         ``"A:B"`` as on the command line, or two absolute times in ns of which either may be ``None``.
     correction_stat
         Add the correction in ns to every event.
+    bound_stat
+        Add to every event by how many ns its start or its end can be off, and a track of each node's offset and bound over
+        time.
     skip_unreadable
         Leave out traces that cannot be read, and say which: in ``verdict``, ``skipped`` and ``warnings``. Without it one of
         them is an error; that none can be read always is.
@@ -432,6 +436,7 @@ def combine_traces(
         timebase=timebase,
         time_range=time_range,
         correction_stat=correction_stat,
+        bound_stat=bound_stat,
         skip_unreadable=skip_unreadable,
         salvage=salvage,
         strict=strict,
@@ -463,6 +468,7 @@ def request(
     timebase: str = "host",
     time_range: str | TimeRange | None = None,
     correction_stat: bool = False,
+    bound_stat: bool = False,
     skip_unreadable: bool = False,
     salvage: bool = False,
     strict: bool = False,
@@ -489,6 +495,7 @@ def request(
         "time_range": _request.time_range(time_range),
         "apply_alignment": apply_alignment,
         "correction_stat": correction_stat,
+        "bound_stat": bound_stat,
         "skip_unreadable": skip_unreadable,
         "salvage": salvage,
         "strict": strict,

@@ -101,6 +101,7 @@ def _alignment(command: str) -> tuple[Setting, ...]:
             f"{command}.reference", "text", None, "the node whose clock all others are put on", unset="the first node"
         ),
         Setting(f"{command}.correction-stat", "switch", False, "add the correction in ns to every event"),
+        Setting(f"{command}.bound-stat", "switch", False, "add how far off it can be to every event"),
         Setting(f"{command}.strict", "switch", False, "exit 5 when a part could not be aligned"),
     )
 

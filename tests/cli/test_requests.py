@@ -48,6 +48,7 @@ def test_the_signature_is_the_interface():
         "timebase",
         "time_range",
         "correction_stat",
+        "bound_stat",
         "skip_unreadable",
         "salvage",
         "strict",

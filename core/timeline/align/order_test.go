@@ -183,7 +183,7 @@ func compare(a, b int64) int {
 func realigned(t *testing.T, b []byte, c Clocks) ([]byte, *Stats) {
 	t.Helper()
 	src, space := scanned(t, b)
-	edit, lines := PlanLines(space.Layout(), 0, c, HostTime).Edit(0, nil, "")
+	edit, lines := PlanLines(space.Layout(), 0, c, HostTime).Edit(0, nil, EventStats{})
 	sizes, err := xspace.Measure(context.Background(), src, space, edit)
 	if err != nil {
 		t.Fatal(err)

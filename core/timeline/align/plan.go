@@ -220,10 +220,16 @@ func floorNS(ps int64) int64 {
 // Range keeps events that overlap [FromNS, ToNS], instants of the output's clock.
 type Range struct{ FromNS, ToNS int64 }
 
+// EventStats are the names of stats that events receive; "" leaves one out.
+type EventStats struct {
+	Correction string // by how much the start moved
+	Bound      string // how far off the event can be
+}
+
 // Edit turns the plan into the changes that a source.Retimer makes. Line times of the output count from zeroNS. stats, one per plane and
 // line as returned, is filled while it measures; read it after.
-func (p *Plan) Edit(zeroNS int64, keep *Range, correctionStat string) (*source.Edit, []*Stats) {
-	e := &source.Edit{Planes: make([]source.PlaneEdit, len(p.Processes)), CorrectionStat: correctionStat}
+func (p *Plan) Edit(zeroNS int64, keep *Range, add EventStats) (*source.Edit, []*Stats) {
+	e := &source.Edit{Planes: make([]source.PlaneEdit, len(p.Processes)), CorrectionStat: add.Correction, BoundStat: add.Bound}
 	var all []*Stats
 	for i := range p.Lines {
 		plane := p.Processes[i]
@@ -232,11 +238,14 @@ func (p *Plan) Edit(zeroNS int64, keep *Range, correctionStat string) (*source.E
 			l, lp := plane.Lines[j], &p.Lines[i][j]
 			ts := lp.NewBaseNS - zeroNS
 			le := &e.Planes[i].Lines[j]
-			if ts != l.TimestampNS || correctionStat != "" {
+			if ts != l.TimestampNS || add.Correction != "" {
 				le.TimestampNS = &ts
 			}
 			if !lp.rigid {
 				le.Cursor = lp.Cursor()
+			}
+			if add.Bound != "" {
+				le.Bounds = lp.Cursor()
 			}
 			// a Retimer sees the base change; what the change of zero contributes to that is no correction.
 			le.CorrectionBaseNS = (lp.NewBaseNS - lp.OldBaseNS) - (ts - l.TimestampNS)

@@ -160,7 +160,7 @@ func TestTheEditShowsTheWholeCorrection(t *testing.T) {
 	processes[0].Lines[0].TimestampNS = 70 // counts from the start
 	p := PlanLines(processes, start, c, HostTime)
 	const zero = start - 400
-	e, stats := p.Edit(zero, &Range{FromNS: start + 1000, ToNS: math.MaxInt64}, "correction")
+	e, stats := p.Edit(zero, &Range{FromNS: start + 1000, ToNS: math.MaxInt64}, EventStats{Correction: "correction"})
 	if len(stats) != 5 {
 		t.Fatalf("%d lines are counted, want 5", len(stats))
 	}
@@ -187,7 +187,7 @@ func TestObserversCountWhatMovedAndBySoMuch(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := PlanLines([]*source.Process{process(0, "a", timed(0, 0, 1))}, start, Clocks{Wall: bent}, HostTime)
-	e, stats := p.Edit(0, nil, "")
+	e, stats := p.Edit(0, nil, EventStats{})
 	line := e.Planes[0].Lines[0]
 	bounds := line.Cursor.Bounds(0)
 	line.Observe(&source.Observed{OldPS: []int64{0, 0}, NewPS: []int64{0, 0}, Bounds: bounds})
@@ -203,7 +203,7 @@ func TestObserversCountWhatMovedAndBySoMuch(t *testing.T) {
 	}
 
 	moved := PlanLines([]*source.Process{process(0, "a", timed(0, 0, 1))}, start, Clocks{Wall: clock.Shift(-70, 6)}, HostTime)
-	e, stats = moved.Edit(0, nil, "")
+	e, stats = moved.Edit(0, nil, EventStats{})
 	e.Planes[0].Lines[0].Observe(&source.Observed{OldPS: []int64{5}, NewPS: []int64{5}}) // a Retimer knows no bound of a line that moves as a whole
 	if s := stats[0]; s.EventsCorrected != 1 || s.MinCorrectionNS != -70 || s.MaxCorrectionNS != -70 || s.Bounds.Max() != 6 {
 		t.Errorf("a line moved by -70 ns: %+v", s)

@@ -108,6 +108,16 @@ func (c *Cursor) Quality(offsetPS int64) (boundNS int64, cov Coverage) {
 	return WholeNS(b.At(offsetPS)), b.Coverage
 }
 
+// BoundOf returns by how many ns the mapped start or end of an event can be off, whichever is more. A negative duration counts as none.
+func (c *Cursor) BoundOf(offsetPS, durationPS int64) int64 {
+	bound, _ := c.Quality(offsetPS)
+	if durationPS > 0 {
+		end, _ := c.Quality(addSat(offsetPS, durationPS))
+		bound = max(bound, end)
+	}
+	return bound
+}
+
 // slow serves distances before the segment's origin and segments whose rate is far from 1.
 func (s *segment) slow(o int64) int64 {
 	d := subSat(o, s.x)

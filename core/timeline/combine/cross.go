@@ -12,6 +12,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/align"
+	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
@@ -28,6 +29,7 @@ type crossing struct {
 	plan   *align.Plan
 	planes []*crossPlane
 	stats  []*align.Stats
+	add    align.EventStats // args that events receive
 	lost   losses
 }
 
@@ -68,8 +70,8 @@ func (d *chromeDocument) crossing(k int) (*crossing, error) {
 	if !ok {
 		return nil, fault.New(fault.Internal, "%s has no reader by line", n.format.Title).WithPath(n.Path)
 	}
-	x := &crossing{doc: d, node: n, trace: trace, plan: d.plans[k]}
-	edit, stats := x.plan.Edit(d.zeroNS, d.keep, "")
+	x := &crossing{doc: d, node: n, trace: trace, plan: d.plans[k], add: d.eventStats(k)}
+	edit, stats := x.plan.Edit(d.zeroNS, d.keep, align.EventStats{})
 	x.stats = stats
 	recorded := n.recorded()
 	for i, plane := range n.layout {
@@ -208,7 +210,7 @@ func (l *crossLine) write(w *pieceWorker) error {
 		if len(text) > 0 {
 			text = append(text, ",\n"...)
 		}
-		text = l.event(text, e, start, to-from, from)
+		text = l.event(text, e, start, to-from, from, cursor)
 		if len(text) < blockBytes {
 			return nil
 		}
@@ -224,7 +226,7 @@ func (l *crossLine) write(w *pieceWorker) error {
 }
 
 // event appends one event.
-func (l *crossLine) event(dst []byte, e *source.Event, start source.Instant, durPS, fromPS int64) []byte {
+func (l *crossLine) event(dst []byte, e *source.Event, start source.Instant, durPS, fromPS int64, cursor *clock.Cursor) []byte {
 	dst = source.AppendString(append(dst, `{"ph":"X","name":`...), clipped(e.Name, maxNameBytes))
 	dst = strconv.AppendInt(append(dst, `,"pid":`...), l.pid, 10)
 	dst = strconv.AppendInt(append(dst, `,"tid":`...), int64(l.tid), 10)
@@ -239,9 +241,12 @@ func (l *crossLine) event(dst []byte, e *source.Event, start source.Instant, dur
 	if e.Args != nil {
 		dst = e.Args.AppendArgs(dst, open, &l.lost.Lost)
 	}
-	if l.doc.req.CorrectionStat {
+	if l.add.Correction != "" {
 		moved := l.at.NewBaseNS - l.at.OldBaseNS + (fromPS-e.OffsetPS)/1000
-		dst = strconv.AppendInt(source.OpenArg(dst, open, CorrectionStatName), moved, 10)
+		dst = strconv.AppendInt(source.OpenArg(dst, open, l.add.Correction), moved, 10)
+	}
+	if l.add.Bound != "" {
+		dst = strconv.AppendInt(source.OpenArg(dst, open, l.add.Bound), cursor.BoundOf(e.OffsetPS, e.DurationPS), 10)
 	}
 	if len(dst) == open {
 		return append(dst[:at], '}')

@@ -118,6 +118,7 @@ type NodeTask struct {
 	Keep   *align.Range  `json:"keep"`
 	Mark   *aligned.Mark `json:"mark"` // what the output says of its nodes
 	Stat   bool          `json:"correction_stat"`
+	Bound  bool          `json:"bound_stat"`
 	Tracer bool          `json:"tracer_timebase"`
 	Output string        `json:"output"`
 
@@ -183,7 +184,7 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	}
 	for k, n := range t.nodes {
 		p.Tasks = append(p.Tasks, NodeTask{
-			Input: Input{ID: n.ID, Path: n.Path}, Clocks: n.Clocks, ZeroNS: t.zeroNS, Keep: t.keep, Mark: t.markOf(k), Stat: req.CorrectionStat,
+			Input: Input{ID: n.ID, Path: n.Path}, Clocks: n.Clocks, ZeroNS: t.zeroNS, Keep: t.keep, Mark: t.markOf(k), Stat: req.CorrectionStat, Bound: t.eventStats(k).Bound != "",
 			Tracer: req.timebase == align.TracerTime, Output: filepath.Join(dir.Temporary(), names[k]), Salvage: req.Salvage,
 		})
 		p.Nodes = append(p.Nodes, n.Result)
@@ -254,11 +255,11 @@ func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 		return nil, fault.New(fault.Format, "is no XSpace any more").WithPath(nt.Input.Path)
 	}
 	n.Clocks = nt.Clocks
-	req := &Request{CorrectionStat: nt.Stat}
+	req := &Request{CorrectionStat: nt.Stat, BoundStat: nt.Bound}
 	if nt.Tracer {
 		req.timebase = align.TracerTime
 	}
-	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.Plan, 1), mark: nt.Mark, mine: [][]int{nil}}
+	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.Plan, 1), mark: nt.Mark, mine: [][]int{nil}, unknown: []bool{!nt.Bound}}
 	if nt.Mark == nil || len(nt.Mark.Nodes) != n.parts() {
 		return nil, fault.Usagef("the task's mark does not fit its trace")
 	}

@@ -50,6 +50,7 @@ type Request struct {
 	TimeRange      []*int64 `json:"time_range"` // two instants in ns, nil is open; below AbsoluteNS they count from the first event
 	ApplyAlignment *bool    `json:"apply_alignment"`
 	CorrectionStat bool     `json:"correction_stat"`
+	BoundStat      bool     `json:"bound_stat"`
 	SkipUnreadable bool     `json:"skip_unreadable"` // traces that cannot be read are left out
 	Salvage        bool     `json:"salvage"`         // of traces that were cut, what is complete is read
 	Explain        string   `json:"explain"`         // the node whose clock is explained, by id, number or host; "" none
@@ -66,6 +67,9 @@ type Request struct {
 
 // CorrectionStatName is the stat (XSpace) and arg (Chrome JSON) that carries an event's correction in ns.
 const CorrectionStatName = "timestamp_correction_ns"
+
+// BoundStatName is the stat and arg that carries by how many ns the start or the end of an event can be off.
+const BoundStatName = "timestamp_bound_ns"
 
 // MaxSingleBytes is the largest XSpace that protobuf readers can parse.
 const MaxSingleBytes = int64(math.MaxInt32)

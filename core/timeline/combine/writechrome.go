@@ -113,7 +113,7 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 			}
 			continue
 		}
-		e := t.chromeEdit(n)
+		e := t.chromeEdit(k)
 		if !t.alone() {
 			e.Processes, e.IDs, e.DropEmpty = d.processes(k), ids[k], true
 			d.markProcesses(k, e.Processes)
@@ -169,12 +169,12 @@ func setThreads(one *aligned.Node, pid string, tids []int) {
 
 // untouched reports whether no time of the node changes.
 func (t *task) untouched(n *Node) bool {
-	return n.Clocks.Wall.IsIdentity() && !t.external && t.keep == nil && !t.req.CorrectionStat
+	return n.Clocks.Wall.IsIdentity() && !t.external && t.keep == nil && !t.req.CorrectionStat && !t.req.BoundStat
 }
 
 // chromeEdit says where the times of a Chrome trace go.
-func (t *task) chromeEdit(n *Node) source.TextEdit {
-	e := source.TextEdit{}
+func (t *task) chromeEdit(k int) source.TextEdit {
+	n, e := t.nodes[k], source.TextEdit{}
 	shift := int64(0)
 	if n.absolute {
 		e.Clock = clock.Compose(nil, n.Clocks.Wall)
@@ -186,9 +186,8 @@ func (t *task) chromeEdit(n *Node) source.TextEdit {
 	} else { // its own zero becomes the output's
 		shift = t.zeroNS - n.facts.StartNS
 	}
-	if t.req.CorrectionStat {
-		e.CorrectionArg = CorrectionStatName
-	}
+	add := t.eventStats(k)
+	e.CorrectionArg, e.BoundArg = add.Correction, add.Bound
 	if k := t.keep; k != nil {
 		if k.FromNS != math.MinInt64 {
 			from := k.FromNS - shift

@@ -35,7 +35,7 @@ func (t *task) measure(name func(k int, e *source.Edit)) ([]measured, error) {
 	t.stage("align")
 	stats := make([][]*align.Stats, len(t.nodes))
 	for _, k := range t.referenceFirst() { // naming counts
-		out[k].edit, stats[k] = t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
+		out[k].edit, stats[k] = t.plans[k].Edit(t.zeroNS, t.keep, t.eventStats(k))
 		name(k, out[k].edit)
 		if err := t.addMark(k, t.nodes[k].retimer(), out[k].edit, len(t.parties()) > 1); err != nil {
 			return nil, err
@@ -60,11 +60,15 @@ func (t *task) measure(name func(k int, e *source.Edit)) ([]measured, error) {
 	return out, err
 }
 
-func (t *task) statName() string {
+// eventStats names the stats that the events of node k receive. Where nothing is known of the error of its times, no bound is stated.
+func (t *task) eventStats(k int) (add align.EventStats) {
 	if t.req.CorrectionStat {
-		return CorrectionStatName
+		add.Correction = CorrectionStatName
 	}
-	return ""
+	if t.req.BoundStat && t.nodes[k].absolute && !t.boundUnknown(k) {
+		add.Bound = BoundStatName
+	}
+	return add
 }
 
 // count puts the counts of a node's lines into its result.
@@ -82,7 +86,7 @@ func (n *Node) count(stats []*align.Stats) {
 // finds those, too, where they are not found part by part.
 func (t *task) writeNode(ctx context.Context, k, workers int, collectives bool, create func() (*file.Output, error)) (Output, error) {
 	n := t.nodes[k]
-	edit, stats := t.plans[k].Edit(t.zeroNS, t.keep, t.statName())
+	edit, stats := t.plans[k].Edit(t.zeroNS, t.keep, t.eventStats(k))
 	share := t.share(k)
 	defer share.Done()
 	edit.Workers, edit.Progress = workers, share.Add

@@ -40,6 +40,10 @@ type Edit struct {
 	// TimestampNS receives: by how many ns its start moved (rounded to nearest).
 	CorrectionStat string
 
+	// BoundStat, when not empty, is the name of an int64 stat that every timed event of a line with Bounds receives: by how many ns its
+	// start or its end can be off.
+	BoundStat string
+
 	// Operations, when set, sees the operations of compiled programs, as Compiled.Operations shows them, of a trace that has them.
 	// WriteFile and Measure serve it, from the bytes that they read anyhow where they can.
 	Operations *OperationReading
@@ -94,6 +98,10 @@ type LineEdit struct {
 	// CorrectionBaseNS is added to the correction stat of every event of the line; the rest of the correction is what the file
 	// shows: new minus old base, plus new minus old offset.
 	CorrectionBaseNS int64
+
+	// Bounds, when set, knows how far off the events can be that go through it: Cursor, or the one of a line that moves as a whole. Clones
+	// of it are used.
+	Bounds *clock.Cursor
 
 	// Observe, when set, sees every kept timed event in stored order while it is measured, some at a time. With several workers Observe
 	// functions of different lines run at the same time.
@@ -154,7 +162,7 @@ func (e *LineEdit) Active() bool {
 
 // Eventwise reports whether single events may change.
 func (e *LineEdit) Eventwise() bool {
-	return e.Cursor != nil || e.KeepFromPS != nil || e.KeepToPS != nil || e.Observe != nil
+	return e.Cursor != nil || e.KeepFromPS != nil || e.KeepToPS != nil || e.Observe != nil || e.Bounds != nil
 }
 
 // Moves reports whether events receive the correction stat.

@@ -75,10 +75,12 @@ type TextEdit struct {
 	DropEmpty bool
 	// CorrectionArg, where not empty, adds an arg of this name to every event with a ts: by how many ns its start was moved.
 	CorrectionArg string
+	// BoundArg, where not empty, adds an arg of this name to every event with a ts: by how many ns its start or its end can be off.
+	BoundArg string
 	// Mark, where not empty, is the JSON text of what was done to the document, written under aligned.KeyMark behind its other keys. A bare
 	// list that stays one has no place for it, and a document that has a mark keeps that.
 	Mark []byte
-	// Sample collects bounds and coverage of the mapped starts in Counts.
+	// Sample collects bounds and coverage of the mapped starts in Counts. BoundArg samples, too, but collects nothing.
 	Sample bool
 }
 
@@ -122,7 +124,7 @@ type TextCounts struct {
 	Corrected int64 // those of them whose absolute start or end changed
 	Rounded   int64 // edited numbers that had digits beyond the picosecond
 	Quantized int64 // mapped instants that did not fall on TextEdit.QuantumPS and were rounded to it
-	NoArg     int64 // timed events that could not take CorrectionArg: counters, and args that are no object
+	NoArg     int64 // timed events that could not take CorrectionArg or BoundArg: counters, and args that are no object
 	Unusable  int64 // ts or dur that is no number or lies outside +-292 years: copied as it was
 
 	MinNS, MaxNS int64   // smallest and largest correction of a start in ns, over Timed; zero where Timed is 0

@@ -31,9 +31,10 @@ func (w *Worker) time(f *fields, metadata bool) bool {
 		}
 	}
 	newStart, bound, cov := w.place(start)
-	newEnd := newStart
+	newEnd, largest := newStart, bound
 	if timed {
-		newEnd, _, _ = w.place(end)
+		newEnd, largest, _ = w.place(end)
+		largest = max(bound, largest)
 	}
 	if base := (Instant{NS: w.outBase}); metadata && newStart.Before(base) && !start.Before(Instant{NS: w.trace.BaseNS}) {
 		newStart = base // names have no time that matters, and viewers drop what lies before zero
@@ -57,8 +58,8 @@ func (w *Worker) time(f *fields, metadata bool) bool {
 			w.number(f.at[fieldDur], d, dur)
 		}
 	}
-	if w.edit.CorrectionArg != "" && !metadata {
-		w.correction(f, newStart, start)
+	if (w.edit.CorrectionArg != "" || w.edit.BoundArg != "") && !metadata {
+		w.addArgs(f, correctionNS(newStart, start), largest)
 	}
 	return true
 }
@@ -74,7 +75,7 @@ func (w *Worker) place(in Instant) (out Instant, boundNS int64, cov clock.Covera
 	d := in.NS - w.origin
 	if (in.NS >= w.origin) == (d >= 0) && d <= nearNS && d >= -nearNS {
 		var m int64
-		if off := d*1000 + int64(in.PS); w.edit.Sample {
+		if off := d*1000 + int64(in.PS); w.edit.Sample || w.edit.BoundArg != "" {
 			m, boundNS, cov = w.cursor.Sample(off)
 		} else {
 			m = w.cursor.Map(off)
@@ -195,8 +196,8 @@ func (w *Worker) number(at span, s stamp, old number) {
 	w.patched(at, from)
 }
 
-// correction adds the arg that says by how much the start was moved.
-func (w *Worker) correction(f *fields, to, from Instant) {
+// addArgs adds the args that say by how much the start was moved and how far off the event can be.
+func (w *Worker) addArgs(f *fields, movedNS, boundNS int64) {
 	b, mark := w.lex.b, len(w.text)
 	if f.phase(b) == 'C' || (f.at[fieldArgs].set() && b[f.at[fieldArgs].s] != '{') {
 		w.counts.NoArg++ // every arg of a counter is a series of its own
@@ -212,11 +213,22 @@ func (w *Worker) correction(f *fields, to, from Instant) {
 	} else {
 		w.text = append(w.text, `,"args":{`...)
 	}
-	w.text = appendString(w.text, w.edit.CorrectionArg)
-	w.text = append(w.text, ':')
-	w.text = strconv.AppendInt(w.text, correctionNS(to, from), 10)
+	open := len(w.text)
+	w.text = appendInteger(w.text, open, w.edit.CorrectionArg, movedNS)
+	w.text = appendInteger(w.text, open, w.edit.BoundArg, boundNS)
 	if !f.at[fieldArgs].set() {
 		w.text = append(w.text, '}')
 	}
 	w.patched(span{int32(at), int32(at)}, mark)
+}
+
+// appendInteger appends an arg, behind a comma where others begin at open; without a name it appends nothing.
+func appendInteger(dst []byte, open int, name string, v int64) []byte {
+	if name == "" {
+		return dst
+	}
+	if len(dst) > open {
+		dst = append(dst, ", "...)
+	}
+	return strconv.AppendInt(append(appendString(dst, name), ':'), v, 10)
 }

@@ -37,7 +37,7 @@ func NewRewriter(t *Trace, e Edit) (*Rewriter, error) {
 		return nil, fault.New(fault.Internal, "times can be rounded to 1 or 1000 ps, not to %d", r.quantum)
 	}
 	moved := (e.Clock != nil && !e.Clock.IsIdentity()) || r.outBase != t.BaseNS
-	r.timing = moved || e.KeepFromNS != nil || e.KeepToNS != nil || e.CorrectionArg != "" || e.Sample
+	r.timing = moved || e.KeepFromNS != nil || e.KeepToNS != nil || e.CorrectionArg != "" || e.BoundArg != "" || e.Sample
 	r.cursor = e.Clock.Cursor(r.origin)
 	for i := range e.Processes {
 		if !e.Processes[i].Zero() {

@@ -112,6 +112,18 @@ func TestRewriteChangesOnlyWhatTheEditNames(t *testing.T) {
 			Edit{Clock: clock.Shift(5, 0), CorrectionArg: CorrectionArg},
 		},
 		{
+			"the bound as an arg: that of the start or of the end, whichever is more, behind the correction",
+			`[{"ts":1,"dur":1,"args":{"a":1}},{"ts":2,"dur":1,"args":{}},{"ts":3},{"ph":"C","ts":1,"args":{"a":1}},{"ph":"M","ts":1}]`,
+			`[{"ts":1,"dur":1,"args":{"a":1, "correction":0, "bound":70}},{"ts":2,"dur":1,"args":{"correction":0, "bound":70}},{"ts":3,"args":{"correction":0, "bound":20}},{"ph":"C","ts":1,"args":{"a":1}},{"ph":"M","ts":1}]`,
+			Edit{Clock: bounded(t, 10, 70, 20), CorrectionArg: "correction", BoundArg: "bound"},
+		},
+		{
+			"the bound alone",
+			`[{"ts":1,"args":{}},{"ts":2}]`,
+			`[{"ts":1,"args":{"bound":10}},{"ts":2,"args":{"bound":70}}]`,
+			Edit{Clock: bounded(t, 10, 70, 20), BoundArg: "bound"},
+		},
+		{
 			"keys spelled with escapes",
 			`[{"\u0074s":1,"p\u0069d":4}]`, `[{"\u0074s":2,"p\u0069d":5}]`,
 			Edit{Clock: clock.Shift(1000, 0), Processes: []ProcessEdit{{PID: "5"}}},
@@ -383,4 +395,19 @@ func TestChunkRefusesTextThatChangedSinceTheScan(t *testing.T) {
 			t.Errorf("%s: got %v, want a format error", raw, err)
 		}
 	}
+}
+
+// bounded is the identity with these bounds at 1, 2, 3 us, and so on.
+func bounded(t *testing.T, bounds ...int64) *clock.Map {
+	t.Helper()
+	var knots []clock.Knot
+	for i, b := range bounds {
+		at := int64(i+1) * 1000
+		knots = append(knots, clock.Knot{X: at, Y: at, BoundNS: b})
+	}
+	m, err := clock.New(knots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
 }

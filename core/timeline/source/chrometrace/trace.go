@@ -201,7 +201,7 @@ func (r rewriting) Remarks(c *Counts) (out []string) {
 		text string
 	}{
 		{max(c.Unusable, r.trace.Unusable), "copied as they are: events whose ts or dur is no time"},
-		{c.NoArg, "without their correction as an arg: counters, and events whose args are no object"},
+		{c.NoArg, "without their correction or bound as an arg: counters, and events whose args are no object"},
 		{r.trace.RoundedPS, "rounded to the picosecond where they changed: times with more digits"},
 		{r.trace.Repeated, "a key twice, of which the last counts: events"},
 		{odd.ControlChars + odd.BadEscapes + odd.Literals, "copied although strict JSON forbids them: control characters, invalid escapes, NaN and Infinity"},

@@ -66,9 +66,9 @@ type transform struct {
 	seen     source.Observed // what observe is told
 	one      [2]int64        // offsets of one event, old and new, for seen
 
-	statID    int64 // 0: no correction stat
-	hasStat   bool
+	stats     eventStats
 	statAddNS int64
+	bounds    *clock.Cursor // of the bound stat
 
 	// The result of the last event: new values, and how many bytes longer its message becomes.
 	off, dur   int64
@@ -76,7 +76,8 @@ type transform struct {
 	insertOff  bool // offset_ps was absent and must be written
 	setDur     bool
 	correction int64
-	withStat   bool
+	bound      int64
+	withStat   bool // stats are added
 
 	counts Counts
 }
@@ -100,8 +101,17 @@ func (c *Counts) add(d Counts) {
 	c.Saturated += d.Saturated
 }
 
-// newTransform prepares the events of a line; statID 0 means no correction stat.
-func newTransform(l *Line, e *LineEdit, statID int64, hasStat bool) *transform {
+// eventStats are the stats that events receive: their metadata ids.
+type eventStats struct {
+	correction, bound       int64
+	hasCorrection, hasBound bool
+}
+
+// none reports whether events receive no stat.
+func (s *eventStats) none() bool { return !s.hasCorrection && !s.hasBound }
+
+// newTransform prepares the events of a line, which receive those of the stats that the edit gives to this line.
+func newTransform(l *Line, e *LineEdit, stats eventStats) *transform {
 	t := &transform{from: math.MinInt64, to: math.MaxInt64, observe: e.Observe}
 	if e.Cursor != nil {
 		t.cursor = e.Cursor.Clone()
@@ -113,8 +123,11 @@ func newTransform(l *Line, e *LineEdit, statID int64, hasStat bool) *transform {
 		t.to, t.hasTo = *e.KeepToPS, true
 	}
 	t.keepAll = e.KeepFromPS == nil && e.KeepToPS == nil
-	if hasStat && e.Moves() {
-		t.hasStat, t.statID, t.statAddNS = true, statID, e.CorrectionBaseNS
+	if stats.hasBound && e.Bounds != nil {
+		t.stats.hasBound, t.stats.bound, t.bounds = true, stats.bound, e.Bounds.Clone()
+	}
+	if stats.hasCorrection && e.Moves() {
+		t.stats.hasCorrection, t.stats.correction, t.statAddNS = true, stats.correction, e.CorrectionBaseNS
 		if e.TimestampNS != nil {
 			t.statAddNS += *e.TimestampNS - l.TimestampNS
 		}
@@ -156,10 +169,13 @@ func (t *transform) event(ev *eventFields) (grow int, keep bool) {
 		t.setDur = true
 		grow += uvarintSize(uint64(t.dur)) - (ev.durEnd - ev.durPos)
 	}
-	if t.hasStat {
+	if !t.stats.none() {
 		t.withStat = true
 		t.correction = t.statAddNS + roundPS(subSat(t.off, ev.off))
-		grow += t.statLength()
+		if t.bounds != nil {
+			t.bound = t.bounds.BoundOf(ev.off, ev.dur)
+		}
+		grow += t.statsLength()
 	}
 	return grow, true
 }
@@ -198,9 +214,20 @@ func (t *transform) outside() bool {
 	return t.off >= t.to && t.hasTo || end <= t.from && t.off < t.from
 }
 
-// statLength is the size of the correction stat with tag and length.
-func (t *transform) statLength() int {
-	return 2 + 2 + uvarintSize(uint64(t.statID)) + uvarintSize(uint64(t.correction))
+// statsLength is the size of the stats that the event receives, with tags and lengths.
+func (t *transform) statsLength() (n int) {
+	if t.stats.hasCorrection {
+		n += statLength(t.stats.correction, t.correction)
+	}
+	if t.stats.hasBound {
+		n += statLength(t.stats.bound, t.bound)
+	}
+	return n
+}
+
+// statLength is the size of an integer stat with tag and length.
+func statLength(id, value int64) int {
+	return 2 + 2 + uvarintSize(uint64(id)) + uvarintSize(uint64(value))
 }
 
 func addSat(a, b int64) int64 {

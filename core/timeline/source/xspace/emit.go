@@ -143,7 +143,7 @@ func (e *emitter) segment(p piece) error {
 	l, out := &e.space.Planes[p.ref.plane].Lines[p.ref.line], &plane.lines[p.ref.line]
 	if e.ref != p.ref {
 		e.ref = p.ref
-		e.t = newTransform(l, e.edit.Plane(p.ref.plane).Line(p.ref.line), plane.statID, plane.hasStat)
+		e.t = newTransform(l, e.edit.Plane(p.ref.plane).Line(p.ref.line), plane.stats)
 		e.t.observe = nil // Measure did
 	}
 	seg := &l.segments[p.segment]
@@ -289,7 +289,7 @@ func (t *transform) emit(dst []byte, o int, b []byte, i, p, e, grow int, ev *eve
 	}
 	o = copyShort(dst, o, b, from, e)
 	if t.withStat {
-		o = t.emitStat(dst, o)
+		o = t.emitStats(dst, o)
 	}
 	return o
 }
@@ -314,12 +314,23 @@ func (t *transform) emitUsual(dst []byte, o int, b []byte, p, e, grow int, ev *e
 	return o + 2 + n
 }
 
-// emitStat writes the correction stat.
-func (t *transform) emitStat(dst []byte, o int) int {
-	dst[o], dst[o+1], dst[o+2] = 4<<3|wireLen, byte(t.statLength()-2), 1<<3|wireVarint
-	o = putUvarint(dst, o+3, uint64(t.statID))
+// emitStats writes the stats that the event receives.
+func (t *transform) emitStats(dst []byte, o int) int {
+	if t.stats.hasCorrection {
+		o = emitStat(dst, o, t.stats.correction, t.correction)
+	}
+	if t.stats.hasBound {
+		o = emitStat(dst, o, t.stats.bound, t.bound)
+	}
+	return o
+}
+
+// emitStat writes an integer stat.
+func emitStat(dst []byte, o int, id, value int64) int {
+	dst[o], dst[o+1], dst[o+2] = 4<<3|wireLen, byte(statLength(id, value)-2), 1<<3|wireVarint
+	o = putUvarint(dst, o+3, uint64(id))
 	dst[o] = 4<<3 | wireVarint
-	return putUvarint(dst, o+1, uint64(t.correction))
+	return putUvarint(dst, o+1, uint64(value))
 }
 
 // big writes a segment that holds one long field, in ranges.
@@ -359,8 +370,8 @@ func (e *emitter) big(p piece, seg *segment, out *lineLayout) error {
 	}
 	w.copyTo(f.end)
 	if e.t.withStat {
-		var b [64]byte
-		w.replace(b[:e.t.emitStat(b[:], 0)], f.end)
+		var b [128]byte
+		w.replace(b[:e.t.emitStats(b[:], 0)], f.end)
 	}
 	return w.err
 }

@@ -41,14 +41,13 @@ const (
 )
 
 type planeLayout struct {
-	mode    layoutMode
-	length  int64  // of the message
-	head    []byte // fields written before all others, because the input lacks them
-	tail    []byte // fields written after all others
-	marks   []replacement
-	hasStat bool
-	statID  int64 // metadata id of the correction stat
-	lines   []lineLayout
+	mode   layoutMode
+	length int64  // of the message
+	head   []byte // fields written before all others, because the input lacks them
+	tail   []byte // fields written after all others
+	marks  []replacement
+	stats  eventStats // of its events
+	lines  []lineLayout
 }
 
 type lineLayout struct {
@@ -140,7 +139,7 @@ func (m *measurer) preparePlane(ctx context.Context, i int) error {
 		}
 		return nil
 	}
-	moved := false
+	var stats eventStats
 	for k := range p.Lines {
 		l, le, lo := &p.Lines[k], e.Line(k), &out.lines[k]
 		switch {
@@ -149,7 +148,8 @@ func (m *measurer) preparePlane(ctx context.Context, i int) error {
 		case le.Active():
 			lo.mode = edited
 			m.todo = append(m.todo, lineRef{i, k})
-			moved = moved || le.Moves() && l.Timed() > 0
+			stats.hasCorrection = stats.hasCorrection || m.edit.CorrectionStat != "" && le.Moves() && l.Timed() > 0
+			stats.hasBound = stats.hasBound || m.edit.BoundStat != "" && le.Bounds != nil && l.Timed() > 0
 		default:
 			lo.counts = Counts{Events: l.Events, Aggregated: l.Aggregated}
 		}
@@ -171,7 +171,7 @@ func (m *measurer) preparePlane(ctx context.Context, i int) error {
 		}
 	}
 	sortReplacements(out.marks)
-	return m.prepareStats(ctx, p, added, out, moved && m.edit.CorrectionStat != "")
+	return m.prepareStats(ctx, p, added, out, stats)
 }
 
 // setStat gives every stat of a name its new value, in its place; it reports whether the plane has one.
@@ -221,16 +221,19 @@ func sortReplacements(r []replacement) {
 }
 
 // prepareStats gives ids to the new stats and writes the plane's tail: metadata entries that the plane lacks, then stats.
-func (m *measurer) prepareStats(ctx context.Context, p *Plane, added []NewStat, out *planeLayout, correction bool) error {
-	if !correction && len(added) == 0 {
+func (m *measurer) prepareStats(ctx context.Context, p *Plane, added []NewStat, out *planeLayout, stats eventStats) error {
+	if stats.none() && len(added) == 0 {
 		return nil
 	}
-	names := make([]string, 0, len(added)+1)
+	names := make([]string, 0, len(added)+2)
 	for i := range added {
 		names = append(names, added[i].Name)
 	}
-	if correction {
+	if stats.hasCorrection {
 		names = append(names, m.edit.CorrectionStat)
+	}
+	if stats.hasBound {
+		names = append(names, m.edit.BoundStat)
 	}
 	ids, err := m.statIDs(ctx, p, names)
 	if err != nil {
@@ -252,8 +255,12 @@ func (m *measurer) prepareStats(ctx context.Context, p *Plane, added []NewStat, 
 	for i := range added {
 		out.tail = appendBytes(out.tail, 6, message(&added[i], ids[added[i].Name]))
 	}
-	if correction {
-		out.hasStat, out.statID = true, ids[m.edit.CorrectionStat]
+	out.stats = stats
+	if stats.hasCorrection {
+		out.stats.correction = ids[m.edit.CorrectionStat]
+	}
+	if stats.hasBound {
+		out.stats.bound = ids[m.edit.BoundStat]
 	}
 	return nil
 }
@@ -328,8 +335,8 @@ func (m *measurer) begin(ref lineRef) (*lineLayout, *transform) {
 	plane := &m.sizes.planes[ref.plane]
 	out := &plane.lines[ref.line]
 	out.prepare(l, e)
-	t := newTransform(l, e, plane.statID, plane.hasStat)
-	out.walk = e.Eventwise() || t.hasStat
+	t := newTransform(l, e, plane.stats)
+	out.walk = e.Eventwise() || !t.stats.none()
 	out.segments = make([]int64, len(l.segments))
 	out.length = l.Length + int64(len(out.head))
 	return out, t

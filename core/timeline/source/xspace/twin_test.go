@@ -98,6 +98,9 @@ func (q *quirky) randomEdit(s *Space) *Edit {
 	if q.chance(40) {
 		e.CorrectionStat = []string{"stat3", "correction_ns"}[q.IntN(2)]
 	}
+	if q.chance(40) {
+		e.BoundStat = []string{"stat4", "bound_ns"}[q.IntN(2)]
+	}
 	for i := range e.Planes {
 		pe := &e.Planes[i]
 		pe.Drop = q.chance(8)
@@ -139,6 +142,11 @@ func (q *quirky) editLine(e *LineEdit) {
 	if q.chance(60) {
 		e.Cursor = q.clockMap().Cursor(q.Int64N(1 << 20))
 	}
+	if e.Cursor != nil && q.chance(50) {
+		e.Bounds = e.Cursor
+	} else if q.chance(30) {
+		e.Bounds = q.clockMap().Cursor(q.Int64N(1 << 20))
+	}
 	if q.chance(20) {
 		e.KeepFromPS = ptr(q.number())
 	}
@@ -159,7 +167,7 @@ func (q *quirky) clockMap() *clock.Map {
 	for i := range knots {
 		d := 1 + q.Int64N(1<<(1+q.IntN(30)))
 		x, y = x+d, y+max(0, d+q.Int64N(200)-100)
-		knots[i] = clock.Knot{X: x, Y: y}
+		knots[i] = clock.Knot{X: x, Y: y, BoundNS: q.Int64N(1 << q.IntN(40))}
 	}
 	m, err := clock.New(knots)
 	if err != nil {
@@ -184,14 +192,15 @@ func apply(e *Edit, in node, id func(plane int, name string) int64) {
 			p.setStr("name", *pe.Name)
 		}
 		var lines []node
-		moved := false
+		moved, bounded := false, false
 		for k, l := range p.list("lines") {
 			le := pe.Line(k)
 			if le.Drop {
 				continue
 			}
 			lines = append(lines, l)
-			moved = applyLine(le, l, e.CorrectionStat, func(name string) int64 { return id(i, name) }) || moved
+			m, b := applyLine(le, l, e, func(name string) int64 { return id(i, name) })
+			moved, bounded = moved || m, bounded || b
 		}
 		p.setList("lines", lines)
 		for _, st := range pe.AddStats {
@@ -202,6 +211,9 @@ func apply(e *Edit, in node, id func(plane int, name string) int64) {
 		}
 		if moved {
 			p.name(id(i, e.CorrectionStat), e.CorrectionStat)
+		}
+		if bounded {
+			p.name(id(i, e.BoundStat), e.BoundStat)
 		}
 	}
 	in.setList("planes", planes)
@@ -220,8 +232,8 @@ func (n node) name(id int64, name string) {
 	m.Set(key, protoreflect.ValueOfMessage(v.Message))
 }
 
-// apply edits one line and reports whether it has timed events that receive the correction stat.
-func applyLine(e *LineEdit, l node, statName string, id func(string) int64) (moved bool) {
+// apply edits one line and reports whether it has timed events that receive the correction stat or the bound stat.
+func applyLine(e *LineEdit, l node, all *Edit, id func(string) int64) (moved, bounded bool) {
 	var shift int64
 	if e.TimestampNS != nil {
 		shift = *e.TimestampNS - l.int("timestamp_ns")
@@ -250,7 +262,7 @@ func applyLine(e *LineEdit, l node, statName string, id func(string) int64) (mov
 			events = append(events, ev)
 			continue
 		}
-		moved = moved || statName != "" && e.Moves()
+		moved, bounded = moved || all.CorrectionStat != "" && e.Moves(), bounded || all.BoundStat != "" && e.Bounds != nil
 		off, dur := ev.int("offset_ps"), ev.int("duration_ps")
 		newOff := at(off)
 		newDur := dur
@@ -266,15 +278,26 @@ func applyLine(e *LineEdit, l node, statName string, id func(string) int64) (mov
 			ev.setInt("offset_ps", newOff)
 		}
 		ev.setInt("duration_ps", newDur)
-		if statName != "" && e.Moves() {
+		add := func(name string, v int64) {
 			st := ev.add("stats")
-			st.setInt("metadata_id", id(statName))
-			st.setInt("int64_value", e.CorrectionBaseNS+shift+roundPS(subSat(newOff, off)))
+			st.setInt("metadata_id", id(name))
+			st.setInt("int64_value", v)
+		}
+		if all.CorrectionStat != "" && e.Moves() {
+			add(all.CorrectionStat, e.CorrectionBaseNS+shift+roundPS(subSat(newOff, off)))
+		}
+		if all.BoundStat != "" && e.Bounds != nil {
+			start, _ := e.Bounds.Clone().Quality(off)
+			end := start
+			if dur > 0 {
+				end, _ = e.Bounds.Clone().Quality(addSat(off, dur))
+			}
+			add(all.BoundStat, max(start, end))
 		}
 		events = append(events, ev)
 	}
 	l.setList("events", events)
-	return moved
+	return moved, bounded
 }
 
 // TestRewriteEqualsTheObviousEdit decodes quirky files with the protobuf library, edits them there, and compares with Rewrite.

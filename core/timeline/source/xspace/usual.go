@@ -93,7 +93,7 @@ func (u *usualBatch) stats(b []byte) int {
 }
 
 // onlyMaps reports whether the edit does nothing to events but map and watch them.
-func (t *transform) onlyMaps() bool { return t.keepAll && !t.hasStat }
+func (t *transform) onlyMaps() bool { return t.keepAll && t.stats.none() }
 
 // mapBatch maps the events of a batch.
 func (t *transform) mapBatch(u *usualBatch) {
