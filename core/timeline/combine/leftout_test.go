@@ -152,27 +152,7 @@ func TestScansInOtherProcessesSkipAndSalvage(t *testing.T) {
 		r := Request{Inputs: inputs, Probes: probes, Output: filepath.Join(t.TempDir(), "run"), SkipUnreadable: opt.SkipUnreadable, Salvage: opt.Salvage}
 		want := combined(t, 2, r)
 		r.Output = filepath.Join(t.TempDir(), "run")
-		var scans []Scanned
-		for _, in := range inputs {
-			s, err := ScanNode(j, in, len(inputs), opt)
-			if err != nil {
-				t.Fatal(err)
-			}
-			scans = append(scans, *s)
-		}
-		plan, err := Plan(j, r, scans)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var done []NodeDone
-		for _, task := range plan.Tasks {
-			d, err := WriteNode(j, task)
-			if err != nil {
-				t.Fatal(err)
-			}
-			done = append(done, *d)
-		}
-		got, err := Finish(plan, done)
+		got, err := elsewhere(t, j, r, opt)
 		if err != nil || got.Verdict != want.Verdict || len(got.Skipped) != len(want.Skipped) || !slices.Equal(got.Warnings, want.Warnings) {
 			t.Errorf("%s: %q, want %q: %v", name, got.Verdict, want.Verdict, err)
 		}
@@ -182,4 +162,30 @@ func TestScansInOtherProcessesSkipAndSalvage(t *testing.T) {
 			}
 		}
 	}
+}
+
+// elsewhere combines by tasks, as an executor runs them.
+func elsewhere(t *testing.T, j *job.Job, r Request, opt LoadOptions) (*Document, error) {
+	t.Helper()
+	var scans []Scanned
+	for _, in := range r.Inputs {
+		s, err := ScanNode(j, in, len(r.Inputs), opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scans = append(scans, *s)
+	}
+	plan, err := Plan(j, r, scans)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var done []NodeDone
+	for _, task := range plan.Tasks {
+		d, err := WriteNode(j, task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		done = append(done, *d)
+	}
+	return Finish(plan, done)
 }

@@ -58,6 +58,15 @@ type namer struct {
 
 func newNamer(scheme Naming) *namer { return &namer{scheme: scheme, extraID: 1000} }
 
+// viewerID returns an id of its own for a plane that is added.
+func (n *namer) viewerID() int64 {
+	if n.scheme == Viewer {
+		n.nextID++
+		return n.nextID - 1
+	}
+	return n.extra()
+}
+
 // plane names one plane. number is the node's position (0 for the reference), tag its padded id.
 func (n *namer) plane(p *source.Process, number int, tag string) named {
 	switch n.scheme {

@@ -119,6 +119,7 @@ type NodeTask struct {
 	Mark   *aligned.Mark `json:"mark"` // what the output says of its nodes
 	Stat   bool          `json:"correction_stat"`
 	Bound  bool          `json:"bound_stat"`
+	Drawn  string        `json:"drawn"` // the node's name on the curves of its clock; "" there are none
 	Tracer bool          `json:"tracer_timebase"`
 	Output string        `json:"output"`
 
@@ -184,7 +185,7 @@ func Plan(j *job.Job, req Request, scans []Scanned) (*RemotePlan, error) {
 	}
 	for k, n := range t.nodes {
 		p.Tasks = append(p.Tasks, NodeTask{
-			Input: Input{ID: n.ID, Path: n.Path}, Clocks: n.Clocks, ZeroNS: t.zeroNS, Keep: t.keep, Mark: t.markOf(k), Stat: req.CorrectionStat, Bound: t.eventStats(k).Bound != "",
+			Input: Input{ID: n.ID, Path: n.Path}, Clocks: n.Clocks, ZeroNS: t.zeroNS, Keep: t.keep, Mark: t.markOf(k), Stat: req.CorrectionStat, Bound: t.eventStats(k).Bound != "", Drawn: t.drawnAs(k),
 			Tracer: req.timebase == align.TracerTime, Output: filepath.Join(dir.Temporary(), names[k]), Salvage: req.Salvage,
 		})
 		p.Nodes = append(p.Nodes, n.Result)
@@ -259,7 +260,7 @@ func WriteNode(j *job.Job, nt NodeTask) (*NodeDone, error) {
 	if nt.Tracer {
 		req.timebase = align.TracerTime
 	}
-	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.Plan, 1), mark: nt.Mark, mine: [][]int{nil}, unknown: []bool{!nt.Bound}}
+	t := &task{job: j, req: req, nodes: []*Node{n}, zeroNS: nt.ZeroNS, keep: nt.Keep, plans: make([]*align.Plan, 1), mark: nt.Mark, mine: [][]int{nil}, unknown: []bool{!nt.Bound}, drawn: []string{nt.Drawn}}
 	if nt.Mark == nil || len(nt.Mark.Nodes) != n.parts() {
 		return nil, fault.Usagef("the task's mark does not fit its trace")
 	}

@@ -32,7 +32,8 @@ type task struct {
 	mark *aligned.Mark // what the outputs say about themselves
 	mine [][]int       // by node: its nodes in mark
 
-	unknown []bool // by node, when the plan was made elsewhere: nothing is known of the error of its times
+	unknown []bool   // by node, when the plan was made elsewhere: nothing is known of the error of its times
+	drawn   []string // likewise: its name on the curves of its clock
 
 	keep    *align.Range
 	plans   []*align.Plan       // by node; nil where a trace is re-timed as text

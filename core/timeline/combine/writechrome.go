@@ -336,7 +336,7 @@ func (d *chromeDocument) write(ctx context.Context, list *listWriter) error {
 				return withPath(err, d.nodes[k].Path)
 			}
 		}
-		return nil
+		return d.clockProcess(yield)
 	})
 	if err != nil {
 		return err

@@ -104,6 +104,9 @@ func (t *task) writeNode(ctx context.Context, k, workers int, collectives bool, 
 	defer o.Abort()
 	n.take(found)
 	n.count(stats)
+	if bytes, err = t.addCounters(k, o, bytes); err != nil {
+		return Output{}, err
+	}
 	sum, err := checksum(o, bytes)
 	if err != nil {
 		return Output{}, err
@@ -249,9 +252,11 @@ func (t *task) writeSingle() error {
 		return err
 	}
 	var total int64
+	counters := make([][]byte, len(parts))
 	for k := range parts {
 		parts[k].at = total
-		total += parts[k].Bytes()
+		counters[k] = t.counterPlane(k, names.viewerID())
+		total += parts[k].Bytes() + int64(len(counters[k]))
 	}
 	if total > MaxSingleBytes {
 		return fault.New(fault.Limit, "the combined XSpace would have %d bytes; protobuf readers stop at %d", total, MaxSingleBytes).WithPath(t.req.Output).
@@ -262,7 +267,11 @@ func (t *task) writeSingle() error {
 		n, share := t.nodes[k], t.share(k)
 		defer share.Done()
 		parts[k].edit.Progress = share.Add
-		return withPath(parts[k].WriteAt(ctx, n.Src, out, parts[k].at, workers), n.Path)
+		if err := parts[k].WriteAt(ctx, n.Src, out, parts[k].at, workers); err != nil {
+			return withPath(err, n.Path)
+		}
+		_, err := out.WriteAt(counters[k], parts[k].at+parts[k].Bytes())
+		return err
 	})
 	if err != nil {
 		return err

@@ -20,6 +20,8 @@ type Retimer interface {
 	Measure(ctx context.Context, src *file.Source, e *Edit) (Measured, error)
 	// AddMark makes an edit write what was done to a node. tracer says by plane which lines were on the tracer's clock, nil: none.
 	AddMark(e *Edit, n NodeMark, tracer []aligned.Lines)
+	// CounterPlane encodes a plane of curves, which can follow any output whose times count from zeroNS.
+	CounterPlane(name string, id, zeroNS int64, tracks []CounterTrack) []byte
 	// MarkPlane returns the plane that carries the mark of a trace of one node.
 	MarkPlane() int
 }
