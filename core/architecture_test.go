@@ -28,6 +28,7 @@ var floors = [][]string{
 	{"core/timeline/source/xspace", "core/timeline/source/chrometrace"},
 	{"core/timeline/source/formats"},
 	{"core/timeline/clockfile"},
+	{"core/timeline/probe"},
 	{"core/timeline/offsets"},
 	{"core/timeline/collective"},
 	{"core/timeline/precedence"},

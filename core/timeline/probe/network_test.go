@@ -1,0 +1,455 @@
+package probe_test
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"math"
+	"math/rand"
+	"net/netip"
+	"slices"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
+	"github.com/prlx-go/prlx/core/timeline/offsets"
+	"github.com/prlx-go/prlx/core/timeline/probe"
+)
+
+// A simulated network in virtual time: the real scheduler, packets, solver and bounds, and clocks whose truth is known.
+
+const epoch = int64(1_760_000_000_000_000_000)
+
+// hostClock is a wall clock: an offset, a rate that wanders, and steps.
+type hostClock struct {
+	offset int64
+	rate   []float64 // by second, parts of one
+	gained []float64 // ns since the start, by second
+	steps  []step
+}
+
+type step struct{ at, by int64 }
+
+// at is what the clock shows at a true instant, ns since the start.
+func (c *hostClock) at(t int64) int64 {
+	s := min(max(0, int(t/1e9)), len(c.rate)-1)
+	v := epoch + t + c.offset + int64(math.Round(c.gained[s]+c.rate[s]*float64(t-int64(s)*1e9)))
+	for _, x := range c.steps {
+		if t >= x.at {
+			v += x.by
+		}
+	}
+	return v
+}
+
+// newClock draws a clock: up to 2 s and 200 ppm off, with a rate that walks by 0.1 ppm a second within 1 ppm.
+func newClock(r *rand.Rand, seconds int, wander float64) hostClock {
+	c := hostClock{offset: r.Int63n(4e9) - 2e9}
+	drift := (r.Float64()*2 - 1) * 200e-6
+	walk, gained := 0.0, 0.0
+	for range seconds + 1 {
+		c.rate = append(c.rate, drift+walk)
+		c.gained = append(c.gained, gained)
+		gained += (drift + walk) * 1e9
+		walk = math.Max(-wander, math.Min(wander, walk+r.NormFloat64()*wander/10))
+	}
+	return c
+}
+
+// path is how packets go from one node to another.
+type path struct {
+	delay  int64   // without any queue
+	extra  int64   // added in this direction only: an asymmetry
+	jitter float64 // mean of an exponential queue
+	heavy  float64 // the share of packets that wait much longer
+	change int64   // when the route changes, ns; 0: never
+	more   int64   // by how much it is longer from then on
+}
+
+// network is the simulation.
+type network struct {
+	r         *rand.Rand
+	now       int64
+	seconds   int
+	nodes     []*simNode
+	paths     map[[2]int]*path
+	events    queue
+	number    int64
+	symmetric bool
+	loss      float64
+	kernel    bool
+	bursts    []int64
+	sawBadLen bool
+}
+
+type simNode struct {
+	net    *network
+	id     int
+	clock  hostClock
+	prober *probe.Prober
+	stamps []clockfile.Stamp
+	sink   probe.Sink
+	dead   bool
+	diesAt int64
+	nextID uint64
+	wake   int64 // of the pending timer
+	starts int64
+}
+
+type event struct {
+	at, number int64
+	do         func()
+}
+
+type queue []event
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].number < q[j].number
+}
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *queue) Push(x any)   { *q = append(*q, x.(event)) }
+func (q *queue) Pop() any {
+	old := *q
+	x := old[len(old)-1]
+	*q = old[:len(old)-1]
+	return x
+}
+
+func (n *network) after(delay int64, do func()) {
+	n.number++
+	heap.Push(&n.events, event{n.now + delay, n.number, do})
+}
+
+func address(i int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}), 4747)
+}
+
+// Now is the wall clock of the node's process.
+func (s *simNode) Now() int64 { return s.clock.at(s.net.now) }
+
+// Exchange keeps what was measured as the reader of files would.
+func (s *simNode) Exchange(e *probe.Exchange) {
+	if s.sink != nil {
+		s.sink.Exchange(e)
+		return
+	}
+	s.stamps = append(s.stamps, clockfile.Stamp{
+		Src: int32(e.Src), Dst: int32(e.Dst), Seq: int64(e.Seq), T1: e.T1.NS, T2: e.T2.NS, T3: e.T3.NS, T4: e.T4.NS,
+	})
+}
+
+// Send puts a packet on the network: the kernel stamps it some microseconds after the process asked for it.
+func (s *simNode) Send(to netip.AddrPort, b []byte) (probe.Sent, error) {
+	n := s.net
+	if n.r.Intn(1000) == 0 {
+		return probe.Sent{}, errors.New("no buffer space available")
+	}
+	if len(b) != probe.PacketSize {
+		n.sawBadLen = true
+	}
+	a := to.Addr().As4()
+	target := n.nodes[int(a[1])<<16|int(a[2])<<8|int(a[3])]
+	sendPath := int64(1000 + n.r.ExpFloat64()*2000)
+	leaves := n.now + sendPath
+	copies := 1
+	switch x := n.r.Float64(); {
+	case x < n.loss:
+		copies = 0
+	case x < n.loss+0.005:
+		copies = 2
+	}
+	for range copies {
+		d := n.delay(s.id, target.id)
+		packet := slices.Clone(b)
+		n.after(sendPath+d, func() { target.arrives(packet, address(s.id)) })
+	}
+	var sent probe.Sent
+	if n.kernel {
+		at := s.clock.at(leaves)
+		s.nextID++
+		if n.r.Intn(4) > 0 {
+			sent.Kernel = at
+		} else { // the kernel's stamp is told later, or never
+			id := s.nextID
+			sent.ID = id
+			if n.r.Intn(20) > 0 {
+				n.after(sendPath+n.r.Int63n(200e3), func() {
+					if s.alive() {
+						s.prober.Transmitted(id, at)
+					}
+				})
+			}
+		}
+	}
+	return sent, nil
+}
+
+// delay is how long a packet takes.
+func (n *network) delay(from, to int) int64 {
+	p := n.paths[[2]int{from, to}]
+	d := p.delay + p.extra + int64(n.r.ExpFloat64()*p.jitter)
+	if p.change > 0 && n.now > p.change {
+		d += p.more
+	}
+	if n.r.Float64() < p.heavy {
+		d += int64(math.Min(200e6, 50e3/math.Pow(1-n.r.Float64(), 1.2)))
+	}
+	for _, b := range n.bursts {
+		if n.now >= b && n.now < b+300e6 {
+			d += int64(n.r.Float64() * 3e6)
+		}
+	}
+	return d
+}
+
+// arrives: the kernel stamps the packet, and the process gets it when it has woken up.
+func (s *simNode) arrives(b []byte, from netip.AddrPort) {
+	n := s.net
+	stamp := probe.Stamp{NS: s.clock.at(n.now), Kernel: n.kernel}
+	wake := int64(5e3 + n.r.ExpFloat64()*20e3)
+	if n.r.Intn(100) == 0 {
+		wake += n.r.Int63n(5e6)
+	}
+	n.after(wake, func() {
+		if !s.alive() {
+			return
+		}
+		if !n.kernel {
+			stamp.NS = s.clock.at(n.now)
+		}
+		s.prober.Received(b, from, stamp, n.now)
+	})
+}
+
+func (s *simNode) alive() bool {
+	return s.prober != nil && !s.dead && (s.diesAt == 0 || s.net.now < s.diesAt)
+}
+
+// tick advances the prober when it is due.
+func (s *simNode) tick() {
+	if !s.alive() {
+		return
+	}
+	next := s.prober.Advance(s.net.now)
+	s.net.after(next-s.net.now+s.net.r.Int63n(60e3), s.tick) // timers are late
+}
+
+// conditions are what the network of a run is like.
+type conditions struct {
+	nodes, seconds int
+	symmetric      bool
+	kernel         bool
+	deadShare      float64
+	steps          bool
+	wander         float64
+	rate           float64
+}
+
+func newNetwork(seed int64, c conditions) *network {
+	r := rand.New(rand.NewSource(seed))
+	n := &network{r: r, seconds: c.seconds, paths: map[[2]int]*path{}, symmetric: c.symmetric, loss: 0.05, kernel: c.kernel}
+	peers := make([]netip.AddrPort, c.nodes)
+	for i := range peers {
+		peers[i] = address(i)
+		s := &simNode{net: n, id: i, clock: newClock(r, c.seconds+2, c.wander)}
+		n.nodes = append(n.nodes, s)
+	}
+	session, key := probe.Session{1, 2, 3}, []byte("a key of the job")
+	var seedOfGraph uint64
+	for _, b := range session {
+		seedOfGraph = seedOfGraph<<8 | uint64(b)
+	}
+	for a, links := range probe.Links(c.nodes, seedOfGraph) {
+		for _, b := range links {
+			if a < b {
+				n.connect(a, b, c)
+			}
+		}
+	}
+	for range r.Intn(3) {
+		n.bursts = append(n.bursts, r.Int63n(int64(c.seconds)*1e9))
+	}
+	for i, s := range n.nodes {
+		if i > 0 && r.Float64() < c.deadShare {
+			if r.Intn(2) == 0 {
+				s.dead = true
+				continue
+			}
+			s.diesAt = r.Int63n(int64(c.seconds) * 1e9)
+		}
+		if c.steps && i > 0 && r.Intn(8) == 0 {
+			s.clock.steps = append(s.clock.steps, step{r.Int63n(int64(c.seconds) * 1e9), r.Int63n(4e6) - 2e6})
+		}
+		s.starts = r.Int63n(2e9)
+		n.after(s.starts, func() {
+			cfg := probe.Config{Peers: peers, Node: i, Session: session, Key: key, Random: r.Uint64(), Rate: c.rate}
+			p, err := probe.New(cfg, s, s, s, n.now)
+			if err != nil {
+				panic(err)
+			}
+			s.prober = p
+			s.tick()
+		})
+	}
+	return n
+}
+
+func (n *network) connect(a, b int, c conditions) {
+	r := n.r
+	delay := int64(2e3 * math.Pow(2500, r.Float64())) // 2 us to 5 ms
+	jitter := 1e3 + r.Float64()*float64(min(delay/2, 50e3))
+	heavy := r.Float64() * 0.1
+	there := path{delay: delay, jitter: jitter, heavy: heavy}
+	back := there
+	if !c.symmetric {
+		there.extra = r.Int63n(delay + 1)
+	}
+	if r.Intn(8) == 0 {
+		there.change = 1 + r.Int63n(int64(c.seconds)*1e9)
+		there.more = r.Int63n(delay + 1)
+		back.change, back.more = there.change, there.more
+	}
+	n.paths[[2]int{a, b}], n.paths[[2]int{b, a}] = &there, &back
+}
+
+func (n *network) run() {
+	end := int64(n.seconds) * 1e9
+	for n.events.Len() > 0 {
+		e := heap.Pop(&n.events).(event)
+		if e.at > end {
+			break
+		}
+		n.now = e.at
+		e.do()
+	}
+	n.now = end
+	for _, s := range n.nodes {
+		if s.alive() {
+			s.prober.Close()
+		}
+	}
+}
+
+// outcome is how a run came out.
+type outcome struct {
+	errors    []int64 // ascending, outside of steps
+	bounds    []int64 // of nodes, the median of each
+	link      int64   // the median of the links' bounds: half a smallest round trip
+	beyond    int     // errors beyond their bound
+	worst     int64   // by how much
+	instants  int
+	asymmetry int64 // the largest half
+	missing   int
+	counters  probe.Counters
+	stamps    int
+}
+
+func (n *network) outcome(t testing.TB, opt offsets.Options) outcome {
+	t.Helper()
+	var all []clockfile.Stamp
+	var o outcome
+	for _, s := range n.nodes {
+		all = append(all, s.stamps...)
+		if s.prober != nil {
+			add(&o.counters, s.prober.Counters())
+		}
+	}
+	o.stamps = len(all)
+	s, err := offsets.SolveStamps(context.Background(), all, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := n.nodes[s.Reference]
+	var halves []int64
+	for _, l := range s.Links {
+		if l.MinRTTNS > 0 {
+			halves = append(halves, l.MinRTTNS/2)
+		}
+	}
+	slices.Sort(halves)
+	if len(halves) > 0 {
+		o.link = halves[len(halves)/2]
+	}
+	for _, p := range n.paths {
+		o.asymmetry = max(o.asymmetry, p.extra/2)
+	}
+	for _, node := range n.nodes {
+		m, ok := s.Node(node.id)
+		if !ok {
+			if !node.dead {
+				o.missing++
+			}
+			continue
+		}
+		if node.id == s.Reference {
+			continue
+		}
+		k := m.Map.Knots()
+		var bounds []int64
+		for i := range 400 {
+			x := k[0].X + (k[len(k)-1].X-k[0].X)/400*int64(i)
+			at := node.instant(x)
+			y, bound, cov := m.Map.At(x)
+			e := y - ref.clock.at(at)
+			e = max(e, -e)
+			o.instants++
+			if e > bound {
+				o.beyond++
+				o.worst = max(o.worst, e-bound)
+			}
+			if cov&clock.InStep == 0 && !node.near(at) {
+				o.errors = append(o.errors, e)
+				bounds = append(bounds, bound)
+			}
+		}
+		slices.Sort(bounds)
+		if len(bounds) > 0 {
+			o.bounds = append(o.bounds, bounds[len(bounds)/2])
+		}
+	}
+	slices.Sort(o.errors)
+	slices.Sort(o.bounds)
+	return o
+}
+
+// instant is the true instant at which the clock showed x, by bisection; within a step any of those that it may be.
+func (s *simNode) instant(x int64) int64 {
+	lo, hi := int64(-10e9), int64(s.net.seconds)*1e9+10e9
+	for lo < hi {
+		mid := lo + (hi-lo)/2
+		if s.clock.at(mid) < x {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// near reports whether the clock steps around then, so that what it shows is no instant.
+func (s *simNode) near(t int64) bool {
+	for _, x := range s.clock.steps {
+		if t > x.at-10e6 && t < x.at+10e6 {
+			return true
+		}
+	}
+	return false
+}
+
+func add(to *probe.Counters, c probe.Counters) {
+	to.Sent += c.Sent
+	to.Answered += c.Answered
+	to.Late += c.Late
+	to.Dropped += c.Dropped
+	to.Unsent += c.Unsent
+	to.Given += c.Given
+	to.Withheld += c.Withheld
+	to.Rejected += c.Rejected
+	to.Malformed += c.Malformed
+	to.Foreign += c.Foreign
+	to.Forged += c.Forged
+	to.Replayed += c.Replayed
+	to.Recorded += c.Recorded
+	to.Kernel += c.Kernel
+}

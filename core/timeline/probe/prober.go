@@ -1,0 +1,306 @@
+package probe
+
+import (
+	"math"
+	"net/netip"
+	"slices"
+)
+
+// Prober measures the clocks of one node against those of its links. All times called mono are ns of a clock that never steps.
+// A Prober is used by one goroutine.
+type Prober struct {
+	cfg       Config
+	clock     Clock
+	transport Transport
+	sink      Sink
+	signer    *signer
+	random    random
+	run       uint64 // the number of this process
+	links     []*peer
+	byNode    map[uint32]*peer
+
+	counters Counters
+	stamps   bool        // the kernel stamps what we send
+	sent     [256]unsaid // packets whose kernel stamp may come, by ID
+	order    []int       // of the links in this round
+	turn     int
+	next     int64 // when the next probe is due
+	checked  int64 // when links were last looked through
+	packet   [PacketSize]byte
+}
+
+// unsaid is a packet whose kernel stamp was not there when it had been sent.
+type unsaid struct {
+	id    uint64
+	to    *peer
+	seq   uint32
+	probe bool
+}
+
+// New returns a prober whose first probe is due at mono.
+func New(cfg Config, clock Clock, transport Transport, sink Sink, mono int64) (*Prober, error) {
+	if cfg.Rate == 0 {
+		cfg.Rate = DefaultRate
+	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	p := &Prober{cfg: cfg, clock: clock, transport: transport, sink: sink, signer: newSigner(cfg.Key), random: random(cfg.Random), byNode: map[uint32]*peer{}}
+	for p.run == 0 {
+		p.run = p.random.next()
+	}
+	seed := random(0)
+	for _, b := range cfg.Session {
+		seed = seed<<8 | random(b)
+	}
+	for _, n := range Links(len(cfg.Peers), uint64(seed))[cfg.Node] {
+		l := &peer{node: n, addr: cfg.Peers[n], full: answersAtOnce, unproven: unprovenAtOnce, filled: mono}
+		p.links = append(p.links, l)
+		p.byNode[uint32(n)] = l
+	}
+	p.order = make([]int, len(p.links))
+	for i := range p.order {
+		p.order[i] = i
+	}
+	p.next, p.checked = mono+int64(p.random.unit()*p.interval()), mono
+	return p, nil
+}
+
+// Counters returns what became of the packets so far.
+func (p *Prober) Counters() Counters { return p.counters }
+
+// interval is the mean time between two probes, ns.
+func (p *Prober) interval() float64 { return 1e9 / p.cfg.Rate }
+
+// checkEvery is how often links are looked through for what has waited long enough.
+const checkEvery = int64(100e6)
+
+// Advance does what is due at mono and returns when it is to be called next.
+func (p *Prober) Advance(mono int64) (next int64) {
+	if mono >= p.checked+checkEvery {
+		p.checked = mono
+		for _, l := range p.links {
+			p.counters.Dropped += int64(l.expire(mono))
+			p.release(l, mono)
+		}
+	}
+	if mono >= p.next {
+		p.probe(mono)
+		p.next += int64(p.interval() * (0.5 + p.random.unit())) // jitter: probers must not fall into step
+		if p.next < mono {                                      // the host was suspended, or is too busy
+			p.next = mono + int64(p.interval()*p.random.unit())
+		}
+	}
+	return min(p.next, p.checked+checkEvery)
+}
+
+// Close records what still waits for a stamp.
+func (p *Prober) Close() {
+	for _, l := range p.links {
+		for i := range l.held {
+			p.record(&l.held[i].Exchange)
+		}
+		l.held = l.held[:0]
+	}
+}
+
+// probe sends the next probe of the round.
+func (p *Prober) probe(mono int64) {
+	if p.turn == 0 { // every round in another order
+		for i := len(p.order) - 1; i > 0; i-- {
+			k := int(p.random.next() % uint64(i+1))
+			p.order[i], p.order[k] = p.order[k], p.order[i]
+		}
+	}
+	l := p.links[p.order[p.turn]]
+	p.turn = (p.turn + 1) % len(p.order)
+	out := packet{kind: kindProbe}
+	p.address(&out, l)
+	out.put(p.packet[:], p.signer)
+	t1 := Stamp{NS: p.clock.Now()}
+	sent, err := p.transport.Send(l.addr, p.packet[:])
+	if err != nil {
+		p.counters.Unsent++
+		return
+	}
+	p.counters.Sent++
+	if sent.Kernel > 0 {
+		t1, p.stamps = Stamp{sent.Kernel, true}, true
+	} else if sent.ID != 0 {
+		p.sent[sent.ID%uint64(len(p.sent))] = unsaid{sent.ID, l, out.seq, true}
+	}
+	l.asked = append(l.asked, question{seq: out.seq, t1: t1, until: mono + answerTimeout})
+}
+
+// address fills in what every packet to a peer has.
+func (p *Prober) address(out *packet, l *peer) {
+	l.seq++
+	out.session, out.from, out.to = p.cfg.Session, uint32(p.cfg.Node), uint32(l.node)
+	out.fromRun, out.toRun, out.seq = p.run, l.run, l.seq
+	if p.stamps {
+		out.flags |= flagKernelSoon
+	}
+	out.followUps = l.given
+}
+
+// Transmitted tells when the kernel sent the packet of an ID.
+func (p *Prober) Transmitted(id uint64, at int64) {
+	u := &p.sent[id%uint64(len(p.sent))]
+	if id == 0 || u.id != id {
+		return
+	}
+	p.stamps = true
+	if u.probe {
+		if q := u.to.question(u.seq); q != nil {
+			q.t1 = Stamp{at, true}
+		}
+	} else {
+		u.to.gave(u.seq, at)
+	}
+	*u = unsaid{}
+}
+
+// Received takes a datagram that arrived.
+func (p *Prober) Received(b []byte, from netip.AddrPort, at Stamp, mono int64) {
+	var in packet
+	switch in.read(b, p.cfg.Session, p.signer) {
+	case malformed:
+		p.reject(&p.counters.Malformed)
+		return
+	case foreign:
+		p.reject(&p.counters.Foreign)
+		return
+	case forged:
+		p.reject(&p.counters.Forged)
+		return
+	}
+	l := p.byNode[in.from]
+	if l == nil || in.to != uint32(p.cfg.Node) {
+		p.reject(&p.counters.Foreign)
+		return
+	}
+	if in.kind == kindAnswer {
+		p.answered(l, &in, at, mono)
+	} else {
+		p.asked(l, &in, from, at, mono)
+	}
+}
+
+func (p *Prober) reject(why *int64) {
+	p.counters.Rejected++
+	*why++
+}
+
+// asked answers a probe. A probe of a process that has not proved to be alive (it, or we, started a moment ago) is answered too, for the
+// answer lets it prove that; nothing else in it is believed.
+func (p *Prober) asked(l *peer, in *packet, from netip.AddrPort, at Stamp, mono int64) {
+	l.refill(mono, p.cfg.Rate)
+	proven := in.fromRun == l.run && in.toRun == p.run
+	if proven {
+		if !l.seen.take(in.seq) {
+			p.reject(&p.counters.Replayed)
+			return
+		}
+		p.followUps(l, in)
+	}
+	if !l.allow(proven) {
+		p.counters.Withheld++
+		return
+	}
+	out := packet{kind: kindAnswer, answers: in.seq, t2: at.NS}
+	p.address(&out, l)
+	out.toRun = in.fromRun
+	if at.Kernel {
+		out.flags |= flagKernelT2
+	}
+	out.t3 = p.clock.Now()
+	out.put(p.packet[:], p.signer)
+	sent, err := p.transport.Send(from, p.packet[:])
+	if err != nil {
+		p.counters.Unsent++
+		return
+	}
+	p.counters.Given++
+	if sent.Kernel > 0 {
+		p.stamps = true
+		l.gave(out.seq, sent.Kernel)
+	} else if sent.ID != 0 {
+		p.sent[sent.ID%uint64(len(p.sent))] = unsaid{sent.ID, l, out.seq, false}
+	}
+}
+
+// answered takes an answer to a question that is open. Only who got the question can have answered it, so its process is alive.
+func (p *Prober) answered(l *peer, in *packet, at Stamp, mono int64) {
+	q := l.question(in.answers)
+	if in.toRun != p.run || q == nil {
+		p.reject(&p.counters.Replayed)
+		return
+	}
+	if q.late {
+		p.counters.Late++
+		p.counters.Dropped--
+		l.forget(in.answers)
+		return
+	}
+	if in.fromRun != l.run {
+		l.run, l.seen = in.fromRun, window{}
+		p.release(l, never)
+	}
+	l.seen.take(in.seq)
+	p.followUps(l, in)
+	e := Exchange{
+		Src: p.cfg.Node, Dst: l.node, Seq: in.answers,
+		T1: q.t1, T2: Stamp{in.t2, in.flags&flagKernelT2 != 0}, T3: Stamp{NS: in.t3}, T4: at,
+	}
+	l.forget(in.answers)
+	p.counters.Answered++
+	if in.flags&flagKernelSoon == 0 {
+		p.record(&e)
+		return
+	}
+	l.held = append(l.held, held{Exchange: e, answer: in.seq, until: mono + stampTimeout})
+}
+
+// followUps completes exchanges by the kernel's stamps of answers that came before.
+func (p *Prober) followUps(l *peer, in *packet) {
+	for _, f := range in.followUps {
+		if f.seq == 0 {
+			continue
+		}
+		i := slices.IndexFunc(l.held, func(h held) bool { return h.answer == f.seq })
+		if i < 0 {
+			continue
+		}
+		e := &l.held[i].Exchange
+		// the packet left after it was made, and before it arrived here as far as the round trip tells
+		if f.at >= e.T3.NS && f.at-e.T2.NS <= e.T4.NS-e.T1.NS {
+			e.T3 = Stamp{f.at, true}
+		}
+		p.record(e)
+		l.held = slices.Delete(l.held, i, i+1)
+	}
+}
+
+// never is later than any instant.
+const never = math.MaxInt64
+
+// release records the exchanges that have waited long enough for the peer's kernel stamp.
+func (p *Prober) release(l *peer, mono int64) {
+	kept := l.held[:0]
+	for i := range l.held {
+		if l.held[i].until > mono {
+			kept = append(kept, l.held[i])
+			continue
+		}
+		p.record(&l.held[i].Exchange)
+	}
+	l.held = kept
+}
+
+func (p *Prober) record(e *Exchange) {
+	p.counters.Recorded++
+	if e.T1.Kernel && e.T2.Kernel && e.T3.Kernel && e.T4.Kernel {
+		p.counters.Kernel++
+	}
+	p.sink.Exchange(e)
+}
