@@ -203,7 +203,11 @@ func (f *File) finish(firstBad error) error {
 	}
 	switch f.Kind {
 	case KindStamps:
-		f.Starts = f.metas
+		for _, m := range f.metas { // a prober of ours says whose file it is, and nothing of traces
+			if m.StartWalltimeNS != 0 || m.StartTracerNS != 0 {
+				f.Starts = append(f.Starts, m)
+			}
+		}
 	case KindSnapshots:
 		f.Snapshots.finish(f)
 	case KindWindows:

@@ -31,6 +31,9 @@ func readProbes(paths []string, read func(path string) (*clockfile.File, error))
 			p.stamps = append(p.stamps, f.Stamps...)
 			p.metas = append(p.metas, f.Starts...)
 		case clockfile.KindWindows:
+			if len(f.Windows.Rows) == 0 && f.Windows.Meta.StartWalltimeNS == 0 { // a prober whom nobody answered, of either kind
+				continue
+			}
 			p.windows = append(p.windows, f.Windows)
 			if f.Windows.Meta != (clockfile.NodeMeta{}) {
 				p.metas = append(p.metas, f.Windows.Meta)
