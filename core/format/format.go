@@ -198,7 +198,7 @@ func ofJSON(text []byte) Kind {
 		return Chrome
 	case has("rocprofiler-sdk-tool"):
 		return RocprofJSON
-	case bytes.Contains(text[:min(len(text), 256)], []byte(`"prlx.rounds/`)):
+	case bytes.Contains(text[:min(len(text), 256)], []byte(`"prlx.rounds/`)), bytes.Contains(text[:min(len(text), 256)], []byte(`"prlx.probes/`)):
 		return ClockText
 	case text[0] == '{' && bytes.Contains(text[:min(len(text), 256)], []byte(`"prlx.`)) && has("schema"):
 		return Document

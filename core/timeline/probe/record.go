@@ -16,8 +16,8 @@ import (
 
 // Header is the first line of a file of stamps: whose they are.
 type Header struct {
-	Schema string `json:"schema"` // prlx.probes/1
 	Meta   bool   `json:"meta"`   // true
+	Schema string `json:"schema"` // prlx.probes/1
 	Node   int    `json:"node_id"`
 	Name   string `json:"name"`             // host:port in the list of peers
 	Host   string `json:"host_clock"`       // identity of the clock: the boot id of the kernel
@@ -210,8 +210,8 @@ func (r *Recorder) roll(mono int64) error {
 		}
 		return err
 	}
-	if r.keep > 0 && r.part > keptParts+1 {
-		_ = os.Remove(r.path(r.part - keptParts - 1))
+	if r.keep > 0 && r.part > keptParts+2 {
+		_ = os.Remove(r.path(r.part - keptParts - 2))
 	}
 	if err := old.Close(); err != nil {
 		return fault.FromIO(r.path(r.part-1), err)
