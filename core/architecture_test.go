@@ -26,6 +26,7 @@ var floors = [][]string{
 	{"core/timeline/source/hlo", "core/timeline/source/work"},
 	{"core/timeline/source"},
 	{"core/timeline/source/xspace", "core/timeline/source/chrometrace"},
+	{"core/timeline/snapshot"},
 	{"core/timeline/source/formats"},
 	{"core/timeline/clockfile"},
 	{"core/timeline/probe"},

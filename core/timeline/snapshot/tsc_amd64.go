@@ -1,0 +1,5 @@
+package snapshot
+
+func readTSC() int64
+
+const hasTSC = true
