@@ -1,0 +1,181 @@
+package snapshot_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/format"
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
+	"github.com/prlx-go/prlx/core/timeline/snapshot"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace"
+)
+
+func recording(n int) *snapshot.Recording {
+	r := &snapshot.Recording{
+		Tracer: snapshot.Clock{Name: "CLOCK_MONOTONIC_RAW", TicksPerSecond: 7}, Period: 4 * time.Second,
+		Counters: snapshot.Counters{Taken: int64(n), Missed: 1, Dropped: 2, Wide: 3, Failed: 4},
+		Discipline: []snapshot.Discipline{
+			{SysNS: 1_760_000_000_000_000_001, Synchronized: true, MaxErrorNS: 250_000, EstErrorNS: 9, DriftPPB: -1234, Source: "adjtimex"},
+			{SysNS: 1_760_000_009_000_000_001, MaxErrorNS: 16_000_000_000, Source: "adjtimex"},
+		},
+	}
+	for i := range int64(n) {
+		r.Pairs = append(r.Pairs, snapshot.Pair{SysNS: 1_760_000_000_000_000_000 + i*4_000_000_007, TracerNS: 3_000_000_000 + i*4_000_000_000, WidthNS: 40 + i%7})
+	}
+	return r
+}
+
+func read(t *testing.T, path string) *clockfile.Snapshots {
+	t.Helper()
+	src, err := file.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	f, err := clockfile.Read(context.Background(), src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Kind != clockfile.KindSnapshots || f.Skipped > 0 {
+		t.Fatalf("%s: read as %s, %d lines skipped: %q", filepath.Base(path), f.Kind, f.Skipped, f.Warnings)
+	}
+	return f.Snapshots
+}
+
+// same compares what a reader found with what was recorded.
+func same(t *testing.T, what string, got *clockfile.Snapshots, want *snapshot.Recording) {
+	t.Helper()
+	pairs := make([]clockfile.SnapshotPair, len(want.Pairs))
+	for i, p := range want.Pairs {
+		pairs[i] = clockfile.SnapshotPair{SysNS: p.SysNS, TracerNS: p.TracerNS, BracketNS: p.WidthNS}
+	}
+	system := make([]clockfile.SystemClock, len(want.Discipline))
+	for i, d := range want.Discipline {
+		system[i] = clockfile.SystemClock(d)
+	}
+	c := want.Counters
+	counters := clockfile.SnapshotCounters{Stated: true, Taken: c.Taken, Missed: c.Missed, Dropped: c.Dropped, Wide: c.Wide, Failed: c.Failed, Unstored: c.Unstored}
+	if !slices.Equal(got.Pairs, pairs) || !slices.Equal(got.System, system) || got.Counters != counters ||
+		got.TracerClock != want.Tracer.Name || got.SamplingPeriodNS != int64(want.Period) {
+		t.Errorf("%s: read %+v\nwrote %+v", what, got, want)
+	}
+}
+
+func TestWhatIsWrittenIsReadBack(t *testing.T) {
+	for _, n := range []int{1, 2, 500} {
+		want := recording(n)
+		path := filepath.Join(t.TempDir(), "snapshot_pairs.pb")
+		if err := os.WriteFile(path, want.Message(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		same(t, "message", read(t, path), want)
+		if k := format.Of(want.Message()); k != format.PairsMessage {
+			t.Errorf("%d pairs: the message looks like %s", n, k)
+		}
+		path = journal(t, want)
+		same(t, "lines", read(t, path), want)
+		if strings.HasSuffix(path, ".zst") {
+			t.Errorf("%d pairs: the file is called %s", n, filepath.Base(path))
+		}
+	}
+	want := recording(2000)
+	path := journal(t, want)
+	if !strings.HasSuffix(path, "pairs.jsonl.zst") {
+		t.Errorf("a file of more than 64 KiB is called %s", filepath.Base(path))
+	}
+	same(t, "compressed lines", read(t, path), want)
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), "*")); len(left) != 1 {
+		t.Errorf("beside the compressed file lie %q", left)
+	}
+}
+
+// journal writes a recording as a sampler does.
+func journal(t *testing.T, r *snapshot.Recording) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "pairs.jsonl")
+	j, err := snapshot.NewJournal(path, snapshot.Header{Tracer: r.Tracer, PeriodNS: int64(r.Period), Host: `a "host"`, Rank: 3, PID: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range r.Discipline {
+		if err := j.Discipline(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, p := range r.Pairs {
+		if err := j.Pair(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	to, err := j.Finish(r.Counters)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// TestAJournalThatIsCutAnywhereGivesWhatWasWhole: a recorder that was killed leaves everything but the line that it was writing.
+func TestAJournalThatIsCutAnywhereGivesWhatWasWhole(t *testing.T) {
+	want := recording(5)
+	whole, err := os.ReadFile(journal(t, want))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head := bytes.IndexByte(whole, '\n') + 1
+	path := filepath.Join(t.TempDir(), "cut.jsonl")
+	for cut := head; cut <= len(whole); cut++ {
+		if err := os.WriteFile(path, whole[:cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got := read(t, path)
+		n := bytes.Count(whole[:cut], []byte("sys_clock_ns")) - bytes.Count(whole[:cut], []byte("system_clock"))
+		lines := bytes.Count(whole[:cut], []byte("\n")) - 1 - len(want.Discipline)
+		if complete := max(0, min(lines, len(want.Pairs))); len(got.Pairs) < complete || len(got.Pairs) > max(n, 0) {
+			t.Fatalf("cut at %d: %d pairs, %d lines are whole", cut, len(got.Pairs), complete)
+		}
+		for i, p := range got.Pairs {
+			if p.SysNS != want.Pairs[i].SysNS || p.TracerNS != want.Pairs[i].TracerNS {
+				t.Fatalf("cut at %d: pair %d is %+v", cut, i, p)
+			}
+		}
+	}
+}
+
+func TestAJournalReplacesNothing(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "pairs.jsonl")
+	if err := os.WriteFile(path, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := snapshot.NewJournal(path, snapshot.Header{Rank: -1}); err == nil {
+		t.Error("a file that was there is written over")
+	}
+}
+
+func TestThePlaneIsReadBackWithTheNameOfItsClock(t *testing.T) {
+	for _, zero := range []int64{0, 1_759_999_999_000_000_000} {
+		want := recording(300)
+		src, err := file.FromBytes("t.xplane.pb", want.Plane(zero))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := xspace.Scan(context.Background(), src, xspace.ScanOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.SnapshotsClock != "CLOCK_MONOTONIC_RAW" || s.SnapshotsLost != 0 || len(s.Snapshots) != 300 || len(s.Findings) > 0 {
+			t.Fatalf("read %d snapshots of %q, %d lost, %q", len(s.Snapshots), s.SnapshotsClock, s.SnapshotsLost, s.Findings)
+		}
+		for i, p := range s.Snapshots {
+			if p.X != want.Pairs[i].TracerNS || p.Y+zero != want.Pairs[i].SysNS {
+				t.Fatalf("pair %d: read %+v, wrote %+v", i, p, want.Pairs[i])
+			}
+		}
+	}
+}
