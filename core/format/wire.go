@@ -57,7 +57,7 @@ func gather(head []byte) evidence {
 		}
 		head = head[m:]
 		if typ != protowire.BytesType {
-			if m = protowire.ConsumeFieldValue(num, typ, head); m < 0 || num != 2 || typ != protowire.VarintType { // sampling_period_ns
+			if m = protowire.ConsumeFieldValue(num, typ, head); m < 0 || num != 2 && !sampled(num) || typ != protowire.VarintType { // sampling_period_ns
 				e.strange++
 				return e
 			}
@@ -80,6 +80,7 @@ func gather(head []byte) evidence {
 			e.message(body, whole)
 		case num <= 4 && printable(body, whole):
 			e.texts++
+		case sampled(num):
 		default:
 			e.strange++
 		}
@@ -90,6 +91,9 @@ func gather(head []byte) evidence {
 	}
 	return e
 }
+
+// sampled reports whether a field is one that prlx adds to SnapshotPairs.
+func sampled(num protowire.Number) bool { return num >= 16 && num <= 31 }
 
 // message judges one message of the list.
 func (e *evidence) message(b []byte, whole bool) {

@@ -44,6 +44,7 @@ const (
 // Clocks is what is known about the clocks of one node.
 type Clocks struct {
 	Tracer        *clock.Map // R -> S of this node; nil when there are no snapshots
+	TracerName    string     // whose clock R is, as the snapshots name it; "" the tracer's, whichever it is
 	StartTracerNS int64      // R at which offsets of lines on R begin; meaningful when Tracer is set
 	Wall          *clock.Map // S of this node -> S of the reference; nil is the identity
 

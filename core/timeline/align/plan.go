@@ -55,7 +55,7 @@ func PlanLines(processes []*source.Process, startNS int64, c Clocks, t Timebase)
 			l, lp := plane.Lines[j], &p.Lines[i][j]
 			lp.OldBaseNS = lineInstant(l.TimestampNS, startNS)
 			base := lp.OldBaseNS
-			if c.Tracer != nil && l.OnTracer {
+			if c.Tracer != nil && l.StampedBy(c.TracerName) {
 				lp.Domain, base = Tracer, c.StartTracerNS
 				p.TracerLines++
 				if !isDevice(plane) {
@@ -160,10 +160,13 @@ func addSat(a, b int64) int64 {
 	return s
 }
 
-// EarliestNS returns the earliest instant of any timed event (or of an empty line's start) after mapping; ok is false when the
+// EarliestNS returns the earliest instant of any timed event (or of an empty line's start) after mapping, readings of clocks excepted; ok is false when the
 // trace has no line.
 func (p *Plan) EarliestNS() (ns int64, ok bool) {
 	for i := range p.Lines {
+		if p.Processes[i].Readings {
+			continue
+		}
 		for j := range p.Lines[i] {
 			l, lp := p.Processes[i].Lines[j], &p.Lines[i][j]
 			at := lp.NewBaseNS
@@ -181,6 +184,9 @@ func (p *Plan) EarliestNS() (ns int64, ok bool) {
 // EarliestEventNS returns the start of the earliest timed event after mapping; ok is false when there is none.
 func (p *Plan) EarliestEventNS() (ns int64, ok bool) {
 	for i := range p.Lines {
+		if p.Processes[i].Readings {
+			continue
+		}
 		for j := range p.Lines[i] {
 			l, lp := p.Processes[i].Lines[j], &p.Lines[i][j]
 			if l.Timed() == 0 {
@@ -197,6 +203,9 @@ func (p *Plan) EarliestEventNS() (ns int64, ok bool) {
 // LatestNS returns the latest end of any timed event after mapping; ok is false when there is none.
 func (p *Plan) LatestNS() (ns int64, ok bool) {
 	for i := range p.Lines {
+		if p.Processes[i].Readings {
+			continue
+		}
 		for j := range p.Lines[i] {
 			l, lp := p.Processes[i].Lines[j], &p.Lines[i][j]
 			if l.Timed() == 0 {

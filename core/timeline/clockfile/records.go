@@ -121,6 +121,7 @@ func trimBOM(b []byte) []byte {
 type members struct {
 	meta, nodesArray, nodesObject, nodeID, edges, offset, pairs bool
 	t1, t4, sys, tracer, start                                  bool
+	clockName, systemClock, counters                            bool
 }
 
 // record classifies one JSON object and reads it. An error that is not a *fault.Error means: no record, skip it.
@@ -145,6 +146,12 @@ func (f *File) record(b []byte, line int) error {
 			m.t1 = true
 		case "t4":
 			m.t4 = true
+		case "tracer_clock_name":
+			m.clockName = true
+		case "system_clock":
+			m.systemClock = value[0] == '{'
+		case "counters":
+			m.counters = value[0] == '{'
 		case "start_walltime_ns", "start_gpu_ns":
 			m.start = true
 		default:
@@ -168,6 +175,8 @@ func (f *File) record(b []byte, line int) error {
 		return f.as(KindRounds, line, func() error { return f.roundsHeader(b) })
 	case m.nodesObject:
 		return f.as(KindDeclared, line, func() error { return f.declaredJSON(b) })
+	case m.meta && m.clockName:
+		return f.as(KindSnapshots, line, func() error { return f.snapshotHeader(b) })
 	case m.meta:
 		return f.nodeMeta(b)
 	case m.offset:
@@ -176,6 +185,10 @@ func (f *File) record(b []byte, line int) error {
 		return f.as(KindSnapshots, line, func() error { return f.snapshotDocument(b) })
 	case m.sys && m.tracer:
 		return f.as(KindSnapshots, line, func() error { return f.snapshot(b) })
+	case m.systemClock:
+		return f.as(KindSnapshots, line, func() error { return f.systemClock(b) })
+	case m.counters && f.Kind == KindSnapshots:
+		return f.counters(b)
 	case m.nodeID && m.start:
 		return f.nodeMeta(b)
 	}
@@ -198,7 +211,7 @@ func (f *File) as(k Kind, line int, read func() error) error {
 func (f *File) rows() int {
 	n := len(f.Stamps) + len(f.metas) + f.edges
 	if f.Snapshots != nil {
-		n += len(f.Snapshots.Pairs)
+		n += len(f.Snapshots.Pairs) + len(f.Snapshots.System)
 	}
 	if f.Windows != nil {
 		n += len(f.Windows.Rows)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"sort"
+	"strings"
 
 	"google.golang.org/protobuf/encoding/protowire"
 
@@ -17,10 +18,34 @@ import (
 type Snapshots struct {
 	Pairs            []SnapshotPair // as written: absolute, or relative to the start of the recording (see Absolute)
 	SamplingPeriodNS int64          // 0 when not stated
+	TracerClock      string         // the name of the clock R; "" the tracer's, whichever it is
+	Host             string         // "" not stated
+	Rank             *int           // nil: not stated
+	System           []SystemClock  // what the system said of S
+	Counters         SnapshotCounters
 }
 
 // SnapshotPair is one reading as it is written, in ns.
-type SnapshotPair struct{ SysNS, TracerNS int64 }
+type SnapshotPair struct {
+	SysNS, TracerNS int64
+	BracketNS       int64 // between the two readings of S whose middle SysNS is; 0 not stated
+}
+
+// SystemClock is what a system says of its own clock.
+type SystemClock struct {
+	SysNS        int64
+	Synchronized bool
+	MaxErrorNS   int64 // how far it can be from UTC; says nothing unless Synchronized
+	EstErrorNS   int64
+	DriftPPB     int64
+	Source       string // who says so
+}
+
+// SnapshotCounters are the telemetry of a sampler. Stated is false where the recording ended before it wrote them.
+type SnapshotCounters struct {
+	Stated                                         bool
+	Taken, Missed, Dropped, Wide, Failed, Unstored int64
+}
 
 func isSysKey(k string) bool {
 	switch k {
@@ -50,6 +75,11 @@ func (f *File) snapshot(b []byte) error {
 		case isTracerKey(k):
 			p.TracerNS, err = reading(value)
 			haveR = true
+			if strings.HasPrefix(k, "rocm_") && f.Snapshots.TracerClock == "" {
+				f.Snapshots.TracerClock = "ROCm"
+			}
+		case k == "bracket_ns":
+			p.BracketNS, err = reading(value)
 		}
 		return err
 	})
@@ -90,6 +120,8 @@ func (f *File) snapshotDocument(b []byte) error {
 			n, _, err := integer(value)
 			f.Snapshots.SamplingPeriodNS = n
 			return err
+		case "tracer_clock_name", "tracerClockName":
+			f.Snapshots.TracerClock = clip(string(unquote(value)))
 		}
 		return nil
 	})
@@ -127,8 +159,14 @@ func (f *File) readProto(ctx context.Context, src *file.Source) error {
 			v, m = protowire.ConsumeVarint(body)
 			f.Snapshots.SamplingPeriodNS = int64(min(v, math.MaxInt64))
 		default:
-			m = protowire.ConsumeFieldValue(num, typ, body)
-			unknown++
+			var ours bool
+			if m, ours, err = f.sampled(num, typ, body); err != nil {
+				return f.badProto(off, err)
+			}
+			if !ours {
+				m = protowire.ConsumeFieldValue(num, typ, body)
+				unknown++
+			}
 		}
 		if m < 0 {
 			return f.badProto(off, protowire.ParseError(m))
@@ -151,7 +189,7 @@ func (f *File) badProto(off int, err error) error {
 }
 
 func (f *File) protoPair(msg []byte, off int) error {
-	var s, r uint64
+	var s, r, bracket uint64
 	for i := 0; i < len(msg); {
 		num, typ, n := protowire.ConsumeTag(msg[i:])
 		if n < 0 {
@@ -166,6 +204,8 @@ func (f *File) protoPair(msg []byte, off int) error {
 			} else {
 				r = v
 			}
+		} else if num == fieldBracket && typ == protowire.VarintType {
+			bracket, m = protowire.ConsumeVarint(msg[i+n:])
 		} else {
 			m = protowire.ConsumeFieldValue(num, typ, msg[i+n:])
 		}
@@ -180,7 +220,7 @@ func (f *File) protoPair(msg []byte, off int) error {
 	if len(f.Snapshots.Pairs) >= MaxRows {
 		return &fault.Error{Kind: fault.Limit, Path: f.Path, Offset: int64(off), Msg: fmt.Sprintf("has more than %d pairs", MaxRows)}
 	}
-	f.Snapshots.Pairs = append(f.Snapshots.Pairs, SnapshotPair{SysNS: int64(s), TracerNS: int64(r)})
+	f.Snapshots.Pairs = append(f.Snapshots.Pairs, SnapshotPair{SysNS: int64(s), TracerNS: int64(r), BracketNS: int64(min(bracket, math.MaxInt64))})
 	return nil
 }
 
@@ -188,6 +228,7 @@ func (s *Snapshots) finish(f *File) {
 	if s.SamplingPeriodNS < 0 {
 		s.SamplingPeriodNS = 0
 	}
+	s.sayCounters(f)
 }
 
 // Basis says how one column of a snapshot file is to be read.

@@ -104,7 +104,7 @@ func (t *task) wallClock() collective.Clock {
 	plans := make([]*align.Plan, len(t.nodes))
 	for k, n := range t.nodes {
 		if n.text == nil && n.Clocks.Tracer != nil {
-			plans[k] = align.PlanLines(n.layout, n.start, align.Clocks{Tracer: n.Clocks.Tracer, StartTracerNS: n.Clocks.StartTracerNS}, align.HostTime)
+			plans[k] = align.PlanLines(n.layout, n.start, align.Clocks{Tracer: n.Clocks.Tracer, TracerName: n.Clocks.TracerName, StartTracerNS: n.Clocks.StartTracerNS}, align.HostTime)
 		}
 	}
 	parties := t.parties()

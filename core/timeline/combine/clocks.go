@@ -306,8 +306,16 @@ func (t *task) tracerClock(n *Node, k *known) error {
 		return nil
 	}
 	meta := k.metas[n.Number]
-	pairs, fromStart := n.facts.Snapshots, false
-	if given := k.snapshots[n.Number]; given != nil {
+	pairs, fromStart, name := n.facts.Snapshots, false, n.facts.SnapshotsClock
+	given := k.snapshots[n.Number]
+	if given != nil {
+		name = given.TracerClock
+	}
+	if n.strange(name) && (given != nil || len(pairs) > 0) {
+		n.warn("its clock snapshots are of %s, which stamped none of its lines: they move nothing", name)
+		return nil
+	}
+	if given != nil {
 		start, from := n.startOf(meta)
 		abs, wall, tracer, err := given.Resolve(start)
 		if err != nil {
@@ -332,13 +340,22 @@ func (t *task) tracerClock(n *Node, k *known) error {
 	for _, s := range report.Steps {
 		n.Result.Steps = append(n.Result.Steps, Step{FromNS: s.FromNS, ToNS: s.ToNS, SizeNS: s.JumpNS})
 	}
-	n.Clocks.Tracer = m
+	n.Clocks.Tracer, n.Clocks.TracerName = m, name
 	if fromStart { // so do the offsets of events
 		n.warn("start_gpu_ns is in no clock file: the tracer's clock counts from the collector's start, as the snapshots do")
 		return nil
 	}
 	n.Clocks.StartTracerNS = t.tracerStart(n, meta)
 	return nil
+}
+
+// strange reports whether the clock that snapshots name is not that of the lines which a tracer stamped. Where there is no such line, a tracer's
+// own clock is not strange.
+func (n *Node) strange(clock string) bool {
+	if source.Stamps(n.layout, clock) {
+		return false
+	}
+	return !source.IsTracer(clock) || source.Stamps(n.layout, source.AnyTracer)
 }
 
 // withoutTracer says why no line of a trace is on its tracer's clock.
@@ -590,5 +607,5 @@ func (t *task) farOutside(n *Node) bool { return n.Result.EventsInStep > 0 || n.
 // RoughTracer is a tracer clock good enough to tell which lines are on it: the snapshots' first reading, no drift.
 func RoughTracer(f *source.Facts) align.Clocks {
 	p := f.Snapshots[0]
-	return align.Clocks{Tracer: clock.Shift(p.Y-p.X, 0), StartTracerNS: p.X}
+	return align.Clocks{Tracer: clock.Shift(p.Y-p.X, 0), TracerName: f.SnapshotsClock, StartTracerNS: p.X}
 }

@@ -47,10 +47,18 @@ func (f *File) trace(j *job.Job, src *file.Source, of *source.Format) error {
 	}
 	if n := len(facts.Snapshots); n > 0 {
 		first, last := facts.Snapshots[0].Y, facts.Snapshots[n-1].Y
-		f.Clocks = append(f.Clocks, Clock{Name: "tracer to wall (/host:snapshots)", Readings: int64(n), FirstNS: &first, LastNS: &last})
+		f.Clocks = append(f.Clocks, Clock{Name: cmp.Or(namedClock(facts.SnapshotsClock), "tracer") + " to wall (/host:snapshots)", Readings: int64(n), FirstNS: &first, LastNS: &last})
 	}
 	f.lines(t, facts, marked)
 	return f.kernels(ctx, src, t)
+}
+
+// namedClock is the name of a clock that is not a tracer's.
+func namedClock(name string) string {
+	if source.IsTracer(name) {
+		return ""
+	}
+	return name
 }
 
 // facts takes over what a scan found.

@@ -67,8 +67,9 @@ type Facts struct {
 
 	// Snapshots are readings of two clocks: X is the tracer's, Y the wall clock, ns, in stored order.
 	Snapshots       []clock.Pair
-	SnapshotsBaseNS int64 // base of the line that holds them
-	HasSnapshots    bool  // the trace has a place for them
+	SnapshotsBaseNS int64  // base of the line that holds them
+	HasSnapshots    bool   // the trace has a place for them, whose base is the start of the collector
+	SnapshotsClock  string // the clock beside the wall clock, as they name it; AnyTracer: the tracer's, whichever it is
 
 	Losses   []string // what the producer lost, one sentence each
 	Warnings []string // what the producer and the scan found, one sentence each
@@ -85,6 +86,8 @@ type Process struct {
 	GPU    int    // number of the accelerator that the process stands for, -1 none
 	Events int64
 	Lines  []*Line
+
+	Readings bool // its events are readings of clocks, no part of what ran: they may lie before it and after
 
 	// What its events are to collectives.
 	Kind     string // one of aligned.PlaneHost, PlaneKernels, PlaneOperations; "" nothing
@@ -104,7 +107,8 @@ type Line struct {
 
 	TimestampNS int64 // base from which offsets of its events count; below AbsoluteNS it counts from Facts.StartNS itself
 	DurationPS  int64
-	OnTracer    bool // the tracer's clock stamped it, if the trace has such a clock
+	OnTracer    bool   // a tracer's clock stamped it, if the trace has such a clock
+	Tracer      string // whose clock: TracerROCm, ..., AnyTracer where the trace does not say
 
 	Events      int64 // all of them
 	Aggregated  int64 // those that stand for several and have no time

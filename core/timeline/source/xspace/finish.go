@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/clock"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // finish resolves the stats of planes and reads what they and the snapshots plane say about clocks and the process.
@@ -92,8 +93,9 @@ func (s *scanner) snapshots(ctx context.Context) error {
 	sp := s.space
 	for i := range sp.Planes {
 		if sp.Planes[i].Name == PlaneSnapshots {
-			if sp.SnapshotPlanes++; sp.SnapshotPlanes == 1 {
-				sp.SnapshotsPlane = i
+			name := sp.Planes[i].statText(statClockName)
+			if sp.SnapshotPlanes++; sp.SnapshotPlanes == 1 || !source.IsTracer(sp.SnapshotsClock) && source.IsTracer(name) {
+				sp.SnapshotsPlane, sp.SnapshotsClock = i, name
 			}
 		}
 	}
@@ -102,7 +104,7 @@ func (s *scanner) snapshots(ctx context.Context) error {
 	}
 	p := &sp.Planes[sp.SnapshotsPlane]
 	if sp.SnapshotPlanes > 1 {
-		sp.find("%d planes are named %s; the first one counts", sp.SnapshotPlanes, PlaneSnapshots)
+		sp.find("%d planes are named %s; the first one of a tracer's clock counts", sp.SnapshotPlanes, PlaneSnapshots)
 	}
 	sp.SnapshotsAbsolute = true
 	for k := range p.Lines {
@@ -111,7 +113,10 @@ func (s *scanner) snapshots(ctx context.Context) error {
 		}
 	}
 	if sp.SnapshotsLost > 0 {
-		sp.find("plane %d (%s): %d events are not clock snapshots (no stat %s, or out of range)", p.Index, p.Name, sp.SnapshotsLost, statTracerClock)
+		sp.find("plane %d (%s): %d events are not clock snapshots (no stat %s, or out of range)", p.Index, p.Name, sp.SnapshotsLost, statTracerROCm)
+	}
+	if sp.SnapshotsNamed = sp.SnapshotsClock != ""; !sp.SnapshotsNamed {
+		sp.SnapshotsClock = source.TracerROCm
 	}
 	return nil
 }
@@ -137,7 +142,7 @@ func (s *scanner) snapshotLine(ctx context.Context, p *Plane, l *Line) error {
 	return EventsOf(ctx, s.src, p, l, EventOptions{}, func(e *Event) error {
 		r, ok := int64(0), false
 		for it := e.Stats(); it.Next(); {
-			if st := it.Stat(); st.Name == statTracerClock {
+			if st := it.Stat(); st.Name == statTracerROCm || st.Name == statTracerClock && sp.SnapshotsClock != "" {
 				r, ok = st.Integer()
 			}
 		}

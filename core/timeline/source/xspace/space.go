@@ -29,7 +29,10 @@ const (
 	statProfileStart = "profile_start_time"
 	statProfileStop  = "profile_stop_time"
 	statProcessID    = "process_id"
-	statTracerClock  = "rocm_ns"
+	statTracerROCm   = "rocm_ns"           // a reading of ROCm's clock
+	statTracerClock  = "tracer_clock_ns"   // of the clock that the plane names
+	statClockName    = "tracer_clock_name" // of the plane
+	statDeviceVendor = "device_vendor"
 
 	// AbsoluteNS is the smallest line.timestamp_ns that is an absolute instant; a smaller one was normalised: the profiler subtracted
 	// the start of the session from it.
@@ -62,6 +65,8 @@ type Space struct {
 	SnapshotsAbsolute        bool
 	SnapshotsAddedNS         int64 // what was added to make Y absolute: ProfileStartNS for normalised lines, else 0
 	SnapshotsLineTimestampNS int64
+	SnapshotsNamed           bool   // the plane names its clock: prlx wrote it, and its base is not the start of the collector
+	SnapshotsClock           string // the name of the tracer's clock, as the plane has it; "ROCm" where only ROCm's stat says it
 }
 
 // Plane is one plane: its header, its lines, its stats, and where its name tables lie.

@@ -40,8 +40,9 @@ var (
 func (s *Space) Facts() *source.Facts {
 	f := &source.Facts{
 		Hosts: s.Hostnames, Events: s.Events, StartNS: s.ProfileStartNS, StopNS: s.ProfileStopNS, HasStart: s.ProfileStartNS != 0, Dated: s.ProfileStartNS != 0, MarkDates: true,
-		Snapshots: s.Snapshots, SnapshotsBaseNS: s.SnapshotsLineTimestampNS, HasSnapshots: s.SnapshotsPlane >= 0,
-		Losses: s.Errors, Warnings: slices.Concat(s.Warnings, s.Findings),
+		Snapshots: s.Snapshots, SnapshotsBaseNS: s.SnapshotsLineTimestampNS, HasSnapshots: s.SnapshotsPlane >= 0 && !s.SnapshotsNamed,
+		SnapshotsClock: s.SnapshotsClock,
+		Losses:         s.Errors, Warnings: slices.Concat(s.Warnings, s.Findings),
 	}
 	if !f.Dated {
 		f.Undated = "profile_start_time"
@@ -54,7 +55,7 @@ func (s *Space) Layout() []*source.Process {
 	out := make([]*source.Process, len(s.Planes))
 	for i := range s.Planes {
 		p := &s.Planes[i]
-		one := &source.Process{Index: p.Index, ID: p.ID, Name: p.Name, GPU: -1, Device: -1, Events: p.Events, Lines: make([]*source.Line, len(p.Lines))}
+		one := &source.Process{Index: p.Index, ID: p.ID, Name: p.Name, GPU: -1, Device: -1, Events: p.Events, Readings: p.Name == PlaneSnapshots, Lines: make([]*source.Line, len(p.Lines))}
 		for k := range p.Lines {
 			one.Lines[k] = &p.Lines[k].Line
 		}
@@ -68,7 +69,8 @@ func (s *Space) Layout() []*source.Process {
 // ROCm's API callbacks reported: the exporter gives exactly those the base of the device lines, which is also the base of the
 // snapshots (the start of the collector), while threads of TraceMe have a base of their own.
 func (s *Space) onTracer() {
-	base, known := s.SnapshotsLineTimestampNS, s.SnapshotsPlane >= 0
+	base, known := s.SnapshotsLineTimestampNS, s.SnapshotsPlane >= 0 && !s.SnapshotsNamed
+	device := s.deviceTracer()
 	if !known { // snapshots may come from a file: the device lines tell the collector's start
 		for i := range s.Planes {
 			if p := &s.Planes[i]; strings.HasPrefix(p.Name, prefixDevice) && len(p.Lines) > 0 {
@@ -83,9 +85,34 @@ func (s *Space) onTracer() {
 		calls := known && base != 0 && strings.HasPrefix(p.Name, PlaneHostCPU)
 		for k := range p.Lines {
 			l := &p.Lines[k]
-			l.OnTracer = whole || calls && l.TimestampNS == base
+			if l.OnTracer = whole || calls && l.TimestampNS == base; l.OnTracer {
+				l.Tracer = p.tracer(device)
+			}
 		}
 	}
+}
+
+// deviceTracer is whose clock stamped the device lines, by the first device that says its vendor.
+func (s *Space) deviceTracer() string {
+	for i := range s.Planes {
+		if t := s.Planes[i].tracer(source.AnyTracer); strings.HasPrefix(s.Planes[i].Name, prefixDevice) && t != source.AnyTracer {
+			return t
+		}
+	}
+	return source.AnyTracer
+}
+
+// tracer is whose clock stamped the lines of a plane that a tracer stamped; device is that of the devices beside it.
+func (p *Plane) tracer(device string) string {
+	switch vendor := p.statText(statDeviceVendor); {
+	case p.Name == "/host:ROCTRACER", strings.EqualFold(vendor, "AMD"):
+		return source.TracerROCm
+	case strings.EqualFold(vendor, "Nvidia"):
+		return source.TracerCUPTI
+	case strings.HasPrefix(p.Name, "/device:TPU:"):
+		return source.TracerTPU
+	}
+	return device
 }
 
 // Visit visits the events of all lines, or of the planes of devices.
