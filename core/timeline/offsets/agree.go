@@ -25,11 +25,12 @@ type left struct {
 
 // agree estimates clocks by the ends of meetings whose members all wait for all, where they show that they are one instant: on GPUs a collective
 // ends everywhere within microseconds, on busy CPUs whenever a thread is woken. Where they scatter, or lie outside of what is possible, nothing
-// is taken from them. The bounds owe them nothing.
-func (j *joint) agree(f *frame, meetings []int32, out map[int32]bool) {
+// is taken from them. The bounds owe them nothing, except that the few meetings that are impossible by the ends of all others are returned where
+// they keep a clock from being where its ends show it.
+func (j *joint) agree(f *frame, meetings []int32, out map[int32]bool) (wrong []int32) {
 	ends, of := j.endsIn(f, meetings, out)
 	if len(of) < minEnds {
-		return
+		return nil
 	}
 	lines := make([]line, len(f.track))
 	tied := f.tied(ends, of, j.ref)
@@ -68,30 +69,88 @@ func (j *joint) agree(f *frame, meetings []int32, out map[int32]bool) {
 			break
 		}
 	}
+	excluded := false
+	sharp := make([]bool, len(lines)) // their ends are one instant
 	for c := range lines {
-		if k := &f.track[c]; int32(c) != j.ref && k.poly != nil && k.shows(lines[c], scale[c], len(byClock[c])) {
+		k := &f.track[c]
+		sharp[c] = k.known && len(byClock[c]) >= minEnds && scale[c] <= agreeNS
+		if !sharp[c] || int32(c) == j.ref || k.poly == nil {
+			continue
+		}
+		if k.excludes(lines[c], scale[c]) {
+			excluded = true
+		} else if k.wider(scale[c]) {
 			k.est, k.estimate, k.byEnds = lines[c], true, true
 		}
 	}
+	if !excluded {
+		return nil
+	}
+	if wrong = j.earlyLeft(f, meetings, out, lines, scale, sharp); mostWrong*len(wrong) > len(meetings) {
+		return nil // it is rather the ends
+	}
+	return wrong
 }
 
-// shows reports whether the ends of a clock's meetings are good for an estimate.
-func (k *track) shows(est line, scale float64, n int) bool {
-	if n < minEnds || scale > agreeNS {
-		return false
-	}
+// mostWrong: of so many meetings one may be wrong and contradict nothing.
+const mostWrong = 50
+
+// excludes reports whether a line that ends show, which scatter, is not possible.
+func (k *track) excludes(est line, scale float64) bool {
 	for i, x := range k.hi.at {
-		if v := est.at(x / 1e9); v > k.hi.v[i]+scale || scale > (k.hi.v[i]-k.lo.value(x))/2 {
-			return false
+		if est.at(x/1e9) > k.hi.v[i]+scale {
+			return true
 		}
 	}
 	for i, x := range k.lo.at {
-		if v := est.at(x / 1e9); v < k.lo.v[i]-scale {
+		if est.at(x/1e9) < k.lo.v[i]-scale {
+			return true
+		}
+	}
+	return false
+}
+
+// wider reports whether more is possible throughout than ends scatter.
+func (k *track) wider(scale float64) bool {
+	for i, x := range k.hi.at {
+		if scale > (k.hi.v[i]-k.lo.value(x))/2 {
 			return false
 		}
 	}
 	return true
 }
+
+// earlyLeft lists the meetings that somebody left before another had entered, by more than ends scatter, where all clocks are where their ends
+// show them.
+func (j *joint) earlyLeft(f *frame, meetings []int32, out map[int32]bool, lines []line, scale []float64, sharp []bool) (wrong []int32) {
+	var list []seen
+	for _, i := range meetings {
+		if out[i] {
+			continue
+		}
+		list = f.look(j.m.Of(int(i)), list[:0])
+		last := extremes{math.Inf(-1), math.Inf(-1), -1, -1}
+		for k := range list {
+			s := &list[k]
+			if c := s.clock; sharp[c] && s.gives {
+				last.take(s.enter-lines[c].at(s.enter/1e9)-endsApart*scale[c], c)
+			}
+		}
+		for k := range list {
+			s := &list[k]
+			if c := s.clock; sharp[c] && s.takes {
+				if enter, who := last.besides(c); who >= 0 && s.left-lines[c].at(s.left/1e9)+endsApart*scale[c]+f.tol < enter {
+					wrong = append(wrong, i)
+					break
+				}
+			}
+		}
+	}
+	return wrong
+}
+
+// endsApart is how many times more than its ends scatter a clock may be off where they show it.
+const endsApart = 3
 
 // endsIn lists the ends of the meetings of a frame that all members share; of tells which are those of one meeting.
 func (j *joint) endsIn(f *frame, meetings []int32, out map[int32]bool) (ends []left, of [][2]int32) {

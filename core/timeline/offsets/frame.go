@@ -150,22 +150,51 @@ const mostSweeps = 12
 const settledNS = 2.0
 
 // solve finds what every clock can be in a window. Meetings that contradict others are left out and the rest is gone through again; where
-// that does not help, the edges have the last word.
+// that does not help, the edges have the last word. So are the few that the ends of all others show to be wrong, and that contradict nothing
+// because they are wrong by less than there is room.
 func (j *joint) solve(w interval) *frame {
-	f := j.baseline(w)
 	meetings := j.within(w)
 	out := map[int32]bool{} // meetings that contradict
-	calm := false
+	f, calm := j.settle(w, meetings, out, make([]bool, len(j.coarse)))
+	if calm {
+		if wrong := j.agree(f, meetings, out); len(wrong) > 0 {
+			left := make([]bool, len(f.track))
+			for i := range f.track {
+				left[i] = !f.track[i].known
+			}
+			for _, i := range wrong {
+				out[i] = true
+			}
+			j.early += len(wrong)
+			j.dropped -= len(wrong)
+			if f, calm = j.settle(w, meetings, out, left); calm {
+				j.agree(f, meetings, out)
+			}
+		}
+	}
+	j.dropped += len(out)
+	for i := range f.track {
+		if f.track[i].poly != nil {
+			j.used[i] += f.track[i].narrowed
+		}
+		f.track[i].poly = nil // the limits say it all
+	}
+	return f
+}
+
+// settle narrows all clocks but those left until the meetings that are not out agree, and reports whether they do.
+func (j *joint) settle(w interval, meetings []int32, out map[int32]bool, left []bool) (f *frame, calm bool) {
+	f = j.baseline(w)
+	f.leave(left)
 	for range 2 + len(f.track)/4 {
 		blame := j.sweep(f, meetings, out)
 		if calm = len(blame.meetings) == 0; calm {
 			break
 		}
-		left := make([]bool, len(f.track))
 		for i := range f.track {
 			left[i] = !f.track[i].known
 		}
-		if worst := blame.worst(j.ref); worst >= 0 {
+		if worst := blame.worst(j.ref, j.attendance(f, meetings, out)); worst >= 0 {
 			j.against[worst] += len(blame.of[worst])
 			left[worst] = true
 		} else {
@@ -173,30 +202,28 @@ func (j *joint) solve(w interval) *frame {
 				out[m] = true
 			}
 		}
-		*f = *j.baseline(w)
-		for i := range left {
-			f.track[i].known = f.track[i].known && !left[i]
-		}
+		f = j.baseline(w)
+		f.leave(left)
 	}
-	j.dropped += len(out)
 	if !calm {
-		*f = *j.baseline(w)
-		meetings = nil
+		f = j.baseline(w)
 	}
 	for i := range f.track {
 		if k := &f.track[i]; k.known && k.poly != nil {
 			k.hi, k.lo = k.poly.envelopes(f.edge())
-			j.used[i] += k.narrowed
 		}
 	}
 	if calm {
 		j.tighten(f, meetings, out)
-		j.agree(f, meetings, out)
 	}
-	for i := range f.track {
-		f.track[i].poly = nil // the limits say it all
+	return f, calm
+}
+
+// leave makes clocks unknown.
+func (f *frame) leave(left []bool) {
+	for i := range left {
+		f.track[i].known = f.track[i].known && !left[i]
 	}
-	return f
 }
 
 // within lists the meetings that may have members in a window.
@@ -231,22 +258,43 @@ func (b *blamed) add(meeting int32, clocks ...int32) {
 	}
 }
 
-// worst is the clock that is in most of the contradictions; -1 where it is rather the meetings that are wrong.
-func (b *blamed) worst(reference int32) int32 {
+// worst is the clock that is in most of the contradictions, and contradicts in more than a few of its own meetings; -1 where it is rather the
+// meetings that are wrong. A meeting in which one member is wrong contradicts all who were in it.
+func (b *blamed) worst(reference int32, attended []int) int32 {
 	worst, most := int32(-1), 0
 	for c, m := range b.of {
 		if c != reference && (len(m) > most || len(m) == most && c < worst) {
 			worst, most = c, len(m)
 		}
 	}
-	if most >= minContradictions && 2*most > len(b.meetings) {
+	if most >= minContradictions && 2*most > len(b.meetings) && doubtfulShare*most > attended[worst] {
 		return worst
 	}
 	return -1
 }
 
-// minContradictions is how many meetings it takes to doubt a clock rather than them.
-const minContradictions = 3
+const (
+	// minContradictions is how many meetings it takes to doubt a clock rather than them.
+	minContradictions = 3
+	// doubtfulShare: one in so many of its own meetings, too.
+	doubtfulShare = 10
+)
+
+// attendance counts, by clock, the meetings that were gone through in a frame.
+func (j *joint) attendance(f *frame, meetings []int32, out map[int32]bool) []int {
+	n := make([]int, len(f.track))
+	var list []seen
+	for _, i := range meetings {
+		if out[i] {
+			continue
+		}
+		list = f.look(j.m.Of(int(i)), list[:0])
+		for k := range list {
+			n[list[k].clock]++
+		}
+	}
+	return n
+}
 
 // sweep narrows the polygons by the meetings until they settle.
 func (j *joint) sweep(f *frame, meetings []int32, out map[int32]bool) *blamed {

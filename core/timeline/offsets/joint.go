@@ -22,6 +22,7 @@ type joint struct {
 
 	against map[int32]int // by clock: meetings that no lines explain with it
 	dropped int           // meetings that contradict others
+	early   int           // meetings that contradict where the ends of all others show the clocks
 	used    []int         // by clock: meetings that narrowed it
 	wall    []bool        // by clock: it is left as it is
 	halves  []envelope    // by clock: half of what was possible over time, ns since the first meeting
@@ -327,6 +328,9 @@ func (j *joint) say(s *Solution) {
 		if n := j.against[int32(i)]; n > 0 {
 			s.warnf("%s contradicts the others in %d collectives and was left out of what they say together", c, n)
 		}
+	}
+	if j.early > 0 {
+		s.warnf("%d collectives are not used: by the ends of all others somebody left them before everybody had entered", j.early)
 	}
 	if j.dropped > 0 {
 		s.warnf("%d collectives contradict the others and are not used: a wrong match, or a clock that stepped unseen", j.dropped)

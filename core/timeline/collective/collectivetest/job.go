@@ -68,8 +68,9 @@ type Inversion struct {
 	EnterNS int64
 }
 
-// Invert makes one execution in every so many of an operation, in which all wait for all, impossible: by 20 us to 50 ms, as many of either as of any other size.
-func (j *Job) Invert(key string, every int64) []Inversion {
+// Invert makes one execution in every so many of an operation, in which all wait for all, impossible: by the least to the most ns, as many of
+// any size as of twice that.
+func (j *Job) Invert(key string, every int64, least, most float64) []Inversion {
 	byRun := map[int64][]int{}
 	for i := range j.Part.Spans {
 		if s := &j.Part.Spans[i]; j.Part.Ops[s.Op].Key == key && s.Run%every == every/2 {
@@ -92,7 +93,7 @@ func (j *Job) Invert(key string, every int64) []Inversion {
 			continue
 		}
 		o := &j.Part.Spans[last]
-		size := int64(20e3 * math.Pow(2500, j.rng.Float64()))
+		size := int64(least * math.Pow(most/least, j.rng.Float64()))
 		left := j.Clocks[s.Node].Shows(enter - size)
 		s.StartNS, s.EndNS = min(s.StartNS, left-1000), left
 		out = append(out, Inversion{
