@@ -51,6 +51,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 
 		"inspect":    typed(inspectFiles),
 		"parse_toml": typed(parseTOML),
+		"probe":      typed(probeClocks),
 		"solve":      typed(solve),
 		"timeline":   typed(timeline),
 		"validate":   typed(validate),

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ._diff import Diff, Divergence
     from ._kernel_trace import KernelTrace, read_trace
     from ._open import open
+    from ._probe import Probing, probe_clocks
     from ._record import Recording, disable, enable, record, session
     from ._session import Session
     from ._session_diff import SessionDiff
@@ -74,6 +75,7 @@ __all__ = [
     "Offsets",
     "PartialResultError",
     "PrlxError",
+    "Probing",
     "Recording",
     "Session",
     "SessionDiff",
@@ -95,6 +97,7 @@ __all__ = [
     "enable",
     "find_cycles",
     "open",
+    "probe_clocks",
     "read_trace",
     "record",
     "session",
@@ -114,6 +117,7 @@ _LAZY = {
     "Finding": "_simulation",
     "KernelTrace": "_kernel_trace",
     "Offsets": "_solve",
+    "Probing": "_probe",
     "Recording": "_record",
     "Session": "_session",
     "SessionDiff": "_session_diff",
@@ -131,6 +135,7 @@ _LAZY = {
     "enable": "_record",
     "find_cycles": "_cycles",
     "open": "_open",
+    "probe_clocks": "_probe",
     "read_trace": "_kernel_trace",
     "record": "_record",
     "session": "_record",

@@ -142,6 +142,7 @@ BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
 OTHER_VARIABLES = frozenset(
     (
         "PRLX_CONFIG",
+        "PRLX_JOB_KEY",
         "PRLX_DEBUG_BUILD",
         "PRLX_DEBUG_OPS",
         "PRLX_CLI",
@@ -155,6 +156,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_STRUCTURED_PROGRAMS",
         "PRLX_COLLECTIVE_SEEDS",
         "PRLX_CYCLE_SEEDS",
+        "PRLX_PROBE_RUNS",
         "PRLX_NOISE_CASES",
         "PRLX_CYCLE_CUTS",
         "PRLX_CYCLE_SERVERS",

@@ -50,6 +50,22 @@ def parse_size(text: str) -> int:
     return int(value)
 
 
+def parse_duration(text: str) -> int:
+    """Nanoseconds of a time such as ``90s``, ``10min`` or ``1.5h``; a bare number is seconds.
+
+    Raises
+    ------
+    ValueError
+        With what was expected.
+    """
+    expected = "a time such as 90s, 10min or 1h"
+    number, unit = _split(text, expected)
+    value = number * _TIME.get(unit or "s", 0)
+    if value <= 0 or value != int(value) or value >= _ABSOLUTE * 10**3:
+        raise ValueError(f"expected {expected}, got {text!r}")
+    return int(value)
+
+
 def parse_time_range(text: str) -> TimeRange:
     """The two ends of ``A:B`` in nanoseconds; an end left out is open.
 

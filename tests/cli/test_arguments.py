@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 import prlx as package
-from prlx import _align, _combine, _combine_compare, _compare, _convert, _cycles, _solve, _validate
+from prlx import _align, _combine, _combine_compare, _compare, _convert, _cycles, _probe, _solve, _validate
 from prlx.cli import _table
 from prlx.cli._options import COMMON
 
@@ -18,6 +18,7 @@ FUNCTIONS = {
     "align": ("align_trace",),
     "validate": ("validate_collectives",),
     "solve": ("solve_offsets",),
+    "probe": ("probe_clocks",),
     "diff": ("diff_traces",),
     "assert": ("assert_same",),
     "convert": ("convert_trace",),
@@ -112,7 +113,7 @@ def test_sessions_take_what_diff_takes():
 
 
 # What a request has besides the arguments that it was made of: where and when it was made.
-SURROUNDINGS = {"look_in", "today"}
+SURROUNDINGS = {"look_in", "today", "environment"}
 
 
 @pytest.mark.parametrize(
@@ -123,6 +124,7 @@ SURROUNDINGS = {"look_in", "today"}
         (_align.request, ["a"]),
         (_validate.request, ["a"]),
         (_solve.request, ["a"]),
+        (_probe.request, ()),
         (_compare.request, ["a", "b"]),
         (_convert.request, ["a"]),
         (_cycles.request, ["a"]),

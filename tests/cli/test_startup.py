@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "align": ((str(NODES / "node0"), "-o", "out"), "align"),
     "validate": ((str(NODES / "node0"), str(NODES / "node1")), "validate"),
     "solve": ((str(NODES / "probes_node0.jsonl"), "-o", "out.jsonl"), "solve"),
+    "probe": (("--peers", "127.0.0.1:1,127.0.0.1:2", "--node", "0", "-o", "out"), "probe"),
     "inspect": ((str(RUNS / "a.prlx"),), "inspect"),
     "diff": ((str(RUNS / "a.prlx"), str(RUNS / "b.prlx")), "diff"),
     "assert": ((str(RUNS / "a.prlx"), str(RUNS / "b.prlx")), "diff"),

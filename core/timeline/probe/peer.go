@@ -16,6 +16,9 @@ type peer struct {
 	held  []held     // ascending by answer
 	given [followUps]followUp
 
+	sent, answered int64
+	minRTT         int64 // 0: no answer
+
 	full, unproven float64 // how many answers may be given at once
 	filled         int64   // when they were last counted
 }

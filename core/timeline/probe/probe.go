@@ -78,10 +78,15 @@ func (c *Config) check() error {
 		return fault.Usagef("%d peers, at most %d", len(c.Peers), MaxPeers)
 	case c.Node < 0 || c.Node >= len(c.Peers):
 		return fault.Usagef("node %d is none of the %d peers", c.Node, len(c.Peers))
-	case len(c.Key) < MinKey:
-		return fault.Usagef("the job key has %d bytes, at least %d are needed", len(c.Key), MinKey).WithHint("make one: head -c 32 /dev/urandom | base64")
 	case !(c.Rate > 0 && c.Rate <= MaxRate):
 		return fault.Usagef("%g probes a second are not within 0 and %d", c.Rate, MaxRate)
+	}
+	return checkKey(c.Key)
+}
+
+func checkKey(key []byte) error {
+	if len(key) < MinKey {
+		return fault.Usagef("the job key has %d bytes, at least %d are needed", len(key), MinKey).WithHint("make one: head -c 32 /dev/urandom | base64")
 	}
 	return nil
 }

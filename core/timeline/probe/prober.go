@@ -66,6 +66,22 @@ func New(cfg Config, clock Clock, transport Transport, sink Sink, mono int64) (*
 	return p, nil
 }
 
+// Linked returns the nodes that this one exchanges probes with, ascending.
+func (p *Prober) Linked() []int {
+	out := make([]int, len(p.links))
+	for i, l := range p.links {
+		out[i] = l.node
+	}
+	return out
+}
+
+// Reach says where a node is, when that is found out only after the prober was made.
+func (p *Prober) Reach(node int, at netip.AddrPort) {
+	if l := p.byNode[uint32(node)]; l != nil {
+		l.addr = at
+	}
+}
+
 // Counters returns what became of the packets so far.
 func (p *Prober) Counters() Counters { return p.counters }
 
@@ -124,6 +140,7 @@ func (p *Prober) probe(mono int64) {
 		return
 	}
 	p.counters.Sent++
+	l.sent++
 	if sent.Kernel > 0 {
 		t1, p.stamps = Stamp{sent.Kernel, true}, true
 	} else if sent.ID != 0 {
@@ -254,6 +271,7 @@ func (p *Prober) answered(l *peer, in *packet, at Stamp, mono int64) {
 	}
 	l.forget(in.answers)
 	p.counters.Answered++
+	l.answered++
 	if in.flags&flagKernelSoon == 0 {
 		p.record(&e)
 		return
@@ -299,6 +317,10 @@ func (p *Prober) release(l *peer, mono int64) {
 
 func (p *Prober) record(e *Exchange) {
 	p.counters.Recorded++
+	l := p.byNode[uint32(e.Dst)]
+	if rtt := e.T4.NS - e.T1.NS - (e.T3.NS - e.T2.NS); rtt > 0 && (l.minRTT == 0 || rtt < l.minRTT) {
+		l.minRTT = rtt
+	}
 	if e.T1.Kernel && e.T2.Kernel && e.T3.Kernel && e.T4.Kernel {
 		p.counters.Kernel++
 	}

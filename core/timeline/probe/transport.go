@@ -68,7 +68,7 @@ func listenError(addr netip.AddrPort, device string, err error) error {
 	case errors.Is(err, syscall.EADDRINUSE):
 		return fault.New(fault.IO, "UDP port %d is taken", addr.Port()).Wrap(err).WithHint("another prober may run here; else give this node another port in the list of peers")
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return fault.New(fault.IO, "%s is no address of this machine", addr.Addr()).Wrap(err).WithHint("name the interface with --interface, or say which peer this node is with --node")
+		return fault.New(fault.IO, "this machine does not have the address %s", addr.Addr()).Wrap(err).WithHint("name the interface with --interface, or say which peer this node is with --node")
 	case device != "":
 		return fault.New(fault.IO, "cannot use interface %s: %v", device, err).Wrap(err).WithHint("ip link shows the interfaces")
 	}

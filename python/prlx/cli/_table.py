@@ -16,6 +16,7 @@ COMMANDS: dict[str, str] = {
     "align": "aligns one node's trace",
     "validate": "checks collectives of aligned or raw traces for impossible order",
     "solve": "turns probe windows or raw stamps into round offsets",
+    "probe": "measures the clocks of other hosts beside a job",
     "inspect": "shows what is in a file",
     "diff": "says where two recordings of a kernel, or two sessions, first differ, and why",
     "assert": "passes or fails a build: are two recordings the same, or close enough",

@@ -1,0 +1,41 @@
+package api
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/probe"
+)
+
+// probeRequest is the request of probe.
+type probeRequest struct {
+	requestLimits
+	Peers       []string          `json:"peers"`
+	Node        *string           `json:"node"`
+	Output      string            `json:"output"`
+	Duration    int64             `json:"duration"` // ns; 0: until it is cancelled
+	Keep        int64             `json:"keep"`     // ns; 0: everything
+	Rate        float64           `json:"rate"`     // 0: the default
+	Interface   string            `json:"interface"`
+	JobFile     string            `json:"job_file"`
+	Environment map[string]string `json:"environment"`
+}
+
+// probeClocks measures the clocks of other hosts until its time is over. A job that is cancelled has measured too: what it found is in its
+// file, so the counts come back as those of one that has ended.
+func probeClocks(j *job.Job, r *probeRequest) (*probe.Document, error) {
+	asked := probe.Request{
+		Peers: r.Peers, Output: r.Output, Duration: time.Duration(r.Duration), Keep: time.Duration(r.Keep), Rate: r.Rate, Device: r.Interface,
+		JobFile: r.JobFile, Environment: r.Environment, Version: "prlx " + Version,
+	}
+	if r.Node != nil {
+		n, err := strconv.Atoi(*r.Node)
+		if err != nil {
+			return nil, fault.Usagef("node %q is no number", *r.Node).WithHint("a node is numbered by its place in the list of peers, from 0")
+		}
+		asked.Node = &n
+	}
+	return probe.Run(j, asked)
+}
