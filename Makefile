@@ -163,4 +163,4 @@ docs: build ## check that the documentation is complete and that its commands ru
 
 .PHONY: clean
 clean: ## remove what make built
-	rm -rf build dist python/prlx/_prlx*.so python/*.egg-info
+	rm -rf build dist python/prlx/_prlx*.so python/prlx/libprlx_snapshot.so python/prlx/include python/*.egg-info

@@ -1,4 +1,5 @@
-"""Builds the one extension of prlx: gopy generates the glue for pybind/, `go build` links it with the core.
+"""Builds the one extension of prlx: gopy generates the glue for pybind/, `go build` links it with the core; beside it
+lies the sampler of clocks, in C.
 
 It needs Go, a C compiler and pybindgen (see pyproject.toml). The glue is generated into build/gopy/ once for each CPython and
 again when pybind/, go.mod or this file changes; a change of the core alone costs one incremental `go build`. The result
@@ -8,6 +9,7 @@ depends on nothing but libc, exports one symbol and names no folder of the machi
 import hashlib
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -63,6 +65,20 @@ def copy_licenses(source, target):
             (target / text.name).write_bytes(text.read_bytes())  # the module cache is read-only, a copy is not
 
 
+def build_sampler(package):
+    """Compile runtime/snapshot into the package, with its header beside it for programs in C."""
+    compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    source, out = ROOT / "runtime" / "snapshot", package / "libprlx_snapshot.so"
+    command = [
+        *shlex.split(compiler), "-std=c11", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared", "-s",
+        "-o", out.name, *(os.path.relpath(file, package) for file in sorted(source.glob("*.c"))), "-lpthread", "-ldl",
+    ]  # fmt: skip
+    if subprocess.run(command, cwd=package, check=False).returncode:
+        raise SystemExit("prlx: the C compiler failed on runtime/snapshot")
+    (package / "include").mkdir(exist_ok=True)
+    shutil.copyfile(source / "prlx_snapshot.h", package / "include" / "prlx_snapshot.h")
+
+
 class CleanBuild(build):
     """Starts from an empty build/lib: a stale one would leak deleted files into the wheel."""
 
@@ -72,7 +88,11 @@ class CleanBuild(build):
 
 
 class BuildGo(build_ext):
-    """Builds the extension with Go instead of the C compiler alone."""
+    """Builds the extension with Go instead of the C compiler alone, and the C library that reads clocks."""
+
+    def run(self):
+        super().run()
+        build_sampler(ROOT / "python" / "prlx" if self.inplace else Path(self.build_lib).resolve() / "prlx")
 
     def build_extension(self, ext):
         """Generate the glue if needed, then link the extension."""

@@ -36,7 +36,12 @@ func NewJournal(path string, h Header) (*Journal, error) {
 
 func (j *Journal) write(line []byte) error {
 	j.line = line
-	_, err := j.f.Write(line)
+	n, err := j.f.Write(line)
+	if err != nil && n > 0 { // half a line on a full disk: readers would take what follows for its rest
+		if st, e := j.f.Stat(); e == nil {
+			err = errors.Join(err, j.f.Truncate(st.Size()-int64(n)))
+		}
+	}
 	return err
 }
 
