@@ -49,6 +49,8 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"session_finish":      typed(sessionFinish),
 		"session_inspect":     typed(sessionInspect),
 
+		"finish_snapshots": typed(finishSnapshots),
+
 		"inspect":    typed(inspectFiles),
 		"parse_toml": typed(parseTOML),
 		"probe":      typed(probeClocks),

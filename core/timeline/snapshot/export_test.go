@@ -3,6 +3,7 @@ package snapshot_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -177,5 +178,83 @@ func TestThePlaneIsReadBackWithTheNameOfItsClock(t *testing.T) {
 				t.Fatalf("pair %d: read %+v, wrote %+v", i, p, want.Pairs[i])
 			}
 		}
+	}
+}
+
+func TestReadingsAreAttachedToAChromeTrace(t *testing.T) {
+	want := recording(3)
+	pairs := journal(t, want)
+	for name, trace := range map[string]string{
+		"as Kineto ends": "{\n  \"schemaVersion\": 1,\n  \"traceEvents\": [\n  {\"ph\": \"X\", \"name\": \"}\", \"ts\": 5}\n  ],\n  \"traceName\": \"x.json\"\n}\n",
+		"no members":     "{}", "no space": `{"traceEvents":[]}`,
+	} {
+		dir := t.TempDir()
+		in := filepath.Join(dir, "in.json")
+		if err := os.WriteFile(in, []byte(trace), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for _, ending := range []string{".json", ".json.gz"} {
+			out := filepath.Join(dir, "out"+ending)
+			if _, err := snapshot.Attach(context.Background(), in, pairs, out, false); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			src, err := file.Open(context.Background(), out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := make([]byte, src.Size())
+			src.ReadAt(b, 0)
+			src.Close()
+			var doc map[string]json.RawMessage
+			if err := json.Unmarshal(b, &doc); err != nil {
+				t.Fatalf("%s%s: %v\n%s", name, ending, err, b)
+			}
+			var original map[string]json.RawMessage
+			if err := json.Unmarshal([]byte(trace), &original); err != nil {
+				t.Fatal(err)
+			}
+			for key, value := range original {
+				if !bytes.Equal(doc[key], value) {
+					t.Errorf("%s%s: %s is %s", name, ending, key, doc[key])
+				}
+			}
+			path := filepath.Join(t.TempDir(), "member.json")
+			if err := os.WriteFile(path, doc[snapshot.MemberName], 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, path); len(got.Pairs) != 3 || got.Pairs[2].TracerNS != want.Pairs[2].TracerNS || got.TracerClock != want.Tracer.Name {
+				t.Errorf("%s%s: the member is read as %+v", name, ending, got)
+			}
+		}
+	}
+	for name, trace := range map[string]string{"a list": `[{"ph":"X"}]`, "cut": `{"traceEvents": [{"ph"`, "empty": "", "a number": "7}"} {
+		in := filepath.Join(t.TempDir(), "in.json")
+		if err := os.WriteFile(in, []byte(trace), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(t.TempDir(), "out.json")
+		if _, err := snapshot.Attach(context.Background(), in, pairs, out, false); err == nil {
+			t.Errorf("%s: readings are attached to %q", name, trace)
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Errorf("%s: there is an output", name)
+		}
+	}
+}
+
+func TestAFinishedFileSaysWhatItHolds(t *testing.T) {
+	want := recording(500)
+	path := filepath.Join(t.TempDir(), "snapshot_pairs.pb")
+	f, err := snapshot.Finish(context.Background(), journal(t, want), path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f.Pairs != 500 || f.BracketP99NS != 46 || !f.Complete || f.Counters != want.Counters || f.Synchronized || f.Clock != "CLOCK_MONOTONIC_RAW" {
+		t.Errorf("got %+v", f)
+	}
+	want.Tracer.TicksPerSecond = 0 // is not kept
+	same(t, "message", read(t, path), want)
+	if _, err := snapshot.Finish(context.Background(), f.Path, path, false); err == nil {
+		t.Error("a message that was there is replaced")
 	}
 }
