@@ -31,6 +31,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from ._align import align_trace
     from ._assert import assert_same
+    from ._clocks import Clocks, clocks
     from ._combine import CombinedTrace, combine_traces
     from ._combine_compare import AlignmentComparison, compare_alignments
     from ._compare import diff_traces
@@ -55,6 +56,7 @@ __all__ = [
     "AlignmentError",
     "ArrayMemoryError",
     "CancelledError",
+    "Clocks",
     "CombinedTrace",
     "Converted",
     "CoreUnavailableError",
@@ -88,6 +90,7 @@ __all__ = [
     "__version__",
     "align_trace",
     "assert_same",
+    "clocks",
     "combine_traces",
     "compare_alignments",
     "compare_cycles",
@@ -108,6 +111,7 @@ __all__ = [
 
 _LAZY = {
     "AlignmentComparison": "_combine_compare",
+    "Clocks": "_clocks",
     "CombinedTrace": "_combine",
     "Converted": "_convert",
     "CycleComparison": "_cycles_result",
@@ -126,6 +130,7 @@ _LAZY = {
     "Verdicts": "_validate",
     "align_trace": "_align",
     "assert_same": "_assert",
+    "clocks": "_clocks",
     "combine_traces": "_combine",
     "compare_alignments": "_combine_compare",
     "compare_cycles": "_cycles",

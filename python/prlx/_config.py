@@ -138,11 +138,15 @@ SETTINGS: tuple[Setting, ...] = (
 )
 BY_KEY: Mapping[str, Setting] = {setting.key: setting for setting in SETTINGS}
 
-# Variables that are not settings of a command: a place, and what the build and the tests read.
+# Variables that are not settings of a command: a place, what the sampler reads, and what the build and the tests read.
 OTHER_VARIABLES = frozenset(
     (
         "PRLX_CONFIG",
         "PRLX_JOB_KEY",
+        "PRLX_SNAPSHOT_PERIOD_MS",
+        "PRLX_CUPTI_LIBRARY",
+        "PRLX_ROCPROFILER_LIBRARY",
+        "PRLX_HSA_LIBRARY",
         "PRLX_DEBUG_BUILD",
         "PRLX_DEBUG_OPS",
         "PRLX_CLI",

@@ -25,6 +25,9 @@ FLOORS = (
     ("_timeline",),
     ("_combine",),
     ("_align",),
+    # measuring clocks
+    ("_snapshots",),
+    ("_clocks",),
     # what repeats
     ("_cycles_tables", "_cycles_xlsx"),
     ("_cycles_result",),
