@@ -49,6 +49,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"session_finish":      typed(sessionFinish),
 		"session_inspect":     typed(sessionInspect),
 
+		"attach_snapshots": typed(attachSnapshots),
 		"finish_snapshots": typed(finishSnapshots),
 
 		"inspect":    typed(inspectFiles),

@@ -9,12 +9,42 @@ type finishSnapshotsRequest struct {
 	requestLimits
 	Path      string `json:"path"`    // JSON lines that a sampler wrote
 	Message   string `json:"message"` // where they are written as SnapshotPairs; "" nowhere
-	Trace     string `json:"trace"`   // a Chrome JSON that is written to Output with the readings in it; "" none
-	Output    string `json:"output"`
 	Overwrite bool   `json:"overwrite"`
 }
 
-// SnapshotsDocument is the reply of finish_snapshots: what a file of readings holds, and where it is now.
+type attachSnapshotsRequest struct {
+	requestLimits
+	Path        string       `json:"path"`        // JSON lines that a sampler writes; it may go on
+	Trace       string       `json:"trace"`       // a Chrome JSON
+	Output      string       `json:"output"`      // where it is written with the readings in it
+	Distributed *distributed `json:"distributed"` // of the process, for a trace that does not say it; null: not known
+	Overwrite   bool         `json:"overwrite"`
+}
+
+// distributed is what Kineto says of a process of a job.
+type distributed struct {
+	Backend   string `json:"backend"`
+	Rank      int    `json:"rank"`
+	WorldSize int    `json:"world_size"`
+}
+
+// attachSnapshots puts the readings of clocks into a trace that was exported.
+func attachSnapshots(j *job.Job, r *attachSnapshotsRequest) (*SnapshotsDocument, error) {
+	var info []byte
+	if r.Distributed != nil {
+		var err error
+		if info, err = encode(r.Distributed); err != nil {
+			return nil, err
+		}
+	}
+	f, err := snapshot.Attach(j.Context(), r.Trace, r.Path, r.Output, string(info), r.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	return described(f), nil
+}
+
+// SnapshotsDocument is the reply of finish_snapshots and attach_snapshots: what a file of readings holds, and where it is now.
 type SnapshotsDocument struct {
 	Path         string            `json:"path"`
 	Clock        string            `json:"clock"`
@@ -28,20 +58,19 @@ type SnapshotsDocument struct {
 
 // finishSnapshots writes what a sampler has left in the forms that others read.
 func finishSnapshots(j *job.Job, r *finishSnapshotsRequest) (*SnapshotsDocument, error) {
-	if r.Trace != "" {
-		if _, err := snapshot.Attach(j.Context(), r.Trace, r.Path, r.Output, r.Overwrite); err != nil {
-			return nil, err
-		}
-	}
 	f, err := snapshot.Finish(j.Context(), r.Path, r.Message, r.Overwrite)
 	if err != nil {
 		return nil, err
 	}
+	return described(f), nil
+}
+
+func described(f *snapshot.Finished) *SnapshotsDocument {
 	doc := &SnapshotsDocument{
 		Path: f.Path, Clock: f.Clock, Pairs: f.Pairs, BracketP99NS: f.BracketP99NS, Counters: f.Counters, Complete: f.Complete, Warnings: append([]string{}, f.Warnings...),
 	}
 	if f.Synchronized {
 		doc.MaxErrorNS = &f.MaxErrorNS
 	}
-	return doc, nil
+	return doc
 }

@@ -34,7 +34,10 @@ type known struct {
 	collectives *offsets.Solution
 	declared    *offsets.Solution          // what is declared beside a solution that was measured, relative to its reference
 	metas       map[int]clockfile.NodeMeta // by node number
-	snapshots   map[int]*clockfile.Snapshots
+	snapshots   map[*Node]*clockfile.Snapshots
+	system      map[*Node][]clockfile.SystemClock // what the systems say of their own clocks
+	kept        *offsets.Solution                 // offsets that follow from that, by place of the node
+	idle        map[string][]string               // nodes with readings of clocks that stamped no line, by the clock
 }
 
 // learnClocks reads the clock files and gives every node its clocks.
@@ -47,7 +50,7 @@ func (t *task) learnClocks() error {
 		}
 		return t.agreeOnReference()
 	}
-	k := known{metas: map[int]clockfile.NodeMeta{}, snapshots: map[int]*clockfile.Snapshots{}}
+	k := known{metas: map[int]clockfile.NodeMeta{}, snapshots: map[*Node]*clockfile.Snapshots{}, system: map[*Node][]clockfile.SystemClock{}, idle: map[string][]string{}}
 	t.job.Progress().SetStage("clocks")
 	t.job.Progress().SetTotal(OnDisk(t.req.clockFiles()))
 	if err := t.readSnapshots(&k); err != nil {
@@ -60,6 +63,10 @@ func (t *task) learnClocks() error {
 		if err := t.tracerClock(n, &k); err != nil {
 			return err
 		}
+	}
+	t.noteIdle(k.idle)
+	if err := t.learnKept(&k); err != nil {
+		return err
 	}
 	if err := t.solveCollectives(&k); err != nil {
 		return err
@@ -99,45 +106,6 @@ func (t *task) noteFile(f *clockfile.File) {
 	if f.CutLastLine {
 		t.warn("%s: the last line is cut short and was skipped", name)
 	}
-}
-
-func (t *task) readSnapshots(k *known) error {
-	for _, in := range t.req.Snapshots {
-		f, err := t.readClockFile(in.Path)
-		if err != nil {
-			return err
-		}
-		if f.Kind != clockfile.KindSnapshots {
-			return wrongKind(f, "snapshots").WithPath(in.Path)
-		}
-		number, err := t.ownerOf(in)
-		if err != nil {
-			return err
-		}
-		if k.snapshots[number] != nil {
-			return fault.New(fault.Incompatible, "a second snapshot file for node %d", number).WithPath(in.Path)
-		}
-		k.snapshots[number] = f.Snapshots
-	}
-	return nil
-}
-
-// ownerOf finds the node number that a snapshot file belongs to: as given, by its path, or the only node there is.
-func (t *task) ownerOf(in Input) (int, error) {
-	id := givenIdentity(in.ID)
-	if in.ID == "" {
-		id, _ = identityFromPath(in.Path)
-	}
-	for _, n := range t.nodes {
-		if in.ID != "" && (n.ID == in.ID || n.Host == in.ID) || id.ID != "" && n.Number >= 0 && n.Number == id.Number {
-			return n.Number, nil
-		}
-	}
-	if len(t.nodes) == 1 && in.ID == "" {
-		return t.nodes[0].Number, nil
-	}
-	return 0, fault.New(fault.Incompatible, "cannot tell which node these snapshots belong to").WithPath(in.Path).
-		WithHint("name it: --snapshots ID=%s, ID one of %v", in.Path, names(identities(t.nodes)))
 }
 
 func identities(nodes []*Node) []Identity {
@@ -300,19 +268,23 @@ func (t *task) solveProbes(k *known) (err error) {
 // tracerClock gives a node its map R -> S, from its snapshots plane or a snapshot file.
 func (t *task) tracerClock(n *Node, k *known) error {
 	if n.text != nil || n.onHost {
-		if k.snapshots[n.Number] != nil {
+		if given := k.snapshots[n]; given != nil && source.IsTracer(given.TracerClock) {
 			n.warn("its snapshots are not used: %s", n.withoutTracer())
 		}
 		return nil
 	}
 	meta := k.metas[n.Number]
 	pairs, fromStart, name := n.facts.Snapshots, false, n.facts.SnapshotsClock
-	given := k.snapshots[n.Number]
+	given := k.snapshots[n]
 	if given != nil {
 		name = given.TracerClock
 	}
 	if n.strange(name) && (given != nil || len(pairs) > 0) {
-		n.warn("its clock snapshots are of %s, which stamped none of its lines: they move nothing", name)
+		if source.IsTracer(name) {
+			n.warn("its clock snapshots are of %s, which stamped none of its lines: they move nothing", name)
+		} else {
+			k.idle[name] = append(k.idle[name], n.ID)
+		}
 		return nil
 	}
 	if given != nil {
@@ -347,15 +319,6 @@ func (t *task) tracerClock(n *Node, k *known) error {
 	}
 	n.Clocks.StartTracerNS = t.tracerStart(n, meta)
 	return nil
-}
-
-// strange reports whether the clock that snapshots name is not that of the lines which a tracer stamped. Where there is no such line, a tracer's
-// own clock is not strange.
-func (n *Node) strange(clock string) bool {
-	if source.Stamps(n.layout, clock) {
-		return false
-	}
-	return !source.IsTracer(clock) || source.Stamps(n.layout, source.AnyTracer)
 }
 
 // withoutTracer says why no line of a trace is on its tracer's clock.

@@ -52,6 +52,11 @@ func (t *task) rungs(n *Node, k *known, toRef *clock.Map) []rung {
 			add(MethodDeclared, o, toRef)
 		}
 	}
+	if place := slices.Index(t.nodes, n); k.kept != nil && k.declared == nil && k.method != MethodDeclared {
+		if o, ok := k.kept.Node(place); ok {
+			add(MethodDeclared, o, nil)
+		}
+	}
 	if k.collectives != nil {
 		if o, ok := k.collectives.Node(t.sharedWith(n).Number); ok {
 			add(MethodCollectives, o, nil)

@@ -195,7 +195,7 @@ func TestReadingsAreAttachedToAChromeTrace(t *testing.T) {
 		}
 		for _, ending := range []string{".json", ".json.gz"} {
 			out := filepath.Join(dir, "out"+ending)
-			if _, err := snapshot.Attach(context.Background(), in, pairs, out, false); err != nil {
+			if _, err := snapshot.Attach(context.Background(), in, pairs, out, "", false); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			src, err := file.Open(context.Background(), out)
@@ -227,13 +227,27 @@ func TestReadingsAreAttachedToAChromeTrace(t *testing.T) {
 			}
 		}
 	}
+	info := `{"backend":"gloo","rank":1,"world_size":4}`
+	for trace, want := range map[string]string{`{"traceEvents":[]}`: info, `{"distributedInfo": {"rank": 7}, "traceEvents":[]}`: `{"rank": 7}`} {
+		in, out := filepath.Join(t.TempDir(), "in.json"), filepath.Join(t.TempDir(), "out.json")
+		if err := os.WriteFile(in, []byte(trace), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := snapshot.Attach(context.Background(), in, pairs, out, info, false); err != nil {
+			t.Fatal(err)
+		}
+		var doc map[string]json.RawMessage
+		if b, _ := os.ReadFile(out); json.Unmarshal(b, &doc) != nil || string(doc["distributedInfo"]) != want {
+			t.Errorf("%s: distributedInfo is %s", trace, doc["distributedInfo"])
+		}
+	}
 	for name, trace := range map[string]string{"a list": `[{"ph":"X"}]`, "cut": `{"traceEvents": [{"ph"`, "empty": "", "a number": "7}"} {
 		in := filepath.Join(t.TempDir(), "in.json")
 		if err := os.WriteFile(in, []byte(trace), 0o644); err != nil {
 			t.Fatal(err)
 		}
 		out := filepath.Join(t.TempDir(), "out.json")
-		if _, err := snapshot.Attach(context.Background(), in, pairs, out, false); err == nil {
+		if _, err := snapshot.Attach(context.Background(), in, pairs, out, "", false); err == nil {
 			t.Errorf("%s: readings are attached to %q", name, trace)
 		}
 		if _, err := os.Stat(out); err == nil {

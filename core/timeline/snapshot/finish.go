@@ -100,9 +100,12 @@ func writeFile(path string, overwrite bool, b []byte) error {
 // MemberName is the member of a Chrome JSON under which readings of clocks stand in it.
 const MemberName = "prlx_snapshots"
 
+// distributedName is the member in which Kineto says of which process group a process is.
+const distributedName = "distributedInfo"
+
 // Attach writes a Chrome JSON again with the readings of a file of pairs in it, compressed where the name of the output ends with .gz. Everything
-// else is copied as it is.
-func Attach(ctx context.Context, trace, pairs, output string, overwrite bool) (*Finished, error) {
+// else is copied as it is. distributed is what is known of the process group, a JSON object: it is added where the trace does not say it; "" nothing.
+func Attach(ctx context.Context, trace, pairs, output, distributed string, overwrite bool) (*Finished, error) {
 	f, err := readRecording(ctx, pairs)
 	if err != nil {
 		return nil, err
@@ -130,6 +133,9 @@ func Attach(ctx context.Context, trace, pairs, output string, overwrite bool) (*
 		return nil, fault.FromIO(output, err)
 	}
 	member := f.recordedPairs.member()
+	if distributed != "" && !mentions(src, distributedName) {
+		member = append(append(member, ",\n\""+distributedName+"\": "...), distributed...)
+	}
 	if !empty {
 		member = append([]byte(",\n"), member...)
 	}
@@ -140,6 +146,18 @@ func Attach(ctx context.Context, trace, pairs, output string, overwrite bool) (*
 		return nil, fault.FromIO(output, err)
 	}
 	return f, o.Commit()
+}
+
+// mentions reports whether a member is named at the begin or the end of a file, where profilers put what is true of the whole.
+func mentions(src *file.Source, name string) bool {
+	const look = 64 << 10
+	for _, from := range []int64{0, max(0, src.Size()-look)} {
+		b := make([]byte, min(look, src.Size()-from))
+		if _, err := src.ReadAt(b, from); (err == nil || err == io.EOF) && bytes.Contains(b, []byte(`"`+name+`"`)) {
+			return true
+		}
+	}
+	return false
 }
 
 // endOfObject finds the brace that ends a file that is a JSON object, and whether that has no members.

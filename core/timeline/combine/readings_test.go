@@ -1,0 +1,124 @@
+package combine
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/snapshot"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace/xspacetest"
+)
+
+// readingsFile is what a sampler leaves: a header, pairs, and what the system says of its clock at the begin and the end.
+func readingsFile(j *xspacetest.Job, node int, h snapshot.Header, states ...snapshot.Discipline) []byte {
+	b := snapshot.AppendHeader(nil, h)
+	for i, d := range states {
+		d.SysNS = j.Clocks[node].Wall(xspacetest.Epoch + int64(i)*(j.LastTrueNS()+2e6-xspacetest.Epoch)/int64(max(1, len(states)-1)))
+		b = snapshot.AppendDiscipline(b, d)
+	}
+	for _, p := range readingsOf(j, node, h.Tracer.Name).Pairs {
+		b = snapshot.AppendPair(b, p)
+	}
+	return b
+}
+
+// TestClocksThatAreKeptAreNear: two systems which say that their clocks are within 2 us of UTC have clocks within 4 us of each other: closer than
+// the collectives of this job tell, and that is the bound.
+func TestClocksThatAreKeptAreNear(t *testing.T) {
+	clocks := []xspacetest.Clock{{}, {OffsetNS: 1_500}, {OffsetNS: -1_200}}
+	j, inputs, offsets := recorded(t, xspacetest.Config{Clocks: clocks, GPUs: 1, EventsPerGPU: 500, RoundNS: 4e6, Seed: 3, NoSnapshots: true})
+	kept := snapshot.Discipline{Synchronized: true, MaxErrorNS: 2_000, Source: "adjtimex"}
+	loose := snapshot.Discipline{MaxErrorNS: 2_000, Source: "adjtimex"}
+	files := func(last ...snapshot.Discipline) (out []Input) {
+		for k := range inputs {
+			states := slices.Repeat([]snapshot.Discipline{kept}, 100) // more often than the error may grow by 500 ns
+			if k == 2 {
+				states = append(states[:min(len(states), 99*len(last))], last...)
+			}
+			h := snapshot.Header{Tracer: snapshot.Clock{Name: "CLOCK_MONOTONIC_RAW"}, Rank: -1}
+			out = append(out, Input{Path: put(t, t.TempDir(), fmt.Sprintf("node%d.pairs.jsonl", k), readingsFile(j, k, h, states...))})
+		}
+		return out
+	}
+	method := func(r Request) (methods []string, doc *Document) {
+		r.Inputs = inputs
+		doc = combined(t, 2, into(t, r))
+		for _, n := range doc.Nodes {
+			methods = append(methods, n.Method)
+		}
+		return methods, doc
+	}
+	got, doc := method(Request{Snapshots: files(kept, kept)})
+	for k, n := range doc.Nodes[1:] {
+		truth := clocks[k+1].OffsetNS
+		if n.Method != MethodDeclared || n.OffsetNS != 0 || n.BoundNS.Max < max(truth, -truth) || n.BoundNS.Max < 3_900 || n.BoundNS.Max > 4_000 {
+			t.Errorf("%s: %s, offset %d ns, bound %+v", n.ID, got[k+1], n.OffsetNS, n.BoundNS)
+		}
+	}
+	if said := strings.Join(doc.Notes, "\n"); !strings.Contains(said, "the systems of 2 nodes say that their clocks are kept near UTC: they are within 4 us of that of node0") {
+		t.Errorf("notes %q", doc.Notes)
+	}
+	for name, states := range map[string][]snapshot.Discipline{"nothing keeps one": {loose}, "too wide": {{Synchronized: true, MaxErrorNS: 2e9}}, "not asked": nil} {
+		if got, _ := method(Request{Snapshots: files(states...)}); got[1] != MethodDeclared || got[2] != MethodCollectives {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	if got, doc := method(Request{Snapshots: files(kept, kept), Offsets: offsets}); got[1] != MethodProbes || doc.Nodes[1].BoundNS.Max >= 3_900 {
+		t.Errorf("beside probes: got %v, bound %+v", got, doc.Nodes[1].BoundNS)
+	}
+	if got, _ := method(Request{Snapshots: files(kept, kept), Method: MethodWall}); got[1] != MethodWall {
+		t.Errorf("with the method wall: got %v", got)
+	}
+}
+
+// TestReadingsFindTheirTraces: files that a recorder named after a trace or that say which process they are of need no name.
+func TestReadingsFindTheirTraces(t *testing.T) {
+	j, inputs, offsets := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 500, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 5})
+	for _, c := range []struct{ trace, readings string }{
+		{"%s/alpha%d.xplane.pb", "%s/alpha%d.snapshot_pairs.pb"},
+		{"%s/host-%d.b.xplane.pb", "%s/host-%d.b.pairs.jsonl"},
+		{"%s/node%d.xplane.pb", "%s/node%d.pairs.jsonl.2"},
+		{"%s/node%d.xplane.pb", "%s/of-%d/pairs.jsonl"},
+	} {
+		dir := t.TempDir()
+		r := Request{Offsets: offsets}
+		for k := range inputs {
+			bare := withoutPlane(t, plainBytes(t, inputs[k].Path), "/host:snapshots")
+			id := fmt.Sprintf("node%d", k)
+			r.Inputs = append(r.Inputs, Input{ID: id, Path: put(t, dir, filepath.Base(fmt.Sprintf(c.trace, dir, k)), bare)})
+			h := snapshot.Header{Tracer: snapshot.Clock{Name: "ROCm"}, Rank: -1, Host: id} // the job's host names
+			content := readingsFile(j, k, h)
+			if strings.HasSuffix(c.readings, ".pb") {
+				content = readingsOf(j, k, "ROCm").Message()
+			}
+			path := fmt.Sprintf(c.readings, dir, k)
+			into := dir
+			if filepath.Dir(path) != dir {
+				into = t.TempDir()
+			}
+			r.Snapshots = append(r.Snapshots, Input{Path: put(t, into, filepath.Base(path), content)})
+		}
+		for _, n := range combined(t, 2, into(t, r)).Nodes {
+			if n.TracerLines != 1 || n.Snapshots == 0 {
+				t.Errorf("%s: %s has %d lines on the tracer's clock, %d snapshots", c.readings, n.ID, n.TracerLines, n.Snapshots)
+			}
+		}
+	}
+	h := snapshot.Header{Tracer: snapshot.Clock{Name: "ROCm"}, Rank: -1}
+	stray := Input{Path: put(t, t.TempDir(), "stray.jsonl", readingsFile(j, 0, h))}
+	_, _, err := Run(job.New(context.Background(), job.Options{}), into(t, Request{Inputs: inputs, Offsets: offsets, Snapshots: []Input{stray}}))
+	if !fault.Is(err, fault.Incompatible) {
+		t.Errorf("readings of a tracer that belong to nobody: %v", err)
+	}
+	h.Tracer.Name = "TSC"
+	stray.Path = put(t, t.TempDir(), "stray.jsonl", readingsFile(j, 0, h))
+	doc := combined(t, 2, into(t, Request{Inputs: inputs, Offsets: offsets, Snapshots: []Input{stray}}))
+	if !strings.Contains(strings.Join(doc.Notes, "\n"), "belong to none of the traces") {
+		t.Errorf("readings of another clock that belong to nobody: %q", doc.Notes)
+	}
+}
