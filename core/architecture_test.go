@@ -32,6 +32,7 @@ var floors = [][]string{
 	{"core/timeline/offsets"},
 	{"core/timeline/collective"},
 	{"core/timeline/precedence"},
+	{"core/timeline/launches"},
 	{"core/timeline/align"},
 	{"core/timeline/combine"},
 	{"core/timeline/inspect"},

@@ -29,6 +29,7 @@ def align_trace(
     timebase: str = "host",
     correction_stat: bool = False,
     bound_stat: bool = False,
+    device_clocks: str = "trust",
     salvage: bool = False,
     strict: bool = False,
     workers: int | None = None,
@@ -48,7 +49,7 @@ def align_trace(
         Which node of the clock files this trace is of; ``None`` finds out by its name and by what is recorded inside.
     snapshots, offsets, probes, declared, reference, method, policy, round_bound_ns, timebase
         As for ``combine_traces``.
-    correction_stat, bound_stat, salvage, strict
+    correction_stat, bound_stat, device_clocks, salvage, strict
         As for ``combine_traces``.
     workers, memory_limit, overwrite, progress
         As for ``combine_traces``.
@@ -86,6 +87,7 @@ def align_trace(
         timebase=timebase,
         correction_stat=correction_stat,
         bound_stat=bound_stat,
+        device_clocks=device_clocks,
         salvage=salvage,
         strict=strict,
         workers=workers,
@@ -111,6 +113,7 @@ def request(
     timebase: str = "host",
     correction_stat: bool = False,
     bound_stat: bool = False,
+    device_clocks: str = "trust",
     salvage: bool = False,
     strict: bool = False,
     workers: int | None = None,
@@ -131,6 +134,7 @@ def request(
         "timebase": timebase,
         "correction_stat": correction_stat,
         "bound_stat": bound_stat,
+        "device_clocks": device_clocks,
         "salvage": salvage,
         "strict": strict,
         **_request.limits(workers, memory_limit, defaults),

@@ -319,6 +319,7 @@ def combine_traces(
     time_range: str | TimeRange | None = None,
     correction_stat: bool = False,
     bound_stat: bool = False,
+    device_clocks: str = "trust",
     skip_unreadable: bool = False,
     salvage: bool = False,
     strict: bool = False,
@@ -371,6 +372,10 @@ def combine_traces(
     bound_stat
         Add to every event by how many ns its start or its end can be off, and a track of each node's offset and bound over
         time.
+    device_clocks
+        ``check`` finds out from launches and waits how far the clock of a device is off its host's, and says it in
+        ``document["nodes"][...]["device_clocks"]``; ``correct`` also moves its events where one is in an impossible order.
+        ``trust`` leaves them where the recorder has put them. Of Kineto JSON.
     skip_unreadable
         Leave out traces that cannot be read, and say which: in ``verdict``, ``skipped`` and ``warnings``. Without it one of
         them is an error; that none can be read always is.
@@ -437,6 +442,7 @@ def combine_traces(
         time_range=time_range,
         correction_stat=correction_stat,
         bound_stat=bound_stat,
+        device_clocks=device_clocks,
         skip_unreadable=skip_unreadable,
         salvage=salvage,
         strict=strict,
@@ -469,6 +475,7 @@ def request(
     time_range: str | TimeRange | None = None,
     correction_stat: bool = False,
     bound_stat: bool = False,
+    device_clocks: str = "trust",
     skip_unreadable: bool = False,
     salvage: bool = False,
     strict: bool = False,
@@ -496,6 +503,7 @@ def request(
         "apply_alignment": apply_alignment,
         "correction_stat": correction_stat,
         "bound_stat": bound_stat,
+        "device_clocks": device_clocks,
         "skip_unreadable": skip_unreadable,
         "salvage": salvage,
         "strict": strict,

@@ -26,6 +26,7 @@ METHODS = ("auto", "probes", "declared", "collectives", "wall")
 POLICIES = ("degrade", "hold", "refuse")
 NAMINGS = ("viewer", "document", "tagged", "rocm")
 TIMEBASES = ("host", "tracer")
+DEVICE_CLOCKS = ("trust", "check", "correct")
 TRACKS = ("chrome", "perfetto")
 RECORDINGS = ("v1", "v2")
 COLORS = ("auto", "always", "never")
@@ -101,6 +102,9 @@ def _alignment(command: str) -> tuple[Setting, ...]:
             f"{command}.reference", "text", None, "the node whose clock all others are put on", unset="the first node"
         ),
         Setting(f"{command}.correction-stat", "switch", False, "add the correction in ns to every event"),
+        Setting(
+            f"{command}.device-clocks", "choice", "trust", "whether kernels begin after their launches", DEVICE_CLOCKS
+        ),
         Setting(f"{command}.bound-stat", "switch", False, "add how far off it can be to every event"),
         Setting(f"{command}.strict", "switch", False, "exit 5 when a part could not be aligned"),
     )

@@ -49,6 +49,7 @@ def test_the_signature_is_the_interface():
         "time_range",
         "correction_stat",
         "bound_stat",
+        "device_clocks",
         "skip_unreadable",
         "salvage",
         "strict",

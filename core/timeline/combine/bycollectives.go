@@ -112,6 +112,6 @@ func (t *task) wallClock() collective.Clock {
 		if p := plans[parties[s.Node].node]; p != nil {
 			return p.Lines[s.Plane][s.Line].At(ns)
 		}
-		return ns, 0
+		return t.nodes[parties[s.Node].node].onHostClock(s.Plane, ns)
 	}
 }

@@ -48,6 +48,9 @@ func (t *task) learnClocks() error {
 				n.leave()
 			}
 		}
+		if err := t.deviceClocks(); err != nil {
+			return err
+		}
 		return t.agreeOnReference()
 	}
 	k := known{metas: map[int]clockfile.NodeMeta{}, snapshots: map[*Node]*clockfile.Snapshots{}, system: map[*Node][]clockfile.SystemClock{}, idle: map[string][]string{}}
@@ -65,6 +68,9 @@ func (t *task) learnClocks() error {
 		}
 	}
 	t.noteIdle(k.idle)
+	if err := t.deviceClocks(); err != nil {
+		return err
+	}
 	if err := t.learnKept(&k); err != nil {
 		return err
 	}

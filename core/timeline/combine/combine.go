@@ -135,6 +135,7 @@ type NodeResult struct {
 	Clock                  []ClockAt     `json:"clock"`    // what its clock showed over its trace; empty: nothing relates it, or it is the reference
 	Steps                  []Step        `json:"steps"`
 	Clamps                 []align.Clamp `json:"clamps,omitempty"`
+	DeviceClocks           []DeviceClock `json:"device_clocks,omitempty"` // what launches and waits say of them, where that is asked for
 	Warnings               []string      `json:"warnings"`
 
 	Salvaged *source.Salvaged `json:"salvaged,omitempty"` // of a file that was cut: what was lost

@@ -14,6 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
+	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/formats"
@@ -43,6 +44,7 @@ type Node struct {
 	Result   NodeResult
 	tag      string                 // the id as viewers' names carry it
 	degraded bool                   // something about this node's clock is missing
+	devices  map[int32]*clock.Map   // by process, of devices whose clock is not taken for the host's: the one -> the other
 	absolute bool                   // the instants of this node are since 1970
 	aligned  bool                   // prlx put it on the clock of a reference before
 	onHost   bool                   // prlx put its tracer lines on the host's clock before

@@ -237,6 +237,10 @@ func (t *task) markNode(k int, one *aligned.Node) {
 		if m := clock.Compose(nil, n.Clocks.Wall); len(m.Knots()) > 0 {
 			one.Wall, bound = m, m.LargestBound(first, last)
 		}
+		if own, ok := n.deviceBound(first, last); ok {
+			bound = max(bound, own)
+			one.Tracer = clock.Shift(0, own)
+		}
 	} else {
 		plan := t.plans[k]
 		one.Wall = plan.Wall
@@ -328,8 +332,9 @@ func (t *task) clockOf() collective.Clock {
 		case stated[s.Node].wall != nil:
 			return stated[s.Node].at(s, ns)
 		}
-		y, bound, _ := n.Clocks.Wall.At(ns)
-		return y, bound
+		host, own := n.onHostClock(s.Plane, ns)
+		y, bound, _ := n.Clocks.Wall.At(host)
+		return y, bound + own
 	}
 }
 

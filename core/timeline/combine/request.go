@@ -51,6 +51,7 @@ type Request struct {
 	ApplyAlignment *bool    `json:"apply_alignment"`
 	CorrectionStat bool     `json:"correction_stat"`
 	BoundStat      bool     `json:"bound_stat"`
+	DeviceClocks   string   `json:"device_clocks"`   // trust, check, correct
 	SkipUnreadable bool     `json:"skip_unreadable"` // traces that cannot be read are left out
 	Salvage        bool     `json:"salvage"`         // of traces that were cut, what is complete is read
 	Explain        string   `json:"explain"`         // the node whose clock is explained, by id, number or host; "" none
@@ -109,6 +110,16 @@ func (r *Request) normalize() error {
 	case "", FormatRun, FormatXPlane, FormatChrome:
 	default:
 		return fault.Usagef("format %q is not known", r.Format).WithHint("choose xplane, run or chrome")
+	}
+	switch r.DeviceClocks {
+	case "":
+		r.DeviceClocks = DeviceClocksTrust
+	case DeviceClocksTrust, DeviceClocksCheck, DeviceClocksCorrect:
+	default:
+		return fault.Usagef("device_clocks %q is not known", r.DeviceClocks).WithHint("choose trust, check or correct")
+	}
+	if r.DeviceClocks == DeviceClocksCorrect && !r.applies() {
+		return fault.Usagef("device clocks cannot be corrected where no time is touched").WithHint("leave out --no-align, or choose --device-clocks check")
 	}
 	if b := r.RoundBoundNS; b != nil && *b <= 0 {
 		return fault.Usagef("round_bound_ns is %d, expected how far off a round offset can be, in ns", *b)

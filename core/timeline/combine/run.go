@@ -296,7 +296,7 @@ func (t *task) place() error {
 		}
 		if n.facts.Timed > 0 {
 			first, _, _ := n.Clocks.Wall.At(n.facts.First.NS)
-			earlier(first)
+			earlier(first - n.deviceLead())
 		}
 		if k == t.ref && n.facts.HasStart && t.allText() { // Kineto's base is months before the events: the reference keeps it
 			base = n.facts.StartNS

@@ -117,10 +117,11 @@ func (t *task) chromeDocument() (*chromeDocument, error) {
 		if !t.alone() {
 			e.Processes, e.IDs, e.DropEmpty = d.processes(k), ids[k], true
 			d.markProcesses(k, e.Processes)
+			n.clocksOfDevices(&e)
 			if err := d.keepCompiled(k, e.Processes); err != nil {
 				return nil, err
 			}
-		} else if !t.untouched(n) && n.mark == nil {
+		} else if n.clocksOfDevices(&e); !t.untouched(n) && n.mark == nil {
 			t.markKept()
 			if e.Mark, err = t.mark.Text(); err != nil {
 				return nil, err
@@ -151,6 +152,9 @@ func (d *chromeDocument) markProcesses(k int, edits []source.TextProcess) {
 		}
 		one := &d.mark.Nodes[d.mine[k][part]]
 		one.Processes = append(one.Processes, pid)
+		if n.devices[int32(i)] != nil {
+			setThreads(one, edits[i].PID, threadsOf(n.layout[i], edits[i].TIDs))
+		}
 		if n.mark == nil || n.mark.Nodes[part].TracerThreads == nil {
 			continue
 		}
@@ -158,6 +162,34 @@ func (d *chromeDocument) markProcesses(k int, edits []source.TextProcess) {
 			setThreads(one, edits[i].PID, tids)
 		}
 	}
+}
+
+// threadsOf are the numbers of all threads of a process, as they are written.
+func threadsOf(p *source.Process, renamed map[string]string) (tids []int) {
+	for _, l := range p.Lines {
+		text := l.TextID
+		if to, ok := renamed[text]; ok {
+			text = to
+		}
+		if v, err := strconv.Atoi(text); err == nil {
+			tids = append(tids, v)
+		}
+	}
+	return tids
+}
+
+// clocksOfDevices makes an edit put the events of devices through the clocks of their own.
+func (n *Node) clocksOfDevices(e *source.TextEdit) {
+	if len(n.devices) == 0 {
+		return
+	}
+	if e.Processes == nil {
+		e.Processes = make([]source.TextProcess, len(n.layout))
+	}
+	for p := range n.devices {
+		e.Processes[p].Clock = n.deviceClock(p)
+	}
+	e.Sample = true
 }
 
 func setThreads(one *aligned.Node, pid string, tids []int) {
@@ -169,7 +201,7 @@ func setThreads(one *aligned.Node, pid string, tids []int) {
 
 // untouched reports whether no time of the node changes.
 func (t *task) untouched(n *Node) bool {
-	return n.Clocks.Wall.IsIdentity() && !t.external && t.keep == nil && !t.req.CorrectionStat && !t.req.BoundStat
+	return n.Clocks.Wall.IsIdentity() && len(n.devices) == 0 && !t.external && t.keep == nil && !t.req.CorrectionStat && !t.req.BoundStat
 }
 
 // chromeEdit says where the times of a Chrome trace go.

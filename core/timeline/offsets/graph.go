@@ -58,6 +58,7 @@ const (
 	Rounds                    // readings: offsets that somebody solved against a reference
 	Snapshots                 // readings: a tracer's clock and its host's, one after the other
 	Collectives               // executions of collectives: a fact each, and nothing says which of two members was faster
+	Launches                  // of work on a device, and waits for it: a fact each
 )
 
 // sources says of each source what a solution of it alone is called, what its measurements are called, and whether they are stated:
@@ -72,6 +73,7 @@ var sources = [...]struct {
 	Snapshots: {"snapshots", "snapshots", true},
 
 	Collectives: {"collectives", "collectives", false},
+	Launches:    {"launches", "launches and waits", false},
 }
 
 // String is the method that a solution of this source alone is called by.
@@ -313,7 +315,7 @@ func (s *Solution) doubt(unsteady, usable []*link) {
 		for _, c := range [2]Clock{l.A, l.B} {
 			if !held[c] && !s.said[c] {
 				s.said[c] = true
-				s.warnf("no clock that runs straight explains half of the collectives of %s: its readings, or what they are taken for, are wrong, and they are not used", c)
+				s.warnf("no clock that runs straight explains half of the %s of %s: its readings, or what they are taken for, are wrong, and they are not used", sources[l.Source].noun, c)
 			}
 		}
 	}

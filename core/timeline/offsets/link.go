@@ -58,10 +58,10 @@ func (l *link) fit(opt *Options) {
 	l.judgeBreaks(opt)
 }
 
-// steady reports whether the stretches in which straight lines fit are most of what collectives say. Where they are not, one of the clocks is
+// steady reports whether the stretches in which straight lines fit are most of what collectives or launches say. Where they are not, one of the clocks is
 // none, or what was matched does not belong together, and the lines of the rest are chance.
 func (l *link) steady() bool {
-	if l.Source != Collectives {
+	if l.Source != Collectives && l.Source != Launches {
 		return true
 	}
 	n := 0

@@ -124,21 +124,37 @@ var steps = [...]int64{1_000_000, 1000, 250}
 // grains finds, by node, what its recorder rounded instants to, less the ns that rounding allows for already: it may have cut as much from
 // every begin and from every duration.
 func grains(spans []event.Span) map[int32]int64 {
-	common := map[int32]int64{}
+	common := map[int32]Grain{}
 	for i := range spans {
 		s := &spans[i]
-		common[s.Node] = gcd(gcd(common[s.Node], s.StartNS), s.EndNS)
+		g := common[s.Node]
+		g.Add(s.StartNS)
+		g.Add(s.EndNS)
+		common[s.Node] = g
 	}
 	out := make(map[int32]int64, len(common))
 	for n, g := range common {
-		for _, step := range steps {
-			if g%step == 0 {
-				out[n] = step
-				break
-			}
+		if step := g.Step(); step > 0 {
+			out[n] = step
 		}
 	}
 	return out
+}
+
+// Grain finds out what a recorder rounded instants to. The zero Grain has seen none.
+type Grain struct{ common int64 }
+
+// Add adds an instant.
+func (g *Grain) Add(ns int64) { g.common = gcd(g.common, ns) }
+
+// Step is what all instants were rounded to, 0 where that is the ns or less.
+func (g *Grain) Step() int64 {
+	for _, step := range steps {
+		if g.common%step == 0 {
+			return step
+		}
+	}
+	return 0
 }
 
 func gcd(a, b int64) int64 {

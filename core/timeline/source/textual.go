@@ -94,11 +94,13 @@ type TextProcess struct {
 	// TIDs holds new tids by the old ones, both as JSON text; tids that are not in it stay. A thread without a thread_name gets
 	// its old tid for a name.
 	TIDs map[string]string
+	// Clock maps the instants of this process, where it is not on the clock of the trace; nil: TextEdit.Clock does.
+	Clock *clock.Map
 }
 
 // Zero reports whether nothing changes.
 func (p *TextProcess) Zero() bool {
-	return p.PID == "" && p.Name == nil && p.Labels == nil && p.SortIndex == nil && !p.Drop && len(p.TIDs) == 0
+	return p.PID == "" && p.Name == nil && p.Labels == nil && p.SortIndex == nil && !p.Drop && len(p.TIDs) == 0 && p.Clock == nil
 }
 
 // TextIDs puts the ids of a trace into a namespace of their own. Decimal ids grow by Offset and hexadecimal ones ("0x7f...") by

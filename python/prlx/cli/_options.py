@@ -59,6 +59,7 @@ def alignment(command: str) -> tuple[Option, ...]:
         from_setting(f"{command}.reference", "the node whose clock the others are put on", metavar="NODE"),
         from_setting(f"{command}.correction-stat"),
         from_setting(f"{command}.bound-stat"),
+        from_setting(f"{command}.device-clocks"),
         from_setting(f"{command}.strict"),
     )
 

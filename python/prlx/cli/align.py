@@ -64,7 +64,14 @@ COMMAND = Command(
 def _run_xprof(values: argparse.Namespace, ui: UI) -> int:
     from .. import _align
 
-    names = ("method", "policy", "reference", "correction-stat", "bound-stat")  # that have no flag here
+    names = (
+        "method",
+        "policy",
+        "reference",
+        "correction-stat",
+        "bound-stat",
+        "device-clocks",
+    )  # that have no flag here
     settings = {name.replace("-", "_"): ui.config.get(f"align.{name}").value for name in names}
     chosen = settings | given(values, _align.request)
     return _align_as(_align.request(values.trace, snapshots=values.snapshot_pairs, **chosen), ui)

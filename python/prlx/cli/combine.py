@@ -137,6 +137,7 @@ def render(result: CombinedTrace, ui: UI) -> Iterator[str]:
     yield ""
     yield from table(ui.out, _COLUMNS, [_row(node, result.reference) for node in result.nodes])
     yield from _steps(result)
+    yield from _devices(result, ui)
     yield from _collectives(result)
     yield from _repaired(result)
     yield from _explained(result, ui)
@@ -174,6 +175,49 @@ def _steps(result: CombinedTrace) -> Iterator[str]:
     for node in result.nodes:
         for step in node.document.get("steps") or ():
             yield f"{node_name(node.id)}: {step_text(step)}"
+
+
+_DEVICES = (
+    Column("node", shrinks=True),
+    Column("device", shrinks=True),
+    Column("launches", right=True),
+    Column("waits", right=True),
+    Column("before launch", right=True),
+    Column("after wait", right=True),
+    Column("its clock", shrinks=True),
+)
+
+
+def _devices(result: CombinedTrace, ui: UI) -> Iterator[str]:
+    """What launches and waits say of the clocks of devices, where that was asked for."""
+    rows = [
+        (
+            node.id,
+            device["process"],
+            format_count(device["launches"]),
+            format_count(device["waits"]),
+            _changed(device, "before_launch"),
+            _changed(device, "after_wait"),
+            _device_clock(device),
+        )
+        for node in result.nodes
+        for device in node.document.get("device_clocks") or ()
+    ]
+    if rows:
+        yield ""
+        yield from table(ui.out, _DEVICES, rows)
+
+
+def _changed(device: Mapping[str, Any], key: str) -> str:
+    before, after = device["before"][key], device["after"][key]
+    return f"{before} -> {after}" if device["corrected"] else str(before)
+
+
+def _device_clock(device: Mapping[str, Any]) -> str:
+    if device["offset_ns"] is None:
+        return str(device["said"])
+    said = f"{format_ns(device['offset_ns'], sign=True)} ± {format_ns(device['bound_ns']['p50'])}"
+    return said + (", corrected" if device["corrected"] else "")
 
 
 def step_text(step: Mapping[str, int]) -> str:

@@ -88,7 +88,7 @@ func (w *Worker) place(in Instant) (out Instant, boundNS int64, cov clock.Covera
 		out = Instant{NS: w.cursor.BaseY() + ns, PS: int32(ps)}
 	} else { // far away: ns are mapped, ps go along
 		out.PS = in.PS
-		out.NS, boundNS, cov = w.edit.Clock.At(in.NS)
+		out.NS, boundNS, cov = w.clock.At(in.NS)
 	}
 	if w.quantum == 1000 && out.PS != 0 {
 		w.counts.Quantized++

@@ -40,6 +40,9 @@ func NewRewriter(t *Trace, e Edit) (*Rewriter, error) {
 	r.timing = moved || e.KeepFromNS != nil || e.KeepToNS != nil || e.CorrectionArg != "" || e.BoundArg != "" || e.Sample
 	r.cursor = e.Clock.Cursor(r.origin)
 	for i := range e.Processes {
+		r.timing = r.timing || e.Processes[i].Clock != nil
+	}
+	for i := range e.Processes {
 		if !e.Processes[i].Zero() {
 			r.procs = make(map[string]int, len(t.Processes))
 			break
@@ -61,7 +64,8 @@ func (r *Rewriter) Identity() bool {
 // Worker rewrites chunks on behalf of one goroutine.
 type Worker struct {
 	*Rewriter
-	cursor  *clock.Cursor
+	common  *clock.Cursor // of processes without a clock of their own
+	cursor  *clock.Cursor // of the event's process
 	lex     lexer
 	fields  fields
 	patches []patch
@@ -69,6 +73,9 @@ type Worker struct {
 	lastPID []byte
 	lastIdx int
 	counts  *Counts
+
+	clock *clock.Map      // of the event's process
+	own   []*clock.Cursor // by process, of those that have a clock of their own
 }
 
 // patch replaces raw[s:e) by text[ts:te).
@@ -76,7 +83,7 @@ type patch struct{ s, e, ts, te int }
 
 // Worker returns a new worker.
 func (r *Rewriter) Worker() *Worker {
-	return &Worker{Rewriter: r, cursor: r.cursor.Clone(), lastIdx: -1, lex: lexer{shapes: newShapes()}}
+	return &Worker{Rewriter: r, common: r.cursor.Clone(), lastIdx: -1, lex: lexer{shapes: newShapes()}}
 }
 
 // Chunk appends the edited text of one chunk to dst and adds to counts what happened. raw holds the bytes [c.Offset, c.End) of
@@ -176,6 +183,7 @@ func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
 		}
 	}
 	metadata := f.phase(b) == 'M'
+	w.choose(p)
 	if (p != nil && p.Drop) || (w.timing && f.at[fieldTS].set() && !w.time(f, metadata)) {
 		w.counts.Dropped++
 		return false, nil
@@ -197,6 +205,21 @@ func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
 		w.ids(f)
 	}
 	return true, nil
+}
+
+// choose takes the clock of an event's process.
+func (w *Worker) choose(p *ProcessEdit) {
+	if p == nil || p.Clock == nil {
+		w.clock, w.cursor = w.edit.Clock, w.common
+		return
+	}
+	if w.own == nil {
+		w.own = make([]*clock.Cursor, len(w.edit.Processes))
+	}
+	if w.own[w.lastIdx] == nil {
+		w.own[w.lastIdx] = p.Clock.Cursor(w.origin)
+	}
+	w.clock, w.cursor = p.Clock, w.own[w.lastIdx]
 }
 
 // process finds the edit of an event's process, nil when there is none.

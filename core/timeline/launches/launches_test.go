@@ -1,0 +1,172 @@
+package launches
+
+import (
+	"context"
+	"math/rand/v2"
+	"reflect"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/source"
+)
+
+// recording is a trace of nothing but launches.
+type recording struct {
+	source.Trace
+	list []source.Launch
+}
+
+func (r *recording) Launches(_ context.Context, _ *file.Source, visit func(l *source.Launch)) error {
+	for i := range r.list {
+		visit(&r.list[i])
+	}
+	return nil
+}
+
+func (r *recording) add(role source.LaunchRole, process int32, number uint64, from, to int64) *source.Launch {
+	r.list = append(r.list, source.Launch{Span: source.Span{Process: process, Start: source.Instant{NS: from}, EndNS: to}, Role: role, Number: number})
+	return &r.list[len(r.list)-1]
+}
+
+func (r *recording) read(t *testing.T, limit int) *Found {
+	t.Helper()
+	f, err := read(context.Background(), nil, r, limit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+const (
+	host, other            = int32(0), int32(1)
+	gpu0, gpu1             = int32(2), int32(3)
+	roomForAll             = 1 << 20
+	isCall, isWork, isWait = source.LaunchCall, source.LaunchWork, source.LaunchWait
+)
+
+// TestWhatIsLinked: work with its call whichever comes first, copies that their call waits for, and waits for a device with the last work that was
+// launched before.
+func TestWhatIsLinked(t *testing.T) {
+	r := &recording{}
+	r.add(isWork, gpu0, 1, 107, 151) // before its call, as stored; its end was rounded up
+	r.add(isCall, host, 1, 101, 105)
+	r.add(isCall, host, 2, 110, 190)
+	w := r.add(isWork, gpu0, 2, 160, 181)
+	w.Awaited, w.ToHost = true, true
+	r.add(isWait, host, 9, 200, 203) // waits for the work of 1 and 2
+	c := r.add(isCall, host, 3, 210, 250)
+	c.Blocks = true
+	w = r.add(isWork, gpu0, 3, 215, 241)
+	w.ToHost = true
+	r.add(isCall, host, 4, 260, 270)
+	r.add(isWork, gpu0, 4, 265, 301)
+	r.add(isWait, host, 9, 269, 290)  // began while 4 was being launched: says nothing of it
+	r.add(isWait, other, 9, 600, 700) // of a process that launched nothing
+	r.add(isWork, gpu0, 0, 1, 2)      // without a number
+	r.add(isWork, gpu0, 77, 3, 4)     // whose call is not in the trace
+	f := r.read(t, roomForAll)
+	want := []Device{{
+		Process: gpu0, Work: 6, Linked: 4,
+		Launches: []Fact{{101, 107}, {110, 160}, {210, 215}, {260, 265}},
+		Waits:    []Fact{{190, 180}, {250, 240}, {203, 180}, {290, 240}},
+	}}
+	if !reflect.DeepEqual(f.Devices, want) || f.Calls != 4 || f.Ambiguous != 0 || f.Every != 1 {
+		t.Errorf("%+v", f)
+	}
+	if from, to := f.Devices[0].Span(); from != 107 || to != 265 {
+		t.Errorf("from %d to %d", from, to)
+	}
+	if most, ok, least, both := f.Devices[0].Ahead(); !ok || !both || most != 5 || least != -10 {
+		t.Errorf("ahead by %d at most, %d at least (%v, %v)", most, least, ok, both)
+	}
+}
+
+// TestWhatIsNotSaid: whose a number is, which of several devices a call waits for, whether a process is a device's.
+func TestWhatIsNotSaid(t *testing.T) {
+	r := &recording{}
+	r.add(isCall, host, 1, 10, 12)
+	r.add(isCall, other, 1, 11, 13)
+	r.add(isWork, gpu0, 1, 20, 30)
+	r.add(isCall, host, 2, 14, 16)
+	r.add(isCall, host, 2, 15, 18) // of the driver, within that of the runtime
+	r.add(isWork, gpu0, 2, 20, 30)
+	r.add(isCall, host, 3, 17, 19)
+	r.add(isWork, gpu1, 3, 20, 30)
+	r.add(isWork, host, 3, 20, 30)
+	r.add(isWait, host, 0, 40, 50)
+	f := r.read(t, roomForAll)
+	if f.Ambiguous != 1 || len(f.Devices) != 3 {
+		t.Fatalf("%+v", f)
+	}
+	shared, first, second := f.Devices[0], f.Devices[1], f.Devices[2]
+	if !shared.Shared || first.Shared || len(first.Waits)+len(second.Waits) != 0 {
+		t.Errorf("%+v", f.Devices)
+	}
+	if first.Work != 2 || !reflect.DeepEqual(first.Launches, []Fact{{14, 20}}) || !reflect.DeepEqual(second.Launches, []Fact{{17, 20}}) {
+		t.Errorf("%+v", f.Devices)
+	}
+}
+
+// TestLongTracesAreSampled: what is held has a limit, what is looked at is a share of the numbers, and nothing is linked wrongly.
+func TestLongTracesAreSampled(t *testing.T) {
+	r := &recording{}
+	random := rand.New(rand.NewPCG(1, 2))
+	const n = 40_000
+	for i := range int64(n) {
+		at := i * 100
+		r.add(isCall, host, uint64(i+1), at, at+10)
+		if random.IntN(2) == 0 {
+			r.add(isWait, host, 0, at+50, at+60)
+		}
+		r.add(isWork, gpu0, uint64(i+1), at+20, at+41)
+	}
+	f := r.read(t, 1000)
+	d := f.Devices[0]
+	if f.Every < 64 || d.Work != d.Linked || d.Work > 1000 || d.Work*f.Every < n/2 || d.Work*f.Every > 2*n {
+		t.Errorf("%d of %d, one in %d", d.Work, n, f.Every)
+	}
+	for _, l := range d.Launches {
+		if l.DeviceNS-l.HostNS != 20 {
+			t.Fatalf("%+v", l)
+		}
+	}
+	if len(d.Waits) == 0 || len(d.Waits) > 1000 {
+		t.Errorf("%d waits", len(d.Waits))
+	}
+	for _, l := range d.Waits {
+		if l.DeviceNS > l.HostNS {
+			t.Fatalf("%+v", l)
+		}
+	}
+}
+
+// TestOneNumberWithMoreWorkThanIsHeld, as of a graph that is launched once: it ends, and holds no more.
+func TestOneNumberWithMoreWorkThanIsHeld(t *testing.T) {
+	r := &recording{}
+	r.add(isCall, host, 5, 1, 2)
+	for i := range int64(5000) {
+		r.add(isWork, gpu0, 5, i, i+1)
+	}
+	if f := r.read(t, 100); len(f.Devices) > 0 && f.Devices[0].Work > 100 {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestRoundingAccusesNobody: a recorder that cuts begins and durations to microseconds may show a wait that ends before what it waited for.
+func TestRoundingAccusesNobody(t *testing.T) {
+	r := &recording{}
+	r.add(isCall, host, 1, 1000, 3000)
+	r.add(isWork, gpu0, 1, 1000, 5001)
+	r.add(isWait, host, 0, 5000, 4000)
+	d := r.read(t, roomForAll).Devices[0]
+	if v := d.Judge(nil); !v.None() {
+		t.Errorf("%+v", v)
+	}
+	late := d.Judge(func(ns int64) int64 { return ns - 1 })
+	if late != (Inversions{BeforeLaunch: 1, WorstNS: 1}) {
+		t.Errorf("%+v", late)
+	}
+	if early := d.Judge(func(ns int64) int64 { return ns + 1500 }); early.AfterWait != 1 || early.WorstNS != 500 {
+		t.Errorf("%+v", early)
+	}
+}
