@@ -1,7 +1,7 @@
 """How large recordings are in both formats: the kernels of bench/simulate.py, recorded as v2 and converted to v1 in zstd.
 
 Started by bench/simulate.py with Triton and the corpus in PYTHONPATH: one line of JSON a kernel and mode. The events of a v2
-file are its blocks of warps, paths and index: v1 has neither sites, which lie in a file of their own, nor what a launch wrote.
+file are its blocks of warps, paths, operands and index: v1 has neither sites, which lie in a file of their own, nor what a launch wrote.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MODES: dict[str, dict[str, Any]] = {
     "everything": {"mode": "values", "stores": True, "loads": True, "atomics": True},
 }
 PREAMBLE, HEAD = 16, 32  # bytes, as in docs/formats/prlx-v2.md
-WARPS, INDEX, PATHS = 3, 4, 10
+WARPS, INDEX, PATHS, OPERANDS = 3, 4, 10, 11
 
 
 def bytes_of_events(recording: bytes) -> int:
@@ -31,7 +31,7 @@ def bytes_of_events(recording: bytes) -> int:
     at, total = PREAMBLE, 0
     while recording[at : at + 4] == b"P2BK":
         kind, _, _, stored = struct.unpack_from("<BBHI", recording, at + 4)
-        total += HEAD + stored if kind in (WARPS, INDEX, PATHS) else 0
+        total += HEAD + stored if kind in (WARPS, INDEX, PATHS, OPERANDS) else 0
         at += HEAD + stored
     return total
 

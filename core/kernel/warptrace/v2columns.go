@@ -175,6 +175,14 @@ func (c v2ValueColumn) at64(planes []byte, n, i int) (v uint64) {
 // encodeValues stores the rows of a column in the mode that promises the fewest bytes once they are compressed. spare is memory.
 func encodeValues(planes []byte, values []uint64, n int, spare []uint64) (v2ValueColumn, []byte) {
 	width := widthOf(values)
+	mode := valuesMode(values, n, width, spare)
+	residuals(spare, values, n, mode, width)
+	c := v2ValueColumn{form: mode | uint8(bits.Len(width)-1)<<4}
+	return c, c.append(planes, spare)
+}
+
+// valuesMode is the mode that promises the fewest bytes.
+func valuesMode(values []uint64, n int, width uint, spare []uint64) uint8 {
 	best, least := uint8(0), -1
 	for mode := uint8(0); mode < valuesModes; mode++ {
 		if len(values) == n && mode > valuesSteps {
@@ -185,9 +193,7 @@ func encodeValues(planes []byte, values []uint64, n int, spare []uint64) (v2Valu
 			best, least = mode, cost
 		}
 	}
-	residuals(spare, values, n, best, width)
-	c := v2ValueColumn{form: best | uint8(bits.Len(width)-1)<<4}
-	return c, c.append(planes, spare)
+	return best
 }
 
 // append stores residuals: the planes behind dst, which are there in the column's masks.

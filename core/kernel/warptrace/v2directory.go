@@ -111,7 +111,7 @@ func (d *directoryReader) read(b []byte, count, body int, infos []WarpInfo, entr
 
 // of reads the directory of a block of either kind; paths is nil for warps blocks.
 func (d *directoryReader) of(h v2Head, b []byte, infos []WarpInfo, entries []v2Entry) ([]WarpInfo, []v2Entry, *v2PathDirectory, error) {
-	if h.kind == v2PathsKind {
+	if hasPaths(h.kind) {
 		return d.readPaths(b, int(h.count), infos, entries)
 	}
 	infos, entries, err := d.read(b, int(h.count), int(h.inflated), infos, entries)

@@ -20,14 +20,29 @@ import (
 // smallV2 is a recording of four blocks of warps, with sites before and between them.
 func smallV2(tb testing.TB) (raw []byte, warps []*Warp) {
 	tb.Helper()
-	return smallV2As(tb, V2Options{})
+	return smallV2As(tb, ModeValues, V2Options{})
 }
 
-func smallV2As(tb testing.TB, opt V2Options) (raw []byte, warps []*Warp) {
+// smallForms are small recordings with their events in blocks of each kind.
+func smallForms(tb testing.TB) (raw [][]byte, warps []*Warp) {
+	tb.Helper()
+	for _, form := range []struct {
+		mode Mode
+		opt  V2Options
+	}{{ModeValues, V2Options{}}, {ModeControlFlow, V2Options{}}, {ModeValues, V2Options{Sections: true}}} {
+		file, same := smallV2As(tb, form.mode, form.opt)
+		raw, warps = append(raw, file), same
+	}
+	return raw, warps
+}
+
+func smallV2As(tb testing.TB, mode Mode, opt V2Options) (raw []byte, warps []*Warp) {
 	tb.Helper()
 	rng := rand.New(rand.NewPCG(8, 9))
 	var out bytes.Buffer
-	w, err := CreateV2(&out, v2TestHeader(100), nil, opt)
+	h := v2TestHeader(100)
+	h.Mode = mode
+	w, err := CreateV2(&out, h, nil, opt)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -79,8 +94,8 @@ func openAny(b []byte) (*Trace, error) {
 func expected(err error) bool { return fault.Is(err, fault.Format) || fault.Is(err, fault.Limit) }
 
 func TestV2CutAnywhereGivesTheWholeBlocks(t *testing.T) {
-	for _, opt := range []V2Options{{}, {Sections: true}} {
-		raw, warps := smallV2As(t, opt)
+	forms, warps := smallForms(t)
+	for _, raw := range forms {
 		cutAnywhere(t, raw, warps)
 	}
 }
@@ -162,7 +177,7 @@ func TestV2AnyFlippedBitIsNoticed(t *testing.T) {
 
 // TestV2FilesThatLie are files whose checksums fit but whose numbers do not.
 func TestV2FilesThatLie(t *testing.T) {
-	raw, _ := smallV2As(t, V2Options{Sections: true})
+	raw, _ := smallV2As(t, ModeValues, V2Options{Sections: true})
 	last := func(kind byte) func([]byte) int {
 		return func(b []byte) int {
 			at := 0
@@ -308,7 +323,7 @@ func resealAll(b []byte) []byte {
 	if len(b) < v2Preamble+v2Trailer {
 		return b
 	}
-	copy(b, appendV2Preamble(nil, v2Major))
+	copy(b, appendV2Preamble(nil, v2MajorOperands))
 	for off := v2Preamble; off+v2HeadBytes <= len(b)-v2Trailer; { // the trailer is no block
 		copy(b[off:], v2BlockMagic)
 		b[off+6], b[off+7] = 0, 0
@@ -335,13 +350,14 @@ func resealAll(b []byte) []byte {
 }
 
 func FuzzOpenV2(f *testing.F) {
-	small, _ := smallV2(f)
-	f.Add(small, false)
-	f.Add(small, true)
-	f.Add(small[:len(small)/2], true)
-	sections, _ := smallV2As(f, V2Options{Sections: true})
-	f.Add(sections, false)
-	f.Add(sections, true)
+	forms, _ := smallForms(f)
+	for _, small := range forms {
+		f.Add(small, false)
+		f.Add(small, true)
+	}
+	f.Add(forms[0][:len(forms[0])/2], true)
+	f.Add(movedFile(f, 1, 6), false)
+	f.Add(movedFile(f, 2, 12), true)
 	f.Add(structuredFile(f, 3, 40, 0), true)
 	f.Add(writeV2(f, v2TestHeader(3), nil, nil, never), true)
 	for _, seed := range []uint64{0, 5, 19, 29} { // small files

@@ -148,7 +148,7 @@ func (v *v2) scan(ctx context.Context) (*v2List, error) {
 		switch head.kind {
 		case v2Header:
 			list.end = max(list.end, off)
-		case v2Sites, v2Warps, v2PathsKind:
+		case v2Sites, v2Warps, v2PathsKind, v2OperandsKind:
 			if lie := head.lie(); lie != "" {
 				return nil, fault.New(fault.Limit, "the block at byte %d cannot be what it says: %s", b.offset, lie).WithPath(v.in.Path())
 			}

@@ -7,28 +7,30 @@ import (
 
 // The layout of format v2 (docs/formats/prlx-v2.md).
 const (
-	v2Magic      = "\x89PRLX2\n\x1a"
-	v2MagicEnd   = "\x1a\n2XLRP\x89"
-	v2BlockMagic = "P2BK"
-	v2Major      = 2  // of files whose events are in warps blocks
-	v2MajorPaths = 3  // of files with paths blocks
-	v2Preamble   = 16 // bytes
-	v2HeadBytes  = 32
-	v2EntryBytes = 40 // of an index: offset and head
-	v2Trailer    = 32
+	v2Magic         = "\x89PRLX2\n\x1a"
+	v2MagicEnd      = "\x1a\n2XLRP\x89"
+	v2BlockMagic    = "P2BK"
+	v2Major         = 2  // of files whose events are in warps blocks
+	v2MajorPaths    = 3  // of files with paths blocks
+	v2MajorOperands = 4  // of files with blocks of paths with operands
+	v2Preamble      = 16 // bytes
+	v2HeadBytes     = 32
+	v2EntryBytes    = 40 // of an index: offset and head
+	v2Trailer       = 32
 
-	v2Header    = 1 // kinds of blocks
-	v2Sites     = 2
-	v2Warps     = 3
-	v2Index     = 4
-	v2End       = 5
-	v2Stores    = 6
-	v2Outputs   = 7
-	v2Chunks    = 8
-	v2Contents  = 9
-	v2PathsKind = 10
-	v2Zstd      = 1 // flag: the body is a zstd frame
-	v2DirMasks  = 11
+	v2Header       = 1 // kinds of blocks
+	v2Sites        = 2
+	v2Warps        = 3
+	v2Index        = 4
+	v2End          = 5
+	v2Stores       = 6
+	v2Outputs      = 7
+	v2Chunks       = 8
+	v2Contents     = 9
+	v2PathsKind    = 10
+	v2OperandsKind = 11 // paths, and operands by column
+	v2Zstd         = 1  // flag: the body is a zstd frame
+	v2DirMasks     = 11
 )
 
 // The limits of format v2. They bound what a reader allocates.
@@ -47,6 +49,7 @@ const (
 	v2MaxEvents     = 1 << 22 // of one warp
 	v2MaxHistory    = 1 << 20
 	v2MaxSnapshots  = 1 << 16
+	v2MaxBlockLanes = 1 << 23  // operands of the lanes of a block of paths with operands
 	v2MaxOutputs    = 64 << 20 // inflated body of the outputs block
 	v2MaxRows       = 1 << 24  // of stores, of the whole file
 	v2MaxBlockRows  = 1 << 16  // of a stores or chunks block, and chunks of a contents block
@@ -58,6 +61,7 @@ const (
 	v2BlockContents = 1 << 20 // likewise a contents block
 	v2BlockEvents   = 1 << 16 // a writer ends a block here
 	v2BlockBytes    = 4 << 20
+	v2BlockLanes    = 1 << 21 // operands of lanes: a writer ends a block here
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -91,7 +95,10 @@ func parseV2Head(b []byte) (h v2Head, ok bool) {
 }
 
 // holdsWarps reports whether blocks of a kind hold events.
-func holdsWarps(kind uint8) bool { return kind == v2Warps || kind == v2PathsKind }
+func holdsWarps(kind uint8) bool { return kind == v2Warps || hasPaths(kind) }
+
+// hasPaths reports whether blocks of a kind hold events as paths.
+func hasPaths(kind uint8) bool { return kind == v2PathsKind || kind == v2OperandsKind }
 
 // lie says what is wrong with the lengths of a head, "" when nothing is. What it lets pass may be allocated.
 func (h v2Head) lie() string {
@@ -105,7 +112,7 @@ func (h v2Head) lie() string {
 		if h.directory > v2MaxBlockWarps*80 || uint64(h.directory) < v2DirMasks+16*uint64(h.count) {
 			return "the length of its directory does not fit its warps"
 		}
-	case v2PathsKind:
+	case v2PathsKind, v2OperandsKind:
 		limit, count = v2MaxWarpsBody, v2MaxBlockWarps
 		if h.directory > v2MaxBlockWarps*96 || h.directory <= pathDirSizes {
 			return "the length of its directory does not fit its warps"

@@ -12,19 +12,20 @@ import (
 
 // v2Paths is a paths block in memory: everything but the values, which are decoded column by column when somebody asks for one.
 type v2Paths struct {
-	symbols []Symbol
-	ids     []uint32 // of the events of all paths, one path after another
-	ranks   []uint32 // of each of these events: its place in its column of values
-	numbers []uint32 // of each symbol: the number of its site in the block
-	sites   int      // of the block
-	paths   []v2Path
-	of      []uint32 // path of each warp
-	row     []uint32 // of each warp: its row in the columns of its path
-	groups  digestGroups
-	digests []digests // of groups
-	checked []bool    // groups whose digest was computed, under mu
-	rings   []byte
-	starts  []int // of each warp's rings
+	symbols   []Symbol
+	ids       []uint32 // of the events of all paths, one path after another
+	ranks     []uint32 // of each of these events: its place in its column of values
+	numbers   []uint32 // of each symbol: the number of its site in the block
+	sites     int      // of the block
+	paths     []v2Path
+	of        []uint32 // path of each warp
+	row       []uint32 // of each warp: its row in the columns of its path
+	groups    digestGroups
+	digests   []digests // of groups
+	checked   []bool    // groups whose digest was computed, under mu
+	rings     []byte    // histories, and snapshots where those are not in columns
+	starts    []int     // of each warp's rings
+	snapshots *v2Tracks // nil: they are rings
 
 	hashed sync.Once
 	slots  []uint32 // numbers of symbols plus 1, by hash
@@ -194,7 +195,7 @@ func (d *directoryReader) finishPaths(p *v2PathDirectory, ws []WarpInfo, es []v2
 const pathDirHead = 4 + 2*pathDirColumns
 
 // newV2Paths reads the body of a paths block.
-func newV2Paths(c *v2Codec, d *v2PathDirectory, body []byte) (*v2Paths, error) {
+func newV2Paths(c *v2Codec, d *v2PathDirectory, body []byte, kind uint8, entries []v2Entry) (*v2Paths, error) {
 	p := &v2Paths{of: d.of, groups: d.groups, digests: d.digests, checked: make([]bool, len(d.digests))}
 	total := 0
 	p.paths = make([]v2Path, len(d.lengths))
@@ -226,7 +227,16 @@ func newV2Paths(c *v2Codec, d *v2PathDirectory, body []byte) (*v2Paths, error) {
 	if err := p.readColumns(r); err != nil {
 		return nil, err
 	}
-	return p, p.readRings(r)
+	if err := p.readRings(r); err != nil {
+		return nil, err
+	}
+	if kind == v2OperandsKind {
+		return p, p.readTracks(c, r, entries)
+	}
+	if len(r.body) > 0 {
+		return nil, errSection
+	}
+	return p, nil
 }
 
 // readSites reads which sites the block has, and makes room for their symbols. It returns where those of each site begin.
@@ -438,9 +448,11 @@ func (p *v2Paths) readRings(r *planes) error {
 	for i, n := range lengths {
 		p.starts[i+1] = p.starts[i] + int(n)
 	}
-	if p.rings = r.body; r.bad || p.starts[len(lengths)] != len(p.rings) {
+	end := p.starts[len(lengths)]
+	if r.bad || end > len(r.body) {
 		return errSection
 	}
+	p.rings, r.body = r.body[:end], r.body[end:]
 	return nil
 }
 
@@ -458,7 +470,7 @@ func (p *v2Paths) column(path *v2Path, at int) (c *v2Column, values []uint64) {
 }
 
 // decode fills a warp that was reset to its number of events with the events at a position in the block.
-func (p *v2Paths) decode(at int, into *Warp) {
+func (p *v2Paths) decode(at int, into *Warp) error {
 	path := &p.paths[p.of[at]]
 	for e, id := range p.ids[path.from:][:path.n] {
 		s := &p.symbols[id]
@@ -474,11 +486,19 @@ func (p *v2Paths) decode(at int, into *Warp) {
 	for e := range into.Value {
 		into.Value[e] = rows[p.numbers[ids[e]]][ranks[e]]
 	}
+	if p.snapshots != nil {
+		return p.snapshots.addHashes(at, into)
+	}
+	return nil
 }
 
 // bytes is how much memory the block takes when every value is decoded.
 func (p *v2Paths) bytes(events int) int {
-	return len(p.planes) + len(p.rings) + 48*len(p.symbols) + 8*len(p.ids) + 8*events + 64*len(p.values)
+	n := len(p.planes) + len(p.rings) + 48*len(p.symbols) + 8*len(p.ids) + 8*events + 64*len(p.values)
+	if p.snapshots != nil {
+		n += p.snapshots.bytes()
+	}
+	return n
 }
 
 // Coded is a warp as a paths block holds it: symbols in place of columns. Whoever compares two of them need not decode what they share.

@@ -71,12 +71,14 @@ func cloned(from *Warp, number uint64) *Warp {
 
 func TestPathsHoldWhatSectionsHold(t *testing.T) {
 	for seed := range uint64(30) {
+		header := v2TestHeader(200)
+		header.Mode = []Mode{ModeControlFlow, ModeValues}[seed%2]
 		rng := rand.New(rand.NewPCG(seed, 1))
 		warps := manyWarps(rng, 60)
 		flushAt := rng.IntN(60)
 		flush := func(i int) bool { return i == flushAt }
 		var got, want Warp
-		paths := openV2Bytes(t, writeV2(t, v2TestHeader(200), someSites(8), warps, flush))
+		paths := openV2Bytes(t, writeV2(t, header, someSites(8), warps, flush))
 		sections := openV2Bytes(t, writeV2As(t, v2TestHeader(200), someSites(8), warps, flush, V2Options{Sections: true}))
 		for _, w := range warps {
 			if err := errors.Join(paths.ReadWarp(t.Context(), w.Warp, &got), sections.ReadWarp(t.Context(), w.Warp, &want)); err != nil {
@@ -172,15 +174,22 @@ func structuredSitesOf() (sites []site.Site) {
 
 // TestPathsThatLie changes every byte of a block with its checksum: what is read is an error, or what was written.
 func TestPathsThatLie(t *testing.T) {
-	raw, warps := smallV2(t)
+	forms, warps := smallForms(t)
 	byNumber := map[uint64]*Warp{}
 	for _, w := range warps {
 		byNumber[w.Warp] = w
 	}
+	for _, raw := range forms[:2] { // those with paths
+		liesAnywhere(t, raw, byNumber)
+	}
+}
+
+func liesAnywhere(t *testing.T, raw []byte, byNumber map[uint64]*Warp) {
+	t.Helper()
 	refused := 0
 	for _, off := range blocksOf(raw) {
 		head, _ := parseV2Head(raw[off:])
-		if head.kind != v2PathsKind {
+		if !hasPaths(head.kind) {
 			continue
 		}
 		for at := off + v2HeadBytes; at < off+v2HeadBytes+int(head.stored); at++ {
@@ -228,13 +237,14 @@ func sameEventsAs(t *testing.T, raw []byte, warps map[uint64]*Warp) {
 }
 
 func TestOlderReadersRefusePathsClearly(t *testing.T) {
-	raw, _ := smallV2(t)
-	sections, _ := smallV2As(t, V2Options{Sections: true})
-	if raw[8] != v2MajorPaths || sections[8] != v2Major {
-		t.Errorf("the versions are %d and %d", raw[8], sections[8])
+	forms, _ := smallForms(t)
+	for i, want := range []byte{v2MajorOperands, v2MajorPaths, v2Major} {
+		if forms[i][8] != want {
+			t.Errorf("the version is %d, want %d", forms[i][8], want)
+		}
 	}
-	newer := slices.Concat(appendV2Preamble(nil, v2MajorPaths+1), raw[v2Preamble:])
-	if _, err := openAny(newer); !fault.Is(err, fault.Format) || !bytes.Contains([]byte(err.Error()), []byte("format version is 4, expected 2 or 3")) {
+	newer := slices.Concat(appendV2Preamble(nil, v2MajorOperands+1), forms[0][v2Preamble:])
+	if _, err := openAny(newer); !fault.Is(err, fault.Format) || !bytes.Contains([]byte(err.Error()), []byte("format version is 5, expected 2 to 4")) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -45,8 +45,8 @@ type writtenPath struct {
 	warps   []int
 }
 
-// add takes a warp. Its digests are known.
-func (p *pathWriter) add(w *Warp, info *WarpInfo, sites int) {
+// add takes a warp. Its digests are known. operands are those that hashes are taken out of the values for, nil: none.
+func (p *pathWriter) add(w *Warp, info *WarpInfo, sites int, operands *hashedOperands) {
 	if len(p.recent) < sites {
 		p.recent = append(p.recent, make([]uint32, sites-len(p.recent))...)
 	}
@@ -79,6 +79,9 @@ func (p *pathWriter) add(w *Warp, info *WarpInfo, sites int) {
 	p.of = append(p.of, path)
 	p.starts = append(p.starts, len(p.values))
 	p.values = append(p.values, w.Value...)
+	if operands != nil {
+		operands.xor(w.Type, p.values[len(p.values)-len(w.Value):])
+	}
 	p.digests = append(p.digests, digests{info.Digest, info.Control})
 }
 

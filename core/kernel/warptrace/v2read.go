@@ -124,8 +124,8 @@ func (v *v2) readHeader() error {
 	if !isV2(b) || binary.LittleEndian.Uint32(b[12:]) != checksum(b[:12]) {
 		return v.corrupt(0, "the first %d bytes are corrupt", v2Preamble)
 	}
-	if major := binary.LittleEndian.Uint16(b[8:]); major != v2Major && major != v2MajorPaths {
-		return fault.Formatf(v.in.Path(), 8, "format version is %d, expected %d or %d", major, v2Major, v2MajorPaths).WithHint("a newer prlx reads it")
+	if major := binary.LittleEndian.Uint16(b[8:]); major < v2Major || major > v2MajorOperands {
+		return fault.Formatf(v.in.Path(), 8, "format version is %d, expected %d to %d", major, v2Major, v2MajorOperands).WithHint("a newer prlx reads it")
 	}
 	head, ok, err := v.headAt(v2Preamble, v.in.Size())
 	if err != nil {
@@ -355,8 +355,17 @@ func (v *v2) decode(c *v2Codec, l *v2Loaded, at int, into *Warp) error {
 		start := l.starts[at]
 		return c.decode(l.body[start:start+int(entry.section)], into, int(entry.history), int(entry.snapshots))
 	}
-	l.paths.decode(at, into)
-	return c.decodeRings(l.paths.rings[l.paths.starts[at]:l.paths.starts[at+1]], into, int(entry.history), int(entry.snapshots))
+	if err := l.paths.decode(at, into); err != nil {
+		return err
+	}
+	rings := l.paths.rings[l.paths.starts[at]:l.paths.starts[at+1]]
+	if l.paths.snapshots == nil {
+		return c.decodeRings(rings, into, int(entry.history), int(entry.snapshots))
+	}
+	if err := c.decodeRings(rings, into, int(entry.history), 0); err != nil {
+		return err
+	}
+	return l.paths.snapshots.decode(at, into)
 }
 
 // hasDigests reports whether the events of a warp have its digests. Those that several warps have in common are computed once, of all.
@@ -382,7 +391,9 @@ func (v *v2) hasDigests(l *v2Loaded, at int, w *Warp) bool {
 	var member Warp
 	for i := range of {
 		member.reset(l.warps[first+i], int(l.warps[first+i].Events))
-		p.decode(first+i, &member)
+		if p.decode(first+i, &member) != nil {
+			return false
+		}
 		of[i].all, of[i].control = DigestOf(&member, v.facts.keys)
 	}
 	same := p.digests[group] == groupDigests(l.warps[first:end], of)
@@ -395,7 +406,7 @@ func (v *v2) hasDigests(l *v2Loaded, at int, w *Warp) bool {
 // readCoded returns a warp as its block holds it; ok is false where that is no paths block, or where more than events belongs to the warp.
 func (v *v2) readCoded(ctx context.Context, at int) (c Coded, ok bool, err error) {
 	where := v.where[at]
-	if v.blocks[where.block].head.kind != v2PathsKind {
+	if !hasPaths(v.blocks[where.block].head.kind) {
 		return c, false, nil
 	}
 	l, err := v.block(ctx, at)
@@ -425,7 +436,7 @@ func (v *v2) load(b v2Block) (*v2Loaded, error) {
 	if paths != nil {
 		c := v.codecs.Get().(*v2Codec)
 		defer v.codecs.Put(c)
-		if l.paths, err = newV2Paths(c, paths, body); err != nil {
+		if l.paths, err = newV2Paths(c, paths, body, b.head.kind, l.entries); err != nil {
 			return nil, v.corrupt(b.offset, "a block is corrupt: %v", err)
 		}
 		l.body = nil

@@ -83,10 +83,14 @@ func ResumeV2(ctx context.Context, f V2File, path string, opt V2Options) (*V2Wri
 
 // majorAfter is the version in the preamble of a file that has blocks already.
 func (w *V2Writer) majorAfter(blocks []v2Block) uint16 {
+	major := w.major()
 	for i := range blocks {
-		if blocks[i].head.kind == v2PathsKind {
-			return v2MajorPaths
+		switch blocks[i].head.kind {
+		case v2PathsKind:
+			major = max(major, v2MajorPaths)
+		case v2OperandsKind:
+			major = max(major, v2MajorOperands)
 		}
 	}
-	return w.major()
+	return major
 }

@@ -43,17 +43,17 @@ func (c *v2Codec) encode(dst []byte, w *Warp) []byte {
 	if n := w.Len(); n > 0 {
 		dst = c.encodeEvents(dst, w, n)
 	}
-	return c.encodeRings(dst, w)
+	return c.encodeRings(dst, w.History, w.Snapshots)
 }
 
 // encodeRings appends what belongs to the events of a warp.
-func (c *v2Codec) encodeRings(dst []byte, w *Warp) []byte {
+func (c *v2Codec) encodeRings(dst []byte, history []HistoryEntry, snapshots []Snapshot) []byte {
 	c.last = resizedZero(c.last, len(c.facts.keys))
-	if len(w.History) > 0 {
-		dst = c.encodeHistory(dst, w.History)
+	if len(history) > 0 {
+		dst = c.encodeHistory(dst, history)
 	}
-	if len(w.Snapshots) > 0 {
-		dst = c.encodeSnapshots(dst, w.Snapshots)
+	if len(snapshots) > 0 {
+		dst = c.encodeSnapshots(dst, snapshots)
 	}
 	return dst
 }

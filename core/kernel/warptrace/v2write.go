@@ -29,9 +29,11 @@ type V2Writer struct {
 	keys  map[site.Key]struct{}
 	seen  warpSet
 
-	plain   bool       // sections, not paths
-	paths   pathWriter // of the block that is being filled, unless plain
-	body    []byte     // of the block that is being filled: sections, or histories and snapshots
+	plain   bool        // sections, not paths
+	columns bool        // operands of snapshots by column
+	paths   pathWriter  // of the block that is being filled, unless plain
+	tracks  trackWriter // likewise, where operands are kept by column
+	body    []byte      // of the block that is being filled: sections, or histories and snapshots
 	warps   []WarpInfo
 	entries []v2Entry
 	events  int
@@ -91,6 +93,8 @@ func newV2Writer(out io.Writer, h *Header, opt V2Options) (*V2Writer, error) {
 		return nil, err
 	}
 	w := &V2Writer{out: out, slots: h.WarpSlots, enc: enc, plain: opt.Sections, keys: map[site.Key]struct{}{}}
+	w.columns = h.Mode == ModeValues && !opt.Sections
+	w.tracks.group = max(1, uint64(h.WarpsPerBlock))
 	w.codec = v2Codec{facts: &w.facts, wave: h.WaveSize, taken: h.Taken}
 	return w, nil
 }
@@ -192,12 +196,17 @@ func (w *V2Writer) Append(warp *Warp) error {
 	}
 	info.Digest, info.Control = DigestOf(warp, w.facts.keys)
 	start := len(w.body)
-	if w.plain {
+	lanes := 0
+	switch {
+	case w.plain:
 		w.body = w.codec.encode(w.body, warp)
-	} else {
-		w.body = w.codec.encodeRings(w.body, warp)
+	case w.columns:
+		lanes = operandLanes(warp.Snapshots, w.codec.wave)
+		w.body = w.codec.encodeRings(w.body, warp.History, nil)
+	default:
+		w.body = w.codec.encodeRings(w.body, warp.History, warp.Snapshots)
 	}
-	if len(w.warps) > 0 && (w.events+n > v2BlockEvents || len(w.body) > v2BlockBytes || len(w.warps) == v2MaxBlockWarps) {
+	if len(w.warps) > 0 && (w.events+n > v2BlockEvents || len(w.body) > v2BlockBytes || len(w.tracks.lanes)+lanes > v2BlockLanes || len(w.warps) == v2MaxBlockWarps) {
 		section := w.body[start:]
 		w.body = w.body[:start]
 		if err := w.flushWarps(); err != nil {
@@ -206,8 +215,12 @@ func (w *V2Writer) Append(warp *Warp) error {
 		w.body = append(w.body, section...)
 		start = 0
 	}
-	if !w.plain {
-		w.paths.add(warp, &info, len(w.facts.keys))
+	switch {
+	case w.columns:
+		w.paths.add(warp, &info, len(w.facts.keys), hashedSnapshots(warp.Snapshots, w.codec.wave))
+		w.tracks.add(warp.Warp, warp.Snapshots, w.codec.wave)
+	case !w.plain:
+		w.paths.add(warp, &info, len(w.facts.keys), nil)
 	}
 	w.warps = append(w.warps, info)
 	w.entries = append(w.entries, v2Entry{uint32(len(warp.History)), uint32(len(warp.Snapshots)), uint32(len(w.body) - start)})
@@ -243,6 +256,7 @@ func (w *V2Writer) flushWarps() error {
 	head, directory, body := w.warpsBlock(&w.paths)
 	w.listed(head, directory, body)
 	w.paths.reset()
+	w.tracks.reset()
 	w.body, w.warps, w.entries, w.events = w.body[:0], w.warps[:0], w.entries[:0], 0
 	return w.err
 }
@@ -255,6 +269,9 @@ func (w *V2Writer) warpsBlock(paths *pathWriter) (head v2Head, directory, body [
 	} else {
 		head.kind = v2PathsKind
 		directory, body = paths.directory(w.enc, w.warps, w.entries), paths.encode(&w.codec, w.body, w.entries)
+	}
+	if w.columns {
+		head.kind, body = v2OperandsKind, w.tracks.encode(body, &w.codec)
 	}
 	head.directory = uint32(len(directory))
 	return head, directory, body
@@ -293,8 +310,11 @@ func (w *V2Writer) Close() error {
 
 // major is the version in the preamble.
 func (w *V2Writer) major() uint16 {
-	if w.plain {
+	switch {
+	case w.plain:
 		return v2Major
+	case w.columns:
+		return v2MajorOperands
 	}
 	return v2MajorPaths
 }

@@ -149,12 +149,7 @@ func (p *pointers) name(global *memory.Global, a, legal uint64) uint64 {
 
 // hashLanes adds the values of lanes to a hash.
 func hashLanes(h uint64, v *[lane.Lanes]uint64, lanes uint32) uint64 {
-	for rest := lanes; rest != 0; rest &= rest - 1 {
-		l := lowest(rest)
-		h = (h ^ v[l]*0x9e3779b97f4a7c15 ^ uint64(l)) * 0x100000001b3
-		h ^= h >> 29
-	}
-	return h
+	return warptrace.HashLanes(h, v[:], uint64(lanes))
 }
 
 // element is the register of one element of an access.
@@ -178,7 +173,7 @@ func (o *blockRecorder) store(w *execute.Warp, s *step, lanes uint32) {
 		return
 	}
 	o.addresses(w, s, lanes)
-	h := hashLanes(1, &o.address, lanes)
+	h := hashLanes(warptrace.HashStart, &o.address, lanes)
 	if s.what == stepCopy {
 		o.copied(w, s, lanes, h)
 		return
@@ -203,7 +198,7 @@ func (o *blockRecorder) load(w *execute.Warp, s *step, lanes uint32) {
 	if lanes == 0 {
 		return
 	}
-	if o.event(w, s, lanes, lanes, 0, o.hashElements(w, s, lanes, 1), warptrace.TypeHash) {
+	if o.event(w, s, lanes, lanes, 0, o.hashElements(w, s, lanes, warptrace.HashStart), warptrace.TypeHash) {
 		o.snapshots(w, s, lanes, warptrace.RoleLoad)
 	}
 }
