@@ -113,6 +113,10 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## eve
 kills: build build/triton/3.9.0/.ready ## a thousand commands killed at random: no half output; goes on where it was stopped
 	$(PY) tests/kills/run.py --kills 1000 --journal build/kills.jsonl
 
+.PHONY: bugs
+bugs: build build/triton/3.9.0/.ready ## what diff --explain says of bugs that others made, and of refactorings (ten minutes)
+	$(PY) tests/bugs/measure.py
+
 .PHONY: wheels
 wheels: ## a wheel for every CPython 3.10 to 3.13 found, in dist/
 	tests/install/build_wheels.sh
