@@ -1,7 +1,8 @@
 """How large recordings are in both formats: the kernels of bench/simulate.py, recorded as v2 and converted to v1 in zstd.
 
 Started by bench/simulate.py with Triton and the corpus in PYTHONPATH: one line of JSON a kernel and mode. The events of a v2
-file are its blocks of warps, paths, operands and index: v1 has neither sites, which lie in a file of their own, nor what a launch wrote.
+file are its blocks of warps, paths, operands and index: v1 has neither sites, which lie in a file of their own, nor what a
+launch wrote.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ func probeClocks(j *job.Job, r *probeRequest) (*probe.Document, error) {
 	if r.Node != nil {
 		n, err := strconv.Atoi(*r.Node)
 		if err != nil {
-			return nil, fault.Usagef("node %q is no number", *r.Node).WithHint("a node is numbered by its place in the list of peers, from 0")
+			return nil, fault.Usagef("node %q is not a number", *r.Node).WithHint("a node is numbered by its place in the list of peers, from 0")
 		}
 		asked.Node = &n
 	}

@@ -24,7 +24,16 @@ _SWITCHES = {
     "salvage",
     "skip-unreadable",
 }
-_CHOICES = {"policy", "method", "format", "naming", "timebase", "nan"}  # their value is part of the advice
+_SWITCHED_OFF = {"no-align": "apply_alignment"}  # flags that turn an argument off
+_CHOICES = {
+    "policy",
+    "method",
+    "format",
+    "naming",
+    "timebase",
+    "nan",
+    "device-clocks",
+}  # their value is part of the advice
 _NO_ARGUMENT = {"session", "compat", "lookahead", "limit", "tui"}  # of the command line alone
 _COMMAND_LINE = r"prlx [a-z]+(?: (?:--?[a-z][\w-]*|[A-Z]+\b|[\w.-]*[./\d][\w./-]*|%s))+"
 _FLAG = r"(?<![\w-])--([a-z][a-z-]*)(?: ([A-Z]+=\S*[^\s,;)]|[^\s,;()]+\.[a-z]+|[a-z][\w-]*))?|(?<![\w-])-o\b"
@@ -46,6 +55,8 @@ def in_python(text: str) -> str:
         if value and (flag in _CHOICES or ("." in value and "=" not in value)):
             return f'{name}="{value}"'
         kept = f" {value}" if re.fullmatch(r"[a-z][\w-]*", value) else ""  # the sentence goes on
+        if flag in _SWITCHED_OFF:
+            return f"{_SWITCHED_OFF[flag]}=False{kept}"
         return f"{name}={'True' if flag in _SWITCHES else ''}{kept}"
 
     return re.sub(_FLAG, argument, text)

@@ -113,7 +113,7 @@ func hostLines(text string) []string {
 // ExpandHosts expands a list of hosts as SLURM writes it: "node[01-03,07],login" is node01, node02, node03, node07, login.
 func ExpandHosts(list string) ([]string, error) {
 	wrong := func() error {
-		return fault.Usagef("%q is no list of hosts as SLURM writes it", list).WithHint("give the peers: --peers host1,host2")
+		return fault.Usagef("%q is not a list of hosts as SLURM writes it", list).WithHint("give the peers: --peers host1,host2")
 	}
 	var hosts []string
 	for len(list) > 0 {

@@ -92,7 +92,6 @@ type simNode struct {
 	dead   bool
 	diesAt int64
 	nextID uint64
-	wake   int64 // of the pending timer
 	starts int64
 }
 

@@ -55,10 +55,10 @@ func peerName(p string, port int) (string, error) {
 	}
 	host, at, err := net.SplitHostPort(p)
 	if err != nil || host == "" || strings.ContainsAny(host, "/=") {
-		return "", fault.Usagef("%q is no peer: expected host:port", p).WithHint("an IPv6 address stands in brackets: [fd00::1]:%d", DefaultPort)
+		return "", fault.Usagef("%q is not a peer: expected host:port", p).WithHint("an IPv6 address stands in brackets: [fd00::1]:%d", DefaultPort)
 	}
 	if n, err := strconv.Atoi(at); err != nil || n < 1 || n > 65535 {
-		return "", fault.Usagef("%q is no peer: its port is not within 1 and 65535", p)
+		return "", fault.Usagef("%q is not a peer: its port is not within 1 and 65535", p)
 	}
 	return net.JoinHostPort(host, at), nil
 }
