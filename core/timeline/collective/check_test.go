@@ -214,41 +214,136 @@ func TestReplicaGroupsAreApart(t *testing.T) {
 	}
 }
 
-// TestALimitLeavesOutTheLatestOnEveryDevice matches what is left: the first executions of each device, whatever the order in which
-// devices were read.
-func TestALimitLeavesOutTheLatestOnEveryDevice(t *testing.T) {
-	const devices, times = 4, 100
-	p := newPart(100)
-	p.Ops = []Op{{Key: "x", Kind: event.AllReduce}}
-	for d := range int32(devices) {
-		for k := range int64(times) {
-			p.add(event.Span{Node: d, StartNS: 10 * k, EndNS: 10*k + 5})
+// TestExecutionsWithoutANumberAreSampledOverTheirWholeTime: by their turn, and what is left is matched as it belongs together.
+func TestExecutionsWithoutANumberAreSampledOverTheirWholeTime(t *testing.T) {
+	const devices, times = 4, 1000
+	for _, tc := range []struct {
+		name    string
+		lost    int64 // the turn that device 2 lacks; -1: none
+		jumbled bool
+		reason  string
+	}{{"complete", -1, false, ""}, {"one lost", 500, false, reasonCounts}, {"jumbled", -1, true, reasonJumbled}} {
+		p := newPart(400)
+		p.Ops = []Op{{Key: "x", Kind: event.AllReduce}}
+		for d := range int32(devices) {
+			for k := range int64(times) {
+				if d == 2 && k == tc.lost {
+					continue
+				}
+				at := k
+				if tc.jumbled && d == 1 && k/2 == 100 {
+					at ^= 1 // two change places
+				}
+				p.add(event.Span{Node: d, StartNS: 10 * at, EndNS: 10*at + 5})
+			}
+		}
+		if len(p.Spans) > 400 || len(p.Spans) < 100 || int64(len(p.Spans))+p.Thinned != p.Turns[Seat{0, Slot{0, 0}}].Count*devices-min(1, tc.lost+1) || p.Dropped != 0 {
+			t.Fatalf("%s: %d kept, %d left out, %d dropped", tc.name, len(p.Spans), p.Thinned, p.Dropped)
+		}
+		m, err := Match(context.Background(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tc.reason != "" {
+			if len(m.Groups) != 0 || len(m.Unmatched) != 1 || m.Unmatched[0].Reason != tc.reason {
+				t.Errorf("%s: %d groups, unmatched %+v", tc.name, len(m.Groups), m.Unmatched)
+			}
+			continue
+		}
+		if len(m.Groups) != len(p.Spans)/devices || m.UnmatchedCount() != 0 {
+			t.Errorf("%s: %d groups of %d executions, %d unmatched", tc.name, len(m.Groups), len(p.Spans), m.UnmatchedCount())
+		}
+		latest := int64(0)
+		for _, g := range m.Groups {
+			start := p.Spans[g.Members[0].Span].StartNS
+			latest = max(latest, start)
+			for _, member := range g.Members {
+				if p.Spans[member.Span].StartNS != start {
+					t.Fatalf("%s: %d and %d are in one group", tc.name, start, p.Spans[member.Span].StartNS)
+				}
+			}
+		}
+		if latest < 10*times*9/10 {
+			t.Errorf("%s: the latest that is kept began at %d of %d ns", tc.name, latest, 10*times)
 		}
 	}
-	if len(p.Spans) > 100 || int64(len(p.Spans))+p.Dropped != devices*times {
-		t.Fatalf("%d kept, %d dropped of %d", len(p.Spans), p.Dropped, devices*times)
-	}
-	last := map[int32]int64{}
-	for _, s := range p.Spans {
-		last[s.Node] = max(last[s.Node], s.StartNS)
-	}
-	for d := range int32(devices) {
-		if last[d] != last[0] {
-			t.Errorf("device %d keeps up to %d ns, device 0 up to %d ns", d, last[d], last[0])
+}
+
+// TestTheShortestOfEachTimeAreKept: those that a lot would leave out, of every operation and all along, on nodes that were not the ones who
+// saw that they were short, too.
+func TestTheShortestOfEachTimeAreKept(t *testing.T) {
+	const launches, stretch = 40_000, int64(50e6)
+	short := func(node int32, k int64) bool { return k%1000 == 10*int64(node) }
+	read := func(node int32, wanted map[Launch]bool) *Part {
+		p := newPart(4000)
+		p.wanted = wanted
+		p.Ops = []Op{{Key: "x", Kind: event.AllReduce}, {Key: "y", Kind: event.AllReduce}}
+		for k := range int64(launches) {
+			took := int64(1e6) + k%7*1000
+			if short(node, k) {
+				took = 1000
+			}
+			op := int32(k % 2)
+			if op == 1 {
+				took *= 3 // an operation that takes more is not left out for that
+			}
+			p.add(event.Span{Node: node, Op: op, HasRun: true, Run: k, StartNS: k * stretch, EndNS: k*stretch + took})
 		}
+		p.finish()
+		return p
 	}
-	m, err := Match(context.Background(), p)
+	first := []*Part{read(0, nil), read(1, nil), read(2, nil)}
+	wanted := Wanted(first, 1000)
+	if len(wanted) > 1000 || len(wanted) < 120 {
+		t.Fatalf("%d launches are wanted", len(wanted))
+	}
+	var again []*Part
+	for node := range int32(3) {
+		p := read(node, wanted)
+		if len(p.Spans) > 4000 {
+			t.Fatalf("%d kept", len(p.Spans))
+		}
+		again = append(again, p)
+	}
+	m, err := Match(context.Background(), Join(again...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(m.Groups) != len(p.Spans)/devices || m.UnmatchedCount() != 0 {
-		t.Errorf("%d groups of %d executions, %d unmatched", len(m.Groups), len(p.Spans), m.UnmatchedCount())
+	found := map[int64]bool{}
+	for _, g := range m.Groups {
+		if len(g.Members) != 3 {
+			t.Fatalf("a group of %d", len(g.Members))
+		}
+		found[m.Part.Spans[g.Members[0].Span].Run] = true
 	}
-	for range 200 { // one instant for all of them: nothing to choose by
-		p.add(event.Span{StartNS: -5})
+	all, lost := 0, 0
+	for k := range int64(launches) {
+		for node := range int32(3) {
+			if short(node, k) {
+				all++
+				if !found[k] {
+					lost++
+				}
+			}
+		}
 	}
-	if len(p.Spans) > 100 {
-		t.Errorf("%d kept", len(p.Spans))
+	if all != 120 || lost > 0 {
+		t.Errorf("%d of %d launches that were short somewhere are lost", lost, all)
+	}
+	if got := Wanted([]*Part{newPart(10)}, 100); len(got) != 0 {
+		t.Errorf("nothing was left out, and %d are wanted", len(got))
+	}
+}
+
+// TestAPartHoldsNoMoreThanItsLimit: where neither launches nor turns are what fills it, either.
+func TestAPartHoldsNoMoreThanItsLimit(t *testing.T) {
+	p := newPart(100)
+	p.Ops = []Op{{Key: "x", Kind: event.AllReduce}}
+	for range 1000 { // one launch, and one instant for all of them: nothing to choose by
+		p.add(event.Span{HasRun: true, StartNS: -5})
+	}
+	if len(p.Spans) > 100 || p.Dropped == 0 {
+		t.Errorf("%d kept, %d dropped", len(p.Spans), p.Dropped)
 	}
 }
 

@@ -8,8 +8,6 @@
 package collective
 
 import (
-	"slices"
-
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
@@ -17,12 +15,9 @@ import (
 // MaxSpans is how many executions all nodes together may hold in memory unless the caller says otherwise: about 100 MiB.
 const MaxSpans = 1 << 19
 
-// PerNode returns the share of MaxSpans for each of n nodes.
-func PerNode(n int) int {
-	if n < 1 {
-		n = 1
-	}
-	return max(MaxSpans/n, 1<<10)
+// PerNode returns the share of most executions for each of n nodes: a thousand at least, where there are as many.
+func PerNode(most, n int) int {
+	return max(most/max(n, 1), min(1<<10, most))
 }
 
 // Op is a collective operation as one node's trace describes it.
@@ -58,10 +53,15 @@ type Part struct {
 	Dropped   int64         // executions beyond the limit: the latest of each device
 	Thinned   int64         // executions beyond the limit whose launches were left out, by lot, over the whole time
 	Halvings  uint8         // how often half of the launches were left out
+	Turns     map[Seat]Turn // of executions without a number: how many there were, and whether they came in order
+	Shortest  []Short       // where launches were left out: the shortest of each operation over the whole time
 	Unknown   int64         // events of compiled programs that could be collectives but came without their program
 	Warnings  []string
 	Programs  *Programs // of an XSpace: what its compiled programs say
 
+	wanted    map[Launch]bool // launches that are no matter of lot
+	short     *shortest       // nil before a launch is left out
+	hashes    []uint64        // of the keys of Ops, as far as they were needed
 	limit     int
 	cut       bool  // executions from horizonNS on were left out
 	horizonNS int64 // meaningful when cut
@@ -80,7 +80,7 @@ func newPart(limit int) *Part {
 	if limit <= 0 {
 		limit = MaxSpans
 	}
-	return &Part{limit: limit, DeviceIDs: map[Slot]int64{}, Ranks: map[int32]int{}, byKey: map[opID]int32{}}
+	return &Part{limit: limit, DeviceIDs: map[Slot]int64{}, Ranks: map[int32]int{}, Turns: map[Seat]Turn{}, byKey: map[opID]int32{}}
 }
 
 // op returns the index of the op of an id, made by build when it is new.
@@ -92,92 +92,6 @@ func (p *Part) op(id opID, build func() Op) int32 {
 	p.Ops = append(p.Ops, build())
 	p.byKey[id] = i
 	return i
-}
-
-// add keeps an execution. When the part is full, half of the launches are left out over the whole time: which, their numbers say, so that
-// every node keeps the same ones. Of executions without a number the latest are left out, so that every device keeps all that it executed
-// before one instant: their order still says which belong together.
-func (p *Part) add(s event.Span) {
-	for len(p.Spans)+len(p.paired) >= p.limit && p.takes(&s) {
-		p.shrink()
-	}
-	switch {
-	case p.takes(&s):
-	case s.HasRun && !drawn(s.Run, p.Halvings):
-		p.Thinned++
-		return
-	default:
-		p.Dropped++
-		return
-	}
-	if p.Ops[s.Op].Phase == hlo.Whole {
-		p.Spans = append(p.Spans, s)
-	} else {
-		p.paired = append(p.paired, s)
-	}
-}
-
-// takes reports whether an execution is none of those that are left out.
-func (p *Part) takes(s *event.Span) bool {
-	if s.HasRun && !drawn(s.Run, p.Halvings) {
-		return false
-	}
-	return !p.cut || s.StartNS < p.horizonNS
-}
-
-// drawn reports whether a launch is kept after launches were halved so many times. A launch that is kept was kept after each time before.
-func drawn(run int64, halvings uint8) bool {
-	v := uint64(run) * 0x9e3779b97f4a7c15
-	v = (v ^ v>>32) * 0xd6e8feb86659fd93
-	v ^= v >> 32
-	return v&(1<<halvings-1) == 0
-}
-
-// mostHalvings leaves one launch of four billion: then it is not launches that fill the part.
-const mostHalvings = 32
-
-// thin leaves out half of the launches.
-func (p *Part) thin(halvings uint8) {
-	p.Halvings = max(p.Halvings, halvings)
-	before := len(p.Spans) + len(p.paired)
-	out := func(s event.Span) bool { return s.HasRun && !drawn(s.Run, p.Halvings) }
-	p.Spans, p.paired = slices.DeleteFunc(p.Spans, out), slices.DeleteFunc(p.paired, out)
-	p.Thinned += int64(before - len(p.Spans) - len(p.paired))
-}
-
-// shrink makes room: by launches where those with a number are most of it, else by the latest quarter, at least one.
-func (p *Part) shrink() {
-	numbered := 0
-	for _, list := range [][]event.Span{p.Spans, p.paired} {
-		for i := range list {
-			if list[i].HasRun {
-				numbered++
-			}
-		}
-	}
-	before := len(p.Spans) + len(p.paired)
-	for 2*numbered > before && p.Halvings < mostHalvings {
-		if p.thin(p.Halvings + 1); len(p.Spans)+len(p.paired) < before {
-			return
-		}
-	}
-	p.shorten()
-}
-
-// shorten leaves out the latest quarter of the executions, at least one.
-func (p *Part) shorten() {
-	starts := make([]int64, 0, len(p.Spans)+len(p.paired))
-	for _, list := range [][]event.Span{p.Spans, p.paired} {
-		for i := range list {
-			starts = append(starts, list[i].StartNS)
-		}
-	}
-	slices.Sort(starts)
-	p.cut, p.horizonNS = true, starts[len(starts)*3/4]
-	before := len(starts)
-	late := func(s event.Span) bool { return s.StartNS >= p.horizonNS }
-	p.Spans, p.paired = slices.DeleteFunc(p.Spans, late), slices.DeleteFunc(p.paired, late)
-	p.Dropped += int64(before - len(p.Spans) - len(p.paired))
 }
 
 const maxWarnings = 50
@@ -201,10 +115,16 @@ func Join(parts ...*Part) *Part {
 		n += len(p.Spans)
 	}
 	out.Spans = make([]event.Span, 0, n)
+	wanted := map[Launch]bool{}
 	for _, p := range parts { // all keep the launches that the fullest one keeps
 		out.Halvings = max(out.Halvings, p.Halvings)
+		for l := range p.wanted {
+			wanted[l] = true
+		}
 	}
+	out.wanted = wanted
 	for _, p := range parts {
+		p.wanted = wanted
 		if p.Halvings < out.Halvings {
 			p.thin(out.Halvings)
 		}
@@ -213,6 +133,10 @@ func Join(parts ...*Part) *Part {
 		for _, s := range p.Spans {
 			s.Op += base
 			out.Spans = append(out.Spans, s)
+		}
+		for at, turn := range p.Turns {
+			at.Op += base
+			out.Turns[at] = turn
 		}
 		for s, id := range p.DeviceIDs {
 			out.DeviceIDs[s] = id
@@ -240,6 +164,12 @@ func (p *Part) Renumber(node int32) {
 		ids[Slot{node, s.Device}] = id
 	}
 	p.DeviceIDs = ids
+	turns := make(map[Seat]Turn, len(p.Turns))
+	for at, turn := range p.Turns {
+		at.Node = node
+		turns[at] = turn
+	}
+	p.Turns = turns
 	for old, r := range p.Ranks {
 		if old != node {
 			delete(p.Ranks, old)

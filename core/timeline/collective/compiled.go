@@ -31,6 +31,7 @@ type Extraction struct {
 // BeginCompiled does what FromCompiled does before it reads operations.
 func BeginCompiled(ctx context.Context, src *file.Source, trace source.Compiled, opt Options) (*Extraction, error) {
 	part := newPart(opt.Limit)
+	part.wanted = opt.Wanted
 	if opt.Rank != nil {
 		part.Ranks[opt.Node] = int(*opt.Rank)
 	}

@@ -21,7 +21,7 @@ func TestNamesInDocuments(t *testing.T) {
 
 func TestNodesShareTheLimitButEachGetsSome(t *testing.T) {
 	for n, want := range map[int]int{-1: MaxSpans, 0: MaxSpans, 1: MaxSpans, 2: MaxSpans / 2, 64: MaxSpans / 64, MaxSpans: 1024, 10 * MaxSpans: 1024} {
-		if got := PerNode(n); got != want {
+		if got := PerNode(MaxSpans, n); got != want {
 			t.Errorf("%d nodes: %d executions each, want %d", n, got, want)
 		}
 	}

@@ -17,6 +17,8 @@ type Options struct {
 	StartNS int64  // instant from which times count that are not absolute
 	Limit   int    // executions kept; default MaxSpans
 
+	Wanted map[Launch]bool // launches that are kept whatever the lot says
+
 	// Of a node whose recorder wrote of collectives.
 	Distributed *source.Distributed // nil: what the document says
 	Compiled    *Compiled           // nil: no mark says what its programs were

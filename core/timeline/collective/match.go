@@ -78,12 +78,13 @@ func (m *Matched) UnmatchedCount() int {
 
 // Reasons for unmatched executions.
 const (
-	reasonAlone  = "no trace has the partners"
-	reasonCut    = "the partners lie outside the time range"
-	reasonCounts = "devices executed it a different number of times and nothing tells which one is missing"
-	reasonSizes  = "message sizes differ, so the order is lost"
-	reasonChain  = "its communicator's operations are not the same, in the same order, on all devices"
-	reasonWho    = "it is not recorded which device is which participant"
+	reasonAlone   = "no trace has the partners"
+	reasonCut     = "the partners lie outside the time range"
+	reasonCounts  = "devices executed it a different number of times and nothing tells which one is missing"
+	reasonJumbled = "they are too many to keep all, and were not recorded in the order of their begin, so it is not known which were left out"
+	reasonSizes   = "message sizes differ, so the order is lost"
+	reasonChain   = "its communicator's operations are not the same, in the same order, on all devices"
+	reasonWho     = "it is not recorded which device is which participant"
 )
 
 // bucket is the executions among which partners are looked for.
@@ -342,6 +343,12 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		unmatched(reasonAlone, spansOf(list))
 		return
 	}
+	if b.how == ByOrder && m.Part.Halvings > 0 {
+		if reason := m.outOfTurn(len(seats), func(i int) *event.Span { return &m.Part.Spans[list[seats[i].from].span] }); reason != "" {
+			unmatched(reason, spansOf(list))
+			return
+		}
+	}
 	times := seats[0].to - seats[0].from
 	for _, s := range seats {
 		if s.to-s.from == times {
@@ -372,6 +379,23 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		}
 		m.Groups = append(m.Groups, g)
 	}
+}
+
+// outOfTurn says why the turns of executions of which some were left out do not tell which belong together; "" where they do.
+func (m *Matched) outOfTurn(seats int, first func(int) *event.Span) string {
+	var want Turn
+	for i := range seats {
+		s := first(i)
+		got := m.Part.Turns[Seat{s.Op, Slot{s.Node, s.Device}}]
+		switch {
+		case got.Jumbled:
+			return reasonJumbled
+		case i > 0 && got.Count != want.Count:
+			return reasonCounts
+		}
+		want = got
+	}
+	return ""
 }
 
 func spansOf(list []placed) []int32 {

@@ -9,9 +9,21 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/source/hlo"
 )
 
+// together reports whether starts and dones without numbers, of which some were left out, were as many before.
+func (p *Part) together(start, done *event.Span) bool {
+	if start.HasRun || p.Halvings == 0 {
+		return true
+	}
+	a, b := p.Turns[Seat{start.Op, Slot{start.Node, start.Device}}], p.Turns[Seat{done.Op, Slot{done.Node, done.Device}}]
+	return a.Count == b.Count && !a.Jumbled && !b.Jumbled
+}
+
 // finish joins each start with its done: the collective lasts from the start of the one to the end of the other. Within a
 // device and a launch, the k-th start belongs to the k-th done; where their numbers differ none is joined.
 func (p *Part) finish() {
+	if p.short != nil {
+		p.Shortest = p.short.list()
+	}
 	type half struct {
 		key  int32 // op of the start
 		done bool
@@ -43,8 +55,14 @@ func (p *Part) finish() {
 		}
 	}
 	p.paired = nil
+	run := func(h half) int64 {
+		if h.HasRun {
+			return h.Run
+		}
+		return 0
+	}
 	order := func(a, b half) int {
-		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Device, b.Device), cmp.Compare(a.Run, b.Run))
+		return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Device, b.Device), cmp.Compare(run(a), run(b)))
 	}
 	slices.SortFunc(halves, func(a, b half) int {
 		done := 0
@@ -64,7 +82,7 @@ func (p *Part) finish() {
 			}
 			j++
 		}
-		if 2*n != j-i {
+		if 2*n != j-i || !p.together(&halves[i].Span, &halves[j-1].Span) {
 			lost[p.Ops[halves[i].key].Key] += j - i
 			i = j
 			continue

@@ -32,6 +32,7 @@ func (t *task) solveCollectives(k *known) error {
 		return nil
 	}
 	t.numberNodes()
+	t.clocksToo = true
 	m, err := t.match()
 	if err != nil {
 		return err

@@ -32,9 +32,15 @@ func (n *Node) extract(ctx context.Context, nodes int) ([]*collective.Part, erro
 	return n.found, withPath(err, n.Path)
 }
 
+// mostSpans is how many executions of collectives are kept of all nodes together; tests keep fewer.
+var mostSpans = collective.MaxSpans
+
+// byLotAlone leaves out what else is kept; tests compare.
+var byLotAlone = false
+
 // options are what extraction needs to know of one part of the trace.
 func (n *Node) options(part, nodes int) collective.Options {
-	opt := collective.Options{Node: int32(part), Limit: collective.PerNode(nodes * n.parts()), Rank: n.Rank, StartNS: n.start}
+	opt := collective.Options{Node: int32(part), Limit: collective.PerNode(mostSpans, nodes*n.parts()), Rank: n.Rank, StartNS: n.start, Wanted: n.wanted}
 	if n.parts() > 1 {
 		opt.Rank = n.member(part).Rank
 	}
@@ -116,20 +122,17 @@ func (t *task) match() (*collective.Matched, error) {
 	if t.found != nil {
 		return t.found, nil
 	}
-	t.stage("collectives")
-	err := t.eachNode(func(ctx context.Context, k, _ int) error {
-		_, err := t.nodes[k].extract(ctx, len(t.nodes))
-		t.job.Progress().Add(t.nodes[k].bytes())
-		return err
-	})
-	if err != nil {
+	if err := t.extractAll(); err != nil {
 		return nil, err
 	}
-	var parts []*collective.Part
-	for i, p := range t.parties() {
-		one := t.nodes[p.node].found[p.part]
-		one.Renumber(int32(i))
-		parts = append(parts, one)
+	if t.clocksToo {
+		if err := t.extractShortest(); err != nil {
+			return nil, err
+		}
+	}
+	parts := t.parts()
+	for i, p := range parts {
+		p.Renumber(int32(i))
 	}
 	joined := collective.Join(parts...)
 	for _, n := range t.nodes {
@@ -138,8 +141,62 @@ func (t *task) match() (*collective.Matched, error) {
 			n.programs = nil
 		}
 	}
+	var err error
 	t.found, err = collective.Match(t.job.Context(), joined)
 	return t.found, err
+}
+
+// extractAll finds the collectives of all nodes.
+func (t *task) extractAll() error {
+	t.stage("collectives")
+	return t.eachNode(func(ctx context.Context, k, _ int) error {
+		_, err := t.nodes[k].extract(ctx, len(t.nodes))
+		t.job.Progress().Add(t.nodes[k].bytes())
+		return err
+	})
+}
+
+// parts are what was found, by party.
+func (t *task) parts() (out []*collective.Part) {
+	for _, p := range t.parties() {
+		out = append(out, t.nodes[p.node].found[p.part])
+	}
+	return out
+}
+
+// extractShortest reads the traces of which executions were left out once more, for those that were short somewhere: they bound the clocks
+// best, and a lot finds few of them. Where traces are read elsewhere the lot has to do.
+func (t *task) extractShortest() error {
+	devices, full := map[collective.Slot]bool{}, false
+	for i, p := range t.parts() {
+		full = full || p.Halvings > 0
+		for k := range p.Spans {
+			devices[collective.Slot{Node: int32(i), Device: p.Spans[k].Device}] = true
+		}
+	}
+	if !full || byLotAlone {
+		return nil
+	}
+	for _, n := range t.nodes {
+		if n.Src == nil {
+			t.note("the traces hold more executions of collectives than there is room for, and are read elsewhere: the clocks rest on those that a lot drew")
+			return nil
+		}
+	}
+	wanted := collective.Wanted(t.parts(), mostSpans*3/4/max(1, len(devices)))
+	for _, n := range t.nodes {
+		again := false
+		for _, p := range n.found {
+			again = again || p.Halvings > 0
+			p.Want(wanted)
+		}
+		if again {
+			n.found = nil
+		}
+		n.wanted = wanted
+	}
+	t.shortest = len(wanted)
+	return t.extractAll()
 }
 
 // judgeCollectives counts impossible orders before and after alignment, and explains the node that was asked for.
@@ -194,7 +251,11 @@ func (t *task) noteMatching(m *collective.Matched) {
 	t.doc.Notes = append(t.doc.Notes, m.Assumptions...)
 	t.doc.Warnings = append(t.doc.Warnings, m.Part.Warnings...)
 	if d := m.Part.Thinned; d > 0 {
-		t.note("one launch in %d was looked at, over the whole time: %d executions of collectives are beyond the limit of %d", uint64(1)<<m.Part.Halvings, d, collective.MaxSpans)
+		shortest := ""
+		if t.shortest > 0 {
+			shortest = fmt.Sprintf(", and %d that were the shortest of their operation and time somewhere", t.shortest)
+		}
+		t.note("one launch in %d was looked at, over the whole time%s: %d executions of collectives are beyond the limit of %d", uint64(1)<<m.Part.Halvings, shortest, d, mostSpans)
 	}
 	if d := m.Part.Dropped; d > 0 {
 		t.warn("%d executions of collectives are beyond the limit and were not judged", d)

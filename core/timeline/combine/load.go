@@ -42,16 +42,17 @@ type Node struct {
 
 	Clocks   align.Clocks
 	Result   NodeResult
-	tag      string                 // the id as viewers' names carry it
-	degraded bool                   // something about this node's clock is missing
-	devices  map[int32]*clock.Map   // by process, of devices whose clock is not taken for the host's: the one -> the other
-	absolute bool                   // the instants of this node are since 1970
-	aligned  bool                   // prlx put it on the clock of a reference before
-	onHost   bool                   // prlx put its tracer lines on the host's clock before
-	start    int64                  // instant from which times count that are not absolute themselves
-	kept     int64                  // events with a time that are in the output
-	found    []*collective.Part     // by part
-	programs []*collective.Programs // by part, of a trace with compiled programs whose collectives were looked for
+	tag      string                     // the id as viewers' names carry it
+	degraded bool                       // something about this node's clock is missing
+	devices  map[int32]*clock.Map       // by process, of devices whose clock is not taken for the host's: the one -> the other
+	absolute bool                       // the instants of this node are since 1970
+	aligned  bool                       // prlx put it on the clock of a reference before
+	onHost   bool                       // prlx put its tracer lines on the host's clock before
+	start    int64                      // instant from which times count that are not absolute themselves
+	kept     int64                      // events with a time that are in the output
+	found    []*collective.Part         // by part
+	programs []*collective.Programs     // by part, of a trace with compiled programs whose collectives were looked for
+	wanted   map[collective.Launch]bool // launches of collectives that are kept whatever the lot says
 
 	place    int              // among the inputs as they were given
 	salvaged *source.Salvaged // what was lost of a file that was cut; nil: nothing

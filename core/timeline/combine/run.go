@@ -35,10 +35,13 @@ type task struct {
 	unknown []bool   // by node, when the plan was made elsewhere: nothing is known of the error of its times
 	drawn   []string // likewise: its name on the curves of its clock
 
-	keep    *align.Range
-	plans   []*align.Plan       // by node; nil where a trace is re-timed as text
-	judging bool                // the clocks that are given are judged by collectives, so they are not made of them
-	shares  map[*Node]*Node     // nodes that share the clock of another
+	keep      *align.Range
+	plans     []*align.Plan   // by node; nil where a trace is re-timed as text
+	judging   bool            // the clocks that are given are judged by collectives, so they are not made of them
+	shares    map[*Node]*Node // nodes that share the clock of another
+	clocksToo bool            // the collectives are looked for to relate the clocks
+	shortest  int             // launches that were kept whatever the lot said
+
 	found   *collective.Matched // what match found in the whole recordings; nil before
 	matched *collective.Matched
 	doc     *Document
