@@ -78,13 +78,16 @@ func (m *Matched) UnmatchedCount() int {
 
 // Reasons for unmatched executions.
 const (
-	reasonAlone   = "no trace has the partners"
-	reasonCut     = "the partners lie outside the time range"
-	reasonCounts  = "devices executed it a different number of times and nothing tells which one is missing"
-	reasonJumbled = "they are too many to keep all, and were not recorded in the order of their begin, so it is not known which were left out"
-	reasonSizes   = "message sizes differ, so the order is lost"
-	reasonChain   = "its communicator's operations are not the same, in the same order, on all devices"
-	reasonWho     = "it is not recorded which device is which participant"
+	reasonAlone    = "no trace has the partners"
+	reasonCut      = "the partners lie outside the time range"
+	reasonCounts   = "devices executed it a different number of times and nothing tells which one is missing"
+	reasonJumbled  = "they are too many to keep all, and were not recorded in the order of their begin, so it is not known which were left out"
+	reasonSizes    = "message sizes differ, so the order is lost"
+	reasonUnequal  = "they carry one number, but their message sizes differ"
+	reasonNamesake = "its communicator's numbers name other operations on other devices"
+	reasonGaps     = "its communicator's numbers leave out most of what they count, as those of a counter that communicators share"
+	reasonChain    = "its communicator's operations are not the same, in the same order, on all devices"
+	reasonWho      = "it is not recorded which device is which participant"
 )
 
 // bucket is the executions among which partners are looked for.
@@ -102,7 +105,12 @@ func Match(ctx context.Context, part *Part) (*Matched, error) {
 	m := &Matched{Part: part}
 	everyone := slotsOf(part, nil)
 	lost := map[string]bool{} // chains in which the order is lost
+	distrusted := misnumbered(part)
 	for _, b := range buckets(part) {
+		if reason := distrusted[part.Ops[b.op].Chain]; reason != "" && b.how == ByRun {
+			m.release(Unmatched{Key: b.key, Reason: reason}, b.list)
+			continue
+		}
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -365,7 +373,14 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		missing = size - devices
 	}
 	for k := range times {
-		if b.how == ByOrder && !sizesAgree(m.Part, list, seats[0].from+k, len(seats), func(i int) int { return seats[i].from + k }) {
+		agree := sizesAgree(m.Part, list, seats[0].from+k, len(seats), func(i int) int { return seats[i].from + k })
+		if b.how == ByRun && !agree {
+			for _, s := range seats {
+				unmatched(reasonUnequal, spansOf(list[s.from+k:s.from+k+1]))
+			}
+			continue
+		}
+		if !agree {
 			var rest []int32
 			for _, s := range seats {
 				rest = append(rest, spansOf(list[s.from+k:s.from+times])...)

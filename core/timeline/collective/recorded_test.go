@@ -211,6 +211,49 @@ func TestProcessGroupsSequenceNumbersSizesAndPeers(t *testing.T) {
 	}
 }
 
+// TestNumbersAreTrustedWhereDevicesCountTheSame: a counter that a process shares among its communicators pairs what does not belong together.
+func TestNumbersAreTrustedWhereDevicesCountTheSame(t *testing.T) {
+	kernels := func(numbers []int, name func(k int) string, elements func(k int) int) (list []string) {
+		for k, n := range numbers {
+			list = append(list, kernelJSON(20*k, 10, fmt.Sprintf(`"Collective name":"%s","Process Group Name":"a","Process Group Ranks":"[0, 1]","Group size":2,"In msg nelems":%d,"Seq":%d`, name(k), elements(k), n)))
+		}
+		return list
+	}
+	count := func(from, by, n int) (out []int) {
+		for k := range n {
+			out = append(out, from+by*k)
+		}
+		return out
+	}
+	reduce := func(int) string { return "allreduce" }
+	same := func(int) int { return 64 }
+	for _, tc := range []struct {
+		name   string
+		a, b   []string
+		groups int
+		reason string
+	}{
+		{"counted on", kernels(count(5, 1, 12), reduce, same), kernels(count(5, 1, 12), reduce, same), 12, ""},
+		{"other windows", kernels(count(5, 1, 12), reduce, same), kernels(count(9, 1, 12), reduce, same), 8, reasonAlone},
+		{"some lost", kernels([]int{1, 2, 3, 5, 6, 7, 9, 10, 11, 13}, reduce, same), kernels(count(1, 1, 13), reduce, same), 10, reasonAlone},
+		{"a shared counter", kernels(count(4, 3, 12), reduce, same), kernels(count(4, 3, 12), reduce, same), 0, reasonGaps},
+		{"few numbers, far apart", kernels(count(4, 30, 4), reduce, same), kernels(count(4, 30, 4), reduce, same), 4, ""},
+		{"other operations", kernels(count(1, 1, 4), reduce, same), kernels(count(1, 1, 4), func(k int) string { return []string{"allreduce", "broadcast"}[k%2] }, same), 0, reasonNamesake},
+		{"other sizes", kernels(count(1, 1, 4), reduce, same), kernels(count(1, 1, 4), reduce, func(k int) int { return 64 + k/3 }), 3, reasonUnequal},
+		{"several of one number", kernels([]int{1, 1, 2, 2}, func(k int) string { return []string{"allreduce", "broadcast"}[k%2] }, same),
+			kernels([]int{1, 1, 2, 2}, func(k int) string { return []string{"broadcast", "allreduce"}[k%2] }, same), 4, ""},
+	} {
+		m := mustMatch(t, chromeText(t, rankJSON(0, tc.a...), 0), chromeText(t, rankJSON(1, tc.b...), 1))
+		reasons := map[string]bool{}
+		for _, u := range m.Unmatched {
+			reasons[u.Reason] = true
+		}
+		if len(m.Groups) != tc.groups || len(reasons) > 1 || tc.reason != "" && !reasons[tc.reason] || tc.reason == "" && len(reasons) > 0 {
+			t.Errorf("%s: %d groups, want %d; unmatched %+v, want %q", tc.name, len(m.Groups), tc.groups, m.Unmatched, tc.reason)
+		}
+	}
+}
+
 // TestThinnedOutTracesAreNotMatchedByOrder reads two ranks from which events were removed at random: the k-th all-reduce of one
 // is not the k-th of the other, as the sizes show, and then nothing else on that stream can be told either.
 func TestThinnedOutTracesAreNotMatchedByOrder(t *testing.T) {
