@@ -26,6 +26,8 @@ type Op struct {
 	Kind  event.Kind
 	Guess bool // the kind was read from a name, for lack of anything better
 
+	Grouped bool // one of the process groups of its rank executed it, and it is not recorded which: Join finds out
+
 	Variant uint64     // fingerprint of the program, which tells programs of one name apart where executions have no run id
 	Groups  [][]int64  // who takes part, by participant; nil: one group of everyone
 	Pairs   []hlo.Pair // transfers of a permute or send-recv, by participant
@@ -58,6 +60,9 @@ type Part struct {
 	Unknown   int64         // events of compiled programs that could be collectives but came without their program
 	Warnings  []string
 	Programs  *Programs // of an XSpace: what its compiled programs say
+
+	// ProcessGroups are those of each node's rank, where operations come without theirs.
+	ProcessGroups map[int32][][]int64
 
 	wanted    map[Launch]bool // launches that are no matter of lot
 	short     *shortest       // nil before a launch is left out
@@ -144,6 +149,12 @@ func Join(parts ...*Part) *Part {
 		for n, r := range p.Ranks {
 			out.Ranks[n] = r
 		}
+		for n, g := range p.ProcessGroups {
+			if out.ProcessGroups == nil {
+				out.ProcessGroups = map[int32][][]int64{}
+			}
+			out.ProcessGroups[n] = g
+		}
 		out.Dropped += p.Dropped
 		out.Thinned += p.Thinned
 		out.Unknown += p.Unknown
@@ -151,6 +162,7 @@ func Join(parts ...*Part) *Part {
 			out.warn(w)
 		}
 	}
+	out.settle()
 	return out
 }
 
@@ -174,6 +186,12 @@ func (p *Part) Renumber(node int32) {
 		if old != node {
 			delete(p.Ranks, old)
 			p.Ranks[node] = r
+		}
+	}
+	for old, g := range p.ProcessGroups {
+		if old != node {
+			delete(p.ProcessGroups, old)
+			p.ProcessGroups[node] = g
 		}
 	}
 }

@@ -57,8 +57,20 @@ func FromRecordedNodes(ctx context.Context, src *file.Source, trace source.Recor
 	readers[0].part.Dropped += omitted
 	launches := slices.ContainsFunc(readers, func(c *recordedReader) bool { return len(c.launched) > 0 })
 	compiled := slices.ContainsFunc(readers, func(c *recordedReader) bool { return c.planes != nil })
-	if launches || compiled || slices.ContainsFunc(layout, isCompiled) {
-		if err := trace.Around(ctx, src, around(readers, of, launches)); err != nil {
+	hosts := false
+	for _, c := range readers {
+		hosts = c.hosts() || hosts
+	}
+	if launches || compiled || hosts || slices.ContainsFunc(layout, isCompiled) {
+		v := around(readers, of, launches)
+		if hosts {
+			v.Executed = func(x *source.Call) {
+				if c := of(&x.Span); c != nil && c.onHost {
+					c.hosted(x)
+				}
+			}
+		}
+		if err := trace.Around(ctx, src, v); err != nil {
 			return nil, err
 		}
 	}
@@ -146,6 +158,7 @@ type recordedReader struct {
 	layout []*source.Process
 
 	distributed *source.Distributed
+	onHost      bool // its collectives were executed on threads of the host
 
 	devices  map[int64]int32 // device as recorded -> number within the node
 	unknown  int64

@@ -59,6 +59,8 @@ type AroundVisitor struct {
 	Launches bool
 	Call     func(c *Call)
 	Range    func(c *Call)
+	// Executed takes collectives that a library executed on threads of the host; nil: they are not asked for.
+	Executed func(c *Call)
 	// Operation takes events that may be operations of compiled programs. They are valid until it returns.
 	Operation func(o *OperationEvent)
 }

@@ -71,11 +71,15 @@ func isCommunicationRange(cat, name []byte) bool {
 	return string(cat) == "user_annotation" && bytes.HasPrefix(name, []byte("nccl:"))
 }
 
+func isExecuted(cat, name []byte) bool {
+	return string(cat) == "user_annotation" && bytes.HasPrefix(name, []byte("gloo:"))
+}
+
 // Around visits the events without a category, which JAX and crossed XSpaces have, and on demand calls of the runtime and the ranges that
 // PyTorch puts around collectives.
 func (t *Trace) Around(ctx context.Context, src *file.Source, v source.AroundVisitor) error {
 	want := func(phase byte, cat, name []byte) bool {
-		return phase == 'X' && (len(cat) == 0 || v.Launches && (isCall(cat) || isCommunicationRange(cat, name)))
+		return phase == 'X' && (len(cat) == 0 || v.Launches && (isCall(cat) || isCommunicationRange(cat, name)) || v.Executed != nil && isExecuted(cat, name))
 	}
 	return Events(ctx, src, t, want, func(e *Event) error {
 		if !e.Timed || e.Process == nil {
@@ -90,7 +94,11 @@ func (t *Trace) Around(ctx context.Context, src *file.Source, v source.AroundVis
 			v.Call(&c)
 		default:
 			shapes, _ := e.Arg("Input Dims")
-			v.Range(&source.Call{Span: spanOf(e), Name: string(e.Name), Shapes: string(shapes)})
+			take := v.Range
+			if isExecuted(e.Cat, e.Name) {
+				take = v.Executed
+			}
+			take(&source.Call{Span: spanOf(e), Name: string(e.Name), Shapes: string(shapes)})
 		}
 		return nil
 	})
