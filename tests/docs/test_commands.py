@@ -19,6 +19,7 @@ SHOWN = [
     "README.md",
     "docs/tutorial.md",
     "docs/two-runs.md",
+    "docs/ranks.md",
     "docs/serving.md",
     "docs/laptop.md",
     "docs/pytest.md",
@@ -37,9 +38,9 @@ def environment(folder: Path) -> dict[str, str]:
     """The environment of the command: ``prlx`` of this interpreter first, no setting of the person who runs the tests."""
     folder = folder.parent / "bin"
     folder.mkdir(exist_ok=True)
-    for name in ("prlx", "pytest"):
+    for name, what in (("prlx", " -m prlx"), ("pytest", " -m pytest"), ("python", "")):
         script = folder / name
-        script.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m {name} "$@"\n')
+        script.write_text(f'#!/bin/sh\nexec "{sys.executable}"{what} "$@"\n')
         script.chmod(0o755)
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_") and name != "COLUMNS"}
     kept.update(variables(TRITON / "3.9.0"))  # for pages that run Triton

@@ -19,6 +19,7 @@ READ_IN_ORDER = [
     "README.md",
     "docs/tutorial.md",
     "docs/two-runs.md",
+    "docs/ranks.md",
     "docs/serving.md",
     "docs/laptop.md",
     "docs/pytest.md",
