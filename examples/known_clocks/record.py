@@ -3,9 +3,9 @@
     python record.py torch -o recorded --clocks 0:0,37000:120,-5200:-80,250:35
     python record.py jax -o recorded --clocks 0:0,37000:120:2000@1.5
 
-A clock is OFFSET_US:DRIFT_PPM, and :STEP_US@SECONDS for a step that many seconds after the start. Each process preloads clock.c,
-which cc compiles, and has a UTS namespace of its own: run it as root, or where users may make namespaces. It needs Linux, and torch
-or jax. Beside the traces it writes truth.json, which says how the clocks were set.
+A clock is OFFSET_US:DRIFT_PPM, and :STEP_US@SECONDS for a step that many seconds after the start. Each process preloads
+clock.c, which cc compiles, and has a UTS namespace of its own: run it as root, or where users may make namespaces. It needs
+Linux, and torch or jax. Beside the traces it writes truth.json, which says how the clocks were set.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("framework", choices=sorted(RANKS))
     parser.add_argument("-o", "--output", type=Path, required=True, help="a folder that does not exist")
-    parser.add_argument("--clocks", default="0:0,37000:120,-5200:-80,250:35", help="one a process")
+    parser.add_argument("--clocks", default="0:0,37000:120,-5200:-80,250:35", help="one per process")
     parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--sleep", type=float, default=0.03, help="seconds between steps")
     parser.add_argument("--port", type=int, default=29431)
