@@ -157,7 +157,7 @@ func (m *Map) OnTarget() *Map {
 		}
 		from, to, f := near(m.knots[i-1]), near(k), m.flags[i]
 		if f&InStep != 0 && to-from > 2 { // on one clock there is no step to see: its size goes into the bounds within
-			size := clampFloat(math.Ceil(math.Abs(float64(to-from) - float64(k.X-m.knots[i-1].X))))
+			size := clampFloat(math.Ceil(m.stepSize(i)))
 			add(from+1, addSat(m.knots[i-1].BoundNS, size), f)
 			add(to-1, addSat(k.BoundNS, size), f)
 		}

@@ -287,9 +287,40 @@ func (m *Map) bound(i int, x int64) int64 {
 		v += float64(min(x-a.X, b.X-x)) * float64(m.wanderPPB) / 1e9
 	}
 	if m.flags[i]&InStep != 0 {
-		v += math.Abs(float64(b.Y-a.Y) - dx)
+		v += m.stepSize(i)
 	}
 	return clampFloat(math.Ceil(v))
+}
+
+// stepSize returns how far the values in the interval i of a step can be from the clock before the step and from the clock after it, which
+// go on with the rates that they have outside: over a long interval a rate can gain what the step takes.
+func (m *Map) stepSize(i int) float64 {
+	n := len(m.knots)
+	from, to := i-1, i // the knots around all of the step
+	for from > 0 && m.flags[from]&InStep != 0 {
+		from--
+	}
+	for to < n-1 && m.flags[to+1]&InStep != 0 {
+		to++
+	}
+	size := math.Abs(float64(m.knots[to].Y-m.knots[from].Y) - float64(m.knots[to].X-m.knots[from].X))
+	size = max(size, math.Abs(float64(m.knots[i].Y-m.knots[i-1].Y)-float64(m.knots[i].X-m.knots[i-1].X)))
+	for _, side := range [2]struct {
+		at, outside int
+		tail        Drift
+	}{{from, from - 1, m.before}, {to, to + 1, m.after}} {
+		a := m.knots[side.at]
+		gain := float64(side.tail) / 1e12
+		if side.outside >= 0 && side.outside < n {
+			o := m.knots[side.outside]
+			gain = float64((o.Y-a.Y)-(o.X-a.X)) / float64(o.X-a.X)
+		}
+		for k := from; k <= to; k++ {
+			dx := float64(m.knots[k].X - a.X)
+			size = max(size, math.Abs(float64(m.knots[k].Y-a.Y)-dx-gain*dx))
+		}
+	}
+	return size
 }
 
 func grow(b, distance, ppb int64) int64 {

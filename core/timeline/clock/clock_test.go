@@ -144,7 +144,7 @@ func TestTailsAndSteps(t *testing.T) {
 	}{
 		{0, 1000, 11, Extrapolated},
 		{1500, 2500, 15, 0},
-		{2000, 3000, 1_000_020, InStep},
+		{2000, 3000, 1_000_420, InStep}, // seen from behind, where the clock runs 100 ppm fast, the step is 400 ns larger
 		{14_000_000, 13_002_000, 10_020, Extrapolated},
 	} {
 		y, b, c := m.At(tc.x)
