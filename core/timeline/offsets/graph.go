@@ -276,10 +276,17 @@ func (g *Graph) solve(ctx context.Context, reference Clock, opt *Options) (*Solu
 		}
 		l := &link{Edge: e}
 		links = append(links, l)
+		if len(e.bounds)+len(e.readings) > 0 {
+			l.learn(opt)
+		}
+	}
+	shareSteps(links, opt)
+	for _, l := range links {
+		e := l.Edge
 		if len(e.bounds)+len(e.readings) == 0 {
 			continue
 		}
-		switch l.learn(opt); {
+		switch {
 		case len(l.parts) == 0:
 		case l.steady():
 			usable = append(usable, l)

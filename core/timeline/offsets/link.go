@@ -15,6 +15,8 @@ type link struct {
 	parts  []part    // maximal stretches without a break, ascending
 	breaks []breakIn // breaks[i] lies between parts[i] and parts[i+1]
 
+	cutBefore, cutAfter bool // there was a step before the first or after the last part, with too few observations beyond it
+
 	half     float64 // typicalHalf, filled when first needed
 	misfit   float64 // largest of the windows, ns
 	residual int64   // mean distance of the network's solution from this link's own estimate, ns
@@ -29,6 +31,11 @@ type lie struct {
 // learn finds out what the edge says over time.
 func (l *link) learn(opt *Options) {
 	l.fit(opt)
+	l.mark()
+}
+
+// mark notes where the parts begin and end, and how many steps lie before each.
+func (l *link) mark() {
 	steps := 0
 	for i := range l.parts {
 		p := &l.parts[i]
@@ -116,6 +123,7 @@ const (
 // breakIn is what happened somewhere in (fromX, toX).
 type breakIn struct {
 	kind       breakKind
+	proved     bool // that one of the clocks stepped here is known from other links
 	fromX, toX float64
 	slope      float64 // kinks and gaps: by how much the rate differs, ppb
 }

@@ -273,9 +273,35 @@ func (n *network) solve(ctx context.Context, s *Solution) error {
 			return fault.New(fault.Internal, "%v", err).Wrap(err)
 		}
 		n.count(i, &no)
+		if err := no.widenEnds(n.endsOf(i, no.Map)); err != nil {
+			return fault.New(fault.Internal, "%v", err).Wrap(err)
+		}
 		s.add(ClockOffsets{Clock: c, NodeOffsets: no})
 	}
 	return nil
+}
+
+// endsOf returns what the links of a clock saw before the first and after the last instant of its map.
+func (n *network) endsOf(i int, m *clock.Map) (before, after float64) {
+	from, to, _ := m.Span()
+	for li, e := range n.ends {
+		l := n.links[li]
+		if l.Source != Stamps || e[0] != i && e[1] != i {
+			continue
+		}
+		b, a := l.ends()
+		first, last := l.baseX+int64(l.parts[0].firstX), l.baseX+int64(l.parts[len(l.parts)-1].lastX)
+		if e[1] == i {
+			first, last = first+l.baseTheta, last+l.baseTheta
+		}
+		if first <= from+n.step {
+			before = math.Max(before, b)
+		}
+		if last >= to-n.step {
+			after = math.Max(after, a)
+		}
+	}
+	return before, after
 }
 
 // count books what stands behind a node's map.

@@ -105,6 +105,8 @@ func joinRuns(runs []run, monotone bool) (knots []clock.Knot, steps []int) {
 			steps = steps[:len(steps)-1]
 		}
 		right, rest := cutBefore(r.knots, xb)
+		left.BoundNS = max(left.BoundNS, right.BoundNS) // anywhere inside, the clock is on either side
+		right.BoundNS = left.BoundNS
 		knots = append(knots, left)
 		steps = append(steps, len(knots)-1)
 		knots = append(knots, right)

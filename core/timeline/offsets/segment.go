@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"math"
+	"slices"
 	"sort"
 )
 
@@ -137,7 +138,7 @@ func (t *trail) take(i int) bool {
 }
 
 // minPartObs is how many observations a stretch between two breaks needs to count as a part of its own.
-const minPartObs = 24
+const minPartObs = 8
 
 // makeParts turns cuts into parts and breaks. Stretches with too few observations, or of one direction, are swallowed by the
 // break around them; when nothing else is left, the longest stretch stands alone.
@@ -156,6 +157,9 @@ func (l *link) makeParts(cuts []cut) {
 	if len(kept) == 0 {
 		kept = append(kept, longest)
 	}
+	stepped := func(c cut) bool { return !c.gap }
+	l.cutBefore = slices.ContainsFunc(cuts[:kept[0]], stepped)
+	l.cutAfter = slices.ContainsFunc(cuts[kept[len(kept)-1]:], stepped)
 	for n, i := range kept {
 		from, to := l.stretch(cuts, i)
 		l.parts = append(l.parts, part{from: from, to: to})
@@ -205,6 +209,10 @@ func (l *link) judgeBreaks(opt *Options) {
 		d0, h0 := apart(left, right, b.fromX)
 		d1, h1 := apart(left, right, b.toX)
 		b.slope = math.Abs(right.fit.s - left.fit.s)
+		if b.proved {
+			b.kind = breakStep
+			continue
+		}
 		slack := float64(opt.WanderPPB) * (b.toX - b.fromX) / 1e9
 		if math.Abs(d0) <= h0+slack || math.Abs(d1) <= h1+slack || (d0 > 0) != (d1 > 0) {
 			if b.kind == breakStep {
@@ -226,8 +234,10 @@ func (l *link) dropUnfitted() {
 		switch {
 		case len(l.breaks) == 0:
 		case i == 0:
+			l.cutBefore = l.cutBefore || l.breaks[0].kind == breakStep
 			l.breaks = l.breaks[1:]
 		case i > len(l.breaks)-1:
+			l.cutAfter = l.cutAfter || l.breaks[i-1].kind == breakStep
 			l.breaks = l.breaks[:i-1]
 		default:
 			l.breaks[i-1].toX = l.breaks[i].toX

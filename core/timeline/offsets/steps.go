@@ -1,0 +1,288 @@
+package offsets
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+// A clock that steps steps on all of its links at once, but only links that are faster than the step is large contradict it. The others would
+// go on with one line through both sides. So what some links of a clock prove, all of them are told: they are cut there too.
+
+// stepSeen is a step that a link proves, on the clocks of both its ends.
+type stepSeen struct {
+	link  *link
+	when  [2]interval // on A's and on B's clock
+	size  float64
+	dealt bool
+}
+
+// shareSteps finds which clocks stepped and cuts all their links of packets there.
+func shareSteps(links []*link, opt *Options) {
+	var seen []*stepSeen
+	of := map[Clock][]*link{}
+	for _, l := range links {
+		if l.Source != Stamps || len(l.parts) == 0 {
+			continue
+		}
+		of[l.A], of[l.B] = append(of[l.A], l), append(of[l.B], l)
+		for i, b := range l.breaks {
+			if b.kind == breakStep {
+				seen = append(seen, l.stepAt(i))
+			}
+		}
+	}
+	changed := map[*link]bool{}
+	for {
+		clocks, group := blame(seen)
+		if len(group) == 0 {
+			break
+		}
+		for _, s := range group {
+			s.dealt = true
+		}
+		if len(clocks) == 2 { // whose other links would have seen it and did not, it was the other one
+			for i, c := range clocks {
+				if slices.ContainsFunc(of[c], func(l *link) bool { return l.ranStraight(c, group[0]) }) {
+					clocks = []Clock{clocks[1-i]}
+					break
+				}
+			}
+		}
+		for _, c := range clocks {
+			when, size := whenStepped(c, group)
+			for _, l := range of[c] {
+				if l.cutFor(c, when, size) {
+					changed[l] = true
+				}
+			}
+		}
+	}
+	for _, l := range links {
+		if changed[l] {
+			l.refit(opt)
+		}
+	}
+}
+
+// stepAt says when the break i was, on both clocks.
+func (l *link) stepAt(i int) *stepSeen {
+	b := l.breaks[i]
+	before, after := l.parts[i].at(b.fromX).theta, l.parts[i+1].at(b.toX).theta
+	s := &stepSeen{link: l, size: math.Abs(after-before) + 1e3}
+	s.when[0] = interval{l.baseX + int64(b.fromX), l.baseX + int64(b.toX)}
+	from, to := s.when[0].from+l.baseTheta+int64(before), s.when[0].to+l.baseTheta+int64(after)
+	s.when[1] = interval{min(from, to), max(from, to)}
+	return s
+}
+
+// ranStraight reports whether the link shows that a clock did not step then: it is much faster than the step was large, and one line explains
+// it from before to after.
+func (l *link) ranStraight(c Clock, s *stepSeen) bool {
+	if l == s.link || l.minRTT <= 0 || 2*float64(l.minRTT) > s.size {
+		return false
+	}
+	when := s.on(c)
+	from, to := float64(when.from-l.baseX), float64(when.to-l.baseX)
+	if l.B == c {
+		from, to = from-float64(l.baseTheta), to-float64(l.baseTheta)
+	}
+	return slices.ContainsFunc(l.parts, func(p part) bool { return p.firstX < from-1e9 && p.lastX > to+1e9 })
+}
+
+// on is when the step was on a clock of the link.
+func (s *stepSeen) on(c Clock) interval {
+	if s.link.A == c {
+		return s.when[0]
+	}
+	return s.when[1]
+}
+
+// blame returns the clock on which most of the steps that are left were at one time, and these steps. Where one link alone saw a step, it may
+// have been of either end.
+func blame(seen []*stepSeen) (clocks []Clock, group []*stepSeen) {
+	by := map[Clock][]*stepSeen{}
+	for _, s := range seen {
+		if !s.dealt {
+			by[s.link.A], by[s.link.B] = append(by[s.link.A], s), append(by[s.link.B], s)
+		}
+	}
+	order := make([]Clock, 0, len(by))
+	for c := range by {
+		order = append(order, c)
+	}
+	slices.SortFunc(order, Clock.Compare)
+	var best Clock
+	for _, c := range order {
+		steps := by[c]
+		slices.SortFunc(steps, func(a, b *stepSeen) int { return cmp.Compare(a.on(c).from, b.on(c).from) })
+		for i := range steps { // those that were going on when this one began
+			var at []*stepSeen
+			for _, s := range steps[:i+1] {
+				if s.on(c).to >= steps[i].on(c).from {
+					at = append(at, s)
+				}
+			}
+			if len(at) > len(group) {
+				best, group = c, at
+			}
+		}
+	}
+	if len(group) == 1 {
+		return []Clock{group[0].link.A, group[0].link.B}, group
+	}
+	return []Clock{best}, group
+}
+
+// whenStepped is when all of the steps can have been, on a clock that they have in common.
+func whenStepped(c Clock, group []*stepSeen) (interval, float64) {
+	var starts, ends []int64
+	size := 0.0
+	for _, s := range group {
+		starts, ends = append(starts, s.on(c).from), append(ends, s.on(c).to)
+		size = math.Max(size, s.size)
+	}
+	when := interval{slices.Max(starts), slices.Min(ends)}
+	if when.from > when.to {
+		when = interval{slices.Min(starts), slices.Max(ends)}
+	}
+	return when, size
+}
+
+// cutFor cuts the link where one of its clocks stepped and reports whether that changes anything.
+func (l *link) cutFor(c Clock, when interval, size float64) bool {
+	slack := int64(size)
+	from, to := float64(when.from-slack-l.baseX), float64(when.to+slack-l.baseX)
+	if l.B == c {
+		a, _ := l.backward(instantOf{x: when.from - slack})
+		b, _ := l.backward(instantOf{x: when.to + slack})
+		from, to = math.Min(float64(a.x-l.baseX), float64(b.x-l.baseX)), math.Max(float64(a.x-l.baseX), float64(b.x-l.baseX))
+	}
+	for i := range l.breaks {
+		if b := &l.breaks[i]; b.fromX <= to && b.toX >= from {
+			changed := !b.proved
+			b.proved = true
+			return changed
+		}
+	}
+	for i := range l.parts {
+		p := l.parts[i]
+		if p.lastX < from || p.firstX > to {
+			continue
+		}
+		left, right := p, p
+		for left.to > left.from && l.obs[left.to-1].x >= from {
+			left.to--
+		}
+		for right.from < right.to && l.obs[right.from].x <= to {
+			right.from++
+		}
+		var kept []part
+		for _, side := range []part{left, right} {
+			if side.to-side.from >= minPartObs && l.twoSided(side.from, side.to) {
+				kept = append(kept, side)
+			}
+		}
+		if len(kept) == 0 { // too little on either side to tell anything: the larger one stands
+			kept = []part{left}
+			if right.to-right.from > left.to-left.from {
+				kept[0] = right
+			}
+			if kept[0].to-kept[0].from == p.to-p.from || !l.twoSided(kept[0].from, kept[0].to) {
+				return false
+			}
+		}
+		if len(kept) == 1 {
+			l.cutBefore = l.cutBefore || i == 0 && kept[0].from > p.from
+			l.cutAfter = l.cutAfter || i == len(l.parts)-1 && kept[0].to < p.to
+		}
+		l.parts = slices.Replace(l.parts, i, i+1, kept...)
+		if len(kept) == 2 {
+			l.breaks = slices.Insert(l.breaks, i, breakIn{kind: breakStep, proved: true, fromX: l.obs[left.to-1].x, toX: l.obs[right.from].x})
+		}
+		for k := range kept {
+			q := &l.parts[i+k]
+			q.firstX, q.lastX = l.obs[q.from].x, l.obs[q.to-1].x
+		}
+		return true
+	}
+	return false
+}
+
+// refit fits the windows of a link anew, when its parts have changed.
+func (l *link) refit(opt *Options) {
+	for i := range l.parts {
+		l.parts[i].windows, l.parts[i].near = nil, 0
+	}
+	l.outliers, l.misfit, l.half = len(l.lies), 0, 0
+	l.fitParts(opt)
+	l.judgeBreaks(opt)
+	l.mark()
+}
+
+// ends says what became of the observations before the first and after the last part, which were too few on their side of a step: by how
+// much the clocks may have moved there. 0: nothing there contradicts.
+func (l *link) ends() (before, after float64) {
+	if len(l.parts) == 0 {
+		return 0, 0
+	}
+	if first := &l.parts[0]; l.cutBefore {
+		before = l.moved(l.obs[:first.from], first)
+	}
+	if last := &l.parts[len(l.parts)-1]; l.cutAfter {
+		after = l.moved(l.obs[last.to:], last)
+	}
+	return before, after
+}
+
+// unknownMove is by how much a clock may have moved when only one direction was seen.
+const unknownMove = 1e9
+
+// moved returns by how much at most the clocks have left the lines of a part, judged by observations beside it.
+func (l *link) moved(o []obs, p *part) float64 {
+	up, down := math.Inf(-1), math.Inf(-1)
+	for _, q := range o {
+		if q.side == dead {
+			continue
+		}
+		off := q.v - p.at(q.x).theta
+		if q.side > 0 {
+			up = math.Max(up, off)
+		} else {
+			down = math.Max(down, -off)
+		}
+	}
+	if math.IsInf(up, -1) || math.IsInf(down, -1) {
+		return unknownMove
+	}
+	return math.Max(0, math.Max(up, down))
+}
+
+// widenEnds lets the bound outside of the knots hold what was seen there and could not be used: at either end one more knot, a moment
+// outside, from which the bound grows.
+func (n *NodeOffsets) widenEnds(before, after float64) error {
+	knots := n.Map.Knots()
+	if len(knots) == 0 || before == 0 && after == 0 {
+		return nil
+	}
+	steps := slices.Clone(n.Map.Steps())
+	if before > 0 {
+		k := knots[0]
+		k.X, k.Y, k.BoundNS = k.X-closestKnots, k.Y-closestKnots, k.BoundNS+ceilNS(before)
+		knots = slices.Insert(slices.Clone(knots), 0, k)
+		for i := range steps {
+			steps[i]++
+		}
+	}
+	if after > 0 {
+		k := knots[len(knots)-1]
+		k.X, k.Y, k.BoundNS = k.X+closestKnots, k.Y+closestKnots, k.BoundNS+ceilNS(after)
+		knots = append(slices.Clone(knots), k)
+	}
+	fresh := NodeOffsets{Node: n.Node, DriftPPM: n.DriftPPM}
+	if err := fresh.build(knots, steps, n.tail); err != nil {
+		return err
+	}
+	n.Map = fresh.Map
+	return nil
+}
