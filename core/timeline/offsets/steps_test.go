@@ -5,21 +5,20 @@ import (
 	"testing"
 )
 
-// slowLink is a network in which node 2 is near node 1 and far from node 0: packets of the far link do not contradict a step of a millisecond.
-func slowLink(r *rand.Rand) func(from, to int) int64 {
+// slowLinks is a network in which nodes 0 and 2 are near each other and node 1 is far from both: its packets do not contradict a step of a
+// millisecond of node 2.
+func slowLinks(r *rand.Rand) func(from, to int) int64 {
 	return func(from, to int) int64 {
-		if from+to == 2 {
-			return 3e6 + int64(r.ExpFloat64()*300_000)
-		}
-		return 20_000 + int64(r.ExpFloat64()*10_000)
+		d := map[int]int64{1: 3e6, 2: 20_000, 3: 1e6}[from+to]
+		return d + int64(r.ExpFloat64()*float64(d)/10)
 	}
 }
 
 func TestAStepThatOneLinkProvesIsToldToSlowerLinks(t *testing.T) {
 	for seed := range int64(20) {
 		r := rand.New(rand.NewSource(seed))
-		by := []int64{1e6, -1e6, 300_000, -300_000}[seed%4]
-		p := probing{clocks: []wall{{}, {offset: 3e6, driftPPB: 40_000}, {offset: -7e6, driftPPB: -90_000}}, length: 40e9, every: 20e6, delay: slowLink(r)}
+		by := []int64{1.2e6, -1.2e6, 600_000, -600_000}[seed%4]
+		p := probing{clocks: []wall{{}, {offset: 3e6, driftPPB: 40_000}, {offset: -7e6, driftPPB: -90_000}}, length: 40e9, every: 120e6, delay: slowLinks(r)}
 		p.clocks[2].steps = []jump{{10e9 + seed*1e9, by}}
 		s := solve(t, p)
 		errs, _, violations, n := p.compare(s)
@@ -29,8 +28,10 @@ func TestAStepThatOneLinkProvesIsToldToSlowerLinks(t *testing.T) {
 		if len(s.Nodes[2].Steps) != 1 {
 			t.Errorf("seed %d, step of %d: found %+v", seed, by, s.Nodes[2].Steps)
 		}
-		if len(s.Nodes[1].Steps) != 0 {
-			t.Errorf("seed %d: node 1 did not step, found %+v", seed, s.Nodes[1].Steps)
+		for _, st := range s.Nodes[1].Steps { // it did not step; for a moment nothing ties it to the reference
+			if max(st.JumpNS, -st.JumpNS) > st.BoundNS {
+				t.Errorf("seed %d: node 1 did not step, found %+v", seed, st)
+			}
 		}
 	}
 }
