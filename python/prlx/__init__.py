@@ -109,6 +109,9 @@ __all__ = [
     "validate_collectives",
 ]
 
+# Modules for frameworks, which load them when they are used.
+_DOORS = ("jax", "torch")
+
 _LAZY = {
     "AlignmentComparison": "_combine_compare",
     "Clocks": "_clocks",
@@ -155,10 +158,12 @@ def __getattr__(name: str) -> object:
     from ._former import ALIASES, instead_of
 
     found = ALIASES.get(name, name)
-    if found not in _LAZY:
+    if found not in _LAZY and found not in _DOORS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}{instead_of(name)}")
     from importlib import import_module
 
+    if found in _DOORS:
+        return import_module(f"{__name__}.{found}")
     value: object = getattr(import_module(f"{__name__}.{_LAZY[found]}"), found)
     globals()[name] = value  # from now on without this function
     return value

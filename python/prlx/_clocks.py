@@ -101,13 +101,27 @@ class Clocks:
         return dict(self._counters)
 
     def now(self) -> None:
-        """Read the clocks now, besides the cadence: at the begin and the end of what matters."""
+        """Read the clocks now, besides the cadence: at the begin and the end of what matters.
+
+        Examples
+        --------
+        >>> with prlx.clocks("run5", rank=0) as clocks:
+        ...     clocks.now()
+        >>> clocks.counters["snapshots_taken"]
+        3
+        """
         for one in self._recorders:
             if isinstance(one, Sampler):
                 one.now()
 
     def stop(self) -> Clocks:
-        """End the recording. A file of more than 64 KiB is compressed. Again, and in a forked child, it does nothing."""
+        """End the recording. A file of more than 64 KiB is compressed. Again, and in a forked child, it does nothing.
+
+        Examples
+        --------
+        >>> prlx.clocks("run6", rank=0).stop().running
+        False
+        """
         if not self.running:
             return self
         for one in self._recorders:
@@ -138,6 +152,12 @@ class Clocks:
 def finished(snapshots: Path, **asked: Any) -> dict[str, Any]:
     """What the core makes of a file of readings."""
     return _core.run("finish_snapshots", {"path": str(snapshots), **asked})
+
+
+def attached(snapshots: Path, *, trace: Path, output: Path, distributed: dict[str, Any] | None) -> dict[str, Any]:
+    """Write a trace again with the readings in it, which may go on meanwhile."""
+    asked = {"path": str(snapshots), "trace": str(trace), "output": str(output), "distributed": distributed}
+    return _core.run("attach_snapshots", asked)
 
 
 def clocks(
@@ -191,6 +211,23 @@ def clocks(
     >>> recording.stop().counters["missed_deadline"]
     0
     """
+    return record(
+        directory, tracer=tracer, clock=clock, period_ms=period_ms, duration_s=duration_s, rank=rank, name=name
+    )
+
+
+def record(
+    directory: AnyPath,
+    *,
+    tracer: str = "auto",
+    clock: Clock | None = None,
+    period_ms: float | None = None,
+    duration_s: float | None = None,
+    rank: int | None = None,
+    name: str | None = None,
+    option: str | None = None,
+) -> Clocks:
+    """``clocks``, with the cadence that a profiler's options ask for: it counts where there is no ``period_ms``."""
     folder = Path(directory).expanduser().absolute()
     folder.mkdir(parents=True, exist_ok=True)
     number = rank_of_environment() if rank is None else rank
@@ -200,8 +237,8 @@ def clocks(
         raise UsageError(f"name is {begin!r}, expected the begin of a file name")
     path = free_name(folder, begin)
     sampler = Sampler(
-        path, tracer=tracer, clock=clock, period_ms=period_ms, duration_s=duration_s, host=host, rank=number
-    )
+        path, tracer=tracer, clock=clock, period_ms=period_ms, option=option, duration_s=duration_s, host=host, rank=number,
+    )  # fmt: skip
     return Clocks(folder, path, sampler.clock, sampler.period_ns / 1e6, [sampler])
 
 

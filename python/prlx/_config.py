@@ -170,6 +170,8 @@ OTHER_VARIABLES = frozenset(
         "PRLX_CYCLE_SERVERS",
         "PRLX_BENCH_FULL",
         "PRLX_CYCLE_HOSTILE_MB",
+        "PRLX_JAX_PYTHON",
+        "PRLX_TORCH_PYTHON",
         "PRLX_TRITON",
         "PRLX_TRITON_ALL",
         "PRLX_TRITON_SEEDS",

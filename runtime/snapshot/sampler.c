@@ -24,7 +24,7 @@ struct prlx_snapshot {
   prlx_snapshot_clock system, timer;
   int (*wait)(void *, int64_t);
   void *machine;
-  int64_t period;
+  int64_t period, start;
   int tries, fd, stopping, running, broken;
   pid_t owner;
   pthread_t thread;
@@ -209,11 +209,9 @@ int prlx_snapshot_now(prlx_snapshot *s) {
 
 static void *run(void *user) {
   prlx_snapshot *s = user;
-  int64_t start = 0, now = 0, every = discipline_every / s->period;
-  s->timer(s->machine, &start);
-  write_discipline(s);
+  int64_t start = s->start, now = 0, every = discipline_every / s->period;
   for (int64_t tick = 0;;) {
-    prlx_snapshot_now(s);
+    if (tick > 0) prlx_snapshot_now(s);
     if (tick > 0 && tick % (every > 0 ? every : 1) == 0) write_discipline(s);
     s->timer(s->machine, &now);
     int64_t late = (now - start) / s->period - tick;
@@ -261,6 +259,7 @@ static prlx_snapshot *give_up(prlx_snapshot *s, int made, const char *path) {
   prlx_clock_close(&s->tracer);
   if (s->fd >= 0) close(s->fd);
   if (made) unlink(path);
+  free(s->ring);
   free(s);
   return NULL;
 }
@@ -305,6 +304,9 @@ prlx_snapshot *prlx_snapshot_start(const prlx_snapshot_options *o, char *error, 
   pthread_cond_init(&s->stop, &monotonic);
   pthread_condattr_destroy(&monotonic);
   pthread_mutex_init(&s->lock, NULL);
+  s->timer(s->machine, &s->start);
+  write_discipline(s);
+  prlx_snapshot_now(s); /* the first pair, before anybody goes on */
   if (start_thread(s) != 0) {
     snprintf(error, room, "no thread can be started");
     return give_up(s, s->fd >= 0, o->path);

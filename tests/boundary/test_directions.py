@@ -28,6 +28,7 @@ FLOORS = (
     # measuring clocks
     ("_snapshots",),
     ("_clocks",),
+    ("jax", "torch"),
     # what repeats
     ("_cycles_tables", "_cycles_xlsx"),
     ("_cycles_result",),

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +84,25 @@ func TestScalingDoesNotOverflow(t *testing.T) {
 			t.Errorf("%d * %d / %d: got %d, want %d", c.v, c.times, c.by, got, c.want)
 		}
 	}
+}
+
+// BenchmarkBrackets says how wide the brackets of kept pairs are, beside how long a pair takes.
+func BenchmarkBrackets(b *testing.B) {
+	c, err := ClockNamed("monotonic_raw")
+	if err != nil {
+		b.Skip(err)
+	}
+	widths := make([]int64, b.N)
+	for i := range widths {
+		p, err := Read(System(), c, DefaultTries)
+		if err != nil {
+			b.Fatal(err)
+		}
+		widths[i] = p.WidthNS
+	}
+	slices.Sort(widths)
+	b.ReportMetric(float64(widths[len(widths)/2]), "p50-bracket-ns")
+	b.ReportMetric(float64(widths[len(widths)*99/100]), "p99-bracket-ns")
 }
 
 func BenchmarkPair(b *testing.B) {

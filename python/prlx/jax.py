@@ -1,0 +1,304 @@
+"""JAX's profiler with clocks: ``with prlx.jax.trace(log_dir):`` in every process gives one run that is put on one clock.
+
+Every process writes its trace into one run directory, whoever started it when, with the readings of its host's clocks in the
+trace (plane ``/host:snapshots``) and beside it (``<host>.snapshot_pairs.pb``). ``prlx combine`` finds all of it by itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import importlib
+import os
+import shutil
+import socket
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import _snapshots
+from ._clocks import Clocks, finished, is_distributed, record
+from ._errors import PrlxError, UsageError
+
+if TYPE_CHECKING:
+    from ._request import Path as AnyPath
+
+__all__ = ["Trace", "start_trace", "stop_trace", "trace"]
+
+_TIMEOUT_MS = 60_000  # for the other processes to say how the run is called
+
+
+@dataclass(repr=False)
+class Trace:
+    """A trace that is being recorded, or was.
+
+    Attributes
+    ----------
+    log_dir, run_dir
+        What TensorBoard and XProf are given, and the run in it: the same in all processes of a job.
+    process, processes
+        Which process of the job this is, and how many there are.
+    xplane, snapshots
+        The trace and the readings of clocks of this process, once the recording has ended; None where there are none.
+    counters
+        The telemetry of the sampler of clocks.
+    """
+
+    log_dir: Path
+    run_dir: Path | None
+    process: int
+    processes: int
+    xplane: Path | None = None
+    snapshots: Path | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+    _private: Path | None = None
+    _name: str = ""
+    _clocks: Clocks | None = None
+
+    @property
+    def command(self) -> str:
+        """The command that puts all traces of the run on one clock."""
+        return f"prlx combine {self.run_dir or self.log_dir}"
+
+    def __repr__(self) -> str:
+        return f"<Trace: process {self.process} of {self.processes}, {self.run_dir or self.log_dir}>"
+
+
+_running: Trace | None = None
+_registered = False
+
+
+def _profiler_module() -> Any:
+    """The part of jaxlib that takes profilers, under its names of today and of before."""
+    for name, attribute in (
+        ("jaxlib._profiler", None),
+        ("jax._src.lib", "_profiler"),
+        ("jaxlib.xla_client", "profiler"),
+    ):
+        with contextlib.suppress(ImportError, AttributeError):
+            module = importlib.import_module(name)
+            found = module if attribute is None else getattr(module, attribute)
+            if hasattr(found, "register_plugin_profiler"):
+                return found
+    return None
+
+
+def _register(tracer: str, period_ms: float | None) -> bool:
+    """Have XLA's profiler ask ours for its plane, in every session from now on; whether it takes profilers."""
+    global _registered
+    library = _snapshots.library()
+    said = ctypes.create_string_buffer(256)
+    if library.prlx_snapshot_pjrt_configure(tracer.encode(), _snapshots.period_ns(period_ms), said, len(said)):
+        raise UsageError(said.value.decode(errors="replace"))
+    if _registered:
+        return True
+    module = _profiler_module()
+    if module is None:
+        return False
+    capsule = ctypes.pythonapi.PyCapsule_New
+    capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
+    module.register_plugin_profiler(capsule(library.prlx_snapshot_pjrt_api(), b"pjrt_c_api", None))
+    _registered = True
+    return True
+
+
+def _client() -> Any:
+    """JAX's coordination service; None where this process is on its own."""
+    with contextlib.suppress(ImportError, AttributeError):
+        return importlib.import_module("jax._src.distributed").global_state.client
+    return None
+
+
+_runs = 0  # how many runs the processes of the job have agreed on
+
+
+def _agree(runs: Path, process: int, processes: int) -> tuple[str, str]:
+    """The name of the run, the same in all processes, and the begin of the names of this process's files, its own."""
+    global _runs
+    mine = now = time.strftime("%Y_%m_%d_%H_%M_%S")
+    for number in range(2, 100):
+        if not (runs / mine).exists():
+            break
+        mine = f"{now}_{number}"  # another run of the same second
+    host = socket.gethostname()
+    client = _client()
+    if client is None or processes < 2:
+        return mine, host
+    _runs += 1
+    key = f"prlx/trace/{_runs}"
+    try:
+        if process == 0:
+            client.key_value_set(f"{key}/name", mine)
+        client.key_value_set(f"{key}/host/{process}", host)
+        name = client.blocking_key_value_get(f"{key}/name", _TIMEOUT_MS)
+        hosts = [client.blocking_key_value_get(f"{key}/host/{one}", _TIMEOUT_MS) for one in range(processes)]
+    except Exception as error:
+        warnings.warn(f"the processes did not agree on the name of the run: {error}", stacklevel=4)
+        return mine, f"{host}.rank{process}"
+    return str(name), f"{host}.rank{process}" if len(set(hosts)) < processes else host
+
+
+def start_trace(
+    log_dir: AnyPath,
+    *,
+    snapshots: bool | None = None,
+    tracer: str = "auto",
+    period_ms: float | None = None,
+    **options: Any,
+) -> Trace:
+    """``jax.profiler.start_trace`` in every process of a job, with the clocks of the hosts.
+
+    Parameters
+    ----------
+    log_dir
+        What TensorBoard and XProf are given. The same in all processes, also of one host.
+    snapshots
+        Whether clocks are recorded. ``None``: where this process is one of several; elsewhere this is
+        ``jax.profiler.start_trace`` and nothing else.
+    tracer, period_ms
+        As for ``prlx.clocks``. ``profiler_options.advanced_configuration["snapshot_pair_period_ms"]`` counts where
+        ``period_ms`` is ``None``.
+    **options
+        What ``jax.profiler.start_trace`` takes, for instance ``profiler_options``.
+
+    Returns
+    -------
+    Trace
+        With the run directory; ``stop_trace`` returns the same, with the files.
+
+    Examples
+    --------
+    >>> prlx.jax.start_trace("log")  # doctest: +SKIP
+    <Trace: process 0 of 4, log/plugins/profile/2026_03_01_12_00_00>
+    """
+    global _running
+    import jax
+
+    if _running is not None:
+        raise UsageError("a trace is being recorded already", hint="end it first: prlx.jax.stop_trace()")
+    process, processes = int(jax.process_index()), int(jax.process_count())
+    root = Path(log_dir).expanduser().absolute()
+    wanted = (processes > 1 or is_distributed()) if snapshots is None else snapshots
+    if not wanted:
+        jax.profiler.start_trace(str(root), **options)
+        _running = Trace(root, None, process, processes)
+        return _running
+    run, name = _agree(root / "plugins" / "profile", process, processes)
+    # A folder of its own: the profiler names files by the host, and would write over those of other processes of it.
+    private = root / ".prlx" / f"{run}-{process}-{os.getpid()}"
+    private.mkdir(parents=True, exist_ok=True)
+    started = Trace(root, root / "plugins" / "profile" / run, process, processes, _private=private, _name=name)
+    asked = getattr(options.get("profiler_options"), "advanced_configuration", None) or {}
+    cadence = asked.get("snapshot_pair_period_ms")
+    try:
+        _register(tracer, period_ms)
+        started._clocks = record(
+            private, tracer=tracer, period_ms=period_ms, rank=process, name=name,
+            option=None if cadence is None else str(cadence),
+        )  # fmt: skip
+    except (PrlxError, OSError) as error:
+        if snapshots:
+            raise
+        warnings.warn(f"no clocks are recorded: {error}", stacklevel=2)
+    try:
+        jax.profiler.start_trace(str(private), **options)
+    except BaseException:
+        if started._clocks is not None:
+            started._clocks.stop()
+        shutil.rmtree(private, ignore_errors=True)
+        raise
+    _running = started
+    return started
+
+
+def stop_trace() -> Trace:
+    """End what ``start_trace`` began: the files of this process are in the run directory.
+
+    Examples
+    --------
+    >>> done = prlx.jax.stop_trace()  # doctest: +SKIP
+    >>> done.xplane.name, done.snapshots.name  # doctest: +SKIP
+    ('node7.xplane.pb', 'node7.snapshot_pairs.pb')
+    """
+    global _running
+    import jax
+
+    if _running is None:
+        raise UsageError("no trace is being recorded", hint="begin one: prlx.jax.start_trace(log_dir)")
+    done, _running = _running, None
+    if done._private is None or done.run_dir is None:
+        jax.profiler.stop_trace()
+        found = sorted(done.log_dir.glob("plugins/profile/*/*.xplane.pb"), key=lambda path: path.stat().st_mtime)
+        if found:
+            done.xplane, done.run_dir = found[-1], found[-1].parent
+        return done
+    try:
+        jax.profiler.stop_trace()
+    finally:
+        if done._clocks is not None:
+            done._clocks.stop()
+            done.counters = done._clocks.counters
+        _collect(done, done._private, done.run_dir)
+    return done
+
+
+def _collect(done: Trace, private: Path, run: Path) -> None:
+    """Move what this process wrote into the run directory, under names of its own."""
+    run.mkdir(parents=True, exist_ok=True)
+    for written in sorted(private.glob("plugins/profile/*/*")):
+        # <host>.xplane.pb, <host>.trace.json.gz: what follows the host stays
+        ending = written.name.removeprefix(socket.gethostname())
+        ending = (
+            ending
+            if ending != written.name and ending.startswith(".")
+            else "." + ".".join(written.name.split(".")[-2:])
+        )
+        target = run / f"{done._name}{ending}"
+        written.replace(target)
+        if ending == ".xplane.pb":
+            done.xplane = target
+    if done._clocks is not None and done._clocks.snapshots.exists():
+        message = run / f"{done._name}.snapshot_pairs.pb"
+        finished(done._clocks.snapshots, message=str(message), overwrite=True)
+        done.snapshots = message
+    shutil.rmtree(private, ignore_errors=True)
+    with contextlib.suppress(OSError):  # others are not done yet
+        private.parent.rmdir()
+
+
+@contextlib.contextmanager
+def trace(
+    log_dir: AnyPath,
+    *,
+    snapshots: bool | None = None,
+    tracer: str = "auto",
+    period_ms: float | None = None,
+    **options: Any,
+) -> Iterator[Trace]:
+    """Record a trace of what runs in a ``with`` block, in every process of a job.
+
+    Parameters
+    ----------
+    log_dir, snapshots, tracer, period_ms, **options
+        As for ``start_trace``.
+
+    Yields
+    ------
+    Trace
+        Its files are there when the block has ended.
+
+    Examples
+    --------
+    >>> with prlx.jax.trace("log") as traced:  # doctest: +SKIP
+    ...     train()
+    >>> print(traced.command)  # doctest: +SKIP
+    prlx combine log/plugins/profile/2026_03_01_12_00_00
+    """
+    started = start_trace(log_dir, snapshots=snapshots, tracer=tracer, period_ms=period_ms, **options)
+    try:
+        yield started
+    finally:
+        stop_trace()

@@ -1,0 +1,271 @@
+"""PyTorch's profiler with clocks: traces of many ranks that ``prlx combine`` puts on one clock.
+
+``on_trace_ready=prlx.torch.trace_handler(directory)`` writes what ``torch.profiler.tensorboard_trace_handler`` writes, under
+the same names, and in a job of several ranks records the clocks of the host besides: in the trace, and in a file beside it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import socket
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ._clocks import Clocks, attached, clocks, is_distributed
+from ._errors import PrlxError
+
+if TYPE_CHECKING:
+    from ._request import Path as AnyPath
+
+__all__ = ["TraceHandler", "profile", "trace_handler"]
+
+
+def _group() -> dict[str, Any] | None:
+    """The process group of this process: backend, rank and world size; None where there is none (yet)."""
+    distributed = getattr(sys.modules.get("torch"), "distributed", None)
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return {
+        "backend": str(distributed.get_backend()),
+        "rank": int(distributed.get_rank()),
+        "world_size": int(distributed.get_world_size()),
+    }
+
+
+class TraceHandler:
+    """Writes traces as they become ready, with the clocks that were recorded; what ``trace_handler`` returns.
+
+    Attributes
+    ----------
+    directory
+        Where the traces lie.
+    paths
+        The traces that were written.
+    clocks
+        The recording of clocks; None where this process is on its own.
+    """
+
+    def __init__(
+        self,
+        directory: AnyPath,
+        *,
+        worker_name: str | None,
+        use_gzip: bool,
+        snapshots: bool | None,
+        tracer: str,
+        period_ms: float | None,
+    ) -> None:
+        self.directory = Path(directory).expanduser().absolute()
+        self.paths: list[Path] = []
+        self.clocks: Clocks | None = None
+        self._worker = worker_name
+        self._gzip = use_gzip
+        self._snapshots = snapshots
+        self._tracer = tracer
+        self._period_ms = period_ms
+        self._owner = os.getpid()
+        self.look()
+
+    @property
+    def worker_name(self) -> str:
+        """How the names of files begin."""
+        return self._worker or f"{socket.gethostname()}_{os.getpid()}"
+
+    def look(self) -> None:
+        """Begin to record clocks where this process has become one of several: process groups may be made late."""
+        if self.clocks is not None and self._owner == os.getpid():
+            return
+        group = _group()
+        wanted = self._snapshots
+        if wanted is None:
+            wanted = is_distributed() if group is None else group["world_size"] > 1
+        if not wanted:
+            return
+        self._owner = os.getpid()
+        try:
+            self.clocks = clocks(
+                self.directory,
+                tracer=self._tracer,
+                period_ms=self._period_ms,
+                rank=None if group is None else group["rank"],
+                name=self.worker_name,
+            )
+        except (PrlxError, OSError) as error:
+            if self._snapshots:
+                raise
+            self._snapshots = False  # a trace without clocks is better than a training that ends
+            warnings.warn(f"no clocks are recorded: {error}", stacklevel=3)
+            return
+        atexit.register(self.close)
+
+    def __call__(self, profiler: Any) -> None:
+        """Write the trace of a profiler whose recording has ended."""
+        self.look()
+        self.directory.mkdir(parents=True, exist_ok=True)
+        # The names that TensorBoard looks for; the number keeps traces of one worker apart.
+        path = self.directory / f"{self.worker_name}.{time.time_ns()}.pt.trace.json{'.gz' if self._gzip else ''}"
+        if self.clocks is None or not self.clocks.running:
+            profiler.export_chrome_trace(str(path))
+        else:
+            self.clocks.now()
+            with tempfile.TemporaryDirectory(prefix=".prlx-", dir=self.directory) as folder:
+                exported = Path(folder) / path.name.removesuffix(".gz")
+                profiler.export_chrome_trace(str(exported))
+                self._attach(self.clocks, exported, path)
+        self.paths.append(path)
+
+    def _attach(self, recorded: Clocks, exported: Path, path: Path) -> None:
+        """Put the clocks into a trace; where that fails the trace is kept as the profiler wrote it."""
+        try:
+            attached(recorded.snapshots, trace=exported, output=path, distributed=_group())
+        except PrlxError as error:
+            warnings.warn(f"the trace has no clocks in it, but beside it: {error}", stacklevel=4)
+            if not self._gzip:
+                exported.replace(path)
+                return
+            import gzip
+            import shutil
+
+            with exported.open("rb") as source, gzip.open(path, "wb") as target:
+                shutil.copyfileobj(source, target)
+
+    def close(self) -> None:
+        """End the recording of clocks. The end of the process does that too."""
+        with contextlib.suppress(Exception):
+            atexit.unregister(self.close)
+        if self.clocks is not None and self._owner == os.getpid():
+            self.clocks.stop()
+
+    def __repr__(self) -> str:
+        return f"<TraceHandler: {len(self.paths)} traces, {self.clocks or 'no clocks'}>"
+
+
+def trace_handler(
+    directory: AnyPath,
+    *,
+    worker_name: str | None = None,
+    use_gzip: bool = False,
+    snapshots: bool | None = None,
+    tracer: str = "auto",
+    period_ms: float | None = None,
+) -> TraceHandler:
+    """Make a handler for ``torch.profiler.profile(on_trace_ready=...)``.
+
+    Parameters
+    ----------
+    directory
+        Where traces are written, under the names that TensorBoard and HolisticTraceAnalysis look for. The same for all
+        ranks that see one file system.
+    worker_name
+        How the names of this process's files begin; ``None`` is ``<host>_<process id>``.
+    use_gzip
+        Compress traces.
+    snapshots
+        Whether clocks are recorded. ``None``: where this process is one of several, as ``torch.distributed`` or the
+        launcher says; elsewhere nothing but the trace is written.
+    tracer, period_ms
+        As for ``prlx.clocks``.
+
+    Returns
+    -------
+    TraceHandler
+        It may be called by several profilers, one after the other.
+
+    Examples
+    --------
+    >>> handler = prlx.torch.trace_handler("traces")
+    >>> handler
+    <TraceHandler: 0 traces, no clocks>
+    """
+    return TraceHandler(
+        directory,
+        worker_name=worker_name,
+        use_gzip=use_gzip,
+        snapshots=snapshots,
+        tracer=tracer,
+        period_ms=period_ms,
+    )
+
+
+_profile: type[Any] | None = None
+
+
+def _profile_class() -> type[Any]:
+    """``torch.profiler.profile`` that looks, at each step, whether this process has become one of several."""
+    global _profile
+    if _profile is None:
+        from torch.profiler import profile as plain
+
+        class Profile(plain):  # type: ignore[misc, unused-ignore]
+            """The profiler of torch, with a handler that records clocks."""
+
+            handler: TraceHandler
+
+            def start(self) -> None:
+                self.handler.look()
+                super().start()
+
+            def step(self) -> None:
+                self.handler.look()
+                super().step()
+
+        _profile = Profile
+    return _profile
+
+
+def profile(
+    directory: AnyPath,
+    *,
+    worker_name: str | None = None,
+    use_gzip: bool = False,
+    snapshots: bool | None = None,
+    tracer: str = "auto",
+    period_ms: float | None = None,
+    **options: Any,
+) -> Any:
+    """``torch.profiler.profile`` whose traces go to a directory, with the clocks of the host.
+
+    Parameters
+    ----------
+    directory, worker_name, use_gzip, snapshots, tracer, period_ms
+        As for ``trace_handler``.
+    **options
+        What ``torch.profiler.profile`` takes: activities, a schedule and so on. A function that is given as
+        ``on_trace_ready`` is called after the trace was written.
+
+    Returns
+    -------
+    torch.profiler.profile
+        With the attribute ``handler``, the ``TraceHandler`` that it writes through.
+
+    Examples
+    --------
+    >>> with prlx.torch.profile("traces") as profiler:  # doctest: +SKIP
+    ...     train()
+    >>> profiler.handler.paths  # doctest: +SKIP
+    [PosixPath('traces/node7_4242.1760000000000000000.pt.trace.json')]
+    """
+    handler = trace_handler(
+        directory,
+        worker_name=worker_name,
+        use_gzip=use_gzip,
+        snapshots=snapshots,
+        tracer=tracer,
+        period_ms=period_ms,
+    )
+    then = options.pop("on_trace_ready", None)
+
+    def ready(profiler: Any) -> None:
+        handler(profiler)
+        if then is not None:
+            then(profiler)
+
+    made = _profile_class()(on_trace_ready=ready, **options)
+    made.handler = handler
+    return made

@@ -1,0 +1,317 @@
+"""The doors of frameworks, with stand-ins for the frameworks: what they write, under which names, and what they leave alone.
+
+``test_frameworks`` runs the same with JAX and PyTorch where they are installed.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import socket
+import subprocess
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prlx
+import prlx.jax
+import prlx.torch
+from prlx import _clocks
+
+TRACE = {"schemaVersion": 1, "traceEvents": [{"ph": "X", "name": "op", "pid": 1, "tid": 1, "ts": 5, "dur": 2}]}
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*_clocks._RANKS, *_clocks._SIZES):
+        monkeypatch.delenv(name, raising=False)
+
+
+# torch
+
+
+class Profiler:
+    """Stands for a profiler whose recording has ended."""
+
+    def export_chrome_trace(self, path: str) -> None:
+        text = json.dumps(TRACE)
+        if path.endswith(".gz"):
+            Path(path).write_bytes(gzip.compress(text.encode()))
+        else:
+            Path(path).write_text(text)
+
+
+def group(rank: int, size: int) -> types.SimpleNamespace:
+    """Stands for torch.distributed."""
+    return types.SimpleNamespace(
+        is_available=lambda: True,
+        is_initialized=lambda: size > 0,
+        get_backend=lambda: "gloo",
+        get_rank=lambda: rank,
+        get_world_size=lambda: size,
+    )
+
+
+def put(monkeypatch: pytest.MonkeyPatch, rank: int, size: int) -> None:
+    """Make torch one of several processes."""
+    torch = types.ModuleType("torch")
+    torch.distributed = group(rank, size)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torch", torch)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """A trace."""
+    content = path.read_bytes()
+    found: dict[str, Any] = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
+    return found
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_a_process_on_its_own_writes_the_trace_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    put(monkeypatch, 0, size)
+    handler = prlx.torch.trace_handler(tmp_path / "new")
+    handler(Profiler())
+    assert list((tmp_path / "new").iterdir()) == handler.paths
+    assert read(handler.paths[0]) == TRACE
+    assert handler.clocks is None
+
+
+@pytest.mark.parametrize("use_gzip", [False, True])
+def test_one_of_several_has_clocks_in_its_trace_and_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, use_gzip: bool
+) -> None:
+    put(monkeypatch, 3, 8)
+    handler = prlx.torch.trace_handler(tmp_path, worker_name="w", use_gzip=use_gzip, period_ms=3_600_000)
+    handler(Profiler())
+    handler(Profiler())
+    handler.close()
+    assert len(handler.paths) == 2
+    for path in handler.paths:
+        assert re.fullmatch(r"w\.\d+\.pt\.trace\.json" + (r"\.gz" if use_gzip else ""), path.name)
+        found = read(path)
+        assert found["traceEvents"] == TRACE["traceEvents"]
+        assert found["distributedInfo"] == {"backend": "gloo", "rank": 3, "world_size": 8}
+        assert len(found["prlx_snapshots"]["pairs"]) >= 2
+        assert found["prlx_snapshots"]["tracer_clock_name"] == "CLOCK_MONOTONIC_RAW"
+    assert handler.clocks is not None
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["w.pairs.jsonl", *(path.name for path in handler.paths)]
+    )
+    assert handler.clocks.counters["snapshots_taken"] == 4
+    assert json.loads((tmp_path / "w.pairs.jsonl").read_text().splitlines()[0])["rank"] == 3
+
+
+def test_a_group_that_is_made_late_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, 0, 0)
+    handler = prlx.torch.trace_handler(tmp_path)
+    handler.look()
+    assert handler.clocks is None
+    put(monkeypatch, 1, 2)
+    handler.look()
+    assert handler.clocks is not None
+    handler.look()
+    handler.close()
+    assert len(list(tmp_path.glob("*.pairs.jsonl"))) == 1
+
+
+def test_the_launcher_tells_before_the_group_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    monkeypatch.setenv("RANK", "1")
+    handler = prlx.torch.trace_handler(tmp_path)
+    assert handler.clocks is not None
+    assert prlx.torch.trace_handler(tmp_path, snapshots=False).clocks is None
+    handler.close()
+
+
+def test_a_trace_is_kept_where_clocks_cannot_be_put_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Listed(Profiler):
+        def export_chrome_trace(self, path: str) -> None:
+            Path(path).write_text("[]")  # no object: there is no place for clocks
+
+    put(monkeypatch, 0, 2)
+    for use_gzip in (False, True):
+        handler = prlx.torch.trace_handler(tmp_path, use_gzip=use_gzip)
+        with pytest.warns(UserWarning, match="no clocks in it"):
+            handler(Listed())
+        handler.close()
+        assert read(handler.paths[0]) == []
+
+
+def test_clocks_that_cannot_be_read_end_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(monkeypatch, 0, 2)
+    with pytest.warns(UserWarning, match="no clocks are recorded"):
+        handler = prlx.torch.trace_handler(tmp_path, tracer="cupti")
+    handler(Profiler())
+    assert read(handler.paths[0]) == TRACE
+    with pytest.raises(prlx.UsageError, match="cuptiGetTimestamp"):
+        prlx.torch.trace_handler(tmp_path, tracer="cupti", snapshots=True)
+
+
+# JAX
+
+
+class Service:
+    """Stands for JAX's coordination service."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+
+    def key_value_set(self, key: str, value: str) -> None:
+        assert key not in self.values
+        self.values[key] = value
+
+    def blocking_key_value_get(self, key: str, _timeout_ms: int) -> str:
+        return self.values[key]
+
+
+class FakeJax:
+    """Stands for one process of JAX: its profiler writes a file named after the host, as JAX's does."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, process: int, processes: int, service: Service | None) -> None:
+        self.registered: list[object] = []
+        self.started: list[dict[str, object]] = []
+        self.fails = False
+        jax, distributed, extension = (
+            types.ModuleType("jax"),
+            types.ModuleType("jax._src.distributed"),
+            types.ModuleType("p"),
+        )
+        jax.process_index, jax.process_count = lambda: process, lambda: processes  # type: ignore[attr-defined]
+        jax.profiler = types.SimpleNamespace(start_trace=self.start, stop_trace=self.stop)  # type: ignore[attr-defined]
+        distributed.global_state = types.SimpleNamespace(client=service)  # type: ignore[attr-defined]
+        extension.register_plugin_profiler = self.registered.append  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "jax", jax)
+        monkeypatch.setitem(sys.modules, "jax._src.distributed", distributed)
+        monkeypatch.setitem(sys.modules, "jaxlib._profiler", extension)
+
+    def start(self, log_dir: str, **options: object) -> None:
+        if self.fails:
+            raise RuntimeError("only one profile at a time")
+        self.directory = Path(log_dir)
+        self.started.append(options)
+
+    def stop(self) -> None:
+        run = self.directory / "plugins" / "profile" / "2026_01_01_00_00_00"
+        run.mkdir(parents=True)
+        (run / f"{socket.gethostname()}.xplane.pb").write_bytes(b"xspace")
+        (run / f"{socket.gethostname()}.trace.json.gz").write_bytes(b"json")
+
+
+@pytest.fixture
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prlx.jax, "_runs", 0)
+    monkeypatch.setattr(prlx.jax, "_registered", False)
+    monkeypatch.setattr(prlx.jax, "_running", None)
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_a_single_process_of_jax_is_traced_as_jax_does_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jax = FakeJax(monkeypatch, 0, 1, None)
+    with prlx.jax.trace(tmp_path, create_perfetto_link=False) as traced:
+        pass
+    host = socket.gethostname()
+    assert traced.xplane == tmp_path / "plugins" / "profile" / "2026_01_01_00_00_00" / f"{host}.xplane.pb"
+    assert traced.snapshots is None
+    assert jax.started == [{"create_perfetto_link": False}]
+    assert jax.registered == []
+    assert not (tmp_path / ".prlx").exists()
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_processes_of_one_host_write_one_run_under_names_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, host = Service(), socket.gethostname()
+    service.values["prlx/trace/1/host/1"] = host
+    FakeJax(monkeypatch, 0, 2, service)
+    first = prlx.jax.start_trace(tmp_path)
+    assert first.run_dir is not None
+    prlx.jax.stop_trace()
+    assert service.values["prlx/trace/1/name"] == first.run_dir.name
+
+    del service.values["prlx/trace/1/host/1"]
+    monkeypatch.setattr(prlx.jax, "_runs", 0)
+    jax = FakeJax(monkeypatch, 1, 2, service)
+    with prlx.jax.trace(tmp_path, period_ms=3_600_000) as second:
+        assert second.processes == 2
+    assert second.run_dir == first.run_dir
+    assert sorted(path.name for path in first.run_dir.iterdir()) == sorted(
+        f"{host}.rank{rank}.{ending}"
+        for rank in range(2)
+        for ending in ("xplane.pb", "trace.json.gz", "snapshot_pairs.pb")
+    )
+    assert second.xplane == second.run_dir / f"{host}.rank1.xplane.pb"
+    assert second.snapshots is not None
+    assert second.counters["snapshots_taken"] == 2
+    assert _clocks.finished(second.snapshots)["pairs"] == 2
+    assert second.command == f"prlx combine {second.run_dir}"
+    assert len(jax.registered) == 0  # this process has a profiler of ours already
+    assert list(tmp_path.iterdir()) == [tmp_path / "plugins"]
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_hosts_of_their_own_keep_their_names_and_runs_of_one_second_are_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service, host, runs = Service(), socket.gethostname(), []
+    service.values |= {f"prlx/trace/{run}/host/1": "another" for run in (1, 2, 3)}
+    jax = FakeJax(monkeypatch, 0, 2, service)
+    monkeypatch.setattr(prlx.jax.time, "strftime", lambda _: "2026_03_01_12_00_00")
+    for _ in range(3):
+        with prlx.jax.trace(tmp_path) as traced:
+            pass
+        assert traced.run_dir is not None
+        runs.append(traced.run_dir.name)
+        assert traced.xplane is not None
+        assert traced.xplane.name == f"{host}.xplane.pb"
+    assert runs == ["2026_03_01_12_00_00", "2026_03_01_12_00_00_2", "2026_03_01_12_00_00_3"]
+    assert len(jax.registered) == 1
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_the_options_of_the_profiler_may_say_the_cadence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeJax(monkeypatch, 0, 1, None)
+    options = types.SimpleNamespace(advanced_configuration={"snapshot_pair_period_ms": 250})
+    for arguments, want in (({}, 250), ({"period_ms": 30}, 30)):
+        with prlx.jax.trace(tmp_path, snapshots=True, profiler_options=options, **arguments) as traced:  # type: ignore[arg-type]
+            assert traced._clocks is not None
+            assert traced._clocks.period_ms == want
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_a_trace_that_does_not_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    jax = FakeJax(monkeypatch, 0, 1, None)
+    jax.fails = True
+    with pytest.raises(RuntimeError, match="one profile"), prlx.jax.trace(tmp_path, snapshots=True):
+        pass
+    assert list(tmp_path.rglob("*.jsonl")) == []
+    jax.fails = False
+    with prlx.jax.trace(tmp_path, snapshots=True) as traced, pytest.raises(prlx.UsageError, match="already"):
+        prlx.jax.start_trace(tmp_path)
+    assert traced.snapshots is not None
+    with pytest.raises(prlx.UsageError, match="no trace"):
+        prlx.jax.stop_trace()
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_clocks_that_cannot_be_read_end_no_tracing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service()
+    service.values["prlx/trace/1/host/1"] = "another"
+    FakeJax(monkeypatch, 0, 2, service)
+    with pytest.warns(UserWarning, match="no clocks are recorded"), prlx.jax.trace(tmp_path, tracer="hsa") as traced:
+        pass
+    assert traced.xplane is not None
+    assert traced.snapshots is None
+
+
+def test_importing_prlx_or_a_door_imports_no_framework() -> None:
+    show = "print([name for name in ('jax', 'torch', 'numpy') if name in sys.modules])"
+    program = f"import prlx, prlx.jax, prlx.torch, sys; prlx.torch, prlx.jax; {show}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,114 @@
+"""The doors in real jobs, JAX and PyTorch on the CPU in several processes, and what ``prlx combine`` makes of their traces.
+
+They need an interpreter that has the framework and can import prlx: this one, or that of ``PRLX_JAX_PYTHON`` and
+``PRLX_TORCH_PYTHON``. Without one they are skipped.
+"""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import prlx
+
+HERE = Path(__file__).parent
+
+
+def interpreter(framework: str) -> str:
+    """A Python that has a framework, or a reason to skip."""
+    found = os.environ.get(f"PRLX_{framework.upper()}_PYTHON", "")
+    if found:
+        return found
+    if importlib.util.find_spec(framework) is None:
+        pytest.skip(
+            f"{framework} is not installed here, and PRLX_{framework.upper()}_PYTHON names no Python that has it"
+        )
+    return sys.executable
+
+
+def job(framework: str, program: str, ranks: int, *arguments: str) -> list[Any]:
+    """What the processes of a job print, by rank."""
+    python = interpreter(framework)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": str(Path(prlx.__file__).parent.parent)}
+    for name in ("RANK", "WORLD_SIZE", "PRLX_SNAPSHOT_PERIOD_MS"):
+        environment.pop(name, None)
+    running = [
+        subprocess.Popen(
+            [python, HERE / program, *arguments, str(rank), str(ranks), str(port)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+        )
+        for rank in range(ranks)
+    ]  # fmt: skip
+    answers = []
+    for process in running:
+        said, errors = process.communicate(timeout=600)
+        assert process.returncode == 0, errors
+        answers.append(json.loads(said.splitlines()[-1]))
+    return answers
+
+
+def test_two_processes_of_jax_give_one_aligned_run(tmp_path: Path) -> None:
+    answers = job("jax", "jax_process.py", 2, str(tmp_path))
+    for run in range(2):
+        first, second = answers[0][run], answers[1][run]
+        assert first["run"] == second["run"]
+        names = sorted(path.name for path in Path(first["run"]).glob("*.pb"))
+        host = socket.gethostname()
+        assert names == sorted(
+            f"{host}.rank{rank}.{ending}" for rank in range(2) for ending in ("xplane.pb", "snapshot_pairs.pb")
+        )
+        for answer in (first, second):
+            assert answer["counters"]["snapshots_taken"] >= 2
+            (file,) = prlx.open(answer["xplane"]).files
+            assert {plane["name"]: plane["events"] for plane in file["planes"]}["/host:snapshots"] >= 2
+    combined = prlx.combine_traces(tmp_path, output=tmp_path / "out")
+    assert combined.status == "aligned"
+    assert [node.id for node in combined.nodes] == ["rank0", "rank1"]
+    assert combined.document["collectives"]["after"]["violated"] == 0
+    assert combined.document["collectives"]["groups"] > 0
+
+
+def test_one_process_of_jax_is_traced_as_jax_does_it(tmp_path: Path) -> None:
+    ((first, _),) = job("jax", "jax_process.py", 1, str(tmp_path))
+    assert first["snapshots"] is None
+    assert Path(first["xplane"]).name == f"{socket.gethostname()}.xplane.pb"
+    assert not (tmp_path / ".prlx").exists()
+
+
+@pytest.mark.parametrize("how", ["once", "gzip", "profile", "late"])
+def test_ranks_of_torch_write_traces_with_clocks(tmp_path: Path, how: str) -> None:
+    answers = job("torch", "torch_rank.py", 2, str(tmp_path), how)
+    for rank, answer in enumerate(answers):
+        assert len(answer["paths"]) == (1 if how == "once" else 2)
+        assert answer["counters"]["snapshots_taken"] >= 2
+        for path in map(Path, answer["paths"]):
+            assert re.fullmatch(r".+_\d+\.\d+\.pt\.trace\.json(\.gz)?", path.name)
+            assert prlx.open(path).ranks == (rank,)
+            content = path.read_bytes()
+            found = json.loads(gzip.decompress(content) if path.suffix == ".gz" else content)
+            assert found["distributedInfo"]["world_size"] == 2
+            assert len(found["prlx_snapshots"]["pairs"]) >= 2
+    if how == "once":
+        combined = prlx.combine_traces(tmp_path, output=tmp_path / "out.json")
+        assert [node.id for node in combined.nodes] == ["rank0", "rank1"]
+        assert combined.status == "aligned"
+        assert not any("snapshot" in warning for node in combined.nodes for warning in node.warnings)
+
+
+def test_torch_on_its_own_writes_the_trace_alone(tmp_path: Path) -> None:
+    (answer,) = job("torch", "torch_rank.py", 1, str(tmp_path), "once")
+    assert sorted(map(str, tmp_path.iterdir())) == answer["paths"]
+    assert answer["snapshots"] is None
