@@ -1,7 +1,8 @@
 // Package file is how prlx touches the file system: inputs opened once and read at any offset in windows, outputs written
 // under a temporary name and renamed at the end.
 //
-// Inputs are never mapped (a mapped file that another process truncates kills the process) and never read as a whole.
+// Inputs are never read as a whole. They are read into windows; where every byte is looked at and most are not kept, a window is mapped
+// (Source.Map), under a guard that makes an error of it when another process truncates the file.
 // Compressed inputs (gzip, zstd) and stdin are spooled, decompressed, into an unlinked temporary file, because most readers
 // need more than one pass; so "offset" always means an offset into the decompressed bytes. A Stream is for the others.
 package file

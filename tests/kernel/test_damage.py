@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import prlx as package
 
-from .recordings import softmax
+from .recordings import softmax, softmax_warp
 
 
 @pytest.fixture(autouse=True)
@@ -124,3 +127,25 @@ def test_sessions_are_read_launch_by_launch(prlx, damaged):
 def test_recordings_of_v1_have_nothing_to_be_checked_by(prlx):
     document = prlx("diff", "v1.prlx", "v1.prlx", "--verify", "--json").json()
     assert "blocks" not in document
+
+
+def test_a_file_that_becomes_shorter_while_it_is_compared(tmp_path: Path) -> None:
+    """Files of v1 are mapped: whoever truncates one meanwhile gets the process an error, and never ends it."""
+    events = softmax_warp(0, rounds=1600)
+    one = replace(softmax(), warps=[events] * 24, capacity=len(events)).write(tmp_path / "one.prlx")
+    other = tmp_path / "other.prlx"
+    whole = one.read_bytes()
+
+    def refused() -> str | None:
+        try:
+            assert package.diff_traces(one, other, progress=False).identical
+        except package.TraceFormatError as error:
+            return error.path
+        return None
+
+    for attempt in range(12):
+        other.write_bytes(whole)
+        cut = threading.Thread(target=os.truncate, args=(other, 200 + attempt * 1000))
+        cut.start()
+        assert refused() in (None, str(other))
+        cut.join()

@@ -1,9 +1,11 @@
 package diff
 
 import (
+	"cmp"
 	"context"
 	"sync"
 
+	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/safe"
@@ -34,11 +36,12 @@ type task struct {
 	pair   warptrace.Pair
 	raw    *rawPair // nil: to be read
 	buffer *rawPair // the worker's from now on
+	held   bool     // raw lies in mapped files
 
 	expected int // edits
 }
 
-// rawPair holds copies of the events of two v1 warps.
+// rawPair holds the events of two v1 warps, which are copies where a worker has them and the files are not mapped.
 type rawPair struct{ a, b []byte }
 
 // compareWarps walks through two recordings and gathers what differs.
@@ -50,7 +53,7 @@ func compareWarps(j *job.Job, a, b *warptrace.Trace, g *gathering) error {
 		window: make(chan struct{}, inFlight), ready: make(map[int64]*warpDiff),
 	}
 	for range workers - 1 { // the walk is one, too
-		group.Go(p.work)
+		group.Go(func() error { return file.Guarded(p.work) })
 	}
 	group.Go(func() error {
 		defer close(p.tasks)
@@ -91,8 +94,12 @@ func (p *pool) visit(pair *warptrace.Pair) error {
 	select {
 	case buffer := <-p.idle:
 		if t.buffer = buffer; isRaw {
-			buffer.a, buffer.b = append(buffer.a[:0], rawA...), append(buffer.b[:0], rawB...)
-			t.raw = buffer
+			if t.held = pair.Hold(); t.held {
+				t.raw = &rawPair{rawA, rawB}
+			} else {
+				buffer.a, buffer.b = append(buffer.a[:0], rawA...), append(buffer.b[:0], rawB...)
+				t.raw = buffer
+			}
 		}
 		p.tasks <- t // to the worker that was idle, or one that has become so
 		return nil
@@ -114,7 +121,11 @@ func (p *pool) work() error {
 			return nil
 		}
 		buffer = t.buffer // which may have been another worker's
-		if err := p.do(w, &t); err != nil {
+		err := p.do(w, &t)
+		if t.held {
+			err = cmp.Or(err, t.pair.Release())
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -269,5 +269,49 @@ func (p *streams) suffix(n int) int {
 	}
 }
 
+// siteRuns are the sites of both sides, bytes of v1, without so many events at the ends. Nothing is copied: where sites are the same,
+// nearly all events are, too, and those are told by whole blocks.
+func (p *streams) siteRuns(head, tail int) *script.Runs {
+	const size = warptrace.V1EventBytes
+	a, b := p.a.raw[head*size:(p.a.n-tail)*size], p.b.raw[head*size:(p.b.n-tail)*size]
+	return &script.Runs{
+		A: p.a.n - head - tail, B: p.b.n - head - tail,
+		Ahead: func(x, y, n int) int {
+			u, v := a[x*size:(x+n)*size], b[y*size:(y+n)*size]
+			k := 0
+			for {
+				for len(u) >= rawBlock && len(v) >= rawBlock && *(*[rawBlock]byte)(u) == *(*[rawBlock]byte)(v) {
+					u, v = u[rawBlock:], v[rawBlock:]
+					k += 16
+				}
+				stop := min(n, k+16) // the block that differs, or the rest
+				for k < stop && a.Site(x+k) == b.Site(y+k) {
+					u, v = u[size:], v[size:]
+					k++
+				}
+				if k < stop || k >= n {
+					return k
+				}
+			}
+		},
+		Back: func(x, y, n int) int {
+			u, v := a[:x*size], b[:y*size]
+			k := 0
+			for {
+				for k+16 <= n && *(*[rawBlock]byte)(u[len(u)-(k+16)*size:]) == *(*[rawBlock]byte)(v[len(v)-(k+16)*size:]) {
+					k += 16
+				}
+				stop := min(n, k+16)
+				for k < stop && a.Site(x-1-k) == b.Site(y-1-k) {
+					k++
+				}
+				if k < stop || k >= n {
+					return k
+				}
+			}
+		},
+	}
+}
+
 // leader is the lane that decides for a set of active lanes.
 func leader(active uint64) int { return bits.TrailingZeros64(active) }

@@ -134,6 +134,12 @@ func (w *worker) align(near bool) (al alignment, ok bool) {
 		}
 	}
 	al.head, al.tail = head, tail
+	if near && p.raw() && w.sites.identity && w.sites.merged == nil {
+		al.edits, w.expected, ok = w.solver.NearRuns(p.siteRuns(head, tail))
+		al.minimal = true
+		al.shift(head)
+		return al, ok
+	}
 	w.keysA = p.a.appendSites(w.keysA[:0], head, p.a.n-tail)
 	w.keysB = p.b.appendSites(w.keysB[:0], head, p.b.n-tail)
 	w.sites.translateA(w.keysA)
@@ -155,11 +161,16 @@ func (w *worker) align(near bool) (al alignment, ok bool) {
 		w.expected = 0
 	}
 	al.minimal = cost.Minimal
+	al.shift(head)
+	return al, true
+}
+
+// shift moves the edits behind the head.
+func (al *alignment) shift(head int) {
 	for k := range al.edits {
 		al.edits[k].A += int32(head)
 		al.edits[k].B += int32(head)
 	}
-	return al, true
 }
 
 // openTails says which side has an end that the other one may have lost.

@@ -1,8 +1,10 @@
 package warptrace
 
 import (
+	"cmp"
 	"context"
 
+	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/safe"
 )
 
@@ -34,6 +36,7 @@ type Pair struct {
 	decode   func(a, b *Warp) error
 	v1a, v1b V1Events
 	isV1     bool
+	held     [2]*file.Mapping // what v1a and v1b lie in; nil: a buffer of the walk
 }
 
 // Decode reads both sides. It works until visit returns; the Warps are the caller's and stay valid. Histories and snapshots are
@@ -44,12 +47,28 @@ func (p *Pair) Decode(a, b *Warp) error { return p.decode(a, b) }
 // is equal, and what is equal is found faster as bytes than decoded. They are valid until visit returns.
 func (p *Pair) V1() (a, b V1Events, ok bool) { return p.v1a, p.v1b, p.isV1 }
 
+// Hold keeps what V1 returns valid behind visit, until Release. It returns false where they lie in a buffer, which is used again: they have
+// to be copied. Whoever reads them in another goroutine does it under file.Guarded.
+func (p *Pair) Hold() bool {
+	if p.held[0] == nil || p.held[1] == nil {
+		return false
+	}
+	p.held[0].Hold()
+	p.held[1].Hold()
+	return true
+}
+
+// Release lets go of what Hold held.
+func (p *Pair) Release() error { return cmp.Or(p.held[0].Release(), p.held[1].Release()) }
+
 // stream is one pass over a recording, in ascending order of warps.
 type stream interface {
 	// next moves to the next warp that recorded something. It returns false behind the last one.
 	next() (WarpInfo, bool, error)
 	// events returns the events of the current warp as they stand in a file of v1. It returns false for other formats.
 	events() (V1Events, bool)
+	// mapping is what events lie in, nil: a buffer.
+	mapping() *file.Mapping
 	// decode reads the current warp, its rings when they are asked for.
 	decode(into *Warp, rings bool) error
 	// losses says what is missing from the whole file. It is called when next has returned false.
@@ -72,7 +91,7 @@ func Walk(ctx context.Context, a, b *Trace, opt WalkOptions, visit func(*Pair) e
 	if err != nil {
 		return w.stats, err
 	}
-	if err := w.run(); err != nil {
+	if err := file.Guarded(w.run); err != nil {
 		return w.stats, err
 	}
 	w.stats.WarpsA, w.stats.WarpsB = w.a.warps, w.b.warps
@@ -169,10 +188,12 @@ func (w *walker) pair(hasA, hasB bool) error {
 	if hasA {
 		p.A = w.a.info
 		p.v1a, _ = w.a.events()
+		p.held[0] = w.a.mapping()
 	}
 	if hasB {
 		p.B = w.b.info
 		p.v1b, _ = w.b.events()
+		p.held[1] = w.b.mapping()
 	}
 	p.decode = func(a, b *Warp) error { return w.decode(p, a, b) }
 	return w.visit(p)
@@ -265,5 +286,6 @@ func (s *indexStream) decode(into *Warp, rings bool) error {
 }
 
 func (s *indexStream) events() (V1Events, bool) { return nil, false }
+func (s *indexStream) mapping() *file.Mapping   { return nil }
 func (s *indexStream) losses() Losses           { return s.lost }
 func (s *indexStream) close()                   {}

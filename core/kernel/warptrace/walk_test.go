@@ -7,15 +7,19 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
 // walkSide is one recording of a walk under test, in a format.
 type walkSide struct {
-	format string // "plain", "zstd" or "v2"
+	format string // "plain", "file", "zstd" or "v2"
 	header Header
 	warps  []*Warp
 	trace  *Trace
@@ -35,7 +39,17 @@ func makeSide(t *testing.T, format string, h Header, warps []*Warp) *walkSide {
 		}
 		b = writeV1(t, h, format == "zstd", plain)
 	}
-	trace, err := openBytes(b)
+	open := openBytes
+	if format == "file" { // which can be mapped
+		open = func(b []byte) (*Trace, error) {
+			path := filepath.Join(t.TempDir(), "a.prlx")
+			if err := os.WriteFile(path, b, 0o600); err != nil {
+				return nil, err
+			}
+			return OpenPath(context.Background(), path)
+		}
+	}
+	trace, err := open(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,9 +208,9 @@ func checkDecoded(p *Pair, a, b *Trace, opt WalkOptions) error {
 }
 
 func TestWalkAgreesWithReadingEverything(t *testing.T) {
-	formats := []string{"plain", "zstd", "v2"}
+	formats := []string{"plain", "zstd", "v2", "file"}
 	equal := 0
-	for seed := range uint64(90) {
+	for seed := range uint64(128) {
 		rng := rand.New(rand.NewPCG(seed, 9))
 		capacity := []int{1, 5, 300, 5000}[rng.IntN(4)]
 		ha, hb := v1TestHeader(1+rng.IntN(20), capacity), v1TestHeader(1+rng.IntN(20), capacity)
@@ -211,7 +225,7 @@ func TestWalkAgreesWithReadingEverything(t *testing.T) {
 				b = append(b, changed(rng, w))
 			}
 		}
-		sa, sb := makeSide(t, formats[seed%3], ha, a), makeSide(t, formats[seed/3%3], hb, b)
+		sa, sb := makeSide(t, formats[seed%4], ha, a), makeSide(t, formats[seed/4%4], hb, b)
 		opt := WalkOptions{Values: rng.IntN(2) == 0, All: rng.IntN(3) == 0, Rings: rng.IntN(2) == 0}
 		if rng.IntN(4) == 0 {
 			opt.Warps = func(n uint64) bool { return n%3 != 1 }
@@ -247,6 +261,79 @@ func counts(s *WalkStats) []int64 {
 	return []int64{
 		s.Warps, s.Equal, s.WarpsA, s.WarpsB, s.EventsA, s.EventsB, s.LossesA.Events, s.LossesA.Dropped, s.LossesA.WarpsWithDrops,
 		s.LossesB.Events, s.LossesB.Dropped, s.LossesB.WarpsWithDrops,
+	}
+}
+
+// fullWarps are warps whose buffers are in use, more than a window of them.
+func fullWarps(rng *rand.Rand, n, capacity int) []*Warp {
+	warps := make([]*Warp, n)
+	for i := range warps {
+		for warps[i] == nil || warps[i].Len() < capacity-capacity/8 {
+			warps[i] = walkWarp(rng, uint64(i), capacity)
+		}
+	}
+	return warps
+}
+
+func TestEventsOfMappedFilesCanBeHeld(t *testing.T) {
+	const n, capacity = 40, 5000
+	rng := rand.New(rand.NewPCG(5, 4))
+	warps := fullWarps(rng, n, capacity)
+	a, b := makeSide(t, "file", v1TestHeader(n, capacity), warps), makeSide(t, "file", v1TestHeader(n, capacity), warps)
+	type held struct {
+		pair *Pair
+		want [2][]byte
+	}
+	var all []held
+	if _, err := Walk(context.Background(), a.trace, b.trace, WalkOptions{All: true}, func(p *Pair) error {
+		x, y, _ := p.V1()
+		if p.Hold() {
+			all = append(all, held{p, [2][]byte{bytes.Clone(x), bytes.Clone(y)}})
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < n-1 { // the first slot shows that slots are in use
+		t.Fatalf("%d of %d warps could be held", len(all), n)
+	}
+	for _, h := range all {
+		if err := file.Guarded(func() error {
+			if x, y, _ := h.pair.V1(); !bytes.Equal(x, h.want[0]) || !bytes.Equal(y, h.want[1]) {
+				t.Errorf("warp %d: what was held is not what it was", h.pair.Warp)
+			}
+			return h.pair.Release()
+		}); err != nil {
+			t.Error(err)
+		}
+	}
+	other := makeSide(t, "plain", v1TestHeader(n, capacity), warps)
+	if _, err := Walk(context.Background(), a.trace, other.trace, WalkOptions{All: true}, func(p *Pair) error {
+		if p.Hold() {
+			t.Error("what lies in a buffer was held")
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAFileThatShrinksUnderAWalk truncates a mapped file while it is compared: pages are gone that the walk reads.
+func TestAFileThatShrinksUnderAWalk(t *testing.T) {
+	const n, capacity = 40, 5000
+	warps := fullWarps(rand.New(rand.NewPCG(6, 4)), n, capacity)
+	for _, left := range []int64{0, 100_000, 1_500_000} {
+		a, b := makeSide(t, "file", v1TestHeader(n, capacity), warps), makeSide(t, "file", v1TestHeader(n, capacity), warps)
+		visits := 0
+		_, err := Walk(context.Background(), a.trace, b.trace, WalkOptions{All: true}, func(*Pair) error {
+			if visits++; visits == 2 {
+				return os.Truncate(b.trace.Path(), left)
+			}
+			return nil
+		})
+		if !fault.Is(err, fault.Format) {
+			t.Errorf("%d bytes are left: got %v after %d visits", left, err, visits)
+		}
 	}
 }
 

@@ -12,10 +12,12 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 )
 
-// slotReader reads the event buffers of warps in ascending order.
+// slotReader reads the event buffers of warps in ascending order, under file.Guarded.
 type slotReader interface {
 	// next returns the counters of the next slot and its events, valid until the next call.
 	next() (v1Counters, V1Events, error)
+	// mapping is what the events that next returned lie in, nil: a buffer.
+	mapping() *file.Mapping
 	// finish is called behind the last slot. It says what is missing from the rings, which lie behind the events.
 	finish() (cut bool, err error)
 	close()
@@ -68,6 +70,7 @@ func (s *v1Stream) next() (WarpInfo, bool, error) {
 }
 
 func (s *v1Stream) events() (V1Events, bool) { return s.current, true }
+func (s *v1Stream) mapping() *file.Mapping   { return s.slots.mapping() }
 func (s *v1Stream) losses() Losses           { return s.lost }
 func (s *v1Stream) close()                   { s.slots.close() }
 
@@ -137,41 +140,73 @@ const slotWindow = 128 << 10
 // slotsAtOnce is how many slots are read at once that just miss the window, when they are mostly in use: original prlx writes such.
 const slotsAtOnce = 2
 
-// plainSlots reads the buffers of an uncompressed file: several at once where they are small, else one by one and only what is used.
+// mappedWindow is how much of a file is mapped at once: enough that mapping costs little, and no more than the machine has at hand.
+const mappedWindow = 2 << 20
+
+// plainSlots reads the buffers of an uncompressed file: mapped where they are small or mostly in use, else one by one and only what is
+// used. Where nothing can be mapped it reads several small ones at once.
 type plainSlots struct {
-	src    *file.Source
-	layout *v1Layout
-	slot   int64 // the next one
-	buf    []byte
-	first  int64 // slot at the start of buf
-	held   int64 // whole slots in buf
-	used   int64 // bytes of the last slot that were in use
+	src      *file.Source
+	layout   *v1Layout
+	slot     int64 // the next one
+	buf      []byte
+	held     []byte        // of whole slots
+	first    int64         // slot at the start of held
+	used     int64         // bytes of the last slot that were in use
+	window   *file.Mapping // that held lies in, nil: buf
+	unmapped bool          // it cannot be mapped
 }
 
 func (r *plainSlots) next() (v1Counters, V1Events, error) {
 	slot, stride := r.slot, r.layout.warpBytes()
 	r.slot++
-	if slot < r.first+r.held {
-		return r.cut(r.buf[(slot-r.first)*stride:][:stride])
+	if at := (slot - r.first) * stride; at < int64(len(r.held)) {
+		return r.cut(r.held[at:][:stride])
 	}
-	r.held = 0
+	if err := r.release(); err != nil {
+		return v1Counters{}, nil, err
+	}
 	n := slotWindow / stride
+	if !r.unmapped && (n > 1 || r.used >= stride-stride/4) && r.mapped(slot, stride) {
+		return r.cut(r.held[:stride])
+	}
 	if n < slotsAtOnce && slotsAtOnce*stride <= slotWindow+slotWindow/4 && r.used >= stride-stride/4 {
 		n = slotsAtOnce
 	}
 	if n > 1 {
-		return r.window(slot, stride, min(n, r.layout.slots-slot))
+		return r.several(slot, stride, min(n, r.layout.slots-slot))
 	}
 	return r.single(slot, stride)
 }
 
-// window reads several slots at once.
-func (r *plainSlots) window(slot, stride, n int64) (v1Counters, V1Events, error) {
+// mapped maps the slots of a window.
+func (r *plainSlots) mapped(slot, stride int64) bool {
+	n := min(max(1, mappedWindow/stride), r.layout.slots-slot)
+	if r.window = r.src.Map(v1Header+slot*stride, int(n*stride)); r.window == nil {
+		r.unmapped = true
+		return false
+	}
+	r.first, r.held = slot, r.window.Bytes()
+	return true
+}
+
+// release lets go of what was held.
+func (r *plainSlots) release() error {
+	m := r.window
+	r.held, r.window = nil, nil
+	if m == nil {
+		return nil
+	}
+	return m.Release()
+}
+
+// several reads several slots at once.
+func (r *plainSlots) several(slot, stride, n int64) (v1Counters, V1Events, error) {
 	r.buf = grown(r.buf, n*stride)
 	if _, err := r.src.ReadAt(r.buf[:n*stride], v1Header+slot*stride); err != nil {
 		return v1Counters{}, nil, shorter(r.src.Path(), v1Header+slot*stride, err)
 	}
-	r.first, r.held = slot, n
+	r.first, r.held = slot, r.buf[:n*stride]
 	return r.cut(r.buf[:stride])
 }
 
@@ -200,8 +235,9 @@ func (r *plainSlots) cut(b []byte) (v1Counters, V1Events, error) {
 	return c, b[v1WarpHead:r.used], nil
 }
 
-func (r *plainSlots) finish() (bool, error) { return false, nil }
-func (r *plainSlots) close()                {}
+func (r *plainSlots) finish() (bool, error)  { return false, r.release() }
+func (r *plainSlots) close()                 { _ = r.release() }
+func (r *plainSlots) mapping() *file.Mapping { return r.window }
 
 // grown makes room for n bytes and keeps what is there.
 func grown(b []byte, n int64) []byte {
@@ -252,7 +288,8 @@ func (r *inflatedSlots) finish() (bool, error) {
 	return n < rest, nil
 }
 
-func (r *inflatedSlots) close() { r.d.Close() }
+func (r *inflatedSlots) close()                 { r.d.Close() }
+func (r *inflatedSlots) mapping() *file.Mapping { return nil }
 
 // tooLong is the error for a frame that holds more than the header implies.
 func (v *v1) tooLong() error {

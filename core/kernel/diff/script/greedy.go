@@ -9,13 +9,37 @@ func greedyLimit(elements int) int { return min(1024, 16+int(math.Sqrt(float64(e
 // how far scripts of d edits get. Frontiers are kept for the way back, limit^2/2 numbers. Otherwise it reports how many elements
 // of both sequences the furthest script has behind it.
 func (s *Solver) greedy(a, b []uint32, at int32, limit int, open Open) (reached int, done bool) {
+	return s.greedyOf(sequences{a: a, b: b, n: len(a), m: len(b)}, at, limit, open)
+}
+
+// sequences are two sequences of n and m elements: numbers, or parts of Runs.
+type sequences struct {
+	a, b []uint32
+	n, m int
+
+	runs *Runs // nil: numbers
+	from int   // of runs, on both sides
+}
+
+// ahead is how many elements are equal from x and y on, which both sequences have.
+func (q *sequences) ahead(x, y int) int {
+	switch {
+	case q.runs != nil:
+		return q.runs.Ahead(q.from+x, q.from+y, min(q.n-x, q.m-y))
+	case q.a[x] != q.b[y]:
+		return 0
+	}
+	return CommonPrefix(q.a[x:], q.b[y:])
+}
+
+func (s *Solver) greedyOf(q sequences, at int32, limit int, open Open) (reached int, done bool) {
 	if size := (limit + 1) * (limit + 2) / 2; cap(s.frontier) < size {
 		s.frontier = make([]int32, size)
 	}
 	store := s.frontier[:cap(s.frontier)]
-	goal := len(a) - len(b)
+	goal := q.n - q.m
 	if abs(goal) > limit && open == (Open{}) {
-		return s.probe(a, b, limit), false
+		return probe(q.n, q.m, limit), false
 	}
 	var prev []int32
 	for d := 0; d <= limit; d++ {
@@ -31,20 +55,20 @@ func (s *Solver) greedy(a, b []uint32, at int32, limit int, open Open) (reached 
 				x = int(prev[t-1]) + 1 // one more of a
 			}
 			y := x - k
-			if x < len(a) && y < len(b) && a[x] == b[y] {
-				n := CommonPrefix(a[x:], b[y:])
-				x, y = x+n, y+n
+			if x < q.n && y < q.m {
+				run := q.ahead(x, y)
+				x, y = x+run, y+run
 			}
 			now[t] = int32(x)
-			if k == goal && x >= len(a) || open.A && y == len(b) && x <= len(a) || open.B && x == len(a) && y <= len(b) {
+			if k == goal && x >= q.n || open.A && y == q.m && x <= q.n || open.B && x == q.n && y <= q.m {
 				s.back(x, y, at, d)
 				return reached, true
 			}
-			if x <= len(a) && y <= len(b) {
+			if x <= q.n && y <= q.m {
 				reached = max(reached, x+y)
 			}
 		}
-		if d == limit/4 && reached*8 < len(a)+len(b) {
+		if d == limit/4 && reached*8 < q.n+q.m {
 			return reached * 4, false // too far for this way: half of the distance allowed would not do
 		}
 		prev = now
@@ -53,9 +77,7 @@ func (s *Solver) greedy(a, b []uint32, at int32, limit int, open Open) (reached 
 }
 
 // probe is how far a few edits get, for sequences whose lengths alone are too far apart: a guess is enough then.
-func (s *Solver) probe(a, b []uint32, limit int) int {
-	return max(1, (len(a)+len(b))*limit/max(1, abs(len(a)-len(b))+limit))
-}
+func probe(n, m, limit int) int { return max(1, (n+m)*limit/max(1, abs(n-m)+limit)) }
 
 // back appends the edits that led to the end in d edits.
 func (s *Solver) back(x, y int, at int32, d int) {

@@ -82,21 +82,36 @@ func (s *Solver) cost(minimal bool) Cost {
 // Near is Shortest for sequences that are near each other. It gives up when they are not, with ok false and a guess of how many
 // edits it will take; it is cheap then.
 func (s *Solver) Near(a, b []uint32) (script Script, expected int, ok bool) {
+	return s.NearRuns(&Runs{
+		A: len(a), B: len(b),
+		Ahead: func(x, y, n int) int { return CommonPrefix(a[x:x+n], b[y:y+n]) },
+		Back:  func(x, y, n int) int { return CommonSuffix(a[x-n:x], b[y-n:y]) },
+	})
+}
+
+// Runs are two sequences of A and B elements that do not lie in memory as numbers.
+type Runs struct {
+	A, B  int
+	Ahead func(x, y, n int) int // how many of n elements from x of one and y of the other on are equal
+	Back  func(x, y, n int) int // how many of n elements in front of them, from the last on
+}
+
+// NearRuns is Near for sequences that are given by their runs.
+func (s *Solver) NearRuns(r *Runs) (script Script, expected int, ok bool) {
 	s.edits = s.edits[:0]
-	head := CommonPrefix(a, b)
-	a, b = a[head:], b[head:]
-	tail := CommonSuffix(a, b)
-	a, b = a[:len(a)-tail], b[:len(b)-tail]
-	if len(a) == 0 || len(b) == 0 {
-		if len(a)+len(b) > 0 {
-			s.add(Edit{int32(head), int32(head), int32(len(a)), int32(len(b))})
+	head := r.Ahead(0, 0, min(r.A, r.B))
+	tail := r.Back(r.A, r.B, min(r.A, r.B)-head)
+	n, m := r.A-head-tail, r.B-head-tail
+	if n == 0 || m == 0 {
+		if n+m > 0 {
+			s.add(Edit{int32(head), int32(head), int32(n), int32(m)})
 		}
 		return s.edits, 0, true
 	}
-	limit := min(nearLimit, greedyLimit(len(a)+len(b)))
-	reached, ok := s.greedy(a, b, int32(head), limit, Open{})
+	limit := min(nearLimit, greedyLimit(n+m))
+	reached, ok := s.greedyOf(sequences{n: n, m: m, runs: r, from: head}, int32(head), limit, Open{})
 	if !ok {
-		expected = guess(limit, reached, len(a)+len(b))
+		expected = guess(limit, reached, n+m)
 	}
 	return s.edits, expected, ok
 }
