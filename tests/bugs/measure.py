@@ -96,6 +96,14 @@ def build() -> str:
     return hashlib.sha256(b"".join(path.read_bytes() for path in core)).hexdigest()
 
 
+def key_of(row: Row, module: str, how: str) -> str:
+    """What a measurement depends on: both forms, how they are launched and recorded, and what counts as right."""
+    text = marked_text(HERE / f"{module}.py", row.id)
+    parts = [how, str(row), str(sorted(causes().get(row.kind, ()))), str(form(text, FIRST)), str(form(text, SECOND))]
+    parts += [(HERE / name).read_text() for name in (f"{module}.py", "record.py", "case.py")]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
 def run(*words: str | Path, cache: Path) -> subprocess.CompletedProcess[str]:
     """Run a command of this Python with Triton, without settings of the person who measures."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PRLX_", "TRITON_"))}
@@ -241,15 +249,11 @@ def main() -> int:
     folder = options.folder.resolve() / options.mode
     ledger = Ledger(folder / "results.jsonl", fresh=options.fresh)
     known, of, this = modules(), {one for one in options.only.split(",") if one}, build()
-    accepted = {kind: sorted(names) for kind, names in causes().items()}
     measured, states = [], {}
     for group, row in listed():
         if of and row.id not in of:
             continue
-        texts = "".join(
-            (HERE / name).read_text() for name in (f"{known[row.id]}.py", "record.py", "pairs.py", "case.py")
-        )
-        key = hashlib.sha256(f"{this}{options.mode}{row}{accepted}{texts}".encode()).hexdigest()[:16]
+        key = key_of(row, known[row.id], f"{this}{options.mode}")
         one = ledger.known.get(key)
         if one is None:
             one = measure(group, row, known[row.id], folder, options.mode, key)

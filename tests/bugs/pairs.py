@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 HEAD = "import triton\nimport triton.language as tl\n\n\n"
 FIRST, SECOND = "first", "second"  # right and wrong, before and after
 _END = re.compile(r"\s+# (BUG|WRONG|WAS)$")
-_OWN = re.compile(r"^(\s*)# (FIX|NOW): (.*)$")
+_OWN = re.compile(r"^(\s*)# (FIX|NOW):(?: (.*))?$")
 _FORM = {"FIX": FIRST, "WAS": FIRST, "BUG": SECOND, "NOW": SECOND}
 
 
@@ -44,7 +44,7 @@ def form(marked: str, which: str) -> Form:
         mark = own.group(2) if own else end.group(1) if end else ""
         if mark in _FORM and _FORM[mark] != which:
             continue
-        kept.append(own.group(1) + own.group(3) if own else line[: end.start()] if end else line)
+        kept.append((own.group(1) + (own.group(3) or "")).rstrip() if own else line[: end.start()] if end else line)
         if mark in ("FIX", "BUG", "WRONG"):
             true.append(len(kept))
     return Form("\n".join(kept) + "\n", tuple(true))
