@@ -28,6 +28,7 @@ ROOT = HERE.parents[1]
 TRITON = Path(os.environ.get("PRLX_TRITON", ROOT / "build/triton")) / "3.9.0"
 SECTIONS = {"others": "Bugs", "own": "Bugs of our own"}
 REFACTORED = "refactorings"
+COMPARED = {"values": ("--values",)}  # by what was recorded: the flags that a user adds
 # Where a document names places, in the order in which a reader meets them.
 PLACES = (("first",), ("outputs", "first", "store"), ("outputs", "stores", 0), ("findings", 0))
 
@@ -126,6 +127,7 @@ def measure(group: str, row: Row, module: str, folder: Path, mode: str, key: str
             raise RuntimeError(f"{row.id}, {which} form: {done.stderr[-1500:]}")
         seen[which] = json.loads(done.stdout.splitlines()[-1])
     words = ("diff", place / f"{FIRST}.prlx", place / f"{SECOND}.prlx", "--explain", "--json")
+    words += COMPARED.get(mode, ())
     said = run("-m", "prlx", *words, cache=folder / "cache")
     text = marked_text(HERE / f"{module}.py", row.id)
     true = {which: form(text, which).true_lines for which in (FIRST, SECOND)}

@@ -63,7 +63,7 @@ def shifted_state(state, x, weight, out, B: tl.constexpr, W: tl.constexpr):
     feature = tl.arange(0, B)
     total = tl.zeros([B], tl.float32)
     for tap in tl.static_range(W):
-        total += tl.load(state + (feature + tap * 32) % B) * tl.load(weight + tap)
+        total += tl.load(state + (feature + tap * 32) % B) * tl.load(weight + tap)  # WRONG
     tl.store(out + feature, total)
     fresh = tl.load(x + feature)
     # FIX: tl.debug_barrier()
