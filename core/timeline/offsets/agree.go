@@ -86,13 +86,10 @@ func (j *joint) agree(f *frame, meetings []int32, out map[int32]bool) (wrong []i
 	if !excluded {
 		return nil
 	}
-	if wrong = j.earlyLeft(f, meetings, out, lines, scale, sharp); mostWrong*len(wrong) > len(meetings) {
-		return nil // it is rather the ends
-	}
-	return wrong
+	return j.earlyLeft(f, meetings, out, lines, scale, sharp)
 }
 
-// mostWrong: of so many meetings one may be wrong and contradict nothing.
+// mostWrong: of so many meetings one may be wrong and contradict nothing; where more are, it is rather the ends.
 const mostWrong = 50
 
 // excludes reports whether a line that ends show, which scatter, is not possible.

@@ -150,25 +150,15 @@ const mostSweeps = 12
 const settledNS = 2.0
 
 // solve finds what every clock can be in a window. Meetings that contradict others are left out and the rest is gone through again; where
-// that does not help, the edges have the last word. So are the few that the ends of all others show to be wrong, and that contradict nothing
-// because they are wrong by less than there is room.
+// that does not help, the edges have the last word.
 func (j *joint) solve(w interval) *frame {
 	meetings := j.within(w)
 	out := map[int32]bool{} // meetings that contradict
-	f, calm := j.settle(w, meetings, out, make([]bool, len(j.coarse)))
+	f, calm := j.settle(w, meetings, out)
 	if calm {
-		if wrong := j.agree(f, meetings, out); len(wrong) > 0 {
-			left := make([]bool, len(f.track))
-			for i := range f.track {
-				left[i] = !f.track[i].known
-			}
+		if wrong := j.agree(f, meetings, out); mostWrong*len(wrong) <= len(meetings) {
 			for _, i := range wrong {
-				out[i] = true
-			}
-			j.early += len(wrong)
-			j.dropped -= len(wrong)
-			if f, calm = j.settle(w, meetings, out, left); calm {
-				j.agree(f, meetings, out)
+				j.early[i] = true
 			}
 		}
 	}
@@ -182,10 +172,10 @@ func (j *joint) solve(w interval) *frame {
 	return f
 }
 
-// settle narrows all clocks but those left until the meetings that are not out agree, and reports whether they do.
-func (j *joint) settle(w interval, meetings []int32, out map[int32]bool, left []bool) (f *frame, calm bool) {
+// settle narrows all clocks until the meetings that are not out agree, and reports whether they do. It adds those that contradict others to out.
+func (j *joint) settle(w interval, meetings []int32, out map[int32]bool) (f *frame, calm bool) {
 	f = j.baseline(w)
-	f.leave(left)
+	left := make([]bool, len(f.track))
 	for range 2 + len(f.track)/4 {
 		blame := j.sweep(f, meetings, out)
 		if calm = len(blame.meetings) == 0; calm {

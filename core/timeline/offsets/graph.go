@@ -240,7 +240,33 @@ func (g *Graph) Solve(ctx context.Context, reference Clock, options Options) (*S
 	if err != nil {
 		return nil, err
 	}
-	return g.solve(ctx, reference, opt)
+	s, err := g.solve(ctx, reference, opt)
+	early := 0
+	for range mostDoubts {
+		if err != nil || len(s.early) == 0 {
+			break
+		}
+		early += len(s.early)
+		g = g.without(s.early, reference)
+		s, err = g.solve(ctx, reference, opt)
+	}
+	if err == nil && early > 0 {
+		s.warnf("%d collectives are not used: by the ends of all others somebody left them before everybody had entered", early)
+	}
+	return s, err
+}
+
+// mostDoubts is how often meetings are doubted by the ends of the others, and all is solved again without them: what one of them made of a clock
+// is in the edges, too.
+const mostDoubts = 3
+
+// without returns the graph as it is without some of its meetings.
+func (g *Graph) without(meetings map[int32]bool, reference Clock) *Graph {
+	out := *g
+	out.edges = maps.Clone(g.edges)
+	maps.DeleteFunc(out.edges, func(k edgeKey, _ *Edge) bool { return k.source == Collectives })
+	out.Meet(g.meetings.without(meetings), reference)
+	return &out
 }
 
 // hosts returns the nodes whose wall clocks are in the graph, ascending.

@@ -20,12 +20,12 @@ type joint struct {
 	order  []meetingTime // the meetings by time
 	long   int64         // the longest meeting, ns; those longer than a window are in none
 
-	against map[int32]int // by clock: meetings that no lines explain with it
-	dropped int           // meetings that contradict others
-	early   int           // meetings that contradict where the ends of all others show the clocks
-	used    []int         // by clock: meetings that narrowed it
-	wall    []bool        // by clock: it is left as it is
-	halves  []envelope    // by clock: half of what was possible over time, ns since the first meeting
+	against map[int32]int  // by clock: meetings that no lines explain with it
+	dropped int            // meetings that contradict others
+	early   map[int32]bool // meetings that are impossible where the ends of all others show the clocks
+	used    []int          // by clock: meetings that narrowed it
+	wall    []bool         // by clock: it is left as it is
+	halves  []envelope     // by clock: half of what was possible over time, ns since the first meeting
 }
 
 type interval struct{ from, to int64 }
@@ -39,7 +39,7 @@ func newJoint(m *Meetings, reference Clock, s *Solution, links []*link, opt *Opt
 	n := len(m.clocks)
 	j := &joint{
 		m: m, opt: opt, ref: -1, coarse: make([]*clock.Map, n), back: make([]*clock.Map, n), broken: make([][]interval, n),
-		against: map[int32]int{}, used: make([]int, n), halves: make([]envelope, n), wall: make([]bool, n),
+		against: map[int32]int{}, early: map[int32]bool{}, used: make([]int, n), halves: make([]envelope, n), wall: make([]bool, n),
 	}
 	for i, c := range m.clocks {
 		switch o := s.of(c); {
@@ -210,6 +210,7 @@ func (g *Graph) refine(ctx context.Context, reference Clock, s *Solution, links 
 		}
 	}
 	j.say(s)
+	s.early = j.early
 	return nil
 }
 
@@ -328,9 +329,6 @@ func (j *joint) say(s *Solution) {
 		if n := j.against[int32(i)]; n > 0 {
 			s.warnf("%s contradicts the others in %d collectives and was left out of what they say together", c, n)
 		}
-	}
-	if j.early > 0 {
-		s.warnf("%d collectives are not used: by the ends of all others somebody left them before everybody had entered", j.early)
 	}
 	if j.dropped > 0 {
 		s.warnf("%d collectives contradict the others and are not used: a wrong match, or a clock that stepped unseen", j.dropped)

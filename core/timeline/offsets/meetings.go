@@ -46,6 +46,17 @@ func (m *Meetings) Add(members []Presence) {
 	m.level = append(m.level, level)
 }
 
+// without returns the meetings but some.
+func (m *Meetings) without(out map[int32]bool) *Meetings {
+	kept := &Meetings{clocks: m.clocks, index: m.index}
+	for i := range m.Len() {
+		if !out[int32(i)] {
+			kept.Add(m.Of(i))
+		}
+	}
+	return kept
+}
+
 // Len returns how many meetings there are.
 func (m *Meetings) Len() int {
 	if m == nil {

@@ -32,6 +32,8 @@ type Solution struct {
 	Warnings      []string
 
 	said map[Clock]bool // clocks of which a warning says already why they are missing
+
+	early map[int32]bool // meetings that are impossible where the ends of all others show the clocks
 }
 
 // NodeOffsets is one node's clock relative to the reference.
