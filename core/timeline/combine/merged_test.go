@@ -57,6 +57,9 @@ func TestAMergedTraceIsCombined(t *testing.T) {
 	} {
 		c.r.Output = filepath.Join(t.TempDir(), "out.json")
 		doc := combined(t, 2, c.r)
+		if said := strings.Join(doc.Warnings, "; "); !strings.Contains(said, "holds 4 ranks that were merged on clocks of their own") || strings.Contains(said, "share no collective") {
+			t.Errorf("%s: warnings %q", name, said)
+		}
 		if !slices.Equal(doc.Nodes[0].Holds, want) || !strings.Contains(strings.Join(doc.Notes, "; "), "another tool merged") {
 			t.Errorf("%s: ranks %v, notes %q", name, doc.Nodes[0].Holds, doc.Notes)
 		}

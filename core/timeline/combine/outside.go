@@ -61,5 +61,10 @@ func (o *Outside) brief() string {
 	return fmt.Sprintf("%s of the events outside the readings,%s straying at most %s us/s", o.share(), held, microseconds(o.GrowthPPB))
 }
 
-// microseconds writes ns as us with three digits at most.
-func microseconds(ns int64) string { return fmt.Sprintf("%.3g", float64(ns)/1e3) }
+// microseconds writes ns as us, with three digits where they are fewer than a thousand.
+func microseconds(ns int64) string {
+	if ns >= 999_500 {
+		return fmt.Sprint((ns + 500) / 1000)
+	}
+	return fmt.Sprintf("%.3g", float64(ns)/1e3)
+}

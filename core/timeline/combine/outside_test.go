@@ -77,3 +77,11 @@ func TestSharesInWords(t *testing.T) {
 		}
 	}
 }
+
+func TestMicrosecondsInWords(t *testing.T) {
+	for ns, want := range map[int64]string{0: "0", 1: "0.001", 1450: "1.45", 99_950: "100", 229_000: "229", 999_499: "999", 999_500: "1000", 2_000_200: "2000", 31_400_000_000: "31400000"} {
+		if got := microseconds(ns); got != want {
+			t.Errorf("%d ns: %s us, want %s", ns, got, want)
+		}
+	}
+}

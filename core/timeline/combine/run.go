@@ -186,6 +186,10 @@ func (t *task) sayNotAligned() {
 		return
 	}
 	t.doc.NotAligned = becauseNoClockData
+	if i := slices.IndexFunc(t.nodes, func(n *Node) bool { return n.parts() > 1 }); i >= 0 && !t.nodes[i].aligned {
+		t.warn("not aligned: %s holds %d ranks that were merged on clocks of their own, and only traces as recorded can be put on one clock; prlx validate judges their collectives", t.nodes[i].ID, t.nodes[i].parts())
+		return
+	}
 	advice := "the traces share no collective that relates them either; pass probes, round offsets or declared offsets (--probes, --offsets, --declared)"
 	if t.req.Nearby != "" {
 		advice = t.req.Nearby
