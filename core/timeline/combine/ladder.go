@@ -1,6 +1,7 @@
 package combine
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -248,6 +249,9 @@ func together(a, b *clock.Map) (*clock.Map, apart) {
 	knots := make([]clock.Knot, 0, len(at))
 	for _, x := range at {
 		y, bound, _ := a.At(x)
+		if i, own := slices.BinarySearchFunc(ka, x, func(k clock.Knot, x int64) int { return cmp.Compare(k.X, x) }); own {
+			y, bound = ka[i].Y, ka[i].BoundNS // without the step that may begin here
+		}
 		z, other, flags := b.At(x)
 		knot := clock.Knot{X: x, Y: y, BoundNS: bound}
 		if flags&clock.InStep == 0 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -250,6 +251,28 @@ func TestAMergeRelatesNoClocks(t *testing.T) {
 		req := Request{Method: method, ApplyAlignment: &no}
 		if err := req.normalize(); fault.Is(err, fault.Usage) != refused {
 			t.Errorf("method %q: %v", method, err)
+		}
+	}
+}
+
+// TestASecondSourceMakesNoBoundLarger: nor where the clock stepped, and whichever of the two found the step elsewhere.
+func TestASecondSourceMakesNoBoundLarger(t *testing.T) {
+	inputs, probes, _ := jax(t, "p2_step")
+	var walls []*clock.Map
+	for _, method := range []string{MethodProbes, "auto"} {
+		_, evidence, err := Run(job.New(context.Background(), job.Options{}), Request{Inputs: inputs, Probes: probes, Method: method, Output: filepath.Join(t.TempDir(), "run")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		walls = append(walls, evidence.Nodes[1].Wall)
+	}
+	for _, k := range slices.Concat(walls[0].Knots(), walls[1].Knots()) {
+		for _, x := range []int64{k.X - 1, k.X, k.X + 1, k.X + 1_000_000} {
+			_, alone, _ := walls[0].At(x)
+			_, both, _ := walls[1].At(x)
+			if both > alone+50 { // the bound grows between knots, of which there are others
+				t.Errorf("at %d: %d ns by both, %d by probes alone", x, both, alone)
+			}
 		}
 	}
 }
