@@ -228,7 +228,7 @@ func (c *DeviceClock) oneSided(d *launches.Device) {
 	m := clock.Shift(shift, 0)
 	c.to, c.Moved = m, true
 	c.After = d.Judge(func(ns int64) int64 { return ns + shift })
-	c.Said = fmt.Sprintf("moved by %s, as little as its %d events in an impossible order ask for; %s", span(shift), c.Before.BeforeLaunch+c.Before.AfterWait, side)
+	c.Said = fmt.Sprintf("moved by %s, as little as its %d events in an impossible order ask for; %s, so that bounds of its events leave its clock out", span(shift), c.Before.BeforeLaunch+c.Before.AfterWait, side)
 }
 
 // asRecorded is the identity with a bound that holds what a map allows.

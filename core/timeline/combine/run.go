@@ -162,6 +162,7 @@ const (
 	becauseUndated     = "the traces do not say when they were recorded"
 	becauseMergeOnly   = "a merge was asked for"
 	becauseWall        = "the wall clocks were to be taken as they are"
+	becauseAlone       = "one trace, whose devices were looked at"
 )
 
 // sayNotAligned says why no clock was corrected, and what to do about it.
@@ -178,6 +179,9 @@ func (t *task) sayNotAligned() {
 		return
 	case t.req.Method == MethodWall:
 		t.doc.NotAligned = becauseWall
+		return
+	case t.alone() && t.req.DeviceClocks != DeviceClocksTrust:
+		t.doc.NotAligned = becauseAlone
 		return
 	}
 	if undated := t.undated(); undated > 0 && len(t.nodes)-undated < 2 {
