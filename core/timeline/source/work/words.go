@@ -41,7 +41,8 @@ func RoleOf(name string) Role {
 	case "Steps":
 		return StepLine
 	case "Async XLA Ops", "XLA TraceMe", "Framework Ops", "Framework Name Scope", "TensorFlow Ops", "TensorFlow Name Scope", "TF Name Scope", "TF Ops",
-		"Source code", "Source Code", "Launch Stats", "SparseCore Steps", "SparseCore Modules", "Step Names", "XLA Flops", "Name Scope", "Host Offload Ops", "TC Overlay", "Overlay":
+		"Source code", "Source Code", "Launch Stats", "SparseCore Steps", "SparseCore Modules", "Step Names", "XLA Flops", "Name Scope", "Host Offload Ops", "TC Overlay", "Overlay",
+		"_counters_": // samples of counters, as XLA names such lines
 		return IgnoredLine
 	}
 	return KernelLine
