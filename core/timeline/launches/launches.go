@@ -43,6 +43,9 @@ type Found struct {
 	Every     int      // of longer traces one number in so many is looked at
 }
 
+// latest is beyond every instant that is compared: the year 2116.
+const latest = int64(1) << 62
+
 // maxHeld bounds the events that are held to be linked.
 const maxHeld = 1 << 19
 
@@ -94,6 +97,9 @@ func read(ctx context.Context, src *file.Source, trace source.Linked, limit int)
 
 func (r *reader) take(l *source.Launch) {
 	from := l.Start.NS
+	if from < 0 || l.EndNS < from || l.EndNS >= latest {
+		return // no instant of a clock that can be compared, or a negative duration
+	}
 	switch l.Role {
 	case source.LaunchWait:
 		r.hosts.Add(from)

@@ -2,6 +2,7 @@ package launches
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"testing"
@@ -81,6 +82,22 @@ func TestWhatIsLinked(t *testing.T) {
 	}
 }
 
+// TestInstantsThatAreNone are left out, so that nothing overflows.
+func TestInstantsThatAreNone(t *testing.T) {
+	r := &recording{}
+	r.add(isCall, host, 1, math.MinInt64, math.MaxInt64)
+	r.add(isWork, gpu0, 1, math.MaxInt64-5, math.MaxInt64)
+	r.add(isCall, host, 2, 100, 110)
+	r.add(isWork, gpu0, 2, -20, 30)
+	r.add(isWork, gpu0, 2, 120, 110)
+	r.add(isWork, gpu0, 2, 120, 130)
+	r.add(isWait, host, 0, 140, math.MaxInt64)
+	f := r.read(t, roomForAll)
+	if len(f.Devices) != 1 || f.Devices[0].Work != 1 || f.Calls != 1 || len(f.Devices[0].Waits) != 0 {
+		t.Errorf("%+v", f)
+	}
+}
+
 // TestWhatIsNotSaid: whose a number is, which of several devices a call waits for, whether a process is a device's.
 func TestWhatIsNotSaid(t *testing.T) {
 	r := &recording{}
@@ -155,9 +172,9 @@ func TestOneNumberWithMoreWorkThanIsHeld(t *testing.T) {
 // TestRoundingAccusesNobody: a recorder that cuts begins and durations to microseconds may show a wait that ends before what it waited for.
 func TestRoundingAccusesNobody(t *testing.T) {
 	r := &recording{}
-	r.add(isCall, host, 1, 1000, 3000)
+	r.add(isCall, host, 1, 1000, 1000)
 	r.add(isWork, gpu0, 1, 1000, 5001)
-	r.add(isWait, host, 0, 5000, 4000)
+	r.add(isWait, host, 0, 3000, 4000)
 	d := r.read(t, roomForAll).Devices[0]
 	if v := d.Judge(nil); !v.None() {
 		t.Errorf("%+v", v)
