@@ -23,6 +23,7 @@ type network struct {
 	ends   [][2]int // links' ends as indices into nodes
 	order  []int    // nodes reached from the reference, parents first; order[0] is the reference
 	parent []int    // link towards the reference, -1 for the reference and unreached nodes
+	others *detours // the ways beside the tree; nil: none
 }
 
 func newNetwork(ref Clock, clocks []Clock, links []*link, step int64, opt *Options) *network {
@@ -34,6 +35,7 @@ func newNetwork(ref Clock, clocks []Clock, links []*link, step int64, opt *Optio
 		n.ends = append(n.ends, [2]int{n.index[l.A], n.index[l.B]})
 	}
 	n.span()
+	n.others = newDetours(n)
 	return n
 }
 
@@ -112,6 +114,9 @@ func (n *network) show(r int64, out []instantOf) {
 		}
 		out[i].known = at == onPart
 	}
+	if n.others != nil {
+		n.others.fill(out)
+	}
 }
 
 // forward takes an instant of A's clock to B's.
@@ -147,9 +152,12 @@ func shifted(i instantOf, whole int64, part float64, steps int) instantOf {
 func (n *network) grid() []int64 {
 	step := n.step
 	var g, starts, ends []int64
+	cover := make([]interval, len(n.clocks)) // what the tree reaches
+	cover[n.order[0]] = interval{math.MinInt64, math.MaxInt64}
 	for _, i := range n.order[1:] {
 		l := n.links[n.parent[i]]
 		ups := n.ends[n.parent[i]][0] != i // the parent is A
+		cover[i] = cover[n.other(n.parent[i], i)]
 		for pi, p := range l.parts {
 			from := n.toReference(i, l.obs[p.from].x, ups) + borderNS
 			to := n.toReference(i, l.obs[p.to-1].x, ups) - borderNS
@@ -158,11 +166,13 @@ func (n *network) grid() []int64 {
 				to = from
 			}
 			if pi == 0 {
+				cover[i].from = max(cover[i].from, from)
 				starts = append(starts, from)
 			} else {
 				g = append(g, from)
 			}
 			if pi == len(l.parts)-1 {
+				cover[i].to = min(cover[i].to, to)
 				ends = append(ends, to)
 			} else {
 				g = append(g, to)
@@ -187,6 +197,9 @@ func (n *network) grid() []int64 {
 	}
 	g = append(g, innermost(starts, step/8, +1)...)
 	g = append(g, innermost(ends, step/8, -1)...)
+	if n.others != nil {
+		g = n.others.beyond(g, cover)
+	}
 	slices.Sort(g)
 	return slices.Compact(g)
 }
@@ -223,15 +236,20 @@ func (n *network) toReference(i int, x float64, parentIsA bool) int64 {
 	if !parentIsA { // x is the child's own clock
 		in, _ = l.forward(in)
 	}
-	for up := n.other(n.parent[i], i); n.parent[up] >= 0; up = n.other(n.parent[up], up) {
-		l := n.links[n.parent[up]]
-		if n.ends[n.parent[up]][0] == up {
+	return n.up(n.other(n.parent[i], i), in).x
+}
+
+// up takes an instant of a clock to the reference's, up the tree.
+func (n *network) up(i int, in instantOf) instantOf {
+	for ; n.parent[i] >= 0; i = n.other(n.parent[i], i) {
+		l := n.links[n.parent[i]]
+		if n.ends[n.parent[i]][0] == i {
 			in, _ = l.forward(in)
 		} else {
 			in, _ = l.backward(in)
 		}
 	}
-	return in.x
+	return in
 }
 
 func (n *network) other(link, node int) int { return n.ends[link][0] + n.ends[link][1] - node }

@@ -188,7 +188,7 @@ func (l *link) cutFor(c Clock, when interval, size float64) bool {
 			if right.to-right.from > left.to-left.from {
 				kept[0] = right
 			}
-			if kept[0].to-kept[0].from == p.to-p.from || !l.twoSided(kept[0].from, kept[0].to) {
+			if kept[0].to-kept[0].from == p.to-p.from {
 				return false
 			}
 		}

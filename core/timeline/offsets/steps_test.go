@@ -1,8 +1,12 @@
 package offsets_test
 
 import (
+	"context"
 	"math/rand"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
+	"github.com/prlx-go/prlx/core/timeline/offsets"
 )
 
 // slowLinks is a network in which nodes 0 and 2 are near each other and node 1 is far from both: its packets do not contradict a step of a
@@ -49,6 +53,38 @@ func TestAStepNearTheEndIsInTheBoundOfWhatFollows(t *testing.T) {
 		y, bound, _ := n.Map.At(p.clocks[1].at(at))
 		if e := max(y-p.clocks[0].at(at), p.clocks[0].at(at)-y); e > bound {
 			t.Errorf("seed %d: %d ns off after a step near the end, bound %d", seed, e, bound)
+		}
+	}
+}
+
+// TestAClockIsFoundOverOtherLinksWhenANodeBetweenDies: the tree leads to node 2 over node 1, which is nearer than node 0, and dies.
+func TestAClockIsFoundOverOtherLinksWhenANodeBetweenDies(t *testing.T) {
+	for seed := range int64(5) {
+		r := rand.New(rand.NewSource(seed))
+		p := probing{clocks: []wall{{}, {offset: 3e6, driftPPB: 40_000}, {offset: -7e6, driftPPB: -90_000}}, length: 60e9, every: 20e6, delay: func(from, to int) int64 {
+			d := map[int]int64{1: 10_000, 2: 200_000, 3: 10_000}[from+to]
+			return d + int64(r.ExpFloat64()*10_000)
+		}}
+		var stamps []clockfile.Stamp
+		for _, s := range p.stamps() {
+			if s.Src != 1 && s.Dst != 1 || s.T1 < p.clocks[s.Src].at(20e9) {
+				stamps = append(stamps, s)
+			}
+		}
+		s, err := offsets.SolveStamps(context.Background(), stamps, offsets.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := s.Node(2)
+		if len(n.Steps) > 0 {
+			t.Errorf("seed %d: nobody stepped: %+v", seed, n.Steps)
+		}
+		for at := int64(1e9); at < 59e9; at += 1e9 {
+			y, bound, c := n.Map.At(p.clocks[2].at(at))
+			e := y - p.clocks[0].at(at)
+			if e = max(e, -e); e > bound || c != 0 {
+				t.Errorf("seed %d, %d s: %d ns off, bound %d, flags %d", seed, at/1e9, e, bound, c)
+			}
 		}
 	}
 }

@@ -376,7 +376,7 @@ func (n *network) outcome(t testing.TB, opt offsets.Options) outcome {
 	for _, node := range n.nodes {
 		m, ok := s.Node(node.id)
 		if !ok {
-			if !node.dead {
+			if !node.dead && (node.diesAt == 0 || node.diesAt > node.starts+2e9) {
 				o.missing++
 			}
 			continue
