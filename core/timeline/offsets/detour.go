@@ -63,9 +63,10 @@ func (d *detours) fill(at []instantOf) {
 				continue
 			}
 			next.known = true
-			if d.known[li] {
+			switch {
+			case d.known[li]:
 				next.epoch += d.lag[li][side]
-			} else {
+			case next.epoch > 0: // before anything stepped all counts are 0
 				next.epoch += unseenSteps
 			}
 			at[to], again = next, true
