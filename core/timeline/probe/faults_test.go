@@ -106,7 +106,7 @@ func TestNothingIsTakenOfPacketsThatWereSentBefore(t *testing.T) {
 	}
 	replay := func(name string) {
 		r := rand.New(rand.NewSource(9))
-		before, answered := [2]Counters{}, p.found
+		before := [2]Counters{}
 		for i, q := range p.probers {
 			before[i] = q.Counters()
 		}
@@ -129,7 +129,7 @@ func TestNothingIsTakenOfPacketsThatWereSentBefore(t *testing.T) {
 		}
 		for i, q := range p.probers {
 			c := q.Counters()
-			if c.Answered != before[i].Answered || p.found[i] != answered[i] {
+			if c.Answered != before[i].Answered || c.Recorded > before[i].Answered {
 				t.Errorf("%s: prober %d took %d answers of old packets", name, i, c.Answered-before[i].Answered)
 			}
 			// what may be a probe of a process that started a moment ago is answered, twice a second
