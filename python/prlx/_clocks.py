@@ -6,13 +6,15 @@ import contextlib
 import os
 import re
 import socket
+import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol
 
-from . import _core
-from ._errors import ForkedProcessError, UsageError
+from . import _core, _probe
+from ._errors import ForkedProcessError, PrlxError, UsageError
 from ._snapshots import Clock, Sampler
 
 if TYPE_CHECKING:
@@ -60,6 +62,40 @@ class Recorder(Protocol):
         ...
 
 
+class Probes:
+    """A prober that runs in the core until it is stopped. A forked child has none."""
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        self._owner = os.getpid()
+        self._job: _core.Job | None = _core.start("probe", asked)
+        self.result: _probe.Probing | None = None
+        if self._job.wait(0.1):  # a key that is too short, a port that is taken
+            self.result = _probe.Probing(self._job.result())
+            self._job = None
+
+    @property
+    def running(self) -> bool:
+        """Whether it runs, in this process."""
+        return self._job is not None and self._owner == os.getpid()
+
+    def counters(self) -> dict[str, int]:
+        """What became of packets, once it has ended."""
+        return {f"probes_{name}": n for name, n in self.result.counters.items()} if self.result else {}
+
+    def stop(self) -> None:
+        """End it; what it measured is in its file. Again, it does nothing."""
+        if self._job is None or not self.running:
+            return
+        job, self._job = self._job, None
+        job.cancel()
+        while not job.wait(1.0):
+            pass
+        try:
+            self.result = _probe.Probing(job.result())
+        except PrlxError as error:  # what it measured up to then is in its file, and the program goes on
+            warnings.warn(f"the prober has ended early: {error}", stacklevel=3)
+
+
 @dataclass(repr=False)
 class Clocks:
     """Clocks that are being recorded, or were. Leaving its ``with`` block ends the recording.
@@ -72,6 +108,9 @@ class Clocks:
         The readings of the system clock and the tracer's clock. It is readable at any time.
     tracer
         The clock that was read beside the system clock, as the file names it.
+    probes
+        The file of probe stamps, once the recording has ended; None without peers, and where another process of this host
+        has measured.
 
     Examples
     --------
@@ -85,6 +124,7 @@ class Clocks:
     snapshots: Path
     tracer: str
     period_ms: float
+    probes: Path | None = None
     _recorders: list[Recorder] = field(default_factory=list)
     _counters: dict[str, int] = field(default_factory=dict)
 
@@ -127,6 +167,9 @@ class Clocks:
         for one in self._recorders:
             one.stop()
         self._counters = self.counters
+        for one in self._recorders:
+            if isinstance(one, Probes) and one.result is not None:
+                self.probes = one.result.path
         self._recorders = []
         if self.snapshots.exists():
             with contextlib.suppress(
@@ -169,10 +212,15 @@ def clocks(
     duration_s: float | None = None,
     rank: int | None = None,
     name: str | None = None,
+    peers: AnyPath | Iterable[str] | None = None,
+    node: int | str | None = None,
+    interface: str | None = None,
+    job_file: AnyPath | None = None,
 ) -> Clocks:
     """Record the clocks of this process's host from now on, until ``stop`` or the end of a ``with`` block.
 
-    A thread in C reads the system clock and a tracer's clock together, at a cadence, and appends each pair to a file.
+    A thread in C reads the system clock and a tracer's clock together, at a cadence, and appends each pair to a file. With
+    ``peers`` a prober measures the clocks of the other hosts besides.
 
     Parameters
     ----------
@@ -193,6 +241,11 @@ def clocks(
         The number of this process in its job; ``None`` takes that of the launcher (torchrun, SLURM, MPI).
     name
         How the files begin; ``None`` is ``rank<N>``, or host and process id where there is no rank.
+    peers
+        All hosts of the job, this one included, in the same order everywhere, as for ``prlx.probe_clocks``: their numbers
+        in that order are those of the traces. ``None`` measures no other clocks.
+    node, interface, job_file
+        Of the prober, as for ``prlx.probe_clocks``.
 
     Returns
     -------
@@ -211,9 +264,19 @@ def clocks(
     >>> recording.stop().counters["missed_deadline"]
     0
     """
-    return record(
+    recording = record(
         directory, tracer=tracer, clock=clock, period_ms=period_ms, duration_s=duration_s, rank=rank, name=name
     )
+    if peers is not None:
+        try:
+            asked = _probe.request(
+                output=recording.directory, peers=peers, node=node, interface=interface, job_file=job_file
+            )
+            recording._recorders.append(Probes(asked))
+        except BaseException:
+            recording.stop()
+            raise
+    return recording
 
 
 def record(
@@ -239,7 +302,7 @@ def record(
     sampler = Sampler(
         path, tracer=tracer, clock=clock, period_ms=period_ms, option=option, duration_s=duration_s, host=host, rank=number,
     )  # fmt: skip
-    return Clocks(folder, path, sampler.clock, sampler.period_ns / 1e6, [sampler])
+    return Clocks(folder, path, sampler.clock, sampler.period_ns / 1e6, _recorders=[sampler])
 
 
 def free_name(folder: Path, begin: str) -> Path:

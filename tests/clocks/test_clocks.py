@@ -6,6 +6,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -171,3 +172,28 @@ def test_the_structures_are_those_of_the_header() -> None:
     places = [block.index(f"{name};") for name in order]
     assert places == sorted(places)
     assert list(_snapshots.COUNTERS)[:2] == ["snapshots_taken", "missed_deadline"]
+
+
+def test_with_peers_the_other_clocks_are_measured_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRLX_JOB_KEY", "a key of at least sixteen bytes")
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as first,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as second,
+    ):
+        first.bind(("127.0.0.1", 0))
+        second.bind(("127.0.0.1", 0))
+        peers = [f"127.0.0.1:{one.getsockname()[1]}" for one in (first, second)]
+    with prlx.clocks(tmp_path, rank=0, peers=peers, node=0) as clocks:
+        assert clocks.running
+    assert clocks.probes == tmp_path / "probes_node0.jsonl"
+    assert clocks.counters["snapshots_taken"] == 2
+    assert clocks.counters["probes_answered"] == 0  # nobody runs at the other
+    assert prlx.open(clocks.probes) is not None
+    assert clocks.stop() is clocks
+
+
+def test_peers_without_a_key_are_refused_and_nothing_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PRLX_JOB_KEY", raising=False)
+    with pytest.raises(prlx.PrlxError, match="key"):
+        prlx.clocks(tmp_path, rank=0, peers=["127.0.0.1:27011", "127.0.0.1:27012"], node=0)
+    assert "counters" in lines(tmp_path / "rank0.pairs.jsonl")[-1]
