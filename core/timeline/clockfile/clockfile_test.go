@@ -90,6 +90,44 @@ func TestSnapshotPairsInEverySpelling(t *testing.T) {
 	diff(t, "array", absolute[:1], one.Snapshots.Pairs)
 }
 
+// sampledProto is a SnapshotPairs message as prlx writes it, with what the files of others do not have.
+func sampledProto() []byte {
+	integer := func(b []byte, field protowire.Number, v uint64) []byte {
+		return protowire.AppendVarint(protowire.AppendTag(b, field, protowire.VarintType), v)
+	}
+	bytes := func(b []byte, field protowire.Number, v []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(b, field, protowire.BytesType), v)
+	}
+	b := bytes(nil, 1, integer(integer(integer(nil, 1, 1760000000000000000), 2, 3e9), 16, 40))
+	b = bytes(integer(b, 2, 4e9), 16, []byte("CLOCK_MONOTONIC_RAW"))
+	for field, v := range []uint64{2, 1, 0, 0, 3, 2400000000} {
+		b = integer(b, protowire.Number(17+field), v)
+	}
+	state := integer(integer(integer(integer(nil, 1, 1760000000000000000), 2, 1), 3, 250000), 4, 9000)
+	return bytes(b, 23, bytes(integer(state, 5, protowire.EncodeZigZag(-1234)), 6, []byte("adjtimex")))
+}
+
+func TestWhatASamplerSaysBesides(t *testing.T) {
+	lines := fixture(t, "snapshots_sampled.jsonl")
+	message, err := parse("snapshot_pairs.pb", sampledProto())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rank := 7
+	want := clockfile.Snapshots{
+		Pairs:            []clockfile.SnapshotPair{{SysNS: 1760000000000000000, TracerNS: 3000000000, BracketNS: 40}, {SysNS: 1760000004000000000, TracerNS: 7000080000, BracketNS: 38}},
+		SamplingPeriodNS: 4e9, TracerClock: "CLOCK_MONOTONIC_RAW", Host: "node7", Rank: &rank,
+		System:   []clockfile.SystemClock{{SysNS: 1760000000000000000, Synchronized: true, MaxErrorNS: 250000, EstErrorNS: 9000, DriftPPB: -1234, Source: "adjtimex"}},
+		Counters: clockfile.SnapshotCounters{Stated: true, Taken: 2, Missed: 1, Failed: 3},
+	}
+	diff(t, "lines", &want, lines.Snapshots)
+	want.Pairs, want.Host, want.Rank = want.Pairs[:1], "", nil
+	diff(t, "message", &want, message.Snapshots)
+	said := []string{"the sampler says: 1 instants of the cadence went by without a reading", "the sampler says: 3 readings gave no pair"}
+	diff(t, "warnings of lines", said, lines.Warnings)
+	diff(t, "warnings of the message", said, message.Warnings)
+}
+
 // TestTheProtobufReaderAgreesWithTheSchema writes a SnapshotPairs message through a descriptor made of the schema in
 // docs/formats/snapshot-pairs.md, with zeros left out as proto3 does.
 func TestTheProtobufReaderAgreesWithTheSchema(t *testing.T) {
@@ -379,6 +417,7 @@ func FuzzRead(f *testing.F) {
 		f.Add(b)
 	}
 	f.Add(snapshotProto(4e9, clockfile.SnapshotPair{SysNS: 1760000000000000000, TracerNS: 3e9}))
+	f.Add(sampledProto())
 	f.Add([]byte(`{"meta":true,"schema":"prlx.rounds/1","reference":0,"nodes":[{"node_id":1,"drift_before_ppt":-5,"drift_after_ppt":5,"bound_growth_ppb":3,"bound_wander_ppb":4,"bound_covers_tails":true}]}` + "\n" +
 		`{"round_id":0,"midpoint_sys_ns":1760000000000000000,"node_id":1,"offset_ns":-3,"bound_ns":4,"step":true}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -396,6 +435,14 @@ func FuzzRead(f *testing.F) {
 				if p.SysNS < 0 || p.TracerNS < 0 {
 					t.Fatalf("negative reading %+v", p)
 				}
+			}
+			for _, s := range c.Snapshots.System {
+				if s.SysNS < 0 || s.MaxErrorNS < 0 {
+					t.Fatalf("a system clock says %+v", s)
+				}
+			}
+			if n := c.Snapshots.Counters; min(n.Taken, n.Missed, n.Dropped, n.Wide, n.Failed, n.Unstored) < 0 {
+				t.Fatalf("negative counters %+v", n)
 			}
 		case clockfile.KindWindows:
 			for _, w := range c.Windows.Rows {

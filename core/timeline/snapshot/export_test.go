@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
@@ -271,4 +272,38 @@ func TestAFinishedFileSaysWhatItHolds(t *testing.T) {
 	if _, err := snapshot.Finish(context.Background(), f.Path, path, false); err == nil {
 		t.Error("a message that was there is replaced")
 	}
+}
+
+// FuzzAttach puts readings into anything: the output is JSON where the input was an object, and everything else is an error without an output.
+func FuzzAttach(f *testing.F) {
+	for _, seed := range []string{"{}", "{\"traceEvents\":[]}", "{\n} \n", "[]", "", "{\"a\":\"}\"}", "{\"distributedInfo\":{}}\n", "{\"a\":1", "  {  }  "} {
+		f.Add([]byte(seed))
+	}
+	pairs := filepath.Join(f.TempDir(), "pairs.jsonl")
+	r := recording(2)
+	line := snapshot.AppendHeader(nil, snapshot.Header{Tracer: r.Tracer, Rank: -1})
+	for _, p := range r.Pairs {
+		line = snapshot.AppendPair(line, p)
+	}
+	if err := os.WriteFile(pairs, line, 0o644); err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, trace []byte) {
+		dir := t.TempDir()
+		in, out := filepath.Join(dir, "in.json"), filepath.Join(dir, "out.json")
+		if err := os.WriteFile(in, trace, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := snapshot.Attach(context.Background(), in, pairs, out, `{"rank":1}`, false)
+		b, missing := os.ReadFile(out)
+		if err != nil {
+			if missing == nil || fault.Of(err).Kind == fault.Internal {
+				t.Fatalf("%v, and an output: %v", err, missing == nil)
+			}
+			return
+		}
+		if json.Valid(trace) && trace[0] != 0x1f && !json.Valid(b) {
+			t.Fatalf("%q became %q", trace, b)
+		}
+	})
 }
