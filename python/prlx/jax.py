@@ -24,6 +24,7 @@ from ._clocks import Clocks, finished, is_distributed, record
 from ._errors import PrlxError, UsageError
 
 if TYPE_CHECKING:
+    from ._combine import CombinedTrace
     from ._request import Path as AnyPath
 
 __all__ = ["Trace", "start_trace", "stop_trace", "trace"]
@@ -45,6 +46,8 @@ class Trace:
         The trace and the readings of clocks of this process, once the recording has ended; None where there are none.
     counters
         The telemetry of the sampler of clocks.
+    combined
+        What ``prlx.combine_traces`` made of the run, in process 0 of a job with ``combine=True``; else None.
     """
 
     log_dir: Path
@@ -54,8 +57,10 @@ class Trace:
     xplane: Path | None = None
     snapshots: Path | None = None
     counters: dict[str, int] = field(default_factory=dict)
+    combined: CombinedTrace | None = None
     _private: Path | None = None
     _name: str = ""
+    _combine: bool = False
     _clocks: Clocks | None = None
 
     @property
@@ -141,12 +146,22 @@ def _agree(runs: Path, process: int, processes: int) -> tuple[str, str]:
     return str(name), f"{host}.rank{process}" if len(set(hosts)) < processes else host
 
 
+def _cadence(profiler_options: Any) -> str | None:
+    """The cadence that a profiler's options ask for; None where they do not, or do not let it be read (JAX 0.6)."""
+    try:
+        asked = (getattr(profiler_options, "advanced_configuration", None) or {}).get("snapshot_pair_period_ms")
+    except TypeError:
+        return None
+    return None if asked is None else str(asked)
+
+
 def start_trace(
     log_dir: AnyPath,
     *,
     snapshots: bool | None = None,
     tracer: str = "auto",
     period_ms: float | None = None,
+    combine: bool = False,
     **options: Any,
 ) -> Trace:
     """``jax.profiler.start_trace`` in every process of a job, with the clocks of the hosts.
@@ -161,6 +176,9 @@ def start_trace(
     tracer, period_ms
         As for ``prlx.clocks``. ``profiler_options.advanced_configuration["snapshot_pair_period_ms"]`` counts where
         ``period_ms`` is ``None``.
+    combine
+        At the end process 0 waits for the others and puts the run on one clock, into ``<run>_aligned`` beside it: where all
+        of them see the directory. Otherwise a warning says what is missing, and ``Trace.command`` does it later.
     **options
         What ``jax.profiler.start_trace`` takes, for instance ``profiler_options``.
 
@@ -190,14 +208,14 @@ def start_trace(
     # A folder of its own: the profiler names files by the host, and would write over those of other processes of it.
     private = root / ".prlx" / f"{run}-{process}-{os.getpid()}"
     private.mkdir(parents=True, exist_ok=True)
-    started = Trace(root, root / "plugins" / "profile" / run, process, processes, _private=private, _name=name)
-    asked = getattr(options.get("profiler_options"), "advanced_configuration", None) or {}
-    cadence = asked.get("snapshot_pair_period_ms")
+    started = Trace(
+        root, root / "plugins" / "profile" / run, process, processes, _private=private, _name=name, _combine=combine
+    )
     try:
         _register(tracer, period_ms)
         started._clocks = record(
             private, tracer=tracer, period_ms=period_ms, rank=process, name=name,
-            option=None if cadence is None else str(cadence),
+            option=_cadence(options.get("profiler_options")),
         )  # fmt: skip
     except (PrlxError, OSError) as error:
         if snapshots:
@@ -242,7 +260,38 @@ def stop_trace() -> Trace:
             done._clocks.stop()
             done.counters = done._clocks.counters
         _collect(done, done._private, done.run_dir)
+    if done._combine:
+        _combined(done, done.run_dir)
     return done
+
+
+def _combined(done: Trace, run: Path) -> None:
+    """Have process 0 wait for the traces of the others and combine them."""
+    client, key = _client(), f"prlx/trace/{_runs}/done"
+    names = [done._name]
+    try:
+        if client is not None and done.processes > 1:
+            client.key_value_set(f"{key}/{done.process}", done._name)
+            if done.process:
+                return
+            names = [client.blocking_key_value_get(f"{key}/{one}", _TIMEOUT_MS) for one in range(done.processes)]
+    except Exception as error:
+        warnings.warn(f"not all processes have ended their trace, which is not combined: {error}", stacklevel=4)
+        return
+    away = [name for name in names if not (run / f"{name}.xplane.pb").exists()]
+    if away:
+        warnings.warn(
+            f"{len(away)} of {len(names)} traces are not in {run}, which is not combined: bring them there, then: "
+            f"{done.command}",
+            stacklevel=4,
+        )
+        return
+    from ._combine import combine_traces
+
+    try:
+        done.combined = combine_traces(run, output=run.with_name(f"{run.name}_aligned"), progress=False)
+    except PrlxError as error:
+        warnings.warn(f"the run is not combined: {error}", stacklevel=4)
 
 
 def _collect(done: Trace, private: Path, run: Path) -> None:
@@ -276,13 +325,14 @@ def trace(
     snapshots: bool | None = None,
     tracer: str = "auto",
     period_ms: float | None = None,
+    combine: bool = False,
     **options: Any,
 ) -> Iterator[Trace]:
     """Record a trace of what runs in a ``with`` block, in every process of a job.
 
     Parameters
     ----------
-    log_dir, snapshots, tracer, period_ms, **options
+    log_dir, snapshots, tracer, period_ms, combine, **options
         As for ``start_trace``.
 
     Yields
@@ -297,7 +347,7 @@ def trace(
     >>> print(traced.command)  # doctest: +SKIP
     prlx combine log/plugins/profile/2026_03_01_12_00_00
     """
-    started = start_trace(log_dir, snapshots=snapshots, tracer=tracer, period_ms=period_ms, **options)
+    started = start_trace(log_dir, snapshots=snapshots, tracer=tracer, period_ms=period_ms, combine=combine, **options)
     try:
         yield started
     finally:

@@ -36,16 +36,20 @@ if hasattr(jax.profiler, "ProfileOptions"):
     options = jax.profiler.ProfileOptions()
     options.advanced_configuration = {"snapshot_pair_period_ms": 20}
 written = []
-for _ in range(2):
-    with prlx.jax.trace(log_dir, **({"profiler_options": options} if options else {})) as traced:
+for run in range(2):
+    with prlx.jax.trace(
+        log_dir, combine=run == 1 and processes > 1, **({"profiler_options": options} if options else {})
+    ) as traced:
         work()
     written.append(
         {
+            "jax": list(jax.version.__version_info__),
             "run": str(traced.run_dir),
             "xplane": str(traced.xplane),
             "snapshots": str(traced.snapshots) if traced.snapshots else None,
             "counters": traced.counters,
             "command": traced.command,
+            "combined": traced.combined.status if traced.combined else None,
         }
     )
 print(json.dumps(written))

@@ -285,6 +285,42 @@ def test_the_options_of_the_profiler_may_say_the_cadence(tmp_path: Path, monkeyp
 
 
 @pytest.mark.usefixtures("_fresh")
+def test_options_that_cannot_be_read_are_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Options:
+        @property
+        def advanced_configuration(self) -> object:
+            raise TypeError("Unable to convert function return value to a Python type!")  # JAX 0.6
+
+    FakeJax(monkeypatch, 0, 1, None)
+    with prlx.jax.trace(tmp_path, snapshots=True, profiler_options=Options()) as traced:
+        assert traced._clocks is not None
+        assert traced._clocks.period_ms == 4000
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_process_0_combines_what_it_can_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    service, asked = Service(), []
+    service.values |= {"prlx/trace/1/host/1": "another", "prlx/trace/1/done/1": "another"}
+    FakeJax(monkeypatch, 0, 2, service)
+    monkeypatch.setattr(
+        "prlx._combine.combine_traces", lambda path, **named: asked.append((path, named["output"])) or "combined"
+    )
+    said = "1 of 2 traces are not in .*then: prlx combine"
+    with pytest.warns(UserWarning, match=said), prlx.jax.trace(tmp_path, combine=True) as traced:
+        pass
+    assert traced.combined is None
+    assert traced.run_dir is not None
+
+    service.values |= {"prlx/trace/2/host/1": "another", "prlx/trace/2/done/1": "another"}
+    with prlx.jax.trace(tmp_path, combine=True) as traced:
+        assert traced.run_dir is not None
+        traced.run_dir.mkdir(parents=True)
+        (traced.run_dir / "another.xplane.pb").touch()
+    assert traced.combined == "combined"  # type: ignore[comparison-overlap]
+    assert asked == [(traced.run_dir, traced.run_dir.with_name(f"{traced.run_dir.name}_aligned"))]
+
+
+@pytest.mark.usefixtures("_fresh")
 def test_a_trace_that_does_not_start_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     jax = FakeJax(monkeypatch, 0, 1, None)
     jax.fails = True

@@ -52,12 +52,14 @@ def job(framework: str, program: str, ranks: int, *arguments: str) -> list[Any]:
         )
         for rank in range(ranks)
     ]  # fmt: skip
-    answers = []
-    for process in running:
-        said, errors = process.communicate(timeout=600)
-        assert process.returncode == 0, errors
-        answers.append(json.loads(said.splitlines()[-1]))
-    return answers
+    try:
+        ended = [process.communicate(timeout=600) for process in running]
+    finally:
+        for process in running:
+            process.kill()
+            process.communicate()
+    assert [process.returncode for process in running] == [0] * ranks, "\n".join(errors for _, errors in ended)
+    return [json.loads(said.splitlines()[-1]) for said, _ in ended]
 
 
 def test_two_processes_of_jax_give_one_aligned_run(tmp_path: Path) -> None:
@@ -74,11 +76,14 @@ def test_two_processes_of_jax_give_one_aligned_run(tmp_path: Path) -> None:
             assert answer["counters"]["snapshots_taken"] >= 2
             (file,) = prlx.open(answer["xplane"]).files
             assert {plane["name"]: plane["events"] for plane in file["planes"]}["/host:snapshots"] >= 2
+    assert [answers[rank][1]["combined"] for rank in range(2)] == ["aligned", None]
+    assert (Path(answers[0][1]["run"] + "_aligned") / "alignment.json").exists()
     combined = prlx.combine_traces(tmp_path, output=tmp_path / "out")
     assert combined.status == "aligned"
     assert [node.id for node in combined.nodes] == ["rank0", "rank1"]
     assert combined.document["collectives"]["after"]["violated"] == 0
-    assert combined.document["collectives"]["groups"] > 0
+    if answers[0][0]["jax"] >= [0, 10]:  # those of the CPU in older ones are not matched
+        assert combined.document["collectives"]["groups"] > 0
 
 
 def test_one_process_of_jax_is_traced_as_jax_does_it(tmp_path: Path) -> None:
