@@ -30,9 +30,6 @@ type finisher struct {
 	graphMarks int
 }
 
-// collectRows is from how many kernels on memory is given back between columns.
-const collectRows = 1 << 19
-
 func (g *gather) finish(ctx context.Context, format string) (*Trace, error) {
 	f := &finisher{ctx: ctx, g: g, t: &Trace{Path: g.Path, Format: format}}
 	if len(g.Origins) > 0 {
@@ -77,7 +74,7 @@ func (f *finisher) laneMarks() {
 		for k := range uint32(g.Rows.Len()) {
 			if int(g.Rows.Lane.At(k)) == i {
 				start := g.Rows.Start.At(k)
-				m := work.RawMark{Kind: g.Lanes[i].Marks, Process: g.Lanes[i].Process, Lane: uint16(i), Start: start, End: start + g.Rows.DurNS(k)*1000}
+				m := work.RawMark{Kind: g.Lanes[i].Marks, Process: g.Lanes[i].Process, Lane: uint16(i), Start: start, End: start + g.Rows.DurNS(k)*psPerNS}
 				if g.Mark(m, []byte(g.Names.All[g.Rows.Name.At(k)])) != nil {
 					g.Losses.LostMarks++
 				}
@@ -245,7 +242,7 @@ func (f *finisher) compare(a, b uint32) int {
 
 // nearly sorts by insertion, for files that are all but in order, and gives up when it moves much.
 func (f *finisher) nearly(order []uint32) bool {
-	left := 8 * len(order)
+	left := nearlyMoves * len(order)
 	for i := 1; i < len(order); i++ {
 		x := order[i]
 		k := i
@@ -349,8 +346,8 @@ func (f *finisher) baseNS() int64 {
 }
 
 func floorNS(ps int64) int64 {
-	ns := ps / 1000
-	if ps%1000 < 0 {
+	ns := ps / psPerNS
+	if ps%psPerNS < 0 {
 		ns--
 	}
 	return ns

@@ -100,9 +100,6 @@ func (t *callTable) mark(corr uint32) (uint32, bool) {
 	return t.marks[i] - 1, true
 }
 
-// maxTable is the longest table of ids; it is as long as the largest id is beyond the smallest.
-const maxTable = 1 << 25
-
 func (g *gather) callTable(layer []uint32, groups int) []callTable {
 	spans := make([][]uint32, groups) // the layer, by group
 	for _, m := range layer {
@@ -184,7 +181,7 @@ func (g *gather) seeKernels(tables []callTable, found map[markLane]*extent) {
 			continue
 		}
 		start := g.Rows.Start.At(i)
-		end := start + min(g.Rows.DurNS(i), math.MaxInt64/2000)*1000
+		end := start + min(g.Rows.DurNS(i), longestNS)*psPerNS
 		if k := (markLane{m, lane}); x == nil || k != last {
 			last = k
 			if x = found[k]; x == nil {

@@ -8,9 +8,6 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
-// maxGraphMarks is how many graph launches are marks; above, none of them is.
-const maxGraphMarks = 1 << 17
-
 // settled is a mark with its interval still in ps.
 type settled struct {
 	raw        *work.RawMark
