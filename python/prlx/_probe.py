@@ -31,7 +31,17 @@ VARIABLES = (
 
 
 class Probing(Result):
-    """What became of the probes of this host. The document is ``prlx.probe/1``; the stamps are in a file."""
+    """What became of the probes of this host. The document is ``prlx.probe/1``; the stamps are in a file.
+
+    Examples
+    --------
+    >>> import prlx
+    >>> _ = open("job.key", "w").write("a key of at least sixteen bytes")
+    >>> peers = ["127.0.0.1:27003", "127.0.0.1:27004"]
+    >>> probed = prlx.probe_clocks(peers=peers, node=1, output="probes", duration=0.1, job_file="job.key")
+    >>> probed.measured, probed.node, probed.counters["late"]
+    (True, 1, 0)
+    """
 
     @property
     def measured(self) -> bool:
