@@ -375,7 +375,7 @@ def combine_traces(
     device_clocks
         ``check`` finds out from launches and waits how far the clock of a device is off its host's, and says it in
         ``document["nodes"][...]["device_clocks"]``; ``correct`` also moves its events where one is in an impossible order.
-        ``trust`` leaves them where the recorder has put them. Of Kineto JSON.
+        ``trust`` leaves them where the recorder has put them. Kineto JSON is corrected, XSpace only checked.
     skip_unreadable
         Leave out traces that cannot be read, and say which: in ``verdict``, ``skipped`` and ``warnings``. Without it one of
         them is an error; that none can be read always is.

@@ -73,6 +73,9 @@ func (t *task) devicesOf(ctx context.Context, n *Node) ([]DeviceClock, error) {
 	case !ok:
 		n.warn("device clocks: a trace of this format is not looked at for launches")
 		return nil, nil
+	case n.Src == nil:
+		n.warn("device clocks: the tasks of an executor do not look for launches")
+		return nil, nil
 	case !n.absolute:
 		n.warn("device clocks: the trace does not say when it was recorded, so its launches are not looked at")
 		return nil, nil
@@ -99,8 +102,14 @@ func (t *task) devicesOf(ctx context.Context, n *Node) ([]DeviceClock, error) {
 		if err := one.judge(ctx, d); err != nil {
 			return nil, err
 		}
-		if t.req.DeviceClocks != DeviceClocksCorrect || d.Shared {
-			one.stay(d.Shared && t.req.DeviceClocks == DeviceClocksCorrect)
+		correct := t.req.DeviceClocks == DeviceClocksCorrect
+		switch {
+		case !correct:
+			one.stay("")
+		case n.text == nil:
+			one.stay("in an XSpace its events are not moved")
+		case d.Shared:
+			one.stay("its events share a process with those of the host, and are not moved")
 		}
 		if one.to != nil {
 			if n.devices == nil {
@@ -127,10 +136,10 @@ func deviceName(p *source.Process) string {
 	return "process " + unquoted(p.TextID)
 }
 
-// stay leaves the events where they are.
-func (c *DeviceClock) stay(shared bool) {
-	if shared && c.Moved {
-		c.Said += "; its events share a process with those of the host, and are not moved"
+// stay leaves the events where they are, and says why where they should move.
+func (c *DeviceClock) stay(because string) {
+	if because != "" && c.Moved {
+		c.Said += "; " + because
 	}
 	c.to, c.Moved, c.After = nil, false, c.Before
 }

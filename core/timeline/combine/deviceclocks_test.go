@@ -266,3 +266,26 @@ func TestRealDeviceClocks(t *testing.T) {
 		t.Errorf("%d launches", linked)
 	}
 }
+
+// TestLaunchesOfRealXSpaces: as many are linked as another reader of the format finds, none begins before its launch, and nothing moves.
+func TestLaunchesOfRealXSpaces(t *testing.T) {
+	for pattern, want := range map[string]int{"*jax08_attention*": 105, "*conv_minimal_08*": 235, "*conv_minimal_legacy*": 78, "*2cc1243*": 0} {
+		path := filetest.Glob(t, "xplane/"+pattern)[0]
+		out := filepath.Join(t.TempDir(), "out.xplane.pb")
+		doc := combined(t, 1, Request{Inputs: []Input{{ID: "a", Path: path}}, Output: out, DeviceClocks: DeviceClocksCorrect})
+		launches, work := 0, 0
+		for _, d := range doc.Nodes[0].DeviceClocks {
+			launches, work = launches+d.Launches, work+d.Work
+			if d.Before.BeforeLaunch > 0 || d.Moved || d.Before != d.After {
+				t.Errorf("%s: %+v", filepath.Base(path), d)
+			}
+		}
+		if launches != want || work < want {
+			t.Errorf("%s: %d launches and %d work, want %d: %+v, %q", filepath.Base(path), launches, work, want, doc.Nodes[0].DeviceClocks, doc.Nodes[0].Warnings)
+		}
+		nothing := slices.ContainsFunc(doc.Nodes[0].Warnings, func(w string) bool { return strings.Contains(w, "nothing can be said") })
+		if nothing != (want == 0) {
+			t.Errorf("%s: warnings %q", filepath.Base(path), doc.Nodes[0].Warnings)
+		}
+	}
+}

@@ -34,3 +34,13 @@ type Launch struct {
 	Blocks bool
 	ToHost bool // of work: a copy to the host
 }
+
+// WaitsForDevice reports whether a call returns when all the work of its device is done. Which stream or event the others of its kind wait for is
+// not written.
+func WaitsForDevice(call string) bool {
+	switch call {
+	case "cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize", "hipCtxSynchronize", "cudaThreadSynchronize":
+		return true
+	}
+	return false
+}

@@ -20,7 +20,7 @@ func (t *Trace) Launches(ctx context.Context, src *file.Source, visit func(l *so
 		case kernelClass, copyClass:
 			return source.LaunchWork, true
 		case runtimeClass:
-			if waitsForDevice(name) {
+			if source.WaitsForDevice(string(name)) {
 				return source.LaunchWait, true
 			}
 			return source.LaunchCall, true
@@ -47,16 +47,6 @@ func (t *Trace) Launches(ctx context.Context, src *file.Source, visit func(l *so
 		visit(&l)
 		return nil
 	})
-}
-
-// waitsForDevice reports whether a call returns when all the work of its device is done. Which stream or event the others of its kind wait
-// for is not written.
-func waitsForDevice(name []byte) bool {
-	switch string(name) {
-	case "cudaDeviceSynchronize", "hipDeviceSynchronize", "cuCtxSynchronize", "hipCtxSynchronize", "cudaThreadSynchronize":
-		return true
-	}
-	return false
 }
 
 // returnsDone reports whether a call that copies to the host returns when the copy is there.
