@@ -37,6 +37,9 @@ func (l *link) learn(opt *Options) {
 // mark notes where the parts begin and end, and how many steps lie before each.
 func (l *link) mark() {
 	steps := 0
+	if l.cutBefore {
+		steps++
+	}
 	for i := range l.parts {
 		p := &l.parts[i]
 		if i > 0 && l.breaks[i-1].kind == breakStep {
