@@ -154,6 +154,10 @@ class Clocks:
             if isinstance(one, Sampler):
                 one.now()
 
+    def _add(self, recorder: Recorder) -> None:
+        """Have something else that measures clocks end with this recording."""
+        self._recorders.append(recorder)
+
     def stop(self) -> Clocks:
         """End the recording. A file of more than 64 KiB is compressed. Again, and in a forked child, it does nothing.
 
@@ -272,7 +276,7 @@ def clocks(
             asked = _probe.request(
                 output=recording.directory, peers=peers, node=node, interface=interface, job_file=job_file
             )
-            recording._recorders.append(Probes(asked))
+            recording._add(Probes(asked))
         except BaseException:
             recording.stop()
             raise

@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import importlib
 import os
+import secrets
 import shutil
 import socket
 import time
@@ -19,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _snapshots
-from ._clocks import Clocks, finished, is_distributed, record
+from . import _probe, _snapshots
+from ._clocks import Clocks, Probes, finished, is_distributed, record
 from ._errors import PrlxError, UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Trace", "start_trace", "stop_trace", "trace"]
 
 _TIMEOUT_MS = 60_000  # for the other processes to say how the run is called
+_PROBES_PER_HOST = 24  # a second: the default of the prober, which the processes of a host share
 
 
 @dataclass(repr=False)
@@ -42,8 +44,9 @@ class Trace:
         What TensorBoard and XProf are given, and the run in it: the same in all processes of a job.
     process, processes
         Which process of the job this is, and how many there are.
-    xplane, snapshots
-        The trace and the readings of clocks of this process, once the recording has ended; None where there are none.
+    xplane, snapshots, probes
+        The trace of this process, the readings of its clocks and its probes of the other processes' clocks, once the
+        recording has ended; None where there are none.
     counters
         The telemetry of the sampler of clocks.
     combined
@@ -56,6 +59,7 @@ class Trace:
     processes: int
     xplane: Path | None = None
     snapshots: Path | None = None
+    probes: Path | None = None
     counters: dict[str, int] = field(default_factory=dict)
     combined: CombinedTrace | None = None
     _private: Path | None = None
@@ -129,21 +133,63 @@ def _agree(runs: Path, process: int, processes: int) -> tuple[str, str]:
             break
         mine = f"{now}_{number}"  # another run of the same second
     host = socket.gethostname()
-    client = _client()
-    if client is None or processes < 2:
+    if processes < 2:
         return mine, host
+    name = (
+        f"{host}.rank{process}"  # the number says which probes are of this process, and keeps those of one host apart
+    )
+    client = _client()
+    if client is None:
+        return mine, name
     _runs += 1
-    key = f"prlx/trace/{_runs}"
     try:
         if process == 0:
-            client.key_value_set(f"{key}/name", mine)
-        client.key_value_set(f"{key}/host/{process}", host)
-        name = client.blocking_key_value_get(f"{key}/name", _TIMEOUT_MS)
-        hosts = [client.blocking_key_value_get(f"{key}/host/{one}", _TIMEOUT_MS) for one in range(processes)]
+            client.key_value_set(f"prlx/trace/{_runs}/name", mine)
+        mine = str(client.blocking_key_value_get(f"prlx/trace/{_runs}/name", _TIMEOUT_MS))
     except Exception as error:
         warnings.warn(f"the processes did not agree on the name of the run: {error}", stacklevel=4)
-        return mine, f"{host}.rank{process}"
-    return str(name), f"{host}.rank{process}" if len(set(hosts)) < processes else host
+    return mine, name
+
+
+def _address() -> str:
+    """An address of this host that the other processes reach, with a port for packets that nobody has."""
+    coordinator = str(importlib.import_module("jax._src.distributed").global_state.coordinator_address)
+    host, _, port = coordinator.rpartition(":")
+    host = host.strip("[]")
+    family = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)[0][0]
+    with socket.socket(family, socket.SOCK_DGRAM) as way:
+        way.connect((host, int(port)))  # sends nothing: the system picks the address by which it would
+        mine = way.getsockname()[0]
+    with socket.socket(family, socket.SOCK_DGRAM) as free:
+        free.bind((mine, 0))
+        return f"[{mine}]:{free.getsockname()[1]}" if ":" in mine else f"{mine}:{free.getsockname()[1]}"
+
+
+def _probe_others(done: Trace, private: Path) -> Probes | None:
+    """Start a prober whose peers are the other processes of the job, which start theirs."""
+    client, key = _client(), f"prlx/trace/{_runs}"
+    if client is None or done.processes < 2:
+        return None
+    try:
+        if done.process == 0:
+            client.key_value_set(f"{key}/key", secrets.token_hex(32))
+        client.key_value_set(f"{key}/peer/{done.process}", f"{socket.gethostname()} {_address()}")
+        secret = client.blocking_key_value_get(f"{key}/key", _TIMEOUT_MS)
+        told = [
+            client.blocking_key_value_get(f"{key}/peer/{one}", _TIMEOUT_MS).split() for one in range(done.processes)
+        ]
+        of_host = sum(host == socket.gethostname() for host, _ in told)
+        asked = _probe.request(
+            output=private,
+            peers=[peer for _, peer in told],
+            node=done.process,
+            rate=max(1, _PROBES_PER_HOST // of_host),
+        )
+        asked["environment"] = {"PRLX_JOB_KEY": secret}
+        return Probes(asked)
+    except Exception as error:  # of the service, of the network: a trace without probes is better than none
+        warnings.warn(f"the clocks of the other processes are not measured: {error}", stacklevel=4)
+        return None
 
 
 def _cadence(profiler_options: Any) -> str | None:
@@ -161,6 +207,7 @@ def start_trace(
     snapshots: bool | None = None,
     tracer: str = "auto",
     period_ms: float | None = None,
+    probes: bool | None = None,
     combine: bool = False,
     **options: Any,
 ) -> Trace:
@@ -176,6 +223,9 @@ def start_trace(
     tracer, period_ms
         As for ``prlx.clocks``. ``profiler_options.advanced_configuration["snapshot_pair_period_ms"]`` counts where
         ``period_ms`` is ``None``.
+    probes
+        Whether the processes measure each other's clocks meanwhile, by small UDP packets; ``None`` does so where clocks are
+        recorded. A network that drops them costs nothing but the probes.
     combine
         At the end process 0 waits for the others and puts the run on one clock, into ``<run>_aligned`` beside it: where all
         of them see the directory. Otherwise a warning says what is missing, and ``Trace.command`` does it later.
@@ -221,6 +271,8 @@ def start_trace(
         if snapshots:
             raise
         warnings.warn(f"no clocks are recorded: {error}", stacklevel=2)
+    if started._clocks is not None and probes is not False and (prober := _probe_others(started, private)) is not None:
+        started._clocks._add(prober)
     try:
         jax.profiler.start_trace(str(private), **options)
     except BaseException:
@@ -313,6 +365,9 @@ def _collect(done: Trace, private: Path, run: Path) -> None:
         message = run / f"{done._name}.snapshot_pairs.pb"
         finished(done._clocks.snapshots, message=str(message), overwrite=True)
         done.snapshots = message
+        if done._clocks.probes is not None and done.counters.get("probes_answered"):
+            done.probes = run / done._clocks.probes.name
+            done._clocks.probes.replace(done.probes)
     shutil.rmtree(private, ignore_errors=True)
     with contextlib.suppress(OSError):  # others are not done yet
         private.parent.rmdir()
@@ -325,6 +380,7 @@ def trace(
     snapshots: bool | None = None,
     tracer: str = "auto",
     period_ms: float | None = None,
+    probes: bool | None = None,
     combine: bool = False,
     **options: Any,
 ) -> Iterator[Trace]:
@@ -332,7 +388,7 @@ def trace(
 
     Parameters
     ----------
-    log_dir, snapshots, tracer, period_ms, combine, **options
+    log_dir, snapshots, tracer, period_ms, probes, combine, **options
         As for ``start_trace``.
 
     Yields
@@ -347,7 +403,9 @@ def trace(
     >>> print(traced.command)  # doctest: +SKIP
     prlx combine log/plugins/profile/2026_03_01_12_00_00
     """
-    started = start_trace(log_dir, snapshots=snapshots, tracer=tracer, period_ms=period_ms, combine=combine, **options)
+    started = start_trace(
+        log_dir, snapshots=snapshots, tracer=tracer, period_ms=period_ms, probes=probes, combine=combine, **options
+    )
     try:
         yield started
     finally:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 
 import jax
 import jax.numpy as jnp
@@ -26,7 +27,8 @@ summed = jax.jit(
 def work() -> None:
     local = jnp.ones((1, 8))
     x = jax.make_array_from_process_local_data(jax.sharding.NamedSharding(devices, spec), local)
-    for _ in range(5):
+    for _ in range(20):
+        time.sleep(0.02)
         summed(x).block_until_ready()
 
 
@@ -47,6 +49,7 @@ for run in range(2):
             "run": str(traced.run_dir),
             "xplane": str(traced.xplane),
             "snapshots": str(traced.snapshots) if traced.snapshots else None,
+            "probes": str(traced.probes) if traced.probes else None,
             "counters": traced.counters,
             "command": traced.command,
             "combined": traced.combined.status if traced.combined else None,

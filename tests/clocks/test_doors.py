@@ -184,7 +184,7 @@ class FakeJax:
         )
         jax.process_index, jax.process_count = lambda: process, lambda: processes  # type: ignore[attr-defined]
         jax.profiler = types.SimpleNamespace(start_trace=self.start, stop_trace=self.stop)  # type: ignore[attr-defined]
-        distributed.global_state = types.SimpleNamespace(client=service)  # type: ignore[attr-defined]
+        distributed.global_state = types.SimpleNamespace(client=service, coordinator_address="127.0.0.1:9")  # type: ignore[attr-defined]
         extension.register_plugin_profiler = self.registered.append  # type: ignore[attr-defined]
         monkeypatch.setitem(sys.modules, "jax", jax)
         monkeypatch.setitem(sys.modules, "jax._src.distributed", distributed)
@@ -228,17 +228,15 @@ def test_processes_of_one_host_write_one_run_under_names_of_their_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     service, host = Service(), socket.gethostname()
-    service.values["prlx/trace/1/host/1"] = host
     FakeJax(monkeypatch, 0, 2, service)
-    first = prlx.jax.start_trace(tmp_path)
+    first = prlx.jax.start_trace(tmp_path, probes=False)
     assert first.run_dir is not None
     prlx.jax.stop_trace()
     assert service.values["prlx/trace/1/name"] == first.run_dir.name
 
-    del service.values["prlx/trace/1/host/1"]
     monkeypatch.setattr(prlx.jax, "_runs", 0)
     jax = FakeJax(monkeypatch, 1, 2, service)
-    with prlx.jax.trace(tmp_path, period_ms=3_600_000) as second:
+    with prlx.jax.trace(tmp_path, period_ms=3_600_000, probes=False) as second:
         assert second.processes == 2
     assert second.run_dir == first.run_dir
     assert sorted(path.name for path in first.run_dir.iterdir()) == sorted(
@@ -256,22 +254,84 @@ def test_processes_of_one_host_write_one_run_under_names_of_their_own(
 
 
 @pytest.mark.usefixtures("_fresh")
-def test_hosts_of_their_own_keep_their_names_and_runs_of_one_second_are_apart(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    service, host, runs = Service(), socket.gethostname(), []
-    service.values |= {f"prlx/trace/{run}/host/1": "another" for run in (1, 2, 3)}
+def test_runs_of_one_second_are_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    service, runs = Service(), []
     jax = FakeJax(monkeypatch, 0, 2, service)
     monkeypatch.setattr(prlx.jax.time, "strftime", lambda _: "2026_03_01_12_00_00")
     for _ in range(3):
-        with prlx.jax.trace(tmp_path) as traced:
+        with prlx.jax.trace(tmp_path, probes=False) as traced:
             pass
         assert traced.run_dir is not None
         runs.append(traced.run_dir.name)
-        assert traced.xplane is not None
-        assert traced.xplane.name == f"{host}.xplane.pb"
     assert runs == ["2026_03_01_12_00_00", "2026_03_01_12_00_00_2", "2026_03_01_12_00_00_3"]
     assert len(jax.registered) == 1
+
+
+class Prober:
+    """Stands for a prober of the core: it notes what it is asked, and leaves a file."""
+
+    asked: dict[str, Any]
+    answered = 5
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        type(self).asked = asked
+        self.running = True
+        self.result: Any = None
+
+    def counters(self) -> dict[str, int]:
+        return {"probes_answered": self.answered}
+
+    def stop(self) -> None:
+        self.running = False
+        path = Path(self.asked["output"]) / f"probes_node{self.asked['node']}.jsonl"
+        path.touch()
+        self.result = types.SimpleNamespace(path=path)
+
+
+@pytest.mark.usefixtures("_fresh")
+@pytest.mark.parametrize("answered", [5, 0])
+def test_the_processes_measure_each_others_clocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answered: int
+) -> None:
+    service, host = Service(), socket.gethostname()
+    service.values |= {
+        "prlx/trace/1/name": "run", "prlx/trace/1/key": "secret of the job", "prlx/trace/1/peer/0": "first 10.0.0.1:7",
+        "prlx/trace/1/peer/1": "first [fe80::1]:7", "prlx/trace/1/peer/3": f"{host} 10.0.0.2:8",
+    }  # fmt: skip
+    FakeJax(monkeypatch, 2, 4, service)
+    monkeypatch.setattr(Prober, "answered", answered)
+    monkeypatch.setattr(prlx.jax, "Probes", Prober)
+    monkeypatch.setattr(_clocks, "Probes", Prober)
+    with prlx.jax.trace(tmp_path) as traced:
+        mine = service.values["prlx/trace/1/peer/2"]
+        assert re.fullmatch(rf"{re.escape(host)} 127\.0\.0\.1:\d+", mine)
+    asked = Prober.asked
+    assert asked["peers"] == ["10.0.0.1:7", "[fe80::1]:7", mine.split()[1], "10.0.0.2:8"]
+    assert str(asked["node"]) == "2"
+    assert asked["rate"] == 12  # two processes share this host
+    assert asked["environment"] == {"PRLX_JOB_KEY": "secret of the job"}
+    assert traced.run_dir == tmp_path / "plugins" / "profile" / "run"
+    if answered:
+        assert traced.probes == traced.run_dir / "probes_node2.jsonl"
+        assert traced.probes.exists()
+    else:  # a file without stamps would stand in the way of combining
+        assert traced.probes is None
+        assert not list(tmp_path.rglob("probes_*"))
+
+
+@pytest.mark.usefixtures("_fresh")
+def test_a_job_whose_processes_do_not_answer_is_traced_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeJax(monkeypatch, 0, 2, Service())
+    with (
+        pytest.warns(UserWarning, match="clocks of the other processes are not measured"),
+        prlx.jax.trace(tmp_path) as traced,
+    ):
+        pass
+    assert traced.xplane is not None
+    assert traced.snapshots is not None
+    assert traced.probes is None
 
 
 @pytest.mark.usefixtures("_fresh")
@@ -300,19 +360,19 @@ def test_options_that_cannot_be_read_are_no_hindrance(tmp_path: Path, monkeypatc
 @pytest.mark.usefixtures("_fresh")
 def test_process_0_combines_what_it_can_see(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     service, asked = Service(), []
-    service.values |= {"prlx/trace/1/host/1": "another", "prlx/trace/1/done/1": "another"}
+    service.values["prlx/trace/1/done/1"] = "another"
     FakeJax(monkeypatch, 0, 2, service)
     monkeypatch.setattr(
         "prlx._combine.combine_traces", lambda path, **named: asked.append((path, named["output"])) or "combined"
     )
     said = "1 of 2 traces are not in .*then: prlx combine"
-    with pytest.warns(UserWarning, match=said), prlx.jax.trace(tmp_path, combine=True) as traced:
+    with pytest.warns(UserWarning, match=said), prlx.jax.trace(tmp_path, probes=False, combine=True) as traced:
         pass
     assert traced.combined is None
     assert traced.run_dir is not None
 
-    service.values |= {"prlx/trace/2/host/1": "another", "prlx/trace/2/done/1": "another"}
-    with prlx.jax.trace(tmp_path, combine=True) as traced:
+    service.values["prlx/trace/2/done/1"] = "another"
+    with prlx.jax.trace(tmp_path, probes=False, combine=True) as traced:
         assert traced.run_dir is not None
         traced.run_dir.mkdir(parents=True)
         (traced.run_dir / "another.xplane.pb").touch()
@@ -337,9 +397,7 @@ def test_a_trace_that_does_not_start_leaves_nothing(tmp_path: Path, monkeypatch:
 
 @pytest.mark.usefixtures("_fresh")
 def test_clocks_that_cannot_be_read_end_no_tracing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    service = Service()
-    service.values["prlx/trace/1/host/1"] = "another"
-    FakeJax(monkeypatch, 0, 2, service)
+    FakeJax(monkeypatch, 0, 2, Service())
     with pytest.warns(UserWarning, match="no clocks are recorded"), prlx.jax.trace(tmp_path, tracer="hsa") as traced:
         pass
     assert traced.xplane is not None
