@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _probe, _snapshots
+from . import _peers, _snapshots
 from ._clocks import Clocks, Probes, finished, is_distributed, record
 from ._errors import PrlxError, UsageError
 
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Trace", "start_trace", "stop_trace", "trace"]
 
 _TIMEOUT_MS = 60_000  # for the other processes to say how the run is called
-_PROBES_PER_HOST = 24  # a second: the default of the prober, which the processes of a host share
 
 
 @dataclass(repr=False)
@@ -151,20 +150,6 @@ def _agree(runs: Path, process: int, processes: int) -> tuple[str, str]:
     return mine, name
 
 
-def _address() -> str:
-    """An address of this host that the other processes reach, with a port for packets that nobody has."""
-    coordinator = str(importlib.import_module("jax._src.distributed").global_state.coordinator_address)
-    host, _, port = coordinator.rpartition(":")
-    host = host.strip("[]")
-    family = socket.getaddrinfo(host, int(port), type=socket.SOCK_DGRAM)[0][0]
-    with socket.socket(family, socket.SOCK_DGRAM) as way:
-        way.connect((host, int(port)))  # sends nothing: the system picks the address by which it would
-        mine = way.getsockname()[0]
-    with socket.socket(family, socket.SOCK_DGRAM) as free:
-        free.bind((mine, 0))
-        return f"[{mine}]:{free.getsockname()[1]}" if ":" in mine else f"{mine}:{free.getsockname()[1]}"
-
-
 def _probe_others(done: Trace, private: Path) -> Probes | None:
     """Start a prober whose peers are the other processes of the job, which start theirs."""
     client, key = _client(), f"prlx/trace/{_runs}"
@@ -173,20 +158,12 @@ def _probe_others(done: Trace, private: Path) -> Probes | None:
     try:
         if done.process == 0:
             client.key_value_set(f"{key}/key", secrets.token_hex(32))
-        client.key_value_set(f"{key}/peer/{done.process}", f"{socket.gethostname()} {_address()}")
+        coordinator = importlib.import_module("jax._src.distributed").global_state.coordinator_address
+        host, _, port = str(coordinator).rpartition(":")
+        client.key_value_set(f"{key}/peer/{done.process}", _peers.introduction(host.strip("[]"), int(port)))
         secret = client.blocking_key_value_get(f"{key}/key", _TIMEOUT_MS)
-        told = [
-            client.blocking_key_value_get(f"{key}/peer/{one}", _TIMEOUT_MS).split() for one in range(done.processes)
-        ]
-        of_host = sum(host == socket.gethostname() for host, _ in told)
-        asked = _probe.request(
-            output=private,
-            peers=[peer for _, peer in told],
-            node=done.process,
-            rate=max(1, _PROBES_PER_HOST // of_host),
-        )
-        asked["environment"] = {"PRLX_JOB_KEY": secret}
-        return Probes(asked)
+        told = [client.blocking_key_value_get(f"{key}/peer/{one}", _TIMEOUT_MS) for one in range(done.processes)]
+        return _peers.probes(told, done.process, secret, private)
     except Exception as error:  # of the service, of the network: a trace without probes is better than none
         warnings.warn(f"the clocks of the other processes are not measured: {error}", stacklevel=4)
         return None

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import importlib
 import os
+import secrets
 import socket
 import sys
 import tempfile
@@ -17,6 +19,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from . import _peers
 from ._clocks import Clocks, attached, clocks, is_distributed
 from ._errors import PrlxError
 
@@ -60,6 +63,7 @@ class TraceHandler:
         snapshots: bool | None,
         tracer: str,
         period_ms: float | None,
+        probes: bool,
     ) -> None:
         self.directory = Path(directory).expanduser().absolute()
         self.paths: list[Path] = []
@@ -69,6 +73,8 @@ class TraceHandler:
         self._snapshots = snapshots
         self._tracer = tracer
         self._period_ms = period_ms
+        self._probes = probes
+        self._introduced = False
         self._owner = os.getpid()
         self.look()
 
@@ -79,9 +85,10 @@ class TraceHandler:
 
     def look(self) -> None:
         """Begin to record clocks where this process has become one of several: process groups may be made late."""
-        if self.clocks is not None and self._owner == os.getpid():
-            return
         group = _group()
+        if self.clocks is not None and self._owner == os.getpid():
+            self._find_peers(group)
+            return
         wanted = self._snapshots
         if wanted is None:
             wanted = is_distributed() if group is None else group["world_size"] > 1
@@ -103,6 +110,29 @@ class TraceHandler:
             warnings.warn(f"no clocks are recorded: {error}", stacklevel=3)
             return
         atexit.register(self.close)
+        self._find_peers(group)
+
+    def _find_peers(self, group: dict[str, Any] | None) -> None:
+        """Tell the other ranks where this one is; once all have done so, begin to measure their clocks. Nobody waits."""
+        if not self._probes or group is None or group["world_size"] < 2 or self.clocks is None:
+            return
+        try:
+            store = importlib.import_module("torch.distributed.distributed_c10d")._get_default_store()
+            rank, keys = group["rank"], [f"prlx/peer/{one}" for one in range(group["world_size"])]
+            if not self._introduced:
+                self._introduced = True
+                if rank == 0:
+                    store.set("prlx/key", secrets.token_hex(32))
+                met = os.environ.get("MASTER_ADDR") or socket.gethostname()
+                store.set(keys[rank], _peers.introduction(met, int(os.environ.get("MASTER_PORT") or 9)))
+            if not store.check(["prlx/key", *keys]):
+                return
+            self._probes = False  # from now on they run
+            told = [store.get(key).decode() for key in keys]
+            self.clocks._add(_peers.probes(told, rank, store.get("prlx/key").decode(), self.directory))
+        except Exception as error:  # of the store, of the network: a training goes on without probes
+            self._probes = False
+            warnings.warn(f"the clocks of the other ranks are not measured: {error}", stacklevel=4)
 
     def __call__(self, profiler: Any) -> None:
         """Write the trace of a profiler whose recording has ended."""
@@ -154,6 +184,7 @@ def trace_handler(
     snapshots: bool | None = None,
     tracer: str = "auto",
     period_ms: float | None = None,
+    probes: bool = True,
 ) -> TraceHandler:
     """Make a handler for ``torch.profiler.profile(on_trace_ready=...)``.
 
@@ -171,6 +202,9 @@ def trace_handler(
         launcher says; elsewhere nothing but the trace is written.
     tracer, period_ms
         As for ``prlx.clocks``.
+    probes
+        Whether ranks that record clocks measure each other's meanwhile, by small UDP packets, from when all of them have
+        a handler. They find each other through the store of ``torch.distributed``; no rank waits for another.
 
     Returns
     -------
@@ -190,6 +224,7 @@ def trace_handler(
         snapshots=snapshots,
         tracer=tracer,
         period_ms=period_ms,
+        probes=probes,
     )
 
 
@@ -227,13 +262,14 @@ def profile(
     snapshots: bool | None = None,
     tracer: str = "auto",
     period_ms: float | None = None,
+    probes: bool = True,
     **options: Any,
 ) -> Any:
     """``torch.profiler.profile`` whose traces go to a directory, with the clocks of the host.
 
     Parameters
     ----------
-    directory, worker_name, use_gzip, snapshots, tracer, period_ms
+    directory, worker_name, use_gzip, snapshots, tracer, period_ms, probes
         As for ``trace_handler``.
     **options
         What ``torch.profiler.profile`` takes: activities, a schedule and so on. A function that is given as
@@ -258,6 +294,7 @@ def profile(
         snapshots=snapshots,
         tracer=tracer,
         period_ms=period_ms,
+        probes=probes,
     )
     then = options.pop("on_trace_ready", None)
 

@@ -28,6 +28,7 @@ FLOORS = (
     # measuring clocks
     ("_snapshots",),
     ("_clocks",),
+    ("_peers",),
     ("jax", "torch"),
     # what repeats
     ("_cycles_tables", "_cycles_xlsx"),

@@ -20,7 +20,7 @@ import pytest
 import prlx
 import prlx.jax
 import prlx.torch
-from prlx import _clocks
+from prlx import _clocks, _peers
 
 TRACE = {"schemaVersion": 1, "traceEvents": [{"ph": "X", "name": "op", "pid": 1, "tid": 1, "ts": 5, "dur": 2}]}
 
@@ -56,11 +56,33 @@ def group(rank: int, size: int) -> types.SimpleNamespace:
     )
 
 
-def put(monkeypatch: pytest.MonkeyPatch, rank: int, size: int) -> None:
+class Store:
+    """Stands for the store of a process group."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+
+    def set(self, key: str, value: str) -> None:
+        self.values[key] = value.encode()
+
+    def get(self, key: str) -> bytes:
+        return self.values[key]
+
+    def check(self, keys: list[str]) -> bool:
+        return all(key in self.values for key in keys)
+
+
+def put(monkeypatch: pytest.MonkeyPatch, rank: int, size: int, store: Store | None = None) -> Store:
     """Make torch one of several processes."""
-    torch = types.ModuleType("torch")
+    store = store or Store()
+    torch, c10d = types.ModuleType("torch"), types.ModuleType("torch.distributed.distributed_c10d")
     torch.distributed = group(rank, size)  # type: ignore[attr-defined]
+    c10d._get_default_store = lambda: store  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "torch", torch)
+    monkeypatch.setitem(sys.modules, "torch.distributed.distributed_c10d", c10d)
+    monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+    monkeypatch.setenv("MASTER_PORT", "9")
+    return store
 
 
 def read(path: Path) -> dict[str, Any]:
@@ -129,6 +151,46 @@ def test_the_launcher_tells_before_the_group_is_made(tmp_path: Path, monkeypatch
     handler.close()
 
 
+def test_ranks_measure_each_others_clocks_once_all_are_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_peers, "Probes", Prober)
+    monkeypatch.setattr(_clocks, "Probes", Prober)
+    monkeypatch.setattr(Prober, "asked", None)
+    store = put(monkeypatch, 1, 3)
+    handler = prlx.torch.trace_handler(tmp_path, probes=True)
+    mine = store.get("prlx/peer/1").decode()
+    assert re.fullmatch(rf"{re.escape(socket.gethostname())} 127\.0\.0\.1:\d+", mine)
+    store.set("prlx/key", "secret of the job")
+    store.set("prlx/peer/0", "first 10.0.0.1:7")
+    handler.look()
+    assert Prober.asked is None  # one is missing, and nobody waits for it
+    store.set("prlx/peer/2", "second 10.0.0.2:7")
+    handler.look()
+    assert Prober.asked["peers"] == ["10.0.0.1:7", mine.split()[1], "10.0.0.2:7"]
+    assert str(Prober.asked["node"]) == "1"
+    assert Prober.asked["rate"] == 24
+    assert Prober.asked["environment"] == {"PRLX_JOB_KEY": "secret of the job"}
+    monkeypatch.setattr(Prober, "asked", {**Prober.asked, "again": True})
+    handler.look()
+    assert "again" in Prober.asked  # it was started once
+    handler.close()
+    assert handler.clocks is not None
+    assert handler.clocks.probes == tmp_path / "probes_node1.jsonl"
+
+
+def test_a_store_that_fails_ends_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(Store):
+        def set(self, key: str, value: str) -> None:
+            raise RuntimeError(f"Broken pipe: {key}={value}")
+
+    put(monkeypatch, 0, 2, Broken())
+    with pytest.warns(UserWarning, match="clocks of the other ranks are not measured: Broken pipe"):
+        handler = prlx.torch.trace_handler(tmp_path)
+    handler.look()
+    handler(Profiler())
+    handler.close()
+    assert "prlx_snapshots" in read(handler.paths[0])
+
+
 def test_a_trace_is_kept_where_clocks_cannot_be_put_into_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Listed(Profiler):
         def export_chrome_trace(self, path: str) -> None:
@@ -168,6 +230,27 @@ class Service:
 
     def blocking_key_value_get(self, key: str, _timeout_ms: int) -> str:
         return self.values[key]
+
+
+class Prober:
+    """Stands for a prober of the core: it notes what it is asked, and leaves a file."""
+
+    asked: Any = None
+    answered = 5
+
+    def __init__(self, asked: dict[str, Any]) -> None:
+        type(self).asked = asked
+        self.running = True
+        self.result: Any = None
+
+    def counters(self) -> dict[str, int]:
+        return {"probes_answered": self.answered}
+
+    def stop(self) -> None:
+        self.running = False
+        path = Path(self.asked["output"]) / f"probes_node{self.asked['node']}.jsonl"
+        path.touch()
+        self.result = types.SimpleNamespace(path=path)
 
 
 class FakeJax:
@@ -267,27 +350,6 @@ def test_runs_of_one_second_are_apart(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(jax.registered) == 1
 
 
-class Prober:
-    """Stands for a prober of the core: it notes what it is asked, and leaves a file."""
-
-    asked: dict[str, Any]
-    answered = 5
-
-    def __init__(self, asked: dict[str, Any]) -> None:
-        type(self).asked = asked
-        self.running = True
-        self.result: Any = None
-
-    def counters(self) -> dict[str, int]:
-        return {"probes_answered": self.answered}
-
-    def stop(self) -> None:
-        self.running = False
-        path = Path(self.asked["output"]) / f"probes_node{self.asked['node']}.jsonl"
-        path.touch()
-        self.result = types.SimpleNamespace(path=path)
-
-
 @pytest.mark.usefixtures("_fresh")
 @pytest.mark.parametrize("answered", [5, 0])
 def test_the_processes_measure_each_others_clocks(
@@ -300,7 +362,7 @@ def test_the_processes_measure_each_others_clocks(
     }  # fmt: skip
     FakeJax(monkeypatch, 2, 4, service)
     monkeypatch.setattr(Prober, "answered", answered)
-    monkeypatch.setattr(prlx.jax, "Probes", Prober)
+    monkeypatch.setattr(_peers, "Probes", Prober)
     monkeypatch.setattr(_clocks, "Probes", Prober)
     with prlx.jax.trace(tmp_path) as traced:
         mine = service.values["prlx/trace/1/peer/2"]
