@@ -263,10 +263,14 @@ func (t *task) solveProbes(k *known) (err error) {
 	if err != nil {
 		return err
 	}
-	k.method = MethodProbes
 	for _, m := range p.metas {
 		k.metas[m.Node] = m
 	}
+	if len(p.stamps) == 0 && len(p.windows) == 0 && t.req.Method == "auto" { // probers ran, and a firewall was between them
+		t.warn("no peer has answered a probe: %d files hold no stamps", len(t.req.Probes))
+		return nil
+	}
+	k.method = MethodProbes
 	k.solution, err = p.solve(t.job.Context(), t.options())
 	return err
 }

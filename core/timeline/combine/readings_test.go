@@ -122,3 +122,21 @@ func TestReadingsFindTheirTraces(t *testing.T) {
 		t.Errorf("readings of another clock that belong to nobody: %q", doc.Notes)
 	}
 }
+
+// TestProbesThatNobodyAnsweredAreNoHindrance: where a firewall was between the probers, what else relates the clocks is taken, and that is said.
+func TestProbesThatNobodyAnsweredAreNoHindrance(t *testing.T) {
+	_, inputs, _ := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 500, Seed: 3, NoSnapshots: true})
+	r := Request{Inputs: inputs}
+	for k := range inputs {
+		header := fmt.Sprintf(`{"meta":true,"schema":"prlx.probes/1","node_id":%d,"name":"n:1","host_clock":"x","session":"y","peers":2,"rate":24,"kernel":true}`+"\n", k)
+		r.Probes = append(r.Probes, put(t, t.TempDir(), fmt.Sprintf("probes_node%d.jsonl", k), []byte(header)))
+	}
+	doc := combined(t, 2, into(t, r))
+	if doc.Nodes[1].Method != MethodCollectives || !strings.Contains(strings.Join(doc.Warnings, "\n"), "no peer has answered a probe: 2 files hold no stamps") {
+		t.Errorf("by %s, warnings %q", doc.Nodes[1].Method, doc.Warnings)
+	}
+	r.Method = MethodProbes
+	if _, _, err := Run(job.New(context.Background(), job.Options{}), into(t, r)); !fault.Is(err, fault.Alignment) {
+		t.Errorf("where probes alone are to be taken: %v", err)
+	}
+}
