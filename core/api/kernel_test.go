@@ -180,3 +180,32 @@ func TestReportsAreWrittenAllOrNone(t *testing.T) {
 		}
 	}
 }
+
+// TestAReportHasTheNameOfItsFormat refuses a page that a spreadsheet would open; formats that are JSON share an ending.
+func TestAReportHasTheNameOfItsFormat(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		format, name string
+		ok           bool
+	}{
+		{"html", "a.csv", false},
+		{"html", "a.json", false},
+		{"csv", "a.html", false},
+		{"markdown", "a.xml", false},
+		{"junit", "a.sarif", false},
+		{"html", "a.htm", true},
+		{"html", "a", true},
+		{"junit", "results.xml", true},
+		{"sarif", "a.json", true},
+		{"chrome", "b.json", true},
+		{"github", "summary.md", true},
+	} {
+		r, err := createReports(comparisonReports, []outputArg{{c.format, filepath.Join(dir, c.name)}}, true, nil, "")
+		if (err == nil) != c.ok || err != nil && (!fault.Is(err, fault.Usage) || fault.Of(err).Hint == "") {
+			t.Errorf("%s as %s: got %v", c.name, c.format, err)
+		}
+		if r != nil {
+			r.abort()
+		}
+	}
+}

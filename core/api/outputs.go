@@ -73,6 +73,9 @@ func (r *reports) add(arg outputArg, overwrite bool, inputs []string, seen map[s
 		}
 		arg.Format = format
 	}
+	if err := r.refuseOtherEnding(arg); err != nil {
+		return err
+	}
 	if !slices.Contains(r.kind.formats(), arg.Format) {
 		return fault.Usagef("no report has the format %q", arg.Format).WithHint("the formats are %s", strings.Join(r.kind.formats(), ", "))
 	}
@@ -97,6 +100,19 @@ func (r *reports) add(arg outputArg, overwrite bool, inputs []string, seen map[s
 	}
 	r.files = append(r.files, f)
 	return nil
+}
+
+// ownEndings are the formats that are opened by their ending. Those that are JSON share one, and some are plain text.
+var ownEndings = []string{"html", "csv", "markdown", "junit"}
+
+// refuseOtherEnding refuses the name of another format for a report: whoever opens it gets the wrong program.
+func (r *reports) refuseOtherEnding(arg outputArg) error {
+	other, ok := r.kind.formatOf(arg.Path)
+	if !ok || other == arg.Format || !slices.Contains(ownEndings, arg.Format) {
+		return nil
+	}
+	return fault.New(fault.Usage, "is the name of a %s report, and %s is asked for", other, arg.Format).WithPath(arg.Path).
+		WithHint("end it in an ending of its own: %s", r.kind.endings)
 }
 
 // refuseInput refuses to replace what is read, under whatever name.

@@ -165,7 +165,18 @@ func (r *Request) chooseFormat(nodes []*Node) (Format, error) {
 	if other > 0 && f != FormatChrome {
 		return "", fault.Usagef("format %s holds XSpace only, and %d of %d inputs are %s", f, other, len(nodes), strings.Join(titles, " or ")).WithHint("use --format chrome, and a name that ends in .json, .json.gz or .json.zst")
 	}
-	return f, nil
+	return f, refuseOtherEnding(r.Output, f)
+}
+
+// refuseOtherEnding refuses the name of another format for what is written: viewers go by it.
+func refuseOtherEnding(output string, f Format) error {
+	switch name := strings.ToLower(output); {
+	case f == FormatChrome && strings.HasSuffix(name, ".pb"):
+		return fault.New(fault.Usage, "is the name of an XSpace, and JSON is written").WithPath(output).WithHint("end it in .json, .json.gz or .json.zst")
+	case f == FormatXPlane && isJSON(name):
+		return fault.New(fault.Usage, "is the name of a JSON, and an XSpace is written").WithPath(output).WithHint("end it in .pb")
+	}
+	return nil
 }
 
 // isJSON reports whether a name is that of a JSON, compressed or not.
