@@ -232,12 +232,15 @@ func (e *eventRows) add(w *warptrace.Warp, i int, number int32) {
 }
 
 func (r *traceReader) attach(j *job.Job, sites bool) {
-	names := make([]string, len(r.locals))
+	names, places := make([]string, len(r.locals)), make([]string, len(r.locals))
 	for i, local := range r.locals {
 		names[i] = recording.SiteText(r.t.Trace, local)
+		if s, ok := r.t.SiteOf(local); ok {
+			places[i] = site.FormatLocation(s)
+		}
 	}
 	if r.keep {
-		AttachTable(j, "events", r.rows.table(r.t.Header().Taken, names))
+		AttachTable(j, "events", r.rows.table(r.t.Header().Taken, names, places))
 	}
 	if sites {
 		AttachTable(j, "sites", r.siteTable(names))
@@ -250,12 +253,14 @@ func (r *traceReader) attach(j *job.Job, sites bool) {
 	}
 }
 
-func (e *eventRows) table(taken bool, sites []string) *Table {
+// table makes the columns of events; sites and places are the names and source locations of sites.
+func (e *eventRows) table(taken bool, sites, places []string) *Table {
 	n := len(e.warp)
 	out := NewTable(n)
 	out.Int64("warp", "", e.warp, nil)
 	out.Int32("event", "", e.event, nil)
 	out.Codes("site", e.site, sites)
+	out.Codes("location", located(e.site, places), places)
 	out.Codes("kind", e.kind, kindDictionary(e.kind))
 	out.Int32("dir", "", e.dir, nil)
 	out.Int64("active", "", e.active, nil)
@@ -271,6 +276,17 @@ func (e *eventRows) table(taken bool, sites []string) *Table {
 	out.Int64("value", "", e.value, valued)
 	out.Codes("type", e.typ, typeDictionary(e.typ))
 	return out
+}
+
+// located are the codes of sites whose place is known; those of others are missing.
+func located(sites []int32, places []string) []int32 {
+	codes := make([]int32, len(sites))
+	for i, s := range sites {
+		if codes[i] = s; s >= 0 && int(s) < len(places) && places[s] == "" {
+			codes[i] = missingCode
+		}
+	}
+	return codes
 }
 
 func kindDictionary(codes []int32) []string {

@@ -87,7 +87,7 @@ type requestLimits struct {
 // check refuses limits under which nothing could run.
 func (l requestLimits) check() error {
 	if l.Workers != nil && (*l.Workers < 1 || *l.Workers > maxWorkers) {
-		return fault.Usagef("workers is %d, expected 1 to %d", *l.Workers, maxWorkers).WithHint("leave it out to use every CPU")
+		return fault.Usagef("%d workers are asked for, expected 1 to %d", *l.Workers, maxWorkers).WithHint("without --workers every CPU is used")
 	}
 	if l.MemoryLimit != nil && *l.MemoryLimit < smallestSize {
 		return fault.Usagef("the memory limit is %d bytes, expected at least 16MiB (%d)", *l.MemoryLimit, smallestSize).WithHint("write it like 512MiB, or leave it out")

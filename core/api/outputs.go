@@ -73,9 +73,6 @@ func (r *reports) add(arg outputArg, overwrite bool, inputs []string, seen map[s
 		}
 		arg.Format = format
 	}
-	if err := r.refuseOtherEnding(arg); err != nil {
-		return err
-	}
 	if !slices.Contains(r.kind.formats(), arg.Format) {
 		return fault.Usagef("no report has the format %q", arg.Format).WithHint("the formats are %s", strings.Join(r.kind.formats(), ", "))
 	}
@@ -92,6 +89,9 @@ func (r *reports) add(arg outputArg, overwrite bool, inputs []string, seen map[s
 		return nil
 	}
 	if err := refuseInput(arg.Path, inputs); err != nil {
+		return err
+	}
+	if err := r.refuseOtherEnding(arg); err != nil {
 		return err
 	}
 	f, err := file.Create(arg.Path, overwrite)

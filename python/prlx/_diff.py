@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from . import _core, _request
 from ._diff_outputs import outputs
 from ._diff_text import render
-from ._errors import IncompatibleTracesError, said
+from ._errors import IncompatibleTracesError, in_python, said
 from ._lines import Look, lane_text, place, short
 from ._losses import Losses
 from ._result import Brief, Card, Result, clipped
@@ -177,7 +177,7 @@ class Comparison(Result):
     @property
     def verdict(self) -> str:
         """One sentence, with what limits it."""
-        return str(self.document["verdict"])
+        return in_python(str(self.document["verdict"]))
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ._errors import in_python
 from ._lines import Look, clean, grid, place, short, wrapped
 from ._units import format_count, plural
 
@@ -26,7 +27,8 @@ def outputs(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     yield from _arrays(found.get("arrays") or (), look)
     yield from _stores(found.get("stores") or (), look)
     if found.get("more"):
-        yield from wrapped("  more: ", clean(found["more"]), look)
+        more = found["more"] if look.flags else in_python(found["more"])
+        yield from wrapped("  more: ", clean(more), look)
     yield from _findings(document.get("findings") or (), look)
 
 

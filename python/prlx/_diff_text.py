@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ._diff_outputs import outputs
-from ._errors import said
+from ._errors import in_python, said
 from ._lines import Look, clean, grid, lane_text, location, mask, place, short, wrapped
 from ._units import format_count, plural
 
@@ -45,7 +45,8 @@ def verdict(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     """The line that everybody reads, of a comparison of recordings or of sessions."""
     word, tone = clean(document["headline"]["word"]), document["headline"]["tone"]
     colour = _TONES.get(tone, "red")
-    yield from wrapped(f"{word}: ", clean(document["verdict"]), look, head=look.style(f"{word}:", colour, "bold") + " ")
+    text = document["verdict"] if look.flags else in_python(document["verdict"])
+    yield from wrapped(f"{word}: ", clean(text), look, head=look.style(f"{word}:", colour, "bold") + " ")
 
 
 def _sides(document: Mapping[str, Any], look: Look) -> Iterator[str]:

@@ -33,8 +33,9 @@ def _taken(column: Column, rows: slice | npt.NDArray[Any]) -> Column:
 class Events(Table):
     """Events in columns, by warp and then in the order in which the warp passed them.
 
-    ``warp`` and ``event`` say where, ``site`` and ``kind`` what, ``dir`` which way the leader went, ``active`` and ``taken``
-    (uint64) which lanes, ``value`` (uint64) the bits of the value and ``type`` how to read them.
+    ``warp`` and ``event`` say where, ``site``, ``location`` (in the source; None where nobody names it) and ``kind`` what,
+    ``dir`` which way the leader went, ``active`` and ``taken`` (uint64) which lanes, ``value`` (uint64) the bits of the value
+    and ``type`` how to read them.
     """
 
     __slots__ = ()

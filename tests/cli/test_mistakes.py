@@ -138,7 +138,7 @@ def test_an_empty_word_is_not_the_current_directory(prlx, words):
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"workers": 0}, "workers is 0, expected 1 to"),
+        ({"workers": 0}, "0 workers are asked for, expected 1 to"),
         ({"memory_limit": 0}, "the memory limit is 0 bytes, expected at least"),
         ({"workers": "two"}, "workers is a string, expected a whole number"),
         ({"time_range": (0.5, 1.5)}, "time_range is a number 0.5, expected a whole number"),

@@ -146,6 +146,7 @@ def test_sites_are_named_by_the_map_that_is_found_or_named(tmp_path):
     assert found.site_map == str(beside)
     for trace in (named, found):
         rows = dict(zip(trace.sites["site"], trace.sites["location"], strict=True))
+        assert trace.events["location"].tolist() == [rows[name] for name in trace.events["site"]]
         assert rows[f"0x{GUARD:08x}"] == "softmax.py:softmax_kernel:11:12"
         assert trace.sites["events"].sum() == trace.total_events
     assert package.read_trace(path, site_map="").site_map is None

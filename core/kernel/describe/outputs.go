@@ -15,7 +15,7 @@ type Outputs struct {
 	Findings     int     `json:"findings"`      // of the simulator
 	MoreFindings uint64  `json:"more_findings"` // times that something was found beyond the findings that are kept
 	KeptBytes    uint64  `json:"kept_bytes"`    // of contents
-	AskedBytes   uint64  `json:"asked_bytes"`   // for contents (outputs=)
+	AskedBytes   uint64  `json:"asked_bytes"`   // that were asked for, for contents
 }
 
 // Array is one array that the launch wrote.

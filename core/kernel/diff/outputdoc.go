@@ -153,7 +153,7 @@ func (r *Result) outputDiff() *OutputDiff {
 const (
 	moreOutputs = `record both again with prlx.record(path, outputs="64MiB") or prlx simulate --record DIR --outputs 64MiB: that keeps ` +
 		"contents, and the first element that differs is named, with both values and the thread that wrote it"
-	moreEqualRuns = "compare with further runs that should be equal to A (--baseline, baseline=): what differs among them, too, is noise"
+	moreEqualRuns = "compare with further runs that should be equal to A (--baseline): what differs among them, too, is noise"
 )
 
 // elementRanges spells where chunks lie, by their elements.

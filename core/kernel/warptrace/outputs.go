@@ -35,7 +35,7 @@ type Coverage struct {
 	MoreFindings  uint64 // times that something was found beyond the findings that are kept
 	RowsDropped   uint64 // pairs of warp and site that are in StoreTotal only
 	ChunksDropped uint64 // chunks that are in the digest of their array only
-	ContentBudget uint64 // bytes of contents that were asked for (outputs=), 0: none
+	ContentBudget uint64 // bytes of contents that were asked for, 0: none
 	ContentBytes  uint64 // bytes of contents that are in the file
 	Writers       bool   // contents name the thread that wrote each element
 }

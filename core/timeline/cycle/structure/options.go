@@ -75,7 +75,8 @@ func (o Options) Filled() (Options, error) {
 		o.EditPercent = defaultEditPercent
 	}
 	if o.EditPercent > mostEditPercent {
-		return o, fault.Usagef("edit_percent is %d, expected at most %d: repetitions with more edits have little in common", o.EditPercent, mostEditPercent)
+		return o, fault.Usagef("%d %% of a repetition may be edits, expected at most %d: with more, repetitions have little in common", o.EditPercent, mostEditPercent).
+			WithHint("give a smaller --edit-percent")
 	}
 	if o.MaxLevels < 0 || o.MaxLevels > repeat.MaxLevels {
 		return o, fault.Usagef("%d levels are asked for", o.MaxLevels).WithHint("there are 1 to %d", repeat.MaxLevels)
