@@ -39,20 +39,20 @@ func (c skewed) shown(ns int64) int64 {
 
 // TestProberProcess is what the processes of the other tests run.
 func TestProberProcess(t *testing.T) {
-	if os.Getenv("PRLX_PROBE_PROCESS") == "" {
+	if os.Getenv("PROBER_PROCESS") == "" {
 		t.Skip("is run by other tests, in processes of their own")
 	}
 	number := func(name string) int64 {
-		n, err := strconv.ParseInt(os.Getenv("PRLX_PROBE_"+name), 10, 64)
+		n, err := strconv.ParseInt(os.Getenv("PROBER_"+name), 10, 64)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return n
 	}
 	node := int(number("PROCESS"))
-	peers := strings.Split(os.Getenv("PRLX_PROBE_PEERS"), ",")
+	peers := strings.Split(os.Getenv("PROBER_PEERS"), ",")
 	var socket *probe.UDP
-	if os.Getenv("PRLX_PROBE_SOCKET") != "" {
+	if os.Getenv("PROBER_SOCKET") != "" {
 		conn, err := net.FilePacketConn(os.NewFile(3, "socket"))
 		if err != nil {
 			t.Fatal(err)
@@ -67,14 +67,14 @@ func TestProberProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if os.Getenv("PRLX_PROBE_KERNEL") == "" {
+	if os.Getenv("PROBER_KERNEL") == "" {
 		socket.WithoutKernelStamps()
 	}
 	c := skewed{number("ZERO"), number("OFFSET"), float64(number("DRIFT")) / 1e9}
 	socket.Shown = c.shown
 	_, err := probe.Run(job.New(context.Background(), job.Options{}), probe.Request{
-		Peers: peers, Node: &node, Output: os.Getenv("PRLX_PROBE_OUTPUT"), Duration: time.Duration(number("DURATION")), Rate: float64(number("RATE")),
-		Environment: map[string]string{"PRLX_JOB_KEY": "a key of the test's job"}, HostClock: os.Getenv("PRLX_PROBE_ID") + strconv.Itoa(node), Socket: socket,
+		Peers: peers, Node: &node, Output: os.Getenv("PROBER_OUTPUT"), Duration: time.Duration(number("DURATION")), Rate: float64(number("RATE")),
+		Environment: map[string]string{"PRLX_JOB_KEY": "a key of the test's job"}, HostClock: os.Getenv("PROBER_ID") + strconv.Itoa(node), Socket: socket,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -101,7 +101,7 @@ func processes(t *testing.T, peers []string, sockets []*os.File, kernel bool, co
 	r := rand.New(rand.NewSource(int64(len(peers)) + 5))
 	clocks := make([]skewed, len(peers))
 	duration, rate := 6*time.Second, 150
-	if d, err := time.ParseDuration(os.Getenv("PRLX_PROBE_SECONDS")); err == nil { // for measurements, at the default rate
+	if d, err := time.ParseDuration(os.Getenv("PROBER_SECONDS")); err == nil { // for measurements, at the default rate
 		duration, rate = d, probe.DefaultRate
 	}
 	var running []*exec.Cmd
@@ -115,14 +115,14 @@ func processes(t *testing.T, peers []string, sockets []*os.File, kernel bool, co
 			"PROCESS": strconv.Itoa(i), "PEERS": strings.Join(peers, ","), "ZERO": fmt.Sprint(zero), "OFFSET": fmt.Sprint(clocks[i].offset), "DRIFT": fmt.Sprint(drift),
 			"OUTPUT": dir, "DURATION": fmt.Sprint(int64(duration)), "RATE": strconv.Itoa(rate), "ID": dir,
 		} {
-			cmd.Env = append(cmd.Env, "PRLX_PROBE_"+name+"="+value)
+			cmd.Env = append(cmd.Env, "PROBER_"+name+"="+value)
 		}
 		if kernel {
-			cmd.Env = append(cmd.Env, "PRLX_PROBE_KERNEL=1")
+			cmd.Env = append(cmd.Env, "PROBER_KERNEL=1")
 		}
 		if sockets != nil {
 			cmd.ExtraFiles = []*os.File{sockets[i]}
-			cmd.Env = append(cmd.Env, "PRLX_PROBE_SOCKET=1")
+			cmd.Env = append(cmd.Env, "PROBER_SOCKET=1")
 		}
 		cmd.Env = append(cmd.Env, "PATH="+os.Getenv("PATH"), "TMPDIR="+dir)
 		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
