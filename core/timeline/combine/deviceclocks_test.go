@@ -195,6 +195,21 @@ func TestARecorderThatCutsToMicrosecondsAccusesNobody(t *testing.T) {
 	}
 }
 
+// TestAClockThatStaysAsRecordedIsBoundedByWhatIsPossible: not by how far off the middle of that can be.
+func TestAClockThatStaysAsRecordedIsBoundedByWhatIsPossible(t *testing.T) {
+	g := &gpuTrace{seed: 4, steps: 400, offsetNS: 2950, waitEvery: 1} // waits return 3 us late or later
+	text, truth := g.text()
+	dir := t.TempDir()
+	out := filepath.Join(dir, "out.json")
+	doc := combined(t, 1, Request{Inputs: []Input{{Path: put(t, dir, "rank0.json", text)}}, Output: out, DeviceClocks: DeviceClocksCorrect, BoundStat: true})
+	if d := doc.Nodes[0].DeviceClocks[0]; d.Moved || !d.Before.None() || *d.OffsetNS != 0 {
+		t.Fatalf("%+v", d)
+	}
+	if _, largest := g.check(t, out, doc.ZeroNS, truth, 0); largest < 4500 { // launches take 2.5 us or more, so it may be 5.4 us ahead
+		t.Errorf("the largest bound is %d ns", largest)
+	}
+}
+
 // TestADeviceClockThatNoWaitBoundsMovesAsLittleAsTheOrderAsks.
 func TestADeviceClockThatNoWaitBoundsMovesAsLittleAsTheOrderAsks(t *testing.T) {
 	for offset, moved := range map[int64]bool{-200_000: true, 0: false} {

@@ -2,6 +2,7 @@ package combine
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 )
 
 // gpuJob is a job of two ranks with a device each, which all-reduce in every step. The clock of rank 1 is off, and so is each device's from its host's.
@@ -162,6 +164,15 @@ func TestCollectivesOfDevicesWhoseClocksAreOff(t *testing.T) {
 			}
 			if doc.Collectives.After.Violated > 0 {
 				t.Errorf("seed %d: %+v", seed, doc.Collectives)
+			}
+			var text struct {
+				Mark json.RawMessage `json:"prlxAlignment"`
+			}
+			if err := json.Unmarshal(plainBytes(t, out), &text); err != nil {
+				t.Fatal(err)
+			}
+			if mark, err := aligned.Read(text.Mark); err != nil || len(mark.Nodes) != 2 || len(mark.Nodes[1].TracerThreads) != 1 || mark.Nodes[1].Tracer == nil {
+				t.Errorf("seed %d: the mark does not say which lines are a device's (%v)", seed, err)
 			}
 			// Read again, the output judges its collectives as it did, each instant with the bound of its own clock.
 			again, err := Validate(job.New(t.Context(), job.Options{}), ValidateRequest{Request: Request{Inputs: []Input{{Path: out}}}})

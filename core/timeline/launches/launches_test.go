@@ -5,9 +5,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/offsets"
 	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
@@ -185,5 +187,56 @@ func TestRoundingAccusesNobody(t *testing.T) {
 	}
 	if early := d.Judge(func(ns int64) int64 { return ns + 1500 }); early.AfterWait != 1 || early.WorstNS != 500 {
 		t.Errorf("%+v", early)
+	}
+}
+
+// TestACallThatMayHaveReturnedLaterIsNotWaitedFor: where begins and durations were cut to microseconds, a call may end 2 us later than written.
+func TestACallThatMayHaveReturnedLaterIsNotWaitedFor(t *testing.T) {
+	for from, want := range map[int64]int{2000: 0, 3000: 0, 4000: 1} {
+		r := &recording{}
+		r.add(isCall, host, 1, 1000, 2000)
+		r.add(isWork, gpu0, 1, 3000, 9000)
+		r.add(isWait, host, 0, from, 20000)
+		if d := r.read(t, roomForAll).Devices[0]; len(d.Waits) != want {
+			t.Errorf("a wait from %d on: %+v", from, d.Waits)
+		}
+	}
+}
+
+// TestFactsOfARecorderThatCuts: work that begins in the very instant of its launch and waits that return in the very instant of its end leave no room,
+// but for what the recorder cut. The clock of the device is within the bound.
+func TestFactsOfARecorderThatCuts(t *testing.T) {
+	cut := func(ns int64) int64 { return ns / 1000 * 1000 }
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		ahead := random.Int64N(1000) // of the device's clock: it is cut elsewhere than the host's
+		r := &recording{}
+		at := int64(1_700_000_000_000_000_000)
+		for i := range 400 {
+			at += random.Int64N(2_000_000)
+			long := random.Int64N(50_000)
+			end := cut(at) + cut(long)
+			r.add(isCall, host, uint64(i+1), cut(at), end).Blocks = true
+			at += random.Int64N(3)
+			r.add(isWork, gpu0, uint64(i+1), cut(at+ahead), cut(at+ahead)+cut(long)+1).ToHost = true
+			at += long
+		}
+		d := r.read(t, roomForAll).Devices[0]
+		g := offsets.NewGraph()
+		device := offsets.Clock{Kind: offsets.Device}
+		d.Bind(g, offsets.Clock{}, device)
+		s, err := g.Solve(context.Background(), offsets.Clock{}, offsets.Options{})
+		if err != nil || len(s.Others) != 1 {
+			t.Fatalf("seed %d: %v, %+v", seed, err, s)
+		}
+		from, to := d.Span()
+		for x := from; x <= to; x += (to - from) / 100 {
+			if y, bound, _ := s.Others[0].Map.At(x); max(y+ahead-x, x-ahead-y) > bound {
+				t.Fatalf("seed %d: off by %d ns, bound %d", seed, y+ahead-x, bound)
+			}
+		}
+		if s.Others[0].Missed > 0 || strings.Contains(strings.Join(s.Warnings, " "), "contradict") {
+			t.Fatalf("seed %d: %d facts are not used: %q", seed, s.Others[0].Missed, s.Warnings)
+		}
 	}
 }
