@@ -15,6 +15,8 @@ from ._units import format_count, format_ns, parse_duration, plural
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
+_POLL_MS = 250  # a prober runs for hours beside a job: it looks for a Ctrl-C less often than commands that end soon
+
 # What the core looks at: the key of the job, and what programs that start jobs say of their hosts.
 VARIABLES = (
     "PRLX_JOB_KEY",
@@ -206,7 +208,7 @@ def run(asked: dict[str, Any], *, until_interrupted: bool = False) -> Probing:
     """Run a request of the operation ``probe``. With ``until_interrupted`` Ctrl-C is how it ends."""
     with _core.start("probe", asked) as job:
         try:
-            while not job.wait(1.0):
+            while not job.wait(60.0, poll_ms=_POLL_MS):
                 pass
         except KeyboardInterrupt:
             if not until_interrupted:

@@ -95,3 +95,11 @@ def test_the_start_of_every_command_is_measured() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     for part in ("import prlx", "prlx doctor --help", "prlx diff, until its work begins", "packages of Go"):
         assert part in done.stdout
+
+
+def test_the_cost_of_a_prober_is_measured() -> None:
+    script = [sys.executable, REPOSITORY / "bench" / "probing.py", "--quick"]
+    done = subprocess.run(script, capture_output=True, text=True, check=False, timeout=300, cwd=REPOSITORY)
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in ("2 hosts: ", "9 hosts: ", "% of a core", "kB/s"):
+        assert part in done.stdout
