@@ -155,7 +155,7 @@ func (n *Node) keptWithin(k *known) (int64, bool) {
 			gap = max(gap, s.SysNS-states[i-1].SysNS)
 		}
 	}
-	if most += gap / 1_000_000 * keptGrowthPPM; most > leastTrustNS {
+	if most += (gap/1_000_000 + 1) * keptGrowthPPM; most > leastTrustNS {
 		return 0, false
 	}
 	return most, true

@@ -182,6 +182,9 @@ func TestAForkedChildLeavesTheSamplerAlone(t *testing.T) {
 	if err != nil || !strings.HasPrefix(out, "child 7\n3 3 ") {
 		t.Fatalf("got %q (%v)", out, err)
 	}
+	if b, err := os.ReadFile(path); err != nil || bytes.Count(b, []byte("counters")) != 1 {
+		t.Errorf("the child has ended the file of its parent:\n%s", b)
+	}
 	if got := read(t, path); len(got.Pairs) != 3 || got.Counters.Taken != 3 {
 		t.Errorf("the file has %d pairs and says %+v", len(got.Pairs), got.Counters)
 	}
