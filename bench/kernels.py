@@ -212,7 +212,7 @@ class Bench:
             "command": lambda: command([*self.prlx, "diff", a, b, "--quiet"]),
         }
         if kind != "v2":
-            runs = {"described": lambda: command([ORACLE, a, b]), **runs}
+            runs = {"original": lambda: command([ORACLE, a, b]), **runs}
         if (kind, share) == ("v1", 0.0):
             runs["floor"] = lambda: server.call("floor", a, b)
         figures = self.in_turn(runs)
@@ -228,11 +228,11 @@ class Bench:
         return {**figures, "bytes": sizes}  # type: ignore[dict-item]
 
     def judge(self, kind: str, share: float, figures: dict[str, Figure]) -> None:
-        ratio = figures["described"].processor / max(figures["call"].processor, 1e-9)
-        self.targets.append((f"{kind} {100 * share:g} %: described CPU over ours", ratio, FASTER[kind, share], False))
+        ratio = figures["original"].processor / max(figures["call"].processor, 1e-9)
+        self.targets.append((f"{kind} {100 * share:g} %: original CPU over ours", ratio, FASTER[kind, share], False))
         if kind == "v1":
-            memory = figures["call"].memory / figures["described"].memory
-            self.targets.append((f"v1 {100 * share:g} %: our memory over described", memory, 0.5, True))
+            memory = figures["call"].memory / figures["original"].memory
+            self.targets.append((f"v1 {100 * share:g} %: our memory over original", memory, 0.5, True))
 
     def all(self) -> None:
         found = {}
@@ -246,8 +246,8 @@ class Bench:
         self.targets.append(("v1 0 %: our CPU over reading and comparing bytes", over, 1.4, True))
         small, large = found["v2", 0.0]["bytes"][0], found["v1", 0.0]["bytes"][0]  # type: ignore[index]
         self.targets.append(("bytes of v1 over v2, structured values", large / small, 8, False))
-        equal = found["v1", 0.0]["described"].wall / found["v2", 0.0]["call"].wall
-        self.targets.append(("equal: described on v1 over ours on v2, wall", equal, 5, False))
+        equal = found["v1", 0.0]["original"].wall / found["v2", 0.0]["call"].wall
+        self.targets.append(("equal: original on v1 over ours on v2, wall", equal, 5, False))
         self.sparse()
 
     def formats(self, share: float) -> float:

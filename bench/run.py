@@ -193,7 +193,7 @@ class Bench:
                 f"XSpace, one core: {one.rate_per_core / baseline.rate_per_core:.0f} x XLA's `trace_combiner`"
             )
             self.notes.append(
-                f"memory by input: {one.rss / size:.2f} x (described: {baseline.rss / baseline.size:.1f} x)"
+                f"memory by input: {one.rss / size:.2f} x (trace_combiner: {baseline.rss / baseline.size:.1f} x)"
             )
 
     def described(self) -> Figure | None:
@@ -284,10 +284,10 @@ class Bench:
         self.targets.append(Target(label, ours["against_knots"]["max_ns"], 1, below=True))
         self.notes += [
             f"largest error against the knots: {ours['against_knots']['max_ns']:.3f} ns "
-            f"(described: {theirs['against_knots']['max_ns']:.1f} ns, mean {theirs['against_knots']['mean_ns']:.1f} ns)",
+            f"(trace_combiner: {theirs['against_knots']['max_ns']:.1f} ns, mean {theirs['against_knots']['mean_ns']:.1f} ns)",
             f"largest error against the simulated clocks: {ours['against_clocks']['max_ns']:.3f} ns "
-            f"(described: {theirs['against_clocks']['max_ns']:.1f} ns)",
-            f"device events that start with their predecessor: {ours['ties']} (described: {theirs['ties']})",
+            f"(trace_combiner: {theirs['against_clocks']['max_ns']:.1f} ns)",
+            f"device events that start with their predecessor: {ours['ties']} (trace_combiner: {theirs['ties']})",
         ]
 
 
