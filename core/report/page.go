@@ -33,8 +33,13 @@ var (
 	pictureColours = sync.OnceValue(func() string { return minify(asset("colours.css")) })
 	pageCSS        = sync.OnceValue(func() string { return minify(asset("colours.css") + asset("picture.css") + asset("page.css")) })
 	pageScript     = sync.OnceValue(func() string { return asset("page.js") })
-	pageTemplate   = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(asset("page.html"))) })
+	pageTemplate   = sync.OnceValue(func() *template.Template { return parsed("page.html") })
 )
+
+// parsed is a page with the parts that pages have in common.
+func parsed(name string) *template.Template {
+	return template.Must(template.Must(template.New(name).Parse(asset("parts.html"))).Parse(asset(name)))
+}
 
 // minify drops indentation, which is a third of a style sheet.
 func minify(css string) string {
@@ -48,14 +53,18 @@ func minify(css string) string {
 	return b.String()
 }
 
+// pageHead is what every page begins with.
+type pageHead struct {
+	Title, Said        string // what was done or looked at, and what became of it
+	Status, StatusText string // the colour of that, and what it means
+	Policy             string
+	Style              template.CSS
+}
+
 // page is what the template shows.
 type page struct {
-	Title, Said     string // the document's verdict: what was done, and what became of it
-	Policy          string
-	Style           template.CSS
+	pageHead
 	Script, Data    template.JS
-	Status          string
-	StatusText      string
 	Sentences       []string
 	Tiles           []tile
 	Picture         template.HTML
@@ -94,9 +103,11 @@ func newPage(in *CombineReport) *page {
 	doc := in.Doc
 	sum := sha256.Sum256([]byte(pageScript()))
 	p := &page{
-		Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
-		Style:  template.CSS(pageCSS()), Script: template.JS(pageScript()),
-		Status: clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status), Reference: clean(doc.Reference, 80), Timebase: clean(doc.Timebase, 20),
+		pageHead: pageHead{
+			Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
+			Style:  template.CSS(pageCSS()), Status: clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status),
+		},
+		Script: template.JS(pageScript()), Reference: clean(doc.Reference, 80), Timebase: clean(doc.Timebase, 20),
 		Zero: fmt.Sprintf("%d", doc.ZeroNS),
 	}
 	p.Title, p.Said, _ = strings.Cut(clean(doc.Verdict, 200), ": ")

@@ -11,24 +11,21 @@ import (
 )
 
 var (
-	validateTemplate = sync.OnceValue(func() *template.Template {
-		return template.Must(template.New("validate").Parse(asset("validate.html")))
-	})
-	validatePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'" // no script
+	validateTemplate = sync.OnceValue(func() *template.Template { return parsed("validate.html") })
+	validatePolicy   = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'" // no script
 )
 
 // validatePage is what the template of verdicts shows.
 type validatePage struct {
-	Title, Policy, Lead       string
-	Status, StatusText, Class string
-	Style                     template.CSS
-	Tiles                     []tile
-	Worst                     []worstRow
-	WorstLeftOut              string
-	Kinds                     []kindRow
-	Lost                      []lostRow
-	LostLeftOut               string
-	Warnings, Notes           []string
+	pageHead
+	Lead            string
+	Tiles           []tile
+	Worst           []worstRow
+	WorstLeftOut    string
+	Kinds           []kindRow
+	Lost            []lostRow
+	LostLeftOut     string
+	Warnings, Notes []string
 }
 
 type worstRow struct{ Key, Kind, Occurrence, Verdict, Gap, Bound, Ended, Began string }
@@ -44,16 +41,16 @@ func Validate(w io.Writer, doc *combine.ValidateDocument) error {
 
 func newValidatePage(doc *combine.ValidateDocument) *validatePage {
 	p := &validatePage{
-		Title: "Order of collectives", Policy: validatePolicy, Style: template.CSS(pageCSS()), Lead: clean(doc.Verdict, 2000),
-		Status: clean(doc.Status, 40), Warnings: bounded(doc.Warnings, "warnings"), Notes: bounded(doc.Notes, "notes"),
+		pageHead: pageHead{Title: "Order of collectives", Said: clean(doc.Status, 40), Policy: validatePolicy, Style: template.CSS(pageCSS())},
+		Lead:     clean(doc.Verdict, 2000), Warnings: bounded(doc.Warnings, "warnings"), Notes: bounded(doc.Notes, "notes"),
 	}
 	switch doc.Status {
 	case combine.StatusPassed:
-		p.Class, p.StatusText = combine.StatusAligned, "no collective is impossible, and at least one could be judged"
+		p.Status, p.StatusText = combine.StatusAligned, "no collective is impossible, and at least one could be judged"
 	case combine.StatusViolated:
-		p.Class, p.StatusText = combine.StatusUnaligned, "a collective is impossible on these clocks"
+		p.Status, p.StatusText = combine.StatusUnaligned, "a collective is impossible on these clocks"
 	default:
-		p.Class, p.StatusText = combine.StatusDegraded, "no collective could be judged"
+		p.Status, p.StatusText = combine.StatusDegraded, "no collective could be judged"
 	}
 	impossible := tile{Label: "impossible", Value: count(doc.Violated), Detail: "of " + plural(doc.Groups, "collective", "collectives"), Class: "good"}
 	if doc.Violated > 0 {
