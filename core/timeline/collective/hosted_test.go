@@ -114,7 +114,8 @@ func TestGroupsOfGlooAreNotGuessed(t *testing.T) {
 		"pairs or the world":  {[4][][]int64{{world, {0, 1}}, {world, {0, 1}}, {world, {2, 3}}, {world, {2, 3}}}, [4]int{5, 5, 5, 5}, nil},
 		"both on two ranks":   {[4][][]int64{{world, {0, 1}}, {world, {0, 1}}, {world}, {world}}, [4]int{8, 8, 5, 5}, nil},
 		"only pairs": {
-			[4][][]int64{{{0, 1}}, {{0, 1}}, {{2, 3}}, {{2, 3}}}, [4]int{5, 5, 7, 7},
+			[4][][]int64{{{0, 1}}, {{0, 1}}, {{2, 3}}, {{2, 3}}},
+			[4]int{5, 5, 7, 7},
 			map[string]int{"gloo/allreduce of 8[0 1]": 5, "gloo/allreduce of 8[2 3]": 7},
 		},
 		"no groups": {[4][][]int64{}, [4]int{5, 5, 5, 5}, nil},

@@ -240,8 +240,10 @@ func TestNumbersAreTrustedWhereDevicesCountTheSame(t *testing.T) {
 		{"few numbers, far apart", kernels(count(4, 30, 4), reduce, same), kernels(count(4, 30, 4), reduce, same), 4, ""},
 		{"other operations", kernels(count(1, 1, 4), reduce, same), kernels(count(1, 1, 4), func(k int) string { return []string{"allreduce", "broadcast"}[k%2] }, same), 0, reasonNamesake},
 		{"other sizes", kernels(count(1, 1, 4), reduce, same), kernels(count(1, 1, 4), reduce, func(k int) int { return 64 + k/3 }), 3, reasonUnequal},
-		{"several of one number", kernels([]int{1, 1, 2, 2}, func(k int) string { return []string{"allreduce", "broadcast"}[k%2] }, same),
-			kernels([]int{1, 1, 2, 2}, func(k int) string { return []string{"broadcast", "allreduce"}[k%2] }, same), 4, ""},
+		{
+			"several of one number", kernels([]int{1, 1, 2, 2}, func(k int) string { return []string{"allreduce", "broadcast"}[k%2] }, same),
+			kernels([]int{1, 1, 2, 2}, func(k int) string { return []string{"broadcast", "allreduce"}[k%2] }, same), 4, "",
+		},
 	} {
 		m := mustMatch(t, chromeText(t, rankJSON(0, tc.a...), 0), chromeText(t, rankJSON(1, tc.b...), 1))
 		reasons := map[string]bool{}
