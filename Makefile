@@ -146,6 +146,7 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready ## speed and
 	$(PY) bench/contracts.py
 	$(PY) bench/startup.py
 	$(PY) bench/clocks.py --go
+	$(PY) bench/probing.py
 
 .PHONY: fuzz
 fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, then every reader fuzzed for 2 minutes
