@@ -40,6 +40,7 @@ type compareArgs struct {
 	Accepted         string       `json:"accepted"`
 	Today            string       `json:"today"`
 	SourceRoots      []string     `json:"source_roots"`
+	Libraries        []string     `json:"libraries"` // files whose lines come after those that call them, besides those that are known
 	Explain          bool         `json:"explain"`
 	Require          []string     `json:"require"` // what must agree: "control-flow", "outputs", "values"
 	Outputs          []outputArg  `json:"outputs"`
@@ -69,10 +70,10 @@ type diffReply struct {
 func (c *compareArgs) compareOptions() (diff.Options, error) {
 	opt := diff.Options{
 		Values: c.Values, IgnoreActiveMask: c.IgnoreActiveMask, Force: c.Force, CrossGPU: c.CrossGPU, StrictOrder: c.StrictOrder,
-		MaxDivergences: c.MaxDivergences, Verify: c.Verify,
+		MaxDivergences: c.MaxDivergences, Verify: c.Verify, Libraries: c.Libraries,
 		Settings: diff.Settings{
 			Values: c.Values, Tolerance: c.Tolerance, NaN: c.NaN, Ignore: c.Ignore, IgnoreActiveMask: c.IgnoreActiveMask,
-			Warps: c.Warps, Kinds: c.Kinds, SiteFilter: c.Sites, Force: c.Force, CrossGPU: c.CrossGPU, Require: c.Require,
+			Warps: c.Warps, Kinds: c.Kinds, SiteFilter: c.Sites, Force: c.Force, CrossGPU: c.CrossGPU, Libraries: c.Libraries, Require: c.Require,
 		},
 	}
 	var err error

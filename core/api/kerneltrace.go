@@ -340,7 +340,11 @@ func (r *traceReader) siteTable(names []string) *Table {
 		where := s.Where()
 		known[i], line[i], column[i] = where.Line > 0, int32(where.Line), int32(where.Column)
 		kind.Append(s.Kind.String())
-		appendOrMissing(&location, site.FormatLocation(s))
+		at := ""
+		if len(s.Chain) > 0 {
+			at = site.FormatFrame(where)
+		}
+		appendOrMissing(&location, at)
 		appendOrMissing(&file, where.File)
 		appendOrMissing(&function, where.Function)
 		appendOrMissing(&text, s.Text)

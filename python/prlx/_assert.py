@@ -50,6 +50,7 @@ def assert_same(
     require: str | Iterable[str] | None = None,
     verify: bool = True,
     source_roots: AnyPath | Iterable[AnyPath] = (),
+    libraries: str | Iterable[str] = (),
     workers: int | None = None,
     memory_limit: int | str | None = None,
 ) -> Comparison:
@@ -74,7 +75,7 @@ def assert_same(
         Let the report say why, as far as the recordings tell.
     values, ignore, tolerance, nan, site_map, site_map_b, baseline, baseline_b, warps, kinds, sites, ignore_active_mask
         As of ``diff_traces``.
-    force, cross_gpu, strict_order, accepted, source_roots, workers, memory_limit
+    force, cross_gpu, strict_order, accepted, source_roots, libraries, workers, memory_limit
         As of ``diff_traces``.
 
     Returns
@@ -123,6 +124,7 @@ def assert_same(
         require=require,
         verify=verify,
         source_roots=source_roots,
+        libraries=libraries,
         workers=workers,
         memory_limit=memory_limit,
     )

@@ -62,6 +62,7 @@ def diff_traces(
     verify: bool | None = None,
     limit: int | None = _LISTED_HERE,
     source_roots: AnyPath | Iterable[AnyPath] = (),
+    libraries: str | Iterable[str] = (),
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -114,6 +115,10 @@ def diff_traces(
         ``divergences`` always has all; for tables the recordings are read again when one is first asked for.
     source_roots
         Directories in which sources are looked for.
+    libraries
+        Files whose lines come after the lines that call them, besides those of Triton's ``language`` and Inductor's
+        runtime: globs over the path or its last element, or folders. ``"none"`` alone names the innermost line, also in a
+        library.
     workers, memory_limit
         Limits; left out, the settings decide.
     progress
@@ -175,6 +180,7 @@ def diff_traces(
         limit=limit,
         clusters=_CLUSTERS_HERE if limit else 0,
         source_roots=source_roots,
+        libraries=libraries,
         workers=workers,
         memory_limit=memory_limit,
     )
@@ -209,6 +215,7 @@ def request(
     limit: int | None = LISTED,
     clusters: int | None = None,
     source_roots: AnyPath | Iterable[AnyPath] = (),
+    libraries: str | Iterable[str] = (),
     outputs: Sequence[Mapping[str, str]] = (),
     overwrite: bool = False,
     workers: int | None = None,
@@ -220,7 +227,7 @@ def request(
     ----------
     a, b, values, ignore, tolerance, site_map, site_map_b, nan, baseline, baseline_b, warps, kinds, sites, ignore_active_mask
         As of ``diff_traces``.
-    force, cross_gpu, strict_order, floats, explain, accepted, max_divergences, require, verify, source_roots
+    force, cross_gpu, strict_order, floats, explain, accepted, max_divergences, require, verify, source_roots, libraries
         As of ``diff_traces``.
     limit, clusters
         Divergences and clusters that the document lists; 0 for all. ``clusters=None`` leaves it to the core.
@@ -254,6 +261,7 @@ def request(
         "limit": limit or 0,
         "clusters": clusters,
         "source_roots": _request.paths(source_roots),
+        "libraries": [libraries] if isinstance(libraries, str) else list(libraries),
         "outputs": list(outputs) or None,
         "overwrite": overwrite,
         **_request.limits(workers, memory_limit, defaults),

@@ -105,7 +105,8 @@ def place(d: Mapping[str, Any], look: Look | None = None) -> str:
     at = f"{file}:{line}" + (f":{column}" if column not in ("", "0") else "") if file else ""
     bold = look.style(clean(at), "bold") if look and at else clean(at)
     inside = f"in {clean(function)}" if function else ""
-    return " ".join(part for part in (bold, inside) if part)
+    library = f"(through {short(d['inside'][0], '')})" if d.get("inside") else ""
+    return " ".join(part for part in (bold, inside, library) if part)
 
 
 def location(text: str | None) -> tuple[str, str, str, str]:

@@ -134,7 +134,7 @@ func (r *Result) divergence(row *Row) Divergence {
 	}
 	if at := siteOfRow(row); at != None {
 		s := &r.Sites[at]
-		d.SiteID, d.SourceLocation, d.SiteKind = s.Name(), s.Location(), s.Kind.String()
+		d.SiteID, d.SourceLocation, d.Inside, d.SiteKind = s.Name(), s.Location(), s.Inside(), s.Kind.String()
 	}
 	switch row.Kind {
 	case RowPath:

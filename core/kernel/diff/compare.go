@@ -48,6 +48,10 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 		return nil, err
 	}
 	j.Progress().SetStage("comparing")
+	if len(opt.Libraries) > 0 {
+		a.SetSites(a.Sites().WithLibraries(opt.Libraries))
+		b.SetSites(b.Sites().WithLibraries(opt.Libraries))
+	}
 	sites := newSiteMap(a, b)
 	g := newGathering(r, &opt, sites)
 	err := g.readWritten(j.Context(), a, b)

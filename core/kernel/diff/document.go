@@ -87,7 +87,8 @@ type Divergence struct {
 	EventIdxB      int64        `json:"event_idx_b"` // in B, likewise
 	SiteID         string       `json:"site_id"`     // "0x%08x" (v1) or "0x%016x" (v2)
 	Kind           string       `json:"kind"`
-	SourceLocation string       `json:"source_location,omitempty"` // "file:function:line:column"
+	SourceLocation string       `json:"source_location,omitempty"` // "file:function:line:column", the innermost that is not of a library
+	Inside         []string     `json:"inside,omitempty"`          // lines of libraries within it, innermost first
 	SiteKind       string       `json:"site_kind,omitempty"`       // "branch", "predicate", "atomic", ...
 	SiteB          string       `json:"site_b,omitempty"`          // Path: the site on the other side
 	LocationB      string       `json:"source_location_b,omitempty"`
@@ -262,5 +263,6 @@ type Settings struct {
 	Limit            int64    `json:"limit,omitempty"`
 	Force            bool     `json:"force,omitempty"`
 	CrossGPU         bool     `json:"cross_gpu,omitempty"`
+	Libraries        []string `json:"libraries,omitempty"`
 	Require          []string `json:"require,omitempty"`
 }

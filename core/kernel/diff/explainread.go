@@ -117,7 +117,7 @@ func (c *clues) sameSite(ia, ib int) bool {
 	}
 	sa, okA := c.a.SiteOf(c.wa.Site[ia])
 	sb, okB := c.b.SiteOf(c.wb.Site[ib])
-	return okA && okB && sa.Where().Line > 0 && site.FormatLocation(sa) == site.FormatLocation(sb) && sa.Occurrence == sb.Occurrence
+	return okA && okB && sa.Where().Line > 0 && sa.Where() == sb.Where() && sa.Occurrence == sb.Occurrence
 }
 
 // sidesAt is everything that both sides recorded at an event.
@@ -266,7 +266,7 @@ func placeOf(s *site.Site, name string) string {
 	if s == nil {
 		return "site " + name
 	}
-	w := s.Where()
+	w := s.Shown()
 	switch {
 	case w.File != "" && w.Line > 0:
 		return path.Base(w.File) + ":" + strconv.FormatUint(uint64(w.Line), 10)

@@ -44,6 +44,7 @@ type findingKey struct {
 type foundCount struct {
 	counts [2]uint64
 	first  *warptrace.Finding
+	at     *site.Site // nil: not a site
 	noise  bool
 }
 
@@ -71,7 +72,7 @@ func (g *gathering) compareFindings(a, b *warptrace.Outputs) {
 			key := g.findingKey(side, x)
 			c := f.of[key]
 			if c == nil {
-				c = &foundCount{first: x}
+				c = &foundCount{first: x, at: g.siteOfFinding(side, x)}
 				f.of[key] = c
 				order = append(order, key)
 			}
@@ -96,6 +97,21 @@ func looked(c *warptrace.Coverage, check string) bool {
 		return c.GlobalRaces
 	}
 	return c.Checks
+}
+
+func (g *gathering) siteOfFinding(side int, x *warptrace.Finding) *site.Site {
+	if x.Site == warptrace.NoSite {
+		return nil
+	}
+	t := g.sites.a
+	if side == 1 {
+		t = g.sites.b
+	}
+	s, ok := t.SiteOf(x.Site)
+	if !ok || s.Where().Line != x.Line { // a mask stands where it is made, what was found where it guards
+		return nil
+	}
+	return s
 }
 
 func (g *gathering) findingKey(side int, x *warptrace.Finding) findingKey {
@@ -131,7 +147,7 @@ func (f *findings) document() []FindingDiff {
 	for _, key := range f.order {
 		c := f.of[key]
 		out = append(out, FindingDiff{
-			Check: clippedWord(c.first.Check), SourceLocation: findingPlace(c.first), CountA: int64(min(c.counts[0], 1<<62)), CountB: int64(min(c.counts[1], 1<<62)),
+			Check: clippedWord(c.first.Check), SourceLocation: c.place(), CountA: int64(min(c.counts[0], 1<<62)), CountB: int64(min(c.counts[1], 1<<62)),
 			Message: c.first.Message, Noise: c.noise,
 		})
 	}
@@ -141,11 +157,16 @@ func (f *findings) document() []FindingDiff {
 	return out
 }
 
-func findingPlace(x *warptrace.Finding) string {
+// place is where something was found: the user's line of the site, else what the finding itself says.
+func (c *foundCount) place() string {
+	if at := site.FormatLocation(c.at); at != "" {
+		return at
+	}
+	x := c.first
 	if x.Line == 0 {
 		return ""
 	}
-	return site.FormatLocation(&site.Site{Chain: []site.Frame{{Function: x.Function, File: x.File, Line: x.Line, Column: x.Column}}})
+	return site.FormatFrame(site.Frame{Function: x.Function, File: x.File, Line: x.Line, Column: x.Column})
 }
 
 // sentence says in a few words what was found where.

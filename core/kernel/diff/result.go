@@ -76,15 +76,27 @@ func (s *SiteRef) Name() string {
 
 // Line is "file:line", "" unknown.
 func (s *SiteRef) Line() string {
-	if s.Site == nil || s.Site.Where().Line == 0 {
+	if s.Site == nil || s.Site.Shown().Line == 0 {
 		return ""
 	}
-	at := s.Site.Where()
+	at := s.Site.Shown()
 	return fmt.Sprintf("%s:%d", at.File, at.Line)
 }
 
 // Location is "file:function:line:column", "" unknown.
 func (s *SiteRef) Location() string { return site.FormatLocation(s.Site) }
+
+// Inside are the lines of libraries within Location, innermost first; nil where there are none.
+func (s *SiteRef) Inside() []string {
+	if s.Site == nil {
+		return nil
+	}
+	var out []string
+	for _, f := range s.Site.Inside() {
+		out = append(out, site.FormatFrame(f))
+	}
+	return out
+}
 
 // ClusterRef is a set of warps whose divergences are the same in kind, sites, positions, occurrences, counts, directions and masks.
 type ClusterRef struct {
@@ -214,5 +226,6 @@ type Options struct {
 	MaxClusters      int            // 0: 4096
 	MaxDivergences   Allowed        // divergences that still pass
 	Require          Require        // what must agree to pass
+	Libraries        []string       // files that are libraries besides those that are known, see site.Table.WithLibraries
 	Settings         Settings       // as the caller spelled them, for the document
 }

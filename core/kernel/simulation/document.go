@@ -5,7 +5,6 @@ package simulation
 import (
 	"fmt"
 	"path"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
@@ -131,9 +130,6 @@ type Written struct {
 // Schema names the document.
 const Schema = "prlx.simulation/1"
 
-// tritonLibrary is in the path of every file of Triton's library that kernels call.
-const tritonLibrary = "/triton/language/"
-
 // The values of Document.Status.
 const (
 	clean    = "clean"
@@ -197,7 +193,7 @@ func finding(f *simt.Finding) Finding {
 	for _, frame := range f.Where {
 		doc.Where = append(doc.Where, Frame(frame))
 	}
-	if at := usersFrame(f.Where); at != nil {
+	if at := site.User(f.Where); at != nil {
 		doc.File, doc.Line = at.File, at.Line
 	}
 	if f.Fault != nil {
@@ -211,21 +207,6 @@ func access(f *memory.Fault) *Access {
 		Address: fmt.Sprintf("%#x", f.Address), Bytes: f.Bytes, Store: f.Store, Atomic: f.Atomic, Nearest: f.Nearest, Distance: f.Distance,
 		Size: f.Size, Inside: f.Inside,
 	}
-}
-
-// usersFrame is the innermost frame outside of Triton's own library, else the outermost; nil when no line is known.
-func usersFrame(where []site.Frame) *site.Frame {
-	var outermost *site.Frame
-	for i := range where {
-		if where[i].Line == 0 {
-			continue
-		}
-		outermost = &where[i]
-		if !strings.Contains(outermost.File, tritonLibrary) {
-			return outermost
-		}
-	}
-	return outermost
 }
 
 // lanesOf lists the lanes of a mask.

@@ -97,6 +97,8 @@ type Site struct {
 	Operands   []Operand
 	Text       string // the instruction in short, such as "icmp slt i32"; "" unknown
 	Shape      uint32 // hash over what the instruction computes, without names, registers and lines; 0 unknown
+
+	shown int // position in Chain of the frame that names the site to its user; set by the table
 }
 
 // Compare is the predicate of a compare, numbered as LLVM does: fcmp 0 to 15, icmp 32 to 41. NoCompare means there is none.

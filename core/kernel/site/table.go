@@ -21,6 +21,7 @@ func NewTable(sites []Site) *Table {
 			t.byKey[sites[i].Key] = i
 		}
 	}
+	t.name(newLibraries(nil))
 	return t
 }
 
@@ -53,11 +54,16 @@ func (t *Table) ByKey(k Key) (int, bool) {
 	return i, ok
 }
 
-// FormatLocation returns "file:function:line:column" as the documents of original prlx 0.5 have it, "" when the location is unknown.
+// FormatLocation returns "file:function:line:column" of the line that names a site to its user, spelled as in the documents of original
+// prlx 0.5, "" when the location is unknown.
 func FormatLocation(s *Site) string {
 	if s == nil || len(s.Chain) == 0 {
 		return ""
 	}
-	f := s.Chain[0]
+	return FormatFrame(s.Shown())
+}
+
+// FormatFrame returns "file:function:line:column".
+func FormatFrame(f Frame) string {
 	return f.File + ":" + f.Function + ":" + strconv.FormatUint(uint64(f.Line), 10) + ":" + strconv.FormatUint(uint64(f.Column), 10)
 }

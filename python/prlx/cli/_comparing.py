@@ -199,6 +199,9 @@ CROSS_GPU = Option(("--cross-gpu",), "compare recordings of different machines b
 SOURCE_ROOTS = Option(
     ("--source-roots", "--source-root"), "where sources are looked for", takes="paths", metavar="DIR", brief=True
 )
+LIBRARIES = Option(
+    ("--libraries",), "files whose lines come after their callers' lines", takes="texts", metavar="PATTERN", brief=True
+)
 SITE_MAP_B = Option(
     ("--site-map-b", "--remap-b"), "the site map of B, built apart", takes="path", metavar="FILE", brief=True
 )

@@ -20,6 +20,7 @@ from ._comparing import (
     DIVERGED,
     FILTERS,
     IGNORE_ACTIVE_MASK,
+    LIBRARIES,
     MAX_DIVERGENCES,
     REPORTS,
     SITE_MAP_B,
@@ -291,6 +292,7 @@ COMMAND = Command(
         *FILTERS,
         options.SITE_MAP,
         SOURCE_ROOTS,
+        LIBRARIES,
         Option(
             ("--max-shown", "-n"), "clusters shown", takes="number", metavar="N", setting="diff.max-shown", brief=True
         ),
