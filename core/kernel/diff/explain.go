@@ -80,11 +80,7 @@ func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Opti
 	if err := c.read(j.Context()); err != nil {
 		return nil, err
 	}
-	var findings []finding
-	for _, rule := range explainRules {
-		findings = append(findings, rule(c)...)
-	}
-	why := conclude(findings)
+	why := conclude(c.gather())
 	why.Chain = c.chain()
 	why.Missing = c.missing()
 	why.Summary = c.summary(why)
@@ -93,7 +89,7 @@ func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Opti
 
 // unexplained is the answer where warps of two widths were compared thread by thread: no warp of one side is a warp of the other.
 func unexplained(row *Row, r *Result) *Explanation {
-	why := conclude(nil)
+	why := conclude(nil, [classes]bool{})
 	ref := &r.Sites[siteOfRow(row)]
 	why.Summary = fmt.Sprintf("what differs at %s is not explained: the warps of the recordings have %d and %d lanes",
 		placeOf(ref.Site, ref.Name()), r.A.WaveSize, r.B.WaveSize)
@@ -109,7 +105,7 @@ type finding struct {
 }
 
 // conclude adds up findings. Sums do not depend on the order of the rules, and the texts of a class are sorted by weight.
-func conclude(findings []finding) *Explanation {
+func conclude(findings []finding, earned [classes]bool) *Explanation {
 	slices.SortStableFunc(findings, func(x, y finding) int {
 		if d := cmp.Compare(abs(y.points), abs(x.points)); d != 0 {
 			return d
@@ -144,6 +140,9 @@ func conclude(findings []finding) *Explanation {
 		}
 	}
 	why.Class, why.Confidence = classNames[best], confidence(scores[best], scores[best]-max(scores[next], 0))
+	if why.Confidence == confidenceStrong && !earned[best] {
+		why.Confidence = confidenceLikely
+	}
 	if why.Confidence == "" {
 		why.Class, why.Confidence = ClassUnknown, confidenceWeak
 	}

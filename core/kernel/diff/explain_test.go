@@ -392,3 +392,30 @@ func TestEveryClusterCanBeExplained(t *testing.T) {
 		t.Errorf("a cluster that is not there: got %v", err)
 	}
 }
+
+// Memory that held something else before is no order: what an atomic found does not make a race strong by itself.
+func TestOtherContentsUnderAnAtomicAreNoStrongRace(t *testing.T) {
+	s := stories()["the order of atomics"]
+	lane := func(k int) uint64 { return uint64(7 * k) }
+	s.b[0].rhs = each(func(k int) uint64 { return lane(k) + 1000 })
+	if why := s.explain(t); why.Confidence == confidenceStrong {
+		t.Errorf("%s (%s), although no other lane or warp found these values: %+v", why.Class, why.Confidence, why.Considered)
+	}
+	s.module, s.digest = [2]string{"aa", "aa"}, 7
+	if why := s.explain(t); why.Class != ClassRace {
+		t.Errorf("%s, although the same build on the same arguments can differ in order alone: %+v", why.Class, why.Considered)
+	}
+}
+
+func TestNoClassIsStrongWithoutATest(t *testing.T) {
+	many := []finding{{race, 20, "much speaks for it"}}
+	if why := conclude(many, [classes]bool{}); why.Confidence != confidenceLikely {
+		t.Errorf("got %s, want likely", why.Confidence)
+	}
+	if why := conclude(many, [classes]bool{precision: true}); why.Confidence != confidenceLikely {
+		t.Errorf("with the test of another class: got %s, want likely", why.Confidence)
+	}
+	if why := conclude(many, [classes]bool{race: true}); why.Confidence != confidenceStrong {
+		t.Errorf("with its own test: got %s, want strong", why.Confidence)
+	}
+}

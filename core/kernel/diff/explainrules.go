@@ -11,9 +11,46 @@ import (
 
 // explainRules look at the clues, each for itself: what one finds does not depend on the others, so their order means nothing.
 // docs/concepts/explain.md has a line for each finding.
-var explainRules = []func(*clues) []finding{
-	ruleSameOperands, ruleOtherCompare, ruleLoop, ruleChosenByIndex, ruleAddress, ruleWritten, ruleAtomic, ruleReduction, ruleRounding,
-	ruleShifted, ruleUninitialised, ruleSameRun, ruleArguments, ruleNoise, ruleSpread, ruleKind,
+var explainRules = []rule{
+	{ruleSameOperands, true},
+	{ruleOtherCompare, false},
+	{ruleLoop, true},
+	{ruleChosenByIndex, true},
+	{ruleAddress, true},
+	{ruleWritten, true},
+	{ruleAtomic, false},
+	{ruleFoundByOthers, true},
+	{ruleReduction, true},
+	{ruleRounding, true},
+	{ruleShifted, true},
+	{ruleUninitialised, true},
+	{ruleSameRun, false},
+	{ruleArguments, false},
+	{ruleNoise, false},
+	{ruleSpread, false},
+	{ruleKind, false},
+}
+
+// rule looks at the clues. One that tests looks at what could have refuted its class besides what speaks for it, and gives earnedPoints or
+// more only where it did not: without such a finding no class is strong, however many points it has.
+type rule struct {
+	look  func(*clues) []finding
+	tests bool
+}
+
+// earnedPoints is what a test gives at least to the class that it could have refuted.
+const earnedPoints = 5
+
+// gather asks every rule. earned are the classes that passed a test.
+func (c *clues) gather() (findings []finding, earned [classes]bool) {
+	for _, rule := range explainRules {
+		found := rule.look(c)
+		for _, f := range found {
+			earned[f.class] = earned[f.class] || rule.tests && f.points >= earnedPoints
+		}
+		findings = append(findings, found...)
+	}
+	return findings, earned
 }
 
 // ruleSameOperands: the operands of the compare are the same and the decision is not, so the compare itself is another one.
@@ -66,7 +103,7 @@ func ruleLoop(c *clues) []finding {
 	carry, bound := c.loopOperands()
 	if bound != nil {
 		if s := c.at.side(bound.Role); s != nil && s.differ != 0 {
-			found = append(found, finding{loopBound, 6, fmt.Sprintf("the bound differs: %s", s.text())})
+			found = append(found, finding{loopBound, c.boundPoints(carry), fmt.Sprintf("the bound differs: %s", s.text())})
 		}
 	}
 	if s := c.at.side(carry.Role); s != nil && s.whole && s.differ == 0 {
@@ -76,6 +113,14 @@ func ruleLoop(c *clues) []finding {
 		found = append(found, finding{loopBound, 2, fmt.Sprintf("the warp passes it %d times in A and %d times in B", a, b)})
 	}
 	return found
+}
+
+// boundPoints is what another bound counts for: what is counted could differ, too, and then the bound is not all.
+func (c *clues) boundPoints(carry *site.Operand) int {
+	if s := c.at.side(carry.Role); s != nil && s.differ != 0 {
+		return earnedPoints - 1
+	}
+	return 6
 }
 
 // passes counts how often the warp passes the site of the divergence.
@@ -122,12 +167,32 @@ func ruleChosenByIndex(c *clues) []finding {
 		if op.Origin == site.FromConstant && s.garbage() != "" {
 			continue // a constant that is another one in every lane was not chosen
 		}
+		if _, _, isFloat := warptrace.Floats(0, 0, s.typ); isFloat {
+			continue // no index, and where it comes from is known for a few steps only
+		}
 		known := comesFrom(set, site.FromProgramID, site.FromArgument, site.FromConstant)
 		if known && !comesFrom(set, site.FromLoad, site.FromAtomic, site.FromShuffle, site.FromCall, site.FromCarried, site.FromUnknown) {
-			found = append(found, finding{indexOrMask, 8, fmt.Sprintf("an operand computed from indices and arguments alone differs: %s", s.text())})
+			text, points := fmt.Sprintf("an operand computed from indices and arguments alone differs: %s", s.text()), 8
+			if !c.sameOrigins(role) {
+				text, points = text+"; the two builds compute it from other things, so it may be another operand", earnedPoints-2
+			}
+			found = append(found, finding{indexOrMask, points, text})
 		}
 	}
 	return found
+}
+
+// sameOrigins reports whether both builds compute an operand from the same kinds of things: else two compares were taken for one.
+func (c *clues) sameOrigins(role string) bool {
+	of := func(s *site.Site) uint32 {
+		for i := range s.Operands {
+			if s.Operands[i].Role == role {
+				return origins(&s.Operands[i])
+			}
+		}
+		return 0
+	}
+	return c.at.siteA == nil || c.at.siteB == nil || of(c.at.siteA) == of(c.at.siteB)
 }
 
 // isRoot reports whether no difference of data was recorded before the divergence in its warp.
@@ -147,7 +212,22 @@ func ruleAddress(c *clues) []finding {
 		return []finding{{indexOrMask, -4, text}}
 	}
 	text := fmt.Sprintf("other addresses are accessed at %s: %s", c.from.place(), s.text())
+	if c.twoBuilds() && c.inSharedMemory() {
+		return []finding{{indexOrMask, 2, text + "; it is shared memory, which the compiler lays out for each build"}}
+	}
 	return []finding{{indexOrMask, 8, text}, {race, -4, text}, {precision, -4, text}}
+}
+
+// twoBuilds reports whether the recordings are known to be of two builds.
+func (c *clues) twoBuilds() bool {
+	x, y := c.a.Header().ModuleHash, c.b.Header().ModuleHash
+	return x != "" && y != "" && x != y
+}
+
+// inSharedMemory reports whether the first data that differs is that of an access to shared memory.
+func (c *clues) inSharedMemory() bool {
+	s := c.from.site()
+	return c.from.kind == site.SharedStore || s != nil && strings.Contains(s.Text, ".shared")
 }
 
 // ruleWritten: on one side the lanes read what they had written just before, on the other a place of the same memory that they had not.
@@ -217,11 +297,55 @@ func ruleAtomic(c *clues) []finding {
 	case operand == nil:
 		return []finding{{race, 6, fmt.Sprintf("the atomic at %s found another value: %s", c.from.place(), old.text())}}
 	}
-	found := []finding{{race, 8, fmt.Sprintf("the atomic at %s did the same and found another value, so others came first: %s", c.from.place(), old.text())}}
-	if a, b, n := c.multisets(); n > 1 && a == b {
-		found = append(found, finding{race, 4, fmt.Sprintf("over the %d warps that differ there, the same values were found, by others", n)})
+	found := []finding{{race, 8, fmt.Sprintf("the atomic at %s did the same and found another value: %s", c.from.place(), old.text())}}
+	return append(found, c.foundBefore()...)
+}
+
+// foundBefore: the same build ran on arguments with other contents, so an atomic can have found what stood there before the launch.
+func (c *clues) foundBefore() []finding {
+	x, y := c.a.Header(), c.b.Header()
+	if x.ModuleHash == "" || x.ModuleHash != y.ModuleHash || x.ArgumentDigest == 0 || y.ArgumentDigest == 0 || x.ArgumentDigest == y.ArgumentDigest {
+		return nil
 	}
-	return found
+	if len(ruleFoundByOthers(c)) > 0 {
+		return nil
+	}
+	text := "the same build was given arguments with other contents, and an atomic finds what stood there before"
+	return []finding{{staleData, 5, text}, {race, -8, text}}
+}
+
+// ruleFoundByOthers: where only the order is another one, the warps that differ find the same values, each that of another warp.
+func ruleFoundByOthers(c *clues) []finding {
+	old := c.from.side("old value")
+	if !c.from.ok || c.from.kind != site.Atomic || old == nil || old.differ == 0 {
+		return nil
+	}
+	if operand := c.from.side("operand"); operand != nil && operand.differ != 0 {
+		return nil
+	}
+	if a, b, n := c.multisets(); n > 1 && a == b {
+		return []finding{{race, 5, fmt.Sprintf("over the %d warps that differ there, the same values were found, by others", n)}}
+	}
+	if n := bits.OnesCount64(old.differ); old.whole && n > 1 && sameValues(old) {
+		return []finding{{race, 5, fmt.Sprintf("the %d lanes that differ there found the same values, each that of another", n)}}
+	}
+	return nil
+}
+
+// sameValues reports whether the lanes that differ hold the same values on both sides, in whatever order.
+func sameValues(s *sides) bool {
+	left := make(map[uint64]int)
+	for lanes := s.differ; lanes != 0; lanes &= lanes - 1 {
+		k := bits.TrailingZeros64(lanes)
+		left[s.a[k]]++
+		left[s.b[k]]--
+	}
+	for _, n := range left {
+		if n != 0 {
+			return false
+		}
+	}
+	return true
 }
 
 // multisets sums up the values of all rows at the site where data first differs, in a way that does not depend on their order.
