@@ -10,10 +10,10 @@ import sys
 import warnings
 from pathlib import Path
 
-import bugs
 import numpy as np
 from corpus import CASES
 
+import bugs
 import prlx
 
 warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION")
