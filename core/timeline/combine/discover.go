@@ -283,9 +283,42 @@ func (w *walker) take(dir string, traces byFormat) {
 			w.note("%s: %d %s files beside the %s files are not used; name them to use them", filepath.Base(dir), n, f.Title, taken.Title)
 		}
 	}
-	for _, p := range traces[taken] {
+	for _, p := range w.lastCycles(dir, traces[taken]) {
 		w.found.Traces = append(w.found.Traces, Input{Path: p})
 	}
+}
+
+// cycleName is the name that torch.profiler's handler for TensorBoard gives a trace: the worker, and when the cycle of the schedule ended.
+var cycleName = lazyregexp.New(`^(.+)\.(\d{13,19})\.pt\.trace\.json(?:\.gz|\.zst)?$`)
+
+// lastCycles leaves out traces of earlier cycles of the same worker, as the earlier runs of a log directory are: a schedule that repeats
+// writes a file for each.
+func (w *walker) lastCycles(dir string, paths []string) []string {
+	last, cycles := map[string]string{}, map[string]int{}
+	parts := make([][]string, len(paths))
+	for i, p := range paths {
+		m := cycleName.FindStringSubmatch(filepath.Base(p))
+		if parts[i] = m; m == nil {
+			continue
+		}
+		cycles[m[1]]++
+		if l := last[m[1]]; len(m[2]) > len(l) || len(m[2]) == len(l) && m[2] > l {
+			last[m[1]] = m[2]
+		}
+	}
+	var kept []string
+	for i, p := range paths {
+		if m := parts[i]; m == nil || m[2] == last[m[1]] {
+			kept = append(kept, p)
+		}
+	}
+	if len(kept) < len(paths) {
+		w.note("%s: the last cycle of each worker is taken, and %d traces of earlier cycles are not; name them to use them", filepath.Base(dir), len(paths)-len(kept))
+		if counts := slices.Compact(slices.Sorted(maps.Values(cycles))); len(counts) > 1 {
+			w.note("%s: workers have from %d to %d cycles, so their last ones need not be of the same steps", filepath.Base(dir), counts[0], counts[len(counts)-1])
+		}
+	}
+	return kept
 }
 
 func (w *walker) note(format string, args ...any) {

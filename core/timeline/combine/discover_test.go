@@ -88,3 +88,45 @@ func TestOurOwnFilesAreNoInputs(t *testing.T) {
 		t.Errorf("only ours: %v, %v", f, err)
 	}
 }
+
+// TestALaterCycleOfAWorkerIsTaken: a schedule that repeats writes a trace each time. The last ones belong together; two traces of one rank
+// would be two nodes of one name.
+func TestALaterCycleOfAWorkerIsTaken(t *testing.T) {
+	write := func(dir string, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(`{"traceEvents":[{"ph":"X","name":"k","pid":1,"tid":1,"ts":1,"dur":1}]}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	found := func(dir string) (names []string, notes string) {
+		t.Helper()
+		f, err := Discover(context.Background(), []Input{{Path: dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, in := range f.Traces {
+			names = append(names, filepath.Base(in.Path))
+		}
+		return names, strings.Join(f.Notes, "\n")
+	}
+	dir := t.TempDir()
+	write(dir, "host0_11.999999999999999999.pt.trace.json", "host0_11.1700000000000000000.pt.trace.json", "host1_12.1600000000000000000.pt.trace.json",
+		"host1_12.1700000000000000001.pt.trace.json", "other.json")
+	names, notes := found(dir)
+	want := []string{"host0_11.1700000000000000000.pt.trace.json", "host1_12.1700000000000000001.pt.trace.json", "other.json"}
+	if !slices.Equal(names, want) || !strings.Contains(notes, "2 traces of earlier cycles") || strings.Contains(notes, "same steps") {
+		t.Errorf("taken: %v; notes: %s", names, notes)
+	}
+	write(dir, "host1_12.1700000000000000002.pt.trace.json")
+	if names, notes = found(dir); names[1] != "host1_12.1700000000000000002.pt.trace.json" || !strings.Contains(notes, "from 2 to 3 cycles") {
+		t.Errorf("taken: %v; notes: %s", names, notes)
+	}
+	// One trace of each, and names that only look alike, are taken as they are.
+	dir = t.TempDir()
+	write(dir, "host0_11.1700000000000000000.pt.trace.json", "host1_12.1700000000000000000.pt.trace.json", "rank0.1.pt.trace.json", "rank0.2.pt.trace.json")
+	if names, notes = found(dir); len(names) != 4 || notes != "" {
+		t.Errorf("taken: %v; notes: %s", names, notes)
+	}
+}
