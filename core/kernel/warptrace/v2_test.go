@@ -147,7 +147,7 @@ func TestV2RoundTripsWhateverAWarpHolds(t *testing.T) {
 			}
 		}
 		for i := range sites {
-			if d := cmp.Diff(&sites[i], trace.Sites().At(i)); d != "" {
+			if d := cmp.Diff(&sites[i], trace.Sites().At(i), asRecorded); d != "" {
 				t.Fatalf("site %d (-want +got):\n%s", i, d)
 			}
 		}
