@@ -116,7 +116,7 @@ def diff_traces(
     source_roots
         Directories in which sources are looked for.
     libraries
-        Files whose lines come after the lines that call them, besides those of Triton's ``language`` and Inductor's
+        Files whose lines come after the lines that call them, besides those of ``triton.language`` and Inductor's
         runtime: globs over the path or its last element, or folders. ``"none"`` alone names the innermost line, also in a
         library.
     workers, memory_limit

@@ -58,7 +58,7 @@ FLOORS = (
     ("cli._options", "cli._ui", "cli._table"),
     ("cli._parser", "cli._render"),
     ("cli._outputs", "cli"),
-    ("cli._comparing",),
+    ("cli._comparing", "cli._watch"),
     ("cli.combine", "cli.diff"),
     ("cli.*",),
     ("_start",),

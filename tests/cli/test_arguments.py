@@ -55,6 +55,7 @@ ONLY_FLAGS = {
     "refused, with what to do": {"tui"},
     "files of a shell": {"golden", "update_golden"},
     "the mapping compat": {"compat_parameter"},
+    "a loop around solve_offsets": {"watch", "interval", "rounds"},
     "compare_alignments, a function of its own": {"combine compare"},
 }  # fmt: skip
 

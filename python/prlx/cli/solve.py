@@ -6,9 +6,10 @@ import shlex
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from .._errors import UsageError
 from .._units import format_count, format_ns, node_name, plural
 from . import _options as options
-from ._command import Command, Positional
+from ._command import Command, Option, Positional
 from ._outputs import shown_path
 from ._parser import given
 from ._render import Column, clean, table
@@ -16,6 +17,7 @@ from .combine import step_text
 
 if TYPE_CHECKING:
     import argparse
+    from pathlib import Path
 
     from .._solve import NodeOffset, Offsets
     from ._ui import UI
@@ -44,6 +46,11 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     """Solve, print the offsets, name the file and the command that uses it."""
     from .. import _solve
 
+    if values.watch:
+        return _watched(values, ui)
+    for option in ("interval", "rounds"):
+        if getattr(values, option) is not None:
+            raise UsageError(f"--{option} is of --watch")
     offsets = _solve.run(_solve.request(values.file, **given(values, _solve.request)), progress=ui.progress)
     if ui.json:
         ui.emit(offsets.document)
@@ -58,6 +65,23 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         written = shown_path(offsets.path)
         ui.say(f"wrote {written}; use it with: prlx combine INPUT... --offsets {shlex.quote(written)}")
     return 0
+
+
+def _watched(values: argparse.Namespace, ui: UI) -> int:
+    """Solve what is there until Ctrl-C."""
+    from .. import _solve
+    from ._watch import INTERVAL_S, watch
+
+    if values.output is not None:
+        raise UsageError("--watch writes no file", hint="leave out --output, and solve once when the job is over")
+
+    def solve(files: list[Path]) -> Offsets:
+        return _solve.run(_solve.request(files, reference=values.reference), progress=False)
+
+    interval_s = INTERVAL_S if values.interval is None else values.interval
+    return watch(
+        values.file, solve, lambda offsets: _render(offsets, ui), ui, interval_s=interval_s, rounds=values.rounds
+    )
 
 
 def _render(offsets: Offsets, ui: UI) -> Iterator[str]:
@@ -106,12 +130,20 @@ COMMAND = Command(
     examples=(
         ("prlx solve probes_node*.jsonl -o offsets.jsonl", "raw stamps or probe windows"),
         ("prlx solve probe_windows_node*.jsonl --reference 1", "print only"),
+        ("prlx solve --watch probes", "while prlx probe writes there"),
     ),
-    positionals=(Positional("FILE", "probe windows or raw stamps (src, dst, seq, t1..t4)"),),
+    positionals=(
+        Positional("FILE", "probe windows or raw stamps (src, dst, seq, t1..t4); with --watch directories, too"),
+    ),
     options=(
         options.OUTPUT,
         options.OVERWRITE,
         options.from_setting("solve.reference", "the node that all offsets are relative to", metavar="NODE"),
+        Option(
+            ("--watch",), "solve again and again until Ctrl-C; directories are looked into each time", takes="switch"
+        ),
+        Option(("--interval",), "seconds between two rounds of --watch; default: 2", takes="number", metavar="SECONDS"),
+        Option(("--rounds",), "end --watch after so many rounds", takes="whole", metavar="N"),
         options.JSON,
     ),
 )
