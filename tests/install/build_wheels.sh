@@ -31,7 +31,7 @@ for python in "${pythons[@]}"; do
   "$python" -m venv "$work/venv"
   CC="$work/cc" CGO_CFLAGS=-O2 CGO_LDFLAGS=-O2 "$work/venv/bin/python" -m pip wheel --no-deps --wheel-dir "$work/wheel" \
     --config-settings=--build-option=--plat-name="$tag" "$root"
-  said=$("$work/tools/bin/auditwheel" show "$work"/wheel/*.whl)
+  said=$("$work/tools/bin/auditwheel" -v show "$work"/wheel/*.whl) # without -v it ends where the tag is constrained
   least=$(grep -oE 'manylinux_[0-9]+_[0-9]+' <<<"$said" | head -n 1)
   if [ "$(printf '%s\n' "${tag%_"$(uname -m)"}" "$least" | sort -V | tail -n 1)" != "${tag%_"$(uname -m)"}" ] || ! grep -q 'requires no external shared libraries' <<<"$said"; then
     echo "$said" >&2
