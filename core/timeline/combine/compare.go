@@ -158,6 +158,9 @@ func readAlignment(ctx context.Context, path string) (*Document, string, error) 
 	if err := json.Unmarshal(text, &doc); err != nil || doc.Schema != Schema {
 		return nil, "", fault.Formatf(path, fault.Unknown, "is not %s", expected).Wrap(err)
 	}
+	if len(doc.Nodes) == 0 {
+		return nil, "", fault.Formatf(path, fault.Unknown, "names no nodes, so it is not %s as combine writes it", expected)
+	}
 	return &doc, path, nil
 }
 

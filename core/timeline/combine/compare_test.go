@@ -178,6 +178,7 @@ func TestDocumentsThatCannotBeCompared(t *testing.T) {
 		{write("elsewhere.json", elsewhere), fault.Incompatible},
 		{put(t, dir, "list.json", []byte("[]")), fault.Format},
 		{put(t, dir, "solve.json", []byte(`{"schema": "prlx.solve/1"}`)), fault.Format},
+		{put(t, dir, "nobody.json", []byte(`{"schema": "prlx.combine/1"}`)), fault.Format},
 		{put(t, dir, "half.json", []byte(`{"schema": "prlx.combine/1", "nodes": [`)), fault.Format},
 		{filepath.Join(dir, "nothing.json"), fault.IO},
 		{"", fault.Usage},
