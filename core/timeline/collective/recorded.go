@@ -223,12 +223,17 @@ func (c *recordedReader) recorded(a *source.Communication, s event.Span) {
 	}
 	key += "/" + name
 	s.Size = a.Elements
-	if a.HasSeq && kind != event.SendRecv {
+	byID := false
+	switch {
+	case kind == event.SendRecv: // each end counts its own
+	case a.HasID && (!a.HasSeq || len(ranks) == 0): // groups of one name whose ranks are not written have one Seq, and an id each
+		byID, s.HasRun, s.Run = true, true, a.ID
+	case a.HasSeq:
 		s.HasRun, s.Run = true, a.Seq
 	}
-	s.Op = c.part.op(opID{key: key, extra: fmt.Sprint(kind, ranks, a.GroupSize, sends)}, func() Op {
+	s.Op = c.part.op(opID{key: key, extra: fmt.Sprint(kind, ranks, a.GroupSize, sends, byID)}, func() Op {
 		op := Op{Key: key, Kind: kind, Ranked: true, Size: int(min(max(a.GroupSize, 0), maxGroupRanks)), Sends: sends && kind == event.SendRecv}
-		if kind != event.SendRecv {
+		if kind != event.SendRecv && !byID { // ids count nothing
 			op.Chain = fmt.Sprint(a.Group, ranks)
 		}
 		if len(ranks) > 0 {

@@ -173,6 +173,17 @@ func TestProcessGroupsSequenceNumbersSizesAndPeers(t *testing.T) {
 			0: {kernelJSON(0, 10, group("a", "[0, 1]", "allreduce", `,"Seq":1`)), kernelJSON(20, 10, group("a", "[0, 1]", "allreduce", `,"Seq":2`))},
 			1: {kernelJSON(22, 10, group("a", "[0, 1]", "allreduce", `,"Seq":2`))},
 		}, 1, 1, 0, 0},
+		{"ids tell groups of one name apart whose ranks are shortened", map[int][]string{
+			0: {kernelJSON(0, 10, group("c", "[0, ...]", "allreduce", `,"Group size":2,"Seq":1,"Comms Id":18446744073709551615`))}, 1: {kernelJSON(5, 10, group("c", "[0, ...]", "allreduce", `,"Group size":2,"Seq":1,"Comms Id":18446744073709551615`))},
+			2: {kernelJSON(100, 10, group("c", "[2, ...]", "allreduce", `,"Group size":2,"Seq":1,"Comms Id":7`))}, 3: {kernelJSON(105, 10, group("c", "[2, ...]", "allreduce", `,"Group size":2,"Seq":1,"Comms Id":7`))},
+		}, 2, 0, 0, 0},
+		{"ids find the missing one", map[int][]string{
+			0: {kernelJSON(0, 10, group("a", "[0, 1]", "allreduce", `,"Comms Id":17000000000000000001`)), kernelJSON(20, 10, group("a", "[0, 1]", "allreduce", `,"Comms Id":"42"`))},
+			1: {kernelJSON(22, 10, group("a", "[0, 1]", "allreduce", `,"Comms Id":42`))},
+		}, 1, 1, 0, 0},
+		{"a send and its receive have ids of their own", map[int][]string{
+			0: {kernelJSON(0, 10, group("a", "[0, 1, 2, 3]", "send", `,"Dst Rank":1,"Comms Id":5`))}, 1: {kernelJSON(5, 10, group("a", "[0, 1, 2, 3]", "recv", `,"Src Rank":0,"Comms Id":6`))},
+		}, 1, 0, 0, 0},
 		{"without them nothing is guessed", map[int][]string{
 			0: {kernelJSON(0, 10, group("a", "[0, 1]", "allreduce", "")), kernelJSON(20, 10, group("a", "[0, 1]", "allreduce", ""))},
 			1: {kernelJSON(22, 10, group("a", "[0, 1]", "allreduce", ""))},

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
@@ -137,6 +139,26 @@ func TestJSONEventsCarryTheirBound(t *testing.T) {
 	for _, e := range readChrome(t, filepath.Join(dir, "wall.json")).Events {
 		if args, _ := e["args"].(map[string]any); fmt.Sprint(e["pid"]) == "2" && args[BoundStatName] != nil {
 			t.Errorf("nothing is known of this event's error, and it states a bound: %v", e)
+		}
+	}
+}
+
+// TestBoundsThatCannotBeStatedAreSaidSo: a warning names the nodes whose events were to carry a bound and carry none.
+func TestBoundsThatCannotBeStatedAreSaidSo(t *testing.T) {
+	inputs, _, _ := jax(t, "p2")
+	never := false
+	for name, r := range map[string]Request{"merged": {ApplyAlignment: &never}, "wall": {Method: MethodWall}, "aligned": {}} {
+		r.Inputs, r.BoundStat, r.Output = inputs, true, filepath.Join(t.TempDir(), "out")
+		doc := combined(t, 2, r)
+		said := strings.Join(doc.Warnings, "; ")
+		for k, n := range doc.Nodes {
+			silent := !slices.ContainsFunc(boundStats(t, filepath.Join(r.Output, doc.Outputs[k].Path)), func(b int64) bool { return b >= 0 })
+			if named := strings.Contains(said, "events of "+n.ID+" carry no bound (--bound-stat)"); named != silent {
+				t.Errorf("%s: no event of %s carries a bound: %t; warnings are %q", name, n.ID, silent, said)
+			}
+			if want := name != "aligned" && k > 0; silent != want {
+				t.Errorf("%s: no event of %s carries a bound: %t, want %t", name, n.ID, silent, want)
+			}
 		}
 	}
 }

@@ -201,6 +201,19 @@ func (t *task) sayNotAligned() {
 	t.warn("not aligned: no clock data, so the times of each node are on a clock of its own; %s", advice)
 }
 
+// sayNoBounds says whose events carry no bound where they should: nothing is known of those clocks.
+func (t *task) sayNoBounds() {
+	var silent []string
+	for k, n := range t.nodes {
+		if t.req.BoundStat && t.eventStats(k).Bound == "" {
+			silent = append(silent, n.ID)
+		}
+	}
+	if len(silent) > 0 {
+		t.warn("events of %s carry no bound (--bound-stat): nothing is known of the error of their clock", shortList(silent))
+	}
+}
+
 // undated counts the traces whose times count from no known instant.
 func (t *task) undated() int {
 	n := 0
@@ -230,6 +243,7 @@ func (t *task) decide() error {
 	t.stateClocks()
 	t.newMark()
 	t.sayNotAligned()
+	t.sayNoBounds()
 	return nil
 }
 

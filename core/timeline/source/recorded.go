@@ -49,8 +49,9 @@ type Communication struct {
 	Device, Correlation, Stream           int64
 	GroupSize, Elements                   int64
 	Seq, Source, Target                   int64 // number of the collective in its group; ranks of a send's ends
+	ID                                    int64 // hash of its group, the group's ranks and Seq, equal on all members
 
-	HasCollective, HasSeq, HasSource, HasTarget bool
+	HasCollective, HasSeq, HasID, HasSource, HasTarget bool
 }
 
 // AroundVisitor takes what else tells of collectives.

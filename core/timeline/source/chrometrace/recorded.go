@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"strconv"
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/timeline/source"
@@ -46,6 +47,10 @@ func communication(e *Event) source.Communication {
 	k.GroupSize, _ = e.ArgInt("Group size")
 	k.Elements, _ = e.ArgInt("In msg nelems")
 	k.Seq, k.HasSeq = e.ArgInt("Seq")
+	if text, ok := e.Arg("Comms Id"); ok {
+		id, err := strconv.ParseUint(string(text), 10, 64)
+		k.ID, k.HasID = int64(id), err == nil
+	}
 	k.Source, k.HasSource = e.ArgInt("Src Rank")
 	k.Target, k.HasTarget = e.ArgInt("Dst Rank")
 	return k
