@@ -39,7 +39,7 @@ FLOORS = (
     ("_diff_text",),
     ("_diff",),
     ("_session_diff",),
-    ("_compare",),
+    ("_compare", "_kernel_events"),
     ("_kernel_trace", "_assert"),
     ("_session",),
     ("_open", "_pytest", "_doctor"),

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import prlx
-from prlx import _config, _former, _kernel_trace
+from prlx import _config, _former, _kernel_events, _kernel_trace
 from prlx._errors import UsageError
 from prlx.cli import _parser, _table, main
 from prlx.cli._command import Command
@@ -27,7 +27,7 @@ PAGE = (ROOT / "docs/compat.md").read_text(encoding="utf-8")
 ORIGINAL = ROOT / "build/oracle/prlx"
 CLASSES = {
     "TraceData": _kernel_trace.KernelTrace,
-    "TraceHeader": _kernel_trace.KernelHeader,
+    "TraceHeader": _kernel_events.KernelHeader,
     "WarpData": _kernel_trace.WarpTrace,
 }
 
