@@ -11,10 +11,14 @@ import (
 	"syscall"
 )
 
-// An output is written under a temporary name beside its final one: .NAME.part, or .NAME.1.part and so on while other processes
-// write the same output. Whoever writes it holds an advisory lock (flock) on it, which the system releases when the process dies,
+// An output is written under a temporary name beside its final one: .NAME.prlx-part, or .NAME.1.prlx-part and so on while other
+// processes write the same output. No other program uses that ending (.part is what browsers and downloaders use), so what stands under
+// such a name was made by prlx and may be removed. Whoever writes it holds an advisory lock (flock) on it, which the system releases when the process dies,
 // however it dies. So a temporary that nobody has locked was left by a run that was killed, and the next run that writes the same
 // output takes its place. On a file system without locks leftovers stay, and each run takes a number that is free.
+
+// temporaryEnding ends the temporary names of prlx.
+const temporaryEnding = ".prlx-part"
 
 // maxTemporaries is how many temporaries of one output may stand beside each other: more processes never write the same output.
 const maxTemporaries = 1000
@@ -25,12 +29,12 @@ func temporaryName(path string, n int) string {
 	if n > 0 {
 		base += "." + strconv.Itoa(n)
 	}
-	return filepath.Join(dir, "."+base+".part")
+	return filepath.Join(dir, "."+base+temporaryEnding)
 }
 
 // isTemporaryOf reports whether name is a temporary name for base.
 func isTemporaryOf(name, base string) bool {
-	return strings.HasPrefix(name, "."+base+".") && strings.HasSuffix(name, ".part")
+	return strings.HasPrefix(name, "."+base+".") && strings.HasSuffix(name, temporaryEnding)
 }
 
 // claimFile creates and locks a temporary file for path, or takes over one that a killed run left.

@@ -105,7 +105,7 @@ func TestTheNextRunRemovesWhatAKilledOneLeft(t *testing.T) {
 		for range 3 {
 			killed(t, helper, path)
 		}
-		if got := names(t, dir); !slices.Equal(got, []string{".out.part"}) {
+		if got := names(t, dir); !slices.Equal(got, []string{".out.prlx-part"}) {
 			t.Errorf("%s: three killed runs left %v, want one name", helper, got)
 		}
 		if err := write(path); err != nil {
@@ -166,7 +166,7 @@ func TestALeftSecondNameOfAnOutputDoesNotHarmIt(t *testing.T) {
 	if err := os.WriteFile(path, []byte("whole"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Link(path, filepath.Join(dir, ".out.part")); err != nil {
+	if err := os.Link(path, filepath.Join(dir, ".out.prlx-part")); err != nil {
 		t.Skip("no hard links here")
 	}
 	o, err := file.Create(path, true)
@@ -188,10 +188,10 @@ func TestNamesOfOthersAreLeftAlone(t *testing.T) {
 	if err := os.WriteFile(elsewhere, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(elsewhere, filepath.Join(dir, ".out.part")); err != nil {
+	if err := os.Symlink(elsewhere, filepath.Join(dir, ".out.prlx-part")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(filepath.Join(dir, ".out.1.part"), 0o700); err != nil {
+	if err := os.Mkdir(filepath.Join(dir, ".out.1.prlx-part"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	o, err := file.Create(filepath.Join(dir, "out"), false)
@@ -206,8 +206,53 @@ func TestNamesOfOthersAreLeftAlone(t *testing.T) {
 	if got, _ := os.ReadFile(elsewhere); string(got) != "precious" {
 		t.Errorf("a link was followed: %q", got)
 	}
-	if got := names(t, dir); !slices.Equal(got, []string{".out.1.part", ".out.part", "out"}) {
+	if got := names(t, dir); !slices.Equal(got, []string{".out.1.prlx-part", ".out.prlx-part", "out"}) {
 		t.Errorf("there are %v", got)
+	}
+}
+
+// Downloaders keep what they have so far of X in .X.part: a run that writes X must not take that for what a killed run left.
+func TestWhatOtherProgramsKeepBesideAnOutputIsLeftAlone(t *testing.T) {
+	write := map[string]func(path string) error{
+		"file": func(path string) error {
+			o, err := file.Create(path, true)
+			if err != nil {
+				return err
+			}
+			return o.Commit()
+		},
+		"directory": func(path string) error {
+			d, err := file.CreateDir(path, true)
+			if err != nil {
+				return err
+			}
+			return d.Commit()
+		},
+	}
+	for output, run := range write {
+		for _, name := range []string{".out.part", ".out.1.part", ".out.tmp", "out.part"} {
+			dir := t.TempDir()
+			other := filepath.Join(dir, name)
+			if err := os.WriteFile(other, []byte("half of a download"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := run(filepath.Join(dir, "out")); err != nil {
+				t.Fatal(err)
+			}
+			if got, _ := os.ReadFile(other); string(got) != "half of a download" {
+				t.Errorf("%s: %s became %q", output, name, got)
+			}
+		}
+		dir := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(dir, ".out.part", "kept"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(filepath.Join(dir, "out")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(filepath.Join(dir, ".out.part", "kept")); err != nil {
+			t.Errorf("%s: a directory of others is gone: %v", output, err)
+		}
 	}
 }
 

@@ -90,7 +90,7 @@ def sums(folder: Path) -> dict[str, str]:
 
 def hidden(name: str) -> bool:
     """Whether a file is a temporary one, or lies in a temporary folder."""
-    return any(part.startswith(".") and part.endswith(".part") for part in Path(name).parts)
+    return any(part.startswith(".") and part.endswith(".prlx-part") for part in Path(name).parts)
 
 
 @dataclass
@@ -174,7 +174,7 @@ class Command:
 
     def _read(self, folder: Path, left: dict[str, str]) -> None:
         """Read the recordings that are hidden: in a child, because this process must not load the core."""
-        parts = [folder / name for name in left if hidden(name) and name.endswith(".prlx.part")]
+        parts = [folder / name for name in left if hidden(name) and name.endswith(".prlx.prlx-part")]
         if not parts:
             return
         pid = os.fork()

@@ -215,7 +215,7 @@ def test_kill_9_leaves_what_was_recorded(tmp_path):
     text = LONG.replace("np.ones(32", "np.ones(64").replace("kernels.forever[(1,)]", "kernels.later[(2,)]")
     (tmp_path / "long.py").write_text(text)
     words = [sys.executable, "-m", "prlx", "simulate", "--record", "run", "long.py"]
-    left = tmp_path / "run/.0001_later.prlx.part"
+    left = tmp_path / "run/.0001_later.prlx.prlx-part"
     with subprocess.Popen(
         words, cwd=tmp_path, env=environment(require(VERSIONS[2])), stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:

@@ -39,7 +39,7 @@ func TestARecordingThatIsKilledLeavesWhatWasRecordedAtTheLastTick(t *testing.T) 
 		}
 		ticks <- time.Time{}
 		ticks <- time.Time{} // is taken when the checkpoint before it stands
-		if got := warpsOfFile(t, filepath.Join(filepath.Dir(path), ".a.prlx.part"), true); got != int(warp)+1 {
+		if got := warpsOfFile(t, filepath.Join(filepath.Dir(path), ".a.prlx.prlx-part"), true); got != int(warp)+1 {
 			t.Fatalf("after %d warps %d can be read", warp+1, got)
 		}
 	}
