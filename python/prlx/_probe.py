@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -204,12 +204,29 @@ def _nanoseconds(name: str, given: float | str | None) -> int | None:
     return ns
 
 
-def run(asked: dict[str, Any], *, until_interrupted: bool = False) -> Probing:
-    """Run a request of the operation ``probe``. With ``until_interrupted`` Ctrl-C is how it ends."""
+def run(
+    asked: dict[str, Any], *, until_interrupted: bool = False, began: Callable[[str], object] | None = None
+) -> Probing:
+    """Run a request of the operation ``probe``.
+
+    Parameters
+    ----------
+    asked
+        The request.
+    until_interrupted
+        Ctrl-C is how it ends, and no error.
+    began
+        Called with each stage that the job enters: ``waiting`` while another process of this host measures, ``probing``
+        when this one does. A request that is refused enters none.
+    """
     with _core.start("probe", asked) as job:
+        told = ""
         try:
-            while not job.wait(60.0, poll_ms=_POLL_MS):
-                pass
+            while not job.wait(_POLL_MS / 1000, poll_ms=_POLL_MS):
+                stage = job.progress()[0]
+                if began is not None and stage not in ("", told):
+                    began(stage)
+                    told = stage
         except KeyboardInterrupt:
             if not until_interrupted:
                 raise

@@ -153,6 +153,16 @@ def test_one_process_of_a_host_measures_and_the_next_takes_over(tmp_path, peers)
     assert second["status"] == "measured"
 
 
+def test_a_prober_says_whether_it_measures_or_waits(tmp_path, peers):
+    words = ["--peers", ",".join(peers), "--node", "0", "-o", "probes", "--duration", "1min"]
+    running = [start(tmp_path, *words) for _ in range(2)]
+    said = sorted(one.stderr.readline() for one in running)  # at the latest when the minute ends
+    for one in running:
+        one.send_signal(signal.SIGINT)
+        one.communicate(timeout=60)
+    assert said == ["probing into probes\n", "waiting: another process of this host measures\n"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "environment", "says"),
     [
@@ -182,6 +192,7 @@ def test_mistakes_are_explained(tmp_path, arguments, environment, says):
     )
     assert ran.returncode in (2, 3), ran.stderr
     assert says in ran.stderr
+    assert "probing" not in ran.stderr, "a refusal comes before any word of success"
     assert not Path(tmp_path / "probes").exists()
 
 
@@ -193,3 +204,4 @@ def test_a_port_that_is_taken_is_named(tmp_path, peers):
         _, err = one.communicate(timeout=60)
     assert one.returncode == 3
     assert f"port {port} is taken" in err
+    assert "probing" not in err

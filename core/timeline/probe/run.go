@@ -97,7 +97,7 @@ func Run(j *job.Job, r Request) (*Document, error) {
 		Session: hex.EncodeToString(p.session[:]), Links: []LinkDocument{}, Warnings: []string{},
 	}
 	// One process of a host measures; when it ends, the next one takes over.
-	lock, err := p.wait(j.Context(), mono, until)
+	lock, err := p.wait(j, mono, until)
 	if err != nil {
 		return nil, err
 	}
@@ -200,7 +200,8 @@ func HostClock() string {
 const electEvery = 200 * time.Millisecond
 
 // wait returns when this process is the one of its host that measures, nil when the time is over before.
-func (p *plan) wait(ctx context.Context, mono func() int64, until int64) (*os.File, error) {
+func (p *plan) wait(j *job.Job, mono func() int64, until int64) (*os.File, error) {
+	ctx := j.Context()
 	sum := sha256.Sum256([]byte(p.elect))
 	path := filepath.Join(os.TempDir(), fmt.Sprintf("prlx-probe-%d-%x.lock", os.Getuid(), sum[:8]))
 	for mono() < until && ctx.Err() == nil {
@@ -208,6 +209,7 @@ func (p *plan) wait(ctx context.Context, mono func() int64, until int64) (*os.Fi
 		if f != nil || err != nil {
 			return f, err
 		}
+		j.Progress().SetStage("waiting")
 		select {
 		case <-ctx.Done():
 		case <-time.After(min(electEvery, time.Duration(until-mono()))):

@@ -33,8 +33,12 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     from .. import _probe
 
     asked = _probe.request(**given(values, _probe.request))
-    ui.say(f"probing into {values.output}" + ("" if values.duration else "; Ctrl-C ends it"))
-    done = _probe.run(asked, until_interrupted=True)
+    ends = "" if values.duration else "; Ctrl-C ends it"
+    said = {
+        "waiting": f"waiting: another process of this host measures{ends}",
+        "probing": f"probing into {values.output}{ends}",
+    }
+    done = _probe.run(asked, until_interrupted=True, began=lambda stage: ui.say(said.get(stage, stage)))
     if ui.json:
         ui.emit(done.document)
     else:
