@@ -232,6 +232,9 @@ func spool(ctx context.Context, path, compression string, r io.Reader, diskSize 
 	return &Source{path: path, compression: compression, size: size, diskSize: diskSize, at: tmp, closer: tmp}, nil
 }
 
+// Unnamed makes a temporary file, to be read and written at offsets, that is gone when it is closed.
+func Unnamed() (*os.File, error) { return spoolFile() }
+
 // spoolFile makes a temporary file that is left behind by nobody, however we end: the open descriptor keeps it.
 func spoolFile() (*os.File, error) {
 	tmp, err := os.CreateTemp("", "prlx-spool-*")

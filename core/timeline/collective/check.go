@@ -43,6 +43,8 @@ type Worst struct {
 	BoundNS    int64 // how far off GapNS can be
 	Ended      Slot
 	Began      Slot
+
+	first event.Span // execution of its first member
 }
 
 // Counts are verdicts over a set of groups.
@@ -75,12 +77,16 @@ type Verdict struct {
 	Overlong   int     // executions that end before they begin on the common clock
 }
 
+func newVerdict() *Verdict {
+	return &Verdict{ByKind: map[event.Kind]Counts{}, ByHow: map[How]int{}}
+}
+
 // Check judges every group on the clock given (nil: as recorded) and keeps the worst ones, at most worst of them.
 func Check(ctx context.Context, m *Matched, clock Clock, worst int) (*Verdict, error) {
 	if clock == nil {
 		clock = AsRecorded
 	}
-	v := &Verdict{ByKind: map[event.Kind]Counts{}, ByHow: map[How]int{}}
+	v := newVerdict()
 	gaps := make([]int64, 0, len(m.Groups))
 	var times []timed
 	for i := range m.Groups {
@@ -120,7 +126,7 @@ func Check(ctx context.Context, m *Matched, clock Clock, worst int) (*Verdict, e
 		if r.judgement != Consistent && r.decided {
 			v.Worst = append(v.Worst, Worst{
 				Group: i, Key: op.Key, Kind: op.Kind, Occurrence: g.Occurrence, Judgement: r.judgement,
-				GapNS: r.gap, BoundNS: r.bound, Ended: r.ended, Began: r.began,
+				GapNS: r.gap, BoundNS: r.bound, Ended: r.ended, Began: r.began, first: m.Part.Spans[g.Members[0].Span],
 			})
 			if len(v.Worst) >= 2*worst+1024 {
 				v.keepWorst(worst)
@@ -137,7 +143,7 @@ func Check(ctx context.Context, m *Matched, clock Clock, worst int) (*Verdict, e
 
 func (v *Verdict) keepWorst(n int) {
 	slices.SortStableFunc(v.Worst, func(a, b Worst) int {
-		return cmp.Or(cmp.Compare(a.GapNS, b.GapNS), strings.Compare(a.Key, b.Key), cmp.Compare(a.Occurrence, b.Occurrence),
+		return cmp.Or(cmp.Compare(a.GapNS, b.GapNS), strings.Compare(a.Key, b.Key), cmp.Compare(a.first.StartNS, b.first.StartNS), cmp.Compare(a.Occurrence, b.Occurrence),
 			cmp.Compare(a.Ended.Node, b.Ended.Node), cmp.Compare(a.Ended.Device, b.Ended.Device))
 	})
 	if len(v.Worst) > n {

@@ -64,6 +64,12 @@ type Part struct {
 	// ProcessGroups are those of each node's rank, where operations come without theirs.
 	ProcessGroups map[int32][][]int64
 
+	rest    *Rest             // takes what there is no room for; nil: it is left out
+	id      uint32            // of this part in rest
+	number  int32             // of its node
+	origins map[uint32]origin // of a joined part: the parts whose executions it holds, by their id in rest
+
+	everyone  []Slot          // devices that executed anything; nil: those of Spans
 	wanted    map[Launch]bool // launches that are no matter of lot
 	short     *shortest       // nil before a launch is left out
 	hashes    []uint64        // of the keys of Ops, as far as they were needed
@@ -79,6 +85,16 @@ type opID struct {
 	key     string
 	variant uint64
 	extra   string
+}
+
+// begin makes the part of a node.
+func begin(opt Options) *Part {
+	p := newPart(opt.Limit)
+	p.number = opt.Node
+	if opt.Rest != nil {
+		p.rest, p.id = opt.Rest, opt.Rest.part()
+	}
+	return p
 }
 
 func newPart(limit int) *Part {
@@ -127,13 +143,16 @@ func Join(parts ...*Part) *Part {
 			wanted[l] = true
 		}
 	}
-	out.wanted = wanted
+	out.wanted, out.origins = wanted, map[uint32]origin{}
 	for _, p := range parts {
 		p.wanted = wanted
 		if p.Halvings < out.Halvings {
 			p.thin(out.Halvings)
 		}
 		base := int32(len(out.Ops))
+		if p.rest != nil {
+			out.rest, out.origins[p.id] = p.rest, origin{base, p.number}
+		}
 		out.Ops = append(out.Ops, p.Ops...)
 		for _, s := range p.Spans {
 			s.Op += base
@@ -171,6 +190,7 @@ func (p *Part) Renumber(node int32) {
 	for i := range p.Spans {
 		p.Spans[i].Node = node
 	}
+	p.number = node
 	ids := make(map[Slot]int64, len(p.DeviceIDs))
 	for s, id := range p.DeviceIDs {
 		ids[Slot{node, s.Device}] = id
@@ -197,4 +217,4 @@ func (p *Part) Renumber(node int32) {
 }
 
 // Empty returns a part without executions.
-func Empty(opt Options) *Part { return newPart(opt.Limit) }
+func Empty(opt Options) *Part { return begin(opt) }

@@ -30,8 +30,7 @@ type Extraction struct {
 
 // BeginCompiled does what FromCompiled does before it reads operations.
 func BeginCompiled(ctx context.Context, src *file.Source, trace source.Compiled, opt Options) (*Extraction, error) {
-	part := newPart(opt.Limit)
-	part.wanted = opt.Wanted
+	part := begin(opt)
 	if opt.Rank != nil {
 		part.Ranks[opt.Node] = int(*opt.Rank)
 	}

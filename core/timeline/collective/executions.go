@@ -17,7 +17,7 @@ type Options struct {
 	StartNS int64  // instant from which times count that are not absolute
 	Limit   int    // executions kept; default MaxSpans
 
-	Wanted map[Launch]bool // launches that are kept whatever the lot says
+	Rest *Rest // takes what there is no room for; nil: it is left out
 
 	// Of a node whose recorder wrote of collectives.
 	Distributed *source.Distributed // nil: what the document says

@@ -3,7 +3,6 @@ package collective
 import (
 	"cmp"
 	"hash/fnv"
-	"maps"
 	"math"
 	"slices"
 
@@ -38,7 +37,11 @@ type Launch struct {
 func (p *Part) launch(s *event.Span) Launch {
 	for i := len(p.hashes); i <= int(s.Op); i++ {
 		h := fnv.New64a()
-		h.Write([]byte(p.Ops[i].Key))
+		if o := &p.Ops[i]; o.Phase == hlo.Done {
+			h.Write([]byte(o.Start))
+		} else {
+			h.Write([]byte(o.Key))
+		}
 		p.hashes = append(p.hashes, h.Sum64()&^1)
 	}
 	l := Launch{p.hashes[s.Op], s.Run}
@@ -63,16 +66,20 @@ func (p *Part) add(s event.Span) {
 	switch {
 	case p.takes(&s):
 	case !p.draws(&s):
-		p.Thinned++
+		p.leave(&s)
 		return
 	default:
 		p.Dropped++
 		return
 	}
-	if p.Ops[s.Op].Phase == hlo.Whole {
-		p.Spans = append(p.Spans, s)
-	} else {
-		p.paired = append(p.paired, s)
+	p.keep(s)
+}
+
+// leave puts an execution with the rest.
+func (p *Part) leave(s *event.Span) {
+	p.Thinned++
+	if p.rest != nil {
+		p.rest.put(p.id, s)
 	}
 }
 
@@ -99,10 +106,14 @@ func (p *Part) draws(s *event.Span) bool {
 
 // drawn reports whether a launch is kept after launches were halved so many times. A launch that is kept was kept after each time before.
 func drawn(run int64, halvings uint8) bool {
+	return scatter(run)&(1<<halvings-1) == 0
+}
+
+// scatter makes bits of a number that all depend on all of its own.
+func scatter(run int64) uint64 {
 	v := uint64(run) * 0x9e3779b97f4a7c15
 	v = (v ^ v>>32) * 0xd6e8feb86659fd93
-	v ^= v >> 32
-	return v&(1<<halvings-1) == 0
+	return v ^ v>>32
 }
 
 // mostHalvings leaves one launch of four billion: then it is not launches that fill the part.
@@ -112,15 +123,21 @@ const mostHalvings = 32
 func (p *Part) thin(halvings uint8) {
 	if p.short == nil {
 		p.short = newShortest(max(p.limit/8, 16))
-		for i := range p.Spans {
-			p.short.take(p, &p.Spans[i])
+		for _, list := range [][]event.Span{p.Spans, p.paired} {
+			for i := range list {
+				p.short.take(p, &list[i])
+			}
 		}
 	}
 	p.Halvings = max(p.Halvings, halvings)
-	before := len(p.Spans) + len(p.paired)
-	out := func(s event.Span) bool { return !p.draws(&s) }
+	out := func(s event.Span) bool {
+		if p.draws(&s) {
+			return false
+		}
+		p.leave(&s)
+		return true
+	}
 	p.Spans, p.paired = slices.DeleteFunc(p.Spans, out), slices.DeleteFunc(p.paired, out)
-	p.Thinned += int64(before - len(p.Spans) - len(p.paired))
 }
 
 // shrink makes room: by launches, else by the latest quarter, at least one.
@@ -162,6 +179,12 @@ type shortest struct {
 	most  int
 	shift uint // a stretch is 2^shift ns
 	cells map[cell][shortOnes]Short
+	begun map[begun]event.Span // the latest start of operations that are a start and a done
+}
+
+type begun struct {
+	op uint64
+	Slot
 }
 
 type cell struct {
@@ -177,14 +200,24 @@ const (
 )
 
 func newShortest(most int) *shortest {
-	return &shortest{most: most, shift: firstShift, cells: map[cell][shortOnes]Short{}}
+	return &shortest{most: most, shift: firstShift, cells: map[cell][shortOnes]Short{}, begun: map[begun]event.Span{}}
 }
 
 func (x *shortest) take(p *Part, s *event.Span) {
-	if p.Ops[s.Op].Phase != hlo.Whole { // what it took is known when it is joined with its done
+	l, startNS := p.launch(s), s.StartNS
+	at := begun{l.Op, Slot{s.Node, s.Device}}
+	switch p.Ops[s.Op].Phase {
+	case hlo.Start:
+		x.begun[at] = *s
 		return
+	case hlo.Done:
+		start, ok := x.begun[at]
+		if !ok || start.Run != s.Run {
+			return
+		}
+		startNS = start.StartNS
 	}
-	x.put(Short{p.launch(s), s.StartNS, s.EndNS - s.StartNS})
+	x.put(Short{l, startNS, s.EndNS - startNS})
 	for len(x.cells)*shortOnes > x.most && x.shift < 62 {
 		x.widen()
 	}
@@ -266,6 +299,3 @@ func Wanted(parts []*Part, most int) map[Launch]bool {
 	}
 	return out
 }
-
-// Want makes launches no matter of lot, in a part in which none was left out.
-func (p *Part) Want(launches map[Launch]bool) { p.wanted = maps.Clone(launches) }

@@ -51,7 +51,8 @@ type Matched struct {
 	Unmatched   []Unmatched
 	Assumptions []string // what had to be assumed about who is who
 
-	loose []loose // the executions that Unmatched counts
+	loose  []loose // the executions that Unmatched counts
+	doubts *doubts
 }
 
 // loose is an execution without partners.
@@ -102,10 +103,20 @@ type bucket struct {
 
 // Match finds the executions that belong together. It reads part and does not change it.
 func Match(ctx context.Context, part *Part) (*Matched, error) {
-	m := &Matched{Part: part}
-	everyone := slotsOf(part, nil)
-	lost := map[string]bool{} // chains in which the order is lost
-	distrusted := misnumbered(part)
+	return match(ctx, part, newDoubts())
+}
+
+// match does what Match does, knowing what was found out in other executions of the same operations, and adds to that.
+func match(ctx context.Context, part *Part, d *doubts) (*Matched, error) {
+	m := &Matched{Part: part, doubts: d}
+	everyone := part.everyone
+	if everyone == nil {
+		everyone = slotsOf(part, nil)
+	}
+	for chain, reason := range misnumbered(part) {
+		d.distrusted[chain] = reason
+	}
+	lost, distrusted := d.lost, d.distrusted
 	for _, b := range buckets(part) {
 		if reason := distrusted[part.Ops[b.op].Chain]; reason != "" && b.how == ByRun {
 			m.release(Unmatched{Key: b.key, Reason: reason}, b.list)
@@ -116,7 +127,7 @@ func Match(ctx context.Context, part *Part) (*Matched, error) {
 		}
 		m.matchBucket(&b, everyone, func(reason string, spans []int32) {
 			m.release(Unmatched{Key: b.key, Reason: reason}, spans)
-			if chain := part.Ops[b.op].Chain; b.how == ByOrder && (reason == reasonCounts || reason == reasonSizes) {
+			if chain := part.Ops[b.op].Chain; chain != "" && b.how == ByOrder && (reason == reasonCounts || reason == reasonSizes) {
 				lost[chain] = true
 			}
 		})

@@ -45,7 +45,7 @@ func (p *Part) finish() {
 		}
 		found := false
 		for _, i := range starts[o.Start] {
-			if p.Ops[i].Variant == o.Variant && p.Ops[i].Sends == o.Sends {
+			if p.Ops[i].Variant == o.Variant && p.Ops[i].Sends == o.Sends && p.sameOrigin(i, s.Op) {
 				halves, found = append(halves, half{i, true, s}), true
 				break
 			}

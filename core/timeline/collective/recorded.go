@@ -112,8 +112,7 @@ func around(readers []*recordedReader, of func(*source.Span) *recordedReader, la
 }
 
 func newRecordedReader(layout []*source.Process, whole *source.Distributed, opt Options) *recordedReader {
-	c := &recordedReader{part: newPart(opt.Limit), opt: opt, layout: layout, devices: map[int64]int32{}, distributed: whole}
-	c.part.wanted = opt.Wanted
+	c := &recordedReader{part: begin(opt), opt: opt, layout: layout, devices: map[int64]int32{}, distributed: whole}
 	if opt.Distributed != nil {
 		c.distributed = opt.Distributed
 	}

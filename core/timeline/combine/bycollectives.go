@@ -41,7 +41,7 @@ func (t *task) solveCollectives(k *known) error {
 	x := precedence.Collect(m, t.wallClock(), t.clockOfParty)
 	if x.Meetings.Len() == 0 {
 		if insist && !t.allShare() {
-			return fault.New(fault.Alignment, "no collective relates the clocks: %s", t.nothingJudged(m)).
+			return fault.New(fault.Alignment, "no collective relates the clocks: %s", nothingJudged(len(m.Groups), m.UnmatchedCount())).
 				WithHint("give probes or declared offsets, or use --method auto")
 		}
 		return nil

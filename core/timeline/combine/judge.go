@@ -7,7 +7,6 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
-	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/source"
@@ -40,7 +39,7 @@ var byLotAlone = false
 
 // options are what extraction needs to know of one part of the trace.
 func (n *Node) options(part, nodes int) collective.Options {
-	opt := collective.Options{Node: int32(part), Limit: collective.PerNode(mostSpans, nodes*n.parts()), Rank: n.Rank, StartNS: n.start, Wanted: n.wanted}
+	opt := collective.Options{Node: int32(part), Limit: collective.PerNode(mostSpans, nodes*n.parts()), Rank: n.Rank, StartNS: n.start, Rest: n.rest}
 	if n.parts() > 1 {
 		opt.Rank = n.member(part).Rank
 	}
@@ -126,7 +125,7 @@ func (t *task) match() (*collective.Matched, error) {
 		return nil, err
 	}
 	if t.clocksToo {
-		if err := t.extractShortest(); err != nil {
+		if err := t.recallShortest(); err != nil {
 			return nil, err
 		}
 	}
@@ -164,9 +163,9 @@ func (t *task) parts() (out []*collective.Part) {
 	return out
 }
 
-// extractShortest reads the traces of which executions were left out once more, for those that were short somewhere: they bound the clocks
-// best, and a lot finds few of them. Where traces are read elsewhere the lot has to do.
-func (t *task) extractShortest() error {
+// recallShortest takes back, of executions that there was no room for, those that were short somewhere: they bound the clocks best, and a lot
+// finds few of them. Where traces are read elsewhere the lot has to do.
+func (t *task) recallShortest() error {
 	devices, full := map[collective.Slot]bool{}, false
 	for i, p := range t.parts() {
 		full = full || p.Halvings > 0
@@ -184,19 +183,8 @@ func (t *task) extractShortest() error {
 		}
 	}
 	wanted := collective.Wanted(t.parts(), mostSpans*3/4/max(1, len(devices)))
-	for _, n := range t.nodes {
-		again := false
-		for _, p := range n.found {
-			again = again || p.Halvings > 0
-			p.Want(wanted)
-		}
-		if again {
-			n.found = nil
-		}
-		n.wanted = wanted
-	}
 	t.shortest = len(wanted)
-	return t.extractAll()
+	return collective.Recall(t.parts(), wanted)
 }
 
 // judgeCollectives counts impossible orders before and after alignment, and explains the node that was asked for.
@@ -208,37 +196,32 @@ func (t *task) judgeCollectives() error {
 	if err != nil {
 		return err
 	}
+	var within func(*collective.Matched) *collective.Matched
 	if k := t.keep; k != nil {
-		m = m.Within(t.clockOf(), k.FromNS, k.ToNS)
+		within = func(m *collective.Matched) *collective.Matched { return m.Within(t.clockOf(), k.FromNS, k.ToNS) }
+		m = within(m)
 	}
 	t.matched = m
-	var v [2]*collective.Verdict // before and after
-	group, ctx := safe.NewGroup(t.job.Context())
-	group.SetLimit(t.job.Workers())
-	for k, clock := range []collective.Clock{nil, t.clockOf()} {
-		group.Go(func() (err error) {
-			v[k], err = collective.Check(ctx, m, clock, 0)
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
+	all, err := collective.CheckAll(t.job.Context(), t.found, []collective.Clock{nil, t.clockOf()}, collective.CheckOptions{Within: within, Workers: t.job.Workers()})
+	if err != nil {
 		return err
 	}
-	t.doc.Collectives = &Collectives{Groups: len(m.Groups), Unmatched: m.UnmatchedCount(), Before: verdicts(v[0]), After: verdicts(v[1]), Passed: verdicts(v[1]).passed()}
+	before, after := verdicts(all.Verdicts[0]), verdicts(all.Verdicts[1])
+	t.doc.Collectives = &Collectives{Groups: all.Groups, Unmatched: all.UnmatchedCount(), Before: before, After: after, Passed: after.passed()}
 	if t.doc.Collectives.Passed == nil {
-		t.warn("%s", t.nothingJudged(m))
+		t.warn("%s", nothingJudged(all.Groups, all.UnmatchedCount()))
 	}
-	t.noteMatching(m)
+	t.noteMatching(m.Part, all)
 	return t.explain()
 }
 
 // nothingJudged says that collectives neither speak for the alignment nor against it, and why.
-func (t *task) nothingJudged(m *collective.Matched) string {
+func nothingJudged(groups, unmatched int) string {
 	switch {
-	case len(m.Groups) > 0:
-		return fmt.Sprintf("none of the %d collectives could be judged: the clocks are not known well enough, or it is not recorded who gives to whom", len(m.Groups))
-	case m.UnmatchedCount() > 0:
-		return fmt.Sprintf("no collective could be judged: the partners of %d executions are in no other trace, or are unknown", m.UnmatchedCount())
+	case groups > 0:
+		return fmt.Sprintf("none of the %d collectives could be judged: the clocks are not known well enough, or it is not recorded who gives to whom", groups)
+	case unmatched > 0:
+		return fmt.Sprintf("no collective could be judged: the partners of %d executions are in no other trace, or are unknown", unmatched)
 	}
 	return "no collective could be judged: the traces hold none that is recognised"
 }
@@ -247,17 +230,23 @@ func verdicts(v *collective.Verdict) Verdicts {
 	return Verdicts{Violated: v.Violated, Consistent: v.Consistent, Undecidable: v.Undecidable}
 }
 
-func (t *task) noteMatching(m *collective.Matched) {
-	t.doc.Notes = append(t.doc.Notes, m.Assumptions...)
-	t.doc.Warnings = append(t.doc.Warnings, m.Part.Warnings...)
-	if d := m.Part.Thinned; d > 0 {
+func (t *task) noteMatching(p *collective.Part, all *collective.Judged) {
+	t.doc.Notes = append(t.doc.Notes, all.Assumptions...)
+	t.doc.Warnings = append(t.doc.Warnings, p.Warnings...)
+	if d := p.Thinned; d > 0 {
 		shortest := ""
 		if t.shortest > 0 {
 			shortest = fmt.Sprintf(", and %d that were the shortest of their operation and time somewhere", t.shortest)
 		}
-		t.note("one launch in %d was looked at, over the whole time%s: %d executions of collectives are beyond the limit of %d", uint64(1)<<m.Part.Halvings, shortest, d, mostSpans)
+		drawn := fmt.Sprintf("one launch in %d, over the whole time%s", uint64(1)<<p.Halvings, shortest)
+		switch {
+		case all.Rest == 0:
+			t.note("%s, was looked at: %d executions of collectives are beyond the limit of %d", drawn, d, mostSpans)
+		case t.clocksToo:
+			t.note("the clocks rest on %s: %d executions of collectives are beyond the limit of %d, and verdicts alone look at them", drawn, d, mostSpans)
+		}
 	}
-	if d := m.Part.Dropped; d > 0 {
+	if d := p.Dropped; d > 0 {
 		t.warn("%d executions of collectives are beyond the limit and were not judged", d)
 	}
 }
@@ -368,23 +357,24 @@ func Validate(j *job.Job, req ValidateRequest) (*ValidateDocument, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := collective.Check(j.Context(), m, t.clockOf(), limit)
+	all, err := collective.CheckAll(j.Context(), m, []collective.Clock{t.clockOf()}, collective.CheckOptions{Worst: limit})
 	if err != nil {
 		return nil, err
 	}
-	t.noteMatching(m)
-	return t.validation(m, v), nil
+	t.noteMatching(m.Part, all)
+	return t.validation(all), nil
 }
 
-func (t *task) validation(m *collective.Matched, v *collective.Verdict) *ValidateDocument {
+func (t *task) validation(all *collective.Judged) *ValidateDocument {
+	v := all.Verdicts[0]
 	d := &ValidateDocument{
 		Schema: ValidateSchema, Groups: v.Groups, Violated: v.Violated, Consistent: v.Consistent, Undecidable: v.Undecidable,
-		Unmatched: m.UnmatchedCount(), Worst: []WorstGroup{}, ByKind: []KindVerdicts{}, Lost: []Unmatched{},
+		Unmatched: all.UnmatchedCount(), Worst: []WorstGroup{}, ByKind: []KindVerdicts{}, Lost: []Unmatched{},
 		Notes: append([]string{}, t.doc.Notes...), Warnings: append([]string{}, t.doc.Warnings...),
 	}
 	d.Passed, d.Status = verdicts(v).passed(), StatusInconclusive
 	if d.Passed == nil {
-		d.Warnings = append(d.Warnings, t.nothingJudged(m))
+		d.Warnings = append(d.Warnings, nothingJudged(v.Groups, all.UnmatchedCount()))
 	} else if d.Status = StatusPassed; !*d.Passed {
 		d.Status = StatusViolated
 	}
@@ -407,7 +397,7 @@ func (t *task) validation(m *collective.Matched, v *collective.Verdict) *Validat
 			d.ByKind = append(d.ByKind, KindVerdicts{Kind: k.String(), Groups: c.Groups, Verdicts: Verdicts{Violated: c.Violated, Consistent: c.Consistent, Undecidable: c.Undecidable}})
 		}
 	}
-	for _, u := range m.Unmatched {
+	for _, u := range all.Unmatched {
 		d.Lost = append(d.Lost, Unmatched(u))
 	}
 	return d

@@ -42,17 +42,17 @@ type Node struct {
 
 	Clocks   align.Clocks
 	Result   NodeResult
-	tag      string                     // the id as viewers' names carry it
-	degraded bool                       // something about this node's clock is missing
-	devices  map[int32]*clock.Map       // by process, of devices whose clock is not taken for the host's: the one -> the other
-	absolute bool                       // the instants of this node are since 1970
-	aligned  bool                       // prlx put it on the clock of a reference before
-	onHost   bool                       // prlx put its tracer lines on the host's clock before
-	start    int64                      // instant from which times count that are not absolute themselves
-	kept     int64                      // events with a time that are in the output
-	found    []*collective.Part         // by part
-	programs []*collective.Programs     // by part, of a trace with compiled programs whose collectives were looked for
-	wanted   map[collective.Launch]bool // launches of collectives that are kept whatever the lot says
+	tag      string                 // the id as viewers' names carry it
+	degraded bool                   // something about this node's clock is missing
+	devices  map[int32]*clock.Map   // by process, of devices whose clock is not taken for the host's: the one -> the other
+	absolute bool                   // the instants of this node are since 1970
+	aligned  bool                   // prlx put it on the clock of a reference before
+	onHost   bool                   // prlx put its tracer lines on the host's clock before
+	start    int64                  // instant from which times count that are not absolute themselves
+	kept     int64                  // events with a time that are in the output
+	found    []*collective.Part     // by part
+	programs []*collective.Programs // by part, of a trace with compiled programs whose collectives were looked for
+	rest     *collective.Rest       // where executions of collectives are that there is no room for; nil: nowhere
 
 	place    int              // among the inputs as they were given
 	salvaged *source.Salvaged // what was lost of a file that was cut; nil: nothing
@@ -74,6 +74,7 @@ func (n *Node) Close() {
 	if n.Src != nil {
 		n.Src.Close()
 	}
+	n.rest.Close()
 }
 
 // CloseAll closes the files of all nodes.
@@ -112,14 +113,16 @@ func Load(j *job.Job, inputs []Input, opt LoadOptions) (nodes []*Node, out []Unr
 	group, ctx := safe.NewGroup(j.Context())
 	group.SetLimit(j.Workers())
 	per := max(1, j.Workers()/len(inputs))
+	rest := &collective.Rest{}
 	for k, in := range inputs {
 		group.Go(func() error {
 			n, err := loadOne(ctx, j, in, per, opt.Salvage)
-			n.place = k
+			n.place, n.rest = k, rest
 			if err == nil && opt.SkipUnreadable && len(inputs) > 1 { // what cannot be read of collectives shows only there
 				_, err = n.extract(ctx, len(inputs))
 			}
 			if nodes[k] = n; opt.SkipUnreadable && IsUnreadable(err) {
+				n.rest = nil // the others put more there
 				n.Close()
 				nodes[k], failed[k] = nil, err
 				return nil
