@@ -38,3 +38,15 @@ def test_a_pool_of_threads_writes_the_same_bytes(data, tmp_path, here):
     with ThreadPoolExecutor(2) as pool:
         there = package.combine_traces(data / "jax_skew" / "p2", output=tmp_path / "run", executor=pool, progress=False)
     assert [output.sha256 for output in there.outputs] == [output.sha256 for output in here.outputs]
+
+
+@pytest.mark.parametrize("asked", ["check", "correct"])
+def test_tasks_of_an_executor_look_for_no_launches_and_say_so(data, tmp_path, here, asked):
+    with ThreadPoolExecutor(2) as pool:
+        there = package.combine_traces(
+            data / "jax_skew" / "p2", output=tmp_path / "run", executor=pool, device_clocks=asked, progress=False
+        )
+    assert [output.sha256 for output in there.outputs] == [output.sha256 for output in here.outputs]
+    for node in there.nodes:
+        assert any("the tasks of an executor do not look for launches" in text for text in node.warnings)
+        assert "device_clocks" not in node.document

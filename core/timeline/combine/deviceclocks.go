@@ -98,7 +98,9 @@ func (t *task) devicesOf(ctx context.Context, n *Node) ([]DeviceClock, error) {
 	for i := range found.Devices {
 		d := &found.Devices[i]
 		one := DeviceClock{Process: deviceName(n.layout[d.Process]), GPU: n.layout[d.Process].GPU, Work: d.Work, Launches: len(d.Launches), Waits: len(d.Waits)}
-		linked += one.Launches
+		if linked += one.Launches; d.Linked > one.Launches {
+			n.warn("device clocks: %s: of %d launches the %d are looked at that leave the least room, over the whole time", one.Process, d.Linked, one.Launches)
+		}
 		if err := one.judge(ctx, d); err != nil {
 			return nil, err
 		}

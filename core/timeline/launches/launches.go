@@ -72,6 +72,11 @@ type reader struct {
 	every int // of the waits, one in so many is kept
 	nth   int
 
+	condensed map[int32]*condensed // by process of the device
+	launchers map[int32]*launcher  // by process of the host
+	byLot     bool                 // nothing is condensed
+	mixed     bool                 // what was condensed may be another process's
+
 	limit          int
 	hosts, devices precedence.Grain
 }
@@ -88,9 +93,15 @@ func Read(ctx context.Context, src *file.Source, trace source.Linked) (*Found, e
 }
 
 func read(ctx context.Context, src *file.Source, trace source.Linked, limit int) (*Found, error) {
-	r := &reader{calls: map[uint64]call{}, alone: map[int32]int{}, every: 1, limit: limit}
-	if err := trace.Launches(ctx, src, r.take); err != nil {
-		return nil, err
+	var r *reader
+	for _, byLot := range []bool{false, true} {
+		r = &reader{calls: map[uint64]call{}, alone: map[int32]int{}, condensed: map[int32]*condensed{}, launchers: map[int32]*launcher{}, every: 1, limit: limit, byLot: byLot}
+		if err := trace.Launches(ctx, src, r.take); err != nil {
+			return nil, err
+		}
+		if !r.mixed {
+			break
+		}
 	}
 	return r.found(), nil
 }
@@ -118,11 +129,13 @@ func (r *reader) take(l *source.Launch) {
 			c = call{from: from, to: l.EndNS, process: l.Process}
 		case c.process != l.Process:
 			c.several = true
+			r.mixed = r.mixed || len(r.launchers) > 0
 		default: // a call of the runtime and the one of the driver that it made
 			c.from, c.to = min(c.from, from), max(c.to, l.EndNS)
 		}
 		c.blocks = c.blocks || l.Blocks
 		r.calls[l.Number] = c
+		r.mixed = r.mixed || r.strange(&c, l.Number)
 	case source.LaunchWork:
 		if l.Number == 0 {
 			r.alone[l.Process]++
@@ -133,6 +146,9 @@ func (r *reader) take(l *source.Launch) {
 		}
 		r.devices.Add(from)
 		r.works = append(r.works, work{l.Number, from, max(from, l.EndNS-1), l.Process, l.Awaited, l.ToHost})
+	}
+	if len(r.calls)+len(r.works) > r.limit && !r.byLot && r.condense() {
+		return
 	}
 	for len(r.calls)+len(r.works) > r.limit {
 		r.halve()
@@ -208,19 +224,23 @@ func (r *reader) found() *Found {
 		}
 		d.Linked++
 		d.Launches = append(d.Launches, Fact{HostNS: c.from, DeviceNS: w.from})
-		if w.awaited || w.toHost && c.blocks {
+		one := linked{c, w}
+		if one.returnsAfter() {
 			d.Waits = append(d.Waits, Fact{HostNS: c.to, DeviceNS: w.to})
 		}
-		byHost[c.process] = append(byHost[c.process], linked{c, w})
+		byHost[c.process] = append(byHost[c.process], one)
 	}
 	for _, c := range r.calls {
 		if d := of[c.process]; d != nil {
 			d.Shared = true
 		}
 	}
-	slices.SortStableFunc(r.waits, func(a, b wait) int { return cmp.Compare(a.from, b.from) })
+	r.addCondensed(device)
+	for process := range r.launchers {
+		byHost[process] = byHost[process] // those whose work is all condensed, too
+	}
 	for _, process := range slices.Sorted(maps.Keys(byHost)) {
-		r.waited(process, byHost[process], of)
+		r.waited(process, byHost[process], device)
 	}
 	for _, d := range of {
 		f.Devices = append(f.Devices, *d)
@@ -231,27 +251,28 @@ func (r *reader) found() *Found {
 
 // waited finds for each wait of a process the last work that it waited for: of what was launched before. Which device a call waits for is not
 // written, so that it counts where the process used one.
-func (r *reader) waited(process int32, list []linked, of map[int32]*Device) {
-	for _, l := range list {
-		if l.work.process != list[0].work.process {
+func (r *reader) waited(process int32, list []linked, device func(int32) *Device) {
+	l := r.launchers[process]
+	if l == nil {
+		l = &launcher{device: list[0].work.process, lastNS: -1}
+	}
+	for _, x := range list {
+		if l.several || x.work.process != l.device {
 			return
 		}
 	}
-	d := of[list[0].work.process]
-	slices.SortStableFunc(list, func(a, b linked) int { return cmp.Compare(a.call.to, b.call.to) })
-	i, last := 0, int64(-1)
+	var mine []wait
 	for _, w := range r.waits {
-		if w.process != process {
-			continue
-		}
-		for i < len(list) && list[i].call.to+2*d.hostGrain <= w.from {
-			last = max(last, list[i].work.to)
-			i++
-		}
-		if i > 0 {
-			d.Waits = append(d.Waits, Fact{HostNS: w.to, DeviceNS: last})
+		if w.process == process {
+			mine = append(mine, w)
 		}
 	}
+	slices.SortStableFunc(list, func(a, b linked) int { return cmp.Compare(a.call.to, b.call.to) })
+	d := device(l.device)
+	if l.waits != nil {
+		d.Waits = append(d.Waits, l.waits.list()...)
+	}
+	d.Waits = append(d.Waits, l.waited(mine, list, d.hostGrain)...)
 }
 
 // Bind puts the facts into a graph, as an edge between the clock of the host and the device's.

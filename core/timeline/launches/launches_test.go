@@ -126,20 +126,66 @@ func TestWhatIsNotSaid(t *testing.T) {
 	}
 }
 
-// TestLongTracesAreSampled: what is held has a limit, what is looked at is a share of the numbers, and nothing is linked wrongly.
-func TestLongTracesAreSampled(t *testing.T) {
-	r := &recording{}
+// longRecording is n launches of a kernel each, 100 ns apart, and waits after some; room says how long after its call the kernel begins. The work is
+// stored with its call, or after all calls.
+func longRecording(n int64, room func(i int64) int64, together bool) *recording {
+	r, works := &recording{}, &recording{}
 	random := rand.New(rand.NewPCG(1, 2))
-	const n = 40_000
-	for i := range int64(n) {
-		at := i * 100
-		r.add(isCall, host, uint64(i+1), at, at+10)
-		if random.IntN(2) == 0 {
-			r.add(isWait, host, 0, at+50, at+60)
-		}
-		r.add(isWork, gpu0, uint64(i+1), at+20, at+41)
+	if together {
+		works = r
 	}
-	f := r.read(t, 1000)
+	for i := range n {
+		at := i * 1000
+		r.add(isCall, host, uint64(i+1), at, at+10)
+		works.add(isWork, gpu0, uint64(i+1), at+room(i), at+room(i)+21)
+		if random.IntN(2) == 0 {
+			r.add(isWait, host, 0, at+500, at+600)
+		}
+	}
+	if !together {
+		r.list = append(r.list, works.list...)
+	}
+	return r
+}
+
+// TestOfLongTracesTheTightestAreKept: what is held has a limit, every launch is looked at, the ones that leave the least room are kept over the whole
+// time, and nothing is linked wrongly.
+func TestOfLongTracesTheTightestAreKept(t *testing.T) {
+	const n = 400_000
+	room := func(i int64) int64 {
+		if i%20_000 == 13_000 {
+			return 20
+		}
+		return 30 + i%7
+	}
+	f := longRecording(n, room, true).read(t, 1000)
+	d := f.Devices[0]
+	if f.Every != 1 || d.Work != n || d.Linked < n*99/100 || len(d.Launches) > 1500 || len(d.Waits) > 1500 || len(d.Waits) < 50 {
+		t.Fatalf("one in %d; %d of %d linked, %d launches, %d waits", f.Every, d.Linked, d.Work, len(d.Launches), len(d.Waits))
+	}
+	tightest := 0
+	for _, l := range d.Launches {
+		if i := l.HostNS / 1000; l.HostNS%1000 != 0 || l.DeviceNS-l.HostNS != room(i) {
+			t.Fatalf("%+v", l)
+		}
+		if l.DeviceNS-l.HostNS == 20 {
+			tightest++
+		}
+	}
+	if tightest != n/20_000 {
+		t.Errorf("%d of the %d tightest", tightest, n/20_000)
+	}
+	for _, l := range d.Waits { // at the end of the last kernel, 49 ns after its call at most
+		if at := l.HostNS - 600; at%1000 != 0 || l.DeviceNS >= l.HostNS || l.DeviceNS > at+60 {
+			t.Fatalf("%+v", l)
+		}
+	}
+}
+
+// TestLongTracesAreSampled: where work is stored long after its calls, what is looked at is a share of the numbers.
+func TestLongTracesAreSampled(t *testing.T) {
+	const n = 40_000
+	f := longRecording(n, func(int64) int64 { return 20 }, false).read(t, 1000)
 	d := f.Devices[0]
 	if f.Every < 64 || d.Work != d.Linked || d.Work > 1000 || d.Work*f.Every < n/2 || d.Work*f.Every > 2*n {
 		t.Errorf("%d of %d, one in %d", d.Work, n, f.Every)
@@ -152,10 +198,15 @@ func TestLongTracesAreSampled(t *testing.T) {
 	if len(d.Waits) == 0 || len(d.Waits) > 1000 {
 		t.Errorf("%d waits", len(d.Waits))
 	}
-	for _, l := range d.Waits {
-		if l.DeviceNS > l.HostNS {
-			t.Fatalf("%+v", l)
-		}
+}
+
+// TestNumbersOfTwoProcessesOfALongTrace: what was kept of the one may be the other's, so that it is read once more and a share is looked at.
+func TestNumbersOfTwoProcessesOfALongTrace(t *testing.T) {
+	r := longRecording(5000, func(int64) int64 { return 20 }, true)
+	r.add(isCall, other, 77, 10, 20)
+	f := r.read(t, 1000)
+	if d := f.Devices[0]; f.Every < 8 || d.Work > 1000 {
+		t.Errorf("%d of 5000, one in %d", d.Work, f.Every)
 	}
 }
 
@@ -166,7 +217,7 @@ func TestOneNumberWithMoreWorkThanIsHeld(t *testing.T) {
 	for i := range int64(5000) {
 		r.add(isWork, gpu0, 5, i, i+1)
 	}
-	if f := r.read(t, 100); len(f.Devices) > 0 && f.Devices[0].Work > 100 {
+	if f := r.read(t, 100); len(f.Devices) > 0 && len(f.Devices[0].Launches) > 100 {
 		t.Errorf("%+v", f)
 	}
 }
