@@ -19,41 +19,70 @@ func (t *Trace) Groups(ctx context.Context, src *file.Source) (map[string]*sourc
 
 // Communication visits the kernels of NCCL and RCCL, with what PyTorch's profiler wrote beside them.
 func (t *Trace) Communication(ctx context.Context, src *file.Source, visit func(k *source.Communication)) (omitted int64, err error) {
+	known := texts{map[string]string{}}
 	return t.CollectivesOmitted, CollectiveKernels(ctx, src, t, func(e *Event) error {
 		if e.Timed && e.Phase == 'X' {
-			k := communication(e)
+			k := known.communication(e)
 			visit(&k)
 		}
 		return nil
 	})
 }
 
-func communication(e *Event) source.Communication {
-	k := source.Communication{Span: spanOf(e), Name: string(e.Name)}
-	text := func(key string, to *string) bool {
-		v, ok := e.Arg(key)
-		*to = string(v)
-		return ok
-	}
-	k.HasCollective = text("Collective name", &k.Collective)
-	text("Process Group Name", &k.Group)
-	text("Process Group Description", &k.Description)
-	text("Process Group Ranks", &k.Ranks)
-	text("In split size", &k.InSplit)
-	text("Out split size", &k.OutSplit)
-	k.Device, _ = e.ArgInt("device")
-	k.Correlation, _ = e.ArgInt("correlation")
-	k.Stream, _ = e.ArgInt("stream")
-	k.GroupSize, _ = e.ArgInt("Group size")
-	k.Elements, _ = e.ArgInt("In msg nelems")
-	k.Seq, k.HasSeq = e.ArgInt("Seq")
-	if text, ok := e.Arg("Comms Id"); ok {
-		id, err := strconv.ParseUint(string(text), 10, 64)
-		k.ID, k.HasID = int64(id), err == nil
-	}
-	k.Source, k.HasSource = e.ArgInt("Src Rank")
-	k.Target, k.HasTarget = e.ArgInt("Dst Rank")
+// communication reads what is written beside a kernel. The args are gone through once, and their texts, of which there are few, are made once.
+func (t *texts) communication(e *Event) source.Communication {
+	k := source.Communication{Span: spanOf(e), Name: t.of(e.Name)}
+	e.Args(func(key, value []byte) bool {
+		switch string(key) {
+		case "Collective name":
+			k.Collective, k.HasCollective = t.of(value), true
+		case "Process Group Name":
+			k.Group = t.of(value)
+		case "Process Group Description":
+			k.Description = t.of(value)
+		case "Process Group Ranks":
+			k.Ranks = t.of(value)
+		case "In split size":
+			k.InSplit = t.of(value)
+		case "Out split size":
+			k.OutSplit = t.of(value)
+		case "device":
+			k.Device, _ = integer(value)
+		case "correlation":
+			k.Correlation, _ = integer(value)
+		case "stream":
+			k.Stream, _ = integer(value)
+		case "Group size":
+			k.GroupSize, _ = integer(value)
+		case "In msg nelems":
+			k.Elements, _ = integer(value)
+		case "Seq":
+			k.Seq, k.HasSeq = integer(value)
+		case "Src Rank":
+			k.Source, k.HasSource = integer(value)
+		case "Dst Rank":
+			k.Target, k.HasTarget = integer(value)
+		case "Comms Id":
+			id, err := strconv.ParseUint(string(value), 10, 64)
+			k.ID, k.HasID = int64(id), err == nil
+		}
+		return true
+	})
 	return k
+}
+
+// texts holds what was read before, up to a limit.
+type texts struct{ known map[string]string }
+
+func (t *texts) of(b []byte) string {
+	if s, ok := t.known[string(b)]; ok {
+		return s
+	}
+	s := string(b)
+	if len(t.known) < 1<<12 {
+		t.known[s] = s
+	}
+	return s
 }
 
 // spanOf is where and when an event is.

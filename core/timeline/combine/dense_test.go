@@ -1,0 +1,61 @@
+package combine
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/job"
+)
+
+// denseKineto writes the traces of four ranks: one kernel in twenty is an all-reduce with what PyTorch writes beside it.
+func denseKineto(t testing.TB, dir string, steps int) (inputs []Input) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(3, 9))
+	for rank := range 4 {
+		path := filepath.Join(dir, fmt.Sprintf("rank%d.pt.trace.json", rank))
+		f, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := bufio.NewWriter(f)
+		fmt.Fprintf(w, `{"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": %d, "world_size": 4}, "baseTimeNanoseconds": 1700000000000000000, "traceEvents": [`, rank)
+		for step := range steps {
+			at := float64(step)*1000 + float64(rank)*7
+			for k := range 19 {
+				fmt.Fprintf(w, "  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"void gemm_%d<float>\", \"pid\": 0, \"tid\": 7,\n    \"ts\": %.3f, \"dur\": %.3f,\n    \"args\": {\n      \"External id\": %d,\"correlation\": %d, \"device\": 0, \"stream\": 7, \"grid\": [%d, 1, 1], \"block\": [128, 1, 1]\n    }\n  },\n", k, at+float64(40*k), 20+10*r.Float64(), step*20+k, step*20+k, k+1)
+			}
+			enter, end := at+780+100*r.Float64(), float64(step)*1000+float64(rank)*7+930+r.Float64()
+			fmt.Fprintf(w, "  {\n    \"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"ncclDevKernel_AllReduce_Sum_f32_RING_LL\", \"pid\": 0, \"tid\": 20,\n    \"ts\": %.3f, \"dur\": %.3f,\n    \"args\": {\n      \"External id\": %d,\"correlation\": %d, \"device\": 0, \"stream\": 20, \"Collective name\": \"allreduce\", \"In msg nelems\": 1024, \"Out msg nelems\": 1024, \"Group size\": 4, \"dtype\": \"Float\", \"Process Group Name\": \"0\", \"Process Group Description\": \"default_pg\", \"Process Group Ranks\": \"[0, 1, 2, 3]\", \"Seq\": %d\n    }\n  },\n", enter, end-enter, step, step*20+19, step)
+		}
+		fmt.Fprint(w, `{"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "python"}}]}`)
+		if err := w.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		inputs = append(inputs, Input{Path: path})
+	}
+	return inputs
+}
+
+// BenchmarkDenseCollectives compares combining by wall clocks, which looks at collectives to judge them, with relating the clocks by them.
+func BenchmarkDenseCollectives(b *testing.B) {
+	dir := b.TempDir()
+	inputs := denseKineto(b, dir, 3000)
+	for _, method := range []string{MethodWall, MethodCollectives} {
+		b.Run(method, func(b *testing.B) {
+			for i := range b.N {
+				doc, _, err := Run(job.New(context.Background(), job.Options{Workers: 1}), Request{Inputs: inputs, Method: method, Output: filepath.Join(dir, fmt.Sprint(method, i, ".json")), Overwrite: true})
+				if err != nil || doc.Collectives.Groups != 3000 {
+					b.Fatal(err, doc)
+				}
+			}
+		})
+	}
+}
