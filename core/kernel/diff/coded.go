@@ -3,13 +3,14 @@ package diff
 import (
 	"context"
 
+	"github.com/prlx-go/prlx/core/kernel/diff/script"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
 // symbolMap says which symbols of a block of B are symbols of a block of A: those that are equal in everything but the value, at sites of
 // one key. Warps of the same two blocks mostly follow each other, so it is kept.
 type symbolMap struct {
-	a, b   warptrace.Coded
+	a, b   uint64   // numbers of the blocks
 	table  []uint32 // by symbol of B: that of A, or a number that A has not
 	credit int      // symbols that may be compared
 }
@@ -24,14 +25,14 @@ func (m *symbolMap) of(a, b *warptrace.Coded, sites *siteMap) bool {
 		m.credit = symbolCredit
 	}
 	m.credit = min(m.credit+len(a.IDs)+len(b.IDs), symbolCredit)
-	if len(m.table) > 0 && m.a.SameSymbols(a) && m.b.SameSymbols(b) {
+	if len(m.table) > 0 && m.a == a.Block && m.b == b.Block {
 		return true
 	}
 	if m.credit -= len(a.Symbols) + len(b.Symbols); m.credit < -symbolCredit {
 		m.credit += len(a.Symbols) + len(b.Symbols)
 		return false
 	}
-	m.a, m.b = *a, *b
+	m.a, m.b = a.Block, b.Block
 	m.table = m.table[:0]
 	next := 0 // both sides mostly met their symbols in the same order
 	for id := range b.Symbols {
@@ -66,21 +67,18 @@ func (w *worker) readCoded(ctx context.Context, a, b *warptrace.Trace, warp uint
 	if w.pair.values || w.sites.merged != nil {
 		return false, nil
 	}
-	codedA, ok, err := a.ReadCoded(ctx, warp)
-	if err != nil || !ok {
+	if ok, err := a.ReadCoded(ctx, warp, &w.codedA); err != nil || !ok {
 		return false, err
 	}
-	codedB, ok, err := b.ReadCoded(ctx, warp)
-	if err != nil || !ok {
+	if ok, err := b.ReadCoded(ctx, warp, &w.codedB); err != nil || !ok {
 		return false, err
 	}
-	if !w.shared.of(&codedA, &codedB, w.sites) {
+	if !w.shared.of(&w.codedA, &w.codedB, w.sites) {
 		return false, nil
 	}
-	w.codedA, w.codedB = codedA, codedB
-	w.translated = w.shared.translate(w.translated, codedB.IDs)
-	w.pair.a = stream{n: len(codedA.IDs), coded: &w.codedA, ids: codedA.IDs, info: codedA.WarpInfo, taken: w.sites.a.Header().Taken}
-	w.pair.b = stream{n: len(codedB.IDs), coded: &w.codedB, ids: w.translated, info: codedB.WarpInfo, taken: w.sites.b.Header().Taken}
+	w.translated = w.shared.translate(w.translated, w.codedB.IDs)
+	w.pair.a = stream{n: len(w.codedA.IDs), coded: &w.codedA, ids: w.codedA.IDs, info: w.codedA.WarpInfo, taken: w.sites.a.Header().Taken}
+	w.pair.b = stream{n: len(w.codedB.IDs), coded: &w.codedB, ids: w.translated, info: w.codedB.WarpInfo, taken: w.sites.b.Header().Taken}
 	return true, nil
 }
 
@@ -89,10 +87,41 @@ func fillRanks(rows []Row, a, b *warptrace.Coded) {
 	for k := range rows {
 		r := &rows[k]
 		if r.Count > 0 {
-			r.OccurrenceA = a.Ranks[r.EventA]
+			r.OccurrenceA = a.Rank(int(r.EventA))
 		}
 		if r.CountB > 0 {
-			r.OccurrenceB = b.Ranks[r.EventB]
+			r.OccurrenceB = b.Rank(int(r.EventB))
 		}
+	}
+}
+
+// codedRuns are the sites of both sides, symbols, without so many events at the ends: equal numbers are equal sites.
+func (w *worker) codedRuns(head, tail int) *script.Runs {
+	p := &w.pair
+	a, b := p.a.ids[head:p.a.n-tail], p.b.ids[head:p.b.n-tail]
+	own, of, sites := w.codedB.IDs[head:p.b.n-tail], w.codedA.Symbols, w.codedB.Symbols
+	same := func(i, j int) bool { return of[a[i]].Site == w.sites.key(sites[own[j]].Site) }
+	return &script.Runs{
+		A: len(a), B: len(b),
+		Ahead: func(x, y, n int) int {
+			k := 0
+			for {
+				k += script.CommonPrefix(a[x+k:x+n], b[y+k:y+n])
+				if k == n || !same(x+k, y+k) {
+					return k
+				}
+				k++
+			}
+		},
+		Back: func(x, y, n int) int {
+			k := 0
+			for {
+				k += script.CommonSuffix(a[x-n:x-k], b[y-n:y-k])
+				if k == n || !same(x-1-k, y-1-k) {
+					return k
+				}
+				k++
+			}
+		},
 	}
 }

@@ -140,6 +140,13 @@ func (w *worker) align(near bool) (al alignment, ok bool) {
 		al.shift(head)
 		return al, ok
 	}
+	if p.coded() && whole {
+		if al.edits, w.expected, ok = w.solver.NearRuns(w.codedRuns(head, tail)); ok {
+			al.minimal = true
+			al.shift(head)
+			return al, true
+		}
+	}
 	w.keysA = p.a.appendSites(w.keysA[:0], head, p.a.n-tail)
 	w.keysB = p.b.appendSites(w.keysB[:0], head, p.b.n-tail)
 	w.sites.translateA(w.keysA)

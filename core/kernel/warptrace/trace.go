@@ -136,16 +136,16 @@ func (t *Trace) ReadWarp(ctx context.Context, warp uint64, into *Warp) error {
 
 // ReadCoded reads one warp as its block holds it, for whoever compares many warps and looks at few of their events; ok is false where the
 // block holds none, and where snapshots belong to the warp. Its digests are not computed: ReadWarp does that, and Verify for all warps.
-func (t *Trace) ReadCoded(ctx context.Context, warp uint64) (c Coded, ok bool, err error) {
+func (t *Trace) ReadCoded(ctx context.Context, warp uint64, into *Coded) (ok bool, err error) {
 	v, is := t.rec.(*v2)
 	if !is {
-		return c, false, nil
+		return false, nil
 	}
 	at, found := find(v.warps, warp)
 	if !found {
-		return c, false, nil
+		return false, nil
 	}
-	return v.readCoded(ctx, at)
+	return v.readCoded(ctx, at, into)
 }
 
 // MayHaveSnapshots reports whether a warp may have snapshots, as far as that shows without reading warps.

@@ -253,11 +253,12 @@ func readV2Whole(b []byte) error {
 		return err
 	}
 	var w Warp
+	var c Coded
 	for i := range index {
 		if err := trace.ReadWarp(context.Background(), index[i].Warp, &w); err != nil {
 			return err
 		}
-		c, ok, err := trace.ReadCoded(context.Background(), index[i].Warp)
+		ok, err := trace.ReadCoded(context.Background(), index[i].Warp, &c)
 		if err != nil {
 			return err
 		}

@@ -83,7 +83,7 @@ func (v *v2) readIndex() (*v2List, error) {
 	if checksum(payload) != index.payCRC || uint64(len(payload)) != uint64(index.count)*v2EntryBytes+uint64(index.directory) {
 		return nil, nil
 	}
-	_, body, err := v.payload(v2Block{endAt, end})
+	_, body, err := v.payload(v2Block{endAt, end}, &v2Memory{})
 	if err != nil {
 		return nil, nil // an end that is not whole is as none: the file is scanned
 	}

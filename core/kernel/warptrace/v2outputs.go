@@ -151,7 +151,7 @@ func (v *v2) outputs(ctx context.Context) (*Outputs, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		_, body, err := v.payload(b)
+		_, body, err := v.payload(b, &v2Memory{})
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +188,7 @@ func (v *v2) contents(ctx context.Context, visit func(*Contents) error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		_, body, err := v.payload(b)
+		_, body, err := v.payload(b, &v2Memory{})
 		if err != nil {
 			return err
 		}

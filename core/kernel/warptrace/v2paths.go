@@ -3,7 +3,6 @@ package warptrace
 import (
 	"encoding/binary"
 	"errors"
-	"io"
 	"sync"
 	"sync/atomic"
 
@@ -14,7 +13,7 @@ import (
 type v2Paths struct {
 	symbols   []Symbol
 	ids       []uint32 // of the events of all paths, one path after another
-	ranks     []uint32 // of each of these events: its place in its column of values
+	places    []byte   // of each of these events: the number of its site; nil: they do not fit into bytes
 	numbers   []uint32 // of each symbol: the number of its site in the block
 	sites     int      // of the block
 	paths     []v2Path
@@ -26,6 +25,8 @@ type v2Paths struct {
 	rings     []byte    // histories, and snapshots where those are not in columns
 	starts    []int     // of each warp's rings
 	snapshots *v2Tracks // nil: they are rings
+	number    uint64    // of all blocks that were read
+	mem       *v2Memory
 
 	hashed sync.Once
 	slots  []uint32 // numbers of symbols plus 1, by hash
@@ -56,147 +57,12 @@ var (
 	errSymbols = errors.New("an event has a symbol that its block does not have")
 )
 
-// v2PathDirectory is the directory of a paths block.
-type v2PathDirectory struct {
-	lengths []uint64 // by path
-	of      []uint32 // path of each warp
-	groups  digestGroups
-	digests []digests
-}
+// blocksRead numbers the blocks that were read.
+var blocksRead atomic.Uint64
 
-// readPaths appends the warps of a paths block's directory to infos and entries.
-func (d *directoryReader) readPaths(b []byte, count int, infos []WarpInfo, entries []v2Entry) ([]WarpInfo, []v2Entry, *v2PathDirectory, error) {
-	cut := errors.New("its directory is cut short")
-	b, err := inflatedDirectory(b)
-	if err != nil || len(b) < pathDirHead {
-		return infos, entries, nil, cut
-	}
-	paths := int(binary.LittleEndian.Uint32(b))
-	if paths > count {
-		return infos, entries, nil, errPaths
-	}
-	first, firstEntry := len(infos), len(entries)
-	infos, entries = append(infos, make([]WarpInfo, count)...), append(entries, make([]v2Entry, count)...)
-	ws, es := infos[first:], entries[firstEntry:]
-	p := &v2PathDirectory{of: make([]uint32, count), lengths: make([]uint64, paths)}
-	masks, rest := b[4:pathDirHead], b[pathDirHead:]
-	bad := false
-	column := func(into []uint64, width int, set func(i int, v uint64)) {
-		c := v2ValueColumn{stored: masks[0], constant: masks[1]}
-		masks = masks[2:]
-		n := c.bytes(len(into))
-		if bad = bad || c.stored&c.constant != 0 || int(c.stored|c.constant)>>width != 0 || n > len(rest); bad {
-			return
-		}
-		if c.stored|c.constant == 0 {
-			clear(into)
-			return
-		}
-		c.read(rest[:n], into)
-		rest = rest[n:]
-		for i, v := range into {
-			set(i, v)
-		}
-	}
-	d.numbers = resized(d.numbers, count)
-	warps := d.numbers
-	column(warps, 8, func(i int, v uint64) { ws[i].Warp = v })
-	column(warps, 4, func(i int, v uint64) { p.of[i] = unzigzag32(uint32(v)) })
-	column(warps, 8, func(i int, v uint64) { ws[i].Dropped = v })
-	column(warps, 8, func(i int, v uint64) { ws[i].Total = v })
-	column(warps, 8, func(i int, v uint64) { ws[i].Before = v })
-	column(warps, 8, func(i int, v uint64) { ws[i].Rolling = v })
-	column(warps, 1, func(i int, v uint64) { ws[i].HasRolling = v&1 != 0 })
-	column(warps, 4, func(i int, v uint64) { ws[i].Stored = uint32(v) })
-	column(warps, 4, func(i int, v uint64) { es[i].history = uint32(v) })
-	column(warps, 4, func(i int, v uint64) { es[i].snapshots = uint32(v) })
-	column(p.lengths, 4, func(int, uint64) {})
-	if bad {
-		return infos, entries, nil, cut
-	}
-	return infos, entries, p, d.finishPaths(p, ws, es, rest)
-}
-
-// pathDirSizes is how many bytes at the beginning of a directory of a paths block say how long it is inflated.
-const pathDirSizes = 4
-
-// inflatedDirectory inflates the directory of a paths block where it is shorter than it says.
-func inflatedDirectory(b []byte) ([]byte, error) {
-	if len(b) < pathDirSizes {
-		return nil, io.ErrUnexpectedEOF
-	}
-	size, packed := int(binary.LittleEndian.Uint32(b)), b[pathDirSizes:]
-	switch {
-	case size == len(packed):
-		return packed, nil
-	case size > v2MaxBlockWarps*96, size < len(packed):
-		return nil, io.ErrUnexpectedEOF
-	}
-	d, err := zstdDecoder()
-	if err != nil {
-		return nil, err
-	}
-	inflated, err := d.DecodeAll(packed, make([]byte, 0, size))
-	if err != nil || len(inflated) != size {
-		return nil, io.ErrUnexpectedEOF
-	}
-	return inflated, nil
-}
-
-// finishPaths undoes the differences, adds the digests and checks what the numbers say.
-func (d *directoryReader) finishPaths(p *v2PathDirectory, ws []WarpInfo, es []v2Entry, raw []byte) error {
-	before := ^uint64(0)
-	var path uint32
-	var events uint64
-	used := make([]bool, len(p.lengths))
-	for i := range ws {
-		w, e := &ws[i], &es[i]
-		w.Warp += before + 1
-		before = w.Warp
-		path += p.of[i]
-		p.of[i] = path
-		if int64(path) >= int64(len(p.lengths)) || p.lengths[path] > v2MaxEvents {
-			return errPaths
-		}
-		used[path] = true
-		w.Events = uint32(p.lengths[path])
-		w.Total += uint64(w.Events) + w.Dropped
-		w.Stored += w.Events
-		events += uint64(w.Events)
-		p.groups.add(int(w.Events))
-		switch {
-		case w.Warp >= d.slots:
-			return errors.New("it holds a warp that the launch does not have")
-		case events > v2MaxEvents || e.history > v2MaxHistory || e.snapshots > v2MaxSnapshots:
-			return errors.New("a warp has more events, history or snapshots than are read")
-		}
-	}
-	for _, is := range used {
-		if !is {
-			return errPaths
-		}
-	}
-	if len(raw) != 16*len(p.groups.starts) {
-		return errors.New("its directory does not have the length that its planes need")
-	}
-	for g := range p.groups.starts {
-		d := digests{binary.LittleEndian.Uint64(raw[16*g:]), binary.LittleEndian.Uint64(raw[16*g+8:])}
-		p.digests = append(p.digests, d)
-		first, end := p.groups.members(g)
-		for at := first; at < end; at++ {
-			own := d.member(at-first, end-first)
-			ws[at].Digest, ws[at].Control, ws[at].HasDigest = own.all, own.control, true
-		}
-	}
-	return nil
-}
-
-// pathDirHead is where the columns of the directory of a paths block begin.
-const pathDirHead = 4 + 2*pathDirColumns
-
-// newV2Paths reads the body of a paths block.
-func newV2Paths(c *v2Codec, d *v2PathDirectory, body []byte, kind uint8, entries []v2Entry) (*v2Paths, error) {
-	p := &v2Paths{of: d.of, groups: d.groups, digests: d.digests, checked: make([]bool, len(d.digests))}
+// newV2Paths reads the body of a paths block, into memory that nobody else uses.
+func newV2Paths(c *v2Codec, d *v2PathDirectory, body []byte, kind uint8, entries []v2Entry, mem *v2Memory) (*v2Paths, error) {
+	p := &v2Paths{of: d.of, groups: d.groups, digests: d.digests, checked: make([]bool, len(d.digests)), number: blocksRead.Add(1), mem: mem}
 	total := 0
 	p.paths = make([]v2Path, len(d.lengths))
 	for i, n := range d.lengths {
@@ -264,7 +130,8 @@ func (p *v2Paths) readSites(c *v2Codec, r *planes, n, events int) (firsts []uint
 		}
 		firsts[i+1] = uint32(total)
 	}
-	p.symbols, p.numbers, p.sites = make([]Symbol, total), make([]uint32, total), n
+	p.mem.symbols, p.mem.numbers = resized(p.mem.symbols, total), resized(p.mem.numbers, total)
+	p.symbols, p.numbers, p.sites = p.mem.symbols, p.mem.numbers, n
 	for i, s := range sites {
 		for id := firsts[i]; id < firsts[i+1]; id++ {
 			p.symbols[id].Site, p.numbers[id] = s, uint32(i)
@@ -275,25 +142,41 @@ func (p *v2Paths) readSites(c *v2Codec, r *planes, n, events int) (firsts []uint
 
 // readSymbols reads the table of symbols, whose sites are known.
 func (p *v2Paths) readSymbols(c *v2Codec, r *planes) error {
-	numbers := make([]uint64, len(p.symbols))
+	symbols := p.symbols
+	p.mem.wide = resized(p.mem.wide, len(symbols))
+	numbers := p.mem.wide
 	r.takeMasks(6)
-	column := func(width int, set func(s, before *Symbol, v uint64)) {
-		readColumn(r, numbers, width)
-		before := Symbol{Active: fullWave(c.wave)}
-		for i := range p.symbols {
-			set(&p.symbols[i], &before, numbers[i])
-			before = p.symbols[i]
-		}
+	readColumn(r, numbers, 1)
+	for i, v := range numbers {
+		symbols[i].Kind = c.facts.kinds[symbols[i].Site] ^ site.Kind(v)
 	}
-	column(1, func(s, _ *Symbol, v uint64) { s.Kind = c.facts.kinds[s.Site] ^ site.Kind(v) })
-	column(1, func(s, _ *Symbol, v uint64) { s.Dir = uint8(v) })
-	column(2, func(s, _ *Symbol, v uint64) { s.Aux = uint16(v) })
-	column(8, func(s, b *Symbol, v uint64) { s.Active = b.Active ^ v })
-	column(8, func(s, _ *Symbol, v uint64) { s.Taken = s.Active ^ v })
-	column(1, func(s, b *Symbol, v uint64) { s.Type = b.Type ^ ValueType(v) })
+	readColumn(r, numbers, 1)
+	for i, v := range numbers {
+		symbols[i].Dir = uint8(v)
+	}
+	readColumn(r, numbers, 2)
+	for i, v := range numbers {
+		symbols[i].Aux = uint16(v)
+	}
+	readColumn(r, numbers, 8)
+	active := fullWave(c.wave)
+	for i, v := range numbers {
+		active ^= v
+		symbols[i].Active = active
+	}
+	readColumn(r, numbers, 8)
+	for i, v := range numbers {
+		symbols[i].Taken = symbols[i].Active ^ v
+	}
+	readColumn(r, numbers, 1)
+	var typ ValueType
+	for i, v := range numbers {
+		typ ^= ValueType(v)
+		symbols[i].Type = typ
+	}
 	if c.taken {
-		for i := range p.symbols {
-			s := &p.symbols[i]
+		for i := range symbols {
+			s := &symbols[i]
 			s.Dir ^= predict(s.Active, s.Taken)
 		}
 	}
@@ -304,41 +187,33 @@ func (p *v2Paths) readSymbols(c *v2Codec, r *planes) error {
 }
 
 // readIDs reads the symbols of all events: the site, and which of its symbols. 0 is the next one that was not met before, others are
-// numbers plus 1. It also finds the columns of values that the events of each path make, and the place of each event in its own.
+// numbers plus 1. It also finds the columns of values that the events of each path make.
 func (p *v2Paths) readIDs(r *planes, firsts []uint32, n int) error {
-	p.ids, p.ranks = make([]uint32, n), make([]uint32, n)
+	p.mem.ids = resized(p.mem.ids, n)
+	p.ids = p.mem.ids
 	r.takeMasks(2)
-	sites, wideSites := r.narrow(p.ranks)
-	codes, wideCodes := r.narrow(p.ids)
+	sites := p.mem.halves(r, &p.mem.sites, n)
+	codes := p.mem.halves(r, &p.mem.codes, n)
 	if r.bad {
 		return errSection
 	}
-	w := idReader{sites: make([]idSite, len(firsts)-1)}
+	if sites.wide == nil && sites.high == nil {
+		p.places = sites.low
+	}
+	w := idReader{sites: make([]idSite, len(firsts)-1), values: p.mem.columns[:0]}
 	for i := range w.sites {
 		w.sites[i] = idSite{first: firsts[i], next: firsts[i], end: firsts[i+1]}
 	}
 	for i := range p.paths {
 		path := &p.paths[i]
-		from, to := path.from, path.from+path.n
-		path.columns, w.values = len(p.values), p.values
-		var ok bool
-		switch {
-		case wideSites == nil && wideCodes == nil:
-			ok = readPathIDs(&w, sites[from:to], codes[from:to], p.ids[from:to], p.ranks[from:to])
-		case wideSites == nil:
-			ok = readPathIDs(&w, sites[from:to], wideCodes[from:to], p.ids[from:to], p.ranks[from:to])
-		case wideCodes == nil:
-			ok = readPathIDs(&w, wideSites[from:to], codes[from:to], p.ids[from:to], p.ranks[from:to])
-		default:
-			ok = readPathIDs(&w, wideSites[from:to], wideCodes[from:to], p.ids[from:to], p.ranks[from:to])
-		}
-		if !ok {
+		path.columns = len(w.values)
+		if !w.read(sites, codes, p.ids, path.from, path.from+path.n) {
 			return errSymbols
 		}
 		w.finish()
-		p.values = w.values
-		path.width = len(p.values) - path.columns
+		path.width = len(w.values) - path.columns
 	}
+	p.values, p.mem.columns = w.values, w.values
 	for i := range w.sites {
 		if w.sites[i].next != w.sites[i].end {
 			return errSymbols
@@ -347,60 +222,142 @@ func (p *v2Paths) readIDs(r *planes, firsts []uint32, n int) error {
 	return nil
 }
 
-// narrow takes the next column of as many numbers as there is room for: as bytes, or in the room where they do not fit.
-func (r *planes) narrow(room []uint32) (bytes []uint8, wide []uint32) {
-	if !r.bad && r.masks[0]&^1 != 0 {
-		readColumn(r, room, 4)
-		return nil, room
+// halves is a column of numbers as it is stored, where they fit into two bytes.
+type halves struct {
+	low, high []byte   // nil: all are 0
+	wide      []uint32 // in place of both
+}
+
+// halves takes the next column of n numbers; room is for those that need it.
+func (m *v2Memory) halves(r *planes, room *[]uint32, n int) (h halves) {
+	if !r.bad && r.masks[0]>>2 != 0 {
+		*room = resized(*room, n)
+		readColumn(r, *room, 4)
+		return halves{wide: *room}
 	}
-	mask, stored := r.take(len(room), 4)
-	if mask == 0 {
-		return make([]uint8, len(room)), nil
+	mask, stored := r.take(n, 4)
+	if mask&1 != 0 {
+		h.low, stored = stored[:n:n], stored[n:]
+	} else { // whoever counts sites needs them
+		m.zeros = resized(m.zeros, n)
+		clear(m.zeros)
+		h.low = m.zeros
 	}
-	return stored, nil
+	if mask&2 != 0 {
+		h.high = stored[:n:n]
+	}
+	return h
+}
+
+// at is one of the numbers.
+func (h *halves) at(i int) uint32 {
+	switch {
+	case h.wide != nil:
+		return h.wide[i]
+	case h.high != nil:
+		return uint32(h.low[i]) | uint32(h.high[i])<<8
+	}
+	return uint32(h.low[i])
 }
 
 // idReader is what reading symbols remembers.
 type idReader struct {
 	sites  []idSite
 	met    []uint32 // sites of the path, in the order in which it meets them
+	path   uint32   // its number plus 1
+	counts [4][256]uint32
 	values []v2Column
 }
 
 // idSite is one site of a block.
 type idSite struct {
 	first, next, end uint32 // of its symbols: the one that was not met yet
-	count            uint32 // events of the path that were read
+	met              uint32 // the last path that met it
+	count            uint32 // its events in the path
 }
 
-// readPathIDs reads the events of one path; false where one has a symbol that the block does not have. Numbers may lie where ranks will,
-// and codes where ids will.
-func readPathIDs[S, C uint8 | uint32](w *idReader, numbers []S, codes []C, ids, ranks []uint32) bool {
-	sites := w.sites
-	codes, ids, ranks = codes[:len(numbers)], ids[:len(numbers)], ranks[:len(numbers)]
-	for e, number := range numbers {
-		if int64(number) >= int64(len(sites)) {
+// read reads the events of one path, from <= i < to; false where one has a symbol that the block does not have.
+func (w *idReader) read(sites, codes halves, ids []uint32, from, to int) bool {
+	w.path++
+	if sites.wide == nil && sites.high == nil && codes.wide == nil {
+		if codes.high == nil {
+			return w.readBytes(sites.low[from:to], codes.low[from:to], nil, ids[from:to])
+		}
+		return w.readBytes(sites.low[from:to], codes.low[from:to], codes.high[from:to], ids[from:to])
+	}
+	for e := from; e < to; e++ {
+		id, ok := w.next(sites.at(e), codes.at(e))
+		if !ok {
 			return false
 		}
-		s := &sites[number]
-		if s.count == 0 {
-			w.met = append(w.met, uint32(number))
-		}
-		ranks[e] = s.count
-		s.count++
-		id := s.first + uint32(codes[e]) - 1
-		if codes[e] == 0 {
-			id = s.next
-			s.next++
-			if id >= s.end {
-				return false
-			}
-		} else if id >= s.next || id < s.first {
-			return false
-		}
+		w.sites[sites.at(e)].count++
 		ids[e] = id
 	}
 	return true
+}
+
+// readBytes is read of sites that are bytes, and of codes of a byte or two. Events are counted apart from the loop over them, which waits for
+// no number that it has just written.
+func (w *idReader) readBytes(sites, codes, high []byte, ids []uint32) bool {
+	all := w.sites
+	codes, ids = codes[:len(sites)], ids[:len(sites)]
+	for e, number := range sites {
+		code := uint32(codes[e])
+		if high != nil {
+			code |= uint32(high[e]) << 8
+		}
+		if int(number) >= len(all) {
+			return false
+		}
+		s := &all[number]
+		id := s.first + code - 1
+		if s.met != w.path || id-s.first >= s.next-s.first { // code 0, too
+			var ok bool
+			if id, ok = w.next(uint32(number), code); !ok {
+				return false
+			}
+		}
+		ids[e] = id
+	}
+	w.count(sites)
+	return true
+}
+
+// count counts the events of a path by site.
+func (w *idReader) count(sites []byte) {
+	for k := range w.counts {
+		clear(w.counts[k][:min(len(w.sites), 256)])
+	}
+	for ; len(sites) >= 4; sites = sites[4:] {
+		w.counts[0][sites[0]]++
+		w.counts[1][sites[1]]++
+		w.counts[2][sites[2]]++
+		w.counts[3][sites[3]]++
+	}
+	for _, number := range sites {
+		w.counts[0][number]++
+	}
+	for _, number := range w.met {
+		w.sites[number].count = w.counts[0][number] + w.counts[1][number] + w.counts[2][number] + w.counts[3][number]
+	}
+}
+
+// next is the symbol of the next event.
+func (w *idReader) next(number, code uint32) (id uint32, ok bool) {
+	if int64(number) >= int64(len(w.sites)) {
+		return 0, false
+	}
+	s := &w.sites[number]
+	if s.met != w.path {
+		s.met, s.count = w.path, 0
+		w.met = append(w.met, number)
+	}
+	if code == 0 {
+		s.next++
+		return s.next - 1, s.next <= s.end
+	}
+	id = s.first + code - 1
+	return id, id >= s.first && id < s.next
 }
 
 // finish makes the columns of the path that was read, and forgets it.
@@ -408,7 +365,6 @@ func (w *idReader) finish() {
 	for _, number := range w.met {
 		s := &w.sites[number]
 		w.values = append(w.values, v2Column{site: number, n: int(s.count)})
-		s.count = 0
 	}
 	w.met = w.met[:0]
 }
@@ -482,9 +438,9 @@ func (p *v2Paths) decode(at int, into *Warp) error {
 		c, values := p.column(path, i)
 		rows[c.site] = values[int(p.row[at])*c.n:][:c.n]
 	}
-	ids, ranks := p.ids[path.from:][:path.n], p.ranks[path.from:][:path.n]
-	for e := range into.Value {
-		into.Value[e] = rows[p.numbers[ids[e]]][ranks[e]]
+	for e, id := range p.ids[path.from:][:path.n] {
+		of := &rows[p.numbers[id]]
+		into.Value[e], *of = (*of)[0], (*of)[1:]
 	}
 	if p.snapshots != nil {
 		return p.snapshots.addHashes(at, into)
@@ -494,54 +450,9 @@ func (p *v2Paths) decode(at int, into *Warp) error {
 
 // bytes is how much memory the block takes when every value is decoded.
 func (p *v2Paths) bytes(events int) int {
-	n := len(p.planes) + len(p.rings) + 48*len(p.symbols) + 8*len(p.ids) + 8*events + 64*len(p.values)
+	n := len(p.planes) + len(p.rings) + 56*len(p.symbols) + 4*len(p.ids) + 8*events + 64*len(p.values)
 	if p.snapshots != nil {
 		n += p.snapshots.bytes()
 	}
 	return n
 }
-
-// Coded is a warp as a paths block holds it: symbols in place of columns. Whoever compares two of them need not decode what they share.
-type Coded struct {
-	WarpInfo
-	IDs     []uint32 // symbol of each event
-	Ranks   []uint32 // how many events before each have its site
-	Symbols []Symbol // of the block
-
-	block *v2Paths
-	path  *v2Path
-	row   int
-	near  [8]siteValues // that were asked for last
-}
-
-// Find returns the number of a symbol in the block.
-func (c *Coded) Find(s *Symbol) (id uint32, ok bool) {
-	p := c.block
-	p.hashed.Do(p.hash)
-	mask := uint64(len(p.slots) - 1)
-	for at := s.hash() & mask; p.slots[at] != 0; at = (at + 1) & mask {
-		if id = p.slots[at] - 1; p.symbols[id] == *s {
-			return id, true
-		}
-	}
-	return 0, false
-}
-
-// hash makes the table of Find. A file can have one symbol twice, and then either is as good.
-func (p *v2Paths) hash() {
-	size := 4
-	for size < 2*len(p.symbols) {
-		size *= 2
-	}
-	p.slots = make([]uint32, size)
-	for i := range p.symbols {
-		at := p.symbols[i].hash() & uint64(size-1)
-		for p.slots[at] != 0 {
-			at = (at + 1) & uint64(size-1)
-		}
-		p.slots[at] = uint32(i) + 1
-	}
-}
-
-// SameSymbols reports whether the numbers of both warps stand for the same symbols, because they are of one block.
-func (c *Coded) SameSymbols(o *Coded) bool { return c.block == o.block }

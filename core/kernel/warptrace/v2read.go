@@ -134,7 +134,7 @@ func (v *v2) readHeader() error {
 	if !ok || head.kind != v2Header {
 		return v.corrupt(v2Preamble, "the header is cut short or corrupt")
 	}
-	_, body, err := v.payload(v2Block{v2Preamble, head})
+	_, body, err := v.payload(v2Block{v2Preamble, head}, &v2Memory{})
 	if err != nil {
 		return err
 	}
@@ -167,12 +167,13 @@ var zstdDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
 	return zstd.NewReader(nil, zstd.WithDecoderConcurrency(0), zstd.WithDecodeAllCapLimit(true), zstd.WithDecoderMaxMemory(v2MaxIndex))
 })
 
-// payload reads a block whole, checks it, and inflates its body.
-func (v *v2) payload(b v2Block) (directory, body []byte, err error) {
+// payload reads a block whole, checks it, and inflates its body. Both lie in mem.
+func (v *v2) payload(b v2Block, mem *v2Memory) (directory, body []byte, err error) {
 	if lie := b.head.lie(); lie != "" {
 		return nil, nil, fault.New(fault.Limit, "a block cannot be what it says: %s", lie).WithPath(v.in.Path())
 	}
-	raw := make([]byte, v2HeadBytes+int64(b.head.stored))
+	mem.raw = resized(mem.raw, v2HeadBytes+int(b.head.stored))
+	raw := mem.raw
 	if err := v.readAt(raw, b.offset); err != nil {
 		return nil, nil, err
 	}
@@ -191,7 +192,8 @@ func (v *v2) payload(b v2Block) (directory, body []byte, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	inflated, err := d.DecodeAll(body, make([]byte, 0, b.head.inflated))
+	mem.body = resized(mem.body, int(b.head.inflated))
+	inflated, err := d.DecodeAll(body, mem.body[:0:len(mem.body)])
 	if err != nil || len(inflated) != int(b.head.inflated) {
 		if err == nil {
 			err = io.ErrUnexpectedEOF
@@ -218,7 +220,7 @@ func (v *v2) readSites() error {
 		if b.head.kind != v2Sites {
 			continue
 		}
-		_, body, err := v.payload(b)
+		_, body, err := v.payload(b, &v2Memory{})
 		if err != nil {
 			return err
 		}
@@ -312,30 +314,33 @@ func (v *v2) losses(context.Context) (Losses, error) { return v.lost, nil }
 func (v *v2) close() error { return nil }
 
 // block returns the block of a warp of the index, which the cache may have, and checks that it says of the warp what the index does.
-func (v *v2) block(ctx context.Context, at int) (*v2Loaded, error) {
+// Whoever asks releases it.
+func (v *v2) block(ctx context.Context, at int) (*v2Slot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	where := v.where[at]
 	block := v.blocks[where.block]
-	l, err := v.cache.get(where.block, func() (*v2Loaded, error) { return v.load(block) })
+	s, err := v.cache.get(where.block, func(mem *v2Memory) (*v2Loaded, error) { return v.load(block, mem) })
 	if err != nil {
 		return nil, err
 	}
 	v.read[where.block].Store(true)
-	if l.warps[where.at] != v.warps[at] {
+	if s.loaded.warps[where.at] != v.warps[at] {
+		v.cache.release(s)
 		return nil, v.corrupt(block.offset, "the index says of warp %d what its block does not", v.warps[at].Warp)
 	}
-	return l, nil
+	return s, nil
 }
 
 // readWarp reads one warp out of its block.
 func (v *v2) readWarp(ctx context.Context, at int, into *Warp) error {
-	l, err := v.block(ctx, at)
+	s, err := v.block(ctx, at)
 	if err != nil {
 		return err
 	}
-	where := v.where[at]
+	defer v.cache.release(s)
+	where, l := v.where[at], s.loaded
 	c := v.codecs.Get().(*v2Codec)
 	if err := v.decode(c, l, int(where.at), into); err != nil {
 		return v.corrupt(v.blocks[where.block].offset, "warp %d is corrupt: %v", v.warps[at].Warp, err)
@@ -403,31 +408,35 @@ func (v *v2) hasDigests(l *v2Loaded, at int, w *Warp) bool {
 	return same
 }
 
-// readCoded returns a warp as its block holds it; ok is false where that is no paths block, or where more than events belongs to the warp.
-func (v *v2) readCoded(ctx context.Context, at int) (c Coded, ok bool, err error) {
+// readCoded reads a warp as its block holds it; ok is false where that is no paths block, or where more than events belongs to the warp.
+func (v *v2) readCoded(ctx context.Context, at int, into *Coded) (ok bool, err error) {
 	where := v.where[at]
+	if into.held != nil { // in front of the next block, which takes over the memory
+		into.cache.release(into.held)
+		into.held = nil
+	}
 	if !hasPaths(v.blocks[where.block].head.kind) {
-		return c, false, nil
+		return false, nil
 	}
-	l, err := v.block(ctx, at)
-	if err != nil || l.entries[where.at].snapshots > 0 {
-		return c, false, err
+	s, err := v.block(ctx, at)
+	if err != nil {
+		return false, err
 	}
-	p := l.paths
-	path := &p.paths[p.of[where.at]]
-	return Coded{
-		WarpInfo: l.warps[where.at], IDs: p.ids[path.from:][:path.n], Ranks: p.ranks[path.from:][:path.n], Symbols: p.symbols,
-		block: p, path: path, row: int(p.row[where.at]),
-	}, true, nil
+	if s.loaded.entries[where.at].snapshots > 0 {
+		v.cache.release(s)
+		return false, nil
+	}
+	into.hold(&v.cache, s, where.at)
+	return true, nil
 }
 
-// load reads a block of events.
-func (v *v2) load(b v2Block) (*v2Loaded, error) {
-	directory, body, err := v.payload(b)
+// load reads a block of events, into memory that nobody else uses.
+func (v *v2) load(b v2Block, mem *v2Memory) (*v2Loaded, error) {
+	directory, body, err := v.payload(b, mem)
 	if err != nil {
 		return nil, err
 	}
-	l := &v2Loaded{body: body}
+	l := &v2Loaded{body: body, mem: mem}
 	d := directoryReader{wave: v.header.WaveSize, slots: v.header.WarpSlots}
 	var paths *v2PathDirectory
 	if l.warps, l.entries, paths, err = d.of(b.head, directory, nil, nil); err != nil {
@@ -436,7 +445,7 @@ func (v *v2) load(b v2Block) (*v2Loaded, error) {
 	if paths != nil {
 		c := v.codecs.Get().(*v2Codec)
 		defer v.codecs.Put(c)
-		if l.paths, err = newV2Paths(c, paths, body, b.head.kind, l.entries); err != nil {
+		if l.paths, err = newV2Paths(c, paths, body, b.head.kind, l.entries, mem); err != nil {
 			return nil, v.corrupt(b.offset, "a block is corrupt: %v", err)
 		}
 		l.body = nil

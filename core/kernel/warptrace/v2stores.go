@@ -144,7 +144,7 @@ func (v *v2) stores(ctx context.Context) (*Stores, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		_, body, err := v.payload(b)
+		_, body, err := v.payload(b, &v2Memory{})
 		if err != nil {
 			return nil, err
 		}

@@ -134,7 +134,7 @@ func countModes(t *testing.T, v *v2, modes map[uint8]int) {
 		if b.head.kind != v2OperandsKind {
 			continue
 		}
-		l, err := v.load(b)
+		l, err := v.load(b, &v2Memory{})
 		if err != nil {
 			t.Fatal(err)
 		}

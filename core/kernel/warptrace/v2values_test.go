@@ -1,6 +1,7 @@
 package warptrace
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 )
@@ -28,8 +29,9 @@ func TestValuesThatAreAddedUpAreThoseThatAreDecoded(t *testing.T) {
 			p := &v2Paths{planes: planes, values: []v2Column{{v2ValueColumn: form, n: n}}}
 			path := &v2Path{n: n, rows: rows, width: 1}
 			for row := range rows {
-				values, ok := p.stepsOf(path, &p.values[0], row)
-				if wanted := form.stored == 1 && form.constant == 0 && row < rowsAddedUp; ok != wanted {
+				var values siteValues
+				ok := p.stepsOf(&values, path, &p.values[0], row)
+				if wanted := bits.OnesCount8(form.stored) <= stepPlanes && row < rowsAddedUp; ok != wanted {
 					t.Fatalf("mode %d, planes %b and %b, row %d: added up %v, want %v", mode, form.stored, form.constant, row, ok, wanted)
 				}
 				if !ok {
@@ -46,7 +48,7 @@ func TestValuesThatAreAddedUpAreThoseThatAreDecoded(t *testing.T) {
 			if _, decoded := p.column(path, 0); len(decoded) != len(want) || decoded[len(want)-1] != want[len(want)-1] {
 				t.Fatalf("mode %d: decoded %v, want %v", mode, decoded, want)
 			}
-			if _, ok := p.stepsOf(path, &p.values[0], 0); ok {
+			if p.stepsOf(&siteValues{}, path, &p.values[0], 0) {
 				t.Fatal("a column that is decoded is added up once more")
 			}
 		}
