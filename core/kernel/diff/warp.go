@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"encoding/binary"
 	"math/bits"
 	"slices"
 
@@ -347,11 +348,15 @@ const occurrenceSlots = 1 << 12
 
 // occurrences counts how often a warp had passed the sites of its rows before.
 type occurrences struct {
-	slots [occurrenceSlots]struct{ site, count uint32 }
+	slots [occurrenceSlots]occurrenceCount
 	taken [occurrenceSlots]bool
 	full  map[uint32]uint32 // sites whose slot is another's
 	used  []uint16
 }
+
+// occurrenceCount counts the events of a site in turn in two numbers, because events of one site follow each other: a processor waits for a
+// number that it has just written.
+type occurrenceCount struct{ site, even, odd uint32 }
 
 func occurrenceSlot(local uint32) uint16 { return uint16(local * 0x9e3779b1 >> 20) }
 
@@ -442,7 +447,7 @@ func (o *occurrences) watchMore(rows []Row, of func(*Row) (local uint32, has boo
 		h := occurrenceSlot(local)
 		switch s := &o.slots[h]; {
 		case !o.taken[h]:
-			s.site, s.count, o.taken[h] = local, 0, true
+			*s, o.taken[h] = occurrenceCount{site: local}, true
 			o.used = append(o.used, h)
 		case s.site != local:
 			if o.full == nil {
@@ -465,15 +470,28 @@ func (o *occurrences) pass(s *stream, from, to int) {
 		return
 	}
 	const size = warptrace.V1EventBytes
-	for b := s.raw[from*size : to*size]; len(b) >= size; b = b[size:] {
-		o.see(uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16 | uint32(b[3])<<24)
+	b := s.raw[from*size : to*size]
+	for ; len(b) >= 2*size; b = b[2*size:] {
+		e := (*[2 * size]byte)(b)
+		one, two := binary.LittleEndian.Uint32(e[:]), binary.LittleEndian.Uint32(e[size:])
+		even, odd := &o.slots[occurrenceSlot(one)&(occurrenceSlots-1)], &o.slots[occurrenceSlot(two)&(occurrenceSlots-1)]
+		if even.site != one || odd.site != two {
+			o.see(one)
+			o.see(two)
+			continue
+		}
+		even.even++
+		odd.odd++
+	}
+	if len(b) >= size {
+		o.see(binary.LittleEndian.Uint32(b))
 	}
 }
 
 func (o *occurrences) see(local uint32) {
 	slot := &o.slots[occurrenceSlot(local)&(occurrenceSlots-1)]
 	if slot.site == local {
-		slot.count++ // of a slot that is not used, too: nobody asks for it
+		slot.even++ // of a slot that is not used, too: nobody asks for it
 	} else if len(o.full) > 0 {
 		o.seeFull(local)
 	}
@@ -488,7 +506,7 @@ func (o *occurrences) seeFull(local uint32) {
 func (o *occurrences) count(local uint32) uint32 {
 	h := occurrenceSlot(local)
 	if slot := &o.slots[h]; o.taken[h] && slot.site == local {
-		return slot.count
+		return slot.even + slot.odd
 	}
 	return o.full[local]
 }
