@@ -167,7 +167,7 @@ func given[T int | float64](name string, value *T) (T, error) {
 	case value == nil:
 		return 0, nil
 	case *value == 0:
-		return 0, fault.Usagef("%s is 0", name).WithHint("give more, or leave it out for the default")
+		return 0, fault.Usagef("%s is 0, expected more", name).WithHint("leave it out for the default")
 	}
 	return *value, nil
 }
@@ -179,7 +179,10 @@ func (a *cycleArgs) find(j *job.Job, names map[string]string) (found *cycle.Resu
 		Compat: a.Compat,
 	}
 	if n := a.EditPercent; n != nil {
-		if opt.EditPercent = *n; *n <= 0 {
+		if *n < 0 {
+			return nil, nil, fault.Usagef("edit_percent is %d, expected 0 or more", *n)
+		}
+		if opt.EditPercent = *n; *n == 0 {
 			opt.EditPercent = cycle.NoEdits
 		}
 	}

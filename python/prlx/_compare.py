@@ -322,7 +322,7 @@ def comparing(
     return {
         "values": values or text is not None or nan is not None,
         "tolerance": text,
-        "nan": nan,
+        **_request.words(nan=nan),
         "ignore": [ignore] if isinstance(ignore, str) else list(ignore),
     }
 
@@ -349,6 +349,8 @@ def filters(*, warps: Warps | None, kinds: str | Iterable[str] | None, sites: Si
     words: Sequence[str] | None = None
     if kinds is not None:
         words = [kinds] if isinstance(kinds, str) else list(kinds)
+        if not words:
+            raise UsageError("kinds: none is named", hint="leave it out for all")
     return {
         "warps": None if warps is None else warp_text(warps),
         "kinds": None if words is None else [part.strip() for word in words for part in word.split(",")],

@@ -148,7 +148,7 @@ def request(
     return {
         "path": _request.absolute(path),
         "output": _request.absolute_or_none(output),
-        "to": settings.get("convert.to").value if to is None else to,
+        **_request.words(to=settings.get("convert.to").value if to is None else to),
         "compress": compress,
         "map_output": _request.absolute_or_none(map_output),
         **_request.site_maps(site_map),

@@ -298,10 +298,8 @@ def options(
         described = dict(COMPAT)
     return {
         "ignore_annotations": bool(ignore_annotations),
-        "keys": keys,
-        "streams": streams,
+        **_request.words(keys=keys, streams=streams, phase_mode=phase_mode),
         "rules": _request.absolute_or_none(rules),
-        "phase_mode": phase_mode,
         "edit_percent": edit_percent,
         "max_levels": max_levels,
         "compat": described,

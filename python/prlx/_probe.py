@@ -183,13 +183,19 @@ def request(
         "peers": peers,
         "output": _request.absolute_or_none(output),
         "duration": _nanoseconds("duration", duration),
-        "node": _request.node_id(node),
+        "node": _request.node_id("node", node),
         "keep": _nanoseconds("keep", keep),
-        "rate": rate,
-        "interface": interface,
+        "rate": _rate(rate),
+        **_request.words(interface=interface),
         "job_file": _request.absolute_or_none(job_file),
         "environment": {name: os.environ[name] for name in VARIABLES if os.environ.get(name)},
     }
+
+
+def _rate(given: int | None) -> int | None:
+    if given is not None and given <= 0:
+        raise UsageError(f"rate is {given}, expected at least 1 probe a second")
+    return given
 
 
 def _nanoseconds(name: str, given: float | str | None) -> int | None:

@@ -84,8 +84,21 @@ def clocks(
     }
 
 
-def node_id(given: str | int | None, otherwise: object = None) -> str | None:
-    """The id of a node as text; the setting where none was given."""
+def words(**given: object) -> dict[str, object]:
+    """Arguments that are words of a list, by name; ``None`` leaves the choice to the core, and empty text is a mistake."""
+    for name, word in given.items():
+        _stated(name, word)
+    return given
+
+
+def _stated(name: str, given: object) -> None:
+    if given == "":
+        raise UsageError(f"{name} is empty", hint="leave it out for the default; an unset shell variable is empty")
+
+
+def node_id(name: str, given: str | int | None, otherwise: object = None) -> str | None:
+    """The argument ``name``, the id of a node, as text; the setting where none was given."""
+    _stated(name, given)
     chosen = otherwise if given is None else given
     return None if chosen is None else str(chosen)
 

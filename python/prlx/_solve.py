@@ -175,7 +175,7 @@ def request(
     return {
         "files": _request.paths(files),
         "output": _request.absolute_or_none(output),
-        "reference": _request.node_id(reference, _config.load().get("solve.reference").value),
+        "reference": _request.node_id("reference", reference, _config.load().get("solve.reference").value),
         "overwrite": overwrite,
     }
 

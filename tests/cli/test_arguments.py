@@ -140,6 +140,102 @@ def test_arguments_are_fields_of_the_request_under_their_own_names(request_of, i
     assert set(asked) - SURROUNDINGS == names
 
 
+# What is typed for a flag whose text means something, and what its argument is then; other flags are told by what they take.
+MEANINGS = {
+    "tolerance": ("rel=0.5", 0.5),
+    "require": ("outputs", ["outputs"]),
+    "max_divergences": ("Value=3", {"Value": 3}),
+    "warps": ("0-2,5", [0, 1, 2, 5]),
+    "alpha": ("2%", 0.02),
+    "min_change": ("5%", 0.05),
+    "similarity": ("0.7", 0.7),
+    "duration": ("2min", 120),
+    "keep": ("1h", 3600),
+    "time_range": ("1s:2s", "1s:2s"),
+    "memory_limit": ("1MiB", 2**20),
+    "peers": ("a:1,b:2", ["a:1,b:2"]),
+}
+CONVERTED = ("tolerance", "duration", "keep")  # to text, to ns
+DEFAULTS = ("auto", "degrade", "host", "viewer", "trust", "v2")
+COMPARING = ("alpha", "min_change", "similarity")
+NOT_ASKED = {
+    "diff lookahead": "of --compat, refused with a warning otherwise",
+    "assert strict": "what the command and the function make of the answer",
+}
+# The words that a command line begins with, and the call that it stands for.
+BARE = {
+    "combine": (["a"], lambda **more: package.combine_traces(["a"], **more)),
+    "align": (["a"], lambda **more: package.align_trace("a", **more)),
+    "validate": (["a"], lambda **more: package.validate_collectives(["a"], **more)),
+    "solve": (["a"], lambda **more: package.solve_offsets(["a"], **more)),
+    "probe": (
+        ["-o", "probes", "--duration", "9s"],
+        lambda **more: package.probe_clocks(**{"output": "probes", "duration": 9, **more}),
+    ),
+    "diff": (["a", "b"], lambda **more: package.diff_traces("a", "b", **more)),
+    "assert": (["a", "b"], lambda **more: package.assert_same("a", "b", **more)),
+    "convert": (["a", "-o", "out"], lambda **more: package.convert_trace("a", **{"output": "out", **more})),
+    "cycles": (["a"], lambda **more: package.find_cycles("a", **more)),
+    "cycles compare": (["a", "b"], lambda **more: package.compare_cycles("a", "b", **more)),
+}
+
+
+def shared():
+    """The flags that are arguments, too, by command. ``simulate`` asks the core only when the script launches."""
+    for command in FUNCTIONS.keys() - {"simulate"}:
+        names = flags_of(command) & arguments_of(command)
+        for option in _table.load(command).options:
+            if option.name in names and f"{command} {option.name}" not in NOT_ASKED:
+                yield ("cycles compare" if option.name in COMPARING else command), option
+
+
+def meaning(option):
+    """How a flag is typed, and what its argument is then: nothing that it is when left out."""
+    if option.takes == "switch":
+        return [option.off or option.flags[0]], not option.off
+    if option.choices:
+        text = value = next(word for word in option.choices if word not in DEFAULTS)
+    elif option.takes in ("whole", "number"):
+        text, value = "3", 3
+    else:
+        text, value = MEANINGS.get(option.name, ("given", "given"))
+    return [option.flags[0], text], [value] if option.takes == "paths" else value
+
+
+def last_request(core, ask):
+    """What a call asks the core, which refuses it, so that nothing happens after."""
+    core.asked.clear()
+    with contextlib.suppress(package.PrlxError):
+        ask()
+    return core.asked[-1][1]
+
+
+def difference(one, other):
+    """The fields in which two requests differ, as the first has them."""
+    return {key: one.get(key) for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
+
+
+@pytest.mark.parametrize(
+    ("command", "option"), [pytest.param(*one, id=f"{one[0]} {one[1].flags[0]}") for one in sorted(shared(), key=str)]
+)
+def test_a_flag_and_its_argument_ask_the_same(command, option, core, prlx, monkeypatch):
+    monkeypatch.setenv("CI", "1")  # where --verify is the default
+    monkeypatch.setattr(_probe, "run", lambda asked, **_: core.run("probe", asked))
+    core.replies = {op.replace(" ", "_"): package.PrlxError("asked") for op in BARE} | {
+        "diff": package.PrlxError("asked")
+    }
+    words, call = BARE[command]
+    typed, value = meaning(option)
+    plain = last_request(core, lambda: prlx(*command.split(), *words))
+    by_flag = difference(last_request(core, lambda: prlx(*command.split(), *words, *typed)), plain)
+    plain = last_request(core, call)
+    by_argument = difference(last_request(core, lambda: call(**{option.name: value})), plain)
+    assert by_flag, "the flag does not reach the core"
+    assert by_argument == by_flag
+    if type(value) in (int, float) and option.name not in CONVERTED:
+        assert by_flag[option.name] == value
+
+
 @pytest.mark.parametrize("name", ["diff_traces", "assert_same"])
 def test_the_number_that_may_differ_has_one_name(core, prlx, name):
     with contextlib.suppress(AssertionError):  # the documented comparison differs

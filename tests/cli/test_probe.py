@@ -169,7 +169,7 @@ def test_a_prober_says_whether_it_measures_or_waits(tmp_path, peers):
         (["--peers", "a:1,b:2"], {}, "--job-file"),
         (["--peers", "a:1,b:2"], {"PRLX_JOB_KEY": "short"}, "16"),
         (["--peers", "a:1,b:2"], {"PRLX_JOB_KEY": KEY}, "--node"),
-        (["--peers", "a:1,b:2", "--node", "2"], {"PRLX_JOB_KEY": KEY}, "node 2"),
+        (["--peers", "a:1,b:2", "--node", "2"], {"PRLX_JOB_KEY": KEY}, "--node is 2"),
         (["--peers", "a:1,b:2", "--node", "x"], {"PRLX_JOB_KEY": KEY}, "node"),
         (["--peers", "a:1,a:1"], {"PRLX_JOB_KEY": KEY}, "twice"),
         (["--peers", "a:1"], {"PRLX_JOB_KEY": KEY}, "1 peers"),

@@ -131,6 +131,47 @@ def test_wrong_arguments_are_usage_errors(core, call):
     assert not core.asked
 
 
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        (package.combine_traces, name)
+        for name in ("format", "reference", "method", "policy", "naming", "timebase", "device_clocks", "explain")
+    ]
+    + [(package.align_trace, name) for name in ("node", "reference", "method", "policy", "timebase", "device_clocks")]
+    + [(package.solve_offsets, "reference")]
+    + [(package.find_cycles, name) for name in ("keys", "streams", "phase_mode")]
+    + [(lambda a, **more: package.diff_traces(a, a, **more), "nan")]
+    + [(lambda a, **more: package.convert_trace(a, output="out", **more), "to")]
+    + [
+        (lambda _, **more: package.probe_clocks(output="out", duration=1, **more), name)
+        for name in ("node", "interface")
+    ],
+)
+def test_empty_text_is_a_mistake_and_not_the_default(core, call, name):
+    with pytest.raises(package.UsageError, match=f"^{name} is empty"):
+        call("a.pb", **{name: ""})
+    assert not core.asked
+
+
+@pytest.mark.parametrize("rate", [0, -1])
+def test_a_rate_of_no_probes_is_a_mistake_and_not_the_default(rate):
+    with pytest.raises(package.UsageError, match=f"rate is {rate}"):
+        package.probe_clocks(output="out", duration=1, rate=rate)
+
+
+def test_an_empty_list_of_kinds_is_a_mistake_and_not_all_of_them(core):
+    with pytest.raises(package.UsageError, match="kinds: none is named"):
+        package.diff_traces("a", "b", kinds=[])
+    assert not core.asked
+
+
+def test_mistakes_name_the_flag_that_was_typed(prlx):
+    assert prlx("combine", "a.pb", "--reference", "").err.startswith("prlx combine: error: --reference is empty\n")
+    assert prlx("diff", "a", "b", "--warps", "x").err.startswith("prlx diff: error: --warps: expected")
+    with pytest.raises(package.UsageError, match=r"^warps: expected"):
+        package.diff_traces("a", "b", warps="x")
+
+
 def test_xprof_trace_align_asks_for_one_trace(core, tmp_path, capsys):
     words = [
         "--trace",

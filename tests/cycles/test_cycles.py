@@ -280,3 +280,19 @@ def test_the_verdict_speaks_of_the_step_that_changed(change):
     assert prefill["wall"]["verdict"] == "not enough repetitions"
     assert decode["wall"]["verdict"] == "slower"
     assert change.verdict.startswith("Decode step: mean 1.9")
+
+
+def test_numbers_that_mean_nothing_are_mistakes_and_not_defaults():
+    for name, value in (("edit_percent", -1), ("edit_percent", 51), ("max_levels", 0), ("max_levels", 5)):
+        with pytest.raises(prlx.UsageError, match=f"{name} is {value}"):
+            prlx.find_cycles(BEFORE, **{name: value}, progress=False)
+    for name, value in (("alpha", 0), ("min_change", 1), ("similarity", -0.5)):
+        with pytest.raises(prlx.UsageError, match=f"{name} is {value}"):
+            prlx.compare_cycles(BEFORE, AFTER, **{name: value}, progress=False)
+    said = command(BEFORE, "--max-levels", "9")
+    assert (said.returncode, said.stderr.splitlines()[0]) == (2, "prlx cycles: error: --max-levels is 9")
+
+
+def test_a_length_tolerance_of_nothing_is_taken_as_such():
+    exact = prlx.find_cycles(BEFORE, compat={"length_tolerance": 0}, progress=False)
+    assert exact.document["options"]["compat"]["length_tolerance"] == 0

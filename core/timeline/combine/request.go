@@ -122,7 +122,7 @@ func (r *Request) normalize() error {
 		return fault.Usagef("device clocks cannot be corrected where no time is touched").WithHint("leave out --no-align, or choose --device-clocks check")
 	}
 	if b := r.RoundBoundNS; b != nil && *b <= 0 {
-		return fault.Usagef("round_bound_ns is %d, expected how far off a round offset can be, in ns", *b)
+		return fault.Usagef("round_bound_ns is %d, expected more than 0: how far off a round offset can be, in ns", *b)
 	}
 	if n := len(r.TimeRange); n != 0 && n != 2 {
 		return fault.Usagef("time_range has %d instants, want 2", n)

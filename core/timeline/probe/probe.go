@@ -73,13 +73,13 @@ const (
 func (c *Config) check() error {
 	switch {
 	case len(c.Peers) < 2:
-		return fault.Usagef("%d peers: a clock is compared with others", len(c.Peers)).WithHint("list every host, this one included")
+		return fault.Usagef("the list of peers names %d host, expected 2 or more", len(c.Peers)).WithHint("list every host, this one included")
 	case len(c.Peers) > MaxPeers:
-		return fault.Usagef("%d peers, at most %d", len(c.Peers), MaxPeers)
+		return fault.Usagef("the list of peers names %d hosts, expected at most %d", len(c.Peers), MaxPeers)
 	case c.Node < 0 || c.Node >= len(c.Peers):
-		return fault.Usagef("node %d is none of the %d peers", c.Node, len(c.Peers))
+		return fault.Usagef("node is %d, expected 0 to %d: a place in the list of peers", c.Node, len(c.Peers)-1)
 	case !(c.Rate > 0 && c.Rate <= MaxRate):
-		return fault.Usagef("%g probes a second are not within 0 and %d", c.Rate, MaxRate)
+		return fault.Usagef("rate is %g, expected 1 to %d probes a second", c.Rate, MaxRate)
 	}
 	return checkKey(c.Key)
 }

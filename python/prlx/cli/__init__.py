@@ -101,7 +101,7 @@ def run(command: Command, words: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except PrlxError as error:
-        return _fail(program, error, verbose=verbose)
+        return _fail(program, error, verbose=verbose, command=command)
     except OSError as error:
         place = f"{error.filename}: " if error.filename else "" if error.errno is None else "writing to stdout: "
         return _fail(program, UsageError(f"{place}{error.strerror or error}"), verbose=verbose, code=3)
@@ -155,8 +155,12 @@ def _open_streams() -> None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
 
 
-def _fail(program: str, error: PrlxError, *, verbose: int, code: int | None = None) -> int:
+def _fail(
+    program: str, error: PrlxError, *, verbose: int, code: int | None = None, command: Command | None = None
+) -> int:
     message = error.on_command_line().replace("\n", "\n  ")
+    if command is not None and isinstance(error, UsageError):
+        message = _parser.naming_flags(message, command)
     sys.stderr.write(f"{program}: error: {message}\n")
     if verbose >= 2:
         if isinstance(error, InternalError) and error.stack:

@@ -185,6 +185,15 @@ def given(values: argparse.Namespace, call: Callable[..., object]) -> dict[str, 
     return {name: value for name, value in vars(values).items() if name in names and value is not None}
 
 
+def naming_flags(message: str, command: Command) -> str:
+    """What an operation says of an argument (``max_levels is 9``), as whoever typed a flag reads it (``--max-levels is 9``)."""
+    import re  # a command that runs does not need it, a mistake does
+
+    named = re.match(r"([a-z_]+)(?= is |: )", message)
+    flag = named and next((option.flags[0] for option in command.listed if option.name == named[1]), None)
+    return flag + message[named.end() :] if named and flag else message
+
+
 def render_help(command: Command) -> str:
     """The help text: usage, what it does, examples, options; a test keeps it within 40 lines."""
     lines = [f"usage: {command.usage}", "", command.summary[:1].upper() + command.summary[1:] + ".", "", "examples:"]

@@ -18,12 +18,12 @@ func (o Options) filled() (Options, error) {
 		name     string
 		value    *float64
 		standard float64
-	}{{"alpha", &o.Alpha, pairs.DefaultAlpha}, {"the smallest change", &o.MinChange, pairs.DefaultMinChange}, {"the similarity", &o.Similarity, pairs.DefaultSimilarity}} {
+	}{{"alpha", &o.Alpha, pairs.DefaultAlpha}, {"min_change", &o.MinChange, pairs.DefaultMinChange}, {"similarity", &o.Similarity, pairs.DefaultSimilarity}} {
 		if *f.value == 0 {
 			*f.value = f.standard
 		}
 		if !(*f.value > 0 && *f.value < 1) {
-			return o, fault.Usagef("%s is %v", f.name, *f.value).WithHint("it lies between 0 and 1")
+			return o, fault.Usagef("%s is %v", f.name, *f.value).WithHint("it is a share between 0 and 1")
 		}
 	}
 	if o.Repetitions == 0 {

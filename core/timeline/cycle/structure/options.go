@@ -55,31 +55,30 @@ func (o Options) Filled() (Options, error) {
 		o.Keys = KeysAuto
 	case KeysAuto, KeysStrict, KeysLoose:
 	default:
-		return o, fault.Usagef("keys are %q", o.Keys).WithHint("they may be auto, strict or loose")
+		return o, fault.Usagef("keys is %q", o.Keys).WithHint("choose auto, strict or loose")
 	}
 	switch o.Streams {
 	case "":
 		o.Streams = StreamsAuto
 	case StreamsAuto, StreamsEach, StreamsMerged:
 	default:
-		return o, fault.Usagef("streams are %q", o.Streams).WithHint("they may be auto, each or merged")
+		return o, fault.Usagef("streams is %q", o.Streams).WithHint("choose auto, each or merged")
 	}
 	switch o.PhaseMode {
 	case "":
 		o.PhaseMode = phase.ModeAuto
 	case phase.ModeAuto, phase.ModePrefill, phase.ModeDecode:
 	default:
-		return o, fault.Usagef("the phase mode is %q", string(o.PhaseMode)).WithHint("it may be auto, prefill or decode")
+		return o, fault.Usagef("phase_mode is %q", string(o.PhaseMode)).WithHint("choose auto, prefill or decode")
 	}
 	if o.EditPercent == 0 {
 		o.EditPercent = defaultEditPercent
 	}
 	if o.EditPercent > mostEditPercent {
-		return o, fault.Usagef("%d %% of a repetition may be edits, expected at most %d: with more, repetitions have little in common", o.EditPercent, mostEditPercent).
-			WithHint("give a smaller --edit-percent")
+		return o, fault.Usagef("edit_percent is %d, expected 0 to %d: with more edits, repetitions have little in common", o.EditPercent, mostEditPercent)
 	}
 	if o.MaxLevels < 0 || o.MaxLevels > repeat.MaxLevels {
-		return o, fault.Usagef("%d levels are asked for", o.MaxLevels).WithHint("there are 1 to %d", repeat.MaxLevels)
+		return o, fault.Usagef("max_levels is %d", o.MaxLevels).WithHint("there are 1 to %d levels", repeat.MaxLevels)
 	}
 	if o.MaxLevels == 0 {
 		o.MaxLevels = repeat.MaxLevels
@@ -102,33 +101,27 @@ func UplifterSettings() cycledoc.CompatSettings {
 	return cycledoc.CompatSettings{MinAnchorCount: 5, MaxAnchorShare: 0.2, LengthTolerance: 0.05, OuterMatch: 0.95, SubMatch: 0.8, MinSubLength: 5}
 }
 
+// filledCompat are the settings as given, or uplifter's where none is. A setting that is 0 beside others is 0.
 func filledCompat(c cycledoc.CompatSettings) (cycledoc.CompatSettings, error) {
-	d := UplifterSettings()
-	if c.MinAnchorCount == 0 {
-		c.MinAnchorCount = d.MinAnchorCount
+	if c == (cycledoc.CompatSettings{}) {
+		return UplifterSettings(), nil
 	}
-	if c.MinSubLength == 0 {
-		c.MinSubLength = d.MinSubLength
+	if c.MinAnchorCount < 2 {
+		return c, fault.Usagef("min_anchor_count is %d", c.MinAnchorCount).WithHint("a kernel that occurs once repeats nothing: 2 or more")
+	}
+	if c.MinSubLength < 1 {
+		return c, fault.Usagef("min_sub_length is %d", c.MinSubLength).WithHint("the shortest cycle within a cycle has 1 kernel or more")
+	}
+	if !(c.LengthTolerance >= 0 && c.LengthTolerance <= 1) {
+		return c, fault.Usagef("length_tolerance is %v", c.LengthTolerance).WithHint("it is a share from 0 (all lengths are equal) to 1")
 	}
 	for _, share := range []struct {
-		name     string
-		value    *float64
-		standard float64
-	}{
-		{"the largest share of an anchor", &c.MaxAnchorShare, d.MaxAnchorShare},
-		{"the tolerance of lengths", &c.LengthTolerance, d.LengthTolerance},
-		{"the match of outer cycles", &c.OuterMatch, d.OuterMatch},
-		{"the match of cycles within cycles", &c.SubMatch, d.SubMatch},
-	} {
-		if *share.value == 0 {
-			*share.value = share.standard
+		name  string
+		value float64
+	}{{"max_anchor_share", c.MaxAnchorShare}, {"outer_match", c.OuterMatch}, {"sub_match", c.SubMatch}} {
+		if !(share.value > 0 && share.value <= 1) {
+			return c, fault.Usagef("%s is %v", share.name, share.value).WithHint("it is a share above 0 and up to 1")
 		}
-		if !(*share.value > 0 && *share.value <= 1) {
-			return c, fault.Usagef("%s is %v", share.name, *share.value).WithHint("it is a share above 0 and up to 1")
-		}
-	}
-	if c.MinAnchorCount < 2 || c.MinSubLength < 1 {
-		return c, fault.Usagef("an anchor needs at least 2 occurrences and a cycle 1 kernel, got %d and %d", c.MinAnchorCount, c.MinSubLength)
 	}
 	return c, nil
 }

@@ -2,6 +2,7 @@ package structure
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -23,6 +24,27 @@ func TestWhatNobodyAskedForHasItsDefault(t *testing.T) {
 	filled, err := Options{Compat: &cycledoc.CompatSettings{}}.Filled()
 	if err != nil || *filled.Compat != UplifterSettings() {
 		t.Errorf("%+v, %v; want uplifter's defaults", filled.Compat, err)
+	}
+}
+
+func TestASettingOfUplifterThatIsZeroIsZero(t *testing.T) {
+	exact := UplifterSettings()
+	exact.LengthTolerance = 0
+	if filled, err := (Options{Compat: &exact}).Filled(); err != nil || *filled.Compat != exact {
+		t.Errorf("%+v, %v; want lengths that are equal", filled.Compat, err)
+	}
+	for name, change := range map[string]func(*cycledoc.CompatSettings){
+		"min_anchor_count": func(c *cycledoc.CompatSettings) { c.MinAnchorCount = 0 },
+		"min_sub_length":   func(c *cycledoc.CompatSettings) { c.MinSubLength = 0 },
+		"max_anchor_share": func(c *cycledoc.CompatSettings) { c.MaxAnchorShare = 0 },
+		"outer_match":      func(c *cycledoc.CompatSettings) { c.OuterMatch = 0 },
+		"sub_match":        func(c *cycledoc.CompatSettings) { c.SubMatch = 0 },
+	} {
+		given := UplifterSettings()
+		change(&given)
+		if _, err := (Options{Compat: &given}).Filled(); !fault.Is(err, fault.Usage) || !strings.Contains(err.Error(), name+" is 0") {
+			t.Errorf("%s of 0: %v, want that it is refused by name", name, err)
+		}
 	}
 }
 
