@@ -21,6 +21,9 @@ type Identity struct {
 
 var numbered = lazyregexp.New(`(?i)(?:^|[^a-z])(node|rank|host|worker|proc|process|task)[-_.]?(\d{1,6})(?:[^0-9]|$)`)
 
+// ranked finds the number of a process in a name that also numbers its host, as in "node3.rank17.xplane.pb": there the process is meant.
+var ranked = lazyregexp.New(`(?i)(?:^|[^a-z])(rank)[-_.]?(\d{1,6})(?:[^0-9]|$)`)
+
 // identityFromPath looks for a number in the file's name, then in the directories above it, nearest first.
 func identityFromPath(path string) (Identity, bool) {
 	rest := filepath.ToSlash(path)
@@ -29,7 +32,11 @@ func identityFromPath(path string) (Identity, bool) {
 		if name == "" {
 			break
 		}
-		if m := numbered.FindStringSubmatch(name); m != nil {
+		m := ranked.FindStringSubmatch(name)
+		if m == nil {
+			m = numbered.FindStringSubmatch(name)
+		}
+		if m != nil {
 			n, err := strconv.Atoi(m[2])
 			if err == nil {
 				return Identity{ID: strings.ToLower(m[1]) + strconv.Itoa(n), Number: n, Source: "name"}, true
