@@ -20,7 +20,22 @@ type probeRequest struct {
 	Rate        float64           `json:"rate"`     // 0: the default
 	Interface   string            `json:"interface"`
 	JobFile     string            `json:"job_file"`
+	Ranks       [][]int           `json:"ranks"` // by peer: the processes of the job that are on its host
 	Environment map[string]string `json:"environment"`
+	KnownClock  *knownClock       `json:"known_clock"` // instead of the machine's, for tests
+}
+
+// knownClock is a clock of known error, in a host of its own: at the true instant t it shows t + offset + drift * (t - anchor).
+type knownClock struct {
+	Host     string `json:"host"`
+	OffsetNS int64  `json:"offset_ns"`
+	DriftPPB int64  `json:"drift_ppb"`
+	AnchorNS int64  `json:"anchor_ns"`
+}
+
+func (k *knownClock) shown(ns int64) int64 {
+	since := ns - k.AnchorNS
+	return ns + k.OffsetNS + since/1e9*k.DriftPPB + since%1e9*k.DriftPPB/1e9
 }
 
 // probeClocks measures the clocks of other hosts until its time is over. A job that is cancelled has measured too: what it found is in its
@@ -28,7 +43,10 @@ type probeRequest struct {
 func probeClocks(j *job.Job, r *probeRequest) (*probe.Document, error) {
 	asked := probe.Request{
 		Peers: r.Peers, Output: r.Output, Duration: time.Duration(r.Duration), Keep: time.Duration(r.Keep), Rate: r.Rate, Device: r.Interface,
-		JobFile: r.JobFile, Environment: r.Environment, Version: "prlx " + Version,
+		JobFile: r.JobFile, Environment: r.Environment, Version: "prlx " + Version, Ranks: r.Ranks,
+	}
+	if k := r.KnownClock; k != nil {
+		asked.HostClock, asked.Shown = k.Host, k.shown
 	}
 	if r.Node != nil {
 		n, err := strconv.Atoi(*r.Node)

@@ -171,6 +171,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_CYCLE_SERVERS",
         "PRLX_BENCH_FULL",
         "PRLX_CYCLE_HOSTILE_MB",
+        "PRLX_CLOCKS_ALL",
         "PRLX_JAX_PYTHON",
         "PRLX_TORCH_PYTHON",
         "PRLX_TRITON",

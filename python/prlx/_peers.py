@@ -1,18 +1,27 @@
-"""Probers of the processes of one job, which find each other through what the job's framework has for that."""
+"""Probers of the processes of one job, which find each other through what the job's framework has for that.
+
+A host measures once: the first of its processes does, on behalf of all of them.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from pathlib import Path
 
 from . import _probe
 from ._clocks import Probes
 
-PROBES_PER_HOST = 24  # a second: the default of the prober, which the processes of a host share
+
+def host_clock() -> str:
+    """What identifies the clock of this host: all processes between two starts of its kernel share it."""
+    with contextlib.suppress(OSError):
+        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    return socket.gethostname()
 
 
 def introduction(host: str, port: int) -> str:
-    """What a process tells the others: its host, and an address of it that they reach, with a port that nobody has.
+    """What a process tells the others: its host's clock, and an address of it that they reach, with a port that nobody has.
 
     ``host`` and ``port`` are where all processes have met: the system picks the address by which it would go there.
     """
@@ -23,15 +32,22 @@ def introduction(host: str, port: int) -> str:
     with socket.socket(family, socket.SOCK_DGRAM) as free:
         free.bind((mine, 0))
         number = free.getsockname()[1]
-    return f"{socket.gethostname()} [{mine}]:{number}" if ":" in mine else f"{socket.gethostname()} {mine}:{number}"
+    return f"{host_clock()} [{mine}]:{number}" if ":" in mine else f"{host_clock()} {mine}:{number}"
 
 
-def probes(told: list[str], process: int, key: str, output: Path) -> Probes:
-    """Start the prober of a process, given what all processes have told, in their order, and the key of the job."""
-    split = [one.split() for one in told]
-    of_host = sum(host == split[process][0] for host, _ in split)
-    asked = _probe.request(
-        output=output, peers=[peer for _, peer in split], node=process, rate=max(1, PROBES_PER_HOST // of_host)
-    )
+def probes(told: list[str], process: int, key: str, output: Path) -> Probes | None:
+    """Start the prober of a host, given what all processes have told, in their order, and the key of the job.
+
+    None where an earlier process of the host does it, and where all are of one host: there is one clock then.
+    """
+    ranks: dict[str, list[int]] = {}
+    for rank, one in enumerate(told):
+        ranks.setdefault(one.split()[0], []).append(rank)
+    hosts = list(ranks.values())
+    node = next(number for number, of_host in enumerate(hosts) if process in of_host)
+    if len(hosts) < 2 or hosts[node][0] != process:
+        return None
+    asked = _probe.request(output=output, peers=[told[of_host[0]].split()[1] for of_host in hosts], node=node)
+    asked["ranks"] = hosts
     asked["environment"] = {"PRLX_JOB_KEY": key}
     return Probes(asked)

@@ -44,8 +44,8 @@ class Trace:
     process, processes
         Which process of the job this is, and how many there are.
     xplane, snapshots, probes
-        The trace of this process, the readings of its clocks and its probes of the other processes' clocks, once the
-        recording has ended; None where there are none.
+        The trace of this process, the readings of its clocks and its probes of the other hosts' clocks, once the
+        recording has ended; None where there are none: the first process of a host probes for all of them.
     counters
         The telemetry of the sampler of clocks.
     combined
@@ -151,7 +151,7 @@ def _agree(runs: Path, process: int, processes: int) -> tuple[str, str]:
 
 
 def _probe_others(done: Trace, private: Path) -> Probes | None:
-    """Start a prober whose peers are the other processes of the job, which start theirs."""
+    """Start the prober of this host, whose peers are those of the others; None where another process of the host does."""
     client, key = _client(), f"prlx/trace/{_runs}"
     if client is None or done.processes < 2:
         return None
@@ -201,8 +201,8 @@ def start_trace(
         As for ``prlx.clocks``. ``profiler_options.advanced_configuration["snapshot_pair_period_ms"]`` counts where
         ``period_ms`` is ``None``.
     probes
-        Whether the processes measure each other's clocks meanwhile, by small UDP packets; ``None`` does so where clocks are
-        recorded. A network that drops them costs nothing but the probes.
+        Whether the hosts measure each other's clocks meanwhile, by small UDP packets of one process of each; ``None`` does so
+        where clocks are recorded. A network that drops them costs nothing but the probes.
     combine
         At the end process 0 waits for the others and puts the run on one clock, into ``<run>_aligned`` beside it: where all
         of them see the directory. Otherwise a warning says what is missing, and ``Trace.command`` does it later.

@@ -129,7 +129,9 @@ class TraceHandler:
                 return
             self._probes = False  # from now on they run
             told = [store.get(key).decode() for key in keys]
-            self.clocks._add(_peers.probes(told, rank, store.get("prlx/key").decode(), self.directory))
+            prober = _peers.probes(told, rank, store.get("prlx/key").decode(), self.directory)
+            if prober is not None:
+                self.clocks._add(prober)
         except Exception as error:  # of the store, of the network: a training goes on without probes
             self._probes = False
             warnings.warn(f"the clocks of the other ranks are not measured: {error}", stacklevel=4)
@@ -203,8 +205,9 @@ def trace_handler(
     tracer, period_ms
         As for ``prlx.clocks``.
     probes
-        Whether ranks that record clocks measure each other's meanwhile, by small UDP packets, from when all of them have
-        a handler. They find each other through the store of ``torch.distributed``; no rank waits for another.
+        Whether the hosts of ranks that record clocks measure each other's meanwhile, by small UDP packets of one rank of
+        each, from when all ranks have a handler. They find each other through the store of ``torch.distributed``; no rank
+        waits for another.
 
     Returns
     -------

@@ -158,7 +158,7 @@ def test_ranks_measure_each_others_clocks_once_all_are_there(tmp_path: Path, mon
     store = put(monkeypatch, 1, 3)
     handler = prlx.torch.trace_handler(tmp_path, probes=True)
     mine = store.get("prlx/peer/1").decode()
-    assert re.fullmatch(rf"{re.escape(socket.gethostname())} 127\.0\.0\.1:\d+", mine)
+    assert re.fullmatch(rf"{_peers.host_clock()} 127\.0\.0\.1:\d+", mine)
     store.set("prlx/key", "secret of the job")
     store.set("prlx/peer/0", "first 10.0.0.1:7")
     handler.look()
@@ -167,7 +167,7 @@ def test_ranks_measure_each_others_clocks_once_all_are_there(tmp_path: Path, mon
     handler.look()
     assert Prober.asked["peers"] == ["10.0.0.1:7", mine.split()[1], "10.0.0.2:7"]
     assert str(Prober.asked["node"]) == "1"
-    assert Prober.asked["rate"] == 24
+    assert Prober.asked["ranks"] == [[0], [1], [2]]
     assert Prober.asked["environment"] == {"PRLX_JOB_KEY": "secret of the job"}
     monkeypatch.setattr(Prober, "asked", {**Prober.asked, "again": True})
     handler.look()
@@ -355,10 +355,10 @@ def test_runs_of_one_second_are_apart(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_the_processes_measure_each_others_clocks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answered: int
 ) -> None:
-    service, host = Service(), socket.gethostname()
+    service = Service()
     service.values |= {
         "prlx/trace/1/name": "run", "prlx/trace/1/key": "secret of the job", "prlx/trace/1/peer/0": "first 10.0.0.1:7",
-        "prlx/trace/1/peer/1": "first [fe80::1]:7", "prlx/trace/1/peer/3": f"{host} 10.0.0.2:8",
+        "prlx/trace/1/peer/1": "first [fe80::1]:7", "prlx/trace/1/peer/3": f"{_peers.host_clock()} 10.0.0.2:8",
     }  # fmt: skip
     FakeJax(monkeypatch, 2, 4, service)
     monkeypatch.setattr(Prober, "answered", answered)
@@ -366,19 +366,35 @@ def test_the_processes_measure_each_others_clocks(
     monkeypatch.setattr(_clocks, "Probes", Prober)
     with prlx.jax.trace(tmp_path) as traced:
         mine = service.values["prlx/trace/1/peer/2"]
-        assert re.fullmatch(rf"{re.escape(host)} 127\.0\.0\.1:\d+", mine)
+        assert re.fullmatch(rf"{_peers.host_clock()} 127\.0\.0\.1:\d+", mine)
     asked = Prober.asked
-    assert asked["peers"] == ["10.0.0.1:7", "[fe80::1]:7", mine.split()[1], "10.0.0.2:8"]
-    assert str(asked["node"]) == "2"
-    assert asked["rate"] == 12  # two processes share this host
+    assert asked["peers"] == ["10.0.0.1:7", mine.split()[1]]  # a host measures once
+    assert str(asked["node"]) == "1"
+    assert asked["ranks"] == [[0, 1], [2, 3]]
     assert asked["environment"] == {"PRLX_JOB_KEY": "secret of the job"}
     assert traced.run_dir == tmp_path / "plugins" / "profile" / "run"
     if answered:
-        assert traced.probes == traced.run_dir / "probes_node2.jsonl"
+        assert traced.probes == traced.run_dir / "probes_node1.jsonl"
         assert traced.probes.exists()
     else:  # a file without stamps would stand in the way of combining
         assert traced.probes is None
         assert not list(tmp_path.rglob("probes_*"))
+
+
+@pytest.mark.parametrize(
+    ("process", "hosts", "node"),
+    [(0, "aabb", 0), (1, "aabb", None), (2, "aabb", 1), (3, "abab", None), (1, "abab", 1), (0, "aaaa", None)],
+)
+def test_the_first_process_of_a_host_measures_for_all_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, process: int, hosts: str, node: int | None
+) -> None:
+    monkeypatch.setattr(_peers, "Probes", Prober)
+    told = [f"clock-{host} 10.0.0.{rank}:7" for rank, host in enumerate(hosts)]
+    prober = _peers.probes(told, process, "secret of the job", tmp_path)
+    assert (prober is None) == (node is None)
+    if prober is not None:
+        assert int(Prober.asked["node"]) == node
+        assert Prober.asked["peers"] == [told[hosts.index(host)].split()[1] for host in "ab"]
 
 
 @pytest.mark.usefixtures("_fresh")

@@ -50,6 +50,7 @@ type File struct {
 	Declared  *Declared
 	Stamps    []Stamp
 	Starts    []NodeMeta // beside Stamps: what meta lines say about the starts of recordings, in file order
+	Probers   []Prober   // what meta lines say about who probed, in file order
 
 	Lines        int      // lines or array elements that were read, blank ones not counted
 	Skipped      int      // lines that are no record: not JSON, or a field missing or out of range
@@ -66,6 +67,13 @@ type NodeMeta struct {
 	Node            int
 	StartWalltimeNS int64 // the host's wall clock at the start, 0 when not known
 	StartTracerNS   int64 // the tracer's clock at the start (start_gpu_ns), 0 when not known
+}
+
+// Prober is what the header of a file of stamps says about who probed.
+type Prober struct {
+	Node     int     // its number
+	Hostname string  // of its host, "" when not stated
+	Ranks    [][]int // by number of prober: the ranks whose processes are on its host; nil when not stated
 }
 
 const expected = "expected one of: SnapshotPairs (protobuf, or JSON lines with sys_clock_ns and tracer_clock_ns), probe windows " +

@@ -155,7 +155,44 @@ func (f *File) nodeMeta(b []byte) error {
 		return err
 	}
 	f.metas = append(f.metas, m)
-	return nil
+	p, err := parseProber(b)
+	if p.Hostname != "" || p.Ranks != nil {
+		p.Node = m.Node
+		f.Probers = append(f.Probers, p)
+	}
+	return err
+}
+
+// maxHostname is how long the name of a host may be.
+const maxHostname = 255
+
+func parseProber(b []byte) (p Prober, err error) {
+	total := 0
+	err = object(b, func(key, value []byte) error {
+		switch string(key) {
+		case "hostname":
+			if p.Hostname = string(unquote(value)); len(p.Hostname) > maxHostname {
+				return fmt.Errorf("a host name of %d bytes, at most %d", len(p.Hostname), maxHostname)
+			}
+		case "ranks":
+			p.Ranks = [][]int{}
+			return array(value, func(of []byte) error {
+				ranks := []int{}
+				err := array(of, func(one []byte) error {
+					r, err := nodeID(one)
+					ranks = append(ranks, r)
+					if total++; total > MaxEdges && err == nil {
+						err = fmt.Errorf("more than %d ranks", MaxEdges)
+					}
+					return err
+				})
+				p.Ranks = append(p.Ranks, ranks)
+				return err
+			})
+		}
+		return nil
+	})
+	return p, err
 }
 
 func parseNodeMeta(b []byte) (NodeMeta, error) {

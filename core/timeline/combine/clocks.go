@@ -250,7 +250,7 @@ func (t *task) options() offsets.Options {
 func (t *task) reference() offsets.Options {
 	if t.alone() {
 		if n, err := strconv.Atoi(strings.TrimLeft(t.req.Reference, "abcdefghijklmnopqrstuvwxyz-_")); err == nil {
-			return offsets.Options{Reference: n, ReferenceSet: true}
+			return offsets.Options{Reference: t.probers.ofRank(n), ReferenceSet: true}
 		}
 		return offsets.Options{}
 	}
@@ -271,6 +271,7 @@ func (t *task) solveProbes(k *known) (err error) {
 		return nil
 	}
 	k.method = MethodProbes
+	t.placeProbers(p)
 	k.solution, err = p.solve(t.job.Context(), t.options())
 	return err
 }
@@ -433,7 +434,7 @@ func (t *task) wallClocks(k *known) error {
 	if k.solution != nil && t.alone() {
 		t.adoptReference(k)
 	} else if k.solution != nil {
-		ref, ok := k.solution.Node(t.nodes[t.ref].Number)
+		ref, ok := k.solution.Node(t.probedBy(t.nodes[t.ref]).Number)
 		if !ok {
 			return fault.New(fault.Alignment, "the clock data says nothing about the reference %s (node %d); it is about nodes %v", t.nodes[t.ref].ID, t.nodes[t.ref].Number, solved(k.solution)).
 				WithHint("pick a reference among them, or name the traces: prlx combine %d=%s ...", k.solution.Reference, t.nodes[t.ref].Path)

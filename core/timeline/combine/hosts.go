@@ -14,13 +14,14 @@ func (t *task) shareClocks(m *collective.Matched) {
 	byHost := map[string][]*Node{}
 	var hosts []string
 	for _, n := range t.nodes {
-		if n.Host == "" || !n.absolute || n.parts() > 1 {
+		host := t.probers.hostOf(n)
+		if host == "" || !n.absolute || n.parts() > 1 {
 			continue
 		}
-		if byHost[n.Host] == nil {
-			hosts = append(hosts, n.Host)
+		if byHost[host] == nil {
+			hosts = append(hosts, host)
 		}
-		byHost[n.Host] = append(byHost[n.Host], n)
+		byHost[host] = append(byHost[host], n)
 	}
 	t.shares = map[*Node]*Node{}
 	for _, h := range hosts {
@@ -29,7 +30,7 @@ func (t *task) shareClocks(m *collective.Matched) {
 			continue
 		}
 		if key, found := t.impossibleAmong(m, list); found {
-			t.warn("the traces %s are of one host, %s, and yet %s was impossible on one clock: each is taken to have a clock of its own", ids(list), h, key)
+			t.warn("the traces %s are of one host, %s, and yet %s was impossible on one clock: each is taken to have a clock of its own", ids(list), list[0].Host, key)
 			continue
 		}
 		center := list[0]
@@ -39,7 +40,7 @@ func (t *task) shareClocks(m *collective.Matched) {
 		for _, n := range list {
 			t.shares[n] = center
 		}
-		t.note("the traces %s are of one host, %s, and share its clock", ids(list), h)
+		t.note("the traces %s are of one host, %s, and share its clock", ids(list), list[0].Host)
 	}
 }
 

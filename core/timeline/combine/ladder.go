@@ -44,7 +44,7 @@ func (t *task) rungs(n *Node, k *known, toRef *clock.Map) []rung {
 		out = append(out, rung{method, o, m, t.typicalBound(n, m)})
 	}
 	if k.solution != nil {
-		if o, ok := k.solution.Node(n.Number); ok {
+		if o, ok := k.solution.Node(t.probedBy(n).Number); ok {
 			add(k.method, o, toRef)
 		}
 	}

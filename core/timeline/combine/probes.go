@@ -13,6 +13,7 @@ type probes struct {
 	stamps  []clockfile.Stamp
 	windows []*clockfile.Windows
 	metas   []clockfile.NodeMeta
+	probers []clockfile.Prober
 }
 
 // readProbes reads probe files with read.
@@ -29,6 +30,7 @@ func readProbes(paths []string, read func(path string) (*clockfile.File, error))
 				return nil, fault.New(fault.Limit, "more than %d probe stamps in all", clockfile.MaxRows).WithPath(path)
 			}
 			p.stamps = append(p.stamps, f.Stamps...)
+			p.probers = append(p.probers, f.Probers...)
 			p.metas = append(p.metas, f.Starts...)
 		case clockfile.KindWindows:
 			if len(f.Windows.Rows) == 0 && f.Windows.Meta.StartWalltimeNS == 0 { // a prober whom nobody answered, of either kind

@@ -39,6 +39,7 @@ type task struct {
 	plans     []*align.Plan   // by node; nil where a trace is re-timed as text
 	judging   bool            // the clocks that are given are judged by collectives, so they are not made of them
 	shares    map[*Node]*Node // nodes that share the clock of another
+	probers   probers         // whose clocks the probers measured
 	clocksToo bool            // the collectives are looked for to relate the clocks
 	shortest  int             // launches that were kept whatever the lot said
 

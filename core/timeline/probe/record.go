@@ -26,6 +26,9 @@ type Header struct {
 	Rate   any    `json:"rate,omitempty"`   // probes a second
 	Kernel bool   `json:"kernel,omitempty"` // the kernel stamps packets here
 	By     string `json:"producer,omitempty"`
+
+	Hostname string  `json:"hostname,omitempty"` // of this machine, by which traces know it
+	Ranks    [][]int `json:"ranks,omitempty"`    // by peer: the processes of the job that are on its host, where the list of peers is not theirs
 }
 
 // Limits of files.

@@ -30,8 +30,9 @@ type Request struct {
 	Duration time.Duration
 	Keep     time.Duration // only the last stretch of the stamps; 0: all
 	Rate     float64
-	Device   string // network interface
-	JobFile  string // holds the key
+	Device   string  // network interface
+	JobFile  string  // holds the key
+	Ranks    [][]int // by peer: the processes of the job on its host, where that is known; for the file
 
 	Environment map[string]string // of the process: the job's key, the launcher's list of hosts
 	Version     string
@@ -39,6 +40,7 @@ type Request struct {
 	// For tests: an identity of the host's clock that is not the machine's, a socket that is open, a clock that is not the machine's.
 	HostClock string
 	Socket    *UDP
+	Shown     func(ns int64) int64 // what that clock shows when the machine's shows ns
 }
 
 // Document is prlx.probe/1: what a prober did.
@@ -139,6 +141,9 @@ func (r Request) plan() (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	if len(p.Ranks) > 0 && len(p.Ranks) != len(p.peers) {
+		return nil, fault.Usagef("the ranks of %d hosts beside %d peers", len(p.Ranks), len(p.peers))
+	}
 	if p.key, err = jobKey(r.JobFile, get("PRLX_JOB_KEY")); err != nil {
 		return nil, err
 	}
@@ -234,8 +239,13 @@ func (p *plan) measure(j *job.Job, mono func() int64, until int64, doc *Document
 		}
 	}
 	defer u.Close()
+	if p.Shown != nil {
+		u.Shown = p.Shown
+	}
+	hostname, _ := os.Hostname()
 	rec, err := NewRecorder(p.Output, Header{
 		Node: p.node, Name: p.peers[p.node], Host: p.host(), ID: doc.Session, Peers: len(p.peers), Rate: p.Rate, Kernel: u.Kernel(), By: p.Version,
+		Hostname: hostname, Ranks: p.Ranks,
 	}, p.Keep, mono())
 	if err != nil {
 		return err
