@@ -44,14 +44,20 @@ func denseKineto(t testing.TB, dir string, steps int) (inputs []Input) {
 	return inputs
 }
 
-// BenchmarkDenseCollectives compares combining by wall clocks, which looks at collectives to judge them, with relating the clocks by them.
+// BenchmarkDenseCollectives compares combining by wall clocks and by declared offsets, which look at collectives to judge them, with relating the clocks
+// by them. Events of wall clocks are copied, those of the others re-timed.
 func BenchmarkDenseCollectives(b *testing.B) {
 	dir := b.TempDir()
 	inputs := denseKineto(b, dir, 3000)
-	for _, method := range []string{MethodWall, MethodCollectives} {
+	declared := put(b, dir, "declared.json", []byte(`{"nodes": {"rank0": {"offset_ns": 0, "bound_ns": 0}, "rank1": {"offset_ns": 7000, "bound_ns": 5000}, "rank2": {"offset_ns": 14000, "bound_ns": 5000}, "rank3": {"offset_ns": 21000, "bound_ns": 5000}}}`))
+	for _, method := range []string{MethodWall, MethodDeclared, MethodCollectives} {
 		b.Run(method, func(b *testing.B) {
 			for i := range b.N {
-				doc, _, err := Run(job.New(context.Background(), job.Options{Workers: 1}), Request{Inputs: inputs, Method: method, Output: filepath.Join(dir, fmt.Sprint(method, i, ".json")), Overwrite: true})
+				r := Request{Inputs: inputs, Method: method, Output: filepath.Join(dir, fmt.Sprint(method, i, ".json")), Overwrite: true}
+				if method == MethodDeclared {
+					r.Declared = declared
+				}
+				doc, _, err := Run(job.New(context.Background(), job.Options{Workers: 1}), r)
 				if err != nil || doc.Collectives.Groups != 3000 {
 					b.Fatal(err, doc)
 				}

@@ -110,6 +110,58 @@ func TestTheTruthIsWithinWhatMeetingsAllow(t *testing.T) {
 	}
 }
 
+// TestWhatTheSieveLeavesOutFollows: programs without it reach the same limits, with few rows of many.
+func TestWhatTheSieveLeavesOutFollows(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	all, left := 0, 0
+	for seed := range uint64(12) {
+		g := newGathering(seed, 3, 120)
+		j, frames := g.frames(t)
+		f := frames[len(frames)/2]
+		var free []int32
+		for i := range f.track {
+			if f.track[i].known && len(f.track[i].hi.at) > 0 {
+				free = append(free, int32(i))
+			}
+		}
+		program := func(s *sieve) *linearProgram {
+			p := newLinearProgram(2 * len(free))
+			for i := range p.low {
+				p.low[i], p.high[i] = -1e9, 1e9
+				if i%2 == 1 {
+					p.low[i], p.high[i] = -300, 200 // ns a second
+				}
+			}
+			for _, q := range j.facts(f, j.within(f.interval), nil, free, s) {
+				p.rows = append(p.rows, q.constraint)
+			}
+			return p
+		}
+		p := program(nil)
+		q := program(newSieve(f, p, free))
+		all, left = all+len(p.rows), left+len(q.rows)
+		goal := make([]float64, len(p.z))
+		for range 20 {
+			for i := range goal {
+				goal[i] = r.NormFloat64()
+			}
+			a, b := p.maximize(goal), q.maximize(goal)
+			value := func(z []float64) (v float64) {
+				for i := range goal {
+					v += goal[i] * z[i]
+				}
+				return v
+			}
+			if a != solved || a != b || max(value(p.z)-value(q.z), value(q.z)-value(p.z)) > 1 {
+				t.Fatalf("seed %d: %g with all facts, %g with those of the sieve", seed, value(p.z), value(q.z))
+			}
+		}
+	}
+	if t.Logf("%d facts, %d left", all, left); left*5 > all*4 {
+		t.Errorf("%d of %d facts are left", left, all)
+	}
+}
+
 // TestLimitsOfFewClocksAreReached: of few clocks the limits are those of all lines together. At each end of a frame there are lines, one for each
 // clock, that no fact contradicts and that reach the limit; the slow twin finds them by walking along the facts of all pairs.
 func TestLimitsOfFewClocksAreReached(t *testing.T) {
@@ -123,7 +175,7 @@ func TestLimitsOfFewClocksAreReached(t *testing.T) {
 				free = append(free, int32(i))
 			}
 		}
-		facts := j.facts(f, j.within(f.interval), nil, free)
+		facts := j.facts(f, j.within(f.interval), nil, free, nil)
 		p := newLinearProgram(2 * len(free))
 		for i := range p.low {
 			p.low[i], p.high[i] = -1e9, 1e9

@@ -38,7 +38,7 @@ func (j *joint) tighten(f *frame, meetings []int32, out map[int32]bool) {
 			p.low[2*n+1], p.high[2*n+1] = math.Min(p.low[2*n+1], l.s), math.Max(p.high[2*n+1], l.s)
 		}
 	}
-	facts := j.facts(f, meetings, out, free)
+	facts := j.facts(f, meetings, out, free, newSieve(f, p, free))
 	if len(facts) == 0 {
 		return
 	}
@@ -96,33 +96,43 @@ type fact struct {
 	open bool
 }
 
-// facts lists the facts of the meetings; nil where they are too many.
-func (j *joint) facts(f *frame, meetings []int32, out map[int32]bool, free []int32) []fact {
+// facts lists the facts of the meetings that a sieve lets through (nil: all); nil where they are too many.
+func (j *joint) facts(f *frame, meetings []int32, out map[int32]bool, free []int32, s *sieve) []fact {
 	var facts []fact
 	var list []seen
-	for _, i := range meetings {
-		if out[i] {
-			continue
-		}
-		list = f.look(j.m.Of(int(i)), list[:0])
-		for a := range list {
-			for b := range list {
-				x, y := &list[a], &list[b]
-				if a == b || !x.gives || !y.takes {
-					continue
-				}
-				// error of y at its leaving - error of x at its entering <= what lies between
-				q := fact{constraint: constraint{most: y.left - x.enter + f.tol}}
-				_, hi := f.limits(y.clock, y.left)
-				lo, _ := f.limits(x.clock, x.enter)
-				q.open = hi-lo > q.most
-				q.line(slices.Index(free, y.clock), y.left/1e9, +1)
-				q.line(slices.Index(free, x.clock), x.enter/1e9, -1)
-				if facts = append(facts, q); len(facts) > mostFacts {
-					return nil
+	each := func(visit func(x, y *seen)) {
+		for _, i := range meetings {
+			if out[i] {
+				continue
+			}
+			list = f.look(j.m.Of(int(i)), list[:0])
+			for a := range list {
+				for b := range list {
+					if x, y := &list[a], &list[b]; a != b && x.gives && y.takes {
+						visit(x, y)
+					}
 				}
 			}
 		}
+	}
+	if s != nil {
+		each(s.see)
+	}
+	each(func(x, y *seen) {
+		if len(facts) > mostFacts || s != nil && s.follows(x, y) {
+			return
+		}
+		// error of y at its leaving - error of x at its entering <= what lies between
+		q := fact{constraint: constraint{most: y.left - x.enter + f.tol}}
+		_, hi := f.limits(y.clock, y.left)
+		lo, _ := f.limits(x.clock, x.enter)
+		q.open = hi-lo > q.most
+		q.line(slices.Index(free, y.clock), y.left/1e9, +1)
+		q.line(slices.Index(free, x.clock), x.enter/1e9, -1)
+		facts = append(facts, q)
+	})
+	if len(facts) > mostFacts {
+		return nil
 	}
 	return facts
 }
