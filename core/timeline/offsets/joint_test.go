@@ -138,7 +138,7 @@ func TestWhatTheSieveLeavesOutFollows(t *testing.T) {
 			return p
 		}
 		p := program(nil)
-		q := program(newSieve(f, p, free))
+		q := program(newSieve(f, p, free, 4))
 		all, left = all+len(p.rows), left+len(q.rows)
 		goal := make([]float64, len(p.z))
 		for range 20 {

@@ -6,6 +6,7 @@ type sieve struct {
 	f         *frame
 	low, high []float64 // how fast the line of each clock can run, ns a second; 0 of the reference, which has none
 	best      map[sieved]firm
+	stretches float64
 }
 
 // sieved is a pair of clocks and a stretch of the frame.
@@ -20,8 +21,8 @@ type firm struct{ left, enter float64 }
 // sieveStretches is into how many a frame is divided.
 const sieveStretches = 64
 
-func newSieve(f *frame, p *linearProgram, free []int32) *sieve {
-	s := &sieve{f: f, low: make([]float64, len(f.track)), high: make([]float64, len(f.track)), best: map[sieved]firm{}}
+func newSieve(f *frame, p *linearProgram, free []int32, stretches int) *sieve {
+	s := &sieve{f: f, low: make([]float64, len(f.track)), high: make([]float64, len(f.track)), best: map[sieved]firm{}, stretches: float64(stretches)}
 	for n, c := range free {
 		s.low[c], s.high[c] = p.low[2*n+1], p.high[2*n+1]
 	}
@@ -29,7 +30,7 @@ func newSieve(f *frame, p *linearProgram, free []int32) *sieve {
 }
 
 func (s *sieve) at(x, y *seen) sieved {
-	stretch := int32((y.left + s.f.edge()) / (2*s.f.edge() + 1) * sieveStretches)
+	stretch := int32((y.left + s.f.edge()) / (2*s.f.edge() + 1) * s.stretches)
 	return sieved{x.clock, y.clock, stretch}
 }
 

@@ -38,7 +38,7 @@ func (j *joint) tighten(f *frame, meetings []int32, out map[int32]bool) {
 			p.low[2*n+1], p.high[2*n+1] = math.Min(p.low[2*n+1], l.s), math.Max(p.high[2*n+1], l.s)
 		}
 	}
-	facts := j.facts(f, meetings, out, free, newSieve(f, p, free))
+	facts := j.facts(f, meetings, out, free, newSieve(f, p, free, sieveStretches))
 	if len(facts) == 0 {
 		return
 	}
