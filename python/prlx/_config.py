@@ -95,23 +95,29 @@ def _whole(raw: object) -> int:
 
 def _alignment(command: str) -> tuple[Setting, ...]:
     return (
-        Setting(f"{command}.method", "choice", "auto", "how the clocks of the nodes are related", METHODS),
-        Setting(f"{command}.policy", "choice", "degrade", "what happens where no clock reading reaches", POLICIES),
+        Setting(f"{command}.method", "choice", "auto", "what relates the clocks of the nodes", METHODS),
+        Setting(
+            f"{command}.policy", "choice", "degrade", "what to do with times that no clock reading covers", POLICIES
+        ),
         Setting(f"{command}.timebase", "choice", "host", "the clock that the output shows", TIMEBASES),
         Setting(
             f"{command}.reference", "text", None, "the node whose clock all others are put on", unset="the first node"
         ),
-        Setting(f"{command}.correction-stat", "switch", False, "add the correction in ns to every event"),
+        Setting(f"{command}.correction-stat", "switch", False, "add to every event by how many ns it was moved"),
         Setting(
-            f"{command}.device-clocks", "choice", "trust", "whether kernels begin after their launches", DEVICE_CLOCKS
+            f"{command}.device-clocks",
+            "choice",
+            "trust",
+            "trust the clocks of devices, check or correct them",
+            DEVICE_CLOCKS,
         ),
-        Setting(f"{command}.bound-stat", "switch", False, "add how far off it can be to every event"),
+        Setting(f"{command}.bound-stat", "switch", False, "add to every event by how many ns it can be off"),
         Setting(f"{command}.strict", "switch", False, "exit 5 when a part could not be aligned"),
     )
 
 
 SETTINGS: tuple[Setting, ...] = (
-    Setting("workers", "whole", None, "goroutines that work at the same time", unset="all CPUs"),
+    Setting("workers", "whole", None, "parallel workers", unset="all CPUs"),
     Setting(
         "memory-limit",
         "size",

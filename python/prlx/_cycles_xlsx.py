@@ -45,7 +45,7 @@ def check(target: Path, *, overwrite: bool) -> None:
     """Say what stands against writing before any work is done."""
     _library()
     if target.exists() and not overwrite:
-        raise FileAccessError("already exists", path=str(target), hint="choose another name or allow overwriting")
+        raise FileAccessError("already exists", path=str(target), hint="choose another name, or pass --overwrite")
     if not target.absolute().parent.is_dir():
         raise FileAccessError("no such directory to write to", path=str(target.parent))
 

@@ -18,7 +18,6 @@ from ._table import Table, as_bits
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
-
     from ._progress import Progress
     from ._request import Path as AnyPath
 

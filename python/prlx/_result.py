@@ -191,7 +191,7 @@ class Result:
 def write_text(target: Path, text: str, *, overwrite: bool) -> None:
     """Write a whole small file or nothing: a temporary name beside it, then renamed."""
     if target.exists() and not overwrite:
-        raise FileAccessError("already exists", path=str(target), hint="choose another name or allow overwriting")
+        raise FileAccessError("already exists", path=str(target), hint="choose another name, or pass --overwrite")
     if not target.parent.is_dir():
         hint = f"make it first: mkdir -p {target.parent}"
         raise FileAccessError("no such directory to write to", path=str(target.parent), hint=hint)

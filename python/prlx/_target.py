@@ -46,7 +46,7 @@ class Target:
         if self.is_file:
             if self.path.exists() and not overwrite:
                 raise FileAccessError(
-                    "already exists", path=str(self.path), hint="choose another name, or pass overwrite=True"
+                    "already exists", path=str(self.path), hint="choose another name, or pass --overwrite"
                 )
             return
         if self.path.is_file():
@@ -54,7 +54,7 @@ class Target:
         if self.path.is_dir() and any(self.path.iterdir()):
             if not overwrite:
                 raise FileAccessError(
-                    "is not empty", path=str(self.path), hint="choose another directory, or pass overwrite=True"
+                    "is not empty", path=str(self.path), hint="choose another directory, or pass --overwrite"
                 )
             for old in (*self.path.glob("*.prlx"), self.path / "session.json"):
                 old.unlink(missing_ok=True)
@@ -71,7 +71,7 @@ class Target:
             raise UsageError(
                 f"holds one launch already, and {kernel} is launched again",
                 path=str(self.path),
-                hint="name a directory to record several launches, or choose kernels with filter=",
+                hint="name a directory to record several launches, or choose kernels with --filter",
             )
         self._begun.add(number)
         safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]

@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Suspect(Brief):
-    """One collective that looks wrong: some node ended it before another had begun.
+    """One collective that looks wrong: a node left it before another node had entered it.
 
     Attributes
     ----------
     key, kind, occurrence
-        Which operation, what it does (``all-reduce``, ``permute``, ...), and its how-manieth execution.
+        Which operation, what it does (``all-reduce``, ``permute``, ...), and which of its executions, from 0.
     verdict
         ``violated`` or ``undecidable``.
     gap_ns
-        By how much; negative means impossible.
+        When the one left minus when the other entered; negative means impossible.
     bound_ns
-        How far off the gap can be; 0 when the clocks are taken as they stand.
+        How far off the gap can be; 0 when the clocks are taken as recorded.
     nodes
-        Who ended early, and who began late.
+        The node that left early, and the node that entered late.
     """
 
     key: str

@@ -238,7 +238,7 @@ func accountRows(a *cycledoc.Account) []accountRow {
 	for _, p := range a.Parts {
 		row := accountRow{What: p.Text, Time: exactSigned(p.DeltaNS)}
 		if p.Rows > 0 {
-			row.Rows = plural(p.Rows, "row", "rows")
+			row.Rows = plural(p.Rows, "kernel", "kernels")
 		}
 		out = append(out, row)
 	}

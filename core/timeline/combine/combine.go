@@ -59,7 +59,7 @@ type Outside struct {
 	Events    int64   `json:"events"`
 	Share     float64 `json:"share"`      // of all events that have a time
 	GrowthPPB int64   `json:"growth_ppb"` // by how much, at most, bounds grow there: ns in a second
-	Policy    Policy  `json:"policy"`     // degrade: clocks run on as in the readings, straying as they did; hold: the last offset is held
+	Policy    Policy  `json:"policy"`     // degrade: clocks run on as they did within the readings; hold: the last offset is kept
 	Said      string  `json:"said"`       // all that in a sentence
 }
 

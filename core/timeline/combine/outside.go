@@ -45,20 +45,20 @@ func (o *Outside) share() string {
 
 // sentence says how many events lie outside of the readings, and what that means.
 func (o *Outside) sentence() string {
-	assumed := "clocks are taken to run on as in them"
+	assumed := "clocks are assumed to run on as they did within them"
 	if o.Policy == Hold {
-		assumed = "the last offsets are held"
+		assumed = "the last offsets are kept"
 	}
-	return fmt.Sprintf("%s of the events lie outside the clock readings: %s there, straying by at most %s us in a second", o.share(), assumed, microseconds(o.GrowthPPB))
+	return fmt.Sprintf("%s of the events lie outside the clock readings: there %s, and the error grows by at most %s us a second", o.share(), assumed, microseconds(o.GrowthPPB))
 }
 
 // brief says the same in a few words, for a verdict.
 func (o *Outside) brief() string {
 	held := ""
 	if o.Policy == Hold {
-		held = " held,"
+		held = " last offset kept,"
 	}
-	return fmt.Sprintf("%s of the events outside the readings,%s straying at most %s us/s", o.share(), held, microseconds(o.GrowthPPB))
+	return fmt.Sprintf("%s of events outside clock readings,%s error grows up to %s us/s", o.share(), held, microseconds(o.GrowthPPB))
 }
 
 // microseconds writes ns as us, with three digits where they are fewer than a thousand.

@@ -237,7 +237,7 @@ func TestOptionsThatMeanNothingAreRefused(t *testing.T) {
 
 func TestATraceWithoutKernelsHasNoCycle(t *testing.T) {
 	d := mustFind(t, &kernels.Trace{}, Options{}).Document()
-	if d.Status != cycledoc.StatusNone || d.Verdict != "There is no kernel in this trace." {
+	if d.Status != cycledoc.StatusNone || d.Verdict != "This trace holds no kernels of a GPU or TPU." {
 		t.Errorf("%s: %s", d.Status, d.Verdict)
 	}
 	encoded(t, d)

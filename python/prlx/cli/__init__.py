@@ -57,11 +57,12 @@ def overview() -> str:
     lines = [
         "usage: prlx COMMAND [options]",
         "",
-        "Puts traces of many nodes on one clock, and says where two GPU runs first differ.",
+        "Says where two GPU runs first differ, puts traces of many nodes on one clock, and finds what repeats.",
         "",
         "examples:",
         "  prlx combine node0/ node1/ --probes probes_*.jsonl -o run/   align, merge, open in TensorBoard",
         "  prlx diff good.prlx bad.prlx --explain                       where two runs first differ, and why",
+        "  prlx cycles trace.json.gz                                    steps, layers and phases, and what they cost",
         "  prlx simulate train.py                                       its Triton kernels, checked, without a GPU",
         "  prlx inspect trace.json.gz                                   what is in a file",
         "",

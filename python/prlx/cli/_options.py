@@ -40,11 +40,9 @@ COMMON = (
 )
 
 CLOCK_FILES = (
-    Option(
-        ("--snapshots",), "snapshot pairs of a tracer clock: ID=FILE, or named by node", takes="paths", metavar="FILE"
-    ),
-    Option(("--offsets",), "clock offsets by round (JSONL), as prlx solve writes them", takes="path", metavar="FILE"),
-    Option(("--probes",), "probe windows or raw probe stamps: offsets are solved first", takes="paths", metavar="FILE"),
+    Option(("--snapshots",), "readings of a tracer's clock: ID=FILE, or named by node", takes="paths", metavar="FILE"),
+    Option(("--offsets",), "clock offsets (JSONL), as prlx solve writes them", takes="path", metavar="FILE"),
+    Option(("--probes",), "network probes: raw stamps or windows, solved first", takes="paths", metavar="FILE"),
     Option(("--declared",), "offsets you know: TOML or JSON, node -> offset", takes="path", metavar="FILE"),
 )
 
@@ -52,8 +50,8 @@ CLOCK_FILES = (
 def alignment(command: str) -> tuple[Option, ...]:
     """How clocks are related: the flags that every aligning command has."""
     return (
-        from_setting(f"{command}.method", "how clocks are related"),
-        from_setting(f"{command}.policy", "times that no clock reading covers"),
+        from_setting(f"{command}.method", "what relates the clocks"),
+        from_setting(f"{command}.policy", "what to do with times that no clock reading covers"),
         ROUND_BOUND,
         from_setting(f"{command}.timebase", "the clock that the output shows"),
         from_setting(f"{command}.reference", "the node whose clock the others are put on", metavar="NODE"),
@@ -72,7 +70,7 @@ ROUND_BOUND = Option(
     brief=True,
 )
 SKIP_UNREADABLE = Option(("--skip-unreadable",), "leave out traces that cannot be read, and say which", takes="switch")
-SALVAGE = Option(("--salvage",), "read what is complete of a trace that was cut", takes="switch")
+SALVAGE = Option(("--salvage",), "read the complete part of a trace that was cut off", takes="switch")
 WORKERS = from_setting("workers", "parallel workers; the output is the same for any number", metavar="N")
 MEMORY_LIMIT = from_setting("memory-limit", "memory that the job may take, such as 512MiB", metavar="SIZE")
 

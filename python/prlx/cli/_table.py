@@ -12,10 +12,10 @@ from .._errors import UsageError
 from ._command import Command
 
 COMMANDS: dict[str, str] = {
-    "combine": "aligns the clocks of N nodes and merges their traces",
-    "align": "aligns one node's trace",
-    "validate": "checks collectives of aligned or raw traces for impossible order",
-    "solve": "turns probe windows or raw stamps into round offsets",
+    "combine": "puts the traces of N nodes on one clock and merges them",
+    "align": "puts one node's trace on the clock of another node",
+    "validate": "checks traces for collectives in an impossible order",
+    "solve": "computes clock offsets from network probes",
     "probe": "measures the clocks of other hosts beside a job",
     "inspect": "shows what is in a file",
     "diff": "says where two recordings of a kernel, or two sessions, first differ, and why",
@@ -29,7 +29,7 @@ COMMANDS: dict[str, str] = {
     "doctor": "checks this installation",
     "version": "prints the version",
     "completion": "prints the completion script for a shell",
-    "config": "shows every setting and who set it",
+    "config": "shows every setting and where it was set",
 }
 
 

@@ -41,7 +41,7 @@ COMMAND = Command(
     name="align",
     run=run,
     examples=(
-        ("prlx align node1.xplane.pb --probes probes_*.jsonl -o out.pb", "by raw probes"),
+        ("prlx align node1.xplane.pb --probes probes_*.jsonl -o out.pb", "by network probes"),
         ("prlx align node1.xplane.pb --offsets offsets.jsonl -o out.pb", "by solved offsets"),
         ("prlx align b.json.gz --node 1 --declared off.toml -o b2.json.gz", ""),
     ),

@@ -128,14 +128,16 @@ COMMAND = Command(
     ),
     options=(
         file("--golden", "the recording, or session, that A must equal"),
-        Option(("--update-golden",), "replace the golden recording where it fails", takes="switch"),
+        Option(("--update-golden",), "replace the golden recording if the check fails", takes="switch"),
         MAX_DIVERGENCES,
         options.VALUES,
         options.TOLERANCE,
         Option(("--ignore",), "sites that do not count: file:line, func:NAME, ...", takes="texts", metavar="PATTERN"),
         replace(IGNORE_ACTIVE_MASK, brief=False),
         ACCEPTED,
-        Option(("--baseline",), "more runs equal to A: how they differ is noise", takes="paths", metavar="FILE"),
+        Option(
+            ("--baseline",), "more runs that should equal A; how they differ is noise", takes="paths", metavar="FILE"
+        ),
         file("--junit", "write a JUnit report"),
         file("--sarif", "write SARIF 2.1.0"),
         file("--github", "write GitHub annotations; - prints them"),
@@ -150,7 +152,7 @@ COMMAND = Command(
         file("--markdown", "write a summary for a pull request", brief=True),
         brief(options.OVERWRITE),
         BASELINE_B,
-        Option(("--explain",), "say why where it fails", takes="switch", off="--no-explain", brief=True),
+        Option(("--explain",), "say why if it fails", takes="switch", off="--no-explain", brief=True),
         *map(brief, FILTERS),
         Option(("--verify",), "read all of both", takes="switch", off="--no-verify", brief=True),
         SOURCE_ROOTS,

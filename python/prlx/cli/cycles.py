@@ -316,7 +316,7 @@ def _foot(document: Mapping[str, Any]) -> Iterator[str]:
     used = [
         f"{row['kind']} ({row['use']})" for row in document["evidence"] if row["use"] not in ("ignored", "not used")
     ]
-    yield f"{document['coverage']:.0%} of the kernels repeat; confidence {document['confidence']:.2f}; " + (
+    yield f"{100 * document['coverage']:.1f} % of the kernels repeat; confidence {document['confidence']:.2f}; " + (
         f"from {', '.join(used)}" if used else "from the order of kernels alone"
     )
     slowest = Counter({row["rank"]: row["slowest"] for row in document["rank_totals"]}).most_common(1)
@@ -362,7 +362,7 @@ def _account(account: Mapping[str, Any], ui: UI) -> Iterator[str]:
     yield ""
     yield f"a {account['of']}: {times}, {_exact(account['delta_ns'], sign=True)}, of which"
     rows = [
-        (_exact(part["delta_ns"], sign=True), part["text"], plural(part["rows"], "row") if part["rows"] else "")
+        (_exact(part["delta_ns"], sign=True), part["text"], format_count(part["rows"]) if part["rows"] else "")
         for part in account["parts"]
     ]
     yield from table(ui.out, _ACCOUNT, rows, indent=2)
@@ -415,7 +415,11 @@ COMMAND = Command(
         Option(("--keys",), "which kernels count as equal", choices=("auto", "strict", "loose")),
         Option(("--streams",), "each stream, or all of a device merged", choices=("auto", "each", "merged")),
         Option(("--rules",), "signature rules of your own, TOML", takes="path", metavar="FILE"),
-        Option(("--phase-mode",), "whose kernels the list and the CSV show", choices=("auto", "prefill", "decode")),
+        Option(
+            ("--phase-mode",),
+            "the phase whose kernels the list and the CSV show",
+            choices=("auto", "prefill", "decode"),
+        ),
         Option(
             ("--edit-percent",),
             "percent of kernels that may differ; default 5",

@@ -286,7 +286,7 @@ COMMAND = Command(
         brief(options.NAN),
         options.IGNORE,
         Option(
-            ("--baseline",), "more runs equal to A; what differs among them is noise", takes="paths", metavar="FILE"
+            ("--baseline",), "more runs that should equal A; how they differ is noise", takes="paths", metavar="FILE"
         ),
         Option(("--explain", "--classify"), "why: the evidence, and what kind of cause it is", takes="switch"),
         *FILTERS,
@@ -294,7 +294,7 @@ COMMAND = Command(
         SOURCE_ROOTS,
         LIBRARIES,
         Option(
-            ("--max-shown", "-n"), "clusters shown", takes="number", metavar="N", setting="diff.max-shown", brief=True
+            ("--max-shown", "-n"), "clusters to show", takes="number", metavar="N", setting="diff.max-shown", brief=True
         ),
         brief(MAX_DIVERGENCES),
         options.REQUIRE,

@@ -90,15 +90,15 @@ COMMAND = Command(
     options=(
         Option(
             ("--peers",),
-            "every host, in the same order everywhere: a file, or host:port,...; default: the list of SLURM, MPI, ...",
+            "every host, in the same order on all: a file, or host:port,...; default: the list of SLURM, MPI, ...",
             metavar="PEERS",
         ),
         Option(
-            ("--output", "-o"), "directory of the stamps; adds to what is there", "path", metavar="DIR", required=True
+            ("--output", "-o"), "directory for the stamps; keeps what is there", "path", metavar="DIR", required=True
         ),
         Option(("--duration",), "end after this time, such as 90s or 10min; default: at Ctrl-C", metavar="TIME"),
         Option(("--node",), "which of the peers this host is, from 0; default: by name or address", metavar="N"),
-        Option(("--keep",), "keep the stamps of this last stretch only, such as 1h", metavar="TIME"),
+        Option(("--keep",), "keep only the stamps of the last 1h, or another time", metavar="TIME"),
         Option(("--rate",), "probes a second to all peers together; default: 24", takes="whole", metavar="N"),
         Option(("--interface",), "the network interface to use", metavar="NAME"),
         Option(

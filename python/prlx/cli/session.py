@@ -131,7 +131,7 @@ COMMAND = Command(
         ("prlx session diff run_a/ run_b/ --html report.html", "the same in a browser"),
     ),
     positionals=(
-        Positional("VERB", "what to do", "one", VERBS, _REFUSED),
+        Positional("VERB", "list one session, or compare two", "one", VERBS, _REFUSED),
         Positional("SESSION_DIR", "a directory with session.json, or of .prlx files", "some"),
     ),
     options=_options(),

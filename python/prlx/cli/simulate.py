@@ -126,7 +126,7 @@ COMMAND = Command(
     examples=(
         ("prlx simulate train.py --steps 1", "its kernels, compiled and checked, without a GPU"),
         ("prlx simulate --map-cuda model.py", 'torch code that says device="cuda"'),
-        ("prlx simulate --record before/ train.py", "the same, recorded for prlx diff before/ after/"),
+        ("prlx simulate --record before/ train.py", "recorded, for prlx diff before/ after/"),
         ("prlx simulate --stop --seed 7 test.py", "until the first finding, in another order of warps"),
     ),
     positionals=(

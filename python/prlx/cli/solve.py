@@ -132,15 +132,15 @@ COMMAND = Command(
         ("prlx solve probe_windows_node*.jsonl --reference 1", "print only"),
         ("prlx solve --watch probes", "while prlx probe writes there"),
     ),
-    positionals=(
-        Positional("FILE", "probe windows or raw stamps (src, dst, seq, t1..t4); with --watch directories, too"),
-    ),
+    positionals=(Positional("FILE", "network probes: raw stamps or windows; with --watch also directories"),),
     options=(
         options.OUTPUT,
         options.OVERWRITE,
         options.from_setting("solve.reference", "the node that all offsets are relative to", metavar="NODE"),
         Option(
-            ("--watch",), "solve again and again until Ctrl-C; directories are looked into each time", takes="switch"
+            ("--watch",),
+            "solve again and again until Ctrl-C, with the files that have come to a directory",
+            takes="switch",
         ),
         Option(("--interval",), "seconds between two rounds of --watch; default: 2", takes="number", metavar="SECONDS"),
         Option(("--rounds",), "end --watch after so many rounds", takes="whole", metavar="N"),

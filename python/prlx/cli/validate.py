@@ -28,7 +28,8 @@ _COLUMNS = (
     Column("verdict"),
     Column("gap", right=True),
     Column("bound", right=True),
-    Column("who ended first"),
+    Column("left"),
+    Column("entered"),
 )
 _KINDS = (
     Column("kind"),
@@ -107,7 +108,8 @@ def _render(verdicts: Verdicts, ui: UI) -> Iterator[str]:
             _VERDICTS.get(row.verdict, row.verdict),
             format_ns(row.gap_ns),
             format_ns(row.bound_ns) if row.bound_ns else "",
-            " before ".join(row.nodes),
+            row.nodes[0],
+            row.nodes[-1],
         )
         for row in verdicts.worst
     ]
@@ -141,7 +143,7 @@ COMMAND = Command(
     run=run,
     examples=(
         ("prlx validate run_aligned/", "a combined run"),
-        ("prlx validate node*.xplane.pb", "raw traces, as their clocks stand"),
+        ("prlx validate node*.xplane.pb", "raw traces, on the clocks as recorded"),
         ("prlx validate node*.xplane.pb --probes probes_*.jsonl", "on the clocks that probes relate"),
         ("prlx validate run/ --json -o verdicts.json", ""),
     ),
@@ -160,6 +162,6 @@ COMMAND = Command(
     ),
     notes=(
         "exit code 1: a collective is impossible; 5: none could be judged.",
-        "A collective may end on one node at the very time at which another begins it.",
+        "A collective that ends on one node at the very instant at which another begins it is consistent.",
     ),
 )

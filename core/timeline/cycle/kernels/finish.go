@@ -364,7 +364,7 @@ func (f *finisher) conclude() {
 		}
 	}
 	if t.Kernels() == 0 {
-		t.Warnings = append(t.Warnings, "the file has no kernels")
+		t.Warnings = append(t.Warnings, "the file has no kernels: record what devices execute, in torch.profiler with ProfilerActivity.CUDA")
 	}
 	say(g.Losses.Unusable, "%d kernels have no usable time and were left out")
 	say(g.Losses.Negative, "%d kernels have a negative duration and count as 0 ns long")

@@ -179,7 +179,7 @@ func (c changes) warn(d *cycledoc.CompareDocument) {
 		d.Warnings = append(d.Warnings, fmt.Sprintf("kernels of a count as equal by %s signatures, those of b by %s ones: search both with the same keys", c.A.Keys, c.B.Keys))
 	}
 	if c.Similarity < c.Opt.Similarity && len(d.Pairs) > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("no classes share %.0f %% of their kernels: those that share at least %.0f %% are paired", 100*c.Opt.Similarity, 100*c.Similarity))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("no class of A shares %.0f %% of its kernels with one of B: classes that share at least %.0f %% are paired", 100*c.Opt.Similarity, 100*c.Similarity))
 	}
 	few := 0
 	for i := range d.Pairs {
@@ -188,7 +188,7 @@ func (c changes) warn(d *cycledoc.CompareDocument) {
 		}
 	}
 	if few > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%d of %d pairs have not enough repetitions to tell a change from chance", few, len(d.Pairs)))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("too few repetitions to tell a change from chance in %d of %s", few, counted(len(d.Pairs), "pair", "pairs")))
 	}
 }
 

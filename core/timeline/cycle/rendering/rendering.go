@@ -425,7 +425,7 @@ func once(n int64, word string) string {
 func (r renderer) verdict(d *cycledoc.Document) string {
 	switch {
 	case r.Trace.Kernels() == 0:
-		return "There is no kernel in this trace."
+		return "This trace holds no kernels of a GPU or TPU."
 	case len(r.Classes) == 0:
 		return fmt.Sprintf("No cycle: nothing in the %s repeats often enough to be more than chance.", kernelsText(r.Trace.Kernels()))
 	}
@@ -455,7 +455,7 @@ func (r renderer) verdict(d *cycledoc.Document) string {
 			parts = append(parts, text)
 		}
 		if n := len(l.Classes) - maxVerdictClasses; n > 0 {
-			parts = append(parts, fmt.Sprintf("and %d more classes", n))
+			parts = append(parts, "and "+counted(n, "more class", "more classes"))
 		}
 	}
 	text := strings.Join(parts, "; ") + "."

@@ -9,11 +9,14 @@ import (
 )
 
 // kernelsText counts kernels.
-func kernelsText(n int) string {
+func kernelsText(n int) string { return counted(n, "kernel", "kernels") }
+
+// counted is a number with the word for one or for several.
+func counted(n int, one, several string) string {
 	if n == 1 {
-		return "1 kernel"
+		return "1 " + one
 	}
-	return fmt.Sprintf("%d kernels", n)
+	return fmt.Sprintf("%d %s", n, several)
 }
 
 // durationText writes a time with three digits.
