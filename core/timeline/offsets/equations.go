@@ -12,7 +12,7 @@ type equations struct {
 	ground  int
 	c       []float64
 	closure // of the links' bands
-	diag    []float64
+	tree    forest
 	vec     [4][]float64 // scratch of the solver
 
 	sum   []float64 // per link: |residual| summed
@@ -31,7 +31,7 @@ type equation struct {
 func newEquations(n *network) *equations {
 	k := len(n.clocks)
 	q := &equations{
-		n: n, ground: n.index[n.ref], c: make([]float64, k), closure: newClosure(k), diag: make([]float64, k),
+		n: n, ground: n.index[n.ref], c: make([]float64, k), closure: newClosure(k), tree: newForest(k),
 		sum: make([]float64, len(n.links)), off: make([]int, len(n.links)), count: make([]int, len(n.links)),
 	}
 	for i := range q.vec {
@@ -53,6 +53,7 @@ func (q *equations) correct(at []instantOf) {
 		}
 	}
 	if len(q.rows) > tree {
+		q.tree.grow(q.rows, q.ground)
 		for k := range 8 {
 			q.leastSquares()
 			if !q.reweigh(k >= 4) && k > 0 {
@@ -118,15 +119,12 @@ func (q *equations) reweigh(strict bool) (off bool) {
 	return off
 }
 
-// leastSquares solves the normal equations (a graph Laplacian grounded at the reference) by conjugate gradients.
+// leastSquares solves the normal equations (a graph Laplacian grounded at the reference) by conjugate gradients, which start from a tree of the
+// heaviest rows.
 func (q *equations) leastSquares() {
 	res, dir, z, ad := q.vec[0], q.vec[1], q.vec[2], q.vec[3]
-	for i := range q.diag {
-		q.diag[i], res[i] = 0, 0
-	}
+	clear(res)
 	for _, r := range q.rows {
-		q.diag[r.a] += r.w
-		q.diag[r.b] += r.w
 		g := r.w * (r.e - (q.c[r.b] - q.c[r.a]))
 		res[r.b] += g
 		res[r.a] -= g
@@ -167,14 +165,11 @@ func (q *equations) leastSquares() {
 	}
 }
 
-// precondition divides by the diagonal, keeps the reference at rest, and returns res.z.
+// precondition solves the tree of the heaviest rows, which keeps the reference at rest, and returns res.z.
 func (q *equations) precondition(res, z []float64) (rho float64) {
 	res[q.ground] = 0
+	q.tree.solve(res, z)
 	for i := range z {
-		z[i] = 0
-		if q.diag[i] > 0 {
-			z[i] = res[i] / q.diag[i]
-		}
 		rho += res[i] * z[i]
 	}
 	return rho

@@ -162,7 +162,7 @@ type Edge struct {
 	spacing int64 // typical distance of windows, ns
 	dropped int
 	probes  int
-	minRTT  int64
+	trip    trip
 
 	missed int            // rounds that are not readings
 	notes  []string       // about the rounds

@@ -242,6 +242,7 @@ func envelopeFit(o []obs, p *polygon, x0, x1 float64, n int) (fit line, misfit f
 		soft := best/6 + 50
 		var sum weightedLine
 		misfit = 0
+		least, most := math.Inf(1), math.Inf(-1)
 		for i := range c {
 			width := c[i].up - c[i].down
 			if math.IsInf(width, 1) {
@@ -250,9 +251,16 @@ func envelopeFit(o []obs, p *polygon, x0, x1 float64, n int) (fit line, misfit f
 			e := math.Max(0, width-best) + soft
 			sum.add((c[i].xUp+c[i].xDown)/2, (c[i].up+c[i].down)/2, 1/(e*e))
 			// beyond what slow packets and unequal paths explain: then all of it counts
-			if off := math.Abs(c[i].up+c[i].down) / 2; off > math.Max(0, width-good)/2+good/8+50 {
-				misfit = math.Max(misfit, off)
+			off := (c[i].up + c[i].down) / 2
+			if explained := math.Max(0, width-good) / 2; math.Abs(off) > explained {
+				least, most = math.Min(least, off+explained), math.Max(most, off-explained)
 			}
+			if math.Abs(off) > math.Max(0, width-good)/2+good/8+50 {
+				misfit = math.Max(misfit, math.Abs(off))
+			}
+		}
+		if misfit > 0 { // of a step the samples on either side are off
+			misfit = math.Max(misfit, most-least)
 		}
 		d := sum.solve()
 		fit.a += d.a
@@ -293,7 +301,7 @@ func cellWidths(c []cell) (best, good float64) {
 		widths[i] = c[i].up - c[i].down
 	}
 	sort.Float64s(widths)
-	return math.Max(widths[0], 0), math.Max(widths[len(widths)/6], 0)
+	return math.Max(widths[0], 0), math.Max(widths[min(len(widths)-1, max(1, len(widths)/6))], 0)
 }
 
 const (

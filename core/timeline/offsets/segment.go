@@ -51,7 +51,8 @@ func (l *link) nextCut(start int, opt *Options) (cut, bool) {
 	return cut{}, false
 }
 
-// walkBack fits what follows the break found at right, and walks back to the last observation that contradicts it.
+// walkBack fits what follows the break found at right, and walks back to the last observation that contradicts it: the break is after that
+// one.
 func (l *link) walkBack(start, right int, opt *Options) int {
 	f := newTrail(l, opt, right, +1)
 	end := right
@@ -64,18 +65,21 @@ func (l *link) walkBack(start, right int, opt *Options) int {
 		}
 	}
 	back := newTrail(l, opt, end-1, -1)
-	for i := end - 1; i >= start; i-- {
-		if back.take(i) {
+	single, first := -1, right-1
+	for i := end - 1; i >= start && l.obs[right].x-l.obs[i].x <= float64(opt.WindowNS); i-- {
+		first = min(first, i)
+		if back.take(i) || i >= right { // an outlier of the part after
 			continue
-		}
-		if i >= right {
-			continue // an outlier of the part after
 		}
 		if l.sustained(back.oldest(), i, -1, opt) {
 			return i
 		}
+		single = max(single, i)
 	}
-	return right - 1
+	if single >= 0 { // on a slow link a step contradicts few packets
+		return single
+	}
+	return first // anywhere in what the break was told from
 }
 
 // sustained tells a break from lying stamps: at least three of the observations that follow contradict the polygon as well.
@@ -198,6 +202,10 @@ func (l *link) twoSided(from, to int) bool {
 	return up && down
 }
 
+// kinkShare is how close the lines of both sides must come, as a part of their errors, for a change of rate. What may have been a step is taken
+// for one: all links of its clocks are told of it, while the others go on straight through a change of rate.
+const kinkShare = 0.25
+
 // judgeBreaks decides, with the fits of both sides at hand, whether the offset jumped at a break or only the rate changed, and
 // drops parts that could not be fitted.
 func (l *link) judgeBreaks(opt *Options) {
@@ -214,7 +222,7 @@ func (l *link) judgeBreaks(opt *Options) {
 			continue
 		}
 		slack := float64(opt.WanderPPB) * (b.toX - b.fromX) / 1e9
-		if math.Abs(d0) <= h0+slack || math.Abs(d1) <= h1+slack || (d0 > 0) != (d1 > 0) {
+		if math.Abs(d0) <= h0*kinkShare+slack || math.Abs(d1) <= h1*kinkShare+slack || (d0 > 0) != (d1 > 0) {
 			if b.kind == breakStep {
 				b.kind = breakKink
 			}
@@ -319,7 +327,12 @@ func (l *link) across(i int, x float64) value {
 	f := (x - b.fromX) / (b.toX - b.fromX)
 	extra := b.slope * math.Min(x-b.fromX, b.toX-x) / 1e9
 	mix := func(p, q float64) float64 { return p + f*(q-p) }
-	return value{mix(v0.theta, v1.theta), mix(v0.lo, v1.lo) - extra, mix(v0.hi, v1.hi) + extra}
+	v := value{mix(v0.theta, v1.theta), mix(v0.lo, v1.lo) - extra, mix(v0.hi, v1.hi) + extra}
+	if b.kind == breakKink { // or a step too small to tell: then the clock is on the lines of one side
+		left, right := l.parts[i].at(x), l.parts[i+1].at(x)
+		v.lo, v.hi = math.Min(v.lo, math.Min(left.lo, right.lo)), math.Max(v.hi, math.Max(left.hi, right.hi))
+	}
+	return v
 }
 
 // at blends the two windows around x; the truth lies in the bands of both.

@@ -123,7 +123,7 @@ func (g *Graph) AddStamps(stamps []clockfile.Stamp) {
 			dropped[k]++
 			continue
 		}
-		if count[k]++; count[k] == 1 || rtt(s) < rtt(best[k]) {
+		if count[k]++; count[k] == 1 || surely(s) < surely(best[k]) {
 			best[k] = s
 		}
 	}
@@ -136,8 +136,11 @@ func (g *Graph) AddStamps(stamps []clockfile.Stamp) {
 			theta, x = -theta, s.T2
 		}
 		e.around(x, theta)
-		if e.probes == 0 || rtt(s) < e.minRTT {
-			e.minRTT = rtt(s)
+		if e.probes == 0 || surely(s) < e.trip.surely {
+			e.trip = trip{rtt: rtt(s), held: s.T3 - s.T2, surely: surely(s)}
+			if s.Src != k.a {
+				e.trip.held = -e.trip.held
+			}
 		}
 		e.dropped += dropped[k]
 		e.probes += n
@@ -173,20 +176,44 @@ const (
 	maxOffset  = int64(10*366*86400) * 1e9
 )
 
-// plausible: both clocks ran forward and the packets did not travel back in time.
+// plausible: both clocks ran forward and the packets did not travel back in time, as far as clocks of different rates tell.
 func plausible(s clockfile.Stamp) bool {
-	return s.Src != s.Dst && s.T1 > 0 && s.T2 > 0 && s.T3 < maxInstant && s.T4 < maxInstant && s.T3 >= s.T2 && s.T4 >= s.T1 && s.T4-s.T1 >= s.T3-s.T2 &&
+	return s.Src != s.Dst && s.T1 > 0 && s.T2 > 0 && s.T3 < maxInstant && s.T4 < maxInstant && s.T3 >= s.T2 && s.T4 >= s.T1 && surely(s) >= 0 &&
 		s.T2-s.T1 < maxOffset && s.T2-s.T1 > -maxOffset && s.T3-s.T4 < maxOffset && s.T3-s.T4 > -maxOffset
 }
 
+// rtt is the round trip if both clocks run equally fast.
 func rtt(s clockfile.Stamp) int64 { return (s.T4 - s.T1) - (s.T3 - s.T2) }
+
+// surely is what the round trip took at most: a prober may answer a while after a packet arrived, and the two clocks take that for
+// different times.
+func surely(s clockfile.Stamp) int64 { return rtt(s) + (s.T3-s.T2)/mostDrift }
+
+// mostDrift: two clocks differ by a part in so many, 1000 ppm.
+const mostDrift = 1000
+
+// trip is the fastest round trip of an edge.
+type trip struct {
+	rtt    int64 // if both clocks ran equally fast
+	held   int64 // between arrival and answer; negative where A answered
+	surely int64 // the longest that it can have taken
+}
+
+// minRTT is the smallest round trip of the link by the clocks' rates, ns; 0 where nothing is known.
+func (l *link) minRTT() int64 {
+	v := float64(l.trip.rtt)
+	if len(l.parts) > 0 && len(l.parts[0].windows) > 0 {
+		v += l.parts[0].windows[0].fit.s * float64(l.trip.held) / 1e9
+	}
+	return max(0, int64(math.Round(v)))
+}
 
 func (s *Solution) describeLinks(links []*link) {
 	for _, l := range links {
 		if l.A.Kind != Host || l.B.Kind != Host {
 			continue
 		}
-		d := Link{A: l.A.Node, B: l.B.Node, Stamps: l.probes, Dropped: l.dropped + (l.outliers+1)/2, MinRTTNS: l.minRTT, ResidualNS: l.residual, MisfitNS: ceilNS(l.misfit)}
+		d := Link{A: l.A.Node, B: l.B.Node, Stamps: l.probes, Dropped: l.dropped + (l.outliers+1)/2, MinRTTNS: l.minRTT(), ResidualNS: l.residual, MisfitNS: ceilNS(l.misfit)}
 		for _, b := range l.breaks {
 			switch b.kind {
 			case breakStep:

@@ -12,7 +12,10 @@ import (
 // stepSeen is a step that a link proves, on the clocks of both its ends.
 type stepSeen struct {
 	link  *link
+	at    breakIn
 	when  [2]interval // on A's and on B's clock
+	jump  float64     // of B against A
+	error float64     // of the jump
 	size  float64
 	dealt bool
 }
@@ -52,7 +55,7 @@ func shareSteps(links []*link, opt *Options) {
 		for _, c := range clocks {
 			when, size := whenStepped(c, group)
 			for _, l := range of[c] {
-				if l.cutFor(c, when, size) {
+				if l.knows(group) || l.cutFor(c, when, size) {
 					changed[l] = true
 				}
 			}
@@ -69,7 +72,8 @@ func shareSteps(links []*link, opt *Options) {
 func (l *link) stepAt(i int) *stepSeen {
 	b := l.breaks[i]
 	before, after := l.parts[i].at(b.fromX).theta, l.parts[i+1].at(b.toX).theta
-	s := &stepSeen{link: l, size: math.Abs(after-before) + 1e3}
+	left, right := l.parts[i].at((b.fromX+b.toX)/2), l.parts[i+1].at((b.fromX+b.toX)/2)
+	s := &stepSeen{link: l, at: b, jump: right.theta - left.theta, error: left.half() + right.half(), size: math.Abs(after-before) + 1e3}
 	s.when[0] = interval{l.baseX + int64(b.fromX), l.baseX + int64(b.toX)}
 	from, to := s.when[0].from+l.baseTheta+int64(before), s.when[0].to+l.baseTheta+int64(after)
 	s.when[1] = interval{min(from, to), max(from, to)}
@@ -79,7 +83,7 @@ func (l *link) stepAt(i int) *stepSeen {
 // ranStraight reports whether the link shows that a clock did not step then: it is much faster than the step was large, and one line explains
 // it from before to after.
 func (l *link) ranStraight(c Clock, s *stepSeen) bool {
-	if l == s.link || l.minRTT <= 0 || 2*float64(l.minRTT) > s.size {
+	if rtt := l.minRTT(); l == s.link || rtt <= 0 || 2*float64(rtt) > s.size {
 		return false
 	}
 	when := s.on(c)
@@ -88,6 +92,30 @@ func (l *link) ranStraight(c Clock, s *stepSeen) bool {
 		from, to = from-float64(l.baseTheta), to-float64(l.baseTheta)
 	}
 	return slices.ContainsFunc(l.parts, func(p part) bool { return p.firstX < from-1e9 && p.lastX > to+1e9 })
+}
+
+// jumped is by how much the clock c jumped, at least and at most, if it was c.
+func (s *stepSeen) jumped(c Clock) (least, most float64) {
+	if s.link.A == c {
+		return -s.jump - s.error, -s.jump + s.error
+	}
+	return s.jump - s.error, s.jump + s.error
+}
+
+// alike returns those of the steps that can be one of the clock c, with the first: each link sees the steps of both its ends. Those that
+// know best by how much it jumped are heard first.
+func alike(c Clock, steps []*stepSeen) []*stepSeen {
+	rest := slices.Clone(steps[1:])
+	slices.SortStableFunc(rest, func(a, b *stepSeen) int { return cmp.Compare(a.error, b.error) })
+	out := steps[:1:1]
+	least, most := steps[0].jumped(c)
+	for _, s := range rest {
+		l, m := s.jumped(c)
+		if l, m = math.Max(l, least), math.Min(m, most); l <= m {
+			out, least, most = append(out, s), l, m
+		}
+	}
+	return out
 }
 
 // on is when the step was on a clock of the link.
@@ -117,12 +145,13 @@ func blame(seen []*stepSeen) (clocks []Clock, group []*stepSeen) {
 		steps := by[c]
 		slices.SortFunc(steps, func(a, b *stepSeen) int { return cmp.Compare(a.on(c).from, b.on(c).from) })
 		for i := range steps { // those that were going on when this one began
-			var at []*stepSeen
-			for _, s := range steps[:i+1] {
+			at := []*stepSeen{steps[i]}
+			for _, s := range steps[:i] {
 				if s.on(c).to >= steps[i].on(c).from {
 					at = append(at, s)
 				}
 			}
+			at = alike(c, at)
 			if len(at) > len(group) {
 				best, group = c, at
 			}
@@ -149,6 +178,20 @@ func whenStepped(c Clock, group []*stepSeen) (interval, float64) {
 	return when, size
 }
 
+// knows reports whether the link saw the step itself. Then it is where it saw it.
+func (l *link) knows(group []*stepSeen) bool {
+	for _, s := range group {
+		if s.link != l {
+			continue
+		}
+		if i := slices.IndexFunc(l.breaks, func(b breakIn) bool { return b.fromX == s.at.fromX && b.toX == s.at.toX }); i >= 0 {
+			l.breaks[i].proved = true
+			return true
+		}
+	}
+	return false
+}
+
 // cutFor cuts the link where one of its clocks stepped and reports whether that changes anything.
 func (l *link) cutFor(c Clock, when interval, size float64) bool {
 	slack := int64(size)
@@ -158,55 +201,70 @@ func (l *link) cutFor(c Clock, when interval, size float64) bool {
 		b, _ := l.backward(instantOf{x: when.to + slack})
 		from, to = math.Min(float64(a.x-l.baseX), float64(b.x-l.baseX)), math.Max(float64(a.x-l.baseX), float64(b.x-l.baseX))
 	}
-	for i := range l.breaks {
-		if b := &l.breaks[i]; b.fromX <= to && b.toX >= from {
-			changed := !b.proved
-			b.proved = true
-			return changed
+	return l.leaveOut(from, to)
+}
+
+// leaveOut makes a step of a stretch of x: what is in it belongs to neither side. A part of which too little is left is left out as well. It
+// reports whether that changes anything.
+func (l *link) leaveOut(from, to float64) bool {
+	var parts []part
+	var breaks []breakIn
+	var largest part
+	touched, cut := false, false
+	for i, p := range l.parts {
+		if i > 0 {
+			touched = touched || l.breaks[i-1].kind != breakStep && l.breaks[i-1].fromX <= to && l.breaks[i-1].toX >= from
+		}
+		for _, side := range l.beside(p, from, to) {
+			if side.to-side.from > largest.to-largest.from {
+				largest = side
+			}
+			whole := side.from == p.from && side.to == p.to
+			cut = cut || !whole
+			if !whole && (side.to-side.from < minPartObs || !l.twoSided(side.from, side.to)) {
+				touched = true
+				continue
+			}
+			if n := len(parts); n > 0 {
+				b := breakIn{kind: breakStep, proved: true, fromX: l.obs[parts[n-1].to-1].x, toX: l.obs[side.from].x}
+				if i > 0 && !touched && parts[n-1].to == l.parts[i-1].to && side.from == p.from {
+					b = l.breaks[i-1]
+				}
+				breaks = append(breaks, b)
+			}
+			parts, touched = append(parts, side), false
 		}
 	}
+	if len(parts) == 0 { // too little on either side to tell anything: the larger one stands
+		parts = []part{largest}
+	}
+	if !cut && len(breaks) == len(l.breaks) && slices.Equal(breaks, l.breaks) {
+		return false
+	}
+	first, last := l.parts[0].from, l.parts[len(l.parts)-1].to
+	l.parts, l.breaks = parts, breaks
+	l.cutBefore = l.cutBefore || parts[0].from > first
+	l.cutAfter = l.cutAfter || parts[len(parts)-1].to < last
 	for i := range l.parts {
-		p := l.parts[i]
-		if p.lastX < from || p.firstX > to {
-			continue
-		}
-		left, right := p, p
-		for left.to > left.from && l.obs[left.to-1].x >= from {
-			left.to--
-		}
-		for right.from < right.to && l.obs[right.from].x <= to {
-			right.from++
-		}
-		var kept []part
-		for _, side := range []part{left, right} {
-			if side.to-side.from >= minPartObs && l.twoSided(side.from, side.to) {
-				kept = append(kept, side)
-			}
-		}
-		if len(kept) == 0 { // too little on either side to tell anything: the larger one stands
-			kept = []part{left}
-			if right.to-right.from > left.to-left.from {
-				kept[0] = right
-			}
-			if kept[0].to-kept[0].from == p.to-p.from {
-				return false
-			}
-		}
-		if len(kept) == 1 {
-			l.cutBefore = l.cutBefore || i == 0 && kept[0].from > p.from
-			l.cutAfter = l.cutAfter || i == len(l.parts)-1 && kept[0].to < p.to
-		}
-		l.parts = slices.Replace(l.parts, i, i+1, kept...)
-		if len(kept) == 2 {
-			l.breaks = slices.Insert(l.breaks, i, breakIn{kind: breakStep, proved: true, fromX: l.obs[left.to-1].x, toX: l.obs[right.from].x})
-		}
-		for k := range kept {
-			q := &l.parts[i+k]
-			q.firstX, q.lastX = l.obs[q.from].x, l.obs[q.to-1].x
-		}
-		return true
+		q := &l.parts[i]
+		q.firstX, q.lastX = l.obs[q.from].x, l.obs[q.to-1].x
 	}
-	return false
+	return true
+}
+
+// beside returns what a part has before and after a stretch of x: the part, where the stretch is not in it.
+func (l *link) beside(p part, from, to float64) []part {
+	if p.lastX < from || p.firstX > to {
+		return []part{p}
+	}
+	left, right := p, p
+	for left.to > left.from && l.obs[left.to-1].x >= from {
+		left.to--
+	}
+	for right.from < right.to && l.obs[right.from].x <= to {
+		right.from++
+	}
+	return []part{left, right}
 }
 
 // refit fits the windows of a link anew, when its parts have changed.

@@ -13,7 +13,24 @@ type pair struct {
 	probers [2]*Prober
 	found   [2]int
 	wire    []sentPacket // in order
+	stamped []sentAt     // by the kernel, and not told yet
 	lost    bool
+	count   uint64
+}
+
+// sentAt is a packet that the kernel stamped.
+type sentAt struct {
+	from int
+	id   uint64
+	at   int64
+}
+
+// tell tells the probers when the kernel sent what they sent.
+func (p *pair) tell() {
+	for _, s := range p.stamped {
+		p.probers[s.from].Transmitted(s.id, s.at)
+	}
+	p.stamped = p.stamped[:0]
 }
 
 type sentPacket struct {
@@ -27,9 +44,11 @@ type end struct {
 }
 
 func (e end) Now() int64 { return 1_760_000_000_000_000_000 + e.p.now }
-func (e end) Send(to netip.AddrPort, b []byte) (Sent, error) {
+func (e end) Send(to netip.AddrPort, b []byte) (uint64, error) {
 	e.p.wire = append(e.p.wire, sentPacket{e.id, append([]byte(nil), b...)})
-	return Sent{Kernel: e.Now() + 1000}, nil
+	e.p.count++
+	e.p.stamped = append(e.p.stamped, sentAt{e.id, e.p.count, e.Now() + 1000})
+	return e.p.count, nil
 }
 func (e end) Exchange(*Exchange) { e.p.found[e.id]++ }
 
@@ -60,6 +79,7 @@ func (p *pair) step() {
 }
 
 func (p *pair) deliver(s sentPacket) {
+	p.tell()
 	to := 1 - s.from
 	p.probers[to].Received(s.b, pairPeers[s.from], Stamp{end{p, to}.Now(), true}, p.now)
 }

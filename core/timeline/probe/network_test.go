@@ -93,6 +93,19 @@ type simNode struct {
 	diesAt int64
 	nextID uint64
 	starts int64
+	told   []sentStamp // by the kernel, of what was sent; read when the process wakes up
+	inbox  []arrival   // packets that wait for that, too
+}
+
+type sentStamp struct {
+	id uint64
+	at int64
+}
+
+type arrival struct {
+	b     []byte
+	from  netip.AddrPort
+	stamp probe.Stamp
 }
 
 type event struct {
@@ -139,10 +152,10 @@ func (s *simNode) Exchange(e *probe.Exchange) {
 }
 
 // Send puts a packet on the network: the kernel stamps it some microseconds after the process asked for it.
-func (s *simNode) Send(to netip.AddrPort, b []byte) (probe.Sent, error) {
+func (s *simNode) Send(to netip.AddrPort, b []byte) (id uint64, err error) {
 	n := s.net
 	if n.r.Intn(1000) == 0 {
-		return probe.Sent{}, errors.New("no buffer space available")
+		return 0, errors.New("no buffer space available")
 	}
 	if len(b) != probe.PacketSize {
 		n.sawBadLen = true
@@ -163,25 +176,15 @@ func (s *simNode) Send(to netip.AddrPort, b []byte) (probe.Sent, error) {
 		packet := slices.Clone(b)
 		n.after(sendPath+d, func() { target.arrives(packet, address(s.id)) })
 	}
-	var sent probe.Sent
-	if n.kernel {
-		at := s.clock.at(leaves)
-		s.nextID++
-		if n.r.Intn(4) > 0 {
-			sent.Kernel = at
-		} else { // the kernel's stamp is told later, or never
-			id := s.nextID
-			sent.ID = id
-			if n.r.Intn(20) > 0 {
-				n.after(sendPath+n.r.Int63n(200e3), func() {
-					if s.alive() {
-						s.prober.Transmitted(id, at)
-					}
-				})
-			}
-		}
+	if !n.kernel {
+		return 0, nil
 	}
-	return sent, nil
+	s.nextID++
+	stamp := sentStamp{s.nextID, s.clock.at(leaves)}
+	if n.r.Intn(100) > 0 { // else the stamp is never told
+		n.after(sendPath, func() { s.told = append(s.told, stamp) })
+	}
+	return s.nextID, nil
 }
 
 // delay is how long a packet takes.
@@ -202,22 +205,21 @@ func (n *network) delay(from, to int) int64 {
 	return d
 }
 
-// arrives: the kernel stamps the packet, and the process gets it when it has woken up.
+// arrives: the kernel stamps the packet, and it waits until the process wakes up, or it wakes up the process.
 func (s *simNode) arrives(b []byte, from netip.AddrPort) {
 	n := s.net
-	stamp := probe.Stamp{NS: s.clock.at(n.now), Kernel: n.kernel}
+	if n.kernel {
+		s.inbox = append(s.inbox, arrival{b, from, probe.Stamp{NS: s.clock.at(n.now), Kernel: true}})
+		return
+	}
 	wake := int64(5e3 + n.r.ExpFloat64()*20e3)
 	if n.r.Intn(100) == 0 {
 		wake += n.r.Int63n(5e6)
 	}
 	n.after(wake, func() {
-		if !s.alive() {
-			return
+		if s.alive() {
+			s.prober.Received(b, from, probe.Stamp{NS: s.clock.at(n.now)}, n.now)
 		}
-		if !n.kernel {
-			stamp.NS = s.clock.at(n.now)
-		}
-		s.prober.Received(b, from, stamp, n.now)
 	})
 }
 
@@ -225,10 +227,18 @@ func (s *simNode) alive() bool {
 	return s.prober != nil && !s.dead && (s.diesAt == 0 || s.net.now < s.diesAt)
 }
 
-// tick advances the prober when it is due.
+// tick wakes the process up: it reads what waits and does what is due.
 func (s *simNode) tick() {
 	if !s.alive() {
 		return
+	}
+	told, inbox := s.told, s.inbox
+	s.told, s.inbox = nil, nil
+	for _, t := range told {
+		s.prober.Transmitted(t.id, t.at)
+	}
+	for _, a := range inbox {
+		s.prober.Received(a.b, a.from, a.stamp, s.net.now)
 	}
 	next := s.prober.Advance(s.net.now)
 	s.net.after(next-s.net.now+s.net.r.Int63n(60e3), s.tick) // timers are late

@@ -18,6 +18,7 @@ type peer struct {
 
 	sent, answered int64
 	minRTT         int64 // 0: no answer
+	surely         int64 // what that round trip took at most, whatever the rates of the clocks
 
 	full, unproven float64 // how many answers may be given at once
 	filled         int64   // when they were last counted

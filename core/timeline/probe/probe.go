@@ -26,15 +26,9 @@ type Exchange struct {
 	T1, T2, T3, T4 Stamp
 }
 
-// Sent is what a transport knows of a packet when it has sent it.
-type Sent struct {
-	Kernel int64  // when the kernel sent it; 0 where that is not known, or not yet
-	ID     uint64 // by which the kernel's stamp is told later, see Prober.Transmitted; 0 when it will not be
-}
-
-// Transport sends packets.
+// Transport sends packets. When the kernel sent one is told later, by the packet's id: see Prober.Transmitted. An id of 0 says that it will not be.
 type Transport interface {
-	Send(to netip.AddrPort, packet []byte) (Sent, error)
+	Send(to netip.AddrPort, packet []byte) (id uint64, err error)
 }
 
 // Clock is the wall clock of the host.

@@ -29,7 +29,7 @@ type Prober struct {
 	packet   [PacketSize]byte
 }
 
-// unsaid is a packet whose kernel stamp was not there when it had been sent.
+// unsaid is a packet whose kernel stamp has not come yet.
 type unsaid struct {
 	id    uint64
 	to    *peer
@@ -85,11 +85,17 @@ func (p *Prober) Reach(node int, at netip.AddrPort) {
 // Counters returns what became of the packets so far.
 func (p *Prober) Counters() Counters { return p.counters }
 
-// interval is the mean time between two probes, ns.
-func (p *Prober) interval() float64 { return 1e9 / p.cfg.Rate }
+// probesAtOnce is how many probes are sent whenever the process wakes up for that: what a prober costs is mostly waking up.
+const probesAtOnce = 2
+
+// interval is the mean time between two times that probes are sent, ns.
+func (p *Prober) interval() float64 { return probesAtOnce * 1e9 / p.cfg.Rate }
 
 // checkEvery is how often links are looked through for what has waited long enough.
 const checkEvery = int64(100e6)
+
+// longestWait is how long a prober may sleep that sends few probes, for others wait for its answers.
+const longestWait = int64(125e6)
 
 // Advance does what is due at mono and returns when it is to be called next.
 func (p *Prober) Advance(mono int64) (next int64) {
@@ -101,13 +107,15 @@ func (p *Prober) Advance(mono int64) (next int64) {
 		}
 	}
 	if mono >= p.next {
-		p.probe(mono)
+		for range probesAtOnce {
+			p.probe(mono)
+		}
 		p.next += int64(p.interval() * (0.5 + p.random.unit())) // jitter: probers must not fall into step
 		if p.next < mono {                                      // the host was suspended, or is too busy
 			p.next = mono + int64(p.interval()*p.random.unit())
 		}
 	}
-	return min(p.next, p.checked+checkEvery)
+	return min(p.next, mono+longestWait)
 }
 
 // Close records what still waits for a stamp.
@@ -134,18 +142,14 @@ func (p *Prober) probe(mono int64) {
 	p.address(&out, l)
 	out.put(p.packet[:], p.signer)
 	t1 := Stamp{NS: p.clock.Now()}
-	sent, err := p.transport.Send(l.addr, p.packet[:])
+	id, err := p.transport.Send(l.addr, p.packet[:])
 	if err != nil {
 		p.counters.Unsent++
 		return
 	}
 	p.counters.Sent++
 	l.sent++
-	if sent.Kernel > 0 {
-		t1, p.stamps = Stamp{sent.Kernel, true}, true
-	} else if sent.ID != 0 {
-		p.sent[sent.ID%uint64(len(p.sent))] = unsaid{sent.ID, l, out.seq, true}
-	}
+	p.expect(unsaid{id, l, out.seq, true})
 	l.asked = append(l.asked, question{seq: out.seq, t1: t1, until: mono + answerTimeout})
 }
 
@@ -158,6 +162,13 @@ func (p *Prober) address(out *packet, l *peer) {
 		out.flags |= flagKernelSoon
 	}
 	out.followUps = l.given
+}
+
+// expect notes a packet whose stamp may come.
+func (p *Prober) expect(u unsaid) {
+	if u.id != 0 {
+		p.sent[u.id%uint64(len(p.sent))] = u
+	}
 }
 
 // Transmitted tells when the kernel sent the packet of an ID.
@@ -232,18 +243,13 @@ func (p *Prober) asked(l *peer, in *packet, from netip.AddrPort, at Stamp, mono 
 	}
 	out.t3 = p.clock.Now()
 	out.put(p.packet[:], p.signer)
-	sent, err := p.transport.Send(from, p.packet[:])
+	id, err := p.transport.Send(from, p.packet[:])
 	if err != nil {
 		p.counters.Unsent++
 		return
 	}
 	p.counters.Given++
-	if sent.Kernel > 0 {
-		p.stamps = true
-		l.gave(out.seq, sent.Kernel)
-	} else if sent.ID != 0 {
-		p.sent[sent.ID%uint64(len(p.sent))] = unsaid{sent.ID, l, out.seq, false}
-	}
+	p.expect(unsaid{id, l, out.seq, false})
 }
 
 // answered takes an answer to a question that is open. Only who got the question can have answered it, so its process is alive.
@@ -290,14 +296,17 @@ func (p *Prober) followUps(l *peer, in *packet) {
 			continue
 		}
 		e := &l.held[i].Exchange
-		// the packet left after it was made, and before it arrived here as far as the round trip tells
-		if f.at >= e.T3.NS && f.at-e.T2.NS <= e.T4.NS-e.T1.NS {
+		// the packet left after it was made, and before it arrived here as far as the round trip tells, by clocks of different rates
+		if held := f.at - e.T2.NS; f.at >= e.T3.NS && held <= e.T4.NS-e.T1.NS+held/mostDrift {
 			e.T3 = Stamp{f.at, true}
 		}
 		p.record(e)
 		l.held = slices.Delete(l.held, i, i+1)
 	}
 }
+
+// mostDrift: two clocks differ by a part in so many, 1000 ppm. The time that a packet waited for its answer is known to that.
+const mostDrift = 1000
 
 // never is later than any instant.
 const never = math.MaxInt64
@@ -318,8 +327,9 @@ func (p *Prober) release(l *peer, mono int64) {
 func (p *Prober) record(e *Exchange) {
 	p.counters.Recorded++
 	l := p.byNode[uint32(e.Dst)]
-	if rtt := e.T4.NS - e.T1.NS - (e.T3.NS - e.T2.NS); rtt > 0 && (l.minRTT == 0 || rtt < l.minRTT) {
-		l.minRTT = rtt
+	held := e.T3.NS - e.T2.NS
+	if rtt := e.T4.NS - e.T1.NS - held; held >= 0 && rtt > 0 && (l.minRTT == 0 || rtt+held/mostDrift < l.surely) {
+		l.minRTT, l.surely = rtt, rtt+held/mostDrift
 	}
 	if e.T1.Kernel && e.T2.Kernel && e.T3.Kernel && e.T4.Kernel {
 		p.counters.Kernel++

@@ -226,9 +226,6 @@ func (p *plan) wait(j *job.Job, mono func() int64, until int64) (*os.File, error
 // flushEvery is how often stamps go to the file: what is older survives whatever ends the process.
 const flushEvery = int64(200e6)
 
-// lookAround is how long the loop waits for packets before it looks whether it is to end.
-const lookAround = int64(50e6)
-
 // measure runs the prober on a socket.
 func (p *plan) measure(j *job.Job, mono func() int64, until int64, doc *Document) (err error) {
 	ctx := j.Context()
@@ -268,7 +265,7 @@ func (p *plan) measure(j *job.Job, mono func() int64, until int64, doc *Document
 	for flush := mono() + flushEvery; ctx.Err() == nil && mono() < until; {
 		names.tell(prober)
 		now := mono()
-		next := min(prober.Advance(now), now+lookAround, until)
+		next := min(prober.Advance(now), until)
 		if err := u.Receive(prober, time.Duration(max(0, next-mono())), mono); err != nil {
 			failed = fault.New(fault.IO, "the socket failed: %v", err).Wrap(err)
 			break

@@ -4,13 +4,26 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/offsets"
 )
 
-// seeds are those that a test runs: some by default, as many as PRLX_PROBE_RUNS says, or all of them with "all" (make corpus).
+// seeds are those that a test runs: some by default, as many as PRLX_PROBE_RUNS says, all of them with "all" (make corpus), or those of a list
+// such as "4,9,".
 func seeds(few []int64, all int) []int64 {
+	if list := os.Getenv("PRLX_PROBE_RUNS"); strings.Contains(list, ",") {
+		var out []int64
+		for _, s := range strings.FieldsFunc(list, func(r rune) bool { return r == ',' }) {
+			n, err := strconv.ParseInt(s, 10, 64)
+			if err != nil {
+				panic(err)
+			}
+			out = append(out, n)
+		}
+		return out
+	}
 	n, err := strconv.Atoi(os.Getenv("PRLX_PROBE_RUNS"))
 	if os.Getenv("PRLX_PROBE_RUNS") == "all" {
 		n, err = all, nil

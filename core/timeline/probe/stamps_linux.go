@@ -3,6 +3,7 @@ package probe
 import (
 	"encoding/binary"
 	"syscall"
+	"time"
 	"unsafe"
 )
 
@@ -33,30 +34,49 @@ func askForNothing(fd int) {
 
 func bindToDevice(fd int, device string) error { return syscall.BindToDevice(fd, device) }
 
-// fromErrorQueue reads one message of the queue on which the kernel says when packets were sent. false when it is empty.
-func (u *UDP) fromErrorQueue(fd int) bool {
-	_, n, _, _, err := syscall.Recvmsg(fd, u.errBuf[:], u.errOOB[:], syscall.MSG_ERRQUEUE|syscall.MSG_DONTWAIT)
-	if err != nil {
-		return false
+// sentStamps gives each packet that is sent a number and finds it again when the kernel says when it was sent.
+type sentStamps struct {
+	count  uint32 // of packets sent since the kernel's count began
+	base   uint64
+	open   int        // packets whose kernel stamps have not come
+	before [256]int64 // the clock, before a packet was handed to the kernel
+}
+
+// number notes a packet that the kernel took, and was made not before an instant.
+func (s *sentStamps) number(before int64) (id uint64) {
+	id = s.base + uint64(s.count) + 1
+	s.before[id%uint64(len(s.before))] = before
+	s.count++
+	s.open++
+	return id
+}
+
+// told returns the packet of the kernel's number. A stamp from before the packet was made, or of the future, is of another packet or of a
+// clock that stepped.
+func (s *sentStamps) told(number uint32, ns int64) (id uint64, ok bool) {
+	s.open--
+	id = s.base + uint64(number) + 1
+	if number >= s.count || s.count-number > uint32(len(s.before)) || ns < s.before[id%uint64(len(s.before))] || ns > time.Now().UnixNano() {
+		return 0, false
 	}
-	var at int64
-	var number uint32
+	return id, true
+}
+
+// sentStamp reads a message of the queue on which the kernel says when packets were sent.
+func sentStamp(oob []byte) (number uint32, ns int64, ok bool) {
 	var stamped, numbered bool
-	controls(u.errOOB[:n], func(level, kind int32, data []byte) {
+	controls(oob, func(level, kind int32, data []byte) {
 		ne := binary.NativeEndian
 		switch {
 		case level == syscall.SOL_SOCKET && kind == syscall.SCM_TIMESTAMPING:
-			at, stamped = timespec(data)
+			ns, stamped = timespec(data)
 		case level == syscall.SOL_IP && kind == syscall.IP_RECVERR, level == syscall.SOL_IPV6 && kind == syscall.IPV6_RECVERR:
 			if len(data) >= 16 && data[4] == originTimestamping && ne.Uint32(data[8:]) == stampSent {
 				number, numbered = ne.Uint32(data[12:]), true
 			}
 		}
 	})
-	if stamped && numbered {
-		u.tell(number, at)
-	}
-	return true
+	return number, ns, stamped && numbered
 }
 
 // receiveStamp returns when the kernel received a datagram.

@@ -2,16 +2,21 @@
 
 package probe
 
-import "errors"
+import (
+	"errors"
+	"net/netip"
+	"time"
+)
 
-// Elsewhere the process's own stamps have to do.
+// batch is of Linux: elsewhere the process's own stamps have to do.
+type batch struct{}
 
-func askForStamps(int, bool) bool { return false }
+func newBatch(int, bool) *batch { return nil }
 
-func askForNothing(int) {}
+func (*batch) give() {}
+
+func (*batch) send(netip.AddrPort, []byte) (uint64, error) { return 0, errors.ErrUnsupported }
+
+func (*batch) receive(*UDP, *Prober, time.Duration, func() int64) error { return errors.ErrUnsupported }
 
 func bindToDevice(int, string) error { return errors.New("interfaces can be chosen on Linux only") }
-
-func (u *UDP) fromErrorQueue(int) bool { return false }
-
-func receiveStamp([]byte) (int64, bool) { return 0, false }
