@@ -23,8 +23,8 @@ func (t *task) sumOutside() {
 	all := int64(0)
 	for _, n := range t.nodes {
 		all += n.kept
-		if beyond := max(n.Result.OffsetExtrapolations, n.Result.SnapshotExtrapolations); beyond > 0 {
-			o.Events += min(beyond, n.kept)
+		if beyond := n.beyond(); beyond > 0 {
+			o.Events += beyond
 			o.GrowthPPB = max(o.GrowthPPB, n.Result.OutsideGrowthPPB)
 		}
 	}
@@ -36,11 +36,25 @@ func (t *task) sumOutside() {
 	t.doc.Outside = &o
 }
 
-func (o *Outside) share() string {
-	if o.Share < 0.001 {
+// beyond is how many of a node's events that are in the output lie outside of the clock readings.
+func (n *Node) beyond() int64 {
+	return min(max(n.Result.OffsetExtrapolations, n.Result.SnapshotExtrapolations), n.kept)
+}
+
+// judgeOutside calls a node degraded whose clock was read elsewhere than where most of its events are: what its bounds rest on there is what
+// is assumed of clocks.
+func (t *task) judgeOutside(n *Node) {
+	if outside := n.beyond(); outside*2 > n.kept {
+		n.degraded = true
+		n.warn("%s of its events lie outside the clock readings: the clock there is assumed, not known", share(float64(outside)/float64(n.kept)))
+	}
+}
+
+func share(of float64) string {
+	if of < 0.001 {
 		return "less than 0.1 %"
 	}
-	return fmt.Sprintf("%.1f %%", 100*o.Share)
+	return fmt.Sprintf("%.1f %%", 100*of)
 }
 
 // sentence says how many events lie outside of the readings, and what that means.
@@ -49,7 +63,7 @@ func (o *Outside) sentence() string {
 	if o.Policy == Hold {
 		assumed = "the last offsets are kept"
 	}
-	return fmt.Sprintf("%s of the events lie outside the clock readings: there %s, and the error grows by at most %s us a second", o.share(), assumed, microseconds(o.GrowthPPB))
+	return fmt.Sprintf("%s of the events lie outside the clock readings: there %s, and the error grows by at most %s us a second", share(o.Share), assumed, microseconds(o.GrowthPPB))
 }
 
 // brief says the same in a few words, for a verdict.
@@ -58,7 +72,7 @@ func (o *Outside) brief() string {
 	if o.Policy == Hold {
 		held = " last offset kept,"
 	}
-	return fmt.Sprintf("%s of events outside clock readings,%s error grows up to %s us/s", o.share(), held, microseconds(o.GrowthPPB))
+	return fmt.Sprintf("%s of events outside clock readings,%s error grows up to %s us/s", share(o.Share), held, microseconds(o.GrowthPPB))
 }
 
 // microseconds writes ns as us, with three digits where they are fewer than a thousand.

@@ -420,6 +420,7 @@ func (t *task) conclude() error {
 		if r.Events > 0 && r.Coverage < 1 && t.farOutside(n) {
 			n.degraded = true
 		}
+		t.judgeOutside(n)
 		degraded = degraded || n.degraded
 		t.doc.Nodes = append(t.doc.Nodes, *r)
 	}
