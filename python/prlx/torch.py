@@ -9,11 +9,13 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib
+import itertools
 import os
 import secrets
 import socket
 import sys
 import tempfile
+import threading
 import time
 import warnings
 from pathlib import Path
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
 __all__ = ["TraceHandler", "profile", "trace_handler"]
+
+_LOOK_S = 0.5  # how often a handler looks whether all ranks are there
+_handlers = itertools.count()  # all ranks make their handlers in the same order
 
 
 def _group() -> dict[str, Any] | None:
@@ -42,28 +47,53 @@ def _group() -> dict[str, Any] | None:
 
 
 class TraceHandler:
-    """Writes traces as they become ready, with the clocks that were recorded; what ``trace_handler`` returns.
+    """Writes traces as they become ready, with the clocks that were recorded: ``torch.profiler.profile(on_trace_ready=...)``.
+
+    It may be called by several profilers, one after the other. ``trace_handler`` is another name of it.
+
+    Parameters
+    ----------
+    directory
+        Where traces are written, under the names that TensorBoard and HolisticTraceAnalysis look for. The same for all
+        ranks that see one file system.
+    worker_name
+        How the names of this process's files begin; ``None`` is ``<host>_<process id>``.
+    use_gzip
+        Compress traces.
+    snapshots
+        Whether clocks are recorded. ``None``: where this process is one of several, as ``torch.distributed`` or the
+        launcher says; elsewhere nothing but the trace is written.
+    tracer, period_ms
+        As for ``prlx.clocks``.
+    probes
+        Whether the hosts of ranks that record clocks measure each other's meanwhile, by small UDP packets of one rank of
+        each, from when all ranks have a handler. They find each other through the store of ``torch.distributed``; no rank
+        waits for another.
 
     Attributes
     ----------
-    directory
-        Where the traces lie.
     paths
         The traces that were written.
     clocks
         The recording of clocks; None where this process is on its own.
+
+    Examples
+    --------
+    >>> handler = prlx.torch.trace_handler("traces")
+    >>> handler
+    <TraceHandler: 0 traces, no clocks>
     """
 
     def __init__(
         self,
         directory: AnyPath,
         *,
-        worker_name: str | None,
-        use_gzip: bool,
-        snapshots: bool | None,
-        tracer: str,
-        period_ms: float | None,
-        probes: bool,
+        worker_name: str | None = None,
+        use_gzip: bool = False,
+        snapshots: bool | None = None,
+        tracer: str = "auto",
+        period_ms: float | None = None,
+        probes: bool = True,
     ) -> None:
         self.directory = Path(directory).expanduser().absolute()
         self.paths: list[Path] = []
@@ -74,8 +104,10 @@ class TraceHandler:
         self._tracer = tracer
         self._period_ms = period_ms
         self._probes = probes
-        self._introduced = False
+        self._number: int | None = None  # of the handlers of this process that have told the others where it is
         self._owner = os.getpid()
+        self._looking = threading.Lock()
+        self._closed = threading.Event()
         self.look()
 
     @property
@@ -111,27 +143,45 @@ class TraceHandler:
             return
         atexit.register(self.close)
         self._find_peers(group)
+        if self._probes and (group is not None or is_distributed()):  # nobody calls a handler before a trace is ready
+            threading.Thread(target=self._seek, name="prlx-peers", daemon=True).start()
+
+    def _seek(self) -> None:
+        """Look for the other ranks until all are there."""
+        while self._probes and not self._closed.wait(_LOOK_S):
+            self._find_peers(_group())
 
     def _find_peers(self, group: dict[str, Any] | None) -> None:
         """Tell the other ranks where this one is; once all have done so, begin to measure their clocks. Nobody waits."""
-        if not self._probes or group is None or group["world_size"] < 2 or self.clocks is None:
+        if group is None or group["world_size"] < 2 or not self._looking.acquire(blocking=False):
             return
         try:
+            if self._probes and self.clocks is not None and not self._closed.is_set():
+                self._meet(self.clocks, group)
+        finally:
+            self._looking.release()
+
+    def _meet(self, recorded: Clocks, group: dict[str, Any]) -> None:
+        """What every look for the others does."""
+        try:
             store = importlib.import_module("torch.distributed.distributed_c10d")._get_default_store()
-            rank, keys = group["rank"], [f"prlx/peer/{one}" for one in range(group["world_size"])]
-            if not self._introduced:
-                self._introduced = True
+            rank, new = group["rank"], self._number is None
+            if new:
+                self._number = next(_handlers)
+            begin = f"prlx/{self._number}"
+            keys = [f"{begin}/peer/{one}" for one in range(group["world_size"])]
+            if new:
                 if rank == 0:
-                    store.set("prlx/key", secrets.token_hex(32))
+                    store.set(f"{begin}/key", secrets.token_hex(32))
                 met = os.environ.get("MASTER_ADDR") or socket.gethostname()
                 store.set(keys[rank], _peers.introduction(met, int(os.environ.get("MASTER_PORT") or 9)))
-            if not store.check(["prlx/key", *keys]):
+            if not store.check([f"{begin}/key", *keys]):
                 return
             self._probes = False  # from now on they run
             told = [store.get(key).decode() for key in keys]
-            prober = _peers.probes(told, rank, store.get("prlx/key").decode(), self.directory)
+            prober = _peers.probes(told, rank, store.get(f"{begin}/key").decode(), self.directory)
             if prober is not None:
-                self.clocks._add(prober)
+                recorded._add(prober)
         except Exception as error:  # of the store, of the network: a training goes on without probes
             self._probes = False
             warnings.warn(f"the clocks of the other ranks are not measured: {error}", stacklevel=4)
@@ -171,64 +221,18 @@ class TraceHandler:
         """End the recording of clocks. The end of the process does that too."""
         with contextlib.suppress(Exception):
             atexit.unregister(self.close)
-        if self.clocks is not None and self._owner == os.getpid():
+        if self.clocks is None or self._owner != os.getpid():
+            return
+        self._closed.set()
+        with self._looking:  # a prober that is being started ends too
             self.clocks.stop()
 
     def __repr__(self) -> str:
         return f"<TraceHandler: {len(self.paths)} traces, {self.clocks or 'no clocks'}>"
 
 
-def trace_handler(
-    directory: AnyPath,
-    *,
-    worker_name: str | None = None,
-    use_gzip: bool = False,
-    snapshots: bool | None = None,
-    tracer: str = "auto",
-    period_ms: float | None = None,
-    probes: bool = True,
-) -> TraceHandler:
-    """Make a handler for ``torch.profiler.profile(on_trace_ready=...)``.
-
-    Parameters
-    ----------
-    directory
-        Where traces are written, under the names that TensorBoard and HolisticTraceAnalysis look for. The same for all
-        ranks that see one file system.
-    worker_name
-        How the names of this process's files begin; ``None`` is ``<host>_<process id>``.
-    use_gzip
-        Compress traces.
-    snapshots
-        Whether clocks are recorded. ``None``: where this process is one of several, as ``torch.distributed`` or the
-        launcher says; elsewhere nothing but the trace is written.
-    tracer, period_ms
-        As for ``prlx.clocks``.
-    probes
-        Whether the hosts of ranks that record clocks measure each other's meanwhile, by small UDP packets of one rank of
-        each, from when all ranks have a handler. They find each other through the store of ``torch.distributed``; no rank
-        waits for another.
-
-    Returns
-    -------
-    TraceHandler
-        It may be called by several profilers, one after the other.
-
-    Examples
-    --------
-    >>> handler = prlx.torch.trace_handler("traces")
-    >>> handler
-    <TraceHandler: 0 traces, no clocks>
-    """
-    return TraceHandler(
-        directory,
-        worker_name=worker_name,
-        use_gzip=use_gzip,
-        snapshots=snapshots,
-        tracer=tracer,
-        period_ms=period_ms,
-        probes=probes,
-    )
+trace_handler = TraceHandler
+"""Make a handler for ``torch.profiler.profile(on_trace_ready=...)``: ``TraceHandler`` under the name that torch's own has."""
 
 
 _profile: type[Any] | None = None

@@ -9,7 +9,9 @@ import socket
 import subprocess
 import time
 from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +67,25 @@ class Job:
                 for start, placed in zip(starts, put[key], strict=True):
                     found.append(abs(placed - self.clocks[0].shown(clock.true(start))))
         return sorted(found)
+
+    def merged_errors_ns(self, raw: Path, aligned: Path) -> list[int]:
+        """The same of one JSON of all ranks, beside one in which no clock was corrected."""
+        found = []
+        for (rank, start), (same, placed) in zip(merged_events(raw), merged_events(aligned), strict=True):
+            assert rank == same
+            clock = self.clocks[rank]
+            if clock != self.clocks[0]:
+                found.append(abs(placed - self.clocks[0].shown(clock.true(start))))
+        return sorted(found)
+
+
+def merged_events(path: Path) -> Iterator[tuple[int, int]]:
+    """The events of a combined JSON: rank, and start in ns."""
+    document = json.loads(path.read_text(), parse_float=Decimal)
+    ranks = {pid: node["rank"] for node in document["prlxAlignment"]["nodes"] for pid in node["processes"]}
+    for event in document["traceEvents"]:
+        if event.get("ph") == "X" and event["pid"] in ranks:
+            yield ranks[event["pid"]], document.get("baseTimeNanoseconds", 0) + int(Decimal(event["ts"]) * 1000)
 
 
 def events(path: Path) -> dict[tuple[str, str], list[int]]:

@@ -83,7 +83,7 @@ def with_jax() -> dict[str, Any]:
 
 
 def with_torch() -> dict[str, Any]:
-    """Steps with collectives, profiled through ``prlx.torch.trace_handler``."""
+    """Steps with collectives, profiled through ``prlx.torch.profile``, or a ``prlx.torch.trace_handler`` alone."""
     import torch
     from torch import distributed
 
@@ -93,9 +93,13 @@ def with_torch() -> dict[str, Any]:
     x, going = torch.ones(64, 64), torch.ones(1)
     distributed.all_reduce(going)
     socket.sethostname(f"node{host}")
-    profiled = prlx.torch.profile(
-        directory, activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True, period_ms=100
-    )
+    options: dict[str, Any] = {"activities": [torch.profiler.ProfilerActivity.CPU], "record_shapes": True}
+    if framework == "torch":
+        profiled = prlx.torch.profile(directory, period_ms=100, **options)
+        handler = profiled.handler
+    else:
+        handler = prlx.torch.trace_handler(directory, period_ms=100)
+        profiled = torch.profiler.profile(on_trace_ready=handler, **options)
     with profiled:
         until = time.monotonic() + 4
         while going.item() > 0:
@@ -103,13 +107,14 @@ def with_torch() -> dict[str, Any]:
             distributed.barrier()
             going[0] = float(rank == 0 and time.monotonic() < until)
             distributed.all_reduce(going)
-            profiled.step()
+            if framework == "torch":
+                profiled.step()
             time.sleep(0.02)
-    profiled.handler.close()
-    clocks = profiled.handler.clocks
+    handler.close()
+    clocks = handler.clocks
     distributed.destroy_process_group()
     return {
-        "paths": [str(path) for path in profiled.handler.paths],
+        "paths": [str(path) for path in handler.paths],
         "probes": str(clocks.probes) if clocks and clocks.probes else None,
     }
 

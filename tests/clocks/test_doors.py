@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import re
 import socket
 import subprocess
 import sys
+import time
 import types
 from pathlib import Path
 from typing import Any
@@ -29,6 +31,8 @@ TRACE = {"schemaVersion": 1, "traceEvents": [{"ph": "X", "name": "op", "pid": 1,
 def _alone(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (*_clocks._RANKS, *_clocks._SIZES):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(prlx.torch, "_handlers", itertools.count())
+    monkeypatch.setattr(prlx.torch, "_LOOK_S", 3600)
 
 
 # torch
@@ -157,13 +161,13 @@ def test_ranks_measure_each_others_clocks_once_all_are_there(tmp_path: Path, mon
     monkeypatch.setattr(Prober, "asked", None)
     store = put(monkeypatch, 1, 3)
     handler = prlx.torch.trace_handler(tmp_path, probes=True)
-    mine = store.get("prlx/peer/1").decode()
+    mine = store.get("prlx/0/peer/1").decode()
     assert re.fullmatch(rf"{_peers.host_clock()} 127\.0\.0\.1:\d+", mine)
-    store.set("prlx/key", "secret of the job")
-    store.set("prlx/peer/0", "first 10.0.0.1:7")
+    store.set("prlx/0/key", "secret of the job")
+    store.set("prlx/0/peer/0", "first 10.0.0.1:7")
     handler.look()
     assert Prober.asked is None  # one is missing, and nobody waits for it
-    store.set("prlx/peer/2", "second 10.0.0.2:7")
+    store.set("prlx/0/peer/2", "second 10.0.0.2:7")
     handler.look()
     assert Prober.asked["peers"] == ["10.0.0.1:7", mine.split()[1], "10.0.0.2:7"]
     assert str(Prober.asked["node"]) == "1"
@@ -175,6 +179,26 @@ def test_ranks_measure_each_others_clocks_once_all_are_there(tmp_path: Path, mon
     handler.close()
     assert handler.clocks is not None
     assert handler.clocks.probes == tmp_path / "probes_node1.jsonl"
+
+
+def test_a_handler_by_itself_finds_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody calls it before a trace is ready; the second handler of a process meets the second ones of the others."""
+    monkeypatch.setattr(_peers, "Probes", Prober)
+    monkeypatch.setattr(_clocks, "Probes", Prober)
+    monkeypatch.setattr(prlx.torch, "_LOOK_S", 0.01)
+    store = put(monkeypatch, 1, 2)
+    for number in range(2):
+        monkeypatch.setattr(Prober, "asked", None)
+        handler = prlx.torch.trace_handler(tmp_path)
+        mine = store.get(f"prlx/{number}/peer/1").decode()
+        store.set(f"prlx/{number}/key", f"secret {number} of the job")
+        store.set(f"prlx/{number}/peer/0", f"first 10.0.0.{number}:7")
+        until = time.monotonic() + 60
+        while Prober.asked is None and time.monotonic() < until:
+            time.sleep(0.01)
+        handler.close()
+        assert Prober.asked["peers"] == [f"10.0.0.{number}:7", mine.split()[1]]
+        assert Prober.asked["environment"] == {"PRLX_JOB_KEY": f"secret {number} of the job"}
 
 
 def test_a_store_that_fails_ends_no_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,6 +138,29 @@ def test_ranks_of_torch_write_traces_with_clocks(tmp_path: Path, how: str) -> No
         assert not any("snapshot" in warning for node in combined.nodes for warning in node.warnings)
 
 
+@pytest.mark.parametrize(("framework", "hosts"), [("torch", "0123"), ("torch-handler", "0011")])
+def test_torch_on_hosts_whose_clocks_are_wrong_gives_one_trace_that_is_right(
+    tmp_path: Path, framework: str, hosts: str
+) -> None:
+    ran = known.run(interpreter("torch"), framework, tmp_path / "traces", tmp_path, [int(host) for host in hosts])
+    measured = {hosts.index(host) for host in hosts}
+    assert [answer["probes"] is not None for answer in ran.answers] == [rank in measured for rank in range(len(hosts))]
+    raw = prlx.combine_traces(tmp_path / "traces", output=tmp_path / "raw.json", apply_alignment=False, progress=False)
+    assert raw.status == "unaligned"
+    combined = prlx.combine_traces(tmp_path / "traces", output=tmp_path / "out.json", progress=False)
+    assert combined.status == "aligned", combined.warnings
+    assert [node.method for node in combined.nodes] == ["probes"] * len(hosts)
+    judged = combined.document["collectives"]
+    assert judged["before"]["violated"] > 0
+    assert judged["after"]["violated"] == 0
+    errors = ran.merged_errors_ns(tmp_path / "raw.json", tmp_path / "out.json")
+    bound = max(node.bound_max_ns or 0 for node in combined.nodes)
+    median = errors[len(errors) // 2]
+    print(f"{len(hosts)} ranks, {len(errors)} events: error p50 {median} ns, max {errors[-1]}, bound {bound}")
+    assert median <= 1000
+    assert errors[-1] <= bound + 2
+
+
 def test_torch_on_its_own_writes_the_trace_alone(tmp_path: Path) -> None:
     (answer,) = job("torch", "torch_rank.py", 1, str(tmp_path), "once")
     assert sorted(map(str, tmp_path.iterdir())) == answer["paths"]
