@@ -66,7 +66,16 @@ build/torch/.ready: $(VENV)/.ready tests/simulator/stub_cuda.py
 	@rm -rf build/torch
 	$(PY) -m pip install --quiet --no-deps --target build/torch torch==2.15.0 typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock
 	$(PY) tests/simulator/stub_cuda.py build/torch
+	printf '#!/bin/sh\nexport PYTHONPATH="%s:$$PYTHONPATH" LD_LIBRARY_PATH="%s"\nexec "%s" "$$@"\n' \
+		$(abspath build/torch) $(abspath build/torch/stubs) $(abspath $(PY)) > build/torch/python
+	chmod +x build/torch/python
 	touch $@
+
+# JAX and the interpreter that runs prlx, for jobs of several processes.
+JAX_PYTHON := $(abspath build/consumers/jobs/bin/python)
+.PHONY: build/consumers/jobs
+build/consumers/jobs: | $(VENV)/.ready
+	$(PY) tests/consumers/environments.py jobs
 
 # A browser for the tests of HTML reports, from the system's packages where we may install them; without it they are skipped.
 build/.browser:
@@ -103,10 +112,11 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 	tests/install/check_wheels.sh
 
 .PHONY: corpus
-corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, a million random programs; collectives of 200 synthetic jobs
+corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/consumers/jobs ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator
 	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run Structured ./core/kernel/simt
+	PRLX_CLOCKS_ALL=1 PRLX_JAX_PYTHON=$(JAX_PYTHON) PRLX_TORCH_PYTHON=$(abspath build/torch/python) $(PY) -m pytest -q -s tests/clocks
 	PRLX_PROBE_RUNS=all go test -timeout 60m -run TheTruthIsInside -v ./core/timeline/probe
 	PRLX_COLLECTIVE_SEEDS=200 go test -timeout 180m -v -run "Synthetic|Garbage|NeverMeet|Inversion|AStep" ./core/timeline/precedence
 
@@ -138,7 +148,7 @@ lint: build ## formatting, vet, staticcheck, ruff, mypy
 	$(PY) -m mypy
 
 .PHONY: bench
-bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready ## speed and memory beside the tools that prlx replaces, in the same minute
+bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consumers/jobs ## speed and memory beside the tools that prlx replaces, in the same minute
 	$(PY) bench/run.py
 	$(PY) bench/kernels.py
 	$(PY) bench/cycles.py
@@ -147,6 +157,7 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready ## speed and
 	$(PY) bench/startup.py
 	$(PY) bench/clocks.py --go
 	$(PY) bench/probing.py
+	PRLX_JAX_PYTHON=$(JAX_PYTHON) $(PY) bench/tracing.py
 
 .PHONY: fuzz
 fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, then every reader fuzzed for 2 minutes

@@ -101,7 +101,13 @@ ENGINES = Environment(  # mpich brings an MPI; without numpy there is no prlx
     "import ray; from mpi4py import MPI",
     same_python=True,
 )
-ALL = (VIEWERS, XSPACE, KINETO, ENGINES)
+JOBS = Environment(  # jobs that are traced through prlx.jax
+    "jobs",
+    ("jax[cpu]=={jax}", "numpy>=1.23"),
+    "import jax.profiler",
+    same_python=True,
+)
+ALL = (VIEWERS, XSPACE, KINETO, ENGINES, JOBS)
 
 
 def perfetto_bundle() -> Path | None:

@@ -55,7 +55,9 @@ def tensorboard(directory: str) -> dict:
     }
 
 
-def column_total(table: dict, name: str) -> int:
+def column_total(table: dict | None, name: str) -> int:
+    if table is None:  # a trace without a device
+        return 0
     columns = [column["name"] for column in table["data"]["columns"]]
     return sum(int(row[columns.index(name)]) for row in table["data"]["rows"])
 
