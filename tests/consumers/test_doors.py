@@ -16,9 +16,10 @@ import environments
 import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
-from clocks import known
 from test_perfetto import look
 from test_xprof_server import get, server
+
+from clocks import known
 
 __all__ = ["server"]
 HOSTS = [0, 1, 2, 3]
