@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import importlib
+import json
 import os
 import secrets
 import shutil
@@ -65,6 +66,7 @@ class Trace:
     _name: str = ""
     _combine: bool = False
     _clocks: Clocks | None = None
+    _in_metadata: bool = False  # that is where the readings go in the trace
 
     @property
     def command(self) -> str:
@@ -79,18 +81,18 @@ _running: Trace | None = None
 _registered = False
 
 
-def _profiler_module() -> Any:
-    """The part of jaxlib that takes profilers, under its names of today and of before."""
-    for name, attribute in (
+def _profiler_call(name: str) -> Any:
+    """A function of the profiler of jaxlib, which has had several names; None where this jaxlib has none of that name."""
+    for module, attribute in (
         ("jaxlib._profiler", None),
         ("jax._src.lib", "_profiler"),
         ("jaxlib.xla_client", "profiler"),
     ):
         with contextlib.suppress(ImportError, AttributeError):
-            module = importlib.import_module(name)
-            found = module if attribute is None else getattr(module, attribute)
-            if hasattr(found, "register_plugin_profiler"):
-                return found
+            found = importlib.import_module(module)
+            call = getattr(found if attribute is None else getattr(found, attribute), name, None)
+            if call is not None:
+                return call
     return None
 
 
@@ -103,14 +105,32 @@ def _register(tracer: str, period_ms: float | None) -> bool:
         raise UsageError(said.value.decode(errors="replace"))
     if _registered:
         return True
-    module = _profiler_module()
-    if module is None:
+    register = _profiler_call("register_plugin_profiler")
+    if register is None:
         return False
     capsule = ctypes.pythonapi.PyCapsule_New
     capsule.restype, capsule.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
-    module.register_plugin_profiler(capsule(library.prlx_snapshot_pjrt_api(), b"pjrt_c_api", None))
+    register(capsule(library.prlx_snapshot_pjrt_api(), b"pjrt_c_api", None))
     _registered = True
     return True
+
+
+_MOST_IN_METADATA = 400  # readings: a text of metadata is kept up to 64 KiB
+
+
+def _add_metadata(clocks: Clocks) -> None:
+    """Put the readings among the metadata of the session that runs, where this jaxlib lets no plane be added."""
+    add = _profiler_call("set_metadata")
+    if add is None:  # they are beside the trace
+        return
+    clocks.now()
+    try:
+        rows = [json.loads(line) for line in clocks.snapshots.read_text().splitlines()]
+        pairs = [row for row in rows if "tracer_clock_ns" in row]
+        kept = pairs[:: -(-len(pairs) // _MOST_IN_METADATA) or 1] + pairs[-1:]
+        add("prlx_snapshots", json.dumps({"tracer_clock_name": clocks.tracer, "pairs": kept}))
+    except (OSError, ValueError) as error:  # the trace itself is what counts
+        warnings.warn(f"the trace has no clocks in it, but beside it: {error}", stacklevel=4)
 
 
 def _client() -> Any:
@@ -239,7 +259,7 @@ def start_trace(
         root, root / "plugins" / "profile" / run, process, processes, _private=private, _name=name, _combine=combine
     )
     try:
-        _register(tracer, period_ms)
+        started._in_metadata = not _register(tracer, period_ms)
         started._clocks = record(
             private, tracer=tracer, period_ms=period_ms, rank=process, name=name,
             option=_cadence(options.get("profiler_options")),
@@ -283,6 +303,8 @@ def stop_trace() -> Trace:
             done.xplane, done.run_dir = found[-1], found[-1].parent
         return done
     try:
+        if done._in_metadata and done._clocks is not None:
+            _add_metadata(done._clocks)
         jax.profiler.stop_trace()
     finally:
         if done._clocks is not None:

@@ -439,6 +439,8 @@ def test_a_job_whose_processes_do_not_answer_is_traced_all_the_same(
 @pytest.mark.usefixtures("_fresh")
 def test_the_options_of_the_profiler_may_say_the_cadence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     FakeJax(monkeypatch, 0, 1, None)
+    monkeypatch.setenv("PRLX_SNAPSHOT_PERIOD_MS", "40")
+    monkeypatch.setenv("XLA_ROCM_SNAPSHOT_PERIOD_MS", "50")
     options = types.SimpleNamespace(advanced_configuration={"snapshot_pair_period_ms": 250})
     for arguments, want in (({}, 250), ({"period_ms": 30}, 30)):
         with prlx.jax.trace(tmp_path, snapshots=True, profiler_options=options, **arguments) as traced:  # type: ignore[arg-type]

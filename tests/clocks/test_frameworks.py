@@ -165,3 +165,22 @@ def test_torch_on_its_own_writes_the_trace_alone(tmp_path: Path) -> None:
     (answer,) = job("torch", "torch_rank.py", 1, str(tmp_path), "once")
     assert sorted(map(str, tmp_path.iterdir())) == answer["paths"]
     assert answer["snapshots"] is None
+
+
+def test_sessions_that_others_start_have_the_clocks_too(tmp_path: Path) -> None:
+    """After prlx.jax.trace: jax.profiler.trace and ProfileSession; where jaxlib takes no profiler, the metadata has them."""
+    environment = {**os.environ, "PYTHONPATH": str(Path(prlx.__file__).parent.parent)}
+    asked = [interpreter("jax"), HERE / "jax_sessions.py", tmp_path]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, env=environment, timeout=600)
+    traces = json.loads(done.stdout.splitlines()[-1])
+    assert {"ours", "trace"} <= set(traces)
+    for how, path in traces.items():
+        (file,) = prlx.open(path).files
+        names = [plane["name"] for plane in file["planes"]]
+        assert ("/host:snapshots" in names) == (how != "metadata")
+        (clock,) = file["clocks"]
+        assert (
+            clock["name"] == f"CLOCK_MONOTONIC_RAW to wall (/host:{'metadata' if how == 'metadata' else 'snapshots'})"
+        )
+        assert clock["readings"] >= 2
+        assert file["start_ns"] - 10**9 < clock["first_ns"] < clock["last_ns"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 from test_perfetto import look
-from test_xprof_server import get, server
+from test_xprof_server import free_port, get, server
 
 from clocks import known
 
@@ -66,6 +67,26 @@ def test_xprof_shows_every_host_of_the_aligned_run(prlx: Callable, server: str, 
     names = [e["args"]["name"] for e in trace["traceEvents"] if e.get("ph") == "M" and e["name"] == "process_name"]
     assert {f"{host} /host:CPU" for host in hosts} <= set(names)
     assert len(hosts) == len(HOSTS)
+
+
+def test_what_xprof_captures_of_a_server_has_the_clocks(prlx: Callable, ask_xspace: Callable, tmp_path: Path) -> None:
+    """After prlx.jax.trace in the process: TensorBoard's capture, and XProf's continuous profiling."""
+    if not environments.JOBS.ready:
+        pytest.skip("JAX for this Python is not installed")
+    port = free_port()
+    program = Path(known.__file__).with_name("jax_sessions.py")
+    asked = [environments.JOBS.python, program, tmp_path / "own", str(port)]
+    paths = {**os.environ, "PYTHONPATH": str(environments.REPOSITORY / "python")}
+    with subprocess.Popen(asked, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=paths) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() != "serving\n":
+            assert process.poll() is None
+        (traces,) = ask_xspace({"capture": f"127.0.0.1:{port}", "into": tmp_path})
+        process.communicate("", timeout=60)
+    assert len(traces) == 2
+    for trace in traces:
+        (file,) = json.loads(prlx("inspect", trace, "--json").stdout)["files"]
+        assert {plane["name"]: plane["events"] for plane in file["planes"]}["/host:snapshots"] >= 2
 
 
 def test_hta_and_tensorboard_see_what_they_see_without_clocks(

@@ -47,7 +47,7 @@ func (f *File) trace(j *job.Job, src *file.Source, of *source.Format) error {
 	}
 	if n := len(facts.Snapshots); n > 0 {
 		first, last := facts.Snapshots[0].Y, facts.Snapshots[n-1].Y
-		f.Clocks = append(f.Clocks, Clock{Name: cmp.Or(namedClock(facts.SnapshotsClock), "tracer") + " to wall (/host:snapshots)", Readings: int64(n), FirstNS: &first, LastNS: &last})
+		f.Clocks = append(f.Clocks, Clock{Name: cmp.Or(namedClock(facts.SnapshotsClock), "tracer") + " to wall (" + facts.SnapshotsIn + ")", Readings: int64(n), FirstNS: &first, LastNS: &last})
 	}
 	f.lines(t, facts, marked)
 	return f.kernels(ctx, src, t)

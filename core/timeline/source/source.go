@@ -70,6 +70,7 @@ type Facts struct {
 	SnapshotsBaseNS int64  // base of the line that holds them
 	HasSnapshots    bool   // the trace has a place for them, whose base is the start of the collector
 	SnapshotsClock  string // the clock beside the wall clock, as they name it; AnyTracer: the tracer's, whichever it is
+	SnapshotsIn     string // the process that has them
 
 	Losses   []string // what the producer lost, one sentence each
 	Warnings []string // what the producer and the scan found, one sentence each

@@ -5,6 +5,8 @@ as it likes). A question is one of
 
   {"view": [paths], "tool": "trace_viewer@"}   what the trace viewer shows; null when xprof could not convert
   {"report": [paths], "tool": "..."}           the tool's own JSON; null when xprof could not convert
+  {"capture": "host:port", "into": directory}  has xprof capture a running program, and take a snapshot of continuous
+                                               profiling: the paths of both traces
   {"profile": path}                            planes, lines and events as jax.profiler.ProfileData reads them
 
 Times in a view are integer picoseconds, in a profile float nanoseconds as JAX gives them.
@@ -16,6 +18,7 @@ import json
 import shutil
 import sys
 import tempfile
+import time
 from decimal import Decimal
 from pathlib import Path
 
@@ -82,7 +85,21 @@ def profile(path: str) -> dict:
     return {"planes": [plane_document(plane) for plane in data.planes]}
 
 
+def capture(address: str, into: str) -> list[str]:
+    """A capture as TensorBoard's button makes it, and a snapshot of what is profiled continuously."""
+    from xprof.convert import _pywrap_profiler_plugin as plugin
+
+    plugin.trace(address, f"{into}/captured", "", True, 500, 3, {})
+    plugin.start_continuous_profiling(address, {})
+    time.sleep(1)
+    plugin.get_snapshot(address, f"{into}/continuous")
+    plugin.stop_continuous_profiling(address)
+    return [str(path) for how in ("captured", "continuous") for path in Path(into, how).rglob("*.xplane.pb")]
+
+
 def answer(question: dict) -> object:
+    if "capture" in question:
+        return capture(question["capture"], question["into"])
     if "view" in question:
         return view(question["view"], question["tool"])
     if "report" in question:

@@ -2,6 +2,7 @@ package xspace
 
 import (
 	"context"
+	"encoding/json"
 	"math"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -100,7 +101,7 @@ func (s *scanner) snapshots(ctx context.Context) error {
 		}
 	}
 	if sp.SnapshotsPlane < 0 {
-		return nil
+		return s.snapshotsInMetadata()
 	}
 	p := &sp.Planes[sp.SnapshotsPlane]
 	if sp.SnapshotPlanes > 1 {
@@ -117,6 +118,41 @@ func (s *scanner) snapshots(ctx context.Context) error {
 	}
 	if sp.SnapshotsNamed = sp.SnapshotsClock != ""; !sp.SnapshotsNamed {
 		sp.SnapshotsClock = source.TracerROCm
+	}
+	return nil
+}
+
+// snapshotsInMetadata reads the clock pairs that prlx leaves among the metadata of a session where it can add no plane: SnapshotPairs as JSON.
+func (s *scanner) snapshotsInMetadata() error {
+	sp := s.space
+	p := sp.Plane(PlaneMetadata)
+	if p == nil || p.Stat(statSnapshots) == nil {
+		return nil
+	}
+	var said struct {
+		Clock string `json:"tracer_clock_name"`
+		Pairs []struct {
+			SysNS    int64 `json:"sys_clock_ns"`
+			TracerNS int64 `json:"tracer_clock_ns"`
+		} `json:"pairs"`
+	}
+	if err := json.Unmarshal([]byte(p.statText(statSnapshots)), &said); err != nil || said.Clock == "" {
+		sp.find("plane %d (%s): stat %s holds no readings of clocks", p.Index, p.Name, statSnapshots)
+		return nil
+	}
+	if len(said.Pairs) > s.opt.MaxSnapshots {
+		return fault.New(fault.Limit, "xspace: plane %d (%s) has more than %d snapshots", p.Index, p.Name, s.opt.MaxSnapshots).WithPath(s.src.Path())
+	}
+	sp.SnapshotsClock, sp.SnapshotsNamed, sp.SnapshotsAbsolute = said.Clock, true, true
+	for _, one := range said.Pairs {
+		if one.SysNS < AbsoluteNS {
+			sp.SnapshotsLost++
+			continue
+		}
+		sp.Snapshots = append(sp.Snapshots, clock.Pair{X: one.TracerNS, Y: one.SysNS})
+	}
+	if sp.SnapshotsLost > 0 {
+		sp.find("plane %d (%s): %d readings of stat %s have no date", p.Index, p.Name, sp.SnapshotsLost, statSnapshots)
 	}
 	return nil
 }

@@ -32,6 +32,7 @@ const (
 	statTracerROCm   = "rocm_ns"           // a reading of ROCm's clock
 	statTracerClock  = "tracer_clock_ns"   // of the clock that the plane names
 	statClockName    = "tracer_clock_name" // of the plane
+	statSnapshots    = "prlx_snapshots"    // of PlaneMetadata: the readings, where there is no plane of them
 	statDeviceVendor = "device_vendor"
 
 	// AbsoluteNS is the smallest line.timestamp_ns that is an absolute instant; a smaller one was normalised: the profiler subtracted
