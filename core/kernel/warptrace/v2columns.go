@@ -18,26 +18,40 @@ const (
 
 // residuals fills into with what is stored of rows of n values, all of which fit into a width in bytes: the differences of a mode.
 func residuals(into, values []uint64, n int, mode uint8, width uint) {
+	into = into[:len(values)]
+	if mode == valuesRaw {
+		copy(into, values)
+		return
+	}
 	shift := 64 - 8*width
-	for i, v := range values {
-		var d uint64
-		switch k := i % n; {
-		case mode == valuesRaw:
-			into[i] = v
-			continue
-		case mode == valuesBetween && i >= n:
-			d = v - values[i-n]
-		case k == 0:
-			d = v
-			if i > 0 {
-				d -= values[i-n]
+	put := func(d uint64) uint64 { return zigzag(uint64(int64(d<<shift) >> shift)) }
+	var above []uint64 // the row before
+	for from := 0; from < len(values); from += n {
+		row, to := values[from:min(from+n, len(values))], into[from:min(from+n, len(values))]
+		before := uint64(0)
+		switch {
+		case mode == valuesBetween && above != nil:
+			above = above[:len(row)]
+			for k, v := range row {
+				to[k] = put(v - above[k])
 			}
-		case mode == valuesTwofold && i >= n:
-			d = v - values[i-1] - (values[i-n] - values[i-n-1])
+		case mode == valuesTwofold && above != nil:
+			above = above[:len(row)]
+			stepped := uint64(0)
+			for k, v := range row {
+				to[k] = put(v - before - (above[k] - stepped))
+				before, stepped = v, above[k]
+			}
 		default:
-			d = v - values[i-1]
+			if above != nil {
+				before = above[0]
+			}
+			for k, v := range row {
+				to[k] = put(v - before)
+				before = v
+			}
 		}
-		into[i] = zigzag(uint64(int64(d<<shift) >> shift))
+		above = row
 	}
 }
 

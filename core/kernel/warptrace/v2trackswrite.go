@@ -16,6 +16,8 @@ type trackWriter struct {
 
 	scratch []snapshotHead
 	choice  operandChoice
+	to      operandWriter
+	numbers []uint64 // of the columns of a track
 }
 
 // writtenTrack is one sequence of heads.
@@ -119,11 +121,11 @@ func (t *trackWriter) encode(dst []byte, c *v2Codec) []byte {
 	}
 	dst, at = masks(dst, headColumns)
 	dst = c.encodeHeads(dst, at, t.heads, starts)
-	var to operandWriter
+	t.to.reset()
 	for i := range t.tracks {
-		t.encodeTrack(&t.tracks[i], c.wave, &to)
+		t.encodeTrack(&t.tracks[i], c.wave, &t.to)
 	}
-	return to.append(dst)
+	return t.to.append(dst)
 }
 
 // encodeTrack stores the columns of a track.
@@ -131,12 +133,18 @@ func (t *trackWriter) encodeTrack(track *writtenTrack, wave int, to *operandWrit
 	heads, l := t.heads[track.from:][:track.n], layoutOf(t.heads[track.from:][:track.n])
 	columns, groups, before := make([][]uint64, len(l.counts)), make([]uint64, 0, len(track.warps)), make([]int, 0, len(track.warps))
 	latest := map[uint64]int{} // by place in the block
+	sizes, total := make([]int, len(l.counts)), 0
 	for k, n := range l.counts {
-		n *= len(track.warps)
+		sizes[k] = n * len(track.warps)
 		if k%siteColumns != activeColumn {
-			n *= wave
+			sizes[k] *= wave
 		}
-		columns[k] = make([]uint64, 0, n)
+		total += sizes[k]
+	}
+	t.numbers = resized(t.numbers, total)
+	rest := t.numbers
+	for k, n := range sizes {
+		columns[k], rest = rest[:0:n], rest[n:]
 	}
 	for at, w := range track.warps {
 		lanes, number := t.lanes[t.warps[w].from:], t.warps[w].number
@@ -172,11 +180,23 @@ type operandWriter struct {
 	streams     [operandStreams][]byte
 }
 
+// reset forgets all columns.
+func (w *operandWriter) reset() {
+	for i := range w.masks {
+		w.masks[i] = w.masks[i][:0]
+	}
+	for i := range w.streams {
+		w.streams[i] = w.streams[i][:0]
+	}
+	w.backs, w.owns = w.backs[:0], w.owns[:0]
+}
+
 // add stores a column: the numbers that stand in planes, and what operandsFound has beside them.
 func (w *operandWriter) add(mode uint8, width uint, numbers []uint64, back int, codes *foundCodes) {
 	c := v2ValueColumn{form: mode | uint8(log2Bytes(width))<<4}
+	all, none := bitsOf(numbers)
 	for p := range int(width) {
-		w.plane(&c, p, streamOf(width, p), numbers, 8*p)
+		w.plane(&c, p, streamOf(width, p), numbers, 8*p, all, none)
 	}
 	var parts v2ValueColumn
 	own := 0
@@ -186,7 +206,8 @@ func (w *operandWriter) add(mode uint8, width uint, numbers []uint64, back int, 
 			numbers []uint64
 			shift   int
 		}{{codes.columns, 0}, {codes.rows, 0}, {codes.rows, 8}, {codes.lanes, 0}} {
-			w.plane(&parts, p, streamColumns+p, part.numbers, part.shift)
+			all, none := bitsOf(part.numbers)
+			w.plane(&parts, p, streamColumns+p, part.numbers, part.shift, all, none)
 		}
 	}
 	for i, mask := range [...]byte{c.form, c.stored, c.constant, parts.stored, parts.constant} {
@@ -195,26 +216,32 @@ func (w *operandWriter) add(mode uint8, width uint, numbers []uint64, back int, 
 	w.backs, w.owns = append(w.backs, uint64(back)), append(w.owns, uint64(own))
 }
 
-// plane stores one byte of each number where they are not all 0.
-func (w *operandWriter) plane(masks *v2ValueColumn, plane, stream int, numbers []uint64, shift int) {
-	all, none := byte(0), byte(0xff)
-	for _, v := range numbers {
-		all |= byte(v >> shift)
-		none &= byte(v >> shift)
-	}
-	switch {
+// plane stores one byte of each number where they are not all 0. all and none are the bits that any of them has, and that all have.
+func (w *operandWriter) plane(masks *v2ValueColumn, plane, stream int, numbers []uint64, shift int, all, none uint64) {
+	switch all, none := byte(all>>shift), byte(none>>shift); {
 	case all == 0:
 	case all == none:
 		masks.constant |= 1 << plane
 		w.streams[stream] = append(w.streams[stream], all)
 	default:
 		masks.stored |= 1 << plane
-		to := slices.Grow(w.streams[stream], len(numbers))
-		for _, v := range numbers {
-			to = append(to, byte(v>>shift))
+		s := slices.Grow(w.streams[stream], len(numbers))
+		to := s[len(s):][:len(numbers)]
+		for i, v := range numbers {
+			to[i] = byte(v >> shift)
 		}
-		w.streams[stream] = to
+		w.streams[stream] = s[:len(s)+len(numbers)]
 	}
+}
+
+// bitsOf are the bits that any number has, and those that all have.
+func bitsOf(numbers []uint64) (all, none uint64) {
+	none = ^uint64(0)
+	for _, v := range numbers {
+		all |= v
+		none &= v
+	}
+	return all, none
 }
 
 func (w *operandWriter) append(dst []byte) []byte {
