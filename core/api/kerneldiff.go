@@ -184,6 +184,9 @@ func (c *compareArgs) mapsOfB() recording.Maps {
 }
 
 func (r *diffRequest) compare(j *job.Job, a, b *recording.Recording, opt diff.Options, mapsB recording.Maps) (*diffReply, *diff.Result, error) {
+	if err := diff.CheckSites(a.Trace, b.Trace, opt.SiteFilter); err != nil {
+		return nil, nil, err
+	}
 	result, err := diff.Compare(j, a.Trace, b.Trace, opt)
 	if err != nil {
 		return nil, nil, err

@@ -112,7 +112,7 @@ func (r *reports) refuseOtherEnding(arg outputArg) error {
 		return nil
 	}
 	return fault.New(fault.Usage, "is the name of a %s report, and %s is asked for", other, arg.Format).WithPath(arg.Path).
-		WithHint("end it in an ending of its own: %s", r.kind.endings)
+		WithHint("choose the option or the format that goes with its ending: %s", r.kind.endings)
 }
 
 // refuseInput refuses to replace what is read, under whatever name.

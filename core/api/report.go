@@ -129,7 +129,10 @@ func renderer(path string, text []byte) (reportKind, render, error) {
 		err := decodeDocument(path, text, doc)
 		return verdictReports, func(_ string, w io.Writer, _ kernelreport.Options) error { return report.Validate(w, doc) }, err
 	}
-	return none, nil, fault.Formatf(path, fault.Unknown, "has the schema %q, which prlx report does not know", head.Schema).WithHint(hint)
+	if head.Schema == "" {
+		return none, nil, fault.Formatf(path, fault.Unknown, "is JSON, but not a document of prlx: it states no schema").WithHint(hint)
+	}
+	return none, nil, fault.Formatf(path, fault.Unknown, "has the schema %q, of which prlx report makes no reports", head.Schema).WithHint(hint)
 }
 
 // decodeDocument reads a document of ours; fields of later versions are passed over.

@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+
+	"github.com/BurntSushi/toml"
 )
 
 // Kind is the class of an error; it decides the exception type and the exit code.
@@ -98,6 +100,15 @@ func describeIO(err error) string {
 		return perr.Op + ": " + perr.Err.Error()
 	}
 	return err.Error()
+}
+
+// FromTOML is the error of text that is no TOML: where, and what the parser expected. what says what was expected of the file, "not TOML".
+func FromTOML(path, what string, err error) *Error {
+	var wrong toml.ParseError
+	if !errors.As(err, &wrong) {
+		return Formatf(path, Unknown, "%s: %v", what, err)
+	}
+	return Linef(path, wrong.Position.Line, "%s: %s", what, strings.ReplaceAll(wrong.Message, `'\x00'`, "the end of the file"))
 }
 
 // WithHint sets what the user can do and returns the error.

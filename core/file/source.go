@@ -55,7 +55,7 @@ func Open(ctx context.Context, path string) (*Source, error) {
 	}
 	if st.IsDir() {
 		f.Close()
-		return nil, fault.New(fault.IO, "is a directory, expected a file").WithPath(path)
+		return nil, fault.New(fault.IO, "is a directory, expected a file").WithPath(path).WithHint("name the files in it")
 	}
 	if st.Mode()&os.ModeDevice != 0 && path != os.DevNull { // /dev/zero never ends
 		f.Close()

@@ -42,7 +42,7 @@ func OpenStream(ctx context.Context, path string) (*Stream, error) {
 	switch {
 	case st.IsDir():
 		f.Close()
-		return nil, fault.New(fault.IO, "is a directory, expected a file").WithPath(path)
+		return nil, fault.New(fault.IO, "is a directory, expected a file").WithPath(path).WithHint("name the files in it")
 	case st.Mode()&os.ModeDevice != 0 && path != os.DevNull: // /dev/zero never ends
 		f.Close()
 		return nil, fault.New(fault.IO, "is a device, expected a file or a pipe").WithPath(path)

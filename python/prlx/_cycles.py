@@ -291,7 +291,8 @@ def options(
         unknown = sorted(set(compat) - set(COMPAT))
         if unknown:
             raise UsageError(
-                f"uplifter has no parameter {unknown[0]!r}{_config.did_you_mean(unknown[0], list(COMPAT))}"
+                f"uplifter has no parameter {unknown[0]!r}{_config.did_you_mean(unknown[0], list(COMPAT))}",
+                hint=f"its parameters are {', '.join(COMPAT)}",
             )
         described = {**COMPAT, **compat}
     elif compat:

@@ -133,12 +133,12 @@ def test_kinds_may_have_limits_of_their_own(prlx, compare):
     ("words", "message"),
     [
         (("good.prlx",), "expected a second recording, or --golden"),
-        (("good.prlx", "bad.prlx", "--golden", "same.prlx"), "--golden takes the place of A"),
+        (("good.prlx", "bad.prlx", "--golden", "same.prlx"), "with --golden one recording is checked"),
         (("good.prlx", "bad.prlx", "--update-golden"), "--update-golden needs --golden FILE"),
         (("good.prlx", "bad.prlx", "--max-divergences", "few"), "expected N or KIND=N, got 'few'"),
         (("good.prlx", "bad.prlx", "--max-divergences", "Values=3"), "'Values' (did you mean Value?)"),
         (("good.prlx", "bad.prlx", "--max-divergence", "3"), "did you mean --max-divergences?"),
-        (("good.prlx", "bad.prlx", "--session"), "is not a directory, so it is no session"),
+        (("good.prlx", "bad.prlx", "--session"), "is not a session"),
         (("good.prlx", "bad.prlx", "--json", "--github", "-"), "only one thing can go to stdout"),
     ],
 )
@@ -284,3 +284,10 @@ class TestAssertSame:
     def test_limits_that_cannot_be_are_refused(self, files, given, message):
         with pytest.raises(UsageError, match=message):
             package.assert_same(files / "good.prlx", files / "same.prlx", max_divergences=given)
+
+
+def test_a_golden_recording_that_is_missing_is_refused_with_the_command_that_makes_it(prlx):
+    ran = prlx("assert", "--golden", "none.prlx", "new.prlx")
+    assert ran.code == 3
+    assert "none.prlx: no such golden recording" in ran.err
+    assert "prlx assert --golden none.prlx --update-golden new.prlx" in ran.err

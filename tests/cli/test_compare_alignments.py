@@ -85,8 +85,8 @@ def test_other_references_do_not_belong_together(prlx, runs):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("a.json",), "two alignments are compared, and 1 are named"),
-        (("a.json", "b.json", "c.json"), "and 3 are named"),
+        (("a.json",), "--compare takes two alignments, got 1"),
+        (("a.json", "b.json", "c.json"), "got 3"),
         (("a.json", "b.json", "-o", "out"), "--output is for combining"),
         (("a.json", "b.json", "--no-align"), "--no-align is for combining"),
         (("a.json", "b.json", "--method", "probes"), "--method is for combining"),

@@ -91,8 +91,8 @@ def test_what_cannot_be_solved_yet_is_tried_again(tmp_path):
     [
         (["--watch", "missing"], "no such file or directory"),
         (["--watch", ".", "-o", "x.jsonl"], "--watch writes no file"),
-        (["x.jsonl", "--rounds", "2"], "--rounds is of --watch"),
-        (["x.jsonl", "--interval", "2"], "--interval is of --watch"),
+        (["x.jsonl", "--rounds", "2"], "--rounds needs --watch"),
+        (["x.jsonl", "--interval", "2"], "--interval needs --watch"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words, said):

@@ -75,11 +75,7 @@ func ParseAccepted(path string, b []byte) (*Accepted, error) {
 	}
 	var doc map[string]any
 	if _, err := toml.Decode(text, &doc); err != nil {
-		var wrong toml.ParseError
-		if errors.As(err, &wrong) {
-			return nil, fault.Linef(path, wrong.Position.Line, "not TOML: %s", wrong.Message).WithHint(acceptedHint)
-		}
-		return nil, fault.Formatf(path, fault.Unknown, "not TOML: %v", err).WithHint(acceptedHint)
+		return nil, fault.FromTOML(path, "not TOML", err).WithHint(acceptedHint)
 	}
 	r := acceptedReader{path: path, lines: acceptHeadings(text)}
 	return r.document(doc)

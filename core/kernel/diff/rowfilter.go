@@ -1,6 +1,7 @@
 package diff
 
 import (
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -70,6 +71,29 @@ func (f *rowFilter) verdict(known map[uint32]siteVerdict, t *warptrace.Trace, lo
 func matchesAny(patterns []site.Pattern, s *site.Site, id uint64) bool {
 	for _, p := range patterns {
 		if p.Match(s, id) {
+			return true
+		}
+	}
+	return false
+}
+
+// CheckSites refuses patterns of which no site of either recording is meant: what is told from such a filter is never a difference.
+func CheckSites(a, b *warptrace.Trace, patterns []site.Pattern) error {
+	for _, p := range patterns {
+		if p.IsID() || meant(p, a.Sites()) || meant(p, b.Sites()) {
+			continue
+		}
+		if a.Sites().Len() == 0 && b.Sites().Len() == 0 {
+			return fault.Usagef("no place is known of the sites of these recordings, so %q names none", p).WithHint("name their site map: --site-map FILE")
+		}
+		return fault.Usagef("no site of these recordings is %q", p).WithHint("write \"kernel.py:42\", \"kernel.py\", \"func:softmax*\" or \"kind:atomic\"; without --sites the places that differ are listed")
+	}
+	return nil
+}
+
+func meant(p site.Pattern, t *site.Table) bool {
+	for i := range t.Len() {
+		if s := t.At(i); p.Match(s, uint64(s.ID)) {
 			return true
 		}
 	}

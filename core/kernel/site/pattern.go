@@ -70,6 +70,9 @@ func someKind(glob string) bool {
 	return false
 }
 
+// IsID reports whether the pattern is the id or key of one site, which a recording may know without its site map.
+func (p Pattern) IsID() bool { return p.hasID }
+
 // String returns the pattern as it was written.
 func (p Pattern) String() string { return p.text }
 

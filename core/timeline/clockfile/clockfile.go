@@ -76,8 +76,9 @@ type Prober struct {
 	Ranks    [][]int // by number of prober: the ranks whose processes are on its host; nil when not stated
 }
 
-const expected = "expected one of: SnapshotPairs (protobuf, or JSON lines with sys_clock_ns and tracer_clock_ns), probe windows " +
-	"(JSON lines with edges), round offsets (JSON lines with offset_ns), raw probe stamps (JSON lines with src, dst, t1..t4), declared offsets (TOML or JSON with a table of nodes)"
+// Expected is the hint of errors about files that are of no kind of clock file.
+const Expected = "expected clock readings: raw probe stamps (JSON lines with src, dst, t1..t4), probe windows (JSON lines with edges), round offsets " +
+	"(JSON lines with offset_ns), declared offsets (TOML or JSON with a table of nodes) or snapshot pairs (JSON lines with sys_clock_ns and tracer_clock_ns, or protobuf)"
 
 // Read recognises a clock file by its content and reads it. Errors are *fault.Error: Format when the content is none of the
 // known kinds, mixes two of them or is mostly garbage, Limit when it exceeds a limit.
@@ -95,13 +96,13 @@ func Read(ctx context.Context, src *file.Source) (*File, error) {
 	var err error
 	switch {
 	case len(head) == 0:
-		return nil, fault.Formatf(src.Path(), 0, "the file is empty").WithHint(expected)
+		return nil, fault.Formatf(src.Path(), 0, "is empty").WithHint(Expected)
 	case !looksLikeText(head):
 		err = f.readProto(ctx, src)
 	default:
 		switch c := firstByte(head); {
 		case c == 0:
-			return nil, fault.Formatf(src.Path(), 0, "the file holds only white space").WithHint(expected)
+			return nil, fault.Formatf(src.Path(), 0, "the file holds only white space").WithHint(Expected)
 		case c == '{', c == '[' && !tableHeader(head):
 			err = f.readJSON(ctx, src, c == '[')
 		default:
@@ -193,7 +194,7 @@ func (f *File) finish(firstBad error) error {
 		if firstBad != nil {
 			return firstBad
 		}
-		return fault.Formatf(f.Path, fault.Unknown, "no record of a known kind").WithHint(expected)
+		return fault.Formatf(f.Path, fault.Unknown, "no record of a known kind").WithHint(Expected)
 	}
 	if f.Skipped*2 > f.Lines && firstBad != nil {
 		e := fault.Of(firstBad)

@@ -40,19 +40,14 @@ func (f *File) readTOML(ctx context.Context, src *file.Source) error {
 		return fault.FromIO(src.Path(), err)
 	}
 	if depth(b) > maxDepth {
-		return fault.Formatf(f.Path, fault.Unknown, "TOML nested deeper than %d", maxDepth).WithHint(expected)
+		return fault.Formatf(f.Path, fault.Unknown, "TOML nested deeper than %d", maxDepth).WithHint(Expected)
 	}
 	var doc map[string]any
 	if _, err := toml.Decode(string(trimBOM(b)), &doc); err != nil {
-		line := 0
-		if pe, ok := err.(toml.ParseError); ok {
-			line = pe.Position.Line
-			return fault.Linef(f.Path, line, "neither JSON nor TOML: %s", pe.Message).WithHint(expected)
-		}
-		return fault.Linef(f.Path, line, "neither JSON nor TOML: %v", err).WithHint(expected)
+		return fault.FromTOML(f.Path, "neither JSON nor TOML", err).WithHint(Expected)
 	}
 	if _, ok := doc["nodes"].(map[string]any); !ok {
-		return fault.Formatf(f.Path, fault.Unknown, "a TOML file without a table [nodes.<id>]").WithHint(expected)
+		return fault.Formatf(f.Path, fault.Unknown, "a TOML file without a table [nodes.<id>]").WithHint(Expected)
 	}
 	if err := f.setKind(KindDeclared, 1); err != nil {
 		return err

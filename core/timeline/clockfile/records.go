@@ -53,13 +53,13 @@ func (f *File) bad(err error, line int, ended bool, firstBad *error) error {
 		f.CutLastLine = true
 		f.Lines--
 		if *firstBad == nil && f.Kind == "" {
-			*firstBad = fault.Linef(f.Path, line, "%v", err).WithHint(expected)
+			*firstBad = fault.Linef(f.Path, line, "%v", err).WithHint(Expected)
 		}
 		return nil
 	}
 	f.skip(line)
 	if *firstBad == nil {
-		*firstBad = fault.Linef(f.Path, line, "%v", err).WithHint(expected)
+		*firstBad = fault.Linef(f.Path, line, "%v", err).WithHint(Expected)
 	}
 	return nil
 }
@@ -83,7 +83,7 @@ func (f *File) readArray(src *file.Source) error {
 		return fe
 	}
 	if err != nil {
-		return fault.Formatf(f.Path, fault.Unknown, "%v", err).WithHint(expected)
+		return fault.Formatf(f.Path, fault.Unknown, "%v", err).WithHint(Expected)
 	}
 	return f.finish(firstBad)
 }
@@ -105,7 +105,7 @@ func (f *File) readDocument(src *file.Source) (ok bool, err error) {
 		if errors.As(err, &fe) {
 			return true, fe
 		}
-		return true, fault.Formatf(f.Path, fault.Unknown, "%v", err).WithHint(expected)
+		return true, fault.Formatf(f.Path, fault.Unknown, "%v", err).WithHint(Expected)
 	}
 	return true, f.finish(nil)
 }
@@ -192,7 +192,7 @@ func (f *File) record(b []byte, line int) error {
 	case m.nodeID && m.start:
 		return f.nodeMeta(b)
 	}
-	return errors.New("none of the known records")
+	return errors.New("not a record of clock readings")
 }
 
 // as reads a record of a kind. The kind of the file is fixed by the first record that can be read.

@@ -174,7 +174,7 @@ func (f *File) readProto(ctx context.Context, src *file.Source) error {
 		off += n + m
 	}
 	if len(f.Snapshots.Pairs) == 0 {
-		return fault.Formatf(f.Path, 0, "binary, but no SnapshotPairs message: no pairs in it").WithHint(expected)
+		return fault.Formatf(f.Path, 0, "binary, and not a SnapshotPairs message: it holds no pairs").WithHint(Expected)
 	}
 	if unknown > 0 {
 		f.warnf("%d unknown protobuf fields were ignored", unknown)
@@ -185,7 +185,7 @@ func (f *File) readProto(ctx context.Context, src *file.Source) error {
 }
 
 func (f *File) badProto(off int, err error) error {
-	return fault.Formatf(f.Path, int64(off), "binary, but no SnapshotPairs message: %v", err).WithHint(expected)
+	return fault.Formatf(f.Path, int64(off), "binary, and not a SnapshotPairs message: %v", err).WithHint(Expected)
 }
 
 func (f *File) protoPair(msg []byte, off int) error {

@@ -19,7 +19,9 @@ func TestAnOutputHasTheNameOfWhatIsWritten(t *testing.T) {
 		{"out.pb", FormatXPlane, true},
 		{"out.json.zst", FormatChrome, true},
 		{"out", FormatChrome, true},
-		{"out.json", FormatRun, true}, // a directory may have any name
+		{"out.json", FormatRun, true}, // a directory may have almost any name
+		{"out.html", FormatRun, false},
+		{"out.csv", FormatRun, false},
 		{"", FormatChrome, true},
 	} {
 		err := refuseOtherEnding(c.output, c.format)

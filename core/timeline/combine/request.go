@@ -173,6 +173,8 @@ func refuseOtherEnding(output string, f Format) error {
 	switch name := strings.ToLower(output); {
 	case f == FormatChrome && strings.HasSuffix(name, ".pb"):
 		return fault.New(fault.Usage, "is the name of an XSpace, and JSON is written").WithPath(output).WithHint("end it in .json, .json.gz or .json.zst")
+	case f == FormatRun && (strings.HasSuffix(name, ".html") || strings.HasSuffix(name, ".csv") || strings.HasSuffix(name, ".txt")):
+		return fault.New(fault.Usage, "is the name of a report, and a run directory is written").WithPath(output).WithHint("name a directory; --report FILE.html writes a report")
 	case f == FormatXPlane && isJSON(name):
 		return fault.New(fault.Usage, "is the name of a JSON, and an XSpace is written").WithPath(output).WithHint("end it in .pb")
 	}

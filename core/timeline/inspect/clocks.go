@@ -2,10 +2,12 @@ package inspect
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 )
@@ -28,6 +30,10 @@ func (r *readings) at(ns int64) { reach(&r.FirstNS, &r.LastNS, ns) }
 // clocks says what is in a file of clock readings.
 func (f *File) clocks(ctx context.Context, src *file.Source) error {
 	c, err := clockfile.Read(ctx, src)
+	var unknown *fault.Error
+	if errors.As(err, &unknown) && unknown.Hint == clockfile.Expected { // of whoever inspects nobody knows that clocks are meant
+		unknown.Hint = "expected a trace (XSpace, Chrome / Kineto JSON), a recording of a kernel (.prlx) or clock readings (probes, offsets, snapshots)"
+	}
 	if err != nil {
 		return err
 	}

@@ -107,6 +107,16 @@ func TestAnotherFormatIsRefusedByItsName(t *testing.T) {
 	}
 }
 
+// Clock readings have no head to know them by, so what is of no format at all ends with their reader, who cannot know what was meant.
+func TestWhatIsOfNoFormatIsRefusedWithEverythingThatCanBeInspected(t *testing.T) {
+	for name, text := range map[string]string{"text.txt": "hello\n", "object.json": `{"a":1}`, "binary": "\x8f\xfe\x01\x02"} {
+		_, err := read(t, written(t, name, text))
+		if f := fault.Of(err); err == nil || !strings.HasPrefix(f.Hint, "expected a trace (XSpace, Chrome / Kineto JSON), a recording of a kernel") {
+			t.Errorf("%s: %v with the hint %q, want all kinds of files", name, err, f.Hint)
+		}
+	}
+}
+
 func TestKernelNamesBeyondTheLimitAreCounted(t *testing.T) {
 	var events strings.Builder
 	for i := range maxNames + 3 {

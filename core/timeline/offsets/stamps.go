@@ -2,9 +2,11 @@ package offsets
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/clock"
@@ -71,7 +73,7 @@ func (o *Options) reference(nodes []int) (int, error) {
 		return nodes[0], nil
 	}
 	if i := sort.SearchInts(nodes, o.Reference); i == len(nodes) || nodes[i] != o.Reference {
-		return 0, fault.New(fault.Alignment, "the reference node %d is in no probe", o.Reference).WithHint("the probes know nodes %v", nodes)
+		return 0, fault.New(fault.Alignment, "the reference node %d is in none of the probes", o.Reference).WithHint("the probes are of nodes %s", strings.Trim(strings.ReplaceAll(fmt.Sprint(nodes), " ", ", "), "[]"))
 	}
 	return o.Reference, nil
 }

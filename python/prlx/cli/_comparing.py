@@ -80,7 +80,9 @@ def check_sessions(request: Mapping[str, Any]) -> None:
     for path in (request["a"][0], request["b"][0]):
         if not Path(path).is_dir():
             raise UsageError(
-                "is not a directory, so it is no session", path=path, hint="leave out --session for recordings"
+                "is not a session: a session is a directory",
+                path=path,
+                hint="prlx diff A B, without --session, compares recordings",
             )
 
 

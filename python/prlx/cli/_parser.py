@@ -21,7 +21,8 @@ class _Parser(argparse.ArgumentParser):
     """argparse whose mistakes are exceptions that end as one line and exit code 2."""
 
     def error(self, message: str) -> NoReturn:
-        raise UsageError(message, hint=f"see {self.prog} --help")
+        told = message.removeprefix("argument ").replace("the following arguments are required: ", "missing: ")
+        raise UsageError(told, hint=f"see {self.prog} --help")
 
 
 def build(command: Command) -> argparse.ArgumentParser:
@@ -148,7 +149,7 @@ def split(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]
 def _explain(error: UsageError, command: Command, words: Sequence[str]) -> UsageError:
     """Say why inputs are missing when an option that takes several files has swallowed them."""
     greedy = [flag for option in command.options if option.takes == "paths" for flag in option.flags if flag in words]
-    if greedy and "arguments are required" in error.message:
+    if greedy and error.message.startswith("missing: "):
         error.advice = f"{greedy[-1]} takes every word up to the next option: name the inputs first"
     return error
 

@@ -47,6 +47,9 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     first, second = sides(values)
     if values.update_golden and not Path(first).exists():
         return _make_golden(first, second, values, ui)
+    if values.golden is not None and not Path(first).exists():
+        hint = f"make it: prlx assert --golden {first} --update-golden {second}"
+        raise FileAccessError("no such golden recording", path=first, hint=hint)
     request = _request_of(values, first, second, outputs=reports(values, _REPORTS))
     try:
         found = _compare.run(request, progress=ui.progress)
@@ -65,7 +68,10 @@ def sides(values: argparse.Namespace) -> tuple[str, str]:
     """What is compared with what: the golden recording first, wherever it stood on the command line."""
     if values.golden is not None:
         if values.b is not None:
-            raise UsageError("--golden takes the place of A", hint=f"prlx assert --golden {values.golden} {values.a}")
+            raise UsageError(
+                "with --golden one recording is checked, got two",
+                hint=f"prlx assert --golden {values.golden} {values.a}",
+            )
         return values.golden, values.a
     if values.update_golden:
         raise UsageError("--update-golden needs --golden FILE", hint=f"prlx assert --golden GOLDEN {values.a}")

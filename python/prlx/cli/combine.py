@@ -48,7 +48,7 @@ def _compare(values: argparse.Namespace, ui: UI) -> int:
 
     if len(values.input) != 2:
         raise UsageError(
-            f"two alignments are compared, and {len(values.input)} are named",
+            f"--compare takes two alignments, got {len(values.input)}",
             hint="prlx combine --compare A/alignment.json B/alignment.json",
         )
     config = _config.load()

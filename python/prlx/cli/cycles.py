@@ -81,7 +81,9 @@ def _find(traces: Sequence[str], values: argparse.Namespace, ui: UI) -> int:
 
     for name in _OF_COMPARISONS:
         if getattr(values, name) is not None:
-            raise UsageError(f"{_flag(name)} is of a comparison", hint="prlx cycles compare A B, or leave it out")
+            raise UsageError(
+                f"{_flag(name)} is for comparing two traces", hint="prlx cycles compare A B, or leave it out"
+            )
     chosen = given(values, _cycles.request) | {"compat": _compat(values), "outputs": _outputs(values)}
     asked = _cycles.request(traces, **chosen)
     _check_xlsx(values)
@@ -116,7 +118,7 @@ def _share(text: str, name: str) -> float:
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
-        raise UsageError(f"argument {_flag(name)}: expected a share such as 0.03 or 3%, got {text!r}") from None
+        raise UsageError(f"{_flag(name)}: expected a share such as 0.03 or 3%, got {text!r}") from None
 
 
 def _compat(values: argparse.Namespace) -> dict[str, float] | bool:
@@ -127,7 +129,7 @@ def _compat(values: argparse.Namespace) -> dict[str, float] | bool:
         try:
             changed[key.strip().replace("-", "_")] = float(value) if "." in value else int(value)
         except ValueError:
-            raise UsageError(f"argument --compat-parameter: expected NAME=NUMBER, got {word!r}") from None
+            raise UsageError(f"--compat-parameter: expected NAME=NUMBER, got {word!r}") from None
     return changed or bool(values.compat)
 
 

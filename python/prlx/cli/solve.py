@@ -50,7 +50,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         return _watched(values, ui)
     for option in ("interval", "rounds"):
         if getattr(values, option) is not None:
-            raise UsageError(f"--{option} is of --watch")
+            raise UsageError(f"--{option} needs --watch")
     offsets = _solve.run(_solve.request(values.file, **given(values, _solve.request)), progress=ui.progress)
     if ui.json:
         ui.emit(offsets.document)

@@ -2,7 +2,6 @@ package signature
 
 import (
 	"context"
-	"errors"
 	"io"
 	"regexp"
 
@@ -68,12 +67,8 @@ func ParseRules(path string, text []byte) (*Rules, error) {
 		Rule []struct{ Match, Replace, Key string }
 	}
 	meta, err := toml.Decode(string(text), &doc)
-	var wrong toml.ParseError
-	switch {
-	case errors.As(err, &wrong):
-		return nil, fault.Linef(path, wrong.Position.Line, "not TOML: %s", wrong.Message)
-	case err != nil:
-		return nil, fault.Formatf(path, fault.Unknown, "not TOML: %v", err)
+	if err != nil {
+		return nil, fault.FromTOML(path, "not TOML", err).WithHint("a [[rule]] has match, replace and key")
 	}
 	if unknown := meta.Undecoded(); len(unknown) > 0 {
 		return nil, fault.Formatf(path, fault.Unknown, "unknown key %q", unknown[0].String()).WithHint("a [[rule]] has match, replace and key")
