@@ -145,7 +145,7 @@ func wing(room string) string {
 // isTestRoom reports whether a package exists for tests only (filetest, xspacetest).
 func isTestRoom(room string) bool { return strings.HasSuffix(room, "test") }
 
-func TestRoomsImportOnlyWhatStandsBelow(t *testing.T) {
+func TestRoomsImportOnlyRoomsBelowThem(t *testing.T) {
 	seen := map[string]bool{}
 	sources(t, func(room, file string, f *ast.File) {
 		if strings.HasSuffix(file, "_test.go") || isTestRoom(room) || room == "core" {

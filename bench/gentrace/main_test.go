@@ -59,7 +59,7 @@ func readJSON(t *testing.T, path string, into any) {
 	}
 }
 
-func TestTruthOfPairsIsThatOfTheFiles(t *testing.T) {
+func TestTruthOfPairsAgreesWithTheFiles(t *testing.T) {
 	for _, flags := range []string{
 		"-edits 6 -run 1:40", "-shape bench -share 0.01 -events 500", "-bug bound", "-bug precision -wave 64 -snapshots 8", "-bug race", "",
 		"-edits 3 -warps-edited 0.2 -snapshots -1 -history 4 -loads",

@@ -108,7 +108,7 @@ func TestRequestsOfRecordingsAreChecked(t *testing.T) {
 	}
 }
 
-func TestWhatAPathHoldsIsToldByContent(t *testing.T) {
+func TestAPathIsRecognisedByItsContent(t *testing.T) {
 	v1, v2, _ := generated(t)
 	empty := t.TempDir()
 	for path, want := range map[string]string{

@@ -256,7 +256,7 @@ func TestWhatOtherProgramsKeepBesideAnOutputIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestADirectoryThatOthersFillIsNotTakenAway(t *testing.T) {
+func TestADirectoryThatAnotherProcessFillsIsNotRemoved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run")
 	d, err := file.CreateDir(path, false)
 	if err != nil {

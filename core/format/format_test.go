@@ -37,8 +37,8 @@ func padded(num protowire.Number, m []byte) []byte {
 	return append(append(protowire.AppendTag(nil, num, protowire.BytesType), byte(n)|0x80, byte(n>>7)|0x80, byte(n>>14)|0x80, byte(n>>21)), m...)
 }
 
-// TestListsOfMessagesAreToldApart: XSpace, Perfetto's Trace and SnapshotPairs are all a list of messages in field 1.
-func TestListsOfMessagesAreToldApart(t *testing.T) {
+// TestListsOfMessagesAreDistinguished: XSpace, Perfetto's Trace and SnapshotPairs are all a list of messages in field 1.
+func TestListsOfMessagesAreDistinguished(t *testing.T) {
 	event := message(field(8, 1760000000000000000), field(11, message(field(9, 1), field(11, 5), field(23, "kernel"))), field(10, 7))
 	line := message(field(1, 3), field(2, "stream"), field(4, message(field(1, 1), field(2, 5), field(3, 6))))
 	plane := message(field(2, "/device:GPU:0"), field(3, line))
@@ -80,8 +80,8 @@ func TestListsOfMessagesAreToldApart(t *testing.T) {
 	}
 }
 
-// TestTextsAndMagicAreToldApart goes through what is told by keys and first bytes.
-func TestTextsAndMagicAreToldApart(t *testing.T) {
+// TestTextsAndMagicNumbersAreDistinguished goes through what is told by keys and first bytes.
+func TestTextsAndMagicNumbersAreDistinguished(t *testing.T) {
 	for text, want := range map[string]Kind{
 		"": Empty, " \n": Text, "hello": Text, "\xef\xbb\xbf{\"traceEvents\": []}": Chrome, `{"traceEvents": []}`: Chrome,
 		`[{"ph":"X","pid":1}]`: Chrome, `{"schemaVersion": 1, "deviceProperties": [`: Chrome, `{"a": 1}`: JSON,

@@ -435,8 +435,8 @@ func verdicts() *combine.ValidateDocument {
 	}
 }
 
-// TestVerdictsAreAPageLikeTheOthers: complete in itself, without a script, with what the document says.
-func TestVerdictsAreAPageLikeTheOthers(t *testing.T) {
+// TestVerdictsHaveAPageLikeTheOtherReports: complete in itself, without a script, with what the document says.
+func TestVerdictsHaveAPageLikeTheOtherReports(t *testing.T) {
 	var b bytes.Buffer
 	if err := Validate(&b, verdicts()); err != nil {
 		t.Fatal(err)

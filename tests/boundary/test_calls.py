@@ -45,7 +45,7 @@ def test_none_in_a_request_is_absent() -> None:
     assert _core.call("debug.echo", {"a": None, "b": 0}) == {"b": 0}
 
 
-def test_text_that_is_no_unicode_is_a_usage_error() -> None:
+def test_text_that_is_not_unicode_is_a_usage_error() -> None:
     with pytest.raises(prlx.UsageError, match="not valid Unicode"):
         _core.call("debug.echo", {"path": os.fsdecode(b"/traces/\xff.json")})
 

@@ -101,7 +101,7 @@ def imported(name: str, file: Path, known: set[str]) -> Iterator[str]:
             yield inside if inside in known or not node.module else ".".join(found)
 
 
-def test_modules_import_only_what_stands_below() -> None:
+def test_modules_import_only_modules_of_lower_floors() -> None:
     known = set(modules())
     wrong = []
     for name, file in modules().items():

@@ -51,7 +51,7 @@ def test_flags_become_arguments(flags, arguments):
         assert (again.hint, again.on_command_line()) == (arguments, f"no\n{flags}")
 
 
-def test_messages_speak_the_readers_interface_too():
+def test_messages_name_arguments_in_python_and_flags_on_the_command_line():
     error = _errors.from_envelope({"kind": "usage", "message": "--policy hold needs --offsets", "path": "a.pb"})
     assert error.message == 'policy="hold" needs offsets='
     assert str(error) == 'a.pb: policy="hold" needs offsets='

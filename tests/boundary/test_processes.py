@@ -78,7 +78,7 @@ def _loaded() -> None:
 
 
 @pytest.mark.parametrize("child", [answer, grandchild])
-def test_forked_child_is_told_so(child: Callable[[], str]) -> None:
+def test_a_forked_child_gets_an_error_that_says_so(child: Callable[[], str]) -> None:
     got = in_fork(child)
     assert got.startswith("ForkedProcessError: start processes with the 'spawn' or 'forkserver' method")
     assert answer() == prlx.__version__

@@ -122,7 +122,7 @@ def test_a_line_is_true_in_the_form_that_it_is_of(measure, first, true):
     assert measure.judged(document(first=first), Path("/k/kernel.py"), TRUE, **COMMON).line_true is true
 
 
-def test_the_first_place_is_that_of_control_flow_then_that_of_a_store(measure):
+def test_the_first_place_is_in_control_flow_else_a_store(measure):
     store = {"first": {"store": {"source_location": "/k/kernel.py:f:7:5"}}}
     assert measure.reported(document(outputs=store)) == ("/k/kernel.py:f:7:5", "first")
     both = document(outputs=store, first={"source_location": "/k/kernel.py:f:3:1"})
@@ -145,7 +145,7 @@ def test_a_cause_is_right_where_the_class_accepts_it(measure, cause, named, righ
     assert ("wrong and strong 1" in last) == (named and not right)
 
 
-def test_a_refactoring_is_told_as_one_without_a_cause(measure):
+def test_a_refactoring_is_recognised_and_has_no_cause(measure):
     common = {**COMMON, "group": "refactorings", "differs": False}
     told = [
         measure.Measured(**common, status=status, cause=cause)

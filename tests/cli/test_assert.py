@@ -104,7 +104,7 @@ def test_a_failure_says_what_differs_and_where(prlx):
         ("--golden=good.prlx", "bad.prlx", "--max-divergences", "0"),
     ],
 )
-def test_the_golden_recording_is_a_wherever_it_stands(prlx, compare, files, words):
+def test_the_golden_recording_is_a_in_any_order_of_words(prlx, compare, files, words):
     assert prlx("assert", *words).code == 1
     asked = compare.asked[0]
     assert asked["a"] == [str(files / "good.prlx")]
@@ -153,7 +153,7 @@ def test_mistakes_end_with_2(prlx, words, message):
     ("error", "code"),
     [(TraceFormatError("short"), 3), (IncompatibleTracesError("another grid"), 4)],
 )
-def test_what_cannot_be_compared_is_no_failed_assertion(prlx, compare, error, code):
+def test_recordings_that_cannot_be_compared_are_an_error_and_not_a_failed_assertion(prlx, compare, error, code):
     compare.error = error
     assert prlx("assert", "good.prlx", "bad.prlx").code == code
 

@@ -106,7 +106,7 @@ def installed(monkeypatch, **versions):
     return {check.name: check for check in _doctor._frameworks()}
 
 
-def test_frameworks_that_are_not_there_are_no_fault(monkeypatch):
+def test_missing_frameworks_are_not_a_failure(monkeypatch):
     checks = installed(monkeypatch)
     assert list(checks) == ["triton", "torch", "jax"]
     assert {check.status for check in checks.values()} == {"OK"}
@@ -164,7 +164,7 @@ def test_no_framework_is_imported_to_know_it(tmp_path):
     subprocess.run([sys.executable, "-c", code], check=True, timeout=600, env=environment)
 
 
-def test_another_project_of_the_same_name_is_told(monkeypatch):
+def test_another_project_of_the_same_name_is_named(monkeypatch):
     monkeypatch.setattr(metadata, "distribution", lambda _name: Distribution())
     check = _doctor._namesake()
     assert check.status == "FAIL"
@@ -204,7 +204,7 @@ def test_little_room_and_little_memory_warn(monkeypatch):
     assert _doctor._memory({"memory_limit": 1 << 20}).status == "WARN"
 
 
-def test_wrong_settings_are_told(monkeypatch):
+def test_wrong_settings_are_reported(monkeypatch):
     monkeypatch.setenv("PRLX_WORKERS", "many")
     assert _doctor._settings().status == "FAIL"
     monkeypatch.setenv("PRLX_WORKERS", "2")

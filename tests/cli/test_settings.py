@@ -94,7 +94,7 @@ def test_unknown_names_warn_and_suggest(prlx, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["PRLX_DEBUG_BUILD", "PRLX_CHROMIUM", "PRLX_TEST_DATA"])
-def test_variables_of_others_are_no_mistakes(name):
+def test_variables_of_builds_and_tests_are_not_mistakes(name):
     assert not _config.load(environ={name: "x"}).warnings
 
 

@@ -49,7 +49,7 @@ def limited(size, *words, code=None):
     )
 
 
-def test_without_memory_for_the_core_the_exit_code_is_that_of_an_internal_error(data):
+def test_without_memory_for_the_core_the_exit_code_says_internal_error(data):
     ran = limited(450 << 20, "inspect", str(data / "jax_skew" / "p2"))
     assert ran.returncode == 70
     assert ran.stderr.splitlines()[-1] == "prlx: out of memory"

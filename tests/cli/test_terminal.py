@@ -77,7 +77,7 @@ def test_what_is_quick_shows_nothing():
     assert not stream.getvalue()
 
 
-def test_progress_on_a_closed_terminal_is_no_error():
+def test_progress_on_a_closed_terminal_is_not_an_error():
     stream = io.StringIO()
     stream.close()
     line = _progress._Plain(stream)
@@ -107,7 +107,7 @@ def test_ctrl_c_and_the_end_of_a_batch_job_end_a_command(sent):
     assert err == "prlx inspect: interrupted; no half file was left\n"
 
 
-def test_a_reader_that_stops_reading_is_no_error():
+def test_a_reader_that_stops_reading_is_not_an_error():
     code = "import sys; from prlx.cli import main; sys.exit(max(main(['completion', 'bash']) for _ in range(50)))"
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     child.stdout.read(10)
@@ -122,7 +122,7 @@ def test_a_reader_that_stops_reading_is_no_error():
     ("words", "code"),
     [("version >&-", 0), ("version 2>&-", 0), ("--help >&-", 0), ("version >/dev/full", 3), ("--help >/dev/full", 3)],
 )
-def test_closed_and_full_streams_are_no_bug(words, code):
+def test_closed_and_full_streams_are_not_reported_as_a_bug(words, code):
     ran = subprocess.run(
         f"{sys.executable} -m prlx {words}", shell=True, capture_output=True, text=True, timeout=600, check=False
     )

@@ -16,7 +16,7 @@ def test_sizes(text, count):
 
 
 @pytest.mark.parametrize("text", ["", "0", "-1", "MiB", "1.0001B", "5 apples", "1e9"])
-def test_what_is_no_size(text):
+def test_text_that_is_not_a_size_is_refused(text):
     with pytest.raises(ValueError, match="expected"):
         _units.parse_size(text)
 
@@ -36,7 +36,7 @@ def test_time_ranges_are_exact(text, ends):
 
 
 @pytest.mark.parametrize("text", ["", ":", "5", "1s:2s:3s", "2s:1s", "1s:1s", "0.5ns:2ns", "300h:", "x:y"])
-def test_what_is_no_time_range(text):
+def test_text_that_is_not_a_time_range_is_refused(text):
     with pytest.raises(ValueError, match="expected"):
         _units.parse_time_range(text)
 

@@ -105,7 +105,7 @@ def test_a_long_name_keeps_both_ends():
     assert len(card) < 500
 
 
-def test_lines_of_what_is_no_document_are_short():
+def test_lines_of_a_file_that_is_not_a_document_are_short():
     recording = _record.Recording()
     recording.path = "p" * 5000
     assert len(repr(recording)) <= 200

@@ -98,7 +98,7 @@ def test_a_directory_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         ({}, 4000),
     ],
 )
-def test_the_environment_decides_the_cadence_that_nobody_asked_for(
+def test_without_an_argument_the_environment_decides_the_cadence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], period_ms: int
 ) -> None:
     for name in ("PRLX_SNAPSHOT_PERIOD_MS", "XLA_ROCM_SNAPSHOT_PERIOD_MS"):
@@ -150,7 +150,7 @@ def test_a_forked_child_leaves_the_recording_alone(tmp_path: Path) -> None:
     assert len(pairs(clocks.snapshots)) == 3
 
 
-def test_whoever_is_killed_leaves_what_was_read(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_the_readings_that_it_took(tmp_path: Path) -> None:
     record = f"c = prlx.clocks({str(tmp_path)!r}, rank=0, period_ms=10)"
     program = f"import prlx, time; {record}; print('on', flush=True); time.sleep(600)"
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as process:

@@ -449,7 +449,7 @@ def test_the_options_of_the_profiler_may_say_the_cadence(tmp_path: Path, monkeyp
 
 
 @pytest.mark.usefixtures("_fresh")
-def test_options_that_cannot_be_read_are_no_hindrance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_that_cannot_be_read_do_not_stop_a_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Options:
         @property
         def advanced_configuration(self) -> object:

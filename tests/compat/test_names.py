@@ -173,7 +173,7 @@ def test_a_module_that_is_gone_names_the_page(name):
         getattr(prlx, name)
 
 
-def test_a_name_of_nobody_is_a_plain_error():
+def test_an_unknown_name_is_a_plain_error():
     with pytest.raises(AttributeError, match=r"^module 'prlx' has no attribute 'enable_pytorhc'$"):
         _ = prlx.enable_pytorhc
 

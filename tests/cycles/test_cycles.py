@@ -197,7 +197,7 @@ def test_options_reach_the_core(tmp_path):
         (("compare", BEFORE, AFTER, "--min-change", "much"), 2, "expected a share"),
     ],
 )
-def test_mistakes_are_told(words, code, said, tmp_path):
+def test_mistakes_are_reported(words, code, said, tmp_path):
     ran = command(*words, cwd=tmp_path)
     assert ran.returncode == code, ran.stderr
     assert said in ran.stderr
@@ -273,7 +273,7 @@ def test_readings_of_phases(cycles):
         assert one.phase_readings[0] == (one.phase, one.phase_score)
 
 
-def test_the_verdict_speaks_of_the_step_that_changed(change):
+def test_the_verdict_names_the_step_that_changed(change):
     """Steps of prefill take most of the time, and differ by chance only: a pause in one of them."""
     prefill, decode = change.document["pairs"][:2]
     assert prefill["a"]["phase"] == "prefill"

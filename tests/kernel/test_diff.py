@@ -125,7 +125,7 @@ def test_eighty_columns_are_enough_and_colour_is_asked_for(prlx, folder, monkeyp
     assert "\x1b[31;1mDIVERGED:" in coloured.out
 
 
-def test_text_of_the_library_is_that_of_the_command(prlx, folder, compared):
+def test_the_library_prints_the_text_of_the_command(prlx, folder, compared):
     ran = prlx("diff", "a.prlx", "b.prlx")
     assert compared.to_text(width=100) == ran.out.rstrip("\n")
     assert str(compared).startswith("DIVERGED: ")
@@ -470,7 +470,7 @@ def test_recordings_may_be_compressed_and_of_both_formats(prlx, folder):
     assert package.diff_traces("a.prlx", "back.prlx", values=True, progress=False).identical
 
 
-def test_sources_are_found_where_they_are_told_to_be(prlx, folder):
+def test_sources_are_found_in_the_source_roots(prlx, folder):
     (folder / "src").mkdir()
     shutil.move(folder / "softmax.py", folder / "src" / "softmax.py")
     assert "if value < limit" not in prlx("diff", "a.prlx", "b.prlx").out

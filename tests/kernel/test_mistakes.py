@@ -93,7 +93,7 @@ def test_wrong_flags_of_diff_are_usage_errors(prlx, folder, flags, said):
     assert not (folder / "x.html").exists()
 
 
-def test_an_output_that_exists_is_not_replaced_unless_told(prlx, folder):
+def test_an_existing_output_is_not_replaced_without_overwrite(prlx, folder):
     (folder / "x.html").write_text("mine")
     assert "--overwrite" in one_sentence(prlx("diff", "a.prlx", "b.prlx", "--html", "x.html"), 3)
     assert (folder / "x.html").read_text() == "mine"

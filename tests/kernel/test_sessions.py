@@ -94,7 +94,7 @@ def test_sessions_match_by_what_was_launched_not_by_number(prlx, runs):
         diff.launch(9)
 
 
-def test_two_directories_are_sessions_without_being_told(prlx, runs):
+def test_two_directories_are_taken_for_sessions(prlx, runs):
     texts = {prlx(*words, "run_a", "run_b").out for words in (["diff"], ["diff", "--session"], ["session", "diff"])}
     assert len(texts) == 1
     text = texts.pop()

@@ -174,7 +174,7 @@ def test_what_lies_about_its_memory_is_refused_by_name(address, size, said):
         storage(Buffer(), "x")
 
 
-def test_what_says_its_size_is_believed_and_bare_addresses_have_none():
+def test_a_stated_size_is_used_and_a_bare_address_has_none():
     class Buffer:
         nbytes = 77
 

@@ -117,7 +117,7 @@ def test_with_contents_the_first_element_and_its_thread_are_named(name):
 
 
 @pytest.mark.parametrize("name", NOISY)
-def test_the_same_operands_of_another_operation_are_no_noise(name):
+def test_the_same_operands_of_another_operation_are_not_noise(name):
     found = row("noisy", name)
     assert found["equal"] == "identical"
     assert found["status"] == "diverged"
@@ -127,7 +127,7 @@ def test_the_same_operands_of_another_operation_are_no_noise(name):
 
 
 @pytest.mark.parametrize("name", NOISY)
-def test_a_sum_that_begins_with_something_else_is_no_noise(name):
+def test_a_sum_that_begins_with_something_else_is_not_noise(name):
     found = row("noisy", name)
     assert found["order"].count("is the same: atomics in another order;") == 1
     assert "output out differs" in found["dirty"]
@@ -141,7 +141,7 @@ def test_what_compare_and_swaps_bring_to_a_noisy_array_is_not_called_the_same():
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_another_way_to_the_same_results_is_said_and_has_no_cause(name):
+def test_a_different_path_to_the_same_results_is_reported_and_has_no_cause(name):
     found = row("way", name)
     assert found["status"] == "same-results"
     assert found["verdict"].startswith("same results; ")
@@ -243,7 +243,7 @@ def test_asserting_says_what_differs_among_outputs():
         prlx.assert_same(*recordings("partly_written"), strict=True, require=["control-flow", "values"])
 
 
-def test_a_session_says_which_launches_took_another_way(tmp_path):
+def test_a_session_says_which_launches_took_a_different_path(tmp_path):
     for side in (0, 1):
         session = tmp_path / "ab"[side]
         session.mkdir()

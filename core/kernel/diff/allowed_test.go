@@ -31,7 +31,7 @@ func TestAllowedIsANumberOrNumbersByKind(t *testing.T) {
 	}
 }
 
-func TestAllowedRefusesWhatIsNoNumberOfAKind(t *testing.T) {
+func TestAllowedRefusesWhatIsNotANumberOfAKind(t *testing.T) {
 	for text, want := range map[string]string{
 		`-1`:            "max_divergences is -1",
 		`"many"`:        "expected a whole number",

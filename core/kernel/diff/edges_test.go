@@ -65,7 +65,7 @@ func TestLanesAreNamedWhereAllWereRecorded(t *testing.T) {
 	}
 }
 
-func TestAnotherCompareIsToldFromTheSameOperands(t *testing.T) {
+func TestADifferentCompareOnTheSameOperandsIsRecognised(t *testing.T) {
 	one := func(differ uint64) []sides {
 		return []sides{{what: "lhs", lanes: 3, whole: true}, {what: "rhs", lanes: 3, whole: true, differ: differ}}
 	}
@@ -184,7 +184,7 @@ func TestLanesBeyondASnapshotHaveNoOperands(t *testing.T) {
 	}
 }
 
-func TestTheFirstDivergenceIsNamedWhereverItStands(t *testing.T) {
+func TestTheFirstDivergenceIsNamedAtAnyPlaceOfTheList(t *testing.T) {
 	r := &Result{
 		A: &warptrace.Header{}, B: &warptrace.Header{}, Rows: []Row{{SiteA: 0, SiteB: 0, Warp: 4}, {SiteA: 0, SiteB: 0, Warp: 9}},
 		Sites: []SiteRef{{ID: 0xa}}, Clusters: make([]ClusterRef, 1), Stats: Stats{WarpsDiverged: 2, WarpsCompared: 8},

@@ -265,7 +265,7 @@ func stories() map[string]*story {
 
 var sure = []string{confidenceWeak, confidenceLikely, confidenceStrong}
 
-func TestEachCauseIsToldByItsTraces(t *testing.T) {
+func TestEachCauseIsRecognisedByItsTraces(t *testing.T) {
 	for name, s := range stories() {
 		t.Run(name, func(t *testing.T) {
 			why := s.explain(t)
@@ -394,7 +394,7 @@ func TestEveryClusterCanBeExplained(t *testing.T) {
 }
 
 // Memory that held something else before is no order: what an atomic found does not make a race strong by itself.
-func TestOtherContentsUnderAnAtomicAreNoStrongRace(t *testing.T) {
+func TestOtherContentsUnderAnAtomicAreNotAStrongRace(t *testing.T) {
 	s := stories()["the order of atomics"]
 	lane := func(k int) uint64 { return uint64(7 * k) }
 	s.b[0].rhs = each(func(k int) uint64 { return lane(k) + 1000 })

@@ -57,7 +57,7 @@ func byHand(t testing.TB, wave int, lost uint64, warps ...[]passed) *warptrace.T
 
 const all = 0xffffffff
 
-func TestPathsInAnotherOrderAreNoDifferenceUnlessAskedFor(t *testing.T) {
+func TestPathsInAnotherOrderAreNotADifferenceUnlessAskedFor(t *testing.T) {
 	a := byHand(t, 32, 0, []passed{{0, all, 0xffff}, {1, 0xffff, 0}, {2, 0xffff0000, 0}, {3, all, all}})
 	b := byHand(t, 32, 0, []passed{{0, all, 0xffff}, {2, 0xffff0000, 0}, {1, 0xffff, 0}, {3, all, all}})
 	d := documentOf(t, compared(t, a, b, Options{}, 1))
@@ -81,7 +81,7 @@ func TestPathsInAnotherOrderAreNoDifferenceUnlessAskedFor(t *testing.T) {
 	}
 }
 
-func TestWhatASideLostIsNoDivergence(t *testing.T) {
+func TestEventsThatASideLostAreNotADivergence(t *testing.T) {
 	var whole []passed
 	for i := range 40 {
 		whole = append(whole, passed{uint32(i % 3), all, uint64(i)})
@@ -381,7 +381,7 @@ func TestOperandsAreReadWhereOnlyOneRecordingHoldsThem(t *testing.T) {
 }
 
 // What threads of one side alone did is extra, in warps of two sizes as in those of one.
-func TestExtraEventsOfWideWarpsAreToldFromOtherPaths(t *testing.T) {
+func TestExtraEventsOfWideWarpsAreDistinguishedFromOtherPaths(t *testing.T) {
 	whole := func(wave int, lanes uint64, warps int) *warptrace.Trace {
 		events := make([][]passed, warps)
 		for i := range events {

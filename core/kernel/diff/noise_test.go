@@ -194,7 +194,7 @@ func TestNoiseThatHitsAllWarpsAtOnceIsNoise(t *testing.T) {
 	}
 }
 
-func TestTheRatesOfSitesAreTold(t *testing.T) {
+func TestTheRatesOfSitesAreInTheDocument(t *testing.T) {
 	c := noisyCase{kernel: oneSite(RowBranch, 256, 1, 0.2), runsA: 3, seed: 3, bug: inverted(1, 0, 256)}
 	r := c.compare(t)
 	d, err := r.Document(DocumentOptions{})

@@ -61,7 +61,7 @@ func TestExactTestsOfLargeCountsEndAndStayProbabilities(t *testing.T) {
 	}
 }
 
-func TestNothingIsLeftToBeSeenOnceNothingIsRare(t *testing.T) {
+func TestNothingUnseenIsExpectedOnceNothingIsRare(t *testing.T) {
 	var s noiseSpecies
 	for i := range uint64(noiseRich) {
 		if s.n++; s.complete() && i+1 < noiseRich {

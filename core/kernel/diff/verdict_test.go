@@ -13,8 +13,8 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace/warptracetest"
 )
 
-// TestEventsThatOneSideWasNotAskedForAreNoDifference: stores have events where somebody asked for them.
-func TestEventsThatOneSideWasNotAskedForAreNoDifference(t *testing.T) {
+// TestEventsThatOneSideWasNotAskedToRecordAreNotADifference: stores have events where somebody asked for them.
+func TestEventsThatOneSideWasNotAskedToRecordAreNotADifference(t *testing.T) {
 	a := run{warps: way(3), stores: row(0, 4, 0, 0, 32, 1)}
 	b := run{warps: [][]passed{{{0, all, 3}, {4, all, all}}, {{4, all, all}, {0, all, 3}}}, stores: a.stores, storeEvents: true}
 	for n, pair := range [][2]run{{a, b}, {b, a}} {
@@ -34,8 +34,8 @@ func TestEventsThatOneSideWasNotAskedForAreNoDifference(t *testing.T) {
 	}
 }
 
-// TestHashesBesideEventsAreNoDivergence: nobody can tell whether they are of one way; what was written decides, and the coverage says so.
-func TestHashesBesideEventsAreNoDivergence(t *testing.T) {
+// TestHashesBesideEventsAreNotADivergence: nobody can tell whether they are of one way; what was written decides, and the coverage says so.
+func TestHashesBesideEventsAreNotADivergence(t *testing.T) {
 	a := run{warps: way(3), stores: row(0, 4, 0, 0, 32, 1)}
 	for _, same := range []bool{true, false} {
 		b := run{warps: way(3), mode: warptrace.ModeDigest, stores: a.stores}
@@ -108,7 +108,7 @@ func TestContentsNameTheElementAndItsThread(t *testing.T) {
 	}
 }
 
-func TestAnotherWayToTheSameResultsIsNoBug(t *testing.T) {
+func TestADifferentPathToTheSameResultsIsNotABug(t *testing.T) {
 	out := slices.Concat(row(0, 4, 0, 0, 32, 1), row(1, 4, 0, 32, 32, 9))
 	a, b := run{warps: way(0xff), stores: out}, run{warps: way(0xf), stores: out}
 	ta, tb := a.open(t, "a.prlx"), b.open(t, "b.prlx")
@@ -221,7 +221,7 @@ func TestFindingsBelongToTheRecording(t *testing.T) {
 	}
 }
 
-func TestWhatWasStoredOnTheWayIsNoResult(t *testing.T) {
+func TestStoresOnTheWayAreNotResults(t *testing.T) {
 	final := row(0, 5, 0, 0, 32, 1)
 	a, b := run{stores: slices.Concat(row(0, 4, 0, 0, 32, 5), final)}, run{stores: slices.Concat(row(0, 4, 0, 0, 32, 6), final)}
 	d := judge(t, a, b, Options{})
@@ -243,7 +243,7 @@ func TestWhatWasStoredOnTheWayIsNoResult(t *testing.T) {
 	}
 }
 
-func TestArraysArePairedByNameAndScratchIsNoResult(t *testing.T) {
+func TestArraysArePairedByNameAndScratchIsNotAResult(t *testing.T) {
 	a := run{names: []string{"x", "y"}, stores: slices.Concat(row(0, 4, 0, 0, 32, 1), row(0, 5, 1, 0, 32, 9))}
 	swapped := run{names: []string{"y", "x"}, stores: slices.Concat(row(0, 4, 1, 0, 32, 1), row(0, 5, 0, 0, 32, 9))}
 	if d := judge(t, a, swapped, Options{}); d.Status != StatusIdentical {

@@ -64,7 +64,7 @@ func TestASiteMapIsLookedForOnlyWhenToldWhere(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoRecordingIsRefusedByItsName(t *testing.T) {
+func TestAFileThatIsNotARecordingIsRefusedByItsName(t *testing.T) {
 	dir := t.TempDir()
 	trace := filepath.Join(dir, "trace.json")
 	write(t, trace, []byte(`{"traceEvents": []}`))
@@ -113,7 +113,7 @@ func TestAFilterKeepsSitesAndKinds(t *testing.T) {
 	}
 }
 
-func TestTheTableOfASessionIsThatOfTheNamedMapElseTheOneFound(t *testing.T) {
+func TestASessionTakesItsSitesFromTheNamedMapElseFromTheOneFound(t *testing.T) {
 	v1, _ := recorded(t)
 	beside, named := filepath.Join(filepath.Dir(v1), "prlx-sites.json"), filepath.Join(t.TempDir(), "other.json")
 	write(t, beside, []byte(`[{"site_id": 1, "filename": "k.py", "function": "k", "line": 3, "column": 1, "event_type": 0}]`))

@@ -176,7 +176,7 @@ func TestLaunchesWithoutNumbersAreCounted(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoSession(t *testing.T) {
+func TestPathsThatAreNotSessionsAreRefused(t *testing.T) {
 	empty, dir := t.TempDir(), write(t, launch("f", 1))
 	for path, want := range map[string]fault.Kind{
 		empty: fault.Format, filepath.Join(empty, "nothing"): fault.IO, filepath.Join(dir, "f_0.prlx"): fault.Usage,

@@ -208,7 +208,7 @@ func TestPointersAreHeldToTheirArguments(t *testing.T) {
 }
 
 // A stride of 64 bits is a number: it does not let a pointer go where it may not.
-func TestStridesAreNoPointers(t *testing.T) {
+func TestStridesAreNotTakenForPointers(t *testing.T) {
 	text := preamble + `.visible .entry k(.param .u64 data, .param .u64 stride, .param .u64 other)
 {
 	.reg .b64 %rd<10>;

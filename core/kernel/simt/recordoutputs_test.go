@@ -202,8 +202,8 @@ func storesKernel(stores []randomStore) string {
 	return strings.Replace(entry(body), "}\n", "}\n.file 1 \"k.py\"\n", 1)
 }
 
-// TestWhatIsWrittenIsWhatEveryThreadWrites compares recordings of random stores with what single threads do.
-func TestWhatIsWrittenIsWhatEveryThreadWrites(t *testing.T) {
+// TestTheRecordedStoresAreThoseOfEveryThread compares recordings of random stores with what single threads do.
+func TestTheRecordedStoresAreThoseOfEveryThread(t *testing.T) {
 	const blocks, threads, size = 3, 64, 8192
 	for seed := range uint64(300) {
 		rng := rand.New(rand.NewPCG(seed, 9))

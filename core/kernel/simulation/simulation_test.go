@@ -50,7 +50,7 @@ func TestTheVerdictNamesTheFirstFindingAtTheUsersLineAndCountsTheOthers(t *testi
 	}
 }
 
-func TestAFindingInTheLibraryAloneIsThatOfItsOutermostLine(t *testing.T) {
+func TestAFindingInsideTheLibraryIsReportedAtItsOutermostLine(t *testing.T) {
 	at := site.User([]site.Frame{{File: "/x/triton/language/math.py", Line: 4}, {File: "/x/triton/language/core.py", Line: 7}})
 	if at == nil || at.Line != 7 {
 		t.Errorf("got %v, want line 7", at)

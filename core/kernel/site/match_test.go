@@ -243,7 +243,7 @@ func shapedBuild(code string) *build {
 	return b
 }
 
-func TestEqualCodeIsTheSameWhereverItStands(t *testing.T) {
+func TestEqualCodeIsTheSameInAnyFile(t *testing.T) {
 	a := shapedBuild("abcabcaab")
 	b := a.changed(func(i int, f *Frame) {
 		f.Line, f.File = f.Line/2+uint32(i%3), "other.py"

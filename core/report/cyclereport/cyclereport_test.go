@@ -428,7 +428,7 @@ func TestTrackLiesBesideTheInput(t *testing.T) {
 	}
 }
 
-func TestFormatsAreToldByTheirEnding(t *testing.T) {
+func TestFormatsAreRecognisedByTheirEnding(t *testing.T) {
 	for path, want := range map[string]string{"a.html": "html", "b.trace.json": "chrome", "c.JSON": "json", "d.csv": "csv", "e.md": "markdown", "f.txt": ""} {
 		if got, _ := FormatOf(path); got != want {
 			t.Errorf("%s is %q, not %q", path, got, want)

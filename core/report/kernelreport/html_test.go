@@ -156,7 +156,7 @@ func TestLanesOfAWave64StandInTwoBands(t *testing.T) {
 	}
 }
 
-func TestMarkStandsAtTheColumnOfTheCompiler(t *testing.T) {
+func TestTheMarkIsAtTheColumnThatTheCompilerNames(t *testing.T) {
 	for _, tc := range []struct {
 		line                string
 		column              int

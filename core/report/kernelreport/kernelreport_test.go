@@ -78,7 +78,7 @@ func TestReportsAreTheSameEveryTime(t *testing.T) {
 	}
 }
 
-func TestFormatIsToldFromTheEnding(t *testing.T) {
+func TestFormatIsRecognisedByTheEnding(t *testing.T) {
 	for path, want := range map[string]string{
 		"out/r.html": "html", "R.HTM": "html", "a.csv": "csv", "junit.xml": "junit", "a.sarif": "sarif", "a.sarif.json": "sarif", "a.github.txt": "github",
 		"summary.md": "markdown", "x.trace.json": "chrome", "x.pftrace": "perfetto", "x.perfetto-trace": "perfetto", "a.json": "json", "noise": "", "a.txt": "",

@@ -177,7 +177,7 @@ func TestHeldTailsStopDriftingAndTheirBoundNeverGrowsSlower(t *testing.T) {
 	}
 }
 
-func TestNewRefusesWhatIsNoClock(t *testing.T) {
+func TestNewRefusesKnotsThatAreNotAClock(t *testing.T) {
 	for name, ks := range map[string][]Knot{
 		"same x":         {{X: 1}, {X: 1}},
 		"descending":     {{X: 2}, {X: 1}},

@@ -176,7 +176,7 @@ func TestStraighteningFitsTheLineOfLeastSquares(t *testing.T) {
 	}
 }
 
-func TestStraighteningLeavesWhatIsNoLine(t *testing.T) {
+func TestStraighteningKeepsWhatIsNotALine(t *testing.T) {
 	shift := made(t, []Knot{{X: 0, Y: 5, BoundNS: 1}, {X: 10, Y: 15, BoundNS: 1}, {X: 20, Y: 25, BoundNS: 1}, {X: 30, Y: 35, BoundNS: 1}, {X: 40, Y: 45, BoundNS: 1}})
 	bent := []Knot{{X: 0, Y: 0}}
 	for i, gain := range []int64{3000, -2000, 5000, 100, -900, 4000} { // ns a second: never four knots on a line

@@ -107,7 +107,7 @@ func sampledProto() []byte {
 	return bytes(b, 23, bytes(integer(state, 5, protowire.EncodeZigZag(-1234)), 6, []byte("adjtimex")))
 }
 
-func TestWhatASamplerSaysBesides(t *testing.T) {
+func TestMetaLinesOfASamplerAreRead(t *testing.T) {
 	lines := fixture(t, "snapshots_sampled.jsonl")
 	message, err := parse("snapshot_pairs.pb", sampledProto())
 	if err != nil {
@@ -176,7 +176,7 @@ func TestSnapshotProtoWhoseLengthsLookLikeText(t *testing.T) {
 	}
 }
 
-func TestRelativeAndAbsoluteSnapshotsAreToldApartOrRefused(t *testing.T) {
+func TestRelativeAndAbsoluteSnapshotsAreDistinguishedOrRefused(t *testing.T) {
 	const wall, hour = int64(1760000000000000000), int64(3600e9)
 	pair := func(s, r int64) clockfile.SnapshotPair { return clockfile.SnapshotPair{SysNS: s, TracerNS: r} }
 	for _, tc := range []struct {
@@ -351,7 +351,7 @@ func TestRecordedStampsAreReadWhole(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoClockFile(t *testing.T) {
+func TestFilesThatAreNotClockFilesAreRefused(t *testing.T) {
 	stamp := `{"src":0,"dst":1,"seq":5,"t1":1,"t2":2,"t3":3,"t4":4}` + "\n"
 	for _, tc := range []struct {
 		name, text string

@@ -57,8 +57,8 @@ func TestASingleTraceThatNothingRelatesIsUnaligned(t *testing.T) {
 	}
 }
 
-// TestATraceIsNoClockFile: an XSpace in the place of a clock file is not read as snapshots.
-func TestATraceIsNoClockFile(t *testing.T) {
+// TestATraceIsRefusedAsAClockFile: an XSpace in the place of a clock file is not read as snapshots.
+func TestATraceIsRefusedAsAClockFile(t *testing.T) {
 	_, inputs, _ := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 10, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
 	for name, r := range map[string]Request{
 		"offsets":   {Offsets: inputs[0].Path},

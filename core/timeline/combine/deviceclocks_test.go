@@ -182,8 +182,8 @@ func TestDeviceClocksAreCheckedWithoutMovingAnything(t *testing.T) {
 	}
 }
 
-// TestARecorderThatCutsToMicrosecondsAccusesNobody: what it cut off puts nothing in an impossible order.
-func TestARecorderThatCutsToMicrosecondsAccusesNobody(t *testing.T) {
+// TestTimesCutToMicrosecondsPutNothingInAnImpossibleOrder: what is cut off is smaller than a microsecond.
+func TestTimesCutToMicrosecondsPutNothingInAnImpossibleOrder(t *testing.T) {
 	for seed := range uint64(20) {
 		g := &gpuTrace{seed: seed, steps: 100, waitEvery: 1, copyEvery: 1, roundNS: 1000}
 		text, _ := g.text()

@@ -70,8 +70,8 @@ func TestDeclaredNodesWithoutATraceAreMentioned(t *testing.T) {
 	}
 }
 
-// TestOurOwnFilesAreNoInputs: combining a directory again does not take the file that the first time left in it.
-func TestOurOwnFilesAreNoInputs(t *testing.T) {
+// TestOurOwnFilesAreNotTakenAsInputs: combining a directory again does not take the file that the first time left in it.
+func TestOurOwnFilesAreNotTakenAsInputs(t *testing.T) {
 	_, inputs, offsets := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 10, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
 	dir := filepath.Dir(inputs[0].Path)
 	combined(t, 2, Request{Inputs: inputs, Offsets: offsets, Output: filepath.Join(dir, "all.xplane.pb")})

@@ -106,7 +106,7 @@ func decompressed(t *testing.T, path string, limit int64) []byte {
 	return b
 }
 
-func TestInputsThatAreNoTraces(t *testing.T) {
+func TestInputsThatAreNotTracesAreRefused(t *testing.T) {
 	many := strings.Repeat("[", 1_000_000)
 	for name, text := range map[string]string{
 		"empty":            "",

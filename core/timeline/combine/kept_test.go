@@ -10,9 +10,9 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/collective"
 )
 
-// TestClocksRestOnTheShortestOfWhatIsTooMuch: of recordings whose executions do not all fit, the short ones bound the clocks as well as all do, or
+// TestOfTooManyExecutionsTheShortestBoundTheClocks: of recordings whose executions do not all fit, the short ones bound the clocks as well as all do, or
 // nearly, where as many that a lot drew do not; and every event is within its bound.
-func TestClocksRestOnTheShortestOfWhatIsTooMuch(t *testing.T) {
+func TestOfTooManyExecutionsTheShortestBoundTheClocks(t *testing.T) {
 	for set, most := range map[string]int{"p2": 160, "p4": 160} {
 		inputs, _, tr := jax(t, set)
 		half := map[string]int64{} // summed over the nodes

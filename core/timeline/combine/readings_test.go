@@ -133,8 +133,8 @@ func TestReadingsFindTheirTraces(t *testing.T) {
 	}
 }
 
-// TestProbesThatNobodyAnsweredAreNoHindrance: where a firewall was between the probers, what else relates the clocks is taken, and that is said.
-func TestProbesThatNobodyAnsweredAreNoHindrance(t *testing.T) {
+// TestUnansweredProbesDoNotPreventCombining: where a firewall was between the probers, what else relates the clocks is taken, and that is said.
+func TestUnansweredProbesDoNotPreventCombining(t *testing.T) {
 	_, inputs, _ := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 500, Seed: 3, NoSnapshots: true})
 	r := Request{Inputs: inputs}
 	for k := range inputs {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestSnapshotsBesideTracesThatHaveNoTracerClockAreTold: Kineto has put its kernels on the host's clock itself, and what prlx combined is
+// TestSnapshotsBesideTracesWithoutATracerClockAreReported: Kineto has put its kernels on the host's clock itself, and what prlx combined is
 // on it too; snapshots of the tracer's clock would move the times twice, and leaving them out is said.
-func TestSnapshotsBesideTracesThatHaveNoTracerClockAreTold(t *testing.T) {
+func TestSnapshotsBesideTracesWithoutATracerClockAreReported(t *testing.T) {
 	dir := t.TempDir()
 	inputs, snapshots := make([]Input, 2), make([]Input, 2)
 	for k := range inputs {

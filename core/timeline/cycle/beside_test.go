@@ -61,9 +61,9 @@ func searched(r *Result) bool {
 	return false
 }
 
-// TestAStreamThatOnlyTheCutIsSearchedOnIsNoDifference: a stream with few of all kernels has a greater share of those of a cut. What repeats there
+// TestAStreamThatOnlyTheCutIsSearchedOnIsNotADifference: a stream with few of all kernels has a greater share of those of a cut. What repeats there
 // stands in the whole recording, too.
-func TestAStreamThatOnlyTheCutIsSearchedOnIsNoDifference(t *testing.T) {
+func TestAStreamThatOnlyTheCutIsSearchedOnIsNotADifference(t *testing.T) {
 	whole := twoStreamRun(12, besideName)
 	a := mustFind(t, whole, Options{})
 	b := mustFind(t, cutTrace(whole, 4_000_000, 9_000_000), Options{})

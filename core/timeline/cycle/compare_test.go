@@ -143,7 +143,7 @@ func TestRegressionsAreSortedByWhatTheyCostAStep(t *testing.T) {
 	}
 }
 
-func TestFewRepetitionsAreNoGrounds(t *testing.T) {
+func TestFewRepetitionsDecideNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 7))
 	a := edited{}
 	for i := range 30 {
@@ -176,7 +176,7 @@ func TestRunsWithNothingInCommonAreUnmatched(t *testing.T) {
 	}
 }
 
-func TestRunsOnOtherHardwareArePairedAndToldApart(t *testing.T) {
+func TestRunsOnOtherHardwareArePairedAndDistinguished(t *testing.T) {
 	r := rand.New(rand.NewPCG(6, 9))
 	side := func(gemm string) *Result {
 		e := edited{}

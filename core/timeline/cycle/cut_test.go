@@ -187,8 +187,8 @@ func unbalanced(d *cycledoc.CompareDocument) []string {
 	return out
 }
 
-// TestAnotherStartingPointIsNoDifference compares generated runs with parts of themselves that begin and end in the middle of a step.
-func TestAnotherStartingPointIsNoDifference(t *testing.T) {
+// TestAnotherStartingPointIsNotADifference compares generated runs with parts of themselves that begin and end in the middle of a step.
+func TestAnotherStartingPointIsNotADifference(t *testing.T) {
 	cuts := 0
 	for _, family := range []string{"single-prefill", "multi-prefill", "chunked-mixed", "speculative", "dense-moe", "alternating", "two-streams", "pipeline", "training", "nested"} {
 		for seed := range uint64(seeds(t, 4)) {

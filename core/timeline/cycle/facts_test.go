@@ -62,7 +62,7 @@ func TestOutliersAreNamedWithTheKernelThatMadeThem(t *testing.T) {
 	}
 }
 
-func TestAllOutliersAreCountedAndTheOddestListed(t *testing.T) {
+func TestAllOutliersAreCountedAndTheLargestListed(t *testing.T) {
 	const steps, every, listed = 1000, 20, 20 // 50 steps are slow, each more than the one before
 	r := rand.New(rand.NewPCG(1, 2))
 	d := mustFind(t, stepped(steps, func(step, k int) int64 {
@@ -162,7 +162,7 @@ func TestMarksDefineStepsAndLabelThem(t *testing.T) {
 	}
 }
 
-func TestAMarkedStepThatDiffersByAKernelBelongsToTheOthers(t *testing.T) {
+func TestAMarkedStepThatDiffersByAKernelJoinsTheClassOfTheOthers(t *testing.T) {
 	now := int64(0)
 	tr := series(401, func(i int) (string, int64, int64) { // 10 steps of 40, one kernel too many in the sixth
 		now += 1000
@@ -271,7 +271,7 @@ func TestOneMarkedStepIsReported(t *testing.T) {
 	}
 }
 
-func TestRanksShareClassesAndTheSlowestIsTold(t *testing.T) {
+func TestRanksShareClassesAndTheSlowestIsNamed(t *testing.T) {
 	c := cycletest.Make("dense-moe", 4, cycletest.Options{Kernels: 4000})
 	slow := *c
 	slow.DurNS = slices.Clone(c.DurNS)
@@ -378,7 +378,7 @@ func TestLooseKeysExplainWhatStrictOnesDoNot(t *testing.T) {
 	}
 }
 
-func TestTheDescribedSearchFindsWhatIsEvenlySpaced(t *testing.T) {
+func TestTheSearchOfUplifterFindsWhatIsEvenlySpaced(t *testing.T) {
 	tr := stepped(50, func(int, int) int64 { return 5000 })
 	d := mustFind(t, tr, Options{Compat: &cycledoc.CompatSettings{}}).Document()
 	c := only(t, d)

@@ -36,7 +36,7 @@ func TestTracesOfSeveralRanksAreOne(t *testing.T) {
 	}
 }
 
-func TestRanksThatClashAreRenumberedAndTold(t *testing.T) {
+func TestRanksThatClashAreRenumberedAndNamed(t *testing.T) {
 	c := cycletest.Make("training", 4, cycletest.Options{Kernels: 2000})
 	a, b := traceOf(c), traceOf(c)
 	b.Marks = []kernels.Mark{{Sequence: 0, Rank: 0, Text: "x", Place: kernels.OnHost}}
@@ -46,7 +46,7 @@ func TestRanksThatClashAreRenumberedAndTold(t *testing.T) {
 	}
 }
 
-func TestADirectoryAndAFileThatIsNamedTwiceAreNoRanks(t *testing.T) {
+func TestADirectoryAndAFileNamedTwiceAreNotRanks(t *testing.T) {
 	path := filepath.Join("..", "..", "..", "examples", "serving", "before.json.gz")
 	for want, paths := range map[string][]string{
 		"no trace given": nil, "is a directory": {filepath.Dir(path)}, "is given twice": {path, filepath.Join(".", path)},

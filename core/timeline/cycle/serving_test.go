@@ -81,9 +81,9 @@ func oneKernel(s cycletest.Serving) bool {
 	return s.Same || slices.Contains([]string{"fa2", "fa3", "triton-unified", "cudnn", "sdpa-math", "sdpa-efficient", "sdpa-flash"}, s.Backend)
 }
 
-// TestPhasesOfServersAreTold tries every attention back-end with every way of launching and every load. PRLX_CYCLE_SERVERS says how many seeds each
+// TestPhasesOfServersAreRecognised tries every attention back-end with every way of launching and every load. PRLX_CYCLE_SERVERS says how many seeds each
 // combination gets, and from where on ("5000:2"); without it every seventh gets one. Seeds below 5000 were looked at while the rules were made.
-func TestPhasesOfServersAreTold(t *testing.T) {
+func TestPhasesOfServersAreRecognised(t *testing.T) {
 	from, n, every := uint64(0), uint64(1), 7
 	if s := os.Getenv("PRLX_CYCLE_SERVERS"); s != "" {
 		first, many, ok := strings.Cut(s, ":")

@@ -47,9 +47,9 @@ const (
 	isCall, isWork, isWait = source.LaunchCall, source.LaunchWork, source.LaunchWait
 )
 
-// TestWhatIsLinked: work with its call whichever comes first, copies that their call waits for, and waits for a device with the last work that was
+// TestWorkIsLinkedWithItsLaunchAndItsWait: with its call whichever comes first, copies that their call waits for, and waits for a device with the last work that was
 // launched before.
-func TestWhatIsLinked(t *testing.T) {
+func TestWorkIsLinkedWithItsLaunchAndItsWait(t *testing.T) {
 	r := &recording{}
 	r.add(isWork, gpu0, 1, 107, 151) // before its call, as stored; its end was rounded up
 	r.add(isCall, host, 1, 101, 105)
@@ -84,8 +84,8 @@ func TestWhatIsLinked(t *testing.T) {
 	}
 }
 
-// TestInstantsThatAreNone are left out, so that nothing overflows.
-func TestInstantsThatAreNone(t *testing.T) {
+// TestTimesThatAreNotInstantsAreLeftOut: so that nothing overflows.
+func TestTimesThatAreNotInstantsAreLeftOut(t *testing.T) {
 	r := &recording{}
 	r.add(isCall, host, 1, math.MinInt64, math.MaxInt64)
 	r.add(isWork, gpu0, 1, math.MaxInt64-5, math.MaxInt64)
@@ -100,8 +100,8 @@ func TestInstantsThatAreNone(t *testing.T) {
 	}
 }
 
-// TestWhatIsNotSaid: whose a number is, which of several devices a call waits for, whether a process is a device's.
-func TestWhatIsNotSaid(t *testing.T) {
+// TestWhatATraceDoesNotStateIsNotGuessed: whose number it is, which of several devices a call waits for, whether a process is a device.
+func TestWhatATraceDoesNotStateIsNotGuessed(t *testing.T) {
 	r := &recording{}
 	r.add(isCall, host, 1, 10, 12)
 	r.add(isCall, other, 1, 11, 13)
@@ -222,8 +222,8 @@ func TestOneNumberWithMoreWorkThanIsHeld(t *testing.T) {
 	}
 }
 
-// TestRoundingAccusesNobody: a recorder that cuts begins and durations to microseconds may show a wait that ends before what it waited for.
-func TestRoundingAccusesNobody(t *testing.T) {
+// TestRoundingMakesNoWaitImpossible: a recorder that cuts begins and durations to microseconds may show a wait that ends before what it waited for.
+func TestRoundingMakesNoWaitImpossible(t *testing.T) {
 	r := &recording{}
 	r.add(isCall, host, 1, 1000, 1000)
 	r.add(isWork, gpu0, 1, 1000, 5001)

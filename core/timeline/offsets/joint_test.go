@@ -211,7 +211,7 @@ func TestLimitsOfFewClocksAreReached(t *testing.T) {
 	}
 }
 
-func TestMiddleIsThatOfASortedList(t *testing.T) {
+func TestMiddleIsTheMedianOfASortedList(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	for range 3000 {
 		v := make([]float64, 1+r.IntN(30))

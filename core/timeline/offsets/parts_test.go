@@ -136,7 +136,7 @@ func TestAJumpIsWhatTheDriftOfItsPlaceDoesNotExplain(t *testing.T) {
 	}
 }
 
-func TestScatterIsThatOfASampleBetweenItsNeighbours(t *testing.T) {
+func TestScatterIsMeasuredBetweenNeighbours(t *testing.T) {
 	q := &series{x: []float64{0, 1, 3}, v: []float64{0, 1, 0}}
 	q.measure()
 	// The middle one is 1 above the line; errors of the three add up to sqrt(1 + 1/9 + 4/9) times that of one.
@@ -152,7 +152,7 @@ func TestScatterIsThatOfASampleBetweenItsNeighbours(t *testing.T) {
 	}
 }
 
-func TestSnapshotsWarnOfWhatIsThereAlone(t *testing.T) {
+func TestSnapshotsWarnOfRepeatedAndUnorderedReadings(t *testing.T) {
 	for name, tc := range map[string]struct {
 		pairs     []clock.Pair
 		warnings  int

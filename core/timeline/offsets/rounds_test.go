@@ -81,7 +81,7 @@ func TestNoiseFreeRoundsAreMetToTheNanosecond(t *testing.T) {
 	}
 }
 
-func TestOwnWindowsAreToldFromTheReferences(t *testing.T) {
+func TestOwnWindowsAreDistinguishedFromTheReferences(t *testing.T) {
 	w := wall{offset: 37e6, driftPPB: 50_000}
 	none := func(int) float64 { return 0 }
 	if s := fromRounds(t, graphCalc(w, 10, true, none)); !strings.Contains(strings.Join(s.Warnings, "\n"), "each node's own") {

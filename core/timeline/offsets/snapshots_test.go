@@ -208,7 +208,7 @@ func TestSlewsOfTheWallClockStayInsideTheBound(t *testing.T) {
 	}
 }
 
-func TestFewOrOddSnapshots(t *testing.T) {
+func TestFewOrUnusualSnapshots(t *testing.T) {
 	w := wall{driftPPB: 10_000}
 	zero := func() int64 { return 0 }
 	full := snapshotsOf(w, 0, 60e9, 4e9, zero)

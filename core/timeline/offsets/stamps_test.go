@@ -161,7 +161,7 @@ func TestStepsSeenByProbesAreLocatedAndNeverInterpolated(t *testing.T) {
 	}
 }
 
-func TestSlewsChangeTheRateAndAreNoSteps(t *testing.T) {
+func TestSlewsChangeTheRateAndAreNotSteps(t *testing.T) {
 	for seed := range int64(5) {
 		r := rand.New(rand.NewSource(seed))
 		p := probing{clocks: []wall{{}, {driftPPB: 10_000, slews: []slew{{20e9, 30e9, 500_000}}}}, length: 60e9, every: 5e6, delay: busy(r)}

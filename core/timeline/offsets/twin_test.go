@@ -95,9 +95,9 @@ func differ(a, b float64) bool {
 	return a != b && !(math.Abs(a-b) < 1e-3)
 }
 
-// TestTheBandOfAnEdgeIsThatOfAllItsLines: what the polygon of lines spans at an instant is what a linear program over the facts allows:
+// TestTheBandOfAnEdgeIsSpannedByAllItsLines: what the polygon of lines spans at an instant is what a linear program over the facts allows:
 // its corners are crossings of two of them.
-func TestTheBandOfAnEdgeIsThatOfAllItsLines(t *testing.T) {
+func TestTheBandOfAnEdgeIsSpannedByAllItsLines(t *testing.T) {
 	const steepest, tol = 1e6, 3.0
 	for seed := range int64(1000) {
 		r := rand.New(rand.NewSource(seed))
@@ -231,8 +231,8 @@ func TestAFactIsABoundOnTheSideOfItsClock(t *testing.T) {
 	}
 }
 
-// TestTheBandOfABoxIsThatOfItsCorners: to the last bit what all four corners give, on both sides of the center.
-func TestTheBandOfABoxIsThatOfItsCorners(t *testing.T) {
+// TestTheBandOfABoxIsSpannedByItsCorners: to the last bit what all four corners give, on both sides of the center.
+func TestTheBandOfABoxIsSpannedByItsCorners(t *testing.T) {
 	r := rand.New(rand.NewSource(9))
 	for range 20_000 {
 		size := math.Pow(10, float64(r.Intn(9)))

@@ -27,7 +27,7 @@ func replaced(a []uint32, n int) []uint32 {
 	return b
 }
 
-func TestManyDifferentElementsAreToldApart(t *testing.T) {
+func TestManyDifferentElementsAreDistinguished(t *testing.T) {
 	r := rand.New(rand.NewPCG(21, 22))
 	var s Solver
 	for range 200 {
@@ -109,7 +109,7 @@ func TestBeyondTheBudgetWorkIsLinear(t *testing.T) {
 }
 
 // What windows skip because it is equal stays equal in the script.
-func TestWindowsGoOnAfterWhatIsEqual(t *testing.T) {
+func TestWindowsGoOnAfterEqualEvents(t *testing.T) {
 	r := rand.New(rand.NewPCG(29, 30))
 	a := random(r, 90_000, 1000)
 	for i := range a {

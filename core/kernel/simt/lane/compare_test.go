@@ -118,7 +118,7 @@ func TestComparisonsCombineWithAPredicate(t *testing.T) {
 	}
 }
 
-func TestSetWritesWhatIsTrue(t *testing.T) {
+func TestSetWritesTheTruthValueOfItsType(t *testing.T) {
 	for _, c := range []struct {
 		text, in, typ string
 		yes           uint64

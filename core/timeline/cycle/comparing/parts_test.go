@@ -32,7 +32,7 @@ func TestRepetitionsPerStep(t *testing.T) {
 	}
 }
 
-func TestAClassStandsOnTheLevelOfItsDepth(t *testing.T) {
+func TestAClassIsOnTheLevelOfItsDepth(t *testing.T) {
 	r := &structure.Run{Levels: []structure.Level{{Depth: structure.DepthLayer}, {Depth: structure.DepthStep}}}
 	for depth, want := range map[structure.Depth]int{structure.DepthLayer: 0, structure.DepthStep: 1, structure.DepthLoop: -1} {
 		if got := levelPlace(r, &structure.Class{Depth: depth}); got != want {

@@ -323,7 +323,7 @@ func TestTracesOfJAX(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoTrace(t *testing.T) {
+func TestFilesThatAreNotTracesAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		text string
 		say  string

@@ -18,9 +18,9 @@ const (
 	spaceHead = "\x0a\x0d\x08\x01\x12\x09/host:CPU"
 )
 
-// TestAFormatIsToldByContent: certainly where its first bytes say so, by what its damaged files look like where they do not, and by a
+// TestAFormatIsRecognisedByItsContent: certainly where its first bytes say so, by what its damaged files look like where they do not, and by a
 // claim only where nothing is known for certain.
-func TestAFormatIsToldByContent(t *testing.T) {
+func TestAFormatIsRecognisedByItsContent(t *testing.T) {
 	known := Table
 	t.Cleanup(func() { Table = known })
 	list := listtest.Format

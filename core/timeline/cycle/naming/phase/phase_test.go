@@ -97,8 +97,8 @@ func pass(busy, rows float64, runs, repetitions int, start float64) Features {
 	return f
 }
 
-// TestOneKernelForBothPhasesIsToldByContrast holds that classes are set beside each other before any is named.
-func TestOneKernelForBothPhasesIsToldByContrast(t *testing.T) {
+// TestOneKernelForBothPhasesIsClassifiedByContrast holds that classes are set beside each other before any is named.
+func TestOneKernelForBothPhasesIsClassifiedByContrast(t *testing.T) {
 	got := Name([]Features{pass(9e6, 0, 2, 2, 0), pass(1e6, 0, 2, 30, 0.2)})
 	if got[0].Phase != Prefill || got[1].Phase != Decode || !strings.Contains(got[0].Reason, "9.0 times the time a layer") {
 		t.Errorf("by time and order: %+v", got)
