@@ -146,7 +146,7 @@ def _claimed(value: Any, size: int, name: str) -> Storage:
     except TypeError:
         address = -1
     if not 0 <= address < _ADDRESSES:
-        raise UsageError(f"the argument {name}: its data_ptr() is {said!r}, which is no address")
+        raise UsageError(f"the argument {name}: its data_ptr() is {said!r}, which is not an address")
     if size < 0 or size > 0 == address or address + size > _ADDRESSES:
         raise UsageError(f"the argument {name}: {size} bytes at address {address:#x} are not a piece of memory")
     return Storage(address, size, name, keep=value)

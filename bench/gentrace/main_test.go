@@ -137,7 +137,7 @@ func TestNoiseIsOnlyWhereTheTruthSays(t *testing.T) {
 	for _, other := range []string{"/a2.prlx", "/a3.prlx"} {
 		for _, d := range warptracetest.Compare(a, loaded(t, dir+other), warptracetest.WithValues) {
 			if !noisy[d.Site] && !noisy[d.SiteB] {
-				t.Errorf("%s: warp %d differs at site %d, which is no noise", other, d.Warp, d.Site)
+				t.Errorf("%s: warp %d differs at site %d, which is not noise", other, d.Warp, d.Site)
 			}
 		}
 	}

@@ -98,7 +98,7 @@ func TestRequestsOfRecordingsAreChecked(t *testing.T) {
 		"a file that is absent":  {kernelTraceRequest{Path: v1 + "x"}, fault.IO},
 		"warps":                  {kernelTraceRequest{Path: v1, Warps: "x", Tables: []string{"events"}}, fault.Usage},
 		"too many rows":          {kernelTraceRequest{Path: v1, MaxRows: 3, Tables: []string{"events"}}, fault.Limit},
-		"a site map that is none": {
+		"a file that is not a site map": {
 			kernelTraceRequest{Path: v1, siteMapArgs: siteMapArgs{SiteMap: "kernel_test.go"}}, fault.Format,
 		},
 	} {

@@ -48,7 +48,7 @@ type Lost struct {
 	Count int64  `json:"count"`
 }
 
-// otherEndings are those of files that are no recordings, besides the endings of reports.
+// otherEndings are those of files that are not recordings, besides the endings of reports.
 var otherEndings = []string{".pb", ".sqlite", ".db", ".gz", ".zst"}
 
 // refuseOtherEnding refuses the name of another format for a recording: who gives it wants that format, and tools would take the file for it.

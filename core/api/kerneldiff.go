@@ -60,7 +60,7 @@ type diffRequest struct {
 	Tables    bool              `json:"tables"`
 }
 
-// diffReply is a document with what the caller is told besides.
+// diffReply is a document, and what else the caller is told.
 type diffReply struct {
 	*diff.Document
 	Notes []string `json:"notes,omitempty"`

@@ -14,7 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 )
 
-// sessionDiffReply is a document with what the caller is told besides.
+// sessionDiffReply is a document, and what else the caller is told.
 type sessionDiffReply struct {
 	*session.Document
 	Notes []string `json:"notes,omitempty"`

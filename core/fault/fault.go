@@ -102,7 +102,7 @@ func describeIO(err error) string {
 	return err.Error()
 }
 
-// FromTOML is the error of text that is no TOML: where, and what the parser expected. what says what was expected of the file, "not TOML".
+// FromTOML is the error of text that is not TOML: where, and what the parser expected. what says what was expected of the file, "not TOML".
 func FromTOML(path, what string, err error) *Error {
 	var wrong toml.ParseError
 	if !errors.As(err, &wrong) {

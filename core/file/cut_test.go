@@ -93,7 +93,7 @@ func TestACutStreamIsReadUpToItsCut(t *testing.T) {
 				continue
 			}
 			if !cut || !bytes.HasPrefix(text, got) {
-				t.Errorf("%s cut at %d: %d bytes that are no prefix, cut %t", name, at, len(got), cut)
+				t.Errorf("%s cut at %d: %d bytes that are not a prefix, cut %t", name, at, len(got), cut)
 			}
 			most = max(most, len(got))
 		}

@@ -24,7 +24,7 @@ var packetFields = map[protowire.Number]protowire.Type{
 // evidence counts what the messages of the list can be.
 type evidence struct {
 	named   int // a plane with a name
-	planes  int // nothing speaks against a plane
+	planes  int // nothing that a plane cannot have
 	packets int // holds fields of a packet and nothing that only a plane has
 	pairs   int // two integers
 	texts   int // errors, warnings and host names of an XSpace

@@ -224,7 +224,7 @@ def clocks(
     """Record the clocks of this process's host from now on, until ``stop`` or the end of a ``with`` block.
 
     A thread in C reads the system clock and a tracer's clock together, at a cadence, and appends each pair to a file. With
-    ``peers`` a prober measures the clocks of the other hosts besides.
+    ``peers`` a prober also measures the clocks of the other hosts.
 
     Parameters
     ----------

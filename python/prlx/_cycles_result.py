@@ -229,7 +229,7 @@ class Cycles(_Report):
 
     @cached_property
     def table(self) -> Table:
-        """One row a class."""
+        """One row per class."""
         from ._rows import table
 
         return table(_cycles_tables.CLASSES, _cycles_tables.class_rows(self.document))

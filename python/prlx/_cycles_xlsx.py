@@ -56,7 +56,7 @@ def write(document: Mapping[str, Any], target: Path, *, overwrite: bool) -> None
     Parameters
     ----------
     document
-        ``prlx.cycles/1``: one sheet a class. ``prlx.cycles-compare/1``: one sheet a pair of classes.
+        ``prlx.cycles/1``: one sheet per class. ``prlx.cycles-compare/1``: one sheet a pair of classes.
     target
         Where to.
     overwrite

@@ -157,7 +157,7 @@ class Comparison(Result):
 
     @property
     def status(self) -> str:
-        """``identical``, ``same-results`` (the kernel wrote the same, by another way), ``diverged``, or ``inconclusive``.
+        """``identical``, ``same-results`` (the kernel wrote the same, in a different way), ``diverged``, or ``inconclusive``.
 
         ``inconclusive`` says that not enough was recorded to call the runs the same; of sessions ``error`` says that launches
         could not be compared.
@@ -280,7 +280,7 @@ class Diff(Comparison):
 
     @property
     def divergences(self) -> Table:
-        """One row a divergence: all of them, also those that the document does not list."""
+        """One row per divergence: all of them, also those that the document does not list."""
         return self._tables["divergences"]
 
     @property
@@ -290,7 +290,7 @@ class Diff(Comparison):
 
     @property
     def sites(self) -> Table:
-        """One row a site that differs, the earliest possible cause first."""
+        """One row per site that differs, the earliest possible cause first."""
         return self._tables["sites"]
 
     @cached_property
@@ -336,7 +336,7 @@ class Diff(Comparison):
         Returns
         -------
         Explanation or None
-            None when no event differs, and when the kernel wrote the same by another way: nothing went wrong then.
+            None when no event differs, and when the kernel wrote the same in a different way: nothing went wrong then.
 
         Examples
         --------

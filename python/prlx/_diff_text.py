@@ -358,7 +358,7 @@ def _explanation(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     explanation = document.get("explanation")
     if document["status"] == "same-results" and document["first"]:
         yield ""
-        yield look.style("why:", "bold") + " nothing went wrong: the kernel wrote the same by another way"
+        yield look.style("why:", "bold") + " nothing went wrong: the kernel wrote the same results in a different way"
     if not explanation:
         return
     yield ""

@@ -122,12 +122,12 @@ class KernelTrace:
 
     @property
     def warps(self) -> Table:
-        """One row a warp that recorded anything: its events, how many happened, how many were lost."""
+        """One row per warp that recorded anything: its events, how many happened, how many were lost."""
         return self._table("warps")
 
     @property
     def sites(self) -> Table:
-        """One row a site: its id, kind, source location and how many events (of those read) are of it."""
+        """One row per site: its id, kind, source location and how many events (of those read) are of it."""
         return self._table("sites")
 
     @cached_property

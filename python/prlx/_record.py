@@ -505,10 +505,10 @@ def record(
     Parameters
     ----------
     path
-        A directory for a session with a file a launch, or a name that ends in ``.prlx`` for one launch.
+        A directory for a session with a file per launch, or a name that ends in ``.prlx`` for one launch.
     mode
         ``"control-flow"`` has an event for each branch and each predicate of a memory access, with active and taken lanes;
-        ``"values"`` has operands of every lane besides; ``"digest"`` only hashes.
+        ``"values"`` also has operands of every lane; ``"digest"`` only hashes.
     filter
         Names of kernels, with ``*`` and ``?``; default all.
     stores, atomics, loads, barriers

@@ -32,7 +32,7 @@ _LAUNCHES = (
 
 
 class Session:
-    """A directory of recordings, one a launch, in the order in which they ran.
+    """A directory of recordings, one per launch, in the order in which they ran.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Session:
 
     @cached_property
     def launches(self) -> Table:
-        """One row a launch: its number, kernel, grid, block and file."""
+        """One row per launch: its number, kernel, grid, block and file."""
         from ._rows import table
 
         rows = ({**row, "grid": times(row["grid"]), "block": times(row["block"])} for row in self.document["launches"])

@@ -41,7 +41,7 @@ class SessionDiff(Diff):
 
     @cached_property
     def launches(self) -> Table:
-        """One row a launch that both sessions have: whether it differs, where and how much."""
+        """One row per launch that both sessions have: whether it differs, where and how much."""
         from ._rows import table
 
         rows = (

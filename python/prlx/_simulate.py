@@ -62,7 +62,7 @@ def simulate(kernel: Any, grid: Any, *args: Any, machine: Mapping[str, Any] | No
 
 
 def _check_launch(kernel: Any, grid: Any, machine: object, meta: Mapping[str, Any]) -> None:
-    """Refuse what is no launch with what to do; Triton's own words for it are about other things."""
+    """Refuse what is not a launch with what to do; Triton's own words for it are about other things."""
     if not (hasattr(kernel, "run") and hasattr(kernel, "__getitem__")):
         raise UsageError(
             f"expected a Triton kernel, got {type(kernel).__name__} {getattr(kernel, '__name__', '')}".rstrip(),

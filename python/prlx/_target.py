@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ._simulation import Simulation
 
 Mode: TypeAlias = Literal["digest", "control-flow", "values"]
-"""How much a warp leaves: hashes, an event for each branch and predicate, or operands of all lanes besides."""
+"""How much a warp leaves: hashes, an event for each branch and predicate, or operands of all lanes too."""
 
 Filter: TypeAlias = str | Iterable[str] | None
 """Names of kernels, with ``*`` and ``?``; None is every kernel."""
@@ -26,7 +26,7 @@ MODES = ("digest", "control-flow", "values")
 
 
 class Target:
-    """Where launches are recorded: a directory with a file a launch and a manifest, or one file for one launch."""
+    """Where launches are recorded: a directory with a file per launch and a manifest, or one file for one launch."""
 
     def __init__(
         self, path: AnyPath, *, mode: str, filter: Filter, overwrite: bool, extras: Mapping[str, Any], directory: bool

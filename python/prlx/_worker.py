@@ -61,7 +61,7 @@ def _write(stream: IO[bytes], *bodies: bytes | memoryview) -> None:
 
 
 def _decode(frame: bytes) -> dict[str, Any]:
-    """The message in a frame of a caller: what is none means that the two are out of step."""
+    """The message in a frame of a caller: anything else means that the two are out of step."""
     try:
         message = json.loads(frame)
     except ValueError as error:

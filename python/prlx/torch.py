@@ -1,7 +1,7 @@
 """PyTorch's profiler with clocks: traces of many ranks that ``prlx combine`` puts on one clock.
 
 ``on_trace_ready=prlx.torch.trace_handler(directory)`` writes what ``torch.profiler.tensorboard_trace_handler`` writes, under
-the same names, and in a job of several ranks records the clocks of the host besides: in the trace, and in a file beside it.
+the same names, and in a job of several ranks also records the clocks of the host: in the trace, and in a file beside it.
 """
 
 from __future__ import annotations

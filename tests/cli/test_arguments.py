@@ -38,7 +38,7 @@ OTHERS = {
     "config": "of command lines",
 }
 
-# Flags that are no argument of the function, and why.
+# Flags that are not arguments of the function, and why.
 ONLY_FLAGS = {
     "how and where it is printed": {"json", "quiet", "verbose", "no_color", "help", "max_shown", "history", "kernels"},
     "Result.save writes reports": {

@@ -154,7 +154,7 @@ def programs():
 
 
 def prepare(folder, text):
-    """Make what the text takes as given, and take away what it makes itself."""
+    """Make what the text takes as given, and remove what it makes itself."""
     if "simulate" in text:
         require("3.9.0")
     run("prlx solve probes_node*.jsonl -o offsets.jsonl -q")

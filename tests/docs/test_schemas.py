@@ -1,4 +1,4 @@
-"""Every document that prlx prints or writes, and every example, is what its JSON Schema says: no less, and nothing besides."""
+"""Every document that prlx prints or writes, and every example, is what its JSON Schema says, no less and no more."""
 
 from __future__ import annotations
 

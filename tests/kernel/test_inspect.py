@@ -60,7 +60,7 @@ def test_losses_and_rings_are_said(prlx, folder):
     text = prlx("inspect", "lossy.prlx", "-v").out
     assert "12 (20 %), in 1 warp" in text
     assert "one event in 3" in text
-    assert "8 values a warp" in text
+    assert "8 values per warp" in text
 
 
 def test_names_from_files_cannot_drive_the_terminal(prlx, folder):

@@ -14,7 +14,7 @@ from .recordings import SITES, Recording, site_map, softmax
 
 @pytest.fixture
 def wrong(folder):
-    """The folder with things that are no recordings."""
+    """The folder with things that are not recordings."""
     (folder / "text.prlx").write_text("not a recording\n")
     (folder / "empty.prlx").touch()
     (folder / "cut.prlx").write_bytes((folder / "a.prlx").read_bytes()[:3000])

@@ -3,7 +3,7 @@
     python tests/kills/run.py --kills 1000 --journal build/kills.jsonl
 
 Every output must be absent, or have the bytes that a run has which nobody killed; of a recording the hidden file that is left
-must be readable or refused. Every seventh time the command is run again: it succeeds and takes away what the killed one left.
+must be readable or refused. Every seventh time the command is run again: it succeeds and removes what the killed one left.
 Half of the kills come at any time of the run, half while outputs are being written. The journal has a line for each kill;
 started again, the script goes on behind its last one. The commands are children of this process, which has imported the Python
 part of prlx: a thousand processes that start it anew would take hours.

@@ -164,7 +164,7 @@ class TestDeliberateDifferences:
         assert EXCEPTION in ours(path, path).why
 
     def test_rings_are_bounded(self, oracle: Oracle, ours: Ours, tmp_path: Path) -> None:
-        """A ring of more than 65,536 entries a warp is beyond any recorder, and a lie that costs memory."""
+        """A ring of more than 65,536 entries per warp is beyond any recorder, and a lie that costs memory."""
         data = bytearray(SMALL.encode())
         struct.pack_into("<I", data, 140, 1 << 20)
         path = tmp_path / "a.prlx"

@@ -144,7 +144,7 @@ def test_warps_of_other_sizes(seed: int, oracle: Oracle, ours: Ours, tmp_path: P
 
 
 def test_a_long_pair(oracle: Oracle, ours: Ours, tmp_path: Path) -> None:
-    """64 full buffers, loops of ten sites, a hundred edits a warp: thousands of divergences."""
+    """64 full buffers, loops of ten sites, a hundred edits per warp: thousands of divergences."""
     rng = random.Random(9)
     warps = [recordings.program(rng, 4096) for _ in range(64)]
     edited = [recordings.edited(rng, warp, 100, 60) for warp in warps]

@@ -133,7 +133,7 @@ func TestNoiseIsNotAccepted(t *testing.T) {
 	r.Rows[0].Noise = true
 	use, err := accepted(t, "[[accept]]\nsite = \"attn.py:41\"\nreason = \"x\"").Apply(r, "2027-01-01")
 	if err != nil || use.Divergences != 4 || r.Rows[0].Accepted {
-		t.Errorf("accepted %+v, %v; want the four that are no noise", use, err)
+		t.Errorf("accepted %+v, %v; want the four that are not noise", use, err)
 	}
 }
 

@@ -117,7 +117,7 @@ type Divergence struct {
 	Reordered      bool         `json:"reordered,omitempty"` // every lane of the warp did the same, in another order among paths
 	LaneValues     []LaneValues `json:"lane_values,omitempty"`
 	Compare        string       `json:"compare,omitempty"`   // "slt": how lane_values were compared
-	CompareB       string       `json:"compare_b,omitempty"` // where B compares in another way
+	CompareB       string       `json:"compare_b,omitempty"` // where B compares differently
 	History        []Context    `json:"history,omitempty"`   // events around it
 }
 

@@ -75,13 +75,13 @@ func TestADifferentCompareOnTheSameOperandsIsRecognised(t *testing.T) {
 		texts bool
 		found bool
 	}{
-		"two builds":         {spot{kind: site.Branch, siteA: lt, siteB: le, sides: one(0)}, true, true},
-		"one build":          {spot{kind: site.Branch, siteA: lt, siteB: lt, sides: one(0)}, false, true},
-		"unknown in A":       {spot{kind: site.Branch, siteB: le, sides: one(0)}, false, true},
-		"unknown in B":       {spot{kind: site.Branch, siteA: lt, sides: one(0)}, false, true},
-		"operands differ":    {spot{kind: site.Branch, siteA: lt, siteB: le, sides: one(1)}, false, false},
-		"it is no compare":   {spot{kind: site.Load, siteA: lt, siteB: le, sides: one(0)}, false, false},
-		"nothing was looked": {spot{kind: site.Branch, siteA: lt, siteB: le}, false, false},
+		"two builds":          {spot{kind: site.Branch, siteA: lt, siteB: le, sides: one(0)}, true, true},
+		"one build":           {spot{kind: site.Branch, siteA: lt, siteB: lt, sides: one(0)}, false, true},
+		"unknown in A":        {spot{kind: site.Branch, siteB: le, sides: one(0)}, false, true},
+		"unknown in B":        {spot{kind: site.Branch, siteA: lt, sides: one(0)}, false, true},
+		"operands differ":     {spot{kind: site.Branch, siteA: lt, siteB: le, sides: one(1)}, false, false},
+		"it is not a compare": {spot{kind: site.Load, siteA: lt, siteB: le, sides: one(0)}, false, false},
+		"nothing was looked":  {spot{kind: site.Branch, siteA: lt, siteB: le}, false, false},
 	} {
 		got := ruleSameOperands(&clues{at: tc.at, row: &Row{}})
 		if (len(got) > 0) != tc.found || tc.found && strings.Contains(got[0].text, "(setp.lt, setp.le)") != tc.texts {

@@ -199,14 +199,14 @@ func stories() map[string]*story {
 		"the bound of a loop": {
 			a: loop(5, 5), b: loop(4, 4), row: branchRow(sLoop, 0), class: ClassLoop, least: confidenceStrong, says: "the bound differs",
 		},
-		"a loop that compares in another way": {
+		"a loop that compares differently": {
 			a: loop(5, 5), b: append(loop(5, 5)[:5], compareI32(sLoop, all32, same(5), same(5)), compareI32(sLoop, 0, same(6), same(5))),
-			row: branchRow(sLoop, 5), class: ClassLoop, least: confidenceStrong, says: "compares in another way",
+			row: branchRow(sLoop, 5), class: ClassLoop, least: confidenceStrong, says: "compares differently",
 		},
-		"a mask that compares in another way": {
+		"a mask that compares differently": {
 			a:   []told{compareI32(sMask, 1<<16-1, each(func(k int) uint64 { return uint64(k) }), same(16))},
 			b:   []told{compareI32(sMask, 1<<17-1, each(func(k int) uint64 { return uint64(k) }), same(16))},
-			row: branchRow(sMask, 0), class: ClassIndex, least: confidenceStrong, says: "compares in another way",
+			row: branchRow(sMask, 0), class: ClassIndex, least: confidenceStrong, says: "compares differently",
 		},
 		"a mask with another bound": {
 			a:   []told{compareI32(sMask, 1<<16-1, each(func(k int) uint64 { return uint64(k) }), same(16))},
@@ -408,7 +408,7 @@ func TestOtherContentsUnderAnAtomicAreNotAStrongRace(t *testing.T) {
 }
 
 func TestNoClassIsStrongWithoutATest(t *testing.T) {
-	many := []finding{{race, 20, "much speaks for it"}}
+	many := []finding{{race, 20, "much evidence"}}
 	if why := conclude(many, [classes]bool{}); why.Confidence != confidenceLikely {
 		t.Errorf("got %s, want likely", why.Confidence)
 	}

@@ -31,7 +31,7 @@ var explainRules = []rule{
 	{ruleKind, false},
 }
 
-// rule looks at the clues. One that tests looks at what could have refuted its class besides what speaks for it, and gives earnedPoints or
+// rule looks at the clues. One that tests looks at what could have refuted its class besides what supports it, and gives earnedPoints or
 // more only where it did not: without such a finding no class is strong, however many points it has.
 type rule struct {
 	look  func(*clues) []finding
@@ -59,7 +59,7 @@ func ruleSameOperands(c *clues) []finding {
 	if !isCompare(c.at.kind) || lhs == nil || rhs == nil || !lhs.whole || lhs.lanes == 0 || lhs.differ|rhs.differ != 0 || c.row.Kind == RowActiveMask {
 		return nil
 	}
-	text := fmt.Sprintf("both operands at %s are the same in every lane, and the decision is not: it compares in another way", c.at.place())
+	text := fmt.Sprintf("both operands at %s are the same in every lane, and the decision is not: it compares differently", c.at.place())
 	if c.at.siteA != nil && c.at.siteB != nil && c.at.siteA.Text != c.at.siteB.Text {
 		text += fmt.Sprintf(" (%s, %s)", clippedWord(c.at.siteA.Text), clippedWord(c.at.siteB.Text))
 	}
@@ -149,7 +149,7 @@ func ruleOtherCompare(c *clues) []finding {
 	if c.loopTest() {
 		to = loopBound
 	}
-	return []finding{{to, 5, fmt.Sprintf("the builds compare at %s in another way (%s, %s)", c.at.place(), clippedWord(x.Text), clippedWord(y.Text))}}
+	return []finding{{to, 5, fmt.Sprintf("the builds compare at %s in a different way (%s, %s)", c.at.place(), clippedWord(x.Text), clippedWord(y.Text))}}
 }
 
 // ruleChosenByIndex: an operand that is computed from indices, arguments and constants alone differs.

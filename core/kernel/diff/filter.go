@@ -73,7 +73,7 @@ func (s WarpSet) String() string { return s.text }
 // KindSet is a set of kinds of divergences. The zero KindSet holds every kind.
 type KindSet uint8
 
-// The numbers in a KindSet of the kinds that are no rows.
+// The numbers in a KindSet of the kinds that are not rows.
 const (
 	kindOutput RowKind = rowKinds + iota
 	kindStore

@@ -94,7 +94,7 @@ func TestWhatStandsOutOfNoiseIsNotExplained(t *testing.T) {
 	}
 }
 
-// What cannot be told is said so, and what would tell.
+// The document says what cannot be determined, and what would determine it.
 func TestWhatEqualRunsCannotTellIsInconclusive(t *testing.T) {
 	for name, c := range map[string]struct {
 		noisyCase

@@ -12,7 +12,7 @@ import (
 const noiseSize = 8
 
 // farApart is how far apart elements of an array are, over the chunks that differ and whose contents both recordings kept: relative to
-// the larger one, and at least 1. ok is false where that cannot be told: no contents, no floats.
+// the larger one, and at least 1. ok is false where that cannot be determined: no contents, no floats.
 func farApart(ctx context.Context, p *arrayPair, keeps bool, a, b *warptrace.Trace) (distance float64, ok bool, err error) {
 	if !keeps || p.a == nil || p.b == nil || len(p.chunks) == 0 {
 		return 0, false, nil

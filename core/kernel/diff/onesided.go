@@ -10,7 +10,7 @@ import (
 )
 
 // Stores, atomics, loads, barriers and predicates have events only where somebody asked for them while recording. What one recording was
-// not asked for it lacks, whatever its kernel did: that is no difference.
+// not asked for it lacks, whatever its kernel did: that is not a difference.
 
 // kindsAsked are kinds of sites whose events were asked for.
 type kindsAsked []site.Kind

@@ -9,7 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// The kinds of divergences that are no events.
+// The kinds of divergences that are not events.
 const (
 	KindOutput  = "Output"  // a chunk of 256 elements of an array, in which the launches left other bytes
 	KindStore   = "Store"   // a statement that stored something else

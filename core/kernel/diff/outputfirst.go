@@ -29,7 +29,7 @@ func (o *outputs) readContents(ctx context.Context, r *Result, a, b *warptrace.T
 	return o.findFirst(ctx, r, a, b)
 }
 
-// tolerate takes chunks away in which no element differs by more than the tolerance, and what was stored to an array of which
+// tolerate removes the chunks in which no element differs by more than the tolerance, and what was stored to an array of which
 // nothing else differs.
 func (o *outputs) tolerate(ctx context.Context, r *Result, a, b *warptrace.Trace) error {
 	for i := range o.arrays {

@@ -9,7 +9,7 @@ import (
 )
 
 // What a launch wrote is compared in two ways. The arrays, chunk by chunk, say whether the results are the same. The sums of the
-// statements that stored say where a difference was made, and that two launches with the same results wrote them in another way.
+// statements that stored say where a difference was made, and that two launches with the same results wrote them in a different way.
 // Both are sums over elements, so neither depends on which lane or warp wrote an element, nor in which order.
 
 // outputs is how what two launches wrote compares.

@@ -12,7 +12,7 @@ import (
 // The values of Document.Status.
 const (
 	StatusIdentical    = "identical"    // nothing differs in what was compared
-	StatusSameResults  = "same-results" // the kernel wrote the same, in another way
+	StatusSameResults  = "same-results" // the kernel wrote the same, in a different way
 	StatusDiverged     = "diverged"
 	StatusInconclusive = "inconclusive" // not enough was recorded to say "the same"
 )

@@ -26,7 +26,7 @@ func TestEventsThatOneSideWasNotAskedToRecordAreNotADifference(t *testing.T) {
 	}
 	b.warps[1][1].taken = 1
 	if d := judge(t, a, b, Options{}); d.Status != StatusSameResults || d.TotalDivergences != 1 {
-		t.Errorf("another way besides: got %s, %d divergences", d.Status, d.TotalDivergences)
+		t.Errorf("a different path too: got %s, %d divergences", d.Status, d.TotalDivergences)
 	}
 	b.warps[1][1].taken, b.storeEvents = 3, false
 	if d := judge(t, a, b, Options{}); d.Status != StatusSameResults {

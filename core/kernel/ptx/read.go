@@ -17,7 +17,7 @@ const (
 	maxDepth     = 16 // scopes
 )
 
-// Read reads a PTX text. The name is what errors call it. Time and memory grow with the length of the text only; what is no PTX is
+// Read reads a PTX text. The name is what errors call it. Time and memory grow with the length of the text only; what is not PTX is
 // refused with its line.
 func Read(ctx context.Context, name string, text []byte) (*Module, error) {
 	if len(text) > maxText {

@@ -40,7 +40,7 @@ type comparison struct {
 // The document is the same for any number of workers.
 func Compare(j *job.Job, a, b *Session, opt Options) (*Document, error) {
 	if len(opt.Diff.MaxDivergences.ByKind) > 0 {
-		return nil, fault.Usagef("sessions have one threshold, not one a kind").WithHint("allow a number of divergences, or compare launch by launch")
+		return nil, fault.Usagef("sessions have one threshold, not one per kind").WithHint("allow a number of divergences, or compare launch by launch")
 	}
 	c := &comparison{j: j, a: a, b: b, opt: &opt}
 	j.Progress().SetStage("reading headers")
@@ -269,7 +269,7 @@ func (l *LaunchResult) take(r *diff.Result, d *diff.Document) {
 }
 
 // first compares the earliest launch that differs once more, for its whole document. A launch of which everything is accepted comes
-// after those of which something counts, and one that wrote the same in another way after those that did not.
+// after those of which something counts, and one that wrote the same in a different way after those that did not.
 func (c *comparison) first() error {
 	at, best := -1, 0
 	for i := range c.doc.KernelResults {
@@ -356,7 +356,7 @@ func (c *comparison) conclude() {
 	case t.Diverged > 0 || s.Missing > 0 || s.Inserted > 0:
 		d.Status = StatusDiverged
 	case t.Errors > 0:
-		d.Status = StatusError // nothing differs as far as could be compared: that is no divergence, and no agreement
+		d.Status = StatusError // nothing differs as far as could be compared: that is neither a divergence nor agreement
 	case t.Inconclusive > 0 || t.Matched == 0:
 		d.Status = StatusInconclusive
 	case t.SameResults > 0:
@@ -411,7 +411,7 @@ func (c *comparison) verdict() string {
 		parts = append(parts, fmt.Sprintf("%d only in B", s.Inserted))
 	}
 	if t.SameResults > 0 && t.Diverged > 0 {
-		parts = append(parts, fmt.Sprintf("%d with the same results by another way", t.SameResults))
+		parts = append(parts, fmt.Sprintf("%d with the same results, computed differently", t.SameResults))
 	}
 	if t.Inconclusive > 0 {
 		parts = append(parts, fmt.Sprintf("%d recorded too little to say", t.Inconclusive))

@@ -242,7 +242,7 @@ reason = "over"
 	opt.Today = "yesterday"
 	_, err = Compare(job.New(t.Context(), job.Options{}), open(t, a), open(t, b), opt)
 	if !fault.Is(err, fault.Usage) {
-		t.Errorf("a day that is none: got %v, want a usage error", err)
+		t.Errorf("text that is not a day: got %v, want a usage error", err)
 	}
 }
 

@@ -142,7 +142,7 @@ type Totals struct {
 	Matched      int64 `json:"matched"`
 	Identical    int64 `json:"identical"`
 	Diverged     int64 `json:"diverged"`
-	SameResults  int64 `json:"same_results"` // by another way
+	SameResults  int64 `json:"same_results"` // in a different way
 	Inconclusive int64 `json:"inconclusive"` // not enough was recorded to say
 	Errors       int64 `json:"errors"`
 	Warps        int64 `json:"warps_compared"`

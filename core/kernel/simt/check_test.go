@@ -110,7 +110,7 @@ func TestNaNsAreFoundOnRequest(t *testing.T) {
 		t.Errorf("findings %+v though nobody asked", r.Findings)
 	}
 	l.Options.NaN = true
-	f := only(t, mustRun(t, entry(body), l), execute.CheckNaN) // the add passes a NaN on, which is no finding
+	f := only(t, mustRun(t, entry(body), l), execute.CheckNaN) // the add passes a NaN on, which is not a finding
 	if f.Lanes != 7 || !strings.HasPrefix(f.Text, "sqrt.rn.f32") {
 		t.Errorf("%s in lanes %08x", f.Text, f.Lanes)
 	}

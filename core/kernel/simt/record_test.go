@@ -45,7 +45,7 @@ func recordedWarps(t *testing.T, text string, l *Launch, r Recording) []warptrac
 	return warps
 }
 
-// spellWarp writes the events of a warp, one a line; hashes are left out.
+// spellWarp writes the events of a warp, one per line; hashes are left out.
 func spellWarp(w *warptrace.Warp) string {
 	var b strings.Builder
 	for i := range w.Site {

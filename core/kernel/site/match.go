@@ -50,7 +50,7 @@ type Mapping struct {
 //
 // Tables whose sites have shapes are in the order of the code, and are matched as a whole, see byCode. Of other tables, a function whose
 // sites all have the same keys in both is taken as it is, and the sites of any other function are aligned in the order of the source,
-// as a text diff aligns lines; those without lines are matched by key, then by ordinal. Sites that nothing speaks for stay unmatched; a
+// as a text diff aligns lines; those without lines are matched by key, then by ordinal. Sites without evidence stay unmatched; a
 // match that had an equally good alternative is marked ambiguous.
 func Match(a, b *Table, opt MatchOptions) *Mapping {
 	m := &matcher{a: a, b: b, names: interner{}, Mapping: &Mapping{

@@ -155,7 +155,7 @@ func TestConvertSaysWhatV1CannotHold(t *testing.T) {
 	}
 	to := openV2Bytes(t, back)
 	if to.Header().WaveSize != 64 || to.Header().EventsPerWarp != 3 {
-		t.Errorf("got %d lanes, %d events a warp", to.Header().WaveSize, to.Header().EventsPerWarp)
+		t.Errorf("got %d lanes, %d events per warp", to.Header().WaveSize, to.Header().EventsPerWarp)
 	}
 	var got Warp
 	if err := to.ReadWarp(context.Background(), 2, &got); err != nil {

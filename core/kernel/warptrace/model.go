@@ -54,7 +54,7 @@ type Mode uint8
 const (
 	ModeUnknown     Mode = 0
 	ModeDigest      Mode = 1 // a rolling hash and counts, no events
-	ModeControlFlow Mode = 2 // one event a site passed
+	ModeControlFlow Mode = 2 // one event per site passed
 	ModeValues      Mode = 3 // the same and operands of every lane at chosen sites
 )
 

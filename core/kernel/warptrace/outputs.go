@@ -52,7 +52,7 @@ const (
 	ArrayArgument   ArrayKind = 0 // what a pointer argument points to
 	ArrayRegistered ArrayKind = 1 // memory that the kernel reached through a pointer that it loaded
 	ArrayVariable   ArrayKind = 2 // a variable of the module
-	ArrayScratch    ArrayKind = 3 // memory that the compiler added to every launch; what is in it is no result
+	ArrayScratch    ArrayKind = 3 // memory that the compiler added to every launch; what is in it is not a result
 )
 
 // IDs of arrays. Arguments and scratch memory have their place among the kernel's parameters, scalars included.

@@ -59,7 +59,7 @@ func TestV1HostileFilesAreRefusedWithAKind(t *testing.T) {
 		{"no events at all", plain[:160], fault.Format, "cut short"},
 		{"one byte short", cut(plain, 1), fault.Format, "cut short"},
 		{"2^32-1 slots", patched(plain, map[int]uint32{slots: 1<<32 - 1}), fault.Format, "cut short"},
-		{"2^32-1 events a warp", patched(plain, map[int]uint32{perWarp: 1<<32 - 1}), fault.Limit, "events_per_warp"},
+		{"2^32-1 events per warp", patched(plain, map[int]uint32{perWarp: 1<<32 - 1}), fault.Limit, "events_per_warp"},
 		{"both", patched(plain, map[int]uint32{slots: 1<<32 - 1, perWarp: 1<<32 - 1}), fault.Limit, "fit"},
 		{"a history of 2^32-1", patched(plain, map[int]uint32{flags: 4, historyDepth: 1<<32 - 1}), fault.Limit, "deep"},
 		{"snapshots of 2^32-1", patched(plain, map[int]uint32{flags: 16, snapshotDepth: 1<<32 - 1}), fault.Limit, "deep"},
@@ -120,7 +120,7 @@ func (r repeated) Read(p []byte) (int, error) {
 }
 
 func TestV1GigabyteOfZerosIsReadInLittleMemory(t *testing.T) {
-	const slots, perWarp = 16384, 4095 // 65,536 bytes a warp
+	const slots, perWarp = 16384, 4095 // 65,536 bytes per warp
 	header := writeV1(t, v1TestHeader(1, 1), true, nil)[:160]
 	header = patched(header, map[int]uint32{116: slots, 120: perWarp})
 	zeros := streamed(t, header, io.LimitReader(repeated(0), 1<<30))

@@ -30,7 +30,7 @@ const (
 	v1FlagSnapshot = 0x10
 )
 
-// Limits that make one warp of a lying file fit in memory. Files in use have 4,096 events a warp and rings of 64 and 32.
+// Limits that make one warp of a lying file fit in memory. Files in use have 4,096 events per warp and rings of 64 and 32.
 const (
 	v1MaxRing   = 1 << 16 // entries
 	v1MaxEvents = 1 << 22 // 64 MiB

@@ -286,7 +286,7 @@ func TestV1SnapshotsWithoutACertainEventHaveNone(t *testing.T) {
 		sampled, wrapped bool
 		certain          bool
 	}{
-		{"one a site and event", func(*Warp) {}, false, false, true},
+		{"one per site and event", func(*Warp) {}, false, false, true},
 		{"events were dropped", func(w *Warp) { w.Dropped = 1 }, false, false, false},
 		{"the count in the file exceeds the buffer", func(w *Warp) { w.Stored = 9 }, false, false, false},
 		{"sampled", func(*Warp) {}, true, false, false},

@@ -48,7 +48,7 @@ func TestABlockThatIsHeldKeepsItsMemory(t *testing.T) {
 		}
 	}
 	if reused < 100 {
-		t.Errorf("memory of a block was used again %d times, which is no test", reused)
+		t.Errorf("memory of a block was used again %d times, which tests nothing", reused)
 	}
 }
 

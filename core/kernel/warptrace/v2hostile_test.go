@@ -210,8 +210,8 @@ func TestV2FilesThatLie(t *testing.T) {
 		"two sites with one key":               {last(v2Sites), func(b []byte) { copy(b[v2HeadBytes:], raw[blocksOf(raw)[1]+v2HeadBytes:][:v2HeadBytes]) }},
 		"more sites than it says":              {last(v2Sites), func(b []byte) { put(b[16:], 0) }},
 		"fewer sites than it says":             {last(v2Sites), func(b []byte) { put(b[16:], 2) }},
-		"a site table that is no message":      {last(v2Sites), func(b []byte) { b[v2HeadBytes] = 0xff }},
-		"a header that is no message":          {last(v2Header), func(b []byte) { b[v2HeadBytes] = 0xff }},
+		"a site table that is not a message":   {last(v2Sites), func(b []byte) { b[v2HeadBytes] = 0xff }},
+		"a header that is not a message":       {last(v2Header), func(b []byte) { b[v2HeadBytes] = 0xff }},
 		"a header without lanes":               {last(v2Header), func(b []byte) { b[v2HeadBytes+bytes.IndexByte(b[v2HeadBytes:], 0x38)+1] = 0 }},
 		"an index that lists a block nowhere":  {last(v2Index), func(b []byte) { put(b[v2HeadBytes:], 1<<30) }},
 		"an index that lists a block twice":    {last(v2Index), func(b []byte) { copy(b[v2HeadBytes+v2EntryBytes:], b[v2HeadBytes:v2HeadBytes+v2EntryBytes]) }},
@@ -219,7 +219,7 @@ func TestV2FilesThatLie(t *testing.T) {
 		"an index that counts a block too few": {last(v2Index), func(b []byte) { put(b[16:], binary.LittleEndian.Uint32(b[16:])-1) }},
 		"an index that counts 2^31 blocks":     {last(v2Index), func(b []byte) { put(b[16:], 1<<31) }},
 		"an index of two lengths":              {last(v2Index), func(b []byte) { put(b[12:], 5) }},
-		"an end that is no message":            {last(v2End), func(b []byte) { b[v2HeadBytes] = 0xff }},
+		"an end that is not a message":         {last(v2End), func(b []byte) { b[v2HeadBytes] = 0xff }},
 	} {
 		bad := slices.Clone(raw)
 		at := c.block(bad)

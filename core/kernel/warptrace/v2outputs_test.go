@@ -334,7 +334,7 @@ func TestV2OutputsThatLie(t *testing.T) {
 		"a chunk of 0 bytes":                    {kind: v2Chunks, count: 1, body: chunk(chunkRow{0, Chunk{0, 0, 1}})},
 		"a chunk of too many bytes":             {kind: v2Chunks, count: 1, body: chunk(chunkRow{0, Chunk{0, 1025, 1}})},
 		"outputs twice":                         {kind: v2Outputs, count: 1, body: encodeOutputs(&Outputs{})},
-		"outputs that are no message":           {kind: v2Outputs, count: 1, body: []byte{0xff}},
+		"outputs that are not a message":        {kind: v2Outputs, count: 1, body: []byte{0xff}},
 		"contents twice":                        {kind: v2Contents, count: 2, body: change(func(*Contents) {})},
 		"elements of 9 bytes":                   {kind: v2Contents, count: 2, body: change(func(c *Contents) { c.Element = 9 })},
 		"a chunk that is too short":             {kind: v2Contents, count: 2, body: change(func(c *Contents) { c.Bytes = c.Bytes[:8]; c.Written = c.Written[:1] })},

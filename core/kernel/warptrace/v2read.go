@@ -143,7 +143,7 @@ func (v *v2) readHeader() error {
 	case err != nil:
 		return v.corrupt(v2Preamble, "the header is corrupt: %v", err)
 	case h.WaveSize != 32 && h.WaveSize != 64:
-		return v.corrupt(v2Preamble, "the header says %d lanes a warp, expected 32 or 64", h.WaveSize)
+		return v.corrupt(v2Preamble, "the header says %d lanes per warp, expected 32 or 64", h.WaveSize)
 	}
 	v.header = h
 	return nil
@@ -408,7 +408,7 @@ func (v *v2) hasDigests(l *v2Loaded, at int, w *Warp) bool {
 	return same
 }
 
-// readCoded reads a warp as its block holds it; ok is false where that is no paths block, or where more than events belongs to the warp.
+// readCoded reads a warp as its block holds it; ok is false where that is not a paths block, or where more than events belongs to the warp.
 func (v *v2) readCoded(ctx context.Context, at int, into *Coded) (ok bool, err error) {
 	where := v.where[at]
 	if into.held != nil { // in front of the next block, which takes over the memory

@@ -20,7 +20,7 @@ func movedHeader(slots uint64, wave int) Header {
 }
 
 // movedWarps are warps that load numbers, pass them on through shared memory, and store them: twice what they loaded, too. One in others
-// compares something besides, 0: none.
+// compares something too, 0: none.
 func movedWarps(rng *rand.Rand, n, wave, others int) []*Warp {
 	var warps []*Warp
 	step := 1 + rng.IntN(wave-1)
@@ -96,7 +96,7 @@ func TestOperandsComeBack(t *testing.T) {
 						warps[i].Snapshots[k].Lhs[l] = rng.Uint64() >> rng.IntN(64)
 					}
 				}
-			case seed%5 == 2: // values that are no hashes
+			case seed%5 == 2: // values that are not hashes
 				warps[i].Value[rng.IntN(warps[i].Len())] = rng.Uint64()
 			case seed%5 == 3: // snapshots of one event that do not follow each other, and fewer lanes than a warp has
 				warps[i].Snapshots[n-1].Event = warps[i].Snapshots[0].Event
@@ -148,7 +148,7 @@ func countModes(t *testing.T, v *v2, modes map[uint8]int) {
 	}
 }
 
-// TestWhatIsMovedTakesNoRoom compares the sizes of numbers that were loaded once and seen four times, of others, and of values that are no hashes.
+// TestWhatIsMovedTakesNoRoom compares the sizes of numbers that were loaded once and seen four times, of others, and of values that are not hashes.
 func TestWhatIsMovedTakesNoRoom(t *testing.T) {
 	const n, wave = 96, 32
 	size := func(change func(rng *rand.Rand, w *Warp)) int {

@@ -55,7 +55,7 @@ func TestValuesThatAreAddedUpAreThoseThatAreDecoded(t *testing.T) {
 	}
 	for mode := uint8(valuesSteps); mode < valuesModes; mode++ {
 		if asked[mode] < 1000 {
-			t.Errorf("mode %d: %d values were asked for, which is no test", mode, asked[mode])
+			t.Errorf("mode %d: %d values were asked for, which tests nothing", mode, asked[mode])
 		}
 	}
 }

@@ -25,7 +25,7 @@ type chromeEvent struct {
 // firstTrack is the number of the first process of the track: above those of programs and below those that recorders make up for devices.
 const firstTrack = 900_000_000
 
-// Chrome writes the repetitions that the document lists as a trace: a process a device, a thread a level, a slice a repetition. Times are those
+// Chrome writes the repetitions that the document lists as a trace: a process per device, a thread per level, a slice per repetition. Times are those
 // of the input, so that both open beside each other.
 func Chrome(w io.Writer, d *cycledoc.Document, _ Options) error {
 	out := &chromeWriter{w: bufio.NewWriter(w)}

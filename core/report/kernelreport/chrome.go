@@ -23,7 +23,7 @@ type chromeEvent struct {
 // chromeStep is how long a divergence lasts in the picture, and how far events stand apart, in microseconds.
 const chromeStep = 10
 
-// Chrome writes the layout of original prlx 0.5 (viewers print the number of a process behind its name): a process a block, a thread a warp, a slice of 10 us a divergence, and counters. Its time
+// Chrome writes the layout of original prlx 0.5 (viewers print the number of a process behind its name): a process per block, a thread per warp, a slice of 10 us a divergence, and counters. Its time
 // axis is the order of events in A, so slices of different warps that stand above each other stand at the same event.
 func Chrome(w io.Writer, doc *diff.Document, _ Options) error {
 	out := &chromeWriter{w: bufio.NewWriter(w)}

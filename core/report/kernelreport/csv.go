@@ -50,7 +50,7 @@ var columns = []column{
 	{"reordered", func(d *diff.Divergence) string { return strconv.FormatBool(d.Reordered) }, false},
 }
 
-// CSV writes one row a divergence that the document lists, with a header. Quoting follows RFC 4180; lines end with a line feed.
+// CSV writes one row per divergence that the document lists, with a header. Quoting follows RFC 4180; lines end with a line feed.
 // Text that a spreadsheet would take for a formula gets an apostrophe in front.
 func CSV(w io.Writer, doc *diff.Document, _ Options) error {
 	out := csv.NewWriter(w)

@@ -12,7 +12,7 @@ import (
 // GitHub shows at most ten annotations of a level and step; more would push out those of other tools.
 const maxAnnotations = 10
 
-// GitHub writes workflow commands: one annotation a site and kind, causes first, and one for the verdict. Errors where the
+// GitHub writes workflow commands: one annotation per site and kind, causes first, and one for the verdict. Errors where the
 // comparison failed, warnings where it passed all the same and for followers, notices for what does not count.
 func GitHub(w io.Writer, doc *diff.Document, opt Options) error {
 	out := bufio.NewWriter(w)

@@ -43,8 +43,8 @@ const (
 	perfettoSeq  = 1
 )
 
-// Perfetto writes a native Perfetto trace: a process a block, a thread a warp, one slice a divergence, as wide as the events it
-// covers, a counter a kind, and flows from a cause to what follows from it. A microsecond of the ruler is one event.
+// Perfetto writes a native Perfetto trace: a process per block, a thread per warp, one slice per divergence, as wide as the events it
+// covers, a counter per kind, and flows from a cause to what follows from it. A microsecond of the ruler is one event.
 func Perfetto(w io.Writer, doc *diff.Document, _ Options) error {
 	p := &perfettoWriter{w: bufio.NewWriter(w), names: map[string]uint64{}, keys: map[string]uint64{}}
 	p.packet(func(b []byte) []byte { return appendVarint(b, packetFlags, incrementalCleared) })
@@ -122,7 +122,7 @@ func (p *perfettoWriter) describe(uuid, parent uint64, name string, fill func([]
 	})
 }
 
-// summary describes the tracks of the whole comparison: the verdict as a slice over everything, and one counter a kind.
+// summary describes the tracks of the whole comparison: the verdict as a slice over everything, and one counter per kind.
 func (p *perfettoWriter) summary(doc *diff.Document, slots []slot) {
 	p.describe(uuidSummary, 0, "prlx: "+suiteName(doc.A.Kernel), func(b []byte) []byte { return appendVarint(b, trackOrdering, explicitOrder) })
 	var last int64 = 1

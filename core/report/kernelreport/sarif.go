@@ -158,7 +158,7 @@ func sarifRunOf(doc *diff.Document, opt Options) sarifRun {
 	return run
 }
 
-// rules has one rule a kind, at the place of its rank, and one for kinds that this version does not know.
+// rules has one rule per kind, at the place of its rank, and one for kinds that this version does not know.
 var rules = sarifRules()
 
 func sarifRules() []sarifRule {

@@ -97,7 +97,7 @@ func (l *launch) sentence() string {
 	}
 	s := fmt.Sprintf("%s in %s of %s", plural(l.divergences, "divergence", "divergences"), count(l.warpsDiffer), plural(l.warps, "warp", "warps"))
 	if l.same {
-		s = "same results by another way: " + s
+		s = "same results, computed differently: " + s
 	}
 	if f := l.first; f != nil {
 		s += fmt.Sprintf("; first %s at %s: %s", clean(f.Kind, 40), clean(siteName(f.SiteID, f.SourceLocation), maxName), what(f))
@@ -129,7 +129,7 @@ func (r *run) word() string {
 	return verdictWord(&diff.Document{Status: r.status, Passed: r.passed})
 }
 
-// junitOfRun is one suite, one case a launch. Cases are named by kernel and launch, so their history goes on from run to run.
+// junitOfRun is one suite, one case per launch. Cases are named by kernel and launch, so their history goes on from run to run.
 func junitOfRun(w io.Writer, r *run, _ Options) error {
 	suite := junitSuite{Name: "session", Properties: &junitProperties{List: []junitProperty{
 		{"a", clean(r.a, maxText)}, {"b", clean(r.b, maxText)}, {"status", clean(r.status, 40)}, {"verdict", clean(r.verdict, maxText)},
@@ -273,7 +273,7 @@ func renumber(r *sarifResult, seen map[string]int) {
 	r.Fingerprints["primaryLocationLineHash"] = fmt.Sprintf("%s:%d", text, seen[key])
 }
 
-// githubOfRun is one annotation for the verdict and one a launch that differs, at its first divergence.
+// githubOfRun is one annotation for the verdict and one per launch that differs, at its first divergence.
 func githubOfRun(w io.Writer, r *run, opt Options) error {
 	out := bufio.NewWriter(w)
 	level := map[bool]string{true: "warning", false: "error"}[r.passed]

@@ -33,7 +33,7 @@ func sessionMarkdown(w io.Writer, d *session.Document, opt Options) error {
 
 func sessionJSON(w io.Writer, d *session.Document, _ Options) error { return writeJSON(w, d) }
 
-// sessionCSV is one row a launch.
+// sessionCSV is one row per launch.
 func sessionCSV(w io.Writer, d *session.Document, _ Options) error {
 	out := csv.NewWriter(w)
 	if err := out.Write([]string{

@@ -179,7 +179,7 @@ func TestNoReportOfSessionsIsATrack(t *testing.T) {
 	}
 }
 
-// TestTheSameSiteInManyLaunchesIsOneResult: a service that tracks findings has one alert for a bug, not one a launch.
+// TestTheSameSiteInManyLaunchesIsOneResult: a service that tracks findings has one alert for a bug, not one per launch.
 func TestTheSameSiteInManyLaunchesIsOneResult(t *testing.T) {
 	d := sessions()
 	for n := range 50 {

@@ -216,7 +216,7 @@ func TestClocksThatGoBackwardsClampAndSaySo(t *testing.T) {
 	}
 	for _, c := range stats.Clamps {
 		if c.OffsetPS < 1_000_000 || c.OffsetPS >= 2_000_000 || c.Plane != "/device:GPU:0" || c.BoundNS < (c.OffsetPS-1_000_000)/2000 {
-			t.Errorf("clamped %+v, want an offset from 1 to 2 us and a bound that reaches the 500 ns that were taken away", c)
+			t.Errorf("clamped %+v, want an offset from 1 to 2 us and a bound that reaches the 500 ns that were subtracted", c)
 		}
 	}
 	var all []instant

@@ -256,7 +256,7 @@ func (p *Plan) Edit(zeroNS int64, keep *Range, add EventStats) (*source.Edit, []
 			if add.Bound != "" {
 				le.Bounds = lp.Cursor()
 			}
-			// a Retimer sees the base change; what the change of zero contributes to that is no correction.
+			// a Retimer sees the base change; what the change of zero contributes to that is not a correction.
 			le.CorrectionBaseNS = (lp.NewBaseNS - lp.OldBaseNS) - (ts - l.TimestampNS)
 			if keep != nil {
 				from, to := relativePS(keep.FromNS, lp.NewBaseNS), relativePS(keep.ToNS, lp.NewBaseNS)

@@ -53,7 +53,7 @@ type File struct {
 	Probers   []Prober   // what meta lines say about who probed, in file order
 
 	Lines        int      // lines or array elements that were read, blank ones not counted
-	Skipped      int      // lines that are no record: not JSON, or a field missing or out of range
+	Skipped      int      // lines that are not records: not JSON, or a field missing or out of range
 	SkippedLines []int    // the first of them, 1-based, at most 16
 	CutLastLine  bool     // the last line has no end and is not whole: the writer was still writing, or died
 	Warnings     []string // what a reader should know, in a fixed order
@@ -116,7 +116,7 @@ func Read(ctx context.Context, src *file.Source) (*File, error) {
 }
 
 // looksLikeText reports whether the head of a file can be text: valid UTF-8 (a rune cut at the end aside) and no control
-// characters but white space. A SnapshotPairs message begins with a tag and a length byte below 0x20 that is no white space,
+// characters but white space. A SnapshotPairs message begins with a tag and a length byte below 0x20 that is not white space,
 // or contains the tag 0x08 of its first field.
 func looksLikeText(head []byte) bool {
 	for i := 0; i < len(head); {

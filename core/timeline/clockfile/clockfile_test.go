@@ -359,7 +359,7 @@ func TestFilesThatAreNotClockFilesAreRefused(t *testing.T) {
 	}{
 		{"empty", "", fault.Format},
 		{"white space", " \n\n", fault.Format},
-		{"prose", "this is no clock file\n", fault.Format},
+		{"prose", "this is not a clock file\n", fault.Format},
 		{"other TOML", "[tool.prlx]\nx = 1\n", fault.Format},
 		{"other JSON lines", strings.Repeat(`{"a":1}`+"\n", 5), fault.Format},
 		{"chrome trace", `{"traceEvents":[{"ph":"X","ts":1}]}`, fault.Format},

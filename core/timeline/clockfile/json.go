@@ -212,7 +212,7 @@ func integer(v []byte) (n int64, quantum float64, err error) {
 
 // decimal reads a number in floating notation exactly.
 func decimal(s string) (n int64, quantum float64, err error) {
-	bad := func() (int64, float64, error) { return 0, 0, fmt.Errorf("%q is no 64-bit integer", clip(s)) }
+	bad := func() (int64, float64, error) { return 0, 0, fmt.Errorf("%q is not a 64-bit integer", clip(s)) }
 	mantissa, exp := s, 0
 	hasExp := false
 	for i := range len(s) {

@@ -43,7 +43,7 @@ func (f *File) readJSON(ctx context.Context, src *file.Source, isArray bool) err
 	return f.finish(firstBad)
 }
 
-// bad books a line that is no record. Errors that end the reading come back.
+// bad books a line that is not a record. Errors that end the reading come back.
 func (f *File) bad(err error, line int, ended bool, firstBad *error) error {
 	var fe *fault.Error
 	if errors.As(err, &fe) {

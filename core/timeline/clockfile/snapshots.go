@@ -248,7 +248,7 @@ const (
 
 // Resolve tells relative from absolute columns and returns the pairs as X = tracer ns (R), Y = wall ns (S), both absolute, in
 // file order; where the tracer's column counts from a start that nobody knows, X counts from it too. meta holds the starts that the
-// recording's files state (0 = not known). What cannot be told apart is refused with an Incompatible error; no threshold on the
+// recording's files state (0 = not known). What cannot be distinguished is refused with an Incompatible error; no threshold on the
 // tracer's clock alone is used, since a host that is up for a minute has a small one.
 func (s *Snapshots) Resolve(meta NodeMeta) (pairs []clock.Pair, sys, tracer Basis, err error) {
 	if len(s.Pairs) == 0 {

@@ -3,7 +3,7 @@
 //
 // Extraction reads what an event is from the trace itself: from the HLO module of its program where there is one, from the
 // arguments that PyTorch records, and only as a flagged last resort from a name. Matching never shifts: executions whose
-// partners are missing or cannot be told are counted as unmatched. Judging takes clocks from the caller and carries their
+// partners are missing or unknown are counted as unmatched. Judging takes clocks from the caller and carries their
 // error bounds into the verdict. The package draws no conclusion about clocks; docs/concepts/collectives.md explains the rules.
 package collective
 
@@ -70,7 +70,7 @@ type Part struct {
 	origins map[uint32]origin // of a joined part: the parts whose executions it holds, by their id in rest
 
 	everyone  []Slot          // devices that executed anything; nil: those of Spans
-	wanted    map[Launch]bool // launches that are no matter of lot
+	wanted    map[Launch]bool // launches that are kept whatever is drawn
 	short     *shortest       // nil before a launch is left out
 	hashes    []uint64        // of the keys of Ops, as far as they were needed
 	limit     int

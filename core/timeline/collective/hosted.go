@@ -97,7 +97,7 @@ func (p *Part) settle() {
 const unknownCount = -1
 
 // groupsByCount finds, for each node, the one of its groups that executed an operation, by how often the nodes did. nil: it was none, or several,
-// or cannot be told.
+// or cannot be determined.
 func groupsByCount(groups map[int32][][]int64, executed map[int32]int) map[int32][]int64 {
 	count := map[string]int{}
 	for _, list := range groups {

@@ -315,7 +315,7 @@ func TestChromeTracesWithoutCollectivesAndWithoutPrograms(t *testing.T) {
 			t.Errorf("%s: %d executions, %+v, %v", rel, len(p.Spans), v.Counts, p.Warnings)
 		}
 	}
-	// JAX's own JSON names operations but carries no program: what psum_invariant.7 is cannot be told, and that is said.
+	// JAX's own JSON names operations but carries no program: what psum_invariant.7 is stays unknown, and the document says so.
 	p := chromeFile(t, "jax_skew/p2/node0.trace.json.gz", 0)
 	if len(p.Spans) != 0 || p.Unknown < 240 || len(p.Warnings) != 1 {
 		t.Errorf("JAX JSON: %d executions, %d unknown, warnings %q", len(p.Spans), p.Unknown, p.Warnings)

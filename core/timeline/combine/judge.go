@@ -215,7 +215,7 @@ func (t *task) judgeCollectives() error {
 	return t.explain()
 }
 
-// nothingJudged says that collectives neither speak for the alignment nor against it, and why.
+// nothingJudged says that collectives neither support the alignment nor contradict it, and why.
 func nothingJudged(groups, unmatched int) string {
 	switch {
 	case groups > 0:

@@ -166,7 +166,7 @@ func OnDisk(inputs []Input) (bytes int64) {
 	return bytes
 }
 
-// IsUnreadable reports whether an error is about one file: it is no trace, or damaged, or the system does not let it be read.
+// IsUnreadable reports whether an error is about one file: it is not a trace, or damaged, or the system does not let it be read.
 func IsUnreadable(err error) bool {
 	return fault.Is(err, fault.Format) || fault.Is(err, fault.IO) || fault.Is(err, fault.Limit)
 }

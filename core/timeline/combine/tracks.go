@@ -14,7 +14,7 @@ import (
 
 const (
 	trackSteps = 200  // instants at the same distance, at which a clock is drawn
-	trackKnots = 2000 // bends of the clock's map that are drawn besides; of more, some
+	trackKnots = 2000 // bends of the clock's map that are drawn too; of more, some
 )
 
 // drawnAs is the name of node k on the curves of its clock, "" where they are not asked for or nothing is known of it.

@@ -450,7 +450,7 @@ func TestPhaseModesPickByPlace(t *testing.T) {
 			}
 		}
 		if !found {
-			t.Errorf("%s selects %q, which is no class", mode, d.Selected)
+			t.Errorf("%s selects %q, which is not a class", mode, d.Selected)
 		}
 	}
 	if ids[phase.ModePrefill] == ids[phase.ModeDecode] {

@@ -14,7 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/offsets"
 )
 
-// FuzzGraph solves whatever facts and snapshots of a few clocks: no panic, no internal error, and bounds that are none below zero.
+// FuzzGraph solves whatever facts and snapshots of a few clocks: no panic, no internal error, and no bound below zero.
 func FuzzGraph(f *testing.F) {
 	f.Add([]byte("\x00\x01abcdefghijklmnop\x01\x00abcdefghijklmnop\x02\x05abcdefghijklmnop"))
 	f.Add(make([]byte, 18*40))

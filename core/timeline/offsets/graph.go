@@ -190,7 +190,7 @@ func (e *Edge) AtMost(atNS, diffNS int64) { e.limit(atNS, diffNS, +1) }
 // AtLeast says that at the instant atNS of A's clock, B's was ahead by diffNS or more.
 func (e *Edge) AtLeast(atNS, diffNS int64) { e.limit(atNS, diffNS, -1) }
 
-// limit adds a bound. One that is no instant or no offset that can be aligned is dropped and counted.
+// limit adds a bound. One that is not an instant or not an offset that can be aligned is dropped and counted.
 func (e *Edge) limit(atNS, diffNS int64, side float64) {
 	most := maxOffset
 	if e.A.Kind != e.B.Kind {

@@ -74,7 +74,7 @@ func tailOf(knots []clock.Knot, dir int, wander float64, opt *Options) (clock.Dr
 	return driftOf(slope), math.Min(growth+wander, 2*opt.maxSlope())
 }
 
-// steepest is the largest slope that a tail may continue with, ns per second: beyond 10 % it is no clock's drift.
+// steepest is the largest slope that a tail may continue with, ns per second: beyond 10 % it is not a clock's drift.
 const steepest = 1e8
 
 func absInt(v int64) int64 {

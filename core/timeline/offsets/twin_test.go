@@ -205,7 +205,7 @@ func TestEveryClockThatFactsAllowLiesInsideTheBound(t *testing.T) {
 	}
 }
 
-// TestAFactIsABoundOnTheSideOfItsClock: in either direction, and none that is no instant.
+// TestAFactIsABoundOnTheSideOfItsClock: in either direction, and none that is not an instant.
 func TestAFactIsABoundOnTheSideOfItsClock(t *testing.T) {
 	a, b := Clock{Node: 1}, Clock{Node: 2, Kind: Tracer}
 	e := NewGraph().Between(b, a, Stamps)

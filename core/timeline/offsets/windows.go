@@ -49,7 +49,7 @@ func (g *Graph) AddWindows(files []*clockfile.Windows) (dropped int) {
 		g.warnf("%d edges of windows have fewer than %d probes and are not used", w.dropped, minWindowPairs)
 	}
 	if !phase.fixed {
-		g.warnf("the instant of a window that its beta belongs to cannot be told: the middle is taken, and up to %.1f us are in the bounds for it", w.widest/1e3)
+		g.warnf("the instant of a window that its beta belongs to cannot be determined: the middle is taken, and up to %.1f us are in the bounds for it", w.widest/1e3)
 	}
 	return w.dropped
 }

@@ -63,7 +63,7 @@ func peerName(p string, port int) (string, error) {
 	return net.JoinHostPort(host, at), nil
 }
 
-// ReadPeers reads peers from what a user gives: a file with one a line, or the peers themselves.
+// ReadPeers reads peers from what a user gives: a file with one per line, or the peers themselves.
 func ReadPeers(given []string, port int) ([]string, error) {
 	if len(given) == 1 {
 		if st, err := os.Stat(given[0]); err == nil {

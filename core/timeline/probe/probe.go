@@ -96,7 +96,7 @@ type Counters struct {
 	Withheld  int64 `json:"withheld"`  // answers that were not given: more questions than a prober asks
 	Rejected  int64 `json:"rejected"`  // packets that are not of this job, damaged, or replayed; the sum of the following
 	Malformed int64 `json:"malformed"` // no packet of ours, or of another version
-	Foreign   int64 `json:"foreign"`   // of another job or list of peers, or from a node that is no peer
+	Foreign   int64 `json:"foreign"`   // of another job or list of peers, or from a node that is not a peer
 	Forged    int64 `json:"forged"`    // not signed with the job's key
 	Replayed  int64 `json:"replayed"`  // seen before, or of a process that is gone
 	Recorded  int64 `json:"recorded"`  // exchanges that were recorded

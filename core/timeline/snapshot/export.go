@@ -67,7 +67,7 @@ func appendMember(dst []byte, name string, v int64) []byte {
 	return strconv.AppendInt(append(append(append(dst, `,"`...), name...), `":`...), v, 10)
 }
 
-// appendText appends a JSON string. Control characters and what is no UTF-8 become a question mark: names of clocks and hosts have none.
+// appendText appends a JSON string. Control characters and what is not UTF-8 become a question mark: names of clocks and hosts have none.
 func appendText(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	for _, r := range s {

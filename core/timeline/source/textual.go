@@ -17,7 +17,7 @@ type Text interface {
 	Rewriter(e TextEdit) (Rewriter, error)
 }
 
-// Document is the part of a Chrome JSON that is no event.
+// Document is the part of a Chrome JSON that is not an event.
 type Document interface {
 	// Has reports whether the document has a top-level key.
 	Has(key string) bool
@@ -126,8 +126,8 @@ type TextCounts struct {
 	Corrected int64 // those of them whose absolute start or end changed
 	Rounded   int64 // edited numbers that had digits beyond the picosecond
 	Quantized int64 // mapped instants that did not fall on TextEdit.QuantumPS and were rounded to it
-	NoArg     int64 // timed events that could not take CorrectionArg or BoundArg: counters, and args that are no object
-	Unusable  int64 // ts or dur that is no number or lies outside +-292 years: copied as it was
+	NoArg     int64 // timed events that could not take CorrectionArg or BoundArg: counters, and args that are not an object
+	Unusable  int64 // ts or dur that is not a number or lies outside +-292 years: copied as it was
 
 	MinNS, MaxNS int64   // smallest and largest correction of a start in ns, over Timed; zero where Timed is 0
 	First, Last  Instant // earliest start and latest end written, absolute on the output's clock

@@ -76,7 +76,7 @@ def max_divergences(words: Iterable[str] | None) -> dict[str, int]:
 
 
 def check_sessions(request: Mapping[str, Any]) -> None:
-    """Refuse ``--session`` for what is none."""
+    """Refuse ``--session`` for recordings."""
     for path in (request["a"][0], request["b"][0]):
         if not Path(path).is_dir():
             raise UsageError(

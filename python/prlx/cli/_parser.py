@@ -134,7 +134,7 @@ def parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
 
 
 def split(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words that are the command's own, and those of the program that it runs: all behind the first that is no flag."""
+    """The words that are the command's own, and those of the program that it runs: all behind the first that is not a flag."""
     if not any(item.count == "rest" for item in command.positionals):
         return list(words), []
     takes = {flag: option.takes for option in (*command.options, *COMMON) for flag in option.flags}

@@ -135,7 +135,7 @@ def _next(diff: Comparison, values: argparse.Namespace) -> Iterator[str]:
         return
     if diff.status == "same-results":
         if not diff.passed:
-            yield "next: --require outputs passes what writes the same by another way"
+            yield "next: --require outputs passes kernels that write the same results in a different way"
         return
     if diff.identical:
         if _values_left(diff):
@@ -170,7 +170,7 @@ def _compat(values: argparse.Namespace, ui: UI) -> int:
         raise UsageError(f"--compat writes csv and flamegraph files, not {odd[0]}", hint="leave out --compat")
     allowed = max_divergences(values.max_divergences)
     if set(allowed) - {"*"}:
-        raise UsageError("--compat has one threshold, not one a kind", hint="--max-divergences N")
+        raise UsageError("--compat has one threshold, not one per kind", hint="--max-divergences N")
     request = {
         **sides,
         "values": bool(values.values),

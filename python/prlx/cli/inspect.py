@@ -241,7 +241,7 @@ def _recording(recording: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, s
     found = [
         ("kernel", h["kernel"] or "(no name)"),
         ("launch", launch + (f", number {h['launch']}" if h["launch"] else "")),
-        ("machine", ", ".join(part for part in (h["arch"], f"{h['wave_size']} lanes a warp") if part)),
+        ("machine", ", ".join(part for part in (h["arch"], f"{h['wave_size']} lanes per warp") if part)),
         ("warps", warps),
         ("sites", sites + (f", named by {recording['site_map']}" if recording.get("site_map") else "")),
         ("mode", f"{h['mode']}, {h['means']}, keeps the {h['keep']}" if h["mode"] != "unknown" else ""),
@@ -256,7 +256,7 @@ def _recording(recording: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, s
             f"{h[key]} {name}" for key, name in (("history_depth", "values"), ("snapshot_depth", "snapshots")) if h[key]
         ]
         found += [
-            ("capacity", f"{h['events_per_warp']:,} events a warp" if h["events_per_warp"] else "no limit"),
+            ("capacity", f"{h['events_per_warp']:,} events per warp" if h["events_per_warp"] else "no limit"),
             ("rings", " and ".join(rings) + " a warp" if rings else ""),
             ("name hash", h["kernel_hash"]),
             ("module", h.get("module_hash") or ""),

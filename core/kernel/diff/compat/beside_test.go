@@ -40,7 +40,7 @@ func TestHowManyMoreTheGreedyAlgorithmReports(t *testing.T) {
 	}
 }
 
-// editedPair makes a recording of 8 warps and one with up to 30 edits a warp, none of which fills a buffer.
+// editedPair makes a recording of 8 warps and one with up to 30 edits per warp, none of which fills a buffer.
 func editedPair(seed uint64, kind warptracetest.EditKind) (a, b *warptracetest.Recording, edits int) {
 	p := warptracetest.NewProgram(warptracetest.Config{Seed: 40 + seed, Endless: true})
 	a = p.Run(warptracetest.Launch{Warps: 8, Events: 3000})

@@ -133,7 +133,7 @@ func SourceOf(m *ptx.Module, location int32) []site.Frame {
 	return chain
 }
 
-// WidthOf is how many bits a type has by its spelling in PTX, 0 for what is no type.
+// WidthOf is how many bits a type has by its spelling in PTX, 0 for what is not a type.
 func WidthOf(t string) int {
 	switch t {
 	case "b8", "u8", "s8":

@@ -158,7 +158,7 @@ func transpose(to, from *[8][8]float32) {
 	}
 }
 
-// smallHalf makes the float32 of an f16 that is no infinity and no NaN: the exponent is put right by a product.
+// smallHalf makes the float32 of an f16 that is neither infinite nor NaN: the exponent is put right by a product.
 func smallHalf(h uint32) float32 {
 	return math.Float32frombits(h&0x8000<<16|h&0x7fff<<13) * 0x1p112
 }

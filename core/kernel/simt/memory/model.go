@@ -134,7 +134,7 @@ type Copy struct {
 	Size     int32 // register of lane.R32 with how many bytes are read, the rest being zeros; -1: all
 }
 
-// The windows of the generic address space: cvta adds the first address of one, cvta.to takes it away. Global addresses and
+// The windows of the generic address space: cvta adds the first address of one, cvta.to subtracts it. Global addresses and
 // constant ones are generic as they are. No process has addresses there.
 const (
 	SharedWindow uint64 = 1 << 56

@@ -276,7 +276,7 @@ func (s *shadow) old(g uint32) bool {
 	return true
 }
 
-// join makes a granule whole again if nothing speaks against it, and reports whether it is.
+// join makes a granule whole again if nothing in it differs, and reports whether it is.
 func (s *shadow) join(g uint32) bool {
 	if s.state[g]&splitBit == 0 {
 		return true

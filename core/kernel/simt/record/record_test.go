@@ -94,7 +94,7 @@ func TestTheMemoryOfAJobBoundsItsRecording(t *testing.T) {
 	} {
 		r := New(k, list, &Request{EventsPerWarp: tc.asked}, tc.memory, tc.block).(*recorder)
 		if r.limit != tc.want {
-			t.Errorf("%d asked for in %d bytes, blocks of %v: %d events a warp, want %d", tc.asked, tc.memory, tc.block, r.limit, tc.want)
+			t.Errorf("%d asked for in %d bytes, blocks of %v: %d events per warp, want %d", tc.asked, tc.memory, tc.block, r.limit, tc.want)
 		}
 	}
 }

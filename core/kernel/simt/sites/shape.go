@@ -15,7 +15,7 @@ type shapes struct {
 	done []bool
 }
 
-// Marks of what has no instruction to speak for it.
+// Marks of what no instruction stands for.
 const (
 	shapeConstant = iota + 1
 	shapeFloat

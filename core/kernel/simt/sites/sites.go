@@ -79,7 +79,7 @@ func Find(m *ptx.Module, entry *ptx.Function, arguments []string) *List {
 // Table is the sites as recordings have them.
 func (l *List) Table() *site.Table { return site.NewTable(l.Sites) }
 
-// resolve puts keys where operands name loads and atomics. Those of memory that is no site have none.
+// resolve puts keys where operands name loads and atomics. Those of memory that is not a site have none.
 func (l *List) resolve(operands []site.Operand) {
 	for i := range operands {
 		o := &operands[i]

@@ -302,7 +302,7 @@ func FuzzSites(f *testing.F) {
 				for i := range operands {
 					if k := operands[i].Site; k != 0 {
 						if _, ok := table.ByKey(k); !ok {
-							t.Fatalf("an operand names site %x, which is none", k)
+							t.Fatalf("an operand names site %x, which does not exist", k)
 						}
 					}
 					check(operands[i].Inputs)

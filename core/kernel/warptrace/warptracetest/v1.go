@@ -335,7 +335,7 @@ func putSnapshot(b []byte, e *warptrace.Snapshot) {
 	}
 }
 
-// section writes one ring a warp: entry number seq stands at seq modulo the depth.
+// section writes one ring per warp: entry number seq stands at seq modulo the depth.
 func (s *V1Stream) section(depth, size int, item func(w *warptrace.Warp, i int, b []byte) (seq uint32, ok bool)) {
 	if depth == 0 {
 		return

@@ -12,7 +12,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
 )
 
-// Runs pairs the classes of two runs. Again finds the cycles of one anew, where the other one was searched in another way.
+// Runs pairs the classes of two runs. Again finds the cycles of one anew, where the other one was searched in a different way.
 func Runs(j *job.Job, a, b *structure.Run, opt Options, again func(*kernels.Trace, structure.Options) (*structure.Run, error)) (*Comparison, error) {
 	opt, err := opt.filled()
 	if err != nil {

@@ -81,7 +81,7 @@ type AccountPart struct {
 	Part    string `json:"part"`
 	Text    string `json:"text"` // the same in words
 	DeltaNS int64  `json:"delta_ns"`
-	Rows    int    `json:"rows"` // of the pairs, 0 for what is no kernel
+	Rows    int    `json:"rows"` // of the pairs, 0 for what is not a kernel
 }
 
 // The parts of an account.

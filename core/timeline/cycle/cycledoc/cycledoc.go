@@ -153,7 +153,7 @@ type Class struct {
 	Ranks            []RankTimes  `json:"ranks"`              // one per rank and device
 	Children         []Child      `json:"children"`           // classes that a repetition consists of, in part
 	Parents          []string     `json:"parents"`            // ids
-	Patterns         []Pattern    `json:"patterns,omitempty"` // what uplifter says of it, one a device; absent unless asked for (Options.Compat)
+	Patterns         []Pattern    `json:"patterns,omitempty"` // what uplifter says of it, one per device; absent unless asked for (Options.Compat)
 }
 
 // Pattern is a class in the words of uplifter: its CyclePattern and the CycleInfo in that. Positions are of kernels in the order of all

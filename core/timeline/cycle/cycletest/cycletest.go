@@ -204,7 +204,7 @@ func (g *generator) step(t *template) {
 // side.
 func (g *generator) chooseEdits(t *template) map[int]int {
 	var inner []int
-	free := map[int]bool{} // not beside an equal one: which of equal kernels is missing cannot be told, and the last of them may be at a border
+	free := map[int]bool{} // not beside an equal one: which of equal kernels is missing cannot be determined, and the last of them may be at a border
 	n := 0
 	var visit func(t *template)
 	visit = func(t *template) {

@@ -170,7 +170,7 @@ func speculative(g *generator) {
 	for range g.steps(round.size()) {
 		g.step(round)
 	}
-	// The verifying step is all of a round that is no draft: nothing but the pause sets it apart.
+	// The verifying step is all of a round that is not a draft: nothing but the pause sets it apart.
 	g.forget("step verify")
 }
 

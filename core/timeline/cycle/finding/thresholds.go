@@ -54,13 +54,13 @@ const (
 // A server whose attention serves every phase may run the same kernels, by name, for a prompt and for single tokens. The order of kernels cannot tell
 // these apart; their work can. A class of a trace that serves is taken apart where its repetitions are of two clearly different sizes.
 const (
-	splitBlocks  = 2.2 // times as many thread blocks, of kernels that have one a row
+	splitBlocks  = 2.2 // times as many thread blocks, of kernels that have one per row
 	splitTime    = 1.7 // times as long, in the sum of kernel times, where the trace does not say thread blocks
 	splitOne     = 4.0 // times as long for one repetition among others, which may be odd for another reason
 	splitGraph   = 1.3 // times as long where one kind is launched by graphs and the other is not
 	slotRatio    = 1.2 // a kernel of the greater size takes so many times as long
 	slotShare    = 0.6 // as many kernels do: when a few take longer, it is not the size that differs
 	minSized     = 5   // kernels of the shortest class that is taken apart
-	saidPercent  = 50  // thread blocks count when more than this share of the kernels with one a row says them
+	saidPercent  = 50  // thread blocks count when more than this share of the kernels with one per row says them
 	graphPercent = 50  // a repetition is launched by graphs when more than this share of its kernels is
 )

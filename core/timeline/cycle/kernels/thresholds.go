@@ -4,7 +4,7 @@ import "math"
 
 // What decides in this room, in one table: every threshold with what it decides.
 
-// When memory and time are spent in another way.
+// When memory and time are spent differently.
 const (
 	collectRows = 1 << 19 // kernels from which on memory is given back between columns
 	nearlyMoves = 8       // moves a kernel up to which a file that is all but in order is sorted by insertion

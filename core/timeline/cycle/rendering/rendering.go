@@ -104,7 +104,7 @@ func (r renderer) losses() cycledoc.Losses {
 	}
 	add(l.Unusable, "%d kernels without a usable time")
 	add(l.Unpaired, "%d kernels with a begin or an end only")
-	add(l.Skipped, "%d pieces of text that are no event")
+	add(l.Skipped, "%d pieces of text that are not events")
 	add(l.LostMarks, "%d marks beyond the limit")
 	add(l.LostLaunches, "%d launches beyond the limit")
 	add(r.Cut, "%d kernels beyond the longest sequence that is searched")

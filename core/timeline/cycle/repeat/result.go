@@ -150,7 +150,7 @@ func (f *finder) worth(cl *class) bool {
 	return cl.kind || longest >= enoughSymbols || 100*(count+len(cl.edited))*cl.period >= enoughPercent*len(f.in)
 }
 
-// prune takes away the classes that are not reported, so that they are in nobody's way; words keep them inside.
+// prune removes the classes that are not reported; words keep them inside.
 func (f *finder) prune() {
 	kept := make([]bool, len(f.classes))
 	for i := len(f.classes) - 1; i >= 0; i-- { // a class is made after those inside of it

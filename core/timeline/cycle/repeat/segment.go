@@ -166,7 +166,7 @@ type cut struct {
 	kinds   map[uint64]*kind
 	covered int // symbols in pieces that recur
 	often   int // kinds that recur
-	recur   int // those that are no part of another one
+	recur   int // those that are not part of another one
 	mains   int // pieces of such kinds
 	tokens  int // of those
 	weight  int64

@@ -11,7 +11,7 @@ const (
 	sideBySide    = 2  // repetitions in a row, above which they count as side by side
 )
 
-// How far repetitions may differ. EditPercent of the options is the rule; short words may have a few edits besides.
+// How far repetitions may differ. EditPercent of the options is the rule; short words may have a few more edits.
 const (
 	standardPercent = 5 // Options.EditPercent, where it is 0
 	fewEdits        = 3 // edits that a word may have although they are more than the percentage

@@ -226,7 +226,7 @@ func textInto(room *[]byte, raw []byte) []byte {
 	return *room
 }
 
-// unescape appends the text of a string's inside. Escapes that are none stay as they are; halves of surrogate pairs become
+// unescape appends the text of a string's inside. Backslashes that begin no known escape stay as they are; halves of surrogate pairs become
 // U+FFFD.
 func unescape(dst, raw []byte) []byte {
 	for i := 0; i < len(raw); i++ {

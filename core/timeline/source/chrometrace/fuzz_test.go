@@ -119,7 +119,7 @@ func refusable(data []byte) bool {
 		return false
 	}
 	_, hasBase := top["baseTimeNanoseconds"]
-	// a base that is no integer, or moves events out of int64; and the list twice, of which Scan will not pick one
+	// a base that is not an integer, or moves events out of int64; and the list twice, of which Scan will not pick one
 	return hasBase || bytes.Count(data, []byte("vents")) > 1 || bytes.Contains(data, []byte(`\u`))
 }
 

@@ -129,7 +129,7 @@ func TestRewriteChangesOnlyWhatTheEditNames(t *testing.T) {
 			Edit{Clock: clock.Shift(1000, 0), Processes: []ProcessEdit{{PID: "5"}}},
 		},
 		{
-			"what is no time stays",
+			"what is not a time stays",
 			`[{"ts":null},{"ts":"soon"},{"ts":1e300},{"ts":1,"dur":"long"}]`, `[{"ts":null},{"ts":"soon"},{"ts":1e300},{"ts":1,"dur":"long"}]`,
 			Edit{Clock: clock.Shift(1000, 0)},
 		},

@@ -57,9 +57,9 @@ func (t *Trace) Facts() *source.Facts {
 	switch t.Unusable {
 	case 0:
 	case 1:
-		f.Losses = []string{"1 event have a ts or dur that is no time"}
+		f.Losses = []string{"1 event has a ts or dur that is not a time"}
 	default:
-		f.Losses = []string{fmt.Sprintf("%d events have a ts or dur that is no time", t.Unusable)}
+		f.Losses = []string{fmt.Sprintf("%d events have a ts or dur that is not a time", t.Unusable)}
 	}
 	return f
 }
@@ -200,7 +200,7 @@ func (r rewriting) Remarks(c *Counts) (out []string) {
 		n    int64
 		text string
 	}{
-		{max(c.Unusable, r.trace.Unusable), "copied as they are: events whose ts or dur is no time"},
+		{max(c.Unusable, r.trace.Unusable), "copied as they are: events whose ts or dur is not a time"},
 		{c.NoArg, "without their correction or bound as an arg: counters, and events whose args are no object"},
 		{r.trace.RoundedPS, "rounded to the picosecond where they changed: times with more digits"},
 		{r.trace.Repeated, "a key twice, of which the last counts: events"},

@@ -110,7 +110,7 @@ type WalkResult struct {
 	Bytes     int64
 	Events    int64
 	Empty     int64 // {} or null
-	Skipped   int64 // places that are no event; the walk went on at the next one
+	Skipped   int64 // places that are not events; the walk went on at the next one
 	Truncated bool  // the text ends inside of a document
 	Trailing  int64 // bytes after the last document that belong to none
 }

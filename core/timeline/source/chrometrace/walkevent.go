@@ -2,7 +2,7 @@ package chrometrace
 
 import "bytes"
 
-// anotherList is the result of walker.event for an object that is no event but a document: a text that was cut and goes on with
+// anotherList is the result of walker.event for an object that is not an event but a document: a text that was cut and goes on with
 // another trace.
 const anotherList = -1 << 62
 

@@ -133,7 +133,7 @@ func (l *List) Visit(ctx context.Context, src *file.Source, _ source.Which, _ in
 		}
 		e, err := eventOf(words)
 		if err != nil {
-			return nil // a row that is no event, as the scan has found
+			return nil // a row that is not an event, as the scan has found
 		}
 		e.Line = line
 		return visit(&e)

@@ -41,7 +41,7 @@ type Losses struct {
 	Negative     int64 // kernels of negative duration, which count as 0 ns long
 	Unpaired     int64 // kernels that have a begin or an end only
 	Duplicates   int64 // kernels that two documents of one file have, with everything equal; one of them is kept
-	Skipped      int64 // pieces of text that are no event, skipped up to the next one
+	Skipped      int64 // pieces of text that are not events, skipped up to the next one
 	Documents    int64 // beyond the first, in one file
 	Truncated    bool  // the file ends inside the list of events
 	TruncatedAt  int64 // where

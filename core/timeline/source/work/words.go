@@ -48,7 +48,7 @@ func RoleOf(name string) Role {
 	return KernelLine
 }
 
-// Number reads digits; what is no sensible count is 0.
+// Number reads digits; what is not a sensible count is 0.
 func Number(digits string) int {
 	n, err := strconv.Atoi(digits)
 	if err != nil || n > 1<<40 {

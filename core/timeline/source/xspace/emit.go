@@ -249,7 +249,7 @@ func (e *emitter) emitBatch(b []byte) error {
 	return nil
 }
 
-// header writes a field of a line that is no event.
+// header writes a field of a line that is not an event.
 func (e *emitter) header(field []byte, out *lineLayout, at int64) error {
 	if r := replaced(out.marks, at); r != nil {
 		field = r.b

@@ -263,7 +263,7 @@ func appendArg(dst []byte, open int, st *Stat, lost *source.Lost) []byte {
 	return appendStat(source.OpenArg(dst, open, name), st)
 }
 
-// appendStat appends a stat's value as JSON: integers beyond 2^53 and what is no number as strings.
+// appendStat appends a stat's value as JSON: integers beyond 2^53 and what is not a number as strings.
 func appendStat(dst []byte, st *Stat) []byte {
 	switch st.Kind {
 	case StatInt:

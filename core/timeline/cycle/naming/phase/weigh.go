@@ -313,7 +313,7 @@ var (
 // RowWise reports whether a kernel has a thread block for every row, or for a few.
 func RowWise(name string) bool { return rowName.MatchString(name) }
 
-// rows are those that a step works on, by the thread blocks of kernels that have one a row: the number that most of them have. 0 unknown.
+// rows are those that a step works on, by the thread blocks of kernels that have one per row: the number that most of them have. 0 unknown.
 func rows(f *Features) float64 {
 	count := map[float64]int{}
 	best := 0.0
