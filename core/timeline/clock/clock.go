@@ -14,7 +14,10 @@ import (
 )
 
 // Pair is one reading of two clocks at (nearly) the same moment, in ns.
-type Pair struct{ X, Y int64 }
+type Pair struct {
+	X, Y    int64
+	WidthNS int64 // Y is the middle of two readings so far apart, one before and one after X; 0: it was read once, before X
+}
 
 // Knot is an instant X of the source clock, the same instant Y of the target clock, both ns, and the largest error of Y in ns.
 type Knot struct {

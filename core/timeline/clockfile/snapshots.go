@@ -276,7 +276,7 @@ func (s *Snapshots) Resolve(meta NodeMeta) (pairs []clock.Pair, sys, tracer Basi
 		if p.SysNS > math.MaxInt64-addS || p.TracerNS > math.MaxInt64-addR {
 			return nil, "", "", fault.New(fault.Incompatible, "snapshot %d lies beyond 2^63 ns after adding the start", i)
 		}
-		pairs[i] = clock.Pair{X: p.TracerNS + addR, Y: p.SysNS + addS}
+		pairs[i] = clock.Pair{X: p.TracerNS + addR, Y: p.SysNS + addS, WidthNS: p.BracketNS}
 	}
 	return pairs, sys, tracer, nil
 }

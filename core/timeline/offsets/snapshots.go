@@ -31,13 +31,15 @@ const (
 	fewSnapshotsBoundNS = 5000
 	// quietNS is the scatter up to which pairs are taken as they are: rounding of stamps.
 	quietNS = 3.0
+	// wideBrackets: a bracket that is so many times as wide as the median, and some, is not used.
+	wideBrackets = 4
 	// envelopePairs is how many neighbouring pairs make one line of the envelope.
 	envelopePairs = 12
 )
 
-// FromSnapshots makes the map of a tracer's clock (X) to its node's wall clock (Y) from readings of both. The wall clock is
-// read first and the tracer's directly after, so a slow reading makes a pair late, never early: the map follows the envelope of
-// the fastest pairs. Noise-free pairs are met exactly. Pairs may come in any order. Without any pair the map is nil.
+// FromSnapshots makes the map of a tracer's clock (X) to its node's wall clock (Y) from readings of both. Pairs whose wall clock was read
+// before and after the tracer's are right to half of that. Else the wall clock was read first and the tracer's directly after, so a slow
+// reading makes a pair late, never early: the map follows the envelope of the fastest pairs. Noise-free pairs are met exactly. Pairs may come in any order. Without any pair the map is nil.
 func FromSnapshots(pairs []clock.Pair, options Options) (*clock.Map, *SnapshotReport, error) {
 	opt, err := options.withDefaults()
 	if err != nil {
@@ -80,7 +82,15 @@ func (r *SnapshotReport) add(o *SnapshotReport) {
 // fromSnapshots makes the map of a tracer's clock to its host's.
 func (n *NodeOffsets) fromSnapshots(samples []sample, rep *SnapshotReport, opt *Options) error {
 	q := newSeries(samples, 20)
-	runs, latencies := q.snapshotRuns(samples, rep)
+	var latencies []float64
+	var runs []run
+	if slices.ContainsFunc(samples, func(s sample) bool { return s.bound < 0 }) {
+		runs, latencies = q.snapshotRuns(samples, rep)
+	} else {
+		samples = narrow(samples)
+		q = newSeries(samples, 20)
+		runs = q.bracketRuns(samples, rep, opt)
+	}
 	if err := n.fromSnapshotRuns(runs, opt); err != nil {
 		return fault.New(fault.Incompatible, "snapshots: %v", err).Wrap(err)
 	}
@@ -95,7 +105,7 @@ func (n *NodeOffsets) fromSnapshots(samples []sample, rep *SnapshotReport, opt *
 	switch {
 	case len(q.x) == 1:
 		rep.warnf("one snapshot only: the drift between the tracer's and the wall clock is not known")
-	case len(q.x) < minScatter:
+	case len(q.x) < minScatter && samples[0].bound < 0:
 		rep.warnf("%d snapshots only: a bound of %d us is assumed", len(q.x), fewSnapshotsBoundNS/1000)
 	}
 	return nil
@@ -112,6 +122,49 @@ func (q *series) snapshotRuns(samples []sample, rep *SnapshotReport) (runs []run
 		runs = append(runs, q.envelope(r[0], r[1], samples[0].offset, samples[0].at, &latencies))
 	}
 	return runs, latencies
+}
+
+// narrow leaves out brackets that are much wider than the others: a thread that was interrupted in them says little.
+func narrow(samples []sample) []sample {
+	widths := make([]float64, len(samples))
+	for i, s := range samples {
+		widths[i] = float64(s.bound)
+	}
+	limit := wideBrackets*medianOf(widths) + float64(readDelayNS)
+	kept := make([]sample, 0, len(samples))
+	for _, s := range samples {
+		if float64(s.bound) <= limit {
+			kept = append(kept, s)
+		}
+	}
+	return kept
+}
+
+// bracketRuns makes runs of knots of bracketed pairs: each is right to half its bracket, late as easily as early, so that nothing has to be
+// made of their scatter. Between two of them the rate may wander.
+func (q *series) bracketRuns(samples []sample, rep *SnapshotReport, opt *Options) (runs []run) {
+	rep.Outliers += q.clean()
+	if rep.Outliers > 0 {
+		rep.warnf("%d of %d snapshots are outliers and not used", rep.Outliers, rep.Pairs)
+	}
+	for _, part := range q.stretches(q.steps()) {
+		var r run
+		bends := q.bends(part[0], part[1])
+		for i := part[0]; i < part[1]; i++ {
+			s := samples[q.src[i]]
+			gap := 0.0
+			if i > part[0] {
+				gap = q.x[i] - q.x[i-1]
+			}
+			if i+1 < part[1] {
+				gap = math.Max(gap, q.x[i+1]-q.x[i])
+			}
+			bound := float64(s.bound) + bends[i-part[0]] + opt.tolerance(gap)
+			r.knots = append(r.knots, clock.Knot{X: s.at, Y: s.at + s.offset, BoundNS: ceilNS(bound)})
+		}
+		runs = append(runs, r)
+	}
+	return runs
 }
 
 // samples sorts the pairs by the tracer's clock and turns them into wall minus tracer. Of pairs with the same reading of the
@@ -136,7 +189,12 @@ func (r *SnapshotReport) samples(pairs []clock.Pair) []sample {
 			r.Outliers++
 			continue
 		}
-		out = append(out, sample{at: p.X, offset: p.Y - p.X, bound: -1})
+		s := sample{at: p.X, offset: p.Y - p.X, bound: -1}
+		if p.WidthNS > 0 {
+			s.bound = p.WidthNS/2 + 1
+			s.slack = float64(s.bound)
+		}
+		out = append(out, s)
 	}
 	if r.Duplicates > 0 {
 		r.warnf("%d snapshots repeat a reading of the tracer's clock", r.Duplicates)

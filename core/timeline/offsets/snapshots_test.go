@@ -274,3 +274,49 @@ func TestSnapshotsWithANegativeReadingAreCounted(t *testing.T) {
 		t.Fatalf("got %d outliers of %d pairs, %v; want 2 of %d", rep.Outliers, rep.Pairs, err, len(pairs))
 	}
 }
+
+// bracketed reads the wall clock, the tracer's and the wall clock again: the middle is off by how unequal the two halves are.
+func bracketed(r *rand.Rand, w wall, gpuPPB, length, every int64) []clock.Pair {
+	var p []clock.Pair
+	for dt := int64(0); dt <= length; dt += every {
+		before, after := 10+r.Int63n(25), 10+r.Int63n(25)
+		if r.Intn(50) == 0 { // interrupted on one side
+			after += r.Int63n(40_000)
+		}
+		from, to := w.at(dt-before), w.at(dt+after)
+		p = append(p, clock.Pair{X: tracer(dt, gpuPPB), Y: from + (to-from)/2, WidthNS: to - from})
+	}
+	return p
+}
+
+// TestBracketedSnapshotsAreRightToHalfTheirBracket: no envelope is made of readings that say themselves how good they are.
+func TestBracketedSnapshotsAreRightToHalfTheirBracket(t *testing.T) {
+	for seed := range int64(20) {
+		r := rand.New(rand.NewSource(seed))
+		w := wall{offset: r.Int63n(1e9), driftPPB: r.Int63n(40_000) - 20_000, swings: []swing{{60, 600e9, float64(seed)}}}
+		if seed%4 == 3 {
+			w.steps = []jump{{61e9, 300_000}}
+		}
+		const length = int64(120e9)
+		for _, every := range []int64{4e9, 10e6} {
+			m, rep, err := offsets.FromSnapshots(bracketed(r, w, 18_000, length, every), offsets.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			limit := 2 + 35 + every/4e9*100 + 5 // half a bracket, the wander, the rounding
+			if rep.Bound.P50 > limit {
+				t.Errorf("seed %d, every %d: bound %+v, want at most %d in the median", seed, every, rep.Bound, limit)
+			}
+			if len(rep.Steps) != len(w.steps) {
+				t.Errorf("seed %d, every %d: steps %+v", seed, every, rep.Steps)
+			}
+			for dt := every; dt < length-every; dt += length / 3001 {
+				y, bound, c := m.At(tracer(dt, 18_000))
+				e := y - w.at(dt)
+				if e = max(e, -e); e > bound {
+					t.Fatalf("seed %d, every %d, at %d: %d ns off, bound %d, flags %d", seed, every, dt, e, bound, c)
+				}
+			}
+		}
+	}
+}

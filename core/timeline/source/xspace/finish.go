@@ -176,10 +176,12 @@ func (s *scanner) snapshotLine(ctx context.Context, p *Plane, l *Line) error {
 		return nil
 	}
 	return EventsOf(ctx, s.src, p, l, EventOptions{}, func(e *Event) error {
-		r, ok := int64(0), false
+		r, width, ok := int64(0), int64(0), false
 		for it := e.Stats(); it.Next(); {
 			if st := it.Stat(); st.Name == statTracerROCm || st.Name == statTracerClock && sp.SnapshotsClock != "" {
 				r, ok = st.Integer()
+			} else if st.Name == statBracket {
+				width, _ = st.Integer()
 			}
 		}
 		wall := l.TimestampNS + added + roundPS(e.OffsetPS)
@@ -190,7 +192,7 @@ func (s *scanner) snapshotLine(ctx context.Context, p *Plane, l *Line) error {
 		if len(sp.Snapshots) >= s.opt.MaxSnapshots {
 			return fault.New(fault.Limit, "xspace: plane %d (%s) has more than %d snapshots", p.Index, p.Name, s.opt.MaxSnapshots).WithPath(s.src.Path())
 		}
-		sp.Snapshots = append(sp.Snapshots, clock.Pair{X: r, Y: wall})
+		sp.Snapshots = append(sp.Snapshots, clock.Pair{X: r, Y: wall, WidthNS: max(0, width)})
 		return nil
 	})
 }

@@ -31,6 +31,7 @@ const (
 	statProcessID    = "process_id"
 	statTracerROCm   = "rocm_ns"           // a reading of ROCm's clock
 	statTracerClock  = "tracer_clock_ns"   // of the clock that the plane names
+	statBracket      = "bracket_ns"        // between two readings of the wall clock
 	statClockName    = "tracer_clock_name" // of the plane
 	statSnapshots    = "prlx_snapshots"    // of PlaneMetadata: the readings, where there is no plane of them
 	statDeviceVendor = "device_vendor"
