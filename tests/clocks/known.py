@@ -109,9 +109,15 @@ def run(python: str, framework: str, directory: Path, scratch: Path, hosts: list
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    probers = []
+    for _ in set(hosts):
+        with socket.socket(type=socket.SOCK_DGRAM) as free:
+            free.bind(("127.0.0.1", 0))
+            probers.append(f"127.0.0.1:{free.getsockname()[1]}")
     now = time.time_ns()
     known = [KnownClock(us * 1000, ppm * 1000, now) for us, ppm in CLOCKS]
     environment = {**os.environ, "PYTHONPATH": str(Path(prlx.__file__).parent.parent), "LD_PRELOAD": str(library)}
+    environment |= {"KNOWN_PEERS": ",".join(probers), "PRLX_JOB_KEY": "a key of the job on known clocks"}
     for name in ("RANK", "WORLD_SIZE", "PRLX_SNAPSHOT_PERIOD_MS"):
         environment.pop(name, None)
     running = []

@@ -23,7 +23,7 @@ if ctypes.CDLL(None).unshare(CLONE_NEWUTS):  # before there are threads: each ha
     sys.exit(77)
 
 import prlx  # noqa: E402
-from prlx import _peers  # noqa: E402
+from prlx import _clocks, _peers  # noqa: E402
 from prlx._clocks import Probes  # noqa: E402
 
 offset_ns, drift_ppb, anchor_ns = map(int, os.environ["KNOWN_CLOCK"].split(",")[:3])
@@ -37,12 +37,12 @@ class KnownProbes(Probes):
         super().__init__({**asked, "known_clock": KNOWN})
 
 
-_peers.Probes = KnownProbes  # type: ignore[misc]
+_peers.Probes = _clocks.Probes = KnownProbes  # type: ignore[misc]
 _peers.host_clock = lambda: f"host-{host}"
 
 
 def with_jax() -> dict[str, Any]:
-    """Steps with collectives, traced through ``prlx.jax.trace``."""
+    """Steps with collectives, traced through ``prlx.jax.trace``, or by JAX alone within ``prlx.clocks``."""
     import jax
     import jax.numpy as jnp
 
@@ -72,6 +72,16 @@ def with_jax() -> dict[str, Any]:
 
     work(0)
     socket.sethostname(f"node{host}")  # now: the collectives have looked for it
+    if (
+        framework == "clocks"
+    ):  # around JAX's own profiler: the peers are hosts, and every rank of a host is given its number
+        with (
+            prlx.clocks(directory, peers=os.environ["KNOWN_PEERS"].split(","), node=host, rank=rank) as clocks,
+            jax.profiler.trace(f"{directory}/rank{rank}"),
+        ):
+            work(4)
+        work(0)
+        return {"probes": str(clocks.probes) if clocks.probes else None}
     with prlx.jax.trace(directory) as traced:
         work(4)
     work(0)
@@ -120,4 +130,4 @@ def with_torch() -> dict[str, Any]:
 
 
 Path(directory).mkdir(parents=True, exist_ok=True)
-print(json.dumps(with_jax() if framework == "jax" else with_torch()))
+print(json.dumps(with_torch() if framework.startswith("torch") else with_jax()))

@@ -25,20 +25,25 @@ var numbered = lazyregexp.New(`(?i)(?:^|[^a-z])(node|rank|host|worker|proc|proce
 var ranked = lazyregexp.New(`(?i)(?:^|[^a-z])(rank)[-_.]?(\d{1,6})(?:[^0-9]|$)`)
 
 // identityFromPath looks for a number in the file's name, then in the directories above it, nearest first.
-func identityFromPath(path string) (Identity, bool) {
+func identityFromPath(path string) (Identity, bool) { return fromPath(path, ranked, numbered) }
+
+// rankFromPath is the same for the number of a rank alone: of "rank3/node0.xplane.pb", beside that of another rank of node 0.
+func rankFromPath(path string) (Identity, bool) { return fromPath(path, ranked) }
+
+// fromPath is the identity that the first of some patterns finds in the nearest name of a path that has one.
+func fromPath(path string, patterns ...*lazyregexp.Regexp) (Identity, bool) {
 	rest := filepath.ToSlash(path)
 	for range 8 {
 		dir, name := filepath.Split(strings.TrimSuffix(rest, "/"))
 		if name == "" {
 			break
 		}
-		m := ranked.FindStringSubmatch(name)
-		if m == nil {
-			m = numbered.FindStringSubmatch(name)
-		}
-		if m != nil {
-			n, err := strconv.Atoi(m[2])
-			if err == nil {
+		for _, p := range patterns {
+			m := p.FindStringSubmatch(name)
+			if m == nil {
+				continue
+			}
+			if n, err := strconv.Atoi(m[2]); err == nil {
 				return Identity{ID: strings.ToLower(m[1]) + strconv.Itoa(n), Number: n, Source: "name"}, true
 			}
 		}
@@ -76,14 +81,16 @@ func mergedIdentity(members []string) Identity {
 	return i
 }
 
-// identify names every node: as given; as prlx, or who merged it, named it before; else by a number in its path, else by the rank, else
-// by the host recorded inside, else by its place in the order. All nodes without a name use the same rule, the first that names every one
-// of them and no two nodes alike; when a rule names every one but some alike, and no better one follows, that is an error.
+// identify names every node: as given; as prlx, or who merged it, named it before; else by a number in its path, nearest first; else by the
+// rank there; else by the rank, else by the host recorded inside; else by its place in the order. All nodes without a name use the same rule,
+// the first that names every one of them and no two nodes alike; when a rule names every one but some alike, and no better one follows, that
+// is an error.
 func identify(nodes []facts) ([]Identity, error) {
 	ids := make([]Identity, len(nodes))
 	fixed, taken := fixedNames(nodes, ids)
 	rules := []func(int) (Identity, bool){
 		func(k int) (Identity, bool) { return identityFromPath(nodes[k].path) },
+		func(k int) (Identity, bool) { return rankFromPath(nodes[k].path) },
 		func(k int) (Identity, bool) {
 			if nodes[k].rank == nil || *nodes[k].rank < 0 || *nodes[k].rank > 1<<20 {
 				return Identity{}, false

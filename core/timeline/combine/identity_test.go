@@ -19,6 +19,8 @@ func TestHowNodesAreNamed(t *testing.T) {
 		{"number in a directory", []facts{{path: "/d/rank-1/plugins/profile/2026_01_02/h.xplane.pb"}, {path: "/d/rank-0/plugins/profile/2026_01_02/h.xplane.pb"}}, "rank1:1 rank0:0"},
 		{"given", []facts{{path: "/a", given: "left"}, {path: "/b", given: "gpu7"}}, "left:-1 gpu7:7"},
 		{"given beside a number", []facts{{path: "/node5.pb", given: "0"}, {path: "/node1.pb"}}, "0:0 node1:1"},
+		{"ranks of hosts in directories", []facts{{path: "/rank1/plugins/profile/x/node7.xplane.pb"}, {path: "/rank0/plugins/profile/x/node7.xplane.pb"}}, "rank1:1 rank0:0"},
+		{"hosts in directories of ranks", []facts{{path: "/rank1/node7.xplane.pb"}, {path: "/rank1/node8.xplane.pb"}}, "node7:7 node8:8"},
 		{"ranks of hosts with numbers", []facts{{path: "/run/node7.rank13.xplane.pb"}, {path: "/run/node7.rank12.xplane.pb"}}, "rank13:13 rank12:12"},
 		{"rank inside", []facts{{path: "/a.json", rank: rank(4)}, {path: "/b.json", rank: rank(2)}}, "rank4:4 rank2:2"},
 		{"rank inside, one directory", []facts{{path: "/host1/a.json", rank: rank(0)}, {path: "/host1/b.json", rank: rank(1)}}, "rank0:0 rank1:1"},
