@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -111,6 +112,24 @@ def test_jax_on_hosts_whose_clocks_are_wrong_gives_one_run_that_is_right(tmp_pat
     assert errors[-1] <= bound + 2
 
 
+def test_ranks_within_clocks_find_the_prober_of_their_host_by_its_name(tmp_path: Path) -> None:
+    """Peers are hosts: of the ranks of a host one measures, and the traces of all of them have its clock."""
+    hosts = [0, 0, 1, 1]
+    ran = known.run(interpreter("jax"), "clocks", tmp_path / "log", tmp_path, hosts)
+    measured = [answer["probes"] is not None for answer in ran.answers]
+    assert sorted([measured[:2].count(True), measured[2:].count(True)]) == [1, 1]
+    raw = [next((tmp_path / "log" / f"rank{rank}").rglob("*.xplane.pb")) for rank in range(4)]
+    probes = sorted((tmp_path / "log").glob("probes_node*.jsonl"))
+    combined = prlx.combine_traces(raw, probes=probes, output=tmp_path / "out", progress=False)
+    assert combined.status == "aligned", combined.warnings
+    assert [node.method for node in combined.nodes] == ["probes"] * 4
+    assert any("by the names of their hosts" in note for note in combined.document["notes"])
+    assert combined.document["collectives"]["after"]["violated"] == 0
+    errors = ran.errors_ns(raw, known.by_rank((tmp_path / "out").rglob("*.xplane.pb")))
+    assert errors[len(errors) // 2] <= 1000
+    assert errors[-1] <= max(node.bound_max_ns or 0 for node in combined.nodes) + 2
+
+
 def test_one_process_of_jax_is_traced_as_jax_does_it(tmp_path: Path) -> None:
     ((first, _),) = job("jax", "jax_process.py", 1, str(tmp_path))
     assert first["snapshots"] is None
@@ -184,3 +203,59 @@ def test_sessions_that_others_start_have_the_clocks_too(tmp_path: Path) -> None:
         )
         assert clock["readings"] >= 2
         assert file["start_ns"] - 10**9 < clock["first_ns"] < clock["last_ns"]
+
+
+STAND_INS = {
+    # Two processes of one node, with what SLURM tells of them.
+    "srun": """
+        while [ "${1#--}" != "$1" ]; do shift 2; done
+        export SLURM_JOB_ID=$STAND_IN_JOB SLURM_STEP_NODELIST=localhost SLURM_STEP_NUM_NODES=1
+        export SLURM_NTASKS=2 SLURM_STEP_NUM_TASKS=2
+        SLURM_PROCID=1 SLURM_LOCALID=1 "$@" & SLURM_PROCID=0 SLURM_LOCALID=0 "$@" && wait $!
+    """,
+    "torchrun": """
+        shift 4; exec python -m torch.distributed.run --nnodes 1 --nproc-per-node 2 "$@"
+    """,
+    "prlx": f"""
+        exec "{sys.executable}" -m prlx "$@"
+    """,
+}
+
+
+@pytest.mark.parametrize("heading", ["JAX", "PyTorch", "Neither"])
+def test_the_blocks_of_the_tutorial_run(tmp_path: Path, heading: str) -> None:
+    page = (HERE.parents[1] / "docs" / "many-nodes.md").read_text()
+    (section,) = (part for part in page.split("\n## ") if part.startswith(f"{heading}\n"))
+    framework = {"JAX": "jax", "PyTorch": "torch"}.get(heading)
+    python = interpreter(framework) if framework else sys.executable
+    shutil.copytree(HERE.parents[1] / "examples" / "many_nodes", tmp_path / "examples" / "many_nodes")
+    for block in re.findall(r"^```py\n(.*?)^```$", section, re.DOTALL | re.MULTILINE):
+        assert framework
+        assert block in (tmp_path / "examples" / "many_nodes" / f"train_{framework}.py").read_text()
+    (tmp_path / "bin").mkdir()
+    for name, text in {**STAND_INS, "python": f'exec "{python}" "$@"'}.items():
+        script = tmp_path / "bin" / name
+        script.write_text(f"#!/bin/bash\n{text}\n")
+        script.chmod(0o755)
+    package = str(Path(prlx.__file__).parent.parent)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_")}
+    environment |= {"PYTHONPATH": package, "PATH": f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"}
+    environment |= {"JAX_PLATFORMS": "cpu", "STAND_IN_JOB": str(os.getpid()), "OMP_NUM_THREADS": "1"}
+    (block,) = re.findall(r"^```sh\n(.*?)^```$", section, re.DOTALL | re.MULTILINE)
+    for port, kind in (("29517", socket.SOCK_STREAM), ("27131", socket.SOCK_DGRAM)):  # somebody here may have it
+        with socket.socket(type=kind) as free:
+            free.bind(("127.0.0.1", 0))
+            block = block.replace(port, str(free.getsockname()[1]))
+    done = subprocess.run(
+        ["bash", "-e", "-c", block], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ("aligned" if framework else "offset") in done.stdout, done.stdout + done.stderr
+
+
+def test_the_benchmark_of_tracing_runs() -> None:
+    """The figures are not looked at."""
+    asked = [sys.executable, HERE.parents[1] / "bench" / "tracing.py", "--quick"]
+    environment = {**os.environ, "PRLX_JAX_PYTHON": interpreter("jax")}
+    done = subprocess.run(asked, capture_output=True, text=True, check=True, env=environment, timeout=600)
+    assert "CPU time over jax.profiler.trace: median" in done.stdout
