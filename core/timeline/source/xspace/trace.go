@@ -42,7 +42,7 @@ func (s *Space) Facts() *source.Facts {
 		Hosts: s.Hostnames, Events: s.Events, StartNS: s.ProfileStartNS, StopNS: s.ProfileStopNS, HasStart: s.ProfileStartNS != 0, Dated: s.ProfileStartNS != 0, MarkDates: true,
 		Snapshots: s.Snapshots, SnapshotsBaseNS: s.SnapshotsLineTimestampNS, HasSnapshots: s.SnapshotsPlane >= 0 && !s.SnapshotsNamed,
 		SnapshotsClock: s.SnapshotsClock, SnapshotsIn: PlaneSnapshots,
-		Losses:         s.Errors, Warnings: slices.Concat(s.Warnings, s.Findings),
+		Losses: s.Errors, Warnings: slices.Concat(s.Warnings, s.Findings),
 	}
 	if s.SnapshotsPlane < 0 {
 		f.SnapshotsIn = PlaneMetadata
