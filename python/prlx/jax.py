@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import _peers, _snapshots
-from ._clocks import Clocks, Probes, finished, is_distributed, record
+from . import _peers, _probe, _snapshots
+from ._clocks import Clocks, Probes, finished, is_distributed, rank_of_environment, record
 from ._errors import PrlxError, UsageError
 
 if TYPE_CHECKING:
@@ -153,7 +153,8 @@ def _agree(runs: Path, process: int, processes: int) -> tuple[str, str]:
         mine = f"{now}_{number}"  # another run of the same second
     host = socket.gethostname()
     if processes < 2:
-        return mine, host
+        rank = rank_of_environment()  # of a job whose processes do not know each other through JAX
+        return mine, host if rank is None else f"{host}.rank{rank}"
     name = (
         f"{host}.rank{process}"  # the number says which probes are of this process, and keeps those of one host apart
     )
@@ -173,9 +174,12 @@ def _agree(runs: Path, process: int, processes: int) -> tuple[str, str]:
 def _probe_others(done: Trace, private: Path) -> Probes | None:
     """Start the prober of this host, whose peers are those of the others; None where another process of the host does."""
     client, key = _client(), f"prlx/trace/{_runs}"
-    if client is None or done.processes < 2:
-        return None
     try:
+        if client is None or done.processes < 2:
+            # Its launcher may tell of the other hosts; then a key shows who of these belongs to the job.
+            return (
+                Probes(_probe.request(output=private)) if is_distributed() and os.environ.get("PRLX_JOB_KEY") else None
+            )
         if done.process == 0:
             client.key_value_set(f"{key}/key", secrets.token_hex(32))
         coordinator = importlib.import_module("jax._src.distributed").global_state.coordinator_address

@@ -422,6 +422,32 @@ def test_the_first_process_of_a_host_measures_for_all_of_them(
 
 
 @pytest.mark.usefixtures("_fresh")
+@pytest.mark.parametrize("key", ["", "a key of the job of SLURM"])
+def test_processes_that_jax_does_not_relate_have_what_their_launcher_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    for name, value in {
+        "SLURM_PROCID": "3",
+        "SLURM_NTASKS": "8",
+        "SLURM_JOB_NODELIST": "a,b",
+        "PRLX_JOB_KEY": key,
+    }.items():
+        monkeypatch.setenv(name, value)
+    FakeJax(monkeypatch, 0, 1, None)
+    monkeypatch.setattr(prlx.jax, "Probes", Prober)
+    monkeypatch.setattr(_clocks, "Probes", Prober)
+    monkeypatch.setattr(Prober, "asked", None)
+    with prlx.jax.trace(tmp_path) as traced:
+        pass
+    assert traced.xplane is not None
+    assert traced.xplane.name == f"{socket.gethostname()}.rank3.xplane.pb"
+    assert (Prober.asked is None) == (not key)
+    if key:
+        assert Prober.asked["peers"] is None
+        assert Prober.asked["environment"]["SLURM_JOB_NODELIST"] == "a,b"
+
+
+@pytest.mark.usefixtures("_fresh")
 def test_a_job_whose_processes_do_not_answer_is_traced_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
