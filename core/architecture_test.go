@@ -33,6 +33,7 @@ var floors = [][]string{
 	{"core/timeline/collective"},
 	{"core/timeline/precedence"},
 	{"core/timeline/launches"},
+	{"core/timeline/straggler"},
 	{"core/timeline/align"},
 	{"core/timeline/combine"},
 	{"core/timeline/inspect"},

@@ -56,6 +56,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"parse_toml": typed(parseTOML),
 		"probe":      typed(probeClocks),
 		"solve":      typed(solve),
+		"stragglers": typed(findStragglers),
 		"timeline":   typed(timeline),
 		"validate":   typed(validate),
 		"version":    typed(version),

@@ -25,6 +25,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/probe"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 var updateSchemas = flag.Bool("update-schemas", false, "rewrite docs/schemas/*.schema.json")
@@ -50,6 +51,7 @@ var documents = map[string]any{
 	"simulate/1":        printedSimulate{},
 	"simulation/1":      simulation.Document{},
 	"solve/1":           combine.SolveDocument{},
+	"stragglers/1":      straggler.Document{},
 	"validate/1":        combine.ValidateDocument{},
 	"version/1":         printedVersion{},
 }

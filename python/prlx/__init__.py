@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from ._simulate import simulate
     from ._simulation import Finding, Simulation
     from ._solve import Offsets, solve_offsets
+    from ._stragglers import Stragglers, find_stragglers
     from ._timeline import Timeline
     from ._validate import Verdicts, validate_collectives
 
@@ -83,6 +84,7 @@ __all__ = [
     "SessionDiff",
     "Simulation",
     "SimulationError",
+    "Stragglers",
     "Timeline",
     "TraceFormatError",
     "UsageError",
@@ -99,6 +101,7 @@ __all__ = [
     "disable",
     "enable",
     "find_cycles",
+    "find_stragglers",
     "open",
     "probe_clocks",
     "read_trace",
@@ -129,6 +132,7 @@ _LAZY = {
     "Session": "_session",
     "SessionDiff": "_session_diff",
     "Simulation": "_simulation",
+    "Stragglers": "_stragglers",
     "Timeline": "_timeline",
     "Verdicts": "_validate",
     "align_trace": "_align",
@@ -142,6 +146,7 @@ _LAZY = {
     "disable": "_record",
     "enable": "_record",
     "find_cycles": "_cycles",
+    "find_stragglers": "_stragglers",
     "open": "_open",
     "probe_clocks": "_probe",
     "read_trace": "_kernel_trace",

@@ -8,7 +8,7 @@ import inspect
 import pytest
 
 import prlx as package
-from prlx import _align, _combine, _combine_compare, _compare, _convert, _cycles, _probe, _solve, _validate
+from prlx import _align, _combine, _combine_compare, _compare, _convert, _cycles, _probe, _solve, _stragglers, _validate
 from prlx.cli import _table
 from prlx.cli._options import COMMON
 
@@ -17,6 +17,7 @@ FUNCTIONS = {
     "combine": ("combine_traces", "compare_alignments"),
     "align": ("align_trace",),
     "validate": ("validate_collectives",),
+    "stragglers": ("find_stragglers",),
     "solve": ("solve_offsets",),
     "probe": ("probe_clocks",),
     "diff": ("diff_traces",),
@@ -44,7 +45,7 @@ ONLY_FLAGS = {
     "Result.save writes reports": {
         "html", "csv", "junit", "sarif", "github", "markdown", "perfetto", "export_flamegraph", "xlsx", "overlay",
     },
-    "the exit code of a command": {"diff strict"},
+    "the exit code of a command": {"diff strict", "stragglers fail_on"},
     "Result.save takes them": {
         "validate output", "validate overwrite", "diff overwrite", "assert overwrite", "cycles overwrite",
     },
@@ -124,6 +125,7 @@ SURROUNDINGS = {"look_in", "today", "environment"}
         (_combine_compare.request, ["a", "b"]),
         (_align.request, ["a"]),
         (_validate.request, ["a"]),
+        (_stragglers.request, ["a"]),
         (_solve.request, ["a"]),
         (_probe.request, ()),
         (_compare.request, ["a", "b"]),
@@ -153,6 +155,7 @@ MEANINGS = {
     "keep": ("1h", 3600),
     "time_range": ("1s:2s", "1s:2s"),
     "memory_limit": ("1MiB", 2**20),
+    "step": ("7", ["7"]),
     "peers": ("a:1,b:2", ["a:1,b:2"]),
 }
 CONVERTED = ("tolerance", "duration", "keep")  # to text, to ns
@@ -167,6 +170,7 @@ BARE = {
     "combine": (["a"], lambda **more: package.combine_traces(["a"], **more)),
     "align": (["a"], lambda **more: package.align_trace("a", **more)),
     "validate": (["a"], lambda **more: package.validate_collectives(["a"], **more)),
+    "stragglers": (["a"], lambda **more: package.find_stragglers(["a"], **more)),
     "solve": (["a"], lambda **more: package.solve_offsets(["a"], **more)),
     "probe": (
         ["-o", "probes", "--duration", "9s"],

@@ -99,6 +99,7 @@ TWO_RUNS = ["examples/two_runs/a.prlx", "examples/two_runs/b.prlx"]
 PRINTED = {
     "combine": ["combine", "examples/jax_p4", "-o", "{out}/run"],
     "validate": ["validate", "examples/jax_p4"],
+    "stragglers": ["stragglers", "examples/torch_ranks"],
     "solve": ["solve", *(f"examples/jax_p4/probes_node{k}.jsonl" for k in range(4)), "-o", "{out}/offsets.jsonl"],
     "inspect": ["inspect", "examples/jax_p4/node0/node0.xplane.pb"],
     "diff": ["diff", *TWO_RUNS, "--baseline", "examples/two_runs/a2.prlx", "--explain", "--values"],

@@ -31,6 +31,7 @@ MORE = {
     "validate with probes": ["validate", "examples/jax_p4", "--probes", "examples/jax_p4/probes_node0.jsonl",
                              "examples/jax_p4/probes_node1.jsonl", "examples/jax_p4/probes_node2.jsonl",
                              "examples/jax_p4/probes_node3.jsonl"],
+    "stragglers of one node": ["stragglers", "examples/torch_ranks/rank0.pt.trace.json.gz"],
     "diff without differences": ["diff", "examples/two_runs/a.prlx", "examples/two_runs/a.prlx"],
     "diff with noise": ["diff", "examples/two_runs/a.prlx", "examples/two_runs/a3.prlx", "--baseline",
                         "examples/two_runs/a2.prlx"],

@@ -15,6 +15,7 @@ COMMANDS: dict[str, str] = {
     "combine": "puts the traces of N nodes on one clock and merges them",
     "align": "puts one node's trace on the clock of another node",
     "validate": "checks traces for collectives in an impossible order",
+    "stragglers": "says who was late at which collective, by how much, and what it cost",
     "solve": "computes clock offsets from network probes",
     "probe": "measures the clocks of other hosts beside a job",
     "inspect": "shows what is in a file",

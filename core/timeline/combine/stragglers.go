@@ -1,0 +1,220 @@
+package combine
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/collective"
+	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
+)
+
+// StragglersRequest is what Stragglers is asked for. Traces that are not aligned are aligned on the way.
+type StragglersRequest struct {
+	Request
+	Limit *int     `json:"limit"` // latenesses that are listed; default 20
+	Since *float64 `json:"since"` // seconds from the first operation: what ends earlier does not count
+	Steps []string `json:"step"`  // names of steps that count; empty: all
+	Group *string  `json:"group"` // part of the name of a communicator that counts; null: all
+}
+
+// unknownBoundNS is the bound of clocks of which nothing is known: nothing can be told of them.
+const unknownBoundNS = int64(1) << 61
+
+// Stragglers says who was late at the collectives of several traces, and what it cost.
+func Stragglers(j *job.Job, req StragglersRequest) (*straggler.Document, error) {
+	if err := req.normalize(); err != nil {
+		return nil, err
+	}
+	limit := 20
+	if req.Limit != nil {
+		limit = *req.Limit
+	}
+	if limit < 0 || limit > 1<<20 {
+		return nil, fault.Usagef("limit is %d, expected 0 to %d", limit, 1<<20)
+	}
+	nodes, out, err := Load(j, req.Inputs, req.loading())
+	if err != nil {
+		return nil, err
+	}
+	defer CloseAll(nodes)
+	t := &task{job: j, req: &req.Request, nodes: nodes, doc: &Document{}}
+	t.noteMerged()
+	t.sayLeftOut(out)
+	if t.ref, err = FindReference(nodes, req.Reference); err != nil {
+		return nil, err
+	}
+	made, clocks, err := t.scheduleOf(j.Context())
+	if err != nil {
+		return nil, err
+	}
+	if made == nil {
+		if made, clocks, err = t.jobOfCollectives(); err != nil {
+			return nil, err
+		}
+		made.FindSteps()
+	}
+	opt := straggler.Options{Worst: limit, Steps: req.Steps}
+	if req.Group != nil {
+		if opt.Group = *req.Group; opt.Group == "" {
+			return nil, fault.Usagef("group is empty, expected a part of the name of a communicator")
+		}
+	}
+	if s := req.Since; s != nil {
+		if *s < 0 || math.IsNaN(*s) || *s > 1e9 {
+			return nil, fault.Usagef("since is %g, expected seconds from the first operation", *s)
+		}
+		opt.SinceNS = int64(*s * 1e9)
+	}
+	doc, err := straggler.Find(made, opt)
+	if err != nil {
+		return nil, err
+	}
+	doc.Clocks = clocks
+	doc.Notes, doc.Warnings = append(doc.Notes, t.doc.Notes...), append(doc.Warnings, t.doc.Warnings...)
+	for _, n := range t.nodes {
+		for _, w := range n.Result.Warnings {
+			doc.Warnings = append(doc.Warnings, n.ID+": "+w)
+		}
+	}
+	return doc, nil
+}
+
+// jobOfCollectives makes a job of the collectives of all traces, on the clock of the reference.
+func (t *task) jobOfCollectives() (*straggler.Job, string, error) {
+	if err := t.learnClocks(); err != nil {
+		return nil, "", err
+	}
+	if err := t.place(); err != nil {
+		return nil, "", err
+	}
+	m, err := t.match()
+	if err != nil {
+		return nil, "", err
+	}
+	all := &collective.Judged{Assumptions: m.Assumptions}
+	t.noteMatching(m.Part, all)
+	if n := m.UnmatchedCount(); n > 0 {
+		t.warn("%d executions of collectives have no partners and are not looked at; prlx validate says why", n)
+	}
+	b := jobBuilder{t: t, m: m, clock: t.clockOf(), job: &straggler.Job{}, ranks: map[collective.Slot]int32{}}
+	for i := range m.Groups {
+		b.group(&m.Groups[i])
+	}
+	return b.job, t.relatedBy(), nil
+}
+
+// relatedBy says what relates the clocks of the nodes.
+func (t *task) relatedBy() string {
+	var by []string
+	for k, n := range t.nodes {
+		if k == t.ref && len(t.nodes) > 1 {
+			continue
+		}
+		name := n.Result.Method
+		if n.aligned {
+			name = "aligned before"
+		}
+		if name != "" && !slices.Contains(by, name) {
+			by = append(by, name)
+		}
+	}
+	return strings.Join(by, ", ")
+}
+
+// jobBuilder makes a job of matched collectives.
+type jobBuilder struct {
+	t     *task
+	m     *collective.Matched
+	clock collective.Clock
+	job   *straggler.Job
+	ranks map[collective.Slot]int32
+}
+
+func (b *jobBuilder) rank(s collective.Slot) int32 {
+	r, ok := b.ranks[s]
+	if !ok {
+		p := b.t.parties()[s.Node]
+		n := b.t.nodes[p.node]
+		one := straggler.Rank{ID: b.t.slot(s), Host: n.Host, FirstNS: math.MaxInt64, Clock: int32(p.node)}
+		if n.parts() == 1 {
+			one.Clock = int32(slices.Index(b.t.nodes, b.t.sharedWith(n)))
+		} else if !n.aligned {
+			one.Clock = int32(len(b.t.nodes)) + s.Node
+		}
+		if first, _, ok := n.spanNS(); ok && n.parts() == 1 {
+			one.FirstNS, _, _ = n.Clocks.Wall.At(first)
+		}
+		r = int32(len(b.job.Ranks))
+		b.ranks[s], b.job.Ranks = r, append(b.job.Ranks, one)
+	}
+	return r
+}
+
+func (b *jobBuilder) group(g *collective.Group) {
+	j, op := b.job, &b.m.Part.Ops[g.Op]
+	at, first := int32(len(j.Ops)), int32(len(j.Events))
+	size := int64(0)
+	for _, member := range g.Members {
+		s := &b.m.Part.Spans[member.Span]
+		e := straggler.Event{Rank: b.rank(collective.Slot{Node: s.Node, Device: s.Device}), Op: at}
+		e.EnterNS, e.EnterBoundNS = b.at(s, s.StartNS)
+		e.LeaveNS, e.LeaveBoundNS = b.at(s, s.EndNS)
+		e.LeaveNS = max(e.LeaveNS, e.EnterNS)
+		if r := &j.Ranks[e.Rank]; e.EnterNS < r.FirstNS {
+			r.FirstNS = e.EnterNS
+		}
+		size = max(size, s.Size)
+		j.Events = append(j.Events, e)
+	}
+	o := straggler.Op{Key: op.Key, Class: fmt.Sprintf("%s of %d", op.Key, size), Group: communicator(op), Step: -1, Occurrence: g.Occurrence}
+	if op.Kind == event.SendRecv {
+		o.Class = fmt.Sprintf("%s of %d", op.Kind, size)
+	}
+	b.m.Orders(g, func(givers, receivers []int32) {
+		gate := straggler.Gate{Givers: places(givers, first), Receivers: places(receivers, first)}
+		o.Gates = append(o.Gates, gate)
+		if op.Kind == event.SendRecv { // a send waits for its receive as well
+			o.Gates = append(o.Gates, straggler.Gate{Givers: gate.Receivers, Receivers: gate.Givers})
+		}
+	})
+	j.Ops = append(j.Ops, o)
+}
+
+// communicator is what the operations of one communicator share.
+func communicator(op *collective.Op) string {
+	if i := strings.LastIndexByte(op.Key, '/'); i >= 0 {
+		return op.Key[:i]
+	}
+	return op.Key
+}
+
+func places(list []int32, first int32) []int32 {
+	out := make([]int32, len(list))
+	for i, k := range list {
+		out[i] = first + k
+	}
+	return out
+}
+
+// at maps an instant of an execution to the reference's clock; of clocks that nothing relates the bound is endless.
+func (b *jobBuilder) at(s *event.Span, ns int64) (int64, int64) {
+	y, bound := b.clock(s, ns)
+	if p := b.t.parties()[s.Node]; b.t.boundUnknown(p.node) {
+		bound = unknownBoundNS
+	}
+	return y, min(bound, unknownBoundNS)
+}
+
+// scheduleOf makes a job of a trace whose lines are ranks; nil: the traces are none.
+func (t *task) scheduleOf(ctx context.Context) (*straggler.Job, string, error) {
+	if len(t.nodes) != 1 {
+		return nil, "", nil
+	}
+	return readSchedule(ctx, t.nodes[0])
+}

@@ -1,0 +1,366 @@
+package straggler
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prlx-go/prlx/core/fault"
+)
+
+// Options are what is asked for.
+type Options struct {
+	Worst   int      // latenesses that are listed
+	SinceNS int64    // from the first operation: what was left by all before does not count
+	Steps   []string // names of those that count; empty: all
+	Group   string   // part of the name of a communicator that counts; "": all
+}
+
+// finder gathers a document.
+type finder struct {
+	job    *Job
+	doc    *Document
+	gate   []passage
+	before []int32
+	ranks  []RankCost
+	causes []map[int32]int64
+	steps  []StepCost
+	told   []bool // by operation
+	counts []bool // likewise: it is one of those that were asked for
+	length int64  // of what was asked for, ns
+}
+
+// Find divides the time of a job's operations and says who was late. The document has no Clocks, Notes and Warnings.
+func Find(job *Job, opt Options) (*Document, error) {
+	f := &finder{job: job, doc: &Document{Schema: Schema, Worst: []Late{}, Links: []LinkCost{}, Steps: []StepCost{}, Groups: []GroupCost{}, Ranks: []RankCost{}, Notes: []string{}, Warnings: []string{}}}
+	f.gate = job.gates()
+	_, f.before = job.sequence()
+	if err := f.choose(&opt); err != nil {
+		return nil, err
+	}
+	f.span()
+	f.divide()
+	f.length = f.doc.ToNS - f.doc.FromNS
+	if len(opt.Steps) > 0 { // they may lie far apart
+		f.length = 0
+		for _, s := range f.steps {
+			f.length += max(s.ToNS-s.FromNS, 0)
+		}
+	}
+	m := job.measure(f.before)
+	late := slices.DeleteFunc(job.walk(f.gate, f.before, m, job.usualTransfers(f.gate)), func(l lateness) bool { return !f.counts[l.op] })
+	f.charge(late, m.slower())
+	f.links(late)
+	f.worst(late, opt.Worst)
+	f.finish()
+	return f.doc, nil
+}
+
+// choose finds out which operations count. What the others do to those is seen all the same.
+func (f *finder) choose(opt *Options) error {
+	j := f.job
+	f.counts = make([]bool, len(j.Ops))
+	for _, name := range opt.Steps {
+		if !slices.Contains(j.Steps, name) {
+			e := fault.Usagef("there is no step %q", name)
+			if n := len(j.Steps); n > 0 {
+				e = e.WithHint("the steps are %s to %s", j.Steps[0], j.Steps[n-1])
+			}
+			return e
+		}
+	}
+	left, first := make([]int64, len(j.Ops)), int64(math.MaxInt64)
+	for i := range j.Events {
+		x := &j.Events[i]
+		left[x.Op], first = max(left[x.Op], x.LeaveNS), min(first, x.EnterNS)
+	}
+	groups := false
+	for k := range j.Ops {
+		o := &j.Ops[k]
+		in := strings.Contains(o.Group, opt.Group)
+		groups = groups || in
+		f.counts[k] = in && left[k]-first >= opt.SinceNS && (len(opt.Steps) == 0 || o.Step >= 0 && slices.Contains(opt.Steps, j.Steps[o.Step]))
+	}
+	if !groups && len(j.Ops) > 0 {
+		return fault.Usagef("no communicator has %q in its name", opt.Group).WithHint("without it, the communicators are listed")
+	}
+	return nil
+}
+
+func (f *finder) span() {
+	f.doc.FromNS, f.doc.ToNS = math.MaxInt64, math.MinInt64
+	for i := range f.job.Events {
+		if !f.counts[f.job.Events[i].Op] {
+			continue
+		}
+		f.doc.FromNS, f.doc.ToNS = min(f.doc.FromNS, f.job.Events[i].EnterNS), max(f.doc.ToNS, f.job.Events[i].LeaveNS)
+	}
+	if f.doc.FromNS > f.doc.ToNS {
+		f.doc.FromNS, f.doc.ToNS = 0, 0
+	}
+}
+
+// share is the part of the job that some ns are.
+func (f *finder) share(ns int64) float64 {
+	if f.length <= 0 {
+		return 0
+	}
+	return math.Round(1e6*float64(ns)/float64(f.length)) / 1e6
+}
+
+// divide divides the time of all operations, by rank, step and communicator.
+func (f *finder) divide() {
+	j := f.job
+	f.ranks, f.causes, f.steps, f.told = make([]RankCost, len(j.Ranks)), make([]map[int32]int64, len(j.Ranks)), make([]StepCost, len(j.Steps)), make([]bool, len(j.Ops))
+	for r := range j.Ranks {
+		f.ranks[r], f.causes[r] = RankCost{ID: j.Ranks[r].ID, Host: j.Ranks[r].Host, Causes: []Cause{}}, map[int32]int64{}
+	}
+	for s := range j.Steps {
+		f.steps[s] = StepCost{Name: j.Steps[s], FromNS: math.MaxInt64}
+	}
+	groups := map[string]*GroupCost{}
+	for e := range j.Events {
+		x, p := &j.Events[e], &f.gate[e]
+		if !f.counts[x.Op] {
+			continue
+		}
+		parts := j.divide(int32(e), p, p.last >= 0 && f.before[max(p.last, 0)] < 0)
+		r := &f.ranks[x.Rank]
+		r.Operations++
+		r.Time.add(parts)
+		f.doc.Time.add(parts)
+		if p.last >= 0 && p.told(j.Events[p.last].EnterNS) {
+			f.told[x.Op] = true
+			if p.last == int32(e) {
+				r.Last++
+			}
+		}
+		o := &j.Ops[x.Op]
+		g := groups[o.Group]
+		if g == nil {
+			g = &GroupCost{Group: o.Group}
+			groups[o.Group] = g
+		}
+		g.Time.add(parts)
+		if o.Step >= 0 {
+			s := &f.steps[o.Step]
+			s.FromNS, s.ToNS = min(s.FromNS, x.EnterNS), max(s.ToNS, x.LeaveNS)
+			s.Time.add(parts)
+		}
+	}
+	for k := range j.Ops {
+		if !f.counts[k] {
+			continue
+		}
+		f.doc.Operations.Count++
+		if g := groups[j.Ops[k].Group]; g != nil {
+			g.Operations++
+			if f.told[k] {
+				g.Told++
+			}
+		}
+		if f.told[k] {
+			f.doc.Operations.Told++
+		}
+	}
+	for _, g := range groups {
+		f.doc.Groups = append(f.doc.Groups, *g)
+	}
+	slices.SortFunc(f.doc.Groups, func(a, b GroupCost) int {
+		return cmp.Or(cmp.Compare(b.Time.Total(), a.Time.Total()), strings.Compare(a.Group, b.Group))
+	})
+}
+
+// charge gives latenesses to their ranks and steps.
+func (f *finder) charge(late []lateness, slower []bool) {
+	j := f.job
+	type in struct{ step, rank int32 }
+	sums, why := map[in]int64{}, map[in]map[int32]int64{}
+	for _, l := range late {
+		if l.transfer {
+			continue
+		}
+		at := in{j.Ops[l.op].Step, j.Events[l.event].Rank}
+		r := &f.ranks[at.rank]
+		r.CostNS, r.GainNS = r.CostNS+l.costNS, r.GainNS+l.gainNS
+		f.causes[at.rank][l.work] += l.costNS
+		if sums[at] += l.costNS; why[at] == nil {
+			why[at] = map[int32]int64{}
+		}
+		why[at][l.work] += l.costNS
+	}
+	most := map[int32]in{}
+	for at, ns := range sums {
+		if had, ok := most[at.step]; ns > 0 && (!ok || ns > sums[had] || ns == sums[had] && at.rank < had.rank) {
+			most[at.step] = at
+		}
+	}
+	for step, at := range most {
+		f.ranks[at.rank].Steps++
+		if step >= 0 {
+			s := &f.steps[step]
+			s.Critical, s.CostNS = j.Ranks[at.rank].ID, sums[at]
+			if causes := f.causesOf(why[at]); len(causes) > 0 {
+				s.Cause = causes[0].Name
+			}
+		}
+	}
+	chance, least := int64(aboveChance*float64(j.rankChance(late))), int64(leastShare*float64(f.length))
+	for r := range f.ranks {
+		c := &f.ranks[r]
+		c.Share, c.Blamed = f.share(c.CostNS), c.CostNS > least && (slower[r] || c.CostNS > chance)
+		c.Causes = f.causesOf(f.causes[r])
+	}
+}
+
+func (f *finder) causesOf(sums map[int32]int64) []Cause {
+	out := []Cause{}
+	for work, ns := range sums {
+		if ns <= 0 {
+			continue
+		}
+		c := Cause{CostNS: ns}
+		if work >= 0 {
+			c.Name = f.job.Names[work]
+		}
+		out = append(out, c)
+	}
+	slices.SortFunc(out, func(a, b Cause) int { return cmp.Or(cmp.Compare(b.CostNS, a.CostNS), strings.Compare(a.Name, b.Name)) })
+	return out
+}
+
+// links gives transfers that took longer than usual to their links.
+func (f *finder) links(late []lateness) {
+	place := map[link]int32{}
+	for k := range f.job.Ops {
+		place[f.job.linkOf(int32(k))] = 0
+	}
+	links := make([]link, 0, len(place))
+	for l := range place {
+		links = append(links, l)
+	}
+	slices.SortFunc(links, link.compare)
+	for i, l := range links {
+		place[l] = int32(i)
+	}
+	sums, times := make([]int64, len(links)), make([]int, len(links))
+	for _, l := range late {
+		if l.transfer {
+			i := place[f.job.linkOf(l.op)]
+			sums[i], times[i] = sums[i]+l.costNS, times[i]+1
+		}
+	}
+	least := max(int64(aboveChance*float64(f.job.linkChance(late, links, place))), int64(leastShare*float64(f.length)))
+	for i, l := range links {
+		if sums[i] == 0 {
+			continue
+		}
+		c := LinkCost{Ranks: []string{}, Group: l.group, CostNS: sums[i], Share: f.share(sums[i]), Times: times[i], Blamed: sums[i] > least}
+		if l.a >= 0 {
+			c.Ranks = append(c.Ranks, f.job.Ranks[l.a].ID)
+		}
+		if l.b >= 0 {
+			c.Ranks = append(c.Ranks, f.job.Ranks[l.b].ID)
+		}
+		f.doc.Links = append(f.doc.Links, c)
+	}
+	slices.SortStableFunc(f.doc.Links, func(a, b LinkCost) int { return cmp.Compare(b.CostNS, a.CostNS) })
+}
+
+// worst lists the most expensive latenesses.
+func (f *finder) worst(late []lateness, most int) {
+	late = slices.Clone(late)
+	slices.SortStableFunc(late, func(a, b lateness) int { return cmp.Compare(b.costNS, a.costNS) })
+	for _, l := range late[:min(len(late), max(most, 0))] {
+		if l.costNS == 0 {
+			break
+		}
+		x, o := &f.job.Events[l.event], &f.job.Ops[l.op]
+		one := Late{Operation: o.Key, Occurrence: o.Occurrence, AtNS: x.EnterNS, CostNS: l.costNS, BoundNS: f.gate[l.event].boundNS}
+		if !l.transfer {
+			one.Rank = f.job.Ranks[x.Rank].ID
+		}
+		if o.Step >= 0 {
+			one.Step = f.job.Steps[o.Step]
+		}
+		if l.work >= 0 {
+			one.Cause = f.job.Names[l.work]
+		}
+		f.doc.Worst = append(f.doc.Worst, one)
+	}
+}
+
+func (f *finder) finish() {
+	d := f.doc
+	for _, s := range f.steps {
+		if s.FromNS <= s.ToNS {
+			d.Steps = append(d.Steps, s)
+		}
+	}
+	d.Ranks = f.ranks
+	slices.SortStableFunc(d.Ranks, func(a, b RankCost) int {
+		if a.Blamed != b.Blamed {
+			if a.Blamed {
+				return -1
+			}
+			return 1
+		}
+		return cmp.Compare(b.CostNS, a.CostNS)
+	})
+	d.LengthNS = f.length
+	d.Status, d.Verdict = d.judge()
+}
+
+// judge says in a sentence what was found.
+func (d *Document) judge() (status, verdict string) {
+	said := func(ns int64) string { return time.Duration(ns).Round(time.Microsecond).String() }
+	looked := fmt.Sprintf("%d operations in %s, the last rank is certain in %d", d.Operations.Count, said(d.LengthNS), d.Operations.Told)
+	var blamed []string
+	for i := range d.Ranks {
+		if r := &d.Ranks[i]; r.Blamed {
+			blamed = append(blamed, r.said(said))
+		}
+	}
+	for i := range d.Links {
+		if l := &d.Links[i]; l.Blamed {
+			blamed = append(blamed, l.said(said))
+		}
+	}
+	switch {
+	case d.Operations.Count == 0:
+		return StatusInconclusive, "nothing to judge: no operation of several ranks was found"
+	case len(blamed) > 3:
+		blamed = append(blamed[:3], fmt.Sprintf("and %d more", len(blamed)-3))
+		fallthrough
+	case len(blamed) > 0:
+		return StatusBlamed, strings.Join(blamed, "; ") + " (" + looked + ")"
+	case d.Time.ProfilerNS*2 > d.Time.Total():
+		return StatusNobody, fmt.Sprintf("nobody was late: %s of %s in operations were waiting for ranks whose recording began later (%s)", said(d.Time.ProfilerNS), said(d.Time.Total()), looked)
+	case d.Operations.Told*10 < d.Operations.Count:
+		return StatusInconclusive, "who was late cannot be told: " + looked
+	}
+	return StatusNobody, "nobody was late more often than chance explains (" + looked + ")"
+}
+
+func (r *RankCost) said(ns func(int64) string) string {
+	host := ""
+	if r.Host != "" && r.Host != r.ID {
+		host = " on " + r.Host
+	}
+	why := ""
+	if len(r.Causes) > 0 && r.Causes[0].Name != "" {
+		why = ", most of it in " + r.Causes[0].Name
+	}
+	return fmt.Sprintf("%s%s was late: it cost %s, %.2g %% of the time%s", r.ID, host, ns(r.CostNS), 100*r.Share, why)
+}
+
+func (l *LinkCost) said(ns func(int64) string) string {
+	name := "operations of " + l.Group
+	if len(l.Ranks) == 2 {
+		name = "the link of " + l.Ranks[0] + " and " + l.Ranks[1]
+	}
+	return fmt.Sprintf("%s was slow: it cost %s, %.2g %% of the time", name, ns(l.CostNS), 100*l.Share)
+}

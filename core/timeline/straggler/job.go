@@ -1,0 +1,67 @@
+// Package straggler says who was late at operations that ranks execute together, by how much, and what it cost.
+//
+// It is told who entered and left which operation when, on one clock with a bound, and who had to wait for whom. It divides the time of
+// each operation, follows the chain of what nobody waited for back to its beginning, and compares what lies on it with what the others needed for
+// the same. It reads no trace and knows no clock; docs/concepts/stragglers.md has the definitions, and what cannot be known.
+package straggler
+
+// Job is what ranks executed together, on one clock.
+type Job struct {
+	Ranks  []Rank
+	Ops    []Op
+	Events []Event
+	Steps  []string // names; Op.Step is a place in here
+	Work   [][]Work // by rank, ascending by begin and none inside of another: what it did by itself, where that is known
+	Names  []string // of work
+}
+
+// Rank is one that waits and is waited for.
+type Rank struct {
+	ID, Host string
+	Clock    int32 // ranks of one clock have no error between them
+	FirstNS  int64 // when its recording begins
+}
+
+// Op is one execution of an operation by all its members.
+type Op struct {
+	Key        string
+	Class      string // operations of one class do the same: what they need is compared
+	Group      string // communicator
+	Step       int32  // -1: in none
+	Occurrence int
+	Gates      []Gate
+}
+
+// Gate says who had to wait for whom: no receiver leaves before the last giver has entered. They are places in Job.Events.
+type Gate struct{ Givers, Receivers []int32 }
+
+// Event is one rank's part in an operation.
+type Event struct {
+	Rank, Op                   int32
+	EnterNS, LeaveNS           int64
+	EnterBoundNS, LeaveBoundNS int64 // how far off they can be
+}
+
+// Work is something that a rank did by itself.
+type Work struct {
+	Name         int32 // place in Job.Names
+	FromNS, ToNS int64
+}
+
+// Parts is the time of operations, divided. The parts add up to the time between entering and leaving.
+type Parts struct {
+	TransferNS int64 `json:"transfer_ns"`       // all whom it needed were there
+	WaitingNS  int64 `json:"waiting_ns"`        // somebody was late
+	ProfilerNS int64 `json:"profiler_start_ns"` // somebody was not being recorded yet
+	UntoldNS   int64 `json:"cannot_be_told_ns"` // the clocks are not known well enough to tell transfer from waiting
+}
+
+// Total is the time that was divided.
+func (p *Parts) Total() int64 { return p.TransferNS + p.WaitingNS + p.ProfilerNS + p.UntoldNS }
+
+func (p *Parts) add(o Parts) {
+	p.TransferNS += o.TransferNS
+	p.WaitingNS += o.WaitingNS
+	p.ProfilerNS += o.ProfilerNS
+	p.UntoldNS += o.UntoldNS
+}

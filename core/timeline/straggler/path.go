@@ -1,0 +1,113 @@
+package straggler
+
+import (
+	"cmp"
+	"slices"
+)
+
+// lateness is a place of the chain that nobody waited for: a rank that the others waited for at an operation, because it took longer than usual
+// before it, or an operation that took longer than usual when all were there.
+type lateness struct {
+	event    int32 // of the rank that was late, or that left the operation last
+	op       int32
+	transfer bool
+	costNS   int64 // by how much it was later than the middle one of the others, as far as it took longer than usual itself
+	gainNS   int64 // by how much the operation would have begun earlier, were it as fast as usual
+	work     int32 // what took longer than usual, place in Job.Names; -1 unknown
+	givers   []int32
+}
+
+// walk follows the chain of what nobody waited for from the end of the job to its beginning: from the rank that leaves last to the one that it
+// waited for, to what that one did before, and so on.
+func (j *Job) walk(gate []passage, before []int32, m *measures, usual map[string]int64) (out []lateness) {
+	if len(j.Events) == 0 {
+		return nil
+	}
+	at := int32(0)
+	for i := range j.Events {
+		if j.Events[i].LeaveNS > j.Events[at].LeaveNS {
+			at = int32(i)
+		}
+	}
+	seen := make([]bool, len(j.Events))
+	for at >= 0 && !seen[at] {
+		seen[at] = true
+		x, p := &j.Events[at], &gate[at]
+		last := at
+		if p.last >= 0 && p.last != at && j.Events[p.last].EnterNS > x.EnterNS {
+			last = p.last
+		}
+		if over := j.transferOf(at, p) - usual[j.Ops[x.Op].Class]; over > x.LeaveBoundNS+j.Events[last].EnterBoundNS && p.last >= 0 {
+			out = append(out, lateness{event: at, op: x.Op, transfer: true, costNS: over, gainNS: over, work: between, givers: p.givers})
+		}
+		if last != at {
+			seen[last] = true
+		}
+		if p.last == last {
+			enter := j.Events[last].EnterNS
+			excess, work := m.excess(last)
+			if lead := enter - p.second; p.told(enter) && excess > 0 {
+				out = append(out, lateness{
+					event: last, op: x.Op, costNS: max(min(excess, p.marginNS-p.boundNS), 0), gainNS: max(min(excess, lead-p.boundNS), 0), work: work, givers: p.givers,
+				})
+			}
+		}
+		at = before[last]
+	}
+	return out
+}
+
+// transferOf is how long an operation took for an event after all were there.
+func (j *Job) transferOf(e int32, p *passage) int64 {
+	x := &j.Events[e]
+	from := x.EnterNS
+	if p.last >= 0 {
+		from = max(from, j.Events[p.last].EnterNS)
+	}
+	return max(x.LeaveNS-from, 0)
+}
+
+// usualTransfers is the median of that for each class.
+func (j *Job) usualTransfers(gate []passage) map[string]int64 {
+	all := map[string][]int64{}
+	for e := range j.Events {
+		class := j.Ops[j.Events[e].Op].Class
+		all[class] = append(all[class], j.transferOf(int32(e), &gate[e]))
+	}
+	out := map[string]int64{}
+	for class, list := range all {
+		slices.Sort(list)
+		out[class] = list[len(list)/2]
+	}
+	return out
+}
+
+// link is two ranks, or one communicator of more, that exchanged something.
+type link struct {
+	a, b  int32 // ranks, ascending; b -1: a communicator
+	group string
+}
+
+// linkOf is the link of an operation.
+func (j *Job) linkOf(op int32) link {
+	first, second := int32(-1), int32(-1)
+	for _, g := range j.Ops[op].Gates {
+		for _, list := range [2][]int32{g.Givers, g.Receivers} {
+			for _, e := range list {
+				switch r := j.Events[e].Rank; {
+				case first < 0 || r == first:
+					first = r
+				case second < 0 || r == second:
+					second = r
+				default:
+					return link{-1, -1, j.Ops[op].Group}
+				}
+			}
+		}
+	}
+	return link{min(first, second), max(first, second), ""}
+}
+
+func (l link) compare(o link) int {
+	return cmp.Or(cmp.Compare(l.a, o.a), cmp.Compare(l.b, o.b), cmp.Compare(l.group, o.group))
+}

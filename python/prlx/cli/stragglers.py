@@ -1,0 +1,168 @@
+"""``prlx stragglers``: who was late, by how much, and what it cost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from .._errors import UsageError
+from .._units import format_count, format_ns
+from . import _options as options
+from ._command import Command, Option, Positional
+from ._parser import given
+from ._render import Column, clean, table
+
+if TYPE_CHECKING:
+    import argparse
+
+    from .._stragglers import Stragglers
+    from ._ui import UI
+
+FAILED = 1
+INCONCLUSIVE = 5
+_RANKS = (
+    Column("rank"),
+    Column("host", shrinks=True),
+    Column("cost", right=True),
+    Column("of the time", right=True),
+    Column("gain", right=True),
+    Column("last", right=True),
+    Column("steps", right=True),
+    Column("waited", right=True),
+    Column("what took longer", shrinks=True),
+)
+_STEPS = (Column("step"), Column("rank"), Column("cost", right=True), Column("what took longer", shrinks=True))
+_LINKS = (Column("slow link", shrinks=True), Column("cost", right=True), Column("of the time", right=True))
+_GROUPS = (
+    Column("communicator", shrinks=True),
+    Column("operations", right=True),
+    Column("transfer", right=True),
+    Column("waiting", right=True),
+    Column("profiler start", right=True),
+    Column("cannot be told", right=True),
+)
+_SHOWN = 10
+_GATE = re.compile(r"rank-loss\s*>\s*(\d+(?:\.\d+)?)\s*%")
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Say who was late; exit code 1 where ``--fail-on`` is met, 5 when nothing could be judged."""
+    from .. import _stragglers
+
+    most = _limit(values.fail_on)
+    found = _stragglers.run(
+        _stragglers.request(values.input, **given(values, _stragglers.request)), progress=ui.progress
+    )
+    if ui.json:
+        ui.emit(found.document)
+    else:
+        ui.show(_render(found, ui))
+    for note in found.notes:
+        ui.say(clean(note))
+    for warning in found.warnings:
+        ui.warn(clean(warning))
+    if most is not None:
+        over = [rank for rank in found.blamed if 100 * rank.share > most]
+        for rank in over:
+            ui.warn(f"{clean(rank.id)} cost {100 * rank.share:.2f} % of the time, more than {most:g} %")
+        if over:
+            return FAILED
+    return INCONCLUSIVE if found.status == "inconclusive" else 0
+
+
+def _limit(text: str | None) -> float | None:
+    """The percentage of a gate such as ``rank-loss>5%``."""
+    if text is None:
+        return None
+    found = _GATE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"--fail-on is {text!r}, expected rank-loss>PERCENT%", hint="such as --fail-on 'rank-loss>5%'")
+    return float(found[1])
+
+
+def _render(found: Stragglers, ui: UI) -> Iterator[str]:
+    yield ui.out.style(clean(found.verdict), {"blamed": "red", "nobody": "green"}.get(found.status, "yellow"), "bold")
+    if not found.operations:
+        return
+    all_ranks = ui.verbose or len(found.ranks) <= _SHOWN
+    rows = [
+        (
+            rank.id,
+            rank.host if rank.host != rank.id else "",
+            format_ns(rank.cost_ns),
+            f"{100 * rank.share:.2f} %",
+            format_ns(rank.gain_ns),
+            f"{format_count(rank.last)} of {format_count(rank.operations)}",
+            str(rank.steps) if rank.steps else "",
+            format_ns(rank.document["time"]["waiting_ns"]),
+            rank.cause,
+        )
+        for rank in (found.ranks if all_ranks else found.ranks[:_SHOWN])
+    ]
+    yield ""
+    yield from table(ui.out, _RANKS, rows)
+    if not all_ranks:
+        yield f"{len(found.ranks) - _SHOWN} more; -v shows all"
+    yield from _details(found, ui)
+
+
+def _details(found: Stragglers, ui: UI) -> Iterator[str]:
+    links = [
+        (" and ".join(row["ranks"]) or row["group"], format_ns(row["cost_ns"]), f"{100 * row['share']:.2f} %")
+        for row in found.links
+        if row["blamed"] or ui.verbose
+    ]
+    late = sorted((row for row in found.steps if row["critical"]), key=lambda row: -row["cost_ns"])
+    steps = [
+        (row["name"], row["critical"], format_ns(row["cost_ns"]), row["cause"])
+        for row in late[: _SHOWN if ui.verbose else 3]
+    ]
+    parts = ("transfer_ns", "waiting_ns", "profiler_start_ns", "cannot_be_told_ns")
+    groups = [
+        (row["group"], format_count(row["operations"]), *(format_ns(row["time"][part]) for part in parts))
+        for row in found.document["groups"]
+    ]
+    groups = groups if ui.verbose else groups[:3]
+    for columns, rows in ((_LINKS, links), (_STEPS, steps), (_GROUPS, groups)):
+        if rows:
+            yield ""
+            yield from table(ui.out, columns, rows)
+
+
+COMMAND = Command(
+    name="stragglers",
+    run=run,
+    examples=(
+        ("prlx stragglers traces/", "traces of all ranks; their clocks are related on the way"),
+        ("prlx stragglers merged.json.gz --json", "what prlx combine wrote"),
+        ("prlx stragglers traces/ --step 12 --group default_pg", ""),
+        ("prlx stragglers traces/ --fail-on 'rank-loss>5%'", "a gate"),
+    ),
+    positionals=(Positional("INPUT", "traces of all ranks, or one combined trace"),),
+    options=(
+        Option(
+            ("--since",),
+            "seconds from the first operation: what all had left before does not count",
+            takes="number",
+            metavar="S",
+        ),
+        Option(("--step",), "a step that counts, by its name; may be repeated", takes="texts", metavar="NAME"),
+        Option(("--group",), "only communicators with this in their name", metavar="TEXT"),
+        Option(("--fail-on",), "exit code 1 where a rank that is blamed cost more: rank-loss>5%", metavar="GATE"),
+        Option(("--limit",), "single latenesses that the document lists", takes="whole", metavar="N"),
+        Option(("--method",), "how clocks are related: auto, probes, declared, collectives, wall", metavar="METHOD"),
+        *options.CLOCK_FILES,
+        options.ROUND_BOUND,
+        options.SKIP_UNREADABLE,
+        options.SALVAGE,
+        options.WORKERS,
+        options.MEMORY_LIMIT,
+        options.JSON,
+    ),
+    notes=(
+        "exit code 1: --fail-on is met; 5: nothing could be judged.",
+        "cost: by how much later than the others a rank entered, as far as it took longer than usual itself.",
+        "gain: by how much shorter the job would be, were the rank as fast as usual.",
+    ),
+)
