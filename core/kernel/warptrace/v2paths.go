@@ -200,9 +200,9 @@ func (p *v2Paths) readIDs(r *planes, firsts []uint32, n int) error {
 	if sites.wide == nil && sites.high == nil {
 		p.places = sites.low
 	}
-	w := idReader{sites: make([]idSite, len(firsts)-1), values: p.mem.columns[:0]}
+	w := idReader{sites: make([]idSite, len(firsts)-1), events: make([]uint32, len(firsts)-1), values: p.mem.columns[:0]}
 	for i := range w.sites {
-		w.sites[i] = idSite{first: firsts[i], next: firsts[i], end: firsts[i+1]}
+		w.sites[i] = idSite{first: firsts[i], all: firsts[i+1] - firsts[i]}
 	}
 	for i := range p.paths {
 		path := &p.paths[i]
@@ -215,7 +215,7 @@ func (p *v2Paths) readIDs(r *planes, firsts []uint32, n int) error {
 	}
 	p.values, p.mem.columns = w.values, w.values
 	for i := range w.sites {
-		if w.sites[i].next != w.sites[i].end {
+		if w.sites[i].known != w.sites[i].all {
 			return errSymbols
 		}
 	}
@@ -263,6 +263,7 @@ func (h *halves) at(i int) uint32 {
 // idReader is what reading symbols remembers.
 type idReader struct {
 	sites  []idSite
+	events []uint32 // of the path, by site
 	met    []uint32 // sites of the path, in the order in which it meets them
 	path   uint32   // its number plus 1
 	counts [4][256]uint32
@@ -271,9 +272,9 @@ type idReader struct {
 
 // idSite is one site of a block.
 type idSite struct {
-	first, next, end uint32 // of its symbols: the one that was not met yet
-	met              uint32 // the last path that met it
-	count            uint32 // its events in the path
+	first      uint32 // of its symbols
+	known, all uint32 // how many of them were met, and how many there are
+	met        uint32 // the last path that met the site
 }
 
 // read reads the events of one path, from <= i < to; false where one has a symbol that the block does not have.
@@ -290,7 +291,7 @@ func (w *idReader) read(sites, codes halves, ids []uint32, from, to int) bool {
 		if !ok {
 			return false
 		}
-		w.sites[sites.at(e)].count++
+		w.events[sites.at(e)]++
 		ids[e] = id
 	}
 	return true
@@ -301,6 +302,9 @@ func (w *idReader) read(sites, codes halves, ids []uint32, from, to int) bool {
 func (w *idReader) readBytes(sites, codes, high []byte, ids []uint32) bool {
 	all := w.sites
 	codes, ids = codes[:len(sites)], ids[:len(sites)]
+	if high != nil {
+		high = high[:len(sites)]
+	}
 	for e, number := range sites {
 		code := uint32(codes[e])
 		if high != nil {
@@ -310,14 +314,15 @@ func (w *idReader) readBytes(sites, codes, high []byte, ids []uint32) bool {
 			return false
 		}
 		s := &all[number]
-		id := s.first + code - 1
-		if s.met != w.path || id-s.first >= s.next-s.first { // code 0, too
-			var ok bool
-			if id, ok = w.next(uint32(number), code); !ok {
+		if s.met != w.path || code-1 >= s.known { // code 0, too
+			id, ok := w.next(uint32(number), code)
+			if !ok {
 				return false
 			}
+			ids[e] = id
+			continue
 		}
-		ids[e] = id
+		ids[e] = s.first + code - 1
 	}
 	w.count(sites)
 	return true
@@ -338,7 +343,7 @@ func (w *idReader) count(sites []byte) {
 		w.counts[0][number]++
 	}
 	for _, number := range w.met {
-		w.sites[number].count = w.counts[0][number] + w.counts[1][number] + w.counts[2][number] + w.counts[3][number]
+		w.events[number] = w.counts[0][number] + w.counts[1][number] + w.counts[2][number] + w.counts[3][number]
 	}
 }
 
@@ -349,22 +354,20 @@ func (w *idReader) next(number, code uint32) (id uint32, ok bool) {
 	}
 	s := &w.sites[number]
 	if s.met != w.path {
-		s.met, s.count = w.path, 0
+		s.met, w.events[number] = w.path, 0
 		w.met = append(w.met, number)
 	}
 	if code == 0 {
-		s.next++
-		return s.next - 1, s.next <= s.end
+		s.known++
+		return s.first + s.known - 1, s.known <= s.all
 	}
-	id = s.first + code - 1
-	return id, id >= s.first && id < s.next
+	return s.first + code - 1, code <= s.known
 }
 
 // finish makes the columns of the path that was read, and forgets it.
 func (w *idReader) finish() {
 	for _, number := range w.met {
-		s := &w.sites[number]
-		w.values = append(w.values, v2Column{site: number, n: int(s.count)})
+		w.values = append(w.values, v2Column{site: number, n: int(w.events[number])})
 	}
 	w.met = w.met[:0]
 }
