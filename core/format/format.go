@@ -116,7 +116,7 @@ func Of(head []byte) Kind {
 	if bytes.HasPrefix(head, []byte("SQLite format 3\x00")) {
 		return database(head)
 	}
-	if looksLikeText(head) {
+	if LooksLikeText(head) {
 		return ofText(head)
 	}
 	return ofMessages(head)
@@ -133,8 +133,9 @@ func database(head []byte) Kind {
 	return SQLite
 }
 
-// looksLikeText reports whether bytes can be text: valid UTF-8, the last character aside, and no control characters but white space.
-func looksLikeText(head []byte) bool {
+// LooksLikeText reports whether bytes can be text: valid UTF-8, the last character aside, and no control characters but white space. A
+// SnapshotPairs message is not text: it begins with a tag and a length byte below 0x20, or holds the tag 0x08 of its first field.
+func LooksLikeText(head []byte) bool {
 	for i := 0; i < len(head); {
 		c := head[i]
 		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' || c == 0x7f {
@@ -160,7 +161,7 @@ func ofText(head []byte) Kind {
 	if len(text) == 0 {
 		return Text
 	}
-	if text[0] == '{' || text[0] == '[' && !tableHeader(text) {
+	if text[0] == '{' || text[0] == '[' && !TableHeader(text) {
 		return ofJSON(text)
 	}
 	line, _, _ := strings.Cut(string(text[:min(len(text), 4096)]), "\n")
@@ -173,9 +174,10 @@ func ofText(head []byte) Kind {
 	return Text
 }
 
-// tableHeader reports whether text that begins with a bracket is TOML, whose tables begin with a name, and not a JSON list.
-func tableHeader(text []byte) bool {
-	b := bytes.TrimLeft(text, " \t\r\n[")
+// TableHeader reports whether text that begins with a bracket is TOML, whose tables begin with a name ("[nodes.node1]"), and not a JSON
+// list.
+func TableHeader(text []byte) bool {
+	b := bytes.TrimLeft(bytes.TrimPrefix(text, []byte(byteOrderMark)), " \t\r\n[")
 	return len(b) > 0 && (b[0] == '"' || b[0] == '\'' || b[0] == '_' || b[0] >= 'a' && b[0] <= 'z' || b[0] >= 'A' && b[0] <= 'Z')
 }
 

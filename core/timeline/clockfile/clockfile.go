@@ -11,7 +11,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -97,13 +96,13 @@ func Read(ctx context.Context, src *file.Source) (*File, error) {
 	switch {
 	case len(head) == 0:
 		return nil, fault.Formatf(src.Path(), 0, "is empty").WithHint(Expected)
-	case !looksLikeText(head):
+	case !format.LooksLikeText(head):
 		err = f.readProto(ctx, src)
 	default:
 		switch c := firstByte(head); {
 		case c == 0:
 			return nil, fault.Formatf(src.Path(), 0, "the file holds only white space").WithHint(Expected)
-		case c == '{', c == '[' && !tableHeader(head):
+		case c == '{', c == '[' && !format.TableHeader(head):
 			err = f.readJSON(ctx, src, c == '[')
 		default:
 			err = f.readTOML(ctx, src)
@@ -113,35 +112,6 @@ func Read(ctx context.Context, src *file.Source) (*File, error) {
 		return nil, err
 	}
 	return f, nil
-}
-
-// looksLikeText reports whether the head of a file can be text: valid UTF-8 (a rune cut at the end aside) and no control
-// characters but white space. A SnapshotPairs message begins with a tag and a length byte below 0x20 that is not white space,
-// or contains the tag 0x08 of its first field.
-func looksLikeText(head []byte) bool {
-	for i := 0; i < len(head); {
-		c := head[i]
-		if c < 0x20 && c != '\n' && c != '\r' && c != '\t' || c == 0x7f {
-			return false
-		}
-		if c < utf8.RuneSelf {
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRune(head[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i+utf8.UTFMax > len(head) && !utf8.FullRune(head[i:])
-		}
-		i += n
-	}
-	return true
-}
-
-// tableHeader reports whether text that begins with a bracket is TOML, whose tables begin with a name ("[nodes.node1]"), and not a
-// JSON array of records.
-func tableHeader(head []byte) bool {
-	b := bytes.TrimLeft(bytes.TrimPrefix(head, []byte("\xef\xbb\xbf")), " \t\r\n[")
-	return len(b) > 0 && (b[0] == '"' || b[0] == '\'' || b[0] == '_' || b[0] >= 'a' && b[0] <= 'z' || b[0] >= 'A' && b[0] <= 'Z')
 }
 
 func firstByte(head []byte) byte {
