@@ -117,7 +117,8 @@ def test_ranks_within_clocks_find_the_prober_of_their_host_by_its_name(tmp_path:
     hosts = [0, 0, 1, 1]
     ran = known.run(interpreter("jax"), "clocks", tmp_path / "log", tmp_path, hosts)
     measured = [answer["probes"] is not None for answer in ran.answers]
-    assert sorted([measured[:2].count(True), measured[2:].count(True)]) == [1, 1]
+    assert any(measured[:2])  # the second takes over where the first ends before it
+    assert any(measured[2:])
     raw = [next((tmp_path / "log" / f"rank{rank}").rglob("*.xplane.pb")) for rank in range(4)]
     probes = sorted((tmp_path / "log").glob("probes_node*.jsonl"))
     combined = prlx.combine_traces(raw, probes=probes, output=tmp_path / "out", progress=False)
