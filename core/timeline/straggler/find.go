@@ -133,10 +133,10 @@ func (f *finder) divide() {
 		r.Time.add(parts)
 		f.doc.Time.add(parts)
 		if p.last >= 0 && p.told(j.Events[p.last].EnterNS) {
-			f.told[x.Op] = true
-			if p.last == int32(e) {
-				r.Last++
+			if !f.told[x.Op] {
+				f.ranks[j.Events[p.last].Rank].Last++
 			}
+			f.told[x.Op] = true
 		}
 		o := &j.Ops[x.Op]
 		g := groups[o.Group]

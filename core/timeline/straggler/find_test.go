@@ -16,6 +16,7 @@ type scene struct {
 	boundNS      int64
 	skewNS       int64 // clocks are off by up to so much; no more than the bound where it is true
 	startsApart  int64
+	noRing       bool
 	rng          *rand.Rand
 
 	slow func(rank, step, segment int) int64 // what a rank needs longer before an operation
@@ -65,6 +66,9 @@ func (s *scene) job() *Job {
 				at[r] = left
 			}
 			j.Ops[op].Gates = []Gate{{all, all}}
+		}
+		if s.noRing {
+			continue
 		}
 		enter, leave := slices.Clone(at), slices.Clone(at)
 		for r := range at {
@@ -255,5 +259,19 @@ func TestTheTimeOfOperationsAddsUp(t *testing.T) {
 	}
 	if d.Time.Total() != want || sums != d.Time {
 		t.Errorf("%d ns were divided into %+v, by rank %+v", want, d.Time, sums)
+	}
+}
+
+// BenchmarkManyRanks looks at 2,000 operations of 1,024 ranks.
+func BenchmarkManyRanks(b *testing.B) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	s := &scene{ranks: 1024, boundNS: 20e3, skewNS: 20e3, rng: rng, noRing: true}
+	s.steps = 500
+	j := s.job()
+	b.ResetTimer()
+	for range b.N {
+		if d, err := Find(j, Options{Worst: 20}); err != nil || len(d.Ranks) != 1024 {
+			b.Fatal(err)
+		}
 	}
 }

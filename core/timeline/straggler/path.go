@@ -29,10 +29,22 @@ func (j *Job) walk(gate []passage, before []int32, m *measures, usual map[string
 			at = int32(i)
 		}
 	}
+	opened := make([]int32, len(j.Events)) // one of those that waited for it; -1: nobody did
+	for i := range opened {
+		opened[i] = -1
+	}
+	for i := range gate {
+		if last := gate[i].last; last >= 0 {
+			opened[last] = int32(i)
+		}
+	}
 	seen := make([]bool, len(j.Events))
 	for at >= 0 && !seen[at] {
 		seen[at] = true
 		x, p := &j.Events[at], &gate[at]
+		if p.last < 0 && opened[at] >= 0 { // it waited for nobody, and others for it
+			p = &gate[opened[at]]
+		}
 		last := at
 		if p.last >= 0 && p.last != at && j.Events[p.last].EnterNS > x.EnterNS {
 			last = p.last
@@ -43,12 +55,15 @@ func (j *Job) walk(gate []passage, before []int32, m *measures, usual map[string
 		if last != at {
 			seen[last] = true
 		}
-		if p.last == last {
-			enter := j.Events[last].EnterNS
-			excess, work := m.excess(last)
-			if lead := enter - p.second; p.told(enter) && excess > 0 {
+		lead, margin, bound := j.Events[last].EnterNS-p.second, p.marginNS, p.boundNS
+		if p.last >= 0 && p.last != last { // it entered after those whom it needed: they had nothing to wait for, and what they gave had
+			lead, bound = x.EnterNS-j.Events[p.last].EnterNS, j.between(at, p.last)
+			margin = lead
+		}
+		if p.last >= 0 && lead > bound {
+			if excess, work := m.excess(last); excess > 0 {
 				out = append(out, lateness{
-					event: last, op: x.Op, costNS: max(min(excess, p.marginNS-p.boundNS), 0), gainNS: max(min(excess, lead-p.boundNS), 0), work: work, givers: p.givers,
+					event: last, op: x.Op, costNS: max(min(excess, margin-bound), 0), gainNS: max(min(excess, lead-bound), 0), work: work, givers: p.givers,
 				})
 			}
 		}
