@@ -237,7 +237,9 @@ func (r *reader) found() *Found {
 	}
 	r.addCondensed(device)
 	for process := range r.launchers {
-		byHost[process] = byHost[process] // those whose work is all condensed, too
+		if _, more := byHost[process]; !more { // all of its work was condensed
+			byHost[process] = nil
+		}
 	}
 	for _, process := range slices.Sorted(maps.Keys(byHost)) {
 		r.waited(process, byHost[process], device)
