@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import sys
@@ -40,7 +41,7 @@ def test_every_option_is_in_the_help(prlx, name):
 def test_every_example_is_a_command_line_that_parses(name):
     command = _table.load(name)
     for line, _ in command.examples:
-        typed = line.split("|")[0].split(">")[0].removeprefix('eval "$(').removesuffix(')"')
+        typed = re.split(r" [|>] ", line)[0].removeprefix('eval "$(').removesuffix(')"')
         words = [word for word in shlex.split(typed) if "=" not in word or word[:1] != "P"]
         assert words[:2] == ["prlx", name]
         _parser.parse(command, words[2:])

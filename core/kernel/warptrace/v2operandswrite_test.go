@@ -47,7 +47,7 @@ func TestACostThatIsCutShortIsNoLess(t *testing.T) {
 		}
 	}
 	if short < 100 {
-		t.Errorf("%d were cut short, which is no test", short)
+		t.Errorf("%d were cut short, which tests nothing", short)
 	}
 }
 

@@ -26,7 +26,7 @@ type kind struct {
 	from, to string
 }
 
-// between is the name of what is no work that is known.
+// between is the name of what is not known to be work.
 const between = int32(-1)
 
 func (j *Job) measure(before []int32) *measures {

@@ -40,7 +40,7 @@ _GROUPS = (
     Column("transfer", right=True),
     Column("waiting", right=True),
     Column("profiler start", right=True),
-    Column("cannot be told", right=True),
+    Column("unknown", right=True),
 )
 _SHOWN = 10
 _GATE = re.compile(r"rank-loss\s*>\s*(\d+(?:\.\d+)?)\s*%")
@@ -134,7 +134,7 @@ COMMAND = Command(
     name="stragglers",
     run=run,
     examples=(
-        ("prlx stragglers traces/", "traces of all ranks; their clocks are related on the way"),
+        ("prlx stragglers traces/", "traces of all ranks, put on one clock first"),
         ("prlx stragglers merged.json.gz --json", "what prlx combine wrote"),
         ("prlx stragglers traces/ --step 12 --group default_pg", ""),
         ("prlx stragglers traces/ --fail-on 'rank-loss>5%'", "a gate"),
