@@ -3,6 +3,7 @@ package warptrace
 import (
 	"bytes"
 	"context"
+	"os"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file"
@@ -96,6 +97,50 @@ func BenchmarkV2Write(b *testing.B) {
 	for b.Loop() {
 		n := len(structuredFile(b, warps, benchEvents, 0))
 		b.ReportMetric(float64(warps*benchEvents*v1EventBytes)/float64(n), "x-smaller")
+	}
+}
+
+// BenchmarkV2WriteAgain writes the warps of a recording, PRLX_BENCH_A, with operands by column and, as before major version 4, without.
+func BenchmarkV2WriteAgain(b *testing.B) {
+	from := openV2Bytes(b, structuredFile(b, benchWarps(), benchEvents, 0))
+	if path := os.Getenv("PRLX_BENCH_A"); path != "" {
+		var err error
+		if from, err = OpenPath(b.Context(), path); err != nil {
+			b.Fatal(err)
+		}
+	}
+	index, err := from.Index(b.Context())
+	if err != nil {
+		b.Fatal(err)
+	}
+	warps := make([]Warp, len(index))
+	for i := range index {
+		if err := from.ReadWarp(b.Context(), index[i].Warp, &warps[i]); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for name, columns := range map[string]bool{"columns": true, "sections": false} {
+		b.Run(name, func(b *testing.B) {
+			begun := cpuTime()
+			for b.Loop() {
+				var out bytes.Buffer
+				w, err := CreateV2(&out, *from.Header(), from.Sites(), V2Options{})
+				if err != nil {
+					b.Fatal(err)
+				}
+				w.columns = w.columns && columns
+				for i := range warps {
+					if err := w.Append(&warps[i]); err != nil {
+						b.Fatal(err)
+					}
+				}
+				if err := w.Close(); err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(float64(out.Len()), "bytes")
+			}
+			b.ReportMetric(float64(cpuTime()-begun)/1e6/float64(b.N), "cpu-ms/op")
+		})
 	}
 }
 
