@@ -31,10 +31,15 @@ import (
 type skewed struct {
 	zero, offset int64
 	drift        float64 // parts of one
+	steps, by    int64   // when it steps, on the machine's clock, and by how much; 0: never
 }
 
 func (c skewed) shown(ns int64) int64 {
-	return ns + c.offset + int64(math.Round(c.drift*float64(ns-c.zero)))
+	shown := ns + c.offset + int64(math.Round(c.drift*float64(ns-c.zero)))
+	if c.steps > 0 && ns >= c.steps {
+		shown += c.by
+	}
+	return shown
 }
 
 // TestProberProcess is what the processes of the other tests run.
@@ -70,7 +75,7 @@ func TestProberProcess(t *testing.T) {
 	if os.Getenv("PROBER_KERNEL") == "" {
 		socket.WithoutKernelStamps()
 	}
-	c := skewed{number("ZERO"), number("OFFSET"), float64(number("DRIFT")) / 1e9}
+	c := skewed{number("ZERO"), number("OFFSET"), float64(number("DRIFT")) / 1e9, number("STEPS"), number("BY")}
 	socket.Shown = c.shown
 	_, err := probe.Run(job.New(context.Background(), job.Options{}), probe.Request{
 		Peers: peers, Node: &node, Output: os.Getenv("PROBER_OUTPUT"), Duration: time.Duration(number("DURATION")), Rate: float64(number("RATE")),
@@ -90,8 +95,8 @@ type measured struct {
 	cpu            time.Duration // of all processes
 }
 
-// processes runs one prober a peer and holds the solution against the truth. command makes the command of a node; sockets are those that it inherits.
-func processes(t *testing.T, peers []string, sockets []*os.File, kernel bool, command func(node int, program string, arguments ...string) *exec.Cmd) measured {
+// processes runs one prober a peer and holds the solution against the truth. The clock of the stepper, if it is none of them -1, steps. command makes the command of a node; sockets are those that it inherits.
+func processes(t *testing.T, peers []string, sockets []*os.File, kernel bool, stepper int, command func(node int, program string, arguments ...string) *exec.Cmd) measured {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -107,13 +112,16 @@ func processes(t *testing.T, peers []string, sockets []*os.File, kernel bool, co
 	var running []*exec.Cmd
 	zero := time.Now().UnixNano()
 	for i := range peers {
-		clocks[i] = skewed{zero, r.Int63n(4e9) - 2e9, (r.Float64()*2 - 1) * 200e-6}
+		clocks[i] = skewed{zero: zero, offset: r.Int63n(4e9) - 2e9, drift: (r.Float64()*2 - 1) * 200e-6}
+		if i == stepper {
+			clocks[i].steps, clocks[i].by = zero+int64(duration)/2, 2_000_000
+		}
 		drift := int64(clocks[i].drift * 1e9)
 		clocks[i].drift = float64(drift) / 1e9
 		cmd := command(i, program, "-test.run=^TestProberProcess$")
 		for name, value := range map[string]string{
 			"PROCESS": strconv.Itoa(i), "PEERS": strings.Join(peers, ","), "ZERO": fmt.Sprint(zero), "OFFSET": fmt.Sprint(clocks[i].offset), "DRIFT": fmt.Sprint(drift),
-			"OUTPUT": dir, "DURATION": fmt.Sprint(int64(duration)), "RATE": strconv.Itoa(rate), "ID": dir,
+			"STEPS": fmt.Sprint(clocks[i].steps), "BY": fmt.Sprint(clocks[i].by), "OUTPUT": dir, "DURATION": fmt.Sprint(int64(duration)), "RATE": strconv.Itoa(rate), "ID": dir,
 		} {
 			cmd.Env = append(cmd.Env, "PROBER_"+name+"="+value)
 		}
@@ -185,6 +193,11 @@ func (m *measured) judge(t *testing.T, dir string, clocks []skewed) {
 			x := from + (to-from)/500*i
 			// the instant at which this clock showed x
 			at := c.zero + int64(math.Round(float64(x-c.zero-c.offset)/(1+c.drift)))
+			if c.steps > 0 && at >= c.steps {
+				if at -= c.by; at < c.steps { // it never showed x
+					continue
+				}
+			}
 			y, bound, coverage := n.Map.At(x)
 			e := y - ref.shown(at)
 			e = max(e, -e)
@@ -196,8 +209,8 @@ func (m *measured) judge(t *testing.T, dir string, clocks []skewed) {
 				m.errors, m.bounds = append(m.errors, e), append(m.bounds, bound)
 			}
 		}
-		if len(n.Steps) > 0 {
-			t.Errorf("node %d did not step: %+v", n.Node, n.Steps)
+		if stepped := c.steps > 0 || ref.steps > 0; stepped != (len(n.Steps) == 1) {
+			t.Errorf("node %d stepped: %v, found %+v", n.Node, stepped, n.Steps)
 		}
 	}
 	slices.Sort(m.errors)
@@ -213,24 +226,40 @@ func (m *measured) say(t *testing.T, where string) {
 	}
 }
 
+// onLoopback opens a socket for each of so many processes.
+func onLoopback(t *testing.T, count int) (peers []string, sockets []*os.File) {
+	t.Helper()
+	for range count {
+		conn := loopback(t, "udp4")
+		f, err := conn.File()
+		if err != nil {
+			t.Fatal(err)
+		}
+		peers, sockets = append(peers, conn.LocalAddr().String()), append(sockets, f)
+		conn.Close()
+		t.Cleanup(func() { f.Close() })
+	}
+	return peers, sockets
+}
+
+func TestAClockThatStepsWhileItIsMeasured(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	for _, kernel := range []bool{true, false} {
+		peers, sockets := onLoopback(t, 3)
+		m := processes(t, peers, sockets, kernel, 2, func(_ int, program string, arguments ...string) *exec.Cmd { return exec.Command(program, arguments...) })
+		m.say(t, fmt.Sprintf("a step, kernel stamps %v", kernel))
+	}
+}
+
 func TestEightProcessesOverLoopbackFindTheTruth(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds")
 	}
 	for _, kernel := range []bool{true, false} {
-		var peers []string
-		var sockets []*os.File
-		for range 8 {
-			conn := loopback(t, "udp4")
-			f, err := conn.File()
-			if err != nil {
-				t.Fatal(err)
-			}
-			peers, sockets = append(peers, conn.LocalAddr().String()), append(sockets, f)
-			conn.Close()
-			defer f.Close()
-		}
-		m := processes(t, peers, sockets, kernel, func(_ int, program string, arguments ...string) *exec.Cmd { return exec.Command(program, arguments...) })
+		peers, sockets := onLoopback(t, 8)
+		m := processes(t, peers, sockets, kernel, -1, func(_ int, program string, arguments ...string) *exec.Cmd { return exec.Command(program, arguments...) })
 		m.say(t, fmt.Sprintf("loopback, kernel stamps %v", kernel))
 	}
 }
@@ -275,7 +304,7 @@ func TestEightProcessesInNetworksOfTheirOwnFindTheTruth(t *testing.T) {
 		peers = append(peers, fmt.Sprintf("10.77.0.%d:47474", i+1))
 	}
 	for _, kernel := range []bool{true, false} {
-		m := processes(t, peers, nil, kernel, func(node int, program string, arguments ...string) *exec.Cmd {
+		m := processes(t, peers, nil, kernel, -1, func(node int, program string, arguments ...string) *exec.Cmd {
 			return exec.Command("ip", append([]string{"netns", "exec", fmt.Sprintf("%s-%d", base, node), program}, arguments...)...)
 		})
 		m.say(t, fmt.Sprintf("network namespaces, kernel stamps %v", kernel))

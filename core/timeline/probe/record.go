@@ -186,9 +186,7 @@ func (r *Recorder) Flush(mono int64) error {
 		n, err := r.f.WriteAt(r.pending.Bytes(), r.size)
 		if err != nil {
 			r.err = fault.FromIO(r.Path(), err)
-			if n > 0 {
-				_ = r.f.Truncate(r.size) // the next flush writes it again
-			}
+			_ = r.f.Truncate(r.size) // a part may be there, whatever the count says; the next flush writes it again
 			return r.err
 		}
 		r.size += int64(n)

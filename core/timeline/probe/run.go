@@ -284,9 +284,12 @@ func (p *plan) measure(j *job.Job, mono func() int64, until int64, doc *Document
 	for _, l := range prober.links {
 		doc.Links = append(doc.Links, LinkDocument{Node: l.node, Name: p.peers[l.node], Sent: l.sent, Answered: l.answered, MinRTTNS: l.minRTT})
 	}
-	p.judge(doc)
+	p.judge(doc, prober.links)
 	if failed != nil {
 		return failed
+	}
+	if doc.Written > 0 { // what the disk did not take is counted, and a warning
+		return nil
 	}
 	return closed
 }
@@ -324,21 +327,23 @@ func (p *plan) listen() (*UDP, error) {
 }
 
 // judge says what a reader of the counts should know.
-func (p *plan) judge(doc *Document) {
+func (p *plan) judge(doc *Document, links []*peer) {
 	warn := func(format string, args ...any) { doc.Warnings = append(doc.Warnings, fmt.Sprintf(format, args...)) }
 	c := doc.Counters
-	var silent []string
-	for _, l := range doc.Links {
-		if l.Sent > 0 && l.Answered == 0 {
+	var silent, unknown []string
+	for i, l := range doc.Links {
+		switch {
+		case !links[i].addr.IsValid():
+			unknown = append(unknown, l.Name)
+		case l.Sent > 0 && l.Answered == 0:
 			silent = append(silent, l.Name)
 		}
 	}
+	if len(unknown) > 0 {
+		warn("%d of %d peers have a name that has no address: %s: nothing was sent to them", len(unknown), len(doc.Links), fewOf(unknown))
+	}
 	if len(silent) > 0 {
-		names := strings.Join(silent[:min(4, len(silent))], ", ")
-		if len(silent) > 4 {
-			names += fmt.Sprintf(" and %d more", len(silent)-4)
-		}
-		warn("%d of %d peers never answered: %s: not running, another key or list of peers, or a firewall that stops UDP", len(silent), len(doc.Links), names)
+		warn("%d of %d peers never answered: %s: not running, another key or list of peers, or a firewall that stops UDP", len(silent), len(doc.Links), fewOf(silent))
 	}
 	if c.Forged > 0 {
 		warn("%d packets were not signed with this job's key: another key, or another job on this port", c.Forged)
@@ -352,6 +357,15 @@ func (p *plan) judge(doc *Document) {
 	if !doc.Kernel {
 		warn("the system does not stamp packets: stamps are the process's own, which are several times less exact")
 	}
+}
+
+// fewOf lists the first names of a list.
+func fewOf(list []string) string {
+	const most = 4
+	if len(list) > most {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:most], ", "), len(list)-most)
+	}
+	return strings.Join(list, ", ")
 }
 
 // names resolves the names of peers beside the loop: one may get an address only when its machine has started.
