@@ -12,6 +12,10 @@ type Stamp struct {
 	T4       int64 // Src receives it
 }
 
+// LongestTrip is what the round trip took at most: an answer may be sent a while after the probe arrived, and two clocks, which differ by less
+// than 1000 ppm, take that for different times.
+func (s Stamp) LongestTrip() int64 { return (s.T4 - s.T1) - (s.T3 - s.T2) + (s.T3-s.T2)/1000 }
+
 func (f *File) stamp(b []byte) error {
 	var s Stamp
 	have := 0

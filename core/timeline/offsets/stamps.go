@@ -125,7 +125,7 @@ func (g *Graph) AddStamps(stamps []clockfile.Stamp) {
 			dropped[k]++
 			continue
 		}
-		if count[k]++; count[k] == 1 || surely(s) < surely(best[k]) {
+		if count[k]++; count[k] == 1 || s.LongestTrip() < best[k].LongestTrip() {
 			best[k] = s
 		}
 	}
@@ -138,8 +138,8 @@ func (g *Graph) AddStamps(stamps []clockfile.Stamp) {
 			theta, x = -theta, s.T2
 		}
 		e.around(x, theta)
-		if e.probes == 0 || surely(s) < e.trip.surely {
-			e.trip = trip{rtt: rtt(s), held: s.T3 - s.T2, surely: surely(s)}
+		if e.probes == 0 || s.LongestTrip() < e.trip.surely {
+			e.trip = trip{rtt: rtt(s), held: s.T3 - s.T2, surely: s.LongestTrip()}
 			if s.Src != k.a {
 				e.trip.held = -e.trip.held
 			}
@@ -180,19 +180,12 @@ const (
 
 // plausible: both clocks ran forward and the packets did not travel back in time, as far as clocks of different rates tell.
 func plausible(s clockfile.Stamp) bool {
-	return s.Src != s.Dst && s.T1 > 0 && s.T2 > 0 && s.T3 < maxInstant && s.T4 < maxInstant && s.T3 >= s.T2 && s.T4 >= s.T1 && surely(s) >= 0 &&
+	return s.Src != s.Dst && s.T1 > 0 && s.T2 > 0 && s.T3 < maxInstant && s.T4 < maxInstant && s.T3 >= s.T2 && s.T4 >= s.T1 && s.LongestTrip() >= 0 &&
 		s.T2-s.T1 < maxOffset && s.T2-s.T1 > -maxOffset && s.T3-s.T4 < maxOffset && s.T3-s.T4 > -maxOffset
 }
 
 // rtt is the round trip if both clocks run equally fast.
 func rtt(s clockfile.Stamp) int64 { return (s.T4 - s.T1) - (s.T3 - s.T2) }
-
-// surely is what the round trip took at most: a prober may answer a while after a packet arrived, and the two clocks take that for
-// different times.
-func surely(s clockfile.Stamp) int64 { return rtt(s) + (s.T3-s.T2)/mostDrift }
-
-// mostDrift: two clocks differ by a part in so many, 1000 ppm.
-const mostDrift = 1000
 
 // trip is the fastest round trip of an edge.
 type trip struct {
