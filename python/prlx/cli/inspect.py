@@ -257,7 +257,7 @@ def _recording(recording: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, s
         ]
         found += [
             ("capacity", f"{h['events_per_warp']:,} events per warp" if h["events_per_warp"] else "no limit"),
-            ("rings", " and ".join(rings) + " a warp" if rings else ""),
+            ("rings", " and ".join(rings) + " per warp" if rings else ""),
             ("name hash", h["kernel_hash"]),
             ("module", h.get("module_hash") or ""),
             ("arguments", h.get("argument_digest") or ""),
