@@ -10,7 +10,8 @@ import (
 	"unsafe"
 )
 
-// batch is a socket whose packets the kernel stamps. Go's poller does not know it, or it would wake a thread for every packet.
+// batch is a socket whose packets the kernel stamps. Go's poller does not know it, or it would wake a thread for every packet. What never
+// blocks is called without telling Go's scheduler, which would wake others up to take over.
 type batch struct {
 	fd       int
 	v4       bool // the socket takes IPv4 addresses only
@@ -71,7 +72,7 @@ func (b *batch) send(to netip.AddrPort, packet []byte) (id uint64, err error) {
 	var name syscall.RawSockaddrInet6
 	length := putAddress(&name, to, b.v4)
 	before := time.Now().UnixNano()
-	_, _, failed := syscall.Syscall6(syscall.SYS_SENDTO, uintptr(b.fd), uintptr(unsafe.Pointer(&packet[0])), uintptr(len(packet)), syscall.MSG_DONTWAIT,
+	_, _, failed := syscall.RawSyscall6(syscall.SYS_SENDTO, uintptr(b.fd), uintptr(unsafe.Pointer(&packet[0])), uintptr(len(packet)), syscall.MSG_DONTWAIT,
 		uintptr(unsafe.Pointer(&name)), uintptr(length))
 	switch {
 	case failed != 0: // nobody knows whether it was counted
@@ -171,7 +172,7 @@ func (b *batch) read(flags uintptr) int {
 		h.SetControllen(controlSize)
 	}
 	for {
-		n, _, failed := syscall.Syscall6(syscall.SYS_RECVMMSG, uintptr(b.fd), uintptr(unsafe.Pointer(&b.messages[0])), batchSize, flags|syscall.MSG_DONTWAIT, 0, 0)
+		n, _, failed := syscall.RawSyscall6(syscall.SYS_RECVMMSG, uintptr(b.fd), uintptr(unsafe.Pointer(&b.messages[0])), batchSize, flags|syscall.MSG_DONTWAIT, 0, 0)
 		switch failed {
 		case 0:
 			return int(n)

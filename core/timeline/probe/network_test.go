@@ -345,6 +345,7 @@ type outcome struct {
 	errors    []int64 // ascending, outside of steps
 	bounds    []int64 // of nodes, the median of each
 	link      int64   // the median of the links' bounds: half a smallest round trip
+	least     int64   // of the node that is farthest from the reference: the bound that packets without any queue would give
 	beyond    int     // errors beyond their bound
 	worst     int64   // by how much
 	instants  int
@@ -380,6 +381,7 @@ func (n *network) outcome(t testing.TB, opt offsets.Options) outcome {
 	if len(halves) > 0 {
 		o.link = halves[len(halves)/2]
 	}
+	o.least = slices.Max(n.shortest(s.Reference))
 	for _, p := range n.paths {
 		o.asymmetry = max(o.asymmetry, p.extra/2)
 	}
@@ -421,6 +423,27 @@ func (n *network) outcome(t testing.TB, opt offsets.Options) outcome {
 	slices.Sort(o.errors)
 	slices.Sort(o.bounds)
 	return o
+}
+
+// shortest returns, by node, the sum of half round trips on the shortest way from a node over others that live to the end: differences of single
+// links say no more. 0 for nodes that do not, or that cannot be reached.
+func (n *network) shortest(from int) []int64 {
+	out := make([]int64, len(n.nodes))
+	lives := func(i int) bool { return !n.nodes[i].dead && n.nodes[i].diesAt == 0 }
+	for changed := true; changed; {
+		changed = false
+		for k, p := range n.paths {
+			a, b := k[0], k[1]
+			if b == from || !lives(a) || !lives(b) || a != from && out[a] == 0 {
+				continue
+			}
+			back := n.paths[[2]int{b, a}]
+			if d := out[a] + (p.delay+p.extra+back.delay+back.extra)/2; out[b] == 0 || d < out[b] {
+				out[b], changed = d, true
+			}
+		}
+	}
+	return out
 }
 
 // seen reports whether a prober was there to see what the clock did: not before it started, and not beyond a step for which it had less than

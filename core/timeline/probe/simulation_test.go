@@ -51,7 +51,7 @@ func condition(seed int64, nodes, seconds int) conditions {
 // simulate runs seeds and holds every run against the truth. How exact they are is logged, over all of them.
 func simulate(t *testing.T, list []int64, nodes, seconds int) {
 	t.Helper()
-	var symmetric, kernel, other, ratios []float64
+	var symmetric, kernel, other, ratios, least []float64
 	for _, seed := range list {
 		c := condition(seed, nodes, seconds)
 		net := newNetwork(seed, c)
@@ -59,7 +59,7 @@ func simulate(t *testing.T, list []int64, nodes, seconds int) {
 		o := net.outcome(t, offsets.Options{})
 		p50 := o.errors[len(o.errors)/2]
 		ratio := float64(o.bounds[len(o.bounds)-1]) / float64(max(1, o.link))
-		ratios = append(ratios, ratio)
+		ratios, least = append(ratios, ratio), append(least, float64(o.least)/float64(max(1, o.link)))
 		if o.beyond > 0 {
 			t.Errorf("seed %d: %d of %d errors are beyond their bound, by up to %d ns", seed, o.beyond, o.instants, o.worst)
 		}
@@ -88,8 +88,8 @@ func simulate(t *testing.T, list []int64, nodes, seconds int) {
 				o.bounds[len(o.bounds)/2], o.bounds[len(o.bounds)-1], o.link, o.stamps, o.counters)
 		}
 	}
-	t.Logf("%d runs of %d nodes: error p50 of runs on symmetric paths, ns: median %.0f, worst %.0f (with kernel stamps %.0f, %.0f); asymmetric: median %.0f; largest bound over the median link's: median %.2f, worst %.2f", len(list), nodes,
-		quantile(symmetric, 0.5), quantile(symmetric, 1), quantile(kernel, 0.5), quantile(kernel, 1), quantile(other, 0.5), quantile(ratios, 0.5), quantile(ratios, 1))
+	t.Logf("%d runs of %d nodes: error p50 of runs on symmetric paths, ns: median %.0f, worst %.0f (with kernel stamps %.0f, %.0f); asymmetric: median %.0f; largest bound over the median link's: median %.2f, worst %.2f; without any queue it would be %.2f and %.2f", len(list), nodes,
+		quantile(symmetric, 0.5), quantile(symmetric, 1), quantile(kernel, 0.5), quantile(kernel, 1), quantile(other, 0.5), quantile(ratios, 0.5), quantile(ratios, 1), quantile(least, 0.5), quantile(least, 1))
 }
 
 func quantile(v []float64, q float64) float64 {
