@@ -93,7 +93,7 @@ class Stragglers(Result):
     def time(self) -> Mapping[str, int]:
         """The time of all ranks in operations, divided.
 
-        The parts add up: ``transfer_ns``, ``waiting_ns``, ``profiler_start_ns`` and ``cannot_be_told_ns``.
+        The parts add up: ``transfer_ns``, ``waiting_ns``, ``profiler_start_ns`` and ``undecided_ns``.
         """
         return dict(self.document["time"])
 

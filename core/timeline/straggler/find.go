@@ -340,7 +340,7 @@ func (d *Document) judge() (status, verdict string) {
 	case d.Time.ProfilerNS*2 > d.Time.Total():
 		return StatusNobody, fmt.Sprintf("nobody was late: %s of %s in operations were waiting for ranks whose recording began later (%s)", said(d.Time.ProfilerNS), said(d.Time.Total()), looked)
 	case d.Operations.Told*10 < d.Operations.Count:
-		return StatusInconclusive, "it is unknown who was late: " + looked
+		return StatusInconclusive, "who was late cannot be determined: " + looked
 	}
 	return StatusNobody, "nobody was late more often than chance explains (" + looked + ")"
 }

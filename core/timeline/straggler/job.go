@@ -53,7 +53,7 @@ type Parts struct {
 	TransferNS int64 `json:"transfer_ns"`       // all whom it needed were there
 	WaitingNS  int64 `json:"waiting_ns"`        // somebody was late
 	ProfilerNS int64 `json:"profiler_start_ns"` // somebody was not being recorded yet
-	UntoldNS   int64 `json:"cannot_be_told_ns"` // the clocks are not known well enough to tell transfer from waiting
+	UntoldNS   int64 `json:"undecided_ns"`      // the clocks are not known well enough to tell transfer from waiting
 }
 
 // Total is the time that was divided.

@@ -26,7 +26,7 @@ type kind struct {
 	from, to string
 }
 
-// between is the name of what is not known to be work.
+// between is the name of the time in which nothing is known to have run.
 const between = int32(-1)
 
 func (j *Job) measure(before []int32) *measures {

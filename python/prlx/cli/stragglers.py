@@ -40,7 +40,7 @@ _GROUPS = (
     Column("transfer", right=True),
     Column("waiting", right=True),
     Column("profiler start", right=True),
-    Column("unknown", right=True),
+    Column("undecided", right=True),
 )
 _SHOWN = 10
 _GATE = re.compile(r"rank-loss\s*>\s*(\d+(?:\.\d+)?)\s*%")
@@ -118,7 +118,7 @@ def _details(found: Stragglers, ui: UI) -> Iterator[str]:
         (row["name"], row["critical"], format_ns(row["cost_ns"]), row["cause"])
         for row in late[: _SHOWN if ui.verbose else 3]
     ]
-    parts = ("transfer_ns", "waiting_ns", "profiler_start_ns", "cannot_be_told_ns")
+    parts = ("transfer_ns", "waiting_ns", "profiler_start_ns", "undecided_ns")
     groups = [
         (row["group"], format_count(row["operations"]), *(format_ns(row["time"][part]) for part in parts))
         for row in found.document["groups"]
@@ -134,7 +134,7 @@ COMMAND = Command(
     name="stragglers",
     run=run,
     examples=(
-        ("prlx stragglers traces/", "traces of all ranks, put on one clock first"),
+        ("prlx stragglers traces/", "traces of all ranks; their clocks are related on the way"),
         ("prlx stragglers merged.json.gz --json", "what prlx combine wrote"),
         ("prlx stragglers traces/ --step 12 --group default_pg", ""),
         ("prlx stragglers traces/ --fail-on 'rank-loss>5%'", "a gate"),
