@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/source/xspace/xspacetest"
 )
 
 // denseKineto writes the traces of four ranks: one kernel in twenty is an all-reduce with what PyTorch writes beside it.
@@ -64,4 +66,37 @@ func BenchmarkDenseCollectives(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkDenseCollectivesOfXSpace is the same for XSpaces, whose tables stand behind their events: one event in fifty is a collective.
+func BenchmarkDenseCollectivesOfXSpace(b *testing.B) {
+	const events = 100_000
+	_, inputs, offsets := recorded(b, xspacetest.Config{Nodes: 4, GPUs: 2, EventsPerGPU: events, Seed: 5})
+	dir := b.TempDir()
+	for _, method := range []string{MethodWall, MethodProbes, MethodCollectives} {
+		b.Run(method, func(b *testing.B) {
+			begin := processorNS(b)
+			for i := range b.N {
+				r := Request{Inputs: inputs, Method: method, Output: filepath.Join(dir, fmt.Sprint(method, i)), Overwrite: true}
+				if method == MethodProbes {
+					r.Offsets = offsets
+				}
+				doc, _, err := Run(job.New(context.Background(), job.Options{Workers: 1}), r)
+				if err != nil || doc.Collectives.Groups == 0 {
+					b.Fatal(err, doc)
+				}
+			}
+			b.ReportMetric(float64(processorNS(b)-begin)/float64(b.N)/1e6, "cpu-ms/op")
+		})
+	}
+}
+
+// processorNS is the processor time that this process has taken.
+func processorNS(b *testing.B) int64 {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return u.Utime.Nano() + u.Stime.Nano()
 }
