@@ -9,6 +9,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
@@ -144,8 +145,11 @@ func (b *jobBuilder) rank(s collective.Slot) int32 {
 		one := straggler.Rank{ID: b.t.slot(s), Host: n.Host, FirstNS: math.MaxInt64, Clock: int32(p.node)}
 		if n.parts() == 1 {
 			one.Clock = int32(slices.Index(b.t.nodes, b.t.sharedWith(n)))
-		} else if !n.aligned {
-			one.Clock = int32(len(b.t.nodes)) + s.Node
+		} else {
+			one.Clock = b.clockOfPart(s.Node)
+			if n.aligned && p.part < len(n.mark.Nodes) {
+				one.Host = n.mark.Nodes[p.part].Host
+			}
 		}
 		if first, _, ok := n.spanNS(); ok && n.parts() == 1 {
 			one.FirstNS, _, _ = n.Clocks.Wall.At(first)
@@ -154,6 +158,32 @@ func (b *jobBuilder) rank(s collective.Slot) int32 {
 		b.ranks[s], b.job.Ranks = r, append(b.job.Ranks, one)
 	}
 	return r
+}
+
+// clockOfPart is the clock of one of the nodes that a trace holds. Where prlx has put them on one clock they have the bounds that were stated
+// then, but for nodes of one host that were moved alike: these shared a clock.
+func (b *jobBuilder) clockOfPart(party int32) int32 {
+	parties := b.t.parties()
+	own := parties[party]
+	n := b.t.nodes[own.node]
+	if n.aligned && own.part < len(n.mark.Nodes) {
+		for i, p := range parties {
+			if p.node == own.node && p.part < len(n.mark.Nodes) && sharedClock(&n.mark.Nodes[p.part], &n.mark.Nodes[own.part]) {
+				party = int32(i)
+				break
+			}
+		}
+	}
+	return int32(len(b.t.nodes)) + party
+}
+
+// sharedClock reports whether a mark shows that two nodes had one clock.
+func sharedClock(x, y *aligned.Node) bool {
+	if x == y {
+		return true
+	}
+	return x.Host != "" && x.Host == y.Host && x.BoundNS != nil && y.BoundNS != nil && *x.BoundNS == *y.BoundNS &&
+		x.OffsetNS == y.OffsetNS && x.DriftPPM == y.DriftPPM && x.Method == y.Method
 }
 
 func (b *jobBuilder) group(g *collective.Group) {

@@ -3,11 +3,13 @@ package combine
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/file/filetest"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -142,5 +144,60 @@ func TestRealSetsAreJudgedOrSaidNotToBe(t *testing.T) {
 			t.Errorf("%s: communicators have %+v, all %+v", name, sum, d.Time)
 		}
 		t.Logf("%s: %s; %s; %+v", name, d.Verdict, d.Clocks, d.Time)
+	}
+}
+
+// TestABoundOutlivesCombining: what the bounds of clocks left undecided is as undecided once the traces are one file.
+func TestABoundOutlivesCombining(t *testing.T) {
+	p4, probes, _ := jax(t, "p4")
+	raw := stragglers(t, StragglersRequest{Request: Request{Inputs: p4, Probes: probes}})
+	for _, name := range []string{"merged.json.gz", "run"} {
+		out := filepath.Join(t.TempDir(), name)
+		if _, _, err := Run(job.New(context.Background(), job.Options{Workers: 2}), Request{Inputs: p4, Probes: probes, Output: out}); err != nil {
+			t.Fatal(err)
+		}
+		inputs := []Input{{Path: out}}
+		if name == "run" {
+			files, err := filepath.Glob(filepath.Join(out, "*.xplane.pb"))
+			if err != nil || len(files) != 4 {
+				t.Fatal(files, err)
+			}
+			inputs = nil
+			for _, f := range files {
+				inputs = append(inputs, Input{Path: f})
+			}
+		}
+		d := stragglers(t, StragglersRequest{Request: Request{Inputs: inputs}})
+		if least := raw.Time.UntoldNS * 95 / 100; raw.Time.UntoldNS == 0 || d.Time.UntoldNS < least || d.Operations.Count != raw.Operations.Count {
+			t.Errorf("%s: %d operations, %d ns undecided; before %d, %d", name, d.Operations.Count, d.Time.UntoldNS, raw.Operations.Count, raw.Time.UntoldNS)
+		}
+	}
+}
+
+func TestNodesOfOneHostThatWereMovedAlikeShareAClock(t *testing.T) {
+	bound, other := int64(40), int64(50)
+	x := aligned.Node{ID: "rank0", Host: "a", Method: "probes", OffsetNS: 7, BoundNS: &bound}
+	for change, c := range map[string]struct {
+		with func(*aligned.Node)
+		want bool
+	}{
+		"nothing":  {func(*aligned.Node) {}, true},
+		"the id":   {func(n *aligned.Node) { n.ID = "rank1" }, true},
+		"host":     {func(n *aligned.Node) { n.Host = "b" }, false},
+		"offset":   {func(n *aligned.Node) { n.OffsetNS = 8 }, false},
+		"drift":    {func(n *aligned.Node) { n.DriftPPM = 1 }, false},
+		"bound":    {func(n *aligned.Node) { n.BoundNS = &other }, false},
+		"no bound": {func(n *aligned.Node) { n.BoundNS = nil }, false},
+		"method":   {func(n *aligned.Node) { n.Method = "declared" }, false},
+	} {
+		y := x
+		c.with(&y)
+		if got := sharedClock(&x, &y); got != c.want {
+			t.Errorf("%s changed: %t", change, got)
+		}
+	}
+	x.Host = ""
+	if y := x; sharedClock(&x, &y) {
+		t.Error("nobody knows the host")
 	}
 }
