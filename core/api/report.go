@@ -15,6 +15,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 // render writes one report of a document.
@@ -37,6 +38,7 @@ type reportRequest struct {
 	Outputs   []outputArg     `json:"outputs"`
 	Overwrite bool            `json:"overwrite"`
 	Root      string          `json:"root"`
+	FailOn    *float64        `json:"fail_on"` // of who was late: as of the operation stragglers
 }
 
 // reportReply says what was written.
@@ -45,7 +47,7 @@ type reportReply struct {
 	writtenReports
 }
 
-// writeReports makes reports of a comparison, or of cycles, that were made before.
+// writeReports makes reports of a comparison, of cycles or of who was late, that were made before.
 func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
 	if len(r.Outputs) == 0 {
 		return nil, fault.Usagef("no output is named")
@@ -57,7 +59,10 @@ func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
 			return nil, err
 		}
 	}
-	kind, render, err := renderer(r.Path, text)
+	if err := checkGate(r.FailOn); err != nil {
+		return nil, err
+	}
+	kind, render, err := renderer(r.Path, text, r.FailOn)
 	if err != nil {
 		return nil, err
 	}
@@ -94,11 +99,11 @@ func readDocument(j *job.Job, path string) ([]byte, error) {
 }
 
 // renderer reads a document and returns what makes reports of it.
-func renderer(path string, text []byte) (reportKind, render, error) {
+func renderer(path string, text []byte, failOn *float64) (reportKind, render, error) {
 	var head struct {
 		Schema string `json:"schema"`
 	}
-	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json or prlx validate --json prints"
+	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json, prlx stragglers --json or prlx validate --json prints"
 	none := reportKind{}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return none, nil, fault.Formatf(path, jsonOffset(err), "is not JSON: %v", err).WithHint(hint)
@@ -124,6 +129,10 @@ func renderer(path string, text []byte) (reportKind, render, error) {
 		doc := new(cycledoc.CompareDocument)
 		err := decodeDocument(path, text, doc)
 		return cycleCompareReports, renderCycleComparison(doc), err
+	case straggler.Schema:
+		doc := new(straggler.Document)
+		err := decodeDocument(path, text, doc)
+		return stragglerReports, renderStragglers(doc, failOn), err
 	case combine.ValidateSchema:
 		doc := new(combine.ValidateDocument)
 		err := decodeDocument(path, text, doc)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
@@ -14,8 +16,14 @@ from ._result import Brief, Card, Result
 from ._units import format_ns
 
 if TYPE_CHECKING:
+    import os
+
     from ._progress import Progress
     from ._request import Path as AnyPath
+
+_GATE = re.compile(r"rank-loss\s*>\s*(\d+(?:\.\d+)?)\s*%")
+FORMATS = {".md": "markdown", ".csv": "csv", ".xml": "junit", ".junit": "junit"}
+"""The reports that are made of a document, by the ending of their name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -136,6 +144,64 @@ class Stragglers(Result):
         """What limits the result, in sentences."""
         return said(self.document.get("warnings"))
 
+    def over(self, fail_on: str) -> tuple[RankCost, ...]:
+        """The ranks that are blamed and cost more than a gate allows.
+
+        Parameters
+        ----------
+        fail_on
+            The gate, such as ``rank-loss>5%``: a part of the time.
+
+        Raises
+        ------
+        UsageError
+            The text is no gate.
+
+        Examples
+        --------
+        >>> prlx.find_stragglers("examples/torch_ranks").over("rank-loss>5%")
+        ()
+        """
+        most = gate(fail_on)
+        return tuple(rank for rank in self.blamed if most is not None and 100 * rank.share > most)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, fail_on: str | None = None) -> Path:
+        """Write the document or a report of it; the ending decides.
+
+        Parameters
+        ----------
+        path
+            ``.json`` the document, ``.md`` Markdown, ``.csv`` a row a rank, ``.xml`` JUnit, ``.html`` the card.
+        overwrite
+            Replace a file that exists.
+        fail_on
+            A gate, such as ``rank-loss>5%``: in JUnit, ranks that met it are failures. Without it nothing fails.
+
+        Raises
+        ------
+        UsageError
+            The ending says no format, or the text is no gate.
+        FileAccessError
+            The file exists and ``overwrite`` was not given.
+
+        Examples
+        --------
+        >>> found = prlx.find_stragglers("examples/torch_ranks")
+        >>> found.save("late.md").name, found.save("late.xml", fail_on="rank-loss>5%").name
+        ('late.md', 'late.xml')
+        """
+        target, most = Path(path), gate(fail_on)
+        if target.suffix in (".json", ".html"):
+            return super().save(target, overwrite=overwrite)
+        if target.suffix not in FORMATS:
+            raise UsageError(
+                "the ending says no format", path=str(target), hint="end it in .json, .html, .md, .csv or .xml"
+            )
+        output = {"format": FORMATS[target.suffix], "path": _request.absolute(target)}
+        asked = {"document": dict(self.document), "outputs": [output], "overwrite": overwrite, "fail_on": most}
+        _core.run("report", asked)
+        return target
+
     def _card(self) -> Card:
         rows = [
             (rank.id, rank.host, format_ns(rank.cost_ns), f"{100 * rank.share:.2f} %", str(rank.last), rank.cause)
@@ -222,6 +288,16 @@ def find_stragglers(
     return run(asked, progress=progress)
 
 
+def gate(text: str | None) -> float | None:
+    """The percentage of a gate such as ``rank-loss>5%``; ``None`` for none."""
+    if text is None:
+        return None
+    found = _GATE.fullmatch(text.strip())
+    if found is None:
+        raise UsageError(f"fail_on is {text!r}, expected rank-loss>PERCENT%", hint="such as --fail-on 'rank-loss>5%'")
+    return float(found[1])
+
+
 def request(
     inputs: Inputs,
     *,
@@ -237,10 +313,13 @@ def request(
     skip_unreadable: bool = False,
     salvage: bool = False,
     limit: int | None = None,
+    fail_on: str | None = None,
+    outputs: Sequence[Mapping[str, str]] = (),
+    overwrite: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
 ) -> dict[str, Any]:
-    """The request of the operation ``stragglers``; arguments as of ``find_stragglers``."""
+    """The request of the operation ``stragglers``; arguments as of ``find_stragglers``, and reports written on the way."""
     defaults = _config.load()
     return {
         "inputs": _request.named(inputs),
@@ -254,6 +333,9 @@ def request(
         "salvage": salvage,
         **_request.limits(workers, memory_limit, defaults),
         "limit": limit,
+        "fail_on": gate(fail_on),
+        "outputs": list(outputs) or None,
+        "overwrite": overwrite,
     }
 
 

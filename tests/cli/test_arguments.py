@@ -48,6 +48,7 @@ ONLY_FLAGS = {
     "the exit code of a command": {"diff strict", "stragglers fail_on"},
     "Result.save takes them": {
         "validate output", "validate overwrite", "diff overwrite", "assert overwrite", "cycles overwrite",
+        "stragglers overwrite",
     },
     "directories are taken for sessions": {"session"},
     "prlx.read_trace(...).events": {"dump_a", "dump_b"},

@@ -43,6 +43,7 @@ COMMAND = Command(
     examples=(
         ("prlx report diff.json -o diff.html", "what prlx diff --json > diff.json saved"),
         ("prlx report diff.json -o - --format github", "printed"),
+        ("prlx report stragglers.json -o stragglers.md", "what prlx stragglers --json saved"),
     ),
     positionals=(Positional("FILE", "what prlx diff --json or prlx session diff --json printed", "one"),),
     options=(

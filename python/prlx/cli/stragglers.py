@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .._errors import UsageError
 from .._units import format_count, format_ns
 from . import _options as options
 from ._command import Command, Option, Positional
+from ._comparing import reports, say_written
 from ._parser import given
 from ._render import Column, clean, table
 
@@ -43,42 +44,36 @@ _GROUPS = (
     Column("undecided", right=True),
 )
 _SHOWN = 10
-_GATE = re.compile(r"rank-loss\s*>\s*(\d+(?:\.\d+)?)\s*%")
+_REPORTS = {name: name for name in ("markdown", "csv", "junit")}
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Say who was late; exit code 1 where ``--fail-on`` is met, 5 when nothing could be judged."""
     from .. import _stragglers
 
-    most = _limit(values.fail_on)
-    found = _stragglers.run(
-        _stragglers.request(values.input, **given(values, _stragglers.request)), progress=ui.progress
-    )
+    chosen = given(values, _stragglers.request) | {"outputs": reports(values, _REPORTS)}
+    found = _stragglers.run(_stragglers.request(values.input, **chosen), progress=ui.progress)
+    document = dict(found.document)
+    written, rendered = document.pop("written", None) or (), document.pop("rendered", None)
     if ui.json:
-        ui.emit(found.document)
+        ui.emit(document)
+    elif rendered is not None:
+        sys.stdout.write(rendered)
     else:
         ui.show(_render(found, ui))
     for note in found.notes:
         ui.say(clean(note))
     for warning in found.warnings:
         ui.warn(clean(warning))
-    if most is not None:
-        over = [rank for rank in found.blamed if 100 * rank.share > most]
+    say_written(written, ui)
+    if values.fail_on is not None:
+        over = found.over(values.fail_on)
         for rank in over:
+            most = _stragglers.gate(values.fail_on)
             ui.warn(f"{clean(rank.id)} cost {100 * rank.share:.2f} % of the time, more than {most:g} %")
         if over:
             return FAILED
     return INCONCLUSIVE if found.status == "inconclusive" else 0
-
-
-def _limit(text: str | None) -> float | None:
-    """The percentage of a gate such as ``rank-loss>5%``."""
-    if text is None:
-        return None
-    found = _GATE.fullmatch(text.strip())
-    if found is None:
-        raise UsageError(f"--fail-on is {text!r}, expected rank-loss>PERCENT%", hint="such as --fail-on 'rank-loss>5%'")
-    return float(found[1])
 
 
 def _render(found: Stragglers, ui: UI) -> Iterator[str]:
@@ -134,10 +129,11 @@ COMMAND = Command(
     name="stragglers",
     run=run,
     examples=(
-        ("prlx stragglers traces/", "traces of all ranks; their clocks are related on the way"),
+        ("prlx stragglers traces/", "clocks are related on the way"),
         ("prlx stragglers merged.json.gz --json", "what prlx combine wrote"),
         ("prlx stragglers traces/ --step 12 --group default_pg", ""),
         ("prlx stragglers traces/ --fail-on 'rank-loss>5%'", "a gate"),
+        ("prlx stragglers traces/ --markdown late.md", "a report"),
     ),
     positionals=(Positional("INPUT", "traces of all ranks, or one combined trace"),),
     options=(
@@ -149,13 +145,17 @@ COMMAND = Command(
         ),
         Option(("--step",), "a step that counts, by its name; may be repeated", takes="texts", metavar="NAME"),
         Option(("--group",), "only communicators with this in their name", metavar="TEXT"),
-        Option(("--fail-on",), "exit code 1 where a rank that is blamed cost more: rank-loss>5%", metavar="GATE"),
+        Option(("--fail-on",), "exit code 1 where a blamed rank cost more: rank-loss>5%", metavar="GATE"),
+        Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
+        Option(("--csv",), "write a row a rank", takes="path", metavar="FILE"),
+        Option(("--junit",), "write JUnit: ranks that meet --fail-on are failures", takes="path", metavar="FILE"),
+        options.OVERWRITE,
         Option(("--limit",), "single latenesses that the document lists", takes="whole", metavar="N"),
         Option(("--method",), "how clocks are related: auto, probes, declared, collectives, wall", metavar="METHOD"),
         *options.CLOCK_FILES,
         options.ROUND_BOUND,
-        options.SKIP_UNREADABLE,
-        options.SALVAGE,
+        replace(options.SKIP_UNREADABLE, brief=True),
+        replace(options.SALVAGE, brief=True),
         options.WORKERS,
         options.MEMORY_LIMIT,
         options.JSON,
