@@ -163,6 +163,8 @@ def prepare(folder, text):
         run(f"prlx combine node0.xplane.pb node1.xplane.pb --probes probes_*.jsonl -o {name} -q")
     if " -o offsets.jsonl" in text or 'output="offsets.jsonl"' in text:
         (folder / "offsets.jsonl").unlink()
+    if "merged.json.gz" in text and "-o merged.json.gz" not in text:
+        run("prlx combine node0.xplane.pb node1.xplane.pb --probes probes_*.jsonl -o merged.json.gz -q")
     if "--probes probes/" in text or "--watch probes" in text:
         for number in range(2):
             copy(folder / f"probes_node{number}.jsonl", folder / "probes" / f"probes_node{number}.jsonl")

@@ -131,7 +131,7 @@ COMMAND = Command(
     examples=(
         ("prlx stragglers traces/", "clocks are related on the way"),
         ("prlx stragglers merged.json.gz --json", "what prlx combine wrote"),
-        ("prlx stragglers traces/ --step 12 --group default_pg", ""),
+        ("prlx stragglers traces/ --step 12 --group allreduce", ""),
         ("prlx stragglers traces/ --fail-on 'rank-loss>5%'", "a gate"),
         ("prlx stragglers traces/ --markdown late.md", "a report"),
     ),
