@@ -27,7 +27,7 @@ type stragglersReply struct {
 	writtenReports
 }
 
-var stragglerReports = reportKind{stragglerreport.Formats, stragglerreport.FormatOf, neverBinary, ".md, .csv, .xml or .json"}
+var stragglerReports = reportKind{stragglerreport.Formats, stragglerreport.FormatOf, neverBinary, ".html, .md, .csv, .xml or .json"}
 
 func renderStragglers(d *straggler.Document, failOn *float64) render {
 	return func(format string, w io.Writer, _ kernelreport.Options) error {

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
 _GATE = re.compile(r"rank-loss\s*>\s*(\d+(?:\.\d+)?)\s*%")
-FORMATS = {".md": "markdown", ".csv": "csv", ".xml": "junit", ".junit": "junit"}
+FORMATS = {".html": "html", ".md": "markdown", ".csv": "csv", ".xml": "junit", ".junit": "junit"}
 """The reports that are made of a document, by the ending of their name."""
 
 
@@ -171,7 +171,8 @@ class Stragglers(Result):
         Parameters
         ----------
         path
-            ``.json`` the document, ``.md`` Markdown, ``.csv`` a row a rank, ``.xml`` JUnit, ``.html`` the card.
+            ``.json`` the document, ``.html`` one page for a browser that needs no network, ``.md`` Markdown, ``.csv`` a row a
+            rank, ``.xml`` JUnit.
         overwrite
             Replace a file that exists.
         fail_on
@@ -191,7 +192,7 @@ class Stragglers(Result):
         ('late.md', 'late.xml')
         """
         target, most = Path(path), gate(fail_on)
-        if target.suffix in (".json", ".html"):
+        if target.suffix == ".json":
             return super().save(target, overwrite=overwrite)
         if target.suffix not in FORMATS:
             raise UsageError(

@@ -70,6 +70,9 @@ def test_a_report_can_be_printed_saved_and_made_later(prlx, timeline, tmp_path):
     assert (tmp_path / "later.md").read_text() == printed
     met = found.save(tmp_path / "late.xml", fail_on="rank-loss>5%")
     assert ET.parse(met).getroot().get("failures") == str(1 + len(found.over("rank-loss>5%")))
+    page = found.save(tmp_path / "late.html").read_text()
+    assert "<svg" in page
+    assert "dp1 pp3" in page
     assert ET.parse(found.save(tmp_path / "late.junit")).getroot().get("failures") == "0"
 
 

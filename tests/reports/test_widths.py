@@ -20,6 +20,8 @@ PAGES = {
     "compared cycles": REPORTS / "cyclereport" / "testdata" / "compare-changed.html",
     "the same cycles": REPORTS / "cyclereport" / "testdata" / "compare-same.html",
     "compared cycles of hostile names": REPORTS / "cyclereport" / "testdata" / "compare-hostile.html",
+    "stragglers": REPORTS / "stragglerreport" / "testdata" / "late.html",
+    "stragglers of hostile names": REPORTS / "stragglerreport" / "testdata" / "hostile.html",
     "diff": REPORTS / "kernelreport" / "testdata" / "diverged.html",
     "sessions": REPORTS / "kernelreport" / "testdata" / "session.html",
     "hostile diff": REPORTS / "kernelreport" / "testdata" / "hostile.html",

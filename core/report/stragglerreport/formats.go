@@ -1,4 +1,4 @@
-// Package stragglerreport turns who was late and what it cost (prlx.stragglers/1) into files for people and machines: Markdown, CSV, JUnit and the
+// Package stragglerreport turns who was late and what it cost (prlx.stragglers/1) into files for people and machines: HTML, Markdown, CSV, JUnit and the
 // document itself. A report is a function of the document alone, and of the gate that it is held against.
 //
 // What a trace may contain reaches a report escaped and bounded: no name can become markup or a formula of a spreadsheet. The same document
@@ -33,6 +33,7 @@ type format struct {
 }
 
 var formats = []format{
+	{"html", []string{".html", ".htm"}, HTML},
 	{"csv", []string{".csv"}, CSV},
 	{"markdown", []string{".md"}, Markdown},
 	{"junit", []string{".xml", ".junit"}, JUnit},

@@ -2,10 +2,8 @@ package stragglerreport
 
 import (
 	"bufio"
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/timeline/straggler"
@@ -68,16 +66,10 @@ func markdownLinks(out *bufio.Writer, links []straggler.LinkCost) {
 
 // markdownSteps lists the steps in which somebody was late, most expensive first.
 func markdownSteps(out *bufio.Writer, steps []straggler.StepCost) {
-	var late []*straggler.StepCost
-	for i := range steps {
-		if steps[i].Critical != "" {
-			late = append(late, &steps[i])
-		}
-	}
+	late := lateSteps(steps)
 	if len(late) == 0 {
 		return
 	}
-	slices.SortStableFunc(late, func(a, b *straggler.StepCost) int { return cmp.Compare(b.CostNS, a.CostNS) })
 	out.WriteString("\n| step | took | most expensive rank | cost | what took longer |\n|---|---:|---|---:|---|\n")
 	for _, s := range late[:min(len(late), maxMarkdownRows)] {
 		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", name(s.Name), duration(s.ToNS-s.FromNS), name(s.Critical), duration(s.CostNS), name(s.Cause))

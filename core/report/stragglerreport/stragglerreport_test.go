@@ -83,7 +83,7 @@ func render(t testing.TB, format string, d *straggler.Document, opt Options) []b
 	return b.Bytes()
 }
 
-var endings = map[string]string{"csv": ".csv", "markdown": ".md", "junit": ".xml", "json": ".json"}
+var endings = map[string]string{"html": ".html", "csv": ".csv", "markdown": ".md", "junit": ".xml", "json": ".json"}
 
 func TestGolden(t *testing.T) {
 	for _, name := range []string{"late", "hostile", "unknown"} {
@@ -270,7 +270,7 @@ func TestReportsOfALargeJobAreBounded(t *testing.T) {
 }
 
 func TestFormatsAreRecognisedByTheirEnding(t *testing.T) {
-	for path, want := range map[string]string{"c.JSON": "json", "d.csv": "csv", "e.md": "markdown", "f.xml": "junit", "g.junit": "junit", "h.txt": ""} {
+	for path, want := range map[string]string{"b.html": "html", "c.JSON": "json", "d.csv": "csv", "e.md": "markdown", "f.xml": "junit", "g.junit": "junit", "h.txt": ""} {
 		if got, _ := FormatOf(path); got != want {
 			t.Errorf("%s is %q, not %q", path, got, want)
 		}
@@ -278,4 +278,61 @@ func TestFormatsAreRecognisedByTheirEnding(t *testing.T) {
 	if err := Write("pdf", io.Discard, &straggler.Document{}, Options{}); !fault.Is(err, fault.Usage) {
 		t.Errorf("%v", err)
 	}
+}
+
+// TestThePageAsksForNothing looks for whatever would load something, or run, and for names that became markup.
+func TestThePageAsksForNothing(t *testing.T) {
+	for name, d := range documents() {
+		text := string(render(t, "html", d, Options{}))
+		for _, bad := range []string{"http://", "https://", "<script", "<link", "<img", "<b>", "url(", "@import", " style=", " onload", "ZgotmplZ"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("the page of %s has %q", name, bad)
+			}
+		}
+		if !strings.Contains(text, `lang="en"`) || !strings.Contains(text, "Content-Security-Policy") {
+			t.Errorf("the page of %s does not say its language or what it may do", name)
+		}
+	}
+}
+
+// TestTheMapHasACellWhereARankWasTheMostExpensive counts cells, also where a column stands for several steps.
+func TestTheMapHasACellWhereARankWasTheMostExpensive(t *testing.T) {
+	d := late("")
+	text := string(render(t, "html", d, Options{}))
+	for _, want := range []string{"<title>rank2, step 2: 61.5\u00a0ms</title>", "<title>rank0, step 1: 1.20\u00a0ms</title>"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the map lacks %s", want)
+		}
+	}
+	if n := strings.Count(text, "<title>rank"); n != 2 {
+		t.Errorf("%d cells", n)
+	}
+	d.Steps = nil
+	for n := range 1000 {
+		d.Steps = append(d.Steps, straggler.StepCost{Name: fmt.Sprint(n), Critical: "rank2", CostNS: 1000})
+	}
+	text = string(render(t, "html", d, Options{}))
+	if n := strings.Count(text, "<title>rank"); n != maxMapColumns || !strings.Contains(text, "from step 0 on: most expensive in 5 steps, 5.00\u00a0µs") {
+		t.Errorf("%d cells", n)
+	}
+}
+
+// TestThePageOfAThousandRanksIsBounded: 1,024 ranks with long names, a step an operation, another rank late in each.
+func TestThePageOfAThousandRanksIsBounded(t *testing.T) {
+	d := late("")
+	d.Ranks, d.Steps = nil, nil
+	long := strings.Repeat("<", 500)
+	for n := range 1024 {
+		d.Ranks = append(d.Ranks, straggler.RankCost{ID: fmt.Sprint("rank", n, long), Host: fmt.Sprint("host", n/8, long), CostNS: int64(5000 - n), Operations: 2000, Causes: []straggler.Cause{{Name: long}}})
+	}
+	for n := range 2000 {
+		d.Steps = append(d.Steps, straggler.StepCost{Name: fmt.Sprint(n, long), Critical: d.Ranks[n*7%1024].ID, CostNS: int64(n), Cause: long})
+		d.Groups = append(d.Groups, straggler.GroupCost{Group: fmt.Sprint(n, long)})
+		d.Links = append(d.Links, straggler.LinkCost{Ranks: []string{d.Ranks[0].ID, d.Ranks[n%1024].ID}})
+	}
+	page := render(t, "html", d, Options{})
+	if len(page) > 2_000_000 || !bytes.Contains(page, []byte("960 ranks that cost less are not drawn.")) {
+		t.Errorf("the page has %d bytes", len(page))
+	}
+	t.Logf("%d bytes", len(page))
 }

@@ -1,8 +1,10 @@
 package stragglerreport
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -156,4 +158,16 @@ func plainRank(r *straggler.RankCost) string {
 		text += "; what took longer: " + clean(cause, maxName)
 	}
 	return text
+}
+
+// lateSteps are the steps in which somebody was late, most expensive first.
+func lateSteps(steps []straggler.StepCost) []*straggler.StepCost {
+	var late []*straggler.StepCost
+	for i := range steps {
+		if steps[i].Critical != "" {
+			late = append(late, &steps[i])
+		}
+	}
+	slices.SortStableFunc(late, func(a, b *straggler.StepCost) int { return cmp.Compare(b.CostNS, a.CostNS) })
+	return late
 }

@@ -44,7 +44,7 @@ _GROUPS = (
     Column("undecided", right=True),
 )
 _SHOWN = 10
-_REPORTS = {name: name for name in ("markdown", "csv", "junit")}
+_REPORTS = {name: name for name in ("html", "markdown", "csv", "junit")}
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
@@ -133,7 +133,7 @@ COMMAND = Command(
         ("prlx stragglers merged.json.gz --json", "what prlx combine wrote"),
         ("prlx stragglers traces/ --step 12 --group allreduce", ""),
         ("prlx stragglers traces/ --fail-on 'rank-loss>5%'", "a gate"),
-        ("prlx stragglers traces/ --markdown late.md", "a report"),
+        ("prlx stragglers traces/ --html late.html", "a page with a map of ranks and steps"),
     ),
     positionals=(Positional("INPUT", "traces of all ranks, or one combined trace"),),
     options=(
@@ -146,6 +146,7 @@ COMMAND = Command(
         Option(("--step",), "a step that counts, by its name; may be repeated", takes="texts", metavar="NAME"),
         Option(("--group",), "only communicators with this in their name", metavar="TEXT"),
         Option(("--fail-on",), "exit code 1 where a blamed rank cost more: rank-loss>5%", metavar="GATE"),
+        Option(("--html",), "write a page for a browser", takes="path", metavar="FILE"),
         Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
         Option(("--csv",), "write a row a rank", takes="path", metavar="FILE"),
         Option(("--junit",), "write JUnit: ranks that meet --fail-on are failures", takes="path", metavar="FILE"),
