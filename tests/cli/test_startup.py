@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "combine": ((str(NODES / "node0"), str(NODES / "node1"), "-o", "out"), "combine"),
     "align": ((str(NODES / "node0"), "-o", "out"), "align"),
     "validate": ((str(NODES / "node0"), str(NODES / "node1")), "validate"),
+    "stragglers": ((str(NODES / "node0"), str(NODES / "node1")), "stragglers"),
     "solve": ((str(NODES / "probes_node0.jsonl"), "-o", "out.jsonl"), "solve"),
     "probe": (("--peers", "127.0.0.1:1,127.0.0.1:2", "--node", "0", "-o", "out"), "probe"),
     "inspect": ((str(RUNS / "a.prlx"),), "inspect"),
