@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -17,29 +18,8 @@ const (
 	maxText = 2000 // sentences, paths
 )
 
-// clean makes foreign text fit for people: valid UTF-8, no control characters, none that turn the direction of text or that
-// cannot be seen, at most limit characters.
-func clean(s string, limit int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n == limit {
-			b.WriteRune('…')
-			break
-		}
-		if unfit(r) {
-			r = utf8.RuneError
-		}
-		b.WriteRune(r)
-		n++
-	}
-	return b.String()
-}
-
-func unfit(r rune) bool {
-	return r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF ||
-		r != ' ' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
-}
+// clean makes foreign text fit for people, of at most limit characters.
+func clean(s string, limit int) string { return foreign.Clean(s, limit) }
 
 // count writes an integer with thin spaces between groups of three digits.
 func count[T int | int64](v T) string {
@@ -133,16 +113,7 @@ func micro(ns float64) string { return strconv.FormatFloat(ns/1000, 'f', 3, 64) 
 
 // harmless keeps a spreadsheet from evaluating a text, and readers of lines from seeing control characters.
 func harmless(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unfit(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
-		return "'" + s
-	}
-	return s
+	return foreign.Cell(foreign.Fit(s))
 }
 
 // limits says what limits the answer: warnings, and what was lost or left out.

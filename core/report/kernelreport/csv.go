@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strconv"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/foreign"
 )
 
 // A column of the CSV report. Text columns hold what recordings say, numbers what we counted.
@@ -110,19 +110,11 @@ func number(n int64) string { return strconv.FormatInt(n, 10) }
 // harmless keeps a spreadsheet from evaluating a text, and readers of lines from seeing control characters. Numbers are left
 // alone, negative ones too.
 func harmless(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unfit(r) {
-			return '\uFFFD'
-		}
-		return r
-	}, s)
-	if s == "" || !strings.ContainsRune("=+-@", rune(s[0])) {
-		return s
-	}
+	s = foreign.Fit(s)
 	if _, err := strconv.ParseFloat(s, 64); err == nil {
 		return s
 	}
-	return "'" + s
+	return foreign.Cell(s)
 }
 
 // details are original prlx 0.5's: what differs, as "name=value" pairs.

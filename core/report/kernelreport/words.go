@@ -4,8 +4,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/prlx-go/prlx/core/report/foreign"
 )
 
 // What one piece of foreign text may take, in characters.
@@ -14,29 +14,8 @@ const (
 	maxText = 2000 // sentences, paths for machines
 )
 
-// clean makes foreign text fit for people: valid UTF-8, no control characters, none that turn the direction of text or that
-// cannot be seen, at most limit characters.
-func clean(s string, limit int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n == limit {
-			b.WriteRune('…')
-			break
-		}
-		if unfit(r) {
-			r = utf8.RuneError
-		}
-		b.WriteRune(r)
-		n++
-	}
-	return b.String()
-}
-
-func unfit(r rune) bool {
-	return r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF ||
-		r != ' ' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
-}
+// clean makes foreign text fit for people, of at most limit characters.
+func clean(s string, limit int) string { return foreign.Clean(s, limit) }
 
 // cleanAll cleans the first few strings of a list, and says how many there are more.
 func cleanAll(list []string, most, limit int) []string {

@@ -10,6 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -19,37 +20,12 @@ const (
 	maxText = 2000 // sentences
 )
 
-// clean makes foreign text fit for people: valid UTF-8, no control characters, none that turn the direction of text or that cannot be
-// seen, at most limit characters.
-func clean(s string, limit int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n == limit {
-			b.WriteRune('…')
-			break
-		}
-		if unfit(r) {
-			r = utf8.RuneError
-		}
-		b.WriteRune(r)
-		n++
-	}
-	return b.String()
-}
-
-func unfit(r rune) bool {
-	return r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF ||
-		r != ' ' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
-}
+// clean makes foreign text fit for people, of at most limit characters.
+func clean(s string, limit int) string { return foreign.Clean(s, limit) }
 
 // harmless keeps a spreadsheet from evaluating a text, and readers of lines from seeing control characters.
 func harmless(s string) string {
-	s = clean(s, maxText)
-	if s != "" && strings.ContainsRune("=+-@", rune(s[0])) {
-		return "'" + s
-	}
-	return s
+	return foreign.Cell(clean(s, maxText))
 }
 
 // duration writes a time with three digits and its unit.
