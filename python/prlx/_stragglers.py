@@ -295,8 +295,13 @@ def gate(text: str | None) -> float | None:
         return None
     found = _GATE.fullmatch(text.strip())
     if found is None:
-        raise UsageError(f"fail_on is {text!r}, expected rank-loss>PERCENT%", hint="such as --fail-on 'rank-loss>5%'")
-    return float(found[1])
+        raise UsageError(f"fail_on is {text!r}, expected rank-loss>PERCENT%", hint="such as 'rank-loss>5%'")
+    percent = float(found[1])
+    if percent >= 100:
+        raise UsageError(
+            f"fail_on is {text!r}, and no rank can cost more than all of the time", hint="such as 'rank-loss>5%'"
+        )
+    return percent
 
 
 def request(

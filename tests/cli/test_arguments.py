@@ -202,6 +202,8 @@ def meaning(option):
         text = value = next(word for word in option.choices if word not in DEFAULTS)
     elif option.takes in ("whole", "number"):
         text, value = "3", 3
+    elif option.takes == "seconds":
+        text, value = "3.5", 3.5
     else:
         text, value = MEANINGS.get(option.name, ("given", "given"))
     return [option.flags[0], text], [value] if option.takes == "paths" else value

@@ -93,11 +93,24 @@ def test_two_things_do_not_go_to_stdout(prlx, timeline):
     assert "only one thing can go to stdout" in ran.err
 
 
-@pytest.mark.parametrize("gate", ["", "rank-loss", "rank-loss>5", "step-loss>5%", "rank-loss>-5%"])
+@pytest.mark.parametrize("gate", ["", "rank-loss", "rank-loss>5", "step-loss>5%", "rank-loss>-5%", "rank-loss>100%"])
 def test_a_gate_that_is_none_is_refused_before_anything_is_read(prlx, gate):
     ran = prlx("stragglers", "no such file", "--fail-on", gate)
     assert ran.code == 2
     assert "rank-loss>5%" in ran.err
+
+
+@pytest.mark.parametrize("since", ["-1", "nan", "inf", "soon", ""])
+def test_seconds_that_are_none_are_refused(prlx, since):
+    ran = prlx("stragglers", "no such file", f"--since={since}")
+    assert ran.code == 2
+    assert f"--since: expected seconds, 0 or more, got {since!r}" in ran.err
+
+
+def test_the_command_takes_parts_of_a_second_as_the_function_does(prlx, timeline):
+    found = package.find_stragglers(timeline, since=40.5, progress=False)
+    assert found.document == json.loads(prlx("stragglers", str(timeline), "--since", "40.5", "--json").out)
+    assert found.document != package.find_stragglers(timeline, since=40, progress=False).document
 
 
 def test_the_function_and_the_command_say_the_same(prlx, timeline):

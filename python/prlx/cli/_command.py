@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
     from ._ui import UI
 
-Takes = Literal["switch", "count", "text", "texts", "whole", "number", "size", "range", "path", "paths", "outputs"]
+Takes = Literal[
+    "switch", "count", "text", "texts", "whole", "number", "seconds", "size", "range", "path", "paths", "outputs"
+]
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Option:
         Its spellings, the long one first.
     takes
         ``switch`` and ``count`` take nothing; ``paths`` takes one or more files and may be repeated, ``texts`` takes one text
-        and may be repeated; ``whole`` is above 0, ``number`` may be 0.
+        and may be repeated; ``whole`` is above 0, ``number`` may be 0, ``seconds`` may have a fraction.
     choices
         The words it accepts; empty means any.
     setting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn
@@ -73,6 +74,8 @@ def _reader(option: Option) -> Callable[[str], Any]:
         return _explained(_whole)
     if option.takes == "number":
         return _explained(_number)
+    if option.takes == "seconds":
+        return _explained(_seconds)
     return str
 
 
@@ -86,6 +89,16 @@ def _number(text: str) -> int:
     if not text.isdecimal():
         raise ValueError(f"expected a whole number, 0 or more, got {text!r}")
     return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise ValueError(f"expected seconds, 0 or more, got {text!r}")
+    return value
 
 
 def _explained(read: Callable[[str], Any]) -> Callable[[str], Any]:

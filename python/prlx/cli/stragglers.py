@@ -140,7 +140,7 @@ COMMAND = Command(
         Option(
             ("--since",),
             "seconds from the first operation: what all had left before does not count",
-            takes="number",
+            takes="seconds",
             metavar="S",
         ),
         Option(("--step",), "a step that counts, by its name; may be repeated", takes="texts", metavar="NAME"),
