@@ -2,6 +2,7 @@
  * GPUs are looked for when a clock of theirs is asked for. */
 #define _GNU_SOURCE
 #include "clocks.h"
+#include "phc.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -169,7 +170,10 @@ static int open_hsa(prlx_clock *c, char *error, size_t room) {
   return 0;
 }
 
-/* The clock of a network card: its file is a clock of the kernel. */
+/* The clock of a network card: its file is a clock of the kernel, and where its driver allows it, the kernel reads the system clock just before
+ * and after it. */
+static int pair_ptp(void *user, int tries, prlx_snapshot_pair *best) { return prlx_phc_pair(((prlx_clock *)user)->fd, tries, best); }
+
 static int open_ptp(prlx_clock *c, const char *device, char *error, size_t room) {
   if ((c->fd = open(device, O_RDONLY | O_CLOEXEC)) < 0) {
     snprintf(error, room, "%s: %s", device, strerror(errno));
@@ -178,7 +182,9 @@ static int open_ptp(prlx_clock *c, const char *device, char *error, size_t room)
   c->id = (int64_t)(int)((~(unsigned)c->fd << 3) | 3); /* FD_TO_CLOCKID of <linux/posix-timers.h> */
   c->read = read_kernel;
   snprintf(c->name, sizeof c->name, "PTP %s", device);
-  if (prlx_kernel_ns(c->id) < 0) {
+  prlx_snapshot_pair first;
+  if (prlx_phc_pair(c->fd, 1, &first) == 0) c->pair = pair_ptp;
+  if (!c->pair && prlx_kernel_ns(c->id) < 0) {
     snprintf(error, room, "%s is no clock: %s", device, strerror(errno));
     return -1;
   }
@@ -249,7 +255,7 @@ int prlx_clock_open(prlx_clock *c, const char *name, char *error, size_t room) {
     prlx_clock_close(c);
     return -1;
   }
-  if (c->read(c->user, &now) != 0) {
+  if (!c->pair && c->read(c->user, &now) != 0) {
     snprintf(error, room, "%s cannot be read", c->name);
     prlx_clock_close(c);
     return -1;
@@ -260,22 +266,4 @@ int prlx_clock_open(prlx_clock *c, const char *name, char *error, size_t room) {
 void prlx_clock_close(prlx_clock *c) {
   if (c->fd >= 0) close(c->fd);
   c->fd = -1;
-}
-
-int prlx_discipline_read(prlx_discipline *d) {
-#ifdef __linux__
-  struct timex t;
-  memset(&t, 0, sizeof t);
-  int state = adjtimex(&t);
-  if (state < 0) return -1;
-  d->sys_ns = prlx_kernel_ns(CLOCK_REALTIME);
-  d->synchronized = state != TIME_ERROR && !(t.status & STA_UNSYNC);
-  d->max_error_ns = (int64_t)t.maxerror * 1000;
-  d->estimated_error_ns = (int64_t)t.esterror * 1000;
-  d->drift_ppb = (int64_t)t.freq * 1000 / 65536;
-  return 0;
-#else
-  (void)d;
-  return -1;
-#endif
 }

@@ -7,6 +7,9 @@
 typedef struct {
   char name[64]; /* as files have it */
   prlx_snapshot_clock read;
+  /* Reads both clocks together, the narrowest of several brackets; NULL where this clock has no such call. Not for another system clock
+   * than the machine's. */
+  int (*pair)(void *user, int tries, prlx_snapshot_pair *best);
   void *user;
   int64_t id;               /* of a clock of the kernel */
   int64_t ticks_per_second; /* of a counter; 0: it counts ns */
@@ -22,14 +25,5 @@ int64_t prlx_kernel_ns(int64_t id);
 
 /* v ticks of a counter in ns. */
 int64_t prlx_scaled(uint64_t v, int64_t ticks_per_second);
-
-/* What the system says of its own clock. */
-typedef struct {
-  int64_t sys_ns, max_error_ns, estimated_error_ns, drift_ppb;
-  int synchronized;
-} prlx_discipline;
-
-/* 0, or -1 where the system does not say it. */
-int prlx_discipline_read(prlx_discipline *d);
 
 #endif

@@ -13,11 +13,12 @@
 #include <unistd.h>
 
 #include "clocks.h"
+#include "discipline.h"
 #include "prlx_snapshot.h"
 
 enum { default_tries = 8, wide_ns = 5000, headroom = 16, unannounced = 1 << 16, most_room = 1 << 22 };
 static const int64_t default_period = INT64_C(4000000000), least_period = INT64_C(10000000), longest_period = INT64_C(3600000000000);
-static const int64_t discipline_every = INT64_C(16000000000);
+static const int64_t discipline_every = INT64_C(4000000000);
 
 struct prlx_snapshot {
   prlx_clock tracer;
@@ -33,6 +34,7 @@ struct prlx_snapshot {
   prlx_snapshot_pair *ring;
   size_t used, room, held, next; /* pairs in the ring, its room, what memory is taken, where the next goes once it is full */
   prlx_snapshot_counters counters;
+  prlx_daemons daemons; /* of the thread */
 };
 
 static int machine_clock(void *user, int64_t *ns) {
@@ -126,17 +128,30 @@ static void write_header(prlx_snapshot *s, const prlx_snapshot_options *o) {
   write_line(s, line, n, 0);
 }
 
-static void write_discipline(prlx_snapshot *s) {
-  prlx_discipline d;
-  if (s->fd < 0 || prlx_discipline_read(&d) != 0) return;
+static void write_statement(prlx_snapshot *s, const prlx_discipline *d) {
   char line[512];
   int n = snprintf(line, sizeof line,
                    "{\"system_clock\":{\"sys_clock_ns\":%" PRId64 ",\"synchronized\":%s,\"max_error_ns\":%" PRId64 ",\"estimated_error_ns\":%" PRId64
-                   ",\"drift_ppb\":%" PRId64 ",\"source\":\"adjtimex\"}}\n",
-                   d.sys_ns, d.synchronized ? "true" : "false", d.max_error_ns, d.estimated_error_ns, d.drift_ppb);
+                   ",\"drift_ppb\":%" PRId64 ",\"source\":\"%s\",\"growth_ppb\":%" PRId64 ",\"reference\":\"%s\"}}\n",
+                   d->sys_ns, d->synchronized ? "true" : "false", d->max_error_ns, d->estimated_error_ns, d->drift_ppb, d->source, d->growth_ppb, d->reference);
   pthread_mutex_lock(&s->lock);
   write_line(s, line, n, 0);
   pthread_mutex_unlock(&s->lock);
+}
+
+/* What the kernel states: at once. */
+static void write_kernel(prlx_snapshot *s) {
+  prlx_discipline d;
+  if (s->fd >= 0 && prlx_discipline_kernel(&d) == 0) write_statement(s, &d);
+}
+
+/* What all state. Daemons may take a tenth of a second: this is for the sampler's thread. */
+static void write_discipline(prlx_snapshot *s) {
+  prlx_discipline of[prlx_disciplines];
+  if (s->fd < 0) return;
+  write_kernel(s);
+  int n = prlx_discipline_daemons(&s->daemons, of);
+  for (int i = 0; i < n; i++) write_statement(s, &of[i]);
 }
 
 static void write_counters(prlx_snapshot *s) {
@@ -153,6 +168,7 @@ static void write_counters(prlx_snapshot *s) {
 
 /* Takes the narrowest of several brackets. 0, or -1 where a clock cannot be read or the system clock went back in all of them. */
 static int read_pair(prlx_snapshot *s, prlx_snapshot_pair *best) {
+  if (s->tracer.pair && s->system == machine_clock) return s->tracer.pair(s->tracer.user, s->tries, best);
   best->bracket_ns = INT64_MAX;
   for (int i = 0; i < s->tries; i++) {
     int64_t before, at, after;
@@ -210,6 +226,7 @@ int prlx_snapshot_now(prlx_snapshot *s) {
 static void *run(void *user) {
   prlx_snapshot *s = user;
   int64_t start = s->start, now = 0, every = discipline_every / s->period;
+  write_discipline(s);
   for (int64_t tick = 0;;) {
     if (tick > 0) prlx_snapshot_now(s);
     if (tick > 0 && tick % (every > 0 ? every : 1) == 0) write_discipline(s);
@@ -305,7 +322,7 @@ prlx_snapshot *prlx_snapshot_start(const prlx_snapshot_options *o, char *error, 
   pthread_condattr_destroy(&monotonic);
   pthread_mutex_init(&s->lock, NULL);
   s->timer(s->machine, &s->start);
-  write_discipline(s);
+  write_kernel(s);
   prlx_snapshot_now(s); /* the first pair, before anybody goes on */
   if (start_thread(s) != 0) {
     snprintf(error, room, "no thread can be started");

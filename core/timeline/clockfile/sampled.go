@@ -62,6 +62,10 @@ func (f *File) systemClock(b []byte) error {
 				c.DriftPPB, _, err = integer(value)
 			case "source":
 				c.Source, err = shortText(value)
+			case "growth_ppb":
+				c.GrowthPPB, err = reading(value)
+			case "reference":
+				c.Reference, err = shortText(value)
 			}
 			return err
 		})
@@ -165,11 +169,16 @@ func protoSystemClock(b []byte) (c SystemClock, err error) {
 				c.EstErrorNS = whole
 			case 5:
 				c.DriftPPB = protowire.DecodeZigZag(v)
+			case 7:
+				c.GrowthPPB = whole
 			}
-		} else {
-			if m = protowire.ConsumeFieldValue(num, typ, b[n:]); m >= 0 && num == 6 && typ == protowire.BytesType {
-				v, _ := protowire.ConsumeBytes(b[n:])
+		} else if m = protowire.ConsumeFieldValue(num, typ, b[n:]); m >= 0 && typ == protowire.BytesType {
+			v, _ := protowire.ConsumeBytes(b[n:])
+			switch num {
+			case 6:
 				c.Source = clip(string(v))
+			case 8:
+				c.Reference = clip(string(v))
 			}
 		}
 		if m < 0 {

@@ -31,14 +31,16 @@ type SnapshotPair struct {
 	BracketNS       int64 // between the two readings of S whose middle SysNS is; 0 not stated
 }
 
-// SystemClock is what a system says of its own clock.
+// SystemClock is what a system says of its own clock: a claim.
 type SystemClock struct {
 	SysNS        int64
 	Synchronized bool
-	MaxErrorNS   int64 // how far it can be from UTC; says nothing unless Synchronized
+	MaxErrorNS   int64 // how far it can be from the reference; says nothing unless Synchronized; 0: not stated
 	EstErrorNS   int64
 	DriftPPB     int64
-	Source       string // who says so
+	Source       string // who says so: "adjtimex", "chrony", "ptp4l", "PTP-KVM"
+	GrowthPPB    int64  // by how much the error grows until the next statement; 0: not stated
+	Reference    string // what it is kept to: "UTC", "PTP <grandmaster>", "hypervisor"; "" is UTC
 }
 
 // SnapshotCounters are the telemetry of a sampler. Stated is false where the recording ended before it wrote them.

@@ -76,5 +76,6 @@ func ReadDiscipline() (Discipline, error) {
 	return Discipline{
 		SysNS: time.Now().UnixNano(), Synchronized: state != stateError && t.Status&statusUnsync == 0,
 		MaxErrorNS: t.Maxerror * 1000, EstErrorNS: t.Esterror * 1000, DriftPPB: t.Freq * 1000 / 65536, Source: "adjtimex",
+		GrowthPPB: kernelGrowthPPB, Reference: "UTC",
 	}, nil
 }

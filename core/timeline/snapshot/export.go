@@ -50,7 +50,14 @@ func AppendDiscipline(dst []byte, d Discipline) []byte {
 	dst = appendMember(dst, "max_error_ns", d.MaxErrorNS)
 	dst = appendMember(dst, "estimated_error_ns", d.EstErrorNS)
 	dst = appendMember(dst, "drift_ppb", d.DriftPPB)
-	return append(appendText(append(dst, `,"source":`...), d.Source), "}}\n"...)
+	dst = appendText(append(dst, `,"source":`...), d.Source)
+	if d.GrowthPPB > 0 {
+		dst = appendMember(dst, "growth_ppb", d.GrowthPPB)
+	}
+	if d.Reference != "" {
+		dst = appendText(append(dst, `,"reference":`...), d.Reference)
+	}
+	return append(dst, "}}\n"...)
 }
 
 // AppendCounters appends the last line, which a recording that was killed does not have.
@@ -122,7 +129,14 @@ func (r *Recording) Message() []byte {
 		}
 		one = varint(varint(one, 3, d.MaxErrorNS), 4, d.EstErrorNS)
 		one = protowire.AppendVarint(protowire.AppendTag(one, 5, protowire.VarintType), protowire.EncodeZigZag(d.DriftPPB))
-		out = message(out, fieldSystemClock, message(one, 6, []byte(d.Source)))
+		one = message(one, 6, []byte(d.Source))
+		if d.GrowthPPB > 0 {
+			one = varint(one, 7, d.GrowthPPB)
+		}
+		if d.Reference != "" {
+			one = message(one, 8, []byte(d.Reference))
+		}
+		out = message(out, fieldSystemClock, one)
 	}
 	return out
 }

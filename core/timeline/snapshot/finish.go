@@ -24,8 +24,8 @@ type Finished struct {
 	BracketP99NS  int64    // of them
 	Counters      Counters // as the sampler wrote them
 	Complete      bool     // it wrote them: it was not killed
-	Synchronized  bool     // something keeps the system clock, whenever it was asked
-	MaxErrorNS    int64    // how far, at most, the system clock was said to be from UTC; says nothing unless Synchronized
+	Synchronized  bool     // something kept the system clock near UTC all the time, as the system says
+	MaxErrorNS    int64    // how far, at most, the system clock was from UTC, as the system says; says nothing unless Synchronized
 	Warnings      []string
 	recordedPairs *Recording
 }
@@ -70,11 +70,12 @@ func readRecording(ctx context.Context, path string) (*Finished, error) {
 		r.Pairs = append(r.Pairs, Pair{SysNS: p.SysNS, TracerNS: p.TracerNS, WidthNS: p.BracketNS})
 		widths = append(widths, p.BracketNS)
 	}
-	f := &Finished{Path: path, Clock: s.TracerClock, Pairs: len(s.Pairs), Complete: s.Counters.Stated, Synchronized: len(s.System) > 0, Warnings: c.Warnings, recordedPairs: r}
+	f := &Finished{Path: path, Clock: s.TracerClock, Pairs: len(s.Pairs), Complete: s.Counters.Stated, Warnings: c.Warnings, recordedPairs: r}
 	for _, d := range s.System {
 		r.Discipline = append(r.Discipline, Discipline(d))
-		f.Synchronized = f.Synchronized && d.Synchronized
-		f.MaxErrorNS = max(f.MaxErrorNS, d.MaxErrorNS)
+	}
+	if len(s.System) > 0 && len(s.Pairs) > 0 {
+		f.MaxErrorNS, f.Synchronized = clockfile.Kept(s.System, s.Pairs[0].SysNS, s.Pairs[len(s.Pairs)-1].SysNS)[clockfile.UTC]
 	}
 	t := s.Counters
 	r.Counters = Counters{Taken: t.Taken, Missed: t.Missed, Dropped: t.Dropped, Wide: t.Wide, Failed: t.Failed, Unstored: t.Unstored}

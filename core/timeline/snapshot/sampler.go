@@ -35,7 +35,7 @@ type Options struct {
 }
 
 // DisciplineEvery is how often the state of the system clock is read.
-const DisciplineEvery = 16 * time.Second
+const DisciplineEvery = 4 * time.Second
 
 // Counters are the sampler's telemetry.
 type Counters struct {

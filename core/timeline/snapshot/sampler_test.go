@@ -188,7 +188,7 @@ func TestTheSystemClockIsJudgedNowAndThen(t *testing.T) {
 		reads++
 		return Discipline{SysNS: wallStart + m.now, Synchronized: true, MaxErrorNS: 1000, Source: "adjtimex"}, nil
 	}})
-	if reads != 6 || len(r.Discipline) != 6 { // at 0, 16, 32, 48 and 64 s, and at the end
+	if reads != 18 || len(r.Discipline) != 18 { // every 4 s from 0 to 64 s, and at the end
 		t.Errorf("it was read %d times, %d are kept", reads, len(r.Discipline))
 	}
 }
