@@ -1,0 +1,129 @@
+package segment
+
+// Kind is what a record tells.
+type Kind uint8
+
+// The kinds of records.
+const (
+	Start    Kind = iota + 1
+	Stop          // of a handle
+	Update        // recordEventState
+	Loss          // callbacks that are not in the file
+	Thread_       // another thread goes on in the entry
+	Init          // of a communicator
+	Finalize      // of a communicator
+)
+
+// Record is one record of a thread: the head that all kinds have, the extension where there is one, and the body. Body is valid until the
+// visitor returns.
+type Record struct {
+	Kind    Kind
+	Version int // of NCCL's interface, 1 to 7; 0 of losses and threads
+	Code    int // Start: the event's; Stop and Finalize: the handle's; Loss: what was lost. -1 of an Update
+	State   uint32
+	Ticks   uint64
+	ID      uint64 // the handle; the context of Init and Finalize; Loss: how many; Thread_: its number
+	Value   uint64 // the parent; what args say; NCCL's number of the communicator; Loss: ticks of the first; Thread_: its generation
+	Extra   uint16 // a step or a channel where it fits; Update: the handle's code
+	Comm    int    // index in File.Comms, -1 where the context is another
+
+	HasArgs, Raw bool
+	Extended     bool
+	Context      uint64 // the extension's
+	RawType      uint64 // type or state as NCCL passed it
+	Rank, Number int32
+	RankZero     bool
+
+	Body []byte // whole slots
+}
+
+const (
+	flagExtended = 0x10
+	flagRankZero = 0x20
+	flagArgs     = 0x40
+	flagRaw      = 0x80
+	elsewhere    = 0xffff
+)
+
+// decode reads the record that slots begin with. It returns how many slots it has, 0 where they do not hold one.
+func (f *File) decode(b []byte, r *Record) int {
+	slots := int(b[27])
+	if slots == 0 || slots*slotBytes > len(b) {
+		return 0
+	}
+	flags, code := b[29], b[28]
+	*r = Record{
+		Kind: Kind(b[26]), Version: int(flags & 15), Code: int(code), Ticks: f.u64(b, 0), ID: f.u64(b, 8), Value: f.u64(b, 16), Extra: f.order.Uint16(b[30:]),
+		Comm: int(f.order.Uint16(b[24:])), HasArgs: flags&flagArgs != 0, Raw: flags&flagRaw != 0, Extended: flags&flagExtended != 0, RankZero: flags&flagRankZero != 0,
+	}
+	if r.Kind < Start || r.Kind > Finalize || r.Version > 7 {
+		return 0
+	}
+	if r.Comm == elsewhere {
+		r.Comm = -1
+	}
+	at := 1
+	if r.Extended {
+		if slots < 2 {
+			return 0
+		}
+		x := b[slotBytes:]
+		r.Context, r.RawType, r.Rank, r.Number = f.u64(x, 0), f.u64(x, 8), int32(f.u32(x, 16)), int32(f.u32(x, 20))
+		at = 2
+	}
+	if r.Kind == Update {
+		r.State, r.Code = uint32(code), -1
+		if code == 0xff {
+			r.State = uint32(r.RawType)
+		}
+	}
+	r.Body = b[at*slotBytes : slots*slotBytes]
+	return slots
+}
+
+// Segment is where records stand.
+type Segment struct {
+	Index                 int
+	Thread                int // index in File.Threads
+	ThreadGeneration, TID uint32
+	Order                 uint64 // segments of a process by when they were opened
+	Opened                Anchor
+	Slots                 int  // that are whole
+	Sealed                bool // no more will follow
+	generation            uint64
+	at                    int64
+}
+
+// Segments reads the heads of all segments that hold something, in the order in which they were opened.
+func (f *File) Segments() ([]Segment, error) {
+	var all []Segment
+	head := make([]byte, segmentHead)
+	for i := range f.segments {
+		at := f.offset + int64(i)*f.size
+		if err := f.fill(head, at); err != nil {
+			return nil, err
+		}
+		if f.u32(head, 0) != segmentMagic || f.u64(head, 16) == 0 {
+			continue
+		}
+		all = append(all, Segment{
+			Index: i, Thread: int(f.u32(head, 24)), ThreadGeneration: f.u32(head, 28), TID: f.u32(head, 32), Sealed: f.u32(head, 36) == 2, Order: f.u64(head, 40),
+			Opened: f.anchor(head[48:]), Slots: int(min(f.u64(head, 16), uint64(f.size-segmentHead)/slotBytes)), generation: f.u64(head, 8), at: at,
+		})
+	}
+	sortByOrder(all)
+	return all, nil
+}
+
+// read returns the records of a segment as bytes; ok is false where the recorder has taken the segment again meanwhile.
+func (f *File) read(s *Segment, buf []byte) (b []byte, ok bool, err error) {
+	b = buf[:s.Slots*slotBytes]
+	if err := f.fill(b, s.at+segmentHead); err != nil {
+		return nil, false, err
+	}
+	var now [8]byte
+	if err := f.fill(now[:], s.at+8); err != nil {
+		return nil, false, err
+	}
+	return b, f.order.Uint64(now[:]) == s.generation, nil
+}

@@ -1,0 +1,391 @@
+// Package segment reads the files that the recorder of NCCL's events writes: while it writes, when the process has ended, and when
+// something has ended the process. docs/formats/nccl-segments.md describes them byte by byte.
+//
+// It says what was recorded, in the order of each thread, and what was lost. It joins nothing and judges nothing. No length in a file is
+// believed: tables and segments must lie inside of it, and a record inside of what its segment says is whole.
+package segment
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+)
+
+// Magic is how a file begins.
+const Magic = "PRLXNCCL"
+
+const (
+	headerBytes  = 4096
+	segmentHead  = 128
+	slotBytes    = 32
+	segmentMagic = 0x314c5850
+	mostSegments = 1 << 20
+	mostTable    = 1 << 26 // bytes of one table
+	mostText     = 1024
+)
+
+// Codes beyond the bits of event types (0 to 15): what a record or a loss is of.
+const (
+	CodeUnknown   = 16 // a type that the recorder did not know
+	CodeProxyDiag = 17 // RCCL's
+	CodeNetIB     = 18
+	CodeNetSocket = 19
+	CodeForeign   = 20 // stop or state of a handle that this process did not make
+	CodeControl   = 21 // init and finalize
+	codeContext   = 22
+	Codes         = 32
+)
+
+// State is how a file was left.
+type State uint32
+
+// The states of a file.
+const (
+	Making    State = iota // the process ended, or goes on, before the file was ready
+	Recording              // the process records, or it ended without saying so: killed, or by _exit
+	Ended                  // the process ended by exit or by returning from main
+)
+
+// Clock is what the ticks of a file are.
+type Clock uint32
+
+// The clocks of records.
+const (
+	TSC       Clock = iota + 1 // of x86-64
+	CNTVCT                     // of aarch64
+	Monotonic                  // CLOCK_MONOTONIC, ns
+)
+
+// File is an open file. Its facts are those of the moment at which it was opened.
+type File struct {
+	State State
+	Clock Clock
+	Cookie,
+	// Level is what the environment asked for, 0 to 3.
+	Level, PID uint32
+	TicksPerSecond    uint64 // 0: only the anchors tell it
+	PIDStart          uint64 // when the process began, in ticks of the kernel since the boot
+	PIDNamespace      uint64 // inode of its namespace of process ids
+	StartedRealtimeNS int64
+	HeartbeatTicks    uint64 // of the last anchor
+	EndedTicks        uint64 // 0: not by exit
+	MaxBytes          int64
+	Host, BootID      string
+	RCCL              bool // the library was loaded under RCCL's name
+	NoKeeper          bool // there was no thread that prepares segments
+	StorageErrno      uint32
+	Environment       []string
+
+	Threads []Thread
+	Comms   []Comm
+	Anchors []Anchor // by time
+	Masks   []Mask   // by time
+
+	Overwritten         [Codes]uint64 // records that made room for newer ones, by code
+	OverwrittenSegments uint64
+	LostNowhere         [Codes]uint64 // callbacks of threads that had no entry
+	LostTexts           uint64
+	CommsBeyond         uint64 // communicators that have no entry; their inits are in the stream
+
+	src      *file.Source
+	order    binary.ByteOrder
+	strings  section
+	known    map[uint32]Text // by number; texts never change
+	offset   int64
+	size     int64 // of a segment
+	segments int
+}
+
+// Thread is an entry of the table of threads. Threads that have ended may have left theirs to others.
+type Thread struct {
+	TID, Generation        uint32
+	Name                   string        // of the latest
+	Lost                   [Codes]uint64 // callbacks of all of them that are not in the file, by code of the event
+	Pending                uint64        // of those, how many no record tells of
+	PendingFrom, PendingTo uint64        // ticks of the first and the last of these
+}
+
+// Comm is a communicator.
+type Comm struct {
+	Context, ID           uint64 // the ID is NCCL's, 0 in versions 1 to 3
+	Name                  string
+	HasName               bool
+	Nodes, Ranks, Rank    int32 // -1: NCCL did not say it
+	Version               uint32
+	Finalized             bool
+	InitTicks, FinalTicks uint64
+	Hash                  uint64 // versions 1 to 3, of the first operation
+}
+
+// Anchor is one reading of all clocks.
+type Anchor struct {
+	Ticks                               uint64
+	MonotonicNS, RealtimeNS, BoottimeNS int64
+	BracketTicks                        uint64 // how long the reading took; Ticks is the middle
+}
+
+// Mask is what was asked of NCCL, and what was recorded, from an instant on.
+type Mask struct {
+	Ticks          uint64
+	NCCL, Recorded uint32
+	Cause          uint32 // 1 init, 2 control, 3 duty cycle, 4 somebody else
+}
+
+type section struct {
+	offset  int64
+	entry   int
+	entries int
+}
+
+// Open reads the head and the tables of a file. It fails where the file is another or its tables do not lie inside of it.
+func Open(ctx context.Context, path string) (*File, error) {
+	src, err := file.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	f, err := FromSource(src)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// FromSource is Open of a source, which the File owns from then on if there is no error.
+func FromSource(src *file.Source) (*File, error) {
+	f := &File{src: src, order: binary.LittleEndian, known: map[uint32]Text{}}
+	if src.Size() < headerBytes {
+		return nil, fault.Formatf(src.Path(), 0, "a recording of NCCL events begins with %d bytes of header, this file has %d bytes", headerBytes, src.Size())
+	}
+	head := make([]byte, headerBytes)
+	if _, err := src.ReadAt(head, 0); err != nil {
+		return nil, err
+	}
+	if err := f.readHead(head); err != nil {
+		return nil, err
+	}
+	for _, read := range []func([]byte) error{f.readEnvironment, f.readThreads, f.readComms, f.readAnchors, f.readMasks} {
+		if err := read(head); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Close releases the file.
+func (f *File) Close() error { return f.src.Close() }
+
+// Path is the name under which the file was opened.
+func (f *File) Path() string { return f.src.Path() }
+
+func (f *File) u32(b []byte, at int) uint32 { return f.order.Uint32(b[at:]) }
+func (f *File) u64(b []byte, at int) uint64 { return f.order.Uint64(b[at:]) }
+func (f *File) i64(b []byte, at int) int64  { return int64(f.order.Uint64(b[at:])) }
+
+func (f *File) readHead(h []byte) error {
+	path := f.src.Path()
+	if string(h[:8]) != Magic {
+		return fault.Formatf(path, 0, "got %q, expected %q: not a recording of NCCL events", h[:8], Magic)
+	}
+	if v := f.u32(h, 8); v != 1 {
+		return fault.Formatf(path, 8, "version %d of recordings of NCCL events is not 1, the one that this prlx reads", v).WithHint("read it with the prlx that wrote it")
+	}
+	if f.u32(h, 12) != headerBytes || f.u32(h, 20) != slotBytes {
+		return fault.Formatf(path, 12, "header of %d bytes and records of %d, expected %d and %d", f.u32(h, 12), f.u32(h, 20), headerBytes, slotBytes)
+	}
+	f.size, f.offset = int64(f.u32(h, 16)), f.i64(h, 32)
+	if f.size < 4096 || f.size > 1<<26 || f.size%slotBytes != 0 || f.offset < headerBytes || f.offset > 1<<40 {
+		return fault.Formatf(path, 16, "segments of %d bytes from byte %d on", f.size, f.offset)
+	}
+	f.segments = int(min(f.u32(h, 40), mostSegments))
+	f.segments = min(f.segments, int(max(0, (f.src.Size()-f.offset)/f.size)))
+	f.MaxBytes, f.State = f.i64(h, 24), State(f.u32(h, 44))
+	f.Cookie, f.Clock, f.TicksPerSecond = f.u32(h, 144)&0xffff, Clock(f.u32(h, 148)), f.u64(h, 152)
+	f.PID, f.Level, f.PIDStart, f.PIDNamespace = f.u32(h, 160), f.u32(h, 164), f.u64(h, 168), f.u64(h, 176)
+	f.StartedRealtimeNS, f.HeartbeatTicks, f.EndedTicks = f.i64(h, 184), f.u64(h, 192), f.u64(h, 200)
+	f.OverwrittenSegments, f.LostTexts, f.CommsBeyond = f.u64(h, 248), f.u64(h, 256), f.u64(h, 264)
+	flags := f.u32(h, 272)
+	f.RCCL, f.NoKeeper, f.StorageErrno = flags&1 != 0, flags&2 != 0, f.u32(h, 276)
+	f.Host, f.BootID = text(h[512:768]), text(h[768:808])
+	for i := range Codes {
+		f.Overwritten[i], f.LostNowhere[i] = f.u64(h, 1024+8*i), f.u64(h, 1280+8*i)
+	}
+	var err error
+	f.strings, err = f.section(h, 112, 8)
+	return err
+}
+
+// fill reads bytes that the facts of the file say are there.
+func (f *File) fill(b []byte, at int64) error {
+	if len(b) == 0 {
+		return nil
+	}
+	n, err := f.src.ReadAt(b, at)
+	if n == len(b) {
+		return nil
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return fault.Formatf(f.src.Path(), at, "the file ends at byte %d, %d bytes were expected from here on", at+int64(n), len(b)).WithHint("the file was cut; copy it again")
+	}
+	return err
+}
+
+// text is what stands before the first zero byte.
+func text(b []byte) string {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
+		b = b[:i]
+	}
+	return string(b)
+}
+
+// section reads where a table lies: entries of at least so many bytes, all of them inside the file.
+func (f *File) section(h []byte, at, least int) (section, error) {
+	offset, entry, entries := f.i64(h, at), int64(f.u32(h, at+8)), int64(f.u32(h, at+12))
+	if entry < int64(least) || entry > mostTable || entries > mostTable || entry*entries > mostTable || offset > f.src.Size() || offset < headerBytes || offset > f.src.Size()-entry*entries {
+		return section{}, fault.Formatf(f.src.Path(), int64(at), "a table of %d entries of %d bytes at byte %d, in a file of %d bytes", entries, entry, offset, f.src.Size()).
+			WithHint("the file was cut; copy it again")
+	}
+	return section{offset, int(entry), int(entries)}, nil
+}
+
+// table reads the first entries of a table.
+func (f *File) table(h []byte, at, least int, used uint64, visit func(e []byte)) error {
+	s, err := f.section(h, at, least)
+	if err != nil {
+		return err
+	}
+	n := int(min(used, uint64(s.entries)))
+	b := make([]byte, n*s.entry)
+	if err := f.fill(b, s.offset); err != nil {
+		return err
+	}
+	for i := range n {
+		visit(b[i*s.entry : (i+1)*s.entry])
+	}
+	return nil
+}
+
+func (f *File) readEnvironment(h []byte) error {
+	var all []byte
+	err := f.table(h, 128, 1, uint64(f.u32(h, 236)), func(e []byte) { all = append(all, e[0]) })
+	for _, one := range bytes.Split(all, []byte{0}) {
+		if len(one) > 0 {
+			f.Environment = append(f.Environment, string(one))
+		}
+	}
+	return err
+}
+
+func (f *File) readThreads(h []byte) error {
+	return f.table(h, 48, 320, uint64(f.u32(h, 208)), func(e []byte) {
+		t := Thread{TID: f.u32(e, 0), Generation: f.u32(e, 4), Pending: f.u64(e, 8), PendingFrom: f.u64(e, 16), PendingTo: f.u64(e, 24), Name: text(e[32:48])}
+		for i := range Codes {
+			t.Lost[i] = f.u64(e, 64+8*i)
+		}
+		f.Threads = append(f.Threads, t)
+	})
+}
+
+func (f *File) readComms(h []byte) error {
+	var failed error
+	err := f.table(h, 64, 64, uint64(f.u32(h, 212)), func(e []byte) {
+		c := Comm{
+			Context: f.u64(e, 0), ID: f.u64(e, 8), Nodes: int32(f.u32(e, 20)), Ranks: int32(f.u32(e, 24)), Rank: int32(f.u32(e, 28)),
+			Version: f.u32(e, 32), Finalized: f.u32(e, 36) == 2, InitTicks: f.u64(e, 40), FinalTicks: f.u64(e, 48), Hash: f.u64(e, 56),
+		}
+		t, err := f.Text(f.u32(e, 16))
+		if err != nil {
+			failed = err
+		}
+		c.Name, c.HasName = t.Text, t.Known
+		f.Comms = append(f.Comms, c)
+	})
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+func (f *File) anchor(b []byte) Anchor {
+	return Anchor{f.u64(b, 0), f.i64(b, 8), f.i64(b, 16), f.i64(b, 24), f.u64(b, 32)}
+}
+
+// readAnchors takes those that are whole: the oldest makes room for the newest, and one may be written just now.
+func (f *File) readAnchors(h []byte) error {
+	return f.ring(h, 80, 48, f.u64(h, 216), func(e []byte) { f.Anchors = append(f.Anchors, f.anchor(e[8:])) })
+}
+
+func (f *File) readMasks(h []byte) error {
+	return f.ring(h, 96, 32, f.u64(h, 224), func(e []byte) {
+		f.Masks = append(f.Masks, Mask{f.u64(e, 8), f.u32(e, 16), f.u32(e, 20), f.u32(e, 24)})
+	})
+}
+
+// ring visits the entries of a table whose oldest entries make room for new ones, by their numbers.
+func (f *File) ring(h []byte, at, least int, written uint64, visit func(e []byte)) error {
+	var all [][]byte
+	if err := f.table(h, at, least, written, func(e []byte) { all = append(all, e) }); err != nil || len(all) == 0 {
+		return err
+	}
+	size := uint64(len(all))
+	from := uint64(0)
+	if written > size {
+		from = written - size
+	}
+	for n := from; n < written; n++ {
+		if e := all[n%size]; f.u64(e, 0) == n+1 {
+			visit(e)
+		}
+	}
+	return nil
+}
+
+// Text is a text that NCCL passed.
+type Text struct {
+	Text  string
+	Known bool // NCCL passed one, and there was room for it
+	Cut   bool // it was longer than 1024 bytes, of which these are the first
+	Lost  bool // there was no room
+}
+
+// Text is the text of a number in a record. One goroutine at a time may ask.
+func (f *File) Text(number uint32) (Text, error) {
+	if number == 0 {
+		return Text{}, nil
+	}
+	if t, ok := f.known[number]; ok {
+		return t, nil
+	}
+	t, err := f.readText(number)
+	if err == nil {
+		f.known[number] = t
+	}
+	return t, err
+}
+
+func (f *File) readText(number uint32) (Text, error) {
+	if number == 0xffffffff {
+		return Text{Lost: true}, nil
+	}
+	at, end := int64(number)*8, int64(f.strings.entry)*int64(f.strings.entries)
+	if at+16 > end {
+		return Text{}, fault.Formatf(f.src.Path(), f.strings.offset+at, "text number %d of a table of %d bytes", number, end)
+	}
+	head := make([]byte, 16+mostText)
+	if rest := end - at; rest < int64(len(head)) {
+		head = head[:rest]
+	}
+	if err := f.fill(head, f.strings.offset+at); err != nil {
+		return Text{}, err
+	}
+	n := f.u32(head, 4)
+	if n > mostText || int(n) > len(head)-16 {
+		return Text{}, fault.Formatf(f.src.Path(), f.strings.offset+at, "text number %d has %d bytes, at most %d are possible", number, n, min(mostText, len(head)-16))
+	}
+	return Text{Text: string(head[16 : 16+n]), Known: true, Cut: f.u32(head, 8) == 0}, nil
+}

@@ -1,0 +1,78 @@
+package segment
+
+import (
+	"cmp"
+	"context"
+	"slices"
+)
+
+func sortByOrder(all []Segment) {
+	slices.SortStableFunc(all, func(a, b Segment) int { return cmp.Compare(a.Order, b.Order) })
+}
+
+// Seen is what Walk could not show.
+type Seen struct {
+	Records      int // that were shown
+	Segments     int
+	Retaken      int // segments that the recorder took again while they were read
+	Damaged      int // segments of which a part is not a record; what stands before it was shown
+	DamagedSlots int
+}
+
+// Source is the thread that a record is of.
+type Source struct {
+	Thread     int // index in File.Threads
+	TID        uint32
+	Generation uint32
+}
+
+// Walk shows every record, segment by segment in the order in which they were opened: the records of one thread come in their order,
+// those of several threads are interleaved by segments. An error of visit ends it.
+func (f *File) Walk(ctx context.Context, visit func(from Source, r *Record) error) (Seen, error) {
+	var seen Seen
+	all, err := f.Segments()
+	if err != nil {
+		return seen, err
+	}
+	buf := make([]byte, f.size)
+	for i := range all {
+		if err := ctx.Err(); err != nil {
+			return seen, err
+		}
+		b, ok, err := f.read(&all[i], buf)
+		if err != nil {
+			return seen, err
+		}
+		if !ok {
+			seen.Retaken++
+			continue
+		}
+		seen.Segments++
+		if err := f.records(&all[i], b, &seen, visit); err != nil {
+			return seen, err
+		}
+	}
+	return seen, nil
+}
+
+func (f *File) records(s *Segment, b []byte, seen *Seen, visit func(from Source, r *Record) error) error {
+	from := Source{s.Thread, s.TID, s.ThreadGeneration}
+	var r Record
+	for len(b) > 0 {
+		n := f.decode(b, &r)
+		if n == 0 {
+			seen.Damaged++
+			seen.DamagedSlots += len(b) / slotBytes
+			return nil
+		}
+		if r.Kind == Thread_ {
+			from.TID, from.Generation = uint32(r.ID), uint32(r.Value)
+		}
+		seen.Records++
+		if err := visit(from, &r); err != nil {
+			return err
+		}
+		b = b[n*slotBytes:]
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+/* The keeper: a thread that keeps segments ready, reads the clocks once a second, looks whether somebody else has changed NCCL's mask,
+ * and switches it for the duty cycle. It blocks all signals and never ends before the process. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "recorder.h"
+
+static const uint64_t second = 1000000000;
+
+void keeper_wake(void) {
+  if (atomic_load_explicit(&recorder.asleep, memory_order_relaxed) == 0) return;
+  if (atomic_exchange(&recorder.asleep, 0) == 0) return;
+  int before = errno;
+  syscall(SYS_futex, &recorder.asleep, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+  errno = before;
+}
+
+/* starved: there was nothing left to make ready. */
+static void sleep_until_woken(uint64_t ns, int starved) {
+  struct timespec wait = {(time_t)(ns / second), (long)(ns % second)};
+  atomic_store(&recorder.asleep, 1);
+  if (atomic_load(&recorder.ready_count) < atomic_load(&recorder.ready_target) / 4 && (!starved || atomic_load(&recorder.sealed) != 0)) {
+    atomic_store(&recorder.asleep, 0); /* somebody took one in between */
+    return;
+  }
+  syscall(SYS_futex, &recorder.asleep, FUTEX_WAIT_PRIVATE, 1, &wait, NULL, 0);
+  atomic_store(&recorder.asleep, 0);
+}
+
+void keeper_anchor(void) {
+  struct file_header *h = recorder.header;
+  uint64_t n = relaxed64(&h->anchors_written);
+  struct anchor_entry *e = &recorder.anchors[n % anchor_entries];
+  atomic_store_explicit(&e->number, 0, memory_order_relaxed);
+  atomic_thread_fence(memory_order_seq_cst);
+  e->anchor = clock_anchor();
+  atomic_store_explicit(&e->number, n + 1, memory_order_release);
+  atomic_store_explicit(&h->anchors_written, n + 1, memory_order_release);
+  set64(&h->heartbeat_ticks, e->anchor.ticks);
+}
+
+/* Masks. mask_lock is held. */
+static void write_mask(int nccl, uint32_t cause) {
+  struct file_header *h = recorder.header;
+  uint64_t n = relaxed64(&h->masks_written);
+  struct mask_entry *e = &recorder.masks[n % mask_entries];
+  atomic_store_explicit(&e->number, 0, memory_order_relaxed);
+  atomic_thread_fence(memory_order_seq_cst);
+  e->ticks = ticks_now();
+  e->nccl = (uint32_t)nccl;
+  e->recorded = (uint32_t)atomic_load(&recorder.gate->recorded);
+  e->cause = cause;
+  atomic_store_explicit(&e->number, n + 1, memory_order_release);
+  atomic_store_explicit(&h->masks_written, n + 1, memory_order_release);
+}
+
+static int last_seen;
+
+void mask_note(uint32_t cause) {
+  int *mask = atomic_load(&recorder.mask);
+  if (mask == NULL || atomic_load(&recorder.live) <= 0) return;
+  int now = __atomic_load_n(mask, __ATOMIC_RELAXED);
+  if (now == last_seen && cause == mask_other) return;
+  last_seen = now;
+  write_mask(now, cause);
+}
+
+/* Asks NCCL for other types and records other types. NCCL's variable is written only while a communicator lives: its library is there. */
+void mask_set(int nccl, uint64_t recorded, uint32_t cause) {
+  atomic_store(&recorder.gate->recorded, recorded);
+  int *mask = atomic_load(&recorder.mask);
+  if (mask != NULL && atomic_load(&recorder.live) > 0) __atomic_store_n(mask, nccl, __ATOMIC_RELAXED);
+  last_seen = nccl;
+  write_mask(nccl, cause);
+}
+
+/* The duty cycle: the level that was asked for during a part of each period, level 0 else. */
+static void turn_duty(uint64_t now, uint64_t began) {
+  if (recorder.duty_period_ms == 0) return;
+  static int is_on = 1;
+  uint64_t in_period = (now - began) / 1000000 % (uint64_t)recorder.duty_period_ms;
+  int on = in_period < (uint64_t)recorder.duty_on_ms;
+  if (on == is_on) return;
+  is_on = on;
+  pthread_mutex_lock(&recorder.mask_lock);
+  recorder.wanted = settings_mask(on ? recorder.level : 0);
+  mask_set(recorder.wanted, atomic_load(&recorder.gate->recorded), mask_duty);
+  pthread_mutex_unlock(&recorder.mask_lock);
+}
+
+/* How long to sleep. While segments are taken the keeper looks every 2 ms, so that callbacks need not wake it. */
+static uint64_t pause_ns(uint64_t until_anchor, int busy) {
+  uint64_t wait = until_anchor;
+  if (recorder.duty_period_ms && wait > second / 20) wait = second / 20;
+  return busy && wait > second / 500 ? second / 500 : wait;
+}
+
+static void *keep(void *unused) {
+  (void)unused;
+  struct sched_param none = {0};
+  sched_setscheduler(0, SCHED_BATCH, &none); /* a thread of this kind does not take the processor from the one that wakes it */
+  uint64_t began = clock_monotonic_ns(), next_anchor = began;
+  while (!atomic_load(&recorder.stopping)) {
+    int starved = 0, busy = 0;
+    store_unmap_sealed();
+    while (!starved && atomic_load(&recorder.ready_count) < atomic_load(&recorder.ready_target)) {
+      starved = !store_prepare();
+      busy = !starved;
+      store_unmap_sealed();
+    }
+    uint64_t now = clock_monotonic_ns();
+    if (now >= next_anchor) {
+      keeper_anchor();
+      next_anchor = now + second;
+      pthread_mutex_lock(&recorder.mask_lock);
+      mask_note(mask_other);
+      pthread_mutex_unlock(&recorder.mask_lock);
+    }
+    turn_duty(now, began);
+    sleep_until_woken(pause_ns(next_anchor - now, busy), starved);
+  }
+  return NULL;
+}
+
+int keeper_start(void) {
+  sigset_t all, before;
+  pthread_attr_t attributes;
+  pthread_t thread;
+  if (pthread_attr_init(&attributes) != 0) return -1;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: no handler of the program runs on it */
+  atomic_store(&recorder.keeping, 1);
+  int failed = pthread_create(&thread, &attributes, keep, NULL);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  pthread_attr_destroy(&attributes);
+  if (failed) atomic_store(&recorder.keeping, 0);
+  return failed;
+}

@@ -1,0 +1,341 @@
+/* replay PLUGIN MODE ...: plays NCCL to a profiler plug-in.
+ *
+ *   sequences RELEASE TRUTH STORM       what NCCL of a release does (223 is 2.23)
+ *   random TRUTH SEED EVENTS THREADS    legal and illegal events of all versions
+ *   flood THREADS EVENTS                steps as fast as they go; prints how many calls there were
+ *   steps EVENTS                        the cost of a callback in ns, of the five of a step; the clock's, a masked type's
+ *   tail EVENTS                         percentiles of single callbacks, and of the same loop without them, in turn
+ *   pxn                                 an operation of another process, whose context and parent lead nowhere in this one
+ *   channels                            kernels on channels 0 to 63; prints how many handles were given
+ *   churn THREADS                       threads that come, record an event and go; prints the growth of memory
+ *   comms COUNT                         communicators that come and go
+ *   fork TRUTH                          a child that goes on as if nothing had happened
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "harness.h"
+
+static struct plugin plugin;
+
+static int64_t now_ns(clockid_t clock) {
+  struct timespec t;
+  clock_gettime(clock, &t);
+  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static long resident_kib(void) {
+  long pages = 0;
+  FILE *f = fopen("/proc/self/statm", "r");
+  if (f && fscanf(f, "%*d %ld", &pages) != 1) pages = 0;
+  if (f) fclose(f);
+  return pages * (sysconf(_SC_PAGESIZE) / 1024);
+}
+
+/* Random. */
+
+struct hand { const char *truth; uint64_t seed, events; int number; pthread_t thread; };
+
+static void *play_hand(void *arg) {
+  struct hand *h = arg;
+  struct seat s;
+  seat_open(&s, &plugin, h->truth, h->number, h->seed);
+  play_random(&s, h->events);
+  seat_close(&s);
+  return NULL;
+}
+
+static int mode_random(char **args) {
+  int threads = atoi(args[3]);
+  struct hand *hands = calloc((size_t)threads, sizeof *hands);
+  for (int k = 0; k < threads; k++) {
+    hands[k] = (struct hand){args[0], strtoull(args[1], NULL, 10), strtoull(args[2], NULL, 10) / (uint64_t)threads, k, 0};
+    if (pthread_create(&hands[k].thread, NULL, play_hand, &hands[k]) != 0) abort();
+  }
+  for (int k = 0; k < threads; k++) pthread_join(hands[k].thread, NULL);
+  free(hands);
+  return 0;
+}
+
+/* Steps. The operation that they belong to is opened as NCCL opens one, for plug-ins that follow parents. */
+
+typedef int (*start_fn)(void *, void **, void *);
+typedef int (*stop_fn)(void *);
+typedef int (*state_fn)(void *, uint32_t, const void *);
+
+struct ladder { uint64_t context; struct handle op; int v; };
+
+static struct ladder open_operation(struct seat *s) {
+  int v = plugin.newest;
+  struct ladder l = {call_init(s, v, 77, &nccl_mask, "bench", 1, 2, 0), {0, 0}, v};
+  struct event api = {.type = GroupApi, .context = l.context, .depth = 1};
+  struct handle group_api = call_start(s, v, &api);
+  struct event coll_api = {.type = CollApi, .context = l.context, .parent = group_api.id, .func = "AllReduce", .datatype = "ncclFloat32", .count = 1};
+  struct handle c = call_start(s, v, &coll_api);
+  struct event group = {.type = Group, .context = l.context};
+  struct handle g = call_start(s, v, &group);
+  struct event coll = {.type = Coll, .context = l.context, .parent = v >= 5 ? c.id : g.id, .group = g.id, .func = "AllReduce", .datatype = "ncclFloat32", .algo = "RING", .proto = "SIMPLE", .name = "bench", .channels = 1};
+  struct handle h = call_start(s, v, &coll);
+  struct event op = {.type = ProxyOp, .context = l.context, .parent = h.id, .pid = (int32_t)getpid(), .peer = 1, .steps = 8, .chunk = 1024, .is_send = 1};
+  l.op = call_start(s, v, &op);
+  return l;
+}
+
+static uint64_t climb(const struct ladder *l, uint64_t events) {
+  const struct table *t = plugin.tables[l->v];
+  start_fn start = (start_fn)t->start;
+  stop_fn stop = (stop_fn)t->stop;
+  state_fn state = (state_fn)t->state;
+  struct event e = {.type = ProxyStep, .context = l->context, .parent = l->op.id};
+  struct event_bytes d;
+  event_encode(&d, &e, l->v);
+  uint64_t args[2] = {65536, 0}, calls = 0;
+  for (uint64_t k = 0; k < events; k += 5) {
+    void *h = NULL;
+    int32_t step = (int32_t)(k & 7);
+    memcpy(d.at + 24, &step, 4);
+    start((void *)(uintptr_t)l->context, &h, &d);
+    state(h, 8, args);
+    state(h, 20, args);
+    state(h, 9, args);
+    stop(h);
+    calls += 5;
+  }
+  return calls;
+}
+
+static double per_call(const struct ladder *l, uint64_t events) {
+  int64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  uint64_t calls = climb(l, events);
+  return (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - from) / (double)calls;
+}
+
+static double clock_cost(void) {
+  int64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  struct timespec t;
+  for (int k = 0; k < 1000000; k++) clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - from) / 1e6;
+}
+
+static double counter_cost(void) {
+#if defined(__x86_64__)
+  int64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
+  for (int k = 0; k < 1000000; k++) __asm__ volatile("rdtsc" : : : "eax", "edx");
+  return (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - from) / 1e6;
+#else
+  return 0;
+#endif
+}
+
+static int mode_steps(char **args) {
+  struct seat s;
+  seat_open(&s, &plugin, NULL, 0, 1);
+  struct ladder l = open_operation(&s);
+  uint64_t events = strtoull(args[0], NULL, 10);
+  per_call(&l, events / 10);
+  printf("ns a callback %.2f, clock_gettime %.2f, counter %.2f", per_call(&l, events), clock_cost(), counter_cost());
+  int (*set_mask)(int, uint64_t) = (int (*)(int, uint64_t))dlsym(plugin.library, "prlx_nccl_set_mask");
+  if (set_mask) {
+    set_mask(0, UINT64_MAX & ~UINT64_C(16));
+    printf(", masked %.2f", per_call(&l, events));
+  }
+  printf("\n");
+  return 0;
+}
+
+/* Tails: how long single callbacks take, beside how long nothing takes on the same thread: what a busy machine does is in both. */
+
+static int by_value(const void *a, const void *b) {
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+static void say_tail(const char *what, int64_t *took, size_t n) {
+  qsort(took, n, sizeof *took, by_value);
+  printf("%s p50 %" PRId64 " p99 %" PRId64 " p99.99 %" PRId64 " max %" PRId64 " ns\n", what, took[n / 2], took[n - n / 100 - 1], took[n - n / 10000 - 1], took[n - 1]);
+}
+
+static int mode_tail(char **args) {
+  size_t n = strtoull(args[0], NULL, 10);
+  struct seat s;
+  seat_open(&s, &plugin, NULL, 0, 1);
+  struct ladder l = open_operation(&s);
+  struct event e = {.type = ProxyStep, .context = l.context, .parent = l.op.id};
+  struct event_bytes d;
+  event_encode(&d, &e, l.v);
+  int64_t *with = calloc(n, sizeof *with), *without = calloc(n, sizeof *without);
+  start_fn start = (start_fn)plugin.tables[l.v]->start;
+  memset(with, 1, n * sizeof *with);
+  memset(without, 1, n * sizeof *without);
+  struct rusage before, after;
+  getrusage(RUSAGE_THREAD, &before);
+  for (size_t k = 0; k < n; k++) {
+    void *h = NULL;
+    int64_t a = now_ns(CLOCK_MONOTONIC);
+    start((void *)(uintptr_t)l.context, &h, &d);
+    int64_t b = now_ns(CLOCK_MONOTONIC);
+    with[k] = b - a;
+    without[k] = now_ns(CLOCK_MONOTONIC) - b;
+  }
+  getrusage(RUSAGE_THREAD, &after);
+  say_tail("callback", with, n);
+  say_tail("nothing", without, n);
+  printf("involuntary switches %ld\n", after.ru_nivcsw - before.ru_nivcsw);
+  free(with);
+  free(without);
+  return 0;
+}
+
+/* What the example plug-in is known to fail at. */
+
+static int mode_pxn(char **args) {
+  (void)args;
+  struct seat s;
+  seat_open(&s, &plugin, NULL, 0, 1);
+  struct ladder l = open_operation(&s);
+  struct event op = {.type = ProxyOp, .context = 0x1234000000005678, .parent = 0x1234000000009998, .rank = 9, .pid = (int32_t)getpid() + 1, .channel = 3, .peer = 1, .steps = 8, .is_send = 1};
+  struct handle h = call_start(&s, l.v, &op);
+  struct event step = {.type = ProxyStep, .context = 0x1234000000005678, .parent = h.id, .rank = 9};
+  struct handle st = call_start(&s, l.v, &step);
+  if (st.id) call_stop(&s, l.v, st);
+  if (h.id) call_stop(&s, l.v, h);
+  printf("%" PRIu64 "\n", s.calls);
+  return 0;
+}
+
+static int mode_channels(char **args) {
+  (void)args;
+  struct seat s;
+  seat_open(&s, &plugin, NULL, 0, 1);
+  struct ladder l = open_operation(&s);
+  int given = 0;
+  for (int c = 0; c < 64; c++) {
+    struct event e = {.type = KernelCh, .context = l.context, .parent = l.op.id, .channel = (uint8_t)c, .gpu_ns = 1};
+    struct handle h = call_start(&s, l.v, &e);
+    given += h.id != 0;
+    call_stop(&s, l.v, h);
+  }
+  printf("%d\n", given);
+  return 0;
+}
+
+/* Flood. */
+
+static struct ladder flooded;
+static void *flood(void *arg) {
+  uint64_t *events = arg;
+  *events = climb(&flooded, *events);
+  return NULL;
+}
+
+static int mode_flood(char **args) {
+  int threads = atoi(args[0]);
+  struct seat s;
+  seat_open(&s, &plugin, NULL, 0, 1);
+  flooded = open_operation(&s);
+  uint64_t *counts = calloc((size_t)threads, sizeof *counts), all = s.calls;
+  pthread_t *ids = calloc((size_t)threads, sizeof *ids);
+  for (int k = 0; k < threads; k++) {
+    counts[k] = strtoull(args[1], NULL, 10);
+    if (pthread_create(&ids[k], NULL, flood, &counts[k]) != 0) abort();
+  }
+  for (int k = 0; k < threads; k++) {
+    pthread_join(ids[k], NULL);
+    all += counts[k];
+  }
+  printf("%" PRIu64 "\n", all);
+  free(counts);
+  free(ids);
+  return 0;
+}
+
+static void *one_event(void *arg) {
+  struct seat *s = arg;
+  struct event e = {.type = Group, .context = flooded.context};
+  call_stop(s, plugin.newest, call_start(s, plugin.newest, &e));
+  return NULL;
+}
+
+static int mode_churn(char **args) {
+  struct seat s;
+  seat_open(&s, &plugin, NULL, 0, 1);
+  long before = resident_kib();
+  flooded = open_operation(&s);
+  for (int k = atoi(args[0]); k > 0; k--) {
+    pthread_t t;
+    if (pthread_create(&t, NULL, one_event, &s) != 0) abort();
+    pthread_join(t, NULL);
+  }
+  printf("%" PRIu64 " %ld\n", s.calls, resident_kib() - before);
+  return 0;
+}
+
+static int mode_comms(char **args) {
+  struct seat s;
+  seat_open(&s, &plugin, NULL, 0, 1);
+  long before = resident_kib();
+  for (int k = atoi(args[0]); k > 0; k--) {
+    uint64_t c = call_init(&s, plugin.newest, (uint64_t)k, &nccl_mask, "name", 1, 2, 0);
+    struct event e = {.type = Group, .context = c};
+    call_stop(&s, plugin.newest, call_start(&s, plugin.newest, &e));
+    call_finalize(&s, plugin.newest, c);
+  }
+  printf("%" PRIu64 " %ld\n", s.calls, resident_kib() - before);
+  return 0;
+}
+
+/* Fork: the child plays on with handles of its parent, ends in either way, and leaves no trace. */
+static int mode_fork(char **args) {
+  struct seat s;
+  seat_open(&s, &plugin, args[0], 0, 1);
+  uint64_t c = call_init(&s, plugin.newest, 1, &nccl_mask, "parent", 1, 2, 0);
+  struct event e = {.type = Group, .context = c};
+  struct handle h = call_start(&s, plugin.newest, &e);
+  for (int how = 0; how < 2; how++) {
+    fflush(s.truth);
+    pid_t child = fork();
+    if (child == 0) {
+      struct seat own;
+      seat_open(&own, &plugin, NULL, 1, 1);
+      uint64_t other = call_init(&own, plugin.newest, 2, &nccl_mask, "child", 1, 2, 0);
+      for (int k = 0; k < 100000; k++) call_stop(&own, plugin.newest, call_start(&own, plugin.newest, &e));
+      call_stop(&own, plugin.newest, h);
+      call_finalize(&own, plugin.newest, other);
+      if (how) _exit(0);
+      fclose(s.truth);
+      exit(0);
+    }
+    int status = 0;
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) return 1;
+    call_stop(&s, plugin.newest, call_start(&s, plugin.newest, &e));
+  }
+  call_stop(&s, plugin.newest, h);
+  seat_close(&s);
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  static const struct { const char *name; int args; int (*play)(char **); } modes[] = {
+      {"random", 4, mode_random}, {"steps", 1, mode_steps}, {"tail", 1, mode_tail}, {"pxn", 0, mode_pxn}, {"channels", 0, mode_channels}, {"flood", 2, mode_flood}, {"churn", 1, mode_churn}, {"comms", 1, mode_comms}, {"fork", 1, mode_fork},
+  };
+  if (argc == 6 && strcmp(argv[2], "sequences") == 0) {
+    if (plugin_open(&plugin, argv[1], atoi(argv[3])) != 0) return 1;
+    play_sequences(&plugin, argv[4], atoi(argv[5]));
+    return 0;
+  }
+  for (size_t i = 0; argc > 2 && i < sizeof modes / sizeof *modes; i++) {
+    if (strcmp(argv[2], modes[i].name) != 0 || argc != 3 + modes[i].args) continue;
+    /* Random events go to all versions; everything else to the newest that there is. */
+    if (plugin_open(&plugin, argv[1], i == 0 ? 0 : 231) != 0) return 1;
+    return modes[i].play(argv + 3);
+  }
+  fprintf(stderr, "usage: see the head of replay.c\n");
+  return 2;
+}
