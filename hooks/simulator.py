@@ -7,6 +7,7 @@ device is work: its clock counts the instructions of warps (see ``Clock``), so t
 from __future__ import annotations
 
 import ctypes
+import functools
 import importlib
 import re
 import struct
@@ -18,6 +19,7 @@ from typing import Any
 
 from .._errors import UsageError
 from .arrays import Storage, storage
+from .texts import texts_of
 
 ARCH = 80
 LANES = 32
@@ -100,6 +102,8 @@ class Launch:
     parameters: Sequence[Parameter]
     keep: object = field(default=None, repr=False)
     """What the addresses belong to."""
+    texts: Callable[[], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
+    """The text of the kernel, as recordings hold it."""
 
 
 Run = Callable[[Launch], int]
@@ -262,6 +266,7 @@ class _Launcher:
     def __init__(self, device: Device, source: Any, metadata: Any) -> None:
         self._device = device
         self._metadata = metadata
+        self._texts = functools.cache(lambda: texts_of(source, metadata))
         self._signature = [(name, ty) for name, ty in source.signature.items()]
         self._cluster = prod(getattr(metadata, "cluster_dims", None) or (getattr(metadata, "num_ctas", 1),))
 
@@ -293,6 +298,7 @@ class _Launcher:
             shared=metadata.shared,
             parameters=(*parameters, *scratches),
             keep=args,
+            texts=self._texts,
         )
 
     def _scratch(self, kind: str, grid: Sequence[int], stream: Any) -> Parameter:

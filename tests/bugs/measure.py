@@ -1,6 +1,6 @@
 """Records both forms of every kernel of this folder, compares them as a user would, and counts what was said truly.
 
-    python tests/bugs/measure.py [--mode default|outputs|values] [--only ID,ID] [--fresh] [--folder DIR]
+    python tests/bugs/measure.py [--mode default|outputs|values|code|renamed|rerun] [--only ID,ID] [--fresh] [--folder DIR]
 
 Prints a line for each bug: the line that the comparison reports first and whether it is true, the cause that it names, how
 sure it is, and whether it is right; a line for each refactoring; the totals. What was measured with this build of prlx, these
@@ -15,6 +15,7 @@ import ast
 import hashlib
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -29,8 +30,16 @@ TRITON = Path(os.environ.get("PRLX_TRITON", ROOT / "build/triton")) / "3.9.0"
 SECTIONS = {"others": "Bugs", "own": "Bugs of our own"}
 REFACTORED = "refactorings"
 COMPARED = {"values": ("--values",)}  # by what was recorded: the flags that a user adds
-# Where a document names places, in the order in which a reader meets them.
-PLACES = (("first",), ("outputs", "first", "store"), ("outputs", "stores", 0), ("findings", 0))
+DEFAULT = "default"
+RERUN = "rerun"  # recorded by default, and again by prlx diff --rerun
+# Where a document names places, in the order in which a reader meets them: the statement to look at stands under the verdict.
+PLACES = (
+    ("explanation", "statement"),
+    ("first",),
+    ("findings", 0),
+    ("outputs", "first", "store"),
+    ("outputs", "stores", 0),
+)
 
 
 @dataclass(frozen=True)
@@ -121,13 +130,25 @@ def measure(group: str, row: Row, module: str, folder: Path, mode: str, key: str
     kernel, seen = place / "kernel.py", {}
     for which in (FIRST, SECOND):
         done = run(
-            HERE / "record.py", module, row.id, which, kernel, place / f"{which}.prlx", mode, cache=folder / "cache"
+            HERE / "record.py",
+            module,
+            row.id,
+            which,
+            kernel,
+            place / f"{which}.prlx",
+            DEFAULT if mode == RERUN else mode,
+            cache=folder / "cache",
         )
         if done.returncode != 0:
             raise RuntimeError(f"{row.id}, {which} form: {done.stderr[-1500:]}")
         seen[which] = json.loads(done.stdout.splitlines()[-1])
     words = ("diff", place / f"{FIRST}.prlx", place / f"{SECOND}.prlx", "--explain", "--json")
     words += COMPARED.get(mode, ())
+    if mode == RERUN:
+        words += (
+            "--rerun",
+            shlex.join(map(str, (sys.executable, HERE / "record.py", module, row.id, "{side}", kernel, "{out}"))),
+        )
     said = run("-m", "prlx", *words, cache=folder / "cache")
     text = marked_text(HERE / f"{module}.py", row.id)
     true = {which: form(text, which).true_lines for which in (FIRST, SECOND)}
@@ -173,7 +194,7 @@ def reported(document: dict[str, Any]) -> tuple[str, str]:
             listed_there = found or ([] if isinstance(step, int) else {})
             found = next(iter(listed_there[step:]), None) if isinstance(step, int) else listed_there.get(step)
         if found and found.get("source_location"):
-            only_b = found.get("in_trace") == "B" or found.get("count_a") == 0
+            only_b = "B" in (found.get("in_trace"), found.get("side")) or found.get("count_a") == 0
             return found["source_location"], SECOND if only_b else FIRST
     return "", ""
 
@@ -239,7 +260,10 @@ def totals(measured: list[Measured]) -> Iterator[str]:
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument(
-        "--mode", default="default", choices=("default", "outputs", "values"), help="what is recorded"
+        "--mode",
+        default=DEFAULT,
+        choices=(DEFAULT, "outputs", "values", "code", "renamed", RERUN),
+        help="what is recorded",
     )
     arguments.add_argument("--only", default="", help="kernels, with commas")
     arguments.add_argument("--fresh", action="store_true", help="forget what was measured before")

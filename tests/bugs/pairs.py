@@ -15,7 +15,9 @@ Neither form holds a mark. This module needs no Triton.
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,6 +50,29 @@ def form(marked: str, which: str) -> Form:
         if mark in ("FIX", "BUG", "WRONG"):
             true.append(len(kept))
     return Form("\n".join(kept) + "\n", tuple(true))
+
+
+def renamed(text: str) -> str:
+    """A text in which every variable that a function assigns has another name: nothing else is done."""
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    assigned = {
+        name.id for f in functions for name in ast.walk(f) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+    }  # fmt: skip
+    parameters = {argument.arg for f in functions for argument in f.args.args}
+    lines, depth = text.splitlines(keepends=True), 0
+    tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+    for token, after in reversed([*zip(tokens, [*tokens[1:], tokens[-1]], strict=True)]):
+        depth += (
+            {")": 1, "]": 1, "}": 1, "(": -1, "[": -1, "{": -1}.get(token.string, 0) if token.type == tokenize.OP else 0
+        )
+        if token.type != tokenize.NAME or token.string not in assigned - parameters:
+            continue
+        row, column = token.start[0] - 1, token.start[1]
+        before = lines[row][:column]
+        if before.endswith(".") or (depth > 0 and after.string == "="):
+            continue  # an attribute, or the keyword of a call
+        lines[row] = before + token.string + "_2" + lines[row][token.end[1] :]
+    return "".join(lines)
 
 
 def marked_text(module: Path, name: str) -> str:

@@ -2,6 +2,8 @@
 
 PYTHONPATH=build/triton/3.9.0 python record.py MODULE ID first|second KERNEL.py RECORDING.prlx [default|values|outputs]
 
+first and second may be called a and b.
+
 KERNEL.py is the same file for both forms, as when a person edits a kernel in place. Prints one JSON document: the arrays
 after the launch by name, hashed, and what the simulator found.
 """
@@ -19,28 +21,40 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from pairs import HERE, SECOND, form, marked_text
+from pairs import FIRST, HERE, SECOND, form, marked_text, renamed
 
 import prlx
 
+SIDES = {"a": FIRST, "b": SECOND}  # as prlx diff --rerun calls them
+RENAMED = "renamed"
+CODE = "code"
 MODES: dict[str, dict[str, Any]] = {
     "default": {},
     "outputs": {"outputs": "64MiB"},
+    CODE: {},  # the code of the kernel without its text
+    RENAMED: {},  # the second form has other names for all of its variables, too
     "values": {"outputs": "64MiB", "mode": "values", "stores": True, "atomics": True, "loads": True},
 }
 
 
 def main() -> None:
     module, name, which, kernel, recording = sys.argv[1:6]
+    which = SIDES.get(which, which)
     mode = sys.argv[6] if len(sys.argv) > 6 else "default"
     case = next(case for case in importlib.import_module(module).CASES if case.id == name)
-    Path(kernel).write_text(form(marked_text(HERE / f"{module}.py", name), which).text)
+    text = form(marked_text(HERE / f"{module}.py", name), which).text
+    Path(kernel).write_text(renamed(text) if which == SECOND and mode == RENAMED else text)
     spec = importlib.util.spec_from_file_location("kernel", kernel)
     assert spec is not None
     assert spec.loader is not None
     loaded = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(loaded)
     function = getattr(loaded, name)
+    if mode == CODE:
+        from prlx.hooks import simulator
+
+        found = simulator.texts_of
+        simulator.texts_of = lambda *compiled: {**found(*compiled), "functions": []}
     warnings.filterwarnings("ignore", category=prlx.FindingWarning)
     warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION")
 

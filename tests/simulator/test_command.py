@@ -204,7 +204,12 @@ def test_ctrl_c_ends_a_long_launch_and_leaves_no_half_file(tmp_path):
         _, said = process.communicate(timeout=600)
     assert process.returncode == 130, said
     assert "interrupted" in said
-    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == ["0000_forever.prlx", "session.json"]
+    assert sorted(path.name for path in (tmp_path / "run").iterdir()) == [
+        "0000_forever.prlx",
+        "session.json",
+        "sources",
+    ]
+    assert {path.suffix for path in (tmp_path / "run/sources").iterdir()} == {".zst"}
     manifest = json.loads((tmp_path / "run/session.json").read_text())
     assert manifest["status"] == "partial"
     assert len(manifest["launches"]) == 1

@@ -38,14 +38,14 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 		TotalEventsA: r.Stats.EventsA, TotalEventsB: r.Stats.EventsB, DivergenceBreakdown: breakdown(r.Stats.ByKind[:]),
 		A: recordingOf(r.A, r.PathA, r.Stats.WarpsA), B: recordingOf(r.B, r.PathB, r.Stats.WarpsB),
 		Losses: LossesOfBoth{A: lossesOf(&r.LossesA), B: lossesOf(&r.LossesB)},
-		Blocks: r.Blocks, Builds: r.Builds, Baseline: r.Baseline, Explanation: r.Why, Accepted: r.AcceptedUse, Sources: []Source{}, Options: r.Options.Settings,
+		Blocks: r.Blocks, Builds: r.Builds, Baseline: r.Baseline, Explanation: r.Why, Reruns: r.Reruns, Accepted: r.AcceptedUse, Sources: []Source{}, Options: r.Options.Settings,
 		Warnings: append([]string{}, r.Warnings...),
 	}
-	d.CrossGPU = r.crossGPU()
+	d.CrossGPU, d.OtherShape = r.crossGPU(), r.OtherShape
 	v := r.Judge()
 	d.Status, d.Passed, d.TotalDivergences, d.CountedDivergences = v.Status, v.Passed, v.Total, v.Counted
 	d.Coverage, d.Require, d.DivergenceBreakdown = &v.coverage, r.Options.Required(), v.ByKind
-	d.Outputs, d.Findings = r.outputDiff(), r.findings.document()
+	d.Outputs, d.Findings, d.Edits = r.outputDiff(), r.findings.document(), r.editsOf()
 	d.Clusters = make([]Cluster, 0, listed(opt.Clusters, int64(len(r.Clusters))))
 	for i := range cap(d.Clusters) {
 		d.Clusters = append(d.Clusters, r.clusterOf(i))
@@ -59,8 +59,17 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 		r.addDetails(&first, r.First)
 		d.First = &first
 	}
+	r.tellFirst(d)
 	d.Verdict, d.Headline = r.verdict(&v)+r.unread(&v), HeadlineOf(d.Status, d.Passed, d.CountedDivergences, r.Options.MaxDivergences)
 	return d, nil
+}
+
+// Demangled is a name as people wrote it, "" where it is that already.
+func Demangled(name string) string {
+	if plain := site.Readable(name); plain != name {
+		return clippedWord(plain)
+	}
+	return ""
 }
 
 // lists reports whether a row is among the divergences of a document.
@@ -98,7 +107,7 @@ func recordingOf(h *warptrace.Header, path string, warps int64) Recording {
 	means := []string{"unknown", "instrumented", "observed", "converted", "generated"}
 	name := func(of []string, at int) string { return of[min(at, len(of))%len(of)] }
 	return Recording{
-		Path: path, Format: fmt.Sprintf("prlx v%d", h.Version), Kernel: h.Kernel, ModuleHash: h.ModuleHash, Arch: h.Arch, WaveSize: h.WaveSize,
+		Path: path, Format: fmt.Sprintf("prlx v%d", h.Version), Kernel: h.Kernel, KernelName: Demangled(h.Kernel), ModuleHash: h.ModuleHash, Arch: h.Arch, WaveSize: h.WaveSize,
 		Grid: h.Grid, Block: h.Block, Launch: h.Launch, Warps: warps, WarpSlots: h.WarpSlots, WarpsPerBlock: h.WarpsPerBlock,
 		Mode: name(modes, int(h.Mode)), Means: name(means, int(h.Means)),
 	}
@@ -134,7 +143,10 @@ func (r *Result) divergence(row *Row) Divergence {
 	}
 	if at := siteOfRow(row); at != None {
 		s := &r.Sites[at]
-		d.SiteID, d.SourceLocation, d.Inside, d.SiteKind = s.Name(), s.Location(), s.Inside(), s.Kind.String()
+		d.SiteID, d.SourceLocation, d.LocationB, d.Inside, d.SiteKind = s.Name(), s.Location(), s.LocationB(), s.Inside(), s.Kind.String()
+		if s.Site != nil {
+			d.Function = Demangled(s.Site.Shown().Function)
+		}
 	}
 	switch row.Kind {
 	case RowPath:
@@ -156,7 +168,7 @@ func (r *Result) divergence(row *Row) Divergence {
 			d.TakenA = hexMask(row.TakenA, r.A.WaveSize)
 		}
 		if typed {
-			d.ValueA, d.BitsA = warptrace.FormatValue(row.ValueA, row.Type), fmt.Sprintf("0x%x", row.ValueA)
+			d.ValueA, d.BitsA = heldText(r.A, row.ValueA, row.Type), fmt.Sprintf("0x%x", row.ValueA)
 		}
 	}
 	if row.CountB > 0 {
@@ -166,7 +178,7 @@ func (r *Result) divergence(row *Row) Divergence {
 			d.TakenB = hexMask(row.TakenB, r.B.WaveSize)
 		}
 		if typed {
-			d.ValueB, d.BitsB = warptrace.FormatValue(row.ValueB, row.Type), fmt.Sprintf("0x%x", row.ValueB)
+			d.ValueB, d.BitsB = heldText(r.B, row.ValueB, row.Type), fmt.Sprintf("0x%x", row.ValueB)
 		}
 	}
 	if typed {
@@ -301,7 +313,7 @@ func (r *Result) siteSummaries(opt DocumentOptions) []SiteSummary {
 func (r *Result) siteSummary(o *siteOrder) SiteSummary {
 	ref, t := &r.Sites[o.at], &r.Tallies[o.at]
 	s := SiteSummary{
-		SiteID: ref.Name(), SourceLocation: ref.Location(), SiteKind: ref.Kind.String(), Divergences: t.Rows, Warps: t.Warps,
+		SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.LocationB(), InTrace: ref.Only(), SiteKind: ref.Kind.String(), Divergences: t.Rows, Warps: t.Warps,
 		WarpRanges: ranges(o.warps), Breakdown: breakdown(t.ByKind[:]), Noise: o.noise,
 	}
 	if r.Stats.WarpsCompared > 0 {

@@ -44,6 +44,9 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	if err := compatible(r, &opt); err != nil {
 		return nil, err
 	}
+	if err := usable(&opt.Tolerance, r); err != nil {
+		return nil, err
+	}
 	if err := verify(j, &opt, a, b); err != nil {
 		return nil, err
 	}
@@ -52,11 +55,16 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 		a.SetSites(a.Sites().WithLibraries(opt.Libraries))
 		b.SetSites(b.Sites().WithLibraries(opt.Libraries))
 	}
+	if err := r.readTexts(j.Context(), a, b); err != nil {
+		return nil, err
+	}
 	sites := newSiteMap(a, b)
 	g := newGathering(r, &opt, sites)
 	err := g.readWritten(j.Context(), a, b)
 	switch {
 	case err != nil:
+	case r.OtherShape != "":
+		err = g.countOnly(j.Context(), a, b)
 	case opt.CrossGPU && r.A.WaveSize != r.B.WaveSize:
 		err = compareThreads(j, a, b, g)
 	default:
@@ -117,6 +125,11 @@ func compatible(r *Result, opt *Options) error {
 		return nil
 	}
 	text := "the recordings are not of the same launch: " + strings.Join(differ, ", ")
+	if len(kernels) == 0 && !waves && !opt.Force && !opt.CrossGPU && sameCall(r.A, r.B) {
+		r.OtherShape = shapes(launches)
+		r.Warnings = append(r.Warnings, "warps do not correspond ("+r.OtherShape+"): what was written is compared, by element and by statement")
+		return nil
+	}
 	switch {
 	case waves && !opt.CrossGPU:
 		return fault.New(fault.Incompatible, "%s", text).WithPath(r.PathB).WithHint("--cross-gpu compares recordings of different wave sizes thread by thread")

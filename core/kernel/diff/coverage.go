@@ -16,6 +16,7 @@ const (
 	byContents = "contents" // element by element
 	byNothing  = "nothing"  // it was not recorded on both sides
 	byRequest  = "not-asked"
+	byShape    = "other-shape" // not at all: warps do not correspond
 )
 
 // Agreement says how far one part of two recordings agrees.
@@ -40,7 +41,7 @@ type Coverage struct {
 
 // FlowCoverage is what was compared of the way that the warps took.
 type FlowCoverage struct {
-	By      string    `json:"by"`       // "events" | "leader" (one lane of each warp decides) | "digest" | "nothing"
+	By      string    `json:"by"`       // "events" | "leader" (one lane of each warp decides) | "digest" | "nothing" | "other-shape"
 	EventsA int64     `json:"events_a"` // that happened, kept or hashed
 	EventsB int64     `json:"events_b"`
 	Agrees  Agreement `json:"agrees"` // "yes" | "noise" | "no" | "unknown"
@@ -59,12 +60,12 @@ type OutputCoverage struct {
 
 // ValueCoverage is what was compared of the values on the way.
 type ValueCoverage struct {
-	By     string    `json:"by"` // "events" | "not-asked" | "nothing"
+	By     string    `json:"by"` // "events" | "not-asked" | "nothing" | "other-shape"
 	Agrees Agreement `json:"agrees"`
 }
 
 // Recorded reports whether both recordings hold values, compared or not.
-func (c ValueCoverage) Recorded() bool { return c.By != byNothing }
+func (c ValueCoverage) Recorded() bool { return c.By != byNothing && c.By != byShape }
 
 // heldBy is what one recording holds of the way that its warps took.
 type heldBy struct {
@@ -117,7 +118,7 @@ func (r *Result) look(ctx context.Context, a, b *warptrace.Trace) (err error) {
 func (r *Result) coverage() Coverage {
 	c := Coverage{ControlFlow: r.flowCoverage(), Outputs: r.outputCoverage(), Values: r.valueCoverage(), Missing: []string{}}
 	for aspect, by := range [aspects]string{c.ControlFlow.By, c.Outputs.By, c.Values.By} {
-		if r.demands(Aspect(aspect)) && (by == byNothing || by == byRequest && Aspect(aspect) == AspectValues) {
+		if r.demands(Aspect(aspect)) && (by == byNothing || by == byShape && r.Options.Require.Has(Aspect(aspect)) || by == byRequest && Aspect(aspect) == AspectValues) {
 			c.Missing = append(c.Missing, Aspect(aspect).String())
 		}
 	}
@@ -139,6 +140,9 @@ func (r *Result) flowCoverage() FlowCoverage {
 	a, b := &r.held[0], &r.held[1]
 	c := FlowCoverage{By: byEvents, EventsA: a.events, EventsB: b.events, Agrees: AgreementUnknown}
 	switch {
+	case r.OtherShape != "":
+		c.By = byShape
+		return c
 	case a.kept+b.kept == 0 && a.hashed > 0 && b.hashed > 0:
 		c.By = byDigest
 	case a.kept+b.kept == 0 && a.events+b.events > 0 || a.digest != b.digest && a.kept*b.kept == 0:
@@ -155,6 +159,8 @@ func (r *Result) flowCoverage() FlowCoverage {
 // valueCoverage says whether values were compared.
 func (r *Result) valueCoverage() ValueCoverage {
 	switch {
+	case r.OtherShape != "":
+		return ValueCoverage{byShape, AgreementUnknown}
 	case r.Options.Values && r.Stats.ByKind[RowValue] > 0: // whatever the headers say
 	case !r.held[0].values || !r.held[1].values:
 		return ValueCoverage{byNothing, AgreementUnknown}
@@ -196,6 +202,8 @@ func (c *Coverage) text() string {
 		compared = append(compared, "control flow of "+n+" (one lane of each warp)")
 	case byDigest:
 		compared = append(compared, "control flow of "+n+" by digest")
+	case byShape:
+		asked = append(asked, "control flow")
 	default:
 		missing = append(missing, "control flow")
 	}
@@ -212,7 +220,7 @@ func (c *Coverage) text() string {
 	switch c.Values.By {
 	case byEvents:
 		compared = append(compared, "values")
-	case byRequest:
+	case byRequest, byShape:
 		asked = append(asked, "values")
 	default:
 		missing = append(missing, "values")

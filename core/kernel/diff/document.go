@@ -28,6 +28,7 @@ type Document struct {
 	Require             []string         `json:"require,omitempty"`  // what must agree to pass: "control-flow", "outputs", "values"
 	Coverage            *Coverage        `json:"coverage,omitempty"` // what was compared
 	CrossGPU            *CrossGPU        `json:"cross_gpu,omitempty"`
+	OtherShape          string           `json:"other_shape,omitempty"` // how the launches differ where warps do not correspond
 	A                   Recording        `json:"a"`
 	B                   Recording        `json:"b"`
 	First               *Divergence      `json:"first"` // null when nothing differs
@@ -43,7 +44,9 @@ type Document struct {
 	Outputs             *OutputDiff      `json:"outputs,omitempty"`  // how what the kernel wrote differs
 	Findings            []FindingDiff    `json:"findings,omitempty"` // what the checks of the simulator found in one run only, or more often
 	Explanation         *Explanation     `json:"explanation,omitempty"`
+	Reruns              *Reruns          `json:"reruns,omitempty"` // of runs that were made again to tell whether an order decides
 	Accepted            *AcceptedUse     `json:"accepted,omitempty"`
+	Edits               *Edits           `json:"edits,omitempty"` // how the text of the kernel differs; not there: not recorded
 	Sources             []Source         `json:"sources"`
 	Options             Settings         `json:"options"` // what was asked for, so that the document can be read alone
 	Warnings            []string         `json:"warnings"`
@@ -55,6 +58,7 @@ type Recording struct {
 	Path          string    `json:"path"`
 	Format        string    `json:"format"` // "prlx v1" | "prlx v2"
 	Kernel        string    `json:"kernel"`
+	KernelName    string    `json:"kernel_name,omitempty"` // as people wrote it, where a compiler mangled it
 	ModuleHash    string    `json:"module_hash,omitempty"`
 	Arch          string    `json:"arch,omitempty"`
 	WaveSize      int       `json:"wave_size"`
@@ -87,15 +91,16 @@ type Divergence struct {
 	EventIdxB      int64        `json:"event_idx_b"` // in B, likewise
 	SiteID         string       `json:"site_id"`     // "0x%08x" (v1) or "0x%016x" (v2)
 	Kind           string       `json:"kind"`
-	SourceLocation string       `json:"source_location,omitempty"` // "file:function:line:column", the innermost that is not of a library
-	Inside         []string     `json:"inside,omitempty"`          // lines of libraries within it, innermost first
-	SiteKind       string       `json:"site_kind,omitempty"`       // "branch", "predicate", "atomic", ...
-	SiteB          string       `json:"site_b,omitempty"`          // Path: the site on the other side
-	LocationB      string       `json:"source_location_b,omitempty"`
-	Count          int64        `json:"count,omitempty"`    // ExtraEvents: how many; Path: how many on side A
-	CountB         int64        `json:"count_b,omitempty"`  // Path: how many on side B
-	InTrace        string       `json:"in_trace,omitempty"` // ExtraEvents: "A" | "B"
-	Occurrence     int64        `json:"occurrence"`         // how often the warp had passed this site before, from 0
+	SourceLocation string       `json:"source_location,omitempty"`   // "file:function:line:column", the innermost that is not of a library
+	Inside         []string     `json:"inside,omitempty"`            // lines of libraries within it, innermost first
+	Function       string       `json:"function,omitempty"`          // of source_location as people wrote it, where a compiler mangled it
+	SiteKind       string       `json:"site_kind,omitempty"`         // "branch", "predicate", "atomic", ...
+	SiteB          string       `json:"site_b,omitempty"`            // Path: the site on the other side
+	LocationB      string       `json:"source_location_b,omitempty"` // Path: of site_b; else of the same site in B, where its line or file is another one
+	Count          int64        `json:"count,omitempty"`             // ExtraEvents: how many; Path: how many on side A
+	CountB         int64        `json:"count_b,omitempty"`           // Path: how many on side B
+	InTrace        string       `json:"in_trace,omitempty"`          // ExtraEvents: "A" | "B"
+	Occurrence     int64        `json:"occurrence"`                  // how often the warp had passed this site before, from 0
 	OccurrenceB    int64        `json:"occurrence_b"`
 	DirA           *uint8       `json:"dir_a,omitempty"`
 	DirB           *uint8       `json:"dir_b,omitempty"`
@@ -166,6 +171,8 @@ type Cluster struct {
 type SiteSummary struct {
 	SiteID         string           `json:"site_id"`
 	SourceLocation string           `json:"source_location,omitempty"`
+	LocationB      string           `json:"source_location_b,omitempty"` // of the same site in B, where its line is another one
+	InTrace        string           `json:"in_trace,omitempty"`          // "A" | "B": only that build has the site
 	SiteKind       string           `json:"site_kind,omitempty"`
 	Divergences    int64            `json:"divergences"`
 	Warps          int64            `json:"warps"`
@@ -216,12 +223,22 @@ type Baseline struct {
 
 // Explanation says why the first divergence happened, as far as the recording tells.
 type Explanation struct {
-	Class      string   `json:"class"`      // race | precision | loop-bound | index-or-mask | stale-data | unknown
-	Confidence string   `json:"confidence"` // "strong" | "likely" | "weak"
-	Summary    string   `json:"summary"`    // one sentence
-	Chain      []Link   `json:"chain"`      // from the divergence back to where it can come from
-	Considered []Ruling `json:"considered"` // every class, with what spoke for and against it
-	Missing    []string `json:"missing"`    // what was not recorded and would settle it, with the option that records it
+	Class      string     `json:"class"`               // race | precision | loop-bound | index-or-mask | stale-data | formula | operation | unknown
+	Confidence string     `json:"confidence"`          // "strong" | "likely" | "weak"
+	Summary    string     `json:"summary"`             // one sentence
+	Statement  *Statement `json:"statement,omitempty"` // the one to look at, where the recordings hold the code of the kernel
+	Chain      []Link     `json:"chain"`               // from the divergence back to where it can come from
+	Considered []Ruling   `json:"considered"`          // every class, with what spoke for and against it
+	Missing    []string   `json:"missing"`             // what was not recorded and would settle it, with the option that records it
+}
+
+// Statement is the statement at which two builds begin to compute something else, or that first uses what differs.
+type Statement struct {
+	SourceLocation string   `json:"source_location"` // "file:function:line:column"; column 0: the line
+	Side           string   `json:"side"`            // "A" | "B": whose line that is
+	Text           []string `json:"text,omitempty"`  // its lines, where the recording holds them
+	Why            string   `json:"why"`             // why it is this one
+	Way            []string `json:"way"`             // the lines through which what differs depends on it, in the order of the code
 }
 
 // Link is one step of the chain of evidence.
@@ -247,7 +264,42 @@ type Source struct {
 	File      string   `json:"file"`
 	FirstLine int      `json:"first_line"`
 	Lines     []string `json:"lines"`
-	Stale     bool     `json:"stale"` // the file is newer than the recording
+	Stale     bool     `json:"stale"`              // the file is newer than the recording
+	Side      string   `json:"side,omitempty"`     // "A" | "B": of this side alone; "": of both
+	Recorded  bool     `json:"recorded,omitempty"` // the lines are those that were compiled, out of the recording
+	Changed   bool     `json:"changed,omitempty"`  // with recorded: by now the file has other lines here than either side
+}
+
+// Edits is how the text of the kernel differs between A and B, as it was when they were compiled.
+type Edits struct {
+	Text      string           `json:"text"`      // what was edited, and whether that is the line that differs first; one sentence
+	First     string           `json:"first"`     // of the place that the document names first: "edited" | "same" | "unknown"
+	Functions []EditedText     `json:"functions"` // that differ: the kernel first
+	Omitted   int64            `json:"omitted"`   // lines that are counted here and not listed
+	Constants []EditedConstant `json:"constants"` // what the kernel was compiled for, where that differs
+}
+
+// EditedText is one function whose text differs.
+type EditedText struct {
+	Function string `json:"function"`
+	FileA    string `json:"file_a,omitempty"` // not there: A lacks the function
+	FileB    string `json:"file_b,omitempty"`
+	Hunks    []Hunk `json:"hunks"`
+}
+
+// Hunk is a run of lines that differ. Of an empty side the number is that of the line in front of which the others stand.
+type Hunk struct {
+	FirstA int      `json:"first_a"`
+	FirstB int      `json:"first_b"`
+	A      []string `json:"a"`
+	B      []string `json:"b"`
+}
+
+// EditedConstant is a constexpr or an option of the compiler; "" where a side lacks it.
+type EditedConstant struct {
+	Name string `json:"name"`
+	A    string `json:"a"`
+	B    string `json:"b"`
 }
 
 // Settings repeats the options that shaped the document.

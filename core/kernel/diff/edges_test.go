@@ -174,12 +174,12 @@ func TestRangesOfChunksAreJoinedAndFew(t *testing.T) {
 func TestLanesBeyondASnapshotHaveNoOperands(t *testing.T) {
 	s := &warptrace.Snapshot{Active: 0b1101, Type: warptrace.TypeU32, Lhs: []uint64{7, 8}, Rhs: []uint64{9, 8, 6}}
 	for lane, want := range []string{"7 9", " ", " 6", " "} {
-		taken, lhs, rhs := sideOfLane(s, lane, true, 0b0100)
+		taken, lhs, rhs := sideOfLane(nil, s, lane, true, 0b0100)
 		if got := lhs + " " + rhs; got != want || taken == nil || *taken != (lane == 2) {
 			t.Errorf("lane %d: %q (%v), want %q", lane, got, taken, want)
 		}
 	}
-	if taken, lhs, rhs := sideOfLane(nil, 0, false, 1); taken != nil || lhs+rhs != "" {
+	if taken, lhs, rhs := sideOfLane(nil, nil, 0, false, 1); taken != nil || lhs+rhs != "" {
 		t.Errorf("nothing was recorded: %v %q %q", taken, lhs, rhs)
 	}
 }

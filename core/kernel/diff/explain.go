@@ -17,6 +17,8 @@ const (
 	ClassLoop      = "loop-bound"    // a loop that runs more or less often
 	ClassIndex     = "index-or-mask" // another element or other lanes
 	ClassStale     = "stale-data"    // memory that was not written yet, or not any more
+	ClassFormula   = "formula"       // something else is computed of the same elements
+	ClassOperation = "operation"     // memory is updated differently
 	ClassUnknown   = "unknown"
 )
 
@@ -28,10 +30,12 @@ const (
 	loopBound
 	indexOrMask
 	staleData
+	formula
+	operation
 	classes = iota
 )
 
-var classNames = [classes]string{ClassRace, ClassPrecision, ClassLoop, ClassIndex, ClassStale}
+var classNames = [classes]string{ClassRace, ClassPrecision, ClassLoop, ClassIndex, ClassStale, ClassFormula, ClassOperation}
 
 // The thresholds of a verdict: points of the best class, and its lead over the next. docs/concepts/explain.md lists the points.
 const (
@@ -50,13 +54,17 @@ const (
 // Explain says why the first divergence of a result happened, as far as the recordings tell, and keeps it in r.Why. It is nil when
 // nothing differs, and when what the kernel wrote is the same.
 func Explain(j *job.Job, r *Result, a, b *warptrace.Trace, opt Options) (*Explanation, error) {
-	if r.First < 0 || int(r.First) >= len(r.Rows) {
+	var row *Row
+	switch {
+	case r.First >= 0 && int(r.First) < len(r.Rows):
+		row = &r.Rows[r.First]
+	case r.outputs == nil || r.outputs.first == nil:
 		return nil, nil
 	}
 	if r.Judge().Status == StatusSameResults {
 		return nil, nil // another way to the same results has no cause that went wrong
 	}
-	why, err := explainRow(j, r, a, b, &r.Rows[r.First], opt)
+	why, err := explainRow(j, r, a, b, row, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +81,7 @@ func ExplainCluster(j *job.Job, r *Result, a, b *warptrace.Trace, cluster int, o
 }
 
 func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Options) (*Explanation, error) {
-	if r.A.WaveSize != r.B.WaveSize {
+	if row != nil && r.A.WaveSize != r.B.WaveSize {
 		return unexplained(row, r), nil
 	}
 	c := &clues{r: r, row: row, a: a, b: b, opt: opt}
@@ -81,6 +89,7 @@ func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Opti
 		return nil, err
 	}
 	why := conclude(c.gather())
+	why.Statement = c.statement()
 	why.Chain = c.chain()
 	why.Missing = c.missing()
 	why.Summary = c.summary(why)
@@ -171,19 +180,28 @@ var classPhrases = map[string]string{
 	ClassLoop:      "a loop that runs more or less often",
 	ClassIndex:     "another element or other lanes are chosen",
 	ClassStale:     "data that was not written yet, or not any more",
+	ClassFormula:   "another computation with the same elements",
+	ClassOperation: "another way to update memory",
 }
 
 // summary is the explanation in one sentence.
 func (c *clues) summary(why *Explanation) string {
-	place := c.at.place()
+	place := c.place()
 	if why.Class == ClassUnknown {
-		return fmt.Sprintf("what was recorded at %s does not tell the cause", place)
+		text := fmt.Sprintf("what was recorded at %s does not tell the cause", place)
+		if why.Statement != nil {
+			text += fmt.Sprintf("; %s is the statement to look at: %s", c.placeOfStatement(), why.Statement.Why)
+		}
+		return text
 	}
 	hedge := map[string]string{confidenceStrong: "", confidenceLikely: "probably ", confidenceWeak: "perhaps "}[why.Confidence]
 	text := hedge + classPhrases[why.Class]
-	if c.from.ok && c.from.ia != c.at.ia {
+	switch {
+	case why.Statement != nil:
+		text += " at " + c.placeOfStatement()
+	case c.row != nil && c.from.ok && c.from.ia != c.at.ia:
 		text += fmt.Sprintf(": it shows first at %s, %s before it decides %s", c.from.place(), counted(int64(c.at.ia-c.from.ia), "event"), place)
-	} else {
+	default:
 		text += " at " + place
 	}
 	for i := range why.Considered {
@@ -192,6 +210,17 @@ func (c *clues) summary(why *Explanation) string {
 		}
 	}
 	return text
+}
+
+// place is where the difference shows: at the first divergence, else where what differs was stored.
+func (c *clues) place() string {
+	if c.row != nil {
+		return c.at.place()
+	}
+	if f := c.r.outputs.first; f.Store != nil {
+		return cmp.Or(shortPlace(f.Store.SourceLocation), f.Store.SiteID)
+	}
+	return "output " + clippedWord(c.r.outputs.first.Array)
 }
 
 func withoutPoints(text string) string {

@@ -13,7 +13,10 @@ const maxLinks = 24 // of a chain
 
 // chain is the evidence from the divergence back to where it can come from.
 func (c *clues) chain() []Link {
-	links := []Link{c.decision()}
+	if c.row == nil {
+		return c.codeLinks()
+	}
+	links := append(c.codeLinks(), c.decision())
 	for i := range c.at.sides {
 		if s := &c.at.sides[i]; s.differ != 0 {
 			links = append(links, c.operandLink(&c.at, s))
@@ -184,7 +187,10 @@ func lanesOf(mask uint64) []int {
 
 // missing is what was not recorded and would tell more, with what records it.
 func (c *clues) missing() []string {
-	missing := []string{}
+	if c.row == nil {
+		return c.missingCode()
+	}
+	missing := c.missingCode()
 	add := func(format string, args ...any) { missing = append(missing, fmt.Sprintf(format, args...)) }
 	if c.at.site() == nil {
 		add("what the site is: name its site map with --map")

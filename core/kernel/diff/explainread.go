@@ -13,7 +13,7 @@ import (
 // clues is what the recordings hold about one divergence, before anything is concluded.
 type clues struct {
 	r      *Result
-	row    *Row
+	row    *Row // nil: only what was stored differs
 	a, b   *warptrace.Trace
 	opt    Options
 	wa, wb warptrace.Warp
@@ -22,6 +22,9 @@ type clues struct {
 	from   spot     // the earliest difference of data at or before it in the warp
 	carry  *carried // the earliest value of the history that differs
 	whole  bool     // a side without a partner has the operands of every lane
+	code   codeClues
+
+	written [2]*warptrace.Outputs // nil: not known
 }
 
 // spot is one place of the warp on both sides.
@@ -51,8 +54,21 @@ type carried struct {
 	a, b uint64
 }
 
-// read gathers the clues: one warp of each recording.
-func (c *clues) read(ctx context.Context) error {
+// read gathers the clues: the code of both recordings, and one warp of each.
+func (c *clues) read(ctx context.Context) (err error) {
+	for side, t := range []*warptrace.Trace{c.a, c.b} {
+		if c.written[side], err = t.Outputs(ctx); err != nil {
+			return err
+		}
+	}
+	c.readCode(ctx)
+	if c.row == nil {
+		return nil // every warp went the same way: what is known is in the code
+	}
+	return c.readWarp(ctx)
+}
+
+func (c *clues) readWarp(ctx context.Context) error {
 	if err := c.a.ReadWarp(ctx, c.row.Warp, &c.wa); err != nil {
 		return err
 	}

@@ -3,9 +3,11 @@ package diff
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/slice"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -31,6 +33,13 @@ var explainRules = []rule{
 	{ruleKind, false},
 }
 
+// codeRules look at the code of both builds, and need no divergence of a warp.
+var codeRules = []rule{
+	{ruleCode, true},
+	{ruleGiven, true},
+	{ruleReruns, true},
+}
+
 // rule looks at the clues. One that tests looks at what could have refuted its class besides what supports it, and gives earnedPoints or
 // more only where it did not: without such a finding no class is strong, however many points it has.
 type rule struct {
@@ -43,7 +52,11 @@ const earnedPoints = 5
 
 // gather asks every rule. earned are the classes that passed a test.
 func (c *clues) gather() (findings []finding, earned [classes]bool) {
-	for _, rule := range explainRules {
+	rules := codeRules
+	if c.row != nil {
+		rules = slices.Concat(explainRules, codeRules)
+	}
+	for _, rule := range rules {
 		found := rule.look(c)
 		for _, f := range found {
 			earned[f.class] = earned[f.class] || rule.tests && f.points >= earnedPoints
@@ -208,6 +221,9 @@ func ruleAddress(c *clues) []finding {
 		return nil
 	}
 	if s.differ == 0 {
+		if c.code.change.Kind == slice.Choice && c.code.sure() {
+			return nil // it is the mask that was changed
+		}
 		text := fmt.Sprintf("the addresses at %s are the same in every lane", c.from.place())
 		return []finding{{indexOrMask, -4, text}}
 	}
@@ -228,6 +244,12 @@ func (c *clues) twoBuilds() bool {
 func (c *clues) inSharedMemory() bool {
 	s := c.from.site()
 	return c.from.kind == site.SharedStore || s != nil && strings.Contains(s.Text, ".shared")
+}
+
+// otherLayout reports whether the first data that differs is in shared memory which two builds lay out in two ways.
+func (c *clues) otherLayout() bool {
+	s := c.from.side("address")
+	return s != nil && s.differ != 0 && c.twoBuilds() && c.inSharedMemory()
 }
 
 // ruleWritten: on one side the lanes read what they had written just before, on the other a place of the same memory that they had not.

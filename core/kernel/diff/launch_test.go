@@ -28,6 +28,11 @@ type run struct {
 	before   float32   // what stood there
 
 	storeEvents bool // the recording was asked for events of stores
+
+	texts     *warptrace.Texts
+	arguments []warptrace.Argument
+	module    string // hash
+	digest    uint64 // of the arguments
 }
 
 // stored is one element that a warp stores at a site.
@@ -71,8 +76,12 @@ func (r run) open(t testing.TB, name string) *warptrace.Trace {
 		h.Mode = warptrace.ModeControlFlow
 	}
 	var b bytes.Buffer
+	h.Arguments, h.ModuleHash, h.ArgumentDigest = r.arguments, r.module, r.digest
 	w, err := warptrace.CreateV2(&b, h, site.NewTable(sites), warptrace.V2Options{})
 	must(t, err)
+	if r.texts != nil {
+		must(t, w.SetTexts(r.texts))
+	}
 	o, kept := r.outputs()
 	for n, events := range r.warps {
 		x := warptrace.Warp{WarpInfo: warptrace.WarpInfo{Warp: uint64(n), Events: uint32(len(events)), Total: uint64(len(events))}}

@@ -75,8 +75,8 @@ func laneValues(r *Result, row *Row, wa, wb *warptrace.Warp) (values []LaneValue
 	}
 	for lane := range max(r.A.WaveSize, r.B.WaveSize, 1) {
 		v := LaneValues{Lane: lane, ActiveA: row.ActiveA>>lane&1 != 0, ActiveB: row.ActiveB>>lane&1 != 0}
-		v.TakenA, v.LhsA, v.RhsA = sideOfLane(a, lane, r.A.Taken && row.Count > 0, row.TakenA)
-		v.TakenB, v.LhsB, v.RhsB = sideOfLane(b, lane, r.B.Taken && row.CountB > 0, row.TakenB)
+		v.TakenA, v.LhsA, v.RhsA = sideOfLane(r.A, a, lane, r.A.Taken && row.Count > 0, row.TakenA)
+		v.TakenB, v.LhsB, v.RhsB = sideOfLane(r.B, b, lane, r.B.Taken && row.CountB > 0, row.TakenB)
 		if !v.ActiveA && !v.ActiveB && v.LhsA == "" && v.LhsB == "" {
 			continue
 		}
@@ -98,7 +98,7 @@ func snapshotFor(w *warptrace.Warp, event int) *warptrace.Snapshot {
 }
 
 // sideOfLane is one lane of one side.
-func sideOfLane(s *warptrace.Snapshot, lane int, known bool, mask uint64) (taken *bool, lhs, rhs string) {
+func sideOfLane(h *warptrace.Header, s *warptrace.Snapshot, lane int, known bool, mask uint64) (taken *bool, lhs, rhs string) {
 	if known {
 		t := mask>>lane&1 != 0
 		taken = &t
@@ -107,10 +107,10 @@ func sideOfLane(s *warptrace.Snapshot, lane int, known bool, mask uint64) (taken
 		return taken, "", ""
 	}
 	if lane < len(s.Lhs) {
-		lhs = warptrace.FormatValue(s.Lhs[lane], typeOf(s.Role, true, s.Type))
+		lhs = heldText(h, s.Lhs[lane], typeOf(s.Role, true, s.Type))
 	}
 	if lane < len(s.Rhs) {
-		rhs = warptrace.FormatValue(s.Rhs[lane], s.Type)
+		rhs = heldText(h, s.Rhs[lane], s.Type)
 	}
 	return taken, lhs, rhs
 }

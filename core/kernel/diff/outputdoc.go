@@ -44,6 +44,8 @@ type ArrayDiff struct {
 type StoreDiff struct {
 	SiteID         string `json:"site_id"`
 	SourceLocation string `json:"source_location,omitempty"`
+	LocationB      string `json:"source_location_b,omitempty"` // of the same statement in B, where its line is another one
+	InTrace        string `json:"in_trace,omitempty"`          // "A" | "B": only that build has the statement
 	SiteKind       string `json:"site_kind"`
 	Array          string `json:"array,omitempty"` // that it stored to
 	CountA         uint64 `json:"count_a"`         // elements
@@ -73,6 +75,8 @@ type FirstOutput struct {
 type OutputPlace struct {
 	SiteID         string `json:"site_id"`
 	SourceLocation string `json:"source_location,omitempty"`
+	LocationB      string `json:"source_location_b,omitempty"` // of the same statement in B, where its line is another one
+	InTrace        string `json:"in_trace,omitempty"`          // "A" | "B": only that build has the statement
 	SiteKind       string `json:"site_kind"`
 	Warp           *int64 `json:"warp,omitempty"` // the first that stored something else
 	Warps          int64  `json:"warps"`
@@ -128,7 +132,7 @@ func (r *Result) outputDiff() *OutputDiff {
 		}
 		ref := &r.Sites[c.site]
 		s := StoreDiff{
-			SiteID: ref.Name(), SourceLocation: ref.Location(), SiteKind: ref.Kind.String(), CountA: c.counts[0], CountB: c.counts[1],
+			SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.LocationB(), InTrace: ref.Only(), SiteKind: ref.Kind.String(), CountA: c.counts[0], CountB: c.counts[1],
 			Warps: int64(len(c.warps)), WarpRanges: ranges(c.warps), Noise: c.noise,
 		}
 		if c.array >= 0 {

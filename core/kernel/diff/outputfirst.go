@@ -178,7 +178,9 @@ func (p *arrayPair) genuine() []int64 {
 // placeOfChange spells the statement and the first warp of a change.
 func (r *Result) placeOfChange(c *storeChange) *OutputPlace {
 	ref := &r.Sites[c.site]
-	p := &OutputPlace{SiteID: ref.Name(), SourceLocation: ref.Location(), SiteKind: ref.Kind.String(), Warps: int64(len(c.warps))}
+	p := &OutputPlace{
+		SiteID: ref.Name(), SourceLocation: ref.Location(), LocationB: ref.LocationB(), InTrace: ref.Only(), SiteKind: ref.Kind.String(), Warps: int64(len(c.warps)),
+	}
 	if len(c.warps) > 0 {
 		warp := int64(c.warps[0])
 		p.Warp = &warp

@@ -190,7 +190,7 @@ const maxNamedStores = 256
 
 // nameWarps finds the warps that stored something else, where both recordings have sums by warp and the same warps.
 func (g *gathering) nameWarps(ctx context.Context, a, b *warptrace.Trace, groups *storeGroups) error {
-	if g.r.A.WaveSize != g.r.B.WaveSize || g.r.A.WarpSlots != g.r.B.WarpSlots {
+	if g.r.OtherShape != "" || g.r.A.WaveSize != g.r.B.WaveSize || g.r.A.WarpSlots != g.r.B.WarpSlots {
 		return nil
 	}
 	var rows [2]*warptrace.Stores

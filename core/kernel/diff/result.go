@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/diff/edits"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -62,6 +63,7 @@ type SiteRef struct {
 	Wide   bool       // ID is a key of 64 bits
 	Kind   site.Kind  // of its events
 	Site   *site.Site // nil when no site table has it
+	SiteB  *site.Site // as B has it; nil where B lacks it
 	LocalA int64      // local number in A, -1 none
 	LocalB int64      // local number in B, -1 none
 }
@@ -85,6 +87,29 @@ func (s *SiteRef) Line() string {
 
 // Location is "file:function:line:column", "" unknown.
 func (s *SiteRef) Location() string { return site.FormatLocation(s.Site) }
+
+// LocationB is Location as B has it where that is another line or file, "" where it is the same, and where B lacks the site.
+func (s *SiteRef) LocationB() string {
+	if s.Site == nil || s.SiteB == nil || s.SiteB == s.Site {
+		return ""
+	}
+	a, b := s.Site.Shown(), s.SiteB.Shown()
+	if b.Line == 0 || a.File == b.File && a.Line == b.Line {
+		return ""
+	}
+	return site.FormatFrame(b)
+}
+
+// Only is the side that alone has the site, "" where both do.
+func (s *SiteRef) Only() string {
+	switch {
+	case s.LocalA < 0 && s.LocalB >= 0:
+		return "B"
+	case s.LocalB < 0 && s.LocalA >= 0:
+		return "A"
+	}
+	return ""
+}
 
 // Inside are the lines of libraries within Location, innermost first; nil where there are none.
 func (s *SiteRef) Inside() []string {
@@ -161,8 +186,12 @@ type Result struct {
 	Baseline        *Baseline    // set by ApplyBaseline
 	Why             *Explanation // set by Explain
 	AcceptedUse     *AcceptedUse // set by Accepted.Apply
+	Reruns          *Reruns      // set by CompareReruns
 	Builds          *Builds      // how the sites of two builds were matched, nil: of one build
 	Blocks          *Blocks      // how much was read; nil where the format has no blocks
+	TextsA, TextsB  *warptrace.Texts
+	Changes         *edits.Changes // how the text of B differs from that of A; nil where one of them is not known
+	OtherShape      string         // how the shapes of the launches differ where warps do not correspond; "": they do
 	Warnings        []string
 	Undecided       []string // why "the same" cannot be said although nothing differs, in sentences
 

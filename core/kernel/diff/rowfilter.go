@@ -91,6 +91,17 @@ func CheckSites(a, b *warptrace.Trace, patterns []site.Pattern) error {
 	return nil
 }
 
+// Unmatched are the patterns of which no site of either recording is meant.
+func Unmatched(a, b *warptrace.Trace, patterns []site.Pattern) []site.Pattern {
+	var out []site.Pattern
+	for _, p := range patterns {
+		if !p.IsID() && !meant(p, a.Sites()) && !meant(p, b.Sites()) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
 func meant(p site.Pattern, t *site.Table) bool {
 	for i := range t.Len() {
 		if s := t.At(i); p.Match(s, uint64(s.ID)) {

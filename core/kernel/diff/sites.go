@@ -307,8 +307,11 @@ func (x *siteIndex) ofA(local uint32, kind site.Kind) int32 {
 		ref.LocalB = int64(other)
 	}
 	ref.Site, _ = x.m.a.SiteOf(local)
-	if ref.Site == nil && ref.LocalB >= 0 {
-		ref.Site, _ = x.m.b.SiteOf(uint32(ref.LocalB))
+	if ref.LocalB >= 0 {
+		ref.SiteB, _ = x.m.b.SiteOf(uint32(ref.LocalB))
+	}
+	if ref.Site == nil {
+		ref.Site = ref.SiteB
 	}
 	x.fromA[local] = int32(len(x.refs))
 	x.refs = append(x.refs, ref)
@@ -325,6 +328,7 @@ func (x *siteIndex) ofB(local uint32, kind site.Kind) int32 {
 	}
 	ref := SiteRef{ID: x.m.b.SiteID(local), Wide: x.m.b.Header().Version != 1, Kind: kind, LocalA: -1, LocalB: int64(local)}
 	ref.Site, _ = x.m.b.SiteOf(local)
+	ref.SiteB = ref.Site
 	x.fromB[local] = int32(len(x.refs))
 	x.refs = append(x.refs, ref)
 	return int32(len(x.refs)) - 1

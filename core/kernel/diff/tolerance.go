@@ -120,6 +120,15 @@ func (b *bound) set(how, amount string, float bool) string {
 	return ""
 }
 
+// usable refuses a tolerance that would do nothing: values of format v1 have no type.
+func usable(t *Tolerance, r *Result) error {
+	if t.Exact() || r.A.Version != 1 || r.B.Version != 1 || t.bounds[warptrace.TypeBits] != (bound{}) {
+		return nil
+	}
+	return fault.Usagef("the tolerance %q does nothing: both recordings are of format v1, whose values have no type", clippedWord(t.text)).
+		WithPath(r.PathB).WithHint(`write "bits:rel=1e-5" or "bits:ulp=4", which takes their values for 32-bit floats`)
+}
+
 // String is the spelling that it was parsed from.
 func (t Tolerance) String() string { return t.text }
 

@@ -68,6 +68,8 @@ func (r *Result) status(v *Judgement) string {
 	switch {
 	case c.Outputs.Agrees == Differs || r.findings.differ():
 		return StatusDiverged
+	case !way && r.OtherShape != "" && c.Outputs.Agrees != AgreementUnknown:
+		return StatusSameResults
 	case !way:
 		return StatusIdentical
 	case len(c.Outputs.Limits) > 0:
@@ -188,6 +190,8 @@ func (r *Result) verdict(v *Judgement) string {
 // way says where two recordings with the same results part.
 func (r *Result) way(v *Judgement) string {
 	switch {
+	case r.OtherShape != "":
+		return "warps do not correspond: " + r.OtherShape
 	case v.coverage.ControlFlow.Agrees == Differs && r.First >= 0:
 		return "control flow differs " + r.place(&r.Rows[r.First])
 	case v.coverage.ControlFlow.Agrees == Differs:
@@ -232,6 +236,9 @@ func (r *Result) diverges(v *Judgement) string {
 	}
 	if v.coverage.Outputs.Agrees == Differs && v.coverage.ControlFlow.Agrees == Agrees && v.rows == 0 && v.coverage.ControlFlow.EventsA+v.coverage.ControlFlow.EventsB > 0 {
 		parts = append(parts, "control flow does not differ")
+	}
+	if r.OtherShape != "" {
+		parts = append(parts, "warps do not correspond: "+r.OtherShape)
 	}
 	if v.noise > 0 {
 		parts = append(parts, explainedOf(v.noise, v.rows))

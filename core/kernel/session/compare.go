@@ -2,7 +2,9 @@ package session
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
@@ -33,6 +35,7 @@ type comparison struct {
 	lost     [][2]warptrace.Losses // by launch
 	accepted []*diff.AcceptedUse   // by launch, nil where nothing differs
 	coverage []*diff.Coverage      // by launch, nil where it could not be compared
+	ignoring sync.Map              // patterns to ignore of which some launch has a site
 	doc      *Document
 }
 
@@ -96,7 +99,7 @@ func (c *comparison) begin() {
 		x, y := &c.a.Launches[p.A], &c.b.Launches[p.B]
 		r := &c.doc.KernelResults[i]
 		*r = LaunchResult{
-			Kernel: x.Kernel, Launch: x.Number, LaunchB: y.Number, IndexA: int64(p.A), IndexB: int64(p.B), MatchedBy: p.By,
+			Kernel: x.Kernel, KernelName: diff.Demangled(x.Kernel), Launch: x.Number, LaunchB: y.Number, IndexA: int64(p.A), IndexB: int64(p.B), MatchedBy: p.By,
 			FileA: x.File, FileB: y.File, Grid: x.Grid, Block: x.Block,
 		}
 		if x.Grid != y.Grid {
@@ -200,7 +203,7 @@ func (c *comparison) launch(j *job.Job, i int) error {
 	}
 	f := fault.Of(err)
 	*out = LaunchResult{
-		Kernel: out.Kernel, Launch: out.Launch, LaunchB: out.LaunchB, IndexA: out.IndexA, IndexB: out.IndexB, MatchedBy: out.MatchedBy,
+		Kernel: out.Kernel, KernelName: out.KernelName, Launch: out.Launch, LaunchB: out.LaunchB, IndexA: out.IndexA, IndexB: out.IndexB, MatchedBy: out.MatchedBy,
 		FileA: out.FileA, FileB: out.FileB, Grid: out.Grid, Block: out.Block, GridB: out.GridB, BlockB: out.BlockB,
 		Status: StatusError, Error: told(f), ErrorKind: string(f.Kind),
 	}
@@ -231,6 +234,7 @@ func (c *comparison) compare(j *job.Job, i int, want detail) (*diff.Result, *dif
 		return nil, nil, err
 	}
 	defer b.Close()
+	c.noteIgnored(a, b)
 	r, err := diff.Compare(j, a, b, c.opt.Diff)
 	if err != nil {
 		return nil, nil, err
@@ -253,10 +257,32 @@ func (c *comparison) compare(j *job.Job, i int, want detail) (*diff.Result, *dif
 	return r, d, err
 }
 
+// noteIgnored notes which patterns name a site of a launch.
+func (c *comparison) noteIgnored(a, b *warptrace.Trace) {
+	none := diff.Unmatched(a, b, c.opt.Diff.Ignore)
+	for _, p := range c.opt.Diff.Ignore {
+		if !slices.ContainsFunc(none, func(x site.Pattern) bool { return x.String() == p.String() }) {
+			c.ignoring.Store(p.String(), true)
+		}
+	}
+}
+
+// warnOfIgnored says which patterns name no site of any launch.
+func (c *comparison) warnOfIgnored() {
+	for _, p := range c.opt.Diff.Ignore {
+		if _, known := c.ignoring.Load(p.String()); !known {
+			c.doc.Warnings = append(c.doc.Warnings, fmt.Sprintf("no site of these sessions is %q: ignoring it changes nothing", p))
+		}
+	}
+}
+
 // take puts one comparison into the list.
 func (l *LaunchResult) take(r *diff.Result, d *diff.Document) {
 	l.Status = d.Status
 	l.Coverage = d.Coverage.Text
+	if d.Status != diff.StatusIdentical {
+		l.Verdict = d.Verdict
+	}
 	l.WarpsCompared, l.WarpsDiverged = r.Stats.WarpsCompared, r.Stats.WarpsDiverged
 	l.EventsA, l.EventsB = r.Stats.EventsA, r.Stats.EventsB
 	l.Blocks = r.Blocks
@@ -280,12 +306,12 @@ func (c *comparison) first() error {
 	if at < 0 {
 		return nil
 	}
-	_, d, err := c.compare(c.j, at, detail{document: c.opt.Document, explain: c.opt.Explain})
+	r, d, err := c.compare(c.j, at, detail{document: c.opt.Document, explain: c.opt.Explain})
 	if err != nil {
 		return err
 	}
 	l := &c.doc.KernelResults[at]
-	c.doc.First = &FirstLaunch{Kernel: l.Kernel, Launch: l.Launch, LaunchB: l.LaunchB, IndexA: l.IndexA, IndexB: l.IndexB, Diff: d}
+	c.doc.First = &FirstLaunch{Kernel: l.Kernel, Launch: l.Launch, LaunchB: l.LaunchB, IndexA: l.IndexA, IndexB: l.IndexB, Diff: d, Result: r}
 	return nil
 }
 
@@ -324,6 +350,7 @@ func (c *comparison) sum() {
 		c.doc.CountedDivergences += l.CountedDivergences
 	}
 	c.doc.Coverage = coverageOf(c.coverage)
+	c.warnOfIgnored()
 	c.doc.Blocks = c.doc.blocks()
 	c.doc.Losses = diff.LossesOfBoth{A: c.losses(0), B: c.losses(1)}
 	c.doc.Baseline = c.further.document(c.doc)

@@ -68,8 +68,10 @@ type LaunchOf struct {
 // LaunchResult is one launch that both sessions have.
 type LaunchResult struct {
 	Kernel             string           `json:"kernel"`
-	Launch             uint64           `json:"launch"` // of A
-	Status             string           `json:"status"` // "identical" | "same-results" | "diverged" | "inconclusive" | "error"
+	KernelName         string           `json:"kernel_name,omitempty"` // as people wrote it, where a compiler mangled it
+	Launch             uint64           `json:"launch"`                // of A
+	Status             string           `json:"status"`                // "identical" | "same-results" | "diverged" | "inconclusive" | "error"
+	Verdict            string           `json:"verdict,omitempty"`     // of the comparison of the two recordings, where they differ
 	Divergences        int64            `json:"divergences"`
 	Error              string           `json:"error,omitempty"`
 	ErrorKind          string           `json:"error_kind,omitempty"` // "format", "io", "limit", "incompatible"
@@ -115,6 +117,7 @@ type FirstLaunch struct {
 	IndexA  int64          `json:"index_a"`
 	IndexB  int64          `json:"index_b"`
 	Diff    *diff.Document `json:"diff"`
+	Result  *diff.Result   `json:"-"` // of which it was made
 }
 
 // Sequence is how the order of launches differs, apart from what the launches did.

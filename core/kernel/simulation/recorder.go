@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,15 +28,26 @@ type Record struct {
 	Loads         bool   `json:"loads"`
 	Barriers      bool   `json:"barriers"`
 	EventsPerWarp uint32 `json:"events_per_warp"`
-	Outputs       uint64 `json:"outputs"`    // bytes of contents of written arrays that are kept
-	NoWritten     bool   `json:"no_written"` // leave out what the launch wrote; only measurements ask for that
+	Outputs       uint64 `json:"outputs"`      // bytes of contents of written arrays that are kept
+	NoWritten     bool   `json:"no_written"`   // leave out what the launch wrote; only measurements ask for that
+	Texts         *Texts `json:"texts"`        // of the kernel; nil: not known, or not wanted
+	TextsBeside   bool   `json:"texts_beside"` // hold texts in a folder that all recordings of the session share
 }
 
 // About is what a recording says of its launch that the launch itself does not know.
 type About struct {
-	Number     uint64 // of the launch in the session
-	ModuleHash string // of the PTX
-	Producer   string // who records
+	Number     uint64        // of the launch in the session
+	ModuleHash string        // of the PTX
+	Producer   string        // who records
+	Code       func() string // the PTX as recordings hold it; nil: they hold none
+}
+
+// code is what a recording holds of what was compiled.
+func (a *About) code(kernel string) warptrace.Text {
+	if a.Code == nil {
+		return warptrace.Text{}
+	}
+	return warptrace.Text{Function: kernel, Text: strings.ToValidUTF8(a.Code(), "\uFFFD")}
 }
 
 // Run runs a launch and says what it did. It is recorded as r says, not at all where r is nil. Memory that the process cannot access is an
@@ -152,6 +164,10 @@ func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record) (*reco
 		return nil, err
 	}
 	if rec.writer, err = warptrace.CreateV2(rec.out, header, sites, warptrace.V2Options{}); err != nil {
+		rec.out.Abort()
+		return nil, err
+	}
+	if err := r.Texts.write(rec.writer, r.Path, r.TextsBeside, about.code(l.Kernel)); err != nil {
 		rec.out.Abort()
 		return nil, err
 	}

@@ -131,6 +131,15 @@ func (c *conversion) toV2(to io.Writer) error {
 	for _, note := range losses.Notes {
 		w.Note(note)
 	}
+	texts, err := c.from.Texts(c.context())
+	if err != nil {
+		return err
+	}
+	if texts != nil {
+		if err := w.SetTexts(texts); err != nil {
+			return err
+		}
+	}
 	ids := newIDTable(sites)
 	left, err := c.newLeftovers()
 	if err != nil {

@@ -68,6 +68,14 @@ func (l *leftovers) write(w *V2Writer) error {
 
 // listOutputLosses counts what v1 has no place for.
 func (c *conversion) listOutputLosses() error {
+	texts, err := c.from.Texts(c.context())
+	if err != nil {
+		return err
+	}
+	if texts != nil {
+		c.report.lose("texts of functions of the kernel", int64(len(texts.Functions)))
+		c.report.lose("constants that the kernel was compiled for", int64(len(texts.Constants)))
+	}
 	stores, err := c.from.Stores(c.context())
 	if err != nil {
 		return err

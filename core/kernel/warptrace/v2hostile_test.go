@@ -357,6 +357,7 @@ func FuzzOpenV2(f *testing.F) {
 		f.Add(small, true)
 	}
 	f.Add(forms[0][:len(forms[0])/2], true)
+	f.Add(withTexts(f, &sampleTexts, V2Options{}), true)
 	f.Add(movedFile(f, 1, 6), false)
 	f.Add(movedFile(f, 2, 12), true)
 	f.Add(structuredFile(f, 3, 40, 0), true)
@@ -372,7 +373,7 @@ func FuzzOpenV2(f *testing.F) {
 		if len(b) > 0 && b[0] != v2Magic[0] {
 			return
 		}
-		for _, read := range []func([]byte) error{readV2Whole, readOutputsWhole} {
+		for _, read := range []func([]byte) error{readV2Whole, readOutputsWhole, readTexts} {
 			if err := read(b); err != nil && !errors.Is(err, errTruncated) && !expected(err) {
 				t.Fatal(err)
 			}

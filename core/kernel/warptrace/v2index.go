@@ -14,6 +14,7 @@ type v2List struct {
 	totals      v2Totals  // of the end
 	end         int64     // of the last of the blocks: where more can be written
 	extras      []v2Block // of stores, outputs, chunks and contents
+	texts       *v2Block  // the text of the kernel; nil: none
 }
 
 func (l *v2List) add(b v2Block, directory []byte) {
@@ -96,6 +97,9 @@ func (v *v2) readIndex() (*v2List, error) {
 		return nil, err
 	}
 	list.totals = totals
+	if err := v.readTexts(list, totals.texts, endAt); err != nil {
+		return nil, err
+	}
 	return list, v.readExtras(list, totals.offsets, endAt)
 }
 
@@ -160,6 +164,11 @@ func (v *v2) scan(ctx context.Context) (*v2List, error) {
 				return nil, err
 			}
 			list.add(b, directory)
+		case v2TextsKind:
+			if lie := head.lie(); lie != "" {
+				return nil, fault.New(fault.Limit, "the block at byte %d cannot be what it says: %s", b.offset, lie).WithPath(v.in.Path())
+			}
+			list.setTexts(b)
 		case v2Stores, v2Outputs, v2Chunks, v2Contents:
 			if lie := head.lie(); lie != "" {
 				return nil, fault.New(fault.Limit, "the block at byte %d cannot be what it says: %s", b.offset, lie).WithPath(v.in.Path())

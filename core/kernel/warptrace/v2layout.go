@@ -29,6 +29,7 @@ const (
 	v2Contents     = 9
 	v2PathsKind    = 10
 	v2OperandsKind = 11 // paths, and operands by column
+	v2TextsKind    = 12 // the text of the kernel
 	v2Zstd         = 1  // flag: the body is a zstd frame
 	v2DirMasks     = 11
 )
@@ -56,6 +57,7 @@ const (
 	v2MaxRowsBody   = 2 << 20  // inflated body of a stores or chunks block
 	v2MaxContents   = 16 << 20 // inflated body of a contents block
 	v2MaxExtras     = 1 << 16  // blocks of stores, outputs, chunks and contents
+	v2MaxTexts      = 16 << 20 // inflated body of the texts block
 
 	v2BlockRows     = 1 << 13 // a writer ends a stores or chunks block here: zstd takes 128 KiB without a history
 	v2BlockContents = 1 << 20 // likewise a contents block
@@ -121,6 +123,8 @@ func (h v2Head) lie() string {
 		limit, count = v2MaxIndex, v2MaxBlocks
 	case v2Outputs:
 		limit = v2MaxOutputs
+	case v2TextsKind:
+		limit = v2MaxTexts
 	case v2Stores, v2Chunks:
 		limit, count = v2MaxRowsBody, v2MaxBlockRows
 	case v2Contents:

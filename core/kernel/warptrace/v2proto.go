@@ -128,6 +128,7 @@ type v2Totals struct {
 	notes                            []string
 	extras                           []v2Block // to write
 	offsets                          []uint64  // as read
+	texts                            uint64    // offset of the texts block, 0: there is none
 }
 
 func (t *v2Totals) encode() []byte {
@@ -144,7 +145,7 @@ func (t *v2Totals) encode() []byte {
 	if len(list) > 0 {
 		m = m.sub(6, list)
 	}
-	return m
+	return m.uint(7, t.texts)
 }
 
 // field is one field of a message: v for numbers, b for everything with a length.
@@ -455,6 +456,8 @@ func decodeTotals(b []byte) (t v2Totals, err error) {
 			t.notes = append(t.notes, f.text())
 		case 6:
 			return t.readOffsets(f)
+		case 7:
+			t.texts = f.v
 		}
 		return nil
 	})

@@ -36,19 +36,20 @@ type v2Where struct{ block, at uint32 }
 
 // v2 is an open recording of format v2. Everything but the cache stays as it was opened.
 type v2 struct {
-	in     v2Input
-	header *Header
-	sites  []site.Site
-	facts  v2SiteFacts
-	blocks []v2Block
-	extras []v2Block  // of stores, outputs, chunks and contents
-	warps  []WarpInfo // ascending
-	where  []v2Where  // of each warp
-	lost   Losses
-	notes  []string      // of the recorder
-	totals v2Totals      // of the end of the file; nothing where it is truncated
-	read   []atomic.Bool // by block: it was read whole
-	extra  []atomic.Bool // likewise, of extras
+	in      v2Input
+	header  *Header
+	sites   []site.Site
+	facts   v2SiteFacts
+	blocks  []v2Block
+	extras  []v2Block  // of stores, outputs, chunks and contents
+	textsAt *v2Block   // the text of the kernel; nil: none
+	warps   []WarpInfo // ascending
+	where   []v2Where  // of each warp
+	lost    Losses
+	notes   []string      // of the recorder
+	totals  v2Totals      // of the end of the file; nothing where it is truncated
+	read    []atomic.Bool // by block: it was read whole
+	extra   []atomic.Bool // likewise, of extras
 
 	verified atomic.Bool
 
@@ -84,7 +85,7 @@ func readV2(ctx context.Context, in v2Input) (*v2, *v2List, error) {
 		v.header.Truncated = true
 		v.header.Warnings = append(v.header.Warnings, "the recording has no whole end: it was cut short or damaged, and what is whole in front of that was recovered")
 	}
-	v.blocks, v.extras, v.notes, v.totals = list.blocks, list.extras, list.totals.notes, list.totals
+	v.blocks, v.extras, v.textsAt, v.notes, v.totals = list.blocks, list.extras, list.texts, list.totals.notes, list.totals
 	v.read, v.extra = make([]atomic.Bool, len(v.blocks)), make([]atomic.Bool, len(v.extras))
 	if err := v.readSites(); err != nil {
 		return nil, nil, err

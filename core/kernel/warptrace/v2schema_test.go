@@ -30,6 +30,7 @@ var (
 		"uint32": descriptorpb.FieldDescriptorProto_TYPE_UINT32, "fixed64": descriptorpb.FieldDescriptorProto_TYPE_FIXED64,
 		"fixed32": descriptorpb.FieldDescriptorProto_TYPE_FIXED32,
 		"bool":    descriptorpb.FieldDescriptorProto_TYPE_BOOL, "string": descriptorpb.FieldDescriptorProto_TYPE_STRING,
+		"bytes": descriptorpb.FieldDescriptorProto_TYPE_BYTES,
 	}
 )
 
@@ -138,6 +139,33 @@ func TestV2MessagesAreThoseOfTheSchema(t *testing.T) {
 	if got, err := decodeTotals(again); err != nil || !slices.Equal(got.offsets, []uint64{100, 228}) {
 		t.Errorf("got %+v, %v", got, err)
 	}
+}
+
+func TestV2TextsAreThoseOfTheSchema(t *testing.T) {
+	texts := Texts{
+		Functions: []Text{{File: "/k.py", Function: "k", FirstLine: 3, Text: "def k(): pass"}, {Function: "named", Digest: DigestOfText("abc")}},
+		Constants: []Constant{{"BLOCK", "128"}},
+	}
+	again := bySchema(t, "Texts", encodeTexts(&texts), `functions { file: "/k.py" function: "k" first_line: 3 sha256: "`+octal(DigestOfText("def k(): pass"))+`" text: "def k(): pass" }
+		functions { function: "named" sha256: "`+octal(DigestOfText("abc"))+`" } constants { name: "BLOCK" value: "128" }`)
+	texts.Functions[0].Digest = DigestOfText(texts.Functions[0].Text)
+	if got, err := decodeTexts(again); err != nil || cmp.Diff(&texts, got) != "" {
+		t.Errorf("%v (-want +got):\n%s", err, cmp.Diff(&texts, got))
+	}
+	totals := v2Totals{texts: 300}
+	again = bySchema(t, "End", totals.encode(), `texts: 300`)
+	if got, err := decodeTotals(again); err != nil || got.texts != 300 {
+		t.Errorf("got %+v, %v", got, err)
+	}
+}
+
+// octal spells bytes as the text form of protobuf does.
+func octal(digest [32]byte) string {
+	var out string
+	for _, b := range digest {
+		out += fmt.Sprintf("\\%03o", b)
+	}
+	return out
 }
 
 func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {

@@ -68,6 +68,9 @@ func (v *v2) verifyChain(ctx context.Context) error {
 	for _, b := range slices.Concat(v.blocks, v.extras) {
 		listed[b.offset] = b.head
 	}
+	if v.textsAt != nil {
+		listed[v.textsAt.offset] = v.textsAt.head
+	}
 	off, stop, last := int64(v2Preamble), size-v2Trailer, uint8(0)
 	if v.header.Truncated {
 		stop = size
@@ -90,7 +93,7 @@ func (v *v2) verifyChain(ctx context.Context) error {
 		if sum != head.payCRC {
 			return v.corrupt(off, "the recording is damaged: the checksum of a block does not fit")
 		}
-		if head.kind == v2Sites || holdsWarps(head.kind) || isExtra(head.kind) {
+		if head.kind == v2Sites || holdsWarps(head.kind) || isExtra(head.kind) || head.kind == v2TextsKind {
 			if known, ok := listed[off]; !ok || known != head {
 				return v.corrupt(off, "the recording is damaged: neither index nor end list this block")
 			}
@@ -186,12 +189,15 @@ func (v *v2) verifyBlock(ctx context.Context, positions []int, w *Warp) error {
 	return nil
 }
 
-// verifyOutputs reads what the launch wrote.
+// verifyOutputs reads what the launch wrote, and the text of the kernel.
 func (v *v2) verifyOutputs(ctx context.Context) error {
 	if _, err := v.stores(ctx); err != nil {
 		return err
 	}
 	if _, err := v.outputs(ctx); err != nil {
+		return err
+	}
+	if _, err := v.texts(ctx); err != nil {
 		return err
 	}
 	return v.contents(ctx, func(*Contents) error { return nil })

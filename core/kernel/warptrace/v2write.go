@@ -303,6 +303,9 @@ func (w *V2Writer) Close() error {
 	w.write(payload)
 	endAt := w.off
 	w.totals.extras = w.list.extras
+	if w.list.texts != nil {
+		w.totals.texts = uint64(w.list.texts.offset)
+	}
 	w.block(v2Head{kind: v2End, count: 1}, nil, w.totals.encode())
 	w.write(appendV2Trailer(nil, indexAt, endAt))
 	return w.err
