@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 )
 
@@ -148,7 +150,7 @@ func (in *CombineReport) panel(d *drawing, y float64, s side, lanes []int, group
 		row[node] = i
 		mid := top + (float64(i)+0.5)*lanePitch
 		d.line("lane", laneLabel, mid, pictureWidth-laneRight, mid)
-		d.text("label", "end", laneLabel-12, mid+4, clean(in.Doc.Nodes[node].ID, 14))
+		d.text("label", "end", laneLabel-12, mid+4, foreign.Clean(in.Doc.Nodes[node].ID, 14))
 	}
 	fmt.Fprintf(&d.b, `<svg x="%s" y="%s" width="%s" height="%s" viewBox="%s %s %s %s">`, num(laneLabel), num(top-6), num(sc.width), num(bottom-top+6),
 		num(laneLabel), num(top-6), num(sc.width), num(bottom-top+6))
@@ -197,7 +199,7 @@ func (in *CombineReport) bars(d *drawing, top float64, s side, row map[int]int, 
 		y := top + (float64(r)+0.5)*lanePitch - barHeight/2
 		start, end := s.times(span)
 		d.rect("bar "+class(s.judgement(g)), x1, y, x2-x1, barHeight, 2,
-			fmt.Sprintf("%s: %s, number %d, on %s\n%s to %s, %s", word(s.judgement(g)), clean(g.Key, 120), g.Occurrence+1, clean(in.Doc.Nodes[span.Node].ID, 60), instant(start), instant(end), duration(end-start)))
+			fmt.Sprintf("%s: %s, number %d, on %s\n%s to %s, %s", word(s.judgement(g)), foreign.Clean(g.Key, 120), g.Occurrence+1, foreign.Clean(in.Doc.Nodes[span.Node].ID, 60), instant(start), instant(end), duration(end-start)))
 	}
 }
 
@@ -213,9 +215,9 @@ func (in *CombineReport) verdicts() (before, after string, badBefore, badAfter b
 		return "", "", false, false
 	}
 	say := func(violated, undecidable int) string {
-		text := fmt.Sprintf("%s of %s collectives impossible", count(violated), count(c.Groups))
+		text := fmt.Sprintf("%s of %s collectives impossible", figure.Count(violated), figure.Count(c.Groups))
 		if undecidable > 0 {
-			text += fmt.Sprintf(", %s undecidable", count(undecidable))
+			text += fmt.Sprintf(", %s undecidable", figure.Count(undecidable))
 		}
 		return text
 	}
@@ -264,7 +266,7 @@ func (in *CombineReport) omitted(groups []GroupSpans, lanes []int) string {
 	if len(groups) == 0 {
 		return "No matched collective to show."
 	}
-	text := fmt.Sprintf("Shown: %s of %s", plural(len(groups), "collective", "collectives"), count(in.total()))
+	text := fmt.Sprintf("Shown: %s of %s", figure.Plural(len(groups), "collective", "collectives"), figure.Count(in.total()))
 	if all := len(in.lanes(groups, math.MaxInt)); all > len(lanes) {
 		text += fmt.Sprintf(", %d of %d nodes", len(lanes), all)
 	}

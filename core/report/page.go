@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 )
 
@@ -75,6 +77,7 @@ type page struct {
 	ChartsNote      string
 	Outputs         []output
 	Open            []way
+	Late            *lateSection
 	Warnings, Notes []string
 	Zero            string
 	Reference       string
@@ -105,23 +108,24 @@ func newPage(in *CombineReport) *page {
 	p := &page{
 		pageHead: pageHead{
 			Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
-			Style:  template.CSS(pageCSS()), Status: clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status),
+			Style:  template.CSS(pageCSS()), Status: foreign.Clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status),
 		},
-		Script: template.JS(pageScript()), Reference: clean(doc.Reference, 80), Timebase: clean(doc.Timebase, 20),
+		Script: template.JS(pageScript()), Reference: foreign.Clean(doc.Reference, 80), Timebase: foreign.Clean(doc.Timebase, 20),
 		Zero: fmt.Sprintf("%d", doc.ZeroNS),
 	}
-	p.Title, p.Said, _ = strings.Cut(clean(doc.Verdict, 200), ": ")
+	p.Title, p.Said, _ = strings.Cut(foreign.Clean(doc.Verdict, 200), ": ")
 	p.headline(in)
 	p.picture(in)
 	for k := range doc.Nodes[:min(len(doc.Nodes), maxRows)] {
 		p.Rows = append(p.Rows, newRow(&doc.Nodes[k], doc.Reference))
 	}
 	if n := len(doc.Nodes) - maxRows; n > 0 {
-		p.RowsLeftOut = plural(n, "more node is", "more nodes are") + " in the JSON document beside the output."
+		p.RowsLeftOut = figure.Plural(n, "more node is", "more nodes are") + " in the JSON document beside the output."
 	}
+	p.Late = newLate(in)
 	p.charts(in)
 	for _, o := range doc.Outputs {
-		p.Outputs = append(p.Outputs, output{clean(o.Path, 200), clean(o.Format, 40), size(o.Bytes), clean(o.SHA256, 64)})
+		p.Outputs = append(p.Outputs, output{foreign.Clean(o.Path, 200), foreign.Clean(o.Format, 40), size(o.Bytes), foreign.Clean(o.SHA256, 64)})
 	}
 	p.Open = openings(in)
 	p.Warnings = bounded(allWarnings(doc), "warnings")
@@ -132,10 +136,10 @@ func newPage(in *CombineReport) *page {
 func bounded(list []string, what string) []string {
 	var out []string
 	for _, s := range list[:min(len(list), maxNotes)] {
-		out = append(out, clean(s, 600))
+		out = append(out, foreign.Clean(s, 600))
 	}
 	if n := len(list) - maxNotes; n > 0 {
-		out = append(out, fmt.Sprintf("%s more %s are in the JSON document beside the output.", count(n), what))
+		out = append(out, fmt.Sprintf("%s more %s are in the JSON document beside the output.", figure.Count(n), what))
 	}
 	return out
 }
@@ -184,18 +188,18 @@ func (p *page) headline(in *CombineReport) {
 			p.Sentences = append(p.Sentences, fmt.Sprintf("99 %% of any node's events are off by at most %s.", duration(p99)))
 		}
 		if guessed > 0 {
-			p.Sentences = append(p.Sentences, fmt.Sprintf("Nothing is known about the clocks of %s: their times may be off by any amount.", plural(guessed, "node", "nodes")))
+			p.Sentences = append(p.Sentences, fmt.Sprintf("Nothing is known about the clocks of %s: their times may be off by any amount.", figure.Plural(guessed, "node", "nodes")))
 		}
 	}
 	p.Sentences = append(p.Sentences, bounded(doc.Limits(), "sentences")...)
-	p.Tiles = append(p.Tiles, tile{Label: "nodes", Value: count(len(doc.Nodes)), Detail: count(events) + " events"})
+	p.Tiles = append(p.Tiles, tile{Label: "nodes", Value: figure.Count(len(doc.Nodes)), Detail: figure.Count(events) + " events"})
 	if c := doc.Collectives; c != nil && c.Groups > 0 {
-		t := tile{Label: "impossible collectives", From: count(c.Before.Violated), Value: count(c.After.Violated), Detail: "of " + count(c.Groups) + " matched", Class: "good"}
+		t := tile{Label: "impossible collectives", From: figure.Count(c.Before.Violated), Value: figure.Count(c.After.Violated), Detail: "of " + figure.Count(c.Groups) + " matched", Class: "good"}
 		if c.After.Undecidable > 0 {
-			t.Detail += ", " + count(c.After.Undecidable) + " undecidable"
+			t.Detail += ", " + figure.Count(c.After.Undecidable) + " undecidable"
 		}
 		if c.Unmatched > 0 {
-			t.Detail += ", " + count(c.Unmatched) + " unmatched"
+			t.Detail += ", " + figure.Count(c.Unmatched) + " unmatched"
 		}
 		if c.After.Violated > 0 {
 			t.Class = "bad"
@@ -210,28 +214,28 @@ func (p *page) headline(in *CombineReport) {
 	}
 	t := tile{Label: "largest error bound", Value: duration(bound)}
 	if worst != "" {
-		t.Detail = "on " + clean(worst, 40)
+		t.Detail = "on " + foreign.Clean(worst, 40)
 	}
 	if p99 < bound/2 {
 		t.Detail += ", 99 % within " + duration(p99)
 	}
 	if guessed > 0 {
-		t.Detail, t.Class = "unknown for "+plural(guessed, "node", "nodes"), "bad"
+		t.Detail, t.Class = "unknown for "+figure.Plural(guessed, "node", "nodes"), "bad"
 	}
 	p.Tiles = append(p.Tiles, t, tile{Label: "clocks apart by", Value: duration(high - low), Detail: "before, at mid-trace"})
 }
 
 func collectiveSentence(c *combine.Collectives) string {
-	was := fmt.Sprintf("Of %s, %s ended on one node before another node had begun it", plural(c.Groups, "collective", "collectives"), count(c.Before.Violated))
+	was := fmt.Sprintf("Of %s, %s ended on one node before another node had begun it", figure.Plural(c.Groups, "collective", "collectives"), figure.Count(c.Before.Violated))
 	switch {
 	case c.Before.Violated == 0 && c.After.Violated == 0 && c.After.Undecidable == 0:
-		return fmt.Sprintf("All of %s happen in a possible order, before and after.", plural(c.Groups, "collective", "collectives"))
+		return fmt.Sprintf("All of %s happen in a possible order, before and after.", figure.Plural(c.Groups, "collective", "collectives"))
 	case c.After.Violated == 0 && c.After.Undecidable > 0:
-		return was + fmt.Sprintf("; none certainly does now, %s cannot be decided within the bounds.", count(c.After.Undecidable))
+		return was + fmt.Sprintf("; none certainly does now, %s cannot be decided within the bounds.", figure.Count(c.After.Undecidable))
 	case c.After.Violated == 0:
 		return was + "; none does now."
 	}
-	return was + fmt.Sprintf("; %s still do.", count(c.After.Violated))
+	return was + fmt.Sprintf("; %s still do.", figure.Count(c.After.Violated))
 }
 
 // picture prepares the static picture and the data with which the script moves through it.
@@ -248,7 +252,7 @@ func (p *page) picture(in *CombineReport) {
 	p.Picture = template.HTML(fmt.Sprintf(`<svg id="picture" viewBox="0 0 %s %s" role="img" aria-label="collectives before and after alignment">%s</svg>`, num(pictureWidth), num(height), d.b.String()))
 	if total := in.total(); total > len(in.Groups) {
 		stretches := in.Groups[len(in.Groups)-1].Stretch + 1
-		p.PictureNote = fmt.Sprintf("%s of %s matched collectives are on this page: %s of successive ones, spread over the run.", count(len(in.Groups)), count(total), plural(stretches, "stretch", "stretches"))
+		p.PictureNote = fmt.Sprintf("%s of %s matched collectives are on this page: %s of successive ones, spread over the run.", figure.Count(len(in.Groups)), figure.Count(total), figure.Plural(stretches, "stretch", "stretches"))
 	}
 	p.Data = template.JS(in.data(from, to, all))
 }
@@ -278,7 +282,7 @@ func (in *CombineReport) data(from, to int, lanes []int) []byte {
 	}
 	d.Verdicts[0], d.Verdicts[1], d.Bad[0], d.Bad[1] = in.verdicts()
 	for k := range in.Doc.Nodes {
-		d.Nodes = append(d.Nodes, clean(in.Doc.Nodes[k].ID, 60))
+		d.Nodes = append(d.Nodes, foreign.Clean(in.Doc.Nodes[k].ID, 60))
 	}
 	for j := range 3 {
 		d.Words, d.Classes = append(d.Words, word(judgementOf(j))), append(d.Classes, class(judgementOf(j)))
@@ -286,7 +290,7 @@ func (in *CombineReport) data(from, to int, lanes []int) []byte {
 	index := map[string]int{}
 	for i := range in.Groups {
 		g := &in.Groups[i]
-		key := clean(g.Key, 120)
+		key := foreign.Clean(g.Key, 120)
 		k, ok := index[key]
 		if !ok {
 			k = len(d.Keys)
@@ -315,15 +319,15 @@ func known(n *combine.NodeResult, reference string) bool {
 
 func newRow(n *combine.NodeResult, reference string) row {
 	r := row{
-		ID: clean(n.ID, 60), Host: clean(n.Host, 60), Method: clean(n.Method, 20), IsReference: n.ID == reference,
+		ID: foreign.Clean(n.ID, 60), Host: foreign.Clean(n.Host, 60), Method: foreign.Clean(n.Method, 20), IsReference: n.ID == reference,
 		Offset: withSign(n.OffsetNS), Drift: ppm(n.DriftPPM), P50: duration(n.BoundNS.P50), P99: duration(n.BoundNS.P99), Max: duration(n.BoundNS.Max),
-		Coverage: percent(n.Coverage), Low: withSign(n.MinCorrectionNS), High: withSign(n.MaxCorrectionNS), Events: count(n.Events), Corrected: count(n.EventsCorrected),
-		Clamped: count(n.EventsClamped), Extrapolated: count(n.SnapshotExtrapolations + n.OffsetExtrapolations), InStep: count(n.EventsInStep),
-		Steps: count(len(n.Steps)), Warnings: count(len(n.Warnings)),
+		Coverage: percent(n.Coverage), Low: withSign(n.MinCorrectionNS), High: withSign(n.MaxCorrectionNS), Events: figure.Count(n.Events), Corrected: figure.Count(n.EventsCorrected),
+		Clamped: figure.Count(n.EventsClamped), Extrapolated: figure.Count(n.SnapshotExtrapolations + n.OffsetExtrapolations), InStep: figure.Count(n.EventsInStep),
+		Steps: figure.Count(len(n.Steps)), Warnings: figure.Count(len(n.Warnings)),
 		Alarm: n.Coverage < 1 || n.EventsClamped > 0 || n.EventsInStep > 0 || len(n.Steps) > 0,
 	}
 	if n.Rank != nil {
-		r.Rank = count(*n.Rank)
+		r.Rank = figure.Count(*n.Rank)
 	}
 	if !known(n, reference) {
 		r.Offset, r.Drift, r.P50, r.P99, r.Max = "–", "–", "–", "–", "–"
@@ -362,9 +366,9 @@ func (p *page) charts(in *CombineReport) {
 	var untouched []string
 	for _, k := range nodes {
 		n := &in.Doc.Nodes[k]
-		c := card{ID: clean(n.ID, 60)}
+		c := card{ID: foreign.Clean(n.ID, 60)}
 		if n.ID != n.Host {
-			c.Host = clean(n.Host, 60)
+			c.Host = foreign.Clean(n.Host, 60)
 		}
 		curve := curves[n.ID]
 		if flat(curve) {
@@ -392,7 +396,7 @@ func openings(in *CombineReport) []way {
 	if target == "" && len(in.Doc.Outputs) == 1 {
 		target = in.Doc.Outputs[0].Path
 	}
-	target = strings.TrimSuffix(clean(target, 400), "/")
+	target = strings.TrimSuffix(foreign.Clean(target, 400), "/")
 	switch {
 	case in.Doc.Outputs[0].Format == string(combine.FormatChrome):
 		return []way{
@@ -413,7 +417,7 @@ func openings(in *CombineReport) []way {
 	return []way{
 		{Where: "XProf", Text: "It looks for runs under plugins/profile; every node is a host of the run.", Command: "mkdir -p view/plugins/profile/run && cp -r " + shellQuote(target) + "/. view/plugins/profile/run\nxprof --logdir view"},
 		{Where: "TensorBoard", Text: "The same directory, with the profile plugin installed.", Command: "tensorboard --logdir view"},
-		{Where: "Python", Text: "With JAX, node by node.", Command: "from jax.profiler import ProfileData\nProfileData.from_file(" + pythonQuote(path.Join(target, clean(in.Doc.Outputs[0].Path, 200))) + ")"},
+		{Where: "Python", Text: "With JAX, node by node.", Command: "from jax.profiler import ProfileData\nProfileData.from_file(" + pythonQuote(path.Join(target, foreign.Clean(in.Doc.Outputs[0].Path, 200))) + ")"},
 		perfettoInstead,
 	}
 }

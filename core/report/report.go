@@ -11,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/combine"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 // CombineReport is what the report of a combined trace shows.
@@ -23,6 +24,7 @@ type CombineReport struct {
 	Groups []GroupSpans // in time order, as Groups makes them
 	// GroupsTotal is how many matched collectives there are when Groups is a choice among them; 0 means len(Groups).
 	GroupsTotal int
+	Late        *straggler.Document // who was late; nil: the page does not say
 }
 
 // Curve is the correction of one node over time.

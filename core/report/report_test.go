@@ -17,10 +17,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/event"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -35,7 +37,7 @@ const (
 func sample(t testing.TB, n, groups int) CombineReport {
 	t.Helper()
 	doc := &combine.Document{
-		Schema: combine.Schema, Status: combine.StatusDegraded, Verdict: plural(n, "node", "nodes") + " on the clock of node0: degraded", Reference: "node0", Timebase: "host", ZeroNS: zeroNS,
+		Schema: combine.Schema, Status: combine.StatusDegraded, Verdict: figure.Plural(n, "node", "nodes") + " on the clock of node0: degraded", Reference: "node0", Timebase: "host", ZeroNS: zeroNS,
 		Outputs:     []combine.Output{{Path: "node0.xplane.pb", Format: "xplane", Bytes: 124_517, SHA256: strings.Repeat("c1", 32)}},
 		Collectives: &combine.Collectives{Groups: groups, Unmatched: 1, Before: combine.Verdicts{Violated: groups - 1, Consistent: 1}, After: combine.Verdicts{Consistent: groups}},
 		Notes:       []string{"nodes are named by the number in their path"}, Warnings: []string{"probes.jsonl: the last line is cut short and was skipped"},
@@ -226,6 +228,37 @@ func TestReportOfALargeRunIsBounded(t *testing.T) {
 	}
 }
 
+// lateSample is a job of eight ranks of which one was late.
+func lateSample() *straggler.Document {
+	d := &straggler.Document{
+		Status: straggler.StatusBlamed, Verdict: "node1 was late: <it> cost 61.5ms", Operations: straggler.Operations{Count: 80, Told: 77},
+		Time: straggler.Parts{TransferNS: 600 * ms, WaitingNS: 250 * ms, LaunchNS: 50 * ms, ProfilerNS: 25 * ms, UntoldNS: 75 * ms},
+	}
+	for k := range 8 {
+		d.Ranks = append(d.Ranks, straggler.RankCost{ID: fmt.Sprintf("node%d", (k+1)%8), Host: fmt.Sprintf("host%d", (k+1)%8), Blamed: k == 0, CostNS: 61_500_000 / int64(k*k+1), Share: 0.0615 / float64(k*k+1), Operations: 80, Last: 9 - k})
+	}
+	return d
+}
+
+// TestThePageSaysWhoWasLate: in a sentence and a short table, with the command that says more; and nothing where nothing could be judged.
+func TestThePageSaysWhoWasLate(t *testing.T) {
+	in := sample(t, 2, 5)
+	in.Late = lateSample()
+	page := render(t, Combine, in)
+	for _, want := range []string{
+		"<p>node1 was late: &lt;it&gt; cost 61.5ms.</p>", "60.0\u00a0% was transfer, 30.0\u00a0% waiting for somebody who was late, 2.5\u00a0% waiting for a recording that had not begun; 7.5\u00a0% is undecided.",
+		`<tr><th scope="row">node1<small>blamed</small><small>host1</small></th><td class="num">61.5`, "3 ranks that cost less are not listed.", "prlx stragglers run_aligned --html late.html",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page lacks %s", want)
+		}
+	}
+	in.Late = &straggler.Document{Status: straggler.StatusInconclusive}
+	if page := render(t, Combine, in); strings.Contains(page, "Who was late") {
+		t.Error("the page says who was late where nothing could be judged")
+	}
+}
+
 func TestShellIsSmall(t *testing.T) {
 	in := sample(t, 1, 0)
 	in.Curves = nil
@@ -400,7 +433,7 @@ func TestDurationsReadWell(t *testing.T) {
 	if got := percent(0.999999); got != "99.99\u00a0%" {
 		t.Errorf("nearly everything reads %q", got)
 	}
-	if got := count(-1234567); got != minus+"1\u202f234\u202f567" {
+	if got := figure.Count(-1234567); got != minus+"1\u202f234\u202f567" {
 		t.Errorf("count reads %q", got)
 	}
 }

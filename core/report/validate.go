@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 )
 
@@ -41,8 +43,8 @@ func Validate(w io.Writer, doc *combine.ValidateDocument) error {
 
 func newValidatePage(doc *combine.ValidateDocument) *validatePage {
 	p := &validatePage{
-		pageHead: pageHead{Title: "Order of collectives", Said: clean(doc.Status, 40), Policy: validatePolicy, Style: template.CSS(pageCSS())},
-		Lead:     clean(doc.Verdict, 2000), Warnings: bounded(doc.Warnings, "warnings"), Notes: bounded(doc.Notes, "notes"),
+		pageHead: pageHead{Title: "Order of collectives", Said: foreign.Clean(doc.Status, 40), Policy: validatePolicy, Style: template.CSS(pageCSS())},
+		Lead:     foreign.Clean(doc.Verdict, 2000), Warnings: bounded(doc.Warnings, "warnings"), Notes: bounded(doc.Notes, "notes"),
 	}
 	switch doc.Status {
 	case combine.StatusPassed:
@@ -52,38 +54,38 @@ func newValidatePage(doc *combine.ValidateDocument) *validatePage {
 	default:
 		p.Status, p.StatusText = combine.StatusDegraded, "no collective could be judged"
 	}
-	impossible := tile{Label: "impossible", Value: count(doc.Violated), Detail: "of " + plural(doc.Groups, "collective", "collectives"), Class: "good"}
+	impossible := tile{Label: "impossible", Value: figure.Count(doc.Violated), Detail: "of " + figure.Plural(doc.Groups, "collective", "collectives"), Class: "good"}
 	if doc.Violated > 0 {
 		impossible.Class = "bad"
 	}
 	p.Tiles = []tile{
 		impossible,
-		{Label: "consistent", Value: count(doc.Consistent), Detail: "possible on these clocks"},
-		{Label: "undecidable", Value: count(doc.Undecidable), Detail: "the clocks do not tell"},
-		{Label: "unmatched", Value: count(doc.Unmatched), Detail: "executions without partners"},
+		{Label: "consistent", Value: figure.Count(doc.Consistent), Detail: "possible on these clocks"},
+		{Label: "undecidable", Value: figure.Count(doc.Undecidable), Detail: "the clocks do not tell"},
+		{Label: "unmatched", Value: figure.Count(doc.Unmatched), Detail: "executions without partners"},
 	}
 	for i := range doc.Worst[:min(len(doc.Worst), maxRows)] {
 		p.Worst = append(p.Worst, newWorstRow(&doc.Worst[i]))
 	}
 	p.WorstLeftOut = leftOut(len(doc.Worst))
 	for _, k := range doc.ByKind {
-		p.Kinds = append(p.Kinds, kindRow{clean(k.Kind, 60), count(k.Groups), count(k.Violated), count(k.Consistent), count(k.Undecidable)})
+		p.Kinds = append(p.Kinds, kindRow{foreign.Clean(k.Kind, 60), figure.Count(k.Groups), figure.Count(k.Violated), figure.Count(k.Consistent), figure.Count(k.Undecidable)})
 	}
 	for _, u := range doc.Lost[:min(len(doc.Lost), maxRows)] {
-		p.Lost = append(p.Lost, lostRow{clean(u.Key, 200), count(u.Count), clean(u.Reason, 300)})
+		p.Lost = append(p.Lost, lostRow{foreign.Clean(u.Key, 200), figure.Count(u.Count), foreign.Clean(u.Reason, 300)})
 	}
 	p.LostLeftOut = leftOut(len(doc.Lost))
 	return p
 }
 
 func newWorstRow(w *combine.WorstGroup) worstRow {
-	verdict := clean(w.Verdict, 40)
+	verdict := foreign.Clean(w.Verdict, 40)
 	if verdict == "violated" {
 		verdict = "impossible"
 	}
 	r := worstRow{
-		Key: clean(w.Key, 200), Kind: clean(w.Kind, 60), Occurrence: strconv.Itoa(w.Occurrence), Verdict: verdict,
-		Gap: duration(w.GapNS), Bound: "–", Ended: clean(w.Nodes[0], 60), Began: clean(w.Nodes[1], 60),
+		Key: foreign.Clean(w.Key, 200), Kind: foreign.Clean(w.Kind, 60), Occurrence: strconv.Itoa(w.Occurrence), Verdict: verdict,
+		Gap: duration(w.GapNS), Bound: "–", Ended: foreign.Clean(w.Nodes[0], 60), Began: foreign.Clean(w.Nodes[1], 60),
 	}
 	if w.BoundNS > 0 {
 		r.Bound = duration(w.BoundNS)
@@ -96,5 +98,5 @@ func leftOut(rows int) string {
 	if rows <= maxRows {
 		return ""
 	}
-	return fmt.Sprintf("%s in the JSON document.", plural(rows-maxRows, "more row is", "more rows are"))
+	return fmt.Sprintf("%s in the JSON document.", figure.Plural(rows-maxRows, "more row is", "more rows are"))
 }

@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // minus is the minus sign of typography; the hyphen that strconv writes is narrower than a digit.
@@ -79,23 +80,6 @@ func percent(share float64) string {
 	return strconv.FormatFloat(min(math.Floor(share*10000)/100, 99.99), 'f', 2, 64) + "\u00a0%"
 }
 
-// count writes an integer with thin spaces between groups of three digits.
-func count[T int | int64](v T) string {
-	text := strconv.FormatInt(int64(v), 10)
-	sign := ""
-	if v < 0 {
-		sign, text = minus, text[1:]
-	}
-	var b strings.Builder
-	for i, r := range text {
-		if i > 0 && (len(text)-i)%3 == 0 {
-			b.WriteRune('\u202f')
-		}
-		b.WriteRune(r)
-	}
-	return sign + b.String()
-}
-
 // size writes a number of bytes.
 func size(bytes int64) string {
 	for _, u := range []struct {
@@ -106,34 +90,7 @@ func size(bytes int64) string {
 			return digits(v/u.n) + "\u00a0" + u.name
 		}
 	}
-	return count(bytes) + "\u00a0B"
-}
-
-// plural writes a number with its noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return count(n) + " " + many
-}
-
-// clean makes foreign text fit for a page: no control characters (those that turn the direction of text included), valid
-// UTF-8, at most limit characters.
-func clean(s string, limit int) string {
-	var b strings.Builder
-	n := 0
-	for _, r := range s {
-		if n == limit {
-			b.WriteRune('…')
-			break
-		}
-		if r == utf8.RuneError || r != ' ' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)) || r == 0xFFFE || r == 0xFFFF {
-			r = utf8.RuneError
-		}
-		b.WriteRune(r)
-		n++
-	}
-	return b.String()
+	return figure.Count(bytes) + "\u00a0B"
 }
 
 // shellQuote quotes a path for a POSIX shell where it needs it.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -61,7 +62,7 @@ func CompareCSV(w io.Writer, d *cycledoc.CompareDocument, opt Options) error {
 	case opt.Pair >= 0 && opt.Pair < len(d.Pairs):
 		rows = d.Pairs[opt.Pair].Rows
 	case opt.Pair != 0:
-		return fault.Usagef("there is no pair %d", opt.Pair).WithHint("the comparison has %s, counted from 0", plural(len(d.Pairs), "pair", "pairs"))
+		return fault.Usagef("there is no pair %d", opt.Pair).WithHint("the comparison has %s, counted from 0", figure.Plural(len(d.Pairs), "pair", "pairs"))
 	}
 	out := csv.NewWriter(w)
 	lines := [][]string{{"eager_kernel", "compiled_kernel", "duration_us", "match_type"}}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -128,23 +129,23 @@ func newPage(d *cycledoc.Document) *page {
 		p.Classes = append(p.Classes, newClassRow(d, c, colors[c.ID], i < maxPageDetails))
 	}
 	if n := len(all) - maxPageClasses; n > 0 {
-		p.ClassesNote = plural(n, "class", "classes") + " more are in the JSON document."
+		p.ClassesNote = figure.Plural(n, "class", "classes") + " more are in the JSON document."
 	}
 	for i, c := range all[:min(len(all), maxPageDetails)] {
 		p.Details = append(p.Details, newDetail(d, c, i == 0))
 	}
 	for i := range d.RankTotals[:min(len(d.RankTotals), maxPageRanks)] {
 		r := &d.RankTotals[i]
-		p.Ranks = append(p.Ranks, rankRow{where(d, r.Rank, r.Device), count(r.Steps), duration(r.OwnNS), count(r.Slowest), duration(r.ExcessNS)})
+		p.Ranks = append(p.Ranks, rankRow{where(d, r.Rank, r.Device), figure.Count(r.Steps), figure.Duration(r.OwnNS), figure.Count(r.Slowest), figure.Duration(r.ExcessNS)})
 	}
 	p.RanksNote = ranksNote(d)
 	for i := range d.Evidence {
 		e := &d.Evidence[i]
-		p.Evidence = append(p.Evidence, evidenceRow{clean(e.Kind, 40), count(e.Marks), clean(e.Use, 40), clean(sentence(e.Note), maxText)})
+		p.Evidence = append(p.Evidence, evidenceRow{clean(e.Kind, 40), figure.Count(e.Marks), clean(e.Use, 40), clean(figure.Sentence(e.Note), maxText)})
 	}
 	for i := range d.Streams[:min(len(d.Streams), maxPageStreams)] {
 		s := &d.Streams[i]
-		row := streamRow{Where: where(d, s.Rank, s.Device), Stream: clean(s.Stream, 60), Kernels: count(s.Kernels), Busy: duration(s.BusyNS), Searched: "no", Coverage: "–"}
+		row := streamRow{Where: where(d, s.Rank, s.Device), Stream: clean(s.Stream, 60), Kernels: figure.Count(s.Kernels), Busy: figure.Duration(s.BusyNS), Searched: "no", Coverage: "–"}
 		if s.Searched {
 			row.Searched, row.Coverage = "yes", percent(s.Coverage)
 		}
@@ -154,7 +155,7 @@ func newPage(d *cycledoc.Document) *page {
 		p.Streams = append(p.Streams, row)
 	}
 	if n := len(d.Streams) - maxPageStreams; n > 0 {
-		p.StreamsNote = plural(n, "stream", "streams") + " more."
+		p.StreamsNote = figure.Plural(n, "stream", "streams") + " more."
 	}
 	p.Options = optionsText(&d.Options)
 	return p
@@ -180,29 +181,29 @@ func colorsOf(all []*cycledoc.Class) map[string]string {
 }
 
 func tiles(d *cycledoc.Document, all []*cycledoc.Class) []tile {
-	out := []tile{{Label: "kernels", Value: count(d.Input.Kernels), Detail: fmt.Sprintf("%s, %s, %s", plural(d.Input.Names, "name", "names"), plural(d.Input.Devices, "device", "devices"), duration(d.Input.SpanNS))}}
+	out := []tile{{Label: "kernels", Value: figure.Count(d.Input.Kernels), Detail: fmt.Sprintf("%s, %s, %s", figure.Plural(d.Input.Names, "name", "names"), figure.Plural(d.Input.Devices, "device", "devices"), figure.Duration(d.Input.SpanNS))}}
 	if len(all) == 0 {
 		return out
 	}
 	c := all[0]
 	out = append(out,
-		tile{Label: clean(c.Name, 60), Value: duration(c.WallNS.P50), Detail: fmt.Sprintf("p99 %s, %s of %s", duration(c.WallNS.P99), plural(c.Count, "repetition", "repetitions"), plural(c.Period, "kernel", "kernels"))},
-		tile{Label: "idle in it", Value: percent(c.GapNS.Mean / max(1, c.WallNS.Mean)), Detail: duration(c.GapNS.Mean) + " between kernels"},
+		tile{Label: clean(c.Name, 60), Value: figure.Duration(c.WallNS.P50), Detail: fmt.Sprintf("p99 %s, %s of %s", figure.Duration(c.WallNS.P99), figure.Plural(c.Count, "repetition", "repetitions"), figure.Plural(c.Period, "kernel", "kernels"))},
+		tile{Label: "idle in it", Value: percent(c.GapNS.Mean / max(1, c.WallNS.Mean)), Detail: figure.Duration(c.GapNS.Mean) + " between kernels"},
 		tile{Label: "explained", Value: percent(d.Coverage), Detail: fmt.Sprintf("of the kernels; confidence %s", percent(d.Confidence))},
 	)
 	if len(d.Levels) > 1 {
 		var names []string
 		for i := len(d.Levels) - 1; i >= 0; i-- {
-			names = append(names, plural(len(d.Levels[i].Classes), d.Levels[i].Name+" class", d.Levels[i].Name+" classes"))
+			names = append(names, figure.Plural(len(d.Levels[i].Classes), d.Levels[i].Name+" class", d.Levels[i].Name+" classes"))
 		}
-		out = append(out, tile{Label: "levels", Value: count(len(d.Levels)), Detail: strings.Join(names, ", ")})
+		out = append(out, tile{Label: "levels", Value: figure.Count(len(d.Levels)), Detail: strings.Join(names, ", ")})
 	}
 	odd := int64(0)
 	for _, c := range all {
 		odd += c.OutliersTotal
 	}
 	if odd > 0 {
-		out = append(out, tile{Label: "outliers", Value: count(odd), Detail: "far from the median of their class", Class: "hot"})
+		out = append(out, tile{Label: "outliers", Value: figure.Count(odd), Detail: "far from the median of their class", Class: "hot"})
 	}
 	if c.Drift != nil {
 		out = append(out, tile{Label: "drift", Value: change(c.Drift.Change), Detail: clean(c.Drift.Description, maxText), Class: "hot"})
@@ -212,15 +213,15 @@ func tiles(d *cycledoc.Document, all []*cycledoc.Class) []tile {
 
 func newClassRow(d *cycledoc.Document, c *cycledoc.Class, color string, detailed bool) classRow {
 	row := classRow{
-		Name: clean(c.Name, maxName), ID: clean(c.ID, 40), Color: color, Level: levelName(d, c), Count: count(c.Count), Period: count(c.Period), P50: duration(c.WallNS.P50),
-		P99: duration(c.WallNS.P99), CV: percent(c.WallNS.CV), Busy: duration(c.BusyNS.Mean), Gap: duration(c.GapNS.Mean), Phase: phaseWord(c),
+		Name: clean(c.Name, maxName), ID: clean(c.ID, 40), Color: color, Level: levelName(d, c), Count: figure.Count(c.Count), Period: figure.Count(c.Period), P50: figure.Duration(c.WallNS.P50),
+		P99: figure.Duration(c.WallNS.P99), CV: percent(c.WallNS.CV), Busy: figure.Duration(c.BusyNS.Mean), Gap: figure.Duration(c.GapNS.Mean), Phase: phaseWord(c),
 		PhaseReason: clean(c.PhaseReason, maxText), Coverage: percent(c.Coverage), Confidence: percent(c.Confidence), Why: clean(c.ConfidenceReason, maxText),
 	}
 	if detailed {
 		row.Anchor = anchor(c)
 	}
 	if c.Edited > 0 {
-		row.Edited = fmt.Sprintf("%s edited, %s", count(c.Edited), plural(c.Edits, "edit", "edits"))
+		row.Edited = fmt.Sprintf("%s edited, %s", figure.Count(c.Edited), figure.Plural(c.Edits, "edit", "edits"))
 	}
 	row.Holds = holds(d, c)
 	return row
@@ -238,7 +239,7 @@ func holds(d *cycledoc.Document, c *cycledoc.Class) string {
 	}
 	var out []string
 	for i := range c.Children {
-		out = append(out, fmt.Sprintf("%s × %s", count(c.Children[i].Count), clean(names[c.Children[i].ID], maxName)))
+		out = append(out, fmt.Sprintf("%s × %s", figure.Count(c.Children[i].Count), clean(names[c.Children[i].ID], maxName)))
 	}
 	return strings.Join(out, ", ")
 }
@@ -254,13 +255,13 @@ func ranksNote(d *cycledoc.Document) string {
 		return ""
 	}
 	r := &d.RankSteps[worst]
-	return fmt.Sprintf("Worst step: number %s, in which %s took %s, %s more than the median of %s.", count(r.Number), where(d, r.Slowest, r.Device), duration(r.OwnNS), duration(r.ExcessNS), plural(r.Ranks, "rank", "ranks"))
+	return fmt.Sprintf("Worst step: number %s, in which %s took %s, %s more than the median of %s.", figure.Count(r.Number), where(d, r.Slowest, r.Device), figure.Duration(r.OwnNS), figure.Duration(r.ExcessNS), figure.Plural(r.Ranks, "rank", "ranks"))
 }
 
 func optionsText(s *cycledoc.Settings) string {
 	text := fmt.Sprintf("Kernels count as equal by %s signatures; streams: %s; at most %d %% of edits in a repetition; phase mode %s.", clean(s.Keys, 40), clean(s.Streams, 40), s.EditPercent, clean(s.PhaseMode, 40))
 	if s.Rules > 0 {
-		text += " " + sentence(plural(s.Rules, "signature rule", "signature rules")+" of the user")
+		text += " " + figure.Sentence(figure.Plural(s.Rules, "signature rule", "signature rules")+" of the user")
 	}
 	if s.IgnoreAnnotations {
 		text += " Annotations were ignored."

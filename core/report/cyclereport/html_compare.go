@@ -7,6 +7,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -68,8 +69,8 @@ func newComparePage(d *cycledoc.CompareDocument) *comparePage {
 	for i := range d.Pairs[:min(len(d.Pairs), maxPageClasses)] {
 		x := &d.Pairs[i]
 		row := pairRow{
-			Name: clean(pairName(x), maxName), Level: clean(x.Level, 40), Count: count(x.A.Count) + " / " + count(x.B.Count), WallA: duration(x.Wall.ANS), WallB: duration(x.Wall.BNS),
-			Change: change(x.Wall.Relative), Tone: toneOf(x.Wall.Verdict), Verdict: clean(x.Wall.Verdict, 60), GapA: duration(x.Gap.ANS), GapB: duration(x.Gap.BNS),
+			Name: clean(pairName(x), maxName), Level: clean(x.Level, 40), Count: figure.Count(x.A.Count) + " / " + figure.Count(x.B.Count), WallA: figure.Duration(x.Wall.ANS), WallB: figure.Duration(x.Wall.BNS),
+			Change: change(x.Wall.Relative), Tone: toneOf(x.Wall.Verdict), Verdict: clean(x.Wall.Verdict, 60), GapA: figure.Duration(x.Gap.ANS), GapB: figure.Duration(x.Gap.BNS),
 			Kinds: kindsText(&x.Kinds), Alike: percent(x.Similarity),
 		}
 		if i < maxPageDetails {
@@ -120,17 +121,17 @@ func compareTiles(d *cycledoc.CompareDocument) []tile {
 			class = "cool"
 		}
 		out = append(out,
-			tile{Label: clean(x.A.Name, 60), Value: change(x.Wall.Relative), Detail: fmt.Sprintf("%s, was %s", duration(x.Wall.BNS), duration(x.Wall.ANS)), Class: class},
-			tile{Label: "time between kernels", Value: signed(x.Gap.DeltaNS), Detail: fmt.Sprintf("%s, was %s", duration(x.Gap.BNS), duration(x.Gap.ANS))},
+			tile{Label: clean(x.A.Name, 60), Value: change(x.Wall.Relative), Detail: fmt.Sprintf("%s, was %s", figure.Duration(x.Wall.BNS), figure.Duration(x.Wall.ANS)), Class: class},
+			tile{Label: "time between kernels", Value: signed(x.Gap.DeltaNS), Detail: fmt.Sprintf("%s, was %s", figure.Duration(x.Gap.BNS), figure.Duration(x.Gap.ANS))},
 		)
 	}
 	if n := len(d.Regressions); n > 0 {
-		out = append(out, tile{Label: "regressions", Value: count(n), Detail: signed(sumOf(d.Regressions)) + " a step"})
+		out = append(out, tile{Label: "regressions", Value: figure.Count(n), Detail: signed(sumOf(d.Regressions)) + " a step"})
 	}
 	if n := len(d.Improvements); n > 0 {
-		out = append(out, tile{Label: "improvements", Value: count(n), Detail: signed(sumOf(d.Improvements)) + " a step"})
+		out = append(out, tile{Label: "improvements", Value: figure.Count(n), Detail: signed(sumOf(d.Improvements)) + " a step"})
 	}
-	return append(out, tile{Label: "classes paired", Value: count(len(d.Pairs)), Detail: fmt.Sprintf("only in A %d, only in B %d", len(d.OnlyA), len(d.OnlyB))})
+	return append(out, tile{Label: "classes paired", Value: figure.Count(len(d.Pairs)), Detail: fmt.Sprintf("only in A %d, only in B %d", len(d.OnlyA), len(d.OnlyB))})
 }
 
 // sumOf is what several rows cost together.
@@ -166,14 +167,14 @@ func newCosts(costs []cycledoc.Cost, label, tone string) *costTable {
 		})
 	}
 	if n := len(costs) - maxPageCosts; n > 0 {
-		t.Note = fmt.Sprintf("%s more, %s together, are in the JSON document.", plural(n, "row", "rows"), signed(sumOf(costs[maxPageCosts:])))
+		t.Note = fmt.Sprintf("%s more, %s together, are in the JSON document.", figure.Plural(n, "row", "rows"), signed(sumOf(costs[maxPageCosts:])))
 	}
 	return t
 }
 
 func newPairDetail(i int, x *cycledoc.ClassPair) pairDetail {
 	out := pairDetail{
-		Anchor: pairAnchor(i), Name: clean(pairName(x), maxName), Size: fmt.Sprintf("%s / %s kernels", count(x.A.Period), count(x.B.Period)), Note: clean(sentence(x.Note), maxText), Open: i == 0,
+		Anchor: pairAnchor(i), Name: clean(pairName(x), maxName), Size: fmt.Sprintf("%s / %s kernels", figure.Count(x.A.Period), figure.Count(x.B.Period)), Note: clean(figure.Sentence(x.Note), maxText), Open: i == 0,
 	}
 	out.Account = accountRows(&x.Account)
 	if x.Rotation > 0 {
@@ -193,16 +194,16 @@ func newPairDetail(i int, x *cycledoc.ClassPair) pairDetail {
 			kept = append(kept, rest[:min(len(rest), room)]...)
 		}
 		rows = kept[:min(len(kept), maxPageRows)]
-		out.RowsNote = fmt.Sprintf("%s of %s rows, those that changed first; JSON has all.", count(len(rows)), count(len(x.Rows)))
+		out.RowsNote = fmt.Sprintf("%s of %s rows, those that changed first; JSON has all.", figure.Count(len(rows)), figure.Count(len(x.Rows)))
 	}
 	for k := range rows {
 		r := &rows[k]
 		row := compareRow{Kind: clean(r.Kind, 40), Verdict: shortVerdict(r.Change.Verdict), Tone: toneOf(r.Change.Verdict), Step: signed(r.StepNS), A: names(r.A), B: names(r.B)}
 		if len(r.A) > 0 {
-			row.MeanA = duration(r.Change.ANS)
+			row.MeanA = figure.Duration(r.Change.ANS)
 		}
 		if len(r.B) > 0 {
-			row.MeanB = duration(r.Change.BNS)
+			row.MeanB = figure.Duration(r.Change.BNS)
 		}
 		if len(r.A) > 0 && len(r.B) > 0 {
 			row.Change = change(r.Change.Relative)
@@ -229,7 +230,7 @@ func names(slots []cycledoc.RowSlot) []string {
 		out = append(out, clean(slots[i].Name, maxName))
 	}
 	if n := len(slots) - 8; n > 0 {
-		out = append(out, "and "+count(n)+" more")
+		out = append(out, "and "+figure.Count(n)+" more")
 	}
 	return out
 }

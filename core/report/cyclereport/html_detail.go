@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -28,7 +29,7 @@ type besideRow struct{ Name, Stream, Per, Mean, Hidden string }
 type outlierRow struct{ Repetition, Where, At, Wall, Median, Score, Blame string }
 
 func newDetail(d *cycledoc.Document, c *cycledoc.Class, open bool) detail {
-	out := detail{Anchor: anchor(c), Name: clean(c.Name, maxName), Size: fmt.Sprintf("%s × %s", count(c.Count), plural(c.Period, "kernel", "kernels")), Open: open, Says: says(c)}
+	out := detail{Anchor: anchor(c), Name: clean(c.Name, maxName), Size: fmt.Sprintf("%s × %s", figure.Count(c.Count), figure.Plural(c.Period, "kernel", "kernels")), Open: open, Says: says(c)}
 	keep := keepSlots(c)
 	most := 0.0
 	for i := range c.Kernels {
@@ -40,21 +41,21 @@ func newDetail(d *cycledoc.Document, c *cycledoc.Class, open bool) detail {
 		}
 	}
 	if n := len(c.Kernels) - len(out.Slots); n > 0 {
-		out.SlotsNote = fmt.Sprintf("The %s most expensive kernels of %s; CSV and JSON have all.", count(len(out.Slots)), count(len(c.Kernels)))
+		out.SlotsNote = fmt.Sprintf("The %s most expensive kernels of %s; CSV and JSON have all.", figure.Count(len(out.Slots)), figure.Count(len(c.Kernels)))
 	}
 	for i := range c.Beside[:min(len(c.Beside), 20)] {
 		b := &c.Beside[i]
-		out.Beside = append(out.Beside, besideRow{clean(b.Name, maxName), clean(b.Stream, 60), strconv.FormatFloat(b.PerRepetition, 'f', 1, 64), duration(b.MeanNS), percent(b.HiddenShare)})
+		out.Beside = append(out.Beside, besideRow{clean(b.Name, maxName), clean(b.Stream, 60), strconv.FormatFloat(b.PerRepetition, 'f', 1, 64), figure.Duration(b.MeanNS), percent(b.HiddenShare)})
 	}
 	for i := range c.Outliers {
 		o := &c.Outliers[i]
 		out.Outliers = append(out.Outliers, outlierRow{
-			count(o.Repetition), where(d, o.Rank, o.Device), duration(o.StartNS), duration(o.WallNS), duration(o.MedianNS), strconv.FormatFloat(o.Score, 'f', 1, 64),
+			figure.Count(o.Repetition), where(d, o.Rank, o.Device), figure.Duration(o.StartNS), figure.Duration(o.WallNS), figure.Duration(o.MedianNS), strconv.FormatFloat(o.Score, 'f', 1, 64),
 			fmt.Sprintf("%s (%s)", clean(o.SlotName, maxName), signed(float64(o.SlotNS))),
 		})
 	}
 	if c.OutliersTotal > 0 {
-		out.OutliersNote = fmt.Sprintf("%s far from the median of the device by the robust z of their wall time, and by at least 5 %%.", plural(c.OutliersTotal, "repetition lies", "repetitions lie"))
+		out.OutliersNote = fmt.Sprintf("%s far from the median of the device by the robust z of their wall time, and by at least 5 %%.", figure.Plural(c.OutliersTotal, "repetition lies", "repetitions lie"))
 	}
 	return out
 }
@@ -111,15 +112,15 @@ const barWidth = 80
 
 func newSlotRow(c *cycledoc.Class, s *cycledoc.Slot, most float64) slotRow {
 	row := slotRow{
-		Slot: count(s.Slot), Name: clean(s.Name, maxName), Mean: duration(s.MeanNS), P50: duration(s.P50NS), P99: duration(s.P99NS), Min: duration(s.MinNS),
-		Max: duration(s.MaxNS), CV: percent(s.CV), Gap: duration(s.GapNS), Share: percent(s.Share), Bar: "0",
+		Slot: figure.Count(s.Slot), Name: clean(s.Name, maxName), Mean: figure.Duration(s.MeanNS), P50: figure.Duration(s.P50NS), P99: figure.Duration(s.P99NS), Min: figure.Duration(s.MinNS),
+		Max: figure.Duration(s.MaxNS), CV: percent(s.CV), Gap: figure.Duration(s.GapNS), Share: percent(s.Share), Bar: "0",
 	}
 	if most > 0 {
 		row.Bar = strconv.FormatFloat(barWidth*s.Share/most, 'f', 1, 64)
 	}
 	switch {
 	case s.Count != c.Count:
-		row.Note = fmt.Sprintf("in %s of %s repetitions", count(s.Count), count(c.Count))
+		row.Note = fmt.Sprintf("in %s of %s repetitions", figure.Count(s.Count), figure.Count(c.Count))
 	case s.Names > 1:
 		row.Note = fmt.Sprintf("%d names", s.Names)
 	}

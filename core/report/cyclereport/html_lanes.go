@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -122,9 +123,9 @@ func newLanes(d *cycledoc.Document, colors map[string]string) lanes {
 	}
 	out.LanesNote += "A block is a step, from border to border; its colour is its class."
 	if drawn < len(d.Steps) {
-		out.LanesNote += fmt.Sprintf(" %s are too short to be drawn on their own: the table of borders in JSON has all.", count(len(d.Steps)-drawn))
+		out.LanesNote += fmt.Sprintf(" %s are too short to be drawn on their own: the table of borders in JSON has all.", figure.Count(len(d.Steps)-drawn))
 	}
-	out.LanesLabel = fmt.Sprintf("%s of %s over %s", plural(len(d.Steps), "step", "steps"), plural(devices, "device", "devices"), duration(ax.to-ax.from))
+	out.LanesLabel = fmt.Sprintf("%s of %s over %s", figure.Plural(len(d.Steps), "step", "steps"), figure.Plural(devices, "device", "devices"), figure.Duration(ax.to-ax.from))
 	out.TicksY = 18 + len(out.Lanes)*laneHeight
 	out.LanesHeight = out.TicksY + 8
 	out.Ticks = ticks(ax)
@@ -149,12 +150,12 @@ func (l *lane) add(ax axis, s *cycledoc.Step, color, name string) bool {
 			return false
 		}
 	}
-	title := fmt.Sprintf("step %s: %s, %s, idle %s", count(s.Number), clean(name, maxName), duration(s.WallNS), duration(s.GapNS))
+	title := fmt.Sprintf("step %s: %s, %s, idle %s", figure.Count(s.Number), clean(name, maxName), figure.Duration(s.WallNS), figure.Duration(s.GapNS))
 	if s.Mark != "" {
 		title += ", " + clean(s.Mark, maxName)
 	}
 	if s.Edits > 0 {
-		title += ", " + plural(s.Edits, "edit", "edits")
+		title += ", " + figure.Plural(s.Edits, "edit", "edits")
 	}
 	if s.Partial {
 		title += ", cut off"
@@ -178,7 +179,7 @@ func ticks(ax axis) []tick {
 		case n:
 			anchor = "end"
 		}
-		out = append(out, tick{px(float64(i) * pictureWidth / n), duration(ax.from + (ax.to-ax.from)*int64(i)/n), anchor})
+		out = append(out, tick{px(float64(i) * pictureWidth / n), figure.Duration(ax.from + (ax.to-ax.from)*int64(i)/n), anchor})
 	}
 	return out
 }
@@ -211,11 +212,11 @@ func newWalls(d *cycledoc.Document, ax axis, colors map[string]string) *walls {
 	}
 	w := &walls{
 		Note:  "Each mark is the range of the steps of one class that start there. Circles are outliers.",
-		Label: fmt.Sprintf("wall times of %s, at most %s", plural(len(d.Steps), "step", "steps"), duration(most)),
+		Label: fmt.Sprintf("wall times of %s, at most %s", figure.Plural(len(d.Steps), "step", "steps"), figure.Duration(most)),
 	}
 	for _, part := range []int64{1, 2} {
 		v := most * part / 2
-		w.Lines = append(w.Lines, wallLine{px(y(v)), px(y(v) + 12), duration(v)})
+		w.Lines = append(w.Lines, wallLine{px(y(v)), px(y(v) + 12), figure.Duration(v)})
 	}
 	for _, c := range order {
 		top := y(high[c])
@@ -229,7 +230,7 @@ func newWalls(d *cycledoc.Document, ax axis, colors map[string]string) *walls {
 			c := &d.Levels[i].Classes[k]
 			for n := range c.Outliers {
 				o := &c.Outliers[n]
-				w.Odd = append(w.Odd, wallMark{px(ax.x(o.StartNS)), px(y(o.WallNS)), fmt.Sprintf("%s: %s, median %s, most of it %s", clean(c.Name, maxName), duration(o.WallNS), duration(o.MedianNS), clean(o.SlotName, maxName))})
+				w.Odd = append(w.Odd, wallMark{px(ax.x(o.StartNS)), px(y(o.WallNS)), fmt.Sprintf("%s: %s, median %s, most of it %s", clean(c.Name, maxName), figure.Duration(o.WallNS), figure.Duration(o.MedianNS), clean(o.SlotName, maxName))})
 			}
 			if c.Drift != nil {
 				w.Drifts = append(w.Drifts, wallMark{px(ax.x(c.Drift.AtNS)), "", clean(c.Name+": "+c.Drift.Description, maxText)})

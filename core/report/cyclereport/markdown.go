@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -25,11 +26,11 @@ func Markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 	if len(all) > 0 {
 		out.WriteString("\n| class | level | count | kernels | wall p50 | p99 | busy | gap | phase | confidence |\n|---|---|---:|---:|---:|---:|---:|---:|---|---:|\n")
 		for _, c := range all[:min(len(all), maxMarkdownRows)] {
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(c.Name, maxName)), levelName(d, c), count(c.Count), count(c.Period),
-				duration(c.WallNS.P50), duration(c.WallNS.P99), duration(c.BusyNS.Mean), duration(c.GapNS.Mean), inline(phaseWord(c)), percent(c.Confidence))
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(c.Name, maxName)), levelName(d, c), figure.Count(c.Count), figure.Count(c.Period),
+				figure.Duration(c.WallNS.P50), figure.Duration(c.WallNS.P99), figure.Duration(c.BusyNS.Mean), figure.Duration(c.GapNS.Mean), inline(phaseWord(c)), percent(c.Confidence))
 		}
 		if n := len(all) - maxMarkdownRows; n > 0 {
-			fmt.Fprintf(out, "\n%s more.\n", plural(n, "class", "classes"))
+			fmt.Fprintf(out, "\n%s more.\n", figure.Plural(n, "class", "classes"))
 		}
 		markdownKernels(out, all[0])
 	}
@@ -37,7 +38,7 @@ func Markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 		out.WriteString("\n| rank | steps | slowest in | beyond the median there |\n|---|---:|---:|---:|\n")
 		for i := range d.RankTotals[:min(len(d.RankTotals), maxMarkdownRows)] {
 			r := &d.RankTotals[i]
-			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(where(d, r.Rank, r.Device)), count(r.Steps), count(r.Slowest), duration(r.ExcessNS))
+			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(where(d, r.Rank, r.Device)), figure.Count(r.Steps), figure.Count(r.Slowest), figure.Duration(r.ExcessNS))
 		}
 	}
 	markdownLimits(out, limits(d))
@@ -48,10 +49,10 @@ func markdownKernels(out *bufio.Writer, c *cycledoc.Class) {
 	fmt.Fprintf(out, "\n**What %s costs:**\n\n| kernel | times | mean | share |\n|---|---:|---:|---:|\n", inline(clean(c.Name, maxName)))
 	sums := bySignature(c)
 	for _, s := range sums[:min(len(sums), maxMarkdownRows)] {
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(clean(s.name, maxName)), count(s.slots), duration(s.meanNS/float64(max(1, s.slots))), percent(s.share))
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(clean(s.name, maxName)), figure.Count(s.slots), figure.Duration(s.meanNS/float64(max(1, s.slots))), percent(s.share))
 	}
 	if n := len(sums) - maxMarkdownRows; n > 0 {
-		fmt.Fprintf(out, "\n%s more.\n", plural(n, "kernel", "kernels"))
+		fmt.Fprintf(out, "\n%s more.\n", figure.Plural(n, "kernel", "kernels"))
 	}
 }
 
@@ -131,8 +132,8 @@ func CompareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error 
 		out.WriteString("\n| class | level | A | B | wall | gap A | gap B | verdict | kernels |\n|---|---|---:|---:|---:|---:|---:|---|---|\n")
 		for i := range d.Pairs[:min(len(d.Pairs), maxMarkdownRows)] {
 			p := &d.Pairs[i]
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(pairName(p), maxName)), p.Level, duration(p.Wall.ANS), duration(p.Wall.BNS),
-				inline(change(p.Wall.Relative)), duration(p.Gap.ANS), duration(p.Gap.BNS), inline(clean(p.Wall.Verdict, 60)), inline(kindsText(&p.Kinds)))
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(pairName(p), maxName)), p.Level, figure.Duration(p.Wall.ANS), figure.Duration(p.Wall.BNS),
+				inline(change(p.Wall.Relative)), figure.Duration(p.Gap.ANS), figure.Duration(p.Gap.BNS), inline(clean(p.Wall.Verdict, 60)), inline(kindsText(&p.Kinds)))
 		}
 	}
 	if rows := accountRows(&d.Account); len(rows) > 0 {
@@ -151,7 +152,7 @@ func CompareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error 
 			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", inline(clean(c.What, maxName)), inline(clean(c.Class, maxName)), inline(signed(c.StepNS)), inline(relativeOf(c)), inline(chance(c.P)))
 		}
 		if n := len(costs) - maxMarkdownRows; n > 0 {
-			fmt.Fprintf(out, "| %s more | | %s | | |\n", plural(n, "row", "rows"), inline(signed(sumOf(costs[maxMarkdownRows:]))))
+			fmt.Fprintf(out, "| %s more | | %s | | |\n", figure.Plural(n, "row", "rows"), inline(signed(sumOf(costs[maxMarkdownRows:]))))
 		}
 	}
 	table("Costs time", d.Regressions)
@@ -174,7 +175,7 @@ func kindsText(k *cycledoc.RowKinds) string {
 		word string
 	}{{k.Exact, "exact"}, {k.Similar, "similar"}, {k.Fused, "fused"}, {k.Split, "split"}, {k.Replaced, "replaced"}, {k.Removed, "removed"}, {k.Added, "added"}} {
 		if x.n > 0 {
-			parts = append(parts, count(x.n)+" "+x.word)
+			parts = append(parts, figure.Count(x.n)+" "+x.word)
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -202,7 +203,7 @@ func chance(p float64) string {
 func compareLimits(d *cycledoc.CompareDocument) []string {
 	var out []string
 	for _, w := range d.Warnings {
-		out = append(out, clean(sentence(w), maxText))
+		out = append(out, clean(figure.Sentence(w), maxText))
 	}
 	for _, s := range []struct {
 		name string
@@ -214,7 +215,7 @@ func compareLimits(d *cycledoc.CompareDocument) []string {
 			if c.Period == 1 {
 				noun = "kernel"
 			}
-			out = append(out, clean(fmt.Sprintf("Only %s has %s: %d × %d %s, %s each.", s.name, c.Name, c.Count, c.Period, noun, duration(c.WallNS)), maxText))
+			out = append(out, clean(fmt.Sprintf("Only %s has %s: %d × %d %s, %s each.", s.name, c.Name, c.Count, c.Period, noun, figure.Duration(c.WallNS)), maxText))
 		}
 	}
 	return out

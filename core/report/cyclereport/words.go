@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
@@ -20,31 +18,6 @@ const (
 
 // clean makes foreign text fit for people, of at most limit characters.
 func clean(s string, limit int) string { return foreign.Clean(s, limit) }
-
-// count writes an integer with thin spaces between groups of three digits.
-func count[T int | int64](v T) string {
-	text := strconv.FormatInt(int64(v), 10)
-	sign := ""
-	if text[0] == '-' {
-		sign, text = "\u2212", text[1:]
-	}
-	var b strings.Builder
-	for i, r := range text {
-		if i > 0 && (len(text)-i)%3 == 0 {
-			b.WriteRune('\u202f')
-		}
-		b.WriteRune(r)
-	}
-	return sign + b.String()
-}
-
-// plural writes a number with its noun.
-func plural[T int | int64](n T, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return count(n) + " " + many
-}
 
 // percent writes a share; it says 100 only when that is exact.
 func percent(share float64) string {
@@ -73,39 +46,12 @@ func change(relative float64) string {
 	return sign + strconv.FormatFloat(100*math.Abs(relative), 'f', 1, 64) + "\u00a0%"
 }
 
-// duration writes a time with three digits and its unit.
-func duration[T int64 | float64](ns T) string {
-	v := float64(ns)
-	if math.IsNaN(v) || math.IsInf(v, 0) {
-		return "–"
-	}
-	sign := ""
-	if v < 0 {
-		sign, v = "\u2212", -v
-	}
-	for _, u := range []struct {
-		ns   float64
-		unit string
-	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}} {
-		if v >= u.ns {
-			digits := 2
-			if v >= 100*u.ns {
-				digits = 0
-			} else if v >= 10*u.ns {
-				digits = 1
-			}
-			return sign + strconv.FormatFloat(v/u.ns, 'f', digits, 64) + "\u00a0" + u.unit
-		}
-	}
-	return sign + strconv.FormatFloat(v, 'f', 0, 64) + "\u00a0ns"
-}
-
 // signed writes a difference of times.
 func signed(ns float64) string {
 	if ns > 0 {
-		return "+" + duration(ns)
+		return "+" + figure.Duration(ns)
 	}
-	return duration(ns)
+	return figure.Duration(ns)
 }
 
 // micro writes ns as µs with three decimals, as uplifter does.
@@ -124,25 +70,12 @@ func limits(d *cycledoc.Document) []string {
 		add("Missing: %s.", d.Losses.Note)
 	}
 	if d.StepsOmitted > 0 {
-		add("%s are not listed.", plural(d.StepsOmitted, "step", "steps"))
+		add("%s are not listed.", figure.Plural(d.StepsOmitted, "step", "steps"))
 	}
 	for _, w := range d.Warnings {
-		add("%s", sentence(w))
+		add("%s", figure.Sentence(w))
 	}
 	return out
-}
-
-// sentence ends a text with a full stop and begins it with a capital.
-func sentence(s string) string {
-	if s == "" {
-		return s
-	}
-	r, n := utf8.DecodeRuneInString(s)
-	s = string(unicode.ToUpper(r)) + s[n:]
-	if !strings.HasSuffix(s, ".") {
-		s += "."
-	}
-	return s
 }
 
 // where names a device as short as the document allows.
@@ -186,7 +119,7 @@ func exact(ns int64) string {
 	if ns < 0 {
 		sign, ns = "\u2212", -ns
 	}
-	return fmt.Sprintf("%s%s.%03d\u00a0µs", sign, count(ns/1000), ns%1000)
+	return fmt.Sprintf("%s%s.%03d\u00a0µs", sign, figure.Count(ns/1000), ns%1000)
 }
 
 // exactSigned is exact with a sign also above zero.
@@ -209,7 +142,7 @@ func accountRows(a *cycledoc.Account) []accountRow {
 	for _, p := range a.Parts {
 		row := accountRow{What: p.Text, Time: exactSigned(p.DeltaNS)}
 		if p.Rows > 0 {
-			row.Rows = plural(p.Rows, "kernel", "kernels")
+			row.Rows = figure.Plural(p.Rows, "kernel", "kernels")
 		}
 		out = append(out, row)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // maxAccepted is how many entries of a file of accepted differences a page shows.
@@ -23,19 +24,19 @@ func acceptedRows(use *diff.AcceptedUse) (rows []acceptedRow, note string) {
 	for i := range use.Entries[:min(len(use.Entries), maxAccepted)] {
 		e := &use.Entries[i]
 		r := acceptedRow{
-			Site: clean(e.Site, maxName), Reason: clean(e.Reason, 400), Until: clean(e.Until, 20), Matched: count(e.Matched), Status: clean(e.Status, 40), Alarm: lapsed(e),
+			Site: clean(e.Site, maxName), Reason: clean(e.Reason, 400), Until: clean(e.Until, 20), Matched: figure.Count(e.Matched), Status: clean(e.Status, 40), Alarm: lapsed(e),
 		}
 		if e.Max != nil {
-			r.Max = count(*e.Max)
+			r.Max = figure.Count(*e.Max)
 		}
 		if e.Line > 0 {
 			r.Line = strconv.Itoa(e.Line)
 		}
 		rows = append(rows, r)
 	}
-	note = fmt.Sprintf("%s of %s and do not count.", plural(use.Divergences, "divergence is among", "divergences are among"), clean(use.Path, maxName))
+	note = fmt.Sprintf("%s of %s and do not count.", figure.Plural(use.Divergences, "divergence is among", "divergences are among"), clean(use.Path, maxName))
 	if n := len(use.Entries) - maxAccepted; n > 0 {
-		note += " " + plural(n, "more entry is", "more entries are") + " in the JSON document."
+		note += " " + figure.Plural(n, "more entry is", "more entries are") + " in the JSON document."
 	}
 	return rows, note
 }
@@ -55,7 +56,7 @@ func staleEntries(use *diff.AcceptedUse) []string {
 		case e.Status == "expired" && e.Until != "":
 			out = append(out, fmt.Sprintf("The accepted difference %s was accepted until %s only.", clean(e.Site, maxName), clean(e.Until, 20)))
 		case e.Status == "exceeded" && e.Max != nil:
-			out = append(out, fmt.Sprintf("The accepted difference %s allows %s and there are %s.", clean(e.Site, maxName), count(*e.Max), count(e.Matched)))
+			out = append(out, fmt.Sprintf("The accepted difference %s allows %s and there are %s.", clean(e.Site, maxName), figure.Count(*e.Max), figure.Count(e.Matched)))
 		case lapsed(e):
 			out = append(out, fmt.Sprintf("The accepted difference %s is %s.", clean(e.Site, maxName), clean(e.Status, 40)))
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // kinds says of every kind of divergence how reports name it, in the order in which they list kinds. Rules are SARIF's: their
@@ -48,9 +49,9 @@ func what(d *diff.Divergence) string {
 		return fmt.Sprintf("A goes on here%s, B at %s%s", events(d.Count), clean(siteName(d.SiteB, d.LocationB), maxName), events(d.CountB))
 	case diff.KindExtraEvents:
 		if d.InTrace == "" {
-			return plural(d.Count, "event", "events") + " that the other side does not have"
+			return figure.Plural(d.Count, "event", "events") + " that the other side does not have"
 		}
-		return fmt.Sprintf("%s only in %s", plural(d.Count, "event", "events"), clean(d.InTrace, 10))
+		return fmt.Sprintf("%s only in %s", figure.Plural(d.Count, "event", "events"), clean(d.InTrace, 10))
 	}
 	return clean(d.Kind, 40)
 }
@@ -80,16 +81,16 @@ func branchText(d *diff.Divergence) string {
 func ofActive(mask uint64, active string) string {
 	n := bits.OnesCount64(mask)
 	if all, ok := maskOf(active); ok {
-		return fmt.Sprintf("%d of %s", n, plural(bits.OnesCount64(all), "lane", "lanes"))
+		return fmt.Sprintf("%d of %s", n, figure.Plural(bits.OnesCount64(all), "lane", "lanes"))
 	}
-	return plural(n, "lane", "lanes")
+	return figure.Plural(n, "lane", "lanes")
 }
 
 func events(n int64) string {
 	if n <= 1 {
 		return ""
 	}
-	return " for " + count(n) + " events"
+	return " for " + figure.Count(n) + " events"
 }
 
 func lanesOf(mask string) string {
@@ -97,7 +98,7 @@ func lanesOf(mask string) string {
 	if !ok {
 		return "unknown lanes"
 	}
-	return plural(bits.OnesCount64(m), "lane", "lanes")
+	return figure.Plural(bits.OnesCount64(m), "lane", "lanes")
 }
 
 // value prints a value of a side: its text, its bits where it has none.
@@ -145,9 +146,9 @@ func decides(siteKind string) bool {
 
 // where says which warp, event and pass of the site a divergence is at.
 func where(d *diff.Divergence, doc *diff.Document) string {
-	s := fmt.Sprintf("warp %s%s, event %s", count(d.WarpIdx), blockText(d.WarpIdx, doc), count(d.EventIdx))
+	s := fmt.Sprintf("warp %s%s, event %s", figure.Count(d.WarpIdx), blockText(d.WarpIdx, doc), figure.Count(d.EventIdx))
 	if d.EventIdxB != d.EventIdx {
-		s += fmt.Sprintf(" in A, %s in B", count(d.EventIdxB))
+		s += fmt.Sprintf(" in A, %s in B", figure.Count(d.EventIdxB))
 	}
 	switch {
 	case d.Occurrence != d.OccurrenceB:
@@ -163,14 +164,14 @@ func blockText(warp int64, doc *diff.Document) string {
 	if perBlock == 0 || warp < 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (block %s, warp %s of it)", count(warp/perBlock), count(warp%perBlock))
+	return fmt.Sprintf(" (block %s, warp %s of it)", figure.Count(warp/perBlock), figure.Count(warp%perBlock))
 }
 
 // breakdown writes counts by kind in the order of the table: "Branch 2, Value 1".
 func breakdown(counts map[string]int64) string {
 	var parts []string
 	for _, k := range kindsOf(counts) {
-		parts = append(parts, clean(k, 40)+" "+count(counts[k]))
+		parts = append(parts, clean(k, 40)+" "+figure.Count(counts[k]))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -189,18 +190,6 @@ func kindsOf(counts map[string]int64) []string {
 	return out[:min(len(out), maxKinds)]
 }
 
-// sourceLine finds the text of a line among the sources of a document.
-func sourceLine(doc *diff.Document, p place) (text string, stale, ok bool) {
-	for i := range doc.Sources {
-		s := &doc.Sources[i]
-		at := p.Line - s.FirstLine
-		if s.File == p.File && at >= 0 && at < len(s.Lines) {
-			return s.Lines[at], s.Stale, true
-		}
-	}
-	return "", false, false
-}
-
 // limits are what makes the verdict weaker than it sounds, one sentence each.
 func limits(doc *diff.Document) []string {
 	var out []string
@@ -210,10 +199,10 @@ func limits(doc *diff.Document) []string {
 	}{{"A", &doc.Losses.A}, {"B", &doc.Losses.B}} {
 		if side.l.Dropped > 0 {
 			out = append(out, fmt.Sprintf("%s lost %s (%s) in %s, because buffers were full.", side.name,
-				plural(side.l.Dropped, "event", "events"), percent(side.l.DroppedShare), plural(side.l.WarpsWithDrops, "warp", "warps")))
+				figure.Plural(side.l.Dropped, "event", "events"), percent(side.l.DroppedShare), figure.Plural(side.l.WarpsWithDrops, "warp", "warps")))
 		}
 		if side.l.SampleRate > 1 {
-			out = append(out, fmt.Sprintf("%s kept one event in %s.", side.name, count(side.l.SampleRate)))
+			out = append(out, fmt.Sprintf("%s kept one event in %s.", side.name, figure.Count(side.l.SampleRate)))
 		}
 		if side.l.Truncated {
 			out = append(out, side.name+" ends before its end: what was complete was read.")
@@ -286,7 +275,7 @@ func (f *siteFinding) sentence(doc *diff.Document) string {
 	if r := kindRank(f.kind); r < len(kinds) {
 		title = kinds[r].title
 	}
-	s := fmt.Sprintf("%s: %s in %s", title, plural(f.count, "divergence", "divergences"), plural(f.site.Warps, "warp", "warps"))
+	s := fmt.Sprintf("%s: %s in %s", title, figure.Plural(f.count, "divergence", "divergences"), figure.Plural(f.site.Warps, "warp", "warps"))
 	if f.site.WarpRanges != "" {
 		s += " (" + clean(f.site.WarpRanges, 80) + ")"
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // A family is the clusters that begin in the same way: with the same role, at the same site, with the same kind of divergence.
@@ -54,7 +55,7 @@ func familiesOf(doc *diff.Document) (families []family, of []int) {
 func (f *family) label() string {
 	s := clean(f.kind, 40) + " at " + clean(siteName(f.site, f.where), maxName)
 	if f.clusters > 1 {
-		s += " (" + count(f.clusters) + " clusters)"
+		s += " (" + figure.Count(f.clusters) + " clusters)"
 	}
 	return s
 }

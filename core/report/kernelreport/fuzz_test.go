@@ -15,7 +15,7 @@ import (
 
 // FuzzReports: whatever a document says, every report of it is written and is well-formed.
 func FuzzReports(f *testing.F) {
-	for _, doc := range []*diff.Document{sample(), identical(), nasty("<b>\n::x\x00")} {
+	for _, doc := range []*diff.Document{sample(), identical(), inPlace(), nasty("<b>\n::x\x00")} {
 		b, err := json.Marshal(shortened(doc))
 		if err != nil {
 			f.Fatal(err)

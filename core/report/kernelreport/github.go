@@ -37,7 +37,8 @@ func GitHub(w io.Writer, doc *diff.Document, opt Options) error {
 				continue
 			}
 			shown[wanted]++
-			p := placeOf(f.site.SourceLocation)
+			at, _ := f.annotated(doc)
+			p := placeOf(at)
 			text := f.sentence(doc)
 			if !p.known() {
 				text = clean(siteName(f.site.SiteID, f.site.SourceLocation), maxName) + ": " + text

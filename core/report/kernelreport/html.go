@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 //go:embed assets
@@ -79,6 +81,8 @@ type page struct {
 	Tiles         []tile
 	Limits        []string
 	First         *detail
+	FirstOutput   *firstOutput
+	Edits         *edited
 	Why           *why
 	Groups        []clusterGroup
 	ClustersNote  string
@@ -111,13 +115,16 @@ type comparison struct {
 func newPage(doc *diff.Document) *page {
 	word := verdictWord(doc)
 	p := &page{
-		Title: suiteName(doc.A.Kernel) + ": " + word, Policy: policyFor(pageScript()), Style: template.CSS(pageStyle()), Script: template.JS(pageScript()),
-		Kernel: suiteName(doc.A.Kernel), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
+		Title: suiteName(site.Readable(doc.A.Kernel)) + ": " + word, Policy: policyFor(pageScript()), Style: template.CSS(pageStyle()), Script: template.JS(pageScript()),
+		Kernel: suiteName(site.Readable(doc.A.Kernel)), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
 		Recordings: recordings(doc), Settings: append(agreement(doc), settings(&doc.Options)...),
 	}
 	if doc.First != nil {
 		p.First = newDetail(doc.First, doc)
+	} else {
+		p.FirstOutput = newFirstOutput(doc)
 	}
+	p.Edits = newEdited(doc)
 	p.Why = newWhy(doc)
 	p.Outputs, p.OutputsNote = outputRows(doc)
 	p.Groups, p.ClustersNote = clusterGroups(doc)
@@ -134,10 +141,10 @@ func newPage(doc *diff.Document) *page {
 	if b := doc.Baseline; b != nil {
 		p.HasBaseline = true
 		p.Baseline = fmt.Sprintf("%s equal to A and %s equal to B were compared, too. They explain %d of %s, at %s: noise, which does not count.",
-			plural(b.RunsA, "run", "runs"), plural(b.RunsB, "run", "runs"), b.Suppressed, plural(doc.TotalDivergences, "divergence", "divergences"),
-			plural(b.NoiseSites, "site", "sites"))
+			figure.Plural(b.RunsA, "run", "runs"), figure.Plural(b.RunsB, "run", "runs"), b.Suppressed, figure.Plural(doc.TotalDivergences, "divergence", "divergences"),
+			figure.Plural(b.NoiseSites, "site", "sites"))
 		if n := len(b.Undecided); n > 0 {
-			p.Baseline += fmt.Sprintf(" %s they can neither explain nor rule out.", plural(n, "kind of divergence", "kinds of divergences"))
+			p.Baseline += fmt.Sprintf(" %s they can neither explain nor rule out.", figure.Plural(n, "kind of divergence", "kinds of divergences"))
 		}
 		p.BaselinePaths = cleanAll(b.Paths, 20, maxName)
 	}
@@ -172,39 +179,39 @@ func tiles(doc *diff.Document) []tile {
 	var out []tile
 	if d := doc.First; d != nil {
 		out = append(out, tile{
-			Label: "first at", Value: clean(lineName(d), 60), Detail: fmt.Sprintf("%s, warp %s, event %s", clean(d.Kind, 40), count(d.WarpIdx), count(d.EventIdx)),
+			Label: "first at", Value: clean(lineName(d), 60), Detail: fmt.Sprintf("%s, warp %s, event %s", clean(d.Kind, 40), figure.Count(d.WarpIdx), figure.Count(d.EventIdx)),
 			Class: "name hot", Link: "#first",
 		})
 	}
 	out = append(out, tile{
-		Label: "warps that differ", Value: count(doc.WarpsDiverged), Detail: "of " + count(doc.WarpsCompared) + " compared", Class: hot(doc.WarpsDiverged > 0), Link: "#warps",
+		Label: "warps that differ", Value: figure.Count(doc.WarpsDiverged), Detail: "of " + figure.Count(doc.WarpsCompared) + " compared", Class: hot(doc.WarpsDiverged > 0), Link: "#warps",
 	})
-	t := tile{Label: "divergences", Value: count(doc.TotalDivergences), Detail: breakdown(doc.DivergenceBreakdown), Link: "#divergences"}
+	t := tile{Label: "divergences", Value: figure.Count(doc.TotalDivergences), Detail: breakdown(doc.DivergenceBreakdown), Link: "#divergences"}
 	if o := doc.Outputs; o != nil && len(o.Arrays) > 0 {
 		out = append(out, tile{
-			Label: "outputs that differ", Value: count(int64(len(o.Arrays)) + o.ArraysOmitted), Detail: clean(o.Arrays[0].Name, 40) + " first", Class: hot(!o.Arrays[0].Noise), Link: "#outputs",
+			Label: "outputs that differ", Value: figure.Count(int64(len(o.Arrays)) + o.ArraysOmitted), Detail: clean(o.Arrays[0].Name, 40) + " first", Class: hot(!o.Arrays[0].Noise), Link: "#outputs",
 		})
 	}
 	if doc.CountedDivergences != doc.TotalDivergences || doc.Threshold > 0 {
-		t.Detail = fmt.Sprintf("%s count; %s allowed", count(doc.CountedDivergences), count(doc.Threshold))
+		t.Detail = fmt.Sprintf("%s count; %s allowed", figure.Count(doc.CountedDivergences), figure.Count(doc.Threshold))
 	}
 	out = append(out, t)
 	var of [len(roles)]int64
 	for i := range doc.Clusters {
 		of[roleOfCluster(&doc.Clusters[i])]++
 	}
-	detail := plural(of[cause], "cause", "causes") + ", " + plural(of[follower], "follower", "followers")
+	detail := figure.Plural(of[cause], "cause", "causes") + ", " + figure.Plural(of[follower], "follower", "followers")
 	for r := noise; int(r) < len(roles); r++ {
 		if of[r] > 0 {
-			detail += ", " + count(of[r]) + " " + r.String()
+			detail += ", " + figure.Count(of[r]) + " " + r.String()
 		}
 	}
 	if families, of := familiesOf(doc); len(families) < len(of) {
-		detail += "; they begin at " + plural(len(families), "place", "places")
+		detail += "; they begin at " + figure.Plural(len(families), "place", "places")
 	}
-	out = append(out, tile{Label: "ways to differ", Value: count(int64(len(doc.Clusters)) + max(doc.ClustersOmitted, 0)), Detail: detail, Link: "#clusters"})
+	out = append(out, tile{Label: "ways to differ", Value: figure.Count(int64(len(doc.Clusters)) + max(doc.ClustersOmitted, 0)), Detail: detail, Link: "#clusters"})
 	a, b := doc.Losses.A.DroppedShare, doc.Losses.B.DroppedShare
-	return append(out, tile{Label: "events compared", Value: count(doc.TotalEventsA), Detail: fmt.Sprintf("in A, %s in B; lost %s and %s", count(doc.TotalEventsB), percent(a), percent(b)), Class: tired(lossy(doc)), Link: "#recordings"})
+	return append(out, tile{Label: "events compared", Value: figure.Count(doc.TotalEventsA), Detail: fmt.Sprintf("in A, %s in B; lost %s and %s", figure.Count(doc.TotalEventsB), percent(a), percent(b)), Class: tired(lossy(doc)), Link: "#recordings"})
 }
 
 func hot(yes bool) string {
@@ -232,13 +239,13 @@ func recordings(doc *diff.Document) []comparison {
 	add("file", a.Path, b.Path)
 	add("kernel", a.Kernel, b.Kernel)
 	add("module", a.ModuleHash, b.ModuleHash)
-	add("launch", count(a.Launch), count(b.Launch))
+	add("launch", figure.Count(a.Launch), figure.Count(b.Launch))
 	add("grid", extents(a.Grid), extents(b.Grid))
 	add("block", extents(a.Block), extents(b.Block))
-	add("lanes of a warp", count(int64(a.WaveSize)), count(int64(b.WaveSize)))
-	add("warps that recorded", count(a.Warps)+" of "+count(a.WarpSlots), count(b.Warps)+" of "+count(b.WarpSlots))
-	add("events", count(doc.Losses.A.Events), count(doc.Losses.B.Events))
-	add("events lost", count(doc.Losses.A.Dropped), count(doc.Losses.B.Dropped))
+	add("lanes of a warp", figure.Count(int64(a.WaveSize)), figure.Count(int64(b.WaveSize)))
+	add("warps that recorded", figure.Count(a.Warps)+" of "+figure.Count(a.WarpSlots), figure.Count(b.Warps)+" of "+figure.Count(b.WarpSlots))
+	add("events", figure.Count(doc.Losses.A.Events), figure.Count(doc.Losses.B.Events))
+	add("events lost", figure.Count(doc.Losses.A.Dropped), figure.Count(doc.Losses.B.Dropped))
 	add("architecture", a.Arch, b.Arch)
 	add("recorded", a.Mode+", "+a.Means, b.Mode+", "+b.Means)
 	add("format", a.Format, b.Format)
@@ -282,7 +289,7 @@ func settings(s *diff.Settings) []setting {
 	add("kinds", list(s.Kinds))
 	add("sites", list(s.SiteFilter))
 	if s.Limit > 0 {
-		add("limit", count(s.Limit))
+		add("limit", figure.Count(s.Limit))
 	}
 	add("forced", yes(s.Force))
 	add("across architectures", yes(s.CrossGPU))

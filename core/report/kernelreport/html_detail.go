@@ -8,6 +8,8 @@ import (
 	"unicode"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // detail is everything that the page shows of one divergence.
@@ -17,8 +19,8 @@ type detail struct {
 	Listed                                        bool // the site is in the table of sites
 	Cluster                                       int64
 	Warp                                          int64
-	Source                                        []sourceRow
-	Stale                                         bool
+	PlaceB, Inside                                string // the place in B where it is another one; lines of libraries within
+	Sources                                       []listing
 	Facts                                         []comparison
 	Bands                                         []band
 	Differing                                     string
@@ -65,20 +67,24 @@ const (
 func newDetail(d *diff.Divergence, doc *diff.Document) *detail {
 	p := placeOf(d.SourceLocation)
 	out := &detail{
-		Kind: clean(d.Kind, 40), Place: clean(siteName(d.SiteID, d.SourceLocation), maxName), Function: clean(p.Function, maxName), File: clean(p.File, maxName),
+		Kind: clean(d.Kind, 40), Place: clean(siteName(d.SiteID, d.SourceLocation), maxName), Function: clean(site.Readable(p.Function), maxName), File: clean(p.File, maxName),
 		SiteID: clean(d.SiteID, 40), SiteKind: clean(d.SiteKind, 40), What: what(d), Where: where(d, doc), Role: roleNote(roleOf(d)), Cluster: d.Cluster, Warp: d.WarpIdx,
 		Listed: listed(doc, d.SiteID), Facts: facts(d), Compare: compareSign(d.Compare),
 	}
 	if p.Line == 0 {
 		out.Function = ""
 	}
-	out.Source, out.Stale = sourceRows(doc, p)
+	places := placesOf(d)
+	if out.PlaceB = clean(places.b.short(), maxName); places.b.Line == 0 || d.SiteB != "" {
+		out.PlaceB = ""
+	}
+	out.Sources, out.Inside = listings(doc, places), insideText(d.Inside)
 	out.lanes(d, waveSize(doc))
 	for i := range d.History[:min(len(d.History), maxHistory)] {
 		out.History = append(out.History, newHistoryRow(&d.History[i]))
 	}
 	if n := len(d.History) - maxHistory; n > 0 {
-		out.HistoryLeftOut = plural(n, "more event is", "more events are") + " in the JSON document."
+		out.HistoryLeftOut = figure.Plural(n, "more event is", "more events are") + " in the JSON document."
 	}
 	return out
 }
@@ -119,7 +125,7 @@ func facts(d *diff.Divergence) []comparison {
 	}
 	switch d.Kind {
 	case diff.KindExtraEvents:
-		n := plural(d.Count, "event", "events")
+		n := figure.Plural(d.Count, "event", "events")
 		switch d.InTrace {
 		case "A":
 			add("events here", n, "none")
@@ -128,9 +134,9 @@ func facts(d *diff.Divergence) []comparison {
 		}
 	case diff.KindPath:
 		add("goes on at", clean(siteName(d.SiteID, d.SourceLocation), maxName), clean(siteName(d.SiteB, d.LocationB), maxName))
-		add("events until they meet", count(d.Count), count(d.CountB))
+		add("events until they meet", figure.Count(d.Count), figure.Count(d.CountB))
 	}
-	add("event", count(d.EventIdx), count(d.EventIdxB))
+	add("event", figure.Count(d.EventIdx), figure.Count(d.EventIdxB))
 	add("pass of the site", ordinal(d.Occurrence+1), ordinal(d.OccurrenceB+1))
 	return out
 }
@@ -156,30 +162,6 @@ func maskText(mask string) string {
 		return fmt.Sprintf("0x%08x (%d)", m, bits.OnesCount64(m))
 	}
 	return fmt.Sprintf("0x%016x (%d)", m, bits.OnesCount64(m))
-}
-
-// sourceRows are the lines around a place, with the token at its column marked.
-func sourceRows(doc *diff.Document, p place) (rows []sourceRow, stale bool) {
-	if p.Line == 0 {
-		return nil, false
-	}
-	for i := range doc.Sources {
-		s := &doc.Sources[i]
-		at := p.Line - s.FirstLine
-		if s.File != p.File || at < 0 || at >= len(s.Lines) {
-			continue
-		}
-		for k := max(0, at-sourceAround); k < min(len(s.Lines), at+sourceAround+1); k++ {
-			row := sourceRow{Number: s.FirstLine + k, Before: codeText(s.Lines[k])}
-			if k == at {
-				row.Here = true
-				row.Before, row.Mark, row.After = atColumn(s.Lines[k], p.Column)
-			}
-			rows = append(rows, row)
-		}
-		return rows, s.Stale
-	}
-	return nil, false
 }
 
 // codeText makes a line of source fit for a page; tabs are four columns wide.
@@ -338,5 +320,5 @@ func eventText(event int64) string {
 	if event < 0 {
 		return ""
 	}
-	return count(event)
+	return figure.Count(event)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // What a page holds at most. What is left out is said on it.
@@ -111,15 +112,18 @@ func clusterGroups(doc *diff.Document) (groups []clusterGroup, note string) {
 		}
 		g.Families[k].Rows = append(g.Families[k].Rows, row)
 	}
+	if doc.Builds != nil {
+		note = "Lines are those of A; of what only B has, those of B. "
+	}
 	groups = slices.DeleteFunc(groups, func(g clusterGroup) bool { return g.Count == 0 })
 	if len(groups) > 0 {
 		groups[0].Open = true
 	}
 	if n := int64(len(doc.Clusters)-shown) + max(doc.ClustersOmitted, 0); n > 0 {
-		note = plural(n, "more way to differ is", "more ways to differ are") + " not on this page. "
+		note += figure.Plural(n, "more way to differ is", "more ways to differ are") + " not on this page. "
 	}
 	if n := shown - maxDetails; n > 0 {
-		note += "Lanes and history are shown for the first " + count(maxDetails) + "."
+		note += "Lanes and history are shown for the first " + figure.Count(maxDetails) + "."
 	}
 	return groups, strings.TrimSpace(note)
 }
@@ -129,7 +133,7 @@ func newFamilyRow(f *family, at int) familyRow {
 	p := placeOf(d.SourceLocation)
 	r := familyRow{
 		Colour: f.colour, Place: clean(siteName(d.SiteID, d.SourceLocation), maxName), Kind: clean(d.Kind, 40), What: "the first of them: " + what(d),
-		Clusters: plural(f.clusters, "cluster", "clusters"), Warps: plural(f.warps, "warp", "warps"), Folded: f.clusters > maxUnfolded, at: at,
+		Clusters: figure.Plural(f.clusters, "cluster", "clusters"), Warps: figure.Plural(f.warps, "warp", "warps"), Folded: f.clusters > maxUnfolded, at: at,
 	}
 	if p.Line > 0 {
 		r.Function = clean(p.Function, maxName)
@@ -141,8 +145,8 @@ func newClusterRow(c *diff.Cluster, doc *diff.Document) clusterRow {
 	p := placeOf(c.First.SourceLocation)
 	row := clusterRow{
 		ID: c.ID, Kinds: breakdown(c.Breakdown), Place: clean(siteName(c.First.SiteID, c.First.SourceLocation), maxName),
-		Warps: plural(c.Warps, "warp", "warps"), Ranges: clean(c.WarpRanges, 120), Blocks: plural(c.Blocks, "block", "blocks"),
-		Divergences: plural(c.Divergences, "divergence", "divergences") + " each", What: what(&c.First),
+		Warps: figure.Plural(c.Warps, "warp", "warps"), Ranges: clean(c.WarpRanges, 120), Blocks: figure.Plural(c.Blocks, "block", "blocks"),
+		Divergences: figure.Plural(c.Divergences, "divergence", "divergences") + " each", What: what(&c.First),
 		IsFirst: doc.First != nil && doc.First.Cluster == c.ID && doc.First.WarpIdx == c.First.WarpIdx && doc.First.EventIdx == c.First.EventIdx && doc.First.Kind == c.First.Kind,
 	}
 	if p.Line > 0 {
@@ -170,8 +174,8 @@ func siteRows(doc *diff.Document) (rows []siteRow, note string) {
 		p := placeOf(s.SourceLocation)
 		id := clean(s.SiteID, 40)
 		r := siteRow{
-			SiteID: id, Place: clean(siteName(s.SiteID, s.SourceLocation), maxName), SiteKind: clean(s.SiteKind, 40), Kinds: breakdown(s.Breakdown), Warps: count(s.Warps),
-			Ranges: clean(s.WarpRanges, 80), Divergences: count(s.Divergences), Rate: percent(s.Rate), Noise: s.Noise,
+			SiteID: id, Place: clean(siteName(s.SiteID, s.SourceLocation), maxName), SiteKind: clean(s.SiteKind, 40), Kinds: breakdown(s.Breakdown), Warps: figure.Count(s.Warps),
+			Ranges: clean(s.WarpRanges, 80), Divergences: figure.Count(s.Divergences), Rate: percent(s.Rate), Noise: s.Noise,
 		}
 		if !seen[id] {
 			r.Anchor, seen[id] = "site-"+id, true
@@ -186,7 +190,7 @@ func siteRows(doc *diff.Document) (rows []siteRow, note string) {
 		rows = append(rows, r)
 	}
 	if n := len(doc.Sites) - shown; n > 0 {
-		note = plural(n, "more site is", "more sites are") + " in the JSON document."
+		note = figure.Plural(n, "more site is", "more sites are") + " in the JSON document."
 	}
 	return rows, note
 }
@@ -200,9 +204,9 @@ func rowsNote(doc *diff.Document) string {
 	case total == 0:
 		return ""
 	case shown == total:
-		return fmt.Sprintf("All %s, in order of warps and events.", plural(total, "divergence", "divergences"))
+		return fmt.Sprintf("All %s, in order of warps and events.", figure.Plural(total, "divergence", "divergences"))
 	}
-	return fmt.Sprintf("%s of %s are on this page; %s left out.", count(shown), plural(total, "divergence", "divergences"), plural(total-shown, "is", "are"))
+	return fmt.Sprintf("%s of %s are on this page; %s left out.", figure.Count(shown), figure.Plural(total, "divergence", "divergences"), figure.Plural(total-shown, "is", "are"))
 }
 
 // mapNote reports whether there is a map of warps, and what it shows.
@@ -213,7 +217,7 @@ func mapNote(doc *diff.Document) (bool, string) {
 	}
 	per := doc.A.WarpsPerBlock
 	if per == 0 {
-		return true, plural(int64(min(slots, 1<<62)), "warp", "warps") + ", left to right."
+		return true, figure.Plural(int64(min(slots, 1<<62)), "warp", "warps") + ", left to right."
 	}
-	return true, fmt.Sprintf("%s in blocks of %s: a column is a block, its warps from top to bottom.", plural(int64(min(slots, 1<<62)), "warp", "warps"), count(per))
+	return true, fmt.Sprintf("%s in blocks of %s: a column is a block, its warps from top to bottom.", figure.Plural(int64(min(slots, 1<<62)), "warp", "warps"), figure.Count(per))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 var (
@@ -59,7 +60,7 @@ type launchRow struct {
 
 func htmlOfRun(w io.Writer, d *session.Document, r *run, _ Options) error {
 	p := &sessionPage{
-		Policy: policyFor(sessionScript()), Style: template.CSS(pageStyle()), Script: template.JS(sessionScript()), Heading: plural(len(r.launches), "launch", "launches"),
+		Policy: policyFor(sessionScript()), Style: template.CSS(pageStyle()), Script: template.JS(sessionScript()), Heading: figure.Plural(len(r.launches), "launch", "launches"),
 		Word: r.word(), Verdict: clean(r.verdict, maxText), Limits: sessionLimits(d), Sessions: sides(d), Settings: settings(&d.Options),
 		Tone: tone(&diff.Document{Status: d.Status, Passed: d.Passed, Losses: d.Losses}),
 	}
@@ -72,8 +73,8 @@ func htmlOfRun(w io.Writer, d *session.Document, r *run, _ Options) error {
 	}
 	if b := d.Baseline; b != nil {
 		p.Baseline = fmt.Sprintf("%s of A and %s of B say what is noise: for %s all of them, for %s some, for %s none.",
-			plural(len(b.SessionsA), "further session", "further sessions"), plural(len(b.SessionsB), "further session", "further sessions"),
-			plural(b.Covered, "launch", "launches"), plural(b.Partly, "launch", "launches"), plural(b.Without, "launch", "launches"))
+			figure.Plural(len(b.SessionsA), "further session", "further sessions"), figure.Plural(len(b.SessionsB), "further session", "further sessions"),
+			figure.Plural(b.Covered, "launch", "launches"), figure.Plural(b.Partly, "launch", "launches"), figure.Plural(b.Without, "launch", "launches"))
 	}
 	return sessionTemplate().Execute(w, p)
 }
@@ -85,12 +86,12 @@ func sessionTiles(d *session.Document) []tile {
 	}
 	t, s := &d.Totals, &d.Sequence
 	out = append(out,
-		tile{Label: "launches that differ", Value: count(t.Diverged), Detail: fmt.Sprintf("of %s matched", count(t.Matched)), Class: hot(t.Diverged > 0), Link: "#launches"},
-		tile{Label: "missing from B, only in B", Value: count(s.Missing) + ", " + count(s.Inserted), Detail: fmt.Sprintf("%s of A, %s of B", plural(d.A.Launches, "launch", "launches"), count(d.B.Launches)), Class: hot(s.Missing+s.Inserted > 0)},
-		tile{Label: "not compared", Value: count(t.Errors), Detail: "unreadable, or not of one kind", Class: tired(t.Errors > 0)})
-	one := tile{Label: "divergences", Value: count(d.TotalDivergences)}
+		tile{Label: "launches that differ", Value: figure.Count(t.Diverged), Detail: fmt.Sprintf("of %s matched", figure.Count(t.Matched)), Class: hot(t.Diverged > 0), Link: "#launches"},
+		tile{Label: "missing from B, only in B", Value: figure.Count(s.Missing) + ", " + figure.Count(s.Inserted), Detail: fmt.Sprintf("%s of A, %s of B", figure.Plural(d.A.Launches, "launch", "launches"), figure.Count(d.B.Launches)), Class: hot(s.Missing+s.Inserted > 0)},
+		tile{Label: "not compared", Value: figure.Count(t.Errors), Detail: "unreadable, or not of one kind", Class: tired(t.Errors > 0)})
+	one := tile{Label: "divergences", Value: figure.Count(d.TotalDivergences)}
 	if d.CountedDivergences != d.TotalDivergences || d.Threshold > 0 {
-		one.Detail = fmt.Sprintf("%s count; %s allowed", count(d.CountedDivergences), count(d.Threshold))
+		one.Detail = fmt.Sprintf("%s count; %s allowed", figure.Count(d.CountedDivergences), figure.Count(d.Threshold))
 	}
 	return append(out, one)
 }
@@ -105,10 +106,10 @@ func sides(d *session.Document) []comparison {
 	yes := map[bool]string{true: "yes", false: "no"}
 	out := []comparison{
 		{"directory", clean(a.Path, maxName), clean(b.Path, maxName), false},
-		{"launches", count(a.Launches), count(b.Launches), a.Launches != b.Launches},
+		{"launches", figure.Count(a.Launches), figure.Count(b.Launches), a.Launches != b.Launches},
 		{"manifest", yes[a.Manifest], yes[b.Manifest], a.Manifest != b.Manifest},
 		{"came to its end", yes[!a.Partial], yes[!b.Partial], a.Partial != b.Partial},
-		{"events lost", count(d.Losses.A.Dropped), count(d.Losses.B.Dropped), d.Losses.A.Dropped != d.Losses.B.Dropped},
+		{"events lost", figure.Count(d.Losses.A.Dropped), figure.Count(d.Losses.B.Dropped), d.Losses.A.Dropped != d.Losses.B.Dropped},
 	}
 	if a.Producer != "" || b.Producer != "" {
 		out = append(out, comparison{"recorded by", clean(a.Producer, 80), clean(b.Producer, 80), a.Producer != b.Producer})
@@ -146,17 +147,17 @@ func (p *sessionPage) launches(r *run) {
 	}
 	left := 0
 	for k := range groups {
-		groups[k].Count = count(counts[k])
+		groups[k].Count = figure.Count(counts[k])
 		left += counts[k] - len(groups[k].Launches)
 		if counts[k] > 0 {
 			p.Groups = append(p.Groups, groups[k])
 		}
 	}
 	if left > 0 {
-		p.LeftOut = plural(left, "more launch is", "more launches are") + " in the JSON document."
+		p.LeftOut = figure.Plural(left, "more launch is", "more launches are") + " in the JSON document."
 	}
 	if n := len(r.launches) - len(p.Strip); n > 0 {
-		p.StripNote = plural(n, "launch has", "launches have") + " none."
+		p.StripNote = figure.Plural(n, "launch has", "launches have") + " none."
 	}
 }
 
@@ -169,7 +170,7 @@ func newLaunchRow(l *launch) launchRow {
 		row.Shape = strings.TrimPrefix(l.shapeA+" in A, "+l.shapeB+" in B", " in A, ")
 	}
 	if l.warps > 0 {
-		row.Warps = count(l.warpsDiffer) + " of " + plural(l.warps, "warp", "warps")
+		row.Warps = figure.Count(l.warpsDiffer) + " of " + figure.Plural(l.warps, "warp", "warps")
 	}
 	if l.b != nil && l.a != nil && *l.a != *l.b {
 		row.How = strings.TrimPrefix(row.How+fmt.Sprintf("; launch %d of B", *l.b), "; ")

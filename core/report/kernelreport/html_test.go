@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 func pageOf(t testing.TB, doc *diff.Document) string {
@@ -131,7 +132,7 @@ func TestWhatFollowsAndNoiseAreFolded(t *testing.T) {
 	groups, _ := clusterGroups(sample())
 	var got []string
 	for _, g := range groups {
-		got = append(got, g.Role+" "+map[bool]string{true: "open", false: "folded"}[g.Open]+" "+count(g.Count))
+		got = append(got, g.Role+" "+map[bool]string{true: "open", false: "folded"}[g.Open]+" "+figure.Count(g.Count))
 	}
 	if want := "cause open 2, follows folded 1, noise folded 1"; strings.Join(got, ", ") != want {
 		t.Errorf("got %q, want %q", strings.Join(got, ", "), want)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // The elements of a JUnit report, as far as every reader of it agrees (Jenkins' xunit schema, GitLab, Azure, GitHub actions).
@@ -174,7 +175,7 @@ func siteCases(doc *diff.Document) []junitCase {
 			name += " in " + clean(p.Function, maxName)
 		}
 		if names[name]++; names[name] > 1 {
-			name += " #" + count(names[name])
+			name += " #" + figure.Count(names[name])
 		}
 		var b strings.Builder
 		var kindNames []string
@@ -189,7 +190,7 @@ func siteCases(doc *diff.Document) []junitCase {
 		}
 		c := junitCase{Name: name, Class: suiteName(doc.A.Kernel) + ".sites"}
 		text := b.String()
-		message := breakdown(s.Breakdown) + " in " + plural(s.Warps, "warp", "warps")
+		message := breakdown(s.Breakdown) + " in " + figure.Plural(s.Warps, "warp", "warps")
 		switch {
 		case quietest.quiet():
 			c.Skipped, c.SystemOut = &junitSkipped{quietest.why()}, &junitText{text}
@@ -214,7 +215,7 @@ func outputCases(doc *diff.Document, names map[string]int) []junitCase {
 			name += " at " + clean(siteName(f.site.SiteID, f.site.SourceLocation), maxName)
 		}
 		if names[name]++; names[name] > 1 {
-			name += " #" + count(names[name])
+			name += " #" + figure.Count(names[name])
 		}
 		c := junitCase{Name: name, Class: suiteName(doc.A.Kernel) + ".outputs"}
 		text := f.sentence(doc)
@@ -238,6 +239,9 @@ func plainVerdict(doc *diff.Document) string {
 	if doc.First != nil {
 		b.WriteString("\n" + plainDivergence(doc.First, doc))
 	}
+	if text := plainEdited(doc, maxPlainEdits); text != "" {
+		b.WriteString("\nedits:\n" + text)
+	}
 	if text := plainOutputs(doc); text != "" {
 		b.WriteString("\noutputs:\n" + text)
 	}
@@ -255,27 +259,47 @@ func plainVerdict(doc *diff.Document) string {
 		}
 	}
 	if n := len(doc.Sites) - maxCases; n > 0 {
-		fmt.Fprintf(&b, "\n%s have no case here.\n", plural(n, "site", "sites"))
+		fmt.Fprintf(&b, "\n%s have no case here.\n", figure.Plural(n, "site", "sites"))
 	}
 	return b.String()
 }
+
+// maxPlainEdits is how many edited lines stand in a report of text.
+const maxPlainEdits = 40
 
 // plainDivergence is one divergence in lines of text, with the source line, the lanes and their operands.
 func plainDivergence(d *diff.Divergence, doc *diff.Document) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %s\n  %s\n  %s\n", clean(d.Kind, 40), clean(siteName(d.SiteID, d.SourceLocation), maxName), what(d), where(d, doc))
-	p := placeOf(d.SourceLocation)
-	if text, stale, ok := sourceLine(doc, p); ok {
-		fmt.Fprintf(&b, "  %5d | %s", p.Line, clean(strings.ReplaceAll(strings.TrimRight(text, " \t\r\n"), "\t", "    "), maxName))
-		if stale {
-			b.WriteString("   (the file has changed since)")
-		}
-		b.WriteByte('\n')
+	if inside := insideText(d.Inside); inside != "" {
+		fmt.Fprintf(&b, "  %s\n", inside)
 	}
+	b.WriteString(plainSource(doc, placesOf(d)))
 	if len(d.Lanes) > 0 {
 		fmt.Fprintf(&b, "  lanes that differ: %s\n", ranges(d.Lanes[:min(len(d.Lanes), maxLanes)]))
 	}
 	b.WriteString(plainLanes(d))
+	return b.String()
+}
+
+// plainSource is the line of a place, of either side where they are not the same.
+func plainSource(doc *diff.Document, s sited) string {
+	var b strings.Builder
+	for _, l := range listings(doc, s) {
+		for _, row := range l.Rows {
+			if !row.Here {
+				continue
+			}
+			if l.Side != "" {
+				b.WriteString("  " + l.Side)
+			}
+			fmt.Fprintf(&b, "  %5d | %s", row.Number, clean(row.Before+row.Mark+row.After, maxName))
+			if l.Warning != "" {
+				b.WriteString("   (" + l.Warning + ")")
+			}
+			b.WriteByte('\n')
+		}
+	}
 	return b.String()
 }
 

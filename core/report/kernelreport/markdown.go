@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // What a comment or a step summary holds at most.
@@ -18,10 +20,13 @@ const (
 // Markdown writes a summary for a step of a build or a comment: the verdict, the first divergence, the sites that differ.
 func Markdown(w io.Writer, doc *diff.Document, _ Options) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "### %s: %s\n\n%s\n", inline(suiteName(doc.A.Kernel)), verdictWord(doc), inline(clean(doc.Verdict, maxText)))
+	fmt.Fprintf(out, "### %s: %s\n\n%s\n", inline(suiteName(site.Readable(doc.A.Kernel))), verdictWord(doc), inline(clean(doc.Verdict, maxText)))
 	if doc.First != nil {
 		fmt.Fprintf(out, "\n**First:** %s at %s; %s; %s.\n\n```text\n%s```\n", inline(clean(doc.First.Kind, 40)),
 			inline(clean(siteName(doc.First.SiteID, doc.First.SourceLocation), maxName)), inline(what(doc.First)), inline(where(doc.First, doc)), fenced(plainDivergence(doc.First, doc)))
+	}
+	if text := plainEdited(doc, maxPlainEdits); text != "" {
+		fmt.Fprintf(out, "\n**Edits:**\n\n```text\n%s```\n", fenced(text))
 	}
 	if rows, note := outputRows(doc); len(rows) > 0 {
 		out.WriteString("\n| what was written | at |\n|---|---|\n")
@@ -43,10 +48,10 @@ func Markdown(w io.Writer, doc *diff.Document, _ Options) error {
 			if s.Noise {
 				text += " (noise)"
 			}
-			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(clean(siteName(s.SiteID, s.SourceLocation), maxName)), inline(text), count(s.Warps), count(s.Divergences))
+			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(clean(siteName(s.SiteID, s.SourceLocation), maxName)), inline(text), figure.Count(s.Warps), figure.Count(s.Divergences))
 		}
 		if n := len(doc.Sites) - maxMarkdownSites; n > 0 {
-			fmt.Fprintf(out, "\n%s more differ.\n", plural(n, "site", "sites"))
+			fmt.Fprintf(out, "\n%s more differ.\n", figure.Plural(n, "site", "sites"))
 		}
 	}
 	if list := limits(doc); len(list) > 0 {

@@ -221,6 +221,11 @@ func nasty(name string) *diff.Document {
 	e.Considered[0].Class, e.Considered[0].For, e.Considered[0].Against = name, []string{name}, []string{name}
 	doc.Baseline.Paths = []string{name}
 	doc.Accepted.Path, doc.Accepted.Entries[0].Site, doc.Accepted.Entries[0].Reason, doc.Accepted.Entries[0].Until = name, name, name, name
+	doc.Edits = &diff.Edits{
+		Text: name, First: name, Constants: []diff.EditedConstant{{Name: name, A: name, B: name}},
+		Functions: []diff.EditedText{{Function: name, FileA: name, FileB: name + "b", Hunks: []diff.Hunk{{A: []string{name}, B: []string{name}}}}},
+	}
+	doc.First.Inside = []string{name, name + ":" + name + ":1:2"}
 	doc.Options.Tolerance, doc.Options.Ignore, doc.Options.SiteFilter = name, []string{name}, []string{name}
 	return doc
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // The parts of SARIF 2.1.0 that a report needs, in the order of the standard.
@@ -150,7 +151,7 @@ func sarifRunOf(doc *diff.Document, opt Options) sarifRun {
 		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, sarifNotification{"error", sarifMessage{clean(doc.Verdict, maxText)}})
 	}
 	if n := len(all) - maxResults; n > 0 {
-		notes = append(notes, plural(n, "more result is", "more results are")+" left out.")
+		notes = append(notes, figure.Plural(n, "more result is", "more results are")+" left out.")
 	}
 	for _, text := range notes {
 		run.Invocations[0].Notifications = append(run.Invocations[0].Notifications, sarifNotification{"warning", sarifMessage{text}})
@@ -182,19 +183,32 @@ func sarifResultOf(f *siteFinding, doc *diff.Document, opt Options, seen map[str
 		level = "note"
 	}
 	rule := kindRank(f.kind)
+	at, side := f.annotated(doc)
 	r := sarifResult{
-		RuleID: rules[rule].ID, RuleIndex: rule, Level: level, Message: sarifMessage{f.sentence(doc)},
-		Locations:    []sarifLocation{sarifLocationOf(f.site.SiteID, f.site.SourceLocation, "", doc, opt)},
+		Locations: []sarifLocation{sarifLocationOf(f.site.SiteID, at, "", side, doc, opt)},
+		RuleID:    rules[rule].ID, RuleIndex: rule, Level: level, Message: sarifMessage{f.sentence(doc)},
 		Fingerprints: fingerprints(f, doc, opt, seen),
 		Properties: map[string]any{
 			"divergences": f.count, "kind": clean(f.kind, 40), "role": f.loudest.String(), "rate": f.site.Rate, "siteId": clean(f.site.SiteID, 40), "warps": f.site.Warps,
 		},
 	}
+	if doc.Edits != nil {
+		r.Properties["side"] = side // whose line the location is
+	}
 	if e := f.example; e != nil && e.SiteB != "" {
-		other := sarifLocationOf(e.SiteB, e.LocationB, "where B goes on", doc, opt)
-		one := 1
-		other.ID = &one
-		r.Related = append(r.Related, other)
+		r.Related = append(r.Related, sarifLocationOf(e.SiteB, e.LocationB, "where B goes on", "B", doc, opt))
+	}
+	if inA := f.inA(doc); inA != "" {
+		r.Related = append(r.Related, sarifLocationOf(f.site.SiteID, inA, "the same statement in A", "A", doc, opt))
+	}
+	if e := f.example; e != nil {
+		for _, frame := range e.Inside[:min(len(e.Inside), maxInside)] {
+			r.Related = append(r.Related, sarifLocationOf("", frame, "the line of a library within it", side, doc, opt))
+		}
+	}
+	for i := range r.Related {
+		id := i + 1
+		r.Related[i].ID = &id
 	}
 	if e := doc.First; e != nil && doc.Explanation != nil && e.SiteID == f.site.SiteID && e.SourceLocation == f.site.SourceLocation && e.Kind == f.kind {
 		r.CodeFlows = sarifFlow(doc, opt)
@@ -208,7 +222,7 @@ func sarifFlow(doc *diff.Document, opt Options) []sarifCodeFlow {
 	chain := doc.Explanation.Chain
 	for i := range chain[:min(len(chain), 100)] {
 		l := &chain[i]
-		steps = append(steps, sarifStep{sarifLocationOf(l.SiteID, l.SourceLocation, clean(l.What, 40)+": "+clean(l.Text, maxText), doc, opt)})
+		steps = append(steps, sarifStep{sarifLocationOf(l.SiteID, l.SourceLocation, clean(l.What, 40)+": "+clean(l.Text, maxText), "A", doc, opt)})
 	}
 	if len(steps) == 0 {
 		return nil
@@ -217,7 +231,7 @@ func sarifFlow(doc *diff.Document, opt Options) []sarifCodeFlow {
 	return []sarifCodeFlow{{[]sarifThreadFlow{{steps}}}}
 }
 
-func sarifLocationOf(id, location, message string, doc *diff.Document, opt Options) sarifLocation {
+func sarifLocationOf(id, location, message, side string, doc *diff.Document, opt Options) sarifLocation {
 	p := placeOf(location)
 	var l sarifLocation
 	if message != "" {
@@ -225,7 +239,7 @@ func sarifLocationOf(id, location, message string, doc *diff.Document, opt Optio
 	}
 	if p.known() {
 		l.Physical = &sarifPhysical{Artifact: sarifFile(p.File, opt), Region: sarifRegion{Line: p.Line, Column: p.Column}}
-		if text, _, ok := sourceLine(doc, p); ok {
+		if text, ok := sourceLine(doc, p, side); ok {
 			l.Physical.Region.Snippet = &sarifMessage{clean(strings.ReplaceAll(text, "\t", "    "), maxText)}
 		}
 	}
@@ -251,7 +265,7 @@ func sarifFile(file string, opt Options) sarifArtifact {
 func fingerprints(f *siteFinding, doc *diff.Document, opt Options, seen map[string]int) map[string]string {
 	p := placeOf(f.site.SourceLocation)
 	line := fmt.Sprintf("%d:%d", p.Line, p.Column)
-	text, _, known := sourceLine(doc, p)
+	text, known := sourceLine(doc, p, sideOf(f.site.InTrace))
 	if known {
 		line = strings.Join(strings.Fields(text), " ")
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 // run is a comparison of two sessions as reports see it.
@@ -33,6 +34,7 @@ type launch struct {
 	warpsDiffer    int64
 	breakdown      map[string]int64
 	first          *diff.Divergence
+	verdict        string         // of its comparison
 	doc            *diff.Document // of the first launch that differs, nil of others
 	differ, failed bool
 	same           bool // the results are the same, the way is not
@@ -95,12 +97,14 @@ func (l *launch) sentence() string {
 	case statusIdentical:
 		return "nothing differs"
 	}
-	s := fmt.Sprintf("%s in %s of %s", plural(l.divergences, "divergence", "divergences"), count(l.warpsDiffer), plural(l.warps, "warp", "warps"))
+	s := fmt.Sprintf("%s in %s of %s", figure.Plural(l.divergences, "divergence", "divergences"), figure.Count(l.warpsDiffer), figure.Plural(l.warps, "warp", "warps"))
 	if l.same {
 		s = "same results, computed differently: " + s
 	}
 	if f := l.first; f != nil {
 		s += fmt.Sprintf("; first %s at %s: %s", clean(f.Kind, 40), clean(siteName(f.SiteID, f.SourceLocation), maxName), what(f))
+	} else if said, _, _ := strings.Cut(l.verdict, "; compared:"); said != "" {
+		s += "; " + clean(said, maxText)
 	}
 	return s
 }
@@ -205,7 +209,7 @@ func sarifOfRun(w io.Writer, r *run, opt Options) error {
 	}
 	notes := cleanAll(r.warnings, 100, 600)
 	if left > 0 {
-		notes = append(notes, plural(left, "more result is", "more results are")+" left out.")
+		notes = append(notes, figure.Plural(left, "more result is", "more results are")+" left out.")
 	}
 	for _, text := range notes {
 		out.Invocations[0].Notifications = append(out.Invocations[0].Notifications, sarifNotification{"warning", sarifMessage{text}})
@@ -328,7 +332,7 @@ func markdownOfRun(w io.Writer, r *run, _ Options) error {
 		}
 	}
 	if left > 0 {
-		fmt.Fprintf(out, "\n%s more differ.\n", plural(left, "launch", "launches"))
+		fmt.Fprintf(out, "\n%s more differ.\n", figure.Plural(left, "launch", "launches"))
 	}
 	if list := cleanAll(r.warnings, 20, 600); len(list) > 0 {
 		out.WriteString("\n**What limits this:**\n\n")

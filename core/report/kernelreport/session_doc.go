@@ -9,6 +9,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/report/figure"
 )
 
 func sessionHTML(w io.Writer, d *session.Document, opt Options) error {
@@ -103,7 +104,7 @@ func runOf(d *session.Document) *run {
 func launchOf(l *session.LaunchResult, d *session.Document) launch {
 	out := launch{
 		kernel: l.Kernel, a: &l.Launch, b: &l.LaunchB, indexB: l.IndexB, fileA: l.FileA, fileB: l.FileB, by: l.MatchedBy, divergences: l.Divergences, counted: l.CountedDivergences,
-		warps: l.WarpsCompared, warpsDiffer: l.WarpsDiverged, breakdown: l.Breakdown, first: l.First, differ: l.Status == session.StatusDiverged || l.Status == session.StatusSameResults, notes: l.Warnings,
+		warps: l.WarpsCompared, warpsDiffer: l.WarpsDiverged, breakdown: l.Breakdown, first: l.First, verdict: l.Verdict, differ: l.Status == session.StatusDiverged || l.Status == session.StatusSameResults, notes: l.Warnings,
 		shapeA: shapeText(l.Grid, l.Block),
 	}
 	if l.GridB != nil || l.BlockB != nil {
@@ -137,7 +138,7 @@ func launchOf(l *session.LaunchResult, d *session.Document) launch {
 			partial, sampled bool
 		}{{"A", x.DroppedA, x.PartialA, x.SampledA}, {"B", x.DroppedB, x.PartialB, x.SampledB}} {
 			if side.dropped > 0 {
-				out.notes = append(out.notes[:len(out.notes):len(out.notes)], fmt.Sprintf("%s lost %s.", side.name, plural(side.dropped, "event", "events")))
+				out.notes = append(out.notes[:len(out.notes):len(out.notes)], fmt.Sprintf("%s lost %s.", side.name, figure.Plural(side.dropped, "event", "events")))
 			}
 			if side.partial {
 				out.notes = append(out.notes[:len(out.notes):len(out.notes)], side.name+" ends before its end.")

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 )
 
@@ -24,37 +25,9 @@ func cleanAll(list []string, most, limit int) []string {
 		out = append(out, clean(s, limit))
 	}
 	if n := len(list) - most; n > 0 {
-		out = append(out, "and "+count(n)+" more")
+		out = append(out, "and "+figure.Count(n)+" more")
 	}
 	return out
-}
-
-// count writes an integer with thin spaces between groups of three digits.
-func count[T int | int64 | uint32 | uint64](v T) string {
-	text := strconv.FormatInt(int64(v), 10)
-	if uint64(v) > math.MaxInt64 && v > 0 {
-		text = strconv.FormatUint(uint64(v), 10)
-	}
-	sign := ""
-	if text[0] == '-' {
-		sign, text = "\u2212", text[1:]
-	}
-	var b strings.Builder
-	for i, r := range text {
-		if i > 0 && (len(text)-i)%3 == 0 {
-			b.WriteRune('\u202f')
-		}
-		b.WriteRune(r)
-	}
-	return sign + b.String()
-}
-
-// plural writes a number with its noun.
-func plural[T int | int64](n T, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return count(n) + " " + many
 }
 
 // percent writes a share; it says 0 and 100 only when they are exact.
@@ -88,7 +61,7 @@ func ordinal(n int64) string {
 			end = "rd"
 		}
 	}
-	return count(n) + end
+	return figure.Count(n) + end
 }
 
 // ranges writes lanes in short: "0-3, 7". Lanes are taken as they come.

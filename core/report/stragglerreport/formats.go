@@ -18,10 +18,12 @@ import (
 type Options struct {
 	// MostPercent is the part of the time, in percent, that a rank that is blamed may cost; nil: there is no gate.
 	MostPercent *float64
+	// Tracks are what tracks are made of: a document does not list every operation.
+	Tracks *straggler.Tracks
 }
 
-// exceeds reports whether the gate is met: the rank is blamed and cost more.
-func (o Options) exceeds(r *straggler.RankCost) bool {
+// Exceeds reports whether the gate is met: the rank is blamed and cost more.
+func (o Options) Exceeds(r *straggler.RankCost) bool {
 	return o.MostPercent != nil && r.Blamed && 100*r.Share > *o.MostPercent
 }
 
@@ -37,6 +39,7 @@ var formats = []format{
 	{"csv", []string{".csv"}, CSV},
 	{"markdown", []string{".md"}, Markdown},
 	{"junit", []string{".xml", ".junit"}, JUnit},
+	{"chrome", []string{".trace.json"}, Chrome},
 	{"json", []string{".json"}, writeJSON},
 }
 

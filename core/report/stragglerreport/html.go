@@ -1,9 +1,10 @@
 package stragglerreport
 
 import (
+	"crypto/sha256"
 	"embed"
+	"encoding/base64"
 	"fmt"
-	"html"
 	"html/template"
 	"io"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -27,21 +29,25 @@ func asset(name string) string {
 
 // What a page holds at most.
 const (
-	maxPageRanks   = 1024                                                                                 // rows of the table of ranks
-	maxPageRows    = 300                                                                                  // of any other table
-	maxPageName    = 80                                                                                   // characters of a name in a cell
-	maxMapRanks    = 64                                                                                   // rows of the map
-	maxMapColumns  = 240                                                                                  // columns of the map; from there on one stands for several steps
-	pagePolicy     = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'" // no script
-	mapLeft        = 200
-	mapWidth       = 960
-	mapRowHeight   = 16
-	mapIntensities = 4
+	maxPageRanks = 360 // rows of the table of ranks
+	maxPageRows  = 120 // of any other table
+	maxPageFirst = 24  // rows that are shown at first
+	maxPageName  = 80  // characters of a name in a cell of a short table
+	longPageName = 32  // and of a long one
 )
 
+// What pages are made of is prepared when the first is written: no other command pays for it.
 var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(asset("page.html"))) })
 
-// HTML writes one page that needs nothing else: no network, no library, no script. It is made of the document alone.
+var pageScript = sync.OnceValue(func() string { return asset("page.js") })
+
+// pagePolicy is what a page may do: apply its style, and run the script that reads the map to who points at it. All else stands there without it.
+func pagePolicy() string {
+	sum := sha256.Sum256([]byte(pageScript()))
+	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
+}
+
+// HTML writes one page that needs nothing else: no network, no library. It is made of the document alone, and reads without its script.
 func HTML(w io.Writer, d *straggler.Document, _ Options) error {
 	return pageTemplate().Execute(w, newPage(d))
 }
@@ -50,9 +56,11 @@ func HTML(w io.Writer, d *straggler.Document, _ Options) error {
 type page struct {
 	Policy, Tone, Word, Verdict string
 	Style                       template.CSS
+	Script, Data                template.JS
+	Looked                      string // at what
 	Tiles                       []pageTile
-	Map                         template.HTML
-	MapNote                     string
+	Map                         *pageMap
+	Pictures                    []pagePicture
 	Tables                      []pageTable
 	Warnings, Notes             []string
 }
@@ -64,6 +72,7 @@ type pageTable struct {
 	ID, Title, Hint, More string
 	Columns               []pageColumn
 	Rows                  []pageRow
+	Folded                []pageRow // those behind the first
 }
 
 type pageColumn struct {
@@ -84,8 +93,8 @@ type pageCell struct {
 
 func newPage(d *straggler.Document) *page {
 	p := &page{
-		Policy: pagePolicy, Style: template.CSS(asset("page.css")), Verdict: clean(d.Verdict, maxText), Word: clean(d.Status, 40), Tone: "amber",
-		Tables: []pageTable{rankTable(d.Ranks), linkTable(d.Links), stepTable(d.Steps), groupTable(d.Groups)},
+		Policy: pagePolicy(), Style: template.CSS(asset("page.css")), Script: template.JS(pageScript()), Looked: looked(d), Verdict: clean(d.Verdict, maxText), Word: clean(d.Status, 40), Tone: "amber",
+		Tables: []pageTable{rankTable(d.Ranks), linkTable(d.Links), stepTable(d.Steps), groupTable(d.Groups), bandwidthTable(d.Bandwidths)},
 	}
 	switch d.Status {
 	case straggler.StatusBlamed:
@@ -95,14 +104,23 @@ func newPage(d *straggler.Document) *page {
 	}
 	whole := d.Time.Total()
 	for _, t := range parts(d.Time) {
-		p.Tiles = append(p.Tiles, pageTile{t.name, percent(float64(t.ns) / float64(max(whole, 1))), duration(t.ns) + ": " + t.meaning})
+		p.Tiles = append(p.Tiles, pageTile{t.name, percent(float64(t.ns) / float64(max(whole, 1))), figure.Duration(t.ns) + ": " + t.meaning})
 	}
-	p.Map, p.MapNote = mapOf(d)
+	if p.Map = mapOf(d); p.Map != nil {
+		p.Data = p.Map.data
+	}
+	p.Pictures = picturesOf(d)
 	for _, s := range d.Warnings[:min(len(d.Warnings), maxPageRows)] {
-		p.Warnings = append(p.Warnings, sentence(clean(s, maxText)))
+		p.Warnings = append(p.Warnings, figure.Sentence(clean(s, maxText)))
 	}
 	for _, s := range d.Notes[:min(len(d.Notes), maxPageRows)] {
-		p.Notes = append(p.Notes, sentence(clean(s, maxText)))
+		p.Notes = append(p.Notes, figure.Sentence(clean(s, maxText)))
+	}
+	for i := range p.Tables {
+		t := &p.Tables[i]
+		if len(t.Rows) > maxPageFirst+1 {
+			t.Rows, t.Folded = t.Rows[:maxPageFirst], t.Rows[maxPageFirst:]
+		}
 	}
 	p.Tables = slices.DeleteFunc(p.Tables, func(t pageTable) bool { return len(t.Rows) == 0 })
 	return p
@@ -113,7 +131,7 @@ func moreRows(all, most int) string {
 	if all <= most {
 		return ""
 	}
-	return plural(all-most, "more is", "more are") + " in the JSON document."
+	return figure.Plural(all-most, "more is", "more are") + " in the JSON document."
 }
 
 // columnsOf names columns; those that begin with a # are numbers.
@@ -125,6 +143,14 @@ func columnsOf(names ...string) []pageColumn {
 	return out
 }
 
+// nameWidth is how many characters of a name a cell of a table with so many rows has.
+func nameWidth(rows int) int {
+	if rows > 4*maxPageFirst {
+		return longPageName
+	}
+	return maxPageName
+}
+
 func (t *pageTable) add(row pageRow, texts ...string) {
 	for i, text := range texts {
 		row.Cells = append(row.Cells, pageCell{text, t.Columns[i+1].Num})
@@ -133,134 +159,110 @@ func (t *pageTable) add(row pageRow, texts ...string) {
 }
 
 func rankTable(ranks []straggler.RankCost) pageTable {
+	width := nameWidth(len(ranks))
 	t := pageTable{
 		ID: "ranks", Title: "Ranks", More: moreRows(len(ranks), maxPageRanks),
 		Hint:    "Cost: by how much later than the others a rank entered, as far as it took longer than usual itself. Gain: by how much shorter the job would be, were it as fast as usual.",
-		Columns: columnsOf("rank", "#cost", "#of the time", "#gain", "#last", "#steps", "#waited", "what took longer"),
+		Columns: columnsOf("rank", "#cost", "#of the time", "#gain", "#last", "#steps", "#waited", "late in", "what took longer"),
 	}
 	for i := range ranks[:min(len(ranks), maxPageRanks)] {
 		r := &ranks[i]
-		t.add(pageRow{Name: clean(r.ID, maxPageName), Small: clean(hostOf(r), maxPageName), Blamed: r.Blamed}, duration(r.CostNS), percent(r.Share), duration(r.GainNS),
-			fmt.Sprintf("%d of %d", r.Last, r.Operations), strconv.Itoa(r.Steps), duration(r.Time.WaitingNS), clean(causeOf(r), maxPageName))
+		t.add(pageRow{Name: clean(r.ID, width), Small: clean(hostOf(r), width), Blamed: r.Blamed}, figure.Duration(r.CostNS), percent(r.Share), figure.Duration(r.GainNS),
+			fmt.Sprintf("%d of %d", r.Last, r.Operations), strconv.Itoa(r.Steps), figure.Duration(r.Time.WaitingNS), lateIn(&r.Stability, width/2), clean(causeOf(r), width))
 	}
 	return t
 }
 
 func linkTable(links []straggler.LinkCost) pageTable {
+	width := nameWidth(len(links))
 	t := pageTable{
 		ID: "links", Title: "Links", More: moreRows(len(links), maxPageRows), Hint: "Operations that took longer than usual when all were there.",
 		Columns: columnsOf("link", "#cost", "#of the time", "#operations"),
 	}
 	for i := range links[:min(len(links), maxPageRows)] {
 		l := &links[i]
-		t.add(pageRow{Name: clean(linkName(l), 2*maxPageName), Blamed: l.Blamed}, duration(l.CostNS), percent(l.Share), strconv.Itoa(l.Times))
+		t.add(pageRow{Name: clean(linkName(l), 2*width), Blamed: l.Blamed}, figure.Duration(l.CostNS), percent(l.Share), strconv.Itoa(l.Times))
 	}
 	return t
 }
 
 func stepTable(steps []straggler.StepCost) pageTable {
 	late := lateSteps(steps)
+	width := nameWidth(len(late))
 	t := pageTable{
 		ID: "steps", Title: "Steps", More: moreRows(len(late), maxPageRows), Hint: "Steps in which somebody was late, the most expensive first.",
 		Columns: columnsOf("step", "#took", "most expensive rank", "#cost", "what took longer"),
 	}
 	for _, s := range late[:min(len(late), maxPageRows)] {
-		t.add(pageRow{Name: clean(s.Name, maxPageName)}, duration(s.ToNS-s.FromNS), clean(s.Critical, maxPageName), duration(s.CostNS), clean(s.Cause, maxPageName))
+		t.add(pageRow{Name: clean(s.Name, width)}, figure.Duration(s.ToNS-s.FromNS), clean(s.Critical, width), figure.Duration(s.CostNS), clean(s.Cause, width))
 	}
 	return t
 }
 
 func groupTable(groups []straggler.GroupCost) pageTable {
+	width := nameWidth(len(groups))
 	t := pageTable{
 		ID: "communicators", Title: "Communicators", More: moreRows(len(groups), maxPageRows), Hint: "The time of all ranks in the operations of each, divided.",
-		Columns: columnsOf("communicator", "#operations", "#last rank certain", "#transfer", "#waiting", "#profiler start", "#undecided"),
+		Columns: columnsOf("communicator", "#operations", "#last rank certain", "#transfer", "#waiting", "#late launch", "#profiler start", "#undecided"),
 	}
 	for i := range groups[:min(len(groups), maxPageRows)] {
 		g := &groups[i]
 		texts := []string{strconv.Itoa(g.Operations), strconv.Itoa(g.Told)}
 		for _, p := range parts(g.Time) {
-			texts = append(texts, duration(p.ns))
+			texts = append(texts, figure.Duration(p.ns))
 		}
-		t.add(pageRow{Name: clean(g.Group, maxPageName)}, texts...)
+		t.add(pageRow{Name: clean(g.Group, width)}, texts...)
 	}
 	return t
 }
 
-// mapCell is what a rank cost in the steps of one column in which it was the most expensive.
-type mapCell struct {
-	costNS int64
-	steps  int
+// lateIn says in which steps a rank was late.
+func lateIn(s *straggler.Stability, width int) string {
+	switch s.Steps {
+	case 0:
+		return ""
+	case 1:
+		return "step " + clean(s.First, width)
+	}
+	return fmt.Sprintf("%s, %s to %s", figure.Plural(s.Steps, "step", "steps"), clean(s.First, width), clean(s.Last, width))
 }
 
-// mapOf draws ranks x steps: a cell where a rank was the most expensive of a step, darker the more it cost. Ranks are sorted by cost.
-func mapOf(d *straggler.Document) (template.HTML, string) {
-	row := map[string]int{}
-	var ranks []string
-	critical := map[string]bool{}
-	for i := range d.Steps {
-		critical[d.Steps[i].Critical] = true
+// looked says what was looked at, and of how much of it something is known.
+func looked(d *straggler.Document) string {
+	o := &d.Operations
+	if o.Count == 0 {
+		return ""
 	}
-	left := 0
-	for i := range d.Ranks {
-		id := d.Ranks[i].ID
-		if _, twice := row[id]; twice || !critical[id] || id == "" {
-			continue
-		}
-		if len(ranks) == maxMapRanks {
-			left++
-			continue
-		}
-		row[id] = len(ranks)
-		ranks = append(ranks, id)
+	text := fmt.Sprintf("Of %s in %s, somebody was late in %s, all were there together in %s", figure.Plural(o.Count, "operation", "operations"), figure.Duration(d.LengthNS), figure.Count(o.Late), figure.Count(o.Together))
+	if o.ProfilerStart > 0 {
+		text += fmt.Sprintf(", a recording had not begun in %s", figure.Count(o.ProfilerStart))
 	}
-	if len(ranks) == 0 {
-		return "", ""
-	}
-	columns := min(len(d.Steps), maxMapColumns)
-	cells := make([]mapCell, columns*len(ranks))
-	most := int64(1)
-	for i := range d.Steps {
-		s := &d.Steps[i]
-		r, ok := row[s.Critical]
-		if !ok {
-			continue
-		}
-		c := &cells[r*columns+i*columns/len(d.Steps)]
-		c.costNS, c.steps = c.costNS+s.CostNS, c.steps+1
-		most = max(most, c.costNS)
-	}
-	note := "A cell: the rank was the most expensive of the step; the darker, the more it cost."
-	if columns < len(d.Steps) {
-		note += fmt.Sprintf(" %d steps in %d columns: a column stands for several.", len(d.Steps), columns)
-	}
-	if left > 0 {
-		note += fmt.Sprintf(" %s not drawn.", plural(left, "rank that cost less is", "ranks that cost less are"))
-	}
-	return drawMap(d, ranks, cells, columns, most), note
+	return text + fmt.Sprintf(", and %s are undecided.", figure.Count(o.Undecided))
 }
 
-func drawMap(d *straggler.Document, ranks []string, cells []mapCell, columns int, most int64) template.HTML {
-	var b strings.Builder
-	width := float64(mapWidth) / float64(columns)
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="ranks by cost and steps by time">`, mapLeft+mapWidth, mapRowHeight*len(ranks))
-	for r, id := range ranks {
-		y := r * mapRowHeight
-		fmt.Fprintf(&b, `<text class="label" x="%d" y="%d" text-anchor="end">%s</text><rect class="lane" x="%d" y="%d" width="%d" height="%d"/>`,
-			mapLeft-8, y+mapRowHeight-4, html.EscapeString(clean(id, 28)), mapLeft, y+1, mapWidth, mapRowHeight-2)
-		for c := range columns {
-			cell := cells[r*columns+c]
-			if cell.steps == 0 {
-				continue
-			}
-			first := (c*len(d.Steps) + columns - 1) / columns
-			title := fmt.Sprintf("%s, step %s: %s", clean(id, 60), clean(d.Steps[first].Name, 60), duration(cell.costNS))
-			if (c+1)*len(d.Steps) > columns*(first+1) {
-				title = fmt.Sprintf("%s, from step %s on: most expensive in %s, %s", clean(id, 60), clean(d.Steps[first].Name, 60), plural(cell.steps, "step", "steps"), duration(cell.costNS))
-			}
-			shade := min(mapIntensities, 1+int(float64(mapIntensities)*float64(max(cell.costNS, 0))/float64(most)))
-			fmt.Fprintf(&b, `<rect class="s%d" x="%.1f" y="%d" width="%.1f" height="%d"><title>%s</title></rect>`, shade, mapLeft+float64(c)*width, y+1, width, mapRowHeight-2, html.EscapeString(title))
-		}
+func bandwidthTable(list []straggler.Bandwidth) pageTable {
+	width := nameWidth(len(list))
+	t := pageTable{
+		ID: "bandwidths", Title: "Bandwidths", More: moreRows(len(list), maxPageRows),
+		Hint:    "Medians. Size over time (algorithm), and what each link carried (bus), of the transfer alone, when all were there; behind them the bus's of the whole time, waiting included.",
+		Columns: columnsOf("operation", "communicator", "#size", "#operations", "#transfer", "#slowest", "#algorithm", "#bus", "#bus, whole time"),
 	}
-	b.WriteString("</svg>")
-	return template.HTML(b.String())
+	for i := range list[:min(len(list), maxPageRows)] {
+		b := &list[i]
+		small := clean(b.Kind, width)
+		if len(b.Pair) == 2 {
+			small += ", " + clean(b.Pair[0], width) + " and " + clean(b.Pair[1], width)
+		}
+		t.add(pageRow{Name: clean(b.Operation, width), Small: small}, clean(b.Group, width), size(b.Bytes), strconv.Itoa(b.Operations), figure.Duration(b.TransferNS),
+			figure.Duration(b.SlowestTransferNS), rate(b.AlgorithmRate), rate(b.BusRate), rate(b.WholeBus))
+	}
+	return t
+}
+
+// rate writes bytes per second; a dash where there are none.
+func rate(bytes int64) string {
+	if bytes <= 0 {
+		return "–"
+	}
+	return size(bytes) + "/s"
 }

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -132,13 +133,13 @@ func gateCase(d *straggler.Document, opt Options) junitCase {
 	c := junitCase{Name: gateName(opt), Class: suiteName + ".gate"}
 	var over []string
 	for i := range d.Ranks {
-		if r := &d.Ranks[i]; opt.exceeds(r) {
+		if r := &d.Ranks[i]; opt.Exceeds(r) {
 			over = append(over, clean(r.ID, maxName)+" "+plainRank(r))
 		}
 	}
 	if len(over) > 0 {
 		c.Failure = &junitFailure{
-			Message: plural(len(over), "rank", "ranks") + " cost more than " + strconv.FormatFloat(*opt.MostPercent, 'f', -1, 64) + " % of the time",
+			Message: figure.Plural(len(over), "rank", "ranks") + " cost more than " + strconv.FormatFloat(*opt.MostPercent, 'f', -1, 64) + " % of the time",
 			Type:    "rank-loss", Text: strings.Join(over, "\n") + "\n",
 		}
 	}
@@ -158,7 +159,7 @@ func rankCases(d *straggler.Document, opt Options) []junitCase {
 		if host := hostOf(r); host != "" {
 			text += "; on " + clean(host, maxName)
 		}
-		if opt.exceeds(r) {
+		if opt.Exceeds(r) {
 			c.Failure = &junitFailure{Message: text, Type: "rank-loss", Text: text + "\n"}
 		} else {
 			c.SystemOut = &junitText{text + "\n"}
@@ -174,14 +175,14 @@ func plainVerdict(d *straggler.Document) string {
 	b.WriteString(clean(d.Verdict, maxText) + "\n")
 	for i := range d.Links {
 		if l := &d.Links[i]; l.Blamed {
-			fmt.Fprintf(&b, "slow link: %s cost %s, %s of the time\n", linkName(l), duration(l.CostNS), percent(l.Share))
+			fmt.Fprintf(&b, "slow link: %s cost %s, %s of the time\n", linkName(l), figure.Duration(l.CostNS), percent(l.Share))
 		}
 	}
 	for _, s := range d.Warnings {
-		b.WriteString(sentence(clean(s, maxText)) + "\n")
+		b.WriteString(figure.Sentence(clean(s, maxText)) + "\n")
 	}
 	if n := len(d.Ranks) - maxCases; n > 0 {
-		fmt.Fprintf(&b, "%s no case here.\n", plural(n, "rank has", "ranks have"))
+		fmt.Fprintf(&b, "%s no case here.\n", figure.Plural(n, "rank has", "ranks have"))
 	}
 	return b.String()
 }

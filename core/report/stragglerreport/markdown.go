@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -34,9 +35,9 @@ func markdownTime(out *bufio.Writer, d *straggler.Document) {
 	all, whole := parts(d.Time), d.Time.Total()
 	out.WriteString("\n| time of all ranks in operations | | share | when |\n|---|---:|---:|---|\n")
 	for _, p := range all {
-		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", p.name, duration(p.ns), percent(float64(p.ns)/float64(max(whole, 1))), p.meaning)
+		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", p.name, figure.Duration(p.ns), percent(float64(p.ns)/float64(max(whole, 1))), p.meaning)
 	}
-	fmt.Fprintf(out, "| together | %s | | |\n", duration(whole))
+	fmt.Fprintf(out, "| together | %s | | |\n", figure.Duration(whole))
 }
 
 func markdownRanks(out *bufio.Writer, ranks []straggler.RankCost) {
@@ -46,8 +47,8 @@ func markdownRanks(out *bufio.Writer, ranks []straggler.RankCost) {
 	out.WriteString("\n| rank | host | blamed | cost | of the time | gain | last | steps | waited | what took longer |\n|---|---|---|---:|---:|---:|---:|---:|---:|---|\n")
 	for i := range ranks[:min(len(ranks), maxMarkdownRows)] {
 		r := &ranks[i]
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %d of %d | %d | %s | %s |\n", name(r.ID), name(hostOf(r)), yes(r.Blamed), duration(r.CostNS), percent(r.Share),
-			duration(r.GainNS), r.Last, r.Operations, r.Steps, duration(r.Time.WaitingNS), name(causeOf(r)))
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %d of %d | %d | %s | %s |\n", name(r.ID), name(hostOf(r)), yes(r.Blamed), figure.Duration(r.CostNS), percent(r.Share),
+			figure.Duration(r.GainNS), r.Last, r.Operations, r.Steps, figure.Duration(r.Time.WaitingNS), name(causeOf(r)))
 	}
 	more(out, len(ranks), "rank", "ranks")
 }
@@ -59,7 +60,7 @@ func markdownLinks(out *bufio.Writer, links []straggler.LinkCost) {
 	out.WriteString("\n| slow link | blamed | cost | of the time | operations |\n|---|---|---:|---:|---:|\n")
 	for i := range links[:min(len(links), maxMarkdownRows)] {
 		l := &links[i]
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %d |\n", inline(linkName(l)), yes(l.Blamed), duration(l.CostNS), percent(l.Share), l.Times)
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %d |\n", inline(linkName(l)), yes(l.Blamed), figure.Duration(l.CostNS), percent(l.Share), l.Times)
 	}
 	more(out, len(links), "link", "links")
 }
@@ -72,7 +73,7 @@ func markdownSteps(out *bufio.Writer, steps []straggler.StepCost) {
 	}
 	out.WriteString("\n| step | took | most expensive rank | cost | what took longer |\n|---|---:|---|---:|---|\n")
 	for _, s := range late[:min(len(late), maxMarkdownRows)] {
-		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", name(s.Name), duration(s.ToNS-s.FromNS), name(s.Critical), duration(s.CostNS), name(s.Cause))
+		fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", name(s.Name), figure.Duration(s.ToNS-s.FromNS), name(s.Critical), figure.Duration(s.CostNS), name(s.Cause))
 	}
 	more(out, len(late), "step", "steps")
 }
@@ -81,12 +82,12 @@ func markdownGroups(out *bufio.Writer, groups []straggler.GroupCost) {
 	if len(groups) == 0 {
 		return
 	}
-	out.WriteString("\n| communicator | operations | last rank certain | transfer | waiting | profiler start | undecided |\n|---|---:|---:|---:|---:|---:|---:|\n")
+	out.WriteString("\n| communicator | operations | last rank certain | transfer | waiting | late launch | profiler start | undecided |\n|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	for i := range groups[:min(len(groups), maxMarkdownRows)] {
 		g := &groups[i]
 		fmt.Fprintf(out, "| %s | %d | %d |", name(g.Group), g.Operations, g.Told)
 		for _, p := range parts(g.Time) {
-			fmt.Fprintf(out, " %s |", duration(p.ns))
+			fmt.Fprintf(out, " %s |", figure.Duration(p.ns))
 		}
 		out.WriteByte('\n')
 	}
@@ -99,7 +100,7 @@ func markdownList(out *bufio.Writer, title string, list []string) {
 	}
 	fmt.Fprintf(out, "\n**%s:**\n\n", title)
 	for _, s := range list[:min(len(list), maxMarkdownRows)] {
-		out.WriteString("- " + inline(sentence(clean(s, maxText))) + "\n")
+		out.WriteString("- " + inline(figure.Sentence(clean(s, maxText))) + "\n")
 	}
 	more(out, len(list), "line", "lines")
 }
@@ -107,7 +108,7 @@ func markdownList(out *bufio.Writer, title string, list []string) {
 // more says how many rows a table has beyond those that are shown.
 func more(out *bufio.Writer, all int, one, many string) {
 	if n := all - maxMarkdownRows; n > 0 {
-		fmt.Fprintf(out, "\n%s more.\n", plural(n, one, many))
+		fmt.Fprintf(out, "\n%s more.\n", figure.Plural(n, one, many))
 	}
 }
 

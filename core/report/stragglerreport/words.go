@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
@@ -28,57 +27,12 @@ func harmless(s string) string {
 	return foreign.Cell(clean(s, maxText))
 }
 
-// duration writes a time with three digits and its unit.
-func duration(ns int64) string {
-	v, sign := float64(ns), ""
-	if v < 0 {
-		sign, v = "\u2212", -v
-	}
-	for _, u := range []struct {
-		ns   float64
-		unit string
-	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "µs"}} {
-		if v < u.ns {
-			continue
-		}
-		digits := 2
-		if v >= 100*u.ns {
-			digits = 0
-		} else if v >= 10*u.ns {
-			digits = 1
-		}
-		return sign + strconv.FormatFloat(v/u.ns, 'f', digits, 64) + "\u00a0" + u.unit
-	}
-	return sign + strconv.FormatFloat(v, 'f', 0, 64) + "\u00a0ns"
-}
-
 // percent writes a share with two decimals.
 func percent(share float64) string {
 	if math.IsNaN(share) || math.IsInf(share, 0) {
 		return "–"
 	}
 	return strconv.FormatFloat(100*share, 'f', 2, 64) + "\u00a0%"
-}
-
-// plural writes a number with its noun.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
-}
-
-// sentence ends a text with a full stop and begins it with a capital.
-func sentence(s string) string {
-	if s == "" {
-		return s
-	}
-	r, n := utf8.DecodeRuneInString(s)
-	s = string(unicode.ToUpper(r)) + s[n:]
-	if !strings.HasSuffix(s, ".") {
-		s += "."
-	}
-	return s
 }
 
 // causeOf is what took a rank longer than usual, most of all; "" where that is not known.
@@ -121,6 +75,7 @@ func parts(p straggler.Parts) []part {
 	return []part{
 		{"transfer", p.TransferNS, "all whom it needed were there"},
 		{"waiting", p.WaitingNS, "somebody was late"},
+		{"late launch", p.LaunchNS, "somebody was late whose host had not launched the operation yet"},
 		{"profiler start", p.ProfilerNS, "somebody was not being recorded yet"},
 		{"undecided", p.UntoldNS, "the clocks are not known well enough to tell transfer from waiting"},
 	}
@@ -128,8 +83,8 @@ func parts(p straggler.Parts) []part {
 
 // plainRank is what a rank cost, as a line of text.
 func plainRank(r *straggler.RankCost) string {
-	text := fmt.Sprintf("cost %s, %s of the time; entered last in %d of %s; waited %s itself", duration(r.CostNS), percent(r.Share), r.Last,
-		plural(r.Operations, "operation", "operations"), duration(r.Time.WaitingNS))
+	text := fmt.Sprintf("cost %s, %s of the time; entered last in %d of %s; waited %s itself", figure.Duration(r.CostNS), percent(r.Share), r.Last,
+		figure.Plural(r.Operations, "operation", "operations"), figure.Duration(r.Time.WaitingNS))
 	if cause := causeOf(r); cause != "" {
 		text += "; what took longer: " + clean(cause, maxName)
 	}
@@ -146,4 +101,18 @@ func lateSteps(steps []straggler.StepCost) []*straggler.StepCost {
 	}
 	slices.SortStableFunc(late, func(a, b *straggler.StepCost) int { return cmp.Compare(b.CostNS, a.CostNS) })
 	return late
+}
+
+// size writes a number of bytes, in powers of 1,000 as bandwidths have them.
+func size(bytes int64) string {
+	v := float64(bytes)
+	for _, u := range []struct {
+		bytes float64
+		unit  string
+	}{{1e9, "GB"}, {1e6, "MB"}, {1e3, "kB"}} {
+		if v >= u.bytes {
+			return strconv.FormatFloat(v/u.bytes, 'g', 3, 64) + "\u00a0" + u.unit
+		}
+	}
+	return strconv.FormatInt(bytes, 10) + "\u00a0B"
 }

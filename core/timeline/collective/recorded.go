@@ -221,7 +221,7 @@ func (c *recordedReader) recorded(a *source.Communication, s event.Span) {
 		kind, name = event.Unknown, name+" with empty parts" // not everyone gives to everyone
 	}
 	key += "/" + name
-	s.Size = a.Elements
+	s.Size, s.ElementBytes = a.Elements, a.ElementBytes
 	byID := false
 	switch {
 	case kind == event.SendRecv: // each end counts its own

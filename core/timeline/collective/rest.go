@@ -53,9 +53,9 @@ func (r *Rest) put(part uint32, s *event.Span) {
 	p := &r.piles[scatter(s.Run)>>56]
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	flags := uint32(0)
+	flags := uint32(s.ElementBytes) << 8
 	if s.HasRun {
-		flags = 1
+		flags |= 1
 	}
 	for _, v := range [6]uint32{part, uint32(s.Op), uint32(s.Device), uint32(s.Plane), uint32(s.Line), flags} {
 		p.open = binary.LittleEndian.AppendUint32(p.open, v)
@@ -115,7 +115,7 @@ func eachOf(block []byte, visit func(part uint32, s *event.Span)) {
 		word := func(i int) int32 { return int32(binary.LittleEndian.Uint32(block[4*i:])) }
 		long := func(i int) int64 { return int64(binary.LittleEndian.Uint64(block[24+8*i:])) }
 		visit(uint32(word(0)), &event.Span{
-			Op: word(1), Device: word(2), Plane: word(3), Line: word(4), HasRun: word(5) == 1, Run: long(0), StartNS: long(1), EndNS: long(2), Size: long(3),
+			Op: word(1), Device: word(2), Plane: word(3), Line: word(4), HasRun: word(5)&1 == 1, ElementBytes: uint8(word(5) >> 8), Run: long(0), StartNS: long(1), EndNS: long(2), Size: long(3),
 		})
 	}
 }

@@ -37,7 +37,7 @@ func (t *task) stateClocks() {
 	for k, n := range t.nodes {
 		n.Result.Clock = []ClockAt{}
 		switch n.Result.Method {
-		case MethodProbes, MethodDeclared, MethodCollectives, MethodHost:
+		case MethodProbes, MethodDeclared, MethodCollectives, MethodSystem, MethodHost:
 		default:
 			continue
 		}

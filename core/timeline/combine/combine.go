@@ -28,7 +28,8 @@ const (
 	MethodProbes      = "probes"
 	MethodDeclared    = "declared"
 	MethodCollectives = "collectives"
-	MethodHost        = "host" // it shares the clock of another node
+	MethodSystem      = "system" // what the systems say of their own clocks
+	MethodHost        = "host"   // it shares the clock of another node
 	MethodWall        = "wall"
 	MethodNone        = "none"
 )
@@ -52,6 +53,8 @@ type Document struct {
 	Explained   *Explanation `json:"explained"` // null unless a node was to be explained
 	Notes       []string     `json:"notes"`     // what was decided on the way
 	Warnings    []string     `json:"warnings"`  // what limits the result
+
+	beside []string // for the verdict: what limits the result, in a few words
 }
 
 // Outside is what was assumed of clocks where events lie outside of the clock readings.

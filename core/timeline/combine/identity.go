@@ -201,7 +201,7 @@ func distinct(nodes []facts, ids []Identity) error {
 	for k, id := range ids {
 		if j, dup := seen[id.ID]; dup {
 			return fault.New(fault.Incompatible, "%s and %s are both node %q", nodes[j].path, nodes[k].path, id.ID).
-				WithHint("name them: prlx combine 0=%s 1=%s", nodes[j].path, nodes[k].path)
+				WithHint("give each a name: 0=%s 1=%s", nodes[j].path, nodes[k].path)
 		}
 		seen[id.ID] = k
 		if id.Number < 0 {
@@ -209,7 +209,7 @@ func distinct(nodes []facts, ids []Identity) error {
 		}
 		if j, dup := numbers[id.Number]; dup {
 			return fault.New(fault.Incompatible, "%s (%s) and %s (%s) have the same node number %d", nodes[j].path, ids[j].ID, nodes[k].path, id.ID, id.Number).
-				WithHint("name them: prlx combine 0=%s 1=%s", nodes[j].path, nodes[k].path)
+				WithHint("give each a name: 0=%s 1=%s", nodes[j].path, nodes[k].path)
 		}
 		numbers[id.Number] = k
 	}

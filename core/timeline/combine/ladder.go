@@ -16,7 +16,7 @@ import (
 
 // Rest is a source that a node's clock rests on.
 type Rest struct {
-	Source      string  `json:"source"`        // probes, declared, collectives, host, wall
+	Source      string  `json:"source"`        // probes, declared, collectives, system, host, wall
 	Of          string  `json:"of"`            // host: the node whose clock it shares; else ""
 	BoundNS     *int64  `json:"bound_ns"`      // in the middle of the trace, of this source alone; null: none is known
 	HalfWidthNS *Bounds `json:"half_width_ns"` // collectives: half of what is possible, wherever in it the estimate lies
@@ -53,14 +53,14 @@ func (t *task) rungs(n *Node, k *known, toRef *clock.Map) []rung {
 			add(MethodDeclared, o, toRef)
 		}
 	}
-	if place := slices.Index(t.nodes, n); k.kept != nil && k.declared == nil && k.method != MethodDeclared {
-		if o, ok := k.kept.Node(place); ok {
-			add(MethodDeclared, o, nil)
-		}
-	}
 	if k.collectives != nil {
 		if o, ok := k.collectives.Node(t.sharedWith(n).Number); ok {
 			add(MethodCollectives, o, nil)
+		}
+	}
+	if place := slices.Index(t.nodes, n); k.kept != nil && k.declared == nil && k.method != MethodDeclared {
+		if o, ok := k.kept.Node(place); ok {
+			add(MethodSystem, o, nil)
 		}
 	}
 	return out
@@ -117,7 +117,7 @@ func (t *task) climb(n *Node, k *known, list []rung) error {
 				}
 				n.degraded = true
 				t.warn("%s; the clock by %s is used", said, chosen.method)
-			case m != wall:
+			case m != wall && r.method != MethodSystem: // what a system claims of its clock narrows nothing that is known better
 				wall, rest.Narrows = m, true
 			}
 		}

@@ -2,6 +2,7 @@ package combine
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -129,53 +130,39 @@ func (t *task) noteIdle(idle map[string][]string) {
 	}
 }
 
-const (
-	// keptGrowthPPM is how fast the error of a clock that is kept may grow between two readings of it: what the kernel itself assumes.
-	keptGrowthPPM = 500
-	// leastTrustNS is the error from which what a system says of its clock says nothing.
-	leastTrustNS = int64(1e9)
-)
-
-// keptWithin is how far, at most, the system clock of a node was from UTC while its trace was recorded, as the system says. false where
-// nothing kept the clock, or the system was not asked.
-func (n *Node) keptWithin(k *known) (int64, bool) {
-	states := slices.Clone(k.system[n])
+// keptWithin is how far, at most, the system clock of a node was from what it is kept to while its trace was recorded, by reference, as the
+// system says.
+func (n *Node) keptWithin(k *known) map[string]int64 {
 	first, last, ok := n.spanNS()
-	if len(states) == 0 || !ok || !n.absolute {
-		return 0, false
+	if !ok || !n.absolute {
+		return nil
 	}
-	slices.SortFunc(states, func(a, b clockfile.SystemClock) int { return int(min(1, max(-1, a.SysNS-b.SysNS))) })
-	most, gap := int64(0), max(0, states[0].SysNS-first, last-states[len(states)-1].SysNS)
-	for i, s := range states {
-		if !s.Synchronized || s.MaxErrorNS <= 0 {
-			return 0, false
-		}
-		most = max(most, s.MaxErrorNS)
-		if i > 0 {
-			gap = max(gap, s.SysNS-states[i-1].SysNS)
-		}
-	}
-	if most += (gap/1_000_000 + 1) * keptGrowthPPM; most > leastTrustNS {
-		return 0, false
-	}
-	return most, true
+	return clockfile.Kept(k.system[n], first, last)
 }
 
-// learnKept takes what the systems say of their own clocks for offsets that are declared: two clocks that are kept near UTC are near each other.
+// keptTogether is how far two clocks can be apart that are kept to the same reference, by the one that says least; ok is false where there is none.
+func keptTogether(a, b map[string]int64) (boundNS int64, reference string, ok bool) {
+	for r, e := range a {
+		if f, both := b[r]; both && (!ok || e+f < boundNS || e+f == boundNS && r < reference) {
+			boundNS, reference, ok = e+f, r, true
+		}
+	}
+	return boundNS, reference, ok
+}
+
+// learnKept takes what the systems say of their own clocks for offsets: two clocks that are kept near one reference are near each other. It is a
+// claim of these systems, which nothing here has measured.
 func (t *task) learnKept(k *known) error {
 	if t.req.Method != "auto" || t.alone() {
 		return nil
 	}
-	ofReference, ok := t.nodes[t.ref].keptWithin(k)
-	if !ok {
-		return nil
-	}
+	ofReference := t.nodes[t.ref].keptWithin(k)
 	d := &clockfile.Declared{Reference: t.ref, Nodes: []clockfile.DeclaredNode{{Node: t.ref}}}
-	widest := int64(0)
+	widest, kept := int64(0), map[string]bool{}
 	for i, n := range t.nodes {
-		if e, ok := n.keptWithin(k); ok && i != t.ref {
-			d.Nodes = append(d.Nodes, clockfile.DeclaredNode{Node: i, BoundNS: e + ofReference})
-			widest = max(widest, e+ofReference)
+		if bound, to, ok := keptTogether(n.keptWithin(k), ofReference); ok && i != t.ref {
+			d.Nodes = append(d.Nodes, clockfile.DeclaredNode{Node: i, BoundNS: bound})
+			widest, kept[to] = max(widest, bound), true
 		}
 	}
 	if len(d.Nodes) == 1 {
@@ -186,6 +173,22 @@ func (t *task) learnKept(k *known) error {
 		return err
 	}
 	k.kept = s
-	t.note("the systems of %d nodes say that their clocks are kept near UTC: they are within %s us of that of %s", len(d.Nodes)-1, fmt.Sprint(int64(math.Ceil(float64(widest)/1e3))), t.nodes[t.ref].ID)
+	to := slices.Sorted(maps.Keys(kept))
+	t.note("the systems of %d nodes say that their clocks are kept near %s: they are within %s us of that of %s", len(d.Nodes)-1, strings.Join(to, " and "), fmt.Sprint(int64(math.Ceil(float64(widest)/1e3))), t.nodes[t.ref].ID)
 	return nil
+}
+
+// sayClaimed says how many clocks rest on what their systems say: nothing has measured them so well.
+func (t *task) sayClaimed() {
+	claimed := 0
+	for _, n := range t.nodes {
+		if n.Result.Method == MethodSystem {
+			claimed++
+		}
+	}
+	if claimed == 0 || t.doc.NotAligned != "" {
+		return
+	}
+	t.doc.beside = append(t.doc.beside, fmt.Sprintf("bounds of %s rest on what their systems claim", plural(claimed, "node")))
+	t.warn("the bounds of %s rest on what their systems say of their own clocks, which nothing here has measured: where a daemon is wrong, so is the bound", plural(claimed, "node"))
 }

@@ -56,15 +56,18 @@ func TestClocksThatAreKeptAreNear(t *testing.T) {
 	got, doc := method(Request{Snapshots: files(kept, kept)})
 	for k, n := range doc.Nodes[1:] {
 		truth := clocks[k+1].OffsetNS
-		if n.Method != MethodDeclared || n.OffsetNS != 0 || n.BoundNS.Max < max(truth, -truth) || n.BoundNS.Max < 4_900 || n.BoundNS.Max > 5_000 {
+		if n.Method != MethodSystem || n.OffsetNS != 0 || n.BoundNS.Max < max(truth, -truth) || n.BoundNS.Max < 4_900 || n.BoundNS.Max > 5_000 {
 			t.Errorf("%s: %s, offset %d ns, bound %+v", n.ID, got[k+1], n.OffsetNS, n.BoundNS)
 		}
 	}
 	if said := strings.Join(doc.Notes, "\n"); !strings.Contains(said, "the systems of 2 nodes say that their clocks are kept near UTC: they are within 5 us of that of node0") {
 		t.Errorf("notes %q", doc.Notes)
 	}
+	if !strings.Contains(doc.Verdict, "; bounds of 2 nodes rest on what their systems claim") {
+		t.Errorf("the verdict does not say that the bounds are claims: %s", doc.Verdict)
+	}
 	for name, states := range map[string][]snapshot.Discipline{"nothing keeps one": {loose}, "too wide": {{Synchronized: true, MaxErrorNS: 2e9}}, "not asked": nil} {
-		if got, _ := method(Request{Snapshots: files(states...)}); got[1] != MethodDeclared || got[2] != MethodCollectives {
+		if got, _ := method(Request{Snapshots: files(states...)}); got[1] != MethodSystem || got[2] != MethodCollectives {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
@@ -80,9 +83,32 @@ func TestClocksThatAreKeptAreNear(t *testing.T) {
 	}
 	if got, doc := method(Request{Snapshots: files(kept, kept), Offsets: offsets}); got[1] != MethodProbes || doc.Nodes[1].BoundNS.Max >= 4_900 {
 		t.Errorf("beside probes: got %v, bound %+v", got, doc.Nodes[1].BoundNS)
+	} else if strings.Contains(doc.Verdict, "claim") {
+		t.Errorf("claims that narrow nothing are named: %s", doc.Verdict)
 	}
 	if got, _ := method(Request{Snapshots: files(kept, kept), Method: MethodWall}); got[1] != MethodWall {
 		t.Errorf("with the method wall: got %v", got)
+	}
+}
+
+// TestAClaimThatIsMeasuredToBeWrongIsNotUsed: a system says that its clock is within 2 us of UTC, and it is a ms off. What was measured stands, and
+// the contradiction is said.
+func TestAClaimThatIsMeasuredToBeWrongIsNotUsed(t *testing.T) {
+	clocks := []xspacetest.Clock{{}, {OffsetNS: 1e6}, {OffsetNS: -1_200}}
+	j, inputs, _ := recorded(t, xspacetest.Config{Clocks: clocks, GPUs: 1, EventsPerGPU: 500, RoundNS: 4e6, Seed: 3, NoSnapshots: true})
+	kept := snapshot.Discipline{Synchronized: true, MaxErrorNS: 2_000, Source: "chrony", GrowthPPB: 2000, Reference: "UTC"}
+	r := Request{Inputs: inputs}
+	for k := range inputs {
+		h := snapshot.Header{Tracer: snapshot.Clock{Name: "CLOCK_MONOTONIC_RAW"}, Rank: -1}
+		r.Snapshots = append(r.Snapshots, Input{Path: put(t, t.TempDir(), fmt.Sprintf("node%d.pairs.jsonl", k), readingsFile(j, k, h, kept, kept, kept))})
+	}
+	doc := combined(t, 2, into(t, r))
+	n := doc.Nodes[1]
+	if n.Method != MethodCollectives || doc.Status != StatusDegraded || max(n.OffsetNS-1e6, 1e6-n.OffsetNS) > n.BoundNS.Max {
+		t.Errorf("by %s, %s, offset %d, bound %+v", n.Method, doc.Status, n.OffsetNS, n.BoundNS)
+	}
+	if said := strings.Join(doc.Warnings, "\n"); !strings.Contains(said, "collectives and system contradict each other about node1") {
+		t.Errorf("warnings %q", doc.Warnings)
 	}
 }
 

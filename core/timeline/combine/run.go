@@ -12,6 +12,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/collective"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 // task is one run of combine: what was asked, what was read, what was decided.
@@ -55,6 +56,7 @@ type Evidence struct {
 	Nodes   []NodeEvidence
 	Matched *collective.Matched // nil for one trace
 	After   collective.Clock    // executions on the reference's clock
+	Late    *straggler.Document // who was late, by the collectives alone; nil where no report was asked for or nothing could be judged
 }
 
 // NodeEvidence is the clock of one node.
@@ -82,7 +84,11 @@ func Run(j *job.Job, req Request) (*Document, *Evidence, error) {
 		return nil, nil, err
 	}
 	err = t.write()
-	return t.doc, t.evidence(), err
+	e := t.evidence()
+	if err == nil && req.Report != "" {
+		e.Late, err = t.whoWasLate()
+	}
+	return t.doc, e, err
 }
 
 func (t *task) evidence() *Evidence {
@@ -428,6 +434,8 @@ func (t *task) conclude() error {
 		return t.nothingLeft(events)
 	}
 	t.sumOutside()
+	t.sayClaimed()
+	t.sayCoarse()
 	switch {
 	case !t.mark.Aligned:
 		t.doc.Status = StatusUnaligned
@@ -450,7 +458,7 @@ func (t *task) corrects() bool {
 	}
 	for k, n := range t.nodes {
 		switch n.Result.Method {
-		case MethodProbes, MethodDeclared, MethodCollectives, MethodHost:
+		case MethodProbes, MethodDeclared, MethodCollectives, MethodSystem, MethodHost:
 			if k != t.ref {
 				return true
 			}

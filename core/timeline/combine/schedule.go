@@ -112,7 +112,7 @@ func (s *scheduleReader) build() {
 			name, seen := names[p.name]
 			if !seen {
 				name = int32(len(j.Names))
-				names[p.name], j.Names = name, append(j.Names, p.name)
+				names[p.name], j.Names = name, append(j.Names, straggler.Did{Name: p.name, Kind: straggler.DidPart})
 			}
 			j.Work[p.rank] = append(j.Work[p.rank], straggler.Work{Name: name, FromNS: p.from, ToNS: p.to})
 			continue
@@ -147,7 +147,7 @@ func (s *scheduleReader) build() {
 			j.Ops[k].Step = n
 		}
 	}
-	if len(j.Steps) == 0 {
+	if j.StepsBy = straggler.StepsByTrace; len(j.Steps) == 0 {
 		j.FindSteps()
 	}
 }

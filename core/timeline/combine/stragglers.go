@@ -22,13 +22,23 @@ type StragglersRequest struct {
 	Since *float64 `json:"since"` // seconds from the first operation: what ends earlier does not count
 	Steps []string `json:"step"`  // names of steps that count; empty: all
 	Group *string  `json:"group"` // part of the name of a communicator that counts; null: all
+
+	Tracks *straggler.Tracks `json:"-"` // filled where it is not nil
 }
 
 // unknownBoundNS is the bound of clocks of which nothing is known: nothing can be told of them.
 const unknownBoundNS = int64(1) << 61
 
-// Stragglers says who was late at the collectives of several traces, and what it cost.
-func Stragglers(j *job.Job, req StragglersRequest) (*straggler.Document, error) {
+// RankStep is a step of one rank, by the clock of its trace.
+type RankStep struct {
+	Rank   int // -1 unknown
+	Name   string
+	FromNS int64
+}
+
+// Stragglers says who was late at the collectives of several traces, and what it cost. stepsOf finds the steps in the kernels of a trace; where it
+// finds none, or is nil, the operations tell.
+func Stragglers(j *job.Job, req StragglersRequest, stepsOf func(path string) ([]RankStep, error)) (*straggler.Document, error) {
 	if err := req.normalize(); err != nil {
 		return nil, err
 	}
@@ -55,12 +65,11 @@ func Stragglers(j *job.Job, req StragglersRequest) (*straggler.Document, error) 
 		return nil, err
 	}
 	if made == nil {
-		if made, clocks, err = t.jobOfCollectives(); err != nil {
+		if made, clocks, err = t.jobOfCollectives(stepsOf); err != nil {
 			return nil, err
 		}
-		made.FindSteps()
 	}
-	opt := straggler.Options{Worst: limit, Steps: req.Steps}
+	opt := straggler.Options{Worst: limit, Steps: req.Steps, Tracks: req.Tracks}
 	if req.Group != nil {
 		if opt.Group = *req.Group; opt.Group == "" {
 			return nil, fault.Usagef("group is empty, expected a part of the name of a communicator")
@@ -76,6 +85,9 @@ func Stragglers(j *job.Job, req StragglersRequest) (*straggler.Document, error) 
 	if err != nil {
 		return nil, err
 	}
+	if req.Tracks != nil {
+		req.Tracks.BaseNS = t.countedFrom()
+	}
 	doc.Clocks = clocks
 	doc.Notes, doc.Warnings = append(doc.Notes, t.doc.Notes...), append(doc.Warnings, t.doc.Warnings...)
 	for _, n := range t.nodes {
@@ -86,8 +98,16 @@ func Stragglers(j *job.Job, req StragglersRequest) (*straggler.Document, error) 
 	return doc, nil
 }
 
+// countedFrom is the instant from which the times of the trace count that all ranks are in: the only one, or what prlx combine would write.
+func (t *task) countedFrom() int64 {
+	if t.alone() {
+		return t.nodes[0].facts.StartNS
+	}
+	return t.zeroNS
+}
+
 // jobOfCollectives makes a job of the collectives of all traces, on the clock of the reference.
-func (t *task) jobOfCollectives() (*straggler.Job, string, error) {
+func (t *task) jobOfCollectives(stepsOf func(path string) ([]RankStep, error)) (*straggler.Job, string, error) {
 	if err := t.learnClocks(); err != nil {
 		return nil, "", err
 	}
@@ -100,14 +120,46 @@ func (t *task) jobOfCollectives() (*straggler.Job, string, error) {
 	}
 	all := &collective.Judged{Assumptions: m.Assumptions}
 	t.noteMatching(m.Part, all)
-	if n := m.UnmatchedCount(); n > 0 {
+	switch n := m.UnmatchedCount(); {
+	case n > 0 && len(m.Groups) == 0 && len(t.parties()) == 1:
+		t.warn("only the trace of one rank is given; name those of the others too")
+	case n > 0:
 		t.warn("%d executions of collectives have no partners and are not looked at; prlx validate says why", n)
 	}
-	b := jobBuilder{t: t, m: m, clock: t.clockOf(), job: &straggler.Job{}, ranks: map[collective.Slot]int32{}}
+	b := t.jobOf(m)
+	if err := b.activities(); err != nil {
+		return nil, "", err
+	}
+	if err := b.steps(stepsOf); err != nil {
+		return nil, "", err
+	}
+	return b.job, t.relatedBy(), nil
+}
+
+// jobOf makes a job of matched collectives.
+func (t *task) jobOf(m *collective.Matched) *jobBuilder {
+	b := &jobBuilder{t: t, m: m, clock: t.clockOf(), job: &straggler.Job{}, ranks: map[collective.Slot]int32{}}
 	for i := range m.Groups {
 		b.group(&m.Groups[i])
 	}
-	return b.job, t.relatedBy(), nil
+	return b
+}
+
+// whoWasLate says who was late at the collectives that were matched to judge the alignment; nil where there are none. The traces are not read
+// again, so what ranks did is not known, and steps are what repeats.
+func (t *task) whoWasLate() (*straggler.Document, error) {
+	if t.matched == nil || len(t.matched.Groups) == 0 {
+		return nil, nil
+	}
+	t.job.Progress().SetStage("stragglers")
+	b := t.jobOf(t.matched)
+	b.job.FindSteps()
+	doc, err := straggler.Find(b.job, straggler.Options{})
+	if err != nil {
+		return nil, err
+	}
+	doc.Clocks = t.relatedBy()
+	return doc, nil
 }
 
 // relatedBy says what relates the clocks of the nodes.
@@ -135,9 +187,19 @@ type jobBuilder struct {
 	clock collective.Clock
 	job   *straggler.Job
 	ranks map[collective.Slot]int32
+
+	spanOf []int32    // by event: its execution
+	seats  []rankSeat // by rank
 }
 
-func (b *jobBuilder) rank(s collective.Slot) int32 {
+// rankSeat is where a rank's collectives were recorded.
+type rankSeat struct {
+	slot      collective.Slot
+	processes []int32
+}
+
+// rank is the rank of a device, one of whose collectives lies in a process of its trace.
+func (b *jobBuilder) rank(s collective.Slot, plane int32) int32 {
 	r, ok := b.ranks[s]
 	if !ok {
 		p := b.t.parties()[s.Node]
@@ -150,6 +212,9 @@ func (b *jobBuilder) rank(s collective.Slot) int32 {
 			if n.aligned && p.part < len(n.mark.Nodes) {
 				one.Host = n.mark.Nodes[p.part].Host
 			}
+		}
+		if at := n.layout[plane]; at.GPU >= 0 {
+			one.Device = fmt.Sprintf("GPU %d", at.GPU)
 		}
 		if first, _, ok := n.spanNS(); ok && n.parts() == 1 {
 			one.FirstNS, _, _ = n.Clocks.Wall.At(first)
@@ -189,18 +254,19 @@ func sharedClock(x, y *aligned.Node) bool {
 func (b *jobBuilder) group(g *collective.Group) {
 	j, op := b.job, &b.m.Part.Ops[g.Op]
 	at, first := int32(len(j.Ops)), int32(len(j.Events))
-	size := int64(0)
+	size, bytes := int64(0), int64(0)
 	for _, member := range g.Members {
 		s := &b.m.Part.Spans[member.Span]
-		e := straggler.Event{Rank: b.rank(collective.Slot{Node: s.Node, Device: s.Device}), Op: at}
+		e := straggler.Event{Rank: b.rank(collective.Slot{Node: s.Node, Device: s.Device}, s.Plane), Op: at}
 		e.EnterNS, e.EnterBoundNS = b.at(s, s.StartNS)
 		e.LeaveNS, e.LeaveBoundNS = b.at(s, s.EndNS)
 		e.LeaveNS = max(e.LeaveNS, e.EnterNS)
 		if r := &j.Ranks[e.Rank]; e.EnterNS < r.FirstNS {
 			r.FirstNS = e.EnterNS
 		}
-		size = max(size, s.Size)
-		j.Events = append(j.Events, e)
+		size, bytes = max(size, s.Size), max(bytes, s.Size*int64(s.ElementBytes))
+		j.Events, b.spanOf = append(j.Events, e), append(b.spanOf, member.Span)
+		b.seat(e.Rank, s)
 	}
 	o := straggler.Op{Key: op.Key, Class: fmt.Sprintf("%s of %d", op.Key, size), Group: communicator(op), Step: -1, Occurrence: g.Occurrence}
 	if op.Kind == event.SendRecv {
@@ -213,7 +279,17 @@ func (b *jobBuilder) group(g *collective.Group) {
 			o.Gates = append(o.Gates, straggler.Gate{Givers: gate.Receivers, Receivers: gate.Givers})
 		}
 	})
+	sayWhat(&o, op.Key, op.Kind, b.membersOf(g, op), bytes)
 	j.Ops = append(j.Ops, o)
+}
+
+// membersOf is how many members the communicator of an operation has, in traces or not.
+func (b *jobBuilder) membersOf(g *collective.Group, op *collective.Op) int {
+	n := len(g.Members)
+	if op.Kind != event.SendRecv {
+		n += g.Missing
+	}
+	return n
 }
 
 // communicator is what the operations of one communicator share.

@@ -15,7 +15,7 @@ import (
 
 func stragglers(t testing.TB, r StragglersRequest) *straggler.Document {
 	t.Helper()
-	d, err := Stragglers(job.New(context.Background(), job.Options{Workers: 2}), r)
+	d, err := Stragglers(job.New(context.Background(), job.Options{Workers: 2}), r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +112,11 @@ func TestALateRankOfKinetoTraces(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Stragglers(job.New(context.Background(), job.Options{}), StragglersRequest{Request: Request{Inputs: inputs}, Steps: []string{"none"}}); err == nil || !strings.Contains(err.Error(), `no step "none"`) {
+	if _, err := Stragglers(job.New(context.Background(), job.Options{}), StragglersRequest{Request: Request{Inputs: inputs}, Steps: []string{"none"}}, nil); err == nil || !strings.Contains(err.Error(), `no step "none"`) {
 		t.Errorf("%v", err)
 	}
 	group := "other"
-	if _, err := Stragglers(job.New(context.Background(), job.Options{}), StragglersRequest{Request: Request{Inputs: inputs}, Group: &group}); err == nil || !strings.Contains(err.Error(), "no communicator") {
+	if _, err := Stragglers(job.New(context.Background(), job.Options{}), StragglersRequest{Request: Request{Inputs: inputs}, Group: &group}, nil); err == nil || !strings.Contains(err.Error(), "no communicator") {
 		t.Errorf("%v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestRealSetsAreJudgedOrSaidNotToBe(t *testing.T) {
 		}
 		sum := straggler.Parts{}
 		for _, g := range d.Groups {
-			sum.TransferNS, sum.WaitingNS, sum.ProfilerNS, sum.UntoldNS = sum.TransferNS+g.Time.TransferNS, sum.WaitingNS+g.Time.WaitingNS, sum.ProfilerNS+g.Time.ProfilerNS, sum.UntoldNS+g.Time.UntoldNS
+			sum.TransferNS, sum.WaitingNS, sum.LaunchNS, sum.ProfilerNS, sum.UntoldNS = sum.TransferNS+g.Time.TransferNS, sum.WaitingNS+g.Time.WaitingNS, sum.LaunchNS+g.Time.LaunchNS, sum.ProfilerNS+g.Time.ProfilerNS, sum.UntoldNS+g.Time.UntoldNS
 		}
 		if sum != d.Time {
 			t.Errorf("%s: communicators have %+v, all %+v", name, sum, d.Time)
@@ -199,5 +199,33 @@ func TestNodesOfOneHostThatWereMovedAlikeShareAClock(t *testing.T) {
 	x.Host = ""
 	if y := x; sharedClock(&x, &y) {
 		t.Error("nobody knows the host")
+	}
+}
+
+// TestTheReportOfCombineHasTheSameEngine: where a report is asked for the ranks cost what Stragglers says, and nobody pays who asks for none.
+func TestTheReportOfCombineHasTheSameEngine(t *testing.T) {
+	inputs := []Input{{Path: filepath.Join("..", "..", "..", "examples", "straggler_job", "recorded")}}
+	found, err := Discover(context.Background(), inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(report string) *Evidence {
+		_, e, err := Run(job.New(context.Background(), job.Options{Workers: 1}), Request{Inputs: found.Traces, Output: t.TempDir() + "/run", Report: report})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	if e := run(""); e.Late != nil {
+		t.Error("who was late is worked out where nobody asked")
+	}
+	late, want := run("late.html").Late, stragglers(t, StragglersRequest{Request: Request{Inputs: found.Traces}})
+	if late == nil || late.Status != straggler.StatusBlamed || len(late.Ranks) != len(want.Ranks) {
+		t.Fatalf("%+v", late)
+	}
+	for i := range late.Ranks {
+		if a, b := &late.Ranks[i], &want.Ranks[i]; a.ID != b.ID || a.CostNS != b.CostNS || a.GainNS != b.GainNS || a.Blamed != b.Blamed || a.Time != b.Time {
+			t.Errorf("%+v in the report, %+v of Stragglers", a, b)
+		}
 	}
 }

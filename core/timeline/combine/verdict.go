@@ -27,6 +27,9 @@ func (d *Document) verdict() string {
 	if d.Outside != nil {
 		outside = "; " + d.Outside.brief()
 	}
+	for _, b := range d.beside {
+		outside += "; " + b
+	}
 	return fmt.Sprintf("%s on the clock of %s: %s%s%s", nodes, nodeName(d.Reference), d.Status, lost, outside)
 }
 

@@ -58,6 +58,7 @@ type Span struct {
 	StartNS      int64 // absolute ns, rounded down
 	EndNS        int64 // absolute ns, rounded up, so that rounding never makes an order impossible
 	Size         int64 // elements of the message, 0 unknown: a witness against wrong matches
+	ElementBytes uint8 // bytes of an element, 0 unknown
 }
 
 // Before orders spans by node, device, start, end, place; a total order for spans that differ in any of them.

@@ -299,9 +299,10 @@ func (n *network) solve(ctx context.Context, s *Solution) error {
 	return nil
 }
 
-// endsOf returns what the links of a clock saw before the first and after the last instant of its map.
-func (n *network) endsOf(i int, m *clock.Map) (before, after float64) {
+// endsOf returns what the links of a clock saw before the first and after the last instant of its map, and from where on they say nothing.
+func (n *network) endsOf(i int, m *clock.Map) unsure {
 	from, to, _ := m.Span()
+	u := unsure{until: from, from: to}
 	for li, e := range n.ends {
 		l := n.links[li]
 		if l.Source != Stamps || e[0] != i && e[1] != i {
@@ -312,14 +313,14 @@ func (n *network) endsOf(i int, m *clock.Map) (before, after float64) {
 		if e[1] == i {
 			first, last = first+l.baseTheta, last+l.baseTheta
 		}
-		if first <= from+n.step {
-			before = math.Max(before, b)
+		if b > 0 && first <= from+n.step {
+			u.before, u.until = math.Max(u.before, b), max(u.until, first)
 		}
-		if last >= to-n.step {
-			after = math.Max(after, a)
+		if a > 0 && last >= to-n.step {
+			u.after, u.from = math.Max(u.after, a), min(u.from, last)
 		}
 	}
-	return before, after
+	return u
 }
 
 // count books what stands behind a node's map.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
 )
 
 // A clock that steps steps on all of its links at once, but only links that are faster than the step is large contradict it. The others would
@@ -316,29 +318,60 @@ func (l *link) moved(o []obs, p *part) float64 {
 	return math.Max(0, math.Max(up, down))
 }
 
-// widenEnds lets the bound outside of the knots hold what was seen there and could not be used: at either end one more knot, a moment
-// outside, from which the bound grows.
-func (n *NodeOffsets) widenEnds(before, after float64) error {
+// unsure says by how much a clock may have moved near the ends of its map, ns: up to an instant of it, and from another one on. Some links saw it
+// there and were cut; slower ones, through which the map goes on, may have noticed nothing.
+type unsure struct {
+	before, after float64
+	until, from   int64
+}
+
+// widenEnds lets the bound near the ends hold what was seen there and could not be used. Outside of the knots it grows from one more of them, a
+// moment away.
+func (n *NodeOffsets) widenEnds(u unsure) error {
 	knots := n.Map.Knots()
-	if len(knots) == 0 || before == 0 && after == 0 {
+	if len(knots) == 0 || u.before == 0 && u.after == 0 {
 		return nil
 	}
-	steps := slices.Clone(n.Map.Steps())
-	if before > 0 {
-		k := knots[0]
-		k.X, k.Y, k.BoundNS = k.X-closestKnots, k.Y-closestKnots, k.BoundNS+ceilNS(before)
-		knots = slices.Insert(slices.Clone(knots), 0, k)
-		for i := range steps {
-			steps[i]++
+	inStep := map[int64]bool{} // by where the step begins
+	for _, s := range n.Map.Steps() {
+		inStep[knots[s].X] = true
+	}
+	var out []clock.Knot
+	first, last := knots[0], knots[len(knots)-1]
+	if u.before > 0 {
+		out = append(out, clock.Knot{X: first.X - closestKnots, Y: first.Y - closestKnots, BoundNS: first.BoundNS})
+	}
+	for i, k := range knots {
+		out = append(out, k)
+		if i+1 == len(knots) || inStep[k.X] {
+			continue
+		}
+		for _, x := range []int64{min(u.until, u.from), max(u.until, u.from)} { // where it begins, and ends, the bound makes a jump
+			for _, x := range []int64{x - closestKnots, x + closestKnots} {
+				mid := valueAt(knots, i+1, x)
+				if x-out[len(out)-1].X >= closestKnots && knots[i+1].X-x >= closestKnots && mid.Y > out[len(out)-1].Y && mid.Y < knots[i+1].Y {
+					out = append(out, mid)
+				}
+			}
 		}
 	}
-	if after > 0 {
-		k := knots[len(knots)-1]
-		k.X, k.Y, k.BoundNS = k.X+closestKnots, k.Y+closestKnots, k.BoundNS+ceilNS(after)
-		knots = append(slices.Clone(knots), k)
+	if u.after > 0 {
+		out = append(out, clock.Knot{X: last.X + closestKnots, Y: last.Y + closestKnots, BoundNS: last.BoundNS})
+	}
+	var steps []int
+	for i := range out {
+		if u.before > 0 && out[i].X <= u.until {
+			out[i].BoundNS += ceilNS(u.before)
+		}
+		if u.after > 0 && out[i].X >= u.from {
+			out[i].BoundNS += ceilNS(u.after)
+		}
+		if inStep[out[i].X] {
+			steps = append(steps, i)
+		}
 	}
 	fresh := NodeOffsets{Node: n.Node, DriftPPM: n.DriftPPM}
-	if err := fresh.build(knots, steps, n.tail); err != nil {
+	if err := fresh.build(out, steps, n.tail); err != nil {
 		return err
 	}
 	n.Map = fresh.Map

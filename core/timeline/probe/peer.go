@@ -30,6 +30,7 @@ type question struct {
 	t1    Stamp
 	until int64
 	late  bool // it was given up, and is kept to tell a late answer from a replayed one
+	again int  // so many probes follow its answer, one after another
 }
 
 // held is an exchange that waits for the peer's kernel stamp of its answer.

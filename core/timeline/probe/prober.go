@@ -85,17 +85,28 @@ func (p *Prober) Reach(node int, at netip.AddrPort) {
 // Counters returns what became of the packets so far.
 func (p *Prober) Counters() Counters { return p.counters }
 
-// probesAtOnce is how many probes are sent whenever the process wakes up for that: what a prober costs is mostly waking up.
-const probesAtOnce = 2
+const (
+	// probesAtOnce is how many probes are sent whenever the process wakes up for that: what a prober costs is mostly waking up.
+	probesAtOnce = 3
+	// inARow is how many probes a peer gets one after another where the kernel stamps nothing, each when the one before has been answered.
+	inARow = 3
+	// wellKnown is how many answers of a peer come before that.
+	wellKnown = 24
+)
 
 // interval is the mean time between two times that probes are sent, ns.
-func (p *Prober) interval() float64 { return probesAtOnce * 1e9 / p.cfg.Rate }
+func (p *Prober) interval() float64 {
+	if p.stamps {
+		return probesAtOnce * 1e9 / p.cfg.Rate
+	}
+	return inARow * 1e9 / p.cfg.Rate
+}
 
 // checkEvery is how often links are looked through for what has waited long enough.
 const checkEvery = int64(100e6)
 
 // longestWait is how long a prober may sleep that sends few probes, for others wait for its answers.
-const longestWait = int64(125e6)
+const longestWait = int64(200e6)
 
 // Advance does what is due at mono and returns when it is to be called next.
 func (p *Prober) Advance(mono int64) (next int64) {
@@ -107,9 +118,7 @@ func (p *Prober) Advance(mono int64) (next int64) {
 		}
 	}
 	if mono >= p.next {
-		for range probesAtOnce {
-			p.probe(mono)
-		}
+		p.round(mono)
 		p.next += int64(p.interval() * (0.5 + p.random.unit())) // jitter: probers must not fall into step
 		if p.next < mono {                                      // the host was suspended, or is too busy
 			p.next = mono + int64(p.interval()*p.random.unit())
@@ -128,8 +137,27 @@ func (p *Prober) Close() {
 	}
 }
 
-// probe sends the next probe of the round.
-func (p *Prober) probe(mono int64) {
+// round sends the probes that are due: each to another peer, or those of one peer in a row.
+func (p *Prober) round(mono int64) {
+	if !p.stamps {
+		l := p.inTurn()
+		if l.answered >= wellKnown {
+			p.probe(l, mono, inARow-1)
+			return
+		}
+		p.probe(l, mono, 0) // whoever ends after a moment should have been seen at many instants
+		for range inARow - 1 {
+			p.probe(p.inTurn(), mono, 0)
+		}
+		return
+	}
+	for range probesAtOnce {
+		p.probe(p.inTurn(), mono, 0)
+	}
+}
+
+// inTurn returns the link whose turn it is in the round.
+func (p *Prober) inTurn() *peer {
 	if p.turn == 0 { // every round in another order
 		for i := len(p.order) - 1; i > 0; i-- {
 			k := int(p.random.next() % uint64(i+1))
@@ -138,6 +166,12 @@ func (p *Prober) probe(mono int64) {
 	}
 	l := p.links[p.order[p.turn]]
 	p.turn = (p.turn + 1) % len(p.order)
+	return l
+}
+
+// probe sends a probe. So many others as again says follow at once when it is answered: where processes stamp packets, they find both of them
+// awake, and their round trips are the shorter ones.
+func (p *Prober) probe(l *peer, mono int64, again int) {
 	out := packet{kind: kindProbe}
 	p.address(&out, l)
 	out.put(p.packet[:], p.signer)
@@ -150,7 +184,7 @@ func (p *Prober) probe(mono int64) {
 	p.counters.Sent++
 	l.sent++
 	p.expect(unsaid{id, l, out.seq, true})
-	l.asked = append(l.asked, question{seq: out.seq, t1: t1, until: mono + answerTimeout})
+	l.asked = append(l.asked, question{seq: out.seq, t1: t1, until: mono + answerTimeout, again: again})
 }
 
 // address fills in what every packet to a peer has.
@@ -275,9 +309,13 @@ func (p *Prober) answered(l *peer, in *packet, at Stamp, mono int64) {
 		Src: p.cfg.Node, Dst: l.node, Seq: in.answers,
 		T1: q.t1, T2: Stamp{in.t2, in.flags&flagKernelT2 != 0}, T3: Stamp{NS: in.t3}, T4: at,
 	}
+	again := q.again
 	l.forget(in.answers)
 	p.counters.Answered++
 	l.answered++
+	if again > 0 && !p.stamps {
+		p.probe(l, mono, again-1)
+	}
 	if in.flags&flagKernelSoon == 0 {
 		p.record(&e)
 		return

@@ -48,6 +48,7 @@ type Communication struct {
 	InSplit, OutSplit                     string // lists of what goes to and comes from each member
 	Device, Correlation, Stream           int64
 	GroupSize, Elements                   int64
+	ElementBytes                          uint8 // 0 unknown
 	Seq, Source, Target                   int64 // number of the collective in its group; ranks of a send's ends
 	ID                                    int64 // hash of its group, the group's ranks and Seq, equal on all members
 

@@ -2,8 +2,8 @@
 // line, the work of devices and the raw material of collectives.
 //
 // A format is a folder beside this file and one line in the table of package formats. Trace is what every format gives; the rest are
-// capabilities that a format may have, and that callers ask for by a type assertion: Marker, ByLine, Retimer, Text, and of collectives
-// Compiled and Recorded. A trace that can neither be re-timed in its own format nor as text (a database, say) is read line by line and
+// capabilities that a format may have, and that callers ask for by a type assertion: Marker, ByLine, Retimer, Text, Linked, Active, Scheduled, and of
+// collectives Compiled and Recorded. A trace that can neither be re-timed in its own format nor as text (a database, say) is read line by line and
 // becomes Chrome JSON.
 //
 // Formats drive: they call a visitor for every event, or fill columns (package work), so that no interface is called in the loop over

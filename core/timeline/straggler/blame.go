@@ -11,7 +11,10 @@ const (
 	// aboveChance is how many times as much as the most that chance gave to anybody a rank, or a link, must have cost.
 	aboveChance = 1.15
 	// leastShare is the share of the job below which nobody is blamed.
-	leastShare = 0.0005
+	leastShare = 0.0003
+	// oneAtMost is the share of all lateness that one lateness counts for at most where latenesses are held against chance a second time: a single long one,
+	// whosever it is, would hide a rank that is late again and again.
+	oneAtMost = 0.1
 )
 
 // chance returns the most that anybody would have cost, were each lateness anybody's of those who could have been late: its givers, or a link of its
@@ -31,13 +34,38 @@ func chance(costs []int64, among []int, choices [][]int32, parties int) int64 {
 	return most
 }
 
-// rankChance is that of ranks.
-func (j *Job) rankChance(late []lateness) int64 {
+// beyondChance says of each rank whether what it cost on its own is more than chance gives to anybody: as measured, or where no single lateness counts for more
+// than oneAtMost of all.
+func (j *Job) beyondChance(late []lateness) []bool {
+	all := int64(0)
+	for _, l := range late {
+		if !l.transfer && !l.handed {
+			all += l.costNS
+		}
+	}
+	out := make([]bool, len(j.Ranks))
+	for _, most := range [2]int64{all, int64(oneAtMost * float64(all))} {
+		own := make([]int64, len(j.Ranks))
+		for _, l := range late {
+			if !l.transfer && !l.handed {
+				own[j.Events[l.event].Rank] += min(l.costNS, most)
+			}
+		}
+		limit := int64(aboveChance * float64(j.rankChance(late, most)))
+		for r, ns := range own {
+			out[r] = out[r] || ns > limit
+		}
+	}
+	return out
+}
+
+// rankChance is the chance of ranks, where no lateness counts for more than most.
+func (j *Job) rankChance(late []lateness, most int64) int64 {
 	var costs []int64
 	var among []int
 	var choices [][]int32
 	for _, l := range late {
-		if l.transfer || l.costNS == 0 {
+		if l.transfer || l.handed || l.costNS == 0 {
 			continue
 		}
 		list := make([]int32, len(l.givers))
@@ -54,7 +82,7 @@ func (j *Job) rankChance(late []lateness) int64 {
 				}
 			}
 		}
-		costs, among, choices = append(costs, l.costNS), append(among, len(choices)), append(choices, list)
+		costs, among, choices = append(costs, min(l.costNS, most)), append(among, len(choices)), append(choices, list)
 	}
 	if len(costs) == 0 {
 		return 0

@@ -10,7 +10,7 @@ import (
 // pipeline is a job of stages that hand micro-batches on: each computes, then sends to the next, which waits for it. slow needs longer.
 func pipeline(stages, batches, slow int, longer int64) *Job {
 	rng := rand.New(rand.NewPCG(5, 5))
-	j := &Job{Names: []string{"compute"}, Work: make([][]Work, stages)}
+	j := &Job{Names: []Did{{"compute", DidPart}}, Work: make([][]Work, stages)}
 	at := make([]int64, stages)
 	for s := range stages {
 		at[s] = 1e9

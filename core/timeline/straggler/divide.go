@@ -92,7 +92,10 @@ func (j *Job) divide(e int32, p *passage, first bool) (out Parts) {
 	if r := &j.Ranks[j.Events[p.last].Rank]; first && p.last != e {
 		out.ProfilerNS = min(max(r.FirstNS-x.EnterNS-bound, 0), sure)
 	}
-	out.WaitingNS = sure - out.ProfilerNS
+	if l := j.Events[p.last].LaunchNS; l != 0 && p.last != e {
+		out.LaunchNS = max(min(l-x.EnterNS-bound, sure)-out.ProfilerNS, 0)
+	}
+	out.WaitingNS = sure - out.ProfilerNS - out.LaunchNS
 	return out
 }
 

@@ -2,7 +2,6 @@ package straggler
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ type Options struct {
 	SinceNS int64    // from the first operation: what was left by all before does not count
 	Steps   []string // names of those that count; empty: all
 	Group   string   // part of the name of a communicator that counts; "": all
+	Tracks  *Tracks  // filled where it is not nil
 }
 
 // finder gathers a document.
@@ -29,15 +29,19 @@ type finder struct {
 	causes []map[int32]int64
 	steps  []StepCost
 	told   []bool // by operation
-	counts []bool // likewise: it is one of those that were asked for
-	length int64  // of what was asked for, ns
+	judged []judged
+	lateBy []int64 // by event: by how much it was late for certain
+	counts []bool  // likewise: it is one of those that were asked for
+	order  []int32 // ranks, as the document lists them
+	length int64   // of what was asked for, ns
 }
 
 // Find divides the time of a job's operations and says who was late. The document has no Clocks, Notes and Warnings.
 func Find(job *Job, opt Options) (*Document, error) {
-	f := &finder{job: job, doc: &Document{Schema: Schema, Worst: []Late{}, Links: []LinkCost{}, Steps: []StepCost{}, Groups: []GroupCost{}, Ranks: []RankCost{}, Notes: []string{}, Warnings: []string{}}}
+	f := &finder{job: job, doc: &Document{Schema: Schema, Worst: []Late{}, Links: []LinkCost{}, Steps: []StepCost{}, StepsBy: job.StepsBy, Groups: []GroupCost{}, Bandwidths: []Bandwidth{}, Ranks: []RankCost{}, Notes: []string{}, Warnings: []string{}}}
 	f.gate = job.gates()
 	_, f.before = job.sequence()
+	f.judged, f.lateBy = job.judge(f.before)
 	if err := f.choose(&opt); err != nil {
 		return nil, err
 	}
@@ -51,11 +55,19 @@ func Find(job *Job, opt Options) (*Document, error) {
 		}
 	}
 	m := job.measure(f.before)
-	late := slices.DeleteFunc(job.walk(f.gate, f.before, m, job.usualTransfers(f.gate)), func(l lateness) bool { return !f.counts[l.op] })
-	f.charge(late, m.slower())
+	late, chain := job.walk(f.gate, f.before, m, job.usualTransfers(f.gate))
+	late = slices.DeleteFunc(late, func(l lateness) bool { return !f.counts[l.op] })
+	m.explain(late)
+	surely, slower := m.slower()
+	f.charge(late, surely, slower)
 	f.links(late)
+	f.bandwidths()
 	f.worst(late, opt.Worst)
 	f.finish()
+	f.replays(m)
+	f.chart(late, chain)
+	f.doc.Status, f.doc.Verdict = f.doc.judge()
+	f.tracks(late, opt.Tracks)
 	return f.doc, nil
 }
 
@@ -77,17 +89,38 @@ func (f *finder) choose(opt *Options) error {
 		x := &j.Events[i]
 		left[x.Op], first = max(left[x.Op], x.LeaveNS), min(first, x.EnterNS)
 	}
-	groups := false
+	groups, ended, remain := false, int64(0), false
 	for k := range j.Ops {
 		o := &j.Ops[k]
 		in := strings.Contains(o.Group, opt.Group)
-		groups = groups || in
+		groups, ended = groups || in, max(ended, left[k]-first)
 		f.counts[k] = in && left[k]-first >= opt.SinceNS && (len(opt.Steps) == 0 || o.Step >= 0 && slices.Contains(opt.Steps, j.Steps[o.Step]))
+		remain = remain || f.counts[k]
 	}
-	if !groups && len(j.Ops) > 0 {
-		return fault.Usagef("no communicator has %q in its name", opt.Group).WithHint("without it, the communicators are listed")
+	switch {
+	case remain || len(j.Ops) == 0 || opt.SinceNS == 0 && opt.Group == "" && len(opt.Steps) == 0:
+		return nil
+	case !groups:
+		return fault.Usagef("no communicator has %q in its name", opt.Group).WithHint("the communicators are %s", j.communicators())
+	case ended < opt.SinceNS:
+		return fault.Usagef("all operations had ended %s after the first one began", time.Duration(ended).Round(time.Millisecond)).WithHint("let an earlier time be the first that counts")
 	}
-	return nil
+	return fault.Usagef("no operation is all that was asked for: of the steps, of the communicators, and not ended before").WithHint("ask for less at once")
+}
+
+// communicators lists the communicators of a job, or the first of them.
+func (j *Job) communicators() string {
+	const most = 8
+	var names []string
+	for k := range j.Ops {
+		if !slices.Contains(names, j.Ops[k].Group) {
+			if len(names) == most {
+				return strings.Join(names, ", ") + " and others"
+			}
+			names = append(names, j.Ops[k].Group)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func (f *finder) span() {
@@ -103,20 +136,29 @@ func (f *finder) span() {
 	}
 }
 
+// partsOf divides the time of one event.
+func (f *finder) partsOf(e int32) Parts {
+	p := &f.gate[e]
+	return f.job.divide(e, p, p.last >= 0 && f.before[max(p.last, 0)] < 0)
+}
+
 // share is the part of the job that some ns are.
 func (f *finder) share(ns int64) float64 {
 	if f.length <= 0 {
 		return 0
 	}
-	return math.Round(1e6*float64(ns)/float64(f.length)) / 1e6
+	return rounded(float64(ns) / float64(f.length))
 }
+
+// rounded is a share with six digits.
+func rounded(share float64) float64 { return math.Round(1e6*share) / 1e6 }
 
 // divide divides the time of all operations, by rank, step and communicator.
 func (f *finder) divide() {
 	j := f.job
 	f.ranks, f.causes, f.steps, f.told = make([]RankCost, len(j.Ranks)), make([]map[int32]int64, len(j.Ranks)), make([]StepCost, len(j.Steps)), make([]bool, len(j.Ops))
 	for r := range j.Ranks {
-		f.ranks[r], f.causes[r] = RankCost{ID: j.Ranks[r].ID, Host: j.Ranks[r].Host, Causes: []Cause{}}, map[int32]int64{}
+		f.ranks[r], f.causes[r] = RankCost{ID: j.Ranks[r].ID, Host: j.Ranks[r].Host, Device: j.Ranks[r].Device, Causes: []Cause{}}, map[int32]int64{}
 	}
 	for s := range j.Steps {
 		f.steps[s] = StepCost{Name: j.Steps[s], FromNS: math.MaxInt64}
@@ -127,7 +169,7 @@ func (f *finder) divide() {
 		if !f.counts[x.Op] {
 			continue
 		}
-		parts := j.divide(int32(e), p, p.last >= 0 && f.before[max(p.last, 0)] < 0)
+		parts := f.partsOf(int32(e))
 		r := &f.ranks[x.Rank]
 		r.Operations++
 		r.Time.add(parts)
@@ -155,17 +197,18 @@ func (f *finder) divide() {
 		if !f.counts[k] {
 			continue
 		}
-		f.doc.Operations.Count++
 		if g := groups[j.Ops[k].Group]; g != nil {
 			g.Operations++
 			if f.told[k] {
 				g.Told++
 			}
 		}
+		f.count(&f.judged[k])
 		if f.told[k] {
 			f.doc.Operations.Told++
 		}
 	}
+	f.doc.Operations.TogetherShare = TogetherShare
 	for _, g := range groups {
 		f.doc.Groups = append(f.doc.Groups, *g)
 	}
@@ -174,8 +217,26 @@ func (f *finder) divide() {
 	})
 }
 
+// count counts an operation by what is known of it.
+func (f *finder) count(o *judged) {
+	n := &f.doc.Operations
+	n.Count++
+	switch o.state {
+	case behind:
+		n.Late++
+		f.ranks[f.job.Events[o.event].Rank].Late++
+	case together:
+		n.Together++
+		n.TogetherNS = max(n.TogetherNS, o.atMost)
+	case notBegun:
+		n.ProfilerStart++
+	default:
+		n.Undecided++
+	}
+}
+
 // charge gives latenesses to their ranks and steps.
-func (f *finder) charge(late []lateness, slower []bool) {
+func (f *finder) charge(late []lateness, surely, slower []bool) {
 	j := f.job
 	type in struct{ step, rank int32 }
 	sums, why := map[in]int64{}, map[in]map[int32]int64{}
@@ -204,14 +265,14 @@ func (f *finder) charge(late []lateness, slower []bool) {
 			s := &f.steps[step]
 			s.Critical, s.CostNS = j.Ranks[at.rank].ID, sums[at]
 			if causes := f.causesOf(why[at]); len(causes) > 0 {
-				s.Cause = causes[0].Name
+				s.Cause, s.Kind = causes[0].Name, causes[0].Kind
 			}
 		}
 	}
-	chance, least := int64(aboveChance*float64(j.rankChance(late))), int64(leastShare*float64(f.length))
+	beyond, least := j.beyondChance(late), int64(leastShare*float64(f.length))
 	for r := range f.ranks {
 		c := &f.ranks[r]
-		c.Share, c.Blamed = f.share(c.CostNS), c.CostNS > least && (slower[r] || c.CostNS > chance)
+		c.Share, c.Blamed = f.share(c.CostNS), c.CostNS > least && (surely[r] || slower[r] && beyond[r])
 		c.Causes = f.causesOf(f.causes[r])
 	}
 }
@@ -224,7 +285,7 @@ func (f *finder) causesOf(sums map[int32]int64) []Cause {
 		}
 		c := Cause{CostNS: ns}
 		if work >= 0 {
-			c.Name = f.job.Names[work]
+			c.Name, c.Kind = f.job.Names[work].Name, f.job.Names[work].Kind
 		}
 		out = append(out, c)
 	}
@@ -286,8 +347,12 @@ func (f *finder) worst(late []lateness, most int) {
 		if o.Step >= 0 {
 			one.Step = f.job.Steps[o.Step]
 		}
+		if launch := x.LaunchNS; launch != 0 && !l.transfer {
+			ns := x.EnterNS - launch
+			one.LaunchNS = &ns
+		}
 		if l.work >= 0 {
-			one.Cause = f.job.Names[l.work]
+			one.Cause, one.Kind = f.job.Names[l.work].Name, f.job.Names[l.work].Kind
 		}
 		f.doc.Worst = append(f.doc.Worst, one)
 	}
@@ -300,67 +365,23 @@ func (f *finder) finish() {
 			d.Steps = append(d.Steps, s)
 		}
 	}
-	d.Ranks = f.ranks
-	slices.SortStableFunc(d.Ranks, func(a, b RankCost) int {
-		if a.Blamed != b.Blamed {
-			if a.Blamed {
+	f.order = make([]int32, len(f.ranks))
+	for r := range f.order {
+		f.order[r] = int32(r)
+	}
+	slices.SortStableFunc(f.order, func(a, b int32) int {
+		x, y := &f.ranks[a], &f.ranks[b]
+		if x.Blamed != y.Blamed {
+			if x.Blamed {
 				return -1
 			}
 			return 1
 		}
-		return cmp.Compare(b.CostNS, a.CostNS)
+		return cmp.Compare(y.CostNS, x.CostNS)
 	})
+	d.Ranks = make([]RankCost, len(f.order))
+	for i, r := range f.order {
+		d.Ranks[i] = f.ranks[r]
+	}
 	d.LengthNS = f.length
-	d.Status, d.Verdict = d.judge()
-}
-
-// judge says in a sentence what was found.
-func (d *Document) judge() (status, verdict string) {
-	said := func(ns int64) string { return time.Duration(ns).Round(time.Microsecond).String() }
-	looked := fmt.Sprintf("%d operations in %s, the last rank is certain in %d", d.Operations.Count, said(d.LengthNS), d.Operations.Told)
-	var blamed []string
-	for i := range d.Ranks {
-		if r := &d.Ranks[i]; r.Blamed {
-			blamed = append(blamed, r.said(said))
-		}
-	}
-	for i := range d.Links {
-		if l := &d.Links[i]; l.Blamed {
-			blamed = append(blamed, l.said(said))
-		}
-	}
-	switch {
-	case d.Operations.Count == 0:
-		return StatusInconclusive, "nothing to judge: no operation of several ranks was found"
-	case len(blamed) > 3:
-		blamed = append(blamed[:3], fmt.Sprintf("and %d more", len(blamed)-3))
-		fallthrough
-	case len(blamed) > 0:
-		return StatusBlamed, strings.Join(blamed, "; ") + " (" + looked + ")"
-	case d.Time.ProfilerNS*2 > d.Time.Total():
-		return StatusNobody, fmt.Sprintf("nobody was late: %s of %s in operations were waiting for ranks whose recording began later (%s)", said(d.Time.ProfilerNS), said(d.Time.Total()), looked)
-	case d.Operations.Told*10 < d.Operations.Count:
-		return StatusInconclusive, "who was late cannot be determined: " + looked
-	}
-	return StatusNobody, "nobody was late more often than chance explains (" + looked + ")"
-}
-
-func (r *RankCost) said(ns func(int64) string) string {
-	host := ""
-	if r.Host != "" && r.Host != r.ID {
-		host = " on " + r.Host
-	}
-	why := ""
-	if len(r.Causes) > 0 && r.Causes[0].Name != "" {
-		why = ", most of it in " + r.Causes[0].Name
-	}
-	return fmt.Sprintf("%s%s was late: it cost %s, %.2g %% of the time%s", r.ID, host, ns(r.CostNS), 100*r.Share, why)
-}
-
-func (l *LinkCost) said(ns func(int64) string) string {
-	name := "operations of " + l.Group
-	if len(l.Ranks) == 2 {
-		name = "the link of " + l.Ranks[0] + " and " + l.Ranks[1]
-	}
-	return fmt.Sprintf("%s was slow: it cost %s, %.2g %% of the time", name, ns(l.CostNS), 100*l.Share)
 }

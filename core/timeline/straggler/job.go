@@ -11,15 +11,19 @@ type Job struct {
 	Ops    []Op
 	Events []Event
 	Steps  []string // names; Op.Step is a place in here
-	Work   [][]Work // by rank, ascending by begin and none inside of another: what it did by itself, where that is known
-	Names  []string // of work
+	Work   [][]Work // by rank, ascending by begin and none inside of another: what it did by itself, where all do the same by these names
+	Doing  [][]Work // likewise, where names only explain what took longer
+	Names  []Did    // what work is
+
+	StepsBy string // what steps are: one of the constants that begin with StepsBy
 }
 
 // Rank is one that waits and is waited for.
 type Rank struct {
 	ID, Host string
-	Clock    int32 // ranks of one clock have no error between them
-	FirstNS  int64 // when its recording begins
+	Device   string // "GPU 3"; "" where the trace does not say it
+	Clock    int32  // ranks of one clock have no error between them
+	FirstNS  int64  // when its recording begins
 }
 
 // Op is one execution of an operation by all its members.
@@ -30,6 +34,11 @@ type Op struct {
 	Step       int32  // -1: in none
 	Occurrence int
 	Gates      []Gate
+
+	Name    string // without its communicator
+	Kind    string // all-reduce, ...; "" unknown
+	Members int    // of its communicator; 2 for a send and its receive
+	Bytes   int64  // size as nccl-tests counts it: what one member gets in all, or gives; 0 unknown
 }
 
 // Gate says who had to wait for whom: no receiver leaves before the last giver has entered. They are places in Job.Events.
@@ -40,7 +49,11 @@ type Event struct {
 	Rank, Op                   int32
 	EnterNS, LeaveNS           int64
 	EnterBoundNS, LeaveBoundNS int64 // how far off they can be
+	LaunchNS                   int64 // when its host had launched it; 0 unknown
 }
+
+// Did is what work is.
+type Did struct{ Name, Kind string } // Kind: one of the constants that begin with Did
 
 // Work is something that a rank did by itself.
 type Work struct {
@@ -52,16 +65,20 @@ type Work struct {
 type Parts struct {
 	TransferNS int64 `json:"transfer_ns"`       // all whom it needed were there
 	WaitingNS  int64 `json:"waiting_ns"`        // somebody was late
+	LaunchNS   int64 `json:"late_launch_ns"`    // somebody was late whose host had not even launched the operation
 	ProfilerNS int64 `json:"profiler_start_ns"` // somebody was not being recorded yet
 	UntoldNS   int64 `json:"undecided_ns"`      // the clocks are not known well enough to tell transfer from waiting
 }
 
 // Total is the time that was divided.
-func (p *Parts) Total() int64 { return p.TransferNS + p.WaitingNS + p.ProfilerNS + p.UntoldNS }
+func (p *Parts) Total() int64 {
+	return p.TransferNS + p.WaitingNS + p.LaunchNS + p.ProfilerNS + p.UntoldNS
+}
 
 func (p *Parts) add(o Parts) {
 	p.TransferNS += o.TransferNS
 	p.WaitingNS += o.WaitingNS
+	p.LaunchNS += o.LaunchNS
 	p.ProfilerNS += o.ProfilerNS
 	p.UntoldNS += o.UntoldNS
 }

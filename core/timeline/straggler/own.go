@@ -1,9 +1,6 @@
 package straggler
 
-import (
-	"cmp"
-	"slices"
-)
+import "slices"
 
 // piece is a part of what a rank did between two operations: work of one name, or the rest.
 type piece struct {
@@ -43,7 +40,7 @@ func (j *Job) measure(before []int32) *measures {
 	m.usual = make([]int64, len(all))
 	for i, list := range all {
 		slices.Sort(list)
-		m.usual[i] = list[len(list)/2]
+		m.usual[i] = list[(len(list)-1)/2] // of two ranks that of the faster one
 	}
 	return m
 }
@@ -57,19 +54,9 @@ func (m *measures) pieces(e int32) (out []piece) {
 	x := &j.Events[e]
 	from, to := j.Events[b].LeaveNS, x.EnterNS
 	rest := to - from
-	sums := map[int32]int64{}
+	var sums map[int32]int64
 	if j.Work != nil {
-		list := j.Work[x.Rank]
-		at, _ := slices.BinarySearchFunc(list, from, func(w Work, t int64) int { return cmp.Compare(w.ToNS, t) })
-		for _, w := range list[at:] {
-			if w.FromNS >= to {
-				break
-			}
-			if ns := min(w.ToNS, to) - max(w.FromNS, from); ns > 0 {
-				sums[w.Name] += ns
-				rest -= ns
-			}
-		}
+		sums, rest = worked(j.Work[x.Rank], from, to)
 	}
 	names := make([]int32, 0, len(sums))
 	for name := range sums {

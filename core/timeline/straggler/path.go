@@ -13,15 +13,19 @@ type lateness struct {
 	transfer bool
 	costNS   int64 // by how much it was later than the middle one of the others, as far as it took longer than usual itself
 	gainNS   int64 // by how much the operation would have begun earlier, were it as fast as usual
+	handed   bool  // more than half of the lateness came from elsewhere: that the rank is on the chain is not its own doing
 	work     int32 // what took longer than usual, place in Job.Names; -1 unknown
 	givers   []int32
 }
 
+// hop is a piece of the chain, by places in Job.Events: what its rank had left before, what was entered then and waited for, and what was left.
+type hop struct{ before, entered, left int32 }
+
 // walk follows the chain of what nobody waited for from the end of the job to its beginning: from the rank that leaves last to the one that it
 // waited for, to what that one did before, and so on.
-func (j *Job) walk(gate []passage, before []int32, m *measures, usual map[string]int64) (out []lateness) {
+func (j *Job) walk(gate []passage, before []int32, m *measures, usual map[string]int64) (out []lateness, chain []hop) {
 	if len(j.Events) == 0 {
-		return nil
+		return nil, nil
 	}
 	at := int32(0)
 	for i := range j.Events {
@@ -60,14 +64,42 @@ func (j *Job) walk(gate []passage, before []int32, m *measures, usual map[string
 			lead, bound = x.EnterNS-j.Events[p.last].EnterNS, j.between(at, p.last)
 			margin = lead
 		}
-		if p.last >= 0 && lead > bound {
-			if excess, work := m.excess(last); excess > 0 {
-				out = append(out, lateness{
-					event: last, op: x.Op, costNS: max(min(excess, margin-bound), 0), gainNS: max(min(excess, lead-bound), 0), work: work, givers: p.givers,
-				})
-			}
+		switch {
+		case p.last >= 0 && lead > bound:
+			out = m.charge(out, lateness{event: last, op: x.Op, givers: p.givers}, margin-bound, lead-bound)
+		case p.last == last:
+			out = m.oneOfTheLast(out, x.Op, p)
 		}
+		chain = append(chain, hop{left: at, entered: last, before: before[last]})
 		at = before[last]
+	}
+	return out, chain
+}
+
+// charge adds a lateness, of a rank that took longer than usual: no more than that is its cost and its gain.
+func (m *measures) charge(out []lateness, l lateness, costNS, gainNS int64) []lateness {
+	excess, work := m.excess(l.event)
+	if excess <= 0 {
+		return out
+	}
+	l.costNS, l.gainNS, l.work, l.handed = max(min(excess, costNS), 0), max(min(excess, gainNS), 0), work, 2*excess < costNS
+	return append(out, l)
+}
+
+// oneOfTheLast adds the latenesses of those that may have been last, as far as the bounds tell: several ranks can be late together, and which of them was last
+// is chance. What they took longer themselves must explain half of it: lateness that was handed to them is not theirs.
+func (m *measures) oneOfTheLast(out []lateness, op int32, p *passage) []lateness {
+	j := m.job
+	last := j.Events[p.last].EnterNS
+	for _, e := range p.givers {
+		enter := j.Events[e].EnterNS
+		certain := enter - (last - p.marginNS) - p.boundNS
+		if certain <= 0 || last-enter > j.between(e, p.last) {
+			continue
+		}
+		if excess, _ := m.excess(e); 2*excess >= certain {
+			out = m.charge(out, lateness{event: e, op: op, givers: p.givers}, certain, 0)
+		}
 	}
 	return out
 }

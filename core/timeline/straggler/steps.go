@@ -3,6 +3,7 @@ package straggler
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"sort"
 )
@@ -31,6 +32,10 @@ func (j *Job) FindSteps() {
 		symbols[i] = n
 	}
 	period := periodOf(symbols)
+	j.StepsBy = StepsByRepeats
+	if period >= len(symbols) {
+		j.StepsBy = StepsByNothing
+	}
 	var begins []int64
 	for i := 0; i < len(longest); i += period {
 		begins = append(begins, j.Events[longest[i]].EnterNS)
@@ -50,6 +55,48 @@ func (j *Job) FindSteps() {
 	for i, e := range longest { // its own are known
 		j.Ops[j.Events[e].Op].Step = int32(i / period)
 	}
+}
+
+// FoundStep is a step that was found elsewhere, on the clock of the job.
+type FoundStep struct {
+	Name   string
+	FromNS int64
+}
+
+// UseSteps gives each operation the step of a rank in which that rank entered it, or, where it took no part, in which its last member did. Steps ascend, and
+// what was entered before the first is in none. false: fewer than two of them hold operations, and nothing was done.
+func (j *Job) UseSteps(rank int32, steps []FoundStep) bool {
+	entered, own := make([]int64, len(j.Ops)), make([]bool, len(j.Ops))
+	for i := range entered {
+		entered[i] = math.MinInt64
+	}
+	for i := range j.Events {
+		x := &j.Events[i]
+		switch {
+		case x.Rank == rank && !own[x.Op]:
+			entered[x.Op], own[x.Op] = x.EnterNS, true
+		case !own[x.Op]:
+			entered[x.Op] = max(entered[x.Op], x.EnterNS)
+		}
+	}
+	of, held := make([]int32, len(j.Ops)), map[int32]bool{}
+	for k := range j.Ops {
+		of[k] = int32(sort.Search(len(steps), func(i int) bool { return steps[i].FromNS > entered[k] })) - 1
+		if of[k] >= 0 {
+			held[of[k]] = true
+		}
+	}
+	if len(held) < 2 {
+		return false
+	}
+	j.StepsBy, j.Steps = StepsByCycles, make([]string, len(steps))
+	for i := range steps {
+		j.Steps[i] = steps[i].Name
+	}
+	for k := range j.Ops {
+		j.Ops[k].Step = of[k]
+	}
+	return true
 }
 
 // periodOf is the shortest distance after which most symbols come again; all of them where none does.

@@ -56,6 +56,8 @@ func (t *texts) communication(e *Event) source.Communication {
 			k.GroupSize, _ = integer(value)
 		case "In msg nelems":
 			k.Elements, _ = integer(value)
+		case "dtype":
+			k.ElementBytes = elementBytes[string(value)]
 		case "Seq":
 			k.Seq, k.HasSeq = integer(value)
 		case "Src Rank":
@@ -69,6 +71,13 @@ func (t *texts) communication(e *Event) source.Communication {
 		return true
 	})
 	return k
+}
+
+// elementBytes are the sizes of PyTorch's types.
+var elementBytes = map[string]uint8{
+	"Byte": 1, "Char": 1, "Bool": 1, "Float8_e4m3fn": 1, "Float8_e5m2": 1, "Float8_e4m3fnuz": 1, "Float8_e5m2fnuz": 1,
+	"Short": 2, "Half": 2, "BFloat16": 2, "UInt16": 2, "Int": 4, "Float": 4, "UInt32": 4, "ComplexHalf": 4,
+	"Long": 8, "Double": 8, "UInt64": 8, "ComplexFloat": 8, "ComplexDouble": 16,
 }
 
 // texts holds what was read before, up to a limit.

@@ -102,7 +102,7 @@ func (s *scanner) next() (byte, error) {
 // syntax makes the error for a negative result of the lexer.
 func (s *scanner) syntax(r int, what string) error {
 	if r == incomplete {
-		return s.errorf(len(s.lex.b), "the text ends inside %s", what).WithHint("the file was cut or is still being written")
+		return s.errorf(len(s.lex.b), "the text ends inside %s", what).WithHint("the file was cut or is still being written; what is complete in front of the cut can be read: --salvage")
 	}
 	i := badPos(r)
 	if s.lex.tooDeep {

@@ -1,0 +1,96 @@
+package straggler
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// judge says in a sentence what was found.
+func (d *Document) judge() (status, verdict string) {
+	said := func(ns int64) string { return time.Duration(ns).Round(time.Microsecond).String() }
+	looked := d.looked(said)
+	var blamed []string
+	for i := range d.Ranks {
+		if r := &d.Ranks[i]; r.Blamed {
+			blamed = append(blamed, r.said(len(d.Steps), said))
+		}
+	}
+	for i := range d.Links {
+		if l := &d.Links[i]; l.Blamed {
+			blamed = append(blamed, l.said(said))
+		}
+	}
+	switch {
+	case d.Operations.Count == 0:
+		return StatusInconclusive, "nothing to judge: no operation of several ranks was found"
+	case len(blamed) > 3:
+		blamed = append(blamed[:3], fmt.Sprintf("and %d more", len(blamed)-3))
+		fallthrough
+	case len(blamed) > 0:
+		return StatusBlamed, strings.Join(blamed, "; ") + d.gained(said) + " (" + looked + ")"
+	case d.Time.ProfilerNS*2 > d.Time.Total():
+		return StatusNobody, fmt.Sprintf("nobody was late: %s of %s in operations were waiting for ranks whose recording began later (%s)", said(d.Time.ProfilerNS), said(d.Time.Total()), looked)
+	case d.Operations.Undecided*2 > d.Operations.Count:
+		return StatusInconclusive, "who was late cannot be determined: " + looked
+	}
+	return StatusNobody, "nobody was late more often than chance explains (" + looked + ")"
+}
+
+// gained says what there would be to gain.
+func (d *Document) gained(ns func(int64) string) string {
+	ranks, one := 0, ""
+	for i := range d.Ranks {
+		if d.Ranks[i].Blamed {
+			ranks, one = ranks+1, d.Ranks[i].ID
+		}
+	}
+	switch {
+	case d.GainNS <= 0:
+		return ""
+	case ranks == 1:
+		return "; were " + one + " as fast as the median, the job would take " + ns(d.GainNS) + " less"
+	}
+	return fmt.Sprintf("; were all %d ranks as fast as the median, the job would take %s less", ranks, ns(d.GainNS))
+}
+
+// looked says what was looked at, and what is known of it.
+func (d *Document) looked(ns func(int64) string) string {
+	o := &d.Operations
+	text := fmt.Sprintf("%d operations in %s: a rank was later than the others in %d", o.Count, ns(d.LengthNS), o.Late)
+	if o.Together > 0 {
+		text += fmt.Sprintf(", all were together within %s in %d", ns(o.TogetherNS), o.Together)
+	}
+	if o.ProfilerStart > 0 {
+		text += fmt.Sprintf(", somebody was not recorded yet in %d", o.ProfilerStart)
+	}
+	return text + fmt.Sprintf(", %d undecided", o.Undecided)
+}
+
+// said says what a rank cost; steps is how many there are.
+func (r *RankCost) said(steps int, ns func(int64) string) string {
+	host := ""
+	if r.Host != "" && r.Host != r.ID {
+		host = " on " + r.Host
+	}
+	if r.Device != "" {
+		host += " (" + r.Device + ")"
+	}
+	often := ""
+	if steps > 1 {
+		often = fmt.Sprintf(" in %d of %d steps", r.Stability.Steps, steps)
+	}
+	why := ""
+	if len(r.Causes) > 0 && r.Causes[0].Name != "" {
+		why = ", most of it in " + r.Causes[0].Name
+	}
+	return fmt.Sprintf("%s%s was late%s: it cost %s, %.2g %% of the time%s", r.ID, host, often, ns(r.CostNS), 100*r.Share, why)
+}
+
+func (l *LinkCost) said(ns func(int64) string) string {
+	name := "operations of " + l.Group
+	if len(l.Ranks) == 2 {
+		name = "the link of " + l.Ranks[0] + " and " + l.Ranks[1]
+	}
+	return fmt.Sprintf("%s was slow: it cost %s, %.2g %% of the time", name, ns(l.CostNS), 100*l.Share)
+}
