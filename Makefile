@@ -112,7 +112,7 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 	tests/install/check_wheels.sh
 
 .PHONY: corpus
-corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/consumers/jobs ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong
+corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/consumers/jobs ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong; ten million NCCL events, a thousand kills
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator
 	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run Structured ./core/kernel/simt
@@ -121,6 +121,7 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	PRLX_PROBE_RUNS=all $(PY) -m pytest -q tests/cli/test_probe_faults.py
 	PRLX_COLLECTIVE_SEEDS=200 go test -timeout 180m -v -run "Synthetic|Garbage|NeverMeet|Inversion|AStep" ./core/timeline/precedence
 	PRLX_STRAGGLER_JOBS=100 go test -timeout 60m -v ./core/timeline/straggler
+	PRLX_NCCL_ALL=1 go test -timeout 120m -v ./tests/nccl
 
 .PHONY: kills
 kills: build build/triton/3.9.0/.ready ## a thousand commands killed at random: no half output; goes on where it was stopped
@@ -159,6 +160,7 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consum
 	$(PY) bench/startup.py
 	$(PY) bench/clocks.py --go
 	$(PY) bench/probing.py
+	$(PY) bench/nccl.py
 	PRLX_JAX_PYTHON=$(JAX_PYTHON) $(PY) bench/tracing.py
 
 .PHONY: fuzz
@@ -183,4 +185,4 @@ docs: build ## check that the documentation is complete and that its commands ru
 
 .PHONY: clean
 clean: ## remove what make built
-	rm -rf build dist python/prlx/_prlx*.so python/prlx/libprlx_snapshot.so python/prlx/include python/*.egg-info
+	rm -rf build dist python/prlx/_prlx*.so python/prlx/libprlx_snapshot.so python/prlx/lib*-profiler-prlx.so python/prlx/include python/*.egg-info

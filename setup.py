@@ -3,7 +3,8 @@ lies the sampler of clocks, in C.
 
 It needs Go, a C compiler and pybindgen (see pyproject.toml). The glue is generated into build/gopy/ once for each CPython and
 again when pybind/, go.mod or this file changes; a change of the core alone costs one incremental `go build`. The result
-depends on nothing but libc, exports one symbol and names no folder of the machine that built it.
+depends on nothing but libc, exports one symbol and names no folder of the machine that built it. Beside it also lies the
+recorder of NCCL's events, under the names that NCCL and RCCL look for.
 """
 
 import hashlib
@@ -65,18 +66,26 @@ def copy_licenses(source, target):
             (target / text.name).write_bytes(text.read_bytes())  # the module cache is read-only, a copy is not
 
 
-def build_sampler(package):
-    """Compile runtime/snapshot into the package, with its header beside it for programs in C."""
+def build_library(package, source, out, header, *flags):
+    """Compile a folder of runtime/ into the package, with its header beside it for programs in C."""
     compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
-    source, out = ROOT / "runtime" / "snapshot", package / "libprlx_snapshot.so"
     command = [
-        *shlex.split(compiler), "-std=c11", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared", "-s",
-        "-o", out.name, *(os.path.relpath(file, package) for file in sorted(source.glob("*.c"))), "-lpthread", "-ldl",
+        *shlex.split(compiler), "-std=c11", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared", "-s", *flags,
+        "-o", out, *(os.path.relpath(file, package) for file in sorted(source.glob("*.c"))), "-lpthread", "-ldl",
     ]  # fmt: skip
     if subprocess.run(command, cwd=package, check=False).returncode:
-        raise SystemExit("prlx: the C compiler failed on runtime/snapshot")
+        raise SystemExit(f"prlx: the C compiler failed on runtime/{source.name}")
     (package / "include").mkdir(exist_ok=True)
-    shutil.copyfile(source / "prlx_snapshot.h", package / "include" / "prlx_snapshot.h")
+    shutil.copyfile(source / header, package / "include" / header)
+
+
+def build_runtime(package):
+    """The sampler of clocks, and the recorder of NCCL's events, which stays loaded: a thread of its own runs in it."""
+    build_library(package, ROOT / "runtime" / "snapshot", "libprlx_snapshot.so", "prlx_snapshot.h")
+    nccl, recorder = ROOT / "runtime" / "nccl", "libnccl-profiler-prlx.so"
+    exports = os.path.relpath(nccl / "exports.map", package)
+    build_library(package, nccl, recorder, "prlx_nccl.h", "-Wl,-z,nodelete,-z,now", f"-Wl,--version-script={exports}")
+    shutil.copyfile(package / recorder, package / recorder.replace("nccl", "rccl"))  # wheels have no links
 
 
 class CleanBuild(build):
@@ -88,11 +97,11 @@ class CleanBuild(build):
 
 
 class BuildGo(build_ext):
-    """Builds the extension with Go instead of the C compiler alone, and the C library that reads clocks."""
+    """Builds the extension with Go instead of the C compiler alone, and the libraries in C."""
 
     def run(self):
         super().run()
-        build_sampler(ROOT / "python" / "prlx" if self.inplace else Path(self.build_lib).resolve() / "prlx")
+        build_runtime(ROOT / "python" / "prlx" if self.inplace else Path(self.build_lib).resolve() / "prlx")
 
     def build_extension(self, ext):
         """Generate the glue if needed, then link the extension."""

@@ -56,6 +56,8 @@ type diffRequest struct {
 	B         []string          `json:"b"`
 	Baseline  []string          `json:"baseline"`
 	BaselineB []string          `json:"baseline_b"`
+	OrdersA   []string          `json:"orders_a"` // runs of A in another order of blocks and warps
+	OrdersB   []string          `json:"orders_b"`
 	Names     map[string]string `json:"names"` // how documents call a path; itself where it is not here
 	Tables    bool              `json:"tables"`
 }
@@ -198,12 +200,15 @@ func (r *diffRequest) compare(j *job.Job, a, b *recording.Recording, opt diff.Op
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := r.complete(j.Context(), doc, r.A[0], a.Header()); err != nil {
+	if err := r.complete(j.Context(), doc, result, r.A[0]); err != nil {
 		return nil, nil, err
 	}
 	doc.Losses = diff.LossesOfBoth{A: diff.DescribeLosses(result.LossesA), B: diff.DescribeLosses(result.LossesB)}
 	r.nameInputs(doc)
 	doc.Warnings = append(doc.Warnings, r.warnings(result, a, b)...)
+	for _, p := range diff.Unmatched(a.Trace, b.Trace, opt.Ignore) {
+		doc.Warnings = append(doc.Warnings, fmt.Sprintf("no site of these recordings is %q: ignoring it changes nothing", p))
+	}
 	return &diffReply{Document: doc, Notes: r.notes(a, b)}, result, nil
 }
 
@@ -212,7 +217,7 @@ func (c *compareArgs) documentOptions() diff.DocumentOptions {
 }
 
 // complete adds to a document what package diff leaves to its callers: sources, and the meaning of bits as the user knows it.
-func (c *compareArgs) complete(ctx context.Context, doc *diff.Document, path string, h *warptrace.Header) (err error) {
+func (c *compareArgs) complete(ctx context.Context, doc *diff.Document, result *diff.Result, path string) (err error) {
 	roots := slices.Concat(c.SourceRoots, []string{filepath.Dir(path)})
 	if c.Root != "" {
 		roots = append(roots, c.Root)
@@ -220,7 +225,9 @@ func (c *compareArgs) complete(ctx context.Context, doc *diff.Document, path str
 	if c.Floats {
 		doc.ShowFloats()
 	}
-	doc.Sources, err = sources.Read(ctx, doc, roots, sources.RecordedAt(path, h))
+	doc.Sources, err = sources.Read(ctx, doc, sources.From{
+		A: result.TextsA, B: result.TextsB, Changes: result.Changes, Roots: roots, Recorded: sources.RecordedAt(path, result.A),
+	})
 	return err
 }
 
@@ -254,6 +261,11 @@ func (r *diffRequest) judge(j *job.Job, result *diff.Result, a, b *recording.Rec
 			return err
 		}
 	}
+	if len(r.OrdersA)+len(r.OrdersB) > 0 {
+		if err := r.compareReruns(j, result, a, b); err != nil {
+			return err
+		}
+	}
 	result.Settle()
 	if r.Explain {
 		if _, err := diff.Explain(j, result, a.Trace, b.Trace, opt); err != nil {
@@ -261,6 +273,21 @@ func (r *diffRequest) judge(j *job.Job, result *diff.Result, a, b *recording.Rec
 		}
 	}
 	return nil
+}
+
+// compareReruns compares the runs that were made in another order.
+func (r *diffRequest) compareReruns(j *job.Job, result *diff.Result, a, b *recording.Recording) error {
+	runsA, closeA, err := r.runs(j, r.OrdersA, r.maps())
+	if err != nil {
+		return err
+	}
+	defer closeA()
+	runsB, closeB, err := r.runs(j, r.OrdersB, r.mapsOfB())
+	if err != nil {
+		return err
+	}
+	defer closeB()
+	return diff.CompareReruns(j.Context(), result, a.Trace, b.Trace, runsA, runsB)
 }
 
 // nameInputs calls paths what the caller calls them: absolute paths of a machine have no place in a document.

@@ -146,5 +146,5 @@ func (r *diffRequest) completeSession(ctx context.Context, doc *session.Document
 		}
 	}
 	l := &a.Launches[doc.First.IndexA]
-	return r.complete(ctx, d, filepath.Join(a.Dir, filepath.FromSlash(l.File)), l.Header)
+	return r.complete(ctx, d, doc.First.Result, filepath.Join(a.Dir, filepath.FromSlash(l.File)))
 }

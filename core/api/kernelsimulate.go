@@ -10,6 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
+	"github.com/prlx-go/prlx/core/kernel/slice"
 )
 
 // machineOperations lists the operations that need what this Core holds: programs that were loaded, and the caller's memory.
@@ -32,7 +33,8 @@ func (c *Core) SeeMemory(view func(address uint64, n int) []byte) { c.view = vie
 // program is a PTX module that waits for launches.
 type program struct {
 	*simt.Program
-	hash string // of its text
+	hash string        // of its text
+	code func() string // the text as recordings hold it
 }
 
 // programStore keeps programs until they are unloaded. Ids count up and are never reused.
@@ -90,7 +92,7 @@ func (c *Core) simulateLoad(j *job.Job, r *simulateLoadRequest) (*simulateLoadDo
 		return nil, err
 	}
 	sum := sha256.Sum256([]byte(r.PTX))
-	loaded := &program{Program: p, hash: fmt.Sprintf("%x", sum[:16])}
+	loaded := &program{Program: p, hash: fmt.Sprintf("%x", sum[:16]), code: sync.OnceValue(func() string { return slice.Pack(r.PTX) })}
 	return &simulateLoadDocument{Module: c.programs.add(loaded), Kernels: p.Kernels(), Hash: loaded.hash}, nil
 }
 
@@ -158,7 +160,7 @@ func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*simulation
 	if err != nil {
 		return nil, err
 	}
-	about := simulation.About{Number: r.Launch, ModuleHash: p.hash, Producer: "prlx " + Version}
+	about := simulation.About{Number: r.Launch, ModuleHash: p.hash, Producer: "prlx " + Version, Code: p.code}
 	return simulation.Run(j, p.Program, l, about, r.Record)
 }
 

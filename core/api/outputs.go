@@ -129,6 +129,11 @@ func refuseInput(output string, inputs []string) error {
 	return nil
 }
 
+// writes reports whether one of the reports has that format.
+func (r *reports) writes(format string) bool {
+	return slices.ContainsFunc(r.args, func(a outputArg) bool { return a.Format == format })
+}
+
 // write makes every report and gives the files their names: all of them, or none.
 func (r *reports) write(render func(format string, w io.Writer, opt kernelreport.Options) error) error {
 	for i, arg := range r.args {

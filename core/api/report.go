@@ -13,6 +13,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
+	"github.com/prlx-go/prlx/core/report/stragglerreport"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
@@ -43,7 +44,8 @@ type reportRequest struct {
 
 // reportReply says what was written.
 type reportReply struct {
-	Schema string `json:"schema"`
+	Schema string   `json:"schema"`
+	Over   []string `json:"over"` // ranks that met fail_on
 	writtenReports
 }
 
@@ -62,9 +64,12 @@ func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
 	if err := checkGate(r.FailOn); err != nil {
 		return nil, err
 	}
-	kind, render, err := renderer(r.Path, text, r.FailOn)
+	kind, render, over, err := renderer(r.Path, text, r.FailOn)
 	if err != nil {
 		return nil, err
+	}
+	if r.FailOn != nil && over == nil {
+		return nil, fault.Usagef("fail_on holds ranks against a gate, and this document is not of who was late").WithPath(r.Path)
 	}
 	out, err := createReports(kind, r.Outputs, r.Overwrite, []string{r.Path}, r.Root)
 	if err != nil {
@@ -74,7 +79,7 @@ func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
 	if err := out.write(render); err != nil {
 		return nil, err
 	}
-	return &reportReply{Schema: "prlx.report/1", writtenReports: out.reply()}, nil
+	return &reportReply{Schema: "prlx.report/1", Over: over, writtenReports: out.reply()}, nil
 }
 
 func readDocument(j *job.Job, path string) ([]byte, error) {
@@ -98,15 +103,15 @@ func readDocument(j *job.Job, path string) ([]byte, error) {
 	return text, nil
 }
 
-// renderer reads a document and returns what makes reports of it.
-func renderer(path string, text []byte, failOn *float64) (reportKind, render, error) {
+// renderer reads a document and returns what makes reports of it, and the ranks that met failOn: nil where a document knows no gate.
+func renderer(path string, text []byte, failOn *float64) (reportKind, render, []string, error) {
 	var head struct {
 		Schema string `json:"schema"`
 	}
 	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json, prlx stragglers --json or prlx validate --json prints"
 	none := reportKind{}
 	if err := json.Unmarshal(text, &head); err != nil {
-		return none, nil, fault.Formatf(path, jsonOffset(err), "is not JSON: %v", err).WithHint(hint)
+		return none, nil, nil, fault.Formatf(path, jsonOffset(err), "is not JSON: %v", err).WithHint(hint)
 	}
 	switch head.Schema {
 	case "prlx.diff/1":
@@ -114,34 +119,34 @@ func renderer(path string, text []byte, failOn *float64) (reportKind, render, er
 		err := decodeDocument(path, text, doc)
 		return comparisonReports, func(format string, w io.Writer, opt kernelreport.Options) error {
 			return kernelreport.Write(format, w, doc, opt)
-		}, err
+		}, nil, err
 	case "prlx.session-diff/1":
 		doc := new(session.Document)
 		err := decodeDocument(path, text, doc)
 		return comparisonReports, func(format string, w io.Writer, opt kernelreport.Options) error {
 			return kernelreport.WriteSession(format, w, doc, opt)
-		}, err
+		}, nil, err
 	case cycledoc.Schema:
 		doc := new(cycledoc.Document)
 		err := decodeDocument(path, text, doc)
-		return cycleReports, renderCycles(doc), err
+		return cycleReports, renderCycles(doc), nil, err
 	case cycledoc.CompareSchema:
 		doc := new(cycledoc.CompareDocument)
 		err := decodeDocument(path, text, doc)
-		return cycleCompareReports, renderCycleComparison(doc), err
+		return cycleCompareReports, renderCycleComparison(doc), nil, err
 	case straggler.Schema:
 		doc := new(straggler.Document)
 		err := decodeDocument(path, text, doc)
-		return stragglerReports, renderStragglers(doc, failOn), err
+		return stragglerReports, renderStragglers(doc, stragglerreport.Options{MostPercent: failOn}), stragglersOver(doc, failOn), err
 	case combine.ValidateSchema:
 		doc := new(combine.ValidateDocument)
 		err := decodeDocument(path, text, doc)
-		return verdictReports, func(_ string, w io.Writer, _ kernelreport.Options) error { return report.Validate(w, doc) }, err
+		return verdictReports, func(_ string, w io.Writer, _ kernelreport.Options) error { return report.Validate(w, doc) }, nil, err
 	}
 	if head.Schema == "" {
-		return none, nil, fault.Formatf(path, fault.Unknown, "is JSON, but not a document of prlx: it states no schema").WithHint(hint)
+		return none, nil, nil, fault.Formatf(path, fault.Unknown, "is JSON, but not a document of prlx: it states no schema").WithHint(hint)
 	}
-	return none, nil, fault.Formatf(path, fault.Unknown, "has the schema %q, of which prlx report makes no reports", head.Schema).WithHint(hint)
+	return none, nil, nil, fault.Formatf(path, fault.Unknown, "has the schema %q, of which prlx report makes no reports", head.Schema).WithHint(hint)
 }
 
 // decodeDocument reads a document of ours; fields of later versions are passed over.

@@ -95,7 +95,7 @@ func runCombine(j *job.Job, r combine.Request, strict bool) (*combineReply, erro
 
 // writeReport writes the HTML summary.
 func writeReport(j *job.Job, page *file.Output, doc *combine.Document, e *combine.Evidence) error {
-	in := report.CombineReport{Doc: doc}
+	in := report.CombineReport{Doc: doc, Late: e.Late}
 	if rel, err := filepath.Rel(filepath.Dir(page.Path()), e.Output); err == nil {
 		in.Output = rel
 	}

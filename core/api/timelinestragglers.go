@@ -1,13 +1,18 @@
 package api
 
 import (
+	"fmt"
 	"io"
+	"math"
+	"strconv"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
 	"github.com/prlx-go/prlx/core/report/stragglerreport"
 	"github.com/prlx-go/prlx/core/timeline/combine"
+	"github.com/prlx-go/prlx/core/timeline/cycle"
+	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -27,12 +32,23 @@ type stragglersReply struct {
 	writtenReports
 }
 
-var stragglerReports = reportKind{stragglerreport.Formats, stragglerreport.FormatOf, neverBinary, ".html, .md, .csv, .xml or .json"}
+var stragglerReports = reportKind{stragglerreport.Formats, stragglerreport.FormatOf, neverBinary, ".html, .md, .csv, .xml, .trace.json or .json"}
 
-func renderStragglers(d *straggler.Document, failOn *float64) render {
+func renderStragglers(d *straggler.Document, opt stragglerreport.Options) render {
 	return func(format string, w io.Writer, _ kernelreport.Options) error {
-		return stragglerreport.Write(format, w, d, stragglerreport.Options{MostPercent: failOn})
+		return stragglerreport.Write(format, w, d, opt)
 	}
+}
+
+// stragglersOver names the ranks that met the gate; it is never nil.
+func stragglersOver(d *straggler.Document, failOn *float64) []string {
+	over := []string{}
+	for i := range d.Ranks {
+		if r := &d.Ranks[i]; (stragglerreport.Options{MostPercent: failOn}).Exceeds(r) {
+			over = append(over, r.ID)
+		}
+	}
+	return over
 }
 
 // checkGate refuses a part of the time below zero.
@@ -41,6 +57,55 @@ func checkGate(percent *float64) error {
 		return fault.Usagef("fail_on is %v, expected 0 or more percent", *percent)
 	}
 	return nil
+}
+
+// stepsOf finds the steps in the kernels of one trace, as the search for cycles does: those of the device that has most. They are called by their marks, which
+// name each one, else by their number.
+func stepsOf(j *job.Job, path string, salvage bool) ([]combine.RankStep, error) {
+	t, err := cycle.Read(j, []string{path}, cycle.ReadOptions{Salvage: salvage})
+	if err != nil {
+		return nil, err
+	}
+	found, err := cycle.Find(j, t, cycle.Options{})
+	if err != nil {
+		return nil, err
+	}
+	zero := int64(math.MaxInt64) // from which the steps of documents count
+	for i := range t.Sequences {
+		if s := &t.Sequences[i]; s.Len() > 0 {
+			zero = min(zero, s.StartNS[0])
+		}
+	}
+	type seat struct {
+		rank   int
+		device string
+	}
+	steps, marks, seats := map[seat][]combine.RankStep{}, map[seat]map[string]bool{}, []seat{}
+	found.EachStep(func(s cycledoc.Step) {
+		at := seat{s.Rank, s.Device}
+		if marks[at] == nil {
+			marks[at], seats = map[string]bool{}, append(seats, at)
+		}
+		name := s.Mark
+		if name == "" || marks[at][name] {
+			name = strconv.FormatInt(s.Number+1, 10)
+		}
+		marks[at][name] = true
+		steps[at] = append(steps[at], combine.RankStep{Rank: s.Rank, Name: name, FromNS: zero + s.StartNS})
+	})
+	best := map[int]seat{}
+	for _, at := range seats {
+		if had, ok := best[at.rank]; !ok || len(steps[at]) > len(steps[had]) {
+			best[at.rank] = at
+		}
+	}
+	var out []combine.RankStep
+	for _, at := range seats {
+		if best[at.rank] == at {
+			out = append(out, steps[at]...)
+		}
+	}
+	return out, nil
 }
 
 // findStragglers says who was late at the collectives of several traces, and what it cost.
@@ -66,11 +131,17 @@ func findStragglers(j *job.Job, r *stragglersRequest) (*stragglersReply, error) 
 		return nil, err
 	}
 	r.Notes = found.Notes
-	doc, err := combine.Stragglers(j, r.StragglersRequest)
+	if out.writes("chrome") {
+		r.Tracks = new(straggler.Tracks)
+	}
+	doc, err := combine.Stragglers(j, r.StragglersRequest, func(path string) ([]combine.RankStep, error) { return stepsOf(j, path, r.Salvage) })
 	if err != nil {
 		return nil, err
 	}
-	if err := out.write(renderStragglers(doc, r.FailOn)); err != nil {
+	if r.Tracks != nil && r.Tracks.LeftOut > 0 {
+		doc.Notes = append(doc.Notes, fmt.Sprintf("the tracks are of the %d ranks that cost most: %d more would be too many", len(r.Tracks.Ranks), r.Tracks.LeftOut))
+	}
+	if err := out.write(renderStragglers(doc, stragglerreport.Options{MostPercent: r.FailOn, Tracks: r.Tracks})); err != nil {
 		return nil, err
 	}
 	return &stragglersReply{Document: doc, writtenReports: out.reply()}, nil

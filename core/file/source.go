@@ -180,7 +180,7 @@ func decompressor(compression string, r io.Reader) (io.ReadCloser, error) {
 
 func corrupt(path, compression string, err error) *fault.Error {
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
-		return fault.Formatf(path, fault.Unknown, "the %s stream is cut short", compression).Wrap(err).WithHint("copy the file again")
+		return fault.Formatf(path, fault.Unknown, "the %s stream is cut short", compression).Wrap(err).WithHint("copy the file again; what is whole of a trace can be read: --salvage")
 	}
 	return fault.Formatf(path, fault.Unknown, "the %s stream is corrupt: %v", compression, err).Wrap(err).WithHint("copy the file again")
 }

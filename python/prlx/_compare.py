@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import time
 import warnings
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from ._kernel_trace import KernelTrace
     from ._progress import Progress
     from ._request import Path as AnyPath
+    from ._rerun import Recorder
     from ._session import Session
 
 Recordings: TypeAlias = "AnyPath | KernelTrace | Session | Iterable[AnyPath | KernelTrace]"
@@ -56,6 +58,7 @@ def diff_traces(
     strict_order: bool = False,
     floats: bool = False,
     explain: bool = False,
+    on_inconclusive: Recorder | None = None,
     accepted: AnyPath | None = None,
     max_divergences: int | Mapping[str, int] = 0,
     require: str | Iterable[str] | None = None,
@@ -99,6 +102,10 @@ def diff_traces(
         Show operands and values of unknown type as floats.
     explain
         Say why, too.
+    on_inconclusive
+        Called where the recordings do not settle whether and why the runs differ, as ``on_inconclusive(side, out, options)``:
+        it runs side ``"a"`` or ``"b"`` again and records it to the path ``out`` with the options of ``record`` given;
+        ``seed`` among them is that of ``enable``. Implies ``explain``; what comes back compares the new recordings.
     accepted
         A file of accepted differences.
     max_divergences
@@ -184,6 +191,10 @@ def diff_traces(
         workers=workers,
         memory_limit=memory_limit,
     )
+    if on_inconclusive is not None:
+        from ._rerun import run_again
+
+        return run_again(asked, on_inconclusive, functools.partial(run, progress=progress))
     return run(asked, progress=progress)
 
 
@@ -386,13 +397,15 @@ def today() -> str:
     return time.strftime("%Y-%m-%d")
 
 
-def run(asked: Mapping[str, Any], *, progress: Progress = "auto") -> Diff:
+def run(asked: Mapping[str, Any], *, tables: bool = False, progress: Progress = "auto") -> Diff:
     """Run a request of the operation ``diff``, or of ``session_diff`` where A and B are sessions.
 
     Parameters
     ----------
     asked
         The request, with absolute paths. Documents name the files as seen from the current directory.
+    tables
+        Read the tables at once, for the recordings may be gone later; of sessions they are read when first asked for.
     progress
         As for ``diff_traces``.
     """
@@ -404,5 +417,6 @@ def run(asked: Mapping[str, Any], *, progress: Progress = "auto") -> Diff:
     named += [asked["accepted"]] if asked.get("accepted") else []
     names = {path: _request.seen_from(path, here) for path in named}
     asked = {**asked, "names": names, "root": here}
-    compare = run_sessions if are_sessions(asked) else run_files
-    return compare(asked, progress=progress)
+    if are_sessions(asked):
+        return run_sessions(asked, progress=progress)
+    return run_files(asked, tables=tables, progress=progress)

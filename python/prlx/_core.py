@@ -116,14 +116,14 @@ class Job:
             raise InternalError("the result of this job was already collected")
         return self._number
 
-    def wait(self, seconds: float, *, poll_ms: int = _POLL_MS) -> bool:
-        """Wait for the end of the job, at most so long; whether it has ended. Ctrl-C is served every ``poll_ms``."""
+    def wait(self, seconds: float) -> bool:
+        """Wait for the end of the job, at most so long; whether it has ended."""
         end = time.monotonic() + seconds
         while True:
             left = max(0, round((end - time.monotonic()) * 1000))
-            if _extension.go.pybind_Wait(self._id(), min(left, poll_ms)):
+            if _extension.go.pybind_Wait(self._id(), min(left, _POLL_MS)):
                 return True
-            if left <= poll_ms:
+            if left <= _POLL_MS:
                 return False
 
     def progress(self) -> tuple[str, int, int]:

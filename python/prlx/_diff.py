@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from . import _core, _request
-from ._diff_outputs import outputs
+from ._diff_outputs import findings, first_output, outputs
+from ._diff_source import source
 from ._diff_text import render
 from ._errors import IncompatibleTracesError, in_python, said
 from ._lines import Look, lane_text, place, short
@@ -108,11 +109,14 @@ class Explanation(Brief):
     Attributes
     ----------
     cause
-        ``race``, ``precision``, ``loop-bound``, ``index-or-mask``, ``stale-data`` or ``unknown``.
+        ``race``, ``precision``, ``loop-bound``, ``index-or-mask``, ``stale-data``, ``formula``, ``operation`` or ``unknown``.
     confidence
         ``strong``, ``likely`` or ``weak``.
     summary
         One sentence.
+    statement
+        The statement to look at: ``source_location``, ``side`` (``A`` or ``B``), ``text``, ``why`` and ``way``, the lines
+        through which what differs depends on it. None where the recordings do not hold the code of their kernel.
     chain
         The evidence, from the divergence back to where it can come from: one mapping a step.
     missing
@@ -124,6 +128,7 @@ class Explanation(Brief):
     cause: str
     confidence: str
     summary: str
+    statement: Mapping[str, Any] | None
     chain: tuple[Mapping[str, Any], ...]
     missing: tuple[str, ...]
     document: Mapping[str, Any]
@@ -135,6 +140,7 @@ class Explanation(Brief):
             cause=document["class"],
             confidence=document["confidence"],
             summary=document["summary"],
+            statement=document.get("statement"),
             chain=tuple(document.get("chain") or ()),
             missing=said(document.get("missing")),
             document=document,
@@ -344,7 +350,7 @@ class Diff(Comparison):
         >>> diff.explain().cause
         'loop-bound'
         """
-        if self.document.get("first") is None or self.status == "same-results":
+        if self.status not in ("diverged", "inconclusive") or not (self.document.get("first") or self.outputs):
             return None
         found = self.document.get("explanation")
         if found is None:
@@ -380,7 +386,7 @@ class Diff(Comparison):
             )
             for cluster in self.document["clusters"][:10]
         ]
-        notes = [*_said_of_outputs(self.document), *self.losses[0].notes, *self.losses[1].notes, *self.warnings]
+        notes = [*_said(self.document), *self.losses[0].notes, *self.losses[1].notes, *self.warnings]
         headings = ("warps", "which", "first kind", "at", "event", "divergences each", "")
         return Card(f"Diff: {self.document['status']}", self.verdict, headings, rows, notes)
 
@@ -400,9 +406,25 @@ class Diff(Comparison):
         return f"<Diff: {found} in {plural(self.warps_diverged, 'warp')}, first: {self.first}>"
 
 
-def _said_of_outputs(document: Mapping[str, Any]) -> Iterator[str]:
-    """What differs among outputs and findings, for a card."""
-    yield from (line.strip() for line in outputs(document, Look(width=200)) if line.strip())
+def _said(document: Mapping[str, Any]) -> Iterator[str]:
+    """What a card says besides its clusters: the first place with its source and lanes, why, what was edited and written."""
+    look = Look(width=200)
+    first = document.get("first")
+    if first:
+        yield f"first: {first['kind']} at {place(first)}"
+        yield from (
+            line.strip(" >") for line in source(first, document, look) if line.startswith("  >") or line[2:3] in "AB"
+        )
+        if first.get("lanes"):
+            yield f"lanes that differ: {lane_text(first['lanes'])}"
+    why = document.get("explanation")
+    if why:
+        yield f"why: {why['class']} ({why['confidence']}): {why['summary']}"
+    edited = document.get("edits") or {}
+    if edited.get("functions") or edited.get("constants"):
+        yield f"source: {edited['text']}"
+    for lines in (findings(document, look), first_output(document, look), outputs(document, look)):
+        yield from (line.strip() for line in lines if line.strip())
 
 
 def run_files(request: Mapping[str, Any], *, tables: bool = False, progress: Progress = "auto") -> Diff:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ._diff_source import source
 from ._errors import in_python
 from ._lines import Look, clean, grid, place, short, wrapped
 from ._units import format_count, plural
@@ -18,21 +19,21 @@ def coverage(document: Mapping[str, Any]) -> str:
 
 
 def outputs(document: Mapping[str, Any], look: Look) -> Iterator[str]:
-    """The lines about what the kernel wrote, and about what the checks of the simulator found."""
+    """The lines about what the kernel wrote: the arrays and the statements that differ."""
     found = document.get("outputs") or {}
-    first = found.get("first")
-    if first:
-        yield ""
-        yield from _first(first, look)
     yield from _arrays(found.get("arrays") or (), look)
     yield from _stores(found.get("stores") or (), look)
     if found.get("more"):
         more = found["more"] if look.flags else in_python(found["more"])
         yield from wrapped("  more: ", clean(more), look)
-    yield from _findings(document.get("findings") or (), look)
 
 
-def _first(first: Mapping[str, Any], look: Look) -> Iterator[str]:
+def first_output(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """The lines about the first output that differs: which element, who wrote it where."""
+    first = (document.get("outputs") or {}).get("first")
+    if not first:
+        return
+    yield ""
     at = clean(first.get("array") or "")
     if first.get("element") is not None:
         at += f"[{first['element']}]"
@@ -51,7 +52,9 @@ def _first(first: Mapping[str, Any], look: Look) -> Iterator[str]:
     if store:
         warps = f"warp {store['warp']:,} first" if store.get("warp") is not None else ""
         more = f", {plural(store['warps'], 'warp')} in all" if store["warps"] > 1 else ""
-        yield f"  {_verb(store)} at {_at(store)}" + (f": {warps}{more}" if warps else "")
+        in_b = f", in B {short(store['source_location_b'], '')}" if store.get("source_location_b") else ""
+        yield f"  {_verb(store)} at {_at(store)}{in_b}" + (f": {warps}{more}" if warps else "")
+        yield from source(store, document, look)
 
 
 def _value(first: Mapping[str, Any], side: str) -> str:
@@ -116,12 +119,14 @@ def _stores(stores: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
         yield from grid(headings, rows, look, indent=2, right=(3, 4, 5))
 
 
-def _findings(findings: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
-    if not findings:
+def findings(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """The lines about what the checks of the simulator found in one run only, or more often."""
+    found = document.get("findings") or ()
+    if not found:
         return
     yield ""
-    yield look.style("findings", "bold") + f" ({plural(len(findings), 'finding')} of the simulator differ)"
-    for row in findings if look.detail else findings[:_SHOWN]:
+    yield look.style("findings", "bold") + f" ({plural(len(found), 'finding')} of the simulator differ)"
+    for row in found if look.detail else found[:_SHOWN]:
         sides = [f"{row[f'count_{side}']:,} in {side.upper()}" for side in "ab" if row[f"count_{side}"]]
         where = f" at {short(row.get('source_location'), '')}" if row.get("source_location") else ""
         noise = " (noise)" if row["noise"] else ""

@@ -8,21 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ._diff_outputs import outputs
+from ._diff_outputs import findings, first_output, outputs
+from ._diff_source import edits, source
 from ._errors import in_python, said
-from ._lines import Look, clean, grid, lane_text, location, mask, place, short, wrapped
+from ._lines import Look, clean, grid, lane_text, mask, place, short, wrapped
 from ._units import format_count, plural
 
 _TONES = {"good": "green", "limited": "yellow", "bad": "red"}
 _LANES_SHOWN = 8
 _OPEN_SHOWN = 5
-_EACH_SIDE = 2  # source lines before and after the one that is marked
 
 
 def render(document: Mapping[str, Any], look: Look | None = None) -> Iterator[str]:
     """The lines of a document ``prlx.diff/1``."""
     look = look or Look()
     yield from verdict(document, look)
+    yield from _statement(document, look)
     yield from _sides(document, look)
     yield from details(document, look)
 
@@ -33,7 +34,13 @@ def details(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     if first:
         yield ""
         yield from divergence(first, document, look, heading="first divergence")
+    yield from findings(document, look)
+    if not first:
+        yield from first_output(document, look)
+    yield from edits(document, look)
     yield from _clusters(document, look)
+    if first:
+        yield from first_output(document, look)
     yield from outputs(document, look)
     if look.detail:
         yield from _sites(document, look)
@@ -49,26 +56,43 @@ def verdict(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     yield from wrapped(f"{word}: ", clean(text), look, head=look.style(f"{word}:", colour, "bold") + " ")
 
 
+def _statement(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """The statement to look at, where the explanation knows it."""
+    statement = (document.get("explanation") or {}).get("statement")
+    if not statement:
+        return
+    where = f"{short(statement['source_location'], '')} in {statement['side']}"
+    head = f"  look at {where}: "
+    yield from wrapped(head, clean(statement["why"]), look, head=f"  look at {look.style(where, 'bold')}: ")
+    for text in statement.get("text") or ():
+        yield f"    {look.style(clean(text), 'bold')}"
+    if statement["way"]:
+        yield from wrapped("    from there through ", clean(", ".join(statement["way"])), look)
+
+
 def _sides(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     a, b = document["a"], document["b"]
     paths = [clean(a["path"]), clean(b["path"])]
     width = min(max(map(len, paths)), max(20, look.width - 50))
     for letter, side, path in zip("AB", (a, b), paths, strict=True):
         events = document[f"total_events_{letter.lower()}"]
-        about = f"{clean(side['kernel'])}, {plural(side['warps'], 'warp')}, {plural(events, 'event')}"
+        kernel = clean(side.get("kernel_name") or side["kernel"])
+        about = f"{kernel}, {plural(side['warps'], 'warp')}, {plural(events, 'event')}"
         shown = path if len(path) <= width else "..." + path[3 - width :]
         yield f"  {look.style(letter, 'bold')}  {shown.ljust(width)}  {look.style(about, 'dim')}"
 
 
 def divergence(d: Mapping[str, Any], document: Mapping[str, Any], look: Look, *, heading: str) -> Iterator[str]:
     """The lines of one divergence: where, what, the source, the lanes."""
-    yield look.style(f"{heading}:", "bold") + f" {look.style(d['kind'], 'red', 'bold')} at {place(d, look)}"
+    in_b = short(d["source_location_b"], "") if d.get("source_location_b") and not d.get("site_b") else ""
+    at = place(d, look) + (f", in B {in_b}" if in_b else "")
+    yield look.style(f"{heading}:", "bold") + f" {look.style(d['kind'], 'red', 'bold')} at {at}"
     yield from (f"  {line}" for line in _where(d, document))
     yield from (f"  {line}" for line in _what(d))
-    source = list(_source(d, document, look))
-    if source:
+    lines = list(source(d, document, look))
+    if lines:
         yield ""
-        yield from source
+        yield from lines
     lanes = list(_lanes(d, document, look))
     if lanes:
         yield ""
@@ -132,25 +156,6 @@ def _value(d: Mapping[str, Any], side: str) -> str:
 
 def _lanes_named(lanes: int) -> str:
     return f"{'lane' if lanes.bit_count() == 1 else 'lanes'} {lane_text(lanes)}"
-
-
-def _source(d: Mapping[str, Any], document: Mapping[str, Any], look: Look) -> Iterator[str]:
-    file, _, line_text, _ = location(d.get("source_location"))
-    if not line_text.isdecimal() or int(line_text) == 0:
-        return
-    line = int(line_text)
-    for source in document.get("sources") or ():
-        lines, begin = source["lines"], source["first_line"]
-        if source["file"] != file or not begin <= line < begin + len(lines):
-            continue
-        if source.get("stale"):
-            yield look.style("  (this file is newer than the recording: lines may have moved)", "yellow")
-        for number in range(max(begin, line - _EACH_SIDE), min(begin + len(lines), line + _EACH_SIDE + 1)):
-            text = clean(lines[number - begin].expandtabs(4).rstrip())[: max(20, look.width - 12)]
-            marked = number == line
-            row = f"  {'>' if marked else ' '} {number:>5} | {text}".rstrip()
-            yield look.style(row, "bold") if marked else look.style(row, "dim")
-        return
 
 
 def _lanes(d: Mapping[str, Any], document: Mapping[str, Any], look: Look) -> Iterator[str]:
@@ -259,10 +264,11 @@ def _clusters(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     yield ""
     some = f", {sum(map(len, shown))} shown" if sum(map(len, shown)) < total else ""
     warps = document["warps_diverged"]
+    lines = "; lines of A" if document.get("builds") or (document.get("edits") or {}).get("functions") else ""
     yield look.style("clusters", "bold") + (
-        f" ({plural(warps, 'warp')} that differ in {plural(total, 'way')}{some})"
+        f" ({plural(warps, 'warp')} that differ in {plural(total, 'way')}{some}{lines})"
         if warps != 1
-        else f" ({plural(total, 'way')} to differ{some})"
+        else f" ({plural(total, 'way')} to differ{some}{lines})"
     )
     headings = ("#", "warps", "which", "ways", "first kind", "first at", "event", "each", "")
     yield from grid(headings, rows, look, indent=2, right=(0, 1, 3, 6, 7))

@@ -104,6 +104,7 @@ def place(d: Mapping[str, Any], look: Look | None = None) -> str:
         return f"site {clean(d['site_id'])}"
     at = f"{file}:{line}" + (f":{column}" if column not in ("", "0") else "") if file else ""
     bold = look.style(clean(at), "bold") if look and at else clean(at)
+    function = d.get("function") or function
     inside = f"in {clean(function)}" if function else ""
     library = f"(through {short(d['inside'][0], '')})" if d.get("inside") else ""
     return " ".join(part for part in (bold, inside, library) if part)

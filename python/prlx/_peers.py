@@ -6,6 +6,7 @@ A host measures once: the first of its processes does, on behalf of all of them.
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 from pathlib import Path
 
@@ -14,7 +15,10 @@ from ._clocks import Probes
 
 
 def host_clock() -> str:
-    """What identifies the clock of this host: all processes between two starts of its kernel share it."""
+    """What identifies the clock of this host: all processes between two starts of its kernel share it.
+
+    Virtual machines that were restored from one snapshot have it in common, and do not share a clock: see ``introduction``.
+    """
     with contextlib.suppress(OSError):
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     return socket.gethostname()
@@ -24,6 +28,9 @@ def introduction(host: str, port: int) -> str:
     """What a process tells the others: its host's clock, and an address of it that they reach, with a port that nobody has.
 
     ``host`` and ``port`` are where all processes have met: the system picks the address by which it would go there.
+    Processes are of one host if kernel, host name and that address are the same. Containers with addresses of their own
+    are thus taken for hosts: their clocks are measured, though they share one. The other way round, virtual machines that
+    were restored from one snapshot would be taken for one host, and what is measured of one would stand for all.
     """
     family = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0][0]
     with socket.socket(family, socket.SOCK_DGRAM) as way:
@@ -32,7 +39,8 @@ def introduction(host: str, port: int) -> str:
     with socket.socket(family, socket.SOCK_DGRAM) as free:
         free.bind((mine, 0))
         number = free.getsockname()[1]
-    return f"{host_clock()} [{mine}]:{number}" if ":" in mine else f"{host_clock()} {mine}:{number}"
+    name = re.sub(r"\s", "", socket.gethostname())
+    return f"{host_clock()}/{name}/{mine} " + (f"[{mine}]:{number}" if ":" in mine else f"{mine}:{number}")
 
 
 def probes(told: list[str], process: int, key: str, output: Path) -> Probes | None:

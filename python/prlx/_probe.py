@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +17,9 @@ from ._units import format_count, format_ns, parse_duration, plural
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
-_POLL_MS = 250  # a prober runs for hours beside a job: it looks for a Ctrl-C less often than commands that end soon
+_NAP_S = (
+    1.0  # a prober runs for hours beside a job, which the core should not be woken up for: Ctrl-C ends a nap at once
+)
 
 # What the core looks at: the key of the job, and what programs that start jobs say of their hosts.
 VARIABLES = (
@@ -227,12 +231,17 @@ def run(
     """
     with _core.start("probe", asked) as job:
         told = ""
+        end = time.monotonic() + asked["duration"] / 1e9 if asked.get("duration") else math.inf
         try:
-            while not job.wait(_POLL_MS / 1000, poll_ms=_POLL_MS):
+            rest = 0.0
+            while not job.wait(0 if rest > 0 else 0.05):
                 stage = job.progress()[0]
                 if began is not None and stage not in ("", told):
                     began(stage)
                     told = stage
+                rest = min(_NAP_S, end - time.monotonic()) if stage == "probing" else 0.0
+                if rest > 0:
+                    time.sleep(rest)
         except KeyboardInterrupt:
             if not until_interrupted:
                 raise

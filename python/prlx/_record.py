@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _former
+from . import _config, _former
 from ._errors import UsageError
 from ._result import Card, clipped
 from ._simulation import Finding, Options, Simulation, execute, report, with_changes
-from ._target import Filter, Mode, Target
+from ._target import Filter, Mode, Target, recorded_again
 from ._units import format_count, parse_size, plural
 
 if TYPE_CHECKING:
@@ -287,6 +287,7 @@ def enable(
     barriers: bool = False,
     events_per_warp: int | None = None,
     outputs: int | str | None = None,
+    sources: bool | None = None,
     max_findings: int = 1000,
     max_instructions: int | None = None,
     memory: Iterable[Any] = (),
@@ -308,7 +309,7 @@ def enable(
         Record every launch: a directory for a session, or a name that ends in ``.prlx`` for a single launch.
     filter
         Which kernels are recorded.
-    mode, stores, atomics, loads, barriers, events_per_warp, outputs, overwrite
+    mode, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
         What is recorded, as for ``record``.
     map_cuda
         Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` then does nothing.
@@ -377,7 +378,7 @@ def enable(
         return _host
     target = None
     if output is not None:
-        extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs)
+        extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
         target = Target(output, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=False)
     recording = Recording(target)
     simulator = _open(options, recording, map_cuda=map_cuda)
@@ -398,6 +399,9 @@ def _open(options: Options, recording: Recording, *, map_cuda: bool = False) -> 
     triton.check()
     for sentence in _former.ignored(os.environ):
         warnings.warn(sentence, stacklevel=3)
+    seed = recorded_again(os.environ).get("seed")
+    if seed is not None:
+        options = with_changes(options, {"seed": seed})
     simulator = _Simulator(options, recording)
     simulator.open(map_cuda=map_cuda)
     _active = simulator
@@ -425,6 +429,7 @@ def _extras(
     barriers: bool,
     events_per_warp: int | None,
     outputs: int | str | None,
+    sources: bool | None,
 ) -> dict[str, Any]:
     if events_per_warp is not None and (not isinstance(events_per_warp, int) or not 0 < events_per_warp < 1 << 32):
         raise UsageError(f"events_per_warp: expected a whole number above 0, got {events_per_warp!r}")
@@ -436,6 +441,7 @@ def _extras(
         "barriers": barriers,
         "events_per_warp": events_per_warp,
         "outputs": _size("outputs", outputs),
+        "sources": _config.load().get("simulate.sources").value if sources is None else sources,
     }
 
 
@@ -493,6 +499,7 @@ def record(
     barriers: bool = False,
     events_per_warp: int | None = None,
     outputs: int | str | None = None,
+    sources: bool | None = None,
     overwrite: bool = False,
 ) -> Iterator[Recording]:
     """Record the launches of a ``with`` block, by watching the clean kernels on the simulator.
@@ -518,6 +525,10 @@ def record(
     outputs
         Keep the contents of what each launch wrote, too, up to so many bytes (``"64MB"``), with the thread that wrote each
         element last. Of arrays that do not fit the front is kept. Default: digests only.
+    sources
+        Hold the text of the kernel and of the functions of yours that it calls, and its PTX, so that reports show the lines
+        that ran, also when the file was edited since, and explanations follow the code. Default: the setting
+        ``simulate.sources``, which is true.
     overwrite
         Replace what is there: the file, or the recordings in the directory.
 
@@ -538,7 +549,7 @@ def record(
     >>> prlx.diff_traces("slip0.prlx", "slip-1.prlx").status
     'diverged'
     """
-    extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs)
+    extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
     with _recorded(path, mode, filter, overwrite, extras, directory=False) as recording:
         yield recording
 
@@ -550,6 +561,7 @@ def session(
     mode: Mode = "control-flow",
     filter: Filter = None,
     outputs: int | str | None = None,
+    sources: bool | None = None,
     overwrite: bool = False,
 ) -> Iterator[Recording]:
     """Record the launches of a ``with`` block as a session, whatever the directory is called; see ``record``.
@@ -565,7 +577,7 @@ def session(
     >>> prlx.open("runs")
     <Session ...: 1 launch of 1 kernel>
     """
-    extras = _extras(False, False, False, False, None, outputs)
+    extras = _extras(False, False, False, False, None, outputs, sources)
     with _recorded(path, mode, filter, overwrite, extras, directory=True) as recording:
         yield recording
 

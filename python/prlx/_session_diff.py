@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._diff import Diff, Divergence, Explanation, run_files
 from ._diff_text import details, verdict
-from ._errors import TraceFormatError, UsageError
-from ._lines import Look, clean, grid, short, times
+from ._errors import TraceFormatError, UsageError, in_python
+from ._lines import Look, clean, grid, short, times, wrapped
 from ._result import Card, clipped
 from ._units import format_count, plural
 
@@ -207,7 +207,7 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         (
             str(row["launch"]),
             "" if row["launch"] == row["launch_b"] else str(row["launch_b"]),
-            clean(row["kernel"]),
+            clean(row.get("kernel_name") or row["kernel"]),
             format_count(row["warps_diverged"]) if row["divergences"] else "",
             format_count(row["divergences"]) if row["divergences"] else "",
             row["first"]["kind"] if row.get("first") else "",
@@ -224,6 +224,10 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         yield look.style("launches", "bold") + f" ({format_count(len(differ))} of {format_count(total)} {verb}{some})"
         headings = ("launch", "in B", "kernel", "warps", "divergences", "first kind", "at", "")
         yield from grid(headings, rows, look, indent=2, right=(0, 1, 3, 4))
+        for row in differ[: look.clusters]:
+            if row.get("verdict"):
+                said = row["verdict"].partition("; compared:")[0]
+                yield from wrapped(f"  {row['launch']}  ", clean(said if look.flags else in_python(said)), look)
 
 
 def _sequence(document: Mapping[str, Any], look: Look) -> Iterator[str]:

@@ -465,10 +465,18 @@ def execute(
         "max_instructions": options.max_instructions,
         "workers": options.workers,
         "memory_limit": options.memory_limit,
-        "record": None if record is None else dict(record),
+        "record": None if record is None else _with_texts(record, launch),
     }
     with shown(options.progress, unit="count") as watch, _refusals():
         return Simulation(_core.run("simulate_launch", request, progress=watch))
+
+
+def _with_texts(record: Mapping[str, Any], launch: Launch) -> dict[str, Any]:
+    """What to record, with the text of the kernel where that is wanted and known."""
+    asked = dict(record)
+    if asked.pop("sources") and launch.texts is not None:
+        asked["texts"] = launch.texts()
+    return asked
 
 
 def _index(pieces: Sequence[Storage], parameter: Parameter) -> int:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _GATE = re.compile(r"rank-loss\s*>\s*(\d+(?:\.\d+)?)\s*%")
 FORMATS = {".html": "html", ".md": "markdown", ".csv": "csv", ".xml": "junit", ".junit": "junit"}
 """The reports that are made of a document, by the ending of their name."""
+_OVERLAY = ".trace.json"
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,34 +33,41 @@ class RankCost(Brief):
 
     Attributes
     ----------
-    id, host
-        Which rank.
+    id, host, device
+        Which rank; its device such as ``GPU 3``, empty where the trace does not say it.
     blamed
         It cost more than chance explains.
     cost_ns
         By how much later than the others it entered operations that nobody else was waited for, as far as it took longer than
         usual itself; ns.
     gain_ns
-        By how much shorter the job would be, were this rank as fast as the median; ns.
+        By how much earlier operations would have begun that waited for it, were it as fast as usual; ns.
+    replay_gain_ns
+        By how much shorter the job would have been, were this rank as fast as the median: the job replayed; ns. ``None`` for
+        ranks that cost little.
     share
         The part of the time that the cost is.
     steps
         In how many steps it was the most expensive rank.
-    operations, last
-        How many it executed, and of these in how many it certainly entered last.
+    operations, last, late
+        How many it executed, and of these in how many it certainly entered last, or later than the middle one of the others and
+        by more than anybody else.
     cause
         What took longer than usual, most of all; empty where that is not known.
     """
 
     id: str
     host: str
+    device: str
     blamed: bool
     cost_ns: int
     gain_ns: int
+    replay_gain_ns: int | None
     share: float
     steps: int
     operations: int
     last: int
+    late: int
     cause: str
     document: Mapping[str, Any]
 
@@ -98,10 +106,30 @@ class Stragglers(Result):
         return int(self.document["operations"]["told"])
 
     @property
+    def late(self) -> int:
+        """Of these, those in which a rank certainly entered later than the middle one of the others."""
+        return int(self.document["operations"]["late"])
+
+    @property
+    def together(self) -> int:
+        """Of these, those in which nobody can have been late by more than 5 % of the time since the operation before."""
+        return int(self.document["operations"]["together"])
+
+    @property
+    def undecided(self) -> int:
+        """Of these, those of which the bounds of the clocks leave open whether somebody was late."""
+        return int(self.document["operations"]["undecided"])
+
+    @property
+    def bandwidths(self) -> tuple[Mapping[str, Any], ...]:
+        """How fast operations of one kind, size and communicator were, as nccl-tests defines it: as in the document."""
+        return tuple(self.document["bandwidths"])
+
+    @property
     def time(self) -> Mapping[str, int]:
         """The time of all ranks in operations, divided.
 
-        The parts add up: ``transfer_ns``, ``waiting_ns``, ``profiler_start_ns`` and ``undecided_ns``.
+        The parts add up: ``transfer_ns``, ``waiting_ns``, ``late_launch_ns``, ``profiler_start_ns`` and ``undecided_ns``.
         """
         return dict(self.document["time"])
 
@@ -110,9 +138,23 @@ class Stragglers(Result):
         """All ranks: those that are blamed first, then by cost."""
         return tuple(
             RankCost(
-                **{key: row[key] for key in ("id", "host", "blamed", "cost_ns", "gain_ns", "share", "steps")},
+                **{
+                    key: row[key]
+                    for key in (
+                        "id",
+                        "host",
+                        "device",
+                        "blamed",
+                        "cost_ns",
+                        "gain_ns",
+                        "replay_gain_ns",
+                        "share",
+                        "steps",
+                    )
+                },
                 operations=row["operations"],
                 last=row["last"],
+                late=row["late"],
                 cause=row["causes"][0]["name"] if row["causes"] else "",
                 document=row,
             )
@@ -192,6 +234,12 @@ class Stragglers(Result):
         ('late.md', 'late.xml')
         """
         target, most = Path(path), gate(fail_on)
+        if target.name.lower().endswith(_OVERLAY):
+            raise UsageError(
+                "tracks are made of the traces, not of the result",
+                path=str(target),
+                hint="find_stragglers(..., overlay=...) writes them",
+            )
         if target.suffix == ".json":
             return super().save(target, overwrite=overwrite)
         if target.suffix not in FORMATS:
@@ -226,6 +274,8 @@ def find_stragglers(
     skip_unreadable: bool = False,
     salvage: bool = False,
     limit: int | None = None,
+    overlay: AnyPath | None = None,
+    overwrite: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -250,6 +300,11 @@ def find_stragglers(
         As for ``combine_traces``.
     limit
         How many of the most expensive single latenesses the document lists; 20 unless given.
+    overlay
+        A file ``.trace.json`` that is written: tracks of each rank that open in Perfetto beside the trace, with its operations,
+        their parts and what its lateness cost.
+    overwrite
+        Replace that file where it exists.
     workers, memory_limit, progress
         As for ``combine_traces``.
 
@@ -283,10 +338,13 @@ def find_stragglers(
         skip_unreadable=skip_unreadable,
         salvage=salvage,
         limit=limit,
+        outputs=() if overlay is None else ({"format": "chrome", "path": _request.absolute(overlay)},),
+        overwrite=overwrite,
         workers=workers,
         memory_limit=memory_limit,
     )
-    return run(asked, progress=progress)
+    found = run(asked, progress=progress)
+    return Stragglers({key: value for key, value in found.document.items() if key not in ("written", "rendered")})
 
 
 def gate(text: str | None) -> float | None:

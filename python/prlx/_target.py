@@ -5,12 +5,14 @@ from __future__ import annotations
 import fnmatch
 import os
 import re
+import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core, _request
 from ._errors import FileAccessError, UsageError
+from ._units import parse_size
 
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
@@ -23,6 +25,37 @@ Filter: TypeAlias = str | Iterable[str] | None
 """Names of kernels, with ``*`` and ``?``; None is every kernel."""
 
 MODES = ("digest", "control-flow", "values")
+_TEXT = re.compile(r"[0-9a-f]{64}\.zst")  # of a session: docs/formats/session.md
+
+
+_SWITCHES = ("stores", "atomics", "loads", "barriers")
+
+
+def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
+    """What ``PRLX_RECORD`` asks to record instead of what the program does: ``mode=values,stores=true,outputs=64MiB,seed=1``.
+
+    ``prlx diff --rerun`` sets it for the command that it runs.
+    """
+    asked: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in environ.get("PRLX_RECORD", "").split(","))):
+        name, _, value = part.partition("=")
+        if name == "mode" and value in MODES:
+            asked[name] = value
+        elif name in _SWITCHES and value in ("true", "false"):
+            asked[name] = value == "true"
+        elif name == "seed" and value.isdecimal():
+            asked[name] = int(value)
+        elif name == "outputs":
+            try:
+                asked[name] = parse_size(value)
+            except ValueError as error:
+                raise UsageError(f"PRLX_RECORD: {part}: {error}") from None
+        else:
+            raise UsageError(
+                f"PRLX_RECORD: {part!r} is no option of a recording",
+                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,seed=1",
+            )
+    return asked
 
 
 class Target:
@@ -37,7 +70,10 @@ class Target:
         self.is_file = not directory and self.path.suffix == ".prlx"
         self.launches: list[dict[str, Any]] = []
         self._begun: set[int] = set()  # numbers of launches; several may run at once
-        self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras}
+        self._passed: set[str] = set()  # kernels that the filter left out
+        again = recorded_again(os.environ)
+        again.pop("seed", None)
+        self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras, **again}
         self._filter = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
         self._owner = os.getpid()
         self._prepare(overwrite)
@@ -56,7 +92,8 @@ class Target:
                 raise FileAccessError(
                     "is not empty", path=str(self.path), hint="choose another directory, or pass --overwrite"
                 )
-            for old in (*self.path.glob("*.prlx"), self.path / "session.json"):
+            texts = (path for path in self.path.glob("sources/*.zst") if _TEXT.fullmatch(path.name))
+            for old in (*self.path.glob("*.prlx"), *texts, self.path / "session.json"):
                 old.unlink(missing_ok=True)
         self.path.mkdir(parents=True, exist_ok=True)
 
@@ -65,6 +102,7 @@ class Target:
         if os.getpid() != self._owner:
             return None  # a forked child: the files are its parent's
         if self._filter is not None and not any(fnmatch.fnmatchcase(kernel, pattern) for pattern in self._filter):
+            self._passed.add(kernel)
             return None
         number = max(self._begun, default=-1) + 1
         if self.is_file and number:
@@ -76,7 +114,7 @@ class Target:
         self._begun.add(number)
         safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]
         path = self.path if self.is_file else self.path / f"{number:04d}_{safe}.prlx"
-        return number, {**self._request, "path": str(path)}
+        return number, {**self._request, "path": str(path), "texts_beside": not self.is_file}
 
     def end(self, number: int, simulation: Simulation | None) -> None:
         """Note a launch that was recorded; one that could not run is none."""
@@ -90,7 +128,12 @@ class Target:
         self.launches.append({"launch": number, **row, "file": Path(done["file"]).name})
 
     def close(self, *, partial: bool) -> None:
-        """Write the manifest."""
+        """Write the manifest; say so where the filter left nothing."""
+        if self._filter is not None and self._passed and not self.launches and os.getpid() == self._owner:
+            names = ", ".join(sorted(self._passed)[:5])
+            warnings.warn(
+                f"nothing was recorded: no kernel is {' or '.join(self._filter)!r}, launched were {names}", stacklevel=2
+            )
         if not self.is_file and os.getpid() == self._owner:
             launches = sorted(self.launches, key=lambda row: row["launch"])
             request = {"path": str(self.path), "partial": partial, "launches": launches}

@@ -33,6 +33,7 @@ OTHERS = {
     "session": "prlx.open and prlx.diff_traces; test_sessions_take_what_diff_takes looks at its flags",
     "flamegraph": "Diff.save, with an ending of a track",
     "report": "Comparison.save",
+    "nccl": "a library for NCCL, which Python does not load",
     "doctor": "of the installation",
     "version": "prlx.__version__",
     "completion": "of shells",
@@ -48,13 +49,13 @@ ONLY_FLAGS = {
     "the exit code of a command": {"diff strict", "stragglers fail_on"},
     "Result.save takes them": {
         "validate output", "validate overwrite", "diff overwrite", "assert overwrite", "cycles overwrite",
-        "stragglers overwrite",
     },
     "directories are taken for sessions": {"session"},
     "prlx.read_trace(...).events": {"dump_a", "dump_b"},
     "the original's document, which is text": {"diff compat", "continue_after_path"},
     "the original's word for site_map where there is a site_map_b": {"remap_a"},
     "refused, with what to do": {"tui"},
+    "the function on_inconclusive runs it": {"rerun"},
     "files of a shell": {"golden", "update_golden"},
     "the mapping compat": {"compat_parameter"},
     "a loop around solve_offsets": {"watch", "interval", "rounds"},
@@ -66,6 +67,7 @@ ONLY_ARGUMENTS = {
     "objects of a program": {"executor", "memory"},
     "commands show it on a terminal": {"progress"},
     "simulate is the simulator": {"device"},
+    "--rerun runs a command": {"on_inconclusive"},
 }
 
 

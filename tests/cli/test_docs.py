@@ -170,6 +170,8 @@ def prepare(folder, text):
             copy(folder / f"probes_node{number}.jsonl", folder / "probes" / f"probes_node{number}.jsonl")
     if "diff.json" in text and "> diff.json" not in text:
         run("prlx diff good.prlx bad.prlx --json -q > diff.json", 1)
+    if "stragglers.json" in text:
+        run("prlx stragglers node0.xplane.pb node1.xplane.pb --json > stragglers.json", 0)
     if " -o new.prlx" in text:
         (folder / "new.prlx").unlink()
     if "--record good.prlx" in text or "--record bad.prlx" in text:

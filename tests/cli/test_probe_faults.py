@@ -69,6 +69,15 @@ def test_a_kill_costs_the_last_moment(tmp_path, peers):
     truth_is_inside(files(tmp_path))
 
 
+def test_an_interrupt_leaves_all_that_was_measured(tmp_path, peers):
+    running = both(tmp_path, peers)
+    until(lambda: all(len(stamps(file)) >= 100 for file in files(tmp_path)))
+    for document, file in zip(ended(running), files(tmp_path), strict=True):
+        assert document["stamps_lost"] == 0
+        assert document["stamps_written"] == document["counters"]["recorded"] == len(stamps(file))
+        assert document["counters"]["recorded"] >= document["counters"]["answered"] - 1
+
+
 def test_a_full_disk_loses_stamps_and_the_prober_goes_on(tmp_path, peers):
     if not ROOT:
         pytest.skip("1 measurement left out: a small disk needs root")

@@ -109,7 +109,7 @@ def test_every_variable_that_the_project_reads_is_known(root):
         ("tests", "sh"),
     ):
         files += [path for path in (root / folder).rglob(f"*.{ending}") if path.parent != Path(__file__).parent]
-    found = {name for path in files for name in re.findall(r"PRLX_[A-Z_]*[A-Z]", path.read_text())}
+    found = {name for path in files for name in re.findall(r"PRLX_[A-Z0-9_]*[A-Z]", path.read_text())}
     settings = {setting.env for setting in _config.SETTINGS}
     assert found - settings - _config.OTHER_VARIABLES - set(_config._ALIASES) - set(_former.VARIABLES) == set()
 

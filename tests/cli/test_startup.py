@@ -48,6 +48,7 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "flamegraph": ((str(RUNS / "a.prlx"), str(RUNS / "b.prlx"), "-o", "out.json"), "diff"),
     "convert": ((str(RUNS / "a.prlx"), "-o", "out.prlx"), "convert"),
     "report": (("diff.json", "-o", "out.html"), "report"),
+    "nccl": (("plugin", "--path"), "exit code 0"),
     "version": (("--json",), "version"),
     "completion": (("bash",), "exit code 0"),
     "config": ((), "exit code 0"),

@@ -6,10 +6,14 @@ import csv
 import io
 import json
 import xml.etree.ElementTree as ET
+from pathlib import Path
 
 import pytest
 
 import prlx as package
+
+ROOT = Path(__file__).resolve().parents[2]
+TORCH = str(ROOT / "examples" / "torch_ranks")
 
 
 @pytest.fixture(scope="module")
@@ -145,3 +149,73 @@ def test_where_nothing_can_be_judged_the_exit_code_says_so(prlx, data):
     ran = prlx("stragglers", str(alone))
     assert ran.code == 5
     assert "nothing to judge" in ran.out
+
+
+def test_quiet_prints_nothing_and_the_exit_code_says_it(prlx, timeline):
+    ran = prlx("stragglers", str(timeline), "-q", "--fail-on", "rank-loss>5%")
+    assert (ran.code, ran.out) == (1, "")
+
+
+def test_one_trace_of_several_ranks_says_what_is_missing(prlx):
+    ran = prlx("stragglers", f"{TORCH}/rank0.pt.trace.json.gz")
+    assert ran.code == 5
+    assert "only the trace of one rank is given; name those of the others too" in ran.err
+    assert "have no partners" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--group", "nobody"), "the communicators are gloo"),
+        (("--since", "1000"), "all operations had ended 7.444s after the first one began"),
+        (("--since", "7", "--step", "1"), "no operation is all that was asked for"),
+    ],
+)
+def test_a_choice_that_leaves_nothing_is_refused_with_what_there_is(prlx, asked, said):
+    ran = prlx("stragglers", TORCH, *asked)
+    assert ran.code == 2
+    assert said in ran.err
+
+
+def test_a_saved_document_is_held_against_a_gate(prlx, timeline, tmp_path):
+    saved = tmp_path / "late.json"
+    found = package.find_stragglers(timeline, progress=False)
+    found.save(saved)
+    met = prlx("report", str(saved), "-o", str(tmp_path / "met.xml"), "--fail-on", "rank-loss>5%")
+    assert met.code == 1
+    assert "dp1 pp3 meets rank-loss>5%" in met.err
+    assert ET.parse(tmp_path / "met.xml").getroot().get("failures") == str(1 + len(found.over("rank-loss>5%")))
+    assert prlx("report", str(saved), "-o", str(tmp_path / "unmet.xml"), "--fail-on", "rank-loss>50%").code == 0
+    assert ET.parse(tmp_path / "unmet.xml").getroot().get("failures") == "0"
+    diff = str(ROOT / "docs" / "schemas" / "prlx.diff.1.json")
+    other = prlx("report", diff, "-o", str(tmp_path / "x.xml"), "--fail-on", "rank-loss>5%")
+    assert other.code == 2
+    assert "this document is not of who was late" in other.err
+    assert not (tmp_path / "x.xml").exists()
+
+
+def test_tracks_for_a_viewer_are_written_beside(prlx, timeline, tmp_path):
+    tracks = tmp_path / "late.trace.json"
+    ran = prlx("stragglers", str(timeline), "--json", "--overlay", str(tracks))
+    assert ran.code == 0
+    document, trace = json.loads(ran.out), json.loads(tracks.read_text())
+    names = [event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"]
+    assert names[0] == f"prlx stragglers: {document['ranks'][0]['id']}, blamed"
+    assert len(names) == len(document["ranks"])
+    operations = [event for event in trace["traceEvents"] if event.get("cat") == "prlx operation"]
+    assert len(operations) == sum(rank["operations"] for rank in document["ranks"])
+    assert round(sum(event["dur"] for event in operations) * 1e3) == sum(document["time"].values())
+    found = package.find_stragglers(timeline, overlay=tmp_path / "again.trace.json", progress=False)
+    assert (tmp_path / "again.trace.json").read_bytes() == tracks.read_bytes()
+    assert found.document == document
+
+
+def test_tracks_are_not_made_of_a_result(prlx, timeline, tmp_path):
+    found = package.find_stragglers(timeline, progress=False)
+    with pytest.raises(package.UsageError, match="tracks are made of the traces"):
+        found.save(tmp_path / "late.trace.json")
+    found.save(tmp_path / "late.json")
+    ran = prlx("report", str(tmp_path / "late.json"), "-o", str(tmp_path / "late.trace.json"))
+    assert ran.code == 2
+    assert "tracks cannot be made of a document" in ran.err
+    assert not (tmp_path / "late.trace.json").exists()

@@ -162,7 +162,7 @@ def test_ranks_measure_each_others_clocks_once_all_are_there(tmp_path: Path, mon
     store = put(monkeypatch, 1, 3)
     handler = prlx.torch.trace_handler(tmp_path, probes=True)
     mine = store.get("prlx/0/peer/1").decode()
-    assert re.fullmatch(rf"{_peers.host_clock()} 127\.0\.0\.1:\d+", mine)
+    assert re.fullmatch(rf"{_peers.host_clock()}/\S+/127\.0\.0\.1 127\.0\.0\.1:\d+", mine)
     store.set("prlx/0/key", "secret of the job")
     store.set("prlx/0/peer/0", "first 10.0.0.1:7")
     handler.look()
@@ -374,6 +374,25 @@ def test_runs_of_one_second_are_apart(tmp_path: Path, monkeypatch: pytest.Monkey
     assert len(jax.registered) == 1
 
 
+def test_machines_restored_from_one_snapshot_are_hosts_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have one boot id, perhaps one name, and addresses of their own; processes of one host have all three in common."""
+    monkeypatch.setattr(_peers, "Probes", Prober)
+    boot = "cdded398-0000"
+    told = [f"{boot}/vm/10.0.0.1 10.0.0.1:1", f"{boot}/vm/10.0.0.1 10.0.0.1:2", f"{boot}/vm/10.0.0.2 10.0.0.2:1"]
+    assert _peers.probes(told, 1, "a key of the job", tmp_path) is None
+    for process, node in ((0, 0), (2, 1)):
+        assert _peers.probes(told, process, "a key of the job", tmp_path) is not None
+        assert Prober.asked["ranks"] == [[0, 1], [2]]
+        assert Prober.asked["node"] == str(node) or Prober.asked["node"] == node
+    monkeypatch.setattr(_peers, "host_clock", lambda: boot)
+    first = _peers.introduction("127.0.0.1", 9)
+    assert first.split()[0] == _peers.introduction("127.0.0.1", 9).split()[0]
+    monkeypatch.setattr("socket.gethostname", lambda: "another name")
+    assert first.split()[0] != _peers.introduction("127.0.0.1", 9).split()[0]
+
+
 @pytest.mark.usefixtures("_fresh")
 @pytest.mark.parametrize("answered", [5, 0])
 def test_the_processes_measure_each_others_clocks(
@@ -382,7 +401,8 @@ def test_the_processes_measure_each_others_clocks(
     service = Service()
     service.values |= {
         "prlx/trace/1/name": "run", "prlx/trace/1/key": "secret of the job", "prlx/trace/1/peer/0": "first 10.0.0.1:7",
-        "prlx/trace/1/peer/1": "first [fe80::1]:7", "prlx/trace/1/peer/3": f"{_peers.host_clock()} 10.0.0.2:8",
+        "prlx/trace/1/peer/1": "first [fe80::1]:7",
+        "prlx/trace/1/peer/3": _peers.introduction("127.0.0.1", 9).split()[0] + " 10.0.0.2:8",
     }  # fmt: skip
     FakeJax(monkeypatch, 2, 4, service)
     monkeypatch.setattr(Prober, "answered", answered)
@@ -390,7 +410,7 @@ def test_the_processes_measure_each_others_clocks(
     monkeypatch.setattr(_clocks, "Probes", Prober)
     with prlx.jax.trace(tmp_path) as traced:
         mine = service.values["prlx/trace/1/peer/2"]
-        assert re.fullmatch(rf"{_peers.host_clock()} 127\.0\.0\.1:\d+", mine)
+        assert re.fullmatch(rf"{_peers.host_clock()}/\S+/127\.0\.0\.1 127\.0\.0\.1:\d+", mine)
     asked = Prober.asked
     assert asked["peers"] == ["10.0.0.1:7", mine.split()[1]]  # a host measures once
     assert str(asked["node"]) == "1"

@@ -20,6 +20,7 @@ SHOWN = [
     "docs/tutorial.md",
     "docs/two-runs.md",
     "docs/ranks.md",
+    "docs/stragglers.md",
     "docs/serving.md",
     "docs/laptop.md",
     "docs/pytest.md",

@@ -20,6 +20,7 @@ READ_IN_ORDER = [
     "docs/tutorial.md",
     "docs/two-runs.md",
     "docs/ranks.md",
+    "docs/stragglers.md",
     "docs/serving.md",
     "docs/laptop.md",
     "docs/pytest.md",

@@ -15,15 +15,16 @@ MOST_MODULES = 40  # that `import prlx` loads; its time is for bench/contracts.p
 
 
 def check_wheel(path: Path) -> None:
-    """One extension and the sampler of clocks, nothing generated, one dependency, nothing of the building machine."""
+    """One extension, the two libraries in C, nothing generated, one dependency, nothing of the building machine."""
     size = path.stat().st_size
     assert size < LARGEST, f"{path.name} has {size} bytes"
     with zipfile.ZipFile(path) as wheel:
         names = wheel.namelist()
         binaries = [name for name in names if wheel.read(name)[:4] == b"\x7fELF"]
         sampler = "prlx/libprlx_snapshot.so"
-        assert sampler in binaries, binaries
-        (extension,) = (name for name in binaries if name != sampler)
+        libraries = [sampler, "prlx/libnccl-profiler-prlx.so", "prlx/librccl-profiler-prlx.so"]
+        assert set(libraries) < set(binaries), binaries
+        (extension,) = (name for name in binaries if name not in libraries)
         assert re.fullmatch(r"prlx/_prlx\.cpython-3\d+-\w+-linux-gnu\.so", extension), extension
         generated = [name for name in names if Path(name).name in {"go.py", "prlx.py", "build.py", "prlx.c", "prlx.go"}]
         assert not generated, generated
@@ -33,6 +34,7 @@ def check_wheel(path: Path) -> None:
             "prlx/hooks/simulator.py",
             "prlx/py.typed",
             "prlx/include/prlx_snapshot.h",
+            "prlx/include/prlx_nccl.h",
             "prlx/_prlx.pyi",
         } <= set(names)
         assert not [name for name in names if not name.startswith(("prlx/", "prlx_go-", "prlx_program.py"))]
@@ -47,7 +49,8 @@ def check_wheel(path: Path) -> None:
         check_licenses(wheel, names, extension)
         if "manylinux" in path.name:
             check_glibc(wheel.read(extension), path.name)
-            check_glibc(wheel.read(sampler), path.name)
+            for library in libraries:
+                check_glibc(wheel.read(library), path.name)
         home = bytes(Path.home()) + b"/"
         for name in binaries:
             assert len(home) < 3 or home not in wheel.read(name), f"{name} names a folder of its builder"

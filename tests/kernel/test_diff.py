@@ -200,7 +200,10 @@ def test_a_value_within_its_tolerance_is_the_same(prlx, folder):
     assert ran("--values").code == 1
     assert ran("--tolerance", "bits:ulp=698").code == 1  # 300 and 999 are 699 apart as bits of floats
     assert ran("--tolerance", "bits:ulp=699").code == 0
-    assert ran("--tolerance", "f32:ulp=699").code == 1  # v1 does not say that its values are floats
+    refused = ran("--tolerance", "f32:ulp=699")  # v1 does not say that its values are floats
+    assert refused.code == 2
+    assert "does nothing" in refused.err
+    assert "bits:" in refused.err
 
 
 def test_active_lanes_differ_and_can_be_ignored(prlx, folder):
@@ -322,7 +325,7 @@ def test_accepted_differences_do_not_count(prlx, folder):
 @pytest.mark.parametrize("flag", ["--explain", "--classify"])
 def test_explaining_says_a_class_and_its_evidence(prlx, folder, flag):
     document = prlx("diff", "a.prlx", "b.prlx", flag, "--json").json()
-    known = {"race", "precision", "loop-bound", "index-or-mask", "stale-data", "unknown"}
+    known = {"race", "precision", "loop-bound", "index-or-mask", "stale-data", "formula", "operation", "unknown"}
     explanation = document["explanation"]
     assert explanation["class"] in known
     assert {ruling["class"] for ruling in explanation["considered"]} <= known
@@ -484,3 +487,37 @@ def test_events_that_only_one_side_has_at_the_end(folder):
     assert diff.first.kind == "ExtraEvents"
     assert diff.first.document["in_trace"] == "B"
     assert diff.first.document["count"] == 2
+
+
+def test_a_pattern_that_ignores_nothing_is_told(prlx, folder):
+    assert "no site of these recordings is 'nothing.py'" in prlx(
+        "diff", "a.prlx", "b.prlx", "--ignore", "nothing.py"
+    ).err.replace('"', "'")
+    assert "ignoring it changes nothing" not in prlx("diff", "a.prlx", "b.prlx", "--ignore", "softmax.py:9").err
+    sessions = []
+    for side in "ab":
+        (folder / f"s{side}").mkdir()
+        shutil.copy(folder / f"{side}.prlx", folder / f"s{side}" / "softmax_0.prlx")
+        sessions.append(f"s{side}")
+    assert "ignoring it changes nothing" in prlx("diff", *sessions, "--ignore", "nothing.py").err
+    assert "ignoring it changes nothing" not in prlx("diff", *sessions, "--ignore", "softmax.py").err
+
+
+def test_mangled_names_are_shown_as_people_wrote_them(prlx, folder):
+    for name in "ab":
+        original = softmax() if name == "a" else softmax().changed(0, [*softmax().warps[0], Event(STORE, 6, 0)])
+        replace(original, kernel="_Z12softmax_rowsPfPKfi").write(folder / f"mangled_{name}.prlx")
+    ran = prlx("diff", "mangled_a.prlx", "mangled_b.prlx", "--html", "m.html")
+    assert "softmax_rows," in ran.out
+    assert "_Z12softmax" not in ran.out
+    page = (folder / "m.html").read_text()
+    assert "<h1><code>softmax_rows</code>" in page
+    document = prlx("diff", "mangled_a.prlx", "mangled_b.prlx", "--json").json()
+    assert document["a"]["kernel"] == "_Z12softmax_rowsPfPKfi"
+    assert document["a"]["kernel_name"] == "softmax_rows"
+    for side in "ab":
+        (folder / f"m{side}").mkdir()
+        shutil.copy(folder / f"mangled_{side}.prlx", folder / f"m{side}" / "softmax_0.prlx")
+    out = prlx("diff", "ma", "mb").out
+    assert "softmax_rows  " in out
+    assert "  0  1 warp of" in out  # what differs in each launch, in words

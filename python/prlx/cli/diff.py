@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
@@ -64,7 +65,14 @@ def run(values: argparse.Namespace, ui: UI) -> int:
             flag = f"--{name.replace('_', '-')}"
             ui.warn(f"{flag} has no effect: every warp is aligned to its end, with as few differences as possible; "
                     "with --compat it has its meaning in original prlx 0.5")  # fmt: skip
-    diff = _compare.run(request, progress=ui.progress)
+    rerun = getattr(values, "rerun", None)  # sessions have none
+    if rerun is None:
+        diff = _compare.run(request, progress=ui.progress)
+    else:
+        from .. import _rerun
+
+        compare = functools.partial(_compare.run, progress=ui.progress)
+        diff = _rerun.run_again(request, _rerun.by_command(rerun), compare)
     show(diff, _render(diff, values, ui), ui, after=_next(diff, values))
     return code(diff, strict=bool(values.strict))
 
@@ -74,8 +82,10 @@ def _refuse(values: argparse.Namespace) -> None:
         raise UsageError(
             "--tui is not part of prlx diff", hint="--html FILE writes a report for a browser, -v prints more"
         )
-    if values.compat and (values.explain or values.baseline or values.baseline_b or values.accepted):
-        raise UsageError("--compat prints what original prlx 0.5 prints, without --explain, --baseline and --accepted",
+    if values.compat and (
+        getattr(values, "rerun", None) or values.explain or values.baseline or values.baseline_b or values.accepted
+    ):
+        raise UsageError("--compat prints what original prlx 0.5 prints, without --explain, --rerun, --baseline and --accepted",
                          hint="leave out --compat")  # fmt: skip
 
 
@@ -289,6 +299,12 @@ COMMAND = Command(
             ("--baseline",), "more runs that should equal A; how they differ is noise", takes="paths", metavar="FILE"
         ),
         Option(("--explain", "--classify"), "why: the evidence, and what kind of cause it is", takes="switch"),
+        Option(
+            ("--rerun",),
+            "where that is not settled, record {side} a or b to {out} again with this command",
+            metavar="CMD",
+            brief=True,
+        ),
         *FILTERS,
         options.SITE_MAP,
         SOURCE_ROOTS,

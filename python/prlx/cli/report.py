@@ -10,6 +10,7 @@ from .._errors import UsageError
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._comparing import say_written
+from ._render import clean
 
 if TYPE_CHECKING:
     from ._ui import UI
@@ -18,9 +19,10 @@ FORMATS = ("html", "json", "csv", "junit", "sarif", "github", "markdown", "chrom
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
-    """Write the report; exit code 0 whatever the comparison says."""
+    """Write the report; exit code 0 whatever the document says, 1 where ``--fail-on`` is met."""
     from .. import _core
     from .._progress import shown
+    from .._stragglers import gate
 
     if values.output is None:
         raise UsageError("no output is named", hint="-o report.html")
@@ -28,13 +30,16 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         "path": _request.absolute(values.file),
         "outputs": [{"path": _request.absolute(values.output), "format": values.format or ""}],
         "overwrite": bool(values.overwrite),
+        "fail_on": gate(values.fail_on),
     }
     with shown(ui.progress) as watch:
         reply = _core.run("report", request, progress=watch)
     if reply.get("rendered"):
         ui.out.file.write(reply["rendered"])
     say_written(reply.get("written") or (), ui)
-    return 0
+    for rank in reply.get("over") or ():
+        ui.warn(f"{clean(rank)} meets {values.fail_on}")
+    return 1 if reply.get("over") else 0
 
 
 COMMAND = Command(
@@ -49,6 +54,9 @@ COMMAND = Command(
     options=(
         Option(("--output", "-o"), "where to write; its ending says the format", takes="path", metavar="OUT"),
         Option(("--format",), "the format, where the ending does not say it", choices=FORMATS),
+        Option(
+            ("--fail-on",), "of stragglers: exit code 1 where a blamed rank cost more: rank-loss>5%", metavar="GATE"
+        ),
         options.OVERWRITE,
     ),
 )

@@ -113,7 +113,7 @@ _NAMED = (
     "--json",
     "--strict",
 )
-_NOT_HERE = ("--baseline", "--baseline-b", "--dump-a", "--dump-b", "--session")
+_NOT_HERE = ("--baseline", "--baseline-b", "--rerun", "--dump-a", "--dump-b", "--session")
 
 
 def _options() -> tuple[Option, ...]:

@@ -34,7 +34,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     script = Path(values.script)
     if not script.is_file():
         raise FileAccessError("no such script", path=str(script))
-    told = [option.flags[0] for option in RECORDING if getattr(values, option.name) is not None]
+    told = [option.flags[0] for option in RECORDING if not option.setting and getattr(values, option.name) is not None]
     if values.output is None and told:
         raise UsageError(f"{told[0]} is about recording", hint="name where to with --record DIR")
     seen = Run(shown_path(script))
@@ -118,6 +118,14 @@ RECORDING = (
     Option(("--barriers",), "record barriers, too", takes="switch", brief=True),
     Option(("--events-per-warp",), "keep so many events of a warp", takes="whole", metavar="N", brief=True),
     Option(("--outputs",), "keep contents of what each launch wrote, up to SIZE", metavar="SIZE"),
+    Option(
+        ("--sources",),
+        "leave out the text of kernels",
+        takes="switch",
+        off="--no-sources",
+        setting="simulate.sources",
+        brief=True,
+    ),
     Option(("--overwrite",), "replace the recordings that are there", takes="switch"),
 )
 COMMAND = Command(

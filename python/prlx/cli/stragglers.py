@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from .._units import format_count, format_ns
+from .._units import format_bytes, format_count, format_ns
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._comparing import reports, say_written
@@ -40,11 +40,21 @@ _GROUPS = (
     Column("operations", right=True),
     Column("transfer", right=True),
     Column("waiting", right=True),
+    Column("late launch", right=True),
     Column("profiler start", right=True),
     Column("undecided", right=True),
 )
+_RATES = (
+    Column("operation", shrinks=True),
+    Column("size", right=True),
+    Column("ranks", right=True),
+    Column("times", right=True),
+    Column("transfer", right=True),
+    Column("bus", right=True),
+    Column("with waiting", right=True),
+)
 _SHOWN = 10
-_REPORTS = {name: name for name in ("html", "markdown", "csv", "junit")}
+_REPORTS = {name: name for name in ("html", "markdown", "csv", "junit")} | {"overlay": "chrome"}
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
@@ -59,7 +69,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.emit(document)
     elif rendered is not None:
         sys.stdout.write(rendered)
-    else:
+    elif not ui.quiet:
         ui.show(_render(found, ui))
     for note in found.notes:
         ui.say(clean(note))
@@ -84,10 +94,10 @@ def _render(found: Stragglers, ui: UI) -> Iterator[str]:
     rows = [
         (
             rank.id,
-            rank.host if rank.host != rank.id else "",
+            " ".join(text for text in (rank.host if rank.host != rank.id else "", rank.device) if text),
             format_ns(rank.cost_ns),
             f"{100 * rank.share:.2f} %",
-            format_ns(rank.gain_ns),
+            "" if rank.replay_gain_ns is None else format_ns(rank.replay_gain_ns),
             f"{format_count(rank.last)} of {format_count(rank.operations)}",
             str(rank.steps) if rank.steps else "",
             format_ns(rank.document["time"]["waiting_ns"]),
@@ -113,16 +123,33 @@ def _details(found: Stragglers, ui: UI) -> Iterator[str]:
         (row["name"], row["critical"], format_ns(row["cost_ns"]), row["cause"])
         for row in late[: _SHOWN if ui.verbose else 3]
     ]
-    parts = ("transfer_ns", "waiting_ns", "profiler_start_ns", "undecided_ns")
+    parts = ("transfer_ns", "waiting_ns", "late_launch_ns", "profiler_start_ns", "undecided_ns")
     groups = [
         (row["group"], format_count(row["operations"]), *(format_ns(row["time"][part]) for part in parts))
         for row in found.document["groups"]
     ]
     groups = groups if ui.verbose else groups[:3]
-    for columns, rows in ((_LINKS, links), (_STEPS, steps), (_GROUPS, groups)):
+    rates = [
+        (
+            f"{row['group']} {row['operation']}" + (f", {' and '.join(row['pair'])}" if row["pair"] else ""),
+            format_bytes(row["bytes"]),
+            str(row["ranks"]),
+            format_count(row["operations"]),
+            format_ns(row["transfer_ns"]) if row["bound_ns"] * 2 < row["transfer_ns"] else "undecided",
+            _rate(row["bus_bytes_per_s"]) if row["bound_ns"] * 2 < row["transfer_ns"] else "",
+            _rate(row["whole_bus_bytes_per_s"]),
+        )
+        for row in found.bandwidths
+    ]
+    rates = rates if ui.verbose else rates[:3]
+    for columns, rows in ((_LINKS, links), (_STEPS, steps), (_GROUPS, groups), (_RATES, rates)):
         if rows:
             yield ""
             yield from table(ui.out, columns, rows)
+
+
+def _rate(bytes_per_s: int) -> str:
+    return f"{bytes_per_s / 1e9:.3g} GB/s" if bytes_per_s else ""
 
 
 COMMAND = Command(
@@ -134,12 +161,13 @@ COMMAND = Command(
         ("prlx stragglers traces/ --step 12 --group allreduce", ""),
         ("prlx stragglers traces/ --fail-on 'rank-loss>5%'", "a gate"),
         ("prlx stragglers traces/ --html late.html", "a page with a map of ranks and steps"),
+        ("prlx stragglers traces/ --overlay late.trace.json", "tracks that open beside the trace"),
     ),
     positionals=(Positional("INPUT", "traces of all ranks, or one combined trace"),),
     options=(
         Option(
             ("--since",),
-            "seconds from the first operation: what all had left before does not count",
+            "seconds at the beginning that do not count",
             takes="seconds",
             metavar="S",
         ),
@@ -150,8 +178,9 @@ COMMAND = Command(
         Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
         Option(("--csv",), "write a row a rank", takes="path", metavar="FILE"),
         Option(("--junit",), "write JUnit: ranks that meet --fail-on are failures", takes="path", metavar="FILE"),
+        Option(("--overlay",), "write tracks of each rank for Perfetto, .trace.json", takes="path", metavar="FILE"),
         options.OVERWRITE,
-        Option(("--limit",), "single latenesses that the document lists", takes="whole", metavar="N"),
+        Option(("--limit",), "single latenesses that the document lists", takes="whole", metavar="N", brief=True),
         Option(("--method",), "how clocks are related: auto, probes, declared, collectives, wall", metavar="METHOD"),
         *options.CLOCK_FILES,
         options.ROUND_BOUND,
@@ -164,6 +193,6 @@ COMMAND = Command(
     notes=(
         "exit code 1: --fail-on is met; 5: nothing could be judged.",
         "cost: by how much later than the others a rank entered, as far as it took longer than usual itself.",
-        "gain: by how much shorter the job would be, were the rank as fast as usual.",
+        "gain: by how much shorter the job would be, were the rank as fast as the median.",
     ),
 )
