@@ -1,30 +1,15 @@
 package stragglerreport
 
 import (
-	"bufio"
 	"encoding/json"
-	"fmt"
 	"io"
 	"slices"
-	"strconv"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/report/chromejson"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
-
-// chromeEvent is one event of the trace format that chrome://tracing and Perfetto read; ts and dur are in microseconds.
-type chromeEvent struct {
-	Name  string         `json:"name"`
-	Cat   string         `json:"cat,omitempty"`
-	Ph    string         `json:"ph"`
-	Scope string         `json:"s,omitempty"`
-	TS    json.Number    `json:"ts,omitempty"`
-	Dur   json.Number    `json:"dur,omitempty"`
-	PID   int            `json:"pid"`
-	TID   int            `json:"tid"`
-	Args  map[string]any `json:"args,omitempty"`
-}
 
 const (
 	// firstTrack is the number of the first process of tracks: above those of programs, of recorders' devices and of prlx cycles.
@@ -40,74 +25,29 @@ func Chrome(w io.Writer, d *straggler.Document, opt Options) error {
 	if t == nil {
 		return fault.Usagef("tracks cannot be made of a document: it does not list every operation").WithHint("write them when stragglers are looked for, from the traces")
 	}
-	out := &chromeWriter{w: bufio.NewWriter(w), baseNS: t.BaseNS}
-	out.raw(`{"displayTimeUnit":"ns",`)
-	if t.BaseNS != 0 {
-		out.raw(`"baseTimeNanoseconds":` + strconv.FormatInt(t.BaseNS, 10) + `,`)
-	}
 	about := map[string]any{"verdict": clean(d.Verdict, maxText), "clocks": clean(d.Clocks, maxText)}
 	if t.LeftOut > 0 {
 		about["left out"] = figure.Plural(t.LeftOut, "rank that cost less", "ranks that cost less")
 	}
-	out.raw(`"otherData":`)
-	out.json(about)
-	out.raw(`,"traceEvents":[`)
+	out := &trackWriter{Writer: chromejson.Begin(w, t.BaseNS, about), baseNS: t.BaseNS}
 	for i := range t.Ranks {
 		out.rank(i, &t.Ranks[i])
 	}
-	out.raw("\n]}\n")
-	if out.err != nil {
-		return out.err
-	}
-	return out.w.Flush()
+	return out.End()
 }
 
-// chromeWriter writes JSON piece by piece and keeps the first error.
-type chromeWriter struct {
-	w      *bufio.Writer
+// trackWriter writes tracks whose times count from baseNS.
+type trackWriter struct {
+	*chromejson.Writer
 	baseNS int64
-	comma  bool
-	err    error
-}
-
-func (c *chromeWriter) raw(s string) {
-	if c.err == nil {
-		_, c.err = c.w.WriteString(s)
-	}
-}
-
-func (c *chromeWriter) json(v any) {
-	b, err := json.Marshal(v)
-	if c.err == nil {
-		c.err = err
-	}
-	c.raw(string(b))
-}
-
-func (c *chromeWriter) event(e chromeEvent) {
-	if c.comma {
-		c.raw(",")
-	}
-	c.comma = true
-	c.raw("\n")
-	c.json(e)
 }
 
 // at is an instant as the trace counts.
-func (c *chromeWriter) at(ns int64) json.Number { return exactMicro(ns - c.baseNS) }
-
-// exactMicro writes ns as µs with all digits.
-func exactMicro(ns int64) json.Number {
-	sign, n := "", uint64(ns)
-	if ns < 0 {
-		sign, n = "-", -n
-	}
-	return json.Number(fmt.Sprintf("%s%d.%03d", sign, n/1000, n%1000))
-}
+func (c *trackWriter) at(ns int64) json.Number { return chromejson.Micro(ns - c.baseNS) }
 
 // rank writes the tracks of one rank.
-func (c *chromeWriter) rank(i int, t *straggler.Track) {
-	pid := firstTrack + i
+func (c *trackWriter) rank(i int, t *straggler.Track) {
+	pid := firstTrack + int64(i)
 	title := "prlx stragglers: " + clean(t.ID, maxName)
 	if t.Host != "" && t.Host != t.ID {
 		title += " on " + clean(t.Host, maxName)
@@ -115,21 +55,15 @@ func (c *chromeWriter) rank(i int, t *straggler.Track) {
 	if t.Blamed {
 		title += ", blamed"
 	}
-	c.event(chromeEvent{Name: "process_name", Ph: "M", PID: pid, Args: map[string]any{"name": title}})
-	c.event(chromeEvent{Name: "process_sort_index", Ph: "M", PID: pid, Args: map[string]any{"sort_index": i - 1_000_000}})
+	c.Process(pid, title, i-1_000_000)
 	lanes, of := lanesOf(t.Spans)
-	c.thread(pid, blameThread, "late")
+	c.Thread(pid, blameThread, "late")
 	for n := range lanes {
-		c.thread(pid, blameThread+1+n, "operations")
+		c.Thread(pid, blameThread+1+int64(n), "operations")
 	}
 	for k := range t.Spans {
-		c.span(pid, blameThread+1+of[k], &t.Spans[k])
+		c.span(pid, blameThread+1+int64(of[k]), &t.Spans[k])
 	}
-}
-
-func (c *chromeWriter) thread(pid, tid int, name string) {
-	c.event(chromeEvent{Name: "thread_name", Ph: "M", PID: pid, TID: tid, Args: map[string]any{"name": name}})
-	c.event(chromeEvent{Name: "thread_sort_index", Ph: "M", PID: pid, TID: tid, Args: map[string]any{"sort_index": tid}})
 }
 
 // lanesOf gives spans that overlap threads of their own: slices of one thread must lie inside of each other or apart.
@@ -149,12 +83,12 @@ func lanesOf(spans []straggler.TrackSpan) (lanes int, of []int) {
 }
 
 // span writes an operation, the parts of its time inside of it, the counter and what its lateness cost.
-func (c *chromeWriter) span(pid, tid int, s *straggler.TrackSpan) {
+func (c *trackWriter) span(pid, tid int64, s *straggler.TrackSpan) {
 	args := map[string]any{"communicator": clean(s.Group, maxName), "occurrence": s.Occurrence}
 	if s.Step != "" {
 		args["step"] = clean(s.Step, maxName)
 	}
-	c.event(chromeEvent{Name: clean(s.Operation, maxName), Cat: "prlx operation", Ph: "X", TS: c.at(s.EnterNS), Dur: exactMicro(s.LeaveNS - s.EnterNS), PID: pid, TID: tid, Args: args})
+	c.Event(chromejson.Event{Name: clean(s.Operation, maxName), Cat: "prlx operation", Ph: "X", TS: c.at(s.EnterNS), Dur: chromejson.Micro(s.LeaveNS - s.EnterNS), PID: pid, TID: tid, Args: args})
 	from := s.EnterNS
 	all := parts(s.Parts)
 	for _, p := range []part{all[3], all[2], all[1], all[4], all[0]} { // in time: profiler start, late launch, waiting, undecided, transfer
@@ -165,10 +99,10 @@ func (c *chromeWriter) span(pid, tid int, s *straggler.TrackSpan) {
 		if p.name == "waiting" && s.For != "" {
 			name += " for " + clean(s.For, maxName)
 		}
-		c.event(chromeEvent{Name: name, Cat: "prlx " + p.name, Ph: "X", TS: c.at(from), Dur: exactMicro(p.ns), PID: pid, TID: tid})
+		c.Event(chromejson.Event{Name: name, Cat: "prlx " + p.name, Ph: "X", TS: c.at(from), Dur: chromejson.Micro(p.ns), PID: pid, TID: tid})
 		from += p.ns
 	}
-	c.event(chromeEvent{Name: "late by", Ph: "C", TS: c.at(s.EnterNS), PID: pid, Args: map[string]any{"ns": max(s.LateNS, 0)}})
+	c.Event(chromejson.Event{Name: "late by", Ph: "C", TS: c.at(s.EnterNS), PID: pid, Args: map[string]any{"ns": max(s.LateNS, 0)}})
 	for _, b := range s.Blame {
 		name, at := "late", s.EnterNS
 		if b.Link {
@@ -177,7 +111,7 @@ func (c *chromeWriter) span(pid, tid int, s *straggler.TrackSpan) {
 		if b.Cause != "" {
 			name += ": " + clean(b.Cause, maxName)
 		}
-		more := map[string]any{"cost_us": exactMicro(b.CostNS), "gain_us": exactMicro(b.GainNS), "operation": clean(s.Operation, maxName), "occurrence": s.Occurrence}
-		c.event(chromeEvent{Name: name, Cat: "prlx blame", Ph: "i", Scope: "t", TS: c.at(at), PID: pid, TID: blameThread, Args: more})
+		more := map[string]any{"cost_us": chromejson.Micro(b.CostNS), "gain_us": chromejson.Micro(b.GainNS), "operation": clean(s.Operation, maxName), "occurrence": s.Occurrence}
+		c.Event(chromejson.Event{Name: name, Cat: "prlx blame", Ph: "i", Scope: "t", TS: c.at(at), PID: pid, TID: blameThread, Args: more})
 	}
 }
