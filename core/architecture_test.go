@@ -69,7 +69,7 @@ var floors = [][]string{
 	{"core/timeline/cycle/comparing"},
 	{"core/timeline/cycle/rendering"},
 	{"core/timeline/cycle"},
-	{"core/report/foreign", "core/report/figure", "core/report/chromejson"},
+	{"core/report/foreign", "core/report/figure", "core/report/chromejson", "core/report/junit"},
 	{"core/report", "core/report/kernelreport", "core/report/cyclereport", "core/report/stragglerreport"},
 	{"core/api", "pybind/arrow"},
 	{"pybind"},

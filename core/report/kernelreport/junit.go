@@ -1,72 +1,14 @@
 package kernelreport
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/junit"
 )
-
-// The elements of a JUnit report, as far as every reader of it agrees (Jenkins' xunit schema, GitLab, Azure, GitHub actions).
-// Times are zero: a comparison has no durations that would be the same on every run.
-type junitSuites struct {
-	XMLName  xml.Name     `xml:"testsuites"`
-	Name     string       `xml:"name,attr"`
-	Tests    int          `xml:"tests,attr"`
-	Failures int          `xml:"failures,attr"`
-	Errors   int          `xml:"errors,attr"`
-	Time     string       `xml:"time,attr"`
-	Suites   []junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name       string           `xml:"name,attr"`
-	Tests      int              `xml:"tests,attr"`
-	Failures   int              `xml:"failures,attr"`
-	Errors     int              `xml:"errors,attr"`
-	Skipped    int              `xml:"skipped,attr"`
-	Time       string           `xml:"time,attr"`
-	Properties *junitProperties `xml:"properties"`
-	Cases      []junitCase      `xml:"testcase"`
-	SystemOut  *junitText       `xml:"system-out"`
-}
-
-type junitProperties struct {
-	List []junitProperty `xml:"property"`
-}
-
-type junitProperty struct {
-	Name  string `xml:"name,attr"`
-	Value string `xml:"value,attr"`
-}
-
-type junitCase struct {
-	Name      string        `xml:"name,attr"`
-	Class     string        `xml:"classname,attr"`
-	Time      string        `xml:"time,attr"`
-	Skipped   *junitSkipped `xml:"skipped"`
-	Error     *junitFailure `xml:"error"`
-	Failure   *junitFailure `xml:"failure"`
-	SystemOut *junitText    `xml:"system-out"`
-}
-
-// junitText is text for people: its lines stay lines in the file.
-type junitText struct {
-	Text string `xml:",cdata"`
-}
-
-type junitSkipped struct {
-	Message string `xml:"message,attr"`
-}
-
-type junitFailure struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
-	Text    string `xml:",cdata"`
-}
 
 // maxCases bounds the cases of one suite; the verdict's case says what is left out.
 const maxCases = 2000
@@ -75,10 +17,10 @@ const maxCases = 2000
 // stands a case for every site that differs; its name is the location, so that the history of a case survives from run to run.
 // Noise is skipped. Where the comparison passed all the same, within a threshold say, no case fails.
 func JUnit(w io.Writer, doc *diff.Document, _ Options) error {
-	suite := junitSuite{Name: suiteName(doc.A.Kernel), Properties: propertiesOf(doc)}
+	suite := junit.Suite{Name: suiteName(doc.A.Kernel), Properties: propertiesOf(doc)}
 	suite.Cases = append(suite.Cases, verdictCase(doc))
 	suite.Cases = append(suite.Cases, siteCases(doc)...)
-	return writeJUnit(w, "prlx diff", []junitSuite{suite})
+	return junit.Write(w, "prlx diff", []junit.Suite{suite})
 }
 
 func suiteName(kernel string) string {
@@ -88,45 +30,11 @@ func suiteName(kernel string) string {
 	return clean(kernel, maxName)
 }
 
-// writeJUnit fills in the counts.
-func writeJUnit(w io.Writer, name string, suites []junitSuite) error {
-	top := junitSuites{Name: name, Time: "0", Suites: suites}
-	for i := range suites {
-		s := &suites[i]
-		s.Time, s.Tests = "0", len(s.Cases)
-		for k := range s.Cases {
-			c := &s.Cases[k]
-			c.Time = "0"
-			switch {
-			case c.Error != nil:
-				s.Errors++
-			case c.Failure != nil:
-				s.Failures++
-			case c.Skipped != nil:
-				s.Skipped++
-			}
-		}
-		top.Tests += s.Tests
-		top.Failures += s.Failures
-		top.Errors += s.Errors
-	}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(top); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
-}
-
-func propertiesOf(doc *diff.Document) *junitProperties {
-	p := &junitProperties{}
+func propertiesOf(doc *diff.Document) *junit.Properties {
+	p := &junit.Properties{}
 	add := func(name, value string) {
 		if value != "" {
-			p.List = append(p.List, junitProperty{name, clean(value, maxText)})
+			p.List = append(p.List, junit.Property{Name: name, Value: clean(value, maxText)})
 		}
 	}
 	add("a", doc.A.Path)
@@ -143,21 +51,21 @@ func propertiesOf(doc *diff.Document) *junitProperties {
 	return p
 }
 
-func verdictCase(doc *diff.Document) junitCase {
-	c := junitCase{Name: "verdict", Class: suiteName(doc.A.Kernel)}
+func verdictCase(doc *diff.Document) junit.Case {
+	c := junit.Case{Name: "verdict", Class: suiteName(doc.A.Kernel)}
 	text := plainVerdict(doc)
 	switch {
 	case doc.Status == statusInconclusive:
-		c.Error = &junitFailure{Message: clean(doc.Verdict, maxText), Type: statusInconclusive, Text: text}
+		c.Error = &junit.Failure{Message: clean(doc.Verdict, maxText), Type: statusInconclusive, Text: text}
 	case (doc.Status == statusDiverged || doc.Status == statusSameResults) && !doc.Passed:
-		c.Failure = &junitFailure{Message: clean(doc.Verdict, maxText), Type: doc.Status, Text: text}
+		c.Failure = &junit.Failure{Message: clean(doc.Verdict, maxText), Type: doc.Status, Text: text}
 	default:
-		c.SystemOut = &junitText{text}
+		c.SystemOut = &junit.Text{Text: text}
 	}
 	return c
 }
 
-func siteCases(doc *diff.Document) []junitCase {
+func siteCases(doc *diff.Document) []junit.Case {
 	first := map[string]*diff.Cluster{}
 	for i := range doc.Clusters {
 		f := &doc.Clusters[i].First
@@ -165,7 +73,7 @@ func siteCases(doc *diff.Document) []junitCase {
 			first[f.SiteID+f.SourceLocation] = &doc.Clusters[i]
 		}
 	}
-	var out []junitCase
+	var out []junit.Case
 	names := map[string]int{}
 	rest := findings(doc)
 	for i := range doc.Sites[:min(len(doc.Sites), maxCases)] {
@@ -188,16 +96,16 @@ func siteCases(doc *diff.Document) []junitCase {
 		if cl := first[s.SiteID+s.SourceLocation]; cl != nil {
 			b.WriteString("\n" + plainDivergence(&cl.First, doc))
 		}
-		c := junitCase{Name: name, Class: suiteName(doc.A.Kernel) + ".sites"}
+		c := junit.Case{Name: name, Class: suiteName(doc.A.Kernel) + ".sites"}
 		text := b.String()
 		message := breakdown(s.Breakdown) + " in " + figure.Plural(s.Warps, "warp", "warps")
 		switch {
 		case quietest.quiet():
-			c.Skipped, c.SystemOut = &junitSkipped{quietest.why()}, &junitText{text}
+			c.Skipped, c.SystemOut = &junit.Skipped{Message: quietest.why()}, &junit.Text{Text: text}
 		case doc.Passed:
-			c.Skipped, c.SystemOut = &junitSkipped{"within what is accepted: " + message}, &junitText{text}
+			c.Skipped, c.SystemOut = &junit.Skipped{Message: "within what is accepted: " + message}, &junit.Text{Text: text}
 		default:
-			c.Failure = &junitFailure{Message: message, Type: strings.Join(kindNames, ","), Text: text}
+			c.Failure = &junit.Failure{Message: message, Type: strings.Join(kindNames, ","), Text: text}
 		}
 		out = append(out, c)
 	}
@@ -205,8 +113,8 @@ func siteCases(doc *diff.Document) []junitCase {
 }
 
 // outputCases has a case for each array, statement and finding that differs.
-func outputCases(doc *diff.Document, names map[string]int) []junitCase {
-	var out []junitCase
+func outputCases(doc *diff.Document, names map[string]int) []junit.Case {
+	var out []junit.Case
 	all := outputFindings(doc)
 	for i := range all[:min(len(all), maxCases)] {
 		f := &all[i]
@@ -217,15 +125,15 @@ func outputCases(doc *diff.Document, names map[string]int) []junitCase {
 		if names[name]++; names[name] > 1 {
 			name += " #" + figure.Count(names[name])
 		}
-		c := junitCase{Name: name, Class: suiteName(doc.A.Kernel) + ".outputs"}
+		c := junit.Case{Name: name, Class: suiteName(doc.A.Kernel) + ".outputs"}
 		text := f.sentence(doc)
 		switch {
 		case f.loudest.quiet():
-			c.Skipped, c.SystemOut = &junitSkipped{f.loudest.why()}, &junitText{text + "\n"}
+			c.Skipped, c.SystemOut = &junit.Skipped{Message: f.loudest.why()}, &junit.Text{Text: text + "\n"}
 		case doc.Passed:
-			c.Skipped, c.SystemOut = &junitSkipped{"within what is accepted: " + text}, &junitText{text + "\n"}
+			c.Skipped, c.SystemOut = &junit.Skipped{Message: "within what is accepted: " + text}, &junit.Text{Text: text + "\n"}
 		default:
-			c.Failure = &junitFailure{Message: text, Type: clean(f.kind, 40), Text: text + "\n"}
+			c.Failure = &junit.Failure{Message: text, Type: clean(f.kind, 40), Text: text + "\n"}
 		}
 		out = append(out, c)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/junit"
 )
 
 // run is a comparison of two sessions as reports see it.
@@ -135,17 +136,17 @@ func (r *run) word() string {
 
 // junitOfRun is one suite, one case per launch. Cases are named by kernel and launch, so their history goes on from run to run.
 func junitOfRun(w io.Writer, r *run, _ Options) error {
-	suite := junitSuite{Name: "session", Properties: &junitProperties{List: []junitProperty{
-		{"a", clean(r.a, maxText)}, {"b", clean(r.b, maxText)}, {"status", clean(r.status, 40)}, {"verdict", clean(r.verdict, maxText)},
+	suite := junit.Suite{Name: "session", Properties: &junit.Properties{List: []junit.Property{
+		{Name: "a", Value: clean(r.a, maxText)}, {Name: "b", Value: clean(r.b, maxText)}, {Name: "status", Value: clean(r.status, 40)}, {Name: "verdict", Value: clean(r.verdict, maxText)},
 	}}}
 	for i := range r.launches {
 		suite.Cases = append(suite.Cases, launchCase(&r.launches[i], r.passed))
 	}
-	return writeJUnit(w, "prlx session diff", []junitSuite{suite})
+	return junit.Write(w, "prlx session diff", []junit.Suite{suite})
 }
 
-func launchCase(l *launch, passed bool) junitCase {
-	c := junitCase{Name: l.name(), Class: suiteName(l.kernel)}
+func launchCase(l *launch, passed bool) junit.Case {
+	c := junit.Case{Name: l.name(), Class: suiteName(l.kernel)}
 	text := l.sentence() + "\n"
 	switch {
 	case l.doc != nil:
@@ -161,13 +162,13 @@ func launchCase(l *launch, passed bool) junitCase {
 	}
 	switch {
 	case l.problem != "":
-		c.Error = &junitFailure{Message: l.sentence(), Type: l.state(), Text: text}
+		c.Error = &junit.Failure{Message: l.sentence(), Type: l.state(), Text: text}
 	case l.bad() && !passed:
-		c.Failure = &junitFailure{Message: l.sentence(), Type: l.state(), Text: text}
+		c.Failure = &junit.Failure{Message: l.sentence(), Type: l.state(), Text: text}
 	case l.differ || l.bad():
-		c.Skipped, c.SystemOut = &junitSkipped{"within what is accepted: " + l.sentence()}, &junitText{text}
+		c.Skipped, c.SystemOut = &junit.Skipped{Message: "within what is accepted: " + l.sentence()}, &junit.Text{Text: text}
 	default:
-		c.SystemOut = &junitText{text}
+		c.SystemOut = &junit.Text{Text: text}
 	}
 	return c
 }

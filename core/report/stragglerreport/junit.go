@@ -1,62 +1,15 @@
 package stragglerreport
 
 import (
-	"encoding/xml"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/junit"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
-
-// The elements of a JUnit report, as far as every reader of it agrees. Times are zero: a test's time is how long it ran, and none of these ran.
-type junitSuites struct {
-	XMLName  xml.Name   `xml:"testsuites"`
-	Name     string     `xml:"name,attr"`
-	Tests    int        `xml:"tests,attr"`
-	Failures int        `xml:"failures,attr"`
-	Errors   int        `xml:"errors,attr"`
-	Time     string     `xml:"time,attr"`
-	Suite    junitSuite `xml:"testsuite"`
-}
-
-type junitSuite struct {
-	Name       string          `xml:"name,attr"`
-	Tests      int             `xml:"tests,attr"`
-	Failures   int             `xml:"failures,attr"`
-	Errors     int             `xml:"errors,attr"`
-	Skipped    int             `xml:"skipped,attr"`
-	Time       string          `xml:"time,attr"`
-	Properties []junitProperty `xml:"properties>property"`
-	Cases      []junitCase     `xml:"testcase"`
-}
-
-type junitProperty struct {
-	Name  string `xml:"name,attr"`
-	Value string `xml:"value,attr"`
-}
-
-type junitCase struct {
-	Name      string        `xml:"name,attr"`
-	Class     string        `xml:"classname,attr"`
-	Time      string        `xml:"time,attr"`
-	Error     *junitFailure `xml:"error"`
-	Failure   *junitFailure `xml:"failure"`
-	SystemOut *junitText    `xml:"system-out"`
-}
-
-// junitText is text for people: its lines stay lines in the file.
-type junitText struct {
-	Text string `xml:",cdata"`
-}
-
-type junitFailure struct {
-	Message string `xml:"message,attr"`
-	Type    string `xml:"type,attr"`
-	Text    string `xml:",cdata"`
-}
 
 const (
 	suiteName = "prlx stragglers"
@@ -66,39 +19,20 @@ const (
 // JUnit writes one suite: a case for the verdict, which is an error where nothing could be judged; one for the gate, where there is one, which
 // fails when it is met; and one for each rank, which fails when it is the rank that met it. Without a gate nothing fails, whoever is blamed.
 func JUnit(w io.Writer, d *straggler.Document, opt Options) error {
-	suite := junitSuite{Name: suiteName, Time: "0", Properties: propertiesOf(d, opt)}
+	suite := junit.Suite{Name: suiteName, Time: "0", Properties: propertiesOf(d, opt)}
 	suite.Cases = append(suite.Cases, verdictCase(d))
 	if opt.MostPercent != nil {
 		suite.Cases = append(suite.Cases, gateCase(d, opt))
 	}
 	suite.Cases = append(suite.Cases, rankCases(d, opt)...)
-	suite.Tests = len(suite.Cases)
-	for i := range suite.Cases {
-		c := &suite.Cases[i]
-		c.Time = "0"
-		switch {
-		case c.Error != nil:
-			suite.Errors++
-		case c.Failure != nil:
-			suite.Failures++
-		}
-	}
-	top := junitSuites{Name: suiteName, Tests: suite.Tests, Failures: suite.Failures, Errors: suite.Errors, Time: "0", Suite: suite}
-	if _, err := io.WriteString(w, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(w)
-	e.Indent("", "  ")
-	if err := e.Encode(top); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, "\n")
-	return err
+	return junit.Write(w, suiteName, []junit.Suite{suite})
 }
 
-func propertiesOf(d *straggler.Document, opt Options) []junitProperty {
-	var out []junitProperty
-	add := func(name, value string) { out = append(out, junitProperty{name, clean(value, maxText)}) }
+func propertiesOf(d *straggler.Document, opt Options) *junit.Properties {
+	out := &junit.Properties{}
+	add := func(name, value string) {
+		out.List = append(out.List, junit.Property{Name: name, Value: clean(value, maxText)})
+	}
 	add("status", d.Status)
 	add("clocks", d.Clocks)
 	add("length_ns", strconv.FormatInt(d.LengthNS, 10))
@@ -113,14 +47,14 @@ func propertiesOf(d *straggler.Document, opt Options) []junitProperty {
 	return out
 }
 
-func verdictCase(d *straggler.Document) junitCase {
-	c := junitCase{Name: "verdict", Class: suiteName}
+func verdictCase(d *straggler.Document) junit.Case {
+	c := junit.Case{Name: "verdict", Class: suiteName}
 	text := plainVerdict(d)
 	if d.Status == straggler.StatusInconclusive {
-		c.Error = &junitFailure{Message: clean(d.Verdict, maxText), Type: d.Status, Text: text}
+		c.Error = &junit.Failure{Message: clean(d.Verdict, maxText), Type: d.Status, Text: text}
 		return c
 	}
-	c.SystemOut = &junitText{text}
+	c.SystemOut = &junit.Text{Text: text}
 	return c
 }
 
@@ -129,8 +63,8 @@ func gateName(opt Options) string {
 	return "rank-loss>" + strconv.FormatFloat(*opt.MostPercent, 'f', -1, 64) + "%"
 }
 
-func gateCase(d *straggler.Document, opt Options) junitCase {
-	c := junitCase{Name: gateName(opt), Class: suiteName + ".gate"}
+func gateCase(d *straggler.Document, opt Options) junit.Case {
+	c := junit.Case{Name: gateName(opt), Class: suiteName + ".gate"}
 	var over []string
 	for i := range d.Ranks {
 		if r := &d.Ranks[i]; opt.Exceeds(r) {
@@ -138,7 +72,7 @@ func gateCase(d *straggler.Document, opt Options) junitCase {
 		}
 	}
 	if len(over) > 0 {
-		c.Failure = &junitFailure{
+		c.Failure = &junit.Failure{
 			Message: figure.Plural(len(over), "rank", "ranks") + " cost more than " + strconv.FormatFloat(*opt.MostPercent, 'f', -1, 64) + " % of the time",
 			Type:    "rank-loss", Text: strings.Join(over, "\n") + "\n",
 		}
@@ -146,12 +80,12 @@ func gateCase(d *straggler.Document, opt Options) junitCase {
 	return c
 }
 
-func rankCases(d *straggler.Document, opt Options) []junitCase {
-	var out []junitCase
+func rankCases(d *straggler.Document, opt Options) []junit.Case {
+	var out []junit.Case
 	names := map[string]int{}
 	for i := range d.Ranks[:min(len(d.Ranks), maxCases)] {
 		r := &d.Ranks[i]
-		c := junitCase{Name: clean(r.ID, maxName), Class: suiteName + ".ranks"}
+		c := junit.Case{Name: clean(r.ID, maxName), Class: suiteName + ".ranks"}
 		if names[c.Name]++; names[c.Name] > 1 {
 			c.Name += fmt.Sprintf(" #%d", names[c.Name])
 		}
@@ -160,9 +94,9 @@ func rankCases(d *straggler.Document, opt Options) []junitCase {
 			text += "; on " + clean(host, maxName)
 		}
 		if opt.Exceeds(r) {
-			c.Failure = &junitFailure{Message: text, Type: "rank-loss", Text: text + "\n"}
+			c.Failure = &junit.Failure{Message: text, Type: "rank-loss", Text: text + "\n"}
 		} else {
-			c.SystemOut = &junitText{text + "\n"}
+			c.SystemOut = &junit.Text{Text: text + "\n"}
 		}
 		out = append(out, c)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/junit"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -244,9 +245,16 @@ func TestTablesKeepTheirColumns(t *testing.T) {
 	}
 }
 
-func readJUnit(t *testing.T, b []byte) junitSuites {
+// junitFile is what a build server reads.
+type junitFile struct {
+	Failures int         `xml:"failures,attr"`
+	Errors   int         `xml:"errors,attr"`
+	Suite    junit.Suite `xml:"testsuite"`
+}
+
+func readJUnit(t *testing.T, b []byte) junitFile {
 	t.Helper()
-	var read junitSuites
+	var read junitFile
 	if err := xml.Unmarshal(b, &read); err != nil {
 		t.Fatal(err)
 	}
