@@ -33,7 +33,7 @@ var floors = [][]string{
 	{"core/timeline/collective"},
 	{"core/timeline/precedence"},
 	{"core/timeline/launches"},
-	{"core/timeline/nccl/segment"},
+	{"core/timeline/nccl/segment", "core/timeline/nccl/operation"},
 	{"core/timeline/straggler"},
 	{"core/timeline/align"},
 	{"core/timeline/combine"},

@@ -1,0 +1,74 @@
+package operation
+
+// Job is the recordings of a job, tied together.
+type Job struct {
+	Recordings []*Recording
+	Ranks      []Rank
+	Comms      []Comm
+	Matches    []Match // ascending by communicator, then in the order in which the communicator executed them
+	Parts      []Part  // of the matches
+	Clocks     []HostClock
+	Clocked    string // what relates the clocks of hosts: "one host", "probes", "collectives", "realtime"
+	Warnings   []string
+}
+
+// Rank is one GPU that takes part: a process, or one of the GPUs of a process.
+type Rank struct {
+	ID        string // the number in the communicator of all, else HOST/PID
+	World     int32  // that number, -1 where no communicator has all
+	Recording int32
+	Seat      int32
+	Host      string
+	Clock     int32 // place in Job.Clocks
+}
+
+// HostClock is the clock of a host, or of one process where it is not known which machine it ran on.
+type HostClock struct {
+	Host     string
+	BootID   string
+	OffsetNS int64 // how far it was ahead of the job's clock before it was aligned
+	BoundNS  int64 // how far instants of it can be off on the job's clock; -1 unknown
+	Method   string
+}
+
+// Seat is a member of a communicator.
+type Seat struct {
+	Recording int32 // -1: there is no recording of it
+	Member    int32
+	Rank      int32 // place in Job.Ranks
+}
+
+// Comm is a communicator.
+type Comm struct {
+	ID    uint64
+	Name  string // what the program calls it, else its number in hex
+	Ranks int32  // that it has, recorded or not
+	Seats []Seat // by rank in the communicator
+	World bool   // all ranks of the job are in it
+}
+
+// Match is one operation of a communicator, with what each member did for it. Of a send and its receive there are two parts, the
+// sender's first.
+type Match struct {
+	Comm       int32
+	Kind       Kind // Collective, CopyEngine, or Send for a pair
+	Func       string
+	Sequence   uint64
+	Occurrence int32
+	Place      int32 // how many operations of the communicator came before it, of the member that executed most
+	From, To   int32 // of Job.Parts
+}
+
+// Part is what one member did for an operation.
+type Part struct {
+	Seat      int32 // rank in the communicator
+	Rank      int32 // place in Job.Ranks
+	Recording int32
+	Op        int32
+}
+
+// Of returns the parts of a match.
+func (j *Job) Of(m *Match) []Part { return j.Parts[m.From:m.To] }
+
+// Op returns the operation of a part.
+func (j *Job) Op(p *Part) *Op { return &j.Recordings[p.Recording].Ops[p.Op] }
