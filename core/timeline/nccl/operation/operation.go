@@ -34,8 +34,10 @@ type Recording struct {
 	FirstNS        int64  // the first record that is in it; older ones may have made room
 	LastNS         int64  // the last sign of life: a record or an anchor
 	ClockBoundNS   int64  // how far instants can be from the clock of the host
+	WallOffsetNS   int64  // CLOCK_REALTIME less CLOCK_MONOTONIC at the first anchor: instants are CLOCK_MONOTONIC plus this
 	RealtimeStepNS int64  // by how much CLOCK_REALTIME was set while it was recorded, at most
 
+	Masks   []Mask   // what was recorded from when on, ascending
 	Names   []string // of functions, types, algorithms and protocols
 	Members []Member // by number of the communicator in the process
 	Groups  []Group
@@ -50,26 +52,51 @@ type Recording struct {
 	Loss Loss
 }
 
+// Mask says which events were recorded from an instant on, by code of segment: a bit each.
+type Mask struct {
+	FromNS int64
+	Codes  uint32
+}
+
+// levelCodes are the codes that each level records.
+var levelCodes = [4]uint32{0x7f07, 0x7f47, 0x7f4f, 0xffff}
+
+// Records reports whether events of a code were recorded at an instant.
+func (r *Recording) Records(code int, ns int64) bool {
+	codes := levelCodes[min(max(r.Level, 0), 3)]
+	for i := range r.Masks {
+		if i > 0 && r.Masks[i].FromNS > ns {
+			break
+		}
+		codes = r.Masks[i].Codes
+	}
+	return codes>>code&1 != 0
+}
+
+// Name is the text of a place in Names, "" of none.
+func (r *Recording) Name(place int32) string {
+	if place < 0 || int(place) >= len(r.Names) {
+		return ""
+	}
+	return r.Names[place]
+}
+
 // Loss is what a recording does not hold.
 type Loss struct {
-	Records       int    // that were read
-	Lost          uint64 // callbacks that found no room
-	LostFromNS    int64  // when the first of these was, 0 none or not known
-	LostToNS      int64
-	Overwritten   uint64 // records that made room for newer ones
-	Damaged       int    // segments of which a part is no record
-	Retaken       int    // segments that made room while they were read
-	Orphans       int    // stops, states and children whose start is not in the recording
-	ByCode        [32]uint64
-	StepsLeftOut  int  // steps that ended and were added up, but are not listed in Steps
-	NoSteps       bool // never recorded at the level that was asked for
-	Unreadable    int  // records whose body is shorter than their event's
-	StorageErrno  uint32
-	TextsMissing  uint64
-	CommsMissing  uint64
-	MaskedSomeNS  int64 // the duty cycle or somebody else left out types for so long
-	MaskedFromNS  int64 // since when less than the level is recorded, 0: it is recorded to the end
-	RecordedCodes uint32
+	Records      int    // that were read
+	Lost         uint64 // callbacks that found no room
+	LostFromNS   int64  // when the first of these was, 0 none or not known
+	LostToNS     int64
+	Overwritten  uint64     // records that made room for newer ones
+	Damaged      int        // segments of which a part is no record
+	Retaken      int        // segments that made room while they were read
+	Orphans      int        // stops, states and children whose start is not in the recording
+	ByCode       [32]uint64 // lost or overwritten, by code of segment
+	StepsLeftOut int        // steps that ended and were added up, but are not listed in Steps
+	Unreadable   int        // records whose body is shorter than their event's
+	StorageErrno uint32
+	TextsMissing uint64
+	CommsMissing uint64
 }
 
 // Member is one process's part in a communicator: a rank of it.
@@ -201,11 +228,13 @@ type ProxyOp struct {
 
 	Begun    int32 // steps
 	Finished int32
-	Retries  int32 // of all steps: starts and SendPeerWait that were told again
-	Bytes    int64 // moved, as steps told it
-	FirstNS  int64 // when the first step began
-	LastNS   int64 // the last state or stop of a step
-	StageNS  [Stages]int64
+	Retries  int32         // of all steps: starts and SendPeerWait that were told again
+	Stage    Stage         // of the oldest step that is open, or the last one that there was
+	Bytes    int64         // moved, as steps told it
+	FirstNS  int64         // when the first step began
+	LastNS   int64         // the last state or stop of a step
+	StageNS  [Stages]int64 // from FirstNS to the end, or to the last sign of life, by the stage of the oldest step that was open; they add up
+	SumNS    [Stages]int64 // what the steps spent in each, added up over steps that ran side by side
 
 	StepFrom, StepTo int32 // in Steps
 }

@@ -389,3 +389,6 @@ func (f *File) readText(number uint32) (Text, error) {
 	}
 	return Text{Text: string(head[16 : 16+n]), Known: true, Cut: f.u32(head, 8) == 0}, nil
 }
+
+// Size is how many bytes the file has.
+func (f *File) Size() int64 { return f.src.Size() }

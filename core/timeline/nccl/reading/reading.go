@@ -1,0 +1,132 @@
+// Package reading makes recordings of what the recorder of NCCL's events wrote: of live, finished and dead processes alike.
+//
+// It ties what one process recorded together, by handles: calls, operations, launches, kernels, proxy operations and their steps. Steps
+// that ended are added up and not listed, unless they are asked for. It compares no two processes, and it judges nothing. Times are on the
+// clock of the host.
+package reading
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
+)
+
+// Ending is how the names of recordings end.
+const Ending = ".prlx-nccl"
+
+// MostFiles is how many recordings are read together at most.
+const MostFiles = 1 << 16
+
+// Options are what is asked for.
+type Options struct {
+	Steps int // steps that ended and are listed, of each process
+}
+
+// Find returns the recordings that paths stand for: files, and the files of directories whose names end as recordings' do, those of folders in
+// them as well. They are in the order of their names.
+func Find(paths []string) ([]string, error) {
+	var out []string
+	for _, p := range paths {
+		info, err := os.Stat(p)
+		if err != nil {
+			return nil, fault.FromIO(p, err)
+		}
+		if !info.IsDir() {
+			out = append(out, p)
+			continue
+		}
+		before := len(out)
+		err = filepath.WalkDir(p, func(at string, d os.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			if d.Type().IsRegular() && strings.HasSuffix(at, Ending) {
+				out = append(out, at)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fault.FromIO(p, err)
+		}
+		if len(out) == before {
+			return nil, fault.Usagef("%s holds no recording of NCCL events: no name in it ends in %s", p, Ending).
+				WithHint("PRLX_NCCL_DIR says where a job writes them, a folder on each host; copy them into one")
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	if len(out) == 0 {
+		return nil, fault.Usagef("no recordings of NCCL events are named")
+	}
+	if len(out) > MostFiles {
+		return nil, fault.New(fault.Limit, "%d recordings, at most %d are read together", len(out), MostFiles)
+	}
+	return out, nil
+}
+
+// Read reads recordings, in parallel, and returns them in the order of their paths. A file that was being made when its process ended
+// holds nothing, and is named in the warnings.
+func Read(j *job.Job, paths []string, opt Options) (all []*operation.Recording, warnings []string, err error) {
+	j.Progress().SetStage("read")
+	total := int64(0)
+	for _, p := range paths {
+		if info, err := os.Stat(p); err == nil {
+			total += info.Size()
+		}
+	}
+	j.Progress().SetTotal(total)
+	found := make([]*operation.Recording, len(paths))
+	g, ctx := safe.NewGroup(j.Context())
+	g.SetLimit(j.Workers())
+	for i, p := range paths {
+		g.Go(func() error {
+			f, err := segment.Open(ctx, p)
+			if err != nil {
+				return err
+			}
+			defer f.Close()
+			if f.State == segment.Making {
+				return nil
+			}
+			found[i], err = One(ctx, f, opt)
+			if info, failed := os.Stat(p); failed == nil {
+				j.Progress().Add(info.Size())
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	for i, r := range found {
+		if r == nil {
+			warnings = append(warnings, paths[i]+" was never finished being made: its process ended before it recorded anything, or is beginning now")
+			continue
+		}
+		all = append(all, r)
+	}
+	return all, warnings, nil
+}
+
+// One reads an open file.
+func One(ctx context.Context, f *segment.File, opt Options) (*operation.Recording, error) {
+	opened, err := f.Segments()
+	if err != nil {
+		return nil, err
+	}
+	b := newBuilder(f, newTicks(f, opened), opt)
+	seen, err := f.Walk(ctx, b.record)
+	if err != nil {
+		return nil, err
+	}
+	b.finish(seen)
+	return b.out, nil
+}
