@@ -159,8 +159,8 @@ func (t *Thread) Add(r Record) {
 	t.slots = append(t.slots, b...)
 }
 
-// bytes is the whole file.
-func (f *File) bytes() []byte {
+// Bytes is the whole file.
+func (f *File) Bytes() []byte {
 	tables := [][]byte{nil, slices.Concat(f.comms...), nil, slices.Concat(f.masks...), nil, nil}
 	sizes := []uint32{threadEntry, 64, 48, 32, 8, 1}
 	tables[0] = make([]byte, threadEntry*len(f.threads))
@@ -207,9 +207,9 @@ func (f *File) bytes() []byte {
 	}
 	out := h
 	for i, t := range tables {
-		le.PutUint64(h[48+16*i:], uint64(len(out)))
-		le.PutUint32(h[56+16*i:], sizes[i])
-		le.PutUint32(h[60+16*i:], uint32(len(t)/int(sizes[i])))
+		le.PutUint64(out[48+16*i:], uint64(len(out)))
+		le.PutUint32(out[56+16*i:], sizes[i])
+		le.PutUint32(out[60+16*i:], uint32(len(t)/int(sizes[i])))
 		out = append(out, t...)
 	}
 	for len(out)%4096 != 0 {
@@ -270,13 +270,10 @@ func (f *File) segments(wall func(int64) []byte) []byte {
 	return out
 }
 
-// Bytes is the whole file.
-func (f *File) Bytes() []byte { return f.bytes() }
-
 // Write writes the file.
 func (f *File) Write(t testing.TB, path string) {
 	t.Helper()
-	if err := os.WriteFile(path, f.bytes(), 0o600); err != nil {
+	if err := os.WriteFile(path, f.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
