@@ -259,6 +259,5 @@ type Control struct {
 	Idles, Sleeps   int
 	Appends         int // times at which operations were taken over
 	Appended        int // operations
-	AsleepNS        int64
 	FirstNS, LastNS int64
 }

@@ -1,0 +1,219 @@
+package diagnosing
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+)
+
+// hand is a proxy operation that has not ended: what a rank sends to another, or receives from it, on one channel.
+type hand struct {
+	seat, peer int32
+	channel    uint8
+	send       bool
+	recording  int32
+	proxy      *operation.ProxyOp
+	step       *operation.Step // the oldest that is open; nil: none is, or none is recorded
+}
+
+// handKey finds the other end.
+type handKey struct {
+	seat, peer int32
+	channel    uint8
+	send       bool
+}
+
+// held is a root among the steps of one operation.
+type held struct {
+	stage   operation.Stage
+	seat    int32 // that causes it
+	peer    int32 // -1 none
+	channel int
+	nic     int
+	certain bool
+	because string
+}
+
+// table holds the proxy operations of one operation, of all members.
+type table struct {
+	hands map[handKey]*hand
+	all   []*hand // that have not ended
+	began map[int32]bool
+}
+
+func (d *diagnosis) hands(s *stall) *table {
+	t := &table{hands: map[handKey]*hand{}, began: map[int32]bool{}}
+	m := &d.job.Matches[s.match]
+	for i := m.From; i < m.To; i++ {
+		p := &d.job.Parts[i]
+		r, op := d.job.Recordings[p.Recording], d.job.Op(p)
+		for k := op.ProxyFrom; k < op.ProxyTo; k++ {
+			proxy := &r.Proxies[k]
+			h := &hand{seat: p.Seat, peer: proxy.Peer, channel: proxy.Channel, send: proxy.Send, recording: p.Recording, proxy: proxy}
+			for n := proxy.StepFrom; n < proxy.StepTo && h.step == nil; n++ {
+				if r.Steps[n].Open {
+					h.step = &r.Steps[n]
+				}
+			}
+			t.hands[handKey{h.seat, h.peer, h.channel, h.send}] = h
+			if !h.done() {
+				t.all = append(t.all, h)
+			}
+		}
+	}
+	slices.SortStableFunc(t.all, func(x, y *hand) int {
+		return cmp.Or(cmp.Compare(x.seat, y.seat), cmp.Compare(x.channel, y.channel), cmp.Compare(x.peer, y.peer))
+	})
+	return t
+}
+
+func (h *hand) done() bool {
+	return h.proxy.StopNS > 0 || h.step == nil && h.proxy.StepsTotal > 0 && h.proxy.Finished >= h.proxy.StepsTotal
+}
+
+func (h *hand) stage() operation.Stage {
+	if h.step != nil {
+		return h.step.Stage
+	}
+	if h.proxy.Begun == 0 {
+		return h.proxy.Stage // what states of NCCL up to 2.26 tell
+	}
+	return operation.StageNone
+}
+
+// number is that of the step that is waited for.
+func (h *hand) number() int32 {
+	if h.step != nil {
+		return h.step.Number
+	}
+	return h.proxy.Finished
+}
+
+// other is the other end of a hand; nil: it is not recorded.
+func (t *table) other(h *hand) *hand { return t.hands[handKey{h.peer, h.seat, h.channel, !h.send}] }
+
+func (h *hand) root(stage operation.Stage, certain bool, because string) *held {
+	return &held{stage: stage, seat: h.seat, peer: h.peer, channel: int(h.channel), nic: int(h.proxy.NIC), certain: certain, because: because}
+}
+
+// root follows what one rank waits for to where it begins; nil: its steps wait for each other in a circle, or say nothing.
+func (t *table) root(seat int32, seen map[int32]bool) *held {
+	if seen[seat] {
+		return nil
+	}
+	seen[seat] = true
+	var own *held
+	for _, look := range []operation.Stage{operation.RecvFlushWait, operation.SendWait, operation.SendPeerWait, operation.RecvWait, operation.SendGPUWait, operation.RecvGPUWait} {
+		for _, h := range t.all {
+			if h.seat != seat || h.stage() != look {
+				continue
+			}
+			if found := t.hand(h, seen); found != nil {
+				if look == operation.SendGPUWait || look == operation.RecvGPUWait {
+					if own == nil {
+						own = found
+					}
+					continue
+				}
+				return found
+			}
+		}
+	}
+	return own
+}
+
+// hand follows what one proxy operation waits for.
+func (t *table) hand(h *hand, seen map[int32]bool) *held {
+	switch h.stage() {
+	case operation.RecvFlushWait:
+		return h.root(operation.RecvFlushWait, true, "what it received is not flushed to its GPU")
+	case operation.SendWait:
+		return h.root(operation.SendWait, true, "the network has what it sends and does not deliver it")
+	case operation.SendPeerWait:
+		return t.credit(h, seen)
+	case operation.RecvWait:
+		return t.data(h, seen)
+	case operation.SendGPUWait:
+		return &held{stage: operation.SendGPUWait, seat: h.seat, peer: -1, channel: int(h.channel), nic: -1, certain: true, because: "its GPU does not fill the buffer, and nothing is missing that it would need for that"}
+	case operation.RecvGPUWait:
+		return &held{stage: operation.RecvGPUWait, seat: h.seat, peer: -1, channel: int(h.channel), nic: -1, certain: true, because: "its GPU does not empty the buffer, and nothing else keeps it from that"}
+	}
+	return nil
+}
+
+// credit follows a sender that waits for a buffer of its receiver.
+func (t *table) credit(h *hand, seen map[int32]bool) *held {
+	o := t.other(h)
+	switch {
+	case o == nil || o.proxy.Begun == 0 && o.stage() == operation.StageNone:
+		return &held{stage: operation.SendPeerWait, seat: h.peer, peer: h.seat, channel: int(h.channel), nic: -1, because: "it has not begun to receive"}
+	case o.stage() == operation.RecvFlushWait:
+		return t.hand(o, seen)
+	case o.stage() == operation.RecvGPUWait:
+		return t.root(o.seat, seen)
+	case o.stage() == operation.RecvWait && o.number() < h.number():
+		return o.root(operation.RecvWait, true, "the other end has sent it, and it has not come")
+	}
+	return h.root(operation.SendPeerWait, true, "the receiver has offered a buffer, and that has not come")
+}
+
+// data follows a receiver that waits for what a sender sends.
+func (t *table) data(h *hand, seen map[int32]bool) *held {
+	o := t.other(h)
+	switch {
+	case o == nil:
+		return &held{stage: operation.RecvWait, seat: h.peer, peer: h.seat, channel: int(h.channel), nic: -1, because: "it has no operation that sends it"}
+	case o.done() || o.number() > h.number():
+		return h.root(operation.RecvWait, true, "the other end has sent it, and it has not come")
+	}
+	switch o.stage() {
+	case operation.SendWait:
+		return t.hand(o, seen)
+	case operation.SendPeerWait:
+		return o.root(operation.SendPeerWait, true, "the receiver has offered a buffer, and that has not come")
+	case operation.SendGPUWait:
+		return t.root(o.seat, seen)
+	}
+	return &held{stage: operation.RecvWait, seat: h.peer, peer: h.seat, channel: int(h.channel), nic: int(o.proxy.NIC), because: "its proxy thread does not go on with it"}
+}
+
+// held says which stage of which step holds an operation that all members are in.
+func (d *diagnosis) held(s *stall) {
+	t := d.hands(s)
+	votes, order := map[held]int{}, []held{}
+	for _, h := range t.all {
+		if t.began[h.seat] {
+			continue
+		}
+		t.began[h.seat] = true
+		found := t.root(h.seat, map[int32]bool{})
+		if found == nil {
+			continue
+		}
+		k := *found
+		k.channel, k.nic = -1, -1
+		if votes[k] == 0 {
+			order = append(order, *found)
+		}
+		votes[k]++
+	}
+	best := -1
+	for i, h := range order {
+		h.channel, h.nic = -1, -1
+		if best < 0 {
+			best = i
+			continue
+		}
+		b := order[best]
+		b.channel, b.nic = -1, -1
+		if votes[h] > votes[b] || votes[h] == votes[b] && h.certain && !b.certain {
+			best = i
+		}
+	}
+	if best < 0 {
+		d.stuck(s, len(t.all))
+		return
+	}
+	d.stage(s, &order[best])
+}
