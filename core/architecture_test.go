@@ -34,6 +34,7 @@ var floors = [][]string{
 	{"core/timeline/precedence"},
 	{"core/timeline/launches"},
 	{"core/timeline/nccl/segment", "core/timeline/nccl/operation"},
+	{"core/timeline/nccl/clocks"},
 	{"core/timeline/nccl/reading", "core/timeline/nccl/joining"},
 	{"core/timeline/straggler"},
 	{"core/timeline/nccl/diagnosing"},

@@ -1,0 +1,229 @@
+package clocks
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+	"github.com/prlx-go/prlx/core/timeline/offsets"
+)
+
+// facts are what bounds the clock of one GPU, reduced to the tightest of each stretch of time.
+type facts struct {
+	launches tightest // host: the launch, GPU: the start
+	seen     tightest // GPU: a stamp, host: the callback that told it
+	told     []fact   // of seen, by time
+	grain    grain
+	from, to int64 // of the stamps
+}
+
+// fact is two instants, each on the clock that showed it.
+type fact struct{ host, gpu int64 }
+
+// facts collects what kernels say of clocks, and the flaws of stamps that can be told without them.
+func (f *Fitted) facts(r *operation.Recording) []*facts {
+	seats := int32(0)
+	for i := range r.Members {
+		seats = max(seats, r.Members[i].Seat+1)
+	}
+	if int(seats) > len(r.Members) {
+		seats = int32(len(r.Members)) // a seat that nobody has
+	}
+	f.GPUs = make([]GPU, seats)
+	out := make([]*facts, seats)
+	for i := range out {
+		f.GPUs[i].Seat = int32(i)
+		out[i] = &facts{launches: tightest{side: +1}, seen: tightest{side: -1}}
+	}
+	f.repeats(r)
+	each := func(visit func(i int, seat int32)) {
+		for i := range r.Kernels {
+			if seat := seatOf(r, &r.Kernels[i]); seat >= 0 && seat < seats {
+				visit(i, seat)
+			}
+		}
+	}
+	each(func(i int, seat int32) {
+		if k := &r.Kernels[i]; k.GPUStartNS > 0 || k.GPUStopNS > 0 {
+			f.GPUs[seat].Kernels++
+		}
+		f.told(r, i, out[seat])
+	})
+	for _, o := range out {
+		o.told = o.seen.list()
+	}
+	each(func(i int, seat int32) { f.launched(r, i, out[seat]) })
+	return out
+}
+
+// told takes the callbacks of a kernel, and finds what its stamps cannot be. What the host has read was written before, whichever operation wrote it.
+func (f *Fitted) told(r *operation.Recording, i int, into *facts) {
+	k := &r.Kernels[i]
+	if k.Stopped && k.GPUStopNS == 0 && k.GPUStartNS > 0 || k.GPUStopNS > 0 && k.GPUStartNS == 0 {
+		f.Flaws[i] |= Zero
+	}
+	if k.GPUStartNS > 0 && k.GPUStopNS > 0 && k.GPUStopNS < k.GPUStartNS {
+		f.Flaws[i] |= StopBeforeStart
+	}
+	if usable(k.GPUStartNS) {
+		into.stamp(k.GPUStartNS)
+	}
+	if usable(k.GPUStartNS) && usable(k.CallStartNS) {
+		into.seen.add(fact{k.CallStartNS, k.GPUStartNS})
+	}
+	if usable(k.GPUStopNS) && usable(k.CallStopNS) {
+		into.stamp(k.GPUStopNS)
+		into.seen.add(fact{k.CallStopNS, k.GPUStopNS})
+	}
+}
+
+// launched takes the launch of a kernel. Where the host's count of operations was ahead of the GPU's, the stamp is an older operation's and may have
+// come before the launch: what callbacks contradict bounds nothing.
+func (f *Fitted) launched(r *operation.Recording, i int, from *facts) {
+	k := &r.Kernels[i]
+	launch := launchOf(r, k)
+	if !usable(k.GPUStartNS) || !usable(launch) || f.Flaws[i] != 0 {
+		return
+	}
+	l := fact{launch, k.GPUStartNS}
+	if contradicts(from.told, l, from.grain.step()) {
+		f.Flaws[i] |= BeforeLaunch
+		return
+	}
+	from.launches.add(l)
+}
+
+func (f *facts) stamp(ns int64) {
+	f.grain.add(ns)
+	if f.from == 0 || ns < f.from {
+		f.from = ns
+	}
+	f.to = max(f.to, ns)
+}
+
+// repeats finds stamps that several operations of a channel have. The two halves of a send and a receive, and all operations of one launch, run in
+// one kernel and may share them.
+func (f *Fitted) repeats(r *operation.Recording) {
+	type place struct {
+		gpu    int64
+		member int32
+		kernel int32
+		chan_  uint8
+	}
+	stamps := make([]place, 0, len(r.Kernels))
+	for i := range r.Kernels {
+		k := &r.Kernels[i]
+		if m := memberOf(r, k); m >= 0 && k.GPUStartNS > 0 {
+			stamps = append(stamps, place{k.GPUStartNS, m, int32(i), k.Channel})
+		}
+	}
+	slices.SortFunc(stamps, func(a, b place) int {
+		return cmp.Or(cmp.Compare(a.member, b.member), cmp.Compare(a.chan_, b.chan_), cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.kernel, b.kernel))
+	})
+	for i := 1; i < len(stamps); i++ {
+		a, b := stamps[i-1], stamps[i]
+		if a.gpu == b.gpu && a.member == b.member && a.chan_ == b.chan_ && !together(r, a.kernel, b.kernel) {
+			f.Flaws[a.kernel] |= Repeated
+			f.Flaws[b.kernel] |= Repeated
+		}
+	}
+}
+
+// together reports whether two kernels may be one: they have a launch in common, or, of operations whose launch is not told, were scheduled by
+// the same call.
+func together(r *operation.Recording, a, b int32) bool {
+	x, y := &r.Ops[r.Kernels[a].Op], &r.Ops[r.Kernels[b].Op]
+	if r.Kernels[a].Op == r.Kernels[b].Op {
+		return true
+	}
+	if x.Captured || y.Captured {
+		return x.Launch == y.Launch && x.Occurrence == y.Occurrence
+	}
+	return x.Launch >= 0 && x.Launch == y.Launch || x.Launch < 0 && y.Launch < 0 && x.API >= 0 && x.API == y.API
+}
+
+const (
+	// cellShift makes stretches of 67 ms, of whose facts the tightest are kept.
+	cellShift = 26
+	// mostCells is how many stretches there are before they become longer.
+	mostCells = 1 << 14
+	keptOf    = 2
+)
+
+// tightest keeps of each stretch of time the facts that leave the clocks the least room.
+type tightest struct {
+	side  int64 // +1: the GPU's instant is the later one, so that it less the host's is an upper bound of their difference
+	shift uint
+	cells map[int64][]fact // ascending by room
+	count int
+}
+
+func (t *tightest) room(f fact) int64 { return t.side * (f.gpu - f.host) }
+
+func (t *tightest) add(f fact) {
+	t.count++
+	if t.cells == nil {
+		t.cells, t.shift = map[int64][]fact{}, cellShift
+	}
+	t.put(f)
+	for len(t.cells) > mostCells && t.shift < 60 {
+		old := t.list()
+		t.shift++
+		clear(t.cells)
+		for _, f := range old {
+			t.put(f)
+		}
+	}
+}
+
+func (t *tightest) put(f fact) {
+	at := f.host >> t.shift
+	list := t.cells[at]
+	i, _ := slices.BinarySearchFunc(list, f, func(a, b fact) int { return cmp.Or(cmp.Compare(t.room(a), t.room(b)), cmp.Compare(a.host, b.host)) })
+	if i == keptOf {
+		return
+	}
+	if list = slices.Insert(list, i, f); len(list) > keptOf {
+		list = list[:keptOf]
+	}
+	t.cells[at] = list
+}
+
+// list returns the facts by time.
+func (t *tightest) list() (out []fact) {
+	for _, list := range t.cells {
+		out = append(out, list...)
+	}
+	slices.SortFunc(out, func(a, b fact) int { return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.gpu, b.gpu)) })
+	return out
+}
+
+// bind makes an edge of the facts. A stamp is at most its grain earlier than what it stamps.
+func (f *facts) bind(graph *offsets.Graph, host, gpu offsets.Clock, grainNS int64) {
+	edge := graph.Between(host, gpu, offsets.Launches)
+	for _, s := range f.told {
+		edge.Before(gpu, s.gpu, s.host)
+	}
+	for _, l := range f.launches.list() {
+		edge.Before(host, l.host, l.gpu+grainNS-1)
+	}
+}
+
+// reachNS and steepest are how far around a launch callbacks are looked at that contradict it, and by how much the clocks may move apart meanwhile.
+const (
+	reachNS  = int64(1e9)
+	steepest = 200e-6
+)
+
+// contradicts reports whether a callback near a launch shows the GPU's clock farther ahead than the launch allows.
+func contradicts(told []fact, l fact, grainNS int64) bool {
+	i, _ := slices.BinarySearchFunc(told, l.host-reachNS, func(f fact, at int64) int { return cmp.Compare(f.host, at) })
+	for ; i < len(told) && told[i].host <= l.host+reachNS; i++ {
+		s := told[i]
+		slack := int64(float64(max(s.host-l.host, l.host-s.host)) * steepest)
+		if s.gpu-s.host > l.gpu+grainNS-l.host+slack {
+			return true
+		}
+	}
+	return false
+}
