@@ -1,0 +1,388 @@
+package flightrecorder
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+)
+
+// Class says what is wrong with an operation.
+type Class string
+
+// The classes, the gravest first.
+const (
+	WrongOperation Class = "mismatched_operation" // ranks called different operations under one number
+	WrongSize      Class = "mismatched_size"
+	WrongType      Class = "mismatched_type"
+	Missing        Class = "missing_rank" // a rank has not called it, and its record goes on to the end
+	Unmatched      Class = "unmatched_p2p"
+	Unfinished     Class = "unfinished" // some have completed it, others have not
+	Hung           Class = "hung"       // all have called it, nobody has completed it
+	Unrecorded     Class = "no_dump"    // ranks of its group gave no dump, and those that did are alike
+)
+
+var gravity = map[Class]int{WrongOperation: 0, WrongSize: 1, WrongType: 2, Missing: 3, Unmatched: 4, Unfinished: 5, Hung: 6, Unrecorded: 7}
+
+// Finding is something wrong with one operation of one group.
+type Finding struct {
+	Class    Class
+	Group    string // its name, with its description where there is one
+	Sequence int64
+	Op       string // that most ranks called
+	Ranks    []int  // the culprits, ascending; of a split in equal parts all of them
+	Waiting  []int  // who is in it and has not completed it
+	NoDump   []int  // members that gave no dump
+	Detail   string // what differs
+	Sentence string
+	At       []Frame // where in the program the first culprit is, or was last
+	Even     bool    // the ranks are split in parts of equal size: nobody can say which is wrong
+	place    int
+	groupKey string
+}
+
+// Standing is how far a rank has come in a group.
+type Standing struct {
+	Rank             int
+	First, Last      int64 // numbers of operations that its dump still holds; 0: none
+	Op               string
+	State            State
+	Operations       int
+	Unfinished       int
+	OldestUnfinished int64 // 0: none
+}
+
+// GroupReport is what was looked at in a group.
+type GroupReport struct {
+	Name, Description string
+	Ranks             []int
+	Guessed           bool // no dump lists the members: they are those that called something
+	NoDump            []int
+	Standings         []Standing
+	From, To          int64 // numbers that could be compared
+	Compared, Matched int
+	Undecided         int // alltoall of uneven sizes, or members without a dump
+	Sends, Paired     int // point-to-point operations, and those that have their other end
+}
+
+// Result is what a set of dumps says.
+type Result struct {
+	Dumps    int
+	Ranks    []int
+	NoDump   []int // ranks that groups name
+	Versions []string
+	Entries  int
+	Groups   []GroupReport
+	Findings []Finding // what explains others first
+	Chain    []string  // who waits for whom, to the root, a sentence each
+	Cycle    bool      // the chain comes back to where it began
+	Verdict  string    // one sentence
+	Passed   bool      // operations were compared, and all match
+	Warnings []string
+}
+
+// Analyze matches the operations of all ranks.
+func Analyze(dumps []*Dump) (*Result, error) {
+	if len(dumps) == 0 {
+		return nil, fault.New(fault.Usage, "no dump to analyse")
+	}
+	a := &analysis{byRank: map[int]*Dump{}}
+	r := &a.result
+	for _, d := range dumps {
+		if o := a.byRank[d.Rank]; o != nil {
+			return nil, fault.New(fault.Incompatible, "%s and %s are both of rank %d", o.Path, d.Path, d.Rank).WithHint("name the dumps of one moment only")
+		}
+		a.byRank[d.Rank] = d
+		r.Ranks = append(r.Ranks, d.Rank)
+		r.Entries += len(d.Entries)
+		if !slices.Contains(r.Versions, d.Version) {
+			r.Versions = append(r.Versions, d.Version)
+		}
+		if d.Skipped > 0 {
+			r.Warnings = append(r.Warnings, fmt.Sprintf("rank %d: %d entries name no group or no operation and are not looked at", d.Rank, d.Skipped))
+		}
+	}
+	slices.Sort(r.Ranks)
+	r.Dumps = len(dumps)
+	if len(r.Versions) > 1 {
+		r.Warnings = append(r.Warnings, fmt.Sprintf("the dumps are of several versions: %s", strings.Join(r.Versions, ", ")))
+	}
+	a.gather()
+	for _, key := range slices.Sorted(maps.Keys(a.groups)) {
+		a.compare(a.groups[key])
+	}
+	a.conclude()
+	return r, nil
+}
+
+type analysis struct {
+	byRank map[int]*Dump
+	groups map[string]*group
+	result Result
+}
+
+// group is a process group with the operations of its ranks.
+type group struct {
+	key, name, description string
+	ranks                  []int
+	guessed                bool
+	calls                  map[int][]*Entry // collectives of a rank in order
+	ends                   map[int][]*Entry // sends and receives
+}
+
+func (g *group) label() string {
+	if g.description != "" && g.description != "undefined" && g.description != g.name {
+		return fmt.Sprintf("%s (%s)", g.name, g.description)
+	}
+	return g.name
+}
+
+// gather sorts operations into groups. Groups of one name with other members, as split_group makes them, are different groups.
+func (a *analysis) gather() {
+	a.groups = map[string]*group{}
+	unlisted := map[string]*group{}
+	for _, rank := range a.result.Ranks {
+		d := a.byRank[rank]
+		for i := range d.Entries {
+			e := &d.Entries[i]
+			g := a.groupOf(d, e, unlisted)
+			if e.P2P && (e.Name == "send" || e.Name == "recv") {
+				g.ends[rank] = append(g.ends[rank], e)
+			} else {
+				g.calls[rank] = append(g.calls[rank], e)
+			}
+		}
+	}
+	missing := map[int]bool{}
+	for _, g := range a.groups {
+		for _, rank := range g.ranks {
+			missing[rank] = missing[rank] || a.byRank[rank] == nil
+		}
+	}
+	for _, rank := range slices.Sorted(maps.Keys(missing)) {
+		if missing[rank] {
+			a.result.NoDump = append(a.result.NoDump, rank)
+		}
+	}
+}
+
+func (a *analysis) groupOf(d *Dump, e *Entry, unlisted map[string]*group) *group {
+	listed, ok := d.Groups[e.Group]
+	if !ok || len(listed.Ranks) == 0 {
+		g := unlisted[e.Group]
+		if g == nil {
+			g = newGroup(e.Group+" ?", e.Group, e.Description, nil)
+			g.guessed = true
+			unlisted[e.Group], a.groups[g.key] = g, g
+		}
+		if !slices.Contains(g.ranks, d.Rank) {
+			g.ranks = append(g.ranks, d.Rank)
+			slices.Sort(g.ranks)
+		}
+		return g
+	}
+	key := fmt.Sprint(e.Group, " ", listed.Ranks)
+	if a.groups[key] == nil {
+		description := listed.Description
+		if description == "" {
+			description = e.Description
+		}
+		a.groups[key] = newGroup(key, e.Group, description, listed.Ranks)
+	}
+	return a.groups[key]
+}
+
+func newGroup(key, name, description string, ranks []int) *group {
+	return &group{key: key, name: name, description: description, ranks: ranks, calls: map[int][]*Entry{}, ends: map[int][]*Entry{}}
+}
+
+// numbered is a rank's operations under one number: several where they were coalesced.
+type numbered map[int64][]*Entry
+
+// compare looks at all operations of a group that all its ranks still hold.
+func (a *analysis) compare(g *group) {
+	rep := GroupReport{Name: g.name, Description: g.description, Ranks: g.ranks, Guessed: g.guessed}
+	by := map[int]numbered{}
+	for _, rank := range g.ranks {
+		if a.byRank[rank] == nil {
+			rep.NoDump = append(rep.NoDump, rank)
+			continue
+		}
+		s := Standing{Rank: rank}
+		n := numbered{}
+		for _, e := range g.calls[rank] {
+			n[e.Sequence] = append(n[e.Sequence], e)
+			s.see(e)
+		}
+		by[rank] = n
+		rep.Standings = append(rep.Standings, s)
+	}
+	a.range_(&rep, by)
+	for seq := rep.From; rep.To > 0 && seq <= rep.To; seq++ {
+		a.number(g, &rep, by, seq)
+	}
+	a.pair(g, &rep)
+	a.result.Groups = append(a.result.Groups, rep)
+}
+
+func (s *Standing) see(e *Entry) {
+	s.Operations++
+	if s.First == 0 || e.Sequence < s.First {
+		s.First = e.Sequence
+	}
+	if e.Sequence >= s.Last {
+		s.Last, s.Op, s.State = e.Sequence, e.Name, e.State
+	}
+	if e.State != Completed {
+		if s.Unfinished++; s.OldestUnfinished == 0 || e.Sequence < s.OldestUnfinished {
+			s.OldestUnfinished = e.Sequence
+		}
+	}
+}
+
+// range_ finds the numbers that can be compared. The buffers are rings: what a rank has no longer, nobody knows.
+func (a *analysis) range_(rep *GroupReport, by map[int]numbered) {
+	for i := range rep.Standings {
+		s := &rep.Standings[i]
+		rep.To = max(rep.To, s.Last)
+		if d := a.byRank[s.Rank]; s.Operations > 0 && len(d.Entries) > 0 && d.Entries[0].Record > 0 {
+			rep.From = max(rep.From, s.First) // older ones may have made room
+		}
+	}
+	if rep.From == 0 {
+		for _, n := range by {
+			for seq := range n {
+				if rep.From == 0 || seq < rep.From {
+					rep.From = seq
+				}
+			}
+		}
+	}
+	const most = 1 << 22
+	if rep.To-rep.From > most { // numbers of a buffer are dense: these are not
+		rep.From = rep.To - most
+		a.result.Warnings = append(a.result.Warnings, fmt.Sprintf("group %s: numbers from %d on are looked at", rep.Name, rep.From))
+	}
+}
+
+// number compares what ranks did under one number of a group.
+func (a *analysis) number(g *group, rep *GroupReport, by map[int]numbered, seq int64) {
+	var here, absent []int
+	most := 0
+	for i := range rep.Standings {
+		rank := rep.Standings[i].Rank
+		switch calls := by[rank][seq]; {
+		case len(calls) > 0:
+			here = append(here, rank)
+			most = max(most, len(calls))
+		case rep.Standings[i].Last < seq:
+			absent = append(absent, rank)
+		case rep.Standings[i].First > seq:
+			return // made room
+		default:
+			absent = append(absent, rank)
+		}
+	}
+	if len(here) == 0 {
+		return
+	}
+	rep.Compared++
+	undecided := len(rep.NoDump) > 0
+	for k := range most {
+		if f := a.differs(g, by, here, seq, k); f != nil {
+			a.find(g, rep, f, seq)
+			return
+		}
+		undecided = undecided || uneven[by[here[0]][seq][0].Name]
+	}
+	first := by[here[0]][seq][0]
+	if len(absent) > 0 {
+		a.find(g, rep, &Finding{Class: Missing, Op: first.Name, Ranks: absent, Waiting: waiting(by, here, seq)}, seq)
+		return
+	}
+	if f := a.progress(by, here, seq, len(rep.NoDump) > 0); f != nil {
+		a.find(g, rep, f, seq)
+		return
+	}
+	if undecided {
+		rep.Undecided++
+	} else {
+		rep.Matched++
+	}
+}
+
+// progress finds operations that not all ranks, or none, have completed.
+func (a *analysis) progress(by map[int]numbered, here []int, seq int64, noDump bool) *Finding {
+	var done, not []int
+	for _, rank := range here {
+		if by[rank][seq][len(by[rank][seq])-1].State == Completed {
+			done = append(done, rank)
+		} else {
+			not = append(not, rank)
+		}
+	}
+	op := by[here[0]][seq][0].Name
+	switch {
+	case len(not) == 0:
+		return nil
+	case noDump && len(done) == 0:
+		return &Finding{Class: Unrecorded, Op: op, Waiting: not}
+	case len(done) > 0:
+		return &Finding{Class: Unfinished, Op: op, Ranks: not, Waiting: not}
+	}
+	return &Finding{Class: Hung, Op: op, Ranks: nil, Waiting: not}
+}
+
+func waiting(by map[int]numbered, here []int, seq int64) (out []int) {
+	for _, rank := range here {
+		if by[rank][seq][len(by[rank][seq])-1].State != Completed {
+			out = append(out, rank)
+		}
+	}
+	return out
+}
+
+// find keeps a finding. Of a group's collectives the first counts, for those behind it follow from it; of sends and receives the first of each two ranks.
+func (a *analysis) find(g *group, rep *GroupReport, f *Finding, seq int64) {
+	f.Group, f.Sequence, f.NoDump, f.groupKey = g.label(), seq, rep.NoDump, g.key
+	if f.Op == "send" || f.Op == "recv" {
+		f.groupKey = fmt.Sprint(g.key, f.Op, f.Ranks, f.Waiting)
+	}
+	for i := range a.result.Findings {
+		if o := &a.result.Findings[i]; o.groupKey == f.groupKey {
+			return
+		}
+	}
+	f.place = len(a.result.Findings)
+	culprit := f.Ranks
+	if len(culprit) == 0 {
+		culprit = f.Waiting
+	}
+	if len(culprit) > 0 {
+		f.At = a.frames(g, culprit[0], seq)
+	}
+	a.result.Findings = append(a.result.Findings, *f)
+}
+
+// frames is where a rank called the operation, or what it called last where it did not.
+func (a *analysis) frames(g *group, rank int, seq int64) []Frame {
+	for _, e := range g.calls[rank] {
+		if e.Sequence == seq {
+			return e.Frames
+		}
+	}
+	if d := a.byRank[rank]; d != nil && len(d.Entries) > 0 {
+		return d.Entries[len(d.Entries)-1].Frames
+	}
+	return nil
+}
+
+// order puts what explains others first: the earliest by the program, the gravest of one moment.
+func (a *analysis) order() {
+	slices.SortStableFunc(a.result.Findings, func(x, y Finding) int {
+		return cmp.Or(cmp.Compare(gravity[x.Class], gravity[y.Class]), cmp.Compare(x.place, y.place))
+	})
+}
