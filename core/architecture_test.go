@@ -45,7 +45,11 @@ var floors = [][]string{
 	{"core/kernel/site"},
 	{"core/kernel/warptrace"},
 	{"core/kernel/recording"},
+	{"core/kernel/observe"},
+	{"core/kernel/observe/arena"},
 	{"core/kernel/ptx"},
+	{"runtime/device"},
+	{"core/kernel/llir"},
 	{"core/kernel/slice"},
 	{"core/kernel/simt/lane"},
 	{"core/kernel/simt/memory"},
@@ -117,7 +121,7 @@ func floorOf(room string) int {
 // sources yields every Go file of the product with its room.
 func sources(t *testing.T, visit func(room, file string, f *ast.File)) {
 	t.Helper()
-	for _, top := range []string{".", "../pybind"} {
+	for _, top := range []string{".", "../pybind", "../runtime/device"} {
 		err := filepath.WalkDir(top, func(p string, d fs.DirEntry, err error) error {
 			if err != nil {
 				return err

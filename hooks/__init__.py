@@ -3,6 +3,7 @@
 ====================  ==============================================================================================
 ``arrays``            NumPy arrays and tensors as kernels take them, and the memory that a pointer into one may touch
 ``triton``            what of Triton is replaced while a device of ours is active, and put back afterwards
+``instrument``        kernels that are compiled to record by themselves
 ``simulator``         the device itself: a driver object whose launches become ``Launch`` values
 ``cuda``              ``device="cuda"`` in code that uses torch, on a machine without one
 ====================  ==============================================================================================

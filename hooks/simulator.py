@@ -19,6 +19,7 @@ from typing import Any
 
 from .._errors import UsageError
 from .arrays import Storage, storage
+from .instrument import TABLE
 from .texts import texts_of
 
 ARCH = 80
@@ -104,6 +105,8 @@ class Launch:
     """What the addresses belong to."""
     texts: Callable[[], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
     """The text of the kernel, as recordings hold it."""
+    table: str = field(default="", repr=False)
+    """What the events of a kernel mean that records by itself; "" for others."""
 
 
 Run = Callable[[Launch], int]
@@ -130,8 +133,9 @@ class Clock:
 class Device:
     """What the driver object, its launchers and its events share."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run: Run, number: Callable[[], int]) -> None:
         self.run = run
+        self.number = number
         self.clock = Clock()
         self.open = True
         self._functions: dict[tuple[str, bytes], Function] = {}
@@ -150,9 +154,9 @@ class Device:
         self.clock.advance(self.run(launch))
 
 
-def driver(run: Run) -> tuple[Any, Device]:
-    """The driver object to make active, and its device."""
-    device = Device(run)
+def driver(run: Run, number: Callable[[], int] = lambda: DEVICE + ARCH) -> tuple[Any, Device]:
+    """The driver object to make active, and its device; ``number`` says which number it has now."""
+    device = Device(run, number)
     return _driver_type()(device), device
 
 
@@ -179,7 +183,7 @@ class _Driver:
         return importlib.import_module("triton.backends.compiler").GPUTarget("cuda", ARCH, LANES)
 
     def get_current_device(self) -> int:
-        return DEVICE + ARCH
+        return self._device.number()
 
     def set_current_device(self, device: int) -> None:
         del device  # there is one
@@ -289,7 +293,9 @@ class _Launcher:
         descriptors = list(getattr(metadata, "tensordesc_meta", None) or ())
         for (name, ty), value in zip(self._signature, args, strict=False):
             parameters += _flatten(name, ty, value, descriptors)
-        scratches = [self._scratch(kind, grid, stream) for kind in ("global_scratch", "profile_scratch")]
+        table = str(getattr(metadata, TABLE, ""))
+        scratches = [self._scratch("global_scratch", grid, stream)]
+        scratches.append(_no_arena() if table else self._scratch("profile_scratch", grid, stream))
         return Launch(
             function=function,
             grid=(grid[0] * self._cluster, grid[1], grid[2]),
@@ -299,6 +305,7 @@ class _Launcher:
             parameters=(*parameters, *scratches),
             keep=args,
             texts=self._texts,
+            table=table,
         )
 
     def _scratch(self, kind: str, grid: Sequence[int], stream: Any) -> Parameter:
@@ -309,6 +316,17 @@ class _Launcher:
         align = max(getattr(self._metadata, f"{kind}_align", 1), 1)
         memory = _allocator(kind)(size, align, stream)
         return Parameter(kind, "*i8", memory.data_ptr(), Storage(memory.data_ptr(), size, kind, keep=memory))
+
+
+def _no_arena() -> Parameter:
+    """The scratch of a kernel that records: none, until somebody wants its events."""
+    allocation = importlib.import_module("triton.runtime._allocation")
+    if not isinstance(allocation._profile_allocator.get(), allocation.NullAllocator):
+        raise UsageError(
+            "another tool allocates profile scratch, where kernels that record leave their events",
+            hint='end it first, or choose capture="observed"',
+        )
+    return Parameter("profile_scratch", "*i8", 0)
 
 
 def _allocator(kind: str) -> Callable[[int, int, Any], Any]:

@@ -22,6 +22,7 @@ from typing import Any
 
 from .._errors import UsageError
 from .arrays import converted, is_plain_array
+from .instrument import Rewriter
 
 _LEARNT = ("cache", "do_bench", "best_config", "configs_timings")  # what an autotuner keeps between launches
 
@@ -37,10 +38,13 @@ class Surfaces:
     ----------
     key
         What goes into the key of the compile cache, so that what we compile never meets what others compile.
+    rewriter
+        Makes kernels record by themselves; None leaves them alone.
     """
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, rewriter: Rewriter | None = None) -> None:
         self._key = key
+        self._rewriter = rewriter
         self._undo: list[Callable[[], None]] = []
         self._kernels: weakref.WeakSet[Any] = weakref.WeakSet()
         self._tuners: weakref.WeakKeyDictionary[Any, dict[str, Any]] = weakref.WeakKeyDictionary()
@@ -70,6 +74,9 @@ class Surfaces:
         compiler = _compiler()
         self._replace(compiler, "add_stages", _ends_with_ptx)
         self._replace(compiler, "hash", self._keyed)
+        if self._rewriter is not None:
+            self._replace(compiler, "add_stages", self._rewriter.staged)
+            self._replace(_module("triton.compiler.compiler").ASTSource, "hash", self._rewriter.hashed)
         jit, tuner = _module("triton.runtime.jit"), _module("triton.runtime.autotuner")
         self._replace(jit.JITFunction, "run", _takes_arrays)
         for name in ("Autotuner", "Heuristics"):

@@ -38,6 +38,9 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"cycles":         typed(findCycles),
 		"cycles_compare": typed(compareCycles),
 
+		"instrument":      typed(instrument),
+		"recorder_digest": typed(recorderDigest),
+
 		"diff":         typed(diffRecordings),
 		"diff_compat":  typed(diffCompat),
 		"kernel_trace": typed(kernelTrace),

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from . import _config, _former
+from . import _capture, _config, _former
+from ._capture import Capture
 from ._errors import UsageError
 from ._result import Card, clipped
 from ._simulation import Finding, Options, Simulation, execute, report, with_changes
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
     from ._session import Session
     from .hooks.arrays import Storage
+    from .hooks.instrument import Rewriter
     from .hooks.simulator import Launch
 
 _DEVICES = ("auto", "gpu", "simulator")
@@ -181,7 +183,7 @@ class Recording:
 class _Simulator:
     """The simulated device while it is enabled."""
 
-    def __init__(self, options: Options, recording: Recording) -> None:
+    def __init__(self, options: Options, recording: Recording, rewriter: Rewriter | None = None) -> None:
         from .hooks import simulator, triton
 
         self.options = options
@@ -190,8 +192,12 @@ class _Simulator:
         self._registered: list[Storage] = []
         self._launched = 0
         self._lock = threading.Lock()
-        self._surfaces = triton.Surfaces(simulator.KEY)
-        self._driver, self._device = simulator.driver(self._run)
+        self._surfaces = triton.Surfaces(simulator.KEY, rewriter)
+        plain = simulator.DEVICE + simulator.ARCH
+        own = plain if rewriter is None else plain + rewriter.device * simulator.DEVICE
+        if rewriter is not None:
+            rewriter.clean = lambda: bool(self._surfaces.benchmarking)
+        self._driver, self._device = simulator.driver(self._run, lambda: plain if self._surfaces.benchmarking else own)
         self._undo = contextlib.ExitStack()
 
     def open(self, *, map_cuda: bool) -> None:
@@ -241,6 +247,8 @@ class _Simulator:
         simulation = None
         try:
             number, record = (number, None) if begun is None else begun
+            if launch.table and record is not None:
+                launch, record = _capture.into_arena(launch, record)
             simulation = execute(launch, self.options, number=number, registered=self._registered, record=record)
         finally:
             with self._lock:
@@ -274,6 +282,7 @@ def enable(
     output: AnyPath | None = None,
     filter: Filter = None,
     mode: Mode = "control-flow",
+    capture: Capture = "observed",
     map_cuda: bool = False,
     seed: int = 0,
     stop: bool = False,
@@ -311,6 +320,10 @@ def enable(
         Which kernels are recorded.
     mode, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
         What is recorded, as for ``record``.
+    capture
+        ``"observed"``: the simulator watches the kernel as Triton compiles it. ``"instrumented"``: the kernel is compiled to
+        record by itself, as it will on a GPU, into memory that ``PRLX_ARENA`` bounds (256 MiB). It then leaves branches,
+        switches and predicates, and says so.
     map_cuda
         Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` then does nothing.
     seed
@@ -381,7 +394,8 @@ def enable(
         extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
         target = Target(output, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=False)
     recording = Recording(target)
-    simulator = _open(options, recording, map_cuda=map_cuda)
+    rewriter = _capture.rewriter(capture, filter)
+    simulator = _open(options, recording, map_cuda=map_cuda, rewriter=rewriter)
     try:
         simulator.register(list(memory))
     except BaseException:
@@ -390,7 +404,9 @@ def enable(
     return recording
 
 
-def _open(options: Options, recording: Recording, *, map_cuda: bool = False) -> _Simulator:
+def _open(
+    options: Options, recording: Recording, *, map_cuda: bool = False, rewriter: Rewriter | None = None
+) -> _Simulator:
     global _active
     if _active is not None:
         raise UsageError("the simulator is enabled already", hint="call prlx.disable first")
@@ -402,7 +418,7 @@ def _open(options: Options, recording: Recording, *, map_cuda: bool = False) -> 
     seed = recorded_again(os.environ).get("seed")
     if seed is not None:
         options = with_changes(options, {"seed": seed})
-    simulator = _Simulator(options, recording)
+    simulator = _Simulator(options, recording, rewriter)
     simulator.open(map_cuda=map_cuda)
     _active = simulator
     atexit.unregister(disable)

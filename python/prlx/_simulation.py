@@ -465,7 +465,7 @@ def execute(
         "max_instructions": options.max_instructions,
         "workers": options.workers,
         "memory_limit": options.memory_limit,
-        "record": None if record is None else _with_texts(record, launch),
+        "record": None if record is None else _with_arena(_with_texts(record, launch), pieces, launch),
     }
     with shown(options.progress, unit="count") as watch, _refusals():
         return Simulation(_core.run("simulate_launch", request, progress=watch))
@@ -477,6 +477,13 @@ def _with_texts(record: Mapping[str, Any], launch: Launch) -> dict[str, Any]:
     if asked.pop("sources") and launch.texts is not None:
         asked["texts"] = launch.texts()
     return asked
+
+
+def _with_arena(record: dict[str, Any], pieces: Sequence[Storage], launch: Launch) -> dict[str, Any]:
+    """What to record; of a kernel that records by itself, which piece of memory its scratch points to."""
+    if "instrumented" in record:
+        record["instrumented"] = {**record["instrumented"], "arena": _index(pieces, launch.parameters[-1])}
+    return record
 
 
 def _index(pieces: Sequence[Storage], parameter: Parameter) -> int:

@@ -45,11 +45,11 @@ FLOORS = (
     ("_session",),
     ("_open", "_pytest", "_doctor"),
     # kernels without a GPU
-    ("hooks.arrays", "hooks.cuda_places", "hooks.texts"),
+    ("hooks.arrays", "hooks.cuda_places", "hooks.instrument", "hooks.texts"),
     ("hooks.simulator", "hooks.triton"),
     ("hooks.cuda_answers",),
     ("hooks.cuda",),
-    ("_simulation", "_target"),
+    ("_simulation", "_target", "_capture"),
     ("_record", "_simulate_text"),
     ("_simulate",),
     # what people import; its names are loaded when they are first used

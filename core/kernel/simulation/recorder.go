@@ -11,8 +11,10 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/observe"
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/target"
+	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/safe"
 )
@@ -32,6 +34,8 @@ type Record struct {
 	NoWritten     bool   `json:"no_written"`   // leave out what the launch wrote; only measurements ask for that
 	Texts         *Texts `json:"texts"`        // of the kernel; nil: not known, or not wanted
 	TextsBeside   bool   `json:"texts_beside"` // hold texts in a folder that all recordings of the session share
+
+	Instrumented *Instrumented `json:"instrumented"` // the kernel records by itself; nil: it is observed
 }
 
 // About is what a recording says of its launch that the launch itself does not know.
@@ -71,7 +75,10 @@ func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (*
 		}
 		return Describe(l, about.Number, result), nil
 	}
-	rec, err := newRecorder(p, l, about, r)
+	if r.Instrumented != nil {
+		return runInstrumented(j, p, l, about, r)
+	}
+	rec, err := newRecorder(p, l, about, r, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -136,16 +143,13 @@ func (r *recorder) checkpointed(ctx context.Context, f func() error) error {
 	return cmp.Or(err, group.Wait())
 }
 
-func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record) (*recorder, error) {
+// newRecorder begins the recording of a launch: of a kernel that is observed, or of one with a table, which records by itself.
+func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record, table *observe.Table) (*recorder, error) {
 	mode, ok := modes[r.Mode]
 	if !ok {
 		return nil, fault.Usagef("there is no mode %q", r.Mode).WithHint("digest, control-flow or values")
 	}
-	names := make([]string, len(l.Params))
-	for i := range l.Params {
-		names[i] = l.Params[i].Name
-	}
-	sites, err := p.SitesNamed(l.Kernel, names)
+	sites, means, err := sitesOf(p, l, table)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +159,7 @@ func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record) (*reco
 		Version: 2, Kernel: l.Kernel, KernelHash: warptrace.Hash64(l.Kernel), ModuleHash: about.ModuleHash, Grid: l.Grid, Cluster: l.Cluster,
 		Block: l.Block, WaveSize: 32, WarpsPerBlock: warpsOf(l.Block), WarpSlots: slots(l), EventsPerWarp: r.EventsPerWarp,
 		Arch: target.SM80.Name, ArchNumber: target.SM80.Number, Launch: about.Number, ArgumentDigest: digest, Arguments: arguments, Mode: mode,
-		Means: warptrace.MeansObserved, Keep: warptrace.KeepFirst, SampleRate: 1, Taken: true, Producer: about.Producer,
+		Means: means, Keep: warptrace.KeepFirst, SampleRate: 1, Taken: true, Producer: about.Producer,
 	}
 	rec := &recorder{request: r, mode: mode, done: Recorded{
 		File: r.Path, Sites: sites.Len(), ArgumentDigest: hex(digest), ModuleHash: about.ModuleHash,
@@ -172,6 +176,19 @@ func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record) (*reco
 		return nil, err
 	}
 	return rec, nil
+}
+
+// sitesOf are the sites of a kernel, and how what happens at them is learnt.
+func sitesOf(p *simt.Program, l *simt.Launch, table *observe.Table) (*site.Table, warptrace.Means, error) {
+	if table != nil {
+		return site.NewTable(table.Sites), warptrace.MeansInstrumented, nil
+	}
+	names := make([]string, len(l.Params))
+	for i := range l.Params {
+		names[i] = l.Params[i].Name
+	}
+	sites, err := p.SitesNamed(l.Kernel, names)
+	return sites, warptrace.MeansObserved, err
 }
 
 func (r *recorder) recording() *simt.Recording {

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 FOUND = 1
 _MODES = ("digest", "control-flow", "values")
+_CAPTURES = ("observed", "instrumented")
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
@@ -109,6 +110,7 @@ def _show(error: Exception, script: Path) -> None:
 # What only recording has.
 RECORDING = (
     Option(("--mode",), "what a recording holds", choices=_MODES),
+    Option(("--capture",), "kernels are watched, or compiled to record by themselves", choices=_CAPTURES, brief=True),
     Option(
         ("--filter",), "kernels that are recorded, with * and ?; several", takes="texts", metavar="NAME", brief=True
     ),

@@ -1,0 +1,58 @@
+package api
+
+import (
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/llir"
+	"github.com/prlx-go/prlx/core/kernel/observe"
+	"github.com/prlx-go/prlx/runtime/device"
+)
+
+type instrumentRequest struct {
+	requestLimits
+	Text    string           `json:"text"`    // LLVM IR
+	Kernels []string         `json:"kernels"` // patterns; none: all
+	Lines   []instrumentLine `json:"lines"`   // none: all
+}
+
+type instrumentLine struct {
+	File  string `json:"file"`
+	First uint32 `json:"first"`
+	Last  uint32 `json:"last"`
+}
+
+// instrumentDocument never leaves the boundary.
+type instrumentDocument struct {
+	Text    string `json:"text"`
+	Table   string `json:"table"` // "": the text records nothing
+	Sites   int    `json:"sites"`
+	Warning string `json:"warning"`
+}
+
+// instrument makes a kernel record by itself.
+func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
+	filter := observe.Filter{Kernels: r.Kernels}
+	for _, l := range r.Lines {
+		filter.Lines = append(filter.Lines, observe.Line(l))
+	}
+	made := llir.Instrument(r.Text, llir.Options{Filter: filter})
+	doc := &instrumentDocument{Text: made.Text, Sites: len(made.Sites), Warning: made.Warning}
+	if len(made.Sites) == 0 {
+		return doc, nil
+	}
+	table := observe.Table{Sites: made.Sites, Types: made.Types, Warning: made.Warning}
+	text, err := table.Encode()
+	if err != nil { // too large to travel with the kernel: it stays as it is
+		return &instrumentDocument{Text: r.Text, Warning: "not recorded: " + err.Error()}, nil
+	}
+	doc.Table = text
+	return doc, nil
+}
+
+type recorderDocument struct {
+	Digest string `json:"digest"`
+}
+
+// recorderDigest names the recorder that instrument inserts: what was compiled with another is not the same.
+func recorderDigest(_ *job.Job, _ *requestLimits) (*recorderDocument, error) {
+	return &recorderDocument{Digest: device.Digest()}, nil
+}

@@ -1,0 +1,270 @@
+package llir
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/observe"
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/runtime/device"
+)
+
+// Options say what of a module is recorded.
+type Options struct {
+	Filter observe.Filter
+}
+
+// Result is a module that records.
+type Result struct {
+	Text      string
+	Sites     []site.Site           // of all its functions, in the order of the text; nil: nothing was inserted
+	Types     []warptrace.ValueType // of the value that an event of each site has
+	Functions int                   // that record
+	Warning   string                // why the text is what it was, or what is not recorded; "" nothing to say
+}
+
+// ours begins all names that are inserted.
+const ours = "prlx_"
+
+// conversion is the instruction that makes 64 bits of a type.
+func conversion(ty string) (steps []string, ok bool) {
+	switch ty {
+	case "i64":
+		return nil, true
+	case "i1", "i8", "i16", "i32":
+		return []string{"zext " + ty + " $ to i64"}, true
+	case "half", "bfloat":
+		return []string{"bitcast " + ty + " $ to i16", "zext i16 $ to i64"}, true
+	case "float":
+		return []string{"bitcast float $ to i32", "zext i32 $ to i64"}, true
+	case "double":
+		return []string{"bitcast double $ to i64"}, true
+	}
+	if strings.HasPrefix(ty, "ptr") {
+		return []string{"ptrtoint " + ty + " $ to i64"}, true
+	}
+	if n, isInt := decimal(strings.TrimPrefix(ty, "i")); isInt && strings.HasPrefix(ty, "i") && n < 64 && ty == "i"+itoa(n) {
+		return []string{"zext " + ty + " $ to i64"}, true
+	}
+	return nil, false
+}
+
+// edit replaces a piece of the text.
+type edit struct {
+	at   span
+	text string
+}
+
+// Instrument inserts calls of the recorder. What it does not understand leaves the text as it is, with a warning that says what it was.
+func Instrument(text string, o Options) *Result {
+	same := &Result{Text: text}
+	m, err := Read(text)
+	if err != nil {
+		same.Warning = "not recorded: " + err.Error()
+		return same
+	}
+	r, err := m.instrument(o)
+	if err != nil {
+		same.Warning = "not recorded: " + err.Error()
+		return same
+	}
+	return r
+}
+
+func (m *Module) instrument(o Options) (*Result, error) {
+	if strings.Contains(m.text, "@"+ours) {
+		return nil, fault.New(fault.Format, "the module has names that begin with @%s", ours)
+	}
+	recorder, err := m.recorder()
+	if err != nil {
+		return nil, err
+	}
+	s := &found{m: m, loads: map[*Function]map[int32]int{}}
+	r := &Result{}
+	var edits []edit
+	left := []string{}
+	for _, f := range m.Functions {
+		if !o.Filter.Kernel(f.Name) && f.Kernel {
+			continue
+		}
+		scratch := f.scratch()
+		if scratch == "" {
+			left = append(left, f.Name)
+			continue
+		}
+		before := len(s.points)
+		s.function(f)
+		s.keep(before, o.Filter)
+		if len(s.points) == before {
+			continue
+		}
+		r.Functions++
+		edits = m.open(edits, f)
+		edits = m.calls(edits, s.points[before:], before, scratch)
+	}
+	if len(left) > 0 {
+		r.Warning = "not recorded, for they have no scratch parameter: " + strings.Join(left, ", ")
+	}
+	if r.Text = m.text; len(s.points) == 0 {
+		return r, nil
+	}
+	site.AssignKeys(s.sites)
+	for i := range s.sites {
+		observe.Resolve(s.sites[i].Operands, func(int) site.Key { return 0 })
+	}
+	r.Sites, r.Types = s.sites, s.types
+	r.Text = apply(m.text, edits) + recorder.text(m, s.points)
+	return r, m.verify(r.Text)
+}
+
+// keep leaves out what a filter does not want.
+func (s *found) keep(from int, filter observe.Filter) {
+	n := from
+	for i := from; i < len(s.points); i++ {
+		if filter.Site(&s.sites[i]) {
+			s.sites[n], s.points[n], s.types[n] = s.sites[i], s.points[i], s.types[i]
+			n++
+		}
+	}
+	s.sites, s.points, s.types = s.sites[:n], s.points[:n], s.types[:n]
+}
+
+// scratch is the parameter that Triton adds for profilers: the last one, after another scratch; "" where there is none.
+func (f *Function) scratch() string {
+	n := len(f.Params)
+	if n < 2 || f.Params[n-1].Type != "ptr addrspace(1)" || f.Params[n-2].Type != "ptr addrspace(1)" {
+		return ""
+	}
+	return f.Params[n-1].Name
+}
+
+// open takes back what the compiler concluded of a parameter that nobody used: that nothing is written through it.
+func (m *Module) open(edits []edit, f *Function) []edit {
+	p := f.Params[len(f.Params)-1]
+	list := m.at(f.params)
+	all := parts(list)
+	last := all[len(all)-1]
+	at := f.params.from + strings.LastIndex(list, last)
+	kept := p.Type + " "
+	if slices.Contains(strings.Fields(p.Attrs), "inreg") {
+		kept += "inreg "
+	}
+	return append(edits, edit{span{at, at + len(last)}, kept + p.Name})
+}
+
+// calls inserts a call at each point of a function.
+func (m *Module) calls(edits []edit, points []point, first int, scratch string) []edit {
+	for i := range points {
+		p := &points[i]
+		var b strings.Builder
+		debug := ""
+		if p.debug >= 0 {
+			debug = ", !dbg !" + itoa(p.debug)
+		}
+		number := itoa(int32(first + i))
+		value := "0"
+		if p.value != "" {
+			value = p.value
+			steps, _ := conversion(p.ty)
+			for k, step := range steps {
+				name := "%" + ours + "v" + number + "." + itoa(int32(k))
+				b.WriteString("  " + name + " = " + strings.Replace(step, "$", value, 1) + debug + "\n")
+				value = name
+			}
+		}
+		switch p.kind {
+		case site.Switch:
+			b.WriteString("  call void @prlx_record_choice(ptr addrspace(1) " + scratch + ", i32 " + number + ", i64 " + value + ")" + debug + "\n")
+		default:
+			b.WriteString("  call void @prlx_record_decision(ptr addrspace(1) " + scratch + ", i32 " + number + ", i1 " + p.condition + ", i64 " + value + ")" + debug + "\n")
+		}
+		at := m.lines[p.f.Insts[p.at].line].from
+		edits = append(edits, edit{span{at, at}, b.String()})
+	}
+	return edits
+}
+
+// apply makes edits, which do not overlap.
+func apply(text string, edits []edit) string {
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.at.from - b.at.from })
+	n := len(text)
+	for i := range edits {
+		n += len(edits[i].text)
+	}
+	var b strings.Builder
+	b.Grow(n + 16<<10)
+	from := 0
+	for i := range edits {
+		b.WriteString(text[from:edits[i].at.from])
+		b.WriteString(edits[i].text)
+		from = edits[i].at.to
+	}
+	b.WriteString(text[from:])
+	return b.String()
+}
+
+// recorder is the recorder of one kind of GPU in pieces: a module gets those that it needs.
+type recorder struct {
+	m        *Module
+	declares map[string]string // line by name
+}
+
+var nvptx = sync.OnceValues(func() (*recorder, error) { return newRecorder(device.NVPTX()) })
+
+func newRecorder(text string) (*recorder, error) {
+	m, err := Read(text)
+	if err != nil {
+		return nil, err
+	}
+	r := &recorder{m: m, declares: map[string]string{}}
+	for _, l := range m.lines {
+		if line := m.at(l); strings.HasPrefix(line, "declare ") {
+			r.declares[symbol(line)] = line
+		}
+	}
+	return r, nil
+}
+
+// recorder is the one that fits a module.
+func (m *Module) recorder() (*recorder, error) {
+	for _, f := range m.Functions {
+		if line := m.at(m.lines[f.head]); f.Kernel && strings.Contains(line, "ptx_kernel ") {
+			return nvptx()
+		}
+	}
+	return nil, fault.New(fault.Format, "the module has no kernel of a kind that is known")
+}
+
+// text is what a module gets at its end: the functions that its calls need, and declarations that it does not have.
+func (r *recorder) text(m *Module, points []point) string {
+	needed := map[string]bool{"prlx_record_decision": true, "prlx_record_event": true}
+	for i := range points {
+		if points[i].kind == site.Switch {
+			needed["prlx_record_choice"] = true
+		}
+	}
+	var b strings.Builder
+	var declared []string
+	for _, f := range r.m.Functions {
+		if !needed[f.Name] {
+			continue
+		}
+		b.WriteByte('\n')
+		b.WriteString(r.m.text[r.m.lines[f.head].from : r.m.lines[f.end].to+1])
+		for i := range f.Insts {
+			name := callee(&f.Insts[i])
+			if line, ok := r.declares[name]; ok && f.Insts[i].Op == "call" && !m.declared[name] && !slices.Contains(declared, line) {
+				declared = append(declared, line)
+			}
+		}
+	}
+	for _, line := range declared {
+		b.WriteByte('\n')
+		b.WriteString(line)
+		b.WriteByte('\n')
+	}
+	return b.String()
+}

@@ -1,0 +1,116 @@
+package arena
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/fault"
+)
+
+// Arena is one that a kernel has written.
+type Arena struct {
+	memory                  []byte
+	directory, base, chunks uint64
+	first, warps            uint64
+	events                  bool
+
+	Outside uint64 // events of warps that have no entry
+	Full    uint64 // events that found no chunk
+	Claimed uint64 // chunks
+}
+
+// Event is one event.
+type Event struct {
+	Site   uint32
+	Active uint64
+	Taken  uint64
+	Value  uint64
+}
+
+// Warp is what one warp left.
+type Warp struct {
+	Number uint64 // in the launch
+	Total  uint64 // events that happened
+	Hash   uint64 // over them, where no events were asked for
+	Events []Event
+}
+
+// Open reads the header of an arena.
+func Open(memory []byte) (*Arena, error) {
+	if len(memory) < headerBytes || binary.LittleEndian.Uint64(memory) != magic {
+		return nil, fault.New(fault.Format, "this is no arena: it does not begin with PRLXARE1")
+	}
+	get := func(at int) uint64 { return binary.LittleEndian.Uint64(memory[at:]) }
+	a := &Arena{
+		memory: memory, directory: get(atDirectory), base: get(atBase), chunks: get(atChunks), first: get(atFirst), warps: get(atWarps),
+		events: binary.LittleEndian.Uint32(memory[atMode:])&modeEvents != 0, Outside: get(atOutside), Full: get(atFull), Claimed: min(get(atCursor), get(atChunks)),
+	}
+	n := uint64(len(memory))
+	switch {
+	case binary.LittleEndian.Uint32(memory[atVersion:]) != version:
+		return nil, fault.New(fault.Format, "an arena of version %d, this prlx reads %d", binary.LittleEndian.Uint32(memory[atVersion:]), version)
+	case get(atCapacity) != n || binary.LittleEndian.Uint32(memory[atPerChunk:]) != perChunk,
+		a.directory > n || a.warps > (n-a.directory)/entryBytes,
+		a.base > n || a.chunks > (n-a.base)/chunkBytes:
+		return nil, fault.New(fault.Format, "the header of the arena was overwritten")
+	}
+	return a, nil
+}
+
+// Warps calls do for every warp that left something, ascending. The events are valid during the call.
+func (a *Arena) Warps(do func(w *Warp) error) error {
+	var w Warp
+	seen := make([]bool, a.Claimed)
+	for i := range a.warps {
+		entry := a.memory[a.directory+i*entryBytes:][:entryBytes]
+		w.Number, w.Total, w.Hash = a.first+i, binary.LittleEndian.Uint64(entry[entryTotal:]), binary.LittleEndian.Uint64(entry[entryHash:])
+		w.Events = w.Events[:0]
+		if w.Total == 0 {
+			continue
+		}
+		if a.events {
+			if err := a.read(&w, i, binary.LittleEndian.Uint64(entry[entryState:]), seen); err != nil {
+				return err
+			}
+		}
+		if err := do(&w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read follows the chunks of a warp from its last one to its first. seen are those of all warps: none has two owners.
+func (a *Arena) read(w *Warp, index, state uint64, seen []bool) error {
+	var chain []uint64 // states: which chunk, and how much of it
+	for s := state; s>>32 != 0; {
+		chunk := s>>32 - 1
+		if chunk >= a.Claimed || seen[chunk] {
+			return fault.New(fault.Format, "warp %d: its chunks are not chained as a recorder chains them", w.Number)
+		}
+		seen[chunk] = true
+		chain = append(chain, s)
+		head := a.chunk(chunk)
+		if binary.LittleEndian.Uint64(head[8:]) != index {
+			return fault.New(fault.Format, "warp %d: a chunk of its chain belongs to another warp", w.Number)
+		}
+		s = binary.LittleEndian.Uint64(head)
+	}
+	slices.Reverse(chain)
+	for _, s := range chain {
+		body := a.chunk(s>>32 - 1)[eventBytes:]
+		for k := range min(s&(1<<32-1), perChunk) {
+			e := body[k*eventBytes:][:eventBytes]
+			mark := binary.LittleEndian.Uint64(e[24:])
+			if mark>>32 != 1 {
+				return fault.New(fault.Format, "warp %d: event %d was counted and not written", w.Number, len(w.Events))
+			}
+			w.Events = append(w.Events, Event{
+				Site: uint32(mark), Active: binary.LittleEndian.Uint64(e), Taken: binary.LittleEndian.Uint64(e[8:]), Value: binary.LittleEndian.Uint64(e[16:]),
+			})
+		}
+	}
+	return nil
+}
+
+func (a *Arena) chunk(i uint64) []byte { return a.memory[a.base+i*chunkBytes:][:chunkBytes] }

@@ -1,0 +1,99 @@
+package observe
+
+import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/json"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// Table is what a kernel that was made to record says of its sites. It travels with the kernel, through the cache of its compiler.
+type Table struct {
+	Version int                   // 1
+	Sites   []site.Site           // by the numbers that events have
+	Types   []warptrace.ValueType // of the values of events
+	Warning string                // what is not recorded, "" nothing
+}
+
+const (
+	tableVersion = 1
+	maxTable     = 64 << 20 // bytes of its JSON
+	maxSites     = 1 << 20
+)
+
+// Encode makes a text of it: JSON, zlib, base64.
+func (t *Table) Encode() (string, error) {
+	t.Version = tableVersion
+	text, err := json.Marshal(t)
+	if err != nil {
+		return "", err
+	}
+	if len(text) > maxTable {
+		return "", fault.New(fault.Limit, "the table of %d sites takes %d bytes, at most %d are kept", len(t.Sites), len(text), maxTable)
+	}
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	if _, err := w.Write(text); err != nil {
+		return "", err
+	}
+	if err := w.Close(); err != nil {
+		return "", err
+	}
+	return base64.StdEncoding.EncodeToString(b.Bytes()), nil
+}
+
+// DecodeTable reads what Encode made. Caches hold what anybody wrote there, so nothing of it is believed.
+func DecodeTable(text string) (*Table, error) {
+	broken := func(what string) error {
+		return fault.New(fault.Format, "the table of sites of a kernel is broken: %s", what).WithHint("remove the kernel from Triton's cache")
+	}
+	packed, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return nil, broken(err.Error())
+	}
+	r, err := zlib.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, broken(err.Error())
+	}
+	plain, err := io.ReadAll(io.LimitReader(r, maxTable+1))
+	if err != nil {
+		return nil, broken(err.Error())
+	}
+	if len(plain) > maxTable {
+		return nil, broken("it is too long")
+	}
+	t := &Table{}
+	if err := json.Unmarshal(plain, t); err != nil {
+		return nil, broken(err.Error())
+	}
+	if t.Version != tableVersion || len(t.Types) != len(t.Sites) || len(t.Sites) > maxSites {
+		return nil, broken("another version made it")
+	}
+	return t, nil
+}
+
+// NameArguments gives operands that are arguments their names. Until then they are called by their position: "%3".
+func (t *Table) NameArguments(names []string) {
+	for i := range t.Sites {
+		nameArguments(t.Sites[i].Operands, names)
+	}
+}
+
+func nameArguments(operands []site.Operand, names []string) {
+	for i := range operands {
+		o := &operands[i]
+		if rest, ok := strings.CutPrefix(o.Name, "%"); ok && o.Origin == site.FromArgument {
+			if n, err := strconv.Atoi(rest); err == nil && n >= 0 && n < len(names) && names[n] != "" {
+				o.Name = names[n]
+			}
+		}
+		nameArguments(o.Inputs, names)
+	}
+}

@@ -1,0 +1,116 @@
+"""Kernels that record by themselves: LLVM IR is rewritten between stages of Triton's compiler, and cached under its own key.
+
+What is rewritten is decided once a compilation, when Triton asks for the hash of the source, so that the key in the cache and
+the text that is kept under it always belong together. Trials of the autotuner, kernels that a filter leaves out, compilations
+in a forked child (which may not enter the core): all are those of a clean compiler, under its keys.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import functools
+import mmap
+import os
+import threading
+import warnings
+import zlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+TABLE = "prlx_table"  # in the metadata of a kernel: what its events mean
+SCRATCH_BYTES = 16  # that a block asks for, so that a pointer arrives; the arena is as large as it is
+
+
+class Rewriter:
+    """Rewrites kernels while they are compiled.
+
+    Parameters
+    ----------
+    rewrite
+        Makes of the LLVM IR of a kernel its text that records, the table of its sites and what is to be said; the table is
+        empty where nothing is recorded.
+    key
+        Names what ``rewrite`` does: version, recorder, filter.
+    kernels
+        Patterns of the names that are rewritten; None is all.
+    """
+
+    def __init__(
+        self, rewrite: Callable[[str], tuple[str, str, str]], *, key: str, kernels: Sequence[str] | None = None
+    ) -> None:
+        self._rewrite = rewrite
+        self._kernels = kernels
+        self._owner = os.getpid()
+        self._decided = threading.local()
+        self.key = key
+        self.clean: Callable[[], bool] = lambda: False
+        """Whether what is compiled now is to be left alone."""
+
+    @property
+    def device(self) -> int:
+        """What sets the devices apart whose kernels record: Triton keeps kernels in memory by the number of a device."""
+        return 1 + (zlib.crc32(self.key.encode()) & 0xFFFF)
+
+    def wants(self, name: str) -> bool:
+        """Whether a kernel that is compiled now is rewritten."""
+        if os.getpid() != self._owner or self.clean():
+            return False
+        return self._kernels is None or any(fnmatch.fnmatchcase(name, pattern) for pattern in self._kernels)
+
+    def hashed(self, old: Any) -> Any:
+        """The hash of a source, which says what is made of it."""
+
+        @functools.wraps(old)
+        def hash(source: Any) -> str:
+            plain = str(old(source))
+            self._decided.wanted = self.wants(str(getattr(source, "name", "")).lstrip("@"))
+            return f"{plain}-{self.key}" if self._decided.wanted else plain
+
+        return hash
+
+    def staged(self, old: Any) -> Any:
+        """The stages of the compiler, of which the one that prints LLVM IR is followed by ours."""
+
+        @functools.wraps(old)
+        def add_stages(backend: Any, stages: dict[str, Any], *args: Any, **kwargs: Any) -> None:
+            old(backend, stages, *args, **kwargs)
+            before = stages.get("llir")
+            if before is None or not getattr(self._decided, "wanted", False):
+                return
+
+            def llir(module: Any, metadata: dict[str, Any]) -> Any:
+                return self._apply(before(module, metadata), metadata)
+
+            stages["llir"] = llir
+
+        return add_stages
+
+    def _apply(self, text: Any, metadata: dict[str, Any]) -> Any:
+        if not isinstance(text, str):
+            warnings.warn("a kernel is not recorded: this Triton does not hand LLVM IR on as text", stacklevel=2)
+            return text
+        if metadata.get("profile_scratch_size"):
+            warnings.warn("a kernel is not recorded: another tool uses its profile scratch", stacklevel=2)
+            return text
+        made, table, warning = self._rewrite(text)
+        if warning:
+            warnings.warn(warning, stacklevel=2)
+        if table:
+            metadata[TABLE] = table
+            metadata["profile_scratch_size"], metadata["profile_scratch_align"] = SCRATCH_BYTES, 128
+        return made
+
+
+class Arena:
+    """Zeroed memory of a process for one launch; pages that nobody touches take no room."""
+
+    def __init__(self, size: int) -> None:
+        import ctypes
+
+        self.size = size
+        self._memory = mmap.mmap(-1, size)
+        self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+
+    def data_ptr(self) -> int:
+        """Where it begins."""
+        return self._address

@@ -1,0 +1,73 @@
+"""How what happens in a kernel is learnt: by watching it, or by having it record itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from . import _core
+from ._errors import UsageError
+from ._units import parse_size
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from ._target import Filter
+    from .hooks.instrument import Rewriter
+    from .hooks.simulator import Launch
+
+Capture: TypeAlias = Literal["observed", "instrumented"]
+"""The simulator watches the clean kernel, or the kernel is compiled to record by itself."""
+
+CAPTURES = ("observed", "instrumented")
+_ARENA = 256 << 20  # bytes, unless PRLX_ARENA says otherwise
+_LEAST = 4096
+
+
+def rewriter(capture: str, filter: Filter) -> Rewriter | None:
+    """What makes kernels record by themselves, None where they are observed.
+
+    Raises
+    ------
+    UsageError
+        There is no such capture, or ``PRLX_ARENA`` is no size.
+    """
+    if capture not in CAPTURES:
+        raise UsageError(f"capture: expected one of {', '.join(CAPTURES)}, got {capture!r}")
+    if capture == "observed":
+        return None
+    from .hooks.instrument import Rewriter
+
+    arena_bytes()
+    digest = _core.call("recorder_digest", {})["digest"]
+    kernels = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
+    return Rewriter(_rewrite, key=f"prlx-{__version__}-{digest}", kernels=kernels)
+
+
+def _rewrite(text: str) -> tuple[str, str, str]:
+    made = _core.call("instrument", {"text": text})
+    return made["text"], made["table"], made["warning"]
+
+
+def arena_bytes() -> int:
+    """How much memory the events of a launch may take: ``PRLX_ARENA``, else 256 MiB."""
+    text = os.environ.get("PRLX_ARENA", "")
+    if not text:
+        return _ARENA
+    try:
+        return max(parse_size(text), _LEAST)
+    except ValueError as error:
+        raise UsageError(f"PRLX_ARENA: {error}") from None
+
+
+def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[str, Any]]:
+    """Give a launch of a kernel that records by itself an arena, and say so in what is recorded."""
+    from .hooks.arrays import Storage
+    from .hooks.instrument import Arena
+
+    scratch = launch.parameters[-1]
+    arena = Arena(max(arena_bytes(), _LEAST))
+    held = Storage(arena.data_ptr(), arena.size, scratch.name, keep=arena)
+    parameters = (*launch.parameters[:-1], replace(scratch, value=arena.data_ptr(), storage=held))
+    return replace(launch, parameters=parameters), {**record, "instrumented": {"sites": launch.table}}
