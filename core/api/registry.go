@@ -55,6 +55,8 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"attach_snapshots": typed(attachSnapshots),
 		"finish_snapshots": typed(finishSnapshots),
 
+		"nccl_diagnose": typed(diagnoseNCCL),
+
 		"inspect":    typed(inspectFiles),
 		"parse_toml": typed(parseTOML),
 		"probe":      typed(probeClocks),

@@ -24,6 +24,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/timeline/probe"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
@@ -44,6 +45,7 @@ var documents = map[string]any{
 	"inspect/1":         InspectDocument{},
 	"kernel-trace/1":    describe.Recording{},
 	"mark/1":            aligned.Mark{},
+	"nccl-diagnose/1":   diagnosing.Document{},
 	"probe/1":           probe.Document{},
 	"session-diff/1":    session.Document{},
 	"session-inspect/1": describe.Session{},
