@@ -38,6 +38,7 @@ var floors = [][]string{
 	{"core/timeline/nccl/flightrecorder"},
 	{"core/timeline/nccl/reading", "core/timeline/nccl/joining"},
 	{"core/timeline/straggler"},
+	{"core/timeline/nccl/dividing"},
 	{"core/timeline/nccl/diagnosing"},
 	{"core/timeline/align"},
 	{"core/timeline/combine"},

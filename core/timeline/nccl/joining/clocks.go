@@ -149,7 +149,7 @@ func (b *builder) presences(m *operation.Match) []offsets.Presence {
 	gives, takes := 0, 0
 	for i := range b.out.Of(m) {
 		p := &b.out.Of(m)[i]
-		give, take := role(m, b.out.Op(p), p.Seat)
+		give, take := operation.Role(m, b.out.Op(p), p.Seat)
 		entered, left := b.extent(p)
 		give, take = give && entered > 0, take && left > 0
 		if entered == 0 || left == 0 && take {
@@ -184,21 +184,6 @@ func (b *builder) presences(m *operation.Match) []offsets.Presence {
 		}
 	}
 	return out
-}
-
-// role says whether others need a member to enter before they leave, and whether it needs others.
-func role(m *operation.Match, op *operation.Op, seat int32) (gives, takes bool) {
-	switch m.Func {
-	case "AllReduce", "AllGather", "ReduceScatter", "AlltoAll":
-		return true, true
-	case "Broadcast", "Scatter":
-		return op.Peer == seat, op.Peer != seat
-	case "Reduce", "Gather":
-		return op.Peer != seat, op.Peer == seat
-	case "Send":
-		return op.Kind == operation.Send, op.Kind == operation.Recv
-	}
-	return false, false
 }
 
 // extent bounds when a member executed an operation: it entered no earlier, and had left no later. 0: not known.

@@ -72,3 +72,18 @@ func (j *Job) Of(m *Match) []Part { return j.Parts[m.From:m.To] }
 
 // Op returns the operation of a part.
 func (j *Job) Op(p *Part) *Op { return &j.Recordings[p.Recording].Ops[p.Op] }
+
+// Role says whether others need a member to enter before they leave, and whether it needs others.
+func Role(m *Match, op *Op, seat int32) (gives, takes bool) {
+	switch m.Func {
+	case "AllReduce", "AllGather", "ReduceScatter", "AlltoAll":
+		return true, true
+	case "Broadcast", "Scatter":
+		return op.Peer == seat, op.Peer != seat
+	case "Reduce", "Gather":
+		return op.Peer != seat, op.Peer == seat
+	case "Send":
+		return op.Kind == Send, op.Kind == Recv
+	}
+	return false, false
+}

@@ -1,0 +1,100 @@
+package dividing
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
+)
+
+// unknownBoundNS is the bound of clocks that nothing relates: of them nothing is told.
+const unknownBoundNS = int64(1) << 61
+
+// kinds are what `straggler` calls the functions.
+var kinds = map[string]string{
+	"AllReduce": "all-reduce", "AllGather": "all-gather", "ReduceScatter": "reduce-scatter", "Broadcast": "broadcast", "Reduce": "reduce",
+	"AlltoAll": "all-to-all", "Gather": "gather", "Scatter": "scatter", "Send": "send-recv", "SendRecv": "send-recv", "AllGatherV": "all-gather",
+}
+
+// StragglerJob makes a job for `straggler` of the operations whose members all began and ended. nil: there are none.
+func StragglerJob(job *operation.Job, ext []operation.Extent) *straggler.Job {
+	d := &division{job: job, ext: ext}
+	out := &straggler.Job{}
+	for i := range job.Ranks {
+		r := &job.Ranks[i]
+		one := straggler.Rank{ID: r.ID, Host: r.Host, Clock: r.Clock, FirstNS: math.MaxInt64}
+		if r.World >= 0 {
+			one.ID = "rank " + r.ID
+		}
+		if r.Recording >= 0 {
+			one.FirstNS = job.Recordings[r.Recording].FirstNS
+		}
+		out.Ranks = append(out.Ranks, one)
+	}
+	for mi := range job.Matches {
+		if w, ok := d.whole(int32(mi)); ok && job.Matches[mi].To-job.Matches[mi].From > 1 {
+			d.addTo(out, &w)
+		}
+	}
+	if len(out.Ops) == 0 {
+		return nil
+	}
+	out.FindSteps()
+	return out
+}
+
+// addTo adds one operation.
+func (d *division) addTo(out *straggler.Job, w *Whole) {
+	m := &d.job.Matches[w.Match]
+	c := &d.job.Comms[m.Comm]
+	first := &d.job.Parts[m.From]
+	op := d.job.Op(first)
+	at, from := int32(len(out.Ops)), int32(len(out.Events))
+	o := straggler.Op{Group: c.Name, Step: -1, Occurrence: int(m.Sequence), Name: m.Func, Kind: kinds[m.Func], Members: int(c.Ranks), Bytes: d.bytes(m)}
+	o.Key = c.Name + "/" + m.Func
+	o.Class = fmt.Sprintf("%s of %d", o.Key, op.Bytes)
+	if m.Kind == operation.Send {
+		o.Members, o.Occurrence = 2, int(m.Occurrence)
+		o.Key = fmt.Sprintf("%s %d to %d", o.Key, first.Seat, op.Peer)
+		o.Class = fmt.Sprintf("Send of %d", op.Bytes)
+	}
+	var gives, takes []int32
+	for i := m.From; i < m.To; i++ {
+		p, e := &d.job.Parts[i], &d.ext[i]
+		bound := d.boundOf(i)
+		if bound < 0 {
+			bound = unknownBoundNS
+		}
+		event := straggler.Event{Rank: p.Rank, Op: at, EnterNS: e.BeganNS, LeaveNS: max(e.EndedNS, e.BeganNS), EnterBoundNS: bound, LeaveBoundNS: bound}
+		if r := d.job.Recordings[p.Recording]; d.job.Op(p).Launch >= 0 && d.job.Op(p).Occurrence == 0 {
+			event.LaunchNS = r.Launch[d.job.Op(p).Launch].StopNS
+		}
+		g, t := operation.Role(m, d.job.Op(p), p.Seat)
+		if g {
+			gives = append(gives, from+i-m.From)
+		}
+		if t {
+			takes = append(takes, from+i-m.From)
+		}
+		out.Events = append(out.Events, event)
+	}
+	if len(gives) > 0 && len(takes) > 0 {
+		o.Gates = append(o.Gates, straggler.Gate{Givers: gives, Receivers: takes})
+		if m.Kind == operation.Send { // a send waits for its receive as well
+			o.Gates = append(o.Gates, straggler.Gate{Givers: takes, Receivers: gives})
+		}
+	}
+	out.Ops = append(out.Ops, o)
+}
+
+// bytes is the size of an operation as nccl-tests counts it: what one member gets in all, or gives; 0 unknown. NCCL counts AllGather and
+// ReduceScatter by member.
+func (d *division) bytes(m *operation.Match) int64 {
+	n := d.job.Op(&d.job.Parts[m.From]).Bytes
+	switch m.Func {
+	case "AllGather", "ReduceScatter", "AlltoAll", "Gather", "Scatter":
+		n *= int64(d.job.Comms[m.Comm].Ranks)
+	}
+	return n
+}
