@@ -66,11 +66,25 @@ def copy_licenses(source, target):
             (target / text.name).write_bytes(text.read_bytes())  # the module cache is read-only, a copy is not
 
 
+def c_compiler():
+    """The compiler that Python was built with, unless CC names another."""
+    return shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")
+
+
+def old_libraries():
+    """Flags that name libpthread and libdl as needed: before glibc 2.34 functions of theirs are not in libc."""
+    found = []
+    for name in ("libpthread.so.0", "libdl.so.2"):
+        asked = subprocess.run([*c_compiler(), f"-print-file-name={name}"], capture_output=True, text=True, check=False)
+        if Path(asked.stdout.strip()).is_absolute():
+            found.append(f"-l:{name}")
+    return ["-Wl,--push-state,--no-as-needed", *found, "-Wl,--pop-state"] if found else []
+
+
 def build_library(package, source, out, header, *flags):
     """Compile a folder of runtime/ into the package, with its header beside it for programs in C."""
-    compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
     command = [
-        *shlex.split(compiler), "-std=c11", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared", "-s", *flags,
+        *c_compiler(), "-std=c11", "-O2", "-Wall", "-Wextra", "-fPIC", "-fvisibility=hidden", "-shared", "-s", *flags,
         "-o", out, *(os.path.relpath(file, package) for file in sorted(source.glob("*.c"))), "-lpthread", "-ldl",
     ]  # fmt: skip
     if subprocess.run(command, cwd=package, check=False).returncode:
@@ -84,7 +98,8 @@ def build_runtime(package):
     build_library(package, ROOT / "runtime" / "snapshot", "libprlx_snapshot.so", "prlx_snapshot.h")
     nccl, recorder = ROOT / "runtime" / "nccl", "libnccl-profiler-prlx.so"
     exports = os.path.relpath(nccl / "exports.map", package)
-    build_library(package, nccl, recorder, "prlx_nccl.h", "-Wl,-z,nodelete,-z,now", f"-Wl,--version-script={exports}")
+    linked = ["-Wl,-z,nodelete,-z,now", f"-Wl,--version-script={exports}", *old_libraries()]
+    build_library(package, nccl, recorder, "prlx_nccl.h", *linked)
     shutil.copyfile(package / recorder, package / recorder.replace("nccl", "rccl"))  # wheels have no links
 
 

@@ -166,6 +166,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_NCCL_LEVEL",
         "PRLX_NCCL_MAX_BYTES",
         "PRLX_NCCL_DUTY",
+        "PRLX_NCCL_CHAIN",
         "PRLX_DEBUG_BUILD",
         "PRLX_DEBUG_OPS",
         "PRLX_CLI",

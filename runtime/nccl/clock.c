@@ -47,11 +47,11 @@ uint32_t clock_choose(uint64_t *ticks_per_second) {
 }
 
 /* One reading of all clocks. The counter is read before and after; the middle is what counts, and the distance bounds the error. It is
- * tried again where the thread may have lost its processor in between, three times at most; the narrowest counts. */
-struct anchor clock_anchor(void) {
+ * tried again where the thread may have lost its processor in between, `tries` times at most; the narrowest counts. */
+struct anchor clock_anchor(int tries) {
   uint64_t rate = recorder.header->ticks_per_second, usual_bracket = rate ? rate / 1000000 : 1000; /* a microsecond, or less */
   struct anchor best = {.bracket_ticks = UINT64_MAX};
-  for (int i = 0; i < 3 && best.bracket_ticks > usual_bracket; i++) {
+  for (int i = 0; i < tries && best.bracket_ticks > usual_bracket; i++) {
     struct anchor a;
     uint64_t from = ticks_now();
     a.monotonic_ns = system_ns(CLOCK_MONOTONIC);

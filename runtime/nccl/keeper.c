@@ -4,14 +4,39 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <sched.h>
+#include <pthread.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "recorder.h"
+#include "chain.h"
+#include "libc.h"
+
+AS_IN_OLD_GLIBC(pthread_create);
 
 static const uint64_t second = 1000000000;
+
+/* Locks. Nobody holds one for longer than a disk takes to make a segment ready. */
+
+int lock_try(struct lock *l) {
+  uint32_t is_free = 0;
+  return atomic_compare_exchange_strong_explicit(&l->is_held, &is_free, 1, memory_order_acquire, memory_order_relaxed);
+}
+
+int lock_wait(struct lock *l, uint64_t at_most_ns) {
+  const uint64_t pause = 20000;
+  for (uint64_t waited = 0; !lock_try(l); waited += pause) {
+    if (waited >= at_most_ns) return 0;
+    struct timespec t = {0, (long)pause};
+    if (waited < 4 * pause) sched_yield();
+    else nanosleep(&t, NULL);
+  }
+  return 1;
+}
+
+void lock_leave(struct lock *l) { atomic_store_explicit(&l->is_held, 0, memory_order_release); }
 
 void keeper_wake(void) {
   if (atomic_load_explicit(&recorder.asleep, memory_order_relaxed) == 0) return;
@@ -39,7 +64,7 @@ void keeper_anchor(void) {
   struct anchor_entry *e = &recorder.anchors[n % anchor_entries];
   atomic_store_explicit(&e->number, 0, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst);
-  e->anchor = clock_anchor();
+  e->anchor = clock_anchor(3);
   atomic_store_explicit(&e->number, n + 1, memory_order_release);
   atomic_store_explicit(&h->anchors_written, n + 1, memory_order_release);
   set64(&h->heartbeat_ticks, e->anchor.ticks);
@@ -54,7 +79,7 @@ static void write_mask(int nccl, uint32_t cause) {
   atomic_thread_fence(memory_order_seq_cst);
   e->ticks = ticks_now();
   e->nccl = (uint32_t)nccl;
-  e->recorded = (uint32_t)atomic_load(&recorder.gate->recorded);
+  e->recorded = (uint32_t)atomic_load(&recorder_gate->recorded);
   e->cause = cause;
   atomic_store_explicit(&e->number, n + 1, memory_order_release);
   atomic_store_explicit(&h->masks_written, n + 1, memory_order_release);
@@ -73,11 +98,21 @@ void mask_note(uint32_t cause) {
 
 /* Asks NCCL for other types and records other types. NCCL's variable is written only while a communicator lives: its library is there. */
 void mask_set(int nccl, uint64_t recorded, uint32_t cause) {
-  atomic_store(&recorder.gate->recorded, recorded);
+  atomic_store(&recorder_gate->recorded, recorded);
   int *mask = atomic_load(&recorder.mask);
+  nccl |= chain_mask();
   if (mask != NULL && atomic_load(&recorder.live) > 0) __atomic_store_n(mask, nccl, __ATOMIC_RELAXED);
   last_seen = nccl;
   write_mask(nccl, cause);
+}
+
+/* The second plug-in may change what it asks for as it may change NCCL's mask, of which it has the address without a first one. */
+void mask_follow_chain(void) {
+  static int before;
+  int now = chain_mask();
+  if (now == before) return;
+  before = now;
+  mask_set(recorder.wanted, atomic_load(&recorder_gate->recorded), mask_chain);
 }
 
 /* The duty cycle: the level that was asked for during a part of each period, level 0 else. */
@@ -88,10 +123,10 @@ static void turn_duty(uint64_t now, uint64_t began) {
   int on = in_period < (uint64_t)recorder.duty_on_ms;
   if (on == is_on) return;
   is_on = on;
-  pthread_mutex_lock(&recorder.mask_lock);
+  lock_wait(&recorder.mask_lock, UINT64_MAX);
   recorder.wanted = settings_mask(on ? recorder.level : 0);
-  mask_set(recorder.wanted, atomic_load(&recorder.gate->recorded), mask_duty);
-  pthread_mutex_unlock(&recorder.mask_lock);
+  mask_set(recorder.wanted, atomic_load(&recorder_gate->recorded), mask_duty);
+  lock_leave(&recorder.mask_lock);
 }
 
 /* How long to sleep. While segments are taken the keeper looks every 2 ms, so that callbacks need not wake it. */
@@ -104,23 +139,25 @@ static uint64_t pause_ns(uint64_t until_anchor, int busy) {
 static void *keep(void *unused) {
   (void)unused;
   struct sched_param none = {0};
+  prctl(PR_SET_NAME, "prlx-nccl", 0, 0, 0);
   sched_setscheduler(0, SCHED_BATCH, &none); /* a thread of this kind does not take the processor from the one that wakes it */
   uint64_t began = clock_monotonic_ns(), next_anchor = began;
   while (!atomic_load(&recorder.stopping)) {
     int starved = 0, busy = 0;
-    store_unmap_sealed();
+    store_finish_sealed();
     while (!starved && atomic_load(&recorder.ready_count) < atomic_load(&recorder.ready_target)) {
       starved = !store_prepare();
       busy = !starved;
-      store_unmap_sealed();
+      store_finish_sealed();
     }
     uint64_t now = clock_monotonic_ns();
     if (now >= next_anchor) {
       keeper_anchor();
       next_anchor = now + second;
-      pthread_mutex_lock(&recorder.mask_lock);
+      lock_wait(&recorder.mask_lock, UINT64_MAX);
       mask_note(mask_other);
-      pthread_mutex_unlock(&recorder.mask_lock);
+      mask_follow_chain();
+      lock_leave(&recorder.mask_lock);
     }
     turn_duty(now, began);
     sleep_until_woken(pause_ns(next_anchor - now, busy), starved);
@@ -132,13 +169,13 @@ int keeper_start(void) {
   sigset_t all, before;
   pthread_attr_t attributes;
   pthread_t thread;
-  if (pthread_attr_init(&attributes) != 0) return -1;
+  if (!pthread_create || pthread_attr_init(&attributes) != 0) return -1;
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before); /* the thread inherits it: no handler of the program runs on it */
+  sigfillset(&all); /* but for the two by which libc makes all threads change their user */
+  sigprocmask(SIG_SETMASK, &all, &before); /* of this thread, and the new one inherits it: no handler of the program runs on it */
   atomic_store(&recorder.keeping, 1);
   int failed = pthread_create(&thread, &attributes, keep, NULL);
-  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  sigprocmask(SIG_SETMASK, &before, NULL);
   pthread_attr_destroy(&attributes);
   if (failed) atomic_store(&recorder.keeping, 0);
   return failed;

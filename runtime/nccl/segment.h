@@ -10,7 +10,7 @@ typedef _Atomic uint64_t shared64; /* one thread writes, other processes read */
 typedef _Atomic uint32_t shared32;
 
 enum {
-  file_version = 1,
+  file_version = 2,
   header_bytes = 4096,
   segment_bytes = 128 << 10,
   segment_slots = segment_bytes / 32 - 4,
@@ -21,6 +21,7 @@ enum {
   string_bytes = 512 << 10,
   environ_bytes = 32 << 10,
   string_longest = 1024,
+  gpu_entries = 64,
 };
 
 /* What a handle of ours is of, and what losses are counted by: 0 to 15 are the bits of event types. */
@@ -33,6 +34,7 @@ enum {
   code_control = 21,    /* init and finalize */
   code_context = 22,    /* of contexts */
   codes = 32,
+  code_unrecorded = 32, /* beside a code in a handle: its event was not recorded, nor are its states and its stop */
 };
 
 enum { kind_start = 1, kind_stop, kind_state, kind_loss, kind_thread, kind_init, kind_finalize };
@@ -74,7 +76,9 @@ struct segment {
   uint64_t order;
   struct anchor opened;
   uint64_t sealed_ticks;
-  uint64_t zero[4];
+  uint32_t crc;      /* CRC-32C of the bytes above and of the slots that are whole */
+  shared32 crc_made; /* 1 once `crc` is there: a moment after the segment is sealed */
+  uint64_t zero[3];
 };
 
 enum { segment_magic = 0x314c5850 /* "PXL1" */, segment_ready = 0, segment_open = 1, segment_sealed = 2 };
@@ -117,7 +121,13 @@ struct mask_entry {
   uint32_t nccl, recorded, cause, zero;
 };
 
-enum { mask_init = 1, mask_control = 2, mask_duty = 3, mask_other = 4 };
+enum { mask_init = 1, mask_control = 2, mask_duty = 3, mask_other = 4, mask_chain = 5 };
+
+struct gpu_entry { /* of this machine, as /proc/driver/nvidia says */
+  int32_t minor;
+  uint32_t is_open; /* the process had /dev/nvidia<minor> open at its first init */
+  char bus[40], uuid[80];
+};
 
 struct file_header {
   char magic[8];
@@ -136,7 +146,13 @@ struct file_header {
   shared32 strings_used, environment_used;
   shared64 overwritten_records, overwritten_segments, lost_strings, comms_beyond;
   shared32 flags, storage_errno;
-  uint64_t zero[29];
+  uint32_t nccl_version; /* what ncclGetVersion of the library that called init says; 0: not known */
+  shared32 chain;        /* the second plug-in: 0 none, 1 on, 2 could not be opened, 3 turned off by its init */
+  struct section gpus;
+  uint32_t gpus_used, zero_used;
+  shared64 chain_withheld;  /* calls that could not be passed on: of another process, or of another version */
+  shared64 chain_forgotten; /* open events whose handle the table had no place for */
+  uint64_t zero[23];
   char host[256], boot_id[40], writer[40], library[176];
   shared64 overwritten[codes]; /* records by type that made room for newer ones */
   shared64 lost[codes];        /* callbacks of threads that have no entry */
@@ -149,11 +165,13 @@ enum { file_rccl = 1, file_no_keeper = 2, file_storage_short = 4 };
 _Static_assert(sizeof(struct record) == 32 && sizeof(struct extension) == 32, "slots");
 _Static_assert(sizeof(struct segment) == 128 && sizeof(struct anchor) == 40, "segment");
 _Static_assert(sizeof(struct thread_entry) == 320 && sizeof(struct comm_entry) == 64, "entries");
+_Static_assert(offsetof(struct segment, crc) == 96 && sizeof(struct gpu_entry) == 128, "entries");
 _Static_assert(sizeof(struct anchor_entry) == 48 && sizeof(struct mask_entry) == 32, "entries");
 _Static_assert(offsetof(struct file_header, threads) == 48 && offsetof(struct file_header, cookie) == 144, "header");
 _Static_assert(offsetof(struct file_header, heartbeat_ticks) == 192 && offsetof(struct file_header, flags) == 272, "header");
 _Static_assert(offsetof(struct file_header, host) == 512 && offsetof(struct file_header, overwritten) == 1024, "header");
-_Static_assert(sizeof(struct file_header) == 1536, "header");
+_Static_assert(offsetof(struct file_header, nccl_version) == 280 && offsetof(struct file_header, gpus) == 288 && offsetof(struct file_header, chain_withheld) == 312, "header");
+_Static_assert(offsetof(struct file_header, library) == 848 && sizeof(struct file_header) == 1536, "header");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "atomics");
 
 /* Bodies of start records, in whole slots. Strings are numbers of entries of the section `strings`; in version 1 func, datatype, algo

@@ -1,7 +1,6 @@
 /* What the environment asks for. A value that means nothing is said and the default holds: a job must not lose its recorder, nor its
  * user the message, by a slip. */
 #define _GNU_SOURCE
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,13 +11,25 @@ extern char **environ;
 
 static const uint64_t least_bytes = 4 << 20, default_bytes = 256 << 20;
 
+/* The decimal number that a text begins with; `end` is what follows it, the text itself where there is none. libc's own function is another
+ * one in glibc 2.38. */
+uint64_t number_in(const char *text, const char **end) {
+  uint64_t n = 0;
+  const char *p = text;
+  for (; *p >= '0' && *p <= '9'; p++) {
+    uint64_t digit = (uint64_t)(*p - '0');
+    n = n > (UINT64_MAX - digit) / 10 ? UINT64_MAX : n * 10 + digit;
+  }
+  if (end) *end = p;
+  return n;
+}
+
 /* Bytes with an optional K, M or G (powers of 1024), KiB, MB and so on; 0 where the text is no size. */
 static uint64_t size_in(const char *text) {
-  char *end;
-  errno = 0;
-  unsigned long long n = strtoull(text, &end, 10);
+  const char *end;
+  uint64_t n = number_in(text, &end);
   int shift = 0;
-  if (errno != 0 || end == text || *text == '-') return 0;
+  if (n == UINT64_MAX || end == text) return 0;
   if (*end == 'K' || *end == 'k') shift = 10;
   if (*end == 'M' || *end == 'm') shift = 20;
   if (*end == 'G' || *end == 'g') shift = 30;
@@ -60,7 +71,7 @@ int settings_read(struct settings *s, char *error, size_t room) {
   memset(s, 0, sizeof *s);
   *error = 0;
   s->max_bytes = default_bytes;
-  const char *level = secure_getenv("PRLX_NCCL_LEVEL"), *bytes = secure_getenv("PRLX_NCCL_MAX_BYTES"), *duty = secure_getenv("PRLX_NCCL_DUTY");
+  const char *level = secure_getenv("PRLX_NCCL_LEVEL"), *bytes = secure_getenv("PRLX_NCCL_MAX_BYTES"), *duty = secure_getenv("PRLX_NCCL_DUTY"), *chain = secure_getenv("PRLX_NCCL_CHAIN");
   if (level && *level) {
     const char *digit = *level == 'L' || *level == 'l' ? level + 1 : level;
     if (*digit >= '0' && *digit <= '3' && !digit[1]) s->level = (uint32_t)(*digit - '0');
@@ -73,6 +84,8 @@ int settings_read(struct settings *s, char *error, size_t room) {
   }
   if (duty && *duty && read_duty(duty, &s->duty_on_ms, &s->duty_period_ms) != 0)
     note(error, room, "PRLX_NCCL_DUTY", duty, "SECONDS/PERIOD, such as 2/60");
+  if (chain && strlen(chain) < sizeof s->chain) snprintf(s->chain, sizeof s->chain, "%s", chain);
+  else if (chain) note(error, room, "PRLX_NCCL_CHAIN", chain, "a path of less than 4096 bytes");
   read_directory(s, error, room);
   return *error ? -1 : 0;
 }
@@ -87,12 +100,20 @@ int settings_mask(uint32_t level) {
   return mask;
 }
 
-/* NCCL's own settings, each with a zero byte after it; what has no room is left out whole. */
+/* What tells settings and ranks apart: NCCL's own settings and ours, devices that are visible, and ranks as launchers number them. */
+static int is_told(const char *variable) {
+  static const char *const beginnings[] = {"NCCL_", "RCCL_", "PRLX_NCCL_", "OMPI_COMM_WORLD_", "SLURM_PROCID=", "SLURM_LOCALID=", "SLURM_NODEID=", "SLURM_JOB_ID=", "CUDA_VISIBLE_DEVICES=", "CUDA_DEVICE_ORDER=", "NVIDIA_VISIBLE_DEVICES=", "HIP_VISIBLE_DEVICES=", "ROCR_VISIBLE_DEVICES=", "RANK=", "LOCAL_RANK=", "WORLD_SIZE=", "GROUP_RANK="};
+  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+    if (strncmp(variable, beginnings[i], strlen(beginnings[i])) == 0) return 1;
+  return 0;
+}
+
+/* Each with a zero byte after it; what has no room is left out whole. */
 uint32_t settings_environment(char *out, uint32_t room) {
   uint32_t used = 0;
   for (char **e = environ; e && *e; e++) {
     size_t n = strlen(*e) + 1;
-    if ((strncmp(*e, "NCCL_", 5) != 0 && strncmp(*e, "RCCL_", 5) != 0) || n > room - used) continue;
+    if (!is_told(*e) || n > room - used) continue;
     memcpy(out + used, *e, n);
     used += (uint32_t)n;
   }

@@ -1,5 +1,6 @@
 /* startEvent of every version: a descriptor becomes a record. Heads are alike; what follows depends on the type, and for collectives,
  * point-to-point and API events on the version. */
+#include "chain.h"
 #include "plugin.h"
 
 enum { slot = sizeof(struct record) };
@@ -169,7 +170,7 @@ static void fill_body(void *body, const struct head *h, uint32_t code, uint32_t 
 }
 
 /* Types that a version does not have are kept raw, however well known they are in another. */
-static uint32_t code_in_version(uint64_t type, uint32_t version) {
+static inline uint32_t code_in_version(uint64_t type, uint32_t version) {
   static const uint32_t types_until[] = {0, 1 << 6, 1 << 6, 1 << 8, 1 << 8, 1 << 12, 1 << 16, 1 << 17};
   return type >= types_until[version] ? code_unknown : code_of_type(type, version);
 }
@@ -195,14 +196,13 @@ static void learn_identity(struct comm_entry *c, const struct head *h, uint32_t 
   set64(&c->comm_hash, ((const struct abi_v2_p2p *)(const void *)h->arms)->comm_hash);
 }
 
-static inline uint64_t start(void *context, const struct head *h) {
-  uint32_t code = code_in_version(h->type, h->version);
-  if (unlikely(!wants(code))) return identifier(code, 0);
+static uint64_t start(void *context, const struct head *h, uint32_t code) {
   code = refine_net(code, h);
-  struct writer *w = writer_own();
+  struct writer *w = writer_enter();
   if (unlikely(w == NULL)) {
+    if (!recording()) return identifier(code | code_unrecorded, 0);
     writer_lose_nowhere(code);
-    return identifier(code, 0);
+    return identifier(code, atomic_fetch_add_explicit(&recorder.ids, 1, memory_order_relaxed));
   }
   uint64_t ticks = ticks_now(), id = identifier(code, writer_id(w));
   uint32_t number = comm_number(context), body = body_slots(code, h);
@@ -218,6 +218,7 @@ static inline uint64_t start(void *context, const struct head *h) {
   struct record *r = writer_reserve(w, slots);
   if (unlikely(r == NULL)) {
     writer_lose(w, code, ticks);
+    writer_leave(w);
     return id;
   }
   r->ticks = ticks;
@@ -233,14 +234,28 @@ static inline uint64_t start(void *context, const struct head *h) {
   if (flags & flag_extended) *(struct extension *)(void *)next++ = (struct extension){(uint64_t)(uintptr_t)context, h->type, h->rank, small, 0};
   if (body) fill_body(next, h, code, body);
   writer_commit(w, slots);
+  writer_leave(w);
   return id;
 }
 
+__attribute__((noinline, cold)) static int start_in_chain(void *context, uint64_t *handle, const struct head *h, const void *descriptor, uint32_t code) {
+  uint64_t id = wants(code) ? start(context, h, code) : identifier(code | code_unrecorded, 0);
+  *handle = chain_start(h->version, (uint64_t)(uintptr_t)context, id, descriptor);
+  return 0;
+}
+
+/* A type that is masked costs a look at the gate. */
 #define START(v)                                                                                                                             \
   int start_v##v(void *context, uint64_t *handle, const struct abi_v##v *d) {                                                                 \
     if (unlikely(d == NULL || handle == NULL)) return 0;                                                                                      \
+    uint32_t code = code_in_version(d->type, v);                                                                                              \
+    if (!wants(code) && likely(!is_chained())) {                                                                                              \
+      *handle = identifier(code | code_unrecorded, 0);                                                                                        \
+      return 0;                                                                                                                               \
+    }                                                                                                                                         \
     struct head h = {d->type, d->parent, d->rank, v, (const char *)&d->u, sizeof *d - offsetof(struct abi_v##v, u)};                          \
-    *handle = start(context, &h);                                                                                                             \
+    if (unlikely(is_chained())) return start_in_chain(context, handle, &h, d, code);                                                          \
+    *handle = start(context, &h, code);                                                                                                       \
     return 0;                                                                                                                                 \
   }
 START(1)

@@ -20,6 +20,7 @@ static struct writer *heir(struct writer *w) {
   struct segment *in = atomic_load_explicit(&w->in, memory_order_acquire);
   if (in != NULL) atomic_load_explicit(&in->committed, memory_order_acquire);
   atomic_load_explicit(&w->entry->pending, memory_order_acquire);
+  atomic_store_explicit(&w->busy, 0, memory_order_relaxed); /* it may have ended within a callback */
   return w;
 }
 
@@ -106,7 +107,7 @@ struct record *writer_next(struct writer *w, uint32_t slots) {
   s->thread_generation = relaxed32(&w->entry->generation);
   s->tid = relaxed32(&w->entry->tid);
   s->order = atomic_fetch_add_explicit(&recorder.order, 1, memory_order_relaxed);
-  s->opened = clock_anchor();
+  s->opened = clock_anchor(1);
   atomic_store_explicit(&s->state, segment_open, memory_order_release);
   w->segment = index;
   w->at = (struct record *)((char *)s + sizeof *s);

@@ -6,10 +6,12 @@ package nccl_test
 
 import (
 	"bytes"
+	"debug/elf"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -72,6 +74,30 @@ func compilePlugin(cc, out string, flags ...string) error {
 		"-Wl,-z,nodelete,-z,now", "-Wl,--version-script=" + runtimeDir + "/exports.map", "-o", out,
 	}, flags...)
 	return run(cc, append(append(args, sources...), "-lpthread", "-ldl")...)
+}
+
+// oldest is the newest symbol version of glibc that may be needed.
+var oldest = [2]int{2, 28}
+
+// newerSymbols are those that an old glibc does not have.
+func newerSymbols(t *testing.T, path string) (newer []string) {
+	t.Helper()
+	f, err := elf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	symbols, err := f.DynamicSymbols() // the weak ones as well
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range symbols {
+		var v [2]int
+		if n, _ := fmt.Sscanf(s.Version, "GLIBC_%d.%d", &v[0], &v[1]); s.Section == elf.SHN_UNDEF && n == 2 && slices.Compare(v[:], oldest[:]) > 0 {
+			newer = append(newer, s.Name+"@"+s.Version)
+		}
+	}
+	return newer
 }
 
 func run(program string, args ...string) error {

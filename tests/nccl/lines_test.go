@@ -327,7 +327,7 @@ func leftOut(words []string, cookie uint32) bool {
 func same(t *testing.T, got decoded, path string, cut bool) int {
 	t.Helper()
 	want, n := truth(t, path, got.file.Cookie)
-	if got.seen.Damaged != 0 || got.seen.Retaken != 0 {
+	if got.seen.Damaged != 0 || got.seen.Retaken != 0 || got.seen.Corrupt != 0 {
 		t.Fatalf("the recording is damaged: %+v", got.seen)
 	}
 	missing, beyond := 0, 0

@@ -187,7 +187,7 @@ static int mode_tail(char **args) {
   getrusage(RUSAGE_THREAD, &after);
   say_tail("callback", with, n);
   say_tail("nothing", without, n);
-  printf("involuntary switches %ld\n", after.ru_nivcsw - before.ru_nivcsw);
+  printf("involuntary switches %ld, page faults %ld\n", after.ru_nivcsw - before.ru_nivcsw, after.ru_minflt - before.ru_minflt);
   free(with);
   free(without);
   return 0;

@@ -3,6 +3,7 @@ package segment
 import (
 	"context"
 	"encoding/binary"
+	"hash/crc32"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -37,19 +38,24 @@ func small(slots int) []byte {
 	b := make([]byte, 8192+4096*2)
 	copy(b, Magic)
 	put := binary.LittleEndian
-	for at, v := range map[int]uint32{8: 1, 12: 4096, 16: 4096, 20: 32, 40: 1, 44: 1, 144: 0xabcd, 148: 1, 208: 1, 212: 1, 216: 1, 224: 1, 232: 8, 236: 4} {
+	for at, v := range map[int]uint32{8: 2, 12: 4096, 16: 4096, 20: 32, 40: 1, 44: 1, 144: 0xabcd, 148: 1, 208: 1, 212: 1, 216: 1, 224: 1, 232: 8, 236: 4, 280: 22807, 304: 1} {
 		put.PutUint32(b[at:], v)
 	}
 	put.PutUint64(b[32:], 12288)
 	at := 4096
-	for i, size := range []int{320, 64, 48, 32, 8, 1} {
+	for i, size := range []int{320, 64, 48, 32, 8, 1, 128} {
 		entries := map[int]int{4: 64, 5: 16}[i]
 		entries = max(entries, 1)
-		put.PutUint64(b[48+16*i:], uint64(at))
-		put.PutUint32(b[56+16*i:], uint32(size))
-		put.PutUint32(b[60+16*i:], uint32(entries))
+		section := 48 + 16*i
+		if i == 6 {
+			section = 288
+		}
+		put.PutUint64(b[section:], uint64(at))
+		put.PutUint32(b[section+8:], uint32(size))
+		put.PutUint32(b[section+12:], uint32(entries))
 		at += size * entries
 	}
+	copy(b[put.Uint64(b[288:])+8:], "0000:17:00.0")
 	texts := int(put.Uint64(b[112:]))
 	put.PutUint32(b[texts+8+4:], 9)
 	put.PutUint32(b[texts+8+8:], 1)
@@ -97,6 +103,9 @@ func TestAWellFormedRecordingIsRead(t *testing.T) {
 	if err != nil || seen.Records != 3 || seen.Damaged != 0 || names[1] != "AllReduce" {
 		t.Errorf("got %v, %+v, %v", names, seen, err)
 	}
+	if gpu, ok := f.GPU(); !ok || gpu.Bus != "0000:17:00.0" || f.NCCLVersion != 22807 {
+		t.Errorf("GPU %+v, NCCL %d", f.GPUs, f.NCCLVersion)
+	}
 	if len(f.Anchors) != 1 || len(f.Masks) != 1 || len(f.Comms) != 1 || f.Comms[0].Name != "AllReduce" || len(f.Threads) != 1 {
 		t.Errorf("tables: %+v", f)
 	}
@@ -143,12 +152,59 @@ func TestLengthsAreNotBelieved(t *testing.T) {
 	}
 }
 
+// seal makes a segment full and gives it its checksum.
+func seal(b []byte, slots int) {
+	s := b[12288:]
+	s[36] = 2
+	crc := crc32.Update(crc32.Checksum(s[:96], castagnoli), castagnoli, s[segmentHead:segmentHead+slots*slotBytes])
+	binary.LittleEndian.PutUint32(s[96:], crc)
+	s[100] = 1
+}
+
+// TestAChecksumTellsWhatWasChanged flips each bit of a full segment in turn: none goes unseen.
+func TestAChecksumTellsWhatWasChanged(t *testing.T) {
+	b := small(2)
+	start(b, 0, 1, 4, 5)
+	start(b, 1, 1, 4, 5)
+	seal(b, 2)
+	walk := func() Seen {
+		src, _ := file.FromBytes("small", b)
+		f, err := FromSource(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		seen, err := f.Walk(context.Background(), func(Source, *Record) error { return nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seen
+	}
+	if seen := walk(); seen.Checked != 1 || seen.Corrupt != 0 || seen.Records != 2 {
+		t.Fatalf("unchanged: %+v", seen)
+	}
+	for bit := range (segmentHead + 2*slotBytes) * 8 {
+		if at := bit / 8; at < 4 || at >= 16 && at < 24 || at >= 100 && at < segmentHead {
+			continue // no segment at all, another number of slots, no checksum: told apart in other ways
+		}
+		b[12288+bit/8] ^= 1 << (bit % 8)
+		if seen := walk(); seen.Corrupt != 1 || seen.CorruptSlots != 2 || seen.Records != 0 {
+			t.Errorf("byte %d of the segment was changed: %+v", bit/8, seen)
+		}
+		b[12288+bit/8] ^= 1 << (bit % 8)
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	b := small(7)
 	start(b, 0, 1, 4, 5)
 	start(b, 1, 5, 1, 7)
 	start(b, 6, 1, 99, 2)
 	f.Add(b)
+	sealed := small(7)
+	copy(sealed[12288:], b[12288:])
+	seal(sealed, 7)
+	f.Add(sealed)
 	for _, code := range []byte{2, 3, 6, 7, 8, 9, 11, 12, 13, 14, 15, 16, 17, 18, 19} {
 		b := small(6)
 		start(b, 0, 6, code, 6|flagExtended)

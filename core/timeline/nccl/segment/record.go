@@ -1,5 +1,7 @@
 package segment
 
+import "hash/crc32"
+
 // Kind is what a record tells.
 type Kind uint8
 
@@ -90,6 +92,8 @@ type Segment struct {
 	Opened                Anchor
 	Slots                 int  // that are whole
 	Sealed                bool // no more will follow
+	Checked               bool // it has a checksum
+	crc                   uint32
 	generation            uint64
 	at                    int64
 }
@@ -109,21 +113,39 @@ func (f *File) Segments() ([]Segment, error) {
 		all = append(all, Segment{
 			Index: i, Thread: int(f.u32(head, 24)), ThreadGeneration: f.u32(head, 28), TID: f.u32(head, 32), Sealed: f.u32(head, 36) == 2, Order: f.u64(head, 40),
 			Opened: f.anchor(head[48:]), Slots: int(min(f.u64(head, 16), uint64(f.size-segmentHead)/slotBytes)), generation: f.u64(head, 8), at: at,
+			Checked: f.u32(head, 100) == 1, crc: f.u32(head, 96),
 		})
 	}
 	sortByOrder(all)
 	return all, nil
 }
 
-// read returns the records of a segment as bytes; ok is false where the recorder has taken the segment again meanwhile.
-func (f *File) read(s *Segment, buf []byte) (b []byte, ok bool, err error) {
-	b = buf[:s.Slots*slotBytes]
-	if err := f.fill(b, s.at+segmentHead); err != nil {
-		return nil, false, err
+// What a look at a segment found.
+type found int
+
+const (
+	whole   found = iota
+	retaken       // the recorder has taken the segment again meanwhile
+	corrupt       // its checksum is another's
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// read returns the records of a segment as bytes.
+func (f *File) read(s *Segment, buf []byte) ([]byte, found, error) {
+	b := buf[:segmentHead+s.Slots*slotBytes]
+	if err := f.fill(b, s.at); err != nil {
+		return nil, whole, err
 	}
 	var now [8]byte
 	if err := f.fill(now[:], s.at+8); err != nil {
-		return nil, false, err
+		return nil, whole, err
 	}
-	return b, f.order.Uint64(now[:]) == s.generation, nil
+	if f.order.Uint64(now[:]) != s.generation || f.u64(b, 8) != s.generation {
+		return nil, retaken, nil
+	}
+	if s.Checked && crc32.Update(crc32.Checksum(b[:96], castagnoli), castagnoli, b[segmentHead:]) != s.crc {
+		return nil, corrupt, nil
+	}
+	return b[segmentHead:], whole, nil
 }

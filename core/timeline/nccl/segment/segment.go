@@ -20,13 +20,14 @@ import (
 const Magic = "PRLXNCCL"
 
 const (
-	headerBytes  = 4096
-	segmentHead  = 128
-	slotBytes    = 32
-	segmentMagic = 0x314c5850
-	mostSegments = 1 << 20
-	mostTable    = 1 << 26 // bytes of one table
-	mostText     = 1024
+	formatVersion = 2 // version 1 was in no release
+	headerBytes   = 4096
+	segmentHead   = 128
+	slotBytes     = 32
+	segmentMagic  = 0x314c5850
+	mostSegments  = 1 << 20
+	mostTable     = 1 << 26 // bytes of one table
+	mostText      = 1024
 )
 
 // Codes beyond the bits of event types (0 to 15): what a record or a loss is of.
@@ -61,6 +62,24 @@ const (
 	Monotonic                  // CLOCK_MONOTONIC, ns
 )
 
+// Chain is how a second plug-in fared, which PRLX_NCCL_CHAIN names.
+type Chain uint32
+
+// The states of a chain.
+const (
+	NoChain    Chain = iota
+	ChainOn          // calls are passed on
+	ChainNever       // it could not be opened
+	ChainOff         // its init failed, and it was turned off
+)
+
+// GPU is one of the machine's.
+type GPU struct {
+	Minor     int32 // of /dev/nvidia<minor>, -1: not known
+	Open      bool  // the process had that device open
+	Bus, UUID string
+}
+
 // File is an open file. Its facts are those of the moment at which it was opened.
 type File struct {
 	State State
@@ -80,6 +99,13 @@ type File struct {
 	NoKeeper          bool // there was no thread that prepares segments
 	StorageErrno      uint32
 	Environment       []string
+	NCCLVersion       uint32 // as ncclGetVersion says it, such as 22807; 0: not known
+	Library           string // that called the recorder, or the end of a long path: NCCL, or what holds it
+	GPUs              []GPU  // of the machine, as the process saw it when it began to record
+
+	Chain          Chain
+	ChainWithheld  uint64 // calls that could not be passed on to the second plug-in
+	ChainForgotten uint64 // open events of which the recorder had forgotten what the second plug-in calls them
 
 	Threads []Thread
 	Comms   []Comm
@@ -133,7 +159,7 @@ type Anchor struct {
 type Mask struct {
 	Ticks          uint64
 	NCCL, Recorded uint32
-	Cause          uint32 // 1 init, 2 control, 3 duty cycle, 4 somebody else
+	Cause          uint32 // 1 init, 2 control, 3 duty cycle, 4 somebody else, 5 the second plug-in
 }
 
 type section struct {
@@ -169,7 +195,7 @@ func FromSource(src *file.Source) (*File, error) {
 	if err := f.readHead(head); err != nil {
 		return nil, err
 	}
-	for _, read := range []func([]byte) error{f.readEnvironment, f.readThreads, f.readComms, f.readAnchors, f.readMasks} {
+	for _, read := range []func([]byte) error{f.readEnvironment, f.readThreads, f.readComms, f.readAnchors, f.readMasks, f.readGPUs} {
 		if err := read(head); err != nil {
 			return nil, err
 		}
@@ -192,8 +218,8 @@ func (f *File) readHead(h []byte) error {
 	if string(h[:8]) != Magic {
 		return fault.Formatf(path, 0, "got %q, expected %q: not a recording of NCCL events", h[:8], Magic)
 	}
-	if v := f.u32(h, 8); v != 1 {
-		return fault.Formatf(path, 8, "version %d of recordings of NCCL events is not 1, the one that this prlx reads", v).WithHint("read it with the prlx that wrote it")
+	if v := f.u32(h, 8); v != formatVersion {
+		return fault.Formatf(path, 8, "version %d of recordings of NCCL events is not %d, the one that this prlx reads", v, formatVersion).WithHint("read it with the prlx that wrote it")
 	}
 	if f.u32(h, 12) != headerBytes || f.u32(h, 20) != slotBytes {
 		return fault.Formatf(path, 12, "header of %d bytes and records of %d, expected %d and %d", f.u32(h, 12), f.u32(h, 20), headerBytes, slotBytes)
@@ -211,7 +237,8 @@ func (f *File) readHead(h []byte) error {
 	f.OverwrittenSegments, f.LostTexts, f.CommsBeyond = f.u64(h, 248), f.u64(h, 256), f.u64(h, 264)
 	flags := f.u32(h, 272)
 	f.RCCL, f.NoKeeper, f.StorageErrno = flags&1 != 0, flags&2 != 0, f.u32(h, 276)
-	f.Host, f.BootID = text(h[512:768]), text(h[768:808])
+	f.NCCLVersion, f.Chain, f.ChainWithheld, f.ChainForgotten = f.u32(h, 280), Chain(f.u32(h, 284)), f.u64(h, 312), f.u64(h, 320)
+	f.Host, f.BootID, f.Library = text(h[512:768]), text(h[768:808]), text(h[848:1024])
 	for i := range Codes {
 		f.Overwritten[i], f.LostNowhere[i] = f.u64(h, 1024+8*i), f.u64(h, 1280+8*i)
 	}
@@ -289,6 +316,30 @@ func (f *File) readThreads(h []byte) error {
 		}
 		f.Threads = append(f.Threads, t)
 	})
+}
+
+func (f *File) readGPUs(h []byte) error {
+	return f.table(h, 288, 128, uint64(f.u32(h, 304)), func(e []byte) {
+		f.GPUs = append(f.GPUs, GPU{Minor: int32(f.u32(e, 0)), Open: f.u32(e, 4) != 0, Bus: text(e[8:48]), UUID: text(e[48:128])})
+	})
+}
+
+// GPU is the one that the process uses. ok is false where that cannot be told: the machine has several, and the process had none or more
+// than one of them open.
+func (f *File) GPU() (g GPU, ok bool) {
+	open := 0
+	for _, one := range f.GPUs {
+		if one.Open {
+			g, open = one, open+1
+		}
+	}
+	if open == 0 && len(f.GPUs) == 1 {
+		return f.GPUs[0], true
+	}
+	if open != 1 {
+		return GPU{}, false
+	}
+	return g, true
 }
 
 func (f *File) readComms(h []byte) error {

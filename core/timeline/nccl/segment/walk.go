@@ -17,6 +17,9 @@ type Seen struct {
 	Retaken      int // segments that the recorder took again while they were read
 	Damaged      int // segments of which a part is not a record; what stands before it was shown
 	DamagedSlots int
+	Checked      int // segments whose checksum was right; those that are not full yet have none
+	Corrupt      int // segments whose checksum was wrong, of which nothing was shown
+	CorruptSlots int
 }
 
 // Source is the thread that a record is of.
@@ -39,13 +42,20 @@ func (f *File) Walk(ctx context.Context, visit func(from Source, r *Record) erro
 		if err := ctx.Err(); err != nil {
 			return seen, err
 		}
-		b, ok, err := f.read(&all[i], buf)
+		b, what, err := f.read(&all[i], buf)
 		if err != nil {
 			return seen, err
 		}
-		if !ok {
+		switch {
+		case what == retaken:
 			seen.Retaken++
 			continue
+		case what == corrupt:
+			seen.Corrupt++
+			seen.CorruptSlots += all[i].Slots
+			continue
+		case all[i].Checked:
+			seen.Checked++
 		}
 		seen.Segments++
 		if err := f.records(&all[i], b, &seen, visit); err != nil {

@@ -1,0 +1,72 @@
+/* CRC-32C (Castagnoli) of what a segment holds. The processor has an instruction for it on nearly every machine; the table is for the rest. */
+#include "recorder.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+#if defined(__aarch64__)
+#include <sys/auxv.h>
+#endif
+
+static uint32_t by_table(uint32_t crc, const unsigned char *p, size_t n) {
+  static _Atomic int is_made;
+  static uint32_t table[8][256];
+  if (!atomic_load(&is_made)) { /* one thread at a time is here: prepare_lock is held */
+    for (uint32_t i = 0; i < 256; i++) {
+      uint32_t c = i;
+      for (int k = 0; k < 8; k++) c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;
+      table[0][i] = c;
+    }
+    for (uint32_t i = 0; i < 256; i++)
+      for (int k = 1; k < 8; k++) table[k][i] = table[k - 1][i] >> 8 ^ table[0][table[k - 1][i] & 255];
+    atomic_store(&is_made, 1);
+  }
+  for (; n >= 8; n -= 8, p += 8) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    v ^= crc;
+    crc = 0;
+    for (int k = 0; k < 8; k++) crc ^= table[7 - k][v >> 8 * k & 255];
+  }
+  for (; n > 0; n--) crc = crc >> 8 ^ table[0][(crc ^ *p++) & 255];
+  return crc;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("sse4.2"))) static uint32_t by_instruction(uint32_t crc, const unsigned char *p, size_t n) {
+  uint64_t c = crc;
+  for (; n >= 8; n -= 8, p += 8) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    c = __builtin_ia32_crc32di(c, v);
+  }
+  for (; n > 0; n--) c = __builtin_ia32_crc32qi((uint32_t)c, *p++);
+  return (uint32_t)c;
+}
+
+static int has_instruction(void) {
+  uint32_t a, b, c, d;
+  return __get_cpuid(1, &a, &b, &c, &d) && (c >> 20 & 1);
+}
+#elif defined(__aarch64__)
+static uint32_t by_instruction(uint32_t crc, const unsigned char *p, size_t n) {
+  for (; n >= 8; n -= 8, p += 8) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    __asm__(".arch_extension crc\n\tcrc32cx %w0, %w0, %1" : "+r"(crc) : "r"(v));
+  }
+  for (; n > 0; n--) __asm__(".arch_extension crc\n\tcrc32cb %w0, %w0, %w1" : "+r"(crc) : "r"((uint32_t)*p++));
+  return crc;
+}
+
+static int has_instruction(void) { return getauxval(AT_HWCAP) >> 7 & 1; }
+#else
+static uint32_t by_instruction(uint32_t crc, const unsigned char *p, size_t n) { return by_table(crc, p, n); }
+static int has_instruction(void) { return 0; }
+#endif
+
+uint32_t crc32c(uint32_t before, const void *bytes, size_t n) {
+  static int has = -1;
+  if (has < 0) has = has_instruction();
+  return ~(has ? by_instruction : by_table)(~before, bytes, n);
+}
