@@ -1,12 +1,9 @@
-// Package clocks finds what the clocks of a job's GPUs and hosts show of one another, from what NCCL's callbacks bracket.
+// Package clocks finds what the clock of a GPU shows of its host's, from what NCCL's callbacks bracket, and which of its stamps cannot be.
 //
 // The start and the stop of an operation's kernel on a channel are stamped by the GPU. The stamp of the start was made after the launch had
 // been called, and each stamp before the callback that told it: so the difference of the clocks of GPU and host lies in an interval at each
 // of these instants, and package offsets intersects the intervals over a sliding window, as it does for any two clocks. Whatever NCCL's
-// ring of stamps got wrong is set aside before, and told for each kernel.
-//
-// What ties hosts is the order of collectives: nobody leaves one before all whose data it needs have entered it. All GPUs and hosts of a
-// job are solved together. docs/concepts/nccl-clocks.md explains what follows for the bounds.
+// ring of stamps got wrong is set aside before, and told for each kernel. docs/concepts/nccl-clocks.md explains what follows for the bounds.
 package clocks
 
 import (

@@ -29,6 +29,9 @@ func Join(j *job.Job, recordings []*operation.Recording, opt Options) (*operatio
 	b := &builder{out: out, byID: map[uint64]int32{}}
 	b.hosts()
 	b.seats()
+	if err := b.gpus(j.Context(), j.Workers()); err != nil {
+		return nil, err
+	}
 	b.comms()
 	b.ranks()
 	b.match()
