@@ -27,7 +27,7 @@ define ptx_kernel void @k(ptr addrspace(1) %0, i32 %1, float %2, ptr addrspace(1
   %10 = bitcast i32 %9 to float, !dbg !9
   %11 = fcmp olt float %2, %10, !dbg !10
   %12 = add i32 %8, 1, !dbg !10
-  %13 = select i1 %11, float %10, float %2, !dbg !10
+  %13 = select i1 %11, float %10, float 0.000000e+00, !dbg !10
   switch i32 %12, label %.lr.ph [
     i32 3, label %14
     i32 -7, label %14
@@ -126,6 +126,39 @@ func TestOnlyCallsOfTheRecorderAreInserted(t *testing.T) {
 	}
 	if n := strings.Count(r.Text, "declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()"); n != 1 {
 		t.Errorf("%%tid.x is declared %d times", n)
+	}
+}
+
+// with replaces the select of the small kernel.
+func with(lines string) string {
+	return strings.Replace(small, "  %13 = select i1 %11, float %10, float 0.000000e+00, !dbg !10\n", lines, 1)
+}
+
+func TestWhatIsAPredicate(t *testing.T) {
+	for what, c := range map[string]struct {
+		lines string
+		want  string
+	}{
+		"the larger of two decides nothing": {"  %13 = select i1 %11, float %10, float %2, !dbg !10\n", ""},
+		"of a joined mask the compares come first": {
+			"  %x = fcmp ogt float %10, 1.0\n  %y = and i1 %11, %x\n  %13 = select i1 %y, i32 1, i32 2\n", "fcmp olt float, fcmp ogt float, and",
+		},
+		"once in a block":     {"  %13 = select i1 %11, i32 1, i32 2\n  %x = zext i1 %11 to i32\n", "fcmp olt float"},
+		"a negated compare":   {"  %x = xor i1 %11, true\n  %13 = select i1 %x, i32 1, i32 2\n", "fcmp uge float"},
+		"a question to LLVM":  {"  %r = tail call i32 @__nvvm_reflect(ptr @s)\n  %x = icmp eq i32 %r, 0\n  %13 = select i1 %x, i32 1, i32 2\n", ""},
+		"a vector is no mask": {"  %13 = select <2 x i1> %v, <2 x i32> %a, <2 x i32> %b\n", ""},
+		"flags in front":      {"  %13 = select nnan nsz i1 %11, float 1.0, float 2.0\n", "fcmp olt float"},
+	} {
+		r := Instrument(with(c.lines), Options{})
+		var got []string
+		for i := range r.Sites {
+			if s := &r.Sites[i]; s.Kind == site.Predicate && s.Text != "icmp slt i32" {
+				got = append(got, s.Text)
+			}
+		}
+		if strings.Join(got, ", ") != c.want || r.Warning != "" {
+			t.Errorf("%s: got %q, want %q; %s", what, got, c.want, r.Warning)
+		}
 	}
 }
 

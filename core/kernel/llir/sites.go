@@ -160,14 +160,76 @@ func (s *found) function(f *Function) {
 			case "phi", "icmp", "and", "or", "xor", "freeze":
 			default:
 				eachCondition(in, func(name string) {
-					if !used[name] {
-						used[name] = true
-						s.decision(f, at, site.Predicate, name)
+					if in.Op != "select" || !f.larger(in, name) {
+						s.predicate(f, at, name, used, maxChain)
 					}
 				})
 			}
 		}
 	}
+}
+
+// maxChain bounds how deep the compares behind a mask are looked for.
+const maxChain = 8
+
+// predicate adds the first use of an i1 in a block. Of one that joins others, such as a mask of two dimensions, the compares come first.
+func (s *found) predicate(f *Function, at int32, name string, used map[string]bool, depth int) {
+	made, ok := f.defined[name]
+	if used[name] || ok && made >= 0 && f.compiledAway(&f.Insts[made]) {
+		return
+	}
+	used[name] = true
+	if ok && made >= 0 && depth > 0 {
+		in := &f.Insts[made]
+		switch in.Op {
+		case "and", "or", "xor":
+			if strings.HasSuffix(in.Rest, ", true") {
+				break
+			}
+			for _, joined := range (view{s.m, f}).inputs(in) {
+				if _, known := f.defined[joined]; known && (f.joins(joined) || f.compares(joined)) {
+					s.predicate(f, at, joined, used, depth-1)
+				}
+			}
+		}
+	}
+	s.decision(f, at, site.Predicate, name)
+}
+
+// joins reports whether an i1 is made of others, compares whether it is a compare of scalars.
+func (f *Function) joins(name string) bool {
+	at := f.defined[name]
+	if at < 0 {
+		return false
+	}
+	in := &f.Insts[at]
+	return (in.Op == "and" || in.Op == "or" || in.Op == "xor") && strings.Contains(in.Rest, "i1 ")
+}
+
+func (f *Function) compares(name string) bool {
+	_, ok := f.compareOf(name)
+	return ok
+}
+
+// compiledAway reports whether a compare asks the compiler, which knows the answer: __nvvm_reflect.
+func (f *Function) compiledAway(in *Inst) bool {
+	c, ok := compare(in)
+	if !ok {
+		return false
+	}
+	at, ok := f.defined[c.lhs]
+	return ok && at >= 0 && f.Insts[at].Op == "call" && callee(&f.Insts[at]) == "__nvvm_reflect"
+}
+
+// larger reports whether a select picks one of the two values that its condition compares: a minimum or maximum decides nothing.
+func (f *Function) larger(in *Inst, condition string) bool {
+	c, ok := f.compareOf(condition)
+	list := parts(in.Rest)
+	if !ok || len(list) != 3 {
+		return false
+	}
+	a, b := lastWord(list[1]), lastWord(list[2])
+	return a == c.lhs && b == c.rhs || a == c.rhs && b == c.lhs
 }
 
 // eachCondition calls do with the i1 values that guard what an instruction does, or that it chooses by.

@@ -1,0 +1,138 @@
+"""Runs the corpus twice, watched and recording by itself, and prints one JSON document a case: results, events, what does not pair.
+
+PYTHONPATH=build/triton/3.9.0 python run_recorder.py DIRECTORY [NAME...]
+"""
+
+from __future__ import annotations
+
+import collections
+import json
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import prlx
+
+warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION")
+
+
+def launched(case: Any, capture: Any, path: Path) -> tuple[dict[str, bytes], list[Any]]:
+    """The arrays after a launch and its simulations."""
+    arrays = case.arrays(np.random.default_rng(0))
+    with prlx.enable(device="simulator", capture=capture, output=path, overwrite=True, progress=False) as seen:
+        case.launch(arrays)
+    return {name: array.tobytes() for name, array in arrays.items()}, list(seen.simulations)
+
+
+def columns(trace: Any, *names: str) -> list[list[Any]]:
+    """Columns of events as lists; texts by their words."""
+    found = []
+    for name in names:
+        column = trace.events.column(name)
+        words = column.dictionary() if column.type == "string" else None
+        values = column.values.tolist()
+        found.append(values if words is None else [words[code] for code in values])
+    return found
+
+
+Sequences = dict[str, dict[int, list[tuple[int, int, int]]]]
+
+
+def by_site(trace: Any) -> Sequences:
+    """Active lanes, taken lanes and value of every event, by site and warp, in order."""
+    sites: Sequences = collections.defaultdict(lambda: collections.defaultdict(list))
+    for warp, site, active, taken, value in zip(
+        *columns(trace, "warp", "site", "active", "taken", "value"), strict=True
+    ):
+        sites[site][warp].append((active, taken, value))
+    return sites
+
+
+def lanes(sequences: dict[int, list[tuple[int, int, int]]], *, other: bool) -> dict[tuple[int, int], list[bool]]:
+    """What each lane decided, in its order; the other way round where a compiler turned the question."""
+    found: dict[tuple[int, int], list[bool]] = collections.defaultdict(list)
+    for warp, events in sequences.items():
+        for active, taken, _value in events:
+            for lane in range(32):
+                if active >> lane & 1:
+                    found[warp, lane].append(bool(taken >> lane & 1) != other)
+    return found
+
+
+def places(trace: Any) -> dict[str, tuple[str, str]]:
+    """Kind and location of sites by their keys."""
+    columns = [trace.sites.column(name) for name in ("site", "kind", "location")]
+    rows = zip(*([column.dictionary()[code] for code in column.values.tolist()] for column in columns), strict=True)
+    return {site: (kind, location) for site, kind, location in rows}
+
+
+def paired(a: Any, b: Any) -> dict[str, Any]:
+    """How many events of the recording kernel are those of the watched one, lane by lane: under the same key, or at the same place."""
+    watched, recorded, place_a, place_b = by_site(a), by_site(b), places(a), places(b)
+    free: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
+    for site in watched:
+        free[place_a[site]].append(site)
+    counts: dict[str, Any] = dict.fromkeys(("events", "by_key", "by_place", "by_mask", "by_value"), 0)
+    left = collections.Counter[str]()
+    for site, mine in recorded.items():
+        total = sum(map(len, mine.values()))
+        counts["events"] += total
+        decided = lanes(mine, other=False), lanes(mine, other=True)
+        candidates = ([site] if site in watched else []) + free[place_b[site]]
+        for candidate in candidates:
+            theirs = watched[candidate]
+            outcome = lanes(theirs, other=False)
+            if candidate not in free[place_a[candidate]] or outcome not in decided:
+                continue
+            free[place_a[candidate]].remove(candidate)
+            turned = outcome != decided[0]
+            same = {
+                warp: [(active, active & ~taken if turned else taken, value) for active, taken, value in events]
+                for warp, events in mine.items()
+            }
+            masks = [{w: [e[:2] for e in events] for w, events in part.items()} for part in (same, theirs)]
+            counts["by_key" if candidate == site else "by_place"] += total
+            counts["by_mask"] += total if masks[0] == masks[1] else 0
+            counts["by_value"] += total if same == dict(theirs) else 0
+            break
+        else:
+            left[place_b[site][1].rpartition("/")[2]] += total
+    counts["left"] = dict(left)
+    counts["more"] = sum(sum(map(len, watched[site].values())) for sites in free.values() for site in sites)
+    return counts
+
+
+def row(case: Any, folder: Path) -> dict[str, Any]:
+    watched, recorded = folder / f"{case.name}.observed.prlx", folder / f"{case.name}.instrumented.prlx"
+    plain, before = launched(case, "observed", watched)
+    own, after = launched(case, "instrumented", recorded)
+    a, b = prlx.read_trace(watched, progress=False), prlx.read_trace(recorded, progress=False)
+    return {
+        "case": case.name,
+        "same": plain == own,
+        "means": b.header.means,
+        "findings": [str(finding) for one in after for finding in one.findings],
+        "instructions": [before[-1].instructions, after[-1].instructions],
+        "watched": a.total_events,
+        "notes": [str(note) for note in b.losses.notes] if hasattr(b.losses, "notes") else [],
+        **paired(a, b),
+    }
+
+
+def main() -> None:
+    from corpus import CASES
+
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in sys.argv[2:] or CASES:
+        try:
+            print(json.dumps(row(CASES[name], folder)), flush=True)
+        except Exception as error:
+            print(json.dumps({"case": name, "error": f"{type(error).__name__}: {error}"}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

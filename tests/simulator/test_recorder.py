@@ -1,0 +1,61 @@
+"""Kernels that record by themselves, against the same kernels watched: results bit for bit, decisions lane by lane."""
+
+from __future__ import annotations
+
+import functools
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import HERE, VERSIONS, python, require
+
+# Kernels without any decision, and one whose decisions stand in a function that Triton gives no scratch.
+NOTHING_TO_RECORD = {"casts", "inline_asm", "bf16_f64", "noinline"}
+
+
+@functools.cache
+def compared(version: str, folder: Path) -> dict[str, dict]:
+    """Every kernel of the corpus, watched and recording by itself, with one Triton."""
+    ran = python(require(version), HERE / "run_recorder.py", folder)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    rows = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    return {row["case"]: row for row in rows}
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def rows(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
+    return compared(request.param, tmp_path_factory.mktemp(f"recorder-{request.param}"))
+
+
+def test_results_are_those_of_the_clean_kernel(rows: dict[str, dict]) -> None:
+    assert len(rows) >= 37
+    assert [row for row in rows.values() if "error" in row] == []
+    assert [name for name, row in rows.items() if not row["same"]] == []
+
+
+def test_the_recorder_touches_nothing_that_it_should_not(rows: dict[str, dict]) -> None:
+    assert {name: row["findings"] for name, row in rows.items() if row["findings"]} == {}
+
+
+def test_kernels_record_by_themselves(rows: dict[str, dict]) -> None:
+    watched = {name for name, row in rows.items() if row["means"] != "instrumented"}
+    assert watched <= NOTHING_TO_RECORD
+    assert all(row["events"] > 0 for name, row in rows.items() if name not in watched)
+
+
+def test_lanes_decide_as_the_watched_kernel_has_it(rows: dict[str, dict]) -> None:
+    """What the simulator sees in the clean kernel is in the recording; what the PTX joins or drops is there besides."""
+    watched = sum(row["watched"] for row in rows.values())
+    paired = sum(row["by_key"] + row["by_place"] for row in rows.values())
+    lost = sum(row["more"] for row in rows.values())
+    assert watched > 10_000
+    assert lost <= 0.02 * watched, {name: row["more"] for name, row in rows.items() if row["more"]}
+    assert sum(row["by_key"] for row in rows.values()) >= 0.9 * paired
+    assert sum(row["by_mask"] for row in rows.values()) >= 0.99 * paired
+
+
+def test_simple_kernels_record_exactly_what_is_watched(rows: dict[str, dict]) -> None:
+    for name in ("add", "dropout", "softmax", "cumsum", "whileloop"):
+        row = rows[name]
+        assert row["watched"] == row["events"] == row["by_key"] == row["by_value"], row
