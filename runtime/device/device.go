@@ -1,21 +1,33 @@
-// Package device holds the recorder that runs inside of kernels, as LLVM IR text, one for each kind of GPU. core/kernel/llir appends it
-// to modules; what it writes is core/kernel/observe/arena's to read.
+// Package device holds the recorder that runs inside of kernels, as LLVM IR text: a part for each kind of GPU, and one that they share.
+// core/kernel/llir appends it to modules; what it writes is core/kernel/observe/arena's to read.
 package device
 
 import (
 	"crypto/sha256"
 	_ "embed"
 	"fmt"
+	"strings"
 )
 
 //go:embed nvptx.ll
 var nvptx string
 
+//go:embed amdgcn.ll
+var amdgcn string
+
+//go:embed event.ll
+var event string
+
 // NVPTX is the recorder for NVIDIA GPUs.
-func NVPTX() string { return nvptx }
+func NVPTX() string {
+	return strings.ReplaceAll(event, `syncscope("agent")`, `syncscope("device")`) + "\n" + nvptx
+}
+
+// AMDGCN is the recorder for AMD GPUs, for waves of 32 and of 64 lanes.
+func AMDGCN() string { return event + "\n" + amdgcn }
 
 // Digest names the recorders by their text: kernels that were compiled with others are not the same.
 func Digest() string {
-	sum := sha256.Sum256([]byte(nvptx))
+	sum := sha256.Sum256([]byte(nvptx + amdgcn + event))
 	return fmt.Sprintf("%x", sum[:8])
 }

@@ -1,7 +1,6 @@
-; The recorder for NVIDIA GPUs, appended to a module by core/kernel/llir. docs/formats/arena.md says what lies where.
+; The recorder for NVIDIA GPUs, appended to a module by core/kernel/llir together with event.ll.
 ;
-; Masks are taken before anything is decided, and the lowest lane that is there writes. Lanes of one warp may come here apart from each
-; other and at the same time: a warp's events are counted, placed and chained by atomics alone, and nobody waits for anybody.
+; Masks are taken before anything is decided, and the lowest lane that is there writes.
 
 define internal void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
 prlx_begin:
@@ -53,7 +52,9 @@ prlx_which:
   %prlx_b3 = add i64 %prlx_b2, %prlx_cx64
   %prlx_b4 = mul i64 %prlx_b3, %prlx_perblock
   %prlx_warp = add i64 %prlx_b4, %prlx_inblock
-  call void @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i32 %prlx_active, i32 %prlx_taken, i64 %prlx_value) nounwind
+  %prlx_active64 = zext i32 %prlx_active to i64
+  %prlx_taken64 = zext i32 %prlx_taken to i64
+  call void @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active64, i64 %prlx_taken64, i64 %prlx_value) nounwind
   br label %prlx_end
 
 prlx_end:
@@ -74,152 +75,6 @@ prlx_begin:
   %prlx_samehigh = icmp eq i32 %prlx_high, %prlx_high0
   %prlx_same = and i1 %prlx_samelow, %prlx_samehigh
   call void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_same, i64 %prlx_value) convergent nounwind
-  ret void
-}
-
-; One lane writes one event of its warp.
-define internal void @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i32 %prlx_active, i32 %prlx_taken, i64 %prlx_value) nounwind noinline {
-prlx_begin:
-  %prlx_pfirst = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 64
-  %prlx_first = load i64, ptr addrspace(1) %prlx_pfirst, align 8
-  %prlx_pwanted = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 72
-  %prlx_wanted = load i64, ptr addrspace(1) %prlx_pwanted, align 8
-  %prlx_index = sub i64 %prlx_warp, %prlx_first
-  %prlx_asked = icmp ult i64 %prlx_index, %prlx_wanted
-  br i1 %prlx_asked, label %prlx_find, label %prlx_end
-
-prlx_find:
-  %prlx_pwarps = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 32
-  %prlx_warps = load i64, ptr addrspace(1) %prlx_pwarps, align 8
-  %prlx_inside = icmp ult i64 %prlx_index, %prlx_warps
-  br i1 %prlx_inside, label %prlx_count, label %prlx_outside
-
-prlx_outside:
-  %prlx_poutside = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 136
-  %prlx_lost0 = atomicrmw add ptr addrspace(1) %prlx_poutside, i64 1 monotonic
-  br label %prlx_end
-
-prlx_count:
-  %prlx_pdirectory = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 24
-  %prlx_directory = load i64, ptr addrspace(1) %prlx_pdirectory, align 8
-  %prlx_e0 = shl i64 %prlx_index, 6
-  %prlx_e1 = add i64 %prlx_e0, %prlx_directory
-  %prlx_entry = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_e1
-  %prlx_ptotal = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 8
-  %prlx_number = atomicrmw add ptr addrspace(1) %prlx_ptotal, i64 1 monotonic
-  %prlx_active64 = zext i32 %prlx_active to i64
-  %prlx_taken64 = zext i32 %prlx_taken to i64
-  %prlx_site64 = zext i32 %prlx_site to i64
-  %prlx_pmode = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 80
-  %prlx_mode = load i32, ptr addrspace(1) %prlx_pmode, align 4
-  %prlx_m0 = and i32 %prlx_mode, 1
-  %prlx_events = icmp ne i32 %prlx_m0, 0
-  br i1 %prlx_events, label %prlx_budget, label %prlx_hash
-
-prlx_hash:
-  %prlx_h0 = shl i64 %prlx_taken64, 32
-  %prlx_h1 = or i64 %prlx_h0, %prlx_active64
-  %prlx_h2 = xor i64 %prlx_number, 7046029254386353131
-  %prlx_h3 = mul i64 %prlx_h2, -7046029254386353131
-  %prlx_h4 = lshr i64 %prlx_h3, 29
-  %prlx_h5 = xor i64 %prlx_h3, %prlx_h4
-  %prlx_h6 = xor i64 %prlx_h5, %prlx_site64
-  %prlx_h7 = mul i64 %prlx_h6, -4658895280553007687
-  %prlx_h8 = lshr i64 %prlx_h7, 32
-  %prlx_h9 = xor i64 %prlx_h7, %prlx_h8
-  %prlx_h10 = xor i64 %prlx_h9, %prlx_h1
-  %prlx_h11 = mul i64 %prlx_h10, -7046029254386353131
-  %prlx_h12 = lshr i64 %prlx_h11, 29
-  %prlx_h13 = xor i64 %prlx_h11, %prlx_h12
-  %prlx_h14 = xor i64 %prlx_h13, %prlx_value
-  %prlx_h15 = mul i64 %prlx_h14, -4658895280553007687
-  %prlx_h16 = lshr i64 %prlx_h15, 32
-  %prlx_h17 = xor i64 %prlx_h15, %prlx_h16
-  %prlx_phash = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 16
-  %prlx_hash0 = atomicrmw add ptr addrspace(1) %prlx_phash, i64 %prlx_h17 monotonic
-  br label %prlx_end
-
-prlx_budget:
-  %prlx_pbudget = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 88
-  %prlx_most = load i64, ptr addrspace(1) %prlx_pbudget, align 8
-  %prlx_within = icmp ult i64 %prlx_number, %prlx_most
-  br i1 %prlx_within, label %prlx_place, label %prlx_end
-
-prlx_place:
-  %prlx_perchunk0 = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 56
-  %prlx_perchunk = load i32, ptr addrspace(1) %prlx_perchunk0, align 4
-  %prlx_pchunks = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 48
-  %prlx_chunks = load i64, ptr addrspace(1) %prlx_pchunks, align 8
-  %prlx_state = atomicrmw add ptr addrspace(1) %prlx_entry, i64 1 monotonic
-  %prlx_slot0 = trunc i64 %prlx_state to i32
-  %prlx_held = lshr i64 %prlx_state, 32
-  %prlx_hasroom = icmp ult i32 %prlx_slot0, %prlx_perchunk
-  %prlx_haschunk = icmp ne i64 %prlx_held, 0
-  %prlx_fits = and i1 %prlx_hasroom, %prlx_haschunk
-  %prlx_chunk0 = sub i64 %prlx_held, 1
-  br i1 %prlx_fits, label %prlx_write, label %prlx_claim
-
-prlx_claim:
-  %prlx_pcursor = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 128
-  %prlx_seen = load i64, ptr addrspace(1) %prlx_pcursor, align 8
-  %prlx_left = icmp ult i64 %prlx_seen, %prlx_chunks
-  br i1 %prlx_left, label %prlx_take, label %prlx_full
-
-prlx_take:
-  %prlx_claimed = atomicrmw add ptr addrspace(1) %prlx_pcursor, i64 1 monotonic
-  %prlx_got = icmp ult i64 %prlx_claimed, %prlx_chunks
-  br i1 %prlx_got, label %prlx_chain, label %prlx_full
-
-prlx_full:
-  %prlx_pfull = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 144
-  %prlx_lost1 = atomicrmw add ptr addrspace(1) %prlx_pfull, i64 1 monotonic
-  br label %prlx_end
-
-prlx_chain:
-  %prlx_c0 = add i64 %prlx_claimed, 1
-  %prlx_c1 = shl i64 %prlx_c0, 32
-  %prlx_c2 = or i64 %prlx_c1, 1
-  %prlx_before = atomicrmw xchg ptr addrspace(1) %prlx_entry, i64 %prlx_c2 monotonic
-  br label %prlx_write
-
-prlx_write:
-  %prlx_chunk = phi i64 [ %prlx_chunk0, %prlx_place ], [ %prlx_claimed, %prlx_chain ]
-  %prlx_slot = phi i32 [ %prlx_slot0, %prlx_place ], [ 0, %prlx_chain ]
-  %prlx_link = phi i64 [ 0, %prlx_place ], [ %prlx_before, %prlx_chain ]
-  %prlx_known = icmp ult i64 %prlx_chunk, %prlx_chunks
-  br i1 %prlx_known, label %prlx_store, label %prlx_end
-
-prlx_store:
-  %prlx_pbase = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 40
-  %prlx_base = load i64, ptr addrspace(1) %prlx_pbase, align 8
-  %prlx_s0 = add i32 %prlx_perchunk, 1
-  %prlx_s1 = zext i32 %prlx_s0 to i64
-  %prlx_s2 = mul i64 %prlx_s1, %prlx_chunk
-  %prlx_s3 = shl i64 %prlx_s2, 5
-  %prlx_s4 = add i64 %prlx_s3, %prlx_base
-  %prlx_pchunk = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_s4
-  %prlx_z0 = zext i32 %prlx_slot to i64
-  %prlx_z1 = add i64 %prlx_z0, 1
-  %prlx_z2 = shl i64 %prlx_z1, 5
-  %prlx_pevent = getelementptr i8, ptr addrspace(1) %prlx_pchunk, i64 %prlx_z2
-  %prlx_v0 = insertelement <2 x i64> zeroinitializer, i64 %prlx_active64, i32 0
-  %prlx_v1 = insertelement <2 x i64> %prlx_v0, i64 %prlx_taken64, i32 1
-  store <2 x i64> %prlx_v1, ptr addrspace(1) %prlx_pevent, align 16
-  %prlx_pvalue = getelementptr i8, ptr addrspace(1) %prlx_pevent, i64 16
-  %prlx_mark = add i64 %prlx_site64, 4294967296
-  %prlx_v2 = insertelement <2 x i64> zeroinitializer, i64 %prlx_value, i32 0
-  %prlx_v3 = insertelement <2 x i64> %prlx_v2, i64 %prlx_mark, i32 1
-  store <2 x i64> %prlx_v3, ptr addrspace(1) %prlx_pvalue, align 16
-  %prlx_opens = icmp eq i32 %prlx_slot, 0
-  br i1 %prlx_opens, label %prlx_open, label %prlx_end
-
-prlx_open:
-  %prlx_w0 = insertelement <2 x i64> zeroinitializer, i64 %prlx_link, i32 0
-  %prlx_w1 = insertelement <2 x i64> %prlx_w0, i64 %prlx_index, i32 1
-  store <2 x i64> %prlx_w1, ptr addrspace(1) %prlx_pchunk, align 16
-  br label %prlx_end
-
-prlx_end:
   ret void
 }
 

@@ -152,7 +152,32 @@ func (m *Module) open(edits []edit, f *Function) []edit {
 	if slices.Contains(strings.Fields(p.Attrs), "inreg") {
 		kept += "inreg "
 	}
-	return append(edits, edit{span{at, at + len(last)}, kept + p.Name})
+	edits = append(edits, edit{span{at, at + len(last)}, kept + p.Name})
+	if number, ok := m.attributes[f.Group]; ok && f.Kernel {
+		if before, after := m.at(m.lines[number]), openGroup(m.at(m.lines[number])); before != after {
+			edits = append(edits, edit{m.lines[number], after})
+		}
+	}
+	return edits
+}
+
+// concluded are attributes of a kernel that are no longer true of one that records: on AMD GPUs a kernel is not told what it never asks.
+var concluded = []string{
+	`"amdgpu-no-implicitarg-ptr" `, `"amdgpu-no-workgroup-id-x" `, `"amdgpu-no-workgroup-id-y" `, `"amdgpu-no-workgroup-id-z" `,
+	`"amdgpu-no-workitem-id-x" `, "nofree ", "nosync ",
+}
+
+// openGroup takes them out of a line of attributes.
+func openGroup(line string) string {
+	for _, word := range concluded {
+		line = strings.Replace(line, " "+word, " ", 1)
+	}
+	if i := strings.Index(line, " memory("); i >= 0 {
+		if n := strings.Index(line[i:], ") "); n >= 0 {
+			line = line[:i] + line[i+n+1:]
+		}
+	}
+	return line
 }
 
 // calls inserts a call at each point of a function.
@@ -169,6 +194,9 @@ func (m *Module) calls(edits []edit, points []point, first int, scratch string) 
 		if p.value != "" {
 			value = p.value
 			steps, _ := conversion(p.ty)
+			if p.vector != "" {
+				steps = slices.Concat([]string{"extractelement " + p.vector + " $, " + p.lane}, steps)
+			}
 			for k, step := range steps {
 				name := "%" + ours + "v" + number + "." + itoa(int32(k))
 				b.WriteString("  " + name + " = " + strings.Replace(step, "$", value, 1) + debug + "\n")
@@ -212,7 +240,10 @@ type recorder struct {
 	declares map[string]string // line by name
 }
 
-var nvptx = sync.OnceValues(func() (*recorder, error) { return newRecorder(device.NVPTX()) })
+var (
+	nvptx  = sync.OnceValues(func() (*recorder, error) { return newRecorder(device.NVPTX()) })
+	amdgcn = sync.OnceValues(func() (*recorder, error) { return newRecorder(device.AMDGCN()) })
+)
 
 func newRecorder(text string) (*recorder, error) {
 	m, err := Read(text)
@@ -233,6 +264,8 @@ func (m *Module) recorder() (*recorder, error) {
 	for _, f := range m.Functions {
 		if line := m.at(m.lines[f.head]); f.Kernel && strings.Contains(line, "ptx_kernel ") {
 			return nvptx()
+		} else if f.Kernel {
+			return amdgcn()
 		}
 	}
 	return nil, fault.New(fault.Format, "the module has no kernel of a kind that is known")

@@ -147,7 +147,10 @@ func TestWhatIsAPredicate(t *testing.T) {
 		"a negated compare":   {"  %x = xor i1 %11, true\n  %13 = select i1 %x, i32 1, i32 2\n", "fcmp uge float"},
 		"a question to LLVM":  {"  %r = tail call i32 @__nvvm_reflect(ptr @s)\n  %x = icmp eq i32 %r, 0\n  %13 = select i1 %x, i32 1, i32 2\n", ""},
 		"a vector is no mask": {"  %13 = select <2 x i1> %v, <2 x i32> %a, <2 x i32> %b\n", ""},
-		"flags in front":      {"  %13 = select nnan nsz i1 %11, float 1.0, float 2.0\n", "fcmp olt float"},
+		"an element of a compare of vectors": {
+			"  %v = insertelement <2 x i32> poison, i32 %12, i64 0\n  %x = icmp ult <2 x i32> %v, <i32 3, i32 4>\n  %y = extractelement <2 x i1> %x, i64 1\n  %13 = select i1 %y, i32 1, i32 2\n", "icmp ult i32",
+		},
+		"flags in front": {"  %13 = select nnan nsz i1 %11, float 1.0, float 2.0\n", "fcmp olt float"},
 	} {
 		r := Instrument(with(c.lines), Options{})
 		var got []string
@@ -247,7 +250,7 @@ func corpus(t testing.TB, visit func(version, name, text string)) {
 func withoutHeads(text string) string {
 	var kept []string
 	for _, line := range strings.Split(text, "\n") {
-		if !strings.HasPrefix(line, "define ") {
+		if !strings.HasPrefix(line, "define ") && !strings.HasPrefix(line, "attributes #0 ") {
 			kept = append(kept, line)
 		}
 	}
@@ -266,7 +269,7 @@ func TestWhatTritonPrints(t *testing.T) {
 				t.Errorf("%s/%s: %s", version, name, r.Warning)
 			}
 			return
-		case amd:
+		case old: // a launcher gives it no scratch that it has
 			return
 		case r.Warning != "" || len(r.Sites) == 0:
 			t.Errorf("%s/%s: %d sites; %s", version, name, len(r.Sites), r.Warning)
@@ -285,7 +288,7 @@ func TestWhatTritonPrints(t *testing.T) {
 				lost++
 			}
 		}
-		if lost > len(r.Sites)/20 {
+		if lost > len(r.Sites)/10 {
 			t.Errorf("%s/%s: %d of %d sites have no line", version, name, lost, len(r.Sites))
 		}
 		if want := strings.Count(text, "\n  br i1 %"); branches != want {
@@ -295,7 +298,7 @@ func TestWhatTritonPrints(t *testing.T) {
 			t.Errorf("%s/%s: the rest of the text changed", version, name)
 		}
 	})
-	if made < 15 {
+	if made < 33 {
 		t.Errorf("only %d modules were instrumented", made)
 	}
 }

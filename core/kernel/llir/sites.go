@@ -16,6 +16,8 @@ type point struct {
 	condition string // of a branch or predicate: the i1 that decides
 	value     string // what is recorded beside it, "" nothing
 	ty        string // its type
+	vector    string // where it is an element of a vector, the type of that
+	lane      string // and which element
 	debug     int32
 }
 
@@ -33,6 +35,9 @@ type compared struct {
 	predicate site.Compare
 	ty        string
 	lhs, rhs  string
+	vector    string // of an element of a compare of vectors: the type of the vectors
+	lane      string // and which element, "i64 1"
+	made      int32  // instruction
 }
 
 // compare reads "slt i32 %11, %3", flags in front of the predicate left out.
@@ -60,7 +65,7 @@ func compare(in *Inst) (compared, bool) {
 	}
 	n := typeEnd(list[0])
 	c.ty, c.lhs, c.rhs = list[0][:n], strings.TrimSpace(list[0][n:]), list[1]
-	return c, c.lhs != "" && !strings.Contains(c.lhs, " ") && !strings.Contains(c.rhs, " ")
+	return c, c.lhs != "" && !strings.Contains(c.lhs, " ") && (c.rhs[0] == '<' || !strings.Contains(c.rhs, " "))
 }
 
 // inverse is the compare that holds where another does not.
@@ -93,8 +98,11 @@ func (f *Function) compareOf(name string) (compared, bool) {
 			name, not = a, !not
 		case "freeze":
 			name = lastWord(in.Rest)
+		case "extractelement":
+			return f.element(in, not)
 		default:
 			c, ok := compare(in)
+			c.made = at
 			if ok && not {
 				c.predicate = inverse(c.predicate)
 			}
@@ -102,6 +110,28 @@ func (f *Function) compareOf(name string) (compared, bool) {
 		}
 	}
 	return compared{}, false
+}
+
+// element is one element of a compare of vectors: "<2 x i1> %8, i64 0".
+func (f *Function) element(in *Inst, not bool) (compared, bool) {
+	list := parts(in.Rest)
+	if len(list) != 2 {
+		return compared{}, false
+	}
+	at, ok := f.defined[lastWord(list[0])]
+	if !ok || at < 0 {
+		return compared{}, false
+	}
+	c, ok := compare(&f.Insts[at])
+	_, ty, several := strings.Cut(strings.TrimSuffix(strings.TrimPrefix(c.ty, "<"), ">"), " x ")
+	if !ok || !several || !strings.HasPrefix(c.ty, "<") || strings.HasPrefix(c.ty, "<vscale") {
+		return compared{}, false
+	}
+	c.vector, c.ty, c.lane, c.made = c.ty, ty, list[1], at
+	if not {
+		c.predicate = inverse(c.predicate)
+	}
+	return c, strings.HasPrefix(c.lhs, "%")
 }
 
 // valueTypes are the kinds of values by the spelling of LLVM.
@@ -277,19 +307,24 @@ func (s *found) decision(f *Function, at int32, kind site.Kind, name string) {
 	one := s.begin(f, at, kind)
 	p := point{f: f, at: at, kind: kind, condition: name, debug: f.Insts[at].Debug}
 	v, t := view{s.m, f}, warptrace.TypeNone
+	c, known := f.compareOf(name)
 	if made, ok := f.defined[name]; ok && made >= 0 {
+		if c.vector != "" {
+			made = c.made
+		}
 		in := &f.Insts[made]
 		one.Text = in.Op
 		if frames := s.m.chain(in.Debug); kind == site.Predicate && len(frames) > 0 && frames[0].Line > 0 {
 			one.Chain = frames // a mask belongs to the line that makes it
 		}
 	}
-	if c, ok := f.compareOf(name); ok {
+	if known {
 		one.Compare = c.predicate
 		one.Text = describe(c)
 		one.Operands = append(one.Operands, observe.Provenance[string](v, c.lhs, "lhs", spelling(c.ty)), observe.Provenance[string](v, c.rhs, "rhs", spelling(c.ty)))
 		if _, known := conversion(c.ty); known {
 			p.value, p.ty, t = c.lhs, c.ty, valueType(c.ty, c.predicate)
+			p.vector, p.lane = c.vector, c.lane
 		}
 	} else {
 		one.Operands = append(one.Operands, observe.Provenance[string](v, name, "condition", "i1"))
