@@ -35,6 +35,10 @@ func Diagnose(job *operation.Job, opt Options) (*Document, error) {
 	d := newDiagnosis(job, opt)
 	d.mismatches()
 	d.stalls()
+	d.links()
+	if err := d.stragglers(); err != nil {
+		return nil, err
+	}
 	return d.document()
 }
 
@@ -114,11 +118,15 @@ func (d *diagnosis) missing(m *operation.Match) []int32 {
 	return slices.DeleteFunc(d.members(m), func(s int32) bool { return here[s] })
 }
 
-// before reports whether a seat's recording holds something of the communicator that came after an operation: what is missing before it
-// was overwritten or lost, and did take place.
+// before reports whether a seat may have executed what its recording does not hold: it holds something of the communicator that came after
+// it, and lacks records.
 func (d *diagnosis) before(m *operation.Match, seat int32) bool {
 	last := d.last[m.Comm][seat]
-	return last >= 0 && d.job.Matches[last].Place > m.Place
+	if last < 0 || d.job.Matches[last].Place <= m.Place {
+		return false
+	}
+	r := d.job.Recordings[d.job.Comms[m.Comm].Seats[seat].Recording]
+	return r.Loss.Lost+r.Loss.Overwritten > 0 || len(r.Masks) > 1 || r.Loss.Damaged > 0
 }
 
 // movedNS is when anything was last heard of an operation.

@@ -3,16 +3,17 @@ package diagnosing_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/joining"
 	"github.com/prlx-go/prlx/core/timeline/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
+	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
 )
 
 const (
@@ -24,20 +25,24 @@ const (
 // joined writes recordings, reads them and ties them together.
 func joined(t *testing.T, files []*nccltest.File) *operation.Job {
 	t.Helper()
-	dir := t.TempDir()
+	var all []*operation.Recording
 	for i, f := range files {
-		f.Write(t, filepath.Join(dir, fmt.Sprintf("%03d%s", i, reading.Ending)))
+		src, err := file.FromBytes(fmt.Sprintf("%03d%s", i, reading.Ending), f.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := segment.FromSource(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := reading.One(context.Background(), s, reading.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		all = append(all, one)
 	}
-	j := job.New(context.Background(), job.Options{})
-	paths, err := reading.Find([]string{dir})
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, _, err := reading.Read(j, paths, reading.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := joining.Join(j, all, joining.Options{})
+	out, err := joining.Join(job.New(context.Background(), job.Options{}), all, joining.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

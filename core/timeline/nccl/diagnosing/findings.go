@@ -204,7 +204,7 @@ func (d *diagnosis) notStarted(s *stall, part int32) {
 }
 
 // differentCalls are members of one communicator that called different operations at one place.
-func (d *diagnosis) differentCalls(s *stall, seat int32, other *stall) {
+func (d *diagnosis) differentCalls(s, other *stall) {
 	m := &d.job.Matches[s.match]
 	o := &d.job.Matches[other.match]
 	in, out := int(m.To-m.From), int(o.To-o.From)

@@ -156,16 +156,15 @@ type hop struct {
 
 // match says why an operation does not come to an end.
 func (f *follower) match(mi int32) {
-	if f.known[mi] {
-		return
-	}
 	for k := range f.path {
 		if f.path[k].match == mi {
 			f.circle(f.path[k:])
 			return
 		}
 	}
-	f.known[mi] = len(f.path) == 0
+	if f.known[mi] {
+		return
+	}
 	s := f.found[mi]
 	switch {
 	case len(s.absent) > 0:
@@ -198,12 +197,23 @@ func (f *follower) absent(s *stall, seat int32) {
 			d.neverArrived(s, seat)
 			return
 		}
-		if other := &d.job.Matches[next]; other.Comm == m.Comm && other.Kind != operation.Send && m.Kind != operation.Send {
-			d.differentCalls(s, seat, f.found[next])
+		if other := f.found[next]; d.job.Matches[next].Comm == m.Comm && d.job.Matches[next].Kind != operation.Send && m.Kind != operation.Send && d.excludes(s, other) {
+			d.differentCalls(s, other)
 			return
 		}
 		f.follow(hop{s.match, c.Seats[seat].Rank, "it has not called it, and waits in"}, next)
 	}
+}
+
+// excludes reports whether a member of one operation has not called another.
+func (d *diagnosis) excludes(in, other *stall) bool {
+	m := &d.job.Matches[in.match]
+	for i := m.From; i < m.To; i++ {
+		if slices.Contains(other.absent, d.job.Parts[i].Seat) {
+			return true
+		}
+	}
+	return false
 }
 
 // queued is a rank that has called an operation, and whose GPU has not begun with it.

@@ -40,14 +40,16 @@ type table struct {
 	hands map[handKey]*hand
 	all   []*hand // that have not ended
 	began map[int32]bool
+	host  map[int32]int32 // of seats
 }
 
 func (d *diagnosis) hands(s *stall) *table {
-	t := &table{hands: map[handKey]*hand{}, began: map[int32]bool{}}
+	t := &table{hands: map[handKey]*hand{}, began: map[int32]bool{}, host: map[int32]int32{}}
 	m := &d.job.Matches[s.match]
 	for i := m.From; i < m.To; i++ {
 		p := &d.job.Parts[i]
 		r, op := d.job.Recordings[p.Recording], d.job.Op(p)
+		t.host[p.Seat] = d.job.Ranks[p.Rank].Clock
 		for k := op.ProxyFrom; k < op.ProxyTo; k++ {
 			proxy := &r.Proxies[k]
 			h := &hand{seat: p.Seat, peer: proxy.Peer, channel: proxy.Channel, send: proxy.Send, recording: p.Recording, proxy: proxy}
@@ -104,19 +106,19 @@ func (t *table) root(seat int32, seen map[int32]bool) *held {
 	}
 	seen[seat] = true
 	var own *held
+	least := int32(0)
 	for _, look := range []operation.Stage{operation.RecvFlushWait, operation.SendWait, operation.SendPeerWait, operation.RecvWait, operation.SendGPUWait, operation.RecvGPUWait} {
 		for _, h := range t.all {
 			if h.seat != seat || h.stage() != look {
 				continue
 			}
 			if found := t.hand(h, seen); found != nil {
-				if look == operation.SendGPUWait || look == operation.RecvGPUWait {
-					if own == nil {
-						own = found
-					}
-					continue
+				if look != operation.SendGPUWait && look != operation.RecvGPUWait {
+					return found
 				}
-				return found
+				if own == nil || h.number() < least { // a GPU fills a buffer when it has emptied the one before
+					own, least = found, h.number()
+				}
 			}
 		}
 	}
@@ -134,12 +136,54 @@ func (t *table) hand(h *hand, seen map[int32]bool) *held {
 		return t.credit(h, seen)
 	case operation.RecvWait:
 		return t.data(h, seen)
-	case operation.SendGPUWait:
-		return &held{stage: operation.SendGPUWait, seat: h.seat, peer: -1, channel: int(h.channel), nic: -1, certain: true, because: "its GPU does not fill the buffer, and nothing is missing that it would need for that"}
-	case operation.RecvGPUWait:
-		return &held{stage: operation.RecvGPUWait, seat: h.seat, peer: -1, channel: int(h.channel), nic: -1, certain: true, because: "its GPU does not empty the buffer, and nothing else keeps it from that"}
+	case operation.SendGPUWait, operation.RecvGPUWait:
+		return t.gpu(h, seen)
 	}
 	return nil
+}
+
+// gpu is a step that waits for the GPU of its rank. What that GPU waits for may come from another of its host, past all proxies: then the way
+// goes on where the data came into the host, or to where it leaves it.
+func (t *table) gpu(h *hand, seen map[int32]bool) *held {
+	own := &held{stage: h.stage(), seat: h.seat, peer: -1, channel: int(h.channel), nic: -1, certain: true}
+	own.because = "its GPU does not fill the buffer, and nothing is missing that it would need for that"
+	if !h.send {
+		own.because = "its GPU does not empty the buffer, and nothing else keeps it from that"
+	}
+	if h.send && h.number() == 0 {
+		return own
+	}
+	for k := range t.hands {
+		if k.seat == h.seat && k.channel == h.channel && k.send != h.send {
+			return own
+		}
+	}
+	own.certain = false
+	own.because = "its GPU waits, perhaps for another GPU of its host, whose data no proxy carries"
+	var through []int32
+	for k := range t.hands {
+		if t.host[k.seat] == t.host[h.seat] && k.seat != h.seat && k.channel == h.channel && k.send != h.send {
+			if !slices.Contains(through, k.seat) && !t.passes(k.seat, k.channel, h.send) {
+				through = append(through, k.seat)
+			}
+		}
+	}
+	if len(through) == 1 {
+		if found := t.root(through[0], seen); found != nil {
+			return found
+		}
+	}
+	return own
+}
+
+// passes reports whether a seat has a proxy operation of a direction on a channel.
+func (t *table) passes(seat int32, channel uint8, send bool) bool {
+	for k := range t.hands {
+		if k.seat == seat && k.channel == channel && k.send == send {
+			return true
+		}
+	}
+	return false
 }
 
 // credit follows a sender that waits for a buffer of its receiver.
@@ -207,7 +251,7 @@ func (d *diagnosis) held(s *stall) {
 		}
 		b := order[best]
 		b.channel, b.nic = -1, -1
-		if votes[h] > votes[b] || votes[h] == votes[b] && h.certain && !b.certain {
+		if h.certain && !b.certain || h.certain == b.certain && votes[h] > votes[b] {
 			best = i
 		}
 	}

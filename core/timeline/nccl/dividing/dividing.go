@@ -93,15 +93,12 @@ func (d *division) needed(m *operation.Match) int {
 	return int(d.job.Comms[m.Comm].Ranks)
 }
 
-// seenNS is how late the host may see what a GPU did, where the GPU's clock is not fitted: NCCL's threads poll.
-const seenNS = 50_000
-
 // boundOf is how far off the instants of a part can be on the job's clock; -1 unknown.
 func (d *division) boundOf(part int32) int64 {
 	e, p := &d.ext[part], &d.job.Parts[part]
 	own := e.BoundNS
 	if own < 0 {
-		own = seenNS
+		own = operation.SeenNS
 	}
 	host := d.job.Clocks[d.job.Ranks[p.Rank].Clock].BoundNS
 	if host < 0 {

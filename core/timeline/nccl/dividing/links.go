@@ -16,16 +16,16 @@ type Link struct {
 	Ops      int     `json:"operations"`
 	Steps    int     `json:"steps"`
 	Bytes    int64   `json:"bytes"`
-	SendNS   int64   `json:"send_ns"`     // the median of a step in the network
+	SendNS   int64   `json:"send_ns"`     // for which the oldest step that was open was in the network
 	CreditNS int64   `json:"credit_ns"`   // what all steps waited for buffers of the receiver
-	Rate     int64   `json:"bytes_per_s"` // of a step in the network
-	Times    float64 `json:"times"`       // by how much longer it takes than the middle link, for the same bytes; 0 unknown
+	Rate     int64   `json:"bytes_per_s"` // while it sent
+	Times    float64 `json:"times"`       // by how much longer it takes than the middle one, for steps of one size; 0 unknown
 	Retries  int     `json:"retries"`
 
-	FromRank int32 `json:"-"` // places in Job.Ranks
-	ToRank   int32 `json:"-"`
-	perByte  []float64
-	Excess   int64 `json:"excess_ns"` // what its steps took beyond those of the middle link
+	FromRank int32     `json:"-"` // places in Job.Ranks
+	ToRank   int32     `json:"-"`
+	ratios   []float64 // of operations: to what is usual
+	Excess   int64     `json:"excess_ns"` // what its steps took beyond those of the middle link
 }
 
 type linkKey struct {
@@ -34,14 +34,24 @@ type linkKey struct {
 	nic      int32
 }
 
-// Links are all links that steps of proxies tell of, slowest first. Steps that ended are compared, by bytes.
+// sample is one proxy operation: how long a byte of it took, in the network.
+type sample struct {
+	link    int32
+	size    int64 // of a step: small ones take longer a byte
+	bytes   int64
+	perByte float64
+}
+
+// Links are all links that steps of proxies tell of, slowest first. Operations with steps of one size are compared, by the time in which the
+// oldest step that was open was in the network.
 func Links(job *operation.Job) []Link {
-	all := map[linkKey]*Link{}
-	var order []linkKey
+	at := map[linkKey]int32{}
+	var out []Link
+	var all []sample
 	for ri, r := range job.Recordings {
 		for i := range r.Proxies {
 			p := &r.Proxies[i]
-			if !p.Send || p.Finished == 0 || p.Member < 0 || p.Bytes == 0 || p.SumNS[operation.SendWait] == 0 {
+			if !p.Send || p.Finished == 0 || p.Member < 0 || p.Bytes == 0 || p.StageNS[operation.SendWait] == 0 {
 				continue
 			}
 			from, to := ends(job, int32(ri), p)
@@ -49,18 +59,24 @@ func Links(job *operation.Job) []Link {
 				continue
 			}
 			k := linkKey{from, to, p.Channel, p.NIC}
-			l := all[k]
-			if l == nil {
-				l = &Link{From: job.Ranks[from].ID, To: job.Ranks[to].ID, Channel: int(p.Channel), NIC: int(p.NIC), FromRank: from, ToRank: to}
-				all[k] = l
-				order = append(order, k)
+			n, ok := at[k]
+			if !ok {
+				n = int32(len(out))
+				at[k] = n
+				out = append(out, Link{From: job.Ranks[from].ID, To: job.Ranks[to].ID, Channel: int(p.Channel), NIC: int(p.NIC), FromRank: from, ToRank: to})
 			}
+			l := &out[n]
 			l.Ops, l.Steps, l.Bytes, l.Retries = l.Ops+1, l.Steps+int(p.Finished), l.Bytes+p.Bytes, l.Retries+int(p.Retries)
 			l.CreditNS += p.SumNS[operation.SendPeerWait]
-			l.perByte = append(l.perByte, float64(p.SumNS[operation.SendWait])/float64(p.Bytes))
+			l.SendNS += p.StageNS[operation.SendWait]
+			all = append(all, sample{n, p.Bytes / int64(p.Finished), p.Bytes, float64(p.StageNS[operation.SendWait]) / float64(p.Bytes)})
 		}
 	}
-	return ranked(all, order)
+	compare(out, all)
+	slices.SortStableFunc(out, func(x, y Link) int {
+		return cmp.Or(cmp.Compare(y.Times, x.Times), cmp.Compare(x.FromRank, y.FromRank), cmp.Compare(x.ToRank, y.ToRank), cmp.Compare(x.Channel, y.Channel))
+	})
+	return out
 }
 
 // ends are the ranks that a proxy operation is between.
@@ -73,45 +89,50 @@ func ends(job *operation.Job, recording int32, p *operation.ProxyOp) (from, to i
 	return c.Seats[m.Rank].Rank, c.Seats[p.Peer].Rank
 }
 
-func ranked(all map[linkKey]*Link, order []linkKey) []Link {
-	out, medians := make([]Link, 0, len(all)), make([]float64, 0, len(all))
-	typical := map[linkKey]float64{}
-	for _, k := range order {
-		l := all[k]
-		slices.Sort(l.perByte)
-		x := l.perByte[(len(l.perByte)-1)/2]
-		typical[k] = x
-		medians = append(medians, x)
-		l.SendNS = int64(x * float64(l.Bytes) / float64(max(l.Steps, 1)))
-		if x > 0 {
-			l.Rate = int64(1e9 / x)
+// compare says of each link how much longer it takes than is usual for steps of that size.
+func compare(links []Link, all []sample) {
+	sizes := map[int64][]float64{}
+	for _, s := range all {
+		sizes[s.size] = append(sizes[s.size], s.perByte)
+	}
+	usual := map[int64]float64{}
+	for size, list := range sizes {
+		usual[size] = middle(list)
+	}
+	for _, s := range all {
+		l, u := &links[s.link], usual[s.size]
+		if u <= 0 {
+			continue
+		}
+		l.ratios = append(l.ratios, s.perByte/u)
+		l.Excess += int64((s.perByte - u) * float64(s.bytes))
+	}
+	for i := range links {
+		l := &links[i]
+		if len(links) > 2 {
+			l.Times = middle(l.ratios)
+		}
+		if l.SendNS > 0 {
+			l.Rate = int64(float64(l.Bytes) / float64(l.SendNS) * 1e9)
 		}
 	}
-	if len(medians) == 0 {
-		return out
+}
+
+// middle is the median of a list, which it sorts.
+func middle(list []float64) float64 {
+	if len(list) == 0 {
+		return 0
 	}
-	slices.Sort(medians)
-	middle := medians[(len(medians)-1)/2]
-	for _, k := range order {
-		l := all[k]
-		if middle > 0 && len(medians) > 2 {
-			l.Times = typical[k] / middle
-			l.Excess = int64((typical[k] - middle) * float64(l.Bytes))
-		}
-		out = append(out, *l)
-	}
-	slices.SortStableFunc(out, func(x, y Link) int {
-		return cmp.Or(cmp.Compare(y.Times, x.Times), cmp.Compare(x.FromRank, y.FromRank), cmp.Compare(x.ToRank, y.ToRank), cmp.Compare(x.Channel, y.Channel))
-	})
-	return out
+	slices.Sort(list)
+	return list[(len(list)-1)/2]
 }
 
 // Spread is how far apart the operations of a link are: the middle half of them, as a part of their median. It says whether the link is slow or
 // was, now and then.
 func (l *Link) Spread() float64 {
-	n := len(l.perByte)
-	if n < 4 || l.perByte[n/2] == 0 {
+	n := len(l.ratios)
+	if n < 4 || l.ratios[n/2] == 0 {
 		return 0
 	}
-	return (l.perByte[3*n/4] - l.perByte[n/4]) / l.perByte[n/2]
+	return (l.ratios[3*n/4] - l.ratios[n/4]) / l.ratios[n/2]
 }

@@ -136,11 +136,47 @@ func (b *builder) meetings() *offsets.Meetings {
 		out.Clock(offsets.Clock{Node: i})
 	}
 	for i := range b.out.Matches {
-		if list := b.presences(&b.out.Matches[i]); len(list) > 1 {
+		m := &b.out.Matches[i]
+		if list := b.presences(m); len(list) > 1 {
 			out.Add(list)
 		}
+		b.deliveries(m, out)
 	}
 	return out
+}
+
+// deliveries is what the proxies of an operation say of the clocks: nothing comes from a rank before that has given it to the network.
+func (b *builder) deliveries(m *operation.Match, out *offsets.Meetings) {
+	type way struct {
+		from, to int32
+		channel  uint8
+	}
+	sent := map[way]offsets.Presence{}
+	for _, sends := range []bool{true, false} {
+		for i := range b.out.Of(m) {
+			part := &b.out.Of(m)[i]
+			r, op := b.out.Recordings[part.Recording], b.out.Op(part)
+			for k := op.ProxyFrom; k < op.ProxyTo; k++ {
+				p := &r.Proxies[k]
+				c := b.hostOf[part.Recording]
+				switch {
+				case p.Send != sends:
+				case sends && p.SentNS > 0:
+					sent[way{part.Seat, p.Peer, p.Channel}] = offsets.Presence{Clock: c, Gives: true, EnterNS: p.SentNS, LeftNS: p.SentNS}
+				case !sends && p.CameNS > 0:
+					s, ok := sent[way{p.Peer, part.Seat, p.Channel}]
+					if !ok || s.Clock == c {
+						continue
+					}
+					both := []offsets.Presence{s, {Clock: c, Takes: true, EnterNS: p.CameNS, LeftNS: p.CameNS}}
+					if both[0].Clock > both[1].Clock {
+						both[0], both[1] = both[1], both[0]
+					}
+					out.Add(both)
+				}
+			}
+		}
+	}
 }
 
 // presences is what an operation says of the clocks, ascending by clock; nothing where too few of its members are known.
@@ -207,6 +243,8 @@ func (b *builder) extent(p *operation.Part) (entered, left int64) {
 		if k.BoundNS >= 0 {
 			at = min(at, k.StopNS+k.BoundNS)
 			entered = max(entered, k.StartNS-k.BoundNS)
+		} else {
+			entered = max(entered, k.CallStartNS-operation.SeenNS)
 		}
 		left = max(left, at)
 	}

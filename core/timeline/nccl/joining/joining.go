@@ -27,6 +27,10 @@ func Join(j *job.Job, recordings []*operation.Recording, opt Options) (*operatio
 	j.Progress().SetStage("join")
 	out := &operation.Job{Recordings: recordings}
 	b := &builder{out: out, byID: map[uint64]int32{}}
+	told := slices.ContainsFunc(recordings, func(r *operation.Recording) bool { return len(r.Kernels) > 0 })
+	for _, r := range recordings {
+		r.KernelsTold = told
+	}
 	b.hosts()
 	b.seats()
 	if err := b.gpus(j.Context(), j.Workers()); err != nil {

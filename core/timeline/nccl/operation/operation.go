@@ -37,6 +37,8 @@ type Recording struct {
 	WallOffsetNS   int64  // CLOCK_REALTIME less CLOCK_MONOTONIC at the first anchor: instants are CLOCK_MONOTONIC plus this
 	RealtimeStepNS int64  // by how much CLOCK_REALTIME was set while it was recorded, at most
 
+	KernelsTold bool // kernels are recorded somewhere in the job: where they are asked for, one that is not there has not begun
+
 	Masks   []Mask   // what was recorded from when on, ascending
 	Names   []string // of functions, types, algorithms and protocols
 	Members []Member // by number of the communicator in the process
@@ -232,6 +234,8 @@ type ProxyOp struct {
 	Stage    Stage         // of the oldest step that is open, or the last one that there was
 	Bytes    int64         // moved, as steps told it
 	FirstNS  int64         // when the first step began
+	SentNS   int64         // when a step first was with the network
+	CameNS   int64         // when something first had come from it
 	LastNS   int64         // the last state or stop of a step
 	StageNS  [Stages]int64 // from FirstNS to the end, or to the last sign of life, by the stage of the oldest step that was open; they add up
 	SumNS    [Stages]int64 // what the steps spent in each, added up over steps that ran side by side

@@ -9,6 +9,9 @@ const (
 	CodeKernel    = 6
 )
 
+// SeenNS is how late the host is taken to see what a GPU did, where the GPU's clock is not fitted: NCCL's threads poll every few microseconds.
+const SeenNS = 50_000
+
 // Progress is how far a member has got with an operation.
 type Progress uint8
 
@@ -45,15 +48,16 @@ func (r *Recording) Extent(op *Op) Extent {
 		began = max(began, proxied)
 	}
 	e.BeganNS = began
+	waits := r.KernelsTold && !e.Kernels && r.Records(CodeKernel, e.CalledNS) && op.Kind != CopyEngine && !(op.Kind != Collective && op.Peer == r.rankOf(op))
 	switch {
+	case waits && done == 0:
+		e.Progress, e.BeganNS = Queued, 0
 	case open || busy:
 		e.Progress = Running
 	case e.Kernels:
 		e.Progress, e.EndedNS = Finished, max(ended, done)
 	case e.Proxies:
 		e.Progress, e.EndedNS = Finished, done
-	case r.Records(CodeKernel, e.CalledNS) && op.Kind != CopyEngine && !(op.Kind != Collective && op.Peer == r.rankOf(op)):
-		e.Progress = Queued
 	}
 	return e
 }

@@ -102,6 +102,12 @@ func (b *builder) stepState(at int32, state uint32, value uint64, ns int64) {
 	op.SumNS[s.Stage] += max(ns-s.StageNS, 0)
 	s.Stage, s.StageNS = stage, ns
 	s.Entered[stage] = ns
+	switch stage {
+	case operation.SendWait:
+		once(&op.SentNS, ns)
+	case operation.RecvFlushWait, operation.RecvGPUWait:
+		once(&op.CameNS, ns)
+	}
 	if bytes := int64(value); (stage == operation.SendWait || stage == operation.RecvFlushWait) && bytes > 0 && bytes < 1<<40 {
 		s.Bytes = bytes
 	}
