@@ -187,7 +187,7 @@ func (f *File) Bytes() []byte {
 	copy(tables[4], f.texts)
 	h := make([]byte, header)
 	copy(h, "PRLXNCCL")
-	for at, v := range map[int]uint32{8: 1, 12: header, 16: segmentBytes, 20: slot, 44: 1, 144: uint32(f.Cookie), 148: 3, 160: f.PID, 164: f.Level, 208: uint32(len(f.threads)), 212: uint32(len(f.comms)), 232: uint32(len(f.texts) / 8)} {
+	for at, v := range map[int]uint32{8: 2, 12: header, 16: segmentBytes, 20: slot, 44: 1, 144: uint32(f.Cookie), 148: 3, 160: f.PID, 164: f.Level, 208: uint32(len(f.threads)), 212: uint32(len(f.comms)), 232: uint32(len(f.texts) / 8)} {
 		le.PutUint32(h[at:], v)
 	}
 	if f.Ended {
@@ -212,6 +212,8 @@ func (f *File) Bytes() []byte {
 		le.PutUint32(out[60+16*i:], uint32(len(t)/int(sizes[i])))
 		out = append(out, t...)
 	}
+	le.PutUint64(out[288:], uint64(len(out))) // of GPUs, of which none is known
+	le.PutUint32(out[296:], 128)
 	for len(out)%4096 != 0 {
 		out = append(out, 0)
 	}
