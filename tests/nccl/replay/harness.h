@@ -24,7 +24,7 @@ struct seat {
   struct plugin *plugin;
   FILE *truth; /* NULL: nothing is written down */
   uint64_t random, calls;
-  int number;
+  int number, no_log; /* no_log: communicators get no logger */
 };
 
 struct handle { uint64_t id; int code; }; /* code: 18 and 19 of IB and socket events, else 0 */

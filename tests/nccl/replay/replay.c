@@ -10,6 +10,7 @@
  *   churn THREADS                       threads that come, record an event and go; prints the growth of memory
  *   comms COUNT                         communicators that come and go
  *   fork TRUTH                          a child that goes on as if nothing had happened
+ *   ends, reload, daemon, exec, limits, signals, user, memory, held     what faults.c says
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,7 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "harness.h"
+#include "faults.h"
 
 static struct plugin plugin;
 
@@ -109,6 +110,12 @@ static uint64_t climb(const struct ladder *l, uint64_t events) {
     calls += 5;
   }
   return calls;
+}
+
+uint64_t climb_steps(struct plugin *p, uint64_t context, uint64_t events) {
+  plugin = *p;
+  struct ladder l = {context, {context, 0}, p->newest};
+  return climb(&l, events);
 }
 
 static double per_call(const struct ladder *l, uint64_t events) {
@@ -325,6 +332,9 @@ int main(int argc, char **argv) {
   static const struct { const char *name; int args; int (*play)(char **); } modes[] = {
       {"random", 4, mode_random}, {"steps", 1, mode_steps}, {"tail", 1, mode_tail}, {"pxn", 0, mode_pxn}, {"channels", 0, mode_channels}, {"flood", 2, mode_flood}, {"churn", 1, mode_churn}, {"comms", 1, mode_comms}, {"fork", 1, mode_fork},
   };
+  static const struct { const char *name; int args; int (*play)(struct plugin *, char **); } faults[] = {
+      {"ends", 2, mode_ends}, {"reload", 1, mode_reload}, {"daemon", 2, mode_daemon}, {"exec", 1, mode_exec}, {"limits", 2, mode_limits}, {"signals", 2, mode_signals}, {"user", 2, mode_user}, {"memory", 2, mode_memory}, {"held", 1, mode_held},
+  };
   if (argc == 6 && strcmp(argv[2], "sequences") == 0) {
     if (plugin_open(&plugin, argv[1], atoi(argv[3])) != 0) return 1;
     play_sequences(&plugin, argv[4], atoi(argv[5]));
@@ -335,6 +345,11 @@ int main(int argc, char **argv) {
     /* Random events go to all versions; everything else to the newest that there is. */
     if (plugin_open(&plugin, argv[1], i == 0 ? 0 : 231) != 0) return 1;
     return modes[i].play(argv + 3);
+  }
+  for (size_t i = 0; argc > 2 && i < sizeof faults / sizeof *faults; i++) {
+    if (strcmp(argv[2], faults[i].name) != 0 || argc != 3 + faults[i].args) continue;
+    if (plugin_open(&plugin, argv[1], 231) != 0) return 1;
+    return faults[i].play(&plugin, argv + 3);
   }
   fprintf(stderr, "usage: see the head of replay.c\n");
   return 2;
