@@ -195,6 +195,8 @@ func (f *File) Bytes() []byte {
 		le.PutUint64(h[200:], uint64(f.Heartbeat))
 	}
 	le.PutUint64(h[24:], 1<<28)
+	le.PutUint64(h[288:], header) // no GPUs
+	le.PutUint32(h[296:], 128)
 	le.PutUint64(h[152:], 1_000_000_000)
 	le.PutUint64(h[184:], uint64(first+f.WallNS))
 	le.PutUint64(h[192:], uint64(f.Heartbeat))
