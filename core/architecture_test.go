@@ -37,6 +37,7 @@ var floors = [][]string{
 	{"core/timeline/nccl/clocks", "core/timeline/nccl/unpickle"},
 	{"core/timeline/nccl/flightrecorder"},
 	{"core/timeline/nccl/reading", "core/timeline/nccl/joining"},
+	{"core/timeline/nccl/tracks"},
 	{"core/timeline/straggler"},
 	{"core/timeline/nccl/dividing"},
 	{"core/timeline/nccl/diagnosing"},

@@ -56,6 +56,8 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"finish_snapshots": typed(finishSnapshots),
 
 		"nccl_diagnose": typed(diagnoseNCCL),
+		"nccl_flight":   typed(readFlight),
+		"nccl_merge":    typed(mergeNCCL),
 
 		"inspect":    typed(inspectFiles),
 		"parse_toml": typed(parseTOML),

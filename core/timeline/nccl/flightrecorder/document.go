@@ -1,0 +1,110 @@
+package flightrecorder
+
+// Schema is the schema of Document.
+const Schema = "prlx.nccl-flight/1"
+
+// Document is prlx.nccl-flight/1: what the dumps of a job's ranks say when they are laid side by side.
+type Document struct {
+	Schema   string            `json:"schema"`
+	Status   string            `json:"status"` // found; passed: everything compared matches; inconclusive: nothing or not all could be compared
+	Verdict  string            `json:"verdict"`
+	Dumps    int               `json:"dumps"`
+	Ranks    []int             `json:"ranks"`
+	NoDump   []int             `json:"no_dump"` // ranks that groups name and that gave none
+	Versions []string          `json:"versions"`
+	Entries  int               `json:"entries"`
+	Findings []FindingDocument `json:"findings"` // what explains others first
+	Chain    []string          `json:"chain"`    // who waits for whom, to the root
+	Cycle    bool              `json:"cycle"`    // the chain comes back to where it began: a deadlock
+	Groups   []GroupDocument   `json:"groups"`
+	Warnings []string          `json:"warnings"`
+}
+
+// FindingDocument is something wrong with one operation.
+type FindingDocument struct {
+	Class     Class           `json:"class"`
+	Group     string          `json:"group"`
+	Sequence  int64           `json:"sequence"`
+	Operation string          `json:"operation"`
+	Ranks     []int           `json:"ranks"`   // the culprits
+	Waiting   []int           `json:"waiting"` // who is in it and has not completed it
+	NoDump    []int           `json:"no_dump"` // members that gave no dump
+	Even      bool            `json:"even"`    // parts of equal size disagree: nobody can say which is wrong
+	Detail    string          `json:"detail"`
+	Sentence  string          `json:"sentence"`
+	Frames    []FrameDocument `json:"frames"` // where the first culprit is, or was last, innermost first
+}
+
+// FrameDocument is a place in the program.
+type FrameDocument struct {
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int64  `json:"line"`
+}
+
+// GroupDocument is what was looked at in a process group.
+type GroupDocument struct {
+	Name        string             `json:"name"`
+	Description string             `json:"description"`
+	Ranks       []int              `json:"ranks"`
+	Guessed     bool               `json:"guessed"` // no dump lists its members
+	From        int64              `json:"from"`    // numbers of operations that could be compared
+	To          int64              `json:"to"`
+	Compared    int                `json:"compared"`
+	Matched     int                `json:"matched"`
+	Undecided   int                `json:"undecided"`
+	Sends       int                `json:"sends"`
+	Paired      int                `json:"paired"`
+	Standings   []StandingDocument `json:"standings"`
+}
+
+// StandingDocument is how far a rank has come in a group.
+type StandingDocument struct {
+	Rank       int    `json:"rank"`
+	First      int64  `json:"first"` // numbers that its dump still holds
+	Last       int64  `json:"last"`
+	Operation  string `json:"operation"` // the last
+	State      string `json:"state"`
+	Operations int    `json:"operations"`
+	Unfinished int    `json:"unfinished"`
+}
+
+// Document is the result as a document.
+func (r *Result) Document() *Document {
+	d := &Document{
+		Schema: Schema, Status: "inconclusive", Verdict: r.Verdict, Dumps: r.Dumps, Ranks: list(r.Ranks), NoDump: list(r.NoDump), Versions: list(r.Versions), Entries: r.Entries,
+		Findings: []FindingDocument{}, Chain: list(r.Chain), Cycle: r.Cycle, Groups: []GroupDocument{}, Warnings: list(r.Warnings),
+	}
+	switch {
+	case r.Passed:
+		d.Status = "passed"
+	case len(r.Findings) > 0:
+		d.Status = "found"
+	}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		one := FindingDocument{
+			Class: f.Class, Group: f.Group, Sequence: f.Sequence, Operation: f.Op, Ranks: list(f.Ranks), Waiting: list(f.Waiting), NoDump: list(f.NoDump),
+			Even: f.Even, Detail: f.Detail, Sentence: f.Sentence, Frames: []FrameDocument{},
+		}
+		for _, at := range f.At {
+			one.Frames = append(one.Frames, FrameDocument(at))
+		}
+		d.Findings = append(d.Findings, one)
+	}
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		one := GroupDocument{
+			Name: g.Name, Description: g.Description, Ranks: list(g.Ranks), Guessed: g.Guessed, From: g.From, To: g.To, Compared: g.Compared, Matched: g.Matched,
+			Undecided: g.Undecided, Sends: g.Sends, Paired: g.Paired, Standings: []StandingDocument{},
+		}
+		for _, s := range g.Standings {
+			one.Standings = append(one.Standings, StandingDocument{s.Rank, s.First, s.Last, s.Op, s.State.String(), s.Operations, s.Unfinished})
+		}
+		d.Groups = append(d.Groups, one)
+	}
+	return d
+}
+
+// list is a list that is not null in a document.
+func list[T any](of []T) []T { return append([]T{}, of...) }

@@ -1,0 +1,120 @@
+package tracks
+
+import "github.com/prlx-go/prlx/core/timeline/nccl/operation"
+
+// flows leads from the call of each operation to its launch, to its kernel on each channel, from there to what its proxies send, and from
+// these to what the peers' proxies receive.
+func (b *builder) flows() {
+	j := b.t.Job
+	chain := int32(0)
+	for ri, r := range j.Recordings {
+		for i := range r.Ops {
+			chain++
+			b.own(int32(ri), r, &r.Ops[i], chain)
+		}
+	}
+	for i := range j.Matches {
+		b.between(&j.Matches[i])
+	}
+}
+
+// own draws the flows within one rank.
+func (b *builder) own(recording int32, r *operation.Recording, op *operation.Op, chain int32) {
+	var last *Place
+	step := func(kind Kind, index int32) {
+		if p, ok := b.at[thing{recording, kind, index}]; ok && index >= 0 {
+			if last != nil {
+				b.lead(*last, p)
+			}
+			b.link(p, chain)
+			last = &p
+		}
+	}
+	if !op.Captured || op.Occurrence == 0 { // of a replay the call and the launch are those of the capture
+		step(API, op.API)
+		step(Launch, op.Launch)
+	}
+	before := last
+	byChannel := map[uint8]Place{}
+	for k := op.KernelFrom; k < op.KernelTo; k++ {
+		p, ok := b.at[thing{recording, Kernel, k}]
+		if !ok {
+			continue
+		}
+		byChannel[r.Kernels[k].Channel] = p
+		if before != nil {
+			b.lead(*before, p)
+		}
+		b.link(p, chain)
+	}
+	for k := op.ProxyFrom; k < op.ProxyTo; k++ {
+		if !r.Proxies[k].Send {
+			continue
+		}
+		p, ok := b.at[thing{recording, Proxy, k}]
+		if !ok {
+			continue
+		}
+		from, ok := byChannel[r.Proxies[k].Channel]
+		switch {
+		case ok:
+			b.lead(from, p)
+		case before != nil:
+			b.lead(*before, p)
+		}
+		b.link(p, chain)
+	}
+}
+
+// between draws the flows from what ranks send to what their peers receive: of one operation, communicator and channel.
+func (b *builder) between(m *operation.Match) {
+	j := b.t.Job
+	parts := j.Of(m)
+	type way struct {
+		from, to int32
+		channel  uint8
+	}
+	sent := map[way][]Place{}
+	each := func(send bool, visit func(w way, p Place)) {
+		for i := range parts {
+			part := &parts[i]
+			r, op := j.Recordings[part.Recording], j.Op(part)
+			for k := op.ProxyFrom; k < op.ProxyTo; k++ {
+				x := &r.Proxies[k]
+				if p, ok := b.at[thing{part.Recording, Proxy, k}]; ok && x.Send == send {
+					w := way{part.Seat, x.Peer, x.Channel}
+					if !send {
+						w = way{x.Peer, part.Seat, x.Channel}
+					}
+					visit(w, p)
+				}
+			}
+		}
+	}
+	each(true, func(w way, p Place) { sent[w] = append(sent[w], p) })
+	each(false, func(w way, p Place) {
+		if list := sent[w]; len(list) > 0 {
+			b.lead(list[0], p)
+			b.link(p, b.t.slice(list[0]).Chain)
+			sent[w] = list[1:]
+		}
+	})
+}
+
+// link puts a slice into the chain of an operation, unless it is in that of another.
+func (b *builder) link(p Place, chain int32) {
+	if s := b.t.slice(p); s.Chain == 0 {
+		s.Chain = chain
+	}
+}
+
+// lead draws a flow. It begins with its first slice, and arrives no earlier.
+func (b *builder) lead(from, to Place) {
+	x, y := b.t.slice(from), b.t.slice(to)
+	at := max(x.StartNS, y.StartNS)
+	if at >= y.StopNS {
+		b.t.Unordered++
+		return
+	}
+	b.t.Flows = append(b.t.Flows, Flow{from, to, x.StartNS, at})
+}
