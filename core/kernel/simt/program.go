@@ -74,15 +74,30 @@ func (p *Program) Run(j *job.Job, l *Launch) (*Result, error) { return p.Record(
 
 // Record is Run that is observed as r asks, if it is not nil.
 func (p *Program) Record(j *job.Job, l *Launch, r *Recording) (*Result, error) {
+	return p.Observe(j, l, r, nil)
+}
+
+// Observe is Record that others may observe, too: with is asked once, before the launch, with who observes for r (nil: nobody), and
+// says who observes the launch (nil: nobody).
+func (p *Program) Observe(
+	j *job.Job, l *Launch, r *Recording, with func(k *code.Kernel, list *sites.List, recorder execute.Observer) execute.Observer,
+) (*Result, error) {
 	p.running.Lock()
 	defer p.running.Unlock()
 	k, err := p.bound(l.Kernel)
 	if err != nil {
 		return nil, err
 	}
+	if r == nil && with == nil {
+		return execute.Run(j, k, p.variables, l, nil)
+	}
+	list := p.siteList(k.Entry, nil)
 	var who execute.Observer
 	if r != nil {
-		who = record.New(k, p.siteList(k.Entry, nil), r, j.Budget().Limit(), l.Block)
+		who = record.New(k, list, r, j.Budget().Limit(), l.Block)
+	}
+	if with != nil {
+		who = with(k, list, who)
 	}
 	return execute.Run(j, k, p.variables, l, who)
 }
