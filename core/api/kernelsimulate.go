@@ -7,6 +7,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
@@ -76,6 +77,8 @@ type simulateLoadRequest struct {
 	requestLimits
 	Name string `json:"name"` // what errors call it
 	PTX  string `json:"ptx"`
+
+	Signatures bool `json:"signatures"` // say what the kernels take
 }
 
 // simulateLoadDocument names a module for launches. It never leaves the boundary.
@@ -83,6 +86,23 @@ type simulateLoadDocument struct {
 	Module  int64    `json:"module"`
 	Kernels []string `json:"kernels"`
 	Hash    string   `json:"hash"` // of the text
+
+	Signatures []kernelSignature `json:"signatures,omitempty"` // of the kernels
+}
+
+// kernelSignature is what a kernel takes, as its PTX declares it.
+type kernelSignature struct {
+	Params  []declaredParam `json:"params"`
+	Block   [3]uint32       `json:"block"`   // .reqntid, zeros: none
+	Threads [3]uint32       `json:"threads"` // .maxntid, zeros: none
+}
+
+// declaredParam is one .param.
+type declaredParam struct {
+	Name    string `json:"name"`
+	Type    string `json:"type"` // "u64", "f32", "b8"
+	Bytes   uint64 `json:"bytes"`
+	Pointer bool   `json:"pointer"` // declared to be one; older compilers do not say so
 }
 
 // simulateLoad reads a PTX text and keeps it for launches.
@@ -93,7 +113,35 @@ func (c *Core) simulateLoad(j *job.Job, r *simulateLoadRequest) (*simulateLoadDo
 	}
 	sum := sha256.Sum256([]byte(r.PTX))
 	loaded := &program{Program: p, hash: fmt.Sprintf("%x", sum[:16]), code: sync.OnceValue(func() string { return slice.Pack(r.PTX) })}
-	return &simulateLoadDocument{Module: c.programs.add(loaded), Kernels: p.Kernels(), Hash: loaded.hash}, nil
+	doc := &simulateLoadDocument{Kernels: p.Kernels(), Hash: loaded.hash}
+	if r.Signatures {
+		if doc.Signatures, err = signatures(j, r); err != nil {
+			return nil, err
+		}
+	}
+	doc.Module = c.programs.add(loaded)
+	return doc, nil
+}
+
+// signatures says what the kernels of a text take, in their order.
+func signatures(j *job.Job, r *simulateLoadRequest) ([]kernelSignature, error) {
+	m, err := ptx.Read(j.Context(), r.Name, []byte(r.PTX))
+	if err != nil {
+		return nil, err
+	}
+	var list []kernelSignature
+	for _, f := range m.Functions {
+		if !f.Entry || f.Extern {
+			continue
+		}
+		s := kernelSignature{Params: []declaredParam{}, Block: f.ReqNTID, Threads: f.MaxNTID}
+		for i := range f.Params {
+			p := &f.Params[i]
+			s.Params = append(s.Params, declaredParam{Name: p.Name, Type: p.Type.String(), Bytes: p.Bytes, Pointer: p.Pointer})
+		}
+		list = append(list, s)
+	}
+	return list, nil
 }
 
 type simulateUnloadRequest struct {
@@ -132,6 +180,7 @@ type simulateLaunchRequest struct {
 	MaxFindings     int                  `json:"max_findings"`
 	MaxInstructions uint64               `json:"max_instructions"`
 	Record          *simulation.Record   `json:"record"`
+	Watch           *simulation.Watch    `json:"watch"`
 }
 
 // simulateParam is one .param of the kernel.
@@ -161,7 +210,7 @@ func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*simulation
 		return nil, err
 	}
 	about := simulation.About{Number: r.Launch, ModuleHash: p.hash, Producer: "prlx " + Version, Code: p.code}
-	return simulation.Run(j, p.Program, l, about, r.Record)
+	return simulation.Run(j, p.Program, l, about, r.Record, r.Watch)
 }
 
 // onUnless is a switch that is on where the request does not say.

@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/watch"
 )
 
 // Document is prlx.simulation/1: one launch on the simulator, what it did and what the checks found.
@@ -34,6 +35,9 @@ type Document struct {
 	OutputCut        bool      `json:"output_cut"`
 	Recording        *Recorded `json:"recording"` // null: nothing was recorded
 	Options          Options   `json:"options"`
+
+	Touched *watch.Touched `json:"touched"` // which blocks touched which elements; null: nobody asked
+	Stopped *watch.Stops   `json:"stopped"` // what lanes held at lines of the source; null: nobody asked
 }
 
 // Options are what decided how the launch ran.

@@ -54,11 +54,11 @@ func (a *About) code(kernel string) warptrace.Text {
 	return warptrace.Text{Function: kernel, Text: strings.ToValidUTF8(a.Code(), "\uFFFD")}
 }
 
-// Run runs a launch and says what it did. It is recorded as r says, not at all where r is nil. Memory that the process cannot access is an
-// error that names the array.
-func Run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (doc *Document, err error) {
+// Run runs a launch and says what it did. It is recorded as r says, not at all where r is nil, and observed as w says, likewise. Memory that
+// the process cannot access is an error that names the array.
+func Run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record, w *Watch) (doc *Document, err error) {
 	err = safe.Call(func() (err error) {
-		doc, err = run(j, p, l, about, r)
+		doc, err = run(j, p, l, about, r, w)
 		return err
 	})
 	if err != nil {
@@ -67,13 +67,17 @@ func Run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (d
 	return doc, nil
 }
 
-func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (*Document, error) {
+func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record, w *Watch) (*Document, error) {
+	seen, err := w.watched(l)
+	if err != nil {
+		return nil, err
+	}
 	if r == nil {
-		result, err := p.Run(j, l)
+		result, err := p.Observe(j, l, nil, seen.with)
 		if err != nil {
 			return nil, err
 		}
-		return Describe(l, about.Number, result), nil
+		return seen.describe(Describe(l, about.Number, result)), nil
 	}
 	if r.Instrumented != nil {
 		return runInstrumented(j, p, l, about, r)
@@ -85,13 +89,13 @@ func run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (*
 	defer rec.out.Abort()
 	var result *simt.Result
 	err = rec.checkpointed(j.Context(), func() (err error) {
-		result, err = p.Record(j, l, rec.recording())
+		result, err = p.Observe(j, l, rec.recording(), seen.with)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	doc := Describe(l, about.Number, result)
+	doc := seen.describe(Describe(l, about.Number, result))
 	doc.Recording, err = rec.commit()
 	return doc, err
 }
