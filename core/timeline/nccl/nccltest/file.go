@@ -214,8 +214,6 @@ func (f *File) Bytes() []byte {
 		le.PutUint32(out[60+16*i:], uint32(len(t)/int(sizes[i])))
 		out = append(out, t...)
 	}
-	le.PutUint64(out[288:], uint64(len(out))) // of GPUs, of which none is known
-	le.PutUint32(out[296:], 128)
 	for len(out)%4096 != 0 {
 		out = append(out, 0)
 	}
