@@ -58,6 +58,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"nccl_diagnose": typed(diagnoseNCCL),
 		"nccl_flight":   typed(readFlight),
 		"nccl_merge":    typed(mergeNCCL),
+		"nccl_report":   typed(reportNCCL),
 
 		"inspect":    typed(inspectFiles),
 		"parse_toml": typed(parseTOML),

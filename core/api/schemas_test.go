@@ -25,6 +25,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
+	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/flightrecorder"
 	"github.com/prlx-go/prlx/core/timeline/probe"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
@@ -49,6 +50,7 @@ var documents = map[string]any{
 	"nccl-diagnose/1":   diagnosing.Document{},
 	"nccl-flight/1":     flightrecorder.Document{},
 	"nccl-merge/1":      NCCLMergeDocument{},
+	"nccl/1":            dividing.Document{},
 	"probe/1":           probe.Document{},
 	"session-diff/1":    session.Document{},
 	"session-inspect/1": describe.Session{},

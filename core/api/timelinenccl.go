@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
+	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/joining"
 	recorded "github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
@@ -86,4 +87,26 @@ func diagnoseNCCL(j *job.Job, r *ncclDiagnoseRequest) (*diagnosing.Document, err
 		return nil, err
 	}
 	return diagnosing.Diagnose(tied, opt)
+}
+
+// ncclReportRequest is the request of nccl_report.
+type ncclReportRequest struct {
+	ncclInputs
+	Limit *int `json:"limit"` // operations that are listed with all their ranks; default 10
+}
+
+// reportNCCL says where the time of a job's operations went.
+func reportNCCL(j *job.Job, r *ncclReportRequest) (*dividing.Document, error) {
+	opt := dividing.Options{}
+	if n := r.Limit; n != nil {
+		if *n < 1 || *n > 1<<16 {
+			return nil, fault.Usagef("limit is %d, expected 1 to %d", *n, 1<<16)
+		}
+		opt.Worst = *n
+	}
+	tied, err := r.readNCCL(j)
+	if err != nil {
+		return nil, err
+	}
+	return dividing.Report(tied, opt)
 }

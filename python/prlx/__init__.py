@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ._cycles_result import CycleComparison, Cycles
     from ._diff import Diff, Divergence
     from ._kernel_trace import KernelTrace, read_trace
+    from ._nccl import NcclDiagnosis, NcclReport, diagnose_nccl, read_nccl
     from ._open import open
     from ._probe import Probing, probe_clocks
     from ._record import Recording, disable, enable, record, session
@@ -74,6 +75,8 @@ __all__ = [
     "InternalError",
     "KernelTrace",
     "LimitError",
+    "NcclDiagnosis",
+    "NcclReport",
     "NotAlignedWarning",
     "Offsets",
     "PartialResultError",
@@ -97,6 +100,7 @@ __all__ = [
     "compare_alignments",
     "compare_cycles",
     "convert_trace",
+    "diagnose_nccl",
     "diff_traces",
     "disable",
     "enable",
@@ -104,6 +108,7 @@ __all__ = [
     "find_stragglers",
     "open",
     "probe_clocks",
+    "read_nccl",
     "read_trace",
     "record",
     "session",
@@ -126,6 +131,8 @@ _LAZY = {
     "Divergence": "_diff",
     "Finding": "_simulation",
     "KernelTrace": "_kernel_trace",
+    "NcclDiagnosis": "_nccl",
+    "NcclReport": "_nccl",
     "Offsets": "_solve",
     "Probing": "_probe",
     "Recording": "_record",
@@ -142,6 +149,7 @@ _LAZY = {
     "compare_alignments": "_combine_compare",
     "compare_cycles": "_cycles",
     "convert_trace": "_convert",
+    "diagnose_nccl": "_nccl",
     "diff_traces": "_compare",
     "disable": "_record",
     "enable": "_record",
@@ -149,6 +157,7 @@ _LAZY = {
     "find_stragglers": "_stragglers",
     "open": "_open",
     "probe_clocks": "_probe",
+    "read_nccl": "_nccl",
     "read_trace": "_kernel_trace",
     "record": "_record",
     "session": "_record",

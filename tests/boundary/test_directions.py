@@ -21,7 +21,7 @@ FLOORS = (
     ("_config", "_worker"),
     ("_request",),
     # one node's clock, many nodes' traces
-    ("_solve", "_validate", "_stragglers", "_convert", "_combine_compare", "_probe"),
+    ("_solve", "_validate", "_stragglers", "_convert", "_combine_compare", "_probe", "_nccl"),
     ("_timeline",),
     ("_combine",),
     ("_align",),

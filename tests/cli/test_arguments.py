@@ -8,7 +8,19 @@ import inspect
 import pytest
 
 import prlx as package
-from prlx import _align, _combine, _combine_compare, _compare, _convert, _cycles, _probe, _solve, _stragglers, _validate
+from prlx import (
+    _align,
+    _combine,
+    _combine_compare,
+    _compare,
+    _convert,
+    _cycles,
+    _nccl,
+    _probe,
+    _solve,
+    _stragglers,
+    _validate,
+)
 from prlx.cli import _table
 from prlx.cli._options import COMMON
 
@@ -25,6 +37,7 @@ FUNCTIONS = {
     "convert": ("convert_trace",),
     "cycles": ("find_cycles", "compare_cycles"),
     "simulate": ("enable",),
+    "nccl": ("read_nccl", "diagnose_nccl"),
 }
 
 # Commands without a function of their own, and what stands for one.
@@ -33,7 +46,6 @@ OTHERS = {
     "session": "prlx.open and prlx.diff_traces; test_sessions_take_what_diff_takes looks at its flags",
     "flamegraph": "Diff.save, with an ending of a track",
     "report": "Comparison.save",
-    "nccl": "a library for NCCL, which Python does not load",
     "doctor": "of the installation",
     "version": "prlx.__version__",
     "completion": "of shells",
@@ -58,6 +70,7 @@ ONLY_FLAGS = {
     "the function on_inconclusive runs it": {"rerun"},
     "files of a shell": {"golden", "update_golden"},
     "the mapping compat": {"compat_parameter"},
+    "a library for NCCL, which Python does not load": {"path", "rccl"},
     "a loop around solve_offsets": {"watch", "interval", "rounds"},
     "compare_alignments, a function of its own": {"combine compare"},
 }  # fmt: skip
@@ -131,6 +144,7 @@ SURROUNDINGS = {"look_in", "today", "environment"}
         (_stragglers.request, ["a"]),
         (_solve.request, ["a"]),
         (_probe.request, ()),
+        (_nccl.request, ["a"]),
         (_compare.request, ["a", "b"]),
         (_convert.request, ["a"]),
         (_cycles.request, ["a"]),

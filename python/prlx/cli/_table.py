@@ -27,7 +27,7 @@ COMMANDS: dict[str, str] = {
     "flamegraph": "writes the divergences of two recordings as tracks for a trace viewer",
     "convert": "converts recordings between formats v1 and v2",
     "report": "writes a saved comparison as HTML, CSV, JUnit, SARIF and others",
-    "nccl": "records what NCCL does in a job: the profiler plug-in, and the line that loads it",
+    "nccl": "what NCCL did in a job: the plug-in that records it, where its time went, what holds the job up",
     "doctor": "checks this installation",
     "version": "prints the version",
     "completion": "prints the completion script for a shell",

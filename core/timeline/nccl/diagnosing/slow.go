@@ -31,7 +31,7 @@ func (d *diagnosis) stragglers() error {
 	}
 	switch late.Status {
 	case straggler.StatusInconclusive:
-		d.doc.Notes = append(d.doc.Notes, "who was late: "+late.Verdict)
+		d.doc.Notes = append(d.doc.Notes, late.Verdict)
 		return nil
 	case straggler.StatusNobody:
 		d.doc.Looked.Stragglers = lookedNone

@@ -51,7 +51,7 @@ func Links(job *operation.Job) []Link {
 	for ri, r := range job.Recordings {
 		for i := range r.Proxies {
 			p := &r.Proxies[i]
-			if !p.Send || p.Finished == 0 || p.Member < 0 || p.Bytes == 0 || p.StageNS[operation.SendWait] == 0 {
+			if !p.Send || p.StopNS == 0 || p.Finished == 0 || p.Member < 0 || p.Bytes == 0 || p.StageNS[operation.SendWait] == 0 {
 				continue
 			}
 			from, to := ends(job, int32(ri), p)

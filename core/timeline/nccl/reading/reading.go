@@ -22,6 +22,11 @@ import (
 // Ending is how the names of recordings end.
 const Ending = ".prlx-nccl"
 
+// isRecording reports whether a name is that of a recording, compressed or not.
+func isRecording(name string) bool {
+	return strings.HasSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"), Ending)
+}
+
 // MostFiles is how many recordings are read together at most.
 const MostFiles = 1 << 16
 
@@ -48,7 +53,7 @@ func Find(paths []string) ([]string, error) {
 			if err != nil {
 				return err
 			}
-			if d.Type().IsRegular() && strings.HasSuffix(at, Ending) {
+			if d.Type().IsRegular() && isRecording(at) {
 				out = append(out, at)
 			}
 			return nil
