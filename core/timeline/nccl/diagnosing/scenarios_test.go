@@ -17,7 +17,7 @@ func plan(seed uint64, fault nccltest.Fault) nccltest.Plan {
 	p := nccltest.Plan{
 		Seed: seed*100 + uint64(fault), Ranks: []int{8, 12, 16, 24, 32, 64}[rnd.IntN(6)], PerHost: []int{1, 1, 2, 4}[rnd.IntN(4)], Channels: 2 + 2*rnd.IntN(2),
 		Steps: 8 + rnd.IntN(9), Ops: 24 + rnd.IntN(17), Level: 3, ComputeNS: 1e5 * (1 + 9*rnd.Float64()), Jitter: 0.02 + 0.1*rnd.Float64(), Uneven: 0.03 * rnd.Float64(),
-		WarmUp: rnd.IntN(4), TailNS: 20_000_000_000, Fault: fault, Factor: 2 + 3*rnd.Float64(),
+		WarmUp: rnd.IntN(4), Bursts: []float64{0, 0.01, 0.05}[rnd.IntN(3)], TailNS: 20_000_000_000, Fault: fault, Factor: 2 + 3*rnd.Float64(),
 	}
 	p.Rank, p.Channel, p.At = rnd.IntN(p.Ranks), rnd.IntN(p.Channels), 8+rnd.IntN(p.Ops-12)
 	p.Ops = min(p.Ops, max(24, 640/p.Ranks*2))

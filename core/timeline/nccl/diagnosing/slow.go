@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	slowTimes   = 1.5  // by how much longer a step must take than on the middle link
-	mostSlow    = 0.25 // of all links: where more are slow, links are of two kinds
-	leastSteps  = 32   // that a link must have carried
-	leastShare  = 0.01 // of the time that was recorded, which the excess must be
-	mostSpread  = 0.6  // of the operations of a link that is slow for good
-	leastOfJob  = 0.01 // of the time of the job that a straggler must cost
-	leastEvents = 8    // operations that a link must have carried
+	slowTimes   = 1.5    // by how much longer a step must take than on the middle link
+	mostSlow    = 0.25   // of all links: where more are slow, links are of two kinds
+	leastSteps  = 32     // that a link must have carried
+	leastShare  = 0.0005 // of the time that was recorded, which the excess must be
+	leastTimes  = 1.3    // what a quarter of the operations of a link that is slow for good may stay below
+	leastOfJob  = 0.01   // of the time of the job that a straggler must cost
+	leastEvents = 8      // operations that a link must have carried
 )
 
 // stragglers asks `straggler` who is late again and again.
@@ -82,7 +82,7 @@ func (d *diagnosis) links() {
 		}
 	}
 	slow := func(l *dividing.Link) bool {
-		return l.Times >= slowTimes && l.Spread() <= mostSpread && float64(l.Excess) >= leastShare*float64(d.busyNS(first, last))
+		return l.Times >= slowTimes && l.Quarter() >= leastTimes && float64(l.Excess) >= leastShare*float64(d.busyNS(first, last))
 	}
 	n := 0
 	for i := range all {

@@ -127,12 +127,11 @@ func middle(list []float64) float64 {
 	return list[(len(list)-1)/2]
 }
 
-// Spread is how far apart the operations of a link are: the middle half of them, as a part of their median. It says whether the link is slow or
+// Quarter is by how much longer than is usual a quarter of the operations of a link take at most: it says whether the link is slow for good, or
 // was, now and then.
-func (l *Link) Spread() float64 {
-	n := len(l.ratios)
-	if n < 4 || l.ratios[n/2] == 0 {
+func (l *Link) Quarter() float64 {
+	if len(l.ratios) == 0 {
 		return 0
 	}
-	return (l.ratios[3*n/4] - l.ratios[n/4]) / l.ratios[n/2]
+	return l.ratios[len(l.ratios)/4]
 }

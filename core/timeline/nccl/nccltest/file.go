@@ -28,6 +28,7 @@ type File struct {
 	Ended        bool
 	WallNS       int64 // CLOCK_REALTIME less CLOCK_MONOTONIC
 	Heartbeat    int64 // the last sign of life, CLOCK_MONOTONIC
+	SkewNS       int64 // how far the clock of its host is ahead of the first one's: truth, and not in the recording
 	LostByCode   map[int]uint64
 	Overwritten  map[int]uint64
 

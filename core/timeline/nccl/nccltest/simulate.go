@@ -52,6 +52,7 @@ type Plan struct {
 	ComputeNS float64 // between operations, the median
 	Jitter    float64 // of everything, as a part
 	Uneven    float64 // by how much ranks and links differ for good, as a part
+	Bursts    float64 // how often other traffic makes a step, or all steps of an operation on a link, take 2 to 10 times as long
 	WarmUp    int     // operations at the beginning that take up to 30 times as long to arrive
 	TailNS    int64   // for how long processes live on after the last event, at most 2 s where all is well
 
@@ -73,6 +74,7 @@ type job struct {
 	bytes []float64 // by operation: of a step
 	speed []float64 // of ranks
 	link  map[[3]int]float64
+	burst map[[2]int]float64
 	shape int // of the distribution of times
 }
 
@@ -119,6 +121,7 @@ func Simulate(p Plan) []*File {
 		f.Cookie = uint16(100 + r)
 		f.Level, f.WallNS = p.Level, wallNS
 		one := &rank{file: f, gpuNS: startNS, hostNS: startNS, skewNS: hostSkew[host], gpuOff: j.rnd.Int64N(1_000_000)}
+		f.SkewNS = one.skewNS
 		one.comms = append(one.comms, f.Comm(0xabc1, "world", (p.Ranks+p.PerHost-1)/p.PerHost, p.Ranks, r, startNS+one.skewNS))
 		if p.Fault == Deadlock {
 			one.comms = append(one.comms, f.Comm(0xabc2, "second", (p.Ranks+p.PerHost-1)/p.PerHost, p.Ranks, r, startNS+one.skewNS))
@@ -165,7 +168,24 @@ func (j *job) linkNS(from, to, channel int, bytes float64) int64 {
 	case j.p.Fault == SlowLink && from == j.p.Rank && channel == j.p.Channel, j.p.Fault == SlowSend && from == j.p.Rank, j.p.Fault == SlowReceive && to == j.p.Rank:
 		ns *= j.p.Factor
 	}
-	return j.vary(ns)
+	if j.rnd.Float64() < j.p.Bursts {
+		ns *= 2 + 8*j.rnd.Float64()
+	}
+	return j.vary(ns * j.burst[[2]int{from, channel}])
+}
+
+// traffic draws what other jobs do to links during an operation.
+func (j *job) traffic() {
+	j.burst = map[[2]int]float64{}
+	for r := range j.p.Ranks {
+		for c := range j.p.Channels {
+			x := 1.0
+			if j.rnd.Float64() < j.p.Bursts {
+				x = 2 + 8*j.rnd.Float64()
+			}
+			j.burst[[2]int{r, c}] = x
+		}
+	}
 }
 
 // next is the successor of a rank in the ring of a channel: odd channels go round the other way, the third and fourth with larger strides.
@@ -232,6 +252,7 @@ func (j *job) call(r, comm int, function string, seq, count uint64, p2p int) (be
 // collective simulates one operation of the world.
 func (j *job) collective(n int) {
 	p := &j.p
+	j.traffic()
 	o := mix[n%len(mix)]
 	seq := uint64(0)
 	for i := range n {

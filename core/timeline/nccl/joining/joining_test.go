@@ -1,0 +1,165 @@
+package joining_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/nccl/joining"
+	"github.com/prlx-go/prlx/core/timeline/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
+	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
+)
+
+func joined(t *testing.T, files []*nccltest.File) *operation.Job {
+	t.Helper()
+	var all []*operation.Recording
+	for i, f := range files {
+		src, err := file.FromBytes(fmt.Sprintf("%03d", i), f.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := segment.FromSource(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one, err := reading.One(context.Background(), s, reading.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		all = append(all, one)
+	}
+	out, err := joining.Join(job.New(context.Background(), job.Options{}), all, joining.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func plan(ranks, perHost int, level uint32) nccltest.Plan {
+	return nccltest.Plan{Seed: 3, Ranks: ranks, PerHost: perHost, Channels: 2, Steps: 8, Ops: 40, Level: level, ComputeNS: 3e5, Jitter: 0.05, Uneven: 0.02}
+}
+
+func TestClocksOfHostsAreRelatedByOperations(t *testing.T) {
+	for _, level := range []uint32{1, 3} {
+		files := nccltest.Simulate(plan(8, 1, level))
+		j := joined(t, files)
+		if j.Clocked != joining.ByCollectives || len(j.Clocks) != 8 {
+			t.Fatalf("level %d: %d clocks related by %q: %q", level, len(j.Clocks), j.Clocked, j.Warnings)
+		}
+		for i := range j.Clocks {
+			c := &j.Clocks[i]
+			off := c.OffsetNS - files[i].SkewNS
+			if max(off, -off) > max(c.BoundNS, 1) || level == 3 && max(off, -off) > 20_000 {
+				t.Errorf("level %d: the clock of %s is %d ns ahead, found %d +- %d", level, c.Host, files[i].SkewNS, c.OffsetNS, c.BoundNS)
+			}
+		}
+	}
+}
+
+func TestNothingRelatesClocksAtLevelZero(t *testing.T) {
+	j := joined(t, nccltest.Simulate(plan(4, 2, 0)))
+	if j.Clocked != joining.ByRealtime || j.Clocks[1].BoundNS != -1 || len(j.Warnings) == 0 {
+		t.Errorf("clocks related by %q with bound %d, warnings %q", j.Clocked, j.Clocks[1].BoundNS, j.Warnings)
+	}
+}
+
+func TestTheSameOperationsAreMatched(t *testing.T) {
+	j := joined(t, nccltest.Simulate(plan(6, 3, 0)))
+	if len(j.Matches) != 40 || len(j.Parts) != 240 || len(j.Ranks) != 6 || !j.Comms[0].World {
+		t.Fatalf("got %d matches of %d parts, %d ranks; want 40 of 240, 6", len(j.Matches), len(j.Parts), len(j.Ranks))
+	}
+	for i := range j.Matches {
+		m := &j.Matches[i]
+		if int(m.Place) != i {
+			t.Errorf("match %d has place %d", i, m.Place)
+		}
+		for k, p := range j.Of(m) {
+			if op := j.Op(&p); int(p.Seat) != k || op.Sequence != m.Sequence || j.Recordings[p.Recording].Name(op.Func) != m.Func {
+				t.Errorf("match %d, part %d is %+v of %+v", i, k, p, op)
+			}
+		}
+	}
+}
+
+// pair writes a rank that sends to the other, and receives.
+func pair(rank int, times int) *nccltest.File {
+	f := nccltest.NewFile("alpha", uint32(10+rank))
+	f.Heartbeat = 2_000_000_000
+	user := f.Thread()
+	c := f.Comm(5, "pair", 1, 2, rank, 1_000_000_000)
+	for n := range times {
+		at := int64(1_000_000_000 + n*1000)
+		first, second := "Send", "Recv"
+		if rank == 1 {
+			first, second = second, first
+		}
+		user.P2P(at, c, 0, first, "ncclInt8", uint64(n), int32(1-rank))
+		user.P2P(at+10, c, 0, second, "ncclInt8", uint64(1000+n), int32(1-rank))
+	}
+	return f
+}
+
+func TestTheKthSendIsTheKthReceive(t *testing.T) {
+	j := joined(t, []*nccltest.File{pair(0, 3), pair(1, 2)})
+	if len(j.Matches) != 6 {
+		t.Fatalf("got %d matches, want 6", len(j.Matches))
+	}
+	alone := 0
+	for i := range j.Matches {
+		parts := j.Of(&j.Matches[i])
+		if len(parts) == 1 {
+			alone++
+			continue
+		}
+		s, r := j.Op(&parts[0]), j.Op(&parts[1])
+		if s.Kind != operation.Send || r.Kind != operation.Recv || s.Count != r.Count {
+			t.Errorf("%+v is matched with %+v", s, r)
+		}
+	}
+	if alone != 2 {
+		t.Errorf("%d have no other end, want the last send and the last receive of rank 0", alone)
+	}
+}
+
+func TestCountingIsNotTrustedWhereRecordsWereLost(t *testing.T) {
+	a, b := pair(0, 3), pair(1, 3)
+	b.Overwritten = map[int]uint64{nccltest.P2P: 5}
+	j := joined(t, []*nccltest.File{a, b})
+	if len(j.Matches) != 0 || !slices.ContainsFunc(j.Warnings, func(w string) bool { return strings.Contains(w, "6 operations of pair are not compared") }) {
+		t.Errorf("got %d matches, warnings %q", len(j.Matches), j.Warnings)
+	}
+}
+
+func TestTwoRecordingsOfOneRankAreNotMixed(t *testing.T) {
+	old := pair(0, 3)
+	again := pair(0, 2)
+	again.PID, again.Cookie, again.WallNS = 99, 99, 60_000_000_000
+	j := joined(t, []*nccltest.File{old, again, pair(1, 2)})
+	if s := j.Comms[0].Seats[0]; j.Recordings[s.Recording].PID != 99 {
+		t.Errorf("the seat is of process %d, want that of the later recording", j.Recordings[s.Recording].PID)
+	}
+	if len(j.Warnings) == 0 {
+		t.Error("nothing says that two recordings are of one rank")
+	}
+}
+
+func TestGPUsOfOneProcessAreRanks(t *testing.T) {
+	f := nccltest.NewFile("alpha", 10)
+	f.Heartbeat = 2_000_000_000
+	user := f.Thread()
+	for rank := range 4 {
+		c := f.Comm(5, "world", 1, 4, 3-rank, 1_000_000_000)
+		user.Coll(1_000_000_000+int64(rank), c, 0, nccltest.Collective{Func: "AllReduce", Datatype: "ncclInt8", Count: 1})
+	}
+	j := joined(t, []*nccltest.File{f})
+	if len(j.Ranks) != 4 || len(j.Matches) != 1 || j.Matches[0].To-j.Matches[0].From != 4 || j.Ranks[2].ID != "2" {
+		t.Errorf("got %d ranks, matches %+v", len(j.Ranks), j.Matches)
+	}
+}
