@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from ._diff import Diff, Divergence
     from ._kernel_trace import KernelTrace, read_trace
     from ._nccl import NcclDiagnosis, NcclReport, diagnose_nccl, read_nccl
+    from ._nccl_flight import FlightRecorder, read_flight_recorder
+    from ._nccl_merge import MergedNccl, merge_nccl
     from ._open import open
     from ._probe import Probing, probe_clocks
     from ._record import Recording, disable, enable, record, session
@@ -70,11 +72,13 @@ __all__ = [
     "Finding",
     "FindingError",
     "FindingWarning",
+    "FlightRecorder",
     "ForkedProcessError",
     "IncompatibleTracesError",
     "InternalError",
     "KernelTrace",
     "LimitError",
+    "MergedNccl",
     "NcclDiagnosis",
     "NcclReport",
     "NotAlignedWarning",
@@ -106,8 +110,10 @@ __all__ = [
     "enable",
     "find_cycles",
     "find_stragglers",
+    "merge_nccl",
     "open",
     "probe_clocks",
+    "read_flight_recorder",
     "read_nccl",
     "read_trace",
     "record",
@@ -130,9 +136,11 @@ _LAZY = {
     "Diff": "_diff",
     "Divergence": "_diff",
     "Finding": "_simulation",
+    "FlightRecorder": "_nccl_flight",
     "KernelTrace": "_kernel_trace",
     "NcclDiagnosis": "_nccl",
     "NcclReport": "_nccl",
+    "MergedNccl": "_nccl_merge",
     "Offsets": "_solve",
     "Probing": "_probe",
     "Recording": "_record",
@@ -155,9 +163,11 @@ _LAZY = {
     "enable": "_record",
     "find_cycles": "_cycles",
     "find_stragglers": "_stragglers",
+    "merge_nccl": "_nccl_merge",
     "open": "_open",
     "probe_clocks": "_probe",
     "read_nccl": "_nccl",
+    "read_flight_recorder": "_nccl_flight",
     "read_trace": "_kernel_trace",
     "record": "_record",
     "session": "_record",

@@ -21,7 +21,8 @@ FLOORS = (
     ("_config", "_worker"),
     ("_request",),
     # one node's clock, many nodes' traces
-    ("_solve", "_validate", "_stragglers", "_convert", "_combine_compare", "_probe", "_nccl"),
+    ("_solve", "_validate", "_stragglers", "_convert", "_combine_compare", "_probe"),
+    ("_nccl", "_nccl_merge", "_nccl_flight"),
     ("_timeline",),
     ("_combine",),
     ("_align",),
@@ -59,7 +60,7 @@ FLOORS = (
     ("cli._options", "cli._ui", "cli._table"),
     ("cli._parser", "cli._render"),
     ("cli._outputs", "cli"),
-    ("cli._comparing", "cli._watch"),
+    ("cli._comparing", "cli._watch", "cli._nccl_watch", "cli._nccl_analysis", "cli._nccl_traces"),
     ("cli.combine", "cli.diff"),
     ("cli.*",),
     ("_start",),

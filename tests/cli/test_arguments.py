@@ -37,7 +37,6 @@ FUNCTIONS = {
     "convert": ("convert_trace",),
     "cycles": ("find_cycles", "compare_cycles"),
     "simulate": ("enable",),
-    "nccl": ("read_nccl", "diagnose_nccl"),
 }
 
 # Commands without a function of their own, and what stands for one.
@@ -46,6 +45,7 @@ OTHERS = {
     "session": "prlx.open and prlx.diff_traces; test_sessions_take_what_diff_takes looks at its flags",
     "flamegraph": "Diff.save, with an ending of a track",
     "report": "Comparison.save",
+    "nccl": "a function for each verb; tests/cli/test_nccl.py looks at their flags",
     "doctor": "of the installation",
     "version": "prlx.__version__",
     "completion": "of shells",
@@ -70,7 +70,6 @@ ONLY_FLAGS = {
     "the function on_inconclusive runs it": {"rerun"},
     "files of a shell": {"golden", "update_golden"},
     "the mapping compat": {"compat_parameter"},
-    "a library for NCCL, which Python does not load": {"path", "rccl"},
     "a loop around solve_offsets": {"watch", "interval", "rounds"},
     "compare_alignments, a function of its own": {"combine compare"},
 }  # fmt: skip

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import inspect
 from pathlib import Path
 
 import pytest
 
+import prlx as package
 from prlx.cli import nccl
 
 
@@ -46,3 +48,41 @@ def test_a_library_that_is_missing_is_an_error(prlx, monkeypatch, tmp_path):
     ran = prlx("nccl", "plugin")
     assert ran.code != 0
     assert "libnccl-profiler-prlx.so is not there" in ran.err
+
+
+FUNCTIONS = {
+    "diagnose": package.diagnose_nccl,
+    "report": package.read_nccl,
+    "merge": package.merge_nccl,
+    "flight": package.read_flight_recorder,
+}
+NO_FUNCTION = {"plugin": "a library, which Python does not load", "watch": "diagnose_nccl again and again"}
+
+
+@pytest.mark.parametrize("verb", FUNCTIONS)
+def test_every_flag_is_an_argument_and_every_argument_a_flag(verb):
+    parameters = inspect.signature(FUNCTIONS[verb]).parameters.values()
+    arguments = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
+    assert set(nccl._VERBS[verb].flags) - {"json"} == arguments - {"progress"}
+
+
+def test_every_verb_is_looked_at():
+    assert set(FUNCTIONS) | set(NO_FUNCTION) == set(nccl._VERBS)
+    flags = {name for verb in nccl._VERBS.values() for name in verb.flags}
+    assert flags == {option.name for option in nccl.COMMAND.options}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["plugin", "recordings"], "prlx nccl plugin takes no files"),
+        (["diagnose"], "prlx nccl diagnose names no input"),
+        (["report", ".", "--stall-after", "9"], "--stall-after is of prlx nccl diagnose and watch"),
+        (["flight", ".", "-o", "x.json"], "--output is of prlx nccl merge"),
+        (["watch", ".", "--path"], "--path is of prlx nccl plugin"),
+    ],
+)
+def test_what_belongs_to_another_verb_is_refused(prlx, words, said):
+    ran = prlx("nccl", *words)
+    assert ran.code == 2
+    assert said in ran.err

@@ -1,204 +1,35 @@
-"""``prlx nccl``: the recorder of NCCL's events, where their time went, and what holds a job up."""
+"""``prlx nccl``: the recorder of NCCL's events, and what its recordings tell."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 from .._errors import PrlxError, UsageError
-from .._units import format_bytes, format_count, format_ns
 from . import _options as options
 from ._command import Command, Option, Positional
-from ._render import Column, clean, table
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Callable
 
-    from .._nccl import NcclDiagnosis, NcclReport
     from ._ui import UI
 
-VERBS = ("plugin", "report", "diagnose")
-FAILED = 1
-INCONCLUSIVE = 5
 _LONGEST = 254  # characters of a path that NCCL 2.26 and later keep
-_SHOWN = 12
-_STUCK = (
-    Column("operation", shrinks=True),
-    Column("rank"),
-    Column("state"),
-    Column("stage"),
-    Column("with"),
-    Column("channel", right=True),
-    Column("NIC", right=True),
-    Column("steps", right=True),
-    Column("for", right=True),
-)
-_PARTS = ("launch", "scheduling", "waiting", "kernel", "proxy", "credit", "network", "flush")
-_RANKS = (
-    Column("rank"),
-    Column("host", shrinks=True),
-    Column("operations", right=True),
-    Column("last", right=True),
-    *(Column(part, right=True) for part in _PARTS),
-)
-_OPERATIONS = (
-    Column("operation", shrinks=True),
-    Column("size", right=True),
-    Column("how", shrinks=True),
-    Column("times", right=True),
-    Column("median", right=True),
-    Column("p99", right=True),
-    Column("waiting", right=True),
-    Column("last most often"),
-)
-_LINKS = (
-    Column("from"),
-    Column("to"),
-    Column("channel", right=True),
-    Column("NIC", right=True),
-    Column("bytes", right=True),
-    Column("while sending", right=True),
-    Column("of usual", right=True),
-)
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
-    """Name the plug-in, say where time went, or name the culprit: exit code 1 where there is one, 5 when nothing tells."""
-    if values.verb == "plugin":
-        if values.dir:
-            raise UsageError("prlx nccl plugin takes no directory", hint="prlx nccl diagnose DIR reads recordings")
-        return _plugin(values, ui)
-    for flag in ("path", "rccl"):
-        if getattr(values, flag):
-            raise UsageError(f"--{flag} is of prlx nccl plugin")
-    if not values.dir:
-        raise UsageError(
-            "no recordings of NCCL events given",
-            hint=f"prlx nccl {values.verb} DIR, the folder that PRLX_NCCL_DIR named",
-        )
-    return _report(values, ui) if values.verb == "report" else _diagnose(values, ui)
-
-
-def _asked(values: argparse.Namespace) -> dict[str, Any]:
-    from .. import _nccl
-
-    return _nccl.request(
-        values.dir,
-        probes=values.probes,
-        limit=values.limit,
-        workers=values.workers,
-        memory_limit=values.memory_limit,
-    )
-
-
-def _diagnose(values: argparse.Namespace, ui: UI) -> int:
-    from .. import _nccl
-
-    found = _nccl.run_diagnosis(_asked(values) | {"stall_after": values.stall_after}, progress=ui.progress)
-    if ui.json:
-        ui.emit(found.document)
-    elif not ui.quiet:
-        ui.show(_render_diagnosis(found, ui))
-    for text in (*found.advice, *found.notes):
-        ui.say(clean(text))
-    for text in found.warnings:
-        ui.warn(clean(text))
-    return {"culprit": FAILED, "inconclusive": INCONCLUSIVE}.get(found.status, 0)
-
-
-def _render_diagnosis(found: NcclDiagnosis, ui: UI) -> Iterator[str]:
-    yield ui.out.style(clean(found.verdict), {"culprit": "red", "nothing": "green"}.get(found.status, "yellow"), "bold")
-    if found.findings:
-        for text in found.findings[0].document["detail"]:
-            yield f"  {clean(text)}"
-    for other in found.findings[1 : _SHOWN if not ui.verbose else None]:
-        yield f"{'' if other.certain else 'perhaps: '}{clean(other.sentence)}"
-    rows = [_stuck(row) for row in found.stuck]
-    if rows:
-        yield ""
-        shown = rows if ui.verbose else rows[:_SHOWN]
-        yield from table(ui.out, _STUCK, shown)
-        if len(shown) < len(rows):
-            yield f"{len(rows) - len(shown)} more; -v shows all"
-
-
-def _stuck(row: Mapping[str, Any]) -> tuple[str, ...]:
-    return (
-        f"{row['operation']} #{row['sequence']} of {row['communicator']}",
-        row["rank"],
-        row["state"],
-        row["stage"],
-        f"{'to' if row['direction'] == 'send' else 'from'} {row['peer']}" if row["peer"] else "",
-        str(row["channel"]) if row["channel"] >= 0 else "",
-        str(row["nic"]) if row["nic"] >= 0 else "",
-        f"{row['steps']} of {row['of']}" if row["of"] else "",
-        format_ns(row["since_ns"]),
-    )
-
-
-def _report(values: argparse.Namespace, ui: UI) -> int:
-    from .. import _nccl
-
-    if values.stall_after is not None:
-        raise UsageError("--stall-after is of prlx nccl diagnose")
-    found = _nccl.run_report(_asked(values), progress=ui.progress)
-    if ui.json:
-        ui.emit(found.document)
-    elif not ui.quiet:
-        ui.show(_render_report(found, ui))
-    for text in found.document["notes"]:
-        ui.say(clean(text))
-    for text in found.warnings:
-        ui.warn(clean(text))
-    return 0
-
-
-def _render_report(found: NcclReport, ui: UI) -> Iterator[str]:
-    yield ui.out.style(clean(found.verdict), "bold")
-    yield f"stragglers: {clean(found.document['stragglers'])}"
-    ranks = [
-        (
-            row["id"],
-            row["host"],
-            format_count(row["operations"]),
-            format_count(row["last"]) if row["last"] else "",
-            *(format_ns(row["time"][f"{part}_ns"]) if row["divided"] else "" for part in _PARTS),
-        )
-        for row in found.ranks
-    ]
-    operations = [
-        (
-            f"{row['communicator']} {row['operation']}",
-            format_bytes(row["bytes"]) if row["bytes"] else "",
-            " ".join(text for text in (row["algorithm"], row["protocol"]) if text),
-            format_count(row["count"]),
-            format_ns(row["median_ns"]) if row["divided"] else "",
-            format_ns(row["p99_ns"]) if row["divided"] else "",
-            format_ns(row["time"]["waiting_ns"]) if row["divided"] else "",
-            f"{row['last']} ({row['last_times']})" if row["last"] else "",
-        )
-        for row in found.operations
-    ]
-    links = [
-        (
-            row["from"],
-            row["to"],
-            str(row["channel"]),
-            str(row["nic"]) if row["nic"] >= 0 else "",
-            format_bytes(row["bytes"]),
-            f"{row['bytes_per_s'] / 1e9:.3g} GB/s",
-            f"{row['times']:.2f} x" if row["times"] else "",
-        )
-        for row in found.links
-    ]
-    for columns, rows in ((_RANKS, ranks), (_OPERATIONS, operations), (_LINKS, links)):
-        if rows:
-            shown = rows if ui.verbose else rows[:_SHOWN]
-            yield ""
-            yield from table(ui.out, columns, shown)
-            if len(shown) < len(rows):
-                yield f"{len(rows) - len(shown)} more; -v shows all"
+    """Do what the verb says; refuse what belongs to other verbs."""
+    verb = _VERBS[values.verb]
+    for name, value in vars(values).items():
+        others = [other for other, it in _VERBS.items() if name in it.flags]
+        if others and value not in (None, False, []) and values.verb not in others:
+            raise UsageError(f"--{name.replace('_', '-')} is of prlx nccl {' and '.join(others)}")
+    if values.input and not verb.example:
+        raise UsageError(f"prlx nccl {values.verb} takes no files")
+    if verb.example and not values.input:
+        raise UsageError(f"prlx nccl {values.verb} names no input", hint=verb.example)
+    return verb.run(values, ui)
 
 
 def _plugin(values: argparse.Namespace, ui: UI) -> int:
@@ -222,6 +53,82 @@ def _plugin(values: argparse.Namespace, ui: UI) -> int:
     return 0
 
 
+def _report(values: argparse.Namespace, ui: UI) -> int:
+    from . import _nccl_analysis
+
+    return _nccl_analysis.report(values, ui)
+
+
+def _diagnose(values: argparse.Namespace, ui: UI) -> int:
+    from . import _nccl_analysis
+
+    return _nccl_analysis.diagnose(values, ui)
+
+
+def _merge(values: argparse.Namespace, ui: UI) -> int:
+    from . import _nccl_traces
+
+    return _nccl_traces.merge(values, ui)
+
+
+def _flight(values: argparse.Namespace, ui: UI) -> int:
+    from . import _nccl_traces
+
+    return _nccl_traces.flight(values, ui)
+
+
+def _watch(values: argparse.Namespace, ui: UI) -> int:
+    """Say when the job stops moving."""
+    from . import _nccl_watch
+
+    if values.output is not None:
+        raise UsageError(
+            "watch writes no trace", hint="--prometheus FILE writes metrics; prlx nccl merge writes a trace"
+        )
+    return _nccl_watch.watch(
+        values.input,
+        ui,
+        interval_s=_nccl_watch.INTERVAL_S if values.interval is None else values.interval,
+        stall_s=_nccl_watch.STALL_S if values.stall_after is None else values.stall_after,
+        prometheus=values.prometheus,
+        rounds=values.rounds,
+        until_stall=values.until_stall,
+    )
+
+
+class _Verb(NamedTuple):
+    run: Callable[[argparse.Namespace, UI], int]
+    flags: tuple[str, ...]
+    """What not every verb takes, by the names of arguments."""
+    example: str
+    """With its inputs; empty where it takes none."""
+
+
+_VERBS = {
+    "plugin": _Verb(_plugin, ("path", "rccl"), ""),
+    "diagnose": _Verb(
+        _diagnose,
+        ("stall_after", "limit", "probes", "workers", "memory_limit", "json"),
+        "prlx nccl diagnose DIR, the folder that PRLX_NCCL_DIR named",
+    ),
+    "report": _Verb(
+        _report,
+        ("limit", "probes", "workers", "memory_limit", "json"),
+        "prlx nccl report DIR, the folder that PRLX_NCCL_DIR named",
+    ),
+    "merge": _Verb(
+        _merge,
+        ("output", "format", "probes", "overwrite", "workers", "memory_limit", "json"),
+        "prlx nccl merge DIR -o OUT.json",
+    ),
+    "watch": _Verb(
+        _watch,
+        ("interval", "stall_after", "prometheus", "until_stall", "rounds", "json"),
+        "prlx nccl watch DIR, the folder that PRLX_NCCL_DIR names",
+    ),
+    "flight": _Verb(_flight, ("workers", "memory_limit", "json"), "prlx nccl flight DIR"),
+}
+
 COMMAND = Command(
     name="nccl",
     run=run,
@@ -230,25 +137,52 @@ COMMAND = Command(
         ("prlx nccl plugin --path", "the path alone, for scripts"),
         ("prlx nccl diagnose recordings/", "what holds the job up, while it runs or after"),
         ("prlx nccl report recordings/ --json", "where the time of all operations went"),
+        ("prlx nccl merge recordings -o job.json", "all ranks as one trace for Perfetto"),
+        ("prlx nccl watch recordings --until-stall", "while the job runs: ends when it stops moving"),
+        ("prlx nccl flight dumps", "what PyTorch's Flight Recorder dumped: which rank was missing"),
     ),
     positionals=(
-        Positional("verb", "plugin: the library that NCCL loads; report and diagnose: what it recorded", "one", VERBS),
-        Positional("DIR", "recordings of all ranks, or directories with them", "any"),
+        Positional(
+            "verb",
+            "plugin: the library that NCCL loads; diagnose: what holds the job up; report: where time went; merge: "
+            "recordings as one trace; watch: a running job; flight: dumps of PyTorch's Flight Recorder",
+            count="one",
+            choices=tuple(_VERBS),
+        ),
+        Positional("input", "recordings, or directories of them; with flight dumps", count="any"),
     ),
     options=(
-        Option(("--path",), "print the path of the library alone", takes="switch"),
-        Option(("--rccl",), "the library under the name that RCCL looks for", takes="switch"),
-        Option(("--stall-after",), "seconds without progress that count as stalled; 5", takes="seconds", metavar="S"),
+        Option(("--path",), "plugin: print the path of the library alone", takes="switch"),
+        Option(("--rccl",), "plugin: the library under the name that RCCL looks for", takes="switch"),
+        Option(("--output", "-o"), "merge: where to write, .json or .xplane.pb", takes="path", metavar="OUT"),
+        Option(
+            ("--format",), "merge: the format, where the ending of OUT does not say it", choices=("chrome", "xplane")
+        ),
+        Option(("--probes",), "stamps of prlx probe, which relate the clocks of hosts", takes="paths", metavar="FILE"),
         Option(
             ("--limit",), "findings, or operations with all their ranks, in the document", takes="whole", metavar="N"
         ),
-        Option(("--probes",), "stamps of prlx probe, which relate the clocks of hosts", takes="paths", metavar="FILE"),
+        Option(("--interval",), "watch: seconds between two looks; default: 3", takes="seconds", metavar="SECONDS"),
+        Option(
+            ("--stall-after",),
+            "diagnose, watch: seconds without progress after which an operation counts as stalled; default: 5",
+            takes="seconds",
+            metavar="SECONDS",
+        ),
+        Option(
+            ("--prometheus",),
+            "watch: metrics for Prometheus, into a file that is replaced as a whole, or on a port of this machine",
+            metavar="FILE|PORT",
+        ),
+        Option(("--until-stall",), "watch: end with exit code 1 when the job stops moving", takes="switch"),
+        Option(("--rounds",), "watch: end after so many looks", takes="whole", metavar="N"),
+        options.OVERWRITE,
         options.WORKERS,
         options.MEMORY_LIMIT,
         options.JSON,
     ),
     notes=(
-        "exit code 1: diagnose names a culprit; 5: something may be wrong, and nothing that was recorded tells.",
         "PRLX_NCCL_DIR, _LEVEL, _MAX_BYTES, _DUTY: where files are made, and what is recorded in them.",
+        "Exit codes: 1 diagnose, flight: somebody is named; watch: the job stands still. 5: nothing recorded tells who.",
     ),
 )

@@ -1,12 +1,14 @@
 package flightrecorder
 
+import "slices"
+
 // Schema is the schema of Document.
 const Schema = "prlx.nccl-flight/1"
 
 // Document is prlx.nccl-flight/1: what the dumps of a job's ranks say when they are laid side by side.
 type Document struct {
 	Schema   string            `json:"schema"`
-	Status   string            `json:"status"` // found; passed: everything compared matches; inconclusive: nothing or not all could be compared
+	Status   string            `json:"status"` // culprit, nothing (all that was compared matches) or inconclusive, as of prlx.nccl-diagnose/1
 	Verdict  string            `json:"verdict"`
 	Dumps    int               `json:"dumps"`
 	Ranks    []int             `json:"ranks"`
@@ -22,7 +24,8 @@ type Document struct {
 
 // FindingDocument is something wrong with one operation.
 type FindingDocument struct {
-	Class     Class           `json:"class"`
+	Class     string          `json:"class"`   // never-arrived, mismatch, stuck or unrecorded, as of prlx.nccl-diagnose/1
+	Differs   string          `json:"differs"` // of a mismatch: operation, size or type
 	Group     string          `json:"group"`
 	Sequence  int64           `json:"sequence"`
 	Operation string          `json:"operation"`
@@ -69,6 +72,14 @@ type StandingDocument struct {
 	Unfinished int    `json:"unfinished"`
 }
 
+// classNames are the classes as the diagnosis of NCCL's own recordings calls them.
+var classNames = map[Class]string{
+	WrongOperation: "mismatch", WrongSize: "mismatch", WrongType: "mismatch", Missing: "never-arrived", Unmatched: "never-arrived",
+	Unfinished: "stuck", Hung: "stuck", Unrecorded: "unrecorded",
+}
+
+var differences = map[Class]string{WrongOperation: "operation", WrongSize: "size", WrongType: "type"}
+
 // Document is the result as a document.
 func (r *Result) Document() *Document {
 	d := &Document{
@@ -77,14 +88,14 @@ func (r *Result) Document() *Document {
 	}
 	switch {
 	case r.Passed:
-		d.Status = "passed"
-	case len(r.Findings) > 0:
-		d.Status = "found"
+		d.Status = "nothing"
+	case r.Cycle || slices.ContainsFunc(r.Findings, func(f Finding) bool { return len(f.Ranks) > 0 }):
+		d.Status = "culprit"
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
 		one := FindingDocument{
-			Class: f.Class, Group: f.Group, Sequence: f.Sequence, Operation: f.Op, Ranks: list(f.Ranks), Waiting: list(f.Waiting), NoDump: list(f.NoDump),
+			Class: classNames[f.Class], Differs: differences[f.Class], Group: f.Group, Sequence: f.Sequence, Operation: f.Op, Ranks: list(f.Ranks), Waiting: list(f.Waiting), NoDump: list(f.NoDump),
 			Even: f.Even, Detail: f.Detail, Sentence: f.Sentence, Frames: []FrameDocument{},
 		}
 		for _, at := range f.At {

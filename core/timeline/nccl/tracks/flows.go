@@ -108,10 +108,10 @@ func (b *builder) link(p Place, chain int32) {
 	}
 }
 
-// lead draws a flow. It begins with its first slice, and arrives no earlier.
+// lead draws a flow. It begins with its first slice, and arrives later: viewers sort by time, and would turn round what is at one instant.
 func (b *builder) lead(from, to Place) {
 	x, y := b.t.slice(from), b.t.slice(to)
-	at := max(x.StartNS, y.StartNS)
+	at := max(x.StartNS+1, y.StartNS)
 	if at >= y.StopNS {
 		b.t.Unordered++
 		return

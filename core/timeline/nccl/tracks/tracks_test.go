@@ -227,8 +227,17 @@ func TestXSpaceHasAPlaneForEachRank(t *testing.T) {
 	if planes != 3 || events != tr.Slices || flows != 2 {
 		t.Errorf("%d planes, %d events of %d, %d planes with flows", planes, events, tr.Slices, flows)
 	}
-	if e := (ends{first: Place{0, 0, 0}, last: Place{1, 2, 3}, n: 3}); xflow(5, e.first, e) != 2|5<<2 || xflow(5, e.last, e) != 1|5<<2 || xflow(5, Place{0, 1, 0}, e) != 3|5<<2 {
-		t.Error("flows are encoded otherwise")
+	e := ends{first: Place{0, 0, 0}, last: Place{1, 2, 3}, n: 3}
+	for _, c := range []struct {
+		at       Place
+		receives bool
+		peer     bool
+		want     int64
+	}{{e.first, false, false, 2}, {e.last, false, false, 1}, {e.last, false, true, 3}, {Place{0, 1, 0}, false, false, 3}, {Place{2, 0, 0}, true, true, 1}} {
+		e.peer = c.peer
+		if got, ok := xflow(5, c.at, c.receives, e); !ok || got != c.want|5<<2 {
+			t.Errorf("%+v: got %d, %v", c, got, ok)
+		}
 	}
 }
 

@@ -113,13 +113,19 @@ func (x *plane) metadata() (b []byte) {
 	return b
 }
 
-// ends are the first and the last slice of a chain.
+// ends are the first and the last slice of a chain, and whether it goes on to a peer.
 type ends struct {
 	first, last Place
+	peer        bool
 	n           int
 }
 
-// chainEnds finds where chains begin and end in time.
+// receives reports whether a slice is what a peer receives of a chain.
+func (t *Tracks) receives(p *Process, s *Slice) bool {
+	return s.Kind == Proxy && !t.Job.Recordings[t.Job.Ranks[p.Rank].Recording].Proxies[s.Index].Send
+}
+
+// chainEnds finds where chains begin and end. A peer may have begun to receive long before.
 func (t *Tracks) chainEnds() map[int32]ends {
 	out := map[int32]ends{}
 	for pi := range t.Processes {
@@ -130,17 +136,21 @@ func (t *Tracks) chainEnds() map[int32]ends {
 					continue
 				}
 				at := Place{int32(pi), int32(li), int32(si)}
-				e, ok := out[s.Chain]
-				if !ok {
-					e = ends{first: at, last: at}
+				e := out[s.Chain]
+				switch {
+				case t.receives(&t.Processes[pi], s):
+					e.peer = true
+				case e.n == 0:
+					e.first, e.last, e.n = at, at, 1
+				default:
+					if s.StartNS < t.slice(e.first).StartNS {
+						e.first = at
+					}
+					if s.StartNS >= t.slice(e.last).StartNS {
+						e.last = at
+					}
+					e.n++
 				}
-				if s.StartNS < t.slice(e.first).StartNS {
-					e.first = at
-				}
-				if s.StartNS >= t.slice(e.last).StartNS {
-					e.last = at
-				}
-				e.n++
 				out[s.Chain] = e
 			}
 		}
@@ -148,16 +158,16 @@ func (t *Tracks) chainEnds() map[int32]ends {
 	return out
 }
 
-// xflow encodes TensorFlow's XFlow: direction in the lowest two bits (1 in, 2 out, 3 both), the id in the next 56.
-func xflow(chain int32, at Place, e ends) int64 {
+// xflow encodes TensorFlow's XFlow: direction in the lowest two bits (1 in, 2 out, 3 both), the id in the next 56. ok is false where it leads nowhere.
+func xflow(chain int32, at Place, receives bool, e ends) (flow int64, ok bool) {
 	direction := int64(3)
-	switch at {
-	case e.first:
-		direction = 2
-	case e.last:
+	switch {
+	case receives, at == e.last && at != e.first && !e.peer:
 		direction = 1
+	case at == e.first:
+		direction = 2
 	}
-	return direction | int64(chain)<<2
+	return direction | int64(chain)<<2, e.n > 1 || e.n == 1 && e.peer
 }
 
 // plane writes the plane of a process.
@@ -182,9 +192,10 @@ func (t *Tracks) plane(pi int, chains map[int32]ends) []byte {
 			for i := range args {
 				e = appendField(e, eventStat, x.arg(&args[i]))
 			}
-			if c, ok := chains[s.Chain]; ok && s.Chain != 0 && c.n > 1 {
-				v := xflow(s.Chain, Place{int32(pi), int32(li), int32(si)}, c)
-				e = appendField(e, eventStat, appendInt(appendInt(nil, statMeta, x.stat("flow")), statUnsigned, v))
+			if s.Chain != 0 {
+				if v, ok := xflow(s.Chain, Place{int32(pi), int32(li), int32(si)}, t.receives(p, s), chains[s.Chain]); ok {
+					e = appendField(e, eventStat, appendInt(appendInt(nil, statMeta, x.stat("flow")), statUnsigned, v))
+				}
 			}
 			line = appendField(line, lineEvent, e)
 		}

@@ -1,0 +1,126 @@
+"""Plays one rank of a job to the recorder of NCCL's events, as NCCL 2.29 does: version 6 of its profiler interface, by ctypes.
+
+Usage: nccl_rank.py LIBRARY RANK RANKS OPERATIONS BEGIN_NS [HANG]. PRLX_NCCL_DIR and PRLX_NCCL_LEVEL are the recorder's.
+Operations are called every 40 ms from BEGIN_NS on. With HANG the rank stays in a last operation that does not end for so
+many seconds, and rank 0 never calls it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+import sys
+import time
+
+GROUP, COLL, PROXY_OP, STEP, KERNEL, GROUP_API, COLL_API, LAUNCH = 1, 2, 8, 16, 64, 256, 512, 2048
+IN_PROGRESS, KERNEL_STOP, GROUP_ENDS = 19, 22, 24
+SEND_STATES, RECV_STATES = (8, 20, 9), (10, 11, 12)
+DESCRIPTOR_BYTES = 112
+EVERY_NS = 40_000_000
+
+
+class Recorder:
+    """The five functions of the plug-in's table, and what keeps its texts alive."""
+
+    def __init__(self, library: str, rank: int, ranks: int) -> None:
+        table = (ctypes.c_void_p * 6).in_dll(ctypes.CDLL(library), "ncclProfiler_v6")
+        pointer, word = ctypes.c_void_p, ctypes.c_int
+        init = ctypes.CFUNCTYPE(word, pointer, ctypes.c_uint64, pointer, ctypes.c_char_p, word, word, word, pointer)
+        self._start = ctypes.CFUNCTYPE(word, pointer, pointer, pointer)(table[2])
+        self._stop = ctypes.CFUNCTYPE(word, pointer)(table[3])
+        self._state = ctypes.CFUNCTYPE(word, pointer, word, pointer)(table[4])
+        self._finalize = ctypes.CFUNCTYPE(word, pointer)(table[5])
+        self._texts: dict[str, ctypes.Array[ctypes.c_char]] = {}
+        self.context, self.mask, self.rank = pointer(), word(0), rank
+        init(table[1])(ctypes.byref(self.context), 0x77, ctypes.byref(self.mask), b"world", ranks, ranks, rank, None)
+
+    def text(self, value: str) -> int:
+        """The address of a text, as long as the process lives."""
+        buffer = self._texts.setdefault(value, ctypes.create_string_buffer(value.encode()))
+        return ctypes.addressof(buffer)
+
+    def start(self, kind: int, parent: int = 0, **fields: tuple[str, int]) -> int:
+        """Begin an event. Fields are at_OFFSET=(format, value)."""
+        descriptor = bytearray(DESCRIPTOR_BYTES)
+        struct.pack_into("<QQi", descriptor, 0, kind, parent, self.rank)
+        for name, (form, value) in fields.items():
+            struct.pack_into("<" + form, descriptor, int(name.removeprefix("at_")), value)
+        handle, raw = ctypes.c_void_p(), ctypes.create_string_buffer(bytes(descriptor), DESCRIPTOR_BYTES)
+        self._start(self.context, ctypes.byref(handle), raw)
+        return handle.value or 0
+
+    def stop(self, handle: int) -> None:
+        self._stop(handle)
+
+    def state(self, handle: int, state: int, value: int = 0) -> None:
+        self._state(handle, state, ctypes.byref(ctypes.c_uint64(value)))
+
+    def finalize(self) -> None:
+        self._finalize(self.context)
+
+
+def gpu_ns() -> int:
+    """The GPU's clock: 40 ms ahead of the host's, in steps of 1024 ns."""
+    return (time.time_ns() + 40_000_000) & ~1023
+
+
+def operation(nccl: Recorder, number: int, ranks: int, *, hang_s: float = 0) -> None:
+    """One AllReduce, from the call to the last proxy."""
+    function, datatype = nccl.text("AllReduce"), nccl.text("ncclFloat32")
+    group = nccl.start(GROUP_API, at_28=("i", 1))
+    nccl.state(group, 23)
+    api = nccl.start(
+        COLL_API, group, at_24=("Q", function), at_32=("Q", 1 << 20), at_40=("Q", datatype), at_56=("Q", 5)
+    )
+    nccl.stop(api)
+    nccl.state(group, GROUP_ENDS)
+    launch = nccl.start(LAUNCH, group, at_24=("Q", 5))
+    nccl.stop(launch)
+    inner = nccl.start(GROUP)
+    coll = nccl.start(
+        COLL, api, at_24=("Q", number), at_32=("Q", function), at_56=("Q", 1 << 20), at_72=("Q", datatype), at_80=("B", 1),
+        at_88=("Q", nccl.text("RING")), at_96=("Q", nccl.text("SIMPLE")), at_104=("Q", inner),
+    )  # fmt: skip
+    nccl.stop(coll)
+    nccl.stop(inner)
+    nccl.stop(group)
+    proxies = [
+        nccl.start(
+            PROXY_OP, coll, at_32=("i", (nccl.rank + step) % ranks), at_36=("i", 2), at_40=("i", 65536), at_44=("i", step > 0)
+        )
+        for step in (1, -1)
+    ]  # fmt: skip
+    for proxy in proxies:
+        nccl.state(proxy, IN_PROGRESS)
+    kernel = nccl.start(KERNEL, coll, at_32=("Q", gpu_ns()))
+    for number_of_step in range(2):
+        for proxy, states in zip(proxies, (SEND_STATES, RECV_STATES), strict=True):
+            step = nccl.start(STEP, proxy, at_24=("i", number_of_step))
+            for state in states:
+                nccl.state(step, state, 65536)
+                if hang_s and state == RECV_STATES[0]:
+                    time.sleep(hang_s)
+                    return
+            nccl.stop(step)
+    time.sleep(0.025)
+    for proxy in proxies:
+        nccl.stop(proxy)
+    nccl.state(kernel, KERNEL_STOP, gpu_ns())
+    nccl.stop(kernel)
+
+
+def main(library: str, rank: int, ranks: int, operations: int, begin_ns: int, hang_s: float = 0) -> None:
+    """Record a job of one rank."""
+    nccl = Recorder(library, rank, ranks)
+    for number in range(operations):
+        time.sleep(max(0, begin_ns + number * EVERY_NS - time.time_ns()) / 1e9)
+        operation(nccl, number, ranks)
+    if hang_s and rank == 0:
+        time.sleep(hang_s)
+    elif hang_s:
+        operation(nccl, operations, ranks, hang_s=hang_s)
+    nccl.finalize()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *map(int, sys.argv[4:6]), *map(float, sys.argv[6:]))
