@@ -1,7 +1,10 @@
 package joining
 
 import (
+	"cmp"
 	"context"
+	"math"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/clock"
@@ -129,29 +132,78 @@ func (b *builder) byProbes(ctx context.Context, nodes []int, reference int32, op
 	return g.Solve(ctx, offsets.Clock{Node: nodes[reference]}, offsets.Options{})
 }
 
+// slots is into how many parts the time of a job is divided, of each of which the operations count that say most of the clocks: that of
+// each communicator, and that between each two hosts.
+const slots = 256
+
+// telling is what tells most of the clocks in one slot.
+type telling struct {
+	wideNS int64
+	list   []offsets.Presence
+}
+
+// slotKey is a slot of a communicator, or of the way from one clock to another.
+type slotKey struct{ slot, comm, from, to int32 }
+
 // meetings are the operations that hosts of several clocks took part in.
 func (b *builder) meetings() *offsets.Meetings {
-	out := &offsets.Meetings{}
-	for i := range b.out.Clocks {
-		out.Clock(offsets.Clock{Node: i})
+	first, last := int64(0), int64(1)
+	for _, r := range b.out.Recordings {
+		if first == 0 || r.FirstNS > 0 && r.FirstNS < first {
+			first = r.FirstNS
+		}
+		last = max(last, r.LastNS)
+	}
+	length := max(last-first, 1)
+	best := map[slotKey]telling{}
+	keep := func(k slotKey, atNS, wideNS int64, list ...offsets.Presence) {
+		k.slot = int32(min(max(float64(atNS-first)/float64(length), 0), 0.999) * slots)
+		if had, ok := best[k]; !ok || wideNS < had.wideNS {
+			best[k] = telling{wideNS, list}
+		}
 	}
 	for i := range b.out.Matches {
 		m := &b.out.Matches[i]
 		if list := b.presences(m); len(list) > 1 {
-			out.Add(list)
+			entered, left := int64(math.MinInt64), int64(math.MaxInt64)
+			for _, p := range list {
+				if p.Gives {
+					entered = max(entered, p.EnterNS)
+				}
+				if p.Takes {
+					left = min(left, p.LeftNS)
+				}
+			}
+			keep(slotKey{comm: m.Comm, from: -1}, list[0].EnterNS, left-entered, list...)
 		}
-		b.deliveries(m, out)
+		b.deliveries(m, keep)
+	}
+	keys := make([]slotKey, 0, len(best))
+	for k := range best {
+		keys = append(keys, k)
+	}
+	slices.SortFunc(keys, func(x, y slotKey) int {
+		return cmp.Or(cmp.Compare(x.slot, y.slot), cmp.Compare(x.comm, y.comm), cmp.Compare(x.from, y.from), cmp.Compare(x.to, y.to))
+	})
+	out := &offsets.Meetings{}
+	for i := range b.out.Clocks {
+		out.Clock(offsets.Clock{Node: i})
+	}
+	for _, k := range keys {
+		out.Add(best[k].list)
 	}
 	return out
 }
 
+// way is what a rank sends to another on a channel.
+type way struct {
+	from, to int32
+	channel  uint8
+}
+
 // deliveries is what the proxies of an operation say of the clocks: nothing comes from a rank before that has given it to the network.
-func (b *builder) deliveries(m *operation.Match, out *offsets.Meetings) {
-	type way struct {
-		from, to int32
-		channel  uint8
-	}
-	sent := map[way]offsets.Presence{}
+func (b *builder) deliveries(m *operation.Match, keep func(k slotKey, atNS, wideNS int64, list ...offsets.Presence)) {
+	var sent map[way]offsets.Presence
 	for _, sends := range []bool{true, false} {
 		for i := range b.out.Of(m) {
 			part := &b.out.Of(m)[i]
@@ -162,17 +214,21 @@ func (b *builder) deliveries(m *operation.Match, out *offsets.Meetings) {
 				switch {
 				case p.Send != sends:
 				case sends && p.SentNS > 0:
+					if sent == nil {
+						sent = map[way]offsets.Presence{}
+					}
 					sent[way{part.Seat, p.Peer, p.Channel}] = offsets.Presence{Clock: c, Gives: true, EnterNS: p.SentNS, LeftNS: p.SentNS}
 				case !sends && p.CameNS > 0:
 					s, ok := sent[way{p.Peer, part.Seat, p.Channel}]
 					if !ok || s.Clock == c {
 						continue
 					}
-					both := []offsets.Presence{s, {Clock: c, Takes: true, EnterNS: p.CameNS, LeftNS: p.CameNS}}
-					if both[0].Clock > both[1].Clock {
-						both[0], both[1] = both[1], both[0]
+					came := offsets.Presence{Clock: c, Takes: true, EnterNS: p.CameNS, LeftNS: p.CameNS}
+					key, wide := slotKey{comm: -1, from: s.Clock, to: c}, came.LeftNS-s.EnterNS
+					if s.Clock > came.Clock {
+						s, came = came, s
 					}
-					out.Add(both)
+					keep(key, p.CameNS, wide, s, came)
 				}
 			}
 		}

@@ -198,7 +198,7 @@ func (j *job) next(r, channel int) int {
 		}
 	}
 	if channel%2 == 1 {
-		return (r - stride + n) % n
+		return (r + n*stride - stride) % n
 	}
 	return (r + stride) % n
 }
