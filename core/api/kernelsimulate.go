@@ -176,7 +176,8 @@ type simulateLaunchRequest struct {
 	NaN             bool                 `json:"nan"`
 	Races           *bool                `json:"races"` // absent: true
 	GlobalRaces     bool                 `json:"global_races"`
-	Counts          *bool                `json:"counts"` // absent: true
+	Convergence     *bool                `json:"convergence"` // absent: true
+	Counts          *bool                `json:"counts"`      // absent: true
 	MaxFindings     int                  `json:"max_findings"`
 	MaxInstructions uint64               `json:"max_instructions"`
 	Record          *simulation.Record   `json:"record"`
@@ -222,7 +223,7 @@ func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 		Kernel: r.Kernel, Grid: r.Grid, Block: r.Block, Cluster: r.Cluster, SharedBytes: r.SharedBytes,
 		Options: simt.Options{
 			ScheduleSeed: r.Seed, StopAtFirst: r.Stop, MaxFindings: r.MaxFindings, NaN: r.NaN, NoRaces: !onUnless(r.Races),
-			GlobalRaces: r.GlobalRaces, NoCounts: !onUnless(r.Counts), MaxInstructions: r.MaxInstructions,
+			GlobalRaces: r.GlobalRaces, NoConvergence: !onUnless(r.Convergence), NoCounts: !onUnless(r.Counts), MaxInstructions: r.MaxInstructions,
 		},
 	}
 	if len(r.Allocations) > maxAllocations {

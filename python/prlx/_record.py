@@ -289,6 +289,7 @@ def enable(
     nan: bool = False,
     races: bool = True,
     global_races: bool = False,
+    convergence: bool = True,
     counts: bool = True,
     stores: bool = False,
     atomics: bool = False,
@@ -337,6 +338,8 @@ def enable(
         Look for races and uninitialised reads in shared memory.
     global_races
         Look for races between blocks in global memory, too; blocks then run one after the other.
+    convergence
+        Look for instructions that need the whole warp at once (barriers, matrix products), and that a GPU may execute with a part of it.
     counts
         Count instructions, branches and traffic per line.
     max_findings
@@ -377,6 +380,7 @@ def enable(
         nan=nan,
         races=races,
         global_races=global_races,
+        convergence=convergence,
         counts=counts,
         max_findings=max_findings,
         max_instructions=max_instructions,

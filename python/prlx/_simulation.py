@@ -347,6 +347,8 @@ class Options:
         Look for races and uninitialised reads in shared memory.
     global_races
         Look for races between blocks in global memory, too; blocks then run one after the other.
+    convergence
+        Look for instructions that need the whole warp at once, and that a GPU may execute with a part of it.
     counts
         Count per line.
     max_findings
@@ -364,6 +366,7 @@ class Options:
     nan: bool = False
     races: bool = True
     global_races: bool = False
+    convergence: bool = True
     counts: bool = True
     max_findings: int = 1000
     max_instructions: int | None = None
@@ -460,6 +463,7 @@ def execute(
         "nan": options.nan,
         "races": options.races,
         "global_races": options.global_races,
+        "convergence": options.convergence,
         "counts": options.counts,
         "max_findings": options.max_findings,
         "max_instructions": options.max_instructions,

@@ -117,10 +117,14 @@ func TestNaNsAreFoundOnRequest(t *testing.T) {
 }
 
 func TestShuffleThatNamesAbsentLanes(t *testing.T) {
-	body := "\tsetp.ge.u32 %p1, %r31, 16;\n\t@%p1 bra DONE;\n\tshfl.sync.bfly.b32 %r1, %r31, 1, 31, -1;\nDONE:\n"
+	body := "\tsetp.ge.u32 %p1, %r31, 16;\n\t@%p1 bra DONE;\n\tshfl.sync.bfly.b32 %r1, %r31, 1, 31, -1;\nDONE:\n\tvote.sync.ballot.b32 %r2, %p1, -1;\n"
 	f := only(t, mustRun(t, entry(body), testLaunch(1, 32, make([]byte, 4), 0)), execute.CheckBadShuffle)
 	if f.Lanes != 0xffff {
 		t.Errorf("lanes %08x", f.Lanes)
+	}
+	early := strings.Replace(body, "vote.sync.ballot.b32 %r2, %p1, -1;", "st.global.u32 [%rd1], %r1;", 1)
+	if r := mustRun(t, entry(early), testLaunch(1, 32, make([]byte, 4), 0)); len(r.Findings) != 0 {
+		t.Errorf("lanes that end without another shuffle are not waited for: findings %+v", r.Findings)
 	}
 	if r := mustRun(t, entry("\tshfl.sync.bfly.b32 %r1, %r31, 1, 31, -1;"), testLaunch(1, 48, make([]byte, 4), 0)); len(r.Findings) != 0 {
 		t.Errorf("lanes that a block does not have are not missed: findings %+v", r.Findings)

@@ -20,6 +20,7 @@ const (
 type cell struct {
 	r     [structuredRegisters]uint32
 	p     [2]bool
+	mask  uint32    // of lanes that exchange values
 	count [16]int32 // of loops
 	bound [16]int32
 }
@@ -34,6 +35,7 @@ type structuredOp struct {
 	to    int                       // where lanes go that decide so
 	cases []int                     // of a switch
 	index func(*cell) uint32        // likewise
+	empty bool                      // the text has nothing for it
 	loop  int                       // loops that are left on the way
 	meet  *meeting                  // opMeet
 	call  *structuredFunction       // opCall
@@ -63,6 +65,7 @@ const (
 type structuredFunction struct {
 	number int
 	ops    []structuredOp
+	join   map[int]int
 }
 
 // structured writes a program in both forms.
@@ -170,6 +173,8 @@ func (s *structured) statement() {
 		s.compute()
 	case n < 6:
 		s.store()
+	case n < 8 && s.depth == 1 && s.entry && s.form == inOrder && s.IntN(3) == 0:
+		s.exchange()
 	case n < 8:
 		s.meet()
 	case n < 11 && nested:

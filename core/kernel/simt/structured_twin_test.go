@@ -24,6 +24,22 @@ type twinLane struct {
 	cells  map[*structuredFunction]*cell
 	number int
 	done   bool
+	splits []twinSide
+	loose  *twinSplit
+	waits  bool // for other lanes, at the operation where it is
+	again  bool // it has come to the next pass of the innermost loop, and done nothing there
+}
+
+// twinSplit is a branch that divided lanes; twinSide is the way that one of them went.
+type twinSplit struct {
+	join   int // the operation at which all ways come together; that behind the last is the end of the function
+	calls  int
+	inside uint32 // lanes that have not come there
+}
+
+type twinSide struct {
+	*twinSplit
+	side int
 }
 
 // twinCall is where a lane goes on when a function returns.
@@ -38,6 +54,7 @@ type meeting struct {
 	name           string
 	line           int
 	full           bool // the mask names all lanes of a warp, else those that are there
+	kept           bool // the mask is what activemask said before
 	source, target int
 	predicate, by  int
 }
@@ -77,6 +94,15 @@ func (l *twinLane) before(o *twinLane) int {
 	return slices.Compare(append(slices.Clip(l.inside), l.at), append(slices.Clip(o.inside), o.at))
 }
 
+// sameLine reports whether two lanes are at one place of the text, in whatever pass of the loops around it.
+func (l *twinLane) sameLine(o *twinLane) bool {
+	same := l.f == o.f && l.at == o.at && len(l.calls) == len(o.calls) && !l.done && !o.done
+	for i := range l.calls {
+		same = same && l.calls[i].f == o.calls[i].f && l.calls[i].at == o.calls[i].at
+	}
+	return same
+}
+
 func (l *twinLane) cell() *cell {
 	c := l.cells[l.f]
 	if c == nil {
@@ -86,29 +112,226 @@ func (l *twinLane) cell() *cell {
 	return c
 }
 
-// run lets the lanes that are furthest behind do one operation, each for itself, until none is left.
+// run lets the lanes that are furthest behind do one operation, each for itself, until none is left. Lanes wait where a branch ends
+// for those that it divided from them, and where they exchange values for those that they name.
 func (w *twinWarp) run() {
 	for !w.over {
-		var group []*twinLane
-		for _, l := range w.lanes {
-			switch {
-			case l.done:
-			case len(group) == 0 || l.before(group[0]) < 0:
-				group = append(group[:0], l)
-			case l.before(group[0]) == 0:
-				group = append(group, l)
+		w.settle()
+		ready := w.behind(func(l *twinLane) bool { return !l.waits && !l.parked() })
+		waiting := w.behind(func(l *twinLane) bool { return l.waits })
+		parked := w.behind(func(l *twinLane) bool { return !l.waits && l.parked() })
+		switch {
+		case len(ready) > 0:
+			w.step(ready, false)
+		case len(waiting) > 0:
+			w.step(waiting, true)
+		case len(parked) > 0:
+			for _, l := range parked {
+				for l.parked() {
+					l.splits[len(l.splits)-1].inside &^= 1 << l.number
+					l.pop()
+				}
 			}
-		}
-		if len(group) == 0 {
+		default:
 			return
 		}
-		w.step(group)
+	}
+}
+
+// behind are the lanes of a kind that are furthest behind, at one place.
+func (w *twinWarp) behind(kind func(*twinLane) bool) (group []*twinLane) {
+	for _, l := range w.lanes {
+		switch {
+		case l.done || !kind(l):
+		case len(group) == 0 || l.before(group[0]) < 0:
+			group = append(group[:0], l)
+		case l.before(group[0]) == 0:
+			group = append(group, l)
+		}
+	}
+	return group
+}
+
+// parked reports whether a lane stands where the innermost branch ends that others are still in.
+func (l *twinLane) parked() bool {
+	n := len(l.splits)
+	return n > 0 && l.splits[n-1].join == l.at && l.splits[n-1].calls == len(l.calls)
+}
+
+// pop leaves the innermost branch.
+func (l *twinLane) pop() {
+	last := len(l.splits) - 1
+	if l.loose == l.splits[last].twinSplit {
+		l.loose = nil
+	}
+	l.splits = l.splits[:last]
+}
+
+// settle brings lanes together that are at one place, and takes them out of branches that none is in any more.
+func (w *twinWarp) settle() {
+	for _, l := range w.lanes {
+		for o := &l.f.ops[min(l.at, len(l.f.ops)-1)]; !l.done && o.empty; o = &l.f.ops[l.at] {
+			w.act(o, l)
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, l := range w.lanes {
+			for n := len(l.splits); n > 0 && !l.done; n = len(l.splits) {
+				s := l.splits[n-1]
+				if l.parked() && s.inside>>l.number&1 != 0 {
+					s.inside &^= 1 << l.number
+					changed = true
+				}
+				if s.inside != 0 {
+					break
+				}
+				l.pop()
+				changed = true
+			}
+		}
+		waits := slices.ContainsFunc(w.lanes, func(l *twinLane) bool { return l.waits && !l.done })
+		if waits {
+			w.forgetPasses()
+		}
+		for i, l := range w.lanes {
+			var group []*twinLane
+			for _, o := range w.lanes[i:] {
+				if l.sameLine(o) && l.waits == o.waits && (waits || o.before(l) == 0) {
+					group = append(group, o)
+				}
+			}
+			changed = meetTwins(group) || changed
+		}
+	}
+}
+
+// forgetPasses makes lanes that wait for each other forget how often they went round which loop: the next pass is behind the one
+// in which somebody waits, and from then on only the place in the text counts.
+func (w *twinWarp) forgetPasses() {
+	for _, l := range w.lanes {
+		calls, last := map[int]bool{}, -1
+		for _, c := range l.calls {
+			calls[c.inside] = true
+		}
+		for i := 0; i < len(l.inside); i++ {
+			if calls[i] {
+				last = -1
+				continue
+			}
+			i++
+			l.inside[i], last = 0, i
+		}
+		if last >= 0 && l.again {
+			l.inside[last] = 1
+		}
+	}
+}
+
+// meetTwins gives lanes at one place one history: the branches that all of them are in.
+func meetTwins(group []*twinLane) (changed bool) {
+	if len(group) < 2 {
+		return false
+	}
+	common, last := 0, group[0]
+	for _, l := range group {
+		if l.before(last) < 0 {
+			last = l
+		}
+	}
+	for _, l := range group {
+		l.inside, l.again = slices.Clone(last.inside), last.again
+	}
+	same := func(of func(*twinLane) any) bool {
+		return !slices.ContainsFunc(group, func(l *twinLane) bool { return of(l) != of(last) })
+	}
+	for {
+		at := func(l *twinLane) any {
+			if common < len(l.splits) {
+				return l.splits[common]
+			}
+			return nil
+		}
+		if common == len(last.splits) || !same(at) {
+			break
+		}
+		common++
+	}
+	split := func(l *twinLane) any {
+		if common < len(l.splits) {
+			return l.splits[common].twinSplit
+		}
+		return nil
+	}
+	var loose *twinSplit
+	if common < len(last.splits) && same(split) {
+		s := last.splits[common]
+		if !(s.join == last.at && s.calls == len(last.calls)) {
+			loose = s.twinSplit
+		}
+		common++
+	}
+	for _, l := range group {
+		for k := range min(common, len(l.splits)) {
+			if l.loose == l.splits[k].twinSplit && (loose == nil || !slices.ContainsFunc(l.splits[:k], func(s twinSide) bool { return s.twinSplit == loose })) {
+				loose = l.loose
+			}
+		}
+	}
+	for _, l := range group {
+		for len(l.splits) > common {
+			l.splits[len(l.splits)-1].inside &^= 1 << l.number
+			l.pop()
+			changed = true
+		}
+		if common > 0 && l.splits[common-1] != last.splits[common-1] {
+			l.splits = append(slices.Clone(l.splits[:common-1]), last.splits[common-1])
+			changed = true
+		}
+		if l.loose != loose {
+			l.loose, changed = loose, true
+		}
+	}
+	return changed
+}
+
+// divide makes lanes that an operation sent to different places part.
+func (w *twinWarp) divide(f *structuredFunction, from, calls int, group []*twinLane) {
+	if !slices.ContainsFunc(group, func(l *twinLane) bool { return l.at != group[0].at }) {
+		return
+	}
+	join := f.joinOf(from)
+	if join < 0 {
+		return
+	}
+	s := &twinSplit{join: join, calls: calls}
+	for _, l := range group {
+		s.inside |= 1 << l.number
+		l.splits = append(slices.Clip(l.splits), twinSide{s, l.at})
+	}
+}
+
+// gone takes a lane out of all branches, or those of the function that it leaves.
+func (l *twinLane) gone(calls int) {
+	for n := len(l.splits); n > 0 && l.splits[n-1].calls >= calls; n = len(l.splits) {
+		l.splits[n-1].inside &^= 1 << l.number
+		l.pop()
 	}
 }
 
 func lanesOf32(group []*twinLane) (mask uint32) {
 	for _, l := range group {
 		mask |= 1 << l.number
+	}
+	return mask
+}
+
+// leaving are lanes that end without an operation at which they look at others.
+func (w *twinWarp) leaving() (mask uint32) {
+	for _, l := range w.lanes {
+		if !l.done && len(l.calls) == 0 && !l.f.meetsFrom(l.at) {
+			mask |= 1 << l.number
+		}
 	}
 	return mask
 }
@@ -122,12 +345,25 @@ func (w *twinWarp) live() (mask uint32) {
 	return mask
 }
 
-func (w *twinWarp) step(group []*twinLane) {
-	o := &group[0].f.ops[group[0].at]
+func (w *twinWarp) step(group []*twinLane, forced bool) {
+	f, from, calls := group[0].f, group[0].at, len(group[0].calls)
+	o := &f.ops[from]
 	active, taken := lanesOf32(group), uint32(0)
 	for _, l := range group {
 		if o.guard < 0 || l.cell().p[o.guard] != o.not {
 			taken |= 1 << l.number
+		}
+	}
+	if o.kind == opMeet && !forced && w.joinWaiting(group) {
+		return
+	}
+	if o.kind == opMeet && !forced && o.meet.isMasked() {
+		if w.named(o.meet, group)&w.live()&^w.leaving()&^active != 0 {
+			for _, l := range group {
+				l.waits = true
+			}
+			w.exchange(group)
+			return
 		}
 	}
 	if o.line != 0 {
@@ -139,14 +375,94 @@ func (w *twinWarp) step(group []*twinLane) {
 		return
 	}
 	if o.kind == opMeet {
-		w.meet(o.meet, group, active)
+		w.meet(o.meet, group, group)
 	}
 	for _, l := range group {
+		l.waits, l.again = false, o.kind == opAgain
 		if taken>>l.number&1 == 0 {
 			l.at++
 			continue
 		}
 		w.act(o, l)
+	}
+	if o.kind == opGo || o.kind == opSwitch {
+		w.divide(f, from, calls, group)
+	}
+}
+
+// joinWaiting adds a group to lanes that wait where it is.
+func (w *twinWarp) joinWaiting(group []*twinLane) (joined bool) {
+	for _, l := range w.lanes {
+		if l.waits && !l.done && l.sameLine(group[0]) {
+			l.waits, joined = false, true
+		}
+	}
+	return joined
+}
+
+// isMasked reports whether lanes wait at an instruction for those that it names.
+func (m *meeting) isMasked() bool { return m.name != "activemask" && m.name != "bar" }
+
+// named are the lanes that a group names.
+func (w *twinWarp) named(m *meeting, group []*twinLane) (mask uint32) {
+	switch {
+	case m.full:
+		return ^uint32(0)
+	case m.kept:
+		for _, l := range group {
+			mask |= l.cell().mask
+		}
+		return mask
+	}
+	return lanesOf32(group)
+}
+
+// exchange lets all lanes go on that wait at instructions of one kind for each other.
+func (w *twinWarp) exchange(group []*twinLane) {
+	m := group[0].f.ops[group[0].at].meet
+	mask := w.named(m, group)
+	var all []*twinLane
+	var parts [][]*twinLane
+	for _, l := range w.lanes {
+		if l.done || !l.waits {
+			continue
+		}
+		other := l.f.ops[l.at].meet
+		if other.name != m.name || w.named(other, []*twinLane{l}) != mask {
+			continue
+		}
+		all = append(all, l)
+		at := slices.IndexFunc(parts, func(part []*twinLane) bool { return part[0].before(l) == 0 })
+		if at < 0 {
+			at = len(parts)
+			parts = append(parts, nil)
+		}
+		parts[at] = append(parts[at], l)
+	}
+	if mask&w.live()&^w.leaving()&^lanesOf32(all) != 0 {
+		return
+	}
+	slices.SortFunc(parts, func(a, b []*twinLane) int { return b[0].before(a[0]) })
+	values := map[*twinLane]uint32{}
+	for _, part := range parts {
+		other := part[0].f.ops[part[0].at].meet
+		w.passed[other.line] = append(w.passed[other.line], passed{lanesOf32(part), lanesOf32(part)})
+		before := map[*twinLane]cell{}
+		for _, l := range all {
+			before[l] = *l.cell()
+		}
+		w.meet(other, part, all)
+		for _, l := range part {
+			values[l] = l.cell().r[max(0, other.target)]
+		}
+		for _, l := range all {
+			*l.cell() = before[l]
+		}
+	}
+	for _, l := range all {
+		l.cell().r[max(0, l.f.ops[l.at].meet.target)] = values[l]
+		l.waits = false
+		l.at++
 	}
 }
 
@@ -181,8 +497,10 @@ func (w *twinWarp) act(o *structuredOp, l *twinLane) {
 	case opReturn:
 		if len(l.calls) == 0 {
 			l.done = true
+			l.gone(0)
 			return
 		}
+		l.gone(len(l.calls))
 		v := o.give(c)
 		back := l.calls[len(l.calls)-1]
 		l.calls = l.calls[:len(l.calls)-1]
@@ -190,6 +508,7 @@ func (w *twinWarp) act(o *structuredOp, l *twinLane) {
 		l.f.ops[l.at-1].take(l.cell(), v)
 	case opEnd:
 		l.done = true
+		l.gone(0)
 	}
 }
 
@@ -202,10 +521,13 @@ func (w *twinWarp) note(line int, check execute.Check, lanes uint32) {
 	w.found[foundAt{line, check}] = s
 }
 
-// meet lets the lanes that are there look at each other.
-func (w *twinWarp) meet(m *meeting, group []*twinLane, active uint32) {
-	live := w.live()
+// meet lets the lanes of a group look at each other and at all others that do the same now.
+func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
+	live, active, there := w.live(), lanesOf32(group), lanesOf32(all)
 	if m.name == "bar" {
+		if active == live && group[0].loose != nil {
+			w.note(m.line, execute.CheckConvergence, active)
+		}
 		if active != live {
 			w.note(m.line, execute.CheckBarrier, active)
 		}
@@ -214,51 +536,59 @@ func (w *twinWarp) meet(m *meeting, group []*twinLane, active uint32) {
 		}
 		return
 	}
-	mask := active
-	if m.full {
-		mask = ^uint32(0)
-	}
-	f := group[0].f
+	mask := w.named(m, group)
 	var before [32]uint32
+	var yes [32]bool
 	for _, l := range w.lanes {
-		if c := l.cells[f]; c != nil {
+		if c := l.cells[group[0].f]; c != nil {
 			before[l.number] = c.r[m.source]
 		}
 	}
-	wrong := m.name != "activemask" && mask&^active != 0
+	for _, l := range all {
+		own := m
+		if l.waits {
+			own = l.f.ops[l.at].meet
+		}
+		before[l.number], yes[l.number] = l.cell().r[own.source], l.cell().p[own.predicate]
+	}
+	wrong := m.name != "activemask" && mask&^there != 0
 	for _, l := range group {
 		c, v := l.cell(), uint32(0)
 		switch m.name {
 		case "activemask":
 			v = active
+			if m.target < 0 {
+				c.mask = active
+			}
 		case "ballot":
-			for _, o := range group {
-				if o.cell().p[m.predicate] {
+			for _, o := range all {
+				if yes[o.number] {
 					v |= 1 << o.number
 				}
 			}
 		case "redux":
-			for _, o := range group {
+			for _, o := range all {
 				v += before[o.number]
 			}
 		case "match":
-			for _, o := range group {
+			for _, o := range all {
 				if before[o.number] == before[l.number] {
 					v |= 1 << o.number
 				}
 			}
 		case "shfl":
 			from := l.number ^ m.by
-			if v = before[from]; active>>from&1 == 0 {
-				v, wrong = 0, true
+			wrong = wrong || there>>from&1 == 0
+			if v = before[from]; c.mask>>from&1 == 0 { // as the text has it
+				v = 0
 			}
 		}
 		if m.target >= 0 {
 			c.r[m.target] = v
 		}
 	}
-	if wrong && active != live {
-		w.note(m.line, execute.CheckBadShuffle, active)
+	if wrong && there != live&^w.leaving() {
+		w.note(m.line, execute.CheckBadShuffle, there)
 	}
 }
 

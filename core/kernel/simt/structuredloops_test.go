@@ -74,7 +74,7 @@ func (s *structured) loop() {
 		count()
 		back := test("lt", head, before)
 		s.f.ops[back].to = len(s.f.ops) + 1
-		l.toOut = append(l.toOut, s.op(structuredOp{kind: opGo, guard: -1}))
+		l.toOut = append(l.toOut, s.op(structuredOp{kind: opGo, guard: -1, empty: true}))
 		again(whole)
 	case 2: // entered at its test, behind the body
 		into := s.jump(l.next + "T")
@@ -88,7 +88,7 @@ func (s *structured) loop() {
 		s.here(into)
 		back := test("lt", head, before)
 		s.f.ops[back].to = len(s.f.ops) + 1
-		l.toOut = append(l.toOut, s.op(structuredOp{kind: opGo, guard: -1}))
+		l.toOut = append(l.toOut, s.op(structuredOp{kind: opGo, guard: -1, empty: true}))
 		again(body)
 	}
 	s.at(l.out)

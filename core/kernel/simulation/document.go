@@ -47,6 +47,7 @@ type Options struct {
 	NaN    bool   `json:"nan"`
 	Races  bool   `json:"races"`
 	Global bool   `json:"global_races"` // races between blocks were looked for, too
+	Whole  bool   `json:"convergence"`  // convergent instructions were looked at
 	Counts bool   `json:"counts"`
 }
 
@@ -149,7 +150,7 @@ func Describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
 		LaneInstructions: result.LaneInstructions, Lines: make([]Line, len(result.Lines)),
 		Findings: make([]Finding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,
 		OutputCut: result.OutputCut,
-		Options:   Options{Seed: o.ScheduleSeed, Stop: o.StopAtFirst, NaN: o.NaN, Races: !o.NoRaces, Global: o.GlobalRaces, Counts: !o.NoCounts},
+		Options:   Options{Seed: o.ScheduleSeed, Stop: o.StopAtFirst, NaN: o.NaN, Races: !o.NoRaces, Global: o.GlobalRaces, Whole: !o.NoConvergence, Counts: !o.NoCounts},
 	}
 	for i := range result.Lines {
 		doc.Lines[i] = line(&result.Lines[i])

@@ -44,24 +44,39 @@ const (
 
 // Inst is one instruction.
 type Inst struct {
-	Kind   Kind
-	Hidden bool  // stands for a part of another one: not counted, not a place of its own
-	Watch  bool  // an observer wants to see it
-	Guard  int32 // predicate, -1 none
-	Invert uint32
-	Target int32 // of a branch or call: index into Kernel.Code
-	Arrive int32 // where lanes wait that a branch sends to its target, in the arrangement of the function
-	Detail int32 // index into the table of the kind: barriers, calls, switches, copies; of a clock and a wait a number
-	Order  int32 // of its block in the arrangement of its function
-	Origin int32 // index into Kernel.Origins
-	Lane   lane.Func
-	Warp   lane.WarpFunc
-	Ops    lane.Operands
-	Outs   []Register // registers written
-	Ins    []Register // registers read, those of addresses included
-	Mem    *memory.Transfer
-	Atomic memory.AtomicOp
+	Kind    Kind
+	Meet    Meet
+	Back    bool  // a jump that leads back to the head of a loop
+	Alone   bool  // no way leads from here to an instruction at which lanes of the warp look at each other, but the end
+	Hidden  bool  // stands for a part of another one: not counted, not a place of its own
+	Watch   bool  // an observer wants to see it
+	Guard   int32 // predicate, -1 none
+	Invert  uint32
+	Target  int32 // of a branch or call: index into Kernel.Code
+	Arrive  int32 // where lanes wait that a branch sends to its target, in the arrangement of the function
+	Join    int32 // likewise, where those come together again that a branch divides; -1 nowhere
+	Members int32 // register of lane.R32 with the lanes that an instruction names, of MeetMask
+	Detail  int32 // index into the table of the kind: barriers, calls, switches, copies; of a clock and a wait a number
+	Order   int32 // of its block in the arrangement of its function
+	Origin  int32 // index into Kernel.Origins
+	Lane    lane.Func
+	Warp    lane.WarpFunc
+	Ops     lane.Operands
+	Outs    []Register // registers written
+	Ins     []Register // registers read, those of addresses included
+	Mem     *memory.Transfer
+	Atomic  memory.AtomicOp
 }
+
+// Meet says for whom lanes wait that come to an instruction.
+type Meet uint8
+
+// The ways in which lanes of a warp meet.
+const (
+	MeetNobody Meet = iota
+	MeetMask        // .sync with a mask: for the lanes of the mask
+	MeetWarp        // .aligned: all lanes of the warp must come at once
+)
 
 // MaxOutputs is how many registers a lanewise instruction may write; mov.b128 of bytes does not exist.
 const MaxOutputs = 8

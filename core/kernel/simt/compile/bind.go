@@ -40,6 +40,7 @@ type bound struct {
 	parts     map[int32]int32 // what partsOf finds, nil not looked for
 	block     []int32         // of each instruction
 	flow      *arrangement    // of the blocks
+	joins     []int32         // by block: where lanes that it divides come together again
 	returns   bool            // control can come back to who calls it
 	state     uint8           // of the search for recursion: 1 on the way, 2 done
 }
@@ -92,6 +93,7 @@ func Kernel(on *target.Target, name string, m *ptx.Module, entry *ptx.Function) 
 		}
 	}
 	b.link()
+	b.findAlone()
 	b.findUndefined()
 	return b.k, nil
 }

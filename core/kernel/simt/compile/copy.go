@@ -110,7 +110,7 @@ func (b *binder) emitMatrix(f *bound, in *ptx.Inst) error {
 		return err
 	}
 	t.Elem, t.Count, t.Trans = 4, count, trans
-	out := code.Inst{Kind: code.KindMatrix, Mem: t, Ins: ins}
+	out := code.Inst{Kind: code.KindMatrix, Meet: code.MeetWarp, Mem: t, Ins: ins}
 	list := elements(&in.Operands[0])
 	if len(list) != count {
 		return b.unknown(in, "loads %d matrices into %d registers", count, len(list))

@@ -74,7 +74,7 @@ var emitters = map[string]emitter{
 	"trap":          {plain(code.KindTrap), "a finding; the block ends, others go on"},
 	"brkpt":         {plain(code.KindTrap), "as trap"},
 	"call":          {(*binder).emitCall, "of functions by name, without recursion; vprintf, __assertfail"},
-	"bar":           {(*binder).emitBarrier, ".sync .arrive .red (.popc .and .or) with and without a count, barriers 0 to 15; .warp.sync does nothing"},
+	"bar":           {(*binder).emitBarrier, ".sync .arrive .red (.popc .and .or) with and without a count, barriers 0 to 15; .warp.sync: lanes of a mask wait for each other"},
 	"barrier":       {(*binder).emitBarrier, "as bar"},
 	"membar":        {(*binder).emitFence, ".cta .gl .sys: nothing, memory is sequentially consistent"},
 	"fence":         {(*binder).emitFence, ".sc .acq_rel with .cta .gpu .sys: as membar"},
@@ -218,6 +218,9 @@ func (b *binder) emitForm(f *bound, in *ptx.Inst) error {
 	if (in.Op.Name == "div" || in.Op.Name == "rem") && !isFloat(typeOf(in.Op)) {
 		out.Kind = code.KindDivide
 	}
+	if out.Meet = meetOf(in.Op); out.Meet == code.MeetMask {
+		out.Members = out.Ins[len(out.Ins)-1].Index
+	}
 	b.emit(out)
 	if wide.Bank == lane.R64 {
 		b.hidden = true
@@ -225,6 +228,17 @@ func (b *binder) emitForm(f *bound, in *ptx.Inst) error {
 		b.extend(wide, result, code.WidthOf(t), t[0] == 's', 64)
 	}
 	return nil
+}
+
+// meetOf says for whom lanes wait that come to an instruction that package lane knows. A mask is its last operand.
+func meetOf(op ptx.Opcode) code.Meet {
+	switch op.Name {
+	case "shfl", "vote", "match", "redux", "elect":
+		return code.MeetMask
+	case "mma", "wmma":
+		return code.MeetWarp
+	}
+	return code.MeetNobody
 }
 
 // resultType is the type before the last one: what a conversion makes.

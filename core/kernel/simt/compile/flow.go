@@ -2,6 +2,7 @@ package compile
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
@@ -241,8 +242,7 @@ func (b *binder) emitBarrier(f *bound, in *ptx.Inst) error {
 	}
 	operands := in.Operands
 	if d.Warp {
-		b.emit(code.Inst{Kind: code.KindNothing}) // lanes of a warp run together here
-		return nil
+		return b.emitWarpBarrier(f, in)
 	}
 	if kind == "" || (kind == "red") != (d.Reduce != code.ReduceNone) || kind == "red" && len(operands) < 3 {
 		return b.unknown(in, "a barrier that the simulator does not support")
@@ -276,6 +276,9 @@ func (b *binder) emitBarrier(f *bound, in *ptx.Inst) error {
 	}
 	b.k.Barriers = append(b.k.Barriers, d)
 	out := code.Inst{Kind: code.KindBarrier, Detail: int32(len(b.k.Barriers) - 1)}
+	if d.Aligned {
+		out.Meet = code.MeetWarp
+	}
 	for _, at := range []int32{d.ID, d.Threads} {
 		if at >= 0 {
 			out.Ins = append(out.Ins, code.R32(at))
@@ -285,6 +288,19 @@ func (b *binder) emitBarrier(f *bound, in *ptx.Inst) error {
 		out.Ins, out.Outs = append(out.Ins, d.In), []code.Register{d.Out}
 	}
 	b.emit(out)
+	return nil
+}
+
+// emitWarpBarrier appends bar.warp.sync: lanes wait there for those of a mask.
+func (b *binder) emitWarpBarrier(f *bound, in *ptx.Inst) error {
+	if len(in.Operands) != 1 {
+		return b.unknown(in, "needs a mask")
+	}
+	at, err := b.input(f, in, &in.Operands[0], lane.R32, 0)
+	if err != nil {
+		return err
+	}
+	b.emit(code.Inst{Kind: code.KindNothing, Meet: code.MeetMask, Members: at, Ins: []code.Register{code.R32(at)}})
 	return nil
 }
 
@@ -300,10 +316,12 @@ func (b *binder) link() {
 		f := begin[o.Function]
 		switch in.Kind {
 		case code.KindJump, code.KindBranch:
-			in.Target, in.Arrive = f.start[in.Target], f.arrive(o.Inst, in.Target)
+			in.Target, in.Arrive, in.Join = f.start[in.Target], f.arrive(o.Inst, in.Target), f.join(o.Inst)
+			in.Back = in.Arrive != b.k.Code[in.Target].Order
 		case code.KindCall:
 			in.Target = b.functions[in.Target].start[0]
 		case code.KindSwitch:
+			in.Join = f.join(o.Inst)
 			targets := b.k.Switches[in.Detail]
 			for j, t := range targets {
 				targets[j] = code.Label{At: f.start[t.At], Arrive: f.arrive(o.Inst, t.At)}
@@ -318,6 +336,37 @@ func (f *bound) arrive(from, to int32) int32 {
 		return f.flow.end
 	}
 	return f.flow.arrive(f.block[from], f.block[to])
+}
+
+// findAlone marks the code of a kernel from which no lane comes to an instruction at which it looks at others.
+func (b *binder) findAlone() {
+	at := slices.IndexFunc(b.functions, func(f *bound) bool { return f.f == b.k.Entry })
+	f := b.functions[at]
+	for i := range f.f.Blocks {
+		block := &f.f.Blocks[i]
+		alone := !slices.ContainsFunc(block.Succ, func(s int32) bool { return f.flow.meets[s] })
+		for at := block.End - 1; at >= block.First && alone; at-- {
+			if alone = !b.meets(&f.f.Insts[at]); alone {
+				for c := f.start[at]; c < f.start[at+1]; c++ {
+					b.k.Code[c].Alone = true
+				}
+			}
+		}
+	}
+	b.k.Code[f.start[len(f.f.Insts)]].Alone = true
+}
+
+// join is where lanes come together again that an instruction of the text divides, as arrive counts; noJoin if nowhere.
+func (f *bound) join(from int32) int32 {
+	at := f.block[from]
+	switch to := f.joins[at]; to {
+	case noJoin:
+		return noJoin
+	case int32(len(f.joins)):
+		return f.flow.end
+	default:
+		return f.flow.arrive(at, to)
+	}
 }
 
 // arrange orders the blocks of a function, those of the functions that it calls first. What stands behind a call that does not
@@ -343,7 +392,7 @@ func (b *binder) arrange(f *bound) {
 			leaves[i] = int(block.End) == n // under a guard: the others may go on to the end of the text
 		}
 	}
-	f.flow = arrange(succ, leaves, meets)
+	f.flow, f.joins = arrange(succ, leaves, meets), joins(succ, leaves)
 	for i, leave := range leaves {
 		last := &f.f.Insts[f.f.Blocks[i].End-1]
 		f.returns = f.returns || leave && f.flow.reached[i] && (last.Op.Name != "exit" || last.Guard >= 0 && int(f.f.Blocks[i].End) == n)

@@ -16,6 +16,7 @@ type arrangement struct {
 	order   []int32 // of each block
 	again   []int32 // of a block to which an edge leads back: where the lanes wait that take it; -1 no edge does
 	reached []bool  // by control from the first block
+	meets   []bool  // control can come from there to where lanes look at each other
 	end     int32   // of the end of the function
 }
 
@@ -77,6 +78,7 @@ func (a *arranger) prepare(succ [][]int32) {
 // arrange numbers all blocks.
 func (a *arranger) arrange(leaves, meets []bool) {
 	a.lives, a.meets = a.reaching(leaves), a.reaching(meets)
+	a.out.meets = a.meets
 	var blocks []int32
 	for v, reached := range a.out.reached {
 		if reached {

@@ -20,8 +20,10 @@ func (b *Block) arrive(w *Warp, in *code.Inst, at int32, taken uint32) {
 		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("barrier %d: a block has barriers 0 to %d", uint32(id), target.Barriers-1))
 		return
 	}
-	if missing := w.live &^ taken &^ w.ending(); missing != 0 && d.Aligned {
+	gone := w.ending()
+	if missing := w.live &^ taken &^ gone; missing != 0 && d.Aligned {
 		b.report(CheckBarrier, w, at, taken, fmt.Sprintf("lanes %08x of the warp are at the barrier and lanes %08x are elsewhere", taken, missing))
+		gone |= missing // counts as arrived
 	}
 	g := &b.arrived[id]
 	want := 0
@@ -30,11 +32,19 @@ func (b *Block) arrive(w *Warp, in *code.Inst, at int32, taken uint32) {
 	}
 	if g.threads == 0 {
 		g.at, g.want, g.mixed, g.count, g.lanes = at, want, false, 0, 0
+		g.full = 0
+		clear(g.came[:])
 	}
 	if g.at != at && want == 0 {
 		g.mixed = true
 	}
-	g.threads += lane.Lanes
+	g.came[w.Index] |= taken
+	whole := w.live&^gone&^g.came[w.Index] == 0
+	g.threads += bits.OnesCount32(taken)
+	if whole {
+		g.full |= 1 << w.Index
+		g.threads += lane.Lanes - bits.OnesCount32(g.came[w.Index])
+	}
 	if d.Reduce != code.ReduceNone {
 		g.count += uint32(bits.OnesCount32(w.Regs.P[d.In.Index] & taken))
 		g.lanes += uint32(bits.OnesCount32(taken))
@@ -42,11 +52,31 @@ func (b *Block) arrive(w *Warp, in *code.Inst, at int32, taken uint32) {
 	if d.Arrive {
 		b.mem.Arrive(int(id), w.Index)
 	} else {
-		w.state, w.waits, w.at, w.arrived = warpWaits, id, at, taken
-		g.warps = append(g.warps, w)
+		g.waiting = append(g.waiting, arrival{w, at, taken})
+		b.halt(w, taken, whole)
 	}
 	g.id = id
 	b.complete(g)
+}
+
+// halt lets lanes of the path that runs wait at a barrier: the warp, when they are the last, and else they alone.
+func (b *Block) halt(w *Warp, taken uint32, whole bool) {
+	if whole && !w.partial {
+		w.state = warpWaits
+		return
+	}
+	w.partial, w.slow = true, true
+	p := &w.paths[w.run]
+	if others := p.lanes &^ taken; others != 0 {
+		rest := *p
+		p.lanes = taken
+		p.state = pathBarrier
+		rest.lanes = others
+		w.place(rest)
+		return
+	}
+	p.state = pathBarrier
+	w.wake()
 }
 
 // complete lets the warps of a barrier go on when all that it waits for are there. Warps that have ended count as arrived, as on
@@ -66,71 +96,112 @@ func (b *Block) complete(g *gathering) {
 		b.checkGathering(g)
 	}
 	var met uint32
-	for _, w := range g.warps {
-		met |= 1 << w.Index
-		w.state = warpReady
-		b.reduced(w, g)
+	for _, a := range g.waiting {
+		met |= 1 << a.w.Index
+		a.w.state = warpReady
+		b.reduced(a, g)
+		if a.w.partial {
+			a.w.resume(a.lanes)
+		}
 	}
-	g.warps, g.threads = g.warps[:0], 0
+	g.waiting, g.threads = g.waiting[:0], 0
 	b.mem.Meet(int(g.id), met)
+}
+
+// resume lets lanes go on that waited at a barrier while others of their warp did not.
+func (w *Warp) resume(lanes uint32) {
+	partial := false
+	for i := range w.paths {
+		p := &w.paths[i]
+		if p.state == pathBarrier && p.lanes&lanes != 0 {
+			p.state = pathReady
+		}
+		partial = partial || p.state == pathBarrier
+	}
+	w.partial = partial
+}
+
+// left looks again at barriers to which a part of a warp has come when lanes of it end.
+func (b *Block) left(w *Warp) {
+	if !w.partial {
+		return
+	}
+	gone := w.ending()
+	for i := range b.arrived {
+		g := &b.arrived[i]
+		if came := g.came[w.Index]; g.threads > 0 && came != 0 && w.live != 0 && w.live&^gone&^came == 0 && g.full>>w.Index&1 == 0 {
+			g.full |= 1 << w.Index
+			g.threads += lane.Lanes - bits.OnesCount32(came)
+			b.complete(g)
+		}
+	}
 }
 
 // checkGathering reports a barrier of the whole block that not the whole block came to.
 func (b *Block) checkGathering(g *gathering) {
-	if len(g.warps) == 0 {
+	if len(g.waiting) == 0 {
 		return
 	}
-	w := g.warps[0]
+	a := g.waiting[0]
+	w := a.w
 	if gone := len(b.warps) - b.alive; gone > 0 {
-		b.report(CheckBarrier, w, w.at, w.arrived, fmt.Sprintf("%d of the %d warps of the block have ended and never come to the barrier", gone, len(b.warps)))
+		b.report(CheckBarrier, w, a.at, a.lanes, fmt.Sprintf("%d of the %d warps of the block have ended and never come to the barrier", gone, len(b.warps)))
 		return
 	}
 	if ended := w.born&^w.live | w.ending(); ended != 0 {
-		b.report(CheckBarrier, w, w.at, w.arrived, fmt.Sprintf("lanes %08x of the warp have ended and never come to the barrier", ended))
+		b.report(CheckBarrier, w, a.at, a.lanes, fmt.Sprintf("lanes %08x of the warp have ended and never come to the barrier", ended))
 		return
 	}
-	if g.mixed {
-		for _, other := range g.warps {
-			if other.at != w.at {
-				b.report(CheckBarrier, w, w.at, w.arrived, fmt.Sprintf("warp %d waits at another barrier instruction: %s", other.Index, b.kernel.Text(other.at)))
+	if g.mixed && b.aligned(a.at) {
+		for _, other := range g.waiting {
+			if other.at != a.at {
+				b.report(CheckBarrier, w, a.at, a.lanes, fmt.Sprintf("warp %d waits at another barrier instruction: %s", other.w.Index, b.kernel.Text(other.at)))
 				return
 			}
 		}
 	}
 }
 
-// reduced hands the result of bar.red to a warp.
-func (b *Block) reduced(w *Warp, g *gathering) {
-	d := &b.kernel.Barriers[b.code[w.at].Detail]
+// aligned reports whether all lanes of a warp must come to a barrier at once.
+func (b *Block) aligned(at int32) bool { return b.kernel.Barriers[b.code[at].Detail].Aligned }
+
+// reduced hands the result of bar.red to those that waited.
+func (b *Block) reduced(a arrival, g *gathering) {
+	d, r := &b.kernel.Barriers[b.code[a.at].Detail], &a.w.Regs
 	switch d.Reduce {
 	case code.ReducePopc:
-		for l := range w.Regs.R32[d.Out.Index] {
-			if w.arrived>>l&1 != 0 {
-				w.Regs.R32[d.Out.Index][l] = g.count
+		for l := range r.R32[d.Out.Index] {
+			if a.lanes>>l&1 != 0 {
+				r.R32[d.Out.Index][l] = g.count
 			}
 		}
 	case code.ReduceAnd, code.ReduceOr:
 		set := uint32(0)
 		if d.Reduce == code.ReduceAnd && g.count == g.lanes || d.Reduce == code.ReduceOr && g.count > 0 {
-			set = w.arrived
+			set = a.lanes
 		}
-		w.Regs.P[d.Out.Index] = w.Regs.P[d.Out.Index]&^w.arrived | set
+		r.P[d.Out.Index] = r.P[d.Out.Index]&^a.lanes | set
 	}
 }
 
 // deadlock ends a block of which every warp waits.
 func (b *Block) deadlock() {
-	for _, w := range b.warps {
-		if w.state != warpWaits {
-			continue
-		}
-		g := &b.arrived[w.waits]
-		have, want := g.threads, b.alive*lane.Lanes
-		if g.want > 0 {
-			want = g.want
-		}
-		b.report(CheckDeadlock, w, w.at, w.arrived, fmt.Sprintf("every warp of the block waits: at barrier %d are %d of %d threads", w.waits, have, want))
-		break
-	}
 	b.ended = true
+	var at *gathering
+	var who arrival
+	for i := range b.arrived {
+		for _, a := range b.arrived[i].waiting {
+			if at == nil || a.w.Index < who.w.Index {
+				at, who = &b.arrived[i], a
+			}
+		}
+	}
+	if at == nil {
+		return
+	}
+	want := b.alive * lane.Lanes
+	if at.want > 0 {
+		want = at.want
+	}
+	b.report(CheckDeadlock, who.w, who.at, who.lanes, fmt.Sprintf("every warp of the block waits: at barrier %d are %d of %d threads", at.id, at.threads, want))
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/simt/target"
 )
@@ -33,18 +34,30 @@ type Block struct {
 	arrived [target.Barriers]gathering
 	output  *output
 	steps   uint64 // instructions of all its warps
+
+	patience uint64 // of lanes that go round a loop while others of their warp wait
+	shares   []share
 }
 
 // gathering is the state of one numbered barrier.
 type gathering struct {
-	warps   []*Warp
-	threads int // that have arrived, in whole warps
+	waiting []arrival
+	threads int // that have arrived; those of a warp that have ended count with the last of it
 	want    int // 0: all of the block
 	id      int32
 	at      int32  // instruction of the first that came
 	mixed   bool   // the warps came to different instructions
 	count   uint32 // of a reduction
 	lanes   uint32
+	full    uint32                                 // warps of which no lane is still to come
+	came    [target.MaxThreads / lane.Lanes]uint32 // lanes of each warp that have arrived
+}
+
+// arrival is a set of lanes of a warp that wait at a barrier.
+type arrival struct {
+	w     *Warp
+	at    int32 // the instruction
+	lanes uint32
 }
 
 const (
@@ -96,7 +109,7 @@ func (b *Block) finish(w *Warp) {
 	b.alive--
 	b.mem.Exit(w.Index)
 	for id := range b.arrived {
-		if len(b.arrived[id].warps) > 0 {
+		if len(b.arrived[id].waiting) > 0 {
 			b.complete(&b.arrived[id])
 		}
 	}
@@ -110,13 +123,6 @@ func (b *Block) fail(err error) {
 	b.ended = true
 }
 
-// diverge sends the lanes of a branch both ways.
-func (b *Block) diverge(w *Warp, in *code.Inst, next int32, taken uint32) {
-	p := w.pop()
-	w.push(path{pc: in.Target, order: in.Arrive, depth: p.depth, lanes: taken})
-	w.push(path{pc: next, order: b.code[next].Order, depth: p.depth, lanes: p.lanes &^ taken})
-}
-
 // control executes an instruction that changes where lanes go. The top of the stack already stands behind it.
 func (b *Block) control(w *Warp, in *code.Inst, at int32, active, taken uint32) {
 	if taken == 0 && in.Kind != code.KindSwitch {
@@ -125,21 +131,15 @@ func (b *Block) control(w *Warp, in *code.Inst, at int32, active, taken uint32) 
 	switch in.Kind {
 	case code.KindReturn:
 		w.leave(taken)
+		b.left(w)
 	case code.KindExit:
 		w.end(taken)
+		b.left(w)
 	case code.KindTrap:
 		b.report(CheckTrap, w, at, taken, "the kernel executed trap")
 		b.ended = true
 	case code.KindCall:
-		if len(w.stack) >= maxPaths {
-			b.fail(b.Running.limitError("calls are nested more than %d deep", maxPaths))
-			return
-		}
-		if f := b.kernel.Frames[in.Detail]; f.Bytes > 0 {
-			b.mem.ForgetLocal(w.Index, taken, f.First, f.Bytes)
-		}
-		depth := w.stack[len(w.stack)-1].depth
-		w.stack = append(w.stack, path{pc: in.Target, depth: depth + 1, lanes: taken})
+		b.call(w, in, at, taken)
 	case code.KindSwitch:
 		b.sendAll(w, in, at, taken)
 	case code.KindPrint:
@@ -152,23 +152,82 @@ func (b *Block) control(w *Warp, in *code.Inst, at int32, active, taken uint32) 
 	}
 }
 
+// call sends lanes into a function. The others wait behind the call.
+func (b *Block) call(w *Warp, in *code.Inst, at int32, taken uint32) {
+	p := w.take()
+	if depthOf(p.frame) >= maxDepth {
+		b.fail(b.Running.limitError("calls are nested more than %d deep", maxDepth))
+		return
+	}
+	if f := b.kernel.Frames[in.Detail]; f.Bytes > 0 {
+		b.mem.ForgetLocal(w.Index, taken, f.First, f.Bytes)
+	}
+	back := b.code[at+1].Order
+	if others := p.lanes &^ taken; others != 0 {
+		rest := p
+		rest.pc, rest.order, rest.lanes = at+1, back, others
+		w.place(rest)
+	}
+	p.frame = w.frameOf(p.frame, at+1, back)
+	p.pc, p.order, p.lanes, p.ending = in.Target, b.code[in.Target].Order, taken, 0
+	w.place(p)
+}
+
+// frameOf is a call from one place: that of lanes which are still in it, if there are such.
+func (w *Warp) frameOf(parent *frame, back, order int32) *frame {
+	depth := depthOf(parent) + 1
+	for i := range w.paths {
+		f := w.paths[i].frame
+		for depthOf(f) > depth {
+			f = f.parent
+		}
+		if f != nil && f.depth == depth && f.parent == parent && f.back == back {
+			return f
+		}
+	}
+	return &frame{parent: parent, back: back, order: order, depth: depth}
+}
+
 // sendAll sends the lanes of an indexed jump to their labels. Lanes whose index is beyond the table stop the launch: the language
 // leaves open where they go.
 func (b *Block) sendAll(w *Warp, in *code.Inst, at int32, taken uint32) {
 	targets := b.kernel.Switches[in.Detail]
-	p := w.pop()
-	if others := p.lanes &^ taken; others != 0 {
-		w.push(path{pc: at + 1, order: b.code[at+1].Order, depth: p.depth, lanes: others})
-	}
+	var to [32]uint32 // lanes by the first lane that goes to their place
+	var index [32]*code.Label
+	ways := 0
 	for rest := taken; rest != 0; rest &= rest - 1 {
 		l := first(rest)
-		index := w.Regs.R32[in.Ops.A][l]
-		if int64(index) >= int64(len(targets)) {
+		i := w.Regs.R32[in.Ops.A][l]
+		if int64(i) >= int64(len(targets)) {
 			b.fail(fault.New(fault.Format, "%s: index %d of a jump table with %d labels, block %v, warp %d, lane %d",
-				b.kernel.Name, index, len(targets), b.index, w.Index, l))
+				b.kernel.Name, i, len(targets), b.index, w.Index, l))
 			return
 		}
-		t := &targets[index]
-		w.push(path{pc: t.At, order: t.Arrive, depth: p.depth, lanes: 1 << l})
+		way := 0
+		for way < ways && index[way].At != targets[i].At {
+			way++
+		}
+		if way == ways {
+			index[way] = &targets[i]
+			ways++
+		}
+		to[way] |= 1 << l
+	}
+	p := w.take()
+	p.ending = 0
+	others := p.lanes &^ taken
+	divided := (ways > 1 || ways == 1 && others != 0) && w.divide(&p, in.Join)
+	if others != 0 {
+		rest := p
+		rest.pc, rest.order, rest.lanes = at+1, b.code[at+1].Order, others
+		w.place(rest)
+	}
+	for way := range ways {
+		t := p
+		t.pc, t.order, t.lanes = index[way].At, index[way].Arrive, to[way]
+		if divided {
+			t.side = uint8(way + 1)
+		}
+		w.place(t)
 	}
 }

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
@@ -12,18 +13,31 @@ func (b *Block) run(w *Warp, quantum int) int {
 	list, counts, regs := b.code, b.counts, &w.Regs
 	left := quantum
 	for left > 0 && !b.ended && w.state == warpReady {
-		top := &w.stack[len(w.stack)-1]
-		pc, active, limit := top.pc, top.lanes, w.limit()
-		whole := active == w.live
+		if !b.choose(w) {
+			w.state = warpWaits
+			break
+		}
+		top := &w.paths[w.run]
+		pc, active := top.pc, top.lanes
+		limit := b.limit(w)
+		stop := limit
+		if w.slow {
+			limit, stop = -1, math.MaxInt32
+		}
+		whole, alone := active == w.live, len(w.paths) == 1
+		strict := !whole || top.loose != nil || top.state == pathForced || w.live != w.born
 		for {
 			in := &list[pc]
-			if in.Order >= limit {
+			if in.Order >= stop {
 				b.wait(w, pc, in.Order)
 				break
 			}
 			taken := active
 			if in.Guard >= 0 {
 				taken &= regs.P[in.Guard] ^ in.Invert
+			}
+			if in.Meet != code.MeetNobody && (strict || taken != active) && taken != 0 && !b.meets(w, in, pc, taken) {
+				break
 			}
 			left--
 			w.steps++
@@ -42,11 +56,11 @@ func (b *Block) run(w *Warp, quantum int) int {
 				}
 				pc++
 			case code.KindJump:
-				pc = b.jump(w, in, limit)
+				pc = b.jump(w, in, limit, alone)
 			case code.KindBranch:
 				switch taken {
 				case active:
-					pc = b.jump(w, in, limit)
+					pc = b.jump(w, in, limit, alone)
 				case 0:
 					pc++
 				default:
@@ -60,7 +74,9 @@ func (b *Block) run(w *Warp, quantum int) int {
 				if in.Kind >= code.KindReturn {
 					top.pc = pc + 1
 					b.control(w, in, pc, active, taken)
-					pc = -1
+					if pc = -1; w.slow && w.run < len(w.paths) {
+						b.settle(w)
+					}
 				} else {
 					if taken != 0 {
 						b.execute(w, in, pc, taken)
@@ -74,21 +90,27 @@ func (b *Block) run(w *Warp, quantum int) int {
 			if pc < 0 || b.ended {
 				break
 			}
+			if limit < 0 {
+				b.wait(w, pc, list[pc].Order)
+				break
+			}
 			if left <= 0 {
 				top.pc = pc
 				break
 			}
 		}
-		w.drop()
-		if len(w.stack) == 0 {
+		if len(w.paths) == 0 {
 			b.finish(w)
 		}
 	}
 	return quantum - left
 }
 
-// jump goes to the target of an instruction; -1 if lanes must wait there.
-func (b *Block) jump(w *Warp, in *code.Inst, limit int32) int32 {
+// jump goes to the target of an instruction; -1 if lanes must wait there, or give way to others.
+func (b *Block) jump(w *Warp, in *code.Inst, limit int32, alone bool) int32 {
+	if in.Back && !alone && w.steps-w.since > b.patience && b.givesWay(w, in) {
+		return -1
+	}
 	if in.Arrive < limit {
 		return in.Target
 	}

@@ -34,6 +34,7 @@ type Options struct {
 	NaN             bool   // report instructions that turn numbers into NaN
 	NoRaces         bool   // do not look for races and uninitialised shared memory
 	GlobalRaces     bool   // look for races in global memory too: blocks run one after another then
+	NoConvergence   bool   // do not look for convergent instructions that a GPU may execute with a part of the warp
 	NoCounts        bool   // do not count per line
 	Lanes           uint32 // of every warp that run, 0: all. Tests leave some out
 	MaxInstructions uint64 // warp instructions after which the launch ends with an error, 0: no limit
@@ -60,6 +61,7 @@ const (
 	CheckTrap           Check = "trap"
 	CheckDeadlock       Check = "deadlock"
 	CheckBadShuffle     Check = "bad-shuffle"
+	CheckConvergence    Check = "convergence"
 )
 
 // Finding is what a check found, once for each instruction and check, with how often.

@@ -1,6 +1,6 @@
 // Package execute runs a compiled kernel over blocks, warps and lanes: launch.go checks a launch and lays out its memory, run.go hands
-// blocks to workers, block.go gives the warps of a block their turns, loop.go executes a warp until it waits, stack.go knows where its
-// lanes are. What the checks find is gathered in finding.go. Who wants to see what warps pass is an Observer.
+// blocks to workers, block.go gives the warps of a block their turns, loop.go executes a warp until it waits, path.go knows where its
+// lanes are, choose.go which of them go on, meet.go what they do together. What the checks find is gathered in finding.go. Who wants to see what warps pass is an Observer.
 package execute
 
 import (
@@ -253,6 +253,7 @@ func (b *Block) begin(linear uint64) {
 	b.Linear, b.index = linear, r.blockIndex(linear)
 	b.alive, b.ended, b.err, b.steps = len(b.warps), false, nil, 0
 	clear(b.arrived[:])
+	b.patience = patience
 	b.mem.Reset()
 	b.mem.Number(uint32(linear))
 	for i := range b.order {
@@ -261,12 +262,14 @@ func (b *Block) begin(linear uint64) {
 	b.random = nil
 	if seed := r.options.ScheduleSeed; seed != 0 {
 		b.random = rand.New(rand.NewPCG(seed^linear*0x9e3779b97f4a7c15, seedWarps))
+		b.patience = patienceLeast + b.random.Uint64N(patience-patienceLeast)
 	}
 	for _, w := range b.warps {
-		w.live, w.state, w.steps = w.born, warpReady, 0
-		w.stack = append(w.stack[:0], path{lanes: w.born})
+		w.live, w.state, w.steps, w.since = w.born, warpReady, 0, 0
+		w.slow, w.polls, w.partial = false, false, false
+		w.paths = append(w.paths[:0], path{lanes: w.born})
 		if w.born == 0 {
-			w.state, w.stack = warpDone, w.stack[:0]
+			w.state, w.paths = warpDone, w.paths[:0]
 			b.alive--
 			b.mem.Exit(w.Index)
 		}

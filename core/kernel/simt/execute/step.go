@@ -53,6 +53,7 @@ func (b *Block) direct(space ptx.Space) bool {
 func (b *Block) load(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
+	w.polls = w.polls || t.Order != memory.Weak
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Load(&w.Regs, t, lanes)
@@ -83,6 +84,7 @@ func (b *Block) store(w *Warp, in *code.Inst, at int32, lanes uint32) {
 func (b *Block) atomic(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
+	w.polls = true
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Atomic(&w.Regs, t, &in.Atomic, lanes)
@@ -165,10 +167,10 @@ func (b *Block) countBlock(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	}
 }
 
-// misuse reports what package lane says that the program did wrong. Lanes that have ended, or that only wait for others to end
-// with, may be named: nobody is left out.
+// misuse reports what package lane says that the program did wrong. Lanes that have ended may be named, and those that come to no
+// other such instruction before they end: compilers join all returns of a kernel, and what is stored before them.
 func (b *Block) misuse(w *Warp, at int32, lanes uint32, err error) {
-	if lanes == w.live&^w.ending() {
+	if lanes == w.live&^b.leaving(w) || b.code[at].Meet == code.MeetWarp { // of the latter checkWhole says so
 		return
 	}
 	b.note(CheckBadShuffle, w, at, lanes, nil, func() string {
@@ -179,8 +181,8 @@ func (b *Block) misuse(w *Warp, at int32, lanes uint32, err error) {
 // ending are lanes that went a way of their own to where they only wait for others to end with: compilers join all returns of a
 // kernel. Lanes that come there because they skip what others do are left out of that.
 func (w *Warp) ending() (lanes uint32) {
-	for i := range w.stack {
-		lanes |= w.stack[i].ending
+	for i := range w.paths {
+		lanes |= w.paths[i].ending
 	}
 	return lanes & w.live
 }

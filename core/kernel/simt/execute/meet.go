@@ -1,0 +1,248 @@
+package execute
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/prlx-go/prlx/core/kernel/simt/code"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+)
+
+// meets reports whether the lanes that came to a convergent instruction execute it now. Where others that it names may still come,
+// they wait; where these have come to an instruction of the same kind elsewhere, all execute theirs together.
+func (b *Block) meets(w *Warp, in *code.Inst, at int32, taken uint32) bool {
+	p := &w.paths[w.run]
+	if p.state == pathForced {
+		p.state = pathReady
+		b.checkWhole(w, in, at, taken)
+		return true
+	}
+	if w.slow && b.joinsWaiting(w, at) {
+		return false
+	}
+	if in.Meet == code.MeetWarp {
+		if w.live&^w.ending()&^taken == 0 || taken != p.lanes || !w.yields() {
+			b.checkWhole(w, in, at, taken)
+			return true
+		}
+		b.stay(w, in, at)
+		return false
+	}
+	want := w.members(in, taken) & w.live &^ b.leaving(w)
+	if want&^taken == 0 || want&p.lanes&^taken != 0 || taken != p.lanes {
+		return true
+	}
+	b.stay(w, in, at)
+	b.executeTogether(w, in, want)
+	return false
+}
+
+// leaving are lanes that end without an instruction at which they look at others: those that name them do not wait for them.
+func (b *Block) leaving(w *Warp) (lanes uint32) {
+	for i := range w.paths {
+		if p := &w.paths[i]; p.frame == nil && b.code[p.pc].Alone {
+			lanes |= p.lanes
+		}
+	}
+	return lanes
+}
+
+// members are the lanes that some lanes name in their masks.
+func (w *Warp) members(in *code.Inst, lanes uint32) (named uint32) {
+	for m := lanes; m != 0; m &= m - 1 {
+		named |= w.Regs.R32[in.Members][first(m)]
+	}
+	return named
+}
+
+// yields reports whether a path gave way that may still come.
+func (w *Warp) yields() bool {
+	for i := range w.paths {
+		if w.paths[i].state == pathYields {
+			return true
+		}
+	}
+	return false
+}
+
+// stay lets the path that runs wait at an instruction for others.
+func (b *Block) stay(w *Warp, in *code.Inst, at int32) {
+	p := &w.paths[w.run]
+	p.pc, p.order, p.state = at, in.Order, pathMeets
+	w.slow = true
+	w.wake()
+}
+
+// joinsWaiting adds the path that runs to one that waits at the same instruction of the same call, and reports whether there is one.
+func (b *Block) joinsWaiting(w *Warp, at int32) bool {
+	for i := range w.paths {
+		q := &w.paths[i]
+		if i == w.run || q.pc != at || q.state != pathMeets || q.frame != w.paths[w.run].frame {
+			continue
+		}
+		p := w.paths[w.run]
+		w.unite(q, &p)
+		w.paths[w.run].lanes = 0
+		w.drop()
+		return true
+	}
+	return false
+}
+
+// checkWhole reports an instruction that all lanes of a warp must execute at once and that not all come to, or that they come to by
+// ways which a GPU lets meet only behind it.
+func (b *Block) checkWhole(w *Warp, in *code.Inst, at int32, taken uint32) {
+	if in.Meet != code.MeetWarp || b.Running.options.NoConvergence {
+		return
+	}
+	if s := w.paths[w.run].loose; s != nil && w.live&^w.ending()&^taken == 0 {
+		b.note(CheckConvergence, w, at, taken, nil, func() string {
+			return fmt.Sprintf("lanes %08x came here by different ways of a branch that meet only further on (%s): a GPU may execute this once for each",
+				taken, b.joinText(s))
+		})
+		return
+	}
+	if in.Kind == code.KindBarrier {
+		return // arrive says so
+	}
+	if missing := w.live &^ taken; missing != 0 {
+		b.report(CheckConvergence, w, at, taken, fmt.Sprintf("all lanes of the warp must execute this at once: lanes %08x are here, lanes %08x are elsewhere",
+			taken, missing))
+	} else if ended := w.born &^ w.live; ended != 0 {
+		b.report(CheckConvergence, w, at, taken, fmt.Sprintf("all lanes of the warp must execute this at once: lanes %08x have ended", ended))
+	}
+}
+
+// joinText says where the ways of a branch meet.
+func (b *Block) joinText(s *split) string {
+	for at := range b.code {
+		if in := &b.code[at]; in.Order == s.join && !in.Hidden {
+			if where := b.kernel.Where(int32(at)); len(where) > 0 && where[0].Line > 0 {
+				return fmt.Sprintf("at %s:%d", where[0].File, where[0].Line)
+			}
+			return "at: " + b.kernel.Text(int32(at))
+		}
+	}
+	return "at the end"
+}
+
+// share is one of several paths that execute instructions of one kind together, with what the registers of its instruction held.
+type share struct {
+	run   int
+	in    *code.Inst
+	at    int32
+	lanes uint32
+	ins   []saved
+}
+
+// saved is what a register held.
+type saved struct {
+	r   code.Register
+	r32 [lane.Lanes]uint32
+	r64 [lane.Lanes]uint64
+	p   uint32
+}
+
+// executeTogether executes the instructions at which paths of a warp wait that name the same lanes in instructions of one kind, when
+// all of these have come.
+func (b *Block) executeTogether(w *Warp, in *code.Inst, want uint32) {
+	kind, mask := b.kernel.Origin(w.paths[w.run].pc).PTX().Op.Full, w.Regs.R32[in.Members][first(w.paths[w.run].lanes)]
+	b.shares = b.shares[:0]
+	union := uint32(0)
+	for i := range w.paths {
+		p := &w.paths[i]
+		if p.state != pathMeets {
+			continue
+		}
+		other := &b.code[p.pc]
+		if other.Meet != code.MeetMask || w.members(other, p.lanes) != mask || other.Kind != in.Kind || b.kernel.Origin(p.pc).PTX().Op.Full != kind {
+			continue
+		}
+		union |= p.lanes
+		b.shares = append(b.shares, share{run: i, in: other, at: p.pc, lanes: p.lanes})
+	}
+	if want&^union != 0 {
+		return
+	}
+	for i := range b.shares {
+		s := &b.shares[i]
+		c := &b.counts[s.at]
+		c.issued++
+		c.lanes += uint64(bits.OnesCount32(s.lanes))
+		w.steps++
+		if s.in.Watch {
+			b.watcher.Before(b, w, s.at, s.lanes, s.lanes)
+		}
+		s.ins = w.save(s.in.Ins)
+	}
+	for i := range b.shares {
+		if s := &b.shares[i]; s.in.Warp != nil {
+			b.executeShare(w, s, union)
+		}
+	}
+	for i := range b.shares {
+		s := &b.shares[i]
+		p := &w.paths[s.run]
+		p.state, p.pc = pathReady, s.at+1
+		p.order = b.code[p.pc].Order
+		if s.in.Watch {
+			b.watcher.After(b, w, s.at, s.lanes, s.lanes)
+		}
+	}
+}
+
+// executeShare executes the instruction of one share, in which lanes see the inputs of the other shares.
+func (b *Block) executeShare(w *Warp, s *share, union uint32) {
+	before, outs := w.save(s.in.Ins), w.save(s.in.Outs)
+	for k := range s.ins {
+		for j := range b.shares {
+			if other := &b.shares[j]; other != s {
+				w.blend(s.ins[k].r, &other.ins[k], other.lanes)
+			}
+		}
+	}
+	if err := s.in.Warp(&w.Regs, &s.in.Ops, union); err != nil {
+		b.misuse(w, s.at, union, err)
+	}
+	results := w.save(s.in.Outs)
+	for k := range s.ins {
+		w.blend(before[k].r, &before[k], ^uint32(0))
+	}
+	for k := range outs {
+		w.blend(outs[k].r, &outs[k], ^uint32(0))
+		w.blend(outs[k].r, &results[k], s.lanes)
+	}
+}
+
+// save copies registers.
+func (w *Warp) save(list []code.Register) []saved {
+	out := make([]saved, len(list))
+	for i, r := range list {
+		out[i].r = r
+		switch r.Bank {
+		case lane.R32:
+			out[i].r32 = w.Regs.R32[r.Index]
+		case lane.R64:
+			out[i].r64 = w.Regs.R64[r.Index]
+		case lane.P:
+			out[i].p = w.Regs.P[r.Index]
+		}
+	}
+	return out
+}
+
+// blend puts what was saved into some lanes of a register.
+func (w *Warp) blend(r code.Register, from *saved, lanes uint32) {
+	switch r.Bank {
+	case lane.R32:
+		for m := lanes; m != 0; m &= m - 1 {
+			w.Regs.R32[r.Index][first(m)] = from.r32[first(m)]
+		}
+	case lane.R64:
+		for m := lanes; m != 0; m &= m - 1 {
+			w.Regs.R64[r.Index][first(m)] = from.r64[first(m)]
+		}
+	case lane.P:
+		w.Regs.P[r.Index] = w.Regs.P[r.Index]&^lanes | from.p&lanes
+	}
+}
