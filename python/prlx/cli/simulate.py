@@ -157,7 +157,11 @@ COMMAND = Command(
         Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
         Option(("--global-races",), "look for races between blocks, too", takes="switch"),
         Option(
-            ("--convergence",), "do not look for a warp that a GPU may split", takes="switch", off="--no-convergence", brief=True
+            ("--convergence",),
+            "do not look for a warp that a GPU may split",
+            takes="switch",
+            off="--no-convergence",
+            brief=True,
         ),
         Option(("--counts",), "do not count per line", takes="switch", off="--no-counts", brief=True),
         Option(("--max-findings",), "distinct findings kept of a launch; 1000", takes="whole", metavar="N", brief=True),
