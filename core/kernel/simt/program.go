@@ -130,7 +130,10 @@ func (p *Program) bound(name string) (*code.Kernel, error) {
 type Param struct {
 	Name    string
 	Bytes   uint64
-	Pointer bool // declared to be one; older compilers do not say so
+	Pointer bool   // declared to be one; older compilers do not say so
+	Type    string // as the PTX declares it: "u64", "f32", "b8"
+	Align   uint64
+	Array   bool // of several elements of the type: a structure is one of bytes
 }
 
 // Params are the parameters of a kernel, in their order.
@@ -142,7 +145,9 @@ func (p *Program) Params(kernel string) ([]Param, error) {
 		list := make([]Param, len(f.Params))
 		for i := range f.Params {
 			v := &f.Params[i]
-			list[i] = Param{v.Name, v.Bytes, v.Pointer}
+			list[i] = Param{
+				Name: v.Name, Bytes: v.Bytes, Pointer: v.Pointer, Type: v.Type.String(), Align: uint64(v.Align), Array: v.Bytes != uint64(code.WidthOf(v.Type.String())/8),
+			}
 		}
 		return list, nil
 	}

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"encoding/binary"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -130,9 +131,11 @@ func checkParams(k *code.Kernel, l *Launch) error {
 		if a.Allocation < -1 || a.Allocation >= len(l.Memory) {
 			return fault.Usagef("kernel %s: parameter %d names allocation %d of %d", k.Name, i, a.Allocation, len(l.Memory))
 		}
-		if k.Entry.Params[i].Bytes > 8 {
-			return fault.New(fault.Incompatible, "kernel %s: parameter %d is a structure of %d bytes, which launches of the simulator do not pass",
-				k.Name, i, k.Entry.Params[i].Bytes)
+		switch want := k.Entry.Params[i].Bytes; {
+		case want > 8 && uint64(len(a.Data)) != want:
+			return fault.Usagef("kernel %s: parameter %d is a structure of %d bytes, the launch passes %d", k.Name, i, want, len(a.Data))
+		case want <= 8 && a.Data != nil:
+			return fault.Usagef("kernel %s: parameter %d has %d bytes: they are passed as a number", k.Name, i, want)
 		}
 	}
 	return nil
@@ -256,6 +259,11 @@ func (r *Running) paramBits(c *code.Constant) uint64 {
 	bits >>= 8 * min(c.Bits, 8)
 	if c.Bits >= 8 {
 		bits = 0
+	}
+	if a.Data != nil {
+		var piece [8]byte
+		copy(piece[:c.Bytes], a.Data[min(c.Bits, uint64(len(a.Data))):])
+		bits = binary.LittleEndian.Uint64(piece[:])
 	}
 	shift := 64 - 8*uint(c.Bytes)
 	switch {

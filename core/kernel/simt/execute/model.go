@@ -23,6 +23,7 @@ type Argument struct {
 	Type       string // Triton's spelling: "*fp32", "i32"
 	Bits       uint64 // scalars: the bits; pointers: the address in the process
 	Allocation int    // pointers: index into Launch.Memory, -1: none (a scalar, or an address that nobody described)
+	Data       []byte // of a parameter of more than 8 bytes, all of it; addresses in it are those of the process. Else nil
 }
 
 // Options choose how a launch runs.
