@@ -44,6 +44,7 @@ var floors = [][]string{
 	{"core/timeline/align"},
 	{"core/timeline/combine"},
 	{"core/timeline/inspect"},
+	{"core/kernel/origin"},
 	{"core/kernel/site"},
 	{"core/kernel/warptrace"},
 	{"core/kernel/recording"},

@@ -6,6 +6,7 @@
 ``instrument``        kernels that are compiled to record by themselves
 ``simulator``         the device itself: a driver object whose launches become ``Launch`` values
 ``cuda``              ``device="cuda"`` in code that uses torch, on a machine without one
+``inductor``          what of torch's compiler is replaced while its kernels run on the simulator
 ====================  ==============================================================================================
 
 Nothing here loads the core: compiling a kernel, also in a forked child, stays Python's and Triton's own business.

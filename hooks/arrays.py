@@ -256,7 +256,7 @@ def living_tensors() -> list[Storage]:
                 found.setdefault((piece.address, piece.size), piece)
         except Exception:  # a tensor without memory of its own, such as a sparse or a fake one
             continue
-    return [piece for piece in found.values() if piece.size]
+    return [piece for piece in found.values() if piece.size and piece.address]  # others say a size and have no memory
 
 
 def merged(storages: Iterable[Storage]) -> list[Storage]:

@@ -6,11 +6,13 @@ device is work: its clock counts the instructions of warps (see ``Clock``), so t
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib
 import re
 import struct
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import prod
@@ -107,6 +109,8 @@ class Launch:
     """The text of the kernel, as recordings hold it."""
     table: str = field(default="", repr=False)
     """What the events of a kernel mean that records by itself; "" for others."""
+    origin: dict[str, Any] | None = field(default=None, repr=False, compare=False)
+    """The part of a graph that the kernel computes, where a compiler of graphs made it."""
 
 
 Run = Callable[[Launch], int]
@@ -138,11 +142,29 @@ class Device:
         self.number = number
         self.clock = Clock()
         self.open = True
+        self.origin: Callable[[], dict[str, Any] | None] | None = None
+        self._own_scratch = threading.local()
         self._functions: dict[tuple[str, bytes], Function] = {}
 
     def function(self, name: str, text: bytes) -> Function:
         """The handle of a kernel, one for each text."""
         return self._functions.setdefault((name, text), Function(name, text))
+
+    @contextlib.contextmanager
+    def own_scratch(self) -> Iterator[None]:
+        """Give kernels scratch memory of ours for a block, whatever allocator is set: theirs may be one of a GPU."""
+        before = getattr(self._own_scratch, "wanted", False)
+        self._own_scratch.wanted = True
+        try:
+            yield
+        finally:
+            self._own_scratch.wanted = before
+
+    def scratch(self, kind: str, size: int, align: int, stream: object) -> Any:
+        """Scratch memory of a launch, of the allocator that the user set, else our own."""
+        if getattr(self._own_scratch, "wanted", False):
+            return Scratch(size, align)
+        return _allocator(kind)(size, align, stream)
 
     def launch(self, launch: Launch) -> None:
         """Run a launch and let its time pass."""
@@ -306,6 +328,7 @@ class _Launcher:
             keep=args,
             texts=self._texts,
             table=table,
+            origin=None if self._device.origin is None else self._device.origin(),
         )
 
     def _scratch(self, kind: str, grid: Sequence[int], stream: Any) -> Parameter:
@@ -314,7 +337,7 @@ class _Launcher:
             return Parameter(kind, "*i8", 0)
         size *= prod(grid) * self._cluster
         align = max(getattr(self._metadata, f"{kind}_align", 1), 1)
-        memory = _allocator(kind)(size, align, stream)
+        memory = self._device.scratch(kind, size, align, stream)
         return Parameter(kind, "*i8", memory.data_ptr(), Storage(memory.data_ptr(), size, kind, keep=memory))
 
 

@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/describe"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/session"
 )
 
@@ -31,13 +32,14 @@ type sessionFinishRequest struct {
 
 // sessionFinishLaunch is one launch of a manifest.
 type sessionFinishLaunch struct {
-	Launch         uint64    `json:"launch"`
-	Kernel         string    `json:"kernel"`
-	File           string    `json:"file"`
-	Grid           [3]uint32 `json:"grid"`
-	Block          [3]uint32 `json:"block"`
-	ArgumentDigest string    `json:"argument_digest"`
-	ModuleHash     string    `json:"module_hash"`
+	Launch         uint64         `json:"launch"`
+	Kernel         string         `json:"kernel"`
+	File           string         `json:"file"`
+	Grid           [3]uint32      `json:"grid"`
+	Block          [3]uint32      `json:"block"`
+	ArgumentDigest string         `json:"argument_digest"`
+	ModuleHash     string         `json:"module_hash"`
+	Origin         *origin.Origin `json:"origin"` // null: no compiler of graphs made the kernel
 }
 
 type sessionFinishDocument struct {
@@ -55,7 +57,7 @@ func sessionFinish(_ *job.Job, r *sessionFinishRequest) (*sessionFinishDocument,
 		}
 		s.Launches = append(s.Launches, session.Launch{
 			Number: l.Launch, Kernel: l.Kernel, File: filepath.ToSlash(l.File), Grid: l.Grid, Block: l.Block,
-			ArgumentDigest: digest, ModuleHash: l.ModuleHash,
+			ArgumentDigest: digest, ModuleHash: l.ModuleHash, Origin: l.Origin,
 		})
 	}
 	out, err := file.Create(filepath.Join(r.Path, session.ManifestName), true)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
@@ -182,6 +183,7 @@ type simulateLaunchRequest struct {
 	MaxInstructions uint64               `json:"max_instructions"`
 	Record          *simulation.Record   `json:"record"`
 	Watch           *simulation.Watch    `json:"watch"`
+	Origin          *origin.Origin       `json:"origin"` // null: no compiler of graphs made the kernel
 }
 
 // simulateParam is one .param of the kernel.
@@ -210,7 +212,7 @@ func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*simulation
 	if err != nil {
 		return nil, err
 	}
-	about := simulation.About{Number: r.Launch, ModuleHash: p.hash, Producer: "prlx " + Version, Code: p.code}
+	about := simulation.About{Number: r.Launch, ModuleHash: p.hash, Producer: "prlx " + Version, Code: p.code, Origin: r.Origin}
 	return simulation.Run(j, p.Program, l, about, r.Record, r.Watch)
 }
 

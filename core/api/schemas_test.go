@@ -18,6 +18,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/describe"
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
@@ -135,6 +136,7 @@ type printedKernel struct {
 	Instructions     uint64            `json:"instructions"`      // of warps
 	LaneInstructions uint64            `json:"lane_instructions"` // of active lanes
 	Lines            []simulation.Line `json:"lines"`             // by file and line
+	Origin           *origin.Origin    `json:"origin,omitempty"`  // of its first launch, where a compiler of graphs made it
 	simulation.Counts
 }
 

@@ -45,11 +45,12 @@ if TYPE_CHECKING:
     from ._nccl_merge import MergedNccl, merge_nccl
     from ._open import open
     from ._probe import Probing, probe_clocks
+    from ._pytorch import enable_pytorch, pytorch_trace
     from ._record import Recording, disable, enable, record, session
     from ._session import Session
     from ._session_diff import SessionDiff
     from ._simulate import simulate
-    from ._simulation import Finding, Simulation
+    from ._simulation import Finding, Origin, Simulation
     from ._solve import Offsets, solve_offsets
     from ._stragglers import Stragglers, find_stragglers
     from ._timeline import Timeline
@@ -83,6 +84,7 @@ __all__ = [
     "NcclReport",
     "NotAlignedWarning",
     "Offsets",
+    "Origin",
     "PartialResultError",
     "PrlxError",
     "Probing",
@@ -108,11 +110,13 @@ __all__ = [
     "diff_traces",
     "disable",
     "enable",
+    "enable_pytorch",
     "find_cycles",
     "find_stragglers",
     "merge_nccl",
     "open",
     "probe_clocks",
+    "pytorch_trace",
     "read_flight_recorder",
     "read_nccl",
     "read_trace",
@@ -142,6 +146,7 @@ _LAZY = {
     "NcclReport": "_nccl",
     "MergedNccl": "_nccl_merge",
     "Offsets": "_solve",
+    "Origin": "_simulation",
     "Probing": "_probe",
     "Recording": "_record",
     "Session": "_session",
@@ -161,11 +166,13 @@ _LAZY = {
     "diff_traces": "_compare",
     "disable": "_record",
     "enable": "_record",
+    "enable_pytorch": "_pytorch",
     "find_cycles": "_cycles",
     "find_stragglers": "_stragglers",
     "merge_nccl": "_nccl_merge",
     "open": "_open",
     "probe_clocks": "_probe",
+    "pytorch_trace": "_pytorch",
     "read_nccl": "_nccl",
     "read_flight_recorder": "_nccl_flight",
     "read_trace": "_kernel_trace",

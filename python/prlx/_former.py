@@ -15,8 +15,6 @@ NAMES = {
     "WarpData": "what warp(number) of a recording returns",
     "PrlxTrainingMonitor": "prlx.record(path) around the steps that shall be recorded",
     "PrlxTorchWrapper": "prlx.record(path)",
-    "enable_pytorch": "prlx.enable(device='simulator', map_cuda=True)",
-    "pytorch_trace": "prlx.record(path)",
     "find_differ_binary": "prlx.diff_traces, or the program prlx-diff",
     "plot_warp_timeline": "prlx flamegraph A B, for a trace viewer",
     "plot_divergence_heatmap": "prlx diff A B --html FILE",
@@ -46,7 +44,6 @@ COMMANDS = {
     "check": f"{_NO_GPU}: record two runs with prlx simulate --record DIR SCRIPT.py, then prlx diff DIR DIR",
     "compile": f"{_NO_GPU}; recordings of CUDA C programs that original prlx 0.5 has made are read",
     "triton": f"{_SIMULATE}; prlx doctor says which Triton is there",
-    "pytorch": f"{_SIMULATE}, with --map-cuda for device='cuda'; prlx doctor says which torch is there",
 }
 """Commands of the program."""
 

@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
     from ._session import Session
     from .hooks.arrays import Storage
+    from .hooks.inductor import Inductor
     from .hooks.instrument import Rewriter
     from .hooks.simulator import Launch
 
@@ -52,6 +54,9 @@ class Recording:
         Instructions of warps, over all launches.
     findings
         What the checks found, in the order of the launches; at most 1000.
+    trials
+        Launches by which torch's compiler chose a configuration and in which nothing was found (``enable_pytorch``); they are
+        not among ``launches``. Those of Triton's own autotuner are.
 
     Examples
     --------
@@ -70,6 +75,7 @@ class Recording:
         self.path = None if target is None else target.path
         self.launches = 0
         self.instructions = 0
+        self.trials = 0
         self.simulations: deque[Simulation] = deque(maxlen=_KEPT)
         self.findings: list[Finding] = []
         self._listeners: list[Callable[[Simulation], object]] = []
@@ -144,7 +150,10 @@ class Recording:
 
         return open_session(self.path)
 
-    def _add(self, simulation: Simulation) -> None:
+    def _add(self, simulation: Simulation, *, trial: bool) -> None:
+        if trial and simulation.passed:
+            self.trials += 1
+            return
         self.launches += 1
         self.instructions += simulation.instructions
         self.simulations.append(simulation)
@@ -199,16 +208,25 @@ class _Simulator:
             rewriter.clean = lambda: bool(self._surfaces.benchmarking)
         self._driver, self._device = simulator.driver(self._run, lambda: plain if self._surfaces.benchmarking else own)
         self._undo = contextlib.ExitStack()
+        self.compiler: Inductor | None = None
 
-    def open(self, *, map_cuda: bool) -> None:
-        """Take the place of Triton's driver."""
+    def open(self, *, map_cuda: bool, compiler: bool) -> None:
+        """Take the place of Triton's driver, and of the GPU that torch's compiler compiles for."""
         if map_cuda:
             from .hooks import cuda
 
             self._undo.callback(cuda.install(self._driver.get_device_interface()))
         try:
             self._surfaces.install(self._driver)
+            if compiler:
+                from .hooks import inductor
+
+                made = inductor.Inductor(self._device, self._surfaces, self._driver.get_device_interface())
+                made.install()
+                self._undo.callback(made.restore)
+                self.compiler = made
         except BaseException:
+            self._surfaces.restore()
             self._undo.close()
             raise
 
@@ -218,8 +236,8 @@ class _Simulator:
         if _active is self:
             _active = None
         self._device.open = False
-        self._surfaces.restore()
         self._undo.close()
+        self._surfaces.restore()
         for recording in self.recordings:
             if recording._target is not None:
                 recording._target.close(partial=partial)
@@ -255,9 +273,10 @@ class _Simulator:
                 if begun is not None and target is not None:
                     target.end(begun[0], simulation)
         with self._lock:
+            trial = self.compiler is not None and self._surfaces.benchmarking > 0
             for recording in self.recordings:
                 if recording._thread in (None, threading.get_ident()):
-                    recording._add(simulation)
+                    recording._add(simulation, trial=trial)
         if simulation.output and not self.quiet:
             sys.stdout.write(simulation.output)  # where the kernel's prints come out on a GPU, too
         if self.options.stop or not self.quiet:
@@ -268,6 +287,11 @@ class _Simulator:
 _active: _Simulator | None = None
 _alone = threading.RLock()  # held by prlx.simulate: options of the simulator are those of one launch at a time
 _host: Recording | None = None  # of prlx simulate, while a script runs: what the script enables is that
+
+
+def is_enabled() -> bool:
+    """Whether the simulator is enabled, by whatever."""
+    return _active is not None
 
 
 def _enabled(what: str) -> _Simulator:
@@ -389,18 +413,49 @@ def enable(
         memory_limit=memory_limit,
         progress=progress,
     ).checked()
+    wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
+    asked = Asked(output, mode, filter, overwrite, wanted, capture)
+    return start(device, options, asked, map_cuda=map_cuda, memory=memory)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is to be recorded, as ``enable`` is told."""
+
+    output: AnyPath | None
+    mode: Mode
+    filter: Filter
+    overwrite: bool
+    extras: Mapping[str, Any]
+    capture: Capture = "observed"
+
+    def target(self) -> Target | None:
+        """Where to; None where nothing is recorded."""
+        if self.output is None:
+            return None
+        return Target(
+            self.output,
+            mode=self.mode,
+            filter=self.filter,
+            overwrite=self.overwrite,
+            extras=self.extras,
+            directory=False,
+        )
+
+
+def start(
+    device: str, options: Options, asked: Asked, *, map_cuda: bool, memory: Iterable[Any], compiler: bool = False
+) -> Recording:
+    """Enable the simulator, for Triton's kernels or (``compiler``) also for those that torch's compiler makes."""
     _check_device(device)
     if _host is not None:
-        warnings.warn("prlx simulate has enabled the simulator, with the options of its command line", stacklevel=2)
+        host = "prlx pytorch run" if _enabled("run on").compiler is not None else "prlx simulate"
+        warnings.warn(f"{host} has enabled the simulator, with the options of its command line", stacklevel=3)
         _host.register(*memory)
         return _host
-    target = None
-    if output is not None:
-        extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
-        target = Target(output, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=False)
-    recording = Recording(target)
-    rewriter = _capture.rewriter(capture, filter)
-    simulator = _open(options, recording, map_cuda=map_cuda, rewriter=rewriter)
+    rewriter = _capture.rewriter(asked.capture, asked.filter)
+    recording = Recording(asked.target())
+    simulator = _open(options, recording, map_cuda=map_cuda, rewriter=rewriter, compiler=compiler)
     try:
         simulator.register(list(memory))
     except BaseException:
@@ -409,8 +464,18 @@ def enable(
     return recording
 
 
+def compiler_regions() -> list[str] | None:
+    """The names of the regions that the program is in, where torch's compiler is enabled; None where it is not."""
+    return None if _active is None or _active.compiler is None else _active.compiler.regions
+
+
 def _open(
-    options: Options, recording: Recording, *, map_cuda: bool = False, rewriter: Rewriter | None = None
+    options: Options,
+    recording: Recording,
+    *,
+    map_cuda: bool = False,
+    rewriter: Rewriter | None = None,
+    compiler: bool = False,
 ) -> _Simulator:
     global _active
     if _active is not None:
@@ -424,7 +489,7 @@ def _open(
     if seed is not None:
         options = with_changes(options, {"seed": seed})
     simulator = _Simulator(options, recording, rewriter)
-    simulator.open(map_cuda=map_cuda)
+    simulator.open(map_cuda=map_cuda, compiler=compiler)
     _active = simulator
     atexit.unregister(disable)
     atexit.register(disable)  # finishes what is recorded
@@ -443,7 +508,7 @@ def _check_device(device: str) -> None:
         )
 
 
-def _extras(
+def extras(
     stores: bool,
     atomics: bool,
     loads: bool,
@@ -452,6 +517,7 @@ def _extras(
     outputs: int | str | None,
     sources: bool | None,
 ) -> dict[str, Any]:
+    """What a recording holds besides control flow, as the core takes it."""
     if events_per_warp is not None and (not isinstance(events_per_warp, int) or not 0 < events_per_warp < 1 << 32):
         raise UsageError(f"events_per_warp: expected a whole number above 0, got {events_per_warp!r}")
     return {
@@ -570,8 +636,8 @@ def record(
     >>> prlx.diff_traces("slip0.prlx", "slip-1.prlx").status
     'diverged'
     """
-    extras = _extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
-    with _recorded(path, mode, filter, overwrite, extras, directory=False) as recording:
+    wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
+    with _recorded(path, mode, filter, overwrite, wanted, directory=False) as recording:
         yield recording
 
 
@@ -598,8 +664,8 @@ def session(
     >>> prlx.open("runs")
     <Session ...: 1 launch of 1 kernel>
     """
-    extras = _extras(False, False, False, False, None, outputs, sources)
-    with _recorded(path, mode, filter, overwrite, extras, directory=True) as recording:
+    wanted = extras(False, False, False, False, None, outputs, sources)
+    with _recorded(path, mode, filter, overwrite, wanted, directory=True) as recording:
         yield recording
 
 
@@ -651,3 +717,11 @@ def _listening(recording: Recording) -> Iterator[_Simulator]:
             simulator.recordings.remove(recording)
         if opened is not None:
             opened.close()
+
+
+@contextlib.contextmanager
+def listening() -> Iterator[Recording]:
+    """Collect the launches of a block; the simulator is enabled."""
+    recording = Recording()
+    with _listening(recording):
+        yield recording

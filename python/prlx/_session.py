@@ -27,6 +27,7 @@ _LAUNCHES = (
     ("file", "string", ""),
     ("argument_digest", "string", ""),
     ("bytes", "int64", "bytes"),
+    ("origin", "string", ""),
     ("problem", "string", ""),
 )
 
@@ -61,7 +62,15 @@ class Session:
         """One row per launch: its number, kernel, grid, block and file."""
         from ._rows import table
 
-        rows = ({**row, "grid": times(row["grid"]), "block": times(row["block"])} for row in self.document["launches"])
+        rows = (
+            {
+                **row,
+                "grid": times(row["grid"]),
+                "block": times(row["block"]),
+                "origin": (row.get("origin") or {}).get("text"),
+            }
+            for row in self.document["launches"]
+        )
         return table(_LAUNCHES, rows)
 
     @property

@@ -228,6 +228,8 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
             if row.get("verdict"):
                 said = row["verdict"].partition("; compared:")[0]
                 yield from wrapped(f"  {row['launch']}  ", clean(said if look.flags else in_python(said)), look)
+            if (row.get("origin") or {}).get("text"):
+                yield from wrapped(f"  {row['launch']}  computes ", clean(row["origin"]["text"]), look)
 
 
 def _sequence(document: Mapping[str, Any], look: Look) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._lines import Look, clean, grid
+from ._lines import Look, clean, grid, wrapped
 from ._simulation import COUNTS, Finding, busiest, percent, share
 from ._units import format_bytes, format_count, plural
 
@@ -40,7 +40,8 @@ class Run:
                 "warps": 0,
                 **dict.fromkeys(_SUMS, 0),
                 "lines": {},
-            },
+            }
+            | ({"origin": document["origin"]} if document.get("origin") else {}),
         )
         kernel["launches"] += 1
         for name in ("blocks", "warps", "instructions", "lane_instructions"):
@@ -146,6 +147,8 @@ def _findings(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         if len(rows) > 1:
             more += f", in {plural(len(rows), 'instruction')} of this line"
         yield f"  launch {rows[0]['launch']}, {finding.who}{more}"
+        if finding.origin is not None and finding.origin.text:
+            yield from wrapped("  computes ", clean(finding.origin.text), look)
     if document["more_findings"]:
         yield ""
         yield f"{plural(document['more_findings'], 'more finding')} were counted and not kept"

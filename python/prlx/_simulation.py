@@ -51,6 +51,65 @@ _LANES = 32
 
 
 @dataclass(frozen=True, repr=False)
+class Origin(Brief):
+    """Which part of a model a kernel computes: what torch's compiler knows of it.
+
+    Attributes
+    ----------
+    text
+        All of it in a few words; empty where no node is known.
+    region
+        The names that ``pytorch_trace`` gave, outermost first, with slashes; empty outside of it.
+    graph, backward
+        Torch's number of the compiled frame, such as ``"0/0"``, and whether the graph computes gradients.
+    nodes
+        Operations of the graph in their order, each with ``node``, ``op`` and, where they are known, ``module``, ``file``,
+        ``line``, ``function`` and ``code`` of the user's program.
+
+    Examples
+    --------
+    >>> node = {"node": "add", "op": "aten.add.Tensor", "file": "model.py", "line": 12}
+    >>> document = {"text": "aten.add.Tensor, at model.py:12, graph 0/0", "graph": "0/0", "backward": False, "nodes": [node]}
+    >>> prlx.Origin.of(document).lines
+    (('model.py', 12),)
+    """
+
+    text: str
+    region: str
+    graph: str
+    backward: bool
+    nodes: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, document: Mapping[str, Any] | None) -> Origin | None:
+        """The origin that a document describes; None for none.
+
+        Examples
+        --------
+        >>> prlx.Origin.of(None) is None
+        True
+        """
+        if document is None:
+            return None
+        nodes = tuple(document["nodes"] or ())
+        return cls(document["text"], document.get("region", ""), document["graph"], document["backward"], nodes)
+
+    @property
+    def lines(self) -> tuple[tuple[str, int], ...]:
+        """File and line of the user's program, each once."""
+        found = ((str(node["file"]), int(node["line"])) for node in self.nodes if node.get("file"))
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def ops(self) -> tuple[str, ...]:
+        """The operations, each once: ``aten.add.Tensor``."""
+        return tuple(dict.fromkeys(str(node["op"]) for node in self.nodes))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, repr=False)
 class Finding(Brief):
     """Something that a check found in a launch, once for each instruction and check.
 
@@ -122,6 +181,11 @@ class Finding(Brief):
         )
 
     @property
+    def origin(self) -> Origin | None:
+        """Which part of a model the kernel computes, where torch's compiler made it (``enable_pytorch``); else None."""
+        return Origin.of(self.document.get("origin"))
+
+    @property
     def place(self) -> str:
         """``kernels.py:11``, or the instruction where no line is known."""
         return f"{Path(self.file).name}:{self.line}" if self.line else str(self.document["instruction"])
@@ -138,7 +202,8 @@ class Finding(Brief):
     def what(self) -> str:
         """Everything but the place."""
         times = f", {format_count(self.count)} times" if self.count > 1 else ""
-        return f"{self.check} in {self.kernel}, {self.who}{times}: {self.message}"
+        computes = f"; the kernel computes {self.origin.text}" if self.origin is not None and self.origin.text else ""
+        return f"{self.check} in {self.kernel}, {self.who}{times}: {self.message}{computes}"
 
     def __str__(self) -> str:
         return f"{self.place}: {self.what}"
@@ -186,6 +251,11 @@ class Simulation(Result):
     def instructions(self) -> int:
         """Instructions of warps."""
         return int(self.document["instructions"])
+
+    @property
+    def origin(self) -> Origin | None:
+        """Which part of a model the kernel computes, where torch's compiler made it (``enable_pytorch``); else None."""
+        return Origin.of(self.document.get("origin"))
 
     @property
     def lanes_active(self) -> float:
@@ -470,6 +540,7 @@ def execute(
         "workers": options.workers,
         "memory_limit": options.memory_limit,
         "record": None if record is None else _with_arena(_with_texts(record, launch), pieces, launch),
+        "origin": launch.origin,
     }
     with shown(options.progress, unit="count") as watch, _refusals():
         return Simulation(_core.run("simulate_launch", request, progress=watch))
@@ -562,10 +633,10 @@ def report(simulation: Simulation, *, stop: bool) -> None:
 
 
 def _users_frames() -> Iterator[tuple[str, int, str, Any]]:
-    """The frames of the stack that are neither ours nor Triton's, innermost first."""
+    """The frames of the stack that are neither ours nor Triton's nor torch's, innermost first."""
     frame = sys._getframe(1)
     while frame is not None:
         name = str(frame.f_globals.get("__name__", ""))
-        if name.partition(".")[0] not in ("prlx", "triton"):
+        if name.partition(".")[0] not in ("prlx", "triton", "torch"):
             yield frame.f_code.co_filename, frame.f_lineno, name, frame.f_globals.setdefault("__warningregistry__", {})
         frame = frame.f_back  # type: ignore[assignment]

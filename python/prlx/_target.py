@@ -125,6 +125,7 @@ class Target:
         done = document["recording"]
         row = {key: document[key] for key in ("kernel", "grid", "block")}
         row |= {key: done[key] for key in ("argument_digest", "module_hash")}
+        row["origin"] = document.get("origin")
         self.launches.append({"launch": number, **row, "file": Path(done["file"]).name})
 
     def close(self, *, partial: bool) -> None:

@@ -49,10 +49,11 @@ FLOORS = (
     ("hooks.arrays", "hooks.cuda_places", "hooks.instrument", "hooks.texts"),
     ("hooks.simulator", "hooks.triton"),
     ("hooks.cuda_answers",),
-    ("hooks.cuda",),
+    ("hooks.cuda", "hooks.inductor_device", "hooks.inductor_graph", "hooks.inductor_names", "hooks.inductor_origin"),
+    ("hooks.inductor",),
     ("_simulation", "_target", "_capture"),
     ("_record", "_simulate_text"),
-    ("_simulate",),
+    ("_simulate", "_pytorch"),
     # what people import; its names are loaded when they are first used
     ("hooks", ""),
     # the command line
@@ -61,7 +62,7 @@ FLOORS = (
     ("cli._parser", "cli._render"),
     ("cli._outputs", "cli"),
     ("cli._comparing", "cli._watch", "cli._nccl_watch", "cli._nccl_analysis", "cli._nccl_traces"),
-    ("cli.combine", "cli.diff"),
+    ("cli.combine", "cli.diff", "cli.simulate"),
     ("cli.*",),
     ("_start",),
     ("__main__",),

@@ -37,6 +37,7 @@ FUNCTIONS = {
     "convert": ("convert_trace",),
     "cycles": ("find_cycles", "compare_cycles"),
     "simulate": ("enable",),
+    "pytorch": ("enable_pytorch",),
 }
 
 # Commands without a function of their own, and what stands for one.
@@ -78,7 +79,7 @@ ONLY_FLAGS = {
 ONLY_ARGUMENTS = {
     "objects of a program": {"executor", "memory"},
     "commands show it on a terminal": {"progress"},
-    "simulate is the simulator": {"device"},
+    "simulate is the simulator": {"simulate device"},
     "--rerun runs a command": {"on_inconclusive"},
 }
 
@@ -201,8 +202,8 @@ BARE = {
 
 
 def shared():
-    """The flags that are arguments, too, by command. ``simulate`` asks the core only when the script launches."""
-    for command in FUNCTIONS.keys() - {"simulate"}:
+    """The flags that are arguments, too, by command. Two ask the core only when the script launches."""
+    for command in FUNCTIONS.keys() - {"simulate", "pytorch"}:
         names = flags_of(command) & arguments_of(command)
         for option in _table.load(command).options:
             if option.name in names and f"{command} {option.name}" not in NOT_ASKED:

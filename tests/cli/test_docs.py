@@ -14,7 +14,7 @@ import pytest
 
 from docs.reading import hide
 from kernel.recordings import softmax
-from simulator.conftest import TRITON, require, variables
+from simulator.conftest import TRITON, require, torch_environment, variables
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "commands"
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -123,6 +123,7 @@ from kernels import add
 x = np.ones(5000, np.float32)
 add[(5,)](x, x, x, 5000, BLOCK=1024)
 """
+MODEL = "import torch\nprint(torch.compile(torch.nn.LayerNorm(50))(torch.ones(4, 50)).shape)\n"
 XPROF = "import sys; from prlx.cli.align import xprof_main; sys.exit(xprof_main())"
 
 
@@ -183,8 +184,13 @@ def prepare(folder, text):
 
 
 @pytest.mark.parametrize("line", command_lines())
-def test_the_command_lines_of_the_pages_run(folder, line):
+def test_the_command_lines_of_the_pages_run(folder, line, monkeypatch):
     prepare(folder, line)
+    if line.startswith("prlx pytorch"):
+        for name in ("train.py", "model.py"):
+            (folder / name).write_text(MODEL)
+        for name, value in torch_environment(require("3.9.0")).items():
+            monkeypatch.setenv(name, value)
     if "| jq" in line and shutil.which("jq") is None:
         line = line.partition("|")[0]
     run(line, next((code for begin, code in ENDS.items() if line.startswith(begin)), 0))

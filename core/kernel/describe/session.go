@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/session"
 )
 
@@ -23,18 +24,19 @@ type Session struct {
 
 // Launch is one launch of a session.
 type Launch struct {
-	Launch         uint64    `json:"launch"`
-	Kernel         string    `json:"kernel"`
-	Grid           [3]uint32 `json:"grid"`
-	Block          [3]uint32 `json:"block"`
-	File           string    `json:"file"` // relative to the session
-	Format         string    `json:"format,omitempty"`
-	Bytes          int64     `json:"bytes"`
-	ArgumentDigest string    `json:"argument_digest,omitempty"`
-	ModuleHash     string    `json:"module_hash,omitempty"`
-	Stream         string    `json:"stream,omitempty"`
-	Partial        bool      `json:"partial"`
-	Problem        string    `json:"problem,omitempty"` // why the recording cannot be read
+	Launch         uint64         `json:"launch"`
+	Kernel         string         `json:"kernel"`
+	Grid           [3]uint32      `json:"grid"`
+	Block          [3]uint32      `json:"block"`
+	File           string         `json:"file"` // relative to the session
+	Format         string         `json:"format,omitempty"`
+	Bytes          int64          `json:"bytes"`
+	ArgumentDigest string         `json:"argument_digest,omitempty"`
+	ModuleHash     string         `json:"module_hash,omitempty"`
+	Stream         string         `json:"stream,omitempty"`
+	Partial        bool           `json:"partial"`
+	Origin         *origin.Origin `json:"origin,omitempty"`  // where a compiler of graphs made the kernel
+	Problem        string         `json:"problem,omitempty"` // why the recording cannot be read
 }
 
 // KernelLaunches counts the launches of a kernel.
@@ -79,7 +81,7 @@ func OfSession(j *job.Job, path string) (*Session, error) {
 func launchOf(dir string, l *session.Launch) Launch {
 	doc := Launch{
 		Launch: l.Number, Kernel: l.Kernel, Grid: l.Grid, Block: l.Block, File: l.File, ModuleHash: l.ModuleHash, Stream: l.Stream,
-		Partial: l.Partial,
+		Partial: l.Partial, Origin: l.Origin,
 	}
 	if l.ArgumentDigest != 0 {
 		doc.ArgumentDigest = hex(l.ArgumentDigest)

@@ -18,16 +18,6 @@ var types = map[string]struct {
 	"f16": {F16, 2}, "f16x2": {F16x2, 4}, "bf16": {BF16, 2}, "bf16x2": {BF16x2, 4}, "f32": {F32, 4}, "f64": {F64, 8},
 }
 
-// String is the spelling of a type, "" of none.
-func (t Type) String() string {
-	for name, known := range types {
-		if known.t == t {
-			return name
-		}
-	}
-	return ""
-}
-
 // spaces are the state spaces by their spelling.
 var spaces = map[string]Space{
 	".global": Global, ".shared": Shared, ".local": Local, ".const": Const, ".param": Param, ".reg": Reg,

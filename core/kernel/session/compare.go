@@ -100,7 +100,7 @@ func (c *comparison) begin() {
 		r := &c.doc.KernelResults[i]
 		*r = LaunchResult{
 			Kernel: x.Kernel, KernelName: diff.Demangled(x.Kernel), Launch: x.Number, LaunchB: y.Number, IndexA: int64(p.A), IndexB: int64(p.B), MatchedBy: p.By,
-			FileA: x.File, FileB: y.File, Grid: x.Grid, Block: x.Block,
+			FileA: x.File, FileB: y.File, Grid: x.Grid, Block: x.Block, Origin: x.Origin,
 		}
 		if x.Grid != y.Grid {
 			r.GridB = &y.Grid
@@ -122,7 +122,7 @@ func only(s *Session, indexes []int) []LaunchOf {
 		l := &s.Launches[i]
 		out[k] = LaunchOf{
 			Index: int64(i), Launch: l.Number, Kernel: l.Kernel, File: l.File, Grid: l.Grid, Block: l.Block,
-			ArgumentDigest: digestText(l.ArgumentDigest),
+			ArgumentDigest: digestText(l.ArgumentDigest), Origin: l.Origin,
 		}
 	}
 	return out
@@ -204,7 +204,7 @@ func (c *comparison) launch(j *job.Job, i int) error {
 	f := fault.Of(err)
 	*out = LaunchResult{
 		Kernel: out.Kernel, KernelName: out.KernelName, Launch: out.Launch, LaunchB: out.LaunchB, IndexA: out.IndexA, IndexB: out.IndexB, MatchedBy: out.MatchedBy,
-		FileA: out.FileA, FileB: out.FileB, Grid: out.Grid, Block: out.Block, GridB: out.GridB, BlockB: out.BlockB,
+		FileA: out.FileA, FileB: out.FileB, Grid: out.Grid, Block: out.Block, GridB: out.GridB, BlockB: out.BlockB, Origin: out.Origin,
 		Status: StatusError, Error: told(f), ErrorKind: string(f.Kind),
 	}
 	return nil

@@ -1,6 +1,9 @@
 package session
 
-import "github.com/prlx-go/prlx/core/kernel/diff"
+import (
+	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/origin"
+)
 
 // DocumentSchema is the schema of Document.
 const DocumentSchema = "prlx.session-diff/1"
@@ -56,13 +59,14 @@ type Side struct {
 
 // LaunchOf is a launch that only one side has.
 type LaunchOf struct {
-	Index          int64     `json:"index"` // position in its session
-	Launch         uint64    `json:"launch"`
-	Kernel         string    `json:"kernel"`
-	File           string    `json:"file"`
-	Grid           [3]uint32 `json:"grid"`
-	Block          [3]uint32 `json:"block"`
-	ArgumentDigest string    `json:"argument_digest,omitempty"`
+	Index          int64          `json:"index"` // position in its session
+	Launch         uint64         `json:"launch"`
+	Kernel         string         `json:"kernel"`
+	File           string         `json:"file"`
+	Grid           [3]uint32      `json:"grid"`
+	Block          [3]uint32      `json:"block"`
+	ArgumentDigest string         `json:"argument_digest,omitempty"`
+	Origin         *origin.Origin `json:"origin,omitempty"` // where a compiler of graphs made the kernel
 }
 
 // LaunchResult is one launch that both sessions have.
@@ -97,6 +101,7 @@ type LaunchResult struct {
 	Blocks             *diff.Blocks     `json:"blocks,omitempty"` // how much was read
 	Warnings           []string         `json:"warnings,omitempty"`
 	Baseline           *diff.Baseline   `json:"baseline,omitempty"`
+	Origin             *origin.Origin   `json:"origin,omitempty"` // of A, where a compiler of graphs made the kernel
 }
 
 // LossesOfLaunch says how many events of a launch are missing on each side.

@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 )
 
 // Bounds on what a manifest may claim. A launch takes about 200 bytes of it.
@@ -22,15 +23,16 @@ const (
 
 // entry is one launch in the manifest; pointers tell what is missing from what is 0.
 type entry struct {
-	Launch         *uint64  `json:"launch,omitempty"`
-	Kernel         *string  `json:"kernel"`
-	File           *string  `json:"file"`
-	Grid           []uint32 `json:"grid,omitempty"`
-	Block          []uint32 `json:"block,omitempty"`
-	ArgumentDigest string   `json:"argument_digest,omitempty"`
-	ModuleHash     string   `json:"module_hash,omitempty"`
-	Stream         string   `json:"stream,omitempty"`
-	Status         string   `json:"status,omitempty"`
+	Launch         *uint64        `json:"launch,omitempty"`
+	Kernel         *string        `json:"kernel"`
+	File           *string        `json:"file"`
+	Grid           []uint32       `json:"grid,omitempty"`
+	Block          []uint32       `json:"block,omitempty"`
+	ArgumentDigest string         `json:"argument_digest,omitempty"`
+	ModuleHash     string         `json:"module_hash,omitempty"`
+	Stream         string         `json:"stream,omitempty"`
+	Status         string         `json:"status,omitempty"`
+	Origin         *origin.Origin `json:"origin,omitempty"` // where a compiler of graphs made the kernel
 }
 
 // Spellings of status.
@@ -189,7 +191,10 @@ func (e *entry) launch(position int, described bool) (Launch, error) {
 	case max(len(*e.Kernel), len(*e.File), len(e.ModuleHash), len(e.Stream)) > maxName:
 		return l, fmt.Errorf("a name is longer than %d bytes", maxName)
 	}
-	l.Kernel, l.File = *e.Kernel, *e.File
+	if err := e.Origin.Check(); err != nil {
+		return l, err
+	}
+	l.Kernel, l.File, l.Origin = *e.Kernel, *e.File, e.Origin
 	if e.Launch != nil {
 		l.Number = *e.Launch
 	}
@@ -235,7 +240,7 @@ func WriteManifest(w io.Writer, s *Session) error {
 		l := &s.Launches[i]
 		e := entry{
 			Launch: &l.Number, Kernel: &l.Kernel, File: &l.File, Grid: l.Grid[:], Block: l.Block[:],
-			ModuleHash: l.ModuleHash, Stream: l.Stream, Status: statusOf(l.Partial),
+			ModuleHash: l.ModuleHash, Stream: l.Stream, Status: statusOf(l.Partial), Origin: l.Origin,
 		}
 		if l.ArgumentDigest != 0 {
 			e.ArgumentDigest = digestText(l.ArgumentDigest)

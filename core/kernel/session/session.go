@@ -11,6 +11,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/safe"
 )
@@ -42,6 +43,7 @@ type Launch struct {
 	ArgumentDigest uint64            // hash over the arguments, 0 unknown
 	ModuleHash     string            // "" unknown
 	Stream         string            // "" unknown
+	Origin         *origin.Origin    // what the kernel computes; nil unknown
 	Partial        bool              // the recording of this launch did not come to its end
 	Problem        error             // why the header could not be read; nil when it was read or not looked at
 	Header         *warptrace.Header // nil until Describe

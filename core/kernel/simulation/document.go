@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 
+	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/site"
@@ -14,27 +15,28 @@ import (
 
 // Document is prlx.simulation/1: one launch on the simulator, what it did and what the checks found.
 type Document struct {
-	Schema           string    `json:"schema"`
-	Status           string    `json:"status"` // "clean" | "findings"
-	Verdict          string    `json:"verdict"`
-	Kernel           string    `json:"kernel"`
-	Launch           uint64    `json:"launch"` // counted from 0 in what was recorded or enabled
-	Grid             [3]uint32 `json:"grid"`
-	Block            [3]uint32 `json:"block"`
-	Cluster          [3]uint32 `json:"cluster"` // zeros: none
-	SharedBytes      uint64    `json:"shared_bytes"`
-	Blocks           uint64    `json:"blocks"` // that ran
-	Warps            uint64    `json:"warps"`
-	Instructions     uint64    `json:"instructions"`      // of warps
-	LaneInstructions uint64    `json:"lane_instructions"` // of active lanes
-	Totals           Counts    `json:"totals"`
-	Lines            []Line    `json:"lines"` // by file and line; empty where nothing was counted
-	Findings         []Finding `json:"findings"`
-	MoreFindings     int64     `json:"more_findings"` // beyond those listed
-	Output           string    `json:"output"`        // what the kernel printed
-	OutputCut        bool      `json:"output_cut"`
-	Recording        *Recorded `json:"recording"` // null: nothing was recorded
-	Options          Options   `json:"options"`
+	Schema           string         `json:"schema"`
+	Status           string         `json:"status"` // "clean" | "findings"
+	Verdict          string         `json:"verdict"`
+	Kernel           string         `json:"kernel"`
+	Launch           uint64         `json:"launch"` // counted from 0 in what was recorded or enabled
+	Grid             [3]uint32      `json:"grid"`
+	Block            [3]uint32      `json:"block"`
+	Cluster          [3]uint32      `json:"cluster"` // zeros: none
+	SharedBytes      uint64         `json:"shared_bytes"`
+	Blocks           uint64         `json:"blocks"` // that ran
+	Warps            uint64         `json:"warps"`
+	Instructions     uint64         `json:"instructions"`      // of warps
+	LaneInstructions uint64         `json:"lane_instructions"` // of active lanes
+	Totals           Counts         `json:"totals"`
+	Lines            []Line         `json:"lines"` // by file and line; empty where nothing was counted
+	Findings         []Finding      `json:"findings"`
+	MoreFindings     int64          `json:"more_findings"` // beyond those listed
+	Output           string         `json:"output"`        // what the kernel printed
+	OutputCut        bool           `json:"output_cut"`
+	Recording        *Recorded      `json:"recording"`        // null: nothing was recorded
+	Origin           *origin.Origin `json:"origin,omitempty"` // where a compiler of graphs made the kernel
+	Options          Options        `json:"options"`
 
 	Touched *watch.Touched `json:"touched"` // which blocks touched which elements; null: nobody asked
 	Stopped *watch.Stops   `json:"stopped"` // what lanes held at lines of the source; null: nobody asked
@@ -84,19 +86,20 @@ type Frame struct {
 
 // Finding is what a check found, once for each instruction and check.
 type Finding struct {
-	Check       string    `json:"check"`
-	Message     string    `json:"message"`
-	Kernel      string    `json:"kernel"`
-	File        string    `json:"file,omitempty"` // in the user's code
-	Line        uint32    `json:"line,omitempty"`
-	Where       []Frame   `json:"where"` // innermost first, then the calls into which it was inlined
-	Instruction string    `json:"instruction"`
-	Block       [3]uint32 `json:"block"` // of the first time
-	Warp        int       `json:"warp"`  // in the block
-	Lane        int       `json:"lane"`  // the first
-	Lanes       []int     `json:"lanes"`
-	Count       int64     `json:"count"` // times that it was found
-	Access      *Access   `json:"access,omitempty"`
+	Check       string         `json:"check"`
+	Message     string         `json:"message"`
+	Kernel      string         `json:"kernel"`
+	File        string         `json:"file,omitempty"` // in the user's code
+	Line        uint32         `json:"line,omitempty"`
+	Where       []Frame        `json:"where"` // innermost first, then the calls into which it was inlined
+	Instruction string         `json:"instruction"`
+	Block       [3]uint32      `json:"block"` // of the first time
+	Warp        int            `json:"warp"`  // in the block
+	Lane        int            `json:"lane"`  // the first
+	Lanes       []int          `json:"lanes"`
+	Count       int64          `json:"count"` // times that it was found
+	Access      *Access        `json:"access,omitempty"`
+	Origin      *origin.Origin `json:"origin,omitempty"` // of the kernel, where a compiler of graphs made it
 }
 
 // Access is the access of memory that a finding is about.
@@ -164,6 +167,14 @@ func Describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
 	}
 	doc.Verdict = doc.verdict()
 	return doc
+}
+
+// of says of the launch, and of everything that was found in it, what the kernel computes.
+func (d *Document) of(o *origin.Origin) {
+	d.Origin = o
+	for i := range d.Findings {
+		d.Findings[i].Origin = o
+	}
 }
 
 func line(l *simt.LineCount) Line {

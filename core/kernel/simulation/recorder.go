@@ -12,6 +12,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/observe"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/simt"
 	"github.com/prlx-go/prlx/core/kernel/simt/target"
 	"github.com/prlx-go/prlx/core/kernel/site"
@@ -40,10 +41,11 @@ type Record struct {
 
 // About is what a recording says of its launch that the launch itself does not know.
 type About struct {
-	Number     uint64        // of the launch in the session
-	ModuleHash string        // of the PTX
-	Producer   string        // who records
-	Code       func() string // the PTX as recordings hold it; nil: they hold none
+	Number     uint64         // of the launch in the session
+	ModuleHash string         // of the PTX
+	Producer   string         // who records
+	Code       func() string  // the PTX as recordings hold it; nil: they hold none
+	Origin     *origin.Origin // what the kernel computes; nil: no compiler of graphs made it
 }
 
 // code is what a recording holds of what was compiled.
@@ -57,6 +59,9 @@ func (a *About) code(kernel string) warptrace.Text {
 // Run runs a launch and says what it did. It is recorded as r says, not at all where r is nil, and observed as w says, likewise. Memory that
 // the process cannot access is an error that names the array.
 func Run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record, w *Watch) (doc *Document, err error) {
+	if err := about.Origin.Check(); err != nil {
+		return nil, err
+	}
 	err = safe.Call(func() (err error) {
 		doc, err = run(j, p, l, about, r, w)
 		return err
@@ -64,6 +69,7 @@ func Run(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record, w 
 	if err != nil {
 		return nil, lostMemory(err, l)
 	}
+	doc.of(about.Origin)
 	return doc, nil
 }
 

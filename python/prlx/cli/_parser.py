@@ -147,14 +147,25 @@ def parse(command: Command, words: Sequence[str]) -> argparse.Namespace:
 
 
 def split(command: Command, words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The words that are the command's own, and those of the program that it runs: all behind the first that is not a flag."""
-    if not any(item.count == "rest" for item in command.positionals):
+    """The words that are the command's own, and those of the program that it runs: all behind its name.
+
+    Before the name stand flags, and one word for each positional that the command has before it.
+    """
+    own = next((i for i, item in enumerate(command.positionals) if item.count == "rest"), None)
+    if own is None:
         return list(words), []
     takes = {flag: option.takes for option in (*command.options, *COMMON) for flag in option.flags}
     at = 0
-    while at < len(words) and words[at].startswith("-") and words[at] != "-":
+    while at < len(words):
+        if not words[at].startswith("-") or words[at] == "-":
+            own -= 1
+            if own == 0:
+                break
+            at += 1
+            continue
         if words[at] == "--":
-            return [*words[:at], *words[at + 1 : at + 2]], list(words[at + 2 :])
+            end = at + 1 + own
+            return [*words[:at], *words[at + 1 : end]], list(words[end:])
         at += 1 if "=" in words[at] or takes.get(words[at], "switch") in ("switch", "count") else 2
     return list(words[: at + 1]), list(words[at + 1 :])
 

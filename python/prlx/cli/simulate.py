@@ -7,7 +7,7 @@ import runpy
 import shlex
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from ._parser import given
 if TYPE_CHECKING:
     import argparse
 
+    from .._record import Recording
     from ._ui import UI
 
 FOUND = 1
@@ -29,6 +30,13 @@ _CAPTURES = ("observed", "instrumented")
 
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Run the script, then say what its kernels did; exit code 1 when a check found something."""
+    from .._record import enable
+
+    return run_script(values, ui, enable)
+
+
+def run_script(values: argparse.Namespace, ui: UI, enable: Callable[..., Recording]) -> int:
+    """Run a script with what enables the simulator, then say what its kernels did."""
     from .. import _record
     from .._simulate_text import Run
 
@@ -39,8 +47,8 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     if values.output is None and told:
         raise UsageError(f"{told[0]} is about recording", hint="name where to with --record DIR")
     seen = Run(shown_path(script))
-    chosen = given(values, _record.enable) | {"device": "simulator", "progress": ui.progress}
-    with _quietly(), _record.enable(**chosen) as recording:
+    chosen = {"device": "simulator"} | given(values, enable) | {"progress": ui.progress}
+    with _quietly(), enable(**chosen) as recording:
         recording.on_launch(seen.add)
         with _record.hosting(recording):
             status = _execute(script, values.arg, ui)
@@ -130,6 +138,34 @@ RECORDING = (
     ),
     Option(("--overwrite",), "replace the recordings that are there", takes="switch"),
 )
+SIMULATING = (
+    Option(
+        ("--output", "--record"),
+        "record every launch: a new directory, or FILE.prlx for one",
+        takes="path",
+        metavar="DIR",
+    ),
+    *RECORDING,
+    Option(("--stop",), "end the script at the first finding", takes="switch"),
+    Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),
+    Option(("--nan",), "report instructions that turn numbers into NaN", takes="switch"),
+    Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
+    Option(("--global-races",), "look for races between blocks, too", takes="switch"),
+    Option(
+        ("--convergence",),
+        "do not look for a warp that a GPU may split",
+        takes="switch",
+        off="--no-convergence",
+        brief=True,
+    ),
+    Option(("--counts",), "do not count per line", takes="switch", off="--no-counts", brief=True),
+    Option(("--max-findings",), "distinct findings kept of a launch; 1000", takes="whole", metavar="N", brief=True),
+    Option(("--max-instructions",), "instructions of warps that end a launch", takes="whole", metavar="N", brief=True),
+    Option(("--map-cuda",), 'run torch code that says device="cuda" on the CPU', takes="switch"),
+    options.WORKERS,
+    options.MEMORY_LIMIT,
+    options.JSON,
+)
 COMMAND = Command(
     name="simulate",
     run=run,
@@ -143,36 +179,7 @@ COMMAND = Command(
         Positional("SCRIPT", "a Python script that launches Triton kernels", "one"),
         Positional("ARG", "arguments of the script, options included", "rest"),
     ),
-    options=(
-        Option(
-            ("--output", "--record"),
-            "record every launch: a new directory, or FILE.prlx for one",
-            takes="path",
-            metavar="DIR",
-        ),
-        *RECORDING,
-        Option(("--stop",), "end the script at the first finding", takes="switch"),
-        Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),
-        Option(("--nan",), "report instructions that turn numbers into NaN", takes="switch"),
-        Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
-        Option(("--global-races",), "look for races between blocks, too", takes="switch"),
-        Option(
-            ("--convergence",),
-            "do not look for a warp that a GPU may split",
-            takes="switch",
-            off="--no-convergence",
-            brief=True,
-        ),
-        Option(("--counts",), "do not count per line", takes="switch", off="--no-counts", brief=True),
-        Option(("--max-findings",), "distinct findings kept of a launch; 1000", takes="whole", metavar="N", brief=True),
-        Option(
-            ("--max-instructions",), "instructions of warps that end a launch", takes="whole", metavar="N", brief=True
-        ),
-        Option(("--map-cuda",), 'run torch code that says device="cuda" on the CPU', takes="switch"),
-        options.WORKERS,
-        options.MEMORY_LIMIT,
-        options.JSON,
-    ),
+    options=SIMULATING,
     notes=(
         "exit code 1: a check found something. A script that fails ends with its own exit code.",
         "With --json the script's stdout goes to stderr.",

@@ -1,0 +1,55 @@
+"""``prlx pytorch``: a script's ``torch.compile`` on the simulator."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .._errors import UsageError
+from . import simulate
+from ._command import Command, Option, Positional
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ._ui import UI
+
+VERBS = ("run",)
+_REFUSED = {
+    "watch": "prlx.pytorch_trace(name) around a step of the training names its launches; nothing watches losses",
+    "diff-steps": "prlx diff A B compares the sessions of two runs, launch by launch",
+    "report": "prlx session inspect DIR lists what was recorded",
+}
+_DEVICES = ("auto", "gpu", "simulator")
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Run the script, then say what the kernels of its models did; exit code 1 when a check found something."""
+    from .._pytorch import enable_pytorch
+
+    if values.verb != "run":
+        raise UsageError(f"prlx pytorch {values.verb} does not exist", hint=_REFUSED[values.verb])
+    return simulate.run_script(values, ui, enable_pytorch)
+
+
+COMMAND = Command(
+    name="pytorch",
+    run=run,
+    examples=(
+        ("prlx pytorch run train.py --steps 1", "what torch.compile makes, checked"),
+        ("prlx pytorch run --record before/ train.py", "recorded, for prlx diff before/ after/"),
+        ("prlx pytorch run --map-cuda model.py", 'code that says device="cuda"'),
+    ),
+    positionals=(
+        Positional("VERB", "run", "one", VERBS, tuple(_REFUSED)),
+        Positional("SCRIPT", "a Python script that calls torch.compile", "one"),
+        Positional("ARG", "arguments of the script, options included", "rest"),
+    ),
+    options=(
+        Option(("--device",), "where kernels run; auto", choices=_DEVICES),
+        *simulate.SIMULATING,
+    ),
+    notes=(
+        "exit code 1: a check found something. A script that fails ends with its own exit code.",
+        "With --json the script's stdout goes to stderr.",
+    ),
+)
