@@ -119,6 +119,7 @@ class Inductor:
         for owner, name, made in benchmarks.replacements():
             self._set(owner, name, made)
         self._random_values()
+        self._refusals()
         self._device.origin = self.running.origin
         self._undo.append(functools.partial(setattr, self._device, "origin", None))
         _forget()
@@ -269,9 +270,11 @@ class Inductor:
         @functools.wraps(old)
         def run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
             name = kernel.inductor_meta.get("kernel_name") or kernel.fn.__name__
-            if not self._surfaces.benchmarking:
+            compiling = self.running.compiling is not None and self.running.graph is None
+            trial = self._trial() if compiling else contextlib.nullcontext()  # while it compiles, Inductor only tries
+            if not self._surfaces.benchmarking and not compiling:
                 self.running.calls[name] += 1
-            with self.running.now(kernel=name), self._answers.given(), self._device.own_scratch():
+            with trial, self.running.now(kernel=name), self._answers.given(), self._device.own_scratch():
                 return old(kernel, *args, **kwargs)
 
         return run
@@ -294,6 +297,12 @@ class Inductor:
         finally:
             self._surfaces.benchmarking -= 1
 
+    def _refusals(self) -> None:
+        """What torch refuses on a CPU, and Inductor has kernels for."""
+        flex = _module("torch.nn.attention.flex_attention")
+        if "_validate_device" in vars(flex):
+            self._set(flex, "_validate_device", _any_device)
+
     def _random_values(self) -> None:
         """What kernels are tuned with is made on the CPU."""
         made = _module("torch._dynamo.testing").rand_strided
@@ -309,6 +318,10 @@ class Inductor:
         for name, module in list(sys.modules.items()):
             if name.startswith("torch.") and vars(module).get("rand_strided") is made:
                 self._set(module, "rand_strided", rand_strided)
+
+
+def _any_device(query: Any, key: Any, value: Any) -> None:
+    """Take tensors wherever they are. Torch's compiler reads this function, too."""
 
 
 def _forced(config: Any, name: str, value: Any) -> Callable[[], None]:

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from ._session import Session
     from ._session_diff import SessionDiff
     from ._simulate import simulate
+    from ._simulate_ptx import simulate_ptx
     from ._simulation import Finding, Origin, Simulation
     from ._solve import Offsets, solve_offsets
     from ._stragglers import Stragglers, find_stragglers
@@ -123,6 +124,7 @@ __all__ = [
     "record",
     "session",
     "simulate",
+    "simulate_ptx",
     "solve_offsets",
     "validate_collectives",
 ]
@@ -179,6 +181,7 @@ _LAZY = {
     "record": "_record",
     "session": "_record",
     "simulate": "_simulate",
+    "simulate_ptx": "_simulate_ptx",
     "solve_offsets": "_solve",
     "validate_collectives": "_validate",
 }

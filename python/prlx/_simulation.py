@@ -575,8 +575,9 @@ def _index(pieces: Sequence[Storage], parameter: Parameter) -> int:
 class _Module:
     """A PTX text in the core, which forgets it with this object."""
 
-    def __init__(self, number: int) -> None:
+    def __init__(self, number: int, kernels: Sequence[str]) -> None:
         self.number = number
+        self.kernels = kernels
         weakref.finalize(self, _unload, number).atexit = False  # type: ignore[misc]
 
 
@@ -591,11 +592,25 @@ def _module(function: Function) -> int:
     if found is None:
         request = {"name": f"{function.name}.ptx", "ptx": function.text.decode()}
         with _refusals():
-            made = _Module(_core.run("simulate_load", request)["module"])
+            loaded = _core.run("simulate_load", request)
+        made = _Module(loaded["module"], loaded["kernels"])
         found = function.loaded.setdefault(
             "module", made
         )  # of several threads the first one's; the others' are unloaded
     return found.number
+
+
+def kernels_of(function: Function) -> Sequence[str]:
+    """The names of the kernels in a text.
+
+    Raises
+    ------
+    TraceFormatError
+        It is no PTX.
+    """
+    _module(function)
+    found: _Module = function.loaded["module"]
+    return found.kernels
 
 
 class _refusals:  # noqa: N801 - used as a function

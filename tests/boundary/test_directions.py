@@ -53,7 +53,7 @@ FLOORS = (
     ("hooks.inductor",),
     ("_simulation", "_target", "_capture"),
     ("_record", "_simulate_text"),
-    ("_simulate", "_pytorch"),
+    ("_simulate", "_pytorch", "_simulate_ptx"),
     # what people import; its names are loaded when they are first used
     ("hooks", ""),
     # the command line
