@@ -56,12 +56,15 @@ class Parameter:
         A number; of a pointer the address.
     storage
         The memory that the pointer may touch; None for numbers, null and bare addresses.
+    data
+        The bytes of a structure that has more than eight; the type is then empty, and there is no value.
     """
 
     name: str
     type: str
     value: int | float
     storage: Storage | None = None
+    data: bytes | None = None
 
     @property
     def is_pointer(self) -> bool:
@@ -71,7 +74,7 @@ class Parameter:
     @property
     def bits(self) -> int:
         """The value as the bits that the kernel finds."""
-        return _bits(self.type, self.value)
+        return 0 if self.data is not None else _bits(self.type, self.value)
 
 
 class Function:

@@ -192,6 +192,7 @@ type simulateParam struct {
 	Type       string `json:"type"`
 	Bits       uint64 `json:"bits"`
 	Allocation int    `json:"allocation"` // index into allocations, -1 none
+	Data       []byte `json:"data"`       // of a parameter of more than 8 bytes, all of it
 }
 
 // simulateAllocation is a piece of the caller's memory.

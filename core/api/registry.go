@@ -47,6 +47,8 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"recognise":    typed(recognise),
 		"report":       typed(writeReports),
 
+		"simulate_compare": typed(compareSimulated),
+
 		"session_diff":        typed(sessionDiff),
 		"session_diff_compat": typed(sessionDiffCompat),
 		"session_finish":      typed(sessionFinish),

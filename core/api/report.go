@@ -11,8 +11,10 @@ import (
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/kernel/simulated"
 	"github.com/prlx-go/prlx/core/report"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
+	"github.com/prlx-go/prlx/core/report/simulationreport"
 	"github.com/prlx-go/prlx/core/report/stragglerreport"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
@@ -28,6 +30,9 @@ var verdictReports = reportKind{
 	func(path string) (string, bool) { return "html", strings.HasSuffix(path, ".html") },
 	neverBinary, ".html",
 }
+
+// simulationReports are what can be written of what ran on the simulator.
+var simulationReports = reportKind{simulationreport.Formats, simulationreport.FormatOf, neverBinary, ".html or .json"}
 
 // maxDocument is the largest saved comparison that is read: its text and what it becomes are in memory at once.
 const maxDocument = 1 << 30
@@ -108,7 +113,7 @@ func renderer(path string, text []byte, failOn *float64) (reportKind, render, []
 	var head struct {
 		Schema string `json:"schema"`
 	}
-	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json, prlx stragglers --json or prlx validate --json prints"
+	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json, prlx stragglers --json, prlx simulate --json or prlx validate --json prints"
 	none := reportKind{}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return none, nil, nil, fault.Formatf(path, jsonOffset(err), "is not JSON: %v", err).WithHint(hint)
@@ -138,6 +143,18 @@ func renderer(path string, text []byte, failOn *float64) (reportKind, render, []
 		doc := new(straggler.Document)
 		err := decodeDocument(path, text, doc)
 		return stragglerReports, renderStragglers(doc, stragglerreport.Options{MostPercent: failOn}), stragglersOver(doc, failOn), err
+	case simulated.Schema:
+		doc := new(simulated.Document)
+		err := decodeDocument(path, text, doc)
+		return simulationReports, func(format string, w io.Writer, _ kernelreport.Options) error {
+			return simulationreport.Write(format, w, doc)
+		}, nil, err
+	case simulated.CompareSchema:
+		doc := new(simulated.CompareDocument)
+		err := decodeDocument(path, text, doc)
+		return simulationReports, func(format string, w io.Writer, _ kernelreport.Options) error {
+			return simulationreport.WriteComparison(format, w, doc)
+		}, nil, err
 	case combine.ValidateSchema:
 		doc := new(combine.ValidateDocument)
 		err := decodeDocument(path, text, doc)

@@ -18,8 +18,8 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/describe"
 	"github.com/prlx-go/prlx/core/kernel/diff"
-	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/kernel/simulated"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/timeline/aligned"
 	"github.com/prlx-go/prlx/core/timeline/clock"
@@ -36,32 +36,33 @@ var updateSchemas = flag.Bool("update-schemas", false, "rewrite docs/schemas/*.s
 
 // documents are those that leave prlx: printed, written or handed to Python. Their structs are the one description of them.
 var documents = map[string]any{
-	"alignment_stats/1": combine.NodeStats{},
-	"combine-compare/1": combine.CompareDocument{},
-	"combine/1":         printedCombine{},
-	"config/1":          printedConfig{},
-	"convert/1":         ConvertDocument{},
-	"cycles-compare/1":  cycledoc.CompareDocument{},
-	"cycles/1":          cycledoc.Document{},
-	"diff/1":            diff.Document{},
-	"doctor/1":          printedDoctor{},
-	"inspect/1":         InspectDocument{},
-	"kernel-trace/1":    describe.Recording{},
-	"mark/1":            aligned.Mark{},
-	"nccl-diagnose/1":   diagnosing.Document{},
-	"nccl-flight/1":     flightrecorder.Document{},
-	"nccl-merge/1":      NCCLMergeDocument{},
-	"nccl/1":            dividing.Document{},
-	"probe/1":           probe.Document{},
-	"session-diff/1":    session.Document{},
-	"session-inspect/1": describe.Session{},
-	"session/1":         session.Manifest{},
-	"simulate/1":        printedSimulate{},
-	"simulation/1":      simulation.Document{},
-	"solve/1":           combine.SolveDocument{},
-	"stragglers/1":      straggler.Document{},
-	"validate/1":        combine.ValidateDocument{},
-	"version/1":         printedVersion{},
+	"alignment_stats/1":  combine.NodeStats{},
+	"combine-compare/1":  combine.CompareDocument{},
+	"combine/1":          printedCombine{},
+	"config/1":           printedConfig{},
+	"convert/1":          ConvertDocument{},
+	"cycles-compare/1":   cycledoc.CompareDocument{},
+	"cycles/1":           cycledoc.Document{},
+	"diff/1":             diff.Document{},
+	"doctor/1":           printedDoctor{},
+	"inspect/1":          InspectDocument{},
+	"kernel-trace/1":     describe.Recording{},
+	"mark/1":             aligned.Mark{},
+	"nccl-diagnose/1":    diagnosing.Document{},
+	"nccl-flight/1":      flightrecorder.Document{},
+	"nccl-merge/1":       NCCLMergeDocument{},
+	"nccl/1":             dividing.Document{},
+	"probe/1":            probe.Document{},
+	"session-diff/1":     session.Document{},
+	"session-inspect/1":  describe.Session{},
+	"session/1":          session.Manifest{},
+	"simulate-compare/1": simulated.CompareDocument{},
+	"simulate/1":         simulated.Document{},
+	"simulation/1":       simulation.Document{},
+	"solve/1":            combine.SolveDocument{},
+	"stragglers/1":       straggler.Document{},
+	"validate/1":         combine.ValidateDocument{},
+	"version/1":          printedVersion{},
 }
 
 // Documents that Python makes, or adds to.
@@ -111,39 +112,6 @@ type printedSetting struct {
 	Default any      `json:"default"`
 	Choices []string `json:"choices"` // the words that it accepts; empty: any
 	Help    string   `json:"help"`
-}
-
-// printedSimulate is prlx.simulate/1: everything that a script launched on the simulator.
-type printedSimulate struct {
-	Schema       string           `json:"schema"`
-	Script       string           `json:"script"`
-	Status       string           `json:"status"`      // clean or findings
-	ExitStatus   int              `json:"exit_status"` // with what the script ended
-	Launches     int64            `json:"launches"`
-	Instructions uint64           `json:"instructions"` // of warps
-	Kernels      []printedKernel  `json:"kernels"`      // in the order in which they were first launched
-	Findings     []printedFinding `json:"findings"`
-	MoreFindings int64            `json:"more_findings"` // beyond those listed
-	Recording    *string          `json:"recording"`     // null: nothing was recorded
-}
-
-// printedKernel sums over the launches of a kernel.
-type printedKernel struct {
-	Kernel           string            `json:"kernel"`
-	Launches         int64             `json:"launches"`
-	Blocks           uint64            `json:"blocks"`
-	Warps            uint64            `json:"warps"`
-	Instructions     uint64            `json:"instructions"`      // of warps
-	LaneInstructions uint64            `json:"lane_instructions"` // of active lanes
-	Lines            []simulation.Line `json:"lines"`             // by file and line
-	Origin           *origin.Origin    `json:"origin,omitempty"`  // of its first launch, where a compiler of graphs made it
-	simulation.Counts
-}
-
-// printedFinding is a finding, with the launch in which it was first made.
-type printedFinding struct {
-	simulation.Finding
-	Launch int64 `json:"launch"`
 }
 
 // printedMap is how a map of clocks is written.

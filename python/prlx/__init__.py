@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ._simulate_ptx import simulate_ptx
     from ._simulation import Finding, Origin, Simulation
     from ._solve import Offsets, solve_offsets
+    from ._stops import Stop, StopValue
     from ._stragglers import Stragglers, find_stragglers
     from ._timeline import Timeline
     from ._validate import Verdicts, validate_collectives
@@ -94,6 +95,8 @@ __all__ = [
     "SessionDiff",
     "Simulation",
     "SimulationError",
+    "Stop",
+    "StopValue",
     "Stragglers",
     "Timeline",
     "TraceFormatError",
@@ -154,6 +157,8 @@ _LAZY = {
     "Session": "_session",
     "SessionDiff": "_session_diff",
     "Simulation": "_simulation",
+    "Stop": "_stops",
+    "StopValue": "_stops",
     "Stragglers": "_stragglers",
     "Timeline": "_timeline",
     "Verdicts": "_validate",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import _record
@@ -16,6 +16,7 @@ from ._target import Filter, Mode
 if TYPE_CHECKING:
     from ._progress import Progress
     from ._request import Path as AnyPath
+    from ._stops import Stop
 
 
 def enable_pytorch(
@@ -42,6 +43,10 @@ def enable_pytorch(
     sources: bool | None = None,
     max_findings: int = 1000,
     max_instructions: int | None = None,
+    touched: bool = False,
+    breaks: Iterable[str] = (),
+    max_stops: int = 100,
+    on_stop: Callable[[Stop], object] | None = None,
     memory: Iterable[Any] = (),
     overwrite: bool = False,
     workers: int | None = None,
@@ -62,7 +67,7 @@ def enable_pytorch(
         ``"simulator"``; ``"auto"`` is the simulator where Triton sees no GPU. Recording on GPUs is not there yet.
     output, filter, mode, capture, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
         What is recorded, and where to, as for ``enable``.
-    map_cuda, seed, stop, nan, races, global_races, convergence, counts, max_findings, max_instructions, memory
+    map_cuda, seed, stop, nan, races, global_races, convergence, counts, max_findings, max_instructions, touched, breaks, max_stops, on_stop, memory
         As for ``enable``.
     workers, memory_limit, progress
         As for ``combine_traces``.
@@ -98,6 +103,10 @@ def enable_pytorch(
         counts=counts,
         max_findings=max_findings,
         max_instructions=max_instructions,
+        touched=touched,
+        breaks=(breaks,) if isinstance(breaks, str) else tuple(breaks),
+        max_stops=max_stops,
+        on_stop=on_stop,
         workers=workers,
         memory_limit=memory_limit,
         progress=progress,

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._request import Path as AnyPath
     from ._session import Session
+    from ._stops import Stop
     from .hooks.arrays import Storage
     from .hooks.inductor import Inductor
     from .hooks.instrument import Rewriter
@@ -324,6 +325,10 @@ def enable(
     sources: bool | None = None,
     max_findings: int = 1000,
     max_instructions: int | None = None,
+    touched: bool = False,
+    breaks: Iterable[str] = (),
+    max_stops: int = 100,
+    on_stop: Callable[[Stop], object] | None = None,
     memory: Iterable[Any] = (),
     overwrite: bool = False,
     workers: int | None = None,
@@ -371,6 +376,14 @@ def enable(
         Distinct findings that are kept of a launch; the rest is counted.
     max_instructions
         Instructions of warps after which a launch ends with an error.
+    touched
+        Say which blocks touched which elements of which array: ``Simulation.touched``, and the pictures of its page.
+    breaks
+        Lines, ``FILE:LINE`` or ``FILE:LINE:LANE``, at which is looked what lanes hold: ``Simulation.stops``.
+    max_stops
+        Stops at these lines that are kept of a launch; the rest is counted.
+    on_stop
+        Is called with each ``Stop`` that is kept, when its launch has ended.
     memory
         Arrays that kernels reach through pointers which they load; ``Recording.register`` adds more.
     workers, memory_limit, progress
@@ -409,6 +422,10 @@ def enable(
         counts=counts,
         max_findings=max_findings,
         max_instructions=max_instructions,
+        touched=touched,
+        breaks=(breaks,) if isinstance(breaks, str) else tuple(breaks),
+        max_stops=max_stops,
+        on_stop=on_stop,
         workers=workers,
         memory_limit=memory_limit,
         progress=progress,
@@ -506,6 +523,19 @@ def _check_device(device: str) -> None:
         raise UsageError(
             "recording on a GPU is not there yet", hint='device="simulator" runs the compiled kernels without the GPU'
         )
+
+
+def launch(one: Launch, changes: Mapping[str, Any], registered: Sequence[Storage]) -> Simulation:
+    """Run a launch on the simulator that is enabled, without warnings and with other options; its recordings see it."""
+    with quiet(changes) as seen:
+        simulator = _enabled("launch on")
+        before = list(simulator._registered)
+        simulator._registered += registered
+        try:
+            simulator._run(one)
+        finally:
+            simulator._registered[:] = before
+    return seen[-1]
 
 
 def extras(

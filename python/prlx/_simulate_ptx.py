@@ -1,74 +1,80 @@
-"""Launching a kernel from its PTX: from clang, nvcc, NVRTC, Numba, Pallas, or written by hand."""
+"""Launching a kernel that is given as PTX, whoever compiled it: clang, nvcc, NVRTC, Numba, Pallas."""
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from math import prod
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
 
-from ._config import did_you_mean
-from ._errors import UsageError
-from ._record import extras
-from ._simulation import Options, Simulation, execute, kernels_of, report, with_changes
+from . import _record
+from ._errors import FileAccessError, UsageError
+from ._simulation import Options, Simulation, Text, execute, load_text, report, with_changes
 from ._target import Mode, Target
+from .hooks.arrays import Storage, storage
+from .hooks.simulator import Launch, Parameter
 
-if TYPE_CHECKING:
-    from ._request import Path as AnyPath
-    from .hooks.simulator import Parameter
+Extent: TypeAlias = int | Sequence[int]
+"""Blocks of a grid, or threads of a block: a number, or up to three."""
 
-_PARAM = re.compile(
-    r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>\w+)\s+"
-    r"(?P<pointer>\.ptr\b(?:\s+\.(?:global|const|shared|local|param|generic))?(?:\s+\.align\s+\d+)?\s+)?"
-    r"(?P<name>[\w$%.]+)\s*(?:\[\s*(?P<bytes>\d+)\s*\])?"
-)
-_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
-_FLOATS = {"f64": "<d", "f32": "<f", "f16": "<e"}
-_MOST_BYTES = 8  # of a number
+_DIMENSIONS = 3
+_POINTER = 8  # bytes
+_MOST_BYTES = 256 << 20  # of a text
+_NAMES = {
+    "float16": "fp16", "float32": "fp32", "float64": "fp64", "bfloat16": "bf16", "bool": "i1",
+    **{f"{kind}{bits}": f"{kind[0]}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+_FLOATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
+_FLOATS_OF_SIZE = {2: "f16", 4: "f32", 8: "f64"}
 
 
 def simulate_ptx(
-    text: str | bytes,
-    kernel: str | None,
-    grid: int | Sequence[int],
-    block: int | Sequence[int],
-    args: Sequence[Any],
+    text: str | bytes | os.PathLike[str],
+    kernel: str | None = None,
+    grid: Extent = 1,
+    block: Extent = 1,
+    args: Sequence[Any] = (),
     *,
-    shared: int = 0,
-    output: AnyPath | None = None,
+    shared_bytes: int = 0,
+    memory: Iterable[Any] = (),
+    output: str | os.PathLike[str] | None = None,
     mode: Mode = "control-flow",
-    stores: bool = False,
     outputs: int | str | None = None,
     overwrite: bool = False,
-    memory: Iterable[Any] = (),
     machine: Mapping[str, Any] | None = None,
 ) -> Simulation:
-    """Launch a kernel of a PTX text on the simulator, once, and return what it did and what the checks found.
+    """Launch a kernel that is given as PTX on the simulator, once, and return what it did and what the checks found.
 
-    The results are in the arrays afterwards. Neither Triton nor a CUDA toolkit is needed. Nothing is raised because of
-    findings: they are in ``.findings``, with the lines of ``.loc`` directives where the compiler wrote some (``-lineinfo``).
+    The PTX may come from clang, nvcc, NVRTC, Numba, Pallas or Triton; Triton itself is not needed. The kernel works in the
+    memory of the arrays, and its results are in them afterwards. Nothing is warned about and nothing raised because of
+    findings: they are in ``.findings``.
 
     Parameters
     ----------
     text
-        A PTX module for an sm_80 or older.
+        The PTX, or the path of a file that holds it (``pathlib.Path``). It must be for an sm_80 or an older target.
     kernel
-        The name of an ``.entry``, mangled as it is in the text; None where there is one only.
+        The entry point: its name in the PTX, or the name of a C++ function that only one of them can be. None where there is
+        only one.
     grid, block
-        Blocks of the launch and threads of a block: a number, or up to three of them.
+        Blocks of the grid and threads of a block: a number, or up to three.
     args
-        One for each ``.param``: NumPy arrays, torch CPU tensors and what else has ``data_ptr()`` for pointers; numbers, which
-        become what the text declares (``.f32``, ``.u64``, ...; NumPy numbers keep their bits where it declares ``.b32``); None
-        is a null pointer; bytes are passed as they are.
-    shared
-        Bytes of dynamic shared memory.
-    output, mode, stores, outputs, overwrite
-        Record the launch to a ``.prlx`` file; the rest as for ``record``.
+        One for each parameter, in their order. Arrays (NumPy, torch on the CPU, whatever has ``data_ptr()``) and None for
+        pointers; numbers, which become what the PTX declares, else by their size a float or an integer; NumPy scalars,
+        structures of ``ctypes``, records of NumPy and ``bytes`` as they are, of the parameter's size.
+    shared_bytes
+        Dynamic shared memory of a block.
     memory
-        Arrays that the kernel reaches through pointers which it loads, or through addresses inside of bytes.
+        Arrays that the kernel reaches through pointers in structures or in memory.
+    output
+        Record the launch to this file, ``NAME.prlx``, for ``prlx diff``.
+    mode, outputs, overwrite
+        What is recorded, as for ``record``.
     machine
-        Options of the simulator by name, such as ``{"seed": 3, "global_races": True}``: those of ``enable``.
+        Options of the simulator by name, such as ``{"seed": 3, "breaks": ["add.cu:7"]}``: those of ``enable``.
 
     Returns
     -------
@@ -77,153 +83,238 @@ def simulate_ptx(
 
     Raises
     ------
-    SimulationError
-        The kernel has something that the simulator does not execute.
-    TraceFormatError
-        The text is no PTX.
     UsageError
-        There is no such kernel, or the arguments are not what it declares.
+        The text has no such kernel, or an argument does not fit its parameter.
+    TraceFormatError
+        The text is not PTX.
+    SimulationError
+        The kernel has something that the simulator does not execute, or was launched as no GPU can.
     FindingError
         With ``machine={"stop": True}``: what the first finding says.
 
     Examples
     --------
     >>> import numpy as np
-    >>> text = '''
-    ... .version 7.0
-    ... .target sm_80
-    ... .address_size 64
-    ... .visible .entry doubled(.param .u64 x, .param .u32 n)
-    ... {
-    ...   .reg .pred %p; .reg .b32 %r<4>; .reg .f32 %f<3>; .reg .b64 %rd<4>;
-    ...   ld.param.u64 %rd1, [x]; ld.param.u32 %r1, [n];
-    ...   mov.u32 %r2, %tid.x;
-    ...   setp.ge.u32 %p, %r2, %r1;
-    ...   @%p bra done;
-    ...   mul.wide.u32 %rd2, %r2, 4; add.u64 %rd3, %rd1, %rd2;
-    ...   ld.global.f32 %f1, [%rd3]; add.f32 %f2, %f1, %f1; st.global.f32 [%rd3], %f2;
-    ... done:
-    ...   ret;
-    ... }'''
-    >>> x = np.arange(50, dtype=np.float32)
-    >>> done = prlx.simulate_ptx(text, "doubled", 1, 64, [x, 50])
-    >>> done.passed, float(x[49])
-    (True, 98.0)
-    >>> prlx.simulate_ptx(text, "doubled", 1, 64, [x, 51]).findings[0].check
-    'out-of-bounds'
+    >>> from pathlib import Path
+    >>> x, y = np.arange(100, dtype=np.float32), np.ones(100, np.float32)
+    >>> done = prlx.simulate_ptx(Path("examples/ptx/saxpy.ptx"), "saxpy", 1, 128, [np.float32(2), x, y, 100])
+    >>> done.passed, y[:3].tolist(), done.global_bytes
+    (True, [1.0, 3.0, 5.0], 1200)
     """
-    from .hooks.arrays import storage
-    from .hooks.simulator import Function, Launch
-
-    blocks, threads = _dimensions("grid", grid), _dimensions("block", block)
-    if isinstance(shared, bool) or not isinstance(shared, int) or not 0 <= shared < 1 << 32:
-        raise UsageError(f"shared: expected a number of bytes, got {shared!r}")
-    options = with_changes(Options().checked(), machine or {})
-    content = text.encode() if isinstance(text, str) else bytes(text)
-    function = Function(kernel or "module", content)
-    name = function.name = _chosen(function, kernel)
+    options = with_changes(Options(), machine or {})
+    loaded = load_text(_text(text))
+    number = _find(loaded, kernel)
+    name = loaded.kernels[number]
+    registered = [_registered(i, array) for i, array in enumerate(memory)]
+    parameters = _parameters(name, loaded.signatures[number]["params"], args, registered)
     launch = Launch(
-        function=function,
-        grid=blocks,
-        block=threads,
+        function=loaded.function(name),
+        grid=_extent("grid", grid),
+        block=_extent("block", block),
         cluster=1,
-        shared=shared,
-        parameters=_parameters(content.decode("utf-8", "replace"), name, args),
+        shared=_whole("shared_bytes", shared_bytes),
+        parameters=parameters,
         keep=args,
     )
-    registered = [
-        piece for i, one in enumerate(memory) if (piece := storage(one, f"registered memory {i}")) is not None
-    ]
-    wanted = extras(stores, False, False, False, None, outputs, False)
-    begun = None if output is None else _recorded(output, mode, overwrite, wanted, name)
-    number, record = begun or (0, None)
-    done = execute(launch, options, number=number, registered=registered, record=record)
+    with _recording(output, mode, outputs, overwrite) as begin:
+        return _run(launch, options, machine or {}, registered, begin)
+
+
+Begin: TypeAlias = Callable[[str], tuple[Target, int, dict[str, Any]] | None]
+
+
+@contextlib.contextmanager
+def _recording(
+    output: str | os.PathLike[str] | None, mode: Mode, outputs: int | str | None, overwrite: bool
+) -> Iterator[Begin]:
+    """Where the launch is recorded to, if that is asked for."""
+    if output is None:
+        yield lambda _: None
+        return
+    if Path(output).suffix != ".prlx":
+        raise UsageError("expected a name that ends in .prlx", path=str(output))
+    extras = _record.extras(False, False, False, False, None, outputs, None)
+    target = Target(output, mode=mode, filter=None, overwrite=overwrite, extras=extras, directory=False)
+
+    def begin(kernel: str) -> tuple[Target, int, dict[str, Any]] | None:
+        begun = target.begin(kernel)
+        return None if begun is None else (target, *begun)
+
+    yield begin
+    target.close(partial=False)
+
+
+def _run(
+    launch: Launch, options: Options, changes: Mapping[str, Any], registered: list[Storage], begin: Begin
+) -> Simulation:
+    """Run the launch: under a simulator that is enabled as one of its launches, so that its recordings see it."""
+    begun = begin(launch.function.name)
+    if begun is None and _record.is_enabled():
+        return _record.launch(launch, changes, registered)
+    target, number, record = begun or (None, 0, None)
+    done = None
+    try:
+        done = execute(launch, options, number=number, registered=registered, record=record)
+    finally:
+        if target is not None:
+            target.end(number, done)
     if options.stop:
         report(done, stop=True)
     return done
 
 
-def _recorded(
-    output: AnyPath, mode: Mode, overwrite: bool, wanted: Mapping[str, Any], name: str
-) -> tuple[int, dict[str, Any]] | None:
-    """What is recorded of the launch, and where."""
-    target = Target(output, mode=mode, filter=None, overwrite=overwrite, extras=wanted, directory=False)
-    if not target.is_file:
-        raise UsageError(f"output: {output} is no recording of one launch", hint="a name that ends in .prlx")
-    return target.begin(name)
+def _text(given: str | bytes | os.PathLike[str]) -> str:
+    """The PTX as text. What NVRTC hands over ends with a zero."""
+    if isinstance(given, os.PathLike):
+        path = Path(given)
+        try:
+            if path.stat().st_size > _MOST_BYTES:
+                raise UsageError(f"the file has more than {_MOST_BYTES} bytes", path=str(path))
+            data = path.read_bytes()
+        except OSError as error:
+            raise FileAccessError(error.strerror or "cannot be read", path=str(path)) from None
+    elif isinstance(given, str):
+        return given.rstrip("\0")
+    elif isinstance(given, (bytes, bytearray, memoryview)):
+        data = bytes(given)
+    else:
+        raise UsageError(
+            f"text is a {type(given).__name__}", hint="PTX as str or bytes, or the path of a file as pathlib.Path"
+        )
+    return data.rstrip(b"\0").decode("utf-8", errors="replace")
 
 
-def _dimensions(what: str, given: Any) -> tuple[int, int, int]:
-    """Three numbers from one to three."""
-    numbers = [given] if isinstance(given, int) else list(given) if isinstance(given, (tuple, list)) else []
-    whole = all(isinstance(number, int) and not isinstance(number, bool) and 0 < number < 1 << 32 for number in numbers)
-    if not 1 <= len(numbers) <= 3 or not whole:
-        raise UsageError(f"{what}: expected a number above 0, or up to three of them, got {given!r}")
-    x, y, z = (*numbers, 1, 1)[:3]
-    if what == "block" and prod((x, y, z)) > 1024:
-        raise UsageError(f"block: {prod((x, y, z)):,} threads, a block has at most 1,024")
+def _find(loaded: Text, kernel: str | None) -> int:
+    """The number of the kernel that is meant."""
+    names = loaded.kernels
+    if not names:
+        raise UsageError("the PTX has no kernel", hint="a kernel is an .entry; was it compiled for the device?")
+    if kernel is None:
+        if len(names) > 1:
+            raise UsageError(f"the PTX has {len(names)} kernels: {_listed(names)}", hint="name one of them")
+        return 0
+    if kernel in names:
+        return names.index(kernel)
+    mangled = re.compile(rf"_Z(?:N.*?)?{len(kernel)}{re.escape(kernel)}(?![0-9a-z_]*\d{kernel})")
+    found = [i for i, name in enumerate(names) if mangled.match(name)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise UsageError(f"{kernel!r} can be {_listed([names[i] for i in found])}", hint="name it as the PTX does")
+    raise UsageError(f"the PTX has no kernel {kernel!r}", hint=f"it has {_listed(names)}")
+
+
+_LISTED = 8
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
+
+
+def _extent(name: str, given: Extent) -> tuple[int, int, int]:
+    """Up to three numbers; those that are left out are 1."""
+    values = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if not 1 <= len(values) <= _DIMENSIONS:
+        raise UsageError(f"{name} is {given!r}", hint="a number, or up to three")
+    x, y, z = [_whole(name, value, least=1) for value in values] + [1] * (_DIMENSIONS - len(values))
     return x, y, z
 
 
-def _chosen(function: Any, kernel: str | None) -> str:
-    """The name of the kernel."""
-    names = kernels_of(function)
-    if kernel is None and len(names) == 1:
-        return names[0]
-    if kernel in names:
-        return str(kernel)
-    listed = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    if kernel is None:
-        raise UsageError(f"the text has {len(names)} kernels: {listed}", hint="name one of them")
-    raise UsageError(f"the text has no kernel {kernel!r}{did_you_mean(kernel or "", list(names))}", hint=f"it has: {listed}")
+def _whole(name: str, value: Any, least: int = 0) -> int:
+    if isinstance(value, bool) or not hasattr(value, "__index__") or not least <= int(value) < 1 << 32:
+        raise UsageError(f"{name}: expected a whole number from {least} on, got {value!r}")
+    return int(value)
 
 
-def _parameters(text: str, kernel: str, args: Sequence[Any]) -> tuple[Parameter, ...]:
-    """The arguments as what the text declares."""
-    found = re.search(
-        rf"\.entry\s+{re.escape(kernel)}\s*(?:\((.*?)\))?\s*(?:\.\w|\{{)", _COMMENT.sub(" ", text), re.DOTALL
+def _registered(number: int, array: Any) -> Storage:
+    found = storage(array, f"memory {number}")
+    if found is None:
+        raise UsageError(f"memory: cannot tell the size of a {type(array).__name__}")
+    return found
+
+
+def _parameters(
+    kernel: str, declared: Sequence[Mapping[str, Any]], args: Sequence[Any], registered: Sequence[Storage]
+) -> list[Parameter]:
+    """The arguments as the kernel finds them."""
+    if len(args) != len(declared):
+        takes = ", ".join(
+            f"{one['type']}" + (f"[{one['bytes']}]" if one["bytes"] > _POINTER else "") for one in declared
+        )
+        raise UsageError(f"{kernel} takes {len(declared)} arguments ({takes}), given were {len(args)}")
+    return [
+        _parameter(one["name"].removeprefix(f"{kernel}_"), one, value, registered)
+        for one, value in zip(declared, args, strict=True)
+    ]
+
+
+def _parameter(name: str, one: Mapping[str, Any], value: Any, registered: Sequence[Storage]) -> Parameter:
+    size = int(one["bytes"])
+    raw = _raw(value)
+    if raw is not None:
+        if len(raw) != size:
+            raise UsageError(f"the argument {name} has {len(raw)} bytes, the kernel takes {size}")
+        if size > _POINTER:
+            return Parameter(name, "", 0, data=raw)
+        return _number(name, int.from_bytes(raw, "little"), size, registered)
+    if value is None or hasattr(value, "data_ptr") or hasattr(value, "dtype"):
+        if size != _POINTER:
+            raise UsageError(f"the argument {name} is an array, the kernel takes a number of {size} bytes")
+        return Parameter(
+            name, f"*{_element(value)}", _address(value, name), None if value is None else storage(value, name)
+        )
+    if isinstance(value, float) or (one["type"] in _FLOATS and hasattr(value, "__float__")):
+        kind = one["type"] if one["type"] in _FLOATS else _FLOATS_OF_SIZE.get(size) if one["type"][:1] == "b" else None
+        if kind is None:
+            raise UsageError(f"the argument {name} is {value!r}, the kernel takes .{one['type']}")
+        try:
+            packed = struct.pack(_FLOATS[kind], float(value))
+        except OverflowError:
+            packed = struct.pack(_FLOATS[kind], float("inf") if value > 0 else float("-inf"))
+        return _number(name, int.from_bytes(packed, "little"), size, ())
+    if hasattr(value, "__index__"):
+        bits = int(value)
+        if size > _POINTER or not -(1 << 8 * size - 1) <= bits < 1 << 8 * size:
+            raise UsageError(f"the argument {name} is {bits}, the kernel takes {size} bytes")
+        return _number(name, bits % (1 << 8 * size), size, registered)
+    raise UsageError(
+        f"the argument {name} is a {type(value).__name__}",
+        hint="an array, a number, or the bytes of a structure",
     )
-    declared = [] if found is None or found[1] is None else list(_PARAM.finditer(found[1]))
-    if len(declared) != len(args):
-        names = ", ".join(f".{one['type']} {one['name']}" for one in declared[:8])
-        raise UsageError(f"{kernel} has {len(declared)} parameters, got {len(args)} arguments", hint=names or None)
-    return tuple(_parameter(one, value) for one, value in zip(declared, args, strict=True))
 
 
-def _parameter(declared: re.Match[str], value: Any) -> Parameter:
-    from .hooks.arrays import converted, storage
-    from .hooks.simulator import Parameter
-
-    name, kind, size = declared["name"], declared["type"], int(declared["bytes"] or 0)
-    value = converted(value)
+def _raw(value: Any) -> bytes | None:
+    """The bytes of what is passed as it is: bytes, a structure of ctypes, a scalar or record of NumPy."""
     if isinstance(value, (bytes, bytearray, memoryview)):
-        raw = bytes(value)
-        room = size or int(re.sub(r"\D", "", kind) or 64) // 8
-        if len(raw) != room:
-            raise UsageError(f"{name}: {len(raw)} bytes for a parameter of {room}")
-        if room > _MOST_BYTES:
-            raise UsageError(f"{name}: a structure of {room} bytes, and the simulator passes up to {_MOST_BYTES}")
-        return Parameter(name, f"u{8 * _MOST_BYTES}", int.from_bytes(raw, "little"))
-    if value is None or hasattr(value, "data_ptr"):
-        if kind not in ("u64", "b64", "s64"):
-            raise UsageError(f"{name} is declared .{kind}, which no address fits into")
-        return Parameter(name, "*i8", 0 if value is None else value.data_ptr(), storage(value, name))
-    return _number(name, kind, value)
+        return bytes(value)
+    kind = type(value)
+    if any(base.__module__ == "_ctypes" for base in kind.__mro__) or any(
+        base.__module__ == "numpy" and base.__name__ == "generic" for base in kind.__mro__
+    ):
+        return bytes(value) if kind.__module__ != "numpy" else bytes(value.tobytes())
+    return None
 
 
-def _number(name: str, kind: str, value: Any) -> Parameter:
-    """A number as the bits that its type has: ``Parameter`` keeps whole numbers as they are."""
-    from .hooks.simulator import Parameter
+def _number(name: str, bits: int, size: int, registered: Sequence[Storage]) -> Parameter:
+    """A number; one that is an address in registered memory is a pointer there."""
+    if size == _POINTER and any(piece.address <= bits < piece.end for piece in registered):
+        return Parameter(name, "*i8", bits)
+    kind = f"u{8 * size}" if size in (1, 2, 4, 8) else "u64"
+    return Parameter(name, kind, bits)
 
-    bits = int(re.sub(r"\D", "", kind) or 0)
-    if hasattr(value, "tobytes") and hasattr(value, "dtype") and kind.startswith("b") and value.itemsize * 8 == bits:
-        return Parameter(name, f"u{bits}", int.from_bytes(value.tobytes(), "little"))
-    if not hasattr(value, "__float__") or not bits:
-        raise UsageError(f"{name} is declared .{kind}, got {type(value).__name__}")
-    if kind in _FLOATS:
-        packed = struct.pack(_FLOATS[kind], float(value))
-        return Parameter(name, f"u{bits}", int.from_bytes(packed, "little"))
-    if int(value) != value or not -(1 << (bits - 1)) <= int(value) < 1 << bits:
-        hint = "a NumPy number such as numpy.float32(0.5) says which bits are meant"
-        raise UsageError(f"{name} is declared .{kind}, got {value!r}", hint=hint)
-    return Parameter(name, f"u{bits}", int(value))
+
+def _address(value: Any, name: str) -> int:
+    if value is None:
+        return 0
+    if hasattr(value, "data_ptr"):
+        return int(value.data_ptr())
+    if hasattr(value, "ctypes"):
+        return int(value.ctypes.data)
+    raise UsageError(f"the argument {name} is a {type(value).__name__}, whose memory is not known")
+
+
+def _element(value: Any) -> str:
+    """What an array holds, in Triton's spelling; i8 where nobody says."""
+    name = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    return _NAMES.get(name, "i8")

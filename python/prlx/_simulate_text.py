@@ -1,91 +1,17 @@
-"""What a program's launches did on the simulator: one document of all of them, and the text that shows it."""
+"""What a program's launches did on the simulator, as text."""
 
 from __future__ import annotations
 
 import linecache
-import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ._lines import Look, clean, grid, wrapped
-from ._simulation import COUNTS, Finding, busiest, percent, share
+from ._simulated import STOPS_MOST
+from ._simulation import Finding, busiest, percent, share
+from ._stops import Stop
 from ._units import format_bytes, format_count, plural
-
-if TYPE_CHECKING:
-    from ._simulation import Simulation
-
-_SUMS = ("instructions", "lane_instructions", *COUNTS)
-
-
-class Run:
-    """Adds up launches by kernel, so that a program of many launches makes a small document."""
-
-    def __init__(self, script: str) -> None:
-        self._script = script
-        self._launches = 0
-        self._kernels: dict[str, dict[str, Any]] = {}
-        self._findings: dict[tuple[str, str, str, int, str], dict[str, Any]] = {}
-        self._more = 0
-
-    def add(self, simulation: Simulation) -> None:
-        """Count a launch."""
-        document = simulation.document
-        kernel = self._kernels.setdefault(
-            document["kernel"],
-            {
-                "kernel": document["kernel"],
-                "launches": 0,
-                "blocks": 0,
-                "warps": 0,
-                **dict.fromkeys(_SUMS, 0),
-                "lines": {},
-            }
-            | ({"origin": document["origin"]} if document.get("origin") else {}),
-        )
-        kernel["launches"] += 1
-        for name in ("blocks", "warps", "instructions", "lane_instructions"):
-            kernel[name] += document[name]
-        for name in COUNTS:
-            kernel[name] += document["totals"][name]
-        for row in document["lines"]:
-            line = kernel["lines"].setdefault(
-                (row["file"], row["line"]), {"file": row["file"], "line": row["line"], **dict.fromkeys(_SUMS, 0)}
-            )
-            for name in _SUMS:
-                line[name] += row[name]
-        for found in document["findings"]:
-            self._find(found, self._launches)
-        self._more += document["more_findings"]
-        self._launches += 1
-
-    def _find(self, found: Mapping[str, Any], launch: int) -> None:
-        key = (found["kernel"], found["check"], found.get("file", ""), found.get("line", 0), found["instruction"])
-        known = self._findings.get(key)
-        if known is None:
-            self._findings[key] = {**found, "launch": launch}
-        else:
-            known["count"] += found["count"]
-
-    def document(self, *, recording: Path | None, status: int) -> dict[str, Any]:
-        """The document ``prlx.simulate/1``: kernels and findings in the order in which they first appeared."""
-        kernels = [
-            {**kernel, "lines": [kernel["lines"][key] for key in sorted(kernel["lines"])]}
-            for kernel in self._kernels.values()
-        ]
-        findings = list(self._findings.values())
-        return {
-            "schema": "prlx.simulate/1",
-            "script": self._script,
-            "status": "findings" if findings else "clean",
-            "exit_status": status,
-            "launches": self._launches,
-            "instructions": sum(kernel["instructions"] for kernel in kernels),
-            "kernels": kernels,
-            "findings": findings,
-            "more_findings": self._more,
-            "recording": None if recording is None else os.path.relpath(recording),
-        }
 
 
 def render(document: Mapping[str, Any], look: Look, *, lines: int = 10) -> Iterator[str]:
@@ -121,7 +47,73 @@ def render(document: Mapping[str, Any], look: Look, *, lines: int = 10) -> Itera
     headings = ("kernel", "launches", "warps", "instructions", "lanes", "divergent", "global", "conflicts")
     yield from grid(headings, rows, look, right=(1, 2, 3, 4, 5, 6, 7))
     yield from _findings(document, look)
+    yield from _stopped(document, look, 3 if lines <= 10 else STOPS_MOST)
     yield from _lines(document, look, lines)
+
+
+_FIGURES = (("instructions", format_count), ("global_bytes", format_bytes), ("bank_conflicts", format_count))
+
+
+def render_comparison(document: Mapping[str, Any], look: Look, *, lines: int = 20) -> Iterator[str]:
+    """The lines of a document ``prlx.simulate-compare/1``: lines that did something else, most instructions first."""
+    colour = {"same": "green", "differs": "yellow"}.get(document["status"], "red")
+    yield look.style(clean(document["verdict"]), colour, "bold")
+    for side, other in (("a", "b"), ("b", "a")):
+        for name in document[f"only_{side}"]:
+            script = clean(document[side]["script"])
+            yield f"  {clean(name)} was launched by {script} only, not by {clean(document[other]['script'])}"
+    for kernel in document["kernels"]:
+        changed = [row for row in kernel["lines"] if row["a"] != row["b"]]
+        if not changed:
+            continue
+        yield ""
+        yield look.style(clean(kernel["kernel_b"]), "bold") + ": " + ", ".join(_sums(kernel["a"], kernel["b"]))
+        if kernel["paired"] == "number":
+            yield "  the text of one version is not known: lines stand for each other by their numbers"
+        for row in kernel["constants"]:
+            yield f"  compiled for {clean(row['name'])} = {clean(row['b'] or 'none')}, before {clean(row['a'] or 'none')}"
+        changed.sort(key=lambda row: -_weight(row))
+        rows = [_changed_row(row) for row in changed[:lines]]
+        yield from grid(
+            ("a", "b", "instructions", "global", "conflicts", ""), rows, look, indent=2, right=(0, 1, 2, 3, 4)
+        )
+        if len(changed) > lines:
+            yield f"  and {plural(len(changed) - lines, 'more line')}"
+
+
+def _sums(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterator[str]:
+    for (name, spell), noun in zip(_FIGURES, ("instructions", "of global memory", "bank conflicts"), strict=True):
+        yield f"{_both(a[name], b[name], spell)} {noun}"
+
+
+def _both(a: int, b: int, spell: Callable[[int], str]) -> str:
+    return spell(b) if a == b else f"{spell(a)} -> {spell(b)}"
+
+
+def _weight(row: Mapping[str, Any]) -> int:
+    a, b = ((row[side] or {}).get("instructions", 0) for side in "ab")
+    return abs(int(b) - int(a)) * 4 + max(int(a), int(b))
+
+
+def _changed_row(row: Mapping[str, Any]) -> tuple[str, ...]:
+    sides = [row[side] or dict.fromkeys((name for name, _ in _FIGURES), 0) for side in "ab"]
+    figures = []
+    for name, spell in _FIGURES:
+        a, b = (side[name] for side in sides)
+        figures.append(_both(a, b, spell) if a or b else "")
+    numbers = [_number(row, side) for side in "ab"]
+    text = (row["text_b"] or row["text_a"]).strip()
+    if row["change"] == "changed":
+        text = f"{row['text_a'].strip()}  =>  {row['text_b'].strip()}"
+    return (*numbers, *figures, clean(text))
+
+
+def _number(row: Mapping[str, Any], side: str) -> str:
+    if not row[f"line_{side}"]:
+        return ""
+    return (
+        str(row[f"line_{side}"]) if row[f"text_{side}"] else f"{Path(row[f'file_{side}']).name}:{row[f'line_{side}']}"
+    )
 
 
 def _of(part: int, whole: int) -> str:
@@ -152,6 +144,19 @@ def _findings(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     if document["more_findings"]:
         yield ""
         yield f"{plural(document['more_findings'], 'more finding')} were counted and not kept"
+
+
+def _stopped(document: Mapping[str, Any], look: Look, count: int) -> Iterator[str]:
+    """What lanes held at the lines that were asked for."""
+    rows = document["stops"]
+    for row in rows[:count]:
+        head, *values = Stop.of(row, row["kernel"]).text()
+        yield ""
+        yield look.style(clean(head), "bold") + f", launch {row['launch']}"
+        yield from (clean(text)[: look.width] for text in values)
+    if more := max(len(rows) - count, 0) + document["more_stops"]:
+        yield ""
+        yield f"{plural(more, 'more stop')} at these lines"
 
 
 def _lines(document: Mapping[str, Any], look: Look, count: int) -> Iterator[str]:

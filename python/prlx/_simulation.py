@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import os
 import sys
 import warnings
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from math import prod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
 from ._errors import FindingError, FindingWarning, IncompatibleTracesError, SimulationError, UsageError
 from ._result import Brief, Card, Result
+from ._simulated import COUNTS, Run, save_page
+from ._stops import Stop, places
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
@@ -26,18 +31,6 @@ if TYPE_CHECKING:
     from .hooks.arrays import Storage
     from .hooks.simulator import Function, Launch, Parameter
 
-COUNTS = (
-    "branches",
-    "divergent",
-    "global_loads",
-    "global_stores",
-    "global_bytes",
-    "global_sectors",
-    "shared_accesses",
-    "bank_conflicts",
-    "atomics",
-    "barriers",
-)
 _LINES = (
     ("file", "string", ""),
     ("line", "int64", ""),
@@ -226,6 +219,9 @@ class Simulation(Result):
     (1920, 0)
     """
 
+    texts: Callable[[], Mapping[str, Any]] | None = field(default=None, repr=False, compare=False)
+    """The text of the kernel as it was compiled; None where nobody knows it."""
+
     @property
     def passed(self) -> bool:
         """Whether no check found anything."""
@@ -299,6 +295,18 @@ class Simulation(Result):
         return tuple(Finding.of(row) for row in self.document["findings"])
 
     @cached_property
+    def stops(self) -> tuple[Stop, ...]:
+        """What lanes held at the lines that ``breaks`` names, in the order of blocks and warps."""
+        found = self.document["stopped"]
+        return () if found is None else tuple(Stop.of(row, self.kernel) for row in found["stops"])
+
+    @property
+    def touched(self) -> Mapping[str, Any] | None:
+        """Which blocks touched which elements of which array, as in ``prlx.simulation/1``; None where nobody asked."""
+        found: Mapping[str, Any] | None = self.document["touched"]
+        return found
+
+    @cached_property
     def lines(self) -> Table:
         """One row a source line: instructions, branches, traffic, bank conflicts."""
         from ._rows import table
@@ -329,6 +337,44 @@ class Simulation(Result):
         if self.recording is None:
             raise UsageError("this launch was not recorded", hint="launch it inside of prlx.record(path)")
         return read_trace(self.recording, progress=False)
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
+        """Write the document (``.json``), or a page for a browser that needs no network (``.html``).
+
+        The page shows the source with what each line did, findings at their lines, and with ``touched`` which block touched
+        what.
+
+        Parameters
+        ----------
+        path
+            Where to; its ending decides the format.
+        overwrite
+            Replace a file that exists.
+
+        Raises
+        ------
+        UsageError
+            The ending is neither ``.json`` nor ``.html``.
+        FileAccessError
+            The file exists and ``overwrite`` was not given.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> done = prlx.simulate(softmax, (6,), out, x, 200, 200, SLIP=0, BLOCK=256, machine={"touched": True})
+        >>> done.save("softmax.html").name
+        'softmax.html'
+        """
+        target = Path(path)
+        if target.suffix != ".html":
+            return super().save(target, overwrite=overwrite)
+        run = Run("")
+        run.add(self)
+        save_page(run.document(recording=None, status=0, pictures=True), target, overwrite=overwrite)
+        return target
 
     def to_pandas(self) -> pandas.DataFrame:
         """The lines as a ``pandas.DataFrame``.
@@ -425,6 +471,14 @@ class Options:
         Distinct findings that are kept of a launch.
     max_instructions
         Instructions of warps after which a launch ends with an error; None for no limit.
+    touched
+        Say which blocks touched which elements of which array, for the pictures of a page.
+    breaks
+        Lines, ``FILE:LINE`` or ``FILE:LINE:LANE``, at which is looked what lanes hold.
+    max_stops
+        Stops at these lines that are kept of a launch; the rest is counted.
+    on_stop
+        Is called with each ``Stop`` that is kept, when the launch has ended, in the order of blocks and warps.
     workers, memory_limit
         As of every operation.
     progress
@@ -440,6 +494,10 @@ class Options:
     counts: bool = True
     max_findings: int = 1000
     max_instructions: int | None = None
+    touched: bool = False
+    breaks: Sequence[str] = ()
+    max_stops: int = 100
+    on_stop: Callable[[Stop], object] | None = None
     workers: int | None = None
     memory_limit: int | str | None = None
     progress: Progress = "auto"
@@ -452,7 +510,8 @@ class Options:
         UsageError
             A number is what it cannot be.
         """
-        for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 1)):
+        places(self.breaks)
+        for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 1), ("max_stops", 1)):
             value = getattr(self, name)
             if value is None and name == "max_instructions":
                 continue
@@ -522,6 +581,7 @@ def execute(
         "shared_bytes": launch.shared,
         "params": [
             {"name": p.name, "type": p.type, "bits": p.bits, "allocation": _index(pieces, p) if p.is_pointer else -1}
+            | ({} if p.data is None else {"data": base64.b64encode(p.data).decode()})
             for p in launch.parameters
         ],
         "allocations": [
@@ -541,9 +601,48 @@ def execute(
         "memory_limit": options.memory_limit,
         "record": None if record is None else _with_arena(_with_texts(record, launch), pieces, launch),
         "origin": launch.origin,
+        "watch": _watched(options, pieces),
     }
     with shown(options.progress, unit="count") as watch, _refusals():
-        return Simulation(_core.run("simulate_launch", request, progress=watch))
+        done = Simulation(_core.run("simulate_launch", request, progress=watch), launch.texts)
+    if options.on_stop is not None:
+        for stop in done.stops:
+            options.on_stop(stop)
+    return done
+
+
+def _watched(options: Options, pieces: Sequence[Storage]) -> dict[str, Any] | None:
+    """What else is looked at, as the core takes it."""
+    if not options.touched and not options.breaks:
+        return None
+    return {
+        "touched": options.touched,
+        "layouts": [_layout(piece) for piece in pieces] if options.touched else [],
+        "breaks": places(options.breaks),
+        "stops": options.max_stops,
+    }
+
+
+def _layout(piece: Storage) -> dict[str, Any]:
+    """How a piece of memory is laid out: its shape where one array in row-major order takes all of it."""
+    try:
+        array = piece.keep
+        shape, size = [int(n) for n in array.shape], _item_bytes(array)  # type: ignore[attr-defined]
+        whole = prod(shape) * size == piece.size and _in_rows(array)
+    except Exception:  # an object of a class that nobody knows
+        return {"shape": None, "element_bytes": 0}
+    return {"shape": shape if whole else None, "element_bytes": size if 0 < size <= _WIDEST else 0}
+
+
+_WIDEST = 16  # bytes of an element
+
+
+def _item_bytes(array: Any) -> int:
+    return int(array.itemsize if hasattr(array, "itemsize") else array.element_size())
+
+
+def _in_rows(array: Any) -> bool:
+    return bool(array.is_contiguous() if hasattr(array, "is_contiguous") else array.flags.c_contiguous)
 
 
 def _with_texts(record: Mapping[str, Any], launch: Launch) -> dict[str, Any]:
@@ -575,15 +674,67 @@ def _index(pieces: Sequence[Storage], parameter: Parameter) -> int:
 class _Module:
     """A PTX text in the core, which forgets it with this object."""
 
-    def __init__(self, number: int, kernels: Sequence[str]) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
-        self.kernels = kernels
         weakref.finalize(self, _unload, number).atexit = False  # type: ignore[misc]
 
 
 def _unload(number: int) -> None:
     if _core.is_loaded():
         _core.call("simulate_unload", {"module": number})
+
+
+@dataclass(frozen=True)
+class Text:
+    """A PTX text in the core, with what its kernels take.
+
+    Attributes
+    ----------
+    text
+        The PTX.
+    kernels
+        Their names, in the order of the text.
+    signatures
+        What each takes: ``params`` with ``name``, ``type``, ``bytes`` and ``pointer``.
+    """
+
+    text: str
+    kernels: Sequence[str]
+    signatures: Sequence[Mapping[str, Any]]
+    module: _Module
+
+    def function(self, name: str) -> Function:
+        """One of its kernels as launches name it."""
+        from .hooks.simulator import Function
+
+        found = Function(name, self.text.encode())
+        found.loaded["module"] = self.module
+        return found
+
+
+_TEXTS_KEPT = 16
+_texts: dict[str, Text] = {}
+
+
+def load_text(text: str) -> Text:
+    """A PTX text in the core; those that were used last stay there.
+
+    Raises
+    ------
+    TraceFormatError
+        It is not PTX.
+    SimulationError
+        It has something that the simulator does not execute.
+    """
+    found = _texts.pop(text, None)
+    if found is None:
+        with _refusals():
+            done = _core.run("simulate_load", {"name": "the PTX", "ptx": text, "signatures": True})
+        found = Text(text, done["kernels"], done.get("signatures", ()), _Module(done["module"]))
+    _texts[text] = found  # behind the others
+    while len(_texts) > _TEXTS_KEPT:
+        _texts.pop(next(iter(_texts)), None)
+    return found
 
 
 def _module(function: Function) -> int:
@@ -593,24 +744,11 @@ def _module(function: Function) -> int:
         request = {"name": f"{function.name}.ptx", "ptx": function.text.decode()}
         with _refusals():
             loaded = _core.run("simulate_load", request)
-        made = _Module(loaded["module"], loaded["kernels"])
+        made = _Module(loaded["module"])
         found = function.loaded.setdefault(
             "module", made
         )  # of several threads the first one's; the others' are unloaded
     return found.number
-
-
-def kernels_of(function: Function) -> Sequence[str]:
-    """The names of the kernels in a text.
-
-    Raises
-    ------
-    TraceFormatError
-        It is no PTX.
-    """
-    _module(function)
-    found: _Module = function.loaded["module"]
-    return found.kernels
 
 
 class _refusals:  # noqa: N801 - used as a function

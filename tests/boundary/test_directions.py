@@ -51,6 +51,7 @@ FLOORS = (
     ("hooks.cuda_answers",),
     ("hooks.cuda", "hooks.inductor_device", "hooks.inductor_graph", "hooks.inductor_names", "hooks.inductor_origin"),
     ("hooks.inductor",),
+    ("_simulated", "_stops"),
     ("_simulation", "_target", "_capture"),
     ("_record", "_simulate_text"),
     ("_simulate", "_pytorch", "_simulate_ptx"),

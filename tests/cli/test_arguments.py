@@ -73,11 +73,12 @@ ONLY_FLAGS = {
     "the mapping compat": {"compat_parameter"},
     "a loop around solve_offsets": {"watch", "interval", "rounds"},
     "compare_alignments, a function of its own": {"combine compare"},
+    "runs two scripts; a program compares what it launches itself": {"simulate compare"},
 }  # fmt: skip
 
 # Arguments that have no flag, and why.
 ONLY_ARGUMENTS = {
-    "objects of a program": {"executor", "memory"},
+    "objects of a program": {"executor", "memory", "on_stop"},
     "commands show it on a terminal": {"progress"},
     "simulate is the simulator": {"simulate device"},
     "--rerun runs a command": {"on_inconclusive"},

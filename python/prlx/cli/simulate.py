@@ -7,9 +7,9 @@ import runpy
 import shlex
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, UsageError
 from . import _options as options
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import argparse
 
     from .._record import Recording
+    from .._simulated import Run
     from ._ui import UI
 
 FOUND = 1
@@ -37,31 +38,78 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 
 def run_script(values: argparse.Namespace, ui: UI, enable: Callable[..., Recording]) -> int:
     """Run a script with what enables the simulator, then say what its kernels did."""
-    from .. import _record
-    from .._simulate_text import Run
+    from .._simulated import Run, compared, save_page
 
     script = Path(values.script)
     if not script.is_file():
         raise FileAccessError("no such script", path=str(script))
     told = [option.flags[0] for option in RECORDING if not option.setting and getattr(values, option.name) is not None]
+    if values.html is not None:
+        told = [flag for flag in told if flag != "--overwrite"]
     if values.output is None and told:
         raise UsageError(f"{told[0]} is about recording", hint="name where to with --record DIR")
-    seen = Run(shown_path(script))
+    page = None if values.html is None else Path(values.html)
+    before = None if values.compare is None else Path(values.compare)
+    if before is not None and not before.is_file():
+        raise FileAccessError("no such script", path=str(before))
+    if page is not None and page.exists() and not values.overwrite:
+        raise FileAccessError("already exists", path=str(page), hint="choose another name, or pass --overwrite")
     chosen = {"device": "simulator"} | given(values, enable) | {"progress": ui.progress}
-    with _quietly(), enable(**chosen) as recording:
-        recording.on_launch(seen.add)
-        with _record.hosting(recording):
-            status = _execute(script, values.arg, ui)
-    document = seen.document(recording=recording.path, status=status)
+    if page is not None and before is None:
+        chosen["touched"] = True
+    seen_before = None
+    if before is not None:
+        seen_before = Run(shown_path(before))
+        status, _ = _launch(before, seen_before, values, ui, enable, chosen | {"output": None})
+        if status:
+            raise UsageError(f"{shown_path(before)} ended with exit code {status}: there is nothing to compare with")
+    seen = Run(shown_path(script))
+    status, recording = _launch(script, seen, values, ui, enable, chosen)
+    document = seen.document(recording=recording.path, status=status, pictures=page is not None or before is not None)
+    for place in seen.absent:
+        ui.warn(f"--break {place}: no kernel that was launched has an instruction of this line")
+    comparison = None
+    if seen_before is not None:
+        comparison = compared(seen_before.document(recording=None, status=0, pictures=True), document)
+    if page is not None:
+        save_page(comparison or document, page, overwrite=bool(values.overwrite))
     if ui.json:
-        ui.emit(document)
+        ui.emit(comparison or document)
     elif not ui.quiet:
-        ui.show(_render(document, ui))
+        ui.show(_render(document, ui) if comparison is None else _render_comparison(comparison, ui))
+    if page is not None:
+        named = shlex.quote(shown_path(page))
+        ui.say(f"wrote {named}; open it in a browser")
     if recording.path is not None and recording.recorded:
         named = shlex.quote(shown_path(recording.path))
         verb = "diff" if recording.recorded == 1 else "session inspect"
         ui.say(f"wrote {named}; open it with: prlx {'inspect' if verb == 'diff' else verb} {named}")
     return status or (FOUND if document["findings"] else 0)
+
+
+def _launch(
+    script: Path,
+    seen: Run,
+    values: argparse.Namespace,
+    ui: UI,
+    enable: Callable[..., Recording],
+    chosen: Mapping[str, Any],
+) -> tuple[int, Recording]:
+    """Run a script on the simulator, and return its exit status."""
+    from .. import _record
+
+    with _quietly(), enable(**chosen) as recording:
+        recording.on_launch(seen.add)
+        with _record.hosting(recording):
+            return _execute(script, values.arg, ui), recording
+
+
+def _render_comparison(document: Mapping[str, Any], ui: UI) -> Iterator[str]:
+    from .._lines import Look
+    from .._simulate_text import render_comparison
+
+    width = min(ui.out.width, 160) if ui.out.width < 1 << 16 else 100
+    return render_comparison(document, Look(style=ui.out.style, width=width), lines=20 if ui.verbose == 0 else 200)
 
 
 def _render(document: dict[str, object], ui: UI) -> Iterator[str]:
@@ -136,7 +184,7 @@ RECORDING = (
         setting="simulate.sources",
         brief=True,
     ),
-    Option(("--overwrite",), "replace the recordings that are there", takes="switch"),
+    Option(("--overwrite",), "replace the recordings or the page that are there", takes="switch"),
 )
 SIMULATING = (
     Option(
@@ -161,6 +209,16 @@ SIMULATING = (
     Option(("--counts",), "do not count per line", takes="switch", off="--no-counts", brief=True),
     Option(("--max-findings",), "distinct findings kept of a launch; 1000", takes="whole", metavar="N", brief=True),
     Option(("--max-instructions",), "instructions of warps that end a launch", takes="whole", metavar="N", brief=True),
+    Option(("--html",), "write a page: source, findings, which block touched what", takes="path", metavar="FILE"),
+    Option(("--compare",), "run the version BEFORE first, and compare line by line", takes="path", metavar="BEFORE"),
+    Option(
+        ("--breaks", "--break"),
+        "show what lanes hold at FILE:LINE, or FILE:LINE:LANE",
+        takes="texts",
+        metavar="FILE:LINE",
+    ),
+    Option(("--max-stops",), "stops at these lines that are kept; 100", takes="whole", metavar="N", brief=True),
+    Option(("--touched",), "say which block touched what, too", takes="switch", brief=True),
     Option(("--map-cuda",), 'run torch code that says device="cuda" on the CPU', takes="switch"),
     options.WORKERS,
     options.MEMORY_LIMIT,
@@ -174,6 +232,9 @@ COMMAND = Command(
         ("prlx simulate --map-cuda model.py", 'torch code that says device="cuda"'),
         ("prlx simulate --record before/ train.py", "recorded, for prlx diff before/ after/"),
         ("prlx simulate --stop --seed 7 test.py", "until the first finding, in another order of warps"),
+        ("prlx simulate --html page.html train.py", "source with counts, and which block touched what"),
+        ("prlx simulate --compare before.py after.py", "two versions of a kernel, line by line"),
+        ("prlx simulate --break kernels.py:21 train.py", "what lanes hold at that line"),
     ),
     positionals=(
         Positional("SCRIPT", "a Python script that launches Triton kernels", "one"),

@@ -1,0 +1,391 @@
+// Package simulationreport turns what a program did on the simulator (prlx.simulate/1) and how two versions of it differ
+// (prlx.simulate-compare/1) into pages: html.go the page of one program with its lines, touch.go the pictures of its arrays, compare.go the
+// page of two. A page is a function of the document alone, has no script, and asks for nothing.
+//
+// What a program may contain reaches a page escaped and bounded. The same document gives the same bytes.
+package simulationreport
+
+import (
+	"embed"
+	"encoding/json"
+	"fmt"
+	"html/template"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/simulated"
+	"github.com/prlx-go/prlx/core/kernel/simulation"
+	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
+)
+
+//go:embed assets
+var assets embed.FS
+
+func asset(name string) string {
+	b, err := assets.ReadFile("assets/" + name)
+	if err != nil {
+		panic(err) // embedded at build time
+	}
+	return string(b)
+}
+
+// What a page holds at most.
+const (
+	maxKernels  = 32
+	maxLines    = 600  // rows of one kernel
+	maxPageRows = 3000 // of all kernels
+	maxFindings = 200
+	maxStops    = 20
+	maxText     = 400 // characters of a sentence
+	maxCode     = 240 // of a line of source
+	maxName     = 80
+)
+
+// pagePolicy is what a page may do: apply its style.
+const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").ParseFS(assets, "assets/*.html"))
+})
+
+// Formats lists the names that Write takes.
+func Formats() []string { return []string{"html", "json"} }
+
+// FormatOf tells the format from the ending of a path.
+func FormatOf(name string) (format string, ok bool) {
+	switch lower := strings.ToLower(name); {
+	case strings.HasSuffix(lower, ".html"), strings.HasSuffix(lower, ".htm"):
+		return "html", true
+	case strings.HasSuffix(lower, ".json"):
+		return "json", true
+	}
+	return "", false
+}
+
+// Write writes the report of a program.
+func Write(format string, w io.Writer, d *simulated.Document) error {
+	if format == "html" {
+		return templates().ExecuteTemplate(w, "page.html", newPage(d))
+	}
+	return writeJSON(format, w, d)
+}
+
+// writeJSON writes two-space indented JSON that says < as <.
+func writeJSON(format string, w io.Writer, document any) error {
+	if format != "json" {
+		return fault.Usagef("no report has the format %q", foreign.Clean(format, maxName)).WithHint("the formats are %s", strings.Join(Formats(), ", "))
+	}
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(document)
+}
+
+// page is what the template shows.
+type page struct {
+	Policy, Script, Word, Tone, Verdict string
+	Style                               template.CSS
+	Tiles                               []tile
+	Findings                            []findingRow
+	MoreFindings                        string
+	Kernels                             []kernelPart
+	MoreKernels                         string
+	Stops                               []stopPart
+	MoreStops                           string
+}
+
+type tile struct{ Label, Value, Detail string }
+
+type findingRow struct {
+	ID, Check, Place, Line, Message, Who string
+}
+
+// kernelPart is one kernel: its lines and its arrays.
+type kernelPart struct {
+	ID, Name, Looked string
+	Functions        []functionPart
+	Elsewhere        []lineRow // lines of libraries, and those whose text is not known
+	More             string
+	Constants        string
+	Arrays           []arrayPart
+	ArraysNote       string
+}
+
+type functionPart struct {
+	Title string
+	Rows  []lineRow
+}
+
+// lineRow is a line of the source.
+type lineRow struct {
+	ID, Number, Code                        string
+	Instructions, Lanes, Bytes, Conflicts   string
+	Heat                                    int // 0 to 5: the share of the kernel's instructions
+	Counted, LanesLow, Conflicted, Findings bool
+	Found                                   []found
+}
+
+type found struct{ ID, Check, Message string }
+
+func newPage(d *simulated.Document) *page {
+	p := &page{
+		Policy: pagePolicy, Style: template.CSS(asset("page.css")), Script: clean(d.Script, maxText), Word: "no finding", Tone: "good",
+		Verdict: verdictOf(d),
+	}
+	n := int64(len(d.Findings)) + d.MoreFindings
+	if n > 0 {
+		p.Word, p.Tone = figure.Plural(n, "finding", "findings"), "bad"
+	}
+	if d.Launches == 0 || d.ExitStatus != 0 && n == 0 {
+		p.Word, p.Tone = "not looked through", "amber"
+	}
+	p.Tiles = tilesOf(d)
+	marks := p.findings(d)
+	room, pictures := maxPageRows, maxPictures
+	for i := range d.Kernels[:min(len(d.Kernels), maxKernels)] {
+		part := kernelOf(i, &d.Kernels[i], marks, room)
+		pictures = part.arrays(d.Kernels[i].Touched, pictures)
+		for _, f := range part.Functions {
+			room -= len(f.Rows)
+		}
+		room -= len(part.Elsewhere)
+		p.Kernels = append(p.Kernels, part)
+	}
+	if n := len(d.Kernels) - maxKernels; n > 0 {
+		p.MoreKernels = figure.Plural(n, "more kernel is", "more kernels are") + " in the JSON document."
+	}
+	p.stops(d)
+	return p
+}
+
+func verdictOf(d *simulated.Document) string {
+	ended := fmt.Sprintf("the script ended with exit code %d", d.ExitStatus)
+	switch n := int64(len(d.Findings)) + d.MoreFindings; {
+	case d.Launches == 0:
+		return "Nothing was launched, so nothing was checked; " + ended + "."
+	case n > 0:
+		return figure.Plural(n, "finding", "findings") + " in " + figure.Plural(d.Launches, "launch", "launches") + "."
+	case d.ExitStatus != 0:
+		return "No finding in " + figure.Plural(d.Launches, "launch", "launches") + " before " + ended + "."
+	}
+	return "No check found anything in " + figure.Plural(d.Launches, "launch", "launches") + "."
+}
+
+func tilesOf(d *simulated.Document) []tile {
+	var sum simulation.Counts
+	lanes := uint64(0)
+	for i := range d.Kernels {
+		k := &d.Kernels[i]
+		lanes += k.LaneInstructions
+		sum.GlobalBytes += k.GlobalBytes
+		sum.BankConflicts += k.BankConflicts
+		sum.Branches += k.Branches
+		sum.Divergent += k.Divergent
+	}
+	return []tile{
+		{"Launches", figure.Count(d.Launches), figure.Plural(len(d.Kernels), "kernel", "kernels")},
+		{"Instructions", figure.Count(d.Instructions), "of warps"},
+		{"Lanes", share(lanes, d.Instructions), "took part in them"},
+		{"Global memory", bytesText(sum.GlobalBytes), "loaded and stored by lanes"},
+		{"Bank conflicts", figure.Count(sum.BankConflicts), "further passes of shared memory"},
+		{"Divergent branches", figure.Count(sum.Divergent), "of " + figure.Count(sum.Branches)},
+	}
+}
+
+// share is the part of lanes that took part in instructions of warps.
+func share(lanes, instructions uint64) string {
+	if instructions == 0 {
+		return "–"
+	}
+	return strconv.FormatFloat(100*float64(lanes)/(32*float64(instructions)), 'f', 0, 64) + "\u00a0%"
+}
+
+// bytesText writes bytes with the unit that fits.
+func bytesText(n uint64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	v, i := float64(n), 0
+	for v >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	if i == 0 {
+		return figure.Count(n) + "\u00a0B"
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64) + "\u00a0" + units[i]
+}
+
+func clean(s string, limit int) string { return foreign.Clean(s, limit) }
+
+// code is a line of source: tabs are shown.
+func code(s string) string {
+	return clean(strings.ReplaceAll(strings.TrimRight(s, "\r"), "\t", "    "), maxCode)
+}
+
+// spot is a line of a kernel.
+type spot struct {
+	kernel, file string
+	line         uint32
+}
+
+// findings lists what was found, and returns it by line.
+func (p *page) findings(d *simulated.Document) map[spot][]found {
+	marks := map[spot][]found{}
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		if i >= maxFindings {
+			break
+		}
+		id := "finding-" + strconv.Itoa(i+1)
+		row := findingRow{
+			ID: id, Check: clean(f.Check, maxName), Message: figure.Sentence(clean(f.Message, maxText)), Place: clean(f.Instruction, maxName),
+			Who: clean(fmt.Sprintf("%s, launch %d, block (%d, %d, %d), warp %d, %s, %s", f.Kernel, f.Launch, f.Block[0], f.Block[1], f.Block[2], f.Warp, lanesText(f.Lanes), figure.Plural(f.Count, "time", "times")), maxText),
+		}
+		if f.Line > 0 {
+			row.Place = clean(path.Base(f.File), maxName) + ":" + strconv.FormatUint(uint64(f.Line), 10)
+			at := spot{f.Kernel, f.File, f.Line}
+			if k := kernelNamed(d, f.Kernel); k != nil {
+				at, _ = spotIn(k, f.File, f.Line)
+			}
+			marks[at] = append(marks[at], found{id, row.Check, row.Message})
+		}
+		p.Findings = append(p.Findings, row)
+	}
+	if n := int64(len(d.Findings)-len(p.Findings)) + d.MoreFindings; n > 0 {
+		p.MoreFindings = figure.Plural(n, "more finding is", "more findings are") + " not shown."
+	}
+	return marks
+}
+
+func kernelNamed(d *simulated.Document, name string) *simulated.Kernel {
+	for i := range d.Kernels {
+		if d.Kernels[i].Kernel == name {
+			return &d.Kernels[i]
+		}
+	}
+	return nil
+}
+
+func lanesText(lanes []int) string {
+	if len(lanes) == 1 {
+		return "lane " + laneText(lanes)
+	}
+	return "lanes " + laneText(lanes)
+}
+
+// laneText writes lanes as ranges: 0-7, 12.
+func laneText(lanes []int) string {
+	var parts []string
+	for i := 0; i < len(lanes); {
+		k := i
+		for k+1 < len(lanes) && lanes[k+1] == lanes[k]+1 {
+			k++
+		}
+		if k == i {
+			parts = append(parts, strconv.Itoa(lanes[i]))
+		} else {
+			parts = append(parts, fmt.Sprintf("%d-%d", lanes[i], lanes[k]))
+		}
+		i = k + 1
+	}
+	return strings.Join(parts, ", ")
+}
+
+// kernelOf is a kernel: its functions with every line, then the lines of others.
+func kernelOf(n int, k *simulated.Kernel, marks map[spot][]found, room int) kernelPart {
+	part := kernelPart{
+		ID: "kernel-" + strconv.Itoa(n+1), Name: clean(k.Kernel, maxName),
+		Looked: fmt.Sprintf("%s of %s, %s, %s of lanes active.", figure.Plural(k.Launches, "launch", "launches"), figure.Plural(k.Blocks, "block", "blocks"),
+			figure.Plural(k.Instructions, "warp instruction", "warp instructions"), share(k.LaneInstructions, k.Instructions)),
+	}
+	room = min(room, maxLines)
+	counted := map[spot]*simulation.Line{}
+	var elsewhere []simulation.Line
+	for _, c := range simulated.Busiest(k.Lines) {
+		at, ok := spotIn(k, c.File, c.Line)
+		if ok && counted[at] == nil {
+			counted[at] = &c
+		} else {
+			elsewhere = append(elsewhere, c)
+		}
+	}
+	if k.Texts != nil {
+		for i := range k.Texts.Functions {
+			f := &k.Texts.Functions[i]
+			fp := functionPart{Title: clean(f.Function, maxName) + " in " + clean(path.Base(f.File), maxName)}
+			for at, text := range f.Lines() {
+				if room <= 0 {
+					part.More = moreLines
+					break
+				}
+				here := spot{k.Kernel, f.File, f.FirstLine + uint32(at)}
+				fp.Rows = append(fp.Rows, rowOf(k, here.line, text, counted[here], marks[here]))
+				room--
+			}
+			part.Functions = append(part.Functions, fp)
+		}
+		part.Constants = constantsOf(k.Texts.Constants)
+	}
+	for i := range elsewhere {
+		if room <= 0 {
+			part.More = moreLines
+			break
+		}
+		c := &elsewhere[i]
+		row := rowOf(k, c.Line, "", c, marks[spot{k.Kernel, c.File, c.Line}])
+		row.Number = placeText(c)
+		part.Elsewhere = append(part.Elsewhere, row)
+		room--
+	}
+	return part
+}
+
+const moreLines = "The rest of the lines is in the JSON document."
+
+// spotIn is where a line stands in the text of a kernel; ok is false where it does not.
+func spotIn(k *simulated.Kernel, file string, line uint32) (at spot, ok bool) {
+	f, i := k.Texts.Find(file, line)
+	if f == nil {
+		return spot{k.Kernel, file, line}, false
+	}
+	return spot{k.Kernel, f.File, f.FirstLine + uint32(i)}, true
+}
+
+func placeText(l *simulation.Line) string {
+	if l.Line == 0 {
+		return "no line"
+	}
+	return clean(path.Base(l.File), maxName) + ":" + strconv.FormatUint(uint64(l.Line), 10)
+}
+
+func constantsOf(list []simulated.Constant) string {
+	var parts []string
+	for _, c := range list[:min(len(list), 40)] {
+		parts = append(parts, clean(c.Name, maxName)+" = "+clean(c.Value, maxName))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func rowOf(k *simulated.Kernel, line uint32, text string, c *simulation.Line, marks []found) lineRow {
+	row := lineRow{Number: strconv.FormatUint(uint64(line), 10), Code: code(text), Found: marks}
+	row.Findings = len(row.Found) > 0
+	if c == nil {
+		return row
+	}
+	row.Counted = true
+	row.Instructions, row.Lanes = figure.Count(c.Instructions), share(c.LaneInstructions, c.Instructions)
+	row.LanesLow = 2*c.LaneInstructions < 32*c.Instructions
+	if c.GlobalBytes > 0 {
+		row.Bytes = bytesText(c.GlobalBytes)
+	}
+	if c.BankConflicts > 0 {
+		row.Conflicts, row.Conflicted = figure.Count(c.BankConflicts), true
+	}
+	if k.Instructions > 0 && c.Instructions > 0 {
+		row.Heat = 1 + min(4, int(10*float64(c.Instructions)/float64(k.Instructions)))
+	}
+	return row
+}
