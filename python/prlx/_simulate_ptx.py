@@ -195,7 +195,7 @@ def _find(loaded: Text, kernel: str | None) -> int:
         return 0
     if kernel in names:
         return names.index(kernel)
-    mangled = re.compile(rf"_Z(?:N.*?)?{len(kernel)}{re.escape(kernel)}(?![0-9a-z_]*\d{kernel})")
+    mangled = re.compile(rf"_Z(?:N.*?)?{len(kernel)}{re.escape(kernel)}")
     found = [i for i, name in enumerate(names) if mangled.match(name)]
     if len(found) == 1:
         return found[0]

@@ -18,7 +18,7 @@ from . import _config, _core, _request
 from ._errors import FindingError, FindingWarning, IncompatibleTracesError, SimulationError, UsageError
 from ._result import Brief, Card, Result
 from ._simulated import COUNTS, Run, save_page
-from ._stops import Stop, places
+from ._stops import Stop, places, with_names
 from ._units import format_count, plural
 
 if TYPE_CHECKING:
@@ -604,7 +604,10 @@ def execute(
         "watch": _watched(options, pieces),
     }
     with shown(options.progress, unit="count") as watch, _refusals():
-        done = Simulation(_core.run("simulate_launch", request, progress=watch), launch.texts)
+        document = _core.run("simulate_launch", request, progress=watch)
+    if document["stopped"] is not None:
+        with_names(document["stopped"]["stops"], launch.texts)
+    done = Simulation(document, launch.texts)
     if options.on_stop is not None:
         for stop in done.stops:
             options.on_stop(stop)

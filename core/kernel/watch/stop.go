@@ -43,6 +43,7 @@ type Value struct {
 	Result      bool     `json:"result"`      // made by the line, and the line does not take it itself
 	Type        string   `json:"type"`        // "s32", "f32", "ptr", "pred", "b32", ...
 	Origin      string   `json:"origin"`      // "argument", "load", "program-id", "constant", "arith", "atomic", "lanes", "carried", "variable", "call"
+	Variable    string   `json:"variable"`    // that the source calls it; "": none was found. Who reads the source fills it in
 	Name        string   `json:"name"`        // of the argument, the array that was loaded from, the special register
 	Where       *Frame   `json:"where"`       // that made it; null: no line is known
 	Array       string   `json:"array"`       // that addresses point into; lanes then hold offsets in bytes

@@ -173,8 +173,8 @@ func (o *origins) result(at int32, v *Value, depth int) {
 		return
 	}
 	switch name := text.Op.Name; {
-	case (name == "mov" || name == "cvta" || name == "cvt" || name == "ld" && in.Mem == nil) && len(in.Ins) == 1 && depth < maxFollowed:
-		o.origin(in.Ins[0], v, depth+1)
+	case (name == "mov" || name == "cvta" || name == "cvt" || name == "ld" && in.Mem == nil) && o.moved(in) != nil && depth < maxFollowed:
+		o.origin(*o.moved(in), v, depth+1)
 	case name == "ld" || name == "ldu" || name == "ldmatrix":
 		v.Origin, v.Name = originLoad, o.arrayOf(in)
 	case name == "atom":
@@ -186,6 +186,21 @@ func (o *origins) result(at int32, v *Value, depth int) {
 	default:
 		v.Origin = originArith
 	}
+}
+
+// moved is the one register that an instruction reads, beside numbers; nil where there are others, or none.
+func (o *origins) moved(in *code.Inst) *code.Register {
+	var found *code.Register
+	for i := range in.Ins {
+		if c := o.fixed[in.Ins[i]]; c != nil && c.From == code.FromLiteral && len(in.Ins) > 1 {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = &in.Ins[i]
+	}
+	return found
 }
 
 // arrayOf is the argument through which an access goes, where there is only one.

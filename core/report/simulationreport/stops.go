@@ -1,6 +1,7 @@
 package simulationreport
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"path"
@@ -28,7 +29,7 @@ func (p *page) stops(d *simulated.Document) {
 			path.Base(s.File), s.Line, s.Kernel, s.Launch, s.Block[0], s.Block[1], s.Block[2], s.Warp, s.Pass, lanesText(s.Active)), maxText)}
 		for k := range s.Values {
 			v := &s.Values[k]
-			part.Values = append(part.Values, valueRow{What: clean(v.Register, maxName), From: clean(originText(v), maxText), Type: clean(v.Type, maxName), Lanes: clean(heldText(v), maxText)})
+			part.Values = append(part.Values, valueRow{What: clean(cmp.Or(v.Variable, v.Register), maxName), From: clean(originText(v), maxText), Type: clean(v.Type, maxName), Lanes: clean(heldText(v), maxText)})
 		}
 		p.Stops = append(p.Stops, part)
 	}
