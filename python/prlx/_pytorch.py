@@ -67,7 +67,9 @@ def enable_pytorch(
         ``"simulator"``; ``"auto"`` is the simulator where Triton sees no GPU. Recording on GPUs is not there yet.
     output, filter, mode, capture, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
         What is recorded, and where to, as for ``enable``.
-    map_cuda, seed, stop, nan, races, global_races, convergence, counts, max_findings, max_instructions, touched, breaks, max_stops, on_stop, memory
+    map_cuda, seed, stop, nan, races, global_races, convergence, counts, max_findings, max_instructions
+        As for ``enable``.
+    touched, breaks, max_stops, on_stop, memory
         As for ``enable``.
     workers, memory_limit, progress
         As for ``combine_traces``.

@@ -23,6 +23,7 @@ SHOWN = [
     "docs/stragglers.md",
     "docs/serving.md",
     "docs/laptop.md",
+    "docs/pictures.md",
     "docs/pytest.md",
     *(f"docs/{p.relative_to(ROOT / 'docs')}" for p in (ROOT / "docs/commands").glob("*.md")),
 ]

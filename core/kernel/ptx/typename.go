@@ -6,7 +6,7 @@ var typeNames = [...]string{
 	S8: "s8", S16: "s16", S32: "s32", S64: "s64", F16: "f16", F16x2: "f16x2", BF16: "bf16", BF16x2: "bf16x2", F32: "f32", F64: "f64",
 }
 
-// String is the type as PTX spells it, without the dot; "" of NoType and of what is no type.
+// String is the type as PTX spells it, without the dot; "" of NoType and of other numbers.
 func (t Type) String() string {
 	if int(t) >= len(typeNames) {
 		return ""

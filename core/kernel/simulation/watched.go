@@ -44,7 +44,7 @@ func (w *Watch) watched(l *simt.Launch) (*watched, error) {
 			return nil, fault.Usagef("breaks: there is no lane %d", *p.Lane).WithHint("a warp has the lanes 0 to %d", lane.Lanes-1)
 		}
 		if p.File == "" || p.Line == 0 {
-			return nil, fault.Usagef("breaks: %q is no line of a file", p.File).WithHint("FILE:LINE, or FILE:LINE:LANE")
+			return nil, fault.Usagef("breaks: expected a line of a file, got line %d of %q", p.Line, p.File).WithHint("FILE:LINE, or FILE:LINE:LANE")
 		}
 	}
 	seen.with = seen.observers

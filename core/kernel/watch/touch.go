@@ -13,7 +13,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
-// A map of an array has at most mapSide cells in each direction: more cannot be told apart in a picture.
+// A map of an array has at most mapSide cells in each direction: nobody sees more in a picture.
 const (
 	mapSide   = 64
 	mapCells  = mapSide * mapSide
