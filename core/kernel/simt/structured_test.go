@@ -21,6 +21,7 @@ type cell struct {
 	r     [structuredRegisters]uint32
 	p     [2]bool
 	mask  uint32    // of lanes that exchange values
+	given uint32    // to who called
 	count [16]int32 // of loops
 	bound [16]int32
 }
@@ -82,6 +83,8 @@ type structured struct {
 	left      int              // statements that may still be written
 	counters  int              // of loops of the function
 	end       string           // label of the joint return
+	toEnd     []int            // operations that go there
+	waits     bool             // lanes wait for each other; no loop is entered in its midst, for which order in the text and in time differ
 	form      structuredForm
 }
 
@@ -173,7 +176,7 @@ func (s *structured) statement() {
 		s.compute()
 	case n < 6:
 		s.store()
-	case n < 8 && s.depth == 1 && s.entry && s.form == inOrder && s.IntN(3) == 0:
+	case n < 8 && s.depth == 1 && s.entry && s.waits && s.IntN(3) == 0:
 		s.exchange()
 	case n < 8:
 		s.meet()
@@ -236,7 +239,7 @@ func (s *structured) meet() {
 		return
 	}
 	a, d := s.reg(), s.reg()
-	m := &meeting{name: "activemask", full: s.IntN(2) == 0 && s.form == inOrder, source: a, target: d}
+	m := &meeting{name: "activemask", full: s.waits && s.IntN(2) == 0, source: a, target: d}
 	m.line = s.put("activemask.b32 %%r%d;", d)
 	s.op(structuredOp{line: m.line, kind: opMeet, guard: -1, meet: m})
 	names := []string{"ballot", "redux", "match", "shfl", "shfl", "atom", "bar"}
@@ -389,7 +392,12 @@ func (s *structured) leave() {
 	result()
 	if kind == opReturn && s.IntN(2) == 0 {
 		s.put("bra.uni %s;", s.end)
-		s.op(structuredOp{kind: kind, guard: -1, give: give})
+		if s.entry { // lanes that only wait for the end of the kernel count as ended
+			s.op(structuredOp{kind: kind, guard: -1, give: give})
+		} else {
+			s.op(structuredOp{guard: -1, do: func(_ *twinLane, c *cell) { c.given = give(c) }})
+			s.toEnd = append(s.toEnd, s.op(structuredOp{kind: opGo, guard: -1, loop: len(s.loops)}))
+		}
 	} else {
 		line := s.put("%s", text)
 		s.op(structuredOp{line: line, kind: kind, guard: -1, give: give})
@@ -425,7 +433,7 @@ func (s *structured) declare() {
 func (s *structured) function(entry bool, statements int) {
 	s.f = &structuredFunction{number: len(s.functions)}
 	s.functions = append(s.functions, s.f)
-	s.entry, s.left, s.counters, s.end = entry, statements, 0, s.fresh()
+	s.entry, s.left, s.counters, s.end, s.toEnd = entry, statements, 0, s.fresh(), nil
 	if entry {
 		s.put(".visible .entry k(.param .u64 out, .param .u32 n)")
 		s.put("{")
@@ -473,7 +481,9 @@ func (s *structured) function(entry bool, statements int) {
 	if !entry {
 		s.put("st.param.b32 [result], %%r2;")
 	}
-	s.op(structuredOp{kind: opReturn, guard: -1, give: func(c *cell) uint32 { return c.r[2] }})
+	s.op(structuredOp{guard: -1, do: func(_ *twinLane, c *cell) { c.given = c.r[2] }})
+	s.here(s.toEnd...)
+	s.op(structuredOp{kind: opReturn, guard: -1, give: func(c *cell) uint32 { return c.given }})
 	s.at(s.end)
 	s.put("ret;")
 	s.put("}")
@@ -488,6 +498,7 @@ func newStructured(seed uint64) *structured {
 	if n := s.IntN(6); n < 2 {
 		s.form = scattered + structuredForm(n)
 	}
+	s.waits = s.form == inOrder && s.IntN(3) > 0
 	for _, line := range strings.Split(strings.TrimSpace(preamble), "\n") {
 		s.put("%s", line)
 	}

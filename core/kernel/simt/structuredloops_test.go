@@ -30,6 +30,9 @@ func (s *structured) loop() {
 	s.put("and.b32 %%n%d, %%r%d, %d;", i, a, mask)
 	head, l := s.fresh(), structuredLoop{out: s.fresh(), next: s.fresh()}
 	form, first := s.IntN(4), 0
+	if form == 2 && s.waits {
+		form = 0
+	}
 	if form == 3 {
 		first = -1
 	}

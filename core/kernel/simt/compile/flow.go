@@ -346,10 +346,9 @@ func (b *binder) findAlone() {
 		block := &f.f.Blocks[i]
 		alone := !slices.ContainsFunc(block.Succ, func(s int32) bool { return f.flow.meets[s] })
 		for at := block.End - 1; at >= block.First && alone; at-- {
-			if alone = !b.meets(&f.f.Insts[at]); alone {
-				for c := f.start[at]; c < f.start[at+1]; c++ {
-					b.k.Code[c].Alone = true
-				}
+			alone = !b.meets(&f.f.Insts[at])
+			for c := f.start[at+1] - 1; c >= f.start[at] && (alone || b.k.Code[c].Kind == code.KindLane); c-- { // results of a call are copied behind it
+				b.k.Code[c].Alone = true
 			}
 		}
 	}

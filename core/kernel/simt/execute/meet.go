@@ -3,6 +3,7 @@ package execute
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
@@ -188,6 +189,16 @@ func (b *Block) executeTogether(w *Warp, in *code.Inst, want uint32) {
 		if s.in.Watch {
 			b.watcher.After(b, w, s.at, s.lanes, s.lanes)
 		}
+	}
+	w.sort()
+}
+
+// sort puts all paths of the list to their places again.
+func (w *Warp) sort() {
+	all := slices.Clone(w.paths)
+	w.paths = w.paths[:0]
+	for _, p := range all {
+		w.place(p)
 	}
 }
 

@@ -128,11 +128,14 @@ func (w *Warp) place(p path) {
 		i--
 	}
 	if i > 0 {
-		if q := &w.paths[i-1]; q.pc == p.pc && q.frame == p.frame && q.order == p.order && q.state <= pathYields {
+		q := &w.paths[i-1]
+		if q.pc == p.pc && q.frame == p.frame && q.order == p.order && q.state <= pathYields {
 			w.unite(q, &p)
 			w.comeTogether(q)
 			return
 		}
+		order, ok := q.orderIn(p.frame)
+		w.slow = w.slow || ok && order == p.order // one of them is in the midst of a block
 	}
 	w.paths = append(w.paths, path{})
 	copy(w.paths[i+1:], w.paths[i:])
