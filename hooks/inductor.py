@@ -119,7 +119,7 @@ class Inductor:
         for owner, name, made in benchmarks.replacements():
             self._set(owner, name, made)
         self._random_values()
-        self._refusals()
+        self._flex_attention()
         self._device.origin = self.running.origin
         self._undo.append(functools.partial(setattr, self._device, "origin", None))
         _forget()
@@ -297,11 +297,13 @@ class Inductor:
         finally:
             self._surfaces.benchmarking -= 1
 
-    def _refusals(self) -> None:
-        """What torch refuses on a CPU, and Inductor has kernels for."""
+    def _flex_attention(self) -> None:
+        """What flex attention refuses or leaves out on a CPU, and Inductor has kernels for."""
         flex = _module("torch.nn.attention.flex_attention")
         if "_validate_device" in vars(flex):
             self._set(flex, "_validate_device", _any_device)
+        if "_apply_kernel_options" in vars(flex):
+            self._replace(flex, "_apply_kernel_options", _with_sums)
 
     def _random_values(self) -> None:
         """What kernels are tuned with is made on the CPU."""
@@ -322,6 +324,17 @@ class Inductor:
 
 def _any_device(query: Any, key: Any, value: Any) -> None:
     """Take tensors wherever they are. Torch's compiler reads this function, too."""
+
+
+def _with_sums(old: Any) -> Any:
+    """Flex attention leaves the logarithms of its sums to the backward pass on a GPU, and does not on a CPU."""
+
+    def apply_kernel_options(*args: Any, **kwargs: Any) -> Any:
+        options = old(*args, **kwargs)
+        options["OUTPUT_LOGSUMEXP"] = True
+        return options
+
+    return apply_kernel_options
 
 
 def _forced(config: Any, name: str, value: Any) -> Callable[[], None]:

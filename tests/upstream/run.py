@@ -1,0 +1,109 @@
+"""Run Triton's own unit tests on the simulator.
+
+``python tests/upstream/run.py TESTS --triton build/triton/3.6.0 --journal FILE``, where TESTS is a checkout of Triton, or
+its ``python``. The tests are theirs and are not in this repository. Ended, it goes on where it was when it is started again with
+the same journal. What it prints says how many passed, were refused and why, and were wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+FILES = (
+    "language/test_core.py",
+    "language/test_standard.py",
+    "language/test_random.py",
+    "language/test_conversions.py",
+    "language/test_matmul.py",
+    "language/test_block_pointer.py",
+    "language/test_annotations.py",
+    "language/test_decorator.py",
+    "language/test_libdevice.py",
+    "language/test_tuple.py",
+    "language/test_pipeliner.py",
+    "language/test_tensor_descriptor.py",
+    "runtime/test_autotuner.py",
+)
+# What decides whether the simulator may be trusted; what is not for an sm_80 does not apply to it.
+APPLY = ("passed", "refused", "given up", "finding", "wrong")
+
+
+def unit_tests(tests: Path) -> Path:
+    """The folder of the unit tests in a checkout."""
+    for folder in (tests / "python/test/unit", tests / "test/unit", tests / "unit"):
+        if folder.is_dir():
+            return folder
+    raise SystemExit(f"{tests} has no python/test/unit")
+
+
+def summary(journal: Path) -> dict[str, object]:
+    """Counts by outcome, and refusals by cause."""
+    rows = [json.loads(line) for line in journal.read_text().splitlines() if line.endswith("}")]
+    counts = collections.Counter(row["outcome"] for row in rows)
+    causes = collections.Counter(row["cause"] for row in rows if row["outcome"] == "refused")
+    return {
+        "tests": len(rows),
+        "apply": sum(counts[outcome] for outcome in APPLY),
+        **dict(counts),
+        "refused_by_cause": dict(causes.most_common()),
+        "not_passed": [row for row in rows if row["outcome"] in ("wrong", "finding", "given up")],
+    }
+
+
+def main() -> int:
+    """Run the files one after the other, then say what became of all."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("tests", type=Path)
+    parser.add_argument("--triton", type=Path, required=True)
+    parser.add_argument("--torch", type=Path, default=HERE.parents[1] / "build/torch")
+    parser.add_argument("--journal", type=Path, required=True)
+    parser.add_argument("--per-function", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seconds", type=int, default=300)
+    parser.add_argument("--files", nargs="*", default=FILES)
+    parser.add_argument("-k", default="")
+    given = parser.parse_args()
+    unit = unit_tests(given.tests)
+    settings = {
+        "journal": str(given.journal.resolve()), "per_function": given.per_function, "seed": given.seed,
+        "seconds": given.seconds,
+    }  # fmt: skip
+    path = os.pathsep.join(map(str, (HERE, given.triton.resolve(), given.torch.resolve())))
+    variables = {
+        **os.environ, "PRLX_UPSTREAM": json.dumps(settings), "PYTHONPATH": path,
+        "LD_LIBRARY_PATH": str((given.torch / "stubs").resolve()), "TRITON_DEFAULT_FP_FUSION": "1",
+    }  # fmt: skip
+    for file in given.files:
+        if not (unit / file).is_file():
+            sys.stderr.write(f"{file}: not in this checkout\n")
+            continue
+        words = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "judge",
+            "-p",
+            "no:cacheprovider",
+            "--rootdir",
+            unit.parent,
+        ]
+        words += ["-W", "ignore", "--no-header", "--tb=no", unit / file, *(["-k", given.k] if given.k else [])]
+        subprocess.run([*map(str, words)], env=variables, cwd=unit.parent, stdout=subprocess.DEVNULL, check=False)
+    if not given.journal.is_file():
+        raise SystemExit("no test ran")
+    found = summary(given.journal)
+    sys.stdout.write(json.dumps(found, indent=1) + "\n")
+    return 1 if found.get("wrong") or found.get("finding") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
