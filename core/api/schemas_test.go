@@ -47,6 +47,7 @@ var documents = map[string]any{
 	"doctor/1":           printedDoctor{},
 	"inspect/1":          InspectDocument{},
 	"kernel-trace/1":     describe.Recording{},
+	"locate/1":           printedLocate{},
 	"mark/1":             aligned.Mark{},
 	"nccl-diagnose/1":    diagnosing.Document{},
 	"nccl-flight/1":      flightrecorder.Document{},
@@ -112,6 +113,28 @@ type printedSetting struct {
 	Default any      `json:"default"`
 	Choices []string `json:"choices"` // the words that it accepts; empty: any
 	Help    string   `json:"help"`
+}
+
+// printedLocate is prlx.locate/1: where two runs first differ, found by running them again.
+type printedLocate struct {
+	Schema  string        `json:"schema"`
+	Status  string        `json:"status"` // located, same, launches or not-again
+	Verdict string        `json:"verdict"`
+	Kernel  *string       `json:"kernel"`   // null: none differs
+	Launch  *int64        `json:"launch"`   // its number in A
+	LaunchB *int64        `json:"launch_b"` // and in B
+	Warps   int64         `json:"warps"`    // that differ
+	Place   string        `json:"place"`    // FILE:LINE, "" unknown
+	Runs    int64         `json:"runs"`     // of each side, now
+	Passes  []printedPass `json:"passes"`
+}
+
+// printedPass is one pass over both sides.
+type printedPass struct {
+	Name    string `json:"name"`
+	Ran     bool   `json:"ran"` // false: its recordings were there
+	Status  string `json:"status"`
+	Verdict string `json:"verdict"`
 }
 
 // printedMap is how a map of clocks is written.

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from ._cycles_result import CycleComparison, Cycles
     from ._diff import Diff, Divergence
     from ._kernel_trace import KernelTrace, read_trace
+    from ._locate import Located, locate
     from ._nccl import NcclDiagnosis, NcclReport, diagnose_nccl, read_nccl
     from ._nccl_flight import FlightRecorder, read_flight_recorder
     from ._nccl_merge import MergedNccl, merge_nccl
@@ -81,6 +82,7 @@ __all__ = [
     "InternalError",
     "KernelTrace",
     "LimitError",
+    "Located",
     "MergedNccl",
     "NcclDiagnosis",
     "NcclReport",
@@ -117,6 +119,7 @@ __all__ = [
     "enable_pytorch",
     "find_cycles",
     "find_stragglers",
+    "locate",
     "merge_nccl",
     "open",
     "probe_clocks",
@@ -147,6 +150,7 @@ _LAZY = {
     "Finding": "_simulation",
     "FlightRecorder": "_nccl_flight",
     "KernelTrace": "_kernel_trace",
+    "Located": "_locate",
     "NcclDiagnosis": "_nccl",
     "NcclReport": "_nccl",
     "MergedNccl": "_nccl_merge",
@@ -176,6 +180,7 @@ _LAZY = {
     "enable_pytorch": "_pytorch",
     "find_cycles": "_cycles",
     "find_stragglers": "_stragglers",
+    "locate": "_locate",
     "merge_nccl": "_nccl_merge",
     "open": "_open",
     "probe_clocks": "_probe",

@@ -719,6 +719,19 @@ def _recorded(
 
 
 @contextlib.contextmanager
+def recorded(path: AnyPath, options: Mapping[str, Any]) -> Iterator[Recording]:
+    """Record a session with options as ``PRLX_RECORD`` has them: one launch alone with ``launch``."""
+    asked = dict(options)
+    mode, only, outputs = asked.pop("mode", "control-flow"), asked.pop("launch", None), asked.pop("outputs", None)
+    flags = {name: asked.pop(name, False) for name in ("stores", "atomics", "loads", "barriers")}
+    extras = _extras(**flags, events_per_warp=None, outputs=outputs, sources=None)
+    with _recorded(path, mode, None, True, extras, directory=True) as recording:
+        assert recording._target is not None
+        recording._target.only = only
+        yield recording
+
+
+@contextlib.contextmanager
 def quiet(changes: Mapping[str, Any]) -> Iterator[Sequence[Simulation]]:
     """Collect the launches of a block without warnings, with other options of the simulator."""
     recording = Recording()

@@ -112,7 +112,7 @@ def by_command(command: str) -> Recorder:
         filled = [word.replace("{side}", side).replace("{out}", str(path)) for word in words]
         done = subprocess.run(
             filled,
-            env={**os.environ, VARIABLE: ",".join(_spelled(options))},
+            env={**os.environ, VARIABLE: ",".join(spelled(options))},
             capture_output=True,
             text=True,
             check=False,
@@ -125,6 +125,7 @@ def by_command(command: str) -> Recorder:
     return record
 
 
-def _spelled(options: Mapping[str, Any]) -> Iterator[str]:
+def spelled(options: Mapping[str, Any]) -> Iterator[str]:
+    """Options of a recording as ``PRLX_RECORD`` has them."""
     for name, value in options.items():
         yield f"{name}={str(value).lower() if isinstance(value, bool) else value}"

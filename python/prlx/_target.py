@@ -34,7 +34,7 @@ _SWITCHES = ("stores", "atomics", "loads", "barriers")
 def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
     """What ``PRLX_RECORD`` asks to record instead of what the program does: ``mode=values,stores=true,outputs=64MiB,seed=1``.
 
-    ``prlx diff --rerun`` sets it for the command that it runs.
+    ``prlx diff --rerun`` and ``prlx locate`` set it for what they run. ``launch=3`` records the launch of that number alone.
     """
     asked: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in environ.get("PRLX_RECORD", "").split(","))):
@@ -43,7 +43,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
             asked[name] = value
         elif name in _SWITCHES and value in ("true", "false"):
             asked[name] = value == "true"
-        elif name == "seed" and value.isdecimal():
+        elif name in ("seed", "launch") and value.isdecimal():
             asked[name] = int(value)
         elif name == "outputs":
             try:
@@ -53,7 +53,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
         else:
             raise UsageError(
                 f"PRLX_RECORD: {part!r} is no option of a recording",
-                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,seed=1",
+                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,seed=1,launch=0",
             )
     return asked
 
@@ -73,6 +73,9 @@ class Target:
         self._passed: set[str] = set()  # kernels that the filter left out
         again = recorded_again(os.environ)
         again.pop("seed", None)
+        self.only: int | None = again.pop("launch", None)
+        """The number of the one launch that is recorded; None for all."""
+        self._met = 0  # launches that the filter let through
         self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras, **again}
         self._filter = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
         self._owner = os.getpid()
@@ -104,8 +107,11 @@ class Target:
         if self._filter is not None and not any(fnmatch.fnmatchcase(kernel, pattern) for pattern in self._filter):
             self._passed.add(kernel)
             return None
-        number = max(self._begun, default=-1) + 1
-        if self.is_file and number:
+        met, self._met = self._met, self._met + 1
+        if self.only is not None and met != self.only:
+            return None
+        number = met if self.only is not None else max(self._begun, default=-1) + 1
+        if self.is_file and self._begun:
             raise UsageError(
                 f"holds one launch already, and {kernel} is launched again",
                 path=str(self.path),

@@ -54,7 +54,7 @@ FLOORS = (
     ("_simulated", "_stops"),
     ("_simulation", "_target", "_capture"),
     ("_record", "_simulate_text"),
-    ("_simulate", "_pytorch", "_simulate_ptx"),
+    ("_simulate", "_pytorch", "_simulate_ptx", "_locate"),
     # what people import; its names are loaded when they are first used
     ("hooks", ""),
     # the command line

@@ -1,4 +1,4 @@
-"""Runs the corpus twice, watched and recording by itself, and prints a document a case: results, events, what does not pair.
+"""Runs the corpus twice, watched and recording by itself, and prints a JSON document a case: results, events, what has no pair.
 
 PYTHONPATH=build/triton/3.9.0 python run_recorder.py DIRECTORY [NAME...]
 """
@@ -70,7 +70,7 @@ def places(trace: Any) -> dict[str, tuple[str, str]]:
 
 
 def paired(a: Any, b: Any) -> dict[str, Any]:
-    """How many events of the recording kernel the watched one has, lane by lane: under the same key, or at the same place."""
+    """How many events of the recording kernel are those of the watched one, lane by lane: under one key, or at one place."""
     watched, recorded, place_a, place_b = by_site(a), by_site(b), places(a), places(b)
     free: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     for site in watched:

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "cycles": "finds what repeats in a trace (steps, layers, phases), and what changed between two runs",
     "simulate": "runs a script's Triton kernels on the simulator, checked and, with --record, recorded",
     "pytorch": "runs what torch.compile makes on the simulator, checked and, with --record, recorded",
+    "locate": "runs two scripts until the first line at which their kernels differ is known",
     "session": "lists the launches of a session, or compares two sessions",
     "flamegraph": "writes the divergences of two recordings as tracks for a trace viewer",
     "convert": "converts recordings between formats v1 and v2",

@@ -1,0 +1,91 @@
+"""``prlx locate``: two scripts, or one in two ways, to the first line at which their kernels differ."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .._errors import FileAccessError, UsageError
+from . import _options as options
+from ._command import Command, Option, Positional
+from ._outputs import shown_path
+
+if TYPE_CHECKING:
+    import argparse
+
+    from ._ui import UI
+
+DIFFER = 1
+
+
+def run(values: argparse.Namespace, ui: UI) -> int:
+    """Run both sides until the first line that differs is known; exit code 1 when they differ."""
+    from .._locate import by_command, search, steps
+
+    scripts = [values.script, values.script_b or values.script]
+    sides, names = [], []
+    for letter, script in zip("ab", scripts, strict=True):
+        if not Path(script).is_file():
+            raise FileAccessError("no such script", path=script)
+        words = [script, *shlex.split(getattr(values, f"args_{letter}") or "")]
+        environ = _environment(getattr(values, f"env_{letter}") or (), letter)
+        seed = getattr(values, f"seed_{letter}")
+        sides.append(by_command(words, environ, seed))
+        names.append(f"{shlex.join(words)} {sorted(environ.items())} {seed}")
+    if names[0] == names[1]:
+        ui.say("both sides are the same command: what differs is not the same from run to run")
+    found = search(sides, names, folder=values.output)
+    if ui.json:
+        ui.emit(found.document)
+    elif not ui.quiet:
+        ui.show(iter(steps(found)))
+        if found.diff is not None and found.status != "same":
+            ui.show(iter(["", *str(found.diff).splitlines()]))
+    if values.output is not None:
+        ui.say(f"the recordings are in {shown_path(Path(values.output))}")
+    return 0 if found.status == "same" else DIFFER
+
+
+def _environment(given: list[str] | tuple[str, ...], letter: str) -> dict[str, str]:
+    """Variables as NAME=VALUE."""
+    found = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name:
+            raise UsageError(f"--env-{letter}: {text!r} is no variable", hint="NAME=VALUE")
+        found[name] = value
+    return found
+
+
+COMMAND = Command(
+    name="locate",
+    run=run,
+    examples=(
+        ("prlx locate before.py after.py", "the first line at which their kernels differ"),
+        ("prlx locate train.py --args-b '--fused'", "one script, with and without an option"),
+        ("prlx locate train.py --seed-b 7", "in another order of blocks and warps"),
+        ("prlx locate train.py --env-b PYTHONPATH=triton-3.6", "with another Triton"),
+    ),
+    positionals=(
+        Positional("SCRIPT", "a Python script that launches Triton kernels", "one"),
+        Positional("SCRIPT_B", "the other one; left out: the same", "optional"),
+    ),
+    options=(
+        Option(("--args-a",), "arguments of A, in one text", metavar="ARGS"),
+        Option(("--args-b",), "arguments of B, in one text", metavar="ARGS"),
+        Option(("--env-a",), "variables of A's environment, NAME=VALUE; several", takes="texts", metavar="VAR"),
+        Option(("--env-b",), "variables of B's environment, NAME=VALUE; several", takes="texts", metavar="VAR"),
+        Option(("--seed-a",), "order of blocks and warps of A; 0: ascending", takes="number", metavar="N"),
+        Option(("--seed-b",), "order of blocks and warps of B; 0: ascending", takes="number", metavar="N"),
+        Option(
+            ("--output", "-o"), "keep the recordings in DIR, and go on with what is there", takes="path", metavar="DIR"
+        ),
+        options.JSON,
+    ),
+    notes=(
+        "exit code 1: the runs differ, or differed once.",
+        "Each side runs three times, at most four, each time recording less of more: hashes of every launch, the control",
+        "flow of the first launch that differs, its values.",
+    ),
+)
