@@ -156,7 +156,7 @@ def programs():
 
 def prepare(folder, text):
     """Make what the text takes as given, and remove what it makes itself."""
-    if "simulate" in text:
+    if "simulate" in text or "locate" in text:
         require("3.9.0")
     run("prlx solve probes_node*.jsonl -o offsets.jsonl -q")
     shutil.copyfile("offsets.jsonl", "node0.offsets.jsonl")

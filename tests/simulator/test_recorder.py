@@ -45,7 +45,7 @@ def test_kernels_record_by_themselves(rows: dict[str, dict]) -> None:
 
 
 def test_lanes_decide_as_the_watched_kernel_has_it(rows: dict[str, dict]) -> None:
-    """What the simulator sees in the clean kernel is in the recording; what the PTX joins or drops is there besides."""
+    """What the simulator sees in the clean kernel is in the recording; and so is what the PTX joins or drops."""
     watched = sum(row["watched"] for row in rows.values())
     paired = sum(row["by_key"] + row["by_place"] for row in rows.values())
     lost = sum(row["more"] for row in rows.values())

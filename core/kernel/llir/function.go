@@ -189,7 +189,7 @@ func (m *Module) bodyLine(f *Function, i int) (int, error) {
 	}
 	n := nameEnd(s)
 	if n == 0 {
-		return i, m.broken(i, "a line that is no instruction")
+		return i, m.broken(i, "a line that is not an instruction")
 	}
 	in.Op, in.Rest = s[:n], strings.TrimLeft(s[n:], " ")
 	if in.Op == "switch" && strings.HasSuffix(in.Rest, "[") {

@@ -161,7 +161,7 @@ func (m *Module) open(edits []edit, f *Function) []edit {
 	return edits
 }
 
-// concluded are attributes of a kernel that are no longer true of one that records: on AMD GPUs a kernel is not told what it never asks.
+// concluded are attributes that a kernel loses when it records: on AMD GPUs a kernel is not told what it never asks.
 var concluded = []string{
 	`"amdgpu-no-implicitarg-ptr" `, `"amdgpu-no-workgroup-id-x" `, `"amdgpu-no-workgroup-id-y" `, `"amdgpu-no-workgroup-id-z" `,
 	`"amdgpu-no-workitem-id-x" `, "nofree ", "nosync ",

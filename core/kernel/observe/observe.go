@@ -58,7 +58,7 @@ func origin[V any](c Code[V], v V, depth int, nodes *int) site.Operand {
 	return o
 }
 
-// Resolve puts keys where operands name memory accesses by number. Those that are no site have none.
+// Resolve puts keys where operands name memory accesses by number. An access without a site has none.
 func Resolve(operands []site.Operand, key func(access int) site.Key) {
 	for i := range operands {
 		o := &operands[i]

@@ -29,7 +29,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         if not Path(script).is_file():
             raise FileAccessError("no such script", path=script)
         words = [script, *shlex.split(getattr(values, f"args_{letter}") or "")]
-        environ = _environment(getattr(values, f"env_{letter}") or (), letter)
+        environ = _environment(getattr(values, f"env_{letter}") or ())
         seed = getattr(values, f"seed_{letter}")
         sides.append(by_command(words, environ, seed))
         names.append(f"{shlex.join(words)} {sorted(environ.items())} {seed}")
@@ -47,13 +47,13 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     return 0 if found.status == "same" else DIFFER
 
 
-def _environment(given: list[str] | tuple[str, ...], letter: str) -> dict[str, str]:
+def _environment(given: list[str] | tuple[str, ...]) -> dict[str, str]:
     """Variables as NAME=VALUE."""
     found = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            raise UsageError(f"--env-{letter}: {text!r} is no variable", hint="NAME=VALUE")
+            raise UsageError(f"{text!r} is not a variable and its value", hint="NAME=VALUE")
         found[name] = value
     return found
 
@@ -63,9 +63,9 @@ COMMAND = Command(
     run=run,
     examples=(
         ("prlx locate before.py after.py", "the first line at which their kernels differ"),
-        ("prlx locate train.py --args-b '--fused'", "one script, with and without an option"),
+        ("prlx locate train.py --args-b 'fused 1'", "one script, with other arguments"),
         ("prlx locate train.py --seed-b 7", "in another order of blocks and warps"),
-        ("prlx locate train.py --env-b PYTHONPATH=triton-3.6", "with another Triton"),
+        ("prlx locate train.py --env-b FUSED=1", "with another environment"),
     ),
     positionals=(
         Positional("SCRIPT", "a Python script that launches Triton kernels", "one"),
@@ -85,7 +85,7 @@ COMMAND = Command(
     ),
     notes=(
         "exit code 1: the runs differ, or differed once.",
-        "Each side runs three times, at most four, each time recording less of more: hashes of every launch, the control",
-        "flow of the first launch that differs, its values.",
+        "Each side runs three times, at most four: hashes of every launch, then the control flow of the first",
+        "launch that differs, then its values.",
     ),
 )
