@@ -49,7 +49,7 @@ class Rewriter:
     @property
     def device(self) -> int:
         """What sets the devices apart whose kernels record: Triton keeps kernels in memory by the number of a device."""
-        return 1 + (zlib.crc32(self.key.encode()) & 0xFFFF)
+        return 1 + (zlib.crc32(f"{self.key} {self._kernels}".encode()) & 0xFFFF)
 
     def wants(self, name: str) -> bool:
         """Whether a kernel that is compiled now is rewritten."""

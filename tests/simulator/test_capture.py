@@ -1,0 +1,126 @@
+"""Kernels that record by themselves and Triton's caches: what is compiled for one is never served to the other."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import HERE, VERSIONS, python, require
+
+MODES = ("off", "on", "filtered", "off", "on")
+
+
+def launched(version: str, folder: Path, *modes: str, **more: str) -> list[dict[str, Any]]:
+    cache = folder / "cache"
+    ran = python(
+        require(version), HERE / "run_capture.py", folder / "runs", *modes, TRITON_CACHE_DIR=str(cache), **more
+    )
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+
+
+@pytest.fixture(scope="module", params=VERSIONS)
+def processes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
+    """Two processes, the second with what the first left in the cache."""
+    folder = tmp_path_factory.mktemp(f"capture-{request.param}")
+    return [launched(request.param, folder, *MODES) for _ in range(2)]
+
+
+def test_a_kernel_records_where_it_is_asked_to_and_nowhere_else(processes: list[list[dict[str, Any]]]) -> None:
+    wanted = {
+        "off": [("plain", "observed"), ("tuned", "observed")],
+        "on": [("plain", "instrumented"), ("tuned", "instrumented")],
+        "filtered": [("tuned", "instrumented")],
+    }
+    for rows in processes:
+        for row in rows[:-1]:
+            assert [(one["kernel"], one["means"]) for one in row["rows"]] == wanted[row["mode"]]
+            assert all(one["events"] == 8 for one in row["rows"])
+            assert row["sum"] == 3200
+
+
+def test_what_is_not_recorded_is_the_clean_kernel(processes: list[list[dict[str, Any]]]) -> None:
+    for rows in processes:
+        off, on, filtered, again, on_again = (row["cost"] for row in rows[:-1])
+        assert off == again
+        assert on == on_again
+        assert filtered["plain"] == off["plain"]
+        assert on["plain"][0] > off["plain"][0]
+        assert off["tuned"][0] in on["tuned"], "the trials of the autotuner are clean"
+        assert len(on["tuned"]) == len(off["tuned"]) + 1
+
+
+def test_hooks_of_another_tool_are_called_and_everything_is_put_back(processes: list[list[dict[str, Any]]]) -> None:
+    for rows in processes:
+        assert rows[-1] == {"restored": True}
+    heard = [row["heard"] for row in processes[0][:-1]]
+    if heard[-1]:  # this Triton knows such hooks
+        assert heard[0] > 0
+        assert heard[1] > heard[0]
+    assert processes[1][-2]["heard"] == 0, "the second process compiles nothing"
+
+
+@pytest.mark.parametrize("size", ["4KB", "8KB", "64KB"])
+def test_a_small_arena_loses_events_and_says_so(tmp_path: Path, size: str) -> None:
+    script = tmp_path / "small.py"
+    script.write_text(SMALL)
+    ran = python(require("3.9.0"), script, PRLX_ARENA=size, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    row = json.loads(ran.stdout.splitlines()[-1])
+    assert row["same"], "results do not depend on the arena"
+    assert row["findings"] == []
+    assert (row["kept"] < row["all"]) == (size != "64KB"), row
+    assert bool(row["notes"]) == (size != "64KB"), row
+
+
+def test_an_arena_that_is_no_size_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "small.py").write_text(SMALL)
+    ran = python(require("3.9.0"), tmp_path / "small.py", PRLX_ARENA="much", cwd=tmp_path)
+    assert ran.returncode == 1
+    assert "PRLX_ARENA" in ran.stderr
+
+
+def test_scratch_of_another_tool_is_left_alone(tmp_path: Path) -> None:
+    script = tmp_path / "small.py"
+    script.write_text(OTHER + SMALL)
+    ran = python(require("3.9.0"), script, cwd=tmp_path)
+    assert ran.returncode == 1
+    assert "another tool allocates profile scratch" in ran.stderr
+
+
+OTHER = """
+from triton.runtime import _allocation
+_allocation._profile_allocator.set(lambda size, align, stream: None)
+"""
+SMALL = """
+import json, warnings
+import numpy as np
+import triton
+import triton.language as tl
+import prlx
+
+warnings.simplefilter("ignore")
+
+@triton.jit
+def many(x, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    for k in range(n):
+        tl.store(x + at, tl.load(x + at, mask=at < n) + 1, mask=at < n)
+
+def run(**options):
+    x = np.zeros(256, np.float32)
+    with prlx.enable(device="simulator", overwrite=True, progress=False, **options) as seen:
+        many[(2,)](x, 20, BLOCK=128)
+    return x, [str(one) for one in seen.findings]
+
+a, _ = run(output="a.prlx")
+b, findings = run(output="b.prlx", capture="instrumented")
+recorded = prlx.read_trace("b.prlx")
+print(json.dumps({
+    "same": a.tobytes() == b.tobytes(), "findings": findings, "kept": recorded.total_events,
+    "all": prlx.read_trace("a.prlx").total_events, "notes": [str(note) for note in recorded.losses.notes],
+}))
+"""
