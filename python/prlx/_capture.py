@@ -62,10 +62,23 @@ def arena_bytes() -> int:
 
 
 def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[str, Any]]:
-    """Give a launch of a kernel that records by itself an arena, and say so in what is recorded."""
+    """Give a launch of a kernel that records by itself an arena, and say so in what is recorded.
+
+    Raises
+    ------
+    UsageError
+        More is wanted than such a kernel leaves.
+    """
     from .hooks.arrays import Storage
     from .hooks.instrument import Arena
 
+    more = [name for name in ("stores", "atomics", "loads", "barriers", "outputs") if record.get(name)]
+    if record.get("mode") == "values" or more:
+        what = ", ".join(more) or 'mode="values"'
+        raise UsageError(
+            f"{what}: kernels that record by themselves leave branches, switches and predicates",
+            hint='choose capture="observed"',
+        )
     scratch = launch.parameters[-1]
     arena = Arena(max(arena_bytes(), _LEAST))
     held = Storage(arena.data_ptr(), arena.size, scratch.name, keep=arena)
