@@ -724,8 +724,8 @@ def recorded(path: AnyPath, options: Mapping[str, Any]) -> Iterator[Recording]:
     asked = dict(options)
     mode, only, outputs = asked.pop("mode", "control-flow"), asked.pop("launch", None), asked.pop("outputs", None)
     flags = {name: asked.pop(name, False) for name in ("stores", "atomics", "loads", "barriers")}
-    extras = _extras(**flags, events_per_warp=None, outputs=outputs, sources=None)
-    with _recorded(path, mode, None, True, extras, directory=True) as recording:
+    wanted = extras(**flags, events_per_warp=None, outputs=outputs, sources=None)
+    with _recorded(path, mode, None, True, wanted, directory=True) as recording:
         assert recording._target is not None
         recording._target.only = only
         yield recording

@@ -199,6 +199,7 @@ BARE = {
     "assert": (["a", "b"], lambda **more: package.assert_same("a", "b", **more)),
     "convert": (["a", "-o", "out"], lambda **more: package.convert_trace("a", **{"output": "out", **more})),
     "cycles": (["a"], lambda **more: package.find_cycles("a", **more)),
+    "nccl diagnose": (["a"], lambda **more: package.diagnose_nccl(["a"], **more)),
     "cycles compare": (["a", "b"], lambda **more: package.compare_cycles("a", "b", **more)),
 }
 
@@ -209,7 +210,8 @@ def shared():
         names = flags_of(command) & arguments_of(command)
         for option in _table.load(command).options:
             if option.name in names and f"{command} {option.name}" not in NOT_ASKED:
-                yield ("cycles compare" if option.name in COMPARING else command), option
+                verb = {"nccl": "nccl diagnose", "cycles": "cycles compare" if option.name in COMPARING else command}
+                yield verb.get(command, command), option
 
 
 def meaning(option):

@@ -1,9 +1,10 @@
-"""``prlx nccl plugin`` names a library that NCCL can load."""
+"""``prlx nccl``: the library that NCCL can load, and what its recordings say."""
 
 from __future__ import annotations
 
 import ctypes
 import inspect
+import json
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,51 @@ def test_a_library_that_is_missing_is_an_error(prlx, monkeypatch, tmp_path):
     assert "libnccl-profiler-prlx.so is not there" in ran.err
 
 
+HANG = Path(__file__).resolve().parents[2] / "examples" / "nccl_hang"
+
+
+def test_diagnose_names_the_culprit_in_one_sentence_and_fails(prlx):
+    ran = prlx("nccl", "diagnose", str(HANG))
+    assert ran.code == 1
+    first = ran.out.splitlines()[0]
+    assert first.startswith(
+        "Rank 2 (node2) holds up AllGather #3 of world in SendWait with rank 3 on channel 0, NIC 0: "
+    )
+    assert "3 ranks have waited for 42.0 s" in first
+    assert "SendGPUWait" in ran.out  # the table of what the others do
+
+
+def test_diagnose_prints_one_document(prlx):
+    ran = prlx("nccl", "diagnose", str(HANG), "--json", "--limit", "1")
+    document = json.loads(ran.out)
+    assert document["schema"] == "prlx.nccl-diagnose/1"
+    assert document["status"] == "culprit"
+    assert len(document["findings"]) == 1
+
+
+def test_what_has_not_stood_long_enough_is_no_stall(prlx):
+    ran = prlx("nccl", "diagnose", str(HANG), "--stall-after", "50", "--json")
+    assert json.loads(ran.out)["looked"]["stalls"] == "none"
+    assert ran.code == 0
+
+
+def test_one_rank_alone_is_inconclusive(prlx):
+    ran = prlx("nccl", "diagnose", str(HANG / "node0-1000.prlx-nccl.gz"))
+    assert ran.code == 5
+    assert "there is no recording of rank 1, rank 2, rank 3" in ran.out
+    assert "gather the recordings of all hosts" in ran.err
+
+
+def test_report_divides_the_time_of_ranks(prlx):
+    ran = prlx("nccl", "report", str(HANG))
+    assert ran.code == 0
+    assert ran.out.startswith("16 operations of 4 ranks in 1 communicator")
+    document = json.loads(prlx("nccl", "report", str(HANG), "--json").out)
+    for row in document["worst"]:
+        for part in row["ranks"]:
+            assert sum(part["time"].values()) == part["ended_ns"] - part["at_ns"]
+
+
 FUNCTIONS = {
     "diagnose": package.diagnose_nccl,
     "report": package.read_nccl,
@@ -80,9 +126,23 @@ def test_every_verb_is_looked_at():
         (["report", ".", "--stall-after", "9"], "--stall-after is of prlx nccl diagnose and watch"),
         (["flight", ".", "-o", "x.json"], "--output is of prlx nccl merge"),
         (["watch", ".", "--path"], "--path is of prlx nccl plugin"),
+        (["diagnose", str(HANG), "--stall-after", "0"], "--stall-after is 0"),
     ],
 )
 def test_what_belongs_to_another_verb_is_refused(prlx, words, said):
     ran = prlx("nccl", *words)
     assert ran.code == 2
     assert said in ran.err
+
+
+def test_a_directory_without_recordings_says_what_was_expected(prlx, tmp_path):
+    ran = prlx("nccl", "diagnose", str(tmp_path))
+    assert ran.code == 2
+    assert "no name in it ends in .prlx-nccl" in ran.err
+
+
+def test_the_functions_are_the_command():
+    diagnosis = package.diagnose_nccl(HANG, progress=False)
+    assert diagnosis.findings[0].waiting == ("0", "1", "3")
+    assert package.diagnose_nccl(HANG, stall_after=50, progress=False).status == "nothing"
+    assert len(package.read_nccl(HANG, limit=2, progress=False).document["worst"]) == 2

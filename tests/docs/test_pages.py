@@ -108,6 +108,8 @@ PRINTED = {
     "session-diff": ["session", "diff", "examples/two_runs", "examples/two_runs"],
     "cycles": ["cycles", "examples/serving/before.json.gz"],
     "cycles-compare": ["cycles", "compare", "examples/serving/before.json.gz", "examples/serving/after.json.gz"],
+    "nccl": ["nccl", "report", "examples/nccl_hang"],
+    "nccl-diagnose": ["nccl", "diagnose", "examples/nccl_hang"],
     "version": ["version"],
     "doctor": ["doctor"],
     "config": ["config", "show"],
