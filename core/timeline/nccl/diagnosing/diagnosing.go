@@ -7,6 +7,7 @@ package diagnosing
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -79,7 +80,42 @@ func newDiagnosis(job *operation.Job, opt Options) *diagnosis {
 			d.last[m.Comm][job.Parts[i].Seat] = int32(mi)
 		}
 	}
+	d.implied()
 	return d
+}
+
+// implied finds operations that must have ended, whatever their records say: NCCL executes those of a communicator one after the other, so when
+// a later one has begun, the stop of an earlier one was lost. Those of one group are one kernel.
+func (d *diagnosis) implied() {
+	type seat struct{ recording, member int32 }
+	by := map[seat][]int32{}
+	for i := range d.job.Parts {
+		p := &d.job.Parts[i]
+		k := seat{p.Recording, d.job.Op(p).Member}
+		by[k] = append(by[k], int32(i))
+	}
+	n := 0
+	for _, list := range by {
+		slices.SortFunc(list, func(x, y int32) int { return cmp.Compare(d.job.Parts[y].Op, d.job.Parts[x].Op) }) // last first
+		begun := operation.None                                                                                  // the group of a later operation that has begun
+		for _, i := range list {
+			p, e := &d.job.Parts[i], &d.ext[i]
+			group := operation.None
+			if api := d.job.Op(p).API; api >= 0 {
+				group = d.job.Recordings[p.Recording].APIs[api].Group
+			}
+			if begun >= 0 && group >= 0 && begun != group && (e.Progress == operation.Running || e.Progress == operation.Queued) {
+				e.Progress = operation.Finished
+				n++
+			}
+			if e.Kernels && begun < 0 {
+				begun = group
+			}
+		}
+	}
+	if n > 0 {
+		d.doc.Notes = append(d.doc.Notes, fmt.Sprintf("the end of %d operations of ranks is not recorded, and is known from later ones that began", n))
+	}
 }
 
 // members are the seats that an operation needs.

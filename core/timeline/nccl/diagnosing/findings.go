@@ -142,9 +142,13 @@ func (d *diagnosis) neverArrived(s *stall, seat int32) {
 	m := &d.job.Matches[s.match]
 	rank := d.job.Comms[m.Comm].Seats[seat].Rank
 	f := d.finding(ClassNeverArrived, s.match, []int32{rank})
-	f.Certain = true
+	f.Certain = !d.blind(rank)
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("%s never called %s: %s", d.nameOf(rank), d.operation(s.match), waited(f))
+	if !f.Certain {
+		f.Detail = append(f.Detail, "whether an operation that it called before holds it is not recorded at level 0; record at level 1 or above")
+		d.advise("record at level 1 or above (PRLX_NCCL_LEVEL=1): at level 0 the end of operations is not recorded")
+	}
 	if last := d.last[m.Comm][seat]; last >= 0 {
 		f.Detail = append(f.Detail, "the last that it called of this communicator is "+d.operation(last))
 	} else {
@@ -153,6 +157,36 @@ func (d *diagnosis) neverArrived(s *stall, seat int32) {
 	f.Detail = append(f.Detail, "its process lives: it does something else, and its own stack says what")
 	d.root(s, rank, "it has not called it, and waits for nobody in NCCL")
 	d.add(f)
+}
+
+// lostSince reports whether callbacks of a code were lost, by a member of an operation, after it was called.
+func (d *diagnosis) lostSince(mi int32, code int) bool {
+	m := &d.job.Matches[mi]
+	for i := m.From; i < m.To; i++ {
+		l := &d.job.Recordings[d.job.Parts[i].Recording].Loss
+		if l.LostByCode[code] > 0 && (l.LostToNS == 0 || l.LostToNS >= d.ext[i].CalledNS) {
+			return true
+		}
+	}
+	return false
+}
+
+// blind reports whether it is not recorded that the last operation of a rank ended.
+func (d *diagnosis) blind(rank int32) bool {
+	last, at := operation.Finished, int64(0)
+	for i := range d.job.Parts {
+		if d.job.Parts[i].Rank == rank && d.ext[i].CalledNS >= at {
+			last, at = d.ext[i].Progress, d.ext[i].CalledNS
+		}
+	}
+	return last == operation.Called
+}
+
+// advise says once what to record.
+func (d *diagnosis) advise(what string) {
+	if !slices.Contains(d.doc.Advice, what) {
+		d.doc.Advice = append(d.doc.Advice, what)
+	}
 }
 
 func (d *diagnosis) ended(s *stall, seat int32) {
@@ -189,13 +223,14 @@ func (d *diagnosis) unrecorded(s *stall) {
 	f := d.finding(ClassUnrecorded, s.match, ranks)
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("%s does not come to an end, and there is no recording of %s: %s", d.operation(s.match), names, waited(f))
-	d.doc.Advice = append(d.doc.Advice, "gather the recordings of all hosts into one folder")
+	d.advise("gather the recordings of all hosts into one folder")
 	d.add(f)
 }
 
 func (d *diagnosis) notStarted(s *stall, part int32) {
 	p := &d.job.Parts[part]
 	f := d.finding(ClassNotStarted, s.match, []int32{p.Rank})
+	f.Certain = !d.lostSince(s.match, operation.CodeKernel)
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("the GPU of %s has not begun with %s, which the rank called %s before the recording ends: %s", d.nameOf(p.Rank), d.operation(s.match), seconds(d.job.Recordings[p.Recording].LastNS-d.ext[part].CalledNS), waited(f))
 	f.Detail = append(f.Detail, "no kernel of NCCL is before it on this GPU: a kernel or a copy of the program is, or an event that its stream waits for")
@@ -237,7 +272,8 @@ func (d *diagnosis) stage(s *stall, h *held) {
 	m := &d.job.Matches[s.match]
 	rank := d.job.Comms[m.Comm].Seats[h.seat].Rank
 	f := d.finding(ClassStage, s.match, []int32{rank})
-	f.Stage, f.Certain, f.Channel, f.NIC = operation.StageNames[h.stage], h.certain, h.channel, h.nic
+	f.Stage, f.Channel, f.NIC = operation.StageNames[h.stage], h.channel, h.nic
+	f.Certain = h.certain && !d.lostSince(s.match, operation.CodeProxyStep)
 	d.waiting(f, s)
 	where := fmt.Sprintf("on channel %d", h.channel)
 	if h.peer >= 0 {
@@ -262,9 +298,9 @@ func (d *diagnosis) stuck(s *stall, proxies int) {
 	f.Sentence = fmt.Sprintf("%s does not come to an end, all its ranks are in it, and nothing that was recorded says where it is held up: %s", d.operation(s.match), waited(f))
 	switch {
 	case proxies == 0:
-		d.doc.Advice = append(d.doc.Advice, "record at level 3 (PRLX_NCCL_LEVEL=3): the steps of proxies tell which stage of which rank holds; operations inside of one host have none")
+		d.advise("record at level 3 (PRLX_NCCL_LEVEL=3): the steps of proxies tell which stage of which rank holds; operations inside of one host have none")
 	default:
-		d.doc.Advice = append(d.doc.Advice, "record at level 3 (PRLX_NCCL_LEVEL=3): what proxies do is recorded, and not the stages of their steps")
+		d.advise("record at level 3 (PRLX_NCCL_LEVEL=3): what proxies do is recorded, and not the stages of their steps")
 	}
 	d.add(f)
 }

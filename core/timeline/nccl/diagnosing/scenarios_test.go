@@ -72,9 +72,9 @@ func expected(p nccltest.Plan) (class []string, ranks []string) {
 	return []string{diagnosing.ClassStage}, []string{r}
 }
 
-// right reports whether the culprit is the one that the simulator made.
+// right reports whether the first finding is what the simulator made, be it said for certain or as what may be.
 func right(p nccltest.Plan, d *diagnosing.Document) bool {
-	if d.Status != diagnosing.StatusCulprit || len(d.Findings) == 0 {
+	if d.Status == diagnosing.StatusNothing || len(d.Findings) == 0 {
 		return false
 	}
 	f := &d.Findings[0]
@@ -97,12 +97,15 @@ func many() uint64 {
 }
 
 func TestTheCulpritIsNamed(t *testing.T) {
-	played, wrong := 0, 0
+	played, wrong, perhaps := 0, 0, 0
 	for fault := nccltest.Straggler; fault < nccltest.Faults; fault++ {
 		for seed := range many() {
 			p := plan(seed, fault)
 			d := diagnosed(t, nccltest.Simulate(p))
 			played++
+			if d.Status != diagnosing.StatusCulprit {
+				perhaps++
+			}
 			if !right(p, d) {
 				wrong++
 				t.Logf("seed %d, %v at rank %d, operation %d of %d ranks on hosts of %d, %d channels: %s: %s", seed, fault, p.Rank, p.At, p.Ranks, p.PerHost, p.Channels, d.Status, d.Verdict)
@@ -112,9 +115,9 @@ func TestTheCulpritIsNamed(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d of %d named right", played-wrong, played)
-	if wrong*20 > played {
-		t.Errorf("%d of %d are not named right", wrong, played)
+	t.Logf("%d of %d named right, %d as what may be", played-wrong, played, perhaps)
+	if wrong*20 > played || perhaps*5 > played {
+		t.Errorf("%d of %d are not named right, %d as what may be", wrong, played, perhaps)
 	}
 }
 
@@ -132,5 +135,37 @@ func TestNobodyIsBlamedInAJobThatRunsWell(t *testing.T) {
 	t.Logf("%d of %d blamed", blamed, played)
 	if blamed*50 > played {
 		t.Errorf("somebody is blamed in %d of %d jobs", blamed, played)
+	}
+}
+
+// TestNothingWrongIsSaidForCertain plays the same jobs with less recorded, and with records lost: then less is known, and what is said for
+// certain is right all the same.
+func TestNothingWrongIsSaidForCertain(t *testing.T) {
+	for _, less := range []struct {
+		name  string
+		level uint32
+		lost  float64
+	}{{"level 0", 0, 0}, {"level 1", 1, 0}, {"level 2", 2, 0}, {"lost", 3, 0.002}, {"lost at level 1", 1, 0.002}} {
+		played, named, wrong := 0, 0, 0
+		for fault := nccltest.Healthy; fault < nccltest.Faults; fault++ {
+			for seed := range (many() + 1) / 2 {
+				p := plan(seed+100, fault)
+				p.Level, p.Lost = less.level, less.lost
+				d := diagnosed(t, nccltest.Simulate(p))
+				played++
+				ok := fault != nccltest.Healthy && right(p, d)
+				if ok {
+					named++
+				}
+				if d.Status == diagnosing.StatusCulprit && !ok && d.Findings[0].Certain {
+					wrong++
+					t.Logf("%s, seed %d, %v at rank %d, operation %d of %d ranks on hosts of %d: %s", less.name, seed, fault, p.Rank, p.At, p.Ranks, p.PerHost, d.Verdict)
+				}
+			}
+		}
+		t.Logf("%s: %d of %d named right, %d wrong for certain", less.name, named, played, wrong)
+		if wrong*50 > played {
+			t.Errorf("%s: %d of %d are wrong, and said for certain", less.name, wrong, played)
+		}
 	}
 }

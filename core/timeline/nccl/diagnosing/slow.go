@@ -22,7 +22,7 @@ const (
 func (d *diagnosis) stragglers() error {
 	s := dividing.StragglerJob(d.job, d.ext)
 	if s == nil {
-		d.doc.Advice = append(d.doc.Advice, "record at level 1 or above (PRLX_NCCL_LEVEL=1): who was late is told by when kernels begin and end")
+		d.advise("record at level 1 or above (PRLX_NCCL_LEVEL=1): who was late is told by when kernels begin and end")
 		return nil
 	}
 	late, err := straggler.Find(s, straggler.Options{})
@@ -71,7 +71,7 @@ func (d *diagnosis) links() {
 	all := dividing.Links(d.job)
 	all = slices.DeleteFunc(all, func(l dividing.Link) bool { return l.Steps < leastSteps || l.Ops < leastEvents })
 	if len(all) < 4 {
-		d.doc.Advice = append(d.doc.Advice, "record at level 3 (PRLX_NCCL_LEVEL=3): how fast links are is told by the steps of proxies, of which there are some between hosts only")
+		d.advise("record at level 3 (PRLX_NCCL_LEVEL=3): how fast links are is told by the steps of proxies, of which there are some between hosts only")
 		return
 	}
 	d.doc.Looked.Links = lookedNone

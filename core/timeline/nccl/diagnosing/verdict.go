@@ -31,20 +31,28 @@ func (d *diagnosis) document() (*Document, error) {
 	d.quality()
 	d.looked()
 	slices.SortStableFunc(doc.Findings, func(x, y Finding) int {
-		return cmp.Compare(slices.Index(weight, x.Class), slices.Index(weight, y.Class))
+		sure := func(f *Finding) int {
+			if f.Certain {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Or(cmp.Compare(sure(&x), sure(&y)), cmp.Compare(slices.Index(weight, x.Class), slices.Index(weight, y.Class)))
 	})
-	culprits := slices.ContainsFunc(doc.Findings, func(f Finding) bool { return !slices.Contains(undecided, f.Class) })
 	switch {
-	case culprits:
+	case d.culprit():
 		doc.Status, doc.Verdict = StatusCulprit, capital(doc.Findings[0].Sentence)
 	case len(doc.Findings) > 0:
 		doc.Status, doc.Verdict = StatusInconclusive, capital(doc.Findings[0].Sentence)
+		if f := &doc.Findings[0]; !slices.Contains(undecided, f.Class) {
+			doc.Verdict = "Perhaps " + f.Sentence
+		}
 	case doc.Looked.Operations == 0:
 		doc.Status, doc.Verdict = StatusInconclusive, "No operation of several ranks is in the recordings: nothing could be looked at"
 	case doc.Looked.Stalls == lookedUnknown:
 		doc.Status = StatusInconclusive
 		doc.Verdict = "All ranks called the same operations and then nothing; whether these ended is not recorded"
-		doc.Advice = append(doc.Advice, "record at level 1 or above (PRLX_NCCL_LEVEL): at level 0 the end of operations is not recorded")
+		d.advise("record at level 1 or above (PRLX_NCCL_LEVEL): at level 0 the end of operations is not recorded")
 	default:
 		doc.Status, doc.Verdict = StatusNothing, d.nothing()
 	}
@@ -52,9 +60,30 @@ func (d *diagnosis) document() (*Document, error) {
 		doc.Findings = doc.Findings[:d.opt.Limit]
 		doc.Notes = append(doc.Notes, fmt.Sprintf("%d more findings are not listed", more))
 	}
-	doc.Advice = slices.Compact(doc.Advice)
 	fill(doc)
 	return doc, nil
+}
+
+// culprit reports whether the first finding names who it is. One rank alone that has not called what all others are in is named even where it
+// is not recorded whether something holds it; of several, any may follow from another.
+func (d *diagnosis) culprit() bool {
+	if len(d.doc.Findings) == 0 {
+		return false
+	}
+	f := &d.doc.Findings[0]
+	if slices.Contains(undecided, f.Class) {
+		return false
+	}
+	if f.Certain || f.Class != ClassNeverArrived {
+		return f.Certain
+	}
+	n := 0
+	for i := range d.doc.Findings {
+		if d.doc.Findings[i].Class == ClassNeverArrived {
+			n++
+		}
+	}
+	return n == 1
 }
 
 // nothing says what was looked at where nothing was found, and what was not.

@@ -89,8 +89,8 @@ func (t *Thread) Coll(ns int64, comm int, api uint64, c Collective) uint64 {
 	le.PutUint64(body, c.Sequence)
 	le.PutUint64(body[24:], c.Count)
 	le.PutUint32(body[64:], uint32(c.Root))
-	for at, s := range map[int]string{68: c.Func, 72: c.Datatype, 76: c.Algorithm, 80: c.Protocol} {
-		le.PutUint32(body[at:], t.f.Text(s))
+	for i, s := range []string{c.Func, c.Datatype, c.Algorithm, c.Protocol} {
+		le.PutUint32(body[68+4*i:], t.f.Text(s))
 	}
 	body[104], body[105] = c.Channels, 16
 	return t.start(ns, comm, Coll, api, 0, body)

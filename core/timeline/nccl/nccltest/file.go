@@ -30,6 +30,7 @@ type File struct {
 	Heartbeat    int64 // the last sign of life, CLOCK_MONOTONIC
 	SkewNS       int64 // how far the clock of its host is ahead of the first one's: truth, and not in the recording
 	LostByCode   map[int]uint64
+	Lose         func() bool // whether the next record finds no room; nil: none does
 	Overwritten  map[int]uint64
 
 	comms   [][]byte
@@ -49,6 +50,7 @@ func NewFile(host string, pid uint32) *File {
 type Thread struct {
 	f     *File
 	slots []byte
+	lost  map[int][3]int64 // by code: how many, from when, to when
 }
 
 // Thread begins another thread.
@@ -135,8 +137,34 @@ type Record struct {
 	Body    []byte
 }
 
-// Add writes a record.
+// Add writes a record, unless File.Lose loses it: then it is counted, and the next record says so.
 func (t *Thread) Add(r Record) {
+	if t.f.Lose != nil && r.Kind <= stateEvent && t.f.Lose() {
+		code := int(r.Handle >> 42 & 63)
+		if t.lost == nil {
+			t.lost = map[int][3]int64{}
+		}
+		had := t.lost[code]
+		if had[0] == 0 {
+			had[1] = r.NS
+		}
+		t.lost[code] = [3]int64{had[0] + 1, had[1], r.NS}
+		if t.f.LostByCode == nil {
+			t.f.LostByCode = map[int]uint64{}
+		}
+		t.f.LostByCode[code]++
+		return
+	}
+	for code := range 20 {
+		if l, ok := t.lost[code]; ok {
+			delete(t.lost, code)
+			t.write(Record{NS: l[2], Handle: uint64(l[0]), Value: uint64(l[1]), Comm: -1, Kind: 4, Code: uint8(code)})
+		}
+	}
+	t.write(r)
+}
+
+func (t *Thread) write(r Record) {
 	body := (len(r.Body) + slot - 1) / slot
 	b := make([]byte, (1+body)*slot)
 	le.PutUint64(b, uint64(r.NS))

@@ -54,6 +54,7 @@ type Plan struct {
 	Uneven    float64 // by how much ranks and links differ for good, as a part
 	Bursts    float64 // how often other traffic makes a step, or all steps of an operation on a link, take 2 to 10 times as long
 	WarmUp    int     // operations at the beginning that take up to 30 times as long to arrive
+	Lost      float64 // of all records, those that find no room
 	TailNS    int64   // for how long processes live on after the last event, at most 2 s where all is well
 
 	Fault   Fault
@@ -122,6 +123,9 @@ func Simulate(p Plan) []*File {
 		f.Level, f.WallNS = p.Level, wallNS
 		one := &rank{file: f, gpuNS: startNS, hostNS: startNS, skewNS: hostSkew[host], gpuOff: j.rnd.Int64N(1_000_000)}
 		f.SkewNS = one.skewNS
+		if p.Lost > 0 {
+			f.Lose = func() bool { return j.rnd.Float64() < p.Lost }
+		}
 		one.comms = append(one.comms, f.Comm(0xabc1, "world", (p.Ranks+p.PerHost-1)/p.PerHost, p.Ranks, r, startNS+one.skewNS))
 		if p.Fault == Deadlock {
 			one.comms = append(one.comms, f.Comm(0xabc2, "second", (p.Ranks+p.PerHost-1)/p.PerHost, p.Ranks, r, startNS+one.skewNS))

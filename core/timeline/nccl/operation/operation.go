@@ -93,6 +93,7 @@ type Loss struct {
 	Damaged      int        // segments of which a part is no record
 	Retaken      int        // segments that made room while they were read
 	Orphans      int        // stops, states and children whose start is not in the recording
+	LostByCode   [32]uint64 // of these, those that found no room
 	ByCode       [32]uint64 // lost or overwritten, by code of segment
 	StepsLeftOut int        // steps that ended and were added up, but are not listed in Steps
 	Unreadable   int        // records whose body is shorter than their event's

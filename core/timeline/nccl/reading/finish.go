@@ -209,6 +209,7 @@ func (b *builder) losses(seen segment.Seen) {
 	for c := range segment.Codes {
 		l.Overwritten += b.f.Overwritten[c]
 		l.Lost += b.f.LostNowhere[c]
+		l.LostByCode[c] += b.f.LostNowhere[c]
 		l.ByCode[c] += b.f.Overwritten[c] + b.f.LostNowhere[c]
 	}
 	for i := range b.f.Threads {
@@ -216,6 +217,7 @@ func (b *builder) losses(seen segment.Seen) {
 		for c, n := range th.Lost {
 			l.Lost += n
 			l.ByCode[c] += n
+			l.LostByCode[c] += n
 		}
 		if from := b.t.ns(th.PendingFrom); from > 0 && th.Pending > 0 {
 			if l.LostFromNS == 0 || from < l.LostFromNS {

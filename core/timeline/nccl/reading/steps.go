@@ -130,6 +130,14 @@ func (b *builder) stopStep(at int32, ns int64) {
 	} else {
 		b.out.Loss.StepsLeftOut++
 	}
+	for prev, looked := s.prev, 0; prev >= 0 && looked < mostLooked; looked++ { // steps end in order: the stops of these were lost
+		before := b.steps[prev].prev
+		if b.steps[prev].Number < s.Number {
+			b.out.Loss.Orphans++
+			b.unlink(live, prev)
+		}
+		prev = before
+	}
 	b.unlink(live, at)
 }
 
