@@ -240,7 +240,7 @@ func TestTwoRecordersInAProcess(t *testing.T) {
 	}
 }
 
-// TestRandomCallsThroughAChain: numbers that are no handles never reach the second plug-in, which would follow them.
+// TestRandomCallsThroughAChain: numbers that nobody gave out never reach the second plug-in, which would follow them.
 func TestRandomCallsThroughAChain(t *testing.T) {
 	b, other := build(t), second(t, 0xfe)
 	for seed := range 3 {

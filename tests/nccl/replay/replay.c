@@ -2,7 +2,9 @@
  *
  *   sequences RELEASE TRUTH STORM       what NCCL of a release does (223 is 2.23)
  *   random TRUTH SEED EVENTS THREADS    legal and illegal events of all versions
- *   flood THREADS EVENTS                steps as fast as they go; prints how many calls there were
+ *   flood THREADS EVENTS                steps as fast as they go; prints how many calls there were, and the growth of memory in KiB
+ *   paced THREADS RATE SECONDS          so many calls a second of each thread; prints how many there were and what was achieved
+ *   overload THREADS EVENTS             a flood of which every start is timed beside nothing; prints calls, and how many took long
  *   steps EVENTS                        the cost of a callback in ns, of the five of a step; the clock's, a masked type's
  *   tail EVENTS                         percentiles of single callbacks, and of the same loop without them, in turn
  *   pxn                                 an operation of another process, whose context and parent lead nowhere in this one
@@ -23,16 +25,17 @@
 #include <unistd.h>
 
 #include "faults.h"
+#include "measure.h"
 
-static struct plugin plugin;
+struct plugin plugin;
 
-static int64_t now_ns(clockid_t clock) {
+int64_t now_ns(clockid_t clock) {
   struct timespec t;
   clock_gettime(clock, &t);
   return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static long resident_kib(void) {
+long resident_kib(void) {
   long pages = 0;
   FILE *f = fopen("/proc/self/statm", "r");
   if (f && fscanf(f, "%*d %ld", &pages) != 1) pages = 0;
@@ -67,13 +70,7 @@ static int mode_random(char **args) {
 
 /* Steps. The operation that they belong to is opened as NCCL opens one, for plug-ins that follow parents. */
 
-typedef int (*start_fn)(void *, void **, void *);
-typedef int (*stop_fn)(void *);
-typedef int (*state_fn)(void *, uint32_t, const void *);
-
-struct ladder { uint64_t context; struct handle op; int v; };
-
-static struct ladder open_operation(struct seat *s) {
+struct ladder open_operation(struct seat *s) {
   int v = plugin.newest;
   struct ladder l = {call_init(s, v, 77, &nccl_mask, "bench", 1, 2, 0), {0, 0}, v};
   struct event api = {.type = GroupApi, .context = l.context, .depth = 1};
@@ -89,7 +86,7 @@ static struct ladder open_operation(struct seat *s) {
   return l;
 }
 
-static uint64_t climb(const struct ladder *l, uint64_t events) {
+uint64_t climb(const struct ladder *l, uint64_t events) {
   const struct table *t = plugin.tables[l->v];
   start_fn start = (start_fn)t->start;
   stop_fn stop = (stop_fn)t->stop;
@@ -116,88 +113,6 @@ uint64_t climb_steps(struct plugin *p, uint64_t context, uint64_t events) {
   plugin = *p;
   struct ladder l = {context, {context, 0}, p->newest};
   return climb(&l, events);
-}
-
-static double per_call(const struct ladder *l, uint64_t events) {
-  int64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
-  uint64_t calls = climb(l, events);
-  return (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - from) / (double)calls;
-}
-
-static double clock_cost(void) {
-  int64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
-  struct timespec t;
-  for (int k = 0; k < 1000000; k++) clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - from) / 1e6;
-}
-
-static double counter_cost(void) {
-#if defined(__x86_64__)
-  int64_t from = now_ns(CLOCK_THREAD_CPUTIME_ID);
-  for (int k = 0; k < 1000000; k++) __asm__ volatile("rdtsc" : : : "eax", "edx");
-  return (double)(now_ns(CLOCK_THREAD_CPUTIME_ID) - from) / 1e6;
-#else
-  return 0;
-#endif
-}
-
-static int mode_steps(char **args) {
-  struct seat s;
-  seat_open(&s, &plugin, NULL, 0, 1);
-  struct ladder l = open_operation(&s);
-  uint64_t events = strtoull(args[0], NULL, 10);
-  per_call(&l, events / 10);
-  printf("ns a callback %.2f, clock_gettime %.2f, counter %.2f", per_call(&l, events), clock_cost(), counter_cost());
-  int (*set_mask)(int, uint64_t) = (int (*)(int, uint64_t))dlsym(plugin.library, "prlx_nccl_set_mask");
-  if (set_mask) {
-    set_mask(0, UINT64_MAX & ~UINT64_C(16));
-    printf(", masked %.2f", per_call(&l, events));
-  }
-  printf("\n");
-  return 0;
-}
-
-/* Tails: how long single callbacks take, beside how long nothing takes on the same thread: what a busy machine does is in both. */
-
-static int by_value(const void *a, const void *b) {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
-}
-
-static void say_tail(const char *what, int64_t *took, size_t n) {
-  qsort(took, n, sizeof *took, by_value);
-  printf("%s p50 %" PRId64 " p99 %" PRId64 " p99.99 %" PRId64 " max %" PRId64 " ns\n", what, took[n / 2], took[n - n / 100 - 1], took[n - n / 10000 - 1], took[n - 1]);
-}
-
-static int mode_tail(char **args) {
-  size_t n = strtoull(args[0], NULL, 10);
-  struct seat s;
-  seat_open(&s, &plugin, NULL, 0, 1);
-  struct ladder l = open_operation(&s);
-  struct event e = {.type = ProxyStep, .context = l.context, .parent = l.op.id};
-  struct event_bytes d;
-  event_encode(&d, &e, l.v);
-  int64_t *with = calloc(n, sizeof *with), *without = calloc(n, sizeof *without);
-  start_fn start = (start_fn)plugin.tables[l.v]->start;
-  memset(with, 1, n * sizeof *with);
-  memset(without, 1, n * sizeof *without);
-  struct rusage before, after;
-  getrusage(RUSAGE_THREAD, &before);
-  for (size_t k = 0; k < n; k++) {
-    void *h = NULL;
-    int64_t a = now_ns(CLOCK_MONOTONIC);
-    start((void *)(uintptr_t)l.context, &h, &d);
-    int64_t b = now_ns(CLOCK_MONOTONIC);
-    with[k] = b - a;
-    without[k] = now_ns(CLOCK_MONOTONIC) - b;
-  }
-  getrusage(RUSAGE_THREAD, &after);
-  say_tail("callback", with, n);
-  say_tail("nothing", without, n);
-  printf("involuntary switches %ld, page faults %ld\n", after.ru_nivcsw - before.ru_nivcsw, after.ru_minflt - before.ru_minflt);
-  free(with);
-  free(without);
-  return 0;
 }
 
 /* What the example plug-in is known to fail at. */
@@ -233,35 +148,7 @@ static int mode_channels(char **args) {
   return 0;
 }
 
-/* Flood. */
-
 static struct ladder flooded;
-static void *flood(void *arg) {
-  uint64_t *events = arg;
-  *events = climb(&flooded, *events);
-  return NULL;
-}
-
-static int mode_flood(char **args) {
-  int threads = atoi(args[0]);
-  struct seat s;
-  seat_open(&s, &plugin, NULL, 0, 1);
-  flooded = open_operation(&s);
-  uint64_t *counts = calloc((size_t)threads, sizeof *counts), all = s.calls;
-  pthread_t *ids = calloc((size_t)threads, sizeof *ids);
-  for (int k = 0; k < threads; k++) {
-    counts[k] = strtoull(args[1], NULL, 10);
-    if (pthread_create(&ids[k], NULL, flood, &counts[k]) != 0) abort();
-  }
-  for (int k = 0; k < threads; k++) {
-    pthread_join(ids[k], NULL);
-    all += counts[k];
-  }
-  printf("%" PRIu64 "\n", all);
-  free(counts);
-  free(ids);
-  return 0;
-}
 
 static void *one_event(void *arg) {
   struct seat *s = arg;
@@ -330,7 +217,7 @@ static int mode_fork(char **args) {
 
 int main(int argc, char **argv) {
   static const struct { const char *name; int args; int (*play)(char **); } modes[] = {
-      {"random", 4, mode_random}, {"steps", 1, mode_steps}, {"tail", 1, mode_tail}, {"pxn", 0, mode_pxn}, {"channels", 0, mode_channels}, {"flood", 2, mode_flood}, {"churn", 1, mode_churn}, {"comms", 1, mode_comms}, {"fork", 1, mode_fork},
+      {"random", 4, mode_random}, {"steps", 1, mode_steps}, {"tail", 1, mode_tail}, {"paced", 3, mode_paced}, {"overload", 2, mode_overload}, {"pxn", 0, mode_pxn}, {"channels", 0, mode_channels}, {"flood", 2, mode_flood}, {"churn", 1, mode_churn}, {"comms", 1, mode_comms}, {"fork", 1, mode_fork},
   };
   static const struct { const char *name; int args; int (*play)(struct plugin *, char **); } faults[] = {
       {"ends", 2, mode_ends}, {"reload", 1, mode_reload}, {"daemon", 2, mode_daemon}, {"exec", 1, mode_exec}, {"limits", 2, mode_limits}, {"signals", 2, mode_signals}, {"user", 2, mode_user}, {"memory", 2, mode_memory}, {"held", 1, mode_held},
