@@ -36,7 +36,7 @@ var floors = [][]string{
 	{"core/timeline/nccl/segment", "core/timeline/nccl/operation"},
 	{"core/timeline/nccl/clocks", "core/timeline/nccl/unpickle"},
 	{"core/timeline/nccl/flightrecorder"},
-	{"core/timeline/nccl/reading", "core/timeline/nccl/joining"},
+	{"core/timeline/nccl/reading", "core/timeline/nccl/joining", "core/timeline/nccl/gathering"},
 	{"core/timeline/nccl/tracks"},
 	{"core/timeline/straggler"},
 	{"core/timeline/nccl/dividing"},

@@ -57,6 +57,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"attach_snapshots": typed(attachSnapshots),
 		"finish_snapshots": typed(finishSnapshots),
 
+		"nccl_collect":  typed(collectNCCL),
 		"nccl_diagnose": typed(diagnoseNCCL),
 		"nccl_flight":   typed(readFlight),
 		"nccl_merge":    typed(mergeNCCL),

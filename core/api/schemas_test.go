@@ -28,6 +28,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/flightrecorder"
+	"github.com/prlx-go/prlx/core/timeline/nccl/gathering"
 	"github.com/prlx-go/prlx/core/timeline/probe"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
@@ -49,9 +50,11 @@ var documents = map[string]any{
 	"kernel-trace/1":     describe.Recording{},
 	"locate/1":           printedLocate{},
 	"mark/1":             aligned.Mark{},
+	"nccl-collect/1":     gathering.Document{},
 	"nccl-diagnose/1":    diagnosing.Document{},
 	"nccl-flight/1":      flightrecorder.Document{},
 	"nccl-merge/1":       NCCLMergeDocument{},
+	"nccl-selftest/1":    printedSelftest{},
 	"nccl/1":             dividing.Document{},
 	"probe/1":            probe.Document{},
 	"session-diff/1":     session.Document{},
@@ -79,6 +82,46 @@ type printedVersion struct {
 	VersionDocument
 	Version string `json:"version"` // of the Python package
 	Python  string `json:"python"`
+}
+
+// printedSelftest is prlx.nccl-selftest/1: whether the plug-in for NCCL works on a machine.
+type printedSelftest struct {
+	Schema    string           `json:"schema"`
+	Passed    bool             `json:"passed"`
+	Sentence  string           `json:"sentence"` // the verdict and what was looked at
+	Problems  []string         `json:"problems"`
+	Library   string           `json:"library"`
+	Versions  []printedPlayed  `json:"versions"`            // of the interface, as NCCL asks for them
+	Played    map[string]int   `json:"played"`              // calls by kind
+	Recorded  map[string]int   `json:"recorded"`            // of these, what was read back
+	Recording *gathering.Row   `json:"recording,omitempty"` // as nccl_collect sees the file
+	NCCL      printedNCCL      `json:"nccl"`
+	Machine   printedOnMachine `json:"machine"`
+}
+
+// printedPlayed is one version of the interface.
+type printedPlayed struct {
+	Version  int `json:"version"`
+	Calls    int `json:"calls"`
+	AskedFor int `json:"asked_for"` // the mask of types that the plug-in set
+}
+
+// printedNCCL is what NCCL itself did with the plug-in.
+type printedNCCL struct {
+	Outcome   string         `json:"outcome"` // in words; also why it was not tried
+	Library   string         `json:"library,omitempty"`
+	Version   int            `json:"version,omitempty"` // such as 22807
+	Recording *gathering.Row `json:"recording,omitempty"`
+}
+
+// printedOnMachine is where it ran.
+type printedOnMachine struct {
+	PRLX     string   `json:"prlx"`
+	Python   string   `json:"python"`
+	System   string   `json:"system"`
+	Libc     string   `json:"libc"`
+	GPUs     int      `json:"gpus"`
+	Packages []string `json:"packages"`
 }
 
 // printedDoctor is prlx.doctor/1: the state of an installation.

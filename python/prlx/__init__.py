@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ._kernel_trace import KernelTrace, read_trace
     from ._locate import Located, locate
     from ._nccl import NcclDiagnosis, NcclReport, diagnose_nccl, read_nccl
+    from ._nccl_files import CollectedNccl, SelftestNccl, collect_nccl, selftest_nccl
     from ._nccl_flight import FlightRecorder, read_flight_recorder
     from ._nccl_merge import MergedNccl, merge_nccl
     from ._open import open
@@ -65,6 +66,7 @@ __all__ = [
     "ArrayMemoryError",
     "CancelledError",
     "Clocks",
+    "CollectedNccl",
     "CombinedTrace",
     "Converted",
     "CoreUnavailableError",
@@ -93,6 +95,7 @@ __all__ = [
     "PrlxError",
     "Probing",
     "Recording",
+    "SelftestNccl",
     "Session",
     "SessionDiff",
     "Simulation",
@@ -108,6 +111,7 @@ __all__ = [
     "align_trace",
     "assert_same",
     "clocks",
+    "collect_nccl",
     "combine_traces",
     "compare_alignments",
     "compare_cycles",
@@ -128,6 +132,7 @@ __all__ = [
     "read_nccl",
     "read_trace",
     "record",
+    "selftest_nccl",
     "session",
     "simulate",
     "simulate_ptx",
@@ -141,6 +146,7 @@ _DOORS = ("jax", "torch")
 _LAZY = {
     "AlignmentComparison": "_combine_compare",
     "Clocks": "_clocks",
+    "CollectedNccl": "_nccl_files",
     "CombinedTrace": "_combine",
     "Converted": "_convert",
     "CycleComparison": "_cycles_result",
@@ -158,6 +164,7 @@ _LAZY = {
     "Origin": "_simulation",
     "Probing": "_probe",
     "Recording": "_record",
+    "SelftestNccl": "_nccl_files",
     "Session": "_session",
     "SessionDiff": "_session_diff",
     "Simulation": "_simulation",
@@ -169,6 +176,7 @@ _LAZY = {
     "align_trace": "_align",
     "assert_same": "_assert",
     "clocks": "_clocks",
+    "collect_nccl": "_nccl_files",
     "combine_traces": "_combine",
     "compare_alignments": "_combine_compare",
     "compare_cycles": "_cycles",
@@ -189,6 +197,7 @@ _LAZY = {
     "read_flight_recorder": "_nccl_flight",
     "read_trace": "_kernel_trace",
     "record": "_record",
+    "selftest_nccl": "_nccl_files",
     "session": "_record",
     "simulate": "_simulate",
     "simulate_ptx": "_simulate_ptx",

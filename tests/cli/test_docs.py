@@ -169,6 +169,9 @@ def prepare(folder, text):
     if "--probes probes/" in text or "--watch probes" in text:
         for number in range(2):
             copy(folder / f"probes_node{number}.jsonl", folder / "probes" / f"probes_node{number}.jsonl")
+    if "nccl collect" in text:
+        for node in ("node0", "node1"):
+            run(f"PRLX_NCCL_DIR={node} {sys.executable} -m prlx._nccl_player $(prlx nccl plugin --path)")
     if "diff.json" in text and "> diff.json" not in text:
         run("prlx diff good.prlx bad.prlx --json -q > diff.json", 1)
     if "stragglers.json" in text:

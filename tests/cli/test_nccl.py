@@ -101,6 +101,8 @@ FUNCTIONS = {
     "report": package.read_nccl,
     "merge": package.merge_nccl,
     "flight": package.read_flight_recorder,
+    "collect": package.collect_nccl,
+    "selftest": package.selftest_nccl,
 }
 NO_FUNCTION = {"plugin": "a library, which Python does not load", "watch": "diagnose_nccl again and again"}
 
@@ -123,8 +125,8 @@ def test_every_verb_is_looked_at():
     [
         (["plugin", "recordings"], "prlx nccl plugin takes no files"),
         (["diagnose"], "prlx nccl diagnose names no input"),
-        (["report", ".", "--stall-after", "9"], "--stall-after is of prlx nccl diagnose and watch"),
-        (["flight", ".", "-o", "x.json"], "--output is of prlx nccl merge"),
+        (["report", ".", "--stall-after", "9"], "--stall-after is of prlx nccl diagnose, watch"),
+        (["flight", ".", "-o", "x.json"], "--output is of prlx nccl merge, collect, selftest"),
         (["watch", ".", "--path"], "--path is of prlx nccl plugin"),
         (["diagnose", str(HANG), "--stall-after", "0"], "--stall-after is 0"),
     ],

@@ -24,7 +24,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     for name, value in vars(values).items():
         others = [other for other, it in _VERBS.items() if name in it.flags]
         if others and value not in (None, False, []) and values.verb not in others:
-            raise UsageError(f"--{name.replace('_', '-')} is of prlx nccl {' and '.join(others)}")
+            raise UsageError(f"--{name.replace('_', '-')} is of prlx nccl {', '.join(others)}")
     if values.input and not verb.example:
         raise UsageError(f"prlx nccl {values.verb} takes no files")
     if verb.example and not values.input:
@@ -96,6 +96,18 @@ def _watch(values: argparse.Namespace, ui: UI) -> int:
     )
 
 
+def _collect(values: argparse.Namespace, ui: UI) -> int:
+    from . import _nccl_recordings
+
+    return _nccl_recordings.collect(values, ui)
+
+
+def _selftest(values: argparse.Namespace, ui: UI) -> int:
+    from . import _nccl_recordings
+
+    return _nccl_recordings.selftest(values, ui)
+
+
 class _Verb(NamedTuple):
     run: Callable[[argparse.Namespace, UI], int]
     flags: tuple[str, ...]
@@ -127,6 +139,8 @@ _VERBS = {
         "prlx nccl watch DIR, the folder that PRLX_NCCL_DIR names",
     ),
     "flight": _Verb(_flight, ("workers", "memory_limit", "json"), "prlx nccl flight DIR"),
+    "collect": _Verb(_collect, ("output", "json"), "prlx nccl collect DIR... -o OUT"),
+    "selftest": _Verb(_selftest, ("output", "overwrite", "json"), ""),
 }
 
 COMMAND = Command(
@@ -139,13 +153,16 @@ COMMAND = Command(
         ("prlx nccl report recordings/ --json", "where the time of all operations went"),
         ("prlx nccl merge recordings -o job.json", "all ranks as one trace for Perfetto"),
         ("prlx nccl watch recordings --until-stall", "while the job runs: ends when it stops moving"),
+        ("prlx nccl collect node0 node1 -o job42", "recordings of many folders into one"),
+        ("prlx nccl selftest", "does the plug-in work here? one verdict, one file to send"),
         ("prlx nccl flight dumps", "what PyTorch's Flight Recorder dumped: which rank was missing"),
     ),
     positionals=(
         Positional(
             "verb",
             "plugin: the library that NCCL loads; diagnose: what holds the job up; report: where time went; merge: "
-            "recordings as one trace; watch: a running job; flight: dumps of PyTorch's Flight Recorder",
+            "recordings as one trace; watch: a running job; collect: recordings into one folder; selftest: does the plug-in "
+            "work; flight: dumps of PyTorch's Flight Recorder",
             count="one",
             choices=tuple(_VERBS),
         ),
@@ -154,7 +171,12 @@ COMMAND = Command(
     options=(
         Option(("--path",), "plugin: print the path of the library alone", takes="switch"),
         Option(("--rccl",), "plugin: the library under the name that RCCL looks for", takes="switch"),
-        Option(("--output", "-o"), "merge: where to write, .json or .xplane.pb", takes="path", metavar="OUT"),
+        Option(
+            ("--output", "-o"),
+            "merge: .json or .xplane.pb; collect: a folder or .tar.zst; selftest: the document",
+            takes="path",
+            metavar="OUT",
+        ),
         Option(
             ("--format",), "merge: the format, where the ending of OUT does not say it", choices=("chrome", "xplane")
         ),
@@ -182,7 +204,8 @@ COMMAND = Command(
         options.JSON,
     ),
     notes=(
-        "PRLX_NCCL_DIR, _LEVEL, _MAX_BYTES, _DUTY: where files are made, and what is recorded in them.",
-        "Exit codes: 1 diagnose, flight: somebody is named; watch: the job stands still. 5: nothing recorded tells who.",
+        "PRLX_NCCL_DIR, _LEVEL, _MAX_BYTES, _DUTY, _CHAIN: where files are made, and what is recorded in them.",
+        "Exit codes: 1 diagnose, flight: somebody is named; watch: the job stands still; selftest: failed. 5: nothing "
+        "recorded tells who; collect: a file was not brought.",
     ),
 )

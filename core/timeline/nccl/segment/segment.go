@@ -324,7 +324,7 @@ func (f *File) readGPUs(h []byte) error {
 	})
 }
 
-// GPU is the one that the process uses. ok is false where that cannot be told: the machine has several, and the process had none or more
+// GPU is the one that the process uses. ok is false where that is not known: the machine has several, and the process had none or more
 // than one of them open.
 func (f *File) GPU() (g GPU, ok bool) {
 	open := 0

@@ -1,0 +1,69 @@
+package segment
+
+import (
+	"context"
+	"io"
+)
+
+// Copied is what Copy wrote.
+type Copied struct {
+	Bytes    int64
+	Segments int
+	Retaken  int // segments that the recorder took again each time they were read; they are left empty
+}
+
+const copyTries = 4
+
+// Copy writes the recording as it is now. Of a process that goes on recording, each segment is one that was: what the recorder changes while
+// it is read is read again. The head and the tables come last, so that they have whatever the segments refer to.
+func (f *File) Copy(ctx context.Context, out io.WriterAt) (Copied, error) {
+	c := Copied{Segments: f.segments, Bytes: f.offset + int64(f.segments)*f.size}
+	buf := make([]byte, f.size)
+	for i := range f.segments {
+		if err := ctx.Err(); err != nil {
+			return c, err
+		}
+		at := f.offset + int64(i)*f.size
+		ok, err := f.still(buf, at)
+		if err != nil {
+			return c, err
+		}
+		if !ok {
+			c.Retaken++
+			clear(buf)
+		}
+		if _, err := out.WriteAt(buf, at); err != nil {
+			return c, err
+		}
+	}
+	for at := int64(0); at < f.offset; at += f.size {
+		part := buf[:min(f.size, f.offset-at)]
+		if err := f.fill(part, at); err != nil {
+			return c, err
+		}
+		if at == 0 {
+			f.order.PutUint32(part[40:], uint32(f.segments)) // there may be more by now
+		}
+		if _, err := out.WriteAt(part, at); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// still reads a segment; false where it was taken again each time.
+func (f *File) still(buf []byte, at int64) (bool, error) {
+	var now [8]byte
+	for range copyTries {
+		if err := f.fill(buf, at); err != nil {
+			return false, err
+		}
+		if err := f.fill(now[:], at+8); err != nil {
+			return false, err
+		}
+		if f.u64(buf, 8) == f.order.Uint64(now[:]) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
