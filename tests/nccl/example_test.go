@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -61,7 +62,7 @@ func TestTheInterfaceIsNVIDIAs(t *testing.T) {
 }
 
 // example compiles NVIDIA's example plug-in with a header for the few functions of CUDA that it calls.
-func example(t *testing.T) string {
+func example(t *testing.T, flags ...string) string {
 	t.Helper()
 	source, dir := ncclSource(t), t.TempDir()
 	const cuda = `#pragma once
@@ -82,7 +83,7 @@ static inline cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return 0;
 	out := filepath.Join(dir, "libnccl-profiler-example.so")
 	files, _ := filepath.Glob(filepath.Join(source, "*.cc"))
 	args := []string{"-w", "-O2", "-fPIC", "-shared", "-I" + dir, "-I" + source, "-I" + filepath.Join(source, "nccl"), "-o", out}
-	if err := run("c++", append(args, files...)...); err != nil {
+	if err := run("c++", append(append(args, flags...), files...)...); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -106,5 +107,68 @@ func TestTheExampleFailsWhereItIsKnownTo(t *testing.T) {
 	}
 	if got := strings.TrimSpace(ours.play(t, t.TempDir(), nil, "channels")); got != "64" {
 		t.Errorf("handles of 64 channels: %s", got)
+	}
+}
+
+// TestTheExampleLosesWhatItsPoolsDoNotHold plays twenty collectives on four channels, one after the other: the example's file lacks twelve of
+// them, has no group, kernels that end on their first channel alone, and times of zero. Ours has all of it.
+func TestTheExampleLosesWhatItsPoolsDoNotHold(t *testing.T) {
+	theirs := build(t)
+	theirs.plugin = example(t)
+	dir := t.TempDir()
+	dump := filepath.Join(dir, "example")
+	theirs.play(t, dir, []string{"NCCL_PROFILE_EVENT_MASK=4095", "NCCL_PROFILE_DUMP_FILE=" + dump}, "allreduces", filepath.Join(dir, "truth"), "20", "4")
+	b, err := os.ReadFile(dump + "_7_3.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := func(text string) int { return strings.Count(string(b), text) }
+	if got := count(`"cat": "COLL", "ph": "b"`); got == 0 || got >= 20 {
+		t.Errorf("the example wrote %d of 20 collectives", got)
+	}
+	if count(`"cat": "GROUP", "ph": "b"`) != 0 || count(`"StopGpuClk": 0}`) == 0 || count(`"ts": 0.000000`) == 0 {
+		t.Errorf("groups %d, kernels without an end %d, times of zero %d", count(`"cat": "GROUP", "ph": "b"`), count(`"StopGpuClk": 0}`), count(`"ts": 0.000000`))
+	}
+	t.Logf("the example: %d of 20 collectives, %d groups, %d kernels without an end, %d times of zero", count(`"cat": "COLL", "ph": "b"`), count(`"cat": "GROUP", "ph": "b"`), count(`"StopGpuClk": 0}`), count(`"ts": 0.000000`))
+
+	ours, own := build(t), t.TempDir()
+	ours.play(t, own, nil, "allreduces", filepath.Join(own, "truth"), "20", "4")
+	d := decode(t, recording(t, own))
+	same(t, d, filepath.Join(own, "truth"), false)
+	starts, _ := recordedStarts(t, filepath.Join(own, "truth"), d.file.Cookie)
+	if starts[0] != 20 || starts[1] != 20 || starts[6] != 80 || starts[8] != 20 {
+		t.Errorf("played %v", starts)
+	}
+}
+
+// TestTheExampleTouchesWhatIsNotItsOwn: under sanitizers, after the last finalize and on a channel that it has no place for. Ours has neither.
+func TestTheExampleTouchesWhatIsNotItsOwn(t *testing.T) {
+	ncclSource(t)
+	const flags = "address,undefined"
+	theirs := sanitized(t, flags)
+	ours := theirs
+	theirs.plugin = example(t, "-fsanitize="+flags, "-fno-omit-frame-pointer", "-g")
+	environment := []string{"ASAN_OPTIONS=detect_leaks=0", "UBSAN_OPTIONS=halt_on_error=1", "NCCL_PROFILE_EVENT_MASK=4095", "NCCL_PROFILE_DUMP_FILE=" + filepath.Join(t.TempDir(), "example")}
+	for mode, want := range map[string]string{"finalized": "heap-use-after-free", "channel63": "out of bounds"} {
+		out, err := theirs.command(t.TempDir(), environment, mode).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: the example ended with %v, without %q: %.600s", mode, err, want, out)
+		}
+	}
+	dir := t.TempDir()
+	ours.play(t, dir, environment, "finalized")
+	ours.play(t, t.TempDir(), environment, "channel63")
+	ours.play(t, t.TempDir(), environment, "pxn")
+}
+
+// TestWhatHurtsOthersIsRecorded: PXN, the last channel and what comes after finalize, wherever the example's source is.
+func TestWhatHurtsOthersIsRecorded(t *testing.T) {
+	b := build(t)
+	for mode, want := range map[string]int{"finalized": 5, "channel63": 8, "pxn": 10} {
+		dir := t.TempDir()
+		out := strings.TrimSpace(b.play(t, dir, nil, mode))
+		if d := decode(t, recording(t, dir)); d.calls != want || out != strconv.Itoa(want) {
+			t.Errorf("%s: %d calls are recorded, %s were made, want %d", mode, d.calls, out, want)
+		}
 	}
 }

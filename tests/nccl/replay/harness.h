@@ -49,6 +49,7 @@ void call_state(struct seat *s, int version, struct handle h, uint32_t state, co
 
 void play_random(struct seat *s, uint64_t events);
 void play_sequences(struct plugin *p, const char *truth, int storm);
+void play_all_reduces(struct plugin *p, const char *truth, int n, int channels);
 
 extern int nccl_mask;
 void test_log(int level, unsigned long subsystem, const char *file, int line, const char *format, ...);

@@ -11,7 +11,7 @@ typedef int (*stop_fn)(void *);
 typedef int (*state_fn)(void *, uint32_t, const void *);
 
 /* An open proxy operation, whose steps are played. */
-struct ladder { uint64_t context; struct handle op; int v; };
+struct ladder { uint64_t context; struct handle op; int v; uint64_t parent; };
 
 extern struct plugin plugin;
 

@@ -8,6 +8,9 @@
  *   steps EVENTS                        the cost of a callback in ns, of the five of a step; the clock's, a masked type's
  *   tail EVENTS                         percentiles of single callbacks, and of the same loop without them, in turn
  *   pxn                                 an operation of another process, whose context and parent lead nowhere in this one
+ *   finalized                           proxy control with the context of a communicator that is gone
+ *   channel63                           a proxy operation on the last channel
+ *   allreduces TRUTH COUNT CHANNELS     collectives one after the other
  *   channels                            kernels on channels 0 to 63; prints how many handles were given
  *   churn THREADS                       threads that come, record an event and go; prints the growth of memory
  *   comms COUNT                         communicators that come and go
@@ -72,7 +75,7 @@ static int mode_random(char **args) {
 
 struct ladder open_operation(struct seat *s) {
   int v = plugin.newest;
-  struct ladder l = {call_init(s, v, 77, &nccl_mask, "bench", 1, 2, 0), {0, 0}, v};
+  struct ladder l = {call_init(s, v, 77, &nccl_mask, "bench", 1, 2, 0), {0, 0}, v, 0};
   struct event api = {.type = GroupApi, .context = l.context, .depth = 1};
   struct handle group_api = call_start(s, v, &api);
   struct event coll_api = {.type = CollApi, .context = l.context, .parent = group_api.id, .func = "AllReduce", .datatype = "ncclFloat32", .count = 1};
@@ -83,6 +86,7 @@ struct ladder open_operation(struct seat *s) {
   struct handle h = call_start(s, v, &coll);
   struct event op = {.type = ProxyOp, .context = l.context, .parent = h.id, .pid = (int32_t)getpid(), .peer = 1, .steps = 8, .chunk = 1024, .is_send = 1};
   l.op = call_start(s, v, &op);
+  l.parent = h.id;
   return l;
 }
 
@@ -111,7 +115,7 @@ uint64_t climb(const struct ladder *l, uint64_t events) {
 
 uint64_t climb_steps(struct plugin *p, uint64_t context, uint64_t events) {
   plugin = *p;
-  struct ladder l = {context, {context, 0}, p->newest};
+  struct ladder l = {context, {context, 0}, p->newest, 0};
   return climb(&l, events);
 }
 
@@ -129,6 +133,38 @@ static int mode_pxn(char **args) {
   if (st.id) call_stop(&s, l.v, st);
   if (h.id) call_stop(&s, l.v, h);
   printf("%" PRIu64 "\n", s.calls);
+  return 0;
+}
+
+/* A proxy thread of shared resources goes on with the context of a communicator that is gone. */
+static int mode_finalized(char **args) {
+  (void)args;
+  struct seat s;
+  seat_open(&s, &plugin, NULL, 0, 1);
+  uint64_t context = call_init(&s, plugin.newest, 77, &nccl_mask, "gone", 1, 2, 0);
+  call_finalize(&s, plugin.newest, context);
+  struct event e = {.type = ProxyCtrl, .context = context};
+  struct handle h = call_start(&s, plugin.newest, &e);
+  if (h.id) call_state(&s, plugin.newest, h, 13, NULL);
+  if (h.id) call_stop(&s, plugin.newest, h);
+  printf("%" PRIu64 "\n", s.calls);
+  return 0;
+}
+
+/* NCCL has 64 channels. */
+static int mode_channel63(char **args) {
+  (void)args;
+  struct seat s;
+  seat_open(&s, &plugin, NULL, 0, 1);
+  struct ladder l = open_operation(&s);
+  struct event op = {.type = ProxyOp, .context = l.context, .parent = l.parent, .pid = (int32_t)getpid(), .channel = 63, .peer = 1, .steps = 8, .is_send = 1};
+  call_stop(&s, l.v, call_start(&s, l.v, &op));
+  printf("%" PRIu64 "\n", s.calls);
+  return 0;
+}
+
+static int mode_allreduces(char **args) {
+  play_all_reduces(&plugin, args[0], atoi(args[1]), atoi(args[2]));
   return 0;
 }
 
@@ -217,7 +253,7 @@ static int mode_fork(char **args) {
 
 int main(int argc, char **argv) {
   static const struct { const char *name; int args; int (*play)(char **); } modes[] = {
-      {"random", 4, mode_random}, {"steps", 1, mode_steps}, {"tail", 1, mode_tail}, {"paced", 3, mode_paced}, {"overload", 2, mode_overload}, {"pxn", 0, mode_pxn}, {"channels", 0, mode_channels}, {"flood", 2, mode_flood}, {"churn", 1, mode_churn}, {"comms", 1, mode_comms}, {"fork", 1, mode_fork},
+      {"random", 4, mode_random}, {"steps", 1, mode_steps}, {"tail", 1, mode_tail}, {"paced", 3, mode_paced}, {"overload", 2, mode_overload}, {"pxn", 0, mode_pxn}, {"finalized", 0, mode_finalized}, {"channel63", 0, mode_channel63}, {"allreduces", 3, mode_allreduces}, {"channels", 0, mode_channels}, {"flood", 2, mode_flood}, {"churn", 1, mode_churn}, {"comms", 1, mode_comms}, {"fork", 1, mode_fork},
   };
   static const struct { const char *name; int args; int (*play)(struct plugin *, char **); } faults[] = {
       {"ends", 2, mode_ends}, {"reload", 1, mode_reload}, {"daemon", 2, mode_daemon}, {"exec", 1, mode_exec}, {"limits", 2, mode_limits}, {"signals", 2, mode_signals}, {"user", 2, mode_user}, {"memory", 2, mode_memory}, {"held", 1, mode_held},

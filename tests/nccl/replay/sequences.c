@@ -292,3 +292,18 @@ void play_sequences(struct plugin *p, const char *truth, int storm) {
   for (int k = 0; k < seats; k++) seat_close(&st->seats[k]);
   free(st);
 }
+
+/* Collectives one after the other, as fast as their threads go, and the end of the communicator. */
+void play_all_reduces(struct plugin *p, const char *truth, int n, int channels) {
+  struct stage *st = calloc(1, sizeof *st);
+  st->plugin = p;
+  st->v = p->newest;
+  st->channels = channels;
+  for (int k = 0; k < seats; k++) seat_open(&st->seats[k], p, truth, k, 1);
+  st->context[0] = call_init(&st->seats[User], st->v, 7, &nccl_mask, "world", 2, 8, 3);
+  for (int k = 0; k < n; k++) all_reduce(st);
+  seat_thread(&st->seats[User]);
+  call_finalize(&st->seats[User], st->v, st->context[0]);
+  for (int k = 0; k < seats; k++) seat_close(&st->seats[k]);
+  free(st);
+}
