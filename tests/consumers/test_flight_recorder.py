@@ -106,7 +106,9 @@ def test_pytorchs_own_reader_finds_the_same(
             assert their["missing"] == our["ranks"]
         else:
             assert set(their["mismatch"].values()) == {THEIRS[our["differs"]]}
-            assert set(map(int, their["mismatch"])) == set(our["ranks"])
+            # It compares with whichever rank it reads first, and names those that differ from that one.
+            named = set(map(int, their["mismatch"]))
+            assert named in ({*our["ranks"]}, {*range(RANKS)} - {*our["ranks"]})
 
 
 def test_dumps_as_gloo_writes_them_say_the_same(prlx: Callable, dumps: tuple[str, Path]) -> None:

@@ -130,7 +130,8 @@ def metrics(found: Mapping[str, Any] | None, took_s: float) -> str:
         lines += [f"# HELP {name} {says}", f"# TYPE {name} {kind}"]
         for labels, value in samples:
             inside = ",".join(f'{key}="{_NAME.sub(_escaped, text)}"' for key, text in labels.items())
-            lines.append(f"{name}{{{inside}}} {value:.17g}" if inside else f"{name} {value:.17g}")
+            number = repr(value).removesuffix(".0")
+            lines.append(f"{name}{{{inside}}} {number}" if inside else f"{name} {number}")
     return "\n".join(lines) + "\n"
 
 
