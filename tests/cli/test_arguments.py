@@ -180,6 +180,7 @@ MEANINGS = {
 CONVERTED = ("tolerance", "duration", "keep")  # to text, to ns
 DEFAULTS = ("auto", "degrade", "host", "viewer", "trust", "v2")
 COMPARING = ("alpha", "min_change", "similarity")
+MERGING = dict.fromkeys(("output", "format", "overwrite"), "nccl merge")
 NOT_ASKED = {
     "diff lookahead": "of --compat, refused with a warning otherwise",
     "assert strict": "what the command and the function make of the answer",
@@ -200,6 +201,7 @@ BARE = {
     "convert": (["a", "-o", "out"], lambda **more: package.convert_trace("a", **{"output": "out", **more})),
     "cycles": (["a"], lambda **more: package.find_cycles("a", **more)),
     "nccl diagnose": (["a"], lambda **more: package.diagnose_nccl(["a"], **more)),
+    "nccl merge": (["a", "-o", "out"], lambda **more: package.merge_nccl(["a"], **{"output": "out", **more})),
     "cycles compare": (["a", "b"], lambda **more: package.compare_cycles("a", "b", **more)),
 }
 
@@ -210,7 +212,10 @@ def shared():
         names = flags_of(command) & arguments_of(command)
         for option in _table.load(command).options:
             if option.name in names and f"{command} {option.name}" not in NOT_ASKED:
-                verb = {"nccl": "nccl diagnose", "cycles": "cycles compare" if option.name in COMPARING else command}
+                verb = {
+                    "nccl": MERGING.get(option.name, "nccl diagnose"),
+                    "cycles": "cycles compare" if option.name in COMPARING else command,
+                }
                 yield verb.get(command, command), option
 
 
