@@ -47,7 +47,6 @@ type matcher struct {
 	comm int32
 	all  []found
 	at   map[matchKey]int32
-	lost bool // of point-to-point operations: their order is not known
 }
 
 func (m *matcher) member(seat int32, s *operation.Seat) {

@@ -72,7 +72,6 @@ type job struct {
 	p     Plan
 	rnd   *rand.Rand
 	ranks []*rank
-	bytes []float64 // by operation: of a step
 	speed []float64 // of ranks
 	link  map[[3]int]float64
 	burst map[[2]int]float64
@@ -336,8 +335,8 @@ func (j *job) kernelOf(r, channel int, op func() uint64, begin, end int64) {
 
 // steps are the instants of the steps of one rank on one channel.
 type steps struct {
-	start, fill, credit, sent                 []int64 // what it sends
-	posted, arrived, flushed, consumed, began []int64 // what it receives
+	start, fill, credit, sent          []int64 // what it sends
+	posted, arrived, flushed, consumed []int64 // what it receives
 }
 
 func line(n int) []int64 { return make([]int64, n) }
