@@ -132,7 +132,7 @@ class NcclReport(Result):
     --------
     >>> report = prlx.read_nccl("examples/nccl_hang")
     >>> len(report.ranks), report.operations[0]["operation"]
-    (4, 'AllGather')
+    (4, 'AllReduce')
     >>> row = report.ranks[0]["time"]
     >>> sum(row.values()) == sum(row[part] for part in ("launch_ns", "scheduling_ns", "waiting_ns", "kernel_ns",
     ...                                                 "proxy_ns", "credit_ns", "network_ns", "flush_ns"))
