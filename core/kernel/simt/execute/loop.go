@@ -20,9 +20,9 @@ func (b *Block) run(w *Warp, quantum int) int {
 		top := &w.paths[w.run]
 		pc, active := top.pc, top.lanes
 		limit := b.limit(w)
-		stop := limit
-		if w.slow {
-			limit, stop = -1, math.MaxInt32
+		stop, rest := limit, 0
+		if w.slow { // an instruction each
+			limit, stop, rest = -1, math.MaxInt32, left-1
 		}
 		whole, alone := active == w.live, len(w.paths) == 1
 		strict := !whole || top.loose != nil || top.state == pathForced || w.live != w.born
@@ -90,12 +90,10 @@ func (b *Block) run(w *Warp, quantum int) int {
 			if pc < 0 || b.ended {
 				break
 			}
-			if limit < 0 {
-				b.wait(w, pc, list[pc].Order)
-				break
-			}
-			if left <= 0 {
-				top.pc = pc
+			if left <= rest {
+				if top.pc = pc; limit < 0 {
+					b.wait(w, pc, list[pc].Order)
+				}
 				break
 			}
 		}
