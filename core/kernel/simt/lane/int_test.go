@@ -52,6 +52,9 @@ func bin(f func(z, x, y *big.Int) *big.Int) func(v []*big.Int, _ uint, _ string)
 var intTypes, signedTypes, bitTypes, wordTypes = []string{"u16", "s16", "u32", "s32", "u64", "s64"}, []string{"s16", "s32", "s64"},
 	[]string{"b16", "b32", "b64"}, []string{"u32", "s32", "u64", "s64"}
 
+// allTypes are those of integers with and without a sign, and of bits: forms that only differ in them are compared, too.
+var allTypes = append(append([]string{}, intTypes...), bitTypes...)
+
 // amount is a shift: what is beyond the width shifts everything out.
 func amount(x *big.Int, width uint) uint {
 	if x.Cmp(big.NewInt(int64(width))) >= 0 {
@@ -61,14 +64,14 @@ func amount(x *big.Int, width uint) uint {
 }
 
 var intCases = []intCase{
-	{"add", 0, intTypes, "tt", bin((*big.Int).Add)},
-	{"sub", 0, intTypes, "tt", bin((*big.Int).Sub)},
-	{"mul.lo", 0, intTypes, "tt", bin((*big.Int).Mul)},
+	{"add", 0, allTypes, "tt", bin((*big.Int).Add)},
+	{"sub", 0, allTypes, "tt", bin((*big.Int).Sub)},
+	{"mul.lo", 0, allTypes, "tt", bin((*big.Int).Mul)},
 	{"mul.hi", 0, intTypes, "tt", func(v []*big.Int, w uint, _ string) *big.Int {
 		return new(big.Int).Rsh(new(big.Int).Mul(v[0], v[1]), w)
 	}},
 	{"mul.wide", 1, intTypes[:4], "tt", bin((*big.Int).Mul)},
-	{"mad.lo", 0, intTypes, "ttt", func(v []*big.Int, _ uint, _ string) *big.Int {
+	{"mad.lo", 0, allTypes, "ttt", func(v []*big.Int, _ uint, _ string) *big.Int {
 		return new(big.Int).Add(new(big.Int).Mul(v[0], v[1]), v[2])
 	}},
 	{"mad.hi", 0, intTypes, "ttt", func(v []*big.Int, w uint, _ string) *big.Int {
@@ -89,6 +92,10 @@ var intCases = []intCase{
 		}
 		return new(big.Int).Mul(a, b)
 	}},
+	{"mad24.lo", 0, []string{"u32", "s32"}, "ttt", func(v []*big.Int, _ uint, t string) *big.Int {
+		a, b := number(t[:1]+"24", pattern(24, v[0])), number(t[:1]+"24", pattern(24, v[1]))
+		return new(big.Int).Add(new(big.Int).Mul(a, b), v[2])
+	}},
 	{"sad", 0, intTypes, "ttt", func(v []*big.Int, _ uint, _ string) *big.Int {
 		d := new(big.Int).Sub(v[0], v[1])
 		return d.Add(d.Abs(d), v[2])
@@ -106,7 +113,7 @@ var intCases = []intCase{
 		return new(big.Int).Rem(v[0], v[1])
 	}},
 	{"abs", 0, signedTypes, "t", func(v []*big.Int, _ uint, _ string) *big.Int { return new(big.Int).Abs(v[0]) }},
-	{"neg", 0, signedTypes, "t", func(v []*big.Int, _ uint, _ string) *big.Int { return new(big.Int).Neg(v[0]) }},
+	{"neg", 0, intTypes, "t", func(v []*big.Int, _ uint, _ string) *big.Int { return new(big.Int).Neg(v[0]) }},
 	{"min", 0, intTypes, "tt", func(v []*big.Int, _ uint, _ string) *big.Int {
 		if v[0].Cmp(v[1]) < 0 {
 			return v[0]
@@ -124,8 +131,8 @@ var intCases = []intCase{
 	{"xor", 0, bitTypes, "tt", bin((*big.Int).Xor)},
 	{"not", 0, bitTypes, "t", func(v []*big.Int, _ uint, _ string) *big.Int { return new(big.Int).Not(v[0]) }},
 	{"cnot", 0, bitTypes, "t", func(v []*big.Int, _ uint, _ string) *big.Int { return big.NewInt(int64(1 - min(1, v[0].BitLen()))) }},
-	{"shl", 0, bitTypes, "tr", func(v []*big.Int, w uint, _ string) *big.Int { return new(big.Int).Lsh(v[0], amount(v[1], w)) }},
-	{"shr", 0, append(intTypes, bitTypes...), "tr", func(v []*big.Int, w uint, _ string) *big.Int { return new(big.Int).Rsh(v[0], amount(v[1], w)) }},
+	{"shl", 0, []string{"b16", "b32", "b64", "u16", "u32", "u64"}, "tr", func(v []*big.Int, w uint, _ string) *big.Int { return new(big.Int).Lsh(v[0], amount(v[1], w)) }},
+	{"shr", 0, allTypes, "tr", func(v []*big.Int, w uint, _ string) *big.Int { return new(big.Int).Rsh(v[0], amount(v[1], w)) }},
 	{"bfe", 0, wordTypes, "trr", func(v []*big.Int, w uint, t string) *big.Int {
 		pos, length := v[1].Uint64()&255, v[2].Uint64()&255
 		sign := uint(0)
