@@ -101,7 +101,8 @@ def row(case: Any, name: str, number: int, keep: Path | None) -> dict[str, Any]:
     text = kernel.asm["llir"]
     made = _core.call("instrument", {"text": text})
     if keep is not None:
-        (keep / f"{triton.__version__}.{case.name}.{name}.ll").write_text(made["text"])
+        for kind, written in (("clean", text), ("made", made["text"])):
+            (keep / f"{case.name}.{name}.{kind}.ll").write_text(written)
     told = {"case": case.name, "target": name, "sites": made["sites"], "warning": made["warning"]}
     if not made["sites"]:
         return told
