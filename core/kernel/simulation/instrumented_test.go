@@ -193,7 +193,7 @@ func recordDecides(t *testing.T, size int, r *Record) (*warptrace.Trace, *Docume
 	l, out := launchOf(size)
 	r.Path, r.NoWritten = filepath.Join(t.TempDir(), "a.prlx"), true
 	r.Instrumented.Sites, r.Instrumented.Arena = table, 3
-	doc, err := Run(newJob(t), p, l, About{}, r)
+	doc, err := Run(newJob(t), p, l, About{}, r, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestAWrongTableIsRefused(t *testing.T) {
 	}
 	for what, in := range map[string]*Instrumented{"broken": {Sites: "no table", Arena: 3}, "no piece of memory 9": {Arena: 9}, "the kernel has 0": {Sites: few, Arena: 3}} {
 		l, _ := launchOf(1 << 16)
-		_, err := Run(newJob(t), p, l, About{}, &Record{Path: filepath.Join(t.TempDir(), "a.prlx"), Instrumented: in})
+		_, err := Run(newJob(t), p, l, About{}, &Record{Path: filepath.Join(t.TempDir(), "a.prlx"), Instrumented: in}, nil)
 		if err == nil || !strings.Contains(err.Error(), what) {
 			t.Errorf("%s: %v", what, err)
 		}
