@@ -230,7 +230,8 @@ func (d *diagnosis) unrecorded(s *stall) {
 func (d *diagnosis) notStarted(s *stall, part int32) {
 	p := &d.job.Parts[part]
 	f := d.finding(ClassNotStarted, s.match, []int32{p.Rank})
-	f.Certain = !d.lostSince(s.match, operation.CodeKernel)
+	l := &d.job.Recordings[p.Recording].Loss
+	f.Certain = l.Lost == 0 || l.LostToNS > 0 && l.LostToNS < d.ext[part].CalledNS // else what is before it on the GPU may be lost
 	d.waiting(f, s)
 	f.Sentence = fmt.Sprintf("the GPU of %s has not begun with %s, which the rank called %s before the recording ends: %s", d.nameOf(p.Rank), d.operation(s.match), seconds(d.job.Recordings[p.Recording].LastNS-d.ext[part].CalledNS), waited(f))
 	f.Detail = append(f.Detail, "no kernel of NCCL is before it on this GPU: a kernel or a copy of the program is, or an event that its stream waits for")
