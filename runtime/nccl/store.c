@@ -14,7 +14,7 @@
 
 static uint32_t *full;                                 /* ring of segments that are sealed, the oldest first; under prepare_lock */
 static uint64_t full_first, full_mapped, full_next;    /* to be taken again next; the first whose pages are still ours; the end */
-enum { most_ready = 192, first_ready = 24, most_kept = 64, tries = 50 };
+enum { most_ready = 192, first_ready = 48, most_kept = 64, tries = 50 };
 
 static struct segment *segment_at(uint32_t index) {
   return (struct segment *)(void *)(recorder.base + recorder.header->segments_offset + (uint64_t)index * segment_bytes);

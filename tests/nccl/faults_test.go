@@ -1,6 +1,7 @@
 package nccl_test
 
 import (
+	"context"
 	"debug/elf"
 	"fmt"
 	"math/rand/v2"
@@ -8,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -230,6 +232,64 @@ func TestMemoryAndThreadsStaySmall(t *testing.T) {
 		if len(d.file.Threads) > 64 {
 			t.Errorf("%v: %d entries of threads, of which two lived at a time", args, len(d.file.Threads))
 		}
+	}
+}
+
+// counters are what a recording says of its losses, read from its head and its table of threads alone.
+func counters(t *testing.T, path string) (f *segment.File, lost, overwritten uint64) {
+	t.Helper()
+	f, err := segment.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	d := decoded{file: f}
+	for _, n := range f.Overwritten {
+		overwritten += n
+	}
+	return f, d.lost(), overwritten
+}
+
+// TestMemoryStaysSmallWithDefaultSettings: a flood of which a file of the default size keeps the end. In the long run 10^8 events.
+func TestMemoryStaysSmallWithDefaultSettings(t *testing.T) {
+	b := build(t)
+	each := 1_500_000
+	if corpus() {
+		each = 25_000_000
+	}
+	dir := t.TempDir()
+	out := b.play(t, dir, []string{"PRLX_NCCL_MAX_BYTES="}, "flood", "4", strconv.Itoa(each))
+	var calls, grown int
+	if _, err := fmt.Sscan(out, &calls, &grown); err != nil || calls < 4*each {
+		t.Fatalf("%q: %v", out, err)
+	}
+	path := recording(t, dir)
+	f, lost, overwritten := counters(t, path)
+	info, err := os.Stat(path)
+	if err != nil || info.Size() > f.MaxBytes || f.MaxBytes != 256<<20 || grown > 64<<10 {
+		t.Errorf("the file has %d bytes (%v), %d were allowed; memory grew by %d KiB", info.Size(), err, f.MaxBytes, grown)
+	}
+	t.Logf("%d calls, %d lost, %d overwritten; memory grew by %d KiB, the file has %d bytes", calls, lost, overwritten, grown, info.Size())
+}
+
+// TestWhatAMachineCanOfferIsRecorded: four threads at two million calls a second each, for as long as there is room. What this machine
+// offered stands in the log: a busy one offers less. Loss is counted whatever it is.
+func TestWhatAMachineCanOfferIsRecorded(t *testing.T) {
+	b := build(t)
+	rate, seconds := "200000", "0.5"
+	if corpus() {
+		rate, seconds = "2000000", "10"
+	}
+	dir := t.TempDir()
+	for _, args := range [][]string{{"paced", "4", rate, seconds}, {"overload", "4", "300000"}} {
+		out := b.play(t, dir, nil, args...)
+		path := recording(t, dir)
+		_, lost, _ := counters(t, path)
+		t.Logf("%s: %s; %d lost", args[0], strings.TrimSpace(out), lost)
+		if !corpus() || args[0] == "overload" {
+			counted(t, out, decode(t, path))
+		}
+		os.Remove(path)
 	}
 }
 
