@@ -123,3 +123,27 @@ func TestAMergeRefusesWhatMakesNoSense(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordingsAreCombinedAndInspected: they are a format of traces, and become Chrome JSON.
+func TestRecordingsAreCombinedAndInspected(t *testing.T) {
+	dir := ncclJob(t, 5)
+	out := filepath.Join(t.TempDir(), "out.json")
+	request := fmt.Sprintf(`{"inputs": [{"path": %q}], "output": %q}`, dir, out)
+	if _, err := operations()["combine"](job.New(t.Context(), job.Options{}), []byte(request)); err != nil {
+		t.Fatal(err)
+	}
+	slices := 0
+	for _, e := range eventsOf(t, out) {
+		if e.Phase == "X" {
+			slices++
+		}
+	}
+	if slices != 2*5*7 {
+		t.Errorf("%d slices", slices)
+	}
+	request = fmt.Sprintf(`{"paths": [%q]}`, filepath.Join(dir, "node0-500-aa.prlx-nccl"))
+	reply, err := operations()["inspect"](job.New(t.Context(), job.Options{}), []byte(request))
+	if err != nil || !json.Valid(reply) {
+		t.Fatalf("%s, %v", reply, err)
+	}
+}

@@ -62,6 +62,9 @@ func hosts(seed uint64, clocks []drifting, n int, lateNS int64) ([]*operation.Re
 			starts[k] = append(starts[k], begun[k])
 		}
 	}
+	for k, c := range clocks {
+		all[k].FirstNS, all[k].LastNS = c.shows(epoch), c.shows(at+1_000_000)
+	}
 	return all, starts
 }
 

@@ -111,13 +111,13 @@ func (c *chrome) process(pi int, p *Process) {
 	}
 }
 
-// categories are those of slices by kind.
-var categories = [kinds]string{"nccl_group", "nccl_api", "nccl_launch", "nccl_operation", "nccl_kernel", "nccl_proxy", "nccl_step"}
+// Categories are those of slices by kind.
+var Categories = [kinds]string{"nccl_group", "nccl_api", "nccl_launch", "nccl_operation", "nccl_kernel", "nccl_proxy", "nccl_step"}
 
 func (c *chrome) slice(pid, tid int, p *Process, s *Slice) {
 	c.begin("X", pid, tid)
 	c.string("name", s.Name)
-	c.string("cat", categories[s.Kind])
+	c.string("cat", Categories[s.Kind])
 	c.micros("ts", s.StartNS-c.t.ZeroNS)
 	c.micros("dur", s.StopNS-s.StartNS)
 	c.args = c.t.Args(p, s, c.args[:0])
@@ -125,14 +125,14 @@ func (c *chrome) slice(pid, tid int, p *Process, s *Slice) {
 	c.buf = append(c.buf, `,"args":{`...)
 	for _, a := range c.args {
 		c.buf = source.OpenArg(c.buf, open, a.Key)
-		c.buf = a.append(c.buf)
+		c.buf = a.Append(c.buf)
 	}
 	c.buf = append(c.buf, '}')
 	c.end()
 }
 
-// append writes the value of an arg. Viewers read numbers as float64: larger ones are texts.
-func (a *Arg) append(dst []byte) []byte {
+// Append appends the value of an arg. Viewers read numbers as float64: larger ones are texts.
+func (a *Arg) Append(dst []byte) []byte {
 	switch {
 	case a.IsText:
 		return source.AppendString(dst, a.Text)

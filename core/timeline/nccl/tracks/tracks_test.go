@@ -136,7 +136,7 @@ func TestFlowsLeadFromTheCallToThePeer(t *testing.T) {
 		if f.FromNS < a.StartNS || f.FromNS >= a.StopNS || f.ToNS < b.StartNS || f.ToNS >= b.StopNS || f.ToNS < f.FromNS {
 			t.Errorf("%s to %s: from %d of %d..%d to %d of %d..%d", a.Name, b.Name, f.FromNS, a.StartNS, a.StopNS, f.ToNS, b.StartNS, b.StopNS)
 		}
-		kinds[fmt.Sprintf("%s>%s same=%v", categories[a.Kind], categories[b.Kind], f.From.Process == f.To.Process)]++
+		kinds[fmt.Sprintf("%s>%s same=%v", Categories[a.Kind], Categories[b.Kind], f.From.Process == f.To.Process)]++
 	}
 	want := map[string]int{
 		"nccl_api>nccl_launch same=true": 2 * n, "nccl_launch>nccl_kernel same=true": 4 * n, "nccl_kernel>nccl_proxy same=true": 4 * n, "nccl_proxy>nccl_proxy same=false": 4 * n,

@@ -14,6 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/timeline/source"
 	"github.com/prlx-go/prlx/core/timeline/source/chrometrace"
+	"github.com/prlx-go/prlx/core/timeline/source/ncclrecording"
 	"github.com/prlx-go/prlx/core/timeline/source/xspace"
 )
 
@@ -21,6 +22,7 @@ import (
 var Table = []*source.Format{
 	&xspace.Format,
 	&chrometrace.Format,
+	&ncclrecording.Format,
 }
 
 // Of returns the format of a file whose first bytes, decompressed, are head; nil where it is none of the table, or too damaged to tell.

@@ -1,0 +1,124 @@
+package ncclrecording
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/timeline/nccl/tracks"
+	"github.com/prlx-go/prlx/core/timeline/source"
+)
+
+const wall = int64(1_795_000_000_000_000_000)
+
+// recording is one rank with n AllReduces.
+func recording(n int) []byte {
+	f := nccltest.NewFile("node0", 500)
+	f.Level, f.WallNS, f.Ended = 1, wall, true
+	at := int64(1_000_000_000)
+	comm := f.Comm(77, "world", 2, 2, 0, at)
+	t := f.Thread()
+	for i := range n {
+		at += 1_000_000
+		group := t.GroupAPI(at, comm)
+		api := t.API(at+1000, comm, group, false, nccltest.Call{Func: "AllReduce", Datatype: "ncclFloat32", Count: 1024, Stream: 5})
+		t.Stop(at+2000, api)
+		launch := t.Launch(at+3000, comm, group, 5)
+		t.Stop(at+5000, launch)
+		op := t.Coll(at+6000, comm, api, nccltest.Collective{Func: "AllReduce", Datatype: "ncclFloat32", Sequence: uint64(i), Count: 1024, Channels: 1})
+		t.Stop(at+7000, op)
+		t.Stop(at+8000, group)
+		kernel := t.Kernel(at+20_000, comm, op, 0, wall+at+10_000)
+		t.KernelStop(at+120_000, kernel, wall+at+110_000)
+	}
+	f.Heartbeat = at + 1_000_000
+	return f.Bytes()
+}
+
+func scanned(t testing.TB, b []byte) (*file.Source, source.Trace, error) {
+	src, err := file.FromBytes("a.prlx-nccl", b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace, err := Format.Scan(t.Context(), src, source.ScanOptions{})
+	return src, trace, err
+}
+
+func TestARecordingIsATrace(t *testing.T) {
+	b := recording(10)
+	if !Format.Claims(b[:64]) || Format.Claims([]byte("PRLX")) {
+		t.Error("the format is told by other bytes")
+	}
+	src, trace, err := scanned(t, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := trace.Facts()
+	if f.Events != 50 || f.Hosts[0] != "node0" || f.StartNS != wall+1_001_000_000 || f.Counts["cat nccl_kernel"] != 10 || !f.Dated {
+		t.Errorf("%+v", f)
+	}
+	layout := trace.Layout()
+	if len(layout) != 1 || layout[0].Name != "NCCL rank 0 (node0, pid 500)" || len(layout[0].Lines) != 3 {
+		t.Fatalf("%+v", layout)
+	}
+	by, err := trace.(source.ByLine).Open(t.Context(), src, layout[0], nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := int64(0)
+	for _, l := range layout[0].Lines {
+		first, last, n := int64(-1), int64(0), int64(0)
+		err := by.Line(t.Context(), l, func(e *source.Event) error {
+			if first < 0 {
+				first = e.OffsetPS
+			}
+			last = max(last, e.OffsetPS+e.DurationPS)
+			n++
+			args := string(e.Args.AppendArgs([]byte("{"), 1, nil)) + "}"
+			if !json.Valid([]byte(args)) {
+				t.Errorf("%s: args %s", e.Name, args)
+			}
+			if strings.HasPrefix(l.Name, "kernels") && e.Name != "AllReduce #"+string(rune('0'+n-1)) {
+				t.Errorf("kernel %d is %s", n, e.Name)
+			}
+			return nil
+		})
+		if err != nil || n != l.Events || first != l.MinOffsetPS || last != l.MaxEndPS {
+			t.Errorf("%s: %d events from %d to %d, %+v, %v", l.Name, n, first, last, l, err)
+		}
+		seen += n
+	}
+	kernels := 0
+	err = trace.Visit(t.Context(), src, source.Kernels, 0, func(e *source.Event) error {
+		kernels++
+		if e.BaseNS+e.OffsetPS/1000 < wall+1_001_000_000+5000 {
+			t.Errorf("%s begins before its launch", e.Name)
+		}
+		return nil
+	})
+	if seen != 50 || kernels != 10 || err != nil {
+		t.Errorf("%d events, %d kernels, %v", seen, kernels, err)
+	}
+	if len(tracks.Categories) != 7 {
+		t.Error("another kind of slice: count it here")
+	}
+}
+
+func FuzzScan(f *testing.F) {
+	whole := recording(2)
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		src, trace, err := scanned(t, b)
+		defer src.Close()
+		if err == nil {
+			err = trace.Visit(t.Context(), src, source.AllEvents, 0, func(*source.Event) error { return nil })
+		}
+		if err != nil && fault.Of(err).Kind == fault.Internal {
+			t.Fatal(err)
+		}
+	})
+}
