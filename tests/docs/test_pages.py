@@ -110,6 +110,7 @@ PRINTED = {
     "cycles-compare": ["cycles", "compare", "examples/serving/before.json.gz", "examples/serving/after.json.gz"],
     "nccl": ["nccl", "report", "examples/nccl_hang"],
     "nccl-diagnose": ["nccl", "diagnose", "examples/nccl_hang"],
+    "nccl-merge": ["nccl", "merge", "examples/nccl_hang", "-o", "{out}/job.json"],
     "version": ["version"],
     "doctor": ["doctor"],
     "config": ["config", "show"],
