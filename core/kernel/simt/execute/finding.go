@@ -62,14 +62,22 @@ func (f *findings) merge(other *findings) {
 	f.total += other.total
 }
 
-// list returns at most limit findings by order of instruction, and how often those beyond were found.
+// rank puts what the program itself says is wrong before what follows from it.
+func rank(c Check) int {
+	if c == CheckAssert {
+		return 0
+	}
+	return 1
+}
+
+// list returns at most limit findings, failed assertions first and then by order of instruction, and how often those beyond were found.
 func (f *findings) list(limit int) (list []Finding, more int64) {
 	places := make([]spot, 0, len(f.byPlace))
 	for at := range f.byPlace {
 		places = append(places, at)
 	}
 	slices.SortFunc(places, func(a, b spot) int {
-		return cmp.Or(cmp.Compare(a.origin, b.origin), strings.Compare(string(a.check), string(b.check)))
+		return cmp.Or(cmp.Compare(rank(a.check), rank(b.check)), cmp.Compare(a.origin, b.origin), strings.Compare(string(a.check), string(b.check)))
 	})
 	for i, at := range places {
 		s := f.byPlace[at]

@@ -88,7 +88,7 @@ type Result struct {
 	LaneInstructions uint64 // of active lanes
 	Blocks, Warps    uint64
 	Lines            []LineCount // by file and line, where counted
-	Findings         []Finding   // by order of instruction
+	Findings         []Finding   // failed assertions first, then by order of instruction
 	MoreFindings     int64       // found beyond Options.MaxFindings
 	Output           string      // of vprintf, by block and warp; at most 1 MiB
 	OutputCut        bool

@@ -119,3 +119,15 @@ func TestBlocksNeedWhatTheyHold(t *testing.T) {
 		t.Errorf("%d bytes, want at least %d and not 20 times as many", got, registers+local+shared)
 	}
 }
+
+// What an assertion says comes first, whatever was found before it and however few findings are kept.
+func TestFailedAssertionsAreListedFirst(t *testing.T) {
+	f := newFindings()
+	for _, s := range []spot{{3, CheckBarrier}, {5, CheckOutOfBounds}, {9, CheckAssert}, {1, CheckTrap}} {
+		f.add(s, 0, 0, func() Finding { return Finding{Check: s.check} })
+	}
+	list, more := f.list(2)
+	if len(list) != 2 || list[0].Check != CheckAssert || list[1].Check != CheckTrap || more != 2 {
+		t.Errorf("listed are %v and %d more, want the assertion, the trap and 2", list, more)
+	}
+}
