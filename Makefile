@@ -116,7 +116,7 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/upstream
-	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run Structured ./core/kernel/simt
+	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run 'Structured|WaitForEachOther' ./core/kernel/simt
 	PRLX_CLOCKS_ALL=1 PRLX_JAX_PYTHON=$(JAX_PYTHON) PRLX_TORCH_PYTHON=$(abspath build/torch/python) $(PY) -m pytest -q -s tests/clocks
 	PRLX_PROBE_RUNS=all go test -timeout 60m -run TheTruthIsInside -v ./core/timeline/probe
 	PRLX_PROBE_RUNS=all $(PY) -m pytest -q tests/cli/test_probe_faults.py
