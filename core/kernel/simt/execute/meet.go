@@ -212,6 +212,9 @@ func (b *Block) executeShare(w *Warp, s *share, union uint32) {
 			}
 		}
 	}
+	if op := b.kernel.Origin(s.at).PTX().Op; op.Name == "shfl" { // what others read is found with their own instruction
+		w.readThemselves(s.ins[1].r.Index, union&^s.lanes, slices.Contains(op.Mods, "idx"))
+	}
 	if err := s.in.Warp(&w.Regs, &s.in.Ops, union); err != nil {
 		b.misuse(w, s.at, union, err)
 	}
@@ -222,6 +225,17 @@ func (b *Block) executeShare(w *Warp, s *share, union uint32) {
 	for k := range outs {
 		w.blend(outs[k].r, &outs[k], ^uint32(0))
 		w.blend(outs[k].r, &results[k], s.lanes)
+	}
+}
+
+// readThemselves gives a shuffle a distance, or with idx a number, by which lanes read their own value.
+func (w *Warp) readThemselves(distance int32, lanes uint32, index bool) {
+	for m := lanes; m != 0; m &= m - 1 {
+		l := first(m)
+		w.Regs.R32[distance][l] = 0
+		if index {
+			w.Regs.R32[distance][l] = uint32(l)
+		}
 	}
 }
 
