@@ -1,8 +1,8 @@
 """Run Triton's own unit tests on the simulator.
 
-``python tests/upstream/run.py TESTS --triton build/triton/3.6.0 --journal FILE``, where TESTS is a checkout of Triton. The
-tests are theirs and are not in this repository. Ended, it goes on where it was when it is started again with the same journal.
-What it prints says how many passed, were refused and why, and were wrong.
+``run.py TESTS --triton build/triton/3.6.0 --journal FILE``, where TESTS is a checkout of Triton. The tests are theirs and are
+not in this repository. Ended, it goes on where it was when it is started again with the same journal. What it prints says how
+many passed, were refused and why, and were wrong.
 """
 
 from __future__ import annotations
