@@ -733,7 +733,7 @@ def load_text(text: str) -> Text:
     if found is None:
         with _refusals():
             done = _core.run("simulate_load", {"name": "the PTX", "ptx": text, "signatures": True})
-        found = Text(text, done["kernels"], done.get("signatures", ()), _Module(done["module"]))
+        found = Text(text, done["kernels"] or (), done.get("signatures") or (), _Module(done["module"]))
     _texts[text] = found  # behind the others
     while len(_texts) > _TEXTS_KEPT:
         _texts.pop(next(iter(_texts)), None)

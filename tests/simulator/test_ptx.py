@@ -97,6 +97,34 @@ st.global.u64 [%d3+24], %d1; st.global.u32 [%d3+32], %r3;
         assert struct.unpack("<ddIiQf", out.tobytes()[:36]) == (3.0, 5.0, 7, -9, 2**64 - 1, 1.5), given
 
 
+def test_structures_of_any_size_are_passed_as_they_are():
+    """A structure of 40 bytes: a pointer, floats by index, and what lies behind; as bytes, of ctypes and of NumPy."""
+
+    class Job(ctypes.Structure):
+        _fields_ = (("out", ctypes.c_void_p), ("scale", ctypes.c_float * 6), ("n", ctypes.c_int))
+
+    text = HEAD + entry(
+        ".param .align 8 .b8 job[40]",
+        """
+ld.param.u64 %d1, [job]; cvta.to.global.u64 %d2, %d1; ld.param.f32 %f1, [job+16]; ld.param.u32 %r1, [job+32];
+mov.u32 %r2, %tid.x; setp.ge.u32 %p1, %r2, %r1; @%p1 bra DONE; mul.wide.u32 %d3, %r2, 4; add.s64 %d4, %d2, %d3;
+st.global.f32 [%d4], %f1;
+DONE:
+""",
+    )
+    out = np.zeros(8, np.float32)
+    job = Job(out.ctypes.data, (ctypes.c_float * 6)(1, 2, 3, 4, 5, 6), 5)
+    kind = np.dtype([("out", "<u8"), ("scale", "<f4", 6), ("n", "<i4"), ("rest", "<i4")])
+    record = np.array((out.ctypes.data, [1, 2, 3, 4, 5, 6], 5, 0), kind)[()]
+    for given in (job, bytes(job), record):
+        out[:] = 0
+        done = prlx.simulate_ptx(text, block=32, args=[given], memory=[out])
+        assert done.passed, done.findings
+        assert out.tolist() == [3] * 5 + [0] * 3
+    with pytest.raises(prlx.UsageError, match="job has 39 bytes, the kernel takes 40"):
+        prlx.simulate_ptx(text, block=32, args=[bytes(39)])
+
+
 def test_an_address_in_registered_memory_is_a_pointer():
     _, inside = saxpy()
     x = np.ones(100, np.float32)
