@@ -74,7 +74,7 @@ ONLY_FLAGS = {
     "the mapping compat": {"compat_parameter"},
     "a loop around solve_offsets": {"watch", "interval", "rounds"},
     "compare_alignments, a function of its own": {"combine compare"},
-    "runs two scripts; a program compares what it launches itself": {"simulate compare"},
+    "runs two scripts; a program compares what it launches itself": {"simulate compare", "pytorch compare"},
 }  # fmt: skip
 
 # Arguments that have no flag, and why.
