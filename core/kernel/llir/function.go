@@ -8,16 +8,16 @@ import (
 
 // function reads the one that begins at a line, and returns the number of the line that closes it.
 func (m *Module) function(head int) (int, error) {
-	f := &Function{head: head, defined: map[string]int32{}, scope: -1}
-	if err := m.head(f); err != nil {
-		return 0, err
-	}
 	end := head + 1
-	for end < len(m.lines) && m.at(m.lines[end]) != "}" {
+	for end < len(m.lines) && (m.lines[end].to-m.lines[end].from != 1 || m.text[m.lines[end].from] != '}') {
 		end++
 	}
 	if end == len(m.lines) {
 		return 0, m.broken(head, "the function is not closed")
+	}
+	f := &Function{head: head, defined: make(map[string]int32, end-head), scope: -1}
+	if err := m.head(f); err != nil {
+		return 0, err
 	}
 	f.end = end
 	f.Insts = make([]Inst, 0, end-head)
