@@ -63,7 +63,7 @@ class Located(Result):
     ...     softmax[(6,)](np.zeros_like(x), x, 200, 200, SLIP=slip, BLOCK=256)
     >>> found = prlx.locate(lambda: run(0), lambda: run(-1))
     >>> found.status, found.kernel, found.launch, found.place.rpartition("/")[2]
-    ('located', 'softmax', 0, 'softmax.py:12')
+    ('located', 'softmax', 0, 'softmax.py:20')
     """
 
     diff: Diff | None = field(default=None, repr=False)
