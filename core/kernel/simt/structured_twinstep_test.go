@@ -1,0 +1,254 @@
+package simt
+
+import (
+	"slices"
+
+	"github.com/prlx-go/prlx/core/kernel/simt/execute"
+)
+
+func (w *twinWarp) step(group []*twinLane, forced bool) {
+	f, from, calls := group[0].f, group[0].at, len(group[0].calls)
+	o := &f.ops[from]
+	active, taken := lanesOf32(group), uint32(0)
+	for _, l := range group {
+		if o.guard < 0 || l.cell().p[o.guard] != o.not {
+			taken |= 1 << l.number
+		}
+	}
+	if o.kind == opMeet && !forced && w.joinWaiting(group) {
+		return
+	}
+	if o.kind == opMeet && !forced && o.meet.isMasked() {
+		if w.named(o.meet, group)&w.live()&^w.leaving()&^active != 0 {
+			for _, l := range group {
+				l.waits = true
+			}
+			w.exchange(group)
+			return
+		}
+	}
+	if o.line != 0 {
+		w.passed[o.line] = append(w.passed[o.line], passed{active, taken})
+	}
+	if o.kind == opTrap && taken != 0 {
+		w.note(o.line, execute.CheckTrap, taken)
+		w.over = true
+		return
+	}
+	if o.kind == opMeet {
+		w.meet(o.meet, group, group)
+	}
+	for _, l := range group {
+		l.waits, l.again = false, o.kind == opAgain
+		if taken>>l.number&1 == 0 {
+			l.at++
+			continue
+		}
+		w.act(o, l)
+	}
+	if o.kind == opGo || o.kind == opSwitch {
+		w.divide(f, from, calls, group)
+	}
+}
+
+// joinWaiting adds a group to lanes that wait where it is.
+func (w *twinWarp) joinWaiting(group []*twinLane) (joined bool) {
+	for _, l := range w.lanes {
+		if l.waits && !l.done && l.sameLine(group[0]) {
+			l.waits, joined = false, true
+		}
+	}
+	return joined
+}
+
+// isMasked reports whether lanes wait at an instruction for those that it names.
+func (m *meeting) isMasked() bool { return m.name != "activemask" && m.name != "bar" }
+
+// named are the lanes that a group names.
+func (w *twinWarp) named(m *meeting, group []*twinLane) (mask uint32) {
+	switch {
+	case m.full:
+		return ^uint32(0)
+	case m.kept:
+		for _, l := range group {
+			mask |= l.cell().mask
+		}
+		return mask
+	}
+	return lanesOf32(group)
+}
+
+// exchange lets all lanes go on that wait at instructions of one kind for each other.
+func (w *twinWarp) exchange(group []*twinLane) {
+	m := group[0].f.ops[group[0].at].meet
+	mask := w.named(m, group)
+	var all []*twinLane
+	var parts [][]*twinLane
+	for _, l := range w.lanes {
+		if l.done || !l.waits {
+			continue
+		}
+		other := l.f.ops[l.at].meet
+		if other.name != m.name || w.named(other, []*twinLane{l}) != mask {
+			continue
+		}
+		all = append(all, l)
+		at := slices.IndexFunc(parts, func(part []*twinLane) bool { return part[0].before(l) == 0 })
+		if at < 0 {
+			at = len(parts)
+			parts = append(parts, nil)
+		}
+		parts[at] = append(parts[at], l)
+	}
+	if mask&w.live()&^w.leaving()&^lanesOf32(all) != 0 {
+		return
+	}
+	slices.SortFunc(parts, func(a, b []*twinLane) int { return b[0].before(a[0]) })
+	values := map[*twinLane]uint32{}
+	for _, part := range parts {
+		other := part[0].f.ops[part[0].at].meet
+		w.passed[other.line] = append(w.passed[other.line], passed{lanesOf32(part), lanesOf32(part)})
+		before := map[*twinLane]cell{}
+		for _, l := range all {
+			before[l] = *l.cell()
+		}
+		w.meet(other, part, all)
+		for _, l := range part {
+			values[l] = l.cell().r[max(0, other.target)]
+		}
+		for _, l := range all {
+			*l.cell() = before[l]
+		}
+	}
+	for _, l := range all {
+		l.cell().r[max(0, l.f.ops[l.at].meet.target)] = values[l]
+		l.waits = false
+		l.at++
+	}
+}
+
+// act lets one lane do an operation.
+func (w *twinWarp) act(o *structuredOp, l *twinLane) {
+	c := l.cell()
+	l.at++
+	switch o.kind {
+	case opDo:
+		o.do(l, c)
+	case opStore:
+		word, v := o.word(c)
+		w.words[l.number][word] = v
+	case opGo:
+		l.inside, l.at = l.inside[:len(l.inside)-2*o.loop], o.to
+	case opEnter:
+		l.inside = append(l.inside, l.at-1, 0)
+	case opAgain:
+		l.inside[len(l.inside)-1]++
+		l.at = o.to
+	case opSwitch:
+		l.at = o.cases[o.index(c)]
+	case opAtomic:
+		c.r[o.meet.target], w.counter = w.counter, w.counter+c.r[o.meet.source]
+	case opCall:
+		v := o.give(c)
+		l.calls = append(l.calls, twinCall{l.f, l.at, len(l.inside)})
+		l.inside = append(l.inside, l.at-1)
+		l.f, l.at = o.call, 0
+		called := l.cell()
+		called.r[0], called.r[1] = v, v^uint32(l.number)
+	case opReturn:
+		if len(l.calls) == 0 {
+			l.done = true
+			l.gone(0)
+			return
+		}
+		l.gone(len(l.calls))
+		v := o.give(c)
+		back := l.calls[len(l.calls)-1]
+		l.calls = l.calls[:len(l.calls)-1]
+		l.f, l.at, l.inside = back.f, back.at, l.inside[:back.inside]
+		l.f.ops[l.at-1].take(l.cell(), v)
+	case opEnd:
+		l.done = true
+		l.gone(0)
+	}
+}
+
+func (w *twinWarp) note(line int, check execute.Check, lanes uint32) {
+	s, known := w.found[foundAt{line, check}]
+	if !known {
+		s.lanes = lanes
+	}
+	s.count++
+	w.found[foundAt{line, check}] = s
+}
+
+// meet lets the lanes of a group look at each other and at all others that do the same now.
+func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
+	live, active, there := w.live(), lanesOf32(group), lanesOf32(all)
+	if m.name == "bar" {
+		if active == live && group[0].loose != nil {
+			w.note(m.line, execute.CheckConvergence, active)
+		}
+		if active != live {
+			w.note(m.line, execute.CheckBarrier, active)
+		}
+		if live != w.born {
+			w.note(m.line, execute.CheckBarrier, active)
+		}
+		return
+	}
+	mask := w.named(m, group)
+	var before [32]uint32
+	var yes [32]bool
+	for _, l := range w.lanes {
+		if c := l.cells[group[0].f]; c != nil {
+			before[l.number] = c.r[m.source]
+		}
+	}
+	for _, l := range all {
+		own := m
+		if l.waits {
+			own = l.f.ops[l.at].meet
+		}
+		before[l.number], yes[l.number] = l.cell().r[own.source], l.cell().p[own.predicate]
+	}
+	wrong := m.name != "activemask" && mask&^there != 0
+	for _, l := range group {
+		c, v := l.cell(), uint32(0)
+		switch m.name {
+		case "activemask":
+			v = active
+			if m.target < 0 {
+				c.mask = active
+			}
+		case "ballot":
+			for _, o := range all {
+				if yes[o.number] {
+					v |= 1 << o.number
+				}
+			}
+		case "redux":
+			for _, o := range all {
+				v += before[o.number]
+			}
+		case "match":
+			for _, o := range all {
+				if before[o.number] == before[l.number] {
+					v |= 1 << o.number
+				}
+			}
+		case "shfl":
+			from := l.number ^ m.by
+			wrong = wrong || there>>from&1 == 0
+			if v = before[from]; c.mask>>from&1 == 0 { // as the text has it
+				v = 0
+			}
+		}
+		if m.target >= 0 {
+			c.r[m.target] = v
+		}
+	}
+	if wrong && there != live&^w.leaving() {
+		w.note(m.line, execute.CheckBadShuffle, there)
+	}
+}
