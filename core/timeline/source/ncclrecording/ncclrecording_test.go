@@ -113,8 +113,8 @@ func FuzzScan(f *testing.F) {
 	f.Add(whole[:len(whole)/2])
 	f.Fuzz(func(t *testing.T, b []byte) {
 		src, trace, err := scanned(t, b)
-		defer src.Close()
 		if err == nil {
+			defer src.Close()
 			err = trace.Visit(t.Context(), src, source.AllEvents, 0, func(*source.Event) error { return nil })
 		}
 		if err != nil && fault.Of(err).Kind == fault.Internal {
