@@ -333,7 +333,7 @@ func (m *machine) appendTo(op byte, at int) error {
 			return nil
 		}
 	}
-	return m.errorf(at, "something is added to what is no list")
+	return m.errorf(at, "something is added to a value that is not a list")
 }
 
 func (m *machine) setIn(op byte, at int) error {
@@ -357,7 +357,7 @@ func (m *machine) setIn(op byte, at int) error {
 			return nil
 		}
 	}
-	return m.errorf(at, "a key is set in what is no dictionary")
+	return m.errorf(at, "a key is set in a value that is not a dictionary")
 }
 
 // refuse says what an opcode would have done.
