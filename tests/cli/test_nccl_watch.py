@@ -93,7 +93,7 @@ def test_a_port_answers_on_this_machine_alone():
     [
         (["merge", "dir", "-o", "x.json", "--interval", "3"], "--interval is of prlx nccl watch"),
         (["watch", "dir", "-o", "x.json"], "--output is of prlx nccl merge"),
-        (["flight", "dir", "--stall-after", "3"], "--stall-after is of prlx nccl diagnose and watch"),
+        (["flight", "dir", "--stall-after", "3"], "--stall-after is of prlx nccl diagnose, watch"),
     ],
 )
 def test_options_of_other_verbs_are_refused(prlx, words, says):

@@ -37,7 +37,13 @@ def collect(values: argparse.Namespace, ui: UI) -> int:
 
     if not values.output:
         raise UsageError("nothing says where the recordings go", hint="prlx nccl collect DIR... -o OUT")
-    collected = _nccl_files.collect_nccl(values.input, output=values.output, progress=ui.progress)
+    collected = _nccl_files.collect_nccl(
+        values.input,
+        output=values.output,
+        workers=values.workers,
+        memory_limit=values.memory_limit,
+        progress=ui.progress,
+    )
     if ui.json:
         ui.emit(collected.document)
     else:

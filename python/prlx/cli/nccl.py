@@ -139,7 +139,7 @@ _VERBS = {
         "prlx nccl watch DIR, the folder that PRLX_NCCL_DIR names",
     ),
     "flight": _Verb(_flight, ("workers", "memory_limit", "json"), "prlx nccl flight DIR"),
-    "collect": _Verb(_collect, ("output", "json"), "prlx nccl collect DIR... -o OUT"),
+    "collect": _Verb(_collect, ("output", "workers", "memory_limit", "json"), "prlx nccl collect DIR... -o OUT"),
     "selftest": _Verb(_selftest, ("output", "overwrite", "json"), ""),
 }
 

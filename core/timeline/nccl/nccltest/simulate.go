@@ -104,7 +104,7 @@ const (
 	wallNS  = int64(1_700_000_000_000_000_000)
 )
 
-// Simulate makes the recordings of a job, one a rank.
+// Simulate makes the recordings of a job, one per rank.
 func Simulate(p Plan) []*File {
 	j := &job{p: p, rnd: rand.New(rand.NewPCG(p.Seed, 77)), link: map[[3]int]float64{}}
 	j.shape = j.rnd.IntN(3)
