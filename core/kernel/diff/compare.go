@@ -102,6 +102,9 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 
 // compatible refuses recordings that do not belong together.
 func compatible(r *Result, opt *Options) error {
+	if err := sameMeans(r, opt); err != nil {
+		return err
+	}
 	var kernels, launches []string
 	if !warptrace.SameKernel(r.A, r.B) {
 		kernels = append(kernels, fmt.Sprintf("kernel %s and %s", nameOfKernel(r.A), nameOfKernel(r.B)))
@@ -138,6 +141,26 @@ func compatible(r *Result, opt *Options) error {
 	}
 	r.Warnings = append(r.Warnings, text)
 	return nil
+}
+
+// sameMeans refuses a kernel that recorded by itself beside one that was watched: what they note is not the same even of equal runs, for
+// one passes the branches of the compiler's IR and the other those of the machine code.
+func sameMeans(r *Result, opt *Options) error {
+	a, b := r.A.Means, r.B.Means
+	if a == b || !isCapture(a) || !isCapture(b) {
+		return nil
+	}
+	text := "one of the recordings was watched by the simulator, the other was made by the kernel itself: of equal runs they note different events"
+	if opt.Force {
+		r.Warnings = append(r.Warnings, text)
+		return nil
+	}
+	return fault.New(fault.Incompatible, "%s", text).WithPath(r.PathB).
+		WithHint("record both with the same capture; --force compares them all the same, and what only one of them notes is a difference then")
+}
+
+func isCapture(m warptrace.Means) bool {
+	return m == warptrace.MeansObserved || m == warptrace.MeansInstrumented
 }
 
 // nothingLeft refuses a recording of which a crash left no warp: nothing was compared, so "the same" would be no finding.

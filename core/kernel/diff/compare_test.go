@@ -358,3 +358,26 @@ func TestOtherLaunchesAreRefusedByName(t *testing.T) {
 		t.Errorf("by force: %d rows, warnings %v", len(r.Rows), r.Warnings)
 	}
 }
+
+// TestAKernelThatRecordsItselfIsNotComparedWithOneThatWasWatched: of equal runs the two note different events, which are no difference.
+func TestAKernelThatRecordsItselfIsNotComparedWithOneThatWasWatched(t *testing.T) {
+	p := warptracetest.NewProgram(warptracetest.Config{Seed: 1})
+	for _, c := range []struct {
+		a, b    warptrace.Means
+		refused bool
+	}{
+		{warptrace.MeansObserved, warptrace.MeansInstrumented, true}, {warptrace.MeansInstrumented, warptrace.MeansObserved, true},
+		{warptrace.MeansInstrumented, warptrace.MeansInstrumented, false}, {warptrace.MeansObserved, warptrace.MeansConverted, false},
+		{warptrace.MeansUnknown, warptrace.MeansInstrumented, false},
+	} {
+		a, b := p.Run(warptracetest.Launch{Warps: 8}), p.Run(warptracetest.Launch{Warps: 8})
+		a.Header.Means, b.Header.Means = c.a, c.b
+		_, err := Compare(job.New(t.Context(), job.Options{}), a.OpenV2(t, "a.prlx"), b.OpenV2(t, "b.prlx"), Options{})
+		if refused := fault.Is(err, fault.Incompatible) && strings.Contains(err.Error(), "by the kernel itself"); refused != c.refused || (err != nil) != c.refused {
+			t.Errorf("means %d and %d: %v", c.a, c.b, err)
+		}
+		if r := compared(t, a.OpenV2(t, "a.prlx"), b.OpenV2(t, "b.prlx"), Options{Force: true}, 1); (len(r.Warnings) > 0) != c.refused {
+			t.Errorf("by force, means %d and %d: warnings %v", c.a, c.b, r.Warnings)
+		}
+	}
+}
