@@ -48,12 +48,13 @@ if TYPE_CHECKING:
     from ._open import open
     from ._probe import Probing, probe_clocks
     from ._pytorch import enable_pytorch, pytorch_trace
-    from ._record import Recording, disable, enable, record, session
+    from ._record import disable, enable, record, session
     from ._session import Session
     from ._session_diff import SessionDiff
     from ._simulate import simulate
     from ._simulate_ptx import simulate_ptx
     from ._simulation import Finding, Origin, Simulation
+    from ._simulator import Recording
     from ._solve import Offsets, solve_offsets
     from ._stops import Stop, StopValue
     from ._stragglers import Stragglers, find_stragglers
@@ -163,7 +164,7 @@ _LAZY = {
     "Offsets": "_solve",
     "Origin": "_simulation",
     "Probing": "_probe",
-    "Recording": "_record",
+    "Recording": "_simulator",
     "SelftestNccl": "_nccl_files",
     "Session": "_session",
     "SessionDiff": "_session_diff",

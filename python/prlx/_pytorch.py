@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from . import _record
+from . import _record, _simulator
 from ._capture import Capture
 from ._errors import UsageError
-from ._record import Asked, Recording
-from ._simulation import Options
+from ._launching import Options
+from ._record import Asked
+from ._simulator import Recording
 from ._target import Filter, Mode
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def pytorch_trace(name: str) -> Iterator[Recording]:
     if not isinstance(name, str) or not name.strip():
         raise UsageError(f"name: expected a text, got {name!r}")
     with contextlib.ExitStack() as stack:
-        if not _record.is_enabled():
+        if not _simulator.is_enabled():
             stack.enter_context(enable_pytorch())
         regions = _record.compiler_regions()
         if regions is None:

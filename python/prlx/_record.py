@@ -5,31 +5,26 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
-import sys
 import threading
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _capture, _config, _former
 from ._capture import Capture
 from ._errors import UsageError
-from ._result import Card, clipped
-from ._simulation import Finding, Options, Simulation, execute, report, with_changes
+from ._launching import Options, with_changes
+from ._simulation import Simulation
+from ._simulator import Recording, Simulator, active, enabled
 from ._target import Filter, Mode, Target, recorded_again
-from ._units import format_count, parse_size, plural
+from ._units import parse_size
 
 if TYPE_CHECKING:
-    from ._kernel_trace import KernelTrace
     from ._progress import Progress
     from ._request import Path as AnyPath
-    from ._session import Session
     from ._stops import Stop
     from .hooks.arrays import Storage
-    from .hooks.inductor import Inductor
     from .hooks.instrument import Rewriter
     from .hooks.simulator import Launch
 
@@ -38,267 +33,8 @@ _SHOWN = 20  # rows of a card
 _KEPT = 1000  # launches that a Recording remembers in full, findings that it lists
 
 
-class Recording:
-    """What happened on the device since it was enabled, or inside of a ``with`` block.
-
-    As the result of ``enable`` it can be used in a ``with`` statement, which disables the device at its end.
-
-    Attributes
-    ----------
-    path
-        The directory, or file, that launches are recorded to; None when nothing is recorded.
-    launches
-        How many kernels were launched.
-    simulations
-        The latest launches (at most 1000), oldest first.
-    instructions
-        Instructions of warps, over all launches.
-    findings
-        What the checks found, in the order of the launches; at most 1000.
-    trials
-        Launches by which torch's compiler chose a configuration and in which nothing was found (``enable_pytorch``); they are
-        not among ``launches``. Those of Triton's own autotuner are.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from softmax import softmax  # examples/laptop/softmax.py
-    >>> x = np.ones((6, 200), np.float32)
-    >>> out = np.zeros_like(x)
-    >>> with prlx.enable(device="simulator", output="runs") as recording:
-    ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
-    >>> recording.launches, recording.recorded, recording.findings
-    (1, 1, [])
-    """
-
-    def __init__(self, target: Target | None = None) -> None:
-        self._target = target
-        self.path = None if target is None else target.path
-        self.launches = 0
-        self.instructions = 0
-        self.trials = 0
-        self.simulations: deque[Simulation] = deque(maxlen=_KEPT)
-        self.findings: list[Finding] = []
-        self._listeners: list[Callable[[Simulation], object]] = []
-        self._thread: int | None = None  # whose launches it is told of; None for everybody's
-
-    @property
-    def recorded(self) -> int:
-        """How many launches were recorded."""
-        return 0 if self._target is None else len(self._target.launches)
-
-    def register(self, *arrays: Any) -> None:
-        """Name memory that kernels reach through pointers which they load, such as the rows of a table of pointers.
-
-        What arguments point to needs no registration. The arrays are kept alive until the device is disabled.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from softmax import softmax  # examples/laptop/softmax.py
-        >>> x = np.ones((6, 200), np.float32)
-        >>> out = np.zeros_like(x)
-        >>> table = np.array([row.ctypes.data for row in x])  # a kernel that loads pointers from it reaches x
-        >>> with prlx.enable(device="simulator") as recording:
-        ...     recording.register(x)
-        """
-        _enabled("register memory").register(arrays)
-
-    def on_launch(self, call: Callable[[Simulation], object]) -> None:
-        """Call a function with every launch from now on, when it has ended.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from softmax import softmax  # examples/laptop/softmax.py
-        >>> x = np.ones((6, 200), np.float32)
-        >>> out = np.zeros_like(x)
-        >>> verdicts = []
-        >>> with prlx.enable(device="simulator") as recording:
-        ...     recording.on_launch(lambda launch: verdicts.append(launch.verdict))
-        ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
-        >>> verdicts
-        ['softmax: no finding']
-        """
-        self._listeners.append(call)
-
-    def read(self) -> Session | KernelTrace:
-        """What was recorded, opened: a session, or the recording of the one launch that a file holds.
-
-        Raises
-        ------
-        UsageError
-            Nothing is recorded here.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from softmax import softmax  # examples/laptop/softmax.py
-        >>> x = np.ones((6, 200), np.float32)
-        >>> out = np.zeros_like(x)
-        >>> with prlx.record("runs") as recording:
-        ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
-        >>> recording.read()
-        <Session ...: 1 launch of 1 kernel>
-        """
-        if self.path is None:
-            raise UsageError("nothing is recorded here", hint="name a path: prlx.record(path)")
-        if self._target is not None and self._target.is_file:
-            from ._kernel_trace import read_trace
-
-            return read_trace(self.path, progress=False)
-        from ._session import open_session
-
-        return open_session(self.path)
-
-    def _add(self, simulation: Simulation, *, trial: bool) -> None:
-        if trial and simulation.passed:
-            self.trials += 1
-            return
-        self.launches += 1
-        self.instructions += simulation.instructions
-        self.simulations.append(simulation)
-        if len(self.findings) < _KEPT:
-            self.findings += simulation.findings[: _KEPT - len(self.findings)]
-        for call in self._listeners:
-            call(simulation)
-
-    def __enter__(self) -> Recording:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if _active is not None and _active.recordings[0] is self and _host is not self:
-            _active.close(partial=error is not None)
-
-    def _sentence(self) -> str:
-        found = plural(len(self.findings), "finding") if self.findings else "no finding"
-        return f"{plural(self.launches, 'launch')}, {plural(self.instructions, 'warp instruction')}, {found}"
-
-    def __repr__(self) -> str:
-        to = "" if self.path is None else f" to {self.path}"
-        return clipped(f"<Recording{to}: {self._sentence()}>")
-
-    def _repr_html_(self) -> str:
-        rows = [
-            (str(one.document["launch"]), one.kernel, str(one.grid), format_count(one.instructions), one.verdict)
-            for one in list(self.simulations)[-_SHOWN:]
-        ]
-        notes = [str(finding) for finding in self.findings[:_SHOWN]]
-        headings = ("launch", "kernel", "grid", "instructions", "")
-        return Card("Recording", self._sentence(), headings, rows, notes).to_html()
-
-
-class _Simulator:
-    """The simulated device while it is enabled."""
-
-    def __init__(self, options: Options, recording: Recording, rewriter: Rewriter | None = None) -> None:
-        from .hooks import simulator, triton
-
-        self.options = options
-        self.quiet = 0
-        self.recordings = [recording]
-        self._registered: list[Storage] = []
-        self._launched = 0
-        self._lock = threading.Lock()
-        self._surfaces = triton.Surfaces(simulator.KEY, rewriter)
-        plain = simulator.DEVICE + simulator.ARCH
-        own = plain if rewriter is None else plain + rewriter.device * simulator.DEVICE
-        if rewriter is not None:
-            rewriter.clean = lambda: bool(self._surfaces.benchmarking)
-        self._driver, self._device = simulator.driver(self._run, lambda: plain if self._surfaces.benchmarking else own)
-        self._undo = contextlib.ExitStack()
-        self.compiler: Inductor | None = None
-
-    def open(self, *, map_cuda: bool, compiler: bool) -> None:
-        """Take the place of Triton's driver, and of the GPU that torch's compiler compiles for."""
-        if map_cuda:
-            from .hooks import cuda
-
-            self._undo.callback(cuda.install(self._driver.get_device_interface()))
-        try:
-            self._surfaces.install(self._driver)
-            if compiler:
-                from .hooks import inductor
-
-                made = inductor.Inductor(self._device, self._surfaces, self._driver.get_device_interface())
-                made.install()
-                self._undo.callback(made.restore)
-                self.compiler = made
-        except BaseException:
-            self._surfaces.restore()
-            self._undo.close()
-            raise
-
-    def close(self, *, partial: bool = False) -> None:
-        """Put everything back and finish what is recorded."""
-        global _active
-        if _active is self:
-            _active = None
-        self._device.open = False
-        self._undo.close()
-        self._surfaces.restore()
-        for recording in self.recordings:
-            if recording._target is not None:
-                recording._target.close(partial=partial)
-
-    def register(self, arrays: Sequence[Any]) -> None:
-        from .hooks.arrays import storage
-
-        for i, array in enumerate(arrays):
-            found = storage(array, f"registered memory {len(self._registered) + i}")
-            if found is None:
-                raise UsageError(f"cannot tell the size of what was registered: {type(array).__name__}")
-            self._registered.append(found)
-
-    def target(self) -> Target | None:
-        """Where the next launch is recorded: the innermost recording that has a place."""
-        if self._surfaces.benchmarking:
-            return None  # the autotuner's trials are no part of the program
-        return next((r._target for r in reversed(self.recordings) if r._target is not None), None)
-
-    def _run(self, launch: Launch) -> int:
-        with self._lock:
-            target, number = self.target(), self._launched
-            self._launched += 1
-            begun = None if target is None else target.begin(launch.function.name)
-        simulation = None
-        try:
-            number, record = (number, None) if begun is None else begun
-            if launch.table and record is not None:
-                launch, record = _capture.into_arena(launch, record)
-            simulation = execute(launch, self.options, number=number, registered=self._registered, record=record)
-        finally:
-            with self._lock:
-                if begun is not None and target is not None:
-                    target.end(begun[0], simulation)
-        with self._lock:
-            trial = self.compiler is not None and self._surfaces.benchmarking > 0
-            for recording in self.recordings:
-                if recording._thread in (None, threading.get_ident()):
-                    recording._add(simulation, trial=trial)
-        if simulation.output and not self.quiet:
-            sys.stdout.write(simulation.output)  # where the kernel's prints come out on a GPU, too
-        if self.options.stop or not self.quiet:
-            report(simulation, stop=self.options.stop)
-        return simulation.instructions
-
-
-_active: _Simulator | None = None
 _alone = threading.RLock()  # held by prlx.simulate: options of the simulator are those of one launch at a time
 _host: Recording | None = None  # of prlx simulate, while a script runs: what the script enables is that
-
-
-def is_enabled() -> bool:
-    """Whether the simulator is enabled, by whatever."""
-    return _active is not None
-
-
-def _enabled(what: str) -> _Simulator:
-    if _active is None:
-        raise UsageError(f"nothing is enabled, so there is no device to {what}", hint="call prlx.enable first")
-    return _active
 
 
 def enable(
@@ -466,7 +202,7 @@ def start(
     """Enable the simulator, for Triton's kernels or (``compiler``) also for those that torch's compiler makes."""
     _check_device(device)
     if _host is not None:
-        host = "prlx pytorch run" if _enabled("run on").compiler is not None else "prlx simulate"
+        host = "prlx pytorch run" if enabled("run on").compiler is not None else "prlx simulate"
         warnings.warn(f"{host} has enabled the simulator, with the options of its command line", stacklevel=3)
         _host.register(*memory)
         return _host
@@ -483,7 +219,8 @@ def start(
 
 def compiler_regions() -> list[str] | None:
     """The names of the regions that the program is in, where torch's compiler is enabled; None where it is not."""
-    return None if _active is None or _active.compiler is None else _active.compiler.regions
+    device = active()
+    return None if device is None or device.compiler is None else device.compiler.regions
 
 
 def _open(
@@ -493,9 +230,8 @@ def _open(
     map_cuda: bool = False,
     rewriter: Rewriter | None = None,
     compiler: bool = False,
-) -> _Simulator:
-    global _active
-    if _active is not None:
+) -> Simulator:
+    if active() is not None:
         raise UsageError("the simulator is enabled already", hint="call prlx.disable first")
     from .hooks import triton
 
@@ -505,9 +241,8 @@ def _open(
     seed = recorded_again(os.environ).get("seed")
     if seed is not None:
         options = with_changes(options, {"seed": seed})
-    simulator = _Simulator(options, recording, rewriter)
+    simulator = Simulator(options, recording, rewriter)
     simulator.open(map_cuda=map_cuda, compiler=compiler)
-    _active = simulator
     atexit.unregister(disable)
     atexit.register(disable)  # finishes what is recorded
     return simulator
@@ -528,7 +263,7 @@ def _check_device(device: str) -> None:
 def launch(one: Launch, changes: Mapping[str, Any], registered: Sequence[Storage]) -> Simulation:
     """Run a launch on the simulator that is enabled, without warnings and with other options; its recordings see it."""
     with quiet(changes) as seen:
-        simulator = _enabled("launch on")
+        simulator = enabled("launch on")
         before = list(simulator._registered)
         simulator._registered += registered
         try:
@@ -589,8 +324,9 @@ def disable() -> None:
     >>> prlx.disable()
     >>> prlx.disable()  # nothing is enabled, and nothing happens
     """
-    if _active is not None and _host is None:
-        _active.close()
+    device = active()
+    if device is not None and _host is None:
+        device.close()
 
 
 @contextlib.contextmanager
@@ -598,10 +334,12 @@ def hosting(recording: Recording) -> Iterator[None]:
     """Let code that enables and disables the simulator itself run under one that is enabled: it changes nothing."""
     global _host
     _host = recording
+    recording._hosted = True
     try:
         yield
     finally:
         _host = None
+        recording._hosted = False
 
 
 @contextlib.contextmanager
@@ -703,9 +441,10 @@ def session(
 def _recorded(
     path: AnyPath, mode: str, filter: Filter, overwrite: bool, extras: Mapping[str, Any], *, directory: bool
 ) -> Iterator[Recording]:
-    if _active is not None and any(r._target is not None for r in _active.recordings):
+    device = active()
+    if device is not None and any(r._target is not None for r in device.recordings):
         raise UsageError("launches are recorded already", hint="leave the other recording first")
-    if _active is None:
+    if device is None:
         _check_device("auto")
     target = Target(path, mode=mode, filter=filter, overwrite=overwrite, extras=extras, directory=directory)
     recording = Recording(target)
@@ -748,10 +487,10 @@ def quiet(changes: Mapping[str, Any]) -> Iterator[Sequence[Simulation]]:
 
 
 @contextlib.contextmanager
-def _listening(recording: Recording) -> Iterator[_Simulator]:
+def _listening(recording: Recording) -> Iterator[Simulator]:
     """Have a recording told of launches; the simulator is enabled for the block where it is not yet."""
-    opened = None if _active is not None else _open(Options().checked(), Recording())
-    simulator = _enabled("listen to")
+    opened = None if active() is not None else _open(Options().checked(), Recording())
+    simulator = enabled("listen to")
     simulator.recordings.append(recording)
     try:
         yield simulator

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from ._errors import UsageError
+from ._launching import Options
 from ._record import quiet
-from ._simulation import Options, Simulation
+from ._simulation import Simulation
 
 
 def simulate(kernel: Any, grid: Any, *args: Any, machine: Mapping[str, Any] | None = None, **meta: Any) -> Simulation:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from . import _record
+from . import _record, _simulator
 from ._errors import FileAccessError, UsageError
-from ._simulation import Options, Simulation, Text, execute, load_text, report, with_changes
+from ._launching import Options, Text, execute, load_text, report, with_changes
+from ._simulation import Simulation
 from ._target import Mode, Target
 from .hooks.arrays import Storage, storage
 from .hooks.simulator import Launch, Parameter
@@ -149,7 +150,7 @@ def _run(
 ) -> Simulation:
     """Run the launch: under a simulator that is enabled as one of its launches, so that its recordings see it."""
     begun = begin(launch.function.name)
-    if begun is None and _record.is_enabled():
+    if begun is None and _simulator.is_enabled():
         return _record.launch(launch, changes, registered)
     target, number, record = begun or (None, 0, None)
     done = None

@@ -53,7 +53,9 @@ FLOORS = (
     ("hooks.inductor",),
     ("_simulated", "_stops"),
     ("_simulation", "_target", "_capture"),
-    ("_record", "_simulate_text"),
+    ("_launching", "_simulate_text"),
+    ("_simulator",),
+    ("_record",),
     ("_simulate", "_pytorch", "_simulate_ptx", "_locate"),
     # what people import; its names are loaded when they are first used
     ("hooks", ""),

@@ -337,7 +337,7 @@ def check_races_between_blocks_on_request():
 def check_a_refused_kernel_says_what_and_can_be_left():
     with tempfile.TemporaryDirectory() as folder:
         x = np.zeros(64, np.float32)
-        from prlx import _record
+        from prlx import _simulator
         from prlx.hooks.simulator import Function, Launch
 
         text = ".version 8.0\n.target sm_90a\n.address_size 64\n"
@@ -345,7 +345,7 @@ def check_a_refused_kernel_says_what_and_can_be_left():
         with prlx.record(Path(folder) / "a.prlx") as recording:
             launch = Launch(Function("odd", text.encode()), (1, 1, 1), (32, 1, 1), 1, 0, ())
             try:
-                _record._active._run(launch)
+                _simulator.active()._run(launch)
             except prlx.SimulationError as error:
                 assert "wgmma.fence" in str(error) and "sm_80" in str(error), error
             else:

@@ -20,8 +20,8 @@ from ._parser import given
 if TYPE_CHECKING:
     import argparse
 
-    from .._record import Recording
     from .._simulated import Run
+    from .._simulator import Recording
     from ._ui import UI
 
 FOUND = 1

@@ -1,0 +1,301 @@
+"""The simulated device while it is enabled, and what happens on it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from . import _capture
+from ._errors import UsageError
+from ._launching import Options, execute, report
+from ._result import Card, clipped
+from ._simulation import Finding, Simulation
+from ._target import Target
+from ._units import format_count, plural
+
+if TYPE_CHECKING:
+    from ._kernel_trace import KernelTrace
+    from ._session import Session
+    from .hooks.arrays import Storage
+    from .hooks.inductor import Inductor
+    from .hooks.instrument import Rewriter
+    from .hooks.simulator import Launch
+
+_SHOWN = 20  # rows of a card
+_KEPT = 1000  # launches that a Recording remembers in full, findings that it lists
+
+
+class Recording:
+    """What happened on the device since it was enabled, or inside of a ``with`` block.
+
+    As the result of ``enable`` it can be used in a ``with`` statement, which disables the device at its end.
+
+    Attributes
+    ----------
+    path
+        The directory, or file, that launches are recorded to; None when nothing is recorded.
+    launches
+        How many kernels were launched.
+    simulations
+        The latest launches (at most 1000), oldest first.
+    instructions
+        Instructions of warps, over all launches.
+    findings
+        What the checks found, in the order of the launches; at most 1000.
+    trials
+        Launches by which torch's compiler chose a configuration and in which nothing was found (``enable_pytorch``); they are
+        not among ``launches``. Those of Triton's own autotuner are.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from softmax import softmax  # examples/laptop/softmax.py
+    >>> x = np.ones((6, 200), np.float32)
+    >>> out = np.zeros_like(x)
+    >>> with prlx.enable(device="simulator", output="runs") as recording:
+    ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
+    >>> recording.launches, recording.recorded, recording.findings
+    (1, 1, [])
+    """
+
+    def __init__(self, target: Target | None = None) -> None:
+        self._target = target
+        self.path = None if target is None else target.path
+        self.launches = 0
+        self.instructions = 0
+        self.trials = 0
+        self.simulations: deque[Simulation] = deque(maxlen=_KEPT)
+        self.findings: list[Finding] = []
+        self._listeners: list[Callable[[Simulation], object]] = []
+        self._hosted = False  # by a command that runs a script, and closes the device when that has ended
+        self._thread: int | None = None  # whose launches it is told of; None for everybody's
+
+    @property
+    def recorded(self) -> int:
+        """How many launches were recorded."""
+        return 0 if self._target is None else len(self._target.launches)
+
+    def register(self, *arrays: Any) -> None:
+        """Name memory that kernels reach through pointers which they load, such as the rows of a table of pointers.
+
+        What arguments point to needs no registration. The arrays are kept alive until the device is disabled.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> table = np.array([row.ctypes.data for row in x])  # a kernel that loads pointers from it reaches x
+        >>> with prlx.enable(device="simulator") as recording:
+        ...     recording.register(x)
+        """
+        enabled("register memory").register(arrays)
+
+    def on_launch(self, call: Callable[[Simulation], object]) -> None:
+        """Call a function with every launch from now on, when it has ended.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> verdicts = []
+        >>> with prlx.enable(device="simulator") as recording:
+        ...     recording.on_launch(lambda launch: verdicts.append(launch.verdict))
+        ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
+        >>> verdicts
+        ['softmax: no finding']
+        """
+        self._listeners.append(call)
+
+    def read(self) -> Session | KernelTrace:
+        """What was recorded, opened: a session, or the recording of the one launch that a file holds.
+
+        Raises
+        ------
+        UsageError
+            Nothing is recorded here.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> out = np.zeros_like(x)
+        >>> with prlx.record("runs") as recording:
+        ...     _ = softmax[(6,)](out, x, 200, 200, SLIP=0, BLOCK=256)
+        >>> recording.read()
+        <Session ...: 1 launch of 1 kernel>
+        """
+        if self.path is None:
+            raise UsageError("nothing is recorded here", hint="name a path: prlx.record(path)")
+        if self._target is not None and self._target.is_file:
+            from ._kernel_trace import read_trace
+
+            return read_trace(self.path, progress=False)
+        from ._session import open_session
+
+        return open_session(self.path)
+
+    def _add(self, simulation: Simulation, *, trial: bool) -> None:
+        if trial and simulation.passed:
+            self.trials += 1
+            return
+        self.launches += 1
+        self.instructions += simulation.instructions
+        self.simulations.append(simulation)
+        if len(self.findings) < _KEPT:
+            self.findings += simulation.findings[: _KEPT - len(self.findings)]
+        for call in self._listeners:
+            call(simulation)
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if _active is not None and _active.recordings[0] is self and not self._hosted:
+            _active.close(partial=error is not None)
+
+    def _sentence(self) -> str:
+        found = plural(len(self.findings), "finding") if self.findings else "no finding"
+        return f"{plural(self.launches, 'launch')}, {plural(self.instructions, 'warp instruction')}, {found}"
+
+    def __repr__(self) -> str:
+        to = "" if self.path is None else f" to {self.path}"
+        return clipped(f"<Recording{to}: {self._sentence()}>")
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (str(one.document["launch"]), one.kernel, str(one.grid), format_count(one.instructions), one.verdict)
+            for one in list(self.simulations)[-_SHOWN:]
+        ]
+        notes = [str(finding) for finding in self.findings[:_SHOWN]]
+        headings = ("launch", "kernel", "grid", "instructions", "")
+        return Card("Recording", self._sentence(), headings, rows, notes).to_html()
+
+
+class Simulator:
+    """The simulated device while it is enabled."""
+
+    def __init__(self, options: Options, recording: Recording, rewriter: Rewriter | None = None) -> None:
+        from .hooks import simulator, triton
+
+        self.options = options
+        self.quiet = 0
+        self.recordings = [recording]
+        self._registered: list[Storage] = []
+        self._launched = 0
+        self._lock = threading.Lock()
+        self._surfaces = triton.Surfaces(simulator.KEY, rewriter)
+        plain = simulator.DEVICE + simulator.ARCH
+        own = plain if rewriter is None else plain + rewriter.device * simulator.DEVICE
+        if rewriter is not None:
+            rewriter.clean = lambda: bool(self._surfaces.benchmarking)
+        self._driver, self._device = simulator.driver(self._run, lambda: plain if self._surfaces.benchmarking else own)
+        self._undo = contextlib.ExitStack()
+        self.compiler: Inductor | None = None
+
+    def open(self, *, map_cuda: bool, compiler: bool) -> None:
+        """Take the place of Triton's driver, and of the GPU that torch's compiler compiles for."""
+        if map_cuda:
+            from .hooks import cuda
+
+            self._undo.callback(cuda.install(self._driver.get_device_interface()))
+        try:
+            self._surfaces.install(self._driver)
+            if compiler:
+                from .hooks import inductor
+
+                made = inductor.Inductor(self._device, self._surfaces, self._driver.get_device_interface())
+                made.install()
+                self._undo.callback(made.restore)
+                self.compiler = made
+        except BaseException:
+            self._surfaces.restore()
+            self._undo.close()
+            raise
+        global _active
+        _active = self
+
+    def close(self, *, partial: bool = False) -> None:
+        """Put everything back and finish what is recorded."""
+        global _active
+        if _active is self:
+            _active = None
+        self._device.open = False
+        self._undo.close()
+        self._surfaces.restore()
+        for recording in self.recordings:
+            if recording._target is not None:
+                recording._target.close(partial=partial)
+
+    def register(self, arrays: Sequence[Any]) -> None:
+        """Name memory that kernels reach through pointers which they load."""
+        from .hooks.arrays import storage
+
+        for i, array in enumerate(arrays):
+            found = storage(array, f"registered memory {len(self._registered) + i}")
+            if found is None:
+                raise UsageError(f"cannot tell the size of what was registered: {type(array).__name__}")
+            self._registered.append(found)
+
+    def target(self) -> Target | None:
+        """Where the next launch is recorded: the innermost recording that has a place."""
+        if self._surfaces.benchmarking:
+            return None  # the autotuner's trials are no part of the program
+        return next((r._target for r in reversed(self.recordings) if r._target is not None), None)
+
+    def _run(self, launch: Launch) -> int:
+        with self._lock:
+            target, number = self.target(), self._launched
+            self._launched += 1
+            begun = None if target is None else target.begin(launch.function.name)
+        simulation = None
+        try:
+            number, record = (number, None) if begun is None else begun
+            if launch.table and record is not None:
+                launch, record = _capture.into_arena(launch, record)
+            simulation = execute(launch, self.options, number=number, registered=self._registered, record=record)
+        finally:
+            with self._lock:
+                if begun is not None and target is not None:
+                    target.end(begun[0], simulation)
+        with self._lock:
+            trial = self.compiler is not None and self._surfaces.benchmarking > 0
+            for recording in self.recordings:
+                if recording._thread in (None, threading.get_ident()):
+                    recording._add(simulation, trial=trial)
+        if simulation.output and not self.quiet:
+            sys.stdout.write(simulation.output)  # where the kernel's prints come out on a GPU, too
+        if self.options.stop or not self.quiet:
+            report(simulation, stop=self.options.stop)
+        return simulation.instructions
+
+
+_active: Simulator | None = None
+
+
+def active() -> Simulator | None:
+    """The simulator that is enabled, None where none is."""
+    return _active
+
+
+def is_enabled() -> bool:
+    """Whether the simulator is enabled, by whatever."""
+    return _active is not None
+
+
+def enabled(what: str) -> Simulator:
+    """The simulator that is enabled, which somebody wants to do something on."""
+    if _active is None:
+        raise UsageError(f"nothing is enabled, so there is no device to {what}", hint="call prlx.enable first")
+    return _active
