@@ -20,7 +20,7 @@ import (
 type GPU struct {
 	Seat     int32
 	Kernels  int // that have a stamp
-	Launches int // facts: a stamp of a start, and the launch before it
+	Launches int // facts: a stamp of a start, and the launch before it; of a stop, and what the host handed to the kernel before it
 	Seen     int // facts: a stamp, and the callback after it
 
 	GrainNS  int64      // the clock shows multiples of this, as far as is known

@@ -10,7 +10,7 @@ import (
 
 // facts are what bounds the clock of one GPU, reduced to the tightest of each stretch of time.
 type facts struct {
-	launches tightest // host: the launch, GPU: the start
+	launches tightest // host: the launch or the last data for the kernel, GPU: the start or the stop
 	seen     tightest // GPU: a stamp, host: the callback that told it
 	told     []fact   // of seen, by time
 	grain    grain
@@ -52,7 +52,10 @@ func (f *Fitted) facts(r *operation.Recording) []*facts {
 	for _, o := range out {
 		o.told = o.seen.list()
 	}
-	each(func(i int, seat int32) { f.launched(r, i, out[seat]) })
+	each(func(i int, seat int32) {
+		f.launched(r, i, out[seat])
+		f.handed(r, i, out[seat])
+	})
 	return out
 }
 
@@ -85,7 +88,30 @@ func (f *Fitted) launched(r *operation.Recording, i int, from *facts) {
 	if !usable(k.GPUStartNS) || !usable(launch) || f.Flaws[i] != 0 {
 		return
 	}
-	l := fact{launch, k.GPUStartNS}
+	f.after(i, fact{launch, k.GPUStartNS}, from)
+}
+
+// handed takes what a proxy handed to a kernel: it ends after it has used the last of it. This ties clocks where GPUs always have work, and no kernel
+// starts soon after its launch. With the protocol SIMPLE a kernel waits for the proxy's word, which NCCL gives after the profiler's (recvProxyProgress
+// in net.cc); with LL and LL128 it looks at the data itself, and may be ahead of the proxy. A send or receive does not say which it uses.
+func (f *Fitted) handed(r *operation.Recording, i int, from *facts) {
+	k := &r.Kernels[i]
+	if !usable(k.GPUStopNS) || f.Flaws[i] != 0 {
+		return
+	}
+	op := &r.Ops[k.Op]
+	if r.Name(op.Protocol) != "SIMPLE" {
+		return
+	}
+	for n := max(op.ProxyFrom, 0); n < op.ProxyTo && int(n) < len(r.Proxies); n++ {
+		if p := &r.Proxies[n]; !p.Send && !p.Foreign && p.Channel == k.Channel && usable(p.HandedNS) {
+			f.after(i, fact{p.HandedNS, k.GPUStopNS}, from)
+		}
+	}
+}
+
+// after takes an instant of the host that came before one of a kernel.
+func (f *Fitted) after(i int, l fact, from *facts) {
 	if contradicts(from.told, l, from.grain.step()) {
 		f.Flaws[i] |= BeforeLaunch
 		return

@@ -210,3 +210,44 @@ func TestAClockThatMakesNoSenseIsNotTrusted(t *testing.T) {
 		t.Errorf("without launches: %+v", r.Kernels[0])
 	}
 }
+
+// queued makes a recording of GPUs that always have work: kernels start 2 ms after their launch, and stop 3 us after a proxy gave them the last data.
+func queued(c truth, protocol string, handedNS int64) *operation.Recording {
+	r, starts := made(3, c, 200, 4_000_000, 5000)
+	r.Names = []string{"", protocol}
+	for i := range r.Kernels {
+		k := &r.Kernels[i]
+		op := &r.Ops[k.Op]
+		r.Launch[op.Launch].StartNS = starts[i&^1] - 2_000_000
+		stop := k.GPUStopNS - c.leadNS
+		op.Protocol, op.ProxyFrom, op.ProxyTo = 1, int32(i&^1), int32(i&^1)+2
+		r.Proxies = append(r.Proxies, operation.ProxyOp{Op: k.Op, Channel: k.Channel, HandedNS: stop - handedNS})
+	}
+	return r
+}
+
+// TestDataForKernelsTiesClocksOfBusyGPUs: what proxies hand over bounds the clock where launches do not; with LL a kernel may be ahead of its proxy,
+// whose word then says nothing.
+func TestDataForKernelsTiesClocksOfBusyGPUs(t *testing.T) {
+	c := truth{37_000_000, 1, 0}
+	for _, p := range []struct {
+		protocol string
+		handedNS int64
+		wide     bool
+	}{{"SIMPLE", 3_000, false}, {"LL", 3_000, true}, {"LL128", -40_000, true}} {
+		g := &fitted(t, queued(c, p.protocol, p.handedNS)).GPUs[0]
+		if !g.Trusted || g.Map == nil {
+			t.Fatalf("%s: %s", p.protocol, g.Said)
+		}
+		if wide := g.Bound.P50 > 500_000; wide != p.wide || !p.wide && g.Bound.P50 > 6_000 {
+			t.Errorf("%s: the bound is %d ns", p.protocol, g.Bound.P50)
+		}
+	}
+	r := queued(c, "SIMPLE", 3_000)
+	for i := range r.Proxies {
+		r.Proxies[i].Send = true // what a GPU fills tells nothing of when it ends
+	}
+	if g := &fitted(t, r).GPUs[0]; g.Bound.P50 < 500_000 {
+		t.Errorf("of sends: the bound is %d ns", g.Bound.P50)
+	}
+}

@@ -237,6 +237,7 @@ type ProxyOp struct {
 	FirstNS  int64         // when the first step began
 	SentNS   int64         // when a step first was with the network
 	CameNS   int64         // when something first had come from it
+	HandedNS int64         // when something that had come was last given to the GPU
 	LastNS   int64         // the last state or stop of a step
 	StageNS  [Stages]int64 // from FirstNS to the end, or to the last sign of life, by the stage of the oldest step that was open; they add up
 	SumNS    [Stages]int64 // what the steps spent in each, added up over steps that ran side by side

@@ -34,7 +34,7 @@ func (r *Recording) Shift(to func(int64) int64) {
 	}
 	for i := range r.Proxies {
 		p := &r.Proxies[i]
-		move(&p.StartNS, &p.ProgressNS, &p.StopNS, &p.FirstNS, &p.SentNS, &p.CameNS, &p.LastNS)
+		move(&p.StartNS, &p.ProgressNS, &p.StopNS, &p.FirstNS, &p.SentNS, &p.CameNS, &p.HandedNS, &p.LastNS)
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]

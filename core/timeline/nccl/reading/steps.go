@@ -108,6 +108,9 @@ func (b *builder) stepState(at int32, state uint32, value uint64, ns int64) {
 	case operation.RecvFlushWait, operation.RecvGPUWait:
 		once(&op.CameNS, ns)
 	}
+	if stage == operation.RecvGPUWait {
+		op.HandedNS = max(op.HandedNS, ns)
+	}
 	if bytes := int64(value); (stage == operation.SendWait || stage == operation.RecvFlushWait) && bytes > 0 && bytes < 1<<40 {
 		s.Bytes = bytes
 	}
