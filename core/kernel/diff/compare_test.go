@@ -366,8 +366,10 @@ func TestAKernelThatRecordsItselfIsNotComparedWithOneThatWasWatched(t *testing.T
 		a, b    warptrace.Means
 		refused bool
 	}{
-		{warptrace.MeansObserved, warptrace.MeansInstrumented, true}, {warptrace.MeansInstrumented, warptrace.MeansObserved, true},
-		{warptrace.MeansInstrumented, warptrace.MeansInstrumented, false}, {warptrace.MeansObserved, warptrace.MeansConverted, false},
+		{warptrace.MeansObserved, warptrace.MeansInstrumented, true},
+		{warptrace.MeansInstrumented, warptrace.MeansObserved, true},
+		{warptrace.MeansInstrumented, warptrace.MeansInstrumented, false},
+		{warptrace.MeansObserved, warptrace.MeansConverted, false},
 		{warptrace.MeansUnknown, warptrace.MeansInstrumented, false},
 	} {
 		a, b := p.Run(warptracetest.Launch{Warps: 8}), p.Run(warptracetest.Launch{Warps: 8})
