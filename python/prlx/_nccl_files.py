@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
 LIBRARIES = ("libnccl-profiler-prlx.so", "librccl-profiler-prlx.so")
+# What the plug-in reads of the environment.
+_SETTINGS = ("PRLX_NCCL_DIR", "PRLX_NCCL_LEVEL", "PRLX_NCCL_MAX_BYTES", "PRLX_NCCL_DUTY", "PRLX_NCCL_CHAIN")
 _PLAY_S = 120  # seconds that a process may take that plays NCCL
 _NONE_HERE = "not tried: there is no GPU of NVIDIA's here"
 
@@ -234,7 +236,7 @@ def selftest_nccl(*, output: AnyPath | None = None, overwrite: bool = False) -> 
 
 def _process(args: list[str], folder: str, problems: list[str], **more: str) -> dict[str, Any]:
     """Run the player with a folder for recordings; what it printed, empty where it failed."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_NCCL_")}
+    kept = {name: value for name, value in os.environ.items() if name not in _SETTINGS}
     environment = {**kept, "PRLX_NCCL_DIR": folder, "PRLX_NCCL_LEVEL": "3", **more}
     command = [sys.executable, "-m", f"{__package__}._nccl_player", *args]
     try:

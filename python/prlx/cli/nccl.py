@@ -154,23 +154,16 @@ COMMAND = Command(
         ("prlx nccl merge recordings -o job.json", "all ranks as one trace for Perfetto"),
         ("prlx nccl watch recordings --until-stall", "while the job runs: ends when it stops moving"),
         ("prlx nccl collect node0 node1 -o job42", "recordings of many folders into one"),
-        ("prlx nccl selftest", "does the plug-in work here? one verdict, one file to send"),
-        ("prlx nccl flight dumps", "what PyTorch's Flight Recorder dumped: which rank was missing"),
+        ("prlx nccl selftest", "does the plug-in work here? one file to send"),
+        ("prlx nccl flight dumps", "dumps of PyTorch's Flight Recorder: who was missing"),
     ),
     positionals=(
-        Positional(
-            "verb",
-            "plugin: the library that NCCL loads; diagnose: what holds the job up; report: where time went; merge: "
-            "recordings as one trace; watch: a running job; collect: recordings into one folder; selftest: does the plug-in "
-            "work; flight: dumps of PyTorch's Flight Recorder",
-            count="one",
-            choices=tuple(_VERBS),
-        ),
+        Positional("verb", "what to do, as above", count="one", choices=tuple(_VERBS)),
         Positional("input", "recordings, or directories of them; with flight dumps", count="any"),
     ),
     options=(
         Option(("--path",), "plugin: print the path of the library alone", takes="switch"),
-        Option(("--rccl",), "plugin: the library under the name that RCCL looks for", takes="switch"),
+        Option(("--rccl",), "plugin: the library under the name that RCCL looks for", takes="switch", brief=True),
         Option(
             ("--output", "-o"),
             "merge: .json or .xplane.pb; collect: a folder or .tar.zst; selftest: the document",
@@ -178,13 +171,26 @@ COMMAND = Command(
             metavar="OUT",
         ),
         Option(
-            ("--format",), "merge: the format, where the ending of OUT does not say it", choices=("chrome", "xplane")
+            ("--format",),
+            "merge: the format, where the ending of OUT does not say it",
+            choices=("chrome", "xplane"),
+            brief=True,
         ),
         Option(("--probes",), "stamps of prlx probe, which relate the clocks of hosts", takes="paths", metavar="FILE"),
         Option(
-            ("--limit",), "findings, or operations with all their ranks, in the document", takes="whole", metavar="N"
+            ("--limit",),
+            "findings, or operations with all their ranks, in the document",
+            takes="whole",
+            metavar="N",
+            brief=True,
         ),
-        Option(("--interval",), "watch: seconds between two looks; default: 3", takes="seconds", metavar="SECONDS"),
+        Option(
+            ("--interval",),
+            "watch: seconds between two looks; default: 3",
+            takes="seconds",
+            metavar="SECONDS",
+            brief=True,
+        ),
         Option(
             ("--stall-after",),
             "diagnose, watch: seconds without progress after which an operation counts as stalled; default: 5",
@@ -195,17 +201,18 @@ COMMAND = Command(
             ("--prometheus",),
             "watch: metrics for Prometheus, into a file that is replaced as a whole, or on a port of this machine",
             metavar="FILE|PORT",
+            brief=True,
         ),
         Option(("--until-stall",), "watch: end with exit code 1 when the job stops moving", takes="switch"),
-        Option(("--rounds",), "watch: end after so many looks", takes="whole", metavar="N"),
+        Option(("--rounds",), "watch: end after so many looks", takes="whole", metavar="N", brief=True),
         options.OVERWRITE,
         options.WORKERS,
         options.MEMORY_LIMIT,
         options.JSON,
     ),
     notes=(
-        "PRLX_NCCL_DIR, _LEVEL, _MAX_BYTES, _DUTY, _CHAIN: where files are made, and what is recorded in them.",
-        "Exit codes: 1 diagnose, flight: somebody is named; watch: the job stands still; selftest: failed. 5: nothing "
-        "recorded tells who; collect: a file was not brought.",
+        "PRLX_NCCL_DIR, _LEVEL, _MAX_BYTES, _DUTY, _CHAIN: where files are made, what is recorded.",
+        "exit code 1: diagnose, flight: somebody is named; watch: the job stands still; selftest: failed.",
+        "exit code 5: nothing recorded tells who; collect: a file was not brought.",
     ),
 )

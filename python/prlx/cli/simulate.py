@@ -196,7 +196,7 @@ SIMULATING = (
     *RECORDING,
     Option(("--stop",), "end the script at the first finding", takes="switch"),
     Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),
-    Option(("--nan",), "report instructions that turn numbers into NaN", takes="switch"),
+    Option(("--nan",), "report instructions that turn numbers into NaN", takes="switch", brief=True),
     Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
     Option(("--global-races",), "look for races between blocks, too", takes="switch"),
     Option(
