@@ -106,7 +106,7 @@ def test_a_long_name_keeps_both_ends():
 
 
 def test_lines_of_a_file_that_is_not_a_document_are_short():
-    recording = _record.Recording()
+    recording = _simulator.Recording()
     recording.path = "p" * 5000
     assert len(repr(recording)) <= 200
     document = swollen(example("kernel-trace"))

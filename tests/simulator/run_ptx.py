@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 
 import prlx
-from prlx._simulation import load_text
+from prlx._launching import load_text
 
 # What no sm_80 without a host does.
 BEYOND = {

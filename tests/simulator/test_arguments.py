@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from prlx._errors import UsageError
-from prlx._simulation import Options
+from prlx._launching import Options
 from prlx.hooks.arrays import Storage, as_tensor, converted, in_order, merged, storage
 from prlx.hooks.simulator import Clock, Parameter, device_interface
 
