@@ -11,6 +11,7 @@ import pytest
 from .conftest import HERE, VERSIONS, python, require
 
 # Kernels without any decision, and one whose decisions stand in a function that Triton gives no scratch.
+NEWEST = "3.9.0"
 NOTHING_TO_RECORD = {"casts", "inline_asm", "bf16_f64", "noinline"}
 
 
@@ -58,7 +59,7 @@ def test_lanes_decide_as_the_watched_kernel_has_it(version: str, rows: dict[str,
     paired = sum(row["by_key"] + row["by_place"] for row in rows.values())
     lost = sum(row["more"] for row in rows.values())
     assert watched > 10_000
-    assert lost <= (0.02 if version == VERSIONS[-1] else 0.025) * watched, {
+    assert lost <= (0.02 if version == NEWEST else 0.025) * watched, {
         name: row["more"] for name, row in rows.items() if row["more"]
     }
     assert sum(row["by_key"] for row in rows.values()) >= 0.9 * paired
@@ -69,5 +70,5 @@ def test_simple_kernels_record_exactly_what_is_watched(version: str, rows: dict[
     for name in ("add", "dropout", "softmax", "cumsum", "whileloop"):
         row = rows[name]
         assert row["watched"] == row["by_key"] + row["by_place"] == row["by_mask"] == row["by_value"], row
-        if version == VERSIONS[-1]:  # before, the text has a compare more than the machine code
+        if version == NEWEST:  # before, the text has a compare more than the machine code
             assert row["watched"] == row["events"] == row["by_key"], row
