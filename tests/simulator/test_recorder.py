@@ -10,8 +10,8 @@ import pytest
 
 from .conftest import HERE, VERSIONS, python, require
 
-# Kernels without any decision, and one whose decisions stand in a function that Triton gives no scratch.
 NEWEST = "3.9.0"
+# Kernels without any decision, and one whose decisions stand in a function that Triton gives no scratch.
 NOTHING_TO_RECORD = {"casts", "inline_asm", "bf16_f64", "noinline"}
 
 
