@@ -115,6 +115,7 @@ func (w *twinWarp) run() {
 		switch {
 		case len(ready) > 0:
 			w.step(ready, false)
+		case w.exchangeAll():
 		case len(waiting) > 0:
 			w.step(waiting, true)
 		case len(parked) > 0:
@@ -137,7 +138,7 @@ func (w *twinWarp) behind(kind func(*twinLane) bool) (group []*twinLane) {
 		case l.done || !kind(l):
 		case len(group) == 0 || l.before(group[0]) < 0:
 			group = append(group[:0], l)
-		case l.before(group[0]) == 0:
+		case l.before(group[0]) == 0 && (!l.waits || l.namesAs(group[0])):
 			group = append(group, l)
 		}
 	}
@@ -189,7 +190,7 @@ func (w *twinWarp) settle() {
 		for i, l := range w.lanes {
 			var group []*twinLane
 			for _, o := range w.lanes[i:] {
-				if l.sameLine(o) && l.waits == o.waits && (waits || o.before(l) == 0) {
+				if l.sameLine(o) && l.waits == o.waits && (!l.waits || l.namesAs(o)) && (waits || o.before(l) == 0) {
 					group = append(group, o)
 				}
 			}

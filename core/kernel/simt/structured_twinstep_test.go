@@ -15,17 +15,8 @@ func (w *twinWarp) step(group []*twinLane, forced bool) {
 			taken |= 1 << l.number
 		}
 	}
-	if o.kind == opMeet && !forced && w.joinWaiting(group) {
+	if o.kind == opMeet && !forced && w.await(o.meet, group) {
 		return
-	}
-	if o.kind == opMeet && !forced && o.meet.isMasked() {
-		if w.named(o.meet, group)&w.live()&^w.leaving()&^active != 0 {
-			for _, l := range group {
-				l.waits = true
-			}
-			w.exchange(group)
-			return
-		}
 	}
 	if o.line != 0 {
 		w.passed[o.line] = append(w.passed[o.line], passed{active, taken})
@@ -51,10 +42,38 @@ func (w *twinWarp) step(group []*twinLane, forced bool) {
 	}
 }
 
-// joinWaiting adds a group to lanes that wait where it is.
+// await reports whether lanes that look at each other do not go on now: some that they name may still come. Each waits for those that
+// it names itself.
+func (w *twinWarp) await(m *meeting, group []*twinLane) bool {
+	may := w.live() &^ w.leaving()
+	if !m.isMasked() || w.named(m, group)&may&^lanesOf32(group) == 0 {
+		return false
+	}
+	mixed := slices.ContainsFunc(group, func(l *twinLane) bool { return !l.namesAs(group[0]) })
+	if !mixed && w.joinWaiting(group) {
+		return true
+	}
+	for _, l := range group {
+		l.waits = true
+	}
+	for i, l := range group {
+		if !slices.ContainsFunc(group[:i], l.namesAs) {
+			w.exchange(l)
+		}
+	}
+	return true
+}
+
+// namesAs reports whether two lanes at one place name the same lanes.
+func (l *twinLane) namesAs(o *twinLane) bool {
+	at := l.f.ops[l.at]
+	return at.kind != opMeet || !at.meet.kept || l.cell().mask == o.cell().mask
+}
+
+// joinWaiting adds a group to lanes that wait where it is for the same ones.
 func (w *twinWarp) joinWaiting(group []*twinLane) (joined bool) {
 	for _, l := range w.lanes {
-		if l.waits && !l.done && l.sameLine(group[0]) {
+		if l.waits && !l.done && l.sameLine(group[0]) && l.namesAs(group[0]) {
 			l.waits, joined = false, true
 		}
 	}
@@ -78,10 +97,10 @@ func (w *twinWarp) named(m *meeting, group []*twinLane) (mask uint32) {
 	return lanesOf32(group)
 }
 
-// exchange lets all lanes go on that wait at instructions of one kind for each other.
-func (w *twinWarp) exchange(group []*twinLane) {
-	m := group[0].f.ops[group[0].at].meet
-	mask := w.named(m, group)
+// exchange lets all lanes go on that wait at instructions of one kind for the same lanes as one of them, when all have come.
+func (w *twinWarp) exchange(first *twinLane) bool {
+	m := first.f.ops[first.at].meet
+	mask := w.named(m, []*twinLane{first})
 	var all []*twinLane
 	var parts [][]*twinLane
 	for _, l := range w.lanes {
@@ -101,7 +120,7 @@ func (w *twinWarp) exchange(group []*twinLane) {
 		parts[at] = append(parts[at], l)
 	}
 	if mask&w.live()&^w.leaving()&^lanesOf32(all) != 0 {
-		return
+		return false
 	}
 	slices.SortFunc(parts, func(a, b []*twinLane) int { return b[0].before(a[0]) })
 	values := map[*twinLane]uint32{}
@@ -125,6 +144,17 @@ func (w *twinWarp) exchange(group []*twinLane) {
 		l.waits = false
 		l.at++
 	}
+	return true
+}
+
+// exchangeAll lets all lanes go on that wait for lanes which have ended by now, and reports whether there were any.
+func (w *twinWarp) exchangeAll() (any bool) {
+	for _, l := range w.lanes {
+		if l.waits && !l.done && w.exchange(l) {
+			any = true
+		}
+	}
+	return any
 }
 
 // act lets one lane do an operation.
@@ -212,9 +242,13 @@ func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
 		}
 		before[l.number], yes[l.number] = l.cell().r[own.source], l.cell().p[own.predicate]
 	}
-	wrong := m.name != "activemask" && mask&^there != 0
+	may := live &^ w.leaving()
+	wrong := m.name != "activemask" && mask&^there&may != 0
 	for _, l := range group {
-		c, v := l.cell(), uint32(0)
+		c, v, peers := l.cell(), uint32(0), all
+		if m.kept {
+			peers = slices.DeleteFunc(slices.Clone(all), func(o *twinLane) bool { return o.cell().mask != c.mask })
+		}
 		switch m.name {
 		case "activemask":
 			v = active
@@ -222,24 +256,24 @@ func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
 				c.mask = active
 			}
 		case "ballot":
-			for _, o := range all {
+			for _, o := range peers {
 				if yes[o.number] {
 					v |= 1 << o.number
 				}
 			}
 		case "redux":
-			for _, o := range all {
+			for _, o := range peers {
 				v += before[o.number]
 			}
 		case "match":
-			for _, o := range all {
+			for _, o := range peers {
 				if before[o.number] == before[l.number] {
 					v |= 1 << o.number
 				}
 			}
 		case "shfl":
 			from := l.number ^ m.by
-			wrong = wrong || there>>from&1 == 0
+			wrong = wrong || there>>from&1 == 0 && there != may
 			if v = before[from]; c.mask>>from&1 == 0 { // as the text has it
 				v = 0
 			}
@@ -248,7 +282,7 @@ func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
 			c.r[m.target] = v
 		}
 	}
-	if wrong && there != live&^w.leaving() {
+	if wrong {
 		w.note(m.line, execute.CheckBadShuffle, there)
 	}
 }

@@ -164,6 +164,15 @@ func TestStructuredProgramsAgreeWithLanesThatRunAlone(t *testing.T) {
 	t.Logf("%d programs", n)
 }
 
+// Programs in which the two sides once differed.
+func TestStructuredProgramsThatDiffered(t *testing.T) {
+	for _, seed := range []uint64{21529} {
+		if difference, text := checkStructured(t, seed); difference != "" {
+			t.Errorf("seed %d: %s\n%s", seed, difference, numbered(text))
+		}
+	}
+}
+
 func numbered(text string) (out string) {
 	line := 1
 	for part := range strings.Lines(text) {

@@ -17,7 +17,7 @@ const (
 // choose finds the path of a warp that runs next, and reports whether there is one.
 //
 // The path that is furthest behind runs, unless it gave way, or waits for other lanes, or stands where a branch ends that others are
-// still in. If none is left, those that gave way have their turn again; where one of them only waits for what another lane does, a
+// still in. If none is left, those go on that wait for lanes which have ended. Then those that gave way have their turn again; where one of them only waits for what another lane does, a
 // path goes on that stands at the end of a branch, without those it waited for: so whoever holds a lock can open it. If nothing else
 // can run, an instruction is executed without the lanes that never come to it.
 func (b *Block) choose(w *Warp) bool {
@@ -36,7 +36,9 @@ func (b *Block) choose(w *Warp) bool {
 		case p.state == pathYields:
 			yields, spins = i, spins || p.spins
 		case p.state == pathMeets:
-			meets = i
+			if meets < 0 || w.paths[meets].pc != p.pc || w.paths[meets].frame != p.frame || first(p.lanes) < first(w.paths[meets].lanes) {
+				meets = i
+			}
 		case p.state == pathReady && p.parked():
 			parked = i
 		case p.state != pathBarrier:
@@ -49,6 +51,8 @@ func (b *Block) choose(w *Warp) bool {
 		return b.choose(w)
 	case best >= 0:
 		w.run = best
+	case meets >= 0 && b.meetsNow(w):
+		return b.choose(w)
 	case yields >= 0 && spins && parked >= 0:
 		w.release(parked)
 	case yields >= 0:
@@ -63,6 +67,21 @@ func (b *Block) choose(w *Warp) bool {
 		return false
 	}
 	return true
+}
+
+// meetsNow executes the instructions at which lanes wait for others that have ended by now, those of the lowest lane first, and reports
+// whether there were any.
+func (b *Block) meetsNow(w *Warp) (any bool) {
+	for m := w.live; m != 0; m &= m - 1 {
+		for i := range w.paths {
+			p := &w.paths[i]
+			if in := &b.code[p.pc]; p.lanes>>first(m)&1 != 0 && p.state == pathMeets && in.Meet == code.MeetMask {
+				any = b.executeTogether(w, in, p.pc, w.members(in, p.lanes)) || any
+				break
+			}
+		}
+	}
+	return any
 }
 
 // crowded reports whether two paths stand in one block of one call, which happens only where they went on without each other.

@@ -18,10 +18,10 @@ func (b *Block) meets(w *Warp, in *code.Inst, at int32, taken uint32) bool {
 		b.checkWhole(w, in, at, taken)
 		return true
 	}
-	if w.slow && b.joinsWaiting(w, at) {
-		return false
-	}
 	if in.Meet == code.MeetWarp {
+		if w.slow && b.joinsWaiting(w, at, taken) {
+			return false
+		}
 		if w.live&^w.ending()&^taken == 0 || taken != p.lanes || !w.yields() {
 			b.checkWhole(w, in, at, taken)
 			return true
@@ -30,12 +30,56 @@ func (b *Block) meets(w *Warp, in *code.Inst, at int32, taken uint32) bool {
 		return false
 	}
 	want := w.members(in, taken) & w.live &^ b.leaving(w)
-	if want&^taken == 0 || want&p.lanes&^taken != 0 || taken != p.lanes {
+	if want&^taken == 0 {
+		return true
+	}
+	same := w.alike(in, taken)
+	if w.slow && same == taken && b.joinsWaiting(w, at, taken) {
+		return false
+	}
+	if want&p.lanes&^taken != 0 || taken != p.lanes {
 		return true
 	}
 	b.stay(w, in, at)
-	b.executeTogether(w, in, want)
+	if same != taken {
+		b.part(w, in)
+		return false
+	}
+	b.executeTogether(w, in, at, w.members(in, taken))
 	return false
+}
+
+// alike are those of some lanes that name the same lanes as the lowest.
+func (w *Warp) alike(in *code.Inst, lanes uint32) (same uint32) {
+	masks := &w.Regs.R32[in.Members]
+	for m, want := lanes, masks[first(lanes)]; m != 0; m &= m - 1 {
+		if masks[first(m)] == want {
+			same |= m & -m
+		}
+	}
+	return same
+}
+
+// part divides the path that waits by the masks of its lanes: each group waits for the lanes that it names, and goes on when these have
+// come.
+func (b *Block) part(w *Warp, in *code.Inst) {
+	all := w.take()
+	var masks []uint32
+	for left := all.lanes; left != 0; {
+		q := all
+		q.lanes = w.alike(in, left)
+		left &^= q.lanes
+		masks = append(masks, w.members(in, q.lanes))
+		if i := b.waiting(w, &q); i >= 0 {
+			w.unite(&w.paths[i], &q)
+			w.paths[i].state = pathMeets
+		} else {
+			w.place(q)
+		}
+	}
+	for _, mask := range masks {
+		b.executeTogether(w, in, all.pc, mask)
+	}
 }
 
 // leaving are lanes that end without an instruction at which they look at others: those that name them do not wait for them.
@@ -74,20 +118,33 @@ func (b *Block) stay(w *Warp, in *code.Inst, at int32) {
 	w.wake()
 }
 
-// joinsWaiting adds the path that runs to one that waits at the same instruction of the same call, and reports whether there is one.
-func (b *Block) joinsWaiting(w *Warp, at int32) bool {
+// joinsWaiting adds the path that runs to one that waits at the same instruction of the same call, and names the same lanes if it
+// names any, and reports whether there is one.
+func (b *Block) joinsWaiting(w *Warp, at int32, taken uint32) bool {
+	p := w.paths[w.run]
+	p.pc, p.lanes = at, taken
+	i := b.waiting(w, &p)
+	if i < 0 {
+		return false
+	}
+	p.lanes = w.paths[w.run].lanes
+	w.unite(&w.paths[i], &p)
+	w.paths[w.run].lanes = 0
+	w.drop()
+	return true
+}
+
+// waiting finds a path that waits where another one is, for the same lanes; -1 none.
+func (b *Block) waiting(w *Warp, p *path) int {
+	in := &b.code[p.pc]
 	for i := range w.paths {
 		q := &w.paths[i]
-		if i == w.run || q.pc != at || q.state != pathMeets || q.frame != w.paths[w.run].frame {
-			continue
+		if q.pc == p.pc && q.state == pathMeets && q.frame == p.frame && q.lanes&p.lanes == 0 &&
+			(in.Meet != code.MeetMask || w.members(in, q.lanes) == w.members(in, p.lanes)) {
+			return i
 		}
-		p := w.paths[w.run]
-		w.unite(q, &p)
-		w.paths[w.run].lanes = 0
-		w.drop()
-		return true
 	}
-	return false
+	return -1
 }
 
 // checkWhole reports an instruction that all lanes of a warp must execute at once and that not all come to, or that they come to by
@@ -145,9 +202,9 @@ type saved struct {
 }
 
 // executeTogether executes the instructions at which paths of a warp wait that name the same lanes in instructions of one kind, when
-// all of these have come.
-func (b *Block) executeTogether(w *Warp, in *code.Inst, want uint32) {
-	kind, mask := b.kernel.Origin(w.paths[w.run].pc).PTX().Op.Full, w.Regs.R32[in.Members][first(w.paths[w.run].lanes)]
+// all of these have come, and reports whether they have.
+func (b *Block) executeTogether(w *Warp, in *code.Inst, at int32, mask uint32) bool {
+	kind, want := b.kernel.Origin(at).PTX().Op.Full, mask&w.live&^b.leaving(w)
 	b.shares = b.shares[:0]
 	union := uint32(0)
 	for i := range w.paths {
@@ -163,7 +220,7 @@ func (b *Block) executeTogether(w *Warp, in *code.Inst, want uint32) {
 		b.shares = append(b.shares, share{run: i, in: other, at: p.pc, lanes: p.lanes})
 	}
 	if want&^union != 0 {
-		return
+		return false
 	}
 	for i := range b.shares {
 		s := &b.shares[i]
@@ -191,6 +248,7 @@ func (b *Block) executeTogether(w *Warp, in *code.Inst, want uint32) {
 		}
 	}
 	w.sort()
+	return true
 }
 
 // sort puts all paths of the list to their places again.

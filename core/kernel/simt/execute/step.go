@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 
@@ -170,7 +171,11 @@ func (b *Block) countBlock(w *Warp, in *code.Inst, at int32, lanes uint32) {
 // misuse reports what package lane says that the program did wrong. Lanes that have ended may be named, and those that come to no
 // other such instruction before they end: compilers join all returns of a kernel, and what is stored before them.
 func (b *Block) misuse(w *Warp, at int32, lanes uint32, err error) {
-	if lanes == w.live&^b.leaving(w) || b.code[at].Meet == code.MeetWarp { // of the latter checkWhole says so
+	may := w.live &^ b.leaving(w)
+	if absent := (*lane.AbsentError)(nil); errors.As(err, &absent) && absent.Lanes&may == 0 {
+		return
+	}
+	if lanes == may || b.code[at].Meet == code.MeetWarp { // of the latter checkWhole says so
 		return
 	}
 	b.note(CheckBadShuffle, w, at, lanes, nil, func() string {

@@ -1,19 +1,29 @@
 package lane
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 )
 
-// groups calls do for each set of lanes that pass the same mask, and returns the first thing wrong.
+// AbsentError says that masks do not fit the lanes that execute an instruction.
+type AbsentError struct {
+	Lanes uint32 // that are named and do not, and those that do and are not named
+	text  string
+}
+
+func (e *AbsentError) Error() string { return e.text }
+
+// groups calls do for each set of lanes that pass the same mask, and returns the first thing wrong, with
+// the lanes that all miss.
 func groups(mask *[Lanes]uint32, active uint32, do func(lanes uint32)) error {
 	if uniform(mask) && mask[0] == active {
 		do(active)
 		return nil
 	}
-	var wrong error
+	wrong := AbsentError{}
 	for left := active; left != 0; {
 		m := mask[bits.TrailingZeros32(left)]
 		same := uint32(0)
@@ -23,15 +33,20 @@ func groups(mask *[Lanes]uint32, active uint32, do func(lanes uint32)) error {
 			}
 		}
 		left &^= same
-		if m&^active != 0 && wrong == nil {
-			wrong = fmt.Errorf("the mask %08x names lanes %08x, which are not there", m, m&^active)
+		wrong.Lanes |= m &^ active
+		if m&^active != 0 && wrong.text == "" {
+			wrong.text = fmt.Sprintf("the mask %08x names lanes %08x, which are not there", m, m&^active)
 		}
-		if same&^m != 0 && wrong == nil {
-			wrong = fmt.Errorf("lanes %08x pass the mask %08x, in which they are not", same&^m, m)
+		wrong.Lanes |= same &^ m
+		if same&^m != 0 && wrong.text == "" {
+			wrong.text = fmt.Sprintf("lanes %08x pass the mask %08x, in which they are not", same&^m, m)
 		}
 		do(same)
 	}
-	return wrong
+	if wrong.text == "" {
+		return nil
+	}
+	return &wrong
 }
 
 func set32(d *[Lanes]uint32, lanes, value uint32) {
@@ -166,13 +181,14 @@ func decodeShuffle(d *decoder) (Form, bool) {
 		if pair {
 			r.P[o.D2] = r.P[o.D2]&^active | in
 		}
-		if err := groups(&members, active, func(uint32) {}); err != nil {
+		err := groups(&members, active, func(uint32) {})
+		switch {
+		case absent == 0:
 			return err
+		case err != nil:
+			return errors.New(err.Error()) // what is read matters, not only what the mask names
 		}
-		if absent != 0 {
-			return fmt.Errorf("lanes %08x are read and are not there", absent)
-		}
-		return nil
+		return fmt.Errorf("lanes %08x are read and are not there", absent)
 	}
 	return f, true
 }
