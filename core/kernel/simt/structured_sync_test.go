@@ -8,6 +8,9 @@ import "slices"
 func (s *structured) exchange() {
 	line := s.put("activemask.b32 %%m;")
 	s.op(structuredOp{line: line, kind: opMeet, guard: -1, meet: &meeting{line: line, name: "activemask", target: -1, kept: true}})
+	if s.groups {
+		s.partition()
+	}
 	name := []string{"ballot", "redux", "match", "shfl"}[s.IntN(4)]
 	p, end, other := s.condition(), s.fresh(), s.fresh()
 	skip := s.branch(p, true, other)
@@ -47,6 +50,24 @@ func (s *structured) exchange() {
 	}
 	s.here(over)
 	s.at(end)
+}
+
+// partition takes those lanes out of the mask that differ in one bit of their number.
+func (s *structured) partition() {
+	shift := s.IntN(5)
+	clear := []uint32{0x55555555, 0x33333333, 0x0f0f0f0f, 0x00ff00ff, 0x0000ffff}[shift]
+	s.put("mov.u32 %%t, %%laneid;")
+	s.put("and.b32 %%t, %%t, %d;", 1<<shift)
+	s.put("setp.eq.u32 %%p0, %%t, 0;")
+	s.put("selp.b32 %%t, %d, %d, %%p0;", clear, ^clear)
+	s.put("and.b32 %%m, %%m, %%t;")
+	s.op(structuredOp{guard: -1, do: func(l *twinLane, c *cell) {
+		if c.p[0] = l.number>>shift&1 == 0; c.p[0] {
+			c.mask &= clear
+		} else {
+			c.mask &^= clear
+		}
+	}})
 }
 
 // follow lists the operations that can come behind one; that behind the last is the end of the function.

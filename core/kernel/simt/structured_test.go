@@ -85,6 +85,7 @@ type structured struct {
 	end       string           // label of the joint return
 	toEnd     []int            // operations that go there
 	waits     bool             // lanes wait for each other; no loop is entered in its midst, for which order in the text and in time differ
+	groups    bool             // lanes that exchange values in both arms of a branch do so in two groups
 	form      structuredForm
 }
 
@@ -499,6 +500,7 @@ func newStructured(seed uint64) *structured {
 		s.form = scattered + structuredForm(n)
 	}
 	s.waits = s.form == inOrder && s.IntN(3) > 0
+	s.groups = seed%4 == 2
 	for _, line := range strings.Split(strings.TrimSpace(preamble), "\n") {
 		s.put("%s", line)
 	}
