@@ -186,14 +186,19 @@ DONE:
 
 func TestAConvergentInstructionBeforeThePlaceWhereABranchEnds(t *testing.T) {
 	for instruction, found := range map[string]bool{
-		"bar.sync 0;": true,
-		"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};":       true,
-		".shared .align 16 .b8 tile[512];\n\tldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [tile];": true,
-		"shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;":                                                     false,
-		"vote.sync.ballot.b32 %r2, %p1, 0xffffffff;":                                                  false,
+		"bar.sync 0;": false, // counts lanes as they come
+		"bar.sync 0;\n\tmma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};":                             true,
+		"bar.warp.sync -1;\n\tmma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};":                       false,
+		"shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;\n\tmma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};": false,
+		"bar.warp.sync %r9;\n\tmma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};":                      true, // of a few lanes
+		"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};":                                            true,
+		".shared .align 16 .b8 tile[512];\n\tldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [tile];":                                      true,
+		"shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;":    false,
+		"vote.sync.ballot.b32 %r2, %p1, 0xffffffff;": false,
 		"barrier.sync 0;": false,
 	} {
-		text := strings.Replace(entry(strings.Replace(threaded, "CONVERGENT", instruction, 1)), "{\n", "{\n\t.reg .f64 %d<8>;\n", 1)
+		body := "\tshl.b32 %r9, 1, %r31;\n" + strings.Replace(threaded, "CONVERGENT", instruction, 1)
+		text := strings.Replace(entry(body), "{\n", "{\n\t.reg .f64 %d<8>;\n", 1)
 		l := testLaunch(1, 32, make([]byte, 4), 0)
 		l.Options.NoRaces = true
 		r := mustRun(t, text, l)
@@ -210,9 +215,46 @@ func TestAConvergentInstructionBeforeThePlaceWhereABranchEnds(t *testing.T) {
 
 // The same block without the way around it: the branch ends there.
 func TestAConvergentInstructionWhereABranchEnds(t *testing.T) {
-	body := strings.NewReplacer("@%p2 bra DONE", "st.global.u32 [%rd1], %r30", "CONVERGENT", "bar.sync 0;").Replace(threaded)
-	if r := mustRun(t, entry(body), testLaunch(1, 32, make([]byte, 4), 0)); len(r.Findings) != 0 {
+	const product = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};"
+	body := strings.NewReplacer("@%p2 bra DONE", "st.global.u32 [%rd1], %r30", "CONVERGENT", product).Replace(threaded)
+	text := strings.Replace(entry(body), "{\n", "{\n\t.reg .f64 %d<8>;\n", 1)
+	if r := mustRun(t, text, testLaunch(1, 32, make([]byte, 4), 0)); len(r.Findings) != 0 {
 		t.Errorf("findings %+v", r.Findings)
+	}
+}
+
+// A loop out of which some lanes may break in one arm of a branch, but none does, or all that are left do at once: every lane comes to
+// the barrier in every pass, so it is a correct program, although the way out lets the branch end only behind the loop. A product there
+// is what triton #11153 computes wrongly.
+func TestABarrierBehindABranchWithAWayOutOfTheLoop(t *testing.T) {
+	const loop = `	mov.u32 %r1, 0;
+	and.b32 %r2, %r31, 1;
+	setp.eq.u32 %p1, %r2, 0;
+	setp.eq.u32 %p3, %r30, 77;
+LOOP:
+	@%p1 bra SKIP;
+	@%p3 bra OUT;
+	add.s32 %r3, %r3, 1;
+SKIP:
+	CONVERGENT
+	add.s32 %r1, %r1, 1;
+	setp.lt.u32 %p2, %r1, 5;
+	@%p2 bra LOOP;
+OUT:
+`
+	for instruction, found := range map[string]bool{
+		"bar.sync 0;":                   false,
+		"bar.red.popc.u32 %r3, 0, %p1;": false,
+		"barrier.sync.aligned 0;":       false,
+		"barrier.sync 0;":               false,
+		"@%p1 bar.sync 0;":              true,
+		"setp.eq.u32 %p4, %r31, 3;\n\t@%p4 bra OUT;\n\tbar.sync 0;":                             true,
+		"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d1, %d2}, {%d3}, {%d4}, {%d1, %d2};": true,
+	} {
+		text := strings.Replace(entry(strings.Replace(loop, "CONVERGENT", instruction, 1)), "{\n", "{\n\t.reg .f64 %d<8>;\n", 1)
+		if r := mustRun(t, text, testLaunch(1, 64, make([]byte, 4), 0)); (len(r.Findings) > 0) != found {
+			t.Errorf("%s: findings %+v", instruction, r.Findings)
+		}
 	}
 }
 

@@ -86,8 +86,11 @@ type structured struct {
 	toEnd     []int            // operations that go there
 	waits     bool             // lanes wait for each other; no loop is entered in its midst, for which order in the text and in time differ
 	groups    bool             // lanes that exchange values in both arms of a branch do so in two groups
+	products  bool             // matrix instructions take the place of barriers
 	form      structuredForm
 }
+
+const structuredProduct = "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%d0, %d1}, {%d2}, {%d3}, {%d0, %d1};"
 
 // structuredForm says how the text of a program stands to its source.
 type structuredForm int
@@ -274,7 +277,9 @@ func (s *structured) meet() {
 		s.op(structuredOp{line: line, kind: opAtomic, guard: -1, meet: &other})
 		return
 	case "bar":
-		other.line = s.put("bar.sync 0;")
+		if other.line = s.put("%s", map[bool]string{false: "bar.sync 0;", true: structuredProduct}[s.products]); s.products {
+			other.name = "mma"
+		}
 	}
 	s.op(structuredOp{line: other.line, kind: opMeet, guard: -1, meet: &other})
 	if other.name == "shfl" { // what a lane holds that is elsewhere is undefined: 0 takes its place
@@ -427,6 +432,7 @@ func (s *structured) trap() {
 func (s *structured) declare() {
 	s.put(".reg .pred %%p<2>;")
 	s.put(".reg .b32 %%r<%d>, %%c<16>, %%n<16>, %%t, %%m;", structuredRegisters)
+	s.put(".reg .f64 %%d<4>;")
 	s.put(".reg .b64 %%own, %%counter, %%a;")
 }
 
@@ -500,7 +506,7 @@ func newStructured(seed uint64) *structured {
 		s.form = scattered + structuredForm(n)
 	}
 	s.waits = s.form == inOrder && s.IntN(3) > 0
-	s.groups = seed%4 == 2
+	s.groups, s.products = seed%4 == 2, seed%4 == 3
 	for _, line := range strings.Split(strings.TrimSpace(preamble), "\n") {
 		s.put("%s", line)
 	}

@@ -46,10 +46,18 @@ func (w *twinWarp) step(group []*twinLane, forced bool) {
 // it names itself.
 func (w *twinWarp) await(m *meeting, group []*twinLane) bool {
 	may := w.live() &^ w.leaving()
-	if !m.isMasked() || w.named(m, group)&may&^lanesOf32(group) == 0 {
+	if !m.isMasked() {
 		return false
 	}
 	mixed := slices.ContainsFunc(group, func(l *twinLane) bool { return !l.namesAs(group[0]) })
+	if mask := w.named(m, group); mask&may&^lanesOf32(group) == 0 {
+		for _, l := range group {
+			if !mixed && (may|lanesOf32(group))&^mask == 0 {
+				l.loose = nil
+			}
+		}
+		return false
+	}
 	if !mixed && w.joinWaiting(group) {
 		return true
 	}
@@ -81,7 +89,9 @@ func (w *twinWarp) joinWaiting(group []*twinLane) (joined bool) {
 }
 
 // isMasked reports whether lanes wait at an instruction for those that it names.
-func (m *meeting) isMasked() bool { return m.name != "activemask" && m.name != "bar" }
+func (m *meeting) isMasked() bool {
+	return m.name != "activemask" && m.name != "bar" && m.name != "mma"
+}
 
 // named are the lanes that a group names.
 func (w *twinWarp) named(m *meeting, group []*twinLane) (mask uint32) {
@@ -215,10 +225,13 @@ func (w *twinWarp) note(line int, check execute.Check, lanes uint32) {
 // meet lets the lanes of a group look at each other and at all others that do the same now.
 func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
 	live, active, there := w.live(), lanesOf32(group), lanesOf32(all)
-	if m.name == "bar" {
-		if active == live && group[0].loose != nil {
+	if m.name == "mma" {
+		if group[0].loose != nil || active != live || live != w.born {
 			w.note(m.line, execute.CheckConvergence, active)
 		}
+		return
+	}
+	if m.name == "bar" {
 		if active != live {
 			w.note(m.line, execute.CheckBarrier, active)
 		}

@@ -30,10 +30,13 @@ func (b *Block) meets(w *Warp, in *code.Inst, at int32, taken uint32) bool {
 		return false
 	}
 	want := w.members(in, taken) & w.live &^ b.leaving(w)
+	same := w.alike(in, taken)
 	if want&^taken == 0 {
+		if same == taken && (w.live&^b.leaving(w)|taken)&^w.members(in, taken) == 0 {
+			p.loose = nil // the whole warp waits here for itself, which brings its lanes together
+		}
 		return true
 	}
-	same := w.alike(in, taken)
 	if w.slow && same == taken && b.joinsWaiting(w, at, taken) {
 		return false
 	}
@@ -148,9 +151,10 @@ func (b *Block) waiting(w *Warp, p *path) int {
 }
 
 // checkWhole reports an instruction that all lanes of a warp must execute at once and that not all come to, or that they come to by
-// ways which a GPU lets meet only behind it.
+// ways which a GPU lets meet only behind it. Barriers count lanes as they come, in whatever groups; of lanes that are missing arrive
+// says so.
 func (b *Block) checkWhole(w *Warp, in *code.Inst, at int32, taken uint32) {
-	if in.Meet != code.MeetWarp || b.Running.options.NoConvergence {
+	if in.Meet != code.MeetWarp || in.Kind == code.KindBarrier || b.Running.options.NoConvergence {
 		return
 	}
 	if s := w.paths[w.run].loose; s != nil && w.live&^w.ending()&^taken == 0 {
@@ -159,9 +163,6 @@ func (b *Block) checkWhole(w *Warp, in *code.Inst, at int32, taken uint32) {
 				taken, b.joinText(s))
 		})
 		return
-	}
-	if in.Kind == code.KindBarrier {
-		return // arrive says so
 	}
 	if missing := w.live &^ taken; missing != 0 {
 		b.report(CheckConvergence, w, at, taken, fmt.Sprintf("all lanes of the warp must execute this at once: lanes %08x are here, lanes %08x are elsewhere",
