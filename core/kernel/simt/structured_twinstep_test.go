@@ -286,7 +286,7 @@ func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
 			}
 		case "shfl":
 			from := l.number ^ m.by
-			wrong = wrong || there>>from&1 == 0 && there != may
+			wrong = wrong || (there>>from&1 == 0 || m.kept && c.mask>>from&1 == 0) && there != may
 			if v = before[from]; c.mask>>from&1 == 0 { // as the text has it
 				v = 0
 			}

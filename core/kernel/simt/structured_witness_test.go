@@ -166,7 +166,7 @@ func TestStructuredProgramsAgreeWithLanesThatRunAlone(t *testing.T) {
 
 // Programs in which the two sides once differed.
 func TestStructuredProgramsThatDiffered(t *testing.T) {
-	for _, seed := range []uint64{21529} {
+	for _, seed := range []uint64{21529, 34678} {
 		if difference, text := checkStructured(t, seed); difference != "" {
 			t.Errorf("seed %d: %s\n%s", seed, difference, numbered(text))
 		}
