@@ -104,7 +104,7 @@ def enable(
     global_races
         Look for races between blocks in global memory, too; blocks then run one after the other.
     convergence
-        Look for instructions that need the whole warp at once (barriers, matrix products), and that a GPU may
+        Look for instructions that need the whole warp at once (``mma``, ``ldmatrix``), and that a GPU may
         execute with a part of it.
     counts
         Count instructions, branches and traffic per line.
