@@ -68,7 +68,9 @@ def enable_pytorch(
         ``"simulator"``; ``"auto"`` is the simulator where Triton sees no GPU. Recording on GPUs is not there yet.
     output, filter, mode, capture, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
         What is recorded, and where to, as for ``enable``.
-    map_cuda, seed, stop, nan, races, global_races, convergence, counts, max_findings, max_instructions
+    map_cuda
+        Refused if true: while torch's functions take ``device="cuda"`` for the CPU, a compiled call ends the process.
+    seed, stop, nan, races, global_races, convergence, counts, max_findings, max_instructions
         As for ``enable``.
     touched, breaks, max_stops, on_stop, memory
         As for ``enable``.
@@ -83,7 +85,7 @@ def enable_pytorch(
     Raises
     ------
     UsageError
-        Something is enabled already, or Triton or torch is not there.
+        Something is enabled already, Triton or torch is not there, or ``map_cuda`` is true.
 
     Examples
     --------
@@ -96,6 +98,11 @@ def enable_pytorch(
     >>> recording.simulations[0].origin.text  # doctest: +SKIP
     'aten.native_layer_norm in LayerNorm'
     """
+    if map_cuda:
+        raise UsageError(
+            'device="cuda" is not mapped for torch.compile: a compiled call ends the process while it is',
+            hint="leave models and tensors on the CPU; prlx simulate --map-cuda runs scripts that do not compile",
+        )
     options = Options(
         seed=seed,
         stop=stop,

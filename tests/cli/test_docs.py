@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -38,6 +39,9 @@ ENDS = {
     "prlx diff run_a/ run_b/": 1,
     "prlx diff good/ bad/": 1,
     "prlx session diff run_a/ run_b/": 1,
+    "prlx nccl diagnose recordings/": 1,
+    "prlx nccl watch recordings/": 1,
+    "prlx nccl flight dumps/": 1,
 }
 
 
@@ -88,8 +92,13 @@ def folder(data, tmp_path, monkeypatch):
         '{"sys_clock_ns": 1795226075450000000, "tracer_clock_ns": 5000000000}\n' * 1
     )
     record(play)
+    for recording in (PAGES.parents[1] / "examples/nccl_hang").iterdir():
+        copy(recording, play / "recordings" / recording.name)
+    (play / "dumps").mkdir()
+    for rank in range(3):
+        (play / f"dumps/rank{rank}").write_text(json.dumps(dump(rank)))
     (play / "kernels.py").write_text(KERNELS)
-    for name in ("train.py", "test.py"):
+    for name in ("train.py", "test.py", "before.py", "after.py"):
         (play / name).write_text(PROGRAM)
     monkeypatch.chdir(play)
     for name, value in variables(TRITON / "3.9.0").items():
@@ -125,6 +134,32 @@ add[(5,)](x, x, x, 5000, BLOCK=1024)
 """
 MODEL = "import torch\nprint(torch.compile(torch.nn.LayerNorm(50))(torch.ones(4, 50)).shape)\n"
 XPROF = "import sys; from prlx.cli.align import xprof_main; sys.exit(xprof_main())"
+
+
+def dump(rank):
+    """What PyTorch's Flight Recorder leaves of a rank; the last of three never calls the second operation."""
+    called = [
+        {
+            "record_id": number,
+            "pg_id": 0,
+            "process_group": ["0", "default_pg"],
+            "collective_seq_id": number,
+            "p2p_seq_id": 0,
+            "op_id": number,
+            "profiling_name": "nccl:all_reduce",
+            "time_created_ns": 1_795_444_315_000_000_000 + number,
+            "input_sizes": [[128]],
+            "input_dtypes": ["Float"],
+            "output_sizes": [[128]],
+            "output_dtypes": ["Float"],
+            "state": "completed" if number == 1 else "scheduled",
+            "retired": number == 1,
+            "is_p2p": False,
+        }
+        for number in ((1, 2) if rank < 2 else (1,))
+    ]
+    groups = {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2]"}}
+    return {"version": "2.10", "pg_config": groups, "entries": called}
 
 
 def record(play):

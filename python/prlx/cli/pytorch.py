@@ -37,7 +37,7 @@ COMMAND = Command(
     examples=(
         ("prlx pytorch run train.py --steps 1", "what torch.compile makes, checked"),
         ("prlx pytorch run --record before/ train.py", "recorded, for prlx diff before/ after/"),
-        ("prlx pytorch run --map-cuda model.py", 'code that says device="cuda"'),
+        ("prlx pytorch run --html page.html model.py", "a page of what its kernels do"),
     ),
     positionals=(
         Positional("VERB", "run", "one", VERBS, tuple(_REFUSED)),
