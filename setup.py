@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -78,7 +79,17 @@ def old_libraries():
         asked = subprocess.run([*c_compiler(), f"-print-file-name={name}"], capture_output=True, text=True, check=False)
         if Path(asked.stdout.strip()).is_absolute():
             found.append(f"-l:{name}")
-    return ["-Wl,--push-state,--no-as-needed", *found, "-Wl,--pop-state"] if found else []
+    flags = ["-Wl,--push-state,--no-as-needed", *found, "-Wl,--pop-state"]
+    return flags if found and links(flags) else []  # zig's linker has no such flags, and links for the glibc that it is told
+
+
+def links(flags):
+    """Whether the C compiler takes flags of its linker."""
+    with tempfile.TemporaryDirectory() as folder:
+        empty = Path(folder) / "empty.c"
+        empty.write_text("int prlx_empty;\n")
+        command = [*c_compiler(), "-shared", "-fPIC", "-o", f"{folder}/empty.so", str(empty), *flags]
+        return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def build_library(package, source, out, header, *flags):
