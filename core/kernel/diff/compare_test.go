@@ -359,7 +359,7 @@ func TestOtherLaunchesAreRefusedByName(t *testing.T) {
 	}
 }
 
-// TestAKernelThatRecordsItselfIsNotComparedWithOneThatWasWatched: of equal runs the two note different events, which are no difference.
+// TestAKernelThatRecordsItselfIsNotComparedWithOneThatWasWatched: of equal runs the two note different events, which is not a difference.
 func TestAKernelThatRecordsItselfIsNotComparedWithOneThatWasWatched(t *testing.T) {
 	p := warptracetest.NewProgram(warptracetest.Config{Seed: 1})
 	for _, c := range []struct {
