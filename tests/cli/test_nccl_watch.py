@@ -9,6 +9,7 @@ import pytest
 from prlx.cli import _nccl_watch as watching
 
 MOVING = {
+    "status": "nothing",
     "verdict": "nothing is wrong with 7 operations",
     "findings": [],
     "looked": {"operations": 7, "complete": 7, "unfinished": 0, "unknown": 0},
@@ -16,6 +17,7 @@ MOVING = {
     "recordings": [{"path": "/x/a.prlx-nccl", "lost": 3}],
 }
 STALLED = MOVING | {
+    "status": "culprit",
     "verdict": "rank 0 never called it",
     "findings": [
         {
@@ -100,3 +102,17 @@ def test_options_of_other_verbs_are_refused(prlx, words, says):
     ran = prlx("nccl", *words)
     assert ran.code == 2
     assert says in ran.err
+
+
+def test_what_cannot_be_told_is_not_said_to_move(prlx, answers):
+    answers += [MOVING | {"status": "inconclusive", "verdict": "there is no recording of rank 1"}]
+    ran = prlx("nccl", "watch", "dir", "--rounds", "1")
+    assert ran.code == 5
+    assert "there is no recording of rank 1" in ran.out
+
+
+def test_nothing_read_is_not_a_job_that_moves(prlx, tmp_path):
+    ran = prlx("nccl", "watch", str(tmp_path), "--rounds", "1")
+    assert ran.code == 5
+    assert "moves" not in ran.out
+    assert "no recording of NCCL events" in ran.err

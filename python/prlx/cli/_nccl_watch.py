@@ -27,6 +27,7 @@ STALL_S = 5.0
 _REST = 2
 _STALLS = ("never-arrived", "ended", "unrecorded", "not-started", "deadlock", "stage", "stuck")
 STALLED = 1
+INCONCLUSIVE = 5
 
 
 def watch(
@@ -41,30 +42,31 @@ def watch(
 ) -> int:
     """Diagnose until all processes have ended, Ctrl-C, or as often as ``rounds`` says.
 
-    The exit code is 1 if the job stands still at the end.
+    The exit code is 1 if the job stands still at the end, 5 if the last look could not tell: nothing was read, or no
+    operation is recorded.
     """
     if not inputs:
         raise UsageError("no directory given", hint="name the directory that PRLX_NCCL_DIR names in the job")
     meter = _meter(prometheus)
     said: str | None = None
-    stalled = False
+    code = INCONCLUSIVE
     done = 0
     try:
         while True:
             begun = time.monotonic()
             found = _diagnosed(inputs, stall_s)
-            stalled = isinstance(found, dict) and bool(_stalls(found))
+            code = _code(found)
             meter.show(metrics(found if isinstance(found, dict) else None, time.monotonic() - begun))
             said = _say(found, said, ui)
             done += 1
             over = isinstance(found, dict) and _over(found)
-            if over or (stalled and until_stall) or (rounds is not None and done >= rounds):
-                return STALLED if stalled else 0
+            if over or (code == STALLED and until_stall) or (rounds is not None and done >= rounds):
+                return code
             time.sleep(max(interval_s, _REST * (time.monotonic() - begun)))
     except KeyboardInterrupt as stop:
         if type(stop) is not KeyboardInterrupt:
             raise
-        return STALLED if stalled else 0
+        return code
     finally:
         meter.close()
 
@@ -81,6 +83,14 @@ def _diagnosed(inputs: Sequence[str], stall_s: float) -> dict[str, Any] | str:
         return dict(_core.run("nccl_diagnose", asked))
     except PrlxError as error:
         return clean(str(error))
+
+
+def _code(found: dict[str, Any] | str) -> int:
+    if isinstance(found, str):
+        return INCONCLUSIVE
+    if _stalls(found):
+        return STALLED
+    return INCONCLUSIVE if found["status"] == "inconclusive" or not found["looked"]["operations"] else 0
 
 
 def _stalls(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -106,10 +116,13 @@ def _say(found: dict[str, Any] | str, said: str | None, ui: UI) -> str:
         return str(found["verdict"])
     stalls = _stalls(found)
     verdict = str(stalls[0]["sentence"] if stalls else found["verdict"])
-    key = f"{stalls[0]['class']} {stalls[0]['operation']} {stalls[0]['sequence']}" if stalls else "moving"
+    key = (
+        f"{stalls[0]['class']} {stalls[0]['operation']} {stalls[0]['sequence']}" if stalls else f"moving {_code(found)}"
+    )
     if key != said:
-        moving = f"{found['looked']['operations']:,} operations, the job moves"
-        ui.show([f"{time.strftime('%H:%M:%S')}  {clean(verdict) if stalls else moving}"])
+        if not stalls and _code(found) == 0:
+            verdict = f"{found['looked']['operations']:,} operations, the job moves"
+        ui.show([f"{time.strftime('%H:%M:%S')}  {clean(verdict)}"])
         ui.out.file.flush()
     return key
 
