@@ -7,7 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= $(shell tests/install/find_python.sh)
 VENV := build/venv
 PY := $(VENV)/bin/python
-FUZZTIME ?= 15s
+FUZZTIME ?= 5s
 
 .PHONY: help
 help: ## list the targets
