@@ -82,7 +82,7 @@ var floors = [][]string{
 	{"core/timeline/cycle/comparing"},
 	{"core/timeline/cycle/rendering"},
 	{"core/timeline/cycle"},
-	{"core/report/foreign", "core/report/figure", "core/report/chromejson", "core/report/junit"},
+	{"core/report/foreign", "core/report/figure", "core/report/chromejson", "core/report/junit", "core/report/webpage"},
 	{"core/report", "core/report/kernelreport", "core/report/cyclereport", "core/report/stragglerreport", "core/report/simulationreport"},
 	{"core/api", "pybind/arrow"},
 	{"pybind"},
