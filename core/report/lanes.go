@@ -254,7 +254,7 @@ func standaloneSVG(in *CombineReport) string {
 	var out drawing
 	fmt.Fprintf(&out.b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="%s 0 %s %s" role="img" aria-label="%s" font-family="system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif">`,
 		num(-margin), num(pictureWidth+2*margin-laneRight), num(height), title)
-	fmt.Fprintf(&out.b, "<title>%s</title><style>%s%s</style>", title, pictureColours(), pictureCSS())
+	fmt.Fprintf(&out.b, "<title>%s</title><style>%s</style>", title, pictureStyle())
 	out.rect("paper", -margin, 0, pictureWidth+2*margin-laneRight, height, 10, "")
 	out.b.WriteString(d.b.String())
 	out.b.WriteString("</svg>\n")

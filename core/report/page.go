@@ -1,9 +1,7 @@
 package report
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"html/template"
@@ -15,60 +13,37 @@ import (
 
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
+	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 )
 
 //go:embed assets
 var assets embed.FS
 
-func asset(name string) string {
-	b, err := assets.ReadFile("assets/" + name)
-	if err != nil {
-		panic(err) // embedded at build time
-	}
-	return string(b)
-}
-
-// What pages and pictures are made of is prepared when the first is written: no other command pays for it.
+// Pictures stand alone, too.
 var (
-	pictureCSS     = sync.OnceValue(func() string { return minify(asset("picture.css")) })
-	pictureColours = sync.OnceValue(func() string { return minify(asset("colours.css")) })
-	pageCSS        = sync.OnceValue(func() string { return minify(asset("colours.css") + asset("picture.css") + asset("page.css")) })
-	pageScript     = sync.OnceValue(func() string { return asset("page.js") })
-	pageTemplate   = sync.OnceValue(func() *template.Template { return parsed("page.html") })
+	kit              = webpage.NewKit(assets, "colours.css", "picture.css", "page.css")
+	pageTemplate     = kit.Template("page.html")
+	pageScript       = kit.Script("page.js")
+	validateTemplate = kit.Template("validate.html")
+	pictureStyle     = sync.OnceValue(func() string {
+		return webpage.Unindented(webpage.Asset(assets, "colours.css") + webpage.Asset(assets, "picture.css"))
+	})
 )
-
-// parsed is a page with the parts that pages have in common.
-func parsed(name string) *template.Template {
-	return template.Must(template.Must(template.New(name).Parse(asset("parts.html"))).Parse(asset(name)))
-}
-
-// minify drops indentation, which is a third of a style sheet.
-func minify(css string) string {
-	var b strings.Builder
-	for line := range strings.Lines(css) {
-		b.WriteString(strings.TrimSpace(line))
-		if strings.HasSuffix(strings.TrimSpace(line), ",") {
-			b.WriteByte(' ')
-		}
-	}
-	return b.String()
-}
 
 // pageHead is what every page begins with.
 type pageHead struct {
-	Title, Said        string // what was done or looked at, and what became of it
+	webpage.Head
+	What, Said         string // what was done or looked at, and what became of it
 	Status, StatusText string // the colour of that, and what it means
-	Policy             string
-	Style              template.CSS
 }
 
 // page is what the template shows.
 type page struct {
 	pageHead
-	Script, Data    template.JS
+	Data            template.JS
 	Sentences       []string
-	Tiles           []tile
+	Tiles           []webpage.Tile
 	Picture         template.HTML
 	PictureNote     string
 	Rows            []row
@@ -83,8 +58,6 @@ type page struct {
 	Reference       string
 	Timebase        string
 }
-
-type tile struct{ Label, Value, From, Detail, Class string }
 
 type row struct {
 	ID, Host, Rank, Method, Offset, Drift, P50, P99, Max, Coverage, Low, High, Events, Corrected string
@@ -104,16 +77,15 @@ type way struct{ Where, Text, Command string }
 
 func newPage(in *CombineReport) *page {
 	doc := in.Doc
-	sum := sha256.Sum256([]byte(pageScript()))
 	p := &page{
 		pageHead: pageHead{
-			Policy: "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'",
-			Style:  template.CSS(pageCSS()), Status: foreign.Clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status),
+			Status: foreign.Clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status),
 		},
-		Script: template.JS(pageScript()), Reference: foreign.Clean(doc.Reference, 80), Timebase: foreign.Clean(doc.Timebase, 20),
+		Reference: foreign.Clean(doc.Reference, 80), Timebase: foreign.Clean(doc.Timebase, 20),
 		Zero: fmt.Sprintf("%d", doc.ZeroNS),
 	}
-	p.Title, p.Said, _ = strings.Cut(foreign.Clean(doc.Verdict, 200), ": ")
+	p.What, p.Said, _ = strings.Cut(foreign.Clean(doc.Verdict, 200), ": ")
+	p.Head = kit.Head(p.What+": "+p.Said, pageScript())
 	p.headline(in)
 	p.picture(in)
 	for k := range doc.Nodes[:min(len(doc.Nodes), maxRows)] {
@@ -192,9 +164,9 @@ func (p *page) headline(in *CombineReport) {
 		}
 	}
 	p.Sentences = append(p.Sentences, bounded(doc.Limits(), "sentences")...)
-	p.Tiles = append(p.Tiles, tile{Label: "nodes", Value: figure.Count(len(doc.Nodes)), Detail: figure.Count(events) + " events"})
+	p.Tiles = append(p.Tiles, webpage.Tile{Label: "nodes", Value: figure.Count(len(doc.Nodes)), Detail: figure.Count(events) + " events"})
 	if c := doc.Collectives; c != nil && c.Groups > 0 {
-		t := tile{Label: "impossible collectives", From: figure.Count(c.Before.Violated), Value: figure.Count(c.After.Violated), Detail: "of " + figure.Count(c.Groups) + " matched", Class: "good"}
+		t := webpage.Tile{Label: "impossible collectives", From: figure.Count(c.Before.Violated), Value: figure.Count(c.After.Violated), Detail: "of " + figure.Count(c.Groups) + " matched", Class: "good"}
 		if c.After.Undecidable > 0 {
 			t.Detail += ", " + figure.Count(c.After.Undecidable) + " undecidable"
 		}
@@ -207,12 +179,12 @@ func (p *page) headline(in *CombineReport) {
 		p.Tiles = append(p.Tiles, t)
 		p.Sentences = append(p.Sentences, collectiveSentence(c))
 	} else {
-		p.Tiles = append(p.Tiles, tile{Label: "impossible collectives", Value: "–", Detail: "none could be matched"})
+		p.Tiles = append(p.Tiles, webpage.Tile{Label: "impossible collectives", Value: "–", Detail: "none could be matched"})
 	}
 	if unaligned {
 		return
 	}
-	t := tile{Label: "largest error bound", Value: duration(bound)}
+	t := webpage.Tile{Label: "largest error bound", Value: duration(bound)}
 	if worst != "" {
 		t.Detail = "on " + foreign.Clean(worst, 40)
 	}
@@ -222,7 +194,7 @@ func (p *page) headline(in *CombineReport) {
 	if guessed > 0 {
 		t.Detail, t.Class = "unknown for "+figure.Plural(guessed, "node", "nodes"), "bad"
 	}
-	p.Tiles = append(p.Tiles, t, tile{Label: "clocks apart by", Value: duration(high - low), Detail: "before, at mid-trace"})
+	p.Tiles = append(p.Tiles, t, webpage.Tile{Label: "clocks apart by", Value: duration(high - low), Detail: "before, at mid-trace"})
 }
 
 func collectiveSentence(c *combine.Collectives) string {

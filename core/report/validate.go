@@ -2,26 +2,20 @@ package report
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
-	"sync"
 
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
+	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/combine"
-)
-
-var (
-	validateTemplate = sync.OnceValue(func() *template.Template { return parsed("validate.html") })
-	validatePolicy   = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'" // no script
 )
 
 // validatePage is what the template of verdicts shows.
 type validatePage struct {
 	pageHead
 	Lead            string
-	Tiles           []tile
+	Tiles           []webpage.Tile
 	Worst           []worstRow
 	WorstLeftOut    string
 	Kinds           []kindRow
@@ -43,9 +37,10 @@ func Validate(w io.Writer, doc *combine.ValidateDocument) error {
 
 func newValidatePage(doc *combine.ValidateDocument) *validatePage {
 	p := &validatePage{
-		pageHead: pageHead{Title: "Order of collectives", Said: foreign.Clean(doc.Status, 40), Policy: validatePolicy, Style: template.CSS(pageCSS())},
+		pageHead: pageHead{What: "Order of collectives", Said: foreign.Clean(doc.Status, 40)},
 		Lead:     foreign.Clean(doc.Verdict, 2000), Warnings: bounded(doc.Warnings, "warnings"), Notes: bounded(doc.Notes, "notes"),
 	}
+	p.Head = kit.Head(p.What+": "+p.Said, "")
 	switch doc.Status {
 	case combine.StatusPassed:
 		p.Status, p.StatusText = combine.StatusAligned, "no collective is impossible, and at least one could be judged"
@@ -54,11 +49,11 @@ func newValidatePage(doc *combine.ValidateDocument) *validatePage {
 	default:
 		p.Status, p.StatusText = combine.StatusDegraded, "no collective could be judged"
 	}
-	impossible := tile{Label: "impossible", Value: figure.Count(doc.Violated), Detail: "of " + figure.Plural(doc.Groups, "collective", "collectives"), Class: "good"}
+	impossible := webpage.Tile{Label: "impossible", Value: figure.Count(doc.Violated), Detail: "of " + figure.Plural(doc.Groups, "collective", "collectives"), Class: "good"}
 	if doc.Violated > 0 {
 		impossible.Class = "bad"
 	}
-	p.Tiles = []tile{
+	p.Tiles = []webpage.Tile{
 		impossible,
 		{Label: "consistent", Value: figure.Count(doc.Consistent), Detail: "possible on these clocks"},
 		{Label: "undecidable", Value: figure.Count(doc.Undecidable), Detail: "the clocks do not tell"},

@@ -1,60 +1,26 @@
 package cyclereport
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 //go:embed assets
 var assets embed.FS
 
-func asset(name string) string {
-	b, err := assets.ReadFile("assets/" + name)
-	if err != nil {
-		panic(err) // embedded at build time
-	}
-	return string(b)
-}
-
-// What pages are made of is prepared when the first is written: no other command pays for it.
+// No page runs a script.
 var (
-	pageStyle       = sync.OnceValue(func() string { return unindent(asset("page.css")) })
-	pageTemplate    = sync.OnceValue(func() *template.Template { return parse("page.html") })
-	compareTemplate = sync.OnceValue(func() *template.Template { return parse("compare.html") })
+	kit             = webpage.NewKit(assets)
+	pageTemplate    = kit.Template("page.html")
+	compareTemplate = kit.Template("compare.html")
 )
-
-// policy is what a page may do: apply its style sheet, nothing else. There is no script.
-func policy() string {
-	return "default-src 'none'; style-src " + hashOf(pageStyle()) + "; base-uri 'none'; form-action 'none'"
-}
-
-func parse(name string) *template.Template {
-	return template.Must(template.Must(template.New(name).Parse(asset("parts.html"))).Parse(asset(name)))
-}
-
-func unindent(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(strings.TrimLeft(line, " "))
-	}
-	return b.String()
-}
-
-// hashOf is how a policy names a style sheet that is part of the page.
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
 
 // What a page holds at most.
 const (
@@ -75,13 +41,12 @@ func HTML(w io.Writer, d *cycledoc.Document, _ Options) error {
 
 // page is what the template shows.
 type page struct {
-	Title, Policy string
-	Style         template.CSS
-	Name          string
-	Word, Tone    string
-	Verdict       string
-	Tiles         []tile
-	Limits        []string
+	webpage.Head
+	Name       string
+	Word, Tone string
+	Verdict    string
+	Tiles      []webpage.Tile
+	Limits     []string
 	lanes
 	Classes     []classRow
 	ClassesNote string
@@ -94,8 +59,6 @@ type page struct {
 	Options     string
 	Footer      string
 }
-
-type tile struct{ Label, Value, Detail, Class string }
 
 type classRow struct {
 	Name, ID, Anchor, Color, Level, Count, Edited, Period, P50, P99, CV, Busy, Gap, Holds, Phase, PhaseReason, Coverage, Confidence, Why string
@@ -110,7 +73,7 @@ type streamRow struct{ Where, Stream, Kernels, Busy, Searched, Coverage string }
 func newPage(d *cycledoc.Document) *page {
 	name := clean(base(d.Input.Path), maxName)
 	p := &page{
-		Title: "cycles: " + name, Policy: policy(), Style: template.CSS(pageStyle()), Name: name, Verdict: clean(d.Verdict, maxText), Limits: limits(d),
+		Head: kit.Head("cycles: "+name, ""), Name: name, Verdict: clean(d.Verdict, maxText), Limits: limits(d),
 		Footer: footer(d.Schema),
 	}
 	switch {
@@ -180,33 +143,33 @@ func colorsOf(all []*cycledoc.Class) map[string]string {
 	return out
 }
 
-func tiles(d *cycledoc.Document, all []*cycledoc.Class) []tile {
-	out := []tile{{Label: "kernels", Value: figure.Count(d.Input.Kernels), Detail: fmt.Sprintf("%s, %s, %s", figure.Plural(d.Input.Names, "name", "names"), figure.Plural(d.Input.Devices, "device", "devices"), figure.Duration(d.Input.SpanNS))}}
+func tiles(d *cycledoc.Document, all []*cycledoc.Class) []webpage.Tile {
+	out := []webpage.Tile{{Label: "kernels", Value: figure.Count(d.Input.Kernels), Detail: fmt.Sprintf("%s, %s, %s", figure.Plural(d.Input.Names, "name", "names"), figure.Plural(d.Input.Devices, "device", "devices"), figure.Duration(d.Input.SpanNS))}}
 	if len(all) == 0 {
 		return out
 	}
 	c := all[0]
 	out = append(out,
-		tile{Label: clean(c.Name, 60), Value: figure.Duration(c.WallNS.P50), Detail: fmt.Sprintf("p99 %s, %s of %s", figure.Duration(c.WallNS.P99), figure.Plural(c.Count, "repetition", "repetitions"), figure.Plural(c.Period, "kernel", "kernels"))},
-		tile{Label: "idle in it", Value: percent(c.GapNS.Mean / max(1, c.WallNS.Mean)), Detail: figure.Duration(c.GapNS.Mean) + " between kernels"},
-		tile{Label: "explained", Value: percent(d.Coverage), Detail: fmt.Sprintf("of the kernels; confidence %s", percent(d.Confidence))},
+		webpage.Tile{Label: clean(c.Name, 60), Value: figure.Duration(c.WallNS.P50), Detail: fmt.Sprintf("p99 %s, %s of %s", figure.Duration(c.WallNS.P99), figure.Plural(c.Count, "repetition", "repetitions"), figure.Plural(c.Period, "kernel", "kernels"))},
+		webpage.Tile{Label: "idle in it", Value: percent(c.GapNS.Mean / max(1, c.WallNS.Mean)), Detail: figure.Duration(c.GapNS.Mean) + " between kernels"},
+		webpage.Tile{Label: "explained", Value: percent(d.Coverage), Detail: fmt.Sprintf("of the kernels; confidence %s", percent(d.Confidence))},
 	)
 	if len(d.Levels) > 1 {
 		var names []string
 		for i := len(d.Levels) - 1; i >= 0; i-- {
 			names = append(names, figure.Plural(len(d.Levels[i].Classes), d.Levels[i].Name+" class", d.Levels[i].Name+" classes"))
 		}
-		out = append(out, tile{Label: "levels", Value: figure.Count(len(d.Levels)), Detail: strings.Join(names, ", ")})
+		out = append(out, webpage.Tile{Label: "levels", Value: figure.Count(len(d.Levels)), Detail: strings.Join(names, ", ")})
 	}
 	odd := int64(0)
 	for _, c := range all {
 		odd += c.OutliersTotal
 	}
 	if odd > 0 {
-		out = append(out, tile{Label: "outliers", Value: figure.Count(odd), Detail: "far from the median of their class", Class: "hot"})
+		out = append(out, webpage.Tile{Label: "outliers", Value: figure.Count(odd), Detail: "far from the median of their class", Class: "hot"})
 	}
 	if c.Drift != nil {
-		out = append(out, tile{Label: "drift", Value: change(c.Drift.Change), Detail: clean(c.Drift.Description, maxText), Class: "hot"})
+		out = append(out, webpage.Tile{Label: "drift", Value: change(c.Drift.Change), Detail: clean(c.Drift.Description, maxText), Class: "hot"})
 	}
 	return out
 }

@@ -2,12 +2,12 @@ package cyclereport
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -17,19 +17,18 @@ func CompareHTML(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
 }
 
 type comparePage struct {
-	Title, Policy string
-	Style         template.CSS
-	A, B          string
-	Word, Tone    string
-	Verdict       string
-	Tiles         []tile
-	Limits        []string
-	Account       []accountRow
-	Costs         *costTable
-	Savings       *costTable
-	Pairs         []pairRow
-	Details       []pairDetail
-	Footer        string
+	webpage.Head
+	A, B       string
+	Word, Tone string
+	Verdict    string
+	Tiles      []webpage.Tile
+	Limits     []string
+	Account    []accountRow
+	Costs      *costTable
+	Savings    *costTable
+	Pairs      []pairRow
+	Details    []pairDetail
+	Footer     string
 }
 
 type costTable struct {
@@ -57,10 +56,10 @@ type compareRow struct {
 
 func newComparePage(d *cycledoc.CompareDocument) *comparePage {
 	p := &comparePage{
-		Policy: policy(), Style: template.CSS(pageStyle()), A: clean(base(d.A.Input.Path), maxName), B: clean(base(d.B.Input.Path), maxName), Verdict: clean(d.Verdict, maxText),
+		A: clean(base(d.A.Input.Path), maxName), B: clean(base(d.B.Input.Path), maxName), Verdict: clean(d.Verdict, maxText),
 		Limits: compareLimits(d), Footer: footer(d.Schema),
 	}
-	p.Title = "cycles: " + p.A + " beside " + p.B
+	p.Head = kit.Head("cycles: "+p.A+" beside "+p.B, "")
 	p.Word, p.Tone = compareWord(d)
 	p.Tiles = compareTiles(d)
 	p.Account = accountRows(&d.Account)
@@ -109,8 +108,8 @@ func toneOf(verdict string) string {
 	return ""
 }
 
-func compareTiles(d *cycledoc.CompareDocument) []tile {
-	var out []tile
+func compareTiles(d *cycledoc.CompareDocument) []webpage.Tile {
+	var out []webpage.Tile
 	if len(d.Pairs) > 0 {
 		x := &d.Pairs[0]
 		class := ""
@@ -121,17 +120,17 @@ func compareTiles(d *cycledoc.CompareDocument) []tile {
 			class = "cool"
 		}
 		out = append(out,
-			tile{Label: clean(x.A.Name, 60), Value: change(x.Wall.Relative), Detail: fmt.Sprintf("%s, was %s", figure.Duration(x.Wall.BNS), figure.Duration(x.Wall.ANS)), Class: class},
-			tile{Label: "time between kernels", Value: signed(x.Gap.DeltaNS), Detail: fmt.Sprintf("%s, was %s", figure.Duration(x.Gap.BNS), figure.Duration(x.Gap.ANS))},
+			webpage.Tile{Label: clean(x.A.Name, 60), Value: change(x.Wall.Relative), Detail: fmt.Sprintf("%s, was %s", figure.Duration(x.Wall.BNS), figure.Duration(x.Wall.ANS)), Class: class},
+			webpage.Tile{Label: "time between kernels", Value: signed(x.Gap.DeltaNS), Detail: fmt.Sprintf("%s, was %s", figure.Duration(x.Gap.BNS), figure.Duration(x.Gap.ANS))},
 		)
 	}
 	if n := len(d.Regressions); n > 0 {
-		out = append(out, tile{Label: "regressions", Value: figure.Count(n), Detail: signed(sumOf(d.Regressions)) + " a step"})
+		out = append(out, webpage.Tile{Label: "regressions", Value: figure.Count(n), Detail: signed(sumOf(d.Regressions)) + " a step"})
 	}
 	if n := len(d.Improvements); n > 0 {
-		out = append(out, tile{Label: "improvements", Value: figure.Count(n), Detail: signed(sumOf(d.Improvements)) + " a step"})
+		out = append(out, webpage.Tile{Label: "improvements", Value: figure.Count(n), Detail: signed(sumOf(d.Improvements)) + " a step"})
 	}
-	return append(out, tile{Label: "classes paired", Value: figure.Count(len(d.Pairs)), Detail: fmt.Sprintf("only in A %d, only in B %d", len(d.OnlyA), len(d.OnlyB))})
+	return append(out, webpage.Tile{Label: "classes paired", Value: figure.Count(len(d.Pairs)), Detail: fmt.Sprintf("only in A %d, only in B %d", len(d.OnlyA), len(d.OnlyB))})
 }
 
 // sumOf is what several rows cost together.

@@ -1,62 +1,28 @@
 package kernelreport
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/webpage"
 )
 
 //go:embed assets
 var assets embed.FS
 
-func asset(name string) string {
-	b, err := assets.ReadFile("assets/" + name)
-	if err != nil {
-		panic(err) // embedded at build time
-	}
-	return string(b)
-}
-
-// What pages are made of is prepared when the first is written: no other command pays for it.
 var (
-	pageStyle    = sync.OnceValue(func() string { return unindent(asset("page.css")) })
-	pageScript   = sync.OnceValue(func() string { return unindent(asset("page.js")) })
-	pageTemplate = sync.OnceValue(func() *template.Template { return parse("page") })
+	kit             = webpage.NewKit(assets)
+	pageTemplate    = kit.Template("page.html")
+	pageScript      = kit.Script("page.js")
+	sessionTemplate = kit.Template("session.html")
+	sessionScript   = kit.Script("session.js")
 )
-
-// parse is the template of a page, which shares its parts with the others.
-func parse(name string) *template.Template {
-	return template.Must(template.Must(template.New(name).Parse(asset("parts.html"))).Parse(asset(name + ".html")))
-}
-
-// policyFor is what the page may do: apply its style sheet and run this script, nothing else.
-func policyFor(script string) string {
-	return "default-src 'none'; style-src " + hashOf(pageStyle()) + "; script-src " + hashOf(script) + "; base-uri 'none'; form-action 'none'"
-}
-
-// unindent drops indentation, which is a good part of style sheets and scripts.
-func unindent(text string) string {
-	var b strings.Builder
-	for line := range strings.Lines(text) {
-		b.WriteString(strings.TrimLeft(line, " "))
-	}
-	return b.String()
-}
-
-// hashOf is how a policy names a style sheet or a script that is part of the page.
-func hashOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-}
 
 // HTML writes the comparison as one page that needs nothing else: no network, no library. It reads without scripts; the one in
 // it draws the map of warps, searches and follows links such as #cluster-3, #warp-17 and #site-0x1f.
@@ -72,13 +38,12 @@ func HTML(w io.Writer, doc *diff.Document, _ Options) error {
 
 // page is what the template shows.
 type page struct {
-	Title, Policy string
-	Style         template.CSS
-	Script, Data  template.JS
+	webpage.Head
+	Data          template.JS
 	Kernel        string
 	Word, Tone    string
 	Verdict       string
-	Tiles         []tile
+	Tiles         []webpage.Tile
 	Limits        []string
 	First         *detail
 	FirstOutput   *firstOutput
@@ -102,8 +67,6 @@ type page struct {
 	AcceptedNote  string
 }
 
-type tile struct{ Label, Value, Detail, Class, Link string }
-
 type setting struct{ Label, Value string }
 
 // comparison is one row of a table with a column for either side.
@@ -115,7 +78,7 @@ type comparison struct {
 func newPage(doc *diff.Document) *page {
 	word := verdictWord(doc)
 	p := &page{
-		Title: suiteName(site.Readable(doc.A.Kernel)) + ": " + word, Policy: policyFor(pageScript()), Style: template.CSS(pageStyle()), Script: template.JS(pageScript()),
+		Head:   kit.Head(suiteName(site.Readable(doc.A.Kernel))+": "+word, pageScript()),
 		Kernel: suiteName(site.Readable(doc.A.Kernel)), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
 		Recordings: recordings(doc), Settings: append(agreement(doc), settings(&doc.Options)...),
 	}
@@ -175,20 +138,20 @@ func lossy(doc *diff.Document) bool {
 	return false
 }
 
-func tiles(doc *diff.Document) []tile {
-	var out []tile
+func tiles(doc *diff.Document) []webpage.Tile {
+	var out []webpage.Tile
 	if d := doc.First; d != nil {
-		out = append(out, tile{
+		out = append(out, webpage.Tile{
 			Label: "first at", Value: clean(lineName(d), 60), Detail: fmt.Sprintf("%s, warp %s, event %s", clean(d.Kind, 40), figure.Count(d.WarpIdx), figure.Count(d.EventIdx)),
 			Class: "name hot", Link: "#first",
 		})
 	}
-	out = append(out, tile{
+	out = append(out, webpage.Tile{
 		Label: "warps that differ", Value: figure.Count(doc.WarpsDiverged), Detail: "of " + figure.Count(doc.WarpsCompared) + " compared", Class: hot(doc.WarpsDiverged > 0), Link: "#warps",
 	})
-	t := tile{Label: "divergences", Value: figure.Count(doc.TotalDivergences), Detail: breakdown(doc.DivergenceBreakdown), Link: "#divergences"}
+	t := webpage.Tile{Label: "divergences", Value: figure.Count(doc.TotalDivergences), Detail: breakdown(doc.DivergenceBreakdown), Link: "#divergences"}
 	if o := doc.Outputs; o != nil && len(o.Arrays) > 0 {
-		out = append(out, tile{
+		out = append(out, webpage.Tile{
 			Label: "outputs that differ", Value: figure.Count(int64(len(o.Arrays)) + o.ArraysOmitted), Detail: clean(o.Arrays[0].Name, 40) + " first", Class: hot(!o.Arrays[0].Noise), Link: "#outputs",
 		})
 	}
@@ -209,9 +172,9 @@ func tiles(doc *diff.Document) []tile {
 	if families, of := familiesOf(doc); len(families) < len(of) {
 		detail += "; they begin at " + figure.Plural(len(families), "place", "places")
 	}
-	out = append(out, tile{Label: "ways to differ", Value: figure.Count(int64(len(doc.Clusters)) + max(doc.ClustersOmitted, 0)), Detail: detail, Link: "#clusters"})
+	out = append(out, webpage.Tile{Label: "ways to differ", Value: figure.Count(int64(len(doc.Clusters)) + max(doc.ClustersOmitted, 0)), Detail: detail, Link: "#clusters"})
 	a, b := doc.Losses.A.DroppedShare, doc.Losses.B.DroppedShare
-	return append(out, tile{Label: "events compared", Value: figure.Count(doc.TotalEventsA), Detail: fmt.Sprintf("in A, %s in B; lost %s and %s", figure.Count(doc.TotalEventsB), percent(a), percent(b)), Class: tired(lossy(doc)), Link: "#recordings"})
+	return append(out, webpage.Tile{Label: "events compared", Value: figure.Count(doc.TotalEventsA), Detail: fmt.Sprintf("in A, %s in B; lost %s and %s", figure.Count(doc.TotalEventsB), percent(a), percent(b)), Class: tired(lossy(doc)), Link: "#recordings"})
 }
 
 func hot(yes bool) string {

@@ -2,19 +2,13 @@ package kernelreport
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"strings"
-	"sync"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report/figure"
-)
-
-var (
-	sessionScript   = sync.OnceValue(func() string { return unindent(asset("session.js")) })
-	sessionTemplate = sync.OnceValue(func() *template.Template { return parse("session") })
+	"github.com/prlx-go/prlx/core/report/webpage"
 )
 
 // What the page of a session holds at most.
@@ -26,21 +20,20 @@ const (
 
 // sessionPage is what the template shows.
 type sessionPage struct {
-	Title, Policy, Heading string
-	Style                  template.CSS
-	Script                 template.JS
-	Word, Tone, Verdict    string
-	Tiles                  []tile
-	Limits                 []string
-	Strip                  []stripCell
-	StripNote              string
-	Groups                 []launchGroup
-	LeftOut                string
-	Page                   *page // of the first launch that differs
-	FirstLaunch            string
-	Sessions               []comparison
-	Settings               []setting
-	Baseline               string
+	webpage.Head
+	Heading             string
+	Word, Tone, Verdict string
+	Tiles               []webpage.Tile
+	Limits              []string
+	Strip               []stripCell
+	StripNote           string
+	Groups              []launchGroup
+	LeftOut             string
+	Page                *page // of the first launch that differs
+	FirstLaunch         string
+	Sessions            []comparison
+	Settings            []setting
+	Baseline            string
 }
 
 type stripCell struct{ Class, Anchor, Title string }
@@ -60,11 +53,11 @@ type launchRow struct {
 
 func htmlOfRun(w io.Writer, d *session.Document, r *run, _ Options) error {
 	p := &sessionPage{
-		Policy: policyFor(sessionScript()), Style: template.CSS(pageStyle()), Script: template.JS(sessionScript()), Heading: figure.Plural(len(r.launches), "launch", "launches"),
-		Word: r.word(), Verdict: clean(r.verdict, maxText), Limits: sessionLimits(d), Sessions: sides(d), Settings: settings(&d.Options),
+		Heading: figure.Plural(len(r.launches), "launch", "launches"),
+		Word:    r.word(), Verdict: clean(r.verdict, maxText), Limits: sessionLimits(d), Sessions: sides(d), Settings: settings(&d.Options),
 		Tone: tone(&diff.Document{Status: d.Status, Passed: d.Passed, Losses: d.Losses}),
 	}
-	p.Title = p.Heading + ": " + p.Word
+	p.Head = kit.Head(p.Heading+": "+p.Word, sessionScript())
 	p.Tiles = sessionTiles(d)
 	p.launches(r)
 	if f := d.First; f != nil && f.Diff != nil {
@@ -79,17 +72,17 @@ func htmlOfRun(w io.Writer, d *session.Document, r *run, _ Options) error {
 	return sessionTemplate().Execute(w, p)
 }
 
-func sessionTiles(d *session.Document) []tile {
-	var out []tile
+func sessionTiles(d *session.Document) []webpage.Tile {
+	var out []webpage.Tile
 	if f := d.First; f != nil {
-		out = append(out, tile{Label: "first launch that differs", Value: fmt.Sprint(f.Launch), Detail: suiteName(f.Kernel), Class: "hot", Link: fmt.Sprintf("#launch-%d", f.Launch)})
+		out = append(out, webpage.Tile{Label: "first launch that differs", Value: fmt.Sprint(f.Launch), Detail: suiteName(f.Kernel), Class: "hot", Link: fmt.Sprintf("#launch-%d", f.Launch)})
 	}
 	t, s := &d.Totals, &d.Sequence
 	out = append(out,
-		tile{Label: "launches that differ", Value: figure.Count(t.Diverged), Detail: fmt.Sprintf("of %s matched", figure.Count(t.Matched)), Class: hot(t.Diverged > 0), Link: "#launches"},
-		tile{Label: "missing from B, only in B", Value: figure.Count(s.Missing) + ", " + figure.Count(s.Inserted), Detail: fmt.Sprintf("%s of A, %s of B", figure.Plural(d.A.Launches, "launch", "launches"), figure.Count(d.B.Launches)), Class: hot(s.Missing+s.Inserted > 0)},
-		tile{Label: "not compared", Value: figure.Count(t.Errors), Detail: "unreadable, or not of one kind", Class: tired(t.Errors > 0)})
-	one := tile{Label: "divergences", Value: figure.Count(d.TotalDivergences)}
+		webpage.Tile{Label: "launches that differ", Value: figure.Count(t.Diverged), Detail: fmt.Sprintf("of %s matched", figure.Count(t.Matched)), Class: hot(t.Diverged > 0), Link: "#launches"},
+		webpage.Tile{Label: "missing from B, only in B", Value: figure.Count(s.Missing) + ", " + figure.Count(s.Inserted), Detail: fmt.Sprintf("%s of A, %s of B", figure.Plural(d.A.Launches, "launch", "launches"), figure.Count(d.B.Launches)), Class: hot(s.Missing+s.Inserted > 0)},
+		webpage.Tile{Label: "not compared", Value: figure.Count(t.Errors), Detail: "unreadable, or not of one kind", Class: tired(t.Errors > 0)})
+	one := webpage.Tile{Label: "divergences", Value: figure.Count(d.TotalDivergences)}
 	if d.CountedDivergences != d.TotalDivergences || d.Threshold > 0 {
 		one.Detail = fmt.Sprintf("%s count; %s allowed", figure.Count(d.CountedDivergences), figure.Count(d.Threshold))
 	}

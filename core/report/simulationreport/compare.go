@@ -2,7 +2,6 @@ package simulationreport
 
 import (
 	"fmt"
-	"html/template"
 	"io"
 	"path"
 	"strconv"
@@ -11,24 +10,25 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simulated"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
+	"github.com/prlx-go/prlx/core/report/webpage"
 )
 
 // WriteComparison writes the report of two versions of a program.
 func WriteComparison(format string, w io.Writer, d *simulated.CompareDocument) error {
 	if format == "html" {
-		return templates().ExecuteTemplate(w, "compare.html", newComparePage(d))
+		return compareTemplate().Execute(w, newComparePage(d))
 	}
 	return writeJSON(format, w, d)
 }
 
 // comparePage is what the template shows.
 type comparePage struct {
-	Policy, Word, Tone, Verdict string
-	Style                       template.CSS
-	A, B                        string
-	Only                        []string
-	Kernels                     []comparePart
-	MoreKernels                 string
+	webpage.Head
+	Word, Tone, Verdict string
+	A, B                string
+	Only                []string
+	Kernels             []comparePart
+	MoreKernels         string
 }
 
 type comparePart struct {
@@ -50,9 +50,10 @@ type compareRow struct {
 
 func newComparePage(d *simulated.CompareDocument) *comparePage {
 	p := &comparePage{
-		Policy: pagePolicy, Style: template.CSS(asset("page.css")), Word: clean(d.Status, maxName), Tone: "amber",
+		Word: clean(d.Status, maxName), Tone: "amber",
 		Verdict: figure.Sentence(clean(d.Verdict, maxText)), A: sideText(&d.A), B: sideText(&d.B),
 	}
+	p.Head = kit.Head("Two versions: "+p.Word, "")
 	if d.Status == "same" {
 		p.Tone = "good"
 	}

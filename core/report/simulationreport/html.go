@@ -9,30 +9,21 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"path"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/simulated"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
+	"github.com/prlx-go/prlx/core/report/webpage"
 )
 
 //go:embed assets
 var assets embed.FS
-
-func asset(name string) string {
-	b, err := assets.ReadFile("assets/" + name)
-	if err != nil {
-		panic(err) // embedded at build time
-	}
-	return string(b)
-}
 
 // What a page holds at most.
 const (
@@ -46,12 +37,12 @@ const (
 	maxName     = 80
 )
 
-// pagePolicy is what a page may do: apply its style.
-const pagePolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-var templates = sync.OnceValue(func() *template.Template {
-	return template.Must(template.New("").ParseFS(assets, "assets/*.html"))
-})
+// No page runs a script.
+var (
+	kit             = webpage.NewKit(assets)
+	pageTemplate    = kit.Template("page.html")
+	compareTemplate = kit.Template("compare.html")
+)
 
 // Formats lists the names that Write takes.
 func Formats() []string { return []string{"html", "json"} }
@@ -70,7 +61,7 @@ func FormatOf(name string) (format string, ok bool) {
 // Write writes the report of a program.
 func Write(format string, w io.Writer, d *simulated.Document) error {
 	if format == "html" {
-		return templates().ExecuteTemplate(w, "page.html", newPage(d))
+		return pageTemplate().Execute(w, newPage(d))
 	}
 	return writeJSON(format, w, d)
 }
@@ -88,18 +79,16 @@ func writeJSON(format string, w io.Writer, document any) error {
 
 // page is what the template shows.
 type page struct {
-	Policy, Script, Word, Tone, Verdict string
-	Style                               template.CSS
-	Tiles                               []tile
-	Findings                            []findingRow
-	MoreFindings                        string
-	Kernels                             []kernelPart
-	MoreKernels                         string
-	Stops                               []stopPart
-	MoreStops                           string
+	webpage.Head
+	Program, Word, Tone, Verdict string
+	Tiles                        []webpage.Tile
+	Findings                     []findingRow
+	MoreFindings                 string
+	Kernels                      []kernelPart
+	MoreKernels                  string
+	Stops                        []stopPart
+	MoreStops                    string
 }
-
-type tile struct{ Label, Value, Detail string }
 
 type findingRow struct {
 	ID, Check, Place, Line, Message, Who string
@@ -134,7 +123,7 @@ type found struct{ ID, Check, Message string }
 
 func newPage(d *simulated.Document) *page {
 	p := &page{
-		Policy: pagePolicy, Style: template.CSS(asset("page.css")), Script: clean(d.Script, maxText), Word: "no finding", Tone: "good",
+		Program: clean(d.Script, maxText), Word: "no finding", Tone: "good",
 		Verdict: verdictOf(d),
 	}
 	n := int64(len(d.Findings)) + d.MoreFindings
@@ -144,6 +133,7 @@ func newPage(d *simulated.Document) *page {
 	if d.Launches == 0 || d.ExitStatus != 0 && n == 0 {
 		p.Word, p.Tone = "not looked through", "amber"
 	}
+	p.Head = kit.Head("Simulation: "+p.Word, "")
 	p.Tiles = tilesOf(d)
 	marks := p.findings(d)
 	room, pictures := maxPageRows, maxPictures
@@ -176,7 +166,7 @@ func verdictOf(d *simulated.Document) string {
 	return "No check found anything in " + figure.Plural(d.Launches, "launch", "launches") + "."
 }
 
-func tilesOf(d *simulated.Document) []tile {
+func tilesOf(d *simulated.Document) []webpage.Tile {
 	var sum simulation.Counts
 	lanes := uint64(0)
 	for i := range d.Kernels {
@@ -187,13 +177,13 @@ func tilesOf(d *simulated.Document) []tile {
 		sum.Branches += k.Branches
 		sum.Divergent += k.Divergent
 	}
-	return []tile{
-		{"Launches", figure.Count(d.Launches), figure.Plural(len(d.Kernels), "kernel", "kernels")},
-		{"Instructions", figure.Count(d.Instructions), "of warps"},
-		{"Lanes", share(lanes, d.Instructions), "took part in them"},
-		{"Global memory", bytesText(sum.GlobalBytes), "loaded and stored by lanes"},
-		{"Bank conflicts", figure.Count(sum.BankConflicts), "further passes of shared memory"},
-		{"Divergent branches", figure.Count(sum.Divergent), "of " + figure.Count(sum.Branches)},
+	return []webpage.Tile{
+		{Label: "Launches", Value: figure.Count(d.Launches), Detail: figure.Plural(len(d.Kernels), "kernel", "kernels")},
+		{Label: "Instructions", Value: figure.Count(d.Instructions), Detail: "of warps"},
+		{Label: "Lanes", Value: share(lanes, d.Instructions), Detail: "took part in them"},
+		{Label: "Global memory", Value: bytesText(sum.GlobalBytes), Detail: "loaded and stored by lanes"},
+		{Label: "Bank conflicts", Value: figure.Count(sum.BankConflicts), Detail: "further passes of shared memory"},
+		{Label: "Divergent branches", Value: figure.Count(sum.Divergent), Detail: "of " + figure.Count(sum.Branches)},
 	}
 }
 

@@ -1,31 +1,21 @@
 package stragglerreport
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/base64"
 	"fmt"
 	"html/template"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 //go:embed assets
 var assets embed.FS
-
-func asset(name string) string {
-	b, err := assets.ReadFile("assets/" + name)
-	if err != nil {
-		panic(err) // embedded at build time
-	}
-	return string(b)
-}
 
 // What a page holds at most.
 const (
@@ -36,16 +26,12 @@ const (
 	longPageName = 32  // and of a long one
 )
 
-// What pages are made of is prepared when the first is written: no other command pays for it.
-var pageTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(asset("page.html"))) })
-
-var pageScript = sync.OnceValue(func() string { return asset("page.js") })
-
-// pagePolicy is what a page may do: apply its style, and run the script that reads the map to who points at it. All else stands there without it.
-func pagePolicy() string {
-	sum := sha256.Sum256([]byte(pageScript()))
-	return "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
-}
+// Pages run one script, which reads the map to who points at it. All else stands there without it.
+var (
+	kit          = webpage.NewKit(assets)
+	pageTemplate = kit.Template("page.html")
+	pageScript   = kit.Script("page.js")
+)
 
 // HTML writes one page that needs nothing else: no network, no library. It is made of the document alone, and reads without its script.
 func HTML(w io.Writer, d *straggler.Document, _ Options) error {
@@ -54,18 +40,16 @@ func HTML(w io.Writer, d *straggler.Document, _ Options) error {
 
 // page is what the template shows.
 type page struct {
-	Policy, Tone, Word, Verdict string
-	Style                       template.CSS
-	Script, Data                template.JS
-	Looked                      string // at what
-	Tiles                       []pageTile
-	Map                         *pageMap
-	Pictures                    []pagePicture
-	Tables                      []pageTable
-	Warnings, Notes             []string
+	webpage.Head
+	Tone, Word, Verdict string
+	Data                template.JS
+	Looked              string // at what
+	Tiles               []webpage.Tile
+	Map                 *pageMap
+	Pictures            []pagePicture
+	Tables              []pageTable
+	Warnings, Notes     []string
 }
-
-type pageTile struct{ Label, Value, Detail string }
 
 // pageTable is a table whose first column names the row.
 type pageTable struct {
@@ -93,9 +77,10 @@ type pageCell struct {
 
 func newPage(d *straggler.Document) *page {
 	p := &page{
-		Policy: pagePolicy(), Style: template.CSS(asset("page.css")), Script: template.JS(pageScript()), Looked: looked(d), Verdict: clean(d.Verdict, maxText), Word: clean(d.Status, 40), Tone: "amber",
+		Looked: looked(d), Verdict: clean(d.Verdict, maxText), Word: clean(d.Status, 40), Tone: "amber",
 		Tables: []pageTable{rankTable(d.Ranks), linkTable(d.Links), stepTable(d.Steps), groupTable(d.Groups), bandwidthTable(d.Bandwidths)},
 	}
+	p.Head = kit.Head("Stragglers: "+p.Word, pageScript())
 	switch d.Status {
 	case straggler.StatusBlamed:
 		p.Tone = "bad"
@@ -104,7 +89,7 @@ func newPage(d *straggler.Document) *page {
 	}
 	whole := d.Time.Total()
 	for _, t := range parts(d.Time) {
-		p.Tiles = append(p.Tiles, pageTile{t.name, percent(float64(t.ns) / float64(max(whole, 1))), figure.Duration(t.ns) + ": " + t.meaning})
+		p.Tiles = append(p.Tiles, webpage.Tile{Label: t.name, Value: percent(float64(t.ns) / float64(max(whole, 1))), Detail: figure.Duration(t.ns) + ": " + t.meaning})
 	}
 	if p.Map = mapOf(d); p.Map != nil {
 		p.Data = p.Map.data

@@ -28,6 +28,7 @@ type Head struct {
 // Tile is one of the figures below the title of a page: {{template "tiles" .Tiles}}.
 type Tile struct {
 	Label, Value, Detail string
+	From                 string // what it was before, where it changed
 	Class                string // good, bad, hot, amber, or one of the room's own
 	Link                 string // where the figure leads, on the page
 }
@@ -37,29 +38,26 @@ type Tile struct {
 type Kit struct {
 	assets fs.FS
 	style  func() string
-	inline bool
 }
 
-// NewKit is the kit of a room whose files lie in the folder assets of the file system: the style page.css there follows the base.
-func NewKit(files fs.FS) *Kit {
-	k := &Kit{assets: files}
-	k.style = sync.OnceValue(func() string { return unindented(Asset(assets, "base.css") + Asset(files, "page.css")) })
-	return k
-}
-
-// WithInlineStyles lets pages have style attributes, as pictures do that are drawn elsewhere.
-func (k *Kit) WithInlineStyles() *Kit {
-	k.inline = true
-	return k
+// NewKit is the kit of a room whose files lie in the folder assets of the file system: the styles of these names follow the base; none named is
+// page.css.
+func NewKit(files fs.FS, styles ...string) *Kit {
+	if len(styles) == 0 {
+		styles = []string{"page.css"}
+	}
+	return &Kit{assets: files, style: sync.OnceValue(func() string {
+		text := Asset(assets, "base.css")
+		for _, name := range styles {
+			text += Asset(files, name)
+		}
+		return Unindented(text)
+	})}
 }
 
 // Head is the head of a page of that title that runs this script and no other; "" is none.
 func (k *Kit) Head(title, script string) Head {
-	style := hashOf(k.style())
-	if k.inline {
-		style = "'unsafe-inline'"
-	}
-	policy := "default-src 'none'; style-src " + style
+	policy := "default-src 'none'; style-src " + hashOf(k.style())
 	if script != "" {
 		policy += "; script-src " + hashOf(script)
 	}
@@ -76,7 +74,7 @@ func (k *Kit) Template(name string) func() *template.Template {
 
 // Script is the text of a script among the room's files.
 func (k *Kit) Script(name string) func() string {
-	return sync.OnceValue(func() string { return unindented(Asset(k.assets, name)) })
+	return sync.OnceValue(func() string { return Unindented(Asset(k.assets, name)) })
 }
 
 // Asset is the text of a file of the folder assets, which is there: it was embedded when the program was built.
@@ -88,8 +86,8 @@ func Asset(files fs.FS, name string) string {
 	return string(b)
 }
 
-// unindented drops indentation, a good part of style sheets and scripts.
-func unindented(text string) string {
+// Unindented drops indentation, a good part of style sheets and scripts.
+func Unindented(text string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
 		b.WriteString(strings.TrimLeft(line, " "))

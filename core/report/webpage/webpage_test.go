@@ -28,10 +28,10 @@ func written(t *testing.T, k *Kit, script string, tiles []Tile, limits []string)
 
 func TestPage(t *testing.T) {
 	k := NewKit(room)
-	got := written(t, k, k.Script("page.js")(), []Tile{{Label: "ranks", Value: "8", Detail: "of 8", Class: "good", Link: "#ranks"}, {Label: "x", Value: "<1>"}}, []string{"a < b"})
+	got := written(t, k, k.Script("page.js")(), []Tile{{Label: "ranks", Value: "8", Detail: "of 8", Class: "good", Link: "#ranks"}, {Label: "x", Value: "<1>", From: "7"}}, []string{"a < b"})
 	for _, want := range []string{
 		"<title>&lt;b&gt;a &amp; b&lt;/b&gt;</title>", "\n.own {\ncolor: red;\n}\n</style>", `<a class="value good" href="#ranks">8</a><small>of 8</small>`,
-		`<span class="value ">&lt;1&gt;</span>`, "<li>a &lt; b</li>", "<script>let a = \"b\";\n</script>", "script-src &#39;sha256-",
+		`<span class="value "><span class="from">7 →</span> &lt;1&gt;</span>`, "<li>a &lt; b</li>", "<script>let a = \"b\";\n</script>", "script-src &#39;sha256-",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the page lacks %q:\n%s", want, got[strings.Index(got, "</style>"):])
@@ -43,12 +43,16 @@ func TestPage(t *testing.T) {
 }
 
 func TestPageWithNothing(t *testing.T) {
-	got := written(t, NewKit(room).WithInlineStyles(), "", nil, nil)
+	got := written(t, NewKit(room), "", nil, nil)
 	if strings.Contains(got, "<dl") || strings.Contains(got, "<section") || strings.Contains(got, "script-src") {
 		t.Errorf("parts that have nothing to show:\n%s", got[strings.Index(got, "</style>"):])
 	}
-	if !strings.Contains(got, "style-src &#39;unsafe-inline&#39;;") {
-		t.Error("inline styles were asked for")
+}
+
+func TestStylesOfTheirOwnNames(t *testing.T) {
+	files := fstest.MapFS{"assets/a.css": {Data: []byte(".a {}")}, "assets/b.css": {Data: []byte(".b {}")}}
+	if got := string(NewKit(files, "b.css", "a.css").Head("t", "").Style); !strings.HasSuffix(got, "}\n.b {}.a {}") {
+		t.Errorf("the style ends with %q", got[len(got)-20:])
 	}
 }
 
