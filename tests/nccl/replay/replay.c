@@ -8,6 +8,7 @@
  *   steps EVENTS                        the cost of a callback in ns, of the five of a step; the clock's, a masked type's
  *   tail EVENTS                         percentiles of single callbacks, and of the same loop without them, in turn
  *   pxn                                 an operation of another process, whose context and parent lead nowhere in this one
+ *   pair TRUTH COLLECTIVES              two processes, of which one does the sends of the other (PXN); prints their numbers
  *   finalized                           proxy control with the context of a communicator that is gone
  *   channel63                           a proxy operation on the last channel
  *   allreduces TRUTH COUNT CHANNELS     collectives one after the other
@@ -256,7 +257,7 @@ int main(int argc, char **argv) {
       {"random", 4, mode_random}, {"steps", 1, mode_steps}, {"tail", 1, mode_tail}, {"paced", 3, mode_paced}, {"overload", 2, mode_overload}, {"pxn", 0, mode_pxn}, {"finalized", 0, mode_finalized}, {"channel63", 0, mode_channel63}, {"allreduces", 3, mode_allreduces}, {"channels", 0, mode_channels}, {"flood", 2, mode_flood}, {"churn", 1, mode_churn}, {"comms", 1, mode_comms}, {"fork", 1, mode_fork},
   };
   static const struct { const char *name; int args; int (*play)(struct plugin *, char **); } faults[] = {
-      {"ends", 2, mode_ends}, {"reload", 1, mode_reload}, {"daemon", 2, mode_daemon}, {"exec", 1, mode_exec}, {"limits", 2, mode_limits}, {"signals", 2, mode_signals}, {"user", 2, mode_user}, {"memory", 2, mode_memory}, {"held", 1, mode_held},
+      {"ends", 2, mode_ends}, {"reload", 1, mode_reload}, {"daemon", 2, mode_daemon}, {"exec", 1, mode_exec}, {"limits", 2, mode_limits}, {"signals", 2, mode_signals}, {"user", 2, mode_user}, {"memory", 2, mode_memory}, {"held", 1, mode_held}, {"pair", 2, mode_pair},
   };
   if (argc == 6 && strcmp(argv[2], "sequences") == 0) {
     if (plugin_open(&plugin, argv[1], atoi(argv[3])) != 0) return 1;

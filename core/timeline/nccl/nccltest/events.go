@@ -134,6 +134,18 @@ func (t *Thread) ProxyOp(ns int64, comm int, op uint64, peer, steps, chunk int32
 	return t.start(ns, comm, ProxyOp, op, 0, body)
 }
 
+// ProxyOpFor begins a proxy operation for another process of the host (PXN), whose operation it is.
+func (t *Thread) ProxyOpFor(ns int64, of *File, op uint64, peer, steps int32, channel uint8) uint64 {
+	body := make([]byte, 32)
+	le.PutUint32(body, of.PID)
+	le.PutUint32(body[4:], uint32(peer))
+	le.PutUint32(body[8:], uint32(steps))
+	le.PutUint32(body[12:], 1<<19)
+	le.PutUint32(body[16:], 1)
+	body[20] = channel
+	return t.start(ns, -1, ProxyOp, op, 0, body)
+}
+
 // Step begins a step of a proxy operation.
 func (t *Thread) Step(ns int64, comm int, proxy uint64, number uint16) uint64 {
 	return t.start(ns, comm, ProxyStep, proxy, number, nil)

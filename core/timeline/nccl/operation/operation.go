@@ -216,6 +216,7 @@ type ProxyOp struct {
 	Op         int32  // -1: of another process, or its start is not in the recording
 	Parent     uint64 // the handle of its operation; of another process's where Foreign
 	Member     int32  // of the communicator; -1 where Foreign
+	Other      int32  // where Foreign or Adopted: the other process, by place in the recordings that were read together; -1 it is not among them
 	PID        int32  // of the process whose operation it is
 	Peer       int32
 	StepsTotal int32
@@ -223,6 +224,7 @@ type ProxyOp struct {
 	Channel    uint8
 	Send       bool
 	Foreign    bool  // PXN: done for another process of the host
+	Adopted    bool  // PXN: another process of the host did it for this one, in whose recording it stands as Foreign
 	NIC        int32 // -1 unknown
 
 	StartNS    int64

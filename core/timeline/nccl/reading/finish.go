@@ -157,29 +157,35 @@ func (b *builder) orderProxies() {
 		}
 		b.leave(int32(i), last)
 	}
-	order, begin := byOp(len(b.out.Proxies), len(b.out.Ops), func(i int) int32 { return b.out.Proxies[i].Op })
+	layProxies(b.out)
+	b.steps, b.live = nil, nil
+}
+
+// layProxies puts proxy operations in the order of their operations, and steps in that of their proxy operations.
+func layProxies(r *operation.Recording) {
+	order, begin := byOp(len(r.Proxies), len(r.Ops), func(i int) int32 { return r.Proxies[i].Op })
 	sorted, place := make([]operation.ProxyOp, len(order)), make([]int32, len(order))
 	for to, from := range order {
-		sorted[to], place[from] = b.out.Proxies[from], int32(to)
+		sorted[to], place[from] = r.Proxies[from], int32(to)
+		sorted[to].StepFrom, sorted[to].StepTo = 0, 0
 	}
-	b.out.Proxies = sorted
-	for i := range b.out.Ops {
-		b.out.Ops[i].ProxyFrom, b.out.Ops[i].ProxyTo = begin[i], begin[i+1]
+	r.Proxies = sorted
+	for i := range r.Ops {
+		r.Ops[i].ProxyFrom, r.Ops[i].ProxyTo = begin[i], begin[i+1]
 	}
-	for i := range b.out.Steps {
-		b.out.Steps[i].Proxy = place[b.out.Steps[i].Proxy]
+	for i := range r.Steps {
+		r.Steps[i].Proxy = place[r.Steps[i].Proxy]
 	}
-	slices.SortStableFunc(b.out.Steps, func(x, y operation.Step) int {
+	slices.SortStableFunc(r.Steps, func(x, y operation.Step) int {
 		return cmp.Or(cmp.Compare(x.Proxy, y.Proxy), cmp.Compare(x.StartNS, y.StartNS))
 	})
-	for i := range b.out.Steps {
-		p := &b.out.Proxies[b.out.Steps[i].Proxy]
+	for i := range r.Steps {
+		p := &r.Proxies[r.Steps[i].Proxy]
 		if p.StepTo == 0 {
 			p.StepFrom = int32(i)
 		}
 		p.StepTo = int32(i) + 1
 	}
-	b.steps, b.live = nil, nil
 }
 
 // occurrences counts how often a member executed the same before: graphs are replayed under one number, and point-to-point operations

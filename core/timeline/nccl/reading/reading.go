@@ -78,7 +78,8 @@ func Find(paths []string) ([]string, error) {
 }
 
 // Read reads recordings, in parallel, and returns them in the order of their paths. A file that was being made when its process ended
-// holds nothing, and is named in the warnings.
+// holds nothing, and is named in the warnings. What the proxy of one process did for another of its host (PXN) is tied to the operation of
+// that other one, where both are read.
 func Read(j *job.Job, paths []string, opt Options) (all []*operation.Recording, warnings []string, err error) {
 	j.Progress().SetStage("read")
 	total := int64(0)
@@ -118,6 +119,7 @@ func Read(j *job.Job, paths []string, opt Options) (all []*operation.Recording, 
 		}
 		all = append(all, r)
 	}
+	adopt(all)
 	return all, warnings, nil
 }
 

@@ -149,7 +149,7 @@ func little(b []byte) uint64 {
 func (b *builder) startProxy(e *segment.Event, m int32, ns int64) {
 	b.h.set(e.Handle, int32(len(b.out.Proxies)))
 	b.out.Proxies = append(b.out.Proxies, operation.ProxyOp{
-		Handle: e.Handle, Op: operation.None, Parent: e.Parent, Member: m, PID: e.PID, Peer: e.Peer, StepsTotal: e.Steps, ChunkBytes: e.ChunkBytes,
+		Handle: e.Handle, Op: operation.None, Parent: e.Parent, Member: m, Other: operation.None, PID: e.PID, Peer: e.Peer, StepsTotal: e.Steps, ChunkBytes: e.ChunkBytes,
 		Channel: e.Channel, Send: e.IsSend != 0, Foreign: uint16(e.Parent>>48) != b.out.Cookie && e.Parent != 0, NIC: -1, StartNS: ns,
 	})
 	b.live = append(b.live, proxyLive{first: operation.None, last: operation.None})
