@@ -234,6 +234,14 @@ func (m *Map) At(x int64) (y, boundNS int64, c Coverage) {
 	return m.value(i, x), m.bound(i, x), m.flags[i]
 }
 
+// Instant is At without the bound.
+func (m *Map) Instant(x int64) int64 {
+	if m == nil || len(m.knots) == 0 {
+		return x
+	}
+	return m.value(m.interval(x), x)
+}
+
 // value returns the target instant of x in interval i, rounded to the nearest ns.
 func (m *Map) value(i int, x int64) int64 {
 	y, ps := m.exact(i, x, 0)

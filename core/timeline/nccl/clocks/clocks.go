@@ -63,7 +63,12 @@ func (f *Flaws) add(flaw Flaw) {
 type Fitted struct {
 	GPUs  []GPU  // by seat
 	Flaws []Flaw // by kernel of the recording
+
+	mapped []instants // by kernel, where the clock of its GPU is known
 }
+
+// instants are the stamps of a kernel on the host's clock, and how far off they can be.
+type instants struct{ start, startBound, stop, stopBound int64 }
 
 // Fit finds the clocks of the GPUs of a process and the flaws of its kernels' stamps. It does not change the recording; Apply does.
 func Fit(ctx context.Context, r *operation.Recording) (*Fitted, error) {
@@ -112,12 +117,13 @@ func (g *GPU) solve(ctx context.Context, f *facts) error {
 
 // check finds the flaws that only the fitted clock shows.
 func (f *Fitted) check(r *operation.Recording) {
+	f.mapped = make([]instants, len(r.Kernels))
 	for i := range r.Kernels {
 		k := &r.Kernels[i]
 		if seat := seatOf(r, k); seat >= 0 && int(seat) < len(f.GPUs) {
 			g := &f.GPUs[seat]
 			if g.Map != nil {
-				f.Flaws[i] |= g.late(r, k)
+				f.Flaws[i] |= g.late(r, k, &f.mapped[i])
 			}
 			g.Flaws.add(f.Flaws[i])
 		}
@@ -125,9 +131,10 @@ func (f *Fitted) check(r *operation.Recording) {
 }
 
 // late compares the stamps with what the host saw.
-func (g *GPU) late(r *operation.Recording, k *operation.Kernel) (flaw Flaw) {
+func (g *GPU) late(r *operation.Recording, k *operation.Kernel, to *instants) (flaw Flaw) {
 	if k.GPUStartNS > 0 {
 		at, bound, _ := g.Map.At(k.GPUStartNS)
+		to.start, to.startBound = at, bound
 		if launch := launchOf(r, k); launch > 0 && at+bound+g.GrainNS < launch {
 			flaw |= BeforeLaunch
 		}
@@ -135,8 +142,10 @@ func (g *GPU) late(r *operation.Recording, k *operation.Kernel) (flaw Flaw) {
 			flaw |= AfterCallback
 		}
 	}
-	if k.GPUStopNS > 0 && k.CallStopNS > 0 {
-		if at, bound, _ := g.Map.At(k.GPUStopNS); at-bound > k.CallStopNS {
+	if k.GPUStopNS > 0 {
+		at, bound, _ := g.Map.At(k.GPUStopNS)
+		to.stop, to.stopBound = at, bound
+		if k.CallStopNS > 0 && at-bound > k.CallStopNS {
 			flaw |= AfterCallback
 		}
 	}
@@ -174,18 +183,17 @@ func (f *Fitted) Apply(r *operation.Recording) {
 			continue
 		}
 		g := &f.GPUs[seat]
-		k.StartNS, k.BoundNS = g.at(k.GPUStartNS)
+		k.StartNS, k.BoundNS = g.middle(f.mapped[i].start, f.mapped[i].startBound)
 		if k.GPUStopNS > 0 {
-			stop, bound := g.at(k.GPUStopNS)
+			stop, bound := g.middle(f.mapped[i].stop, f.mapped[i].stopBound)
 			k.StopNS, k.BoundNS = max(stop, k.StartNS), max(bound, k.BoundNS)
 		}
 	}
 }
 
-// at maps a stamp, which may be by its grain earlier than what it stamps.
-func (g *GPU) at(ns int64) (hostNS, boundNS int64) {
+// middle is where a stamp stands, which may be by its grain earlier than what it stamps.
+func (g *GPU) middle(hostNS, boundNS int64) (ns, bound int64) {
 	half := max(g.GrainNS-1, 0) / 2
-	hostNS, boundNS, _ = g.Map.At(ns)
 	return hostNS + half, boundNS + half + 1
 }
 

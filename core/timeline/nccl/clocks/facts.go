@@ -130,27 +130,41 @@ func (f *facts) stamp(ns int64) {
 // repeats finds stamps that several operations of a channel have. The two halves of a send and a receive, and all operations of one launch, run in
 // one kernel and may share them.
 func (f *Fitted) repeats(r *operation.Recording) {
-	type place struct {
+	type stamp struct {
 		gpu    int64
-		member int32
 		kernel int32
+	}
+	type lane struct {
+		member int32
 		chan_  uint8
 	}
-	stamps := make([]place, 0, len(r.Kernels))
+	lanes := map[lane]*[]stamp{}
+	last, list := lane{member: operation.None}, (*[]stamp)(nil)
 	for i := range r.Kernels {
 		k := &r.Kernels[i]
-		if m := memberOf(r, k); m >= 0 && k.GPUStartNS > 0 {
-			stamps = append(stamps, place{k.GPUStartNS, m, int32(i), k.Channel})
+		m := memberOf(r, k)
+		if m < 0 || k.GPUStartNS <= 0 {
+			continue
 		}
+		if l := (lane{m, k.Channel}); l != last {
+			if last, list = l, lanes[l]; list == nil {
+				list = &[]stamp{}
+				lanes[l] = list
+			}
+		}
+		*list = append(*list, stamp{k.GPUStartNS, int32(i)})
 	}
-	slices.SortFunc(stamps, func(a, b place) int {
-		return cmp.Or(cmp.Compare(a.member, b.member), cmp.Compare(a.chan_, b.chan_), cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.kernel, b.kernel))
-	})
-	for i := 1; i < len(stamps); i++ {
-		a, b := stamps[i-1], stamps[i]
-		if a.gpu == b.gpu && a.member == b.member && a.chan_ == b.chan_ && !together(r, a.kernel, b.kernel) {
-			f.Flaws[a.kernel] |= Repeated
-			f.Flaws[b.kernel] |= Repeated
+	for _, list := range lanes {
+		inOrder := func(a, b stamp) int { return cmp.Or(cmp.Compare(a.gpu, b.gpu), cmp.Compare(a.kernel, b.kernel)) }
+		if !slices.IsSortedFunc(*list, inOrder) {
+			slices.SortFunc(*list, inOrder)
+		}
+		for i := 1; i < len(*list); i++ {
+			a, b := (*list)[i-1], (*list)[i]
+			if a.gpu == b.gpu && !together(r, a.kernel, b.kernel) {
+				f.Flaws[a.kernel] |= Repeated
+				f.Flaws[b.kernel] |= Repeated
+			}
 		}
 	}
 }
@@ -180,8 +194,16 @@ const (
 type tightest struct {
 	side  int64 // +1: the GPU's instant is the later one, so that it less the host's is an upper bound of their difference
 	shift uint
-	cells map[int64][]fact // ascending by room
+	cells map[int64]*cell
 	count int
+	at    int64 // the cell that was looked at last, and its stretch
+	last  *cell
+}
+
+// cell is the facts that are kept of one stretch, ascending by room.
+type cell struct {
+	kept [keptOf]fact
+	n    int
 }
 
 func (t *tightest) room(f fact) int64 { return t.side * (f.gpu - f.host) }
@@ -189,13 +211,14 @@ func (t *tightest) room(f fact) int64 { return t.side * (f.gpu - f.host) }
 func (t *tightest) add(f fact) {
 	t.count++
 	if t.cells == nil {
-		t.cells, t.shift = map[int64][]fact{}, cellShift
+		t.cells, t.shift = map[int64]*cell{}, cellShift
 	}
 	t.put(f)
 	for len(t.cells) > mostCells && t.shift < 60 {
 		old := t.list()
 		t.shift++
 		clear(t.cells)
+		t.last = nil
 		for _, f := range old {
 			t.put(f)
 		}
@@ -203,22 +226,30 @@ func (t *tightest) add(f fact) {
 }
 
 func (t *tightest) put(f fact) {
-	at := f.host >> t.shift
-	list := t.cells[at]
-	i, _ := slices.BinarySearchFunc(list, f, func(a, b fact) int { return cmp.Or(cmp.Compare(t.room(a), t.room(b)), cmp.Compare(a.host, b.host)) })
+	if at := f.host >> t.shift; t.last == nil || at != t.at {
+		t.at, t.last = at, t.cells[at]
+		if t.last == nil {
+			t.last = &cell{}
+			t.cells[at] = t.last
+		}
+	}
+	c := t.last
+	i := c.n
+	for i > 0 && cmp.Or(cmp.Compare(t.room(c.kept[i-1]), t.room(f)), cmp.Compare(c.kept[i-1].host, f.host)) >= 0 {
+		i--
+	}
 	if i == keptOf {
 		return
 	}
-	if list = slices.Insert(list, i, f); len(list) > keptOf {
-		list = list[:keptOf]
-	}
-	t.cells[at] = list
+	c.n = min(c.n+1, keptOf)
+	copy(c.kept[i+1:c.n], c.kept[i:])
+	c.kept[i] = f
 }
 
 // list returns the facts by time.
 func (t *tightest) list() (out []fact) {
-	for _, list := range t.cells {
-		out = append(out, list...)
+	for _, c := range t.cells {
+		out = append(out, c.kept[:c.n]...)
 	}
 	slices.SortFunc(out, func(a, b fact) int { return cmp.Or(cmp.Compare(a.host, b.host), cmp.Compare(a.gpu, b.gpu)) })
 	return out

@@ -87,15 +87,21 @@ func newDiagnosis(job *operation.Job, opt Options) *diagnosis {
 // implied finds operations that must have ended, whatever their records say: NCCL executes those of a communicator one after the other, so when
 // a later one has begun, the stop of an earlier one was lost. Those of one group are one kernel.
 func (d *diagnosis) implied() {
-	type seat struct{ recording, member int32 }
-	by := map[seat][]int32{}
-	for i := range d.job.Parts {
-		p := &d.job.Parts[i]
-		k := seat{p.Recording, d.job.Op(p).Member}
-		by[k] = append(by[k], int32(i))
+	type seat struct{ comm, seat int32 }
+	by := map[seat]*[]int32{}
+	for mi := range d.job.Matches {
+		m := &d.job.Matches[mi]
+		for i := m.From; i < m.To; i++ {
+			k := seat{m.Comm, d.job.Parts[i].Seat}
+			if by[k] == nil {
+				by[k] = &[]int32{}
+			}
+			*by[k] = append(*by[k], i)
+		}
 	}
 	n := 0
-	for _, list := range by {
+	for _, all := range by {
+		list := *all
 		slices.SortFunc(list, func(x, y int32) int { return cmp.Compare(d.job.Parts[y].Op, d.job.Parts[x].Op) }) // last first
 		begun := operation.None                                                                                  // the group of a later operation that has begun
 		for _, i := range list {

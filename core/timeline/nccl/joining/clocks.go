@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/clock"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/offsets"
@@ -60,15 +61,17 @@ func (b *builder) align(ctx context.Context, opt Options) error {
 		maps[i] = n.Map
 	}
 	b.out.Clocked = s.Method
+	g, _ := safe.NewGroup(ctx)
+	g.SetLimit(opt.workers)
 	for i, r := range b.out.Recordings {
 		if m := maps[b.hostOf[i]]; m != nil && !m.IsIdentity() {
-			r.Shift(func(ns int64) int64 {
-				y, _, _ := m.At(ns)
-				return y
+			g.Go(func() error {
+				r.Shift(m.Instant)
+				return nil
 			})
 		}
 	}
-	return nil
+	return g.Wait()
 }
 
 // solve finds the clocks of hosts: by probes where they were measured, else by operations. nil: nothing relates them.

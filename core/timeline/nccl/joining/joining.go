@@ -20,6 +20,8 @@ import (
 // Options are what is asked for.
 type Options struct {
 	Clocks []*clockfile.File // stamps of probes, whose files name their hosts
+
+	workers int
 }
 
 // Join ties recordings together. It changes their instants to those of the job's clock.
@@ -39,6 +41,7 @@ func Join(j *job.Job, recordings []*operation.Recording, opt Options) (*operatio
 	b.comms()
 	b.ranks()
 	b.match()
+	opt.workers = j.Workers()
 	if err := b.align(j.Context(), opt); err != nil {
 		return nil, err
 	}

@@ -24,8 +24,9 @@ type matchKey struct {
 // found is an operation of one communicator while its parts are looked for.
 type found struct {
 	key   matchKey
-	parts []operation.Part
+	rank  int64 // the latest place that a member executed it at
 	place int32
+	parts int32 // how many it has
 }
 
 // match finds the same operations. Members execute them in one order nearly always, so the one after the last is looked at first.
@@ -43,21 +44,27 @@ func (b *builder) match() {
 }
 
 type matcher struct {
-	b    *builder
-	comm int32
-	all  []found
-	at   map[matchKey]int32
+	b     *builder
+	comm  int32
+	all   []found
+	at    map[matchKey]int32
+	parts []operation.Part // of all, member by member
+	of    []int32          // by part: place in all
 }
 
 func (m *matcher) member(seat int32, s *operation.Seat) {
 	r := m.b.out.Recordings[s.Recording]
-	guess := int32(0)
+	guess, executed := int32(0), int64(0)
+	lastFunc, lastName := operation.None, ""
 	for i := range r.Ops {
 		op := &r.Ops[i]
 		if op.Member != s.Member {
 			continue
 		}
-		k := matchKey{function: r.Name(op.Func), sequence: op.Sequence, occurrence: op.Occurrence, kind: op.Kind, from: -1, to: -1}
+		if op.Func != lastFunc {
+			lastFunc, lastName = op.Func, r.Name(op.Func)
+		}
+		k := matchKey{function: lastName, sequence: op.Sequence, occurrence: op.Occurrence, kind: op.Kind, from: -1, to: -1}
 		switch op.Kind {
 		case operation.Send:
 			k = matchKey{occurrence: op.Occurrence, kind: operation.Send, from: seat, to: op.Peer}
@@ -72,7 +79,12 @@ func (m *matcher) member(seat int32, s *operation.Seat) {
 				m.all = append(m.all, found{key: k})
 			}
 		}
-		m.all[n].parts = append(m.all[n].parts, operation.Part{Seat: seat, Rank: s.Rank, Recording: s.Recording, Op: int32(i)})
+		m.parts = append(m.parts, operation.Part{Seat: seat, Rank: s.Rank, Recording: s.Recording, Op: int32(i)})
+		m.of = append(m.of, n)
+		f := &m.all[n]
+		f.parts++
+		f.rank = max(f.rank, executed)
+		executed++
 		guess = n + 1
 	}
 }
@@ -113,18 +125,20 @@ func (m *matcher) take() {
 	m.place()
 	doubtful := 0
 	out := m.b.out
+	grouped, begin := m.grouped()
 	for i := range m.all {
 		f := &m.all[i]
 		if m.doubtful(f, repeated) {
 			doubtful++
 			continue
 		}
+		parts := grouped[begin[i]:begin[i+1]]
 		match := operation.Match{Comm: m.comm, Kind: f.key.kind, Func: f.key.function, Sequence: f.key.sequence, Occurrence: f.key.occurrence, Place: f.place, From: int32(len(out.Parts))}
 		if f.key.kind == operation.Send {
 			match.Func = "Send"
-			slices.SortStableFunc(f.parts, func(x, y operation.Part) int { return cmp.Compare(out.Op(&x).Kind, out.Op(&y).Kind) })
+			slices.SortStableFunc(parts, func(x, y operation.Part) int { return cmp.Compare(out.Op(&x).Kind, out.Op(&y).Kind) })
 		}
-		out.Parts = append(out.Parts, f.parts...)
+		out.Parts = append(out.Parts, parts...)
 		match.To = int32(len(out.Parts))
 		out.Matches = append(out.Matches, match)
 	}
@@ -133,31 +147,29 @@ func (m *matcher) take() {
 	}
 }
 
+// grouped returns the parts operation by operation, and where those of each begin.
+func (m *matcher) grouped() (parts []operation.Part, begin []int32) {
+	begin = make([]int32, len(m.all)+1)
+	for i := range m.all {
+		begin[i+1] = begin[i] + m.all[i].parts
+	}
+	next := slices.Clone(begin)
+	parts = make([]operation.Part, len(m.parts))
+	for i, n := range m.of {
+		parts[next[n]] = m.parts[i]
+		next[n]++
+	}
+	m.parts, m.of = nil, nil
+	return parts, begin
+}
+
 // place numbers operations in the order of the communicator: that of the members, merged.
 func (m *matcher) place() {
 	order := make([]int32, len(m.all))
 	for i := range order {
 		order[i] = int32(i)
 	}
-	rank := make([]int64, len(m.all)) // the latest place that a member executed it at
-	count := map[int32]int64{}
-	type seen struct {
-		seat, op int32
-		match    int32
-	}
-	var all []seen
-	for i := range m.all {
-		for _, p := range m.all[i].parts {
-			all = append(all, seen{p.Seat, p.Op, int32(i)})
-		}
-	}
-	slices.SortFunc(all, func(x, y seen) int { return cmp.Or(cmp.Compare(x.seat, y.seat), cmp.Compare(x.op, y.op)) })
-	for _, s := range all {
-		n := count[s.seat]
-		count[s.seat] = n + 1
-		rank[s.match] = max(rank[s.match], n)
-	}
-	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(rank[x], rank[y]) })
+	slices.SortStableFunc(order, func(x, y int32) int { return cmp.Compare(m.all[x].rank, m.all[y].rank) })
 	for n, i := range order {
 		m.all[i].place = int32(n)
 	}

@@ -1,6 +1,8 @@
 package reading
 
 import (
+	"slices"
+
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
 )
@@ -48,7 +50,10 @@ type builder struct {
 	out *operation.Recording
 
 	names  map[string]int32
-	groups []uint64 // handles, by place; likewise the following
+	recent [16]recentName           // of names
+	event  segment.Event            // the last that was read
+	slots  struct{ taken, all int } // of records: what was read, and what the file has
+	groups []uint64                 // handles, by place; likewise the following
 	apis   []owned
 	launch []owned
 	ops    []owned
@@ -63,7 +68,7 @@ type builder struct {
 }
 
 // owned is the handle of something, and of what it belongs to.
-type owned struct{ handle, parent, group uint64 }
+type owned struct{ handle, parent uint64 }
 
 // control is what a proxy thread is doing.
 type control struct {
@@ -79,8 +84,17 @@ type later struct {
 	stop          bool
 }
 
-func newBuilder(f *segment.File, t *ticks, opt Options) *builder {
+// recentName is a name that was looked up, and its place.
+type recentName struct {
+	text  string
+	place int32
+}
+
+func newBuilder(f *segment.File, t *ticks, opt Options, opened []segment.Segment) *builder {
 	b := &builder{f: f, t: t, opt: opt, h: newHandles(f.Size()), names: map[string]int32{}, ctrl: map[uint64]control{}, free: operation.None}
+	for i := range opened {
+		b.slots.all += opened[i].Slots
+	}
 	b.out = &operation.Recording{
 		Path: f.Path(), Host: f.Host, BootID: f.BootID, PID: f.PID, PIDNamespace: f.PIDNamespace, Cookie: uint16(f.Cookie), Level: int(f.Level),
 		Ended: f.State == segment.Ended, StartedNS: f.StartedRealtimeNS, LastNS: max(t.ns(f.HeartbeatTicks), t.ns(f.EndedTicks)),
@@ -105,6 +119,7 @@ func newBuilder(f *segment.File, t *ticks, opt Options) *builder {
 
 // record takes one record.
 func (b *builder) record(_ segment.Source, r *segment.Record) error {
+	b.slots.taken += 1 + len(r.Body)/slotBytes
 	ns := b.t.ns(r.Ticks)
 	if ns > 0 && r.Kind != segment.Loss {
 		if b.out.FirstNS == 0 || ns < b.out.FirstNS {
@@ -175,12 +190,17 @@ func (b *builder) name(s string) int32 {
 	if s == "" {
 		return operation.None
 	}
+	last := &b.recent[(len(s)*7+int(s[len(s)-1]))%len(b.recent)]
+	if last.text == s {
+		return last.place
+	}
 	n, ok := b.names[s]
 	if !ok {
 		n = int32(len(b.out.Names))
 		b.out.Names = append(b.out.Names, s)
 		b.names[s] = n
 	}
+	*last = recentName{s, n}
 	return n
 }
 
@@ -220,6 +240,22 @@ func (b *builder) find(handle uint64) int32 {
 		return operation.None
 	}
 	return n
+}
+
+const (
+	slotBytes = 32
+	fewPlaces = 1024 // a list is this long before it tells how many there will be
+)
+
+// grown appends to a list. One that is full becomes as long as it will be in the end, if the rest of the file is like what was read of it: no
+// longer than there are records left.
+func grown[T any](b *builder, list []T, one T) []T {
+	if n := len(list); n == cap(list) && n >= fewPlaces && b.slots.taken > 0 {
+		left := max(b.slots.all-b.slots.taken, 0)
+		more := int(float64(n) / float64(b.slots.taken) * float64(left))
+		list = slices.Grow(list, max(min(more+more/32, left)+1, n/8))
+	}
+	return append(list, one)
 }
 
 func at(list []owned, n int32) owned {

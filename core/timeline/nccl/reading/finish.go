@@ -39,30 +39,48 @@ func (b *builder) calls() {
 	}
 }
 
-// launchOf finds the launch for each group and stream; those of one communicator are preferred.
+// launchOf finds the launch for each group and stream; those of one communicator are preferred. Most groups have one launch.
 func (b *builder) launchOf() func(api *operation.API, member int32) int32 {
 	type key struct {
 		group, member int32
 		stream        uint64
 	}
-	at := map[key]int32{}
-	for i := range b.out.Launch {
-		l := &b.out.Launch[i]
-		if l.Group < 0 {
-			continue
-		}
+	only, several := make([]int32, len(b.groups)), map[key]int32{} // place + 1 of the one launch of a group; those of groups that have more
+	add := func(n int32) {
+		l := &b.out.Launch[n]
 		for _, k := range []key{{l.Group, l.Member, l.Stream}, {l.Group, operation.None, l.Stream}} {
-			if _, ok := at[k]; !ok {
-				at[k] = int32(i)
+			if _, ok := several[k]; !ok {
+				several[k] = n
 			}
+		}
+	}
+	const more = -1
+	for i := range b.out.Launch {
+		g := b.out.Launch[i].Group
+		switch {
+		case g < 0:
+		case only[g] == 0:
+			only[g] = int32(i) + 1
+		default:
+			if only[g] != more {
+				add(only[g] - 1)
+				only[g] = more
+			}
+			add(int32(i))
 		}
 	}
 	return func(api *operation.API, member int32) int32 {
 		if api.Group < 0 {
 			return operation.None
 		}
+		if n := only[api.Group] - 1; n >= 0 {
+			if b.out.Launch[n].Stream == api.Stream {
+				return n
+			}
+			return operation.None
+		}
 		for _, k := range []key{{api.Group, member, api.Stream}, {api.Group, operation.None, api.Stream}} {
-			if n, ok := at[k]; ok {
+			if n, ok := several[k]; ok {
 				return n
 			}
 		}
@@ -188,21 +206,54 @@ func layProxies(r *operation.Recording) {
 	}
 }
 
+// lane is what a member executes again and again.
+type lane struct {
+	member, function, peer int32
+	kind                   operation.Kind
+}
+
+func laneOf(op *operation.Op) lane {
+	if op.Kind == operation.Send || op.Kind == operation.Recv {
+		return lane{member: op.Member, peer: op.Peer, kind: op.Kind}
+	}
+	return lane{member: op.Member, function: op.Func, kind: op.Kind}
+}
+
 // occurrences counts how often a member executed the same before: graphs are replayed under one number, and point-to-point operations
-// have none.
+// have none. Where numbers only rise, which they do unless several graphs take turns, the last one tells it.
 func (b *builder) occurrences() {
+	type run struct {
+		sequence uint64
+		times    int32
+	}
+	runs := map[lane]run{}
+	for i := range b.out.Ops {
+		op := &b.out.Ops[i]
+		l := laneOf(op)
+		r := runs[l]
+		switch {
+		case r.times > 0 && op.Sequence < r.sequence:
+			b.countOccurrences()
+			return
+		case op.Sequence > r.sequence:
+			r = run{sequence: op.Sequence}
+		}
+		op.Occurrence = r.times
+		r.times++
+		runs[l] = r
+	}
+}
+
+// countOccurrences counts them in any order.
+func (b *builder) countOccurrences() {
 	type key struct {
-		member, function, peer int32
-		kind                   operation.Kind
-		sequence               uint64
+		lane
+		sequence uint64
 	}
 	seen := map[key]int32{}
 	for i := range b.out.Ops {
 		op := &b.out.Ops[i]
-		k := key{member: op.Member, function: op.Func, kind: op.Kind, sequence: op.Sequence}
-		if op.Kind == operation.Send || op.Kind == operation.Recv {
-			k.function, k.peer = 0, op.Peer
-		}
+		k := key{laneOf(op), op.Sequence}
 		op.Occurrence = seen[k]
 		seen[k]++
 	}

@@ -129,7 +129,7 @@ func One(ctx context.Context, f *segment.File, opt Options) (*operation.Recordin
 	if err != nil {
 		return nil, err
 	}
-	b := newBuilder(f, newTicks(f, opened), opt)
+	b := newBuilder(f, newTicks(f, opened), opt, opened)
 	seen, err := f.Walk(ctx, b.record)
 	if err != nil {
 		return nil, err

@@ -188,3 +188,77 @@ func FuzzRecordings(f *testing.F) {
 		}
 	})
 }
+
+// TestGraphsThatTakeTurnsAreCounted: each of two graphs is replayed under numbers of its own, so numbers fall again and again.
+func TestGraphsThatTakeTurnsAreCounted(t *testing.T) {
+	for _, c := range []struct{ sequences, occurrences []uint64 }{
+		{[]uint64{1, 2, 3, 4}, []uint64{0, 0, 0, 0}},
+		{[]uint64{1, 1, 1, 2, 2, 3}, []uint64{0, 1, 2, 0, 1, 0}},
+		{[]uint64{0, 0, 1}, []uint64{0, 1, 0}},
+		{[]uint64{1, 2, 1, 2, 3, 1}, []uint64{0, 0, 1, 1, 0, 2}},
+	} {
+		f := nccltest.NewFile("alpha", 100)
+		user := f.Thread()
+		world := f.Comm(77, "world", 1, 2, 0, base)
+		for i, sequence := range c.sequences {
+			user.Coll(base+int64(i)*ms, world, 0, nccltest.Collective{Func: "AllReduce", Sequence: sequence})
+			user.Coll(base+int64(i)*ms+1, world, 0, nccltest.Collective{Func: "AllGather", Sequence: uint64(i)})
+		}
+		r := one(t, f, reading.Options{})
+		for i := range c.sequences {
+			if got := r.Ops[2*i].Occurrence; got != int32(c.occurrences[i]) {
+				t.Errorf("numbers %d: operation %d is occurrence %d of its number, want %d", c.sequences, i, got, c.occurrences[i])
+			}
+			if got := r.Ops[2*i+1].Occurrence; got != 0 {
+				t.Errorf("numbers %d: operation %d of another function is occurrence %d, want 0", c.sequences, i, got)
+			}
+		}
+	}
+}
+
+// TestALaunchIsFoundByItsStream: a group may launch kernels on several streams, and for several communicators on one.
+func TestALaunchIsFoundByItsStream(t *testing.T) {
+	f := nccltest.NewFile("alpha", 100)
+	user := f.Thread()
+	comms := []int{f.Comm(77, "world", 1, 2, 0, base), f.Comm(78, "half", 1, 2, 0, base)}
+	call := func(at int64, group uint64, comm int, stream uint64) {
+		api := user.API(at, comm, group, false, nccltest.Call{Func: "AllReduce", Stream: stream})
+		user.Coll(at+50, comm, api, nccltest.Collective{Func: "AllReduce", Sequence: uint64(at)})
+	}
+	one1 := user.GroupAPI(base, comms[0])
+	user.Launch(base+10, comms[0], one1, 9)
+	call(base+1, one1, comms[0], 9)
+	call(base+2, one1, comms[0], 8) // of this stream no launch is recorded
+	several := user.GroupAPI(base+ms, comms[0])
+	for _, l := range []struct {
+		comm   int
+		stream uint64
+	}{{comms[0], 5}, {comms[0], 6}, {comms[1], 6}, {comms[1], 7}} {
+		user.Launch(base+ms+20, l.comm, several, l.stream)
+	}
+	call(base+ms+1, several, comms[1], 6)
+	call(base+ms+2, several, comms[0], 7) // on the stream, though for another communicator
+	call(base+ms+3, several, comms[0], 6)
+	call(base+ms+4, several, comms[0], 3)
+	r := one(t, f, reading.Options{})
+	for i, want := range []int32{0, operation.None, 3, 4, 2, operation.None} {
+		if got := r.Ops[i].Launch; got != want {
+			t.Errorf("operation %d has launch %d, want %d", i, got, want)
+		}
+	}
+}
+
+// TestAListIsNoLongerThanTheRecordsOfItsFile: what is expected of the rest of a file takes no more room than the rest can fill.
+func TestAListIsNoLongerThanTheRecordsOfItsFile(t *testing.T) {
+	f := nccltest.NewFile("alpha", 100)
+	user := f.Thread()
+	world := f.Comm(77, "world", 1, 2, 0, base)
+	const n = 20_000
+	for i := range n {
+		user.Coll(base+int64(i)*1000, world, 0, nccltest.Collective{Func: "AllReduce", Sequence: uint64(i)})
+	}
+	r := one(t, f, reading.Options{})
+	if len(r.Ops) != n || cap(r.Ops) > n*11/10 {
+		t.Errorf("%d operations in a list for %d, want %d in one that is not much longer", len(r.Ops), cap(r.Ops), n)
+	}
+}

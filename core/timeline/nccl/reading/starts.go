@@ -22,7 +22,8 @@ func (b *builder) start(r *segment.Record, ns int64) error {
 		b.ctrl[r.ID] = control{ns: ns}
 		return nil
 	}
-	e, ok, err := b.f.Event(r)
+	e := &b.event
+	ok, err := b.f.EventInto(e, r)
 	if err != nil {
 		return err
 	}
@@ -30,7 +31,7 @@ func (b *builder) start(r *segment.Record, ns int64) error {
 		b.out.Loss.Unreadable++
 		return nil
 	}
-	b.startEvent(r, &e, ns)
+	b.startEvent(r, e, ns)
 	return nil
 }
 
@@ -39,19 +40,19 @@ func (b *builder) startEvent(r *segment.Record, e *segment.Event, ns int64) {
 	switch r.Code {
 	case codeGroupAPI:
 		b.h.set(r.ID, int32(len(b.groups)))
-		b.groups = append(b.groups, r.ID)
-		b.out.Groups = append(b.out.Groups, operation.Group{Member: m, Depth: e.GroupDepth, Captured: e.Captured != 0, StartNS: ns})
+		b.groups = grown(b, b.groups, r.ID)
+		b.out.Groups = grown(b, b.out.Groups, operation.Group{Member: m, Depth: e.GroupDepth, Captured: e.Captured != 0, StartNS: ns})
 	case codeCollAPI, codeP2PAPI:
 		b.h.set(r.ID, int32(len(b.apis)))
-		b.apis = append(b.apis, owned{handle: r.ID, parent: e.Parent})
-		b.out.APIs = append(b.out.APIs, operation.API{
+		b.apis = grown(b, b.apis, owned{handle: r.ID, parent: e.Parent})
+		b.out.APIs = grown(b, b.out.APIs, operation.API{
 			Member: m, Group: operation.None, Func: b.name(e.Func.Text), Datatype: b.name(e.Datatype.Text), Root: e.Root, P2P: r.Code == codeP2PAPI,
 			Captured: e.Captured != 0, Count: e.Count, Stream: e.Stream, UserTag: e.UserTag, StartNS: ns,
 		})
 	case codeLaunch:
 		b.h.set(r.ID, int32(len(b.launch)))
-		b.launch = append(b.launch, owned{handle: r.ID, parent: e.Parent})
-		b.out.Launch = append(b.out.Launch, operation.Launch{Member: m, Group: operation.None, Stream: e.Stream, StartNS: ns})
+		b.launch = grown(b, b.launch, owned{handle: r.ID, parent: e.Parent})
+		b.out.Launch = grown(b, b.out.Launch, operation.Launch{Member: m, Group: operation.None, Stream: e.Stream, StartNS: ns})
 	case codeColl, codeP2P, codeCopyEngine:
 		b.startOp(r.Code, e, m, ns)
 	case codeProxyOp:
@@ -84,8 +85,8 @@ func (b *builder) startOp(code int, e *segment.Event, m int32, ns int64) {
 		op.Peer = e.Root
 	}
 	b.h.set(e.Handle, int32(len(b.ops)))
-	b.ops = append(b.ops, owned{handle: e.Handle, parent: e.Parent, group: e.ParentGroup})
-	b.out.Ops = append(b.out.Ops, op)
+	b.ops = grown(b, b.ops, owned{handle: e.Handle, parent: e.Parent})
+	b.out.Ops = grown(b, b.out.Ops, op)
 }
 
 // NCCL 2.23 passes enumerators.
@@ -138,8 +139,8 @@ func (b *builder) startKernel(r *segment.Record, ns int64) {
 		k.GPUStartNS = int64(little(r.Body))
 	}
 	b.h.set(r.ID, int32(len(b.kerns)))
-	b.kerns = append(b.kerns, owned{handle: r.ID, parent: r.Value})
-	b.out.Kernels = append(b.out.Kernels, k)
+	b.kerns = grown(b, b.kerns, owned{handle: r.ID, parent: r.Value})
+	b.out.Kernels = grown(b, b.out.Kernels, k)
 }
 
 func little(b []byte) uint64 {
@@ -148,11 +149,11 @@ func little(b []byte) uint64 {
 
 func (b *builder) startProxy(e *segment.Event, m int32, ns int64) {
 	b.h.set(e.Handle, int32(len(b.out.Proxies)))
-	b.out.Proxies = append(b.out.Proxies, operation.ProxyOp{
+	b.out.Proxies = grown(b, b.out.Proxies, operation.ProxyOp{
 		Handle: e.Handle, Op: operation.None, Parent: e.Parent, Member: m, Other: operation.None, PID: e.PID, Peer: e.Peer, StepsTotal: e.Steps, ChunkBytes: e.ChunkBytes,
 		Channel: e.Channel, Send: e.IsSend != 0, Foreign: uint16(e.Parent>>48) != b.out.Cookie && e.Parent != 0, NIC: -1, StartNS: ns,
 	})
-	b.live = append(b.live, proxyLive{first: operation.None, last: operation.None})
+	b.live = grown(b, b.live, proxyLive{first: operation.None, last: operation.None})
 }
 
 // network learns the device that a proxy operation goes through.

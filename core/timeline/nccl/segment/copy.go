@@ -2,6 +2,7 @@ package segment
 
 import (
 	"context"
+	"encoding/binary"
 	"io"
 )
 
@@ -42,7 +43,7 @@ func (f *File) Copy(ctx context.Context, out io.WriterAt) (Copied, error) {
 			return c, err
 		}
 		if at == 0 {
-			f.order.PutUint32(part[40:], uint32(f.segments)) // there may be more by now
+			binary.LittleEndian.PutUint32(part[40:], uint32(f.segments)) // there may be more by now
 		}
 		if _, err := out.WriteAt(part, at); err != nil {
 			return c, err
@@ -61,7 +62,7 @@ func (f *File) still(buf []byte, at int64) (bool, error) {
 		if err := f.fill(now[:], at+8); err != nil {
 			return false, err
 		}
-		if f.u64(buf, 8) == f.order.Uint64(now[:]) {
+		if f.u64(buf, 8) == binary.LittleEndian.Uint64(now[:]) {
 			return true, nil
 		}
 	}

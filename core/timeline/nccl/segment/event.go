@@ -49,7 +49,13 @@ var bodySlots = map[int]int{1: 4, 2: 2, 3: 1, 6: 0, 7: 2, 8: 1, 9: 2, 10: 2, 11:
 
 // Event is the event that a record starts. ok is false where its body is shorter than the event's.
 func (f *File) Event(r *Record) (e Event, ok bool, err error) {
-	e = Event{Version: r.Version, Code: r.Code, Handle: r.ID, Parent: r.Value, Ticks: r.Ticks, Context: r.Context}
+	ok, err = f.EventInto(&e, r)
+	return e, ok, err
+}
+
+// EventInto is Event into what its caller has already.
+func (f *File) EventInto(e *Event, r *Record) (ok bool, err error) {
+	*e = Event{Version: r.Version, Code: r.Code, Handle: r.ID, Parent: r.Value, Ticks: r.Ticks, Context: r.Context}
 	if r.Comm >= 0 {
 		e.Context = uint64(f.Cookie)<<48 | codeContext<<42 | uint64(r.Comm+1)
 	}
@@ -67,20 +73,20 @@ func (f *File) Event(r *Record) (e Event, ok bool, err error) {
 		e.Type = r.RawType
 		n := unionBytes[r.Version]
 		if n > len(r.Body) {
-			return e, false, nil
+			return false, nil
 		}
 		e.Raw = r.Body[:n]
-		return e, true, nil
+		return true, nil
 	}
 	e.Type = 1 << r.Code
 	if r.Code == CodeNetIB || r.Code == CodeNetSocket {
 		e.Type = 1 << 7
 	}
 	if len(r.Body) < bodySlots[r.Code]*slotBytes || r.Code == 6 && r.Version >= 4 && len(r.Body) < slotBytes {
-		return e, false, nil
+		return false, nil
 	}
-	err = f.body(&e, r, number)
-	return e, err == nil, err
+	err = f.body(e, r, number)
+	return err == nil, err
 }
 
 func (f *File) body(e *Event, r *Record, number int32) error {

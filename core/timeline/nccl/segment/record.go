@@ -1,6 +1,9 @@
 package segment
 
-import "hash/crc32"
+import (
+	"encoding/binary"
+	"hash/crc32"
+)
 
 // Kind is what a record tells.
 type Kind uint8
@@ -55,8 +58,8 @@ func (f *File) decode(b []byte, r *Record) int {
 	}
 	flags, code := b[29], b[28]
 	*r = Record{
-		Kind: Kind(b[26]), Version: int(flags & 15), Code: int(code), Ticks: f.u64(b, 0), ID: f.u64(b, 8), Value: f.u64(b, 16), Extra: f.order.Uint16(b[30:]),
-		Comm: int(f.order.Uint16(b[24:])), HasArgs: flags&flagArgs != 0, Raw: flags&flagRaw != 0, Extended: flags&flagExtended != 0, RankZero: flags&flagRankZero != 0,
+		Kind: Kind(b[26]), Version: int(flags & 15), Code: int(code), Ticks: f.u64(b, 0), ID: f.u64(b, 8), Value: f.u64(b, 16), Extra: binary.LittleEndian.Uint16(b[30:]),
+		Comm: int(binary.LittleEndian.Uint16(b[24:])), HasArgs: flags&flagArgs != 0, Raw: flags&flagRaw != 0, Extended: flags&flagExtended != 0, RankZero: flags&flagRankZero != 0,
 	}
 	if r.Kind < Start || r.Kind > Finalize || r.Version > 7 {
 		return 0
@@ -141,7 +144,7 @@ func (f *File) read(s *Segment, buf []byte) ([]byte, found, error) {
 	if err := f.fill(now[:], s.at+8); err != nil {
 		return nil, whole, err
 	}
-	if f.order.Uint64(now[:]) != s.generation || f.u64(b, 8) != s.generation {
+	if binary.LittleEndian.Uint64(now[:]) != s.generation || f.u64(b, 8) != s.generation {
 		return nil, retaken, nil
 	}
 	if s.Checked && crc32.Update(crc32.Checksum(b[:96], castagnoli), castagnoli, b[segmentHead:]) != s.crc {

@@ -119,9 +119,9 @@ type File struct {
 	CommsBeyond         uint64 // communicators that have no entry; their inits are in the stream
 
 	src      *file.Source
-	order    binary.ByteOrder
 	strings  section
 	known    map[uint32]Text // by number; texts never change
+	recent   [32]numbered    // of these, by the last bits of the number
 	offset   int64
 	size     int64 // of a segment
 	segments int
@@ -184,7 +184,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 
 // FromSource is Open of a source, which the File owns from then on if there is no error.
 func FromSource(src *file.Source) (*File, error) {
-	f := &File{src: src, order: binary.LittleEndian, known: map[uint32]Text{}}
+	f := &File{src: src, known: map[uint32]Text{}}
 	if src.Size() < headerBytes {
 		return nil, fault.Formatf(src.Path(), 0, "a recording of NCCL events begins with %d bytes of header, this file has %d bytes", headerBytes, src.Size())
 	}
@@ -209,9 +209,9 @@ func (f *File) Close() error { return f.src.Close() }
 // Path is the name under which the file was opened.
 func (f *File) Path() string { return f.src.Path() }
 
-func (f *File) u32(b []byte, at int) uint32 { return f.order.Uint32(b[at:]) }
-func (f *File) u64(b []byte, at int) uint64 { return f.order.Uint64(b[at:]) }
-func (f *File) i64(b []byte, at int) int64  { return int64(f.order.Uint64(b[at:])) }
+func (f *File) u32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
+func (f *File) u64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
+func (f *File) i64(b []byte, at int) int64  { return int64(binary.LittleEndian.Uint64(b[at:])) }
 
 func (f *File) readHead(h []byte) error {
 	path := f.src.Path()
@@ -404,19 +404,31 @@ type Text struct {
 	Lost  bool // there was no room
 }
 
+// numbered is a text with its number.
+type numbered struct {
+	number uint32
+	text   Text
+}
+
 // Text is the text of a number in a record. One goroutine at a time may ask.
 func (f *File) Text(number uint32) (Text, error) {
 	if number == 0 {
 		return Text{}, nil
 	}
-	if t, ok := f.known[number]; ok {
-		return t, nil
+	last := &f.recent[number%uint32(len(f.recent))]
+	if last.number == number {
+		return last.text, nil
 	}
-	t, err := f.readText(number)
-	if err == nil {
+	t, ok := f.known[number]
+	if !ok {
+		var err error
+		if t, err = f.readText(number); err != nil {
+			return t, err
+		}
 		f.known[number] = t
 	}
-	return t, err
+	*last = numbered{number, t}
+	return t, nil
 }
 
 func (f *File) readText(number uint32) (Text, error) {
