@@ -167,7 +167,7 @@ def test_one_trace_of_several_ranks_says_what_is_missing(prlx):
     ("asked", "said"),
     [
         (("--group", "nobody"), "the communicators are gloo"),
-        (("--since", "1000"), "all operations had ended 7.444s after the first one began"),
+        (("--since", "1000"), "all operations had ended 7.444 s after the first one began"),
         (("--since", "7", "--step", "1"), "no operation is all that was asked for"),
     ],
 )

@@ -40,7 +40,7 @@ func late(suffix string) *straggler.Document {
 		return r
 	}
 	return &straggler.Document{
-		Schema: straggler.Schema, Status: straggler.StatusBlamed, Verdict: "rank2" + suffix + " was late: it cost 61.5ms", FromNS: 1000, ToNS: 1_000_001_000, LengthNS: 1_000_000_000,
+		Schema: straggler.Schema, Status: straggler.StatusBlamed, Verdict: "rank2" + suffix + " was late: it cost 61.50 ms", FromNS: 1000, ToNS: 1_000_001_000, LengthNS: 1_000_000_000,
 		Clocks: "probes", Operations: straggler.Operations{Count: 80, Told: 77},
 		Time:  straggler.Parts{TransferNS: 160_000_000, WaitingNS: 104_000_000, ProfilerNS: 900, UntoldNS: 12_345},
 		Ranks: []straggler.RankCost{rank(2, true, 61_500_000), rank(0, false, 1_200_000), rank(1, false, 0), rank(3, false, 0)},

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/prlx-go/prlx/core/fault"
 )
@@ -103,7 +102,7 @@ func (f *finder) choose(opt *Options) error {
 	case !groups:
 		return fault.Usagef("no communicator has %q in its name", opt.Group).WithHint("the communicators are %s", j.communicators())
 	case ended < opt.SinceNS:
-		return fault.Usagef("all operations had ended %s after the first one began", time.Duration(ended).Round(time.Millisecond)).WithHint("let an earlier time be the first that counts")
+		return fault.Usagef("all operations had ended %s after the first one began", Duration(ended)).WithHint("let an earlier time be the first that counts")
 	}
 	return fault.Usagef("no operation is all that was asked for: of the steps, of the communicators, and not ended before").WithHint("ask for less at once")
 }

@@ -2,13 +2,35 @@ package straggler
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
-	"time"
 )
+
+// Duration writes a time with four significant digits and its unit, as all sentences of stragglers and of NCCL do.
+func Duration(ns int64) string {
+	v, unit := float64(ns), "ns"
+	for _, u := range []struct {
+		ns   float64
+		unit string
+	}{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}} {
+		if max(v, -v) >= u.ns*0.99995 { // else it would read 1000 of the smaller unit
+			v, unit = v/u.ns, u.unit
+			break
+		}
+	}
+	digits := 3
+	for x := max(v, -v); x >= 9.9995 && digits > 0; x /= 10 {
+		digits--
+	}
+	if unit == "ns" {
+		digits = 0
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64) + " " + unit
+}
 
 // judge says in a sentence what was found.
 func (d *Document) judge() (status, verdict string) {
-	said := func(ns int64) string { return time.Duration(ns).Round(time.Microsecond).String() }
+	said := Duration
 	looked := d.looked(said)
 	var blamed []string
 	for i := range d.Ranks {

@@ -47,7 +47,7 @@ func (d *diagnosis) stragglers() error {
 		d.doc.Looked.Stragglers = lookedFound
 		f := d.about(ClassStraggler, []int32{rank})
 		f.CostNS, f.Certain = r.CostNS, true
-		f.Sentence = fmt.Sprintf("%s is late again and again: it cost %s, %.1f %% of the time, and entered %d of %d operations later than the others", d.nameOf(rank), seconds(r.CostNS), 100*r.Share, r.Late, r.Operations)
+		f.Sentence = fmt.Sprintf("%s is late again and again: it cost %s, %.1f %% of the time, and entered %d of %d operations later than the others", d.nameOf(rank), straggler.Duration(r.CostNS), 100*r.Share, r.Late, r.Operations)
 		f.Detail = append(f.Detail, late.Verdict)
 		d.add(f)
 	}
