@@ -48,7 +48,7 @@ class Options:
     max_findings
         Distinct findings that are kept of a launch.
     max_instructions
-        Instructions of warps after which a launch ends with an error; None for no limit.
+        Instructions of warps after which a launch ends with an error; None for 2^32, some ten minutes.
     touched
         Say which blocks touched which elements of which array, for the pictures of a page.
     breaks

@@ -136,7 +136,10 @@ type Kernel struct {
 	Frames    []Frame // by function, as calls number them
 	Local     int     // bytes of local memory of a thread
 	Shared    uint64  // bytes of static shared memory, behind which the dynamic part begins
+	Reserved  uint64  // bytes of these that belong to the system, the last ones; 0 when the kernel does not ask for them
 	Ordered   bool    // blocks see each other's memory through atomics or volatile accesses: one at a time
+
+	Cooperative bool // asks for what the blocks of a cooperative grid share
 }
 
 // Origin is where an instruction of the code comes from.

@@ -52,4 +52,7 @@ const (
 	SpecialDynamic // %dynamic_smem_size
 	SpecialShared  // %total_smem_size
 	SpecialSize    // WARP_SZ
+
+	SpecialGridHigh // %envreg1 and %envreg2: the address of what a cooperative grid shares
+	SpecialGridLow
 )

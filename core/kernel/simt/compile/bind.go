@@ -73,6 +73,7 @@ func Kernel(on *target.Target, name string, m *ptx.Module, entry *ptx.Function) 
 		return nil, err
 	}
 	b.k.Shared = alignUp(b.k.Shared, 128)
+	b.placeReserved()
 	b.placeDynamic()
 	for bank := range b.sinks {
 		b.sinks[bank] = b.newRegister(lane.Bank(bank))

@@ -2,6 +2,7 @@ package compile
 
 import (
 	"math"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
@@ -38,16 +39,72 @@ var specials = map[string]struct {
 	"%lanemask_eq": {code.SpecialEQ, code.FromLane}, "%lanemask_le": {code.SpecialLE, code.FromLane}, "%lanemask_lt": {code.SpecialLT, code.FromLane},
 	"%lanemask_ge": {code.SpecialGE, code.FromLane}, "%lanemask_gt": {code.SpecialGT, code.FromLane},
 	"%dynamic_smem_size": {code.SpecialDynamic, code.FromLaunch}, "%total_smem_size": {code.SpecialShared, code.FromLaunch},
-	"WARP_SZ": {code.SpecialSize, code.FromLaunch},
+	"%aggr_smem_size": {code.SpecialShared, code.FromLaunch}, "WARP_SZ": {code.SpecialSize, code.FromLaunch},
+	"%envreg1": {code.SpecialGridHigh, code.FromLaunch}, "%envreg2": {code.SpecialGridLow, code.FromLaunch},
+	"%clusterid.x": {code.SpecialCTAID, code.FromBlock}, "%clusterid.y": {code.SpecialCTAID + 1, code.FromBlock}, "%clusterid.z": {code.SpecialCTAID + 2, code.FromBlock},
+	"%nclusterid.x": {code.SpecialNCTAID, code.FromLaunch}, "%nclusterid.y": {code.SpecialNCTAID + 1, code.FromLaunch}, "%nclusterid.z": {code.SpecialNCTAID + 2, code.FromLaunch},
+}
+
+// fixedSpecials are those whose value no launch changes: a block is a cluster of its own, nothing is counted, no graph runs.
+var fixedSpecials = map[string]uint64{
+	"%cluster_ctaid.x": 0, "%cluster_ctaid.y": 0, "%cluster_ctaid.z": 0, "%cluster_nctaid.x": 1, "%cluster_nctaid.y": 1, "%cluster_nctaid.z": 1,
+	"%cluster_ctarank": 0, "%cluster_nctarank": 1, "%current_graph_exec": 0,
+}
+
+// reservedBytes is how much of the shared memory of a block the system has for itself. Cooperative groups use it.
+const reservedBytes = 1 << 10
+
+const reservedPrefix = "%reserved_smem_offset_"
+
+// placeReserved puts the reserved part of shared memory behind the static variables if the kernel asks where it is.
+func (b *binder) placeReserved() {
+	for _, f := range b.functions {
+		for i := range f.f.Insts {
+			for j := range f.f.Insts[i].Operands {
+				for _, o := range elements(&f.f.Insts[i].Operands[j]) {
+					if o.Kind == ptx.Special && strings.HasPrefix(o.Symbol, reservedPrefix) {
+						b.k.Reserved = reservedBytes
+					}
+				}
+			}
+		}
+	}
+	b.k.Shared += b.k.Reserved
+}
+
+// fixedSpecial is the value of a special register that is known before the launch.
+func (b *binder) fixedSpecial(name string) (bits uint64, ok bool) {
+	if bits, ok = fixedSpecials[name]; ok {
+		return bits, true
+	}
+	if where, reserved := strings.CutPrefix(name, reservedPrefix); reserved {
+		switch where {
+		case "end":
+			return b.k.Shared, true
+		case "cap":
+			return reservedBytes, true
+		}
+		return b.k.Shared - b.k.Reserved, true
+	}
+	return 0, strings.HasPrefix(name, "%pm") || strings.HasPrefix(name, "%envreg")
 }
 
 // special is the register that holds a special register. Clocks count the instructions of the warp.
 func (b *binder) special(in *ptx.Inst, name string, bank lane.Bank) (int32, error) {
 	if bank == lane.P {
+		if name == "%is_explicit_cluster" {
+			return b.literal(lane.P, 0), nil
+		}
 		return 0, b.unknown(in, "%s is not a predicate", name)
 	}
 	if s, ok := specials[name]; ok {
+		if s.number == code.SpecialGridHigh || s.number == code.SpecialGridLow {
+			b.k.Cooperative = true
+		}
 		return b.constantSlot(code.Constant{Bank: bank, From: s.from, Number: s.number}), nil
+	}
+	if bits, ok := b.fixedSpecial(name); ok {
+		return b.literal(bank, bits), nil
 	}
 	shift := int32(0)
 	switch name {

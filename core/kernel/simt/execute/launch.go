@@ -42,6 +42,9 @@ const (
 	maxFindings = 1000    // unless the options say otherwise
 )
 
+// DefaultInstructions is how many instructions of warps a launch may have that names no limit: some ten minutes.
+const DefaultInstructions = 1 << 32
+
 // Streams of random numbers under one seed.
 const (
 	seedBlocks = 0x626c6f636b73
@@ -59,7 +62,7 @@ func prepare(j *job.Job, k *code.Kernel, v *Variables, l *Launch, who Observer) 
 	if r.options.MaxFindings <= 0 {
 		r.options.MaxFindings = maxFindings
 	}
-	global, err := memory.NewGlobal(append(append([]memory.Allocation(nil), l.Memory...), v.allocations()...))
+	global, err := memory.NewGlobal(r.memory())
 	if err != nil {
 		return nil, err
 	}
@@ -95,8 +98,9 @@ func prepare(j *job.Job, k *code.Kernel, v *Variables, l *Launch, who Observer) 
 func checkLaunch(k *code.Kernel, l *Launch) error {
 	blocks, threads := uint64(1), uint64(1)
 	for i := range l.Grid {
-		if l.Grid[i] > target.MaxGrid[i] || l.Block[i] == 0 || l.Block[i] > target.MaxThreads {
-			return fault.Usagef("kernel %s: grid %v, block %v: not a launch of a GPU", k.Name, l.Grid, l.Block)
+		if l.Grid[i] > target.MaxGrid[i] || l.Grid[i] == 0 || l.Block[i] == 0 || l.Block[i] > target.MaxBlock[i] {
+			return fault.Usagef("kernel %s: grid %v, block %v: not a launch of a GPU", k.Name, l.Grid, l.Block).WithHint(
+				"a grid has 1 to %v blocks, a block 1 to %v threads and at most %d in all", target.MaxGrid, target.MaxBlock, target.MaxThreads)
 		}
 		blocks *= uint64(l.Grid[i])
 		threads *= uint64(l.Block[i])
@@ -117,11 +121,32 @@ func checkLaunch(k *code.Kernel, l *Launch) error {
 	if uint64(max(l.Cluster[0], 1))*uint64(max(l.Cluster[1], 1))*uint64(max(l.Cluster[2], 1)) > t.ClusterBlocks {
 		return fault.New(fault.Incompatible, "kernel %s: a cluster of %v blocks needs sm_90, the simulator runs %s", k.Name, l.Cluster, t.Name)
 	}
-	if l.SharedBytes > t.SharedBytes || k.Shared+l.SharedBytes > t.SharedBytes {
-		return fault.New(fault.Limit, "kernel %s needs %d bytes of shared memory, a block of an %s has %d", k.Name, k.Shared+l.SharedBytes, t.Name, t.SharedBytes)
+	if need := k.Shared - k.Reserved + l.SharedBytes; l.SharedBytes > t.SharedBytes || need > t.SharedBytes {
+		return fault.New(fault.Limit, "kernel %s needs %d bytes of shared memory, a block of an %s has %d", k.Name, need, t.Name, t.SharedBytes).
+			WithHint("fewer stages, or smaller tiles, need less of it")
+	}
+	if k.Cooperative {
+		if most := residentBlocks(k, l, threads); blocks > most {
+			return fault.New(fault.Limit, "kernel %s: all blocks of a cooperative grid must be there at once: the %s holds %d of these, the grid has %d",
+				k.Name, t.Name, most, blocks).WithHint("a grid of at most that many blocks, each of which does more")
+		}
 	}
 	return checkParams(k, l)
 }
+
+// residentBlocks is how many blocks of a launch the multiprocessors hold at once, by their threads and their shared memory.
+func residentBlocks(k *code.Kernel, l *Launch, threads uint64) uint64 {
+	t := k.Target
+	warps := (threads + lane.Lanes - 1) / lane.Lanes
+	each := min(t.ResidentThreads/(warps*lane.Lanes), t.BlocksOfOne)
+	if shared := k.Shared - k.Reserved + l.SharedBytes; shared > 0 {
+		each = min(each, (t.SharedBytes+reservedOfOne)/(shared+reservedOfOne))
+	}
+	return each * uint64(t.Multiprocessors)
+}
+
+// reservedOfOne is what the system takes of shared memory for each block.
+const reservedOfOne = 1 << 10
 
 func checkParams(k *code.Kernel, l *Launch) error {
 	if len(l.Params) != len(k.Entry.Params) {
@@ -208,9 +233,12 @@ func (r *Running) limitError(format string, args ...any) error {
 // spend counts instructions and says whether the launch must stop.
 func (r *Running) spend(ctx context.Context, n uint64) error {
 	total := r.spent.Add(n)
-	if limit := r.options.MaxInstructions; limit > 0 && total > limit {
-		return r.limitError("more than %d instructions of warps", limit).(*fault.Error).
-			WithHint("a loop may never end; otherwise raise the limit of instructions")
+	limit, hint := r.options.MaxInstructions, "a loop may never end; otherwise raise the limit of instructions (max_instructions, --max-instructions)"
+	if limit == 0 {
+		limit, hint = DefaultInstructions, "launches that name no limit have this one; "+hint
+	}
+	if total > limit {
+		return r.limitError("more than %d instructions of warps", limit).(*fault.Error).WithHint("%s", hint)
 	}
 	return ctx.Err()
 }
@@ -242,11 +270,32 @@ func (r *Running) constantBits(c *code.Constant, index [3]uint32, linear uint64)
 	case n == code.SpecialDynamic:
 		return l.SharedBytes
 	case n == code.SpecialShared:
-		return r.Kernel.Shared + l.SharedBytes
+		return r.Kernel.Shared - r.Kernel.Reserved + l.SharedBytes
+	case n == code.SpecialGridHigh:
+		return r.gridSpace() >> 32
+	case n == code.SpecialGridLow:
+		return r.gridSpace() & math.MaxUint32
 	case n == code.SpecialSize:
 		return lane.Lanes
 	}
 	return 0
+}
+
+// gridBytes is the size of what the blocks of a cooperative grid share: the barrier of grid.sync() is in it.
+const gridBytes = 1 << 12
+
+// gridSpace is its address: it is the last allocation.
+func (r *Running) gridSpace() uint64 {
+	return r.Global.Pointer(r.FirstVariable+len(r.Variables.list), 0)
+}
+
+// memory is what the kernel sees: arrays of the caller, then variables of the module, then what a cooperative grid shares.
+func (r *Running) memory() []memory.Allocation {
+	list := append(append([]memory.Allocation(nil), r.Request.Memory...), r.Variables.allocations()...)
+	if r.Kernel.Cooperative {
+		list = append(list, memory.Allocation{Name: "the barrier of the grid", Bytes: make([]byte, gridBytes)})
+	}
+	return list
 }
 
 // paramBits is a piece of a parameter. Pointers are those of the simulator.

@@ -38,7 +38,7 @@ type Options struct {
 	NoConvergence   bool   // do not look for convergent instructions that a GPU may execute with a part of the warp
 	NoCounts        bool   // do not count per line
 	Lanes           uint32 // of every warp that run, 0: all. Tests leave some out
-	MaxInstructions uint64 // warp instructions after which the launch ends with an error, 0: no limit
+	MaxInstructions uint64 // warp instructions after which the launch ends with an error; 0: 2^32, which is some ten minutes
 }
 
 // Check names what a finding is about; the spelling is that of documents.

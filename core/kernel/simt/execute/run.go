@@ -39,10 +39,12 @@ type worker struct {
 	resident []*Block
 	free     []*Block
 	most     int // blocks that may be resident
+	budget   uint64
 }
 
 const (
 	turnBudget    = 1 << 20 // instructions of a block before another is started, where blocks may wait for each other
+	waitBudget    = 1 << 13 // the same where they surely do
 	residentBytes = 1 << 30 // what resident blocks may need together unless the job says less
 )
 
@@ -99,6 +101,12 @@ func (r *Running) hire() (workers []*worker, release func(), err error) {
 	if r.Kernel.Ordered {
 		n, most = 1, int(max(1, min(uint64(limit/2/bytes), uint64(r.Kernel.Target.ResidentBlocks), r.Blocks)))
 	}
+	if r.Kernel.Cooperative {
+		if most = int(r.Blocks); int64(most) > limit/2/bytes {
+			return nil, nil, fault.New(fault.Limit, "kernel %s needs about %d bytes for the %d blocks of its cooperative grid, %d may be held",
+				r.Kernel.Name, bytes*int64(most), most, limit/2).WithHint("raise the memory limit (--memory-limit), or launch fewer blocks")
+		}
+	}
 	if r.options.StopAtFirst || r.options.GlobalRaces {
 		n = 1
 	}
@@ -108,10 +116,13 @@ func (r *Running) hire() (workers []*worker, release func(), err error) {
 	if err := r.job.Budget().Acquire(r.job.Context(), held); err != nil {
 		return nil, nil, err
 	}
-	next := new(atomic.Uint64)
+	next, budget := new(atomic.Uint64), uint64(turnBudget)
+	if r.Kernel.Cooperative {
+		budget = waitBudget
+	}
 	for range n {
 		workers = append(workers, &worker{
-			launch: r, next: next, most: most, counts: make([]count, len(r.Code)), found: newFindings(),
+			launch: r, next: next, most: most, budget: budget, counts: make([]count, len(r.Code)), found: newFindings(),
 			output: &output{blocks: map[uint64][]string{}},
 		})
 	}
@@ -139,7 +150,7 @@ func (x *worker) work() error {
 		}
 		for i := 0; i < len(x.resident); i++ {
 			b := x.resident[i]
-			over, err := b.advance(turnBudget)
+			over, err := b.advance(x.budget)
 			if err != nil {
 				return err
 			}

@@ -92,11 +92,27 @@ func decodeMinMax(d *decoder) (Form, bool) {
 		}
 		return d.minMaxSigned(name, t, ftz != "", nan != "")
 	}
+	if t == "f32" && len(d.in.Operands) == 4 {
+		two := allLoops[name+ftz+nan+".f32"]
+		return form(ofThree(two), t, t, t, t), two != nil
+	}
 	if t == "f32" {
 		return loop(name+ftz+nan+".f32", t, t, t)
 	}
 	f, parts := formatOf(t)
 	return form(patterns16(parts, 2, minMax16(f, name, ftz != "", nan != "")), t, t, t), parts > 0
+}
+
+// ofThree applies an operation of two inputs, whose order does not matter, to three. The result may stand in one of them.
+func ofThree(two Func) Func {
+	return func(r *Regs, o *Operands) {
+		first, second, last := o.A, o.B, o.C
+		if o.C == o.D {
+			first, last = o.C, o.A
+		}
+		two(r, &Operands{D: o.D, A: first, B: second})
+		two(r, &Operands{D: o.D, A: o.D, B: last})
+	}
 }
 
 // minMaxSigned is .xorsign.abs: of the magnitudes, with the sign that a product would have.

@@ -27,7 +27,7 @@ func init() {
 		"rem":        {decodeRem, "integers (by zero: all ones)", ""},
 		"abs":        {decodeAbs, "s16 s32 s64 f32 f64 f16 f16x2 bf16 bf16x2, .ftz", ""},
 		"neg":        {decodeAbs, "as abs", ""},
-		"min":        {decodeMinMax, "integers, f32 f64 f16 f16x2 bf16 bf16x2 with .ftz .NaN .xorsign.abs", ""},
+		"min":        {decodeMinMax, "integers, f32 f64 f16 f16x2 bf16 bf16x2 with .ftz .NaN .xorsign.abs; of three f32", ""},
 		"max":        {decodeMinMax, "as min", ""},
 		"and":        {decodeLogic, "pred b16 b32 b64", ""},
 		"or":         {decodeLogic, "pred b16 b32 b64", ""},

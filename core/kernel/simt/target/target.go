@@ -17,8 +17,11 @@ const (
 	BankBytes  = 128  // that the banks of shared memory hold side by side: 32 words of 4 bytes
 )
 
-// MaxGrid is the largest grid of a GPU, in blocks.
-var MaxGrid = [3]uint32{math.MaxInt32, 65535, 65535}
+// MaxGrid is the largest grid of a GPU, in blocks, and MaxBlock the largest block, in threads.
+var (
+	MaxGrid  = [3]uint32{math.MaxInt32, 65535, 65535}
+	MaxBlock = [3]uint32{1024, 1024, 64}
+)
 
 // Target is one architecture.
 type Target struct {
@@ -26,7 +29,9 @@ type Target struct {
 	Number          uint32 // the number in it: 80
 	SharedBytes     uint64 // that a block can have
 	Multiprocessors int    // of the GPU that kernels believe to run on
-	ResidentBlocks  int    // that all multiprocessors hold at once
+	ResidentThreads uint64 // that one multiprocessor holds at once
+	BlocksOfOne     uint64 // likewise, blocks
+	ResidentBlocks  int    // that run side by side here where blocks may wait for each other
 	ClusterBlocks   uint64 // of a cluster, 1: there are none
 
 	later     []string // names of instructions that came later
@@ -42,7 +47,7 @@ var (
 
 // SM80 is an A100.
 var SM80 = &Target{
-	Name: "sm_80", Number: 80, SharedBytes: 163 << 10, Multiprocessors: 108, ResidentBlocks: 8 * 108, ClusterBlocks: 1,
+	Name: "sm_80", Number: 80, SharedBytes: 163 << 10, Multiprocessors: 108, ResidentThreads: 2048, BlocksOfOne: 32, ResidentBlocks: 8 * 108, ClusterBlocks: 1,
 	later: []string{
 		"wgmma", "mbarrier", "stmatrix", "elect", "setmaxnreg", "tensormap", "tcgen05", "mapa", "griddepcontrol", "multimem", "getctarank",
 		"clusterlaunchcontrol",
