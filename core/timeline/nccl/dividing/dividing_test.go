@@ -92,6 +92,23 @@ func TestTheRankThatAllWaitForIsNamed(t *testing.T) {
 			t.Errorf("rank %d was last %d times", i, d.Ranks[i].Last)
 		}
 	}
+	waited := map[string]int64{}
+	for _, w := range d.Waits {
+		waited[w.Rank] += w.WaitingNS
+		if w.CertainNS > w.WaitingNS || w.Operations < 1 || w.Rank == w.For {
+			t.Errorf("%+v", w)
+		}
+	}
+	for i := range d.Ranks {
+		if r := &d.Ranks[i]; waited[r.ID] != r.Time.WaitingNS {
+			t.Errorf("rank %s waited for %d ns, and for others %d ns in all", r.ID, r.Time.WaitingNS, waited[r.ID])
+		}
+	}
+	for i, w := range d.Waits[:7] {
+		if w.For != "5" || w.CertainNS*2 < w.WaitingNS || i > 0 && w.WaitingNS > d.Waits[i-1].WaitingNS {
+			t.Errorf("waits begin with %+v", w)
+		}
+	}
 	if d.Ranks[5].Time.WaitingNS*4 > d.Ranks[0].Time.WaitingNS {
 		t.Errorf("the late rank waited for %d ns, another for %d ns", d.Ranks[5].Time.WaitingNS, d.Ranks[0].Time.WaitingNS)
 	}

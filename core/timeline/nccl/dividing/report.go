@@ -15,23 +15,25 @@ const Schema = "prlx.nccl/1"
 
 // Document is prlx.nccl/1: what NCCL did in a job, and where the time went.
 type Document struct {
-	Schema     string                `json:"schema"`
-	Verdict    string                `json:"verdict"` // in a sentence
-	FromNS     int64                 `json:"from_ns"` // of the first call, on the clock of the job
-	ToNS       int64                 `json:"to_ns"`   // the last end, or the last sign of life
-	Ranks      []RankTime            `json:"ranks"`
-	Comms      []Comm                `json:"communicators"`
-	Operations []Class               `json:"operations"` // by communicator, function and size, those that took most time first
-	Time       Parts                 `json:"time"`       // of all ranks in all operations that were divided
-	Worst      []Worst               `json:"worst"`      // the operations that took longest from the first call
-	Links      []Link                `json:"links"`      // slowest first
-	Proxies    []Proxy               `json:"proxies"`
-	Bandwidths []straggler.Bandwidth `json:"bandwidths"`
-	Stragglers string                `json:"stragglers"` // who was late, in a sentence
-	Clocks     []Clock               `json:"clocks"`
-	ClocksBy   string                `json:"clocks_by"`
-	Notes      []string              `json:"notes"`
-	Warnings   []string              `json:"warnings"`
+	Schema       string                `json:"schema"`
+	Verdict      string                `json:"verdict"` // in a sentence
+	FromNS       int64                 `json:"from_ns"` // of the first call, on the clock of the job
+	ToNS         int64                 `json:"to_ns"`   // the last end, or the last sign of life
+	Ranks        []RankTime            `json:"ranks"`
+	Comms        []Comm                `json:"communicators"`
+	Operations   []Class               `json:"operations"`     // by communicator, function and size, those that took most time first
+	Time         Parts                 `json:"time"`           // of all ranks in all operations that were divided
+	Worst        []Worst               `json:"worst"`          // the operations that took longest from the first call
+	Links        []Link                `json:"links"`          // slowest first
+	Waits        []Wait                `json:"waits"`          // who waited for whom, longest first
+	WaitsLeftOut int                   `json:"waits_left_out"` // pairs that are not listed
+	Proxies      []Proxy               `json:"proxies"`
+	Bandwidths   []straggler.Bandwidth `json:"bandwidths"`
+	Stragglers   string                `json:"stragglers"` // who was late, in a sentence
+	Clocks       []Clock               `json:"clocks"`
+	ClocksBy     string                `json:"clocks_by"`
+	Notes        []string              `json:"notes"`
+	Warnings     []string              `json:"warnings"`
 }
 
 // RankTime is where a rank's time in operations went.
@@ -137,7 +139,7 @@ func Report(job *operation.Job, opt Options) (*Document, error) {
 	r := &reporter{division: d, doc: &Document{
 		Schema: Schema, ClocksBy: job.Clocked, Links: Links(job), Worst: []Worst{}, Bandwidths: []straggler.Bandwidth{}, Notes: []string{},
 		Warnings: append([]string{}, job.Warnings...), Operations: []Class{}, Comms: []Comm{}, Ranks: []RankTime{}, Proxies: []Proxy{}, Clocks: []Clock{},
-	}, classes: map[classKey]*class{}}
+	}, classes: map[classKey]*class{}, waits: map[pair]*Wait{}}
 	r.ranks()
 	for mi := range job.Matches {
 		r.match(int32(mi), opt.Worst)
@@ -160,6 +162,7 @@ type reporter struct {
 	*division
 	doc     *Document
 	classes map[classKey]*class
+	waits   map[pair]*Wait
 	order   []classKey
 	divided int
 }
@@ -265,7 +268,8 @@ func (r *reporter) match(mi int32, worst int) {
 	c.Divided++
 	c.took = append(c.took, w.EndedNS-w.BeganNS)
 	last := r.job.Parts[w.Last].Rank
-	if w.BoundNS >= 0 && w.LeadNS > 2*w.BoundNS {
+	certain := w.BoundNS >= 0 && w.LeadNS > 2*w.BoundNS
+	if certain {
 		c.last[last]++
 		r.doc.Ranks[last].Last++
 		r.doc.Ranks[last].CausedNS += w.LeadNS
@@ -276,6 +280,7 @@ func (r *reporter) match(mi int32, worst int) {
 		row := &r.doc.Ranks[r.job.Parts[i].Rank]
 		row.Divided++
 		row.Time.Add(&parts)
+		r.wait(&w, r.job.Parts[i].Rank, parts.WaitingNS, certain)
 		c.Time.Add(&parts)
 		r.doc.Time.Add(&parts)
 		if at := r.ext[i].CalledNS; first == 0 || at < first {
@@ -322,6 +327,7 @@ func (r *reporter) finish() {
 		}
 		r.doc.Operations = append(r.doc.Operations, c.Class)
 	}
+	r.listWaits()
 	slices.SortStableFunc(r.doc.Operations, func(x, y Class) int {
 		return cmp.Or(cmp.Compare(y.Time.Total(), x.Time.Total()), cmp.Compare(y.Count, x.Count))
 	})
