@@ -325,7 +325,7 @@ func TestUnknownInstructionIsRefusedByName(t *testing.T) {
 	if f == nil || f.Kind != fault.Incompatible || f.Path != "k.ptx" || f.Line == 0 || !strings.Contains(f.Msg, "frobnicate.s32") {
 		t.Errorf("the refusal is %+v", f)
 	}
-	newer := mustLoad(t, entry("\tmbarrier.init.shared::cta.b64 [%r1], 1;"))
+	newer := mustLoad(t, entry("\tmbarrier.try_wait.shared::cta.b64 %p1, [%r1], %rd2;"))
 	if f := fault.Of(newer.Check("k")); f == nil || !strings.Contains(f.Hint, "sm_80") {
 		t.Errorf("the refusal of an instruction of sm_90 is %+v, want a hint that says sm_80", f)
 	}

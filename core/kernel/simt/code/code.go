@@ -28,6 +28,7 @@ const (
 	KindCommit
 	KindWait
 	KindMatrix
+	KindMbarrier
 	KindFence
 	KindNothing
 	KindJump // from here on control flow
@@ -66,6 +67,8 @@ type Inst struct {
 	Ins     []Register // registers read, those of addresses included
 	Mem     *memory.Transfer
 	Atomic  memory.AtomicOp
+
+	Mbarrier memory.MbarrierOp
 }
 
 // Meet says for whom lanes wait that come to an instruction.

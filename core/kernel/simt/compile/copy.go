@@ -26,6 +26,9 @@ func (b *binder) emitCopy(f *bound, in *ptx.Inst) error {
 		b.emit(code.Inst{Kind: code.KindWait, Detail: int32(in.Operands[0].Bits)})
 		return nil
 	}
+	if hasMod(in.Op, "mbarrier") && !hasMod(in.Op, "bulk") {
+		return b.emitCopyArrival(f, in)
+	}
 	operands, err := b.copyOperands(in)
 	if err != nil {
 		return err

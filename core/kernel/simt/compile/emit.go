@@ -91,8 +91,13 @@ var emitters = map[string]emitter{
 	"st":       {(*binder).emitStore, ".global .shared .local .param and generic, as ld"},
 	"atom":     {(*binder).emitAtomic, "add u32 s32 u64 s64 f32 f64 f16 f16x2 bf16 bf16x2; min max u32 s32 u64 s64; and or xor exch b32 b64; inc dec u32; cas b16 b32 b64; .global .shared generic; every order and scope"},
 	"red":      {(*binder).emitAtomic, "as atom"},
-	"cp":       {(*binder).emitCopy, ".async.ca 4 8 16, .async.cg 16, with a source size; .async.commit_group .wait_group .wait_all"},
+	"cp":       {(*binder).emitCopy, ".async.ca 4 8 16, .async.cg 16, with a source size; .async.commit_group .wait_group .wait_all; .async.mbarrier.arrive (.noinc): the copies are there at once"},
 	"ldmatrix": {(*binder).emitMatrix, ".sync.aligned.m8n8 .x1 .x2 .x4 .trans .shared b16"},
+	"mbarrier": {
+		(*binder).emitMbarrier,
+		".init .inval .arrive .arrive_drop (.noComplete, with a count) .test_wait (.parity) .pending_count, .shared and generic, b64",
+	},
+	"wmma":     {(*binder).emitWmma, lane.WmmaDoc},
 	"cvta":     {(*binder).emitConvertAddress, "u64, to and from .global .shared .local .const"},
 	"isspacep": {(*binder).emitSpace, ".global .shared .local .const"},
 }
@@ -133,7 +138,13 @@ type Opcode struct {
 func Opcodes() []Opcode {
 	var list []Opcode
 	for name, e := range emitters {
-		list = append(list, Opcode{Name: name, Forms: e.doc})
+		row := Opcode{Name: name, Forms: e.doc}
+		for _, f := range lane.Families() {
+			if f.Name == name {
+				row.Approx = f.Approx
+			}
+		}
+		list = append(list, row)
 	}
 	for _, f := range lane.Families() {
 		if _, mine := emitters[f.Name]; !mine {

@@ -26,6 +26,8 @@ func checkOf(c memory.Check) Check {
 		return CheckStaleCopy
 	case memory.ReadOnlyWrite:
 		return CheckReadOnly
+	case memory.MbarrierMisuse:
+		return CheckMbarrier
 	}
 	return CheckNull
 }
@@ -66,6 +68,8 @@ func (b *Block) faultMessage(f *memory.Fault) string {
 		return fmt.Sprintf("%s and %s to the same bytes of %s, with nothing that orders them", access, b.party(f.Other), orNone(f.Nearest))
 	case memory.StaleAsyncCopy:
 		return fmt.Sprintf("%s reaches bytes that cp.async is still writing: %s has not been waited for", access, b.party(f.Other))
+	case memory.MbarrierMisuse:
+		return fmt.Sprintf("at 0x%x of shared memory: %s", f.Address, f.Says)
 	case memory.ReadOnlyWrite:
 		return fmt.Sprintf("%s writes %s, which is read-only", access, orNone(f.Nearest))
 	}

@@ -63,6 +63,7 @@ const (
 	CheckDeadlock       Check = "deadlock"
 	CheckBadShuffle     Check = "bad-shuffle"
 	CheckConvergence    Check = "convergence"
+	CheckMbarrier       Check = "mbarrier"
 )
 
 // Finding is what a check found, once for each instruction and check, with how often.

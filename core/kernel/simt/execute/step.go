@@ -29,6 +29,12 @@ func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
 		if f := b.mem.LoadMatrix(&w.Regs, in.Mem, w.Index, lanes); f != nil {
 			b.fault(w, at, f)
 		}
+	case code.KindMbarrier:
+		w.polls = true
+		b.countShared(w, in, at, lanes)
+		if f := b.mem.Mbarrier(&w.Regs, in.Mem, in.Mbarrier, w.Index, lanes); f != nil {
+			b.fault(w, at, f)
+		}
 	case code.KindCopyAsync:
 		b.copyAsync(w, in, at, lanes)
 	case code.KindCommit:

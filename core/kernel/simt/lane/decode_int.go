@@ -66,6 +66,7 @@ func init() {
 		"shfl":       {decodeShuffle, ".sync .up .down .bfly .idx b32, with p", ""},
 		"redux":      {decodeRedux, ".sync .add .min .max u32 s32, .and .or .xor b32", ""},
 		"mma":        {decodeMMA, mmaDoc, mmaApprox},
+		"wmma":       {decodeWmma, WmmaDoc, mmaApprox},
 		"copysign":   {decodeCopysign, "f32 f64", ""},
 		"activemask": {decodeActive, "b32", ""},
 		"elect":      {decodeElect, ".sync", ""},

@@ -41,6 +41,7 @@ const (
 	ReadOnlyWrite
 	NullPointer
 	GlobalRace // only when Global.Watch asked for it
+	MbarrierMisuse
 )
 
 // Fault is what a check found in one access of one warp.
@@ -57,6 +58,7 @@ type Fault struct {
 	Inside   string // OutOfBounds: the allocation that it falls into though its pointer comes from another, "" none
 	Other    Party  // SharedRace, GlobalRace, StaleAsyncCopy: the other access
 	Atomic   bool   // an atomic, which loads and stores
+	Says     string // MbarrierMisuse: what is wrong
 	Next     *Fault // another check that the same access failed, nil none
 }
 

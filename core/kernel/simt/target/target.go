@@ -49,10 +49,10 @@ var (
 var SM80 = &Target{
 	Name: "sm_80", Number: 80, SharedBytes: 163 << 10, Multiprocessors: 108, ResidentThreads: 2048, BlocksOfOne: 32, ResidentBlocks: 8 * 108, ClusterBlocks: 1,
 	later: []string{
-		"wgmma", "mbarrier", "stmatrix", "elect", "setmaxnreg", "tensormap", "tcgen05", "mapa", "griddepcontrol", "multimem", "getctarank",
+		"wgmma", "stmatrix", "elect", "setmaxnreg", "tensormap", "tcgen05", "mapa", "griddepcontrol", "multimem", "getctarank",
 		"clusterlaunchcontrol",
 	},
-	laterMods: []string{"bulk", "cluster", "proxy", "tensor", "e4m3x2", "e5m2x2", "e4m3", "e5m2", "shared::cluster"},
+	laterMods: []string{"bulk", "cluster", "proxy", "tensor", "expect_tx", "complete_tx", "try_wait", "e4m3x2", "e5m2x2", "e4m3", "e5m2", "shared::cluster"},
 	fences:    []string{"gl", "cta", "sys", "gpu", "sc", "acq_rel", "acquire", "release"},
 	atomics: map[memory.AtomicKind][]ptx.Type{
 		memory.Add: append([]ptx.Type{ptx.F16, ptx.F16x2, ptx.BF16, ptx.BF16x2, ptx.F32, ptx.F64}, wholeNumbers...),

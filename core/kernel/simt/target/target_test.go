@@ -16,7 +16,7 @@ func op(full string) ptx.Opcode {
 
 func TestInstructionsOfHopperCameAfterSM80(t *testing.T) {
 	for full, later := range map[string]bool{
-		"wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16": true, "mbarrier.init.shared.b64": true, "elect.sync": true,
+		"wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16": true, "elect.sync": true,
 		"cp.async.bulk.tensor.2d.shared::cluster.global": true, "fence.proxy.async": true, "barrier.cluster.arrive": true, "cvt.rn.satfinite.e4m3x2.f32": true,
 		"cp.async.cg.shared.global": false, "ldmatrix.sync.aligned.m8n8.x4.shared.b16": false, "barrier.sync": false, "cvt.rn.bf16x2.f32": false,
 		"ld.global.L1::evict_last.L2::cluster_hint.b32": false,
