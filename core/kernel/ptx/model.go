@@ -89,6 +89,27 @@ type Variable struct {
 	Points  Space // what it points into, when Pointer
 	Extern  bool
 	Init    []byte // initial value, nil: zeros
+
+	Pointers []Pointer // to functions, in the initial value
+}
+
+// Pointer is the address of a function in the initial value of a variable, of 8 bytes.
+type Pointer struct {
+	At   uint64 // offset in the variable
+	Name string
+}
+
+// FunctionAddress is the address of the function with a number in Module.Functions. No variable has such addresses.
+func FunctionAddress(number int) uint64 { return 1<<55 + uint64(number)*16 }
+
+// FunctionNamed is the number of a function that has a body, -1 none.
+func (m *Module) FunctionNamed(name string) int {
+	for i, f := range m.Functions {
+		if f.Name == name && !f.Extern {
+			return i
+		}
+	}
+	return -1
 }
 
 // Opcode is an instruction's name with its modifiers.

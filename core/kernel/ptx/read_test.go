@@ -352,7 +352,7 @@ func TestRefusalsNameTheLine(t *testing.T) {
 		head + ".entry k() { ret;":               "has no end",
 		head + ".entry k() {} .entry k() {}":     "defined twice",
 		head + ".global .b8 x[4] = {1,2,3,4,5};": "has 4 bytes and initial values of 5",
-		head + ".global .u64 x = k;":             "only numbers are read",
+		head + ".global .u64 x = generic(k);":    "only numbers and functions are read",
 		head + ".global .b8 x[99999999999999];":  "too large",
 		head + ".global .b8 x[2147483647] = {1};.global .align 3 .b8 y;": "alignment of 3",
 		head + ".global .b8 x; .global .b8 x;":                           "declared twice",

@@ -225,18 +225,50 @@ func (p *parser) values(v *Variable, d declaration, shape []uint64, at uint64, l
 	return end
 }
 
+// pointer reads the name of a function as one value, if that comes next.
+func (p *parser) pointer(v *Variable, d declaration, at uint64, line int) bool {
+	from := p.pos
+	name := p.word()
+	if _, variable := p.symbols[name]; name == "" || name == "generic" || variable || d.size != 8 || len(v.Pointers) >= maxOperands {
+		p.pos = from
+		return false
+	}
+	if _, known := p.functions[name]; !known {
+		p.pending = append(p.pending, reference{p.intern(name), line})
+	}
+	if !p.room(v, at, d.size, line) {
+		return true
+	}
+	v.Pointers = append(v.Pointers, Pointer{At: at, Name: p.intern(name)})
+	return true
+}
+
+// room makes an initial value long enough for one more, if the text allows so much.
+func (p *parser) room(v *Variable, at, size uint64, line int) bool {
+	if limit := uint64(initPerByte * len(p.text)); at+size+uint64(p.initial) > limit {
+		p.refuse(line, fault.Limit, "the initial values of variables have more than %d bytes", limit)
+		return false
+	}
+	if need := int(at + size); len(v.Init) < need {
+		v.Init = append(v.Init, make([]byte, need-len(v.Init))...)
+	}
+	return true
+}
+
 // element reads one value and puts it where it belongs.
 func (p *parser) element(v *Variable, d declaration, at uint64, line int) {
 	if c := p.peek(); !isDigit(c) && c != '-' && c != '.' {
-		p.refuse(p.line, fault.Incompatible, "variable %.80s begins as %s: only numbers are read as initial values", v.Name, p.next())
+		if p.pointer(v, d, at, line) {
+			return
+		}
+		p.refuse(p.line, fault.Incompatible, "variable %.80s begins as %s: only numbers and functions are read as initial values", v.Name, p.next())
 		return
 	}
 	bits, float := p.number()
 	if p.err != nil {
 		return
 	}
-	if limit := uint64(initPerByte * len(p.text)); at+d.size+uint64(p.initial) > limit {
-		p.refuse(line, fault.Limit, "the initial values of variables have more than %d bytes", limit)
+	if !p.room(v, at, d.size, line) {
 		return
 	}
 	switch {
@@ -248,9 +280,6 @@ func (p *parser) element(v *Variable, d declaration, at uint64, line int) {
 		bits = uint64(math.Float32bits(float32(int64(bits))))
 	case float == 0 && d.v.Type == F64:
 		bits = math.Float64bits(float64(int64(bits)))
-	}
-	if need := int(at + d.size); len(v.Init) < need {
-		v.Init = append(v.Init, make([]byte, need-len(v.Init))...)
 	}
 	var b [16]byte
 	binary.LittleEndian.PutUint64(b[:], bits)

@@ -331,13 +331,6 @@ func TestUnknownInstructionIsRefusedByName(t *testing.T) {
 	}
 }
 
-func TestRecursionIsRefused(t *testing.T) {
-	text := preamble + ".func f();\n.func f()\n{\n\tcall f;\n\tret;\n}\n.visible .entry k(.param .u64 out, .param .u32 n)\n{\n\tcall f;\n\tret;\n}\n"
-	if err := mustLoad(t, text).Check("k"); !fault.Is(err, fault.Incompatible) || !strings.Contains(err.Error(), "recursion") {
-		t.Errorf("error is %v", err)
-	}
-}
-
 func TestBadLaunchesAreUsageErrors(t *testing.T) {
 	p := mustLoad(t, entry(""))
 	for name, change := range map[string]func(*Launch){

@@ -138,6 +138,8 @@ type Kernel struct {
 	Copies    []memory.Copy
 	Frames    []Frame // by function, as calls number them
 	Local     int     // bytes of local memory of a thread
+	Stack     uint64  // of these bytes: the stack of functions that are called through pointers or call themselves
+	StackUsed int32   // register of lane.R64: how much of it is in use
 	Shared    uint64  // bytes of static shared memory, behind which the dynamic part begins
 	Reserved  uint64  // bytes of these that belong to the system, the last ones; 0 when the kernel does not ask for them
 	Ordered   bool    // blocks see each other's memory through atomics or volatile accesses: one at a time
@@ -183,8 +185,15 @@ type Words struct {
 	Bytes uint64
 }
 
-// Frame is the local memory of a function: where it begins in that of the thread, and its size.
-type Frame struct{ First, Bytes uint64 }
+// Frame is a function as calls see it: where its local memory begins in that of the thread, and its size; of one that is dynamic the
+// memory lies on the stack.
+type Frame struct {
+	First, Bytes uint64
+	Entry        int32      // where its code begins
+	Address      uint64     // by which pointers lead to it
+	Dynamic      bool       // pointers may lead to it, or it calls itself
+	Own          []Register // of such a function: what an outer call of it has to find again
+}
 
 // Registers are the registers of the words.
 func (w Words) Registers() []Register {

@@ -23,8 +23,9 @@ type binder struct {
 	symbols   map[string]place // of the module
 	constants map[code.Constant]int32
 	sinks     [3]int32
-	origin    int32 // of what is emitted now
-	order     int32 // of its block
+	passing   *passing // nil: no function is called through a pointer or calls itself
+	origin    int32    // of what is emitted now
+	order     int32    // of its block
 	hidden    bool
 	guard     int32
 	invert    uint32
@@ -42,7 +43,11 @@ type bound struct {
 	flow      *arrangement    // of the blocks
 	joins     []int32         // by block: where lanes that it divides come together again
 	returns   bool            // control can come back to who calls it
-	state     uint8           // of the search for recursion: 1 on the way, 2 done
+	calls     []*bound        // functions that it calls by name
+	dynamic   bool            // pointers lead to it, or it calls itself
+	entry     int32           // where its code begins
+	frame     int32           // of a dynamic one, register of lane.R64: how much of the stack was in use before it
+	arranging bool
 }
 
 // place is where a variable is.
@@ -75,6 +80,7 @@ func Kernel(on *target.Target, name string, m *ptx.Module, entry *ptx.Function) 
 	b.k.Shared = alignUp(b.k.Shared, 128)
 	b.placeReserved()
 	b.placeDynamic()
+	b.findDynamic()
 	for bank := range b.sinks {
 		b.sinks[bank] = b.newRegister(lane.Bank(bank))
 	}
@@ -94,6 +100,7 @@ func Kernel(on *target.Target, name string, m *ptx.Module, entry *ptx.Function) 
 		}
 	}
 	b.link()
+	b.describe()
 	b.findAlone()
 	b.findUndefined()
 	return b.k, nil
@@ -208,15 +215,12 @@ func (b *binder) placeDynamic() {
 	}
 }
 
-// reach declares a function and those that it calls. Recursion is refused: registers and local memory have one place each.
+// reach declares a function and those that it calls, by name or through pointers.
 func (b *binder) reach(f *ptx.Function) error {
-	if old := b.byName[f.Name]; old != nil {
-		if old.state == 1 {
-			return b.refuse(f.Line, "function %s calls itself: recursion is not simulated", f.Name)
-		}
+	if b.byName[f.Name] != nil {
 		return nil
 	}
-	g := &bound{f: f, symbols: map[string]place{}, state: 1}
+	g := &bound{f: f, symbols: map[string]place{}}
 	b.byName[f.Name] = g
 	b.functions = append(b.functions, g)
 	for i := range f.Params {
@@ -231,6 +235,9 @@ func (b *binder) reach(f *ptx.Function) error {
 		if err := b.declare(g.symbols, &v, i); err != nil {
 			return err
 		}
+	}
+	if len(f.Variables) > 0 {
+		b.k.Local = int(alignUp(uint64(b.k.Local), 16))
 	}
 	frameAt := len(b.k.Frames)
 	b.k.Frames = append(b.k.Frames, code.Frame{First: uint64(b.k.Local)})
@@ -247,6 +254,12 @@ func (b *binder) reach(f *ptx.Function) error {
 		if in.Op.Name != "call" {
 			continue
 		}
+		if isIndirect(in) {
+			if err := b.reachPointers(g); err != nil {
+				return err
+			}
+			continue
+		}
 		callee, err := b.callee(in)
 		if err != nil {
 			return err
@@ -257,8 +270,21 @@ func (b *binder) reach(f *ptx.Function) error {
 		if err := b.reach(callee); err != nil {
 			return err
 		}
+		g.calls = append(g.calls, b.byName[callee.Name])
 	}
-	g.state = 2
+	return nil
+}
+
+// reachPointers declares the functions that a call through a pointer may lead to.
+func (b *binder) reachPointers(from *bound) error {
+	for _, f := range b.pointedAt() {
+		if err := b.reach(f); err != nil {
+			return err
+		}
+		g := b.byName[f.Name]
+		g.dynamic = true
+		from.calls = append(from.calls, g)
+	}
 	return nil
 }
 

@@ -122,6 +122,9 @@ func (b *binder) special(in *ptx.Inst, name string, bank lane.Bank) (int32, erro
 // address is the register that holds the address of a symbol.
 func (b *binder) address(f *bound, in *ptx.Inst, symbol string, offset int64, bank lane.Bank) (int32, error) {
 	p, ok := b.lookup(f, symbol)
+	if number := b.module.FunctionNamed(symbol); !ok && number >= 0 && bank == lane.R64 && !b.module.Functions[number].Entry {
+		return b.literal(bank, ptx.FunctionAddress(number)), nil
+	}
 	if !ok {
 		return 0, b.unknown(in, "symbol %s is not declared", symbol)
 	}
@@ -130,6 +133,9 @@ func (b *binder) address(f *bound, in *ptx.Inst, symbol string, offset int64, ba
 	}
 	switch p.space {
 	case ptx.Shared, ptx.Local:
+		if p.space == ptx.Local && f.dynamic {
+			return b.stackAddress(f, p.offset+uint64(offset), bank), nil
+		}
 		bits := p.offset + uint64(offset)
 		if bank == lane.R32 {
 			bits &= math.MaxUint32

@@ -13,12 +13,17 @@ import (
 // emitFunction appends the code of a function. Targets are instructions of the text until link puts code in their place.
 func (b *binder) emitFunction(f *bound) error {
 	f.start = make([]int32, len(f.f.Insts)+1)
+	f.entry = int32(len(b.k.Code))
 	for i := range f.f.Insts {
 		f.start[i] = int32(len(b.k.Code))
 		in := &f.f.Insts[i]
 		b.origin = int32(len(b.k.Origins))
 		b.k.Origins = append(b.k.Origins, code.Origin{Function: f.f, Inst: int32(i)})
 		b.guard, b.invert, b.hidden, b.order = -1, 0, false, f.flow.order[f.block[i]]
+		if i == 0 && f.dynamic {
+			b.emitBegin(f)
+			f.start[0] = int32(len(b.k.Code))
+		}
 		if in.Guard >= 0 {
 			if int(in.Guard) >= len(f.registers) || f.registers[in.Guard].Bank != lane.P {
 				return b.unknown(in, "the guard is not a predicate")
@@ -40,8 +45,11 @@ func (b *binder) emitFunction(f *bound) error {
 	b.origin = int32(len(b.k.Origins))
 	b.k.Origins = append(b.k.Origins, code.Origin{Function: f.f, Inst: int32(len(f.f.Insts))})
 	b.guard, b.invert, b.hidden, b.order = -1, 0, true, f.flow.end
-	b.emit(code.Inst{Kind: code.KindReturn})
-	return nil
+	if len(f.f.Insts) == 0 && f.dynamic {
+		b.emitBegin(f)
+		b.hidden = true
+	}
+	return b.emitReturn(f, nil)
 }
 
 // emit appends one instruction under the guard of the moment and returns its index.
@@ -69,11 +77,11 @@ type emitter struct {
 var emitters = map[string]emitter{
 	"bra":           {(*binder).emitBranch, "with a label, also .uni"},
 	"brx":           {(*binder).emitSwitch, ".idx with a table of labels; an index beyond the table ends the launch with an error"},
-	"ret":           {plain(code.KindReturn), "of a function; of a kernel it ends the thread"},
+	"ret":           {(*binder).emitReturn, "of a function; of a kernel it ends the thread"},
 	"exit":          {plain(code.KindExit), ""},
 	"trap":          {plain(code.KindTrap), "a finding; the block ends, others go on"},
 	"brkpt":         {plain(code.KindTrap), "as trap"},
-	"call":          {(*binder).emitCall, "of functions by name, without recursion; vprintf, __assertfail"},
+	"call":          {(*binder).emitCall, "of functions by name and through pointers, also of themselves: up to 256 calls deep, with a stack of 16 KiB a thread; vprintf, __assertfail"},
 	"bar":           {(*binder).emitBarrier, ".sync .arrive .red (.popc .and .or) with and without a count, barriers 0 to 15; .warp.sync: lanes of a mask wait for each other"},
 	"barrier":       {(*binder).emitBarrier, "as bar"},
 	"membar":        {(*binder).emitFence, ".cta .gl .sys: nothing, memory is sequentially consistent"},

@@ -93,17 +93,20 @@ func (b *binder) callParts(in *ptx.Inst) (name string, results, arguments []ptx.
 		case o.Kind == ptx.Arguments && arguments == nil:
 			arguments = o.Elems
 		default:
-			return "", nil, nil, b.unknown(in, "calls through a pointer are not simulated")
+			return "", nil, nil, b.unknown(in, "a call of nothing that has a name or an address")
 		}
 	}
 	if name == "" {
-		return "", nil, nil, b.unknown(in, "calls through a pointer are not simulated")
+		return "", nil, nil, b.unknown(in, "a call of nothing that has a name or an address")
 	}
 	return name, results, arguments, nil
 }
 
 // emitCall appends a call: arguments are copied into the parameters of the callee, and its results back.
 func (b *binder) emitCall(f *bound, in *ptx.Inst) error {
+	if isIndirect(in) {
+		return b.emitIndirect(f, in)
+	}
 	callee, err := b.callee(in)
 	if err != nil {
 		return err
@@ -120,6 +123,10 @@ func (b *binder) emitCall(f *bound, in *ptx.Inst) error {
 		return b.emitHostCall(f, in, callee.Name, arguments, results)
 	}
 	g := b.byName[callee.Name]
+	at := int32(b.indexOf(g))
+	if g.dynamic {
+		return b.emitPassing(f, in, arguments, results, code.Inst{Kind: code.KindCall, Target: at, Detail: at})
+	}
 	for i := range arguments {
 		from, err := b.callWords(f, in, &arguments[i])
 		if err != nil {
@@ -127,7 +134,6 @@ func (b *binder) emitCall(f *bound, in *ptx.Inst) error {
 		}
 		b.copyWords(g.symbols[callee.Params[i].Name].words, from)
 	}
-	at := int32(b.indexOf(g))
 	b.emit(code.Inst{Kind: code.KindCall, Target: at, Detail: at})
 	for i := range results {
 		to, err := b.callWords(f, in, &results[i])
@@ -319,7 +325,9 @@ func (b *binder) link() {
 			in.Target, in.Arrive, in.Join = f.start[in.Target], f.arrive(o.Inst, in.Target), f.join(o.Inst)
 			in.Back = in.Arrive != b.k.Code[in.Target].Order
 		case code.KindCall:
-			in.Target = b.functions[in.Target].start[0]
+			if in.Detail >= 0 {
+				in.Target = b.functions[in.Target].entry
+			}
 		case code.KindSwitch:
 			in.Join = f.join(o.Inst)
 			targets := b.k.Switches[in.Detail]
@@ -371,9 +379,10 @@ func (f *bound) join(from int32) int32 {
 // arrange orders the blocks of a function, those of the functions that it calls first. What stands behind a call that does not
 // return is not reached from there.
 func (b *binder) arrange(f *bound) {
-	if f.flow != nil {
+	if f.flow != nil || f.arranging {
 		return
 	}
+	f.arranging = true
 	n := len(f.f.Insts)
 	f.block = make([]int32, n)
 	succ, leaves, meets := make([][]int32, len(f.f.Blocks)), make([]bool, len(f.f.Blocks)), make([]bool, len(f.f.Blocks))
@@ -412,7 +421,7 @@ func (b *binder) stops(list []ptx.Inst) bool {
 		case "call":
 			name, _, _, err := b.callParts(in)
 			if g := b.byName[name]; err == nil && g != nil {
-				if b.arrange(g); !g.returns {
+				if b.arrange(g); g.flow != nil && !g.returns {
 					return true
 				}
 			} else if name == "__assertfail" {
@@ -430,7 +439,7 @@ func (b *binder) meets(in *ptx.Inst) bool {
 		return true
 	case "call":
 		name, _, _, err := b.callParts(in)
-		return err == nil && b.byName[name] != nil
+		return isIndirect(in) || err == nil && b.byName[name] != nil
 	}
 	return false
 }

@@ -26,6 +26,11 @@ const maxPasses = 1000
 func (b *binder) derive() {
 	for _, f := range b.functions {
 		f.legal = legality{registers: make([]derived, len(f.registers)), words: map[string]*derived{}}
+		for i := range f.f.Params {
+			if f.dynamic {
+				f.variable(f.f.Params[i].Name).loaded = true
+			}
+		}
 	}
 	for _, loaded := range []bool{false, true} {
 		for pass, changed := 0, true; changed && pass < maxPasses; pass++ {
@@ -166,8 +171,14 @@ func (f *bound) variable(name string) *derived {
 
 // deriveCall joins arguments into the callee's parameters, and its results into the variables of the caller.
 func (b *binder) deriveCall(f *bound, in *ptx.Inst, loaded bool) bool {
+	if isIndirect(in) {
+		return f.deriveResults(in, loaded)
+	}
 	name, results, arguments, err := b.callParts(in)
 	g := b.byName[name]
+	if g != nil && g.dynamic {
+		return f.deriveResults(in, loaded)
+	}
 	if err != nil || g == nil {
 		return false
 	}
@@ -177,6 +188,16 @@ func (b *binder) deriveCall(f *bound, in *ptx.Inst, loaded bool) bool {
 	}
 	for i := range min(len(results), len(g.f.Results)) {
 		changed = f.variable(results[i].Symbol).join(*g.variable(g.f.Results[i].Name), loaded) || changed
+	}
+	return changed
+}
+
+// deriveResults lets results of functions that may be any be whatever can be loaded.
+func (f *bound) deriveResults(in *ptx.Inst, loaded bool) (changed bool) {
+	if len(in.Operands) > 0 && in.Operands[0].Kind == ptx.Arguments && in.Outputs > 0 {
+		for _, o := range in.Operands[0].Elems {
+			changed = f.variable(o.Symbol).join(derived{loaded: true}, loaded) || changed
+		}
 	}
 	return changed
 }

@@ -24,7 +24,7 @@ func (b *binder) findUndefined() {
 			diverges = diverges || in.Guard >= 0
 		}
 	}
-	if k.ClearAll = collective && diverges; k.ClearAll {
+	if k.ClearAll = collective && diverges || b.passing != nil; k.ClearAll {
 		return
 	}
 	for bank, n := range k.Written {
@@ -90,7 +90,7 @@ func (b *binder) liveAtEntry(bank lane.Bank, n int) []int32 {
 	var out []int32
 	for _, f := range b.functions {
 		for i, p := range pieces {
-			if p[0] != f.start[0] {
+			if p[0] != f.entry {
 				continue
 			}
 			for w, set := range all[i].live {
@@ -109,7 +109,7 @@ func (b *binder) pieces() (pieces [][2]int32, next [][]int32) {
 	list := b.k.Code
 	leader := make([]bool, len(list)+1)
 	for _, f := range b.functions {
-		leader[f.start[0]] = true
+		leader[f.start[0]], leader[f.entry] = true, true
 	}
 	for i := range list {
 		in := &list[i]

@@ -154,6 +154,14 @@ func (b *Block) control(w *Warp, in *code.Inst, at int32, active, taken uint32) 
 
 // call sends lanes into a function. The others wait behind the call.
 func (b *Block) call(w *Warp, in *code.Inst, at int32, taken uint32) {
+	if in.Detail < 0 {
+		b.callPointers(w, in, at, taken)
+		return
+	}
+	if b.kernel.Frames[in.Detail].Dynamic {
+		b.callDynamic(w, at, taken, in.Detail)
+		return
+	}
 	p := w.take()
 	if depthOf(p.frame) >= maxDepth {
 		b.fail(b.Running.limitError("calls are nested more than %d deep", maxDepth))
@@ -168,24 +176,24 @@ func (b *Block) call(w *Warp, in *code.Inst, at int32, taken uint32) {
 		rest.pc, rest.order, rest.lanes = at+1, back, others
 		w.place(rest)
 	}
-	p.frame = w.frameOf(p.frame, at+1, back)
+	p.frame = w.frameOf(p.frame, at+1, back, in.Detail)
 	p.pc, p.order, p.lanes, p.ending = in.Target, b.code[in.Target].Order, taken, 0
 	w.place(p)
 }
 
 // frameOf is a call from one place: that of lanes which are still in it, if there are such.
-func (w *Warp) frameOf(parent *frame, back, order int32) *frame {
+func (w *Warp) frameOf(parent *frame, back, order, function int32) *frame {
 	depth := depthOf(parent) + 1
 	for i := range w.paths {
 		f := w.paths[i].frame
 		for depthOf(f) > depth {
 			f = f.parent
 		}
-		if f != nil && f.depth == depth && f.parent == parent && f.back == back {
+		if f != nil && f.depth == depth && f.parent == parent && f.back == back && f.function == function {
 			return f
 		}
 	}
-	return &frame{parent: parent, back: back, order: order, depth: depth}
+	return &frame{parent: parent, back: back, order: order, depth: depth, function: function}
 }
 
 // sendAll sends the lanes of an indexed jump to their labels. Lanes whose index is beyond the table stop the launch: the language

@@ -64,6 +64,8 @@ const (
 	CheckBadShuffle     Check = "bad-shuffle"
 	CheckConvergence    Check = "convergence"
 	CheckMbarrier       Check = "mbarrier"
+	CheckStack          Check = "stack-overflow"
+	CheckCall           Check = "bad-call"
 )
 
 // Finding is what a check found, once for each instruction and check, with how often.

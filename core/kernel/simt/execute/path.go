@@ -44,6 +44,9 @@ type frame struct {
 	back   int32 // where it goes on behind the call
 	order  int32 // of that place
 	depth  int32
+
+	function int32   // that is called
+	outer    []saved // what an outer call of the same function had in its registers; nil there is none
 }
 
 // maxDepth bounds how deeply calls are nested.
@@ -321,6 +324,7 @@ func (w *Warp) leave(lanes uint32) {
 		return
 	}
 	f := p.frame
+	w.restore(f, lanes)
 	gone := *p
 	gone.lanes, gone.pc, gone.order, gone.frame = lanes, f.back, f.order, f.parent
 	for s := p.split; s != nil && s.frame == f; s = s.parent {

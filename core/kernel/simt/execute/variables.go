@@ -1,6 +1,9 @@
 package execute
 
 import (
+	"encoding/binary"
+	"slices"
+
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
@@ -35,10 +38,25 @@ func NewVariables(name string, m *ptx.Module) (*Variables, error) {
 			return nil, fault.New(fault.Limit, "the variables of the module have more than %d bytes", maxVariables).WithPath(name)
 		}
 		data := make([]byte, v.Bytes)
-		copy(data, v.Init)
-		variables.list = append(variables.list, variable{name: v.Name, number: i, bytes: data, init: v.Init, constant: v.Space == ptx.Const})
+		first := withPointers(m, v)
+		copy(data, first)
+		variables.list = append(variables.list, variable{name: v.Name, number: i, bytes: data, init: first, constant: v.Space == ptx.Const})
 	}
 	return variables, nil
+}
+
+// withPointers is the initial value of a variable with the addresses of the functions that it names.
+func withPointers(m *ptx.Module, v *ptx.Variable) []byte {
+	if len(v.Pointers) == 0 {
+		return v.Init
+	}
+	first := slices.Clone(v.Init)
+	for _, at := range v.Pointers {
+		if number := m.FunctionNamed(at.Name); number >= 0 && at.At+8 <= uint64(len(first)) {
+			binary.LittleEndian.PutUint64(first[at.At:], ptx.FunctionAddress(number))
+		}
+	}
+	return first
 }
 
 // Names are those of the variables, in the order of their allocations.
