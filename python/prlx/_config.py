@@ -187,6 +187,8 @@ OTHER_VARIABLES = frozenset(
         "PRLX_NCCL_REPORT",
         "PRLX_PTX_PYTHON",
         "PRLX_TRITON_TESTS",
+        "PRLX_PACKAGES",
+        "PRLX_PACKAGES_JOURNAL",
         "PRLX_UPSTREAM",
         "PRLX_UPSTREAM_JOURNAL",
         "PRLX_ASSEMBLY_ALL",

@@ -1,0 +1,127 @@
+"""Run cases of one package on the simulator and print what became of each as a line of JSON.
+
+``python run_case.py FOLDER MODULE [CASE...] [--configs N]`` with Triton and torch importable; FOLDER is what ``install.py``
+filled. Without a case it lists them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import math
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+
+import torch
+import triton
+
+import prlx
+
+HERE = Path(__file__).resolve().parent
+
+
+def few_configs(count: int) -> None:
+    """Let autotuners choose among so many configurations, the smallest: packages list dozens, and each is compiled."""
+    tuner = triton.runtime.autotuner.Autotuner
+    prune, begin = tuner.prune_configs, tuner.__init__
+
+    def size(config):
+        sizes = [value for value in config.kwargs.values() if isinstance(value, int) and value > 0]
+        return math.prod(sizes) * config.num_stages, config.num_warps
+
+    def pruned(self, kwargs, *more):
+        return sorted(prune(self, kwargs, *more), key=size)[:count]
+
+    def init(self, *args, **kwargs):
+        begin(self, *args, **kwargs)
+        if not kwargs.get("prune_configs_by"):
+            self.configs = sorted(self.configs, key=size)[:count]
+
+    tuner.prune_configs, tuner.__init__ = pruned, init
+
+
+def tried(recording) -> set[str]:
+    """Kernels that were launched or that Triton was asked to compile, by name."""
+    return {simulation.kernel for simulation in recording.simulations}
+
+
+def run(module: str, case: str) -> dict[str, object]:
+    """The row of the journal."""
+    compiled: set[str] = set()
+    begin = triton.compiler.ASTSource.__init__
+
+    def noticed(self, fn, *args, **kwargs):
+        compiled.add(fn.__name__)
+        begin(self, fn, *args, **kwargs)
+
+    triton.compiler.ASTSource.__init__ = noticed
+    try:
+        return judged(module, case, compiled)
+    finally:
+        triton.compiler.ASTSource.__init__ = begin
+
+
+def judged(module: str, case: str, compiled: set[str]) -> dict[str, object]:
+    """The row, with the names of kernels that are compiled in ``compiled``."""
+    row: dict[str, object] = {"package": module, "case": case, "outcome": "ran", "cause": ""}
+    started = time.monotonic()
+    with prlx.enable(device="simulator", map_cuda=True, progress=False) as recording:
+        try:
+            function = getattr(importlib.import_module(module), f"case_{case}")
+            row["imported"] = True
+            torch.manual_seed(0)
+            problems = [one.problem for one in function(torch.Generator().manual_seed(0))]
+            wrong = [problem for problem in problems if problem]
+            if wrong:
+                row.update(outcome="wrong", cause="; ".join(wrong))
+            elif not problems:
+                row.update(outcome="wrong", cause="nothing was compared")
+            elif recording.findings:
+                row.update(outcome="finding", cause=str(recording.findings[0]))
+        except (prlx.SimulationError, prlx.UsageError) as error:
+            row.update(outcome="refused", cause=str(error).splitlines()[0])
+        except triton.runtime.errors.OutOfResources as error:
+            row.update(outcome="too large", cause=str(error))
+        except Exception as error:
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            row.update(
+                outcome="error", cause=f"{type(error).__name__}: {str(error)[:300]} ({last.filename}:{last.lineno})"
+            )
+            traceback.print_exc()
+    ran = tried(recording)
+    row.update(
+        kernels=sorted(ran),
+        not_run=sorted(compiled - ran) if row["outcome"] not in ("ran", "finding", "wrong") else [],
+        launches=recording.launches,
+        findings=len(recording.findings),
+        seconds=round(time.monotonic() - started, 1),
+    )
+    return row
+
+
+def main() -> None:
+    """Run the cases that the command line names."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("module")
+    parser.add_argument("cases", nargs="*")
+    parser.add_argument("--configs", type=int, default=1)
+    given = parser.parse_args()
+    sys.path[:0] = [str(HERE), *map(str, sorted(path for path in given.folder.iterdir() if path.is_dir()))]
+    warnings.simplefilter("ignore")
+    if not given.cases:  # what there is
+        names = sorted(name for name in vars(importlib.import_module(given.module)) if name.startswith("case_"))
+        sys.stdout.write("\n".join(name.removeprefix("case_") for name in names) + "\n")
+        return
+    few_configs(given.configs)
+    for case in given.cases:
+        sys.stdout.write(json.dumps(run(given.module, case)) + "\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
