@@ -16,7 +16,7 @@
 
 AS_IN_OLD_GLIBC(pthread_create);
 
-static const uint64_t second = 1000000000;
+static const uint64_t second = 1000000000, nap = 2000000;
 
 /* Locks. Nobody holds one for longer than a disk takes to make a segment ready. */
 
@@ -46,11 +46,15 @@ void keeper_wake(void) {
   errno = before;
 }
 
-/* starved: there was nothing left to make ready. */
-static void sleep_until_woken(uint64_t ns, int starved) {
+/* From a nap nobody wakes it: a wake is a system call in a callback. */
+static void sleep_until_woken(uint64_t ns) {
   struct timespec wait = {(time_t)(ns / second), (long)(ns % second)};
+  if (ns <= nap) {
+    nanosleep(&wait, NULL);
+    return;
+  }
   atomic_store(&recorder.asleep, 1);
-  if (atomic_load(&recorder.ready_count) < atomic_load(&recorder.ready_target) / 4 && (!starved || atomic_load(&recorder.sealed) != 0)) {
+  if (atomic_load(&recorder.ready_count) < atomic_load(&recorder.ready_target) / 2 && (atomic_load(&recorder.starved) == 0 || atomic_load(&recorder.sealed) != 0)) {
     atomic_store(&recorder.asleep, 0); /* somebody took one in between */
     return;
   }
@@ -129,11 +133,11 @@ static void turn_duty(uint64_t now, uint64_t began) {
   lock_leave(&recorder.mask_lock);
 }
 
-/* How long to sleep. While segments are taken the keeper looks every 2 ms, so that callbacks need not wake it. */
+/* How long to sleep. While segments are taken the keeper looks after each nap, so that callbacks need not wake it. */
 static uint64_t pause_ns(uint64_t until_anchor, int busy) {
   uint64_t wait = until_anchor;
   if (recorder.duty_period_ms && wait > second / 20) wait = second / 20;
-  return busy && wait > second / 500 ? second / 500 : wait;
+  return busy && wait > nap ? nap : wait;
 }
 
 static void *keep(void *unused) {
@@ -160,7 +164,8 @@ static void *keep(void *unused) {
       lock_leave(&recorder.mask_lock);
     }
     turn_duty(now, began);
-    sleep_until_woken(pause_ns(next_anchor - now, busy), starved);
+    atomic_store(&recorder.starved, (uint32_t)starved);
+    sleep_until_woken(pause_ns(next_anchor - now, busy));
   }
   return NULL;
 }

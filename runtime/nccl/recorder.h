@@ -57,6 +57,7 @@ struct recorder {
   _Atomic uint32_t *next; /* of each segment: index + 1 in the stack that it is in */
   _Atomic uint64_t ready; /* stack: a count against ABA above, index + 1 below */
   _Atomic uint32_t ready_count, ready_target, sealed, asleep, stopping, keeping;
+  _Atomic uint32_t starved; /* there is nothing to make ready before a segment is full */
   _Atomic uint64_t ids, order, inits; /* inits: that there were */
   _Atomic int live; /* communicators */
   _Atomic(int *) mask; /* NCCL's, valid while a communicator lives */
@@ -98,6 +99,7 @@ INTERNAL uint32_t crc32c(uint32_t before, const void *bytes, size_t n);
 /* store.c: the segments. */
 INTERNAL int store_open(char *error, size_t room);
 INTERNAL struct segment *store_take(uint32_t *index, int is_first);
+INTERNAL int store_is_dry(void);
 INTERNAL void store_seal(struct segment *s, uint32_t index);
 INTERNAL int store_prepare(void);
 INTERNAL void store_finish_sealed(void);

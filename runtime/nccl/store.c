@@ -56,6 +56,14 @@ static void prepare_here(void) {
   lock_leave(&recorder.prepare_lock);
 }
 
+/* Whether nothing is ready and the keeper will see to it. It is asked in every callback of an overload, so it only looks. */
+int store_is_dry(void) {
+  if ((uint32_t)atomic_load_explicit(&recorder.ready, memory_order_relaxed) != 0) return 0;
+  if (atomic_load_explicit(&recorder.keeping, memory_order_relaxed) == 0) return 0;
+  if (relaxed32(&recorder.starved) == 0 || relaxed32(&recorder.sealed) != 0) keeper_wake();
+  return 1;
+}
+
 /* Many threads may begin at once, more than there is room ready for: the first segment of a thread is prepared by itself, as all are where
  * there is no keeper. It is tried so many times and then given up: nobody waits for a disk. */
 struct segment *store_take(uint32_t *index, int is_first) {
@@ -68,7 +76,7 @@ struct segment *store_take(uint32_t *index, int is_first) {
   if (keeping) {
     uint32_t left = atomic_load_explicit(&recorder.ready_count, memory_order_relaxed), target = atomic_load_explicit(&recorder.ready_target, memory_order_relaxed);
     if (left < target / 2) atomic_store_explicit(&recorder.ready_target, target * 2 < recorder.most_ready ? target * 2 : recorder.most_ready, memory_order_relaxed);
-    if (left < target / 4) keeper_wake(); /* else it looks by itself: a wake is a system call in a callback */
+    if (left < target / 2) keeper_wake(); /* else it looks by itself */
   }
   if (found == 0) return NULL;
   *index = found - 1;
@@ -200,7 +208,8 @@ int store_prepare(void) {
 }
 
 int store_open(char *error, size_t room) {
-  recorder.most_ready = recorder.limit / 4 < most_ready ? recorder.limit / 4 : most_ready; /* the rest is what a file is for */
+  recorder.most_ready = recorder.limit / 16; /* of a large file; the rest is what a file is for */
+  if (recorder.most_ready < most_ready) recorder.most_ready = recorder.limit / 4 < most_ready ? recorder.limit / 4 : most_ready;
   recorder.next = calloc(recorder.limit, sizeof *recorder.next);
   full = calloc(recorder.limit, sizeof *full);
   if (!recorder.next || !full) {

@@ -100,6 +100,7 @@ static void report_losses(struct writer *w) {
 struct record *writer_next(struct writer *w, uint32_t slots) {
   uint32_t index;
   struct segment *before = atomic_load_explicit(&w->in, memory_order_relaxed);
+  if (before != NULL && store_is_dry()) return NULL;
   struct segment *s = store_take(&index, before == NULL && relaxed64(&w->entry->pending) == 0);
   if (s == NULL) return NULL;
   if (before != NULL) store_seal(before, w->segment);

@@ -126,6 +126,16 @@ func TestEveryCallIsRecordedOverwrittenOrCountedAsLost(t *testing.T) {
 	}
 }
 
+// TestMoreThreadsThanSegments: forty threads share a file of some twenty segments, each of which one of them holds.
+func TestMoreThreadsThanSegments(t *testing.T) {
+	b := build(t)
+	dir := t.TempDir()
+	printed := b.play(t, dir, []string{"PRLX_NCCL_MAX_BYTES=4M"}, "flood", "40", "20000")
+	if _, _, lost := counted(t, printed, decode(t, recording(t, dir))); lost == 0 {
+		t.Error("forty threads found room in twenty segments")
+	}
+}
+
 // TestALimitOnFileSizesRaisesNoSignal and a full file system neither: the recorder uses again what it has.
 func TestALimitOnFileSizesRaisesNoSignal(t *testing.T) {
 	b := build(t)

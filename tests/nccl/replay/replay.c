@@ -3,10 +3,10 @@
  *   sequences RELEASE TRUTH STORM       what NCCL of a release does (223 is 2.23)
  *   random TRUTH SEED EVENTS THREADS    legal and illegal events of all versions
  *   flood THREADS EVENTS                steps as fast as they go; prints how many calls there were, and the growth of memory in KiB
- *   paced THREADS RATE SECONDS          so many calls a second of each thread; prints how many there were and what was achieved
- *   overload THREADS EVENTS             a flood of which every start is timed beside nothing; prints calls, and how many took long
- *   steps EVENTS                        the cost of a callback in ns, of the five of a step; the clock's, a masked type's
- *   tail EVENTS                         percentiles of single callbacks, and of the same loop without them, in turn
+ *   paced THREADS RATE SECONDS          so many calls a second of each thread; prints how many there were and what was achieved; REPLAY_IDLE: without a plug-in
+ *   overload THREADS EVENTS             a flood of which every start is timed beside a control; prints calls, and how many took long
+ *   steps EVENTS                        the cost of a callback in ns, of the five of a step, in bursts; the clock's, a masked type's
+ *   tail EVENTS                         percentiles of single callbacks, and of a control that takes as long, in turn
  *   pxn                                 an operation of another process, whose context and parent lead nowhere in this one
  *   pair TRUTH COLLECTIVES              two processes, of which one does the sends of the other (PXN); prints their numbers
  *   finalized                           proxy control with the context of a communicator that is gone
