@@ -14,10 +14,13 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simulated"
 	"github.com/prlx-go/prlx/core/report"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
+	"github.com/prlx-go/prlx/core/report/ncclreport"
 	"github.com/prlx-go/prlx/core/report/simulationreport"
 	"github.com/prlx-go/prlx/core/report/stragglerreport"
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
+	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -113,7 +116,7 @@ func renderer(path string, text []byte, failOn *float64) (reportKind, render, []
 	var head struct {
 		Schema string `json:"schema"`
 	}
-	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json, prlx stragglers --json, prlx simulate --json or prlx validate --json prints"
+	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json, prlx stragglers --json, prlx nccl report --json, prlx nccl diagnose --json, prlx simulate --json or prlx validate --json prints"
 	none := reportKind{}
 	if err := json.Unmarshal(text, &head); err != nil {
 		return none, nil, nil, fault.Formatf(path, jsonOffset(err), "is not JSON: %v", err).WithHint(hint)
@@ -143,6 +146,14 @@ func renderer(path string, text []byte, failOn *float64) (reportKind, render, []
 		doc := new(straggler.Document)
 		err := decodeDocument(path, text, doc)
 		return stragglerReports, renderStragglers(doc, stragglerreport.Options{MostPercent: failOn}), stragglersOver(doc, failOn), err
+	case dividing.Schema:
+		doc := new(dividing.Document)
+		err := decodeDocument(path, text, doc)
+		return ncclReports, renderNCCL(ncclreport.Job{Report: doc}), nil, err
+	case diagnosing.Schema:
+		doc := new(diagnosing.Document)
+		err := decodeDocument(path, text, doc)
+		return ncclReports, renderNCCL(ncclreport.Job{Diagnosis: doc}), nil, err
 	case simulated.Schema:
 		doc := new(simulated.Document)
 		err := decodeDocument(path, text, doc)

@@ -92,21 +92,19 @@ func diagnoseNCCL(j *job.Job, r *ncclDiagnoseRequest) (*diagnosing.Document, err
 // ncclReportRequest is the request of nccl_report.
 type ncclReportRequest struct {
 	ncclInputs
-	Limit *int `json:"limit"` // operations that are listed with all their ranks; default 10
+	Limit     *int        `json:"limit"` // operations that are listed with all their ranks; default 10
+	Outputs   []outputArg `json:"outputs"`
+	Overwrite bool        `json:"overwrite"`
 }
 
-// reportNCCL says where the time of a job's operations went.
-func reportNCCL(j *job.Job, r *ncclReportRequest) (*dividing.Document, error) {
+// options are those of the report.
+func (r *ncclReportRequest) options() (dividing.Options, error) {
 	opt := dividing.Options{}
 	if n := r.Limit; n != nil {
 		if *n < 1 || *n > 1<<16 {
-			return nil, fault.Usagef("limit is %d, expected 1 to %d", *n, 1<<16)
+			return opt, fault.Usagef("limit is %d, expected 1 to %d", *n, 1<<16)
 		}
 		opt.Worst = *n
 	}
-	tied, err := r.readNCCL(j)
-	if err != nil {
-		return nil, err
-	}
-	return dividing.Report(tied, opt)
+	return opt, nil
 }

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
@@ -119,6 +120,30 @@ class NcclDiagnosis(Result):
         """What could not be looked at, in sentences."""
         return said(self.document.get("warnings"))
 
+    def save(self, path: AnyPath, *, overwrite: bool = False) -> Path:
+        """Write the document (``.json``), or a page of it (``.html``): findings, what stands still, data quality.
+
+        Parameters
+        ----------
+        path
+            Where to; its ending decides.
+        overwrite
+            Replace a file that exists.
+
+        Raises
+        ------
+        UsageError
+            The ending is neither ``.json`` nor ``.html``.
+        FileAccessError
+            The file exists and ``overwrite`` was not given.
+
+        Examples
+        --------
+        >>> prlx.diagnose_nccl("examples/nccl_hang").save("hang.html").name
+        'hang.html'
+        """
+        return _saved(self, super().save, path, overwrite=overwrite)
+
     def _card(self) -> Card:
         rows = [(found.kind, ", ".join(found.ranks), found.stage, found.sentence) for found in self.findings]
         return Card("NCCL", self.verdict, ("finding", "rank", "stage", "what"), rows, self.warnings)
@@ -174,6 +199,37 @@ class NcclReport(Result):
         """What could not be read or related, in sentences."""
         return said(self.document.get("warnings"))
 
+    @property
+    def waits(self) -> tuple[Mapping[str, Any], ...]:
+        """Who waited for whom, and for how long, longest first: as in the document."""
+        return tuple(self.document["waits"])
+
+    def save(self, path: AnyPath, *, overwrite: bool = False) -> Path:
+        """Write the document (``.json``), or a page of it (``.html``): who waited for whom, links, operations.
+
+        ``read_nccl(..., html=...)`` writes a page that also says what holds the job up, which this document does not know.
+
+        Parameters
+        ----------
+        path
+            Where to; its ending decides.
+        overwrite
+            Replace a file that exists.
+
+        Raises
+        ------
+        UsageError
+            The ending is neither ``.json`` nor ``.html``.
+        FileAccessError
+            The file exists and ``overwrite`` was not given.
+
+        Examples
+        --------
+        >>> prlx.read_nccl("examples/nccl_hang").save("time.html").name
+        'time.html'
+        """
+        return _saved(self, super().save, path, overwrite=overwrite)
+
     def _card(self) -> Card:
         rows = [
             (row["id"], row["host"], str(row["operations"]), *(format_ns(row["time"][part]) for part in PARTS))
@@ -183,11 +239,23 @@ class NcclReport(Result):
         return Card("NCCL", self.verdict, headings, rows, self.warnings)
 
 
+def _saved(result: Result, plainly: Callable[..., Path], path: AnyPath, *, overwrite: bool) -> Path:
+    """Save a result: the core makes the page."""
+    target = Path(path)
+    if target.suffix != ".html":
+        return plainly(target, overwrite=overwrite)
+    output = {"format": "html", "path": _request.absolute(target)}
+    _core.run("report", {"document": dict(result.document), "outputs": [output], "overwrite": overwrite})
+    return target
+
+
 def read_nccl(
     inputs: AnyPath | Iterable[AnyPath],
     *,
     probes: AnyPath | list[AnyPath] | None = None,
     limit: int | None = None,
+    html: AnyPath | None = None,
+    overwrite: bool = False,
     workers: int | None = None,
     memory_limit: int | str | None = None,
     progress: Progress = "auto",
@@ -203,6 +271,10 @@ def read_nccl(
         Stamps of ``prlx probe``, which relate the clocks of hosts; without them operations do.
     limit
         How many operations are listed with all their ranks; left out, 10.
+    html
+        A page to write: who waited for whom, links, the operations that took longest, and what holds the job up.
+    overwrite
+        Replace that page where it exists.
     workers, memory_limit, progress
         As for ``combine_traces``.
 
@@ -221,9 +293,10 @@ def read_nccl(
     >>> prlx.read_nccl("examples/nccl_hang").communicators[0]["ranks"]
     4
     """
-    return run_report(
-        request(inputs, probes=probes, limit=limit, workers=workers, memory_limit=memory_limit), progress=progress
-    )
+    asked = request(inputs, probes=probes, limit=limit, workers=workers, memory_limit=memory_limit)
+    outputs = () if html is None else ({"format": "html", "path": _request.absolute(html)},)
+    found = run_report(asked | written(outputs, overwrite=overwrite), progress=progress)
+    return NcclReport({key: value for key, value in found.document.items() if key not in ("written", "rendered")})
 
 
 def diagnose_nccl(
@@ -285,6 +358,11 @@ def request(
         "limit": limit,
         **_request.limits(workers, memory_limit, _config.load()),
     }
+
+
+def written(outputs: Sequence[Mapping[str, str]], *, overwrite: bool) -> dict[str, Any]:
+    """What the request of ``nccl_report`` has beside: the pages to write."""
+    return {"outputs": list(outputs) or None, "overwrite": overwrite}
 
 
 def run_report(asked: dict[str, Any], *, progress: Progress = "auto") -> NcclReport:

@@ -148,3 +148,30 @@ def test_the_functions_are_the_command():
     assert diagnosis.findings[0].waiting == ("0", "1", "3")
     assert package.diagnose_nccl(HANG, stall_after=50, progress=False).status == "nothing"
     assert len(package.read_nccl(HANG, limit=2, progress=False).document["worst"]) == 2
+
+
+def test_a_page_says_what_both_commands_say(prlx, tmp_path):
+    page = tmp_path / "nccl.html"
+    ran = prlx("nccl", "report", str(HANG), "--html", str(page))
+    assert ran.code == 0
+    assert "nccl.html" in ran.err
+    text = page.read_text(encoding="utf-8")
+    assert "Rank 2 (node2) holds up AllGather #3" in text
+    assert "Who waited for whom" in text
+    assert prlx("nccl", "report", str(HANG), "--html", str(page)).code == 3
+    document = json.loads(prlx("nccl", "report", str(HANG), "--html", str(page), "--overwrite", "--json").out)
+    assert document["schema"] == "prlx.nccl/1"
+    assert "written" not in document
+    assert document["waits"][0].keys() == {"rank", "for", "waiting_ns", "certain_ns", "operations"}
+    assert prlx("nccl", "report", str(HANG), "--html", "-").out.startswith("<!doctype html>")
+
+
+def test_results_save_their_pages(tmp_path):
+    report = package.read_nccl(HANG, html=tmp_path / "both.html")
+    assert "What stands still" in (tmp_path / "both.html").read_text(encoding="utf-8")
+    assert sum(row["waiting_ns"] for row in report.waits) == sum(row["time"]["waiting_ns"] for row in report.ranks)
+    assert "What stands still" not in report.save(tmp_path / "time.html").read_text(encoding="utf-8")
+    assert "What stands still" in package.diagnose_nccl(HANG).save(tmp_path / "hang.html").read_text(encoding="utf-8")
+    assert json.loads(report.save(tmp_path / "time.json").read_text(encoding="utf-8"))["schema"] == "prlx.nccl/1"
+    with pytest.raises(package.FileAccessError):
+        report.save(tmp_path / "time.html")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .._units import format_bytes, format_count, format_ns
+from ._comparing import reports, say_written
 from ._render import Column, clean, table
 
 if TYPE_CHECKING:
@@ -119,15 +121,21 @@ def report(values: argparse.Namespace, ui: UI) -> int:
     """Say where the time of all operations went."""
     from .. import _nccl
 
-    found = _nccl.run_report(_asked(values), progress=ui.progress)
+    pages = _nccl.written(reports(values, {"html": "html"}), overwrite=values.overwrite)
+    found = _nccl.run_report(_asked(values) | pages, progress=ui.progress)
+    document = dict(found.document)
+    made, rendered = document.pop("written", None) or (), document.pop("rendered", None)
     if ui.json:
-        ui.emit(found.document)
+        ui.emit(document)
+    elif rendered is not None:
+        sys.stdout.write(rendered)
     elif not ui.quiet:
         ui.show(_render_report(found, ui))
     for text in found.document["notes"]:
         ui.say(clean(text))
     for text in found.warnings:
         ui.warn(clean(text))
+    say_written(made, ui)
     return 0
 
 

@@ -125,7 +125,7 @@ _VERBS = {
     ),
     "report": _Verb(
         _report,
-        ("limit", "probes", "workers", "memory_limit", "json"),
+        ("html", "overwrite", "limit", "probes", "workers", "memory_limit", "json"),
         "prlx nccl report DIR, the folder that PRLX_NCCL_DIR named",
     ),
     "merge": _Verb(
@@ -150,7 +150,7 @@ COMMAND = Command(
         ("prlx nccl plugin", "the line that makes a job record"),
         ("prlx nccl plugin --path", "the path alone, for scripts"),
         ("prlx nccl diagnose recordings/", "what holds the job up, while it runs or after"),
-        ("prlx nccl report recordings/ --json", "where the time of all operations went"),
+        ("prlx nccl report recordings/ --html nccl.html", "where the time of all operations went"),
         ("prlx nccl merge recordings -o job.json", "all ranks as one trace for Perfetto"),
         ("prlx nccl watch recordings --until-stall", "while the job runs: ends when it stops moving"),
         ("prlx nccl collect node0 node1 -o job42", "recordings of many folders into one"),
@@ -176,6 +176,7 @@ COMMAND = Command(
             choices=("chrome", "xplane"),
             brief=True,
         ),
+        Option(("--html",), "report: a page with who waited for whom, links, operations", takes="path", metavar="FILE"),
         Option(("--probes",), "stamps of prlx probe, which relate the clocks of hosts", takes="paths", metavar="FILE"),
         Option(
             ("--limit",),
