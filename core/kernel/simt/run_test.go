@@ -349,13 +349,6 @@ func TestBadLaunchesAreUsageErrors(t *testing.T) {
 	}
 }
 
-func TestEmptyGridDoesNothing(t *testing.T) {
-	r := mustRun(t, entry("\tst.global.u32 [%rd1], 1;"), testLaunch(0, 32, make([]byte, 4), 0))
-	if r.Instructions != 0 || r.Blocks != 0 {
-		t.Errorf("%+v", r)
-	}
-}
-
 func TestModuleVariablesLiveAsLongAsTheProgram(t *testing.T) {
 	text := strings.Replace(entry("\tmov.u64 %rd5, counter;\n\tld.global.u32 %r1, [counter];\n\tadd.s32 %r1, %r1, 1;\n\tst.global.u32 [%rd5], %r1;\n\tst.global.u32 [%rd1], %r1;"),
 		".visible", ".global .align 4 .u32 counter = 41;\n.visible", 1)

@@ -63,6 +63,16 @@ func (s *bench) store(warp int, space ptx.Space, width int, address uint64, valu
 	return s.b.Store(s.r, t, warp, 1)
 }
 
+// storeEach stores a word of every lane.
+func (s *bench) storeEach(warp int, space ptx.Space, width int, address, value func(lane int) uint64) *memory.Fault {
+	t := vector(space, width, 1)
+	s.one(0, t)
+	for l := range lane.Lanes {
+		s.r.R64[t.Address][l], s.r.R32[t.Regs[0]][l] = address(l), uint32(value(l))
+	}
+	return s.b.Store(s.r, t, warp, 1<<lane.Lanes-1)
+}
+
 // want checks that an access found exactly this.
 func want(t *testing.T, f *memory.Fault, check memory.Check, nearest string, distance int64) {
 	t.Helper()

@@ -40,6 +40,17 @@ func TestRacesOfTwoWarps(t *testing.T) {
 			clean(t, s.load(1, ptx.Shared, 4, word))
 			return s.load(0, ptx.Shared, 4, word)
 		}, 0, false},
+		{"the same value in the end, of lanes that differ", func(s *bench) *memory.Fault {
+			at := func(l int) uint64 { return word + uint64(l%2)*8 }
+			values := func(l int) uint64 { return uint64(l + 7) }
+			clean(t, s.storeEach(0, ptx.Shared, 4, at, values))
+			return s.storeEach(1, ptx.Shared, 4, at, values)
+		}, 0, false},
+		{"lanes that differ, and another value in the end", func(s *bench) *memory.Fault {
+			at := func(int) uint64 { return word }
+			clean(t, s.storeEach(0, ptx.Shared, 4, at, func(l int) uint64 { return uint64(l) }))
+			return s.storeEach(1, ptx.Shared, 4, at, func(l int) uint64 { return uint64(31 - l) })
+		}, 1, true},
 		{"read, write", func(s *bench) *memory.Fault {
 			s.store(0, ptx.Shared, 4, word, 1)
 			s.b.Barrier()

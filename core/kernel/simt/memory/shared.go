@@ -71,7 +71,7 @@ func storeShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, 
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		address := uint64(a[l] + off)
-		if !b.checkShared(&found, l, address, uint64(width), stores) {
+		if !b.checkShared(&found, l, address, uint64(width), stores) || isOverwritten(a, l, m) {
 			continue
 		}
 		copy(value[:width], b.shared[address:])
@@ -80,6 +80,17 @@ func storeShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, 
 		copy(b.shared[address:], value[:width])
 	}
 	return found.first
+}
+
+// isOverwritten reports whether one of some lanes above l stores to its address: of a store of a warp that is what remains, and what other
+// warps can see.
+func isOverwritten[T word](a *[lane.Lanes]T, l int, lanes uint32) bool {
+	for m := lanes &^ (1<<(l+1) - 1); m != 0; m &= m - 1 {
+		if a[bits.TrailingZeros32(m)] == a[l] {
+			return true
+		}
+	}
+	return false
 }
 
 func (b *Block) atomicShared(r *lane.Regs, t *Transfer, op *AtomicOp, a *[lane.Lanes]uint64, off uint64, warp int, mask uint32) *Fault {
