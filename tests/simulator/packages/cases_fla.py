@@ -31,6 +31,8 @@ class Pair:
         Other names that the reference has for inputs.
     heads_first
         Whether the reference wants heads before positions.
+    normalized
+        Whether queries and keys are normalised before either has them: then it does not matter which of them does it, too.
     backward
         Whether gradients are compared: recurrent forms for decoding have none.
     """
@@ -42,6 +44,7 @@ class Pair:
     told: dict[str, Any] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     heads_first: bool = False
+    normalized: bool = False
     backward: bool = True
     length: int = 100
     dtype: torch.dtype = torch.float32
@@ -93,6 +96,17 @@ MOMENTUM_REF = "momentum_delta_rule:recurrent_momentum_delta_rule_ref"
 PLAIN = {"options": {"normalize": False}}
 
 
+def _comba(q: Any, k: Any, v: Any, beta: Any, g: Any, p: Any) -> Any:
+    """As the kernels have it: the state decays after ``p`` has read it. ``naive_recurrent_comba`` lets it decay before."""
+    state, rows = torch.zeros(BATCH, HEADS, KEY, VALUE), []
+    for place in range(q.shape[1]):
+        read = torch.einsum("bhkv,bhk->bhv", state, p[:, place])
+        step = (v[:, place] - read) * beta[:, place, :, None]
+        state = state * g[:, place].exp()[..., None, None] + k[:, place, :, :, None] * step[:, :, None]
+        rows.append(torch.einsum("bhkv,bhk->bhv", state, q[:, place]) * KEY**-0.5)
+    return torch.stack(rows, 1)
+
+
 def _ungated(q: Any, k: Any, v: Any, beta: Any) -> Any:
     return _function(DELTA_RULE)(q=q, k=k, v=v, beta=beta, g=torch.zeros_like(beta))
 
@@ -118,10 +132,8 @@ PAIRS = {
     ),
     "chunk_gdn2": Pair("gdn2:chunk_gdn2", "gdn2:naive_recurrent_gdn2", GDN2),
     "fused_recurrent_gdn2": Pair("gdn2:fused_recurrent_gdn2", "gdn2:naive_recurrent_gdn2", GDN2, backward=False),
-    "chunk_comba": Pair("comba:chunk_comba", "comba:naive_recurrent_comba", {**GATED, "p": "unit"}),
-    "fused_recurrent_comba": Pair(
-        "comba:fused_recurrent_comba", "comba:naive_recurrent_comba", {**GATED, "p": "unit"}, backward=False
-    ),
+    "chunk_comba": Pair("comba:chunk_comba", _comba, {**GATED, "p": "unit"}),
+    "fused_recurrent_comba": Pair("comba:fused_recurrent_comba", _comba, {**GATED, "p": "unit"}, backward=False),
     "chunk_gsa": Pair("gsa:chunk_gsa", "gsa.naive:naive_recurrent_gsa", GSA),
     "fused_recurrent_gsa": Pair("gsa:fused_recurrent_gsa", "gsa.naive:naive_recurrent_gsa", GSA),
     "chunk_abc": Pair(
@@ -164,7 +176,6 @@ PAIRS = {
         length=128,
     ),
     "parallel_parallax": Pair("parallax:parallel_parallax", "parallax:naive_parallax", {**QKV, "r": "key"}),
-    "deltaformer_attn": Pair("deltaformer:deltaformer_attn", "deltaformer:naive_deltaformer_attn", DELTA),
     "parallel_wall_attn": Pair(
         "wall_attn:parallel_wall_attn",
         "wall_attn:naive_wall_attn",
@@ -177,17 +188,19 @@ PAIRS = {
         "precond_gated_delta_rule:chunk_precond_gated_delta_rule",
         PRECOND,
         {**GATED, **ATK},
-        {"use_qk_l2norm_in_kernel": False},
+        normalized=True,
     ),
     "fused_recurrent_precond_gated_delta_rule": Pair(
         "precond_gated_delta_rule:fused_recurrent_precond_gated_delta_rule",
         PRECOND,
         {**GATED, **ATK},
-        {"use_qk_l2norm_in_kernel": False},
         backward=False,
     ),
     "chunk_precond_kda": Pair(
-        "precond_kda:chunk_precond_kda", "precond_kda:naive_recurrent_precond_kda", {**DELTA, "g": "weak", **ATK}
+        "precond_kda:chunk_precond_kda",
+        "precond_kda:naive_recurrent_precond_kda",
+        {**DELTA, "g": "weak", **ATK},
+        normalized=True,
     ),
     "chunk_momentum_delta_rule": Pair(
         "momentum_delta_rule:chunk_momentum_delta_rule",
@@ -216,10 +229,16 @@ def compared(pair: Pair, generator: torch.Generator) -> Iterator[Compared]:
     reference = pair.reference if callable(pair.reference) else _function(pair.reference)
     inputs = {name: _made(kind, generator, pair.length).to(pair.dtype) for name, kind in pair.inputs.items()}
 
+    def prepared(given: dict[str, Any]) -> dict[str, Any]:
+        if not pair.normalized:
+            return given
+        return {name: normalize(x, dim=-1) if name in "qk" else x for name, x in given.items()}
+
     def ours(**given: Any) -> Any:
-        return _first(operation(**given, **pair.options))
+        return _first(operation(**prepared(given), **pair.options))
 
     def theirs(**given: Any) -> Any:
+        given = prepared(given)
         named = {pair.names.get(name, name): value for name, value in given.items()}
         if pair.heads_first:
             named = {name: x.transpose(1, 2) if x.dim() > 2 else x for name, x in named.items()}

@@ -78,8 +78,8 @@ def judged(module: str, case: str, compiled: set[str]) -> dict[str, object]:
             wrong = [problem for problem in problems if problem]
             if wrong:
                 row.update(outcome="wrong", cause="; ".join(wrong))
-            elif not problems:
-                row.update(outcome="wrong", cause="nothing was compared")
+            elif not problems or not recording.launches:
+                row.update(outcome="error", cause="nothing was compared" if not problems else "no kernel was launched")
             elif recording.findings:
                 row.update(outcome="finding", cause=str(recording.findings[0]))
         except (prlx.SimulationError, prlx.UsageError) as error:
