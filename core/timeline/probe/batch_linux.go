@@ -10,11 +10,12 @@ import (
 	"unsafe"
 )
 
-// batch is a socket whose packets the kernel stamps. Go's poller does not know it, or it would wake a thread for every packet. What never
+// batch is a socket that is read in batches. Go's poller does not know it, or it would wake a thread for every packet. What never
 // blocks is called without telling Go's scheduler, which would wake others up to take over.
 type batch struct {
 	fd       int
-	v4       bool // the socket takes IPv4 addresses only
+	v4       bool   // the socket takes IPv4 addresses only
+	alert    *alert // where the process stamps packets; nil: the kernel does
 	sent     sentStamps
 	lost     bool // the kernel's count of what was sent is not known
 	unmarked int  // packets in a row that arrived without a stamp of the kernel
@@ -43,7 +44,7 @@ type message struct {
 	length uint32
 }
 
-// newBatch takes over a socket; nil where the kernel does not stamp.
+// newBatch takes over a socket, which may be closed then; nil where the system does not let it.
 func newBatch(fd int, v4 bool) *batch {
 	own, _, failed := syscall.Syscall(syscall.SYS_FCNTL, uintptr(fd), syscall.F_DUPFD_CLOEXEC, 0)
 	if failed != 0 {
@@ -51,8 +52,7 @@ func newBatch(fd int, v4 bool) *batch {
 	}
 	b := &batch{fd: int(own), v4: v4}
 	if !askForStamps(b.fd, true) {
-		b.give()
-		return nil
+		b.unstamped()
 	}
 	_ = syscall.SetsockoptInt(b.fd, syscall.SOL_SOCKET, syscall.SO_RCVBUF, receiveBuffer)
 	return b
@@ -60,8 +60,20 @@ func newBatch(fd int, v4 bool) *batch {
 
 // give gives the socket back.
 func (b *batch) give() {
+	if b.alert != nil {
+		b.alert.close()
+	}
 	askForNothing(b.fd)
 	_ = syscall.Close(b.fd)
+}
+
+// kernel reports whether the kernel stamps packets.
+func (b *batch) kernel() bool { return b.alert == nil }
+
+// unstamped makes do without stamps of the kernel.
+func (b *batch) unstamped() {
+	askForNothing(b.fd)
+	b.alert = newAlert(b.fd)
 }
 
 // send sends a packet whose stamp is told later.
@@ -78,6 +90,9 @@ func (b *batch) send(to netip.AddrPort, packet []byte) (id uint64, err error) {
 	case failed != 0: // nobody knows whether it was counted
 		b.lost = true
 		return 0, failed
+	case b.alert != nil:
+		b.alert.sent()
+		return 0, nil
 	case b.lost:
 		return 0, nil
 	}
@@ -98,6 +113,9 @@ func (b *batch) recount() {
 // receive lets the time pass and then reads what has arrived. Where the kernel does not stamp what arrives, or more arrives than is
 // read at once, it reads at once.
 func (b *batch) receive(u *UDP, p *Prober, wait time.Duration, mono func() int64) error {
+	if b.alert != nil {
+		return b.receiveAtOnce(u, p, wait, mono)
+	}
 	switch {
 	case wait <= 0:
 	case b.flooded || b.unmarked >= mostUnmarked:
@@ -192,13 +210,17 @@ func (b *batch) control(i int) []byte {
 
 // poll waits until something can be read, at most so long.
 func (b *batch) poll(wait time.Duration) {
-	fd := struct {
-		fd            int32
-		events, found int16
-	}{int32(b.fd), 1, 0} // POLLIN
-	ts := syscall.NsecToTimespec(int64(wait))
+	fd, ts := pollFD{int32(b.fd), pollIn, 0}, syscall.NsecToTimespec(int64(wait))
 	_, _, _ = syscall.Syscall6(syscall.SYS_PPOLL, uintptr(unsafe.Pointer(&fd)), 1, uintptr(unsafe.Pointer(&ts)), 0, 0, 0)
 }
+
+// pollFD is pollfd of poll(2).
+type pollFD struct {
+	fd            int32
+	events, found int16
+}
+
+const pollIn = 1
 
 // putAddress writes an address as the kernel reads it and returns its length.
 func putAddress(to *syscall.RawSockaddrInet6, at netip.AddrPort, v4 bool) int {

@@ -91,7 +91,7 @@ const (
 	// inARow is how many probes a peer gets one after another where the kernel stamps nothing, each when the one before has been answered.
 	inARow = 3
 	// wellKnown is how many answers of a peer come before that.
-	wellKnown = 24
+	wellKnown = 3
 )
 
 // interval is the mean time between two times that probes are sent, ns.

@@ -8,12 +8,16 @@ import (
 	"time"
 )
 
-// batch is of Linux: elsewhere the process's own stamps have to do.
+// batch is of Linux: elsewhere the process's own stamps have to do, and Go's poller.
 type batch struct{}
 
 func newBatch(int, bool) *batch { return nil }
 
 func (*batch) give() {}
+
+func (*batch) kernel() bool { return false }
+
+func (*batch) unstamped() {}
 
 func (*batch) send(netip.AddrPort, []byte) (uint64, error) { return 0, errors.ErrUnsupported }
 

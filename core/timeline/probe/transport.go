@@ -16,14 +16,16 @@ import (
 //
 // A packet that the kernel stamps can wait: what arrived is read in batches, when the prober has something to send anyway, and so are
 // the stamps of what was sent. Where the process stamps, it wakes up for every packet.
+//
+// On Linux it has the socket to itself, outside of Go's poller.
 type UDP struct {
 	// Shown is what a clock that is not this machine's shows when this machine's shows ns: for tests of clocks whose truth is
 	// known. All stamps go through it, those of the kernel too. nil: this machine's clock.
 	Shown func(ns int64) int64
 
-	conn  *net.UDPConn
+	conn  *net.UDPConn // nil where there is a batch
 	local netip.AddrPort
-	batch *batch // where the kernel stamps packets; else nil
+	batch *batch // on Linux; else nil
 	buf   [2 * PacketSize]byte
 }
 
@@ -71,17 +73,20 @@ func NewUDP(conn *net.UDPConn) *UDP {
 	if raw, err := conn.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { u.batch = newBatch(int(fd), u.local.Addr().Is4()) })
 	}
+	if u.batch != nil {
+		u.conn = nil
+		_ = conn.Close() // Go's poller forgets the socket, which stays open
+	}
 	return u
 }
 
 // Kernel reports whether the kernel stamps packets.
-func (u *UDP) Kernel() bool { return u.batch != nil }
+func (u *UDP) Kernel() bool { return u.batch != nil && u.batch.kernel() }
 
 // WithoutKernelStamps makes do with the process's own stamps, as on a system that has no others. It is for before the first packet.
 func (u *UDP) WithoutKernelStamps() {
-	if u.batch != nil {
-		u.batch.give()
-		u.batch = nil
+	if u.Kernel() {
+		u.batch.unstamped()
 	}
 }
 
@@ -92,6 +97,7 @@ func (u *UDP) Addr() netip.AddrPort { return u.local }
 func (u *UDP) Close() error {
 	if u.batch != nil {
 		u.batch.give()
+		return nil
 	}
 	return u.conn.Close()
 }
