@@ -10,7 +10,8 @@ of ours for the few functions of CUDA that it calls; without it the recorder is 
 bursts that find room, less what the same loop costs with a plug-in that does nothing. *Tail* times single callbacks, each
 beside a control that takes as long and touches nothing; *overload* is the same on four threads that never rest. *Paced*
 offers a rate from several threads, once to nobody, which shows what the machine can offer, and once to the recorder: what it
-lost then, and what processor time its own thread took. A lost call is counted in the recording; tests/nccl hold that the count is exact.
+lost then, and what processor time its own thread took. A lost call is counted in the recording; tests/nccl hold that the count
+is exact.
 """
 
 from __future__ import annotations

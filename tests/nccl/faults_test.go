@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
 	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
 )
 
@@ -312,29 +314,66 @@ func TestAKillLosesNothing(t *testing.T) {
 	}
 	compared := 0
 	for k := range kills {
+		t.Run(fmt.Sprint(k), func(t *testing.T) { compared += killed(t, b, k) })
+	}
+	t.Logf("%d calls before %d kills are all there", compared, kills)
+}
+
+// killed plays until it is killed, and returns how many calls were compared.
+func killed(t *testing.T, b built, seed int) int {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "truth")
+	cmd := b.command(dir, []string{"REPLAY_SYNC=1"}, "random", path, fmt.Sprint(seed), "100000000", "3")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
+		if info, err := os.Stat(path + ".0"); err == nil && info.Size() > 1000 {
+			break
+		}
+	}
+	time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	d := decode(t, recording(t, dir))
+	if d.file.State != segment.Recording {
+		t.Errorf("state %d after a kill", d.file.State)
+	}
+	return same(t, d, path, true)
+}
+
+// TestAKillWhileTheFileIsMadeHurtsNobody: what is left is no recording yet, is named in a warning, and those of others are read beside it.
+func TestAKillWhileTheFileIsMadeHurtsNobody(t *testing.T) {
+	b := build(t)
+	kills := 10
+	if corpus() {
+		kills = 300
+	}
+	whole := t.TempDir()
+	b.play(t, whole, nil, "comms", "2")
+	found := map[segment.State]int{}
+	for range kills {
 		dir := t.TempDir()
-		path := filepath.Join(dir, "truth")
-		cmd := b.command(dir, []string{"REPLAY_SYNC=1"}, "random", path, fmt.Sprint(k), "100000000", "3")
+		cmd := b.command(dir, nil, "comms", "100000")
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(time.Millisecond) {
-			if info, err := os.Stat(path + ".0"); err == nil && info.Size() > 1000 {
-				break
-			}
+		var made []string
+		for until := time.Now().Add(time.Minute); len(made) == 0 && time.Now().Before(until); {
+			made, _ = filepath.Glob(filepath.Join(dir, "*.prlx-nccl"))
 		}
-		time.Sleep(time.Duration(rand.IntN(200)) * time.Millisecond)
-		if err := cmd.Process.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		time.Sleep(time.Duration(rand.IntN(3000)) * time.Microsecond)
+		cmd.Process.Kill()
 		cmd.Wait()
-		d := decode(t, recording(t, dir))
-		compared += same(t, d, path, true)
-		if d.file.State != segment.Recording {
-			t.Errorf("state %d after a kill", d.file.State)
+		all, warnings, err := reading.Read(job.New(context.Background(), job.Options{}), append(made, recording(t, whole)), reading.Options{})
+		if err != nil || len(all)+len(warnings) != 2 {
+			t.Fatalf("%d recordings, warnings %q, %v", len(all), warnings, err)
 		}
+		found[segment.State(len(all)-1)]++
 	}
-	t.Logf("%d calls before %d kills are all there", compared, kills)
+	t.Logf("of %d files that were killed early, %d were not made yet", kills, found[segment.Making])
 }
 
 // TestRCCLIsTold: under RCCL's name the fields that RCCL adds to proxy operations of version 6 are kept.

@@ -11,6 +11,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -168,7 +169,7 @@ type section struct {
 	entries int
 }
 
-// Open reads the head and the tables of a file. It fails where the file is another or its tables do not lie inside of it.
+// Open reads the head and the tables of a file. Of one that is being made only that is known. It fails where the file is another or its tables do not lie inside of it.
 func Open(ctx context.Context, path string) (*File, error) {
 	src, err := file.Open(ctx, path)
 	if err != nil {
@@ -185,6 +186,10 @@ func Open(ctx context.Context, path string) (*File, error) {
 // FromSource is Open of a source, which the File owns from then on if there is no error.
 func FromSource(src *file.Source) (*File, error) {
 	f := &File{src: src, known: map[uint32]Text{}}
+	if making, err := f.isBeingMade(); making || err != nil {
+		f.State = Making
+		return f, err
+	}
 	if src.Size() < headerBytes {
 		return nil, fault.Formatf(src.Path(), 0, "a recording of NCCL events begins with %d bytes of header, this file has %d bytes", headerBytes, src.Size())
 	}
@@ -201,6 +206,19 @@ func FromSource(src *file.Source) (*File, error) {
 		}
 	}
 	return f, nil
+}
+
+// isBeingMade reports whether the process has not finished making the file, or never will: it is empty, begins with zeros, or says so itself.
+// Nothing else of it counts then.
+func (f *File) isBeingMade() (bool, error) {
+	head := make([]byte, min(f.src.Size(), 48))
+	if err := f.fill(head, 0); err != nil {
+		return false, err
+	}
+	if !slices.ContainsFunc(head, func(b byte) bool { return b != 0 }) {
+		return true, nil
+	}
+	return len(head) == 48 && string(head[:8]) == Magic && State(f.u32(head, 44)) == Making, nil
 }
 
 // Close releases the file.
