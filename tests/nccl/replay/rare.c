@@ -71,7 +71,8 @@ static void capture(struct stage *st, struct seat *s) {
   stop(st, s, st->coll_api);
   struct event ce = {.type = CeColl, .context = st->context[0], .parent = st->coll_api.id, .rank = 3, .func = "AllGather", .datatype = "ncclInt8", .text = "UC", .stream = 2};
   stop(st, s, call_start(s, st->v, &ce));
-  st->launch = simple(st, s, KernelLaunch, st->group_api.id);
+  struct event launch = {.type = KernelLaunch, .context = st->context[0], .parent = st->group_api.id, .stream = 2};
+  st->launch = call_start(s, st->v, &launch);
   stop(st, s, st->launch);
   stop(st, s, st->group_api);
 }
@@ -88,6 +89,18 @@ static void silent_replays(struct stage *st, struct seat *s) {
     stop(st, s, st->op[1][0]); /* operations outlive their collective */
     stop(st, s, st->launch);   /* once more, after each replay */
     stop(st, s, st->group);
+  }
+}
+
+/* With kernels recorded NCCL counts replays as well: the number goes on, the parent is still the capture's. */
+static void counted_replays(struct stage *st, struct seat *s) {
+  for (int k = 0; k < 20; k++) {
+    st->seq++;
+    struct event e = coll_event(st, "AllGather");
+    st->coll = call_start(s, st->v, &e);
+    kernels(st, s);
+    stop(st, s, st->coll);
+    stop(st, s, st->launch);
   }
 }
 
@@ -177,6 +190,7 @@ void play_rare(struct stage *st) {
   eight_threads(st);
   together(st, capture, User, NULL, 0);
   together(st, silent_replays, Host, same_number, Progress);
+  together(st, counted_replays, Host, NULL, 0);
   together(st, at_wrong_times, Progress, lag, Kernel);
   together(st, toggled, User, NULL, 0);
 }
