@@ -1,6 +1,7 @@
 package nccl_test
 
 import (
+	"os/exec"
 	"path/filepath"
 	"testing"
 )
@@ -23,20 +24,32 @@ func TestSanitizersFindNothing(t *testing.T) {
 				b.play(t, dir, environment, args...)
 				same(t, decode(t, recording(t, dir)), path, false)
 			}
-			for _, release := range []string{"223", "227", "232"} {
+			releases := []string{"223", "227", "232"}
+			if corpus() {
+				releases = []string{"223", "224", "225", "226", "227", "228", "229", "230", "231", "232"}
+			}
+			for _, release := range releases {
 				truthful("sequences", release, "TRUTH", "20")
 			}
+			truthful("allreduces", "TRUTH", "20", "64")
 			truthful("random", "TRUTH", "7", "20000", "4")
 			truthful("reload", "TRUTH")
 			truthful("ends", "return", "TRUTH")
 			b.play(t, t.TempDir(), environment, "churn", "100")
 			b.play(t, t.TempDir(), environment, "comms", "1000")
 			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_MAX_BYTES=4M"), "flood", "4", "60000")
+			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_MAX_BYTES=4M"), "flood", "40", "5000") // more threads than segments
+			for _, mode := range []string{"pxn", "finalized", "channel63", "channels"} {
+				b.play(t, t.TempDir(), environment, mode)
+			}
+			fullDisks(t, b, environment)
 			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_DIR=/proc/1"), "sequences", "232", filepath.Join(t.TempDir(), "truth"), "10")
 			for _, args := range [][]string{{"limits", "files", "10000"}, {"limits", "files-later", "200000"}, {"signals", "enters", "300000"}, {"signals", "interrupts", "300000"}} {
 				b.play(t, t.TempDir(), environment, args...)
 			}
 			if name != "thread" { // TSan does not follow a child that makes threads
+				b.play(t, t.TempDir(), environment, "pair", filepath.Join(t.TempDir(), "truth"), "50") // two recordings, as exec makes
+				b.play(t, t.TempDir(), environment, "exec", filepath.Join(t.TempDir(), "truth"))
 				for _, args := range [][]string{{"fork", "TRUTH"}, {"daemon", "before", "TRUTH"}, {"daemon", "after", "TRUTH"}} {
 					truthful(args...)
 				}
@@ -49,5 +62,25 @@ func TestSanitizersFindNothing(t *testing.T) {
 			}
 			b.play(t, t.TempDir(), chain, "random", filepath.Join(t.TempDir(), "truth"), "3", "20000", "4")
 		})
+	}
+}
+
+// fullDisks plays where a file system gets full, is full before there is a file, or takes nothing, if file systems can be mounted here.
+func fullDisks(t *testing.T, b built, environment []string) {
+	t.Helper()
+	if exec.Command("unshare", "-rm", "mount", "-t", "tmpfs", "none", t.TempDir()).Run() != nil {
+		t.Log("file systems cannot be mounted here: 3 disks are left out")
+		return
+	}
+	mount := t.TempDir()
+	all := b.command(mount, environment).Env
+	for name, script := range map[string]string{
+		"gets full": "mount -t tmpfs -o size=8m none %[1]s; %[2]s %[3]s flood 2 60000; ls %[1]s | grep -q prlx-nccl",
+		"is full":   "mount -t tmpfs -o size=3m none %[1]s; head -c 3000000 /dev/zero > %[1]s/full || true; %[2]s %[3]s flood 2 20000",
+		"read-only": "mount -t tmpfs -o ro none %[1]s; %[2]s %[3]s flood 2 20000",
+	} {
+		if out, err := unshared(t, all, script, mount, b.replay, b.plugin); err != nil {
+			t.Errorf("a disk that %s: %v: %s", name, err, out)
+		}
 	}
 }
