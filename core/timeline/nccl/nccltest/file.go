@@ -12,6 +12,7 @@ import (
 const (
 	slot         = 32
 	segmentBytes = 131072
+	leastSegment = 4096 // that readers accept
 	header       = 4096
 	threadEntry  = 320
 	textBytes    = 1 << 16
@@ -32,6 +33,7 @@ type File struct {
 	LostByCode   map[int]uint64
 	Lose         func() bool // whether the next record finds no room; nil: none does
 	Overwritten  map[int]uint64
+	Small        bool // segments as short as they may be, and no room for more texts: a few kB in all, for fuzzing
 
 	comms   [][]byte
 	masks   [][]byte
@@ -212,11 +214,13 @@ func (f *File) Bytes() []byte {
 		tables[2] = append(tables[2], le.AppendUint64(nil, uint64(anchors))...)
 		tables[2] = append(tables[2], wall(ns)...)
 	}
-	tables[4] = make([]byte, textBytes)
-	copy(tables[4], f.texts)
+	tables[4] = slices.Clone(f.texts)
+	if !f.Small {
+		tables[4] = append(tables[4], make([]byte, max(0, textBytes-len(f.texts)))...)
+	}
 	h := make([]byte, header)
 	copy(h, "PRLXNCCL")
-	for at, v := range map[int]uint32{8: 2, 12: header, 16: segmentBytes, 20: slot, 44: 1, 144: uint32(f.Cookie), 148: 3, 160: f.PID, 164: f.Level, 208: uint32(len(f.threads)), 212: uint32(len(f.comms)), 232: uint32(len(f.texts) / 8)} {
+	for at, v := range map[int]uint32{8: 2, 12: header, 16: uint32(f.segment()), 20: slot, 44: 1, 144: uint32(f.Cookie), 148: 3, 160: f.PID, 164: f.Level, 208: uint32(len(f.threads)), 212: uint32(len(f.comms)), 232: uint32(len(f.texts) / 8)} {
 		le.PutUint32(h[at:], v)
 	}
 	if f.Ended {
@@ -248,7 +252,7 @@ func (f *File) Bytes() []byte {
 	}
 	segments := f.segments(wall)
 	le.PutUint64(out[32:], uint64(len(out)))
-	le.PutUint32(out[40:], uint32(len(segments)/segmentBytes))
+	le.PutUint32(out[40:], uint32(len(segments)/f.segment()))
 	return append(out, segments...)
 }
 
@@ -262,6 +266,14 @@ func (f *File) first() int64 {
 	return first
 }
 
+// segment is the size of one.
+func (f *File) segment() int {
+	if f.Small {
+		return leastSegment
+	}
+	return segmentBytes
+}
+
 // segments are those of all threads, in the order of their first records.
 func (f *File) segments(wall func(int64) []byte) []byte {
 	type piece struct {
@@ -270,7 +282,7 @@ func (f *File) segments(wall func(int64) []byte) []byte {
 		full   bool
 	}
 	var all []piece
-	const room = segmentBytes - 128
+	room := f.segment() - 128
 	for i, t := range f.threads {
 		for b := t.slots; len(b) > 0; {
 			n := 0
@@ -282,9 +294,9 @@ func (f *File) segments(wall func(int64) []byte) []byte {
 		}
 	}
 	slices.SortStableFunc(all, func(a, b piece) int { return int(int64(le.Uint64(a.slots)) - int64(le.Uint64(b.slots))) })
-	out := make([]byte, len(all)*segmentBytes)
+	out := make([]byte, len(all)*f.segment())
 	for i, p := range all {
-		s := out[i*segmentBytes:]
+		s := out[i*f.segment():]
 		state := uint32(1)
 		if p.full {
 			state = 2

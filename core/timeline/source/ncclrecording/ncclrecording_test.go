@@ -2,6 +2,7 @@ package ncclrecording
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -15,7 +16,16 @@ import (
 const wall = int64(1_795_000_000_000_000_000)
 
 // recording is one rank with n AllReduces.
-func recording(n int) []byte {
+func recording(n int) []byte { return recordingOf(n).Bytes() }
+
+// smallRecording has a few kB.
+func smallRecording(n int) []byte {
+	f := recordingOf(n)
+	f.Small = true
+	return f.Bytes()
+}
+
+func recordingOf(n int) *nccltest.File {
 	f := nccltest.NewFile("node0", 500)
 	f.Level, f.WallNS, f.Ended = 1, wall, true
 	at := int64(1_000_000_000)
@@ -35,7 +45,7 @@ func recording(n int) []byte {
 		t.KernelStop(at+120_000, kernel, wall+at+110_000)
 	}
 	f.Heartbeat = at + 1_000_000
-	return f.Bytes()
+	return f
 }
 
 func scanned(t testing.TB, b []byte) (*file.Source, source.Trace, error) {
@@ -107,8 +117,25 @@ func TestARecordingIsATrace(t *testing.T) {
 	}
 }
 
+// TestASmallRecordingIsThatOfALargeOne: short segments and tables hold the same.
+func TestASmallRecordingIsThatOfALargeOne(t *testing.T) {
+	facts := func(b []byte) *source.Facts {
+		_, trace, err := scanned(t, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return trace.Facts()
+	}
+	if small, large := facts(smallRecording(40)), facts(recording(40)); !reflect.DeepEqual(small, large) {
+		t.Errorf("small %+v, large %+v", small, large)
+	}
+}
+
 func FuzzScan(f *testing.F) {
-	whole := recording(2)
+	whole := smallRecording(2)
+	if len(whole) > 16<<10 {
+		f.Fatalf("%d bytes: a fuzzer would execute few", len(whole))
+	}
 	f.Add(whole)
 	f.Add(whole[:len(whole)/2])
 	f.Add([]byte("\x1f\x8b\x08\x00 a gzip stream that is cut short"))
