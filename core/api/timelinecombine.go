@@ -47,6 +47,7 @@ func combineTraces(j *job.Job, r *combineRequest) (*combineReply, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.PlaceBeside(found)
 	r.Request.Inputs = found.Traces
 	if err := r.AddClockFiles(j.Context(), found); err != nil {
 		return nil, err
@@ -165,6 +166,7 @@ func validate(j *job.Job, r *validateRequest) (*combine.ValidateDocument, error)
 	if err != nil {
 		return nil, err
 	}
+	found.LeaveBeside()
 	r.ValidateRequest.Inputs = found.Traces
 	r.Notes = found.Notes
 	return combine.Validate(j, r.ValidateRequest)

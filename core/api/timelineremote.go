@@ -22,6 +22,7 @@ func combineInputs(j *job.Job, r *combineRequest) (*inputsDocument, error) {
 	if err != nil {
 		return nil, err
 	}
+	r.PlaceBeside(found)
 	r.Request.Inputs = found.Traces
 	if err := r.AddClockFiles(j.Context(), found); err != nil {
 		return nil, err

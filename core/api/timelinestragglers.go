@@ -117,6 +117,7 @@ func findStragglers(j *job.Job, r *stragglersRequest) (*stragglersReply, error) 
 	if err != nil {
 		return nil, err
 	}
+	found.LeaveBeside()
 	r.StragglersRequest.Inputs = found.Traces
 	paths := make([]string, len(found.Traces))
 	for i := range found.Traces {

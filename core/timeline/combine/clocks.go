@@ -53,6 +53,9 @@ func (t *task) learnClocks() error {
 		}
 		return t.agreeOnReference()
 	}
+	if err := t.tieRecordings(); err != nil {
+		return err
+	}
 	k := known{metas: map[int]clockfile.NodeMeta{}, snapshots: map[*Node]*clockfile.Snapshots{}, system: map[*Node][]clockfile.SystemClock{}, idle: map[string][]string{}}
 	t.job.Progress().SetStage("clocks")
 	t.job.Progress().SetTotal(OnDisk(t.req.clockFiles()))

@@ -36,23 +36,24 @@ const (
 
 // Document is prlx.combine/1: what was done, node by node.
 type Document struct {
-	Schema      string       `json:"schema"`
-	Status      string       `json:"status"`
-	Verdict     string       `json:"verdict"`     // status or not_aligned, in a sentence
-	NotAligned  string       `json:"not_aligned"` // why no clock was corrected
-	Reference   string       `json:"reference"`
-	Timebase    string       `json:"timebase"`
-	Naming      string       `json:"naming,omitempty"`
-	ZeroNS      int64        `json:"zero_ns"` // instant (reference's wall clock, ns since 1970) from which times of the output count
-	Outputs     []Output     `json:"outputs"`
-	Nodes       []NodeResult `json:"nodes"`
-	Skipped     []Unreadable `json:"skipped,omitempty"` // inputs that cannot be read and were left out
-	Collectives *Collectives `json:"collectives"`
-	Outside     *Outside     `json:"outside"`   // events beyond the clock readings; null: there are none
-	Repaired    *Repair      `json:"repaired"`  // null unless clocks were to be repaired
-	Explained   *Explanation `json:"explained"` // null unless a node was to be explained
-	Notes       []string     `json:"notes"`     // what was decided on the way
-	Warnings    []string     `json:"warnings"`  // what limits the result
+	Schema      string        `json:"schema"`
+	Status      string        `json:"status"`
+	Verdict     string        `json:"verdict"`     // status or not_aligned, in a sentence
+	NotAligned  string        `json:"not_aligned"` // why no clock was corrected
+	Reference   string        `json:"reference"`
+	Timebase    string        `json:"timebase"`
+	Naming      string        `json:"naming,omitempty"`
+	ZeroNS      int64         `json:"zero_ns"` // instant (reference's wall clock, ns since 1970) from which times of the output count
+	Outputs     []Output      `json:"outputs"`
+	Nodes       []NodeResult  `json:"nodes"`
+	Skipped     []Unreadable  `json:"skipped,omitempty"` // inputs that cannot be read and were left out
+	Collectives *Collectives  `json:"collectives"`
+	SameKernels []SameKernels `json:"same_kernels,omitempty"` // of recordings of NCCL beside traces of their processes
+	Outside     *Outside      `json:"outside"`                // events beyond the clock readings; null: there are none
+	Repaired    *Repair       `json:"repaired"`               // null unless clocks were to be repaired
+	Explained   *Explanation  `json:"explained"`              // null unless a node was to be explained
+	Notes       []string      `json:"notes"`                  // what was decided on the way
+	Warnings    []string      `json:"warnings"`               // what limits the result
 
 	beside []string // for the verdict: what limits the result, in a few words
 }

@@ -23,6 +23,7 @@ import (
 // Found is what a list of arguments stands for: traces, and clock files that lay in directories beside them.
 type Found struct {
 	Traces    []Input
+	Beside    []Input // recordings of libraries that lie beside the traces of profilers in directories; alone they are the traces
 	Probes    []string
 	Offsets   []string
 	Declared  []string
@@ -271,7 +272,7 @@ func (w *walker) passOverOurs(traces byFormat) {
 	w.note("written by prlx, and so passed over: %s", strings.Join(ours, ", "))
 }
 
-// take takes the traces of the first format of the table that has any.
+// take takes the traces of the first format of the table that has any, and beside them recordings of libraries, which come last in the table.
 func (w *walker) take(dir string, traces byFormat) {
 	var taken *source.Format
 	for _, f := range formats.Table {
@@ -279,6 +280,10 @@ func (w *walker) take(dir string, traces byFormat) {
 		case n == 0:
 		case taken == nil:
 			taken = f
+		case f.Beside:
+			for _, p := range traces[f] {
+				w.found.Beside = append(w.found.Beside, Input{Path: p})
+			}
 		default:
 			w.note("%s: %d %s files beside the %s files are not used; name them to use them", filepath.Base(dir), n, f.Title, taken.Title)
 		}

@@ -16,7 +16,7 @@ import (
 type Identity struct {
 	ID     string // what the user and every report call the node
 	Number int    // the node's number in clock files; -1 when it has none
-	Source string // how ID was found: "given", "name", "rank", "host", "order", "mark" (as prlx named it before)
+	Source string // how ID was found: "given", "name", "rank", "host", "order", "mark" (as prlx named it before), "process" (a recording beside the trace of its process)
 }
 
 var numbered = lazyregexp.New(`(?i)(?:^|[^a-z])(node|rank|host|worker|proc|process|task)[-_.]?(\d{1,6})(?:[^0-9]|$)`)
@@ -67,6 +67,7 @@ func givenIdentity(id string) Identity {
 type facts struct {
 	place             int // among the inputs as they were given
 	path, given, host string
+	byHost            bool     // its path has the name of its host, which is no name of a node
 	marked            string   // the name that prlx gave it when it was aligned
 	members           []string // the nodes that it holds, where these are several
 	rank              *int64
@@ -88,9 +89,16 @@ func mergedIdentity(members []string) Identity {
 func identify(nodes []facts) ([]Identity, error) {
 	ids := make([]Identity, len(nodes))
 	fixed, taken := fixedNames(nodes, ids)
+	named := func(rule func(path string) (Identity, bool)) func(int) (Identity, bool) {
+		return func(k int) (Identity, bool) {
+			if nodes[k].byHost {
+				return Identity{}, false
+			}
+			return rule(nodes[k].path)
+		}
+	}
 	rules := []func(int) (Identity, bool){
-		func(k int) (Identity, bool) { return identityFromPath(nodes[k].path) },
-		func(k int) (Identity, bool) { return rankFromPath(nodes[k].path) },
+		named(identityFromPath), named(rankFromPath),
 		func(k int) (Identity, bool) {
 			if nodes[k].rank == nil || *nodes[k].rank < 0 || *nodes[k].rank > 1<<20 {
 				return Identity{}, false
@@ -234,7 +242,8 @@ func describe(ids []Identity) string {
 		"given": "as given", "name": "by the number in their path", "rank": "by the rank recorded inside", "host": "by the host recorded inside",
 		"order": "by the order given", "mark": "as they were when they were combined or merged before",
 	}
-	said := how[ids[len(ids)-1].Source]
+	own := slices.DeleteFunc(slices.Clone(ids), func(id Identity) bool { return id.Source == "process" })
+	said := how[own[len(own)-1].Source]
 	if slices.ContainsFunc(ids, func(id Identity) bool { return id.Source == "mark" }) { // and others by a rule
 		said = how["mark"]
 		if i := slices.IndexFunc(ids, func(id Identity) bool { return id.Source != "mark" }); i >= 0 {

@@ -57,6 +57,9 @@ type Node struct {
 	place    int              // among the inputs as they were given
 	salvaged *source.Salvaged // what was lost of a file that was cut; nil: nothing
 
+	beside    *Node // the trace of the process that this one was recorded in by a library; nil: it is no such recording, or there is none
+	byProcess bool  // the number of the process says so
+
 	merged *source.Merged // the ranks that another tool merged into the trace; nil: it holds one node, or prlx merged it
 	mark   *aligned.Mark  // what the file says about what prlx did to it; nil: nothing
 	places *source.Places // what stands with its processes about that; nil: nothing
@@ -248,16 +251,36 @@ func withPath(err error, path string) error {
 }
 
 func nameNodes(nodes []*Node, inputs []Input) error {
-	fs := make([]facts, len(nodes))
+	findAccompanied(nodes)
+	var fs []facts
+	var named []int // nodes that are not named after the one beside
 	for k, n := range nodes {
-		fs[k] = facts{place: n.place, path: n.Path, given: inputs[k].ID, host: n.Host, rank: n.Rank}
-		if fs[k].members = n.members(); fs[k].members == nil && n.mark != nil {
-			fs[k].marked = n.mark.Nodes[0].ID
+		if n.beside != nil && inputs[k].ID == "" {
+			continue
 		}
+		f := facts{place: n.place, path: n.Path, given: inputs[k].ID, host: n.Host, rank: n.Rank}
+		if _, ok := n.Trace.(source.Accompanying); ok && n.Rank != nil {
+			f.byHost = true
+		}
+		if f.members = n.members(); f.members == nil && n.mark != nil {
+			f.marked = n.mark.Nodes[0].ID
+		}
+		fs, named = append(fs, f), append(named, k)
 	}
-	ids, err := identify(fs)
+	found, err := identify(fs)
 	if err != nil {
 		return err
+	}
+	ids, taken := make([]Identity, len(nodes)), map[string]bool{}
+	for i, k := range named {
+		ids[k] = found[i]
+		taken[ids[k].ID] = true
+	}
+	for k, n := range nodes {
+		if !slices.Contains(named, k) {
+			ids[k] = besideName(ids[slices.Index(nodes, n.beside)], taken)
+			taken[ids[k].ID] = true
+		}
 	}
 	ts := tags(ids)
 	for k, n := range nodes {

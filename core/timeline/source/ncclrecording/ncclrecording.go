@@ -23,7 +23,7 @@ import (
 
 // Format is the recording in the table of formats.
 var Format = source.Format{
-	Name: "nccl-recording", Title: "recording of NCCL events", Endings: []string{reading.Ending},
+	Name: "nccl-recording", Title: "recording of NCCL events", Endings: []string{reading.Ending}, Beside: true,
 	Claims: func(head []byte) bool { return bytes.HasPrefix(head, []byte(segment.Magic)) },
 	Blank:  func() source.Trace { return &Recording{} },
 	Scan: func(ctx context.Context, src *file.Source, _ source.ScanOptions) (source.Trace, error) {
@@ -42,6 +42,8 @@ var _ source.ByLine = (*Recording)(nil)
 type Recording struct {
 	Said      source.Facts
 	Processes []source.Process
+	Of        source.ProcessID
+	MovedNS   int64 // by how much all instants were moved
 
 	once  sync.Once
 	drawn *tracks.Tracks
@@ -55,8 +57,9 @@ func (r *Recording) scan(ctx context.Context, src *file.Source) error {
 		return err
 	}
 	one := t.Job.Recordings[0]
+	r.Of = processOf(t)
 	r.Said = source.Facts{
-		Hosts: []string{one.Host}, Events: int64(t.Slices), Timed: int64(t.Slices), Counts: map[string]int64{}, Dated: true, HasStart: true, StartNS: t.ZeroNS, StopNS: t.EndNS,
+		Hosts: []string{one.Host}, Rank: r.Of.Rank, Events: int64(t.Slices), Timed: int64(t.Slices), Counts: map[string]int64{}, Dated: true, HasStart: true, StartNS: t.ZeroNS, StopNS: t.EndNS,
 		First: source.Instant{NS: t.ZeroNS}, Last: source.Instant{NS: t.EndNS},
 	}
 	if one.Loss.Lost > 0 {
@@ -116,6 +119,9 @@ func (r *Recording) draw(ctx context.Context, src *file.Source) (*tracks.Tracks,
 			return
 		}
 		fitted.Apply(one)
+		if r.MovedNS != 0 {
+			one.Shift(func(ns int64) int64 { return ns + r.MovedNS })
+		}
 		r.drawn = tracks.One(one)
 	})
 	return r.drawn, r.err

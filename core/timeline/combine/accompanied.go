@@ -1,0 +1,106 @@
+package combine
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/prlx-go/prlx/core/timeline/source"
+)
+
+// A library may have recorded in the same process that a profiler traced: NCCL's plug-in beside PyTorch's profiler. Such a recording is of the rank of that
+// trace, and on the clock of its host.
+
+// PlaceBeside takes recordings that lie beside traces as inputs too, where the output can hold them.
+func (r *Request) PlaceBeside(f *Found) {
+	if r.Format == FormatRun || r.Format == FormatXPlane || r.Format == "" && strings.HasSuffix(strings.ToLower(r.Output), ".pb") {
+		f.LeaveBeside()
+		return
+	}
+	f.Traces, f.Beside = append(f.Traces, f.Beside...), nil
+}
+
+// LeaveBeside says that recordings that lie beside traces are not used.
+func (f *Found) LeaveBeside() {
+	if n := len(f.Beside); n > 0 {
+		f.Notes = append(f.Notes, fmt.Sprintf("%d recordings of NCCL beside the traces, %s the first of them, are not used; name them to use them", n, filepath.Base(f.Beside[0].Path)))
+		f.Beside = nil
+	}
+}
+
+// findAccompanied gives recordings of libraries the trace of the same process, where there is exactly one.
+func findAccompanied(nodes []*Node) {
+	for _, n := range nodes {
+		own, ok := n.Trace.(source.Accompanying)
+		if !ok {
+			continue
+		}
+		best, how := (*Node)(nil), 0
+		for _, of := range nodes {
+			score := sameProcess(own.Process(), of)
+			switch {
+			case score == 0 || score < how:
+			case score == how:
+				best = nil // two could be it
+			default:
+				best, how = of, score
+			}
+		}
+		if best == nil {
+			continue
+		}
+		n.beside, n.byProcess = best, how > likely
+		if best.Host == "" { // the trace does not name its host, and what was recorded in its process does
+			best.Host = n.Host
+		}
+		if best.Rank == nil {
+			best.Rank = n.Rank
+		}
+	}
+}
+
+// How well the process of a recording and that of a trace agree.
+const (
+	likely  = iota + 1 // rank or host, and the trace names no process
+	byPID              // the number of the process
+	certain            // and the rank
+)
+
+// sameProcess says how well the process of a recording and that of a trace agree; 0: they do not.
+func sameProcess(p source.ProcessID, of *Node) int {
+	if _, ok := of.Trace.(source.Accompanying); ok || of.parts() > 1 || of.Host != "" && p.Host != "" && hostname(of.Host) != hostname(p.Host) {
+		return 0
+	}
+	rank := of.Rank
+	if id, ok := rankFromPath(of.Path); ok && rank == nil {
+		n := int64(id.Number)
+		rank = &n
+	}
+	sameRank := p.Rank != nil && rank != nil && *p.Rank == *rank
+	if p.Rank != nil && rank != nil && !sameRank {
+		return 0
+	}
+	pid := slices.ContainsFunc(of.layout, func(x *source.Process) bool { return x.ID == p.PID || x.TextID == strconv.FormatInt(p.PID, 10) })
+	switch {
+	case pid && sameRank:
+		return certain
+	case pid:
+		return byPID
+	case of.text != nil: // its processes have their numbers, and this is none of them
+		return 0
+	case sameRank:
+		return likely
+	}
+	return 0
+}
+
+// besideName is what a recording beside a trace is called.
+func besideName(of Identity, taken map[string]bool) Identity {
+	id := Identity{ID: of.ID + "-nccl", Number: -1, Source: "process"}
+	for k := 2; taken[id.ID]; k++ {
+		id.ID = fmt.Sprintf("%s-nccl%d", of.ID, k)
+	}
+	return id
+}
