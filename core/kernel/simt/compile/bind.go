@@ -130,8 +130,29 @@ func (b *binder) unknown(in *ptx.Inst, format string, args ...any) *fault.Error 
 	e := b.refuse(int(in.Line), "%s", text)
 	if b.k.Target.IsLater(in.Op) {
 		e.Hint = "the simulator is an " + b.k.Target.Name + ": compile for that target, which needs no such instruction"
+	} else {
+		e.Hint = hintOf(in.Op)
 	}
 	return e
+}
+
+// hintOf says what to do about an instruction that the simulator does not execute though an older GPU may.
+func hintOf(op ptx.Opcode) string {
+	switch op.Name {
+	case "tex", "tld4", "txq", "suld", "sust", "sured", "suq", "istypep":
+		return "textures and surfaces are not simulated: read and write the array through a pointer"
+	case "shfl", "vote":
+		if !hasMod(op, "sync") {
+			return "sm_70 took it away: use the form with .sync and a mask"
+		}
+	case "alloca", "stacksave", "stackrestore":
+		return "an array of fixed size needs no such instruction"
+	case "call":
+		return "call a function that the module defines; of those of the system vprintf and __assertfail are there"
+	case "mma":
+		return "a form that docs/ptx-manual.md lists does the same"
+	}
+	return "docs/ptx-manual.md lists what is executed: write the line so that the compiler takes one of these, or report it with its PTX"
 }
 
 // newRegister adds a register to a bank.

@@ -49,10 +49,7 @@ func (b *binder) emitCopy(f *bound, in *ptx.Inst) error {
 	c := memory.Copy{To: *to, From: *from, Bytes: int(bytes), Size: -1}
 	ins = append(ins, more...)
 	if len(operands) == 4 {
-		if s := &operands[3]; s.Kind == ptx.IsRegister && s.Reg >= 0 && f.registers[s.Reg].Bank == lane.P {
-			return b.unknown(in, "the predicate that ignores the source is not simulated")
-		}
-		at, err := b.input(f, in, &operands[3], lane.R32, 0)
+		at, err := b.copySize(f, in, &operands[3], bytes)
 		if err != nil {
 			return err
 		}
@@ -62,6 +59,32 @@ func (b *binder) emitCopy(f *bound, in *ptx.Inst) error {
 	b.k.Copies = append(b.k.Copies, c)
 	b.emit(code.Inst{Kind: code.KindCopyAsync, Detail: int32(len(b.k.Copies) - 1), Ins: ins})
 	return nil
+}
+
+// copySize is the register with how many bytes are read: the operand, or all and none by a predicate that says whether the source is ignored.
+func (b *binder) copySize(f *bound, in *ptx.Inst, o *ptx.Operand, bytes uint64) (int32, error) {
+	if o.Kind != ptx.IsRegister || o.Reg < 0 || f.registers[o.Reg].Bank != lane.P {
+		return b.input(f, in, o, lane.R32, 0)
+	}
+	p, err := b.input(f, in, o, lane.P, 0)
+	if err != nil {
+		return 0, err
+	}
+	d := b.newRegister(lane.R32)
+	none, all := b.literal(lane.R32, 0), b.literal(lane.R32, bytes)
+	b.emitHidden(code.Inst{
+		Kind: code.KindLane, Lane: chooseWord, Ops: lane.Operands{D: d, A: none, B: all, C: p}, Outs: []code.Register{code.R32(d)}, Ins: []code.Register{code.P(p)},
+	})
+	return d, nil
+}
+
+func chooseWord(r *lane.Regs, o *lane.Operands) {
+	d, yes, no, p := &r.R32[o.D], &r.R32[o.A], &r.R32[o.B], r.P[o.C]
+	for l := range d {
+		if d[l] = no[l]; p>>l&1 != 0 {
+			d[l] = yes[l]
+		}
+	}
 }
 
 // copyOperands are those of cp.async: where to, where from, how many bytes, and if it says so how many of them are read.

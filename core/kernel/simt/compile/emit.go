@@ -99,7 +99,7 @@ var emitters = map[string]emitter{
 	"st":       {(*binder).emitStore, ".global .shared .local .param and generic, as ld"},
 	"atom":     {(*binder).emitAtomic, "add u32 s32 u64 s64 f32 f64 f16 f16x2 bf16 bf16x2; min max u32 s32 u64 s64; and or xor exch b32 b64; inc dec u32; cas b16 b32 b64; .global .shared generic; every order and scope"},
 	"red":      {(*binder).emitAtomic, "as atom"},
-	"cp":       {(*binder).emitCopy, ".async.ca 4 8 16, .async.cg 16, with a source size; .async.commit_group .wait_group .wait_all; .async.mbarrier.arrive (.noinc): the copies are there at once"},
+	"cp":       {(*binder).emitCopy, ".async.ca 4 8 16, .async.cg 16, with a source size or a predicate; .async.commit_group .wait_group .wait_all; .async.mbarrier.arrive (.noinc): the copies are there at once"},
 	"ldmatrix": {(*binder).emitMatrix, ".sync.aligned.m8n8 .x1 .x2 .x4 .trans .shared b16"},
 	"mbarrier": {
 		(*binder).emitMbarrier,
@@ -254,7 +254,7 @@ func meetOf(op ptx.Opcode) code.Meet {
 	switch op.Name {
 	case "shfl", "vote", "match", "redux", "elect":
 		return code.MeetMask
-	case "mma", "wmma":
+	case "mma", "wmma", "movmatrix":
 		return code.MeetWarp
 	}
 	return code.MeetNobody

@@ -435,7 +435,7 @@ func (b *binder) stops(list []ptx.Inst) bool {
 // meets reports whether lanes look at each other in an instruction, or wait for each other; a function may hold such ones.
 func (b *binder) meets(in *ptx.Inst) bool {
 	switch in.Op.Name {
-	case "shfl", "vote", "match", "redux", "activemask", "elect", "bar", "barrier", "mma", "wmma", "ldmatrix":
+	case "shfl", "vote", "match", "redux", "activemask", "elect", "bar", "barrier", "mma", "wmma", "ldmatrix", "movmatrix":
 		return true
 	case "call":
 		name, _, _, err := b.callParts(in)

@@ -144,9 +144,7 @@ func (b *binder) describe() {
 			continue
 		}
 		frame.Own = append(frame.Own, code.R64(f.frame))
-		for _, s := range f.registers {
-			frame.Own = append(frame.Own, s)
-		}
+		frame.Own = append(frame.Own, f.registers...)
 		for _, p := range f.symbols {
 			if p.space == ptx.Param {
 				frame.Own = append(frame.Own, p.words.Registers()...)

@@ -14,6 +14,9 @@ func decodeCvt(d *decoder) (Form, bool) {
 	if len(d.mods) < 2 {
 		return Form{}, false
 	}
+	if d.take("pack") {
+		return d.decodePack()
+	}
 	from, to := d.typ(), d.typ()
 	if isInteger(from) && isInteger(to) && from[0] != 'b' && to[0] != 'b' {
 		return d.cvtInteger(from, to)

@@ -20,8 +20,8 @@ func init() {
 		"madc":       {decodeCarry, ".lo .hi .cc u32 s32 u64 s64", ""},
 		"mul":        {decodeMul, ".lo .hi .wide of integers; floats as add", ""},
 		"mad":        {decodeMad, ".lo .hi .wide, .hi.sat.s32, .lo.cc, .hi.cc; f32 and f64 as fma", ""},
-		"mul24":      {decodeMul24, ".lo u32 s32", ""},
-		"mad24":      {decodeMul24, ".lo u32 s32", ""},
+		"mul24":      {decodeMul24, ".lo .hi u32 s32", ""},
+		"mad24":      {decodeMul24, ".lo .hi u32 s32, .hi.sat.s32", ""},
 		"sad":        {decodeSad, "u16 s16 u32 s32 u64 s64", ""},
 		"div":        {decodeDiv, "integers (by zero: all ones); f32 and f64 .rn .rz .rm .rp .ftz, f32 .full .approx", ".full and .approx are rounded correctly, a GPU within 2 ulp"},
 		"rem":        {decodeRem, "integers (by zero: all ones)", ""},
@@ -44,13 +44,13 @@ func init() {
 		"popc":       {decodeBits, "b32 b64", ""},
 		"bfind":      {decodeBits, "u32 s32 u64 s64, .shiftamt", ""},
 		"prmt":       {decodePermute, "b32, also .f4e .b4e .rc8 .ecl .ecr .rc16", ""},
-		"lop3":       {decodeLop3, "b32", ""},
+		"lop3":       {decodeLop3, "b32, also .or .and of a predicate", ""},
 		"setp":       {decodeSetp, "all comparisons of b16 to b64, u, s, f32 f64 f16 f16x2 bf16 bf16x2, .ftz, .and .or .xor, p|q", ""},
 		"set":        {decodeSet, "results u32 s32 f32 of all comparisons; f16 f16x2 bf16 bf16x2 of their own kind", ""},
 		"selp":       {decodeSelect, "b16 to b64, u, s, f32 f64", ""},
 		"slct":       {decodeSlct, "b16 to b64, u, s, f32 f64, by s32 or f32, .ftz", ""},
 		"cvta":       {decodeCvta, "to or from a space whose addresses are generic", ""},
-		"cvt":        {decodeCvt, "between all integers and f32 f64 f16 bf16; f16x2 bf16x2 tf32 e4m3x2 e5m2x2; every rounding, .ftz .sat .relu .satfinite", ""},
+		"cvt":        {decodeCvt, "between all integers and f32 f64 f16 bf16; f16x2 bf16x2 tf32 e4m3x2 e5m2x2; every rounding, .ftz .sat .relu .satfinite; .pack.sat", ""},
 		"fma":        {decodeFma, "f32 f64 f16 f16x2 bf16 bf16x2, .rn .rz .rm .rp .ftz .sat .relu", ""},
 		"rcp":        {decodeRoot, "f32 f64 .rn .rz .rm .rp .ftz .approx", ".approx f32 is rounded correctly, a GPU within 1 ulp; f64 keeps the high word"},
 		"sqrt":       {decodeRoot, "f32 f64 .rn .rz .rm .rp .ftz .approx", ".approx is rounded correctly, a GPU within 1 ulp"},
@@ -65,6 +65,12 @@ func init() {
 		"match":      {decodeMatch, ".sync .any .all b32 b64", ""},
 		"shfl":       {decodeShuffle, ".sync .up .down .bfly .idx b32, with p", ""},
 		"redux":      {decodeRedux, ".sync .add .min .max u32 s32, .and .or .xor b32", ""},
+		"dp4a":       {decodeDot, "u32 s32, of u32 s32", ""},
+		"dp2a":       {decodeDot, ".lo .hi u32 s32, of u32 s32", ""},
+		"fns":        {decodeFns, "b32", ""},
+		"bmsk":       {decodeMask, ".clamp .wrap b32", ""},
+		"szext":      {decodeMask, ".clamp .wrap u32 s32", ""},
+		"movmatrix":  {decodeMoveMatrix, ".sync.aligned.m8n8.trans.b16", ""},
 		"mma":        {decodeMMA, mmaDoc, mmaApprox},
 		"wmma":       {decodeWmma, WmmaDoc, mmaApprox},
 		"copysign":   {decodeCopysign, "f32 f64", ""},
@@ -183,6 +189,9 @@ func decodeMad(d *decoder) (Form, bool) {
 
 func decodeMul24(d *decoder) (Form, bool) {
 	t := d.typ()
+	if d.take("hi") {
+		return d.decodeHigh24(t)
+	}
 	if !d.take("lo") {
 		return Form{}, false
 	}
@@ -299,6 +308,9 @@ func decodePermute(d *decoder) (Form, bool) {
 func decodeLop3(d *decoder) (Form, bool) {
 	t := d.typ()
 	table, ok := d.immediate(4)
+	if operation := d.oneOf("or", "and"); operation != "" {
+		return d.decodeLop3Predicate(operation, table), ok && t == "b32" && table < 256
+	}
 	return form(lop3(table), t, t, t, t, t), ok && t == "b32" && table < 256
 }
 

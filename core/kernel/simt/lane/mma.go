@@ -5,7 +5,8 @@ import (
 	"math"
 )
 
-const mmaDoc = "m16n8k16 m16n8k8 of f16 (accumulators f16, f32) and bf16; m16n8k8 m16n8k4 of tf32; m16n8k32 m16n8k16 m8n8k16 of s8 and u8, .satfinite; " +
+const mmaDoc = "m16n8k16 m16n8k8 of f16 (accumulators f16, f32) and bf16; m16n8k8 m16n8k4 of tf32; m16n8k32 m16n8k16 m8n8k16 of s8 and u8, m8n8k32 m16n8k32 m16n8k64 of s4 and u4, .satfinite; " +
+	"m8n8k128 m16n8k128 m16n8k256 of b1 (.xor.popc .and.popc); " +
 	"m8n8k4 m16n8k4 m16n8k8 m16n8k16 of f64"
 
 // mmaApprox says how the order of the sums can show. The bound holds for numbers without overflow: n products are added with at
@@ -39,12 +40,21 @@ var mmaShapes = map[string][]mmaShape{
 		{16, 4, map[string]bool{"tf32": true}, 2, 1, 4, 1},
 		{16, 4, map[string]bool{"f64": true}, 2, 1, 4, 1},
 	},
-	"m16n8k32": {{16, 32, map[string]bool{"s8": true, "u8": true}, 4, 2, 4, 4}},
-	"m8n8k16":  {{8, 16, map[string]bool{"s8": true, "u8": true}, 1, 1, 2, 4}},
-	"m8n8k4":   {{8, 4, map[string]bool{"f64": true}, 1, 1, 2, 1}},
+	"m16n8k32": {
+		{16, 32, map[string]bool{"s8": true, "u8": true}, 4, 2, 4, 4},
+		{16, 32, map[string]bool{"s4": true, "u4": true}, 2, 1, 4, 8},
+	},
+	"m8n8k16":   {{8, 16, map[string]bool{"s8": true, "u8": true}, 1, 1, 2, 4}},
+	"m8n8k32":   {{8, 32, map[string]bool{"s4": true, "u4": true}, 1, 1, 2, 8}},
+	"m16n8k64":  {{16, 64, map[string]bool{"s4": true, "u4": true}, 4, 2, 4, 8}},
+	"m8n8k128":  {{8, 128, map[string]bool{"b1": true}, 1, 1, 2, 32}},
+	"m16n8k128": {{16, 128, map[string]bool{"b1": true}, 2, 1, 4, 32}},
+	"m16n8k256": {{16, 256, map[string]bool{"b1": true}, 4, 2, 4, 32}},
+	"m8n8k4":    {{8, 4, map[string]bool{"f64": true}, 1, 1, 2, 1}},
 }
 
 func decodeMMA(d *decoder) (Form, bool) {
+	popc, operation := d.take("popc"), d.oneOf("xor", "and")
 	c, b, a, result := d.typ(), d.typ(), d.typ(), d.typ()
 	ok := d.take("sync") && d.take("aligned") && d.take("row") && d.take("col") && result == c
 	saturate := d.take("satfinite")
@@ -53,6 +63,12 @@ func decodeMMA(d *decoder) (Form, bool) {
 			continue
 		}
 		switch {
+		case a == "b1":
+			return s.form(R32, s.c, s.small(a, b, operation, false)), b == a && c == "s32" && popc && operation != "" && !saturate
+		case popc || operation != "":
+			return Form{}, false
+		case a == "s4" || a == "u4":
+			return s.form(R32, s.c, s.small(a, b, "", saturate)), (b == "s4" || b == "u4") && c == "s32"
 		case a == "f64":
 			return s.form(R64, s.c, s.double), b == a && c == "f64" && !saturate
 		case a == "s8" || a == "u8":
