@@ -37,36 +37,37 @@ var updateSchemas = flag.Bool("update-schemas", false, "rewrite docs/schemas/*.s
 
 // documents are those that leave prlx: printed, written or handed to Python. Their structs are the one description of them.
 var documents = map[string]any{
-	"alignment_stats/1":  combine.NodeStats{},
-	"combine-compare/1":  combine.CompareDocument{},
-	"combine/1":          printedCombine{},
-	"config/1":           printedConfig{},
-	"convert/1":          ConvertDocument{},
-	"cycles-compare/1":   cycledoc.CompareDocument{},
-	"cycles/1":           cycledoc.Document{},
-	"diff/1":             diff.Document{},
-	"doctor/1":           printedDoctor{},
-	"inspect/1":          InspectDocument{},
-	"kernel-trace/1":     describe.Recording{},
-	"locate/1":           printedLocate{},
-	"mark/1":             aligned.Mark{},
-	"nccl-collect/1":     gathering.Document{},
-	"nccl-diagnose/1":    diagnosing.Document{},
-	"nccl-flight/1":      flightrecorder.Document{},
-	"nccl-merge/1":       NCCLMergeDocument{},
-	"nccl-selftest/1":    printedSelftest{},
-	"nccl/1":             dividing.Document{},
-	"probe/1":            probe.Document{},
-	"session-diff/1":     session.Document{},
-	"session-inspect/1":  describe.Session{},
-	"session/1":          session.Manifest{},
-	"simulate-compare/1": simulated.CompareDocument{},
-	"simulate/1":         simulated.Document{},
-	"simulation/1":       simulation.Document{},
-	"solve/1":            combine.SolveDocument{},
-	"stragglers/1":       straggler.Document{},
-	"validate/1":         combine.ValidateDocument{},
-	"version/1":          printedVersion{},
+	"alignment_stats/1":   combine.NodeStats{},
+	"combine-compare/1":   combine.CompareDocument{},
+	"combine/1":           printedCombine{},
+	"config/1":            printedConfig{},
+	"convert/1":           ConvertDocument{},
+	"cycles-compare/1":    cycledoc.CompareDocument{},
+	"cycles/1":            cycledoc.Document{},
+	"diff/1":              diff.Document{},
+	"doctor/1":            printedDoctor{},
+	"inspect/1":           InspectDocument{},
+	"kernel-trace/1":      describe.Recording{},
+	"locate/1":            printedLocate{},
+	"mark/1":              aligned.Mark{},
+	"nccl-collect/1":      gathering.Document{},
+	"nccl-diagnose/1":     diagnosing.Document{},
+	"nccl-flight/1":       flightrecorder.Document{},
+	"nccl-merge/1":        NCCLMergeDocument{},
+	"nccl-selftest/1":     printedSelftest{},
+	"nccl/1":              dividing.Document{},
+	"probe/1":             probe.Document{},
+	"session-diff/1":      session.Document{},
+	"session-inspect/1":   describe.Session{},
+	"session/1":           session.Manifest{},
+	"simulate-compare/1":  simulated.CompareDocument{},
+	"simulate-selftest/1": printedSimulateSelftest{},
+	"simulate/1":          simulated.Document{},
+	"simulation/1":        simulation.Document{},
+	"solve/1":             combine.SolveDocument{},
+	"stragglers/1":        straggler.Document{},
+	"validate/1":          combine.ValidateDocument{},
+	"version/1":           printedVersion{},
 }
 
 // Documents that Python makes, or adds to.
@@ -122,6 +123,40 @@ type printedOnMachine struct {
 	Libc     string   `json:"libc"`
 	GPUs     int      `json:"gpus"`
 	Packages []string `json:"packages"`
+}
+
+// printedSimulateSelftest is prlx.simulate-selftest/1: whether a GPU does what the simulator says.
+type printedSimulateSelftest struct {
+	Schema   string               `json:"schema"`
+	Outcome  string               `json:"outcome"`  // passed, failed, or not run: there is no GPU, and nothing was compared
+	Sentence string               `json:"sentence"` // the verdict and what was looked at
+	Problems []string             `json:"problems"`
+	GPU      *printedGPU          `json:"gpu"` // null: none
+	Kernels  []printedMicrokernel `json:"kernels"`
+	Machine  printedSimulating    `json:"machine"`
+}
+
+// printedGPU is the GPU that the microkernels ran on.
+type printedGPU struct {
+	Name       string `json:"name"`
+	Capability [2]int `json:"capability"` // such as 8, 0
+	CUDA       int    `json:"cuda"`       // the newest that the driver knows, such as 13000
+}
+
+// printedMicrokernel is how the results of one kernel compare.
+type printedMicrokernel struct {
+	Name        string  `json:"name"`
+	ULPsAllowed float64 `json:"ulps_allowed"` // 0: the bits must be the same
+	Differ      int     `json:"differ"`       // results
+	ULPs        float64 `json:"ulps"`         // the largest difference of approximate results, in units in the last place
+	Problem     string  `json:"problem"`      // "" where there is none
+}
+
+// printedSimulating is where the simulator ran.
+type printedSimulating struct {
+	System string `json:"system"`
+	Python string `json:"python"`
+	PRLX   string `json:"prlx"`
 }
 
 // printedDoctor is prlx.doctor/1: the state of an installation.

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from ._session_diff import SessionDiff
     from ._simulate import simulate
     from ._simulate_ptx import simulate_ptx
+    from ._simulate_selftest import SelftestSimulator, selftest_simulator
     from ._simulation import Finding, Origin, Simulation
     from ._simulator import Recording
     from ._solve import Offsets, solve_offsets
@@ -97,6 +98,7 @@ __all__ = [
     "Probing",
     "Recording",
     "SelftestNccl",
+    "SelftestSimulator",
     "Session",
     "SessionDiff",
     "Simulation",
@@ -134,6 +136,7 @@ __all__ = [
     "read_trace",
     "record",
     "selftest_nccl",
+    "selftest_simulator",
     "session",
     "simulate",
     "simulate_ptx",
@@ -166,6 +169,7 @@ _LAZY = {
     "Probing": "_probe",
     "Recording": "_simulator",
     "SelftestNccl": "_nccl_files",
+    "SelftestSimulator": "_simulate_selftest",
     "Session": "_session",
     "SessionDiff": "_session_diff",
     "Simulation": "_simulation",
@@ -199,6 +203,7 @@ _LAZY = {
     "read_trace": "_kernel_trace",
     "record": "_record",
     "selftest_nccl": "_nccl_files",
+    "selftest_simulator": "_simulate_selftest",
     "session": "_record",
     "simulate": "_simulate",
     "simulate_ptx": "_simulate_ptx",

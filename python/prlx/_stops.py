@@ -227,10 +227,12 @@ def places(breaks: Iterable[str]) -> list[dict[str, Any]]:
 def _place(text: str) -> dict[str, Any]:
     found = re.fullmatch(r"(.+?):(\d+)(?::(\d+))?", text) if isinstance(text, str) else None
     if found is None or not 0 < int(found[2]) < 1 << 32:
-        raise UsageError(f"breaks: {text!r} is no line", hint="FILE:LINE, or FILE:LINE:LANE for one lane of each warp")
+        raise UsageError(
+            f"{text!r} is no line to stop at", hint="FILE:LINE, or FILE:LINE:LANE for one lane of each warp"
+        )
     lane = None if found[3] is None else int(found[3])
     if lane is not None and lane >= _LANES:
-        raise UsageError(f"breaks: {text!r}: a warp has the lanes 0 to {_LANES - 1}")
+        raise UsageError(f"no lane to stop at in {text!r}: a warp has the lanes 0 to {_LANES - 1}")
     file = str(Path(found[1]).resolve()) if found[1].startswith("..") else found[1]
     return {"file": file, "line": int(found[2]), "lane": lane}
 

@@ -57,6 +57,8 @@ FLOORS = (
     ("_simulator",),
     ("_record",),
     ("_simulate", "_pytorch", "_simulate_ptx", "_locate"),
+    ("_gpu", "_microkernels"),
+    ("_simulate_selftest",),
     # what people import; its names are loaded when they are first used
     ("hooks", ""),
     # the command line

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import ctypes
 import sys
 import warnings
 from collections.abc import Iterator
@@ -19,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from prlx._gpu import Driver, NoDeviceError
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "simulator"))
@@ -34,75 +35,6 @@ REASONS = {
         ["softmax", "layernorm", "mathfn", "libdevice", "rnd", "bf16_f64", "dropout"], "approximate functions"
     ),
 }
-
-
-class NoDeviceError(Exception):
-    """There is no GPU, or no driver."""
-
-
-class Driver:
-    """As much of the CUDA driver as launching a kernel takes."""
-
-    def __init__(self) -> None:
-        try:
-            self._cuda = ctypes.CDLL("libcuda.so.1")
-        except OSError:
-            raise NoDeviceError("there is no libcuda.so.1") from None
-        if self._cuda.cuInit(0) != 0:
-            raise NoDeviceError("libcuda finds no device")
-        device, context, name = ctypes.c_int(), ctypes.c_void_p(), ctypes.create_string_buffer(100)
-        self.call("cuDeviceGet", ctypes.byref(device), 0)
-        self.call("cuDeviceGetName", name, 100, device)
-        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
-        self.call("cuCtxSetCurrent", context)
-        self.name = name.value.decode()
-
-    def call(self, function: str, *arguments: Any) -> None:
-        """Call the driver, or say what it said."""
-        status = getattr(self._cuda, function)(*arguments)
-        if status != 0:
-            text = ctypes.c_char_p()
-            self._cuda.cuGetErrorString(status, ctypes.byref(text))
-            raise RuntimeError(f"{function}: {text.value.decode() if text.value else status}")
-
-    def launch(self, launch: Any, storages: dict[int, Any]) -> None:
-        """Launch what the simulator launched. ``storages`` are arrays by address; they are copied there and back."""
-        module, function = ctypes.c_void_p(), ctypes.c_void_p()
-        self.call("cuModuleLoadData", ctypes.byref(module), launch.function.text + b"\0")
-        self.call("cuModuleGetFunction", ctypes.byref(function), module, launch.function.name.encode())
-        if launch.shared > 48 << 10:
-            self.call("cuFuncSetAttribute", function, 8, launch.shared)  # the largest dynamic shared memory
-        there: dict[int, ctypes.c_uint64] = {}
-        try:
-            for address, array in storages.items():
-                pointer = ctypes.c_uint64()
-                self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(array.nbytes, 1)))
-                there[address] = pointer
-                self.call(
-                    "cuMemcpyHtoD_v2", pointer, array.ctypes.data_as(ctypes.c_void_p), ctypes.c_size_t(array.nbytes)
-                )
-            values = [self._argument(parameter, there) for parameter in launch.parameters]
-            pointers = (ctypes.c_void_p * len(values))(*(ctypes.addressof(value) for value in values))
-            self.call("cuLaunchKernel", function, *launch.grid, *launch.block, launch.shared, None, pointers, None)
-            self.call("cuCtxSynchronize")
-            for address, array in storages.items():
-                self.call(
-                    "cuMemcpyDtoH_v2",
-                    array.ctypes.data_as(ctypes.c_void_p),
-                    there[address],
-                    ctypes.c_size_t(array.nbytes),
-                )
-        finally:
-            for pointer in there.values():
-                self.call("cuMemFree_v2", pointer)
-            self.call("cuModuleUnload", module)
-
-    @staticmethod
-    def _argument(parameter: Any, there: dict[int, ctypes.c_uint64]) -> ctypes.c_uint64:
-        """The bits of a parameter; the driver reads as many bytes of them as the kernel declares."""
-        if parameter.is_pointer and parameter.value:
-            return there[parameter.value]
-        return ctypes.c_uint64(parameter.bits)
 
 
 @contextlib.contextmanager
@@ -133,7 +65,16 @@ def check(case: Any, driver: Driver | None) -> tuple[str, str]:
     if driver is None:
         return "", "; ".join(case.differences(before, arrays)) or "as NumPy"
     on_gpu = {name: array.copy() for name, array in before.items()}
-    driver.launch(launches[-1], {array.ctypes.data: on_gpu[name] for name, array in arrays.items()})
+    last = launches[-1]
+    driver.launch(
+        last.function.text,
+        last.function.name,
+        last.grid,
+        last.block,
+        [parameter.value if parameter.is_pointer else parameter.bits for parameter in last.parameters],
+        {array.ctypes.data: on_gpu[name] for name, array in arrays.items()},
+        last.shared,
+    )
     wrong = case.differences(before, on_gpu)
     differ = sum(int((arrays[name].view("u1") != on_gpu[name].view("u1")).sum()) for name in arrays)
     same = "the same bits" if differ == 0 else f"{differ} bytes differ: {REASONS.get(case.name, 'NOT EXPLAINED')}"

@@ -16,6 +16,7 @@ from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import shown_path
 from ._parser import given
+from ._render import clean
 
 if TYPE_CHECKING:
     import argparse
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 FOUND = 1
+SELFTEST = "prlx-simulate-selftest.json"
+_STATUS = {"passed": 0, "failed": FOUND, "not run": 5}
 _MODES = ("digest", "control-flow", "values")
 _CAPTURES = ("observed", "instrumented")
 
@@ -33,13 +36,33 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     """Run the script, then say what its kernels did; exit code 1 when a check found something."""
     from .._record import enable
 
+    if values.selftest:
+        return _selftest(values, ui)
     return run_script(values, ui, enable)
+
+
+def _selftest(values: argparse.Namespace, ui: UI) -> int:
+    """Compare the simulator with a GPU; exit code 1 where they differ, 5 where there is none to compare with."""
+    from .._simulate_selftest import selftest_simulator
+
+    if values.script is not None:
+        raise UsageError("--selftest takes no script", hint="its kernels are its own")
+    target = Path(values.output or SELFTEST)
+    tested = selftest_simulator(output=target, overwrite=bool(values.overwrite))
+    if ui.json:
+        ui.emit(tested.document)
+    else:
+        ui.show([clean(tested.sentence), *(f"  {clean(problem)}" for problem in tested.problems)])
+    ui.say(f"wrote {shlex.quote(shown_path(target))}: the file to send")
+    return _STATUS[tested.outcome]
 
 
 def run_script(values: argparse.Namespace, ui: UI, enable: Callable[..., Recording]) -> int:
     """Run a script with what enables the simulator, then say what its kernels did."""
     from .._simulated import Run, compared, save_page
 
+    if values.script is None:
+        raise UsageError("no script is named", hint="prlx simulate SCRIPT runs one; --selftest needs none")
     script = Path(values.script)
     if not script.is_file():
         raise FileAccessError("no such script", path=str(script))
@@ -171,7 +194,7 @@ RECORDING = (
         ("--filter",), "kernels that are recorded, with * and ?; several", takes="texts", metavar="NAME", brief=True
     ),
     Option(("--stores",), "record stores, too", takes="switch"),
-    Option(("--atomics",), "record atomics, too", takes="switch"),
+    Option(("--atomics",), "record atomics, too", takes="switch", brief=True),
     Option(("--loads",), "record loads, too", takes="switch", brief=True),
     Option(("--barriers",), "record barriers, too", takes="switch", brief=True),
     Option(("--events-per-warp",), "keep so many events of a warp", takes="whole", metavar="N", brief=True),
@@ -231,18 +254,21 @@ COMMAND = Command(
         ("prlx simulate train.py --steps 1", "its kernels, compiled and checked, without a GPU"),
         ("prlx simulate --map-cuda model.py", 'torch code that says device="cuda"'),
         ("prlx simulate --record before/ train.py", "recorded, for prlx diff before/ after/"),
-        ("prlx simulate --stop --seed 7 test.py", "until the first finding, in another order of warps"),
         ("prlx simulate --html page.html train.py", "source with counts, and which block touched what"),
         ("prlx simulate --compare before.py after.py", "two versions of a kernel, line by line"),
         ("prlx simulate --break kernels.py:21 train.py", "what lanes hold at that line"),
+        ("prlx simulate --selftest", "does a GPU do the same? one file to send"),
     ),
     positionals=(
-        Positional("SCRIPT", "a Python script that launches Triton kernels", "one"),
+        Positional("SCRIPT", "a Python script that launches Triton kernels", "optional"),
         Positional("ARG", "arguments of the script, options included", "rest"),
     ),
-    options=SIMULATING,
+    options=(
+        *SIMULATING,
+        Option(("--selftest",), "compare the simulator with this machine's GPU", takes="switch"),
+    ),
     notes=(
         "exit code 1: a check found something. A script that fails ends with its own exit code.",
-        "With --json the script's stdout goes to stderr.",
+        "--selftest: 1 a GPU differs, 5 there is none. With --json the script's stdout goes to stderr.",
     ),
 )

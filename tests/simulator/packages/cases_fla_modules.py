@@ -213,7 +213,8 @@ def case_matmul(generator: Any) -> Cases:
     module = _fla("ops.utils.matmul")
     a, b, x = normal(generator, 40, 64), normal(generator, 64, 48), normal(generator, 40, 48)
     yield Compared("product", module.matmul(a, b), a @ b, 5e-3)
-    yield Compared("with a sum", module.addmm(x, a, b, 0.5, 2.0), torch.addmm(x, a, b, alpha=0.5, beta=2.0), 5e-3)
+    shares = torch.tensor([0.5]), torch.tensor([2.0])
+    yield Compared("with a sum", module.addmm(x, a, b, *shares), torch.addmm(x, a, b, alpha=0.5, beta=2.0), 5e-3)
 
 
 def case_solve_tril(generator: Any) -> Cases:

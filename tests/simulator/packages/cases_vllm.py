@@ -24,7 +24,7 @@ PLATFORM = SimpleNamespace(
     has_device_capability=lambda capability, *_: (capability if isinstance(capability, int) else 80) <= 80,
     is_device_capability=lambda *_: False,
     is_device_capability_family=lambda *_: False,
-    get_device_capability=lambda *_: (8, 0),
+    get_device_capability=lambda *_: SimpleNamespace(major=8, minor=0),
     supports_fp8=lambda: False,
     fp8_dtype=lambda: torch.float8_e4m3fn,
     get_device_name=lambda *_: "simulator",

@@ -1,0 +1,122 @@
+"""An NVIDIA GPU through its driver alone: libcuda with ctypes, no toolkit, no torch. PTX runs on copies of arrays."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ._errors import PrlxError
+
+_MOST_SHARED = 8  # CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+_STATIC_SHARED_BYTES = 48 << 10  # a kernel has these without asking
+_MAJOR, _MINOR = 75, 76  # CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_*
+
+
+class NoDeviceError(Exception):
+    """There is no GPU, or no driver; the text says which."""
+
+
+class DriverError(PrlxError):
+    """The driver refused a call, or a kernel failed on the GPU."""
+
+
+class Driver:
+    """As much of the CUDA driver as launching a kernel takes.
+
+    Attributes
+    ----------
+    name
+        The GPU's.
+    capability
+        Its compute capability, as ``(8, 0)``.
+    version
+        The newest CUDA that the driver knows, as ``13000``.
+
+    Raises
+    ------
+    NoDeviceError
+        There is none.
+    """
+
+    def __init__(self) -> None:
+        try:
+            self._cuda = ctypes.CDLL("libcuda.so.1")
+        except OSError:
+            raise NoDeviceError("there is no libcuda.so.1") from None
+        if self._cuda.cuInit(0) != 0:
+            raise NoDeviceError("libcuda finds no device")
+        device, context, name = ctypes.c_int(), ctypes.c_void_p(), ctypes.create_string_buffer(100)
+        major, minor, version = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        self.call("cuDeviceGet", ctypes.byref(device), 0)
+        self.call("cuDeviceGetName", name, 100, device)
+        self.call("cuDeviceGetAttribute", ctypes.byref(major), _MAJOR, device)
+        self.call("cuDeviceGetAttribute", ctypes.byref(minor), _MINOR, device)
+        self.call("cuDriverGetVersion", ctypes.byref(version))
+        self.call("cuDevicePrimaryCtxRetain", ctypes.byref(context), device)
+        self.call("cuCtxSetCurrent", context)
+        self.name = name.value.decode(errors="replace")
+        self.capability = (major.value, minor.value)
+        self.version = version.value
+
+    def call(self, function: str, *arguments: Any) -> None:
+        """Call the driver, or raise what it said."""
+        status = getattr(self._cuda, function)(*arguments)
+        if status != 0:
+            text = ctypes.c_char_p()
+            self._cuda.cuGetErrorString(status, ctypes.byref(text))
+            raise DriverError(f"{function}: {text.value.decode() if text.value else status}")
+
+    def launch(
+        self,
+        text: bytes,
+        name: str,
+        grid: Sequence[int],
+        block: Sequence[int],
+        values: Sequence[int | None],
+        arrays: Mapping[int, Any],
+        shared_bytes: int = 0,
+    ) -> None:
+        """Launch a kernel of a PTX text and wait for it.
+
+        Parameters
+        ----------
+        text, name
+            The PTX, and the kernel in it.
+        grid, block
+            Three numbers each.
+        values
+            The bits of each parameter; what is an address in ``arrays`` becomes the address of the copy on the GPU.
+        arrays
+            NumPy arrays by their address: copied there before, and back afterwards.
+        shared_bytes
+            Dynamic shared memory of a block.
+
+        Raises
+        ------
+        DriverError
+            The driver does not take the text, or the kernel failed.
+        """
+        module, function = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("cuModuleLoadData", ctypes.byref(module), text + b"\0")
+        there: dict[int, ctypes.c_uint64] = {}
+        try:
+            self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
+            if shared_bytes > _STATIC_SHARED_BYTES:
+                self.call("cuFuncSetAttribute", function, _MOST_SHARED, shared_bytes)
+            for address, array in arrays.items():
+                pointer = ctypes.c_uint64()
+                self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(max(array.nbytes, 1)))
+                there[address] = pointer
+                self.call("cuMemcpyHtoD_v2", pointer, ctypes.c_void_p(array.ctypes.data), ctypes.c_size_t(array.nbytes))
+            given = [there[value] if value in there else ctypes.c_uint64(value or 0) for value in values]
+            pointers = (ctypes.c_void_p * len(given))(*(ctypes.addressof(value) for value in given))
+            self.call("cuLaunchKernel", function, *grid, *block, shared_bytes, None, pointers, None)
+            self.call("cuCtxSynchronize")
+            for address, array in arrays.items():
+                size = ctypes.c_size_t(array.nbytes)
+                self.call("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), there[address], size)
+        finally:
+            for pointer in there.values():
+                self._cuda.cuMemFree_v2(pointer)
+            self._cuda.cuModuleUnload(module)
