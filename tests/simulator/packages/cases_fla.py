@@ -175,7 +175,13 @@ PAIRS = {
         {"scale": 0.2},
         length=128,
     ),
-    "parallel_parallax": Pair("parallax:parallel_parallax", "parallax:naive_parallax", {**QKV, "r": "key"}),
+    "parallel_parallax": Pair(
+        "parallax:parallel_parallax",
+        "parallax:naive_parallax",
+        {**QKV, "r": "key"},
+        dtype=torch.bfloat16,
+        tolerance=2e-2,
+    ),
     "parallel_wall_attn": Pair(
         "wall_attn:parallel_wall_attn",
         "wall_attn:naive_wall_attn",
