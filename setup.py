@@ -80,7 +80,7 @@ def old_libraries():
         if Path(asked.stdout.strip()).is_absolute():
             found.append(f"-l:{name}")
     flags = ["-Wl,--push-state,--no-as-needed", *found, "-Wl,--pop-state"]
-    return flags if found and links(flags) else ["-DPRLX_PLAIN_SYMBOLS"]  # zig links for the glibc that it is told
+    return flags if found and links(flags) else ["-DPLAIN_SYMBOLS"]  # zig links for the glibc that it is told
 
 
 def links(flags):

@@ -185,6 +185,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_NCCL_RANKS",
         "PRLX_NCCL_TIMES",
         "PRLX_NCCL_REPORT",
+        "PRLX_NCCL_BENCH_DIR",
         "PRLX_PTX_PYTHON",
         "PRLX_TRITON_TESTS",
         "PRLX_PACKAGES",

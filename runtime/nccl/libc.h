@@ -12,8 +12,8 @@
 #define FIRST_GLIBC "GLIBC_2.17"
 #endif
 
-/* Sanitizers put their own functions in the place of these; with PRLX_PLAIN_SYMBOLS the linker picks versions, for the glibc it is told. */
-#if defined(__GLIBC__) && defined(FIRST_GLIBC) && !defined(PRLX_PLAIN_SYMBOLS) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+/* Sanitizers put their own functions in the place of these; with PLAIN_SYMBOLS the linker picks versions, for the glibc it is told. */
+#if defined(__GLIBC__) && defined(FIRST_GLIBC) && !defined(PLAIN_SYMBOLS) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
 #define AS_IN_OLD_GLIBC(name)                                 \
   __asm__(".symver " #name "," #name "@" FIRST_GLIBC);        \
   extern __typeof__(name) name __attribute__((weak))

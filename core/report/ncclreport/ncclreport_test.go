@@ -313,7 +313,7 @@ func FuzzPage(f *testing.F) {
 		}
 		text := render(t, of)
 		if strings.Contains(text, "ZgotmplZ") || strings.Contains(text, "NaN") && !bytes.Contains(report, []byte("NaN")) && !bytes.Contains(diagnosis, []byte("NaN")) {
-			t.Error("the page has what is no text")
+			t.Error("the page has what is not text")
 		}
 	})
 }

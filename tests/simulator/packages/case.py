@@ -80,5 +80,5 @@ def _leaf(value: Any) -> Any:
 
 
 def _unleaf(value: Any) -> Any:
-    """A tensor that is no leaf: some functions write into what they are given."""
+    """A tensor that is not a leaf: some functions write into what they are given."""
     return value * 1.0 if isinstance(value, torch.Tensor) and value.is_floating_point() else value

@@ -26,7 +26,7 @@ class Pair:
     inputs
         Kinds of inputs (see ``_made``) by the name that the operation gives them.
     options, told
-        What the operation and the reference are told besides.
+        What the operation and the reference are told, too.
     names
         Other names that the reference has for inputs.
     heads_first
