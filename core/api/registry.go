@@ -58,6 +58,7 @@ var operations = sync.OnceValue(func() map[string]Op {
 		"finish_snapshots": typed(finishSnapshots),
 
 		"nccl_collect":  typed(collectNCCL),
+		"nccl_compare":  typed(compareNCCL),
 		"nccl_diagnose": typed(diagnoseNCCL),
 		"nccl_flight":   typed(readFlight),
 		"nccl_merge":    typed(mergeNCCL),

@@ -51,6 +51,7 @@ var documents = map[string]any{
 	"locate/1":            printedLocate{},
 	"mark/1":              aligned.Mark{},
 	"nccl-collect/1":      gathering.Document{},
+	"nccl-compare/1":      dividing.Comparison{},
 	"nccl-diagnose/1":     diagnosing.Document{},
 	"nccl-flight/1":       flightrecorder.Document{},
 	"nccl-merge/1":        NCCLMergeDocument{},

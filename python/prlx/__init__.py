@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ._kernel_trace import KernelTrace, read_trace
     from ._locate import Located, locate
     from ._nccl import NcclDiagnosis, NcclReport, diagnose_nccl, read_nccl
+    from ._nccl_compare import NcclComparison, compare_nccl
     from ._nccl_files import CollectedNccl, SelftestNccl, collect_nccl, selftest_nccl
     from ._nccl_flight import FlightRecorder, read_flight_recorder
     from ._nccl_merge import MergedNccl, merge_nccl
@@ -88,6 +89,7 @@ __all__ = [
     "LimitError",
     "Located",
     "MergedNccl",
+    "NcclComparison",
     "NcclDiagnosis",
     "NcclReport",
     "NotAlignedWarning",
@@ -118,6 +120,7 @@ __all__ = [
     "combine_traces",
     "compare_alignments",
     "compare_cycles",
+    "compare_nccl",
     "convert_trace",
     "diagnose_nccl",
     "diff_traces",
@@ -161,6 +164,7 @@ _LAZY = {
     "FlightRecorder": "_nccl_flight",
     "KernelTrace": "_kernel_trace",
     "Located": "_locate",
+    "NcclComparison": "_nccl_compare",
     "NcclDiagnosis": "_nccl",
     "NcclReport": "_nccl",
     "MergedNccl": "_nccl_merge",
@@ -185,6 +189,7 @@ _LAZY = {
     "combine_traces": "_combine",
     "compare_alignments": "_combine_compare",
     "compare_cycles": "_cycles",
+    "compare_nccl": "_nccl_compare",
     "convert_trace": "_convert",
     "diagnose_nccl": "_nccl",
     "diff_traces": "_compare",

@@ -22,7 +22,7 @@ FLOORS = (
     ("_request",),
     # one node's clock, many nodes' traces
     ("_solve", "_validate", "_stragglers", "_convert", "_combine_compare", "_probe"),
-    ("_nccl", "_nccl_merge", "_nccl_flight", "_nccl_files", "_nccl_player"),
+    ("_nccl", "_nccl_compare", "_nccl_merge", "_nccl_flight", "_nccl_files", "_nccl_player"),
     ("_timeline",),
     ("_combine",),
     ("_align",),
@@ -67,7 +67,13 @@ FLOORS = (
     ("cli._parser", "cli._render"),
     ("cli._outputs", "cli"),
     ("cli._comparing", "cli._watch"),
-    ("cli._nccl_watch", "cli._nccl_analysis", "cli._nccl_traces", "cli._nccl_recordings"),
+    (
+        "cli._nccl_watch",
+        "cli._nccl_analysis",
+        "cli._nccl_compare",
+        "cli._nccl_traces",
+        "cli._nccl_recordings",
+    ),
     ("cli.combine", "cli.diff", "cli.simulate"),
     ("cli.*",),
     ("_start",),

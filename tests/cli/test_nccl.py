@@ -96,6 +96,22 @@ def test_report_divides_the_time_of_ranks(prlx):
             assert sum(part["time"].values()) == part["ended_ns"] - part["at_ns"]
 
 
+def test_of_few_operations_nothing_is_said_for_certain(prlx):
+    ran = prlx("nccl", "report", "--compare", str(HANG), str(HANG))
+    assert ran.code == 5
+    assert ran.out.startswith("Whether B takes longer than A is not known: an operation holds a rank for ")
+    assert "have fewer than 4 operations in one of the runs, of which nothing says how much varies by chance" in ran.err
+    document = json.loads(prlx("nccl", "report", "--compare", str(HANG), str(HANG), "--json").out)
+    assert document["schema"] == "prlx.nccl-compare/1"
+    assert {row["change_ns"] for row in (*document["parts"], document["held"])} == {0}
+
+
+def test_runs_that_have_nothing_in_common_are_inconclusive(prlx):
+    ran = prlx("nccl", "report", "--compare", str(HANG), str(HANG / "node0-1000.prlx-nccl.gz"))
+    assert ran.code == 5
+    assert "nothing is compared" in ran.out
+
+
 FUNCTIONS = {
     "diagnose": package.diagnose_nccl,
     "report": package.read_nccl,
@@ -111,7 +127,7 @@ NO_FUNCTION = {"plugin": "a library, which Python does not load", "watch": "diag
 def test_every_flag_is_an_argument_and_every_argument_a_flag(verb):
     parameters = inspect.signature(FUNCTIONS[verb]).parameters.values()
     arguments = {each.name for each in parameters if each.kind is each.KEYWORD_ONLY}
-    assert set(nccl._VERBS[verb].flags) - {"json"} == arguments - {"progress"}
+    assert set(nccl._VERBS[verb].flags) - {"json", "compare"} == arguments - {"progress"}
 
 
 def test_every_verb_is_looked_at():
@@ -129,6 +145,12 @@ def test_every_verb_is_looked_at():
         (["flight", ".", "-o", "x.json"], "--output is of prlx nccl merge, collect, selftest"),
         (["watch", ".", "--path"], "--path is of prlx nccl plugin"),
         (["diagnose", str(HANG), "--stall-after", "0"], "--stall-after is 0"),
+        (["report", "--compare", str(HANG)], "--compare takes two runs, got 1"),
+        (
+            ["report", "--compare", str(HANG), str(HANG), "--limit", "3"],
+            "--probes and --limit are of a report of one run",
+        ),
+        (["diagnose", "--compare", str(HANG)], "--compare is of prlx nccl report"),
     ],
 )
 def test_what_belongs_to_another_verb_is_refused(prlx, words, said):

@@ -54,6 +54,10 @@ def _plugin(values: argparse.Namespace, ui: UI) -> int:
 
 
 def _report(values: argparse.Namespace, ui: UI) -> int:
+    if values.compare:
+        from . import _nccl_compare
+
+        return _nccl_compare.compare(values, ui)
     from . import _nccl_analysis
 
     return _nccl_analysis.report(values, ui)
@@ -125,7 +129,7 @@ _VERBS = {
     ),
     "report": _Verb(
         _report,
-        ("html", "overwrite", "limit", "probes", "workers", "memory_limit", "json"),
+        ("compare", "html", "overwrite", "limit", "probes", "workers", "memory_limit", "json"),
         "prlx nccl report DIR, the folder that PRLX_NCCL_DIR named",
     ),
     "merge": _Verb(
@@ -151,6 +155,7 @@ COMMAND = Command(
         ("prlx nccl plugin --path", "the path alone, for scripts"),
         ("prlx nccl diagnose recordings/", "what holds the job up, while it runs or after"),
         ("prlx nccl report recordings/ --html nccl.html", "where the time of all operations went"),
+        ("prlx nccl report --compare before after", "which part of it grew, and for whom"),
         ("prlx nccl merge recordings -o job.json", "all ranks as one trace for Perfetto"),
         ("prlx nccl watch recordings --until-stall", "while the job runs: ends when it stops moving"),
         ("prlx nccl collect node0 node1 -o job42", "recordings of many folders into one"),
@@ -177,6 +182,7 @@ COMMAND = Command(
             brief=True,
         ),
         Option(("--html",), "report: a page with who waited for whom, links, operations", takes="path", metavar="FILE"),
+        Option(("--compare",), "report: two runs, part by part; exit code 1: the second is slower", takes="switch"),
         Option(("--probes",), "stamps of prlx probe, which relate the clocks of hosts", takes="paths", metavar="FILE"),
         Option(
             ("--limit",),

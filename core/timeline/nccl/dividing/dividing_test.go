@@ -17,6 +17,16 @@ import (
 
 func reported(t *testing.T, p nccltest.Plan) *dividing.Document {
 	t.Helper()
+	d, err := dividing.Report(tied(t, p), dividing.Options{Worst: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// tied is a simulated job, read and tied together.
+func tied(t *testing.T, p nccltest.Plan) *operation.Job {
+	t.Helper()
 	var all []*operation.Recording
 	for i, f := range nccltest.Simulate(p) {
 		src, err := file.FromBytes(fmt.Sprintf("%03d", i), f.Bytes())
@@ -38,11 +48,7 @@ func reported(t *testing.T, p nccltest.Plan) *dividing.Document {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := dividing.Report(j, dividing.Options{Worst: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
+	return j
 }
 
 func plan(level uint32) nccltest.Plan {

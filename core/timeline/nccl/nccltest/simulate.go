@@ -43,6 +43,7 @@ func (f Fault) String() string { return faultNames[f] }
 // Plan is a job to simulate.
 type Plan struct {
 	Seed      uint64
+	Again     uint64 // another run of the same job: its ranks and links are as fast, and what varies does so otherwise
 	Ranks     int
 	PerHost   int // ranks on each host: only hops between hosts have proxies
 	Channels  int
@@ -71,6 +72,7 @@ const never = math.MaxInt64 / 4
 type job struct {
 	p     Plan
 	rnd   *rand.Rand
+	lasts *rand.Rand // draws what is so in every run of the job
 	ranks []*rank
 	speed []float64 // of ranks
 	link  map[[3]int]float64
@@ -106,8 +108,8 @@ const (
 
 // Simulate makes the recordings of a job, one per rank.
 func Simulate(p Plan) []*File {
-	j := &job{p: p, rnd: rand.New(rand.NewPCG(p.Seed, 77)), link: map[[3]int]float64{}}
-	j.shape = j.rnd.IntN(3)
+	j := &job{p: p, rnd: rand.New(rand.NewPCG(p.Seed, 77+p.Again)), lasts: rand.New(rand.NewPCG(p.Seed, 76)), link: map[[3]int]float64{}}
+	j.shape = j.lasts.IntN(3)
 	hostSkew := map[int]int64{}
 	for r := range p.Ranks {
 		host := r / p.PerHost
@@ -130,7 +132,7 @@ func Simulate(p Plan) []*File {
 			one.comms = append(one.comms, f.Comm(0xabc2, "second", (p.Ranks+p.PerHost-1)/p.PerHost, p.Ranks, r, startNS+one.skewNS))
 		}
 		j.ranks = append(j.ranks, one)
-		j.speed = append(j.speed, 1+p.Uneven*j.rnd.Float64())
+		j.speed = append(j.speed, 1+p.Uneven*j.lasts.Float64())
 	}
 	for n := range p.Ops {
 		if j.p.Fault == Deadlock && n == p.At {
@@ -164,7 +166,7 @@ func (j *job) vary(median float64) int64 {
 func (j *job) linkNS(from, to, channel int, bytes float64) int64 {
 	k := [3]int{from, to, channel}
 	if _, ok := j.link[k]; !ok {
-		j.link[k] = (1 + j.p.Uneven*j.rnd.Float64()) / 25 // ns a byte: 25 GB/s
+		j.link[k] = (1 + j.p.Uneven*j.lasts.Float64()) / 25 // ns a byte: 25 GB/s
 	}
 	ns := j.link[k] * bytes
 	switch {
