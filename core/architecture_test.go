@@ -28,7 +28,7 @@ var floors = [][]string{
 	{"core/timeline/clockfile"},
 	{"core/timeline/offsets"},
 	{"core/timeline/nccl/segment", "core/timeline/nccl/operation"},
-	{"core/timeline/nccl/clocks", "core/timeline/nccl/unpickle"},
+	{"core/timeline/nccl/clocks", "core/timeline/nccl/unpickle", "core/timeline/nccl/otherplugins"},
 	{"core/timeline/nccl/reading", "core/timeline/nccl/joining"},
 	{"core/timeline/nccl/tracks"},
 	{"core/timeline/source/xspace", "core/timeline/source/chrometrace", "core/timeline/source/ncclrecording"},

@@ -158,8 +158,8 @@ def _render_report(found: NcclReport, ui: UI) -> Iterator[str]:
             format_bytes(row["bytes"]) if row["bytes"] else "",
             " ".join(text for text in (row["algorithm"], row["protocol"]) if text),
             format_count(row["count"]),
-            format_ns(row["median_ns"]) if row["divided"] else "",
-            format_ns(row["p99_ns"]) if row["divided"] else "",
+            format_ns(row["median_ns"]) if row["median_ns"] else "",
+            format_ns(row["p99_ns"]) if row["median_ns"] else "",
             format_ns(row["time"]["waiting_ns"]) if row["divided"] else "",
             f"{row['last']} ({row['last_times']})" if row["last"] else "",
         )

@@ -35,7 +35,11 @@ func Diagnose(job *operation.Job, opt Options) (*Document, error) {
 	}
 	d := newDiagnosis(job, opt)
 	d.mismatches()
-	d.stalls()
+	if d.partial = slices.ContainsFunc(job.Recordings, func(r *operation.Recording) bool { return r.EndedOnly }); d.partial {
+		d.endedOnly()
+	} else {
+		d.stalls()
+	}
 	d.links()
 	if err := d.stragglers(); err != nil {
 		return nil, err
@@ -45,14 +49,15 @@ func Diagnose(job *operation.Job, opt Options) (*Document, error) {
 
 // diagnosis is a job while it is looked at.
 type diagnosis struct {
-	job  *operation.Job
-	opt  Options
-	doc  *Document
-	end  int64              // the last sign of life of anybody
-	ext  []operation.Extent // by part
-	last [][]int32          // by communicator and seat: the last match that the member executed, by place; -1 none
-	open []int32            // matches that have not come to an end, in order of time
-	at   map[openKey][]int32
+	job     *operation.Job
+	opt     Options
+	doc     *Document
+	end     int64              // the last sign of life of anybody
+	ext     []operation.Extent // by part
+	last    [][]int32          // by communicator and seat: the last match that the member executed, by place; -1 none
+	partial bool               // a recording holds operations that have ended only: of those that did not nothing is known
+	open    []int32            // matches that have not come to an end, in order of time
+	at      map[openKey][]int32
 }
 
 // openKey is one rank.

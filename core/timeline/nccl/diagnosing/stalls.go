@@ -51,6 +51,14 @@ func (d *diagnosis) stalls() {
 	}
 }
 
+// endedOnly counts operations where recordings hold those alone that have ended.
+func (d *diagnosis) endedOnly() {
+	for mi := range d.job.Matches {
+		d.stalled(int32(mi))
+	}
+	d.doc.Looked.Stalls = lookedUnknown
+}
+
 // stalled looks at one operation; nil: it has ended, moves, or nobody is known to wait in it.
 func (d *diagnosis) stalled(mi int32) *stall {
 	m := &d.job.Matches[mi]

@@ -49,6 +49,10 @@ func (d *diagnosis) document() (*Document, error) {
 		}
 	case doc.Looked.Operations == 0:
 		doc.Status, doc.Verdict = StatusInconclusive, "No operation of several ranks is in the recordings: nothing could be looked at"
+	case d.partial:
+		doc.Status = StatusInconclusive
+		doc.Verdict = d.nothing() + "; whether an operation does not come to an end is not known: these recordings hold operations that have ended"
+		d.advise("record with the recorder of prlx (prlx nccl plugin): it writes what has begun, too")
 	case doc.Looked.Stalls == lookedUnknown:
 		doc.Status = StatusInconclusive
 		doc.Verdict = "All ranks called the same operations and then nothing; whether these ended is not recorded"

@@ -262,6 +262,9 @@ func (r *reporter) match(mi int32, worst int) {
 	}
 	w, ok := r.whole(mi)
 	if !ok {
+		if ns := r.told(m); ns > 0 {
+			c.took = append(c.took, ns)
+		}
 		return
 	}
 	r.divided++
@@ -288,6 +291,25 @@ func (r *reporter) match(mi int32, worst int) {
 		}
 	}
 	r.worst(&w, first, worst)
+}
+
+// told is how long an operation took where its writer says how long each member's kernel did, and not when: the last one to begin waited for
+// nobody, so its time is the shortest. 0: that is not known of all members.
+func (r *reporter) told(m *operation.Match) int64 {
+	least := int64(0)
+	for i := m.From; i < m.To; i++ {
+		took := r.job.Op(&r.job.Parts[i]).TookNS
+		if took == 0 {
+			return 0
+		}
+		if least == 0 || took < least {
+			least = took
+		}
+	}
+	if int(m.To-m.From) < r.needed(m) {
+		return 0
+	}
+	return least
 }
 
 // worst keeps the operations that took longest.

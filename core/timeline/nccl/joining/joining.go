@@ -46,7 +46,19 @@ func Join(j *job.Job, recordings []*operation.Recording, opt Options) (*operatio
 		return nil, err
 	}
 	b.order()
+	b.limits()
 	return out, nil
+}
+
+// limits says what the writers of recordings do not write down, each once.
+func (b *builder) limits() {
+	for _, r := range b.out.Recordings {
+		for _, l := range r.Limits {
+			if !slices.Contains(b.out.Warnings, l) {
+				b.warn("%s", l)
+			}
+		}
+	}
 }
 
 type builder struct {

@@ -37,6 +37,10 @@ type Recording struct {
 	WallOffsetNS   int64  // CLOCK_REALTIME less CLOCK_MONOTONIC at the first anchor: instants are CLOCK_MONOTONIC plus this
 	RealtimeStepNS int64  // by how much CLOCK_REALTIME was set while it was recorded, at most
 
+	Writer    string   // "" the recorder of prlx; else which other plug-in wrote it
+	EndedOnly bool     // it holds operations that have ended, and not even all: of one that it lacks nothing follows
+	Limits    []string // what its writer does not write down, in sentences
+
 	KernelsTold bool // kernels are recorded somewhere in the job: where they are asked for, one that is not there has not begun
 
 	Masks   []Mask   // what was recorded from when on, ascending
@@ -172,6 +176,7 @@ type Op struct {
 	Bytes      int64 // of one member's buffer as NCCL counts it, 0 where the size of the type is not known
 	StartNS    int64 // scheduled on the host
 	StopNS     int64
+	TookNS     int64 // how long its kernel took, where its writer says that and not when; 0 else
 
 	KernelFrom, KernelTo int32 // its kernel channels, in Kernels
 	ProxyFrom, ProxyTo   int32 // its proxy operations, in Proxies

@@ -1,5 +1,7 @@
 package operation
 
+import "strings"
+
 // Codes of events, for Recording.Records.
 const (
 	CodeColl      = 1
@@ -103,4 +105,20 @@ func (r *Recording) proxies(op *Op, e *Extent) (began, ended int64, open bool) {
 		open = open || p.StopNS == 0 && !e.Kernels
 	}
 	return began, ended, open
+}
+
+// TypeBytes is the size of an element, 0 of a type that is not known.
+func TypeBytes(name string) int64 {
+	name = strings.ToLower(strings.TrimPrefix(name, "nccl"))
+	switch name {
+	case "int8", "char", "uint8", "float8e4m3", "float8e5m2":
+		return 1
+	case "float16", "half", "bfloat16":
+		return 2
+	case "int32", "int", "uint32", "float32", "float":
+		return 4
+	case "int64", "uint64", "float64", "double":
+		return 8
+	}
+	return 0
 }

@@ -13,9 +13,11 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+	"github.com/prlx-go/prlx/core/timeline/nccl/otherplugins"
 	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
 )
 
@@ -36,7 +38,7 @@ type Options struct {
 }
 
 // Find returns the recordings that paths stand for: files, and the files of directories whose names end as recordings' do, those of folders in
-// them as well. They are in the order of their names.
+// them as well. In a directory that has none, these are the files that another plug-in of NCCL wrote. They are in the order of their names.
 func Find(paths []string) ([]string, error) {
 	var out []string
 	for _, p := range paths {
@@ -62,6 +64,11 @@ func Find(paths []string) ([]string, error) {
 			return nil, fault.FromIO(p, err)
 		}
 		if len(out) == before {
+			if out, err = others(out, p); err != nil {
+				return nil, err
+			}
+		}
+		if len(out) == before {
 			return nil, fault.Usagef("%s holds no recording of NCCL events: no name in it ends in %s", p, Ending).
 				WithHint("PRLX_NCCL_DIR says where a job writes them, a folder on each host; copy them into one")
 		}
@@ -73,6 +80,33 @@ func Find(paths []string) ([]string, error) {
 	}
 	if len(out) > MostFiles {
 		return nil, fault.New(fault.Limit, "%d recordings, at most %d are read together", len(out), MostFiles)
+	}
+	return out, nil
+}
+
+// others adds the files of a directory that another plug-in wrote, by their first bytes.
+func others(out []string, dir string) ([]string, error) {
+	err := filepath.WalkDir(dir, func(at string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		switch filepath.Ext(strings.TrimSuffix(strings.TrimSuffix(at, ".gz"), ".zst")) {
+		case ".log", ".json", ".jsonl":
+		default:
+			return nil
+		}
+		src, err := file.Open(context.Background(), at)
+		if err != nil {
+			return nil // some other file
+		}
+		defer src.Close()
+		if kind, err := otherplugins.Sniff(src); err == nil && kind != otherplugins.None {
+			out = append(out, at)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fault.FromIO(dir, err)
 	}
 	return out, nil
 }
@@ -94,15 +128,8 @@ func Read(j *job.Job, paths []string, opt Options) (all []*operation.Recording, 
 	g.SetLimit(j.Workers())
 	for i, p := range paths {
 		g.Go(func() error {
-			f, err := segment.Open(ctx, p)
-			if err != nil {
-				return err
-			}
-			defer f.Close()
-			if f.State == segment.Making {
-				return nil
-			}
-			found[i], err = One(ctx, f, opt)
+			var err error
+			found[i], err = open(ctx, p, opt)
 			if info, failed := os.Stat(p); failed == nil {
 				j.Progress().Add(info.Size())
 			}
@@ -121,6 +148,32 @@ func Read(j *job.Job, paths []string, opt Options) (all []*operation.Recording, 
 	}
 	adopt(all)
 	return all, warnings, nil
+}
+
+// open reads a file, whichever plug-in wrote it; nil: it was never finished being made.
+func open(ctx context.Context, path string, opt Options) (*operation.Recording, error) {
+	src, err := file.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := otherplugins.Sniff(src)
+	if err != nil || kind != otherplugins.None {
+		defer src.Close()
+		if err != nil {
+			return nil, err
+		}
+		return otherplugins.Read(ctx, src, kind)
+	}
+	f, err := segment.FromSource(src)
+	if err != nil {
+		src.Close()
+		return nil, err
+	}
+	defer f.Close()
+	if f.State == segment.Making {
+		return nil, nil
+	}
+	return One(ctx, f, opt)
 }
 
 // One reads an open file.

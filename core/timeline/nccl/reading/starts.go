@@ -1,8 +1,6 @@
 package reading
 
 import (
-	"strings"
-
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
 )
@@ -69,7 +67,7 @@ func (b *builder) startOp(code int, e *segment.Event, m int32, ns int64) {
 	}
 	function, datatype, algorithm, protocol := texts(e)
 	op.Func, op.Datatype, op.Algorithm, op.Protocol = b.name(function), b.name(datatype), b.name(algorithm), b.name(protocol)
-	op.Bytes = int64(min(e.Count, 1<<56)) * typeBytes(datatype)
+	op.Bytes = int64(min(e.Count, 1<<56)) * operation.TypeBytes(datatype)
 	switch code {
 	case codeP2P:
 		op.Kind, op.Peer = operation.Send, e.Peer
@@ -112,22 +110,6 @@ func texts(e *segment.Event) (function, datatype, algorithm, protocol string) {
 		algorithm, protocol = of(algorithms, e.AlgorithmNumber), of(protocols, e.ProtocolNumber)
 	}
 	return function, datatype, algorithm, protocol
-}
-
-// typeBytes is the size of an element, 0 of a type that is not known.
-func typeBytes(name string) int64 {
-	name = strings.ToLower(strings.TrimPrefix(name, "nccl"))
-	switch name {
-	case "int8", "char", "uint8", "float8e4m3", "float8e5m2":
-		return 1
-	case "float16", "half", "bfloat16":
-		return 2
-	case "int32", "int", "uint32", "float32", "float":
-		return 4
-	case "int64", "uint64", "float64", "double":
-		return 8
-	}
-	return 0
 }
 
 func (b *builder) startKernel(r *segment.Record, ns int64) {
