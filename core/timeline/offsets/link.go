@@ -103,6 +103,8 @@ type part struct {
 	steps         int     // of the link before this part
 	near          int     // where after looks first
 	windows       []window
+	closeups      []closeup // of packets: at instants that lie at one distance from the first to the last
+	opt           *Options  // where there are closeups
 }
 
 // window is one fit: the possible lines and the estimate. A large graph has a million of boxes, all of which are looked at in turn, so
@@ -166,6 +168,9 @@ func (l *link) fitParts(opt *Options) {
 			}
 		}
 		l.misfit = math.Max(l.misfit, shareMisfit(p.windows))
+		if p.opt, p.closeups = opt, nil; l.Source == Stamps {
+			l.closeups(p, opt)
+		}
 	}
 }
 

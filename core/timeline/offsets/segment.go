@@ -335,8 +335,17 @@ func (l *link) across(i int, x float64) value {
 	return v
 }
 
-// at blends the two windows around x; the truth lies in the bands of both.
+// at is theta in a part.
 func (p *part) at(x float64) value {
+	v := p.blend(x)
+	if len(p.closeups) > 0 {
+		v = p.narrowed(x, v)
+	}
+	return v
+}
+
+// blend is what the two windows around x say; the truth lies in the bands of both.
+func (p *part) blend(x float64) value {
 	n := len(p.windows)
 	i := p.after(x)
 	if i == 0 {
