@@ -56,19 +56,24 @@ func (l *link) nextCut(start int, opt *Options) (cut, bool) {
 func (l *link) walkBack(start, right int, opt *Options) int {
 	f := newTrail(l, opt, right, +1)
 	end := right
+	strange := map[int]bool{} // too few to be a break of their own: of another step at the end, or lies
 	for ; end < len(l.obs) && l.obs[end].x-l.obs[right].x <= float64(opt.WindowNS)/2; end++ {
 		if end > right && l.obs[end].x-l.obs[end-1].x > float64(opt.GapNS) {
 			break
 		}
-		if !f.take(end) && l.sustained(f.oldest(), end, +1, opt) {
+		if f.take(end) {
+			continue
+		}
+		if l.sustained(f.oldest(), end, +1, opt) {
 			break
 		}
+		strange[end] = true
 	}
 	back := newTrail(l, opt, end-1, -1)
 	single, first := -1, right-1
 	for i := end - 1; i >= start && l.obs[right].x-l.obs[i].x <= float64(opt.WindowNS); i-- {
 		first = min(first, i)
-		if back.take(i) || i >= right { // an outlier of the part after
+		if strange[i] || back.take(i) || i >= right { // an outlier of the part after
 			continue
 		}
 		if l.sustained(back.oldest(), i, -1, opt) {
