@@ -89,7 +89,7 @@ const (
 	// probesAtOnce is how many probes are sent whenever the process wakes up for that: what a prober costs is mostly waking up.
 	probesAtOnce = 3
 	// inARow is how many probes a peer gets one after another where the kernel stamps nothing, each when the one before has been answered.
-	inARow = 3
+	inARow = 6
 	// wellKnown is how many answers of a peer come before that.
 	wellKnown = 3
 )
