@@ -109,9 +109,11 @@ static void tell(abi_logger log, const struct comm_entry *c) {
   if (recording() && c != NULL) log(log_info, subsystem_init | subsystem_profile, "prlx", 0, "prlx records level L%u to %s", recorder.level, recorder.path);
 }
 
-/* The entry of a new communicator. Numbers beyond the table are counted; their facts are in the stream alone. */
+/* The entry of a new communicator. Numbers beyond the table are counted; their facts are in the stream alone. One that has a lower number may
+ * be entered later, or never if the process ends before: what is used is told by the highest. */
 static void enter_comm(uint64_t context, uint32_t version, uint64_t comm_id, const struct init_body *body, uint64_t ticks) {
-  atomic_fetch_add(&recorder.header->comms_used, 1);
+  uint32_t used = relaxed32(&recorder.header->comms_used), own = (uint32_t)body->index + 1;
+  while (used < own && !atomic_compare_exchange_weak(&recorder.header->comms_used, &used, own)) continue;
   struct comm_entry *c = comm_of((uint32_t)body->index);
   if (c == NULL) {
     atomic_fetch_add_explicit(&recorder.header->comms_beyond, 1, memory_order_relaxed);
