@@ -20,11 +20,11 @@ struct gate *recorder_gate = &shut;
 struct recorder recorder;
 
 static const uint64_t spared_bytes = 64 << 20, least_mapped = 4 << 20; /* spared: of the file system, for whoever else writes there */
-enum { most_segments = 1 << 17 };
+enum { most_segments = 1 << 17, at_first = 48 };
 static int is_in_memory; /* the file system has no disk */
 
 static int write_zeros(uint64_t offset, uint64_t bytes) {
-  static const char zeros[segment_bytes];
+  static char zeros[segment_bytes]; /* takes no place in the library */
   for (uint64_t done = 0; done < bytes;) {
     size_t n = bytes - done < sizeof zeros ? (size_t)(bytes - done) : sizeof zeros;
     ssize_t wrote = pwrite(recorder.fd, zeros, n, (off_t)(offset + done));
@@ -216,7 +216,7 @@ int file_open(const struct settings *s, const void *caller, char *error, size_t 
   h->started_realtime_ns = clock_anchor(3).realtime_ns;
   atomic_store_explicit(&recorder_gate->recorded, UINT64_MAX, memory_order_relaxed);
   atomic_store_explicit(&recorder_gate->cookie, recorder.cookie, memory_order_release);
-  for (uint32_t i = 0; i < atomic_load(&recorder.ready_target); i++) store_prepare();
+  for (uint32_t i = 0; i < at_first && i < atomic_load(&recorder.ready_target); i++) store_prepare(); /* the keeper goes on */
   atomic_store_explicit(&h->state, file_recording, memory_order_release);
   return 0;
 }
