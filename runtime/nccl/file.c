@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -20,7 +19,7 @@ struct gate *recorder_gate = &shut;
 struct recorder recorder;
 
 static const uint64_t spared_bytes = 64 << 20, least_mapped = 4 << 20; /* spared: of the file system, for whoever else writes there */
-enum { most_segments = 1 << 17, at_first = 48 };
+enum { most_segments = 1 << 17 };
 static int is_in_memory; /* the file system has no disk */
 
 static int write_zeros(uint64_t offset, uint64_t bytes) {
@@ -111,7 +110,7 @@ static int check_directory(const char *directory, char *error, size_t room) {
 
 static uint64_t random_cookie(void) {
   uint16_t v = 0;
-  if (getrandom(&v, sizeof v, GRND_NONBLOCK) != sizeof v) v = (uint16_t)(ticks_now() * 2654435761u >> 8 ^ (uint64_t)getpid());
+  if (syscall(SYS_getrandom, &v, sizeof v, 1 /* GRND_NONBLOCK */) != sizeof v) v = (uint16_t)(ticks_now() * 2654435761u >> 8 ^ (uint64_t)getpid());
   return (uint64_t)(v ? v : 1) << 48;
 }
 
@@ -216,7 +215,7 @@ int file_open(const struct settings *s, const void *caller, char *error, size_t 
   h->started_realtime_ns = clock_anchor(3).realtime_ns;
   atomic_store_explicit(&recorder_gate->recorded, UINT64_MAX, memory_order_relaxed);
   atomic_store_explicit(&recorder_gate->cookie, recorder.cookie, memory_order_release);
-  for (uint32_t i = 0; i < at_first && i < atomic_load(&recorder.ready_target); i++) store_prepare(); /* the keeper goes on */
+  for (uint32_t i = 0; i < atomic_load(&recorder.ready_target); i++) store_prepare();
   atomic_store_explicit(&h->state, file_recording, memory_order_release);
   return 0;
 }

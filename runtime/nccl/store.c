@@ -217,7 +217,6 @@ int store_open(char *error, size_t room) {
     return -1;
   }
   atomic_store(&recorder.ids, 1);
-  uint32_t target = recorder.limit / 64 > first_ready ? recorder.limit / 64 : first_ready;
-  atomic_store(&recorder.ready_target, target < recorder.most_ready ? target : recorder.most_ready);
+  atomic_store(&recorder.ready_target, first_ready < recorder.most_ready ? first_ready : recorder.most_ready);
   return 0;
 }
