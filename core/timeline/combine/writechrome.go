@@ -79,7 +79,10 @@ func (s *sizeWriter) Write(p []byte) (int, error) {
 // chromeDocument is one JSON being made.
 type chromeDocument struct {
 	*task
-	parts    []chromePart // by node
+	parts []chromePart // by node
+
+	flowsDrawn, flowsBack int64 // flows of recordings that were written, and that would go back in time
+
 	programs aligned.ProgramTable
 	nextPID  int64
 	nextSort int64
@@ -368,6 +371,9 @@ func (d *chromeDocument) write(ctx context.Context, list *listWriter) error {
 				return withPath(err, d.nodes[k].Path)
 			}
 		}
+		if err := d.flows(yield); err != nil {
+			return err
+		}
 		return d.clockProcess(yield)
 	})
 	if err != nil {
@@ -376,6 +382,7 @@ func (d *chromeDocument) write(ctx context.Context, list *listWriter) error {
 	if err := d.tail(ctx, list); err != nil {
 		return err
 	}
+	d.sayFlows()
 	for k := range d.nodes {
 		if x := d.parts[k].cross; x != nil {
 			x.conclude()
