@@ -3,12 +3,16 @@ package joining_test
 import (
 	"context"
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/clockfile"
 	"github.com/prlx-go/prlx/core/timeline/nccl/joining"
 	"github.com/prlx-go/prlx/core/timeline/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
@@ -16,26 +20,36 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
 )
 
+func read(t *testing.T, i int, f *nccltest.File) *operation.Recording {
+	t.Helper()
+	src, err := file.FromBytes(fmt.Sprintf("%03d", i), f.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := segment.FromSource(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	one, err := reading.One(context.Background(), s, reading.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return one
+}
+
 func joined(t *testing.T, files []*nccltest.File) *operation.Job {
+	t.Helper()
+	return joinedBy(t, files, joining.Options{})
+}
+
+func joinedBy(t *testing.T, files []*nccltest.File, opt joining.Options) *operation.Job {
 	t.Helper()
 	var all []*operation.Recording
 	for i, f := range files {
-		src, err := file.FromBytes(fmt.Sprintf("%03d", i), f.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := segment.FromSource(src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		one, err := reading.One(context.Background(), s, reading.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Close()
-		all = append(all, one)
+		all = append(all, read(t, i, f))
 	}
-	out, err := joining.Join(job.New(context.Background(), job.Options{}), all, joining.Options{})
+	out, err := joining.Join(job.New(context.Background(), job.Options{}), all, opt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,5 +175,96 @@ func TestGPUsOfOneProcessAreRanks(t *testing.T) {
 	j := joined(t, []*nccltest.File{f})
 	if len(j.Ranks) != 4 || len(j.Matches) != 1 || j.Matches[0].To-j.Matches[0].From != 4 || j.Ranks[2].ID != "2" {
 		t.Errorf("got %d ranks, matches %+v", len(j.Ranks), j.Matches)
+	}
+}
+
+// probed are the stamps that probers on all hosts write beside a job: trips of 10 to 40 us that need not take as long in both directions. Truth is the time
+// of the first host.
+func probed(files []*nccltest.File, hosts []string, skew map[string]int64) *clockfile.File {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	out := &clockfile.File{Path: "probes.jsonl", Kind: clockfile.KindStamps}
+	for i, h := range hosts {
+		out.Probers = append(out.Probers, clockfile.Prober{Node: i, Hostname: h})
+	}
+	from, to := int64(math.MaxInt64), int64(0)
+	for _, f := range files {
+		from, to = min(from, f.WallNS-f.SkewNS), max(to, f.Heartbeat+f.WallNS-f.SkewNS)
+	}
+	from = to - 3_000_000_000
+	for at, seq := from, int64(0); at < to; at += 20_000_000 {
+		for src := range hosts {
+			for dst := range hosts {
+				if src == dst {
+					continue
+				}
+				there, back := 10_000+rnd.Int64N(30_000), 10_000+rnd.Int64N(30_000)
+				a, b := skew[hosts[src]], skew[hosts[dst]]
+				seq++
+				out.Stamps = append(out.Stamps, clockfile.Stamp{Src: int32(src), Dst: int32(dst), Seq: seq, T1: at + a, T2: at + there + b, T3: at + there + 1_000 + b, T4: at + there + 1_000 + back + a})
+			}
+		}
+	}
+	return out
+}
+
+// TestRanksAreTiedByProbes: recordings and the stamps of probers on their hosts give all ranks one clock, whatever level was recorded. Its bound is said, and the
+// truth lies within.
+func TestRanksAreTiedByProbes(t *testing.T) {
+	for _, level := range []uint32{0, 3} {
+		files := nccltest.Simulate(plan(8, 2, level))
+		hosts, skew := []string{}, map[string]int64{}
+		for _, f := range files {
+			if _, ok := skew[f.Host]; !ok {
+				hosts = append(hosts, f.Host)
+			}
+			skew[f.Host] = f.SkewNS
+		}
+		stamps := probed(files, hosts, skew)
+		j := joinedBy(t, files, joining.Options{Clocks: []*clockfile.File{stamps}})
+		if j.Clocked != joining.ByProbes || len(j.Clocks) != 4 || len(j.Ranks) != 8 {
+			t.Fatalf("level %d: %d clocks related by %q: %q", level, len(j.Clocks), j.Clocked, j.Warnings)
+		}
+		for i := range j.Clocks {
+			c := &j.Clocks[i]
+			off := c.OffsetNS - skew[c.Host]
+			if off = max(off, -off); off > max(c.BoundNS, 1) || c.BoundNS > 20_000 || c.BoundNS < 0 || c.Host != hosts[0] && c.BoundNS == 0 {
+				t.Errorf("level %d: the clock of %s is %d ns ahead, found %d +- %d", level, c.Host, skew[c.Host], c.OffsetNS, c.BoundNS)
+			}
+		}
+		for k := range j.Matches[:3] { // instants of all ranks are on that clock: calls of one operation are of the same iteration
+			first, last := int64(math.MaxInt64), int64(0)
+			for _, p := range j.Of(&j.Matches[k]) {
+				first, last = min(first, j.Op(&p).StartNS), max(last, j.Op(&p).StartNS)
+			}
+			if truth := callsApart(t, files, k); last-first > truth+40_000 || last-first < truth-40_000 {
+				t.Fatalf("calls of operation %d lie %d ns apart, want %d", k, last-first, truth)
+			}
+		}
+	}
+}
+
+// callsApart is by how much the ranks of a simulated job schedule an operation apart, on one clock: their recordings read one by one, less the truth about their
+// clocks.
+func callsApart(t *testing.T, files []*nccltest.File, operation int) int64 {
+	t.Helper()
+	first, last := int64(math.MaxInt64), int64(0)
+	for i, f := range files {
+		at := read(t, i, f).Ops[operation].StartNS - f.SkewNS
+		first, last = min(first, at), max(last, at)
+	}
+	return last - first
+}
+
+// TestProbesOfOtherHostsAreRefused: they say nothing of the job.
+func TestProbesOfOtherHostsAreRefused(t *testing.T) {
+	files := nccltest.Simulate(plan(2, 1, 1))
+	stamps := probed(files, []string{"elsewhere", "nowhere"}, map[string]int64{})
+	var all []*operation.Recording
+	for i, f := range files {
+		all = append(all, read(t, i, f))
+	}
+	_, err := joining.Join(job.New(context.Background(), job.Options{}), all, joining.Options{Clocks: []*clockfile.File{stamps}})
+	if !fault.Is(err, fault.Incompatible) || !strings.Contains(err.Error(), "the probes name no host") {
+		t.Error(err)
 	}
 }
