@@ -1,22 +1,28 @@
 """Plays one rank of a job to the recorder of NCCL's events, as NCCL 2.29 does: version 6 of its profiler interface, by ctypes.
 
-Usage: nccl_rank.py LIBRARY RANK RANKS OPERATIONS BEGIN_NS [HANG]. PRLX_NCCL_DIR and PRLX_NCCL_LEVEL are the recorder's.
+Usage: nccl_rank.py LIBRARY RANK RANKS OPERATIONS BEGIN_NS [HANG [KINETO LATE_NS]].
+PRLX_NCCL_DIR and PRLX_NCCL_LEVEL are the recorder's.
 Operations are called every 40 ms from BEGIN_NS on. With HANG the rank stays in a last operation that does not end for so
-many seconds, and rank 0 never calls it.
+many seconds, and rank 0 never calls it. KINETO is a file: what PyTorch's profiler would write of the same kernels in this
+process, on a clock that is LATE_NS late.
 """
 
 from __future__ import annotations
 
 import ctypes
+import json
+import os
 import struct
 import sys
 import time
+from pathlib import Path
 
 GROUP, COLL, PROXY_OP, STEP, KERNEL, GROUP_API, COLL_API, LAUNCH = 1, 2, 8, 16, 64, 256, 512, 2048
 IN_PROGRESS, KERNEL_STOP, GROUP_ENDS = 19, 22, 24
 SEND_STATES, RECV_STATES = (8, 20, 9), (10, 11, 12)
 DESCRIPTOR_BYTES = 112
 EVERY_NS = 40_000_000
+GPU_AHEAD_NS = 40_000_000
 
 
 class Recorder:
@@ -61,11 +67,11 @@ class Recorder:
 
 def gpu_ns() -> int:
     """The GPU's clock: 40 ms ahead of the host's, in steps of 1024 ns."""
-    return (time.time_ns() + 40_000_000) & ~1023
+    return (time.time_ns() + GPU_AHEAD_NS) & ~1023
 
 
-def operation(nccl: Recorder, number: int, ranks: int, *, hang_s: float = 0) -> None:
-    """One AllReduce, from the call to the last proxy."""
+def operation(nccl: Recorder, number: int, ranks: int, *, hang_s: float = 0) -> tuple[int, int]:
+    """One AllReduce, from the call to the last proxy; returns when its kernel began and ended, by the host's clock."""
     function, datatype = nccl.text("AllReduce"), nccl.text("ncclFloat32")
     group = nccl.start(GROUP_API, at_28=("i", 1))
     nccl.state(group, 23)
@@ -92,7 +98,8 @@ def operation(nccl: Recorder, number: int, ranks: int, *, hang_s: float = 0) -> 
     ]  # fmt: skip
     for proxy in proxies:
         nccl.state(proxy, IN_PROGRESS)
-    kernel = nccl.start(KERNEL, coll, at_32=("Q", gpu_ns()))
+    began = gpu_ns()
+    kernel = nccl.start(KERNEL, coll, at_32=("Q", began))
     for number_of_step in range(2):
         for proxy, states in zip(proxies, (SEND_STATES, RECV_STATES), strict=True):
             step = nccl.start(STEP, proxy, at_24=("i", number_of_step))
@@ -100,27 +107,63 @@ def operation(nccl: Recorder, number: int, ranks: int, *, hang_s: float = 0) -> 
                 nccl.state(step, state, 65536)
                 if hang_s and state == RECV_STATES[0]:
                     time.sleep(hang_s)
-                    return
+                    return 0, 0
             nccl.stop(step)
     time.sleep(0.025)
     for proxy in proxies:
         nccl.stop(proxy)
-    nccl.state(kernel, KERNEL_STOP, gpu_ns())
+    ended = gpu_ns()
+    nccl.state(kernel, KERNEL_STOP, ended)
     nccl.stop(kernel)
+    return began - GPU_AHEAD_NS, ended - GPU_AHEAD_NS
 
 
-def main(library: str, rank: int, ranks: int, operations: int, begin_ns: int, hang_s: float = 0) -> None:
+def write_kineto(path: str, rank: int, ranks: int, kernels: list[tuple[int, int]], late_ns: int) -> None:
+    """A stand-in for the trace of PyTorch's profiler: the kernels of this process, and what called them."""
+    base_ns = kernels[0][0] // 10**9 * 10**9
+    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
+    events: list[dict[str, object]] = []
+    for began, ended in kernels:
+        at, took = (began + late_ns - base_ns) / 1000, (ended - began) / 1000
+        device = {"cat": "kernel", "name": name, "pid": 0, "tid": 7, "args": {"device": 0, "stream": 7}}
+        host = {"cat": "cpu_op", "name": "c10d::allreduce_", "pid": os.getpid(), "tid": os.getpid()}
+        events += [{"ph": "X", "ts": at, "dur": took, **device}, {"ph": "X", "ts": at - 90, "dur": 40, **host}]
+    said = {"backend": "nccl", "rank": rank, "world_size": ranks}
+    whole = {"schemaVersion": 1, "distributedInfo": said, "baseTimeNanoseconds": base_ns, "traceEvents": events}
+    Path(path).write_text(json.dumps(whole), encoding="utf-8")
+
+
+def main(
+    library: str,
+    rank: int,
+    ranks: int,
+    operations: int,
+    begin_ns: int,
+    hang_s: float = 0,
+    kineto: str = "",
+    late_ns: int = 0,
+) -> None:
     """Record a job of one rank."""
     nccl = Recorder(library, rank, ranks)
+    kernels = []
     for number in range(operations):
         time.sleep(max(0, begin_ns + number * EVERY_NS - time.time_ns()) / 1e9)
-        operation(nccl, number, ranks)
+        kernels.append(operation(nccl, number, ranks))
     if hang_s and rank == 0:
         time.sleep(hang_s)
     elif hang_s:
         operation(nccl, operations, ranks, hang_s=hang_s)
     nccl.finalize()
+    if kineto:
+        write_kineto(kineto, rank, ranks, kernels[operations // 4 :], late_ns)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), *map(int, sys.argv[4:6]), *map(float, sys.argv[6:]))
+    given = sys.argv[1:]
+    main(
+        given[0],
+        *map(int, given[1:5]),
+        hang_s=float(given[5]) if given[5:] else 0,
+        kineto=given[6] if given[6:] else "",
+        late_ns=int(given[7]) if given[7:] else 0,
+    )
