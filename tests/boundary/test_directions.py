@@ -24,6 +24,7 @@ FLOORS = (
     ("_solve", "_validate", "_stragglers", "_convert", "_combine_compare", "_probe"),
     ("_nccl", "_nccl_compare", "_nccl_merge", "_nccl_flight", "_nccl_files", "_nccl_player"),
     ("_timeline",),
+    ("_combine_spread",),
     ("_combine",),
     ("_align",),
     # measuring clocks
