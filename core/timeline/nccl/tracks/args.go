@@ -77,6 +77,9 @@ func proxyArgs(x *operation.ProxyOp, num func(string, int64), text func(string, 
 	num("steps", int64(x.StepsTotal))
 	num("steps_finished", int64(x.Finished))
 	num("retries", int64(x.Retries))
+	if x.Adopted {
+		text("pxn", "another process of the host did it")
+	}
 	if x.NIC >= 0 {
 		num("nic", int64(x.NIC))
 	}

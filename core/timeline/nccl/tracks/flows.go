@@ -1,16 +1,22 @@
 package tracks
 
-import "github.com/prlx-go/prlx/core/timeline/nccl/operation"
+import (
+	"encoding/binary"
+	"hash/fnv"
+
+	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+)
 
 // flows leads from the call of each operation to its launch, to its kernel on each channel, from there to what its proxies send, and from
 // these to what the peers' proxies receive.
 func (b *builder) flows() {
 	j := b.t.Job
-	chain := int32(0)
 	for ri, r := range j.Recordings {
 		for i := range r.Ops {
-			chain++
-			b.own(int32(ri), r, &r.Ops[i], chain)
+			b.own(int32(ri), r, &r.Ops[i], chainOf(r, &r.Ops[i], rankOf(r, &r.Ops[i])))
+			if b.t.alone {
+				b.received(int32(ri), r, &r.Ops[i])
+			}
 		}
 	}
 	for i := range j.Matches {
@@ -19,7 +25,7 @@ func (b *builder) flows() {
 }
 
 // own draws the flows within one rank.
-func (b *builder) own(recording int32, r *operation.Recording, op *operation.Op, chain int32) {
+func (b *builder) own(recording int32, r *operation.Recording, op *operation.Op, chain uint64) {
 	var last *Place
 	step := func(kind Kind, index int32) {
 		if p, ok := b.at[thing{recording, kind, index}]; ok && index >= 0 {
@@ -66,6 +72,57 @@ func (b *builder) own(recording int32, r *operation.Recording, op *operation.Op,
 	}
 }
 
+// received puts what proxies receive into the chains of those that send it, whose recordings are not at hand.
+func (b *builder) received(recording int32, r *operation.Recording, op *operation.Op) {
+	for k := op.ProxyFrom; k < op.ProxyTo; k++ {
+		if x := &r.Proxies[k]; !x.Send && !x.Foreign {
+			if p, ok := b.at[thing{recording, Proxy, k}]; ok {
+				b.link(p, chainOf(r, op, x.Peer))
+			}
+		}
+	}
+}
+
+// rankOf is the rank of an operation's member in its communicator; -1 unknown.
+func rankOf(r *operation.Recording, op *operation.Op) int32 {
+	if op.Member < 0 || int(op.Member) >= len(r.Members) {
+		return operation.None
+	}
+	return r.Members[op.Member].Rank
+}
+
+// chainOf is the number of the chain that begins with what a rank of the communicator calls for an operation. It is the same whichever recording tells of it, where
+// NCCL gave the communicator a number.
+func chainOf(r *operation.Recording, op *operation.Op, rank int32) uint64 {
+	own := rankOf(r, op)
+	if own < 0 || rank < 0 || r.Members[op.Member].ID == 0 {
+		return Number(uint64(r.PID), r.BootID, uint64(r.Cookie), op.Handle)
+	}
+	id := r.Members[op.Member].ID
+	switch {
+	case op.Kind == operation.Collective || op.Kind == operation.CopyEngine:
+		return Number(id, r.Name(op.Func), op.Sequence, uint64(op.Occurrence), uint64(rank))
+	case op.Kind == operation.Send || rank != own: // what a send gives, or a receive is given
+		to := op.Peer
+		if op.Kind == operation.Recv {
+			to = own
+		}
+		return Number(id, "Send", uint64(op.Occurrence), uint64(rank), uint64(to))
+	}
+	return Number(id, "Recv", uint64(op.Occurrence), uint64(op.Peer), uint64(own))
+}
+
+// Number is a number above 0 that others get of the same and hardly of anything else. It has 53 bits, which viewers read exactly.
+func Number(id uint64, text string, others ...uint64) uint64 {
+	h := fnv.New64a()
+	b := binary.LittleEndian.AppendUint64([]byte(text), id)
+	for _, n := range others {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	h.Write(b) // never fails
+	return max(1, h.Sum64()>>11)
+}
+
 // between draws the flows from what ranks send to what their peers receive: of one operation, communicator and channel.
 func (b *builder) between(m *operation.Match) {
 	j := b.t.Job
@@ -102,7 +159,7 @@ func (b *builder) between(m *operation.Match) {
 }
 
 // link puts a slice into the chain of an operation, unless it is in that of another.
-func (b *builder) link(p Place, chain int32) {
+func (b *builder) link(p Place, chain uint64) {
 	if s := b.t.slice(p); s.Chain == 0 {
 		s.Chain = chain
 	}

@@ -22,6 +22,8 @@ type Tracks struct {
 	Flows     []Flow
 	Unordered int // flows that are not drawn, for their end is over before they begin
 	Timeless  int // kernels, operations and calls without an instant
+
+	alone bool // one recording of several: what it sends is received in others
 }
 
 // Process is one rank.
@@ -57,9 +59,9 @@ type Slice struct {
 	Name            string
 	StartNS, StopNS int64
 	Kind            Kind
-	Open            bool  // it had not ended when the recording did
-	Index           int32 // place in the list of its kind in the recording
-	Chain           int32 // of flows that go through it: the number of the operation they belong to, 0 none
+	Open            bool   // it had not ended when the recording did
+	Index           int32  // place in the list of its kind in the recording
+	Chain           uint64 // of flows that go through it: the number of the operation they belong to, 0 none
 }
 
 // Flow leads from one slice to another of a later or the same time.
@@ -72,8 +74,10 @@ type Flow struct {
 type Place struct{ Process, Line, Slice int32 }
 
 // Build draws a job.
-func Build(j *operation.Job) *Tracks {
-	t := &Tracks{Job: j}
+func Build(j *operation.Job) *Tracks { return build(j, false) }
+
+func build(j *operation.Job, alone bool) *Tracks {
+	t := &Tracks{Job: j, alone: alone}
 	b := builder{t: t, at: map[thing]Place{}, wants: map[thing]bool{}}
 	for i := range j.Ranks {
 		b.rank(int32(i))
@@ -100,7 +104,7 @@ func One(r *operation.Recording) *Tracks {
 		id := fmt.Sprintf("%s/%d", r.Host, r.PID)
 		j.Ranks = append(j.Ranks, operation.Rank{ID: id, World: world, Seat: k, Host: r.Host})
 	}
-	return Build(j)
+	return build(j, true)
 }
 
 // thing is one event of one recording.

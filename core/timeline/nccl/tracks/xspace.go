@@ -126,8 +126,8 @@ func (t *Tracks) receives(p *Process, s *Slice) bool {
 }
 
 // chainEnds finds where chains begin and end. A peer may have begun to receive long before.
-func (t *Tracks) chainEnds() map[int32]ends {
-	out := map[int32]ends{}
+func (t *Tracks) chainEnds() map[uint64]ends {
+	out := map[uint64]ends{}
 	for pi := range t.Processes {
 		for li := range t.Processes[pi].Lines {
 			for si := range t.Processes[pi].Lines[li].Slices {
@@ -151,6 +151,7 @@ func (t *Tracks) chainEnds() map[int32]ends {
 					}
 					e.n++
 				}
+				e.peer = e.peer || t.alone && s.Kind == Proxy // it may go on in another recording, or have come from there
 				out[s.Chain] = e
 			}
 		}
@@ -159,7 +160,7 @@ func (t *Tracks) chainEnds() map[int32]ends {
 }
 
 // xflow encodes TensorFlow's XFlow: direction in the lowest two bits (1 in, 2 out, 3 both), the id in the next 56. ok is false where it leads nowhere.
-func xflow(chain int32, at Place, receives bool, e ends) (flow int64, ok bool) {
+func xflow(chain uint64, at Place, receives bool, e ends) (flow int64, ok bool) {
 	direction := int64(3)
 	switch {
 	case receives, at == e.last && at != e.first && !e.peer:
@@ -167,11 +168,11 @@ func xflow(chain int32, at Place, receives bool, e ends) (flow int64, ok bool) {
 	case at == e.first:
 		direction = 2
 	}
-	return direction | int64(chain)<<2, e.n > 1 || e.n == 1 && e.peer
+	return direction | int64(chain)<<2, e.n > 1 || e.peer
 }
 
 // plane writes the plane of a process.
-func (t *Tracks) plane(pi int, chains map[int32]ends) []byte {
+func (t *Tracks) plane(pi int, chains map[uint64]ends) []byte {
 	p := &t.Processes[pi]
 	x := &plane{}
 	b := appendField(appendInt(nil, planeID, int64(pi+1)), planeName, []byte("/device:CUSTOM:"+p.Name))

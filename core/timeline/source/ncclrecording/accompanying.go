@@ -3,8 +3,6 @@ package ncclrecording
 import (
 	"cmp"
 	"context"
-	"encoding/binary"
-	"hash/fnv"
 	"slices"
 	"strconv"
 	"strings"
@@ -135,7 +133,7 @@ func (r *Recording) Communication(ctx context.Context, src *file.Source, visit f
 		}
 		c := &source.Communication{
 			Name: "nccl " + k.Function, Collective: strings.ToLower(k.Function), Group: "nccl " + strconv.FormatUint(m.ID, 16), Description: m.Name, GroupSize: int64(m.Ranks),
-			Elements: int64(op.Count), ID: int64(number(m.ID, one.Name(op.Func), op.Sequence, uint64(op.Occurrence))), HasCollective: true, HasID: true,
+			Elements: int64(op.Count), ID: int64(tracks.Number(m.ID, one.Name(op.Func), op.Sequence, uint64(op.Occurrence))), HasCollective: true, HasID: true,
 		}
 		c.Process, c.Line = 0, 0
 		c.Start, c.EndNS = source.Instant{NS: k.StartNS}, k.EndNS
@@ -164,7 +162,7 @@ func (r *Recording) FlowEnds(ctx context.Context, src *file.Source, visit func(e
 	}
 	for i := range t.Flows {
 		f := &t.Flows[i]
-		n := number(uint64(one.PID), one.BootID, uint64(one.Cookie), uint64(i))
+		n := tracks.Number(uint64(one.PID), one.BootID, uint64(one.Cookie), uint64(i))
 		end(n, true, f.From, f.FromNS)
 		end(n, false, f.To, f.ToNS)
 	}
@@ -205,16 +203,5 @@ func wayOf(one *operation.Recording, p *operation.ProxyOp) (uint64, bool) {
 	if op.Kind != operation.Collective {
 		function = "SendRecv"
 	}
-	return number(m.ID, function, op.Sequence, uint64(op.Occurrence), uint64(from), uint64(to), uint64(p.Channel)), true
-}
-
-// number makes one number of what tells a thing apart.
-func number(id uint64, text string, others ...uint64) uint64 {
-	h := fnv.New64a()
-	b := binary.LittleEndian.AppendUint64([]byte(text), id)
-	for _, n := range others {
-		b = binary.LittleEndian.AppendUint64(b, n)
-	}
-	h.Write(b) // a hash fails never
-	return h.Sum64()
+	return tracks.Number(m.ID, function, op.Sequence, uint64(op.Occurrence), uint64(from), uint64(to), uint64(p.Channel)), true
 }
