@@ -47,7 +47,7 @@ func combineTraces(j *job.Job, r *combineRequest) (*combineReply, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.PlaceBeside(found)
+	found.TakeBeside()
 	r.Request.Inputs = found.Traces
 	if err := r.AddClockFiles(j.Context(), found); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-"""Recordings of NCCL combined with traces of PyTorch's profiler, in Perfetto's trace_processor.
+"""Recordings of NCCL combined with traces of PyTorch's profiler in Perfetto's trace_processor, and with each other in xprof.
 
 Three processes play NCCL to the real recorder, and each writes what the profiler would have written of the same kernels:
 a stand-in, whose truth is known.
@@ -82,3 +82,22 @@ def test_trace_processor_has_both_and_the_flows(ask_perfetto: Callable, combined
     assert ways["launch", "AllReduce"][1] == ways["AllReduce", "send AllR"][1] == 0
     count, crossing = ways["send AllR", "recv AllR"]
     assert crossing == count > each // 2  # always to another rank
+
+
+def test_xprof_has_the_recordings_and_their_chains(
+    prlx: Callable, ask_xspace: Callable, combined: tuple[Path, dict]
+) -> None:
+    """Each recording is an input of its own, and a chain leads through what a peer receives all the same."""
+    scratch = combined[0].parent
+    prlx("combine", *sorted((scratch / "job").glob("*.prlx-nccl")), "-o", scratch / "job.xplane.pb")
+    (shown,) = ask_xspace({"report": [scratch / "job.xplane.pb"], "tool": "trace_viewer@"})
+
+    chained = [event for event in shown["traceEvents"] if "bind_id" in event]
+    begins = [event for event in chained if event.get("flow_out") and not event.get("flow_in")]
+    assert {event["name"] for event in begins} == {"ncclAllReduce"}
+    assert len({event["bind_id"] for event in begins}) == len(begins) == RANKS * OPERATIONS
+    ends = [event for event in chained if event.get("flow_in") and not event.get("flow_out")]
+    assert all(event["name"].startswith("recv AllReduce") for event in ends)
+    home = {event["bind_id"]: event["pid"] for event in begins}
+    assert all(event["pid"] != home[event["bind_id"]] for event in ends)  # always another rank's
+    assert len(ends) == RANKS * OPERATIONS

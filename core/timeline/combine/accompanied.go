@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/timeline/source"
 )
@@ -13,12 +12,8 @@ import (
 // A library may have recorded in the same process that a profiler traced: NCCL's plug-in beside PyTorch's profiler. Such a recording is of the rank of that
 // trace, and on the clock of its host.
 
-// PlaceBeside takes recordings that lie beside traces as inputs too, where the output can hold them.
-func (r *Request) PlaceBeside(f *Found) {
-	if r.Format == FormatRun || r.Format == FormatXPlane || r.Format == "" && strings.HasSuffix(strings.ToLower(r.Output), ".pb") {
-		f.LeaveBeside()
-		return
-	}
+// TakeBeside takes recordings that lie beside traces as inputs too.
+func (f *Found) TakeBeside() {
 	f.Traces, f.Beside = append(f.Traces, f.Beside...), nil
 }
 

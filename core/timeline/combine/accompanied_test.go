@@ -3,15 +3,19 @@ package combine
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
 const playedWallNS = int64(1_795_000_000_000_000_000)
@@ -80,7 +84,7 @@ func combinePlayed(t *testing.T, dir string) (*Document, []map[string]any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	(&Request{}).PlaceBeside(found)
+	found.TakeBeside()
 	out := filepath.Join(t.TempDir(), "out.json")
 	d, _, err := Run(job.New(t.Context(), job.Options{}), Request{Inputs: found.Traces, Output: out})
 	if err != nil {
@@ -97,6 +101,110 @@ func combinePlayed(t *testing.T, dir string) (*Document, []map[string]any) {
 		t.Fatal(err)
 	}
 	return d, doc.TraceEvents
+}
+
+// TestRecordingsStandInXSpacesToo: alone, and beside traces whose output is one; with the clocks that they have in a JSON.
+func TestRecordingsStandInXSpacesToo(t *testing.T) {
+	dir := played(t, 60, [2]int64{0, 1_700_000}, [2]int64{}, false)
+	recordings, err := filepath.Glob(filepath.Join(dir, "*.prlx-nccl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, _ := combinePlayed(t, dir)
+	for _, output := range []string{"one.xplane.pb", "run"} {
+		req := Request{Output: filepath.Join(t.TempDir(), output)}
+		if output == "run" {
+			req.Format = FormatRun
+		}
+		for _, p := range recordings {
+			req.Inputs = append(req.Inputs, Input{Path: p})
+		}
+		d, _, err := Run(job.New(t.Context(), job.Options{}), req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range d.Nodes {
+			got, want := &d.Nodes[i], &want.Nodes[i]
+			if got.ID != want.ID || got.OffsetNS != want.OffsetNS || got.Events != want.Events || got.Method != want.Method || got.BoundNS != want.BoundNS {
+				t.Errorf("%s: %+v, in a JSON %+v", output, got, want)
+			}
+		}
+		if d.Collectives == nil || d.Collectives.Groups != 60 || d.Collectives.After.Violated != 0 || d.Collectives.Before.Violated == 0 {
+			t.Errorf("%s: %+v", output, d.Collectives)
+		}
+		files := 0
+		for _, o := range d.Outputs {
+			path := o.Path
+			if output == "run" {
+				path = filepath.Join(req.Output, path)
+			} else {
+				path = filepath.Join(filepath.Dir(req.Output), path)
+			}
+			if o.Format != "xplane" {
+				continue
+			}
+			files++
+			counts := map[int]int{}
+			for _, slices := range flowsOf(t, path) {
+				counts[slices]++
+			}
+			want := map[int]int{5: 120} // a call, its launch, its kernel, what is sent, and what the peer receives
+			if output == "run" {
+				want = map[int]int{4: 60, 1: 60} // of which the last is in the other file
+			}
+			if !maps.Equal(counts, want) {
+				t.Errorf("%s: chains of flows by their slices are %v, want %v", o.Path, counts, want)
+			}
+		}
+		if want := map[string]int{"run": 2, "one.xplane.pb": 1}[output]; files != want {
+			t.Errorf("%s: %d XSpaces, want %d", output, files, want)
+		}
+	}
+}
+
+// flowsOf are the chains of flows in an XSpace, by number: how many slices each goes through.
+func flowsOf(t *testing.T, path string) map[string]int {
+	t.Helper()
+	src, err := file.Open(t.Context(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer src.Close()
+	trace, _, err := formats.Scan(t.Context(), src, source.ScanOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]int{}
+	for _, p := range trace.Layout() {
+		lines, err := trace.(source.ByLine).Open(t.Context(), src, p, &source.Lost{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, l := range p.Lines {
+			err := lines.Line(t.Context(), l, func(e *source.Event) error {
+				var args map[string]any
+				if e.Args != nil {
+					d := json.NewDecoder(strings.NewReader(string(append(e.Args.AppendArgs([]byte("{"), 1, &source.Lost{}), '}'))))
+					d.UseNumber()
+					if err := d.Decode(&args); err != nil {
+						return err
+					}
+				}
+				if f, ok := args["flow"]; ok {
+					n, err := strconv.ParseUint(fmt.Sprint(f), 10, 64)
+					if err != nil {
+						return err
+					}
+					out[fmt.Sprint(n>>2)]++
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return out
 }
 
 func node(t *testing.T, d *Document, id string) *NodeResult {

@@ -42,6 +42,14 @@ type known struct {
 
 // learnClocks reads the clock files and gives every node its clocks.
 func (t *task) learnClocks() error {
+	if t.req.applies() {
+		if err := t.tieRecordings(); err != nil {
+			return err
+		}
+	}
+	if err := t.writeAsXSpaces(); err != nil {
+		return err
+	}
 	if !t.req.applies() {
 		for _, n := range t.nodes {
 			if n.Result.Method = MethodNone; n.stays() {
@@ -52,9 +60,6 @@ func (t *task) learnClocks() error {
 			return err
 		}
 		return t.agreeOnReference()
-	}
-	if err := t.tieRecordings(); err != nil {
-		return err
 	}
 	k := known{metas: map[int]clockfile.NodeMeta{}, snapshots: map[*Node]*clockfile.Snapshots{}, system: map[*Node][]clockfile.SystemClock{}, idle: map[string][]string{}}
 	t.job.Progress().SetStage("clocks")

@@ -138,10 +138,12 @@ func (r *Request) applies() bool { return r.ApplyAlignment == nil || *r.ApplyAli
 
 // chooseFormat decides the format from the request, the output's name and the inputs.
 func (r *Request) chooseFormat(nodes []*Node) (Format, error) {
-	other := 0 // inputs that cannot be re-timed in a format of their own
+	other, recordings := 0, 0 // inputs that cannot be re-timed in a format of their own; those that become XSpaces
 	var titles []string
 	for _, n := range nodes {
-		if _, ok := n.Trace.(source.Retimer); !ok {
+		if _, ok := n.Trace.(source.Accompanying); ok {
+			recordings++
+		} else if _, ok := n.Trace.(source.Retimer); !ok {
 			other++
 			if !slices.Contains(titles, n.format.Title) {
 				titles = append(titles, n.format.Title)
@@ -155,7 +157,7 @@ func (r *Request) chooseFormat(nodes []*Node) (Format, error) {
 			f = FormatXPlane
 		case isJSON(name):
 			f = FormatChrome
-		case other > 0:
+		case other > 0, recordings == len(nodes):
 			f = FormatChrome
 			r.addEnding()
 		default:

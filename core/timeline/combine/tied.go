@@ -2,10 +2,15 @@ package combine
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"io"
 	"slices"
 
+	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/safe"
 	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/timeline/source/formats"
 )
 
 // tieRecordings compares the kernels that a recording and the trace of its process both show. Where they contradict each other the recording is moved onto the
@@ -81,3 +86,62 @@ func (t *task) sameKernels(n *Node) (SameKernels, error) {
 	}
 	return compareKernels(traced, executed), nil
 }
+
+// writeAsXSpaces makes XSpaces of recordings of libraries, where that is what is written. What they tell of collectives is found before: an XSpace does not say it.
+func (t *task) writeAsXSpaces() error {
+	if t.format == FormatChrome {
+		return nil
+	}
+	for _, n := range t.nodes {
+		own, ok := n.Trace.(source.Accompanying)
+		if !ok || n.Src == nil {
+			continue
+		}
+		if err := n.becomeXSpace(t.job.Context(), own, len(t.nodes)); err != nil {
+			return withPath(err, n.Path)
+		}
+	}
+	return nil
+}
+
+// becomeXSpace replaces a recording by an XSpace that says the same.
+func (n *Node) becomeXSpace(ctx context.Context, own source.Accompanying, nodes int) error {
+	parts, err := n.extract(ctx, nodes)
+	if err != nil {
+		return err
+	}
+	for _, p := range parts { // one plane stands before those of the recording
+		for i := range p.Spans {
+			p.Spans[i].Plane++
+		}
+	}
+	r, w := io.Pipe()
+	var spooled *file.Source
+	group, during := safe.NewGroup(ctx)
+	group.Go(func() error {
+		err := own.WriteXSpace(during, n.Src, w)
+		w.CloseWithError(err) // nil is the end
+		return nil
+	})
+	group.Go(func() error {
+		var err error
+		spooled, err = file.Spool(during, n.Path, r, mostXSpace)
+		r.CloseWithError(err)
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	n.Src.Close()
+	n.Src = spooled
+	trace, format, err := formats.Scan(ctx, spooled, source.ScanOptions{})
+	if err != nil {
+		return err
+	}
+	n.adopt(trace, format)
+	n.start, n.absolute = n.facts.StartNS, n.facts.Dated
+	return nil
+}
+
+// mostXSpace is how large the XSpace of one recording may be.
+const mostXSpace = int64(1) << 36

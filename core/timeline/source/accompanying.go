@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"io"
 
 	"github.com/prlx-go/prlx/core/file"
 )
@@ -15,6 +16,8 @@ type Accompanying interface {
 	Executed(ctx context.Context, src *file.Source, visit func(k *Execution)) error
 	// Move moves all instants by so much: the trace is on another clock from then on.
 	Move(ns int64)
+	// WriteXSpace writes the trace as an XSpace: its processes are planes, in order, with the same lines, behind one plane that says when it was recorded.
+	WriteXSpace(ctx context.Context, src *file.Source, w io.Writer) error
 	// FlowEnds visits the ends of flows. Those of one number belong together, whichever traces they are in.
 	FlowEnds(ctx context.Context, src *file.Source, visit func(e *FlowEnd)) error
 }

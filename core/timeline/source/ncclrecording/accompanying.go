@@ -3,6 +3,7 @@ package ncclrecording
 import (
 	"cmp"
 	"context"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -148,6 +149,15 @@ func (*Recording) Around(context.Context, *file.Source, source.AroundVisitor) er
 // Groups are not recorded.
 func (*Recording) Groups(context.Context, *file.Source) (map[string]*source.Distributed, error) {
 	return nil, nil
+}
+
+// WriteXSpace writes the recording as an XSpace.
+func (r *Recording) WriteXSpace(ctx context.Context, src *file.Source, w io.Writer) error {
+	t, err := r.draw(ctx, src)
+	if err != nil {
+		return err
+	}
+	return t.WriteXSpace(ctx, w)
 }
 
 // FlowEnds visits the flows of the recording, and what its proxies send to those of others and receive from them.
