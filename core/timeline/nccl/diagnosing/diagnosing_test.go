@@ -3,17 +3,16 @@ package diagnosing_test
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/joining"
 	"github.com/prlx-go/prlx/core/timeline/nccl/nccltest"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
-	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
 )
 
 const (
@@ -25,22 +24,15 @@ const (
 // joined writes recordings, reads them and ties them together.
 func joined(t *testing.T, files []*nccltest.File) *operation.Job {
 	t.Helper()
-	var all []*operation.Recording
+	dir := t.TempDir()
+	paths := make([]string, 0, len(files))
 	for i, f := range files {
-		src, err := file.FromBytes(fmt.Sprintf("%03d%s", i, reading.Ending), f.Bytes())
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := segment.FromSource(src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		one, err := reading.One(context.Background(), s, reading.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.Close()
-		all = append(all, one)
+		paths = append(paths, filepath.Join(dir, fmt.Sprintf("%03d%s", i, reading.Ending)))
+		f.Write(t, paths[i])
+	}
+	all, warnings, err := reading.Read(job.New(context.Background(), job.Options{}), paths, reading.Options{})
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
 	}
 	out, err := joining.Join(job.New(context.Background(), job.Options{}), all, joining.Options{})
 	if err != nil {

@@ -27,6 +27,19 @@ func plan(seed uint64, fault nccltest.Fault) nccltest.Plan {
 	case nccltest.Healthy, nccltest.Straggler, nccltest.SlowLink, nccltest.SlowSend, nccltest.SlowReceive, nccltest.WrongCount:
 		p.TailNS = rnd.Int64N(2_000_000_000)
 	}
+	switch (seed + uint64(fault)) % 5 {
+	case 1:
+		p.Algorithm = "TREE"
+	case 2:
+		p.Graph = fault != nccltest.WrongCount && fault != nccltest.WrongCall // a graph replays what it has
+	case 3:
+		p.PXN, p.PerHost = true, 2+2*rnd.IntN(2)
+	case 4:
+		if fault < nccltest.SlowLink || fault >= nccltest.Missing && fault < nccltest.HangSendGPU { // no step of a proxy
+			p.Algorithm, p.Ranks, p.PerHost = "NVLS", 8, 8
+			p.Rank %= p.Ranks
+		}
+	}
 	switch {
 	case fault == nccltest.SlowSend || fault == nccltest.SlowReceive:
 		p.PerHost, p.Channels = 1, 4
@@ -108,7 +121,7 @@ func TestTheCulpritIsNamed(t *testing.T) {
 			}
 			if !right(p, d) {
 				wrong++
-				t.Logf("seed %d, %v at rank %d, operation %d of %d ranks on hosts of %d, %d channels: %s: %s", seed, fault, p.Rank, p.At, p.Ranks, p.PerHost, p.Channels, d.Status, d.Verdict)
+				t.Logf("seed %d, %v at rank %d, operation %d of %d ranks on hosts of %d, %d channels, %s graph %v PXN %v: %s: %s", seed, fault, p.Rank, p.At, p.Ranks, p.PerHost, p.Channels, p.Algorithm, p.Graph, p.PXN, d.Status, d.Verdict)
 				for i := range d.Findings {
 					t.Logf("   %s %v: %s", d.Findings[i].Class, d.Findings[i].Ranks, d.Findings[i].Sentence)
 				}
@@ -159,7 +172,7 @@ func TestNothingWrongIsSaidForCertain(t *testing.T) {
 				}
 				if d.Status == diagnosing.StatusCulprit && !ok && d.Findings[0].Certain {
 					wrong++
-					t.Logf("%s, seed %d, %v at rank %d, operation %d of %d ranks on hosts of %d: %s", less.name, seed, fault, p.Rank, p.At, p.Ranks, p.PerHost, d.Verdict)
+					t.Logf("%s, seed %d, %v at rank %d, operation %d of %d ranks on hosts of %d, %s graph %v PXN %v: %s", less.name, seed, fault, p.Rank, p.At, p.Ranks, p.PerHost, p.Algorithm, p.Graph, p.PXN, d.Verdict)
 				}
 			}
 		}

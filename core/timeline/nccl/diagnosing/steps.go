@@ -12,6 +12,7 @@ type hand struct {
 	seat, peer int32
 	channel    uint8
 	send       bool
+	phase      phase
 	recording  int32
 	proxy      *operation.ProxyOp
 	step       *operation.Step // the oldest that is open; nil: none is, or none is recorded
@@ -41,6 +42,7 @@ type table struct {
 	all   []*hand // that have not ended
 	began map[int32]bool
 	host  map[int32]int32 // of seats
+	how   string          // the algorithm
 }
 
 func (d *diagnosis) hands(s *stall) *table {
@@ -49,7 +51,7 @@ func (d *diagnosis) hands(s *stall) *table {
 	for i := m.From; i < m.To; i++ {
 		p := &d.job.Parts[i]
 		r, op := d.job.Recordings[p.Recording], d.job.Op(p)
-		t.host[p.Seat] = d.job.Ranks[p.Rank].Clock
+		t.host[p.Seat], t.how = d.job.Ranks[p.Rank].Clock, r.Name(op.Algorithm)
 		for k := op.ProxyFrom; k < op.ProxyTo; k++ {
 			proxy := &r.Proxies[k]
 			h := &hand{seat: p.Seat, peer: proxy.Peer, channel: proxy.Channel, send: proxy.Send, recording: p.Recording, proxy: proxy}
@@ -64,6 +66,7 @@ func (d *diagnosis) hands(s *stall) *table {
 			}
 		}
 	}
+	t.phases()
 	slices.SortStableFunc(t.all, func(x, y *hand) int {
 		return cmp.Or(cmp.Compare(x.seat, y.seat), cmp.Compare(x.channel, y.channel), cmp.Compare(x.peer, y.peer))
 	})
@@ -99,24 +102,47 @@ func (h *hand) root(stage operation.Stage, certain bool, because string) *held {
 	return &held{stage: stage, seat: h.seat, peer: h.peer, channel: int(h.channel), nic: int(h.proxy.NIC), certain: certain, because: because}
 }
 
+// place is what a rank does in one direction of an operation.
+type place struct {
+	seat  int32
+	phase phase
+}
+
+// rank is root of all that a rank does: in a tree the sums first, for the result follows from them.
+func (t *table) rank(seat int32) *held {
+	seen := map[place]bool{}
+	for _, ph := range []phase{around, toRoot, fromRoot} {
+		if found := t.root(place{seat, ph}, seen); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
 // root follows what one rank waits for to where it begins; nil: its steps wait for each other in a circle, or say nothing.
-func (t *table) root(seat int32, seen map[int32]bool) *held {
-	if seen[seat] {
+func (t *table) root(at place, seen map[place]bool) *held {
+	if seen[at] {
 		return nil
 	}
-	seen[seat] = true
+	seen[at] = true
+	if at.phase == fromRoot && !t.receives(at) { // the root of the tree, as far as proxies tell: the result follows from the sums
+		if found := t.root(place{at.seat, toRoot}, seen); found != nil {
+			return found
+		}
+	}
 	var own *held
 	least := int32(0)
 	for _, look := range []operation.Stage{operation.RecvFlushWait, operation.SendWait, operation.SendPeerWait, operation.RecvWait, operation.SendGPUWait, operation.RecvGPUWait} {
 		for _, h := range t.all {
-			if h.seat != seat || h.stage() != look {
+			if h.seat != at.seat || h.phase != at.phase || h.stage() != look {
 				continue
 			}
 			if found := t.hand(h, seen); found != nil {
 				if look != operation.SendGPUWait && look != operation.RecvGPUWait {
 					return found
 				}
-				if own == nil || h.number() < least { // a GPU fills a buffer when it has emptied the one before
+				// A GPU fills a buffer when it has emptied the one before; in a tree, that of the same number.
+				if own == nil || h.number() < least || h.number() == least && at.phase != around && !h.send {
 					own, least = found, h.number()
 				}
 			}
@@ -126,7 +152,7 @@ func (t *table) root(seat int32, seen map[int32]bool) *held {
 }
 
 // hand follows what one proxy operation waits for.
-func (t *table) hand(h *hand, seen map[int32]bool) *held {
+func (t *table) hand(h *hand, seen map[place]bool) *held {
 	switch h.stage() {
 	case operation.RecvFlushWait:
 		return h.root(operation.RecvFlushWait, true, "what it received is not flushed to its GPU")
@@ -144,11 +170,14 @@ func (t *table) hand(h *hand, seen map[int32]bool) *held {
 
 // gpu is a step that waits for the GPU of its rank. What that GPU waits for may come from another of its host, past all proxies: then the way
 // goes on where the data came into the host, or to where it leaves it.
-func (t *table) gpu(h *hand, seen map[int32]bool) *held {
+func (t *table) gpu(h *hand, seen map[place]bool) *held {
 	own := &held{stage: h.stage(), seat: h.seat, peer: -1, channel: int(h.channel), nic: -1, certain: true}
 	own.because = "its GPU does not fill the buffer, and nothing is missing that it would need for that"
 	if !h.send {
 		own.because = "its GPU does not empty the buffer, and nothing else keeps it from that"
+	}
+	if h.phase != around || t.how != "" && t.how != ring {
+		return t.unseen(h, own)
 	}
 	if h.send && h.number() == 0 {
 		return own
@@ -169,7 +198,7 @@ func (t *table) gpu(h *hand, seen map[int32]bool) *held {
 		}
 	}
 	if len(through) == 1 {
-		if found := t.root(through[0], seen); found != nil {
+		if found := t.root(place{through[0], h.phase}, seen); found != nil {
 			return found
 		}
 	}
@@ -187,7 +216,7 @@ func (t *table) passes(seat int32, channel uint8, send bool) bool {
 }
 
 // credit follows a sender that waits for a buffer of its receiver.
-func (t *table) credit(h *hand, seen map[int32]bool) *held {
+func (t *table) credit(h *hand, seen map[place]bool) *held {
 	o := t.other(h)
 	switch {
 	case o == nil || o.proxy.Begun == 0 && o.stage() == operation.StageNone:
@@ -195,7 +224,7 @@ func (t *table) credit(h *hand, seen map[int32]bool) *held {
 	case o.stage() == operation.RecvFlushWait:
 		return t.hand(o, seen)
 	case o.stage() == operation.RecvGPUWait:
-		return t.root(o.seat, seen)
+		return t.root(place{o.seat, o.phase}, seen)
 	case o.stage() == operation.RecvWait && o.number() < h.number():
 		return o.root(operation.RecvWait, true, "the other end has sent it, and it has not come")
 	}
@@ -203,7 +232,7 @@ func (t *table) credit(h *hand, seen map[int32]bool) *held {
 }
 
 // data follows a receiver that waits for what a sender sends.
-func (t *table) data(h *hand, seen map[int32]bool) *held {
+func (t *table) data(h *hand, seen map[place]bool) *held {
 	o := t.other(h)
 	switch {
 	case o == nil:
@@ -217,7 +246,7 @@ func (t *table) data(h *hand, seen map[int32]bool) *held {
 	case operation.SendPeerWait:
 		return o.root(operation.SendPeerWait, true, "the receiver has offered a buffer, and that has not come")
 	case operation.SendGPUWait:
-		return t.root(o.seat, seen)
+		return t.root(place{o.seat, o.phase}, seen)
 	}
 	return &held{stage: operation.RecvWait, seat: h.peer, peer: h.seat, channel: int(h.channel), nic: int(o.proxy.NIC), because: "its proxy thread does not go on with it"}
 }
@@ -231,7 +260,7 @@ func (d *diagnosis) held(s *stall) {
 			continue
 		}
 		t.began[h.seat] = true
-		found := t.root(h.seat, map[int32]bool{})
+		found := t.rank(h.seat)
 		if found == nil {
 			continue
 		}

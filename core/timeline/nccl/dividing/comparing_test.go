@@ -10,9 +10,9 @@ import (
 
 // two are the plans of two runs that differ by chance and by what the second one is given.
 func two(seed uint64, change func(p *nccltest.Plan)) [2]nccltest.Plan {
-	a := nccltest.Plan{Seed: seed, Ranks: 8, PerHost: 1, Channels: 2, Steps: 8, Ops: 96, Level: 1, ComputeNS: 2e5, Jitter: 0.1, Uneven: 0.02, WarmUp: 2}
+	a := nccltest.Plan{Seed: seed, Ranks: 8, PerHost: 1, Channels: 2, Steps: 8, Ops: 96, Level: 1, ComputeNS: 2e5, Jitter: 0.1, Uneven: 0.02, WarmUp: 2, Again: 1}
 	b := a
-	b.Again = 1
+	b.Again = 2
 	change(&b)
 	return [2]nccltest.Plan{a, b}
 }

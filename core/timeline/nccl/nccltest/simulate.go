@@ -43,7 +43,7 @@ func (f Fault) String() string { return faultNames[f] }
 // Plan is a job to simulate.
 type Plan struct {
 	Seed      uint64
-	Again     uint64 // another run of the same job: its ranks and links are as fast, and what varies does so otherwise
+	Again     uint64 // from 1 on: runs of one job, whose ranks and links are as fast in each, and what varies does so otherwise
 	Ranks     int
 	PerHost   int // ranks on each host: only hops between hosts have proxies
 	Channels  int
@@ -55,6 +55,9 @@ type Plan struct {
 	Uneven    float64 // by how much ranks and links differ for good, as a part
 	Bursts    float64 // how often other traffic makes a step, or all steps of an operation on a link, take 2 to 10 times as long
 	WarmUp    int     // operations at the beginning that take up to 30 times as long to arrive
+	Algorithm string  // "" rings; TREE: AllReduce by trees; NVLS: all by the switch of one host, which no proxy serves
+	Graph     bool    // operations are captured once, and replayed
+	PXN       bool    // what the even rank of a pair sends goes through the process of the odd one
 	Lost      float64 // of all records, those that find no room
 	TailNS    int64   // for how long processes live on after the last event, at most 2 s where all is well
 
@@ -93,6 +96,13 @@ type rank struct {
 	ahead  int  // calls since its GPU does not go on
 	stuck  bool // its host makes no calls any more
 	gpuOff int64
+	graph  map[string]*captured // by function
+}
+
+// captured is a call that a graph replays.
+type captured struct {
+	call     *uint64
+	sequence uint64
 }
 
 type event struct {
@@ -108,7 +118,10 @@ const (
 
 // Simulate makes the recordings of a job, one per rank.
 func Simulate(p Plan) []*File {
-	j := &job{p: p, rnd: rand.New(rand.NewPCG(p.Seed, 77+p.Again)), lasts: rand.New(rand.NewPCG(p.Seed, 76)), link: map[[3]int]float64{}}
+	j := &job{p: p, rnd: rand.New(rand.NewPCG(p.Seed, 77+p.Again)), link: map[[3]int]float64{}}
+	if j.lasts = j.rnd; p.Again > 0 {
+		j.lasts = rand.New(rand.NewPCG(p.Seed, 76))
+	}
 	j.shape = j.lasts.IntN(3)
 	hostSkew := map[int]int64{}
 	for r := range p.Ranks {
@@ -170,7 +183,7 @@ func (j *job) linkNS(from, to, channel int, bytes float64) int64 {
 	}
 	ns := j.link[k] * bytes
 	switch {
-	case j.p.Fault == SlowLink && from == j.p.Rank && channel == j.p.Channel, j.p.Fault == SlowSend && from == j.p.Rank, j.p.Fault == SlowReceive && to == j.p.Rank:
+	case j.p.Fault == SlowLink && from == j.p.Rank && to == j.next(from, channel) && channel == j.p.Channel, j.p.Fault == SlowSend && from == j.p.Rank, j.p.Fault == SlowReceive && to == j.p.Rank:
 		ns *= j.p.Factor
 	}
 	if j.rnd.Float64() < j.p.Bursts {
@@ -234,10 +247,27 @@ func (j *job) call(r, comm int, function string, seq, count uint64, p2p int) (be
 	c := k.comms[comm]
 	var group, call, launch, started uint64
 	handle := &started
+	collective := Collective{Func: function, Datatype: "ncclFloat32", Algorithm: j.algorithm(function), Protocol: "SIMPLE", Sequence: seq, Count: count, Channels: uint8(j.p.Channels)}
+	if j.p.Graph && p2p < 0 {
+		if captured := k.graph[function]; captured != nil { // a callback of the host schedules it
+			if j.p.Level == 0 {
+				collective.Sequence = captured.sequence
+			}
+			k.user = append(
+				k.user, event{at + 6_500, func() { *handle = t.threads[0].Coll(at+6_500+k.skewNS, c, *captured.call, collective) }},
+				event{at + 7_500, func() { t.threads[0].Stop(at+7_500+k.skewNS, *handle) }},
+			)
+			return at + 6_000, handle, func() uint64 { return *handle }
+		}
+		if k.graph == nil {
+			k.graph = map[string]*captured{}
+		}
+		k.graph[function] = &captured{&call, seq}
+	}
 	k.user = append(k.user,
 		event{at, func() { group = t.threads[0].GroupAPI(at+k.skewNS, c) }},
 		event{at + 500, func() {
-			call = t.threads[0].API(at+500+k.skewNS, c, group, p2p >= 0, Call{Func: function, Datatype: "ncclFloat32", Count: count, Stream: 7})
+			call = t.threads[0].API(at+500+k.skewNS, c, group, p2p >= 0, Call{Func: function, Datatype: "ncclFloat32", Count: count, Stream: 7, Captured: j.p.Graph && p2p < 0})
 		}},
 		event{at + 900, func() { t.threads[0].Stop(at+900+k.skewNS, call) }},
 		event{at + 2_000, func() { launch = t.threads[0].Launch(at+2_000+k.skewNS, c, group, 7) }},
@@ -246,7 +276,7 @@ func (j *job) call(r, comm int, function string, seq, count uint64, p2p int) (be
 			if p2p >= 0 {
 				*handle = t.threads[0].P2P(at+6_500+k.skewNS, c, call, function, "ncclFloat32", count, int32(p2p))
 			} else {
-				*handle = t.threads[0].Coll(at+6_500+k.skewNS, c, call, Collective{Func: function, Datatype: "ncclFloat32", Algorithm: "RING", Protocol: "SIMPLE", Sequence: seq, Count: count, Channels: uint8(j.p.Channels)})
+				*handle = t.threads[0].Coll(at+6_500+k.skewNS, c, call, collective)
 			}
 		}},
 		event{at + 7_500, func() { t.threads[0].Stop(at+7_500+k.skewNS, *handle); t.threads[0].Stop(at+7_500+k.skewNS, group) }},
@@ -308,7 +338,7 @@ func (j *job) collective(n int) {
 	bytes := float64(o.count) * 4 / float64(p.Steps*p.Channels) / 8
 	ends := make([]int64, p.Ranks)
 	for c := range p.Channels {
-		for r, end := range j.ring(n, c, begin, called, handles, bytes) {
+		for r, end := range j.channel(o.function, n, c, begin, called, handles, bytes) {
 			ends[r] = max(ends[r], end)
 		}
 	}
@@ -431,32 +461,39 @@ func (j *job) ring(n, c int, begin, called []int64, handles []func() uint64, byt
 
 // proxies writes the proxy operations of one rank on one channel.
 func (j *job) proxies(r, c, from int, op func() uint64, called int64, s *steps, bytes float64) {
-	p, k := &j.p, j.ranks[r]
-	if p.Level < 2 {
+	done := max(s.sent[j.p.Steps-1], s.consumed[j.p.Steps-1])
+	j.proxy(r, c, j.next(r, c), true, op, called, s, bytes, done)
+	j.proxy(r, c, from, false, op, called, s, bytes, done)
+}
+
+// proxy writes one proxy operation, where it goes through the network. All of an operation stop when the last is done.
+func (j *job) proxy(r, c, peer int, send bool, op func() uint64, called int64, s *steps, bytes float64, done int64) {
+	p, owner := &j.p, j.ranks[r]
+	if p.Level < 2 || !j.network(r, peer) {
 		return
 	}
-	for _, send := range []bool{true, false} {
-		peer := from
-		if send {
-			peer = j.next(r, c)
+	k := owner
+	foreign := p.PXN && send && r%2 == 0 && r+1 < p.Ranks && !j.network(r, r+1)
+	if foreign {
+		k = j.ranks[r+1]
+	}
+	var h uint64
+	t := k.file
+	k.proxy = append(k.proxy, event{called + 10_000, func() {
+		at := called + 10_000 + k.skewNS
+		if foreign {
+			h = t.threads[1].ProxyOpFor(at, owner.file, op(), int32(peer), int32(p.Steps), uint8(c))
+			return
 		}
-		if !j.network(r, peer) {
-			continue
+		h = t.threads[1].ProxyOp(at, k.comms[0], op(), int32(peer), int32(p.Steps), int32(bytes), uint8(c), send)
+	}}, event{called + 15_000, func() { t.threads[1].State(called+15_000+k.skewNS, h, 19, 0) }})
+	for n := range p.Steps {
+		if p.Level >= 3 {
+			j.step(k, c, n, &h, s, send, bytes)
 		}
-		var h uint64
-		t := k.file
-		k.proxy = append(k.proxy, event{called + 10_000, func() {
-			h = t.threads[1].ProxyOp(called+10_000+k.skewNS, k.comms[0], op(), int32(peer), int32(p.Steps), int32(bytes), uint8(c), send)
-		}}, event{called + 15_000, func() { t.threads[1].State(called+15_000+k.skewNS, h, 19, 0) }})
-		done := max(s.sent[p.Steps-1], s.consumed[p.Steps-1])
-		for n := range p.Steps {
-			if p.Level >= 3 {
-				j.step(k, c, n, &h, s, send, bytes)
-			}
-		}
-		if done < never {
-			k.proxy = append(k.proxy, event{done + 200, func() { t.threads[1].Stop(done+200+k.skewNS, h) }})
-		}
+	}
+	if done < never {
+		k.proxy = append(k.proxy, event{done + 200, func() { t.threads[1].Stop(done+200+k.skewNS, h) }})
 	}
 }
 
@@ -556,16 +593,4 @@ func (j *job) write() []*File {
 		files = append(files, k.file)
 	}
 	return files
-}
-
-// Crosses reports whether what a rank sends, or receives, on a channel goes through the network.
-func Crosses(p Plan, r, channel int, sends bool) bool {
-	j := &job{p: p}
-	for from := range p.Ranks {
-		to := j.next(from, channel)
-		if sends && from == r || !sends && to == r {
-			return j.network(from, to)
-		}
-	}
-	return false
 }
