@@ -40,7 +40,7 @@ class Options:
     races
         Look for races and uninitialised reads in shared memory.
     global_races
-        Look for races between blocks in global memory, too; blocks then run one after the other.
+        Look for races in global memory by happens-before, too; one worker then runs the blocks.
     convergence
         Look for instructions that need the whole warp at once, and that a GPU may execute with a part of it.
     counts

@@ -170,7 +170,11 @@ func (b *binder) emitFence(_ *bound, in *ptx.Inst) error {
 			return b.unknown(in, "a fence that the simulator does not support")
 		}
 	}
-	b.emit(code.Inst{Kind: code.KindFence})
+	out := code.Inst{Kind: code.KindFence}
+	if hasMod(in.Op, "cta") {
+		out.Detail = 1
+	}
+	b.emit(out)
 	return nil
 }
 

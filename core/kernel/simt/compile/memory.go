@@ -17,7 +17,7 @@ type access struct {
 	order  memory.Order
 	policy bool // a cache policy follows the operands
 	op     string
-	wide   bool // scope beyond the block
+	near   bool // the scope is the block
 }
 
 // accessOf reads the modifiers of ld, st, atom and red. What only speaks to caches is ignored; what is unknown is refused.
@@ -50,8 +50,10 @@ func (b *binder) accessOf(in *ptx.Inst) (access, error) {
 		case "acq_rel":
 			a.order = memory.AcqRel
 		case "gpu", "sys":
-			a.wide = true
-		case "weak", "cta", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "noftz":
+			a.near = false
+		case "cta":
+			a.near = true
+		case "weak", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "unified", "noftz":
 		case "L2::cache_hint":
 			a.policy = true
 		case "add", "min", "max", "and", "or", "xor", "inc", "dec", "exch", "cas":
@@ -119,7 +121,7 @@ var noRegisters = [8]int32{-1, -1, -1, -1, -1, -1, -1, -1}
 
 // memoryWidth sets the size of the elements.
 func memoryWidth(t *memory.Transfer, a *access) {
-	t.Elem, t.Count, t.Order = code.WidthOf(a.kind)/8, a.count, a.order
+	t.Elem, t.Count, t.Order, t.Block = code.WidthOf(a.kind)/8, a.count, a.order, a.near
 }
 
 // emitLoad appends a load. Parameters are registers; the rest is memory.

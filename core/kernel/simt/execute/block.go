@@ -34,6 +34,9 @@ type Block struct {
 	arrived [target.Barriers]gathering
 	output  *output
 	steps   uint64 // instructions of all its warps
+	active  uint64 // of these, when one of its warps last stored, waited or ended
+	acts    bool   // since it was looked at last: one did
+	polls   bool   // likewise: one looked at what other blocks may change
 
 	patience uint64 // of lanes that go round a loop while others of their warp wait
 	shares   []share
@@ -99,14 +102,34 @@ func (b *Block) advance(budget uint64) (over bool, err error) {
 		if err := b.Running.spend(b.ctx, b.steps-before); err != nil {
 			return true, err
 		}
+		if b.onlyLooks() {
+			return false, b.err
+		}
 	}
 	return b.alive == 0 || b.ended, b.err
+}
+
+// lookBudget is after how many instructions a block gives way whose warps only look at what others may change.
+const lookBudget = 1 << 14
+
+// onlyLooks reports whether warps of the block have done nothing else for long.
+func (b *Block) onlyLooks() bool {
+	if b.acts || !b.polls {
+		b.active, b.acts = b.steps, false
+		return false
+	}
+	if b.steps-b.active < lookBudget {
+		return false
+	}
+	b.active, b.polls = b.steps, false
+	return true
 }
 
 // finish marks a warp whose lanes have all ended. Those that wait at a barrier may be all that is left.
 func (b *Block) finish(w *Warp) {
 	w.state = warpDone
 	b.alive--
+	b.acts = true
 	b.mem.Exit(w.Index)
 	for id := range b.arrived {
 		if len(b.arrived[id].waiting) > 0 {

@@ -39,12 +39,10 @@ type worker struct {
 	resident []*Block
 	free     []*Block
 	most     int // blocks that may be resident
-	budget   uint64
 }
 
 const (
 	turnBudget    = 1 << 20 // instructions of a block before another is started, where blocks may wait for each other
-	waitBudget    = 1 << 13 // the same where they surely do
 	residentBytes = 1 << 30 // what resident blocks may need together unless the job says less
 )
 
@@ -116,13 +114,10 @@ func (r *Running) hire() (workers []*worker, release func(), err error) {
 	if err := r.job.Budget().Acquire(r.job.Context(), held); err != nil {
 		return nil, nil, err
 	}
-	next, budget := new(atomic.Uint64), uint64(turnBudget)
-	if r.Kernel.Cooperative {
-		budget = waitBudget
-	}
+	next := new(atomic.Uint64)
 	for range n {
 		workers = append(workers, &worker{
-			launch: r, next: next, most: most, budget: budget, counts: make([]count, len(r.Code)), found: newFindings(),
+			launch: r, next: next, most: most, counts: make([]count, len(r.Code)), found: newFindings(),
 			output: &output{blocks: map[uint64][]string{}},
 		})
 	}
@@ -150,7 +145,7 @@ func (x *worker) work() error {
 		}
 		for i := 0; i < len(x.resident); i++ {
 			b := x.resident[i]
-			over, err := b.advance(x.budget)
+			over, err := b.advance(turnBudget)
 			if err != nil {
 				return err
 			}
@@ -263,6 +258,7 @@ func (b *Block) begin(linear uint64) {
 	r, k := b.Running, b.kernel
 	b.Linear, b.index = linear, r.blockIndex(linear)
 	b.alive, b.ended, b.err, b.steps = len(b.warps), false, nil, 0
+	b.active, b.acts, b.polls = 0, false, false
 	clear(b.arrived[:])
 	b.patience = patience
 	b.mem.Reset()

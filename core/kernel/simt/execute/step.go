@@ -42,7 +42,7 @@ func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	case code.KindWait:
 		b.mem.Wait(w.Index, lanes, int(in.Detail))
 	case code.KindFence:
-		b.mem.Fence()
+		b.mem.Fence(w.Index, in.Detail != 0)
 	case code.KindDivide:
 		b.divide(w, in, at, lanes)
 	case code.KindClock:
@@ -60,7 +60,9 @@ func (b *Block) direct(space ptx.Space) bool {
 func (b *Block) load(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
-	w.polls = w.polls || t.Order != memory.Weak
+	if t.Order != memory.Weak {
+		w.polls, b.polls = true, true
+	}
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Load(&w.Regs, t, lanes)
@@ -76,6 +78,7 @@ func (b *Block) load(w *Warp, in *code.Inst, at int32, lanes uint32) {
 func (b *Block) store(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
+	b.acts = true
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Store(&w.Regs, t, lanes)
@@ -91,7 +94,7 @@ func (b *Block) store(w *Warp, in *code.Inst, at int32, lanes uint32) {
 func (b *Block) atomic(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
-	w.polls = true
+	w.polls, b.polls = true, true
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Atomic(&w.Regs, t, &in.Atomic, lanes)

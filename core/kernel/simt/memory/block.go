@@ -30,7 +30,7 @@ type Block struct {
 	queues []queue // of cp.async, by warp
 	warps  int
 	gone   uint32 // warps that have ended
-	number uint32 // of the block and 1, when global memory is watched
+	order  *order // of its warps, when global memory is watched
 	room   [lane.Lanes]uint64
 	list   [maxParts]part
 }
@@ -68,6 +68,9 @@ func (b *Block) Reset() {
 
 // Barrier says that all warps of the block have met.
 func (b *Block) Barrier() {
+	if b.order != nil {
+		b.order.meet(-1, fullMask)
+	}
 	if b.shadow != nil {
 		b.shadow.barrier()
 	}
@@ -76,6 +79,9 @@ func (b *Block) Barrier() {
 // Meet says that these warps have waited for each other at a numbered barrier, and for those that had said Arrive there. It is
 // the same as Barrier when they are all that have not ended.
 func (b *Block) Meet(barrier int, warps uint32) {
+	if b.order != nil {
+		b.order.meet(barrier, warps|b.gone)
+	}
 	if b.shadow == nil {
 		return
 	}
@@ -88,13 +94,20 @@ func (b *Block) Meet(barrier int, warps uint32) {
 
 // Arrive says that a warp came to a numbered barrier and went on (bar.arrive).
 func (b *Block) Arrive(barrier, warp int) {
+	if b.order != nil {
+		b.order.arrive(barrier, warp)
+	}
 	if b.shadow != nil {
 		b.shadow.arrive(barrier, warp)
 	}
 }
 
-// Fence says that a fence was executed: relaxed and volatile accesses to shared memory may order what is around them from now on.
-func (b *Block) Fence() {
+// Fence says that a warp executed a fence, of the scope of its block or of a wider one: relaxed and volatile accesses may order what is
+// around them from now on.
+func (b *Block) Fence(warp int, block bool) {
+	if b.order != nil {
+		b.order.fence(warp, block)
+	}
 	if b.shadow != nil {
 		b.shadow.fenced = true
 	}
@@ -139,7 +152,7 @@ func (b *Block) Load(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
 }
 
 func (b *Block) loadGlobal(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
-	if b.global.watch == nil || !b.watching(t) {
+	if !b.watching() {
 		return b.global.Load(r, t, mask)
 	}
 	raced := b.watchLanes(r, t, addresses(r, t, &b.room), uint64(t.Offset), warp, mask, loads)
@@ -147,7 +160,7 @@ func (b *Block) loadGlobal(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fa
 }
 
 func (b *Block) storeGlobal(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
-	if b.global.watch == nil || !b.watching(t) {
+	if !b.watching() {
 		return b.global.Store(r, t, mask)
 	}
 	raced := b.watchLanes(r, t, addresses(r, t, &b.room), uint64(t.Offset), warp, mask, stores)
@@ -195,18 +208,19 @@ func (b *Block) Atomic(r *lane.Regs, t *Transfer, op *AtomicOp, warp int, mask u
 	case ptx.Generic:
 		if shared, _ := windows(a, uint64(t.Offset), mask); shared != 0 {
 			at := *a
-			rest := b.atomicGlobal(r, t, op, &at, mask&^shared)
+			rest := b.atomicGlobal(r, t, op, &at, warp, mask&^shared)
 			return chain(b.atomicShared(r, t, op, &at, uint64(t.Offset)-SharedWindow, warp, shared), rest)
 		}
 	}
-	return b.atomicGlobal(r, t, op, a, mask)
+	return b.atomicGlobal(r, t, op, a, warp, mask)
 }
 
-func (b *Block) atomicGlobal(r *lane.Regs, t *Transfer, op *AtomicOp, a *[lane.Lanes]uint64, mask uint32) *Fault {
-	if w := b.global.watch; w != nil && mask != 0 {
-		w.over = true
+func (b *Block) atomicGlobal(r *lane.Regs, t *Transfer, op *AtomicOp, a *[lane.Lanes]uint64, warp int, mask uint32) *Fault {
+	if !b.watching() || mask == 0 {
+		return b.global.atomic(r, t, op, a, mask)
 	}
-	return b.global.atomic(r, t, op, a, mask)
+	raced := b.watchLanes(r, t, a, uint64(t.Offset), warp, mask, loads|stores)
+	return chain(b.global.atomic(r, t, op, a, mask), raced)
 }
 
 // windows returns the lanes whose generic addresses are those of shared and of local memory.

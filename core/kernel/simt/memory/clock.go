@@ -54,6 +54,9 @@ func (s *shadow) arrive(barrier, warp int) {
 
 // acquire lets the warp know what was released at an address.
 func (s *shadow) acquire(address uint32) {
+	if s.order != nil {
+		s.order.read(s.warp, s.order.sharedKey(address), Acquire, true)
+	}
 	if sync := s.sync[address]; sync != nil {
 		raise(s.knows(s.warp), sync[:])
 	}
@@ -61,6 +64,9 @@ func (s *shadow) acquire(address uint32) {
 
 // release leaves at an address what the warp did so far.
 func (s *shadow) release(address uint32, inst int32, order Order) {
+	if s.order != nil {
+		s.order.write(s.warp, s.order.sharedKey(address), Release, true)
+	}
 	if s.sync == nil {
 		s.sync = map[uint32]*[maxWarps]uint64{}
 	}

@@ -51,7 +51,7 @@ func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32) *Fault {
 	to, from := addresses(r, &c.To, &b.room), addresses(r, &c.From, &room)
 	toOffset, fromOffset := uint64(c.To.Offset), uint64(c.From.Offset)
 	var found faults
-	if b.global.watch != nil && b.watching(&c.From) {
+	if b.watching() {
 		b.watchCopy(&found, r, c, from, warp, mask)
 	}
 	var in *region // of the lane before

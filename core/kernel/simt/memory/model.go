@@ -11,7 +11,8 @@
 // block or of the warps that meet, and accesses that acquire what another released; fences make relaxed accesses do so. No race
 // are atomics and other accesses that are not weak among themselves, and writes of one value. Lanes of one warp do not race. The
 // check remembers the last writer and the readers since, so the first race at a byte is found and some after it are not; it may
-// miss one where barriers of some warps, fences or writes of one value play a part, and reports none that is not.
+// miss one where barriers of some warps, fences or writes of one value play a part, and reports none that is not. In global memory
+// happens-before also goes from block to block, and scopes count (order.go).
 //
 // Not looked for: global memory that nobody has written (arrays of the caller always count as written), races of lanes of one
 // warp in shared memory, and accesses that stay inside the array but outside the view that was passed.
@@ -88,6 +89,7 @@ type Transfer struct {
 	Absolute bool      // no register: Offset is the address
 	Offset   int64
 	Order    Order  // how it is ordered with other accesses
+	Block    bool   // of one that is not weak: its scope is the block
 	Trans    bool   // ldmatrix, stmatrix: transposed
 	Inst     int32  // instruction, for findings
 	Part     int32  // 1 + the register of lane.R64 that was rounded down to the address: the access is for a part of the word there, 0 none

@@ -213,7 +213,7 @@ func TestAcquireAndReleaseOrderWarps(t *testing.T) {
 		s.b.Barrier()
 		if fence {
 			release, acquire = memory.Relaxed, memory.Relaxed
-			s.b.Fence()
+			s.b.Fence(0, false)
 		}
 		clean(t, s.store(0, ptx.Shared, 4, 16, 1))
 		clean(t, ordered(s, 0, release, 0, true))

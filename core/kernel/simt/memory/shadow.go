@@ -19,7 +19,8 @@ type shadow struct {
 	seen   [maxWarps][]uint64        // of one warp: what it knows of each other one, beyond all; nil: nothing
 	sent   map[int]*[maxWarps]uint64 // by barrier: what warps brought that did not wait
 	sync   map[uint32]*[maxWarps]uint64
-	fenced bool // a fence was executed: relaxed accesses may order others
+	order  *order // of warps in global memory, nil nobody asks
+	fenced bool   // a fence was executed: relaxed accesses may order others
 
 	// of the access that is checked now
 	me     uint32 // its warp, as a bit

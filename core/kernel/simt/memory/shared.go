@@ -71,7 +71,11 @@ func storeShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, 
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		address := uint64(a[l] + off)
-		if !b.checkShared(&found, l, address, uint64(width), stores) || isOverwritten(a, l, m) {
+		if !b.checkShared(&found, l, address, uint64(width), stores) {
+			continue
+		}
+		if isOverwritten(a, l, m) {
+			b.checkCopies(&found, l, uint32(address), width)
 			continue
 		}
 		copy(value[:width], b.shared[address:])
@@ -169,6 +173,17 @@ func (b *Block) readShared(found *faults, t *Transfer, l int, address, width uin
 	}
 }
 
+// checkCopies reports a store to what a cp.async is to write.
+func (b *Block) checkCopies(found *faults, l int, address, width uint32) (pending bool) {
+	if b.shadow == nil {
+		return false
+	}
+	if _, pending = b.shadow.look(address, width); pending {
+		b.shareFault(found, StaleAsyncCopy, l, address, width, stores, b.copier(address, width))
+	}
+	return pending
+}
+
 // writeShared is the check of what one lane writes, without hurry. Memory still has what was there before.
 func (b *Block) writeShared(found *faults, t *Transfer, l int, address uint32, value []byte) {
 	s := b.shadow
@@ -176,10 +191,7 @@ func (b *Block) writeShared(found *faults, t *Transfer, l int, address uint32, v
 		return
 	}
 	width := uint32(len(value))
-	_, pending := s.look(address, width)
-	if pending {
-		b.shareFault(found, StaleAsyncCopy, l, address, width, stores, b.copier(address, width))
-	}
+	pending := b.checkCopies(found, l, address, width)
 	for _, p := range s.parts(address, width, b.list[:0]) {
 		same := string(value[p.at:p.at+p.n]) == string(b.shared[address+p.at:address+p.at+p.n])
 		if other, ok := s.write(p.c, same); !ok && !pending {

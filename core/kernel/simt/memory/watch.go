@@ -7,14 +7,11 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 )
 
-// watch looks for races in global memory: two blocks of which one writes what the other reads, or writes something else, and the
-// same between two warps of one block that no barrier orders. Results of such a kernel depend on the order of its blocks.
-//
-// Atomics and accesses that acquire or release can order blocks in ways that are not followed here. With the first one of a
-// launch the watch ends, so that what it reports is a race.
+// watch looks for races in global memory: two warps, of one block or of two, of which one writes what the other reads, or writes something
+// else, with nothing that makes one happen before the other. Results of such a kernel depend on the order of its warps and blocks.
 type watch struct {
-	ranges []watched // by address in the process, disjoint: arrays that overlap share one
-	over   bool
+	ranges    []watched // by address in the process, disjoint: arrays that overlap share one
+	published map[uint64]*published
 }
 
 // watched is a range of bytes of the process.
@@ -26,19 +23,33 @@ type watched struct {
 
 const pageWords = 1024
 
-// watchCell is who accessed a word: marks are those of shadow, and good in their block only.
-type watchCell struct {
-	cell
-	writer, reader uint32 // block and 1; 0 nobody
-	split          bool
+// accessed is one access of a word.
+type accessed struct {
+	block  uint32
+	clock  uint32 // of its warp; 0 nobody
+	inst   int32
+	warp   uint8
+	strong bool // an atomic, or another access that is not weak
+	near   bool // of those, in the scope of its block
+	silent bool // wrote what was there
 }
 
-const severalBlocks = ^uint32(0)
+// watchCell is who accessed a word: the last writer, and those who read it since. Of many readers some are kept: the first race with one
+// of these is found, and some with others are not.
+type watchCell struct {
+	writer  accessed
+	readers [2]accessed
+	more    []accessed
+	split   bool
+}
+
+// maxReaders bounds who is kept of the readers of one word.
+const maxReaders = 8
 
 // Watch makes blocks look for races in global memory from now on. One goroutine may run blocks then, and it has to say with
 // Number which one it runs.
 func (g *Global) Watch() {
-	g.watch = &watch{}
+	g.watch = &watch{published: map[uint64]*published{}}
 	var list []watched
 	for i := range g.regions {
 		if in := &g.regions[i]; len(in.bytes) > 0 {
@@ -75,29 +86,28 @@ func (in *region) watchAddress() uint64 {
 }
 
 // Number says which block the memory is that of; blocks count from 0.
-func (b *Block) Number(block uint32) { b.number = block + 1 }
+func (b *Block) Number(block uint32) {
+	if b.global.watch == nil {
+		return
+	}
+	if b.order == nil {
+		b.order = &order{}
+	}
+	b.order.begin(b.global.watch, block, b.warps)
+	if b.shadow != nil {
+		b.shadow.order = b.order
+	}
+}
 
 // watching reports whether accesses to global memory are watched.
-func (b *Block) watching(t *Transfer) bool {
-	w := b.global.watch
-	if w == nil || w.over {
-		return false
-	}
-	if t.Order != Weak {
-		w.over = true
-		return false
-	}
-	return true
-}
+func (b *Block) watching() bool { return b.order != nil }
 
 // watchLanes looks at an access to global memory before it is done. The faults of its bounds are found by others.
 func (b *Block) watchLanes(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, off uint64, warp int, mask uint32, u use) *Fault {
 	var found faults
 	var value [64]byte
 	n := uint64(t.Elem * t.Count)
-	if b.shadow != nil {
-		b.shadow.begin(warp, t.Inst, Weak)
-	}
+	who := b.accessOf(t, warp, t.Order != Weak)
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		address := a[l] + off
@@ -105,20 +115,32 @@ func (b *Block) watchLanes(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, off
 		if in == nil || address&(n-1) != 0 || u == stores && in.readOnly {
 			continue
 		}
+		at := in.watchAddress() + address - in.base
+		if u&loads != 0 {
+			b.order.read(warp, at, t.Order, t.Block)
+		}
 		old := in.bytes[address-in.base:][:n]
 		if u == stores {
 			copy(value[:n], old)
 			t.put(r, l, value[:n])
-			if t.clashes(r, l, a, mask&(1<<l-1), value[:n]) {
+			if !who.strong && t.clashes(r, l, a, mask&(1<<l-1), value[:n]) {
 				if f := found.add(GlobalRace, l, address, n, u); f != nil {
 					f.near(in)
-					f.Other = Party{Warp: int32(warp), Inst: t.Inst, Store: true, Block: int64(b.number) - 1}
+					f.Other = Party{Warp: int32(warp), Inst: t.Inst, Store: true, Block: int64(b.order.block)}
 				}
 			}
 		}
-		b.watchBytes(&found, t, l, in, address, old, value[:n], warp, u)
+		b.watchBytes(&found, who, l, in, address, old, value[:n], u)
+		if u&stores != 0 {
+			b.order.write(warp, at, t.Order, t.Block)
+		}
 	}
 	return found.first
+}
+
+// accessOf is an access of a warp at this moment.
+func (b *Block) accessOf(t *Transfer, warp int, strong bool) *accessed {
+	return &accessed{block: b.order.block, clock: b.order.warps[warp].now, inst: t.Inst, warp: uint8(warp), strong: strong, near: t.Block}
 }
 
 // clashes reports whether a lane before stores something else at the same address: which one wins is open.
@@ -137,6 +159,7 @@ func (t *Transfer) clashes(r *lane.Regs, l int, a *[lane.Lanes]uint64, before ui
 
 // watchCopy looks at what a cp.async reads.
 func (b *Block) watchCopy(found *faults, r *lane.Regs, c *Copy, from *[lane.Lanes]uint64, warp int, mask uint32) {
+	who := b.accessOf(&c.From, warp, false)
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		n := uint32(c.Bytes)
@@ -149,26 +172,34 @@ func (b *Block) watchCopy(found *faults, r *lane.Regs, c *Copy, from *[lane.Lane
 			continue
 		}
 		old := in.bytes[address-in.base:][:n]
-		b.watchBytes(found, &c.From, l, in, address, old, old, warp, loads)
+		b.watchBytes(found, who, l, in, address, old, old, loads)
 	}
 }
 
 // watchBytes looks at the bytes of one lane.
-func (b *Block) watchBytes(found *faults, t *Transfer, l int, in *region, address uint64, old, value []byte, warp int, u use) {
+func (b *Block) watchBytes(found *faults, who *accessed, l int, in *region, address uint64, old, value []byte, u use) {
 	at := in.watchAddress() + address - in.base
 	r := b.global.watch.find(at)
+	check := func(c *watchCell, from, to int) {
+		same := u == stores && !who.strong && string(old[from:to]) == string(value[from:to])
+		if other, raced := b.watchCell(c, who, u, same); raced {
+			if f := found.add(GlobalRace, l, address, uint64(len(old)), u); f != nil {
+				f.near(in)
+				f.Other = other
+			}
+		}
+	}
 	for i := 0; i < len(old); {
 		word := (at + uint64(i) - r.start) / 4
-		first := int(at+uint64(i)) % 4
-		n := min(4-first, len(old)-i)
+		n := min(4-int(at+uint64(i))%4, len(old)-i)
 		c := r.word(word)
 		if n == 4 && !c.split {
-			b.watchCell(found, c, l, in, address, old[i:i+4], value[i:], len(old), t.Inst, warp, u)
+			check(c, i, i+4)
 			i += 4
 			continue
 		}
 		for end := i + n; i < end; i++ {
-			b.watchCell(found, &r.parts(word, c)[int(at+uint64(i))%4], l, in, address, old[i:i+1], value[i:], len(old), t.Inst, warp, u)
+			check(&r.parts(word, c)[int(at+uint64(i))%4], i, i+1)
 		}
 	}
 }
@@ -200,69 +231,83 @@ func (r *watched) word(i uint64) *watchCell {
 // parts gives the bytes of a word cells of their own.
 func (r *watched) parts(i uint64, c *watchCell) *[4]watchCell {
 	if !c.split {
-		r.split[i] = &[4]watchCell{*c, *c, *c, *c}
+		one := *c
+		list := &[4]watchCell{one, one, one, one}
+		for k := range list {
+			list[k].more = slices.Clone(one.more)
+		}
+		r.split[i] = list
 		c.split = true
 	}
 	return r.split[i]
 }
 
-// watchCell checks and notes one access.
-func (b *Block) watchCell(found *faults, c *watchCell, l int, in *region, address uint64, old, value []byte, n int, inst int32, warp int, u use) {
-	same := u == stores && string(old) == string(value[:len(old)])
-	var other Party
-	raced := false
-	if silent := c.write&strongBit != 0; c.writer != 0 && !same && !(silent && u == loads) {
-		other, raced = b.rival(c.writer, c.write, true)
+// watchCell checks and notes one access, which wrote what was there if same says so.
+func (b *Block) watchCell(c *watchCell, who *accessed, u use, same bool) (other Party, raced bool) {
+	if c.writer.clock != 0 && !same && !(c.writer.silent && u == loads) && b.rival(&c.writer, who) {
+		other, raced = b.party(&c.writer, true), true
 	}
-	if u == stores && !raced && c.reader != 0 && !same {
-		other, raced = b.rival(c.reader, c.read, false)
+	if u&stores == 0 {
+		b.noteReader(c, who)
+		return other, raced
 	}
-	if raced {
-		if f := found.add(GlobalRace, l, address, uint64(n), u); f != nil {
-			f.near(in)
-			f.Other = other
+	if !same {
+		c.eachReader(func(a *accessed) {
+			if !raced && b.rival(a, who) {
+				other, raced = b.party(a, false), true
+			}
+		})
+	}
+	if same && c.writer.clock != 0 {
+		return other, raced
+	}
+	c.writer = *who
+	if c.writer.silent = same; !same {
+		c.readers, c.more = [2]accessed{}, c.more[:0]
+	}
+	return other, raced
+}
+
+func (c *watchCell) eachReader(visit func(a *accessed)) {
+	for i := range c.readers {
+		if c.readers[i].clock != 0 {
+			visit(&c.readers[i])
 		}
 	}
-	stamp := min(uint64(uint32(inst)), instMask)<<instShift | 1<<warp
-	if b.shadow != nil {
-		stamp = b.shadow.stamp
-	}
-	switch {
-	case same && c.writer != 0:
-	case same:
-		c.writer, c.write = b.number, stamp|strongBit // it changed nothing: who reads it does not race
-	case u == stores:
-		c.writer, c.write = b.number, stamp
-		if c.reader == b.number {
-			c.reader, c.read = 0, 0
-		}
-	case c.reader == 0 || c.reader == b.number && c.read>>tickShift != stamp>>tickShift:
-		c.reader, c.read = b.number, stamp
-	case c.reader == b.number:
-		c.read |= 1 << warp
-	default:
-		c.reader = severalBlocks
+	for i := range c.more {
+		visit(&c.more[i])
 	}
 }
 
-// rival returns who is behind a mark when the access at hand is not ordered with it.
-func (b *Block) rival(block uint32, mark uint64, store bool) (Party, bool) {
-	if block != b.number {
-		p := party(mark, uint32(mark), store)
-		p.OtherBlock, p.Block = true, int64(block)-1
-		if block == severalBlocks {
-			p.Block = -1
+// noteReader keeps a reader, in place of one that happened before it.
+func (b *Block) noteReader(c *watchCell, who *accessed) {
+	for i := range c.readers {
+		a := &c.readers[i]
+		if a.clock == 0 || b.order.before(a, int(who.warp)) && (a.strong || !who.strong) {
+			*a = *who
+			return
 		}
-		return p, true
 	}
-	if b.shadow == nil {
-		return Party{}, false
+	for i := range c.more {
+		if a := &c.more[i]; b.order.before(a, int(who.warp)) && (a.strong || !who.strong) {
+			*a = *who
+			return
+		}
 	}
-	warps := b.shadow.raced(mark)
-	if warps == 0 {
-		return Party{}, false
+	if len(c.more) < maxReaders {
+		c.more = append(c.more, *who)
 	}
-	p := party(mark, warps, store)
-	p.Block = int64(block) - 1
-	return p, true
+}
+
+// rival reports whether an earlier access and the one at hand race with each other.
+func (b *Block) rival(a, who *accessed) bool {
+	if b.order.before(a, int(who.warp)) {
+		return false
+	}
+	strong := a.strong && who.strong && (a.block == who.block || !a.near && !who.near)
+	return !strong
+}
+
+func (b *Block) party(a *accessed, store bool) Party {
+	return Party{Warp: int32(a.warp), Inst: a.inst, Store: store, OtherBlock: a.block != b.order.block, Block: int64(a.block)}
 }

@@ -54,7 +54,7 @@ func TestBlocksThatReadWhatAnotherWritesRace(t *testing.T) {
 	globalRace(t, s.load(0, ptx.Global, 4, hostX+8), memory.Party{Warp: 0, Inst: 2, Store: true, OtherBlock: true, Block: 0})
 	clean(t, s.load(0, ptx.Global, 4, x+16)) // both read
 	s.next(2)
-	globalRace(t, s.store(0, ptx.Generic, 4, x+16, 3), memory.Party{Warp: 1, Inst: 3, OtherBlock: true, Block: -1})
+	globalRace(t, s.store(0, ptx.Generic, 4, x+16, 3), memory.Party{Warp: 1, Inst: 3, OtherBlock: true, Block: 0})
 }
 
 func TestStoreThatChangesNothingRacesWithNoReader(t *testing.T) {
@@ -116,15 +116,116 @@ func TestCopiesAreWatched(t *testing.T) {
 	clean(t, copyTo(s, 0, 16, x, 16, 0))
 }
 
-func TestAtomicsEndTheWatch(t *testing.T) {
+// atomicAt adds 1 to a word with an order and a scope.
+func (s *bench) atomicAt(warp int, address uint64, order memory.Order, block bool) *memory.Fault {
+	tr := vector(ptx.Global, 4, 1)
+	s.one(address, tr)
+	tr.Order, tr.Block = order, block
+	tr.Data[0] = tr.Regs[0]
+	return s.b.Atomic(s.r, tr, &memory.AtomicOp{Kind: memory.Add, Type: ptx.U32}, warp, 1)
+}
+
+// TestWhatOrdersBlocks lets block 0 write a word and tell of it by a flag, and block 1 look at the flag and read the word.
+func TestWhatOrdersBlocks(t *testing.T) {
+	const flag = 64
+	for name, c := range map[string]struct {
+		tell, look func(s *bench, flag uint64)
+		ordered    bool
+	}{
+		"release, acquire": {
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Release, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Acquire, false)) }, true,
+		},
+		"acq_rel, acq_rel": {
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.AcqRel, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.AcqRel, false)) }, true,
+		},
+		"relaxed": {
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Relaxed, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Relaxed, false)) }, false,
+		},
+		"no release": {
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Relaxed, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Acquire, false)) }, false,
+		},
+		"no acquire": {
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Release, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Relaxed, false)) }, false,
+		},
+		"fences": {
+			func(s *bench, f uint64) { s.b.Fence(0, false); clean(t, s.atomicAt(0, f, memory.Relaxed, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Relaxed, false)); s.b.Fence(0, false) }, true,
+		},
+		"fences of another warp": {
+			func(s *bench, f uint64) { s.b.Fence(1, false); clean(t, s.atomicAt(0, f, memory.Relaxed, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Relaxed, false)); s.b.Fence(0, false) }, false,
+		},
+		"a fence before it looks": {
+			func(s *bench, f uint64) { s.b.Fence(0, false); clean(t, s.atomicAt(0, f, memory.Relaxed, false)) },
+			func(s *bench, f uint64) { s.b.Fence(0, false); clean(t, s.atomicAt(0, f, memory.Relaxed, false)) }, false,
+		},
+		"fences of the block": {
+			func(s *bench, f uint64) { s.b.Fence(0, true); clean(t, s.atomicAt(0, f, memory.Relaxed, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Relaxed, false)); s.b.Fence(0, false) }, false,
+		},
+		"the scope of the block": {
+			func(s *bench, f uint64) { s.atomicAt(0, f, memory.Release, true) },
+			func(s *bench, f uint64) { s.atomicAt(0, f, memory.Acquire, false) }, false,
+		},
+		"told by another warp behind a barrier": {
+			func(s *bench, f uint64) { s.b.Barrier(); clean(t, s.atomicAt(2, f, memory.Release, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(3, f, memory.Acquire, false)); s.b.Barrier() }, true,
+		},
+		"told by another warp": {
+			func(s *bench, f uint64) { clean(t, s.atomicAt(2, f, memory.Release, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Acquire, false)) }, false,
+		},
+		"another flag": {
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f, memory.Release, false)) },
+			func(s *bench, f uint64) { clean(t, s.atomicAt(0, f+4, memory.Acquire, false)) }, false,
+		},
+	} {
+		s := watched(t)
+		x := s.g.Pointer(0, hostX)
+		clean(t, s.store(0, ptx.Global, 4, x, 7))
+		c.tell(s, x+flag)
+		s.next(1)
+		c.look(s, x+flag)
+		if f := s.load(0, ptx.Global, 4, x); (f == nil) != c.ordered {
+			t.Errorf("%s: found %+v, want a race: %t", name, f, !c.ordered)
+		}
+	}
+}
+
+// TestOrderGoesThroughOthers: block 0 tells block 1, which tells block 2.
+func TestOrderGoesThroughOthers(t *testing.T) {
 	s := watched(t)
 	x := s.g.Pointer(0, hostX)
-	clean(t, s.store(0, ptx.Global, 4, x, 1))
-	tr := vector(ptx.Global, 4, 1)
-	s.one(x+64, tr)
-	clean(t, s.b.Atomic(s.r, tr, &memory.AtomicOp{Kind: memory.Add, Type: ptx.U32}, 0, 1))
+	clean(t, s.store(0, ptx.Global, 4, x, 7))
+	clean(t, s.atomicAt(0, x+64, memory.Release, false))
 	s.next(1)
-	clean(t, s.load(0, ptx.Global, 4, x))
+	clean(t, s.atomicAt(1, x+64, memory.Acquire, false))
+	clean(t, s.atomicAt(1, x+68, memory.Release, false))
+	s.next(2)
+	clean(t, s.atomicAt(0, x+68, memory.Acquire, false))
+	clean(t, s.store(0, ptx.Global, 4, x, 8))
+	s.next(3)
+	clean(t, s.atomicAt(0, x+64, memory.Acquire, false)) // knows of block 0 only
+	globalRace(t, s.load(0, ptx.Global, 4, x), memory.Party{Inst: 6, Store: true, OtherBlock: true, Block: 2})
+}
+
+// TestAtomicsRaceWithPlainAccesses: among themselves they do not, of whatever order.
+func TestAtomicsRaceWithPlainAccesses(t *testing.T) {
+	s := watched(t)
+	x := s.g.Pointer(0, hostX)
+	clean(t, s.atomicAt(0, x, memory.Relaxed, false))
+	s.next(1)
+	clean(t, s.atomicAt(0, x, memory.Relaxed, false))
+	globalRace(t, s.load(1, ptx.Global, 4, x), memory.Party{Inst: 2, Store: true, Block: 1})
+	s.next(2)
+	if f := s.atomicAt(0, x, memory.Relaxed, true); f == nil || f.Check != memory.GlobalRace {
+		t.Errorf("an atomic of the scope of the block: %+v, want a race with those of other blocks", f)
+	}
 }
 
 func TestWatchDoesNotReplaceTheOtherChecks(t *testing.T) {
