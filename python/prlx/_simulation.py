@@ -296,6 +296,29 @@ class Simulation(Result):
         found: Mapping[str, Any] | None = self.document["touched"]
         return found
 
+    @property
+    def fidelity(self) -> Mapping[str, Any]:
+        """How far the answer can be trusted, as in ``prlx.simulation/1``.
+
+        ``exact``: nothing was approximated. ``approximated``: the instructions whose results may differ from a GPU's
+        (``ex2``, ``rsqrt``, the order of sums in ``mma`` and in atomics), by line, with how they may. ``decides``: where
+        values that may come from these decided an address, a branch, a predicate or a barrier, followed through registers
+        and memory. Everything else is exact.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
+        >>> done = prlx.simulate(softmax, (6,), np.zeros_like(x), x, 200, 200, SLIP=0, BLOCK=256)
+        >>> done.fidelity["exact"], [row["use"] for row in done.fidelity["decides"]]
+        (False, [])
+        >>> done.fidelity["approximated"][0]["instruction"]
+        'ex2.approx.f32'
+        """
+        found: Mapping[str, Any] = self.document["fidelity"]
+        return found
+
     @cached_property
     def lines(self) -> Table:
         """One row a source line: instructions, branches, traffic, bank conflicts."""

@@ -13,5 +13,6 @@ type (
 	Result    = execute.Result
 	Finding   = execute.Finding
 	LineCount = execute.LineCount
+	Fidelity  = execute.Fidelity
 	Recording = record.Request
 )

@@ -37,6 +37,7 @@ type Document struct {
 	Recording        *Recorded      `json:"recording"`        // null: nothing was recorded
 	Origin           *origin.Origin `json:"origin,omitempty"` // where a compiler of graphs made the kernel
 	Options          Options        `json:"options"`
+	Fidelity         Fidelity       `json:"fidelity"` // what was approximated, and what it decided
 
 	Touched *watch.Touched `json:"touched"` // which blocks touched which elements; null: nobody asked
 	Stopped *watch.Stops   `json:"stopped"` // what lanes held at lines of the source; null: nobody asked
@@ -152,8 +153,8 @@ func Describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
 		SharedBytes: l.SharedBytes, Blocks: result.Blocks, Warps: result.Warps, Instructions: result.Instructions,
 		LaneInstructions: result.LaneInstructions, Lines: make([]Line, len(result.Lines)),
 		Findings: make([]Finding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,
-		OutputCut: result.OutputCut,
-		Options:   Options{Seed: o.ScheduleSeed, Stop: o.StopAtFirst, NaN: o.NaN, Races: !o.NoRaces, Global: o.GlobalRaces, Whole: !o.NoConvergence, Counts: !o.NoCounts},
+		OutputCut: result.OutputCut, Fidelity: fidelity(&result.Fidelity),
+		Options: Options{Seed: o.ScheduleSeed, Stop: o.StopAtFirst, NaN: o.NaN, Races: !o.NoRaces, Global: o.GlobalRaces, Whole: !o.NoConvergence, Counts: !o.NoCounts},
 	}
 	for i := range result.Lines {
 		doc.Lines[i] = line(&result.Lines[i])

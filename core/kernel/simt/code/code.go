@@ -144,6 +144,9 @@ type Kernel struct {
 	Reserved  uint64  // bytes of these that belong to the system, the last ones; 0 when the kernel does not ask for them
 	Ordered   bool    // blocks see each other's memory through atomics or volatile accesses: one at a time
 
+	Approximations []Approximation // instructions whose results may differ from a GPU's, in their order
+	Arrivals       []Arrival       // where these may decide something
+
 	Cooperative bool // asks for what the blocks of a cooperative grid share
 }
 

@@ -72,6 +72,9 @@ func (b *binder) emitAtomic(f *bound, in *ptx.Inst) error {
 	if kind == memory.CAS {
 		f.notePart(&operands[0], t)
 	}
+	if isSumOfFloats(out.Atomic) {
+		b.noteApproximation(in.Op.Full, orderOfAdditions)
+	}
 	b.emit(out)
 	return nil
 }

@@ -103,6 +103,7 @@ func Kernel(on *target.Target, name string, m *ptx.Module, entry *ptx.Function) 
 	b.describe()
 	b.findAlone()
 	b.findUndefined()
+	b.followApproximations()
 	return b.k, nil
 }
 

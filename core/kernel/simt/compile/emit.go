@@ -241,6 +241,7 @@ func (b *binder) emitForm(f *bound, in *ptx.Inst) error {
 	if (in.Op.Name == "div" || in.Op.Name == "rem") && !isFloat(typeOf(in.Op)) {
 		out.Kind = code.KindDivide
 	}
+	b.noteApproximation(in.Op.Full, form.Approx)
 	if out.Meet = meetOf(in.Op); out.Meet == code.MeetMask {
 		out.Members = out.Ins[len(out.Ins)-1].Index
 	}

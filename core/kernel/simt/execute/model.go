@@ -95,6 +95,30 @@ type Result struct {
 	MoreFindings     int64       // found beyond Options.MaxFindings
 	Output           string      // of vprintf, by block and warp; at most 1 MiB
 	OutputCut        bool
+	Fidelity         Fidelity
+}
+
+// Fidelity says how far the answer of a launch can be trusted: what was executed is exact but for what is named here.
+type Fidelity struct {
+	Approximated []Approximated // by instruction of the text, in its order
+	Decides      []Decision     // where values that may come from these decided something, likewise
+}
+
+// Approximated is an instruction whose results may differ from a GPU's.
+type Approximated struct {
+	Text  string // "ex2.approx.ftz.f32"
+	How   string
+	Where []site.Frame
+	Count uint64 // executions by warps
+}
+
+// Decision is an instruction that decided something by a value which may come from approximations.
+type Decision struct {
+	Use   string // "address", "branch", "predicate" or "barrier"
+	Text  string
+	Where []site.Frame
+	Count uint64   // executions by warps
+	From  []string // the instructions that approximate
 }
 
 // LineCount counts what one source line did.

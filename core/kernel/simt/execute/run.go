@@ -321,6 +321,7 @@ func (r *Running) result(x *worker) *Result {
 	if !r.options.NoCounts {
 		out.Lines = linesOf(r.Kernel, x.counts)
 	}
+	out.Fidelity = fidelity(r.Kernel, x.counts)
 	out.Findings, out.MoreFindings = x.found.list(r.options.MaxFindings)
 	out.Output, out.OutputCut = x.output.text()
 	return out

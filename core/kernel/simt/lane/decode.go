@@ -38,7 +38,7 @@ func Decode(in *ptx.Inst, fn *ptx.Function) (Form, error) {
 		return Form{}, fault.New(fault.Incompatible, "the simulator does not support the form %s of %s", in.Op.Full, in.Op.Name)
 	}
 	form.Family = in.Op.Name
-	if form.Approx == "" && slices.Contains(in.Op.Mods, "approx") {
+	if form.Approx == "" && (slices.Contains(in.Op.Mods, "approx") || slices.Contains(in.Op.Mods, "full")) {
 		form.Approx = f.approx
 	}
 	return form, nil
