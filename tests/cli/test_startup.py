@@ -101,7 +101,7 @@ def test_a_command_imports_no_other_command(name: str, tmp_path: Path) -> None:
     assert others <= {"prlx.cli.combine", "prlx.cli.diff"}  # with which others share flags
 
 
-@pytest.mark.parametrize("name", [*COMMANDS, *WITHOUT_CORE])
+@pytest.mark.parametrize("name", [*COMMANDS, *sorted(WITHOUT_CORE)])
 def test_help_imports_no_core(name: str, tmp_path: Path) -> None:
     began, modules = imported_by((name, "--help"), tmp_path)
     assert began == "exit code 0"

@@ -52,7 +52,6 @@ type kernel struct {
 	source.Execution
 	ops   int
 	first int32 // operation
-	place source.Span
 }
 
 // kernels are those of a recording, in order of time.
