@@ -24,6 +24,7 @@ type closeup struct {
 	center float64 // x
 	poly   *polygon
 	misfit float64
+	beside besides
 }
 
 // at is the band at an instant near the center.
@@ -31,6 +32,18 @@ func (w *closeup) at(x float64, opt *Options) (lo, hi float64) {
 	lo, hi = w.poly.band(x)
 	extra := w.misfit + float64(opt.WanderPPB)/2*math.Abs(x-w.center)/1e9
 	return lo - extra, hi + extra
+}
+
+// besides is what the packets right before and right after an instant leave open there, whichever of the two is more, where windows around it do not fit: the
+// clock may have stepped in them, by too little to contradict any packet. Then the lines of a window are held by packets of both sides, and those
+// of one side alone are not: one of the two is without the step.
+type besides struct {
+	lo, hi, slope, loose float64 // at the center, per second away from it, and how much less is known by then
+}
+
+func (b *besides) at(dx float64) (lo, hi float64) {
+	loose := b.loose * math.Abs(dx)
+	return b.lo + b.slope*dx - loose, b.hi + b.slope*dx + loose
 }
 
 // bucket holds the packets between two instants that can limit a line: corners of the hulls of both directions.
@@ -118,7 +131,9 @@ func (f *closer) around(k int) closeup {
 	}
 	lo, hi := w.poly.band(center)
 	left, right := f.extend(&w, from, -1, (hi-lo)/2), f.extend(&w, to, +1, (hi-lo)/2)
-	w.misfit = f.misfitWithin(center-left, center+right)
+	if w.misfit = f.misfitWithin(center-left, center+right); w.misfit > 0 {
+		w.beside = f.beside(center, k, w.misfit)
+	}
 	w.poly.spare = nil
 	return w
 }
@@ -153,6 +168,46 @@ func (f *closer) wandered(center, x, border float64) float64 {
 		d += beyond + math.Max(0, beyond-float64(f.opt.WindowNS))
 	}
 	return float64(f.opt.WanderPPB) * d / 1e9
+}
+
+// beside finds what the packets of one side leave open at the border before bucket k. The slope is that of the window, which a step in it can have
+// changed by as much as four misfits over its length.
+func (f *closer) beside(center float64, k int, misfit float64) besides {
+	from, slope := f.course(center)
+	b := besides{lo: from, hi: from, slope: slope, loose: 4*misfit/float64(f.opt.WindowNS)*1e9 + float64(f.opt.WanderPPB)}
+	for _, dir := range [2]int{-1, +1} {
+		lo, hi := math.Inf(-1), math.Inf(1)
+		for n := range closeupsAWindow / 2 {
+			i := k + n
+			if dir < 0 {
+				i = k - 1 - n
+			}
+			if i < 0 || i >= len(f.buckets) || !math.IsInf(lo, 0) && !math.IsInf(hi, 0) {
+				break
+			}
+			for _, o := range f.buckets[i] {
+				d := (o.x - center) / 1e9
+				v, loose := o.v-slope*d, b.loose*math.Abs(d)
+				if o.side > 0 {
+					hi = math.Min(hi, v+loose)
+				} else {
+					lo = math.Max(lo, v-loose)
+				}
+			}
+		}
+		if lo <= hi && !math.IsInf(lo, 0) && !math.IsInf(hi, 0) {
+			b.lo, b.hi = math.Min(b.lo, lo), math.Max(b.hi, hi)
+		}
+	}
+	return b
+}
+
+// course is the estimate at the center, and its slope over the window around it, ns per second.
+func (f *closer) course(center float64) (theta, slope float64) {
+	last := f.x0 + f.length*float64(len(f.buckets))
+	a := math.Max(f.x0, center-float64(f.opt.WindowNS)/2)
+	b := math.Min(last, center+float64(f.opt.WindowNS)/2)
+	return f.part.blend(center).theta, (f.part.blend(b).theta - f.part.blend(a).theta) / (b - a) * 1e9
 }
 
 // bent is how far the estimate leaves, on its way from the center to x, the straight line that goes on there as it does around the center, ns.
@@ -197,7 +252,13 @@ func (p *part) narrowed(x float64, v value) value {
 		lo, hi = math.Max(lo, a), math.Min(hi, b)
 	}
 	if lo > hi { // the rate wandered more than it is taken to
-		return v
+		lo, hi = v.lo, v.hi
+	}
+	for k := i; k <= i+1; k++ {
+		if c := &p.closeups[k]; c.misfit > 0 {
+			a, b := c.beside.at((x - c.center) / 1e9)
+			lo, hi = math.Min(lo, a), math.Max(hi, b)
+		}
 	}
 	return value{theta: math.Max(lo, math.Min(hi, v.theta)), lo: lo, hi: hi}
 }

@@ -28,3 +28,37 @@ func TestASecondStepAtTheEndDoesNotMoveTheFirst(t *testing.T) {
 		t.Errorf("the step at %.3f s is found between %.3f and %.3f s", first/1e9, b.fromX/1e9, b.toX/1e9)
 	}
 }
+
+// TestAStepThatNoPacketContradictsIsInTheBound: on a slow link one line goes through both sides of a small step. Close to it the truth is where the packets
+// of one side leave it, which may be farther off than the misfit of the line.
+func TestAStepThatNoPacketContradictsIsInTheBound(t *testing.T) {
+	opt, _ := Options{}.withDefaults()
+	const at = 20e9
+	beyond, n := 0, 0
+	for seed := range int64(40) {
+		r := rand.New(rand.NewSource(seed))
+		by := 110e3 + 40e3*r.Float64()
+		theta := func(x float64) float64 {
+			if x >= at {
+				return 9e3*x/1e9 - by
+			}
+			return 9e3 * x / 1e9
+		}
+		l := linkOf(packets(theta, 40, 0.3, func(float64) float64 { return 70e3 + r.ExpFloat64()*30e3 }), opt)
+		if len(l.breaks) > 0 {
+			continue // some packet did
+		}
+		p := &l.parts[0]
+		for k := range 400 {
+			x := p.firstX + (p.lastX-p.firstX)*float64(k)/399
+			if v := p.at(x); theta(x) < v.lo || theta(x) > v.hi {
+				beyond++
+			}
+		}
+		n++
+	}
+	t.Logf("%d links, %d instants outside", n, beyond)
+	if n < 10 || beyond > 0 {
+		t.Errorf("on %d links with a small step the truth is outside of the band at %d instants", n, beyond)
+	}
+}
