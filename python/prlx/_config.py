@@ -157,6 +157,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_RECORD",
         "PRLX_SNAPSHOT_PERIOD_MS",
         "PRLX_CHRONY_PORT",
+        "PRLX_CHRONY_SOCKET",
         "PRLX_PTP4L_SOCKET",
         "PRLX_PTP_DOMAIN",
         "PRLX_CUPTI_LIBRARY",

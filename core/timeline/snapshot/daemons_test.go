@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"net"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/timeline/clockfile"
@@ -116,6 +118,50 @@ func TestChronySaysHowFarTheClockCanBeOff(t *testing.T) {
 		if got.Synchronized != c.want.synchronized || !near(got.MaxErrorNS, c.want.most) || !near(got.GrowthPPB, c.want.growth) || !near(got.EstErrorNS, c.want.likeley) ||
 			!near(got.DriftPPB, 2500) || got.Reference != clockfile.UTC {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// TestChronyWithoutAPortAnswersOnItsSocket: with "cmdport 0" it does so for sockets in its own directory.
+func TestChronyWithoutAPortAnswersOnItsSocket(t *testing.T) {
+	program, _ := cLibrary(t)
+	dir := t.TempDir()
+	path := filepath.Join(dir, "chronyd.sock")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	go func() {
+		b := make([]byte, 2048)
+		for {
+			n, from, err := conn.ReadFromUnix(b)
+			if err != nil {
+				return
+			}
+			if n == 104 && from != nil {
+				r := tracking{reference: 0x0a000001, off: 1e-6, delay: 100e-6, dis: 40e-6}
+				_, _ = conn.WriteToUnix(r.answer(b[:n]), from)
+			}
+		}
+	}()
+	closed, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noPort := fmt.Sprintf("PRLX_CHRONY_PORT=%d", closed.LocalAddr().(*net.UDPAddr).Port)
+	closed.Close()
+	got := said(t, program, "chrony", noPort, "PRLX_CHRONY_SOCKET="+path)
+	if got == nil || !got.Synchronized || got.MaxErrorNS < 90_999 || got.MaxErrorNS > 91_003 {
+		t.Errorf("got %+v", got)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	for _, missing := range []string{filepath.Join(dir, "no.sock"), filepath.Join(dir, strings.Repeat("long", 40)), "chronyd.sock"} {
+		if got := said(t, program, "chrony", noPort, "PRLX_CHRONY_SOCKET="+missing); got != nil {
+			t.Errorf("%s: got %+v of a socket that there is not", missing, got)
 		}
 	}
 }
