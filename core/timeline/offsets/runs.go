@@ -32,8 +32,8 @@ func (n *NodeOffsets) fromRuns(runs []run, monotone bool, opt *Options) error {
 	first, last := kept[0].knots, kept[len(kept)-1].knots
 	wander := math.Max(float64(opt.WanderPPB), wanderFactor*wanderOf(kept, opt))
 	var g0, g1 float64
-	t.before, g0 = tailOf(first, +1, wander, opt)
-	t.after, g1 = tailOf(last, -1, wander, opt)
+	t.before, g0 = tailOf(first, +1, wander, n.DriftPPM*1e3, opt)
+	t.after, g1 = tailOf(last, -1, wander, n.DriftPPM*1e3, opt)
 	t.growth = ceilNS(math.Max(g0, g1))
 	return n.build(knots, steps, t)
 }
@@ -54,8 +54,9 @@ func thin(knots []clock.Knot) []clock.Knot {
 }
 
 // tailOf returns the drift to extrapolate with at one end of a run (dir +1: its start) and the growth of the bound there: a
-// line through two points that are each off by their bound, plus the wander (ns per s).
-func tailOf(knots []clock.Knot, dir int, wander float64, opt *Options) (clock.Drift, float64) {
+// line through two points that are each off by their bound, plus the wander (ns per s). Points that are so close that they say less of the drift
+// than that clocks run, as after a step in the last moment, leave it to all others.
+func tailOf(knots []clock.Knot, dir int, wander, drift float64, opt *Options) (clock.Drift, float64) {
 	end, i := 0, 0
 	if dir < 0 {
 		end = len(knots) - 1
@@ -71,6 +72,9 @@ func tailOf(knots []clock.Knot, dir int, wander float64, opt *Options) (clock.Dr
 	gain := float64((knots[i].X - knots[i].Y) - (knots[end].X - knots[end].Y))
 	slope := math.Max(-steepest, math.Min(steepest, gain/float64(dy)*1e9))
 	growth := float64(knots[i].BoundNS+knots[end].BoundNS) / math.Abs(float64(dy)) * 1e9
+	if growth > 2*opt.maxSlope() {
+		return driftOf(drift), 2 * opt.maxSlope()
+	}
 	return driftOf(slope), math.Min(growth+wander, 2*opt.maxSlope())
 }
 

@@ -3,6 +3,8 @@ package offsets
 import (
 	"math/rand"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/timeline/clock"
 )
 
 // TestASecondStepAtTheEndDoesNotMoveTheFirst: of the second one so few packets are left that it is no break. What they say is not what follows the first.
@@ -60,5 +62,28 @@ func TestAStepThatNoPacketContradictsIsInTheBound(t *testing.T) {
 	t.Logf("%d links, %d instants outside", n, beyond)
 	if n < 10 || beyond > 0 {
 		t.Errorf("on %d links with a small step the truth is outside of the band at %d instants", n, beyond)
+	}
+}
+
+// TestAMomentBehindAStepSaysNothingOfTheDrift: two knots that are 20 us apart and known to 10 us do not lead anywhere.
+func TestAMomentBehindAStepSaysNothingOfTheDrift(t *testing.T) {
+	opt, _ := Options{}.withDefaults()
+	knot := func(y, ahead int64) clock.Knot { return clock.Knot{X: y + ahead, Y: y, BoundNS: 10_000} }
+	const start, s = int64(1_760_000_000_000_000_000), int64(1e9)
+	long := run{0, nil}
+	for k := range int64(30) {
+		long.knots = append(long.knots, knot(start+k*s, 50_000*k)) // 50 ppm
+	}
+	end := start + 30*s
+	n := NodeOffsets{Node: 1}
+	if err := n.fromRuns([]run{long, {1, []clock.Knot{knot(end, 3e6), knot(end+20_000, 3e6+1500)}}}, false, opt); err != nil {
+		t.Fatal(err)
+	}
+	for _, after := range []int64{s / 5, 2 * s} {
+		truth := end + after
+		y, bound, _ := n.Map.At(truth + 3e6 + 50*after/1e6)
+		if off := max(y-truth, truth-y); off > bound || off > 50_000 {
+			t.Errorf("%d ms after the last knot: %d ns off, bound %d", after/1e6, off, bound)
+		}
 	}
 }
