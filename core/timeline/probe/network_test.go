@@ -344,8 +344,9 @@ func (n *network) run() {
 type outcome struct {
 	errors    []int64 // ascending, outside of steps
 	bounds    []int64 // of nodes, the median of each
-	link      int64   // the median of the links' bounds: half a smallest round trip
-	least     int64   // of the node that is farthest from the reference: the bound that packets without any queue would give
+	link      int64   // the median of the links' bounds, each of what that link alone says
+	far       []far   // nodes whose bound is over three times that
+	least     int64   // of the node that is farthest from the reference: the least bound that any method could state
 	beyond    int     // errors beyond their bound
 	worst     int64   // by how much
 	instants  int
@@ -371,17 +372,9 @@ func (n *network) outcome(t testing.TB, opt offsets.Options) outcome {
 		t.Fatal(err)
 	}
 	ref := n.nodes[s.Reference]
-	var halves []int64
-	for _, l := range s.Links {
-		if l.MinRTTNS > 0 {
-			halves = append(halves, l.MinRTTNS/2)
-		}
-	}
-	slices.Sort(halves)
-	if len(halves) > 0 {
-		o.link = halves[len(halves)/2]
-	}
-	o.least = slices.Max(n.shortest(s.Reference))
+	o.link = medianLink(t, all, opt)
+	least := n.least(s.Reference)
+	o.least = slices.Max(least)
 	for _, p := range n.paths {
 		o.asymmetry = max(o.asymmetry, p.extra/2)
 	}
@@ -417,7 +410,11 @@ func (n *network) outcome(t testing.TB, opt offsets.Options) outcome {
 		}
 		slices.Sort(bounds)
 		if len(bounds) > 0 {
-			o.bounds = append(o.bounds, bounds[len(bounds)/2])
+			median := bounds[len(bounds)/2]
+			o.bounds = append(o.bounds, median)
+			if median > 3*o.link {
+				o.far = append(o.far, far{node.id, median, least[node.id]})
+			}
 		}
 	}
 	slices.Sort(o.errors)
@@ -425,20 +422,67 @@ func (n *network) outcome(t testing.TB, opt offsets.Options) outcome {
 	return o
 }
 
-// shortest returns, by node, the sum of half round trips on the shortest way from a node over others that live to the end: differences of single
-// links say no more. 0 for nodes that do not, or that cannot be reached.
-func (n *network) shortest(from int) []int64 {
+// far is a node that is known less well than links are.
+type far struct {
+	node         int
+	bound, least int64
+}
+
+// medianLink is the bound of the median link: of each, what its packets alone say of the one clock against the other, at most of the instants.
+func medianLink(t testing.TB, all []clockfile.Stamp, opt offsets.Options) int64 {
+	t.Helper()
+	of := map[[2]int32][]clockfile.Stamp{}
+	for _, s := range all {
+		k := [2]int32{min(s.Src, s.Dst), max(s.Src, s.Dst)}
+		of[k] = append(of[k], s)
+	}
+	var bounds []int64
+	for k, stamps := range of {
+		s, err := offsets.SolveStamps(context.Background(), stamps, opt)
+		if err != nil {
+			continue // a node that died at once
+		}
+		if n, ok := s.Node(int(k[1])); ok {
+			bounds = append(bounds, n.Bound.P50)
+		}
+	}
+	slices.Sort(bounds)
+	return bounds[len(bounds)/2]
+}
+
+// least returns, by node, the bound that nothing could be below: from packets without any queue. Of each link they say that the one clock is at most so much
+// ahead of the other, and at least so much; whatever is between is as good an explanation of every packet, with other delays of the two directions. How far a
+// clock can be moved, up and down, are the shortest ways from the node and to it; half of their sum is what is left open. It is what it is in the middle of
+// the run: over the nodes that live then, on the routes that there are then. 0 for nodes that cannot be reached.
+func (n *network) least(from int) []int64 {
+	ahead, behind := n.ways(from, false), n.ways(from, true)
 	out := make([]int64, len(n.nodes))
-	lives := func(i int) bool { return !n.nodes[i].dead && n.nodes[i].diesAt == 0 }
+	for i := range out {
+		out[i] = (ahead[i] + behind[i]) / 2
+	}
+	return out
+}
+
+// ways returns the sums of the delays on the shortest ways from a node to all others, or back.
+func (n *network) ways(from int, back bool) []int64 {
+	out := make([]int64, len(n.nodes))
+	middle := int64(n.seconds) * 1e9 / 2
+	lives := func(i int) bool { return !n.nodes[i].dead && (n.nodes[i].diesAt == 0 || n.nodes[i].diesAt > middle) }
 	for changed := true; changed; {
 		changed = false
 		for k, p := range n.paths {
 			a, b := k[0], k[1]
+			if back {
+				a, b = b, a
+			}
 			if b == from || !lives(a) || !lives(b) || a != from && out[a] == 0 {
 				continue
 			}
-			back := n.paths[[2]int{b, a}]
-			if d := out[a] + (p.delay+p.extra+back.delay+back.extra)/2; out[b] == 0 || d < out[b] {
+			d := out[a] + p.delay + p.extra
+			if p.change > 0 && p.change < middle {
+				d += p.more
+			}
+			if out[b] == 0 || d < out[b] {
 				out[b], changed = d, true
 			}
 		}

@@ -51,7 +51,7 @@ func condition(seed int64, nodes, seconds int) conditions {
 // simulate runs seeds and holds every run against the truth. How exact they are is logged, over all of them.
 func simulate(t *testing.T, list []int64, nodes, seconds int) {
 	t.Helper()
-	var symmetric, kernel, other, ratios, least []float64
+	var symmetric, kernel, other, ratios, least, farther []float64
 	for _, seed := range list {
 		c := condition(seed, nodes, seconds)
 		net := newNetwork(seed, c)
@@ -65,6 +65,12 @@ func simulate(t *testing.T, list []int64, nodes, seconds int) {
 		}
 		if o.missing > 0 {
 			t.Errorf("seed %d: %d nodes have no clock", seed, o.missing)
+		}
+		for _, f := range o.far { // three times the median link's, or as little as packets can leave open
+			farther = append(farther, float64(f.bound)/float64(max(1, f.least)))
+			if float64(f.bound) > 1.25*float64(f.least) {
+				t.Errorf("seed %d: the bound of node %d is %d ns, the median link's %d; packets without any queue would leave %d", seed, f.node, f.bound, o.link, f.least)
+			}
 		}
 		if net.sawBadLen {
 			t.Errorf("seed %d: a packet of another length than all others", seed)
@@ -88,8 +94,8 @@ func simulate(t *testing.T, list []int64, nodes, seconds int) {
 				o.bounds[len(o.bounds)/2], o.bounds[len(o.bounds)-1], o.link, o.stamps, o.counters)
 		}
 	}
-	t.Logf("%d runs of %d nodes: error p50 of runs on symmetric paths, ns: median %.0f, worst %.0f (with kernel stamps %.0f, %.0f); asymmetric: median %.0f; largest bound over the median link's: median %.2f, worst %.2f; without any queue it would be %.2f and %.2f", len(list), nodes,
-		quantile(symmetric, 0.5), quantile(symmetric, 1), quantile(kernel, 0.5), quantile(kernel, 1), quantile(other, 0.5), quantile(ratios, 0.5), quantile(ratios, 1), quantile(least, 0.5), quantile(least, 1))
+	t.Logf("%d runs of %d nodes: error p50 of runs on symmetric paths, ns: median %.0f, worst %.0f (with kernel stamps %.0f, %.0f); asymmetric: median %.0f; largest bound over the median link's: median %.2f, worst %.2f; the least that could be is %.2f and %.2f; %d nodes are over 3 times, with at most %.2f of the least", len(list), nodes,
+		quantile(symmetric, 0.5), quantile(symmetric, 1), quantile(kernel, 0.5), quantile(kernel, 1), quantile(other, 0.5), quantile(ratios, 0.5), quantile(ratios, 1), quantile(least, 0.5), quantile(least, 1), len(farther), quantile(farther, 1))
 }
 
 func quantile(v []float64, q float64) float64 {
