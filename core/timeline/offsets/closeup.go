@@ -24,7 +24,7 @@ type closeup struct {
 	center float64 // x
 	poly   *polygon
 	misfit float64
-	beside besides
+	beside oneSided
 }
 
 // at is the band at an instant near the center.
@@ -34,14 +34,14 @@ func (w *closeup) at(x float64, opt *Options) (lo, hi float64) {
 	return lo - extra, hi + extra
 }
 
-// besides is what the packets right before and right after an instant leave open there, whichever of the two is more, where windows around it do not fit: the
+// oneSided is what the packets right before and right after an instant leave open there, whichever of the two is more, where windows around it do not fit: the
 // clock may have stepped in them, by too little to contradict any packet. Then the lines of a window are held by packets of both sides, and those
 // of one side alone are not: one of the two is without the step.
-type besides struct {
+type oneSided struct {
 	lo, hi, slope, loose float64 // at the center, per second away from it, and how much less is known by then
 }
 
-func (b *besides) at(dx float64) (lo, hi float64) {
+func (b *oneSided) at(dx float64) (lo, hi float64) {
 	loose := b.loose * math.Abs(dx)
 	return b.lo + b.slope*dx - loose, b.hi + b.slope*dx + loose
 }
@@ -172,9 +172,9 @@ func (f *closer) wandered(center, x, border float64) float64 {
 
 // beside finds what the packets of one side leave open at the border before bucket k. The slope is that of the window, which a step in it can have
 // changed by as much as four misfits over its length.
-func (f *closer) beside(center float64, k int, misfit float64) besides {
+func (f *closer) beside(center float64, k int, misfit float64) oneSided {
 	from, slope := f.course(center)
-	b := besides{lo: from, hi: from, slope: slope, loose: 4*misfit/float64(f.opt.WindowNS)*1e9 + float64(f.opt.WanderPPB)}
+	b := oneSided{lo: from, hi: from, slope: slope, loose: 4*misfit/float64(f.opt.WindowNS)*1e9 + float64(f.opt.WanderPPB)}
 	for _, dir := range [2]int{-1, +1} {
 		lo, hi := math.Inf(-1), math.Inf(1)
 		for n := range closeupsAWindow / 2 {
