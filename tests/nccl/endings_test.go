@@ -157,7 +157,7 @@ func TestSignalsWithinCallbacks(t *testing.T) {
 	b := build(t)
 	for _, kind := range []string{"enters", "interrupts"} {
 		dir := t.TempDir()
-		out := b.play(t, dir, nil, "signals", kind, "3000000")
+		out := b.play(t, dir, nil, "signals", kind, "1000000")
 		d := decode(t, recording(t, dir))
 		counted(t, out, d)
 		if d.seen.Damaged != 0 || d.seen.Corrupt != 0 {

@@ -293,7 +293,7 @@ func TestWhatAMachineCanOfferIsRecorded(t *testing.T) {
 		rate, seconds = "2000000", "10"
 	}
 	dir := t.TempDir()
-	for _, args := range [][]string{{"paced", "4", rate, seconds}, {"overload", "4", "300000"}} {
+	for _, args := range [][]string{{"paced", "4", rate, seconds}, {"overload", "4", "100000"}} {
 		out := b.play(t, dir, nil, args...)
 		path := recording(t, dir)
 		_, lost, _ := counters(t, path)

@@ -37,14 +37,14 @@ func TestSanitizersFindNothing(t *testing.T) {
 			truthful("ends", "return", "TRUTH")
 			b.play(t, t.TempDir(), environment, "churn", "100")
 			b.play(t, t.TempDir(), environment, "comms", "1000")
-			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_MAX_BYTES=4M"), "flood", "4", "60000")
+			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_MAX_BYTES=4M"), "flood", "4", "30000")
 			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_MAX_BYTES=4M"), "flood", "40", "5000") // more threads than segments
 			for _, mode := range []string{"pxn", "finalized", "channel63", "channels"} {
 				b.play(t, t.TempDir(), environment, mode)
 			}
 			fullDisks(t, b, environment)
 			b.play(t, t.TempDir(), append(environment, "PRLX_NCCL_DIR=/proc/1"), "sequences", "232", filepath.Join(t.TempDir(), "truth"), "10")
-			for _, args := range [][]string{{"limits", "files", "10000"}, {"limits", "files-later", "200000"}, {"signals", "enters", "300000"}, {"signals", "interrupts", "300000"}} {
+			for _, args := range [][]string{{"limits", "files", "10000"}, {"limits", "files-later", "50000"}, {"signals", "enters", "100000"}, {"signals", "interrupts", "50000"}} {
 				b.play(t, t.TempDir(), environment, args...)
 			}
 			if name != "thread" { // TSan does not follow a child that makes threads
