@@ -217,13 +217,17 @@ func (r *reporter) ranks() {
 	}
 }
 
-// proxyOf adds up what the proxy threads of a process did.
+// proxyOf adds up what the proxy threads of a process did, for whomever.
 func proxyOf(rec *operation.Recording, id string) Proxy {
 	c := &rec.Control
-	p := Proxy{Rank: id, IdleNS: c.IdleNS, SleepNS: c.SleepNS, Appends: c.Appends, Appended: c.Appended, Operations: len(rec.Proxies)}
+	p := Proxy{Rank: id, IdleNS: c.IdleNS, SleepNS: c.SleepNS, Appends: c.Appends, Appended: c.Appended}
 	var delays []int64
 	for i := range rec.Proxies {
 		o := &rec.Proxies[i]
+		if o.Adopted { // by the proxy of another process, in whose sum it is
+			continue
+		}
+		p.Operations++
 		p.Steps, p.Retries, p.Bytes = p.Steps+int(o.Finished), p.Retries+int(o.Retries), p.Bytes+o.Bytes
 		if o.Foreign {
 			p.Foreign++
