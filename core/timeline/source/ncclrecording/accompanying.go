@@ -124,7 +124,7 @@ func (r *Recording) Communication(ctx context.Context, src *file.Source, visit f
 	}
 	for _, k := range kernels(one) {
 		op := &one.Ops[k.first]
-		if op.Kind != operation.Collective || op.Member < 0 {
+		if op.Kind != operation.Collective || op.Member < 0 || int(op.Member) >= len(one.Members) {
 			continue
 		}
 		m := &one.Members[op.Member]

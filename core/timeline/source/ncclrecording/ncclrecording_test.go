@@ -2,6 +2,8 @@ package ncclrecording
 
 import (
 	"encoding/json"
+	"io"
+	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -131,6 +133,52 @@ func TestASmallRecordingIsThatOfALargeOne(t *testing.T) {
 	}
 }
 
+// TestWhatARecordingSaysOfItsProcess: whose it is, its kernels in order, collectives by numbers that others have too, and that moving it moves all.
+func TestWhatARecordingSaysOfItsProcess(t *testing.T) {
+	src, trace, err := scanned(t, recording(3))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := trace.(*Recording)
+	if p := r.Process(); p.Host != "node0" || p.PID != 500 || p.Rank == nil || *p.Rank != 0 || *r.Facts().Rank != 0 {
+		t.Errorf("%+v", p)
+	}
+	at := func() (starts []int64, ids []int64) {
+		if err := r.Executed(t.Context(), src, func(k *source.Execution) {
+			if took := k.EndNS - k.StartNS; k.Function != "AllReduce" || took < 99_000 || took > 101_000 {
+				t.Errorf("%+v", k)
+			}
+			starts = append(starts, k.StartNS)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Communication(t.Context(), src, func(c *source.Communication) {
+			if c.Collective != "allreduce" || c.GroupSize != 2 || c.Description != "world" || !c.HasID || c.Start.NS != starts[len(ids)] {
+				t.Errorf("%+v", c)
+			}
+			ids = append(ids, c.ID)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return starts, ids
+	}
+	starts, ids := at()
+	if len(starts) != 3 || len(ids) != 3 || ids[0] == ids[1] || ids[1] == ids[2] {
+		t.Fatalf("starts %d, ids %d", starts, ids)
+	}
+	before := *r.Facts()
+	r.Move(-7_000)
+	moved, again := at()
+	for i := range moved {
+		if moved[i] != starts[i]-7_000 || again[i] != ids[i] {
+			t.Errorf("kernel %d began at %d, then at %d", i, starts[i], moved[i])
+		}
+	}
+	if f := r.Facts(); f.StartNS != before.StartNS-7_000 || f.Last.NS != before.Last.NS-7_000 || r.Layout()[0].Lines[0].TimestampNS != f.StartNS {
+		t.Errorf("facts %+v, before %+v", f, before)
+	}
+}
+
 func FuzzScan(f *testing.F) {
 	whole := smallRecording(2)
 	if len(whole) > 16<<10 {
@@ -144,6 +192,25 @@ func FuzzScan(f *testing.F) {
 		if err == nil {
 			defer src.Close()
 			err = trace.Visit(t.Context(), src, source.AllEvents, 0, func(*source.Event) error { return nil })
+		}
+		if one, ok := trace.(*Recording); ok && err == nil {
+			last := int64(math.MinInt64)
+			err = one.Executed(t.Context(), src, func(k *source.Execution) {
+				if k.StartNS < last || k.EndNS < k.StartNS {
+					t.Errorf("kernel %+v after %d", k, last)
+				}
+				last = k.StartNS
+			})
+			layout := one.Layout()
+			if err := one.FlowEnds(t.Context(), src, func(e *source.FlowEnd) { _ = layout[e.Process].Lines[e.Line] }); err != nil {
+				t.Error(err)
+			}
+			if _, err := one.Communication(t.Context(), src, func(*source.Communication) {}); err != nil {
+				t.Error(err)
+			}
+			if err := one.WriteXSpace(t.Context(), src, io.Discard); err != nil {
+				t.Error(err)
+			}
 		}
 		if err != nil && fault.Of(err).Kind == fault.Internal {
 			t.Fatal(err)
