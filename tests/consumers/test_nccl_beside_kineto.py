@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -58,7 +59,7 @@ def test_each_recording_is_that_of_a_trace(combined: tuple[Path, dict]) -> None:
 
 
 def test_trace_processor_has_both_and_the_flows(ask_perfetto: Callable, combined: tuple[Path, dict]) -> None:
-    path, _ = combined
+    path, document = combined
     answer = ask_perfetto(
         path,
         errors="select name, value from stats where value > 0 and severity in ('error', 'data_loss')",
@@ -81,7 +82,12 @@ def test_trace_processor_has_both_and_the_flows(ask_perfetto: Callable, combined
     assert ways["ncclAllRe", "launch"] == (each, 0)
     assert ways["launch", "AllReduce"][1] == ways["AllReduce", "send AllR"][1] == 0
     count, crossing = ways["send AllR", "recv AllR"]
-    assert crossing == count > each // 2  # always to another rank
+    assert crossing == count > 0  # always to another rank
+    said = " ".join((*document["notes"], *document["warnings"]))
+    drawn = int(re.search(r"(\d+) flows lead from calls", said)[1])
+    left_out = re.search(r"(\d+) flows of NCCL are left out", said)  # three processes on a busy machine come late
+    assert drawn == sum(count for count, _ in ways.values())
+    assert drawn + (int(left_out[1]) if left_out else 0) == 4 * each
 
 
 def test_xprof_has_the_recordings_and_their_chains(
