@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/sheet"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -25,10 +26,10 @@ const (
 
 // pagePicture is one step: a lane a rank, with what it did in each operation, and the chain of what nobody waited for.
 type pagePicture struct {
-	ID, Step, Title, Note string
-	Open                  bool
-	Picture               template.HTML
-	Chain                 []string
+	ID, Column, Title, Note string
+	Open                    bool
+	Picture                 template.HTML
+	Chain                   []string
 }
 
 func picturesOf(d *straggler.Document) []pagePicture {
@@ -47,7 +48,7 @@ func picturesOf(d *straggler.Document) []pagePicture {
 		if r := &p.Rows[0]; r.CostNS > 0 {
 			title += fmt.Sprintf(": %s cost %s", clean(r.Rank, maxPageName), figure.Duration(r.CostNS))
 		}
-		one := pagePicture{ID: fmt.Sprintf("picture-%d", i), Step: clean(p.Step, 40), Title: title, Open: i == 0, Picture: s.draw(), Chain: s.told()}
+		one := pagePicture{ID: fmt.Sprintf("picture-%d", i), Column: "step " + clean(p.Step, mapName), Title: title, Open: i == 0, Picture: s.draw(), Chain: s.told()}
 		var left []string
 		if n := s.ranksLeftOut; n > 0 {
 			left = append(left, figure.Plural(n, "rank that cost less", "ranks that cost less"))
@@ -93,7 +94,7 @@ func newStep(p *straggler.Picture, spans int) *step {
 }
 
 func (s *step) x(ns int64) float64 {
-	return mapLeft + mapWidth*float64(min(max(ns, s.FromNS), s.ToNS)-s.FromNS)/float64(s.ToNS-s.FromNS)
+	return sheet.Left + sheet.Width*float64(min(max(ns, s.FromNS), s.ToNS)-s.FromNS)/float64(s.ToNS-s.FromNS)
 }
 
 func (s *step) operation(x *straggler.PictureSpan) string {
@@ -107,7 +108,7 @@ func (s *step) draw() template.HTML {
 	var b strings.Builder
 	height := pictureRowHeight*len(s.rows) + pictureAxis
 	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="step %s: %s, and the chain of what nobody waited for">`,
-		mapLeft+mapWidth, height, html.EscapeString(clean(s.Step, 40)), figure.Plural(len(s.rows), "rank", "ranks"))
+		sheet.Left+sheet.Width, height, html.EscapeString(clean(s.Step, 40)), figure.Plural(len(s.rows), "rank", "ranks"))
 	for i := range s.rows {
 		s.lane(&b, i)
 	}
@@ -121,7 +122,7 @@ func (s *step) draw() template.HTML {
 func (s *step) lane(b *strings.Builder, i int) {
 	r, y := &s.rows[i], i*pictureRowHeight
 	fmt.Fprintf(b, `<text class="label" x="%d" y="%d" text-anchor="end">%s</text><rect class="own" x="%d" y="%d" width="%d" height="%d"/>`,
-		mapLeft-8, y+pictureRowHeight-6, html.EscapeString(clean(r.Rank, 28)), mapLeft, y+3, mapWidth, pictureRowHeight-6)
+		sheet.Left-8, y+pictureRowHeight-6, html.EscapeString(clean(r.Rank, 28)), sheet.Left, y+3, sheet.Width, pictureRowHeight-6)
 	for k := range r.Spans {
 		x := &r.Spans[k]
 		title := fmt.Sprintf("%s, %s: ", clean(r.Rank, pictureName), s.operation(x))
@@ -147,7 +148,7 @@ func (s *step) bar(b *strings.Builder, class string, y int, from, to int64) {
 		return
 	}
 	x := s.x(from)
-	fmt.Fprintf(b, `<rect class="%s" x="%s" y="%d" width="%s" height="%d"/>`, class, px(x), y+3, px(max(s.x(to)-x, 0.6)), pictureRowHeight-6)
+	fmt.Fprintf(b, `<rect class="%s" x="%s" y="%d" width="%s" height="%d"/>`, class, sheet.Px(x), y+3, sheet.Px(max(s.x(to)-x, 0.6)), pictureRowHeight-6)
 }
 
 // axis writes the time since the beginning of the step.
@@ -159,7 +160,7 @@ func (s *step) axis(b *strings.Builder, height int) {
 		if i == parts {
 			anchor = "end"
 		}
-		fmt.Fprintf(b, `<text class="label" x="%s" y="%d" text-anchor="%s">%s</text>`, px(s.x(s.FromNS+at)), height-6, anchor, figure.Duration(at))
+		fmt.Fprintf(b, `<text class="label" x="%s" y="%d" text-anchor="%s">%s</text>`, sheet.Px(s.x(s.FromNS+at)), height-6, anchor, figure.Duration(at))
 	}
 }
 
@@ -178,19 +179,19 @@ func (s *step) path(b *strings.Builder) {
 			continue
 		}
 		if on != by {
-			d.WriteString("M" + px(s.x(h.BeganNS)) + " " + middle(by))
+			d.WriteString("M" + sheet.Px(s.x(h.BeganNS)) + " " + middle(by))
 		}
-		d.WriteString("H" + px(s.x(h.EnteredNS)))
+		d.WriteString("H" + sheet.Px(s.x(h.EnteredNS)))
 		if on = -1; known {
 			if on = to; to != by {
 				d.WriteString("V" + middle(to))
 			}
-			d.WriteString("H" + px(s.x(h.LeftNS)))
+			d.WriteString("H" + sheet.Px(s.x(h.LeftNS)))
 		}
 		if h.CostNS > 0 && h.CostNS >= least && drawn < maxPictureLate {
 			drawn++
-			fmt.Fprintf(b, `<rect class="late" x="%s" y="%d" width="%s" height="%d"><title>%s</title></rect>`, px(s.x(h.BeganNS)), by*pictureRowHeight+3,
-				px(max(s.x(h.EnteredNS)-s.x(h.BeganNS), 1)), pictureRowHeight-6, html.EscapeString(blameOf(h)))
+			fmt.Fprintf(b, `<rect class="late" x="%s" y="%d" width="%s" height="%d"><title>%s</title></rect>`, sheet.Px(s.x(h.BeganNS)), by*pictureRowHeight+3,
+				sheet.Px(max(s.x(h.EnteredNS)-s.x(h.BeganNS), 1)), pictureRowHeight-6, html.EscapeString(blameOf(h)))
 		}
 	}
 	if d.Len() > 0 {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -18,7 +17,7 @@ func TestThePageAsksForNothing(t *testing.T) {
 		if n := strings.Count(text, "<script"); n != 0 && n != 2 {
 			t.Errorf("the page of %s has %d scripts", name, n)
 		}
-		text = strings.Replace(text, "<script>"+pageScript()+"</script>", "", 1)
+		text = strings.Replace(text, "<script>"+kit.Script("map.js")()+"</script>", "", 1)
 		for _, bad := range []string{"http://", "https://", "<script>", "<link", "<img", "<b>", "url(", "@import", " style=", " onload", "ZgotmplZ"} {
 			if strings.Contains(text, bad) {
 				t.Errorf("the page of %s has %q", name, bad)
@@ -34,7 +33,7 @@ func TestThePageAsksForNothing(t *testing.T) {
 func TestTheMapSaysWhatCellsCost(t *testing.T) {
 	text := string(render(t, "html", late(""), Options{}))
 	for _, want := range []string{
-		"<title>rank2, steps 2 to 3: cost 61.5\u00a0ms</title>", "<title>rank0, step 1: cost 1.20\u00a0ms</title>", `"cost":[",1bgc","xc","",""]`, `"late":["k,334","","",""]`,
+		"<title>rank2, steps 2 to 3: cost 61.5\u00a0ms</title>", "<title>rank0, step 1: cost 1.20\u00a0ms</title>", `"us":[",1bgc","xc","",""]`, `"also_us":["k,334","","",""]`,
 		`<path class="s5" d="M1 0.5h1"/>`, `<path class="s1" d="M0 1.5h1"/>`,
 	} {
 		if !strings.Contains(text, want) {
@@ -48,54 +47,6 @@ func TestTheMapSaysWhatCellsCost(t *testing.T) {
 	d.Map.CostNS = [][]int64{{0, 0}, {0, 0}, {0, 0}, {0, 0}}
 	if text := string(render(t, "html", d, Options{})); strings.Contains(text, "<script") || strings.Contains(text, `id="cells"`) {
 		t.Error("a map of nothing is drawn")
-	}
-}
-
-// TestEveryCellHasItsShade reads the strokes of the map back.
-func TestEveryCellHasItsShade(t *testing.T) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	const rows, columns, most = 7, 40, 1_000_000
-	costs := make([][]int64, rows)
-	for r := range costs {
-		costs[r] = make([]int64, columns)
-		for c := range costs[r] {
-			costs[r][c] = max(0, rng.Int64N(2*most)-most)
-		}
-	}
-	var got [rows][columns]int
-	step := regexp.MustCompile(`M(\d+) (\d+)\.5|m(\d+) 0|h(\d+)`)
-	for shade := 1; shade <= mapShades; shade++ {
-		r, c := 0, 0
-		path := shadePath(costs, columns, shade, most)
-		for _, m := range step.FindAllStringSubmatch(path, -1) {
-			var a, b int
-			switch {
-			case m[1] != "":
-				fmt.Sscan(m[1]+" "+m[2], &c, &r)
-			case m[3] != "":
-				fmt.Sscan(m[3], &a)
-				c += a
-			default:
-				fmt.Sscan(m[4], &b)
-				for range b {
-					got[r][c] = shade
-					c++
-				}
-			}
-		}
-		if left := step.ReplaceAllString(path, ""); left != "" {
-			t.Errorf("%q is not a stroke", left)
-		}
-	}
-	for r := range costs {
-		for c, ns := range costs[r] {
-			if want := shadeOf(ns, most); got[r][c] != want {
-				t.Errorf("row %d, column %d costs %d: shade %d, not %d", r, c, ns, got[r][c], want)
-			}
-			if s := shadeOf(ns, most); s > 0 && (ns > shadeEnd(s, most) || s > 1 && ns < shadeEnd(s-1, most)) {
-				t.Errorf("%d ns have shade %d, which the legend calls %d to %d", ns, s, shadeEnd(s-1, most), shadeEnd(s, most))
-			}
-		}
 	}
 }
 
