@@ -91,11 +91,34 @@ func sameProcess(p source.ProcessID, of *Node) int {
 	return 0
 }
 
-// besideName is what a recording beside a trace is called.
-func besideName(of Identity, taken map[string]bool) Identity {
-	id := Identity{ID: of.ID + "-nccl", Number: -1, Source: "process"}
+// namedByProcess reports whether a node is a recording among traces of profilers, whose names are the job's: it is named after its process then.
+func (n *Node) namedByProcess(nodes []*Node) bool {
+	if _, ok := n.Trace.(source.Accompanying); !ok {
+		return false
+	}
+	return slices.ContainsFunc(nodes, func(of *Node) bool {
+		_, ok := of.Trace.(source.Accompanying)
+		return !ok
+	})
+}
+
+// processName is after what a recording is named: the trace of its process, else its rank, else its host and the number of the process.
+func (n *Node) processName(nodes []*Node, ids []Identity) string {
+	if n.beside != nil {
+		return ids[slices.Index(nodes, n.beside)].ID
+	}
+	p := n.Trace.(source.Accompanying).Process()
+	if p.Rank != nil {
+		return "rank" + strconv.FormatInt(*p.Rank, 10)
+	}
+	return fmt.Sprintf("%s-%d", p.Host, p.PID)
+}
+
+// besideName is what a recording is called.
+func besideName(of string, taken map[string]bool) Identity {
+	id := Identity{ID: of + "-nccl", Number: -1, Source: "process"}
 	for k := 2; taken[id.ID]; k++ {
-		id.ID = fmt.Sprintf("%s-nccl%d", of.ID, k)
+		id.ID = fmt.Sprintf("%s-nccl%d", of, k)
 	}
 	return id
 }

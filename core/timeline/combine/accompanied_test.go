@@ -257,6 +257,22 @@ func kernelsOf(events []map[string]any) (nccl, kineto []float64) {
 	return nccl, kineto
 }
 
+// TestARecordingWhoseProcessNobodyTracedIsTakenAllTheSame, by its rank.
+func TestARecordingWhoseProcessNobodyTracedIsTakenAllTheSame(t *testing.T) {
+	dir := played(t, 30, [2]int64{}, [2]int64{}, true)
+	text, err := os.ReadFile(filepath.Join(dir, "rank1.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "rank1.json"), []byte(strings.ReplaceAll(string(text), "4501", "9999")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d, _ := combinePlayed(t, dir)
+	if r := node(t, d, "rank1-nccl"); len(d.SameKernels) != 1 || *r.Rank != 1 || !strings.Contains(strings.Join(d.Notes, "\n"), "no trace is of the process of rank1-nccl") {
+		t.Errorf("%+v\n%+v\n%q", d.SameKernels, r, d.Notes)
+	}
+}
+
 // TestFlowsLeadFromCallsToTheProxiesOfPeers, whichever files they are in: each end lies in a slice, and none goes back in time.
 func TestFlowsLeadFromCallsToTheProxiesOfPeers(t *testing.T) {
 	d, events := combinePlayed(t, played(t, 60, [2]int64{0, 1_700_000}, [2]int64{}, true))

@@ -255,7 +255,7 @@ func nameNodes(nodes []*Node, inputs []Input) error {
 	var fs []facts
 	var named []int // nodes that are not named after the one beside
 	for k, n := range nodes {
-		if n.beside != nil && inputs[k].ID == "" {
+		if inputs[k].ID == "" && n.namedByProcess(nodes) {
 			continue
 		}
 		f := facts{place: n.place, path: n.Path, given: inputs[k].ID, host: n.Host, rank: n.Rank}
@@ -278,7 +278,7 @@ func nameNodes(nodes []*Node, inputs []Input) error {
 	}
 	for k, n := range nodes {
 		if !slices.Contains(named, k) {
-			ids[k] = besideName(ids[slices.Index(nodes, n.beside)], taken)
+			ids[k] = besideName(n.processName(nodes, ids), taken)
 			taken[ids[k].ID] = true
 		}
 	}

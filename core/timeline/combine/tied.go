@@ -18,6 +18,9 @@ import (
 func (t *task) tieRecordings() error {
 	for _, n := range t.nodes {
 		if n.beside == nil {
+			if n.namedByProcess(t.nodes) {
+				t.note("no trace is of the process of %s, or several may be: its kernels are compared with none", n.ID)
+			}
 			continue
 		}
 		if !n.byProcess {
