@@ -1,11 +1,13 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
 	"github.com/prlx-go/prlx/core/timeline/nccl/tracks"
 )
@@ -108,6 +110,9 @@ func mergeNCCL(j *job.Job, r *ncclMergeRequest) (*NCCLMergeDocument, error) {
 		Schema: "prlx.nccl-merge/1", Output: r.Output, Format: format, Bytes: out.Appended(), StartNS: t.ZeroNS, StopNS: t.EndNS, Ranks: len(t.Processes),
 		Slices: t.Slices, Flows: len(t.Flows), Unordered: t.Unordered, Timeless: t.Timeless, Clocked: tied.Clocked, Hosts: []NCCLHostClock{}, Warnings: append([]string{}, tied.Warnings...),
 	}
+	if n := tracesBeside(j, r.Inputs); n > 0 {
+		d.Warnings = append(d.Warnings, fmt.Sprintf("%d traces of a profiler lie beside the recordings and are not in the output: prlx combine joins both", n))
+	}
 	for i := range tied.Clocks {
 		c := &tied.Clocks[i]
 		h := NCCLHostClock{Host: c.Host, Method: c.Method, OffsetNS: c.OffsetNS}
@@ -117,4 +122,15 @@ func mergeNCCL(j *job.Job, r *ncclMergeRequest) (*NCCLMergeDocument, error) {
 		d.Hosts = append(d.Hosts, h)
 	}
 	return d, out.Commit()
+}
+
+// tracesBeside counts the traces of profilers that lie beside recordings in directories.
+func tracesBeside(j *job.Job, inputs []string) int {
+	n := 0
+	for _, path := range inputs {
+		if found, err := combine.Discover(j.Context(), []combine.Input{{Path: path}}); err == nil && len(found.Beside) > 0 {
+			n += len(found.Traces)
+		}
+	}
+	return n
 }

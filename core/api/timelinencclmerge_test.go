@@ -3,7 +3,9 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -105,6 +107,23 @@ func TestAMergedJobIsATraceThatOurReadersRead(t *testing.T) {
 		if _, err := merged(t, map[string]any{"inputs": []string{dir}, "output": path}); !fault.Is(err, fault.IO) {
 			t.Errorf("%s was replaced: %v", name, err)
 		}
+	}
+}
+
+// TestTracesBesideRecordingsAreSaid: merge writes recordings alone, and combine joins both.
+func TestTracesBesideRecordingsAreSaid(t *testing.T) {
+	dir := ncclJob(t, 3)
+	request := map[string]any{"inputs": []string{dir}, "output": filepath.Join(t.TempDir(), "out.json")}
+	if d, err := merged(t, request); err != nil || strings.Contains(strings.Join(d.Warnings, " "), "prlx combine") {
+		t.Fatalf("%+v, %v", d, err)
+	}
+	trace := `{"traceEvents": [{"ph": "X", "name": "a", "pid": 1, "tid": 1, "ts": 1, "dur": 1}], "baseTimeNanoseconds": 1795000000000000000}`
+	if err := os.WriteFile(filepath.Join(dir, "rank0.json"), []byte(trace), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	request["overwrite"] = true
+	if d, err := merged(t, request); err != nil || !strings.Contains(strings.Join(d.Warnings, " "), "1 traces of a profiler lie beside the recordings") {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
 
