@@ -120,11 +120,45 @@ func render(t testing.TB, of Job) string {
 	return b.String()
 }
 
+// kept are the documents of a simulated job as they lie under testdata, so that a page depends on them alone; -update simulates it again.
+func kept(t *testing.T, name string, fault nccltest.Fault) Job {
+	t.Helper()
+	path := filepath.Join("testdata", name+".json")
+	if *update {
+		b, err := json.MarshalIndent(simulated(t, small(fault)), "", " ")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, append(b, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := Job{}
+	if err := json.Unmarshal(b, &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 func jobs(t *testing.T) map[string]Job {
-	hang := simulated(t, small(nccltest.HangSend))
+	hang := kept(t, "hang", nccltest.HangSend)
 	return map[string]Job{
-		"slow": simulated(t, small(nccltest.SlowLink)), "hang": hang, "hostile": hostile(t, hang), "report": {Report: simulated(t, small(nccltest.Straggler)).Report},
+		"slow": kept(t, "slow", nccltest.SlowLink), "hang": hang, "hostile": hostile(t, hang), "report": {Report: hang.Report},
 		"diagnosis": {Diagnosis: hang.Diagnosis}, "nothing": {new(dividing.Document), new(diagnosing.Document)},
+	}
+}
+
+// TestAPageIsMadeOfWhatAJobSays: of one that is simulated now, whatever the simulator has become.
+func TestAPageIsMadeOfWhatAJobSays(t *testing.T) {
+	text := render(t, simulated(t, small(nccltest.Straggler)))
+	for _, want := range []string{"began last", ", for rank 2: waited ", `<h2 id="links">`, `<h2 id="quality">`} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the page of a job with a straggler lacks %s", want)
+		}
 	}
 }
 
@@ -185,7 +219,7 @@ func TestThePageSaysWhatTheDocumentsSay(t *testing.T) {
 		"hang": {
 			`<span class="pill bad">culprit</span>`, `<h2 id="stuck">What stands still</h2>`, `<td>SendWait</td><td>to rank 3</td>`, `<small>named</small>`, `<h2 id="chain">`,
 		},
-		"report":    {`<span class="pill amber">report</span>`, `, for rank 2: waited `, `<h2 id="links">`},
+		"report":    {`<span class="pill amber">report</span>`, `: waited `, `<h2 id="links">`},
 		"diagnosis": {`<h2 id="stuck">What stands still</h2>`, `<h2 id="processes">`},
 		"nothing":   {"No operation was looked at."},
 	} {
