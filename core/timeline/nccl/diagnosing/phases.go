@@ -51,7 +51,7 @@ func (t *table) phases() {
 // receives reports whether a proxy brings a rank anything in a direction.
 func (t *table) receives(at place) bool {
 	for k, h := range t.hands {
-		if k.seat == at.seat && !k.send && h.phase == at.phase {
+		if k.seat == at.seat && !k.send && h.phase == at.phase && int16(k.channel) == at.channel {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package diagnosing
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
@@ -15,6 +16,7 @@ const (
 	leastShare  = 0.0005 // of the time that was recorded, which the excess must be
 	leastTimes  = 1.3    // what a quarter of the operations of a link that is slow for good may stay below
 	leastOfJob  = 0.01   // of the time of the job that a straggler must cost
+	leastChance = 0.001  // by which any link may look slow where other traffic slows all of them now and then
 	leastEvents = 8      // operations that a link must have carried
 )
 
@@ -81,8 +83,9 @@ func (d *diagnosis) links() {
 			first = r.FirstNS
 		}
 	}
+	usual := share(all)
 	slow := func(l *dividing.Link) bool {
-		return l.Times >= slowTimes && l.Quarter() >= leastTimes && float64(l.Excess) >= leastShare*float64(d.busyNS(first, last))
+		return chance(l, usual)*float64(len(all)) < leastChance && l.Times >= slowTimes && l.Quarter() >= leastTimes && float64(l.Excess) >= leastShare*float64(d.busyNS(first, last))
 	}
 	n := 0
 	for i := range all {
@@ -112,6 +115,30 @@ func (d *diagnosis) links() {
 			d.slowLink(l)
 		}
 	}
+}
+
+// share is how many of all operations over links take long.
+func share(all []dividing.Link) float64 {
+	long, of := 0, 0
+	for i := range all {
+		above, n := all[i].Above(slowTimes)
+		long, of = long+above, of+n
+	}
+	return (float64(long) + 1) / (float64(of) + 2)
+}
+
+// chance bounds how likely it is that as many operations of a link take long as do, were it like the others (Chernoff).
+func chance(l *dividing.Link, usual float64) float64 {
+	above, n := l.Above(slowTimes)
+	x := float64(above) / float64(max(n, 1))
+	if x <= usual {
+		return 1
+	}
+	far := x * math.Log(x/usual)
+	if x < 1 {
+		far += (1 - x) * math.Log((1-x)/(1-usual))
+	}
+	return math.Exp(-float64(n) * far)
 }
 
 // busyNS is the time in which the job did anything: without the silence at its end.

@@ -102,18 +102,31 @@ func (h *hand) root(stage operation.Stage, certain bool, because string) *held {
 	return &held{stage: stage, seat: h.seat, peer: h.peer, channel: int(h.channel), nic: int(h.proxy.NIC), certain: certain, because: because}
 }
 
-// place is what a rank does in one direction of an operation.
+// place is what a rank does in one direction of an operation, and on one channel where each has a tree of its own.
 type place struct {
-	seat  int32
-	phase phase
+	seat    int32
+	phase   phase
+	channel int16 // -1: all
+}
+
+func (h *hand) place() place {
+	if h.phase == around {
+		return place{h.seat, around, -1}
+	}
+	return place{h.seat, h.phase, int16(h.channel)}
 }
 
 // rank is root of all that a rank does: in a tree the sums first, for the result follows from them.
 func (t *table) rank(seat int32) *held {
 	seen := map[place]bool{}
 	for _, ph := range []phase{around, toRoot, fromRoot} {
-		if found := t.root(place{seat, ph}, seen); found != nil {
-			return found
+		for _, h := range t.all {
+			if h.seat != seat || h.phase != ph {
+				continue
+			}
+			if found := t.root(h.place(), seen); found != nil {
+				return found
+			}
 		}
 	}
 	return nil
@@ -126,7 +139,7 @@ func (t *table) root(at place, seen map[place]bool) *held {
 	}
 	seen[at] = true
 	if at.phase == fromRoot && !t.receives(at) { // the root of the tree, as far as proxies tell: the result follows from the sums
-		if found := t.root(place{at.seat, toRoot}, seen); found != nil {
+		if found := t.root(place{at.seat, toRoot, at.channel}, seen); found != nil {
 			return found
 		}
 	}
@@ -134,7 +147,7 @@ func (t *table) root(at place, seen map[place]bool) *held {
 	least := int32(0)
 	for _, look := range []operation.Stage{operation.RecvFlushWait, operation.SendWait, operation.SendPeerWait, operation.RecvWait, operation.SendGPUWait, operation.RecvGPUWait} {
 		for _, h := range t.all {
-			if h.seat != at.seat || h.phase != at.phase || h.stage() != look {
+			if h.seat != at.seat || h.phase != at.phase || at.channel >= 0 && int16(h.channel) != at.channel || h.stage() != look {
 				continue
 			}
 			if found := t.hand(h, seen); found != nil {
@@ -198,7 +211,7 @@ func (t *table) gpu(h *hand, seen map[place]bool) *held {
 		}
 	}
 	if len(through) == 1 {
-		if found := t.root(place{through[0], h.phase}, seen); found != nil {
+		if found := t.root(place{through[0], around, -1}, seen); found != nil {
 			return found
 		}
 	}
@@ -224,7 +237,7 @@ func (t *table) credit(h *hand, seen map[place]bool) *held {
 	case o.stage() == operation.RecvFlushWait:
 		return t.hand(o, seen)
 	case o.stage() == operation.RecvGPUWait:
-		return t.root(place{o.seat, o.phase}, seen)
+		return t.root(o.place(), seen)
 	case o.stage() == operation.RecvWait && o.number() < h.number():
 		return o.root(operation.RecvWait, true, "the other end has sent it, and it has not come")
 	}
@@ -246,7 +259,7 @@ func (t *table) data(h *hand, seen map[place]bool) *held {
 	case operation.SendPeerWait:
 		return o.root(operation.SendPeerWait, true, "the receiver has offered a buffer, and that has not come")
 	case operation.SendGPUWait:
-		return t.root(place{o.seat, o.phase}, seen)
+		return t.root(o.place(), seen)
 	}
 	return &held{stage: operation.RecvWait, seat: h.peer, peer: h.seat, channel: int(h.channel), nic: int(o.proxy.NIC), because: "its proxy thread does not go on with it"}
 }

@@ -127,6 +127,16 @@ func middle(list []float64) float64 {
 	return list[(len(list)-1)/2]
 }
 
+// Above is how many operations of a link take so many times as long as is usual, and of how many.
+func (l *Link) Above(times float64) (above, of int) {
+	for _, x := range l.ratios {
+		if x >= times {
+			above++
+		}
+	}
+	return above, len(l.ratios)
+}
+
 // Quarter is by how much longer than is usual a quarter of the operations of a link take at most: it says whether the link is slow for good, or
 // was, now and then.
 func (l *Link) Quarter() float64 {
