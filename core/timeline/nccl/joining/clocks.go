@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -57,7 +58,7 @@ func (b *builder) align(ctx context.Context, opt Options) error {
 			b.warn("nothing relates the clock of %s to that of %s", clocks[i].Host, clocks[reference].Host)
 			continue
 		}
-		clocks[i].OffsetNS, clocks[i].BoundNS, clocks[i].Method = n.OffsetNS, n.Bound.P99, s.Method
+		clocks[i].OffsetNS, clocks[i].BoundNS, clocks[i].Method = n.OffsetNS, n.Bound.Max, s.Method
 		maps[i] = n.Map
 	}
 	b.out.Clocked = s.Method
@@ -135,8 +136,9 @@ func (b *builder) byProbes(ctx context.Context, nodes []int, reference int32, op
 	return g.Solve(ctx, offsets.Clock{Node: nodes[reference]}, offsets.Options{})
 }
 
-// slots is into how many parts the time of a job is divided, of each of which the operations count that say most of the clocks: that of
-// each communicator, and that between each two hosts.
+// slots is into how many parts the time of a job is divided at most, of each of which the operations count that say most of the clocks: that
+// of each communicator, and that between each two hosts. Parts begin at multiples of their length, a power of two, so that those of a job stay what they
+// are when a recording begins a little later or goes on.
 const slots = 256
 
 // telling is what tells most of the clocks in one slot.
@@ -146,7 +148,10 @@ type telling struct {
 }
 
 // slotKey is a slot of a communicator, or of the way from one clock to another.
-type slotKey struct{ slot, comm, from, to int32 }
+type slotKey struct {
+	slot           int64
+	comm, from, to int32
+}
 
 // meetings are the operations that hosts of several clocks took part in.
 func (b *builder) meetings() *offsets.Meetings {
@@ -157,10 +162,10 @@ func (b *builder) meetings() *offsets.Meetings {
 		}
 		last = max(last, r.LastNS)
 	}
-	length := max(last-first, 1)
+	shift := uint(max(bits.Len64(uint64(max(last-first, 1)/slots)), 1))
 	best := map[slotKey]telling{}
 	keep := func(k slotKey, atNS, wideNS int64, list ...offsets.Presence) {
-		k.slot = int32(min(max(float64(atNS-first)/float64(length), 0), 0.999) * slots)
+		k.slot = min(max(atNS, first), last) >> shift
 		if had, ok := best[k]; !ok || wideNS < had.wideNS {
 			best[k] = telling{wideNS, list}
 		}

@@ -268,3 +268,23 @@ func TestProbesOfOtherHostsAreRefused(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestClocksDoNotDependOnHowLongARecordingGoesOn: what a process says after the last operation moves no clock.
+func TestClocksDoNotDependOnHowLongARecordingGoesOn(t *testing.T) {
+	p := plan(6, 2, 1)
+	p.Ops = 400
+	offsets := func(laterNS int64) (out []int64) {
+		files := nccltest.Simulate(p)
+		for _, f := range files {
+			f.Heartbeat += laterNS
+		}
+		j := joined(t, files)
+		for i := range j.Clocks {
+			out = append(out, j.Clocks[i].OffsetNS)
+		}
+		return out
+	}
+	if now, later := offsets(0), offsets(7_000_000); !slices.Equal(now, later) {
+		t.Errorf("clocks are ahead by %d, and by %d when processes live on for 7 ms", now, later)
+	}
+}

@@ -27,7 +27,7 @@ type HostClock struct {
 	Host     string
 	BootID   string
 	OffsetNS int64 // how far it was ahead of the job's clock before it was aligned
-	BoundNS  int64 // how far instants of it can be off on the job's clock; -1 unknown
+	BoundNS  int64 // how far instants of it can be off on the job's clock at most; -1 unknown
 	Method   string
 }
 
