@@ -19,6 +19,43 @@ func TestDivisionByZeroNamesTheLanes(t *testing.T) {
 	}
 }
 
+// TestDivisionsWhoseResultsNobodyWants: lane l divides by l, so lane 0 by zero; %r5 is the quotient.
+func TestDivisionsWhoseResultsNobodyWants(t *testing.T) {
+	const divide = "\tmov.u32 %r4, 100;\n\tdiv.u32 %r5, %r4, %r31;\n\tsetp.ne.u32 %p1, %r31, 0;\n" + addressOfThread
+	for name, c := range map[string]struct {
+		body  string
+		found bool
+	}{
+		"stored":                    {"\tst.global.u32 [%rd3], %r5;", true},
+		"stored under a mask":       {"\t@%p1 st.global.u32 [%rd3], %r5;", false},
+		"selected away":             {"\tselp.u32 %r6, %r5, 7, %p1;\n\tst.global.u32 [%rd3], %r6;", false},
+		"selected":                  {"\tselp.u32 %r6, 7, %r5, %p1;\n\tst.global.u32 [%rd3], %r6;", true},
+		"computed with":             {"\tmad.lo.u32 %r6, %r5, 3, %r4;\n\tst.global.u32 [%rd3], %r6;", true},
+		"computed with, and masked": {"\tmad.lo.u32 %r6, %r5, 3, %r4;\n\t@%p1 st.global.u32 [%rd3], %r6;", false},
+		"overwritten":               {"\tmov.u32 %r5, 1;\n\tst.global.u32 [%rd3], %r5;", false},
+		"an address":                {"\tmul.wide.u32 %rd4, %r5, 0;\n\tadd.s64 %rd3, %rd3, %rd4;\n\tst.global.u32 [%rd3], %r4;", true},
+		"a branch":                  {"\tsetp.gt.u32 %p2, %r5, 9;\n\t@%p2 bra L;\nL:", true},
+		"a mask with another":       {"\tsetp.gt.u32 %p2, %r5, 9;\n\tand.pred %p2, %p2, %p1;\n\t@%p2 st.global.u32 [%rd3], %r4;", false},
+		"a mask with the same":      {"\tsetp.gt.and.u32 %p2, %r5, 9, %p1;\n\t@%p2 st.global.u32 [%rd3], %r4;", false},
+		"a mask or another":         {"\tsetp.gt.u32 %p2, %r5, 9;\n\tor.pred %p2, %p2, %p1;\n\t@%p2 st.global.u32 [%rd3], %r4;", true},
+		"a shuffle":                 {"\tshfl.sync.idx.b32 %r6, %r5, 0, 31, -1;", true},
+		"shared memory":             {"\t.shared .b32 tile[32];\n\tst.shared.u32 [tile], %r5;", true},
+		"nothing":                   {"", false},
+	} {
+		data := make([]byte, 128)
+		r := mustRun(t, entry(divide+c.body), testLaunch(1, 32, data, 0))
+		if !c.found {
+			if len(r.Findings) > 0 {
+				t.Errorf("%s: %v", name, r.Findings)
+			}
+			continue
+		}
+		if f := only(t, r, execute.CheckDivision); f.Lanes != 1 || f.Count != 1 || !strings.HasPrefix(f.Text, "div.u32") {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
 func TestDivisionUnderAGuardThatExcludesZero(t *testing.T) {
 	body := "\tand.b32 %r1, %r31, 3;\n\tsetp.ne.u32 %p1, %r1, 0;\n\t@%p1 rem.s32 %r2, 100, %r1;"
 	if r := mustRun(t, entry(body), testLaunch(1, 32, make([]byte, 4), 0)); len(r.Findings) != 0 {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -33,6 +34,9 @@ type Running struct {
 	options  Options
 	spent    atomic.Uint64
 	observer Observer // nil: nobody looks
+
+	watchAll   sync.Once
+	allWatched []code.Inst // where somebody divided by zero
 }
 
 // limits of a launch.

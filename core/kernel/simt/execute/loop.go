@@ -80,6 +80,7 @@ func (b *Block) run(w *Warp, quantum int) int {
 				} else {
 					if taken != 0 {
 						b.execute(w, in, pc, taken)
+						list = b.code
 					}
 					pc++
 				}

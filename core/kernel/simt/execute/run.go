@@ -152,6 +152,7 @@ func (x *worker) work() error {
 			if !over {
 				continue
 			}
+			b.stopFollowing()
 			if b.watcher != nil {
 				if err := x.launch.observer.Close(x.ctx, b, b.watcher); err != nil {
 					return err

@@ -219,7 +219,7 @@ func (b *Block) onlyEnds(pc, depth int32) bool {
 	return false
 }
 
-// divide reports lanes that divide an integer by zero, then divides.
+// divide divides integers, and notices lanes that do so by zero.
 func (b *Block) divide(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	var zero uint32
 	divisor := in.Ins[1]
@@ -228,12 +228,10 @@ func (b *Block) divide(w *Warp, in *code.Inst, at int32, lanes uint32) {
 			zero |= 1 << l
 		}
 	}
-	if zero &= lanes; zero != 0 {
-		b.note(CheckDivision, w, at, zero, nil, func() string {
-			return fmt.Sprintf("integer division by zero in lane %d", first(zero))
-		})
-	}
 	w.masked(in, lanes)
+	if zero &= lanes; zero != 0 {
+		b.doubtful(w, in, at, zero)
+	}
 }
 
 // clock reads the clock of a warp: the instructions that it has executed.
