@@ -46,6 +46,7 @@ func (b *binder) emitAtomic(f *bound, in *ptx.Inst) error {
 		return err
 	}
 	memoryWidth(t, &a)
+	b.confine(f, &operands[0], t)
 	if t.Order == memory.Weak {
 		t.Order = memory.Relaxed
 	}

@@ -23,6 +23,7 @@ type binder struct {
 	symbols   map[string]place // of the module
 	constants map[code.Constant]int32
 	sinks     [3]int32
+	shared    []sharedSymbol
 	passing   *passing // nil: no function is called through a pointer or calls itself
 	origin    int32    // of what is emitted now
 	order     int32    // of its block
@@ -48,6 +49,12 @@ type bound struct {
 	entry     int32           // where its code begins
 	frame     int32           // of a dynamic one, register of lane.R64: how much of the stack was in use before it
 	arranging bool
+}
+
+// sharedSymbol is a variable in shared memory; its place is known when all are.
+type sharedSymbol struct {
+	name  string
+	table map[string]place
 }
 
 // place is where a variable is.
@@ -199,6 +206,8 @@ func (b *binder) declare(into map[string]place, v *ptx.Variable, number int) err
 			return b.refuse(0, "variable %s is defined elsewhere", v.Name)
 		}
 	case ptx.Shared:
+		p.number = len(b.shared)
+		b.shared = append(b.shared, sharedSymbol{v.Name, into})
 		if v.Bytes > 0 {
 			p.offset = alignUp(b.k.Shared, uint64(align))
 			b.k.Shared = p.offset + v.Bytes

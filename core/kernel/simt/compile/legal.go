@@ -1,8 +1,11 @@
 package compile
 
 import (
+	"math/bits"
+
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
 // legality is which pointers the registers and the parameter variables of a function derive from, without regard to the order of
@@ -14,8 +17,11 @@ type legality struct {
 
 // derived is where a value comes from: bit i of params says parameter i of the kernel; loaded says that it may be a pointer that
 // was read from memory.
+//
+// shared says from which variables in shared memory, the last bit standing for all from the 64th on.
 type derived struct {
 	params uint64
+	shared uint64
 	loaded bool
 }
 
@@ -93,9 +99,10 @@ func (d *derived) join(v derived, loaded bool) bool {
 		}
 		return false
 	}
-	before := d.params
+	before, symbols := d.params, d.shared
 	d.params |= v.params
-	return d.params != before
+	d.shared |= v.shared
+	return d.params != before || d.shared != symbols
 }
 
 // result is what the outputs of an instruction derive from. Products, shifts and comparisons are numbers, not addresses.
@@ -124,6 +131,7 @@ func (b *binder) result(f *bound, in *ptx.Inst) derived {
 			for _, o := range elements(&inputs[i]) {
 				v := b.valueOf(f, o)
 				d.params |= v.params
+				d.shared |= v.shared
 				d.loaded = d.loaded || v.loaded
 			}
 		}
@@ -134,14 +142,42 @@ func (b *binder) result(f *bound, in *ptx.Inst) derived {
 
 // sum is an address and an offset: a loaded number that is added to a pointer argument is the offset.
 func sum(a, b derived) derived {
-	return derived{a.params | b.params, a.loaded && (b.params == 0 || a.params != 0) || b.loaded && (a.params == 0 || b.params != 0)}
+	points := func(d derived) bool { return d.params != 0 || d.shared != 0 }
+	return derived{a.params | b.params, a.shared | b.shared, a.loaded && (!points(b) || points(a)) || b.loaded && (!points(a) || points(b))}
 }
 
 func (b *binder) valueOf(f *bound, o *ptx.Operand) derived {
 	if o.Kind == ptx.IsRegister && o.Reg >= 0 && int(o.Reg) < len(f.legal.registers) {
 		return f.legal.registers[o.Reg]
 	}
+	if o.Kind == ptx.IsSymbol {
+		if p, ok := b.lookup(f, o.Symbol); ok && p.space == ptx.Shared {
+			return derived{shared: 1 << min(p.number, 63)}
+		}
+	}
 	return derived{}
+}
+
+// confine says within which variable of shared memory an access must stay, where its address derives from one.
+func (b *binder) confine(f *bound, o *ptx.Operand, t *memory.Transfer) {
+	if t.Space != ptx.Shared && t.Space != ptx.Generic {
+		return
+	}
+	var d derived
+	switch {
+	case o.Symbol != "":
+		d = b.valueOf(f, &ptx.Operand{Kind: ptx.IsSymbol, Symbol: o.Symbol})
+	case o.Reg >= 0 && int(o.Reg) < len(f.legal.registers):
+		d = f.legal.registers[o.Reg]
+	}
+	number := bits.TrailingZeros64(d.shared)
+	if d.loaded || bits.OnesCount64(d.shared) != 1 || number == 63 {
+		return
+	}
+	s := b.shared[number]
+	if p := s.table[s.name]; p.bytes > 0 {
+		t.Symbol, t.First, t.Last = s.name, p.offset, p.offset+p.bytes
+	}
 }
 
 // loadedParam is what a parameter holds: a pointer argument is known by its place, whatever its type says.

@@ -141,6 +141,7 @@ func (b *binder) emitLoad(f *bound, in *ptx.Inst) error {
 		return err
 	}
 	memoryWidth(t, &a)
+	b.confine(f, &in.Operands[1], t)
 	out := code.Inst{Kind: code.KindLoad, Mem: t, Ins: ins}
 	list := elements(&in.Operands[0])
 	if len(list) != t.Count {
@@ -227,6 +228,7 @@ func (b *binder) emitStore(f *bound, in *ptx.Inst) error {
 		return err
 	}
 	memoryWidth(t, &a)
+	b.confine(f, &in.Operands[0], t)
 	list := elements(&in.Operands[1])
 	if len(list) != t.Count {
 		return b.unknown(in, "stores %d elements from %d registers", t.Count, len(list))

@@ -93,6 +93,9 @@ type Transfer struct {
 	Trans    bool   // ldmatrix, stmatrix: transposed
 	Inst     int32  // instruction, for findings
 	Part     int32  // 1 + the register of lane.R64 that was rounded down to the address: the access is for a part of the word there, 0 none
+	Symbol   string // of an address in shared memory that derives from one variable: its name,
+	First    uint64 // where it begins
+	Last     uint64 // and where it ends; 0: it may be anywhere
 	Legal    uint64 // bit i: the address derives from parameter i of the kernel; 0: any allocation (loaded pointers); parameters from 63 on share bit 63
 }
 

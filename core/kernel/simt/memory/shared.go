@@ -13,17 +13,21 @@ func loadShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, o
 	if s != nil {
 		s.begin(warp, t.Inst, t.Order)
 	}
+	first, last := uint64(0), uint64(len(b.shared))
+	if t.Last != 0 {
+		first, last = t.First, min(t.Last, last)
+	}
 	if mask == fullMask && dense(a, T(width)) {
 		low := uint64(a[0] + off)
 		high := low + lane.Lanes*uint64(width)
-		if high <= uint64(len(b.shared)) && high > low && low%granule == 0 && low&uint64(width-1) == 0 && t.Order == Weak && width >= 4 &&
+		if high <= last && high > low && low >= first && low%granule == 0 && low&uint64(width-1) == 0 && t.Order == Weak && width >= 4 &&
 			(s == nil || s.readSpan(uint32(low/granule), uint32(high/granule))) {
 			t.loadDense(r, b.shared[low:high])
 			return nil
 		}
 	} else {
 		low, high, set := extent(a, off, mask)
-		if end := uint64(high) + uint64(width); end <= uint64(len(b.shared)) && end > uint64(low) && uint32(set)&(width-1) == 0 &&
+		if end := uint64(high) + uint64(width); end <= last && end > uint64(low) && uint64(low) >= first && uint32(set)&(width-1) == 0 &&
 			t.Order == Weak && (s == nil || readLanes(s, a, off, width, mask)) {
 			loadLanes(t, r, b.shared, 0, a, off, mask)
 			return nil
@@ -33,7 +37,7 @@ func loadShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, o
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		address := uint64(a[l] + off)
-		if !b.checkShared(&found, l, address, uint64(width), loads) {
+		if !b.checkVariable(&found, t, l, address, uint64(width), loads) {
 			t.clear(r, l)
 			continue
 		}
@@ -50,17 +54,21 @@ func storeShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, 
 	if s != nil {
 		s.begin(warp, t.Inst, t.Order)
 	}
+	first, last := uint64(0), uint64(len(b.shared))
+	if t.Last != 0 {
+		first, last = t.First, min(t.Last, last)
+	}
 	if mask == fullMask && dense(a, T(width)) {
 		low := uint64(a[0] + off)
 		high := low + lane.Lanes*uint64(width)
-		if high <= uint64(len(b.shared)) && high > low && low%granule == 0 && low&uint64(width-1) == 0 && t.Order == Weak && width >= 4 &&
+		if high <= last && high > low && low >= first && low%granule == 0 && low&uint64(width-1) == 0 && t.Order == Weak && width >= 4 &&
 			(s == nil || s.writeSpan(uint32(low/granule), uint32(high/granule))) {
 			t.storeDense(r, b.shared[low:high])
 			return nil
 		}
 	} else {
 		low, high, set := extent(a, off, mask)
-		if end := uint64(high) + uint64(width); end <= uint64(len(b.shared)) && end > uint64(low) && uint32(set)&(width-1) == 0 &&
+		if end := uint64(high) + uint64(width); end <= last && end > uint64(low) && uint64(low) >= first && uint32(set)&(width-1) == 0 &&
 			t.Order == Weak && (s == nil || writeLanes(s, a, off, width, mask)) {
 			storeLanes(t, r, b.shared, 0, a, off, mask)
 			return nil
@@ -71,7 +79,7 @@ func storeShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, 
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		address := uint64(a[l] + off)
-		if !b.checkShared(&found, l, address, uint64(width), stores) {
+		if !b.checkVariable(&found, t, l, address, uint64(width), stores) {
 			continue
 		}
 		if isOverwritten(a, l, m) {
@@ -104,7 +112,7 @@ func (b *Block) atomicShared(r *lane.Regs, t *Transfer, op *AtomicOp, a *[lane.L
 	for m := mask; m != 0; m &= m - 1 {
 		l := bits.TrailingZeros32(m)
 		address := a[l] + off
-		if !b.checkShared(&found, l, address, width, loads|stores) {
+		if !b.checkVariable(&found, t, l, address, width, loads|stores) {
 			t.clear(r, l)
 			continue
 		}
@@ -115,6 +123,21 @@ func (b *Block) atomicShared(r *lane.Regs, t *Transfer, op *AtomicOp, a *[lane.L
 		op.lane(r, t, l, b.shared[address:], keeps)
 	}
 	return found.first
+}
+
+// checkVariable is checkShared of an access that must stay in its variable.
+func (b *Block) checkVariable(found *faults, t *Transfer, l int, address, width uint64, u use) bool {
+	if !b.checkShared(found, l, address, width, u) {
+		return false
+	}
+	if t.Last == 0 || address >= t.First && address+width <= t.Last {
+		return true
+	}
+	if f := found.add(OutOfBounds, l, address, width, u); f != nil {
+		f.Nearest, f.Size = t.Symbol, t.Last-t.First
+		f.Distance = distance(address-t.First, width, f.Size)
+	}
+	return false
 }
 
 // checkShared checks the bounds and the alignment of one lane's access.
