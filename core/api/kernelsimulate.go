@@ -201,6 +201,8 @@ type simulateAllocation struct {
 	Address  uint64 `json:"address"`
 	Bytes    int    `json:"bytes"`
 	ReadOnly bool   `json:"read_only"`
+
+	Unwritten bool `json:"unwritten"` // nobody wrote it before the launch
 }
 
 // simulateLaunch runs one launch on the caller's memory.
@@ -240,7 +242,7 @@ func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 		if c.view == nil {
 			return nil, fault.New(fault.Internal, "this core sees no memory of its process")
 		}
-		l.Memory = append(l.Memory, memory.Allocation{Name: a.Name, Host: a.Address, Bytes: c.view(a.Address, a.Bytes), ReadOnly: a.ReadOnly})
+		l.Memory = append(l.Memory, memory.Allocation{Name: a.Name, Host: a.Address, Bytes: c.view(a.Address, a.Bytes), ReadOnly: a.ReadOnly, Unwritten: a.Unwritten})
 	}
 	for _, p := range r.Params {
 		if p.Allocation < -1 || p.Allocation >= len(l.Memory) {

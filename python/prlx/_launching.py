@@ -49,6 +49,9 @@ class Options:
         Distinct findings that are kept of a launch.
     max_instructions
         Instructions of warps after which a launch ends with an error; None for 2^32, some ten minutes.
+    empty
+        Arguments whose arrays nobody wrote before a launch, such as those of ``torch.empty``, by name: reads of what the launch
+        did not write itself are ``uninitialised-global``.
     touched
         Say which blocks touched which elements of which array, for the pictures of a page.
     breaks
@@ -72,6 +75,7 @@ class Options:
     counts: bool = True
     max_findings: int = 1000
     max_instructions: int | None = None
+    empty: Sequence[str] = ()
     touched: bool = False
     breaks: Sequence[str] = ()
     max_stops: int = 100
@@ -89,6 +93,10 @@ class Options:
             A number is what it cannot be.
         """
         places(self.breaks)
+        if isinstance(self.empty, str):
+            raise UsageError(
+                f"empty: expected names of arguments, got {self.empty!r}", hint=f"write empty=[{self.empty!r}]"
+            )
         for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 1), ("max_stops", 1)):
             value = getattr(self, name)
             if value is None and name == "max_instructions":
@@ -149,6 +157,7 @@ def execute(
     if any(p.type in _TABLES and p.storage is not None for p in launch.parameters):
         known += living_tensors()
     pieces = in_order(known)
+    empty = _empty(options, launch, pieces)
     request = {
         "module": _module(launch.function),
         "kernel": launch.function.name,
@@ -164,7 +173,8 @@ def execute(
         ],
         "allocations": [
             {"name": piece.name, "address": piece.address, "bytes": piece.size, "read_only": piece.read_only}
-            for piece in pieces
+            | ({"unwritten": True} if i in empty else {})
+            for i, piece in enumerate(pieces)
         ],
         "seed": options.seed,
         "stop": options.stop,
@@ -190,6 +200,17 @@ def execute(
         for stop in done.stops:
             options.on_stop(stop)
     return done
+
+
+def _empty(options: Options, launch: Launch, pieces: Sequence[Storage]) -> frozenset[int]:
+    """The pieces of memory that nobody wrote before the launch."""
+    names = {p.name for p in launch.parameters if p.is_pointer}
+    for name in options.empty:
+        if name not in names:
+            raise UsageError(
+                f"empty: {launch.function.name} has no array {name!r}", hint=f"it has {', '.join(sorted(names))}"
+            )
+    return frozenset(_index(pieces, p) for p in launch.parameters if p.is_pointer and p.name in options.empty) - {-1}
 
 
 def _watched(options: Options, pieces: Sequence[Storage]) -> dict[str, Any] | None:

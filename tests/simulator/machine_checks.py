@@ -334,6 +334,25 @@ def check_races_between_blocks_on_request():
     assert simulate_add(global_races=True).passed
 
 
+def check_reads_of_arrays_that_nobody_wrote_on_request():
+    x, o = np.zeros(64, np.float32), np.zeros(64, np.float32)
+    assert prlx.simulate(kernels.copy, (1,), x, o, BLOCK=64).passed
+    assert prlx.simulate(kernels.copy, (1,), x, o, BLOCK=64, machine={"empty": ["o"]}).passed
+    found = prlx.simulate(kernels.copy, (1,), x, o, BLOCK=64, machine={"empty": ["x"]}).findings
+    assert {finding.check for finding in found} == {"uninitialised-global"}, found
+    try:
+        prlx.simulate(kernels.copy, (1,), x, o, BLOCK=64, machine={"empty": ["nothing"]})
+    except prlx.UsageError as error:
+        assert "has no array 'nothing'" in str(error)
+    else:
+        raise AssertionError("an array that is not there was taken")
+
+
+def check_a_launch_says_what_was_approximated():
+    done = simulate_add()
+    assert done.fidelity["exact"] and not done.fidelity["approximated"] and not done.fidelity["decides"]
+
+
 def check_a_refused_kernel_says_what_and_can_be_left():
     with tempfile.TemporaryDirectory() as folder:
         x = np.zeros(64, np.float32)

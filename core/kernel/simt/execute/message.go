@@ -28,6 +28,8 @@ func checkOf(c memory.Check) Check {
 		return CheckReadOnly
 	case memory.MbarrierMisuse:
 		return CheckMbarrier
+	case memory.UninitialisedGlobal:
+		return CheckUninitialGlobal
 	}
 	return CheckNull
 }
@@ -60,6 +62,8 @@ func (b *Block) faultMessage(f *memory.Fault) string {
 		return fmt.Sprintf("%s is not aligned to %s: %s", access, bytesText(uint64(f.Bytes)), where)
 	case memory.UninitialisedShared:
 		return access + " reads shared memory that nobody has written: " + where
+	case memory.UninitialisedGlobal:
+		return fmt.Sprintf("%s reads what nobody has written of %s, which is said to be empty when the launch begins", access, orNone(f.Nearest))
 	case memory.UninitialisedLocal:
 		return access + " reads local memory that the thread has not written: " + where
 	case memory.SharedRace:

@@ -35,13 +35,13 @@ func (g *Global) load(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, mask uin
 	if mask == fullMask && dense(a, width) {
 		low := a[0] + off
 		high := low + lane.Lanes*width
-		if in := g.within(low, high, t.Legal); in != nil && low&(width-1) == 0 {
+		if in := g.within(low, high, t.Legal); in != nil && in.written == nil && low&(width-1) == 0 {
 			t.loadDense(r, in.bytes[low-in.base:high-in.base])
 			return nil
 		}
 	} else {
 		low, high, set := extent(a, off, mask)
-		if in := g.within(low, high+width, t.Legal); in != nil && set&(width-1) == 0 {
+		if in := g.within(low, high+width, t.Legal); in != nil && in.written == nil && set&(width-1) == 0 {
 			loadLanes(t, r, in.bytes, in.base, a, off, mask)
 			return nil
 		}
@@ -54,6 +54,7 @@ func (g *Global) load(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, mask uin
 			continue
 		}
 		if in := g.check(&found, t, l, address, width, loads); in != nil {
+			in.checkWritten(&found, l, address, width, loads)
 			t.get(r, l, in.bytes[address-in.base:])
 		} else {
 			t.clear(r, l)
@@ -67,13 +68,13 @@ func (g *Global) store(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, mask ui
 	if mask == fullMask && dense(a, width) {
 		low := a[0] + off
 		high := low + lane.Lanes*width
-		if in := g.within(low, high, t.Legal); in != nil && !in.readOnly && low&(width-1) == 0 {
+		if in := g.within(low, high, t.Legal); in != nil && in.written == nil && !in.readOnly && low&(width-1) == 0 {
 			t.storeDense(r, in.bytes[low-in.base:high-in.base])
 			return nil
 		}
 	} else {
 		low, high, set := extent(a, off, mask)
-		if in := g.within(low, high+width, t.Legal); in != nil && !in.readOnly && set&(width-1) == 0 {
+		if in := g.within(low, high+width, t.Legal); in != nil && in.written == nil && !in.readOnly && set&(width-1) == 0 {
 			storeLanes(t, r, in.bytes, in.base, a, off, mask)
 			return nil
 		}
@@ -83,10 +84,36 @@ func (g *Global) store(r *lane.Regs, t *Transfer, a *[lane.Lanes]uint64, mask ui
 		l := bits.TrailingZeros32(m)
 		address := a[l] + off
 		if in := g.check(&found, t, l, address, width, stores); in != nil {
+			in.write(address, width)
 			t.put(r, l, in.bytes[address-in.base:])
 		}
 	}
 	return found.first
+}
+
+// checkWritten reports a read of bytes that nobody has written.
+func (in *region) checkWritten(found *faults, l int, address, width uint64, u use) {
+	if in.written == nil {
+		return
+	}
+	for _, written := range in.written[address-in.base:][:width] {
+		if !written {
+			if f := found.add(UninitialisedGlobal, l, address, width, u); f != nil {
+				f.near(in)
+			}
+			return
+		}
+	}
+}
+
+// write notes that bytes were written.
+func (in *region) write(address, width uint64) {
+	if in.written == nil {
+		return
+	}
+	for i := range in.written[address-in.base:][:width] {
+		in.written[address-in.base+uint64(i)] = true
+	}
 }
 
 // use is what an access does.

@@ -25,6 +25,8 @@ func (g *Global) atomic(r *lane.Regs, t *Transfer, op *AtomicOp, a *[lane.Lanes]
 			continue
 		}
 		if in := g.check(&found, t, l, address, width, loads|stores); in != nil {
+			in.checkWritten(&found, l, address, width, loads|stores)
+			in.write(address, width)
 			op.lane(r, t, l, in.bytes[address-in.base:], flushes)
 		} else {
 			t.clear(r, l)

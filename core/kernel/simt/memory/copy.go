@@ -111,6 +111,7 @@ func (b *Block) readSource(found *faults, c *Copy, l int, address uint64, size u
 			return false
 		}
 	}
+	in.checkWritten(found, l, address, uint64(size), loads)
 	copy(into[:size], in.bytes[address-in.base:])
 	return true
 }

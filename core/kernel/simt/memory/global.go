@@ -40,6 +40,7 @@ type region struct {
 	index    int
 	name     string
 	readOnly bool
+	written  []bool // by byte, of an array that was not written before the launch; nil nobody asks
 }
 
 // NewGlobal gives every allocation its addresses. Allocations may overlap in the process; each has its own addresses all the
@@ -58,8 +59,14 @@ func NewGlobal(allocations []Allocation) (*Global, error) {
 		a := &allocations[i]
 		base := firstSlot + uint64(i)<<g.bits + 1<<g.bits/4 + a.Host%aliasBytes
 		g.regions[i] = region{base: base, host: a.Host, bytes: a.Bytes, index: i, name: a.Name, readOnly: a.ReadOnly}
+		if a.Unwritten {
+			g.regions[i].written = make([]bool, len(a.Bytes))
+		}
 	}
 	g.aliases = aliasesOf(allocations)
+	for i := range g.aliases {
+		g.aliases[i].written = g.regions[g.aliases[i].index].written
+	}
 	return g, nil
 }
 

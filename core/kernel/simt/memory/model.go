@@ -14,8 +14,8 @@
 // miss one where barriers of some warps, fences or writes of one value play a part, and reports none that is not. In global memory
 // happens-before also goes from block to block, and scopes count (order.go).
 //
-// Not looked for: global memory that nobody has written (arrays of the caller always count as written), races of lanes of one
-// warp in shared memory, and accesses that stay inside the array but outside the view that was passed.
+// Not looked for: races of lanes of one warp in shared memory, and accesses that stay inside the array but outside the view that was
+// passed. Arrays of the caller count as written unless it says otherwise.
 package memory
 
 import "github.com/prlx-go/prlx/core/kernel/ptx"
@@ -26,6 +26,8 @@ type Allocation struct {
 	Host     uint64 // its address in the process
 	Bytes    []byte // the array itself, which the kernel reads and writes in place
 	ReadOnly bool
+
+	Unwritten bool // nobody wrote its bytes before the launch: reads of those that the launch did not write are a fault
 }
 
 // Check names one of the checks.
@@ -43,6 +45,7 @@ const (
 	NullPointer
 	GlobalRace // only when Global.Watch asked for it
 	MbarrierMisuse
+	UninitialisedGlobal // only of arrays that are said to be unwritten
 )
 
 // Fault is what a check found in one access of one warp.
