@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -28,6 +29,12 @@ func FuzzRun(f *testing.F) {
 	}
 	f.Add([]byte(entry(loopBody)), uint64(1))
 	f.Add([]byte(entry("\tbar.sync %r31;\n\t@%p1 bar.sync 1, 32;")), uint64(2))
+	f.Add([]byte(orderedText(splitK, orders["fences"].words, "BAR1", "bar.sync 0;", "BAR2", "bar.sync 0;")), uint64(3))
+	f.Add([]byte(entry(strings.NewReplacer("ARRIVE", "mbarrier.arrive.shared.b64 %rd5, [tile+128];", "WAIT", "mbarrier.test_wait.parity.shared.b64 %p2, [tile+128], 0;").Replace(handover))), uint64(4))
+	f.Add([]byte(withFunctions(counts, "\t.param .b64 p1;\n\tst.param.b32 [p0], 5;\n\tst.param.b64 [p1], 0;\n\tcall (r0), count, (p0, p1);")), uint64(5))
+	f.Add([]byte(withFunctions(tableOfFunctions, strings.NewReplacer("MASK", "3", "FIRST", "0").Replace(callTable))), uint64(6))
+	f.Add([]byte(wmmaText(wmmaCase{"m16n16k16", "f16", "f16", "f32", "f32", ""}, [4]string{"row", "col", "row", "col"}, [4]int{}, false)), uint64(7))
+	f.Add([]byte(entry("\tdiv.u32 %r5, %r30, %r31;\n\tselp.u32 %r6, %r5, 7, %p1;\n"+gridBarrier+"\tst.global.u32 [%rd1], %r6;")), uint64(8))
 	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
 		p, err := Load(context.Background(), "fuzz.ptx", text)
 		if err != nil {
@@ -46,7 +53,7 @@ func FuzzRun(f *testing.F) {
 // hostileLaunch passes a kernel arrays and numbers that fit nothing.
 func hostileLaunch(name string, params []Param, seed uint64) *Launch {
 	l := &Launch{Kernel: name, Grid: [3]uint32{2, 1, 1}, Block: [3]uint32{48, 1, 1}, SharedBytes: 512}
-	l.Options = Options{ScheduleSeed: seed, MaxInstructions: 20_000, NaN: seed%2 == 1, NoRaces: seed%3 == 2, MaxFindings: 10}
+	l.Options = Options{ScheduleSeed: seed, MaxInstructions: 20_000, NaN: seed%2 == 1, NoRaces: seed%3 == 2, GlobalRaces: seed%5 == 3, MaxFindings: 10}
 	for i := range params {
 		a := Argument{Bits: seed * uint64(i), Allocation: -1}
 		if params[i].Bytes == 8 && i < 4 {
