@@ -91,13 +91,11 @@ def pytest_runtest_protocol(item):
     del recording.findings[:]
     if outcome == "passed" and found:
         outcome, cause = "finding", found[0]
+    cause = cause if len(cause) <= 1600 else f"{cause[:400]} ... {cause[-1200:]}"
     row = {
-        "test": item.nodeid,
-        "outcome": outcome,
-        "cause": cause if len(cause) <= 1600 else f"{cause[:400]} ... {cause[-1200:]}",
-        "launches": recording.launches - launches,
+        "test": item.nodeid, "outcome": outcome, "cause": cause, "launches": recording.launches - launches,
         "seconds": round(time.monotonic() - item.prlx_begun, 1),
-    }
+    }  # fmt: skip
     with JOURNAL.open("a") as file:
         file.write(json.dumps(row) + "\n")
 
