@@ -1,7 +1,8 @@
 """Which torch works with which Triton on the simulator: the table of ``docs/pytorch.md`` is what was found.
 
 Versions of torch are folders beside ``build/torch``, such as ``build/torch-2.14.0``, made as the Makefile makes it. What is not
-there is not looked at; a row whose versions are there must say what is found now. ``PRLX_UPDATE_TABLES=1`` writes it.
+there is not looked at; a row whose versions are there must say what is found now. ``PRLX_UPDATE_TABLES=1`` writes it. With
+``PRLX_PACKAGES_JOURNAL``, a folder, checks that were made before are not made again.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -22,6 +26,7 @@ LOOKED_AT = (
     "check_max_autotune_makes_templates_and_repeats",
     "check_flex_attention",
 )
+SECONDS = 900  # for one check
 ROWS = re.compile(r"^\| ([\d.]+) \| ([\d.]+) \| (.*) \|$", re.MULTILINE)
 
 
@@ -43,28 +48,66 @@ PAIRS = [
 ]
 
 
-def looked_at(version, triton):
-    """What became of the checks with two versions, in the words of the table."""
+def check(version, triton, name):
+    """What became of one check with two versions: None where it holds, else what is wrong."""
     torch = torches()[version]
     variables = {"PYTHONPATH": f"{TRITON / triton}{os.pathsep}{torch}", "LD_LIBRARY_PATH": str(torch / "stubs")}
-    done = python(TRITON / triton, HERE / "pytorch_checks.py", *LOOKED_AT, seconds=1800, **variables)
+    try:
+        done = python(TRITON / triton, HERE / "pytorch_checks.py", name, seconds=SECONDS, **variables)
+    except subprocess.TimeoutExpired:
+        return f"not done after {SECONDS} s"
     if done.returncode:
         return f"no: {done.stderr.strip().splitlines()[-1][:80]}"
-    results = json.loads(done.stdout)
-    wrong = [name.removeprefix("check_").replace("_", " ") for name in LOOKED_AT if results[name] is not None]
-    return "works" if not wrong else f"not: {', '.join(wrong)}"
+    return json.loads(done.stdout)[name]
+
+
+def looked_at(version, triton, journal):
+    """What became of the checks with two versions, in the words of the table; those that the journal has are not run again."""
+    rows = [json.loads(line) for line in journal.read_text().splitlines()] if journal.is_file() else []
+    known = {(row["torch"], row["triton"], row["check"]): row["problem"] for row in rows}
+    wrong = []
+    for name in LOOKED_AT:
+        if (version, triton, name) not in known:
+            problem = check(version, triton, name)
+            known[version, triton, name] = problem
+            with journal.open("a") as file:
+                file.write(json.dumps({"torch": version, "triton": triton, "check": name, "problem": problem}) + "\n")
+        if known[version, triton, name] is not None:
+            wrong.append((name.removeprefix("check_").replace("_", " "), known[version, triton, name]))
+    if len(wrong) == len(LOOKED_AT) and wrong[0][1].startswith("no: "):
+        return wrong[0][1]
+    return "works" if not wrong else f"not: {', '.join(name for name, _ in wrong)}"
 
 
 @pytest.mark.skipif(not PAIRS, reason="no torch beside Triton: make corpus installs it")
 @pytest.mark.skipif(not os.environ.get("PRLX_TRITON_ALL"), reason="make corpus runs it: a minute for each pair")
-def test_the_table_says_what_is_found():
-    said = {(torch, triton): word for torch, triton, word in ROWS.findall(PAGE.read_text())}
-    found = {pair: looked_at(*pair) for pair in PAIRS}
+@pytest.mark.parametrize(("version", "triton"), PAIRS)
+def test_the_table_says_what_is_found(version, triton, tmp_path):
+    journal = Path(os.environ.get("PRLX_PACKAGES_JOURNAL", tmp_path)) / "pytorch-versions.jsonl"
+    found = looked_at(version, triton, journal)
+    text = PAGE.read_text()
+    said = {(torch, other): word for torch, other, word in ROWS.findall(text)}
     if os.environ.get("PRLX_UPDATE_TABLES"):
-        rows = {**said, **found}
-        lines = [f"| {torch} | {triton} | {word} |" for (torch, triton), word in sorted(rows.items(), reverse=True)]
-        text = PAGE.read_text()
+        said[version, triton] = found
+        lines = [f"| {torch} | {other} | {word} |" for (torch, other), word in sorted(said.items(), reverse=True)]
         head = "| torch | Triton | |\n|---|---|---|\n"
         PAGE.write_text(text[: text.index(head)] + head + "\n".join(lines) + "\n")
-        said = rows
-    assert found == {pair: said.get(pair) for pair in found}
+    assert found == said.get((version, triton))
+
+
+def test_checks_of_a_journal_are_not_made_again(tmp_path, monkeypatch):
+    journal, made = tmp_path / "j.jsonl", []
+
+    def once(version, triton, name):
+        made.append(name)
+        return "wrong" if name == LOOKED_AT[-1] else None
+
+    monkeypatch.setattr(sys.modules[__name__], "check", once)
+    row = {"torch": "1.0", "triton": "2.0", "check": LOOKED_AT[0], "problem": None}
+    journal.write_text(json.dumps(row) + "\n")
+    assert looked_at("1.0", "2.0", journal) == f"not: {LOOKED_AT[-1].removeprefix('check_').replace('_', ' ')}"
+    assert made == list(LOOKED_AT[1:])
+    assert looked_at("1.0", "2.0", journal).startswith("not: ")
+    assert made == list(LOOKED_AT[1:])
+    assert looked_at("1.0", "3.0", journal).startswith("not: ")
+    assert len(made) == 2 * len(LOOKED_AT) - 1
