@@ -98,8 +98,8 @@ def test_the_table_says_what_is_found(version, triton, tmp_path):
 def test_checks_of_a_journal_are_not_made_again(tmp_path, monkeypatch):
     journal, made = tmp_path / "j.jsonl", []
 
-    def once(version, triton, name):
-        made.append(name)
+    def once(*given):
+        made.append(name := given[-1])
         return "wrong" if name == LOOKED_AT[-1] else None
 
     monkeypatch.setattr(sys.modules[__name__], "check", once)
