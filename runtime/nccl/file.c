@@ -2,8 +2,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -21,6 +23,17 @@ struct recorder recorder;
 static const uint64_t spared_bytes = 64 << 20, least_mapped = 4 << 20; /* spared: of the file system, for whoever else writes there */
 enum { most_segments = 1 << 17 };
 static int is_in_memory; /* the file system has no disk */
+
+/* File systems that write elsewhere what was written before need room for it, and a full one would end the process by a signal. Of Btrfs a file
+ * can ask to stay where it is, as long as it is empty; where that is not to be had, 0. */
+static int stays_in_place(void) {
+  struct statfs f;
+  int flags = 0, asked = ioctl(recorder.fd, FS_IOC_GETFLAGS, &flags) == 0;
+  flags |= FS_NOCOW_FL;
+  asked = asked && ioctl(recorder.fd, FS_IOC_SETFLAGS, &flags) == 0;
+  if (asked || fstatfs(recorder.fd, &f) != 0) return 1;
+  return (uint32_t)f.f_type != 0x9123683e /* Btrfs */ && (uint32_t)f.f_type != 0x2fc12fc1 /* ZFS */ && (uint32_t)f.f_type != 0xca451a4e /* bcachefs */;
+}
 
 static int write_zeros(uint64_t offset, uint64_t bytes) {
   static char zeros[segment_bytes]; /* takes no place in the library */
@@ -198,6 +211,10 @@ static int give_up(void) {
 int file_open(const struct settings *s, const void *caller, char *error, size_t room) {
   struct gpu_entry *gpus = NULL;
   if (create_file(s, error, room) != 0) return -1;
+  if (!stays_in_place()) {
+    snprintf(error, room, "%.900s is on a file system that cannot keep a file in place, where a full disk would end the process: set PRLX_NCCL_DIR", s->directory);
+    return give_up();
+  }
   int failed = make_tables(s, &gpus);
   if (failed != 0) {
     snprintf(error, room, "%.900s: %s", recorder.path, strerror(failed));
