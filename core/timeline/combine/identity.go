@@ -67,7 +67,7 @@ func givenIdentity(id string) Identity {
 type facts struct {
 	place             int // among the inputs as they were given
 	path, given, host string
-	byHost            bool     // its path has the name of its host, which is no name of a node
+	byHost            bool     // its path names its host, not the node
 	marked            string   // the name that prlx gave it when it was aligned
 	members           []string // the nodes that it holds, where these are several
 	rank              *int64
