@@ -163,6 +163,7 @@ bench: build build/oracle/.ready build/triton/$(DEMO_TRITON)/.ready build/consum
 	$(PY) bench/clocks.py --go
 	$(PY) bench/probing.py
 	$(PY) bench/nccl.py
+	$(PY) bench/nccl_analysis.py
 	PRLX_JAX_PYTHON=$(JAX_PYTHON) $(PY) bench/tracing.py
 
 .PHONY: fuzz

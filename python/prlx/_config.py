@@ -183,6 +183,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_COLLECTIVE_SEEDS",
         "PRLX_STRAGGLER_JOBS",
         "PRLX_NCCL_ALL",
+        "PRLX_NCCL_BENCH_DIR",
         "PRLX_NCCL_RANKS",
         "PRLX_NCCL_TIMES",
         "PRLX_NCCL_REPORT",

@@ -151,6 +151,9 @@ func TestBandwidthsAreThoseOfNCCLTests(t *testing.T) {
 
 func TestNoTimeIsDividedAtLevelZero(t *testing.T) {
 	d := reported(t, plan(0))
+	if d.Links == nil {
+		t.Error("no links are null in the document, want an empty list")
+	}
 	if d.Time.Total() != 0 || len(d.Worst) != 0 || d.Operations[0].Divided != 0 || d.Operations[0].Count == 0 {
 		t.Errorf("time %+v, %d operations with their ranks, the first class %+v", d.Time, len(d.Worst), d.Operations[0])
 	}

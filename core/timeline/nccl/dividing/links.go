@@ -46,7 +46,7 @@ type sample struct {
 // oldest step that was open was in the network.
 func Links(job *operation.Job) []Link {
 	at := map[linkKey]int32{}
-	var out []Link
+	out := []Link{}
 	var all []sample
 	for ri, r := range job.Recordings {
 		for i := range r.Proxies {
