@@ -479,6 +479,9 @@ func (n *network) ways(from int, back bool) []int64 {
 				continue
 			}
 			d := out[a] + p.delay + p.extra
+			if !n.kernel { // before it leaves, and until the process wakes up
+				d += 6e3
+			}
 			if p.change > 0 && p.change < middle {
 				d += p.more
 			}
