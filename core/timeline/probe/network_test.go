@@ -345,7 +345,7 @@ type outcome struct {
 	errors    []int64 // ascending, outside of steps
 	bounds    []int64 // of nodes, the median of each
 	link      int64   // the median of the links' bounds, each of what that link alone says
-	far       []far   // nodes whose bound is over three times that
+	far       []far   // nodes whose bound is over three times that, of those that live for more than half of the run
 	least     int64   // of the node that is farthest from the reference: the least bound that any method could state
 	beyond    int     // errors beyond their bound
 	worst     int64   // by how much
@@ -412,7 +412,7 @@ func (n *network) outcome(t testing.TB, opt offsets.Options) outcome {
 		if len(bounds) > 0 {
 			median := bounds[len(bounds)/2]
 			o.bounds = append(o.bounds, median)
-			if median > 3*o.link {
+			if median > 3*o.link && least[node.id] > 0 { // 0: it died in the first half, and was seen for seconds only
 				o.far = append(o.far, far{node.id, median, least[node.id]})
 			}
 		}
