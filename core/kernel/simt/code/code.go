@@ -57,7 +57,7 @@ type Inst struct {
 	Arrive  int32 // where lanes wait that a branch sends to its target, in the arrangement of the function
 	Join    int32 // likewise, where those come together again that a branch divides; -1 nowhere
 	Members int32 // register of lane.R32 with the lanes that an instruction names, of MeetMask
-	Detail  int32 // index into the table of the kind: barriers, calls, switches, copies; of a clock and a wait a number
+	Detail  int32 // index into the table of the kind: barriers, calls, switches, copies; of a clock, a wait and an mbarrier a number
 	Order   int32 // of its block in the arrangement of its function
 	Origin  int32 // index into Kernel.Origins
 	Lane    lane.Func
@@ -67,8 +67,6 @@ type Inst struct {
 	Ins     []Register // registers read, those of addresses included
 	Mem     *memory.Transfer
 	Atomic  memory.AtomicOp
-
-	Mbarrier memory.MbarrierOp
 }
 
 // Meet says for whom lanes wait that come to an instruction.

@@ -176,7 +176,7 @@ func (b *binder) confine(f *bound, o *ptx.Operand, t *memory.Transfer) {
 	}
 	s := b.shared[number]
 	if p := s.table[s.name]; p.bytes > 0 {
-		t.Symbol, t.First, t.Last = s.name, p.offset, p.offset+p.bytes
+		t.Within = &memory.Variable{Name: s.name, First: p.offset, Last: p.offset + p.bytes}
 	}
 }
 

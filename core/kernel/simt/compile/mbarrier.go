@@ -40,7 +40,7 @@ func (b *binder) emitMbarrier(f *bound, in *ptx.Inst) error {
 		return err
 	}
 	t.Elem, t.Legal = 8, 0
-	out := code.Inst{Kind: code.KindMbarrier, Mem: t, Ins: ins, Mbarrier: op}
+	out := code.Inst{Kind: code.KindMbarrier, Mem: t, Ins: ins, Detail: op.Number()}
 	if len(operands) > 1 {
 		bank := lane.R32
 		if op.Kind == memory.MbarrierTest {
@@ -137,6 +137,6 @@ func (b *binder) emitCopyArrival(f *bound, in *ptx.Inst) error {
 	}
 	t.Elem, t.Legal = 8, 0
 	b.emitHidden(code.Inst{Kind: code.KindWait, Detail: -1})
-	b.emit(code.Inst{Kind: code.KindMbarrier, Mem: t, Ins: ins, Mbarrier: op})
+	b.emit(code.Inst{Kind: code.KindMbarrier, Mem: t, Ins: ins, Detail: op.Number()})
 	return nil
 }

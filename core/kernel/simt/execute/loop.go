@@ -80,7 +80,9 @@ func (b *Block) run(w *Warp, quantum int) int {
 				} else {
 					if taken != 0 {
 						b.execute(w, in, pc, taken)
-						list = b.code
+						if in.Kind == code.KindDivide { // by zero, maybe: then everything is watched from here on
+							list = b.code
+						}
 					}
 					pc++
 				}

@@ -32,7 +32,7 @@ func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	case code.KindMbarrier:
 		w.polls = true
 		b.countShared(w, in, at, lanes)
-		if f := b.mem.Mbarrier(&w.Regs, in.Mem, in.Mbarrier, w.Index, lanes); f != nil {
+		if f := b.mem.Mbarrier(&w.Regs, in.Mem, memory.MbarrierOf(in.Detail), w.Index, lanes); f != nil {
 			b.fault(w, at, f)
 		}
 	case code.KindCopyAsync:

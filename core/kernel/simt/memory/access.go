@@ -96,7 +96,7 @@ func (in *region) checkWritten(found *faults, l int, address, width uint64, u us
 	if in.written == nil {
 		return
 	}
-	for _, written := range in.written[address-in.base:][:width] {
+	for _, written := range in.written.bytes[address-in.base:][:width] {
 		if !written {
 			if f := found.add(UninitialisedGlobal, l, address, width, u); f != nil {
 				f.near(in)
@@ -111,8 +111,8 @@ func (in *region) write(address, width uint64) {
 	if in.written == nil {
 		return
 	}
-	for i := range in.written[address-in.base:][:width] {
-		in.written[address-in.base+uint64(i)] = true
+	for i := range in.written.bytes[address-in.base:][:width] {
+		in.written.bytes[address-in.base+uint64(i)] = true
 	}
 }
 

@@ -40,8 +40,11 @@ type region struct {
 	index    int
 	name     string
 	readOnly bool
-	written  []bool // by byte, of an array that was not written before the launch; nil nobody asks
+	written  *written // of an array that was not written before the launch; nil nobody asks
 }
+
+// written says of each byte of an array whether the launch wrote it.
+type written struct{ bytes []bool }
 
 // NewGlobal gives every allocation its addresses. Allocations may overlap in the process; each has its own addresses all the
 // same.
@@ -60,7 +63,7 @@ func NewGlobal(allocations []Allocation) (*Global, error) {
 		base := firstSlot + uint64(i)<<g.bits + 1<<g.bits/4 + a.Host%aliasBytes
 		g.regions[i] = region{base: base, host: a.Host, bytes: a.Bytes, index: i, name: a.Name, readOnly: a.ReadOnly}
 		if a.Unwritten {
-			g.regions[i].written = make([]bool, len(a.Bytes))
+			g.regions[i].written = &written{make([]bool, len(a.Bytes))}
 		}
 	}
 	g.aliases = aliasesOf(allocations)

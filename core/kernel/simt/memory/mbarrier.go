@@ -39,6 +39,14 @@ type MbarrierOp struct {
 	NoComplete bool // an arrival that must not complete the phase
 }
 
+// Number is the instruction as a number, of which MbarrierOf makes it again.
+func (op MbarrierOp) Number() int32 { return int32(op.Kind)<<1 | int32(bit(op.NoComplete)) }
+
+// MbarrierOf is the instruction with a number.
+func MbarrierOf(number int32) MbarrierOp {
+	return MbarrierOp{Kind: MbarrierKind(number >> 1), NoComplete: number&1 != 0}
+}
+
 // Pending is how many arrivals a state says were pending.
 func Pending(state uint64) uint32 { return uint32(state & mbarrierCount) }
 

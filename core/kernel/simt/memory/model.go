@@ -91,15 +91,19 @@ type Transfer struct {
 	Narrow   bool      // the address has 32 bits
 	Absolute bool      // no register: Offset is the address
 	Offset   int64
-	Order    Order  // how it is ordered with other accesses
-	Block    bool   // of one that is not weak: its scope is the block
-	Trans    bool   // ldmatrix, stmatrix: transposed
-	Inst     int32  // instruction, for findings
-	Part     int32  // 1 + the register of lane.R64 that was rounded down to the address: the access is for a part of the word there, 0 none
-	Symbol   string // of an address in shared memory that derives from one variable: its name,
-	First    uint64 // where it begins
-	Last     uint64 // and where it ends; 0: it may be anywhere
-	Legal    uint64 // bit i: the address derives from parameter i of the kernel; 0: any allocation (loaded pointers); parameters from 63 on share bit 63
+	Order    Order     // how it is ordered with other accesses
+	Block    bool      // of one that is not weak: its scope is the block
+	Trans    bool      // ldmatrix, stmatrix: transposed
+	Inst     int32     // instruction, for findings
+	Part     int32     // 1 + the register of lane.R64 that was rounded down to the address: the access is for a part of the word there, 0 none
+	Within   *Variable // of an address in shared memory that derives from one variable: that one; nil it may be anywhere
+	Legal    uint64    // bit i: the address derives from parameter i of the kernel; 0: any allocation (loaded pointers); parameters from 63 on share bit 63
+}
+
+// Variable is a variable in shared memory: its name, where it begins and where it ends.
+type Variable struct {
+	Name        string
+	First, Last uint64
 }
 
 // Order is what PTX calls the semantics of an access.

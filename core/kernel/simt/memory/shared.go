@@ -14,8 +14,8 @@ func loadShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, o
 		s.begin(warp, t.Inst, t.Order)
 	}
 	first, last := uint64(0), uint64(len(b.shared))
-	if t.Last != 0 {
-		first, last = t.First, min(t.Last, last)
+	if v := t.Within; v != nil {
+		first, last = v.First, min(v.Last, last)
 	}
 	if mask == fullMask && dense(a, T(width)) {
 		low := uint64(a[0] + off)
@@ -55,8 +55,8 @@ func storeShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, 
 		s.begin(warp, t.Inst, t.Order)
 	}
 	first, last := uint64(0), uint64(len(b.shared))
-	if t.Last != 0 {
-		first, last = t.First, min(t.Last, last)
+	if v := t.Within; v != nil {
+		first, last = v.First, min(v.Last, last)
 	}
 	if mask == fullMask && dense(a, T(width)) {
 		low := uint64(a[0] + off)
@@ -130,12 +130,13 @@ func (b *Block) checkVariable(found *faults, t *Transfer, l int, address, width 
 	if !b.checkShared(found, l, address, width, u) {
 		return false
 	}
-	if t.Last == 0 || address >= t.First && address+width <= t.Last {
+	v := t.Within
+	if v == nil || address >= v.First && address+width <= v.Last {
 		return true
 	}
 	if f := found.add(OutOfBounds, l, address, width, u); f != nil {
-		f.Nearest, f.Size = t.Symbol, t.Last-t.First
-		f.Distance = distance(address-t.First, width, f.Size)
+		f.Nearest, f.Size = v.Name, v.Last-v.First
+		f.Distance = distance(address-v.First, width, f.Size)
 	}
 	return false
 }
