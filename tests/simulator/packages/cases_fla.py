@@ -82,7 +82,6 @@ GDN2 = {"q": "unit", "k": "unit", "v": "value", "g": "weak", "b": "shares", "w":
 RWKV6 = {"r": "key", "k": "key", "v": "value", "w": "gates", "u": "bonus"}
 GSA = {**QKV, "s": "slots", "g": "slot gates"}
 ATK = {"g_atk": "gate", "beta_atk": "share"}
-MOMENTUM = {**DELTA, "p": "unit", "log_alpha": "gate", "log_mu": "gate", "eta": "share"}
 HGRN = {"x": "channels", "g": "channel gates"}
 DELTA_RULE = "gated_delta_rule:naive_recurrent_gated_delta_rule"
 SIMPLE = "simple_gla.naive:naive_recurrent_simple_gla"
@@ -92,7 +91,6 @@ RETENTION = "retention.naive:naive_retention"
 BASED = "based.naive:naive_parallel_based"
 RWKV6_NAIVE = "rwkv6.recurrent_naive:naive_recurrent_rwkv6"
 PRECOND = "precond_gated_delta_rule:naive_recurrent_precond_gated_delta_rule"
-MOMENTUM_REF = "momentum_delta_rule:recurrent_momentum_delta_rule_ref"
 PLAIN = {"options": {"normalize": False}}
 
 
@@ -207,14 +205,6 @@ PAIRS = {
         "precond_kda:naive_recurrent_precond_kda",
         {**DELTA, "g": "weak", **ATK},
         normalized=True,
-    ),
-    "chunk_momentum_delta_rule": Pair(
-        "momentum_delta_rule:chunk_momentum_delta_rule",
-        MOMENTUM_REF,
-        MOMENTUM,
-        {"use_qk_l2norm_in_kernel": False, "use_p_times_alpha": False},
-        dtype=torch.bfloat16,
-        tolerance=2e-2,
     ),
 }
 

@@ -83,7 +83,7 @@ def summary(rows: list[dict]) -> dict[str, object]:
     """Counts of kernels and cases. A kernel ran if a launch of it came to its end."""
     ran, tried, packages = set(), set(), collections.defaultdict(set)
     for one in rows:
-        package = one["package"].removeprefix("cases_")
+        package = one["package"].removeprefix("cases_").removesuffix("_modules")
         for kernel in one["kernels"]:
             ran.add((package, kernel))
             packages[package].add(kernel)
