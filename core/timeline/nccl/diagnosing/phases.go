@@ -58,7 +58,7 @@ func (t *table) receives(at place) bool {
 	return false
 }
 
-// unseen is a GPU that waits in an operation that is no ring: for itself, unless others of its host take part, whose data no proxy carries, or
+// unseen is a GPU that waits in an operation that is not a ring: for itself, unless others of its host take part, whose data no proxy carries, or
 // nobody knows in which order the algorithm goes on.
 func (t *table) unseen(h *hand, own *held) *held {
 	alone := true
