@@ -116,6 +116,7 @@ func BenchmarkReadingSteps(b *testing.B) {
 	p := nccltest.Plan{Seed: 1, Ranks: 2, PerHost: 1, Channels: 4, Steps: 64, Ops: size("PRLX_NCCL_TIMES", 100), Level: 3, ComputeNS: 1e5, Jitter: 0.05}
 	data := nccltest.Simulate(p)[0].Bytes()
 	b.SetBytes(int64(len(data)))
+	before := processorTime()
 	for b.Loop() {
 		src, err := file.FromBytes("steps", data)
 		if err != nil {
@@ -130,4 +131,5 @@ func BenchmarkReadingSteps(b *testing.B) {
 		}
 		s.Close()
 	}
+	b.ReportMetric(float64(b.N)*float64(len(data))/1e6/(processorTime()-before), "MB/cpu-s")
 }
