@@ -32,6 +32,8 @@ type accessed struct {
 	strong bool // an atomic, or another access that is not weak
 	near   bool // of those, in the scope of its block
 	silent bool // wrote what was there
+
+	loaded int32 // of a writer: 1 + the instruction by which its warp had read the word before; 0 it had not
 }
 
 // watchCell is who accessed a word: the last writer, and those who read it since. Of many readers some are kept: the first race with one
@@ -243,17 +245,27 @@ func (r *watched) parts(i uint64, c *watchCell) *[4]watchCell {
 }
 
 // watchCell checks and notes one access, which wrote what was there if same says so.
+//
+// Compilers let several warps of a block load the same elements where one of them stores what comes of it, and throw away what the others
+// loaded. So of warps of one block a load and a store do not race here if the warp that stores had read the word by the same instruction.
 func (b *Block) watchCell(c *watchCell, who *accessed, u use, same bool) (other Party, raced bool) {
-	if c.writer.clock != 0 && !same && !(c.writer.silent && u == loads) && b.rival(&c.writer, who) {
+	copies := u&stores == 0 && c.writer.loaded == who.inst+1 && c.writer.block == who.block
+	if c.writer.clock != 0 && !same && !copies && !(c.writer.silent && u == loads) && b.rival(&c.writer, who) {
 		other, raced = b.party(&c.writer, true), true
 	}
 	if u&stores == 0 {
 		b.noteReader(c, who)
 		return other, raced
 	}
+	loaded := int32(0)
+	c.eachReader(func(a *accessed) {
+		if a.block == who.block && a.warp == who.warp {
+			loaded = a.inst + 1
+		}
+	})
 	if !same {
 		c.eachReader(func(a *accessed) {
-			if !raced && b.rival(a, who) {
+			if !raced && !(a.block == who.block && a.inst+1 == loaded) && b.rival(a, who) {
 				other, raced = b.party(a, false), true
 			}
 		})
@@ -262,6 +274,7 @@ func (b *Block) watchCell(c *watchCell, who *accessed, u use, same bool) (other 
 		return other, raced
 	}
 	c.writer = *who
+	c.writer.loaded = loaded
 	if c.writer.silent = same; !same {
 		c.readers, c.more = [2]accessed{}, c.more[:0]
 	}

@@ -88,6 +88,38 @@ func TestWarpsOfOneBlockRaceInGlobalMemoryWithoutABarrier(t *testing.T) {
 	globalRace(t, s.store(2, ptx.Global, 4, x+4, 2), memory.Party{Warp: 1, Inst: 4})
 }
 
+// TestWarpsThatLoadWhatOneOfThemStores: warps 0 and 1 execute one load, and warp 0 stores.
+func TestWarpsThatLoadWhatOneOfThemStores(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		for _, other := range []bool{false, true} {
+			s := watched(t)
+			x := s.g.Pointer(0, hostX)
+			read := func(warp int, inst int32) *memory.Fault {
+				tr := vector(ptx.Global, 4, 1)
+				s.one(x, tr)
+				tr.Inst = inst
+				return s.b.Load(s.r, tr, warp, 1)
+			}
+			inst := int32(100)
+			if other {
+				inst = 200
+			}
+			clean(t, read(0, 100))
+			var f *memory.Fault
+			if !late {
+				clean(t, read(1, inst))
+				f = s.store(0, ptx.Global, 4, x, 9)
+			} else {
+				clean(t, s.store(0, ptx.Global, 4, x, 9))
+				f = read(1, inst)
+			}
+			if (f != nil) != other {
+				t.Errorf("late %t, by another load %t: %+v", late, other, f)
+			}
+		}
+	}
+}
+
 func TestLanesThatStoreDifferentValuesAtOnceRace(t *testing.T) {
 	s := watched(t)
 	tr := vector(ptx.Global, 4, 1)
