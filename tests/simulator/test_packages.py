@@ -5,6 +5,7 @@ Without it nothing is run. A case of each of some packages otherwise, all of the
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import HERE, require, torch_environment
+from .conftest import HERE, python, require, torch_environment
 from .packages import run_packages
 
 SAMPLE = ["--modules", "cases_conch", "cases_liger", "--cases", "silu_and_mul", "scaled_gemm_edge", "swiglu"]
@@ -72,3 +73,24 @@ def test_a_journal_that_was_cut_off_goes_on(tmp_path):
     journal = tmp_path / "j.jsonl"
     journal.write_text(json.dumps(row("a", "ran", ["k"])) + '\n{"package": "cut of')
     assert [one["case"] for one in run_packages.rows_of(journal)] == ["a"]
+
+
+COMPARED = """
+import torch
+from case import Compared
+one = torch.arange(6.0)
+print([Compared("x", got, want).problem for got, want in (
+    (one, one.clone()), (one + 1e-6, one), (one + 1, one), (one[:5], one), (one * torch.nan, one * torch.nan),
+    (one * torch.nan, one), (one.int(), one.int() + torch.tensor([0, 0, 1, 0, 0, 0])), (torch.zeros(6), one),
+)])
+"""
+
+
+@pytest.mark.skipif(not os.environ.get("PRLX_TRITON_ALL"), reason="make corpus runs it: torch is large")
+def test_what_differs_is_a_problem():
+    triton = require("3.9.0")
+    done = python(triton, "-c", COMPARED, cwd=HERE / "packages", **torch_environment(triton))
+    assert done.returncode == 0, done.stderr
+    found = ast.literal_eval(done.stdout)
+    assert [problem is None for problem in found] == [True, True, False, False, True, False, False, False]
+    assert found[2].startswith("x: off by ") and "shape (5,)" in found[3] and "1 of 6 differ" in found[6]
