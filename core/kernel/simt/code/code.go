@@ -145,6 +145,7 @@ type Kernel struct {
 	Approximations []Approximation // instructions whose results may differ from a GPU's, in their order
 	Arrivals       []Arrival       // where these may decide something
 
+	ByAddress   bool // its parameters are also read through addresses
 	Cooperative bool // asks for what the blocks of a cooperative grid share
 }
 

@@ -55,4 +55,5 @@ const (
 
 	SpecialGridHigh // %envreg1 and %envreg2: the address of what a cooperative grid shares
 	SpecialGridLow
+	SpecialParams // the address of the parameters
 )

@@ -147,7 +147,11 @@ func (b *binder) address(f *bound, in *ptx.Inst, symbol string, offset int64, ba
 		}
 		return b.constantSlot(code.Constant{Bank: bank, From: code.FromVariable, Number: p.number, Bits: uint64(offset)}), nil
 	}
-	return 0, b.unknown(in, "the address of %s, which is in parameter space", symbol)
+	if p.kernel {
+		b.k.ByAddress = true
+		return b.literal(bank, code.ParamOffset(b.k.Entry, p.number)+uint64(offset)), nil
+	}
+	return 0, b.unknown(in, "the address of %s, which is a parameter of a function", symbol)
 }
 
 // lookup finds a variable by name, inside the function first.

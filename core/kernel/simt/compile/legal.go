@@ -110,7 +110,7 @@ func (b *binder) result(f *bound, in *ptx.Inst) derived {
 	inputs := in.Operands[min(in.Outputs, len(in.Operands)):]
 	switch in.Op.Name {
 	case "ld", "ldu":
-		if hasMod(in.Op, "param") && len(inputs) > 0 {
+		if hasMod(in.Op, "param") && len(inputs) > 0 && inputs[0].Symbol != "" {
 			return b.loadedParam(f, &inputs[0])
 		}
 		return derived{loaded: code.WidthOf(typeOf(in.Op)) == 64}

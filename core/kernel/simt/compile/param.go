@@ -4,6 +4,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
 // paramPlace is the parameter that an address names: variables of parameter space have no addresses, only names.
@@ -23,6 +24,9 @@ func (b *binder) paramPlace(f *bound, in *ptx.Inst, o *ptx.Operand, bytes uint64
 
 // emitLoadParam appends a load of a parameter: a copy of a register, element by element.
 func (b *binder) emitLoadParam(f *bound, in *ptx.Inst, a *access) error {
+	if o := &in.Operands[1]; o.Kind == ptx.Address && o.Symbol == "" && o.Reg >= 0 {
+		return b.emitLoadByAddress(f, in, a)
+	}
 	size := uint64(code.WidthOf(a.kind) / 8)
 	p, offset, err := b.paramPlace(f, in, &in.Operands[1], size*uint64(a.count))
 	if err != nil {
@@ -49,6 +53,56 @@ func (b *binder) emitLoadParam(f *bound, in *ptx.Inst, a *access) error {
 		b.hidden = true
 	}
 	return nil
+}
+
+// emitLoadByAddress appends a load of a parameter whose address was computed: parameters lie in memory, too, which cannot be written.
+func (b *binder) emitLoadByAddress(f *bound, in *ptx.Inst, a *access) error {
+	o := &in.Operands[1]
+	s, err := b.register(f, in, o)
+	if err != nil {
+		return err
+	}
+	if s.Bank == lane.P {
+		return b.unknown(in, "the address is a predicate")
+	}
+	b.k.ByAddress = true
+	base := b.constantSlot(code.Constant{Bank: lane.R64, From: code.FromLaunch, Number: code.SpecialParams})
+	d := b.newRegister(lane.R64)
+	add := add64
+	if s.Bank == lane.R32 {
+		add = addWord
+	}
+	b.emitHidden(code.Inst{
+		Kind: code.KindLane, Lane: add, Ops: lane.Operands{D: d, A: base, B: s.Index}, Outs: []code.Register{code.R64(d)}, Ins: []code.Register{code.R64(base), s},
+	})
+	t := &memory.Transfer{Space: ptx.Global, Inst: b.origin, Regs: noRegisters, Data: noRegisters, New: noRegisters, Address: d, Offset: o.Offset}
+	memoryWidth(t, a)
+	out := code.Inst{Kind: code.KindLoad, Mem: t, Ins: []code.Register{code.R64(d)}}
+	list := elements(&in.Operands[0])
+	if len(list) != t.Count {
+		return b.unknown(in, "loads %d elements into %d registers", t.Count, len(list))
+	}
+	for i, e := range list {
+		if e.Kind == ptx.Sink {
+			continue
+		}
+		to, err := b.elementRegister(f, in, e, t, i)
+		if err != nil {
+			return err
+		}
+		t.Regs[i], t.Signed, t.Half = to.Index, a.kind[0] == 's', registerWidth(f, e) == 16
+		out.Outs = append(out.Outs, to)
+	}
+	b.emit(out)
+	return nil
+}
+
+// addWord adds a number of 32 bits to one of 64.
+func addWord(r *lane.Regs, o *lane.Operands) {
+	d, x, y := &r.R64[o.D], &r.R64[o.A], &r.R32[o.B]
+	for l := range d {
+		d[l] = x[l] + uint64(y[l])
+	}
 }
 
 // loadWords copies bytes of parameter memory into a register of a width.

@@ -30,6 +30,7 @@ type Running struct {
 	Order         []uint64 // of blocks, nil ascending
 
 	job      *job.Job
+	params   []byte // of a kernel that reads them by address
 	copies   []memory.Copy
 	options  Options
 	spent    atomic.Uint64
@@ -76,6 +77,9 @@ func prepare(j *job.Job, k *code.Kernel, v *Variables, l *Launch, who Observer) 
 		arguments[i] = a.Allocation
 	}
 	global.Arguments(arguments)
+	if k.ByAddress {
+		r.fillParams()
+	}
 	for i, a := range l.Params {
 		if a.Allocation < 0 && a.Bits == 0 && (strings.HasPrefix(a.Type, "*") || k.Entry.Params[i].Pointer) {
 			global.Null(i)
@@ -275,6 +279,8 @@ func (r *Running) constantBits(c *code.Constant, index [3]uint32, linear uint64)
 		return l.SharedBytes
 	case n == code.SpecialShared:
 		return r.Kernel.Shared - r.Kernel.Reserved + l.SharedBytes
+	case n == code.SpecialParams:
+		return r.Global.Pointer(r.FirstVariable+len(r.Variables.list), 0)
 	case n == code.SpecialGridHigh:
 		return r.gridSpace() >> 32
 	case n == code.SpecialGridLow:
@@ -290,16 +296,38 @@ const gridBytes = 1 << 12
 
 // gridSpace is its address: it is the last allocation.
 func (r *Running) gridSpace() uint64 {
-	return r.Global.Pointer(r.FirstVariable+len(r.Variables.list), 0)
+	at := r.FirstVariable + len(r.Variables.list)
+	if r.Kernel.ByAddress {
+		at++
+	}
+	return r.Global.Pointer(at, 0)
 }
 
 // memory is what the kernel sees: arrays of the caller, then variables of the module, then what a cooperative grid shares.
 func (r *Running) memory() []memory.Allocation {
 	list := append(append([]memory.Allocation(nil), r.Request.Memory...), r.Variables.allocations()...)
+	if r.Kernel.ByAddress {
+		r.params = make([]byte, code.ParamOffset(r.Kernel.Entry, -1))
+		list = append(list, memory.Allocation{Name: "the parameters", Bytes: r.params, ReadOnly: true})
+	}
 	if r.Kernel.Cooperative {
 		list = append(list, memory.Allocation{Name: "the barrier of the grid", Bytes: make([]byte, gridBytes)})
 	}
 	return list
+}
+
+// fillParams puts the parameters into the memory by which they are read through addresses.
+func (r *Running) fillParams() {
+	for i := range r.Request.Params {
+		to := r.params[code.ParamOffset(r.Kernel.Entry, i):][:r.Kernel.Entry.Params[i].Bytes]
+		if data := r.Request.Params[i].Data; data != nil {
+			copy(to, data)
+			continue
+		}
+		var bits [8]byte
+		binary.LittleEndian.PutUint64(bits[:], r.paramBits(&code.Constant{Number: i, Bytes: 8}))
+		copy(to, bits[:])
+	}
 }
 
 // paramBits is a piece of a parameter. Pointers are those of the simulator.
