@@ -141,7 +141,7 @@ class CombinedTrace(Result):
     >>> combined.status, combined.reference
     ('aligned', 'node0')
     >>> [node.offset_ns for node in combined.nodes]
-    [0, 37567041, -5578391, 415118]
+    [0, 37567041, -5578389, 415118]
     >>> combined.collectives["before"]["violated"], combined.collectives["after"]["violated"]
     (238, 0)
     """

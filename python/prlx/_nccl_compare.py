@@ -114,7 +114,7 @@ def compare_nccl(
     Examples
     --------
     >>> prlx.compare_nccl("examples/nccl_hang", "examples/nccl_hang").operations[0]["operation"]
-    'AllGather'
+    'AllReduce'
     """
     return run(request(a, b, least_share=least_share, workers=workers, memory_limit=memory_limit), progress=progress)
 

@@ -75,6 +75,7 @@ ONLY_FLAGS = {
     "a loop around solve_offsets": {"watch", "interval", "rounds"},
     "compare_alignments, a function of its own": {"combine compare"},
     "runs two scripts; a program compares what it launches itself": {"simulate compare", "pytorch compare"},
+    "selftest_simulator, a function of its own": {"simulate selftest"},
 }  # fmt: skip
 
 # Arguments that have no flag, and why.

@@ -40,6 +40,7 @@ ENDS = {
     "prlx diff good/ bad/": 1,
     "prlx session diff run_a/ run_b/": 1,
     "prlx nccl diagnose recordings/": 1,
+    "prlx nccl report --compare before/ after/": 5,  # both are the example, of few operations
     "prlx nccl watch recordings/": 1,
     "prlx nccl flight dumps/": 1,
     "prlx simulate --selftest": 0 if Path("/dev/nvidia0").exists() else 5,
@@ -94,7 +95,8 @@ def folder(data, tmp_path, monkeypatch):
     )
     record(play)
     for recording in (PAGES.parents[1] / "examples/nccl_hang").iterdir():
-        copy(recording, play / "recordings" / recording.name)
+        for folder in ("recordings", "before", "after"):
+            copy(recording, play / folder / recording.name)
     (play / "dumps").mkdir()
     for rank in range(3):
         (play / f"dumps/rank{rank}").write_text(json.dumps(dump(rank)))
