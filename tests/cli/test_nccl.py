@@ -148,7 +148,11 @@ def test_every_verb_is_looked_at():
         (["report", "--compare", str(HANG)], "--compare takes two runs, got 1"),
         (
             ["report", "--compare", str(HANG), str(HANG), "--limit", "3"],
-            "--probes and --limit are of a report of one run",
+            "--probes, --limit and --html are of a report of one run",
+        ),
+        (
+            ["report", "--compare", str(HANG), str(HANG), "--html", "page.html"],
+            "--probes, --limit and --html are of a report of one run",
         ),
         (["diagnose", "--compare", str(HANG)], "--compare is of prlx nccl report"),
     ],

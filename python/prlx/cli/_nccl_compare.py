@@ -56,8 +56,10 @@ def compare(values: argparse.Namespace, ui: UI) -> int:
         raise UsageError(
             f"--compare takes two runs, got {len(values.input)}", hint="prlx nccl report --compare BEFORE AFTER"
         )
-    if values.probes or values.limit is not None:
-        raise UsageError("--probes and --limit are of a report of one run", hint="leave them out with --compare")
+    if values.probes or values.limit is not None or values.html:
+        raise UsageError(
+            "--probes, --limit and --html are of a report of one run", hint="--compare prints; --json is for machines"
+        )
     found = _nccl_compare.compare_nccl(
         values.input[0],
         values.input[1],
