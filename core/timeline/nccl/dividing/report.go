@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
@@ -361,7 +362,13 @@ func (r *reporter) finish() {
 
 func (r *reporter) verdict() {
 	d := r.doc
-	d.Verdict = fmt.Sprintf("%d operations of %d ranks in %d communicators", len(r.job.Matches), len(d.Ranks), len(d.Comms))
+	counted := func(n int, noun string) string {
+		if n == 1 {
+			return "1 " + noun
+		}
+		return strconv.Itoa(n) + " " + noun + "s"
+	}
+	d.Verdict = counted(len(r.job.Matches), "operation") + " of " + counted(len(d.Ranks), "rank") + " in " + counted(len(d.Comms), "communicator")
 	switch {
 	case len(r.job.Matches) == 0:
 		d.Verdict += ": nothing to divide"
