@@ -40,7 +40,7 @@ ENDS = {
     "prlx diff good/ bad/": 1,
     "prlx session diff run_a/ run_b/": 1,
     "prlx nccl diagnose recordings/": 1,
-    "prlx nccl report --compare before/ after/": 5,  # both are the example, of few operations
+    "prlx nccl report --compare run_1/ run_2/": 5,  # both are the example, of few operations
     "prlx nccl watch recordings/": 1,
     "prlx nccl flight dumps/": 1,
     "prlx simulate --selftest": 0 if Path("/dev/nvidia0").exists() else 5,
@@ -95,7 +95,7 @@ def folder(data, tmp_path, monkeypatch):
     )
     record(play)
     for recording in (PAGES.parents[1] / "examples/nccl_hang").iterdir():
-        for folder in ("recordings", "before", "after"):
+        for folder in ("recordings", "run_1", "run_2"):
             copy(recording, play / folder / recording.name)
     (play / "dumps").mkdir()
     for rank in range(3):
