@@ -154,6 +154,9 @@ func Read(j *job.Job, paths []string, opt Options) (all []*operation.Recording, 
 func open(ctx context.Context, path string, opt Options) (*operation.Recording, error) {
 	src, err := file.Open(ctx, path)
 	if err != nil {
+		if e := fault.Of(err); e.Kind == fault.Format {
+			err = e.WithHint("copy the file again; of a recording that was not compressed all that was written can be read")
+		}
 		return nil, err
 	}
 	kind, err := otherplugins.Sniff(src)
