@@ -83,7 +83,7 @@ var floors = [][]string{
 	{"core/timeline/cycle/rendering"},
 	{"core/timeline/cycle"},
 	{"core/report/foreign", "core/report/figure", "core/report/chromejson", "core/report/junit", "core/report/webpage"},
-	{"core/report/sheet"},
+	{"core/report/sheet", "core/report/formats"},
 	{"core/report", "core/report/kernelreport", "core/report/cyclereport", "core/report/stragglerreport", "core/report/simulationreport", "core/report/ncclreport"},
 	{"core/api", "pybind/arrow"},
 	{"pybind"},

@@ -7,11 +7,9 @@
 package cyclereport
 
 import (
-	"encoding/json"
 	"io"
-	"strings"
 
-	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/report/formats"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
@@ -23,85 +21,52 @@ type Options struct {
 	Pair int
 }
 
-// A format is one line of the table: its name, the endings of file names that mean it, and who writes it of cycles and of comparisons;
-// nil: nobody.
-type format struct {
-	name    string
-	endings []string
+// writers write one format: of cycles and of comparisons; nil: nobody.
+type writers struct {
 	cycles  func(io.Writer, *cycledoc.Document, Options) error
 	compare func(io.Writer, *cycledoc.CompareDocument, Options) error
 }
 
-// formats is in the order in which endings are tried: longer endings before those they end with.
-var formats = []format{
-	{"html", []string{".html", ".htm"}, HTML, CompareHTML},
-	{"csv", []string{".csv"}, CSV, CompareCSV},
-	{"markdown", []string{".md"}, Markdown, CompareMarkdown},
-	{"chrome", []string{".trace.json", ".chrome.json"}, Chrome, nil},
-	{"json", []string{".json"}, writeJSON[*cycledoc.Document], writeJSON[*cycledoc.CompareDocument]},
+var table = formats.Table[writers]{
+	{Name: "html", Endings: []string{".html", ".htm"}, Write: writers{HTML, CompareHTML}},
+	{Name: "csv", Endings: []string{".csv"}, Write: writers{CSV, CompareCSV}},
+	{Name: "markdown", Endings: []string{".md"}, Write: writers{Markdown, CompareMarkdown}},
+	{Name: "chrome", Endings: []string{".trace.json", ".chrome.json"}, Write: writers{Chrome, nil}},
+	{Name: "json", Endings: []string{".json"}, Write: writers{writeJSON[*cycledoc.Document], writeJSON[*cycledoc.CompareDocument]}},
 }
 
 // Formats lists the names that Write takes, in a fixed order.
-func Formats() []string {
-	names := make([]string, len(formats))
-	for i := range formats {
-		names[i] = formats[i].name
-	}
-	return names
-}
+func Formats() []string { return table.Names() }
 
 // CompareFormats lists the names that WriteCompare takes, in a fixed order.
 func CompareFormats() []string {
 	var names []string
-	for i := range formats {
-		if formats[i].compare != nil {
-			names = append(names, formats[i].name)
+	for i := range table {
+		if table[i].Write.compare != nil {
+			names = append(names, table[i].Name)
 		}
 	}
 	return names
 }
 
 // FormatOf tells the format from the ending of a path.
-func FormatOf(path string) (name string, ok bool) {
-	lower := strings.ToLower(path)
-	for i := range formats {
-		for _, ending := range formats[i].endings {
-			if strings.HasSuffix(lower, ending) {
-				return formats[i].name, true
-			}
-		}
-	}
-	return "", false
-}
+func FormatOf(path string) (name string, ok bool) { return table.Of(path) }
 
 // Write writes the report of that format.
 func Write(name string, w io.Writer, d *cycledoc.Document, opt Options) error {
-	for i := range formats {
-		if formats[i].name == name {
-			return formats[i].cycles(w, d, opt)
-		}
+	f, err := table.Named(name)
+	if err != nil {
+		return err
 	}
-	return unknown(name, Formats())
+	return f.cycles(w, d, opt)
 }
 
 // WriteCompare writes the report of that format of a comparison. Tracks exist of one trace only.
 func WriteCompare(name string, w io.Writer, d *cycledoc.CompareDocument, opt Options) error {
-	for i := range formats {
-		if formats[i].name == name && formats[i].compare != nil {
-			return formats[i].compare(w, d, opt)
-		}
+	if f, err := table.Named(name); err == nil && f.compare != nil {
+		return f.compare(w, d, opt)
 	}
-	return unknown(name, CompareFormats())
+	return formats.Unknown(name, CompareFormats())
 }
 
-func unknown(name string, all []string) error {
-	return fault.Usagef("no report has the format %q", clean(name, 40)).WithHint("the formats are %s", strings.Join(all, ", "))
-}
-
-// writeJSON writes two-space indented JSON that says < as <.
-func writeJSON[T any](w io.Writer, d T, _ Options) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(d)
-}
+func writeJSON[T any](w io.Writer, d T, _ Options) error { return formats.JSON(w, d) }

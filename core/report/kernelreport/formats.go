@@ -1,13 +1,12 @@
 package kernelreport
 
 import (
-	"encoding/json"
 	"io"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/report/formats"
 )
 
 // Options shape every report alike. The zero value is fine.
@@ -19,56 +18,36 @@ type Options struct {
 	Version string
 }
 
-// A format is one line of the table: its name, the endings of file names that mean it, and who writes it of two recordings and
-// of two sessions; nil: nobody.
-type format struct {
-	name    string
-	endings []string
+// writers write one format: of two recordings and of two sessions; nil: nobody.
+type writers struct {
 	diff    func(io.Writer, *diff.Document, Options) error
 	session func(io.Writer, *session.Document, Options) error
 }
 
-// formats is in the order in which endings are tried: longer endings before those they end with.
-var formats = []format{
-	{"html", []string{".html", ".htm"}, HTML, sessionHTML},
-	{"csv", []string{".csv"}, CSV, sessionCSV},
-	{"junit", []string{".xml", ".junit"}, JUnit, sessionJUnit},
-	{"sarif", []string{".sarif.json", ".sarif"}, SARIF, sessionSARIF},
-	{"github", []string{".github.txt", ".github"}, GitHub, sessionGitHub},
-	{"markdown", []string{".md"}, Markdown, sessionMarkdown},
-	{"chrome", []string{".trace.json", ".chrome.json"}, Chrome, nil},
-	{"perfetto", []string{".perfetto-trace", ".pftrace", ".perfetto"}, Perfetto, nil},
-	{"json", []string{".json"}, JSON, sessionJSON},
+var table = formats.Table[writers]{
+	{Name: "html", Endings: []string{".html", ".htm"}, Write: writers{HTML, sessionHTML}},
+	{Name: "csv", Endings: []string{".csv"}, Write: writers{CSV, sessionCSV}},
+	{Name: "junit", Endings: []string{".xml", ".junit"}, Write: writers{JUnit, sessionJUnit}},
+	{Name: "sarif", Endings: []string{".sarif.json", ".sarif"}, Write: writers{SARIF, sessionSARIF}},
+	{Name: "github", Endings: []string{".github.txt", ".github"}, Write: writers{GitHub, sessionGitHub}},
+	{Name: "markdown", Endings: []string{".md"}, Write: writers{Markdown, sessionMarkdown}},
+	{Name: "chrome", Endings: []string{".trace.json", ".chrome.json"}, Write: writers{Chrome, nil}},
+	{Name: "perfetto", Endings: []string{".perfetto-trace", ".pftrace", ".perfetto"}, Write: writers{Perfetto, nil}},
+	{Name: "json", Endings: []string{".json"}, Write: writers{JSON, sessionJSON}},
 }
 
 // Formats lists the names that Write takes, in a fixed order.
-func Formats() []string {
-	names := make([]string, len(formats))
-	for i := range formats {
-		names[i] = formats[i].name
-	}
-	return names
-}
+func Formats() []string { return table.Names() }
 
 // Binary reports whether a format is bytes, not text: it cannot be printed.
 func Binary(name string) bool { return name == "perfetto" }
 
 // FormatOf tells the format from the ending of a path.
-func FormatOf(path string) (name string, ok bool) {
-	lower := strings.ToLower(path)
-	for i := range formats {
-		for _, ending := range formats[i].endings {
-			if strings.HasSuffix(lower, ending) {
-				return formats[i].name, true
-			}
-		}
-	}
-	return "", false
-}
+func FormatOf(path string) (name string, ok bool) { return table.Of(path) }
 
 // Write writes the report of that format.
 func Write(name string, w io.Writer, d *diff.Document, opt Options) error {
-	f, err := formatNamed(name)
+	f, err := table.Named(name)
 	if err != nil {
 		return err
 	}
@@ -77,7 +56,7 @@ func Write(name string, w io.Writer, d *diff.Document, opt Options) error {
 
 // WriteSession writes the report of that format of a comparison of sessions. Tracks exist of recordings only.
 func WriteSession(name string, w io.Writer, d *session.Document, opt Options) error {
-	f, err := formatNamed(name)
+	f, err := table.Named(name)
 	if err != nil {
 		return err
 	}
@@ -87,22 +66,5 @@ func WriteSession(name string, w io.Writer, d *session.Document, opt Options) er
 	return f.session(w, d, opt)
 }
 
-func formatNamed(name string) (*format, error) {
-	for i := range formats {
-		if formats[i].name == name {
-			return &formats[i], nil
-		}
-	}
-	return nil, fault.Usagef("no report has the format %q", clean(name, 40)).WithHint("the formats are %s", strings.Join(Formats(), ", "))
-}
-
 // JSON writes the document itself.
-func JSON(w io.Writer, d *diff.Document, _ Options) error { return writeJSON(w, d) }
-
-// writeJSON writes two-space indented JSON that says < as <.
-func writeJSON(w io.Writer, v any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(v)
-}
+func JSON(w io.Writer, d *diff.Document, _ Options) error { return formats.JSON(w, d) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/formats"
 )
 
 // The parts of SARIF 2.1.0 that a report needs, in the order of the standard.
@@ -123,7 +124,7 @@ const (
 // passed all the same and for followers, note for what does not count. Its partial fingerprints say kernel, place and kind: one by the text of
 // the source line, which survives a move of the line, and one by the location.
 func SARIF(w io.Writer, doc *diff.Document, opt Options) error {
-	return writeJSON(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{sarifRunOf(doc, opt)}})
+	return formats.JSON(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{sarifRunOf(doc, opt)}})
 }
 
 func sarifRunOf(doc *diff.Document, opt Options) sarifRun {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/formats"
 	"github.com/prlx-go/prlx/core/report/junit"
 )
 
@@ -215,7 +216,7 @@ func sarifOfRun(w io.Writer, r *run, opt Options) error {
 	for _, text := range notes {
 		out.Invocations[0].Notifications = append(out.Invocations[0].Notifications, sarifNotification{"warning", sarifMessage{text}})
 	}
-	return writeJSON(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{out}})
+	return formats.JSON(w, sarifLog{Schema: sarifSchema, Version: "2.1.0", Runs: []sarifRun{out}})
 }
 
 func sarifOfLaunch(l *launch, r *run, opt Options, seen map[string]int) []sarifResult {

@@ -10,6 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/formats"
 )
 
 func sessionHTML(w io.Writer, d *session.Document, opt Options) error {
@@ -32,7 +33,7 @@ func sessionMarkdown(w io.Writer, d *session.Document, opt Options) error {
 	return markdownOfRun(w, runOf(d), opt)
 }
 
-func sessionJSON(w io.Writer, d *session.Document, _ Options) error { return writeJSON(w, d) }
+func sessionJSON(w io.Writer, d *session.Document, _ Options) error { return formats.JSON(w, d) }
 
 // sessionCSV is one row per launch.
 func sessionCSV(w io.Writer, d *session.Document, _ Options) error {

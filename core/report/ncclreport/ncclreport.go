@@ -6,15 +6,14 @@ package ncclreport
 
 import (
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
+	"github.com/prlx-go/prlx/core/report/formats"
 	"github.com/prlx-go/prlx/core/report/sheet"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
@@ -41,42 +40,39 @@ type Job struct {
 	Diagnosis *diagnosing.Document
 }
 
-// Formats lists the names that Write takes.
-func Formats() []string { return []string{"html", "json"} }
-
-// FormatOf tells the format from the ending of a path.
-func FormatOf(path string) (format string, ok bool) {
-	switch lower := strings.ToLower(path); {
-	case strings.HasSuffix(lower, ".html"), strings.HasSuffix(lower, ".htm"):
-		return "html", true
-	case strings.HasSuffix(lower, ".json"):
-		return "json", true
-	}
-	return "", false
-}
-
 var (
 	kit          = sheet.NewKit(assets)
 	pageTemplate = kit.Template("page.html")
 )
 
+var table = formats.Table[func(io.Writer, Job) error]{
+	{Name: "html", Endings: []string{".html", ".htm"}, Write: func(w io.Writer, job Job) error { return pageTemplate().Execute(w, newPage(job)) }},
+	{Name: "json", Endings: []string{".json"}, Write: writeJSON},
+}
+
+// Formats lists the names that Write takes.
+func Formats() []string { return table.Names() }
+
+// FormatOf tells the format from the ending of a path.
+func FormatOf(path string) (name string, ok bool) { return table.Of(path) }
+
 // Write writes the page, or the document that is there: the report's, else the diagnosis's.
-func Write(format string, w io.Writer, job Job) error {
-	switch {
-	case job.Report == nil && job.Diagnosis == nil:
+func Write(name string, w io.Writer, job Job) error {
+	if job.Report == nil && job.Diagnosis == nil {
 		return fault.New(fault.Internal, "a page of no document")
-	case format == "html":
-		return pageTemplate().Execute(w, newPage(job))
-	case format != "json":
-		return fault.Usagef("no report has the format %q", foreign.Clean(format, maxName)).WithHint("the formats are %s", strings.Join(Formats(), ", "))
 	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
+	write, err := table.Named(name)
+	if err != nil {
+		return err
+	}
+	return write(w, job)
+}
+
+func writeJSON(w io.Writer, job Job) error {
 	if job.Report == nil {
-		return e.Encode(job.Diagnosis)
+		return formats.JSON(w, job.Diagnosis)
 	}
-	return e.Encode(job.Report)
+	return formats.JSON(w, job.Report)
 }
 
 // page is what the template shows.

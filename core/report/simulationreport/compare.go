@@ -14,11 +14,12 @@ import (
 )
 
 // WriteComparison writes the report of two versions of a program.
-func WriteComparison(format string, w io.Writer, d *simulated.CompareDocument) error {
-	if format == "html" {
-		return compareTemplate().Execute(w, newComparePage(d))
+func WriteComparison(name string, w io.Writer, d *simulated.CompareDocument) error {
+	write, err := table.Named(name)
+	if err != nil {
+		return err
 	}
-	return writeJSON(format, w, d)
+	return write.comparison(w, d)
 }
 
 // comparePage is what the template shows.

@@ -7,18 +7,17 @@ package simulationreport
 
 import (
 	"embed"
-	"encoding/json"
 	"fmt"
 	"io"
 	"path"
 	"strconv"
 	"strings"
 
-	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/simulated"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
+	"github.com/prlx-go/prlx/core/report/formats"
 	"github.com/prlx-go/prlx/core/report/webpage"
 )
 
@@ -44,37 +43,38 @@ var (
 	compareTemplate = kit.Template("compare.html")
 )
 
+// writers write one format: of a program and of two versions of it.
+type writers struct {
+	program    func(io.Writer, *simulated.Document) error
+	comparison func(io.Writer, *simulated.CompareDocument) error
+}
+
+var table = formats.Table[writers]{
+	{Name: "html", Endings: []string{".html", ".htm"}, Write: writers{
+		func(w io.Writer, d *simulated.Document) error { return pageTemplate().Execute(w, newPage(d)) },
+		func(w io.Writer, d *simulated.CompareDocument) error {
+			return compareTemplate().Execute(w, newComparePage(d))
+		},
+	}},
+	{Name: "json", Endings: []string{".json"}, Write: writers{
+		func(w io.Writer, d *simulated.Document) error { return formats.JSON(w, d) },
+		func(w io.Writer, d *simulated.CompareDocument) error { return formats.JSON(w, d) },
+	}},
+}
+
 // Formats lists the names that Write takes.
-func Formats() []string { return []string{"html", "json"} }
+func Formats() []string { return table.Names() }
 
 // FormatOf tells the format from the ending of a path.
-func FormatOf(name string) (format string, ok bool) {
-	switch lower := strings.ToLower(name); {
-	case strings.HasSuffix(lower, ".html"), strings.HasSuffix(lower, ".htm"):
-		return "html", true
-	case strings.HasSuffix(lower, ".json"):
-		return "json", true
-	}
-	return "", false
-}
+func FormatOf(path string) (name string, ok bool) { return table.Of(path) }
 
 // Write writes the report of a program.
-func Write(format string, w io.Writer, d *simulated.Document) error {
-	if format == "html" {
-		return pageTemplate().Execute(w, newPage(d))
+func Write(name string, w io.Writer, d *simulated.Document) error {
+	write, err := table.Named(name)
+	if err != nil {
+		return err
 	}
-	return writeJSON(format, w, d)
-}
-
-// writeJSON writes two-space indented JSON that says < as <.
-func writeJSON(format string, w io.Writer, document any) error {
-	if format != "json" {
-		return fault.Usagef("no report has the format %q", foreign.Clean(format, maxName)).WithHint("the formats are %s", strings.Join(Formats(), ", "))
-	}
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(document)
+	return write.program(w, d)
 }
 
 // page is what the template shows.

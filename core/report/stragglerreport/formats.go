@@ -6,11 +6,9 @@
 package stragglerreport
 
 import (
-	"encoding/json"
 	"io"
-	"strings"
 
-	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/report/formats"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
@@ -27,58 +25,28 @@ func (o Options) Exceeds(r *straggler.RankCost) bool {
 	return o.MostPercent != nil && r.Blamed && 100*r.Share > *o.MostPercent
 }
 
-// A format is one line of the table: its name, the endings of file names that mean it, and who writes it.
-type format struct {
-	name    string
-	endings []string
-	write   func(io.Writer, *straggler.Document, Options) error
-}
-
-var formats = []format{
-	{"html", []string{".html", ".htm"}, HTML},
-	{"csv", []string{".csv"}, CSV},
-	{"markdown", []string{".md"}, Markdown},
-	{"junit", []string{".xml", ".junit"}, JUnit},
-	{"chrome", []string{".trace.json"}, Chrome},
-	{"json", []string{".json"}, writeJSON},
+var table = formats.Table[func(io.Writer, *straggler.Document, Options) error]{
+	{Name: "html", Endings: []string{".html", ".htm"}, Write: HTML},
+	{Name: "csv", Endings: []string{".csv"}, Write: CSV},
+	{Name: "markdown", Endings: []string{".md"}, Write: Markdown},
+	{Name: "junit", Endings: []string{".xml", ".junit"}, Write: JUnit},
+	{Name: "chrome", Endings: []string{".trace.json"}, Write: Chrome},
+	{Name: "json", Endings: []string{".json"}, Write: writeJSON},
 }
 
 // Formats lists the names that Write takes, in a fixed order.
-func Formats() []string {
-	names := make([]string, len(formats))
-	for i := range formats {
-		names[i] = formats[i].name
-	}
-	return names
-}
+func Formats() []string { return table.Names() }
 
 // FormatOf tells the format from the ending of a path.
-func FormatOf(path string) (name string, ok bool) {
-	lower := strings.ToLower(path)
-	for i := range formats {
-		for _, ending := range formats[i].endings {
-			if strings.HasSuffix(lower, ending) {
-				return formats[i].name, true
-			}
-		}
-	}
-	return "", false
-}
+func FormatOf(path string) (name string, ok bool) { return table.Of(path) }
 
 // Write writes the report of that format.
 func Write(name string, w io.Writer, d *straggler.Document, opt Options) error {
-	for i := range formats {
-		if formats[i].name == name {
-			return formats[i].write(w, d, opt)
-		}
+	write, err := table.Named(name)
+	if err != nil {
+		return err
 	}
-	return fault.Usagef("no report has the format %q", clean(name, 40)).WithHint("the formats are %s", strings.Join(Formats(), ", "))
+	return write(w, d, opt)
 }
 
-// writeJSON writes two-space indented JSON that says < as <.
-func writeJSON(w io.Writer, d *straggler.Document, _ Options) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
-	e.SetIndent("", "  ")
-	return e.Encode(d)
-}
+func writeJSON(w io.Writer, d *straggler.Document, _ Options) error { return formats.JSON(w, d) }
