@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"reflect"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -177,10 +178,18 @@ func renderer(path string, text []byte, failOn *float64) (reportKind, render, []
 	return none, nil, nil, fault.Formatf(path, fault.Unknown, "has the schema %q, of which prlx report makes no reports", head.Schema).WithHint(hint)
 }
 
-// decodeDocument reads a document of ours; fields of later versions are passed over.
+// decodeDocument reads a document of ours, which says what it found; fields of later versions are passed over.
 func decodeDocument(path string, text []byte, into any) error {
 	if err := json.NewDecoder(bytes.NewReader(text)).Decode(into); err != nil {
 		return fault.Formatf(path, jsonOffset(err), "does not fit its schema: %v", err)
+	}
+	doc := reflect.ValueOf(into).Elem()
+	for i := range doc.NumField() {
+		name, _, _ := strings.Cut(doc.Type().Field(i).Tag.Get("json"), ",")
+		if (name == "status" || name == "verdict") && doc.Field(i).IsZero() {
+			return fault.Formatf(path, fault.Unknown, "is not whole: it states no %s", name).
+				WithHint("write it again; a report of it would say that all is well")
+		}
 	}
 	return nil
 }

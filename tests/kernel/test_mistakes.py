@@ -175,3 +175,13 @@ def test_a_device_that_never_ends_is_refused(prlx, folder):
 def test_a_site_map_that_is_missing_is_noticed_for_recordings_that_need_none(prlx, folder):
     assert prlx("convert", "a.prlx", "-o", "v2.prlx", "--to", "v2").code == 0
     one_sentence(prlx("diff", "v2.prlx", "v2.prlx", "--map", "missing.json"), 3)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    ["diff", "session-diff", "cycles", "cycles-compare", "stragglers", "nccl", "nccl-diagnose", "simulate", "validate"],
+)
+def test_a_document_without_a_verdict_gets_no_page(prlx, folder, schema):
+    (folder / "bare.json").write_text(json.dumps({"schema": f"prlx.{schema}/1"}))
+    assert "is not whole" in one_sentence(prlx("report", "bare.json", "-o", "x.html"), 3)
+    assert not (folder / "x.html").exists()
