@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"hash/crc32"
+	"strings"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -217,4 +218,21 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestWhatIsNotARecordingIsNotCalledShort(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"a": [1,`: "not a recording",
+		"hi":        "not a recording",
+		Magic + "x": "begins with 4096 bytes of header",
+		Magic[:3]:   "begins with 4096 bytes of header",
+	} {
+		src, err := file.FromBytes("some", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := FromSource(src); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
 }

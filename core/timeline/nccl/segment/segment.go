@@ -190,6 +190,13 @@ func FromSource(src *file.Source) (*File, error) {
 		f.State = Making
 		return f, err
 	}
+	first, err := src.Head(len(Magic))
+	if err != nil {
+		return nil, err
+	}
+	if string(first) != Magic[:len(first)] {
+		return nil, fault.Formatf(src.Path(), 0, "got %q, expected %q: not a recording of NCCL events", first, Magic)
+	}
 	if src.Size() < headerBytes {
 		return nil, fault.Formatf(src.Path(), 0, "a recording of NCCL events begins with %d bytes of header, this file has %d bytes", headerBytes, src.Size())
 	}
@@ -233,9 +240,6 @@ func (f *File) i64(b []byte, at int) int64  { return int64(binary.LittleEndian.U
 
 func (f *File) readHead(h []byte) error {
 	path := f.src.Path()
-	if string(h[:8]) != Magic {
-		return fault.Formatf(path, 0, "got %q, expected %q: not a recording of NCCL events", h[:8], Magic)
-	}
 	if v := f.u32(h, 8); v != formatVersion {
 		return fault.Formatf(path, 8, "version %d of recordings of NCCL events is not %d, the one that this prlx reads", v, formatVersion).WithHint("read it with the prlx that wrote it")
 	}
