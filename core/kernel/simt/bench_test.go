@@ -2,9 +2,13 @@ package simt
 
 import (
 	"context"
+	"encoding/binary"
+	"math/rand/v2"
+	"os"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/job"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
 // loopBody is arithmetic in a loop: what a scalar kernel does most.
@@ -68,4 +72,41 @@ AGAIN:
 // BenchmarkCopy reports warp instructions a second of a loop of vector accesses and barriers, on one worker.
 func BenchmarkCopy(b *testing.B) {
 	benchmark(b, entry(copyBody), testLaunch(16, 256, make([]byte, 16*256), 0))
+}
+
+// productSize is the size of the matrices of BenchmarkProduct.
+const productSize = 256
+
+// productLaunch is a product of two matrices of fp16 by a kernel of Triton's: 64x64 tiles, 32 at a time.
+func productLaunch() *Launch {
+	l := &Launch{Kernel: "matmul", Grid: [3]uint32{productSize / 64, productSize / 64, 1}, Block: [3]uint32{128, 1, 1}, SharedBytes: 16384}
+	rng := rand.New(rand.NewPCG(1, 2))
+	for i, name := range []string{"a", "b", "c"} {
+		data := make([]byte, 2*productSize*productSize)
+		for at := 0; at < len(data) && name != "c"; at += 2 {
+			binary.LittleEndian.PutUint16(data[at:], uint16(0x3000+rng.IntN(0xc00)|rng.IntN(2)<<15)) // 0.125 to 1
+		}
+		host := 0x7f0000000000 + uint64(i)<<32
+		l.Memory = append(l.Memory, memory.Allocation{Name: name, Host: host, Bytes: data})
+		l.Params = append(l.Params, Argument{Name: name, Type: "*fp16", Bits: host, Allocation: i})
+	}
+	for _, name := range []string{"M", "N", "K", "a_stride", "b_stride", "c_stride"} {
+		l.Params = append(l.Params, Argument{Name: name, Type: "i32", Bits: productSize, Allocation: -1})
+	}
+	for _, name := range []string{"global_scratch", "profile_scratch"} {
+		l.Params = append(l.Params, Argument{Name: name, Type: "*i8", Allocation: -1})
+	}
+	return l
+}
+
+// BenchmarkProduct reports the time of one mma.sync of a warp in a whole product of matrices, on one worker: with all that loads its
+// operands, and the checks.
+func BenchmarkProduct(b *testing.B) {
+	text, err := os.ReadFile("testdata/bench/matmul.ptx")
+	if err != nil {
+		b.Fatal(err)
+	}
+	benchmark(b, string(text), productLaunch())
+	const products = productSize * productSize * productSize / (16 * 8 * 16)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/products, "ns/mma")
 }

@@ -68,18 +68,26 @@ func decodeMMA(d *decoder) (Form, bool) {
 		case popc || operation != "":
 			return Form{}, false
 		case a == "s4" || a == "u4":
-			return s.form(R32, s.c, s.small(a, b, "", saturate)), (b == "s4" || b == "u4") && c == "s32"
+			return s.form(R32, s.c, either(s.wider(a, b, c, saturate), s.small(a, b, "", saturate))), (b == "s4" || b == "u4") && c == "s32"
 		case a == "f64":
-			return s.form(R64, s.c, s.double), b == a && c == "f64" && !saturate
+			return s.form(R64, s.c, either(s.wider(a, b, c, false), s.double)), b == a && c == "f64" && !saturate
 		case a == "s8" || a == "u8":
-			return s.form(R32, s.c, s.integer(a, b, saturate)), (b == "s8" || b == "u8") && c == "s32"
+			return s.form(R32, s.c, either(s.wider(a, b, c, saturate), s.integer(a, b, saturate))), (b == "s8" || b == "u8") && c == "s32"
 		case c == "f32":
-			return s.form(R32, s.c, s.single(a)).near(), b == a && !saturate
+			return s.form(R32, s.c, either(s.wider(a, b, c, false), s.single(a))).near(), b == a && !saturate
 		case c == "f16":
-			return s.form(R32, s.c/2, s.halves).near(), a == "f16" && b == a && !saturate
+			return s.form(R32, s.c/2, either(s.wider(a, b, c, false), s.halves)).near(), a == "f16" && b == a && !saturate
 		}
 	}
 	return Form{}, false
+}
+
+// either is the first of two products that there is.
+func either(first, second func(r *Regs, v []int32)) func(r *Regs, v []int32) {
+	if first != nil {
+		return first
+	}
+	return second
 }
 
 // near marks a product whose sums depend on their order.
