@@ -77,7 +77,11 @@ func (d *decoder) comparison(name, t string) (low, high compareFunc) {
 			t = unsigned(t)
 		}
 	}
-	return allCompares["setp."+name+d.mask("ftz")+"."+t], nil
+	key := "setp." + name + d.mask("ftz") + "." + t
+	if f := wideCompares[key]; wide && f != nil {
+		return f, nil
+	}
+	return allCompares[key], nil
 }
 
 // combine is the boolean operation with a predicate.

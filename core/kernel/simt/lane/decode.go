@@ -127,8 +127,16 @@ func merged[F any](list ...map[string]F) map[string]F {
 
 // loop is a generated loop as a form, with the banks of its result and inputs.
 func loop(key, out string, in ...string) (Form, bool) {
-	f := allLoops[key]
+	f := quickest(key, allLoops[key])
 	return form(f, out, in...), f != nil
+}
+
+// quickest is the loop with vectors of a key if the processor has them and there is one, else the one in Go.
+func quickest(key string, inGo Func) Func {
+	if f := wideLoops[key]; wide && f != nil {
+		return f
+	}
+	return inGo
 }
 
 // form is a lanewise form with at most one result and four inputs.

@@ -93,9 +93,9 @@ func decodeMov(d *decoder) (Form, bool) {
 	case t == "pred":
 		return form(movP, t, t), true
 	case bankOf(t) == R64:
-		return form(mov64, t, t), true
+		return form(quickest("mov.64", mov64), t, t), true
 	case isInteger(t) || t == "f32":
-		return form(mov32, t, t), true
+		return form(quickest("mov.32", mov32), t, t), true
 	}
 	return Form{}, false
 }
@@ -110,7 +110,11 @@ func (d *decoder) unpack(t string, parts int) (Form, bool) {
 	if width == 0 || parts != 2 && parts != 4 && parts != 8 || width/parts < 8 || width/parts > 16 {
 		return Form{}, false
 	}
-	return Form{Lanewise: unpackParts(bankOf(t), width/parts), Out: make([]Bank, parts), In: []Bank{bankOf(t)}, UsesVec: true}, true
+	run := unpackParts(bankOf(t), width/parts)
+	if t == "b32" && parts == 2 {
+		run = quickest("unpack.16", run)
+	}
+	return Form{Lanewise: run, Out: make([]Bank, parts), In: []Bank{bankOf(t)}, UsesVec: true}, true
 }
 
 func (d *decoder) pack(t string, parts int) (Form, bool) {
@@ -121,7 +125,11 @@ func (d *decoder) pack(t string, parts int) (Form, bool) {
 	if width == 0 || parts != 2 && parts != 4 && parts != 8 || width/parts < 8 || width/parts > 16 {
 		return Form{}, false
 	}
-	return Form{Lanewise: packParts(bankOf(t), width/parts), Out: []Bank{bankOf(t)}, In: make([]Bank, parts), UsesVec: true}, true
+	run := packParts(bankOf(t), width/parts)
+	if t == "b32" && parts == 2 {
+		run = quickest("pack.16", run)
+	}
+	return Form{Lanewise: run, Out: []Bank{bankOf(t)}, In: make([]Bank, parts), UsesVec: true}, true
 }
 
 func decodeAdd(d *decoder) (Form, bool) {
@@ -318,9 +326,9 @@ func decodeSelect(d *decoder) (Form, bool) {
 	t := d.typ()
 	switch {
 	case bankOf(t) == R64:
-		return form(selp64, t, t, t, "pred"), true
+		return form(quickest("selp.64", selp64), t, t, t, "pred"), true
 	case isWord(t) || t == "f32":
-		return form(selp32, t, t, t, "pred"), true
+		return form(quickest("selp.32", selp32), t, t, t, "pred"), true
 	}
 	return Form{}, false
 }
@@ -329,5 +337,5 @@ func decodeCvta(d *decoder) (Form, bool) {
 	d.take("to")
 	t := d.typ()
 	// Shared and local addresses need the simulator's windows; only the space whose addresses are generic is a plain copy.
-	return form(mov64, t, t), d.oneOf("global", "const", "param") != "" && t == "u64"
+	return form(quickest("mov.64", mov64), t, t), d.oneOf("global", "const", "param") != "" && t == "u64"
 }

@@ -174,3 +174,92 @@ func differing(a, b *Regs) string {
 	}
 	return strings.Join(said[:min(len(said), 3)], "; ")
 }
+
+// withoutKey are the loops in Go that have no key, by those of their twins.
+var withoutKey = map[string]Func{
+	"mov.32": mov32, "mov.64": mov64, "selp.32": selp32, "selp.64": selp64, "pack.16": packParts(R32, 16), "unpack.16": unpackParts(R32, 16),
+}
+
+// fillLoops gives registers for loops values: small numbers, such as shifts have, floats, awkward patterns.
+func fillLoops(r *Regs, kind int, rng *rand.Rand) {
+	fillProduct(r, 32, kind%3, rng)
+	for i := range r.R32 {
+		for l := range r.R32[i] {
+			switch kind % 5 {
+			case 3:
+				r.R32[i][l] = uint32(rng.IntN(70))
+			case 4:
+				r.R32[i][l] &= 0xffff
+			}
+		}
+	}
+	for i := range r.P {
+		r.P[i] = rng.Uint32()
+	}
+}
+
+// TestLoopsWithVectorsAreThoseInGo compares every loop with vectors with the one in Go that it takes the place of, also where results
+// stand in the place of operands.
+func TestLoopsWithVectorsAreThoseInGo(t *testing.T) {
+	if !wide {
+		t.Skip("this processor has no AVX2")
+	}
+	rng := rand.New(rand.NewPCG(91, 1))
+	pick := func() int32 { return int32(rng.IntN(5)) }
+	for key, fast := range wideLoops {
+		slow := allLoops[key]
+		if slow == nil {
+			slow = withoutKey[key]
+		}
+		if slow == nil {
+			t.Errorf("%s takes the place of nothing", key)
+			continue
+		}
+		for round := range 150 {
+			var a, b Regs
+			for _, r := range []*Regs{&a, &b} {
+				r.R32, r.R64, r.P = make([][Lanes]uint32, 5), make([][Lanes]uint64, 5), make([]uint32, 5)
+			}
+			fillLoops(&a, round, rng)
+			copy(b.R32, a.R32)
+			copy(b.R64, a.R64)
+			copy(b.P, a.P)
+			o := Operands{D: pick(), D2: pick(), A: pick(), B: pick(), C: pick(), Vec: []int32{0, 1, pick()}}
+			if key == "pack.16" {
+				o.Vec = []int32{pick(), pick(), pick()}
+			}
+			fast(&a, &o)
+			slow(&b, &o)
+			if got := differing(&a, &b); got != "" {
+				t.Fatalf("%s %+v, round %d: %s", key, o, round, got)
+			}
+		}
+	}
+}
+
+// TestComparisonsWithVectorsAreThoseInGo is the same for comparisons.
+func TestComparisonsWithVectorsAreThoseInGo(t *testing.T) {
+	if !wide {
+		t.Skip("this processor has no AVX2")
+	}
+	rng := rand.New(rand.NewPCG(92, 1))
+	for key, fast := range wideCompares {
+		slow := allCompares[key]
+		if slow == nil {
+			t.Errorf("%s takes the place of nothing", key)
+			continue
+		}
+		for round := range 150 {
+			r := Regs{R32: make([][Lanes]uint32, 2)}
+			fillLoops(&r, round, rng)
+			for l := range Lanes {
+				if rng.IntN(3) == 0 {
+					r.R32[1][l] = r.R32[0][l]
+				}
+			}
+			if got, want := fast(&r, 0, 1), slow(&r, 0, 1); got != want {
+				t.Fatalf("%s, round %d: %08x, want %08x, of %08x and %08x", key, round, got, want, r.R32[0], r.R32[1])
+			}
+		}
+	}
+}

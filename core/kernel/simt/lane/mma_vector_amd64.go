@@ -1,7 +1,7 @@
 package lane
 
 // wideProduct says to the products in assembly where the registers are. A group is what is multiplied at a time: 8 k of f16, bf16 and tf32,
-// 16 of bytes, 4 of f64. Fields stand where mma_wide_amd64.s expects them.
+// 16 of bytes, 4 of f64. Fields stand where mma_vector_amd64.s expects them.
 type wideProduct struct {
 	d, c   [4]*[Lanes]uint32 // the upper eight rows, then the lower ones; two each, of f16 one each
 	a      [8]*[Lanes]uint32 // by group: the upper eight rows, the lower ones. Of tf32 four k each: upper, lower, upper, lower
