@@ -40,6 +40,8 @@ type sessionFinishLaunch struct {
 	ArgumentDigest string         `json:"argument_digest"`
 	ModuleHash     string         `json:"module_hash"`
 	Origin         *origin.Origin `json:"origin"` // null: no compiler of graphs made the kernel
+
+	Fidelity *session.Fidelity `json:"fidelity"` // null: not known
 }
 
 type sessionFinishDocument struct {
@@ -50,14 +52,18 @@ type sessionFinishDocument struct {
 // sessionFinish writes the manifest of a session whose recordings are in their places.
 func sessionFinish(_ *job.Job, r *sessionFinishRequest) (*sessionFinishDocument, error) {
 	s := &session.Session{Dir: r.Path, Partial: r.Partial, Producer: "prlx " + Version}
-	for _, l := range r.Launches {
+	for i := range r.Launches {
+		l := &r.Launches[i]
+		if err := l.Fidelity.Check(); err != nil {
+			return nil, err
+		}
 		digest, err := strconv.ParseUint(strings.TrimPrefix(l.ArgumentDigest, "0x"), 16, 64)
 		if err != nil {
 			return nil, fault.Usagef("argument_digest is %q, expected hexadecimal digits", l.ArgumentDigest)
 		}
 		s.Launches = append(s.Launches, session.Launch{
 			Number: l.Launch, Kernel: l.Kernel, File: filepath.ToSlash(l.File), Grid: l.Grid, Block: l.Block,
-			ArgumentDigest: digest, ModuleHash: l.ModuleHash, Origin: l.Origin,
+			ArgumentDigest: digest, ModuleHash: l.ModuleHash, Origin: l.Origin, Fidelity: l.Fidelity,
 		})
 	}
 	out, err := file.Create(filepath.Join(r.Path, session.ManifestName), true)

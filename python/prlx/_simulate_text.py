@@ -28,6 +28,7 @@ def render(document: Mapping[str, Any], look: Look, *, lines: int = 10) -> Itera
     sound = document["launches"] and not status
     yield head + look.style(verdict, "red" if found else "green" if sound else "yellow", "bold")
     if not document["launches"]:
+        yield from _refused(document, look)
         yield f"  {ended} before its first launch" if status else "  the script launched no Triton kernel"
         return
     yield ""
@@ -47,6 +48,7 @@ def render(document: Mapping[str, Any], look: Look, *, lines: int = 10) -> Itera
     headings = ("kernel", "launches", "warps", "instructions", "lanes", "divergent", "global", "conflicts")
     yield from grid(headings, rows, look, right=(1, 2, 3, 4, 5, 6, 7))
     yield from _findings(document, look)
+    yield from _fidelity(document, look)
     yield from _stopped(document, look, 3 if lines <= 10 else STOPS_MOST)
     yield from _lines(document, look, lines)
 
@@ -144,6 +146,63 @@ def _findings(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     if document["more_findings"]:
         yield ""
         yield f"{plural(document['more_findings'], 'more finding')} were counted and not kept"
+
+
+_FIDELITY_SHOWN = 3  # approximations, and decisions, of a program
+
+
+def _fidelity(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """How far the answer can be trusted: what was exact, approximated and refused, and what approximated values decided."""
+    yield from _refused(document, look)
+    found = [(row["kernel"], row["fidelity"]) for row in document["kernels"] if row["fidelity"] is not None]
+    if not found:
+        return
+    yield ""
+    approximated = [(kernel, row) for kernel, fidelity in found for row in fidelity["approximated"]]
+    decides = [(kernel, row) for kernel, fidelity in found for row in fidelity["decides"]]
+    more = sum(fidelity["more"] for _, fidelity in found)
+    head = look.style("fidelity", "bold")
+    if not approximated:
+        yield f"{head}  exact: nothing was approximated"
+        return
+    exact = sum(fidelity["exact"] for _, fidelity in found)
+    others = f" in {len(found) - exact} of {len(found)} kernels" if len(found) > 1 else ""
+    yield f"{head}  approximated{others}: {_names(row['instruction'] for _, row in approximated)}; everything else is exact"
+    if not decides:
+        yield "  no value that may come from it reached an address, a branch, a predicate or a barrier"
+    else:
+        uses = _names(f"{'an' if row['use'] == 'address' else 'a'} {row['use']}" for _, row in decides)
+        reached = look.style(f"values that may come from it reached {uses}", "yellow")
+        yield f"  {reached}: a GPU may go another way there"
+    for kernel, row in decides[:_FIDELITY_SHOWN]:
+        yield f"    {row['use']} at {_at(row)} in {clean(kernel)}, {plural(row['count'], 'time')}, from {_names(row['from'])}"
+    for _, row in approximated[:_FIDELITY_SHOWN]:
+        yield from wrapped(f"    {clean(row['instruction'])} at {_at(row)}: ", clean(row["how"]), look)
+    rest = more + sum(max(len(rows) - _FIDELITY_SHOWN, 0) for rows in (approximated, decides))
+    if rest:
+        yield f"    and {plural(rest, 'more place')}: --json, or --html"
+
+
+def _refused(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """Launches that were not executed, after which the script went on."""
+    for row in document["refused"]:
+        yield ""
+        head = f"refused  {clean(row['kernel'])}, {plural(row['count'], 'launch')}: "
+        yield from wrapped(head, clean(row["message"]), look, head=look.style("refused", "yellow", "bold") + head[7:])
+
+
+def _names(names: Iterable[str]) -> str:
+    """Each once, those that stand first."""
+    each = list(dict.fromkeys(clean(name) for name in names))
+    more = f" and {len(each) - _NAMES_SHOWN} more" if len(each) > _NAMES_SHOWN else ""
+    return ", ".join(each[:_NAMES_SHOWN]) + more
+
+
+_NAMES_SHOWN = 4
+
+
+def _at(row: Mapping[str, Any]) -> str:
+    return clean(f"{Path(row['file']).name}:{row['line']}" if row.get("line") else row["instruction"])
 
 
 def _stopped(document: Mapping[str, Any], look: Look, count: int) -> Iterator[str]:

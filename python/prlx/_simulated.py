@@ -28,6 +28,42 @@ COUNTS = (
 _SUMS = ("instructions", "lane_instructions", *COUNTS)
 
 
+class Fidelity:
+    """Adds up how far the answers of a kernel's launches can be trusted, by line."""
+
+    def __init__(self) -> None:
+        self._approximated: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._decides: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._more = 0
+
+    def add(self, fidelity: Mapping[str, Any]) -> None:
+        """Add what a launch says, as in ``prlx.simulation/1``."""
+        for rows, known, names in (
+            (fidelity["approximated"], self._approximated, ("instruction", "file", "line")),
+            (fidelity["decides"], self._decides, ("use", "instruction", "file", "line")),
+        ):
+            for row in rows:
+                key = tuple(row.get(name) for name in names)
+                if key in known:
+                    known[key]["count"] += row["count"]
+                elif len(known) < _FIDELITY_MOST:
+                    known[key] = dict(row)
+                else:
+                    self._more += 1
+                if "from" in row and key in known:
+                    known[key]["from"] = list(dict.fromkeys([*known[key]["from"], *row["from"]]))
+        self._more += fidelity["more"]
+
+    def document(self) -> dict[str, Any]:
+        """The same of all launches together."""
+        return {
+            "exact": not self._approximated,
+            "approximated": list(self._approximated.values()),
+            "decides": list(self._decides.values()),
+            "more": self._more,
+        }
+
+
 class Run:
     """Adds up launches by kernel, so that a program of many launches makes a small document."""
 
@@ -42,6 +78,8 @@ class Run:
         self._asked: dict[str, bool] = {}  # lines that were asked for, and whether a kernel had them
         self._texts: dict[str, Callable[[], Mapping[str, Any]]] = {}
         self._touched: dict[str, dict[str, Any]] = {}
+        self._fidelity: dict[str, Fidelity] = {}
+        self._refused: dict[tuple[str, str], int] = {}
 
     def add(self, simulation: Simulation) -> None:
         """Count a launch."""
@@ -72,6 +110,7 @@ class Run:
         for found in document["findings"]:
             self._find(found, self._launches)
         self._more += document["more_findings"]
+        self._fidelity.setdefault(document["kernel"], Fidelity()).add(document["fidelity"])
         if simulation.texts is not None:
             self._texts.setdefault(document["kernel"], simulation.texts)
         if document["touched"] is not None and document["kernel"] not in self._touched:
@@ -79,6 +118,10 @@ class Run:
             self._touched[document["kernel"]] = head | document["touched"]
         self._stop(document)
         self._launches += 1
+
+    def refuse(self, kernel: str, message: str) -> None:
+        """Count a launch that the simulator did not execute."""
+        self._refused[kernel, message] = self._refused.get((kernel, message), 0) + 1
 
     def _stop(self, document: Mapping[str, Any]) -> None:
         """Keep what lanes held, of the first launches."""
@@ -115,6 +158,7 @@ class Run:
             {
                 **kernel,
                 "lines": [kernel["lines"][key] for key in sorted(kernel["lines"])],
+                "fidelity": self._fidelity[name].document(),
                 "texts": self._text_of(kernel) if pictures else None,
                 "touched": self._touched.get(name) if pictures else None,
             }
@@ -134,6 +178,10 @@ class Run:
             "recording": None if recording is None else os.path.relpath(recording),
             "stops": self._stops,
             "more_stops": self._more_stops,
+            "refused": [
+                {"kernel": kernel, "message": message, "count": count}
+                for (kernel, message), count in self._refused.items()
+            ],
         }
 
     def _text_of(self, kernel: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -151,6 +199,7 @@ _CODE = frozenset(f".{ending}" for ending in (
     "py", "pyi", "cu", "cuh", "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inl", "inc", "hip", "cl", "ll", "ptx", "jl",
 ))  # fmt: skip
 STOPS_MOST = 100  # of a program
+_FIDELITY_MOST = 100  # approximations of a kernel, and what they decided
 _AROUND = 2  # lines before the first and behind the last that did something
 _EXCERPT_MOST = 400  # lines
 _FILES_MOST = 8

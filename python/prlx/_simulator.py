@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _capture
-from ._errors import UsageError
+from ._errors import SimulationError, UsageError
 from ._launching import Options, execute, report
 from ._result import Card, clipped
 from ._simulation import Finding, Simulation
@@ -72,6 +72,7 @@ class Recording:
         self.simulations: deque[Simulation] = deque(maxlen=_KEPT)
         self.findings: list[Finding] = []
         self._listeners: list[Callable[[Simulation], object]] = []
+        self._refusal_listeners: list[Callable[[str, str], object]] = []
         self._hosted = False  # by a command that runs a script, and closes the device when that has ended
         self._thread: int | None = None  # whose launches it is told of; None for everybody's
 
@@ -115,6 +116,21 @@ class Recording:
         """
         self._listeners.append(call)
 
+    def on_refusal(self, call: Callable[[str, str], object]) -> None:
+        """Call a function with the kernel and the reason of every launch that the simulator refuses from now on.
+
+        The launch raises a ``SimulationError`` as well; a program may catch it and go on, without what the kernel computes.
+
+        Examples
+        --------
+        >>> refused = []
+        >>> with prlx.enable(device="simulator") as recording:
+        ...     recording.on_refusal(lambda kernel, why: refused.append(kernel))
+        >>> refused
+        []
+        """
+        self._refusal_listeners.append(call)
+
     def read(self) -> Session | KernelTrace:
         """What was recorded, opened: a session, or the recording of the one launch that a file holds.
 
@@ -155,6 +171,10 @@ class Recording:
             self.findings += simulation.findings[: _KEPT - len(self.findings)]
         for call in self._listeners:
             call(simulation)
+
+    def _refuse(self, kernel: str, message: str) -> None:
+        for call in self._refusal_listeners:
+            call(kernel, message)
 
     def __enter__(self) -> Recording:
         return self
@@ -254,6 +274,10 @@ class Simulator:
             return None  # the autotuner's trials are no part of the program
         return next((r._target for r in reversed(self.recordings) if r._target is not None), None)
 
+    def _told(self) -> list[Recording]:
+        """The recordings that are told of this thread's launches."""
+        return [one for one in self.recordings if one._thread in (None, threading.get_ident())]
+
     def _run(self, launch: Launch) -> int:
         with self._lock:
             target, number = self.target(), self._launched
@@ -265,15 +289,18 @@ class Simulator:
             if launch.table and record is not None:
                 launch, record = _capture.into_arena(launch, record)
             simulation = execute(launch, self.options, number=number, registered=self._registered, record=record)
+        except SimulationError as error:
+            for recording in self._told():
+                recording._refuse(launch.function.name, error.message)
+            raise
         finally:
             with self._lock:
                 if begun is not None and target is not None:
                     target.end(begun[0], simulation)
         with self._lock:
             trial = self.compiler is not None and self._surfaces.benchmarking > 0
-            for recording in self.recordings:
-                if recording._thread in (None, threading.get_ident()):
-                    recording._add(simulation, trial=trial)
+            for recording in self._told():
+                recording._add(simulation, trial=trial)
         if simulation.output and not self.quiet:
             sys.stdout.write(simulation.output)  # where the kernel's prints come out on a GPU, too
         if self.options.stop or not self.quiet:

@@ -132,6 +132,12 @@ class Target:
         row = {key: document[key] for key in ("kernel", "grid", "block")}
         row |= {key: done[key] for key in ("argument_digest", "module_hash")}
         row["origin"] = document.get("origin")
+        fidelity = document["fidelity"]
+        row["fidelity"] = {
+            "exact": fidelity["exact"],
+            "approximated": list(dict.fromkeys(one["instruction"] for one in fidelity["approximated"])),
+            "decides": sorted({one["use"] for one in fidelity["decides"]}),
+        }
         self.launches.append({"launch": number, **row, "file": Path(done["file"]).name})
 
     def close(self, *, partial: bool) -> None:

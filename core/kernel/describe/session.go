@@ -37,6 +37,8 @@ type Launch struct {
 	Partial        bool           `json:"partial"`
 	Origin         *origin.Origin `json:"origin,omitempty"`  // where a compiler of graphs made the kernel
 	Problem        string         `json:"problem,omitempty"` // why the recording cannot be read
+
+	Fidelity *session.Fidelity `json:"fidelity,omitempty"` // what the simulator approximated; left out: the manifest does not say
 }
 
 // KernelLaunches counts the launches of a kernel.
@@ -81,7 +83,7 @@ func OfSession(j *job.Job, path string) (*Session, error) {
 func launchOf(dir string, l *session.Launch) Launch {
 	doc := Launch{
 		Launch: l.Number, Kernel: l.Kernel, Grid: l.Grid, Block: l.Block, File: l.File, ModuleHash: l.ModuleHash, Stream: l.Stream,
-		Partial: l.Partial, Origin: l.Origin,
+		Partial: l.Partial, Origin: l.Origin, Fidelity: l.Fidelity,
 	}
 	if l.ArgumentDigest != 0 {
 		doc.ArgumentDigest = hex(l.ArgumentDigest)

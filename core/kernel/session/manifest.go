@@ -33,6 +33,7 @@ type entry struct {
 	Stream         string         `json:"stream,omitempty"`
 	Status         string         `json:"status,omitempty"`
 	Origin         *origin.Origin `json:"origin,omitempty"` // where a compiler of graphs made the kernel
+	Fidelity       *Fidelity      `json:"fidelity,omitempty"`
 }
 
 // Spellings of status.
@@ -194,7 +195,10 @@ func (e *entry) launch(position int, described bool) (Launch, error) {
 	if err := e.Origin.Check(); err != nil {
 		return l, err
 	}
-	l.Kernel, l.File, l.Origin = *e.Kernel, *e.File, e.Origin
+	if err := e.Fidelity.Check(); err != nil {
+		return l, err
+	}
+	l.Kernel, l.File, l.Origin, l.Fidelity = *e.Kernel, *e.File, e.Origin, e.Fidelity
 	if e.Launch != nil {
 		l.Number = *e.Launch
 	}
@@ -240,7 +244,7 @@ func WriteManifest(w io.Writer, s *Session) error {
 		l := &s.Launches[i]
 		e := entry{
 			Launch: &l.Number, Kernel: &l.Kernel, File: &l.File, Grid: l.Grid[:], Block: l.Block[:],
-			ModuleHash: l.ModuleHash, Stream: l.Stream, Status: statusOf(l.Partial), Origin: l.Origin,
+			ModuleHash: l.ModuleHash, Stream: l.Stream, Status: statusOf(l.Partial), Origin: l.Origin, Fidelity: l.Fidelity,
 		}
 		if l.ArgumentDigest != 0 {
 			e.ArgumentDigest = digestText(l.ArgumentDigest)

@@ -44,6 +44,7 @@ type Launch struct {
 	ModuleHash     string            // "" unknown
 	Stream         string            // "" unknown
 	Origin         *origin.Origin    // what the kernel computes; nil unknown
+	Fidelity       *Fidelity         // how far what the simulator computed can be trusted; nil unknown
 	Partial        bool              // the recording of this launch did not come to its end
 	Problem        error             // why the header could not be read; nil when it was read or not looked at
 	Header         *warptrace.Header // nil until Describe

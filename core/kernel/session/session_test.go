@@ -58,6 +58,9 @@ func TestManifestsThatAreNotAreFormatErrors(t *testing.T) {
 		"[" + strings.Replace(describedEntry, `"f_7.prlx"`, `"`+strings.Repeat("x", maxName+1)+`"`, 1) + "]",
 		`{"schema":"prlx.session/1","launches":[` + strings.Replace(ourEntry, "0x00000000000000ff", "ff", 1) + `]}`,
 		strings.Repeat("[", 20000),
+		`{"schema":"prlx.session/1","launches":[` + strings.Replace(ourEntry, `"kernel"`, `"fidelity":{"exact":true,"approximated":["ex2"]},"kernel"`, 1) + `]}`,
+		`{"schema":"prlx.session/1","launches":[` + strings.Replace(ourEntry, `"kernel"`, `"fidelity":{"decides":["`+strings.Repeat("x", maxInstruction+1)+`"]},"kernel"`, 1) + `]}`,
+		`{"schema":"prlx.session/1","launches":[` + strings.Replace(ourEntry, `"kernel"`, `"fidelity":{"decides":[""`+strings.Repeat(`,""`, maxApproximated)+`]},"kernel"`, 1) + `]}`,
 	} {
 		_, err := parse(t, text)
 		if !fault.Is(err, fault.Format) || fault.Of(err).Path != "dir/session.json" {
@@ -68,7 +71,7 @@ func TestManifestsThatAreNotAreFormatErrors(t *testing.T) {
 
 func TestManifestsAreWrittenAsTheyAreRead(t *testing.T) {
 	from := &Session{Producer: "p", Partial: true, Launches: []Launch{
-		{Number: 3, Kernel: "k<&>\"é", File: "a/b.prlx", Grid: [3]uint32{1, 2, 3}, Block: [3]uint32{4, 5, 6}, ArgumentDigest: 1 << 63, ModuleHash: "ab", Stream: "s", Partial: true},
+		{Number: 3, Kernel: "k<&>\"é", File: "a/b.prlx", Grid: [3]uint32{1, 2, 3}, Block: [3]uint32{4, 5, 6}, ArgumentDigest: 1 << 63, ModuleHash: "ab", Stream: "s", Partial: true, Fidelity: &Fidelity{Approximated: []string{"ex2.approx.f32"}, Decides: []string{"branch"}}},
 		{Number: 4, Kernel: "", File: "c.prlx", Grid: [3]uint32{}, Block: [3]uint32{1, 1, 1}},
 	}}
 	var b bytes.Buffer

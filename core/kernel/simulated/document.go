@@ -25,6 +25,7 @@ type Document struct {
 	Recording    *string   `json:"recording"`     // null: nothing was recorded
 	Stops        []Stop    `json:"stops"`         // at lines that were asked for
 	MoreStops    int64     `json:"more_stops"`    // beyond those listed
+	Refused      []Refused `json:"refused"`       // launches that the simulator did not execute
 }
 
 // Kernel sums over the launches of a kernel.
@@ -38,6 +39,8 @@ type Kernel struct {
 	Lines            []simulation.Line `json:"lines"`             // by file and line
 	Origin           *origin.Origin    `json:"origin,omitempty"`  // of its first launch, where a compiler of graphs made it
 	simulation.Counts
+
+	Fidelity *simulation.Fidelity `json:"fidelity"` // of all its launches together; null: the document does not say
 
 	Texts   *Texts   `json:"texts"`   // null: not known, or not asked for
 	Touched *Touched `json:"touched"` // null: not asked for
@@ -81,4 +84,12 @@ type Stop struct {
 	Kernel string `json:"kernel"`
 	Launch int64  `json:"launch"`
 	watch.Stop
+}
+
+// Refused is a launch that the simulator refused by name. Where the script went on after it, what it would have computed is missing from
+// the results.
+type Refused struct {
+	Kernel  string `json:"kernel"`
+	Message string `json:"message"`
+	Count   int64  `json:"count"` // how often, with these words
 }

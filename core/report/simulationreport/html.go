@@ -86,6 +86,7 @@ type page struct {
 	MoreFindings                 string
 	Kernels                      []kernelPart
 	MoreKernels                  string
+	Refused                      []string
 	Stops                        []stopPart
 	MoreStops                    string
 }
@@ -103,6 +104,7 @@ type kernelPart struct {
 	Constants        string
 	Arrays           []arrayPart
 	ArraysNote       string
+	Fidelity         *fidelityPart // nil: the document does not say
 }
 
 type functionPart struct {
@@ -139,6 +141,7 @@ func newPage(d *simulated.Document) *page {
 	room, pictures := maxPageRows, maxPictures
 	for i := range d.Kernels[:min(len(d.Kernels), maxKernels)] {
 		part := kernelOf(i, &d.Kernels[i], marks, room)
+		part.Fidelity = fidelityOf(d.Kernels[i].Fidelity)
 		pictures = part.arrays(d.Kernels[i].Touched, pictures)
 		for _, f := range part.Functions {
 			room -= len(f.Rows)
@@ -150,6 +153,7 @@ func newPage(d *simulated.Document) *page {
 		p.MoreKernels = figure.Plural(n, "more kernel is", "more kernels are") + " in the JSON document."
 	}
 	p.stops(d)
+	p.refused(d)
 	return p
 }
 

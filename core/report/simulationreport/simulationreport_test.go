@@ -36,6 +36,10 @@ func softmax(suffix string) *simulated.Document {
 				Functions: []simulated.Function{{File: "softmax.py" + suffix, Function: "softmax" + suffix, FirstLine: 10, Text: "def softmax(x, n):\n    pid = tl.program_id(0)\n    y = tl.load(x + pid)  # " + suffix + "\n"}},
 				Constants: []simulated.Constant{{Name: "BLOCK" + suffix, Value: "256"}},
 			},
+			Fidelity: &simulation.Fidelity{
+				Approximated: []simulation.Approximated{{Instruction: "ex2.approx.f32" + suffix, How: "up to 2 ulp" + suffix, File: file, Line: 12, Count: 64}},
+				Decides:      []simulation.Decision{{Use: "address" + suffix, Instruction: "st.global.b32" + suffix, File: file, Line: 12, Count: 8, From: []string{"ex2.approx.f32"}}},
+			},
 			Touched: &simulated.Touched{Launch: 0, Grid: [3]uint32{16, 1, 1}, Touched: watch.Touched{
 				Blocks: 16, MoreArrays: 1,
 				Arrays: []watch.TouchedArray{
@@ -59,6 +63,7 @@ func softmax(suffix string) *simulated.Document {
 			{Register: "%rd1", Type: "ptr", Origin: "argument", Name: "x", Array: "x" + suffix, Bits: []uint64{8, 8}, Lanes: []int{0, 1}},
 		}}}},
 		MoreStops: 3,
+		Refused:   []simulated.Refused{{Kernel: "tma" + suffix, Message: "wgmma is not executed" + suffix, Count: 2}},
 	}
 }
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .. import _request
 from .._errors import UsageError
@@ -96,12 +96,37 @@ def _render(session: Session, ui: UI, limit: int) -> Iterator[str]:
     yield from table(ui.out, _LAUNCHES, rows, indent=2)
     if len(launches) < len(session):
         yield ui.out.style(f"  {len(launches)} of {format_count(len(session))}; -v shows all", "dim")
+    yield from _fidelity(document["launches"], ui)
     if len(kernels) > 1:
         yield ""
         each = [(format_count(row["launches"]), row["kernel"]) for row in kernels[: None if ui.verbose else limit]]
         yield from table(ui.out, _KERNELS, each, indent=2)
 
 
+def _fidelity(launches: Sequence[Mapping[str, Any]], ui: UI) -> Iterator[str]:
+    """What the simulator approximated in the launches, and what that decided."""
+    said = [row["fidelity"] for row in launches if row.get("fidelity")]
+    if not said:
+        return
+    yield ""
+    silent = f"; {plural(len(launches) - len(said), 'launch')} do not say" if len(said) < len(launches) else ""
+    names = dict.fromkeys(name for one in said for name in one["approximated"])
+    if not names:
+        yield f"  {ui.out.style('fidelity', 'bold')}  exact: nothing was approximated{silent}"
+        return
+    inexact = sum(not one["exact"] for one in said)
+    listed = ", ".join(clean(name) for name in list(names)[:_NAMES]) + (", ..." if len(names) > _NAMES else "")
+    yield f"  {ui.out.style('fidelity', 'bold')}  approximated in {plural(inexact, 'launch')}: {listed}{silent}"
+    uses = sorted({use for one in said for use in one["decides"]})
+    reached = (
+        f"reached: {', '.join(clean(use) for use in uses)}"
+        if uses
+        else "reached no address, branch, predicate or barrier"
+    )
+    yield f"    values that may come from it {reached}"
+
+
+_NAMES = 4
 _NAMED = (
     "--values",
     "--tolerance",

@@ -123,6 +123,7 @@ def _launch(
 
     with _quietly(), enable(**chosen) as recording:
         recording.on_launch(seen.add)
+        recording.on_refusal(seen.refuse)
         with _record.hosting(recording):
             return _execute(script, values.arg, ui), recording
 
