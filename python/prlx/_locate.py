@@ -31,6 +31,7 @@ _STATE = "locate.json"
 _DIGEST: Mapping[str, Any] = {"mode": "digest"}
 _PATHS: Mapping[str, Any] = {"mode": "control-flow"}
 _VALUES: Mapping[str, Any] = {"mode": "values", "stores": True, "atomics": True, "loads": True, "outputs": "64MiB"}
+_ORDER: Mapping[str, Any] = {"workers": 1}  # blocks that write the same places do so in one order, that of the seed
 _AGREE = ("identical",)
 # Where a document names places, in the order in which a reader meets them.
 _PLACES: tuple[tuple[str | int, ...], ...] = (
@@ -163,7 +164,7 @@ def _by_call(run: Callable[[], object], machine: Mapping[str, Any] | None) -> Si
         )
 
     def side(path: Path, options: Mapping[str, Any]) -> None:
-        with recorded(path, options), quiet(machine or {}):
+        with recorded(path, options), quiet({**_ORDER, **(machine or {})}):
             run()
 
     return side
@@ -174,9 +175,18 @@ def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | Non
 
     def side(path: Path, options: Mapping[str, Any]) -> None:
         asked = {**options, **({} if seed is None else {"seed": seed})}
-        command = [sys.executable, "-m", "prlx", "simulate", "--quiet", "--overwrite", "--record", str(path), *words]
+        command = [
+            sys.executable,
+            "-m",
+            "prlx",
+            "simulate",
+            "--quiet",
+            "--overwrite",
+            "--workers",
+            str(_ORDER["workers"]),
+        ]
         done = subprocess.run(
-            command,
+            [*command, "--record", str(path), *words],
             env={**os.environ, **environ, VARIABLE: ",".join(spelled(asked))},
             capture_output=True,
             text=True,

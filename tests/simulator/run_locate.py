@@ -1,6 +1,8 @@
 """Locates the seeded bugs and prints one JSON document a bug: the line of the mistake and what was said.
 
-PYTHONPATH=build/triton/3.9.0 python run_locate.py [--equal N]
+PYTHONPATH=build/triton/3.9.0 python run_locate.py [--equal N] [--all]
+
+With --equal each bug that a comparison shows is held against itself N times, with --all every bug.
 """
 
 from __future__ import annotations
@@ -56,9 +58,12 @@ def main() -> None:
 
     print(json.dumps(row(ordered, prlx.locate(order, order, machine_b={"seed": 7}))), flush=True)
     equal = int(sys.argv[2]) if sys.argv[1:2] == ["--equal"] else 0
-    for bug in bugs.DIFFED:
-        for _ in range(equal):
-            print(json.dumps(row(bug, prlx.locate(runs(bug, 1), runs(bug, 1)))), flush=True)
+    chosen = (*bugs.DIFFED, *bugs.CHECKED) if "--all" in sys.argv else bugs.DIFFED
+    for _ in range(equal):
+        for bug in chosen:
+            print(json.dumps({**row(bug, prlx.locate(runs(bug, 1), runs(bug, 1))), "equal": True}), flush=True)
+        if "--all" in sys.argv:
+            print(json.dumps({**row(ordered, prlx.locate(order, order)), "equal": True}), flush=True)
 
 
 if __name__ == "__main__":
