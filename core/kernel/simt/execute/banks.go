@@ -55,6 +55,9 @@ func oneAfterTheOther(at *[lane.Lanes]uint32, size uint32) bool {
 
 // passes is the largest number of different pieces, of 1 << shift bytes each, that lanes touch in one group of banks.
 func passes(at []uint32, offset uint32, shift int, part uint32) int {
+	if oneEach(at, offset, shift, part) {
+		return 1
+	}
 	var owner [lane.Lanes]uint32
 	var used uint32
 	groups := uint32(target.BankBytes >> shift)
@@ -69,6 +72,19 @@ func passes(at []uint32, offset uint32, shift int, part uint32) int {
 		}
 	}
 	return 1
+}
+
+// oneEach reports whether lanes that are all there touch a bank each.
+func oneEach(at []uint32, offset uint32, shift int, part uint32) bool {
+	groups := uint32(target.BankBytes >> shift)
+	if part != uint32(1)<<groups-1 {
+		return false
+	}
+	var used uint32
+	for _, v := range at[:groups] {
+		used |= 1 << ((v + offset) >> shift & (groups - 1))
+	}
+	return used == part
 }
 
 // manyPasses is passes where there are conflicts.

@@ -47,6 +47,9 @@ func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32) *Fault {
 	if b.shadow != nil {
 		b.shadow.begin(warp, c.To.Inst, Weak)
 	}
+	if mask == fullMask && b.copyWhole(r, c, p) {
+		return nil
+	}
 	var room [lane.Lanes]uint64
 	to, from := addresses(r, &c.To, &b.room), addresses(r, &c.From, &room)
 	toOffset, fromOffset := uint64(c.To.Offset), uint64(c.From.Offset)
@@ -81,6 +84,66 @@ func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32) *Fault {
 		}
 	}
 	return found.first
+}
+
+// copyWhole is CopyAsync where every lane copies 16 bytes and nothing is in doubt; it reports whether that is so; nothing is noted when it
+// is not.
+func (b *Block) copyWhole(r *lane.Regs, c *Copy, p *pending) bool {
+	if c.Bytes != granule || !c.To.Narrow || c.To.Absolute || c.From.Narrow || c.From.Absolute || b.watching() {
+		return false
+	}
+	if c.Size >= 0 {
+		for _, n := range &r.R32[c.Size] {
+			if n < granule {
+				return false
+			}
+		}
+	}
+	from, fromOffset := &r.R64[c.From.Address], uint64(c.From.Offset)
+	low, high, set := extent(from, fromOffset, fullMask)
+	in := b.global.within(low, high+granule, c.From.Legal)
+	size := uint32(len(b.shared))
+	if in == nil || in.written != nil || set%granule != 0 || size < granule {
+		return false
+	}
+	to, toOffset := &r.R32[c.To.Address], uint32(c.To.Offset)
+	least, most, bits := extent(to, toOffset, fullMask)
+	if bits%granule != 0 || most > size-granule || b.shadow != nil && !b.shadow.canStart(to, toOffset, least) {
+		return false
+	}
+	bytes, base := in.bytes, in.base-fromOffset
+	for l, v := range from {
+		p.data[l] = [granule]byte(bytes[v-base:])
+		p.to[l] = to[l] + toOffset
+	}
+	p.lanes = fullMask
+	return true
+}
+
+// canStart is startGranule of the granules that a warp copies to, all or none; none where it cannot say, as of one that is there twice. least
+// is the lowest address.
+func (s *shadow) canStart(to *[lane.Lanes]uint32, off, least uint32) bool {
+	state, cells := s.state, s.cells
+	every, me, stamp := s.all, s.me, s.stamp
+	var there [16]uint64
+	for _, v := range to {
+		g := (v + off) / granule
+		at := g - least/granule
+		if at >= 64*uint32(len(there)) || there[at/64]>>(at%64)&1 != 0 {
+			return false
+		}
+		there[at/64] |= 1 << (at % 64)
+		c := &cells[g]
+		if state[g]&extraordinary != 0 || c.write>>tickShift > every && uint32(c.write)&^me != 0 || c.read>>tickShift > every && uint32(c.read)&^me != 0 {
+			return false
+		}
+	}
+	for _, v := range to {
+		g := (v + off) / granule
+		cells[g] = cell{write: stamp}
+		state[g] = allWritten | allPending
+	}
+	return true
 }
 
 // startGranule is startCopy for a whole granule, beyond doubt.

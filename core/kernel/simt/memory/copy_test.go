@@ -1,9 +1,11 @@
 package memory_test
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/kernel/ptx"
+	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
@@ -162,5 +164,114 @@ func TestEveryLaneOfACopyIsWatched(t *testing.T) {
 	globalRace(t, f, memory.Party{Warp: 0, Inst: 1, Store: true, OtherBlock: true, Block: 0})
 	if f.Lanes != 1<<2 {
 		t.Errorf("got lanes %b, want lane 2", f.Lanes)
+	}
+}
+
+// sharedOfWarps is the shared memory of roomyBench: what a warp copies at once, and as much again.
+const sharedOfWarps = 1024
+
+func roomyBench(t *testing.T) *bench {
+	t.Helper()
+	s := newBench(t)
+	var err error
+	if s.b, err = memory.NewBlock(s.g, memory.Shape{Warps: 4, Shared: sharedOfWarps, Checks: true}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A warp that copies with all lanes is looked at in one go where nothing is in doubt: what comes of it is what comes of its lanes one by one.
+func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
+	random := rand.New(rand.NewPCG(7, 7))
+	for round := range 400 {
+		whole, single := roomyBench(t), roomyBench(t)
+		order := random.Perm(lane.Lanes)
+		twice, before, short := random.IntN(3) == 0, random.IntN(3) == 0, random.IntN(3) == 0
+		var faults [2]*memory.Fault
+		for i, s := range []*bench{whole, single} {
+			for at := range s.x {
+				s.x[at] = byte(at * 7)
+			}
+			if before { // another warp reads where one of the lanes copies to
+				clean(t, s.store(1, ptx.Shared, 4, 64, 1))
+				clean(t, s.load(1, ptx.Shared, 4, 64))
+			}
+			c := &memory.Copy{To: memory.Transfer{Narrow: true, Inst: 9}, From: memory.Transfer{Inst: 9}, Bytes: 16, Size: 30}
+			for l, to := range order {
+				s.r.R32[0][l] = uint32(16 * to)
+				s.r.R64[0][l] = s.g.Pointer(0, hostX) + uint64(16*l)%uint64(len(s.x)-16)&^15
+				s.r.R32[30][l] = 16
+			}
+			if twice {
+				s.r.R32[0][5] = s.r.R32[0][20]
+			}
+			if short {
+				s.r.R32[30][order[0]] = 7
+			}
+			masks := []uint32{all}
+			if i == 1 {
+				masks = nil
+				for l := range lane.Lanes {
+					masks = append(masks, 1<<l)
+				}
+			}
+			for _, m := range masks {
+				if f := s.b.CopyAsync(s.r, c, 0, m); f != nil && faults[i] == nil {
+					faults[i] = f
+				}
+			}
+			s.b.Commit(0, all)
+			s.b.Wait(0, all, 0)
+		}
+		if (faults[0] == nil) != (faults[1] == nil) || faults[0] != nil && (faults[0].Check != faults[1].Check || faults[0].Lane != faults[1].Lane) {
+			t.Fatalf("round %d: all lanes at once found %+v, one by one %+v", round, faults[0], faults[1])
+		}
+		for at := uint64(0); at < uint64(sharedOfWarps); at += 4 {
+			f, g := whole.load(0, ptx.Shared, 4, at), single.load(0, ptx.Shared, 4, at)
+			if (f == nil) != (g == nil) || whole.r.R32[1][0] != single.r.R32[1][0] {
+				t.Fatalf("round %d, address %d: %x and %+v, one by one %x and %+v", round, at, whole.r.R32[1][0], f, single.r.R32[1][0], g)
+			}
+		}
+	}
+}
+
+// The same of ldmatrix: with lane 31 missing, which gives no address of two matrices, it goes the long way.
+func TestWholeWarpsLoadMatricesAsOthersDo(t *testing.T) {
+	random := rand.New(rand.NewPCG(8, 8))
+	for round := range 400 {
+		var results [2][4][lane.Lanes]uint32
+		var found [2]bool
+		seed := random.Uint64()
+		for i := range results {
+			own := rand.New(rand.NewPCG(seed, 1))
+			s := roomyBench(t)
+			tr := vector(ptx.Shared, 4, 2)
+			tr.Narrow, tr.Trans, tr.Offset = true, own.IntN(2) == 0, 16*int64(own.IntN(3))
+			fill := vector(ptx.Shared, 4, 1)
+			fill.Narrow = true
+			for row := range 8 {
+				for l := range lane.Lanes {
+					s.r.R32[0][l], s.r.R32[10][l] = uint32(128*row+4*l)%sharedOfWarps, own.Uint32()
+				}
+				if own.IntN(20) > 0 { // else nobody wrote it
+					s.b.Store(s.r, fill, own.IntN(2)/2, all)
+				}
+			}
+			for l := range lane.Lanes {
+				s.r.R32[0][l] = uint32(16*own.IntN(sharedOfWarps/16-3)) + uint32(own.IntN(40)/39)*8
+			}
+			mask := uint32(all)
+			if i == 1 {
+				mask = all >> 1
+			}
+			found[i] = s.b.LoadMatrix(s.r, tr, 0, mask) != nil
+			for m := range 2 {
+				results[i][m] = s.r.R32[tr.Regs[m]]
+				results[i][m][31] = 0
+			}
+		}
+		if results[0] != results[1] || found[0] != found[1] {
+			t.Fatalf("round %d: %v %x, the long way %v %x", round, found[0], results[0], found[1], results[1])
+		}
 	}
 }

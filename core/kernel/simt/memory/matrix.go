@@ -16,11 +16,14 @@ const (
 
 // LoadMatrix executes ldmatrix: t.Count matrices (1, 2 or 4) from shared memory into t.Regs. Rows that fault read 0.
 func (b *Block) LoadMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
-	a := addresses(r, t, &b.room)
-	off := uint64(t.Offset)
 	if b.shadow != nil {
 		b.shadow.begin(warp, t.Inst, Weak)
 	}
+	if t.Narrow && mask == fullMask && b.loadRows(r, t) {
+		return nil
+	}
+	a := addresses(r, t, &b.room)
+	off := uint64(t.Offset)
 	var found faults
 	var kept [4][lane.Lanes]uint32
 	if mask != fullMask {
@@ -59,13 +62,79 @@ func (b *Block) LoadMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fa
 	return found.first
 }
 
-// transposed gives lane l the elements of column l/4.
+// loadRows is LoadMatrix where nothing is in doubt; it reports whether that is so. What it noted by then stays true.
+func (b *Block) loadRows(r *lane.Regs, t *Transfer) bool {
+	var at [lane.Lanes]uint32
+	used := at[:rows*t.Count]
+	size, off, bad := uint32(len(b.shared)), uint32(t.Offset), uint32(0)
+	if size < rowBytes {
+		return false
+	}
+	for i, v := range r.R32[t.Address][:len(used)] {
+		v += off
+		used[i] = v
+		bad |= v % rowBytes
+		if v > size-rowBytes {
+			return false
+		}
+	}
+	if bad != 0 || b.shadow != nil && !b.shadow.readRows(used) {
+		return false
+	}
+	for m := range t.Count {
+		d := &r.R32[t.Regs[m]]
+		if from := (*[rows]uint32)(used[rows*m:]); t.Trans {
+			var row [rows]*[rowBytes]byte
+			for i := range row {
+				row[i] = (*[rowBytes]byte)(b.shared[from[i]:])
+			}
+			transposed(d, &row)
+		} else {
+			for i, v := range from {
+				p, e := (*[rowBytes]byte)(b.shared[v:]), (*[4]uint32)(d[4*i:])
+				x, y := binary.LittleEndian.Uint64(p[0:8]), binary.LittleEndian.Uint64(p[8:16])
+				e[0], e[1], e[2], e[3] = uint32(x), uint32(x>>32), uint32(y), uint32(y>>32)
+			}
+		}
+	}
+	return true
+}
+
+// readRows checks reads of whole granules beyond doubt.
+func (s *shadow) readRows(at []uint32) bool {
+	state, cells := s.state, s.cells
+	now, every, me, stamp := s.now<<1, s.all, s.me, s.stamp
+	for _, v := range at {
+		g := v / granule
+		c := &cells[g]
+		if w := c.write; state[g]&(extraordinary|allWritten) != allWritten || w>>tickShift > every && uint32(w)&^me != 0 {
+			if !s.readGranule(g) {
+				return false
+			}
+			continue
+		}
+		if r := c.read; r>>(tickShift-1) == now {
+			c.read = r | uint64(me)
+		} else {
+			c.read = stamp
+		}
+	}
+	return true
+}
+
+// transposed gives lane l the elements of column l/4: four columns of two rows at a time.
 func transposed(d *[lane.Lanes]uint32, row *[rows]*[rowBytes]byte) {
 	for k := 0; k < rows; k += 2 {
 		low, high := row[k], row[k+1]
-		for j := range rows {
-			d[4*j+k/2] = uint32(binary.LittleEndian.Uint16(low[2*j:])) | uint32(binary.LittleEndian.Uint16(high[2*j:]))<<16
-		}
+		to := (*[29]uint32)(d[k/2:])
+		x, y := binary.LittleEndian.Uint64(low[0:8]), binary.LittleEndian.Uint64(high[0:8])
+		to[0], to[4] = uint32(x)&0xffff|uint32(y)<<16, uint32(x)>>16|uint32(y)&^0xffff
+		x, y = x>>32, y>>32
+		to[8], to[12] = uint32(x)&0xffff|uint32(y)<<16, uint32(x)>>16|uint32(y)&^0xffff
+		x, y = binary.LittleEndian.Uint64(low[8:16]), binary.LittleEndian.Uint64(high[8:16])
+		to[16], to[20] = uint32(x)&0xffff|uint32(y)<<16, uint32(x)>>16|uint32(y)&^0xffff
+		x, y = x>>32, y>>32
+		to[24], to[28] = uint32(x)&0xffff|uint32(y)<<16, uint32(x)>>16|uint32(y)&^0xffff
 	}
 }
 

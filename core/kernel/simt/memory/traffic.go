@@ -21,6 +21,11 @@ func Sectors(r *lane.Regs, t *Transfer, mask uint32) int {
 		first := a[0] + off
 		return int((first+lane.Lanes*width-1)>>5 - first>>5 + 1)
 	}
+	if mask == fullMask {
+		if n := ascending(a, off, width); n > 0 {
+			return n
+		}
+	}
 	var seen [4 * lane.Lanes]uint64 // an access of up to 64 bytes touches three sectors when it is not aligned
 	n, sorted := 0, true
 	for m := mask; m != 0; m &= m - 1 {
@@ -38,4 +43,21 @@ func Sectors(r *lane.Regs, t *Transfer, mask uint32) int {
 	}
 	slices.Sort(seen[:n])
 	return len(slices.Compact(seen[:n]))
+}
+
+// ascending is Sectors of lanes whose sectors ascend, 0 when they do not.
+func ascending(a *[lane.Lanes]uint64, off, width uint64) int {
+	n, next := uint64(0), uint64(0) // the first sector that was not seen
+	for i, v := range a {
+		first, end := (v+off)>>5, (v+off+width-1)>>5+1
+		if i > 0 && first+1 < next || end < first {
+			return 0
+		}
+		first = max(first, next)
+		if end > first {
+			n += end - first
+			next = end
+		}
+	}
+	return int(n)
 }
