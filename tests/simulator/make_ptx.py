@@ -1,15 +1,27 @@
-"""Makes a kernel with a tool that is not prlx's: ``make_ptx.py nvrtc|numba|pallas FILE``.
+"""Makes a kernel with a tool that is not prlx's: ``make_ptx.py nvrtc|nvcc|clang|numba|pallas FILE``.
 
-It runs in the Python that ``PRLX_PTX_PYTHON`` names, where nvidia-cuda-nvrtc, numba-cuda or jax is installed; none of
-them needs a GPU for this. NVRTC and Numba leave PTX. Pallas leaves Triton's IR as bytecode, which Triton compiles.
+It runs in the Python that ``PRLX_PTX_PYTHON`` names, where nvidia-cuda-nvrtc, nvidia-cuda-nvcc, numba-cuda or jax is installed;
+none of them needs a GPU for this. clang is looked for in PATH. All of these but Pallas leave PTX.
+Pallas leaves Triton's IR as bytecode, which Triton compiles.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib.util
+import shutil
+import subprocess
 import sys
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
+
+ABSENT = 5  # exit code: the tool is not there
+
+
+class AbsentError(Exception):
+    """The tool is not there, or not in a version that can be used."""
+
 
 SOURCE = b"""
 struct line { float slope, offset; };
@@ -28,12 +40,57 @@ template __global__ void straight<float>(line, const float *, float *, int);
 """
 
 
+# What CUDA's headers say to clang, as far as the kernel needs it.
+CLANG_HEAD = b"""
+#define __device__ __attribute__((device))
+#define __global__ __attribute__((global))
+#define __shared__ __attribute__((shared))
+struct where { int x; };
+#define threadIdx where{(int)__nvvm_read_ptx_sreg_tid_x()}
+#define blockIdx where{(int)__nvvm_read_ptx_sreg_ctaid_x()}
+#define blockDim where{(int)__nvvm_read_ptx_sreg_ntid_x()}
+#define __syncthreads __syncthreads_here
+__device__ inline void __syncthreads_here() { asm volatile("bar.sync 0;" ::: "memory"); }
+#line 1
+"""
+
+
+def nvcc() -> bytes:
+    """The same by nvcc, as pip installs it."""
+    compiler = _first("nvcc", (path for place in _nvidia() for path in Path(place).rglob("bin/nvcc")))
+    return _compiled(SOURCE, compiler, "-arch=sm_80", "-O2", "-lineinfo", "-ptx")
+
+
+def clang() -> bytes:
+    """The same by clang, without CUDA's headers."""
+    names = ("clang-22", "clang-21", "clang-20", "clang-19", "clang-18", "clang")
+    compiler = _first("clang", map(shutil.which, names))
+    options = ("-xcuda", "--cuda-gpu-arch=sm_80", "--cuda-device-only", "-nocudainc", "-nocudalib", "-O2", "-g", "-S")
+    return _compiled(CLANG_HEAD + SOURCE, compiler, *options)
+
+
+def _compiled(source: bytes, compiler: Path, *options: str) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "straight.cu").write_bytes(source)
+        subprocess.run([compiler, *options, "straight.cu", "-o", "straight.ptx"], cwd=folder, check=True)
+        return (Path(folder) / "straight.ptx").read_bytes()
+
+
+def _nvidia() -> list[str]:
+    found = importlib.util.find_spec("nvidia")
+    return list((found and found.submodule_search_locations) or ())
+
+
+def _first(tool: str, paths: Iterable[Path | str | None]) -> Path:
+    for path in filter(None, paths):
+        return Path(path)
+    raise AbsentError(f"no {tool}")
+
+
 def nvrtc() -> bytes:
     """A template with a structure as an argument, and dynamic shared memory."""
-    found = importlib.util.find_spec("nvidia")
-    assert found is not None and found.submodule_search_locations is not None
-    libraries = (path for place in found.submodule_search_locations for path in Path(place).rglob("libnvrtc.so*"))
-    library = ctypes.CDLL(str(next(path for path in libraries if "builtins" not in path.name)))
+    libraries = (path for place in _nvidia() for path in Path(place).rglob("libnvrtc.so*"))
+    library = ctypes.CDLL(str(_first("NVRTC", (path for path in libraries if "builtins" not in path.name))))
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     assert library.nvrtcCreateProgram(ctypes.byref(program), SOURCE, b"straight.cu", 0, None, None) == 0
     options = [b"-arch=compute_80", b"-lineinfo"]
@@ -57,10 +114,16 @@ def numba() -> bytes:
     return text.encode()
 
 
+JAX = (0, 12)
+
+
 def pallas() -> bytes:
     """A softmax over rows, lowered for an A100 that is not there."""
     import jax
     import jax.numpy as jnp
+
+    if tuple(map(int, jax.__version__.split(".")[:2])) < JAX:
+        raise AbsentError(f"jax {jax.__version__} makes a bytecode that Triton 3.9 does not read")
     from jax.experimental import pallas as pl
     from jax.experimental.pallas import triton as plt
     from jax.sharding import AbstractDevice, AbstractMesh, use_abstract_mesh
@@ -96,4 +159,10 @@ def _bytecode(operation):
 
 
 if __name__ == "__main__":
-    Path(sys.argv[2]).write_bytes({"nvrtc": nvrtc, "numba": numba, "pallas": pallas}[sys.argv[1]]())
+    makers = {"nvrtc": nvrtc, "nvcc": nvcc, "clang": clang, "numba": numba, "pallas": pallas}
+    try:
+        made = makers[sys.argv[1]]()
+    except (ImportError, AbsentError) as error:
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        sys.exit(ABSENT)
+    Path(sys.argv[2]).write_bytes(made)

@@ -15,6 +15,7 @@ import pytest
 import prlx
 
 from .conftest import HERE, ROOT, python, require
+from .make_ptx import ABSENT
 
 SAXPY = ROOT / "examples/ptx/saxpy.ptx"
 HEAD = ".version 8.0\n.target sm_80\n.address_size 64\n"
@@ -220,7 +221,7 @@ def case(name: str, tmp_path: Path) -> bytes:
     """What a tool made; skipped where the tool is not there."""
     tool = os.environ.get("PRLX_PTX_PYTHON")
     if not tool:
-        pytest.skip("PRLX_PTX_PYTHON names no Python with nvidia-cuda-nvrtc, numba-cuda and jax")
+        pytest.skip("PRLX_PTX_PYTHON names no Python with nvidia-cuda-nvrtc, nvidia-cuda-nvcc, numba-cuda and jax")
     out = tmp_path / f"{name}.out"
     for one in tool.split(os.pathsep):
         made = subprocess.run(
@@ -228,11 +229,14 @@ def case(name: str, tmp_path: Path) -> bytes:
         )
         if made.returncode == 0:
             return out.read_bytes()
+        assert made.returncode == ABSENT, made.stderr
     pytest.skip(f"{name} is not there: {made.stderr.strip().splitlines()[-1]}")
 
 
-def test_nvrtc(tmp_path):
-    text = case("nvrtc", tmp_path)
+@pytest.mark.parametrize("compiler", ["nvrtc", "nvcc", "clang"])
+def test_cuda_by(compiler, tmp_path):
+    """A template with a structure as an argument and dynamic shared memory, and the line of a mistake in its launch."""
+    text = case(compiler, tmp_path)
     x, y = np.arange(100, dtype=np.float32), np.zeros(100, np.float32)
     line = struct.pack("<ff", 2, 1)
     done = prlx.simulate_ptx(text, "straight", 2, 64, [line, x, y, 100], shared_bytes=256)
@@ -241,6 +245,11 @@ def test_nvrtc(tmp_path):
     np.testing.assert_array_equal(y, 2 * padded + 1)
     short = prlx.simulate_ptx(text, "straight", 2, 64, [line, x, y[:99].copy(), 100], shared_bytes=256)
     assert [finding.place for finding in short.findings] == ["straight.cu:12"]
+    assert short.findings[0].check == "out-of-bounds" and short.findings[0].count == 1
+    before = prlx.simulate_ptx(text, "straight", 2, 64, [line, x, y, 100], shared_bytes=256, output=tmp_path / "a.prlx")
+    more = prlx.simulate_ptx(text, "straight", 2, 64, [line, x, y, 90], shared_bytes=256, output=tmp_path / "b.prlx")
+    compared = prlx.diff_traces(before.recording, more.recording)
+    assert compared.status == "diverged" and "straight.cu" in compared.verdict, compared.verdict
 
 
 def test_numba(tmp_path):
@@ -276,8 +285,6 @@ print(done.metadata.shared)
 def test_pallas(tmp_path):
     case("pallas", tmp_path)
     made = python(require("3.9.0"), "-W", "ignore", "-c", PALLAS, tmp_path / "pallas.out")
-    if "Parse MLIR file failed" in made.stderr:
-        pytest.skip("the bytecode of this jax is not that of Triton 3.9: jax 0.12 makes one that fits")
     assert made.returncode == 0, made.stderr[-2000:]
     x = np.random.default_rng(1).standard_normal((16, 128)).astype(np.float32)
     out = np.zeros_like(x)
