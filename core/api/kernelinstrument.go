@@ -39,7 +39,7 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	if len(made.Sites) == 0 {
 		return doc, nil
 	}
-	table := observe.Table{Sites: made.Sites, Types: made.Types, Warning: made.Warning}
+	table := observe.Table{Sites: made.Sites, Types: made.Types, Sums: made.Sums, Sought: made.Sought, Unseen: made.Unseen, Warning: made.Warning}
 	text, err := table.Encode()
 	if err != nil { // too large to travel with the kernel: it stays as it is
 		return &instrumentDocument{Text: r.Text, Warning: "not recorded: " + err.Error()}, nil

@@ -3,26 +3,9 @@
 ; Masks are taken before anything is decided, and the lowest lane that is there writes. What a kernel is told implicitly (the size of its
 ; grid and of its blocks) stands behind its arguments, as code objects of version 5 have it.
 
-define internal void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
+; The number of this warp in the launch: warps of a block follow each other, and blocks follow each other by x, y, z.
+define internal i64 @prlx_warp_number() nounwind noinline {
 prlx_begin:
-  %prlx_active = call i64 @llvm.amdgcn.ballot.i64(i1 true) convergent
-  %prlx_taken = call i64 @llvm.amdgcn.ballot.i64(i1 %prlx_holds) convergent
-  %prlx_a0 = trunc i64 %prlx_active to i32
-  %prlx_a1 = lshr i64 %prlx_active, 32
-  %prlx_a2 = trunc i64 %prlx_a1 to i32
-  %prlx_b0 = call i32 @llvm.amdgcn.mbcnt.lo(i32 %prlx_a0, i32 0)
-  %prlx_below = call i32 @llvm.amdgcn.mbcnt.hi(i32 %prlx_a2, i32 %prlx_b0)
-  %prlx_first = icmp eq i32 %prlx_below, 0
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
-  %prlx_leads = and i1 %prlx_first, %prlx_there
-  br i1 %prlx_leads, label %prlx_lead, label %prlx_end
-
-prlx_lead:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_which, label %prlx_end
-
-prlx_which:
   %prlx_cx = call i32 @llvm.amdgcn.workgroup.id.x()
   %prlx_cy = call i32 @llvm.amdgcn.workgroup.id.y()
   %prlx_cz = call i32 @llvm.amdgcn.workgroup.id.z()
@@ -52,6 +35,30 @@ prlx_which:
   %prlx_c3 = add i64 %prlx_c2, %prlx_cx64
   %prlx_c4 = mul i64 %prlx_c3, %prlx_perblock
   %prlx_warp = add i64 %prlx_c4, %prlx_inblock
+  ret i64 %prlx_warp
+}
+
+define internal void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
+prlx_begin:
+  %prlx_active = call i64 @llvm.amdgcn.ballot.i64(i1 true) convergent
+  %prlx_taken = call i64 @llvm.amdgcn.ballot.i64(i1 %prlx_holds) convergent
+  %prlx_a0 = trunc i64 %prlx_active to i32
+  %prlx_a1 = lshr i64 %prlx_active, 32
+  %prlx_a2 = trunc i64 %prlx_a1 to i32
+  %prlx_b0 = call i32 @llvm.amdgcn.mbcnt.lo(i32 %prlx_a0, i32 0)
+  %prlx_below = call i32 @llvm.amdgcn.mbcnt.hi(i32 %prlx_a2, i32 %prlx_b0)
+  %prlx_first = icmp eq i32 %prlx_below, 0
+  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
+  %prlx_leads = and i1 %prlx_first, %prlx_there
+  br i1 %prlx_leads, label %prlx_lead, label %prlx_end
+
+prlx_lead:
+  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
+  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
+  br i1 %prlx_ours, label %prlx_which, label %prlx_end
+
+prlx_which:
+  %prlx_warp = call i64 @prlx_warp_number() nounwind
   call void @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind
   br label %prlx_end
 

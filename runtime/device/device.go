@@ -18,16 +18,19 @@ var amdgcn string
 //go:embed event.ll
 var event string
 
+//go:embed store.ll
+var store string
+
 // NVPTX is the recorder for NVIDIA GPUs.
 func NVPTX() string {
-	return strings.ReplaceAll(event, `syncscope("agent")`, `syncscope("device")`) + "\n" + nvptx
+	return strings.ReplaceAll(event+"\n"+store, `syncscope("agent")`, `syncscope("device")`) + "\n" + nvptx
 }
 
 // AMDGCN is the recorder for AMD GPUs, for waves of 32 and of 64 lanes.
-func AMDGCN() string { return event + "\n" + amdgcn }
+func AMDGCN() string { return event + "\n" + store + "\n" + amdgcn }
 
 // Digest names the recorders by their text: kernels that were compiled with others are not the same.
 func Digest() string {
-	sum := sha256.Sum256([]byte(nvptx + amdgcn + event))
+	sum := sha256.Sum256([]byte(nvptx + amdgcn + event + store))
 	return fmt.Sprintf("%x", sum[:8])
 }

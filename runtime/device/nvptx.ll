@@ -2,23 +2,9 @@
 ;
 ; Masks are taken before anything is decided, and the lowest lane that is there writes.
 
-define internal void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
+; The number of this warp in the launch: warps of a block follow each other, and blocks follow each other by x, y, z.
+define internal i64 @prlx_warp_number() nounwind noinline {
 prlx_begin:
-  %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
-  %prlx_taken = call i32 @llvm.nvvm.vote.ballot.sync(i32 %prlx_active, i1 %prlx_holds)
-  %prlx_lower = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.lt()
-  %prlx_below = and i32 %prlx_active, %prlx_lower
-  %prlx_first = icmp eq i32 %prlx_below, 0
-  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
-  %prlx_leads = and i1 %prlx_first, %prlx_there
-  br i1 %prlx_leads, label %prlx_lead, label %prlx_end
-
-prlx_lead:
-  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
-  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
-  br i1 %prlx_ours, label %prlx_which, label %prlx_end
-
-prlx_which:
   %prlx_cx = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
   %prlx_cy = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
   %prlx_cz = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.z()
@@ -52,6 +38,27 @@ prlx_which:
   %prlx_b3 = add i64 %prlx_b2, %prlx_cx64
   %prlx_b4 = mul i64 %prlx_b3, %prlx_perblock
   %prlx_warp = add i64 %prlx_b4, %prlx_inblock
+  ret i64 %prlx_warp
+}
+
+define internal void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
+prlx_begin:
+  %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
+  %prlx_taken = call i32 @llvm.nvvm.vote.ballot.sync(i32 %prlx_active, i1 %prlx_holds)
+  %prlx_lower = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.lt()
+  %prlx_below = and i32 %prlx_active, %prlx_lower
+  %prlx_first = icmp eq i32 %prlx_below, 0
+  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
+  %prlx_leads = and i1 %prlx_first, %prlx_there
+  br i1 %prlx_leads, label %prlx_lead, label %prlx_end
+
+prlx_lead:
+  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
+  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
+  br i1 %prlx_ours, label %prlx_which, label %prlx_end
+
+prlx_which:
+  %prlx_warp = call i64 @prlx_warp_number() nounwind
   %prlx_active64 = zext i32 %prlx_active to i64
   %prlx_taken64 = zext i32 %prlx_taken to i64
   call void @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active64, i64 %prlx_taken64, i64 %prlx_value) nounwind

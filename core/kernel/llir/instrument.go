@@ -22,6 +22,9 @@ type Result struct {
 	Text      string
 	Sites     []site.Site           // of all its functions, in the order of the text; nil: nothing was inserted
 	Types     []warptrace.ValueType // of the value that an event of each site has
+	Sums      []observe.Sum         // what stores and atomics add to, of arrays that are known
+	Sought    []observe.Sum         // likewise, of arrays that are looked for while the kernel runs
+	Unseen    int                   // instructions that write global memory from no registers, or in a way that is not known
 	Functions int                   // that record
 	Warning   string                // why the text is what it was, or what is not recorded; "" nothing to say
 }
@@ -86,6 +89,7 @@ func (m *Module) instrument(o Options) (*Result, error) {
 	r := &Result{}
 	var edits []edit
 	left := []string{}
+	var sums slots
 	for _, f := range m.Functions {
 		if !o.Filter.Kernel(f.Name) && f.Kernel {
 			continue
@@ -102,6 +106,7 @@ func (m *Module) instrument(o Options) (*Result, error) {
 			continue
 		}
 		r.Functions++
+		s.slots(before, &sums)
 		edits = m.open(edits, f)
 		edits = m.calls(edits, s.points[before:], before, scratch)
 	}
@@ -115,7 +120,7 @@ func (m *Module) instrument(o Options) (*Result, error) {
 	for i := range s.sites {
 		observe.Resolve(s.sites[i].Operands, func(int) site.Key { return 0 })
 	}
-	r.Sites, r.Types = s.sites, s.types
+	r.Sites, r.Types, r.Sums, r.Sought, r.Unseen = s.sites, s.types, sums.known, sums.sought, s.unseen
 	r.Text = apply(m.text, edits) + recorder.text(m, s.points)
 	return r, m.verify(r.Text)
 }
@@ -124,12 +129,21 @@ func (m *Module) instrument(o Options) (*Result, error) {
 func (s *found) keep(from int, filter observe.Filter) {
 	n := from
 	for i := from; i < len(s.points); i++ {
-		if filter.Site(&s.sites[i]) {
+		if s.points[i].access != nil || filter.Site(&s.sites[i]) { // what is stored is summed of all lines
 			s.sites[n], s.points[n], s.types[n] = s.sites[i], s.points[i], s.types[i]
 			n++
 		}
 	}
 	s.sites, s.points, s.types = s.sites[:n], s.points[:n], s.types[:n]
+}
+
+// slots gives the accesses from a site on the sums that they add to.
+func (s *found) slots(from int, sums *slots) {
+	for i := from; i < len(s.points); i++ {
+		if a := s.points[i].access; a != nil {
+			a.slot = sums.of(uint32(i), &s.sites[i], int32(s.points[i].f.argumentOf(a.pointer.name)), a.operation == operations["cas"])
+		}
+	}
 }
 
 // scratch is the parameter that Triton adds for profilers: the last one, after another scratch; "" where there is none.
@@ -188,6 +202,11 @@ func (m *Module) calls(edits []edit, points []point, first int, scratch string) 
 		debug := ""
 		if p.debug >= 0 {
 			debug = ", !dbg !" + itoa(p.debug)
+		}
+		if p.access != nil {
+			at := m.lines[p.f.Insts[p.at].line].from
+			edits = append(edits, edit{span{at, at}, p.storeCalls(int32(first+i), scratch, debug)})
+			continue
 		}
 		number := itoa(int32(first + i))
 		value := "0"
@@ -271,12 +290,35 @@ func (m *Module) recorder() (*recorder, error) {
 	return nil, fault.New(fault.Format, "the module has no kernel of a kind that is known")
 }
 
+// need adds a function and all that it calls.
+func (r *recorder) need(needed map[string]bool, name string) {
+	if needed[name] {
+		return
+	}
+	for _, f := range r.m.Functions {
+		if f.Name != name {
+			continue
+		}
+		needed[name] = true
+		for i := range f.Insts {
+			if called := callee(&f.Insts[i]); f.Insts[i].Op == "call" && strings.HasPrefix(called, ours) {
+				r.need(needed, called)
+			}
+		}
+	}
+}
+
 // text is what a module gets at its end: the functions that its calls need, and declarations that it does not have.
 func (r *recorder) text(m *Module, points []point) string {
-	needed := map[string]bool{"prlx_record_decision": true, "prlx_record_event": true}
+	needed := map[string]bool{}
 	for i := range points {
-		if points[i].kind == site.Switch {
-			needed["prlx_record_choice"] = true
+		switch {
+		case points[i].access != nil:
+			r.need(needed, "prlx_record_store")
+		case points[i].kind == site.Switch:
+			r.need(needed, "prlx_record_choice")
+		default:
+			r.need(needed, "prlx_record_decision")
 		}
 	}
 	var b strings.Builder

@@ -19,6 +19,7 @@ type point struct {
 	vector    string // where it is an element of a vector, the type of that
 	lane      string // and which element
 	debug     int32
+	access    *access // what a store or an atomic writes; nil: the point decides
 }
 
 // compares number the predicates as LLVM does.
@@ -172,6 +173,7 @@ type found struct {
 	types  []warptrace.ValueType // of the values of events, by site
 	points []point
 	loads  map[*Function]map[int32]int // sites by their instruction
+	unseen int                         // instructions that write what is not looked at
 }
 
 // function finds the sites of one function, in the order of the text.
@@ -194,6 +196,7 @@ func (s *found) function(f *Function) {
 						s.predicate(f, at, name, used, maxChain)
 					}
 				})
+				s.stored(f, at)
 			}
 		}
 	}

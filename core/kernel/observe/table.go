@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -16,14 +17,24 @@ import (
 
 // Table is what a kernel that was made to record says of its sites. It travels with the kernel, through the cache of its compiler.
 type Table struct {
-	Version int                   // 1
+	Version int                   // 2
 	Sites   []site.Site           // by the numbers that events have
 	Types   []warptrace.ValueType // of the values of events
+	Sums    []Sum                 // what stores and atomics add to, of arrays that are known; by their slots
+	Sought  []Sum                 // likewise, of arrays that are looked for while the kernel runs
+	Unseen  int                   // instructions that write what is not looked at
 	Warning string                // what is not recorded, "" nothing
 }
 
+// Sum is what one statement stores.
+type Sum struct {
+	Site  uint32 // the first of the statement
+	Array int32  // parameter of the kernel, -1 not known
+	Swaps bool   // a compare-and-swap
+}
+
 const (
-	tableVersion = 1
+	tableVersion = 2
 	maxTable     = 64 << 20 // bytes of its JSON
 	maxSites     = 1 << 20
 )
@@ -75,6 +86,11 @@ func DecodeTable(text string) (*Table, error) {
 	}
 	if t.Version != tableVersion || len(t.Types) != len(t.Sites) || len(t.Sites) > maxSites {
 		return nil, broken("another version made it")
+	}
+	for _, s := range slices.Concat(t.Sums, t.Sought) {
+		if int(s.Site) >= len(t.Sites) {
+			return nil, broken("a sum of no site")
+		}
 	}
 	return t, nil
 }

@@ -15,4 +15,5 @@ type (
 	LineCount = execute.LineCount
 	Fidelity  = execute.Fidelity
 	Recording = record.Request
+	Place     = record.Place
 )

@@ -40,15 +40,16 @@ func runInstrumented(j *job.Job, p *simt.Program, l *simt.Launch, about About, r
 	}
 	defer rec.out.Abort()
 	memory := l.Memory[in.Arena].Bytes
-	plan := arena.Plan{Warps: slots(l), First: in.First, Wanted: in.Warps, Events: rec.mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp)}
+	plan := arena.Plan{Warps: slots(l), First: in.First, Wanted: in.Warps, Events: rec.mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Known: uint32(len(table.Sums)), Sought: uint32(len(table.Sought))}
 	if err := arena.Prepare(memory, plan); err != nil {
 		return nil, err
 	}
-	result, err := p.Run(j, l)
+	kept := &stored{recorder: rec, table: table, plan: &plan, memory: memory}
+	result, err := p.Observe(j, l, kept.recording(), kept.observers)
 	if err != nil {
 		return nil, err
 	}
-	if err := rec.collect(memory, table); err != nil {
+	if err := kept.finish(); err != nil {
 		return nil, err
 	}
 	doc := Describe(l, about.Number, result)
@@ -57,8 +58,9 @@ func runInstrumented(j *job.Job, p *simt.Program, l *simt.Launch, about About, r
 }
 
 // collect takes what a kernel left in its arena.
-func (r *recorder) collect(memory []byte, table *observe.Table) error {
-	a, err := arena.Open(memory)
+func (s *stored) collect() error {
+	r, table := s.recorder, s.table
+	a, err := arena.Open(s.memory)
 	if err != nil {
 		return err
 	}
@@ -67,6 +69,8 @@ func (r *recorder) collect(memory []byte, table *observe.Table) error {
 		if err := fill(&out, w, table, r.mode == warptrace.ModeDigest); err != nil {
 			return err
 		}
+		out.Stores = s.sums(out.Stores[:0], w)
+		r.left += uint64(max(len(out.Stores)-r.writer.StoreRoom(), 0))
 		r.done.Warps++
 		r.done.Events += int64(out.Len())
 		return r.writer.Append(&out)
@@ -78,7 +82,16 @@ func (r *recorder) collect(memory []byte, table *observe.Table) error {
 		r.writer.Note(fmt.Sprintf("%d events of warps for which the arena had no entry were lost", a.Outside))
 	}
 	if a.Full > 0 {
-		r.writer.Note(fmt.Sprintf("%d events were lost because the arena of %d bytes was full", a.Full, len(memory)))
+		r.writer.Note(fmt.Sprintf("%d events were lost because the arena of %d bytes was full", a.Full, len(s.memory)))
+	}
+	if a.Uncounted > 0 {
+		r.writer.Note(fmt.Sprintf("%d stores and atomics of warps for which the arena had no entry are in no sum", a.Uncounted))
+	}
+	if a.Elsewhere > 0 {
+		r.writer.Note(fmt.Sprintf("%d stores and atomics to no array that is known are in no sum", a.Elsewhere))
+	}
+	if table.Unseen > 0 {
+		r.writer.Note(fmt.Sprintf("what %d instructions of the kernel write is in the digests of the arrays and in no sum of a statement: it does not come from registers", table.Unseen))
 	}
 	if table.Warning != "" {
 		r.writer.Note(table.Warning)

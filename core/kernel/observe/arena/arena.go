@@ -13,7 +13,7 @@ import (
 // The places of the header's fields.
 const (
 	magic   = 0x31455241584c5250 // "PRLXARE1"
-	version = 1
+	version = 2
 
 	atMagic     = 0
 	atVersion   = 8
@@ -28,13 +28,25 @@ const (
 	atWanted    = 72
 	atMode      = 80
 	atBudget    = 88
+	atSums      = 96
+	atSlots     = 104
+	atKnown     = 108
+	atPlaces    = 112
+	atArrays    = 116
+	atTable     = 120
 	atCursor    = 128 // from here on the kernel writes
 	atOutside   = 136
 	atFull      = 144
+	atElsewhere = 152
+	atUncounted = 160
+	atLow       = 176 // and the host again
+	atSpan      = 184
 
 	headerBytes = 256
 	entryBytes  = 64
 	eventBytes  = 32
+	placeBytes  = 32
+	sumBytes    = 16
 
 	entryState = 0
 	entryTotal = 8
@@ -58,10 +70,38 @@ type Plan struct {
 	Wanted uint64 // how many from there on; 0: all
 	Events bool   // false: counts and hashes only
 	Budget uint64 // events that are kept of a warp, its first ones; 0: as many as there is room for
+
+	Known  uint32  // sums of each warp whose array is known
+	Sought uint32  // statements whose array is looked for: each has a sum for every array
+	Arrays []Array // that the launch may write
 }
 
-// Least is the size below which an arena for so many warps cannot hold anything.
-func Least(warps uint64) uint64 { return headerBytes + warps*entryBytes }
+// Array is where an array lies, as a kernel has it.
+type Array struct {
+	ID     uint32
+	Base   uint64  // what offsets in it count from
+	Pieces []Piece // of memory that belong to it; where several arrays have a piece, it is the last one's
+}
+
+// Piece is some memory.
+type Piece struct{ From, Bytes uint64 }
+
+// Slots are the sums of each warp.
+func (p *Plan) Slots() uint64 { return uint64(p.Known) + uint64(p.Sought)*uint64(len(p.Arrays)) }
+
+// pieces are those of all arrays.
+func (p *Plan) pieces() (n uint64) {
+	for i := range p.Arrays {
+		n += uint64(len(p.Arrays[i].Pieces))
+	}
+	return n
+}
+
+// The bounds of what one warp stores: more is not summed.
+const (
+	maxSlots  = 1 << 16
+	maxPieces = 1 << 12
+)
 
 // Prepare makes an arena of memory, which must be zeros, and says what a kernel will find in it. Of more warps than there is room for
 // the first ones are recorded; the others are counted.
@@ -73,11 +113,17 @@ func Prepare(memory []byte, p Plan) error {
 	if wanted == 0 {
 		wanted = ^uint64(0)
 	}
+	slots, pieces := p.Slots(), p.pieces()
+	if slots > maxSlots || pieces > maxPieces || headerBytes+pieces*placeBytes > uint64(len(memory)) {
+		slots, pieces = 0, 0 // all that is stored is counted as lost
+	}
+	directory := headerBytes + pieces*placeBytes
 	entries := uint64(0)
 	if p.First < p.Warps {
-		entries = min(p.Warps-p.First, wanted, uint64(len(memory)-headerBytes)/entryBytes)
+		entries = min(p.Warps-p.First, wanted, (uint64(len(memory))-directory)/(entryBytes+slots*sumBytes))
 	}
-	base := min((headerBytes+entries*entryBytes+chunkBytes-1)/chunkBytes*chunkBytes, uint64(len(memory)))
+	sums := directory + entries*entryBytes
+	base := min((sums+entries*slots*sumBytes+chunkBytes-1)/chunkBytes*chunkBytes, uint64(len(memory)))
 	chunks := uint64(0)
 	if p.Events {
 		chunks = min((uint64(len(memory))-base)/chunkBytes, 1<<31)
@@ -96,7 +142,18 @@ func Prepare(memory []byte, p Plan) error {
 	binary.LittleEndian.PutUint32(memory[atVersion:], version)
 	binary.LittleEndian.PutUint32(memory[atHeader:], headerBytes)
 	put(atCapacity, uint64(len(memory)))
-	put(atDirectory, headerBytes)
+	put(atDirectory, directory)
+	put(atSums, sums)
+	put(atTable, headerBytes)
+	half := func(at int, v uint64) { binary.LittleEndian.PutUint32(memory[at:], uint32(v)) }
+	half(atSlots, slots)
+	half(atKnown, uint64(p.Known))
+	half(atArrays, uint64(len(p.Arrays)))
+	if half(atPlaces, pieces); pieces > 0 {
+		low, high := p.place(memory[headerBytes:directory])
+		put(atLow, low)
+		put(atSpan, high-low)
+	}
 	put(atWarps, entries)
 	put(atBase, base)
 	put(atChunks, chunks)
@@ -106,4 +163,22 @@ func Prepare(memory []byte, p Plan) error {
 	binary.LittleEndian.PutUint32(memory[atMode:], mode)
 	put(atBudget, budget)
 	return nil
+}
+
+// place writes the table of arrays, and returns between which addresses they lie.
+func (p *Plan) place(table []byte) (low, high uint64) {
+	low = ^uint64(0)
+	for i := range p.Arrays {
+		a := &p.Arrays[i]
+		for _, piece := range a.Pieces {
+			binary.LittleEndian.PutUint64(table, piece.From)
+			binary.LittleEndian.PutUint64(table[8:], piece.Bytes)
+			binary.LittleEndian.PutUint64(table[16:], piece.From-(a.Pieces[0].From-a.Base))
+			binary.LittleEndian.PutUint32(table[24:], a.ID)
+			binary.LittleEndian.PutUint32(table[28:], uint32(i))
+			table = table[placeBytes:]
+			low, high = min(low, piece.From), max(high, piece.From+piece.Bytes)
+		}
+	}
+	return low, high
 }

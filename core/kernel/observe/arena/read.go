@@ -13,10 +13,14 @@ type Arena struct {
 	directory, base, chunks uint64
 	first, warps            uint64
 	events                  bool
+	sums, slots             uint64
 
 	Outside uint64 // events of warps that have no entry
 	Full    uint64 // events that found no chunk
 	Claimed uint64 // chunks
+
+	Elsewhere uint64 // accesses to no array that is known
+	Uncounted uint64 // accesses of warps that have no entry
 }
 
 // Event is one event.
@@ -33,7 +37,11 @@ type Warp struct {
 	Total  uint64 // events that happened
 	Hash   uint64 // over them, where no events were asked for
 	Events []Event
+	Sums   []Sum // those that are not 0, by slot
 }
+
+// Sum is what a warp stored at one statement to one array.
+type Sum struct{ Slot, Count, Hash uint64 }
 
 // Open reads the header of an arena.
 func Open(memory []byte) (*Arena, error) {
@@ -44,6 +52,7 @@ func Open(memory []byte) (*Arena, error) {
 	a := &Arena{
 		memory: memory, directory: get(atDirectory), base: get(atBase), chunks: get(atChunks), first: get(atFirst), warps: get(atWarps),
 		events: binary.LittleEndian.Uint32(memory[atMode:])&modeEvents != 0, Outside: get(atOutside), Full: get(atFull), Claimed: min(get(atCursor), get(atChunks)),
+		sums: get(atSums), slots: uint64(binary.LittleEndian.Uint32(memory[atSlots:])), Elsewhere: get(atElsewhere), Uncounted: get(atUncounted),
 	}
 	n := uint64(len(memory))
 	switch {
@@ -51,6 +60,7 @@ func Open(memory []byte) (*Arena, error) {
 		return nil, fault.New(fault.Format, "an arena of version %d, this prlx reads %d", binary.LittleEndian.Uint32(memory[atVersion:]), version)
 	case get(atCapacity) != n || binary.LittleEndian.Uint32(memory[atPerChunk:]) != perChunk,
 		a.directory > n || a.warps > (n-a.directory)/entryBytes,
+		a.sums > n || a.slots > maxSlots || a.warps > 0 && a.slots*sumBytes > (n-a.sums)/a.warps,
 		a.base > n || a.chunks > (n-a.base)/chunkBytes:
 		return nil, fault.New(fault.Format, "the header of the arena was overwritten")
 	}
@@ -65,7 +75,7 @@ func (a *Arena) Warps(do func(w *Warp) error) error {
 		entry := a.memory[a.directory+i*entryBytes:][:entryBytes]
 		w.Number, w.Total, w.Hash = a.first+i, binary.LittleEndian.Uint64(entry[entryTotal:]), binary.LittleEndian.Uint64(entry[entryHash:])
 		w.Events = w.Events[:0]
-		if w.Total == 0 {
+		if w.Sums = a.sumsOf(w.Sums[:0], i); w.Total == 0 && len(w.Sums) == 0 {
 			continue
 		}
 		if a.events {
@@ -78,6 +88,18 @@ func (a *Arena) Warps(do func(w *Warp) error) error {
 		}
 	}
 	return nil
+}
+
+// sumsOf appends what a warp stored.
+func (a *Arena) sumsOf(into []Sum, index uint64) []Sum {
+	row := a.memory[a.sums+index*a.slots*sumBytes:][:a.slots*sumBytes]
+	for slot := range a.slots {
+		count, hash := binary.LittleEndian.Uint64(row[slot*sumBytes:]), binary.LittleEndian.Uint64(row[slot*sumBytes+8:])
+		if count != 0 {
+			into = append(into, Sum{slot, count, hash})
+		}
+	}
+	return into
 }
 
 // read follows the chunks of a warp from its last one to its first. seen are those of all warps: none has two owners.

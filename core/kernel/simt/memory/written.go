@@ -15,5 +15,10 @@ func (g *Global) Addresses() (low, high uint64) {
 	return firstSlot, firstSlot + uint64(len(g.regions))<<g.bits
 }
 
+// Place is where an allocation begins: as kernels have it, and in the process.
+func (g *Global) Place(allocation int) (kernel, process uint64) {
+	return g.regions[allocation].base, g.regions[allocation].host
+}
+
 // Bytes are those of an allocation.
 func (g *Global) Bytes(allocation int) []byte { return g.regions[allocation].bytes }

@@ -63,6 +63,37 @@ func newArrays(r *execute.Running, keep uint64) *arrays {
 	return s
 }
 
+// Place is an array of a launch, as kernels have it: what its offsets count from, and the memory that belongs to it.
+type Place struct {
+	ID   uint32
+	Base uint64
+	At   [2]uint64 // where its memory begins, and where the same memory does as the process has it, 0 nowhere
+	Size uint64    // of that memory
+}
+
+// places are the arrays but scratch memory; where several hold an address, the last one does.
+func (s *arrays) places() []Place {
+	var list []Place
+	for _, into := range s.into {
+		for i, a := range into {
+			if a.Kind == warptrace.ArrayScratch || a.size == 0 {
+				continue
+			}
+			kernel, process := s.global.Place(a.allocation)
+			from := int64(0)
+			if i > 0 {
+				from = min(max(a.base, 0), a.size)
+			}
+			p := Place{ID: a.ID, Base: kernel + uint64(a.base), Size: uint64(a.size - from), At: [2]uint64{kernel + uint64(from)}}
+			if process != 0 {
+				p.At[1] = process + uint64(from)
+			}
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
 // writersReach is how many times the bytes that are kept the part of an array is for which writers are remembered.
 const writersReach = 4
 

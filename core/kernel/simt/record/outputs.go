@@ -62,7 +62,7 @@ func newOutputs(r *execute.Running, plan *recordPlan, keep uint64, places map[ui
 
 // addWrites adds steps for everything that writes global memory. Sites of one kind with the same chain are one statement: what a line
 // of the source stores does not depend on how many instructions it became.
-func (p *recordPlan) addWrites(k *code.Kernel, list *sites.List) {
+func (p *recordPlan) addWrites(k *code.Kernel, list *sites.List, leave string) {
 	numbers := map[sites.Place]int{}
 	first := map[string]uint32{}
 	for i := range list.Marks {
@@ -81,8 +81,9 @@ func (p *recordPlan) addWrites(k *code.Kernel, list *sites.List) {
 		if in.Kind != code.KindStore && in.Kind != code.KindAtomic || in.Mem.Space != ptx.Global && in.Mem.Space != ptx.Generic {
 			continue
 		}
-		n, ok := numbers[sites.Place(k.Origin(int32(i)))]
-		if !ok {
+		place := sites.Place(k.Origin(int32(i)))
+		n, ok := numbers[place]
+		if !ok || leave != "" && strings.HasPrefix(place.Function.Name, leave) {
 			continue
 		}
 		local := first[statementKey(&list.Sites[n])] - 1

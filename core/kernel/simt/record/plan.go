@@ -66,7 +66,7 @@ func newRecordPlan(k *code.Kernel, list *sites.List, request *Request) *recordPl
 	for i := range list.Marks {
 		m := &list.Marks[i]
 		at, ok := found[m.Place]
-		if !ok || !recorded(m.Kind, request) {
+		if !ok || request.Only || !recorded(m.Kind, request) {
 			continue
 		}
 		s := step{
@@ -81,7 +81,7 @@ func newRecordPlan(k *code.Kernel, list *sites.List, request *Request) *recordPl
 		}
 	}
 	if request.Written {
-		p.addWrites(k, list)
+		p.addWrites(k, list, request.Leave)
 	}
 	return p
 }

@@ -33,6 +33,9 @@ type Request struct {
 	// Written asks for what the launch wrote to global memory: Warp.Stores of each warp and, when the launch has ended, Outputs once,
 	// then Contents of up to Keep bytes.
 	Written  bool
+	Only     bool          // that, and no events
+	Leave    string        // functions whose names begin so write what is no part of the program, "" none
+	Arrays   func([]Place) // is called with the arrays of the launch before a block runs; nil: nobody asks
 	Keep     uint64
 	Outputs  func(*warptrace.Outputs) error
 	Contents func(*warptrace.Contents) error
@@ -106,6 +109,9 @@ func (r *recorder) Open(b *execute.Block) execute.BlockObserver {
 		}
 		if r.request.Written {
 			r.outputs = newOutputs(b.Running, r.plan, r.request.Keep, r.place)
+			if r.request.Arrays != nil {
+				r.request.Arrays(r.outputs.places())
+			}
 		}
 	}
 	var o *blockRecorder

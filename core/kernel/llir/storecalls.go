@@ -1,0 +1,181 @@
+package llir
+
+import (
+	"strings"
+
+	"github.com/prlx-go/prlx/core/kernel/observe"
+	"github.com/prlx-go/prlx/core/kernel/site"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
+)
+
+// slots gives accesses the sums that they add to: one for each statement and array, numbered from 0 where the array is known, from -1
+// down where it is looked for while the kernel runs.
+type slots struct {
+	known, sought []observe.Sum
+	by            map[slotKey]int32
+	statements    map[string]uint32 // local number of each one's first site
+}
+
+type slotKey struct {
+	statement uint32
+	array     int32
+}
+
+// statementKey is equal for sites of one statement, as the simulator has it: of one kind with one chain.
+func statementKey(s *site.Site) string {
+	var b strings.Builder
+	b.WriteByte(byte(s.Kind))
+	for i := range s.Chain {
+		f := &s.Chain[i]
+		b.WriteString(f.Function + "\x00" + f.File + "\x00" + itoa(int32(f.Line)) + "\x00" + itoa(int32(f.Column)) + "\x00")
+	}
+	return b.String()
+}
+
+// of is the slot of an access at a site; array is the parameter that it writes to, -1 unknown.
+func (t *slots) of(number uint32, s *site.Site, array int32, swaps bool) int32 {
+	if t.by == nil {
+		t.by, t.statements = map[slotKey]int32{}, map[string]uint32{}
+	}
+	name := statementKey(s)
+	first, ok := t.statements[name]
+	if !ok {
+		first = number
+		t.statements[name] = first
+	}
+	key := slotKey{first, array}
+	slot, ok := t.by[key]
+	if !ok {
+		sum := observe.Sum{Site: first, Array: array}
+		if array >= 0 {
+			slot, t.known = int32(len(t.known)), append(t.known, sum)
+		} else {
+			slot, t.sought = int32(-1-len(t.sought)), append(t.sought, sum)
+		}
+		t.by[key] = slot
+	}
+	if swaps {
+		if slot >= 0 {
+			t.known[slot].Swaps = true
+		} else {
+			t.sought[-1-slot].Swaps = true
+		}
+	}
+	return slot
+}
+
+// lines writes instructions in front of a call.
+type lines struct {
+	b      strings.Builder
+	number string // of the site, and of the access at it
+	debug  string
+	made   int32
+}
+
+// value writes an instruction and returns the name of its result.
+func (l *lines) value(text string) string {
+	name := "%" + ours + "v" + l.number + "." + itoa(l.made)
+	l.made++
+	l.b.WriteString("  " + name + " = " + text + l.debug + "\n")
+	return name
+}
+
+// bits makes 64 bits of a value.
+func (l *lines) bits(o operand) string {
+	if o.name == "" {
+		return "0"
+	}
+	if vector, element, ok := strings.Cut(o.name, "["); ok && strings.Contains(element, "]<") { // element of a vector: %7[2]<4 x half>
+		at, ty, _ := strings.Cut(element, "]")
+		o.name = l.value("extractelement " + ty + " " + vector + ", i64 " + at)
+	}
+	if strings.HasPrefix(o.ty, "<") {
+		whole := "i" + itoa(int32(bitsOf(o.ty)))
+		o = operand{whole, l.value("bitcast " + o.ty + " " + o.name + " to " + whole)}
+	}
+	steps, _ := conversion(o.ty)
+	for _, step := range steps {
+		o.name = l.value(strings.Replace(step, "$", o.name, 1))
+	}
+	return o.name
+}
+
+// condition makes the i1 that says whether a lane writes.
+func (l *lines) condition(a *access) string {
+	all := "true"
+	if a.condition != "" {
+		all = a.condition
+		if a.not {
+			all = l.value("xor i1 " + all + ", true")
+		}
+	}
+	also := ""
+	switch {
+	case a.swapped != "":
+		also = l.value("extractvalue { " + a.values[0].ty + ", i1 } " + a.swapped + ", 1")
+	case a.found.name != "":
+		also = l.value("icmp eq " + a.found.ty + " " + a.found.name + ", " + a.expected.name)
+	case a.below[0] != "":
+		offset, ty := a.below[0], a.limit
+		if ty != "i32" {
+			offset = l.value("zext i32 " + offset + " to " + ty)
+		}
+		also = l.value("icmp ult " + ty + " " + offset + ", " + a.below[1])
+	}
+	switch {
+	case also == "":
+		return all
+	case all == "true":
+		return also
+	}
+	return l.value("and i1 " + all + ", " + also)
+}
+
+// address makes the number of where an access begins.
+func (l *lines) address(a *access) string {
+	at := l.bits(a.pointer)
+	for _, o := range a.offsets {
+		if o.name != "0" {
+			at = l.value("add i64 " + at + ", " + l.bits(o))
+		}
+	}
+	return at
+}
+
+// storeCalls are those that add what an access writes to its sum, up to four elements each.
+func (p *point) storeCalls(number int32, scratch, debug string) string {
+	a := p.access
+	l := &lines{number: itoa(number), debug: debug}
+	does, at, base := l.condition(a), l.address(a), "0"
+	if a.slot >= 0 {
+		n := p.f.argumentOf(a.pointer.name)
+		base = l.bits(operand{p.f.Params[n].Type, p.f.Params[n].Name})
+	}
+	shape := uint64(a.element) + a.operation*warptrace.AtomicOperation
+	for from := 0; from < len(a.values); from += 4 {
+		list := a.values[from:min(from+4, len(a.values))]
+		if from > 0 {
+			at = l.value("add i64 " + at + ", " + itoa(int32(4*a.element)))
+		}
+		words := ""
+		for i := range 4 {
+			word := "0"
+			if i < len(list) {
+				if word = l.bits(list[i]); bitsOf(list[i].ty) > 8*a.element {
+					word = l.value("and i64 " + word + ", " + itoa(int32(1)<<(8*a.element)-1))
+				}
+			}
+			words += ", i64 " + word
+		}
+		l.b.WriteString("  call void @prlx_record_store(ptr addrspace(1) " + scratch + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base +
+			", i64 " + at + ", i64 " + itoa(int32(shape)) + ", i32 " + itoa(int32(len(list))) + words + ")" + debug + "\n")
+	}
+	return l.b.String()
+}
+
+func signed(n int32) string {
+	if n < 0 {
+		return "-" + itoa(-n)
+	}
+	return itoa(n)
+}
