@@ -112,11 +112,13 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 	tests/install/check_wheels.sh
 
 .PHONY: corpus
-corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/consumers/jobs ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, torch.compile, Triton's own tests where PRLX_TRITON_TESTS has them, kernels of packages where PRLX_PACKAGES says where to keep them, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong; ten million NCCL events, a thousand kills
+corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/consumers/jobs ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, LLVM IR of five Tritons for nine GPUs rewritten and assembled, torch.compile, Triton's own tests where PRLX_TRITON_TESTS has them, kernels of packages where PRLX_PACKAGES says where to keep them, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong; ten million NCCL events, a thousand kills
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	test -z "$${PRLX_PACKAGES:-}" || $(PY) tests/simulator/packages/install.py "$$PRLX_PACKAGES"
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator
 	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/upstream
+	PRLX_TRITON_ALL=1 $(PY) -m pytest -q -s tests/llir
+	go test -run Generated -bench Corpus -benchtime 1x ./core/kernel/llir
 	PRLX_STRUCTURED_PROGRAMS=1000000 go test -timeout 180m -run 'Structured|WaitForEachOther' ./core/kernel/simt
 	PRLX_CLOCKS_ALL=1 PRLX_JAX_PYTHON=$(JAX_PYTHON) PRLX_TORCH_PYTHON=$(abspath build/torch/python) $(PY) -m pytest -q -s tests/clocks
 	PRLX_PROBE_RUNS=all go test -timeout 60m -run TheTruthIsInside -v ./core/timeline/probe

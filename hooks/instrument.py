@@ -17,6 +17,8 @@ import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from . import registers
+
 TABLE = "prlx_table"  # in the metadata of a kernel: what its events mean
 SCRATCH_BYTES = 16  # that a block asks for, so that a pointer arrives; the arena is as large as it is
 
@@ -43,6 +45,11 @@ class Rewriter:
         self._owner = os.getpid()
         self._decided = threading.local()
         self.key = key
+        self.fewer: Sequence[Callable[[str], registers.Rewritten]] = ()
+        """What rewrites kernels that the recorder would push out of their registers: the first one that does not.
+
+        Only for devices with registers: it costs a run of Triton's assembler.
+        """
         self.clean: Callable[[], bool] = lambda: False
         """Whether what is compiled now is to be left alone."""
 
@@ -79,20 +86,24 @@ class Rewriter:
                 return
 
             def llir(module: Any, metadata: dict[str, Any]) -> Any:
-                return self._apply(before(module, metadata), metadata)
+                return self._apply(before(module, metadata), metadata, stages)
 
             stages["llir"] = llir
 
         return add_stages
 
-    def _apply(self, text: Any, metadata: dict[str, Any]) -> Any:
+    def _apply(self, text: Any, metadata: dict[str, Any], stages: dict[str, Any]) -> Any:
         if not isinstance(text, str):
             warnings.warn("a kernel is not recorded: this Triton does not hand LLVM IR on as text", stacklevel=2)
             return text
         if metadata.get("profile_scratch_size"):
             warnings.warn("a kernel is not recorded: another tool uses its profile scratch", stacklevel=2)
             return text
-        made, table, warning = self._rewrite(text)
+        if self.fewer:
+            need = functools.partial(registers.usage, stages=stages, metadata=metadata)
+            _, (made, table, warning) = registers.fitting(text, (self._rewrite, *self.fewer), need)
+        else:
+            made, table, warning = self._rewrite(text)
         if warning:
             warnings.warn(warning, stacklevel=2)
         if table:

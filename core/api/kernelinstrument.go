@@ -1,9 +1,12 @@
 package api
 
 import (
+	"strings"
+
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/llir"
 	"github.com/prlx-go/prlx/core/kernel/observe"
+	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/runtime/device"
 )
 
@@ -12,6 +15,7 @@ type instrumentRequest struct {
 	Text    string           `json:"text"`    // LLVM IR
 	Kernels []string         `json:"kernels"` // patterns; none: all
 	Lines   []instrumentLine `json:"lines"`   // none: all
+	Fewer   bool             `json:"fewer"`   // branches and switches alone, for a kernel that is short of registers
 }
 
 type instrumentLine struct {
@@ -34,7 +38,13 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	for _, l := range r.Lines {
 		filter.Lines = append(filter.Lines, observe.Line(l))
 	}
+	if r.Fewer {
+		filter.Kinds = []site.Kind{site.Branch, site.Switch}
+	}
 	made := llir.Instrument(r.Text, llir.Options{Filter: filter})
+	if r.Fewer && len(made.Sites) > 0 {
+		made.Warning = strings.TrimPrefix(made.Warning+"; not recorded: masks and what they compare, for with them values would not fit into registers", "; ")
+	}
 	doc := &instrumentDocument{Text: made.Text, Sites: len(made.Sites), Warning: made.Warning}
 	if len(made.Sites) == 0 {
 		return doc, nil

@@ -184,8 +184,10 @@ func (m *Module) bodyLine(f *Function, i int) (int, error) {
 		in.Name, s = s[:n], rest
 	}
 	s, in.Debug = attachments(s)
-	for _, prefix := range []string{"tail ", "musttail ", "notail "} {
-		s = strings.TrimPrefix(s, prefix)
+	if s != "" && (s[0] == 't' || s[0] == 'm' || s[0] == 'n') {
+		for _, prefix := range [...]string{"tail ", "musttail ", "notail "} {
+			s = strings.TrimPrefix(s, prefix)
+		}
 	}
 	n := nameEnd(s)
 	if n == 0 {
@@ -223,7 +225,7 @@ func localEnd(s string) int {
 // attachments cuts off the metadata behind an instruction, and finds !dbg in it.
 func attachments(s string) (string, int32) {
 	debug := int32(-1)
-	i := strings.LastIndex(s, ", !dbg !")
+	i := lastDebug(s)
 	if i < 0 {
 		return s, debug
 	}
@@ -231,6 +233,21 @@ func attachments(s string) (string, int32) {
 		debug = n
 	}
 	return s[:i], debug
+}
+
+// lastDebug is where the last ", !dbg !" of a text begins, -1 nowhere. It looks for the last sign first, which is nearly always its own.
+func lastDebug(s string) int {
+	const mark = ", !dbg !"
+	for end := len(s); ; {
+		i := strings.LastIndexByte(s[:end], '!')
+		if i < 0 {
+			return -1
+		}
+		if from := i + 1 - len(mark); from >= 0 && s[from:i+1] == mark {
+			return from
+		}
+		end = i
+	}
 }
 
 // label reads "22:   ; preds = ..." and begins a block.

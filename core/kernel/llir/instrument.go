@@ -88,7 +88,7 @@ func (m *Module) instrument(o Options) (*Result, error) {
 	s := &found{m: m, loads: map[*Function]map[int32]int{}}
 	r := &Result{}
 	var edits []edit
-	left := []string{}
+	left, crowded := []string{}, 0
 	var sums slots
 	for _, f := range m.Functions {
 		if !o.Filter.Kernel(f.Name) && f.Kernel {
@@ -102,6 +102,7 @@ func (m *Module) instrument(o Options) (*Result, error) {
 		before := len(s.points)
 		s.function(f)
 		s.keep(before, o.Filter)
+		crowded += s.roomy(before, f)
 		if len(s.points) == before {
 			continue
 		}
@@ -112,6 +113,9 @@ func (m *Module) instrument(o Options) (*Result, error) {
 	}
 	if len(left) > 0 {
 		r.Warning = "not recorded, for they have no scratch parameter: " + strings.Join(left, ", ")
+	}
+	if crowded > 0 {
+		r.Warning = joined(r.Warning, "not recorded: "+itoa(int32(crowded))+" sites of warps that have fewer than "+itoa(leastRegisters)+" registers left")
 	}
 	if r.Text = m.text; len(s.points) == 0 {
 		return r, nil
@@ -144,6 +148,14 @@ func (s *found) slots(from int, sums *slots) {
 			a.slot = sums.of(uint32(i), &s.sites[i], int32(s.points[i].f.argumentOf(a.pointer.name)), a.operation == operations["cas"])
 		}
 	}
+}
+
+// joined puts two warnings together.
+func joined(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + "; " + b
 }
 
 // scratch is the parameter that Triton adds for profilers: the last one, after another scratch; "" where there is none.

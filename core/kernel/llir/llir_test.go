@@ -175,6 +175,25 @@ func TestFiltersLeaveTheTextAlone(t *testing.T) {
 	}
 }
 
+// TestWarpsThatGaveRegistersAwayAreLeftOut: ptxas refuses a kernel whose calls do not fit into what warps have left.
+func TestWarpsThatGaveRegistersAwayAreLeftOut(t *testing.T) {
+	const head = "  %8 = phi i32 [ 0, %5 ], [ %12, %.lr.ph ]\n"
+	for lines, want := range map[string]int{
+		"  call void @llvm.nvvm.setmaxnreg.dec.sync.aligned.u32(i32 24)\n":                       1,
+		"  call void asm sideeffect \"setmaxnreg.dec.sync.aligned.u32 40;\", \"\"()\n":           1,
+		"  call void @llvm.nvvm.setmaxnreg.inc.sync.aligned.u32(i32 240)\n":                      4,
+		"  call void @llvm.nvvm.setmaxnreg.dec.sync.aligned.u32(i32 48)\n":                       4,
+		"  call void @f(i32 24) ; setmaxnreg\n":                                                  4,
+		"  call void @llvm.nvvm.setmaxnreg.dec.sync.aligned.u32(i32 24)\n  %q = add i32 %8, 1\n": 1,
+	} {
+		r := Instrument(strings.Replace(small, head, head+lines, 1), Options{})
+		said := strings.Contains(r.Warning, "3 sites of warps that have fewer than 48 registers left")
+		if len(r.Sites) != want || said != (want == 1) {
+			t.Errorf("%s: %d sites, want %d; %q", lines, len(r.Sites), want, r.Warning)
+		}
+	}
+}
+
 // broken are texts that are not rewritten, and what the warning names.
 var broken = []struct{ name, text, warning string }{
 	{"empty", "", "no function has a body"},
@@ -323,6 +342,12 @@ func FuzzInstrument(f *testing.F) {
 	f.Add(small)
 	for _, b := range broken {
 		f.Add(b.text)
+	}
+	for _, body := range microkernels {
+		f.Add(micro(body))
+	}
+	for _, n := range newer {
+		f.Add(strings.Replace(small, n.old, n.text, 1))
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		r := Instrument(text, Options{})

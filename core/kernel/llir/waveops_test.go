@@ -63,7 +63,7 @@ func cut(v uint64, n int) uint64 {
 	return v & (1<<n - 1)
 }
 
-func signed(v uint64, n int) int64 { return int64(v<<(64-n)) >> (64 - n) }
+func extended(v uint64, n int) int64 { return int64(v<<(64-n)) >> (64 - n) }
 
 // constant is a literal.
 func constant(ty, s string) value {
@@ -161,10 +161,10 @@ var binaries = map[string]func(a, b uint64, n int) uint64{
 	"mul": func(a, b uint64, _ int) uint64 { return a * b }, "and": func(a, b uint64, _ int) uint64 { return a & b },
 	"or": func(a, b uint64, _ int) uint64 { return a | b }, "xor": func(a, b uint64, _ int) uint64 { return a ^ b },
 	"shl": func(a, b uint64, _ int) uint64 { return a << b }, "lshr": func(a, b uint64, _ int) uint64 { return a >> b },
-	"ashr": func(a, b uint64, n int) uint64 { return uint64(signed(a, n) >> b) },
+	"ashr": func(a, b uint64, n int) uint64 { return uint64(extended(a, n) >> b) },
 	"udiv": func(a, b uint64, _ int) uint64 { return a / b }, "urem": func(a, b uint64, _ int) uint64 { return a % b },
-	"sdiv": func(a, b uint64, n int) uint64 { return uint64(signed(a, n) / signed(b, n)) },
-	"srem": func(a, b uint64, n int) uint64 { return uint64(signed(a, n) % signed(b, n)) },
+	"sdiv": func(a, b uint64, n int) uint64 { return uint64(extended(a, n) / extended(b, n)) },
+	"srem": func(a, b uint64, n int) uint64 { return uint64(extended(a, n) % extended(b, n)) },
 	"fadd": floats(func(a, b float64) float64 { return a + b }), "fsub": floats(func(a, b float64) float64 { return a - b }),
 	"fmul": floats(func(a, b float64) float64 { return a * b }), "fdiv": floats(func(a, b float64) float64 { return a / b }),
 }
@@ -275,7 +275,7 @@ func holds(p uint8, a, b uint64, n int) bool {
 		x, y := float(a, n), float(b, n)
 		return p&1 != 0 && x == y || p&2 != 0 && x > y || p&4 != 0 && x < y || p&8 != 0 && (x != x || y != y)
 	}
-	x, y := signed(a, n), signed(b, n)
+	x, y := extended(a, n), extended(b, n)
 	return [...]bool{a == b, a != b, a > b, a >= b, a < b, a <= b, x > y, x >= y, x < y, x <= y}[p-32]
 }
 
@@ -304,15 +304,15 @@ func (fr *frame) convert(in *Inst, rest string, mask uint64) {
 		for k, v := range a[l] {
 			switch in.Op {
 			case "sext":
-				v = uint64(signed(v, n))
+				v = uint64(extended(v, n))
 			case "sitofp":
-				v = bitsOf(float64(signed(v, n)), m)
+				v = floatBits(float64(extended(v, n)), m)
 			case "uitofp":
-				v = bitsOf(float64(v), m)
+				v = floatBits(float64(v), m)
 			case "fptosi":
 				v = uint64(int64(float(v, n)))
 			case "fpext", "fptrunc":
-				v = bitsOf(float(v, n), m)
+				v = floatBits(float(v, n), m)
 			}
 			out[k] = cut(v, m)
 		}
@@ -320,7 +320,7 @@ func (fr *frame) convert(in *Inst, rest string, mask uint64) {
 	})
 }
 
-func bitsOf(f float64, n int) uint64 {
+func floatBits(f float64, n int) uint64 {
 	if n == 32 {
 		return uint64(math.Float32bits(float32(f)))
 	} else if n != 64 {
@@ -364,7 +364,7 @@ func (fr *frame) touch(in *Inst, rest string, mask uint64) {
 		p, i := fr.operand(list[1], mask), fr.operand(list[2], mask)
 		n := width(list[2][:typeEnd(list[2])])
 		scale := uint64(size(list[0]))
-		fr.each(in, mask, func(l int) value { return value{p[l][0] + uint64(signed(i[l][0], n))*scale} })
+		fr.each(in, mask, func(l int) value { return value{p[l][0] + uint64(extended(i[l][0], n))*scale} })
 	case "load":
 		count, element := shape(list[0])
 		n := (width(element) + 7) / 8
@@ -402,7 +402,7 @@ func (fr *frame) touch(in *Inst, rest string, mask uint64) {
 			case "umax":
 				fresh = max(fresh, old)
 			case "max":
-				fresh = uint64(max(signed(fresh, n), signed(old, n)))
+				fresh = uint64(max(extended(fresh, n), extended(old, n)))
 			case "or":
 				fresh |= old
 			case "xchg":

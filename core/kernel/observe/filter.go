@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/site"
@@ -8,8 +9,9 @@ import (
 
 // Filter says which kernels and which of their sites are recorded. The zero Filter wants all.
 type Filter struct {
-	Kernels []string // patterns with * and ?; one without is also found inside of a name, as PRLX_FILTER has it
-	Lines   []Line   // none: all
+	Kernels []string    // patterns with * and ?; one without is also found inside of a name, as PRLX_FILTER has it
+	Lines   []Line      // none: all
+	Kinds   []site.Kind // none: all
 }
 
 // Line is a range of source lines.
@@ -31,8 +33,11 @@ func (f *Filter) Kernel(name string) bool {
 	return false
 }
 
-// Site reports whether a site is wanted: a line of its chain is.
+// Site reports whether a site is wanted: its kind and a line of its chain are.
 func (f *Filter) Site(s *site.Site) bool {
+	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, s.Kind) {
+		return false
+	}
 	if len(f.Lines) == 0 {
 		return true
 	}

@@ -86,6 +86,9 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%v: %v", c.line, !c.want)
 		}
 	}
+	if branches := (Filter{Kinds: []site.Kind{site.Branch}}); !branches.Site(s) || branches.Site(&site.Site{Kind: site.Predicate}) {
+		t.Error("kinds do not count")
+	}
 }
 
 func TestTablesTravelAsText(t *testing.T) {
