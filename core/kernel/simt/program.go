@@ -34,7 +34,11 @@ type Program struct {
 	mu        sync.Mutex
 	kernels   map[string]*binding
 	sites     map[string]*sites.List // by kernel and names of its arguments
+	made      made
 }
+
+// made counts what is to be done once, not at every launch.
+type made struct{ bindings, siteLists int }
 
 // binding is a kernel that was bound, or the reason why it cannot be.
 type binding struct {
@@ -118,6 +122,7 @@ func (p *Program) bound(name string) (*code.Kernel, error) {
 	for _, f := range p.module.Functions {
 		if f.Name == name && f.Entry && !f.Extern {
 			b := &binding{}
+			p.made.bindings++
 			b.kernel, b.err = compile.Kernel(target.SM80, p.name, p.module, f)
 			p.kernels[name] = b
 			return b.kernel, b.err
@@ -190,6 +195,7 @@ func (p *Program) siteList(entry *ptx.Function, arguments []string) *sites.List 
 		if len(p.sites) >= maxSiteLists {
 			clear(p.sites)
 		}
+		p.made.siteLists++
 		l = sites.Find(p.module, entry, arguments)
 		p.sites[key] = l
 	}
