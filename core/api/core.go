@@ -15,6 +15,7 @@ type Core struct {
 	jobs      job.Table
 	tables    tableStore
 	programs  programStore
+	standing  standingStore
 	collector collector
 	debug     atomic.Bool
 	view      func(address uint64, n int) []byte // of memory outside of the Go heap

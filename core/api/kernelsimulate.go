@@ -10,7 +10,6 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt"
-	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/kernel/slice"
 )
@@ -24,6 +23,10 @@ func (c *Core) machineOperations(name string) (Op, bool) {
 		return typed(c.simulateLoad), true
 	case "simulate_unload":
 		return typed(c.simulateUnload), true
+	case "simulate_arrays":
+		return typed(c.simulateArrays), true
+	case "simulate_forget":
+		return typed(c.simulateForget), true
 	}
 	return nil, false
 }
@@ -172,6 +175,7 @@ type simulateLaunchRequest struct {
 	SharedBytes     uint64               `json:"shared_bytes"`
 	Params          []simulateParam      `json:"params"`
 	Allocations     []simulateAllocation `json:"allocations"`
+	Table           int64                `json:"table"` // of simulate_arrays: what loaded pointers may lead to besides; 0 none
 	Seed            uint64               `json:"seed"`
 	Stop            bool                 `json:"stop"`
 	NaN             bool                 `json:"nan"`
@@ -234,15 +238,16 @@ func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 	if len(r.Allocations) > maxAllocations {
 		return nil, fault.New(fault.Limit, "the launch has %d pieces of memory, at most %d are possible", len(r.Allocations), maxAllocations)
 	}
-	for i := range r.Allocations {
-		a := &r.Allocations[i]
-		if a.Bytes < 0 || (a.Bytes > 0 && (a.Address == 0 || a.Address+uint64(a.Bytes) < a.Address)) {
-			return nil, fault.Usagef("%s: %d bytes at address %#x are not a piece of memory", a.Name, a.Bytes, a.Address)
+	var err error
+	if l.Memory, err = c.allocations(r.Allocations); err != nil {
+		return nil, err
+	}
+	if r.Table != 0 {
+		t, err := c.standing.find(r.Table)
+		if err != nil {
+			return nil, err
 		}
-		if c.view == nil {
-			return nil, fault.New(fault.Internal, "this core sees no memory of its process")
-		}
-		l.Memory = append(l.Memory, memory.Allocation{Name: a.Name, Host: a.Address, Bytes: c.view(a.Address, a.Bytes), ReadOnly: a.ReadOnly, Unwritten: a.Unwritten})
+		l.Standing = t
 	}
 	for _, p := range r.Params {
 		if p.Allocation < -1 || p.Allocation >= len(l.Memory) {

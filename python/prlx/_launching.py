@@ -19,6 +19,7 @@ from ._units import plural
 
 if TYPE_CHECKING:
     from ._progress import Progress
+    from ._standing import Standing
     from .hooks.arrays import Storage
     from .hooks.simulator import Function, Launch, Parameter
 
@@ -128,6 +129,7 @@ def execute(
     *,
     number: int,
     registered: Iterable[Storage] = (),
+    standing: Standing | None = None,
     record: Mapping[str, Any] | None = None,
 ) -> Simulation:
     """Run a launch on the simulator.
@@ -142,6 +144,8 @@ def execute(
         Its number in the session.
     registered
         Memory that pointers loaded by the kernel may lead to, besides that of the arguments.
+    standing
+        The same, of arrays that stay from launch to launch.
     record
         What to record of it and where, as the core takes it.
 
@@ -151,12 +155,11 @@ def execute(
         The kernel has something that the simulator does not execute.
     """
     from ._progress import shown
-    from .hooks.arrays import in_order, living_tensors
+    from .hooks.arrays import in_order
 
     known = [p.storage for p in launch.parameters if p.storage is not None] + list(registered)
-    if any(p.type in _TABLES and p.storage is not None for p in launch.parameters):
-        known += living_tensors()
-    pieces = in_order(known)
+    others, table = _reachable(launch, options, known, standing, whole=record is not None)
+    pieces = in_order(known + others)
     empty = _empty(options, launch, pieces)
     request = {
         "module": _module(launch.function),
@@ -176,6 +179,7 @@ def execute(
             | ({"unwritten": True} if i in empty else {})
             for i, piece in enumerate(pieces)
         ],
+        "table": table,
         "seed": options.seed,
         "stop": options.stop,
         "nan": options.nan,
@@ -200,6 +204,27 @@ def execute(
         for stop in done.stops:
             options.on_stop(stop)
     return done
+
+
+def _reachable(
+    launch: Launch, options: Options, known: Sequence[Storage], standing: Standing | None, *, whole: bool
+) -> tuple[list[Storage], int | None]:
+    """What pointers that the kernel loads may lead to: pieces of memory that the launch lists, and the table of the others.
+
+    It lists those that the arguments are parts of, or all of them where somebody wants to know what was done to each.
+    """
+    from .hooks.arrays import living_tensors
+
+    living = living_tensors() if any(p.type in _TABLES and p.storage is not None for p in launch.parameters) else None
+    if standing is None:
+        return living or [], None
+    if whole or options.touched or options.breaks or options.global_races:
+        return [*standing.registered, *(living or ())], None
+    ranges = [(one.address, one.end) for one in known]
+    ranges += [(int(p.value), int(p.value)) for p in launch.parameters if p.is_pointer and p.storage is None]
+    with standing.lock:
+        chosen = standing if living is None else standing.with_living(living)
+        return chosen.near(ranges), chosen.table() or None
 
 
 def _empty(options: Options, launch: Launch, pieces: Sequence[Storage]) -> frozenset[int]:

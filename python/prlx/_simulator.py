@@ -15,6 +15,7 @@ from ._errors import SimulationError, UsageError
 from ._launching import Options, execute, report
 from ._result import Card, clipped
 from ._simulation import Finding, Simulation
+from ._standing import Standing
 from ._target import Target
 from ._units import format_count, plural
 
@@ -212,7 +213,8 @@ class Simulator:
         self.options = options
         self.quiet = 0
         self.recordings = [recording]
-        self._registered: list[Storage] = []
+        self._registered: list[Storage] = []  # for the launch that runs
+        self._standing = Standing()
         self._launched = 0
         self._lock = threading.Lock()
         self._surfaces = triton.Surfaces(simulator.KEY, rewriter)
@@ -262,11 +264,13 @@ class Simulator:
         """Name memory that kernels reach through pointers which they load."""
         from .hooks.arrays import storage
 
+        pieces = []
         for i, array in enumerate(arrays):
-            found = storage(array, f"registered memory {len(self._registered) + i}")
+            found = storage(array, f"registered memory {len(self._standing) + i}")
             if found is None:
                 raise UsageError(f"cannot tell the size of what was registered: {type(array).__name__}")
-            self._registered.append(found)
+            pieces.append(found)
+        self._standing.register(pieces)
 
     def target(self) -> Target | None:
         """Where the next launch is recorded: the innermost recording that has a place."""
@@ -288,7 +292,9 @@ class Simulator:
             number, record = (number, None) if begun is None else begun
             if launch.table and record is not None:
                 launch, record = _capture.into_arena(launch, record)
-            simulation = execute(launch, self.options, number=number, registered=self._registered, record=record)
+            simulation = execute(
+                launch, self.options, number=number, registered=self._registered, standing=self._standing, record=record
+            )
         except SimulationError as error:
             for recording in self._told():
                 recording._refuse(launch.function.name, error.message)

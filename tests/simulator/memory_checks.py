@@ -15,6 +15,7 @@ import numpy as np
 import triton
 
 import prlx
+from prlx import _core
 
 PAGE = mmap.PAGESIZE
 
@@ -160,6 +161,71 @@ def check_atomics_on_half_a_word_out_of_bounds():
     x[:] = 1
     assert checks_of(prlx.simulate(kernels.accumulated, (1,), x, z, 65, BLOCK=128).findings) == {"read-only-write"}
     assert (z == 1).all()
+
+
+def asked(call):
+    """What the core is asked while something happens: operations and requests."""
+    seen, run, at_once = [], _core.run, _core.call
+
+    def note(op, request=None, **more):
+        seen.append((op, request))
+        return run(op, request, **more)
+
+    def note_at_once(op, request=None):
+        seen.append((op, request))
+        return at_once(op, request)
+
+    _core.run, _core.call = note, note_at_once
+    try:
+        call()
+    finally:
+        _core.run, _core.call = run, at_once
+    return seen
+
+
+def check_a_launch_lists_its_own_arrays_however_many_are_registered():
+    x, o = np.ones(1024, np.float32), np.zeros(1024, np.float32)
+    requests = []
+    for many in (1, 300):
+        arrays = [np.zeros(16, np.float32) for _ in range(many)]
+        with prlx.enable(device="simulator", progress=False) as recording:
+            recording.register(*arrays, x[:8])  # x is what it is a part of
+
+            def launch():
+                kernels.copy[(1,)](x, o, BLOCK=1024)
+
+            assert [op for op, _ in asked(launch) if op == "simulate_arrays"] == ["simulate_arrays"]
+            again = asked(launch)
+            assert [op for op, _ in again] == ["simulate_launch"], again  # nothing is loaded, and no array sent
+            requests.append(again[0][1])
+            recording.register(np.zeros(4))
+            changed = dict(asked(launch))
+            assert len(changed["simulate_arrays"]["add"]) == 1 and not changed["simulate_arrays"]["remove"], changed
+            assert recording.findings == []
+    few, more = ([(a["address"], a["bytes"]) for a in one["allocations"]] for one in requests)
+    assert few == more and len(few) == 2, (few, more)
+
+
+def check_registered_memory_is_there_however_a_launch_is_looked_at():
+    row, o = np.arange(8, dtype=np.float32), np.zeros(8, np.float32)
+    table = np.array([row.ctypes.data], np.int64)
+    for options in ({}, {"touched": True}, {"global_races": True}):
+        for known in (True, False):
+            o[:] = 0
+            with prlx.enable(device="simulator", progress=False, **options) as recording:
+                if known:
+                    recording.register(row)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    kernels.gathered[(1,)](table, o, BLOCK=8)
+                assert (recording.findings == []) is known, (options, recording.findings)
+                assert (o == row).all() == known, (options, o)
+                if known:  # beyond its end
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore")
+                        kernels.gathered[(1,)](table, np.zeros(16, np.float32), BLOCK=16)
+                    found = recording.findings[0]
+                    assert found.check == "out-of-bounds" and "registered memory 0 (32 bytes)" in found.message, found
 
 
 def main():

@@ -72,6 +72,9 @@ func prepare(j *job.Job, k *code.Kernel, v *Variables, l *Launch, who Observer) 
 		return nil, err
 	}
 	r.Global = global
+	if l.Standing != nil {
+		global.Stand(l.Standing)
+	}
 	arguments := make([]int, len(l.Params))
 	for i, a := range l.Params {
 		arguments[i] = a.Allocation

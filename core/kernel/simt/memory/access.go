@@ -163,7 +163,7 @@ func (g *Global) place(f *Fault, legal uint64) {
 		f.Inside = holds.name
 	}
 	best := ^uint64(0)
-	for _, list := range [][]region{g.regions, g.aliases} {
+	for _, list := range [][]region{g.regions, g.aliases, g.standing} {
 		for i := range list {
 			in := &list[i]
 			if legal != 0 && legal&(in.params|g.any) == 0 {

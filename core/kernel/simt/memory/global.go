@@ -23,12 +23,13 @@ const (
 // Global is the memory that blocks share. Its methods may be called from several goroutines at once; what a kernel does to one
 // address in several blocks is then as undefined as it is on a GPU.
 type Global struct {
-	regions []region // by number of the allocation
-	aliases []region // by address of the process, disjoint
-	bits    uint     // of a slot
-	any     uint64   // parameters whose pointers may point anywhere
-	null    uint64   // parameters that are null pointers
-	watch   *watch   // nil: nobody asks
+	regions  []region // by number of the allocation
+	aliases  []region // by address of the process, disjoint
+	standing []region // likewise, of arrays that the launch does not list
+	bits     uint     // of a slot
+	any      uint64   // parameters whose pointers may point anywhere
+	null     uint64   // parameters that are null pointers
+	watch    *watch   // nil: nobody asks
 }
 
 // region is a range of addresses and the bytes behind it.
@@ -89,7 +90,7 @@ func aliasesOf(allocations []Allocation) []region {
 	order := make([]int, 0, len(allocations))
 	for i := range allocations {
 		a := &allocations[i]
-		if end := a.Host + uint64(len(a.Bytes)); a.Host > nullPage && len(a.Bytes) > 0 && end > a.Host && end < SharedWindow {
+		if a.known() {
 			order = append(order, i)
 		}
 	}
@@ -162,19 +163,13 @@ func (g *Global) find(address uint64) *region {
 
 // alias finds the region of an address of the process.
 func (g *Global) alias(address uint64) *region {
-	low, high := 0, len(g.aliases)
-	for low < high {
-		middle := int(uint(low+high) / 2)
-		if g.aliases[middle].base <= address {
-			low = middle + 1
-		} else {
-			high = middle
+	r := below(g.aliases, address)
+	if g.standing != nil && !r.holds(address) {
+		if s := below(g.standing, address); s.holds(address) {
+			return s
 		}
 	}
-	if low == 0 {
-		return nil
-	}
-	return &g.aliases[low-1]
+	return r
 }
 
 // within returns the region that holds all of [low, high) and that a pointer may point to, nil when there is none.
