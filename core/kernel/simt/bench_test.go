@@ -5,7 +5,10 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"os"
+	"strconv"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
@@ -109,4 +112,37 @@ func BenchmarkProduct(b *testing.B) {
 	benchmark(b, string(text), productLaunch())
 	const products = productSize * productSize * productSize / (16 * 8 * 16)
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/products, "ns/mma")
+}
+
+// BenchmarkWorkers runs the product with one and with two workers. Its figure is processor time by wall time, of which two workers reach
+// 2 where nothing holds them up; cpu-s is what the work costs, which should not depend on the workers.
+func BenchmarkWorkers(b *testing.B) {
+	text, err := os.ReadFile("testdata/bench/matmul.ptx")
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, workers := range []int{1, 2} {
+		b.Run(strconv.Itoa(workers), func(b *testing.B) {
+			p, l := mustLoad(b, string(text)), productLaunch()
+			j := job.New(context.Background(), job.Options{Workers: workers})
+			before := processorTime(b)
+			for b.Loop() {
+				if _, err := p.Run(j, l); err != nil {
+					b.Fatal(err)
+				}
+			}
+			spent := processorTime(b) - before
+			b.ReportMetric(spent.Seconds()/b.Elapsed().Seconds(), "cores")
+			b.ReportMetric(spent.Seconds()/float64(b.N)*1e3, "cpu-ms/op")
+		})
+	}
+}
+
+func processorTime(b *testing.B) time.Duration {
+	b.Helper()
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -311,9 +311,27 @@ func (w *Warp) divide(p *path, join int32) bool {
 	if p.split != nil {
 		depth = p.split.depth + 1
 	}
-	p.split = &split{parent: p.split, frame: p.frame, lanes: p.lanes, join: join, depth: depth, side: p.side}
+	s := w.newSplit(len(w.paths) == 0 && p.split == nil && p.loose == nil)
+	*s = split{parent: p.split, frame: p.frame, lanes: p.lanes, join: join, depth: depth, side: p.side}
+	p.split = s
 	p.side = 0
 	return true
+}
+
+// splitsAtOnce is how many splits are made in one piece of memory.
+const splitsAtOnce = 64
+
+// newSplit is room for a split. Where a warp is at one place and out of all branches nobody knows any of the splits before, so that their
+// room is used again.
+func (w *Warp) newSplit(nobodyKnows bool) *split {
+	if nobodyKnows {
+		w.splitsUsed = 0
+	}
+	if w.splitsUsed == len(w.splits) {
+		w.splits, w.splitsUsed = make([]split, splitsAtOnce), 0
+	}
+	w.splitsUsed++
+	return &w.splits[w.splitsUsed-1]
 }
 
 // leave takes lanes out of the function that runs; out of the kernel they end.

@@ -19,19 +19,21 @@ type Warp struct {
 	Regs  lane.Regs
 	Index int // in the block
 
-	paths   []path
-	run     int    // the path that runs
-	slow    bool   // lanes wait for lanes of the warp: paths take their turns by choose, an instruction each
-	polls   bool   // since it last came to the head of a loop for long, it looked at what other lanes may change
-	since   uint64 // its clock when lanes last parted or had a turn
-	live    uint32 // lanes that have not ended
-	born    uint32 // lanes that the warp began with
-	partial bool   // some lanes are at a barrier to which others have not come
-	state   warpState
-	steps   uint64 // instructions so far: its clock
-	keep32  [code.MaxOutputs][lane.Lanes]uint32
-	keep64  [code.MaxOutputs][lane.Lanes]uint64
-	keepP   [code.MaxOutputs]uint32
+	paths      []path
+	splits     []split // room for some, of which splitsUsed are taken
+	splitsUsed int
+	run        int    // the path that runs
+	slow       bool   // lanes wait for lanes of the warp: paths take their turns by choose, an instruction each
+	polls      bool   // since it last came to the head of a loop for long, it looked at what other lanes may change
+	since      uint64 // its clock when lanes last parted or had a turn
+	live       uint32 // lanes that have not ended
+	born       uint32 // lanes that the warp began with
+	partial    bool   // some lanes are at a barrier to which others have not come
+	state      warpState
+	steps      uint64 // instructions so far: its clock
+	keep32     [code.MaxOutputs][lane.Lanes]uint32
+	keep64     [code.MaxOutputs][lane.Lanes]uint64
+	keepP      [code.MaxOutputs]uint32
 }
 
 // masked executes a lanewise instruction for some lanes: the others keep what they have.
