@@ -230,6 +230,20 @@ def _of_torch(tensor: Any, name: str) -> Storage:
     return Storage(whole.data_ptr(), whole.nbytes(), name, keep=tensor)
 
 
+def view_of(piece: Storage) -> tuple[int, int] | None:
+    """Where the elements of the view that was passed begin and end, as its shape and strides say; None where nobody knows."""
+    value: Any = piece.keep
+    if isinstance(value, _ndarray()):
+        return _bounds(value)
+    if not hasattr(value, "untyped_storage"):
+        return None
+    begin, size = value.data_ptr(), value.element_size()
+    if value.numel() == 0:
+        return begin, begin
+    steps = zip(value.shape, value.stride(), strict=True)
+    return begin, begin + sum((length - 1) * step for length, step in steps) * size + size
+
+
 def _size(value: Any) -> int | None:
     """The bytes of something that has an address, as it says itself."""
     size = getattr(value, "nbytes", None)

@@ -181,6 +181,9 @@ type simulateLaunchRequest struct {
 	NaN             bool                 `json:"nan"`
 	Races           *bool                `json:"races"` // absent: true
 	GlobalRaces     bool                 `json:"global_races"`
+	WarpRaces       bool                 `json:"warp_races"`
+	Views           bool                 `json:"views"`
+	Freed           []simulateFreed      `json:"freed"`       // what were arrays once
 	Convergence     *bool                `json:"convergence"` // absent: true
 	Counts          *bool                `json:"counts"`      // absent: true
 	MaxFindings     int                  `json:"max_findings"`
@@ -192,11 +195,12 @@ type simulateLaunchRequest struct {
 
 // simulateParam is one .param of the kernel.
 type simulateParam struct {
-	Name       string `json:"name"`
-	Type       string `json:"type"`
-	Bits       uint64 `json:"bits"`
-	Allocation int    `json:"allocation"` // index into allocations, -1 none
-	Data       []byte `json:"data"`       // of a parameter of more than 8 bytes, all of it
+	Name       string   `json:"name"`
+	Type       string   `json:"type"`
+	Bits       uint64   `json:"bits"`
+	Allocation int      `json:"allocation"` // index into allocations, -1 none
+	Data       []byte   `json:"data"`       // of a parameter of more than 8 bytes, all of it
+	View       []uint64 `json:"view"`       // of a pointer: where the elements of its view begin and end; absent: not known
 }
 
 // simulateAllocation is a piece of the caller's memory.
@@ -207,6 +211,13 @@ type simulateAllocation struct {
 	ReadOnly bool   `json:"read_only"`
 
 	Unwritten bool `json:"unwritten"` // nobody wrote it before the launch
+}
+
+// simulateFreed is a range of addresses at which an array was that is gone.
+type simulateFreed struct {
+	Name    string `json:"name"`
+	Address uint64 `json:"address"`
+	Bytes   uint64 `json:"bytes"`
 }
 
 // simulateLaunch runs one launch on the caller's memory.
@@ -232,7 +243,7 @@ func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 		Kernel: r.Kernel, Grid: r.Grid, Block: r.Block, Cluster: r.Cluster, SharedBytes: r.SharedBytes,
 		Options: simt.Options{
 			ScheduleSeed: r.Seed, StopAtFirst: r.Stop, MaxFindings: r.MaxFindings, NaN: r.NaN, NoRaces: !onUnless(r.Races),
-			GlobalRaces: r.GlobalRaces, NoConvergence: !onUnless(r.Convergence), NoCounts: !onUnless(r.Counts), MaxInstructions: r.MaxInstructions,
+			GlobalRaces: r.GlobalRaces, WarpRaces: r.WarpRaces, Views: r.Views, NoConvergence: !onUnless(r.Convergence), NoCounts: !onUnless(r.Counts), MaxInstructions: r.MaxInstructions,
 		},
 	}
 	if len(r.Allocations) > maxAllocations {
@@ -253,7 +264,16 @@ func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 		if p.Allocation < -1 || p.Allocation >= len(l.Memory) {
 			return nil, fault.Usagef("%s: there is no piece of memory %d", p.Name, p.Allocation)
 		}
+		if p.View != nil && (len(p.View) != 2 || p.View[0] > p.View[1]) {
+			return nil, fault.Usagef("%s: a view has a begin and an end", p.Name)
+		}
 		l.Params = append(l.Params, simt.Argument(p))
+	}
+	if len(r.Freed) > maxAllocations {
+		return nil, fault.New(fault.Limit, "the launch names %d freed arrays, at most %d are possible", len(r.Freed), maxAllocations)
+	}
+	for _, f := range r.Freed {
+		l.Freed = append(l.Freed, simt.Freed(f))
 	}
 	return l, nil
 }

@@ -42,6 +42,10 @@ class Options:
         Look for races and uninitialised reads in shared memory.
     global_races
         Look for races in global memory by happens-before, too; one worker then runs the blocks.
+    warp_races
+        Look for races between lanes of one warp in shared memory, too.
+    views
+        Look for accesses outside of the view that was passed, in the array that it is a view of.
     convergence
         Look for instructions that need the whole warp at once, and that a GPU may execute with a part of it.
     counts
@@ -53,6 +57,8 @@ class Options:
     empty
         Arguments whose arrays nobody wrote before a launch, such as those of ``torch.empty``, by name: reads of what the launch
         did not write itself are ``uninitialised-global``.
+    empty_somewhere
+        Likewise, of launches that have arguments of these names.
     touched
         Say which blocks touched which elements of which array, for the pictures of a page.
     breaks
@@ -72,11 +78,14 @@ class Options:
     nan: bool = False
     races: bool = True
     global_races: bool = False
+    warp_races: bool = False
+    views: bool = False
     convergence: bool = True
     counts: bool = True
     max_findings: int = 1000
     max_instructions: int | None = None
     empty: Sequence[str] = ()
+    empty_somewhere: Sequence[str] = ()
     touched: bool = False
     breaks: Sequence[str] = ()
     max_stops: int = 100
@@ -94,10 +103,9 @@ class Options:
             A number is what it cannot be.
         """
         places(self.breaks)
-        if isinstance(self.empty, str):
-            raise UsageError(
-                f"empty: expected names of arguments, got {self.empty!r}", hint=f"write empty=[{self.empty!r}]"
-            )
+        for names in (self.empty, self.empty_somewhere):
+            if isinstance(names, str):
+                raise UsageError(f"empty: expected names of arguments, got {names!r}", hint=f"write empty=[{names!r}]")
         for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 1), ("max_stops", 1)):
             value = getattr(self, name)
             if value is None and name == "max_instructions":
@@ -156,11 +164,14 @@ def execute(
     """
     from ._progress import shown
     from .hooks.arrays import in_order
+    from .hooks.freed import FREED
 
     known = [p.storage for p in launch.parameters if p.storage is not None] + list(registered)
     others, table = _reachable(launch, options, known, standing, whole=record is not None)
     pieces = in_order(known + others)
     empty = _empty(options, launch, pieces)
+    freed = FREED.gone(pieces)
+    FREED.remember(known, number)
     request = {
         "module": _module(launch.function),
         "kernel": launch.function.name,
@@ -172,6 +183,7 @@ def execute(
         "params": [
             {"name": p.name, "type": p.type, "bits": p.bits, "allocation": _index(pieces, p) if p.is_pointer else -1}
             | ({} if p.data is None else {"data": base64.b64encode(p.data).decode()})
+            | _view(options, p)
             for p in launch.parameters
         ],
         "allocations": [
@@ -185,6 +197,9 @@ def execute(
         "nan": options.nan,
         "races": options.races,
         "global_races": options.global_races,
+        "warp_races": options.warp_races,
+        "views": options.views,
+        "freed": freed,
         "convergence": options.convergence,
         "counts": options.counts,
         "max_findings": options.max_findings,
@@ -235,7 +250,18 @@ def _empty(options: Options, launch: Launch, pieces: Sequence[Storage]) -> froze
             raise UsageError(
                 f"empty: {launch.function.name} has no array {name!r}", hint=f"it has {', '.join(sorted(names))}"
             )
-    return frozenset(_index(pieces, p) for p in launch.parameters if p.is_pointer and p.name in options.empty) - {-1}
+    wanted = {*options.empty, *options.empty_somewhere}
+    return frozenset(_index(pieces, p) for p in launch.parameters if p.is_pointer and p.name in wanted) - {-1}
+
+
+def _view(options: Options, parameter: Parameter) -> dict[str, Any]:
+    """Which part of its array a pointer was passed for, where that is asked for."""
+    if not options.views or parameter.storage is None:
+        return {}
+    from .hooks.arrays import view_of
+
+    found = view_of(parameter.storage)
+    return {} if found is None else {"view": found}
 
 
 def _watched(options: Options, pieces: Sequence[Storage]) -> dict[str, Any] | None:

@@ -33,6 +33,9 @@ def enable_pytorch(
     nan: bool = False,
     races: bool = True,
     global_races: bool = False,
+    warp_races: bool = False,
+    views: bool = False,
+    empty: Iterable[str] = (),
     convergence: bool = True,
     counts: bool = True,
     stores: bool = False,
@@ -70,7 +73,7 @@ def enable_pytorch(
         What is recorded, and where to, as for ``enable``.
     map_cuda
         Refused if true: while torch's functions take ``device="cuda"`` for the CPU, a compiled call ends the process.
-    seed, stop, nan, races, global_races, convergence, counts, max_findings, max_instructions
+    seed, stop, nan, races, global_races, warp_races, views, empty, convergence, counts, max_findings, max_instructions
         As for ``enable``.
     touched, breaks, max_stops, on_stop, memory
         As for ``enable``.
@@ -109,6 +112,9 @@ def enable_pytorch(
         nan=nan,
         races=races,
         global_races=global_races,
+        warp_races=warp_races,
+        views=views,
+        empty_somewhere=empty if isinstance(empty, str) else tuple(empty),
         convergence=convergence,
         counts=counts,
         max_findings=max_findings,

@@ -50,6 +50,9 @@ def enable(
     nan: bool = False,
     races: bool = True,
     global_races: bool = False,
+    warp_races: bool = False,
+    views: bool = False,
+    empty: Iterable[str] = (),
     convergence: bool = True,
     counts: bool = True,
     stores: bool = False,
@@ -103,6 +106,14 @@ def enable(
         Look for races and uninitialised reads in shared memory.
     global_races
         Look for races between blocks in global memory, too; blocks then run one after the other.
+    warp_races
+        Look for races between lanes of one warp in shared memory, too.
+    views
+        Look for accesses outside of the view that was passed and inside the array that it is a view of, too. Its shape and
+        strides say which part that is.
+    empty
+        Arguments whose arrays nobody wrote before a launch, such as those of ``torch.empty``, by name: in every kernel that
+        has them, reads of what the launch did not write itself are ``uninitialised-global``.
     convergence
         Look for instructions that need the whole warp at once (``mma``, ``ldmatrix``), and that a GPU may
         execute with a part of it.
@@ -154,6 +165,9 @@ def enable(
         nan=nan,
         races=races,
         global_races=global_races,
+        warp_races=warp_races,
+        views=views,
+        empty_somewhere=empty if isinstance(empty, str) else tuple(empty),
         convergence=convergence,
         counts=counts,
         max_findings=max_findings,

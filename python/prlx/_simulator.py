@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
+import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
 from types import TracebackType
@@ -216,6 +217,7 @@ class Simulator:
         self._registered: list[Storage] = []  # for the launch that runs
         self._standing = Standing()
         self._launched = 0
+        self._unseen = set(options.empty_somewhere)
         self._lock = threading.Lock()
         self._surfaces = triton.Surfaces(simulator.KEY, rewriter)
         plain = simulator.DEVICE + simulator.ARCH
@@ -254,6 +256,9 @@ class Simulator:
         if _active is self:
             _active = None
         self._device.open = False
+        if self._launched and not partial:
+            for name in sorted(self._unseen):
+                warnings.warn(f"empty: no kernel that was launched has an array {name!r}", stacklevel=3)
         self._undo.close()
         self._surfaces.restore()
         for recording in self.recordings:
@@ -287,6 +292,7 @@ class Simulator:
             target, number = self.target(), self._launched
             self._launched += 1
             begun = None if target is None else target.begin(launch.function.name)
+        self._unseen -= {p.name for p in launch.parameters if p.is_pointer}
         simulation = None
         try:
             number, record = (number, None) if begun is None else begun

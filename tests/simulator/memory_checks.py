@@ -1,5 +1,6 @@
 """Checks of whose memory a launch may touch: views, buffers, parts of words, what goes away. Run as ``driver_checks.py`` is."""
 
+import gc
 import json
 import mmap
 import os
@@ -226,6 +227,56 @@ def check_registered_memory_is_there_however_a_launch_is_looked_at():
                         kernels.gathered[(1,)](table, np.zeros(16, np.float32), BLOCK=16)
                     found = recording.findings[0]
                     assert found.check == "out-of-bounds" and "registered memory 0 (32 bytes)" in found.message, found
+
+
+def check_accesses_beside_a_view_are_found_on_request():
+    whole = np.zeros(4096, np.float32)
+    view = whole[512:1536]
+    assert not copied(view, blocks=2) and (whole[512:2560] == 1).all()
+    found = copied(view, blocks=2, machine={"views": True})
+    assert checks_of(found) == {"outside-view"} and found[0].block == (1, 0, 0), found
+    assert "storage of o" in found[0].message and "beyond its end" in found[0].message, found
+    assert not copied(view, blocks=1, machine={"views": True})
+    back = whole[1535:511:-1]  # its first element is the last in memory
+    found = copied(back, blocks=1, machine={"views": True})
+    assert checks_of(found) == {"outside-view"}, found
+
+
+def check_memory_that_was_freed_is_said_to_be():
+    rows = [np.ones(64, np.float32) for _ in range(2)]
+    out = np.zeros(128, np.float32)
+    for row in rows:
+        prlx.simulate(kernels.copy, (1,), row, np.zeros(64, np.float32), BLOCK=64)
+    table = np.array([row.ctypes.data for row in rows], np.uint64)
+    with prlx.enable(device="simulator", memory=rows, progress=False) as recording:
+        kernels.gathered[(2,)](table, out, BLOCK=64)
+        assert not recording.findings and (out == 1).all()
+    with prlx.enable(device="simulator", memory=rows[:1], progress=False) as recording:
+        kernels.gathered[(2,)](table, out, BLOCK=64)
+        assert checks_of(recording.findings) == {"out-of-bounds"}  # nobody names it, and it is there
+    address = rows[1].ctypes.data
+    recording = row = None
+    del rows[1]
+    gc.collect()
+    with prlx.enable(device="simulator", memory=rows, progress=False) as recording:
+        kernels.gathered[(2,)](table, out, BLOCK=64)
+        assert checks_of(recording.findings) == {"use-after-free"}, recording.findings
+        assert "freed: it belonged to" in recording.findings[0].message and address, recording.findings
+
+
+def check_arrays_that_nobody_wrote_are_named_for_a_session():
+    x, o = np.ones(64, np.float32), np.empty(64, np.float32)
+    with prlx.enable(device="simulator", progress=False, empty=["x"]) as recording:
+        kernels.copy[(1,)](x, o, BLOCK=64)
+        assert checks_of(recording.findings) == {"uninitialised-global"}, recording.findings
+    with prlx.enable(device="simulator", progress=False, empty=["o"]) as recording:
+        kernels.copy[(1,)](x, o, BLOCK=64)
+        assert not recording.findings
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        with prlx.enable(device="simulator", progress=False, empty=["zz"]):
+            kernels.copy[(1,)](x, o, BLOCK=64)
+    assert ["'zz'" in str(one.message) for one in said] == [True], said
 
 
 def main():

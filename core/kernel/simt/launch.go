@@ -14,6 +14,7 @@ type (
 	Finding   = execute.Finding
 	LineCount = execute.LineCount
 	Fidelity  = execute.Fidelity
+	Freed     = execute.Freed
 	Recording = record.Request
 	Place     = record.Place
 )

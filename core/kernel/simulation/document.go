@@ -50,6 +50,8 @@ type Options struct {
 	NaN    bool   `json:"nan"`
 	Races  bool   `json:"races"`
 	Global bool   `json:"global_races"` // races between blocks were looked for, too
+	Warp   bool   `json:"warp_races"`   // races between lanes of a warp were
+	Views  bool   `json:"views"`        // accesses outside of the view that was passed were
 	Whole  bool   `json:"convergence"`  // convergent instructions were looked at
 	Counts bool   `json:"counts"`
 }
@@ -154,7 +156,7 @@ func Describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
 		LaneInstructions: result.LaneInstructions, Lines: make([]Line, len(result.Lines)),
 		Findings: make([]Finding, len(result.Findings)), MoreFindings: result.MoreFindings, Output: result.Output,
 		OutputCut: result.OutputCut, Fidelity: fidelity(&result.Fidelity),
-		Options: Options{Seed: o.ScheduleSeed, Stop: o.StopAtFirst, NaN: o.NaN, Races: !o.NoRaces, Global: o.GlobalRaces, Whole: !o.NoConvergence, Counts: !o.NoCounts},
+		Options: Options{Seed: o.ScheduleSeed, Stop: o.StopAtFirst, NaN: o.NaN, Races: !o.NoRaces, Global: o.GlobalRaces, Warp: o.WarpRaces, Views: o.Views, Whole: !o.NoConvergence, Counts: !o.NoCounts},
 	}
 	for i := range result.Lines {
 		doc.Lines[i] = line(&result.Lines[i])

@@ -223,6 +223,9 @@ SIMULATING = (
     Option(("--nan",), "report instructions that turn numbers into NaN", takes="switch", brief=True),
     Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
     Option(("--global-races",), "look for races between blocks, too", takes="switch"),
+    Option(("--warp-races",), "look for races between lanes of a warp, too", takes="switch", brief=True),
+    Option(("--views",), "look for accesses beside the view that was passed", takes="switch", brief=True),
+    Option(("--empty",), "nobody wrote the array NAME before a launch", takes="texts", metavar="NAME", brief=True),
     Option(
         ("--convergence",),
         "do not look for a warp that a GPU may split",

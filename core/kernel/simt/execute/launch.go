@@ -94,6 +94,7 @@ func prepare(j *job.Job, k *code.Kernel, v *Variables, l *Launch, who Observer) 
 		}
 		global.Watch()
 	}
+	r.observer = r.inspected()
 	r.Code = r.variant()
 	if seed := r.options.ScheduleSeed; seed != 0 && r.Blocks <= maxOrdered {
 		r.Order = make([]uint64, r.Blocks)

@@ -30,6 +30,12 @@ func checkOf(c memory.Check) Check {
 		return CheckMbarrier
 	case memory.UninitialisedGlobal:
 		return CheckUninitialGlobal
+	case memory.WarpRace:
+		return CheckWarpRace
+	case memory.OutsideView:
+		return CheckView
+	case memory.UseAfterFree:
+		return CheckFreed
 	}
 	return CheckNull
 }
@@ -37,6 +43,7 @@ func checkOf(c memory.Check) Check {
 // fault reports what memory found in one access.
 func (b *Block) fault(w *Warp, at int32, f *memory.Fault) {
 	for ; f != nil; f = f.Next {
+		b.Running.sayFreed(f)
 		b.note(checkOf(f.Check), w, at, f.Lanes, f, func() string { return b.faultMessage(f) })
 	}
 }
@@ -68,6 +75,12 @@ func (b *Block) faultMessage(f *memory.Fault) string {
 		return access + " reads local memory that the thread has not written: " + where
 	case memory.SharedRace:
 		return fmt.Sprintf("%s and %s to the same bytes of shared memory, with no barrier between them", access, b.party(f.Other))
+	case memory.UseAfterFree:
+		return fmt.Sprintf("%s uses memory that was freed: it belonged to %s", access, f.Says)
+	case memory.WarpRace:
+		return fmt.Sprintf("%s and %s to the same bytes of shared memory, with no bar.warp.sync between them", access, b.laneParty(f.Other))
+	case memory.OutsideView:
+		return fmt.Sprintf("%s is in the storage of %s, but outside of the view that was passed: it %s", access, f.Nearest, f.Says)
 	case memory.GlobalRace:
 		return fmt.Sprintf("%s and %s to the same bytes of %s, with nothing that orders them", access, b.party(f.Other), orNone(f.Nearest))
 	case memory.StaleAsyncCopy:
@@ -80,12 +93,25 @@ func (b *Block) faultMessage(f *memory.Fault) string {
 	return access + " goes through a null pointer"
 }
 
+// laneParty names the other side of a race within a warp.
+func (b *Block) laneParty(p memory.Party) string {
+	what := fmt.Sprintf("a load of lane %d", p.Lane)
+	if p.Store {
+		what = fmt.Sprintf("a store of lane %d", p.Lane)
+	}
+	p.Warp = -1
+	return b.partyOf(what, p)
+}
+
 // party names the other side of a race.
 func (b *Block) party(p memory.Party) string {
-	what := "a load"
 	if p.Store {
-		what = "a store"
+		return b.partyOf("a store", p)
 	}
+	return b.partyOf("a load", p)
+}
+
+func (b *Block) partyOf(what string, p memory.Party) string {
 	switch {
 	case p.OtherBlock && p.Block >= 0:
 		what += fmt.Sprintf(" of block %v", b.Running.blockIndex(uint64(p.Block)))

@@ -15,16 +15,25 @@ type Launch struct {
 	Params      []Argument
 	Memory      []memory.Allocation
 	Standing    *memory.Standing // arrays that pointers which the kernel loads may lead to, besides; nil: none
+	Freed       []Freed          // where arrays were that are gone
 	Options     Options
+}
+
+// Freed is a range of addresses of the process at which an array was.
+type Freed struct {
+	Name    string
+	Address uint64
+	Bytes   uint64
 }
 
 // Argument is the value of one .param of the kernel, in their order.
 type Argument struct {
 	Name       string
-	Type       string // Triton's spelling: "*fp32", "i32"
-	Bits       uint64 // scalars: the bits; pointers: the address in the process
-	Allocation int    // pointers: index into Launch.Memory, -1: none (a scalar, or an address that nobody described)
-	Data       []byte // of a parameter of more than 8 bytes, all of it; addresses in it are those of the process. Else nil
+	Type       string   // Triton's spelling: "*fp32", "i32"
+	Bits       uint64   // scalars: the bits; pointers: the address in the process
+	Allocation int      // pointers: index into Launch.Memory, -1: none (a scalar, or an address that nobody described)
+	Data       []byte   // of a parameter of more than 8 bytes, all of it; addresses in it are those of the process. Else nil
+	View       []uint64 // pointers: where the elements of the view begin and end in the process; nil: not known
 }
 
 // Options choose how a launch runs.
@@ -36,6 +45,8 @@ type Options struct {
 	NaN             bool   // report instructions that turn numbers into NaN
 	NoRaces         bool   // do not look for races and uninitialised shared memory
 	GlobalRaces     bool   // look for races in global memory too: blocks run one after another then
+	WarpRaces       bool   // look for races between lanes of one warp in shared memory
+	Views           bool   // look for accesses outside of the view that was passed, inside its storage; Argument.View says which that is
 	NoConvergence   bool   // do not look for convergent instructions that a GPU may execute with a part of the warp
 	NoCounts        bool   // do not count per line
 	Lanes           uint32 // of every warp that run, 0: all. Tests leave some out
@@ -68,6 +79,9 @@ const (
 	CheckUninitialGlobal Check = "uninitialised-global"
 	CheckStack           Check = "stack-overflow"
 	CheckCall            Check = "bad-call"
+	CheckWarpRace        Check = "warp-race"
+	CheckView            Check = "outside-view"
+	CheckFreed           Check = "use-after-free"
 )
 
 // Finding is what a check found, once for each instruction and check, with how often.

@@ -14,8 +14,7 @@
 // miss one where barriers of some warps, fences or writes of one value play a part, and reports none that is not. In global memory
 // happens-before also goes from block to block, and scopes count (order.go).
 //
-// Not looked for: races of lanes of one warp in shared memory, and accesses that stay inside the array but outside the view that was
-// passed. Arrays of the caller count as written unless it says otherwise.
+// Races of lanes of one warp are looked for by Lanes, when asked. Arrays of the caller count as written unless it says otherwise.
 package memory
 
 import "github.com/prlx-go/prlx/core/kernel/ptx"
@@ -46,6 +45,9 @@ const (
 	GlobalRace // only when Global.Watch asked for it
 	MbarrierMisuse
 	UninitialisedGlobal // only of arrays that are said to be unwritten
+	WarpRace            // only of Lanes
+	OutsideView         // inside the storage of an array, outside of the view of it that was passed
+	UseAfterFree        // at what was an array once
 )
 
 // Fault is what a check found in one access of one warp.
@@ -74,6 +76,7 @@ type Party struct {
 
 	OtherBlock bool  // GlobalRace: it is of another block
 	Block      int64 // GlobalRace: which block, -1 one of several
+	Lane       int32 // WarpRace: of several the first
 }
 
 // Transfer is the static part of a load, store, atomic, copy or matrix access, decoded once.
