@@ -145,6 +145,7 @@ type Operand struct {
 	Bits   uint64 // an immediate: two's complement of 64 bits, or the bits of a float
 	Float  uint8  // an immediate: 32 (0f...), 64 (0d... and decimal), 0 an integer
 	Symbol string
+	Part   string // of a register in a video instruction: the bytes or halves that are meant, such as b0 or h10; "" all
 	Offset int64
 	Target int32
 	Elems  []Operand

@@ -30,6 +30,7 @@ func (p *parser) operandList(op *Opcode, line int) []Operand {
 	}
 	var list []Operand
 	branch := op.Name == "bra" || op.Name == "brx"
+	p.video = IsVideo(op.Name)
 	for p.err == nil {
 		list = append(list, p.operand(branch, int32(len(list)), 0))
 		if p.peek() != ',' && op.Name == "call" && len(list) > 0 && p.peek() == '(' {
@@ -178,6 +179,11 @@ func (p *parser) named(branch bool, number int32) Operand {
 	switch {
 	case ok && e.kind == entryRegister:
 		if p.pos < len(p.text) && p.text[p.pos] == '.' {
+			if p.video {
+				if part := p.part(); part != "" {
+					return Operand{Kind: IsRegister, Reg: e.index, Part: part}
+				}
+			}
 			p.refuse(line, fault.Incompatible, "elements of vector registers (%.80s%.8s) are not read", name, p.text[p.pos:])
 		}
 		return Operand{Kind: IsRegister, Reg: e.index}

@@ -53,6 +53,7 @@ type parser struct {
 	pending   []reference    // names that must turn out to be functions
 
 	f      *Function // that is being read
+	video  bool      // the instruction is one whose operands may be parts of registers
 	scopes []scope
 	tables [][]reference     // of branch targets
 	params map[paramKey]bool // variables in parameter space that calls declare

@@ -107,7 +107,7 @@ var emitters = map[string]emitter{
 	},
 	"wmma":     {(*binder).emitWmma, lane.WmmaDoc},
 	"cvta":     {(*binder).emitConvertAddress, "u64, to and from .global .shared .local .const"},
-	"isspacep": {(*binder).emitSpace, ".global .shared .local .const"},
+	"isspacep": {(*binder).emitSpace, ".global .shared .local .const .param"},
 }
 
 // plain appends an instruction without operands.
@@ -211,6 +211,11 @@ func (b *binder) emitForm(f *bound, in *ptx.Inst) error {
 	all := make([]int32, 0, len(flat))
 	var wide, result code.Register
 	for i, o := range flat {
+		if o.Neg && lane.IsVideo(in.Op.Name) {
+			plain := *o
+			plain.Neg = false
+			o = &plain
+		}
 		var at int32
 		var err error
 		switch {

@@ -70,6 +70,9 @@ func add64(r *lane.Regs, o *lane.Operands) {
 // emitSpace appends isspacep.
 func (b *binder) emitSpace(f *bound, in *ptx.Inst) error {
 	space, ok := spaceOf(in.Op)
+	if hasMod(in.Op, "param") { // no generic address leads there: cvta.param is refused
+		space, ok = ptx.Param, true
+	}
 	if !ok || len(in.Operands) != 2 || b.k.Target.IsLater(in.Op) {
 		return b.unknown(in, "a test of addresses that the simulator does not support")
 	}
@@ -87,7 +90,7 @@ func (b *binder) emitSpace(f *bound, in *ptx.Inst) error {
 		test = isShared
 	case ptx.Local:
 		test = isLocal
-	case ptx.Const:
+	case ptx.Const, ptx.Param:
 		test = isNowhere
 	}
 	b.emit(code.Inst{Kind: code.KindLane, Lane: test, Ops: lane.Operands{D: d, A: a}, Outs: []code.Register{code.P(d)}, Ins: []code.Register{code.R64(a)}})

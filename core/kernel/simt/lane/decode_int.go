@@ -77,6 +77,7 @@ func init() {
 		"activemask": {decodeActive, "b32", ""},
 		"elect":      {decodeElect, ".sync", ""},
 	}
+	maps.Copy(families, videoFamilies())
 }
 
 func decodeMov(d *decoder) (Form, bool) {
