@@ -16,6 +16,8 @@ type instrumentRequest struct {
 	Kernels []string         `json:"kernels"` // patterns; none: all
 	Lines   []instrumentLine `json:"lines"`   // none: all
 	Fewer   bool             `json:"fewer"`   // branches and switches alone, for a kernel that is short of registers
+	Stores  bool             `json:"stores"`  // an event for each store, beside the sums
+	Atomics bool             `json:"atomics"` // likewise for atomics
 }
 
 type instrumentLine struct {
@@ -41,7 +43,7 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	if r.Fewer {
 		filter.Kinds = []site.Kind{site.Branch, site.Switch}
 	}
-	made := llir.Instrument(r.Text, llir.Options{Filter: filter})
+	made := llir.Instrument(r.Text, llir.Options{Filter: filter, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer})
 	if r.Fewer && len(made.Sites) > 0 {
 		made.Warning = strings.TrimPrefix(made.Warning+"; not recorded: masks and what they compare, for with them values would not fit into registers", "; ")
 	}
@@ -49,7 +51,7 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	if len(made.Sites) == 0 {
 		return doc, nil
 	}
-	table := observe.Table{Sites: made.Sites, Types: made.Types, Sums: made.Sums, Sought: made.Sought, Unseen: made.Unseen, Warning: made.Warning}
+	table := observe.Table{Sites: made.Sites, Types: made.Types, Sums: made.Sums, Sought: made.Sought, Stores: r.Stores, Atomics: r.Atomics, Unseen: made.Unseen, Warning: made.Warning}
 	text, err := table.Encode()
 	if err != nil { // too large to travel with the kernel: it stays as it is
 		return &instrumentDocument{Text: r.Text, Warning: "not recorded: " + err.Error()}, nil

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core
@@ -25,8 +27,8 @@ _ARENA = 256 << 20  # bytes, unless PRLX_ARENA says otherwise
 _LEAST = 4096
 
 
-def rewriter(capture: str, filter: Filter) -> Rewriter | None:
-    """What makes kernels record by themselves, None where they are observed.
+def rewriter(capture: str, filter: Filter, extras: Mapping[str, Any] | None = None) -> Rewriter | None:
+    """What makes kernels record by themselves, None where they are observed. ``extras`` is what is recorded besides.
 
     Raises
     ------
@@ -36,17 +38,23 @@ def rewriter(capture: str, filter: Filter) -> Rewriter | None:
     if capture not in CAPTURES:
         raise UsageError(f"capture: expected one of {', '.join(CAPTURES)}, got {capture!r}")
     if capture == "observed":
+        for name in ("PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE"):
+            if os.environ.get(name):
+                warnings.warn(f'{name} is for capture="instrumented": all is observed', stacklevel=4)
         return None
     from .hooks.instrument import Rewriter
 
     arena_bytes()
+    kept()
     digest = _core.call("recorder_digest", {})["digest"]
     kernels = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
-    return Rewriter(_rewrite, key=f"prlx-{__version__}-{digest}", kernels=kernels)
+    events = [name for name in ("stores", "atomics") if (extras or {}).get(name)]
+    key = "-".join(("prlx", __version__, digest, *events))
+    return Rewriter(partial(_rewrite, events), key=key, kernels=kernels)
 
 
-def _rewrite(text: str) -> tuple[str, str, str]:
-    made = _core.call("instrument", {"text": text})
+def _rewrite(events: list[str], text: str) -> tuple[str, str, str]:
+    made = _core.call("instrument", {"text": text, **dict.fromkeys(events, True)})
     return made["text"], made["table"], made["warning"]
 
 
@@ -61,6 +69,28 @@ def arena_bytes() -> int:
         raise UsageError(f"PRLX_ARENA: {error}") from None
 
 
+def kept() -> dict[str, Any]:
+    """Which events of a warp are kept where not all are: ``PRLX_HISTORY_DEPTH`` and ``PRLX_SAMPLE_RATE``.
+
+    Raises
+    ------
+    UsageError
+        One of them is no whole number above 0.
+    """
+    found: dict[str, Any] = {}
+    for name, most in (("PRLX_HISTORY_DEPTH", 1 << 20), ("PRLX_SAMPLE_RATE", 1 << 31)):
+        text = os.environ.get(name, "").strip()
+        if not text:
+            continue
+        if not text.isdecimal() or not 0 < int(text) <= most:
+            raise UsageError(f"{name}: expected a whole number from 1 to {most}, got {text!r}")
+        found[name] = int(text)
+    said: dict[str, Any] = {}
+    if "PRLX_HISTORY_DEPTH" in found:
+        said = {"events_per_warp": found["PRLX_HISTORY_DEPTH"]}
+    return {**said, "instrumented": {"last": bool(said), "sample_rate": found.get("PRLX_SAMPLE_RATE", 1)}}
+
+
 def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[str, Any]]:
     """Give a launch of a kernel that records by itself an arena, and say so in what is recorded.
 
@@ -72,15 +102,17 @@ def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[
     from .hooks.arrays import Storage
     from .hooks.instrument import Arena
 
-    more = [name for name in ("stores", "atomics", "loads", "barriers", "outputs") if record.get(name)]
+    more = [name for name in ("loads", "barriers") if record.get(name)]
     if record.get("mode") == "values" or more:
         what = ", ".join(more) or 'mode="values"'
         raise UsageError(
-            f"{what}: kernels that record by themselves leave branches, switches and predicates",
+            f"{what}: kernels that record by themselves leave branches, switches, predicates, stores and atomics",
             hint='choose capture="observed"',
         )
     scratch = launch.parameters[-1]
     arena = Arena(max(arena_bytes(), _LEAST))
     held = Storage(arena.data_ptr(), arena.size, scratch.name, keep=arena)
     parameters = (*launch.parameters[:-1], replace(scratch, value=arena.data_ptr(), storage=held))
-    return replace(launch, parameters=parameters), {**record, "instrumented": {"sites": launch.table}}
+    how = kept()
+    how["instrumented"]["sites"] = launch.table
+    return replace(launch, parameters=parameters), {**record, **how}

@@ -169,6 +169,8 @@ OTHER_VARIABLES = frozenset(
         "PRLX_NCCL_DUTY",
         "PRLX_NCCL_CHAIN",
         "PRLX_ARENA",
+        "PRLX_HISTORY_DEPTH",
+        "PRLX_SAMPLE_RATE",
         "PRLX_DEBUG_BUILD",
         "PRLX_DEBUG_OPS",
         "PRLX_CLI",

@@ -56,8 +56,6 @@ VARIABLES = {
     "PRLX_ENABLED": "prlx.disable() ends what prlx.enable() began",
     "PRLX_FILTER": "--filter NAME of prlx simulate, or filter= of prlx.record",
     "PRLX_SNAPSHOT_DEPTH": "--mode values of prlx simulate, or mode='values', keeps the operands of all lanes",
-    "PRLX_HISTORY_DEPTH": "--mode values of prlx simulate, or mode='values', keeps every value",
-    "PRLX_SAMPLE_RATE": "nothing is sampled; --events-per-warp N or events_per_warp= bounds a recording",
     "PRLX_COMPRESS": "recordings of format v2 are compressed",
     "PRLX_SITES": "recordings of format v2 hold their sites",
     "PRLX_INSTRUMENT_STORES": "--stores of prlx simulate, or stores=True",

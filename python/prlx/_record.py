@@ -91,8 +91,9 @@ def enable(
         What is recorded, as for ``record``.
     capture
         ``"observed"``: the simulator watches the kernel as Triton compiles it. ``"instrumented"``: the kernel is compiled to
-        record by itself, as it will on a GPU, into memory that ``PRLX_ARENA`` bounds (256 MiB). It then leaves branches,
-        switches and predicates, and says so.
+        record by itself, as it will on a GPU, into memory that ``PRLX_ARENA`` bounds (256 MiB). It then leaves
+        branches, switches, predicates and what is stored, and says so. ``PRLX_HISTORY_DEPTH=N`` keeps the last N events of a
+        warp, ``PRLX_SAMPLE_RATE=N`` one of N that a warp passes at a site.
     map_cuda
         Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` then does nothing.
     seed
@@ -220,7 +221,7 @@ def start(
         warnings.warn(f"{host} has enabled the simulator, with the options of its command line", stacklevel=3)
         _host.register(*memory)
         return _host
-    rewriter = _capture.rewriter(asked.capture, asked.filter)
+    rewriter = _capture.rewriter(asked.capture, asked.filter, asked.extras)
     recording = Recording(asked.target())
     simulator = _open(options, recording, map_cuda=map_cuda, rewriter=rewriter, compiler=compiler)
     try:

@@ -63,9 +63,103 @@ prlx_hash:
   br label %prlx_end
 
 prlx_budget:
+  %prlx_m1 = and i32 %prlx_mode, 4
+  %prlx_plain = icmp eq i32 %prlx_m1, 0
+  br i1 %prlx_plain, label %prlx_keep, label %prlx_occurs
+
+prlx_occurs:
+  %prlx_psites = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 200
+  %prlx_sites = load i32, ptr addrspace(1) %prlx_psites, align 4
+  %prlx_listed = icmp ult i32 %prlx_site, %prlx_sites
+  br i1 %prlx_listed, label %prlx_number_it, label %prlx_full
+
+prlx_number_it:
+  %prlx_poccurrences = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 192
+  %prlx_occurrences = load i64, ptr addrspace(1) %prlx_poccurrences, align 8
+  %prlx_prate = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 204
+  %prlx_rate = load i32, ptr addrspace(1) %prlx_prate, align 4
+  %prlx_pchosen = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 208
+  %prlx_chosen = load i32, ptr addrspace(1) %prlx_pchosen, align 4
+  %prlx_pwhich = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 212
+  %prlx_which = load i32, ptr addrspace(1) %prlx_pwhich, align 4
+  %prlx_pafter = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 216
+  %prlx_after = load i64, ptr addrspace(1) %prlx_pafter, align 8
+  %prlx_sites64 = zext i32 %prlx_sites to i64
+  %prlx_n0 = mul i64 %prlx_index, %prlx_sites64
+  %prlx_n1 = add i64 %prlx_n0, %prlx_site64
+  %prlx_n2 = shl i64 %prlx_n1, 2
+  %prlx_n3 = add i64 %prlx_n2, %prlx_occurrences
+  %prlx_poccurrence = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_n3
+  %prlx_occurrence = atomicrmw add ptr addrspace(1) %prlx_poccurrence, i32 1 syncscope("agent") monotonic
+  %prlx_there0 = icmp eq i32 %prlx_site, %prlx_chosen
+  %prlx_then0 = icmp eq i32 %prlx_occurrence, %prlx_which
+  %prlx_hit = and i1 %prlx_there0, %prlx_then0
+  br i1 %prlx_hit, label %prlx_found, label %prlx_sample
+
+prlx_found:
+  %prlx_pstop = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 24
+  %prlx_last = add i64 %prlx_number, %prlx_after
+  store i64 %prlx_last, ptr addrspace(1) %prlx_pstop, align 8
+  br label %prlx_sample
+
+prlx_sample:
+  %prlx_rate0 = icmp eq i32 %prlx_rate, 0
+  %prlx_rate1 = select i1 %prlx_rate0, i32 1, i32 %prlx_rate
+  %prlx_rest = urem i32 %prlx_occurrence, %prlx_rate1
+  %prlx_sampled = icmp eq i32 %prlx_rest, 0
+  br i1 %prlx_sampled, label %prlx_counted, label %prlx_left_out
+
+prlx_left_out:
+  %prlx_pskipped = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 32
+  %prlx_skipped0 = atomicrmw add ptr addrspace(1) %prlx_pskipped, i64 1 syncscope("agent") monotonic
+  br label %prlx_end
+
+prlx_counted:
+  %prlx_pkept = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 40
+  %prlx_kept1 = atomicrmw add ptr addrspace(1) %prlx_pkept, i64 1 syncscope("agent") monotonic
+  br label %prlx_keep
+
+prlx_keep:
+  %prlx_kept = phi i64 [ %prlx_number, %prlx_budget ], [ %prlx_kept1, %prlx_counted ]
+  %prlx_m2 = and i32 %prlx_mode, 2
+  %prlx_firsts = icmp eq i32 %prlx_m2, 0
+  br i1 %prlx_firsts, label %prlx_limit, label %prlx_ring
+
+prlx_ring:
+  %prlx_pstop1 = getelementptr i8, ptr addrspace(1) %prlx_entry, i64 24
+  %prlx_stop = load i64, ptr addrspace(1) %prlx_pstop1, align 8
+  %prlx_plength = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 88
+  %prlx_length = load i64, ptr addrspace(1) %prlx_plength, align 8
+  %prlx_before_stop = icmp ule i64 %prlx_number, %prlx_stop
+  %prlx_long = icmp ne i64 %prlx_length, 0
+  %prlx_turns = and i1 %prlx_before_stop, %prlx_long
+  br i1 %prlx_turns, label %prlx_turn, label %prlx_end
+
+prlx_turn:
+  %prlx_prings = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 40
+  %prlx_rings = load i64, ptr addrspace(1) %prlx_prings, align 8
+  %prlx_r0 = urem i64 %prlx_kept, %prlx_length
+  %prlx_r1 = mul i64 %prlx_index, %prlx_length
+  %prlx_r2 = add i64 %prlx_r1, %prlx_r0
+  %prlx_r3 = shl i64 %prlx_r2, 5
+  %prlx_r4 = add i64 %prlx_r3, %prlx_rings
+  %prlx_pturn = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_r4
+  %prlx_r5 = insertelement <2 x i64> zeroinitializer, i64 %prlx_active, i32 0
+  %prlx_r6 = insertelement <2 x i64> %prlx_r5, i64 %prlx_taken, i32 1
+  store <2 x i64> %prlx_r6, ptr addrspace(1) %prlx_pturn, align 16
+  %prlx_pturn16 = getelementptr i8, ptr addrspace(1) %prlx_pturn, i64 16
+  %prlx_r7 = add i64 %prlx_kept, 1
+  %prlx_r8 = shl i64 %prlx_r7, 32
+  %prlx_r9 = or i64 %prlx_r8, %prlx_site64
+  %prlx_r10 = insertelement <2 x i64> zeroinitializer, i64 %prlx_value, i32 0
+  %prlx_r11 = insertelement <2 x i64> %prlx_r10, i64 %prlx_r9, i32 1
+  store <2 x i64> %prlx_r11, ptr addrspace(1) %prlx_pturn16, align 16
+  br label %prlx_end
+
+prlx_limit:
   %prlx_pbudget = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 88
   %prlx_most = load i64, ptr addrspace(1) %prlx_pbudget, align 8
-  %prlx_within = icmp ult i64 %prlx_number, %prlx_most
+  %prlx_within = icmp ult i64 %prlx_kept, %prlx_most
   br i1 %prlx_within, label %prlx_place, label %prlx_end
 
 prlx_place:

@@ -215,3 +215,16 @@ prlx_add:
 prlx_end:
   ret void
 }
+
+; An event of the lanes that store.
+define internal void @prlx_record_access(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_does, i64 %prlx_value) convergent nounwind noinline {
+prlx_begin:
+  br i1 %prlx_does, label %prlx_do, label %prlx_end
+
+prlx_do:
+  call void @prlx_record_decision(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 true, i64 %prlx_value) convergent nounwind
+  br label %prlx_end
+
+prlx_end:
+  ret void
+}

@@ -105,6 +105,25 @@ def paired(a: Any, b: Any) -> dict[str, Any]:
     return counts
 
 
+def stored(path: Path) -> tuple[dict[str, Any], Any]:
+    """How much was stored and the hash of it, by kind and line of the statement and by array; and the digests of arrays."""
+    outputs = json.loads(prlx.inspect(path).to_json())["files"][0]["recording"]["outputs"]
+    sums = {
+        f"{one['kind']} {one['location'].rpartition('/')[2]} {one['array']}": [
+            one["elements"],
+            one["hash"],
+            one["warps"],
+        ]
+        for one in outputs["stores"]
+    }
+    return sums, outputs["arrays"]
+
+
+def differences(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    """What two have under one name and not alike."""
+    return {name: [a.get(name), b.get(name)] for name in {*a, *b} if a.get(name) != b.get(name)}
+
+
 def row(case: Any, folder: Path) -> dict[str, Any]:
     watched, recorded = folder / f"{case.name}.observed.prlx", folder / f"{case.name}.instrumented.prlx"
     plain, before = launched(case, "observed", watched)
@@ -118,6 +137,9 @@ def row(case: Any, folder: Path) -> dict[str, Any]:
         "instructions": [before[-1].instructions, after[-1].instructions],
         "watched": a.total_events,
         "notes": [str(note) for note in b.losses.notes] if hasattr(b.losses, "notes") else [],
+        "stores": len(stored(watched)[0]),
+        "stored": differences(stored(watched)[0], stored(recorded)[0]),
+        "arrays": stored(watched)[1] == stored(recorded)[1],
         **paired(a, b),
     }
 

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+import prlx
+from prlx import _capture
+
 from .conftest import HERE, VERSIONS, python, require
 
 MODES = ("off", "on", "filtered", "off", "on")
@@ -91,12 +94,49 @@ def test_scratch_of_another_tool_is_left_alone(tmp_path: Path) -> None:
     assert "another tool allocates profile scratch" in ran.stderr
 
 
-@pytest.mark.parametrize("asked", ['mode="values"', "stores=True", 'outputs="1MB"'])
+@pytest.mark.parametrize("asked", ['mode="values"', "loads=True", "barriers=True"])
 def test_what_such_kernels_do_not_leave_is_refused(tmp_path: Path, asked: str) -> None:
     (tmp_path / "small.py").write_text(SMALL.replace('capture="instrumented"', f'capture="instrumented", {asked}'))
     ran = python(require("3.9.0"), tmp_path / "small.py", cwd=tmp_path)
     assert ran.returncode == 1
-    assert "leave branches, switches and predicates" in ran.stderr
+    assert "leave branches, switches, predicates, stores and atomics" in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "variables", "keeps", "events"),
+    [
+        ("", {"PRLX_HISTORY_DEPTH": "9"}, "last", 8 * 9),
+        ("", {"PRLX_SAMPLE_RATE": "4"}, "first", None),
+        ("stores=True", {}, "first", None),
+    ],
+)
+def test_what_is_kept_is_said(
+    tmp_path: Path, asked: str, variables: dict[str, str], keeps: str, events: int | None
+) -> None:
+    (tmp_path / "small.py").write_text(SMALL.replace('capture="instrumented"', f'capture="instrumented", {asked}'))
+    ran = python(require("3.9.0"), tmp_path / "small.py", cwd=tmp_path, **variables)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    row = json.loads(ran.stdout.splitlines()[-1])
+    assert row["same"]
+    assert row["findings"] == []
+    rate = int(variables.get("PRLX_SAMPLE_RATE", "1"))
+    assert (row["keeps"], row["rate"]) == (keeps, rate)
+    if events is not None:
+        assert row["kept"] == events
+        assert row["dropped"] == row["happened"] - events
+    else:
+        assert row["dropped"] == 0
+    if rate > 1:
+        assert row["kept"] * rate >= row["happened"] > row["kept"]
+    assert bool(row["stored"]) == bool(asked)
+
+
+@pytest.mark.parametrize("name", ["PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE"])
+def test_a_depth_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    for wrong in ("few", "0", "-3", "1e3", str(1 << 40)):
+        monkeypatch.setenv(name, wrong)
+        with pytest.raises(prlx.UsageError, match=name):
+            _capture.kept()
 
 
 OTHER = """
@@ -130,5 +170,10 @@ recorded = prlx.read_trace("b.prlx")
 print(json.dumps({
     "same": a.tobytes() == b.tobytes(), "findings": findings, "kept": recorded.total_events,
     "all": prlx.read_trace("a.prlx").total_events, "notes": [str(note) for note in recorded.losses.notes],
+    "keeps": recorded.header.document["keep"], "rate": recorded.header.document["sample_rate"],
+    "dropped": recorded.losses.dropped, "happened": int(recorded.warps.column("total").values.sum()),
+    "stored": len([kind for kind in recorded.sites.column("kind").dictionary() if kind == "global-store"])
+    and int(sum(recorded.events.column("kind").dictionary()[code] == "global-store"
+                for code in recorded.events.column("kind").values.tolist())),
 }))
 """

@@ -14,7 +14,9 @@ import (
 
 // Options say what of a module is recorded.
 type Options struct {
-	Filter observe.Filter
+	Filter  observe.Filter
+	Stores  bool // an event for each store to global memory, beside the sums
+	Atomics bool // likewise for each atomic
 }
 
 // Result is a module that records.
@@ -85,7 +87,7 @@ func (m *Module) instrument(o Options) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &found{m: m, loads: map[*Function]map[int32]int{}}
+	s := &found{m: m, options: o, loads: map[*Function]map[int32]int{}}
 	r := &Result{}
 	var edits []edit
 	left, crowded := []string{}, 0
@@ -217,7 +219,7 @@ func (m *Module) calls(edits []edit, points []point, first int, scratch string) 
 		}
 		if p.access != nil {
 			at := m.lines[p.f.Insts[p.at].line].from
-			edits = append(edits, edit{span{at, at}, p.storeCalls(int32(first+i), scratch, debug)})
+			edits = append(edits, edit{span{at, at}, p.storeCalls(int32(first+i), scratch, debug, p.event)})
 			continue
 		}
 		number := itoa(int32(first + i))
@@ -326,7 +328,9 @@ func (r *recorder) text(m *Module, points []point) string {
 	for i := range points {
 		switch {
 		case points[i].access != nil:
-			r.need(needed, "prlx_record_store")
+			if r.need(needed, "prlx_record_store"); points[i].event {
+				r.need(needed, "prlx_record_access")
+			}
 		case points[i].kind == site.Switch:
 			r.need(needed, "prlx_record_choice")
 		default:

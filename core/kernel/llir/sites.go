@@ -19,6 +19,7 @@ type point struct {
 	vector    string // where it is an element of a vector, the type of that
 	lane      string // and which element
 	debug     int32
+	event     bool    // of an access: there is an event beside the sum
 	access    *access // what a store or an atomic writes; nil: the point decides
 }
 
@@ -168,12 +169,13 @@ func valueType(ty string, c site.Compare) warptrace.ValueType {
 
 // found is what Sites finds of a module.
 type found struct {
-	m      *Module
-	sites  []site.Site
-	types  []warptrace.ValueType // of the values of events, by site
-	points []point
-	loads  map[*Function]map[int32]int // sites by their instruction
-	unseen int                         // instructions that write what is not looked at
+	m       *Module
+	options Options
+	sites   []site.Site
+	types   []warptrace.ValueType // of the values of events, by site
+	points  []point
+	loads   map[*Function]map[int32]int // sites by their instruction
+	unseen  int                         // instructions that write what is not looked at
 }
 
 // function finds the sites of one function, in the order of the text.

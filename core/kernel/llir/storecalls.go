@@ -143,7 +143,7 @@ func (l *lines) address(a *access) string {
 }
 
 // storeCalls are those that add what an access writes to its sum, up to four elements each.
-func (p *point) storeCalls(number int32, scratch, debug string) string {
+func (p *point) storeCalls(number int32, scratch, debug string, event bool) string {
 	a := p.access
 	l := &lines{number: itoa(number), debug: debug}
 	does, at, base := l.condition(a), l.address(a), "0"
@@ -166,6 +166,10 @@ func (p *point) storeCalls(number int32, scratch, debug string) string {
 				}
 			}
 			words += ", i64 " + word
+		}
+		if event && from == 0 {
+			word, _, _ := strings.Cut(words[len(", i64 "):], ",")
+			l.b.WriteString("  call void @prlx_record_access(ptr addrspace(1) " + scratch + ", i32 " + l.number + ", i1 " + does + ", i64 " + word + ")" + debug + "\n")
 		}
 		l.b.WriteString("  call void @prlx_record_store(ptr addrspace(1) " + scratch + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base +
 			", i64 " + at + ", i64 " + itoa(int32(shape)) + ", i32 " + itoa(int32(len(list))) + words + ")" + debug + "\n")

@@ -264,6 +264,9 @@ func (a *access) operands(rest, op string, count int, take func(string) (operand
 		a.values = []operand{{ty: a.expected.ty}}
 		return ok
 	}
+	if strings.Contains(a.name, "cache_hint") && len(words) == count+1 {
+		words = words[:count]
+	}
 	if len(words) != count {
 		return false
 	}
@@ -412,6 +415,14 @@ func (f *Function) argumentOf(name string) int {
 	return found
 }
 
+// eventType is the kind of the first element, as far as its instruction says so.
+func (a *access) eventType() warptrace.ValueType {
+	if t, ok := valueTypes[a.values[0].ty]; ok && bitsOf(a.values[0].ty) == 8*a.element {
+		return t
+	}
+	return map[int]warptrace.ValueType{1: warptrace.TypeI8, 2: warptrace.TypeI16, 4: warptrace.TypeI32, 8: warptrace.TypeI64}[a.element]
+}
+
 // stored adds the sites of an instruction that writes.
 func (s *found) stored(f *Function, at int32) {
 	in := &f.Insts[at]
@@ -430,9 +441,14 @@ func (s *found) stored(f *Function, at int32) {
 			one.Operands = append(one.Operands, observe.Provenance[string](v, name, "value", ty))
 		}
 		p := point{f: f, at: at, kind: a.kind, debug: in.Debug, access: a}
+		t := warptrace.TypeNone
+		if p.event = a.kind == site.GlobalStore && s.options.Stores || a.kind == site.Atomic && s.options.Atomics; p.event {
+			p.event = s.options.Filter.Site(&one)
+			t = a.eventType()
+		}
 		if a.swapped != "" || a.found.name != "" {
 			p.at++ // what is known afterwards
 		}
-		s.add(one, p, warptrace.TypeNone)
+		s.add(one, p, t)
 	}
 }

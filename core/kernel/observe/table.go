@@ -22,6 +22,8 @@ type Table struct {
 	Types   []warptrace.ValueType // of the values of events
 	Sums    []Sum                 // what stores and atomics add to, of arrays that are known; by their slots
 	Sought  []Sum                 // likewise, of arrays that are looked for while the kernel runs
+	Stores  bool                  // stores have events, too
+	Atomics bool                  // and so have atomics
 	Unseen  int                   // instructions that write what is not looked at
 	Warning string                // what is not recorded, "" nothing
 }

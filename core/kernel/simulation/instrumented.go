@@ -17,6 +17,17 @@ type Instrumented struct {
 	Arena int    `json:"arena"` // the piece of memory of the launch that its scratch pointer points to
 	First uint64 `json:"first"` // the first warp that is recorded
 	Warps uint64 `json:"warps"` // how many from there on; 0: all
+
+	Last       bool    `json:"last"`        // of each warp the last EventsPerWarp events are kept, not the first ones
+	SampleRate uint32  `json:"sample_rate"` // of the events of a warp at a site the first of so many is kept; 0, 1: every one
+	Window     *Window `json:"window"`      // EventsPerWarp events around one are kept; nil: around none
+}
+
+// Window is around the event of each warp that is the n-th at a site.
+type Window struct {
+	Site       string `json:"site"`       // its key, as recordings print it
+	Occurrence uint32 `json:"occurrence"` // from 0
+	After      uint64 `json:"after"`      // events that are kept behind it
 }
 
 // runInstrumented runs a kernel that records by itself, and makes a recording of what it left in its arena.
@@ -40,7 +51,15 @@ func runInstrumented(j *job.Job, p *simt.Program, l *simt.Launch, about About, r
 	}
 	defer rec.out.Abort()
 	memory := l.Memory[in.Arena].Bytes
-	plan := arena.Plan{Warps: slots(l), First: in.First, Wanted: in.Warps, Events: rec.mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Known: uint32(len(table.Sums)), Sought: uint32(len(table.Sought))}
+	if table.Warning != "" {
+		rec.writer.Note(table.Warning)
+	}
+	plan := arena.Plan{
+		Warps: slots(l), First: in.First, Wanted: in.Warps, Events: rec.mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Known: uint32(len(table.Sums)), Sought: uint32(len(table.Sought)), Sites: uint32(len(table.Sites)),
+	}
+	if err := in.modes(&plan, table); err != nil {
+		return nil, err
+	}
 	if err := arena.Prepare(memory, plan); err != nil {
 		return nil, err
 	}
@@ -55,6 +74,23 @@ func runInstrumented(j *job.Job, p *simt.Program, l *simt.Launch, about About, r
 	doc := Describe(l, about.Number, result)
 	doc.Recording, err = rec.commit()
 	return doc, err
+}
+
+// modes says which events of a warp are kept where not all are.
+func (in *Instrumented) modes(plan *arena.Plan, table *observe.Table) error {
+	if plan.Last, plan.Rate = in.Last, in.SampleRate; in.Window == nil {
+		return nil
+	}
+	if in.Last || in.SampleRate > 1 {
+		return fault.Usagef("a window around an event is kept whole: neither the last events nor one of several")
+	}
+	for i := range table.Sites {
+		if hex(uint64(table.Sites[i].Key)) == in.Window.Site {
+			plan.Window = &arena.Window{Site: uint32(i), Occurrence: in.Window.Occurrence, After: in.Window.After}
+			return nil
+		}
+	}
+	return fault.Usagef("the kernel has no site %s", in.Window.Site).WithHint("prlx inspect --sites lists those of a recording")
 }
 
 // collect takes what a kernel left in its arena.
@@ -93,9 +129,6 @@ func (s *stored) collect() error {
 	if table.Unseen > 0 {
 		r.writer.Note(fmt.Sprintf("what %d instructions of the kernel write is in the digests of the arrays and in no sum of a statement: it does not come from registers", table.Unseen))
 	}
-	if table.Warning != "" {
-		r.writer.Note(table.Warning)
-	}
 	return nil
 }
 
@@ -108,7 +141,8 @@ func fill(out *warptrace.Warp, w *arena.Warp, table *observe.Table, digest bool)
 		out.Rolling, out.HasRolling = w.Hash, true
 		return nil
 	}
-	out.Dropped = w.Total - min(uint64(len(w.Events)), w.Total)
+	out.Dropped = w.Total - min(uint64(len(w.Events))+w.Left, w.Total)
+	out.Before = min(w.Before, out.Dropped)
 	for i := range w.Events {
 		e := &w.Events[i]
 		if int(e.Site) >= len(table.Sites) {
@@ -129,4 +163,25 @@ func fill(out *warptrace.Warp, w *arena.Warp, table *observe.Table, digest bool)
 		out.Type = append(out.Type, t)
 	}
 	return nil
+}
+
+// keep is which events survive; of a kernel that is observed (nil), the first ones.
+func (in *Instrumented) keep() warptrace.Keep {
+	switch {
+	case in == nil:
+		return warptrace.KeepFirst
+	case in.Window != nil:
+		return warptrace.KeepWindow
+	case in.Last:
+		return warptrace.KeepLast
+	}
+	return warptrace.KeepFirst
+}
+
+// rate is of how many events one is kept.
+func (in *Instrumented) rate() uint32 {
+	if in == nil {
+		return 1
+	}
+	return max(in.SampleRate, 1)
 }

@@ -169,7 +169,7 @@ func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record, table 
 		Version: 2, Kernel: l.Kernel, KernelHash: warptrace.Hash64(l.Kernel), ModuleHash: about.ModuleHash, Grid: l.Grid, Cluster: l.Cluster,
 		Block: l.Block, WaveSize: 32, WarpsPerBlock: warpsOf(l.Block), WarpSlots: slots(l), EventsPerWarp: r.EventsPerWarp,
 		Arch: target.SM80.Name, ArchNumber: target.SM80.Number, Launch: about.Number, ArgumentDigest: digest, Arguments: arguments, Mode: mode,
-		Means: means, Keep: warptrace.KeepFirst, SampleRate: 1, Taken: true, Producer: about.Producer,
+		Means: means, Keep: r.Instrumented.keep(), SampleRate: r.Instrumented.rate(), Taken: true, Producer: about.Producer,
 	}
 	rec := &recorder{request: r, mode: mode, done: Recorded{
 		File: r.Path, Sites: sites.Len(), ArgumentDigest: hex(digest), ModuleHash: about.ModuleHash,

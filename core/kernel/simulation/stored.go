@@ -156,6 +156,7 @@ func (s *stored) written() error {
 	o, c := s.outputs, &s.outputs.Coverage
 	digest := s.recorder.mode == warptrace.ModeDigest
 	c.ControlFlow, c.Predicates, c.Rolling = !digest, !digest, digest
+	c.StoreEvents, c.AtomicEvents = s.table.Stores && !digest, s.table.Atomics && !digest
 	statements := map[uint32]bool{}
 	for _, sum := range slices.Concat(s.table.Sums, s.table.Sought) {
 		statements[sum.Site] = true

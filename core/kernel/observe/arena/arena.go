@@ -41,6 +41,12 @@ const (
 	atUncounted = 160
 	atLow       = 176 // and the host again
 	atSpan      = 184
+	atOccur     = 192
+	atSites     = 200
+	atRate      = 204
+	atChosen    = 208
+	atWhich     = 212
+	atAfter     = 216
 
 	headerBytes = 256
 	entryBytes  = 64
@@ -51,8 +57,13 @@ const (
 	entryState = 0
 	entryTotal = 8
 	entryHash  = 16
+	entryStop  = 24
+	entrySkip  = 32
+	entryKept  = 40
 
 	modeEvents = 1
+	modeRing   = 2
+	modeOccurs = 4
 )
 
 // perChunk is how many events a chunk holds; with its head it takes a kilobyte.
@@ -71,9 +82,21 @@ type Plan struct {
 	Events bool   // false: counts and hashes only
 	Budget uint64 // events that are kept of a warp, its first ones; 0: as many as there is room for
 
+	Last   bool    // keep the last Budget events of a warp, not its first ones
+	Rate   uint32  // of the events of a warp at a site keep the first of so many; 0 and 1: every one
+	Sites  uint32  // of the kernel
+	Window *Window // keep what is around an event; nil: nothing in particular
+
 	Known  uint32  // sums of each warp whose array is known
 	Sought uint32  // statements whose array is looked for: each has a sum for every array
 	Arrays []Array // that the launch may write
+}
+
+// Window is around one event of each warp: when a site was passed for the n-th time. Budget events are kept, so many of them behind it.
+type Window struct {
+	Site       uint32
+	Occurrence uint32 // from 0
+	After      uint64
 }
 
 // Array is where an array lies, as a kernel has it.
@@ -88,6 +111,17 @@ type Piece struct{ From, Bytes uint64 }
 
 // Slots are the sums of each warp.
 func (p *Plan) Slots() uint64 { return uint64(p.Known) + uint64(p.Sought)*uint64(len(p.Arrays)) }
+
+// ring reports whether events of a warp take turns in its room.
+func (p *Plan) ring() bool { return p.Events && (p.Last || p.Window != nil) }
+
+// counters is how many bytes of a warp say how often it passed each site.
+func (p *Plan) counters() uint64 {
+	if !p.Events || p.Rate <= 1 && p.Window == nil {
+		return 0
+	}
+	return (4*uint64(p.Sites) + 15) / 16 * 16
+}
 
 // pieces are those of all arrays.
 func (p *Plan) pieces() (n uint64) {
@@ -120,10 +154,11 @@ func Prepare(memory []byte, p Plan) error {
 	directory := headerBytes + pieces*placeBytes
 	entries := uint64(0)
 	if p.First < p.Warps {
-		entries = min(p.Warps-p.First, wanted, (uint64(len(memory))-directory)/(entryBytes+slots*sumBytes))
+		entries = min(p.Warps-p.First, wanted, (uint64(len(memory))-directory)/(entryBytes+slots*sumBytes+p.counters()))
 	}
 	sums := directory + entries*entryBytes
-	base := min((sums+entries*slots*sumBytes+chunkBytes-1)/chunkBytes*chunkBytes, uint64(len(memory)))
+	occurrences := sums + entries*slots*sumBytes
+	base := min((occurrences+entries*p.counters()+chunkBytes-1)/chunkBytes*chunkBytes, uint64(len(memory)))
 	chunks := uint64(0)
 	if p.Events {
 		chunks = min((uint64(len(memory))-base)/chunkBytes, 1<<31)
@@ -136,6 +171,16 @@ func Prepare(memory []byte, p Plan) error {
 	if p.Events {
 		mode = modeEvents
 	}
+	if p.ring() && entries > 0 {
+		if most := (uint64(len(memory)) - base) / eventBytes / entries; most > 0 {
+			mode, chunks, budget = mode|modeRing, 0, min(budget, most)
+		} else {
+			chunks = 0 // everything is counted as lost
+		}
+	}
+	if p.counters() > 0 {
+		mode |= modeOccurs
+	}
 	clear(memory[:headerBytes])
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(memory[at:], v) }
 	put(atMagic, magic)
@@ -145,7 +190,18 @@ func Prepare(memory []byte, p Plan) error {
 	put(atDirectory, directory)
 	put(atSums, sums)
 	put(atTable, headerBytes)
+	put(atOccur, occurrences)
+	for i := range entries * min(uint64(mode&modeRing), 1) {
+		put(int(directory+i*entryBytes+entryStop), ^uint64(0))
+	}
 	half := func(at int, v uint64) { binary.LittleEndian.PutUint32(memory[at:], uint32(v)) }
+	half(atSites, (uint64(p.Sites)+3)/4*4) // rows are whole
+	half(atRate, uint64(max(p.Rate, 1)))
+	if half(atChosen, 1<<32-1); p.Window != nil {
+		half(atChosen, uint64(p.Window.Site))
+		half(atWhich, uint64(p.Window.Occurrence))
+		put(atAfter, p.Window.After)
+	}
 	half(atSlots, slots)
 	half(atKnown, uint64(p.Known))
 	half(atArrays, uint64(len(p.Arrays)))

@@ -172,7 +172,7 @@ func TestDigestsHaveNoEvents(t *testing.T) {
 func TestAnArenaThatWasOverwrittenIsAnError(t *testing.T) {
 	for what, change := range map[string]func(m []byte, base uint64){
 		"no arena":                 func(m []byte, _ uint64) { m[0] = 0 },
-		"arena of version 3":       func(m []byte, _ uint64) { m[atVersion] = 2 },
+		"arena of version 3":       func(m []byte, _ uint64) { m[atVersion] = 3 },
 		"arena was overwritten":    func(m []byte, _ uint64) { m[atWarps+4] = 1 },
 		"belongs to another warp":  func(m []byte, base uint64) { m[base+8] = 1 },
 		"are not chained":          func(m []byte, base uint64) { binary.LittleEndian.PutUint64(m[base:], 1<<32|1) },

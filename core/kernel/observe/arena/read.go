@@ -1,6 +1,7 @@
 package arena
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -12,8 +13,10 @@ type Arena struct {
 	memory                  []byte
 	directory, base, chunks uint64
 	first, warps            uint64
-	events                  bool
+	events, ring            bool
+	length                  uint64 // of a ring
 	sums, slots             uint64
+	marks                   []turn
 
 	Outside uint64 // events of warps that have no entry
 	Full    uint64 // events that found no chunk
@@ -35,6 +38,8 @@ type Event struct {
 type Warp struct {
 	Number uint64 // in the launch
 	Total  uint64 // events that happened
+	Left   uint64 // of these left out, because others stand for them
+	Before uint64 // of those that were to be kept and are not, how many came before the first event that is kept
 	Hash   uint64 // over them, where no events were asked for
 	Events []Event
 	Sums   []Sum // those that are not 0, by slot
@@ -51,6 +56,7 @@ func Open(memory []byte) (*Arena, error) {
 	get := func(at int) uint64 { return binary.LittleEndian.Uint64(memory[at:]) }
 	a := &Arena{
 		memory: memory, directory: get(atDirectory), base: get(atBase), chunks: get(atChunks), first: get(atFirst), warps: get(atWarps),
+		ring: binary.LittleEndian.Uint32(memory[atMode:])&modeRing != 0, length: get(atBudget),
 		events: binary.LittleEndian.Uint32(memory[atMode:])&modeEvents != 0, Outside: get(atOutside), Full: get(atFull), Claimed: min(get(atCursor), get(atChunks)),
 		sums: get(atSums), slots: uint64(binary.LittleEndian.Uint32(memory[atSlots:])), Elsewhere: get(atElsewhere), Uncounted: get(atUncounted),
 	}
@@ -61,6 +67,7 @@ func Open(memory []byte) (*Arena, error) {
 	case get(atCapacity) != n || binary.LittleEndian.Uint32(memory[atPerChunk:]) != perChunk,
 		a.directory > n || a.warps > (n-a.directory)/entryBytes,
 		a.sums > n || a.slots > maxSlots || a.warps > 0 && a.slots*sumBytes > (n-a.sums)/a.warps,
+		a.ring && a.warps > 0 && a.length > (n-min(a.base, n))/eventBytes/a.warps,
 		a.base > n || a.chunks > (n-a.base)/chunkBytes:
 		return nil, fault.New(fault.Format, "the header of the arena was overwritten")
 	}
@@ -74,11 +81,15 @@ func (a *Arena) Warps(do func(w *Warp) error) error {
 	for i := range a.warps {
 		entry := a.memory[a.directory+i*entryBytes:][:entryBytes]
 		w.Number, w.Total, w.Hash = a.first+i, binary.LittleEndian.Uint64(entry[entryTotal:]), binary.LittleEndian.Uint64(entry[entryHash:])
-		w.Events = w.Events[:0]
+		w.Events, w.Left, w.Before = w.Events[:0], binary.LittleEndian.Uint64(entry[entrySkip:]), 0
 		if w.Sums = a.sumsOf(w.Sums[:0], i); w.Total == 0 && len(w.Sums) == 0 {
 			continue
 		}
-		if a.events {
+		if a.ring {
+			if err := a.turns(&w, i); err != nil {
+				return err
+			}
+		} else if a.events {
 			if err := a.read(&w, i, binary.LittleEndian.Uint64(entry[entryState:]), seen); err != nil {
 				return err
 			}
@@ -88,6 +99,40 @@ func (a *Arena) Warps(do func(w *Warp) error) error {
 		}
 	}
 	return nil
+}
+
+// turns reads the ring of a warp: its last events, and those around one.
+func (a *Arena) turns(w *Warp, index uint64) error {
+	room := a.memory[a.base+index*a.length*eventBytes:][:a.length*eventBytes]
+	a.marks = a.marks[:0]
+	for k := range a.length {
+		if mark := binary.LittleEndian.Uint64(room[k*eventBytes+24:]); mark>>32 != 0 {
+			a.marks = append(a.marks, turn{mark >> 32, k})
+		}
+	}
+	slices.SortFunc(a.marks, func(x, y turn) int { return cmp.Compare(x.number, y.number) })
+	for i, t := range a.marks {
+		if i > 0 && t.number != a.marks[i-1].number+1 {
+			return fault.New(fault.Format, "warp %d: an event was counted and not written", w.Number)
+		}
+		e := room[t.at*eventBytes:][:eventBytes]
+		w.Events = append(w.Events, eventOf(e))
+	}
+	if len(a.marks) > 0 {
+		w.Before = a.marks[0].number - 1
+	}
+	return nil
+}
+
+// turn is where an event of a ring is, and how many were kept up to it.
+type turn struct{ number, at uint64 }
+
+// eventOf reads an event.
+func eventOf(e []byte) Event {
+	return Event{
+		Site: uint32(binary.LittleEndian.Uint64(e[24:])), Active: binary.LittleEndian.Uint64(e), Taken: binary.LittleEndian.Uint64(e[8:]),
+		Value: binary.LittleEndian.Uint64(e[16:]),
+	}
 }
 
 // sumsOf appends what a warp stored.
@@ -127,9 +172,7 @@ func (a *Arena) read(w *Warp, index, state uint64, seen []bool) error {
 			if mark>>32 != 1 {
 				return fault.New(fault.Format, "warp %d: event %d was counted and not written", w.Number, len(w.Events))
 			}
-			w.Events = append(w.Events, Event{
-				Site: uint32(mark), Active: binary.LittleEndian.Uint64(e), Taken: binary.LittleEndian.Uint64(e[8:]), Value: binary.LittleEndian.Uint64(e[16:]),
-			})
+			w.Events = append(w.Events, eventOf(e))
 		}
 	}
 	return nil
