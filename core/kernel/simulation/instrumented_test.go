@@ -191,7 +191,7 @@ func recordDecides(t *testing.T, size int, r *Record) (*warptrace.Trace, *Docume
 		t.Fatal(err)
 	}
 	l, out := launchOf(size)
-	r.Path, r.NoWritten = filepath.Join(t.TempDir(), "a.prlx"), true
+	r.Path = filepath.Join(t.TempDir(), "a.prlx")
 	r.Instrumented.Sites, r.Instrumented.Arena = table, 3
 	doc, err := Run(newJob(t), p, l, About{}, r, nil)
 	if err != nil {

@@ -116,7 +116,7 @@ func TestNoArenaIsTooSmall(t *testing.T) {
 		t.Fatal(err, whole)
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	for n := range 200 {
+	for n := range 60 {
 		size := 256 + random.IntN(6000)&^7
 		in := &Instrumented{First: uint64(random.IntN(8)), Warps: uint64(random.IntN(4)), Last: random.IntN(2) == 0, SampleRate: uint32(random.IntN(4))}
 		r := &Record{Mode: []string{"digest", "control-flow"}[random.IntN(2)], EventsPerWarp: uint32(random.IntN(20)), Instrumented: in}
