@@ -107,7 +107,7 @@ def paired(a: Any, b: Any) -> dict[str, Any]:
 
 def stored(path: Path) -> tuple[dict[str, Any], Any]:
     """How much was stored and the hash of it, by kind and line of the statement and by array; and the digests of arrays."""
-    outputs = json.loads(prlx.inspect(path).to_json())["files"][0]["recording"]["outputs"]
+    outputs = prlx.read_trace(path, progress=False).document["outputs"]
     sums = {
         f"{one['kind']} {one['location'].rpartition('/')[2]} {one['array']}": [
             one["elements"],
