@@ -28,7 +28,7 @@ _LEAST = 4096
 
 
 def rewriter(capture: str, filter: Filter, extras: Mapping[str, Any] | None = None) -> Rewriter | None:
-    """What makes kernels record by themselves, None where they are observed. ``extras`` is what is recorded besides.
+    """What makes kernels record by themselves, None where they are observed. ``extras`` says what else is recorded.
 
     Raises
     ------

@@ -90,7 +90,7 @@ func (in *Instrumented) modes(plan *arena.Plan, table *observe.Table) error {
 			return nil
 		}
 	}
-	return fault.Usagef("the kernel has no site %s", in.Window.Site).WithHint("prlx inspect --sites lists those of a recording")
+	return fault.Usagef("the kernel has no site %s", in.Window.Site).WithHint("a recording of the kernel lists its sites")
 }
 
 // collect takes what a kernel left in its arena.

@@ -34,7 +34,7 @@ type Request struct {
 	// then Contents of up to Keep bytes.
 	Written  bool
 	Only     bool          // that, and no events
-	Leave    string        // functions whose names begin so write what is no part of the program, "" none
+	Leave    string        // functions whose names begin so write nothing of the program; "" none
 	Arrays   func([]Place) // is called with the arrays of the launch before a block runs; nil: nobody asks
 	Keep     uint64
 	Outputs  func(*warptrace.Outputs) error
