@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/kernel/observe/arena"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
 // amdKernel is the frame of a microkernel: x and out are arrays of 1,024 words, n is a number; %t is the number of the thread in the launch.
@@ -162,8 +163,21 @@ out2:
 // interpreted is what a run left.
 type interpreted struct {
 	calls []called
+	wrote []wrote
 	out   []byte
-	arena []byte
+}
+
+// outAt is where the array out lies.
+const outAt = 0x30000000
+
+// sums adds the hash of each element that was stored, by warp, and counts them.
+func (r *interpreted) sums() map[uint64][2]uint64 {
+	all := map[uint64][2]uint64{}
+	for _, w := range r.wrote {
+		one := all[w.warp]
+		all[w.warp] = [2]uint64{one[0] + 1, one[1] + warptrace.StoredHash(w.at-outAt, w.value, w.bytes)}
+	}
+	return all
 }
 
 // interpret runs a text over 2 x 3 blocks of 96 threads.
@@ -179,6 +193,9 @@ func interpret(t *testing.T, text string, lanes int, memory []byte) (r interpret
 		binary.LittleEndian.PutUint32(in[4*i:], uint32(i*37%251))
 	}
 	args := []uint64{x.add("x", in), x.add("out", out), 120, 0, 0}
+	if args[1] != outAt {
+		t.Fatalf("out is at %#x", args[1])
+	}
 	if memory != nil {
 		args[4] = x.add("arena", memory)
 	}
@@ -188,7 +205,7 @@ func interpret(t *testing.T, text string, lanes int, memory []byte) (r interpret
 		}
 	}()
 	x.run("k", args)
-	return interpreted{x.calls, out, memory}
+	return interpreted{x.calls, x.wrote, out}
 }
 
 // seen makes of calls what the recorder must leave, by warp.
@@ -212,10 +229,17 @@ func seen(calls []called) map[uint64][]arena.Event {
 	return all
 }
 
+// planned says where the array is that kernels write.
+func planned(r *Result, p arena.Plan) arena.Plan {
+	p.Known, p.Sought = uint32(len(r.Sums)), uint32(len(r.Sought))
+	p.Arrays = []arena.Array{{ID: 1, Base: outAt, Pieces: []arena.Piece{{From: outAt, Bytes: 4096}}}}
+	return p
+}
+
 func micro(body string) string { return strings.Replace(amdKernel, "BODY", body, 1) }
 
 func TestAMDKernelsRecordWhatHappens(t *testing.T) {
-	events, upper := 0, 0
+	events, upper, elements := 0, 0, 0
 	for name, body := range microkernels {
 		for _, lanes := range []int{32, 64} {
 			t.Run(fmt.Sprintf("%s/%d", name, lanes), func(t *testing.T) {
@@ -225,14 +249,14 @@ func TestAMDKernelsRecordWhatHappens(t *testing.T) {
 				}
 				memory := make([]byte, 1<<20)
 				warps := uint64(6 * ((96 + lanes - 1) / lanes))
-				if err := arena.Prepare(memory, arena.Plan{Warps: warps, Events: true}); err != nil {
+				if err := arena.Prepare(memory, planned(r, arena.Plan{Warps: warps, Events: true})); err != nil {
 					t.Fatal(err)
 				}
 				clean, made := interpret(t, micro(body), lanes, nil), interpret(t, r.Text, lanes, memory)
 				if !bytes.Equal(clean.out, made.out) {
 					t.Error("what the kernel computes is not what it was")
 				}
-				want := seen(made.calls)
+				want, sums := seen(made.calls), made.sums()
 				a, err := arena.Open(memory)
 				if err != nil || a.Full+a.Outside != 0 {
 					t.Fatalf("%v, %d lost", err, a.Full+a.Outside)
@@ -247,6 +271,14 @@ func TestAMDKernelsRecordWhatHappens(t *testing.T) {
 						}
 					}
 					delete(want, w.Number)
+					got := [2]uint64{}
+					for _, s := range w.Sums {
+						got = [2]uint64{got[0] + s.Count, got[1] + s.Hash}
+					}
+					if !strings.Contains(body, "atomicrmw") && got != sums[w.Number] { // what atomics write is hashed with the operation
+						t.Errorf("warp %d: stored %v, want %v", w.Number, got, sums[w.Number])
+					}
+					elements += int(got[0])
 					return nil
 				}); err != nil {
 					t.Fatal(err)
@@ -257,8 +289,8 @@ func TestAMDKernelsRecordWhatHappens(t *testing.T) {
 			})
 		}
 	}
-	if events < 1000 || upper == 0 {
-		t.Errorf("%d events, %d of them of lanes 32 to 63 alone", events, upper)
+	if events < 1000 || upper == 0 || elements < 1000 {
+		t.Errorf("%d events, %d of them of lanes 32 to 63 alone, %d elements stored", events, upper, elements)
 	}
 }
 
@@ -276,7 +308,7 @@ func TestAMDRecorderStaysInside(t *testing.T) {
 				bytes int
 				plan  arena.Plan
 			}{
-				{256, arena.Plan{Warps: warps, Events: true}},
+				{288, arena.Plan{Warps: warps, Events: true}},
 				{2048, arena.Plan{Warps: warps, Events: true}},
 				{256 + 64*3, arena.Plan{Warps: warps, Events: true}},
 				{8192, arena.Plan{Warps: 3, Events: true}},
@@ -288,7 +320,7 @@ func TestAMDRecorderStaysInside(t *testing.T) {
 					continue
 				}
 				memory := make([]byte, c.bytes)
-				if err := arena.Prepare(memory, c.plan); err != nil {
+				if err := arena.Prepare(memory, planned(made, c.plan)); err != nil {
 					t.Fatal(err)
 				}
 				r := interpret(t, made.Text, lanes, memory)

@@ -34,7 +34,27 @@ type machine struct {
 	told   uint64 // address of what a kernel is told implicitly
 	calls  []called
 	steps  int
+	wrote  []wrote
+	read   map[*Inst]*reading
 }
+
+// reading is what an instruction says, read once.
+type reading struct{ list, args, labels []string }
+
+func (x *machine) reading(in *Inst) *reading {
+	r := x.read[in]
+	if r == nil {
+		r = &reading{list: parts(unflagged(in.Rest)), labels: labelsOf(x.m.whole(in))}
+		if in.Op == "call" {
+			r.args = arguments(in)
+		}
+		x.read[in] = r
+	}
+	return r
+}
+
+// wrote is an element that a lane of the kernel itself stored.
+type wrote struct{ warp, at, value, bytes uint64 }
 
 // region is memory that may be accessed.
 type region struct {
@@ -69,7 +89,7 @@ type wave struct {
 const maxSteps = 20 << 20
 
 func newMachine(m *Module, lanes int, grid [3]uint32, block uint32) *machine {
-	x := &machine{m: m, by: map[string]*Function{}, flows: map[*Function]*flow{}, lanes: lanes, grid: grid, block: block}
+	x := &machine{m: m, by: map[string]*Function{}, flows: map[*Function]*flow{}, read: map[*Inst]*reading{}, lanes: lanes, grid: grid, block: block}
 	for _, f := range m.Functions {
 		x.by[f.Name] = f
 	}
@@ -192,7 +212,7 @@ type way struct {
 // ways are where the lanes of a branch or switch go.
 func (fr *frame) ways(in *Inst, mask uint64, flow *flow) []way {
 	text := fr.w.m.whole(in)
-	labels := labelsOf(text)
+	labels := fr.w.reading(in).labels
 	to := make([]int32, fr.w.lanes)
 	switch rest, conditional := strings.CutPrefix(in.Rest, "i1 "); {
 	case in.Op == "switch":

@@ -206,9 +206,8 @@ func half(v uint16) float64 {
 
 // step does one instruction for the lanes of a mask.
 func (fr *frame) step(in *Inst, mask uint64) {
-	rest := unflagged(in.Rest)
 	if do, ok := binaries[in.Op]; ok {
-		list := parts(rest)
+		list := fr.w.reading(in).list
 		ty := list[0][:typeEnd(list[0])]
 		_, element := shape(ty)
 		n := width(element)
@@ -226,7 +225,7 @@ func (fr *frame) step(in *Inst, mask uint64) {
 	case "icmp", "fcmp":
 		fr.compare(in, mask)
 	case "select":
-		list := parts(rest)
+		list := fr.w.reading(in).list
 		c, a, b := fr.operand(list[0], mask), fr.operand(list[1], mask), fr.operand(list[2], mask)
 		fr.each(in, mask, func(l int) value {
 			if c[l][0]&1 != 0 {
@@ -235,11 +234,11 @@ func (fr *frame) step(in *Inst, mask uint64) {
 			return b[l]
 		})
 	case "zext", "sext", "trunc", "bitcast", "ptrtoint", "inttoptr", "addrspacecast", "freeze", "sitofp", "uitofp", "fptosi", "fpext", "fptrunc":
-		fr.convert(in, rest, mask)
+		fr.convert(in, unflagged(in.Rest), mask)
 	case "extractelement", "insertelement":
-		fr.element(in, rest, mask)
+		fr.element(in, mask)
 	case "getelementptr", "load", "store", "atomicrmw":
-		fr.touch(in, rest, mask)
+		fr.touch(in, mask)
 	case "call":
 		fr.callee(in, mask)
 	default:
@@ -329,8 +328,8 @@ func floatBits(f float64, n int) uint64 {
 	return math.Float64bits(f)
 }
 
-func (fr *frame) element(in *Inst, rest string, mask uint64) {
-	list := parts(rest)
+func (fr *frame) element(in *Inst, mask uint64) {
+	list := fr.w.reading(in).list
 	v, at := fr.operand(list[0], mask), fr.operand(list[len(list)-1], mask)
 	if in.Op == "extractelement" {
 		fr.each(in, mask, func(l int) value { return value{v[l][at[l][0]]} })
@@ -357,8 +356,8 @@ func get(b []byte, n int) uint64 {
 }
 
 // touch computes addresses and accesses memory; lanes do so one after the other.
-func (fr *frame) touch(in *Inst, rest string, mask uint64) {
-	list := parts(rest)
+func (fr *frame) touch(in *Inst, mask uint64) {
+	list := fr.w.reading(in).list
 	switch in.Op {
 	case "getelementptr":
 		p, i := fr.operand(list[1], mask), fr.operand(list[2], mask)
@@ -385,6 +384,9 @@ func (fr *frame) touch(in *Inst, rest string, mask uint64) {
 			b := fr.w.access(p[l][0], n*len(v[l]))
 			for k := range v[l] {
 				put(b[k*n:], v[l][k], n)
+				if !strings.HasPrefix(fr.f.Name, ours) {
+					fr.w.wrote = append(fr.w.wrote, wrote{fr.w.warp(), p[l][0] + uint64(k*n), v[l][k], uint64(n)})
+				}
 			}
 		})
 	case "atomicrmw":
@@ -419,7 +421,7 @@ func (fr *frame) touch(in *Inst, rest string, mask uint64) {
 func (fr *frame) callee(in *Inst, mask uint64) {
 	name := callee(in)
 	var args [][]value
-	for _, a := range arguments(in) {
+	for _, a := range fr.w.reading(in).args {
 		args = append(args, fr.operand(a, mask))
 	}
 	if f := fr.w.by[name]; f != nil {
