@@ -7,15 +7,19 @@ in a forked child (which may not enter the core): all are those of a clean compi
 
 from __future__ import annotations
 
-import fnmatch
 import functools
 import mmap
 import os
 import threading
 import warnings
 import zlib
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from .texts import functions_of
+
+if TYPE_CHECKING:
+    from .._wanted import Wanted
 
 from . import registers
 
@@ -29,23 +33,27 @@ class Rewriter:
     Parameters
     ----------
     rewrite
-        Makes of the LLVM IR of a kernel its text that records, the table of its sites and what is to be said; the table is
-        empty where nothing is recorded.
+        Makes of the LLVM IR of a kernel and the places that are wanted its text that records, the table of its sites and what
+        is to be said; the table is empty where nothing is recorded. No places are all.
     key
         Names what ``rewrite`` does: version, recorder, filter.
-    kernels
-        Patterns of the names that are rewritten; None is all.
+    wanted
+        Which kernels are rewritten; None is all.
     """
 
     def __init__(
-        self, rewrite: Callable[[str], tuple[str, str, str]], *, key: str, kernels: Sequence[str] | None = None
+        self,
+        rewrite: Callable[[str, Sequence[Mapping[str, Any]]], tuple[str, str, str]],
+        *,
+        key: str,
+        wanted: Wanted | None = None,
     ) -> None:
         self._rewrite = rewrite
-        self._kernels = kernels
+        self._wanted = wanted
         self._owner = os.getpid()
         self._decided = threading.local()
         self.key = key
-        self.fewer: Sequence[Callable[[str], registers.Rewritten]] = ()
+        self.fewer: Sequence[Callable[[str, Sequence[Mapping[str, Any]]], registers.Rewritten]] = ()
         """What rewrites kernels that the recorder would push out of their registers: the first one that does not.
 
         Only for devices with registers: it costs a run of Triton's assembler.
@@ -56,13 +64,20 @@ class Rewriter:
     @property
     def device(self) -> int:
         """What sets the devices apart whose kernels record: Triton keeps kernels in memory by the number of a device."""
-        return 1 + (zlib.crc32(f"{self.key} {self._kernels}".encode()) & 0xFFFF)
+        return 1 + (zlib.crc32(f"{self.key} {self._wanted}".encode()) & 0xFFFF)
 
-    def wants(self, name: str) -> bool:
+    def wants(self, source: Any) -> bool:
         """Whether a kernel that is compiled now is rewritten."""
         if os.getpid() != self._owner or self.clean():
             return False
-        return self._kernels is None or any(fnmatch.fnmatchcase(name, pattern) for pattern in self._kernels)
+        asked = self._wanted
+        if asked is None or not asked.kernel(str(getattr(source, "name", "")).lstrip("@")):
+            return asked is None
+        if asked.places:
+            functions = functions_of(source)
+            self._decided.places = asked.within(functions)
+            return asked.functions(functions)
+        return True
 
     def hashed(self, old: Any) -> Any:
         """The hash of a source, which says what is made of it."""
@@ -70,7 +85,8 @@ class Rewriter:
         @functools.wraps(old)
         def hash(source: Any) -> str:
             plain = str(old(source))
-            self._decided.wanted = self.wants(str(getattr(source, "name", "")).lstrip("@"))
+            self._decided.places = ()
+            self._decided.wanted = self.wants(source)
             return f"{plain}-{self.key}" if self._decided.wanted else plain
 
         return hash
@@ -99,11 +115,13 @@ class Rewriter:
         if metadata.get("profile_scratch_size"):
             warnings.warn("a kernel is not recorded: another tool uses its profile scratch", stacklevel=2)
             return text
+        places = self._decided.places
         if self.fewer:
             need = functools.partial(registers.usage, stages=stages, metadata=metadata)
-            _, (made, table, warning) = registers.fitting(text, (self._rewrite, *self.fewer), need)
+            ways = [lambda text, way=way: way(text, places) for way in (self._rewrite, *self.fewer)]
+            _, (made, table, warning) = registers.fitting(text, ways, need)
         else:
-            made, table, warning = self._rewrite(text)
+            made, table, warning = self._rewrite(text, places)
         if warning:
             warnings.warn(warning, stacklevel=2)
         if table:

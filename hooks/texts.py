@@ -28,8 +28,13 @@ def texts_of(source: Any, metadata: Any) -> dict[str, Any]:
         What it was compiled to, with the options.
     """
     function = getattr(source, "fn", None)
-    functions = [_text(one) for one in _functions(function)] if _is_function(function) else []
-    return {"functions": functions, "constants": [*_constants(source, function), *_options(metadata)]}
+    return {"functions": functions_of(source), "constants": [*_constants(source, function), *_options(metadata)]}
+
+
+def functions_of(source: Any) -> list[dict[str, Any]]:
+    """The kernel and the functions of its user that it calls: where each begins, and its text. Of IR there are none."""
+    function = getattr(source, "fn", None)
+    return [_text(one) for one in _functions(function)] if _is_function(function) else []
 
 
 def _is_function(value: Any) -> bool:

@@ -12,18 +12,12 @@ import (
 
 type instrumentRequest struct {
 	requestLimits
-	Text    string           `json:"text"`    // LLVM IR
-	Kernels []string         `json:"kernels"` // patterns; none: all
-	Lines   []instrumentLine `json:"lines"`   // none: all
-	Fewer   bool             `json:"fewer"`   // branches and switches alone, for a kernel that is short of registers
-	Stores  bool             `json:"stores"`  // an event for each store, beside the sums
-	Atomics bool             `json:"atomics"` // likewise for atomics
-}
-
-type instrumentLine struct {
-	File  string `json:"file"`
-	First uint32 `json:"first"`
-	Last  uint32 `json:"last"`
+	Text    string          `json:"text"`    // LLVM IR
+	Kernels []string        `json:"kernels"` // patterns; none: all
+	Places  []observe.Place `json:"places"`  // none: all
+	Fewer   bool            `json:"fewer"`   // branches and switches alone, for a kernel that is short of registers
+	Stores  bool            `json:"stores"`  // an event for each store, beside the sums
+	Atomics bool            `json:"atomics"` // likewise for atomics
 }
 
 // instrumentDocument never leaves the boundary.
@@ -36,10 +30,7 @@ type instrumentDocument struct {
 
 // instrument makes a kernel record by itself.
 func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
-	filter := observe.Filter{Kernels: r.Kernels}
-	for _, l := range r.Lines {
-		filter.Lines = append(filter.Lines, observe.Line(l))
-	}
+	filter := observe.Filter{Kernels: r.Kernels, Places: r.Places}
 	if r.Fewer {
 		filter.Kinds = []site.Kind{site.Branch, site.Switch}
 	}

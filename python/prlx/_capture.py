@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -13,6 +13,7 @@ from . import _core
 from ._errors import UsageError
 from ._units import parse_size
 from ._version import __version__
+from ._wanted import filter_parts, wanted
 
 if TYPE_CHECKING:
     from ._target import Filter
@@ -47,14 +48,14 @@ def rewriter(capture: str, filter: Filter, extras: Mapping[str, Any] | None = No
     arena_bytes()
     kept()
     digest = _core.call("recorder_digest", {})["digest"]
-    kernels = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
+    asked = wanted(filter)
     events = [name for name in ("stores", "atomics") if (extras or {}).get(name)]
-    key = "-".join(("prlx", __version__, digest, *events))
-    return Rewriter(partial(_rewrite, events), key=key, kernels=kernels)
+    key = "-".join(filter_parts(",".join(("prlx", __version__, digest, *events, asked.key))))
+    return Rewriter(partial(_rewrite, events), key=key, wanted=asked)
 
 
-def _rewrite(events: list[str], text: str) -> tuple[str, str, str]:
-    made = _core.call("instrument", {"text": text, **dict.fromkeys(events, True)})
+def _rewrite(events: Sequence[str], text: str, places: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
+    made = _core.call("instrument", {"text": text, "places": list(places), **dict.fromkeys(events, True)})
     return made["text"], made["table"], made["warning"]
 
 

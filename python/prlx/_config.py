@@ -155,6 +155,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_CONFIG",
         "PRLX_JOB_KEY",
         "PRLX_RECORD",
+        "PRLX_FILTER",
         "PRLX_SNAPSHOT_PERIOD_MS",
         "PRLX_CHRONY_PORT",
         "PRLX_CHRONY_SOCKET",

@@ -86,7 +86,7 @@ def enable(
     output
         Record every launch: a directory for a session, or a name that ends in ``.prlx`` for a single launch.
     filter
-        Which kernels are recorded.
+        Which kernels and lines are recorded, as for ``record``.
     mode, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
         What is recorded, as for ``record``.
     capture
@@ -387,7 +387,8 @@ def record(
         ``"control-flow"`` has an event for each branch and each predicate of a memory access, with active and taken lanes;
         ``"values"`` also has operands of every lane; ``"digest"`` only hashes.
     filter
-        Names of kernels, with ``*`` and ``?``; default all.
+        What is recorded: names of kernels with ``*`` and ``?`` (one without is also found inside of names), ``FILE:LINE``,
+        ``FILE:FROM-TO``, ``func:NAME``; several, also with commas. Default: what ``PRLX_FILTER`` says, else all.
     stores, atomics, loads, barriers
         Have events for these, too.
     events_per_warp

@@ -138,7 +138,7 @@ def _recording(
     target = Target(output, mode=mode, filter=None, overwrite=overwrite, extras=extras, directory=False)
 
     def begin(kernel: str) -> tuple[Target, int, dict[str, Any]] | None:
-        begun = target.begin(kernel)
+        begun = target.begin(kernel, None)
         return None if begun is None else (target, *begun)
 
     yield begin

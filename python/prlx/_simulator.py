@@ -291,7 +291,7 @@ class Simulator:
         with self._lock:
             target, number = self.target(), self._launched
             self._launched += 1
-            begun = None if target is None else target.begin(launch.function.name)
+            begun = None if target is None else target.begin(launch.function.name, launch.texts)
         self._unseen -= {p.name for p in launch.parameters if p.is_pointer}
         simulation = None
         try:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
 import re
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core, _request
 from ._errors import FileAccessError, UsageError
 from ._units import parse_size
+from ._wanted import wanted
 
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
@@ -22,19 +22,21 @@ Mode: TypeAlias = Literal["digest", "control-flow", "values"]
 """How much a warp leaves: hashes, an event for each branch and predicate, or operands of all lanes too."""
 
 Filter: TypeAlias = str | Iterable[str] | None
-"""Names of kernels, with ``*`` and ``?``; None is every kernel."""
+"""Names of kernels with ``*`` and ``?``, ``FILE:LINE``, ``FILE:FROM-TO``, ``func:NAME``; None is what ``PRLX_FILTER`` says."""
 
 MODES = ("digest", "control-flow", "values")
 _TEXT = re.compile(r"[0-9a-f]{64}\.zst")  # of a session: docs/formats/session.md
 
 
+_RANGES = re.compile(r"\d{1,18}(-\d{1,18})?(\+\d{1,18}(-\d{1,18})?)*")
 _SWITCHES = ("stores", "atomics", "loads", "barriers")
 
 
 def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
     """What ``PRLX_RECORD`` asks to record instead of what the program does: ``mode=values,stores=true,outputs=64MiB,seed=1``.
 
-    ``prlx diff --rerun`` and ``prlx locate`` set it for what they run. ``launch=3`` records the launch of that number alone.
+    ``prlx diff --rerun`` and ``prlx locate`` set it for what they run. ``launch=3`` records the launch of that number alone,
+    ``warps=0-3+9`` events of these warps alone.
     """
     asked: dict[str, Any] = {}
     for part in filter(None, (part.strip() for part in environ.get("PRLX_RECORD", "").split(","))):
@@ -45,6 +47,8 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
             asked[name] = value == "true"
         elif name in ("seed", "launch") and value.isdecimal():
             asked[name] = int(value)
+        elif name == "warps" and _RANGES.fullmatch(value):
+            asked[name] = [[int(one.partition("-")[0]), int(one.rpartition("-")[2])] for one in value.split("+")]
         elif name == "outputs":
             try:
                 asked[name] = parse_size(value)
@@ -53,7 +57,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
         else:
             raise UsageError(
                 f"PRLX_RECORD: {part!r} is no option of a recording",
-                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,seed=1,launch=0",
+                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,seed=1,launch=0,warps=0-3+9",
             )
     return asked
 
@@ -76,8 +80,8 @@ class Target:
         self.only: int | None = again.pop("launch", None)
         """The number of the one launch that is recorded; None for all."""
         self._met = 0  # launches that the filter let through
+        self._wanted = wanted(filter)
         self._request = {"mode": mode, "overwrite": overwrite or not self.is_file, **extras, **again}
-        self._filter = [filter] if isinstance(filter, str) else None if filter is None else list(filter)
         self._owner = os.getpid()
         self._prepare(overwrite)
 
@@ -100,11 +104,13 @@ class Target:
                 old.unlink(missing_ok=True)
         self.path.mkdir(parents=True, exist_ok=True)
 
-    def begin(self, kernel: str) -> tuple[int, dict[str, Any]] | None:
+    def begin(self, kernel: str, texts: Callable[[], Mapping[str, Any]] | None) -> tuple[int, dict[str, Any]] | None:
         """The number of the next launch, and what the core shall record of it; None for nothing."""
         if os.getpid() != self._owner:
             return None  # a forked child: the files are its parent's
-        if self._filter is not None and not any(fnmatch.fnmatchcase(kernel, pattern) for pattern in self._filter):
+        places = self._wanted.places
+        functions = texts()["functions"] if places and texts is not None else []
+        if not self._wanted.kernel(kernel) or not self._wanted.functions(functions):
             self._passed.add(kernel)
             return None
         met, self._met = self._met, self._met + 1
@@ -120,7 +126,8 @@ class Target:
         self._begun.add(number)
         safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]
         path = self.path if self.is_file else self.path / f"{number:04d}_{safe}.prlx"
-        return number, {**self._request, "path": str(path), "texts_beside": not self.is_file}
+        request = {**self._request, "path": str(path), "texts_beside": not self.is_file}
+        return number, request | ({"places": self._wanted.within(functions)} if places else {})
 
     def end(self, number: int, simulation: Simulation | None) -> None:
         """Note a launch that was recorded; one that could not run is none."""
@@ -142,10 +149,10 @@ class Target:
 
     def close(self, *, partial: bool) -> None:
         """Write the manifest; say so where the filter left nothing."""
-        if self._filter is not None and self._passed and not self.launches and os.getpid() == self._owner:
+        if self._passed and not self.launches and os.getpid() == self._owner:
             names = ", ".join(sorted(self._passed)[:5])
             warnings.warn(
-                f"nothing was recorded: no kernel is {' or '.join(self._filter)!r}, launched were {names}", stacklevel=2
+                f"nothing was recorded: no kernel is {str(self._wanted)!r}, launched were {names}", stacklevel=2
             )
         if not self.is_file and os.getpid() == self._owner:
             launches = sorted(self.launches, key=lambda row: row["launch"])

@@ -87,6 +87,8 @@ def works(kind: str, name: str) -> bool:
         return command is not None and flag in options(command)
     if kind == "prlx-diff":
         return name in options(BINARY) | {"-V", "--version"}
+    if kind == "variable":
+        return name in _config.OTHER_VARIABLES
     assert kind == "xprof_trace_align", kind
     return name in options(XPROF)
 
@@ -195,14 +197,14 @@ def test_words_of_the_package_name_commands_that_exist():
             assert name in _table.COMMANDS or f"this prlx {name}" in text, text
 
 
-@pytest.mark.parametrize("name", [name for kind, name, _ in NAMES if kind == "variable"])
+@pytest.mark.parametrize("name", [name for kind, name, how in NAMES if (kind, how) == ("variable", "replaced")])
 def test_a_variable_that_has_no_effect_says_so(name):
     (warning,) = _config.load(environ={name: "1"}).warnings
     assert warning == f"{name} is set, but has no effect: {_former.VARIABLES[name]}"
 
 
 def test_variables_are_those_of_the_list():
-    assert {name for kind, name, _ in NAMES if kind == "variable"} == set(_former.VARIABLES)
+    assert {name for kind, name, how in NAMES if (kind, how) == ("variable", "replaced")} == set(_former.VARIABLES)
     assert not set(_former.VARIABLES) & {setting.env for setting in _config.SETTINGS}
 
 

@@ -169,7 +169,7 @@ func TestFiltersLeaveTheTextAlone(t *testing.T) {
 	if r := Instrument(small, Options{Filter: observe.Filter{Kernels: []string{"other*"}}}); r.Text != small || r.Sites != nil {
 		t.Error("a kernel that nobody asked for was changed")
 	}
-	r := Instrument(small, Options{Filter: observe.Filter{Lines: []observe.Line{{File: "kernels.py", First: 8, Last: 8}}}})
+	r := Instrument(small, Options{Filter: observe.Filter{Places: []observe.Place{{File: "kernels.py", First: 8, Last: 8}}}})
 	if len(r.Sites) != 1 || r.Sites[0].Chain[0].Line != 81 {
 		t.Errorf("of line 8 there are %d sites", len(r.Sites))
 	}

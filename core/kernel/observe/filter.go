@@ -1,6 +1,7 @@
 package observe
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -9,47 +10,103 @@ import (
 
 // Filter says which kernels and which of their sites are recorded. The zero Filter wants all.
 type Filter struct {
-	Kernels []string    // patterns with * and ?; one without is also found inside of a name, as PRLX_FILTER has it
-	Lines   []Line      // none: all
+	Kernels []string    // patterns of names; none: all
+	Places  []Place     // none: all
 	Kinds   []site.Kind // none: all
 }
 
-// Line is a range of source lines.
-type Line struct {
-	File        string // its last part, or a longer end of its path; "" any
-	First, Last uint32
+// Place is a range of source lines, or a function.
+type Place struct {
+	File     string `json:"file"`     // its last part, or a longer end of its path; "" any
+	Function string `json:"function"` // pattern of names; "": the lines say it
+	First    uint32 `json:"first"`
+	Last     uint32 `json:"last"`
 }
 
 // Kernel reports whether a kernel is wanted.
 func (f *Filter) Kernel(name string) bool {
-	if len(f.Kernels) == 0 {
-		return true
-	}
-	for _, p := range f.Kernels {
-		if matches(p, name) || !strings.ContainsAny(p, "*?") && p != "" && strings.Contains(name, p) {
-			return true
-		}
-	}
-	return false
+	return len(f.Kernels) == 0 || slices.ContainsFunc(f.Kernels, func(p string) bool { return Named(p, name) })
 }
 
-// Site reports whether a site is wanted: its kind and a line of its chain are.
+// Site reports whether a site is wanted: its kind and a place of its chain are.
 func (f *Filter) Site(s *site.Site) bool {
 	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, s.Kind) {
 		return false
 	}
-	if len(f.Lines) == 0 {
+	if len(f.Places) == 0 {
 		return true
 	}
 	for i := range s.Chain {
-		for _, l := range f.Lines {
-			at := &s.Chain[i]
-			if l.First <= at.Line && at.Line <= l.Last && (l.File == "" || at.File == l.File || strings.HasSuffix(at.File, "/"+l.File)) {
+		for k := range f.Places {
+			if f.Places[k].holds(&s.Chain[i]) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+func (p *Place) holds(at *site.Frame) bool {
+	if p.File != "" && at.File != p.File && !strings.HasSuffix(at.File, "/"+p.File) {
+		return false
+	}
+	if p.Function != "" {
+		return Named(p.Function, at.Function)
+	}
+	return p.First <= at.Line && at.Line <= p.Last
+}
+
+// Named reports whether a pattern fits a name: with * and ? as a whole, without them also inside of it, as PRLX_FILTER has it.
+func Named(pattern, name string) bool {
+	return matches(pattern, name) || pattern != "" && !strings.ContainsAny(pattern, "*?") && strings.Contains(name, pattern)
+}
+
+// Warps are warps of a launch, as ranges that ascend and do not touch. None at all is every warp.
+type Warps []WarpRange
+
+// WarpRange is a range of warps, both ends included.
+type WarpRange [2]uint64
+
+// Has reports whether a warp is among them.
+func (w Warps) Has(number uint64) bool {
+	if len(w) == 0 {
+		return true
+	}
+	i, found := slices.BinarySearchFunc(w, number, func(r WarpRange, n uint64) int {
+		switch {
+		case r[1] < n:
+			return -1
+		case r[0] > n:
+			return 1
+		}
+		return 0
+	})
+	return found && i < len(w)
+}
+
+// Check reports whether the ranges are as they have to be.
+func (w Warps) Check() error {
+	for i, r := range w {
+		if r[0] > r[1] || i > 0 && r[0] <= w[i-1][1] {
+			return fmt.Errorf("warps %s: ranges ascend", w)
+		}
+	}
+	return nil
+}
+
+// String lists them: "0-3,9".
+func (w Warps) String() string {
+	var b strings.Builder
+	for i, r := range w {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%d", r[0])
+		if r[1] != r[0] {
+			fmt.Fprintf(&b, "-%d", r[1])
+		}
+	}
+	return b.String()
 }
 
 // matches reports whether a pattern with * and ? fits a whole name. It takes time in the order of the product of their lengths at most.

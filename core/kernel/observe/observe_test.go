@@ -77,13 +77,46 @@ func TestFilters(t *testing.T) {
 			t.Errorf("%q of %q: %v", c.name, c.patterns, !c.want)
 		}
 	}
-	s := &site.Site{Chain: []site.Frame{{File: "/lib/standard.py", Line: 9}, {File: "/src/k.py", Line: 20}}}
+	s := &site.Site{Chain: []site.Frame{{Function: "reduce", File: "/lib/standard.py", Line: 9}, {Function: "softmax", File: "/src/k.py", Line: 20}}}
 	for _, c := range []struct {
-		line Line
-		want bool
-	}{{Line{"k.py", 20, 20}, true}, {Line{"k.py", 19, 19}, false}, {Line{"y", 20, 20}, false}, {Line{"", 9, 12}, true}, {Line{"src/k.py", 1, 99}, true}} {
-		if f := (Filter{Lines: []Line{c.line}}); f.Site(s) != c.want {
-			t.Errorf("%v: %v", c.line, !c.want)
+		place Place
+		want  bool
+	}{
+		{Place{File: "k.py", First: 20, Last: 20}, true},
+		{Place{File: "k.py", First: 19, Last: 19}, false},
+		{Place{File: "y", First: 20, Last: 20}, false},
+		{Place{First: 9, Last: 12}, true},
+		{Place{File: "src/k.py", First: 1, Last: 99}, true},
+		{Place{File: "k.py", Function: "softmax"}, true},
+		{Place{File: "k.py", Function: "soft"}, true},
+		{Place{File: "k.py", Function: "soft?"}, false},
+		{Place{File: "k.py", Function: "max"}, true},
+		{Place{File: "k.py", Function: "reduce"}, false},
+		{Place{Function: "red*"}, true},
+	} {
+		if f := (Filter{Places: []Place{c.place}}); f.Site(s) != c.want {
+			t.Errorf("%v: %v", c.place, !c.want)
+		}
+	}
+	if f := (Filter{}); !f.Site(s) {
+		t.Error("a filter that asks for nothing leaves something out")
+	}
+}
+
+func TestWarpsAreRanges(t *testing.T) {
+	w := Warps{{2, 4}, {9, 9}}
+	var has []uint64
+	for n := range uint64(12) {
+		if w.Has(n) {
+			has = append(has, n)
+		}
+	}
+	if !reflect.DeepEqual(has, []uint64{2, 3, 4, 9}) || w.String() != "2-4,9" || w.Check() != nil || !(Warps{}).Has(7) {
+		t.Errorf("%v of %s", has, w)
+	}
+	for _, bad := range []Warps{{{4, 2}}, {{1, 3}, {3, 5}}, {{5, 6}, {1, 2}}} {
+		if bad.Check() == nil {
+			t.Errorf("%s is right", bad)
 		}
 	}
 	if branches := (Filter{Kinds: []site.Kind{site.Branch}}); !branches.Site(s) || branches.Site(&site.Site{Kind: site.Predicate}) {

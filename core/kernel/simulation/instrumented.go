@@ -15,8 +15,6 @@ import (
 type Instrumented struct {
 	Sites string `json:"sites"` // the table that the kernel was compiled with
 	Arena int    `json:"arena"` // the piece of memory of the launch that its scratch pointer points to
-	First uint64 `json:"first"` // the first warp that is recorded
-	Warps uint64 `json:"warps"` // how many from there on; 0: all
 
 	Last       bool    `json:"last"`        // of each warp the last EventsPerWarp events are kept, not the first ones
 	SampleRate uint32  `json:"sample_rate"` // of the events of a warp at a site the first of so many is kept; 0, 1: every one
@@ -55,7 +53,10 @@ func runInstrumented(j *job.Job, p *simt.Program, l *simt.Launch, about About, r
 		rec.writer.Note(table.Warning)
 	}
 	plan := arena.Plan{
-		Warps: slots(l), First: in.First, Wanted: in.Warps, Events: rec.mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Known: uint32(len(table.Sums)), Sought: uint32(len(table.Sought)), Sites: uint32(len(table.Sites)),
+		Warps: slots(l), Events: rec.mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Known: uint32(len(table.Sums)), Sought: uint32(len(table.Sought)), Sites: uint32(len(table.Sites)),
+	}
+	if n := len(r.Warps); n > 0 { // all between the first and the last of them
+		plan.First, plan.Wanted = r.Warps[0][0], r.Warps[n-1][1]-r.Warps[0][0]+1
 	}
 	if err := in.modes(&plan, table); err != nil {
 		return nil, err
@@ -102,6 +103,9 @@ func (s *stored) collect() error {
 	}
 	var out warptrace.Warp
 	err = a.Warps(func(w *arena.Warp) error {
+		if !r.request.Warps.Has(w.Number) {
+			return nil
+		}
 		if err := fill(&out, w, table, r.mode == warptrace.ModeDigest); err != nil {
 			return err
 		}

@@ -250,7 +250,7 @@ func TestLossesAreNamed(t *testing.T) {
 	if err != nil || len(index) != 6 || !index[0].HasRolling || index[0].Events != 0 || index[0].Total == 0 {
 		t.Errorf("%+v, %v", index, err)
 	}
-	trace, _, _ = recordDecides(t, 1<<16, &Record{Instrumented: &Instrumented{First: 2, Warps: 1}})
+	trace, _, _ = recordDecides(t, 1<<16, &Record{Instrumented: &Instrumented{}, Warps: observe.Warps{{2, 2}}})
 	if index, err := trace.Index(t.Context()); err != nil || len(index) != 1 || index[0].Warp != 2 {
 		t.Errorf("%+v, %v", index, err)
 	}

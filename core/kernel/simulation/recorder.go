@@ -31,10 +31,14 @@ type Record struct {
 	Loads         bool   `json:"loads"`
 	Barriers      bool   `json:"barriers"`
 	EventsPerWarp uint32 `json:"events_per_warp"`
-	Outputs       uint64 `json:"outputs"`      // bytes of contents of written arrays that are kept
-	NoWritten     bool   `json:"no_written"`   // leave out what the launch wrote; only measurements ask for that
-	Texts         *Texts `json:"texts"`        // of the kernel; nil: not known, or not wanted
-	TextsBeside   bool   `json:"texts_beside"` // hold texts in a folder that all recordings of the session share
+	Outputs       uint64 `json:"outputs"`    // bytes of contents of written arrays that are kept
+	NoWritten     bool   `json:"no_written"` // leave out what the launch wrote; only measurements ask for that
+
+	Places []observe.Place `json:"places"` // where there are events; none: everywhere
+	Warps  observe.Warps   `json:"warps"`  // that have events, ranges that ascend; none: all
+
+	Texts       *Texts `json:"texts"`        // of the kernel; nil: not known, or not wanted
+	TextsBeside bool   `json:"texts_beside"` // hold texts in a folder that all recordings of the session share
 
 	Instrumented *Instrumented `json:"instrumented"` // the kernel records by itself; nil: it is observed
 }
@@ -159,6 +163,9 @@ func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record, table 
 	if !ok {
 		return nil, fault.Usagef("there is no mode %q", r.Mode).WithHint("digest, control-flow or values")
 	}
+	if err := r.Warps.Check(); err != nil {
+		return nil, fault.Usagef("%v", err)
+	}
 	sites, means, err := sitesOf(p, l, table)
 	if err != nil {
 		return nil, err
@@ -185,7 +192,18 @@ func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record, table 
 		rec.out.Abort()
 		return nil, err
 	}
+	rec.notes(slots(l))
 	return rec, nil
+}
+
+// notes says what was asked to be left out.
+func (r *recorder) notes(warps uint64) {
+	if len(r.request.Warps) > 0 {
+		r.writer.Note(fmt.Sprintf("events of warps %s alone, of %d", r.request.Warps, warps))
+	}
+	if n := len(r.request.Places); n > 0 {
+		r.writer.Note(fmt.Sprintf("events of the lines and functions alone that a filter names (%d)", n))
+	}
 }
 
 // sitesOf are the sites of a kernel, and how what happens at them is learnt.
@@ -204,7 +222,7 @@ func sitesOf(p *simt.Program, l *simt.Launch, table *observe.Table) (*site.Table
 func (r *recorder) recording() *simt.Recording {
 	return &simt.Recording{
 		Mode: r.mode, Predicates: r.request.Predicates, Stores: r.request.Stores, Atomics: r.request.Atomics, Loads: r.request.Loads,
-		Barriers: r.request.Barriers, EventsPerWarp: r.request.EventsPerWarp,
+		Barriers: r.request.Barriers, EventsPerWarp: r.request.EventsPerWarp, Filter: observe.Filter{Places: r.request.Places}, Warps: r.request.Warps,
 		Warp: func(w *warptrace.Warp) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()

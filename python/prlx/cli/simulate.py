@@ -192,7 +192,11 @@ RECORDING = (
     Option(("--mode",), "what a recording holds", choices=_MODES),
     Option(("--capture",), "kernels are watched, or compiled to record by themselves", choices=_CAPTURES, brief=True),
     Option(
-        ("--filter",), "kernels that are recorded, with * and ?; several", takes="texts", metavar="NAME", brief=True
+        ("--filter",),
+        "record only NAME (* and ?), FILE:LINE, func:NAME; several",
+        takes="texts",
+        metavar="NAME",
+        brief=True,
     ),
     Option(("--stores",), "record stores, too", takes="switch"),
     Option(("--atomics",), "record atomics, too", takes="switch", brief=True),

@@ -66,7 +66,7 @@ func newRecordPlan(k *code.Kernel, list *sites.List, request *Request) *recordPl
 	for i := range list.Marks {
 		m := &list.Marks[i]
 		at, ok := found[m.Place]
-		if !ok || request.Only || !recorded(m.Kind, request) {
+		if !ok || request.Only || !recorded(m.Kind, request) || !request.Filter.Site(&list.Sites[i]) {
 			continue
 		}
 		s := step{

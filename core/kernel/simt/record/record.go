@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/observe"
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
 	"github.com/prlx-go/prlx/core/kernel/simt/execute"
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
@@ -27,7 +28,9 @@ type Request struct {
 	Atomics       bool
 	Loads         bool
 	Barriers      bool
-	EventsPerWarp uint32 // 0: all
+	EventsPerWarp uint32         // 0: all
+	Filter        observe.Filter // of sites that have events; what is written is summed everywhere
+	Warps         observe.Warps  // that have events
 	Warp          func(*warptrace.Warp) error
 
 	// Written asks for what the launch wrote to global memory: Warp.Stores of each warp and, when the launch has ended, Outputs once,
@@ -239,6 +242,7 @@ type blockRecorder struct {
 // warpRecorder is one warp, with the operands of compares that must be kept until they decide.
 type warpRecorder struct {
 	out  warptrace.Warp
+	left bool // out: what it passes is no event
 	kept [][2][lane.Lanes]uint64
 	sums storeSums
 }
@@ -261,7 +265,8 @@ func (o *blockRecorder) begin(b *execute.Block) {
 		w.Active, w.Taken, w.Value, w.Type = w.Active[:0], w.Taken[:0], w.Value[:0], w.Type[:0]
 		w.Snapshots = w.Snapshots[:0]
 		o.warps[i].sums.begin(len(o.recorder.plan.statements))
-		w.HasRolling = o.recorder.request.Mode == warptrace.ModeDigest
+		o.warps[i].left = !o.recorder.request.Warps.Has(w.Warp)
+		w.HasRolling = o.recorder.request.Mode == warptrace.ModeDigest && !o.warps[i].left
 	}
 }
 
@@ -274,9 +279,23 @@ func (o *blockRecorder) bytes() int64 {
 	return n + o.lanes.bytes()
 }
 
+// steps are what is to be done at an instruction. Those that sum what is written come last, and are all that a warp has that is left out.
+func (o *blockRecorder) steps(w *execute.Warp, at int32) []step {
+	steps := o.recorder.plan.steps[at]
+	if o.warps[w.Index].left {
+		for i := range steps {
+			if s := steps[i].what; s == stepWrite || s == stepSwap {
+				return steps[i:]
+			}
+		}
+		return nil
+	}
+	return steps
+}
+
 // Before sees an instruction before it is executed.
 func (o *blockRecorder) Before(b *execute.Block, w *execute.Warp, at int32, active, taken uint32) {
-	steps := o.recorder.plan.steps[at]
+	steps := o.steps(w, at)
 	for i := range steps {
 		switch s := &steps[i]; s.what {
 		case stepDecide:
@@ -306,7 +325,7 @@ func (o *blockRecorder) Before(b *execute.Block, w *execute.Warp, at int32, acti
 
 // After sees an instruction after it was executed.
 func (o *blockRecorder) After(b *execute.Block, w *execute.Warp, at int32, active, taken uint32) {
-	steps := o.recorder.plan.steps[at]
+	steps := o.steps(w, at)
 	for i := range steps {
 		switch s := &steps[i]; s.what {
 		case stepKeep:
@@ -325,6 +344,9 @@ func (o *blockRecorder) After(b *execute.Block, w *execute.Warp, at int32, activ
 
 // event appends an event, and reports whether there was room for it.
 func (o *blockRecorder) event(w *execute.Warp, s *step, active, taken uint32, dir uint8, value uint64, t warptrace.ValueType) bool {
+	if o.warps[w.Index].left {
+		return false
+	}
 	out := &o.warps[w.Index].out
 	out.Total++
 	if out.HasRolling {
