@@ -374,10 +374,12 @@ func warpTable(h *warptrace.Header, index []warptrace.WarpInfo) *Table {
 	n := len(index)
 	warp, block, total, dropped := make([]int64, n), make([]int64, n), make([]int64, n), make([]int64, n)
 	events := make([]int32, n)
-	known := make([]bool, n)
+	known, hashed := make([]bool, n), make([]bool, n)
+	hash := make([]int64, n)
 	for i := range index {
 		w := &index[i]
 		warp[i], events[i], total[i], dropped[i] = int64(w.Warp), int32(w.Events), int64(w.Total), int64(w.Dropped)
+		hash[i], hashed[i] = int64(w.Rolling), w.HasRolling
 		if h.WarpsPerBlock > 0 {
 			block[i], known[i] = int64(w.Warp/uint64(h.WarpsPerBlock)), true
 		}
@@ -388,5 +390,6 @@ func warpTable(h *warptrace.Header, index []warptrace.WarpInfo) *Table {
 	out.Int32("events", "", events, nil)
 	out.Int64("total", "", total, nil)
 	out.Int64("dropped", "", dropped, nil)
+	out.Int64("hash", "", hash, hashed)
 	return out
 }

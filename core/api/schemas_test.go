@@ -206,6 +206,16 @@ type printedLocate struct {
 	Place   string        `json:"place"`    // FILE:LINE, "" unknown
 	Runs    int64         `json:"runs"`     // of each side, now
 	Passes  []printedPass `json:"passes"`
+
+	WarpRanges string        `json:"warp_ranges"` // that differ, "" not known which
+	FirstWarps []printedWarp `json:"first_warps"` // at most five
+}
+
+// printedWarp is a warp by its number and by its place.
+type printedWarp struct {
+	Warp    int64 `json:"warp"`
+	Block   int64 `json:"block"`
+	InBlock int64 `json:"in_block"`
 }
 
 // printedPass is one pass over both sides.
@@ -214,6 +224,8 @@ type printedPass struct {
 	Ran     bool   `json:"ran"` // false: its recordings were there
 	Status  string `json:"status"`
 	Verdict string `json:"verdict"`
+
+	RecordedWarps string `json:"recorded_warps"` // as PRLX_RECORD has them, "" all
 }
 
 // printedMap is how a map of clocks is written.

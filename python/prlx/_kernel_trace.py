@@ -122,7 +122,7 @@ class KernelTrace:
 
     @property
     def warps(self) -> Table:
-        """One row per warp that recorded anything: its events, how many happened, how many were lost."""
+        """One row per warp that recorded anything: its events, how many happened, how many were lost; a hash in digests."""
         return self._table("warps")
 
     @property

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _request
+from ._capture import CAPTURES, Capture
 from ._compare import diff_traces
 from ._errors import FileAccessError, UsageError
-from ._record import quiet, recorded
+from ._kernel_trace import read_trace
+from ._record import enable, quiet, recorded
 from ._rerun import VARIABLE, spelled
 from ._result import Card, Result
 from ._session_diff import SessionDiff
@@ -27,12 +30,15 @@ if TYPE_CHECKING:
     from ._request import Path as AnyPath
 
 MOST = 4  # runs a side
+_SHOWN = 5  # warps of those that differ that are named with their block
 _STATE = "locate.json"
 _DIGEST: Mapping[str, Any] = {"mode": "digest"}
 _PATHS: Mapping[str, Any] = {"mode": "control-flow"}
 _VALUES: Mapping[str, Any] = {"mode": "values", "stores": True, "atomics": True, "loads": True, "outputs": "64MiB"}
 _ORDER: Mapping[str, Any] = {"workers": 1}  # blocks that write the same places do so in one order, that of the seed
 _AGREE = ("identical",)
+_SAMPLE = 64  # warps of those that differ whose values are recorded
+_MOST_RANGES = 500  # of warps; where more apart from each other differ, all are recorded
 # Where a document names places, in the order in which a reader meets them.
 _PLACES: tuple[tuple[str | int, ...], ...] = (
     ("explanation", "statement"),
@@ -115,12 +121,14 @@ def locate(
     machine_a: Mapping[str, Any] | None = None,
     machine_b: Mapping[str, Any] | None = None,
     folder: AnyPath | None = None,
+    capture: Capture = "observed",
 ) -> Located:
     """Find the first line at which two runs of the same program differ, on the simulator.
 
     Both are run with little recorded: hashes of what each warp did and wrote, for every launch. Then the first launch that
-    differs is recorded alone, its control flow first, then with the values of every lane. That is three runs a side, one
-    more where the bug did not happen in the last.
+    differs is recorded alone, and of it only the warps that differ: their control flow first, then some of them with the
+    values of every lane. That is three runs a side, one more where the bug did not happen in one. Blocks run one after the
+    other, in the order of the seed, so that a run is repeated exactly.
 
     Parameters
     ----------
@@ -130,6 +138,9 @@ def locate(
         Options of the simulator by name, such as ``{"seed": 3}``, where the sides differ in these.
     folder
         Keep the recordings here. A search that ended early goes on with what is there. Default: they are deleted.
+    capture
+        As for ``enable``. Kernels that record by themselves leave no values of every lane and not what they write: two passes,
+        and what differs in values alone is not seen.
 
     Returns
     -------
@@ -151,26 +162,29 @@ def locate(
     >>> prlx.locate(lambda: run(0), lambda: run(0)).status
     'same'
     """
-    sides = [_by_call(run, machine) for run, machine in ((run_a, machine_a), (run_b, machine_b))]
+    if capture not in CAPTURES:
+        raise UsageError(f"capture: expected one of {', '.join(CAPTURES)}, got {capture!r}")
+    sides = [_by_call(run, machine, capture) for run, machine in ((run_a, machine_a), (run_b, machine_b))]
     names = [f"{getattr(run, '__qualname__', repr(run))} {dict(machine or {})}"
              for run, machine in ((run_a, machine_a), (run_b, machine_b))]  # fmt: skip
-    return search(sides, names, folder=folder)
+    return search(sides, names, folder=folder, capture=capture)
 
 
-def _by_call(run: Callable[[], object], machine: Mapping[str, Any] | None) -> Side:
+def _by_call(run: Callable[[], object], machine: Mapping[str, Any] | None, capture: Capture) -> Side:
     if not callable(run):
         raise UsageError(
             f"expected something to call, got {type(run).__name__}", hint="pass a function, or use prlx locate"
         )
 
     def side(path: Path, options: Mapping[str, Any]) -> None:
-        with recorded(path, options), quiet({**_ORDER, **(machine or {})}):
+        own = enable(device="simulator", capture=capture) if capture == "instrumented" else contextlib.nullcontext()
+        with own, recorded(path, options), quiet({**_ORDER, **(machine or {})}):
             run()
 
     return side
 
 
-def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | None) -> Side:
+def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | None, capture: str = "observed") -> Side:
     """A side that is a script of its own: it runs as under ``prlx simulate``."""
 
     def side(path: Path, options: Mapping[str, Any]) -> None:
@@ -186,7 +200,7 @@ def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | Non
             str(_ORDER["workers"]),
         ]
         done = subprocess.run(
-            [*command, "--record", str(path), *words],
+            [*command, "--capture", capture, "--record", str(path), *words],
             env={**os.environ, **environ, VARIABLE: ",".join(spelled(asked))},
             capture_output=True,
             text=True,
@@ -200,28 +214,33 @@ def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | Non
     return side
 
 
-def search(sides: Sequence[Side], names: Sequence[str], *, folder: AnyPath | None = None) -> Located:
+def search(
+    sides: Sequence[Side], names: Sequence[str], *, folder: AnyPath | None = None, capture: str = "observed"
+) -> Located:
     """Run both sides, pass by pass."""
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="prlx-locate-") as temporary:
-            return _Search(sides, names, Path(temporary)).run(tables=True)
+            return _Search(sides, names, Path(temporary), capture).run(tables=True)
     path = Path(_request.absolute(folder))
     if path.exists() and not path.is_dir():
         raise FileAccessError("is a file, not a directory", path=str(path), hint="name a directory")
     path.mkdir(parents=True, exist_ok=True)
-    return _Search(sides, names, path).run(tables=False)
+    return _Search(sides, names, path, capture).run(tables=False)
 
 
 class _Search:
     """One search: what was asked, what ran, what is known."""
 
-    def __init__(self, sides: Sequence[Side], names: Sequence[str], folder: Path) -> None:
+    def __init__(self, sides: Sequence[Side], names: Sequence[str], folder: Path, capture: str) -> None:
         self._sides = sides
         self._folder = folder
+        self._instrumented = capture == "instrumented"
+        self._differ: list[int] | None = None  # warps that were seen to differ; None: which is not known
         self._passes: list[dict[str, Any]] = []
         self._found: dict[str, Any] = {"kernel": None, "launch": None, "launch_b": None, "warps": 0, "place": ""}
+        self._found |= {"warp_ranges": "", "first_warps": []}
         state = folder / _STATE
-        asked = {"version": 1, "a": names[0], "b": names[1]}
+        asked = {"version": 2, "a": names[0], "b": names[1], "capture": capture}
         if _read(state) not in (None, asked):
             raise UsageError("holds another search", path=str(folder), hint="name another directory")
         state.write_text(json.dumps(asked) + "\n")
@@ -241,19 +260,41 @@ class _Search:
             "launch_b": launches[1],
             "warps": row.get("warps_diverged", 0),
         }
+        first, other = (
+            next(folder.glob(f"{number:04d}_*.prlx")) for folder, number in zip(self._paths, launches, strict=True)
+        )
+        self._narrow(diff_traces(first, other, force=True, progress=False), _by_hash(first, other))
         flow = self._pass("control flow", _PATHS, launches)
         if flow.status in _AGREE:
-            return self._located(
-                "not-again", "the launch that differed was the same when it was run again", flow, tables=tables
-            )
+            flow = self._pass("control flow again", _PATHS, launches)
+        if flow.status in _AGREE:
+            what = "the launch that differed was the same when it was run again"
+            return self._located("not-again", what, flow, tables=tables)
+        self._narrow(flow)
+        if self._instrumented:
+            return self._decided(flow, again=True, tables=tables)
         last = self._pass("values", _VALUES, launches)
-        if last.status in _AGREE:
+        if last.status in _AGREE and len(self._passes) < MOST:
             last = self._pass("values again", _VALUES, launches)
         again = last.status not in _AGREE
-        best = last if again else flow
-        self._found |= {"warps": best.warps_diverged, "place": _place(best.document)}
-        what = best.document["verdict"]
-        return self._located("located" if again else "not-again", what, best, tables=tables)
+        return self._decided(last if again else flow, again=again, tables=tables)
+
+    def _decided(self, best: Diff, *, again: bool, tables: bool) -> Located:
+        """What is known in the end, by the last comparison that showed a difference."""
+        known = self._differ or ()
+        blocks = best.document["a"].get("warps_per_block") or 1
+        self._found |= {
+            "warps": len(known) or best.warps_diverged,
+            "place": _place(best.document),
+            "warp_ranges": _ranges(known, ","),
+            "first_warps": [{"warp": n, "block": n // blocks, "in_block": n % blocks} for n in known[:_SHOWN]],
+        }
+        return self._located("located" if again else "not-again", best.document["verdict"], best, tables=tables)
+
+    def _narrow(self, found: Diff, hashes: Set[int] = frozenset()) -> None:
+        """Note the warps that differ, where a pass says which."""
+        warps = _differing(found, hashes)
+        self._differ = warps if warps else self._differ
 
     def _pass(self, name: str, options: Mapping[str, Any], launches: tuple[int, int] | None) -> Diff:
         """Record both sides, or take what an earlier search recorded, and compare."""
@@ -262,17 +303,27 @@ class _Search:
             path = self._folder / f"{number}-{name.replace(' ', '-')}-{letter}"
             if not _complete(path):
                 ran = True
-                chosen = {} if launches is None else {"launch": launches[k]}
+                chosen = {} if launches is None else {"launch": launches[k], **self._only_differing(options)}
                 self._sides[k](path, {**options, **chosen})
             if launches is not None:
                 path = _only(path)
             elif not any(path.glob("*.prlx")):
                 raise UsageError(f"side {letter.upper()} launched nothing", hint="a run launches Triton kernels")
             paths.append(path)
-        values = launches is not None and name != "control flow"
+        self._paths = paths
+        values = launches is not None and (options is _VALUES or self._instrumented)
         found = diff_traces(paths[0], paths[1], values=values, explain=values, force=True, progress=False)
-        self._passes.append({"name": name, "ran": ran, "status": found.status, "verdict": found.document["verdict"]})
+        done = {"name": name, "ran": ran, "status": found.status, "verdict": found.document["verdict"]}
+        self._passes.append(
+            {**done, "recorded_warps": self._only_differing(options).get("warps", "") if launches else ""}
+        )
         return found
+
+    def _only_differing(self, options: Mapping[str, Any]) -> dict[str, str]:
+        """The warps that a pass records, as ``PRLX_RECORD`` has them: those that differ, and values of some of these."""
+        chosen = (self._differ or [])[: _SAMPLE if options is _VALUES else None]
+        text = _ranges(chosen, "+")
+        return {"warps": text} if chosen and text.count("+") < _MOST_RANGES else {}
 
     def _located(self, status: str, what: str, diff: Diff, *, tables: bool) -> Located:
         found = self._found
@@ -291,6 +342,43 @@ class _Search:
             "passes": self._passes,
         }
         return Located(document, diff)
+
+
+def _by_hash(a: Path, b: Path) -> Set[int]:
+    """The warps whose control flow differs by its hash."""
+    sides = []
+    for path in (a, b):
+        table = read_trace(path, progress=False).warps
+        columns = (table[name].tolist() for name in ("warp", "total", "hash"))
+        sides.append(set(zip(*columns, strict=True)))
+    return {int(warp) for warp, _, _ in sides[0] ^ sides[1]}
+
+
+def _differing(found: Diff, hashes: Set[int] = frozenset()) -> list[int] | None:
+    """The warps that a comparison found to differ, ascending; None where it does not list all, or where no warp does."""
+    document = found.document
+    outputs = document.get("outputs") or {}
+    texts = [str(text) for text in found.clusters["warp_ranges"]]
+    texts += [str(store.get("warp_ranges", "")) for store in outputs.get("stores") or ()]
+    if outputs.get("stores_omitted") or document.get("clusters_omitted") or any("." in text for text in texts):
+        return None
+    warps = set(hashes)
+    for part in filter(None, ",".join(texts).split(",")):
+        first, _, last = part.partition("-")
+        warps.update(range(int(first), int(last or first) + 1))
+    warps.update(int(one["warp"]) for one in document.get("findings") or () if one.get("warp") is not None)
+    return sorted(warps) if warps and len(warps) >= found.warps_diverged else None
+
+
+def _ranges(warps: Sequence[int], between: str) -> str:
+    """Numbers that ascend, as ranges."""
+    found: list[list[int]] = []
+    for warp in warps:
+        if found and found[-1][1] == warp - 1:
+            found[-1][1] = warp
+        else:
+            found.append([warp, warp])
+    return between.join(str(a) if a == b else f"{a}-{b}" for a, b in found)
 
 
 def _read(path: Path) -> Any:

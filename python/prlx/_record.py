@@ -17,7 +17,7 @@ from ._errors import UsageError
 from ._launching import Options, with_changes
 from ._simulation import Simulation
 from ._simulator import Recording, Simulator, active, enabled
-from ._target import Filter, Mode, Target, recorded_again
+from ._target import Filter, Mode, Target, ranges, recorded_again
 from ._units import parse_size
 
 if TYPE_CHECKING:
@@ -478,8 +478,11 @@ def recorded(path: AnyPath, options: Mapping[str, Any]) -> Iterator[Recording]:
     """Record a session with options as ``PRLX_RECORD`` has them: one launch alone with ``launch``."""
     asked = dict(options)
     mode, only, outputs = asked.pop("mode", "control-flow"), asked.pop("launch", None), asked.pop("outputs", None)
+    warps = asked.pop("warps", "")
     flags = {name: asked.pop(name, False) for name in ("stores", "atomics", "loads", "barriers")}
     wanted = extras(**flags, events_per_warp=None, outputs=outputs, sources=None)
+    if warps:
+        wanted["warps"] = ranges(warps)
     with _recorded(path, mode, None, True, wanted, directory=True) as recording:
         assert recording._target is not None
         recording._target.only = only

@@ -48,7 +48,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
         elif name in ("seed", "launch") and value.isdecimal():
             asked[name] = int(value)
         elif name == "warps" and _RANGES.fullmatch(value):
-            asked[name] = [[int(one.partition("-")[0]), int(one.rpartition("-")[2])] for one in value.split("+")]
+            asked[name] = ranges(value)
         elif name == "outputs":
             try:
                 asked[name] = parse_size(value)
@@ -60,6 +60,11 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
                 hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,seed=1,launch=0,warps=0-3+9",
             )
     return asked
+
+
+def ranges(text: str) -> list[list[int]]:
+    """Ranges of warps as the core takes them, of a text such as ``0-3+9``."""
+    return [[int(one.partition("-")[0]), int(one.rpartition("-")[2])] for one in text.split("+")]
 
 
 class Target:

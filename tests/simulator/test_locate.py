@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import prlx
+
 from .conftest import HERE, python, require
 
 VERSION = "3.9.0"
@@ -85,6 +87,64 @@ def test_the_same_command_twice_is_the_same(tmp_path: Path) -> None:
     assert document["kernel"] is None
 
 
+def test_passes_record_the_warps_that_differ(tmp_path: Path) -> None:
+    _, document = command(tmp_path, "script.py", "--args-a", "0", "--args-b", "3", "-o", "kept")
+    assert (document["warps"], document["warp_ranges"]) == (1, "5")
+    assert document["first_warps"] == [{"warp": 5, "block": 1, "in_block": 1}]
+    assert [step["recorded_warps"] for step in document["passes"]] == ["", "5", "5"]
+    for step in ("2-control-flow", "3-values"):
+        for side in "ab":
+            (path,) = (tmp_path / "kept" / f"{step}-{side}").glob("*.prlx")
+            assert {
+                int(warp)
+                for warp, n in zip(*map(prlx.read_trace(path).warps.__getitem__, ("warp", "total")), strict=True)
+                if n
+            } == {5}
+
+
+WAYS = {
+    "seeds": ("--seed-a", "0", "--seed-b", "7"),
+    "environments": ("--env-a", "SLIP=0", "--env-b", "SLIP=3"),
+}
+TICKETS = """
+@triton.jit
+def tickets(counter, out):
+    ticket = tl.atomic_add(counter, 1)
+    tl.store(out + tl.program_id(0), ticket)
+
+tickets[(16,)](np.zeros(1, np.int32), np.zeros(16, np.int32))
+"""
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_script_in_two_ways(tmp_path: Path, way: str) -> None:
+    text = SCRIPT.replace("int(sys.argv[1])", "0") + TICKETS
+    if way == "environments":
+        text = SCRIPT.replace("int(sys.argv[1])", 'int(os.environ["SLIP"])').replace("import sys", "import os, sys")
+    (tmp_path / "script.py").write_text(text)
+    status, document = command(tmp_path, "script.py", *WAYS[way])
+    assert (status, document["status"]) == (1, "located")
+    line = next(
+        n for n, one in enumerate(text.splitlines(), 1) if ("atomic_add" if way == "seeds" else "n - BUG") in one
+    )
+    assert document["place"].endswith(f"script.py:{line}")
+
+
+def test_two_scripts(tmp_path: Path) -> None:
+    for name, slip in (("before.py", "0"), ("after.py", "3")):
+        (tmp_path / name).write_text(SCRIPT.replace("int(sys.argv[1])", slip))
+    status, document = command(tmp_path, "before.py", "after.py")
+    assert (status, document["status"]) == (1, "located")
+    assert document["place"].endswith(f":{BUG_LINE}")
+
+
+def test_kernels_that_record_by_themselves(tmp_path: Path) -> None:
+    status, document = command(tmp_path, "script.py", "--args-a", "0", "--args-b", "3", "--capture", "instrumented")
+    assert (status, document["status"], document["launch"]) == (1, "located", 1)
+    assert document["place"].endswith(f"script.py:{BUG_LINE}")
+    assert [step["name"] for step in document["passes"]] == ["digest", "control flow"]
+
+
 def test_a_search_goes_on_where_it_ended(tmp_path: Path) -> None:
     words = ("script.py", "--args-a", "0", "--args-b", "3", "-o", "kept")
     _, first = command(tmp_path, *words)
@@ -116,7 +176,7 @@ def test_a_bug_that_does_not_happen_again_is_said_so(tmp_path: Path) -> None:
     status, document = command(tmp_path, "script.py", "--args-a", "0", "--args-b", "3")
     assert (status, document["status"]) == (1, "not-again")
     assert document["verdict"].startswith("NOT AGAIN: launch 1 of scaled")
-    assert document["runs"] == 2
+    assert document["runs"] == 3, "tried once more"
 
 
 def test_other_launches_are_said_so(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 DIFFER = 1
+CAPTURES = ("observed", "instrumented")
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
@@ -31,11 +32,11 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         words = [script, *shlex.split(getattr(values, f"args_{letter}") or "")]
         environ = _environment(getattr(values, f"env_{letter}") or ())
         seed = getattr(values, f"seed_{letter}")
-        sides.append(by_command(words, environ, seed))
+        sides.append(by_command(words, environ, seed, values.capture or "observed"))
         names.append(f"{shlex.join(words)} {sorted(environ.items())} {seed}")
     if names[0] == names[1]:
         ui.say("both sides are the same command: what differs is not the same from run to run")
-    found = search(sides, names, folder=values.output)
+    found = search(sides, names, folder=values.output, capture=values.capture or "observed")
     if ui.json:
         ui.emit(found.document)
     elif not ui.quiet:
@@ -81,11 +82,12 @@ COMMAND = Command(
         Option(
             ("--output", "-o"), "keep the recordings in DIR, and go on with what is there", takes="path", metavar="DIR"
         ),
+        Option(("--capture",), "kernels are watched, or compiled to record by themselves", choices=CAPTURES),
         options.JSON,
     ),
     notes=(
         "exit code 1: the runs differ, or differed once.",
         "Each side runs three times, at most four: hashes of every launch, then the control flow of the first",
-        "launch that differs, then its values.",
+        "launch that differs, of the warps that do, then values of some of these.",
     ),
 )
