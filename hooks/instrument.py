@@ -16,12 +16,11 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from . import registers
 from .texts import functions_of
 
 if TYPE_CHECKING:
     from .._wanted import Wanted
-
-from . import registers
 
 TABLE = "prlx_table"  # in the metadata of a kernel: what its events mean
 SCRATCH_BYTES = 16  # that a block asks for, so that a pointer arrives; the arena is as large as it is

@@ -72,7 +72,8 @@ def enable_pytorch(
     output, filter, mode, capture, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
         What is recorded, and where to, as for ``enable``.
     map_cuda
-        Refused if true: while torch's functions take ``device="cuda"`` for the CPU, a compiled call ends the process.
+        Refused if true: Dynamo asks CUDA for the current stream below the functions that are mapped, and a compiled call was
+        seen to end the process there.
     seed, stop, nan, races, global_races, warp_races, views, empty, convergence, counts, max_findings, max_instructions
         As for ``enable``.
     touched, breaks, max_stops, on_stop, memory

@@ -101,6 +101,9 @@ func TestFilters(t *testing.T) {
 	if f := (Filter{}); !f.Site(s) {
 		t.Error("a filter that asks for nothing leaves something out")
 	}
+	if branches := (Filter{Kinds: []site.Kind{site.Branch}}); !branches.Site(s) || branches.Site(&site.Site{Kind: site.Predicate}) {
+		t.Error("kinds do not count")
+	}
 }
 
 func TestWarpsAreRanges(t *testing.T) {
@@ -118,9 +121,6 @@ func TestWarpsAreRanges(t *testing.T) {
 		if bad.Check() == nil {
 			t.Errorf("%s is right", bad)
 		}
-	}
-	if branches := (Filter{Kinds: []site.Kind{site.Branch}}); !branches.Site(s) || branches.Site(&site.Site{Kind: site.Predicate}) {
-		t.Error("kinds do not count")
 	}
 }
 

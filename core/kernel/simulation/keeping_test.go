@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/kernel/observe"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -118,8 +119,11 @@ func TestNoArenaIsTooSmall(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range 60 {
 		size := 256 + random.IntN(6000)&^7
-		in := &Instrumented{First: uint64(random.IntN(8)), Warps: uint64(random.IntN(4)), Last: random.IntN(2) == 0, SampleRate: uint32(random.IntN(4))}
+		in := &Instrumented{Last: random.IntN(2) == 0, SampleRate: uint32(random.IntN(4))}
 		r := &Record{Mode: []string{"digest", "control-flow"}[random.IntN(2)], EventsPerWarp: uint32(random.IntN(20)), Instrumented: in}
+		if first, many := uint64(random.IntN(8)), uint64(random.IntN(4)); many > 0 {
+			r.Warps = observe.Warps{{first, first + many - 1}}
+		}
 		asked := *in
 		trace, doc, got := recordDecides(t, size, r)
 		if string(got) != string(want) || len(doc.Findings) > 0 {
@@ -133,7 +137,7 @@ func TestNoArenaIsTooSmall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if asked.First == 0 && asked.Warps == 0 && len(losses.Notes) == 0 && !slices.Equal(o.Stores, whole.Stores) {
+		if len(r.Warps) == 0 && len(losses.Notes) == 0 && !slices.Equal(o.Stores, whole.Stores) {
 			t.Errorf("%d: %d bytes, %+v: sums are missing and nothing says so", n, size, asked)
 		}
 		if len(o.Arrays) != len(whole.Arrays) || o.Arrays[0].Digest != whole.Arrays[0].Digest {
