@@ -175,7 +175,7 @@ type simulateLaunchRequest struct {
 	SharedBytes     uint64               `json:"shared_bytes"`
 	Params          []simulateParam      `json:"params"`
 	Allocations     []simulateAllocation `json:"allocations"`
-	Table           int64                `json:"table"` // of simulate_arrays: what loaded pointers may lead to besides; 0 none
+	Table           int64                `json:"table"` // of simulate_arrays: what else loaded pointers may lead to; 0 none
 	Seed            uint64               `json:"seed"`
 	Stop            bool                 `json:"stop"`
 	NaN             bool                 `json:"nan"`
