@@ -40,6 +40,8 @@ func TestDivisionsWhoseResultsNobodyWants(t *testing.T) {
 		"a mask or another":         {"\tsetp.gt.u32 %p2, %r5, 9;\n\tor.pred %p2, %p2, %p1;\n\t@%p2 st.global.u32 [%rd3], %r4;", true},
 		"a shuffle":                 {"\tshfl.sync.idx.b32 %r6, %r5, 0, 31, -1;", true},
 		"shared memory":             {"\t.shared .b32 tile[32];\n\tst.shared.u32 [tile], %r5;", true},
+		"a copy of no byte":         {"\t.shared .align 4 .b8 tile[128];\n\tmul.wide.u32 %rd4, %r5, 0;\n\tadd.s64 %rd3, %rd3, %rd4;\n\tmov.u32 %r7, tile;\n\tmad.lo.u32 %r7, %r31, 4, %r7;\n\tselp.u32 %r6, 4, 0, %p1;\n\tcp.async.ca.shared.global [%r7], [%rd3], 4, %r6;\n\tcp.async.wait_all;", false},
+		"a copy of a byte":          {"\t.shared .align 4 .b8 tile[128];\n\tmul.wide.u32 %rd4, %r5, 0;\n\tadd.s64 %rd3, %rd3, %rd4;\n\tmov.u32 %r7, tile;\n\tmad.lo.u32 %r7, %r31, 4, %r7;\n\tselp.u32 %r6, 1, 4, %p1;\n\tcp.async.ca.shared.global [%r7], [%rd3], 4, %r6;\n\tcp.async.wait_all;", true},
 		"nothing":                   {"", false},
 	} {
 		data := make([]byte, 128)

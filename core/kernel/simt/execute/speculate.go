@@ -86,11 +86,33 @@ func (f *follower) Before(b *Block, w *Warp, at int32, active, taken uint32) {
 		return
 	}
 	for _, r := range in.Ins {
-		f.used(b, w, r, taken)
+		f.used(b, w, r, taken&b.asks(w, in, r))
 	}
 	for _, r := range in.Outs {
 		f.set(w, r, taken, doubt{})
 	}
+}
+
+// asks are the lanes in which an instruction makes use of a register: a copy that reads no byte goes to no address for them.
+func (b *Block) asks(w *Warp, in *code.Inst, r code.Register) (lanes uint32) {
+	const all = 1<<lane.Lanes - 1
+	if in.Kind != code.KindCopyAsync {
+		return all
+	}
+	c := &b.kernel.Copies[in.Detail]
+	bank := lane.R64
+	if c.From.Narrow {
+		bank = lane.R32
+	}
+	if c.Size < 0 || c.From.Absolute || r.Bank != bank || r.Index != c.From.Address || !c.To.Absolute && c.To.Narrow == c.From.Narrow && c.To.Address == r.Index {
+		return all
+	}
+	for l, bytes := range w.Regs.R32[c.Size] {
+		if bytes != 0 {
+			lanes |= 1 << l
+		}
+	}
+	return lanes
 }
 
 // used reports what lanes of a register hold if it comes from a division by zero.
