@@ -61,7 +61,7 @@ class Freed:
 
 
 def _when_gone(keep: Any) -> Callable[[], bool] | None:
-    """Asks whether the memory behind an array was freed; None where that cannot be told."""
+    """Asks whether the memory behind an array was freed; None where nobody knows."""
     if hasattr(keep, "untyped_storage"):
         try:
             from torch.multiprocessing.reductions import StorageWeakRef

@@ -161,6 +161,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_CHRONY_SOCKET",
         "PRLX_PTP4L_SOCKET",
         "PRLX_PTP_DOMAIN",
+        "PRLX_LLIR_CORPUS",
         "PRLX_CUPTI_LIBRARY",
         "PRLX_ROCPROFILER_LIBRARY",
         "PRLX_HSA_LIBRARY",

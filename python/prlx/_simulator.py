@@ -125,9 +125,13 @@ class Recording:
 
         Examples
         --------
+        >>> import numpy as np
+        >>> from softmax import softmax  # examples/laptop/softmax.py
+        >>> x = np.ones((6, 200), np.float32)
         >>> refused = []
-        >>> with prlx.enable(device="simulator") as recording:
+        >>> with prlx.enable(device="simulator", progress=False) as recording:
         ...     recording.on_refusal(lambda kernel, why: refused.append(kernel))
+        ...     _ = softmax[(6,)](np.zeros_like(x), x, 200, 200, SLIP=0, BLOCK=256)
         >>> refused
         []
         """

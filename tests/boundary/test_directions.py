@@ -37,7 +37,7 @@ FLOORS = (
     ("_cycles_result",),
     ("_cycles",),
     # where recordings of kernels differ
-    ("_filters", "_diff_source", "_rerun"),
+    ("_filters", "_diff_source", "_rerun", "_wanted"),
     ("_diff_outputs",),
     ("_diff_text",),
     ("_diff",),
@@ -47,7 +47,8 @@ FLOORS = (
     ("_session",),
     ("_open", "_pytest", "_doctor"),
     # kernels without a GPU
-    ("hooks.arrays", "hooks.cuda_places", "hooks.instrument", "hooks.texts"),
+    ("hooks.arrays", "hooks.cuda_places", "hooks.registers", "hooks.texts"),
+    ("hooks.freed", "hooks.instrument", "_standing"),
     ("hooks.simulator", "hooks.triton"),
     ("hooks.cuda_answers",),
     ("hooks.cuda", "hooks.inductor_device", "hooks.inductor_graph", "hooks.inductor_names", "hooks.inductor_origin"),

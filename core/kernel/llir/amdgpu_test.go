@@ -354,7 +354,7 @@ func TestAMDRecorderStaysInside(t *testing.T) {
 			foreign := bytes.Repeat([]byte{0xee}, 512)
 			before := bytes.Clone(foreign)
 			if interpret(t, made.Text, lanes, foreign); !bytes.Equal(foreign, before) {
-				t.Errorf("%s/%d: what is no arena was written", name, lanes)
+				t.Errorf("%s/%d: something else than an arena was written", name, lanes)
 			}
 		}
 	}

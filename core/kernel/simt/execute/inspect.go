@@ -12,7 +12,7 @@ import (
 // Checks that are made on request watch what warps pass as an Observer does, so that a launch without them costs nothing more:
 // races between lanes of a warp, and accesses outside of the view that was passed.
 
-// inspector observes a launch for these checks, and for who observes it besides.
+// inspector observes a launch for these checks, and for who else observes it.
 type inspector struct {
 	r      *Running
 	inner  Observer // nil nobody

@@ -14,7 +14,7 @@ type Launch struct {
 	SharedBytes uint64    // dynamic shared memory (extern .shared)
 	Params      []Argument
 	Memory      []memory.Allocation
-	Standing    *memory.Standing // arrays that pointers which the kernel loads may lead to, besides; nil: none
+	Standing    *memory.Standing // arrays that pointers which the kernel loads may lead to, too; nil: none
 	Freed       []Freed          // where arrays were that are gone
 	Options     Options
 }
