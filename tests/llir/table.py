@@ -1,4 +1,4 @@
-"""The table of docs/recording-registers.md from what assemble.py printed: table.py FILE.jsonl..."""
+"""A table of registers, spills and bytes from what assemble.py printed: table.py FILE.jsonl..."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// leastRegisters are what warps need that call the recorder: it takes 40 itself. Warps of one kernel may have given registers away
+// leastRegisters are what warps need that call the recorder: it takes up to 68 itself. Warps of one kernel may have given registers away
 // (setmaxnreg), and ptxas refuses a kernel whose calls do not fit into what is left.
-const leastRegisters = 48
+const leastRegisters = 72
 
 // narrow reports for each instruction of a function whether its warps may have too few registers to call the recorder; nil: none has.
 func (m *Module) narrow(f *Function) []bool {

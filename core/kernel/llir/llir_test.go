@@ -182,12 +182,12 @@ func TestWarpsThatGaveRegistersAwayAreLeftOut(t *testing.T) {
 		"  call void @llvm.nvvm.setmaxnreg.dec.sync.aligned.u32(i32 24)\n":                       1,
 		"  call void asm sideeffect \"setmaxnreg.dec.sync.aligned.u32 40;\", \"\"()\n":           1,
 		"  call void @llvm.nvvm.setmaxnreg.inc.sync.aligned.u32(i32 240)\n":                      4,
-		"  call void @llvm.nvvm.setmaxnreg.dec.sync.aligned.u32(i32 48)\n":                       4,
+		"  call void @llvm.nvvm.setmaxnreg.dec.sync.aligned.u32(i32 72)\n":                       4,
 		"  call void @f(i32 24) ; setmaxnreg\n":                                                  4,
 		"  call void @llvm.nvvm.setmaxnreg.dec.sync.aligned.u32(i32 24)\n  %q = add i32 %8, 1\n": 1,
 	} {
 		r := Instrument(strings.Replace(small, head, head+lines, 1), Options{})
-		said := strings.Contains(r.Warning, "3 sites of warps that have fewer than 48 registers left")
+		said := strings.Contains(r.Warning, "3 sites of warps that have fewer than 72 registers left")
 		if len(r.Sites) != want || said != (want == 1) {
 			t.Errorf("%s: %d sites, want %d; %q", lines, len(r.Sites), want, r.Warning)
 		}
