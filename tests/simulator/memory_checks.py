@@ -107,7 +107,8 @@ def check_memory_that_never_was_raises():
             assert kind is prlx.UsageError or "of o (" in str(error), error
         else:
             raise AssertionError(f"wrote to {address}")
-    huge = Lying(np.zeros(4096, np.float32).ctypes.data)
+    there = np.zeros(4096, np.float32)
+    huge = Lying(there.ctypes.data)
     huge.nbytes = 1 << 55
     try:
         copied(huge)
