@@ -167,7 +167,7 @@ def execute(
     from .hooks.freed import FREED
 
     known = [p.storage for p in launch.parameters if p.storage is not None] + list(registered)
-    others, table = _reachable(launch, options, known, standing, whole=record is not None)
+    others, table, alive = _reachable(launch, options, known, standing, whole=record is not None)
     pieces = in_order(known + others)
     empty = _empty(options, launch, pieces)
     freed = FREED.gone(pieces)
@@ -212,6 +212,7 @@ def execute(
     }
     with shown(options.progress, unit="count") as watch, _refusals():
         document = _core.run("simulate_launch", request, progress=watch)
+    del alive  # another thread may let go of its tensors now
     if document["stopped"] is not None:
         with_names(document["stopped"]["stops"], launch.texts)
     done = Simulation(document, launch.texts)
@@ -223,23 +224,25 @@ def execute(
 
 def _reachable(
     launch: Launch, options: Options, known: Sequence[Storage], standing: Standing | None, *, whole: bool
-) -> tuple[list[Storage], int | None]:
+) -> tuple[list[Storage], int | None, list[Storage]]:
     """What pointers that the kernel loads may lead to: pieces of memory that the launch lists, and the table of the others.
+
+    The last are tensors that are to be kept until the launch has ended: no table does that.
 
     It lists those that the arguments are parts of, or all of them where somebody wants to know what was done to each.
     """
     from .hooks.arrays import living_tensors
 
-    living = living_tensors() if any(p.type in _TABLES and p.storage is not None for p in launch.parameters) else None
+    living = living_tensors() if any(p.type in _TABLES and p.storage is not None for p in launch.parameters) else []
     if standing is None:
-        return living or [], None
+        return living, None, living
     if whole or options.touched or options.breaks or options.global_races:
-        return [*standing.registered, *(living or ())], None
+        return [*standing.registered, *living], None, living
     ranges = [(one.address, one.end) for one in known]
     ranges += [(int(p.value), int(p.value)) for p in launch.parameters if p.is_pointer and p.storage is None]
     with standing.lock:
-        chosen = standing if living is None else standing.with_living(living)
-        return chosen.near(ranges), chosen.table() or None
+        chosen = standing.with_living(living) if living else standing
+        return chosen.near(ranges), chosen.table() or None, living
 
 
 def _empty(options: Options, launch: Launch, pieces: Sequence[Storage]) -> frozenset[int]:

@@ -157,7 +157,7 @@ class Target:
         if self._passed and not self.launches and os.getpid() == self._owner:
             names = ", ".join(sorted(self._passed)[:5])
             warnings.warn(
-                f"nothing was recorded: no kernel is {str(self._wanted)!r}, launched were {names}", stacklevel=2
+                f"nothing was recorded: no kernel is or has {str(self._wanted)!r}, launched were {names}", stacklevel=2
             )
         if not self.is_file and os.getpid() == self._owner:
             launches = sorted(self.launches, key=lambda row: row["launch"])

@@ -64,6 +64,14 @@ def test_a_clean_script(simulate):
     assert done.stderr == ""
 
 
+def test_an_array_that_no_kernel_has_and_a_filter_that_leaves_nothing_are_warned_of(simulate, tmp_path):
+    done = simulate("5000", options=("--empty", "nosuch", "--record", str(tmp_path / "run"), "--filter", "other"))
+    assert done.returncode == 0, done.stderr
+    assert "warning: empty: no kernel that was launched has an array 'nosuch'\n" in done.stderr
+    assert "warning: nothing was recorded: no kernel is or has 'other', launched were add\n" in done.stderr
+    assert "UserWarning" not in done.stderr
+
+
 def test_a_script_may_enable_the_simulator_itself(simulate, script):
     own = "import prlx\nwith prlx.enable(device='simulator', seed=3) as seen:\n    "
     text = SCRIPT.replace("kernels.add[(5,)]", f"{own}kernels.add[(5,)]").replace(

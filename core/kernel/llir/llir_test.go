@@ -380,7 +380,7 @@ func BenchmarkInstrument(b *testing.B) {
 // TestKeysDoNotDependOnTheFolder: caches of compilers carry paths of other checkouts.
 func TestKeysDoNotDependOnTheFolder(t *testing.T) {
 	here := Instrument(small, Options{})
-	there := Instrument(strings.NewReplacer(`"/src"`, `"/work/other/checkout/src"`, `"/lib"`, `"C:\5Clib"`).Replace(small), Options{})
+	there := Instrument(strings.NewReplacer(`"/src"`, `"/elsewhere/src"`, `"/lib"`, `"C:\5Clib"`).Replace(small), Options{})
 	for i := range here.Sites {
 		if a, b := here.Sites[i], there.Sites[i]; a.Key != b.Key || a.Chain[0].File == b.Chain[0].File {
 			t.Errorf("site %d: %x in %s, %x in %s", i, a.Key, a.Chain[0].File, b.Key, b.Chain[0].File)

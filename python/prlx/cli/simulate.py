@@ -9,7 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, UsageError
 from . import _options as options
@@ -30,6 +30,7 @@ SELFTEST = "prlx-simulate-selftest.json"
 _STATUS = {"passed": 0, "failed": FOUND, "not run": 5}
 _MODES = ("digest", "control-flow", "values")
 _CAPTURES = ("observed", "instrumented")
+_OWN = Path(__file__).parents[1]
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
@@ -121,7 +122,7 @@ def _launch(
     """Run a script on the simulator, and return its exit status."""
     from .. import _record
 
-    with _quietly(), enable(**chosen) as recording:
+    with _quietly(ui), enable(**chosen) as recording:
         recording.on_launch(seen.add)
         recording.on_refusal(seen.refuse)
         with _record.hosting(recording):
@@ -145,9 +146,25 @@ def _render(document: dict[str, object], ui: UI) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def _quietly() -> Iterator[None]:
-    """The report says what was found; nothing is said twice."""
+def _quietly(ui: UI) -> Iterator[None]:
+    """The report says what was found, so nothing is said twice; what prlx warns of is said as all commands say it."""
     with warnings.catch_warnings():
+        python = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if Path(filename).is_relative_to(_OWN):
+                ui.warn(str(message))
+            else:
+                python(message, category, filename, lineno, file, line)
+
+        warnings.showwarning = show
         warnings.simplefilter("ignore", FindingWarning)
         warnings.filterwarnings("ignore", r"PRLX_\w+ is set, but has no effect")
         yield
