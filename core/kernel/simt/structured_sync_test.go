@@ -145,6 +145,18 @@ func (f *structuredFunction) joinOf(from int) int {
 
 // meetsFrom reports whether control can come from an operation, itself included, to one at which lanes look at each other.
 func (f *structuredFunction) meetsFrom(from int) bool {
+	if f.meets == nil {
+		f.meets = map[int]bool{}
+	}
+	met, known := f.meets[from]
+	if !known {
+		met = f.looksForMeets(from)
+		f.meets[from] = met
+	}
+	return met
+}
+
+func (f *structuredFunction) looksForMeets(from int) bool {
 	meets := func(at int) bool {
 		return at < len(f.ops) && (f.ops[at].kind == opMeet || f.ops[at].kind == opCall)
 	}

@@ -66,7 +66,8 @@ const (
 type structuredFunction struct {
 	number int
 	ops    []structuredOp
-	join   map[int]int
+	join   map[int]int  // that is known, as what follows
+	meets  map[int]bool // lanes look at each other from there on
 }
 
 // structured writes a program in both forms.

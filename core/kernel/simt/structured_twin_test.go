@@ -79,17 +79,34 @@ type twinWarp struct {
 	counter uint32
 	words   [][structuredWords]uint32
 	over    bool
+	group   []*twinLane // room
 }
 
 // before reports whether a lane is further behind in the source than another one.
 func (l *twinLane) before(o *twinLane) int {
-	return slices.Compare(append(slices.Clip(l.inside), l.at), append(slices.Clip(o.inside), o.at))
+	for i := 0; ; i++ {
+		a, b, inside := l.at, o.at, false
+		if i < len(l.inside) {
+			a, inside = l.inside[i], true
+		}
+		if i < len(o.inside) {
+			b, inside = o.inside[i], true
+		}
+		switch {
+		case a != b || !inside:
+			return cmp.Compare(a, b)
+		case i >= len(l.inside):
+			return -1
+		case i >= len(o.inside):
+			return 1
+		}
+	}
 }
 
 // sameLine reports whether two lanes are at one place of the text, in whatever pass of the loops around it.
 func (l *twinLane) sameLine(o *twinLane) bool {
 	same := l.f == o.f && l.at == o.at && len(l.calls) == len(o.calls) && !l.done && !o.done
-	for i := range l.calls {
+	for i := 0; same && i < len(l.calls); i++ {
 		same = same && l.calls[i].f == o.calls[i].f && l.calls[i].at == o.calls[i].at
 	}
 	return same
@@ -187,13 +204,19 @@ func (w *twinWarp) settle() {
 		if waits {
 			w.forgetPasses()
 		}
+		var grouped uint32
 		for i, l := range w.lanes {
-			var group []*twinLane
+			if grouped>>l.number&1 != 0 || l.done {
+				continue
+			}
+			group := w.group[:0]
 			for _, o := range w.lanes[i:] {
 				if l.sameLine(o) && l.waits == o.waits && (!l.waits || l.namesAs(o)) && (waits || o.before(l) == 0) {
 					group = append(group, o)
+					grouped |= 1 << o.number
 				}
 			}
+			w.group = group
 			changed = meetTwins(group) || changed
 		}
 	}
@@ -233,31 +256,22 @@ func meetTwins(group []*twinLane) (changed bool) {
 		}
 	}
 	for _, l := range group {
-		l.inside, l.again = slices.Clone(last.inside), last.again
-	}
-	same := func(of func(*twinLane) any) bool {
-		return !slices.ContainsFunc(group, func(l *twinLane) bool { return of(l) != of(last) })
-	}
-	for {
-		at := func(l *twinLane) any {
-			if common < len(l.splits) {
-				return l.splits[common]
-			}
-			return nil
+		if !slices.Equal(l.inside, last.inside) {
+			l.inside = slices.Clone(last.inside)
 		}
-		if common == len(last.splits) || !same(at) {
-			break
-		}
+		l.again = last.again
+	}
+	same := func(whole bool) bool { // all are in the branch that the last one is in, and on its way
+		return common < len(last.splits) && !slices.ContainsFunc(group, func(l *twinLane) bool {
+			return common >= len(l.splits) || l.splits[common].twinSplit != last.splits[common].twinSplit ||
+				whole && l.splits[common].side != last.splits[common].side
+		})
+	}
+	for same(true) {
 		common++
 	}
-	split := func(l *twinLane) any {
-		if common < len(l.splits) {
-			return l.splits[common].twinSplit
-		}
-		return nil
-	}
 	var loose *twinSplit
-	if common < len(last.splits) && same(split) {
+	if same(false) {
 		s := last.splits[common]
 		if !(s.join == last.at && s.calls == len(last.calls)) {
 			loose = s.twinSplit
