@@ -277,3 +277,48 @@ func TestMatrixInstructionsNeedTheWholeWarp(t *testing.T) {
 		}
 	}
 }
+
+// Lanes that go on to the next pass of a loop wait at its head until the others have come there. Those that enter the loop in the meantime
+// go on with them, as all lanes do that are at one instruction while some of the warp wait elsewhere: lanes 24 to 31 do so until the end.
+func TestLanesThatContinueGoOnWithThoseThatEnterTheLoop(t *testing.T) {
+	body := addressOfThread + `	setp.lt.u32 %p1, %r31, 24;
+	@%p1 bra EARLY;
+	bar.warp.sync 0xffff0000;
+	ret;
+EARLY:
+	setp.lt.u32 %p1, %r31, 16;
+	@%p1 bra ENTER;
+	bar.warp.sync 0x00ff00ff;
+	setp.gt.u32 %p1, %r31, 99;
+	@%p1 bra LATE;
+ENTER:
+	mov.u32 %r1, 0;
+HEAD:
+	add.s32 %r1, %r1, 1;
+	activemask.b32 %r2;
+	setp.eq.u32 %p1, %r1, 3;
+	@%p1 bra OUT;
+	st.global.u32 [%rd3], %r2;
+	add.s64 %rd3, %rd3, 128;
+	setp.ge.u32 %p1, %r31, 8;
+	@%p1 bra HEAD;
+	setp.eq.u32 %p1, %r1, 2;
+	@%p1 bra HEAD;
+	bar.warp.sync 0x00ff00ff;
+	bra HEAD;
+OUT:
+	setp.ge.u32 %p1, %r31, 16;
+	@%p1 bra LATE;
+	ret;
+LATE:
+	bar.warp.sync 0xffff0000;
+`
+	want := [2][4]uint32{{0x0000ffff, 0x0000ffff, 0x00ffff00}, {0x00ffffff, 0x00ffff00, 0x00ffffff}} // of eight lanes each, by their pass
+	runSchedules(t, body, 32, 64, func(seed uint64, got []uint32) {
+		for i, mask := range got {
+			if want := want[i/32][i%32/8]; mask != want {
+				t.Fatalf("seed %d: lane %d is in its pass %d with lanes %08x, want %08x", seed, i%32, i/32, mask, want)
+			}
+		}
+	})
+}

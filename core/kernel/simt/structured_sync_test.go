@@ -173,8 +173,13 @@ func (f *structuredFunction) looksForMeets(from int) bool {
 
 // reaches reports whether control can come from behind one operation to another one without passing a third.
 func (f *structuredFunction) reaches(from, to, without int) bool {
+	if f.next == nil {
+		for at := range f.ops {
+			f.next = append(f.next, f.follow(at))
+		}
+	}
 	seen := make([]bool, len(f.ops)+1)
-	for list := append([]int(nil), f.follow(from)...); len(list) > 0; {
+	for list := append(make([]int, 0, len(f.ops)), f.next[from]...); len(list) > 0; {
 		at := list[len(list)-1]
 		list = list[:len(list)-1]
 		if at == without || seen[at] {
@@ -184,7 +189,7 @@ func (f *structuredFunction) reaches(from, to, without int) bool {
 			return true
 		}
 		if seen[at] = true; at < len(f.ops) {
-			list = append(list, f.follow(at)...)
+			list = append(list, f.next[at]...)
 		}
 	}
 	return false

@@ -68,6 +68,7 @@ type structuredFunction struct {
 	ops    []structuredOp
 	join   map[int]int  // that is known, as what follows
 	meets  map[int]bool // lanes look at each other from there on
+	next   [][]int      // operations that can come behind each
 }
 
 // structured writes a program in both forms.

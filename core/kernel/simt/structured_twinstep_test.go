@@ -30,7 +30,7 @@ func (w *twinWarp) step(group []*twinLane, forced bool) {
 		w.meet(o.meet, group, group)
 	}
 	for _, l := range group {
-		l.waits, l.again = false, o.kind == opAgain
+		l.waits, l.again = false, false
 		if taken>>l.number&1 == 0 {
 			l.at++
 			continue
@@ -183,7 +183,7 @@ func (w *twinWarp) act(o *structuredOp, l *twinLane) {
 		l.inside = append(l.inside, l.at-1, 0)
 	case opAgain:
 		l.inside[len(l.inside)-1]++
-		l.at = o.to
+		l.at, l.again = o.to, true
 	case opSwitch:
 		l.at = o.cases[o.index(c)]
 	case opAtomic:

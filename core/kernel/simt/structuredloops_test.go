@@ -49,7 +49,8 @@ func (s *structured) loop() {
 		return s.branch(0, false, label)
 	}
 	beyond, before := func(c, n int32) bool { return c >= n }, func(c, n int32) bool { return c < n }
-	again := func(at int) { s.op(structuredOp{kind: opAgain, guard: -1, to: at}) }
+	// again is an instruction in forms 0 and 3; else a branch of the text leads to the head itself
+	again := func(at int, empty bool) { s.op(structuredOp{kind: opAgain, guard: -1, to: at, empty: empty}) }
 	whole := enter + 1
 	switch form {
 	case 0, 3: // tested where a pass begins; in form 3 counted there, so that continue goes there
@@ -64,11 +65,13 @@ func (s *structured) loop() {
 			s.at(l.next)
 			s.here(l.toNext...)
 			count()
-		} else {
-			s.here(l.toNext...)
 		}
 		s.put("bra %s;", head)
-		again(whole)
+		again(whole, false)
+		if form == 3 {
+			s.here(l.toNext...)
+			again(whole, true)
+		}
 	case 1: // tested where a pass ends
 		s.at(head)
 		l = s.passes(l)
@@ -78,7 +81,7 @@ func (s *structured) loop() {
 		back := test("lt", head, before)
 		s.f.ops[back].to = len(s.f.ops) + 1
 		l.toOut = append(l.toOut, s.op(structuredOp{kind: opGo, guard: -1, empty: true}))
-		again(whole)
+		again(whole, true)
 	case 2: // entered at its test, behind the body
 		into := s.jump(l.next + "T")
 		s.at(head)
@@ -92,7 +95,7 @@ func (s *structured) loop() {
 		back := test("lt", head, before)
 		s.f.ops[back].to = len(s.f.ops) + 1
 		l.toOut = append(l.toOut, s.op(structuredOp{kind: opGo, guard: -1, empty: true}))
-		again(body)
+		again(body, true)
 	}
 	s.at(l.out)
 	s.here(l.toOut...)
