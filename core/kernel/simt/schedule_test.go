@@ -42,6 +42,30 @@ func TestALaneThatSpinsOnAnotherOfItsWarpGoesOn(t *testing.T) {
 	}
 }
 
+// Lanes that wait where a branch ends do so until those that spin have had a turn since another lane did something.
+func TestLanesWaitForThoseWhoseWordWasWritten(t *testing.T) {
+	body := addressOfThread + `	setp.ge.u32 %p1, %r31, 16;
+	@%p1 bra WRITE;
+	setp.ge.u32 %p1, %r31, 8;
+	@%p1 bra JOIN;
+SPIN:
+	ld.volatile.global.u32 %r1, [%rd1+128];
+	setp.eq.u32 %p2, %r1, 0;
+	@%p2 bra SPIN;
+JOIN:
+	activemask.b32 %r2;
+	st.global.u32 [%rd3], %r2;
+	ret;
+WRITE:
+	st.volatile.global.u32 [%rd1+128], 1;
+`
+	runSchedules(t, body, 32, 33, func(seed uint64, got []uint32) {
+		if got[0] != 0xffff || got[15] != 0xffff {
+			t.Fatalf("seed %d: masks %08x and %08x behind the loop, want 0000ffff", seed, got[0], got[15])
+		}
+	})
+}
+
 // A lock that lanes of one warp take one after the other: whoever holds it is past the loop in which the others wait.
 func TestALockInsideAWarp(t *testing.T) {
 	body := `LOCK:
@@ -59,6 +83,21 @@ func TestALockInsideAWarp(t *testing.T) {
 			t.Fatalf("seed %d: lock %d, sum %d; want 0 and %d", seed, got[0], got[1], 63*64/2)
 		}
 	})
+}
+
+// Lanes that looked at memory before a loop in which they only compute do not give way there: nor does it count what other lanes look at.
+func TestLanesThatLookedAtMemoryBeforeALoopDoNotGiveWayInIt(t *testing.T) {
+	look := "\tld.volatile.global.u32 %r9, [%rd1];\n"
+	loop := "\tmov.u32 %r1, 0;\nLOOP:\n\tadd.s32 %r1, %r1, 1;\n\tsetp.lt.u32 %p2, %r1, 30000;\n\t@%p2 bra LOOP;\n"
+	branch := "\tsetp.ge.u32 %p1, %r31, 16;\n\t@%p1 bra DONE;\n\tsetp.gt.u32 %p1, %r31, 99;\n\t@%p1 bra NEVER;\n"
+	end := "DONE:\n" + addressOfThread + "\tactivemask.b32 %r2;\n\tst.global.u32 [%rd3], %r2;\nNEVER:\n"
+	for name, body := range map[string]string{"all": look + branch + loop + end, "these": branch + look + loop + end} {
+		runSchedules(t, body, 32, 32, func(seed uint64, got []uint32) {
+			if got[0] != 0xffffffff || got[31] != 0xffffffff {
+				t.Fatalf("%s, seed %d: masks %08x and %08x behind the loop, want all lanes", name, seed, got[0], got[31])
+			}
+		})
+	}
 }
 
 // A loop in which a counter runs while lanes wait, as one with a time-out has it, comes to its end by the counter alone.

@@ -73,7 +73,7 @@ func (s *structured) partition() {
 // follow lists the operations that can come behind one; that behind the last is the end of the function.
 func (f *structuredFunction) follow(at int) (next []int) {
 	o, end := &f.ops[at], len(f.ops)
-	guarded := o.guard >= 0
+	guarded := o.guard >= 0 || o.when != nil
 	switch o.kind {
 	case opGo:
 		next = append(next, o.to)
@@ -84,6 +84,8 @@ func (f *structuredFunction) follow(at int) (next []int) {
 	case opReturn, opEnd:
 		next = append(next, end)
 	case opTrap:
+	case opSpin:
+		return []int{at, at + 1}
 	case opCall:
 		guarded = guarded || o.call.comesBack()
 	default:

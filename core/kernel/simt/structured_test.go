@@ -14,6 +14,9 @@ const (
 	structuredRegisters = 5
 	structuredWords     = 8  // of the output of a thread
 	structuredCounter   = 16 // words in front of all others: a counter for each block
+	structuredGrid      = 2
+	structuredSpins     = 4       // statements in which lanes spin, at most
+	structuredSpinSeeds = 1 << 32 // from this seed on, programs have such statements
 )
 
 // cell is the memory of one lane in one function: it stays between calls, as registers do.
@@ -30,19 +33,21 @@ type cell struct {
 type structuredOp struct {
 	line  int
 	kind  structuredKind
-	guard int                       // predicate, -1 none
-	not   bool                      // guard must be false
-	do    func(*twinLane, *cell)    // opDo
-	to    int                       // where lanes go that decide so
-	cases []int                     // of a switch
-	index func(*cell) uint32        // likewise
-	empty bool                      // the text has nothing for it
-	loop  int                       // loops that are left on the way
-	meet  *meeting                  // opMeet
-	call  *structuredFunction       // opCall
-	give  func(*cell) uint32        // argument of a call, or the result of a return
-	take  func(*cell, uint32)       // what becomes of the result
-	word  func(*cell) (int, uint32) // opStore
+	guard int                         // predicate, -1 none
+	not   bool                        // guard must be false
+	when  func(*twinLane, *cell) bool // likewise what the guard is, where no predicate of the cell holds it
+	do    func(*twinLane, *cell)      // opDo
+	to    int                         // where lanes go that decide so
+	cases []int                       // of a switch
+	index func(*cell) uint32          // likewise
+	empty bool                        // the text has nothing for it
+	loop  int                         // loops that are left on the way
+	meet  *meeting                    // opMeet
+	call  *structuredFunction         // opCall
+	give  func(*cell) uint32          // argument of a call, or the result of a return
+	take  func(*cell, uint32)         // what becomes of the result
+	word  func(*cell) (int, uint32)   // opStore
+	try   func(*twinLane) bool        // opSpin: one look
 }
 
 type structuredKind int
@@ -56,6 +61,7 @@ const (
 	opSwitch
 	opMeet // with the lanes that are here
 	opAtomic
+	opSpin // until a word of memory is as wanted
 	opCall
 	opReturn
 	opEnd
@@ -89,6 +95,8 @@ type structured struct {
 	waits     bool             // lanes wait for each other; no loop is entered in its midst, for which order in the text and in time differ
 	groups    bool             // lanes that exchange values in both arms of a branch do so in two groups
 	products  bool             // matrix instructions take the place of barriers
+	spins     bool             // lanes spin on what other lanes write
+	spinWords int              // statements of that kind; each has as many words as a warp has lanes
 	form      structuredForm
 }
 
@@ -182,6 +190,8 @@ func (s *structured) statement() {
 		s.compute()
 	case n < 6:
 		s.store()
+	case n < 9 && s.depth == 1 && s.spins && s.waits && s.entry && s.spinWords < structuredSpins && s.IntN(2) == 0:
+		s.spin()
 	case n < 8 && s.depth == 1 && s.entry && s.waits && s.IntN(3) == 0:
 		s.exchange()
 	case n < 8:
@@ -436,6 +446,11 @@ func (s *structured) declare() {
 	s.put(".reg .b32 %%r<%d>, %%c<16>, %%n<16>, %%t, %%m;", structuredRegisters)
 	s.put(".reg .f64 %%d<4>;")
 	s.put(".reg .b64 %%own, %%counter, %%a;")
+	if s.spins {
+		s.put(".reg .b64 %%flags, %%f;")
+		s.put(".reg .b32 %%s;")
+		s.put(".reg .pred %%q;")
+	}
 }
 
 // function writes one function that is called, or the kernel.
@@ -457,6 +472,13 @@ func (s *structured) function(entry bool, statements int) {
 		s.put("mul.wide.u32 %%a, %%t, %d;", 4*structuredWords)
 		s.put("add.s64 %%own, %%own, %%a;")
 		s.put("add.s64 %%own, %%own, %d;", 4*structuredCounter)
+		if s.spins {
+			s.put("ld.param.u64 %%flags, [out];")
+			s.put("mov.u32 %%s, %%ctaid.x;")
+			s.put("mul.wide.u32 %%f, %%s, %d;", 4*32*structuredSpins)
+			s.put("add.s64 %%flags, %%flags, %%f;")
+			s.put("add.s64 %%flags, %%flags, %d;", 4*(structuredCounter+structuredGrid*32*structuredWords))
+		}
 		for i := range structuredRegisters {
 			s.put("mad.lo.s32 %%r%d, %%t, %d, %d;", i, structuredSeed(i), i)
 		}
@@ -508,7 +530,7 @@ func newStructured(seed uint64) *structured {
 		s.form = scattered + structuredForm(n)
 	}
 	s.waits = s.form == inOrder && s.IntN(3) > 0
-	s.groups, s.products = seed%4 == 2, seed%4 == 3
+	s.groups, s.products, s.spins = seed%4 == 2, seed%4 == 3, seed >= structuredSpinSeeds
 	for _, line := range strings.Split(strings.TrimSpace(preamble), "\n") {
 		s.put("%s", line)
 	}

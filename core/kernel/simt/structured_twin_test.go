@@ -19,6 +19,9 @@ type twinLane struct {
 	splits []twinSide
 	loose  *twinSplit
 	waits  bool // for other lanes, at the operation where it is
+	yields bool // it looked in vain at what other lanes may change
+	ended  int  // the branches that it was in when it came to where the innermost one ends, and others had not; 0 it is not there
+	warp   *twinWarp
 	again  bool // it has come to the next pass of the innermost loop, and done nothing there
 }
 
@@ -78,6 +81,8 @@ type twinWarp struct {
 	found   map[foundAt]sight
 	counter uint32
 	words   [][structuredWords]uint32
+	flags   [32 * structuredSpins]uint32
+	vain    bool // those that yielded have had their turn since another lane did something
 	over    bool
 	group   []*twinLane // room
 }
@@ -126,24 +131,54 @@ func (l *twinLane) cell() *cell {
 func (w *twinWarp) run() {
 	for !w.over {
 		w.settle()
-		ready := w.behind(func(l *twinLane) bool { return !l.waits && !l.parked() })
+		ready := w.behind(func(l *twinLane) bool { return !l.waits && !l.yields && !l.parked() })
+		yields := w.behind(func(l *twinLane) bool { return l.yields })
 		waiting := w.behind(func(l *twinLane) bool { return l.waits })
-		parked := w.behind(func(l *twinLane) bool { return !l.waits && l.parked() })
+		parked := w.behind(func(l *twinLane) bool { return !l.waits && !l.yields && l.parked() })
 		switch {
 		case len(ready) > 0:
 			w.step(ready, false)
 		case w.exchangeAll():
+			w.wakeParked()
+		case len(yields) > 0 && (len(parked) == 0 || !w.vain):
+			w.wake()
+			w.vain = true
+		case len(yields) > 0:
+			w.release(parked)
 		case len(waiting) > 0:
 			w.step(waiting, true)
 		case len(parked) > 0:
-			for _, l := range parked {
-				for l.parked() {
-					l.splits[len(l.splits)-1].inside &^= 1 << l.number
-					l.pop()
-				}
-			}
+			w.release(parked)
 		default:
 			return
+		}
+	}
+}
+
+// release lets lanes go on from where a branch ends that others are still in.
+func (w *twinWarp) release(group []*twinLane) {
+	w.vain = false
+	for _, l := range group {
+		for l.parked() {
+			l.splits[len(l.splits)-1].inside &^= 1 << l.number
+			l.pop()
+		}
+		l.ended = 0
+	}
+}
+
+// wake gives those another turn that looked in vain.
+func (w *twinWarp) wake() {
+	for _, l := range w.lanes {
+		l.yields = false
+	}
+}
+
+// wakeParked does so when lanes have come to where a branch ends, before others.
+func (w *twinWarp) wakeParked() {
+	for _, l := range w.lanes {
+		if !l.done && l.parked() {
+			w.wake()
 		}
 	}
 }
@@ -200,7 +235,7 @@ func (w *twinWarp) settle() {
 				changed = true
 			}
 		}
-		waits := slices.ContainsFunc(w.lanes, func(l *twinLane) bool { return l.waits && !l.done })
+		waits := slices.ContainsFunc(w.lanes, func(l *twinLane) bool { return (l.waits || l.yields) && !l.done })
 		if waits {
 			w.forgetPasses()
 		}
@@ -218,6 +253,20 @@ func (w *twinWarp) settle() {
 			}
 			w.group = group
 			changed = meetTwins(group) || changed
+			if slices.ContainsFunc(group, func(l *twinLane) bool { return !l.yields }) {
+				for _, l := range group {
+					l.yields = false
+				}
+			}
+		}
+	}
+	for _, l := range w.lanes {
+		switch n := len(l.splits); {
+		case l.done || !l.parked():
+			l.ended = 0
+		case l.ended != n:
+			l.ended = n
+			w.wake()
 		}
 	}
 }

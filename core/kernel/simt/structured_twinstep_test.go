@@ -1,6 +1,7 @@
 package simt
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/kernel/simt/execute"
@@ -11,13 +12,14 @@ func (w *twinWarp) step(group []*twinLane, forced bool) {
 	o := &f.ops[from]
 	active, taken := lanesOf32(group), uint32(0)
 	for _, l := range group {
-		if o.guard < 0 || l.cell().p[o.guard] != o.not {
+		if o.when != nil && o.when(l, l.cell()) || o.when == nil && (o.guard < 0 || l.cell().p[o.guard] != o.not) {
 			taken |= 1 << l.number
 		}
 	}
 	if o.kind == opMeet && !forced && w.await(o.meet, group) {
 		return
 	}
+	w.vain = w.vain && o.kind == opSpin
 	if o.line != 0 {
 		w.passed[o.line] = append(w.passed[o.line], passed{active, taken})
 	}
@@ -37,7 +39,7 @@ func (w *twinWarp) step(group []*twinLane, forced bool) {
 		}
 		w.act(o, l)
 	}
-	if o.kind == opGo || o.kind == opSwitch {
+	if o.kind == opGo || o.kind == opSwitch || o.kind == opSpin {
 		w.divide(f, from, calls, group)
 	}
 }
@@ -47,7 +49,7 @@ func (w *twinWarp) step(group []*twinLane, forced bool) {
 func (w *twinWarp) await(m *meeting, group []*twinLane) bool {
 	may := w.live() &^ w.leaving()
 	if !m.isMasked() {
-		return false
+		return m.name != "activemask" && w.awaitWarp(group)
 	}
 	mixed := slices.ContainsFunc(group, func(l *twinLane) bool { return !l.namesAs(group[0]) })
 	if mask := w.named(m, group); mask&may&^lanesOf32(group) == 0 {
@@ -61,9 +63,7 @@ func (w *twinWarp) await(m *meeting, group []*twinLane) bool {
 	if !mixed && w.joinWaiting(group) {
 		return true
 	}
-	for _, l := range group {
-		l.waits = true
-	}
+	w.stay(group)
 	for i, l := range group {
 		if !slices.ContainsFunc(group[:i], l.namesAs) {
 			w.exchange(l)
@@ -71,6 +71,37 @@ func (w *twinWarp) await(m *meeting, group []*twinLane) bool {
 	}
 	return true
 }
+
+// stay lets lanes wait where they are.
+func (w *twinWarp) stay(group []*twinLane) {
+	for _, l := range group {
+		l.waits = true
+	}
+	w.vain = false
+	w.wake()
+}
+
+// awaitWarp does so at an instruction of the whole warp: lanes that looked in vain may still come.
+func (w *twinWarp) awaitWarp(group []*twinLane) bool {
+	if w.joinWaiting(group) {
+		return true
+	}
+	if w.live()&^lanesOf32(group) == 0 || !slices.ContainsFunc(w.lanes, func(l *twinLane) bool { return l.yields && !l.done }) {
+		return false
+	}
+	w.stay(group)
+	return true
+}
+
+// lowest and highest are the numbers of lanes in a mask; -1 there is none.
+func lowest(mask uint32) int {
+	if mask == 0 {
+		return -1
+	}
+	return bits.TrailingZeros32(mask)
+}
+
+func highest(mask uint32) int { return bits.Len32(mask) - 1 }
 
 // namesAs reports whether two lanes at one place name the same lanes.
 func (l *twinLane) namesAs(o *twinLane) bool {
@@ -110,6 +141,9 @@ func (w *twinWarp) named(m *meeting, group []*twinLane) (mask uint32) {
 // exchange lets all lanes go on that wait at instructions of one kind for the same lanes as one of them, when all have come.
 func (w *twinWarp) exchange(first *twinLane) bool {
 	m := first.f.ops[first.at].meet
+	if !m.isMasked() {
+		return false
+	}
 	mask := w.named(m, []*twinLane{first})
 	var all []*twinLane
 	var parts [][]*twinLane
@@ -177,6 +211,12 @@ func (w *twinWarp) act(o *structuredOp, l *twinLane) {
 	case opStore:
 		word, v := o.word(c)
 		w.words[l.number][word] = v
+	case opSpin:
+		if l.yields = !o.try(l); l.yields {
+			l.at--
+		} else {
+			w.vain = false
+		}
 	case opGo:
 		l.inside, l.at = l.inside[:len(l.inside)-2*o.loop], o.to
 	case opEnter:

@@ -49,7 +49,7 @@ func (s *lineWitness) Before(b *execute.Block, _ *execute.Warp, at int32, active
 func checkStructured(t *testing.T, seed uint64) (difference, text string) {
 	s := newStructured(seed)
 	text = s.text.String()
-	const grid = 2
+	const grid = structuredGrid
 	threads := []int{32, 32, 20, 5}[s.IntN(4)]
 	watched := map[int]bool{}
 	for _, f := range s.functions {
@@ -59,7 +59,7 @@ func checkStructured(t *testing.T, seed uint64) (difference, text string) {
 			}
 		}
 	}
-	data := make([]byte, 4*(structuredCounter+grid*32*structuredWords))
+	data := make([]byte, 4*(structuredCounter+grid*32*structuredWords+grid*32*structuredSpins))
 	p := mustLoad(t, text)
 	k, err := p.bound("k")
 	if err != nil {
@@ -67,7 +67,10 @@ func checkStructured(t *testing.T, seed uint64) (difference, text string) {
 	}
 	witness := &lineWitness{k: k, watched: watched, blocks: map[uint64]map[int][]passed{}}
 	l := testLaunch(grid, uint32(threads), data, 0)
-	l.Options.Workers = 1
+	l.Options.Workers, l.Options.MaxInstructions = 1, 10_000_000
+	if s.spins { // fewer take less time; with too few, lanes give way in a loop around an atomic
+		l.Options.Patience = 1000
+	}
 	r, err := execute.Run(nil, k, p.variables, l, witness)
 	if err != nil {
 		return err.Error(), text
@@ -131,7 +134,7 @@ func newTwinWarp(s *structured, block, threads int) *twinWarp {
 		for j := range c.r {
 			c.r[j] = uint32((block*32+i)*structuredSeed(j) + j)
 		}
-		w.lanes = append(w.lanes, &twinLane{f: entry, number: i, cells: map[*structuredFunction]*cell{entry: c}})
+		w.lanes = append(w.lanes, &twinLane{f: entry, number: i, cells: map[*structuredFunction]*cell{entry: c}, warp: w})
 		w.born |= 1 << i
 	}
 	return w
@@ -139,7 +142,7 @@ func newTwinWarp(s *structured, block, threads int) *twinWarp {
 
 // Programs made of blocks, loops, switches and calls, with ways out of all of them, do what each lane does that follows the source
 // by itself; where lanes look at each other, those are there that the source brings there. PRLX_STRUCTURED_PROGRAMS says how many
-// programs, and from which seed on: "1000000:5000".
+// programs, and from which seed on: "1000000:5000". From 4294967296 on, programs have lanes that spin on what others of their warp write.
 func TestStructuredProgramsAgreeWithLanesThatRunAlone(t *testing.T) {
 	n, from := uint64(1500), uint64(0)
 	if text := os.Getenv("PRLX_STRUCTURED_PROGRAMS"); text != "" {
@@ -149,8 +152,17 @@ func TestStructuredProgramsAgreeWithLanesThatRunAlone(t *testing.T) {
 	} else if testing.Short() {
 		n = 100
 	}
-	wrong := 0
+	var seeds []uint64
 	for seed := from; seed < from+n; seed++ {
+		seeds = append(seeds, seed)
+	}
+	if os.Getenv("PRLX_STRUCTURED_PROGRAMS") == "" {
+		for seed := range n / 3 {
+			seeds = append(seeds, structuredSpinSeeds+seed)
+		}
+	}
+	wrong := 0
+	for _, seed := range seeds {
 		if difference, text := checkStructured(t, seed); difference != "" {
 			t.Errorf("seed %d: %s", seed, difference)
 			if wrong++; wrong == 1 {
@@ -161,7 +173,7 @@ func TestStructuredProgramsAgreeWithLanesThatRunAlone(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d programs", n)
+	t.Logf("%d programs", len(seeds))
 }
 
 // Programs in which the two sides once differed. In those from 100,000,000 on the twin made an operation of the way to the next pass of a

@@ -17,9 +17,9 @@ const (
 // choose finds the path of a warp that runs next, and reports whether there is one.
 //
 // The path that is furthest behind runs, unless it gave way, or waits for other lanes, or stands where a branch ends that others are
-// still in. If none is left, those go on that wait for lanes which have ended. Then those that gave way have their turn again; where one of them only waits for what another lane does, a
-// path goes on that stands at the end of a branch, without those it waited for: so whoever holds a lock can open it. If nothing else
-// can run, an instruction is executed without the lanes that never come to it.
+// still in. If none is left, those go on that wait for lanes which have ended. Then those that gave way have their turn again; when
+// it was in vain, a path goes on that stands at the end of a branch, without those it waited for: so whoever holds a lock can open it. If
+// nothing else can run, an instruction is executed without the lanes that never come to it.
 func (b *Block) choose(w *Warp) bool {
 	w.run = len(w.paths) - 1
 	if !w.slow {
@@ -28,13 +28,13 @@ func (b *Block) choose(w *Warp) bool {
 		}
 		return true
 	}
-	best, yields, parked, meets, idle, spins := -1, -1, -1, -1, false, false
+	best, yields, parked, meets, idle := -1, -1, -1, -1, false
 	for i := range w.paths { // the last of each kind is furthest behind
 		p := &w.paths[i]
 		idle = idle || p.state != pathReady
 		switch {
 		case p.state == pathYields:
-			yields, spins = i, spins || p.spins
+			yields = i
 		case p.state == pathMeets:
 			if meets < 0 || w.paths[meets].pc != p.pc || w.paths[meets].frame != p.frame || first(p.lanes) < first(w.paths[meets].lanes) {
 				meets = i
@@ -53,7 +53,7 @@ func (b *Block) choose(w *Warp) bool {
 		w.run = best
 	case meets >= 0 && b.meetsNow(w):
 		return b.choose(w)
-	case yields >= 0 && spins && parked >= 0:
+	case yields >= 0 && parked >= 0 && w.inVain():
 		w.release(parked)
 	case yields >= 0:
 		w.wake()
@@ -97,11 +97,29 @@ func (w *Warp) crowded() bool {
 	return false
 }
 
+// inVain reports whether the warp stands as it did when those that gave way had their last turn: it will until another lane does something.
+func (w *Warp) inVain() bool {
+	h := uint64(1)
+	for i := range w.paths {
+		p := &w.paths[i]
+		h = mixed(h, uint64(p.lanes)<<32|uint64(uint32(p.pc)))
+		if h = mixed(h, uint64(p.state)); p.state == pathYields && p.rounds <= longRounds {
+			h = mixed(h, p.digest)
+		}
+	}
+	same := h == w.stood
+	w.stood = h
+	return same
+}
+
+// mixed adds a value to a hash.
+func mixed(h, v uint64) uint64 { return bits.RotateLeft64((h^v)*0x9e3779b97f4a7c15, 29) }
+
 // wake gives those another turn that gave way.
 func (w *Warp) wake() {
 	for i := range w.paths {
 		if p := &w.paths[i]; p.state == pathYields {
-			p.state, p.spins = pathReady, false
+			p.state = pathReady
 		}
 	}
 	w.since = w.steps
@@ -123,31 +141,34 @@ func (w *Warp) release(i int) {
 	}
 }
 
-// givesWay reports whether the path that runs, and has come to the head of a loop, lets others run: it has executed many
-// instructions since it was chosen, and looks at memory that they may change or does the same again and again.
+// givesWay reports whether the path that runs, and has come to the head of a loop, lets others run: since it came there for long it has
+// executed many instructions, and looked at memory that they may change or done the same again and again.
 func (b *Block) givesWay(w *Warp, in *code.Inst) bool {
-	w.since = w.steps
 	p := &w.paths[w.run]
-	digest := b.digest(w, p.lanes)
-	same := digest == p.digest
-	p.digest = digest
-	p.rounds++
-	if !same && !w.polls {
+	if head := in.Target + 1; p.head != head {
+		if p.head == 0 || w.steps-w.since > 2*b.patience { // the loop in which it came there last was left
+			p.head, p.polls, p.digest, p.rounds = head, false, b.digest(w, p.lanes), 0
+			w.since = w.steps
+		}
 		return false
 	}
-	w.polls = false
-	p = &w.paths[w.run]
-	p.state, p.spins = pathYields, same || p.rounds > longRounds
-	p.pc, p.order = in.Target, b.code[in.Target].Order
+	w.since = w.steps
+	digest := b.digest(w, p.lanes)
+	same, polls := digest == p.digest, p.polls
+	p.digest, p.polls = digest, false
+	p.rounds++
+	if !same && !polls {
+		return false
+	}
+	p.state, p.pc, p.order = pathYields, in.Target, b.code[in.Target].Order
 	w.slow = true
 	return true
 }
 
 // digest is a hash of what some lanes hold in their registers.
 func (b *Block) digest(w *Warp, lanes uint32) uint64 {
-	const prime = 0x9e3779b97f4a7c15
 	h := uint64(lanes)
-	mix := func(v uint64) { h = bits.RotateLeft64((h^v)*prime, 29) }
+	mix := func(v uint64) { h = mixed(h, v) }
 	for m := lanes; m != 0; m &= m - 1 {
 		l := first(m)
 		for i := range w.Regs.R32[:b.kernel.Written[0]] {

@@ -39,6 +39,7 @@ type Argument struct {
 // Options choose how a launch runs.
 type Options struct {
 	ScheduleSeed    uint64 // permutes the order of blocks and of warps; 0: ascending
+	Patience        uint64 // instructions after which lanes of a warp that go round a loop give others a turn; 0: 4096, with a seed fewer
 	Workers         int    // blocks that may run at once; 0: as the job says. The result does not depend on it
 	StopAtFirst     bool   // the first finding ends the launch
 	MaxFindings     int    // distinct findings that are kept, 0: 1000; the rest is counted

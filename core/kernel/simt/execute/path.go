@@ -22,8 +22,9 @@ type path struct {
 	side   uint8  // which of its ways they went
 	loose  *split // the outermost branch whose ways met here before the place at which a GPU lets them
 	state  pathState
-	spins  bool   // of one that gave way: it will not go on unless another lane does something
-	digest uint64 // of its registers when it last came to the head of a loop for long
+	head   int32  // of the loop to which it came last when it had run for long, and 1; 0 none
+	polls  bool   // since then it looked at what other lanes may change
+	digest uint64 // of its registers then
 	rounds int    // how often that was, with others
 }
 
@@ -181,7 +182,7 @@ func (w *Warp) unite(q, p *path) {
 	}
 	q.lanes |= p.lanes
 	q.ending |= p.ending
-	q.state, q.rounds, q.digest = pathReady, 0, 0
+	q.state, q.head, q.rounds, q.digest = pathReady, 0, 0, 0
 }
 
 // outer is the outermost of two splits that contain each other; nil is none.

@@ -272,9 +272,12 @@ func (b *Block) begin(linear uint64) {
 		b.random = rand.New(rand.NewPCG(seed^linear*0x9e3779b97f4a7c15, seedWarps))
 		b.patience = patienceLeast + b.random.Uint64N(patience-patienceLeast)
 	}
+	if n := r.options.Patience; n != 0 {
+		b.patience = n
+	}
 	for _, w := range b.warps {
-		w.live, w.state, w.steps, w.since = w.born, warpReady, 0, 0
-		w.slow, w.polls, w.partial = false, false, false
+		w.live, w.state, w.steps, w.since, w.stood = w.born, warpReady, 0, 0, 0
+		w.slow, w.partial = false, false
 		w.paths = append(w.paths[:0], path{lanes: w.born})
 		if w.born == 0 {
 			w.state, w.paths = warpDone, w.paths[:0]

@@ -30,7 +30,7 @@ func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
 			b.fault(w, at, f)
 		}
 	case code.KindMbarrier:
-		w.polls = true
+		w.paths[w.run].polls = true
 		b.countShared(w, in, at, lanes)
 		if f := b.mem.Mbarrier(&w.Regs, in.Mem, memory.MbarrierOf(in.Detail), w.Index, lanes); f != nil {
 			b.fault(w, at, f)
@@ -61,7 +61,7 @@ func (b *Block) load(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
 	if t.Order != memory.Weak {
-		w.polls, b.polls = true, true
+		w.paths[w.run].polls, b.polls = true, true
 	}
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
@@ -94,7 +94,7 @@ func (b *Block) store(w *Warp, in *code.Inst, at int32, lanes uint32) {
 func (b *Block) atomic(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	t := in.Mem
 	var f *memory.Fault
-	w.polls, b.polls = true, true
+	w.paths[w.run].polls, b.polls = true, true
 	if b.direct(t.Space) {
 		b.countGlobal(w, in, at, lanes)
 		f = b.Running.Global.Atomic(&w.Regs, t, &in.Atomic, lanes)

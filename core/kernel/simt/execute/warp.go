@@ -24,8 +24,8 @@ type Warp struct {
 	splitsUsed int
 	run        int    // the path that runs
 	slow       bool   // lanes wait for lanes of the warp: paths take their turns by choose, an instruction each
-	polls      bool   // since it last came to the head of a loop for long, it looked at what other lanes may change
 	since      uint64 // its clock when lanes last parted or had a turn
+	stood      uint64 // how the warp stood when those that gave way had their last turn
 	live       uint32 // lanes that have not ended
 	born       uint32 // lanes that the warp began with
 	partial    bool   // some lanes are at a barrier to which others have not come
