@@ -170,12 +170,10 @@ func TestShuffleThatNamesAbsentLanes(t *testing.T) {
 	}
 }
 
-func TestAssertSaysWhatAndWhere(t *testing.T) {
-	text := preamble + ".extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;\n" +
-		".global .align 1 .b8 msg[9] = {" + bytesOf("positive") + "};\n.global .align 1 .b8 file[5] = {" + bytesOf("a.py") + "};\n" +
-		strings.TrimPrefix(entry(`	setp.ne.u32 %p1, %r31, 9;
-	@%p1 bra DONE;
-	{
+// asserting is a kernel in which lanes 9 of all warps but the first fail an assertion. What they do then stands where the text goes on or,
+// with cold, at its end, as LLVM puts it.
+func asserting(behind string, cold bool) string {
+	const fail = `	{
 	.param .b64 p0; .param .b64 p1; .param .b32 p2; .param .b64 p3; .param .b64 p4;
 	mov.u64 %rd5, msg;
 	mov.u64 %rd6, file;
@@ -186,11 +184,41 @@ func TestAssertSaysWhatAndWhere(t *testing.T) {
 	st.param.b64 [p4], 1;
 	call.uni __assertfail, (p0, p1, p2, p3, p4);
 	}
-	trap;
-DONE:`), preamble)
-	f := only(t, mustRun(t, text, testLaunch(1, 32, make([]byte, 4), 0)), execute.CheckAssert)
-	if f.Lanes != 1<<9 || !strings.Contains(f.Message, "a.py:17") || !strings.Contains(f.Message, "assertion failed: positive") {
-		t.Errorf("%q in lanes %08x", f.Message, f.Lanes)
+`
+	body := "\tand.b32 %r1, %r31, 31;\n\tsetp.ne.u32 %p1, %r1, 9;\n\tsetp.eq.u32 %p2, %r31, 9;\n\tor.pred %p1, %p1, %p2;\n"
+	if cold {
+		body += "\t@!%p1 bra FAIL;\nDONE:\n" + behind + "\tret;\nFAIL:\n" + fail + "\tbra DONE;\n"
+	} else {
+		body += "\t@%p1 bra DONE;\n" + fail + "\ttrap;\nDONE:\n" + behind
+	}
+	return preamble + ".extern .func __assertfail (.param .b64 a, .param .b64 b, .param .b32 c, .param .b64 d, .param .b64 e) .noreturn;\n" +
+		".global .align 1 .b8 msg[9] = {" + bytesOf("positive") + "};\n.global .align 1 .b8 file[5] = {" + bytesOf("a.py") + "};\n" +
+		strings.TrimPrefix(entry(body), preamble)
+}
+
+func TestAssertSaysWhatAndWhere(t *testing.T) {
+	f := only(t, mustRun(t, asserting("", false), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckAssert)
+	if f.Lanes != 1<<9 || f.Warp != 1 || !strings.Contains(f.Message, "a.py:17") || !strings.Contains(f.Message, "assertion failed: positive") {
+		t.Errorf("%q in lanes %08x of warp %d", f.Message, f.Lanes, f.Warp)
+	}
+}
+
+// Lanes whose assertion fails never come to the barrier behind it, at which the others of their warp and other warps wait: the assertion is
+// what is said, and nothing of barriers, shuffles or products.
+func TestAFailedAssertionIsAllThatIsSaid(t *testing.T) {
+	for _, behind := range []string{
+		"\tbar.sync 0;\n", "\tbarrier.sync 0;\n", "\tbar.sync 1, 96;\n", "\tshfl.sync.bfly.b32 %r2, %r31, 1, 31, -1;\n\tbar.sync 0;\n",
+		"L:\n\tadd.s32 %r3, %r3, 1;\n\tbar.sync 0;\n\tsetp.lt.u32 %p3, %r3, 5;\n\t@%p3 bra L;\n",
+	} {
+		for _, cold := range []bool{false, true} {
+			for seed := range uint64(5) {
+				l := testLaunch(2, 96, make([]byte, 4), 0)
+				l.Options.ScheduleSeed = seed
+				if f := only(t, mustRun(t, asserting(behind, cold), l), execute.CheckAssert); !strings.Contains(f.Message, "positive") {
+					t.Errorf("%q", f.Message)
+				}
+			}
+		}
 	}
 }
 

@@ -150,19 +150,47 @@ func TestDynamicSharedMemoryBeginsBehindTheStatic(t *testing.T) {
 }
 
 func TestBarrierUnderDivergence(t *testing.T) {
-	body := "\tsetp.lt.u32 %p1, %r31, 40;\n\t@%p1 bar.sync 0;\n"
+	body := "\tsetp.lt.u32 %p1, %r31, 40;\n\t@%p1 bar.sync 0;\n\tst.global.u32 [%rd1], 1;\n"
 	f := only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckBarrier)
-	if f.Warp != 1 || f.Lanes != 0xff {
-		t.Errorf("warp %d, lanes %08x; want warp 1, lanes 000000ff", f.Warp, f.Lanes)
+	if f.Warp != 1 || f.Lanes != 0xff || !strings.Contains(f.Message, "lanes ffffff00 are elsewhere") {
+		t.Errorf("warp %d, lanes %08x, %q; want warp 1, lanes 000000ff", f.Warp, f.Lanes, f.Message)
 	}
 }
 
-func TestBarrierThatSomeWarpsNeverReach(t *testing.T) {
-	body := "\tsetp.ge.u32 %p1, %r31, 32;\n\t@%p1 ret;\n\tbar.sync 0;\n"
-	f := only(t, mustRun(t, entry(body), testLaunch(1, 96, make([]byte, 4), 0)), execute.CheckBarrier)
-	if !strings.Contains(f.Message, "2 of the 3 warps") {
-		t.Errorf("message %q does not say that 2 of the 3 warps have ended", f.Message)
+// Threads that have ended count as arrived: a barrier waits for those of the block that have not. So an early return before it is right,
+// of whole warps and of lanes, in the form that is said to be aligned, too.
+func TestAnEarlyReturnBeforeABarrierIsLegal(t *testing.T) {
+	const pass = `	mov.u32 %r2, tile;
+	shl.b32 %r3, %r31, 2;
+	add.s32 %r4, %r2, %r3;
+	st.shared.u32 [%r4], %r31;
+	BARRIER
+	xor.b32 %r3, %r3, 128;
+	add.s32 %r4, %r2, %r3;
+	ld.shared.u32 %r5, [%r4];
+	st.global.u32 [%rd3], %r5;
+`
+	for name, leave := range map[string]string{
+		"warps": "\tsetp.ge.u32 %p1, %r31, 64;\n\t@%p1 ret;\n",
+		"lanes": "\tand.b32 %r1, %r31, 31;\n\tsetp.ge.u32 %p1, %r1, 8;\n\t@%p1 exit;\n",
+		"both":  "\tsetp.ge.u32 %p1, %r31, 64;\n\t@%p1 bra LEAVE;\n\tand.b32 %r1, %r31, 31;\n\tsetp.lt.u32 %p1, %r1, 8;\n\t@%p1 bra STAY;\nLEAVE:\n\tret;\nSTAY:\n",
+	} {
+		for _, barrier := range []string{"bar.sync 0;", "barrier.sync 0;", "bar.red.popc.u32 %r6, 0, %p1;"} {
+			runSchedules(t, "\t.shared .align 4 .b8 tile[512];\n"+addressOfThread+leave+strings.Replace(pass, "BARRIER", barrier, 1), 128, 128, func(seed uint64, got []uint32) {
+				for _, thread := range []int{0, 7, 32, 39} {
+					if got[thread] != uint32(thread^32) {
+						t.Fatalf("%s, %s, seed %d: thread %d has %d, want %d", name, barrier, seed, thread, got[thread], thread^32)
+					}
+				}
+			})
+		}
 	}
+}
+
+// A barrier that counts its threads waits for so many, whoever has ended.
+func TestAnEarlyReturnBeforeABarrierThatCounts(t *testing.T) {
+	body := "\tsetp.ge.u32 %p1, %r31, 32;\n\t@%p1 ret;\n\tbar.sync 1, 64;\n"
+	only(t, mustRun(t, entry(body), testLaunch(1, 64, make([]byte, 4), 0)), execute.CheckDeadlock)
 }
 
 func TestWarpsAtDifferentBarriers(t *testing.T) {

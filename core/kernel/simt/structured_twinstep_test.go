@@ -275,9 +275,6 @@ func (w *twinWarp) meet(m *meeting, group, all []*twinLane) {
 		if active != live {
 			w.note(m.line, execute.CheckBarrier, active)
 		}
-		if live != w.born {
-			w.note(m.line, execute.CheckBarrier, active)
-		}
 		return
 	}
 	mask := w.named(m, group)

@@ -79,8 +79,8 @@ func (b *Block) halt(w *Warp, taken uint32, whole bool) {
 	w.wake()
 }
 
-// complete lets the warps of a barrier go on when all that it waits for are there. Warps that have ended count as arrived, as on
-// hardware; that the barrier could not count on them is a finding.
+// complete lets the warps of a barrier go on when all that it waits for are there. Threads that have ended count as arrived where a
+// barrier waits for the whole block, as on hardware since Volta: __syncthreads() asks for all threads of the block that have not exited.
 func (b *Block) complete(g *gathering) {
 	if g.threads == 0 {
 		return
@@ -137,25 +137,16 @@ func (b *Block) left(w *Warp) {
 	}
 }
 
-// checkGathering reports a barrier of the whole block that not the whole block came to.
+// checkGathering reports a barrier of the whole block whose warps came to it in different places.
 func (b *Block) checkGathering(g *gathering) {
 	if len(g.waiting) == 0 {
 		return
 	}
 	a := g.waiting[0]
-	w := a.w
-	if gone := len(b.warps) - b.alive; gone > 0 {
-		b.report(CheckBarrier, w, a.at, a.lanes, fmt.Sprintf("%d of the %d warps of the block have ended and never come to the barrier", gone, len(b.warps)))
-		return
-	}
-	if ended := w.born&^w.live | w.ending(); ended != 0 {
-		b.report(CheckBarrier, w, a.at, a.lanes, fmt.Sprintf("lanes %08x of the warp have ended and never come to the barrier", ended))
-		return
-	}
 	if g.mixed && b.aligned(a.at) {
 		for _, other := range g.waiting {
 			if other.at != a.at {
-				b.report(CheckBarrier, w, a.at, a.lanes, fmt.Sprintf("warp %d waits at another barrier instruction: %s", other.w.Index, b.kernel.Text(other.at)))
+				b.report(CheckBarrier, a.w, a.at, a.lanes, fmt.Sprintf("warp %d waits at another barrier instruction: %s", other.w.Index, b.kernel.Text(other.at)))
 				return
 			}
 		}
