@@ -82,7 +82,8 @@ type twinWarp struct {
 	counter uint32
 	words   [][structuredWords]uint32
 	flags   [32 * structuredSpins]uint32
-	vain    bool // those that yielded have had their turn since another lane did something
+	vain    bool       // those that yielded have had their turn since another lane did something
+	divided *twinSplit // the branch that divided lanes just now
 	over    bool
 	group   []*twinLane // room
 }
@@ -139,7 +140,6 @@ func (w *twinWarp) run() {
 		case len(ready) > 0:
 			w.step(ready, false)
 		case w.exchangeAll():
-			w.wakeParked()
 		case len(yields) > 0 && (len(parked) == 0 || !w.vain):
 			w.wake()
 			w.vain = true
@@ -171,15 +171,6 @@ func (w *twinWarp) release(group []*twinLane) {
 func (w *twinWarp) wake() {
 	for _, l := range w.lanes {
 		l.yields = false
-	}
-}
-
-// wakeParked does so when lanes have come to where a branch ends, before others.
-func (w *twinWarp) wakeParked() {
-	for _, l := range w.lanes {
-		if !l.done && l.parked() {
-			w.wake()
-		}
 	}
 }
 
@@ -219,6 +210,12 @@ func (w *twinWarp) settle() {
 			w.act(o, l)
 		}
 	}
+	for _, l := range w.lanes { // lanes that a branch sends to its end come there before the others
+		if !l.done && l.parked() && l.splits[len(l.splits)-1].twinSplit == w.divided {
+			w.wake()
+		}
+	}
+	w.divided = nil
 	for changed := true; changed; {
 		changed = false
 		for _, l := range w.lanes {
@@ -361,6 +358,7 @@ func (w *twinWarp) divide(f *structuredFunction, from, calls int, group []*twinL
 		return
 	}
 	s := &twinSplit{join: join, calls: calls}
+	w.divided = s
 	for _, l := range group {
 		s.inside |= 1 << l.number
 		l.splits = append(slices.Clip(l.splits), twinSide{s, l.at})

@@ -41,6 +41,9 @@ func (w *twinWarp) step(group []*twinLane, forced bool) {
 	}
 	if o.kind == opGo || o.kind == opSwitch || o.kind == opSpin {
 		w.divide(f, from, calls, group)
+		if o.kind == opGo && o.to == from+1 && taken != 0 && taken != active { // both ways end at once, one before the other
+			w.wake()
+		}
 	}
 }
 

@@ -255,9 +255,12 @@ func (b *Block) executeTogether(w *Warp, in *code.Inst, at int32, mask uint32) b
 // sort puts all paths of the list to their places again.
 func (w *Warp) sort() {
 	all := slices.Clone(w.paths)
-	w.paths = w.paths[:0]
+	w.paths, w.woke = w.paths[:0], false
 	for _, p := range all {
 		w.place(p)
+	}
+	if w.woke { // all of them, not those alone that had a place
+		w.wake()
 	}
 }
 

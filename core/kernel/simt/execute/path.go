@@ -20,6 +20,7 @@ type path struct {
 	ending uint32 // those of lanes that went a way of their own to here, where they only end
 	split  *split // the innermost branch that divided them from others and that they have not left behind
 	side   uint8  // which of its ways they went
+	ended  *split // the branch at whose end it waits, and did so before
 	loose  *split // the outermost branch whose ways met here before the place at which a GPU lets them
 	state  pathState
 	head   int32  // of the loop to which it came last when it had run for long, and 1; 0 none
@@ -227,9 +228,11 @@ func (w *Warp) comeTogether(p *path) {
 	for s := p.split; s != nil && s.frame == p.frame && p.order >= s.join; s = p.split {
 		w.leaveSplit(s, p.lanes)
 		if s.lanes != 0 {
-			if w.slow {
+			if w.slow && p.ended != s {
 				w.wake()
+				w.woke = true
 			}
+			p.ended = s
 			return
 		}
 		if p.split == s {
