@@ -1,6 +1,7 @@
 """How prlx enters other people's programs: one module a surface, chosen by what is there, never by a version number.
 
 ====================  ==============================================================================================
+``launch``            what a launch is made of: parameters, and the memory that a pointer into one may touch
 ``arrays``            NumPy arrays and tensors as kernels take them, and the memory that a pointer into one may touch
 ``triton``            what of Triton is replaced while a device of ours is active, and put back afterwards
 ``instrument``        kernels that are compiled to record by themselves

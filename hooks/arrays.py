@@ -7,7 +7,6 @@ import gc
 import operator
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from .._errors import UsageError
@@ -15,37 +14,11 @@ from .._errors import UsageError
 if TYPE_CHECKING:
     import numpy as np
 
+    from .launch import Storage
+
 _array_type: type[Any] | None = None
 _ADDRESSES = 1 << 56  # processes have no more
 _MOST_OWNERS = 1000  # of an array, one behind the other; real chains have a few
-
-
-@dataclass(frozen=True)
-class Storage:
-    """The memory behind an argument. A view's storage is that of the array it is a view of.
-
-    Attributes
-    ----------
-    address, size
-        Where it begins, and its bytes.
-    name
-        What the kernel calls it.
-    read_only
-        Whether writing to it is a mistake.
-    keep
-        What must stay alive while the address is used.
-    """
-
-    address: int
-    size: int
-    name: str = ""
-    read_only: bool = False
-    keep: object = field(default=None, repr=False, compare=False)
-
-    @property
-    def end(self) -> int:
-        """The address behind it."""
-        return self.address + self.size
 
 
 def _make_array_type() -> type[Any]:
@@ -140,6 +113,8 @@ def _unwrapped(value: Any, name: str) -> Any:
 
 def _claimed(value: Any, size: int, name: str) -> Storage:
     """The memory that an object of a class that nobody knows says it has: at least it must be possible."""
+    from .launch import Storage
+
     said = value.data_ptr()
     try:
         address = operator.index(said)
@@ -158,6 +133,8 @@ def _ndarray() -> Any:
 
 
 def _of_array(array: Any, name: str) -> Storage:
+    from .launch import Storage
+
     low, high = _owned(array, name)
     return Storage(low, high - low, name, not array.flags.writeable, array)
 
@@ -199,6 +176,8 @@ def _buffer(base: object) -> Storage | None:
     """The whole buffer that an array was made on (bytes, a memory map, shared memory)."""
     import numpy as np
 
+    from .launch import Storage
+
     try:
         whole = np.frombuffer(base, np.uint8)  # type: ignore[call-overload]
     except (TypeError, ValueError, BufferError):
@@ -220,6 +199,8 @@ def _bounds(array: Any) -> tuple[int, int]:
 
 
 def _of_torch(tensor: Any, name: str) -> Storage:
+    from .launch import Storage
+
     device = str(getattr(tensor, "device", "cpu"))
     if not device.startswith("cpu"):
         raise UsageError(
@@ -288,7 +269,8 @@ def merged(storages: Iterable[Storage]) -> list[Storage]:
 def in_order(storages: Sequence[Storage]) -> list[Storage]:
     """The pieces of ``merged`` in the order of the arguments: where the process has its arrays must not show in a result."""
     pieces = merged(storages)
-    begins, order = [piece.address for piece in pieces], dict[int, Storage]()
+    begins = [piece.address for piece in pieces]
+    order: dict[int, Storage] = {}
     for one in storages:
         at = bisect.bisect_right(begins, one.address) - 1
         order.setdefault(at, pieces[at])
@@ -296,6 +278,8 @@ def in_order(storages: Sequence[Storage]) -> list[Storage]:
 
 
 def _joined(a: Storage, b: Storage) -> Storage:
+    from .launch import Storage
+
     names = a.name.split("/")
     name = a.name if b.name in names else f"{a.name}/{b.name}"
     both = a.read_only and b.read_only

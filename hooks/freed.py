@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .arrays import Storage
+from .launch import Storage
 
 _MOST = 4096  # pieces that are remembered; the oldest is forgotten
 _MOST_OWNERS = 64

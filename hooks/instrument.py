@@ -16,11 +16,11 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import registers
 from .texts import functions_of
 
 if TYPE_CHECKING:
     from .._wanted import Wanted
+    from . import registers
 
 TABLE = "prlx_table"  # in the metadata of a kernel: what its events mean
 SCRATCH_BYTES = 16  # that a block asks for, so that a pointer arrives; the arena is as large as it is
@@ -116,6 +116,8 @@ class Rewriter:
             return text
         places = self._decided.places
         if self.fewer:
+            from . import registers
+
             need = functools.partial(registers.usage, stages=stages, metadata=metadata)
             ways = [lambda text, way=way: way(text, places) for way in (self._rewrite, *self.fewer)]
             _, (made, table, warning) = registers.fitting(text, ways, need)

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import io
-import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 Rewritten = tuple[str, str, str]
 """A text, the table of its sites, and what is to be said."""
@@ -21,8 +19,7 @@ _FRAME, _REGISTERS = 0x11, 0x2F  # attributes of the section .nv.info
 _WITH_SIZE = 4  # the format of an attribute that is followed by bytes
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """What a kernel needs.
 
     Attributes
@@ -84,6 +81,8 @@ def of_assembly(text: str) -> Usage | None:
 
     Scalars that do not fit wait in lanes of vector registers, not in memory: they are not counted.
     """
+    import re
+
     count = re.search(r"\.vgpr_count:\s+(\d+)", text)
     if count is None:
         return None

@@ -7,22 +7,20 @@ device is work: its clock counts the instructions of warps (see ``Clock``), so t
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import functools
 import importlib
-import re
-import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from math import prod
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .._errors import UsageError
-from .arrays import Storage, storage
+from .arrays import storage
 from .instrument import TABLE
 from .texts import texts_of
+
+if TYPE_CHECKING:
+    from .launch import Function, Launch, Parameter
 
 ARCH = 80
 LANES = 32
@@ -44,79 +42,7 @@ PROPERTIES = {
 }
 
 
-@dataclass(frozen=True)
-class Parameter:
-    """One ``.param`` of a kernel.
-
-    Attributes
-    ----------
-    name, type
-        The argument's, in Triton's spelling: ``x``, ``*fp32``.
-    value
-        A number; of a pointer the address.
-    storage
-        The memory that the pointer may touch; None for numbers, null and bare addresses.
-    data
-        The bytes of a structure that has more than eight; the type is then empty, and there is no value.
-    """
-
-    name: str
-    type: str
-    value: int | float
-    storage: Storage | None = None
-    data: bytes | None = None
-
-    @property
-    def is_pointer(self) -> bool:
-        """Whether it is an address."""
-        return self.type.startswith("*")
-
-    @property
-    def bits(self) -> int:
-        """The value as the bits that the kernel finds."""
-        return 0 if self.data is not None else _bits(self.type, self.value)
-
-
-class Function:
-    """A kernel's PTX; what Triton takes for the handle of a function on the device.
-
-    Attributes
-    ----------
-    name
-        The kernel's.
-    text
-        The PTX of its module.
-    loaded
-        What whoever runs launches has made of it, by a name of theirs.
-    """
-
-    def __init__(self, name: str, text: bytes) -> None:
-        self.name = name
-        self.text = text
-        self.loaded: dict[str, Any] = {}
-
-
-@dataclass(frozen=True)
-class Launch:
-    """One launch, complete: what to run, how wide, on what."""
-
-    function: Function
-    grid: tuple[int, int, int]
-    block: tuple[int, int, int]
-    cluster: int
-    shared: int
-    parameters: Sequence[Parameter]
-    keep: object = field(default=None, repr=False)
-    """What the addresses belong to."""
-    texts: Callable[[], dict[str, Any]] | None = field(default=None, repr=False, compare=False)
-    """The text of the kernel, as recordings hold it."""
-    table: str = field(default="", repr=False)
-    """What the events of a kernel mean that records by itself; "" for others."""
-    origin: dict[str, Any] | None = field(default=None, repr=False, compare=False)
-    """The part of a graph that the kernel computes, where a compiler of graphs made it."""
-
-
-Run = Callable[[Launch], int]
+Run = Callable[["Launch"], int]
 """Runs a launch and returns what it cost, in instructions of warps."""
 
 
@@ -151,6 +77,8 @@ class Device:
 
     def function(self, name: str, text: bytes) -> Function:
         """The handle of a kernel, one for each text."""
+        from .launch import Function
+
         return self._functions.setdefault((name, text), Function(name, text))
 
     @contextlib.contextmanager
@@ -313,6 +241,8 @@ class _Launcher:
             exit(launch_metadata)
 
     def _launch(self, grid: tuple[int, int, int], stream: Any, function: Function, args: Sequence[Any]) -> Launch:
+        from .launch import Launch
+
         metadata = self._metadata
         parameters: list[Parameter] = []
         descriptors = list(getattr(metadata, "tensordesc_meta", None) or ())
@@ -335,6 +265,8 @@ class _Launcher:
         )
 
     def _scratch(self, kind: str, grid: Sequence[int], stream: Any) -> Parameter:
+        from .launch import Parameter, Storage
+
         size = getattr(self._metadata, f"{kind}_size", 0)
         if not size:
             return Parameter(kind, "*i8", 0)
@@ -346,6 +278,8 @@ class _Launcher:
 
 def _no_arena() -> Parameter:
     """The scratch of a kernel that records: none, until somebody wants its events."""
+    from .launch import Parameter
+
     allocation = importlib.import_module("triton.runtime._allocation")
     if not isinstance(allocation._profile_allocator.get(), allocation.NullAllocator):
         raise UsageError(
@@ -369,6 +303,8 @@ class Scratch:
     """Zeroed memory at an aligned address."""
 
     def __init__(self, size: int, align: int) -> None:
+        import ctypes
+
         self._memory = ctypes.create_string_buffer(size + align)
         self._address = -(-ctypes.addressof(self._memory) // align) * align
 
@@ -379,6 +315,8 @@ class Scratch:
 
 def _flatten(name: str, ty: Any, value: Any, descriptors: list[Any]) -> Iterator[Parameter]:
     """The parameters that an argument becomes: none for a constexpr (and 1, and None), several for tuples and descriptors."""
+    from .launch import Parameter
+
     if ty == "constexpr":
         return
     if isinstance(ty, tuple):
@@ -393,12 +331,18 @@ def _flatten(name: str, ty: Any, value: Any, descriptors: list[Any]) -> Iterator
 
 
 def _pointer(name: str, ty: str, value: Any) -> Parameter:
+    from .launch import Parameter
+
     address = 0 if value is None else value if isinstance(value, int) else value.data_ptr()
     return Parameter(name, ty, address, storage(value, name))
 
 
 def _descriptor(name: str, ty: str, value: Any, metadata: Any) -> Iterator[Parameter]:
     """A tensor descriptor of the host. An sm_80 gets its base, shape, strides and flags, then shape and strides again."""
+    import re
+
+    from .launch import Parameter
+
     if metadata is not None:
         raise UsageError(f"the descriptor {name} needs the TMA of an sm_90, and the simulator is an sm_{ARCH}")
     make = importlib.import_module("triton.backends.nvidia.driver").make_tensordesc_arg
@@ -409,31 +353,6 @@ def _descriptor(name: str, ty: str, value: Any, metadata: Any) -> Iterator[Param
     for i, (inner, item) in enumerate(zip(types, values, strict=True)):
         label = name if i == 0 else f"{name}.{i}"
         yield _pointer(label, inner, item) if inner.startswith("*") else Parameter(label, inner, item)
-
-
-_FLOATS = {"fp64": ("<d", "<Q"), "fp32": ("<f", "<I"), "f32": ("<f", "<I"), "fp16": ("<e", "<H")}
-_WIDTHS = {"i1": 8, "u1": 8}  # a bool takes a byte
-
-
-def _bits(ty: str, value: int | float) -> int:
-    if ty in _FLOATS:
-        pack, unpack = _FLOATS[ty]
-        return int(struct.unpack(unpack, _packed(pack, float(value)))[0])
-    if ty == "bf16":
-        wide = int(struct.unpack("<I", _packed("<f", float(value)))[0])
-        if wide & 0x7FFFFFFF > 0x7F800000:  # a NaN stays one
-            return wide >> 16 | 0x40
-        return (wide + 0x7FFF + (wide >> 16 & 1)) >> 16
-    width = 64 if ty.startswith("*") else _WIDTHS.get(ty) or int(ty[1:])
-    return int(value) & ((1 << width) - 1)
-
-
-def _packed(format: str, value: float) -> bytes:
-    """A float of fewer bits; what is beyond its range is infinite, as a conversion in C makes it."""
-    try:
-        return struct.pack(format, value)
-    except OverflowError:
-        return struct.pack(format, float("inf") if value > 0 else float("-inf"))
 
 
 def device_interface(clock: Clock) -> Any:
@@ -462,6 +381,8 @@ def device_interface(clock: Clock) -> Any:
 
         def query(self) -> bool:
             return True
+
+    from types import SimpleNamespace
 
     return SimpleNamespace(
         Event=Event,

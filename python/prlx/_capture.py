@@ -18,7 +18,7 @@ from ._wanted import filter_parts, wanted
 if TYPE_CHECKING:
     from ._target import Filter
     from .hooks.instrument import Rewriter
-    from .hooks.simulator import Launch
+    from .hooks.launch import Launch
 
 Capture: TypeAlias = Literal["observed", "instrumented"]
 """The simulator watches the clean kernel, or the kernel is compiled to record by itself."""
@@ -100,8 +100,8 @@ def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[
     UsageError
         More is wanted than such a kernel leaves.
     """
-    from .hooks.arrays import Storage
     from .hooks.instrument import Arena
+    from .hooks.launch import Storage
 
     more = [name for name in ("loads", "barriers") if record.get(name)]
     if record.get("mode") == "values" or more:

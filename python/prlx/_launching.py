@@ -20,8 +20,7 @@ from ._units import plural
 if TYPE_CHECKING:
     from ._progress import Progress
     from ._standing import Standing
-    from .hooks.arrays import Storage
-    from .hooks.simulator import Function, Launch, Parameter
+    from .hooks.launch import Function, Launch, Parameter, Storage
 
 _TABLES = ("*i64", "*u64")  # types of arguments that can be tables of pointers
 
@@ -361,7 +360,7 @@ class Text:
 
     def function(self, name: str) -> Function:
         """One of its kernels as launches name it."""
-        from .hooks.simulator import Function
+        from .hooks.launch import Function
 
         found = Function(name, self.text.encode())
         found.loaded["module"] = self.module

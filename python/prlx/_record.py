@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from ._progress import Progress
     from ._request import Path as AnyPath
     from ._stops import Stop
-    from .hooks.arrays import Storage
     from .hooks.instrument import Rewriter
-    from .hooks.simulator import Launch
+    from .hooks.launch import Launch, Storage
 
 _DEVICES = ("auto", "gpu", "simulator")
 _SHOWN = 20  # rows of a card

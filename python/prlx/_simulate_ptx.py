@@ -15,8 +15,8 @@ from ._errors import FileAccessError, UsageError
 from ._launching import Options, Text, execute, load_text, report, with_changes
 from ._simulation import Simulation
 from ._target import Mode, Target
-from .hooks.arrays import Storage, storage
-from .hooks.simulator import Launch, Parameter
+from .hooks.arrays import storage
+from .hooks.launch import Launch, Parameter, Storage
 
 Extent: TypeAlias = int | Sequence[int]
 """Blocks of a grid, or threads of a block: a number, or up to three."""

@@ -23,10 +23,9 @@ from ._units import format_count, plural
 if TYPE_CHECKING:
     from ._kernel_trace import KernelTrace
     from ._session import Session
-    from .hooks.arrays import Storage
     from .hooks.inductor import Inductor
     from .hooks.instrument import Rewriter
-    from .hooks.simulator import Launch
+    from .hooks.launch import Launch, Storage
 
 _SHOWN = 20  # rows of a card
 _KEPT = 1000  # launches that a Recording remembers in full, findings that it lists

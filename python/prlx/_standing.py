@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from . import _core
-from .hooks.arrays import Storage, merged
+from .hooks.arrays import merged
+from .hooks.launch import Storage
 
 
 class Standing:

@@ -47,7 +47,8 @@ FLOORS = (
     ("_session",),
     ("_open", "_pytest", "_doctor"),
     # kernels without a GPU
-    ("hooks.arrays", "hooks.cuda_places", "hooks.registers", "hooks.texts"),
+    ("hooks.cuda_places", "hooks.launch", "hooks.registers", "hooks.texts"),
+    ("hooks.arrays",),
     ("hooks.freed", "hooks.instrument", "_standing"),
     ("hooks.simulator", "hooks.triton"),
     ("hooks.cuda_answers",),

@@ -125,3 +125,23 @@ def test_few_functions_cross_the_boundary() -> None:
     assert sorted(functions) == sorted(
         node.name for node in ast.walk(ast.parse(stub)) if isinstance(node, ast.FunctionDef)
     )
+
+
+# What each hook for Triton may import beyond ``import prlx``. Modules are counted, not milliseconds: a dataclass alone
+# loads ``inspect``, ``ast`` and ``re``, which are three quarters of the time that all of these take.
+_HOOKS = ("arrays", "instrument", "simulator", "texts", "triton")
+_DEAR = {
+    "ast", "asyncio", "ctypes", "dataclasses", "dis", "email", "enum", "inspect", "json", "logging", "numpy", "pathlib", "re",
+    "subprocess", "tempfile", "torch", "triton",
+}  # fmt: skip
+
+
+def test_hooks_alone_load_nothing_dear() -> None:
+    code = f"import sys; import {', '.join(f'prlx.hooks.{one}' for one in _HOOKS)}; print(*sys.modules)"
+    ran = subprocess.run([sys.executable, "-I", "-S", "-c", f"import sys; sys.path[:0] = {[str(PACKAGE.parent)]}; {code}"],
+                         capture_output=True, text=True, check=True)  # fmt: skip
+    loaded = set(ran.stdout.split())
+    assert not loaded & _DEAR
+    assert {one for one in loaded if one.startswith("prlx.")} == {
+        "prlx._errors", "prlx._version", "prlx.hooks", *(f"prlx.hooks.{one}" for one in _HOOKS)
+    }  # fmt: skip

@@ -357,7 +357,7 @@ def check_a_refused_kernel_says_what_and_can_be_left():
     with tempfile.TemporaryDirectory() as folder:
         x = np.zeros(64, np.float32)
         from prlx import _simulator
-        from prlx.hooks.simulator import Function, Launch
+        from prlx.hooks.launch import Function, Launch
 
         text = ".version 8.0\n.target sm_90a\n.address_size 64\n"
         text += ".visible .entry odd()\n{\n\twgmma.fence.sync.aligned;\n\tret;\n}\n"

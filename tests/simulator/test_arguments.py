@@ -11,8 +11,9 @@ import pytest
 
 from prlx._errors import UsageError
 from prlx._launching import Options
-from prlx.hooks.arrays import Storage, as_tensor, converted, in_order, merged, storage
-from prlx.hooks.simulator import Clock, Parameter, device_interface
+from prlx.hooks.arrays import as_tensor, converted, in_order, merged, storage
+from prlx.hooks.launch import Parameter, Storage
+from prlx.hooks.simulator import Clock, device_interface
 
 FLOATS = [
     0.0,
