@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ import pytest
 import prlx
 from prlx import _capture
 
-from .conftest import HERE, VERSIONS, python, require
+from .conftest import HERE, NEEDED, VERSIONS, python, require
 
 MODES = ("off", "on", "filtered", "off", "on")
+# The oldest and the newest in every run, all of them in make corpus.
+MATRIX = sorted(VERSIONS) if os.environ.get("PRLX_TRITON_ALL") else (NEEDED[0], NEEDED[-1])
+RECORDED = {"off": (), "on": ("plain", "tuned"), "filtered": ("tuned",)}
+Rows = list[dict[str, Any]]
 
 
 def launched(version: str, folder: Path, *modes: str, **more: str) -> list[dict[str, Any]]:
@@ -25,27 +30,47 @@ def launched(version: str, folder: Path, *modes: str, **more: str) -> list[dict[
     return [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
 
 
-@pytest.fixture(scope="module", params=VERSIONS)
-def processes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[list[dict[str, Any]]]:
+@pytest.fixture(scope="module", params=MATRIX)
+def processes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> list[Rows]:
     """Two processes, the second with what the first left in the cache."""
     folder = tmp_path_factory.mktemp(f"capture-{request.param}")
     return [launched(request.param, folder, *MODES) for _ in range(2)]
 
 
-def test_a_kernel_records_where_it_is_asked_to_and_nowhere_else(processes: list[list[dict[str, Any]]]) -> None:
-    wanted = {
-        "off": [("plain", "observed"), ("tuned", "observed")],
-        "on": [("plain", "instrumented"), ("tuned", "instrumented")],
-        "filtered": [("tuned", "instrumented")],
-    }
+def test_a_kernel_records_where_it_is_asked_to_and_nowhere_else(processes: list[Rows]) -> None:
     for rows in processes:
         for row in rows[:-1]:
-            assert [(one["kernel"], one["means"]) for one in row["rows"]] == wanted[row["mode"]]
+            means = {"off": "observed"}.get(row["mode"], "instrumented")
+            wanted = [(name, means) for name in RECORDED[row["mode"]] or RECORDED["on"]] * 2  # from memory and disk
+            assert [(one["kernel"], one["means"]) for one in row["rows"]] == wanted
             assert all(one["events"] == 8 for one in row["rows"])
-            assert row["sum"] == 3200
+            assert row["sum"] == 6800
 
 
-def test_what_is_not_recorded_is_the_clean_kernel(processes: list[list[dict[str, Any]]]) -> None:
+def test_no_kernel_that_records_is_served_where_none_is_asked_for(processes: list[Rows]) -> None:
+    """Of every way to a kernel: from memory, chosen by the autotuner, from disk, in another process."""
+    for rows in processes:
+        for row in rows[:-1]:
+            assert [(one["way"], one["kernel"]) for one in row["served"]] == [
+                (way, kernel) for way in ("memory", "disk") for kernel in ("plain", "tuned")
+            ]
+            for one in row["served"]:
+                assert one["records"] == (one["kernel"] in RECORDED[row["mode"]]), (row["mode"], one)
+
+
+def test_a_kernel_that_is_left_out_keeps_its_text_and_its_key(processes: list[Rows]) -> None:
+    kernels: dict[tuple[str, bool], set[tuple[str, str]]] = {}
+    for rows in processes:
+        for row in rows[:-1]:
+            for one in row["served"]:
+                kernels.setdefault((one["kernel"], one["records"]), set()).add((one["key"], one["text"]))
+    assert sorted(kernels) == [("plain", False), ("plain", True), ("tuned", False), ("tuned", True)]
+    assert all(len(found) == 1 for found in kernels.values()), "one key and one text, in both processes"
+    for name in ("plain", "tuned"):
+        assert not kernels[name, False] & kernels[name, True]
+
+
+def test_what_is_not_recorded_is_the_clean_kernel(processes: list[Rows]) -> None:
     for rows in processes:
         off, on, filtered, again, on_again = (row["cost"] for row in rows[:-1])
         assert off == again
@@ -56,14 +81,17 @@ def test_what_is_not_recorded_is_the_clean_kernel(processes: list[list[dict[str,
         assert len(on["tuned"]) == len(off["tuned"]) + 1
 
 
-def test_hooks_of_another_tool_are_called_and_everything_is_put_back(processes: list[list[dict[str, Any]]]) -> None:
+def test_hooks_of_another_tool_are_called_and_everything_is_put_back(processes: list[Rows]) -> None:
     for rows in processes:
-        assert rows[-1] == {"restored": True}
-    heard = [row["heard"] for row in processes[0][:-1]]
-    if heard[-1]:  # this Triton knows such hooks
-        assert heard[0] > 0
-        assert heard[1] > heard[0]
-    assert processes[1][-2]["heard"] == 0, "the second process compiles nothing"
+        assert rows[-1] == {"restored": [True] * len(MODES)}
+        for row in rows[:-1]:
+            heard = row["heard"]
+            assert heard["enter"] == heard["exit"] == 6, "two trials and four launches"
+            assert heard["before"] == heard["behind"] == heard.get("compiled", 0) + heard.get("from disk", 0)
+            if "stages" in heard:  # this Triton knows such hooks
+                assert heard["stages"] == heard.get("compiled", 0)
+    compiled = [[row["heard"].get("compiled", 0) for row in rows[:-1]] for rows in processes]
+    assert compiled == [[3, 2, 0, 0, 0], [0] * 5], "each text once, whatever was on before"
 
 
 @pytest.mark.parametrize("size", ["4KB", "8KB", "64KB"])
