@@ -37,6 +37,8 @@ _PATHS: Mapping[str, Any] = {"mode": "control-flow"}
 _VALUES: Mapping[str, Any] = {"mode": "values", "stores": True, "atomics": True, "loads": True, "outputs": "64MiB"}
 _ORDER: Mapping[str, Any] = {"workers": 1}  # blocks that write the same places do so in one order, that of the seed
 _AGREE = ("identical",)
+_SAME_RESULTS = "same-results"
+_COMPILERS = "; the source is the same and its builds are not: where they decide otherwise, the compilers do"
 _SAMPLE = 64  # warps of those that differ whose values are recorded
 _MOST_RANGES = 500  # of warps; where more apart from each other differ, all are recorded
 # Where a document names places, in the order in which a reader meets them.
@@ -249,27 +251,62 @@ class _Search:
         """The passes in turn, until one says all."""
         sessions = self._pass("digest", _DIGEST, None)
         assert isinstance(sessions, SessionDiff)
-        row = next((row for row in sessions.document["kernel_results"] if row["status"] not in _AGREE), None)
-        if row is None:
+        rows = _rows(sessions)
+        if not rows:
             status = "launches" if sessions.missing or sessions.inserted else "same"
             return self._located(status, sessions.document["verdict"], sessions, tables=tables)
-        launches = (row["launch"], row["launch_b"])
-        self._found |= {
-            "kernel": row["kernel"],
-            "launch": launches[0],
-            "launch_b": launches[1],
-            "warps": row.get("warps_diverged", 0),
-        }
-        first, other = (
-            next(folder.glob(f"{number:04d}_*.prlx")) for folder, number in zip(self._paths, launches, strict=True)
-        )
-        self._narrow(diff_traces(first, other, force=True, progress=False), _by_hash(first, other))
+        row, found = self._first(rows)
+        if row is None:
+            return self._by_flow(tables=tables)
+        launches = self._note(row)
+        if not _rebuilt(found):
+            self._narrow(found, _by_hash(*self._files(row)))
         flow = self._pass("control flow", _PATHS, launches)
         if flow.status in _AGREE:
             flow = self._pass("control flow again", _PATHS, launches)
         if flow.status in _AGREE:
             what = "the launch that differed was the same when it was run again"
             return self._located("not-again", what, flow, tables=tables)
+        return self._values(flow, launches, tables=tables)
+
+    def _first(self, rows: Sequence[Mapping[str, Any]]) -> tuple[Mapping[str, Any] | None, Diff]:
+        """The first launch that differs as far as hashes say: between two builds those of control flow say nothing."""
+        for untold, row in enumerate(rows):
+            found = diff_traces(*self._files(row), force=True, progress=False)
+            if not (row["status"] == _SAME_RESULTS and _rebuilt(found)):
+                if untold:
+                    said = f"; {plural(untold, 'launch')} before it of other builds with the same results"
+                    self._passes[-1]["verdict"] += said
+                return row, found
+        return None, found
+
+    def _by_flow(self, *, tables: bool) -> Located:
+        """Where all results are the same and builds are not: events tell what hashes of other code cannot."""
+        sessions = self._pass("control flow", _PATHS, None)
+        assert isinstance(sessions, SessionDiff)
+        row = next(iter(_rows(sessions)), None)
+        if row is None:
+            return self._located("same", sessions.document["verdict"], sessions, tables=tables)
+        flow = diff_traces(*self._files(row), force=True, progress=False)
+        edits = flow.document.get("edits")
+        if flow.status == _SAME_RESULTS and edits and not edits["functions"] and not edits["constants"]:
+            return self._located("same", sessions.document["verdict"] + _COMPILERS, flow, tables=tables)
+        return self._values(flow, self._note(row), tables=tables)
+
+    def _note(self, row: Mapping[str, Any]) -> tuple[int, int]:
+        """Note the launch that differs."""
+        launches = (row["launch"], row["launch_b"])
+        self._found |= {"kernel": row["kernel"], "launch": launches[0], "launch_b": launches[1]}
+        self._found["warps"] = row.get("warps_diverged", 0)
+        return launches
+
+    def _files(self, row: Mapping[str, Any]) -> list[Path]:
+        """The recordings of a launch in the pass that recorded them all."""
+        numbers = (row["launch"], row["launch_b"])
+        return [next(folder.glob(f"{number:04d}_*.prlx")) for folder, number in zip(self._paths, numbers, strict=True)]
+
+    def _values(self, flow: Diff, launches: tuple[int, int], *, tables: bool) -> Located:
+        """The last pass: values of the warps whose control flow was seen to differ."""
         self._narrow(flow)
         if self._instrumented:
             return self._decided(flow, again=True, tables=tables)
@@ -342,6 +379,17 @@ class _Search:
             "passes": self._passes,
         }
         return Located(document, diff)
+
+
+def _rows(sessions: Diff) -> list[dict[str, Any]]:
+    """The launches that are not the same."""
+    return [row for row in sessions.document["kernel_results"] if row["status"] not in _AGREE]
+
+
+def _rebuilt(found: Diff) -> bool:
+    """Whether two recordings are of builds with other sites: their hashes of control flow are hashes of other names."""
+    builds = found.document.get("builds") or {}
+    return any(builds.get(name) for name in ("relocated", "moved", "only_a", "only_b", "ambiguous"))
 
 
 def _by_hash(a: Path, b: Path) -> Set[int]:
