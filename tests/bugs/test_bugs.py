@@ -181,3 +181,20 @@ def test_a_sample_is_what_the_list_says(tmp_path):
         assert measured[name]["true_lines"]
         assert measured[name]["status"] == "diverged"
         assert measured[name]["reported"]
+
+
+LOCATED = ["tile_store", "grouped_heads", "softened_step"]
+
+
+@pytest.mark.usefixtures("measure")
+def test_locate_names_a_true_line_of_a_sample(tmp_path):
+    """``measure_locate.py`` tries all of them, and equal runs: this holds that it does, and that locate still finds."""
+    if not (TRITON / "triton").is_dir():
+        pytest.skip(f"no Triton under {TRITON}")
+    import measure_locate
+
+    rows = list(measure_locate.bugs(LOCATED, 1, tmp_path))
+    assert [row["status"] for row in rows if row.get("equal")] == ["same"] * len(LOCATED)
+    located = [row for row in rows if not row.get("equal")]
+    assert [row["id"] for row in located if not row["true"]] == []
+    assert {row["id"] for row in located} == set(LOCATED)
