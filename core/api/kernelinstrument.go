@@ -18,6 +18,7 @@ type instrumentRequest struct {
 	Fewer   bool            `json:"fewer"`   // branches and switches alone, for a kernel that is short of registers
 	Stores  bool            `json:"stores"`  // an event for each store, beside the sums
 	Atomics bool            `json:"atomics"` // likewise for atomics
+	Values  bool            `json:"values"`  // operands of every lane beside events
 }
 
 // instrumentDocument never leaves the boundary.
@@ -34,7 +35,7 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	if r.Fewer {
 		filter.Kinds = []site.Kind{site.Branch, site.Switch}
 	}
-	made := llir.Instrument(r.Text, llir.Options{Filter: filter, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer})
+	made := llir.Instrument(r.Text, llir.Options{Filter: filter, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer, Values: r.Values && !r.Fewer})
 	if r.Fewer && len(made.Sites) > 0 {
 		made.Warning = strings.TrimPrefix(made.Warning+"; not recorded: masks and what they compare, for with them values would not fit into registers", "; ")
 	}
@@ -42,7 +43,10 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	if len(made.Sites) == 0 {
 		return doc, nil
 	}
-	table := observe.Table{Sites: made.Sites, Types: made.Types, Sums: made.Sums, Sought: made.Sought, Stores: r.Stores, Atomics: r.Atomics, Unseen: made.Unseen, Warning: made.Warning}
+	table := observe.Table{
+		Sites: made.Sites, Types: made.Types, Sums: made.Sums, Sought: made.Sought, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer,
+		Values: r.Values && !r.Fewer, Unseen: made.Unseen, Warning: made.Warning,
+	}
 	text, err := table.Encode()
 	if err != nil { // too large to travel with the kernel: it stays as it is
 		return &instrumentDocument{Text: r.Text, Warning: "not recorded: " + err.Error()}, nil

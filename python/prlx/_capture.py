@@ -28,7 +28,9 @@ _ARENA = 256 << 20  # bytes, unless PRLX_ARENA says otherwise
 _LEAST = 4096
 
 
-def rewriter(capture: str, filter: Filter, extras: Mapping[str, Any] | None = None) -> Rewriter | None:
+def rewriter(
+    capture: str, filter: Filter, extras: Mapping[str, Any] | None = None, mode: str = "control-flow"
+) -> Rewriter | None:
     """What makes kernels record by themselves, None where they are observed. ``extras`` says what else is recorded.
 
     Raises
@@ -39,17 +41,19 @@ def rewriter(capture: str, filter: Filter, extras: Mapping[str, Any] | None = No
     if capture not in CAPTURES:
         raise UsageError(f"capture: expected one of {', '.join(CAPTURES)}, got {capture!r}")
     if capture == "observed":
-        for name in ("PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE"):
+        for name in ("PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE", "PRLX_SNAPSHOT_DEPTH"):
             if os.environ.get(name):
                 warnings.warn(f'{name} is for capture="instrumented": all is observed', stacklevel=4)
         return None
     from .hooks.instrument import Rewriter
 
     arena_bytes()
-    kept()
+    depth = kept()["instrumented"]["depth"]
     digest = _core.call("recorder_digest", {})["digest"]
     asked = wanted(filter)
     events = [name for name in ("stores", "atomics") if (extras or {}).get(name)]
+    if mode == "values" or (depth and mode != "digest"):
+        events.append("values")
     key = "-".join(filter_parts(",".join(("prlx", __version__, digest, *events, asked.key))))
     return Rewriter(partial(_rewrite, events), key=key, wanted=asked)
 
@@ -71,7 +75,7 @@ def arena_bytes() -> int:
 
 
 def kept() -> dict[str, Any]:
-    """Which events of a warp are kept where not all are: ``PRLX_HISTORY_DEPTH`` and ``PRLX_SAMPLE_RATE``.
+    """Which events of a warp are kept where not all are: ``PRLX_HISTORY_DEPTH``, ``PRLX_SAMPLE_RATE``, ``PRLX_SNAPSHOT_DEPTH``.
 
     Raises
     ------
@@ -79,7 +83,11 @@ def kept() -> dict[str, Any]:
         One of them is no whole number above 0.
     """
     found: dict[str, Any] = {}
-    for name, most in (("PRLX_HISTORY_DEPTH", 1 << 20), ("PRLX_SAMPLE_RATE", 1 << 31)):
+    for name, most in (
+        ("PRLX_HISTORY_DEPTH", 1 << 20),
+        ("PRLX_SAMPLE_RATE", 1 << 31),
+        ("PRLX_SNAPSHOT_DEPTH", 1 << 20),
+    ):
         text = os.environ.get(name, "").strip()
         if not text:
             continue
@@ -89,7 +97,8 @@ def kept() -> dict[str, Any]:
     said: dict[str, Any] = {}
     if "PRLX_HISTORY_DEPTH" in found:
         said = {"events_per_warp": found["PRLX_HISTORY_DEPTH"]}
-    return {**said, "instrumented": {"last": bool(said), "sample_rate": found.get("PRLX_SAMPLE_RATE", 1)}}
+    rate, depth = found.get("PRLX_SAMPLE_RATE", 1), found.get("PRLX_SNAPSHOT_DEPTH", 0)
+    return {**said, "instrumented": {"last": bool(said), "sample_rate": rate, "depth": depth}}
 
 
 def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[str, Any]]:
@@ -104,10 +113,9 @@ def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[
     from .hooks.launch import Storage
 
     more = [name for name in ("loads", "barriers") if record.get(name)]
-    if record.get("mode") == "values" or more:
-        what = ", ".join(more) or 'mode="values"'
+    if more:
         raise UsageError(
-            f"{what}: kernels that record by themselves leave branches, switches, predicates, stores and atomics",
+            f"{', '.join(more)}: kernels that record by themselves leave branches, switches, predicates, stores and atomics",
             hint='choose capture="observed"',
         )
     scratch = launch.parameters[-1]
@@ -116,4 +124,6 @@ def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[
     parameters = (*launch.parameters[:-1], replace(scratch, value=arena.data_ptr(), storage=held))
     how = kept()
     how["instrumented"]["sites"] = launch.table
+    if how["instrumented"]["depth"] and record.get("mode") == "control-flow":
+        how["mode"] = "values"
     return replace(launch, parameters=parameters), {**record, **how}

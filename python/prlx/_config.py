@@ -173,6 +173,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_ARENA",
         "PRLX_HISTORY_DEPTH",
         "PRLX_SAMPLE_RATE",
+        "PRLX_SNAPSHOT_DEPTH",
         "PRLX_DEBUG_BUILD",
         "PRLX_DEBUG_OPS",
         "PRLX_CLI",

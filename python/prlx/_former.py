@@ -54,7 +54,6 @@ VARIABLES = {
     "PRLX_SESSION": f"{_RECORDS}: a directory is a session",
     "PRLX_TRACE_DIR": _RECORDS,
     "PRLX_ENABLED": "prlx.disable() ends what prlx.enable() began",
-    "PRLX_SNAPSHOT_DEPTH": "--mode values of prlx simulate, or mode='values', keeps the operands of all lanes",
     "PRLX_COMPRESS": "recordings of format v2 are compressed",
     "PRLX_SITES": "recordings of format v2 hold their sites",
     "PRLX_INSTRUMENT_STORES": "--stores of prlx simulate, or stores=True",

@@ -220,7 +220,7 @@ def start(
         warnings.warn(f"{host} has enabled the simulator, with the options of its command line", stacklevel=3)
         _host.register(*memory)
         return _host
-    rewriter = _capture.rewriter(asked.capture, asked.filter, asked.extras)
+    rewriter = _capture.rewriter(asked.capture, asked.filter, asked.extras, asked.mode)
     recording = Recording(asked.target())
     simulator = _open(options, recording, map_cuda=map_cuda, rewriter=rewriter, compiler=compiler)
     try:

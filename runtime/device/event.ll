@@ -3,7 +3,8 @@
 ; Lanes of one warp may come here apart from each other and at the same time: a warp's events are counted, placed and chained by atomics
 ; alone, and nobody waits for anybody.
 
-define internal void @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind noinline {
+; What comes back is 0 for an event that is not kept, else one more than its number among those that are.
+define internal i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind noinline {
 prlx_begin:
   %prlx_pfirst = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 64
   %prlx_first = load i64, ptr addrspace(1) %prlx_pfirst, align 8
@@ -227,6 +228,7 @@ prlx_store:
   %prlx_v2 = insertelement <2 x i64> zeroinitializer, i64 %prlx_value, i32 0
   %prlx_v3 = insertelement <2 x i64> %prlx_v2, i64 %prlx_mark, i32 1
   store <2 x i64> %prlx_v3, ptr addrspace(1) %prlx_pvalue, align 16
+  %prlx_token = add i64 %prlx_kept, 1
   %prlx_opens = icmp eq i32 %prlx_slot, 0
   br i1 %prlx_opens, label %prlx_open, label %prlx_end
 
@@ -237,5 +239,6 @@ prlx_open:
   br label %prlx_end
 
 prlx_end:
-  ret void
+  %prlx_kept_as = phi i64 [ 0, %prlx_begin ], [ 0, %prlx_outside ], [ 0, %prlx_hash ], [ 0, %prlx_left_out ], [ 0, %prlx_ring ], [ %prlx_r7, %prlx_turn ], [ 0, %prlx_limit ], [ 0, %prlx_full ], [ 0, %prlx_write ], [ %prlx_token, %prlx_store ], [ %prlx_token, %prlx_open ]
+  ret i64 %prlx_kept_as
 }

@@ -61,7 +61,7 @@ prlx_which:
   %prlx_warp = call i64 @prlx_warp_number() nounwind
   %prlx_active64 = zext i32 %prlx_active to i64
   %prlx_taken64 = zext i32 %prlx_taken to i64
-  call void @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active64, i64 %prlx_taken64, i64 %prlx_value) nounwind
+  %prlx_kept_as = call i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active64, i64 %prlx_taken64, i64 %prlx_value) nounwind
   br label %prlx_end
 
 prlx_end:
@@ -85,6 +85,111 @@ prlx_begin:
   ret void
 }
 
+; An event like that of prlx_record_decision. Every lane learns what its operands are kept under, 0 where they are not.
+define internal i64 @prlx_record_opening(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i1 %prlx_holds, i64 %prlx_value) convergent nounwind noinline {
+prlx_begin:
+  %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
+  %prlx_taken = call i32 @llvm.nvvm.vote.ballot.sync(i32 %prlx_active, i1 %prlx_holds)
+  %prlx_lower = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.lt()
+  %prlx_below = and i32 %prlx_active, %prlx_lower
+  %prlx_first = icmp eq i32 %prlx_below, 0
+  %prlx_there = icmp ne ptr addrspace(1) %prlx_arena, null
+  %prlx_leads = and i1 %prlx_first, %prlx_there
+  br i1 %prlx_leads, label %prlx_lead, label %prlx_share
+
+prlx_lead:
+  %prlx_magic = load i64, ptr addrspace(1) %prlx_arena, align 8
+  %prlx_ours = icmp eq i64 %prlx_magic, 3550334321859252816
+  br i1 %prlx_ours, label %prlx_which, label %prlx_share
+
+prlx_which:
+  %prlx_warp = call i64 @prlx_warp_number() nounwind
+  %prlx_active64 = zext i32 %prlx_active to i64
+  %prlx_taken64 = zext i32 %prlx_taken to i64
+  %prlx_kept_as = call i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active64, i64 %prlx_taken64, i64 %prlx_value) nounwind
+  %prlx_opened = call i64 @prlx_open_operands(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_kept_as) nounwind
+  br label %prlx_share
+
+prlx_share:
+  %prlx_token = phi i64 [ 0, %prlx_begin ], [ 0, %prlx_lead ], [ %prlx_opened, %prlx_which ]
+  %prlx_leader = call i32 @llvm.cttz.i32(i32 %prlx_active, i1 false)
+  %prlx_low = trunc i64 %prlx_token to i32
+  %prlx_shifted = lshr i64 %prlx_token, 32
+  %prlx_high = trunc i64 %prlx_shifted to i32
+  %prlx_low0 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %prlx_active, i32 %prlx_low, i32 %prlx_leader, i32 31)
+  %prlx_high0 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %prlx_active, i32 %prlx_high, i32 %prlx_leader, i32 31)
+  %prlx_low64 = zext i32 %prlx_low0 to i64
+  %prlx_high64 = zext i32 %prlx_high0 to i64
+  %prlx_up = shl i64 %prlx_high64, 32
+  %prlx_shared = or i64 %prlx_up, %prlx_low64
+  ret i64 %prlx_shared
+}
+
+; The operands of every lane at an event that was opened.
+define internal void @prlx_record_operands(ptr addrspace(1) %prlx_arena, i32 %prlx_site, i64 %prlx_token, i64 %prlx_lhs, i64 %prlx_rhs) convergent nounwind noinline {
+prlx_begin:
+  %prlx_opened = icmp ne i64 %prlx_token, 0
+  br i1 %prlx_opened, label %prlx_go, label %prlx_end
+
+prlx_go:
+  %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
+  %prlx_lower = call i32 @llvm.nvvm.read.ptx.sreg.lanemask.lt()
+  %prlx_below = and i32 %prlx_active, %prlx_lower
+  %prlx_first = icmp eq i32 %prlx_below, 0
+  br i1 %prlx_first, label %prlx_lead, label %prlx_share
+
+prlx_lead:
+  %prlx_warp = call i64 @prlx_warp_number() nounwind
+  %prlx_active64 = zext i32 %prlx_active to i64
+  %prlx_claimed = call i64 @prlx_claim_operands(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_token, i64 %prlx_active64) nounwind
+  br label %prlx_share
+
+prlx_share:
+  %prlx_place = phi i64 [ 0, %prlx_go ], [ %prlx_claimed, %prlx_lead ]
+  %prlx_leader = call i32 @llvm.cttz.i32(i32 %prlx_active, i1 false)
+  %prlx_low = trunc i64 %prlx_place to i32
+  %prlx_shifted = lshr i64 %prlx_place, 32
+  %prlx_high = trunc i64 %prlx_shifted to i32
+  %prlx_low0 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %prlx_active, i32 %prlx_low, i32 %prlx_leader, i32 31)
+  %prlx_high0 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %prlx_active, i32 %prlx_high, i32 %prlx_leader, i32 31)
+  %prlx_low64 = zext i32 %prlx_low0 to i64
+  %prlx_high64 = zext i32 %prlx_high0 to i64
+  %prlx_up = shl i64 %prlx_high64, 32
+  %prlx_at = or i64 %prlx_up, %prlx_low64
+  %prlx_has = icmp ne i64 %prlx_at, 0
+  br i1 %prlx_has, label %prlx_write, label %prlx_end
+
+prlx_write:
+  %prlx_lane = call i32 @llvm.nvvm.read.ptx.sreg.laneid()
+  %prlx_lane64 = zext i32 %prlx_lane to i64
+  %prlx_o0 = shl i64 %prlx_lane64, 4
+  %prlx_o1 = add i64 %prlx_o0, %prlx_at
+  %prlx_own = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_o1
+  %prlx_v0 = insertelement <2 x i64> zeroinitializer, i64 %prlx_lhs, i32 0
+  %prlx_v1 = insertelement <2 x i64> %prlx_v0, i64 %prlx_rhs, i32 1
+  store <2 x i64> %prlx_v1, ptr addrspace(1) %prlx_own, align 16
+  br label %prlx_end
+
+prlx_end:
+  ret void
+}
+
+; Whether a lane goes where the lowest goes.
+define internal i1 @prlx_goes_along(i64 %prlx_value) convergent nounwind noinline {
+prlx_begin:
+  %prlx_active = call i32 asm sideeffect "activemask.b32 $0;", "=r"() convergent nounwind
+  %prlx_leader = call i32 @llvm.cttz.i32(i32 %prlx_active, i1 false)
+  %prlx_low = trunc i64 %prlx_value to i32
+  %prlx_shifted = lshr i64 %prlx_value, 32
+  %prlx_high = trunc i64 %prlx_shifted to i32
+  %prlx_low0 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %prlx_active, i32 %prlx_low, i32 %prlx_leader, i32 31)
+  %prlx_high0 = call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 %prlx_active, i32 %prlx_high, i32 %prlx_leader, i32 31)
+  %prlx_samelow = icmp eq i32 %prlx_low, %prlx_low0
+  %prlx_samehigh = icmp eq i32 %prlx_high, %prlx_high0
+  %prlx_same = and i1 %prlx_samelow, %prlx_samehigh
+  ret i1 %prlx_same
+}
+
 declare i32 @llvm.nvvm.vote.ballot.sync(i32, i1)
 declare i32 @llvm.nvvm.read.ptx.sreg.lanemask.lt()
 declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
@@ -100,3 +205,4 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
 declare i32 @llvm.nvvm.read.ptx.sreg.ntid.z()
 declare i32 @llvm.cttz.i32(i32, i1)
 declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
+declare i32 @llvm.nvvm.read.ptx.sreg.laneid()

@@ -122,7 +122,7 @@ def test_scratch_of_another_tool_is_left_alone(tmp_path: Path) -> None:
     assert "another tool allocates profile scratch" in ran.stderr
 
 
-@pytest.mark.parametrize("asked", ['mode="values"', "loads=True", "barriers=True"])
+@pytest.mark.parametrize("asked", ["loads=True", "barriers=True"])
 def test_what_such_kernels_do_not_leave_is_refused(tmp_path: Path, asked: str) -> None:
     (tmp_path / "small.py").write_text(SMALL.replace('capture="instrumented"', f'capture="instrumented", {asked}'))
     ran = python(require("3.9.0"), tmp_path / "small.py", cwd=tmp_path)
@@ -159,7 +159,7 @@ def test_what_is_kept_is_said(
     assert bool(row["stored"]) == bool(asked)
 
 
-@pytest.mark.parametrize("name", ["PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE"])
+@pytest.mark.parametrize("name", ["PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE", "PRLX_SNAPSHOT_DEPTH"])
 def test_a_depth_that_is_no_number_is_refused(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     for wrong in ("few", "0", "-3", "1e3", str(1 << 40)):
         monkeypatch.setenv(name, wrong)

@@ -17,6 +17,7 @@ type Options struct {
 	Filter  observe.Filter
 	Stores  bool // an event for each store to global memory, beside the sums
 	Atomics bool // likewise for each atomic
+	Values  bool // the operands of every lane beside each event that has some
 }
 
 // Result is a module that records.
@@ -212,40 +213,54 @@ func openGroup(line string) string {
 func (m *Module) calls(edits []edit, points []point, first int, scratch string) []edit {
 	for i := range points {
 		p := &points[i]
-		var b strings.Builder
 		debug := ""
 		if p.debug >= 0 {
 			debug = ", !dbg !" + itoa(p.debug)
 		}
 		if p.access != nil {
 			at := m.lines[p.f.Insts[p.at].line].from
-			edits = append(edits, edit{span{at, at}, p.storeCalls(int32(first+i), scratch, debug, p.event)})
+			edits = append(edits, edit{span{at, at}, p.storeCalls(int32(first+i), scratch, debug)})
 			continue
 		}
-		number := itoa(int32(first + i))
-		value := "0"
-		if p.value != "" {
-			value = p.value
-			steps, _ := conversion(p.ty)
-			if p.vector != "" {
-				steps = slices.Concat([]string{"extractelement " + p.vector + " $, " + p.lane}, steps)
-			}
-			for k, step := range steps {
-				name := "%" + ours + "v" + number + "." + itoa(int32(k))
-				b.WriteString("  " + name + " = " + strings.Replace(step, "$", value, 1) + debug + "\n")
-				value = name
-			}
-		}
-		switch p.kind {
-		case site.Switch:
-			b.WriteString("  call void @prlx_record_choice(ptr addrspace(1) " + scratch + ", i32 " + number + ", i64 " + value + ")" + debug + "\n")
-		default:
-			b.WriteString("  call void @prlx_record_decision(ptr addrspace(1) " + scratch + ", i32 " + number + ", i1 " + p.condition + ", i64 " + value + ")" + debug + "\n")
-		}
 		at := m.lines[p.f.Insts[p.at].line].from
-		edits = append(edits, edit{span{at, at}, b.String()})
+		edits = append(edits, edit{span{at, at}, p.decisionCalls(itoa(int32(first+i)), scratch, debug)})
 	}
 	return edits
+}
+
+// decisionCalls are those at a branch, a switch or a predicate.
+func (p *point) decisionCalls(number, scratch, debug string) string {
+	l := &lines{number: number, debug: debug}
+	value := "0"
+	if p.value != "" {
+		value = p.operandBits(l, p.value)
+	}
+	begin := "ptr addrspace(1) " + scratch + ", i32 " + number
+	switch {
+	case p.operands && p.kind == site.Switch:
+		along := l.value("call i1 @prlx_goes_along(i64 " + value + ")")
+		l.operands(begin, l.value("call i64 @prlx_record_opening("+begin+", i1 "+along+", i64 "+value+")"), value, "0")
+	case p.operands:
+		other := p.operandBits(l, p.other)
+		l.operands(begin, l.value("call i64 @prlx_record_opening("+begin+", i1 "+p.condition+", i64 "+value+")"), value, other)
+	case p.kind == site.Switch:
+		l.call("prlx_record_choice(" + begin + ", i64 " + value + ")")
+	default:
+		l.call("prlx_record_decision(" + begin + ", i1 " + p.condition + ", i64 " + value + ")")
+	}
+	return l.b.String()
+}
+
+// operandBits makes 64 bits of an operand of a compare, of one element where it is a vector.
+func (p *point) operandBits(l *lines, name string) string {
+	if p.vector != "" {
+		name = l.value("extractelement " + p.vector + " " + name + ", " + p.lane)
+	}
+	steps, _ := conversion(p.ty)
+	for _, step := range steps {
+		name = l.value(strings.Replace(step, "$", name, 1))
+	}
+	return name
 }
 
 // apply makes edits, which do not overlap.
@@ -326,12 +341,22 @@ func (r *recorder) need(needed map[string]bool, name string) {
 func (r *recorder) text(m *Module, points []point) string {
 	needed := map[string]bool{}
 	for i := range points {
+		p := &points[i]
+		if p.access != nil {
+			r.need(needed, "prlx_record_store")
+		}
 		switch {
-		case points[i].access != nil:
-			if r.need(needed, "prlx_record_store"); points[i].event {
-				r.need(needed, "prlx_record_access")
+		case p.operands:
+			r.need(needed, "prlx_record_operands")
+			if r.need(needed, "prlx_record_opening"); p.access != nil {
+				r.need(needed, "prlx_record_opening_access")
+			} else if p.kind == site.Switch {
+				r.need(needed, "prlx_goes_along")
 			}
-		case points[i].kind == site.Switch:
+		case p.access != nil && p.event:
+			r.need(needed, "prlx_record_access")
+		case p.access != nil:
+		case p.kind == site.Switch:
 			r.need(needed, "prlx_record_choice")
 		default:
 			r.need(needed, "prlx_record_decision")

@@ -54,8 +54,16 @@ attributes #0 = { nounwind "nvvm.reqntid"="128" }
 
 // withoutOurs takes out of an instrumented text what was inserted: lines of ours, and what follows the module.
 func withoutOurs(text string) string {
-	if i := strings.Index(text, "\ndefine internal void @prlx_"); i >= 0 {
-		text = text[:i]
+	for i := strings.Index(text, "\ndefine internal "); i >= 0; {
+		if line, _, _ := strings.Cut(text[i+1:], "{"); strings.Contains(line, " @prlx_") {
+			text = text[:i]
+			break
+		}
+		next := strings.Index(text[i+1:], "\ndefine internal ")
+		if next < 0 {
+			break
+		}
+		i += 1 + next
 	}
 	var kept []string
 	for _, line := range strings.Split(text, "\n") {

@@ -19,6 +19,8 @@ type point struct {
 	vector    string // where it is an element of a vector, the type of that
 	lane      string // and which element
 	debug     int32
+	other     string  // of a compare: its right operand, of the same type
+	operands  bool    // every lane's are recorded, too
 	event     bool    // of an access: there is an event beside the sum
 	access    *access // what a store or an atomic writes; nil: the point decides
 }
@@ -330,6 +332,7 @@ func (s *found) decision(f *Function, at int32, kind site.Kind, name string) {
 		if _, known := conversion(c.ty); known {
 			p.value, p.ty, t = c.lhs, c.ty, valueType(c.ty, c.predicate)
 			p.vector, p.lane = c.vector, c.lane
+			p.other, p.operands = c.rhs, s.options.Values
 		}
 	} else {
 		one.Operands = append(one.Operands, observe.Provenance[string](v, name, "condition", "i1"))
@@ -349,7 +352,7 @@ func (s *found) choice(f *Function, at int32) {
 	one := s.begin(f, at, site.Switch)
 	one.Text = "switch " + ty
 	one.Operands = append(one.Operands, observe.Provenance[string](view{s.m, f}, name, "index", spelling(ty)))
-	s.add(one, point{f: f, at: at, kind: site.Switch, value: name, ty: ty, debug: in.Debug}, valueTypes[ty])
+	s.add(one, point{f: f, at: at, kind: site.Switch, value: name, ty: ty, debug: in.Debug, operands: s.options.Values}, valueTypes[ty])
 }
 
 func (s *found) add(one site.Site, p point, t warptrace.ValueType) {

@@ -80,6 +80,14 @@ func (l *lines) value(text string) string {
 	return name
 }
 
+// call writes a call of nothing that comes back.
+func (l *lines) call(text string) { l.b.WriteString("  call void @" + text + l.debug + "\n") }
+
+// operands keeps those of every lane at an event that was opened.
+func (l *lines) operands(begin, token, lhs, rhs string) {
+	l.call("prlx_record_operands(" + begin + ", i64 " + token + ", i64 " + lhs + ", i64 " + rhs + ")")
+}
+
 // bits makes 64 bits of a value.
 func (l *lines) bits(o operand) string {
 	if o.name == "" {
@@ -143,10 +151,10 @@ func (l *lines) address(a *access) string {
 }
 
 // storeCalls are those that add what an access writes to its sum, up to four elements each.
-func (p *point) storeCalls(number int32, scratch, debug string, event bool) string {
+func (p *point) storeCalls(number int32, scratch, debug string) string {
 	a := p.access
 	l := &lines{number: itoa(number), debug: debug}
-	does, at, base := l.condition(a), l.address(a), "0"
+	does, at, base, token := l.condition(a), l.address(a), "0", ""
 	if a.slot >= 0 {
 		n := p.f.argumentOf(a.pointer.name)
 		base = l.bits(operand{p.f.Params[n].Type, p.f.Params[n].Name})
@@ -157,24 +165,40 @@ func (p *point) storeCalls(number int32, scratch, debug string, event bool) stri
 		if from > 0 {
 			at = l.value("add i64 " + at + ", " + itoa(int32(4*a.element)))
 		}
-		words := ""
-		for i := range 4 {
-			word := "0"
-			if i < len(list) {
-				if word = l.bits(list[i]); bitsOf(list[i].ty) > 8*a.element {
-					word = l.value("and i64 " + word + ", " + itoa(int32(1)<<(8*a.element)-1))
-				}
+		words := [4]string{"0", "0", "0", "0"}
+		for i := range list {
+			if words[i] = l.bits(list[i]); bitsOf(list[i].ty) > 8*a.element {
+				words[i] = l.value("and i64 " + words[i] + ", " + itoa(int32(1)<<(8*a.element)-1))
 			}
-			words += ", i64 " + word
 		}
-		if event && from == 0 {
-			word, _, _ := strings.Cut(words[len(", i64 "):], ",")
-			l.b.WriteString("  call void @prlx_record_access(ptr addrspace(1) " + scratch + ", i32 " + l.number + ", i1 " + does + ", i64 " + word + ")" + debug + "\n")
+		begin := "ptr addrspace(1) " + scratch + ", i32 " + l.number
+		switch {
+		case p.operands && from == 0:
+			token = l.value("call i64 @prlx_record_opening_access(" + begin + ", i1 " + does + ", i64 " + words[0] + ")")
+		case p.event && from == 0:
+			l.call("prlx_record_access(" + begin + ", i1 " + does + ", i64 " + words[0] + ")")
 		}
-		l.b.WriteString("  call void @prlx_record_store(ptr addrspace(1) " + scratch + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base +
-			", i64 " + at + ", i64 " + itoa(int32(shape)) + ", i32 " + itoa(int32(len(list))) + words + ")" + debug + "\n")
+		for i := range list {
+			if p.operands {
+				l.elementOperands(p, begin, token, at, i, words[i])
+			}
+		}
+		l.call("prlx_record_store(ptr addrspace(1) " + scratch + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base + ", i64 " + at +
+			", i64 " + itoa(int32(shape)) + ", i32 " + itoa(int32(len(list))) + ", i64 " + strings.Join(words[:], ", i64 ") + ")")
 	}
 	return l.b.String()
+}
+
+// elementOperands keeps where each lane stores an element and what; of an atomic, what it brings.
+func (l *lines) elementOperands(p *point, begin, token, at string, i int, word string) {
+	if p.kind == site.Atomic {
+		l.operands(begin, token, word, "0")
+		return
+	}
+	if i > 0 {
+		at = l.value("add i64 " + at + ", " + itoa(int32(i*p.access.element)))
+	}
+	l.operands(begin, token, at, word)
 }
 
 func signed(n int32) string {

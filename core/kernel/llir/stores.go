@@ -445,6 +445,7 @@ func (s *found) stored(f *Function, at int32) {
 		if p.event = a.kind == site.GlobalStore && s.options.Stores || a.kind == site.Atomic && s.options.Atomics; p.event {
 			p.event = s.options.Filter.Site(&one)
 			t = a.eventType()
+			p.operands = p.event && s.options.Values
 		}
 		if a.swapped != "" || a.found.name != "" {
 			p.at++ // what is known afterwards

@@ -278,16 +278,16 @@ func (fr *frame) phis(block *Block, mask uint64) int32 {
 			shut := closing(rest, open)
 			pair := parts(rest[open+1 : shut])
 			rest = rest[shut+1:]
-			from, v := fr.w.flow(fr.f).by[pair[1][1:]], []value(nil)
+			from, came := fr.w.flow(fr.f).by[pair[1][1:]], uint64(0)
 			eachLane(mask, func(l int) {
-				if fr.prev[l] != from {
-					return
+				if fr.prev[l] == from {
+					came |= 1 << l
 				}
-				if v == nil {
-					v = fr.operand(in.Rest[:n]+" "+pair[0], mask)
-				}
-				all[l] = v[l]
 			})
+			if came != 0 {
+				v := fr.operand(in.Rest[:n]+" "+pair[0], came)
+				eachLane(came, func(l int) { all[l] = v[l] })
+			}
 		}
 		made[in.Name] = all
 	}

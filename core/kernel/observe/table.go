@@ -24,6 +24,7 @@ type Table struct {
 	Sought  []Sum                 // likewise, of arrays that are looked for while the kernel runs
 	Stores  bool                  // stores have events, too
 	Atomics bool                  // and so have atomics
+	Values  bool                  // the operands of all lanes are there, where they are asked for
 	Unseen  int                   // instructions that write what is not looked at
 	Warning string                // what is not recorded, "" nothing
 }

@@ -18,6 +18,7 @@ type Instrumented struct {
 
 	Last       bool    `json:"last"`        // of each warp the last EventsPerWarp events are kept, not the first ones
 	SampleRate uint32  `json:"sample_rate"` // of the events of a warp at a site the first of so many is kept; 0, 1: every one
+	Depth      uint32  `json:"depth"`       // operands are kept at the first so many visits of each site by a warp; 0: at all
 	Window     *Window `json:"window"`      // EventsPerWarp events around one are kept; nil: around none
 }
 
@@ -48,12 +49,16 @@ func runInstrumented(j *job.Job, p *simt.Program, l *simt.Launch, about About, r
 		return nil, err
 	}
 	defer rec.out.Abort()
+	if rec.mode == warptrace.ModeValues && !table.Values {
+		return nil, fault.Usagef("the kernel was not compiled to record values")
+	}
 	memory := l.Memory[in.Arena].Bytes
 	if table.Warning != "" {
 		rec.writer.Note(table.Warning)
 	}
 	plan := arena.Plan{
 		Warps: slots(l), Events: rec.mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Known: uint32(len(table.Sums)), Sought: uint32(len(table.Sought)), Sites: uint32(len(table.Sites)),
+		Operands: rec.mode == warptrace.ModeValues, Depth: in.Depth,
 	}
 	if n := len(r.Warps); n > 0 { // all between the first and the last of them
 		plan.First, plan.Wanted = r.Warps[0][0], r.Warps[n-1][1]-r.Warps[0][0]+1
@@ -109,6 +114,7 @@ func (s *stored) collect() error {
 		if err := fill(&out, w, table, r.mode == warptrace.ModeDigest); err != nil {
 			return err
 		}
+		s.snapshots(&out, w)
 		out.Stores = s.sums(out.Stores[:0], w)
 		r.left += uint64(max(len(out.Stores)-r.writer.StoreRoom(), 0))
 		r.done.Warps++
@@ -124,6 +130,7 @@ func (s *stored) collect() error {
 	if a.Full > 0 {
 		r.writer.Note(fmt.Sprintf("%d events were lost because the arena of %d bytes was full", a.Full, len(s.memory)))
 	}
+	s.lostOperands(a)
 	if a.Uncounted > 0 {
 		r.writer.Note(fmt.Sprintf("%d stores and atomics of warps for which the arena had no entry are in no sum", a.Uncounted))
 	}
@@ -140,6 +147,7 @@ func (s *stored) collect() error {
 func fill(out *warptrace.Warp, w *arena.Warp, table *observe.Table, digest bool) error {
 	out.WarpInfo = warptrace.WarpInfo{Warp: w.Number, Total: w.Total}
 	out.Site, out.Kind, out.Dir, out.Aux = out.Site[:0], out.Kind[:0], out.Dir[:0], out.Aux[:0]
+	out.Snapshots = out.Snapshots[:0]
 	out.Active, out.Taken, out.Value, out.Type = out.Active[:0], out.Taken[:0], out.Value[:0], out.Type[:0]
 	if digest {
 		out.Rolling, out.HasRolling = w.Hash, true

@@ -27,6 +27,7 @@ type stored struct {
 	numbers []uint32 // of the sites of the machine code: their numbers in the table
 	outputs *warptrace.Outputs
 	totals  map[[2]uint32]*warptrace.StoreTotal
+	crowded uint64 // operands that a recording has no room for
 }
 
 // ours begins the names of the functions of the recorder.

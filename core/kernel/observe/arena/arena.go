@@ -48,6 +48,13 @@ const (
 	atWhich     = 212
 	atAfter     = 216
 
+	atOperandCursor = 168 // the kernel's
+	atOperands      = 224
+	atRoom          = 232
+	atVisits        = 240
+	atDepth         = 248
+	atLanes         = 252
+
 	headerBytes = 256
 	entryBytes  = 64
 	eventBytes  = 32
@@ -60,6 +67,7 @@ const (
 	entryStop  = 24
 	entrySkip  = 32
 	entryKept  = 40
+	entryTurns = 48
 
 	modeEvents = 1
 	modeRing   = 2
@@ -86,6 +94,10 @@ type Plan struct {
 	Rate   uint32  // of the events of a warp at a site keep the first of so many; 0 and 1: every one
 	Sites  uint32  // of the kernel
 	Window *Window // keep what is around an event; nil: nothing in particular
+
+	Operands bool   // what every lane compares, stores or chooses by is kept beside the events of kernels that say it
+	Depth    uint32 // at the first so many visits of each site by a warp; 0: at all
+	Lanes    uint32 // of a warp; 0: 32
 
 	Known  uint32  // sums of each warp whose array is known
 	Sought uint32  // statements whose array is looked for: each has a sum for every array
@@ -154,14 +166,16 @@ func Prepare(memory []byte, p Plan) error {
 	directory := headerBytes + pieces*placeBytes
 	entries := uint64(0)
 	if p.First < p.Warps {
-		entries = min(p.Warps-p.First, wanted, (uint64(len(memory))-directory)/(entryBytes+slots*sumBytes+p.counters()))
+		entries = min(p.Warps-p.First, wanted, (uint64(len(memory))-directory)/(entryBytes+slots*sumBytes+p.counters()+p.visits()))
 	}
 	sums := directory + entries*entryBytes
 	occurrences := sums + entries*slots*sumBytes
-	base := min((occurrences+entries*p.counters()+chunkBytes-1)/chunkBytes*chunkBytes, uint64(len(memory)))
+	visits := occurrences + entries*p.counters()
+	base := min((visits+entries*p.visits()+chunkBytes-1)/chunkBytes*chunkBytes, uint64(len(memory)))
+	left := p.forEvents(uint64(len(memory))-base, entries)
 	chunks := uint64(0)
 	if p.Events {
-		chunks = min((uint64(len(memory))-base)/chunkBytes, 1<<31)
+		chunks = min(left/chunkBytes, 1<<31)
 	}
 	budget := p.Budget
 	if budget == 0 || budget > MaxEvents {
@@ -172,7 +186,7 @@ func Prepare(memory []byte, p Plan) error {
 		mode = modeEvents
 	}
 	if p.ring() && entries > 0 {
-		if most := (uint64(len(memory)) - base) / eventBytes / entries; most > 0 {
+		if most := left / eventBytes / entries; most > 0 {
 			mode, chunks, budget = mode|modeRing, 0, min(budget, most)
 		} else {
 			chunks = 0 // everything is counted as lost
@@ -181,6 +195,11 @@ func Prepare(memory []byte, p Plan) error {
 	if p.counters() > 0 {
 		mode |= modeOccurs
 	}
+	operands := base + chunks*chunkBytes
+	if mode&modeRing != 0 {
+		operands = (base + entries*budget*eventBytes + 15) / 16 * 16
+	}
+	room := p.placeOperands(operands, uint64(len(memory)), entries, mode&modeRing != 0)
 	clear(memory[:headerBytes])
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(memory[at:], v) }
 	put(atMagic, magic)
@@ -191,11 +210,16 @@ func Prepare(memory []byte, p Plan) error {
 	put(atSums, sums)
 	put(atTable, headerBytes)
 	put(atOccur, occurrences)
+	put(atOperands, operands)
+	put(atRoom, room)
+	put(atVisits, visits)
 	for i := range entries * min(uint64(mode&modeRing), 1) {
 		put(int(directory+i*entryBytes+entryStop), ^uint64(0))
 	}
 	half := func(at int, v uint64) { binary.LittleEndian.PutUint32(memory[at:], uint32(v)) }
 	half(atSites, (uint64(p.Sites)+3)/4*4) // rows are whole
+	half(atDepth, uint64(p.Depth)*min(p.visits(), 1))
+	half(atLanes, p.lanes())
 	half(atRate, uint64(max(p.Rate, 1)))
 	if half(atChosen, 1<<32-1); p.Window != nil {
 		half(atChosen, uint64(p.Window.Site))

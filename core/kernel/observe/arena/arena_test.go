@@ -206,6 +206,17 @@ func FuzzOpen(f *testing.F) {
 	}
 	f.Add(w.memory)
 	f.Add([]byte("PRLXARE1"))
+	deep := make([]byte, 1<<15)
+	if err := Prepare(deep, Plan{Warps: 3, Events: true, Operands: true, Depth: 2, Sites: 5}); err != nil {
+		f.Fatal(err)
+	}
+	(&writer{deep}).event(1, Event{Site: 4, Active: 3})
+	at := binary.LittleEndian.Uint64(deep[atOperands:])
+	binary.LittleEndian.PutUint64(deep[atOperandCursor:], 1)
+	for i, v := range []uint64{1, 3, 1, 1<<32 | 4} {
+		binary.LittleEndian.PutUint64(deep[at+8*uint64(i):], v)
+	}
+	f.Add(deep)
 	f.Fuzz(func(t *testing.T, memory []byte) {
 		a, err := Open(memory)
 		if err != nil {

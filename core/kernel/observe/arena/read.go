@@ -18,11 +18,19 @@ type Arena struct {
 	sums, slots             uint64
 	marks                   []turn
 
+	operands, room, lanes uint64 // of every lane at events
+	visits, sites, depth  uint64
+	found                 []kept
+
 	Outside uint64 // events of warps that have no entry
 	Full    uint64 // events that found no chunk
 	Claimed uint64 // chunks
 
 	Elsewhere uint64 // accesses to no array that is known
+	NoRoom    uint64 // operands that found no room, or that others took the place of; of rings once all Warps were read
+	Deep      uint64 // events without operands, because warps visited their sites often enough; once all Warps were read
+	Orphans   uint64 // operands of events that are not kept any more; likewise
+
 	Uncounted uint64 // accesses of warps that have no entry
 }
 
@@ -42,7 +50,10 @@ type Warp struct {
 	Before uint64 // of those that were to be kept and are not, how many came before the first event that is kept
 	Hash   uint64 // over them, where no events were asked for
 	Events []Event
-	Sums   []Sum // those that are not 0, by slot
+
+	Operands []Operands // in the order of the events; several of one event are of several elements
+
+	Sums []Sum // those that are not 0, by slot
 }
 
 // Sum is what a warp stored at one statement to one array.
@@ -58,6 +69,8 @@ func Open(memory []byte) (*Arena, error) {
 		memory: memory, directory: get(atDirectory), base: get(atBase), chunks: get(atChunks), first: get(atFirst), warps: get(atWarps),
 		ring: binary.LittleEndian.Uint32(memory[atMode:])&modeRing != 0, length: get(atBudget),
 		events: binary.LittleEndian.Uint32(memory[atMode:])&modeEvents != 0, Outside: get(atOutside), Full: get(atFull), Claimed: min(get(atCursor), get(atChunks)),
+		operands: get(atOperands), room: get(atRoom), lanes: uint64(binary.LittleEndian.Uint32(memory[atLanes:])),
+		visits: get(atVisits), sites: uint64(binary.LittleEndian.Uint32(memory[atSites:])), depth: uint64(binary.LittleEndian.Uint32(memory[atDepth:])),
 		sums: get(atSums), slots: uint64(binary.LittleEndian.Uint32(memory[atSlots:])), Elsewhere: get(atElsewhere), Uncounted: get(atUncounted),
 	}
 	n := uint64(len(memory))
@@ -68,10 +81,13 @@ func Open(memory []byte) (*Arena, error) {
 		a.directory > n || a.warps > (n-a.directory)/entryBytes,
 		a.sums > n || a.slots > maxSlots || a.warps > 0 && a.slots*sumBytes > (n-a.sums)/a.warps,
 		a.ring && a.warps > 0 && a.length > (n-min(a.base, n))/eventBytes/a.warps,
+		a.lanes != 32 && a.lanes != 64 || a.operands > n || a.room > (n-a.operands)/operandBytes(a.lanes),
+		a.ring && a.warps > 0 && a.room > (n-a.operands)/operandBytes(a.lanes)/a.warps,
+		a.depth > 0 && (a.visits > n || a.warps > 0 && a.sites > (n-a.visits)/4/a.warps),
 		a.base > n || a.chunks > (n-a.base)/chunkBytes:
 		return nil, fault.New(fault.Format, "the header of the arena was overwritten")
 	}
-	return a, nil
+	return a, a.findOperands()
 }
 
 // Warps calls do for every warp that left something, ascending. The events are valid during the call.
@@ -93,6 +109,9 @@ func (a *Arena) Warps(do func(w *Warp) error) error {
 			if err := a.read(&w, i, binary.LittleEndian.Uint64(entry[entryState:]), seen); err != nil {
 				return err
 			}
+		}
+		if w.Operands = w.Operands[:0]; a.room > 0 {
+			a.operandsOf(&w, i)
 		}
 		if err := do(&w); err != nil {
 			return err
