@@ -40,7 +40,7 @@ class Options:
     races
         Look for races and uninitialised reads in shared memory.
     global_races
-        Look for races in global memory by happens-before, too; one worker then runs the blocks.
+        Look for races in global memory by happens-before, too; a launch whose blocks meet there runs on one worker.
     warp_races
         Look for races between lanes of one warp in shared memory, too.
     views

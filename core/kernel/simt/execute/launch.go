@@ -34,7 +34,8 @@ type Running struct {
 	copies   []memory.Copy
 	options  Options
 	spent    atomic.Uint64
-	observer Observer // nil: nobody looks
+	undo     *memory.Undo // of memory, where several workers look for races in it; else nil
+	observer Observer     // nil: nobody looks
 
 	watchAll   sync.Once
 	allWatched []code.Inst // where somebody divided by zero

@@ -45,7 +45,7 @@ type Options struct {
 	MaxFindings     int    // distinct findings that are kept, 0: 1000; the rest is counted
 	NaN             bool   // report instructions that turn numbers into NaN
 	NoRaces         bool   // do not look for races and uninitialised shared memory
-	GlobalRaces     bool   // look for races in global memory too: blocks run one after another then
+	GlobalRaces     bool   // look for races in global memory too
 	WarpRaces       bool   // look for races between lanes of one warp in shared memory
 	Views           bool   // look for accesses outside of the view that was passed, inside its storage; Argument.View says which that is
 	NoConvergence   bool   // do not look for convergent instructions that a GPU may execute with a part of the warp

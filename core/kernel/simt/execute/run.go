@@ -36,6 +36,7 @@ type worker struct {
 	counts   []count
 	found    *findings
 	output   *output
+	sight    *memory.Sight // where several workers look for races in global memory; else nil
 	resident []*Block
 	free     []*Block
 	most     int // blocks that may be resident
@@ -54,13 +55,17 @@ func (r *Running) execute() (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	group, ctx := safe.NewGroup(r.job.Context())
-	for _, x := range workers {
-		x.ctx = ctx
-		group.Go(x.work)
+	defer func() { release() }()
+	err = r.runAll(workers)
+	if len(workers) > 1 && r.options.GlobalRaces && !workersApart(workers) && r.job.Context().Err() == nil {
+		release()
+		if workers, release, err = r.again(); err != nil {
+			release = func() {}
+			return nil, err
+		}
+		err = r.runAll(workers)
 	}
-	if err := group.Wait(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	first := workers[0]
@@ -78,6 +83,16 @@ func (r *Running) execute() (*Result, error) {
 		}
 	}
 	return result, nil
+}
+
+// runAll lets workers run all blocks.
+func (r *Running) runAll(workers []*worker) error {
+	group, ctx := safe.NewGroup(r.job.Context())
+	for _, x := range workers {
+		x.ctx = ctx
+		group.Go(x.work)
+	}
+	return group.Wait()
 }
 
 // hire makes as many workers as blocks, options and the memory budget allow.
@@ -105,21 +120,35 @@ func (r *Running) hire() (workers []*worker, release func(), err error) {
 				r.Kernel.Name, bytes*int64(most), most, limit/2).WithHint("raise the memory limit (--memory-limit), or launch fewer blocks")
 		}
 	}
-	if r.options.StopAtFirst || r.options.GlobalRaces {
+	if r.options.StopAtFirst {
 		n = 1
 	}
 	n = int(min(uint64(n), max(r.Blocks, 1)))
 	n = int(max(1, min(int64(n), limit/bytes)))
 	held := bytes * int64(n*most)
+	if r.options.GlobalRaces && n > 1 {
+		if undo, ok := r.racesApart(limit - held); ok {
+			held += undo
+		} else {
+			n, held = 1, bytes*int64(most)
+		}
+	}
 	if err := r.job.Budget().Acquire(r.job.Context(), held); err != nil {
 		return nil, nil, err
 	}
 	next := new(atomic.Uint64)
 	for range n {
-		workers = append(workers, &worker{
+		x := &worker{
 			launch: r, next: next, most: most, counts: make([]count, len(r.Code)), found: newFindings(),
 			output: &output{blocks: map[uint64][]string{}},
-		})
+		}
+		if r.options.GlobalRaces && n > 1 {
+			x.sight = r.Global.Sight()
+		}
+		workers = append(workers, x)
+	}
+	if r.options.GlobalRaces && n > 1 {
+		r.undo = r.Global.Keep()
 	}
 	return workers, func() { r.job.Budget().Release(held) }, nil
 }
@@ -210,6 +239,9 @@ func (r *Running) newBlock(x *worker) (*Block, error) {
 		return nil, err
 	}
 	b.mem = mem
+	if x.sight != nil {
+		mem.See(x.sight)
+	}
 	threads := int(r.Request.Block[0] * r.Request.Block[1] * r.Request.Block[2])
 	for i := range r.Warps {
 		w := &Warp{Index: i, born: math.MaxUint32}

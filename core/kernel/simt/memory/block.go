@@ -31,6 +31,7 @@ type Block struct {
 	warps  int
 	gone   uint32 // warps that have ended
 	order  *order // of its warps, when global memory is watched
+	sight  *Sight // of the worker, where several look for races in global memory; else nil
 	room   [lane.Lanes]uint64
 	list   [maxParts]part
 }

@@ -19,6 +19,7 @@ type watched struct {
 	start, end uint64 // of words: multiples of 4
 	pages      []*[pageWords]watchCell
 	split      map[uint64]*[4]watchCell // by word: words that are accessed in parts
+	touched    []*[pageWords]touched    // nil nobody asks
 }
 
 const pageWords = 1024
@@ -48,8 +49,8 @@ type watchCell struct {
 // maxReaders bounds who is kept of the readers of one word.
 const maxReaders = 8
 
-// Watch makes blocks look for races in global memory from now on. One goroutine may run blocks then, and it has to say with
-// Number which one it runs.
+// Watch makes blocks look for races in global memory from now on. Who runs them has to say with Number which one it runs. One goroutine may
+// run all of them; several need a Sight each.
 func (g *Global) Watch() {
 	g.watch = &watch{published: map[uint64]*published{}}
 	var list []watched
@@ -95,7 +96,11 @@ func (b *Block) Number(block uint32) {
 	if b.order == nil {
 		b.order = &order{}
 	}
-	b.order.begin(b.global.watch, block, b.warps)
+	w := b.global.watch
+	if b.sight != nil {
+		w = &b.sight.watch
+	}
+	b.order.begin(w, block, b.warps)
 	if b.shadow != nil {
 		b.shadow.order = b.order
 	}
@@ -181,7 +186,10 @@ func (b *Block) watchCopy(found *faults, r *lane.Regs, c *Copy, from *[lane.Lane
 // watchBytes looks at the bytes of one lane.
 func (b *Block) watchBytes(found *faults, who *accessed, l int, in *region, address uint64, old, value []byte, u use) {
 	at := in.watchAddress() + address - in.base
-	r := b.global.watch.find(at)
+	r := b.order.watch.find(at)
+	if r == nil {
+		r = b.order.watch.add(in, at)
+	}
 	check := func(c *watchCell, from, to int) {
 		same := u == stores && !who.strong && string(old[from:to]) == string(value[from:to])
 		if other, raced := b.watchCell(c, who, u, same); raced {
@@ -195,6 +203,9 @@ func (b *Block) watchBytes(found *faults, who *accessed, l int, in *region, addr
 		word := (at + uint64(i) - r.start) / 4
 		n := min(4-int(at+uint64(i))%4, len(old)-i)
 		c := r.word(word)
+		if r.touched != nil {
+			r.touch(word).by(b.order.block, u)
+		}
 		if n == 4 && !c.split {
 			check(c, i, i+4)
 			i += 4
@@ -219,6 +230,21 @@ func (w *watch) find(at uint64) *watched {
 	if !ok {
 		return nil
 	}
+	return &w.ranges[i]
+}
+
+// add makes the range around an address of an array that the launch does not list, between those that are there.
+func (w *watch) add(in *region, at uint64) *watched {
+	r := watched{start: in.watchAddress() &^ 3, end: (in.watchAddress() + uint64(len(in.bytes)) + 3) &^ 3, split: map[uint64]*[4]watchCell{}}
+	i := 0
+	for ; i < len(w.ranges) && w.ranges[i].end <= at; i++ {
+		r.start = max(r.start, w.ranges[i].end)
+	}
+	if i < len(w.ranges) {
+		r.end = min(r.end, w.ranges[i].start)
+	}
+	r.pages = make([]*[pageWords]watchCell, (r.end-r.start)/4/pageWords+1)
+	w.ranges = slices.Insert(w.ranges, i, r)
 	return &w.ranges[i]
 }
 
