@@ -216,7 +216,26 @@ func (w *Warp) frameOf(parent *frame, back, order, function int32) *frame {
 			return f
 		}
 	}
-	return &frame{parent: parent, back: back, order: order, depth: depth, function: function}
+	var f *frame
+	if last := len(w.frames) - 1; last >= 0 {
+		f, w.frames = w.frames[last], w.frames[:last]
+	} else {
+		f = new(frame)
+	}
+	*f = frame{parent: parent, back: back, order: order, depth: depth, function: function}
+	return f
+}
+
+// freeFrame keeps the room of a call that lanes have left, if they were the last.
+func (w *Warp) freeFrame(f *frame) {
+	for i := range w.paths {
+		for g := w.paths[i].frame; depthOf(g) >= f.depth; g = g.parent {
+			if g == f {
+				return
+			}
+		}
+	}
+	w.frames = append(w.frames, f)
 }
 
 // sendAll sends the lanes of an indexed jump to their labels. Lanes whose index is beyond the table stop the launch: the language

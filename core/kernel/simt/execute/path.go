@@ -317,7 +317,7 @@ func (w *Warp) divide(p *path, join int32) bool {
 	}
 	s := w.newSplit(len(w.paths) == 0 && p.split == nil && p.loose == nil)
 	*s = split{parent: p.split, frame: p.frame, lanes: p.lanes, join: join, depth: depth, side: p.side}
-	p.split = s
+	p.split, p.ended = s, nil
 	p.side = 0
 	return true
 }
@@ -358,6 +358,7 @@ func (w *Warp) leave(lanes uint32) {
 	}
 	p.lanes &^= lanes
 	w.drop()
+	w.freeFrame(f)
 	w.place(gone)
 }
 

@@ -22,14 +22,15 @@ type Warp struct {
 	paths      []path
 	splits     []split // room for some, of which splitsUsed are taken
 	splitsUsed int
-	run        int    // the path that runs
-	slow       bool   // lanes wait for lanes of the warp: paths take their turns by choose, an instruction each
-	since      uint64 // its clock when lanes last parted or had a turn
-	woke       bool   // those that gave way have another turn, because lanes came to the end of a branch
-	stood      uint64 // how the warp stood when those that gave way had their last turn
-	live       uint32 // lanes that have not ended
-	born       uint32 // lanes that the warp began with
-	partial    bool   // some lanes are at a barrier to which others have not come
+	frames     []*frame // room of calls that are over
+	run        int      // the path that runs
+	slow       bool     // lanes wait for lanes of the warp: paths take their turns by choose, an instruction each
+	since      uint64   // its clock when lanes last parted or had a turn
+	woke       bool     // those that gave way have another turn, because lanes came to the end of a branch
+	stood      uint64   // how the warp stood when those that gave way had their last turn
+	live       uint32   // lanes that have not ended
+	born       uint32   // lanes that the warp began with
+	partial    bool     // some lanes are at a barrier to which others have not come
 	state      warpState
 	steps      uint64 // instructions so far: its clock
 	keep32     [code.MaxOutputs][lane.Lanes]uint32
