@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/job"
@@ -59,7 +60,7 @@ type recorderDocument struct {
 	Digest string `json:"digest"`
 }
 
-// recorderDigest names the recorder that instrument inserts: what was compiled with another is not the same.
+// recorderDigest names the recorder that instrument inserts and the table that goes with it: what was compiled with another is not the same.
 func recorderDigest(_ *job.Job, _ *requestLimits) (*recorderDocument, error) {
-	return &recorderDocument{Digest: device.Digest()}, nil
+	return &recorderDocument{Digest: fmt.Sprintf("%s-%d", device.Digest(), observe.TableVersion())}, nil
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -324,7 +325,7 @@ func (r *traceReader) siteTable(names []string) *Table {
 			}
 		}
 	}
-	var id, kind, location, file, function, text Strings
+	var id, kind, location, file, function, text, code Strings
 	line, column := make([]int32, len(locals)), make([]int32, len(locals))
 	known := make([]bool, len(locals))
 	for i, local := range locals {
@@ -332,7 +333,7 @@ func (r *traceReader) siteTable(names []string) *Table {
 		s, ok := r.t.SiteOf(local)
 		if !ok {
 			kind.Append(r.first[i].String()) // a site that nobody names was met: its events say what it is
-			for _, c := range []*Strings{&location, &file, &function, &text} {
+			for _, c := range []*Strings{&location, &file, &function, &text, &code} {
 				c.AppendMissing()
 			}
 			continue
@@ -348,6 +349,11 @@ func (r *traceReader) siteTable(names []string) *Table {
 		appendOrMissing(&file, where.File)
 		appendOrMissing(&function, where.Function)
 		appendOrMissing(&text, s.Text)
+		hash := ""
+		if s.Code != 0 {
+			hash = fmt.Sprintf("0x%08x", s.Code)
+		}
+		appendOrMissing(&code, hash)
 	}
 	out := NewTable(len(locals))
 	out.Strings("site", &id)
@@ -358,6 +364,7 @@ func (r *traceReader) siteTable(names []string) *Table {
 	out.Int32("line", "", line, known)
 	out.Int32("column", "", column, known)
 	out.Strings("text", &text)
+	out.Strings("code", &code)
 	out.Int64("events", "", counts, nil)
 	return out
 }

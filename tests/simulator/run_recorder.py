@@ -105,6 +105,34 @@ def paired(a: Any, b: Any) -> dict[str, Any]:
     return counts
 
 
+CODED = {"branch": "decision", "predicate": "decision", "global-store": "store", "atomic": "atomic"}
+
+
+def coded(a: Any, b: Any) -> dict[str, Any]:
+    """How many watched sites compute, by the hash of their code, what a site of the recording kernel at their line computes."""
+    sides = []
+    for trace in (a, b):
+        columns = [trace.sites.column(name) for name in ("kind", "location", "code", "text")]
+        rows = zip(*([column.dictionary()[code] for code in column.values.tolist()] for column in columns), strict=True)
+        sides.append([(CODED[kind], line_of(at), code, text) for kind, at, code, text in rows if kind in CODED])
+    free = collections.Counter(one[:3] for one in sides[1])
+    lines = {one[:2] for one in sides[1]}
+    left = []
+    for what, line, code, text in sides[0]:
+        if free[what, line, code]:
+            free[what, line, code] -= 1
+        else:
+            left.append(
+                [what, line.rpartition("/")[2], text, "other code" if (what, line) in lines else "no such site"]
+            )
+    return {"sites": len(sides[0]), "agree": len(sides[0]) - len(left), "codes_left": left}
+
+
+def line_of(location: str) -> str:
+    """A location without its column, which versions of Triton name otherwise."""
+    return location.rpartition(":")[0]
+
+
 def stored(path: Path) -> tuple[dict[str, Any], Any]:
     """How much was stored and the hash of it, by kind and line of the statement and by array; and the digests of arrays."""
     outputs = prlx.read_trace(path, progress=False).document["outputs"]
@@ -141,6 +169,7 @@ def row(case: Any, folder: Path) -> dict[str, Any]:
         "stored": differences(stored(watched)[0], stored(recorded)[0]),
         "arrays": stored(watched)[1] == stored(recorded)[1],
         **paired(a, b),
+        **coded(a, b),
     }
 
 

@@ -86,3 +86,14 @@ def test_simple_kernels_record_exactly_what_is_watched(version: str, rows: dict[
         assert row["watched"] == row["by_key"] + row["by_place"] == row["by_mask"] == row["by_value"], row
         if version == NEWEST:  # before, the text has a compare more than the machine code
             assert row["watched"] == row["events"] == row["by_key"], row
+
+
+def test_sites_have_one_hash_in_both_languages(rows: dict[str, dict], version: str) -> None:
+    """Of what is watched in PTX and made to record in LLVM IR; the rest is what the last stages of the compiler make."""
+    sites, agree = (sum(row[name] for row in rows.values() if "sites" in row) for name in ("sites", "agree"))
+    left = [(name, *one) for name, row in rows.items() for one in row.get("codes_left", ())]
+    print(f"Triton {version}: the code of {agree} of {sites} watched sites is that of a site that records")
+    assert sites >= 900
+    assert agree >= 0.95 * sites, left
+    nowhere = [one for one in left if one[-1] == "no such site"]
+    assert len(left) - len(nowhere) <= 0.03 * sites, left

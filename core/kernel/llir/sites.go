@@ -337,7 +337,20 @@ func (s *found) decision(f *Function, at int32, kind site.Kind, name string) {
 	} else {
 		one.Operands = append(one.Operands, observe.Provenance[string](v, name, "condition", "i1"))
 	}
+	one.Code = codeHash(v, &one, name)
+	if known {
+		one.Code = codeHash(v, &one, c.lhs, c.rhs)
+	}
 	s.add(one, p, t)
+}
+
+// codeHash is that of a site with some values as operands.
+func codeHash(v view, s *site.Site, values ...string) uint32 {
+	ty := ""
+	if len(s.Operands) > 0 {
+		ty = s.Operands[0].Type
+	}
+	return observe.CodeHash[string](v, s.Kind, s.Compare, ty, values...)
 }
 
 // choice adds a switch.
@@ -352,6 +365,7 @@ func (s *found) choice(f *Function, at int32) {
 	one := s.begin(f, at, site.Switch)
 	one.Text = "switch " + ty
 	one.Operands = append(one.Operands, observe.Provenance[string](view{s.m, f}, name, "index", spelling(ty)))
+	one.Code = codeHash(view{s.m, f}, &one, name)
 	s.add(one, point{f: f, at: at, kind: site.Switch, value: name, ty: ty, debug: in.Debug, operands: s.options.Values}, valueTypes[ty])
 }
 

@@ -65,6 +65,7 @@ func (v view) phi(in *Inst, at int32, s observe.Source[string]) observe.Source[s
 	for _, input := range v.inputs(in) {
 		if from, ok := v.f.defined[input]; ok && from >= at {
 			s.Origin, s.Name = site.FromCarried, in.Name
+			s.Around = append(s.Around, input)
 		} else {
 			s.Inputs = append(s.Inputs, input)
 		}

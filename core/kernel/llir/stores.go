@@ -437,9 +437,12 @@ func (s *found) stored(f *Function, at int32) {
 		v := view{s.m, f}
 		ty := spelling(a.values[0].ty)
 		one.Operands = append(one.Operands, observe.Provenance[string](v, a.pointer.name, "address", "ptr"))
+		written := []string{a.pointer.name}
 		if name, _, _ := strings.Cut(a.values[0].name, "["); name != "" {
 			one.Operands = append(one.Operands, observe.Provenance[string](v, name, "value", ty))
+			written = append(written, name)
 		}
+		one.Code = codeHash(v, &one, written...)
 		p := point{f: f, at: at, kind: a.kind, debug: in.Debug, access: a}
 		t := warptrace.TypeNone
 		if p.event = a.kind == site.GlobalStore && s.options.Stores || a.kind == site.Atomic && s.options.Atomics; p.event {

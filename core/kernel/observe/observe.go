@@ -13,6 +13,7 @@ type Source[V any] struct {
 	Name   string
 	Where  site.Frame
 	Inputs []V
+	Around []V // those of a value around a loop that are made behind it; provenance does not follow them
 	Same   *V
 	Memory int // number of the access, plus one, of loads and atomics; 0 none
 }

@@ -17,7 +17,7 @@ import (
 
 // Table is what a kernel that was made to record says of its sites. It travels with the kernel, through the cache of its compiler.
 type Table struct {
-	Version int                   // 2
+	Version int                   // 3
 	Sites   []site.Site           // by the numbers that events have
 	Types   []warptrace.ValueType // of the values of events
 	Sums    []Sum                 // what stores and atomics add to, of arrays that are known; by their slots
@@ -37,10 +37,13 @@ type Sum struct {
 }
 
 const (
-	tableVersion = 2
+	tableVersion = 3
 	maxTable     = 64 << 20 // bytes of its JSON
 	maxSites     = 1 << 20
 )
+
+// TableVersion is that of the tables that are made now. A kernel in a cache has one of the version that made it, so the key of the cache names it.
+func TableVersion() int { return tableVersion }
 
 // Encode makes a text of it: JSON, zlib, base64.
 func (t *Table) Encode() (string, error) {

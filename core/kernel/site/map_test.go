@@ -50,7 +50,7 @@ func TestReadsMapsOfOtherTools(t *testing.T) {
 
 func TestWrittenMapsReadBack(t *testing.T) {
 	sites := []Site{
-		{ID: 9, Kind: Branch, Chain: []Frame{at("h", "h.cuh", 4, 9), at("k", "k.cu", 30, 3)}, Ordinal: 0, Compare: 40, Text: "icmp slt i32", Shape: 0xfedcba98, Operands: []Operand{
+		{ID: 9, Kind: Branch, Chain: []Frame{at("h", "h.cuh", 4, 9), at("k", "k.cu", 30, 3)}, Ordinal: 0, Compare: 40, Text: "icmp slt i32", Shape: 0xfedcba98, Code: 0x89abcdef, Operands: []Operand{
 			{Role: "lhs", Type: "i32", Origin: FromCarried, Name: "i", Inputs: []Operand{{Origin: FromConstant, Name: "<0>"}}},
 			{Role: "rhs", Type: "i32", Origin: FromLoad, Name: "v", Site: 77, Where: at("h", "h.cuh", 3, 5)},
 		}},

@@ -41,6 +41,7 @@ type entry struct {
 	Compare    *uint8    `json:"compare,omitempty"`
 	Text       string    `json:"text,omitempty"`
 	Shape      uint32    `json:"shape,omitempty"`
+	Code       uint32    `json:"code,omitempty"`
 	Operands   []operand `json:"operands,omitempty"`
 }
 
@@ -264,7 +265,7 @@ func (r *mapReader) warnings() []string {
 
 // site turns an entry into a Site, or says what is wrong with it.
 func (e *entry) site() (Site, string) {
-	s := Site{ID: *e.ID, Kind: Kind(*e.Kind), Occurrence: e.Occurrence, Ordinal: -1, Compare: NoCompare, Text: e.Text, Shape: e.Shape}
+	s := Site{ID: *e.ID, Kind: Kind(*e.Kind), Occurrence: e.Occurrence, Ordinal: -1, Compare: NoCompare, Text: e.Text, Shape: e.Shape, Code: e.Code}
 	if e.Ordinal != nil {
 		s.Ordinal = *e.Ordinal
 	}

@@ -34,7 +34,7 @@ func WriteMap(w io.Writer, t *Table) error {
 
 func entryOf(s *Site) *entry {
 	kind := uint8(s.Kind)
-	e := &entry{ID: &s.ID, Kind: &kind, Text: s.Text, Shape: s.Shape, Occurrence: s.Occurrence, Operands: writtenOperands(s.Operands)}
+	e := &entry{ID: &s.ID, Kind: &kind, Text: s.Text, Shape: s.Shape, Code: s.Code, Occurrence: s.Occurrence, Operands: writtenOperands(s.Operands)}
 	if len(s.Chain) > 0 {
 		f := &s.Chain[0]
 		e.File, e.Function, e.Line, e.Column = f.File, f.Function, f.Line, f.Column

@@ -96,6 +96,7 @@ type Site struct {
 	Compare    Compare
 	Operands   []Operand
 	Text       string // the instruction in short, such as "icmp slt i32"; "" unknown
+	Code       uint32 // hash over what it computes, alike from PTX and LLVM IR: observe.CodeHash; 0 unknown
 	Shape      uint32 // hash over what the instruction computes, without names, registers and lines; 0 unknown
 
 	shown int // position in Chain of the frame that names the site to its user; set by the table

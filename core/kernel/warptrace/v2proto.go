@@ -104,7 +104,7 @@ func appendSite(m message, s *site.Site) message {
 	for i := range s.Operands {
 		m = m.sub(8, appendOperand(nil, &s.Operands[i]))
 	}
-	return m.text(9, s.Text).fixed32(10, s.Shape)
+	return m.text(9, s.Text).fixed32(10, s.Shape).fixed32(11, s.Code)
 }
 
 func appendFrame(m message, f *site.Frame) message {
@@ -384,6 +384,8 @@ func (d *siteDecoder) site(b []byte) (site.Site, error) {
 			s.Text = d.text(f.b)
 		case 10:
 			s.Shape = uint32(f.v)
+		case 11:
+			s.Code = uint32(f.v)
 		}
 		return nil
 	})

@@ -158,11 +158,13 @@ func (l *List) decision(flow *dataflow, at int32, kind site.Kind, register int32
 			o.Type = spelling(c.types[i])
 			s.Operands = append(s.Operands, o)
 		}
+		s.Code = l.codeHash(flow, &s, c.inst, &in.Operands[1], &in.Operands[2])
 	} else if d := flow.definition(register, at); d.inst >= 0 || len(d.all) > 0 {
 		if d.inst >= 0 {
 			text = flow.f.Insts[d.inst].Op.Full
 		}
 		s.Operands = append(s.Operands, l.condition(flow, register, at))
+		s.Code = l.codeHash(flow, &s, at, &ptx.Operand{Kind: ptx.IsRegister, Reg: register})
 	}
 	if not {
 		text = "!" + text
@@ -252,6 +254,13 @@ func (l *List) simple(flow *dataflow, at int32, kind site.Kind, roles ...string)
 		}
 		s.Operands = append(s.Operands, o)
 	}
+	var operands []*ptx.Operand
+	for i := range roles {
+		if roles[i] != "" && i < len(in.Operands) {
+			operands = append(operands, &in.Operands[i])
+		}
+	}
+	s.Code = l.codeHash(flow, &s, at, operands...)
 	if kind == site.Load {
 		m.Types[0] = flow.accessType(in, 0)
 	}

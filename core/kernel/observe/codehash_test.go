@@ -1,0 +1,66 @@
+package observe
+
+import (
+	"testing"
+
+	"github.com/prlx-go/prlx/core/kernel/site"
+)
+
+// Two spellings of "at < n - slip" in a loop: as LLVM IR has it, and as PTX does after products and sums were joined and constants moved.
+var (
+	spelled = code{
+		"at": {Origin: site.FromArith, Name: "or", Inputs: []string{"block", "tid"}}, "block": {Origin: site.FromArith, Name: "shl", Inputs: []string{"pid", "6"}},
+		"pid": {Origin: site.FromProgramID, Name: "%ctaid.x"}, "tid": {Origin: site.FromProgramID, Name: "%tid.x"}, "6": {Origin: site.FromConstant, Name: "6"},
+		"bound": {Origin: site.FromArith, Name: "add", Inputs: []string{"wide", "3"}}, "wide": same("n"), "n": {Origin: site.FromArgument, Name: "%2"},
+		"3": {Origin: site.FromConstant, Name: "-3"}, "m": {Origin: site.FromArgument, Name: "%1"}, "loaded": {Origin: site.FromLoad, Inputs: []string{"m"}},
+		"round": {Origin: site.FromCarried, Inputs: []string{"3"}, Around: []string{"next"}}, "next": {Origin: site.FromArith, Inputs: []string{"round", "m"}},
+	}
+	joined = code{
+		"at": {Origin: site.FromArith, Name: "mad.lo.s32", Inputs: []string{"pid", "tid"}}, "pid": {Origin: site.FromProgramID, Name: "%ctaid.x"},
+		"tid": {Origin: site.FromProgramID, Name: "%tid.x"}, "bound": {Origin: site.FromArith, Name: "sub.s32", Inputs: []string{"n"}},
+		"n": {Origin: site.FromArgument, Name: "%2"}, "loaded": {Origin: site.FromLoad, Name: "ld.global"}, "m": {Origin: site.FromArgument, Name: "%1"},
+		"round": {Origin: site.FromCarried, Inputs: []string{"next"}}, "next": {Origin: site.FromArith, Inputs: []string{"m", "round"}},
+	}
+)
+
+const signedLess, signedGreaterEqual, equal, orderedLess = 40, 39, 32, 4
+
+func TestHashesOfOneComputationAreAlike(t *testing.T) {
+	want := CodeHash[string](spelled, site.Branch, signedLess, "i32", "at", "bound")
+	for name, got := range map[string]uint32{
+		"other opcodes and constants": CodeHash[string](joined, site.Branch, signedLess, "s32", "at", "bound"),
+		"a guard, not a branch":       CodeHash[string](joined, site.Predicate, signedLess, "s32", "at", "bound"),
+		"the opposite question":       CodeHash[string](joined, site.Branch, signedGreaterEqual, "s32", "at", "bound"),
+		"operands the other way":      CodeHash[string](joined, site.Branch, signedLess, "s32", "bound", "at"),
+		"fewer bits":                  CodeHash[string](joined, site.Branch, signedLess, "i16", "at", "bound"),
+	} {
+		if got != want || got == 0 {
+			t.Errorf("%s: %08x, want %08x", name, got, want)
+		}
+	}
+	if a, b := CodeHash[string](spelled, site.Branch, equal, "i32", "round"), CodeHash[string](joined, site.Branch, equal, "i32", "round"); a != b {
+		t.Errorf("around a loop: %08x and %08x", a, b)
+	}
+}
+
+func TestHashesOfOtherComputationsAreOthers(t *testing.T) {
+	seen := map[uint32]string{}
+	for name, hash := range map[string]uint32{
+		"a bound":           CodeHash[string](spelled, site.Branch, signedLess, "i32", "at", "bound"),
+		"another argument":  CodeHash[string](spelled, site.Branch, signedLess, "i32", "at", "m"),
+		"no argument":       CodeHash[string](spelled, site.Branch, signedLess, "i32", "at"),
+		"what was loaded":   CodeHash[string](spelled, site.Branch, signedLess, "i32", "at", "loaded"),
+		"equality":          CodeHash[string](spelled, site.Branch, equal, "i32", "at", "bound"),
+		"floats":            CodeHash[string](spelled, site.Branch, orderedLess, "f32", "at", "bound"),
+		"64 bits":           CodeHash[string](spelled, site.Branch, signedLess, "i64", "at", "bound"),
+		"a store":           CodeHash[string](spelled, site.GlobalStore, site.NoCompare, "", "at", "bound"),
+		"an atomic":         CodeHash[string](spelled, site.Atomic, site.NoCompare, "", "at", "bound"),
+		"a step round":      CodeHash[string](spelled, site.Branch, signedLess, "i32", "round"),
+		"nothing is behind": CodeHash[string](spelled, site.Branch, signedLess, "i32"),
+	} {
+		if hash == 0 || seen[hash] != "" {
+			t.Errorf("%s has the hash of %s, %08x", name, seen[hash], hash)
+		}
+		seen[hash] = name
+	}
+}
