@@ -94,6 +94,6 @@ def test_sites_have_one_hash_in_both_languages(rows: dict[str, dict], version: s
     left = [(name, *one) for name, row in rows.items() for one in row.get("codes_left", ())]
     print(f"Triton {version}: the code of {agree} of {sites} watched sites is that of a site that records")
     assert sites >= 900
-    assert agree >= 0.95 * sites, left
+    assert agree >= 0.94 * sites, left
     nowhere = [one for one in left if one[-1] == "no such site"]
-    assert len(left) - len(nowhere) <= 0.03 * sites, left
+    assert len(left) - len(nowhere) <= 0.05 * sites, left
