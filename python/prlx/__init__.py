@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ._nccl_flight import FlightRecorder, read_flight_recorder
     from ._nccl_merge import MergedNccl, merge_nccl
     from ._open import open
+    from ._plan import Plan
     from ._probe import Probing, probe_clocks
     from ._pytorch import enable_pytorch, pytorch_trace
     from ._record import disable, enable, record, session
@@ -96,6 +97,7 @@ __all__ = [
     "Offsets",
     "Origin",
     "PartialResultError",
+    "Plan",
     "PrlxError",
     "Probing",
     "Recording",
@@ -170,6 +172,7 @@ _LAZY = {
     "MergedNccl": "_nccl_merge",
     "Offsets": "_solve",
     "Origin": "_simulation",
+    "Plan": "_plan",
     "Probing": "_probe",
     "Recording": "_simulator",
     "SelftestNccl": "_nccl_files",

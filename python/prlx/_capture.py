@@ -124,6 +124,7 @@ def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[
     parameters = (*launch.parameters[:-1], replace(scratch, value=arena.data_ptr(), storage=held))
     how = kept()
     how["instrumented"]["sites"] = launch.table
+    how["instrumented"]["plan"] = not record.get("path")
     if how["instrumented"]["depth"] and record.get("mode") == "control-flow":
         how["mode"] = "values"
     return replace(launch, parameters=parameters), {**record, **how}

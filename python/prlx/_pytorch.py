@@ -27,6 +27,7 @@ def enable_pytorch(
     filter: Filter = None,
     mode: Mode = "control-flow",
     capture: Capture = "observed",
+    plan: bool = False,
     map_cuda: bool = False,
     seed: int = 0,
     stop: bool = False,
@@ -71,6 +72,8 @@ def enable_pytorch(
         ``"simulator"``; ``"auto"`` is the simulator where Triton sees no GPU. Recording on GPUs is not there yet.
     output, filter, mode, capture, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
         What is recorded, and where to, as for ``enable``.
+    plan
+        Record nothing, and say what recording would take, as for ``enable``.
     map_cuda
         Refused if true: Dynamo asks CUDA for the current stream below the functions that are mapped, and a compiled call was
         seen to end the process there.
@@ -129,7 +132,7 @@ def enable_pytorch(
         progress=progress,
     ).checked()
     extras = _record.extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
-    asked = Asked(output, mode, filter, overwrite, extras, capture)
+    asked = Asked(output, mode, filter, overwrite, extras, capture, plan)
     return _record.start(device, options, asked, map_cuda=map_cuda, memory=memory, compiler=True)
 
 

@@ -43,6 +43,7 @@ def enable(
     filter: Filter = None,
     mode: Mode = "control-flow",
     capture: Capture = "observed",
+    plan: bool = False,
     map_cuda: bool = False,
     seed: int = 0,
     stop: bool = False,
@@ -93,6 +94,10 @@ def enable(
         record by itself, as it will on a GPU, into memory that ``PRLX_ARENA`` bounds (256 MiB). It then leaves
         branches, switches, predicates and what is stored, and says so. ``PRLX_HISTORY_DEPTH=N`` keeps the last N events of a
         warp, ``PRLX_SAMPLE_RATE=N`` one of N that a warp passes at a site.
+    plan
+        Record nothing: with ``capture="instrumented"`` kernels count what they would record. ``Recording.plans`` says of each
+        launch how many bytes a recording takes and what it would lose; it is printed when the device is disabled. What kernels
+        compute is as ever.
     map_cuda
         Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` then does nothing.
     seed
@@ -181,7 +186,7 @@ def enable(
         progress=progress,
     ).checked()
     wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
-    asked = Asked(output, mode, filter, overwrite, wanted, capture)
+    asked = Asked(output, mode, filter, overwrite, wanted, capture, plan)
     return start(device, options, asked, map_cuda=map_cuda, memory=memory)
 
 
@@ -195,10 +200,11 @@ class Asked:
     overwrite: bool
     extras: Mapping[str, Any]
     capture: Capture = "observed"
+    plan: bool = False
 
     def target(self) -> Target | None:
         """Where to; None where nothing is recorded."""
-        if self.output is None:
+        if self.output is None or self.plan:
             return None
         return Target(
             self.output,
@@ -222,6 +228,10 @@ def start(
         return _host
     rewriter = _capture.rewriter(asked.capture, asked.filter, asked.extras, asked.mode)
     recording = Recording(asked.target())
+    if asked.plan:
+        if asked.capture != "instrumented":
+            raise UsageError("plan: the simulator records without an arena", hint='choose capture="instrumented"')
+        recording._planned = {**asked.extras, "mode": asked.mode}
     simulator = _open(options, recording, map_cuda=map_cuda, rewriter=rewriter, compiler=compiler)
     try:
         simulator.register(list(memory))

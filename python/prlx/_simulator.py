@@ -22,6 +22,7 @@ from ._units import format_count, plural
 
 if TYPE_CHECKING:
     from ._kernel_trace import KernelTrace
+    from ._plan import Plan
     from ._session import Session
     from .hooks.inductor import Inductor
     from .hooks.instrument import Rewriter
@@ -48,6 +49,8 @@ class Recording:
         Instructions of warps, over all launches.
     findings
         What the checks found, in the order of the launches; at most 1000.
+    plans
+        With ``plan=True``, what a recording of each launch would take and lose; at most 1000.
     trials
         Launches by which torch's compiler chose a configuration and in which nothing was found (``enable_pytorch``); they are
         not among ``launches``. Those of Triton's own autotuner are.
@@ -75,6 +78,9 @@ class Recording:
         self._listeners: list[Callable[[Simulation], object]] = []
         self._refusal_listeners: list[Callable[[str, str], object]] = []
         self._hosted = False  # by a command that runs a script, and closes the device when that has ended
+        self.plans: list[Plan] = []
+        self._says_plans = True  # when the device is disabled; a command does that itself
+        self._planned: dict[str, Any] | None = None  # what would be recorded, where that is only planned
         self._thread: int | None = None  # whose launches it is told of; None for everybody's
 
     @property
@@ -174,6 +180,10 @@ class Recording:
         self.simulations.append(simulation)
         if len(self.findings) < _KEPT:
             self.findings += simulation.findings[: _KEPT - len(self.findings)]
+        if "planned" in simulation.document and len(self.plans) < _KEPT:
+            from ._plan import planned
+
+            self.plans.append(planned(simulation.document))
         for call in self._listeners:
             call(simulation)
 
@@ -267,6 +277,10 @@ class Simulator:
         for recording in self.recordings:
             if recording._target is not None:
                 recording._target.close(partial=partial)
+            if recording.plans and recording._says_plans:
+                from ._plan import sentences
+
+                sys.stdout.writelines(f"{line}\n" for line in sentences(recording.plans))
 
     def register(self, arrays: Sequence[Any]) -> None:
         """Name memory that kernels reach through pointers which they load."""
@@ -286,6 +300,11 @@ class Simulator:
             return None  # the autotuner's trials are no part of the program
         return next((r._target for r in reversed(self.recordings) if r._target is not None), None)
 
+    def _planned(self, record: dict[str, Any] | None) -> dict[str, Any] | None:
+        """What is recorded of a launch, or would be where that is only planned."""
+        asked = self.recordings[0]._planned
+        return record if record is not None or asked is None or self._surfaces.benchmarking else dict(asked)
+
     def _told(self) -> list[Recording]:
         """The recordings that are told of this thread's launches."""
         return [one for one in self.recordings if one._thread in (None, threading.get_ident())]
@@ -299,8 +318,11 @@ class Simulator:
         simulation = None
         try:
             number, record = (number, None) if begun is None else begun
+            record = self._planned(record)
             if launch.table and record is not None:
                 launch, record = _capture.into_arena(launch, record)
+            elif record is not None and not record.get("path"):
+                record = None  # a plan is of kernels that record by themselves
             simulation = execute(
                 launch, self.options, number=number, registered=self._registered, standing=self._standing, record=record
             )

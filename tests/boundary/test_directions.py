@@ -54,7 +54,7 @@ FLOORS = (
     ("hooks.cuda_answers",),
     ("hooks.cuda", "hooks.inductor_device", "hooks.inductor_graph", "hooks.inductor_names", "hooks.inductor_origin"),
     ("hooks.inductor",),
-    ("_simulated", "_stops"),
+    ("_plan", "_simulated", "_stops"),
     ("_simulation", "_target", "_capture"),
     ("_launching", "_simulate_text"),
     ("_simulator",),

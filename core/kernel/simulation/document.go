@@ -34,8 +34,9 @@ type Document struct {
 	MoreFindings     int64          `json:"more_findings"` // beyond those listed
 	Output           string         `json:"output"`        // what the kernel printed
 	OutputCut        bool           `json:"output_cut"`
-	Recording        *Recorded      `json:"recording"`        // null: nothing was recorded
-	Origin           *origin.Origin `json:"origin,omitempty"` // where a compiler of graphs made the kernel
+	Recording        *Recorded      `json:"recording"`         // null: nothing was recorded
+	Origin           *origin.Origin `json:"origin,omitempty"`  // where a compiler of graphs made the kernel
+	Planned          *Planned       `json:"planned,omitempty"` // what a recording would take; nobody asked: not there
 	Options          Options        `json:"options"`
 	Fidelity         Fidelity       `json:"fidelity"` // what was approximated, and what it decided
 

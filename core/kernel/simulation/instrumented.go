@@ -18,6 +18,7 @@ type Instrumented struct {
 
 	Last       bool    `json:"last"`        // of each warp the last EventsPerWarp events are kept, not the first ones
 	SampleRate uint32  `json:"sample_rate"` // of the events of a warp at a site the first of so many is kept; 0, 1: every one
+	Plan       bool    `json:"plan"`        // nothing is recorded: the launch counts its events, and says what recording them would take
 	Depth      uint32  `json:"depth"`       // operands are kept at the first so many visits of each site by a warp; 0: at all
 	Window     *Window `json:"window"`      // EventsPerWarp events around one are kept; nil: around none
 }
@@ -31,40 +32,20 @@ type Window struct {
 
 // runInstrumented runs a kernel that records by itself, and makes a recording of what it left in its arena.
 func runInstrumented(j *job.Job, p *simt.Program, l *simt.Launch, about About, r *Record) (*Document, error) {
-	in := r.Instrumented
-	if in.Arena < 0 || in.Arena >= len(l.Memory) {
-		return nil, fault.Usagef("the launch has no piece of memory %d for its arena", in.Arena)
+	if r.Instrumented.Plan {
+		return runPlanned(j, p, l, about, r)
 	}
-	table, err := observe.DecodeTable(in.Sites)
+	table, plan, memory, err := r.Instrumented.prepared(l, r)
 	if err != nil {
 		return nil, err
 	}
-	names := make([]string, len(l.Params))
-	for i := range l.Params {
-		names[i] = l.Params[i].Name
-	}
-	table.NameArguments(names)
 	rec, err := newRecorder(p, l, about, r, table)
 	if err != nil {
 		return nil, err
 	}
 	defer rec.out.Abort()
-	if rec.mode == warptrace.ModeValues && !table.Values {
-		return nil, fault.Usagef("the kernel was not compiled to record values")
-	}
-	memory := l.Memory[in.Arena].Bytes
 	if table.Warning != "" {
 		rec.writer.Note(table.Warning)
-	}
-	plan := arena.Plan{
-		Warps: slots(l), Events: rec.mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Known: uint32(len(table.Sums)), Sought: uint32(len(table.Sought)), Sites: uint32(len(table.Sites)),
-		Operands: rec.mode == warptrace.ModeValues, Depth: in.Depth,
-	}
-	if n := len(r.Warps); n > 0 { // all between the first and the last of them
-		plan.First, plan.Wanted = r.Warps[0][0], r.Warps[n-1][1]-r.Warps[0][0]+1
-	}
-	if err := in.modes(&plan, table); err != nil {
-		return nil, err
 	}
 	if err := arena.Prepare(memory, plan); err != nil {
 		return nil, err

@@ -70,7 +70,7 @@ def run_script(values: argparse.Namespace, ui: UI, enable: Callable[..., Recordi
     told = [option.flags[0] for option in RECORDING if not option.setting and getattr(values, option.name) is not None]
     if values.html is not None:
         told = [flag for flag in told if flag != "--overwrite"]
-    if values.output is None and told:
+    if values.output is None and told and not values.plan:
         raise UsageError(f"{told[0]} is about recording", hint="name where to with --record DIR")
     page = None if values.html is None else Path(values.html)
     before = None if values.compare is None else Path(values.compare)
@@ -101,6 +101,10 @@ def run_script(values: argparse.Namespace, ui: UI, enable: Callable[..., Recordi
         ui.emit(comparison or document)
     elif not ui.quiet:
         ui.show(_render(document, ui) if comparison is None else _render_comparison(comparison, ui))
+    if recording.plans and not ui.json and not ui.quiet:
+        from .._plan import sentences
+
+        ui.show(sentences(recording.plans))
     if page is not None:
         named = shlex.quote(shown_path(page))
         ui.say(f"wrote {named}; open it in a browser")
@@ -125,6 +129,7 @@ def _launch(
     with _quietly(ui), enable(**chosen) as recording:
         recording.on_launch(seen.add)
         recording.on_refusal(seen.refuse)
+        recording._says_plans = False
         with _record.hosting(recording):
             return _execute(script, values.arg, ui), recording
 
@@ -229,6 +234,7 @@ RECORDING = (
         setting="simulate.sources",
         brief=True,
     ),
+    Option(("--plan",), "say what recording would take and lose; record nothing", takes="switch", brief=True),
     Option(("--overwrite",), "replace the recordings or the page that are there", takes="switch"),
 )
 SIMULATING = (

@@ -5,6 +5,7 @@
 package arena
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -149,72 +150,85 @@ const (
 	maxPieces = 1 << 12
 )
 
+// layout is where the parts of an arena lie.
+type layout struct {
+	slots, pieces             uint64 // of a warp; of all arrays
+	directory, entries        uint64
+	sums, occurrences, visits uint64
+	base, chunks, budget      uint64
+	operands, room            uint64
+	mode                      uint32
+}
+
+// layout divides an arena of a size. Of more warps than there is room for the first ones have an entry.
+func (p *Plan) layout(size uint64) (l layout) {
+	wanted := p.Wanted
+	if wanted == 0 {
+		wanted = ^uint64(0)
+	}
+	l.slots, l.pieces = p.Slots(), p.pieces()
+	if l.slots > maxSlots || l.pieces > maxPieces || headerBytes+l.pieces*placeBytes > size {
+		l.slots, l.pieces = 0, 0 // all that is stored is counted as lost
+	}
+	l.directory = headerBytes + l.pieces*placeBytes
+	if p.First < p.Warps {
+		l.entries = min(p.Warps-p.First, wanted, (size-l.directory)/(entryBytes+l.slots*sumBytes+p.counters()+p.visits()))
+	}
+	l.sums = l.directory + l.entries*entryBytes
+	l.occurrences = l.sums + l.entries*l.slots*sumBytes
+	l.visits = l.occurrences + l.entries*p.counters()
+	l.base = min((l.visits+l.entries*p.visits()+chunkBytes-1)/chunkBytes*chunkBytes, size)
+	left := p.forEvents(size-l.base, l.entries)
+	if p.Events {
+		l.chunks = min(left/chunkBytes, 1<<31)
+	}
+	l.budget = p.Budget
+	if l.budget == 0 || l.budget > MaxEvents {
+		l.budget = MaxEvents
+	}
+	if p.Events {
+		l.mode = modeEvents
+	}
+	if p.ring() && l.entries > 0 {
+		if most := left / eventBytes / l.entries; most > 0 {
+			l.mode, l.chunks, l.budget = l.mode|modeRing, 0, min(l.budget, most)
+		} else {
+			l.chunks = 0 // everything is counted as lost
+		}
+	}
+	if p.counters() > 0 {
+		l.mode |= modeOccurs
+	}
+	l.operands = l.base + l.chunks*chunkBytes
+	if l.mode&modeRing != 0 {
+		l.operands = (l.base + l.entries*l.budget*eventBytes + 15) / 16 * 16
+	}
+	l.room = p.placeOperands(l.operands, size, l.entries, l.mode&modeRing != 0)
+	return l
+}
+
 // Prepare makes an arena of memory, which must be zeros, and says what a kernel will find in it. Of more warps than there is room for
 // the first ones are recorded; the others are counted.
 func Prepare(memory []byte, p Plan) error {
 	if len(memory) < headerBytes {
 		return fault.New(fault.Limit, "an arena of %d bytes has no room for its header of %d", len(memory), headerBytes)
 	}
-	wanted := p.Wanted
-	if wanted == 0 {
-		wanted = ^uint64(0)
-	}
-	slots, pieces := p.Slots(), p.pieces()
-	if slots > maxSlots || pieces > maxPieces || headerBytes+pieces*placeBytes > uint64(len(memory)) {
-		slots, pieces = 0, 0 // all that is stored is counted as lost
-	}
-	directory := headerBytes + pieces*placeBytes
-	entries := uint64(0)
-	if p.First < p.Warps {
-		entries = min(p.Warps-p.First, wanted, (uint64(len(memory))-directory)/(entryBytes+slots*sumBytes+p.counters()+p.visits()))
-	}
-	sums := directory + entries*entryBytes
-	occurrences := sums + entries*slots*sumBytes
-	visits := occurrences + entries*p.counters()
-	base := min((visits+entries*p.visits()+chunkBytes-1)/chunkBytes*chunkBytes, uint64(len(memory)))
-	left := p.forEvents(uint64(len(memory))-base, entries)
-	chunks := uint64(0)
-	if p.Events {
-		chunks = min(left/chunkBytes, 1<<31)
-	}
-	budget := p.Budget
-	if budget == 0 || budget > MaxEvents {
-		budget = MaxEvents
-	}
-	mode := uint32(0)
-	if p.Events {
-		mode = modeEvents
-	}
-	if p.ring() && entries > 0 {
-		if most := left / eventBytes / entries; most > 0 {
-			mode, chunks, budget = mode|modeRing, 0, min(budget, most)
-		} else {
-			chunks = 0 // everything is counted as lost
-		}
-	}
-	if p.counters() > 0 {
-		mode |= modeOccurs
-	}
-	operands := base + chunks*chunkBytes
-	if mode&modeRing != 0 {
-		operands = (base + entries*budget*eventBytes + 15) / 16 * 16
-	}
-	room := p.placeOperands(operands, uint64(len(memory)), entries, mode&modeRing != 0)
+	l := p.layout(uint64(len(memory)))
 	clear(memory[:headerBytes])
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(memory[at:], v) }
 	put(atMagic, magic)
 	binary.LittleEndian.PutUint32(memory[atVersion:], version)
 	binary.LittleEndian.PutUint32(memory[atHeader:], headerBytes)
 	put(atCapacity, uint64(len(memory)))
-	put(atDirectory, directory)
-	put(atSums, sums)
+	put(atDirectory, l.directory)
+	put(atSums, l.sums)
 	put(atTable, headerBytes)
-	put(atOccur, occurrences)
-	put(atOperands, operands)
-	put(atRoom, room)
-	put(atVisits, visits)
-	for i := range entries * min(uint64(mode&modeRing), 1) {
-		put(int(directory+i*entryBytes+entryStop), ^uint64(0))
+	put(atOccur, l.occurrences)
+	put(atOperands, l.operands)
+	put(atRoom, l.room)
+	put(atVisits, l.visits)
+	for i := range l.entries * min(uint64(l.mode&modeRing), 1) {
+		put(int(l.directory+i*entryBytes+entryStop), ^uint64(0))
 	}
 	half := func(at int, v uint64) { binary.LittleEndian.PutUint32(memory[at:], uint32(v)) }
 	half(atSites, (uint64(p.Sites)+3)/4*4) // rows are whole
@@ -226,22 +240,22 @@ func Prepare(memory []byte, p Plan) error {
 		half(atWhich, uint64(p.Window.Occurrence))
 		put(atAfter, p.Window.After)
 	}
-	half(atSlots, slots)
+	half(atSlots, l.slots)
 	half(atKnown, uint64(p.Known))
 	half(atArrays, uint64(len(p.Arrays)))
-	if half(atPlaces, pieces); pieces > 0 {
-		low, high := p.place(memory[headerBytes:directory])
+	if half(atPlaces, l.pieces); l.pieces > 0 {
+		low, high := p.place(memory[headerBytes:l.directory])
 		put(atLow, low)
 		put(atSpan, high-low)
 	}
-	put(atWarps, entries)
-	put(atBase, base)
-	put(atChunks, chunks)
+	put(atWarps, l.entries)
+	put(atBase, l.base)
+	put(atChunks, l.chunks)
 	binary.LittleEndian.PutUint32(memory[atPerChunk:], perChunk)
 	put(atFirst, p.First)
-	put(atWanted, wanted)
-	binary.LittleEndian.PutUint32(memory[atMode:], mode)
-	put(atBudget, budget)
+	put(atWanted, cmp.Or(p.Wanted, ^uint64(0)))
+	binary.LittleEndian.PutUint32(memory[atMode:], l.mode)
+	put(atBudget, l.budget)
 	return nil
 }
 
