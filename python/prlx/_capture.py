@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -101,6 +102,30 @@ def kept() -> dict[str, Any]:
     return {**said, "instrumented": {"last": bool(said), "sample_rate": rate, "depth": depth}}
 
 
+def window(text: str, capture: str) -> dict[str, Any]:
+    """Around which event of each warp events are kept: ``SITE``, ``SITE:VISIT`` or ``SITE:VISIT:AFTER``.
+
+    Raises
+    ------
+    UsageError
+        It is none of these, or kernels do not record by themselves.
+    """
+    if capture != "instrumented":
+        raise UsageError(
+            "window: all events of a kernel that is watched are there", hint='choose capture="instrumented"'
+        )
+    site, *numbers = text.split(":")
+    if not re.fullmatch(r"0x[0-9a-f]{16}", site) or len(numbers) > 2 or not all(n.isdecimal() for n in numbers):
+        raise UsageError(
+            f"window: expected SITE[:VISIT[:AFTER]], got {text!r}",
+            hint="a site is a key such as 0x256fc8ef66887e2a, as recordings list them; visits count from 0",
+        )
+    visit, after = (int(n) for n in (*numbers, *("0", "16")[len(numbers) :]))
+    if visit >= 1 << 32 or after >= 1 << 32:
+        raise UsageError(f"window: {text!r} is beyond what is counted")
+    return {"site": site, "occurrence": visit, "after": after}
+
+
 def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[str, Any]]:
     """Give a launch of a kernel that records by itself an arena, and say so in what is recorded.
 
@@ -124,7 +149,10 @@ def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[
     parameters = (*launch.parameters[:-1], replace(scratch, value=arena.data_ptr(), storage=held))
     how = kept()
     how["instrumented"]["sites"] = launch.table
+    if "window" in record:
+        how["instrumented"]["window"] = record["window"]
     how["instrumented"]["plan"] = not record.get("path")
     if how["instrumented"]["depth"] and record.get("mode") == "control-flow":
         how["mode"] = "values"
-    return replace(launch, parameters=parameters), {**record, **how}
+    rest = {name: value for name, value in record.items() if name != "window"}
+    return replace(launch, parameters=parameters), {**rest, **how}

@@ -28,6 +28,7 @@ def enable_pytorch(
     mode: Mode = "control-flow",
     capture: Capture = "observed",
     plan: bool = False,
+    window: str | None = None,
     map_cuda: bool = False,
     seed: int = 0,
     stop: bool = False,
@@ -74,6 +75,8 @@ def enable_pytorch(
         What is recorded, and where to, as for ``enable``.
     plan
         Record nothing, and say what recording would take, as for ``enable``.
+    window
+        Around which event of each warp events are kept, as for ``enable``.
     map_cuda
         Refused if true: Dynamo asks CUDA for the current stream below the functions that are mapped, and a compiled call was
         seen to end the process there.
@@ -132,7 +135,7 @@ def enable_pytorch(
         progress=progress,
     ).checked()
     extras = _record.extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
-    asked = Asked(output, mode, filter, overwrite, extras, capture, plan)
+    asked = Asked(output, mode, filter, overwrite, extras, capture, plan, window)
     return _record.start(device, options, asked, map_cuda=map_cuda, memory=memory, compiler=True)
 
 

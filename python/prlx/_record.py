@@ -8,7 +8,7 @@ import os
 import threading
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from . import _capture, _config, _former
@@ -44,6 +44,7 @@ def enable(
     mode: Mode = "control-flow",
     capture: Capture = "observed",
     plan: bool = False,
+    window: str | None = None,
     map_cuda: bool = False,
     seed: int = 0,
     stop: bool = False,
@@ -98,6 +99,10 @@ def enable(
         Record nothing: with ``capture="instrumented"`` kernels count what they would record. ``Recording.plans`` says of each
         launch how many bytes a recording takes and what it would lose; it is printed when the device is disabled. What kernels
         compute is as ever.
+    window
+        With ``capture="instrumented"``, keep the events of each warp around one: ``SITE:VISIT:AFTER`` is the visit (from 0) of
+        the site of this key, and how many events are kept behind it; without them the first visit, and 16. As many are kept
+        before it as ``events_per_warp`` and the arena leave room for. Default: the first events of each warp.
     map_cuda
         Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` then does nothing.
     seed
@@ -186,7 +191,7 @@ def enable(
         progress=progress,
     ).checked()
     wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
-    asked = Asked(output, mode, filter, overwrite, wanted, capture, plan)
+    asked = Asked(output, mode, filter, overwrite, wanted, capture, plan, window)
     return start(device, options, asked, map_cuda=map_cuda, memory=memory)
 
 
@@ -201,6 +206,7 @@ class Asked:
     extras: Mapping[str, Any]
     capture: Capture = "observed"
     plan: bool = False
+    window: str | None = None
 
     def target(self) -> Target | None:
         """Where to; None where nothing is recorded."""
@@ -226,6 +232,9 @@ def start(
         warnings.warn(f"{host} has enabled the simulator, with the options of its command line", stacklevel=3)
         _host.register(*memory)
         return _host
+    if asked.window is not None:
+        kept = {"window": _capture.window(asked.window, asked.capture)}
+        asked = replace(asked, extras={**asked.extras, **kept})
     rewriter = _capture.rewriter(asked.capture, asked.filter, asked.extras, asked.mode)
     recording = Recording(asked.target())
     if asked.plan:

@@ -323,6 +323,8 @@ class Simulator:
                 launch, record = _capture.into_arena(launch, record)
             elif record is not None and not record.get("path"):
                 record = None  # a plan is of kernels that record by themselves
+            elif record is not None:
+                record.pop("window", None)
             simulation = execute(
                 launch, self.options, number=number, registered=self._registered, standing=self._standing, record=record
             )

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+import prlx
+from prlx import _capture
+
 from .conftest import python, require
 
 SCRIPT = """
@@ -86,6 +89,45 @@ def test_a_plan_says_what_is_lost(tmp_path: Path, options: str, variables: dict[
         assert any("operands" in note for note in row["notes"])
     else:
         assert dropped <= first["lost_events"] <= dropped + 31 * 8
+
+
+def test_a_window_keeps_what_is_around_an_event(tmp_path: Path) -> None:
+    begin, _, _ = SCRIPT.replace("OPTIONS, ", "").partition("planned, seen")
+    begin = begin.replace("        many[(1,)](x, 3, BLOCK=128)\n", "")
+    (tmp_path / "window.py").write_text(
+        begin
+        + """
+def events(path):
+    trace = prlx.read_trace(path, progress=False)
+    columns = [trace.events.column(name) for name in ("warp", "site", "active", "taken")]
+    words = columns[1].dictionary()
+    rows = list(zip(*(column.values.tolist() for column in columns)))
+    return trace, [(w, words[s], a, t) for w, s, a, t in rows]
+
+run(output="a.prlx")
+_, whole = events("a.prlx")
+site = [row[1] for row in whole if row[0] == 3][4]
+run(output="b.prlx", window=f"{site}:2:3", events_per_warp=8)
+trace, kept = events("b.prlx")
+mine = [row for row in whole if row[0] == 3]
+at = [i for i, row in enumerate(mine) if row[1] == site][2]
+print(json.dumps({"same": [row for row in kept if row[0] == 3] == mine[at + 3 - 8 + 1 : at + 3 + 1],
+                  "keep": trace.header.document["keep"], "kept": len(kept)}))
+"""
+    )
+    done = python(require("3.9.0"), tmp_path / "window.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == {"same": True, "keep": "window", "kept": 64}
+
+
+@pytest.mark.parametrize(
+    "text", ["", "0x12", "0x256fc8ef66887e2a:x", "0x256fc8ef66887e2a:1:2:3", "0x256fc8ef66887e2a:4294967296"]
+)
+def test_a_window_that_is_none_is_refused(text: str) -> None:
+    with pytest.raises(prlx.UsageError, match="window: "):
+        _capture.window(text, "instrumented")
+    with pytest.raises(prlx.UsageError, match="watched"):
+        _capture.window("0x256fc8ef66887e2a", "observed")
 
 
 def test_a_plan_is_of_kernels_that_record(tmp_path: Path) -> None:

@@ -234,6 +234,7 @@ RECORDING = (
         setting="simulate.sources",
         brief=True,
     ),
+    Option(("--window",), "keep events around SITE[:VISIT[:AFTER]]", metavar="SITE", brief=True),
     Option(("--plan",), "say what recording would take and lose; record nothing", takes="switch", brief=True),
     Option(("--overwrite",), "replace the recordings or the page that are there", takes="switch"),
 )
@@ -249,7 +250,7 @@ SIMULATING = (
     Option(("--seed",), "permutes the order of blocks and warps; 0: ascending", takes="number", metavar="N"),
     Option(("--nan",), "report instructions that turn numbers into NaN", takes="switch", brief=True),
     Option(("--races",), "do not look for races in shared memory", takes="switch", off="--no-races", brief=True),
-    Option(("--global-races",), "look for races between blocks, too", takes="switch"),
+    Option(("--global-races",), "look for races between blocks, too", takes="switch", brief=True),
     Option(("--warp-races",), "look for races between lanes of a warp, too", takes="switch", brief=True),
     Option(("--views",), "look for accesses beside the view that was passed", takes="switch", brief=True),
     Option(("--empty",), "nobody wrote the array NAME before a launch", takes="texts", metavar="NAME", brief=True),
