@@ -11,6 +11,7 @@ laptops and CI have, and sees of every kernel where it comes from. Launches arri
 ``device_interfaces["cuda"]``                 the simulated device
 ``PythonWrapperCodegen``, ``DeviceOpOverrides``  generated code allocates on the CPU, and names no stream and no device
 ``CachingAutotuner.run``, ``bench``           the launch knows its kernel; trials are no part of the program
+``CachingAutotuner.precompile``               copies of the user's kernels have the user's lines
 ``Benchmarker``                               the device's clock
 ``config``                                    own launchers, compilers in this process, no cache of graphs
 ``TORCHINDUCTOR_CACHE_DIR``                   a folder of its own: what was tuned here is never met elsewhere
@@ -32,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from .._errors import UsageError
-from . import inductor_device, inductor_graph, inductor_origin
+from . import inductor_device, inductor_graph, inductor_lines, inductor_origin
 from .simulator import ARCH, Device
 from .triton import Surfaces
 
@@ -77,6 +78,7 @@ class Inductor:
         self._undo: list[Callable[[], None]] = []
         self.regions: list[str] = []
         self.running = inductor_origin.Running(self.regions)
+        self._copies = inductor_lines.Copies()
 
     def install(self) -> None:
         """Replace everything.
@@ -250,10 +252,12 @@ class Inductor:
 
     def _defined_by_user(self, old: Any) -> Any:
         @functools.wraps(old)
-        def define(wrapper: Any, *args: Any, **kwargs: Any) -> Any:
-            made = old(wrapper, *args, **kwargs)
+        def define(wrapper: Any, kernel: Any, *args: Any, **kwargs: Any) -> Any:
+            made = old(wrapper, kernel, *args, **kwargs)
+            name = made[0] if isinstance(made, tuple) else made
+            self._copies.add(name, kernel)
             if self.running.compiling is not None:
-                self.running.compiling.add(made[0] if isinstance(made, tuple) else made, self.running.writing)
+                self.running.compiling.add(name, self.running.writing)
             return made
 
         return define
@@ -265,11 +269,20 @@ class Inductor:
             self._replace(helpers, name, lambda old: functools.wraps(old)(lambda: None))
         self._replace(heuristics.CachingAutotuner, "run", self._run)
         self._replace(heuristics.CachingAutotuner, "bench", self._benched)
+        self._replace(heuristics.CachingAutotuner, "precompile", self._placed)
+
+    def _placed(self, old: Any) -> Any:
+        @functools.wraps(old)
+        def precompile(kernel: Any, *args: Any, **kwargs: Any) -> Any:
+            self._copies.place(_name(kernel), kernel.fn)
+            return old(kernel, *args, **kwargs)
+
+        return precompile
 
     def _run(self, old: Any) -> Any:
         @functools.wraps(old)
         def run(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-            name = kernel.inductor_meta.get("kernel_name") or kernel.fn.__name__
+            name = _name(kernel)
             compiling = self.running.compiling is not None and self.running.graph is None
             trial = self._trial() if compiling else contextlib.nullcontext()  # while it compiles, Inductor only tries
             if not self._surfaces.benchmarking and not compiling:
@@ -320,6 +333,11 @@ class Inductor:
         for name, module in list(sys.modules.items()):
             if name.startswith("torch.") and vars(module).get("rand_strided") is made:
                 self._set(module, "rand_strided", rand_strided)
+
+
+def _name(kernel: Any) -> str:
+    """The name of a kernel in the code that Inductor writes."""
+    return str(kernel.inductor_meta.get("kernel_name") or kernel.fn.__name__)
 
 
 def _any_device(query: Any, key: Any, value: Any) -> None:

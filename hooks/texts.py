@@ -33,8 +33,12 @@ def texts_of(source: Any, metadata: Any) -> dict[str, Any]:
 
 def functions_of(source: Any) -> list[dict[str, Any]]:
     """The kernel and the functions of its user that it calls: where each begins, and its text. Of IR there are none."""
-    function = getattr(source, "fn", None)
-    return [_text(one) for one in _functions(function)] if _is_function(function) else []
+    return [_text(one) for one in user_functions(getattr(source, "fn", None))]
+
+
+def user_functions(function: Any) -> list[Any]:
+    """A function that Triton compiles, and those of its user that it calls; none where it is something else."""
+    return list(_functions(function)) if _is_function(function) else []
 
 
 def _is_function(value: Any) -> bool:

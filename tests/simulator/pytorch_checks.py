@@ -162,12 +162,43 @@ def check_findings_name_graph_and_line():
         torch.compile(with_kernel)(x, 20)
     (finding,) = seen.findings
     assert finding.check == "out-of-bounds" and finding.origin.graph == "0/0", finding
-    text = pathlib.Path(finding.file).read_text().splitlines()[finding.line - 1]  # a copy that Inductor made
-    assert text.strip().startswith("tl.store(o + i, tl.load(x + i"), text
+    assert (pathlib.Path(finding.file).name, finding.line) == (HERE, line_of(doubled.fn) + 2), finding
     wanted = (HERE, line_of(with_kernel) + 2)
     assert wanted in [(pathlib.Path(file).name, line) for file, line in finding.origin.lines], finding.origin
     said = [str(one.message) for one in caught if issubclass(one.category, prlx.FindingWarning)]
     assert len(said) == 1 and "computes" in said[0] and "graph 0/0" in said[0], said
+
+
+@triton.jit
+def slipped(pointers):
+    # the wrong place
+    return tl.load(pointers + 4096)
+
+
+def check_copies_of_kernels_have_the_lines_of_the_user():
+    @triton.jit
+    def nested(x, o, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+
+        tl.store(o + i, slipped(x + i))
+
+    def call(x):
+        o = torch.empty_like(x)
+        nested[(1,)](x, o, BLOCK=64)
+        return o
+
+    with tempfile.TemporaryDirectory() as folder:
+        with prlx.enable_pytorch(output=folder) as seen:
+            torch.compile(call)(torch.ones(64))
+        (finding,) = seen.findings
+        places = [(pathlib.Path(frame["file"]).name, frame["line"]) for frame in finding.document["where"]]
+        wanted = [(HERE, line_of(slipped.fn) + 2), (HERE, line_of(nested.fn) + 3)]
+        assert places == wanted, places
+        (launch,) = seen.simulations
+        named = {pathlib.Path(row["file"]).name for row in launch.document["lines"] if row["file"]}
+        assert named == {HERE}, named
+        first = {row["function"]: row["first_line"] for row in launch.texts()["functions"]}
+        assert first == {"slipped": slipped.starting_line_number, "nested": nested.starting_line_number}, first
 
 
 def check_constants_and_devices_in_a_graph():
