@@ -44,7 +44,8 @@ def environment(folder: Path) -> dict[str, str]:
         script = folder / name
         script.write_text(f'#!/bin/sh\nexec "{sys.executable}"{what} "$@"\n')
         script.chmod(0o755)
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_") and name != "COLUMNS"}
+    unset = ("COLUMNS", "CI")  # with CI set, equal files are read in full, and say so
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_") and name not in unset}
     kept.update(variables(TRITON / "3.9.0"))  # for pages that run Triton
     return {**kept, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
 
