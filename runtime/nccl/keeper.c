@@ -16,7 +16,7 @@
 
 AS_IN_OLD_GLIBC(pthread_create);
 
-static const uint64_t second = 1000000000, nap = 2000000;
+static const uint64_t second = 1000000000, nap = 2000000, first_anchor = 2000000;
 
 /* Locks. Nobody holds one for longer than a disk takes to make a segment ready. */
 
@@ -62,6 +62,7 @@ static void sleep_until_woken(uint64_t ns) {
   atomic_store(&recorder.asleep, 0);
 }
 
+/* anchor_lock is held, or there is no second thread yet. */
 void keeper_anchor(void) {
   struct file_header *h = recorder.header;
   uint64_t n = relaxed64(&h->anchors_written);
@@ -145,7 +146,7 @@ static void *keep(void *unused) {
   struct sched_param none = {0};
   prctl(PR_SET_NAME, "prlx-nccl", 0, 0, 0);
   sched_setscheduler(0, SCHED_BATCH, &none); /* a thread of this kind does not take the processor from the one that wakes it */
-  uint64_t began = clock_monotonic_ns(), next_anchor = began;
+  uint64_t began = clock_monotonic_ns(), next_anchor = began, until_next = first_anchor;
   while (!atomic_load(&recorder.stopping)) {
     int starved = 0, busy = 0;
     store_finish_sealed();
@@ -156,8 +157,12 @@ static void *keep(void *unused) {
     }
     uint64_t now = clock_monotonic_ns();
     if (now >= next_anchor) {
-      keeper_anchor();
-      next_anchor = now + second;
+      if (lock_try(&recorder.anchor_lock)) { /* else the process ends, and that is the last one */
+        keeper_anchor();
+        lock_leave(&recorder.anchor_lock);
+      }
+      next_anchor = now + until_next;
+      until_next = until_next < second / 4 ? 4 * until_next : second; /* the rate of the counter is known early */
       lock_wait(&recorder.mask_lock, UINT64_MAX);
       mask_note(mask_other);
       mask_follow_chain();

@@ -97,6 +97,7 @@ __attribute__((destructor)) static void end(void) {
   struct file_header *h = recorder.header;
   atomic_store(&recorder.stopping, 1);
   lock_wait(&recorder.prepare_lock, 1000000000);
+  if (lock_wait(&recorder.anchor_lock, 1000000)) keeper_anchor(); /* what was recorded since the one before lies between two */
   set64(&h->ended_ticks, ticks_now());
   uint32_t state = file_recording;
   atomic_compare_exchange_strong(&h->state, &state, file_ended);

@@ -61,7 +61,7 @@ struct recorder {
   _Atomic uint64_t ids, order, inits; /* inits: that there were */
   _Atomic int live; /* communicators */
   _Atomic(int *) mask; /* NCCL's, valid while a communicator lives */
-  struct lock mask_lock, prepare_lock;
+  struct lock mask_lock, prepare_lock, anchor_lock;
   int wanted, duty_on_ms, duty_period_ms; /* what NCCL is asked for; the duty cycle, 0: always */
   uint32_t level;
   struct writer writers[thread_entries];

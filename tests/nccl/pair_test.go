@@ -35,16 +35,18 @@ func TestWhatAProxyDidForAnotherProcessIsTiedToIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	owner, doer := all[0], all[1]
+	t.Logf("clocks are off by %d and %d ns at most", owner.ClockBoundNS, doer.ClockBoundNS)
 	if len(owner.Ops) != colls || len(doer.Ops) != colls || len(owner.Proxies) != 2*channels*colls || len(doer.Proxies) != (1+channels)*colls {
 		t.Fatalf("%d and %d operations, %d and %d proxy operations", len(owner.Ops), len(doer.Ops), len(owner.Proxies), len(doer.Proxies))
 	}
+	off := owner.ClockBoundNS + doer.ClockBoundNS
 	for i := range owner.Ops {
 		op := &owner.Ops[i]
 		var sends, steps int32
 		for k := op.ProxyFrom; k < op.ProxyTo; k++ {
 			p := &owner.Proxies[k]
-			if p.Send != p.Adopted || p.Parent != op.Handle || p.PID != int32(pids[0]) || p.StartNS < op.StartNS {
-				t.Fatalf("collective %d has %+v", i, *p)
+			if p.Send != p.Adopted || p.Parent != op.Handle || p.PID != int32(pids[0]) || p.StartNS+off < op.StartNS {
+				t.Fatalf("collective %d began at %d and has, with clocks that are off by %d ns at most, %+v", i, op.StartNS, off, *p)
 			}
 			if p.Adopted {
 				sends, steps = sends+1, steps+p.Begun

@@ -98,7 +98,7 @@ func newBuilder(f *segment.File, t *ticks, opt Options, opened []segment.Segment
 	b.out = &operation.Recording{
 		Path: f.Path(), Host: f.Host, BootID: f.BootID, PID: f.PID, PIDNamespace: f.PIDNamespace, Cookie: uint16(f.Cookie), Level: int(f.Level),
 		Ended: f.State == segment.Ended, StartedNS: f.StartedRealtimeNS, LastNS: max(t.ns(f.HeartbeatTicks), t.ns(f.EndedTicks)),
-		ClockBoundNS: t.bound, WallOffsetNS: t.wall, RealtimeStepNS: t.step,
+		WallOffsetNS: t.wall, RealtimeStepNS: t.step,
 	}
 	for i := range f.Comms {
 		c := &f.Comms[i]

@@ -10,6 +10,7 @@ import (
 
 // finish ties together what has come.
 func (b *builder) finish(seen segment.Seen) {
+	b.out.ClockBoundNS = b.t.bound()
 	for _, w := range b.waiting {
 		if w.stop {
 			b.stop(w.handle, w.ns, true)
