@@ -13,13 +13,14 @@ import (
 
 type instrumentRequest struct {
 	requestLimits
-	Text    string          `json:"text"`    // LLVM IR
-	Kernels []string        `json:"kernels"` // patterns; none: all
-	Places  []observe.Place `json:"places"`  // none: all
-	Fewer   bool            `json:"fewer"`   // branches and switches alone, for a kernel that is short of registers
-	Stores  bool            `json:"stores"`  // an event for each store, beside the sums
-	Atomics bool            `json:"atomics"` // likewise for atomics
-	Values  bool            `json:"values"`  // operands of every lane beside events
+	Text     string          `json:"text"`     // LLVM IR
+	Kernels  []string        `json:"kernels"`  // patterns; none: all
+	Places   []observe.Place `json:"places"`   // none: all
+	Fewer    bool            `json:"fewer"`    // branches and switches alone, for a kernel that is short of registers
+	Stores   bool            `json:"stores"`   // an event for each store, beside the sums
+	Atomics  bool            `json:"atomics"`  // likewise for atomics
+	Barriers bool            `json:"barriers"` // and barriers
+	Values   bool            `json:"values"`   // operands of every lane beside events
 }
 
 // instrumentDocument never leaves the boundary.
@@ -36,7 +37,7 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	if r.Fewer {
 		filter.Kinds = []site.Kind{site.Branch, site.Switch}
 	}
-	made := llir.Instrument(r.Text, llir.Options{Filter: filter, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer, Values: r.Values && !r.Fewer})
+	made := llir.Instrument(r.Text, llir.Options{Filter: filter, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer, Barriers: r.Barriers && !r.Fewer, Values: r.Values && !r.Fewer})
 	if r.Fewer && len(made.Sites) > 0 {
 		made.Warning = strings.TrimPrefix(made.Warning+"; not recorded: masks and what they compare, for with them values would not fit into registers", "; ")
 	}
@@ -46,7 +47,7 @@ func instrument(_ *job.Job, r *instrumentRequest) (*instrumentDocument, error) {
 	}
 	table := observe.Table{
 		Sites: made.Sites, Types: made.Types, Sums: made.Sums, Sought: made.Sought, Stores: r.Stores && !r.Fewer, Atomics: r.Atomics && !r.Fewer,
-		Values: r.Values && !r.Fewer, Unseen: made.Unseen, Warning: made.Warning,
+		Barriers: r.Barriers && !r.Fewer, Values: r.Values && !r.Fewer, Unseen: made.Unseen, Warning: made.Warning,
 	}
 	text, err := table.Encode()
 	if err != nil { // too large to travel with the kernel: it stays as it is

@@ -52,7 +52,7 @@ def rewriter(
     depth = kept()["instrumented"]["depth"]
     digest = _core.call("recorder_digest", {})["digest"]
     asked = wanted(filter)
-    events = [name for name in ("stores", "atomics") if (extras or {}).get(name)]
+    events = [name for name in ("stores", "atomics", "barriers") if (extras or {}).get(name)]
     if mode == "values" or (depth and mode != "digest"):
         events.append("values")
     key = "-".join(filter_parts(",".join(("prlx", __version__, digest, *events, asked.key))))
@@ -137,10 +137,9 @@ def into_arena(launch: Launch, record: Mapping[str, Any]) -> tuple[Launch, dict[
     from .hooks.instrument import Arena
     from .hooks.launch import Storage
 
-    more = [name for name in ("loads", "barriers") if record.get(name)]
-    if more:
+    if record.get("loads"):
         raise UsageError(
-            f"{', '.join(more)}: kernels that record by themselves leave branches, switches, predicates, stores and atomics",
+            "loads: kernels that record by themselves leave branches, switches, predicates, stores, atomics and barriers",
             hint='choose capture="observed"',
         )
     scratch = launch.parameters[-1]

@@ -122,12 +122,12 @@ def test_scratch_of_another_tool_is_left_alone(tmp_path: Path) -> None:
     assert "another tool allocates profile scratch" in ran.stderr
 
 
-@pytest.mark.parametrize("asked", ["loads=True", "barriers=True"])
+@pytest.mark.parametrize("asked", ["loads=True"])
 def test_what_such_kernels_do_not_leave_is_refused(tmp_path: Path, asked: str) -> None:
     (tmp_path / "small.py").write_text(SMALL.replace('capture="instrumented"', f'capture="instrumented", {asked}'))
     ran = python(require("3.9.0"), tmp_path / "small.py", cwd=tmp_path)
     assert ran.returncode == 1
-    assert "leave branches, switches, predicates, stores and atomics" in ran.stderr
+    assert "leave branches, switches, predicates, stores, atomics and barriers" in ran.stderr
 
 
 @pytest.mark.parametrize(

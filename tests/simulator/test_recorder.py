@@ -34,6 +34,16 @@ def rows(version: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, di
     return compared(version, tmp_path_factory.mktemp(f"recorder-{version}"))
 
 
+@pytest.mark.parametrize("version", [NEWEST])
+def test_warps_pass_the_barriers_that_the_watched_kernel_has(version: str, tmp_path: Path) -> None:
+    ran = python(require(version), HERE / "run_barriers.py", tmp_path)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    found = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    assert len(found) >= 37
+    assert [row["case"] for row in found if row["watched"] != row["recorded"]] == []
+    assert sum(len(lanes) for row in found for lanes in row["recorded"].values()) >= 1300
+
+
 def test_results_are_those_of_the_clean_kernel(rows: dict[str, dict]) -> None:
     assert len(rows) >= 37
     assert [row for row in rows.values() if "error" in row] == []

@@ -14,10 +14,11 @@ import (
 
 // Options say what of a module is recorded.
 type Options struct {
-	Filter  observe.Filter
-	Stores  bool // an event for each store to global memory, beside the sums
-	Atomics bool // likewise for each atomic
-	Values  bool // the operands of every lane beside each event that has some
+	Filter   observe.Filter
+	Stores   bool // an event for each store to global memory, beside the sums
+	Atomics  bool // likewise for each atomic
+	Barriers bool // and for each barrier of a block
+	Values   bool // the operands of every lane beside each event that has some
 }
 
 // Result is a module that records.

@@ -1,6 +1,7 @@
 package llir
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/observe"
@@ -201,6 +202,7 @@ func (s *found) function(f *Function) {
 					}
 				})
 				s.stored(f, at)
+				s.barrier(f, at)
 			}
 		}
 	}
@@ -351,6 +353,24 @@ func codeHash(v view, s *site.Site, values ...string) uint32 {
 		ty = s.Operands[0].Type
 	}
 	return observe.CodeHash[string](v, s.Kind, s.Compare, ty, values...)
+}
+
+// barriers begin the names of what holds the warps of a block until others come.
+var barriers = []string{"llvm.nvvm.barrier.cta.", "llvm.nvvm.barrier0", "llvm.amdgcn.s.barrier"}
+
+// barrier adds one, where they are asked for.
+func (s *found) barrier(f *Function, at int32) {
+	in := &f.Insts[at]
+	if !s.options.Barriers || in.Op != "call" {
+		return
+	}
+	name := callee(in)
+	if !slices.ContainsFunc(barriers, func(p string) bool { return strings.HasPrefix(name, p) }) || strings.HasSuffix(name, ".signal") {
+		return
+	}
+	one := s.begin(f, at, site.Barrier)
+	one.Text = name
+	s.add(one, point{f: f, at: at, kind: site.Barrier, condition: "true", debug: in.Debug}, warptrace.TypeNone)
 }
 
 // choice adds a switch.

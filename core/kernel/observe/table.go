@@ -17,16 +17,17 @@ import (
 
 // Table is what a kernel that was made to record says of its sites. It travels with the kernel, through the cache of its compiler.
 type Table struct {
-	Version int                   // 3
-	Sites   []site.Site           // by the numbers that events have
-	Types   []warptrace.ValueType // of the values of events
-	Sums    []Sum                 // what stores and atomics add to, of arrays that are known; by their slots
-	Sought  []Sum                 // likewise, of arrays that are looked for while the kernel runs
-	Stores  bool                  // stores have events, too
-	Atomics bool                  // and so have atomics
-	Values  bool                  // the operands of all lanes are there, where they are asked for
-	Unseen  int                   // instructions that write what is not looked at
-	Warning string                // what is not recorded, "" nothing
+	Version  int                   // 3
+	Sites    []site.Site           // by the numbers that events have
+	Types    []warptrace.ValueType // of the values of events
+	Sums     []Sum                 // what stores and atomics add to, of arrays that are known; by their slots
+	Sought   []Sum                 // likewise, of arrays that are looked for while the kernel runs
+	Stores   bool                  // stores have events, too
+	Atomics  bool                  // and so have atomics
+	Barriers bool                  // and barriers
+	Values   bool                  // the operands of all lanes are there, where they are asked for
+	Unseen   int                   // instructions that write what is not looked at
+	Warning  string                // what is not recorded, "" nothing
 }
 
 // Sum is what one statement stores.

@@ -157,7 +157,7 @@ func (s *stored) written() error {
 	o, c := s.outputs, &s.outputs.Coverage
 	digest := s.recorder.mode == warptrace.ModeDigest
 	c.ControlFlow, c.Predicates, c.Rolling = !digest, !digest, digest
-	c.StoreEvents, c.AtomicEvents = s.table.Stores && !digest, s.table.Atomics && !digest
+	c.StoreEvents, c.AtomicEvents, c.BarrierEvents = s.table.Stores && !digest, s.table.Atomics && !digest, s.table.Barriers && !digest
 	statements := map[uint32]bool{}
 	for _, sum := range slices.Concat(s.table.Sums, s.table.Sought) {
 		statements[sum.Site] = true
