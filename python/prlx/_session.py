@@ -59,7 +59,7 @@ class Session:
 
     @cached_property
     def launches(self) -> Table:
-        """One row per launch: its number, kernel, grid, block and file."""
+        """One row per launch: its number, kernel, grid, block and file; what it computes, where ``torch.compile`` made it."""
         from ._rows import table
 
         rows = (
@@ -117,11 +117,19 @@ class Session:
         return clipped(f"<Session {self.path}: {self._sentence()}>")
 
     def _repr_html_(self) -> str:
+        made = any(row.get("origin") for row in self.document["launches"][:20])
         rows = [
-            (str(row["launch"]), row["kernel"], times(row["grid"]), times(row["block"]), row["file"])
+            (
+                str(row["launch"]),
+                row["kernel"],
+                *([(row.get("origin") or {}).get("text") or ""] if made else []),
+                times(row["grid"]),
+                times(row["block"]),
+                row["file"],
+            )
             for row in self.document["launches"][:20]
         ]
-        headings = ("launch", "kernel", "grid", "block", "file")
+        headings = ("launch", "kernel", *(["computes"] if made else []), "grid", "block", "file")
         return Card("Session", self._sentence(), headings, rows, self.warnings).to_html()
 
 

@@ -61,6 +61,25 @@ def test_a_session_lists_its_launches(prlx, runs):
     assert len(document["launches"]) == 3
 
 
+def test_what_a_compiled_kernel_computes_is_listed(prlx, runs, monkeypatch):
+    assert "computes" not in prlx("session", "inspect", "run_a").out
+    assert "computes" not in package.open("run_a")._repr_html_()
+    manifest = runs / "run_a" / "session.json"
+    rows = json.loads(manifest.read_text())
+    node = {"node": "softmax", "op": "aten._softmax.default", "module": "head (Softmax)", "file": "m/net.py", "line": 7}
+    rows[2]["origin"] = {"graph": "0/1", "backward": True, "nodes": [node]}
+    manifest.write_text(json.dumps({"schema": "prlx.session/1", "launches": rows}))
+    text = "aten._softmax.default in head (Softmax), at net.py:7, backward of graph 0/1"
+    session = package.open("run_a")
+    assert session.launches["origin"].tolist() == [None, None, text]
+    assert text in session._repr_html_()
+    monkeypatch.setenv("COLUMNS", "240")
+    ran = prlx("session", "inspect", "run_a")
+    head, first, _, third = [line for line in ran.out.splitlines() if line.startswith("  ")][:4]
+    at = head.index("computes")
+    assert (first[at : at + 5].strip(), third[at:].startswith(text)) == ("", True)
+
+
 def test_a_launch_that_cannot_be_read_is_said_and_nothing_more(prlx, runs):
     (runs / "run_a" / "reduce_kernel_1.prlx").write_bytes(b"cut")
     ran = prlx("session", "inspect", "run_a")

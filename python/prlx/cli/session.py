@@ -23,6 +23,7 @@ _REFUSED = ("capture",)
 _LAUNCHES = (
     Column("launch", right=True),
     Column("kernel", shrinks=True),
+    Column("computes", shrinks=True),
     Column("grid"),
     Column("block"),
     Column("arguments"),
@@ -83,6 +84,7 @@ def _render(session: Session, ui: UI, limit: int) -> Iterator[str]:
         (
             str(row["launch"]),
             row["kernel"],
+            (row.get("origin") or {}).get("text") or "",
             times(row["grid"]),
             times(row["block"]),
             row.get("argument_digest") or "",
