@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import functools
 import json
+import os
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from .conftest import HERE, VERSIONS, python, require
+from .conftest import HERE, ROOT, VERSIONS, python, require
 
 NEWEST = "3.9.0"
 # Kernels without any decision.
@@ -42,6 +46,22 @@ def test_warps_pass_the_barriers_that_the_watched_kernel_has(version: str, tmp_p
     assert len(found) >= 37
     assert [row["case"] for row in found if row["watched"] != row["recorded"]] == []
     assert sum(len(lanes) for row in found for lanes in row["recorded"].values()) >= 1300
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="no Go: its test traps the recorder")
+def test_every_call_of_the_recorder_is_in_the_arena(version: str, tmp_path: Path) -> None:
+    """Go runs each launch again and notes what every call hands to the recorder: sites, active and taken lanes, values."""
+    ran = python(require(version), HERE / "dump_launches.py", tmp_path, PRLX_ARENA="32MB")
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    words = ["go", "test", "-count=1", "-v", "-run", "RecordedLaunchesHoldEveryCall", "./core/kernel/simulation"]
+    environment = {**os.environ, "PRLX_RECORDED_LAUNCHES": str(tmp_path)}
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]
+    found = re.search(r"trapped: (\d+) launches, (\d+) events of \d+ lanes", done.stdout)
+    assert found is not None, done.stdout[-2000:]
+    assert int(found[1]) >= 37
+    assert int(found[2]) >= 45_000
+    print(f"Triton {version}: {found[0]}")
 
 
 def test_results_are_those_of_the_clean_kernel(rows: dict[str, dict]) -> None:
