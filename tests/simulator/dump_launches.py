@@ -1,9 +1,9 @@
-"""Runs the corpus recording by itself and writes each launch whole, for a test of Go that runs them again and traps the recorder.
+"""Runs the corpus recording by itself and writes each launch whole, for a test of Go that runs it again and traps the recorder.
 
 PYTHONPATH=build/triton/3.9.0 python dump_launches.py DIRECTORY [NAME...]
 
-DIRECTORY gets CASE.N.ptx and CASE.N.json: the request of the N-th launch with the bytes of its memory as they were before it, in base64;
-of the arena its size alone.
+DIRECTORY gets CASE.N.ptx and CASE.N.json: the request of the N-th launch with the bytes of its memory as they were before it, in
+base64; of the arena its size alone.
 """
 
 from __future__ import annotations

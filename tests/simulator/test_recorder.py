@@ -15,6 +15,7 @@ import pytest
 from .conftest import HERE, ROOT, VERSIONS, python, require
 
 NEWEST = "3.9.0"
+SOME = VERSIONS if os.environ.get("PRLX_TRITON_ALL") else (NEWEST,)
 # Kernels without any decision.
 NO_DECISION = {"casts", "inline_asm", "bf16_f64", "noinline"}
 
@@ -48,6 +49,7 @@ def test_warps_pass_the_barriers_that_the_watched_kernel_has(version: str, tmp_p
     assert sum(len(lanes) for row in found for lanes in row["recorded"].values()) >= 1300
 
 
+@pytest.mark.parametrize("version", SOME)
 @pytest.mark.skipif(shutil.which("go") is None, reason="no Go: its test traps the recorder")
 def test_every_call_of_the_recorder_is_in_the_arena(version: str, tmp_path: Path) -> None:
     """Go runs each launch again and notes what every call hands to the recorder: sites, active and taken lanes, values."""
@@ -62,6 +64,24 @@ def test_every_call_of_the_recorder_is_in_the_arena(version: str, tmp_path: Path
     assert int(found[1]) >= 37
     assert int(found[2]) >= 45_000
     print(f"Triton {version}: {found[0]}")
+
+
+# The mask of the load is two compares that the clean machine code joins, and that are asked one by one where they are recorded.
+JOINED = {"matmul": 2}
+
+
+@pytest.mark.parametrize("version", SOME)
+def test_machine_code_that_records_decides_as_the_clean_one(version: str, tmp_path: Path) -> None:
+    """The simulator watches both: each site of the clean kernel has one at its line where every lane decides the same."""
+    ran = python(require(version), HERE / "run_clean.py", tmp_path)
+    assert ran.returncode == 0, ran.stderr[-2000:]
+    found = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    assert len(found) >= 37
+    assert sum(row["sites"] for row in found) >= 690
+    assert all(row["recorder"] for row in found), "the kernel that was watched does not record"
+    gone = {row["case"]: row["gone"] for row in found if row["gone"]}
+    print(f"Triton {version}: {sum(row['sites'] for row in found)} sites, gone {gone}")
+    assert {name: len(sites) for name, sites in gone.items()} == JOINED
 
 
 def test_results_are_those_of_the_clean_kernel(rows: dict[str, dict]) -> None:
