@@ -223,12 +223,13 @@ func (w *Warp) meetLoosely(q, p *path) {
 	q.split, q.side, q.loose = a, side, loose
 }
 
-// comeTogether takes a path out of the branches whose end it has reached, as far as all others have.
+// comeTogether takes a path out of the branches whose end it has reached, as far as all others have. Lanes that gave way have another
+// turn then; not where lanes come that only end, whether the compiler joined their returns or not.
 func (w *Warp) comeTogether(p *path) {
 	for s := p.split; s != nil && s.frame == p.frame && p.order >= s.join; s = p.split {
 		w.leaveSplit(s, p.lanes)
 		if s.lanes != 0 {
-			if w.slow && p.ended != s {
+			if w.slow && p.ended != s && p.ending == 0 {
 				w.wake()
 				w.woke = true
 			}
