@@ -11,16 +11,14 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
 from compile import target
+from partitions import disassembled, walk
 
 from prlx import _core
 from prlx.hooks import registers
@@ -64,27 +62,17 @@ class Assembler:
         return self.made[text]
 
 
-def partitions(binary: bytes) -> dict[str, Any]:
-    """Of a kernel whose warps have different numbers of registers: the fewest, and the most that functions name."""
+def partitions(binary: bytes, registers: int) -> dict[str, Any]:
+    """Of a kernel whose warps have different numbers of registers: what warps use beyond theirs, and what was not looked at."""
     import triton
 
     tool = Path(triton.__file__).parent / "backends/nvidia/bin/nvdisasm"
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(binary)
-        file.flush()
-        text = subprocess.run([tool, "-c", file.name], capture_output=True, text=True, check=True).stdout
-    kept = [int(n, 16) for n in re.findall(r"USETMAXREG\S*\s+(?:UP\d+,\s*)?(0x[0-9a-f]+)", text)]
-    used: dict[str, int] = {}
-    where = ""
-    for line in text.splitlines():
-        if label := re.match(r"\s*\$?(\S*prlx_record_\w+|\.text\.\S+):$", line):
-            where = label[1]
-        elif " RET" in line and "@" not in line:
-            where = ""
-        for n in re.findall(r"\bR(\d+)\b", line):
-            used[where] = max(used.get(where, 0), int(n) + 1)
-    recorder = max((n for name, n in used.items() if "prlx_record" in name), default=0)
-    return {"fewest": min(kept, default=0), "recorder": recorder}
+    walks = [walk(text, -(-registers // 8) * 8) for text in disassembled(binary, tool).values()]
+    return {
+        "calls": sorted(set().union(*(one.calls for one in walks))),
+        "over": [[hex(address), has, needs] for one in walks for address, has, needs in one.over],
+        "not_looked_at": [hex(address) for one in walks for address in one.unreached + one.unknown],
+    }
 
 
 def row(file: Path) -> dict[str, Any]:
@@ -103,7 +91,7 @@ def row(file: Path) -> dict[str, Any]:
     line["before"] = {"registers": before.registers, "spilled": before.spilled, "bytes": len(plain)}
     line["after"] = {"registers": after.registers, "spilled": after.spilled, "bytes": len(binary)}
     if "setmaxnreg" in clean:
-        line["partitions"] = partitions(binary)
+        line["partitions"] = partitions(binary, after.registers)
     return line
 
 
