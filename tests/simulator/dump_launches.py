@@ -2,8 +2,8 @@
 
 PYTHONPATH=build/triton/3.9.0 python dump_launches.py DIRECTORY [NAME...]
 
-DIRECTORY gets CASE.N.ptx and CASE.N.json: the request of the N-th launch with the bytes of its memory as they were before it, in
-base64; of the arena its size alone.
+DIRECTORY gets CASE.N.ptx and CASE.N.json: the request of the N-th launch with the bytes of its memory as they were before it,
+in base64; of the arena its size alone.
 """
 
 from __future__ import annotations

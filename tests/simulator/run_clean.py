@@ -2,8 +2,8 @@
 
 PYTHONPATH=build/triton/3.9.0 python run_clean.py DIRECTORY [NAME...]
 
-Prints a JSON document a case. Where ``run_recorder.py`` looks at what the recorder wrote, here the simulator watches the machine
-code of both. The recorder writes nothing: its arena is not prepared.
+Prints a JSON document a case. Where ``run_recorder.py`` looks at what the recorder wrote, here the simulator watches the
+machine code of both. The recorder writes nothing: its arena is not prepared.
 """
 
 from __future__ import annotations
