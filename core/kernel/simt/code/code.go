@@ -30,6 +30,8 @@ const (
 	KindMatrix
 	KindMbarrier
 	KindFence
+	KindAllocate // memory of the stack
+	KindRestore  // the stack to what it was
 	KindNothing
 	KindJump // from here on control flow
 	KindBranch
@@ -136,7 +138,7 @@ type Kernel struct {
 	Copies    []memory.Copy
 	Frames    []Frame // by function, as calls number them
 	Local     int     // bytes of local memory of a thread
-	Stack     uint64  // of these bytes: the stack of functions that are called through pointers or call themselves
+	Stack     uint64  // of these bytes, the last: the stack of functions that are called through pointers or call themselves, and of alloca
 	StackUsed int32   // register of lane.R64: how much of it is in use
 	Shared    uint64  // bytes of static shared memory, behind which the dynamic part begins
 	Reserved  uint64  // bytes of these that belong to the system, the last ones; 0 when the kernel does not ask for them
