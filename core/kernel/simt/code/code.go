@@ -32,6 +32,8 @@ const (
 	KindFence
 	KindAllocate // memory of the stack
 	KindRestore  // the stack to what it was
+	KindMalloc
+	KindFree
 	KindNothing
 	KindJump // from here on control flow
 	KindBranch
@@ -176,7 +178,7 @@ const (
 	ReduceOr
 )
 
-// Call is a call of vprintf or __assertfail, which have no body: its arguments as words of parameter memory.
+// Call is a call of a function of the system, which has no body, such as vprintf: its arguments as words of parameter memory.
 type Call struct {
 	Name   string
 	Params []Words

@@ -157,7 +157,7 @@ func hintOf(op ptx.Opcode) string {
 			return "sm_70 took it away: use the form with .sync and a mask"
 		}
 	case "call":
-		return "call a function that the module defines; of those of the system vprintf and __assertfail are there"
+		return "call a function that the module defines; of those of the system vprintf, __assertfail, malloc and free are there"
 	case "mma":
 		return "a form that docs/ptx-manual.md lists does the same"
 	}

@@ -81,7 +81,7 @@ var emitters = map[string]emitter{
 	"exit":          {plain(code.KindExit), ""},
 	"trap":          {plain(code.KindTrap), "a finding; the block ends, others go on"},
 	"brkpt":         {plain(code.KindTrap), "as trap"},
-	"call":          {(*binder).emitCall, "of functions by name and through pointers, also of themselves: up to 256 calls deep, with a stack of 16 KiB a thread; vprintf, __assertfail"},
+	"call":          {(*binder).emitCall, "of functions by name and through pointers, also of themselves: up to 256 calls deep, with a stack of 16 KiB a thread; vprintf, __assertfail, malloc, __nv_aligned_device_malloc, free"},
 	"bar":           {(*binder).emitBarrier, ".sync .arrive .red (.popc .and .or) with and without a count, barriers 0 to 15; .warp.sync: lanes of a mask wait for each other"},
 	"barrier":       {(*binder).emitBarrier, "as bar"},
 	"membar":        {(*binder).emitFence, ".cta .gl .sys: nothing, memory is sequentially consistent"},
