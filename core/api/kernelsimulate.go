@@ -188,6 +188,7 @@ type simulateLaunchRequest struct {
 	Counts          *bool                `json:"counts"`      // absent: true
 	MaxFindings     int                  `json:"max_findings"`
 	MaxInstructions uint64               `json:"max_instructions"`
+	Heap            uint64               `json:"heap"` // bytes that malloc takes from; 0: as they are, 8 MiB at first
 	Record          *simulation.Record   `json:"record"`
 	Watch           *simulation.Watch    `json:"watch"`
 	Origin          *origin.Origin       `json:"origin"` // null: no compiler of graphs made the kernel
@@ -244,6 +245,7 @@ func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 		Options: simt.Options{
 			ScheduleSeed: r.Seed, StopAtFirst: r.Stop, MaxFindings: r.MaxFindings, NaN: r.NaN, NoRaces: !onUnless(r.Races),
 			GlobalRaces: r.GlobalRaces, WarpRaces: r.WarpRaces, Views: r.Views, NoConvergence: !onUnless(r.Convergence), NoCounts: !onUnless(r.Counts), MaxInstructions: r.MaxInstructions,
+			Heap: r.Heap,
 		},
 	}
 	if len(r.Allocations) > maxAllocations {

@@ -53,6 +53,9 @@ class Options:
         Distinct findings that are kept of a launch.
     max_instructions
         Instructions of warps after which a launch ends with an error; None for 2^32, some ten minutes.
+    heap
+        Bytes of the heap that ``malloc`` in a kernel takes from, as ``cudaLimitMallocHeapSize``; None for 8 MiB. It belongs to the module,
+        and keeps its size when something was allocated.
     empty
         Arguments whose arrays nobody wrote before a launch, such as those of ``torch.empty``, by name: reads of what the launch
         did not write itself are ``uninitialised-global``.
@@ -83,6 +86,7 @@ class Options:
     counts: bool = True
     max_findings: int = 1000
     max_instructions: int | None = None
+    heap: int | None = None
     empty: Sequence[str] = ()
     empty_somewhere: Sequence[str] = ()
     touched: bool = False
@@ -105,9 +109,9 @@ class Options:
         for names in (self.empty, self.empty_somewhere):
             if isinstance(names, str):
                 raise UsageError(f"empty: expected names of arguments, got {names!r}", hint=f"write empty=[{names!r}]")
-        for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 1), ("max_stops", 1)):
+        for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 1), ("heap", 1), ("max_stops", 1)):
             value = getattr(self, name)
-            if value is None and name == "max_instructions":
+            if value is None and name in ("max_instructions", "heap"):
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or not least <= value < 1 << 64:
                 raise UsageError(f"{name}: expected a whole number from {least} on, got {value!r}")
@@ -203,6 +207,7 @@ def execute(
         "counts": options.counts,
         "max_findings": options.max_findings,
         "max_instructions": options.max_instructions,
+        "heap": options.heap,
         "workers": options.workers,
         "memory_limit": options.memory_limit,
         "record": None if record is None else _with_arena(_with_texts(record, launch), pieces, launch),

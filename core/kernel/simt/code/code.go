@@ -30,6 +30,10 @@ const (
 	KindMatrix
 	KindMbarrier
 	KindFence
+	KindAllocate // memory of the stack
+	KindRestore  // the stack to what it was
+	KindMalloc
+	KindFree
 	KindNothing
 	KindJump // from here on control flow
 	KindBranch
@@ -136,7 +140,7 @@ type Kernel struct {
 	Copies    []memory.Copy
 	Frames    []Frame // by function, as calls number them
 	Local     int     // bytes of local memory of a thread
-	Stack     uint64  // of these bytes: the stack of functions that are called through pointers or call themselves
+	Stack     uint64  // of these bytes, the last: the stack of functions that are called through pointers or call themselves, and of alloca
 	StackUsed int32   // register of lane.R64: how much of it is in use
 	Shared    uint64  // bytes of static shared memory, behind which the dynamic part begins
 	Reserved  uint64  // bytes of these that belong to the system, the last ones; 0 when the kernel does not ask for them
@@ -174,7 +178,7 @@ const (
 	ReduceOr
 )
 
-// Call is a call of vprintf or __assertfail, which have no body: its arguments as words of parameter memory.
+// Call is a call of a function of the system, which has no body, such as vprintf: its arguments as words of parameter memory.
 type Call struct {
 	Name   string
 	Params []Words

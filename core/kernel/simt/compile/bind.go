@@ -25,6 +25,7 @@ type binder struct {
 	sinks     [3]int32
 	shared    []sharedSymbol
 	passing   *passing // nil: no function is called through a pointer or calls itself
+	stack     *stack   // nil: nobody needs one
 	origin    int32    // of what is emitted now
 	order     int32    // of its block
 	hidden    bool
@@ -47,7 +48,8 @@ type bound struct {
 	calls     []*bound        // functions that it calls by name
 	dynamic   bool            // pointers lead to it, or it calls itself
 	entry     int32           // where its code begins
-	frame     int32           // of a dynamic one, register of lane.R64: how much of the stack was in use before it
+	frame     int32           // where hasFrame: register of lane.R64, how much of the stack was in use before it
+	allocates bool            // memory of the stack by itself
 	arranging bool
 }
 
@@ -88,6 +90,7 @@ func Kernel(on *target.Target, name string, m *ptx.Module, entry *ptx.Function) 
 	b.placeReserved()
 	b.placeDynamic()
 	b.findDynamic()
+	b.placeStack()
 	for bank := range b.sinks {
 		b.sinks[bank] = b.newRegister(lane.Bank(bank))
 	}
@@ -153,10 +156,8 @@ func hintOf(op ptx.Opcode) string {
 		if !hasMod(op, "sync") {
 			return "sm_70 took it away: use the form with .sync and a mask"
 		}
-	case "alloca", "stacksave", "stackrestore":
-		return "an array of fixed size needs no such instruction"
 	case "call":
-		return "call a function that the module defines; of those of the system vprintf and __assertfail are there"
+		return "call a function that the module defines; of those of the system vprintf, __assertfail, malloc and free are there"
 	case "mma":
 		return "a form that docs/ptx-manual.md lists does the same"
 	}

@@ -20,7 +20,7 @@ func (b *binder) emitFunction(f *bound) error {
 		b.origin = int32(len(b.k.Origins))
 		b.k.Origins = append(b.k.Origins, code.Origin{Function: f.f, Inst: int32(i)})
 		b.guard, b.invert, b.hidden, b.order = -1, 0, false, f.flow.order[f.block[i]]
-		if i == 0 && f.dynamic {
+		if i == 0 && f.hasFrame() {
 			b.emitBegin(f)
 			f.start[0] = int32(len(b.k.Code))
 		}
@@ -45,7 +45,7 @@ func (b *binder) emitFunction(f *bound) error {
 	b.origin = int32(len(b.k.Origins))
 	b.k.Origins = append(b.k.Origins, code.Origin{Function: f.f, Inst: int32(len(f.f.Insts))})
 	b.guard, b.invert, b.hidden, b.order = -1, 0, true, f.flow.end
-	if len(f.f.Insts) == 0 && f.dynamic {
+	if len(f.f.Insts) == 0 && f.hasFrame() {
 		b.emitBegin(f)
 		b.hidden = true
 	}
@@ -81,7 +81,7 @@ var emitters = map[string]emitter{
 	"exit":          {plain(code.KindExit), ""},
 	"trap":          {plain(code.KindTrap), "a finding; the block ends, others go on"},
 	"brkpt":         {plain(code.KindTrap), "as trap"},
-	"call":          {(*binder).emitCall, "of functions by name and through pointers, also of themselves: up to 256 calls deep, with a stack of 16 KiB a thread; vprintf, __assertfail"},
+	"call":          {(*binder).emitCall, "of functions by name and through pointers, also of themselves: up to 256 calls deep, with a stack of 16 KiB a thread; vprintf, __assertfail, malloc, __nv_aligned_device_malloc, free"},
 	"bar":           {(*binder).emitBarrier, ".sync .arrive .red (.popc .and .or) with and without a count, barriers 0 to 15; .warp.sync: lanes of a mask wait for each other"},
 	"barrier":       {(*binder).emitBarrier, "as bar"},
 	"membar":        {(*binder).emitFence, ".cta .gl .sys: nothing, memory is sequentially consistent"},
@@ -108,6 +108,12 @@ var emitters = map[string]emitter{
 	"wmma":     {(*binder).emitWmma, lane.WmmaDoc},
 	"cvta":     {(*binder).emitConvertAddress, "u64, to and from .global .shared .local .const"},
 	"isspacep": {(*binder).emitSpace, ".global .shared .local .const .param"},
+	"alloca": {
+		(*binder).emitAlloca,
+		"u32 u64, with an alignment; a thread has a stack of 16 KiB for it and for calls through pointers, and to need more is a finding",
+	},
+	"stacksave":    {(*binder).emitStackSave, "u32 u64"},
+	"stackrestore": {(*binder).emitStackRestore, "u32 u64; memory that it gives back counts as unwritten, and to restore more than is in use is a finding"},
 }
 
 // plain appends an instruction without operands.

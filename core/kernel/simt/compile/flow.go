@@ -75,7 +75,7 @@ func (b *binder) callee(in *ptx.Inst) (*ptx.Function, error) {
 		return nil, b.unknown(in, "function %s is not declared", name)
 	case found.Entry:
 		return nil, b.unknown(in, "%s is a kernel", name)
-	case found.Extern && name != "vprintf" && name != "__assertfail":
+	case found.Extern && systemCalls[name].params == nil:
 		return nil, b.unknown(in, "function %s has no body, and the simulator does not provide it", name)
 	}
 	return found, nil
@@ -174,7 +174,20 @@ func (b *binder) copyWords(to, from code.Words) {
 	b.hidden = hidden
 }
 
-// emitHostCall appends a call of vprintf or __assertfail.
+// systemCalls are the functions of the system, with the bytes of their parameters.
+var systemCalls = map[string]struct {
+	kind   code.Kind
+	params []uint64
+}{
+	"vprintf":      {code.KindPrint, []uint64{8, 8}},
+	"__assertfail": {code.KindAssert, []uint64{8, 8, 4, 8, 8}},
+	"malloc":       {code.KindMalloc, []uint64{8}},
+	"free":         {code.KindFree, []uint64{8}},
+
+	"__nv_aligned_device_malloc": {code.KindMalloc, []uint64{8, 8}},
+}
+
+// emitHostCall appends a call of a function of the system.
 func (b *binder) emitHostCall(f *bound, in *ptx.Inst, name string, arguments, results []ptx.Operand) error {
 	c := code.Call{Name: name, Result: code.Words{First: -1}}
 	for i := range arguments {
@@ -191,17 +204,21 @@ func (b *binder) emitHostCall(f *bound, in *ptx.Inst, name string, arguments, re
 		}
 		c.Result = w
 	}
-	want, k := []uint64{8, 8}, code.KindPrint
-	if name == "__assertfail" {
-		want, k = []uint64{8, 8, 4, 8, 8}, code.KindAssert
-	}
-	for i := range want {
-		if len(c.Params) != len(want) || c.Params[i].Bytes < want[i] {
+	call := systemCalls[name]
+	for i, bytes := range call.params {
+		if len(c.Params) != len(call.params) || c.Params[i].Bytes < bytes {
 			return b.unknown(in, "%s takes other arguments", name)
 		}
 	}
+	if call.kind == code.KindMalloc {
+		if c.Result.First < 0 || c.Result.Bytes < 8 {
+			return b.unknown(in, "%s gives an address of 64 bits", name)
+		}
+		b.k.Ordered = true // who comes first gets the lower address
+	}
+	b.k.Ordered = b.k.Ordered || call.kind == code.KindFree
 	b.k.Calls = append(b.k.Calls, c)
-	out := code.Inst{Kind: k, Detail: int32(len(b.k.Calls) - 1)}
+	out := code.Inst{Kind: call.kind, Detail: int32(len(b.k.Calls) - 1)}
 	for _, w := range c.Params {
 		out.Ins = append(out.Ins, w.Registers()...)
 	}

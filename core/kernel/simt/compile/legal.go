@@ -212,7 +212,7 @@ func (b *binder) deriveCall(f *bound, in *ptx.Inst, loaded bool) bool {
 	}
 	name, results, arguments, err := b.callParts(in)
 	g := b.byName[name]
-	if g != nil && g.dynamic {
+	if g != nil && g.dynamic || g == nil && systemCalls[name].kind == code.KindMalloc {
 		return f.deriveResults(in, loaded)
 	}
 	if err != nil || g == nil {

@@ -24,7 +24,7 @@ func (b *binder) findUndefined() {
 			diverges = diverges || in.Guard >= 0
 		}
 	}
-	if k.ClearAll = collective && diverges || b.passing != nil; k.ClearAll {
+	if k.ClearAll = collective && diverges || b.stack != nil; k.ClearAll {
 		return
 	}
 	for bank, n := range k.Written {

@@ -8,16 +8,11 @@ import (
 
 // Functions that are called through pointers, and those that call themselves, get their arguments by registers that all of them share, and
 // copy them into their own where they begin; results go the other way. So a call need not know whom it calls, and the registers of an
-// outer call can be put away while an inner one runs. Their local memory lies on a stack.
-
-// stackBytes is the stack of a thread for the local memory of such functions. A GPU gives 1 KiB unless a program asks for more.
-const stackBytes = 16 << 10
+// outer call can be put away while an inner one runs. Their local memory lies on the stack.
 
 // passing is what functions of that kind share.
 type passing struct {
 	arguments, results []code.Words
-	stack              int32 // register of lane.R64: how much of the stack is in use
-	base               uint64
 }
 
 // parts of a call through a pointer: call (results), register, (arguments), prototype.
@@ -88,22 +83,11 @@ func (b *binder) findDynamic() {
 			continue
 		}
 		if b.passing == nil {
-			b.passing = &passing{stack: b.newRegister(lane.R64)}
+			b.passing = &passing{}
 		}
 		b.passing.arguments = b.widen(b.passing.arguments, f.f.Params)
 		b.passing.results = b.widen(b.passing.results, f.f.Results)
-		f.frame = b.newRegister(lane.R64)
 	}
-	if b.passing == nil {
-		return
-	}
-	b.passing.base = alignUp(uint64(b.k.Local), 16)
-	for i, f := range b.functions {
-		if f.dynamic && b.k.Frames[i].Bytes > 0 {
-			b.k.Local, b.k.Stack = int(b.passing.base+stackBytes), stackBytes
-		}
-	}
-	b.k.StackUsed = b.passing.stack
 }
 
 // comesTo reports whether a function calls another one, by whatever way.
@@ -163,28 +147,32 @@ func (b *binder) addressOf(f *ptx.Function) uint64 {
 	return 0
 }
 
-// emitBegin appends what a function of that kind does first: it takes its arguments, and its part of the stack.
+// emitBegin appends what a function does first that is of that kind or allocates: it takes its arguments, and its part of the stack.
 func (b *binder) emitBegin(f *bound) {
 	b.hidden = true
 	for i := range f.f.Params {
-		b.copyWords(f.symbols[f.f.Params[i].Name].words, b.passing.arguments[i])
+		if f.dynamic {
+			b.copyWords(f.symbols[f.f.Params[i].Name].words, b.passing.arguments[i])
+		}
 	}
-	b.copyRegister(code.R64(f.frame), code.R64(b.passing.stack))
-	if n := b.k.Frames[b.indexOf(f)].Bytes; n > 0 {
-		b.addNumber(b.passing.stack, b.passing.stack, alignUp(n, 16))
+	b.copyRegister(code.R64(f.frame), code.R64(b.stack.used))
+	if n := b.k.Frames[b.indexOf(f)].Bytes; n > 0 && f.dynamic {
+		b.addNumber(b.stack.used, b.stack.used, alignUp(n, 16))
 	}
 	b.hidden = false
 }
 
-// emitReturn appends a return. Functions of that kind hand over their results, and give their part of the stack back.
+// emitReturn appends a return. Functions of that kind hand over their results, and all give their part of the stack back.
 func (b *binder) emitReturn(f *bound, _ *ptx.Inst) error {
-	if f.dynamic {
+	if f.hasFrame() {
 		hidden := b.hidden
 		b.hidden = true
 		for i := range f.f.Results {
-			b.copyWords(b.passing.results[i], f.symbols[f.f.Results[i].Name].words)
+			if f.dynamic {
+				b.copyWords(b.passing.results[i], f.symbols[f.f.Results[i].Name].words)
+			}
 		}
-		b.copyRegister(code.R64(b.passing.stack), code.R64(f.frame))
+		b.copyRegister(code.R64(b.stack.used), code.R64(f.frame))
 		b.hidden = hidden
 	}
 	b.emit(code.Inst{Kind: code.KindReturn})
@@ -205,7 +193,7 @@ func (b *binder) stackAddress(f *bound, offset uint64, bank lane.Bank) int32 {
 	b.hidden = true
 	defer func() { b.hidden = hidden }()
 	d := b.newRegister(lane.R64)
-	b.addNumber(d, f.frame, b.passing.base+offset-b.k.Frames[b.indexOf(f)].First)
+	b.addNumber(d, f.frame, b.stack.base+offset-b.k.Frames[b.indexOf(f)].First)
 	if bank == lane.R64 {
 		return d
 	}

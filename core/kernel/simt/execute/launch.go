@@ -73,6 +73,10 @@ func prepare(j *job.Job, k *code.Kernel, v *Variables, l *Launch, who Observer) 
 		return nil, err
 	}
 	r.Global = global
+	if bytes := l.Options.Heap; bytes != 0 && !v.heap.Resize(bytes) {
+		return nil, fault.Usagef("kernel %s: the heap of its module has another size than %d bytes, and something was allocated", k.Name, bytes)
+	}
+	global.Serve(&v.heap)
 	if l.Standing != nil {
 		global.Stand(l.Standing)
 	}

@@ -43,6 +43,9 @@ func checkOf(c memory.Check) Check {
 // fault reports what memory found in one access.
 func (b *Block) fault(w *Warp, at int32, f *memory.Fault) {
 	for ; f != nil; f = f.Next {
+		if f.Allocated && b.Running.options.NoRaces {
+			continue
+		}
 		b.Running.sayFreed(f)
 		b.note(checkOf(f.Check), w, at, f.Lanes, f, func() string { return b.faultMessage(f) })
 	}
@@ -70,6 +73,9 @@ func (b *Block) faultMessage(f *memory.Fault) string {
 	case memory.UninitialisedShared:
 		return access + " reads shared memory that nobody has written: " + where
 	case memory.UninitialisedGlobal:
+		if f.Allocated {
+			return fmt.Sprintf("%s reads what nobody has written of %s", access, f.Nearest)
+		}
 		return fmt.Sprintf("%s reads what nobody has written of %s, which is said to be empty when the launch begins", access, orNone(f.Nearest))
 	case memory.UninitialisedLocal:
 		return access + " reads local memory that the thread has not written: " + where

@@ -51,6 +51,7 @@ type Options struct {
 	NoConvergence   bool   // do not look for convergent instructions that a GPU may execute with a part of the warp
 	NoCounts        bool   // do not count per line
 	Lanes           uint32 // of every warp that run, 0: all. Tests leave some out
+	Heap            uint64 // bytes of the heap that malloc takes from, of the module, until something was allocated; 0: as it is, 8 MiB at first
 	MaxInstructions uint64 // warp instructions after which the launch ends with an error; 0: 2^32, which is some ten minutes
 }
 
@@ -83,6 +84,7 @@ const (
 	CheckWarpRace        Check = "warp-race"
 	CheckView            Check = "outside-view"
 	CheckFreed           Check = "use-after-free"
+	CheckFree            Check = "bad-free"
 )
 
 // Finding is what a check found, once for each instruction and check, with how often.

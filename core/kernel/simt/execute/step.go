@@ -43,6 +43,14 @@ func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
 		b.mem.Wait(w.Index, lanes, int(in.Detail))
 	case code.KindFence:
 		b.mem.Fence(w.Index, in.Detail != 0)
+	case code.KindAllocate:
+		b.allocate(w, in, at, lanes)
+	case code.KindRestore:
+		b.restoreStack(w, in, at, lanes)
+	case code.KindMalloc:
+		b.malloc(w, in, at, lanes)
+	case code.KindFree:
+		b.free(w, in, at, lanes)
 	case code.KindDivide:
 		b.divide(w, in, at, lanes)
 	case code.KindClock:

@@ -9,9 +9,12 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 )
 
-// Variables are the .global and .const variables of a module, with the memory that all of its kernels reach. It lives as long as
-// the module does, as on a GPU.
-type Variables struct{ list []variable }
+// Variables are the .global and .const variables of a module, with the memory that all of its kernels reach, and the heap that malloc takes
+// from. It lives as long as the module does, as on a GPU.
+type Variables struct {
+	list []variable
+	heap memory.Heap
+}
 
 // variable is one of them.
 type variable struct {
@@ -68,8 +71,9 @@ func (v *Variables) Names() []string {
 	return names
 }
 
-// Reset gives the variables their initial values again.
+// Reset gives the variables their initial values again, and frees all of the heap.
 func (v *Variables) Reset() {
+	v.heap.Reset()
 	for i := range v.list {
 		clear(v.list[i].bytes)
 		copy(v.list[i].bytes, v.list[i].init)

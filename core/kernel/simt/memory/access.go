@@ -100,6 +100,7 @@ func (in *region) checkWritten(found *faults, l int, address, width uint64, u us
 		if !written {
 			if f := found.add(UninitialisedGlobal, l, address, width, u); f != nil {
 				f.near(in)
+				f.Allocated = in.heap
 			}
 			return
 		}
@@ -153,6 +154,9 @@ func (g *Global) isNull(legal, address uint64) bool {
 
 // place names the allocation that a fault is nearest to, of those that the pointer may point to.
 func (g *Global) place(f *Fault, legal uint64) {
+	if legal == 0 && g.heap.near(f) {
+		return
+	}
 	holds := g.find(f.Address)
 	inside := holds != nil && f.Address-holds.base < uint64(len(holds.bytes))
 	if inside && (legal == 0 || legal&(holds.params|g.any) != 0) {

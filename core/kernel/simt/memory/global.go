@@ -26,6 +26,7 @@ type Global struct {
 	regions  []region // by number of the allocation
 	aliases  []region // by address of the process, disjoint
 	standing []region // likewise, of arrays that the launch does not list
+	heap     *Heap    // what malloc gave, nil nothing
 	bits     uint     // of a slot
 	any      uint64   // parameters whose pointers may point anywhere
 	null     uint64   // parameters that are null pointers
@@ -42,6 +43,7 @@ type region struct {
 	name     string
 	readOnly bool
 	written  *written // of an array that was not written before the launch; nil nobody asks
+	heap     bool     // malloc gave it
 }
 
 // written says of each byte of an array whether the launch wrote it.
@@ -157,6 +159,9 @@ func (g *Global) Host(address uint64) (allocation int, offset uint64) {
 func (g *Global) find(address uint64) *region {
 	if slot := (address - firstSlot) >> g.bits; slot < uint64(len(g.regions)) {
 		return &g.regions[slot]
+	}
+	if address >= heapBase {
+		return g.allocated(address)
 	}
 	return g.alias(address)
 }

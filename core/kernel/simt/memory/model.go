@@ -64,8 +64,10 @@ type Fault struct {
 	Inside   string // OutOfBounds: the allocation that it falls into though its pointer comes from another, "" none
 	Other    Party  // SharedRace, GlobalRace, StaleAsyncCopy: the other access
 	Atomic   bool   // an atomic, which loads and stores
-	Says     string // MbarrierMisuse: what is wrong
-	Next     *Fault // another check that the same access failed, nil none
+	Says     string // MbarrierMisuse: what is wrong; UseAfterFree: to whom it belonged
+
+	Allocated bool   // UninitialisedGlobal: of memory that malloc gave
+	Next      *Fault // another check that the same access failed, nil none
 }
 
 // Party is the other side of a race.

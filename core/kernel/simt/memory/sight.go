@@ -95,7 +95,7 @@ func (g *Global) MayUndo(loads bool) (bytes int64, ok bool) {
 			bytes += int64(len(in.bytes))
 		}
 	}
-	return bytes, len(g.standing) == 0 || !loads && g.any == 0
+	return bytes, len(g.standing) == 0 && g.heap.empty() || !loads && g.any == 0
 }
 
 // Keep copies all that a launch may change.

@@ -1,10 +1,11 @@
 package memory
 
 // Stored finds where a store to all of [low, high) goes: which allocation it writes, and how far into it low is. ok is false when a
-// store of one lane to all of that would fail a check other than that of alignment. legal is that of the Transfer.
+// store of one lane to all of that would fail a check other than that of alignment, and where no allocation of the launch is: in memory that
+// malloc gave. legal is that of the Transfer.
 func (g *Global) Stored(low, high, legal uint64) (allocation int, offset uint64, ok bool) {
 	in := g.within(low, high, legal)
-	if in == nil || in.readOnly {
+	if in == nil || in.readOnly || in.index < 0 {
 		return -1, 0, false
 	}
 	return in.index, low - in.base, true
