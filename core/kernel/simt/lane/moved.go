@@ -45,6 +45,17 @@ func AtLeast(a *[Lanes]uint32, least uint32) bool {
 	return atLeastInGo(a, least)
 }
 
+// Zero reports whether every lane is 0.
+func Zero(a *[Lanes]uint32) bool {
+	if wide {
+		return moved32(a, &noWords, 0)
+	}
+	return *a == noWords
+}
+
+// noWords is a register of zeros.
+var noWords [Lanes]uint32
+
 func atLeastInGo(a *[Lanes]uint32, least uint32) bool {
 	for _, v := range a {
 		if v < least {

@@ -57,6 +57,22 @@ func TestAtLeastLooksAtEveryLane(t *testing.T) {
 	}
 }
 
+func TestZeroLooksAtEveryLane(t *testing.T) {
+	defer func(before bool) { wide = before }(wide)
+	for _, wide = range []bool{false, wide} {
+		if !Zero(&[Lanes]uint32{}) {
+			t.Errorf("vectors %v: zeros are not zero", wide)
+		}
+		for l := range Lanes {
+			var a [Lanes]uint32
+			a[l] = 1 << l
+			if Zero(&a) {
+				t.Errorf("vectors %v: lane %d is not seen", wide, l)
+			}
+		}
+	}
+}
+
 func TestMatricesAreLoadedElementByElement(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 9))
 	for range 500 {

@@ -96,20 +96,24 @@ func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32, k *Patte
 	return found.first
 }
 
-// copyWhole is CopyAsync where every lane copies 16 bytes and nothing is in doubt; it reports whether that is so; nothing is noted when it
+// copyWhole is CopyAsync where every lane copies 16 bytes, or each of them zeros, and nothing is in doubt; it reports whether that is so; nothing is noted when it
 // is not.
 func (b *Block) copyWhole(r *lane.Regs, c *Copy, p *pending, k *Pattern) bool {
 	if !c.Patterned() || b.watching() {
 		return false
 	}
-	if c.Size >= 0 && !lane.AtLeast(&r.R32[c.Size], granule) {
+	read := c.Size < 0 || lane.AtLeast(&r.R32[c.Size], granule)
+	if !read && !lane.Zero(&r.R32[c.Size]) { // else zeros are all that is copied
 		return false
 	}
-	from := k.Sources(r, &c.From)
-	low, high, ok := from.extent()
-	in := b.global.within(low, high+granule, c.From.Legal)
-	if in == nil || in.written != nil || !from.aligned || !ok {
-		return false
+	var in *region
+	if read {
+		from := k.Sources(r, &c.From)
+		low, high, ok := from.extent()
+		in = b.global.within(low, high+granule, c.From.Legal)
+		if in == nil || in.written != nil || !from.aligned || !ok {
+			return false
+		}
 	}
 	to := k.Places(r, &c.To)
 	least, most, ok := to.extent()
@@ -125,6 +129,10 @@ func (b *Block) copyWhole(r *lane.Regs, c *Copy, p *pending, k *Pattern) bool {
 	p.lanes, p.whole, p.first = fullMask, to.whole, least
 	for l, v := range at {
 		p.to[l] = v + off
+	}
+	if !read {
+		p.data = [lane.Lanes][granule]byte{}
+		return true
 	}
 	source, by := &r.R64[c.From.Address], uint64(c.From.Offset)-in.base
 	if p.whole {

@@ -191,6 +191,7 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 			order = random.Perm(lane.Lanes)
 		}
 		twice, before, short := random.IntN(3) == 0, random.IntN(3) == 0, random.IntN(3) == 0
+		size := []uint32{16, 16, 0, 17}[random.IntN(4)]
 		apart, start, from := 16*(1+random.IntN(3)/2), 16*random.IntN(34), 4*random.IntN(9)
 		if random.IntN(8) == 0 {
 			start += []int{-1 << 11, 4, 1 << 31}[random.IntN(3)]
@@ -208,7 +209,7 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 			for l, to := range order {
 				s.r.R32[0][l] = uint32(start + apart*to)
 				s.r.R64[0][l] = s.g.Pointer(0, hostX) + uint64(16*l)%uint64(len(s.x)-16)&^15 + uint64(from)
-				s.r.R32[30][l] = 16
+				s.r.R32[30][l] = size
 			}
 			if twice {
 				s.r.R32[0][5] = s.r.R32[0][20]
