@@ -270,12 +270,46 @@ GLOBL together<>(SB), RODATA|NOPTR, $32
 	MOVQ DI, R10; \
 	MOVQ P_GROUPS(DI), R11
 
-// func productOfHalves(p *wideProduct)
-TEXT ·productOfHalves(SB), 0, $1056-8
-	MOVQ p+0(FP), DI
+// REGISTER puts the address of a register, the one that the list in SI has at, into the wideProduct at to(DI). CX is the first register.
+#define REGISTER(at, to) \
+	MOVLQSX (4*at)(SI), AX; \
+	SHLQ $7, AX; \
+	ADDQ CX, AX; \
+	MOVQ AX, to(DI)
+
+#define FOURREGISTERS(at, to) \
+	REGISTER((at), (to)); \
+	REGISTER((at+1), (to+8)); \
+	REGISTER((at+2), (to+16)); \
+	REGISTER((at+3), (to+24))
+
+// func productOfHalves(r *Regs, v *int32, groups int)
+TEXT ·productOfHalves(SB), 0, $1232-24
+	MOVQ r+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ v+8(FP), SI
+	MOVQ groups+16(FP), R11
+	LEAQ 1056(SP), DI // the wideProduct, behind the room
+	FOURREGISTERS(0, P_D)
+	CMPQ R11, $2
+	JNE one
+	FOURREGISTERS(4, P_A)
+	REGISTER(8, P_B)
+	REGISTER(9, (P_B+8))
+	FOURREGISTERS(10, P_C)
+	JMP begin
+
+one:
+	REGISTER(4, P_A)
+	REGISTER(5, (P_A+8))
+	REGISTER(6, P_B)
+	FOURREGISTERS(7, P_C)
+
+begin:
 	ROOM
 	LOADC(SUMS)
-	BEGINGROUPS
+	MOVQ DI, R9
+	MOVQ DI, R10
 
 group:
 	GROUPA(HALVES)
