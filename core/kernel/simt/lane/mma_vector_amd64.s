@@ -179,28 +179,39 @@ GLOBL together<>(SB), RODATA|NOPTR, $32
 
 // EXACT adds eight products to a row of sums as a tree. A product must be exact, so that it makes no difference that the first of two is
 // not rounded.
-#define EXACT \
-	VBROADCASTSS 4(SI), Y8; \
+#define EXACT(at) \
+	VBROADCASTSS (at+4)(SI), Y8; \
 	VMULPS Y1, Y8, Y8; \
-	VBROADCASTSS (SI), Y9; \
+	VBROADCASTSS at(SI), Y9; \
 	VFMADD231PS Y0, Y9, Y8; \
-	VBROADCASTSS 12(SI), Y10; \
+	VBROADCASTSS (at+12)(SI), Y10; \
 	VMULPS Y3, Y10, Y10; \
-	VBROADCASTSS 8(SI), Y11; \
+	VBROADCASTSS (at+8)(SI), Y11; \
 	VFMADD231PS Y2, Y11, Y10; \
-	VBROADCASTSS 20(SI), Y12; \
+	VBROADCASTSS (at+20)(SI), Y12; \
 	VMULPS Y5, Y12, Y12; \
-	VBROADCASTSS 16(SI), Y13; \
+	VBROADCASTSS (at+16)(SI), Y13; \
 	VFMADD231PS Y4, Y13, Y12; \
-	VBROADCASTSS 28(SI), Y14; \
+	VBROADCASTSS (at+28)(SI), Y14; \
 	VMULPS Y7, Y14, Y14; \
-	VBROADCASTSS 24(SI), Y15; \
+	VBROADCASTSS (at+24)(SI), Y15; \
 	VFMADD231PS Y6, Y15, Y14; \
 	VADDPS Y10, Y8, Y8; \
 	VADDPS Y14, Y12, Y12; \
 	VADDPS Y12, Y8, Y8; \
-	VADDPS (DX), Y8, Y8; \
-	VMOVUPS Y8, (DX)
+	VADDPS at(DX), Y8, Y8; \
+	VMOVUPS Y8, at(DX)
+
+// FOUREXACT does so for four rows, and goes on until all sixteen are done.
+#define FOUREXACT(again) \
+	EXACT(0); \
+	EXACT(32); \
+	EXACT(64); \
+	EXACT(96); \
+	ADDQ $128, SI; \
+	ADDQ $128, DX; \
+	SUBL $4, CX; \
+	JNZ again
 
 // ROUNDED is EXACT of products that are rounded.
 #define ROUNDED \
@@ -320,8 +331,7 @@ group:
 	BEGINROWS
 
 row:
-	EXACT
-	NEXTROW(row)
+	FOUREXACT(row)
 	NEXTGROUP(group)
 	STORED
 	VZEROUPPER
@@ -379,8 +389,7 @@ group:
 	BEGINROWS
 
 row:
-	EXACT
-	NEXTROW(row)
+	FOUREXACT(row)
 	NEXTGROUP(group)
 	VBROADCASTSS nan32s<>(SB), Y15
 	VMOVDQU together<>(SB), Y14
