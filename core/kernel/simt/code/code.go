@@ -57,20 +57,21 @@ type Inst struct {
 	Watch   bool  // an observer wants to see it
 	Guard   int32 // predicate, -1 none
 	Invert  uint32
+	Order   int32 // of its block in the arrangement of its function
+	Lane    lane.Func
+	Mem     *memory.Transfer
+	Ops     lane.Operands
+	Warp    lane.WarpFunc
+	Detail  int32 // index into the table of the kind: barriers, calls, switches, copies; of a clock, a wait and an mbarrier a number
 	Target  int32 // of a branch or call: index into Kernel.Code
 	Arrive  int32 // where lanes wait that a branch sends to its target, in the arrangement of the function
 	Join    int32 // likewise, where those come together again that a branch divides; -1 nowhere
 	Members int32 // register of lane.R32 with the lanes that an instruction names, of MeetMask
-	Detail  int32 // index into the table of the kind: barriers, calls, switches, copies; of a clock, a wait and an mbarrier a number
-	Order   int32 // of its block in the arrangement of its function
 	Origin  int32 // index into Kernel.Origins
-	Lane    lane.Func
-	Warp    lane.WarpFunc
-	Ops     lane.Operands
 	Outs    []Register // registers written
 	Ins     []Register // registers read, those of addresses included
-	Mem     *memory.Transfer
 	Atomic  memory.AtomicOp
+	_ [16]byte
 }
 
 // Meet says for whom lanes wait that come to an instruction.

@@ -39,6 +39,28 @@ func conflicts(r *lane.Regs, t *memory.Transfer, size int, lanes uint32) uint64 
 	return uint64(extra)
 }
 
+// pattern is what the block knows of the addresses of an instruction.
+func (b *Block) pattern(at int32) *memory.Pattern {
+	if b.patterns == nil {
+		b.patterns = make([]*memory.Pattern, len(b.code))
+	}
+	k := b.patterns[at]
+	if k == nil {
+		k = new(memory.Pattern)
+		b.patterns[at] = k
+	}
+	return k
+}
+
+// conflictsOf is conflicts of an access of 16 bytes of all lanes to addresses of 32 bits.
+func conflictsOf(r *lane.Regs, t *memory.Transfer, k *memory.Pattern) uint64 {
+	p := k.Places(r, t)
+	if !p.Counted {
+		p.Conflicts, p.Counted = conflicts(r, t, 16, math.MaxUint32), true
+	}
+	return p.Conflicts
+}
+
 // oneAfterTheOther reports whether lanes touch memory without gaps, or all the same place.
 func oneAfterTheOther(at *[lane.Lanes]uint32, size uint32) bool {
 	step := at[1] - at[0]

@@ -16,27 +16,29 @@ type Block struct {
 	Running *Running
 	Linear  uint64 // its number in the grid
 
-	ctx     context.Context
-	kernel  *code.Kernel
-	code    []code.Inst
-	counts  []count
-	mem     *memory.Block
-	found   *findings
-	watcher BlockObserver
-	warps   []*Warp
-	order   []int
-	random  *rand.Rand // nil: ascending order
-	index   [3]uint32
-	rounds  uint64
-	alive   int
-	ended   bool // by a trap, a deadlock, the first finding or an error
-	err     error
-	arrived [target.Barriers]gathering
-	output  *output
-	steps   uint64 // instructions of all its warps
-	active  uint64 // of these, when one of its warps last stored, waited or ended
-	acts    bool   // since it was looked at last: one did
-	polls   bool   // likewise: one looked at what other blocks may change
+	ctx    context.Context
+	kernel *code.Kernel
+	code   []code.Inst
+	counts []count
+
+	patterns []*memory.Pattern // of addresses, by instruction; nil: nothing is known
+	mem      *memory.Block
+	found    *findings
+	watcher  BlockObserver
+	warps    []*Warp
+	order    []int
+	random   *rand.Rand // nil: ascending order
+	index    [3]uint32
+	rounds   uint64
+	alive    int
+	ended    bool // by a trap, a deadlock, the first finding or an error
+	err      error
+	arrived  [target.Barriers]gathering
+	output   *output
+	steps    uint64 // instructions of all its warps
+	active   uint64 // of these, when one of its warps last stored, waited or ended
+	acts     bool   // since it was looked at last: one did
+	polls    bool   // likewise: one looked at what other blocks may change
 
 	patience uint64 // of lanes that go round a loop while others of their warp wait
 	shares   []share

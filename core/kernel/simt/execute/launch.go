@@ -249,12 +249,15 @@ func (r *Running) limitError(format string, args ...any) error {
 
 // spend counts instructions and says whether the launch must stop.
 func (r *Running) spend(ctx context.Context, n uint64) error {
-	total := r.spent.Add(n)
-	limit, hint := r.options.MaxInstructions, "a loop may never end; otherwise raise the limit of instructions (max_instructions, --max-instructions)"
+	limit := r.options.MaxInstructions
 	if limit == 0 {
-		limit, hint = DefaultInstructions, "launches that name no limit have this one; "+hint
+		limit = DefaultInstructions
 	}
-	if total > limit {
+	if r.spent.Add(n) > limit {
+		hint := "a loop may never end; otherwise raise the limit of instructions (max_instructions, --max-instructions)"
+		if r.options.MaxInstructions == 0 {
+			hint = "launches that name no limit have this one; " + hint
+		}
 		return r.limitError("more than %d instructions of warps", limit).(*fault.Error).WithHint("%s", hint)
 	}
 	return ctx.Err()

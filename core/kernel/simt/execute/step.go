@@ -3,6 +3,7 @@ package execute
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/prlx-go/prlx/core/kernel/ptx"
@@ -26,7 +27,7 @@ func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
 		b.atomic(w, in, at, lanes)
 	case code.KindMatrix:
 		b.countMatrix(w, in, at, lanes)
-		if f := b.mem.LoadMatrix(&w.Regs, in.Mem, w.Index, lanes); f != nil {
+		if f := b.mem.LoadMatrix(&w.Regs, in.Mem, w.Index, lanes, b.pattern(at)); f != nil {
 			b.fault(w, at, f)
 		}
 	case code.KindMbarrier:
@@ -116,16 +117,21 @@ func (b *Block) atomic(w *Warp, in *code.Inst, at int32, lanes uint32) {
 }
 
 func (b *Block) copyAsync(w *Warp, in *code.Inst, at int32, lanes uint32) {
-	c := &b.Running.copies[in.Detail]
+	c, k := &b.Running.copies[in.Detail], b.pattern(at)
 	if !b.Running.options.NoCounts {
 		n := &b.counts[at]
 		n.global++
 		n.shared++
 		n.bytes += uint64(c.Bytes * bits.OnesCount32(lanes))
-		n.sectors += uint64(memory.Sectors(&w.Regs, &c.From, lanes))
-		n.conflicts += conflicts(&w.Regs, &c.To, c.Bytes, lanes)
+		if lanes == math.MaxUint32 && c.Patterned() {
+			n.sectors += uint64(k.Sources(&w.Regs, &c.From).Sectors)
+			n.conflicts += conflictsOf(&w.Regs, &c.To, k)
+		} else {
+			n.sectors += uint64(memory.Sectors(&w.Regs, &c.From, lanes))
+			n.conflicts += conflicts(&w.Regs, &c.To, c.Bytes, lanes)
+		}
 	}
-	if f := b.mem.CopyAsync(&w.Regs, c, w.Index, lanes); f != nil {
+	if f := b.mem.CopyAsync(&w.Regs, c, w.Index, lanes, k); f != nil {
 		b.fault(w, at, f)
 	}
 }
@@ -158,6 +164,10 @@ func (b *Block) countMatrix(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	}
 	c := &b.counts[at]
 	c.shared++
+	if in.Mem.Count == 4 && in.Mem.Narrow && lanes == math.MaxUint32 {
+		c.conflicts += conflictsOf(&w.Regs, in.Mem, b.pattern(at))
+		return
+	}
 	rows := uint32(1)<<(8*in.Mem.Count%lane.Lanes) - 1
 	if in.Mem.Count == 4 {
 		rows = 1<<lane.Lanes - 1

@@ -27,8 +27,10 @@ const (
 	flagLower    = 1 // of f64: there are sixteen rows
 )
 
+// productOfHalves finds the registers of a wideProduct of one group or two itself: v lists those of D, A, B and C.
+//
 //go:noescape
-func productOfHalves(p *wideProduct)
+func productOfHalves(r *Regs, v *int32, groups int)
 
 //go:noescape
 func productToHalves(p *wideProduct)
@@ -45,9 +47,6 @@ func productOfBytes(p *wideProduct)
 //go:noescape
 func productOfDoubles(p *wideDoubles)
 
-// noWords are registers of zeros, for rows and k that a form does not have.
-var noWords [Lanes]uint32
-
 // wider is a product with vectors of 256 bits, nil where there is none. It has the bits of the one that it takes the place of.
 func (s mmaShape) wider(a, b, c string, saturate bool) func(r *Regs, v []int32) {
 	switch {
@@ -55,10 +54,7 @@ func (s mmaShape) wider(a, b, c string, saturate bool) func(r *Regs, v []int32) 
 	case a == "f16" && c == "f16":
 		return s.wideHalves
 	case a == "f16":
-		return func(r *Regs, v []int32) {
-			p := s.fill32(r, v)
-			productOfHalves(&p)
-		}
+		return func(r *Regs, v []int32) { productOfHalves(r, &v[0], s.b) }
 	case a == "bf16":
 		return func(r *Regs, v []int32) {
 			p := s.fill32(r, v)

@@ -179,28 +179,39 @@ GLOBL together<>(SB), RODATA|NOPTR, $32
 
 // EXACT adds eight products to a row of sums as a tree. A product must be exact, so that it makes no difference that the first of two is
 // not rounded.
-#define EXACT \
-	VBROADCASTSS 4(SI), Y8; \
+#define EXACT(at) \
+	VBROADCASTSS (at+4)(SI), Y8; \
 	VMULPS Y1, Y8, Y8; \
-	VBROADCASTSS (SI), Y9; \
+	VBROADCASTSS at(SI), Y9; \
 	VFMADD231PS Y0, Y9, Y8; \
-	VBROADCASTSS 12(SI), Y10; \
+	VBROADCASTSS (at+12)(SI), Y10; \
 	VMULPS Y3, Y10, Y10; \
-	VBROADCASTSS 8(SI), Y11; \
+	VBROADCASTSS (at+8)(SI), Y11; \
 	VFMADD231PS Y2, Y11, Y10; \
-	VBROADCASTSS 20(SI), Y12; \
+	VBROADCASTSS (at+20)(SI), Y12; \
 	VMULPS Y5, Y12, Y12; \
-	VBROADCASTSS 16(SI), Y13; \
+	VBROADCASTSS (at+16)(SI), Y13; \
 	VFMADD231PS Y4, Y13, Y12; \
-	VBROADCASTSS 28(SI), Y14; \
+	VBROADCASTSS (at+28)(SI), Y14; \
 	VMULPS Y7, Y14, Y14; \
-	VBROADCASTSS 24(SI), Y15; \
+	VBROADCASTSS (at+24)(SI), Y15; \
 	VFMADD231PS Y6, Y15, Y14; \
 	VADDPS Y10, Y8, Y8; \
 	VADDPS Y14, Y12, Y12; \
 	VADDPS Y12, Y8, Y8; \
-	VADDPS (DX), Y8, Y8; \
-	VMOVUPS Y8, (DX)
+	VADDPS at(DX), Y8, Y8; \
+	VMOVUPS Y8, at(DX)
+
+// FOUREXACT does so for four rows, and goes on until all sixteen are done.
+#define FOUREXACT(again) \
+	EXACT(0); \
+	EXACT(32); \
+	EXACT(64); \
+	EXACT(96); \
+	ADDQ $128, SI; \
+	ADDQ $128, DX; \
+	SUBL $4, CX; \
+	JNZ again
 
 // ROUNDED is EXACT of products that are rounded.
 #define ROUNDED \
@@ -270,12 +281,46 @@ GLOBL together<>(SB), RODATA|NOPTR, $32
 	MOVQ DI, R10; \
 	MOVQ P_GROUPS(DI), R11
 
-// func productOfHalves(p *wideProduct)
-TEXT ·productOfHalves(SB), 0, $1056-8
-	MOVQ p+0(FP), DI
+// REGISTER puts the address of a register, the one that the list in SI has at, into the wideProduct at to(DI). CX is the first register.
+#define REGISTER(at, to) \
+	MOVLQSX (4*at)(SI), AX; \
+	SHLQ $7, AX; \
+	ADDQ CX, AX; \
+	MOVQ AX, to(DI)
+
+#define FOURREGISTERS(at, to) \
+	REGISTER((at), (to)); \
+	REGISTER((at+1), (to+8)); \
+	REGISTER((at+2), (to+16)); \
+	REGISTER((at+3), (to+24))
+
+// func productOfHalves(r *Regs, v *int32, groups int)
+TEXT ·productOfHalves(SB), 0, $1232-24
+	MOVQ r+0(FP), AX
+	MOVQ (AX), CX
+	MOVQ v+8(FP), SI
+	MOVQ groups+16(FP), R11
+	LEAQ 1056(SP), DI // the wideProduct, behind the room
+	FOURREGISTERS(0, P_D)
+	CMPQ R11, $2
+	JNE one
+	FOURREGISTERS(4, P_A)
+	REGISTER(8, P_B)
+	REGISTER(9, (P_B+8))
+	FOURREGISTERS(10, P_C)
+	JMP begin
+
+one:
+	REGISTER(4, P_A)
+	REGISTER(5, (P_A+8))
+	REGISTER(6, P_B)
+	FOURREGISTERS(7, P_C)
+
+begin:
 	ROOM
 	LOADC(SUMS)
-	BEGINGROUPS
+	MOVQ DI, R9
+	MOVQ DI, R10
 
 group:
 	GROUPA(HALVES)
@@ -286,8 +331,7 @@ group:
 	BEGINROWS
 
 row:
-	EXACT
-	NEXTROW(row)
+	FOUREXACT(row)
 	NEXTGROUP(group)
 	STORED
 	VZEROUPPER
@@ -345,8 +389,7 @@ group:
 	BEGINROWS
 
 row:
-	EXACT
-	NEXTROW(row)
+	FOUREXACT(row)
 	NEXTGROUP(group)
 	VBROADCASTSS nan32s<>(SB), Y15
 	VMOVDQU together<>(SB), Y14

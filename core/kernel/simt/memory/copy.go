@@ -20,7 +20,17 @@ type pending struct {
 	inst  int32
 	bytes uint32
 	to    [lane.Lanes]uint32
-	data  [lane.Lanes][16]byte
+	data  [lane.Lanes][16]byte // by lane; where whole, in the order of addresses
+	whole bool                 // the copies of all lanes are of pieces that follow one another
+	first uint32               // address of the first of these
+}
+
+// of is what a lane copies.
+func (p *pending) of(l int) *[16]byte {
+	if p.whole {
+		return &p.data[(p.to[l]-p.first)/granule]
+	}
+	return &p.data[l]
 }
 
 // A warp with more pending than this has its oldest copies land, which they may do at any time.
@@ -32,8 +42,8 @@ const (
 func (q *queue) drop() { q.items, q.groups = q.items[:0], q.groups[:0] }
 
 // CopyAsync starts a cp.async: it reads global memory now, and shared memory has the bytes after Wait. Lanes that fault copy
-// nothing.
-func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32) *Fault {
+// nothing. k is what is known of the addresses of the instruction, nil nothing.
+func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32, k *Pattern) *Fault {
 	q := &b.queues[warp]
 	if len(q.items) >= maxPending {
 		b.landOldest(warp)
@@ -43,11 +53,11 @@ func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32) *Fault {
 	}
 	q.items = q.items[:len(q.items)+1]
 	p := &q.items[len(q.items)-1]
-	p.lanes, p.group, p.inst, p.bytes = 0, -1, c.To.Inst, uint32(c.Bytes)
+	p.lanes, p.group, p.inst, p.bytes, p.whole = 0, -1, c.To.Inst, uint32(c.Bytes), false
 	if b.shadow != nil {
 		b.shadow.begin(warp, c.To.Inst, Weak)
 	}
-	if mask == fullMask && b.copyWhole(r, c, p) {
+	if mask == fullMask && k != nil && b.copyWhole(r, c, p, k) {
 		return nil
 	}
 	var room [lane.Lanes]uint64
@@ -86,55 +96,85 @@ func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32) *Fault {
 	return found.first
 }
 
-// copyWhole is CopyAsync where every lane copies 16 bytes and nothing is in doubt; it reports whether that is so; nothing is noted when it
+// copyWhole is CopyAsync where every lane copies 16 bytes, or each of them zeros, and nothing is in doubt; it reports whether that is so; nothing is noted when it
 // is not.
-func (b *Block) copyWhole(r *lane.Regs, c *Copy, p *pending) bool {
-	if c.Bytes != granule || !c.To.Narrow || c.To.Absolute || c.From.Narrow || c.From.Absolute || b.watching() {
+func (b *Block) copyWhole(r *lane.Regs, c *Copy, p *pending, k *Pattern) bool {
+	if !c.Patterned() || b.watching() {
 		return false
 	}
-	if c.Size >= 0 {
-		for _, n := range &r.R32[c.Size] {
-			if n < granule {
-				return false
-			}
+	read := c.Size < 0 || lane.AtLeast(&r.R32[c.Size], granule)
+	if !read && !lane.Zero(&r.R32[c.Size]) { // else zeros are all that is copied
+		return false
+	}
+	var in *region
+	if read {
+		from := k.Sources(r, &c.From)
+		low, high, ok := from.extent()
+		in = b.global.within(low, high+granule, c.From.Legal)
+		if in == nil || in.written != nil || !from.aligned || !ok {
+			return false
 		}
 	}
-	from, fromOffset := &r.R64[c.From.Address], uint64(c.From.Offset)
-	low, high, set := extent(from, fromOffset, fullMask)
-	in := b.global.within(low, high+granule, c.From.Legal)
-	size := uint32(len(b.shared))
-	if in == nil || in.written != nil || set%granule != 0 || size < granule {
+	to := k.Places(r, &c.To)
+	least, most, ok := to.extent()
+	if size := uint32(len(b.shared)); !ok || !to.apart || size < granule || most > size-granule {
 		return false
 	}
-	to, toOffset := &r.R32[c.To.Address], uint32(c.To.Offset)
-	least, most, bits := extent(to, toOffset, fullMask)
-	if bits%granule != 0 || most > size-granule || b.shadow != nil && !b.shadow.canStart(to, toOffset, least) {
-		return false
+	at, off := &r.R32[c.To.Address], uint32(c.To.Offset)
+	if s := b.shadow; s != nil {
+		if to.whole && !s.startSpan(least/granule) || !to.whole && !s.startApart(at, off) {
+			return false
+		}
 	}
-	bytes, base := in.bytes, in.base-fromOffset
-	for l, v := range from {
-		p.data[l] = [granule]byte(bytes[v-base:])
-		p.to[l] = to[l] + toOffset
+	p.lanes, p.whole, p.first = fullMask, to.whole, least
+	for l, v := range at {
+		p.to[l] = v + off
 	}
-	p.lanes = fullMask
+	if !read {
+		p.data = [lane.Lanes][granule]byte{}
+		return true
+	}
+	source, by := &r.R64[c.From.Address], uint64(c.From.Offset)-in.base
+	if p.whole {
+		lane.Pieces(&p.data, at, off-least, in.bytes, source, by)
+		return true
+	}
+	for l, v := range source {
+		p.data[l] = [granule]byte(in.bytes[v+by:])
+	}
 	return true
 }
 
-// canStart is startGranule of the granules that a warp copies to, all or none; none where it cannot say, as of one that is there twice. least
-// is the lowest address.
-func (s *shadow) canStart(to *[lane.Lanes]uint32, off, least uint32) bool {
-	state, cells := s.state, s.cells
-	every, me, stamp := s.all, s.me, s.stamp
-	var there [16]uint64
-	for _, v := range to {
-		g := (v + off) / granule
-		at := g - least/granule
-		if at >= 64*uint32(len(there)) || there[at/64]>>(at%64)&1 != 0 {
+// Patterned reports whether a Pattern helps a copy.
+func (c *Copy) Patterned() bool {
+	return c.Bytes == granule && c.To.Narrow && !c.To.Absolute && !c.From.Narrow && !c.From.Absolute
+}
+
+// startSpan is startGranule of the granules of a warp that follow one another, all or none.
+func (s *shadow) startSpan(first uint32) bool {
+	state, cells := (*[lane.Lanes]uint32)(s.state[first:]), (*[lane.Lanes]cell)(s.cells[first:])
+	known, me, stamp := s.all<<tickShift|(1<<tickShift-1), s.me, s.stamp
+	for i := range cells {
+		c := &cells[i]
+		if state[i]&extraordinary != 0 || c.write > known && uint32(c.write)&^me != 0 || c.read > known && uint32(c.read)&^me != 0 {
 			return false
 		}
-		there[at/64] |= 1 << (at % 64)
+	}
+	for i := range cells {
+		cells[i] = cell{write: stamp}
+		state[i] = allWritten | allPending
+	}
+	return true
+}
+
+// startApart is startSpan of granules that lie anywhere, no two of them the same.
+func (s *shadow) startApart(to *[lane.Lanes]uint32, off uint32) bool {
+	state, cells := s.state, s.cells
+	known, me, stamp := s.all<<tickShift|(1<<tickShift-1), s.me, s.stamp
+	for _, v := range to {
+		g := (v + off) / granule
 		c := &cells[g]
-		if state[g]&extraordinary != 0 || c.write>>tickShift > every && uint32(c.write)&^me != 0 || c.read>>tickShift > every && uint32(c.read)&^me != 0 {
+		if state[g]&extraordinary != 0 || c.write > known && uint32(c.write)&^me != 0 || c.read > known && uint32(c.read)&^me != 0 {
 			return false
 		}
 	}
@@ -333,6 +373,10 @@ func (b *Block) land(warp int, which func(p *pending) uint32) {
 		if s != nil {
 			s.begin(warp, p.inst, Weak)
 		}
+		if p.whole && lanes == fullMask {
+			b.landSpan(p)
+			continue
+		}
 		for m := lanes; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
 			to := p.to[l]
@@ -343,12 +387,30 @@ func (b *Block) land(warp int, which func(p *pending) uint32) {
 				}
 				continue
 			}
-			*(*[granule]byte)(b.shared[to:]) = p.data[l]
+			*(*[granule]byte)(b.shared[to:]) = *p.of(l)
 			if s != nil {
 				s.cells[to/granule] = cell{write: s.stamp}
 				s.state[to/granule] = allWritten
 			}
 		}
+	}
+}
+
+// landSpan writes a copy that is whole.
+func (b *Block) landSpan(p *pending) {
+	to := b.shared[p.first:][:lane.Lanes*granule]
+	for i := range p.data {
+		*(*[granule]byte)(to[granule*i:]) = p.data[i]
+	}
+	s := b.shadow
+	if s == nil {
+		return
+	}
+	first, stamp := p.first/granule, s.stamp
+	state, cells := (*[lane.Lanes]uint32)(s.state[first:]), (*[lane.Lanes]cell)(s.cells[first:])
+	for i := range cells {
+		cells[i] = cell{write: stamp}
+		state[i] = allWritten
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 func copyTo(s *bench, warp int, to, from uint64, bytes, size int) *memory.Fault {
 	s.inst++
 	s.r.R32[0][0], s.r.R64[0][0], s.r.R32[30][0] = uint32(to), from, uint32(size)
-	return s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: bytes, Size: 30}, warp, 1)
+	return s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: bytes, Size: 30}, warp, 1, nil)
 }
 
 func TestAsyncCopyLandsWhenItsThreadWaits(t *testing.T) {
@@ -160,7 +160,7 @@ func TestEveryLaneOfACopyIsWatched(t *testing.T) {
 	for l := range 3 { // lane 0 reads nothing, lane 1 what nobody wrote
 		s.r.R32[0][l], s.r.R64[0][l], s.r.R32[30][l] = uint32(16*l), x+uint64(16*l), uint32(min(l, 1)*16)
 	}
-	f := s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: 16, Size: 30}, 0, 7)
+	f := s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: 16, Size: 30}, 0, 7, nil)
 	globalRace(t, f, memory.Party{Warp: 0, Inst: 1, Store: true, OtherBlock: true, Block: 0})
 	if f.Lanes != 1<<2 {
 		t.Errorf("got lanes %b, want lane 2", f.Lanes)
@@ -183,10 +183,19 @@ func roomyBench(t *testing.T) *bench {
 // A warp that copies with all lanes is looked at in one go where nothing is in doubt: what comes of it is what comes of its lanes one by one.
 func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 7))
-	for round := range 400 {
+	known := new(memory.Pattern) // the warps execute one instruction: often at addresses of before, moved
+	order := random.Perm(lane.Lanes)
+	for round := range 800 {
 		whole, single := roomyBench(t), roomyBench(t)
-		order := random.Perm(lane.Lanes)
+		if random.IntN(3) == 0 {
+			order = random.Perm(lane.Lanes)
+		}
 		twice, before, short := random.IntN(3) == 0, random.IntN(3) == 0, random.IntN(3) == 0
+		size := []uint32{16, 16, 0, 17}[random.IntN(4)]
+		apart, start, from := 16*(1+random.IntN(3)/2), 16*random.IntN(34), 4*random.IntN(9)
+		if random.IntN(8) == 0 {
+			start += []int{-1 << 11, 4, 1 << 31}[random.IntN(3)]
+		}
 		var faults [2]*memory.Fault
 		for i, s := range []*bench{whole, single} {
 			for at := range s.x {
@@ -198,9 +207,9 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 			}
 			c := &memory.Copy{To: memory.Transfer{Narrow: true, Inst: 9}, From: memory.Transfer{Inst: 9}, Bytes: 16, Size: 30}
 			for l, to := range order {
-				s.r.R32[0][l] = uint32(16 * to)
-				s.r.R64[0][l] = s.g.Pointer(0, hostX) + uint64(16*l)%uint64(len(s.x)-16)&^15
-				s.r.R32[30][l] = 16
+				s.r.R32[0][l] = uint32(start + apart*to)
+				s.r.R64[0][l] = s.g.Pointer(0, hostX) + uint64(16*l)%uint64(len(s.x)-16)&^15 + uint64(from)
+				s.r.R32[30][l] = size
 			}
 			if twice {
 				s.r.R32[0][5] = s.r.R32[0][20]
@@ -208,15 +217,15 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 			if short {
 				s.r.R32[30][order[0]] = 7
 			}
-			masks := []uint32{all}
+			masks, k := []uint32{all}, known
 			if i == 1 {
-				masks = nil
+				masks, k = nil, nil
 				for l := range lane.Lanes {
 					masks = append(masks, 1<<l)
 				}
 			}
 			for _, m := range masks {
-				if f := s.b.CopyAsync(s.r, c, 0, m); f != nil && faults[i] == nil {
+				if f := s.b.CopyAsync(s.r, c, 0, m, k); f != nil && faults[i] == nil {
 					faults[i] = f
 				}
 			}
@@ -238,7 +247,8 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 // The same of ldmatrix: with lane 31 missing, which gives no address of two matrices, it goes the long way.
 func TestWholeWarpsLoadMatricesAsOthersDo(t *testing.T) {
 	random := rand.New(rand.NewPCG(8, 8))
-	for round := range 400 {
+	known := map[[2]any]*memory.Pattern{}
+	for round := range 800 {
 		var results [2][4][lane.Lanes]uint32
 		var found [2]bool
 		seed := random.Uint64()
@@ -257,14 +267,26 @@ func TestWholeWarpsLoadMatricesAsOthersDo(t *testing.T) {
 					s.b.Store(s.r, fill, own.IntN(2)/2, all)
 				}
 			}
+			start := 16 * own.IntN(40)
 			for l := range lane.Lanes {
-				s.r.R32[0][l] = uint32(16*own.IntN(sharedOfWarps/16-3)) + uint32(own.IntN(40)/39)*8
+				s.r.R32[0][l] = uint32(start + 32*l%(sharedOfWarps/2))
+			}
+			if own.IntN(2) == 0 {
+				for l := range lane.Lanes {
+					s.r.R32[0][l] = uint32(16*own.IntN(sharedOfWarps/16-3)) + uint32(own.IntN(40)/39)*8
+				}
 			}
 			mask := uint32(all)
+			name := [2]any{tr.Trans, tr.Offset}
+			k := known[name]
+			if k == nil {
+				k = new(memory.Pattern)
+				known[name] = k
+			}
 			if i == 1 {
 				mask = all >> 1
 			}
-			found[i] = s.b.LoadMatrix(s.r, tr, 0, mask) != nil
+			found[i] = s.b.LoadMatrix(s.r, tr, 0, mask, k) != nil
 			for m := range 2 {
 				results[i][m] = s.r.R32[tr.Regs[m]]
 				results[i][m][31] = 0

@@ -35,6 +35,8 @@ type duel struct {
 	unique uint64
 	checks bool // else nothing is found in shared and local memory but bounds
 	log    []string
+
+	patterns map[string]*memory.Pattern // of what would be one instruction
 }
 
 const (
@@ -44,7 +46,7 @@ const (
 )
 
 func newDuel(t *testing.T, program []byte) *duel {
-	d := &duel{t: t, c: &choices{program}, regs: registers(), checks: len(program)%5 != 0}
+	d := &duel{t: t, c: &choices{program}, regs: registers(), checks: len(program)%5 != 0, patterns: map[string]*memory.Pattern{}}
 	lengths, hosts := []int{1024, 96, 40}, []uint64{0x100000, 0x7f0000000010, 0x100000 + 1024}
 	random := rand.New(rand.NewPCG(1, 2))
 	w := &twin{size: twinLocal, local: map[[3]uint64]byte{}, shared: make([]sharedByte, twinShared)}
@@ -399,7 +401,16 @@ func (d *duel) copyAsync(warp int) {
 		}
 		d.twin.order[warp] = append(d.twin.order[warp], &twinCopy{lane: l, to: at, data: data, group: -1})
 	}
-	d.compare(d.b.CopyAsync(d.regs, c, warp, mask), want)
+	d.compare(d.b.CopyAsync(d.regs, c, warp, mask, d.pattern("copy", to, from)), want)
+}
+
+// pattern is that of an instruction: all that stays the same of it tells it from others.
+func (d *duel) pattern(name string, to, from *memory.Transfer) *memory.Pattern {
+	key := fmt.Sprint(name, to.Offset, from.Offset, to.Count)
+	if d.patterns[key] == nil {
+		d.patterns[key] = new(memory.Pattern)
+	}
+	return d.patterns[key]
 }
 
 func (d *duel) storeMatrix(warp int) {
@@ -474,7 +485,7 @@ func (d *duel) loadMatrix(warp int) {
 			after[t.Regs[m]][l] = uint32(a) | uint32(b)<<16
 		}
 	}
-	d.compare(d.b.LoadMatrix(d.regs, t, warp, mask), want)
+	d.compare(d.b.LoadMatrix(d.regs, t, warp, mask, d.pattern("matrix", t, t)), want)
 	d.compareRegisters(&lane.Regs{R32: after, R64: d.regs.R64})
 }
 

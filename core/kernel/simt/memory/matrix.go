@@ -10,16 +10,17 @@ import (
 // address of row i of matrix m is that of lane 8m+i. Lane l has the elements 2(l%4) and 2(l%4)+1 of row l/4; with .trans those of
 // column l/4.
 const (
-	rowBytes = 16
-	rows     = 8
+	rowBytes   = 16
+	matrixRows = 8
 )
 
-// LoadMatrix executes ldmatrix: t.Count matrices (1, 2 or 4) from shared memory into t.Regs. Rows that fault read 0.
-func (b *Block) LoadMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fault {
+// LoadMatrix executes ldmatrix: t.Count matrices (1, 2 or 4) from shared memory into t.Regs. Rows that fault read 0. k is what is known of the
+// addresses of the instruction, nil nothing.
+func (b *Block) LoadMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32, k *Pattern) *Fault {
 	if b.shadow != nil {
 		b.shadow.begin(warp, t.Inst, Weak)
 	}
-	if t.Narrow && mask == fullMask && b.loadRows(r, t) {
+	if t.Narrow && mask == fullMask && k != nil && b.loadRows(r, t, k) {
 		return nil
 	}
 	a := addresses(r, t, &b.room)
@@ -33,12 +34,12 @@ func (b *Block) LoadMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fa
 	}
 	for m := range t.Count {
 		d := &r.R32[t.Regs[m]]
-		var row [rows]*[rowBytes]byte
-		for i := range rows {
-			row[i] = b.loadRow(&found, t, rows*m+i, a[rows*m+i]+off)
+		var row [matrixRows]*[rowBytes]byte
+		for i := range matrixRows {
+			row[i] = b.loadRow(&found, t, matrixRows*m+i, a[matrixRows*m+i]+off)
 		}
 		if t.Trans {
-			transposed(d, &row)
+			lane.Transpose(d, &row)
 			continue
 		}
 		for i, p := range row {
@@ -63,51 +64,37 @@ func (b *Block) LoadMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32) *Fa
 }
 
 // loadRows is LoadMatrix where nothing is in doubt; it reports whether that is so. What it noted by then stays true.
-func (b *Block) loadRows(r *lane.Regs, t *Transfer) bool {
-	var at [lane.Lanes]uint32
-	used := at[:rows*t.Count]
-	size, off, bad := uint32(len(b.shared)), uint32(t.Offset), uint32(0)
-	if size < rowBytes {
+func (b *Block) loadRows(r *lane.Regs, t *Transfer, k *Pattern) bool {
+	at, off := &r.R32[t.Address], uint32(t.Offset)
+	rows := k.Places(r, t)
+	_, high, ok := rows.extent()
+	if size := uint32(len(b.shared)); !ok || !rows.aligned || size < rowBytes || high > size-rowBytes {
 		return false
 	}
-	for i, v := range r.R32[t.Address][:len(used)] {
-		v += off
-		used[i] = v
-		bad |= v % rowBytes
-		if v > size-rowBytes {
-			return false
-		}
-	}
-	if bad != 0 || b.shadow != nil && !b.shadow.readRows(used) {
+	if b.shadow != nil && !b.shadow.readRows(at[:matrixRows*t.Count], off) {
 		return false
 	}
+	var to [4]*[lane.Lanes]uint32
 	for m := range t.Count {
-		d := &r.R32[t.Regs[m]]
-		if from := (*[rows]uint32)(used[rows*m:]); t.Trans {
-			var row [rows]*[rowBytes]byte
-			for i := range row {
-				row[i] = (*[rowBytes]byte)(b.shared[from[i]:])
-			}
-			transposed(d, &row)
-		} else {
-			for i, v := range from {
-				p, e := (*[rowBytes]byte)(b.shared[v:]), (*[4]uint32)(d[4*i:])
-				x, y := binary.LittleEndian.Uint64(p[0:8]), binary.LittleEndian.Uint64(p[8:16])
-				e[0], e[1], e[2], e[3] = uint32(x), uint32(x>>32), uint32(y), uint32(y>>32)
-			}
-		}
+		to[m&3] = &r.R32[t.Regs[m]]
+	}
+	from := *at // which the matrices may overwrite
+	if t.Trans {
+		lane.Columns(&to, t.Count, b.shared, &from, off)
+	} else {
+		lane.Rows(&to, t.Count, b.shared, &from, off)
 	}
 	return true
 }
 
 // readRows checks reads of whole granules beyond doubt.
-func (s *shadow) readRows(at []uint32) bool {
+func (s *shadow) readRows(at []uint32, off uint32) bool {
 	state, cells := s.state, s.cells
-	now, every, me, stamp := s.now<<1, s.all, s.me, s.stamp
+	now, known, me, stamp := s.now<<1, s.all<<tickShift|(1<<tickShift-1), s.me, s.stamp
 	for _, v := range at {
-		g := v / granule
+		g := (v + off) / granule
 		c := &cells[g]
-		if w := c.write; state[g]&(extraordinary|allWritten) != allWritten || w>>tickShift > every && uint32(w)&^me != 0 {
+		if w := c.write; state[g]&(extraordinary|allWritten) != allWritten || w > known && uint32(w)&^me != 0 {
 			if !s.readGranule(g) {
 				return false
 			}
@@ -120,22 +107,6 @@ func (s *shadow) readRows(at []uint32) bool {
 		}
 	}
 	return true
-}
-
-// transposed gives lane l the elements of column l/4: four columns of two rows at a time.
-func transposed(d *[lane.Lanes]uint32, row *[rows]*[rowBytes]byte) {
-	for k := 0; k < rows; k += 2 {
-		low, high := row[k], row[k+1]
-		to := (*[29]uint32)(d[k/2:])
-		x, y := binary.LittleEndian.Uint64(low[0:8]), binary.LittleEndian.Uint64(high[0:8])
-		to[0], to[4] = uint32(x)&0xffff|uint32(y)<<16, uint32(x)>>16|uint32(y)&^0xffff
-		x, y = x>>32, y>>32
-		to[8], to[12] = uint32(x)&0xffff|uint32(y)<<16, uint32(x)>>16|uint32(y)&^0xffff
-		x, y = binary.LittleEndian.Uint64(low[8:16]), binary.LittleEndian.Uint64(high[8:16])
-		to[16], to[20] = uint32(x)&0xffff|uint32(y)<<16, uint32(x)>>16|uint32(y)&^0xffff
-		x, y = x>>32, y>>32
-		to[24], to[28] = uint32(x)&0xffff|uint32(y)<<16, uint32(x)>>16|uint32(y)&^0xffff
-	}
 }
 
 // noRow is what a row that faults reads.
@@ -167,19 +138,19 @@ func (b *Block) StoreMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32) *F
 	var found faults
 	for m := range t.Count {
 		d := &r.R32[t.Regs[m]]
-		for i := range rows {
-			if mask>>(rows*m+i)&1 == 0 {
+		for i := range matrixRows {
+			if mask>>(matrixRows*m+i)&1 == 0 {
 				continue
 			}
 			var row [rowBytes]byte
-			for j := range rows {
+			for j := range matrixRows {
 				v := d[4*i+j/2] >> (16 * (j % 2))
 				if t.Trans {
 					v = d[4*j+i/2] >> (16 * (i % 2))
 				}
 				binary.LittleEndian.PutUint16(row[2*j:], uint16(v))
 			}
-			b.storeRow(&found, t, rows*m+i, a[rows*m+i]+off, &row)
+			b.storeRow(&found, t, matrixRows*m+i, a[matrixRows*m+i]+off, &row)
 		}
 	}
 	return found.first

@@ -118,7 +118,7 @@ func readLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) b
 	case 4:
 		return readWords(s, a, off, mask)
 	case 8:
-		return readWords(s, a, off, mask) && readWords(s, a, off+4, mask)
+		return readPairs(s, a, off, mask)
 	case 16, 32, 64:
 		for m := mask; m != 0; m &= m - 1 {
 			at := uint32(a[bits.TrailingZeros32(m)&31] + off)
@@ -160,13 +160,44 @@ func readWords[T word](s *shadow, a *[lane.Lanes]T, off T, mask uint32) bool {
 	return true
 }
 
+// readPairs is readWord of two words of each of the lanes of mask, which lie in one granule.
+func readPairs[T word](s *shadow, a *[lane.Lanes]T, off T, mask uint32) bool {
+	state, words := s.state, s.words
+	now, known, me, stamp := s.now<<1, s.all<<tickShift|(1<<tickShift-1), s.me, s.stamp
+	for m := mask; m != 0; m &= m - 1 {
+		at := uint32(a[bits.TrailingZeros32(m)&31] + off)
+		w := at / 4 % 4
+		need := uint32(0xff)<<(4*w) | splitBit
+		pair := (*[2]cell)(words[at/4:])
+		c, d := &pair[0], &pair[1]
+		if state[at/granule]&(need|3*(pendingBit|byteBit)<<w) != need ||
+			c.write > known && uint32(c.write)&^me != 0 || d.write > known && uint32(d.write)&^me != 0 {
+			if !s.readWord(at) || !s.readWord(at+4) {
+				return false
+			}
+			continue
+		}
+		c.read = noted(c.read, now, stamp, me)
+		d.read = noted(d.read, now, stamp, me)
+	}
+	return true
+}
+
+// noted is the mark of the readers of a cell with one more, who has the stamp.
+func noted(r, now, stamp uint64, me uint32) uint64 {
+	if r>>(tickShift-1) == now { // of this tick, and weak
+		return r | uint64(me)
+	}
+	return stamp
+}
+
 // writeLanes checks writes of lanes that are not one span; their bounds and alignment are right.
 func writeLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) bool {
 	switch width {
 	case 4:
 		return writeWords(s, a, off, mask)
 	case 8:
-		return writeWords(s, a, off, mask) && writeWords(s, a, off+4, mask)
+		return writePairs(s, a, off, mask)
 	case 16, 32, 64:
 		for m := mask; m != 0; m &= m - 1 {
 			at := uint32(a[bits.TrailingZeros32(m)&31] + off)
@@ -202,6 +233,29 @@ func writeWords[T word](s *shadow, a *[lane.Lanes]T, off T, mask uint32) bool {
 		}
 		c.write, c.read = stamp, 0
 		*st |= 0xf << (4 * w)
+	}
+	return true
+}
+
+// writePairs is writeWord of two words of each of the lanes of mask, which lie in one granule.
+func writePairs[T word](s *shadow, a *[lane.Lanes]T, off T, mask uint32) bool {
+	state, words := s.state, s.words
+	known, me, stamp := s.all<<tickShift|(1<<tickShift-1), s.me, s.stamp
+	for m := mask; m != 0; m &= m - 1 {
+		at := uint32(a[bits.TrailingZeros32(m)&31] + off)
+		w := at / 4 % 4
+		st, pair := &state[at/granule], (*[2]cell)(words[at/4:])
+		c, d := &pair[0], &pair[1]
+		if *st&(splitBit|3*(pendingBit|byteBit)<<w) != splitBit ||
+			(c.write > known && uint32(c.write)&^me != 0 || c.read > known && uint32(c.read)&^me != 0 ||
+				d.write > known && uint32(d.write)&^me != 0 || d.read > known && uint32(d.read)&^me != 0) {
+			if !s.writeWord(at) || !s.writeWord(at+4) {
+				return false
+			}
+			continue
+		}
+		*c, *d = cell{write: stamp}, cell{write: stamp}
+		*st |= 0xff << (4 * w)
 	}
 	return true
 }

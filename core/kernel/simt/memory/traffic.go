@@ -7,6 +7,9 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt/lane"
 )
 
+// sectorBytes is the size of what global memory moves at a time.
+const sectorBytes = 32
+
 // Sectors counts the distinct aligned pieces of 32 bytes that the lanes touch. Ask before the access, which may write the
 // register of the address.
 func Sectors(r *lane.Regs, t *Transfer, mask uint32) int {

@@ -246,6 +246,10 @@ func store4(d *[lane.Lanes]uint32, p *[4 * lane.Lanes]byte) {
 
 // loadLanes loads the lanes of mask. All of their bytes are in p, whose first byte has the address base.
 func loadLanes[T word](t *Transfer, r *lane.Regs, p []byte, base uint64, a *[lane.Lanes]T, off T, mask uint32) {
+	if t.halves() {
+		loadHalves(t, r, p, base, a, off, mask)
+		return
+	}
 	if !t.plain() {
 		for m := mask; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
@@ -294,6 +298,10 @@ func loadLanes[T word](t *Transfer, r *lane.Regs, p []byte, base uint64, a *[lan
 
 // storeLanes stores the lanes of mask, in ascending order. All of their bytes are in p, whose first byte has the address base.
 func storeLanes[T word](t *Transfer, r *lane.Regs, p []byte, base uint64, a *[lane.Lanes]T, off T, mask uint32) {
+	if t.halves() {
+		storeHalves(t, r, p, base, a, off, mask)
+		return
+	}
 	if !t.plain() {
 		for m := mask; m != 0; m &= m - 1 {
 			l := bits.TrailingZeros32(m)
