@@ -13,6 +13,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/diff/sources"
 	"github.com/prlx-go/prlx/core/kernel/recording"
+	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 	"github.com/prlx-go/prlx/core/report/kernelreport"
@@ -203,6 +204,8 @@ func (r *diffRequest) compare(j *job.Job, a, b *recording.Recording, opt diff.Op
 	if err := r.complete(j.Context(), doc, result, r.A[0]); err != nil {
 		return nil, nil, err
 	}
+	doc.A.Origin = session.OriginOf(j.Context(), r.A[0], a.Header())
+	doc.B.Origin = session.OriginOf(j.Context(), r.B[0], b.Header())
 	doc.Losses = diff.LossesOfBoth{A: diff.DescribeLosses(result.LossesA), B: diff.DescribeLosses(result.LossesB)}
 	r.nameInputs(doc)
 	doc.Warnings = append(doc.Warnings, r.warnings(result, a, b)...)

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from ._nccl_flight import FlightRecorder, read_flight_recorder
     from ._nccl_merge import MergedNccl, merge_nccl
     from ._open import open
+    from ._origin import Origin
     from ._plan import Plan
     from ._probe import Probing, probe_clocks
     from ._pytorch import enable_pytorch, pytorch_trace
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
     from ._simulate import simulate
     from ._simulate_ptx import simulate_ptx
     from ._simulate_selftest import SelftestSimulator, selftest_simulator
-    from ._simulation import Finding, Origin, Simulation
+    from ._simulation import Finding, Simulation
     from ._simulator import Recording
     from ._solve import Offsets, solve_offsets
     from ._stops import Stop, StopValue
@@ -171,7 +172,7 @@ _LAZY = {
     "NcclReport": "_nccl",
     "MergedNccl": "_nccl_merge",
     "Offsets": "_solve",
-    "Origin": "_simulation",
+    "Origin": "_origin",
     "Plan": "_plan",
     "Probing": "_probe",
     "Recording": "_simulator",

@@ -17,6 +17,7 @@ from ._diff_text import render
 from ._errors import IncompatibleTracesError, in_python, said
 from ._lines import Look, lane_text, place, short
 from ._losses import Losses
+from ._origin import Origin
 from ._result import Brief, Card, Result, clipped
 from ._units import format_count, plural
 
@@ -283,6 +284,12 @@ class Diff(Comparison):
                 "the recordings are not those that were compared: they changed since", hint="compare them again"
             )
         return again.tables
+
+    @property
+    def origins(self) -> tuple[Origin | None, Origin | None]:
+        """What the kernels of A and of B compute, where ``torch.compile`` made them and that was recorded."""
+        a, b = (Origin.of(self.document[side].get("origin")) for side in "ab")
+        return a, b
 
     @property
     def divergences(self) -> Table:

@@ -12,6 +12,7 @@ from ._diff_outputs import findings, first_output, outputs
 from ._diff_source import edits, source
 from ._errors import in_python, said
 from ._lines import Look, clean, grid, lane_text, mask, place, short, wrapped
+from ._origin import of_both
 from ._units import format_count, plural
 
 _TONES = {"good": "green", "limited": "yellow", "bad": "red"}
@@ -25,6 +26,7 @@ def render(document: Mapping[str, Any], look: Look | None = None) -> Iterator[st
     yield from verdict(document, look)
     yield from _statement(document, look)
     yield from _sides(document, look)
+    yield from of_both(document, look)
     yield from details(document, look)
 
 

@@ -13,6 +13,7 @@ from ._errors import UsageError, said
 from ._filters import Kinds, Sites, Warps, is_site, kind_names, ranges, site_texts, warp_text
 from ._kernel_events import Events, KernelHeader
 from ._losses import Losses
+from ._origin import Origin
 from ._result import Card, clipped
 from ._table import Table, as_bits
 from ._units import format_count, plural
@@ -109,6 +110,11 @@ class KernelTrace:
     def losses(self) -> Losses:
         """What is missing; false when nothing is."""
         return Losses.of(self.document["losses"])
+
+    @cached_property
+    def origin(self) -> Origin | None:
+        """What the kernel computes, where ``torch.compile`` made it and the recording or the session around it says so."""
+        return Origin.of(self.document.get("origin"))
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core, _request
 from ._errors import TraceFormatError, UsageError, said
 from ._lines import times
+from ._origin import text_of
 from ._result import Card, clipped
 from ._units import plural
 
@@ -67,7 +68,7 @@ class Session:
                 **row,
                 "grid": times(row["grid"]),
                 "block": times(row["block"]),
-                "origin": (row.get("origin") or {}).get("text"),
+                "origin": text_of(row) or None,
             }
             for row in self.document["launches"]
         )
@@ -122,7 +123,7 @@ class Session:
             (
                 str(row["launch"]),
                 row["kernel"],
-                *([(row.get("origin") or {}).get("text") or ""] if made else []),
+                *([text_of(row)] if made else []),
                 times(row["grid"]),
                 times(row["block"]),
                 row["file"],

@@ -13,6 +13,7 @@ from ._diff import Diff, Divergence, Explanation, run_files
 from ._diff_text import details, verdict
 from ._errors import TraceFormatError, UsageError, in_python
 from ._lines import Look, clean, grid, short, times, wrapped
+from ._origin import Origin, text_of
 from ._result import Card, clipped
 from ._units import format_count, plural
 
@@ -60,6 +61,13 @@ class SessionDiff(Diff):
         """The first divergence of the first launch that differs; None when no launch does, or only what it wrote."""
         first = (self.document.get("first") or {}).get("diff", {}).get("first")
         return None if first is None else Divergence.of(first)
+
+    @property
+    def origins(self) -> tuple[Origin | None, Origin | None]:
+        """What the kernels of the first launch that differs compute, where that was recorded."""
+        first = (self.document.get("first") or {}).get("diff") or {"a": {}, "b": {}}
+        a, b = (Origin.of(first[side].get("origin")) for side in "ab")
+        return a, b
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -228,8 +236,8 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
             if row.get("verdict"):
                 said = row["verdict"].partition("; compared:")[0]
                 yield from wrapped(f"  {row['launch']}  ", clean(said if look.flags else in_python(said)), look)
-            if (row.get("origin") or {}).get("text"):
-                yield from wrapped(f"  {row['launch']}  computes ", clean(row["origin"]["text"]), look)
+            if text := text_of(row):
+                yield from wrapped(f"  {row['launch']}  computes ", clean(text), look)
 
 
 def _sequence(document: Mapping[str, Any], look: Look) -> Iterator[str]:

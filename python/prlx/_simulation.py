@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._errors import UsageError
+from ._origin import Origin
 from ._result import Brief, Card, Result
 from ._simulated import COUNTS, Run, save_page
 from ._stops import Stop
@@ -31,65 +32,6 @@ _LINES = (
 )
 _SHOWN = 20  # rows of a card
 _LANES = 32
-
-
-@dataclass(frozen=True, repr=False)
-class Origin(Brief):
-    """Which part of a model a kernel computes: what torch's compiler knows of it.
-
-    Attributes
-    ----------
-    text
-        All of it in a few words; empty where no node is known.
-    region
-        The names that ``pytorch_trace`` gave, outermost first, with slashes; empty outside of it.
-    graph, backward
-        Torch's number of the compiled frame, such as ``"0/0"``, and whether the graph computes gradients.
-    nodes
-        Operations of the graph in their order, each with ``node``, ``op`` and, where they are known, ``module``, ``file``,
-        ``line``, ``function`` and ``code`` of the user's program.
-
-    Examples
-    --------
-    >>> node = {"node": "add", "op": "aten.add.Tensor", "file": "model.py", "line": 12}
-    >>> document = {"text": "aten.add.Tensor, at model.py:12, graph 0/0", "graph": "0/0", "backward": False, "nodes": [node]}
-    >>> prlx.Origin.of(document).lines
-    (('model.py', 12),)
-    """
-
-    text: str
-    region: str
-    graph: str
-    backward: bool
-    nodes: tuple[Mapping[str, Any], ...]
-
-    @classmethod
-    def of(cls, document: Mapping[str, Any] | None) -> Origin | None:
-        """The origin that a document describes; None for none.
-
-        Examples
-        --------
-        >>> prlx.Origin.of(None) is None
-        True
-        """
-        if document is None:
-            return None
-        nodes = tuple(document["nodes"] or ())
-        return cls(document["text"], document.get("region", ""), document["graph"], document["backward"], nodes)
-
-    @property
-    def lines(self) -> tuple[tuple[str, int], ...]:
-        """File and line of the user's program, each once."""
-        found = ((str(node["file"]), int(node["line"])) for node in self.nodes if node.get("file"))
-        return tuple(dict.fromkeys(found))
-
-    @property
-    def ops(self) -> tuple[str, ...]:
-        """The operations, each once: ``aten.add.Tensor``."""
-        return tuple(dict.fromkeys(str(node["op"]) for node in self.nodes))
-
-    def __str__(self) -> str:
-        return self.text
 
 
 @dataclass(frozen=True, repr=False)

@@ -80,6 +80,39 @@ def test_what_a_compiled_kernel_computes_is_listed(prlx, runs, monkeypatch):
     assert (first[at : at + 5].strip(), third[at:].startswith(text)) == ("", True)
 
 
+def test_recordings_of_a_session_know_what_they_compute(prlx, runs):
+    """Two single files: what their kernels compute stands in the manifests beside them."""
+    node = {"node": "softmax", "op": "aten._softmax.default", "file": "m/net.py", "line": 7}
+    for name, graph in (("run_a", "0/0"), ("run_b", "0/1")):
+        manifest = runs / name / "session.json"
+        rows = json.loads(manifest.read_text())
+        rows[-1]["origin"] = {"graph": graph, "backward": False, "nodes": [node]}
+        manifest.write_text(json.dumps(rows))
+    a, b, other = "run_a/softmax_kernel_2.prlx", "run_b/softmax_kernel_3.prlx", "run_a/softmax_kernel_0.prlx"
+    texts = [f"aten._softmax.default, at net.py:7, graph {graph}" for graph in ("0/0", "0/1")]
+    assert package.read_trace(a).origin.text == texts[0]
+    assert package.read_trace(other).origin is None
+    inspected = prlx("inspect", a, "-v").out
+    assert texts[0] in inspected
+    assert "aten._softmax.default m/net.py:7" in inspected
+    assert "computes" not in prlx("inspect", other, "-v").out
+    diff = package.diff_traces(a, b)
+    assert [one.text for one in diff.origins] == texts
+    for side, text in zip("AB", texts, strict=True):
+        assert f"  {side} computes {text}" in str(diff.to_text(width=120))
+    assert f"  computes {texts[0]}" in package.diff_traces(a, other, force=True).to_text(width=120)
+    assert package.diff_traces(other, other).origins == (None, None)
+    assert diff.save("both.md").read_text().count("**Computes:**") == 1
+    page = diff.save("both.html").read_text()
+    assert all(text in page for text in texts)
+    first = package.diff_traces("run_a", "run_b")
+    assert first.origins[1].text == texts[1]
+    assert f"It computes {texts[0]}" in first.save("sessions.html").read_text()
+    listed = prlx("session", "inspect", "run_a", "-v").out
+    assert "softmax_kernel computes, in launch 2" in listed
+    assert "m/net.py:7" in listed
+
+
 def test_a_launch_that_cannot_be_read_is_said_and_nothing_more(prlx, runs):
     (runs / "run_a" / "reduce_kernel_1.prlx").write_bytes(b"cut")
     ran = prlx("session", "inspect", "run_a")

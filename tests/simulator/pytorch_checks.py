@@ -299,6 +299,24 @@ def check_sessions_say_what_differs():
         assert "computes aten._softmax" in text and f"{HERE}:{line_of(model)}" in text, text
 
 
+def check_a_recording_alone_knows_what_it_computes():
+    def model(x):
+        return torch.sin(x) * 2
+
+    with tempfile.TemporaryDirectory() as folder:
+        for capture in ("observed", "instrumented"):
+            path = pathlib.Path(folder, f"{capture}.prlx")
+            torch._dynamo.reset()
+            with prlx.enable_pytorch(output=path, capture=capture):
+                torch.compile(model)(torch.ones(300))
+            assert not pathlib.Path(folder, "session.json").exists(), "nothing stands beside it"
+            origin = prlx.read_trace(path).origin
+            assert origin.ops == ("aten.sin.default", "aten.mul.Tensor"), origin
+            assert f"{HERE}:{line_of(model)}" in origin.text, origin.text
+        listed = prlx.open(folder).launches["origin"].tolist()
+        assert len(listed) == 2 and all("aten.sin.default" in text for text in listed), listed
+
+
 def check_caches_are_apart():
     before = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     from torch._inductor.runtime.cache_dir_utils import cache_dir

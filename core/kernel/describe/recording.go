@@ -7,7 +7,9 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/recording"
+	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -24,6 +26,8 @@ type Recording struct {
 	Sites   int         `json:"sites"` // in the site table, of the recording or of the site map
 
 	Outputs *Outputs `json:"outputs,omitempty"` // what the launch wrote; not there: the recording does not say
+
+	Origin *origin.Origin `json:"origin,omitempty"` // what the kernel computes, where a compiler of graphs made it: from the recording, or from the manifest beside it
 
 	Warnings []string `json:"warnings"`
 }
@@ -92,6 +96,7 @@ func OfRecording(ctx context.Context, t *recording.Recording) (*Recording, error
 		SiteMap:  t.SiteMap,
 		Sites:    t.Sites().Len(),
 		Outputs:  outputs,
+		Origin:   session.OriginOf(ctx, t.Path(), h),
 		Warnings: append(append([]string{}, h.Warnings...), t.Warnings...),
 	}, nil
 }

@@ -110,6 +110,7 @@ func recordingOf(h *warptrace.Header, path string, warps int64) Recording {
 		Path: path, Format: fmt.Sprintf("prlx v%d", h.Version), Kernel: h.Kernel, KernelName: Demangled(h.Kernel), ModuleHash: h.ModuleHash, Arch: h.Arch, WaveSize: h.WaveSize,
 		Grid: h.Grid, Block: h.Block, Launch: h.Launch, Warps: warps, WarpSlots: h.WarpSlots, WarpsPerBlock: h.WarpsPerBlock,
 		Mode: name(modes, int(h.Mode)), Means: name(means, int(h.Means)),
+		Origin: h.Origin,
 	}
 }
 

@@ -1,5 +1,7 @@
 package diff
 
+import "github.com/prlx-go/prlx/core/kernel/origin"
+
 // The kinds of divergences, as documents and --filter-kind spell them.
 const (
 	KindBranch      = "Branch"      // same site, another decision
@@ -70,6 +72,8 @@ type Recording struct {
 	WarpsPerBlock uint32    `json:"warps_per_block"`
 	Mode          string    `json:"mode"`  // "digest" | "control-flow" | "values" | "unknown"
 	Means         string    `json:"means"` // "instrumented" | "observed" | "converted" | "generated" | "unknown"
+
+	Origin *origin.Origin `json:"origin,omitempty"` // what the kernel computes, where a compiler of graphs made it and that was recorded
 }
 
 // CrossGPU is original prlx 0.5's block for recordings of different architectures.

@@ -17,6 +17,7 @@ type Origin struct {
 	Graph    string `json:"graph"`            // the compiler's number of the graph, such as "0/0"
 	Backward bool   `json:"backward"`         // the graph computes gradients
 	Nodes    []Node `json:"nodes"`            // what the kernel computes, in the order of the graph; none: the compiler did not say
+	More     int64  `json:"more,omitempty"`   // operations beyond those, where not all fitted
 }
 
 // Node is an operation of a graph.
@@ -32,7 +33,7 @@ type Node struct {
 
 // Bounds on what is carried.
 const (
-	maxNodes = 256
+	MaxNodes = 256
 	maxText  = 4096
 )
 
@@ -41,8 +42,8 @@ func (o *Origin) Check() error {
 	if o == nil {
 		return nil
 	}
-	if len(o.Nodes) > maxNodes {
-		return fault.Usagef("origin: %d nodes, at most %d are possible", len(o.Nodes), maxNodes)
+	if len(o.Nodes) > MaxNodes {
+		return fault.Usagef("origin: %d nodes, at most %d are possible", len(o.Nodes), MaxNodes)
 	}
 	long := max(len(o.Region), len(o.Graph))
 	for i := range o.Nodes {
@@ -52,6 +53,7 @@ func (o *Origin) Check() error {
 	if long > maxText {
 		return fault.Usagef("origin: a text of %d bytes, at most %d are possible", long, maxText)
 	}
+	o.More = max(o.More, 0)
 	o.Text = o.sentence()
 	return nil
 }
@@ -84,6 +86,9 @@ func (o *Origin) sentence() string {
 	fmt.Fprintf(&b, ", %s %s", direction, o.Graph)
 	if o.Region != "" {
 		b.WriteString(", in " + o.Region)
+	}
+	if o.More > 0 {
+		fmt.Fprintf(&b, "; %d operations more that are not listed", o.More)
 	}
 	return b.String()
 }

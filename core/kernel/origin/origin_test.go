@@ -31,15 +31,15 @@ func TestTextNamesOperationsModulesAndLines(t *testing.T) {
 }
 
 func TestCheckRefusesWhatNoCompilerSays(t *testing.T) {
-	good := &Origin{Graph: "0/0", Nodes: make([]Node, maxNodes)}
+	good := &Origin{Graph: "0/0", Nodes: make([]Node, MaxNodes)}
 	if err := good.Check(); err != nil {
-		t.Errorf("%d nodes: %v", maxNodes, err)
+		t.Errorf("%d nodes: %v", MaxNodes, err)
 	}
 	if err := (*Origin)(nil).Check(); err != nil {
 		t.Errorf("none: %v", err)
 	}
 	for name, bad := range map[string]*Origin{
-		"nodes": {Nodes: make([]Node, maxNodes+1)},
+		"nodes": {Nodes: make([]Node, MaxNodes+1)},
 		"text":  {Nodes: []Node{{Code: strings.Repeat("x", maxText+1)}}},
 		"graph": {Graph: strings.Repeat("x", maxText+1)},
 	} {

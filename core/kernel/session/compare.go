@@ -311,6 +311,7 @@ func (c *comparison) first() error {
 		return err
 	}
 	l := &c.doc.KernelResults[at]
+	d.A.Origin, d.B.Origin = c.a.Launches[l.IndexA].Origin, c.b.Launches[l.IndexB].Origin
 	c.doc.First = &FirstLaunch{Kernel: l.Kernel, Launch: l.Launch, LaunchB: l.LaunchB, IndexA: l.IndexA, IndexB: l.IndexB, Diff: d, Result: r}
 	return nil
 }

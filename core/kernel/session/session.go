@@ -188,5 +188,8 @@ func (l *Launch) fill(h *warptrace.Header) {
 	if l.ModuleHash == "" {
 		l.ModuleHash = h.ModuleHash
 	}
+	if l.Origin == nil {
+		l.Origin = h.Origin
+	}
 	l.Partial = l.Partial || h.Truncated
 }

@@ -177,6 +177,7 @@ func newRecorder(p *simt.Program, l *simt.Launch, about About, r *Record, table 
 		Block: l.Block, WaveSize: 32, WarpsPerBlock: warpsOf(l.Block), WarpSlots: slots(l), EventsPerWarp: r.EventsPerWarp,
 		Arch: target.SM80.Name, ArchNumber: target.SM80.Number, Launch: about.Number, ArgumentDigest: digest, Arguments: arguments, Mode: mode,
 		Means: means, Keep: r.Instrumented.keep(), SampleRate: r.Instrumented.rate(), Taken: true, Producer: about.Producer,
+		Origin: about.Origin,
 	}
 	rec := &recorder{request: r, mode: mode, done: Recorded{
 		File: r.Path, Sites: sites.Len(), ArgumentDigest: hex(digest), ModuleHash: about.ModuleHash,

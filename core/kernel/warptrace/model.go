@@ -5,7 +5,10 @@
 // Trace hides which one a file is. It streams: what is in memory is the index and the warps being looked at.
 package warptrace
 
-import "github.com/prlx-go/prlx/core/kernel/site"
+import (
+	"github.com/prlx-go/prlx/core/kernel/origin"
+	"github.com/prlx-go/prlx/core/kernel/site"
+)
 
 // Header says what was recorded, and how.
 type Header struct {
@@ -28,14 +31,15 @@ type Header struct {
 	Mode           Mode
 	Means          Means
 	Keep           Keep
-	SampleRate     uint32 // one in so many events was kept; 1: every one
-	TimestampNS    int64  // unix time of the launch, 0 unknown
-	Taken          bool   // taken masks were recorded; without, only the direction of one lane (Dir)
-	HistoryDepth   uint32 // v1: entries of each warp's ring
-	SnapshotDepth  uint32 // v1: entries of each warp's ring
-	Compressed     bool   // the events are compressed inside the file
-	Producer       string // name and version of what wrote the file, "" unknown
-	Truncated      bool   // v2: the file has no end (a crash); what is there was recovered
+	SampleRate     uint32         // one in so many events was kept; 1: every one
+	TimestampNS    int64          // unix time of the launch, 0 unknown
+	Taken          bool           // taken masks were recorded; without, only the direction of one lane (Dir)
+	HistoryDepth   uint32         // v1: entries of each warp's ring
+	SnapshotDepth  uint32         // v1: entries of each warp's ring
+	Compressed     bool           // the events are compressed inside the file
+	Producer       string         // name and version of what wrote the file, "" unknown
+	Origin         *origin.Origin // what the kernel computes; nil: no compiler of graphs made it, or it was not recorded
+	Truncated      bool           // v2: the file has no end (a crash); what is there was recovered
 	Warnings       []string
 }
 

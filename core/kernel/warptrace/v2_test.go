@@ -262,6 +262,7 @@ func TestV2HeaderSurvives(t *testing.T) {
 		WaveSize: 64, WarpsPerBlock: 4, WarpSlots: 32, EventsPerWarp: 4096, Arch: "gfx942", ArchNumber: 0x1942, Launch: 9, ArgumentDigest: 1 << 63,
 		Arguments: []Argument{{Name: "x", Type: "*fp16", Digest: 5}, {Name: "n", Type: "i32", Value: "-3"}}, Mode: ModeValues, Means: MeansObserved, Keep: KeepWindow,
 		SampleRate: 3, TimestampNS: 1_800_000_000_123_456_789, Taken: true, HistoryDepth: 8, SnapshotDepth: 4, Compressed: true, Producer: "prlx 1.0",
+		Origin: someOrigin(t),
 	}
 	trace := openV2Bytes(t, writeV2(t, h, nil, nil, never))
 	if d := cmp.Diff(&h, trace.Header()); d != "" {

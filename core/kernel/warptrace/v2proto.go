@@ -80,7 +80,11 @@ func encodeV2Header(h *Header) []byte {
 	if h.Taken {
 		m = m.uint(21, 1)
 	}
-	return m.uint(22, uint64(h.HistoryDepth)).uint(23, uint64(h.SnapshotDepth)).text(24, h.Producer)
+	m = m.uint(22, uint64(h.HistoryDepth)).uint(23, uint64(h.SnapshotDepth)).text(24, h.Producer)
+	if h.Origin != nil {
+		m = m.sub(25, encodeOrigin(h.Origin))
+	}
+	return m
 }
 
 func encodeSites(sites []site.Site) []byte {
@@ -243,6 +247,8 @@ func decodeV2Header(b []byte) (*Header, error) {
 			h.Arguments = append(h.Arguments, a)
 		case 24:
 			h.Producer = f.text()
+		case 25:
+			h.Origin, err = decodeOrigin(f.b)
 		default:
 			h.number(f)
 		}

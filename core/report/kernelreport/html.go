@@ -212,7 +212,16 @@ func recordings(doc *diff.Document) []comparison {
 	add("architecture", a.Arch, b.Arch)
 	add("recorded", a.Mode+", "+a.Means, b.Mode+", "+b.Means)
 	add("format", a.Format, b.Format)
+	add("computes", computes(a), computes(b))
 	return out
+}
+
+// computes is what the kernel of a side computes, where a compiler of graphs made it and said so.
+func computes(r *diff.Recording) string {
+	if r.Origin == nil {
+		return ""
+	}
+	return r.Origin.Text
 }
 
 func extents(n [3]uint32) string { return fmt.Sprintf("%d × %d × %d", n[0], n[1], n[2]) }

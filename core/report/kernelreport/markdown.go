@@ -2,6 +2,7 @@ package kernelreport
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -21,6 +22,9 @@ const (
 func Markdown(w io.Writer, doc *diff.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### %s: %s\n\n%s\n", inline(suiteName(site.Readable(doc.A.Kernel))), verdictWord(doc), inline(clean(doc.Verdict, maxText)))
+	if text := cmp.Or(computes(&doc.A), computes(&doc.B)); text != "" {
+		fmt.Fprintf(out, "\n**Computes:** %s\n", inline(clean(text, maxText)))
+	}
 	if doc.First != nil {
 		fmt.Fprintf(out, "\n**First:** %s at %s; %s; %s.\n\n```text\n%s```\n", inline(clean(doc.First.Kind, 40)),
 			inline(clean(siteName(doc.First.SiteID, doc.First.SourceLocation), maxName)), inline(what(doc.First)), inline(where(doc.First, doc)), fenced(plainDivergence(doc.First, doc)))

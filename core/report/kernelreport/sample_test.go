@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 )
 
 const hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'`,;%0A\r\n::error::\x00\x1b[31m\u202egnp.\u200b=cmd|'/c calc'!A1\xff\u2028"
@@ -186,6 +187,7 @@ func nasty(name string) *diff.Document {
 	doc := sample()
 	for _, r := range []*diff.Recording{&doc.A, &doc.B} {
 		r.Path, r.Kernel, r.ModuleHash, r.Arch, r.Mode, r.Means, r.Format = name, name, name, name, name, name, name
+		r.Origin = &origin.Origin{Text: name, Region: name, Graph: name}
 	}
 	doc.Verdict, doc.Warnings, doc.Losses.A.Notes = name, []string{name}, []string{name}
 	spoil := func(d *diff.Divergence) {

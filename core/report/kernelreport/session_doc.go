@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
+	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/formats"
@@ -82,14 +83,14 @@ func runOf(d *session.Document) *run {
 	}
 	for i := range d.Missing {
 		l := &d.Missing[i]
-		list = append(list, placed{launch{kernel: l.Kernel, a: &l.Launch, fileA: l.File, shapeA: shapeText(l.Grid, l.Block)}, l.Index})
+		list = append(list, placed{launch{kernel: l.Kernel, a: &l.Launch, fileA: l.File, shapeA: shapeText(l.Grid, l.Block), notes: computed(l.Origin)}, l.Index})
 	}
 	slices.SortStableFunc(list, func(x, y placed) int { return int(max(min(x.at-y.at, 1), -1)) })
 	next := 0
 	inserted := func(upTo int64) {
 		for ; next < len(d.Inserted) && d.Inserted[next].Index < upTo; next++ {
 			l := &d.Inserted[next]
-			r.launches = append(r.launches, launch{kernel: l.Kernel, b: &l.Launch, fileB: l.File, shapeB: shapeText(l.Grid, l.Block)})
+			r.launches = append(r.launches, launch{kernel: l.Kernel, b: &l.Launch, fileB: l.File, shapeB: shapeText(l.Grid, l.Block), notes: computed(l.Origin)})
 		}
 	}
 	for i := range list {
@@ -105,7 +106,7 @@ func runOf(d *session.Document) *run {
 func launchOf(l *session.LaunchResult, d *session.Document) launch {
 	out := launch{
 		kernel: l.Kernel, a: &l.Launch, b: &l.LaunchB, indexB: l.IndexB, fileA: l.FileA, fileB: l.FileB, by: l.MatchedBy, divergences: l.Divergences, counted: l.CountedDivergences,
-		warps: l.WarpsCompared, warpsDiffer: l.WarpsDiverged, breakdown: l.Breakdown, first: l.First, verdict: l.Verdict, differ: l.Status == session.StatusDiverged || l.Status == session.StatusSameResults, notes: l.Warnings,
+		warps: l.WarpsCompared, warpsDiffer: l.WarpsDiverged, breakdown: l.Breakdown, first: l.First, verdict: l.Verdict, differ: l.Status == session.StatusDiverged || l.Status == session.StatusSameResults, notes: append(computed(l.Origin), l.Warnings...),
 		shapeA: shapeText(l.Grid, l.Block),
 	}
 	if l.GridB != nil || l.BlockB != nil {
@@ -150,6 +151,14 @@ func launchOf(l *session.LaunchResult, d *session.Document) launch {
 		}
 	}
 	return out
+}
+
+// computed is a note that says what a kernel computes, where a compiler of graphs made it.
+func computed(o *origin.Origin) []string {
+	if o == nil || o.Text == "" {
+		return nil
+	}
+	return []string{"It computes " + o.Text + "."}
 }
 
 func shapeText(grid, block [3]uint32) string {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import _request
+from .._origin import operations, text_of
 from .._units import format_bytes, format_count, format_instant, format_ns, node_name, plural
 from . import _options as options
 from ._command import Command, Positional
@@ -242,6 +243,7 @@ def _recording(recording: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, s
         ("kernel", h["kernel"] or "(no name)"),
         ("launch", launch + (f", number {h['launch']}" if h["launch"] else "")),
         ("machine", ", ".join(part for part in (h["arch"], f"{h['wave_size']} lanes per warp") if part)),
+        ("computes", text_of(recording)),
         ("warps", warps),
         ("sites", sites + (f", named by {recording['site_map']}" if recording.get("site_map") else "")),
         ("mode", f"{h['mode']}, {h['means']}, keeps the {h['keep']}" if h["mode"] != "unknown" else ""),
@@ -269,6 +271,7 @@ def _recording(recording: Mapping[str, Any] | None, ui: UI) -> list[tuple[str, s
             )
             for argument in h.get("arguments") or ()
         ]
+        found += [(f"  {node}", " ".join(filter(None, rest))) for node, *rest in operations(recording)]
     return found
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _request
 from .._errors import UsageError
+from .._origin import operations, text_of
 from .._units import format_bytes, format_count, plural
 from . import diff
 from ._command import Command, Option, Positional
@@ -31,6 +32,7 @@ _LAUNCHES = (
     Column("file", shrinks=True),
     Column("problem", shrinks=True),
 )
+_OPERATIONS = (Column("node", shrinks=True), Column("operation"), Column("module", shrinks=True), Column("line"))
 _KERNELS = (Column("launches", right=True), Column("kernel", shrinks=True))
 
 
@@ -84,7 +86,7 @@ def _render(session: Session, ui: UI, limit: int) -> Iterator[str]:
         (
             str(row["launch"]),
             row["kernel"],
-            (row.get("origin") or {}).get("text") or "",
+            text_of(row),
             times(row["grid"]),
             times(row["block"]),
             row.get("argument_digest") or "",
@@ -98,11 +100,27 @@ def _render(session: Session, ui: UI, limit: int) -> Iterator[str]:
     yield from table(ui.out, _LAUNCHES, rows, indent=2)
     if len(launches) < len(session):
         yield ui.out.style(f"  {len(launches)} of {format_count(len(session))}; -v shows all", "dim")
+    if ui.verbose:
+        yield from _computed(launches, ui)
     yield from _fidelity(document["launches"], ui)
     if len(kernels) > 1:
         yield ""
         each = [(format_count(row["launches"]), row["kernel"]) for row in kernels[: None if ui.verbose else limit]]
         yield from table(ui.out, _KERNELS, each, indent=2)
+
+
+def _computed(launches: Sequence[Mapping[str, Any]], ui: UI) -> Iterator[str]:
+    """The operations that kernels compute, each kernel once, with the launches that do so."""
+    found: dict[tuple[Any, ...], list[str]] = {}
+    for row in launches:
+        nodes = tuple(operations(row))
+        if nodes:
+            found.setdefault((row["kernel"], nodes), []).append(str(row["launch"]))
+    for (kernel, nodes), numbers in found.items():
+        yield ""
+        which = "launch" if len(numbers) == 1 else "launches"
+        yield f"  {ui.out.style(clean(kernel), 'bold')} computes, in {which} {', '.join(numbers)}"
+        yield from table(ui.out, _OPERATIONS, nodes, indent=4)
 
 
 def _fidelity(launches: Sequence[Mapping[str, Any]], ui: UI) -> Iterator[str]:
