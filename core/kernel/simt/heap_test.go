@@ -8,6 +8,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/simt/execute"
+	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -251,5 +252,28 @@ func TestRecordingsOfKernelsWithAHeap(t *testing.T) {
 		if v != uint64(i) {
 			t.Errorf("thread %d has %d", i, v)
 		}
+	}
+}
+
+// A kernel may keep the address of a variable of the module in memory, as C++ does with tables of virtual functions: a launch that has
+// other arrays finds the variable there, too.
+func TestAddressesOfVariablesOutliveTheLaunch(t *testing.T) {
+	text := preamble + ".global .u32 first = 7;\n.global .u32 second[4] = {1, 2, 3, 4};\n" +
+		strings.TrimPrefix(entry("\tmov.u64 %rd2, second;\n\tst.global.u64 [%rd1], %rd2;\n"), preamble) +
+		".visible .entry reads(.param .u64 out, .param .u64 b, .param .u64 c)\n{\n" + testRegisters +
+		"\tld.param.u64 %rd1, [out];\n\tld.param.u64 %rd3, [c];\n\tld.global.u64 %rd2, [%rd1];\n\tld.u32 %r1, [%rd2+8];\n\tst.global.u32 [%rd3], %r1;\n\tret;\n}\n"
+	p := mustLoad(t, text)
+	data, other := make([]byte, 64), make([]byte, 64)
+	if _, err := p.Run(nil, testLaunch(1, 1, data, 0)); err != nil {
+		t.Fatal(err)
+	}
+	l := launchOf(
+		1, memory.Allocation{Name: "out", Host: 0x7f0000000000, Bytes: data}, memory.Allocation{Name: "b", Host: 0x7e0000000000, Bytes: make([]byte, 64)},
+		memory.Allocation{Name: "c", Host: 0x7d0000000000, Bytes: other},
+	)
+	l.Kernel = "reads"
+	r, err := p.Run(nil, l)
+	if err != nil || len(r.Findings) != 0 || wordsOf(other)[0] != 3 {
+		t.Errorf("%v, %+v, %d", err, r, wordsOf(other)[0])
 	}
 }

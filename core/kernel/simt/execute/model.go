@@ -85,6 +85,7 @@ const (
 	CheckView            Check = "outside-view"
 	CheckFreed           Check = "use-after-free"
 	CheckFree            Check = "bad-free"
+	CheckMetadata        Check = "sparse-metadata"
 )
 
 // Finding is what a check found, once for each instruction and check, with how often.

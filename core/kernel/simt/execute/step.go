@@ -202,6 +202,10 @@ func (b *Block) misuse(w *Warp, at int32, lanes uint32, err error) {
 	if absent := (*lane.AbsentError)(nil); errors.As(err, &absent) && absent.Lanes&may == 0 {
 		return
 	}
+	if bad := (*lane.MetadataError)(nil); errors.As(err, &bad) {
+		b.report(CheckMetadata, w, at, bad.Lanes, bad.Error())
+		return
+	}
 	if lanes == may || b.code[at].Meet == code.MeetWarp { // of the latter checkWhole says so
 		return
 	}

@@ -84,7 +84,7 @@ func (v *Variables) Reset() {
 func (v *Variables) allocations() []memory.Allocation {
 	list := make([]memory.Allocation, len(v.list))
 	for i := range v.list {
-		list[i] = memory.Allocation{Name: v.list[i].name, Bytes: v.list[i].bytes, ReadOnly: v.list[i].constant}
+		list[i] = memory.Allocation{Name: v.list[i].name, Bytes: v.list[i].bytes, ReadOnly: v.list[i].constant, Variable: true}
 	}
 	return list
 }

@@ -71,7 +71,7 @@ func init() {
 		"bmsk":       {decodeMask, ".clamp .wrap b32", ""},
 		"szext":      {decodeMask, ".clamp .wrap u32 s32", ""},
 		"movmatrix":  {decodeMoveMatrix, ".sync.aligned.m8n8.trans.b16", ""},
-		"mma":        {decodeAnyMMA, mmaDoc + quadsDoc, mmaApprox},
+		"mma":        {decodeAnyMMA, mmaDoc + quadsDoc + sparseDoc, mmaApprox},
 		"wmma":       {decodeWmma, WmmaDoc, mmaApprox},
 		"copysign":   {decodeCopysign, "f32 f64", ""},
 		"activemask": {decodeActive, "b32", ""},

@@ -10,8 +10,14 @@ const quadsDoc = "; m8n8k4 of f16 (accumulators f16, f32; .row and .col)"
 
 // decodeAnyMMA decodes mma.
 func decodeAnyMMA(d *decoder) (Form, bool) {
-	if slices.Contains(d.mods, "m8n8k4") && slices.Contains(d.mods, "f16") {
+	if last := len(d.mods) - 1; last > 0 && d.mods[last] == "satfinite" { // assemblers take it at the end, too
+		d.mods = slices.Insert(d.mods[:last], 0, "satfinite")
+	}
+	switch {
+	case slices.Contains(d.mods, "m8n8k4") && slices.Contains(d.mods, "f16"):
 		return decodeQuads(d)
+	case slices.Contains(d.mods, "sp"), slices.Contains(d.mods, "sp::ordered_metadata"):
+		return decodeSparse(d)
 	}
 	return decodeMMA(d)
 }

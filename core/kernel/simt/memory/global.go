@@ -28,6 +28,8 @@ type Global struct {
 	standing []region // likewise, of arrays that the launch does not list
 	heap     *Heap    // what malloc gave, nil nothing
 	bits     uint     // of a slot
+	fixed    int      // the first of the variables of the module
+	last     int      // and the last, and 1
 	any      uint64   // parameters whose pointers may point anywhere
 	null     uint64   // parameters that are null pointers
 	watch    *watch   // nil: nobody asks
@@ -64,6 +66,13 @@ func NewGlobal(allocations []Allocation) (*Global, error) {
 	for i := range allocations {
 		a := &allocations[i]
 		base := firstSlot + uint64(i)<<g.bits + 1<<g.bits/4 + a.Host%aliasBytes
+		if a.Variable { // from the end, whatever else a launch has: kernels may keep the address in memory
+			if g.last == 0 {
+				g.fixed = i
+			}
+			g.last = i + 1
+			base = lastSlot - uint64(g.last-g.fixed)<<g.bits + 1<<g.bits/4
+		}
 		g.regions[i] = region{base: base, host: a.Host, bytes: a.Bytes, index: i, name: a.Name, readOnly: a.ReadOnly}
 		if a.Unwritten {
 			g.regions[i].written = &written{make([]bool, len(a.Bytes))}
@@ -159,6 +168,9 @@ func (g *Global) Host(address uint64) (allocation int, offset uint64) {
 func (g *Global) find(address uint64) *region {
 	if slot := (address - firstSlot) >> g.bits; slot < uint64(len(g.regions)) {
 		return &g.regions[slot]
+	}
+	if slot := (lastSlot - 1 - address) >> g.bits; slot < uint64(g.last-g.fixed) {
+		return &g.regions[g.fixed+int(slot)]
 	}
 	if address >= heapBase {
 		return g.allocated(address)

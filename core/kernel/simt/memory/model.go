@@ -26,6 +26,8 @@ type Allocation struct {
 	Bytes    []byte // the array itself, which the kernel reads and writes in place
 	ReadOnly bool
 
+	Variable bool // of the module: its addresses are the same in every launch. All of these stand beside each other
+
 	Unwritten bool // nobody wrote its bytes before the launch: reads of those that the launch did not write are a fault
 }
 

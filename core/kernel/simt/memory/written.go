@@ -13,6 +13,9 @@ func (g *Global) Stored(low, high, legal uint64) (allocation int, offset uint64,
 
 // Addresses are the bounds of the addresses that the simulator gives to allocations.
 func (g *Global) Addresses() (low, high uint64) {
+	if g.last > 0 {
+		return firstSlot, lastSlot
+	}
 	return firstSlot, firstSlot + uint64(len(g.regions))<<g.bits
 }
 
