@@ -12,7 +12,7 @@ import (
 func copyTo(s *bench, warp int, to, from uint64, bytes, size int) *memory.Fault {
 	s.inst++
 	s.r.R32[0][0], s.r.R64[0][0], s.r.R32[30][0] = uint32(to), from, uint32(size)
-	return s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: bytes, Size: 30}, warp, 1, nil)
+	return s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: bytes, Size: 30}, warp, 1, nil, nil)
 }
 
 func TestAsyncCopyLandsWhenItsThreadWaits(t *testing.T) {
@@ -160,7 +160,7 @@ func TestEveryLaneOfACopyIsWatched(t *testing.T) {
 	for l := range 3 { // lane 0 reads nothing, lane 1 what nobody wrote
 		s.r.R32[0][l], s.r.R64[0][l], s.r.R32[30][l] = uint32(16*l), x+uint64(16*l), uint32(min(l, 1)*16)
 	}
-	f := s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: 16, Size: 30}, 0, 7, nil)
+	f := s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: 16, Size: 30}, 0, 7, nil, nil)
 	globalRace(t, f, memory.Party{Warp: 0, Inst: 1, Store: true, OtherBlock: true, Block: 0})
 	if f.Lanes != 1<<2 {
 		t.Errorf("got lanes %b, want lane 2", f.Lanes)
@@ -205,7 +205,7 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 				clean(t, s.store(1, ptx.Shared, 4, 64, 1))
 				clean(t, s.load(1, ptx.Shared, 4, 64))
 			}
-			c := &memory.Copy{To: memory.Transfer{Narrow: true, Inst: 9}, From: memory.Transfer{Inst: 9}, Bytes: 16, Size: 30}
+			c := &memory.Copy{To: memory.Transfer{Narrow: true, Inst: 9}, From: memory.Transfer{Inst: 9, Elem: 4, Count: 4}, Bytes: 16, Size: 30}
 			for l, to := range order {
 				s.r.R32[0][l] = uint32(start + apart*to)
 				s.r.R64[0][l] = s.g.Pointer(0, hostX) + uint64(16*l)%uint64(len(s.x)-16)&^15 + uint64(from)
@@ -217,15 +217,16 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 			if short {
 				s.r.R32[30][order[0]] = 7
 			}
-			masks, k := []uint32{all}, known
+			masks := []uint32{all}
+			source, place := known.Sources(s.r, &c.From), known.Places(s.r, &c.To)
 			if i == 1 {
-				masks, k = nil, nil
+				masks, source, place = nil, nil, nil
 				for l := range lane.Lanes {
 					masks = append(masks, 1<<l)
 				}
 			}
 			for _, m := range masks {
-				if f := s.b.CopyAsync(s.r, c, 0, m, k); f != nil && faults[i] == nil {
+				if f := s.b.CopyAsync(s.r, c, 0, m, source, place); f != nil && faults[i] == nil {
 					faults[i] = f
 				}
 			}
@@ -286,7 +287,7 @@ func TestWholeWarpsLoadMatricesAsOthersDo(t *testing.T) {
 			if i == 1 {
 				mask = all >> 1
 			}
-			found[i] = s.b.LoadMatrix(s.r, tr, 0, mask, k) != nil
+			found[i] = s.b.LoadMatrix(s.r, tr, 0, mask, k.Places(s.r, tr)) != nil
 			for m := range 2 {
 				results[i][m] = s.r.R32[tr.Regs[m]]
 				results[i][m][31] = 0
