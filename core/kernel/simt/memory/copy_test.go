@@ -190,11 +190,12 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 		if random.IntN(3) == 0 {
 			order = random.Perm(lane.Lanes)
 		}
-		twice, before, short := random.IntN(3) == 0, random.IntN(3) == 0, random.IntN(3) == 0
+		twice, before, short, whole16 := random.IntN(3) == 0, random.IntN(3) == 0, random.IntN(3) == 0, random.IntN(2) == 0
+		landed := random.Uint32() | random.Uint32()
 		size := []uint32{16, 16, 0, 17}[random.IntN(4)]
 		apart, start, from := 16*(1+random.IntN(3)/2), 16*random.IntN(34), 4*random.IntN(9)
 		if random.IntN(8) == 0 {
-			start += []int{-1 << 11, 4, 1 << 31}[random.IntN(3)]
+			start += []int{-1 << 11, 4, 1 << 31, -640}[random.IntN(4)] // some wrap around in between
 		}
 		var faults [2]*memory.Fault
 		for i, s := range []*bench{whole, single} {
@@ -202,8 +203,13 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 				s.x[at] = byte(at * 7)
 			}
 			if before { // another warp reads where one of the lanes copies to
-				clean(t, s.store(1, ptx.Shared, 4, 64, 1))
-				clean(t, s.load(1, ptx.Shared, 4, 64))
+				elem := 4
+				if whole16 {
+					elem = 16
+				}
+				clean(t, s.store(1, ptx.Shared, elem, 64, 1))
+				s.b.Barrier()
+				clean(t, s.load(1, ptx.Shared, elem, 64))
 			}
 			c := &memory.Copy{To: memory.Transfer{Narrow: true, Inst: 9}, From: memory.Transfer{Inst: 9, Elem: 4, Count: 4}, Bytes: 16, Size: 30}
 			for l, to := range order {
@@ -231,7 +237,7 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 				}
 			}
 			s.b.Commit(0, all)
-			s.b.Wait(0, all, 0)
+			s.b.Wait(0, landed, 0)
 		}
 		if (faults[0] == nil) != (faults[1] == nil) || faults[0] != nil && (faults[0].Check != faults[1].Check || faults[0].Lane != faults[1].Lane) {
 			t.Fatalf("round %d: all lanes at once found %+v, one by one %+v", round, faults[0], faults[1])
@@ -297,4 +303,37 @@ func TestWholeWarpsLoadMatricesAsOthersDo(t *testing.T) {
 			t.Fatalf("round %d: %v %x, the long way %v %x", round, found[0], results[0], found[1], results[1])
 		}
 	}
+}
+
+// Two words of one lane are looked at together: another warp that accesses one of them races, whichever it is.
+func TestPairsOfWordsRaceByEitherWord(t *testing.T) {
+	for _, at := range []uint64{0, 4, 8, 12} {
+		for name, accesses := range map[string][2]func(s *bench, warp int, width int, at uint64) *memory.Fault{
+			"a store behind a load":  {(*bench).loadWord, (*bench).storeWord},
+			"a load behind a store":  {(*bench).storeWord, (*bench).loadWord},
+			"a store behind a store": {(*bench).storeWord, (*bench).storeWord},
+		} {
+			for pair := range 2 { // which of the two has two words
+				s := newBench(t)
+				for word := range uint64(4) {
+					clean(t, s.store(0, ptx.Shared, 4, 4*word, 1))
+				}
+				s.b.Barrier()
+				width, place := [2]int{4, 4}, [2]uint64{at, at}
+				width[pair], place[pair] = 8, at&^7
+				if f := accesses[0](s, 1, width[0], place[0]); f != nil {
+					t.Fatalf("%s, word at %d: %+v", name, at, f)
+				}
+				want(t, accesses[1](s, 2, width[1], place[1]), memory.SharedRace, "shared memory", 0)
+			}
+		}
+	}
+}
+
+func (s *bench) loadWord(warp, width int, at uint64) *memory.Fault {
+	return s.load(warp, ptx.Shared, width, at)
+}
+
+func (s *bench) storeWord(warp, width int, at uint64) *memory.Fault {
+	return s.store(warp, ptx.Shared, width, at, uint32(warp)+7)
 }
