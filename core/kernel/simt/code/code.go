@@ -62,16 +62,16 @@ type Inst struct {
 	Mem     *memory.Transfer
 	Ops     lane.Operands
 	Warp    lane.WarpFunc
-	Detail  int32 // index into the table of the kind: barriers, calls, switches, copies; of a clock, a wait and an mbarrier a number
-	Target  int32 // of a branch or call: index into Kernel.Code
-	Arrive  int32 // where lanes wait that a branch sends to its target, in the arrangement of the function
-	Join    int32 // likewise, where those come together again that a branch divides; -1 nowhere
-	Members int32 // register of lane.R32 with the lanes that an instruction names, of MeetMask
-	Origin  int32 // index into Kernel.Origins
+	Detail  int32      // index into the table of the kind: barriers, calls, switches, copies; of a clock, a wait and an mbarrier a number
+	Target  int32      // of a branch or call: index into Kernel.Code
+	Arrive  int32      // where lanes wait that a branch sends to its target, in the arrangement of the function
+	Join    int32      // likewise, where those come together again that a branch divides; -1 nowhere
+	Members int32      // register of lane.R32 with the lanes that an instruction names, of MeetMask
+	Origin  int32      // index into Kernel.Origins
 	Outs    []Register // registers written
 	Ins     []Register // registers read, those of addresses included
 	Atomic  memory.AtomicOp
-	_ [16]byte
+	_       [16]byte
 }
 
 // Meet says for whom lanes wait that come to an instruction.

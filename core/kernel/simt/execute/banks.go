@@ -52,13 +52,12 @@ func (b *Block) pattern(at int32) *memory.Pattern {
 	return k
 }
 
-// conflictsOf is conflicts of an access of 16 bytes of all lanes to addresses of 32 bits.
-func conflictsOf(r *lane.Regs, t *memory.Transfer, k *memory.Pattern) uint64 {
-	p := k.Places(r, t)
-	if !p.Counted {
-		p.Conflicts, p.Counted = conflicts(r, t, 16, math.MaxUint32), true
+// conflictsAt is conflicts of an access of 16 bytes of all lanes, of whose addresses something is known.
+func conflictsAt(r *lane.Regs, t *memory.Transfer, k *memory.Places) uint64 {
+	if !k.Counted {
+		k.Conflicts, k.Counted = conflicts(r, t, 16, math.MaxUint32), true
 	}
-	return p.Conflicts
+	return k.Conflicts
 }
 
 // oneAfterTheOther reports whether lanes touch memory without gaps, or all the same place.

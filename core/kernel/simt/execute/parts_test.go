@@ -3,6 +3,7 @@ package execute
 import (
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
@@ -36,6 +37,30 @@ func TestConflictsOfWideElements(t *testing.T) {
 		}
 		if got := conflicts(r, &memory.Transfer{Narrow: true}, tc.size, tc.lanes); got != tc.want {
 			t.Errorf("%d bytes every %d of lanes %08x: %d more passes, want %d", tc.size, tc.stride, tc.lanes, got, tc.want)
+		}
+	}
+}
+
+// What is known of the conflicts of an access holds wherever its addresses move to.
+func TestConflictsThatAreKnownAreThoseOfTheAddresses(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	r, tr, known := &lane.Regs{R32: make([][lane.Lanes]uint32, 1)}, &memory.Transfer{Narrow: true, Offset: 48}, new(memory.Pattern)
+	for round := range 2000 {
+		if round%8 == 0 {
+			stride := 16 * random.Uint32N(20)
+			for l := range uint32(lane.Lanes) {
+				r.R32[0][l] = l*stride ^ 16*random.Uint32N(3)
+			}
+		}
+		by := random.Uint32()
+		if round%3 > 0 {
+			by &^= 15
+		}
+		for l := range r.R32[0] {
+			r.R32[0][l] += by
+		}
+		if got, want := conflictsAt(r, tr, known.Places(r, tr)), conflicts(r, tr, 16, math.MaxUint32); got != want {
+			t.Fatalf("round %d: %d conflicts, want %d", round, got, want)
 		}
 	}
 }

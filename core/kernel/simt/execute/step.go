@@ -26,10 +26,7 @@ func (b *Block) execute(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	case code.KindAtomic:
 		b.atomic(w, in, at, lanes)
 	case code.KindMatrix:
-		b.countMatrix(w, in, at, lanes)
-		if f := b.mem.LoadMatrix(&w.Regs, in.Mem, w.Index, lanes, b.pattern(at)); f != nil {
-			b.fault(w, at, f)
-		}
+		b.loadMatrix(w, in, at, lanes)
 	case code.KindMbarrier:
 		w.paths[w.run].polls = true
 		b.countShared(w, in, at, lanes)
@@ -117,21 +114,49 @@ func (b *Block) atomic(w *Warp, in *code.Inst, at int32, lanes uint32) {
 }
 
 func (b *Block) copyAsync(w *Warp, in *code.Inst, at int32, lanes uint32) {
-	c, k := &b.Running.copies[in.Detail], b.pattern(at)
+	c := &b.Running.copies[in.Detail]
+	var from *memory.Sources
+	var to *memory.Places
+	if lanes == math.MaxUint32 && c.Patterned() {
+		k := b.pattern(at)
+		from, to = k.Sources(&w.Regs, &c.From), k.Places(&w.Regs, &c.To)
+	}
 	if !b.Running.options.NoCounts {
 		n := &b.counts[at]
 		n.global++
 		n.shared++
 		n.bytes += uint64(c.Bytes * bits.OnesCount32(lanes))
-		if lanes == math.MaxUint32 && c.Patterned() {
-			n.sectors += uint64(k.Sources(&w.Regs, &c.From).Sectors)
-			n.conflicts += conflictsOf(&w.Regs, &c.To, k)
+		if from != nil {
+			n.sectors += uint64(from.Sectors)
+			n.conflicts += conflictsAt(&w.Regs, &c.To, to)
 		} else {
 			n.sectors += uint64(memory.Sectors(&w.Regs, &c.From, lanes))
 			n.conflicts += conflicts(&w.Regs, &c.To, c.Bytes, lanes)
 		}
 	}
-	if f := b.mem.CopyAsync(&w.Regs, c, w.Index, lanes, k); f != nil {
+	if f := b.mem.CopyAsync(&w.Regs, c, w.Index, lanes, from, to); f != nil {
+		b.fault(w, at, f)
+	}
+}
+
+// loadMatrix loads matrices: eight lanes at a time name the rows, 16 bytes each, of one.
+func (b *Block) loadMatrix(w *Warp, in *code.Inst, at int32, lanes uint32) {
+	t := in.Mem
+	var k *memory.Places
+	if t.Narrow && !t.Absolute && lanes == math.MaxUint32 {
+		k = b.pattern(at).Places(&w.Regs, t)
+	}
+	if !b.Running.options.NoCounts {
+		c := &b.counts[at]
+		c.shared++
+		if k != nil && t.Count == 4 {
+			c.conflicts += conflictsAt(&w.Regs, t, k)
+		} else {
+			rows := uint32(1<<(8*t.Count) - 1)
+			c.conflicts += conflicts(&w.Regs, t, 16, lanes&rows)
+		}
+	}
+	if f := b.mem.LoadMatrix(&w.Regs, t, w.Index, lanes, k); f != nil {
 		b.fault(w, at, f)
 	}
 }
@@ -155,24 +180,6 @@ func (b *Block) countShared(w *Warp, in *code.Inst, at int32, lanes uint32) {
 	c := &b.counts[at]
 	c.shared++
 	c.conflicts += conflicts(&w.Regs, in.Mem, in.Mem.Elem*in.Mem.Count, lanes)
-}
-
-// countMatrix counts a load of matrices: eight lanes at a time name the rows, 16 bytes each, of one.
-func (b *Block) countMatrix(w *Warp, in *code.Inst, at int32, lanes uint32) {
-	if b.Running.options.NoCounts {
-		return
-	}
-	c := &b.counts[at]
-	c.shared++
-	if in.Mem.Count == 4 && in.Mem.Narrow && lanes == math.MaxUint32 {
-		c.conflicts += conflictsOf(&w.Regs, in.Mem, b.pattern(at))
-		return
-	}
-	rows := uint32(1)<<(8*in.Mem.Count%lane.Lanes) - 1
-	if in.Mem.Count == 4 {
-		rows = 1<<lane.Lanes - 1
-	}
-	c.conflicts += conflicts(&w.Regs, in.Mem, 16, lanes&rows)
 }
 
 // countBlock counts an access that the block's memory serves. Generic addresses count by the first lane's.

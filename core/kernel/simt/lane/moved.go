@@ -5,6 +5,9 @@ import "encoding/binary"
 // What memory does with the addresses of whole warps in a few instructions of the processor: it is here because this package has the
 // loops in assembly and their twins in Go.
 
+// Wide says that the processor has the vectors of 256 bits for which loops in assembly are written, here and in other packages.
+func Wide() bool { return wide }
+
 // Moved reports whether the lanes of a are those of b, all moved by one distance.
 func Moved(a, b *[Lanes]uint32) (by uint32, same bool) {
 	if by = a[0] - b[0]; wide {

@@ -112,7 +112,7 @@ func BenchmarkShared(b *testing.B) {
 		t.Trans = trans
 		b.Run(fmt.Sprintf("ldmatrix.x4,trans=%v", trans), func(b *testing.B) {
 			for b.Loop() {
-				if f := m.LoadMatrix(r, t, 0, all, k); f != nil {
+				if f := m.LoadMatrix(r, t, 0, all, k.Places(r, t)); f != nil {
 					b.Fatal(f)
 				}
 			}
@@ -134,9 +134,9 @@ func BenchmarkCopyAsync(b *testing.B) {
 		r.R32[0][l] = uint32(16 * l)
 		r.R64[0][l] = g.Pointer(0, 0x10000) + uint64(16*l)
 	}
-	c, k := &memory.Copy{To: memory.Transfer{Narrow: true}, Bytes: 16, Size: -1}, new(memory.Pattern)
+	c, k := &memory.Copy{To: memory.Transfer{Narrow: true}, From: *vector(ptx.Global, 4, 4), Bytes: 16, Size: -1}, new(memory.Pattern)
 	for b.Loop() {
-		if f := m.CopyAsync(r, c, 0, all, k); f != nil {
+		if f := m.CopyAsync(r, c, 0, all, k.Sources(r, &c.From), k.Places(r, &c.To)); f != nil {
 			b.Fatal(f)
 		}
 		m.Commit(0, all)

@@ -9,8 +9,9 @@ import (
 
 // queue is what cp.async of one warp has not yet written.
 type queue struct {
-	items  []pending
-	groups []uint32 // lanes for which a committed group is not over, the oldest group first
+	items  []*pending
+	free   []*pending // room of copies that have landed
+	groups []uint32   // lanes for which a committed group is not over, the oldest group first
 }
 
 // pending is one cp.async, with the bytes that it has read.
@@ -39,25 +40,34 @@ const (
 	maxGroups  = 4096
 )
 
-func (q *queue) drop() { q.items, q.groups = q.items[:0], q.groups[:0] }
+func (q *queue) drop() {
+	q.free = append(q.free, q.items...)
+	q.items, q.groups = q.items[:0], q.groups[:0]
+}
+
+// room is that of a copy.
+func (q *queue) room() (p *pending) {
+	if last := len(q.free) - 1; last >= 0 {
+		p, q.free = q.free[last], q.free[:last]
+		return p
+	}
+	return new(pending)
+}
 
 // CopyAsync starts a cp.async: it reads global memory now, and shared memory has the bytes after Wait. Lanes that fault copy
-// nothing. k is what is known of the addresses of the instruction, nil nothing.
-func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32, k *Pattern) *Fault {
+// nothing. source and place are what is known of its addresses, nil nothing.
+func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32, source *Sources, place *Places) *Fault {
 	q := &b.queues[warp]
 	if len(q.items) >= maxPending {
 		b.landOldest(warp)
 	}
-	if len(q.items) == cap(q.items) {
-		q.items = slices.Grow(q.items, max(8, cap(q.items)))
-	}
-	q.items = q.items[:len(q.items)+1]
-	p := &q.items[len(q.items)-1]
+	p := q.room()
+	q.items = append(q.items, p)
 	p.lanes, p.group, p.inst, p.bytes, p.whole = 0, -1, c.To.Inst, uint32(c.Bytes), false
 	if b.shadow != nil {
 		b.shadow.begin(warp, c.To.Inst, Weak)
 	}
-	if mask == fullMask && k != nil && b.copyWhole(r, c, p, k) {
+	if source != nil && mask == fullMask && b.copyWhole(r, c, p, source, place) {
 		return nil
 	}
 	var room [lane.Lanes]uint64
@@ -98,8 +108,8 @@ func (b *Block) CopyAsync(r *lane.Regs, c *Copy, warp int, mask uint32, k *Patte
 
 // copyWhole is CopyAsync where every lane copies 16 bytes, or each of them zeros, and nothing is in doubt; it reports whether that is so; nothing is noted when it
 // is not.
-func (b *Block) copyWhole(r *lane.Regs, c *Copy, p *pending, k *Pattern) bool {
-	if !c.Patterned() || b.watching() {
+func (b *Block) copyWhole(r *lane.Regs, c *Copy, p *pending, from *Sources, to *Places) bool {
+	if b.watching() {
 		return false
 	}
 	read := c.Size < 0 || lane.AtLeast(&r.R32[c.Size], granule)
@@ -108,14 +118,12 @@ func (b *Block) copyWhole(r *lane.Regs, c *Copy, p *pending, k *Pattern) bool {
 	}
 	var in *region
 	if read {
-		from := k.Sources(r, &c.From)
 		low, high, ok := from.extent()
 		in = b.global.within(low, high+granule, c.From.Legal)
 		if in == nil || in.written != nil || !from.aligned || !ok {
 			return false
 		}
 	}
-	to := k.Places(r, &c.To)
 	least, most, ok := to.extent()
 	if size := uint32(len(b.shared)); !ok || !to.apart || size < granule || most > size-granule {
 		return false
@@ -153,17 +161,16 @@ func (c *Copy) Patterned() bool {
 // startSpan is startGranule of the granules of a warp that follow one another, all or none.
 func (s *shadow) startSpan(first uint32) bool {
 	state, cells := (*[lane.Lanes]uint32)(s.state[first:]), (*[lane.Lanes]cell)(s.cells[first:])
-	known, me, stamp := s.all<<tickShift|(1<<tickShift-1), s.me, s.stamp
-	for i := range cells {
-		c := &cells[i]
-		if state[i]&extraordinary != 0 || c.write > known && uint32(c.write)&^me != 0 || c.read > known && uint32(c.read)&^me != 0 {
-			return false
+	known, me := s.all<<tickShift|(1<<tickShift-1), s.me
+	if !quiet(cells, state, known) {
+		for i := range cells {
+			c := &cells[i]
+			if state[i]&extraordinary != 0 || c.write > known && uint32(c.write)&^me != 0 || c.read > known && uint32(c.read)&^me != 0 {
+				return false
+			}
 		}
 	}
-	for i := range cells {
-		cells[i] = cell{write: stamp}
-		state[i] = allWritten | allPending
-	}
+	fill(cells, state, s.stamp, allWritten|allPending)
 	return true
 }
 
@@ -263,7 +270,7 @@ func (b *Block) copier(address, n uint32) Party {
 	for w := range b.queues {
 		items := b.queues[w].items
 		for i := range items {
-			p := &items[i]
+			p := items[i]
 			for m := p.lanes; m != 0; m &= m - 1 {
 				if to := p.to[bits.TrailingZeros32(m)]; to < address+n && address < to+p.bytes {
 					return Party{Warp: int32(w), Inst: p.inst, Store: true}
@@ -283,12 +290,13 @@ func (b *Block) Commit(warp int, mask uint32) {
 	group := len(q.groups)
 	q.groups = append(q.groups, mask)
 	for i := 0; i < len(q.items); i++ {
-		p := &q.items[i]
+		p := q.items[i]
 		if p.group >= 0 || p.lanes&mask == 0 {
 			continue
 		}
 		if rest := p.lanes &^ mask; rest != 0 { // lanes that are elsewhere commit later
-			other := *p
+			other := q.room()
+			*other = *p
 			other.lanes = rest
 			p.lanes &= mask
 			p.group = group
@@ -364,7 +372,7 @@ func (b *Block) land(warp int, which func(p *pending) uint32) {
 	q := &b.queues[warp]
 	s := b.shadow
 	for i := range q.items {
-		p := &q.items[i]
+		p := q.items[i]
 		lanes := which(p)
 		if lanes == 0 {
 			continue
@@ -406,12 +414,8 @@ func (b *Block) landSpan(p *pending) {
 	if s == nil {
 		return
 	}
-	first, stamp := p.first/granule, s.stamp
-	state, cells := (*[lane.Lanes]uint32)(s.state[first:]), (*[lane.Lanes]cell)(s.cells[first:])
-	for i := range cells {
-		cells[i] = cell{write: stamp}
-		state[i] = allWritten
-	}
+	first := p.first / granule
+	fill((*[lane.Lanes]cell)(s.cells[first:]), (*[lane.Lanes]uint32)(s.state[first:]), s.stamp, allWritten)
 }
 
 // landed notes that a copy of less than a granule is there: the warp that waited wrote it now.
@@ -457,14 +461,14 @@ func (q *queue) tidy() {
 	q.groups = slices.Delete(q.groups, 0, over)
 	kept := 0
 	for i := range q.items {
-		if q.items[i].lanes == 0 {
+		p := q.items[i]
+		if p.lanes == 0 {
+			q.free = append(q.free, p)
 			continue
 		}
-		if kept != i {
-			q.items[kept] = q.items[i]
-		}
-		if q.items[kept].group >= 0 {
-			q.items[kept].group -= over
+		q.items[kept] = p
+		if p.group >= 0 {
+			p.group -= over
 		}
 		kept++
 	}

@@ -12,7 +12,7 @@ import (
 func copyTo(s *bench, warp int, to, from uint64, bytes, size int) *memory.Fault {
 	s.inst++
 	s.r.R32[0][0], s.r.R64[0][0], s.r.R32[30][0] = uint32(to), from, uint32(size)
-	return s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: bytes, Size: 30}, warp, 1, nil)
+	return s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: bytes, Size: 30}, warp, 1, nil, nil)
 }
 
 func TestAsyncCopyLandsWhenItsThreadWaits(t *testing.T) {
@@ -160,7 +160,7 @@ func TestEveryLaneOfACopyIsWatched(t *testing.T) {
 	for l := range 3 { // lane 0 reads nothing, lane 1 what nobody wrote
 		s.r.R32[0][l], s.r.R64[0][l], s.r.R32[30][l] = uint32(16*l), x+uint64(16*l), uint32(min(l, 1)*16)
 	}
-	f := s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: 16, Size: 30}, 0, 7, nil)
+	f := s.b.CopyAsync(s.r, &memory.Copy{To: memory.Transfer{Narrow: true, Inst: s.inst}, From: memory.Transfer{Inst: s.inst}, Bytes: 16, Size: 30}, 0, 7, nil, nil)
 	globalRace(t, f, memory.Party{Warp: 0, Inst: 1, Store: true, OtherBlock: true, Block: 0})
 	if f.Lanes != 1<<2 {
 		t.Errorf("got lanes %b, want lane 2", f.Lanes)
@@ -190,11 +190,12 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 		if random.IntN(3) == 0 {
 			order = random.Perm(lane.Lanes)
 		}
-		twice, before, short := random.IntN(3) == 0, random.IntN(3) == 0, random.IntN(3) == 0
+		twice, before, short, whole16 := random.IntN(3) == 0, random.IntN(3) == 0, random.IntN(3) == 0, random.IntN(2) == 0
+		landed := random.Uint32() | random.Uint32()
 		size := []uint32{16, 16, 0, 17}[random.IntN(4)]
 		apart, start, from := 16*(1+random.IntN(3)/2), 16*random.IntN(34), 4*random.IntN(9)
 		if random.IntN(8) == 0 {
-			start += []int{-1 << 11, 4, 1 << 31}[random.IntN(3)]
+			start += []int{-1 << 11, 4, 1 << 31, -640}[random.IntN(4)] // some wrap around in between
 		}
 		var faults [2]*memory.Fault
 		for i, s := range []*bench{whole, single} {
@@ -202,10 +203,15 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 				s.x[at] = byte(at * 7)
 			}
 			if before { // another warp reads where one of the lanes copies to
-				clean(t, s.store(1, ptx.Shared, 4, 64, 1))
-				clean(t, s.load(1, ptx.Shared, 4, 64))
+				elem := 4
+				if whole16 {
+					elem = 16
+				}
+				clean(t, s.store(1, ptx.Shared, elem, 64, 1))
+				s.b.Barrier()
+				clean(t, s.load(1, ptx.Shared, elem, 64))
 			}
-			c := &memory.Copy{To: memory.Transfer{Narrow: true, Inst: 9}, From: memory.Transfer{Inst: 9}, Bytes: 16, Size: 30}
+			c := &memory.Copy{To: memory.Transfer{Narrow: true, Inst: 9}, From: memory.Transfer{Inst: 9, Elem: 4, Count: 4}, Bytes: 16, Size: 30}
 			for l, to := range order {
 				s.r.R32[0][l] = uint32(start + apart*to)
 				s.r.R64[0][l] = s.g.Pointer(0, hostX) + uint64(16*l)%uint64(len(s.x)-16)&^15 + uint64(from)
@@ -217,20 +223,21 @@ func TestWholeWarpsCopyAsTheirLanesDo(t *testing.T) {
 			if short {
 				s.r.R32[30][order[0]] = 7
 			}
-			masks, k := []uint32{all}, known
+			masks := []uint32{all}
+			source, place := known.Sources(s.r, &c.From), known.Places(s.r, &c.To)
 			if i == 1 {
-				masks, k = nil, nil
+				masks, source, place = nil, nil, nil
 				for l := range lane.Lanes {
 					masks = append(masks, 1<<l)
 				}
 			}
 			for _, m := range masks {
-				if f := s.b.CopyAsync(s.r, c, 0, m, k); f != nil && faults[i] == nil {
+				if f := s.b.CopyAsync(s.r, c, 0, m, source, place); f != nil && faults[i] == nil {
 					faults[i] = f
 				}
 			}
 			s.b.Commit(0, all)
-			s.b.Wait(0, all, 0)
+			s.b.Wait(0, landed, 0)
 		}
 		if (faults[0] == nil) != (faults[1] == nil) || faults[0] != nil && (faults[0].Check != faults[1].Check || faults[0].Lane != faults[1].Lane) {
 			t.Fatalf("round %d: all lanes at once found %+v, one by one %+v", round, faults[0], faults[1])
@@ -286,7 +293,7 @@ func TestWholeWarpsLoadMatricesAsOthersDo(t *testing.T) {
 			if i == 1 {
 				mask = all >> 1
 			}
-			found[i] = s.b.LoadMatrix(s.r, tr, 0, mask, k) != nil
+			found[i] = s.b.LoadMatrix(s.r, tr, 0, mask, k.Places(s.r, tr)) != nil
 			for m := range 2 {
 				results[i][m] = s.r.R32[tr.Regs[m]]
 				results[i][m][31] = 0
@@ -296,4 +303,37 @@ func TestWholeWarpsLoadMatricesAsOthersDo(t *testing.T) {
 			t.Fatalf("round %d: %v %x, the long way %v %x", round, found[0], results[0], found[1], results[1])
 		}
 	}
+}
+
+// Two words of one lane are looked at together: another warp that accesses one of them races, whichever it is.
+func TestPairsOfWordsRaceByEitherWord(t *testing.T) {
+	for _, at := range []uint64{0, 4, 8, 12} {
+		for name, accesses := range map[string][2]func(s *bench, warp int, width int, at uint64) *memory.Fault{
+			"a store behind a load":  {(*bench).loadWord, (*bench).storeWord},
+			"a load behind a store":  {(*bench).storeWord, (*bench).loadWord},
+			"a store behind a store": {(*bench).storeWord, (*bench).storeWord},
+		} {
+			for pair := range 2 { // which of the two has two words
+				s := newBench(t)
+				for word := range uint64(4) {
+					clean(t, s.store(0, ptx.Shared, 4, 4*word, 1))
+				}
+				s.b.Barrier()
+				width, place := [2]int{4, 4}, [2]uint64{at, at}
+				width[pair], place[pair] = 8, at&^7
+				if f := accesses[0](s, 1, width[0], place[0]); f != nil {
+					t.Fatalf("%s, word at %d: %+v", name, at, f)
+				}
+				want(t, accesses[1](s, 2, width[1], place[1]), memory.SharedRace, "shared memory", 0)
+			}
+		}
+	}
+}
+
+func (s *bench) loadWord(warp, width int, at uint64) *memory.Fault {
+	return s.load(warp, ptx.Shared, width, at)
+}
+
+func (s *bench) storeWord(warp, width int, at uint64) *memory.Fault {
+	return s.store(warp, ptx.Shared, width, at, uint32(warp)+7)
 }

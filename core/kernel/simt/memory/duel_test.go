@@ -401,7 +401,13 @@ func (d *duel) copyAsync(warp int) {
 		}
 		d.twin.order[warp] = append(d.twin.order[warp], &twinCopy{lane: l, to: at, data: data, group: -1})
 	}
-	d.compare(d.b.CopyAsync(d.regs, c, warp, mask, d.pattern("copy", to, from)), want)
+	var source *memory.Sources
+	var place *memory.Places
+	if mask == all && c.Patterned() {
+		k := d.pattern("copy", to, from)
+		source, place = k.Sources(d.regs, &c.From), k.Places(d.regs, &c.To)
+	}
+	d.compare(d.b.CopyAsync(d.regs, c, warp, mask, source, place), want)
 }
 
 // pattern is that of an instruction: all that stays the same of it tells it from others.
@@ -485,7 +491,11 @@ func (d *duel) loadMatrix(warp int) {
 			after[t.Regs[m]][l] = uint32(a) | uint32(b)<<16
 		}
 	}
-	d.compare(d.b.LoadMatrix(d.regs, t, warp, mask, d.pattern("matrix", t, t)), want)
+	var place *memory.Places
+	if mask == all {
+		place = d.pattern("matrix", t, t).Places(d.regs, t)
+	}
+	d.compare(d.b.LoadMatrix(d.regs, t, warp, mask, place), want)
 	d.compareRegisters(&lane.Regs{R32: after, R64: d.regs.R64})
 }
 

@@ -15,13 +15,13 @@ const (
 )
 
 // LoadMatrix executes ldmatrix: t.Count matrices (1, 2 or 4) from shared memory into t.Regs. Rows that fault read 0. k is what is known of the
-// addresses of the instruction, nil nothing.
-func (b *Block) LoadMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32, k *Pattern) *Fault {
-	if b.shadow != nil {
-		b.shadow.begin(warp, t.Inst, Weak)
-	}
-	if t.Narrow && mask == fullMask && k != nil && b.loadRows(r, t, k) {
+// addresses, nil nothing.
+func (b *Block) LoadMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32, k *Places) *Fault {
+	if k != nil && mask == fullMask && b.loadRows(r, t, warp, k) {
 		return nil
+	}
+	if b.shadow != nil {
+		b.shadow.beginRead(warp, t.Inst, Weak)
 	}
 	a := addresses(r, t, &b.room)
 	off := uint64(t.Offset)
@@ -64,15 +64,16 @@ func (b *Block) LoadMatrix(r *lane.Regs, t *Transfer, warp int, mask uint32, k *
 }
 
 // loadRows is LoadMatrix where nothing is in doubt; it reports whether that is so. What it noted by then stays true.
-func (b *Block) loadRows(r *lane.Regs, t *Transfer, k *Pattern) bool {
+func (b *Block) loadRows(r *lane.Regs, t *Transfer, warp int, k *Places) bool {
 	at, off := &r.R32[t.Address], uint32(t.Offset)
-	rows := k.Places(r, t)
-	_, high, ok := rows.extent()
-	if size := uint32(len(b.shared)); !ok || !rows.aligned || size < rowBytes || high > size-rowBytes {
+	_, high, ok := k.extent()
+	if size := uint32(len(b.shared)); !ok || !k.aligned || size < rowBytes || high > size-rowBytes {
 		return false
 	}
-	if b.shadow != nil && !b.shadow.readRows(at[:matrixRows*t.Count], off) {
-		return false
+	if s := b.shadow; s != nil && !s.readLater(at, matrixRows*t.Count, off, warp, t.Inst) {
+		if s.beginRead(warp, t.Inst, Weak); !s.readRows(at[:matrixRows*t.Count], off) {
+			return false
+		}
 	}
 	var to [4]*[lane.Lanes]uint32
 	for m := range t.Count {
@@ -100,11 +101,7 @@ func (s *shadow) readRows(at []uint32, off uint32) bool {
 			}
 			continue
 		}
-		if r := c.read; r>>(tickShift-1) == now {
-			c.read = r | uint64(me)
-		} else {
-			c.read = stamp
-		}
+		c.read = noted(c.read, now, stamp, me)
 	}
 	return true
 }

@@ -21,8 +21,9 @@ type Places struct {
 	known     bool
 	by        uint32 // how far they are from there now, a multiple of 16
 
-	Counted   bool   // Conflicts is known: who counts says so
-	Conflicts uint64 // of banks; a distance of multiples of 16 bytes changes none of accesses of up to 16 bytes
+	// What whoever counts conflicts of banks found: they do not change by a distance of a multiple of 16 bytes where an access has no more.
+	Counted   bool
+	Conflicts uint64
 }
 
 // Sources are addresses of 64 bits in global memory.
@@ -35,7 +36,8 @@ type Sources struct {
 	Sectors   int    // of accesses of 16 bytes
 }
 
-// Places returns what is known of the addresses of a transfer, all lanes of which are active: it must be Narrow and not Absolute.
+// Places returns what is known of the addresses of a transfer, all lanes of which are active: it must be Narrow and not Absolute. It is true
+// until the next call.
 func (p *Pattern) Places(r *lane.Regs, t *Transfer) *Places {
 	at := &r.R32[t.Address]
 	if k := &p.places[p.place]; k.follow(at) {

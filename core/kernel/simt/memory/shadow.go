@@ -22,6 +22,9 @@ type shadow struct {
 	order  *order // of warps in global memory, nil nobody asks
 	fenced bool   // a fence was executed: relaxed accesses may order others
 
+	written uint64    // the last tick in which anybody may have written
+	later   []reading // reads that are not in cells yet: see reading.go
+
 	// of the access that is checked now
 	me     uint32 // its warp, as a bit
 	warp   int
@@ -75,6 +78,7 @@ func (s *shadow) forget() {
 // barrier orders everything before it with everything after it.
 func (s *shadow) barrier() {
 	s.all = s.now
+	s.later = s.later[:0] // which all know of
 	s.tick()
 }
 
@@ -91,16 +95,30 @@ func (s *shadow) tick() {
 		clear(s.seen[i])
 	}
 	s.sent, s.sync = nil, nil
-	s.now, s.all = 1, 0
+	s.now, s.all, s.written, s.later = 1, 0, 0, s.later[:0]
 }
 
-// begin says whose access the next ones are.
+// begin says whose access the next ones are, which may write.
 func (s *shadow) begin(warp int, inst int32, order Order) {
+	s.beginRead(warp, inst, order)
+	s.written = s.now
+}
+
+// beginRead is begin of accesses that only read.
+func (s *shadow) beginRead(warp int, inst int32, order Order) {
+	if len(s.later) > 0 {
+		s.settle()
+	}
 	s.warp, s.me, s.strong = warp, 1<<warp, order != Weak
-	s.stamp = s.now<<tickShift | min(uint64(uint32(inst)), instMask)<<instShift | uint64(s.me)
+	s.stamp = s.stampOf(warp, inst)
 	if s.strong {
 		s.stamp |= strongBit
 	}
+}
+
+// stampOf is the mark of a weak access now.
+func (s *shadow) stampOf(warp int, inst int32) uint64 {
+	return s.now<<tickShift | min(uint64(uint32(inst)), instMask)<<instShift | 1<<warp
 }
 
 // raced returns the warps of a mark that the current access is not ordered with.

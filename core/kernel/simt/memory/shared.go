@@ -11,7 +11,7 @@ func loadShared[T word](b *Block, r *lane.Regs, t *Transfer, a *[lane.Lanes]T, o
 	width := uint32(t.Elem * t.Count)
 	s := b.shadow
 	if s != nil {
-		s.begin(warp, t.Inst, t.Order)
+		s.beginRead(warp, t.Inst, t.Order)
 	}
 	first, last := uint64(0), uint64(len(b.shared))
 	if v := t.Within; v != nil {

@@ -46,3 +46,24 @@ func TestSectorsAreDistinctPiecesOf32Bytes(t *testing.T) {
 		t.Errorf("no lane: got %d sectors", got)
 	}
 }
+
+func TestSectorsOfKnownSourcesAreThoseOfUnknownOnes(t *testing.T) {
+	random := rand.New(rand.NewPCG(4, 3))
+	r, tr, known := registers(), vector(ptx.Global, 4, 4), new(memory.Pattern)
+	tr.Offset = 16
+	for round := range 3000 {
+		if round%10 == 0 {
+			step := uint64(random.IntN(80))
+			for l := range uint64(lane.Lanes) {
+				r.R64[0][l] = 1<<40 + l*step
+			}
+		}
+		by := uint64(8 * random.IntN(20))
+		for l := range r.R64[0] {
+			r.R64[0][l] += by
+		}
+		if got, want := known.Sources(r, tr).Sectors, memory.Sectors(r, tr, all); got != want {
+			t.Fatalf("round %d: %d sectors, want %d", round, got, want)
+		}
+	}
+}
