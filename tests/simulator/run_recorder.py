@@ -69,40 +69,80 @@ def places(trace: Any) -> dict[str, tuple[str, str]]:
     return {site: (kind, location) for site, kind, location in rows}
 
 
+def hashes(trace: Any) -> dict[str, str]:
+    """The hash of the code of sites by their keys."""
+    site, code = (trace.sites.column(name) for name in ("site", "code"))
+    rows = zip(*([column.dictionary()[n] for n in column.values.tolist()] for column in (site, code)), strict=True)
+    return dict(rows)
+
+
 def paired(a: Any, b: Any) -> dict[str, Any]:
-    """How many events of the recording kernel are those of the watched one, lane by lane: under one key, or at one place."""
+    """How many events of the recording kernel are those of the watched one, lane by lane: under one key, or at one place.
+
+    And of the watched ones that have no event under their key: why.
+    """
     watched, recorded, place_a, place_b = by_site(a), by_site(b), places(a), places(b)
     free: dict[tuple[str, str], list[str]] = collections.defaultdict(list)
     for site in watched:
         free[place_a[site]].append(site)
     counts: dict[str, Any] = dict.fromkeys(("events", "by_key", "by_place", "by_mask", "by_value"), 0)
     left = collections.Counter[str]()
-    for site, mine in recorded.items():
+    keyed = set()
+
+    def take(site: str, candidate: str) -> bool:
+        """Whether two sites decide alike; then both are taken."""
+        mine, theirs = recorded[site], watched[candidate]
+        decided, outcome = (lanes(mine, other=False), lanes(mine, other=True)), lanes(theirs, other=False)
+        if candidate not in free[place_a[candidate]] or outcome not in decided:
+            return False
+        free[place_a[candidate]].remove(candidate)
+        turned = outcome != decided[0]
+        same = {
+            warp: [(active, active & ~taken if turned else taken, value) for active, taken, value in events]
+            for warp, events in mine.items()
+        }
+        masks = [{w: [e[:2] for e in events] for w, events in part.items()} for part in (same, theirs)]
         total = sum(map(len, mine.values()))
-        counts["events"] += total
-        decided = lanes(mine, other=False), lanes(mine, other=True)
-        candidates = ([site] if site in watched else []) + free[place_b[site]]
-        for candidate in candidates:
-            theirs = watched[candidate]
-            outcome = lanes(theirs, other=False)
-            if candidate not in free[place_a[candidate]] or outcome not in decided:
-                continue
-            free[place_a[candidate]].remove(candidate)
-            turned = outcome != decided[0]
-            same = {
-                warp: [(active, active & ~taken if turned else taken, value) for active, taken, value in events]
-                for warp, events in mine.items()
-            }
-            masks = [{w: [e[:2] for e in events] for w, events in part.items()} for part in (same, theirs)]
-            counts["by_key" if candidate == site else "by_place"] += total
-            counts["by_mask"] += total if masks[0] == masks[1] else 0
-            counts["by_value"] += total if same == dict(theirs) else 0
-            break
-        else:
-            left[place_b[site][1].rpartition("/")[2]] += total
+        counts["by_key" if candidate == site else "by_place"] += total
+        counts["by_mask"] += total if masks[0] == masks[1] else 0
+        counts["by_value"] += total if same == dict(theirs) else 0
+        return True
+
+    for site, mine in recorded.items():
+        counts["events"] += sum(map(len, mine.values()))
+        if site in watched and take(site, site):
+            keyed.add(site)
+    for site, mine in recorded.items():
+        if site not in keyed and not any(take(site, candidate) for candidate in list(free[place_b[site]])):
+            left[place_b[site][1].rpartition("/")[2]] += sum(map(len, mine.values()))
     counts["left"] = dict(left)
     counts["more"] = sum(sum(map(len, watched[site].values())) for sites in free.values() for site in sites)
+    counts["causes"] = causes(a, b, [site for site in watched if site not in keyed])
+    counts["other"] = sum(
+        sum(map(len, watched[one].values())) for one in watched if one in recorded and one not in keyed
+    )
     return counts
+
+
+def causes(a: Any, b: Any, sites: list[str]) -> dict[str, int]:
+    """Why events of these watched sites have none under their key, by cause."""
+    watched, place_a, place_b, code_a, code_b = by_site(a), places(a), places(b), hashes(a), hashes(b)
+    there, functions = collections.defaultdict(set), {line.split(":")[1] for _, line in place_b.values()}
+    for site, place in place_b.items():
+        there[place].add(code_b[site])
+    found = collections.Counter[str]()
+    for site in sites:
+        place = place_a[site]
+        if place[1].split(":")[1] not in functions:
+            why = "the function records nothing"
+        elif place not in there:
+            why = "the text decides nothing there"
+        elif code_a[site] not in there[place]:
+            why = "the code is another"
+        else:
+            why = "the same code is there more often"
+        found[why] += sum(map(len, watched[site].values()))
+    return dict(found)
 
 
 CODED = {"branch": "decision", "predicate": "decision", "global-store": "store", "atomic": "atomic"}

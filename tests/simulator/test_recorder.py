@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import json
 import os
@@ -16,6 +17,7 @@ from .conftest import HERE, ROOT, VERSIONS, python, require
 
 NEWEST = "3.9.0"
 SOME = VERSIONS if os.environ.get("PRLX_TRITON_ALL") else (NEWEST,)
+PAGE = ROOT / "docs/concepts/recording.md"
 # Kernels without any decision.
 NO_DECISION = {"casts", "inline_asm", "bf16_f64", "noinline"}
 
@@ -117,17 +119,48 @@ def test_kernels_record_by_themselves(rows: dict[str, dict]) -> None:
 def test_lanes_decide_as_the_watched_kernel_has_it(version: str, rows: dict[str, dict]) -> None:
     """What the simulator sees in the clean kernel is in the recording; and so is what the PTX joins or drops.
 
-    Of the events of Triton before 3.9, 97.9 % have a partner: its LLVM joins more compares on the way to PTX.
+    Of the events of Triton before 3.8, 96.6 to 98.1 % have a partner: its LLVM joins more compares on the way to PTX, and
+    makes compares of some minima and maxima, which decide nothing in the text.
     """
     watched = sum(row["watched"] for row in rows.values())
     paired = sum(row["by_key"] + row["by_place"] for row in rows.values())
     lost = sum(row["more"] for row in rows.values())
     assert watched > 10_000
-    assert lost <= (0.02 if version == NEWEST else 0.025) * watched, {
+    assert lost <= (0.015 if version == NEWEST else 0.035) * watched, {
         name: row["more"] for name, row in rows.items() if row["more"]
     }
-    assert sum(row["by_key"] for row in rows.values()) >= 0.9 * paired
+    assert sum(row["by_key"] for row in rows.values()) >= (0.98 if version == NEWEST else 0.93) * watched
     assert sum(row["by_mask"] for row in rows.values()) >= 0.99 * paired
+
+
+def test_sites_with_one_key_decide_alike(version: str, rows: dict[str, dict]) -> None:
+    """But for those that the text asks more often than the machine code, at one place and with one code."""
+    false = {name: row["other"] for name, row in rows.items() if row["other"]}
+    print(f"events under a key of both that are not alike: {false}")
+    assert sum(false.values()) <= (0.01 if version == NEWEST else 0.02) * sum(
+        row["watched"] for row in rows.values()
+    ), false
+
+
+def test_the_page_says_which_events_have_no_partner_under_their_key(version: str, rows: dict[str, dict]) -> None:
+    found = collections.Counter({"all": sum(row["watched"] for row in rows.values())})
+    found["under their key"] = sum(row["by_key"] for row in rows.values())
+    for row in rows.values():
+        found.update(row["causes"])
+    whole = PAGE.read_text()
+    table = re.search(r"^\| events that are watched \|.*\n(?:\|.*\n)+", whole, re.MULTILINE)
+    assert table is not None
+    head, rule, *lines = ([cell.strip() for cell in line.strip("|").split("|")] for line in table[0].splitlines())
+    column = head.index(version.rpartition(".")[0])
+    told = {line[0]: line[column] for line in lines}
+    made = {line[0]: f"{found.pop(line[0], 0):,}" for line in lines}
+    assert not found, f"causes that the page does not have: {found}"
+    if os.environ.get("PRLX_UPDATE_TABLES"):
+        for line in lines:
+            line[column] = made[line[0]]
+        PAGE.write_text(whole.replace(table[0], "".join(f"| {' | '.join(line)} |\n" for line in (head, rule, *lines))))
+        return
+    assert told == made, f"{PAGE.name} says, and what is found (PRLX_UPDATE_TABLES=1 writes it)"
 
 
 def test_simple_kernels_record_exactly_what_is_watched(version: str, rows: dict[str, dict]) -> None:
@@ -144,6 +177,6 @@ def test_sites_have_one_hash_in_both_languages(rows: dict[str, dict], version: s
     left = [(name, *one) for name, row in rows.items() for one in row.get("codes_left", ())]
     print(f"Triton {version}: the code of {agree} of {sites} watched sites is that of a site that records")
     assert sites >= 900
-    assert agree >= 0.94 * sites, left
+    assert agree >= (0.97 if version == NEWEST else 0.94) * sites, left
     nowhere = [one for one in left if one[-1] == "no such site"]
     assert len(left) - len(nowhere) <= 0.05 * sites, left

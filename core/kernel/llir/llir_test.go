@@ -147,7 +147,10 @@ func TestWhatIsAPredicate(t *testing.T) {
 		lines string
 		want  string
 	}{
-		"the larger of two decides nothing": {"  %13 = select i1 %11, float %10, float %2, !dbg !10\n", ""},
+		"the larger of two decides nothing":  {"  %13 = select i1 %11, float %10, float %2, !dbg !10\n", ""},
+		"a number or another decides":        {"  %x = fcmp ord float %10, 0.000000e+00\n  %13 = select i1 %x, float %10, float 0.000000e+00\n", "fcmp ord float"},
+		"equal or another decides":           {"  %x = icmp eq i32 %12, 0\n  %13 = select i1 %x, i32 0, i32 %12\n", "icmp eq i32"},
+		"the larger integer decides nothing": {"  %x = icmp ugt i32 %12, %8\n  %13 = select i1 %x, i32 %12, i32 %8\n", ""},
 		"of a joined mask the compares come first": {
 			"  %x = fcmp ogt float %10, 1.0\n  %y = and i1 %11, %x\n  %13 = select i1 %y, i32 1, i32 2\n", "fcmp olt float, fcmp ogt float, and",
 		},

@@ -264,11 +264,17 @@ func (f *Function) compiledAway(in *Inst) bool {
 func (f *Function) larger(in *Inst, condition string) bool {
 	c, ok := f.compareOf(condition)
 	list := parts(in.Rest)
-	if !ok || len(list) != 3 {
+	if !ok || len(list) != 3 || !c.orders() {
 		return false
 	}
 	a, b := lastWord(list[1]), lastWord(list[2])
 	return a == c.lhs && b == c.rhs || a == c.rhs && b == c.lhs
+}
+
+// orders reports whether a compare asks which of two is larger.
+func (c *compared) orders() bool {
+	float := c.predicate &^ 8 // ordered or not
+	return float >= 2 && float <= 5 || c.predicate >= 34 && c.predicate <= 41
 }
 
 // eachCondition calls do with the i1 values that guard what an instruction does, or that it chooses by.

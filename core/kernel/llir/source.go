@@ -97,7 +97,7 @@ func (v view) call(in *Inst, at int32, s observe.Source[string]) observe.Source[
 	}
 	for _, prefix := range fromLanes {
 		if intrinsic && strings.HasPrefix(rest, prefix) {
-			s.Origin, s.Inputs = site.FromShuffle, v.inputs(in)
+			s.Origin, s.Inputs, s.Lanes = site.FromShuffle, v.inputs(in), lanesOf(rest, v.inputs(in))
 			return s
 		}
 	}
@@ -108,6 +108,18 @@ func (v view) call(in *Inst, at int32, s observe.Source[string]) observe.Source[
 		}
 	}
 	return s
+}
+
+// lanesOf is from which lanes a shuffle takes its value, where that is a constant: "bfly 16".
+func lanesOf(name string, inputs []string) string {
+	how, ok := strings.CutPrefix(name, "nvvm.shfl.sync.")
+	if how, _, _ = strings.Cut(how, "."); !ok || len(inputs) < 3 {
+		return ""
+	}
+	if n, ok := decimal(inputs[2]); ok {
+		return how + " " + itoa(n)
+	}
+	return ""
 }
 
 // assembly is the text of the inline assembly that a call runs.

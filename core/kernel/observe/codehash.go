@@ -53,7 +53,8 @@ func does(k site.Kind) byte {
 	return doesOther
 }
 
-// asks is 0 where nothing is compared, 1 for equal or not, 2 for an order, and 2 more for floats. A compare and its opposite are alike.
+// asks is 0 where nothing is compared, 1 for equal or not, 2 for an order, 3 and more for floats: equal or not, an order, an order or
+// equal, whether there are numbers. A compare, its opposite and the same with its operands turned are alike.
 func asks(c site.Compare) byte {
 	switch c {
 	case site.NoCompare:
@@ -62,6 +63,10 @@ func asks(c site.Compare) byte {
 		return 1
 	case 1, 6, 9, 14: // oeq, one, ueq, une
 		return 3
+	case 3, 5, 10, 12: // oge, ole, ugt, ult
+		return 5
+	case 7, 8: // ord, uno
+		return 6
 	}
 	if c < 16 {
 		return 4
@@ -92,7 +97,7 @@ func leaves[V comparable](c Code[V], values []V) []string {
 		}
 		seen[v] = true
 		s := c.Source(v)
-		switch text, ends := leaf(s.Origin, s.Name); {
+		switch text, ends := leaf(s.Origin, s.Name, s.Lanes); {
 		case s.Same != nil:
 			list = append(list, *s.Same)
 		case ends:
@@ -108,7 +113,7 @@ func leaves[V comparable](c Code[V], values []V) []string {
 }
 
 // leaf is the text of what ends a walk.
-func leaf(o site.Origin, name string) (string, bool) {
+func leaf(o site.Origin, name, lanes string) (string, bool) {
 	switch o {
 	case site.FromArgument:
 		return "argument " + name, true
@@ -119,6 +124,9 @@ func leaf(o site.Origin, name string) (string, bool) {
 	case site.FromAtomic:
 		return "atomic", true
 	case site.FromShuffle:
+		if lanes != "" {
+			return "lanes " + lanes, true
+		}
 		return "lanes", true
 	case site.FromConstant, site.FromCall: // what is called may have been inlined by the next stage
 		return "", true

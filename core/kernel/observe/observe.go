@@ -15,7 +15,8 @@ type Source[V any] struct {
 	Inputs []V
 	Around []V // those of a value around a loop that are made behind it; provenance does not follow them
 	Same   *V
-	Memory int // number of the access, plus one, of loads and atomics; 0 none
+	Memory int    // number of the access, plus one, of loads and atomics; 0 none
+	Lanes  string // of a value from other lanes: from which, "bfly 16"; "" not known
 }
 
 // Code is what observing needs to know of code: what makes each value.

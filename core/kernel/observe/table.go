@@ -17,7 +17,7 @@ import (
 
 // Table is what a kernel that was made to record says of its sites. It travels with the kernel, through the cache of its compiler.
 type Table struct {
-	Version  int                   // 3
+	Version  int                   // 4
 	Sites    []site.Site           // by the numbers that events have
 	Types    []warptrace.ValueType // of the values of events
 	Sums     []Sum                 // what stores and atomics add to, of arrays that are known; by their slots
@@ -38,7 +38,7 @@ type Sum struct {
 }
 
 const (
-	tableVersion = 3
+	tableVersion = 4
 	maxTable     = 64 << 20 // bytes of its JSON
 	maxSites     = 1 << 20
 )

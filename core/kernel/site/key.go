@@ -1,6 +1,7 @@
 package site
 
 import (
+	"encoding/binary"
 	"hash/fnv"
 	"strconv"
 	"strings"
@@ -34,6 +35,9 @@ func appendChain(b []byte, s *Site) []byte {
 func fileBase(file string) string { return file[strings.LastIndexAny(file, `/\`)+1:] }
 
 // AssignKeys sets Occurrence and Key of the sites of one module, in their order, so that no two share a key.
+//
+// Sites with a hash of their code count among those of one hash, from a number that the hash gives. So a compare that one language has
+// and the other does not, at a line with many, leaves the keys of the others as they are.
 func AssignKeys(sites []Site) {
 	next := make(map[string]uint32, len(sites))
 	used := make(map[Key]struct{}, len(sites))
@@ -41,7 +45,11 @@ func AssignKeys(sites []Site) {
 	for i := range sites {
 		s := &sites[i]
 		text = append(appendChain(text[:0], s), byte(s.Kind))
-		n := next[string(text)]
+		text = binary.LittleEndian.AppendUint32(text, s.Code)
+		n, counted := next[string(text)]
+		if !counted && s.Code != 0 {
+			n = s.Code << occurrenceBits
+		}
 		for {
 			s.Occurrence = n
 			s.Key = KeyOf(s)
@@ -54,6 +62,9 @@ func AssignKeys(sites []Site) {
 		used[s.Key] = struct{}{}
 	}
 }
+
+// occurrenceBits are those that count in an occurrence which a hash of code begins.
+const occurrenceBits = 8
 
 func hex16(v uint64) string {
 	const digits = "0123456789abcdef"

@@ -222,7 +222,15 @@ func inSourceOrder(x, y *Site) int {
 			return c
 		}
 	}
-	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(x.Occurrence, y.Occurrence))
+	return cmp.Or(cmp.Compare(x.Kind, y.Kind), cmp.Compare(counted(x), counted(y)))
+}
+
+// counted is the occurrence of a site where that says which comes first. One that a hash of code begins does not: there the table does.
+func counted(s *Site) uint32 {
+	if s.Code != 0 {
+		return 0
+	}
+	return s.Occurrence
 }
 
 // byOrdinal pairs sites of one function, kind and ordinal.

@@ -176,6 +176,55 @@ func TestAssignKeysMakesThemUnique(t *testing.T) {
 	}
 }
 
+// coded are sites at one place, with these hashes of code; 0 none.
+func coded(codes ...uint32) []Site {
+	sites := make([]Site, len(codes))
+	for i, code := range codes {
+		sites[i] = Site{Kind: Predicate, Chain: []Frame{at("k", "k.py", 7, 3)}, Code: code}
+	}
+	AssignKeys(sites)
+	return sites
+}
+
+// A language that has more compares at a line than another gives the others the keys that they have there.
+func TestKeysOfSitesWithCodeDoNotDependOnOtherCode(t *testing.T) {
+	few, more := coded(0xa0000005, 0xb0000007, 0xa0000005), coded(0xc1, 0xa0000005, 0xc1, 0xb0000007, 0xc2, 0xa0000005, 0xa0000005)
+	for i, k := range []int{1, 3, 5} {
+		if few[i].Key != more[k].Key {
+			t.Errorf("site %d: key %#x with others beside it, want %#x", i, more[k].Key, few[i].Key)
+		}
+	}
+	if plain := coded(0, 0); plain[0].Occurrence != 0 || plain[1].Occurrence != 1 {
+		t.Errorf("without hashes: occurrences %d and %d", plain[0].Occurrence, plain[1].Occurrence)
+	}
+	many := make([]uint32, 600)
+	for i := range many {
+		many[i] = 0x70000001 + uint32(i/400) // more of one hash than its numbers go round
+	}
+	seen := map[Key]bool{}
+	for _, s := range coded(append(many, 0xf0000001, 0xf0000001)...) { // and others with the same end
+		if seen[s.Key] || s.Key != KeyOf(&s) {
+			t.Fatalf("key %#x twice, or not that of its frames", s.Key)
+		}
+		seen[s.Key] = true
+	}
+}
+
+// Occurrences that hashes begin say nothing of order: builds are aligned in the order of their tables.
+func TestSitesWithCodeMatchInTheOrderOfTheTable(t *testing.T) {
+	a, b := coded(0x500, 0x20000, 0x3, 0x20000), coded(0x20000, 0x500, 0x20001, 0x3, 0x20000)
+	for i, text := range []string{"w", "x", "y", "z"} {
+		a[i].Text, b[[]int{1, 2, 3, 4}[i]].Text = text, text
+	}
+	b[0].Text = "new"
+	m := Match(NewTable(a), NewTable(b), MatchOptions{})
+	for i, want := range []int{1, 2, 3, 4} {
+		if got, ok := m.AtoB(i); !ok || got != want {
+			t.Errorf("site %d is %d (%v), want %d", i, got, ok, want)
+		}
+	}
+}
+
 func TestTableFindsSites(t *testing.T) {
 	table := NewTable([]Site{{ID: 5, Key: 50}, {ID: 6, Key: 60}, {ID: 5, Key: 70}, {}})
 	if i, ok := table.ByID(5); !ok || i != 0 {

@@ -64,7 +64,7 @@ func (v view) result(at int32) observe.Source[value] {
 		s.Origin = site.FromAtomic
 		return s
 	case fromLanes[name]:
-		s.Origin = site.FromShuffle
+		s.Origin, s.Lanes = site.FromShuffle, lanesOf(in, inputs)
 		return s
 	case name == "createpolicy":
 		s.Origin = site.FromConstant
@@ -77,6 +77,14 @@ func (v view) result(at int32) observe.Source[value] {
 		eachWritten(in, func(r int32) { s.Inputs = v.before(r, at, s.Inputs) })
 	}
 	return s
+}
+
+// lanesOf is from which lanes a shuffle takes its value, where that is a constant: "bfly 16".
+func lanesOf(in *ptx.Inst, inputs []ptx.Operand) string {
+	if in.Op.Name != "shfl" || len(in.Op.Mods) < 2 || len(inputs) < 2 || inputs[1].Kind != ptx.Immediate || inputs[1].Float != 0 {
+		return ""
+	}
+	return in.Op.Mods[1] + " " + strconv.FormatUint(inputs[1].Bits, 10)
 }
 
 // before adds what a register held before a guarded instruction wrote it.
