@@ -54,7 +54,7 @@ class Options:
     max_instructions
         Instructions of warps after which a launch ends with an error; None for 2^32, some ten minutes.
     heap
-        Bytes of the heap that ``malloc`` in a kernel takes from, as ``cudaLimitMallocHeapSize``; None for 8 MiB. It belongs to the module,
+        Bytes of the heap that ``malloc`` in a kernel takes from; None for 8 MiB, as a GPU has it. It belongs to the module,
         and keeps its size when something was allocated.
     empty
         Arguments whose arrays nobody wrote before a launch, such as those of ``torch.empty``, by name: reads of what the launch

@@ -261,7 +261,15 @@ def test_time_is_work():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"seed": -1}, {"seed": True}, {"seed": 1.5}, {"max_findings": 0}, {"max_instructions": 0}, {"heap": 0}, {"seed": 1 << 64}],
+    [
+        {"seed": -1},
+        {"seed": True},
+        {"seed": 1.5},
+        {"max_findings": 0},
+        {"max_instructions": 0},
+        {"heap": 0},
+        {"seed": 1 << 64},
+    ],
 )
 def test_options_that_cannot_be(wrong):
     with pytest.raises(UsageError, match=next(iter(wrong))):

@@ -18,7 +18,7 @@ type Module struct {
 type Function struct {
 	Name      string
 	Entry     bool
-	Extern    bool // no body: vprintf, __assertfail
+	Extern    bool // no body: vprintf, malloc
 	Line      int  // of its declaration in the PTX text, 1-based
 	Params    []Variable
 	Results   []Variable

@@ -77,6 +77,34 @@ func BenchmarkCopy(b *testing.B) {
 	benchmark(b, entry(copyBody), testLaunch(16, 256, make([]byte, 16*256), 0))
 }
 
+// sumBody adds up a warp by shuffles, in a loop whose branches all lanes take alike, with a guard that leaves some out: all that asks who is
+// there, where all are.
+const sumBody = `	mov.u32 %r2, %r31;
+	and.b32 %r5, %r31, 3;
+	setp.eq.u32 %p2, %r5, 0;
+	mov.u32 %r1, 0;
+AGAIN:
+	shfl.sync.bfly.b32 %r3, %r2, 16, 31, -1;
+	add.s32 %r2, %r2, %r3;
+	shfl.sync.bfly.b32 %r3, %r2, 8, 31, -1;
+	add.s32 %r2, %r2, %r3;
+	and.b32 %r4, %r1, 7;
+	setp.ne.u32 %p3, %r4, 0;
+	@%p3 bra NEXT;
+	vote.sync.ballot.b32 %r6, %p2, -1;
+	bar.sync 0;
+NEXT:
+	@%p2 xor.b32 %r2, %r2, %r1;
+	add.s32 %r1, %r1, 1;
+	setp.lt.s32 %p1, %r1, 300;
+	@%p1 bra AGAIN;
+`
+
+// BenchmarkShuffles reports warp instructions a second of such a loop, on one worker.
+func BenchmarkShuffles(b *testing.B) {
+	benchmark(b, entry(sumBody+addressOfThread+"\tst.global.u32 [%rd3], %r2;"), testLaunch(16, 256, make([]byte, 4*256), 0))
+}
+
 // productSize is the size of the matrices of BenchmarkProduct.
 const productSize = 256
 

@@ -2,9 +2,8 @@
 // barriers, memory that checks every access, a schedule that a seed permutes. It is the compiled kernel without a GPU, not a model
 // of one: it knows nothing of time.
 //
-// Of a warp whose lanes are at several places, those furthest behind run. So warps and blocks that spin until another one acts make
-// progress, but a lane that spins until another lane of its own warp acts does not, as on GPUs before Volta: such a launch meets
-// its limit of instructions or is cancelled.
+// Of a warp whose lanes are at several places, those furthest behind run, until they have looked for long at what others may change: then
+// others have a turn. So blocks, warps and lanes that spin until another one acts make progress.
 package simt
 
 import (
