@@ -4,7 +4,7 @@ package memory
 // store of one lane to all of that would fail a check other than that of alignment. legal is that of the Transfer.
 func (g *Global) Stored(low, high, legal uint64) (allocation int, offset uint64, ok bool) {
 	in := g.within(low, high, legal)
-	if in == nil || in.readOnly {
+	if in == nil || in.readOnly || in.index < 0 {
 		return -1, 0, false
 	}
 	return in.index, low - in.base, true
