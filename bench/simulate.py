@@ -90,9 +90,9 @@ def show_parts(quick: bool) -> None:
     cores = measured("Workers/2$", "", "cores", quick)
     print(f"two workers keep {cores:.2f} cores busy, asked {ASKED_WORKERS}: {verdict(cores >= ASKED_WORKERS)}")
     few, many = child("machine", quick=quick, script="launches.py").values()
-    ratio = many["cpu_us"] / few["cpu_us"]
-    line = f"a launch with 10 arrays {few['cpu_us']:.0f} us of CPU, with 10,000 {many['cpu_us']:.0f} us"
-    print(f"{line}, asked {ASKED_ARRAYS}x: {verdict(ratio <= ASKED_ARRAYS)}")
+    for name, row in (("a launch", "cpu_us"), ("a launch that is recorded", "recorded_us")):
+        line = f"{name} with 10 arrays {few[row]:.0f} us of CPU, with 10,000 {many[row]:.0f} us"
+        print(f"{line}, asked {ASKED_ARRAYS}x: {verdict(many[row] <= ASKED_ARRAYS * few[row])}")
 
 
 def show_recorded(quick: bool) -> None:
