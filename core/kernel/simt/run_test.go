@@ -282,6 +282,19 @@ func TestEndlessLoopMeetsTheLimit(t *testing.T) {
 	}
 }
 
+// Of several workers one meets the limit, and the others are told to stop: the error is that of the one, whichever it is.
+func TestAnErrorOfOneWorkerIsThatOfTheLaunch(t *testing.T) {
+	body := "\tmov.u32 %r1, %ctaid.x;\nAGAIN:\n\tadd.s32 %r2, %r2, 1;\n\tbra AGAIN;"
+	p := mustLoad(t, entry(body))
+	for range 20 {
+		l := testLaunch(3, 32, make([]byte, 4), 0)
+		l.Options = Options{MaxInstructions: 500_000, Workers: 3}
+		if _, err := p.Run(nil, l); !fault.Is(err, fault.Limit) {
+			t.Fatalf("error is %v, want a limit", err)
+		}
+	}
+}
+
 func TestEndlessLoopIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
