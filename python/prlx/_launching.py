@@ -228,8 +228,8 @@ def _reachable(
 
     The last are tensors that are to be kept until the launch has ended: no table does that.
 
-    It lists those that the arguments are parts of. Where somebody wants to know what was done to each, it lists all that the kernel can
-    reach or name: of one whose addresses all derive from its arguments these are no others.
+    It lists those that the arguments are parts of. Where somebody wants to know what was done to each, it lists all that the
+    kernel can reach or name: of one whose addresses all derive from its arguments these are no others.
     """
     from .hooks.arrays import living_tensors
 
