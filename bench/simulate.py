@@ -4,9 +4,10 @@
   python bench/simulate.py --before DIR   a checkout of before, with its built extension: its kernels in turn with these
   python bench/simulate.py --quick    small launches: shows that everything here still runs; its figures mean nothing
 
-Scalar kernels are measured in warp instructions a second with two workers, a product of matrices in seconds. Each figure is the
-best of several launches in a running process, compiling left out; results are compared with NumPy. The interpreter
-(TRITON_INTERPRET=1) runs the kernel's Python on NumPy arrays: it is given fewer blocks, and its time is scaled by their number.
+Scalar kernels are measured in warp instructions a second with two workers, a product of matrices in seconds; the ratio
+is one of CPU time, which other programs disturb least. Each figure is the best of several launches in a running process,
+compiling left out; results are compared with NumPy. The interpreter (TRITON_INTERPRET=1) runs the kernel's Python on NumPy
+arrays: it is given fewer blocks, and its time is scaled by their number.
 The times of mma.sync, alone and in a whole product, are Go's benchmarks. A launch is measured with few and with many arrays
 registered. Then the same kernels are recorded with and without what they write,
 and their recordings are compared with format v1 in zstd.
@@ -90,9 +91,9 @@ def show_parts(quick: bool) -> None:
     cores = measured("Workers/2$", "", "cores", quick)
     print(f"two workers keep {cores:.2f} cores busy, asked {ASKED_WORKERS}: {verdict(cores >= ASKED_WORKERS)}")
     few, many = child("machine", quick=quick, script="launches.py").values()
-    ratio = many["cpu_us"] / few["cpu_us"]
-    line = f"a launch with 10 arrays {few['cpu_us']:.0f} us of CPU, with 10,000 {many['cpu_us']:.0f} us"
-    print(f"{line}, asked {ASKED_ARRAYS}x: {verdict(ratio <= ASKED_ARRAYS)}")
+    for name, row in (("a launch", "cpu_us"), ("a launch that is recorded", "recorded_us")):
+        line = f"{name} with 10 arrays {few[row]:.0f} us of CPU, with 10,000 {many[row]:.0f} us"
+        print(f"{line}, asked {ASKED_ARRAYS}x: {verdict(many[row] <= ASKED_ARRAYS * few[row])}")
 
 
 def show_recorded(quick: bool) -> None:
@@ -137,19 +138,20 @@ def main() -> None:
     )
     old = child("machine", quick=quick, before=before) if before is not None else {}
     machine, interpreter = child("machine", quick=quick), child("interpreter", quick=quick)
-    head = f"{'kernel':<10} {'machine':>10} {'instructions/s':>15} {'interpreter':>12} {'ratio':>7}"
+    head = f"{'kernel':<10} {'machine':>10} {'CPU':>9} {'instructions/s':>15} {'interpreter, CPU':>17} {'ratio':>7}"
     print(head)
     for name, row in machine.items():
-        beside = interpreter[name]["seconds"]
+        beside = interpreter[name]["cpu"]
         rate = row["instructions"] / row["seconds"]
         asked = ""
         if name == "matmul":
             asked = f"  asked {ASKED_PRODUCT_S:.0f} s: {verdict(row['seconds'] <= ASKED_PRODUCT_S)}"
         elif name != "add":
             asked = f"  asked {ASKED_INSTRUCTIONS / 1e6:.0f} M/s: {verdict(rate >= ASKED_INSTRUCTIONS)}"
-        line = f"{name:<10} {row['seconds']:>8.3f} s {rate / 1e6:>13.1f} M {beside:>10.2f} s {beside / row['seconds']:>6.1f}x"
+        line = f"{name:<10} {row['seconds']:>8.3f} s {row['cpu']:>7.3f} s {rate / 1e6:>13.1f} M"
+        line += f" {beside:>15.2f} s {beside / row['cpu']:>6.1f}x"
         if old:
-            line += f"  before {old[name]['seconds']:.3f} s: {old[name]['seconds'] / row['seconds']:.2f}x"
+            line += f"  before {old[name]['cpu']:.3f} s: {old[name]['cpu'] / row['cpu']:.2f}x"
         print(line + asked, flush=True)
     show_parts(quick)
     show_recorded(quick)

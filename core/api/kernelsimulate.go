@@ -23,6 +23,8 @@ func (c *Core) machineOperations(name string) (Op, bool) {
 		return typed(c.simulateLoad), true
 	case "simulate_unload":
 		return typed(c.simulateUnload), true
+	case "simulate_reach":
+		return typed(c.simulateReach), true
 	case "simulate_arrays":
 		return typed(c.simulateArrays), true
 	case "simulate_forget":

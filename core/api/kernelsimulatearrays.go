@@ -102,3 +102,30 @@ func (c *Core) allocations(list []simulateAllocation) ([]memory.Allocation, erro
 	}
 	return found, nil
 }
+
+// simulateReachRequest asks where the accesses of a kernel can lead.
+type simulateReachRequest struct {
+	requestLimits
+	Module int64  `json:"module"`
+	Kernel string `json:"kernel"`
+}
+
+// simulateReachDocument says it, as simt.Program.Reach does. It never leaves the boundary.
+type simulateReachDocument struct {
+	Sets     []uint64 `json:"sets"`
+	Declared uint64   `json:"declared"`
+}
+
+// simulateReach says which arrays a launch of a kernel need not name: those that none of its accesses can lead to.
+func (c *Core) simulateReach(_ *job.Job, r *simulateReachRequest) (*simulateReachDocument, error) {
+	p, err := c.programs.find(r.Module)
+	if err != nil {
+		return nil, err
+	}
+	doc := &simulateReachDocument{}
+	doc.Sets, doc.Declared, err = p.Reach(r.Kernel)
+	if err != nil {
+		return nil, err
+	}
+	return doc, nil
+}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/binary"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -60,5 +61,39 @@ func TestALaunchNamesATableOfArrays(t *testing.T) {
 	reply := m.call("simulate_arrays", map[string]any{"table": table.Table})
 	if !forgotten.Forgotten || reply[0] == replyDocument || !strings.Contains(string(reply), "no table of arrays") {
 		t.Errorf("forgotten %v; then %s", forgotten.Forgotten, reply)
+	}
+}
+
+func TestReachIsWhatAddressesDeriveFrom(t *testing.T) {
+	const text = `.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry k(.param .u64 .ptr .global .align 1 x, .param .u64 n, .param .u64 y)
+{
+	.reg .b32 %r<4>;
+	.reg .b64 %rd<8>;
+	ld.param.u64 %rd1, [x];
+	ld.param.u64 %rd2, [n];
+	ld.param.u64 %rd3, [y];
+	add.s64 %rd4, %rd1, %rd2;
+	ld.global.u32 %r1, [%rd4];
+	ld.global.u32 %r2, [%rd1];
+	st.global.u32 [%rd3], %r1;
+	ret;
+}
+`
+	for text, want := range map[string]simulateReachDocument{
+		text:         {Sets: []uint64{0b1, 0b11, 0b100}, Declared: 1},
+		throughTable: {Sets: []uint64{0, 1}},
+	} {
+		m := newMachine(t, text)
+		var got simulateReachDocument
+		m.must("simulate_reach", map[string]any{"module": m.module, "kernel": "k"}, &got)
+		if !slices.Equal(got.Sets, want.Sets) || got.Declared != want.Declared {
+			t.Errorf("got %+v, want %+v of\n%s", got, want, text)
+		}
+		if reply := m.call("simulate_reach", map[string]any{"module": m.module, "kernel": "nobody"}); reply[0] == replyDocument {
+			t.Errorf("a kernel that is not there: %s", reply)
+		}
 	}
 }

@@ -233,20 +233,54 @@ def _reachable(
 
     The last are tensors that are to be kept until the launch has ended: no table does that.
 
-    It lists those that the arguments are parts of, or all of them where somebody wants to know what was done to each.
+    It lists those that the arguments are parts of. Where somebody wants to know what was done to each, it lists all that the
+    kernel can reach or name: of one whose addresses all derive from its arguments these are no others.
     """
     from .hooks.arrays import living_tensors
 
-    living = living_tensors() if any(p.type in _TABLES and p.storage is not None for p in launch.parameters) else []
+    tables = any(p.type in _TABLES and p.storage is not None for p in launch.parameters)
+    named = whole or options.breaks
+    listed = bool(standing) and bool(named or options.global_races)
+    bound = (tables or listed) and not options.touched and not (tables and named) and _is_bound(launch)
+    living = living_tensors() if tables and not bound else []
     if standing is None:
         return living, None, living
-    if whole or options.touched or options.breaks or options.global_races:
-        return [*standing.registered, *living], None, living
     ranges = [(one.address, one.end) for one in known]
     ranges += [(int(p.value), int(p.value)) for p in launch.parameters if p.is_pointer and p.storage is None]
     with standing.lock:
+        if bound and named and (_has_structures(launch) or standing.near(_wide_numbers(launch))):
+            bound = False  # a value that the kernel stores may be an address
+        if not bound and (named or options.touched or options.global_races):
+            return [*standing.registered, *living], None, living
         chosen = standing.with_living(living) if living else standing
         return chosen.near(ranges), chosen.table() or None, living
+
+
+def _is_bound(launch: Launch) -> bool:
+    """Whether all addresses of a kernel derive from arguments whose memory is known: then they lead to no other."""
+    reach = launch.function.loaded.get("reach")
+    if reach is None:
+        with _refusals():
+            reach = _core.run("simulate_reach", {"module": _module(launch.function), "kernel": launch.function.name})
+        launch.function.loaded["reach"] = reach
+    known = anywhere = 0
+    for i, p in enumerate(launch.parameters):
+        bit = 1 << min(i, 63)
+        if p.is_pointer and (p.storage is not None or p.value == 0):
+            known |= bit
+        elif p.is_pointer or not p.type or reach["declared"] & bit:
+            anywhere |= bit
+    known &= ~anywhere
+    return all(one & known and not one & anywhere for one in reach["sets"] or ())
+
+
+def _has_structures(launch: Launch) -> bool:
+    return any(p.data is not None for p in launch.parameters)
+
+
+def _wide_numbers(launch: Launch) -> list[tuple[int, int]]:
+    """The numbers of a launch that are wide enough for an address."""
+    return [(p.bits, p.bits) for p in launch.parameters if not p.is_pointer and p.type in ("i64", "u64")]
 
 
 def _empty(options: Options, launch: Launch, pieces: Sequence[Storage]) -> frozenset[int]:

@@ -115,6 +115,17 @@ def gathered(table, o, BLOCK: tl.constexpr):
 
 
 @triton.jit
+def indexed(x, indices, o, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(o + i, tl.load(x + tl.load(indices + i)))
+
+
+@triton.jit
+def wide_number(o, n):
+    tl.store(o, tl.cast(n, tl.int64).to(tl.float64, bitcast=True))
+
+
+@triton.jit
 def forever(x, n, BLOCK: tl.constexpr):
     i = tl.arange(0, BLOCK)
     v = tl.load(x + i)

@@ -1,6 +1,8 @@
 """Checks of whose memory a launch may touch: views, buffers, parts of words, what goes away. Run as ``driver_checks.py`` is."""
 
+import contextlib
 import gc
+import importlib
 import json
 import mmap
 import os
@@ -228,6 +230,71 @@ def check_registered_memory_is_there_however_a_launch_is_looked_at():
                         kernels.gathered[(1,)](table, np.zeros(16, np.float32), BLOCK=16)
                     found = recording.findings[0]
                     assert found.check == "out-of-bounds" and "registered memory 0 (32 bytes)" in found.message, found
+
+
+class Bare:
+    """An address without a size."""
+
+    def __init__(self, array):
+        self.array, self.dtype = array, array.dtype
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+
+def check_what_a_launch_is_looked_at_for_needs_no_more_arrays_listed():
+    x, o = np.ones(1024, np.float32), np.zeros(1024, np.float32)
+    arrays = [np.zeros(16, np.float32) for _ in range(20)]
+    table = np.array([x.ctypes.data], np.int64)
+    ways = {"recorded": {}, "raced": {"global_races": True}, "stopped": {"breaks": ["kernels.py:1"]}}
+    for way, options in ways.items():
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            prlx.enable(device="simulator", progress=False, **options) as recording,
+        ):
+            recording.register(*arrays, x)
+            where = prlx.record(Path(folder) / "runs") if way == "recorded" else contextlib.nullcontext()
+            with where, warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # nothing stops at a line without code
+                bound = dict(asked(lambda: kernels.copy[(1,)](x, o, BLOCK=1024)))["simulate_launch"]
+                bare = dict(asked(lambda: kernels.copy[(1,)](Bare(x), o, BLOCK=1024)))["simulate_launch"]
+                other = dict(asked(lambda: kernels.gathered[(1,)](table, o, BLOCK=8)))["simulate_launch"]
+            assert len(bare["allocations"]) == 22, (way, bare["allocations"])  # nobody knows what it is
+            assert len(bound["allocations"]) == 2, (way, bound["allocations"])  # what it was passed leads nowhere else
+            assert len(other["allocations"]) == 23, (way, other["allocations"])
+            assert (o == 1).all() and not recording.findings, (way, recording.findings)
+
+
+def check_numbers_that_are_addresses_have_names_in_recordings():
+    row, spare, o = np.ones(8, np.float32), np.zeros(8, np.float32), np.zeros(4, np.int64)
+    for address, listed in ((row.ctypes.data, 3), (12345, 1)):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            prlx.enable(device="simulator", progress=False) as recording,
+        ):
+            recording.register(spare, row)
+            with prlx.record(Path(folder) / "runs"):
+                seen = asked(lambda address=address: kernels.wide_number[(1,)](o.view(np.float64), address))
+        assert len(dict(seen)["simulate_launch"]["allocations"]) == listed, seen
+        assert o[0] == address
+
+
+def check_tables_of_indices_do_not_look_for_tensors():
+    x, o = np.arange(64, dtype=np.float32), np.zeros(8, np.float32)
+    indices, table = np.arange(8, dtype=np.int64) * 3, np.array([x.ctypes.data], np.int64)
+    looked, arrays = [], importlib.import_module("prlx.hooks.arrays")
+    before = arrays.living_tensors
+    arrays.living_tensors = lambda: looked.append(1) or before()
+    try:
+        with prlx.enable(device="simulator", progress=False) as recording:
+            recording.register(x)
+            kernels.indexed[(1,)](x, indices, o, BLOCK=8)
+            assert not looked and (o == x[indices]).all()
+            kernels.gathered[(1,)](table, o, BLOCK=8)
+            assert looked and (o == x[:8]).all()
+            assert not recording.findings, recording.findings
+    finally:
+        arrays.living_tensors = before
 
 
 def check_accesses_beside_a_view_are_found_on_request():

@@ -8,6 +8,7 @@ package simt
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -109,6 +110,31 @@ func (p *Program) Observe(
 func (p *Program) Check(kernel string) error {
 	_, err := p.bound(kernel)
 	return err
+}
+
+// Reach says where the accesses of a kernel to global memory can lead: for each kind of them a set of parameters, as bits, that their addresses
+// derive from, each set once and ascending. 0 is an address that was loaded or computed, which may lead anywhere; bit 63 stands for that
+// parameter and those behind it. declared are the parameters that the PTX declares to be pointers.
+func (p *Program) Reach(kernel string) (sets []uint64, declared uint64, err error) {
+	k, err := p.bound(kernel)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range k.Code {
+		if m := k.Code[i].Mem; m != nil && m.Space != ptx.Shared && m.Space != ptx.Local {
+			sets = append(sets, m.Legal)
+		}
+	}
+	for i := range k.Copies {
+		sets = append(sets, k.Copies[i].From.Legal)
+	}
+	for i := range k.Entry.Params {
+		if k.Entry.Params[i].Pointer {
+			declared |= 1 << min(i, 63)
+		}
+	}
+	slices.Sort(sets)
+	return slices.Compact(sets), declared, nil
 }
 
 // bound is a kernel that is ready to run.

@@ -282,6 +282,19 @@ func TestEndlessLoopMeetsTheLimit(t *testing.T) {
 	}
 }
 
+// Of several workers one fails, and the others are told to stop: the error is that of the one, whichever it is.
+func TestAnErrorOfOneWorkerIsThatOfTheLaunch(t *testing.T) {
+	for bad := range 3 {
+		body := fmt.Sprintf("\tmov.u32 %%r1, %%ctaid.x;\n\tsetp.ne.u32 %%p1, %%r1, %d;\nAGAIN:\n\tadd.s32 %%r2, %%r2, 1;\n\t@%%p1 bra AGAIN;\n"+
+			"LIST: .branchtargets END, AGAIN;\n\tmov.u32 %%r3, 7;\n\tbrx.idx %%r3, LIST;\nEND:\n", bad)
+		l := testLaunch(3, 32, make([]byte, 4), 0)
+		l.Options = Options{Workers: 3}
+		if _, err := mustLoad(t, entry(body)).Run(nil, l); !fault.Is(err, fault.Format) {
+			t.Fatalf("block %d fails with %v, want that its jump table is too short", bad, err)
+		}
+	}
+}
+
 func TestEndlessLoopIsCancelled(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()

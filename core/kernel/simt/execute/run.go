@@ -5,6 +5,7 @@ package execute
 
 import (
 	"context"
+	"errors"
 	"math"
 	"math/rand/v2"
 	"sync/atomic"
@@ -85,14 +86,26 @@ func (r *Running) execute() (*Result, error) {
 	return result, nil
 }
 
-// runAll lets workers run all blocks.
+// runAll lets workers run all blocks. The first of them is whoever called: one that is to wake up comes late to a short launch.
 func (r *Running) runAll(workers []*worker) error {
-	group, ctx := safe.NewGroup(r.job.Context())
+	parent, cancel := context.WithCancel(r.job.Context())
+	defer cancel()
+	group, ctx := safe.NewGroup(parent)
 	for _, x := range workers {
 		x.ctx = ctx
+	}
+	for _, x := range workers[1:] {
 		group.Go(x.work)
 	}
-	return group.Wait()
+	err := safe.Call(workers[0].work)
+	if err != nil {
+		cancel()
+	}
+	others := group.Wait()
+	if err == nil || others != nil && errors.Is(err, context.Canceled) {
+		return others
+	}
+	return err
 }
 
 // hire makes as many workers as blocks, options and the memory budget allow.
