@@ -55,7 +55,7 @@ class Rewriter:
         self.fewer: Sequence[Callable[[str, Sequence[Mapping[str, Any]]], registers.Rewritten]] = ()
         """What rewrites kernels that the recorder would push out of their registers: the first one that does not.
 
-        Only for devices with registers: it costs a run of Triton's assembler.
+        The simulator has registers enough, and this costs a run of Triton's assembler: it is for who asks for it.
         """
         self.clean: Callable[[], bool] = lambda: False
         """Whether what is compiled now is to be left alone."""
@@ -118,7 +118,7 @@ class Rewriter:
         if self.fewer:
             from . import registers
 
-            need = functools.partial(registers.usage, stages=stages, metadata=metadata)
+            need = functools.partial(registers.usage, stages=_assembling(stages), metadata=metadata)
             ways = [lambda text, way=way: way(text, places) for way in (self._rewrite, *self.fewer)]
             _, (made, table, warning) = registers.fitting(text, ways, need)
         else:
@@ -129,6 +129,12 @@ class Rewriter:
             metadata[TABLE] = table
             metadata["profile_scratch_size"], metadata["profile_scratch_align"] = SCRATCH_BYTES, 128
         return made
+
+
+def _assembling(stages: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The stages of a compiler, with its own last one where a device of ours put another there."""
+    assembles = getattr(stages.get("cubin"), "assembles", None)
+    return stages if assembles is None else {**stages, "cubin": assembles}
 
 
 class Arena:

@@ -30,18 +30,28 @@ _LEAST = 4096
 
 
 def rewriter(
-    capture: str, filter: Filter, extras: Mapping[str, Any] | None = None, mode: str = "control-flow"
+    capture: str,
+    filter: Filter,
+    extras: Mapping[str, Any] | None = None,
+    mode: str = "control-flow",
+    *,
+    within_registers: bool = False,
 ) -> Rewriter | None:
     """What makes kernels record by themselves, None where they are observed. ``extras`` says what else is recorded.
 
     Raises
     ------
     UsageError
-        There is no such capture, or ``PRLX_ARENA`` is no size.
+        There is no such capture, ``PRLX_ARENA`` is no size, or kernels that are observed are to keep to registers.
     """
     if capture not in CAPTURES:
         raise UsageError(f"capture: expected one of {', '.join(CAPTURES)}, got {capture!r}")
     if capture == "observed":
+        if within_registers:
+            raise UsageError(
+                "within_registers: a kernel that is watched has the registers that it has",
+                hint='choose capture="instrumented"',
+            )
         for name in ("PRLX_HISTORY_DEPTH", "PRLX_SAMPLE_RATE", "PRLX_SNAPSHOT_DEPTH"):
             if os.environ.get(name):
                 warnings.warn(f'{name} is for capture="instrumented": all is observed', stacklevel=4)
@@ -55,12 +65,16 @@ def rewriter(
     events = [name for name in ("stores", "atomics", "barriers") if (extras or {}).get(name)]
     if mode == "values" or (depth and mode != "digest"):
         events.append("values")
-    key = "-".join(filter_parts(",".join(("prlx", __version__, digest, *events, asked.key))))
-    return Rewriter(partial(_rewrite, events), key=key, wanted=asked)
+    choices = [*events, "registers"] if within_registers else events
+    key = "-".join(filter_parts(",".join(("prlx", __version__, digest, *choices, asked.key))))
+    made = Rewriter(partial(_rewrite, events), key=key, wanted=asked)
+    if within_registers:
+        made.fewer = (partial(_rewrite, [*events, "fewer"]),)
+    return made
 
 
-def _rewrite(events: Sequence[str], text: str, places: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
-    made = _core.call("instrument", {"text": text, "places": list(places), **dict.fromkeys(events, True)})
+def _rewrite(asked: Sequence[str], text: str, places: Sequence[Mapping[str, Any]]) -> tuple[str, str, str]:
+    made = _core.call("instrument", {"text": text, "places": list(places), **dict.fromkeys(asked, True)})
     return made["text"], made["table"], made["warning"]
 
 

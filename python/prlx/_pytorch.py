@@ -29,6 +29,7 @@ def enable_pytorch(
     capture: Capture = "observed",
     plan: bool = False,
     window: str | None = None,
+    within_registers: bool = False,
     map_cuda: bool = False,
     seed: int = 0,
     stop: bool = False,
@@ -77,6 +78,8 @@ def enable_pytorch(
         Record nothing, and say what recording would take, as for ``enable``.
     window
         Around which event of each warp events are kept, as for ``enable``.
+    within_registers
+        Record no more than what fits into the registers of a GPU, as for ``enable``.
     map_cuda
         Refused if true: Dynamo asks CUDA for the current stream below the functions that are mapped, and a compiled call was
         seen to end the process there.
@@ -135,7 +138,7 @@ def enable_pytorch(
         progress=progress,
     ).checked()
     extras = _record.extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
-    asked = Asked(output, mode, filter, overwrite, extras, capture, plan, window)
+    asked = Asked(output, mode, filter, overwrite, extras, capture, plan, window, within_registers)
     return _record.start(device, options, asked, map_cuda=map_cuda, memory=memory, compiler=True)
 
 

@@ -45,6 +45,7 @@ def enable(
     capture: Capture = "observed",
     plan: bool = False,
     window: str | None = None,
+    within_registers: bool = False,
     map_cuda: bool = False,
     seed: int = 0,
     stop: bool = False,
@@ -103,6 +104,10 @@ def enable(
         With ``capture="instrumented"``, keep the events of each warp around one: ``SITE:VISIT:AFTER`` is the visit (from 0) of
         the site of this key, and how many events are kept behind it; without them the first visit, and 16. As many are kept
         before it as ``events_per_warp`` and the arena leave room for. Default: the first events of each warp.
+    within_registers
+        With ``capture="instrumented"``, record what the kernel could record on a GPU (sm_80): where the recorder would push
+        values out of registers, branches and switches alone, or nothing. Recordings say what is left out. It runs Triton's
+        assembler once or more for each kernel; the simulator itself has registers enough.
     map_cuda
         Take ``device="cuda"`` in torch code for the CPU; ``torch.cuda.synchronize()`` then does nothing.
     seed
@@ -191,7 +196,7 @@ def enable(
         progress=progress,
     ).checked()
     wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
-    asked = Asked(output, mode, filter, overwrite, wanted, capture, plan, window)
+    asked = Asked(output, mode, filter, overwrite, wanted, capture, plan, window, within_registers)
     return start(device, options, asked, map_cuda=map_cuda, memory=memory)
 
 
@@ -207,6 +212,7 @@ class Asked:
     capture: Capture = "observed"
     plan: bool = False
     window: str | None = None
+    within_registers: bool = False
 
     def target(self) -> Target | None:
         """Where to; None where nothing is recorded."""
@@ -235,7 +241,9 @@ def start(
     if asked.window is not None:
         kept = {"window": _capture.window(asked.window, asked.capture)}
         asked = replace(asked, extras={**asked.extras, **kept})
-    rewriter = _capture.rewriter(asked.capture, asked.filter, asked.extras, asked.mode)
+    rewriter = _capture.rewriter(
+        asked.capture, asked.filter, asked.extras, asked.mode, within_registers=asked.within_registers
+    )
     recording = Recording(asked.target())
     if asked.plan:
         if asked.capture != "instrumented":

@@ -132,14 +132,17 @@ prlx_ring:
   %prlx_plength = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 88
   %prlx_length = load i64, ptr addrspace(1) %prlx_plength, align 8
   %prlx_before_stop = icmp ule i64 %prlx_number, %prlx_stop
-  %prlx_long = icmp ne i64 %prlx_length, 0
+  %prlx_length32 = trunc i64 %prlx_length to i32
+  %prlx_long = icmp ne i32 %prlx_length32, 0
   %prlx_turns = and i1 %prlx_before_stop, %prlx_long
   br i1 %prlx_turns, label %prlx_turn, label %prlx_end
 
 prlx_turn:
   %prlx_prings = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 40
   %prlx_rings = load i64, ptr addrspace(1) %prlx_prings, align 8
-  %prlx_r0 = urem i64 %prlx_kept, %prlx_length
+  %prlx_kept32 = trunc i64 %prlx_kept to i32
+  %prlx_r00 = urem i32 %prlx_kept32, %prlx_length32
+  %prlx_r0 = zext i32 %prlx_r00 to i64
   %prlx_r1 = mul i64 %prlx_index, %prlx_length
   %prlx_r2 = add i64 %prlx_r1, %prlx_r0
   %prlx_r3 = shl i64 %prlx_r2, 5

@@ -2,7 +2,8 @@
 ;
 ; Masks are taken before anything is decided, and the lowest lane that is there writes.
 
-; The number of this warp in the launch: warps of a block follow each other, and blocks follow each other by x, y, z.
+; The number of this warp in the launch: warps of a block follow each other, and blocks follow each other by x, y, z. A grid has less than
+; 2^16 blocks by y and by z, so that those count in 32 bits.
 define internal i64 @prlx_warp_number() nounwind noinline {
 prlx_begin:
   %prlx_cx = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
@@ -28,13 +29,11 @@ prlx_begin:
   %prlx_n3 = lshr i32 %prlx_n2, 5
   %prlx_perblock = zext i32 %prlx_n3 to i64
   %prlx_cx64 = zext i32 %prlx_cx to i64
-  %prlx_cy64 = zext i32 %prlx_cy to i64
-  %prlx_cz64 = zext i32 %prlx_cz to i64
   %prlx_gx64 = zext i32 %prlx_gx to i64
-  %prlx_gy64 = zext i32 %prlx_gy to i64
-  %prlx_b0 = mul i64 %prlx_cz64, %prlx_gy64
-  %prlx_b1 = add i64 %prlx_b0, %prlx_cy64
-  %prlx_b2 = mul i64 %prlx_b1, %prlx_gx64
+  %prlx_b0 = mul i32 %prlx_cz, %prlx_gy
+  %prlx_b1 = add i32 %prlx_b0, %prlx_cy
+  %prlx_b1w = zext i32 %prlx_b1 to i64
+  %prlx_b2 = mul i64 %prlx_b1w, %prlx_gx64
   %prlx_b3 = add i64 %prlx_b2, %prlx_cx64
   %prlx_b4 = mul i64 %prlx_b3, %prlx_perblock
   %prlx_warp = add i64 %prlx_b4, %prlx_inblock

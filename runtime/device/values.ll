@@ -79,7 +79,10 @@ prlx_ring:
   %prlx_e2 = add i64 %prlx_e1, 48
   %prlx_pturns = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 %prlx_e2
   %prlx_turn = atomicrmw add ptr addrspace(1) %prlx_pturns, i64 1 syncscope("agent") monotonic
-  %prlx_r0 = urem i64 %prlx_turn, %prlx_room
+  %prlx_turn32 = trunc i64 %prlx_turn to i32
+  %prlx_room32 = trunc i64 %prlx_room to i32
+  %prlx_r00 = urem i32 %prlx_turn32, %prlx_room32
+  %prlx_r0 = zext i32 %prlx_r00 to i64
   %prlx_r1 = mul i64 %prlx_index, %prlx_room
   %prlx_r2 = add i64 %prlx_r1, %prlx_r0
   br label %prlx_head

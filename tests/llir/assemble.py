@@ -105,7 +105,7 @@ def main() -> int:
 
     llvm.init_targets()
     refused = 0
-    for file in sorted(options.directory.glob("*.ll")):
+    for file in sorted(options.directory.glob("*.ll"), key=lambda f: (f.stat().st_size, f.name)):  # the long ones last
         case, name = file.stem.rsplit(".", 1)
         if (options.only and case not in options.only.split(",")) or (
             options.targets and name not in options.targets.split(",")

@@ -212,7 +212,7 @@ func interpret(t *testing.T, text string, lanes int, memory []byte) (r interpret
 func seen(calls []called) map[uint64][]arena.Event {
 	all := map[uint64][]arena.Event{}
 	for _, c := range calls {
-		if c.name == "prlx_record_store" {
+		if c.name == storeRecorder || c.name == narrowRecorder {
 			continue
 		}
 		leader := first(c.active)

@@ -344,7 +344,7 @@ func (r *recorder) text(m *Module, points []point) string {
 	for i := range points {
 		p := &points[i]
 		if p.access != nil {
-			r.need(needed, "prlx_record_store")
+			r.need(needed, p.access.recorder())
 		}
 		switch {
 		case p.operands:

@@ -179,10 +179,12 @@ type found struct {
 	points  []point
 	loads   map[*Function]map[int32]int // sites by their instruction
 	unseen  int                         // instructions that write what is not looked at
+	hashes  *observe.Hashes[string]     // of the function that is looked at
 }
 
 // function finds the sites of one function, in the order of the text.
 func (s *found) function(f *Function) {
+	s.hashes = observe.NewHashes[string](view{s.m, f})
 	for b := range f.Blocks {
 		used := map[string]bool{}
 		for at := f.Blocks[b].First; at < f.Blocks[b].End; at++ {
@@ -345,20 +347,20 @@ func (s *found) decision(f *Function, at int32, kind site.Kind, name string) {
 	} else {
 		one.Operands = append(one.Operands, observe.Provenance[string](v, name, "condition", "i1"))
 	}
-	one.Code = codeHash(v, &one, name)
+	one.Code = s.codeHash(&one, name)
 	if known {
-		one.Code = codeHash(v, &one, c.lhs, c.rhs)
+		one.Code = s.codeHash(&one, c.lhs, c.rhs)
 	}
 	s.add(one, p, t)
 }
 
 // codeHash is that of a site with some values as operands.
-func codeHash(v view, s *site.Site, values ...string) uint32 {
+func (s *found) codeHash(one *site.Site, values ...string) uint32 {
 	ty := ""
-	if len(s.Operands) > 0 {
-		ty = s.Operands[0].Type
+	if len(one.Operands) > 0 {
+		ty = one.Operands[0].Type
 	}
-	return observe.CodeHash[string](v, s.Kind, s.Compare, ty, values...)
+	return s.hashes.Of(one.Kind, one.Compare, ty, values...)
 }
 
 // barriers begin the names of what holds the warps of a block until others come.
@@ -391,7 +393,7 @@ func (s *found) choice(f *Function, at int32) {
 	one := s.begin(f, at, site.Switch)
 	one.Text = "switch " + ty
 	one.Operands = append(one.Operands, observe.Provenance[string](view{s.m, f}, name, "index", spelling(ty)))
-	one.Code = codeHash(view{s.m, f}, &one, name)
+	one.Code = s.codeHash(&one, name)
 	s.add(one, point{f: f, at: at, kind: site.Switch, value: name, ty: ty, debug: in.Debug, operands: s.options.Values}, valueTypes[ty])
 }
 

@@ -183,10 +183,30 @@ func (p *point) storeCalls(number int32, scratch, debug string) string {
 				l.elementOperands(p, begin, token, at, i, words[i])
 			}
 		}
-		l.call("prlx_record_store(ptr addrspace(1) " + scratch + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base + ", i64 " + at +
-			", i64 " + itoa(int32(shape)) + ", i32 " + itoa(int32(len(list))) + ", i64 " + strings.Join(words[:], ", i64 ") + ")")
+		word, size := "i64", "i64"
+		if a.recorder() == narrowRecorder {
+			word, size = "i32", "i32"
+			for i := range list {
+				words[i] = l.value("trunc i64 " + words[i] + " to i32")
+			}
+		}
+		l.call(a.recorder() + "(ptr addrspace(1) " + scratch + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base + ", i64 " + at +
+			", " + size + " " + itoa(int32(shape)) + ", i32 " + itoa(int32(len(list))) + ", " + word + " " + strings.Join(words[:], ", "+word+" ") + ")")
 	}
 	return l.b.String()
+}
+
+// What adds to sums: any elements, and those of up to 4 bytes in an array that the code names.
+const (
+	storeRecorder  = "prlx_record_store"
+	narrowRecorder = "prlx_record_narrow"
+)
+
+func (a *access) recorder() string {
+	if a.slot >= 0 && a.element <= 4 {
+		return narrowRecorder
+	}
+	return storeRecorder
 }
 
 // elementOperands keeps where each lane stores an element and what; of an atomic, what it brings.

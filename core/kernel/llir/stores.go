@@ -442,7 +442,7 @@ func (s *found) stored(f *Function, at int32) {
 			one.Operands = append(one.Operands, observe.Provenance[string](v, name, "value", ty))
 			written = append(written, name)
 		}
-		one.Code = codeHash(v, &one, written...)
+		one.Code = s.codeHash(&one, written...)
 		p := point{f: f, at: at, kind: a.kind, debug: in.Debug, access: a}
 		t := warptrace.TypeNone
 		if p.event = a.kind == site.GlobalStore && s.options.Stores || a.kind == site.Atomic && s.options.Atomics; p.event {

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"hash/fnv"
-	"slices"
 
 	"github.com/prlx-go/prlx/core/kernel/site"
 )
@@ -17,9 +16,6 @@ const (
 	doesOther
 )
 
-// maxWalked bounds how many values behind the operands of one site are looked at.
-const maxWalked = 1 << 12
-
 // CodeHash is a hash over what a site computes, alike whether its code is PTX or LLVM IR, whichever version of a compiler printed it. It
 // holds what all of these agree on: whether lanes decide, store or do something atomic; whether a compare asks for equality or for an
 // order, of integers or of floats, in 64 bits or fewer; and from what its operands are made, as a set: arguments by position, numbers of
@@ -28,9 +24,14 @@ const maxWalked = 1 << 12
 //
 // ty is the type of what is compared, "" where nothing is.
 func CodeHash[V comparable](c Code[V], kind site.Kind, compare site.Compare, ty string, operands ...V) uint32 {
+	return NewHashes(c).Of(kind, compare, ty, operands...)
+}
+
+// Of is the CodeHash of a site.
+func (s *Hashes[V]) Of(kind site.Kind, compare site.Compare, ty string, operands ...V) uint32 {
 	h := fnv.New64a()
 	h.Write([]byte{does(kind), asks(compare), wide(compare, ty)})
-	for _, text := range leaves(c, operands) {
+	for _, text := range s.leaves(operands) {
 		h.Write(append([]byte(text), 0))
 	}
 	sum := h.Sum64()
@@ -83,33 +84,6 @@ func wide(c site.Compare, ty string) byte {
 		}
 	}
 	return 0
-}
-
-// leaves are what values are made of, in the order of their text.
-func leaves[V comparable](c Code[V], values []V) []string {
-	seen, list := map[V]bool{}, slices.Clone(values)
-	var found []string
-	for len(list) > 0 && len(seen) < maxWalked {
-		v := list[len(list)-1]
-		list = list[:len(list)-1]
-		if seen[v] {
-			continue
-		}
-		seen[v] = true
-		s := c.Source(v)
-		switch text, ends := leaf(s.Origin, s.Name, s.Lanes); {
-		case s.Same != nil:
-			list = append(list, *s.Same)
-		case ends:
-			if text != "" && !slices.Contains(found, text) {
-				found = append(found, text)
-			}
-		default:
-			list = append(append(list, s.Inputs...), s.Around...)
-		}
-	}
-	slices.Sort(found)
-	return found
 }
 
 // leaf is the text of what ends a walk.

@@ -235,6 +235,7 @@ RECORDING = (
         brief=True,
     ),
     Option(("--window",), "keep events around SITE[:VISIT[:AFTER]]", metavar="SITE", brief=True),
+    Option(("--within-registers",), "record what registers of a GPU leave room for", takes="switch", brief=True),
     Option(("--plan",), "say what recording would take and lose; record nothing", takes="switch", brief=True),
     Option(("--overwrite",), "replace the recordings or the page that are there", takes="switch"),
 )

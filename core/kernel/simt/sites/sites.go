@@ -6,6 +6,7 @@ package sites
 import (
 	"slices"
 
+	"github.com/prlx-go/prlx/core/kernel/observe"
 	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
@@ -21,7 +22,8 @@ type List struct {
 	functions map[string]*ptx.Function
 	loads     map[Place]int // sites of loads and atomics
 	shapes    *shapes       // of the function that is looked at
-	sources   []Place       // until keys are known, Operand.Site is the number of a load or atomic here, plus one
+	hashes    *observe.Hashes[value]
+	sources   []Place // until keys are known, Operand.Site is the number of a load or atomic here, plus one
 }
 
 // Place is an instruction of a module.
@@ -68,7 +70,7 @@ func Find(m *ptx.Module, entry *ptx.Function, arguments []string) *List {
 			}
 		}
 	}
-	l.shapes = nil
+	l.shapes, l.hashes = nil, nil
 	site.AssignKeys(l.Sites)
 	for i := range l.Sites {
 		l.resolve(l.Sites[i].Operands)
@@ -109,7 +111,7 @@ func (l *List) called(in *ptx.Inst) *ptx.Function {
 // value say nothing new.
 func (l *List) function(f *ptx.Function) {
 	flow := newDataflow(f)
-	l.shapes = newShapes(flow)
+	l.shapes, l.hashes = newShapes(flow), observe.NewHashes[value](view{l, flow})
 	for i := range f.Blocks {
 		used := map[int32]bool{}
 		for at := f.Blocks[i].First; at < f.Blocks[i].End; at++ {
@@ -158,13 +160,13 @@ func (l *List) decision(flow *dataflow, at int32, kind site.Kind, register int32
 			o.Type = spelling(c.types[i])
 			s.Operands = append(s.Operands, o)
 		}
-		s.Code = l.codeHash(flow, &s, c.inst, &in.Operands[1], &in.Operands[2])
+		s.Code = l.codeHash(&s, c.inst, &in.Operands[1], &in.Operands[2])
 	} else if d := flow.definition(register, at); d.inst >= 0 || len(d.all) > 0 {
 		if d.inst >= 0 {
 			text = flow.f.Insts[d.inst].Op.Full
 		}
 		s.Operands = append(s.Operands, l.condition(flow, register, at))
-		s.Code = l.codeHash(flow, &s, at, &ptx.Operand{Kind: ptx.IsRegister, Reg: register})
+		s.Code = l.codeHash(&s, at, &ptx.Operand{Kind: ptx.IsRegister, Reg: register})
 	}
 	if not {
 		text = "!" + text
@@ -260,7 +262,7 @@ func (l *List) simple(flow *dataflow, at int32, kind site.Kind, roles ...string)
 			operands = append(operands, &in.Operands[i])
 		}
 	}
-	s.Code = l.codeHash(flow, &s, at, operands...)
+	s.Code = l.codeHash(&s, at, operands...)
 	if kind == site.Load {
 		m.Types[0] = flow.accessType(in, 0)
 	}

@@ -114,7 +114,7 @@ func valuesOf(o *ptx.Operand, at int32, to []value) []value {
 }
 
 // codeHash is that of a site with some operands of an instruction.
-func (l *List) codeHash(flow *dataflow, s *site.Site, at int32, operands ...*ptx.Operand) uint32 {
+func (l *List) codeHash(s *site.Site, at int32, operands ...*ptx.Operand) uint32 {
 	var values []value
 	for _, o := range operands {
 		values = valuesOf(o, at, values)
@@ -123,5 +123,5 @@ func (l *List) codeHash(flow *dataflow, s *site.Site, at int32, operands ...*ptx
 	if len(s.Operands) > 0 {
 		ty = s.Operands[0].Type
 	}
-	return observe.CodeHash[value](view{l, flow}, s.Kind, s.Compare, ty, values...)
+	return l.hashes.Of(s.Kind, s.Compare, ty, values...)
 }
