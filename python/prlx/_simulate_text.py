@@ -213,6 +213,13 @@ def _stopped(document: Mapping[str, Any], look: Look, count: int) -> Iterator[st
         yield ""
         yield look.style(clean(head), "bold") + f", launch {row['launch']}"
         yield from (clean(text)[: look.width] for text in values)
+    if rows:
+        yield ""
+        yield from wrapped(
+            "names are ",
+            "those of the source: of arguments, and what the line that made the value assigns, where that is certain",
+            look,
+        )
     if more := max(len(rows) - count, 0) + document["more_stops"]:
         yield ""
         yield f"{plural(more, 'more stop')} at these lines"
