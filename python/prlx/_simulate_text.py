@@ -73,7 +73,8 @@ def render_comparison(document: Mapping[str, Any], look: Look, *, lines: int = 2
         if kernel["paired"] == "number":
             yield "  the text of one version is not known: lines stand for each other by their numbers"
         for row in kernel["constants"]:
-            yield f"  compiled for {clean(row['name'])} = {clean(row['b'] or 'none')}, before {clean(row['a'] or 'none')}"
+            now, before = (clean(row[side] or "no constant") for side in "ba")
+            yield f"  compiled for {clean(row['name'])} = {now}, before {before}"
         changed.sort(key=lambda row: -_weight(row))
         rows = [_changed_row(row) for row in changed[:lines]]
         yield from grid(
