@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
 from ._errors import FindingError, FindingWarning, IncompatibleTracesError, SimulationError, UsageError
+from ._names import with_names
 from ._simulation import Simulation
-from ._stops import Stop, places, with_names
+from ._stops import Stop, places
 from ._units import plural
 
 if TYPE_CHECKING:

@@ -73,7 +73,8 @@ def render_comparison(document: Mapping[str, Any], look: Look, *, lines: int = 2
         if kernel["paired"] == "number":
             yield "  the text of one version is not known: lines stand for each other by their numbers"
         for row in kernel["constants"]:
-            yield f"  compiled for {clean(row['name'])} = {clean(row['b'] or 'none')}, before {clean(row['a'] or 'none')}"
+            now, before = (clean(row[side] or "no constant") for side in "ba")
+            yield f"  compiled for {clean(row['name'])} = {now}, before {before}"
         changed.sort(key=lambda row: -_weight(row))
         rows = [_changed_row(row) for row in changed[:lines]]
         yield from grid(
@@ -213,6 +214,13 @@ def _stopped(document: Mapping[str, Any], look: Look, count: int) -> Iterator[st
         yield ""
         yield look.style(clean(head), "bold") + f", launch {row['launch']}"
         yield from (clean(text)[: look.width] for text in values)
+    if rows:
+        yield ""
+        yield from wrapped(
+            "names are ",
+            "those of the source: of arguments, and what the line that made the value assigns, where that is certain",
+            look,
+        )
     if more := max(len(rows) - count, 0) + document["more_stops"]:
         yield ""
         yield f"{plural(more, 'more stop')} at these lines"

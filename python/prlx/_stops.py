@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import linecache
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,6 @@ from ._lines import lane_text
 from ._result import Brief
 
 _LANES = 32
-_ASSIGNS = re.compile(
-    r"\s*(?:[A-Za-z_][\w:<>]*[\s*&]+){0,4}([A-Za-z_]\w*)\s*(?::[^=]+)?(?:[-+*/%&|^@]|//|<<|>>|\*\*)?=(?!=)"
-)
 _FORMATS = {"f32": ("<I", "<f"), "f64": ("<Q", "<d"), "f16": ("<H", "<e")}
 
 
@@ -76,7 +72,7 @@ class StopValue(Brief):
 
         Examples
         --------
-        >>> document = {"register": "%r1", "made": False, "result": False, "type": "f32", "origin": "argument", "name": "scale",
+        >>> document = {"register": "%r1", "made": False, "results": None, "type": "f32", "origin": "argument", "name": "scale",
         ...             "where": None, "array": "", "bits": [1065353216], "lanes": [0]}
         >>> prlx.StopValue.of(document).values
         (1.0,)
@@ -235,48 +231,6 @@ def _place(text: str) -> dict[str, Any]:
         raise UsageError(f"no lane to stop at in {text!r}: a warp has the lanes 0 to {_LANES - 1}")
     file = str(Path(found[1]).resolve()) if found[1].startswith("..") else found[1]
     return {"file": file, "line": int(found[2]), "lane": lane}
-
-
-def with_names(stops: Iterable[Mapping[str, Any]], texts: Callable[[], Mapping[str, Any]] | None) -> None:
-    """Note in the values of stops what the source calls them."""
-    source = None
-    for stop in stops:
-        for value in stop["values"]:
-            source = source or _source(None if texts is None else texts())
-            value["variable"] = _name(value, source)
-
-
-def _source(texts: Mapping[str, Any] | None) -> Callable[[str, int], str]:
-    """The text of lines: as they were compiled where that is known, else as the files have them."""
-    functions = [] if texts is None else texts["functions"]
-
-    def line(file: str, number: int) -> str:
-        for same in (
-            lambda a, b: a == b,
-            lambda a, b: Path(a).name == Path(b).name,
-        ):  # a compiler may keep where it stood once
-            for one in functions:
-                lines = one["text"].splitlines()
-                if same(one["file"], file) and 0 <= number - one["first_line"] < len(lines):
-                    return str(lines[number - one["first_line"]])
-        return linecache.getline(file, number)
-
-    return line
-
-
-def _name(document: Mapping[str, Any], source: Callable[[str, int], str]) -> str:
-    """What the source calls a value. What a line keeps for itself has no name, and neither has what several lines make."""
-    if document["origin"] == "argument":
-        return str(document["name"])
-    where = document["where"] or {"file": "", "line": 0}
-    unnamed = document["origin"] in ("carried", "constant") or document["name"].startswith(("%tid", "%laneid"))
-    if not where["line"] or unnamed or (document["made"] and not document["result"]):
-        return ""
-    text = source(where["file"], where["line"])
-    found = _ASSIGNS.match(text)
-    if found is None or ("load(" in text and document["origin"] not in ("load", "atomic")):  # else it is an address
-        return ""
-    return found[1]
 
 
 def _decoded(kind: str, bits: int, array: str) -> Any:

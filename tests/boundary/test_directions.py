@@ -61,7 +61,7 @@ FLOORS = (
         "hooks.inductor_origin",
     ),
     ("hooks.inductor",),
-    ("_plan", "_simulated", "_stops"),
+    ("_names", "_plan", "_simulated", "_stops"),
     ("_simulation", "_target", "_capture"),
     ("_launching", "_simulate_text"),
     ("_simulator",),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -37,6 +38,35 @@ def test_kernels_of_packages_run_and_are_right(tmp_path):
     assert not found["findings"], found["findings"]
     assert not found["defects_missed"], found["defects_missed"]
     assert found["kernels_run"] >= 0.98 * found["kernels_tried"], found["not_run"]
+
+
+def test_a_page_of_a_kernel_of_a_package_is_drawn(tmp_path):
+    """Of a kernel that nobody here wrote, with long names, arrays of four dimensions and narrow ones."""
+    folder = os.environ.get("PRLX_PACKAGES")
+    if not folder:
+        pytest.skip("PRLX_PACKAGES names no folder of packages")
+    triton = require("3.9.0")
+    script = tmp_path / "draw.py"
+    script.write_text(DRAWN.format(places=[str(HERE / "packages"), *map(str, sorted(Path(folder).iterdir()))]))
+    words = ("-m", "prlx", "simulate", "--map-cuda", "--html", "page.html", script)
+    done = python(triton, *words, cwd=tmp_path, **torch_environment(triton))
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert 100_000 < len(page) < 200_000, "the source of two kernels and twelve arrays"
+    assert "key_cache_ptr" in page and "def _paged_attention_compute_splits_kernel(" in page
+    sizes = [(int(width), int(height)) for width, height in re.findall(r'<svg [^>]*width="(\d+)" height="(\d+)"', page)]
+    assert len(sizes) > 6 and max(max(size) for size in sizes) <= 420 and min(min(size) for size in sizes) >= 24, sizes
+    assert 'class="lines calm"' in page, "no conflict, no column of conflicts"
+
+
+DRAWN = """
+import importlib, sys, warnings
+sys.path[:0] = {places}
+warnings.simplefilter("ignore")
+import torch, run_case
+run_case.few_configs(1)
+list(importlib.import_module("cases_conch").case_paged_attention(torch.Generator().manual_seed(0)))
+"""
 
 
 def row(case, outcome, kernels=(), not_run=(), cause="", package="cases_conch"):

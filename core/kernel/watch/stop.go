@@ -37,18 +37,26 @@ type Stop struct {
 
 // Value is what lanes held in one register.
 type Value struct {
-	Register    string   `json:"register"`    // as the PTX calls it; "" where it does not
-	Instruction string   `json:"instruction"` // of the line, that made or took it
-	Made        bool     `json:"made"`        // by the line; false: it came from elsewhere
-	Result      bool     `json:"result"`      // made by the line, and the line does not take it itself
-	Type        string   `json:"type"`        // "s32", "f32", "ptr", "pred", "b32", ...
-	Origin      string   `json:"origin"`      // "argument", "load", "program-id", "constant", "arith", "atomic", "lanes", "carried", "variable", "call"
-	Variable    string   `json:"variable"`    // that the source calls it; "": none was found. Who reads the source fills it in
-	Name        string   `json:"name"`        // of the argument, the array that was loaded from, the special register
-	Where       *Frame   `json:"where"`       // that made it; null: no line is known
-	Array       string   `json:"array"`       // that addresses point into; lanes then hold offsets in bytes
-	Bits        []uint64 `json:"bits"`        // of each lane of Lanes
-	Lanes       []int    `json:"lanes"`
+	Register    string      `json:"register"`    // as the PTX calls it; "" where it does not
+	Instruction string      `json:"instruction"` // of the line, that made or took it
+	Made        bool        `json:"made"`        // by the line; false: it came from elsewhere
+	Type        string      `json:"type"`        // "s32", "f32", "ptr", "pred", "b32", ...
+	Origin      string      `json:"origin"`      // "argument", "load", "program-id", "constant", "arith", "atomic", "lanes", "carried", "variable", "call"
+	Results     [][]Outcome `json:"results"`     // lines whose outcome it is, innermost first, for each instruction that makes it; null: none is known
+	Variable    string      `json:"variable"`    // that the source calls it; "": none was found. Who reads the source fills it in
+	Name        string      `json:"name"`        // of the argument, the array that was loaded from, the special register
+	Where       *Frame      `json:"where"`       // that made it; null: no line is known
+	Array       string      `json:"array"`       // that addresses point into; lanes then hold offsets in bytes
+	Bits        []uint64    `json:"bits"`        // of each lane of Lanes
+	Lanes       []int       `json:"lanes"`
+}
+
+// Outcome is a line of the source that makes a value and does not take it itself.
+type Outcome struct {
+	File  string `json:"file"`
+	Line  uint32 `json:"line"`
+	Op    string `json:"op"`    // of the instruction that made it: "add"
+	Steps bool   `json:"steps"` // it does take it, and only adds numbers of the text: other elements of what is laid out over lanes
 }
 
 // Frame is a line of the source.

@@ -41,6 +41,7 @@ type origins struct {
 	makers map[code.Register][]int32
 	takers map[code.Register][]int32
 	fixed  map[code.Register]*code.Constant
+	widest map[Outcome]int // of what a line makes and does not take; nil until somebody asks
 }
 
 func newOrigins(k *code.Kernel, l *execute.Launch) *origins {
@@ -52,6 +53,9 @@ func newOrigins(k *code.Kernel, l *execute.Launch) *origins {
 		}
 		for _, r := range in.Ins {
 			o.takers[r] = append(o.takers[r], int32(i))
+		}
+		if in.Guard >= 0 {
+			o.takers[code.P(in.Guard)] = append(o.takers[code.P(in.Guard)], int32(i))
 		}
 	}
 	for i := range k.Constants {
@@ -67,16 +71,12 @@ func (o *origins) line(p Place) *line {
 	if p.Lane != nil {
 		l.lanes = 1 << (uint(*p.Lane) % lane.Lanes)
 	}
-	taken := map[code.Register]bool{}
 	for i := range o.kernel.Code {
 		at, in := int32(i), &o.kernel.Code[i]
 		if in.Hidden || o.kernel.Origin(at).PTX() == nil || p.at(o.kernel.Where(at)) == nil {
 			continue
 		}
 		l.within[at] = true
-		for _, r := range in.Ins {
-			taken[r] = true
-		}
 	}
 	made := map[code.Register]bool{}
 	for i := range o.kernel.Code {
@@ -89,7 +89,7 @@ func (o *origins) line(p Place) *line {
 		for k, r := range in.Outs {
 			made[r] = true
 			s := o.source(at, r, o.name(at, k, true), true)
-			s.value.Made, s.value.Result = true, !taken[r]
+			s.value.Made = true
 			l.makes[at] = append(l.makes[at], s)
 		}
 	}
@@ -123,6 +123,7 @@ func (o *origins) source(at int32, r code.Register, name string, made bool) sour
 	} else {
 		o.origin(from, &s.value, 0)
 	}
+	s.value.Results = o.wide(r, &s.value)
 	return s
 }
 

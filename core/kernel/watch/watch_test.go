@@ -195,10 +195,10 @@ func TestAStopShowsWhatALineTookAndMade(t *testing.T) {
 	if v := valueOf(t, load, "%rd1"); v.Origin != "argument" || v.Name != "x" || v.Array != "x" || v.Bits[0] != 0 {
 		t.Errorf("the argument is %+v", v)
 	}
-	if v := valueOf(t, load, "%r6"); !v.Result {
+	if v := valueOf(t, load, "%r6"); !resultOf(v, 12) {
 		t.Error("what was loaded is no result of its line")
 	}
-	if v := valueOf(t, load, "%rd4"); v.Result || v.Array != "x" {
+	if v := valueOf(t, load, "%rd4"); resultOf(v, 12) || v.Array != "x" {
 		t.Errorf("the address that the line takes itself is %+v", v)
 	}
 	if v := valueOf(t, add, "%r6"); v.Made || v.Origin != "load" || v.Name != "x" || v.Where.Line != 12 || v.Type != "f32" {
@@ -257,4 +257,13 @@ func TestObserversSeeTheSameTogetherAsAlone(t *testing.T) {
 	if watch.All(nil, nil) != nil {
 		t.Error("nobody is somebody")
 	}
+}
+
+// resultOf reports whether a value is the outcome of a line, and of that alone.
+func resultOf(v *watch.Value, line uint32) bool {
+	if len(v.Results) != 1 || len(v.Results[0]) != 1 {
+		return false
+	}
+	at := v.Results[0][0]
+	return at.File == "/source/shift.py" && at.Line == line && !at.Steps
 }

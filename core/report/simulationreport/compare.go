@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -96,6 +97,14 @@ func comparisonOf(n int, k *simulated.KernelPair, room int) comparePart {
 		part.Looked += fmt.Sprintf(" A has %s, B %d.", figure.Plural(k.LaunchesA, "launch", "launches"), k.LaunchesB)
 	}
 	part.Totals = figuresOf(&k.A, &k.B)
+	nothing := map[string]bool{} // figures of which neither version has any
+	for _, f := range part.Totals {
+		nothing[f.Label] = f.A == ""
+	}
+	counted := func(list []compareTotal) []compareTotal {
+		return slices.DeleteFunc(list, func(f compareTotal) bool { return nothing[f.Label] })
+	}
+	part.Totals = counted(part.Totals)
 	var constants []string
 	for _, c := range k.Constants[:min(len(k.Constants), 40)] {
 		constants = append(constants, fmt.Sprintf("%s: %s, %s", clean(c.Name, maxName), orNone(c.A), orNone(c.B)))
@@ -106,14 +115,16 @@ func comparisonOf(n int, k *simulated.KernelPair, room int) comparePart {
 			part.More = figure.Plural(len(k.Lines)-i, "more line is", "more lines are") + " in the JSON document."
 			break
 		}
-		part.Rows = append(part.Rows, compareRowOf(&k.Lines[i]))
+		row := compareRowOf(&k.Lines[i])
+		row.Figures = counted(row.Figures)
+		part.Rows = append(part.Rows, row)
 	}
 	return part
 }
 
 func orNone(s string) string {
 	if s == "" {
-		return "none"
+		return "no constant"
 	}
 	return clean(s, maxName)
 }
@@ -134,6 +145,8 @@ func numberOf(file string, line uint32, text string) string {
 	switch {
 	case line == 0 && file == "" && text == "":
 		return ""
+	case line == 0:
+		return "no line"
 	case text == "":
 		return clean(path.Base(file), maxName) + ":" + strconv.FormatUint(uint64(line), 10)
 	}

@@ -108,8 +108,9 @@ type kernelPart struct {
 }
 
 type functionPart struct {
-	Title string
-	Rows  []lineRow
+	Title     string
+	Rows      []lineRow
+	Conflicts bool // a line has some
 }
 
 // lineRow is a line of the source.
@@ -316,7 +317,8 @@ func kernelOf(n int, k *simulated.Kernel, marks map[spot][]found, room int) kern
 					break
 				}
 				here := spot{k.Kernel, f.File, f.FirstLine + uint32(at)}
-				fp.Rows = append(fp.Rows, rowOf(k, here.line, text, counted[here], marks[here]))
+				row := rowOf(k, here.line, text, counted[here], marks[here])
+				fp.Rows, fp.Conflicts = append(fp.Rows, row), fp.Conflicts || row.Conflicted
 				room--
 			}
 			part.Functions = append(part.Functions, fp)

@@ -144,7 +144,7 @@ func TestThePageShowsLinesFindingsAndArrays(t *testing.T) {
 		`standard.py:7`, `Compiled for BLOCK = 256.`, `Touched by no block: idle. 1 more array has no picture.`,
 		`<path class="c0" d="M0 0h4v1h-4zM3 3h1v1h-1z"><title>blocks 0 to 1</title></path>`, `<path class="c1" d="M0 1h2v1h-2z"><title>blocks 2 to 3</title></path>`,
 		`<path class="c7" d="M0 2h4v1h-4z"><title>blocks 14 to 15</title></path>`, `<path class="several" d="M3 3l1 1"/>`, `13 of 16 cells, 1 of them by more than one block`,
-		`written: by no block`, `load x at softmax.py:12 (ld.global.b32)`, `<code>1 2.5</code>`, `<code>x&#43;8</code>`, `3 more stops are not shown.`,
+		`No block wrote it.`, `load x at softmax.py:12 (ld.global.b32)`, `<code>1 2.5</code>`, `<code>x&#43;8</code>`, `3 more stops are not shown.`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the page lacks %s", want)

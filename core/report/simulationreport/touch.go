@@ -74,11 +74,11 @@ func arrayOf(a *watch.TouchedArray, blocks uint64) (arrayPart, bool) {
 	part.Shape = strings.TrimSpace(fmt.Sprintf("%s %s", shapeText(a), kind))
 	part.Note = cellText(a)
 	for _, m := range []struct {
-		title string
-		cells *watch.CellMap
-	}{{"read", a.Read}, {"written", a.Written}} {
+		title, verb string
+		cells       *watch.CellMap
+	}{{"read", "read", a.Read}, {"written", "wrote", a.Written}} {
 		if m.cells == nil {
-			part.Maps = append(part.Maps, mapPart{Title: m.title, Summary: "by no block"})
+			part.Note += " No block " + m.verb + " it."
 			continue
 		}
 		if !consistent(m.cells) {
@@ -153,8 +153,9 @@ func drawn(name, title string, m *watch.CellMap, blocks uint64) mapPart {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" role="img" aria-label="%s" preserveAspectRatio="xMinYMin meet"><rect class="none" width="%d" height="%d"/>`,
-		m.Width, rows, template.HTMLEscapeString(name+", "+title), m.Width, rows)
+	width, height := pictureSize(m.Width, rows)
+	fmt.Fprintf(&b, `<svg viewBox="0 0 %d %d" width="%d" height="%d" role="img" aria-label="%s" preserveAspectRatio="none"><rect class="none" width="%d" height="%d"/>`,
+		m.Width, rows, width, height, template.HTMLEscapeString(name+", "+title), m.Width, rows)
 	for c := range paths {
 		if cells[c] == 0 {
 			continue
@@ -170,6 +171,17 @@ func drawn(name, title string, m *watch.CellMap, blocks uint64) mapPart {
 	part.Picture = template.HTML(b.String()) // numbers, and a name that is escaped
 	part.Summary = fmt.Sprintf("%s of %s, %s", figure.Count(touched), figure.Plural(len(m.First), "cell", "cells"), sharedText(shared))
 	return part
+}
+
+// The pixels of a picture: cells are squares unless it would be a stripe.
+const (
+	pictureSide  = 420
+	pictureLeast = 24
+)
+
+func pictureSize(columns, rows int) (width, height int) {
+	cell := pictureSide / float64(max(columns, rows))
+	return max(int(cell*float64(columns)), 4*pictureLeast), max(int(cell*float64(rows)), pictureLeast)
 }
 
 func sharedText(n int) string {
