@@ -97,7 +97,7 @@ test-reports: build build/.browser build/sarif/.ready ## HTML in a real browser,
 
 .PHONY: test-python
 test-python: build build/oracle/.ready build/.browser build/sarif/.ready $(TRITON:%=build/triton/%/.ready) ## Python, command line and end-to-end tests
-	$(PY) -m pytest -q tests
+	tests/halves.sh $(PY)
 
 .PHONY: test-consumers
 test-consumers: build ## what xprof, JAX, Perfetto, HTA and TensorBoard make of our files, and combine on Ray and MPI (installs them; minutes)
