@@ -302,3 +302,28 @@ def test_pallas(tmp_path):
     np.testing.assert_allclose(out, want / want.sum(1, keepdims=True), rtol=2e-6)
     written = next(array["write"] for array in done.touched["arrays"] if array["write"])
     assert [written["first"][row * written["width"]] for row in range(16)] == list(range(16))
+
+
+@pytest.mark.parametrize(("heap", "given"), [(None, True), (1 << 19, False), (1 << 24, True)])
+def test_malloc_in_a_kernel_takes_from_the_heap(heap, given):
+    text = f"""// {heap}: a module has one heap
+.version 8.0
+.target sm_80
+.address_size 64
+.extern .func (.param .b64 r) malloc (.param .b64 a);
+.visible .entry k(.param .u64 out)
+{{
+    .reg .b64 %rd<3>;
+    .param .b64 size;
+    .param .b64 memory;
+    ld.param.u64 %rd1, [out];
+    st.param.b64 [size], 1048576;
+    call.uni (memory), malloc, (size);
+    ld.param.b64 %rd2, [memory];
+    st.global.u64 [%rd1], %rd2;
+    ret;
+}}
+"""
+    out = np.zeros(1, np.uint64)
+    prlx.simulate_ptx(text, "k", 1, 1, [out], machine={"heap": heap, "progress": False})
+    assert (out[0] != 0) == given

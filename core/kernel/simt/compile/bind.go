@@ -160,8 +160,7 @@ func hintOf(op ptx.Opcode) string {
 		return "call a function that the module defines; of those of the system vprintf, __assertfail, malloc and free are there"
 	case "mma":
 		if hasMod(op, "sp") || hasMod(op, "sp::ordered_metadata") {
-			return "which lanes have the metadata of m16n8k32 of s8 and of m16n8k64 of s4 no two sources say alike: the shape of twice the k does the same; " +
-				"the selector is a number that names lanes"
+			return "which lanes have the metadata of m16n8k64 of s4 no second source says: m16n8k128 does the same; the selector is a number that names lanes"
 		}
 		return "a form that docs/ptx-manual.md lists does the same"
 	}

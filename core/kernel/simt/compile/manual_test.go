@@ -104,8 +104,8 @@ func reason(form, hint string) string {
 	switch {
 	case strings.Contains(hint, "compile for that target"):
 		return "later than sm_80"
-	case strings.Contains(hint, "no two sources"):
-		return "no two sources say alike where the metadata is"
+	case strings.Contains(hint, "no second source"):
+		return "no second source says where the metadata is"
 	case strings.Contains(hint, "texture"):
 		return "textures and surfaces"
 	case strings.Contains(hint, ".sync"):

@@ -8,7 +8,7 @@ import (
 )
 
 // sparseDoc is what mma.sp has.
-const sparseDoc = "; .sp and .sp::ordered_metadata of m16n8k16 m16n8k32 of f16 (accumulators f16, f32) and bf16, m16n8k8 m16n8k16 of tf32, m16n8k64 of s8 and u8, " +
+const sparseDoc = "; .sp and .sp::ordered_metadata of m16n8k16 m16n8k32 of f16 (accumulators f16, f32) and bf16, m16n8k8 m16n8k16 of tf32, m16n8k32 m16n8k64 of s8 and u8, " +
 	"m16n8k128 of s4 and u4"
 
 // sparseShape is a form of mma.sp: half of the elements of each row of A are there, in registers as those of a dense product with half the k.
@@ -17,7 +17,8 @@ const sparseDoc = "; .sp and .sp::ordered_metadata of m16n8k16 m16n8k32 of f16 (
 //
 // Who has the metadata: of f16, bf16 and tf32 a lane has four chunks of a row in its lower half and of the row eight further down in its upper half, and
 // the selector names the lane of a group of four, or the pair of lanes of which the second has the next four chunks. Of s8 and s4 a lane has eight
-// chunks of one row: the first pair of a group has the beginning of two rows, the second pair the rest.
+// chunks of one row, and the next one those of the row eight further down; the second pair of a group has the rest of the rows, where there is one, or the
+// selector names the pair.
 type sparseShape struct {
 	mmaShape
 	selectors uint32 // how many lanes, or pairs of them, may have the metadata
@@ -28,7 +29,7 @@ type sparseShape struct {
 var sparseShapes = map[string][]sparseShape{
 	"m16n8k8":  {{mmaShape{16, 8, map[string]bool{"tf32": true}, 2, 2, 4, 1}, 4, 1, 1}},
 	"m16n8k16": {{mmaShape{16, 16, map[string]bool{"f16": true, "bf16": true}, 2, 2, 4, 2}, 4, 2, 1}, {mmaShape{16, 16, map[string]bool{"tf32": true}, 4, 4, 4, 1}, 2, 1, 1}},
-	"m16n8k32": {{mmaShape{16, 32, map[string]bool{"f16": true, "bf16": true}, 4, 4, 4, 2}, 2, 2, 1}},
+	"m16n8k32": {{mmaShape{16, 32, map[string]bool{"f16": true, "bf16": true}, 4, 4, 4, 2}, 2, 2, 1}, {mmaShape{16, 32, map[string]bool{"s8": true, "u8": true}, 2, 2, 4, 4}, 2, 2, 1}},
 	"m16n8k64": {{mmaShape{16, 64, map[string]bool{"s8": true, "u8": true}, 4, 4, 4, 4}, 1, 2, 1}},
 	"m16n8k128": {
 		{mmaShape{16, 128, map[string]bool{"s4": true, "u4": true}, 4, 4, 4, 8}, 1, 4, 2},
@@ -116,7 +117,7 @@ func (s *sparse) run(r *Regs, o *Operands, active uint32) error {
 func (s *sparse) chunkAt(row, chunk int) (l, bit int) {
 	group := row & 7 << 2
 	if !s.isFloat() {
-		return group + chunk>>3*2 + row>>3, chunk & 7 * 4
+		return group + (s.selector+chunk>>3)*2 + row>>3, chunk & 7 * 4
 	}
 	lanes := 4 / int(s.selectors)
 	return group + s.selector*lanes + chunk>>2, row>>3*16 + chunk&3*4

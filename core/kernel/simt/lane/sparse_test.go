@@ -16,10 +16,11 @@ import (
 //   - what four bits of metadata mean, of all four kinds of elements: how CUTLASS expands a matrix for its reference (host_uncompress.h);
 //   - which lane has which metadata: the manual shows it in figures only. m16n8k32 of f16 and m16n8k16 of tf32: what MLIR's test loads, and how
 //     CUTLASS orders metadata for ldmatrix (reorder_meta in host_reorder.h), whose rows of four words go to four lanes; m16n8k64 of s8 and m16n8k128 of s4:
-//     reorder_meta again, and TileLang's metadata_32bit_load_32x1_to_shared_16x2_layout_8bit; m16n8k16 of f16 and m16n8k8 of tf32: the test of TVM's
-//     tirx_harness, whose one lane of four has what the first lane of the pair has in the forms of twice the k.
+//     reorder_meta again, and TileLang's metadata_32bit_load_32x1_to_shared_16x2_layout_8bit, and the layouts of the same shapes of sm_120 in CuTe
+//     (mma_traits_sm120_sparse.hpp); m16n8k16 of f16 and m16n8k8 of tf32: the test of TVM's tirx_harness. All of these and m16n8k32 of s8: the layouts of a
+//     fork of CuTe for sm_80 (mma_traits_sm80_sparse.hpp).
 //
-// Of m16n8k32 of s8 and m16n8k64 of s4 two sources say different things about the metadata: they are refused.
+// Of m16n8k64 of s4 that fork alone says it, of what it had not run: it is refused.
 type sparseTest struct {
 	mods      string
 	registers int // of A and of B each
@@ -42,6 +43,10 @@ func two(selector int) func(group, row, chunk int) (int, int) {
 	return func(group, row, chunk int) (int, int) {
 		return 4*group + 2*selector + chunk/4, 16*row + 4*(chunk%4)
 	}
+}
+
+func twoRows(selector int) func(group, row, chunk int) (int, int) {
+	return func(group, row, chunk int) (int, int) { return 4*group + 2*selector + row, 4 * chunk }
 }
 
 func all(group, row, chunk int) (int, int) { return 4*group + 2*(chunk/8) + row, 4 * (chunk % 8) }
@@ -74,6 +79,8 @@ func sparseTests() (list []sparseTest) {
 			sparseTest{"m16n8k32.row.col.f16.f16.f16.f16", 4, 16, selector, two(selector), h, h, h, true, within(formatF16, 16)},
 			sparseTest{"m16n8k32.row.col.f32.bf16.bf16.f32", 4, 16, selector, two(selector), bf, bf, w, false, within(formatF32, 16)},
 			sparseTest{"m16n8k16.row.col.f32.tf32.tf32.f32", 4, 32, selector, two(selector), tf, tf, w, false, within(formatF32, 8)},
+			sparseTest{"m16n8k32.row.col.s32.s8.u8.s32", 2, 8, selector, twoRows(selector), s, u, wordElement, false, wrapped},
+			sparseTest{"m16n8k32.row.col.satfinite.s32.s8.s8.s32", 2, 8, selector, twoRows(selector), s, s, wordElement, false, saturated},
 		)
 	}
 	return append(
@@ -297,7 +304,7 @@ func TestMetadataThatNamesNoPlacesIsAnError(t *testing.T) {
 func TestSparseFormsThatAreRefused(t *testing.T) {
 	four, two := "{%r0,%r1,%r2,%r3}", "{%r4,%r5}"
 	for _, text := range []string{
-		"mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 " + four + "," + two + "," + two + "," + four + ",%r6,0;",
+		"mma.sp.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 " + four + "," + two + "," + two + "," + four + ",%r6,2;",
 		"mma.sp.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 " + four + "," + two + "," + two + "," + four + ",%r6,0;",
 		"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " + four + "," + two + "," + two + "," + four + ",%r6,4;",
 		"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 " + four + "," + two + "," + two + "," + four + ",%r6,%r7;",
