@@ -304,36 +304,3 @@ func TestWholeWarpsLoadMatricesAsOthersDo(t *testing.T) {
 		}
 	}
 }
-
-// Two words of one lane are looked at together: another warp that accesses one of them races, whichever it is.
-func TestPairsOfWordsRaceByEitherWord(t *testing.T) {
-	for _, at := range []uint64{0, 4, 8, 12} {
-		for name, accesses := range map[string][2]func(s *bench, warp int, width int, at uint64) *memory.Fault{
-			"a store behind a load":  {(*bench).loadWord, (*bench).storeWord},
-			"a load behind a store":  {(*bench).storeWord, (*bench).loadWord},
-			"a store behind a store": {(*bench).storeWord, (*bench).storeWord},
-		} {
-			for pair := range 2 { // which of the two has two words
-				s := newBench(t)
-				for word := range uint64(4) {
-					clean(t, s.store(0, ptx.Shared, 4, 4*word, 1))
-				}
-				s.b.Barrier()
-				width, place := [2]int{4, 4}, [2]uint64{at, at}
-				width[pair], place[pair] = 8, at&^7
-				if f := accesses[0](s, 1, width[0], place[0]); f != nil {
-					t.Fatalf("%s, word at %d: %+v", name, at, f)
-				}
-				want(t, accesses[1](s, 2, width[1], place[1]), memory.SharedRace, "shared memory", 0)
-			}
-		}
-	}
-}
-
-func (s *bench) loadWord(warp, width int, at uint64) *memory.Fault {
-	return s.load(warp, ptx.Shared, width, at)
-}
-
-func (s *bench) storeWord(warp, width int, at uint64) *memory.Fault {
-	return s.store(warp, ptx.Shared, width, at, uint32(warp)+7)
-}

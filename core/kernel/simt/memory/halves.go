@@ -72,3 +72,50 @@ func storeHalves[T word](t *Transfer, r *lane.Regs, p []byte, base uint64, a *[l
 		}
 	}
 }
+
+// loadDenseHalves is loadDense of such a transfer.
+func (t *Transfer) loadDenseHalves(r *lane.Regs, p []byte) {
+	switch t.Count {
+	case 1:
+		d, q := &r.R32[t.Regs[0]], (*[2 * lane.Lanes]byte)(p)
+		for l := range d {
+			d[l] = uint32(binary.LittleEndian.Uint16(q[2*l : 2*l+2]))
+		}
+	case 2:
+		d, e, q := &r.R32[t.Regs[0]], &r.R32[t.Regs[1]], (*[4 * lane.Lanes]byte)(p)
+		for l := range d {
+			v := binary.LittleEndian.Uint32(q[4*l : 4*l+4])
+			d[l], e[l] = v&0xffff, v>>16
+		}
+	default:
+		d, e, f, g := &r.R32[t.Regs[0]], &r.R32[t.Regs[1]], &r.R32[t.Regs[2]], &r.R32[t.Regs[3]]
+		q := (*[8 * lane.Lanes]byte)(p)
+		for l := range d {
+			v := binary.LittleEndian.Uint64(q[8*l : 8*l+8])
+			d[l], e[l], f[l], g[l] = uint32(v&0xffff), uint32(v>>16&0xffff), uint32(v>>32&0xffff), uint32(v>>48)
+		}
+	}
+}
+
+// storeDenseHalves is storeDense of such a transfer.
+func (t *Transfer) storeDenseHalves(r *lane.Regs, p []byte) {
+	switch t.Count {
+	case 1:
+		d, q := &r.R32[t.Regs[0]], (*[2 * lane.Lanes]byte)(p)
+		for l, v := range d {
+			binary.LittleEndian.PutUint16(q[2*l:2*l+2], uint16(v))
+		}
+	case 2:
+		d, e, q := &r.R32[t.Regs[0]], &r.R32[t.Regs[1]], (*[4 * lane.Lanes]byte)(p)
+		for l, v := range d {
+			binary.LittleEndian.PutUint32(q[4*l:4*l+4], v&0xffff|e[l]<<16)
+		}
+	default:
+		d, e, f, g := &r.R32[t.Regs[0]], &r.R32[t.Regs[1]], &r.R32[t.Regs[2]], &r.R32[t.Regs[3]]
+		q := (*[8 * lane.Lanes]byte)(p)
+		for l, v := range d {
+			low, high := v&0xffff|e[l]<<16, f[l]&0xffff|g[l]<<16
+			binary.LittleEndian.PutUint64(q[8*l:8*l+8], uint64(low)|uint64(high)<<32)
+		}
+	}
+}

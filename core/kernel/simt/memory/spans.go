@@ -59,8 +59,11 @@ func (s *shadow) writeSpan(first, end uint32) bool {
 func (s *shadow) readWord(address uint32) bool {
 	g, w := address/granule, address/4%4
 	st := s.state[g]
-	if need := uint32(0xf) << (4 * w); st&(need|pendingBit<<w|byteBit<<w) != need {
+	if need := uint32(0xf) << (4 * w); st&(need|pendingBit<<w) != need {
 		return false
+	}
+	if st&(byteBit<<w) != 0 {
+		return s.readBytes(address, 4)
 	}
 	if st&splitBit == 0 {
 		s.split(g)
@@ -81,8 +84,11 @@ func (s *shadow) readWord(address uint32) bool {
 func (s *shadow) writeWord(address uint32) bool {
 	g, i := address/granule, address/4%4
 	st := s.state[g]
-	if st&(pendingBit<<i|byteBit<<i) != 0 {
+	if st&(pendingBit<<i) != 0 {
 		return false
+	}
+	if st&(byteBit<<i) != 0 {
+		return s.writeBytes(address, 4)
 	}
 	if st&splitBit == 0 {
 		s.split(g)
@@ -112,9 +118,58 @@ func (s *shadow) readGranule(g uint32) bool {
 	return true
 }
 
+// readBytes checks a read of bytes of one word, which have cells of their own then.
+func (s *shadow) readBytes(address, n uint32) bool {
+	g, w := address/granule, address/4%4
+	if need := (uint32(1)<<n - 1) << (address % granule); s.state[g]&(need|pendingBit<<w) != need {
+		return false
+	}
+	s.split(g)
+	s.splitWord(g, w)
+	cells, known := s.bytes[address:address+n], s.all<<tickShift|(1<<tickShift-1)
+	for i := range cells {
+		if c := &cells[i]; c.write > known && uint32(c.write)&^s.me != 0 {
+			return false
+		}
+	}
+	for i := range cells {
+		cells[i].read = noted(cells[i].read, s.now<<1, s.stamp, s.me)
+	}
+	return true
+}
+
+// writeBytes checks a write of bytes of one word, likewise.
+func (s *shadow) writeBytes(address, n uint32) bool {
+	g, w := address/granule, address/4%4
+	if s.state[g]&(pendingBit<<w) != 0 {
+		return false
+	}
+	s.split(g)
+	s.splitWord(g, w)
+	cells, known := s.bytes[address:address+n], s.all<<tickShift|(1<<tickShift-1)
+	for i := range cells {
+		c := &cells[i]
+		if c.write > known && uint32(c.write)&^s.me != 0 || c.read > known && uint32(c.read)&^s.me != 0 {
+			return false
+		}
+	}
+	for i := range cells {
+		cells[i] = cell{write: s.stamp}
+	}
+	s.state[g] |= (uint32(1)<<n - 1) << (address % granule)
+	return true
+}
+
 // readLanes checks reads of lanes that are not one span; their bounds and alignment are right.
 func readLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) bool {
 	switch width {
+	case 1, 2:
+		for m := mask; m != 0; m &= m - 1 {
+			if !s.readBytes(uint32(a[bits.TrailingZeros32(m)&31]+off), width) {
+				return false
+			}
+		}
+		return true
 	case 4:
 		return readWords(s, a, off, mask)
 	case 8:
@@ -194,6 +249,13 @@ func noted(r, now, stamp uint64, me uint32) uint64 {
 // writeLanes checks writes of lanes that are not one span; their bounds and alignment are right.
 func writeLanes[T word](s *shadow, a *[lane.Lanes]T, off T, width, mask uint32) bool {
 	switch width {
+	case 1, 2:
+		for m := mask; m != 0; m &= m - 1 {
+			if !s.writeBytes(uint32(a[bits.TrailingZeros32(m)&31]+off), width) {
+				return false
+			}
+		}
+		return true
 	case 4:
 		return writeWords(s, a, off, mask)
 	case 8:

@@ -147,6 +147,10 @@ func setElement(p []byte, n int, v uint64) {
 
 // loadDense loads all lanes from bytes that follow one another.
 func (t *Transfer) loadDense(r *lane.Regs, p []byte) {
+	if t.halves() {
+		t.loadDenseHalves(r, p)
+		return
+	}
 	if !t.plain() {
 		width := t.Elem * t.Count
 		for l := range lane.Lanes {
@@ -197,6 +201,10 @@ func load4(d *[lane.Lanes]uint32, p *[4 * lane.Lanes]byte) {
 
 // storeDense stores all lanes into bytes that follow one another.
 func (t *Transfer) storeDense(r *lane.Regs, p []byte) {
+	if t.halves() {
+		t.storeDenseHalves(r, p)
+		return
+	}
 	if !t.plain() {
 		width := t.Elem * t.Count
 		for l := range lane.Lanes {
