@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from llir import table
 from prlx import _core
 from simulator.conftest import ROOT, VERSIONS, python, require
 
@@ -112,6 +114,48 @@ def test_nothing_more_is_spilled(assembled: list[dict[str, Any]]) -> None:
     """And where less is recorded for it, the recording says so."""
     assert [row for row in assembled if row["after"]["spilled"] > row["before"]["spilled"]] == []
     assert [row for row in assembled if row["way"] and "not fit into registers" not in row["warning"]] == []
+
+
+def alike(told: str, found: str) -> bool:
+    """Whether two cells are: paths are part of binaries, so that kilobytes may be one off."""
+    numbers = [re.findall(r"(\d+)(?= →|\s*kB)", cell.rpartition(", ")[2]) for cell in (told, found)]
+    rest = [cell.rpartition(", ")[0] for cell in (told, found)]
+    near = (
+        all(abs(int(a) - int(b)) <= 1 for a, b in zip(*numbers, strict=True))
+        if numbers[0] and numbers[1]
+        else told == found
+    )
+    return rest[0] == rest[1] and near
+
+
+def test_the_page_has_the_registers(folder: Path, assembled: list[dict[str, Any]]) -> None:
+    """Of the newest Triton each kernel that is assembled here; with all of them also the line of every version."""
+    versions, kernels = table.tables()
+    short = folder.name.rpartition(".")[0]
+    if ALL:
+        assert table.version(short, assembled) in versions
+    if short == table.NEWEST:
+        told = {(line[0], gpu): text for line in kernels[1:] for gpu, text in zip(kernels[0], line, strict=True)}
+        wrong = {
+            at: (told.get(at), table.cell(row))
+            for row in assembled
+            if not alike(told.get(at := (f"`{row['case']}`", row["target"]), ""), table.cell(row))
+        }
+        assert not wrong, f"{table.PAGE.name} says, and what is found (tests/llir/table.py writes it): {wrong}"
+
+
+def test_cells_are_compared_by_what_they_say() -> None:
+    cell = "26 → 40, spilled 0 → 8, 7 → 33 kB"
+    assert alike(cell, cell)
+    assert alike(cell, "26 → 40, spilled 0 → 8, 8 → 32 kB")
+    for other in (
+        "26 → 41, spilled 0 → 8, 7 → 33 kB",
+        "26 → 40, 7 → 33 kB",
+        "26 → 40, spilled 0 → 8, 7 → 35 kB",
+        "refused",
+        "",
+    ):
+        assert not alike(cell, other)
 
 
 def test_warps_with_few_registers_keep_to_them(assembled: list[dict[str, Any]]) -> None:

@@ -63,10 +63,10 @@ def lanes(sequences: dict[int, list[tuple[int, int, int]]], *, other: bool) -> d
 
 
 def places(trace: Any) -> dict[str, tuple[str, str]]:
-    """Kind and location of sites by their keys."""
+    """Kind and location of sites by their keys, without directories: a kernel in a cache has those that it was compiled in."""
     columns = [trace.sites.column(name) for name in ("site", "kind", "location")]
     rows = zip(*([column.dictionary()[code] for code in column.values.tolist()] for column in columns), strict=True)
-    return {site: (kind, location) for site, kind, location in rows}
+    return {site: (kind, location.rpartition("/")[2]) for site, kind, location in rows}
 
 
 def hashes(trace: Any) -> dict[str, str]:
@@ -169,8 +169,8 @@ def coded(a: Any, b: Any) -> dict[str, Any]:
 
 
 def line_of(location: str) -> str:
-    """A location without its column, which versions of Triton name otherwise."""
-    return location.rpartition(":")[0]
+    """A location without its directories, and without its column, which versions of Triton name otherwise."""
+    return location.rpartition("/")[2].rpartition(":")[0]
 
 
 def stored(path: Path) -> tuple[dict[str, Any], Any]:
