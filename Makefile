@@ -62,14 +62,25 @@ build/triton/%/.ready: | $(VENV)/.ready
 	touch $@
 
 # torch on the CPU, with stubs where it wants CUDA's libraries (1.3 GB instead of 5.5): for the simulator's checks with tensors.
+# The release before stands in a folder of its own, for the table of docs/pytorch.md.
+TORCH := 2.15.0
+TORCH_BEFORE := 2.14.1
 build/torch/.ready: $(VENV)/.ready tests/simulator/stub_cuda.py
-	@rm -rf build/torch
-	$(PY) -m pip install --quiet --no-deps --target build/torch torch==2.15.0 typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock
-	$(PY) tests/simulator/stub_cuda.py build/torch
+	$(call install_torch,build/torch,$(TORCH))
+
+build/torch-%/.ready: $(VENV)/.ready tests/simulator/stub_cuda.py
+	$(call install_torch,build/torch-$*,$*)
+
+# A folder, and the version that is installed into it.
+define install_torch
+	@rm -rf $(1)
+	$(PY) -m pip install --quiet --no-deps --target $(1) torch==$(2) typing-extensions sympy mpmath networkx jinja2 markupsafe fsspec filelock
+	$(PY) tests/simulator/stub_cuda.py $(1)
 	printf '#!/bin/sh\nexport PYTHONPATH="%s:$$PYTHONPATH" LD_LIBRARY_PATH="%s"\nexec "%s" "$$@"\n' \
-		$(abspath build/torch) $(abspath build/torch/stubs) $(abspath $(PY)) > build/torch/python
-	chmod +x build/torch/python
-	touch $@
+		$(abspath $(1)) $(abspath $(1)/stubs) $(abspath $(PY)) > $(1)/python
+	chmod +x $(1)/python
+	touch $(1)/.ready
+endef
 
 # JAX and the interpreter that runs prlx, for jobs of several processes.
 JAX_PYTHON := $(abspath build/consumers/jobs/bin/python)
@@ -112,7 +123,7 @@ test-install: ## wheel and sdist on every CPython 3.10 to 3.13 found, from a cle
 	tests/install/check_wheels.sh
 
 .PHONY: corpus
-corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/consumers/jobs ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, LLVM IR of five Tritons for nine GPUs rewritten and assembled, torch.compile, Triton's own tests where PRLX_TRITON_TESTS has them, kernels of packages where PRLX_PACKAGES says where to keep them, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong; ten million NCCL events, a thousand kills
+corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/torch-$(TORCH_BEFORE)/.ready build/consumers/jobs ## every recording in PRLX_TEST_DATA as prlx sees it; every Triton kernel on five Tritons, LLVM IR of five Tritons for nine GPUs rewritten and assembled, torch.compile, Triton's own tests where PRLX_TRITON_TESTS has them, kernels of packages where PRLX_PACKAGES says where to keep them, a million random programs; collectives of 200 synthetic jobs; jobs of JAX and PyTorch whose clocks are wrong; ten million NCCL events, a thousand kills
 	$(PY) -m prlx inspect $${PRLX_TEST_DATA:-../shared/data}
 	test -z "$${PRLX_PACKAGES:-}" || $(PY) tests/simulator/packages/install.py "$$PRLX_PACKAGES"
 	PRLX_TRITON_ALL=1 PRLX_TRITON_EDITS=25 PRLX_OUTPUT_SEEDS=5 $(PY) -m pytest -q tests/simulator

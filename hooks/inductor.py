@@ -46,6 +46,7 @@ _CONFIG = {  # of torch._inductor.config; the first name is today's
     ("pipeline_max_autotune_gemm",): False,
     ("cpp_wrapper",): False,
 }
+TESTED = ("2.14.1", "2.15.0")  # versions of torch, with every Triton of the table in docs/pytorch.md
 _FOLDER = f"prlx-sm{ARCH}"  # below Inductor's own folder for caches
 _CACHED = (  # modules whose cached answers are about devices
     "torch.utils._triton",
@@ -96,9 +97,19 @@ class Inductor:
             raise UsageError(f"torch cannot be imported: {error}", hint="pip install torch") from error
         try:
             self._install()
-        except BaseException:
+        except BaseException as error:
             self.restore()
+            if isinstance(error, Exception) and not isinstance(error, UsageError):
+                raise self._unfit(f"{type(error).__name__}: {error}") from error
             raise
+
+    def _unfit(self, reason: str) -> UsageError:
+        """The error for a torch whose compiler is not as this one expects it: with both versions, and those that fit."""
+        triton = getattr(sys.modules.get("triton"), "__version__", "of an unknown version")
+        return UsageError(
+            f"the compiler of torch {self._torch.__version__} with Triton {triton} cannot be run on the simulator: {reason}",
+            hint=f"torch {' and '.join(TESTED)} were tested: pip install torch=={TESTED[-1]}",
+        )
 
     def restore(self) -> None:
         """Put everything back as it was."""
@@ -130,10 +141,7 @@ class Inductor:
         """Replace a function by what ``wrap`` makes of it."""
         before = vars(owner).get(name)
         if before is None:
-            raise UsageError(
-                f"torch {self._torch.__version__}: {getattr(owner, '__name__', owner)} has no {name}",
-                hint="docs/pytorch.md lists the versions of torch that were tested",
-            )
+            raise self._unfit(f"{getattr(owner, '__name__', owner)} has no {name}")
         self._set(owner, name, wrap(before))
 
     def _set(self, owner: Any, name: str, value: Any) -> None:

@@ -297,7 +297,7 @@ def _check_device(device: str) -> None:
     triton.check()
     if device == "gpu" or (device == "auto" and triton.sees_gpu()):
         raise UsageError(
-            "recording on a GPU is not there yet", hint='device="simulator" runs the compiled kernels without the GPU'
+            "recording on a GPU is not there yet", hint="the device simulator runs the compiled kernels without the GPU"
         )
 
 

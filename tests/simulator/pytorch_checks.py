@@ -317,6 +317,28 @@ def check_a_recording_alone_knows_what_it_computes():
         assert len(listed) == 2 and all("aten.sin.default" in text for text in listed), listed
 
 
+def check_a_torch_that_does_not_fit_is_refused_by_name():
+    from torch._inductor.codegen import common
+    from torch._inductor.output_code import CompiledFxGraph
+
+    for owner, name in ((common, "device_op_overrides_dict"), (CompiledFxGraph, "__call__")):
+        kept, forced = getattr(owner, name), torch._inductor.config.compile_threads
+        delattr(owner, name)
+        try:
+            with prlx.enable_pytorch():
+                raise AssertionError(f"enabled without {name}")
+        except prlx.UsageError as error:
+            assert torch.__version__ in str(error) and triton.__version__ in str(error) and name in str(error), error
+            assert "pip install torch==" in str(error.advice), error.advice
+        finally:
+            setattr(owner, name, kept)
+        assert torch._inductor.config.compile_threads == forced and not torch._dynamo.is_compiling()
+        with prlx.enable_pytorch() as seen:
+            torch.compile(lambda x: x.sin() + 1)(torch.ones(7))
+        assert seen.launches == 1, "what was replaced before the refusal is back"
+        torch._dynamo.reset()
+
+
 def check_caches_are_apart():
     before = os.environ.get("TORCHINDUCTOR_CACHE_DIR")
     from torch._inductor.runtime.cache_dir_utils import cache_dir

@@ -66,3 +66,18 @@ def test_the_command_runs_a_script(tmp_path):
     assert "wrote runs" in done.stderr
     manifest = json.loads((tmp_path / "runs/session.json").read_text())
     assert "aten.native_layer_norm.default" in manifest["launches"][0]["origin"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "said"),
+    [
+        ("torch.nn.Linear(4, 4).cuda()", 1, "the script asks torch for a GPU: leave models and tensors on the CPU"),
+        ("torch.nn.Linear(4, 4)(torch.ones(2, 4))", 0, "call what torch.compile returned"),
+    ],
+)
+def test_a_script_that_launches_nothing_is_told_what_to_do(tmp_path, line, code, said):
+    (tmp_path / "model.py").write_text(f"import torch\n{line}\n")
+    folder = require("3.9.0")
+    done = python(folder, "-m", "prlx", "pytorch", "run", "model.py", cwd=tmp_path, **torch_environment(folder))
+    assert (done.returncode, said in done.stderr) == (code, True), done.stderr
+    assert "nothing was checked" in done.stdout

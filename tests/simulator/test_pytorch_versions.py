@@ -1,6 +1,6 @@
 """Which torch works with which Triton on the simulator: the table of ``docs/pytorch.md`` is what was found.
 
-Versions of torch are folders beside ``build/torch``, such as ``build/torch-2.14.0``, made as the Makefile makes it. What is not
+Versions of torch are folders beside ``build/torch``, such as ``build/torch-2.14.1``, made as the Makefile makes it. What is not
 there is not looked at; a row whose versions are there must say what is found now. ``PRLX_UPDATE_TABLES=1`` writes it. With
 ``PRLX_PACKAGES_JOURNAL``, a folder, checks that were made before are not made again.
 """
@@ -15,6 +15,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from prlx.hooks.inductor import TESTED
 
 from .conftest import HERE, ROOT, TRITON, python
 
@@ -93,6 +95,11 @@ def test_the_table_says_what_is_found(version, triton, tmp_path):
         head = "| torch | Triton | |\n|---|---|---|\n"
         PAGE.write_text(text[: text.index(head)] + head + "\n".join(lines) + "\n")
     assert found == said.get((version, triton))
+
+
+def test_the_hint_of_a_refusal_names_versions_that_work():
+    works = {torch for torch, _, word in ROWS.findall(PAGE.read_text()) if word == "works"}
+    assert set(TESTED) == works
 
 
 def test_checks_of_a_journal_are_not_made_again(tmp_path, monkeypatch):

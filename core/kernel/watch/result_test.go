@@ -20,7 +20,7 @@ const around = `.version 8.0
 {
 	.reg .pred %p<3>;
 	.reg .b16 %h<3>;
-	.reg .b32 %r<12>;
+	.reg .b32 %r<14>;
 	.reg .b64 %rd<4>;
 	.loc 1 20 1
 	ld.param.u32 %r1, [n];
@@ -52,6 +52,10 @@ $loop:
 	.loc 1 29 1
 	cvt.u16.u32 %h1, %r6;
 	setp.eq.u32 %p2, %r11, 7;
+	.loc 1 30 1
+	mov.u32 %r12, %tid.y;
+	.loc 1 31 1
+	add.s32 %r13, %r12, 1;
 	ret;
 }
 	.file 1 "/source/around.py"
@@ -68,7 +72,7 @@ func TestAValueKnowsTheLinesWhoseOutcomeItIs(t *testing.T) {
 	}
 	var seen *watch.Stops
 	var places []watch.Place
-	for line := uint32(20); line < 30; line++ {
+	for line := uint32(20); line < 32; line++ {
 		places = append(places, watch.Place{File: "around.py", Line: line})
 	}
 	_, err = p.Observe(job.New(t.Context(), job.Options{Workers: 1}), l, nil, func(k *code.Kernel, _ *sites.List, none execute.Observer) execute.Observer {
@@ -78,8 +82,10 @@ func TestAValueKnowsTheLinesWhoseOutcomeItIs(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, want := range map[string]string{
-		"20 %r2 true":   "20 mov",                // the number of the block
-		"21 %r3 true":   "",                      // that of the thread is anybody's
+		"20 %r2 true":   "20 mov", // the number of the block
+		"21 %r3 true":   "",
+		"30 %r12 true":  "", // that of the thread is anybody's
+		"31 %r13 true":  "31 add",
 		"21 %r4 true":   "21 and, numbers added", // the line adds 32 to it
 		"21 %r5 true":   "21 or",
 		"23 %p1 true":   "23 setp", // the branch is at another line

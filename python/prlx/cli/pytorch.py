@@ -19,6 +19,11 @@ _REFUSED = {
     "diff-steps": "prlx diff A B compares the sessions of two runs, launch by launch",
     "report": "prlx session inspect DIR lists what was recorded",
 }
+_ADVICE = simulate.Advice(
+    gpu="leave models and tensors on the CPU, their graphs are compiled as for a GPU all the same",
+    nothing="call what torch.compile returned; what Inductor leaves to libraries (products of matrices, convolutions) launches "
+    'nothing, with mode="max-autotune" it does',
+)
 _DEVICES = ("auto", "gpu", "simulator")
 
 
@@ -28,7 +33,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
 
     if values.verb != "run":
         raise UsageError(f"prlx pytorch {values.verb} does not exist", hint=_REFUSED[values.verb])
-    return simulate.run_script(values, ui, enable_pytorch)
+    return simulate.run_script(values, ui, enable_pytorch, _ADVICE)
 
 
 COMMAND = Command(

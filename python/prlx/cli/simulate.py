@@ -8,6 +8,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -58,8 +59,23 @@ def _selftest(values: argparse.Namespace, ui: UI) -> int:
     return _STATUS[tested.outcome]
 
 
-def run_script(values: argparse.Namespace, ui: UI, enable: Callable[..., Recording]) -> int:
+@dataclass(frozen=True)
+class Advice:
+    """What a command says where a script does not do what it can run."""
+
+    gpu: str = 'with --map-cuda, device="cuda" stands for the CPU'
+    nothing: str = ""
+
+
+# What torch says where a program wants a GPU and there is none.
+_WANTS_GPU = ("No CUDA GPUs are available", "Torch not compiled with CUDA enabled", "Found no NVIDIA driver")
+
+
+def run_script(
+    values: argparse.Namespace, ui: UI, enable: Callable[..., Recording], advice: Advice | None = None
+) -> int:
     """Run a script with what enables the simulator, then say what its kernels did."""
+    advice = advice or Advice()
     from .._simulated import Run, compared, save_page
 
     if values.script is None:
@@ -84,11 +100,11 @@ def run_script(values: argparse.Namespace, ui: UI, enable: Callable[..., Recordi
     seen_before = None
     if before is not None:
         seen_before = Run(shown_path(before))
-        status, _ = _launch(before, seen_before, values, ui, enable, chosen | {"output": None})
+        status, _ = _launch(before, seen_before, values, ui, enable, chosen | {"output": None}, advice)
         if status:
             raise UsageError(f"{shown_path(before)} ended with exit code {status}: there is nothing to compare with")
     seen = Run(shown_path(script))
-    status, recording = _launch(script, seen, values, ui, enable, chosen)
+    status, recording = _launch(script, seen, values, ui, enable, chosen, advice)
     document = seen.document(recording=recording.path, status=status, pictures=page is not None or before is not None)
     for place in seen.absent:
         ui.warn(f"--break {place}: no kernel that was launched has an instruction of this line")
@@ -101,6 +117,8 @@ def run_script(values: argparse.Namespace, ui: UI, enable: Callable[..., Recordi
         ui.emit(comparison or document)
     elif not ui.quiet:
         ui.show(_render(document, ui) if comparison is None else _render_comparison(comparison, ui))
+    if not status and not document["launches"] and advice.nothing and not ui.quiet:
+        ui.say(advice.nothing)
     if recording.plans and not ui.json and not ui.quiet:
         from .._plan import sentences
 
@@ -122,6 +140,7 @@ def _launch(
     ui: UI,
     enable: Callable[..., Recording],
     chosen: Mapping[str, Any],
+    advice: Advice,
 ) -> tuple[int, Recording]:
     """Run a script on the simulator, and return its exit status."""
     from .. import _record
@@ -131,7 +150,7 @@ def _launch(
         recording.on_refusal(seen.refuse)
         recording._says_plans = False
         with _record.hosting(recording):
-            return _execute(script, values.arg, ui), recording
+            return _execute(script, values.arg, ui, advice), recording
 
 
 def _render_comparison(document: Mapping[str, Any], ui: UI) -> Iterator[str]:
@@ -175,7 +194,7 @@ def _quietly(ui: UI) -> Iterator[None]:
         yield
 
 
-def _execute(script: Path, words: list[str], ui: UI) -> int:
+def _execute(script: Path, words: list[str], ui: UI, advice: Advice) -> int:
     """Run a script as ``python SCRIPT`` would, and return its exit status."""
     argv, path = sys.argv, list(sys.path)
     sys.argv, sys.path[0:0] = [str(script), *words], [str(script.parent.resolve())]
@@ -194,6 +213,8 @@ def _execute(script: Path, words: list[str], ui: UI) -> int:
         raise
     except Exception as error:
         _show(error, script)
+        if any(text in str(error) for text in _WANTS_GPU):
+            ui.warn(f"the script asks torch for a GPU: {advice.gpu}")
         return 1
     finally:
         sys.argv, sys.path[:] = argv, path
