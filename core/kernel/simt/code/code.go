@@ -71,7 +71,8 @@ type Inst struct {
 	Outs    []Register // registers written
 	Ins     []Register // registers read, those of addresses included
 	Atomic  memory.AtomicOp
-	_       [16]byte
+
+	_ [16]byte // so that an instruction has three lines of the processor's cache, and what most need the first
 }
 
 // Meet says for whom lanes wait that come to an instruction.
