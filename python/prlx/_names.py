@@ -200,6 +200,6 @@ def _asks(node: ast.AST | None) -> bool:
 
 
 def _called(node: ast.AST | None) -> str:
-    """The name of the function that a call calls, without the module's; empty for what is no call."""
+    """The name of the function that a call calls, without the module's; empty where nothing is called."""
     called = node.func if isinstance(node, ast.Call) else None
     return called.attr if isinstance(called, ast.Attribute) else called.id if isinstance(called, ast.Name) else ""
