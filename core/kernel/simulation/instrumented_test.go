@@ -126,25 +126,34 @@ func (s *trap) After(b *execute.Block, w *execute.Warp, at int32, active, _ uint
 	}
 }
 
+// compiled is a kernel of some PTX in the form that runs, with the variables of its module.
+func compiled(t *testing.T, kernel string, text []byte) (*code.Kernel, *execute.Variables) {
+	t.Helper()
+	m, err := ptx.Read(t.Context(), kernel+".ptx", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	variables, err := execute.NewVariables(kernel+".ptx", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range m.Functions {
+		if f.Entry && f.Name == kernel {
+			k, err := compile.Kernel(target.SM80, kernel+".ptx", m, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return k, variables
+		}
+	}
+	t.Fatalf("there is no kernel %s", kernel)
+	return nil, nil
+}
+
 // TestTheRecorderWritesWhatItIsCalledWith traps every call and compares: sites, lanes, decisions and values.
 func TestTheRecorderWritesWhatItIsCalledWith(t *testing.T) {
 	text, _ := decides(t)
-	m, err := ptx.Read(t.Context(), "decides.ptx", []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	variables, err := execute.NewVariables("decides.ptx", m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var k *code.Kernel
-	for _, f := range m.Functions {
-		if f.Entry {
-			if k, err = compile.Kernel(target.SM80, "decides.ptx", m, f); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	k, variables := compiled(t, "decides", []byte(text))
 	for _, seed := range []uint64{0, 5} {
 		l, _ := launchOf(1 << 16)
 		l.Options.ScheduleSeed, l.Options.Workers = seed, 1

@@ -9,13 +9,9 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/kernel/observe/arena"
-	"github.com/prlx-go/prlx/core/kernel/ptx"
 	"github.com/prlx-go/prlx/core/kernel/simt"
-	"github.com/prlx-go/prlx/core/kernel/simt/code"
-	"github.com/prlx-go/prlx/core/kernel/simt/compile"
 	"github.com/prlx-go/prlx/core/kernel/simt/execute"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
-	"github.com/prlx-go/prlx/core/kernel/simt/target"
 )
 
 // recordedLaunch is a launch of a kernel that records by itself, as tests/simulator/dump_launches.py writes it.
@@ -53,22 +49,7 @@ func (r *recordedLaunch) launch(seed uint64) *simt.Launch {
 // trapped runs a launch, and counts the events of each warp that are what the recorder was called with; others fail the test.
 func trapped(t *testing.T, text []byte, r *recordedLaunch, seed uint64) (events, lanes int) {
 	t.Helper()
-	m, err := ptx.Read(t.Context(), r.Kernel, text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	variables, err := execute.NewVariables(r.Kernel, m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var k *code.Kernel
-	for _, f := range m.Functions {
-		if f.Entry && f.Name == r.Kernel {
-			if k, err = compile.Kernel(target.SM80, r.Kernel, m, f); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	k, variables := compiled(t, r.Kernel, text)
 	l := r.launch(seed)
 	in := &Instrumented{Sites: r.Sites, Arena: r.Arena}
 	_, plan, held, err := in.prepared(l, &Record{})
