@@ -56,7 +56,7 @@ class Options:
         Instructions of warps after which a launch ends with an error; None for 2^32, some ten minutes.
     heap
         Bytes of the heap that ``malloc`` in a kernel takes from; None for 8 MiB, as a GPU has it. It belongs to the module,
-        and keeps its size when something was allocated.
+        and keeps its size once ``malloc`` was called. It takes twice as many bytes of the memory limit.
     empty
         Arguments whose arrays nobody wrote before a launch, such as those of ``torch.empty``, by name: reads of what the launch
         did not write itself are ``uninitialised-global``.

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/kernel/simt/execute"
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
@@ -134,6 +135,20 @@ func TestHeapHasOneSize(t *testing.T) {
 	l.Options.Heap = 1 << 17
 	if _, err := p.Run(nil, l); err != nil {
 		t.Error(err)
+	}
+}
+
+// A heap takes its own bytes, and as many that say what was written.
+func TestHeapKeepsToTheMemoryLimit(t *testing.T) {
+	p := mustLoad(t, withHeap("\tmov.u64 %rd5, 64;\n"+mallocOf("%rd6", "%rd5")))
+	l := testLaunch(1, 32, make([]byte, 64), 0)
+	for heap, ok := range map[uint64]bool{1 << 60: false, 1<<19 + 1: false, 1 << 19: true} {
+		l.Options.Heap = heap
+		p.Reset()
+		_, err := p.Run(job.New(t.Context(), job.Options{MemoryLimit: 1 << 20}), l)
+		if (err == nil) != ok || err != nil && fault.Of(err).Kind != fault.Limit {
+			t.Errorf("a heap of %d bytes: %v", heap, err)
+		}
 	}
 }
 

@@ -3,8 +3,29 @@ package execute
 import (
 	"fmt"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/simt/code"
 )
+
+// heapShare is how many bytes the heap takes for each that malloc gives: its own, and whether it was written.
+const heapShare = 2
+
+// resizeHeap gives the heap the size that the launch asks for, if it asks.
+func (r *Running) resizeHeap() error {
+	bytes := r.options.Heap
+	if bytes == 0 {
+		return nil
+	}
+	if limit := uint64(r.job.Budget().Limit()); limit > 0 && bytes > limit/heapShare {
+		return fault.New(fault.Limit, "kernel %s: a heap of %d bytes takes %d times as many, and the memory limit is %d bytes", r.Kernel.Name, bytes, heapShare, limit).
+			WithHint("ask for a smaller heap, or raise the memory limit")
+	}
+	if !r.Variables.heap.Resize(bytes) {
+		return fault.Usagef("kernel %s: the heap of its module has another size than %d bytes, and malloc was called", r.Kernel.Name, bytes).
+			WithHint("say the size from the first launch of the module on")
+	}
+	return nil
+}
 
 // malloc gives each lane memory of the heap, in ascending order; a null pointer where there is not so much left.
 func (b *Block) malloc(w *Warp, in *code.Inst, at int32, lanes uint32) {

@@ -73,9 +73,8 @@ func prepare(j *job.Job, k *code.Kernel, v *Variables, l *Launch, who Observer) 
 		return nil, err
 	}
 	r.Global = global
-	if bytes := l.Options.Heap; bytes != 0 && !v.heap.Resize(bytes) {
-		return nil, fault.Usagef("kernel %s: the heap of its module has another size than %d bytes, and something was allocated", k.Name, bytes).
-			WithHint("say the size from the first launch of the module on")
+	if err := r.resizeHeap(); err != nil {
+		return nil, err
 	}
 	global.Serve(&v.heap)
 	if l.Standing != nil {
