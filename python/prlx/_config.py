@@ -217,6 +217,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_TRITON",
         "PRLX_TRITON_ALL",
         "PRLX_TRITON_SEEDS",
+        "PRLX_RECORDED_LAUNCHES",
         "PRLX_TRITON_EDITS",
         "PRLX_SOURCE_EDITS",
         "PRLX_OUTPUT_SEEDS",

@@ -47,6 +47,8 @@ def environment(folder: Path) -> dict[str, str]:
     unset = ("COLUMNS", "CI")  # with CI set, equal files are read in full, and say so
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PRLX_") and name not in unset}
     kept.update(variables(TRITON / "3.9.0"))  # for pages that run Triton
+    # A kernel keeps the folder it was compiled in, which is not in Triton's key: no other test may have compiled it elsewhere.
+    kept["TRITON_CACHE_DIR"] = str(folder.parent / "triton")
     return {**kept, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}", "NO_COLOR": "1"}
 
 
