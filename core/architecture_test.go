@@ -19,7 +19,7 @@ const module = "github.com/prlx-go/prlx/"
 // other. docs/architecture.md draws it.
 var floors = [][]string{
 	{"core/fault"},
-	{"core/safe", "core/file", "core/format", "core/lazyregexp"},
+	{"core/safe", "core/file", "core/format", "core/lazyregexp", "core/verdict"},
 	{"core/job"},
 	{"core/timeline/clock"},
 	{"core/timeline/event", "core/timeline/aligned"},

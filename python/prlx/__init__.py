@@ -17,6 +17,7 @@ from ._errors import (
     FindingWarning,
     ForkedProcessError,
     IncompatibleTracesError,
+    InconclusiveError,
     InternalError,
     LimitError,
     NotAlignedWarning,
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from ._stragglers import Stragglers, find_stragglers
     from ._timeline import Timeline
     from ._validate import Verdicts, validate_collectives
+    from ._verdict import Looked, Missing, Verdict
 
 __all__ = [
     "AlignmentComparison",
@@ -86,11 +88,14 @@ __all__ = [
     "FlightRecorder",
     "ForkedProcessError",
     "IncompatibleTracesError",
+    "InconclusiveError",
     "InternalError",
     "KernelTrace",
     "LimitError",
     "Located",
+    "Looked",
     "MergedNccl",
+    "Missing",
     "NcclComparison",
     "NcclDiagnosis",
     "NcclReport",
@@ -114,6 +119,7 @@ __all__ = [
     "Timeline",
     "TraceFormatError",
     "UsageError",
+    "Verdict",
     "Verdicts",
     "__version__",
     "align_trace",
@@ -167,6 +173,8 @@ _LAZY = {
     "FlightRecorder": "_nccl_flight",
     "KernelTrace": "_kernel_trace",
     "Located": "_locate",
+    "Looked": "_verdict",
+    "Missing": "_verdict",
     "NcclComparison": "_nccl_compare",
     "NcclDiagnosis": "_nccl",
     "NcclReport": "_nccl",
@@ -185,6 +193,7 @@ _LAZY = {
     "StopValue": "_stops",
     "Stragglers": "_stragglers",
     "Timeline": "_timeline",
+    "Verdict": "_verdict",
     "Verdicts": "_validate",
     "align_trace": "_align",
     "assert_same": "_assert",

@@ -232,6 +232,19 @@ class PartialResultError(PrlxError):
     exit_code = 5
 
 
+class InconclusiveError(PrlxError, TypeError):
+    """A result was asked whether it is true, and its verdict is ``inconclusive``: neither yes nor no would be right.
+
+    Examples
+    --------
+    >>> from prlx import InconclusiveError
+    >>> InconclusiveError.exit_code
+    5
+    """
+
+    exit_code = 5
+
+
 class CancelledError(PrlxError):
     """The job was cancelled before it finished."""
 

@@ -15,7 +15,7 @@ ROOT = Path(prlx.__file__).parent
 FLOORS = (
     ("_version", "_errors", "_units", "_lines", "_former"),
     ("_extension", "_progress", "_result"),
-    ("_arrow", "_losses", "_origin"),
+    ("_arrow", "_losses", "_origin", "_verdict"),
     ("_table",),
     ("_core", "_rows"),
     ("_config", "_worker"),

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"testing/fstest"
+
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 var room = fstest.MapFS{
@@ -60,5 +62,30 @@ func TestPolicyFollowsTheText(t *testing.T) {
 	k := NewKit(room)
 	if a, b := k.Head("t", "1").Policy, k.Head("t", "2").Policy; a == b {
 		t.Error("two scripts, one policy")
+	}
+}
+
+func TestBadgeShowsTheOutcomeAndWhatItRestsOn(t *testing.T) {
+	k := NewKit(fstest.MapFS{
+		"assets/page.css":  {Data: []byte("")},
+		"assets/page.html": {Data: []byte(`{{template "badge" .}}{{template "rests" .}}`)},
+	})
+	write := func(v verdict.Verdict) string {
+		var b strings.Builder
+		if err := k.Template("page.html")().Execute(&b, v); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	var e verdict.Evidence
+	e.LookedOf("ranks", 3, 4)
+	got := write(e.Check(false, ""))
+	for _, want := range []string{`<span class="pill amber" data-outcome="inconclusive">inconclusive</span>`, "<li>3 of 4 ranks looked at</li>", `<li class="amber">ranks: not in the inputs</li>`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in %s", want, got)
+		}
+	}
+	if got := strings.TrimSpace(write(verdict.Verdict{})); got != "" {
+		t.Errorf("a document without a verdict has a badge: %s", got)
 	}
 }
