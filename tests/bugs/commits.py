@@ -4,7 +4,7 @@ Forty are the refactorings of this folder with one piece of text of the form aft
 all variables have other names, too. Ten are kernels of this file, with several statements rewritten. They were written before
 anything that tests statements was, and are not changed to fit what it says.
 """
-# ruff: noqa: N803, ARG001, F821, F841
+# ruff: noqa: N803, F821, F841
 
 from __future__ import annotations
 
