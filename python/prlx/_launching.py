@@ -53,7 +53,7 @@ class Options:
     max_findings
         Distinct findings that are kept of a launch.
     max_instructions
-        Instructions of warps after which a launch ends with an error; None for 2^32, some ten minutes.
+        Instructions of warps after which a launch ends with an error; None for 10^10, which take minutes, 0 for no limit.
     heap
         Bytes of the heap that ``malloc`` in a kernel takes from; None for 8 MiB, as a GPU has it. It belongs to the module,
         and keeps its size once ``malloc`` was called. It takes twice as many bytes of the memory limit.
@@ -110,7 +110,7 @@ class Options:
         for names in (self.empty, self.empty_somewhere):
             if isinstance(names, str):
                 raise UsageError(f"empty: expected names of arguments, got {names!r}", hint=f"write empty=[{names!r}]")
-        for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 1), ("heap", 1), ("max_stops", 1)):
+        for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 0), ("heap", 1), ("max_stops", 1)):
             value = getattr(self, name)
             if value is None and name in ("max_instructions", "heap"):
                 continue

@@ -33,6 +33,7 @@ type arrayPair struct {
 	of     int64            // chunks that either side wrote
 	more   bool             // chunks differ beyond those that are listed
 	swaps  bool             // compare-and-swaps wrote it, whose values were not recorded
+	values evidence         // what equal runs say of its values, where it differs as they do
 }
 
 // storeChange is one statement that stored something else to one array.
@@ -44,6 +45,9 @@ type storeChange struct {
 	counts       [2]uint64
 	warps        []uint64 // that stored something else, ascending; nil when that is not known
 	noise        bool
+	all          [2][]*warptrace.StoreTotal // of which statements it is the sum
+	values       evidence                   // what equal runs say of the values
+	edited       bool                       // its statement is another one in B
 }
 
 const noArrayPair = -1
@@ -241,8 +245,9 @@ func (p *arrayPair) array() *warptrace.Array {
 }
 
 // name is what people call the array.
-func (p *arrayPair) name() string {
-	x := p.array()
+func (p *arrayPair) name() string { return arrayName(p.array()) }
+
+func arrayName(x *warptrace.Array) string {
 	return cmp.Or(clippedWord(x.Name), fmt.Sprintf("argument %d", x.ID))
 }
 

@@ -50,9 +50,8 @@ func (r *Result) Judge() Judgement {
 	if len(v.why) > 0 && v.Status == StatusIdentical {
 		v.Status = StatusInconclusive
 	}
-	if names := r.outputs.untold(); len(names) > 0 && v.Status != StatusDiverged {
-		v.Status = StatusInconclusive
-		v.why = append(v.why, inWords(names)+" differs as among equal runs, and the values of compare-and-swaps are not recorded; floats are compared where contents are recorded (--outputs)")
+	if why := r.untold(); len(why) > 0 && v.Status != StatusDiverged {
+		v.Status, v.why = StatusInconclusive, append(v.why, why...)
 	}
 	if open := r.noiseOpen(v.Counted); open != "" {
 		v.Status, v.why = StatusInconclusive, append(v.why, open)

@@ -172,8 +172,8 @@ func octal(digest [32]byte) string {
 
 func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
 	o := Outputs{
-		Arrays:   []Array{{ID: 1, Kind: ArrayVariable, Name: "x", Type: "*fp16", ElementBytes: 2, Written: 9, Digest: 7, Began: 8}},
-		Stores:   []StoreTotal{{StoreSum{2, 3, 4, 5}, 6, true}, {StoreSum{NoSite, NoArray, 1, 0}, 1, false}},
+		Arrays:   []Array{{ID: 1, Kind: ArrayVariable, Name: "x", Type: "*fp16", ElementBytes: 2, Written: 9, Digest: 7, Began: 8, Values: &ValueSums{1, 2, 3, 4, -5}}},
+		Stores:   []StoreTotal{{StoreSum{2, 3, 4, 5}, 6, true, &ValueSums{5, 4, 3, 2, 0}}, {StoreSum{NoSite, NoArray, 1, 0}, 1, false, &ValueSums{}}},
 		Findings: []Finding{{"race", 1, "f", "a.py", 3, 4, "st", [3]uint32{1, 0, 2}, 8, 9, 10, 11, "y", -2, "m"}, {Site: NoSite}},
 	}
 	var spelled string
@@ -186,8 +186,8 @@ func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
 		spelled += fmt.Sprintf("%s: %d ", coverageNames[len(o.Coverage.flags())+i], i+1)
 	}
 	again := bySchema(t, "Outputs", encodeOutputs(&o), `coverage { `+spelled+` }
-		arrays { id: 1 kind: 2 name: "x" type: "*fp16" element_bytes: 2 written: 9 digest: 7 began: 8 }
-		stores { site_plus_one: 3 array_plus_one: 4 count: 4 hash: 5 warps: 6 swaps: true } stores { count: 1 warps: 1 }
+		arrays { id: 1 kind: 2 name: "x" type: "*fp16" element_bytes: 2 written: 9 digest: 7 began: 8 values { hash: 1 bits: 2 tops: 3 specials: 4 placed_zigzag: 9 } }
+		stores { site_plus_one: 3 array_plus_one: 4 count: 4 hash: 5 warps: 6 swaps: true values { hash: 5 bits: 4 tops: 3 specials: 2 } } stores { count: 1 warps: 1 values {} }
 		findings { check: "race" site_plus_one: 2 function: "f" file: "a.py" line: 3 column: 4 instruction: "st" block: [1, 0, 2] warp: 8 lane: 9 lanes: 10
 		count: 11 array: "y" distance_zigzag: 3 message: "m" } findings {}`)
 	if got, err := decodeOutputs(again, 3); err != nil || cmp.Diff(&o, got) != "" {

@@ -285,7 +285,13 @@ SIMULATING = (
     ),
     Option(("--counts",), "do not count per line", takes="switch", off="--no-counts", brief=True),
     Option(("--max-findings",), "distinct findings kept of a launch; 1000", takes="whole", metavar="N", brief=True),
-    Option(("--max-instructions",), "instructions of warps that end a launch", takes="whole", metavar="N", brief=True),
+    Option(
+        ("--max-instructions",),
+        "warp instructions that end a launch; 10^10, 0: none",
+        takes="number",
+        metavar="N",
+        brief=True,
+    ),
     Option(("--html",), "write a page: source, findings, which block touched what", takes="path", metavar="FILE"),
     Option(("--compare",), "run the version BEFORE first, and compare line by line", takes="path", metavar="BEFORE"),
     Option(

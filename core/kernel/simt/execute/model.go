@@ -57,7 +57,7 @@ type Options struct {
 	NoCounts        bool   // do not count per line
 	Lanes           uint32 // of every warp that run, 0: all. Tests leave some out
 	Heap            uint64 // bytes of the heap that malloc takes from, of the module, until something was allocated; 0: as it is, 8 MiB at first
-	MaxInstructions uint64 // warp instructions after which the launch ends with an error; 0: 2^32, which is some ten minutes
+	MaxInstructions uint64 // warp instructions after which the launch ends with an error; 0: DefaultInstructions
 }
 
 // Check names what a finding is about; the spelling is that of documents.

@@ -185,9 +185,18 @@ func (d *diagnosis) movedNS(m *operation.Match) int64 {
 	return moved
 }
 
-// rank is the rank of a seat; nil where nobody recorded it and it has no name.
+// seatRank is the place in Job.Ranks of a seat; -1 where nobody recorded it and it has no name, or the communicator has no such seat: whom
+// a proxy names as its peer is what a file says.
+func (d *diagnosis) seatRank(comm, seat int32) int32 {
+	if seats := d.job.Comms[comm].Seats; seat >= 0 && int(seat) < len(seats) {
+		return seats[seat].Rank
+	}
+	return operation.None
+}
+
+// rank is the rank of a seat; nil as of seatRank.
 func (d *diagnosis) rank(comm, seat int32) *operation.Rank {
-	if r := d.job.Comms[comm].Seats[seat].Rank; r >= 0 {
+	if r := d.seatRank(comm, seat); r >= 0 {
 		return &d.job.Ranks[r]
 	}
 	return nil

@@ -271,7 +271,7 @@ func (d *diagnosis) deadlock(s *stall, ranks []int32, circle []string) {
 // stage is a step that holds an operation which all members are in.
 func (d *diagnosis) stage(s *stall, h *held) {
 	m := &d.job.Matches[s.match]
-	rank := d.job.Comms[m.Comm].Seats[h.seat].Rank
+	rank := d.seatRank(m.Comm, h.seat)
 	f := d.finding(ClassStage, s.match, []int32{rank})
 	f.Stage, f.Channel, f.NIC = operation.StageNames[h.stage], h.channel, h.nic
 	f.Certain = h.certain && !d.lostSince(s.match, operation.CodeProxyStep)
