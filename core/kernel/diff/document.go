@@ -33,7 +33,8 @@ type Document struct {
 	OtherShape          string           `json:"other_shape,omitempty"` // how the launches differ where warps do not correspond
 	A                   Recording        `json:"a"`
 	B                   Recording        `json:"b"`
-	First               *Divergence      `json:"first"` // null when nothing differs
+	Given               []Given          `json:"given,omitempty"` // what the two launches were given differently
+	First               *Divergence      `json:"first"`           // null when nothing differs
 	Clusters            []Cluster        `json:"clusters"`
 	ClustersOmitted     int64            `json:"clusters_omitted"`
 	Sites               []SiteSummary    `json:"sites"` // those that differ, in order of how early they can be a cause

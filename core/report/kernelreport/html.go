@@ -47,6 +47,7 @@ type page struct {
 	Limits        []string
 	First         *detail
 	FirstOutput   *firstOutput
+	Given         []givenRow
 	Edits         *edited
 	Why           *why
 	Groups        []clusterGroup
@@ -87,6 +88,7 @@ func newPage(doc *diff.Document) *page {
 	} else {
 		p.FirstOutput = newFirstOutput(doc)
 	}
+	p.Given = givenRows(doc)
 	p.Edits = newEdited(doc)
 	p.Why = newWhy(doc)
 	p.Outputs, p.OutputsNote = outputRows(doc)

@@ -144,6 +144,9 @@ func outputCases(doc *diff.Document, names map[string]int) []junit.Case {
 func plainVerdict(doc *diff.Document) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", clean(doc.Verdict, maxText))
+	if text := plainGiven(doc); text != "" {
+		b.WriteString("\ngiven differently:\n" + text)
+	}
 	if doc.First != nil {
 		b.WriteString("\n" + plainDivergence(doc.First, doc))
 	}
