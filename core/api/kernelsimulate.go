@@ -204,6 +204,9 @@ type simulateParam struct {
 	Allocation int      `json:"allocation"` // index into allocations, -1 none
 	Data       []byte   `json:"data"`       // of a parameter of more than 8 bytes, all of it
 	View       []uint64 `json:"view"`       // of a pointer: where the elements of its view begin and end; absent: not known
+	Shape      []uint64 `json:"shape"`      // of the array that a pointer was passed for; absent: not known
+	Strides    []int64  `json:"strides"`    // in elements
+	Special    string   `json:"special"`    // what the compiler took for granted of it, "" nothing
 }
 
 // simulateAllocation is a piece of the caller's memory.

@@ -188,6 +188,7 @@ def execute(
             {"name": p.name, "type": p.type, "bits": p.bits, "allocation": _index(pieces, p) if p.is_pointer else -1}
             | ({} if p.data is None else {"data": base64.b64encode(p.data).decode()})
             | _view(options, p)
+            | ({} if record is None else _about(p))
             for p in launch.parameters
         ],
         "allocations": [
@@ -304,6 +305,18 @@ def _view(options: Options, parameter: Parameter) -> dict[str, Any]:
 
     found = view_of(parameter.storage)
     return {} if found is None else {"view": found}
+
+
+def _about(parameter: Parameter) -> dict[str, Any]:
+    """What recordings say of an argument besides its value: shape, strides, what the compiler took for granted."""
+    about: dict[str, Any] = {"special": parameter.special} if parameter.special else {}
+    array: Any = None if parameter.storage is None else parameter.storage.keep
+    try:
+        shape, size = [int(n) for n in array.shape], _item_bytes(array)
+        strides = array.stride() if callable(getattr(array, "stride", None)) else [n // size for n in array.strides]
+        return about | ({"shape": shape, "strides": [int(n) for n in strides]} if size > 0 else {})
+    except Exception:  # None, and an object of a class that nobody knows
+        return about
 
 
 def _watched(options: Options, pieces: Sequence[Storage]) -> dict[str, Any] | None:

@@ -102,13 +102,13 @@ func TestV2MessagesAreThoseOfTheSchema(t *testing.T) {
 	h := Header{
 		Version: 2, Compressed: true, Kernel: "softmax", KernelHash: 77, ModuleHash: "ab", Grid: [3]uint32{4, 0, 1}, Cluster: [3]uint32{2, 1, 1}, Block: [3]uint32{128, 2, 1},
 		WaveSize: 64, WarpsPerBlock: 4, WarpSlots: 1 << 40, EventsPerWarp: 9, Arch: "gfx942", ArchNumber: 3, Launch: 8, ArgumentDigest: 5,
-		Arguments: []Argument{{Name: "x", Type: "*fp16", Value: "v", Digest: 6}, {}}, Mode: ModeValues, Means: MeansObserved, Keep: KeepWindow,
+		Arguments: []Argument{{Name: "x", Type: "*fp16", Value: "v", Digest: 6, Shape: []uint64{4, 300}, Strides: []int64{-300, 1}, Offset: 2, Aligned: 16, Special: "s", Points: 3}, {}}, Mode: ModeValues, Means: MeansObserved, Keep: KeepWindow,
 		SampleRate: 3, TimestampNS: -4, Taken: true, HistoryDepth: 7, SnapshotDepth: 2, Producer: "p",
 		Origin: someOrigin(t),
 	}
 	again := bySchema(t, "Header", encodeV2Header(&h), `kernel: "softmax" kernel_hash: 77 module_hash: "ab" grid: [4, 0, 1] cluster: [2, 1, 1] block: [128, 2, 1]
 		wave_size: 64 warps_per_block: 4 warp_slots: 1099511627776 events_per_warp: 9 arch: "gfx942" arch_number: 3 launch: 8 argument_digest: 5
-		arguments { name: "x" type: "*fp16" value: "v" digest: 6 } arguments {} mode: 3 means: 2 keep: 2 sample_rate: 3 timestamp_ns: -4 taken: true
+		arguments { name: "x" type: "*fp16" value: "v" digest: 6 shape: [4, 300] strides: [-300, 1] offset: 2 aligned: 16 special: "s" points: 3 } arguments {} mode: 3 means: 2 keep: 2 sample_rate: 3 timestamp_ns: -4 taken: true
 		history_depth: 7 snapshot_depth: 2 producer: "p" origin { region: "step 3" graph: "0/1" backward: true
 		nodes { node: "add_1" op: "aten.add.Tensor" module: "0 (Linear)" file: "/m/model.py" line: 12 function: "forward" code: "x + y" } nodes {} more: 3 }`)
 	if got, err := decodeV2Header(again); err != nil || cmp.Diff(&h, got) != "" {
@@ -198,7 +198,7 @@ func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
 // coverageNames are the fields of Coverage in the schema: flags, then numbers.
 var coverageNames = []string{
 	"control_flow", "predicates", "store_events", "atomic_events", "load_events", "barrier_events", "rolling", "values", "stores", "arrays", "checks", "races",
-	"global_races", "nan", "stopped", "writers", "store_sites", "more_findings", "rows_dropped", "chunks_dropped", "content_budget", "content_bytes",
+	"global_races", "nan", "stopped", "writers", "store_sites", "more_findings", "rows_dropped", "chunks_dropped", "content_budget", "content_bytes", "in_no_sum",
 }
 
 func TestV2SitesNestedTooDeepAreRefused(t *testing.T) {

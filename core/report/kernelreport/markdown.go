@@ -25,6 +25,9 @@ func Markdown(w io.Writer, doc *diff.Document, _ Options) error {
 	if text := cmp.Or(computes(&doc.A), computes(&doc.B)); text != "" {
 		fmt.Fprintf(out, "\n**Computes:** %s\n", inline(clean(text, maxText)))
 	}
+	if text := plainGiven(doc); text != "" {
+		fmt.Fprintf(out, "\n**Given differently:**\n\n```text\n%s```\n", fenced(text))
+	}
 	if doc.First != nil {
 		fmt.Fprintf(out, "\n**First:** %s at %s; %s; %s.\n\n```text\n%s```\n", inline(clean(doc.First.Kind, 40)),
 			inline(clean(siteName(doc.First.SiteID, doc.First.SourceLocation), maxName)), inline(what(doc.First)), inline(where(doc.First, doc)), fenced(plainDivergence(doc.First, doc)))

@@ -34,6 +34,11 @@ type Argument struct {
 	Allocation int      // pointers: index into Launch.Memory, -1: none (a scalar, or an address that nobody described)
 	Data       []byte   // of a parameter of more than 8 bytes, all of it; addresses in it are those of the process. Else nil
 	View       []uint64 // pointers: where the elements of the view begin and end in the process; nil: not known
+
+	// What recordings say of it; no instruction sees it.
+	Shape   []uint64 // of the array that was passed; nil: not known
+	Strides []int64  // in elements
+	Special string   // what the compiler took for granted of it
 }
 
 // Options choose how a launch runs.
