@@ -20,6 +20,7 @@ from ._losses import Losses
 from ._origin import Origin
 from ._result import Brief, Card, Result, clipped
 from ._units import format_count, plural
+from ._verdict import Verdict, conclusion_of
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -172,6 +173,20 @@ class Comparison(Result):
         return str(self.document["status"])
 
     @property
+    def conclusion(self) -> Verdict:
+        """The verdict: the outcome, why, what was looked at and what was not.
+
+        Examples
+        --------
+        >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+        >>> diff.conclusion.outcome, diff.conclusion.looked[0]
+        ('differs', <Looked what='warps' count=8 of=None>)
+        """
+        if "conclusion" in self.document:
+            return conclusion_of(self.document)
+        return _by_status(self.document)
+
+    @property
     def coverage(self) -> Mapping[str, Any]:
         """What was compared: ``coverage["text"]`` says it in words."""
         return self.document.get("coverage") or {}
@@ -246,6 +261,14 @@ class Comparison(Result):
         output = {"path": _request.absolute(path), "format": format or ""}
         _core.run("report", {"document": dict(self.document), "outputs": [output], "overwrite": overwrite})
         return Path(path)
+
+
+def _by_status(document: Mapping[str, Any]) -> Verdict:
+    """The verdict of a document that has none: of sessions."""
+    outcome = "inconclusive" if document["status"] in ("inconclusive", "error") else "differs"
+    if document["passed"]:
+        outcome = "same" if document["status"] in ("identical", "same-results") else "passed"
+    return Verdict(outcome, str(document["verdict"]), (), ())
 
 
 @dataclass(frozen=True, repr=False)
@@ -325,7 +348,7 @@ class Diff(Comparison):
 
     @property
     def findings(self) -> tuple[Mapping[str, Any], ...]:
-        """What the simulator's checks found in one run only, or more often in one."""
+        """What the simulator's checks found in one run only, more often in one, or in both (``both``)."""
         return tuple(self.document.get("findings") or ())
 
     @property

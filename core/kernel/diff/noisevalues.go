@@ -264,7 +264,7 @@ func (r *Result) judgeChange(c *storeChange, a, b *warptrace.Trace, sides []*out
 			c.values = found
 		}
 		switch {
-		case c.values == valuesDiffer:
+		case c.values == valuesDiffer, c.array >= 0 && r.outputs.arrays[c.array].values == valuesDiffer:
 			return
 		case found.fit():
 			c.noise = true

@@ -156,12 +156,9 @@ def code(diff: Comparison, *, strict: bool) -> int:
     """
     if diff.document["status"] == "error":
         kinds = {row.get("error_kind") for row in diff.document["kernel_results"] if row["status"] == "error"}
-        return NOT_COMPARABLE if kinds == {"incompatible"} else UNREADABLE
-    if diff.status == "inconclusive":
-        return PARTIAL
-    if not diff.passed:
-        return DIVERGED
-    return PARTIAL if strict and (limited(diff) or diff.coverage.get("missing")) else 0
+        return NOT_COMPARABLE if kinds <= {"incompatible"} else UNREADABLE
+    found = diff.conclusion.exit_code
+    return PARTIAL if not found and strict and (limited(diff) or diff.coverage.get("missing")) else found
 
 
 def limited(diff: Comparison) -> bool:

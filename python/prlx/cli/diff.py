@@ -141,7 +141,9 @@ def _next(diff: Comparison, values: argparse.Namespace) -> Iterator[str]:
     """What to do with the answer: at most one line."""
     a, b = shlex.quote(values.a), shlex.quote(values.b)
     if diff.status == "inconclusive":
-        yield "next: record with prlx.record(path) or prlx simulate --record, which keep digests of what kernels write"
+        outputs = diff.coverage.get("outputs")
+        if isinstance(outputs, dict) and outputs["by"] == "nothing":
+            yield "next: record with prlx.record(path) or prlx simulate --record, which keep digests of what kernels write"
         return
     if diff.status == "same-results":
         if not diff.passed:
