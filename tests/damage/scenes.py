@@ -37,11 +37,14 @@ class Answer:
         What it named: the place that differs first, the ranks that were late.
     said
         Whether the document speaks of something that is missing or was passed over.
+    open_total
+        Whether it says how many it looked at without knowing how many there are.
     """
 
     outcome: str
     what: object = None
     said: bool = False
+    open_total: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,17 @@ def speaks(document: Mapping[str, Any]) -> bool:
     """Whether a document says that something is missing."""
     missing = document.get("conclusion", {}).get("missing")
     return bool(missing or document.get("warnings"))
+
+
+def of_unknown_total(document: Mapping[str, Any]) -> bool:
+    """Whether a document says "N seen, total unknown": that is all that can be said of a file that nothing else mentions."""
+    looked = document.get("conclusion", {"looked": [{"of": None}]})["looked"]
+    return any(row["of"] is None for row in looked)
+
+
+def of_traces(document: Mapping[str, Any], what: object) -> Answer:
+    """The answer of a document on the traces of a job."""
+    return Answer(outcome_of(document), what, speaks(document), of_unknown_total(document))
 
 
 # Recordings of kernels.
@@ -285,6 +299,11 @@ def everything(folder: Path, damage: Damage) -> bool:
     return any(begin <= damage.begin and damage.end <= end for begin, end in known)
 
 
+def nothing(_: Path, __: Damage) -> bool:
+    """``prlx convert`` refuses whatever is damaged: a copy would be whole. Formats without checksums do not know what is."""
+    return False
+
+
 def third_launch(_: Path, damage: Damage) -> bool:
     """That the third launch differs rests on its recordings."""
     return damage.kind == "beside" or (damage.kind not in ("missing", "older") and "launch2" not in damage.file)
@@ -316,14 +335,14 @@ def unpacked(source: str, pattern: str) -> Callable[[Path], None]:
 def validate(folder: Path) -> Answer:
     """``prlx validate FOLDER``."""
     document = prlx.validate_collectives(folder, progress=False).document
-    return Answer(outcome_of(document), None, speaks(document))
+    return of_traces(document, None)
 
 
 def stragglers(folder: Path) -> Answer:
     """``prlx stragglers FOLDER``."""
     document = prlx.find_stragglers(folder, progress=False).document
     late = tuple(sorted(row["id"] for row in document["ranks"] if row["blamed"]))
-    return Answer(outcome_of(document), late, speaks(document))
+    return of_traces(document, late)
 
 
 def cycles(folder: Path) -> Answer:
@@ -336,7 +355,7 @@ def cycles(folder: Path) -> Answer:
 def cycles_compare(folder: Path) -> Answer:
     """``prlx cycles compare BEFORE AFTER``."""
     document = prlx.compare_cycles(folder / "before.json", folder / "after.json", progress=False).document
-    return Answer(outcome_of(document), None, speaks(document))
+    return of_traces(document, None)
 
 
 def combine(folder: Path) -> Answer:
@@ -344,7 +363,7 @@ def combine(folder: Path) -> Answer:
     output = folder.with_name(f"{folder.name}-out.json")
     document = prlx.combine_traces(folder, output=output, format="chrome", overwrite=True, progress=False).document
     offsets = tuple((node["id"], node["offset_ns"], node["bound_ns"]["max"]) for node in document["nodes"])
-    return Answer(outcome_of(document), Offsets(offsets), speaks(document))
+    return of_traces(document, Offsets(offsets))
 
 
 class Offsets(tuple[tuple[str, int, int], ...]):
@@ -367,14 +386,14 @@ _SESSION = {"foreign": _README, "beside": _README, "older": EXAMPLES / "two_runs
 _TRACES = {"foreign": _README, "beside": _README}
 
 RECORDINGS = tuple(
-    Scene(command, name, make, ask, whole, others, checked)
+    Scene(command, name, make, ask, nothing if command == "convert" else whole, others, checked)
     for command, ask in (("diff", diff), ("assert", asserted), ("convert", converted), ("inspect", inspected))
     for name, make, whole, others, checked in (
         ("two_runs", two_runs, flow_of(0), _RECORDINGS, True),
         ("twins", twins, everything, _RECORDINGS, True),
         ("many warps", many_warps, flow_of(2), _RECORDINGS, True),
         ("simulated", simulated, stored, _RECORDINGS, True),
-        ("many warps v1", many_warps_v1, lambda _, __: False, _RECORDINGS, False),
+        ("many warps v1", many_warps_v1, nothing, _RECORDINGS, False),
     )
 )
 SCENES = (

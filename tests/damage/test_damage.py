@@ -24,14 +24,16 @@ OPEN = ("inconclusive", "refused")
 
 
 def judged(scene: Scene, damage: Damage, truth: Answer, got: Answer) -> str:
-    """What a damage did to an answer: kept, open, said (another one, and what is missing is named), bits (of a format that
-    cannot notice), or wrong."""
+    """What a damage did to an answer: kept, open, said (the outcome alone was kept, and what is missing is named), fewer (that
+    of the files that are left, of a total that is said to be unknown), bits (of a format that cannot notice), or wrong."""
     if (got.outcome, got.what) == (truth.outcome, truth.what):
         return "kept"
     if got.outcome in OPEN:
         return "open"
     if got.said and got.outcome == truth.outcome:
         return "said"
+    if damage.kind == "missing" and got.open_total:
+        return "fewer"
     return "bits" if damage.kind == "flip" and not scene.checked else "wrong"
 
 
