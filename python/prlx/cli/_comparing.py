@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _request
 from .._errors import UsageError
+from .._verdict import conclusion_of
 from ._command import Option
 from ._outputs import shown_path
 from ._parser import given
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 DIVERGED = 1
-UNREADABLE = 3
-NOT_COMPARABLE = 4
 PARTIAL = 5
 # The flags that write a report, and the format of each.
 REPORTS = {
@@ -150,13 +149,13 @@ def opener(path: Path, format: str) -> str:
 
 
 def code(diff: Comparison, *, strict: bool) -> int:
-    """1 when more differs than is allowed; 3 or 4 when nothing differs, but launches could not be read or compared.
+    """1 when more differs than is allowed; of sessions what they come to.
 
     5 when too little was recorded to say that nothing differs, or when losses limit that and it was not to pass.
     """
-    if diff.document["status"] == "error":
-        kinds = {row.get("error_kind") for row in diff.document["kernel_results"] if row["status"] == "error"}
-        return NOT_COMPARABLE if kinds == {"incompatible"} else UNREADABLE
+    if "kernel_results" in diff.document:
+        found = conclusion_of(diff.document).exit_code
+        return PARTIAL if found == 0 and strict and (limited(diff) or diff.coverage.get("missing")) else found
     if diff.status == "inconclusive":
         return PARTIAL
     if not diff.passed:

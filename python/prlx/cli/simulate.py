@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
+from .._verdict import conclusion_of
 from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, UsageError
 from . import _options as options
 from ._command import Command, Option, Positional
@@ -130,6 +131,8 @@ def run_script(
         named = shlex.quote(shown_path(recording.path))
         verb = "diff" if recording.recorded == 1 else "session inspect"
         ui.say(f"wrote {named}; open it with: prlx {'inspect' if verb == 'diff' else verb} {named}")
+    if comparison is not None:
+        return status or conclusion_of(comparison).exit_code
     return status or (FOUND if document["findings"] else 0)
 
 
