@@ -31,6 +31,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/nccl/gathering"
 	"github.com/prlx-go/prlx/core/timeline/probe"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 var updateSchemas = flag.Bool("update-schemas", false, "rewrite docs/schemas/*.schema.json")
@@ -197,9 +198,12 @@ type printedSetting struct {
 
 // printedLocate is prlx.locate/1: where two runs first differ, found by running them again.
 type printedLocate struct {
-	Schema  string        `json:"schema"`
-	Status  string        `json:"status"` // located, same, launches or not-again
-	Verdict string        `json:"verdict"`
+	Schema  string `json:"schema"`
+	Status  string `json:"status"` // located, same, launches, not-again or nothing
+	Verdict string `json:"verdict"`
+
+	Conclusion verdict.Verdict `json:"conclusion"`
+
 	Kernel  *string       `json:"kernel"`   // null: none differs
 	Launch  *int64        `json:"launch"`   // its number in A
 	LaunchB *int64        `json:"launch_b"` // and in B
