@@ -86,6 +86,9 @@ var stalling = []string{ClassNeverArrived, ClassEnded, ClassUnrecorded, ClassNot
 // progress says whether the job goes on.
 func (d *diagnosis) progress() {
 	e, l := d.evidence(), &d.doc.Looked
+	if l.Operations == 0 {
+		e.Lacks("operations", "none of several ranks is in the recordings")
+	}
 	for i := range d.doc.Findings {
 		if f := &d.doc.Findings[i]; slices.Contains(stalling, f.Class) {
 			d.doc.Progress = e.Check(true, capital(f.Sentence))
