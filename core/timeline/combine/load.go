@@ -192,7 +192,14 @@ func noneReadable(failed []error) error {
 
 // sayLeftOut names the traces that were left out, and those that were salvaged.
 func (t *task) sayLeftOut(out []Unreadable) {
-	t.doc.Skipped = out
+	if t.req.Files == nil {
+		t.req.Account(&Found{})
+	}
+	t.doc.Skipped, t.doc.Files, t.doc.Ranks = out, t.req.Files, ranksOf(t.nodes)
+	for _, p := range t.doc.Files.lost() {
+		t.warn("%s was passed over: %s", p.Path, p.Why)
+	}
+	t.doc.Files.leaveOut(out)
 	for _, u := range out {
 		t.warn("%s was left out: %s", u.name(), u.Error)
 	}

@@ -47,6 +47,8 @@ type task struct {
 	found   *collective.Matched // what match found in the whole recordings; nil before
 	matched *collective.Matched
 	doc     *Document
+
+	unjudged int64 // executions of collectives that are beyond the limit
 }
 
 // Evidence is what a result rests on, for reports.
@@ -439,12 +441,13 @@ func (t *task) conclude() error {
 	switch {
 	case !t.mark.Aligned:
 		t.doc.Status = StatusUnaligned
-	case degraded:
+	case degraded, len(t.doc.Files.lost()) > 0, t.doc.Ranks.said() != "", t.doc.salvaged() != nil:
 		t.doc.Status = StatusDegraded
 	default:
 		t.doc.Status = StatusAligned
 	}
 	t.doc.Verdict = t.doc.verdict()
+	t.doc.Conclusion = t.concluded()
 	return nil
 }
 
