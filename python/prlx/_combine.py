@@ -248,7 +248,7 @@ class CombinedTrace(Judged):
 
     @property
     def files(self) -> Mapping[str, Any]:
-        """What became of every file that the inputs stand for: ``seen``, ``used``, and ``passed_over`` with the reason of each."""
+        """What became of every file that the inputs stand for: ``seen``, ``used``, and ``passed_over`` with the reasons."""
         return self.document.get("files") or {}
 
     @property

@@ -34,7 +34,9 @@ def test_without_being_asked_a_cut_trace_is_an_error(prlx, job):
 def test_an_unreadable_trace_is_left_out_and_named(prlx, job):
     ran = prlx("combine", job, "-o", "run", "--skip-unreadable")
     assert ran.code == 5
-    assert ran.out.splitlines()[0] == "3 nodes on the clock of node0: degraded; left out, as unreadable: node2.xplane.pb"
+    assert (
+        ran.out.splitlines()[0] == "3 nodes on the clock of node0: degraded; left out, as unreadable: node2.xplane.pb"
+    )
     assert "warning: node2.xplane.pb was left out: " in ran.err
     strict = prlx("combine", job, "-o", "strict", "--skip-unreadable", "--strict")
     assert strict.code == 5

@@ -106,6 +106,7 @@ func (n *Node) extractRecorded(ctx context.Context, trace source.Recorded, nodes
 	}
 	for part := range opts {
 		opts[part] = n.options(part, nodes)
+		opts[part].Distributed = n.groups
 		opts[part].Compiled = compiled[part]
 		if len(opts) > 1 {
 			opts[part].Distributed = said[n.member(part).ID]

@@ -35,7 +35,9 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     else:
         ui.show(render(result, ui))
     announce(result, ui, report=values.report)
-    return result.conclusion.exit_code if asked["apply_alignment"] else 0  # a merge that was asked for is judged by nobody
+    return (
+        result.conclusion.exit_code if asked["apply_alignment"] else 0
+    )  # a merge that was asked for is judged by nobody
 
 
 def _compare(values: argparse.Namespace, ui: UI) -> int:
