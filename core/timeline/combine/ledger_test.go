@@ -276,3 +276,17 @@ func TestStems(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// TestAMessageSaysWhichMetadataIsMissing: of traces that nothing relates.
+func TestAMessageSaysWhichMetadataIsMissing(t *testing.T) {
+	group := func(k kinetoRank) string { // the ranks of the group are not written beside its kernels
+		return strings.ReplaceAll(k.text(), `"Process Group Ranks": "[0, 1, 2]", `, "")
+	}
+	doc := combinedDir(t, writeRanks(t, map[string]string{
+		"a.json": group(kinetoRank{rank: 0, silent: true, world: 3, unnumbered: true}),
+		"b.json": strings.Replace(group(kinetoRank{rank: 1, silent: true, world: 3, unnumbered: true}), "ncclDevKernel", "other", 1),
+	}))
+	if said := strings.Join(doc.Warnings, "\n"); !strings.Contains(said, "distributedInfo, which says the rank, is missing") || !strings.Contains(said, "executions of group 0/allreduce: ") {
+		t.Errorf("the warnings are %q", said)
+	}
+}

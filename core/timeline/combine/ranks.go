@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
+	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
@@ -189,4 +191,36 @@ func sameGroups(a, b *source.Distributed) bool {
 		}
 	}
 	return true
+}
+
+// whyNoneShared says, in brackets, what the traces do not say that would relate their collectives; "" where that is not known.
+func (t *task) whyNoneShared() string {
+	if t.found == nil || len(t.nodes) < 2 {
+		return ""
+	}
+	var parts []string
+	most := collective.Unmatched{}
+	for _, u := range t.found.Unmatched {
+		if u.Count > most.Count {
+			most = u
+		}
+	}
+	if most.Count > 0 {
+		parts = append(parts, fmt.Sprintf("%s of %s: %s", plural(most.Count, "execution"), most.Key, most.Reason))
+	} else if len(t.found.Groups) == 0 {
+		parts = append(parts, "they hold none that is recognised")
+	}
+	var silent []string
+	for _, n := range t.nodes {
+		if n.hasOneRank() && n.text != nil && n.Rank == nil {
+			silent = append(silent, n.ID)
+		}
+	}
+	if len(silent) > 0 && most.Count > 0 {
+		parts = append(parts, fmt.Sprintf("%s: distributedInfo, which says the rank, is missing, and their names say none", shortList(silent)))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
 }

@@ -203,7 +203,7 @@ func (t *task) sayNotAligned() {
 		t.warn("not aligned: %s holds %d ranks that were merged on clocks of their own, and only traces as recorded can be put on one clock; prlx validate judges their collectives", t.nodes[i].ID, t.nodes[i].parts())
 		return
 	}
-	advice := "the traces share no collective that relates them either; pass probes, round offsets or declared offsets (--probes, --offsets, --declared)"
+	advice := "the traces share no collective that relates them either" + t.whyNoneShared() + "; pass probes, round offsets or declared offsets (--probes, --offsets, --declared)"
 	if t.req.Nearby != "" {
 		advice = t.req.Nearby
 	}
