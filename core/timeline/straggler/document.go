@@ -27,6 +27,8 @@ type Document struct {
 	StepsBy    string      `json:"steps_by"` // what steps are: one of the constants that begin with StepsBy
 	Groups     []GroupCost `json:"groups"`
 	Bandwidths []Bandwidth `json:"bandwidths"` // of operations whose size is known, those that took most time first
+	Unblamed   Unblamed    `json:"unblamed"`   // what was lost beyond noise, and is nobody's fault as far as is known
+	Unsure     string      `json:"unsure"`     // a rank that took longer than the others again and again, while clocks do not say whether that cost anything; "" none
 	GainNS     int64       `json:"gain_ns"`    // by how much shorter the job would have been, replayed with all ranks that are blamed as fast as the median
 	Map        Map         `json:"map"`        // ranks x steps
 	Pictures   []Picture   `json:"pictures"`   // the most expensive steps, operation by operation
@@ -74,6 +76,7 @@ type RankCost struct {
 	Causes     []Cause `json:"causes"` // what took longer than usual, most expensive first
 
 	Stability Stability `json:"stability"`
+	Window    *Window   `json:"window"` // when it cost most; null: it cost nothing
 }
 
 // Stability says whether a rank is late always, or when.
@@ -107,12 +110,14 @@ const (
 
 // LinkCost is what operations between two ranks, or of a communicator, took longer than usual when all were there.
 type LinkCost struct {
-	Ranks  []string `json:"ranks"` // of a pair; empty for a communicator
-	Group  string   `json:"group"`
-	Blamed bool     `json:"blamed"`
-	CostNS int64    `json:"cost_ns"`
-	Share  float64  `json:"share"`
-	Times  int      `json:"times"`
+	Ranks    []string `json:"ranks"`    // of a pair; empty for a communicator
+	Directed bool     `json:"directed"` // what the first sent to the second; else whatever they exchanged
+	Group    string   `json:"group"`
+	Blamed   bool     `json:"blamed"`
+	CostNS   int64    `json:"cost_ns"`
+	Share    float64  `json:"share"`
+	Times    int      `json:"times"`
+	Window   *Window  `json:"window"` // when it cost most
 }
 
 // StepCost is a step, and who was the most expensive in it.
