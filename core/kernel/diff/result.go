@@ -190,6 +190,7 @@ type Result struct {
 	Builds          *Builds      // how the sites of two builds were matched, nil: of one build
 	Blocks          *Blocks      // how much was read; nil where the format has no blocks
 	TextsA, TextsB  *warptrace.Texts
+	Given           []Given        // what the two launches were given differently
 	Changes         *edits.Changes // how the text of B differs from that of A; nil where one of them is not known
 	OtherShape      string         // how the shapes of the launches differ where warps do not correspond; "": they do
 	Warnings        []string

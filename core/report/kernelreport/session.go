@@ -317,7 +317,7 @@ func githubOfRun(w io.Writer, r *run, opt Options) error {
 // markdownOfRun is the verdict and the launches that differ.
 func markdownOfRun(w io.Writer, r *run, _ Options) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "### session: %s\n\n%s\n", r.word(), inline(clean(r.verdict, maxText)))
+	fmt.Fprintf(out, "### session: %s\n\n%s\n", inline(r.word()), inline(clean(r.verdict, maxText)))
 	shown, left := 0, 0
 	for i := range r.launches {
 		l := &r.launches[i]
