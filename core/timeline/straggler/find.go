@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Options are what is asked for.
@@ -16,6 +17,8 @@ type Options struct {
 	Steps   []string // names of those that count; empty: all
 	Group   string   // part of the name of a communicator that counts; "": all
 	Tracks  *Tracks  // filled where it is not nil
+
+	Evidence verdict.Evidence // what whoever made the job has missed
 }
 
 // finder gathers a document.
@@ -78,6 +81,7 @@ func Find(job *Job, opt Options) (*Document, error) {
 	f.replays(m)
 	f.chart(late, chain)
 	f.doc.Status, f.doc.Verdict = f.doc.judge(job.byEnds)
+	f.rests(opt.Evidence)
 	f.tracks(late, opt.Tracks)
 	return f.doc, nil
 }
