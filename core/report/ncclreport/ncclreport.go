@@ -18,6 +18,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 //go:embed assets
@@ -79,7 +80,8 @@ func writeJSON(w io.Writer, job Job) error {
 type page struct {
 	webpage.Head
 	Word, Tone, Verdict string
-	Looked              []string // at what
+	Conclusion          verdict.Verdict // of the diagnosis; none: the page says where time went
+	Looked              []string        // at what
 	Tiles               []webpage.Tile
 	Findings            []finding
 	MoreFindings        string
@@ -134,6 +136,7 @@ func (p *page) diagnosis(d *diagnosing.Document) {
 	case diagnosing.StatusNothing:
 		p.Tone, p.Word = "good", "nothing wrong"
 	}
+	p.Conclusion = cleaned(d.Conclusion)
 	for i := range d.Findings[:min(len(d.Findings), maxFindings)] {
 		f := &d.Findings[i]
 		one := finding{foreign.Clean(f.Class, maxName), figure.Sentence(foreign.Clean(f.Sentence, maxText)), f.Certain, nil}
@@ -150,13 +153,29 @@ func (p *page) diagnosis(d *diagnosing.Document) {
 	p.Notes.List = append(p.Notes.List, sentences(d.Advice)...)
 }
 
+// cleaned is a verdict whose words come of files.
+func cleaned(v verdict.Verdict) verdict.Verdict {
+	v.Outcome = verdict.Outcome(foreign.Clean(string(v.Outcome), maxName))
+	v.Why = figure.Sentence(foreign.Clean(v.Why, maxText))
+	v.Looked = slices.Clone(v.Looked[:min(len(v.Looked), maxLines)])
+	for i := range v.Looked {
+		v.Looked[i].What = foreign.Clean(v.Looked[i].What, maxText)
+	}
+	v.Missing = slices.Clone(v.Missing[:min(len(v.Missing), maxLines)])
+	for i := range v.Missing {
+		m := &v.Missing[i]
+		m.What, m.Why = foreign.Clean(m.What, maxText), foreign.Clean(m.Why, maxText)
+	}
+	return v
+}
+
 // report puts where the time went below.
 func (p *page) report(d *dividing.Document, blamed *diagnosing.Document) {
-	verdict := figure.Sentence(foreign.Clean(d.Verdict, maxText))
+	said := figure.Sentence(foreign.Clean(d.Verdict, maxText))
 	if p.Verdict == "" {
-		p.Word, p.Verdict = "report", verdict
+		p.Word, p.Verdict = "report", said
 	} else {
-		p.Looked = append([]string{verdict}, p.Looked...)
+		p.Looked = append([]string{said}, p.Looked...)
 	}
 	p.Looked = append(p.Looked, "Stragglers: "+figure.Sentence(foreign.Clean(d.Stragglers, maxText)))
 	if whole := d.Time.Total(); whole > 0 {
