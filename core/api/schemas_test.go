@@ -43,6 +43,7 @@ var documents = map[string]any{
 	"combine/1":           printedCombine{},
 	"config/1":            printedConfig{},
 	"convert/1":           ConvertDocument{},
+	"report/1":            reportReply{},
 	"cycles-compare/1":    cycledoc.CompareDocument{},
 	"cycles/1":            cycledoc.Document{},
 	"diff/1":              diff.Document{},

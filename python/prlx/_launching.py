@@ -478,7 +478,7 @@ def report(simulation: Simulation, *, stop: bool) -> None:
     FindingError
         Something was found, and the first was to stop the program.
     """
-    if simulation.passed:
+    if not simulation.findings:
         return
     first = simulation.findings[0]
     if stop:

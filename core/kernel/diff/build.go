@@ -60,7 +60,8 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 		d.First = &first
 	}
 	r.tellFirst(d)
-	d.Verdict, d.Headline = r.verdict(&v)+r.unread(&v), HeadlineOf(d.Status, d.Passed, d.CountedDivergences, r.Options.MaxDivergences)
+	d.Verdict = r.verdict(&v) + r.unread(&v)
+	d.Conclusion, d.Headline = r.conclude(&v, d.Verdict), HeadlineOf(d.Status, d.Passed, d.CountedDivergences, r.Options.MaxDivergences)
 	return d, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -185,6 +186,24 @@ func (o *outputs) noteSwaps(a, b *warptrace.Outputs, places *arrayPlaces) {
 		for i := range x.Stores {
 			if at := places.of(side, x.Stores[i].Array); at >= 0 && x.Stores[i].Swaps {
 				o.arrays[at].swaps = true
+			}
+		}
+	}
+}
+
+// noteAtomics marks the arrays that atomics wrote, and those that compare-and-swaps did.
+func (o *outputs) noteAtomics(a, b *warptrace.Trace, oa, ob *warptrace.Outputs, places *arrayPlaces) {
+	of := [2]*warptrace.Trace{a, b}
+	for side, x := range []*warptrace.Outputs{oa, ob} {
+		for i := range x.Stores {
+			at := places.of(side, x.Stores[i].Array)
+			if at < 0 {
+				continue
+			}
+			p := &o.arrays[at]
+			p.swaps = p.swaps || x.Stores[i].Swaps
+			if s, ok := of[side].SiteOf(x.Stores[i].Site); ok && s.Kind == site.Atomic {
+				p.atomics = true
 			}
 		}
 	}

@@ -38,6 +38,7 @@ type Coverage struct {
 	ContentBudget uint64 // bytes of contents that were asked for, 0: none
 	ContentBytes  uint64 // bytes of contents that are in the file
 	Writers       bool   // contents name the thread that wrote each element
+	InNoSum       uint64 // stores and atomics that are in no sum of a statement, at least
 }
 
 // NoSite is the local site number of what has no site in the table.

@@ -241,7 +241,7 @@ func (c *Coverage) flags() []*bool {
 
 // numbers are its numbers, by the number of their field minus coverageNumbers.
 func (c *Coverage) numbers() []*uint64 {
-	return []*uint64{&c.StoreSites, &c.MoreFindings, &c.RowsDropped, &c.ChunksDropped, &c.ContentBudget, &c.ContentBytes}
+	return []*uint64{&c.StoreSites, &c.MoreFindings, &c.RowsDropped, &c.ChunksDropped, &c.ContentBudget, &c.ContentBytes, &c.InNoSum}
 }
 
 const coverageNumbers = 20

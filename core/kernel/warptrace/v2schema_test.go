@@ -198,7 +198,7 @@ func TestV2OutputsAreThoseOfTheSchema(t *testing.T) {
 // coverageNames are the fields of Coverage in the schema: flags, then numbers.
 var coverageNames = []string{
 	"control_flow", "predicates", "store_events", "atomic_events", "load_events", "barrier_events", "rolling", "values", "stores", "arrays", "checks", "races",
-	"global_races", "nan", "stopped", "writers", "store_sites", "more_findings", "rows_dropped", "chunks_dropped", "content_budget", "content_bytes",
+	"global_races", "nan", "stopped", "writers", "store_sites", "more_findings", "rows_dropped", "chunks_dropped", "content_budget", "content_bytes", "in_no_sum",
 }
 
 func TestV2SitesNestedTooDeepAreRefused(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/webpage"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 //go:embed assets
@@ -43,6 +44,7 @@ type page struct {
 	Kernel        string
 	Word, Tone    string
 	Verdict       string
+	Conclusion    verdict.Verdict
 	Tiles         []webpage.Tile
 	Limits        []string
 	First         *detail
@@ -80,7 +82,7 @@ func newPage(doc *diff.Document) *page {
 	word := verdictWord(doc)
 	p := &page{
 		Head:   kit.Head(suiteName(site.Readable(doc.A.Kernel))+": "+word, pageScript()),
-		Kernel: suiteName(site.Readable(doc.A.Kernel)), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
+		Kernel: suiteName(site.Readable(doc.A.Kernel)), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Conclusion: cleanConclusion(&doc.Conclusion), Limits: limits(doc),
 		Recordings: recordings(doc), Settings: append(agreement(doc), settings(&doc.Options)...),
 	}
 	if doc.First != nil {
@@ -125,7 +127,7 @@ func tone(doc *diff.Document) string {
 		return "good"
 	case doc.Status == statusSameResults:
 		return "amber"
-	case doc.Passed:
+	case doc.Passed || doc.Status == statusInconclusive:
 		return "amber"
 	}
 	return "bad"

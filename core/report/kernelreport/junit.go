@@ -40,6 +40,7 @@ func propertiesOf(doc *diff.Document) *junit.Properties {
 	add("a", doc.A.Path)
 	add("b", doc.B.Path)
 	add("status", doc.Status)
+	add("outcome", string(doc.Conclusion.Outcome))
 	add("total_divergences", number(doc.TotalDivergences))
 	add("counted_divergences", number(doc.CountedDivergences))
 	add("threshold", number(doc.Threshold))

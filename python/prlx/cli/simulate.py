@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from .._verdict import conclusion_of
 from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, UsageError
+from .._verdict import conclusion_of
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import shown_path
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 FOUND = 1
 SELFTEST = "prlx-simulate-selftest.json"
-_STATUS = {"passed": 0, "failed": FOUND, "not run": 5}
 _MODES = ("digest", "control-flow", "values")
 _CAPTURES = ("observed", "instrumented")
 _OWN = Path(__file__).parents[1]
@@ -57,7 +56,7 @@ def _selftest(values: argparse.Namespace, ui: UI) -> int:
     else:
         ui.show([clean(tested.sentence), *(f"  {clean(problem)}" for problem in tested.problems)])
     ui.say(f"wrote {shlex.quote(shown_path(target))}: the file to send")
-    return _STATUS[tested.outcome]
+    return tested.conclusion.exit_code
 
 
 @dataclass(frozen=True)
@@ -131,9 +130,7 @@ def run_script(
         named = shlex.quote(shown_path(recording.path))
         verb = "diff" if recording.recorded == 1 else "session inspect"
         ui.say(f"wrote {named}; open it with: prlx {'inspect' if verb == 'diff' else verb} {named}")
-    if comparison is not None:
-        return status or conclusion_of(comparison).exit_code
-    return status or (FOUND if document["findings"] else 0)
+    return status or conclusion_of(document if comparison is None else comparison).exit_code
 
 
 def _launch(
@@ -331,7 +328,7 @@ COMMAND = Command(
         Option(("--selftest",), "compare the simulator with this machine's GPU", takes="switch"),
     ),
     notes=(
-        "exit code 1: a check found something. A script that fails ends with its own exit code.",
+        "exit code 1: a check found something, 5: not all was checked. A script that fails has its own.",
         "--selftest: 1 a GPU differs, 5 there is none. With --json the script's stdout goes to stderr.",
     ),
 )

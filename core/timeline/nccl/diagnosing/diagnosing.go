@@ -58,6 +58,8 @@ type diagnosis struct {
 	partial bool               // a recording holds operations that have ended only: of those that did not nothing is known
 	open    []int32            // matches that have not come to an end, in order of time
 	at      map[openKey][]int32
+	doubt   []bool // by recording: it is damaged, and nothing follows from what it lacks
+	doubted bool   // one is
 }
 
 // openKey is one rank.
@@ -65,9 +67,7 @@ type openKey struct{ rank int32 }
 
 func newDiagnosis(job *operation.Job, opt Options) *diagnosis {
 	d := &diagnosis{job: job, opt: opt, doc: &Document{Schema: Schema}, ext: make([]operation.Extent, len(job.Parts)), at: map[openKey][]int32{}}
-	for _, r := range job.Recordings {
-		d.end = max(d.end, r.LastNS)
-	}
+	d.doubts()
 	for i := range job.Comms {
 		last := make([]int32, len(job.Comms[i].Seats))
 		for k := range last {
@@ -173,7 +173,7 @@ func (d *diagnosis) before(m *operation.Match, seat int32) bool {
 		return false
 	}
 	r := d.job.Recordings[d.job.Comms[m.Comm].Seats[seat].Recording]
-	return r.Loss.Lost+r.Loss.Overwritten > 0 || len(r.Masks) > 1 || r.Loss.Damaged > 0
+	return r.Loss.Lost+r.Loss.Overwritten > 0 || len(r.Masks) > 1
 }
 
 // movedNS is when anything was last heard of an operation.

@@ -1,5 +1,7 @@
 package diagnosing
 
+import "github.com/prlx-go/prlx/core/verdict"
+
 // Schema is the schema of Document.
 const Schema = "prlx.nccl-diagnose/1"
 
@@ -27,20 +29,22 @@ const (
 
 // Document is prlx.nccl-diagnose/1: what holds a job up.
 type Document struct {
-	Schema     string    `json:"schema"`
-	Status     string    `json:"status"`
-	Verdict    string    `json:"verdict"`  // in a sentence
-	Findings   []Finding `json:"findings"` // the culprit first
-	Waits      []Wait    `json:"waits"`    // who waits for whom, to the root
-	Stuck      []Stuck   `json:"stuck"`    // operations that do not come to an end, by rank and stage
-	Looked     Looked    `json:"looked"`
-	Ranks      []Rank    `json:"ranks"`
-	Recordings []Quality `json:"recordings"`
-	Clocks     string    `json:"clocks"` // what relates the clocks of hosts
-	StallNS    int64     `json:"stall_ns"`
-	Advice     []string  `json:"advice"` // what to record to know more
-	Notes      []string  `json:"notes"`
-	Warnings   []string  `json:"warnings"`
+	Schema     string          `json:"schema"`
+	Status     string          `json:"status"`
+	Verdict    string          `json:"verdict"` // in a sentence
+	Conclusion verdict.Verdict `json:"conclusion"`
+	Progress   verdict.Verdict `json:"progress"` // whether the job goes on: failed where an operation does not come to an end
+	Findings   []Finding       `json:"findings"` // the culprit first
+	Waits      []Wait          `json:"waits"`    // who waits for whom, to the root
+	Stuck      []Stuck         `json:"stuck"`    // operations that do not come to an end, by rank and stage
+	Looked     Looked          `json:"looked"`
+	Ranks      []Rank          `json:"ranks"`
+	Recordings []Quality       `json:"recordings"`
+	Clocks     string          `json:"clocks"` // what relates the clocks of hosts
+	StallNS    int64           `json:"stall_ns"`
+	Advice     []string        `json:"advice"` // what to record to know more
+	Notes      []string        `json:"notes"`
+	Warnings   []string        `json:"warnings"`
 }
 
 // Finding is something that is wrong.
@@ -81,7 +85,7 @@ type Stuck struct {
 	Operation string `json:"operation"`
 	Sequence  uint64 `json:"sequence"`
 	Rank      string `json:"rank"`
-	State     string `json:"state"` // not called, called, queued, running, finished, ended, unrecorded
+	State     string `json:"state"` // not called, called, queued, running, finished, ended, silent, unrecorded, damaged
 	Stage     string `json:"stage"` // "" where no step is recorded
 	Direction string `json:"direction"`
 	Peer      string `json:"peer"`
@@ -126,7 +130,8 @@ type Quality struct {
 	Records     int      `json:"records"`
 	Lost        uint64   `json:"lost"`
 	Overwritten uint64   `json:"overwritten"`
-	Damaged     int      `json:"damaged"`
+	Damaged     int      `json:"damaged"` // segments that do not hold records to their end
+	Gone        int      `json:"gone"`    // segments that were written and are not there, or whose checksum is another's
 	Orphans     int      `json:"orphans"`
 	Complete    bool     `json:"complete"`
 	Says        []string `json:"says"`

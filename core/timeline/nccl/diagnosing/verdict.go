@@ -30,6 +30,7 @@ func (d *diagnosis) document() (*Document, error) {
 	d.ranks()
 	d.quality()
 	d.looked()
+	d.rests()
 	slices.SortStableFunc(doc.Findings, func(x, y Finding) int {
 		sure := func(f *Finding) int {
 			if f.Certain {
@@ -60,6 +61,7 @@ func (d *diagnosis) document() (*Document, error) {
 	default:
 		doc.Status, doc.Verdict = StatusNothing, d.nothing()
 	}
+	d.conclude()
 	if more := len(doc.Findings) - d.opt.Limit; more > 0 {
 		doc.Findings = doc.Findings[:d.opt.Limit]
 		doc.Notes = append(doc.Notes, fmt.Sprintf("%d more findings are not listed", more))
@@ -174,20 +176,18 @@ func (d *diagnosis) quality() {
 	d.doc.Recordings = []Quality{}
 	for _, r := range d.job.Recordings {
 		l := &r.Loss
-		q := Quality{Path: r.Path, Records: l.Records, Lost: l.Lost, Overwritten: l.Overwritten, Damaged: l.Damaged, Orphans: l.Orphans, Says: []string{}}
+		q := Quality{Path: r.Path, Records: l.Records, Lost: l.Lost, Overwritten: l.Overwritten, Damaged: l.Damaged, Gone: l.Gone, Orphans: l.Orphans, Says: []string{}}
 		if l.Lost > 0 {
 			q.Says = append(q.Says, fmt.Sprintf("%d callbacks found no room and are not recorded", l.Lost))
 		}
 		if l.Overwritten > 0 {
 			q.Says = append(q.Says, fmt.Sprintf("%d records made room for newer ones: it holds the last %s", l.Overwritten, seconds(r.LastNS-r.FirstNS)))
 		}
-		if l.Damaged > 0 {
-			q.Says = append(q.Says, fmt.Sprintf("%d segments are damaged", l.Damaged))
-		}
+		q.Says = append(q.Says, l.Harm...)
 		if l.StorageErrno != 0 {
 			q.Says = append(q.Says, fmt.Sprintf("its file could not grow (errno %d)", l.StorageErrno))
 		}
-		q.Complete = l.Lost == 0 && l.Overwritten == 0 && l.Damaged == 0
+		q.Complete = l.Lost == 0 && l.Overwritten == 0 && !r.Doubted()
 		d.doc.Recordings = append(d.doc.Recordings, q)
 	}
 }
@@ -214,12 +214,14 @@ func (d *diagnosis) tabulate(s *stall) {
 	m := &d.job.Matches[s.match]
 	c := &d.job.Comms[m.Comm]
 	row := Stuck{Comm: c.Name, Operation: m.Func, Sequence: d.number(m), Channel: -1, NIC: -1}
-	for _, seat := range slices.Concat(s.absent, s.unrecorded) {
+	for _, seat := range slices.Concat(s.absent, s.unrecorded, s.doubted) {
 		one := row
 		one.Rank, one.State, one.SinceNS = d.seatName(m.Comm, seat)[len("rank "):], "not called", s.sinceNS
 		switch n := c.Seats[seat].Recording; {
 		case n < 0:
 			one.State = "unrecorded"
+		case d.doubt[n]:
+			one.State = "damaged"
 		case d.job.Recordings[n].Ended:
 			one.State = "ended"
 		case d.gone(n):
@@ -230,6 +232,9 @@ func (d *diagnosis) tabulate(s *stall) {
 	t := d.hands(s)
 	for i := m.From; i < m.To; i++ {
 		p := &d.job.Parts[i]
+		if t.lacks[p.Seat] {
+			continue
+		}
 		one := row
 		one.Rank, one.State = d.job.Ranks[p.Rank].ID, [...]string{"called", "queued", "running", "finished"}[d.ext[i].Progress]
 		one.SinceNS = d.job.Recordings[p.Recording].LastNS - d.ext[i].MovedNS

@@ -35,6 +35,9 @@ func (b *builder) start(r *segment.Record, ns int64) error {
 
 func (b *builder) startEvent(r *segment.Record, e *segment.Event, ns int64) {
 	m := b.member(r)
+	if own := r.Comm >= 0 || r.Extended && uint16(r.Context>>48) == b.out.Cookie; own && (m < 0 || b.out.Members[m].Context == 0) {
+		b.strays++
+	}
 	switch r.Code {
 	case codeGroupAPI:
 		b.h.set(r.ID, int32(len(b.groups)))
