@@ -43,6 +43,7 @@ var documents = map[string]any{
 	"combine/1":           printedCombine{},
 	"config/1":            printedConfig{},
 	"convert/1":           ConvertDocument{},
+	"report/1":            reportReply{},
 	"cycles-compare/1":    cycledoc.CompareDocument{},
 	"cycles/1":            cycledoc.Document{},
 	"diff/1":              diff.Document{},
@@ -198,9 +199,12 @@ type printedSetting struct {
 
 // printedLocate is prlx.locate/1: where two runs first differ, found by running them again.
 type printedLocate struct {
-	Schema  string        `json:"schema"`
-	Status  string        `json:"status"` // located, same, launches or not-again
-	Verdict string        `json:"verdict"`
+	Schema  string `json:"schema"`
+	Status  string `json:"status"` // located, same, launches, not-again or nothing
+	Verdict string `json:"verdict"`
+
+	Conclusion verdict.Verdict `json:"conclusion"`
+
 	Kernel  *string       `json:"kernel"`   // null: none differs
 	Launch  *int64        `json:"launch"`   // its number in A
 	LaunchB *int64        `json:"launch_b"` // and in B

@@ -35,6 +35,8 @@ type comparison struct {
 	lost     [][2]warptrace.Losses // by launch
 	accepted []*diff.AcceptedUse   // by launch, nil where nothing differs
 	coverage []*diff.Coverage      // by launch, nil where it could not be compared
+	problem  error                 // why some launch could not be compared
+	failed   sync.Once             // sets problem
 	ignoring sync.Map              // patterns to ignore of which some launch has a site
 	doc      *Document
 }
@@ -68,10 +70,14 @@ func Compare(j *job.Job, a, b *Session, opt Options) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.causes()
 	if err := c.first(); err != nil {
 		return nil, err
 	}
 	c.sum()
+	if err := c.comparable(); err != nil {
+		return nil, err
+	}
 	c.conclude()
 	return c.doc, nil
 }
@@ -202,6 +208,7 @@ func (c *comparison) launch(j *job.Job, i int) error {
 		return err
 	}
 	f := fault.Of(err)
+	c.failed.Do(func() { c.problem = err })
 	*out = LaunchResult{
 		Kernel: out.Kernel, KernelName: out.KernelName, Launch: out.Launch, LaunchB: out.LaunchB, IndexA: out.IndexA, IndexB: out.IndexB, MatchedBy: out.MatchedBy,
 		FileA: out.FileA, FileB: out.FileB, Grid: out.Grid, Block: out.Block, GridB: out.GridB, BlockB: out.BlockB, Origin: out.Origin,
@@ -322,6 +329,9 @@ func (l *LaunchResult) weight() int {
 	if weight > 0 && l.CountedDivergences > 0 {
 		weight++
 	}
+	if weight *= 2; weight > 0 && l.Role != RoleFollows && l.Role != RoleUnclear {
+		weight++
+	}
 	return weight
 }
 
@@ -381,6 +391,8 @@ func (c *comparison) conclude() {
 	whole := t.Errors == 0 && s.Missing == 0 && s.Inserted == 0
 	d.Passed = whole && d.CountedDivergences <= d.Threshold && t.Inconclusive == 0 && t.Matched > 0
 	switch {
+	case t.Matched == 0 && s.Missing+s.Inserted > 0:
+		d.Status = StatusError // no launch of one has a partner in the other: as recordings of different kernels
 	case t.Diverged > 0 || s.Missing > 0 || s.Inserted > 0:
 		d.Status = StatusDiverged
 	case t.Errors > 0:
@@ -393,6 +405,7 @@ func (c *comparison) conclude() {
 		d.Status = StatusIdentical
 	}
 	d.Verdict = c.verdict() + d.unread()
+	d.Conclusion = c.conclusion()
 	d.Headline = diff.HeadlineOf(d.Status, d.Passed, d.CountedDivergences, c.opt.Diff.MaxDivergences)
 	if d.Status == StatusError {
 		d.Headline.Word, d.Headline.Tone = "NOT COMPARED", diff.ToneBad
@@ -446,6 +459,9 @@ func (c *comparison) verdict() string {
 	}
 	if t.Errors > 0 {
 		parts = append(parts, fmt.Sprintf("%d could not be compared", t.Errors))
+	}
+	if said := d.blame(); said != "" {
+		parts = append(parts, said)
 	}
 	return strings.Join(parts, "; ") + "; compared: " + d.Coverage.Text
 }
