@@ -182,9 +182,7 @@ class Comparison(Result):
         >>> diff.conclusion.outcome, diff.conclusion.looked[0]
         ('differs', <Looked what='warps' count=8 of=None>)
         """
-        if "conclusion" in self.document:
-            return conclusion_of(self.document)
-        return _by_status(self.document)
+        return conclusion_of(self.document)
 
     @property
     def coverage(self) -> Mapping[str, Any]:
@@ -261,14 +259,6 @@ class Comparison(Result):
         output = {"path": _request.absolute(path), "format": format or ""}
         _core.run("report", {"document": dict(self.document), "outputs": [output], "overwrite": overwrite})
         return Path(path)
-
-
-def _by_status(document: Mapping[str, Any]) -> Verdict:
-    """The verdict of a document that has none: of sessions."""
-    outcome = "inconclusive" if document["status"] in ("inconclusive", "error") else "differs"
-    if document["passed"]:
-        outcome = "same" if document["status"] in ("identical", "same-results") else "passed"
-    return Verdict(outcome, str(document["verdict"]), (), ())
 
 
 @dataclass(frozen=True, repr=False)

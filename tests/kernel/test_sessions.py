@@ -123,7 +123,7 @@ def test_a_launch_that_cannot_be_read_is_said_and_nothing_more(prlx, runs):
     with pytest.raises(package.TraceFormatError):
         package.open("run_a").launch(1)
     compared = prlx("session", "diff", "run_a", "same")
-    assert compared.code == 3
+    assert compared.code == 5
     assert compared.out.startswith("NOT COMPARED: ")
     assert "not a recording" in compared.out
     assert package.diff_traces("run_a", "same", progress=False).document["status"] == "error"

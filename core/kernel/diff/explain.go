@@ -198,7 +198,7 @@ func (c *clues) summary(why *Explanation) string {
 		return text
 	}
 	if g := c.cause(); g != nil && why.Class == ClassGiven {
-		text := classPhrases[ClassGiven] + ": " + g.text()
+		text := classPhrases[ClassGiven] + ": " + g.Text()
 		if g.Note != "" {
 			text += " (" + g.Note + ")"
 		}

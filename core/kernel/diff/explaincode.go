@@ -320,7 +320,7 @@ func (c *clues) statement() *Statement {
 	case k.ok:
 		return c.statementAt(k.place.Line, k.place.Side, k.reason())
 	case k.given != nil:
-		what := "it is the first to use what was given differently: " + k.given.text()
+		what := "it is the first to use what was given differently: " + k.given.Text()
 		if k.given.isData() {
 			what = fmt.Sprintf("it is the first to read %s, which held something else when the kernel was launched; the code is the same", clippedWord(k.given.Name))
 		}

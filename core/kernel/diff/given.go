@@ -46,8 +46,8 @@ func (g *Given) isData() bool {
 	return g.What == GivenContents || g.What == GivenPointees || g.What == GivenShape
 }
 
-// text is it in words: "x is *fp32 in A and *fp16 in B".
-func (g *Given) text() string {
+// Text is it in words: "x is *fp32 in A and *fp16 in B".
+func (g *Given) Text() string {
 	name := clippedWord(g.Name)
 	switch g.What {
 	case GivenContents:
@@ -63,6 +63,14 @@ func (g *Given) text() string {
 }
 
 func orNothing(s string) string { return clippedWord(cmp.Or(s, "not given")) }
+
+// GivenOf compares what two launches were given, as far as the headers of their recordings say; nil where one is not known.
+func GivenOf(a, b *warptrace.Header) []Given {
+	if a == nil || b == nil {
+		return nil
+	}
+	return givenOf(&Result{}, a, b)
+}
 
 // givenOf compares what two launches were given. What a recording does not say is no difference.
 func givenOf(r *Result, a, b *warptrace.Header) []Given {
@@ -252,10 +260,10 @@ func ruleOtherArguments(c *clues) []finding {
 	if g == nil {
 		return nil
 	}
-	text := c.whatIsSame() + " is the same, and " + g.text()
+	text := c.whatIsSame() + " is the same, and " + g.Text()
 	points := 10
-	if g.isData() {
-		points = 7
+	if g.isData() || g.What == GivenValue || g.What == GivenGrid {
+		points = 7 // runs of other numbers need not agree, and what else is wrong can hide behind that
 	}
 	found := []finding{{given, points, text}}
 	for other := range class(classes) {
@@ -285,7 +293,7 @@ func (c *clues) givenLinks() []Link {
 		if c.given[i].What == GivenConstant {
 			what = "constant"
 		}
-		links = append(links, Link{What: what, Text: c.given[i].text(), Recorded: true})
+		links = append(links, Link{What: what, Text: c.given[i].Text(), Recorded: true})
 	}
 	return links[:min(len(links), maxLinks/2)]
 }
@@ -294,7 +302,7 @@ func (c *clues) givenLinks() []Link {
 func (c *clues) otherwiseGiven() string {
 	for i := range c.given {
 		if g := &c.given[i]; !g.isData() && g.What != GivenGrid {
-			return g.text()
+			return g.Text()
 		}
 	}
 	return ""

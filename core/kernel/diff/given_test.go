@@ -42,7 +42,7 @@ func TestWhatWasGivenIsNamedByItsProperty(t *testing.T) {
 	} {
 		a, b := headers(c.change)
 		found := givenOf(&Result{}, a, b)
-		if len(found) != 1 || found[0].What != c.what || found[0].text() != c.text || found[0].Note != c.note {
+		if len(found) != 1 || found[0].What != c.what || found[0].Text() != c.text || found[0].Note != c.note {
 			t.Errorf("%s: got %+v", name, found)
 		}
 	}
@@ -70,7 +70,7 @@ func TestANumberThatIsOneIsComparedWithOneThatIsNot(t *testing.T) {
 	r := &Result{TextsA: text(), TextsB: text(warptrace.Constant{Name: "n", Value: "1"})}
 	r.Changes = edits.Between(r.TextsA, r.TextsB)
 	found := givenOf(r, a, b)
-	if len(found) != 1 || found[0].text() != "n is 32 in A and 1 in B" || found[0].Note == "" {
+	if len(found) != 1 || found[0].Text() != "n is 32 in A and 1 in B" || found[0].Note == "" {
 		t.Errorf("got %+v", found)
 	}
 }

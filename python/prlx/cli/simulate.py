@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .._simulator import Recording
     from ._ui import UI
 
-FOUND = 1
 SELFTEST = "prlx-simulate-selftest.json"
 _MODES = ("digest", "control-flow", "values")
 _CAPTURES = ("observed", "instrumented")
@@ -130,7 +129,7 @@ def run_script(
         named = shlex.quote(shown_path(recording.path))
         verb = "diff" if recording.recorded == 1 else "session inspect"
         ui.say(f"wrote {named}; open it with: prlx {'inspect' if verb == 'diff' else verb} {named}")
-    return status or conclusion_of(document).exit_code
+    return status or conclusion_of(document if comparison is None else comparison).exit_code
 
 
 def _launch(
