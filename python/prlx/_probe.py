@@ -43,7 +43,9 @@ class Probing(Judged):
     Examples
     --------
     >>> import prlx
-    >>> _ = open("job.key", "w").write("a key of at least sixteen bytes")
+    >>> import pathlib
+    >>> pathlib.Path("job.key").touch(mode=0o600)
+    >>> _ = pathlib.Path("job.key").write_text("a key of at least sixteen bytes")
     >>> peers = ["127.0.0.1:27003", "127.0.0.1:27004"]
     >>> probed = prlx.probe_clocks(peers=peers, node=1, output="probes", duration=0.1, job_file="job.key")
     >>> probed.measured, probed.node, probed.counters["late"]
@@ -154,7 +156,9 @@ def probe_clocks(
 
     Examples
     --------
-    >>> _ = open("job.key", "w").write("a key of at least sixteen bytes")
+    >>> import pathlib
+    >>> pathlib.Path("job.key").touch(mode=0o600)
+    >>> _ = pathlib.Path("job.key").write_text("a key of at least sixteen bytes")
     >>> peers = ["127.0.0.1:27001", "127.0.0.1:27002"]
     >>> probed = prlx.probe_clocks(peers=peers, node=0, output="probes", duration=0.1, job_file="job.key")
     >>> probed.status, probed.path.name, probed.counters["answered"]  # nobody runs at the other

@@ -92,6 +92,7 @@ def folder(data, tmp_path, monkeypatch):
         copy(PAGES.parents[1] / f"examples/serving/{name}.json.gz", play / f"{name}.json.gz")
     (play / "offsets.toml").write_text(DECLARED)
     (play / "hosts.txt").write_text("127.0.0.1:27005\n127.0.0.2:27006\n")
+    (play / "job.key").touch(mode=0o600)
     (play / "job.key").write_text("a key of at least sixteen bytes")
     (play / "node0.snapshot.jsonl").write_text(
         '{"sys_clock_ns": 1795226075450000000, "tracer_clock_ns": 5000000000}\n' * 1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 
 from prlx import PartialResultError
+from prlx._config import Config
 from prlx.cli import _table
-from prlx.cli._ui import Stream
+from prlx.cli._ui import UI, Stream
 
 from .conftest import SCHEMAS
 
@@ -276,3 +278,25 @@ def test_every_command_is_documented(root):
         assert page.startswith(f"# prlx {name}\n")
         for option in _table.load(name).options:
             assert option.refused or f"`{option.off or option.flags[0]}" in page, option.flags[0]
+
+
+HOSTILE = "a\x1b[31mred\x1b]0;title\x07\x1b[2J\x9b1m\r\u202eb\x08"
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_text_of_files_reaches_no_terminal_as_codes(color):
+    written = io.StringIO()
+    stream = Stream(written, color, 80, True)
+    stream.line(f"{stream.style(HOSTILE, 'red', 'bold')}: {HOSTILE}")
+    text = written.getvalue()
+    assert text.startswith("\x1b[31;1m" if color else "a")
+    for code in ("\x1b]", "\x07", "\x1b[2J", "\x9b", "\r", "\u202e", "\x08"):
+        assert code not in text
+    assert color or "\x1b" not in text
+
+
+def test_json_is_never_changed_on_its_way_to_stdout():
+    written = io.StringIO()
+    stream = Stream(written, False, 80, True)
+    UI(stream, stream, Config({}, None)).emit({"name": HOSTILE})
+    assert json.loads(written.getvalue()) == {"name": HOSTILE}

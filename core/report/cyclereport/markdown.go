@@ -9,13 +9,13 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 )
 
 // What a comment or a step summary holds at most.
 const (
 	maxMarkdownRows = 20
-	markdownSpecial = "\\`*_{}[]()<>#+-!|~&"
 )
 
 // Markdown writes a summary for a comment or a step of a build: the verdict, the classes, the most expensive kernels of a step.
@@ -26,7 +26,7 @@ func Markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 	if len(all) > 0 {
 		out.WriteString("\n| class | level | count | kernels | wall p50 | p99 | busy | gap | phase | confidence |\n|---|---|---:|---:|---:|---:|---:|---:|---|---:|\n")
 		for _, c := range all[:min(len(all), maxMarkdownRows)] {
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(c.Name, maxName)), levelName(d, c), figure.Count(c.Count), figure.Count(c.Period),
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(c.Name, maxName)), inline(clean(levelName(d, c), maxName)), figure.Count(c.Count), figure.Count(c.Period),
 				figure.Duration(c.WallNS.P50), figure.Duration(c.WallNS.P99), figure.Duration(c.BusyNS.Mean), figure.Duration(c.GapNS.Mean), inline(phaseWord(c)), percent(c.Confidence))
 		}
 		if n := len(all) - maxMarkdownRows; n > 0 {
@@ -132,7 +132,7 @@ func CompareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error 
 		out.WriteString("\n| class | level | A | B | wall | gap A | gap B | verdict | kernels |\n|---|---|---:|---:|---:|---:|---:|---|---|\n")
 		for i := range d.Pairs[:min(len(d.Pairs), maxMarkdownRows)] {
 			p := &d.Pairs[i]
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(pairName(p), maxName)), p.Level, figure.Duration(p.Wall.ANS), figure.Duration(p.Wall.BNS),
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(pairName(p), maxName)), inline(clean(p.Level, maxName)), figure.Duration(p.Wall.ANS), figure.Duration(p.Wall.BNS),
 				inline(change(p.Wall.Relative)), figure.Duration(p.Gap.ANS), figure.Duration(p.Gap.BNS), inline(clean(p.Wall.Verdict, 60)), inline(kindsText(&p.Kinds)))
 		}
 	}
@@ -229,14 +229,5 @@ func base(path string) string {
 	return path
 }
 
-// inline escapes cleaned text for a line of Markdown.
-func inline(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune(markdownSpecial, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// inline is text within a line of Markdown.
+func inline(s string) string { return foreign.Markdown(s) }

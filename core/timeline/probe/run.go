@@ -191,7 +191,10 @@ func (r Request) plan() (*plan, error) {
 	return p, cfg.check()
 }
 
-// jobKey reads the key that the probers of a job have in common.
+// makeKey is how a key is made that nobody else can read.
+const makeKey = "(umask 077; head -c 32 /dev/urandom | base64 > job.key)"
+
+// jobKey reads the key that the probers of a job have in common. As ssh does, it refuses a file that others can read or write.
 func jobKey(path, text string) ([]byte, error) {
 	if path != "" {
 		f, err := os.Open(path)
@@ -199,6 +202,14 @@ func jobKey(path, text string) ([]byte, error) {
 			return nil, fault.FromIO(path, err)
 		}
 		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, fault.FromIO(path, err)
+		}
+		if mode := info.Mode().Perm(); mode&0o077 != 0 {
+			return nil, fault.Usagef("the job file has the permissions %#o: others can read or write the key", mode).WithPath(path).
+				WithHint("chmod 600 the file, or pass the key in PRLX_JOB_KEY")
+		}
 		b := make([]byte, 4097)
 		n, _ := f.Read(b)
 		if n == len(b) {
@@ -209,7 +220,7 @@ func jobKey(path, text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, fault.Usagef("no job key: probers of one job know each other by it").
-			WithHint("write one to a file that all hosts read, and pass --job-file FILE, or set PRLX_JOB_KEY: head -c 32 /dev/urandom | base64 > job.key")
+			WithHint("write one to a file that all hosts read, and pass --job-file FILE, or set PRLX_JOB_KEY: %s", makeKey)
 	}
 	return []byte(text), checkKey([]byte(text))
 }
