@@ -8,10 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from tests.damage.directories import make, recordings
 
-NUMBERS = range(int(os.environ.get("PRLX_DAMAGED_DIRECTORIES", "60")))
+NUMBERS = range(60 if os.environ.get("PRLX_DAMAGES") else 12)
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 
 

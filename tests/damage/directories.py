@@ -1,7 +1,7 @@
 """Directories of real recordings with files that were damaged, replaced, lost, and with files that do not belong there.
 
-Everything is drawn by ``SEED`` and a number, so a directory is the same whenever it is made. What a directory says of itself: which of its
-traces cannot be what they were (``lost``), and which files stand in it.
+Everything is drawn by ``SEED`` and a number, so a directory is the same whenever it is made. It says of itself which of its
+traces cannot be what they were (``lost``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SEED = 20261127  # of all directories; drawn before the first run
-NAMES = ("rank{}.json", "rank-{}.trace.json.gz", "worker{}.1700000000000000000.pt.trace.json", "node{}/trace.json", "trace_{}.json")
+NAMES = (
+    "rank{}.json",
+    "rank-{}.trace.json.gz",
+    "worker{}.1700000000000000000.pt.trace.json",
+    "node{}/trace.json",
+    "trace_{}.json",
+)
 
 
 @dataclass
@@ -41,7 +47,9 @@ class Directory:
     def files(self) -> list[str]:
         """All that stands in it but directories, relative."""
         return sorted(
-            str((Path(folder) / name).relative_to(self.path)) for folder, _, names in os.walk(self.path) for name in names
+            str((Path(folder) / name).relative_to(self.path))
+            for folder, _, names in os.walk(self.path)
+            for name in names
         )
 
 
@@ -80,7 +88,7 @@ def nul_in_a_name(text: bytes, draw: random.Random) -> bytes:
 
 
 def no_utf8(text: bytes, draw: random.Random) -> bytes:
-    """A byte that is no UTF-8, in names."""
+    """Invalid UTF-8 in a name."""
     return nul_in_a_name(text, draw).replace(b"\x00", b"\xff\xfe")
 
 
@@ -185,7 +193,7 @@ def page_instead(_text: bytes, _: random.Random) -> bytes:
 
 
 def other_json(_text: bytes, _: random.Random) -> bytes:
-    """JSON that is no trace."""
+    """JSON of another kind."""
     return b'{"error": "no such bucket"}'
 
 

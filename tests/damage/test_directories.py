@@ -1,6 +1,6 @@
 """Damaged directories of real recordings: every file is accounted for, every output is strict JSON, no lost rank passes.
 
-``PRLX_DAMAGED_DIRECTORIES`` says how many are made; ``make corpus`` makes 60.
+Six are made, and 60 by ``make corpus`` (``PRLX_DAMAGES``).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pytest
 from .directories import Directory, make, recordings, strict
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
-NUMBERS = range(int(os.environ.get("PRLX_DAMAGED_DIRECTORIES", "6")))
+NUMBERS = range(60 if os.environ.get("PRLX_DAMAGES") else 6)
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,18 @@ def jobs(data):
 
 
 def combine(made: Directory, output: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "prlx", "combine", str(made.path), "-o", str(output), "--json", "--overwrite", *words]
+    command = [
+        sys.executable,
+        "-m",
+        "prlx",
+        "combine",
+        str(made.path),
+        "-o",
+        str(output),
+        "--json",
+        "--overwrite",
+        *words,
+    ]
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
 
 

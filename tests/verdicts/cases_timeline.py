@@ -47,7 +47,7 @@ def combining(make: Callable[[Path], list[str]]) -> Callable[[Path], list[str]]:
 
 
 def in_order(folder: Path, only: tuple[int, ...] = (0, 1, 2), **said: Any) -> list[str]:
-    """Ranks of a job of three on one clock, with collectives in a possible order: nothing speaks against them but the lack."""
+    """Ranks of a job of three on one clock, with collectives in a possible order: they pass but for what they lack."""
     (folder / "in").mkdir(exist_ok=True)
     for rank in only:
         args = {
@@ -157,7 +157,16 @@ def solving(
 
 def meta_alone(_: list[str]) -> str:
     """What a prober writes whom nobody answers."""
-    return '{"meta": true, "schema": "prlx.probes/1", "node_id": 0, "name": "a:1", "host_clock": "x", "session": "y", "peers": 2}\n'
+    said = {
+        "meta": True,
+        "schema": "prlx.probes/1",
+        "node_id": 0,
+        "name": "a:1",
+        "host_clock": "x",
+        "session": "y",
+        "peers": 2,
+    }
+    return json.dumps(said) + "\n"
 
 
 def solving_one_empty(folder: Path) -> list[str]:
