@@ -47,9 +47,6 @@ func cleanConclusion(v *verdict.Verdict) verdict.Verdict {
 	return out
 }
 
-// maxRests is how many things a page says that a verdict rests on.
-const maxRests = 20
-
 // percent writes a share; it says 0 and 100 only when they are exact.
 func percent(share float64) string {
 	switch {
