@@ -82,7 +82,7 @@ func newPage(in *CombineReport) *page {
 	doc := in.Doc
 	p := &page{
 		pageHead: pageHead{
-			Status: foreign.Clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status), Conclusion: shown(doc.Conclusion),
+			Status: foreign.Clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status), Conclusion: foreign.Verdict(doc.Conclusion),
 		},
 		Reference: foreign.Clean(doc.Reference, 80), Timebase: foreign.Clean(doc.Timebase, 20),
 		Zero: fmt.Sprintf("%d", doc.ZeroNS),
@@ -106,16 +106,6 @@ func newPage(in *CombineReport) *page {
 	p.Warnings = bounded(allWarnings(doc), "warnings")
 	p.Notes = bounded(doc.Notes, "notes")
 	return p
-}
-
-// shown is a verdict whose words can stand on a page.
-func shown(v verdict.Verdict) verdict.Verdict {
-	v.Missing = slices.Clone(v.Missing[:min(len(v.Missing), maxNotes)])
-	for i := range v.Missing {
-		m := &v.Missing[i]
-		m.What, m.Why = foreign.Clean(m.What, 200), foreign.Clean(m.Why, 600)
-	}
-	return v
 }
 
 func bounded(list []string, what string) []string {

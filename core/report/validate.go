@@ -37,7 +37,7 @@ func Validate(w io.Writer, doc *combine.ValidateDocument) error {
 
 func newValidatePage(doc *combine.ValidateDocument) *validatePage {
 	p := &validatePage{
-		pageHead: pageHead{What: "Order of collectives", Said: foreign.Clean(doc.Status, 40), Conclusion: shown(doc.Conclusion)},
+		pageHead: pageHead{What: "Order of collectives", Said: foreign.Clean(doc.Status, 40), Conclusion: foreign.Verdict(doc.Conclusion)},
 		Lead:     foreign.Clean(doc.Verdict, 2000), Warnings: bounded(doc.Warnings, "warnings"), Notes: bounded(doc.Notes, "notes"),
 	}
 	p.Head = kit.Head(p.What+": "+p.Said, "")

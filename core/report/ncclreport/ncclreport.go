@@ -136,7 +136,7 @@ func (p *page) diagnosis(d *diagnosing.Document) {
 	case diagnosing.StatusNothing:
 		p.Tone, p.Word = "good", "nothing wrong"
 	}
-	p.Conclusion = cleaned(d.Conclusion)
+	p.Conclusion = foreign.Verdict(d.Conclusion)
 	for i := range d.Findings[:min(len(d.Findings), maxFindings)] {
 		f := &d.Findings[i]
 		one := finding{foreign.Clean(f.Class, maxName), figure.Sentence(foreign.Clean(f.Sentence, maxText)), f.Certain, nil}
@@ -151,22 +151,6 @@ func (p *page) diagnosis(d *diagnosing.Document) {
 	p.Limits = append(p.Limits, sentences(d.Warnings)...)
 	p.Notes.List = append(p.Notes.List, sentences(d.Notes)...)
 	p.Notes.List = append(p.Notes.List, sentences(d.Advice)...)
-}
-
-// cleaned is a verdict whose words come of files.
-func cleaned(v verdict.Verdict) verdict.Verdict {
-	v.Outcome = verdict.Outcome(foreign.Clean(string(v.Outcome), maxName))
-	v.Why = figure.Sentence(foreign.Clean(v.Why, maxText))
-	v.Looked = slices.Clone(v.Looked[:min(len(v.Looked), maxLines)])
-	for i := range v.Looked {
-		v.Looked[i].What = foreign.Clean(v.Looked[i].What, maxText)
-	}
-	v.Missing = slices.Clone(v.Missing[:min(len(v.Missing), maxLines)])
-	for i := range v.Missing {
-		m := &v.Missing[i]
-		m.What, m.Why = foreign.Clean(m.What, maxText), foreign.Clean(m.Why, maxText)
-	}
-	return v
 }
 
 // report puts where the time went below.

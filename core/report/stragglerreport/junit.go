@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/junit"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
@@ -34,7 +35,7 @@ func propertiesOf(d *straggler.Document, opt Options) *junit.Properties {
 		out.List = append(out.List, junit.Property{Name: name, Value: clean(value, maxText)})
 	}
 	add("status", d.Status)
-	add("outcome", string(concluded(d).Outcome))
+	add("outcome", string(foreign.Verdict(d.Conclusion).Outcome))
 	add("clocks", d.Clocks)
 	add("length_ns", strconv.FormatInt(d.LengthNS, 10))
 	add("operations", strconv.Itoa(d.Operations.Count))

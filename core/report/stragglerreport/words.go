@@ -11,7 +11,6 @@ import (
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
-	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // What one piece of foreign text may take, in characters.
@@ -26,26 +25,6 @@ func clean(s string, limit int) string { return foreign.Clean(s, limit) }
 // harmless keeps a spreadsheet from evaluating a text, and readers of lines from seeing control characters.
 func harmless(s string) string {
 	return foreign.Cell(clean(s, maxText))
-}
-
-// maxRests is how many things a page says that a verdict rests on.
-const maxRests = 20
-
-// concluded is what a document comes to, in words that are fit for people.
-func concluded(d *straggler.Document) verdict.Verdict {
-	v := &d.Conclusion
-	out := verdict.Verdict{Why: clean(v.Why, maxText)}
-	switch v.Outcome {
-	case verdict.Passed, verdict.Failed, verdict.Inconclusive:
-		out.Outcome = v.Outcome
-	}
-	for _, l := range v.Looked[:min(len(v.Looked), maxRests)] {
-		out.Looked = append(out.Looked, verdict.Looked{What: clean(l.What, maxName), Count: l.Count, Of: l.Of})
-	}
-	for _, m := range v.Missing[:min(len(v.Missing), maxRests)] {
-		out.Missing = append(out.Missing, verdict.Missing{What: clean(m.What, maxName), Count: m.Count, Why: clean(m.Why, maxText)})
-	}
-	return out
 }
 
 // percent writes a share with two decimals.
