@@ -137,8 +137,10 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	PRLX_PROBE_RUNS=all go test -timeout 60m -run TheTruthIsInside -v ./core/timeline/probe
 	PRLX_PROBE_RUNS=all $(PY) -m pytest -q tests/cli/test_probe_faults.py
 	PRLX_COLLECTIVE_SEEDS=200 go test -timeout 180m -v -run "Synthetic|Garbage|NeverMeet|Inversion|AStep" ./core/timeline/precedence
+	PRLX_DAMAGES=1000 $(PY) -m pytest -q -s tests/damage
 	PRLX_STRAGGLER_JOBS=100 go test -timeout 60m -v ./core/timeline/straggler
-	PRLX_NCCL_ALL=1 go test -timeout 120m -v ./tests/nccl
+	PRLX_NCCL_ALL=1 go test -timeout 120m -v ./tests/nccl ./core/timeline/nccl/segment
+	PRLX_NCCL_DAMAGES=1000 go test -timeout 60m -run ADamagedFile -v ./core/api
 
 .PHONY: kills
 kills: build build/triton/3.9.0/.ready ## a thousand commands killed at random: no half output; goes on where it was stopped

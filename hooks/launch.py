@@ -53,6 +53,8 @@ class Parameter:
         The memory that the pointer may touch; None for numbers, null and bare addresses.
     data
         The bytes of a structure that has more than eight; the type is then empty, and there is no value.
+    special
+        What the compiler took for granted of the argument, such as ``divisible by 16``; "" nothing.
     """
 
     name: str
@@ -60,6 +62,7 @@ class Parameter:
     value: int | float
     storage: Storage | None = None
     data: bytes | None = None
+    special: str = ""
 
     @property
     def is_pointer(self) -> bool:

@@ -10,7 +10,7 @@ import contextlib
 import functools
 import importlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -225,6 +225,7 @@ class _Launcher:
         self._metadata = metadata
         self._texts = functools.cache(lambda: texts_of(source, metadata))
         self._signature = [(name, ty) for name, ty in source.signature.items()]
+        self._special = specialised(source)
         self._cluster = prod(getattr(metadata, "cluster_dims", None) or (getattr(metadata, "num_ctas", 1),))
 
     def __call__(
@@ -247,7 +248,7 @@ class _Launcher:
         parameters: list[Parameter] = []
         descriptors = list(getattr(metadata, "tensordesc_meta", None) or ())
         for (name, ty), value in zip(self._signature, args, strict=False):
-            parameters += _flatten(name, ty, value, descriptors)
+            parameters += (self._granted(one) for one in _flatten(name, ty, value, descriptors))
         table = str(getattr(metadata, TABLE, ""))
         scratches = [self._scratch("global_scratch", grid, stream)]
         scratches.append(_no_arena() if table else self._scratch("profile_scratch", grid, stream))
@@ -264,6 +265,13 @@ class _Launcher:
             origin=None if self._device.origin is None else self._device.origin(),
         )
 
+    def _granted(self, parameter: Parameter) -> Parameter:
+        """A parameter with what the compiler took for granted of it."""
+        from dataclasses import replace
+
+        special = self._special.get(parameter.name)
+        return parameter if special is None else replace(parameter, special=special)
+
     def _scratch(self, kind: str, grid: Sequence[int], stream: Any) -> Parameter:
         from .launch import Parameter, Storage
 
@@ -274,6 +282,22 @@ class _Launcher:
         align = max(getattr(self._metadata, f"{kind}_align", 1), 1)
         memory = self._device.scratch(kind, size, align, stream)
         return Parameter(kind, "*i8", memory.data_ptr(), Storage(memory.data_ptr(), size, kind, keep=memory))
+
+
+def specialised(source: Any) -> dict[str, str]:
+    """What Triton took for granted of arguments when it compiled a source, by parameter: that they are divisible by 16.
+
+    A number that is 1 is no parameter any more: it is among the constants.
+    """
+    names = list(source.signature)
+    found: dict[str, str] = {}
+    attributes = getattr(source, "attrs", None)
+    for path, given in attributes.items() if isinstance(attributes, Mapping) else ():
+        place = path if isinstance(path, tuple) else (path,)
+        words = [f"divisible by {one[1]}" for one in given or () if tuple(one)[:1] == ("tt.divisibility",)]
+        if words and isinstance(place[0], int) and place[0] < len(names):
+            found[".".join(map(str, (names[place[0]], *place[1:])))] = ", ".join(words)
+    return found
 
 
 def _no_arena() -> Parameter:

@@ -189,8 +189,8 @@ type simulateLaunchRequest struct {
 	Convergence     *bool                `json:"convergence"` // absent: true
 	Counts          *bool                `json:"counts"`      // absent: true
 	MaxFindings     int                  `json:"max_findings"`
-	MaxInstructions uint64               `json:"max_instructions"`
-	Heap            uint64               `json:"heap"` // bytes that malloc takes from; 0: as they are, 8 MiB at first
+	MaxInstructions *uint64              `json:"max_instructions"` // absent: as many as a launch has by itself; 0: no limit
+	Heap            uint64               `json:"heap"`             // bytes that malloc takes from; 0: as they are, 8 MiB at first
 	Record          *simulation.Record   `json:"record"`
 	Watch           *simulation.Watch    `json:"watch"`
 	Origin          *origin.Origin       `json:"origin"` // null: no compiler of graphs made the kernel
@@ -204,6 +204,9 @@ type simulateParam struct {
 	Allocation int      `json:"allocation"` // index into allocations, -1 none
 	Data       []byte   `json:"data"`       // of a parameter of more than 8 bytes, all of it
 	View       []uint64 `json:"view"`       // of a pointer: where the elements of its view begin and end; absent: not known
+	Shape      []uint64 `json:"shape"`      // of the array that a pointer was passed for; absent: not known
+	Strides    []int64  `json:"strides"`    // in elements
+	Special    string   `json:"special"`    // what the compiler took for granted of it, "" nothing
 }
 
 // simulateAllocation is a piece of the caller's memory.
@@ -240,13 +243,24 @@ func (c *Core) simulateLaunch(j *job.Job, r *simulateLaunchRequest) (*simulation
 // onUnless is a switch that is on where the request does not say.
 func onUnless(given *bool) bool { return given == nil || *given }
 
+// mostInstructions is a limit of instructions as the simulator takes it.
+func mostInstructions(given *uint64) uint64 {
+	switch {
+	case given == nil:
+		return 0
+	case *given == 0:
+		return simt.Unlimited
+	}
+	return *given
+}
+
 // launch turns a request into a launch; the memory that it names is the caller's.
 func (c *Core) launch(r *simulateLaunchRequest) (*simt.Launch, error) {
 	l := &simt.Launch{
 		Kernel: r.Kernel, Grid: r.Grid, Block: r.Block, Cluster: r.Cluster, SharedBytes: r.SharedBytes,
 		Options: simt.Options{
 			ScheduleSeed: r.Seed, StopAtFirst: r.Stop, MaxFindings: r.MaxFindings, NaN: r.NaN, NoRaces: !onUnless(r.Races),
-			GlobalRaces: r.GlobalRaces, WarpRaces: r.WarpRaces, Views: r.Views, NoConvergence: !onUnless(r.Convergence), NoCounts: !onUnless(r.Counts), MaxInstructions: r.MaxInstructions,
+			GlobalRaces: r.GlobalRaces, WarpRaces: r.WarpRaces, Views: r.Views, NoConvergence: !onUnless(r.Convergence), NoCounts: !onUnless(r.Counts), MaxInstructions: mostInstructions(r.MaxInstructions),
 			Heap: r.Heap,
 		},
 	}

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"reflect"
 	"strings"
@@ -23,6 +24,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // render writes one report of a document.
@@ -51,10 +53,12 @@ type reportRequest struct {
 	FailOn    *float64        `json:"fail_on"` // of who was late: as of the operation stragglers
 }
 
-// reportReply says what was written.
+// reportReply is prlx.report/1: what was written, and what the document concludes of which it was made.
 type reportReply struct {
-	Schema string   `json:"schema"`
-	Over   []string `json:"over"` // ranks that met fail_on
+	Schema     string          `json:"schema"`
+	Conclusion verdict.Verdict `json:"conclusion"` // that of the document; with fail_on whether that was met
+	Of         string          `json:"of"`         // the schema of the document
+	Over       []string        `json:"over"`       // ranks that met fail_on; null: it was not given
 	writtenReports
 }
 
@@ -73,12 +77,22 @@ func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
 	if err := checkGate(r.FailOn); err != nil {
 		return nil, err
 	}
-	kind, render, over, err := renderer(r.Path, text, r.FailOn)
+	head, err := headOf(r.Path, text)
 	if err != nil {
 		return nil, err
 	}
-	if r.FailOn != nil && over == nil {
+	kind, render, over, err := renderer(r.Path, head.Schema, text, r.FailOn)
+	if err != nil {
+		return nil, err
+	}
+	concluded := head.Conclusion
+	switch {
+	case r.FailOn == nil:
+		over = nil
+	case over == nil:
 		return nil, fault.Usagef("fail_on holds ranks against a gate, and this document is not of who was late").WithPath(r.Path)
+	default:
+		concluded = concluded.Gate(len(over) > 0, gateSentence(over, *r.FailOn))
 	}
 	out, err := createReports(kind, r.Outputs, r.Overwrite, []string{r.Path}, r.Root)
 	if err != nil {
@@ -88,7 +102,42 @@ func writeReports(j *job.Job, r *reportRequest) (*reportReply, error) {
 	if err := out.write(render); err != nil {
 		return nil, err
 	}
-	return &reportReply{Schema: "prlx.report/1", Over: over, writtenReports: out.reply()}, nil
+	return &reportReply{Schema: "prlx.report/1", Conclusion: concluded, Of: head.Schema, Over: over, writtenReports: out.reply()}, nil
+}
+
+// gateSentence says which ranks met a gate of lost time.
+func gateSentence(over []string, percent float64) string {
+	if len(over) == 0 {
+		return fmt.Sprintf("no rank that is blamed cost more than %g %% of the time", percent)
+	}
+	return fmt.Sprintf("%s cost more than %g %% of the time", strings.Join(over, ", "), percent)
+}
+
+// readable is what the file of a report can be.
+const readable = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json, prlx stragglers --json, prlx nccl report --json, prlx nccl diagnose --json, prlx simulate --json or prlx validate --json prints"
+
+// documentHead is what documents have in common.
+type documentHead struct {
+	Schema     string          `json:"schema"`
+	Conclusion verdict.Verdict `json:"conclusion"`
+}
+
+// headOf reads the schema and the conclusion of a document. One without a conclusion concludes nothing: nobody knows what was looked at.
+func headOf(path string, text []byte) (documentHead, error) {
+	var head documentHead
+	if err := json.Unmarshal(text, &head); err != nil {
+		return head, fault.Formatf(path, jsonOffset(err), "is not JSON: %v", err).WithHint(readable)
+	}
+	v := &head.Conclusion
+	switch {
+	case v.Outcome == "":
+		var nothing verdict.Evidence
+		*v = nothing.Open("the document has no conclusion: an earlier version of prlx wrote it")
+	case !v.Good() && !v.Bad() && v.Outcome != verdict.Inconclusive:
+		return head, fault.Formatf(path, fault.Unknown, "concludes %q, which is no outcome", v.Outcome)
+	}
+	v.Looked, v.Missing = append([]verdict.Looked{}, v.Looked...), append([]verdict.Missing{}, v.Missing...)
+	return head, nil
 }
 
 func readDocument(j *job.Job, path string) ([]byte, error) {
@@ -112,17 +161,10 @@ func readDocument(j *job.Job, path string) ([]byte, error) {
 	return text, nil
 }
 
-// renderer reads a document and returns what makes reports of it, and the ranks that met failOn: nil where a document knows no gate.
-func renderer(path string, text []byte, failOn *float64) (reportKind, render, []string, error) {
-	var head struct {
-		Schema string `json:"schema"`
-	}
-	const hint = "expected what prlx diff --json, prlx session diff --json, prlx cycles --json, prlx stragglers --json, prlx nccl report --json, prlx nccl diagnose --json, prlx simulate --json or prlx validate --json prints"
+// renderer reads a document of a schema and returns what makes reports of it, and the ranks that met failOn: nil where a document knows no gate.
+func renderer(path, schema string, text []byte, failOn *float64) (reportKind, render, []string, error) {
 	none := reportKind{}
-	if err := json.Unmarshal(text, &head); err != nil {
-		return none, nil, nil, fault.Formatf(path, jsonOffset(err), "is not JSON: %v", err).WithHint(hint)
-	}
-	switch head.Schema {
+	switch schema {
 	case "prlx.diff/1":
 		doc := new(diff.Document)
 		err := decodeDocument(path, text, doc)
@@ -172,10 +214,10 @@ func renderer(path string, text []byte, failOn *float64) (reportKind, render, []
 		err := decodeDocument(path, text, doc)
 		return verdictReports, func(_ string, w io.Writer, _ kernelreport.Options) error { return report.Validate(w, doc) }, nil, err
 	}
-	if head.Schema == "" {
-		return none, nil, nil, fault.Formatf(path, fault.Unknown, "is JSON, but not a document of prlx: it states no schema").WithHint(hint)
+	if schema == "" {
+		return none, nil, nil, fault.Formatf(path, fault.Unknown, "is JSON, but not a document of prlx: it states no schema").WithHint(readable)
 	}
-	return none, nil, nil, fault.Formatf(path, fault.Unknown, "has the schema %q, of which prlx report makes no reports", head.Schema).WithHint(hint)
+	return none, nil, nil, fault.Formatf(path, fault.Unknown, "has the schema %q, of which prlx report makes no reports", schema).WithHint(readable)
 }
 
 // decodeDocument reads a document of ours, which says what it found; fields of later versions are passed over.
@@ -184,6 +226,13 @@ func decodeDocument(path string, text []byte, into any) error {
 		return fault.Formatf(path, jsonOffset(err), "does not fit its schema: %v", err)
 	}
 	doc := reflect.ValueOf(into).Elem()
+	if at := doc.FieldByName("Conclusion"); at.IsValid() && at.IsZero() {
+		head, err := headOf(path, text)
+		if err != nil {
+			return err
+		}
+		at.Set(reflect.ValueOf(head.Conclusion))
+	}
 	for i := range doc.NumField() {
 		name, _, _ := strings.Cut(doc.Type().Field(i).Tag.Get("json"), ",")
 		if (name == "status" || name == "verdict") && doc.Field(i).IsZero() {

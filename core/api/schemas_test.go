@@ -31,6 +31,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/nccl/gathering"
 	"github.com/prlx-go/prlx/core/timeline/probe"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 var updateSchemas = flag.Bool("update-schemas", false, "rewrite docs/schemas/*.schema.json")
@@ -42,6 +43,7 @@ var documents = map[string]any{
 	"combine/1":           printedCombine{},
 	"config/1":            printedConfig{},
 	"convert/1":           ConvertDocument{},
+	"report/1":            reportReply{},
 	"cycles-compare/1":    cycledoc.CompareDocument{},
 	"cycles/1":            cycledoc.Document{},
 	"diff/1":              diff.Document{},
@@ -88,17 +90,18 @@ type printedVersion struct {
 
 // printedSelftest is prlx.nccl-selftest/1: whether the plug-in for NCCL works on a machine.
 type printedSelftest struct {
-	Schema    string           `json:"schema"`
-	Passed    bool             `json:"passed"`
-	Sentence  string           `json:"sentence"` // the verdict and what was looked at
-	Problems  []string         `json:"problems"`
-	Library   string           `json:"library"`
-	Versions  []printedPlayed  `json:"versions"`            // of the interface, as NCCL asks for them
-	Played    map[string]int   `json:"played"`              // calls by kind
-	Recorded  map[string]int   `json:"recorded"`            // of these, what was read back
-	Recording *gathering.Row   `json:"recording,omitempty"` // as nccl_collect sees the file
-	NCCL      printedNCCL      `json:"nccl"`
-	Machine   printedOnMachine `json:"machine"`
+	Schema     string           `json:"schema"`
+	Conclusion verdict.Verdict  `json:"conclusion"`
+	Passed     bool             `json:"passed"`
+	Sentence   string           `json:"sentence"` // the verdict and what was looked at
+	Problems   []string         `json:"problems"`
+	Library    string           `json:"library"`
+	Versions   []printedPlayed  `json:"versions"`            // of the interface, as NCCL asks for them
+	Played     map[string]int   `json:"played"`              // calls by kind
+	Recorded   map[string]int   `json:"recorded"`            // of these, what was read back
+	Recording  *gathering.Row   `json:"recording,omitempty"` // as nccl_collect sees the file
+	NCCL       printedNCCL      `json:"nccl"`
+	Machine    printedOnMachine `json:"machine"`
 }
 
 // printedPlayed is one version of the interface.
@@ -196,9 +199,12 @@ type printedSetting struct {
 
 // printedLocate is prlx.locate/1: where two runs first differ, found by running them again.
 type printedLocate struct {
-	Schema  string        `json:"schema"`
-	Status  string        `json:"status"` // located, same, launches or not-again
-	Verdict string        `json:"verdict"`
+	Schema  string `json:"schema"`
+	Status  string `json:"status"` // located, same, launches, not-again or nothing
+	Verdict string `json:"verdict"`
+
+	Conclusion verdict.Verdict `json:"conclusion"`
+
 	Kernel  *string       `json:"kernel"`   // null: none differs
 	Launch  *int64        `json:"launch"`   // its number in A
 	LaunchB *int64        `json:"launch_b"` // and in B

@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -35,12 +36,16 @@ func (r *ncclInputs) readNCCL(j *job.Job) (*recorded.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, warnings, err := reading.Read(j, paths, reading.Options{})
+	all, unread, err := reading.Read(j, paths, reading.Options{})
 	if err != nil {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, fault.New(fault.Incompatible, "no recording holds anything: %s", warnings[0])
+		return nil, fault.New(fault.Incompatible, "no recording holds anything: %s", unread[0])
+	}
+	all, others, warnings := joining.Apart(all)
+	for _, u := range slices.Backward(unread) {
+		warnings = slices.Insert(warnings, 0, u.String())
 	}
 	var opt joining.Options
 	for _, p := range r.Probes {
@@ -54,7 +59,7 @@ func (r *ncclInputs) readNCCL(j *job.Job) (*recorded.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	tied.Warnings = append(warnings, tied.Warnings...)
+	tied.Warnings, tied.Unread, tied.Others = append(warnings, tied.Warnings...), unread, others
 	return tied, nil
 }
 

@@ -18,12 +18,12 @@ func readFlight(j *job.Job, r *ncclFlightRequest) (*flightrecorder.Document, err
 	if err != nil {
 		return nil, err
 	}
-	dumps, err := flightrecorder.ReadAll(j.Context(), paths, j.Workers())
+	dumps, unread, err := flightrecorder.ReadAll(j.Context(), paths, j.Workers())
 	if err != nil {
 		return nil, err
 	}
 	j.Progress().SetStage("compare")
-	found, err := flightrecorder.Analyze(dumps)
+	found, err := flightrecorder.Analyze(dumps, unread...)
 	if err != nil {
 		return nil, err
 	}

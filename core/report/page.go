@@ -15,6 +15,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/combine"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 //go:embed assets
@@ -36,6 +37,8 @@ type pageHead struct {
 	webpage.Head
 	What, Said         string // what was done or looked at, and what became of it
 	Status, StatusText string // the colour of that, and what it means
+
+	Conclusion verdict.Verdict
 }
 
 // page is what the template shows.
@@ -79,7 +82,7 @@ func newPage(in *CombineReport) *page {
 	doc := in.Doc
 	p := &page{
 		pageHead: pageHead{
-			Status: foreign.Clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status),
+			Status: foreign.Clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status), Conclusion: foreign.Verdict(doc.Conclusion),
 		},
 		Reference: foreign.Clean(doc.Reference, 80), Timebase: foreign.Clean(doc.Timebase, 20),
 		Zero: fmt.Sprintf("%d", doc.ZeroNS),

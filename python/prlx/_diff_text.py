@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ._diff_given import given
 from ._diff_outputs import findings, first_output, outputs
 from ._diff_source import edits, source
 from ._errors import in_python, said
@@ -32,6 +33,7 @@ def render(document: Mapping[str, Any], look: Look | None = None) -> Iterator[st
 
 def details(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     """What comes after the verdict: the first divergence, the clusters, what was written, why, what limits it."""
+    yield from given(document, look)
     first = document.get("first")
     if first:
         yield ""

@@ -53,7 +53,7 @@ class Options:
     max_findings
         Distinct findings that are kept of a launch.
     max_instructions
-        Instructions of warps after which a launch ends with an error; None for 2^32, some ten minutes.
+        Instructions of warps after which a launch ends with an error; None for 10^10, which take minutes, 0 for no limit.
     heap
         Bytes of the heap that ``malloc`` in a kernel takes from; None for 8 MiB, as a GPU has it. It belongs to the module,
         and keeps its size once ``malloc`` was called. It takes twice as many bytes of the memory limit.
@@ -110,7 +110,7 @@ class Options:
         for names in (self.empty, self.empty_somewhere):
             if isinstance(names, str):
                 raise UsageError(f"empty: expected names of arguments, got {names!r}", hint=f"write empty=[{names!r}]")
-        for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 1), ("heap", 1), ("max_stops", 1)):
+        for name, least in (("seed", 0), ("max_findings", 1), ("max_instructions", 0), ("heap", 1), ("max_stops", 1)):
             value = getattr(self, name)
             if value is None and name in ("max_instructions", "heap"):
                 continue
@@ -188,6 +188,7 @@ def execute(
             {"name": p.name, "type": p.type, "bits": p.bits, "allocation": _index(pieces, p) if p.is_pointer else -1}
             | ({} if p.data is None else {"data": base64.b64encode(p.data).decode()})
             | _view(options, p)
+            | ({} if record is None else _about(p))
             for p in launch.parameters
         ],
         "allocations": [
@@ -304,6 +305,18 @@ def _view(options: Options, parameter: Parameter) -> dict[str, Any]:
 
     found = view_of(parameter.storage)
     return {} if found is None else {"view": found}
+
+
+def _about(parameter: Parameter) -> dict[str, Any]:
+    """What recordings say of an argument besides its value: shape, strides, what the compiler took for granted."""
+    about: dict[str, Any] = {"special": parameter.special} if parameter.special else {}
+    array: Any = None if parameter.storage is None else parameter.storage.keep
+    try:
+        shape, size = [int(n) for n in array.shape], _item_bytes(array)
+        strides = array.stride() if callable(getattr(array, "stride", None)) else [n // size for n in array.strides]
+        return about | ({"shape": shape, "strides": [int(n) for n in strides]} if size > 0 else {})
+    except Exception:  # None, and an object of a class that nobody knows
+        return about
 
 
 def _watched(options: Options, pieces: Sequence[Storage]) -> dict[str, Any] | None:
@@ -465,7 +478,7 @@ def report(simulation: Simulation, *, stop: bool) -> None:
     FindingError
         Something was found, and the first was to stop the program.
     """
-    if simulation.passed:
+    if not simulation.findings:
         return
     first = simulation.findings[0]
     if stop:

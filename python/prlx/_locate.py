@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any
 from . import _request
 from ._capture import CAPTURES, Capture
 from ._compare import diff_traces
-from ._errors import FileAccessError, UsageError
+from ._errors import FileAccessError, IncompatibleTracesError, UsageError
 from ._kernel_trace import read_trace
 from ._record import enable, quiet, recorded
 from ._rerun import VARIABLE, spelled
-from ._result import Card, Result
+from ._result import Card
 from ._session_diff import SessionDiff
 from ._units import format_count, plural
+from ._verdict import EXIT_CODES, Judged
 
 if TYPE_CHECKING:
     from ._diff import Diff
@@ -39,6 +40,14 @@ _ORDER: Mapping[str, Any] = {"workers": 1}  # blocks that write the same places 
 _AGREE = ("identical",)
 _SAME_RESULTS = "same-results"
 _COMPILERS = "; the source is the same and its builds are not: where they decide otherwise, the compilers do"
+_LACKING = ("missing", "inserted")  # causes that are no launch of both sides
+_HEADS = {
+    "same": "SAME",
+    "launches": "OTHER LAUNCHES",
+    "not-again": "NOT AGAIN",
+    "located": "LOCATED",
+    "nothing": "INCONCLUSIVE",
+}
 _SAMPLE = 64  # warps of those that differ whose values are recorded
 _MOST_RANGES = 500  # of warps; where more apart from each other differ, all are recorded
 # Where a document names places, in the order in which a reader meets them.
@@ -55,8 +64,11 @@ Side = Callable[[Path, Mapping[str, Any]], None]
 
 
 @dataclass(frozen=True, repr=False)
-class Located(Result):
+class Located(Judged):
     """Where two runs first differ. The document is ``prlx.locate/1``.
+
+    Its truth is that of its conclusion: whether the runs are the same, as far as was looked; where nothing could be looked
+    at it raises ``InconclusiveError``.
 
     Attributes
     ----------
@@ -79,7 +91,10 @@ class Located(Result):
 
     @property
     def status(self) -> str:
-        """``located``, ``same`` (as far as was looked), ``launches`` (other kernels are launched), or ``not-again``."""
+        """``located``, ``same`` (as far as was looked), ``launches`` (other kernels are launched), or ``not-again``.
+
+        ``nothing`` where a side launched nothing.
+        """
         return str(self.document["status"])
 
     @property
@@ -152,7 +167,7 @@ def locate(
     Raises
     ------
     UsageError
-        A run launches nothing, or the folder holds another search.
+        The folder holds another search.
 
     Examples
     --------
@@ -208,7 +223,7 @@ def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | Non
             text=True,
             check=False,
         )
-        if done.returncode not in (0, 1) or not (path / "session.json").is_file():
+        if done.returncode not in EXIT_CODES.values() or not (path / "session.json").is_file():
             last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
             raise UsageError(f"{shlex.join(words)} ended with {done.returncode}: " + " / ".join(last),
                              hint=f"run it by hand: prlx simulate {shlex.join(words)}")  # fmt: skip
@@ -230,6 +245,14 @@ def search(
     return _Search(sides, names, path, capture).run(tables=False)
 
 
+class _NothingError(Exception):
+    """A side launched nothing."""
+
+    def __init__(self, sides: Sequence[str]) -> None:
+        super().__init__(*sides)
+        self.sides = sides
+
+
 class _Search:
     """One search: what was asked, what ran, what is known."""
 
@@ -239,6 +262,7 @@ class _Search:
         self._instrumented = capture == "instrumented"
         self._differ: list[int] | None = None  # warps that were seen to differ; None: which is not known
         self._passes: list[dict[str, Any]] = []
+        self._looked: dict[str, Any] = {"looked": [], "missing": []}  # what the pass over all launches rests on
         self._found: dict[str, Any] = {"kernel": None, "launch": None, "launch_b": None, "warps": 0, "place": ""}
         self._found |= {"warp_ranges": "", "first_warps": []}
         state = folder / _STATE
@@ -249,12 +273,21 @@ class _Search:
 
     def run(self, *, tables: bool) -> Located:
         """The passes in turn, until one says all."""
-        sessions = self._pass("digest", _DIGEST, None)
+        try:
+            sessions = self._pass("digest", _DIGEST, None)
+        except _NothingError as nothing:
+            return self._nothing(nothing.sides)
+        except IncompatibleTracesError as error:
+            return self._located("launches", error.message, None, tables=tables)
         assert isinstance(sessions, SessionDiff)
+        self._looked = sessions.document["conclusion"]
         rows = _rows(sessions)
-        if not rows:
+        if not rows or (
+            sessions.causes[:1] and sessions.causes[0]["what"] in _LACKING and rows[0].get("role") == "follows"
+        ):
             status = "launches" if sessions.missing or sessions.inserted else "same"
             return self._located(status, sessions.document["verdict"], sessions, tables=tables)
+        rows.sort(key=lambda row: row.get("role") in ("follows", "unclear"))  # what causes something comes first
         row, found = self._first(rows)
         if row is None:
             return self._by_flow(tables=tables)
@@ -344,10 +377,15 @@ class _Search:
                 self._sides[k](path, {**options, **chosen})
             if launches is not None:
                 path = _only(path)
-            elif not any(path.glob("*.prlx")):
-                raise UsageError(f"side {letter.upper()} launched nothing", hint="a run launches Triton kernels")
             paths.append(path)
         self._paths = paths
+        empty = [
+            letter
+            for letter, path in zip("AB", paths, strict=True)
+            if launches is None and not any(path.glob("*.prlx"))
+        ]
+        if empty:
+            raise _NothingError(empty)
         values = launches is not None and (options is _VALUES or self._instrumented)
         found = diff_traces(paths[0], paths[1], values=values, explain=values, force=True, progress=False)
         done = {"name": name, "ran": ran, "status": found.status, "verdict": found.document["verdict"]}
@@ -362,18 +400,37 @@ class _Search:
         text = _ranges(chosen, "+")
         return {"warps": text} if chosen and text.count("+") < _MOST_RANGES else {}
 
-    def _located(self, status: str, what: str, diff: Diff, *, tables: bool) -> Located:
+    def _nothing(self, sides: Sequence[str]) -> Located:
+        """What is said where a side launched nothing."""
+        lacking = [{"what": f"launches of {side}", "count": None, "why": "it launched no kernel"} for side in sides]
+        self._looked = {"looked": [], "missing": lacking}
+        what = " and ".join(f"side {side}" for side in sides) + " launched nothing"
+        return self._located("nothing", f"{what}, so there is nothing to compare", None, tables=False)
+
+    def _conclusion(self, status: str, verdict: str) -> dict[str, Any]:
+        """What the search comes to: that runs are the same rests on the pass over all launches."""
+        outcome = {"nothing": "inconclusive", "same": self._looked.get("outcome", "inconclusive")}.get(
+            status, "differs"
+        )
+        if status == "same" and outcome not in ("same", "inconclusive"):
+            outcome = "same"  # other ways to the same results, told apart by a later pass
+        why = self._looked.get("why", verdict) if outcome == "inconclusive" and status == "same" else verdict
+        return {"outcome": outcome, "why": why, "looked": self._looked["looked"], "missing": self._looked["missing"]}
+
+    def _located(self, status: str, what: str, diff: Diff | None, *, tables: bool) -> Located:
         found = self._found
-        head = {"same": "SAME", "launches": "OTHER LAUNCHES", "not-again": "NOT AGAIN", "located": "LOCATED"}[status]
+        head = _HEADS[status]
         where = "" if found["launch"] is None else f"launch {found['launch']} of {found['kernel']}"
         if found["place"]:
             where += f", {found['place']}, {plural(found['warps'], 'warp')}"
-        if tables and not isinstance(diff, SessionDiff):  # the recordings are deleted behind us
+        if tables and diff is not None and not isinstance(diff, SessionDiff):  # the recordings are deleted behind us
             _ = diff.clusters, diff.divergences
+        verdict = ": ".join(filter(None, (head, where, what)))
         document = {
             "schema": "prlx.locate/1",
             "status": status,
-            "verdict": ": ".join(filter(None, (head, where, what))),
+            "verdict": verdict,
+            "conclusion": self._conclusion(status, verdict),
             **found,
             "runs": sum(step["ran"] for step in self._passes),
             "passes": self._passes,

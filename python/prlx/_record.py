@@ -137,7 +137,7 @@ def enable(
     max_findings
         Distinct findings that are kept of a launch; the rest is counted.
     max_instructions
-        Instructions of warps after which a launch ends with an error.
+        Instructions of warps after which a launch ends with an error; None for 10^10, 0 for no limit.
     touched
         Say which blocks touched which elements of which array: ``Simulation.touched``, and the pictures of its page.
     breaks

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ._errors import FileAccessError, UsageError
+from ._lines import clean
 
 _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
@@ -130,7 +131,7 @@ class Result:
 
     def __repr__(self) -> str:
         card = self._card()
-        return clipped(f"<{type(self).__name__}: {card.sentence}>")
+        return clipped(f"<{type(self).__name__}: {clean(card.sentence)}>")
 
     def _repr_html_(self) -> str:
         return self._card().to_html()

@@ -70,6 +70,19 @@ class SessionDiff(Diff):
         return a, b
 
     @property
+    def causes(self) -> tuple[Mapping[str, Any], ...]:
+        """Where the sessions begin to differ: launches that do something else, are given something else, or are missing.
+
+        Launches that only received what such a one made are not among them.
+
+        Examples
+        --------
+        >>> [cause["kernel"] for cause in prlx.diff_traces("good", "bad").causes]
+        ['softmax_rows']
+        """
+        return tuple(self.document["causes"])
+
+    @property
     def missing(self) -> tuple[str, ...]:
         """The launches that B lacks."""
         return tuple(self.document["unmatched_a"])
@@ -197,6 +210,7 @@ def render_session(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         side = document[letter]
         about = plural(side["launches"], "launch") + ("" if side["manifest"] else ", without a manifest")
         yield f"  {look.style(letter.upper(), 'bold')}  {clean(side['path'])}  {look.style(about, 'dim')}"
+    yield from _causes(document, look)
     yield from _launches(document, look)
     yield from _sequence(document, look)
     first = document.get("first")
@@ -207,6 +221,23 @@ def render_session(document: Mapping[str, Any], look: Look) -> Iterator[str]:
 
 
 _SAID = {"same-results": "same results", "inconclusive": "too little was recorded"}
+_ROLES = {"follows": "was given other inputs", "unclear": "may only follow", "given": "was given something else"}
+
+
+_BEGINS = {"missing": "is missing from B", "inserted": "is only in B", "given": "", "launch": ""}
+
+
+def _causes(document: Mapping[str, Any], look: Look) -> Iterator[str]:
+    """Where the sessions begin to differ, before the list of all launches."""
+    causes = document["causes"][: look.clusters]
+    for cause in causes:
+        what = _BEGINS[cause["what"]] or cause["because"]
+        follow = f"; {plural(cause['follow'], 'launch')} behind it only received that" if cause["follow"] else ""
+        name = f"{clean(cause['kernel'])} (launch {cause['launch']})"
+        head = f"  begins with {name}: "
+        yield from wrapped(head, clean(what) + follow, look, head=f"  begins with {look.style(name, 'bold')}: ")
+    if len(causes) < len(document["causes"]):
+        yield f"  and {plural(len(document['causes']) - len(causes), 'more cause')}"
 
 
 def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
@@ -220,7 +251,7 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
             format_count(row["divergences"]) if row["divergences"] else "",
             row["first"]["kind"] if row.get("first") else "",
             short(row["first"].get("source_location"), row["first"]["site_id"]) if row.get("first") else "",
-            clean(row.get("error") or _SAID.get(row["status"], "")),
+            clean(row.get("error") or _SAID.get(row["status"], "") or _ROLES.get(row.get("role", ""), "")),
         )
         for row in differ[: look.clusters]
     ]

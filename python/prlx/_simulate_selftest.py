@@ -13,9 +13,10 @@ from . import _request
 from ._errors import FileAccessError, PrlxError
 from ._gpu import Driver, NoDeviceError
 from ._microkernels import BLOCK, THREADS, Microkernel, microkernels
-from ._result import Card, Result
+from ._result import Card
 from ._simulate_ptx import simulate_ptx
 from ._units import plural
+from ._verdict import Evidence, Judged
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ _ODD_BITS = (0, 1, 2, 0x7F, 0x80, 0xFF, 0x7FFF, 0x8000, 0xFFFF)
 
 
 @dataclass(frozen=True, repr=False)
-class SelftestSimulator(Result):
+class SelftestSimulator(Judged):
     """Whether a GPU does what the simulator says. The document is ``prlx.simulate-selftest/1``.
 
     Examples
@@ -59,7 +60,7 @@ class SelftestSimulator(Result):
     @property
     def passed(self) -> bool:
         """The microkernels ran on a GPU, and every result is the simulator's."""
-        return self.outcome == "passed"
+        return self.conclusion.outcome == "passed"
 
     @property
     def sentence(self) -> str:
@@ -113,6 +114,7 @@ def selftest_simulator(*, output: AnyPath | None = None, overwrite: bool = False
     document = {
         "schema": "prlx.simulate-selftest/1",
         "outcome": outcome,
+        "conclusion": _conclude(rows, problems, missing),
         "sentence": f"{outcome}: {_looked_at(rows, driver, missing)}",
         "problems": problems,
         "gpu": None
@@ -135,6 +137,15 @@ def _driver() -> tuple[Driver | None, str]:
     if driver.capability < (8, 0):
         return None, f"{driver.name} is older than an sm_80"
     return driver, ""
+
+
+def _conclude(rows: list[dict[str, Any]], problems: list[str], missing: str) -> dict[str, Any]:
+    """Whether a GPU does what the simulator says; that the simulator alone can run the kernels is no answer."""
+    evidence = Evidence()
+    evidence.looked("kernels on a GPU", 0 if missing else len(rows), of=len(rows))
+    if missing:
+        evidence.missed("what a GPU computes", missing)
+    return evidence.check(bool(problems), "; ".join(problems[:3]) or "nothing differs")
 
 
 def _looked_at(rows: list[dict[str, Any]], driver: Driver | None, missing: str) -> str:

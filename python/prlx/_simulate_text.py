@@ -25,8 +25,11 @@ def render(document: Mapping[str, Any], look: Look, *, lines: int = 10) -> Itera
         verdict += f" at {plural(len(lines_found), 'line')}"
     head = f"{plural(len(document['kernels']), 'kernel')}, {plural(document['launches'], 'launch')}, "
     head += f"{plural(document['instructions'], 'warp instruction')}: "
-    sound = document["launches"] and not status
-    yield head + look.style(verdict, "red" if found else "green" if sound else "yellow", "bold")
+    outcome = document["conclusion"]["outcome"]
+    yield head + look.style(verdict, {"failed": "red", "passed": "green"}.get(outcome, "yellow"), "bold")
+    if document["launches"] and not status:
+        for row in document["conclusion"]["missing"]:
+            yield f"  not looked at: {clean(row['what'])}, {clean(row['why'])}"
     if not document["launches"]:
         yield from _refused(document, look)
         yield f"  {ended} before its first launch" if status else "  the script launched no Triton kernel"

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _core, _request
+from ._units import plural
+from ._verdict import Evidence
 
 if TYPE_CHECKING:
     from ._simulation import Simulation
@@ -80,6 +82,7 @@ class Run:
         self._touched: dict[str, dict[str, Any]] = {}
         self._fidelity: dict[str, Fidelity] = {}
         self._refused: dict[tuple[str, str], int] = {}
+        self._open: dict[tuple[str, str], None] = {}  # what launches missed, and why
 
     def add(self, simulation: Simulation) -> None:
         """Count a launch."""
@@ -117,6 +120,7 @@ class Run:
             head = {"launch": self._launches, "grid": document["grid"]}
             self._touched[document["kernel"]] = head | document["touched"]
         self._stop(document)
+        self._open.update({(each["what"], each["why"]): None for each in document["conclusion"]["missing"]})
         self._launches += 1
 
     def refuse(self, kernel: str, message: str) -> None:
@@ -165,10 +169,12 @@ class Run:
             for name, kernel in self._kernels.items()
         ]
         findings = list(self._findings.values())
+        conclusion = self._conclude(status)
         return {
             "schema": "prlx.simulate/1",
             "script": self._script,
-            "status": "findings" if findings else "clean",
+            "status": _STATUS[conclusion["outcome"]],
+            "conclusion": conclusion,
             "exit_status": status,
             "launches": self._launches,
             "instructions": sum(kernel["instructions"] for kernel in kernels),
@@ -184,6 +190,21 @@ class Run:
             ],
         }
 
+    def _conclude(self, status: int) -> dict[str, Any]:
+        """Whether the launches passed their checks; of a script that failed nobody knows what it would have launched yet."""
+        evidence = Evidence()
+        refused = sum(self._refused.values())
+        evidence.looked("launches", self._launches, of=self._launches + refused)
+        evidence.looked("warps", sum(kernel["warps"] for kernel in self._kernels.values()))
+        for (kernel, message), count in self._refused.items():
+            evidence.missed(f"launches of {kernel}", message, count=count)
+        for what, why in self._open:
+            evidence.missed(what, why)
+        if status:
+            evidence.missed("what the script does later", f"it ended with exit code {status}")
+        found = len(self._findings) + self._more
+        return evidence.check(found > 0, plural(found, "finding") if found else "no finding")
+
     def _text_of(self, kernel: Mapping[str, Any]) -> Mapping[str, Any] | None:
         """The text of a kernel as it was compiled; else what is in the files that its lines name."""
         known = self._texts.get(kernel["kernel"])
@@ -194,6 +215,7 @@ class Run:
         return {"functions": functions, "constants": []} if functions else None
 
 
+_STATUS = {"passed": "clean", "failed": "findings", "inconclusive": "inconclusive"}
 # Files that hold code: a kernel says which files are read, and anybody can write one.
 _CODE = frozenset(f".{ending}" for ending in (
     "py", "pyi", "cu", "cuh", "c", "cc", "cpp", "cxx", "h", "hh", "hpp", "hxx", "inl", "inc", "hip", "cl", "ll", "ptx", "jl",

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from ._errors import UsageError
 from ._origin import Origin
-from ._result import Brief, Card, Result
+from ._result import Brief, Card
 from ._simulated import COUNTS, Run, save_page
 from ._stops import Stop
 from ._units import format_count, plural
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     import pandas
@@ -135,7 +136,7 @@ class Finding(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Simulation(Result):
+class Simulation(Judged):
     """One launch on the simulator. The document is ``prlx.simulation/1``.
 
     Examples
@@ -156,8 +157,8 @@ class Simulation(Result):
 
     @property
     def passed(self) -> bool:
-        """Whether no check found anything."""
-        return bool(self.document["status"] == "clean")
+        """Whether every check ran, and none found anything."""
+        return self.conclusion.outcome == "passed"
 
     @property
     def verdict(self) -> str:

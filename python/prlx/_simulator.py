@@ -172,7 +172,7 @@ class Recording:
         return open_session(self.path)
 
     def _add(self, simulation: Simulation, *, trial: bool) -> None:
-        if trial and simulation.passed:
+        if trial and not simulation.findings:
             self.trials += 1
             return
         self.launches += 1

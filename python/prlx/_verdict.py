@@ -109,6 +109,36 @@ class Verdict(Brief):
         return self.exit_code == 0
 
 
+class Evidence:
+    """What a command has looked at and missed so far: the counterpart of the core's, for documents that are made here."""
+
+    def __init__(self) -> None:
+        self._looked: list[dict[str, Any]] = []
+        self._missing: list[dict[str, Any]] = []
+
+    def looked(self, what: str, count: int, *, of: int | None = None) -> None:
+        """Add things that were looked at, and how many there are where that is known."""
+        self._looked.append({"what": what, "count": count, "of": of})
+
+    def missed(self, what: str, why: str, *, count: int | None = None) -> None:
+        """Add a thing that was not looked at, and could have changed the answer."""
+        self._missing.append({"what": what, "count": count, "why": why})
+
+    def check(self, failed: bool, why: str) -> dict[str, Any]:
+        """The conclusion of a check: failed if something was found, passed only where nothing is missing."""
+        outcome = "failed"
+        if not failed:
+            outcome, why = self._unless_open("passed", why)
+        return {"outcome": outcome, "why": why, "looked": self._looked, "missing": self._missing}
+
+    def _unless_open(self, good: str, why: str) -> tuple[str, str]:
+        parts = [] if any(each["count"] for each in self._looked) else ["nothing was looked at"]
+        for each in self._missing:
+            many = "" if each["count"] in (None, 1) else f"{each['count']} "
+            parts.append(f"{many}{each['what']}: {each['why']}")
+        return ("inconclusive", f"{why}; but {'; '.join(parts)}") if parts else (good, why)
+
+
 def conclusion_of(document: Mapping[str, Any]) -> Verdict:
     """The verdict in a document; one without a verdict is inconclusive, for nothing says what was looked at."""
     found = document.get("conclusion")

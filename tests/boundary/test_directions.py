@@ -38,6 +38,7 @@ FLOORS = (
     ("_cycles",),
     # where recordings of kernels differ
     ("_filters", "_diff_source", "_rerun", "_wanted"),
+    ("_diff_given",),
     ("_diff_outputs",),
     ("_diff_text",),
     ("_diff",),

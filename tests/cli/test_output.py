@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
 
 import pytest
 
 from prlx import PartialResultError
+from prlx._config import Config
 from prlx.cli import _table
-from prlx.cli._ui import Stream
+from prlx.cli._ui import UI, Stream
 
 from .conftest import SCHEMAS
 
@@ -50,7 +52,7 @@ def test_examples_of_documents_parse_and_name_their_schema(path):
 @pytest.mark.usefixtures("core")
 def test_combine_shows_every_node_and_names_the_output_last(prlx):
     ran = prlx("combine", "p2", "-o", "run")
-    assert ran.code == 0
+    assert ran.code == 5  # the example is degraded
     lines = ran.out.splitlines()
     assert lines[0] == example("combine")["verdict"]
     assert lines[0].startswith(f"2 nodes on the clock of node0: {example('combine')['status']}; ")
@@ -122,7 +124,7 @@ def test_verbose_shows_what_the_numbers_rest_on(prlx):
 
 
 def test_strict_ends_with_5_when_the_core_says_that_a_part_is_not_aligned(prlx, core):
-    assert prlx("combine", "a.pb").code == 0
+    assert prlx("combine", "a.pb").code == 5
     assert core.request["strict"] is False
     core.replies["combine"] = PartialResultError("the result is degraded")
     assert prlx("combine", "a.pb", "--strict").code == 5
@@ -142,6 +144,7 @@ def test_validate_ends_with_1_on_a_violation_and_lists_the_worst(prlx, core):
         for line in prlx("validate", "x", "-v").out.splitlines()
     )
     core.replies["validate"] = {**example("validate"), "violated": 0, "worst": [], "status": "passed", "passed": True}
+    core.replies["validate"]["conclusion"] = {**example("validate")["conclusion"], "outcome": "passed"}
     assert prlx("validate", "run").code == 0
 
 
@@ -151,6 +154,7 @@ def test_validate_ends_with_5_when_nothing_could_be_judged(prlx, core):
         "0 collectives: 0 impossible, 0 consistent, 0 undecidable, 64 unmatched; inconclusive: nothing could be judged"
     )
     core.replies["validate"] = {**example("validate"), **nothing, "status": "inconclusive", "verdict": said}
+    core.replies["validate"]["conclusion"] = {**example("validate")["conclusion"], "outcome": "inconclusive"}
     ran = prlx("validate", "run")
     assert ran.code == 5
     assert "inconclusive: nothing could be judged" in ran.out
@@ -161,6 +165,7 @@ def test_combining_what_nothing_confirms_says_so(prlx, core):
     core.replies["combine"] = {
         **document,
         "status": "aligned",
+        "conclusion": {**document["conclusion"], "outcome": "passed"},
         "collectives": {**document["collectives"], "groups": 0, "passed": None},
     }
     ran = prlx("combine", "a", "b")
@@ -273,3 +278,25 @@ def test_every_command_is_documented(root):
         assert page.startswith(f"# prlx {name}\n")
         for option in _table.load(name).options:
             assert option.refused or f"`{option.off or option.flags[0]}" in page, option.flags[0]
+
+
+HOSTILE = "a\x1b[31mred\x1b]0;title\x07\x1b[2J\x9b1m\r\u202eb\x08"
+
+
+@pytest.mark.parametrize("color", [False, True])
+def test_text_of_files_reaches_no_terminal_as_codes(color):
+    written = io.StringIO()
+    stream = Stream(written, color, 80, True)
+    stream.line(f"{stream.style(HOSTILE, 'red', 'bold')}: {HOSTILE}")
+    text = written.getvalue()
+    assert text.startswith("\x1b[31;1m" if color else "a")
+    for code in ("\x1b]", "\x07", "\x1b[2J", "\x9b", "\r", "\u202e", "\x08"):
+        assert code not in text
+    assert color or "\x1b" not in text
+
+
+def test_json_is_never_changed_on_its_way_to_stdout():
+    written = io.StringIO()
+    stream = Stream(written, False, 80, True)
+    UI(stream, stream, Config({}, None)).emit({"name": HOSTILE})
+    assert json.loads(written.getvalue()) == {"name": HOSTILE}

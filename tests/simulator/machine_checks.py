@@ -6,6 +6,7 @@ import inspect
 import io
 import json
 import os
+import re
 import signal
 import sys
 import tempfile
@@ -204,8 +205,14 @@ def check_a_limit_of_instructions():
         prlx.simulate(kernels.forever, (1,), x, 1 << 30, BLOCK=32, machine={"max_instructions": 100_000})
     except prlx.PrlxError as error:
         assert "100,000" in str(error) or "100000" in str(error), error
+        assert re.search(r"it is at \S*kernels\.py:13[23]\b", str(error)), error
     else:
         raise AssertionError("it ended")
+
+
+def check_no_limit_of_instructions():
+    x = np.ones(32, np.float32)
+    prlx.simulate(kernels.forever, (1,), x, 2, BLOCK=32, machine={"max_instructions": 0})
 
 
 def check_ctrl_c_ends_a_launch():

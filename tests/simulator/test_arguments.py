@@ -266,7 +266,7 @@ def test_time_is_work():
         {"seed": True},
         {"seed": 1.5},
         {"max_findings": 0},
-        {"max_instructions": 0},
+        {"max_instructions": -1},
         {"heap": 0},
         {"seed": 1 << 64},
     ],

@@ -151,7 +151,7 @@ def test_a_script_that_fails_shows_its_own_frames(simulate):
 def test_a_script_that_launches_nothing_was_not_checked(simulate, script, text, said):
     script.write_text(text)
     done = simulate()
-    assert done.returncode == (1 if text else 0), done.stderr
+    assert done.returncode == (1 if text else 5), done.stderr
     assert said in done.stderr
     assert "runpy" not in done.stderr
     assert "prlx" not in done.stderr

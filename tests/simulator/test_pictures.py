@@ -73,8 +73,9 @@ def test_versions_are_compared_line_by_line(simulate, tmp_path):
         ("tl.exp(value - tl.max(value, axis=0))", "tl.exp(value)"),
     )
     done = simulate("--compare", "softmax.py", "--json", "edited.py")
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)
+    assert document["conclusion"]["outcome"] == "differs"
     assert document["schema"] == "prlx.simulate-compare/1" and document["status"] == "differs"
     (kernel,) = document["kernels"]
     assert kernel["paired"] == "text" and kernel["b"]["instructions"] < kernel["a"]["instructions"]

@@ -6,8 +6,8 @@ a command and a lack that cannot be, each with the reason. ``test_absence.py`` r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 LACKS = {
@@ -36,9 +36,12 @@ class Case:
         Puts the inputs into a folder and returns the words after ``prlx``, without ``--json``.
     says
         A part of the sentence that names what is missing, as the user reads it (any of stdout, stderr, document).
+    environment
+        What the command finds in its environment besides.
     """
 
     command: str
     lack: str
     make: Callable[[Path], list[str]]
     says: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,9 +84,12 @@ def test_every_lack_has_a_case(command):
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.command}-{case.lack}".replace(" ", "_"))
 def test_absence_is_never_pleasant(case, tmp_path):
     words = case.make(tmp_path)
+    if "--json" not in words:
+        words.append("--json")
     ran = subprocess.run(
-        [sys.executable, "-m", "prlx", *words, "--json"],
+        [sys.executable, "-m", "prlx", *words],
         cwd=tmp_path,
+        env={**os.environ, **case.environment},
         capture_output=True,
         text=True,
         timeout=300,

@@ -45,7 +45,7 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 	v := r.Judge()
 	d.Status, d.Passed, d.TotalDivergences, d.CountedDivergences = v.Status, v.Passed, v.Total, v.Counted
 	d.Coverage, d.Require, d.DivergenceBreakdown = &v.coverage, r.Options.Required(), v.ByKind
-	d.Outputs, d.Findings, d.Edits = r.outputDiff(), r.findings.document(), r.editsOf()
+	d.Outputs, d.Findings, d.Edits, d.Given = r.outputDiff(), r.findings.document(), r.editsOf(), r.Given
 	d.Clusters = make([]Cluster, 0, listed(opt.Clusters, int64(len(r.Clusters))))
 	for i := range cap(d.Clusters) {
 		d.Clusters = append(d.Clusters, r.clusterOf(i))
@@ -60,7 +60,8 @@ func (r *Result) Document(opt DocumentOptions) (*Document, error) {
 		d.First = &first
 	}
 	r.tellFirst(d)
-	d.Verdict, d.Headline = r.verdict(&v)+r.unread(&v), HeadlineOf(d.Status, d.Passed, d.CountedDivergences, r.Options.MaxDivergences)
+	d.Verdict = r.verdict(&v) + r.unread(&v)
+	d.Conclusion, d.Headline = r.conclude(&v, d.Verdict), HeadlineOf(d.Status, d.Passed, d.CountedDivergences, r.Options.MaxDivergences)
 	return d, nil
 }
 

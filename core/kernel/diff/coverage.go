@@ -56,6 +56,18 @@ type OutputCoverage struct {
 	Elements int64     `json:"elements"`
 	Agrees   Agreement `json:"agrees"`
 	Limits   []string  `json:"limits"` // what the kernel wrote and nothing is known of, in sentences
+
+	LargestError *LargestError `json:"largest_error,omitempty"` // that a tolerance let pass
+}
+
+// LargestError is how far apart elements are that a tolerance let pass.
+type LargestError struct {
+	Absolute float64 `json:"absolute"` // the largest, of the element that is named
+	Relative float64 `json:"relative"` // the largest of any element
+	Array    string  `json:"array"`
+	Element  int64   `json:"element"`
+	ValueA   string  `json:"value_a"`
+	ValueB   string  `json:"value_b"`
 }
 
 // ValueCoverage is what was compared of the values on the way.

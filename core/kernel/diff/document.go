@@ -1,6 +1,9 @@
 package diff
 
-import "github.com/prlx-go/prlx/core/kernel/origin"
+import (
+	"github.com/prlx-go/prlx/core/kernel/origin"
+	"github.com/prlx-go/prlx/core/verdict"
+)
 
 // The kinds of divergences, as documents and --filter-kind spell them.
 const (
@@ -17,6 +20,7 @@ type Document struct {
 	Schema              string           `json:"schema"`
 	Status              string           `json:"status"`             // "identical" | "same-results" | "diverged" | "inconclusive"
 	Verdict             string           `json:"verdict"`            // one sentence, with what limits it
+	Conclusion          verdict.Verdict  `json:"conclusion"`         // same, differs or inconclusive; passed where what differs was allowed
 	Headline            *Headline        `json:"headline,omitempty"` // missing from documents of earlier versions
 	TotalDivergences    int64            `json:"total_divergences"`
 	CountedDivergences  int64            `json:"counted_divergences"` // those that count against the threshold
@@ -33,7 +37,8 @@ type Document struct {
 	OtherShape          string           `json:"other_shape,omitempty"` // how the launches differ where warps do not correspond
 	A                   Recording        `json:"a"`
 	B                   Recording        `json:"b"`
-	First               *Divergence      `json:"first"` // null when nothing differs
+	Given               []Given          `json:"given,omitempty"` // what the two launches were given differently
+	First               *Divergence      `json:"first"`           // null when nothing differs
 	Clusters            []Cluster        `json:"clusters"`
 	ClustersOmitted     int64            `json:"clusters_omitted"`
 	Sites               []SiteSummary    `json:"sites"` // those that differ, in order of how early they can be a cause
@@ -44,7 +49,7 @@ type Document struct {
 	Builds              *Builds          `json:"builds,omitempty"`
 	Baseline            *Baseline        `json:"baseline,omitempty"`
 	Outputs             *OutputDiff      `json:"outputs,omitempty"`  // how what the kernel wrote differs
-	Findings            []FindingDiff    `json:"findings,omitempty"` // what the checks of the simulator found in one run only, or more often
+	Findings            []FindingDiff    `json:"findings,omitempty"` // what the checks of the simulator found: in one run only, more often, or in both
 	Explanation         *Explanation     `json:"explanation,omitempty"`
 	Reruns              *Reruns          `json:"reruns,omitempty"` // of runs that were made again to tell whether an order decides
 	Accepted            *AcceptedUse     `json:"accepted,omitempty"`

@@ -12,12 +12,13 @@ import (
 
 // The classes of causes, in the order in which documents list them.
 const (
+	ClassGiven     = "given"         // the launches were given other arguments, or the kernel was compiled for other constants
 	ClassRace      = "race"          // an order that nothing fixes: of atomics, of a reduction, of accesses without a barrier
 	ClassPrecision = "precision"     // the same numbers with other rounding
 	ClassLoop      = "loop-bound"    // a loop that runs more or less often
 	ClassIndex     = "index-or-mask" // another element or other lanes
 	ClassStale     = "stale-data"    // memory that was not written yet, or not any more
-	ClassFormula   = "formula"       // something else is computed of the same elements
+	ClassFormula   = "formula"       // something else is computed, which fits none of the others
 	ClassOperation = "operation"     // memory is updated differently
 	ClassUnknown   = "unknown"
 )
@@ -32,10 +33,11 @@ const (
 	staleData
 	formula
 	operation
+	given
 	classes = iota
 )
 
-var classNames = [classes]string{ClassRace, ClassPrecision, ClassLoop, ClassIndex, ClassStale, ClassFormula, ClassOperation}
+var classNames = [classes]string{ClassRace, ClassPrecision, ClassLoop, ClassIndex, ClassStale, ClassFormula, ClassOperation, ClassGiven}
 
 // The thresholds of a verdict: points of the best class, and its lead over the next. docs/concepts/explain.md lists the points.
 const (
@@ -180,7 +182,8 @@ var classPhrases = map[string]string{
 	ClassLoop:      "a loop that runs more or less often",
 	ClassIndex:     "another element or other lanes are chosen",
 	ClassStale:     "data that was not written yet, or not any more",
-	ClassFormula:   "another computation with the same elements",
+	ClassFormula:   "another computation, which fits no other class,",
+	ClassGiven:     "other arguments",
 	ClassOperation: "another way to update memory",
 }
 
@@ -193,6 +196,16 @@ func (c *clues) summary(why *Explanation) string {
 			text += fmt.Sprintf("; %s is the statement to look at: %s", c.placeOfStatement(), why.Statement.Why)
 		}
 		return text
+	}
+	if g := c.cause(); g != nil && why.Class == ClassGiven {
+		text := classPhrases[ClassGiven] + ": " + g.Text()
+		if g.Note != "" {
+			text += " (" + g.Note + ")"
+		}
+		if why.Statement != nil {
+			text += "; used first at " + c.placeOfStatement()
+		}
+		return text + "; " + c.whatIsSame() + " is the same"
 	}
 	hedge := map[string]string{confidenceStrong: "", confidenceLikely: "probably ", confidenceWeak: "perhaps "}[why.Confidence]
 	text := hedge + classPhrases[why.Class]
@@ -208,6 +221,9 @@ func (c *clues) summary(why *Explanation) string {
 		if r := &why.Considered[i]; r.Class == why.Class && len(r.For) > 0 {
 			text += ": " + withoutPoints(r.For[0])
 		}
+	}
+	if other := c.otherwiseGiven(); other != "" && why.Class != ClassGiven {
+		text += "; besides, " + other
 	}
 	return text
 }

@@ -14,9 +14,9 @@ const maxLinks = 24 // of a chain
 // chain is the evidence from the divergence back to where it can come from.
 func (c *clues) chain() []Link {
 	if c.row == nil {
-		return c.codeLinks()
+		return append(c.givenLinks(), c.codeLinks()...)
 	}
-	links := append(c.codeLinks(), c.decision())
+	links := append(append(c.givenLinks(), c.codeLinks()...), c.decision())
 	for i := range c.at.sides {
 		if s := &c.at.sides[i]; s.differ != 0 {
 			links = append(links, c.operandLink(&c.at, s))
@@ -35,9 +35,6 @@ func (c *clues) chain() []Link {
 	}
 	if c.from.ok && !c.isRoot() {
 		links = append(links, c.origin()...)
-	}
-	for _, d := range c.arguments() {
-		links = append(links, Link{What: "argument", Text: fmt.Sprintf("%s is %s in A, %s in B", clippedWord(d.name), clippedWord(d.a), clippedWord(d.b)), Recorded: true})
 	}
 	return links[:min(len(links), maxLinks)]
 }

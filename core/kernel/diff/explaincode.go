@@ -19,16 +19,15 @@ type codeClues struct {
 	ok       bool
 	textual  bool // the text of both kernels is known
 	change   slice.Change
-	given    *given // both compute the same: what they were given differs
+	given    *used // what the two launches were given differs, and nothing else
 }
 
-// given is an argument that differs, and the first statement that uses it on the way to what differs.
-type given struct {
-	name   string
+// used is what was given differently, and the first statement that uses it on the way to what differs.
+type used struct {
+	*Given
 	line   slice.Line
-	array  bool
-	filled bool // the kernel writes it, too
-	a, b   string
+	side   int
+	filled bool // an array that the kernel writes, too
 }
 
 // readCode compares the code of both recordings on the way to what differs. Where it is not held, or damaged, nothing is known.
@@ -61,8 +60,10 @@ func (c *clues) readCode(ctx context.Context) {
 		}
 	}
 	switch {
+	case c.cause() != nil:
+		k.given, k.ok = c.firstGiven(false), false
 	case !k.ok:
-		k.given = c.firstGiven()
+		k.given = c.firstGiven(true)
 	case k.place.Why <= slice.ChangedDiffers:
 		k.change = k.compared.At(changed[0], changed[1])
 	default:
@@ -147,25 +148,26 @@ func (c *clues) namedBefore(compared *slice.Comparison) (p slice.Place, ok bool)
 	return p, false
 }
 
-// firstGiven is the argument that differs and is used first on the way to what differs, nil none.
-func (c *clues) firstGiven() *given {
-	var best *given
+// firstGiven is what was given differently and is used first on the way to what differs, nil none. Where the code itself is the same,
+// arrays that the kernel writes count, too.
+func (c *clues) firstGiven(all bool) *used {
+	var best *used
 	first := 0
-	for i, x := range c.a.Header().Arguments {
-		all := c.b.Header().Arguments
-		if i >= len(all) || all[i].Name != x.Name {
-			break
-		}
-		y := all[i]
-		if x.Value == y.Value && x.Digest == y.Digest || x.Digest == 0 != (y.Digest == 0) {
+	for i := range c.given {
+		g := &c.given[i]
+		filled := g.isData() && c.writes(g.Name)
+		if filled && !all {
 			continue
 		}
-		line, at, ok := c.code.compared.Uses(i)
-		if !ok || best != nil && at >= first {
-			continue
+		for side, p := range g.at {
+			line, at, ok := c.code.compared.Uses(side, p)
+			if ok && (best == nil || at < first && best.isData() == g.isData() || best.isData() && !g.isData()) {
+				best, first = &used{g, line, side, filled}, at
+			}
+			if ok {
+				break
+			}
 		}
-		first = at
-		best = &given{name: x.Name, line: line, array: x.Digest != y.Digest, a: x.Value, b: y.Value, filled: c.writes(x.Name)}
 	}
 	return best
 }
@@ -299,10 +301,10 @@ func nearly(x, y float64) bool { return max(x-y, y-x) <= max(max(x, -x), max(y, 
 // ruleGiven: both builds compute the same, and the memory that they were given held something else.
 func ruleGiven(c *clues) []finding {
 	g := c.code.given
-	if g == nil || !g.array || !g.filled {
+	if g == nil || g.What != GivenContents || !g.filled {
 		return nil
 	}
-	text := fmt.Sprintf("both builds compute the same on the way to what differs, and %s, which the kernel reads and writes, held something else when it was launched", clippedWord(g.name))
+	text := fmt.Sprintf("both builds compute the same on the way to what differs, and %s, which the kernel reads and writes, held something else when it was launched", clippedWord(g.Name))
 	return []finding{{staleData, 6, text}, {race, -8, text}, {precision, -5, text}, {formula, -5, text}}
 }
 
@@ -318,11 +320,11 @@ func (c *clues) statement() *Statement {
 	case k.ok:
 		return c.statementAt(k.place.Line, k.place.Side, k.reason())
 	case k.given != nil:
-		what := fmt.Sprintf("it is the first to read %s, which held something else when the kernel was launched; the code is the same", clippedWord(k.given.name))
-		if !k.given.array {
-			what = fmt.Sprintf("it is the first to use %s, which is %s in A and %s in B; the code is the same", clippedWord(k.given.name), clippedWord(k.given.a), clippedWord(k.given.b))
+		what := "it is the first to use what was given differently: " + k.given.Text()
+		if k.given.isData() {
+			what = fmt.Sprintf("it is the first to read %s, which held something else when the kernel was launched; the code is the same", clippedWord(k.given.Name))
 		}
-		return c.statementAt(k.given.line, 0, what)
+		return c.statementAt(k.given.line, k.given.side, what)
 	}
 	return nil
 }
@@ -371,7 +373,7 @@ func (c *clues) placeOfStatement() string {
 	if k.ok {
 		return c.lineText(k.place.Line, k.place.Side)
 	}
-	return c.lineText(k.given.line, 0)
+	return c.lineText(k.given.line, k.given.side)
 }
 
 // codeLinks is what the code of both builds and what they were given say, as evidence.
@@ -382,11 +384,6 @@ func (c *clues) codeLinks() []Link {
 	}
 	for _, text := range c.code.change.Texts {
 		links = append(links, Link{What: "code", Text: text, Recorded: true})
-	}
-	if c.r.Changes != nil {
-		for _, d := range c.r.Changes.Constants {
-			links = append(links, Link{What: "constant", Text: fmt.Sprintf("%s is %s in A, %s in B", clippedWord(d.Name), clippedWord(d.A), clippedWord(d.B)), Recorded: true})
-		}
 	}
 	return links[:min(len(links), maxLinks)]
 }

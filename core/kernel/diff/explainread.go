@@ -23,6 +23,7 @@ type clues struct {
 	carry  *carried // the earliest value of the history that differs
 	whole  bool     // a side without a partner has the operands of every lane
 	code   codeClues
+	given  []Given // what the two launches were given differently
 
 	written [2]*warptrace.Outputs // nil: not known
 }
@@ -61,6 +62,7 @@ func (c *clues) read(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	c.given = c.r.Given
 	c.readCode(ctx)
 	if c.row == nil {
 		return nil // every warp went the same way: what is known is in the code

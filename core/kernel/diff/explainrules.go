@@ -37,6 +37,7 @@ var explainRules = []rule{
 var codeRules = []rule{
 	{ruleCode, true},
 	{ruleGiven, true},
+	{ruleOtherArguments, true},
 	{ruleReruns, true},
 }
 

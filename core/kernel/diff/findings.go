@@ -10,14 +10,17 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// FindingDiff is something that a check of the simulator found in one run, or more often in one than in the other.
+// FindingDiff is something that a check of the simulator found: in one run, more often in one than in the other, or in both.
 type FindingDiff struct {
 	Check          string `json:"check"` // "out-of-bounds", "shared-race", ...
 	SourceLocation string `json:"source_location,omitempty"`
 	CountA         int64  `json:"count_a"` // times that it was found
 	CountB         int64  `json:"count_b"`
-	Message        string `json:"message"` // of the first time
-	Noise          bool   `json:"noise"`   // equal runs differ in it, too
+	Message        string `json:"message"`        // of the first time
+	Noise          bool   `json:"noise"`          // equal runs differ in it, too
+	Both           bool   `json:"both,omitempty"` // both runs have it: no difference, and nothing that passes
+
+	differs bool
 }
 
 // inTrace is the side that alone has the finding, "" when both have it.
@@ -51,12 +54,13 @@ type foundCount struct {
 // findings is how what the checks found compares.
 type findings struct {
 	order []findingKey // that differ
+	both  []findingKey // that do not: both runs have them, or nobody looked for them in the other
 	of    map[findingKey]*foundCount
 }
 
 // compareFindings compares what the checks of the simulator found: a run that read out of bounds is not the same as one that did not.
 func (g *gathering) compareFindings(a, b *warptrace.Outputs) {
-	if a == nil || b == nil || !a.Coverage.Checks || !b.Coverage.Checks {
+	if a == nil || b == nil {
 		return
 	}
 	f := &g.r.findings
@@ -66,9 +70,6 @@ func (g *gathering) compareFindings(a, b *warptrace.Outputs) {
 	for side, o := range both {
 		for i := range o.Findings {
 			x := &o.Findings[i]
-			if !looked(&both[0].Coverage, x.Check) || !looked(&both[1].Coverage, x.Check) {
-				continue
-			}
 			key := g.findingKey(side, x)
 			c := f.of[key]
 			if c == nil {
@@ -81,17 +82,23 @@ func (g *gathering) compareFindings(a, b *warptrace.Outputs) {
 	}
 	for _, key := range order {
 		c := f.of[key]
-		if g.r.OtherShape != "" && c.counts[0] > 0 && c.counts[1] > 0 {
-			continue // how often depends on the shape
-		}
-		if c.counts[0] != c.counts[1] {
+		asked := looked(&both[0].Coverage, c.first.Check) && looked(&both[1].Coverage, c.first.Check)
+		switch inBoth := c.counts[0] > 0 && c.counts[1] > 0; {
+		case inBoth && (c.counts[0] == c.counts[1] || g.r.OtherShape != "" || !asked): // how often depends on the shape
+			f.both = append(f.both, key)
+		case asked && c.counts[0] != c.counts[1]:
 			f.order = append(f.order, key)
+		case !asked:
+			f.both = append(f.both, key) // of one side; the other did not look, or does not say
 		}
 	}
 }
 
 // looked reports whether a recorder looked for what a check finds.
 func looked(c *warptrace.Coverage, check string) bool {
+	if !c.Checks {
+		return false
+	}
 	switch check {
 	case "nan":
 		return c.NaN
@@ -147,18 +154,18 @@ func (f *findings) genuine() (n int64) {
 	return n
 }
 
-// document lists the findings that differ, those of one side only first.
+// document lists the findings that differ, those of one side only first, then those that do not.
 func (f *findings) document() []FindingDiff {
-	out := make([]FindingDiff, 0, len(f.order))
-	for _, key := range f.order {
+	out := make([]FindingDiff, 0, len(f.order)+len(f.both))
+	for i, key := range slices.Concat(f.order, f.both) {
 		c := f.of[key]
 		out = append(out, FindingDiff{
 			Check: clippedWord(c.first.Check), SourceLocation: c.place(), CountA: int64(min(c.counts[0], 1<<62)), CountB: int64(min(c.counts[1], 1<<62)),
-			Message: c.first.Message, Noise: c.noise,
+			Message: c.first.Message, Noise: c.noise, differs: i < len(f.order), Both: i >= len(f.order) && c.counts[0] > 0 && c.counts[1] > 0,
 		})
 	}
 	slices.SortStableFunc(out, func(x, y FindingDiff) int {
-		return cmp.Or(cmp.Compare(truth(x.Noise), truth(y.Noise)), cmp.Compare(truth(x.inTrace() == ""), truth(y.inTrace() == "")))
+		return cmp.Or(cmp.Compare(truth(!x.differs), truth(!y.differs)), cmp.Compare(truth(x.Noise), truth(y.Noise)), cmp.Compare(truth(x.inTrace() == ""), truth(y.inTrace() == "")))
 	})
 	return out
 }

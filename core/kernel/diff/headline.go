@@ -39,7 +39,7 @@ func wordOf(status string, passed bool) (string, Tone) {
 	case status == StatusSameResults:
 		return "SAME RESULTS", ToneLimited
 	case status == StatusInconclusive:
-		return "INCONCLUSIVE", ToneBad
+		return "INCONCLUSIVE", ToneLimited
 	case passed:
 		return "PASSED", ToneLimited
 	}

@@ -28,6 +28,9 @@ type run struct {
 	before   float32   // what stood there
 
 	storeEvents bool // the recording was asked for events of stores
+	old         bool // the recorder kept no sums over values
+	inNoSum     uint64
+	noArrays    bool
 
 	texts     *warptrace.Texts
 	arguments []warptrace.Argument
@@ -161,7 +164,7 @@ func (r run) outputs() (*warptrace.Outputs, []warptrace.Contents) {
 		memory[0] = map[int]cell{0: {sum, warptrace.Writer{Site: 3}}}
 	}
 	o := &warptrace.Outputs{Findings: r.findings, Coverage: warptrace.Coverage{
-		ControlFlow: true, StoreEvents: r.storeEvents, Stores: true, Arrays: true, Checks: true, Stopped: r.stopped, StoreSites: 3,
+		ControlFlow: true, StoreEvents: r.storeEvents, Stores: true, Arrays: !r.noArrays, Checks: true, Stopped: r.stopped, StoreSites: 3, InNoSum: r.inNoSum,
 	}}
 	var kept []warptrace.Contents
 	for id := range uint32(4) {
@@ -176,7 +179,13 @@ func (r run) outputs() (*warptrace.Outputs, []warptrace.Contents) {
 			a.Kind = warptrace.ArrayScratch
 		}
 		byChunk := map[int64]*warptrace.Contents{}
+		if !r.old {
+			a.Values = &warptrace.ValueSums{}
+		}
 		for index, c := range memory[id] {
+			if !r.old {
+				a.Values.AddPlaced(int64(4*index), uint64(math.Float32bits(c.value)), 4)
+			}
 			at := int64(index / warptrace.ChunkElements)
 			x := byChunk[at]
 			if x == nil {
@@ -220,6 +229,20 @@ func (r run) outputs() (*warptrace.Outputs, []warptrace.Contents) {
 			}
 			x.Count, x.Hash, x.Warps = x.Count+s.Count, x.Hash+s.Hash, x.Warps+1
 		}
+	}
+	measure := func(at, array uint32, value float32) {
+		if x := totals[[2]uint32{at, array}]; x != nil && !r.old {
+			if x.Values == nil {
+				x.Values = &warptrace.ValueSums{}
+			}
+			x.Values.Add(uint64(math.Float32bits(value)), 4, 4)
+		}
+	}
+	for _, s := range r.stores {
+		measure(s.site, s.array, s.value)
+	}
+	for _, v := range r.atomics {
+		measure(3, 0, v)
 	}
 	for at := range uint32(6) {
 		for id := range uint32(4) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -17,6 +18,7 @@ type outputNoise struct {
 	findings map[findingKey]bool
 	began    map[string]bool    // arrays in which atomics find other contents
 	apart    map[string]float64 // how far apart the floats of an array are at most, where contents were kept
+	values   []runValues        // of every run, the one that is compared first
 	pairs    int
 	ofB      bool // runs of B
 }
@@ -38,6 +40,16 @@ func newOutputNoise(ofB bool) *outputNoise {
 // observe takes the comparison of two equal runs.
 func (n *outputNoise) observe(ctx context.Context, r *Result, x, y *warptrace.Trace) error {
 	n.pairs++
+	for _, t := range []*warptrace.Trace{x, y} {
+		if t == x && len(n.values) > 0 {
+			continue
+		}
+		o, err := t.Outputs(ctx)
+		if err != nil {
+			return err
+		}
+		n.values = append(n.values, valuesOf(t, o))
+	}
 	if o := r.outputs; o != nil {
 		for i := range o.arrays {
 			p := &o.arrays[i]
@@ -119,22 +131,12 @@ func (r *Result) markOutputs(ctx context.Context, a, b *warptrace.Trace, sides [
 					n.tooFar(p, distance)
 				}
 			}
+			p.judgeValues(sides)
 			all, genuine := p.counts()
 			r.Baseline.OutputChunks += all - genuine
 		}
 		for i := range o.changes {
-			c := &o.changes[i]
-			for _, n := range sides {
-				of, local := a, c.siteA
-				if n.ofB {
-					of, local = b, c.siteB
-				}
-				if local == warptrace.NoSite {
-					continue
-				}
-				most, known := n.stores[r.storeName(c, of.SiteID(local))]
-				c.noise = c.noise || known && poissonUpper(int64(len(c.warps)), most) >= noiseAlpha
-			}
+			r.judgeChange(&o.changes[i], a, b, sides)
 		}
 		r.Baseline.Outputs = r.noisyArrays()
 		if err := o.findFirst(ctx, r, a, b); err != nil {
@@ -189,17 +191,20 @@ func (o *outputs) noteSwaps(a, b *warptrace.Outputs, places *arrayPlaces) {
 	}
 }
 
-// untold are the arrays that differ as those of equal runs do, while what was brought to them is not known either.
-func (o *outputs) untold() (names []string) {
-	if o == nil {
-		return nil
-	}
-	for i := range o.arrays {
-		p := &o.arrays[i]
-		_, isFloat := warptrace.Float(0, elementType(p.array()))
-		if all, genuine := p.counts(); p.swaps && all > 0 && genuine == 0 && !(o.keeps && isFloat) {
-			names = append(names, p.name())
+// noteAtomics marks the arrays that atomics wrote, and those that compare-and-swaps did.
+func (o *outputs) noteAtomics(a, b *warptrace.Trace, oa, ob *warptrace.Outputs, places *arrayPlaces) {
+	of := [2]*warptrace.Trace{a, b}
+	for side, x := range []*warptrace.Outputs{oa, ob} {
+		for i := range x.Stores {
+			at := places.of(side, x.Stores[i].Array)
+			if at < 0 {
+				continue
+			}
+			p := &o.arrays[at]
+			p.swaps = p.swaps || x.Stores[i].Swaps
+			if s, ok := of[side].SiteOf(x.Stores[i].Site); ok && s.Kind == site.Atomic {
+				p.atomics = true
+			}
 		}
 	}
-	return names
 }

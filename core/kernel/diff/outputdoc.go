@@ -145,7 +145,7 @@ func (r *Result) outputDiff() *OutputDiff {
 	}
 	switch f := o.first; {
 	case f == nil || f.Array == "":
-	case f.Store == nil && r.Baseline == nil:
+	case f.Store == nil && r.Baseline == nil && o.inNoSum == [2]uint64{}:
 		d.More = moreEqualRuns
 	case f.Element == nil:
 		d.More = moreOutputs
@@ -240,9 +240,26 @@ func (r *Result) outputSentence() string {
 	return text + r.storedBy(f)
 }
 
-// otherwise says what makes an array differ that was given the same.
-func (o *outputs) otherwise(name string) string {
+// unexplained says what is known of an array that differs while no sum of a statement does.
+func (o *outputs) unexplained(name string) string {
+	lost := o.inNoSum[0]+o.inNoSum[1] > 0
+	noisy := slices.ContainsFunc(o.changes, func(c storeChange) bool { return c.array < 0 || o.arrays[c.array].name() == name })
 	i := slices.IndexFunc(o.arrays, func(p arrayPair) bool { return p.name() == name })
+	switch {
+	case !o.sums:
+		return "; who stored it was not recorded"
+	case lost:
+		return fmt.Sprintf("; who stored it is not known: at least %d stores of A and %d of B are in no sum", o.inNoSum[0], o.inNoSum[1])
+	case noisy:
+		return "; what was stored differs as among equal runs"
+	case i < 0 || o.arrays[i].atomics:
+		return "; every store and every operand of an atomic is the same: " + o.otherwise(i)
+	}
+	return "; every store is the same: they came in another order, or something else wrote to it"
+}
+
+// otherwise says what makes an array differ that was given the same.
+func (o *outputs) otherwise(i int) string {
 	switch {
 	case i < 0 || o.arrays[i].a == nil || o.arrays[i].b == nil || o.arrays[i].a.Began == 0 || o.arrays[i].b.Began == 0:
 		return "atomics in another order, or other contents before"
@@ -265,7 +282,7 @@ func (r *Result) storedBy(f *FirstOutput) string {
 		return ", stored at " + cmp.Or(shortPlace(w.SourceLocation), w.SiteID) + " by " + by
 	}
 	if f.Store == nil {
-		return "; every store and every operand of an atomic is the same: " + r.outputs.otherwise(f.Array)
+		return r.outputs.unexplained(f.Array)
 	}
 	text := ", stored at " + cmp.Or(shortPlace(f.Store.SourceLocation), f.Store.SiteID)
 	if f.Store.Warp != nil {

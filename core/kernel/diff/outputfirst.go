@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ const maxPasses = 64
 
 // readContents holds arrays that differ against the tolerance, where contents were kept, and finds what differs first.
 func (o *outputs) readContents(ctx context.Context, r *Result, a, b *warptrace.Trace) error {
-	if o.keeps && r.Options.Values && (!r.Options.Tolerance.Exact() || r.Options.NaN != NaNBits) {
+	if r.Options.tolerates() {
 		if err := o.tolerate(ctx, r, a, b); err != nil {
 			return err
 		}
@@ -29,30 +30,46 @@ func (o *outputs) readContents(ctx context.Context, r *Result, a, b *warptrace.T
 	return o.findFirst(ctx, r, a, b)
 }
 
+// tolerates reports whether contents decide whether arrays differ.
+func (o *Options) tolerates() bool {
+	return o.Values && (!o.Tolerance.Exact() || o.NaN != NaNBits)
+}
+
 // tolerate removes the chunks in which no element differs by more than the tolerance, and what was stored to an array of which
 // nothing else differs.
 func (o *outputs) tolerate(ctx context.Context, r *Result, a, b *warptrace.Trace) error {
 	for i := range o.arrays {
 		p := &o.arrays[i]
-		if p.a == nil || p.b == nil || p.more || len(p.chunks) == 0 {
+		if p.a == nil || p.b == nil || !p.more && len(p.chunks) == 0 {
 			continue
 		}
 		t := elementType(p.array())
 		if t == warptrace.TypeNone {
 			continue
 		}
-		near := make(map[int64]bool)
+		near, seen := make(map[int64]bool), make(map[int64]bool)
 		for pass, from := 0, 0; pass < maxPasses && from < len(p.chunks); pass, from = pass+1, from+maxHeldChunks {
 			part := p.chunks[from:min(from+maxHeldChunks, len(p.chunks))]
 			err := keptOfBoth(ctx, a, b, p, part, func(x, y *warptrace.Contents) bool {
+				seen[x.Chunk] = true
 				near[x.Chunk] = x.Element == y.Element && sameWithin(x, y, t, &r.Options)
+				if near[x.Chunk] {
+					o.noteErrors(x, y, t, p.name())
+				}
 				return true
 			})
 			if err != nil {
 				return err
 			}
 		}
-		p.chunks = slices.DeleteFunc(p.chunks, func(c int64) bool { return near[c] })
+		untested := func(c int64) bool { return !seen[c] && r.Options.Tolerance.loosens(t) }
+		for _, c := range p.chunks {
+			p.untested += int64(truth(untested(c)))
+		}
+		if p.more && r.Options.Tolerance.loosens(t) {
+			p.more, p.untested = false, p.untested+1
+		}
+		p.chunks = slices.DeleteFunc(p.chunks, func(c int64) bool { return near[c] || untested(c) })
 		p.noise = make([]bool, len(p.chunks))
 		if len(p.chunks) == 0 {
 			o.changes = slices.DeleteFunc(o.changes, func(c storeChange) bool { return c.array == int32(i) && c.counts[0] == c.counts[1] })
@@ -74,6 +91,27 @@ func sameWithin(x, y *warptrace.Contents, t warptrace.ValueType, opt *Options) b
 		}
 	}
 	return true
+}
+
+// noteErrors notes how far apart the elements of two chunks are that a tolerance let pass.
+func (o *outputs) noteErrors(x, y *warptrace.Contents, t warptrace.ValueType, array string) {
+	size := int(x.Element)
+	for at := 0; at+size <= len(x.Bytes); at += size {
+		bitsA, bitsB := wordAt(x.Bytes[at:at+size]), wordAt(y.Bytes[at:at+size])
+		a, isFloat := warptrace.Float(bitsA, t)
+		b, _ := warptrace.Float(bitsB, t)
+		if gap := math.Abs(a - b); isFloat && gap > 0 { // not of NaN
+			if o.largest == nil {
+				o.largest = &LargestError{}
+			}
+			e := o.largest
+			e.Relative = max(e.Relative, gap/max(math.Abs(a), math.Abs(b)))
+			if gap > e.Absolute {
+				e.Absolute, e.Array, e.Element = gap, array, x.Chunk*warptrace.ChunkElements+int64(at/size)
+				e.ValueA, e.ValueB = warptrace.FormatValue(bitsA, t), warptrace.FormatValue(bitsB, t)
+			}
+		}
+	}
 }
 
 // keptOfBoth visits chunks of one array whose contents both recordings kept, ascending, until visit returns false.

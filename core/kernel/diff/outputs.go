@@ -17,22 +17,28 @@ type outputs struct {
 	by         string // byContents, byDigest, byNothing or byRequest
 	arrays     []arrayPair
 	changes    []storeChange
-	statements int64    // that stored anything
-	limits     []string // what is not known of what the kernel wrote
-	withArrays bool     // the arrays themselves were compared, not only what was stored
-	lacking    string   // "A", "B" or "both": whose recording holds nothing of it
-	keeps      bool     // both recordings keep contents
+	statements int64     // that stored anything
+	limits     []string  // what is not known of what the kernel wrote
+	withArrays bool      // the arrays themselves were compared, not only what was stored
+	lacking    string    // "A", "B" or "both": whose recording holds nothing of it
+	keeps      bool      // both recordings keep contents
+	inNoSum    [2]uint64 // stores of A and B that are in no sum
+	sums       bool      // what statements stored was compared
+	largest    *LargestError
 	first      *FirstOutput
 }
 
 // arrayPair is one array of both recordings, or of one. Its chunks are those that differ.
 type arrayPair struct {
-	a, b   *warptrace.Array // nil: that side did not write it
-	chunks []int64          // that differ, ascending
-	noise  []bool           // beside them: equal runs differ there, too
-	of     int64            // chunks that either side wrote
-	more   bool             // chunks differ beyond those that are listed
-	swaps  bool             // compare-and-swaps wrote it, whose values were not recorded
+	a, b     *warptrace.Array // nil: that side did not write it
+	chunks   []int64          // that differ, ascending
+	noise    []bool           // beside them: equal runs differ there, too
+	of       int64            // chunks that either side wrote
+	more     bool             // chunks differ beyond those that are listed
+	swaps    bool             // compare-and-swaps wrote it, whose values were not recorded
+	atomics  bool             // wrote it
+	untested int64            // chunks that differ, where a tolerance needs contents that were not recorded
+	values   evidence         // what equal runs say of its values, where it differs as they do
 }
 
 // storeChange is one statement that stored something else to one array.
@@ -44,6 +50,9 @@ type storeChange struct {
 	counts       [2]uint64
 	warps        []uint64 // that stored something else, ascending; nil when that is not known
 	noise        bool
+	all          [2][]*warptrace.StoreTotal // of which statements it is the sum
+	values       evidence                   // what equal runs say of the values
+	edited       bool                       // its statement is another one in B
 }
 
 const noArrayPair = -1
@@ -82,6 +91,8 @@ func (g *gathering) compareOutputs(ctx context.Context, a, b *warptrace.Trace, o
 		return nil
 	}
 	o.withArrays = oa.Coverage.Arrays && ob.Coverage.Arrays && g.opt.Warps.All()
+	o.inNoSum = [2]uint64{oa.Coverage.InNoSum, ob.Coverage.InNoSum}
+	o.sums = oa.Coverage.Stores && ob.Coverage.Stores
 	if !o.withArrays && !(oa.Coverage.Stores && ob.Coverage.Stores) {
 		o.lacking = "both"
 		return nil
@@ -104,8 +115,8 @@ func (g *gathering) compareOutputs(ctx context.Context, a, b *warptrace.Trace, o
 			o.arrays[i].compare(&oa.Coverage, &ob.Coverage)
 		}
 	}
-	o.noteSwaps(oa, ob, places)
-	if oa.Coverage.Stores && ob.Coverage.Stores {
+	o.noteAtomics(a, b, oa, ob, places)
+	if o.sums {
 		return g.compareStores(ctx, a, b, oa, ob, places)
 	}
 	return nil
@@ -241,8 +252,9 @@ func (p *arrayPair) array() *warptrace.Array {
 }
 
 // name is what people call the array.
-func (p *arrayPair) name() string {
-	x := p.array()
+func (p *arrayPair) name() string { return arrayName(p.array()) }
+
+func arrayName(x *warptrace.Array) string {
 	return cmp.Or(clippedWord(x.Name), fmt.Sprintf("argument %d", x.ID))
 }
 
@@ -276,13 +288,13 @@ func (o *outputs) agrees() Agreement {
 	if !o.tells() {
 		return AgreementUnknown
 	}
-	noise := false
+	noise, untested := false, false
 	for i := range o.arrays {
 		all, genuine := o.arrays[i].counts()
 		if genuine > 0 {
 			return Differs
 		}
-		noise = noise || all > 0
+		noise, untested = noise || all > 0, untested || o.arrays[i].untested > 0
 	}
 	for i := range o.changes {
 		c := &o.changes[i]
@@ -294,7 +306,10 @@ func (o *outputs) agrees() Agreement {
 			noise = true
 		}
 	}
-	if noise {
+	switch {
+	case untested:
+		return AgreementUnknown
+	case noise:
 		return AgreesInNoise
 	}
 	return Agrees
@@ -331,7 +346,7 @@ func (r *Result) outputCoverage() OutputCoverage {
 	if o == nil {
 		return OutputCoverage{By: byNothing, Agrees: AgreementUnknown, Limits: []string{}}
 	}
-	c := OutputCoverage{By: o.by, Agrees: o.agrees(), Stores: o.statements, Limits: append([]string{}, o.limits...)}
+	c := OutputCoverage{By: o.by, Agrees: o.agrees(), Stores: o.statements, Limits: append([]string{}, o.limits...), LargestError: o.largest}
 	if o.lacking == "A" || o.lacking == "B" {
 		c.Limits = append(c.Limits, o.lacking+" does not say what the kernel wrote")
 	}

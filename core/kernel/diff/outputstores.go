@@ -28,6 +28,7 @@ const unmatched = ^uint64(0)
 
 type storeGroup struct {
 	sites  [2]uint32 // the first of each side
+	all    [2][]*warptrace.StoreTotal
 	counts [2]uint64
 	hashes [2]uint64
 }
@@ -48,7 +49,7 @@ func (s *storeGroups) siteKey(side int, local uint32, array int32) uint64 {
 }
 
 // note says that a side stored at a site.
-func (s *storeGroups) note(side int, x *warptrace.StoreSum) {
+func (s *storeGroups) note(side int, x *warptrace.StoreTotal) {
 	s.keys[side][s.siteKey(side, x.Site, s.places.of(side, x.Array))] = true
 }
 
@@ -66,7 +67,7 @@ func (s *storeGroups) keyOf(side int, local, array uint32) (storeKey, bool) {
 }
 
 // add adds a sum to its group.
-func (s *storeGroups) add(side int, x *warptrace.StoreSum) {
+func (s *storeGroups) add(side int, x *warptrace.StoreTotal) {
 	key, ok := s.keyOf(side, x.Site, x.Array)
 	if !ok {
 		return
@@ -78,6 +79,7 @@ func (s *storeGroups) add(side int, x *warptrace.StoreSum) {
 		s.order = append(s.order, key)
 	}
 	g.sites[side] = min(g.sites[side], x.Site)
+	g.all[side] = append(g.all[side], x)
 	g.counts[side] += x.Count
 	g.hashes[side] += x.Hash
 }
@@ -107,7 +109,7 @@ func (g *gathering) compareStores(ctx context.Context, a, b *warptrace.Trace, oa
 			continue
 		}
 		o.changes = append(o.changes, storeChange{
-			array: key.array, key: key.site, site: g.storeSite(x, a, b), siteA: x.sites[0], siteB: x.sites[1], counts: x.counts,
+			array: key.array, key: key.site, site: g.storeSite(x, a, b), siteA: x.sites[0], siteB: x.sites[1], counts: x.counts, all: x.all,
 		})
 	}
 	slices.SortStableFunc(o.changes, func(x, y storeChange) int {
@@ -120,7 +122,7 @@ func (g *gathering) compareStores(ctx context.Context, a, b *warptrace.Trace, oa
 }
 
 // statementsOf counts the statements that stored.
-func statementsOf(sums []warptrace.StoreSum, places *arrayPlaces, side int) int64 {
+func statementsOf(sums []warptrace.StoreTotal, places *arrayPlaces, side int) int64 {
 	seen := make(map[uint32]bool)
 	for i := range sums {
 		if places.of(side, sums[i].Array) != scratch {
@@ -131,14 +133,9 @@ func statementsOf(sums []warptrace.StoreSum, places *arrayPlaces, side int) int6
 }
 
 // storeSums are the sums of all warps, or of those that were asked for, and which bits of the hash are known.
-func (g *gathering) storeSums(ctx context.Context, a, b *warptrace.Trace, oa, ob *warptrace.Outputs) (sums [2][]warptrace.StoreSum, mask uint64, err error) {
+func (g *gathering) storeSums(ctx context.Context, a, b *warptrace.Trace, oa, ob *warptrace.Outputs) (sums [2][]warptrace.StoreTotal, mask uint64, err error) {
 	if g.opt.Warps.All() {
-		for side, o := range []*warptrace.Outputs{oa, ob} {
-			for i := range o.Stores {
-				sums[side] = append(sums[side], o.Stores[i].StoreSum)
-			}
-		}
-		return sums, ^uint64(0), nil
+		return [2][]warptrace.StoreTotal{oa.Stores, ob.Stores}, ^uint64(0), nil
 	}
 	for side, t := range []*warptrace.Trace{a, b} {
 		rows, err := t.Stores(ctx)
@@ -150,7 +147,9 @@ func (g *gathering) storeSums(ctx context.Context, a, b *warptrace.Trace, oa, ob
 		}
 		for i, warp := range rows.Warp {
 			if g.opt.Warps.Has(warp) {
-				sums[side] = append(sums[side], warptrace.StoreSum{Site: rows.Site[i], Array: rows.Array[i], Count: rows.Count[i], Hash: uint64(rows.Hash[i])})
+				sums[side] = append(sums[side], warptrace.StoreTotal{StoreSum: warptrace.StoreSum{
+					Site: rows.Site[i], Array: rows.Array[i], Count: rows.Count[i], Hash: uint64(rows.Hash[i]),
+				}})
 			}
 		}
 	}

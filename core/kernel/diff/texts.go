@@ -28,6 +28,7 @@ func (r *Result) readTexts(ctx context.Context, a, b *warptrace.Trace) error {
 		*side.to = texts
 	}
 	r.Changes = edits.Between(r.TextsA, r.TextsB)
+	r.Given = givenOf(r, a.Header(), b.Header())
 	return nil
 }
 

@@ -132,6 +132,11 @@ func usable(t *Tolerance, r *Result) error {
 // String is the spelling that it was parsed from.
 func (t Tolerance) String() string { return t.text }
 
+// loosens reports whether values of a type need not be equal in every bit.
+func (t Tolerance) loosens(kind warptrace.ValueType) bool {
+	return int(kind) < len(t.bounds) && t.bounds[kind] != (bound{})
+}
+
 // Exact reports whether only equal bits are equal, NaN aside.
 func (t Tolerance) Exact() bool { return len(t.bounds) == 0 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // The values of Document.Status.
@@ -29,6 +30,7 @@ type Judgement struct {
 	coverage Coverage
 	rows     int64 // of Total, those that are rows or warps, not outputs or findings
 	why      []string
+	missing  []verdict.Missing // what could have changed the answer, were the answer a pleasant one
 }
 
 // Judge says what the comparison comes to, with the marks that were set on rows so far.
@@ -46,19 +48,50 @@ func (r *Result) Judge() Judgement {
 		v.Total += n
 	}
 	v.Status = r.status(&v)
-	v.why = r.undecided(&v.coverage)
-	if len(v.why) > 0 && v.Status == StatusIdentical {
+	v.missing = r.missing(&v)
+	allowed := r.Options.MaxDivergences.passes(counted)
+	if len(v.missing) > 0 && (v.Status != StatusDiverged || allowed) {
 		v.Status = StatusInconclusive
 	}
-	if names := r.outputs.untold(); len(names) > 0 && v.Status != StatusDiverged {
-		v.Status = StatusInconclusive
-		v.why = append(v.why, inWords(names)+" differs as among equal runs, and the values of compare-and-swaps are not recorded; floats are compared where contents are recorded (--outputs)")
+	for _, m := range v.missing {
+		v.why = append(v.why, m.Why)
 	}
 	if open := r.noiseOpen(v.Counted); open != "" {
 		v.Status, v.why = StatusInconclusive, append(v.why, open)
+		v.missing = append(v.missing, verdict.Missing{What: "equal runs", Why: open})
 	}
-	v.Passed = r.Options.MaxDivergences.passes(counted) && v.Status != StatusInconclusive
+	v.Passed = allowed && v.Status != StatusInconclusive
 	return v
+}
+
+// conclude is the verdict with what it rests on.
+func (r *Result) conclude(v *Judgement, why string) verdict.Verdict {
+	var e verdict.Evidence
+	c := &v.coverage
+	if c.ControlFlow.Agrees != AgreementUnknown {
+		e.Looked("warps", r.Stats.WarpsCompared)
+		e.Looked("events", max(c.ControlFlow.EventsA, c.ControlFlow.EventsB))
+	}
+	if c.Outputs.By == byDigest || c.Outputs.By == byContents {
+		e.Looked("stores", c.Outputs.Stores)
+		e.Looked("arrays", c.Outputs.Arrays)
+	}
+	for _, m := range v.missing {
+		if m.Count != nil {
+			e.Missed(m.What, *m.Count, m.Why)
+		} else {
+			e.Lacks(m.What, m.Why)
+		}
+	}
+	switch {
+	case v.Status == StatusInconclusive:
+		return e.Open(why)
+	case !v.Passed:
+		return e.Compare(true, why)
+	case v.Status == StatusDiverged:
+		return e.Check(false, why)
+	}
+	return e.Compare(false, why)
 }
 
 // status is the verdict in one word, before it is asked whether enough was recorded to say it.
@@ -79,23 +112,90 @@ func (r *Result) status(v *Judgement) string {
 	return StatusDiverged
 }
 
-// undecided says why "the same" cannot be said, in sentences; nothing when it can.
-func (r *Result) undecided(c *Coverage) []string {
-	why := append([]string{}, r.Undecided...)
+// missing is what was not looked at, or says nothing, and could have changed the answer.
+func (r *Result) missing(v *Judgement) (list []verdict.Missing) {
+	lacks := func(what, why string) { list = append(list, verdict.Missing{What: what, Why: why}) }
+	missed := func(what string, count int64, why string) {
+		list = append(list, verdict.Missing{What: what, Count: &count, Why: why})
+	}
+	for _, why := range r.Undecided {
+		lacks("evidence", why)
+	}
+	r.missingWhole(&v.coverage, lacks)
+	for _, m := range append(r.missingLosses(&v.coverage), r.damage.missing()...) {
+		lacks(m.What, m.Why)
+	}
+	if o := r.outputs; o != nil {
+		for i := range o.arrays {
+			if p := &o.arrays[i]; p.untested > 0 {
+				missed("chunks of "+p.name(), p.untested, "the contents of "+p.name()+" were not recorded, and a tolerance needs them (--outputs)")
+			}
+		}
+		if lost := max(o.inNoSum[0], o.inNoSum[1]); lost > 0 && o.sums && !o.withArrays {
+			missed("stores", int64(min(lost, 1<<62)), fmt.Sprintf("%d stores of A and %d of B are in no sum, and arrays were not compared", o.inNoSum[0], o.inNoSum[1]))
+		}
+	}
+	for _, why := range r.untold() {
+		lacks("values that were stored", why)
+	}
+	return append(list, r.missingFindings()...)
+}
+
+// missingFindings says of findings that are no difference why nothing passes with them: what a kernel computes that reads out of bounds is
+// no measure, and of a finding of one side it is not known whether the other has it.
+func (r *Result) missingFindings() (list []verdict.Missing) {
+	for _, f := range r.findings.document()[len(r.findings.order):] {
+		if f.Both {
+			list = append(list, verdict.Missing{What: "defined results", Why: "both runs have findings: " + f.sentence()})
+		} else {
+			list = append(list, verdict.Missing{What: f.Check + " in the other run", Why: f.sentence() + ", and the other was not checked for it"})
+		}
+		if len(list) == 4 {
+			break
+		}
+	}
+	return list
+}
+
+// missingWhole says which parts were not compared at all.
+func (r *Result) missingWhole(c *Coverage, lacks func(what, why string)) {
 	flow := c.ControlFlow.Agrees != AgreementUnknown && c.ControlFlow.EventsA+c.ControlFlow.EventsB > 0
 	outputs := c.Outputs.Agrees != AgreementUnknown
+	looked := c.Outputs.By == byDigest || c.Outputs.By == byContents
+	wrote := looked && c.Outputs.Stores+c.Outputs.Arrays > 0 // and a tolerance lacks contents
 	nothing := r.held[0].events+r.held[1].events == 0
 	switch {
-	case !flow && !outputs && nothing && c.Outputs.By == byDigest:
-		why = append(why, "neither recording holds an event, and the kernel wrote nothing")
+	case wrote && !outputs:
+	case !flow && !outputs && nothing && looked:
+		lacks("events and stores", "neither recording holds an event, and the kernel wrote nothing")
 	case !flow && !outputs && nothing:
-		why = append(why, "neither recording holds an event, nor what the kernel wrote")
+		lacks("events and outputs", "neither recording holds an event, nor what the kernel wrote")
 	case !flow && !outputs:
-		why = append(why, "what the recordings hold cannot be compared: one holds hashes, or both hold counts only")
+		lacks("events", "what the recordings hold cannot be compared: one holds hashes, or both hold counts only")
+	case !outputs && looked && r.requires(AspectOutputs):
+		lacks("stores", "no store and no array of either run was seen: what the kernel computes was not compared (--require control-flow compares its way alone)")
 	case !outputs && !r.requires(AspectControlFlow) && r.requires(AspectOutputs):
-		why = append(why, "what the kernel wrote was not recorded on both sides, or it wrote nothing")
+		lacks("outputs", "what the kernel wrote was not recorded on both sides, or it wrote nothing")
 	}
-	return why
+}
+
+// missingLosses are the losses that could have changed the answer: those of a recording without its end, and events where outputs do not
+// tell that the results are the same.
+func (r *Result) missingLosses(c *Coverage) (list []verdict.Missing) {
+	outputs := r.requires(AspectOutputs) && (c.Outputs.Agrees == Agrees || c.Outputs.Agrees == AgreesInNoise)
+	for side, l := range []*warptrace.Losses{&r.LossesA, &r.LossesB} {
+		name := [2]string{"A", "B"}[side]
+		switch {
+		case l.Truncated:
+			list = append(list, verdict.Missing{What: "the end of " + name, Why: name + ": the file has no end"})
+		case outputs:
+		case l.Dropped > 0:
+			list = append(list, verdict.Missing{What: "events of " + name, Why: fmt.Sprintf("%s: %s lost", name, plural(l.Dropped, "event was", "events were"))})
+		case l.SampleRate > 1:
+			list = append(list, verdict.Missing{What: "events of " + name, Why: fmt.Sprintf("%s: one event in %d was kept", name, l.SampleRate)})
+		}
+	}
+	return list
 }
 
 // CountedByKind counts the divergences that count against the threshold, by kind: neither noise nor accepted, and of an aspect that
@@ -158,10 +258,14 @@ func (r *Result) rowNoise() (noise int64) {
 // verdict is the result in one sentence, with what was compared and what limits it.
 func (r *Result) verdict(v *Judgement) string {
 	limits := r.limits()
+	within := ""
+	if e := v.coverage.Outputs.LargestError; e != nil && v.coverage.Outputs.Agrees != Differs {
+		within = fmt.Sprintf("; largest error within the tolerance: %.3g (relative %.3g), %s[%d]: %s in A, %s in B", e.Absolute, e.Relative, e.Array, e.Element, e.ValueA, e.ValueB)
+	}
 	if limits != "" {
 		limits = " (" + limits + ")"
 	}
-	compared := "; compared: " + v.coverage.Text + limits
+	compared := within + "; compared: " + v.coverage.Text + limits
 	switch v.Status {
 	case StatusInconclusive:
 		return "cannot tell whether they differ: " + strings.Join(v.why, "; ") + compared
@@ -184,7 +288,7 @@ func (r *Result) verdict(v *Judgement) string {
 	case r.Stats.Filtered > 0:
 		return fmt.Sprintf("what was looked at is the same%s (%s left out on request)", asFar, counted(r.Stats.Filtered, "divergence")) + compared
 	}
-	return "the recordings are the same" + asFar + ": " + v.coverage.Text + limits
+	return "the recordings are the same" + asFar + ": " + v.coverage.Text + limits + within
 }
 
 // way says where two recordings with the same results part.
@@ -229,7 +333,7 @@ func (r *Result) diverges(v *Judgement) string {
 		}
 	}
 	for _, f := range r.findings.document() {
-		if !f.Noise {
+		if !f.Noise && f.differs {
 			parts = append(parts, f.sentence())
 			break
 		}

@@ -3,6 +3,7 @@ package session
 import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/origin"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // DocumentSchema is the schema of Document.
@@ -23,6 +24,7 @@ type Document struct {
 	Schema             string            `json:"schema"`
 	Status             string            `json:"status"`  // as of a launch; "error": nothing differs, but launches could not be compared
 	Verdict            string            `json:"verdict"` // one sentence
+	Conclusion         verdict.Verdict   `json:"conclusion"`
 	Headline           *diff.Headline    `json:"headline,omitempty"`
 	TotalDivergences   int64             `json:"total_divergences"`
 	CountedDivergences int64             `json:"counted_divergences"` // those that count against the threshold
@@ -30,7 +32,8 @@ type Document struct {
 	Passed             bool              `json:"passed"`
 	Require            []string          `json:"require,omitempty"`  // what must agree to pass
 	Coverage           *Coverage         `json:"coverage,omitempty"` // what was compared
-	First              *FirstLaunch      `json:"first"`              // the earliest launch that differs; null when none does
+	First              *FirstLaunch      `json:"first"`              // the first launch that differs, of those that do not only follow; null when none does
+	Causes             []Cause           `json:"causes"`             // where the sessions begin to differ, in the order of A
 	KernelResults      []LaunchResult    `json:"kernel_results"`     // launches of both sessions, in the order of A
 	UnmatchedA         []string          `json:"unmatched_a"`        // "name (launch N)"
 	UnmatchedB         []string          `json:"unmatched_b"`
@@ -76,6 +79,8 @@ type LaunchResult struct {
 	Launch             uint64           `json:"launch"`                // of A
 	Status             string           `json:"status"`                // "identical" | "same-results" | "diverged" | "inconclusive" | "error"
 	Verdict            string           `json:"verdict,omitempty"`     // of the comparison of the two recordings, where they differ
+	Role               string           `json:"role,omitempty"`        // where it is diverged: "causes" | "given" | "follows" | "unclear"
+	Given              []diff.Given     `json:"given,omitempty"`       // where it is diverged: what it was given differently
 	Divergences        int64            `json:"divergences"`
 	Error              string           `json:"error,omitempty"`
 	ErrorKind          string           `json:"error_kind,omitempty"` // "format", "io", "limit", "incompatible"

@@ -18,3 +18,6 @@ type (
 	Recording = record.Request
 	Place     = record.Place
 )
+
+// Unlimited as Options.MaxInstructions lets a launch run for as long as it takes.
+const Unlimited = execute.Unlimited

@@ -547,7 +547,7 @@ func TestCompareAndSwapCountsSwaps(t *testing.T) {
 	} {
 		l := testLaunch(1, 40, make([]byte, 64), 0)
 		got := watchOutputs(t, mustLoad(t, entry(body)), l, Recording{Mode: warptrace.ModeControlFlow})
-		want := warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: got.Outputs.Stores[0].Site, Count: 1, Hash: warptrace.StoredHash(0, 0, 4+10<<9)}, Warps: 1, Swaps: true}
+		want := warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: got.Outputs.Stores[0].Site, Count: 1, Hash: warptrace.StoredHash(0, 0, 4+10<<9)}, Warps: 1, Swaps: true, Values: &warptrace.ValueSums{}}
 		if d := cmp.Diff([]warptrace.StoreTotal{want}, got.Outputs.Stores); d != "" || got.Outputs.Arrays[0].Written != 4 {
 			t.Errorf("%s (-want +got):\n%s%+v", name, d, got.Outputs.Arrays)
 		}

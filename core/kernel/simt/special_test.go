@@ -106,11 +106,14 @@ func TestMinAndMaxOfThree(t *testing.T) {
 func TestALoopWithoutEndMeetsTheLimitThatIsNamed(t *testing.T) {
 	l := testLaunch(1, 32, make([]byte, 4), 0)
 	l.Options.MaxInstructions = 1000
-	_, err := mustLoad(t, entry("L:\n\tadd.u32 %r1, %r1, 1;\n\tbra L;")).Run(nil, l)
+	_, err := mustLoad(t, entry(".loc 1 7 0\nL:\n\tadd.u32 %r1, %r1, 1;\n\tbra L;")+"\n.file 1 \"k.py\"\n").Run(nil, l)
 	if err == nil || !strings.Contains(err.Error(), "more than 1000 instructions of warps") {
 		t.Errorf("got %v", err)
 	}
-	if execute.DefaultInstructions < 1<<30 || execute.DefaultInstructions > 1<<34 {
+	if !strings.Contains(err.Error(), "it is at k.py:7") {
+		t.Errorf("the line is not named: %v", err)
+	}
+	if execute.DefaultInstructions != 10_000_000_000 {
 		t.Errorf("a launch that names no limit ends after %d instructions", uint64(execute.DefaultInstructions))
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff/edits"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // CompareSchema names CompareDocument.
@@ -17,9 +18,12 @@ const CompareSchema = "prlx.simulate-compare/1"
 
 // CompareDocument is prlx.simulate-compare/1: what two versions of a program did on the simulator, kernel by kernel and line by line.
 type CompareDocument struct {
-	Schema  string       `json:"schema"`
-	Status  string       `json:"status"` // "same": all counts are; "differs"; "nothing": no kernel was launched on both sides
-	Verdict string       `json:"verdict"`
+	Schema  string `json:"schema"`
+	Status  string `json:"status"` // "same": all counts are; "differs"; "nothing": no kernel was launched on both sides
+	Verdict string `json:"verdict"`
+
+	Conclusion verdict.Verdict `json:"conclusion"`
+
 	A       Side         `json:"a"`
 	B       Side         `json:"b"`
 	Kernels []KernelPair `json:"kernels"` // in the order of B
@@ -103,6 +107,7 @@ func Compare(a, b *Document) *CompareDocument {
 		}
 	}
 	doc.judge()
+	doc.conclude(a, b)
 	return doc
 }
 
@@ -170,6 +175,33 @@ func (doc *CompareDocument) judge() {
 	default:
 		doc.Verdict = fmt.Sprintf("%d of %d kernels did something else, at %d lines: %s", changed, len(doc.Kernels), lines, strings.Join(more[:min(len(more), 3)], "; "))
 	}
+}
+
+// conclude says what the comparison rests on: kernels of both, and the launches that the simulator did not execute or did not count.
+func (doc *CompareDocument) conclude(a, b *Document) {
+	var e verdict.Evidence
+	e.Looked("kernels", int64(len(doc.Kernels)))
+	for _, side := range []struct {
+		name string
+		of   *Document
+	}{{"A", a}, {"B", b}} {
+		for _, r := range side.of.Refused {
+			e.Missed("launches of "+r.Kernel+" in "+side.name, r.Count, "the simulator does not execute them: "+r.Message)
+		}
+		if side.of.ExitStatus != 0 {
+			e.Lacks("launches of "+side.name+" behind its end", fmt.Sprintf("the script ended with %d", side.of.ExitStatus))
+		}
+		for i := range side.of.Kernels {
+			if k := &side.of.Kernels[i]; k.Launches > 0 && k.Instructions == 0 {
+				e.Lacks("work of "+k.Kernel+" in "+side.name, "no instruction was counted")
+			}
+		}
+	}
+	if doc.Status == "nothing" {
+		doc.Conclusion = e.Open(doc.Verdict)
+		return
+	}
+	doc.Conclusion = e.Compare(doc.Status == "differs", doc.Verdict)
 }
 
 // change says what a kernel does more or less.

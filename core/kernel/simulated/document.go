@@ -6,6 +6,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/origin"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/kernel/watch"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Schema names Document.
@@ -13,19 +14,20 @@ const Schema = "prlx.simulate/1"
 
 // Document is prlx.simulate/1: everything that a script launched on the simulator.
 type Document struct {
-	Schema       string    `json:"schema"`
-	Script       string    `json:"script"`
-	Status       string    `json:"status"`      // clean or findings
-	ExitStatus   int       `json:"exit_status"` // with what the script ended
-	Launches     int64     `json:"launches"`
-	Instructions uint64    `json:"instructions"` // of warps
-	Kernels      []Kernel  `json:"kernels"`      // in the order in which they were first launched
-	Findings     []Finding `json:"findings"`
-	MoreFindings int64     `json:"more_findings"` // beyond those listed
-	Recording    *string   `json:"recording"`     // null: nothing was recorded
-	Stops        []Stop    `json:"stops"`         // at lines that were asked for
-	MoreStops    int64     `json:"more_stops"`    // beyond those listed
-	Refused      []Refused `json:"refused"`       // launches that the simulator did not execute
+	Schema       string          `json:"schema"`
+	Script       string          `json:"script"`
+	Status       string          `json:"status"` // clean, findings or inconclusive
+	Conclusion   verdict.Verdict `json:"conclusion"`
+	ExitStatus   int             `json:"exit_status"` // with what the script ended
+	Launches     int64           `json:"launches"`
+	Instructions uint64          `json:"instructions"` // of warps
+	Kernels      []Kernel        `json:"kernels"`      // in the order in which they were first launched
+	Findings     []Finding       `json:"findings"`
+	MoreFindings int64           `json:"more_findings"` // beyond those listed
+	Recording    *string         `json:"recording"`     // null: nothing was recorded
+	Stops        []Stop          `json:"stops"`         // at lines that were asked for
+	MoreStops    int64           `json:"more_stops"`    // beyond those listed
+	Refused      []Refused       `json:"refused"`       // launches that the simulator did not execute
 }
 
 // Kernel sums over the launches of a kernel.

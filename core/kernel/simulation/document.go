@@ -11,34 +11,36 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simt/memory"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/watch"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Document is prlx.simulation/1: one launch on the simulator, what it did and what the checks found.
 type Document struct {
-	Schema           string         `json:"schema"`
-	Status           string         `json:"status"` // "clean" | "findings"
-	Verdict          string         `json:"verdict"`
-	Kernel           string         `json:"kernel"`
-	Launch           uint64         `json:"launch"` // counted from 0 in what was recorded or enabled
-	Grid             [3]uint32      `json:"grid"`
-	Block            [3]uint32      `json:"block"`
-	Cluster          [3]uint32      `json:"cluster"` // zeros: none
-	SharedBytes      uint64         `json:"shared_bytes"`
-	Blocks           uint64         `json:"blocks"` // that ran
-	Warps            uint64         `json:"warps"`
-	Instructions     uint64         `json:"instructions"`      // of warps
-	LaneInstructions uint64         `json:"lane_instructions"` // of active lanes
-	Totals           Counts         `json:"totals"`
-	Lines            []Line         `json:"lines"` // by file and line; empty where nothing was counted
-	Findings         []Finding      `json:"findings"`
-	MoreFindings     int64          `json:"more_findings"` // beyond those listed
-	Output           string         `json:"output"`        // what the kernel printed
-	OutputCut        bool           `json:"output_cut"`
-	Recording        *Recorded      `json:"recording"`         // null: nothing was recorded
-	Origin           *origin.Origin `json:"origin,omitempty"`  // where a compiler of graphs made the kernel
-	Planned          *Planned       `json:"planned,omitempty"` // what a recording would take; nobody asked: not there
-	Options          Options        `json:"options"`
-	Fidelity         Fidelity       `json:"fidelity"` // what was approximated, and what it decided
+	Schema           string          `json:"schema"`
+	Status           string          `json:"status"` // "clean" | "findings"
+	Verdict          string          `json:"verdict"`
+	Conclusion       verdict.Verdict `json:"conclusion"`
+	Kernel           string          `json:"kernel"`
+	Launch           uint64          `json:"launch"` // counted from 0 in what was recorded or enabled
+	Grid             [3]uint32       `json:"grid"`
+	Block            [3]uint32       `json:"block"`
+	Cluster          [3]uint32       `json:"cluster"` // zeros: none
+	SharedBytes      uint64          `json:"shared_bytes"`
+	Blocks           uint64          `json:"blocks"` // that ran
+	Warps            uint64          `json:"warps"`
+	Instructions     uint64          `json:"instructions"`      // of warps
+	LaneInstructions uint64          `json:"lane_instructions"` // of active lanes
+	Totals           Counts          `json:"totals"`
+	Lines            []Line          `json:"lines"` // by file and line; empty where nothing was counted
+	Findings         []Finding       `json:"findings"`
+	MoreFindings     int64           `json:"more_findings"` // beyond those listed
+	Output           string          `json:"output"`        // what the kernel printed
+	OutputCut        bool            `json:"output_cut"`
+	Recording        *Recorded       `json:"recording"`         // null: nothing was recorded
+	Origin           *origin.Origin  `json:"origin,omitempty"`  // where a compiler of graphs made the kernel
+	Planned          *Planned        `json:"planned,omitempty"` // what a recording would take; nobody asked: not there
+	Options          Options         `json:"options"`
+	Fidelity         Fidelity        `json:"fidelity"` // what was approximated, and what it decided
 
 	Touched *watch.Touched `json:"touched"` // which blocks touched which elements; null: nobody asked
 	Stopped *watch.Stops   `json:"stopped"` // what lanes held at lines of the source; null: nobody asked
@@ -170,7 +172,22 @@ func Describe(l *simt.Launch, number uint64, result *simt.Result) *Document {
 		doc.Status = findings
 	}
 	doc.Verdict = doc.verdict()
+	doc.Conclusion = doc.conclude()
 	return doc
+}
+
+// conclude says whether the launch passed its checks. Those that look further than usual are asked for; one that was switched off could
+// have found something.
+func (doc *Document) conclude() verdict.Verdict {
+	var e verdict.Evidence
+	e.Looked("warps", int64(doc.Warps))
+	if !doc.Options.Races {
+		e.Lacks("races and reads of what nobody wrote", "their check was switched off")
+	}
+	if !doc.Options.Whole {
+		e.Lacks("instructions that need the whole warp", "their check was switched off")
+	}
+	return e.Check(doc.Status == findings, doc.Verdict)
 }
 
 // of says of the launch, and of everything that was found in it, what the kernel computes.

@@ -112,6 +112,7 @@ func (s *stored) collect() error {
 		r.writer.Note(fmt.Sprintf("%d events were lost because the arena of %d bytes was full", a.Full, len(s.memory)))
 	}
 	s.lostOperands(a)
+	s.inNoSum = a.Uncounted + a.Elsewhere + uint64(max(table.Unseen, 0))
 	if a.Uncounted > 0 {
 		r.writer.Note(fmt.Sprintf("%d stores and atomics of warps for which the arena had no entry are in no sum", a.Uncounted))
 	}

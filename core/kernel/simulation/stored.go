@@ -28,6 +28,7 @@ type stored struct {
 	outputs *warptrace.Outputs
 	totals  map[[2]uint32]*warptrace.StoreTotal
 	crowded uint64 // operands that a recording has no room for
+	inNoSum uint64 // stores that are in no sum, at least
 }
 
 // ours begins the names of the functions of the recorder.
@@ -162,7 +163,7 @@ func (s *stored) written() error {
 	for _, sum := range slices.Concat(s.table.Sums, s.table.Sought) {
 		statements[sum.Site] = true
 	}
-	c.StoreSites = uint64(len(statements))
+	c.StoreSites, c.InNoSum = uint64(len(statements)), s.inNoSum
 	o.Stores = o.Stores[:0]
 	for _, key := range slices.SortedFunc(maps.Keys(s.totals), func(a, b [2]uint32) int { return slices.Compare(a[:], b[:]) }) {
 		o.Stores = append(o.Stores, *s.totals[key])

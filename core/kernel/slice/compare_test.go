@@ -67,10 +67,10 @@ func TestBuildsThatComputeTheSameHaveNoPlace(t *testing.T) {
 	if place, ok := compared.Place([2][]Line{lines(7, 8, 9), lines(7, 8, 9)}, true); ok || !compared.Same() {
 		t.Errorf("other names of variables: %+v", place)
 	}
-	if l, _, ok := compared.Uses(0); !ok || l.Number == 0 {
+	if l, _, ok := compared.Uses(0, 0); !ok || l.Number == 0 {
 		t.Errorf("the first argument is used at %+v", l)
 	}
-	if _, _, ok := compared.Uses(len(codes[0].f.Params)); ok {
+	if _, _, ok := compared.Uses(0, len(codes[0].f.Params)); ok {
 		t.Error("an argument that is not there is used")
 	}
 }

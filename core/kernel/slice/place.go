@@ -87,10 +87,10 @@ func (s *Side) nearest(changed []Line) (Line, bool) {
 	return Line{}, false
 }
 
-// Uses is the first line of A that uses what a parameter, by its position, holds on the way to what differs: what is loaded from it where it
+// Uses is the first line of a side that uses what a parameter, by its position, holds on the way to what differs: what is loaded from it where it
 // is an address, else the number itself. at is the position of the instruction. ok is false where nothing does.
-func (c *Comparison) Uses(p int) (l Line, at int, ok bool) {
-	s := &c.Sides[0]
+func (c *Comparison) Uses(side, p int) (l Line, at int, ok bool) {
+	s := &c.Sides[side]
 	if p < 0 || p >= len(s.code.f.Params) {
 		return l, 0, false
 	}

@@ -44,9 +44,17 @@ func (r *ConvertReport) lose(what string, count int64) {
 const maxV1File = 1 << 36
 
 // Convert writes a recording in a format version, 1 or 2; the same version again compresses it anew. What has no place is left out,
-// counted and listed.
+// counted and listed. A recording that was cut is refused: what it lost would look like what the kernel never did, in a file that is whole.
 func Convert(j *job.Job, from *Trace, to io.Writer, version int, opt ConvertOptions) (ConvertReport, error) {
 	c := &conversion{j: j, from: from, opt: opt, report: ConvertReport{From: from.Header().Version, To: version}}
+	losses, err := from.Losses(j.Context())
+	if err != nil {
+		return c.report, err
+	}
+	if losses.Truncated {
+		return c.report, fault.Formatf(from.Path(), fault.Unknown, "was cut, or is damaged: a recording that is whole cannot be made of it").
+			WithHint("record again, or copy the file again; prlx diff and prlx inspect read what is left of it")
+	}
 	index, err := from.Index(j.Context())
 	if err != nil {
 		return c.report, err

@@ -49,7 +49,18 @@ type Argument struct {
 	Type   string // Triton or LLVM spelling: "*fp16", "i32"
 	Value  string // scalars: the value in text; pointers: ""
 	Digest uint64 // pointers: hash over the contents when it was taken, else 0
+
+	Shape   []uint64 // arrays: of the view that was passed; nil: not known, or no dimension
+	Strides []int64  // likewise, in elements
+	Offset  uint64   // arrays: bytes from where their memory begins to the first element of the view
+	Aligned uint64   // pointers: the largest power of two up to MostAligned that divides the address; 0 not known
+	Special string   // what the compiler took for granted of it: "divisible by 16"; "" nothing
+	Points  uint64   // tables of pointers: entries. Digest is then over what they point at, 0: not known what that is
 }
+
+// MostAligned is the alignment up to which recordings say that of an address: compilers look at no more, and what is beyond it changes from
+// run to run.
+const MostAligned = 16
 
 // Mode is how much each warp left.
 type Mode uint8

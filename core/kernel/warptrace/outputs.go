@@ -38,6 +38,7 @@ type Coverage struct {
 	ContentBudget uint64 // bytes of contents that were asked for, 0: none
 	ContentBytes  uint64 // bytes of contents that are in the file
 	Writers       bool   // contents name the thread that wrote each element
+	InNoSum       uint64 // stores and atomics that are in no sum of a statement, at least
 }
 
 // NoSite is the local site number of what has no site in the table.
@@ -66,12 +67,13 @@ const (
 type Array struct {
 	ID           uint32 // names the array in this recording
 	Kind         ArrayKind
-	Name         string // of the argument or variable; of registered memory the table entry that leads to it ("rows[3]"), else its name
-	Type         string // of the argument, "*fp16"; "" unknown
-	ElementBytes uint32 // of that type, 1 where it is unknown; a chunk is ChunkElements of them
-	Written      uint64 // bytes that the launch wrote
-	Digest       uint64 // over the written bytes and their offsets: the sum of the digests of all chunks, modulo 2^64
-	Began        uint64 // over the bytes that an atomic was the first to write: what they held until then; exchanges do not count
+	Name         string     // of the argument or variable; of registered memory the table entry that leads to it ("rows[3]"), else its name
+	Type         string     // of the argument, "*fp16"; "" unknown
+	ElementBytes uint32     // of that type, 1 where it is unknown; a chunk is ChunkElements of them
+	Written      uint64     // bytes that the launch wrote
+	Digest       uint64     // over the written bytes and their offsets: the sum of the digests of all chunks, modulo 2^64
+	Began        uint64     // over the bytes that an atomic was the first to write: what they held until then; exchanges do not count
+	Values       *ValueSums // of the elements that were written whole, as they were in the end; nil: not recorded
 	Chunks       []Chunk
 }
 
@@ -112,6 +114,8 @@ type StoreTotal struct {
 	StoreSum
 	Warps uint64 // that stored something
 	Swaps bool   // compare-and-swaps are among them, whose values are not in the hash
+	// Values are sums over what was stored without its place, of elements as wide as those of the array; nil: not recorded.
+	Values *ValueSums
 }
 
 // Stores are the sums of each warp, in columns of equal length, ascending by warp, site and array. What is here is enough to name the

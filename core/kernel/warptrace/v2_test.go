@@ -260,7 +260,7 @@ func TestV2HeaderSurvives(t *testing.T) {
 	h := Header{
 		Version: 2, Kernel: "softmax<float, 128>", KernelHash: 77, ModuleHash: "ab12", Grid: [3]uint32{4, 2, 1}, Cluster: [3]uint32{2, 1, 1}, Block: [3]uint32{128, 2, 1},
 		WaveSize: 64, WarpsPerBlock: 4, WarpSlots: 32, EventsPerWarp: 4096, Arch: "gfx942", ArchNumber: 0x1942, Launch: 9, ArgumentDigest: 1 << 63,
-		Arguments: []Argument{{Name: "x", Type: "*fp16", Digest: 5}, {Name: "n", Type: "i32", Value: "-3"}}, Mode: ModeValues, Means: MeansObserved, Keep: KeepWindow,
+		Arguments: []Argument{{Name: "x", Type: "*fp16", Digest: 5, Shape: []uint64{0}, Strides: []int64{-1}}, {Name: "n", Type: "i32", Value: "-3"}}, Mode: ModeValues, Means: MeansObserved, Keep: KeepWindow,
 		SampleRate: 3, TimestampNS: 1_800_000_000_123_456_789, Taken: true, HistoryDepth: 8, SnapshotDepth: 4, Compressed: true, Producer: "prlx 1.0",
 		Origin: someOrigin(t),
 	}

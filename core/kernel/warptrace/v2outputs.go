@@ -216,11 +216,11 @@ func encodeOutputs(o *Outputs) []byte {
 	for i := range o.Arrays {
 		a := &o.Arrays[i]
 		m = m.sub(2, message(nil).uint(1, uint64(a.ID)).uint(2, uint64(a.Kind)).text(3, a.Name).text(4, a.Type).uint(5, uint64(a.ElementBytes)).
-			uint(6, a.Written).fixed(7, a.Digest).fixed(8, a.Began))
+			uint(6, a.Written).fixed(7, a.Digest).fixed(8, a.Began).values(9, a.Values))
 	}
 	for i := range o.Stores {
 		s := &o.Stores[i]
-		m = m.sub(3, message(nil).uint(1, uint64(s.Site+1)).uint(2, uint64(s.Array+1)).uint(3, s.Count).fixed(4, s.Hash).uint(5, s.Warps).flag(6, s.Swaps))
+		m = m.sub(3, message(nil).uint(1, uint64(s.Site+1)).uint(2, uint64(s.Array+1)).uint(3, s.Count).fixed(4, s.Hash).uint(5, s.Warps).flag(6, s.Swaps).values(7, s.Values))
 	}
 	for i := range o.Findings {
 		f := &o.Findings[i]
@@ -241,7 +241,7 @@ func (c *Coverage) flags() []*bool {
 
 // numbers are its numbers, by the number of their field minus coverageNumbers.
 func (c *Coverage) numbers() []*uint64 {
-	return []*uint64{&c.StoreSites, &c.MoreFindings, &c.RowsDropped, &c.ChunksDropped, &c.ContentBudget, &c.ContentBytes}
+	return []*uint64{&c.StoreSites, &c.MoreFindings, &c.RowsDropped, &c.ChunksDropped, &c.ContentBudget, &c.ContentBytes, &c.InNoSum}
 }
 
 const coverageNumbers = 20
@@ -316,7 +316,7 @@ func (c *Coverage) decode(b []byte) error {
 }
 
 func decodeArray(b []byte) (a Array, err error) {
-	err = eachField(b, func(f *field) error {
+	err = eachField(b, func(f *field) (err error) {
 		switch f.num {
 		case 1:
 			a.ID = uint32(f.v)
@@ -334,15 +334,17 @@ func decodeArray(b []byte) (a Array, err error) {
 			a.Digest = f.v
 		case 8:
 			a.Began = f.v
+		case 9:
+			a.Values, err = decodeValueSums(f.b)
 		}
-		return nil
+		return err
 	})
 	return a, err
 }
 
 func decodeStoreTotal(b []byte) (StoreTotal, error) {
 	s := StoreTotal{StoreSum: StoreSum{Site: NoSite, Array: NoArray}}
-	err := eachField(b, func(f *field) error {
+	err := eachField(b, func(f *field) (err error) {
 		switch f.num {
 		case 1:
 			s.Site = uint32(f.v) - 1
@@ -356,8 +358,10 @@ func decodeStoreTotal(b []byte) (StoreTotal, error) {
 			s.Warps = f.v
 		case 6:
 			s.Swaps = f.v != 0
+		case 7:
+			s.Values, err = decodeValueSums(f.b)
 		}
-		return nil
+		return err
 	})
 	return s, err
 }

@@ -42,6 +42,7 @@ func randomOutputs(rng *rand.Rand, warps []*Warp, sites, wave int) *launchOutput
 	}
 	for id := range uint32(1 + rng.IntN(4)) {
 		a := Array{ID: id * 70000, Kind: ArrayKind(id), Name: "out", Type: "*fp16", ElementBytes: 1 << rng.IntN(4), Written: rng.Uint64(), Digest: rng.Uint64(), Began: rng.Uint64()}
+		a.Values = someValues(a.Digest)
 		for i := range int64(rng.IntN(20)) {
 			a.Chunks = append(a.Chunks, Chunk{Index: i*i - 7, Bytes: 1 + rng.Uint32N(ChunkElements), Digest: uint64(rng.Uint32())})
 			if rng.IntN(2) == 0 {
@@ -51,7 +52,8 @@ func randomOutputs(rng *rand.Rand, warps []*Warp, sites, wave int) *launchOutput
 		o.Arrays = append(o.Arrays, a)
 	}
 	for range rng.IntN(4) {
-		o.Stores = append(o.Stores, StoreTotal{StoreSum{uint32(rng.IntN(sites)), rng.Uint32N(2) - 1, rng.Uint64(), rng.Uint64()}, rng.Uint64(), rng.IntN(2) == 0})
+		o.Stores = append(o.Stores, StoreTotal{StoreSum{uint32(rng.IntN(sites)), rng.Uint32N(2) - 1, rng.Uint64(), rng.Uint64()}, rng.Uint64(), rng.IntN(2) == 0, nil})
+		o.Stores[len(o.Stores)-1].Values = someValues(o.Stores[len(o.Stores)-1].Hash)
 		o.Findings = append(o.Findings, Finding{
 			Check: "out-of-bounds", Site: uint32(rng.IntN(sites+1)) - 1, Function: "f", File: "a.py", Line: 3, Column: 4, Instruction: "st.global", Block: [3]uint32{1, 0, 3},
 			Warp: rng.Uint64(), Lane: 31, Lanes: rng.Uint64(), Count: rng.Uint64(), Array: "x", Distance: -5, Message: "beyond",
@@ -470,4 +472,12 @@ func TestV2WriterRefusesOutputsOutOfOrder(t *testing.T) {
 	if err := w.SetOutputs(&Outputs{}); !fault.Is(err, fault.Usage) {
 		t.Errorf("outputs twice: got %v", err)
 	}
+}
+
+// someValues are sums that were recorded, or were not.
+func someValues(seed uint64) *ValueSums {
+	if seed%3 == 0 {
+		return nil
+	}
+	return &ValueSums{seed, seed * 3, seed * 5, seed * 7, int64(seed * 9)}
 }

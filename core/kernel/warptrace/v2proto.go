@@ -73,7 +73,7 @@ func encodeV2Header(h *Header) []byte {
 	m = m.uint(7, uint64(h.WaveSize)).uint(8, uint64(h.WarpsPerBlock)).uint(9, h.WarpSlots).uint(10, uint64(h.EventsPerWarp))
 	m = m.text(11, h.Arch).uint(12, uint64(h.ArchNumber)).uint(13, h.Launch).fixed(14, h.ArgumentDigest)
 	for _, a := range h.Arguments {
-		m = m.sub(15, message(nil).text(1, a.Name).text(2, a.Type).text(3, a.Value).fixed(4, a.Digest))
+		m = m.sub(15, encodeArgument(&a))
 	}
 	m = m.uint(16, uint64(h.Mode)).uint(17, uint64(h.Means)).uint(18, uint64(h.Keep)).uint(19, uint64(h.SampleRate))
 	m = m.uint(20, uint64(h.TimestampNS))
@@ -85,6 +85,21 @@ func encodeV2Header(h *Header) []byte {
 		m = m.sub(25, encodeOrigin(h.Origin))
 	}
 	return m
+}
+
+func encodeArgument(a *Argument) message {
+	m := message(nil).text(1, a.Name).text(2, a.Type).text(3, a.Value).fixed(4, a.Digest)
+	var shape, strides message
+	for _, n := range a.Shape[:min(len(a.Shape), v2MaxDimensions)] {
+		shape = protowire.AppendVarint(shape, n)
+	}
+	for _, n := range a.Strides[:min(len(a.Strides), v2MaxDimensions)] {
+		strides = protowire.AppendVarint(strides, uint64(n))
+	}
+	if len(shape) > 0 {
+		m = m.sub(5, shape).sub(6, strides)
+	}
+	return m.uint(7, a.Offset).uint(8, a.Aligned).text(9, a.Special).uint(10, a.Points)
 }
 
 func encodeSites(sites []site.Site) []byte {
@@ -308,10 +323,38 @@ func decodeArgument(b []byte) (a Argument, err error) {
 			a.Value = f.text()
 		case 4:
 			a.Digest = f.v
+		case 5:
+			return eachDimension(f.b, func(n uint64) { a.Shape = append(a.Shape, n) })
+		case 6:
+			return eachDimension(f.b, func(n uint64) { a.Strides = append(a.Strides, int64(n)) })
+		case 7:
+			a.Offset = f.v
+		case 8:
+			a.Aligned = f.v
+		case 9:
+			a.Special = f.text()
+		case 10:
+			a.Points = f.v
 		}
 		return nil
 	})
 	return a, err
+}
+
+// v2MaxDimensions is how many dimensions of an array are kept.
+const v2MaxDimensions = 32
+
+// eachDimension reads packed numbers, of which no more are given to take than arrays have dimensions.
+func eachDimension(b []byte, take func(n uint64)) error {
+	for left := v2MaxDimensions; len(b) > 0 && left > 0; left-- {
+		n, size := protowire.ConsumeVarint(b)
+		if size < 0 {
+			return protowire.ParseError(size)
+		}
+		take(n)
+		b = b[size:]
+	}
+	return nil
 }
 
 var errManyFrames = errors.New("its sites have more frames and operands than are read")

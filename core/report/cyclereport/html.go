@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/verdict"
@@ -75,7 +76,7 @@ func newPage(d *cycledoc.Document) *page {
 	name := clean(base(d.Input.Path), maxName)
 	p := &page{
 		Head: kit.Head("cycles: "+name, ""), Name: name, Verdict: clean(d.Verdict, maxText), Limits: limits(d),
-		Conclusion: conclusion(&d.Conclusion), Footer: footer(d.Schema),
+		Conclusion: foreign.Verdict(d.Conclusion), Footer: footer(d.Schema),
 	}
 	all := classes(d)
 	colors := colorsOf(all)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/verdict"
@@ -58,7 +59,7 @@ type compareRow struct {
 func newComparePage(d *cycledoc.CompareDocument) *comparePage {
 	p := &comparePage{
 		A: clean(base(d.A.Input.Path), maxName), B: clean(base(d.B.Input.Path), maxName), Verdict: clean(d.Verdict, maxText),
-		Limits: compareLimits(d), Conclusion: conclusion(&d.Conclusion), Footer: footer(d.Schema),
+		Limits: compareLimits(d), Conclusion: foreign.Verdict(d.Conclusion), Footer: footer(d.Schema),
 	}
 	p.Head = kit.Head("cycles: "+p.A+" beside "+p.B, "")
 	p.Tiles = compareTiles(d)

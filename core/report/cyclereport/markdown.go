@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/verdict"
 )
@@ -16,7 +17,6 @@ import (
 // What a comment or a step summary holds at most.
 const (
 	maxMarkdownRows = 20
-	markdownSpecial = "\\`*_{}[]()<>#+-!|~&"
 )
 
 // Markdown writes a summary for a comment or a step of a build: the verdict, the classes, the most expensive kernels of a step.
@@ -27,7 +27,7 @@ func Markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 	if len(all) > 0 {
 		out.WriteString("\n| class | level | count | kernels | wall p50 | p99 | busy | gap | phase | confidence |\n|---|---|---:|---:|---:|---:|---:|---:|---|---:|\n")
 		for _, c := range all[:min(len(all), maxMarkdownRows)] {
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(c.Name, maxName)), levelName(d, c), figure.Count(c.Count), figure.Count(c.Period),
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(c.Name, maxName)), inline(clean(levelName(d, c), maxName)), figure.Count(c.Count), figure.Count(c.Period),
 				figure.Duration(c.WallNS.P50), figure.Duration(c.WallNS.P99), figure.Duration(c.BusyNS.Mean), figure.Duration(c.GapNS.Mean), inline(phaseWord(c)), percent(c.Confidence))
 		}
 		if n := len(all) - maxMarkdownRows; n > 0 {
@@ -121,7 +121,7 @@ func outcome(v *verdict.Verdict) string {
 	if v.Outcome == "" {
 		return ""
 	}
-	return "**" + inline(clean(string(v.Outcome), 40)) + "**: "
+	return "**" + string(foreign.Verdict(*v).Outcome) + "**: "
 }
 
 // markdownMissing lists what could have changed the verdict.
@@ -153,7 +153,7 @@ func CompareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error 
 		out.WriteString("\n| class | level | A | B | wall | gap A | gap B | verdict | kernels |\n|---|---|---:|---:|---:|---:|---:|---|---|\n")
 		for i := range d.Pairs[:min(len(d.Pairs), maxMarkdownRows)] {
 			p := &d.Pairs[i]
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(pairName(p), maxName)), p.Level, figure.Duration(p.Wall.ANS), figure.Duration(p.Wall.BNS),
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s | %s | %s | %s |\n", inline(clean(pairName(p), maxName)), inline(clean(p.Level, maxName)), figure.Duration(p.Wall.ANS), figure.Duration(p.Wall.BNS),
 				inline(change(p.Wall.Relative)), figure.Duration(p.Gap.ANS), figure.Duration(p.Gap.BNS), inline(clean(p.Wall.Verdict, 60)), inline(kindsText(&p.Kinds)))
 		}
 	}
@@ -251,14 +251,5 @@ func base(path string) string {
 	return path
 }
 
-// inline escapes cleaned text for a line of Markdown.
-func inline(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune(markdownSpecial, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// inline is text within a line of Markdown.
+func inline(s string) string { return foreign.Markdown(s) }

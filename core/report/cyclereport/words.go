@@ -8,7 +8,6 @@ import (
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
-	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // What one piece of foreign text may take, in characters.
@@ -61,20 +60,6 @@ func micro(ns float64) string { return strconv.FormatFloat(ns/1000, 'f', 3, 64) 
 // harmless keeps a spreadsheet from evaluating a text, and readers of lines from seeing control characters.
 func harmless(s string) string {
 	return foreign.Cell(foreign.Fit(s))
-}
-
-// conclusion is a verdict with its foreign text made fit for people.
-func conclusion(v *verdict.Verdict) verdict.Verdict {
-	out := verdict.Verdict{Outcome: verdict.Outcome(clean(string(v.Outcome), 40)), Why: clean(v.Why, maxText)}
-	for _, x := range v.Looked {
-		x.What = clean(x.What, maxName)
-		out.Looked = append(out.Looked, x)
-	}
-	for _, x := range v.Missing {
-		x.What, x.Why = clean(x.What, maxName), clean(x.Why, maxText)
-		out.Missing = append(out.Missing, x)
-	}
-	return out
 }
 
 // limits says what limits the answer: warnings, and what was lost or left out.

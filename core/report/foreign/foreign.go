@@ -44,6 +44,27 @@ func Cell(s string) string {
 	return s
 }
 
+// markdownSpecial are the characters that mean something in a line of Markdown, of CommonMark and in tables.
+const markdownSpecial = "\\`*_{}[]()<>#+-!|~&"
+
+// Markdown is a text within a line of Markdown: Fit, with every character escaped that would be more than itself, and without
+// addresses that become links by themselves.
+func Markdown(s string) string {
+	s = Fit(s)
+	var b strings.Builder
+	for i, r := range s {
+		if strings.ContainsRune(markdownSpecial, r) || r == ':' && strings.HasPrefix(s[i:], "://") || r == '.' && endsInWWW(s[:i]) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func endsInWWW(s string) bool {
+	return len(s) >= 3 && strings.EqualFold(s[len(s)-3:], "www")
+}
+
 func unfit(r rune) bool {
 	return r == utf8.RuneError || r == 0xFFFE || r == 0xFFFF ||
 		r != ' ' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))

@@ -29,3 +29,20 @@ func TestForeignText(t *testing.T) {
 		}
 	}
 }
+
+func TestMarkdownIsTextAlone(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                        "",
+		"k.py:12":                 "k.py:12",
+		"a|b":                     `a\|b`,
+		"[x](http://e.org)":       `\[x\]\(http\://e.org\)`,
+		"www.e.org WWW.E.ORG":     `www\.e.org WWW\.E.ORG`,
+		"a <b> `c` ![i](j)":       "a \\<b\\> \\`c\\` \\!\\[i\\]\\(j\\)",
+		"\x1b[31mred\x1b[0m\nnew": "\uFFFD\\[31mred\uFFFD\\[0m\uFFFDnew",
+		"a\u202eb":                "a\uFFFDb",
+	} {
+		if got := foreign.Markdown(in); got != want {
+			t.Errorf("Markdown(%q) is %q, want %q", in, got, want)
+		}
+	}
+}

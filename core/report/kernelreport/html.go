@@ -10,7 +10,9 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 //go:embed assets
@@ -43,10 +45,12 @@ type page struct {
 	Kernel        string
 	Word, Tone    string
 	Verdict       string
+	Conclusion    verdict.Verdict
 	Tiles         []webpage.Tile
 	Limits        []string
 	First         *detail
 	FirstOutput   *firstOutput
+	Given         []givenRow
 	Edits         *edited
 	Why           *why
 	Groups        []clusterGroup
@@ -79,7 +83,7 @@ func newPage(doc *diff.Document) *page {
 	word := verdictWord(doc)
 	p := &page{
 		Head:   kit.Head(suiteName(site.Readable(doc.A.Kernel))+": "+word, pageScript()),
-		Kernel: suiteName(site.Readable(doc.A.Kernel)), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Limits: limits(doc),
+		Kernel: suiteName(site.Readable(doc.A.Kernel)), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Conclusion: foreign.Verdict(doc.Conclusion), Limits: limits(doc),
 		Recordings: recordings(doc), Settings: append(agreement(doc), settings(&doc.Options)...),
 	}
 	if doc.First != nil {
@@ -87,6 +91,7 @@ func newPage(doc *diff.Document) *page {
 	} else {
 		p.FirstOutput = newFirstOutput(doc)
 	}
+	p.Given = givenRows(doc)
 	p.Edits = newEdited(doc)
 	p.Why = newWhy(doc)
 	p.Outputs, p.OutputsNote = outputRows(doc)
@@ -123,7 +128,7 @@ func tone(doc *diff.Document) string {
 		return "good"
 	case doc.Status == statusSameResults:
 		return "amber"
-	case doc.Passed:
+	case doc.Passed || doc.Status == statusInconclusive:
 		return "amber"
 	}
 	return "bad"

@@ -8,7 +8,9 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // What the page of a session holds at most.
@@ -23,6 +25,7 @@ type sessionPage struct {
 	webpage.Head
 	Heading             string
 	Word, Tone, Verdict string
+	Conclusion          verdict.Verdict
 	Tiles               []webpage.Tile
 	Limits              []string
 	Strip               []stripCell
@@ -55,7 +58,8 @@ func htmlOfRun(w io.Writer, d *session.Document, r *run, _ Options) error {
 	p := &sessionPage{
 		Heading: figure.Plural(len(r.launches), "launch", "launches"),
 		Word:    r.word(), Verdict: clean(r.verdict, maxText), Limits: sessionLimits(d), Sessions: sides(d), Settings: settings(&d.Options),
-		Tone: tone(&diff.Document{Status: d.Status, Passed: d.Passed, Losses: d.Losses}),
+		Conclusion: foreign.Verdict(d.Conclusion),
+		Tone:       tone(&diff.Document{Status: d.Status, Passed: d.Passed, Losses: d.Losses}),
 	}
 	p.Head = kit.Head(p.Heading+": "+p.Word, sessionScript())
 	p.Tiles = sessionTiles(d)

@@ -40,6 +40,7 @@ func propertiesOf(doc *diff.Document) *junit.Properties {
 	add("a", doc.A.Path)
 	add("b", doc.B.Path)
 	add("status", doc.Status)
+	add("outcome", string(doc.Conclusion.Outcome))
 	add("total_divergences", number(doc.TotalDivergences))
 	add("counted_divergences", number(doc.CountedDivergences))
 	add("threshold", number(doc.Threshold))
@@ -144,6 +145,9 @@ func outputCases(doc *diff.Document, names map[string]int) []junit.Case {
 func plainVerdict(doc *diff.Document) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n", clean(doc.Verdict, maxText))
+	if text := plainGiven(doc); text != "" {
+		b.WriteString("\ngiven differently:\n" + text)
+	}
 	if doc.First != nil {
 		b.WriteString("\n" + plainDivergence(doc.First, doc))
 	}

@@ -10,20 +10,23 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 )
 
 // What a comment or a step summary holds at most.
 const (
 	maxMarkdownSites = 20
-	markdownSpecial  = "\\`*_{}[]()<>#+-!|~&"
 )
 
 // Markdown writes a summary for a step of a build or a comment: the verdict, the first divergence, the sites that differ.
 func Markdown(w io.Writer, doc *diff.Document, _ Options) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "### %s: %s\n\n%s\n", inline(suiteName(site.Readable(doc.A.Kernel))), verdictWord(doc), inline(clean(doc.Verdict, maxText)))
+	fmt.Fprintf(out, "### %s: %s\n\n%s\n", inline(suiteName(site.Readable(doc.A.Kernel))), inline(verdictWord(doc)), inline(clean(doc.Verdict, maxText)))
 	if text := cmp.Or(computes(&doc.A), computes(&doc.B)); text != "" {
 		fmt.Fprintf(out, "\n**Computes:** %s\n", inline(clean(text, maxText)))
+	}
+	if text := plainGiven(doc); text != "" {
+		fmt.Fprintf(out, "\n**Given differently:**\n\n```text\n%s```\n", fenced(text))
 	}
 	if doc.First != nil {
 		fmt.Fprintf(out, "\n**First:** %s at %s; %s; %s.\n\n```text\n%s```\n", inline(clean(doc.First.Kind, 40)),
@@ -84,17 +87,8 @@ func verdictWord(doc *diff.Document) string {
 	return clean(doc.Status, 40)
 }
 
-// inline escapes cleaned text for a line of Markdown.
-func inline(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune(markdownSpecial, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// inline is text within a line of Markdown.
+func inline(s string) string { return foreign.Markdown(s) }
 
 // fenced keeps text from ending the block of code it stands in.
 func fenced(s string) string { return strings.ReplaceAll(s, "```", "'''") }

@@ -84,7 +84,7 @@ func TestStatusesInReports(t *testing.T) {
 		{unsaid, "junit", `<error message="cannot tell whether they differ" type="inconclusive">`},
 		{unsaid, "github", "::error title="},
 		{unsaid, "markdown", ": inconclusive\n"},
-		{unsaid, "html", `pill bad">inconclusive`},
+		{unsaid, "html", `pill amber">inconclusive`},
 		{unsaid, "sarif", `"level": "error"`},
 	} {
 		if text := render(t, c.format, c.doc); !bytes.Contains(text, []byte(c.word)) {

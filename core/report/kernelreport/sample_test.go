@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/origin"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 const hostile = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'`,;%0A\r\n::error::\x00\x1b[31m\u202egnp.\u200b=cmd|'/c calc'!A1\xff\u2028"
@@ -34,6 +35,10 @@ func sample() *diff.Document {
 		Warnings: []string{"the recordings name different modules: line numbers are those of A"},
 		Sources:  []diff.Source{softmaxSource()},
 	}
+	var seen verdict.Evidence
+	seen.Looked("warps", 128)
+	seen.Looked("events", 52_338)
+	doc.Conclusion = seen.Compare(true, doc.Verdict)
 	follower := activeMask(17, 44)
 	value := valueOf(17, 52)
 	path := pathOf(64, 12)
@@ -176,7 +181,7 @@ func explanation(first *diff.Divergence) *diff.Explanation {
 func identical() *diff.Document {
 	doc := sample()
 	return &diff.Document{
-		Schema: doc.Schema, Status: "identical", Headline: diff.HeadlineOf("identical", true, 0, diff.Allowed{}), Verdict: "Nothing differs: 128 warps, 52 301 events.", WarpsCompared: 128, TotalEventsA: 52_301, TotalEventsB: 52_301,
+		Schema: doc.Schema, Status: "identical", Headline: diff.HeadlineOf("identical", true, 0, diff.Allowed{}), Verdict: "Nothing differs: 128 warps, 52 301 events.", Conclusion: allLooked(), WarpsCompared: 128, TotalEventsA: 52_301, TotalEventsB: 52_301,
 		DivergenceBreakdown: map[string]int64{}, Passed: true, A: doc.A, B: doc.B, Clusters: []diff.Cluster{}, Sites: []diff.SiteSummary{}, Divergences: []diff.Divergence{},
 		Losses: diff.LossesOfBoth{A: diff.Losses{Events: 52_301, SampleRate: 1}, B: diff.Losses{Events: 52_301, SampleRate: 1}}, Sources: []diff.Source{}, Warnings: []string{},
 	}
@@ -293,4 +298,11 @@ func bare() *diff.Document {
 		r.Format, r.ModuleHash, r.Mode, r.Means = "prlx v1", "", "unknown", "unknown"
 	}
 	return doc
+}
+
+// allLooked is the conclusion of a comparison that found nothing.
+func allLooked() verdict.Verdict {
+	var seen verdict.Evidence
+	seen.Looked("warps", 128)
+	return seen.Compare(false, "nothing differs")
 }

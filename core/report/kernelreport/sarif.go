@@ -135,7 +135,7 @@ func sarifRunOf(doc *diff.Document, opt Options) sarifRun {
 		ColumnKind:  "unicodeCodePoints", Results: []sarifResult{},
 		Properties: map[string]any{
 			"a": clean(doc.A.Path, maxText), "b": clean(doc.B.Path, maxText), "kernel": clean(doc.A.Kernel, maxText), "passed": doc.Passed,
-			"status": clean(doc.Status, 40), "verdict": clean(doc.Verdict, maxText),
+			"status": clean(doc.Status, 40), "outcome": clean(string(doc.Conclusion.Outcome), 40), "verdict": clean(doc.Verdict, maxText),
 		},
 		AutomationDetails: &sarifID{"prlx/" + suiteName(doc.A.Kernel) + "/"},
 	}

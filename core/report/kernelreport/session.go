@@ -39,6 +39,7 @@ type launch struct {
 	verdict        string         // of its comparison
 	doc            *diff.Document // of the first launch that differs, nil of others
 	differ, failed bool
+	follows        bool // it differs only by what an earlier launch made
 	same           bool // the results are the same, the way is not
 	undecided      bool // too little was recorded
 	notes          []string
@@ -81,6 +82,8 @@ func (l *launch) state() string {
 		return "same results"
 	case l.failed:
 		return statusDiverged
+	case l.follows:
+		return "follows"
 	case l.differ:
 		return "diverged, passed"
 	}
@@ -100,6 +103,9 @@ func (l *launch) sentence() string {
 		return "nothing differs"
 	}
 	s := fmt.Sprintf("%s in %s of %s", figure.Plural(l.divergences, "divergence", "divergences"), figure.Count(l.warpsDiffer), figure.Plural(l.warps, "warp", "warps"))
+	if l.follows {
+		s = "it was given what an earlier cause made: " + s
+	}
 	if l.same {
 		s = "same results, computed differently: " + s
 	}
@@ -166,6 +172,8 @@ func launchCase(l *launch, passed bool) junit.Case {
 		c.Error = &junit.Failure{Message: l.sentence(), Type: l.state(), Text: text}
 	case l.bad() && !passed:
 		c.Failure = &junit.Failure{Message: l.sentence(), Type: l.state(), Text: text}
+	case l.follows:
+		c.Skipped, c.SystemOut = &junit.Skipped{Message: "no cause: " + l.sentence()}, &junit.Text{Text: text}
 	case l.differ || l.bad():
 		c.Skipped, c.SystemOut = &junit.Skipped{Message: "within what is accepted: " + l.sentence()}, &junit.Text{Text: text}
 	default:
@@ -317,7 +325,7 @@ func githubOfRun(w io.Writer, r *run, opt Options) error {
 // markdownOfRun is the verdict and the launches that differ.
 func markdownOfRun(w io.Writer, r *run, _ Options) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "### session: %s\n\n%s\n", r.word(), inline(clean(r.verdict, maxText)))
+	fmt.Fprintf(out, "### session: %s\n\n%s\n", inline(r.word()), inline(clean(r.verdict, maxText)))
 	shown, left := 0, 0
 	for i := range r.launches {
 		l := &r.launches[i]

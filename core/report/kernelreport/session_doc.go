@@ -129,7 +129,8 @@ func launchOf(l *session.LaunchResult, d *session.Document) launch {
 			out.problem = l.Error
 		}
 	}
-	out.failed = out.differ && out.counted > 0 && !d.Passed
+	out.follows = l.Role == session.RoleFollows
+	out.failed = out.differ && out.counted > 0 && !d.Passed && !out.follows
 	if f := d.First; f != nil && f.IndexA == l.IndexA && f.IndexB == l.IndexB && f.Diff != nil {
 		out.doc = f.Diff
 	}

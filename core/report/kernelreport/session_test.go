@@ -15,6 +15,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // sessions is a comparison of sessions of every kind: launches that agree, two that differ, one that could not be read, one of
@@ -30,7 +31,7 @@ func sessions() *session.Document {
 		}
 	}
 	d := &session.Document{
-		Schema: session.DocumentSchema, Status: "diverged", Headline: diff.HeadlineOf("diverged", false, 12, diff.Allowed{}), Verdict: "2 of 6 launches differ, the first is masked_softmax (launch 2); 1 missing from B; 1 only in B; 1 could not be compared",
+		Schema: session.DocumentSchema, Status: "diverged", Conclusion: concludes(verdict.Differs, 5, "could not be compared"), Causes: []session.Cause{}, Headline: diff.HeadlineOf("diverged", false, 12, diff.Allowed{}), Verdict: "2 of 6 launches differ, the first is masked_softmax (launch 2); 1 missing from B; 1 only in B; 1 could not be compared",
 		TotalDivergences: 14, CountedDivergences: 12, A: session.Side{Path: "runs/good", Launches: 7, Manifest: true}, B: session.Side{Path: "runs/bad", Launches: 7, Partial: true},
 		KernelResults: []session.LaunchResult{
 			result(0, "embed", "identical"), result(1, "layernorm", "identical"), result(2, "masked_softmax", "diverged"), result(3, "matmul", "error"), result(5, "matmul", "diverged"),
@@ -56,10 +57,20 @@ func sessions() *session.Document {
 func agreeing() *session.Document {
 	d := sessions()
 	return &session.Document{
-		Schema: d.Schema, Status: "identical", Verdict: "2 launches of both sessions agree", Passed: true, A: d.A, B: d.A, KernelResults: d.KernelResults[:2],
+		Schema: d.Schema, Status: "identical", Conclusion: concludes(verdict.Same, 2, ""), Causes: []session.Cause{}, Verdict: "2 launches of both sessions agree", Passed: true, A: d.A, B: d.A, KernelResults: d.KernelResults[:2],
 		UnmatchedA: []string{}, UnmatchedB: []string{}, Missing: []session.LaunchOf{}, Inserted: []session.LaunchOf{}, Warnings: []string{},
 		Totals: session.Totals{Matched: 2, Identical: 2}, Sequence: session.Sequence{Same: true},
 	}
+}
+
+// concludes is a verdict over launches, of which one is missing for a reason.
+func concludes(outcome verdict.Outcome, launches int64, why string) verdict.Verdict {
+	v := verdict.Verdict{Outcome: outcome, Why: "what was compared", Looked: []verdict.Looked{{What: "launches", Count: launches}}, Missing: []verdict.Missing{}}
+	if why != "" {
+		one := int64(1)
+		v.Missing = append(v.Missing, verdict.Missing{What: "launches", Count: &one, Why: why})
+	}
+	return v
 }
 
 // nastySession is sessions with a hostile text wherever a recording or a manifest has a say.
@@ -78,6 +89,7 @@ func nastySession(name string) *session.Document {
 			l.First, l.Breakdown = &f, map[string]int64{name: 1}
 		}
 	}
+	d.Conclusion = concludes(verdict.Outcome(name), 1, name)
 	d.Missing[0].Kernel, d.Missing[0].File, d.Inserted[0].Kernel = name, name, name
 	d.First.Kernel, d.First.Diff = name, nasty(name)
 	return d
@@ -229,4 +241,20 @@ func TestPageOfAThousandLaunchesIsBounded(t *testing.T) {
 		t.Errorf("the page has %d bytes, want at most %d", len(page), limit)
 	}
 	nested(t, page)
+}
+
+func TestOneCauseIsOneFailureOfJUnit(t *testing.T) {
+	d := sessions()
+	d.KernelResults, d.Missing, d.Inserted = d.KernelResults[2:5], nil, nil
+	for i, role := range []string{session.RoleCauses, session.RoleFollows, session.RoleFollows} {
+		l := &d.KernelResults[i]
+		l.Status, l.Error, l.CountedDivergences, l.Role = session.StatusDiverged, "", 3, role
+	}
+	text := string(renderSession(t, "junit", d))
+	if got := strings.Count(text, "<failure"); got != 1 {
+		t.Errorf("got %d failures, want 1:\n%s", got, text)
+	}
+	if got := strings.Count(text, "<skipped"); got != 2 {
+		t.Errorf("got %d skipped, want the two that follow:\n%s", got, text)
+	}
 }

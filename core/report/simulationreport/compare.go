@@ -12,6 +12,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // WriteComparison writes the report of two versions of a program.
@@ -27,6 +28,7 @@ func WriteComparison(name string, w io.Writer, d *simulated.CompareDocument) err
 type comparePage struct {
 	webpage.Head
 	Word, Tone, Verdict string
+	Conclusion          verdict.Verdict
 	A, B                string
 	Only                []string
 	Kernels             []comparePart
@@ -52,7 +54,7 @@ type compareRow struct {
 
 func newComparePage(d *simulated.CompareDocument) *comparePage {
 	p := &comparePage{
-		Word: clean(d.Status, maxName), Tone: "amber",
+		Word: clean(d.Status, maxName), Tone: "amber", Conclusion: foreign.Verdict(d.Conclusion),
 		Verdict: figure.Sentence(clean(d.Verdict, maxText)), A: sideText(&d.A), B: sideText(&d.B),
 	}
 	p.Head = kit.Head("Two versions: "+p.Word, "")

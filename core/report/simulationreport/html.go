@@ -19,6 +19,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/formats"
 	"github.com/prlx-go/prlx/core/report/webpage"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 //go:embed assets
@@ -31,6 +32,7 @@ const (
 	maxPageRows = 3000 // of all kernels
 	maxFindings = 200
 	maxStops    = 20
+	maxMissing  = 50
 	maxText     = 400 // characters of a sentence
 	maxCode     = 240 // of a line of source
 	maxName     = 80
@@ -80,15 +82,16 @@ func Write(name string, w io.Writer, d *simulated.Document) error {
 // page is what the template shows.
 type page struct {
 	webpage.Head
-	Program, Word, Tone, Verdict string
-	Tiles                        []webpage.Tile
-	Findings                     []findingRow
-	MoreFindings                 string
-	Kernels                      []kernelPart
-	MoreKernels                  string
-	Refused                      []string
-	Stops                        []stopPart
-	MoreStops                    string
+	Program, Verdict string
+	Conclusion       verdict.Verdict
+	Tiles            []webpage.Tile
+	Findings         []findingRow
+	MoreFindings     string
+	Kernels          []kernelPart
+	MoreKernels      string
+	Refused          []string
+	Stops            []stopPart
+	MoreStops        string
 }
 
 type findingRow struct {
@@ -126,17 +129,9 @@ type found struct{ ID, Check, Message string }
 
 func newPage(d *simulated.Document) *page {
 	p := &page{
-		Program: clean(d.Script, maxText), Word: "no finding", Tone: "good",
-		Verdict: verdictOf(d),
+		Program: clean(d.Script, maxText), Conclusion: foreign.Verdict(d.Conclusion), Verdict: verdictOf(d),
 	}
-	n := int64(len(d.Findings)) + d.MoreFindings
-	if n > 0 {
-		p.Word, p.Tone = figure.Plural(n, "finding", "findings"), "bad"
-	}
-	if d.Launches == 0 || d.ExitStatus != 0 && n == 0 {
-		p.Word, p.Tone = "not looked through", "amber"
-	}
-	p.Head = kit.Head("Simulation: "+p.Word, "")
+	p.Head = kit.Head("Simulation: "+string(p.Conclusion.Outcome), "")
 	p.Tiles = tilesOf(d)
 	marks := p.findings(d)
 	room, pictures := maxPageRows, maxPictures
@@ -167,6 +162,8 @@ func verdictOf(d *simulated.Document) string {
 		return figure.Plural(n, "finding", "findings") + " in " + figure.Plural(d.Launches, "launch", "launches") + "."
 	case d.ExitStatus != 0:
 		return "No finding in " + figure.Plural(d.Launches, "launch", "launches") + " before " + ended + "."
+	case !d.Conclusion.Good():
+		return "No check found anything in " + figure.Plural(d.Launches, "launch", "launches") + ", and not everything could be looked at."
 	}
 	return "No check found anything in " + figure.Plural(d.Launches, "launch", "launches") + "."
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/simulated"
 	"github.com/prlx-go/prlx/core/kernel/simulation"
 	"github.com/prlx-go/prlx/core/kernel/watch"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files under testdata")
@@ -26,8 +27,11 @@ func softmax(suffix string) *simulated.Document {
 	line := func(n uint32, instructions, lanes, bytes, conflicts uint64) simulation.Line {
 		return simulation.Line{File: file, Line: n, Instructions: instructions, LaneInstructions: lanes, Counts: simulation.Counts{GlobalBytes: bytes, BankConflicts: conflicts}}
 	}
+	var e verdict.Evidence
+	e.LookedOf("launches", 2, 4)
+	e.Missed("launches of tma"+suffix, 2, "wgmma is not executed"+suffix)
 	return &simulated.Document{
-		Schema: simulated.Schema, Script: "train.py" + suffix, Status: "findings", Launches: 2, Instructions: 1200,
+		Schema: simulated.Schema, Script: "train.py" + suffix, Status: "findings", Conclusion: e.Check(true, "1 finding"), Launches: 2, Instructions: 1200,
 		Kernels: []simulated.Kernel{{
 			Kernel: "softmax" + suffix, Launches: 2, Blocks: 32, Warps: 64, Instructions: 1200, LaneInstructions: 32 * 900,
 			Counts: simulation.Counts{GlobalBytes: 1 << 20, BankConflicts: 12, Branches: 20, Divergent: 4},
@@ -115,6 +119,27 @@ func TestGolden(t *testing.T) {
 		want, err := os.ReadFile(file)
 		if err != nil || !bytes.Equal(want, got) {
 			t.Errorf("%s differs from what the code writes: go test ./core/report/simulationreport -update (%v)", file, err)
+		}
+	}
+}
+
+// A page is green only where its document says that all was looked at.
+func TestOnlyAPassedDocumentHasAGreenBadge(t *testing.T) {
+	var whole verdict.Evidence
+	whole.Looked("launches", 2)
+	for want, conclusion := range map[string]verdict.Verdict{
+		`good" data-outcome="passed"`:        whole.Check(false, "no finding"),
+		`bad" data-outcome="failed"`:         whole.Check(true, "1 finding"),
+		`amber" data-outcome="inconclusive"`: {},
+	} {
+		d := faster("")
+		d.Conclusion = conclusion
+		var b bytes.Buffer
+		if err := Write("html", &b, d); err != nil || !strings.Contains(b.String(), want) {
+			t.Errorf("%+v: no %s on the page (%v)", conclusion, want, err)
+		}
+		if d.Conclusion = (verdict.Verdict{Outcome: "<b>"}); Write("html", &b, d) != nil || strings.Contains(b.String(), "<b>") {
+			t.Error("an outcome that is none reached the page")
 		}
 	}
 }

@@ -4,21 +4,21 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 const (
 	maxMarkdownRows = 20 // of a table: what a comment or a step summary holds
-	markdownSpecial = "\\`*_{}[]()<>#+-!|~&"
 )
 
 // Markdown writes a summary for a comment or a step of a build: the verdict, the time of all operations divided, ranks, links, steps and communicators.
 func Markdown(w io.Writer, d *straggler.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Stragglers\n\n%s\n", inline(clean(d.Verdict, maxText)))
+	fmt.Fprintf(out, "\n**%s**\n", foreign.Verdict(d.Conclusion).Outcome)
 	if d.Operations.Count > 0 {
 		markdownTime(out, d)
 		markdownRanks(out, d.Ranks)
@@ -122,14 +122,5 @@ func yes(is bool) string {
 // name is foreign text in a cell.
 func name(s string) string { return inline(clean(s, maxName)) }
 
-// inline escapes cleaned text for a line of Markdown.
-func inline(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		if strings.ContainsRune(markdownSpecial, r) {
-			b.WriteByte('\\')
-		}
-		b.WriteRune(r)
-	}
-	return b.String()
-}
+// inline is text within a line of Markdown.
+func inline(s string) string { return foreign.Markdown(s) }

@@ -80,7 +80,7 @@ func (c *Config) check() error {
 
 func checkKey(key []byte) error {
 	if len(key) < MinKey {
-		return fault.Usagef("the job key has %d bytes, at least %d are needed", len(key), MinKey).WithHint("make one: head -c 32 /dev/urandom | base64")
+		return fault.Usagef("the job key has %d bytes, at least %d are needed", len(key), MinKey).WithHint("make one: %s", makeKey)
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Request is what a prober of this machine is asked to do.
@@ -45,21 +46,22 @@ type Request struct {
 
 // Document is prlx.probe/1: what a prober did.
 type Document struct {
-	Schema   string         `json:"schema"`
-	Status   string         `json:"status"` // "measured", "elsewhere": another process of this host did
-	Node     int            `json:"node"`
-	Name     string         `json:"name"`
-	Peers    int            `json:"peers"`
-	PeersBy  string         `json:"peers_by"` // "peers", or the variable that held the list
-	Session  string         `json:"session"`
-	Kernel   bool           `json:"kernel_stamps"`
-	Seconds  float64        `json:"seconds"`
-	Counters Counters       `json:"counters"`
-	Links    []LinkDocument `json:"links"`
-	Written  int64          `json:"stamps_written"`
-	Lost     int64          `json:"stamps_lost"` // that the disk did not take
-	Output   string         `json:"output"`      // the file that was written last
-	Warnings []string       `json:"warnings"`
+	Schema     string          `json:"schema"`
+	Status     string          `json:"status"` // "measured", "inconclusive": no probe was answered, "elsewhere": another process of this host measures
+	Conclusion verdict.Verdict `json:"conclusion"`
+	Node       int             `json:"node"`
+	Name       string          `json:"name"`
+	Peers      int             `json:"peers"`
+	PeersBy    string          `json:"peers_by"` // "peers", or the variable that held the list
+	Session    string          `json:"session"`
+	Kernel     bool            `json:"kernel_stamps"`
+	Seconds    float64         `json:"seconds"`
+	Counters   Counters        `json:"counters"`
+	Links      []LinkDocument  `json:"links"`
+	Written    int64           `json:"stamps_written"`
+	Lost       int64           `json:"stamps_lost"` // that the disk did not take
+	Output     string          `json:"output"`      // the file that was written last
+	Warnings   []string        `json:"warnings"`
 }
 
 // LinkDocument is what became of the probes to one peer.
@@ -109,7 +111,27 @@ func Run(j *job.Job, r Request) (*Document, error) {
 		err = p.measure(j, mono, until, doc)
 	}
 	doc.Seconds = float64(mono()/1e6) / 1e3
+	doc.conclude()
 	return doc, err
+}
+
+// conclude says what probing comes to: passed where every peer that was probed has answered.
+func (d *Document) conclude() {
+	var e verdict.Evidence
+	answered := int64(0)
+	for _, l := range d.Links {
+		if answered += l.Answered; l.Answered == 0 {
+			e.Lacks(fmt.Sprintf("the clock of node %d", l.Node), "no probe was answered by "+l.Name)
+		}
+	}
+	e.Looked("answered probes", answered)
+	switch {
+	case d.Status == "elsewhere":
+		e.Lacks("probes of this process", "another process of this host measures")
+	case answered == 0:
+		d.Status = "inconclusive"
+	}
+	d.Conclusion = e.Check(false, fmt.Sprintf("%d probes were answered", answered))
 }
 
 const never64 = int64(never)
@@ -169,7 +191,10 @@ func (r Request) plan() (*plan, error) {
 	return p, cfg.check()
 }
 
-// jobKey reads the key that the probers of a job have in common.
+// makeKey is how a key is made that nobody else can read.
+const makeKey = "(umask 077; head -c 32 /dev/urandom | base64 > job.key)"
+
+// jobKey reads the key that the probers of a job have in common. As ssh does, it refuses a file that others can read or write.
 func jobKey(path, text string) ([]byte, error) {
 	if path != "" {
 		f, err := os.Open(path)
@@ -177,6 +202,14 @@ func jobKey(path, text string) ([]byte, error) {
 			return nil, fault.FromIO(path, err)
 		}
 		defer f.Close()
+		info, err := f.Stat()
+		if err != nil {
+			return nil, fault.FromIO(path, err)
+		}
+		if mode := info.Mode().Perm(); mode&0o077 != 0 {
+			return nil, fault.Usagef("the job file has the permissions %#o: others can read or write the key", mode).WithPath(path).
+				WithHint("chmod 600 the file, or pass the key in PRLX_JOB_KEY")
+		}
 		b := make([]byte, 4097)
 		n, _ := f.Read(b)
 		if n == len(b) {
@@ -187,7 +220,7 @@ func jobKey(path, text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, fault.Usagef("no job key: probers of one job know each other by it").
-			WithHint("write one to a file that all hosts read, and pass --job-file FILE, or set PRLX_JOB_KEY: head -c 32 /dev/urandom | base64 > job.key")
+			WithHint("write one to a file that all hosts read, and pass --job-file FILE, or set PRLX_JOB_KEY: %s", makeKey)
 	}
 	return []byte(text), checkKey([]byte(text))
 }

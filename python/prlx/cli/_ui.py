@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,10 @@ from .._config import Config
 _CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "blue": "34", "cyan": "36"}
 
 
+_STYLE = "|".join(_CODES.values())
+_STYLES = re.compile(rf"(\x1b\[(?:0|(?:{_STYLE})(?:;(?:{_STYLE}))*)m)")
+# Control characters but those that end a line or a column, and what turns the direction of text.
+_UNFIT = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 _WHOLE = 1 << 20  # columns
 
 
@@ -32,7 +37,15 @@ class Stream:
         return f"\x1b[{';'.join(_CODES[name] for name in names)}m{text}\x1b[0m"
 
     def line(self, text: str = "") -> None:
-        """Write a line; characters that the encoding lacks become ``?``, never an exception."""
+        """Write a line of text for people: whatever a file says in it, a terminal sees no codes but those of ``style``."""
+        if not text.isprintable():
+            parts = _STYLES.split(text) if self.color else [text]
+            parts[::2] = [_UNFIT.sub("\ufffd", part) for part in parts[::2]]
+            text = "".join(parts)
+        self.raw(text)
+
+    def raw(self, text: str) -> None:
+        """Write a line as it is; characters that the encoding lacks become ``?``, never an exception."""
         encoding = getattr(self.file, "encoding", None) or "utf-8"
         self.file.write(text.encode(encoding, "replace").decode(encoding) + "\n")
 
@@ -68,7 +81,7 @@ class UI:
         """The one JSON document on stdout."""
         import json
 
-        self.out.line(json.dumps(document, indent=2, ensure_ascii=not self.out.unicode))
+        self.out.raw(json.dumps(document, indent=2, ensure_ascii=not self.out.unicode))
 
     @property
     def progress(self) -> bool:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from ._ui import UI
 
-DIFFER = 1
 CAPTURES = ("observed", "instrumented")
 
 
@@ -45,7 +44,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
             ui.show(iter(["", *str(found.diff).splitlines()]))
     if values.output is not None:
         ui.say(f"the recordings are in {shown_path(Path(values.output))}")
-    return 0 if found.status == "same" else DIFFER
+    return found.conclusion.exit_code
 
 
 def _environment(given: list[str] | tuple[str, ...]) -> dict[str, str]:
@@ -86,7 +85,7 @@ COMMAND = Command(
         options.JSON,
     ),
     notes=(
-        "exit code 1: the runs differ, or differed once.",
+        "exit code 1: the runs differ, or differed once; 5: a side launched nothing, or too little could be compared.",
         "Each side runs three times, at most four: hashes of every launch, then the control flow of the first",
         "launch that differs, of the warps that do, then values of some of these.",
     ),

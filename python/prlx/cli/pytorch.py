@@ -54,7 +54,7 @@ COMMAND = Command(
         *simulate.SIMULATING,
     ),
     notes=(
-        "exit code 1: a check found something. A script that fails ends with its own exit code.",
+        "exit code 1: a check found something, 5: not all was checked. A script that fails has its own.",
         "With --json the script's stdout goes to stderr.",
     ),
 )

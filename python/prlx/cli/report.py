@@ -19,13 +19,16 @@ FORMATS = ("html", "json", "csv", "junit", "sarif", "github", "markdown", "chrom
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
-    """Write the report; exit code 0 whatever the document says, 1 where ``--fail-on`` is met."""
+    """Write the report; the exit code is that of what the document concludes, or of ``--fail-on``."""
     from .. import _core
     from .._progress import shown
     from .._stragglers import gate
+    from .._verdict import conclusion_of
 
     if values.output is None:
         raise UsageError("no output is named", hint="-o report.html")
+    if values.output == "-" and ui.json:
+        raise UsageError("the report and --json are both printed", hint="write the report to a file")
     request = {
         "path": _request.absolute(values.file),
         "outputs": [{"path": _request.absolute(values.output), "format": values.format or ""}],
@@ -36,10 +39,15 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         reply = _core.run("report", request, progress=watch)
     if reply.get("rendered"):
         ui.out.file.write(reply["rendered"])
+    if ui.json:
+        ui.emit(reply)
     say_written(reply.get("written") or (), ui)
     for rank in reply.get("over") or ():
         ui.warn(f"{clean(rank)} meets {values.fail_on}")
-    return 1 if reply.get("over") else 0
+    concluded = conclusion_of(reply)
+    if concluded.outcome == "inconclusive":
+        ui.warn(f"inconclusive: {clean(concluded.why)}")
+    return concluded.exit_code
 
 
 COMMAND = Command(
@@ -58,5 +66,7 @@ COMMAND = Command(
             ("--fail-on",), "of stragglers: exit code 1 where a blamed rank cost more: rank-loss>5%", metavar="GATE"
         ),
         options.OVERWRITE,
+        options.JSON,
     ),
+    notes=("exit code: that of what FILE concludes, or of --fail-on.",),
 )

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from .._errors import FileAccessError, FindingError, FindingWarning, PrlxError, UsageError
+from .._verdict import conclusion_of
 from . import _options as options
 from ._command import Command, Option, Positional
 from ._outputs import shown_path
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
     from .._simulator import Recording
     from ._ui import UI
 
-FOUND = 1
 SELFTEST = "prlx-simulate-selftest.json"
-_STATUS = {"passed": 0, "failed": FOUND, "not run": 5}
 _MODES = ("digest", "control-flow", "values")
 _CAPTURES = ("observed", "instrumented")
 _OWN = Path(__file__).parents[1]
@@ -56,7 +55,7 @@ def _selftest(values: argparse.Namespace, ui: UI) -> int:
     else:
         ui.show([clean(tested.sentence), *(f"  {clean(problem)}" for problem in tested.problems)])
     ui.say(f"wrote {shlex.quote(shown_path(target))}: the file to send")
-    return _STATUS[tested.outcome]
+    return tested.conclusion.exit_code
 
 
 @dataclass(frozen=True)
@@ -130,7 +129,7 @@ def run_script(
         named = shlex.quote(shown_path(recording.path))
         verb = "diff" if recording.recorded == 1 else "session inspect"
         ui.say(f"wrote {named}; open it with: prlx {'inspect' if verb == 'diff' else verb} {named}")
-    return status or (FOUND if document["findings"] else 0)
+    return status or conclusion_of(document if comparison is None else comparison).exit_code
 
 
 def _launch(
@@ -285,7 +284,13 @@ SIMULATING = (
     ),
     Option(("--counts",), "do not count per line", takes="switch", off="--no-counts", brief=True),
     Option(("--max-findings",), "distinct findings kept of a launch; 1000", takes="whole", metavar="N", brief=True),
-    Option(("--max-instructions",), "instructions of warps that end a launch", takes="whole", metavar="N", brief=True),
+    Option(
+        ("--max-instructions",),
+        "warp instructions that end a launch; 10^10, 0: none",
+        takes="number",
+        metavar="N",
+        brief=True,
+    ),
     Option(("--html",), "write a page: source, findings, which block touched what", takes="path", metavar="FILE"),
     Option(("--compare",), "run the version BEFORE first, and compare line by line", takes="path", metavar="BEFORE"),
     Option(
@@ -322,7 +327,7 @@ COMMAND = Command(
         Option(("--selftest",), "compare the simulator with this machine's GPU", takes="switch"),
     ),
     notes=(
-        "exit code 1: a check found something. A script that fails ends with its own exit code.",
+        "exit code 1: a check found something, 5: not all was checked. A script that fails has its own.",
         "--selftest: 1 a GPU differs, 5 there is none. With --json the script's stdout goes to stderr.",
     ),
 )

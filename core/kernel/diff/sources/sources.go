@@ -311,17 +311,12 @@ func (r *sourceReader) take(piece *diff.Source, lines []string) {
 	}
 }
 
-// open finds a file of a recording on this machine: as it was recorded when that is an absolute path, and below the roots by its path
-// and by its name.
+// open finds a file of a recording on this machine, below the roots: where it was recorded if that is an absolute path into one of
+// them, by its path, and by its name. Recordings and site tables come from others, and their paths lead nowhere else: neither absolute
+// ones, nor "..", nor links that leave a root.
 func (r *sourceReader) open(file string) (text []byte, changed time.Time) {
 	if !slices.Contains(sourceEndings, strings.ToLower(path.Ext(file))) {
 		return nil, changed
-	}
-	if filepath.IsAbs(file) {
-		info, err := os.Stat(file)
-		if text, changed = readSource(info, err, func() (*os.File, error) { return os.Open(file) }); text != nil {
-			return text, changed
-		}
 	}
 	local := strings.TrimLeft(filepath.ToSlash(filepath.Clean(file)), "/")
 	for _, dir := range r.roots {
@@ -329,7 +324,7 @@ func (r *sourceReader) open(file string) (text []byte, changed time.Time) {
 		if err != nil {
 			continue
 		}
-		for _, name := range []string{local, path.Base(local)} {
+		for _, name := range append(below(dir, file), local, path.Base(local)) {
 			if !filepath.IsLocal(name) {
 				continue
 			}
@@ -344,6 +339,25 @@ func (r *sourceReader) open(file string) (text []byte, changed time.Time) {
 		}
 	}
 	return nil, changed
+}
+
+// below is an absolute path as seen from a directory, also where either was named through links; what is not in it is no local name.
+func below(dir, file string) (names []string) {
+	if !filepath.IsAbs(file) {
+		return nil
+	}
+	linked := func(path string) string {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			return real
+		}
+		return path
+	}
+	for _, pair := range [][2]string{{dir, file}, {linked(dir), linked(file)}} {
+		if name, err := filepath.Rel(pair[0], pair[1]); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // readSource reads a whole text file that is not too large; nil for anything else. Only what is a regular file is opened: opening a

@@ -50,11 +50,12 @@ func lineOf(t *testing.T, sources []diff.Source, side string, line int) string {
 }
 
 func TestRecordedLinesAreThoseOfTheirSide(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "k.py")
+	folder := t.TempDir()
+	file := filepath.Join(folder, "k.py")
 	if err := os.WriteFile(file, []byte(strings.Repeat("another text\n", 20)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := read(t, file+":k:5:1", file+":k:6:1", from(textsOf(file, linesA...), textsOf(file, linesB...)))
+	got := read(t, file+":k:5:1", file+":k:6:1", from(textsOf(file, linesA...), textsOf(file, linesB...), folder))
 	if a, b := lineOf(t, got, "A", 5), lineOf(t, got, "B", 6); a != "    b = a" || b != "    b = a + 1" {
 		t.Errorf("A shows %q, B %q", a, b)
 	}
@@ -93,11 +94,12 @@ func TestTextsAreFoundByTheNameOfTheirFile(t *testing.T) {
 
 // A file that is B's by now was not edited since.
 func TestTheEditBetweenTheRecordingsIsNoLaterOne(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "k.py")
+	folder := t.TempDir()
+	file := filepath.Join(folder, "k.py")
 	if err := os.WriteFile(file, []byte("\n\n"+strings.Join(linesB, "\n")+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range read(t, file+":k:5:1", file+":k:6:1", from(textsOf(file, linesA...), textsOf(file, linesB...))) {
+	for _, s := range read(t, file+":k:5:1", file+":k:6:1", from(textsOf(file, linesA...), textsOf(file, linesB...), folder)) {
 		if s.Changed {
 			t.Errorf("%+v", s)
 		}
@@ -119,5 +121,54 @@ func TestWithoutARecordingFilesAreRead(t *testing.T) {
 	}
 	if got := read(t, "/etc/passwd:k:1:1", "", f); len(got) != 0 {
 		t.Errorf("a file that holds no code: %+v", got)
+	}
+}
+
+// Whoever sends a recording or a site table chooses the paths in it.
+func TestPathsOfARecordingLeadOnlyBelowTheRoots(t *testing.T) {
+	home, work := t.TempDir(), t.TempDir()
+	secret := filepath.Join(home, "settings.py")
+	if err := os.WriteFile(secret, []byte("KEY = 'secret'\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(secret, filepath.Join(work, "link.py")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(home, filepath.Join(work, "folder")); err != nil {
+		t.Fatal(err)
+	}
+	up, err := filepath.Rel(work, secret)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{secret, up, filepath.Join(work, up), filepath.Join(work, "link.py"), "link.py", "folder/settings.py", filepath.Join(work, "folder", "settings.py")} {
+		if got := read(t, file+":k:1:1", "", From{Roots: []string{work}}); len(got) != 0 {
+			t.Errorf("%s was read: %+v", file, got)
+		}
+		if got := read(t, file+":k:1:1", "", From{}); len(got) != 0 {
+			t.Errorf("without roots %s was read: %+v", file, got)
+		}
+	}
+	if got := read(t, secret+":k:1:1", "", From{Roots: []string{work, home}}); len(got) != 1 || lineOf(t, got, "A", 1) != "KEY = 'secret'" {
+		t.Errorf("below a root: %+v", got)
+	}
+}
+
+// A working directory is often named by links, and a compiler notes where a file is in truth, or the other way round.
+func TestLinksToARootAreThatRoot(t *testing.T) {
+	folder, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := os.Mkdir(filepath.Join(folder, "deep"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "deep", "k.py"), []byte("one\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(folder, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, pair := range [][2]string{{folder, link}, {link, folder}, {link, link}} {
+		if got := read(t, filepath.Join(pair[0], "deep", "k.py")+":k:1:1", "", From{Roots: []string{pair[1]}}); len(got) != 1 {
+			t.Errorf("%v: %+v", pair, got)
+		}
 	}
 }

@@ -2,6 +2,7 @@ package execute
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -101,7 +102,7 @@ func (b *Block) advance(budget uint64) (over bool, err error) {
 		if !b.turn() && b.alive > 0 && !b.ended {
 			b.deadlock()
 		}
-		if err := b.Running.spend(b.ctx, b.steps-before); err != nil {
+		if err := b.Running.spend(b.ctx, b.steps-before, b.stands); err != nil {
 			return true, err
 		}
 		if b.onlyLooks() {
@@ -109,6 +110,21 @@ func (b *Block) advance(budget uint64) (over bool, err error) {
 		}
 	}
 	return b.alive == 0 || b.ended, b.err
+}
+
+// stands says in words at which line the first warp of the block is that can run.
+func (b *Block) stands() string {
+	for _, w := range b.warps {
+		if w.state != warpReady || w.run >= len(w.paths) {
+			continue
+		}
+		for pc := w.paths[w.run].pc; pc >= 0; pc-- { // what a compiler added has no line: that before it does
+			if where := b.kernel.Where(pc); len(where) > 0 && where[0].Line > 0 {
+				return fmt.Sprintf(": it is at %s:%d", where[0].File, where[0].Line)
+			}
+		}
+	}
+	return ""
 }
 
 // lookBudget is after how many instructions a block gives way whose warps only look at what others may change.

@@ -48,8 +48,11 @@ const (
 	maxFindings = 1000    // unless the options say otherwise
 )
 
-// DefaultInstructions is how many instructions of warps a launch may have that names no limit: some ten minutes.
-const DefaultInstructions = 1 << 32
+// DefaultInstructions is how many instructions of warps a launch may have that names no limit: minutes of one core.
+const DefaultInstructions = 10_000_000_000
+
+// Unlimited as MaxInstructions lets a launch run for as long as it takes.
+const Unlimited = math.MaxUint64
 
 // Streams of random numbers under one seed.
 const (
@@ -247,18 +250,18 @@ func (r *Running) limitError(format string, args ...any) error {
 	return fault.New(fault.Limit, "kernel "+r.Kernel.Name+": "+format, args...)
 }
 
-// spend counts instructions and says whether the launch must stop.
-func (r *Running) spend(ctx context.Context, n uint64) error {
+// spend counts instructions and says whether the launch must stop; where says at which line the block is that spent them.
+func (r *Running) spend(ctx context.Context, n uint64, where func() string) error {
 	limit := r.options.MaxInstructions
 	if limit == 0 {
 		limit = DefaultInstructions
 	}
 	if r.spent.Add(n) > limit {
-		hint := "a loop may never end; otherwise raise the limit of instructions (max_instructions, --max-instructions)"
+		hint := "a loop may never end; otherwise raise the limit of instructions (max_instructions, --max-instructions), or lift it with 0"
 		if r.options.MaxInstructions == 0 {
 			hint = "launches that name no limit have this one; " + hint
 		}
-		return r.limitError("more than %d instructions of warps", limit).(*fault.Error).WithHint("%s", hint)
+		return r.limitError("more than %d instructions of warps%s", limit, where()).(*fault.Error).WithHint("%s", hint)
 	}
 	return ctx.Err()
 }

@@ -34,6 +34,11 @@ type Argument struct {
 	Allocation int      // pointers: index into Launch.Memory, -1: none (a scalar, or an address that nobody described)
 	Data       []byte   // of a parameter of more than 8 bytes, all of it; addresses in it are those of the process. Else nil
 	View       []uint64 // pointers: where the elements of the view begin and end in the process; nil: not known
+
+	// What recordings say of it; no instruction sees it.
+	Shape   []uint64 // of the array that was passed; nil: not known
+	Strides []int64  // in elements
+	Special string   // what the compiler took for granted of it
 }
 
 // Options choose how a launch runs.
@@ -52,7 +57,7 @@ type Options struct {
 	NoCounts        bool   // do not count per line
 	Lanes           uint32 // of every warp that run, 0: all. Tests leave some out
 	Heap            uint64 // bytes of the heap that malloc takes from, of the module, until something was allocated; 0: as it is, 8 MiB at first
-	MaxInstructions uint64 // warp instructions after which the launch ends with an error; 0: 2^32, which is some ten minutes
+	MaxInstructions uint64 // warp instructions after which the launch ends with an error; 0: DefaultInstructions
 }
 
 // Check names what a finding is about; the spelling is that of documents.

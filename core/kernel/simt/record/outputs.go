@@ -122,6 +122,7 @@ type storeSums struct {
 type arraySum struct {
 	array       uint32
 	count, hash uint64
+	values      warptrace.ValueSums
 }
 
 func (s *storeSums) begin(statements int) {
@@ -132,7 +133,8 @@ func (s *storeSums) begin(statements int) {
 	s.more = nil
 }
 
-func (s *storeSums) add(statement int32, array uint32, count, hash uint64) {
+// of is the sum of a statement and an array.
+func (s *storeSums) of(statement int32, array uint32) *arraySum {
 	sum := &s.by[statement]
 	if sum.count > 0 && sum.array != array {
 		key := sumKey{uint32(statement), array}
@@ -145,20 +147,24 @@ func (s *storeSums) add(statement int32, array uint32, count, hash uint64) {
 		}
 	}
 	sum.array = array
-	sum.count += count
-	sum.hash += hash
+	return sum
 }
 
-// list appends the sums in their order.
-func (s *storeSums) list(into []warptrace.StoreSum, statements []uint32) []warptrace.StoreSum {
+// list appends the sums in their order, and adds them to those of all warps.
+func (s *storeSums) list(into []warptrace.StoreSum, out *outputs) []warptrace.StoreSum {
 	from := len(into)
+	take := func(statement uint32, sum *arraySum) {
+		one := warptrace.StoreSum{Site: out.statements[statement], Array: sum.array, Count: sum.count, Hash: sum.hash}
+		into = append(into, one)
+		out.total(&one, &sum.values)
+	}
 	for i := range s.by {
 		if sum := &s.by[i]; sum.count > 0 {
-			into = append(into, warptrace.StoreSum{Site: statements[i], Array: sum.array, Count: sum.count, Hash: sum.hash})
+			take(uint32(i), sum)
 		}
 	}
 	for key, sum := range s.more {
-		into = append(into, warptrace.StoreSum{Site: statements[key.site], Array: sum.array, Count: sum.count, Hash: sum.hash})
+		take(key.site, sum)
 	}
 	slices.SortFunc(into[from:], func(a, b warptrace.StoreSum) int {
 		return compareSums(sumKey{a.Site, a.Array}, sumKey{b.Site, b.Array})
@@ -360,7 +366,10 @@ func (o *blockRecorder) note(x *storing, array *writtenArray, base int64) {
 			hash += hashStored(x, &x.w.Regs.R32[x.values[i]], place, uint32(widthMask(x.t.Elem)))
 		}
 	}
-	o.warps[x.w.Index].sums.add(x.s.keep, array.ID, uint64(bits.OnesCount32(x.lanes)*x.t.Count), hash)
+	sum := o.warps[x.w.Index].sums.of(x.s.keep, array.ID)
+	sum.count += uint64(bits.OnesCount32(x.lanes) * x.t.Count)
+	sum.hash += hash
+	o.recorder.outputs.measure(x, array, &sum.values)
 	if x.reads {
 		o.began(x, array, base)
 	}
@@ -451,20 +460,56 @@ func hashPlaces(x *storing, place uint64) (sum uint64) {
 	return sum
 }
 
-// total adds the sums of a warp that is handed over.
-func (o *outputs) total(sums []warptrace.StoreSum) {
-	for i := range sums {
-		s := &sums[i]
-		key := sumKey{s.Site, s.Array}
-		t := o.totals[key]
-		if t == nil {
-			t = &warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: s.Site, Array: s.Array}, Swaps: o.swaps[s.Site]}
-			o.totals[key] = t
-		}
-		t.Count += s.Count
-		t.Hash += s.Hash
-		t.Warps++
+// measure adds what lanes store to the sums that know no place. One access may hold several elements of the array: f16x2, or two
+// bf16 in one register. What a compare-and-swap brings depends on the order, and is left out.
+func (o *outputs) measure(x *storing, array *writtenArray, into *warptrace.ValueSums) {
+	if x.values == nil {
+		return
 	}
+	size := x.t.Elem
+	if e := int(array.ElementBytes); e > 1 && e < size {
+		size = e
+	}
+	shape := uint64(size) + x.operation
+	for i := range x.t.Count {
+		wide := x.t.Elem == 8 || x.t.Wide
+		if size == 4 && !wide {
+			into.AddLanes(&x.w.Regs.R32[x.values[i]], x.lanes, shape)
+			continue
+		}
+		for rest := x.lanes; rest != 0; rest &= rest - 1 {
+			l := lowest(rest)
+			var value uint64
+			if wide {
+				value = x.w.Regs.R64[x.values[i]][l]
+			} else {
+				value = uint64(x.w.Regs.R32[x.values[i]][l])
+			}
+			if size == 8 {
+				if name, ok := o.nameOf(value); ok {
+					into.Hash += warptrace.StoredHash(0, name, shape+warptrace.NamedPointer)
+					continue
+				}
+			}
+			for k := 0; k < x.t.Elem; k += size {
+				into.Add(value>>(8*k)&widthMask(size), size, shape)
+			}
+		}
+	}
+}
+
+// total adds the sum of a warp that is handed over.
+func (o *outputs) total(s *warptrace.StoreSum, values *warptrace.ValueSums) {
+	key := sumKey{s.Site, s.Array}
+	t := o.totals[key]
+	if t == nil {
+		t = &warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: s.Site, Array: s.Array}, Swaps: o.swaps[s.Site], Values: &warptrace.ValueSums{}}
+		o.totals[key] = t
+	}
+	t.Count += s.Count
+	t.Hash += s.Hash
+	t.Warps++
+	t.Values.Plus(values)
 }
 
 // sortedTotals are the sums of all warps.

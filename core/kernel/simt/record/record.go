@@ -185,8 +185,7 @@ func (r *recorder) hand(place uint64, o *blockRecorder) error {
 	for i := range o.warps {
 		w := &o.warps[i]
 		if r.outputs != nil {
-			w.out.Stores = w.sums.list(w.out.Stores[:0], r.outputs.statements)
-			r.outputs.total(w.out.Stores)
+			w.out.Stores = w.sums.list(w.out.Stores[:0], r.outputs)
 		}
 		if err := r.request.Warp(&w.out); err != nil {
 			return err

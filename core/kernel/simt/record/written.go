@@ -142,10 +142,12 @@ func (a *writtenArray) chunks(visit func(bit int64, words []uint64)) {
 
 // finish digests the final contents. most is how many chunks may be listed; the rest is counted.
 func (a *writtenArray) finish(contents []byte, names namer, most int) (dropped uint64) {
+	a.Values = &warptrace.ValueSums{}
 	a.chunks(func(bit int64, words []uint64) {
 		c := a.digest(contents, bit, words, names)
 		a.Written += uint64(c.Bytes)
 		a.Digest += c.Digest
+		a.measure(contents, bit, words, names)
 		if len(a.Chunks) < most {
 			a.Chunks = append(a.Chunks, c)
 		} else {
@@ -183,6 +185,35 @@ func (a *writtenArray) digest(contents []byte, bit int64, words []uint64, names 
 		place, at = place+warptrace.HashPlace(64, 0), at+64
 	}
 	return out
+}
+
+// measure adds the elements of a chunk that were written whole to the sums of values.
+func (a *writtenArray) measure(contents []byte, bit int64, words []uint64, names namer) {
+	size := int64(a.ElementBytes)
+	whole := ^uint64(0) >> (64 - size)
+	for i, w := range words {
+		if from := bit + 64*int64(i); w == ^uint64(0) && size == 4 {
+			a.Values.AddWords(a.offset(from), contents[from-a.shift:][:64])
+			continue
+		}
+		for k := int64(0); w != 0 && k < 64; k += size {
+			if w>>k&whole != whole {
+				continue
+			}
+			place := bit + 64*int64(i) + k
+			at := place - a.shift
+			var word [8]byte
+			copy(word[:], contents[at:at+size])
+			value := binary.LittleEndian.Uint64(word[:])
+			if names != nil && size == 8 {
+				if name, ok := names.nameOf(value); ok {
+					a.Values.Hash += warptrace.StoredHash(0, name, 8+warptrace.NamedPointer)
+					continue
+				}
+			}
+			a.Values.AddPlaced(a.offset(place), value, int(size))
+		}
+	}
 }
 
 // piece reads 8 bytes of which those in shape were written; an address is named.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 // Options are what is asked for.
@@ -52,12 +53,15 @@ type diagnosis struct {
 	job     *operation.Job
 	opt     Options
 	doc     *Document
-	end     int64              // the last sign of life of anybody
-	ext     []operation.Extent // by part
-	last    [][]int32          // by communicator and seat: the last match that the member executed, by place; -1 none
-	partial bool               // a recording holds operations that have ended only: of those that did not nothing is known
-	open    []int32            // matches that have not come to an end, in order of time
+	end     int64               // the last sign of life of anybody
+	ext     []operation.Extent  // by part
+	last    [][]int32           // by communicator and seat: the last match that the member executed, by place; -1 none
+	lost    *straggler.Document // what was lost and is nobody's fault as far as is known; nil: nothing
+	partial bool                // a recording holds operations that have ended only: of those that did not nothing is known
+	open    []int32             // matches that have not come to an end, in order of time
 	at      map[openKey][]int32
+	doubt   []bool // by recording: it is damaged, and nothing follows from what it lacks
+	doubted bool   // one is
 }
 
 // openKey is one rank.
@@ -65,9 +69,7 @@ type openKey struct{ rank int32 }
 
 func newDiagnosis(job *operation.Job, opt Options) *diagnosis {
 	d := &diagnosis{job: job, opt: opt, doc: &Document{Schema: Schema}, ext: make([]operation.Extent, len(job.Parts)), at: map[openKey][]int32{}}
-	for _, r := range job.Recordings {
-		d.end = max(d.end, r.LastNS)
-	}
+	d.doubts()
 	for i := range job.Comms {
 		last := make([]int32, len(job.Comms[i].Seats))
 		for k := range last {
@@ -173,7 +175,7 @@ func (d *diagnosis) before(m *operation.Match, seat int32) bool {
 		return false
 	}
 	r := d.job.Recordings[d.job.Comms[m.Comm].Seats[seat].Recording]
-	return r.Loss.Lost+r.Loss.Overwritten > 0 || len(r.Masks) > 1 || r.Loss.Damaged > 0
+	return r.Loss.Lost+r.Loss.Overwritten > 0 || len(r.Masks) > 1
 }
 
 // movedNS is when anything was last heard of an operation.
@@ -185,9 +187,18 @@ func (d *diagnosis) movedNS(m *operation.Match) int64 {
 	return moved
 }
 
-// rank is the rank of a seat; nil where nobody recorded it and it has no name.
+// seatRank is the place in Job.Ranks of a seat; -1 where nobody recorded it and it has no name, or the communicator has no such seat: whom
+// a proxy names as its peer is what a file says.
+func (d *diagnosis) seatRank(comm, seat int32) int32 {
+	if seats := d.job.Comms[comm].Seats; seat >= 0 && int(seat) < len(seats) {
+		return seats[seat].Rank
+	}
+	return operation.None
+}
+
+// rank is the rank of a seat; nil as of seatRank.
 func (d *diagnosis) rank(comm, seat int32) *operation.Rank {
-	if r := d.job.Comms[comm].Seats[seat].Rank; r >= 0 {
+	if r := d.seatRank(comm, seat); r >= 0 {
 		return &d.job.Ranks[r]
 	}
 	return nil

@@ -1,5 +1,7 @@
 package diagnosing
 
+import "github.com/prlx-go/prlx/core/verdict"
+
 // Schema is the schema of Document.
 const Schema = "prlx.nccl-diagnose/1"
 
@@ -27,20 +29,22 @@ const (
 
 // Document is prlx.nccl-diagnose/1: what holds a job up.
 type Document struct {
-	Schema     string    `json:"schema"`
-	Status     string    `json:"status"`
-	Verdict    string    `json:"verdict"`  // in a sentence
-	Findings   []Finding `json:"findings"` // the culprit first
-	Waits      []Wait    `json:"waits"`    // who waits for whom, to the root
-	Stuck      []Stuck   `json:"stuck"`    // operations that do not come to an end, by rank and stage
-	Looked     Looked    `json:"looked"`
-	Ranks      []Rank    `json:"ranks"`
-	Recordings []Quality `json:"recordings"`
-	Clocks     string    `json:"clocks"` // what relates the clocks of hosts
-	StallNS    int64     `json:"stall_ns"`
-	Advice     []string  `json:"advice"` // what to record to know more
-	Notes      []string  `json:"notes"`
-	Warnings   []string  `json:"warnings"`
+	Schema     string          `json:"schema"`
+	Status     string          `json:"status"`
+	Verdict    string          `json:"verdict"` // in a sentence
+	Conclusion verdict.Verdict `json:"conclusion"`
+	Progress   verdict.Verdict `json:"progress"` // whether the job goes on: failed where an operation does not come to an end
+	Findings   []Finding       `json:"findings"` // the culprit first
+	Waits      []Wait          `json:"waits"`    // who waits for whom, to the root
+	Stuck      []Stuck         `json:"stuck"`    // operations that do not come to an end, by rank and stage
+	Looked     Looked          `json:"looked"`
+	Ranks      []Rank          `json:"ranks"`
+	Recordings []Quality       `json:"recordings"`
+	Clocks     string          `json:"clocks"` // what relates the clocks of hosts
+	StallNS    int64           `json:"stall_ns"`
+	Advice     []string        `json:"advice"` // what to record to know more
+	Notes      []string        `json:"notes"`
+	Warnings   []string        `json:"warnings"`
 }
 
 // Finding is something that is wrong.
@@ -62,7 +66,18 @@ type Finding struct {
 	SinceNS    int64    `json:"since_ns"` // for how long it had not moved when the recordings end; 0 none
 	Waiting    []string `json:"waiting"`  // ranks that wait for it
 	CostNS     int64    `json:"cost_ns"`  // of stragglers and links
+	Window     *Window  `json:"window"`   // when time was lost by it, null for what is no matter of time
 	Detail     []string `json:"detail"`   // what it rests on
+}
+
+// Window is from when to when time was lost, and in how many operations.
+type Window struct {
+	FromNS     int64  `json:"from_ns"` // on the clock of the job; 0: it is not recorded when
+	ToNS       int64  `json:"to_ns"`
+	First      uint64 `json:"first"`      // sequence number of the first operation that lost time, in its communicator
+	Last       uint64 `json:"last"`       // and of the last
+	Operations int    `json:"operations"` // that lost time
+	Of         int    `json:"of"`         // of which it is known
 }
 
 // Wait is a rank that waits for another.
@@ -81,7 +96,7 @@ type Stuck struct {
 	Operation string `json:"operation"`
 	Sequence  uint64 `json:"sequence"`
 	Rank      string `json:"rank"`
-	State     string `json:"state"` // not called, called, queued, running, finished, ended, unrecorded
+	State     string `json:"state"` // not called, called, queued, running, finished, ended, silent, unrecorded, damaged
 	Stage     string `json:"stage"` // "" where no step is recorded
 	Direction string `json:"direction"`
 	Peer      string `json:"peer"`
@@ -126,7 +141,8 @@ type Quality struct {
 	Records     int      `json:"records"`
 	Lost        uint64   `json:"lost"`
 	Overwritten uint64   `json:"overwritten"`
-	Damaged     int      `json:"damaged"`
+	Damaged     int      `json:"damaged"` // segments that do not hold records to their end
+	Gone        int      `json:"gone"`    // segments that were written and are not there, or whose checksum is another's
 	Orphans     int      `json:"orphans"`
 	Complete    bool     `json:"complete"`
 	Says        []string `json:"says"`

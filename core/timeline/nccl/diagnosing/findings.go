@@ -208,22 +208,28 @@ func (d *diagnosis) ended(s *stall, seat int32) {
 
 func (d *diagnosis) unrecorded(s *stall) {
 	m := &d.job.Matches[s.match]
-	ranks, names := []int32{}, ""
-	for i, seat := range s.unrecorded {
+	ranks, names, lacks := []int32{}, "", "there is no recording of"
+	seats := s.unrecorded
+	if len(seats) == 0 {
+		seats, lacks = s.doubted, "the file is damaged of"
+	}
+	for i, seat := range seats {
 		ranks = append(ranks, d.job.Comms[m.Comm].Seats[seat].Rank)
 		if i > 0 {
 			names += ", "
 		}
 		names += d.seatName(m.Comm, seat)
-		if i == 3 && len(s.unrecorded) > 4 {
-			names += fmt.Sprintf(" and %d more", len(s.unrecorded)-4)
+		if i == 3 && len(seats) > 4 {
+			names += fmt.Sprintf(" and %d more", len(seats)-4)
 			break
 		}
 	}
 	f := d.finding(ClassUnrecorded, s.match, ranks)
 	d.waiting(f, s)
-	f.Sentence = fmt.Sprintf("%s does not come to an end, and there is no recording of %s: %s", d.operation(s.match), names, waited(f))
-	d.advise("gather the recordings of all hosts into one folder")
+	f.Sentence = fmt.Sprintf("%s does not come to an end, and %s %s: %s", d.operation(s.match), lacks, names, waited(f))
+	if len(s.unrecorded) > 0 {
+		d.advise("gather the recordings of all hosts into one folder")
+	}
 	d.add(f)
 }
 
@@ -253,7 +259,8 @@ func (d *diagnosis) differentCalls(s, other *stall) {
 		ranks = append(ranks, d.job.Parts[i].Rank)
 	}
 	f := d.finding(ClassMismatch, called, ranks)
-	f.Certain = true
+	unsure := d.unsure(m)
+	f.Certain = unsure == 0 || min(in, out)+unsure <= max(in, out) // else others may make them the most
 	d.waiting(f, rest)
 	f.Sentence = fmt.Sprintf("%s called %s where the other ranks of the communicator called %s", d.namesOf(ranks), d.operation(called), d.operation(instead))
 	d.add(f)
@@ -271,7 +278,7 @@ func (d *diagnosis) deadlock(s *stall, ranks []int32, circle []string) {
 // stage is a step that holds an operation which all members are in.
 func (d *diagnosis) stage(s *stall, h *held) {
 	m := &d.job.Matches[s.match]
-	rank := d.job.Comms[m.Comm].Seats[h.seat].Rank
+	rank := d.seatRank(m.Comm, h.seat)
 	f := d.finding(ClassStage, s.match, []int32{rank})
 	f.Stage, f.Channel, f.NIC = operation.StageNames[h.stage], h.channel, h.nic
 	f.Certain = h.certain && !d.lostSince(s.match, operation.CodeProxyStep)

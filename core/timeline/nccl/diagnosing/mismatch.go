@@ -39,13 +39,14 @@ func (d *diagnosis) mismatches() {
 	looked := 0
 	for mi := range d.job.Matches {
 		m := &d.job.Matches[mi]
-		if m.To-m.From < 2 {
+		parts := d.sound(m)
+		if len(parts) < 2 {
 			continue
 		}
 		looked++
 		for k := range alike {
-			if a := &alike[k]; (a.only == nil || a.only(m)) && d.differs(m, a) {
-				d.different(int32(mi), a)
+			if a := &alike[k]; (a.only == nil || a.only(m)) && d.differs(parts, a) {
+				d.different(int32(mi), parts, a)
 				break
 			}
 		}
@@ -57,11 +58,11 @@ func (d *diagnosis) mismatches() {
 }
 
 // differs is the quick look at what nearly always is alike.
-func (d *diagnosis) differs(m *operation.Match, a *passed) bool {
-	p := &d.job.Parts[m.From]
+func (d *diagnosis) differs(parts []operation.Part, a *passed) bool {
+	p := &parts[0]
 	r, op := d.job.Recordings[p.Recording], d.job.Op(p)
-	for i := m.From + 1; i < m.To; i++ {
-		q := &d.job.Parts[i]
+	for i := range parts[1:] {
+		q := &parts[1+i]
 		s, other := d.job.Recordings[q.Recording], d.job.Op(q)
 		switch a.what {
 		case "count":
@@ -93,12 +94,11 @@ func (d *diagnosis) differs(m *operation.Match, a *passed) bool {
 }
 
 // different is an operation to which members passed different things: those who are fewer are named.
-func (d *diagnosis) different(mi int32, a *passed) {
-	m := &d.job.Matches[mi]
+func (d *diagnosis) different(mi int32, parts []operation.Part, a *passed) {
 	by := map[string][]int32{}
 	var values []string
-	for i := m.From; i < m.To; i++ {
-		p := &d.job.Parts[i]
+	for i := range parts {
+		p := &parts[i]
 		v := a.of(d.job.Recordings[p.Recording], d.job.Op(p))
 		if by[v] == nil {
 			values = append(values, v)
@@ -111,7 +111,7 @@ func (d *diagnosis) different(mi int32, a *passed) {
 		odd = append(odd, by[v]...)
 	}
 	f := d.finding(ClassMismatch, mi, odd)
-	f.Certain = true
+	f.Certain = len(odd)+d.unsure(&d.job.Matches[mi]) <= len(by[values[0]]) || d.unsure(&d.job.Matches[mi]) == 0 // else others may make them the most
 	f.Sentence = fmt.Sprintf("%s passed %s %s to %s, where %s passed %s", d.namesOf(odd), a.what, values[1], d.operation(mi), d.namesOf(by[values[0]]), values[0])
 	if len(by[values[0]]) == len(odd) {
 		f.Detail = append(f.Detail, "as many ranks passed the one as the other: which of them is wrong is not known")

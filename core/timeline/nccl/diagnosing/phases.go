@@ -65,7 +65,7 @@ func (t *table) unseen(h *hand, own *held) *held {
 	for seat, host := range t.host {
 		alone = alone && (seat == h.seat || host != t.host[h.seat])
 	}
-	if h.phase == around || !alone {
+	if h.phase == around || !alone || len(t.lacks) > 0 {
 		own.certain = false
 		own.because = "its GPU waits, perhaps for another GPU, whose data no proxy carries"
 	}

@@ -14,6 +14,7 @@ type stall struct {
 	match      int32
 	absent     []int32 // seats that have a recording and no part
 	unrecorded []int32 // seats of which nobody recorded anything
+	doubted    []int32 // seats whose recordings are damaged, unless they are seen to have finished
 	queued     []int32 // parts that have not begun
 	running    []int32 // parts that have, or that may have
 	sinceNS    int64   // for how long it has not moved
@@ -67,12 +68,15 @@ func (d *diagnosis) stalled(mi int32) *stall {
 	looked.Operations++
 	unknown, alive := 0, int64(0)
 	for i := m.From; i < m.To; i++ {
-		switch d.ext[i].Progress {
-		case operation.Queued:
+		switch p := d.ext[i].Progress; {
+		case p != operation.Finished && d.doubt[d.job.Parts[i].Recording]:
+			s.doubted = append(s.doubted, d.job.Parts[i].Seat)
+			continue
+		case p == operation.Queued:
 			s.queued = append(s.queued, i)
-		case operation.Running:
+		case p == operation.Running:
 			s.running = append(s.running, i)
-		case operation.Called:
+		case p == operation.Called:
 			unknown++
 			s.running = append(s.running, i)
 		default:
@@ -82,15 +86,20 @@ func (d *diagnosis) stalled(mi int32) *stall {
 	}
 	for _, seat := range d.missing(m) {
 		switch c := &d.job.Comms[m.Comm]; {
-		case d.before(m, seat):
+		case c.Seats[seat].Recording >= 0 && !d.doubt[c.Seats[seat].Recording] && d.before(m, seat):
 		case c.Seats[seat].Recording < 0:
 			s.unrecorded = append(s.unrecorded, seat)
+		case d.doubt[c.Seats[seat].Recording]:
+			s.doubted = append(s.doubted, seat)
 		case !d.lostAt(m, seat):
 			s.absent = append(s.absent, seat)
 		}
 	}
 	waits := len(s.queued)+len(s.running) > 0
 	switch {
+	case !waits && len(s.doubted) > 0:
+		looked.Unknown++
+		return nil
 	case !waits:
 		looked.Complete++
 		return nil
@@ -126,6 +135,9 @@ func (d *diagnosis) silence() bool {
 	}
 	quiet := true
 	for ri, r := range d.job.Recordings {
+		if d.doubt[ri] {
+			continue
+		}
 		last := int64(0)
 		for i := range r.Ops {
 			last = max(last, r.Ops[i].StartNS, r.Ops[i].StopNS)
@@ -183,8 +195,10 @@ func (f *follower) match(mi int32) {
 		for _, part := range s.queued {
 			f.queued(s, part)
 		}
-	case len(s.unrecorded) > 0:
-		f.d.unrecorded(s)
+	case len(s.unrecorded)+len(s.doubted) > 0:
+		if !f.d.held(s) {
+			f.d.unrecorded(s)
+		}
 	default:
 		f.d.held(s)
 	}

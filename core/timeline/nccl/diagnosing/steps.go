@@ -34,6 +34,7 @@ type held struct {
 	nic     int
 	certain bool
 	because string
+	unknown bool // what it waits for would be in a recording that is damaged or not there
 }
 
 // table holds the proxy operations of one operation, of all members.
@@ -43,13 +44,20 @@ type table struct {
 	began map[int32]bool
 	host  map[int32]int32 // of seats
 	how   string          // the algorithm
+	lacks map[int32]bool  // seats of which there is no sound recording
 }
 
 func (d *diagnosis) hands(s *stall) *table {
-	t := &table{hands: map[handKey]*hand{}, began: map[int32]bool{}, host: map[int32]int32{}}
+	t := &table{hands: map[handKey]*hand{}, began: map[int32]bool{}, host: map[int32]int32{}, lacks: map[int32]bool{}}
 	m := &d.job.Matches[s.match]
+	for _, seat := range slices.Concat(s.unrecorded, s.doubted) {
+		t.lacks[seat] = true
+	}
 	for i := m.From; i < m.To; i++ {
 		p := &d.job.Parts[i]
+		if t.lacks[p.Seat] {
+			continue
+		}
 		r, op := d.job.Recordings[p.Recording], d.job.Op(p)
 		t.host[p.Seat], t.how = d.job.Ranks[p.Rank].Clock, r.Name(op.Algorithm)
 		for k := op.ProxyFrom; k < op.ProxyTo; k++ {
@@ -143,7 +151,7 @@ func (t *table) root(at place, seen map[place]bool) *held {
 			return found
 		}
 	}
-	var own *held
+	var own, lacks *held
 	least := int32(0)
 	for _, look := range []operation.Stage{operation.RecvFlushWait, operation.SendWait, operation.SendPeerWait, operation.RecvWait, operation.SendGPUWait, operation.RecvGPUWait} {
 		for _, h := range t.all {
@@ -151,6 +159,10 @@ func (t *table) root(at place, seen map[place]bool) *held {
 				continue
 			}
 			if found := t.hand(h, seen); found != nil {
+				if found.unknown { // the GPU may wait for what that brings
+					lacks = found
+					continue
+				}
 				if look != operation.SendGPUWait && look != operation.RecvGPUWait {
 					return found
 				}
@@ -160,6 +172,9 @@ func (t *table) root(at place, seen map[place]bool) *held {
 				}
 			}
 		}
+	}
+	if lacks != nil {
+		return lacks
 	}
 	return own
 }
@@ -232,6 +247,8 @@ func (t *table) passes(seat int32, channel uint8, send bool) bool {
 func (t *table) credit(h *hand, seen map[place]bool) *held {
 	o := t.other(h)
 	switch {
+	case o == nil && t.lacks[h.peer]:
+		return &held{unknown: true}
 	case o == nil || o.proxy.Begun == 0 && o.stage() == operation.StageNone:
 		return &held{stage: operation.SendPeerWait, seat: h.peer, peer: h.seat, channel: int(h.channel), nic: -1, because: "it has not begun to receive"}
 	case o.stage() == operation.RecvFlushWait:
@@ -248,6 +265,8 @@ func (t *table) credit(h *hand, seen map[place]bool) *held {
 func (t *table) data(h *hand, seen map[place]bool) *held {
 	o := t.other(h)
 	switch {
+	case o == nil && t.lacks[h.peer]:
+		return &held{unknown: true}
 	case o == nil:
 		return &held{stage: operation.RecvWait, seat: h.peer, peer: h.seat, channel: int(h.channel), nic: -1, because: "it has no operation that sends it"}
 	case o.done() || o.number() > h.number():
@@ -264,8 +283,9 @@ func (t *table) data(h *hand, seen map[place]bool) *held {
 	return &held{stage: operation.RecvWait, seat: h.peer, peer: h.seat, channel: int(h.channel), nic: int(o.proxy.NIC), because: "its proxy thread does not go on with it"}
 }
 
-// held says which stage of which step holds an operation that all members are in.
-func (d *diagnosis) held(s *stall) {
+// held says which stage of which step holds an operation that all members are in. Where of some there is no sound recording, it says so only if the
+// others show it for certain; false: they do not.
+func (d *diagnosis) held(s *stall) bool {
 	t := d.hands(s)
 	votes, order := map[held]int{}, []held{}
 	for _, h := range t.all {
@@ -274,7 +294,7 @@ func (d *diagnosis) held(s *stall) {
 		}
 		t.began[h.seat] = true
 		found := t.rank(h.seat)
-		if found == nil {
+		if found == nil || found.unknown || len(t.lacks) > 0 && !found.certain {
 			continue
 		}
 		k := *found
@@ -297,9 +317,13 @@ func (d *diagnosis) held(s *stall) {
 			best = i
 		}
 	}
-	if best < 0 {
+	switch {
+	case best >= 0:
+		d.stage(s, &order[best])
+	case len(t.lacks) > 0:
+		return false
+	default:
 		d.stuck(s, len(t.all))
-		return
 	}
-	d.stage(s, &order[best])
+	return true
 }

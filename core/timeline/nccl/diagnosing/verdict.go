@@ -20,6 +20,9 @@ var weight = []string{
 	ClassMismatch, ClassEnded, ClassNeverArrived, ClassDeadlock, ClassStage, ClassNotStarted, ClassSlowNIC, ClassSlowLink, ClassStraggler, ClassUnrecorded, ClassStuck,
 }
 
+// slow are classes of what comes to an end, and takes long.
+var slow = []string{ClassSlowNIC, ClassSlowLink, ClassStraggler}
+
 // undecided are classes that name no culprit.
 var undecided = []string{ClassUnrecorded, ClassStuck}
 
@@ -30,6 +33,7 @@ func (d *diagnosis) document() (*Document, error) {
 	d.ranks()
 	d.quality()
 	d.looked()
+	d.rests()
 	slices.SortStableFunc(doc.Findings, func(x, y Finding) int {
 		sure := func(f *Finding) int {
 			if f.Certain {
@@ -37,7 +41,13 @@ func (d *diagnosis) document() (*Document, error) {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(sure(&x), sure(&y)), cmp.Compare(slices.Index(weight, x.Class), slices.Index(weight, y.Class)))
+		goesOn := func(f *Finding) int { // what does not come to an end comes before what takes long
+			if slices.Contains(slow, f.Class) {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(goesOn(&x), goesOn(&y)), cmp.Compare(sure(&x), sure(&y)), cmp.Compare(slices.Index(weight, x.Class), slices.Index(weight, y.Class)))
 	})
 	switch {
 	case d.culprit():
@@ -49,6 +59,8 @@ func (d *diagnosis) document() (*Document, error) {
 		}
 	case doc.Looked.Operations == 0:
 		doc.Status, doc.Verdict = StatusInconclusive, "No operation of several ranks is in the recordings: nothing could be looked at"
+	case d.lost != nil:
+		doc.Status, doc.Verdict = StatusInconclusive, capital(d.lost.Verdict)
 	case d.partial:
 		doc.Status = StatusInconclusive
 		doc.Verdict = d.nothing() + "; whether an operation does not come to an end is not known: these recordings hold operations that have ended"
@@ -60,6 +72,7 @@ func (d *diagnosis) document() (*Document, error) {
 	default:
 		doc.Status, doc.Verdict = StatusNothing, d.nothing()
 	}
+	d.conclude()
 	if more := len(doc.Findings) - d.opt.Limit; more > 0 {
 		doc.Findings = doc.Findings[:d.opt.Limit]
 		doc.Notes = append(doc.Notes, fmt.Sprintf("%d more findings are not listed", more))
@@ -174,20 +187,18 @@ func (d *diagnosis) quality() {
 	d.doc.Recordings = []Quality{}
 	for _, r := range d.job.Recordings {
 		l := &r.Loss
-		q := Quality{Path: r.Path, Records: l.Records, Lost: l.Lost, Overwritten: l.Overwritten, Damaged: l.Damaged, Orphans: l.Orphans, Says: []string{}}
+		q := Quality{Path: r.Path, Records: l.Records, Lost: l.Lost, Overwritten: l.Overwritten, Damaged: l.Damaged, Gone: l.Gone, Orphans: l.Orphans, Says: []string{}}
 		if l.Lost > 0 {
 			q.Says = append(q.Says, fmt.Sprintf("%d callbacks found no room and are not recorded", l.Lost))
 		}
 		if l.Overwritten > 0 {
 			q.Says = append(q.Says, fmt.Sprintf("%d records made room for newer ones: it holds the last %s", l.Overwritten, seconds(r.LastNS-r.FirstNS)))
 		}
-		if l.Damaged > 0 {
-			q.Says = append(q.Says, fmt.Sprintf("%d segments are damaged", l.Damaged))
-		}
+		q.Says = append(q.Says, l.Harm...)
 		if l.StorageErrno != 0 {
 			q.Says = append(q.Says, fmt.Sprintf("its file could not grow (errno %d)", l.StorageErrno))
 		}
-		q.Complete = l.Lost == 0 && l.Overwritten == 0 && l.Damaged == 0
+		q.Complete = l.Lost == 0 && l.Overwritten == 0 && !r.Doubted()
 		d.doc.Recordings = append(d.doc.Recordings, q)
 	}
 }
@@ -214,12 +225,14 @@ func (d *diagnosis) tabulate(s *stall) {
 	m := &d.job.Matches[s.match]
 	c := &d.job.Comms[m.Comm]
 	row := Stuck{Comm: c.Name, Operation: m.Func, Sequence: d.number(m), Channel: -1, NIC: -1}
-	for _, seat := range slices.Concat(s.absent, s.unrecorded) {
+	for _, seat := range slices.Concat(s.absent, s.unrecorded, s.doubted) {
 		one := row
 		one.Rank, one.State, one.SinceNS = d.seatName(m.Comm, seat)[len("rank "):], "not called", s.sinceNS
 		switch n := c.Seats[seat].Recording; {
 		case n < 0:
 			one.State = "unrecorded"
+		case d.doubt[n]:
+			one.State = "damaged"
 		case d.job.Recordings[n].Ended:
 			one.State = "ended"
 		case d.gone(n):
@@ -230,6 +243,9 @@ func (d *diagnosis) tabulate(s *stall) {
 	t := d.hands(s)
 	for i := m.From; i < m.To; i++ {
 		p := &d.job.Parts[i]
+		if t.lacks[p.Seat] {
+			continue
+		}
 		one := row
 		one.Rank, one.State = d.job.Ranks[p.Rank].ID, [...]string{"called", "queued", "running", "finished"}[d.ext[i].Progress]
 		one.SinceNS = d.job.Recordings[p.Recording].LastNS - d.ext[i].MovedNS

@@ -18,6 +18,7 @@ const (
 	WrongOperation Class = "mismatched_operation" // ranks called different operations under one number
 	WrongSize      Class = "mismatched_size"
 	WrongType      Class = "mismatched_type"
+	Restarted      Class = "restarted"    // a rank counts from the beginning again: the process that others wait for has ended
 	Missing        Class = "missing_rank" // a rank has not called it, and its record goes on to the end
 	Unmatched      Class = "unmatched_p2p"
 	Unfinished     Class = "unfinished" // some have completed it, others have not
@@ -25,7 +26,7 @@ const (
 	Unrecorded     Class = "no_dump"    // ranks of its group gave no dump, and those that did are alike
 )
 
-var gravity = map[Class]int{WrongOperation: 0, WrongSize: 1, WrongType: 2, Missing: 3, Unmatched: 4, Unfinished: 5, Hung: 6, Unrecorded: 7}
+var gravity = map[Class]int{WrongOperation: 0, WrongSize: 1, WrongType: 2, Restarted: 3, Missing: 4, Unmatched: 5, Unfinished: 6, Hung: 7, Unrecorded: 8}
 
 // Finding is something wrong with one operation of one group.
 type Finding struct {
@@ -82,26 +83,34 @@ type Result struct {
 	Verdict  string    // one sentence
 	Passed   bool      // operations were compared, and all match
 	Warnings []string
+
+	skipped map[int]int    // entries of a rank that were not looked at
+	unread  map[int]string // why the dump of a rank could not be read
 }
 
-// Analyze matches the operations of all ranks.
-func Analyze(dumps []*Dump) (*Result, error) {
+// Analyze matches the operations of all ranks. Of dumps that could not be read it is told which those are.
+func Analyze(dumps []*Dump, unread ...Unread) (*Result, error) {
 	if len(dumps) == 0 {
 		return nil, fault.New(fault.Usage, "no dump to analyse")
 	}
 	a := &analysis{byRank: map[int]*Dump{}}
 	r := &a.result
+	r.skipped, r.unread = map[int]int{}, map[int]string{}
+	for _, u := range unread {
+		r.unread[u.Rank] = fault.Of(u.Err).Error()
+		r.Warnings = append(r.Warnings, "not read: "+r.unread[u.Rank])
+	}
+	dumps, err := a.latest(dumps)
+	if err != nil {
+		return nil, err
+	}
 	for _, d := range dumps {
-		if o := a.byRank[d.Rank]; o != nil {
-			return nil, fault.New(fault.Incompatible, "%s and %s are both of rank %d", o.Path, d.Path, d.Rank).WithHint("name the dumps of one moment only")
-		}
-		a.byRank[d.Rank] = d
 		r.Ranks = append(r.Ranks, d.Rank)
 		r.Entries += len(d.Entries)
 		if !slices.Contains(r.Versions, d.Version) {
 			r.Versions = append(r.Versions, d.Version)
 		}
-		if d.Skipped > 0 {
+		if r.skipped[d.Rank] = d.Skipped; d.Skipped > 0 {
 			r.Warnings = append(r.Warnings, fmt.Sprintf("rank %d: %d entries name no group or no operation and are not looked at", d.Rank, d.Skipped))
 		}
 	}
@@ -118,6 +127,45 @@ func Analyze(dumps []*Dump) (*Result, error) {
 	return r, nil
 }
 
+// latest leaves of each rank one dump. Where there are two, the one that was over before the other began is a former run's.
+func (a *analysis) latest(dumps []*Dump) ([]*Dump, error) {
+	for _, d := range dumps {
+		o := a.byRank[d.Rank]
+		if o == nil {
+			a.byRank[d.Rank] = d
+			continue
+		}
+		former, latter := o, d
+		if former.firstNS() > latter.firstNS() {
+			former, latter = latter, former
+		}
+		if former.lastNS() == 0 || former.lastNS() >= latter.firstNS() {
+			return nil, fault.New(fault.Incompatible, "%s and %s are both of rank %d", o.Path, d.Path, d.Rank).WithHint("name the dumps of one moment only")
+		}
+		a.byRank[d.Rank] = latter
+		a.result.Warnings = append(a.result.Warnings, fmt.Sprintf("%s is of a former run, which was over before %s began, and is not looked at", former.Path, latter.Path))
+	}
+	return slices.DeleteFunc(slices.Clone(dumps), func(d *Dump) bool { return a.byRank[d.Rank] != d }), nil
+}
+
+// firstNS is when the first operation of a dump was created; 0: it is not known.
+func (d *Dump) firstNS() (first int64) {
+	for i := range d.Entries {
+		if at := d.Entries[i].CreatedNS; at > 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// lastNS is when the last one was.
+func (d *Dump) lastNS() (last int64) {
+	for i := range d.Entries {
+		last = max(last, d.Entries[i].CreatedNS)
+	}
+	return last
+}
+
 type analysis struct {
 	byRank map[int]*Dump
 	groups map[string]*group
@@ -129,6 +177,7 @@ type group struct {
 	key, name, description string
 	ranks                  []int
 	guessed                bool
+	again                  []int            // ranks whose numbering began again
 	calls                  map[int][]*Entry // collectives of a rank in order
 	ends                   map[int][]*Entry // sends and receives
 }
@@ -220,9 +269,17 @@ func (a *analysis) compare(g *group) {
 		by[rank] = n
 		rep.Standings = append(rep.Standings, s)
 	}
+	began := a.again(g, by)
+	a.restarted(g, &rep, by, began)
+	for _, rank := range began {
+		delete(by, rank)
+		g.again = append(g.again, rank)
+	}
 	a.range_(&rep, by)
-	for seq := rep.From; rep.To > 0 && seq <= rep.To; seq++ {
-		a.number(g, &rep, by, seq)
+	for _, seq := range numbers(by) { // those that somebody has: a file may claim any
+		if seq >= rep.From {
+			a.number(g, &rep, by, seq)
+		}
 	}
 	a.pair(g, &rep)
 	a.result.Groups = append(a.result.Groups, rep)
@@ -247,6 +304,9 @@ func (s *Standing) see(e *Entry) {
 func (a *analysis) range_(rep *GroupReport, by map[int]numbered) {
 	for i := range rep.Standings {
 		s := &rep.Standings[i]
+		if by[s.Rank] == nil {
+			continue
+		}
 		rep.To = max(rep.To, s.Last)
 		if d := a.byRank[s.Rank]; s.Operations > 0 && len(d.Entries) > 0 && d.Entries[0].Record > 0 {
 			rep.From = max(rep.From, s.First) // older ones may have made room
@@ -261,11 +321,17 @@ func (a *analysis) range_(rep *GroupReport, by map[int]numbered) {
 			}
 		}
 	}
-	const most = 1 << 22
-	if rep.To-rep.From > most { // numbers of a buffer are dense: these are not
-		rep.From = rep.To - most
-		a.result.Warnings = append(a.result.Warnings, fmt.Sprintf("group %s: numbers from %d on are looked at", rep.Name, rep.From))
+}
+
+// numbers are those that any rank has, ascending.
+func numbers(by map[int]numbered) []int64 {
+	all := map[int64]bool{}
+	for _, n := range by {
+		for seq := range n {
+			all[seq] = true
+		}
 	}
+	return slices.Sorted(maps.Keys(all))
 }
 
 // number compares what ranks did under one number of a group.
@@ -275,6 +341,7 @@ func (a *analysis) number(g *group, rep *GroupReport, by map[int]numbered, seq i
 	for i := range rep.Standings {
 		rank := rep.Standings[i].Rank
 		switch calls := by[rank][seq]; {
+		case by[rank] == nil: // its numbers are of another count
 		case len(calls) > 0:
 			here = append(here, rank)
 			most = max(most, len(calls))
@@ -290,7 +357,7 @@ func (a *analysis) number(g *group, rep *GroupReport, by map[int]numbered, seq i
 		return
 	}
 	rep.Compared++
-	undecided := len(rep.NoDump) > 0
+	undecided := len(rep.NoDump)+len(g.again) > 0
 	for k := range most {
 		if f := a.differs(g, by, here, seq, k); f != nil {
 			a.find(g, rep, f, seq)
@@ -303,7 +370,7 @@ func (a *analysis) number(g *group, rep *GroupReport, by map[int]numbered, seq i
 		a.find(g, rep, &Finding{Class: Missing, Op: first.Name, Ranks: absent, Waiting: waiting(by, here, seq)}, seq)
 		return
 	}
-	if f := a.progress(by, here, seq, len(rep.NoDump) > 0); f != nil {
+	if f := a.progress(by, here, seq, len(rep.NoDump)+len(g.again) > 0); f != nil {
 		a.find(g, rep, f, seq)
 		return
 	}

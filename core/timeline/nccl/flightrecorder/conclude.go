@@ -34,6 +34,9 @@ func (a *analysis) pair(g *group, rep *GroupReport) {
 		}
 	}
 	for _, w := range order {
+		if slices.Contains(g.again, w.from) || slices.Contains(g.again, w.to) {
+			continue
+		}
 		s, r := sends[w], recvs[w]
 		rep.Sends += len(s)
 		if a.byRank[w.from] == nil || a.byRank[w.to] == nil || a.ringed(w.from) || a.ringed(w.to) {
@@ -130,6 +133,8 @@ func (f *Finding) say() string {
 		if len(f.Waiting) > 0 {
 			s += fmt.Sprintf(", in which %s %s", named(f.Waiting), verb(f.Waiting, "waits", "wait"))
 		}
+	case Restarted:
+		s = fmt.Sprintf("%s counts from the beginning again, after others had completed more: the process that was there before never called %s, in which %s %s", named(f.Ranks), what, named(f.Waiting), verb(f.Waiting, "waits", "wait"))
 	case Unfinished:
 		s = fmt.Sprintf("%s %s not come out of %s, which others have completed", named(f.Ranks), verb(f.Ranks, "has", "have"), what)
 	case Hung:

@@ -1,30 +1,37 @@
 package flightrecorder
 
-import "slices"
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/prlx-go/prlx/core/verdict"
+)
 
 // Schema is the schema of Document.
 const Schema = "prlx.nccl-flight/1"
 
 // Document is prlx.nccl-flight/1: what the dumps of a job's ranks say when they are laid side by side.
 type Document struct {
-	Schema   string            `json:"schema"`
-	Status   string            `json:"status"` // culprit, nothing (all that was compared matches) or inconclusive, as of prlx.nccl-diagnose/1
-	Verdict  string            `json:"verdict"`
-	Dumps    int               `json:"dumps"`
-	Ranks    []int             `json:"ranks"`
-	NoDump   []int             `json:"no_dump"` // ranks that groups name and that gave none
-	Versions []string          `json:"versions"`
-	Entries  int               `json:"entries"`
-	Findings []FindingDocument `json:"findings"` // what explains others first
-	Chain    []string          `json:"chain"`    // who waits for whom, to the root
-	Cycle    bool              `json:"cycle"`    // the chain comes back to where it began: a deadlock
-	Groups   []GroupDocument   `json:"groups"`
-	Warnings []string          `json:"warnings"`
+	Schema     string            `json:"schema"`
+	Status     string            `json:"status"` // culprit, nothing (all that was compared matches) or inconclusive, as of prlx.nccl-diagnose/1
+	Verdict    string            `json:"verdict"`
+	Conclusion verdict.Verdict   `json:"conclusion"`
+	Dumps      int               `json:"dumps"`
+	Ranks      []int             `json:"ranks"`
+	NoDump     []int             `json:"no_dump"` // ranks that groups name and that gave none
+	Versions   []string          `json:"versions"`
+	Entries    int               `json:"entries"`
+	Findings   []FindingDocument `json:"findings"` // what explains others first
+	Chain      []string          `json:"chain"`    // who waits for whom, to the root
+	Cycle      bool              `json:"cycle"`    // the chain comes back to where it began: a deadlock
+	Groups     []GroupDocument   `json:"groups"`
+	Warnings   []string          `json:"warnings"`
 }
 
 // FindingDocument is something wrong with one operation.
 type FindingDocument struct {
-	Class     string          `json:"class"`   // never-arrived, mismatch, stuck or unrecorded, as of prlx.nccl-diagnose/1
+	Class     string          `json:"class"`   // ended, never-arrived, mismatch, stuck or unrecorded, as of prlx.nccl-diagnose/1
 	Differs   string          `json:"differs"` // of a mismatch: operation, size or type
 	Group     string          `json:"group"`
 	Sequence  int64           `json:"sequence"`
@@ -74,7 +81,7 @@ type StandingDocument struct {
 
 // classNames are the classes as the diagnosis of NCCL's own recordings calls them.
 var classNames = map[Class]string{
-	WrongOperation: "mismatch", WrongSize: "mismatch", WrongType: "mismatch", Missing: "never-arrived", Unmatched: "never-arrived",
+	WrongOperation: "mismatch", WrongSize: "mismatch", WrongType: "mismatch", Restarted: "ended", Missing: "never-arrived", Unmatched: "never-arrived",
 	Unfinished: "stuck", Hung: "stuck", Unrecorded: "unrecorded",
 }
 
@@ -83,14 +90,14 @@ var differences = map[Class]string{WrongOperation: "operation", WrongSize: "size
 // Document is the result as a document.
 func (r *Result) Document() *Document {
 	d := &Document{
-		Schema: Schema, Status: "inconclusive", Verdict: r.Verdict, Dumps: r.Dumps, Ranks: list(r.Ranks), NoDump: list(r.NoDump), Versions: list(r.Versions), Entries: r.Entries,
+		Schema: Schema, Status: statusInconclusive, Verdict: r.Verdict, Dumps: r.Dumps, Ranks: list(r.Ranks), NoDump: list(r.NoDump), Versions: list(r.Versions), Entries: r.Entries,
 		Findings: []FindingDocument{}, Chain: list(r.Chain), Cycle: r.Cycle, Groups: []GroupDocument{}, Warnings: list(r.Warnings),
 	}
 	switch {
 	case r.Passed:
-		d.Status = "nothing"
+		d.Status = statusNothing
 	case r.Cycle || slices.ContainsFunc(r.Findings, func(f Finding) bool { return len(f.Ranks) > 0 }):
-		d.Status = "culprit"
+		d.Status = statusCulprit
 	}
 	for i := range r.Findings {
 		f := &r.Findings[i]
@@ -114,8 +121,77 @@ func (r *Result) Document() *Document {
 		}
 		d.Groups = append(d.Groups, one)
 	}
+	if d.Conclusion = r.conclude(d.Status); d.Conclusion.Outcome == verdict.Inconclusive {
+		d.Status, d.Verdict = statusInconclusive, d.Conclusion.Why
+	}
 	return d
 }
+
+// conclude says what the verdict rests on. A culprit stays one whatever other ranks gave no dump, unless entries of its own dump are not known.
+func (r *Result) conclude(status string) verdict.Verdict {
+	var e verdict.Evidence
+	ranks, guessed := int64(len(r.Ranks)), len(r.Groups) == 0
+	for i := range r.Groups {
+		guessed = guessed || r.Groups[i].Guessed
+	}
+	if total := ranks + int64(len(r.NoDump)); guessed {
+		e.Looked("ranks", ranks)
+		e.Lacks("other ranks", fmt.Sprintf("%d seen, total unknown: not every group of the dumps lists its members", ranks))
+	} else {
+		e.LookedOf("ranks", ranks, total)
+	}
+	for _, rank := range r.NoDump {
+		why, ok := r.unread[rank]
+		if !ok {
+			why = "it gave no dump"
+		}
+		e.Missed(fmt.Sprintf("dump of rank %d", rank), 1, why)
+	}
+	for _, rank := range slices.Sorted(maps.Keys(r.unread)) {
+		if !slices.Contains(r.NoDump, rank) {
+			e.Missed("dump", 1, r.unread[rank])
+		}
+	}
+	compared, undecided, sends, paired := 0, 0, 0, 0
+	for i := range r.Groups {
+		g := &r.Groups[i]
+		compared, undecided, sends, paired = compared+g.Compared, undecided+g.Undecided, sends+g.Sends, paired+g.Paired
+	}
+	e.Looked("operations", int64(compared))
+	if sends > 0 {
+		e.Looked("sends", int64(paired))
+	}
+	if compared+paired == 0 {
+		e.Lacks("operations", "none is in the dumps of two ranks of its group")
+	}
+	if undecided > 0 {
+		e.Missed("operations", int64(undecided), "not all members gave a dump that can be compared, or sizes may differ")
+	}
+	for _, rank := range r.Ranks {
+		if n := r.skipped[rank]; n > 0 {
+			e.Missed(fmt.Sprintf("entries of rank %d", rank), int64(n), "they name no group or no operation")
+		}
+	}
+	if status == statusCulprit {
+		for i := range r.Findings {
+			if slices.ContainsFunc(r.Findings[i].Ranks, func(rank int) bool { return r.skipped[rank] > 0 }) {
+				return e.Open(r.Verdict + "; but not every entry of that dump is known")
+			}
+		}
+		return e.Check(true, r.Verdict)
+	}
+	if len(r.Findings) > 0 { // something is wrong, and nobody can be named
+		return e.Open(r.Verdict)
+	}
+	return e.Check(false, r.Verdict)
+}
+
+// The values of Document.Status, as of prlx.nccl-diagnose/1.
+const (
+	statusCulprit      = "culprit"
+	statusNothing      = "nothing"
+	statusInconclusive = "inconclusive"
+)
 
 // list is a list that is not null in a document.
 func list[T any](of []T) []T { return append([]T{}, of...) }

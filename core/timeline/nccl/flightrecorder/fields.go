@@ -115,6 +115,9 @@ func number(d *unpickle.Dict, key string) int64 {
 	return n
 }
 
+// mostNumber is beyond what anybody counts up to: 2^53, which JSON keeps exactly.
+const mostNumber = 1 << 53
+
 // mostItems bounds what is copied from a dump: values may stand in it many times, which costs a file two bytes each.
 const mostItems = 32 << 20
 
@@ -123,6 +126,14 @@ type reader struct {
 	path   string
 	left   int // of mostItems
 	frames map[*unpickle.List][]Frame
+	failed error // the first thing that cannot be
+}
+
+// counts refuses a number that cannot be one of those that PyTorch counts up.
+func (r *reader) counts(key string, n int64) {
+	if (n < 0 || n > mostNumber) && r.failed == nil {
+		r.failed = fault.Formatf(r.path, fault.Unknown, "an entry has %d as its %s, which counts up from 0", n, key).WithHint("the dump is damaged: it is not to be believed")
+	}
 }
 
 // spend takes n of what may be copied.
@@ -132,6 +143,9 @@ func (r *reader) spend(n int) bool {
 }
 
 func (r *reader) err() error {
+	if r.failed != nil {
+		return r.failed
+	}
 	if r.left < 0 {
 		return fault.Formatf(r.path, 0, "the dump has more than %d sizes, types, ranks and entries", mostItems)
 	}
@@ -197,6 +211,10 @@ func (r *reader) entry(v any) (Entry, bool) {
 		TimeoutMS: number(d, "timeout_ms"), InputTypes: r.texts(d, "input_dtypes"), OutputTypes: r.texts(d, "output_dtypes"),
 		InputSizes: r.sizes(d, "input_sizes"), OutputSizes: r.sizes(d, "output_sizes"), Source: -1, Target: -1,
 	}
+	r.counts("record_id", e.Record)
+	r.counts("collective_seq_id", e.Sequence)
+	r.counts("p2p_seq_id", e.P2PSequence)
+	r.counts("op_id", e.Op)
 	e.P2P, _ = get[bool](d, "is_p2p")
 	if pair, ok := get[*unpickle.List](d, "process_group"); ok && len(pair.Items) >= 2 {
 		e.Group, _ = pair.Items[0].(string)

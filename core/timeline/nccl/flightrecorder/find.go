@@ -42,7 +42,7 @@ func Find(ctx context.Context, paths []string) ([]string, error) {
 			if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil, err
 			}
-			if Looks(head) {
+			if Looks(head) || !slices.ContainsFunc(head, func(b byte) bool { return b != 0 }) { // empty, or zeros: reading says that
 				out = append(out, at)
 			}
 		}
@@ -59,17 +59,43 @@ func Find(ctx context.Context, paths []string) ([]string, error) {
 	return out, nil
 }
 
-// ReadAll reads dumps, some at a time.
-func ReadAll(ctx context.Context, paths []string, workers int) ([]*Dump, error) {
-	out := make([]*Dump, len(paths))
+// ReadAll reads dumps, some at a time. Those that cannot be read are left out, and it is said why: the others still tell what they hold. It
+// fails where none can be read.
+func ReadAll(ctx context.Context, paths []string, workers int) (dumps []*Dump, unread []Unread, err error) {
+	all, failed := make([]*Dump, len(paths)), make([]error, len(paths))
 	g, ctx := safe.NewGroup(ctx)
 	g.SetLimit(max(workers, 1))
 	for i, p := range paths {
 		g.Go(func() error {
-			d, err := Read(ctx, p)
-			out[i] = d
-			return err
+			all[i], failed[i] = Read(ctx, p)
+			return ctx.Err()
 		})
 	}
-	return out, g.Wait()
+	if err := g.Wait(); err != nil {
+		return nil, nil, err
+	}
+	for i, d := range all {
+		switch err := failed[i]; {
+		case err == nil:
+			dumps = append(dumps, d)
+		case fault.Of(err).Kind == fault.Internal:
+			return nil, nil, err
+		default:
+			rank, ok := RankOf(paths[i])
+			if !ok {
+				rank = -1
+			}
+			unread = append(unread, Unread{rank, err})
+		}
+	}
+	if len(dumps) == 0 && len(unread) > 0 {
+		return nil, nil, unread[0].Err
+	}
+	return dumps, unread, nil
+}
+
+// Unread is a dump that could not be read.
+type Unread struct {
+	Rank int // by the name of the file; -1: it does not say it
+	Err  error
 }

@@ -160,7 +160,7 @@ const mostRanks = 1 << 20
 // sit gives a member its seat in a communicator.
 func (b *builder) sit(c *operation.Comm, m *operation.Member, s operation.Seat) {
 	if m.Ranks > 0 && m.Ranks <= mostRanks {
-		c.Ranks = max(c.Ranks, m.Ranks)
+		c.Ranks, c.Told = max(c.Ranks, m.Ranks), true
 	}
 	c.Ranks = max(c.Ranks, m.Rank+1)
 	if c.Name == "" {

@@ -4,6 +4,8 @@ package nccltest
 
 import (
 	"encoding/binary"
+	"hash/crc32"
+	"hash/fnv"
 	"os"
 	"slices"
 	"testing"
@@ -18,7 +20,19 @@ const (
 	textBytes    = 1 << 16
 )
 
-var le = binary.LittleEndian
+var (
+	le         = binary.LittleEndian
+	castagnoli = crc32.MakeTable(crc32.Castagnoli)
+)
+
+// checksum is that of parts, one after the other.
+func checksum(parts ...[]byte) uint32 {
+	crc := uint32(0)
+	for _, p := range parts {
+		crc = crc32.Update(crc, castagnoli, p)
+	}
+	return crc
+}
 
 // File is a recording in the making. Ticks are nanoseconds of CLOCK_MONOTONIC unless Rate says otherwise.
 type File struct {
@@ -33,6 +47,7 @@ type File struct {
 	LostByCode   map[int]uint64
 	Lose         func() bool // whether the next record finds no room; nil: none does
 	Overwritten  map[int]uint64
+	Unchecked    bool // as recorders wrote that made no checksums but of full segments
 	Small        bool // segments as short as they may be, and no room for more texts: a few kB in all, for fuzzing
 
 	comms   [][]byte
@@ -81,6 +96,9 @@ func (f *File) Text(s string) uint32 {
 	}
 	n := uint32(len(f.texts) / 8)
 	e := make([]byte, 16, 16+len(s)+8)
+	hash := fnv.New32a()
+	hash.Write([]byte(s))
+	le.PutUint32(e, hash.Sum32())
 	le.PutUint32(e[4:], uint32(len(s)))
 	le.PutUint32(e[8:], 1)
 	e = append(e, s...)
@@ -123,6 +141,15 @@ func (f *File) Mask(ns int64, codes uint32) {
 	le.PutUint32(e[20:], codes)
 	le.PutUint32(e[24:], 1)
 	f.masks = append(f.masks, e)
+}
+
+// Before makes of the recording one of another job, which ran so much earlier on the same host.
+func (f *File) Before(ns int64) {
+	f.WallNS -= ns
+	f.PID += 5000
+	for _, e := range f.comms {
+		le.PutUint64(e[8:], le.Uint64(e[8:])+1_000_000)
+	}
 }
 
 // Record is a record as the format has it.
@@ -192,8 +219,11 @@ func (t *Thread) write(r Record) {
 
 // Bytes is the whole file.
 func (f *File) Bytes() []byte {
-	tables := [][]byte{nil, slices.Concat(f.comms...), nil, slices.Concat(f.masks...), nil, nil}
-	sizes := []uint32{threadEntry, 64, 48, 32, 8, 1}
+	tables := [][]byte{nil, f.checked(f.comms, 64, 64, 72), nil, f.checked(f.masks, 28, 28, 32), nil, nil}
+	sizes := []uint32{threadEntry, 72, 56, 32, 8, 1}
+	if f.Unchecked {
+		sizes[1], sizes[2] = 64, 48
+	}
 	tables[0] = make([]byte, threadEntry*len(f.threads))
 	for code, n := range f.LostByCode {
 		le.PutUint64(tables[0][64+8*code:], n)
@@ -208,12 +238,15 @@ func (f *File) Bytes() []byte {
 		return a
 	}
 	first := f.first()
-	anchors := 0
-	for ns := first; ns <= max(f.Heartbeat, first); ns += 1_000_000_000 {
-		anchors++
-		tables[2] = append(tables[2], le.AppendUint64(nil, uint64(anchors))...)
-		tables[2] = append(tables[2], wall(ns)...)
+	var readings [][]byte
+	for last, ns := max(f.Heartbeat, first), first; ; ns = min(ns+1_000_000_000, last) {
+		readings = append(readings, append(le.AppendUint64(nil, uint64(len(readings)+1)), wall(ns)...))
+		if ns == last {
+			break
+		}
 	}
+	anchors := len(readings)
+	tables[2] = f.checked(readings, 48, 48, 56)
 	tables[4] = slices.Clone(f.texts)
 	if !f.Small {
 		tables[4] = append(tables[4], make([]byte, max(0, textBytes-len(f.texts)))...)
@@ -253,7 +286,29 @@ func (f *File) Bytes() []byte {
 	segments := f.segments(wall)
 	le.PutUint64(out[32:], uint64(len(out)))
 	le.PutUint32(out[40:], uint32(len(segments)/f.segment()))
+	if !f.Unchecked {
+		le.PutUint64(out[328:], uint64(len(segments)/f.segment()))
+		le.PutUint32(out[336:], checksum(out[:40], out[48:192], out[280:284], out[288:308], out[512:1024]))
+		le.PutUint32(out[340:], 1)
+	}
 	return append(out, segments...)
+}
+
+// checked gives entries of a table the checksum of their first bytes, at a place, and their length.
+func (f *File) checked(entries [][]byte, of, at, length int) (out []byte) {
+	for _, e := range entries {
+		if f.Unchecked {
+			out = append(out, e...)
+			continue
+		}
+		full := append(slices.Clone(e), make([]byte, length-len(e))...)
+		le.PutUint32(full[at:], checksum(full[:of]))
+		if length > at+4 {
+			le.PutUint32(full[at+4:], 1)
+		}
+		out = append(out, full...)
+	}
+	return out
 }
 
 func (f *File) first() int64 {
@@ -309,6 +364,13 @@ func (f *File) segments(wall func(int64) []byte) []byte {
 		le.PutUint64(s[40:], uint64(i))
 		copy(s[48:], wall(int64(le.Uint64(p.slots))))
 		copy(s[128:], p.slots)
+		if p.full {
+			le.PutUint32(s[96:], checksum(s[:96], p.slots))
+			le.PutUint32(s[100:], 1)
+		}
+		if !f.Unchecked {
+			le.PutUint64(s[104:], uint64(len(p.slots)/slot)<<32|uint64(checksum(s[:16], s[24:36], s[40:88], p.slots)))
+		}
 	}
 	return out
 }

@@ -10,6 +10,34 @@ type Job struct {
 	Clocks     []HostClock
 	Clocked    string // what relates the clocks of hosts: "one host", "probes", "collectives", "realtime"
 	Warnings   []string
+	Unread     []Unread // files that hold nothing that could be read
+	Others     []Other  // jobs whose recordings lie beside, and that are not looked at
+}
+
+// Unread is a file that holds nothing that could be read.
+type Unread struct{ Path, Why string }
+
+// String says which file, and why.
+func (u Unread) String() string { return u.Why }
+
+// Other is a job whose recordings lie beside those of this one.
+type Other struct {
+	ID         string // by which the scheduler knows it, "" where that was not recorded
+	Recordings []string
+	Ranks      int
+	StartedNS  int64
+	LastNS     int64
+	Before     bool // it was over when this one began
+}
+
+// Unrecorded are the seats of a communicator of which there is no recording.
+func (c *Comm) Unrecorded() (seats []int32) {
+	for i := range c.Seats {
+		if c.Seats[i].Recording < 0 {
+			seats = append(seats, int32(i))
+		}
+	}
+	return seats
 }
 
 // Rank is one GPU that takes part: a process, or one of the GPUs of a process.
@@ -43,6 +71,7 @@ type Comm struct {
 	ID    uint64
 	Name  string // what the program calls it, else its number in hex
 	Ranks int32  // that it has, recorded or not
+	Told  bool   // NCCL said how many; else there may be more than were recorded
 	Seats []Seat // by rank in the communicator
 	World bool   // all ranks of the job are in it
 }

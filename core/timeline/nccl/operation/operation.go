@@ -28,6 +28,7 @@ type Recording struct {
 	PID            uint32
 	PIDNamespace   uint64
 	Cookie         uint16 // begins all handles of the process
+	JobID          string // by which a scheduler knows the job; "" where that was not recorded
 	Level          int    // what was asked for, 0 to 3
 	Ended          bool   // by exit: the process has said so
 	StartedNS      int64  // when the file was made
@@ -87,6 +88,9 @@ func (r *Recording) Name(place int32) string {
 	return r.Names[place]
 }
 
+// Doubted reports whether the file is damaged: of what it lacks nothing follows.
+func (r *Recording) Doubted() bool { return len(r.Loss.Harm) > 0 }
+
 // Loss is what a recording does not hold.
 type Loss struct {
 	Records      int    // that were read
@@ -95,6 +99,8 @@ type Loss struct {
 	LostToNS     int64
 	Overwritten  uint64     // records that made room for newer ones
 	Damaged      int        // segments of which a part is no record
+	Harm         []string   // what of the file is damaged, in sentences: of what it lacks nothing is known, and nothing that it lacks says anything
+	Gone         int        // segments that were written and are not there, or whose checksum is another's
 	Retaken      int        // segments that made room while they were read
 	Orphans      int        // stops, states and children whose start is not in the recording
 	LostByCode   [32]uint64 // of these, those that found no room

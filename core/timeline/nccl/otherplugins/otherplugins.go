@@ -9,8 +9,10 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
+	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
@@ -34,7 +36,7 @@ const headBytes = 512
 func Of(head []byte) Kind {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	switch {
-	case bytes.HasPrefix(head, []byte(`{"header":{"id":`)):
+	case inspectorLineBegins(head):
 		return Inspector
 	case len(head) > 1 && head[0] == '[':
 		rest := bytes.TrimLeft(head[1:], " \t\r\n")
@@ -43,6 +45,40 @@ func Of(head []byte) Kind {
 		}
 	}
 	return None
+}
+
+// inspectorKeys are the keys of a line of Inspector's, in whatever order and with whatever white space a writer of JSON puts them.
+var inspectorKeys = []string{"header", "metadata", "coll_perf", "p2p_perf"}
+
+// inspectorLineBegins reports whether a line of Inspector's begins here: an object whose first key is one of Inspector's and holds an object that
+// begins with a key of its own, for other programs write a "header" or "metadata", too.
+func inspectorLineBegins(head []byte) bool {
+	dec := json.NewDecoder(bytes.NewReader(head))
+	delim := func() bool {
+		t, err := dec.Token()
+		return err == nil && t == json.Delim('{')
+	}
+	key := func() string {
+		t, err := dec.Token()
+		s, ok := t.(string)
+		if err != nil || !ok {
+			return ""
+		}
+		return s
+	}
+	if !delim() {
+		return false
+	}
+	first := key()
+	if !slices.Contains(inspectorKeys, first) || !delim() {
+		return false
+	}
+	return slices.Contains(map[string][]string{
+		"header":    {"id", "comm_name", "rank", "n_ranks", "nnodes"},
+		"metadata":  {"inspector_output_format_version", "git_rev", "rec_mechanism", "dump_timestamp_us", "hostname", "pid"},
+		"coll_perf": {"coll", "coll_sn", "coll_msg_size_bytes", "coll_exec_time_us", "coll_timing_source", "coll_algobw_gbs", "coll_busbw_gbs", "event_trace_sn", "event_trace_ts"},
+		"p2p_perf":  {"p2p", "p2p_sn", "p2p_peer", "p2p_msg_size_bytes", "p2p_exec_time_us", "p2p_timing_source", "p2p_algobw_gbs", "p2p_busbw_gbs", "event_trace_sn", "event_trace_ts"},
+	}[first], key())
 }
 
 // Sniff is Of of a source.

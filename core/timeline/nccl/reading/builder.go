@@ -2,6 +2,7 @@ package reading
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
@@ -65,6 +66,9 @@ type builder struct {
 	ctrl  map[uint64]control
 
 	waiting []later
+	orphans int                   // stops and states whose start is not in the file
+	strays  int                   // records of communicators or operations that the file does not name
+	told    [segment.Codes]uint64 // what loss records tell of, by code
 }
 
 // owned is the handle of something, and of what it belongs to.
@@ -97,7 +101,7 @@ func newBuilder(f *segment.File, t *ticks, opt Options, opened []segment.Segment
 	}
 	b.out = &operation.Recording{
 		Path: f.Path(), Host: f.Host, BootID: f.BootID, PID: f.PID, PIDNamespace: f.PIDNamespace, Cookie: uint16(f.Cookie), Level: int(f.Level),
-		Ended: f.State == segment.Ended, StartedNS: f.StartedRealtimeNS, LastNS: max(t.ns(f.HeartbeatTicks), t.ns(f.EndedTicks)),
+		JobID: jobID(f.Environment), Ended: f.State == segment.Ended, StartedNS: f.StartedRealtimeNS, LastNS: max(t.ns(f.HeartbeatTicks), t.ns(f.EndedTicks)),
 		WallOffsetNS: t.wall, RealtimeStepNS: t.step,
 	}
 	for i := range f.Comms {
@@ -148,6 +152,9 @@ func (b *builder) record(_ segment.Source, r *segment.Record) error {
 
 func (b *builder) loss(r *segment.Record) {
 	l := &b.out.Loss
+	if r.Code >= 0 && r.Code < segment.Codes {
+		b.told[r.Code] += r.ID
+	}
 	from := b.t.ns(r.Value)
 	if from > 0 && (l.LostFromNS == 0 || from < l.LostFromNS) {
 		l.LostFromNS = from
@@ -157,7 +164,7 @@ func (b *builder) loss(r *segment.Record) {
 
 // init is a communicator that may have found no entry in the table.
 func (b *builder) init(r *segment.Record, ns int64) error {
-	if len(r.Body) < 24 || r.Comm < len(b.out.Members) {
+	if len(r.Body) < 24 || r.Comm < len(b.out.Members) && (r.Comm < 0 || b.out.Members[r.Comm].Context != 0) {
 		return nil
 	}
 	u32 := func(at int) uint32 {
@@ -167,10 +174,15 @@ func (b *builder) init(r *segment.Record, ns int64) error {
 		b.out.Members = append(b.out.Members, operation.Member{Comm: operation.None, Nodes: -1, Ranks: -1, Rank: -1})
 	}
 	name, err := b.f.Text(u32(0))
-	b.out.Members = append(b.out.Members, operation.Member{
+	m := operation.Member{
 		Comm: operation.None, Context: r.ID, ID: r.Value, Name: name.Text, Nodes: int32(u32(4)), Ranks: int32(u32(8)), Rank: int32(u32(12)),
 		Version: uint8(r.Version), InitNS: ns,
-	})
+	}
+	if r.Comm < len(b.out.Members) {
+		b.out.Members[r.Comm] = m
+	} else {
+		b.out.Members = append(b.out.Members, m)
+	}
 	return err
 }
 
@@ -263,4 +275,14 @@ func at(list []owned, n int32) owned {
 		return list[n]
 	}
 	return owned{}
+}
+
+// jobID is by which a scheduler knows the job of a process.
+func jobID(environment []string) string {
+	for _, one := range environment {
+		if id, ok := strings.CutPrefix(one, "SLURM_JOB_ID="); ok {
+			return id
+		}
+	}
+	return ""
 }

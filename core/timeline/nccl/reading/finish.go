@@ -2,6 +2,7 @@ package reading
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
@@ -19,6 +20,7 @@ func (b *builder) finish(seen segment.Seen) {
 		}
 	}
 	b.waiting = nil
+	b.orphans = b.out.Loss.Orphans
 	b.calls()
 	b.orderOps()
 	b.orderKernels()
@@ -263,6 +265,7 @@ func (b *builder) countOccurrences() {
 func (b *builder) losses(seen segment.Seen) {
 	l := &b.out.Loss
 	l.Records, l.Damaged, l.Retaken, l.StorageErrno = seen.Records, seen.Damaged, seen.Retaken, b.f.StorageErrno
+	l.Gone = seen.Gone + seen.Corrupt
 	l.TextsMissing, l.CommsMissing = b.f.LostTexts, b.f.CommsBeyond
 	for c := range segment.Codes {
 		l.Overwritten += b.f.Overwritten[c]
@@ -283,5 +286,31 @@ func (b *builder) losses(seen segment.Seen) {
 			}
 			l.LostToNS = max(l.LostToNS, b.t.ns(th.PendingTo))
 		}
+	}
+	b.harm(&seen)
+}
+
+// harm says what of the file is damaged: its tables, its segments, and what contradicts itself.
+func (b *builder) harm(seen *segment.Seen) {
+	l := &b.out.Loss
+	l.Harm = append(append(l.Harm, b.f.Harm...), seen.Harm()...)
+	if l.Unreadable > 0 {
+		l.Harm = append(l.Harm, fmt.Sprintf("%d records are shorter than what they are of", l.Unreadable))
+	}
+	if b.orphans > 0 && !b.f.Checked && l.Lost == 0 && l.Overwritten == 0 && len(b.f.Masks) < 2 { // nothing else explains them
+		l.Harm = append(l.Harm, fmt.Sprintf("%d stops and states are of events whose start is not in the file", b.orphans))
+	}
+	if b.strays > 0 {
+		l.Harm = append(l.Harm, fmt.Sprintf("%d records are of communicators or operations that the file does not name", b.strays))
+	}
+	told, lost := uint64(0), uint64(0)
+	for code := range segment.Codes {
+		told += b.told[code]
+		for i := range b.f.Threads {
+			lost += b.f.Threads[i].Lost[code]
+		}
+	}
+	if told > lost {
+		l.Harm = append(l.Harm, fmt.Sprintf("records tell of %d callbacks that were lost, and the table of threads of %d", told, lost))
 	}
 }

@@ -111,10 +111,11 @@ func others(out []string, dir string) ([]string, error) {
 	return out, nil
 }
 
-// Read reads recordings, in parallel, and returns them in the order of their paths. A file that was being made when its process ended
-// holds nothing, and is named in the warnings. What the proxy of one process did for another of its host (PXN) is tied to the operation of
-// that other one, where both are read.
-func Read(j *job.Job, paths []string, opt Options) (all []*operation.Recording, warnings []string, err error) {
+// Read reads recordings, in parallel, and returns them in the order of their paths. Files that hold nothing that could be read, for they are of
+// another kind, cut or damaged at their beginning, or were being made when their process ended, are named apart: the others still tell what they
+// hold. It fails where none can be read. What the proxy of one process did for another of its host (PXN) is tied to the operation of that other
+// one, where both are read.
+func Read(j *job.Job, paths []string, opt Options) (all []*operation.Recording, unread []operation.Unread, err error) {
 	j.Progress().SetStage("read")
 	total := int64(0)
 	for _, p := range paths {
@@ -123,31 +124,38 @@ func Read(j *job.Job, paths []string, opt Options) (all []*operation.Recording, 
 		}
 	}
 	j.Progress().SetTotal(total)
-	found := make([]*operation.Recording, len(paths))
+	found, failed := make([]*operation.Recording, len(paths)), make([]error, len(paths))
 	g, ctx := safe.NewGroup(j.Context())
 	g.SetLimit(j.Workers())
 	for i, p := range paths {
 		g.Go(func() error {
-			var err error
-			found[i], err = open(ctx, p, opt)
-			if info, failed := os.Stat(p); failed == nil {
+			found[i], failed[i] = open(ctx, p, opt)
+			if info, err := os.Stat(p); err == nil {
 				j.Progress().Add(info.Size())
 			}
-			return err
+			return ctx.Err()
 		})
 	}
 	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
 	for i, r := range found {
-		if r == nil {
-			warnings = append(warnings, paths[i]+" was never finished being made: its process ended before it recorded anything, or is beginning now")
-			continue
+		switch err := failed[i]; {
+		case err != nil && fault.Of(err).Kind == fault.Internal:
+			return nil, nil, err
+		case err != nil:
+			unread = append(unread, operation.Unread{Path: paths[i], Why: fault.Of(err).WithPath(paths[i]).Error()})
+		case r == nil:
+			unread = append(unread, operation.Unread{Path: paths[i], Why: paths[i] + " was never finished being made: its process ended before it recorded anything, or is beginning now"})
+		default:
+			all = append(all, r)
 		}
-		all = append(all, r)
+	}
+	if first := slices.IndexFunc(failed, func(err error) bool { return err != nil }); len(all) == 0 && first >= 0 {
+		return nil, nil, failed[first]
 	}
 	adopt(all)
-	return all, warnings, nil
+	return all, unread, nil
 }
 
 // open reads a file, whichever plug-in wrote it; nil: it was never finished being made.

@@ -35,6 +35,9 @@ func (b *builder) start(r *segment.Record, ns int64) error {
 
 func (b *builder) startEvent(r *segment.Record, e *segment.Event, ns int64) {
 	m := b.member(r)
+	if own := r.Comm >= 0 || r.Extended && uint16(r.Context>>48) == b.out.Cookie; own && (m < 0 || b.out.Members[m].Context == 0) {
+		b.strays++
+	}
 	switch r.Code {
 	case codeGroupAPI:
 		b.h.set(r.ID, int32(len(b.groups)))
@@ -66,6 +69,9 @@ func (b *builder) startOp(code int, e *segment.Event, m int32, ns int64) {
 		Handle: e.Handle, Member: m, API: operation.None, Launch: operation.None, Channels: e.Channels, Sequence: e.Sequence, Count: e.Count, StartNS: ns,
 	}
 	function, datatype, algorithm, protocol := texts(e)
+	if e.Version > 1 && function == "" && !e.Func.Lost { // NCCL names all
+		b.strays++
+	}
 	op.Func, op.Datatype, op.Algorithm, op.Protocol = b.name(function), b.name(datatype), b.name(algorithm), b.name(protocol)
 	op.Bytes = int64(min(e.Count, 1<<56)) * operation.TypeBytes(datatype)
 	switch code {

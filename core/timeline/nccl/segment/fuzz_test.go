@@ -58,6 +58,7 @@ func small(slots int) []byte {
 	}
 	copy(b[put.Uint64(b[288:])+8:], "0000:17:00.0")
 	texts := int(put.Uint64(b[112:]))
+	put.PutUint32(b[texts+8:], 0x98323ab2)
 	put.PutUint32(b[texts+8+4:], 9)
 	put.PutUint32(b[texts+8+8:], 1)
 	copy(b[texts+8+16:], "AllReduce")

@@ -3,6 +3,7 @@ package segment
 import (
 	"encoding/binary"
 	"hash/crc32"
+	"time"
 )
 
 // Kind is what a record tells.
@@ -97,44 +98,73 @@ type Segment struct {
 	Sealed                bool // no more will follow
 	Checked               bool // it has a checksum
 	crc                   uint32
+	running               uint64
 	generation            uint64
 	at                    int64
 }
 
-// Segments reads the heads of all segments that hold something, in the order in which they were opened.
+// Segments reads the heads of all segments that were opened, in the order in which they were.
 func (f *File) Segments() ([]Segment, error) {
-	var all []Segment
+	all, _, err := f.heads()
+	return all, err
+}
+
+// heads reads the heads of segments, and counts those that were opened and are not there: what stands in their place is no segment, or lies beyond the
+// end of the file. A process that records may be opening one just now.
+func (f *File) heads() (all []Segment, gone int, err error) {
+	for try := range sameAgain {
+		if try > 0 {
+			time.Sleep(meanwhile)
+		}
+		absent := 0
+		if all, absent, err = f.headsOnce(); err != nil {
+			return nil, 0, err
+		}
+		if gone = f.gone(all, absent); gone == 0 || f.State == Ended {
+			break
+		}
+	}
+	return all, gone, nil
+}
+
+func (f *File) headsOnce() (all []Segment, absent int, err error) {
 	head := make([]byte, segmentHead)
 	for i := range f.segments {
 		at := f.offset + int64(i)*f.size
+		if at+segmentHead > f.src.Size() {
+			return sorted(all), absent + f.segments - i, nil
+		}
 		if err := f.fill(head, at); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
-		if f.u32(head, 0) != segmentMagic || f.u64(head, 16) == 0 {
-			continue
-		}
-		all = append(all, Segment{
+		s := Segment{
 			Index: i, Thread: int(f.u32(head, 24)), ThreadGeneration: f.u32(head, 28), TID: f.u32(head, 32), Sealed: f.u32(head, 36) == 2, Order: f.u64(head, 40),
 			Opened: f.anchor(head[48:]), Slots: int(min(f.u64(head, 16), uint64(f.size-segmentHead)/slotBytes)), generation: f.u64(head, 8), at: at,
-			Checked: f.u32(head, 100) == 1, crc: f.u32(head, 96),
-		})
+			Checked: f.u32(head, 100) == 1, crc: f.u32(head, 96), running: running(head),
+		}
+		switch {
+		case f.u32(head, 0) != segmentMagic || at+segmentHead+int64(s.Slots)*slotBytes > f.src.Size():
+			absent++
+		case s.Slots > 0 || f.u32(head, 36) != 0 || s.running != 0:
+			all = append(all, s)
+		}
 	}
-	sortByOrder(all)
-	return all, nil
+	return sorted(all), absent, nil
 }
 
 // What a look at a segment found.
 type found int
 
 const (
-	whole   found = iota
-	retaken       // the recorder has taken the segment again meanwhile
-	corrupt       // its checksum is another's
+	whole     found = iota
+	retaken         // the recorder has taken the segment again meanwhile
+	corrupt         // its checksum is another's
+	unchecked       // a part of it should be in a checksum, and is not
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// read returns the records of a segment as bytes.
+// read returns the records of a segment that can be believed, as bytes.
 func (f *File) read(s *Segment, buf []byte) ([]byte, found, error) {
 	b := buf[:segmentHead+s.Slots*slotBytes]
 	if err := f.fill(b, s.at); err != nil {
@@ -147,8 +177,6 @@ func (f *File) read(s *Segment, buf []byte) ([]byte, found, error) {
 	if binary.LittleEndian.Uint64(now[:]) != s.generation || f.u64(b, 8) != s.generation {
 		return nil, retaken, nil
 	}
-	if s.Checked && crc32.Update(crc32.Checksum(b[:96], castagnoli), castagnoli, b[segmentHead:]) != s.crc {
-		return nil, corrupt, nil
-	}
-	return b[segmentHead:], whole, nil
+	slots, what := f.trust(s, b)
+	return b[segmentHead : segmentHead+slots*slotBytes], what, nil
 }

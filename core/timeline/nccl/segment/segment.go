@@ -7,9 +7,11 @@ package segment
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 
@@ -115,6 +117,9 @@ type File struct {
 
 	Overwritten         [Codes]uint64 // records that made room for newer ones, by code
 	OverwrittenSegments uint64
+	Opened              uint64        // segments that were opened, those that made room included; 0: the recorder does not say it
+	Checked             bool          // it has checksums of all that it holds
+	Harm                []string      // what of the tables is damaged, in sentences; segments are told of by Walk
 	LostNowhere         [Codes]uint64 // callbacks of threads that had no entry
 	LostTexts           uint64
 	CommsBeyond         uint64 // communicators that have no entry; their inits are in the stream
@@ -207,7 +212,7 @@ func FromSource(src *file.Source) (*File, error) {
 	if err := f.readHead(head); err != nil {
 		return nil, err
 	}
-	for _, read := range []func([]byte) error{f.readEnvironment, f.readThreads, f.readComms, f.readAnchors, f.readMasks, f.readGPUs} {
+	for _, read := range []func([]byte) error{f.checkFacts, f.readEnvironment, f.readThreads, f.readComms, f.readAnchors, f.readMasks, f.readGPUs} {
 		if err := read(head); err != nil {
 			return nil, err
 		}
@@ -215,17 +220,42 @@ func FromSource(src *file.Source) (*File, error) {
 	return f, nil
 }
 
-// isBeingMade reports whether the process has not finished making the file, or never will: it is empty, begins with zeros, or says so itself.
-// Nothing else of it counts then.
+// isBeingMade reports whether the process has not finished making the file, or never will: it is empty, holds nothing but zeros, or says so itself and
+// has opened no segment. Nothing of it counts then.
 func (f *File) isBeingMade() (bool, error) {
-	head := make([]byte, min(f.src.Size(), 48))
+	head := make([]byte, min(f.src.Size(), headerBytes))
 	if err := f.fill(head, 0); err != nil {
 		return false, err
 	}
-	if !slices.ContainsFunc(head, func(b byte) bool { return b != 0 }) {
-		return true, nil
+	if len(head) < 48 || !slices.ContainsFunc(head[:48], func(b byte) bool { return b != 0 }) {
+		return f.isZero()
 	}
-	return len(head) == 48 && string(head[:8]) == Magic && State(f.u32(head, 44)) == Making, nil
+	if string(head[:8]) != Magic || State(f.u32(head, 44)) != Making {
+		return false, nil
+	}
+	if len(head) == headerBytes && f.u64(head, atOpened) > 0 {
+		return false, f.damaged(44, "it is said to be in the making, and has opened %d segments", f.u64(head, atOpened))
+	}
+	return true, nil
+}
+
+// isZero reports whether a file begins with zeros alone, as far as tables and the first segment go in any that has something.
+func (f *File) isZero() (bool, error) {
+	const most = 4 << 20
+	buf := make([]byte, 1<<16)
+	for at := int64(0); at < min(f.src.Size(), most); at += int64(len(buf)) {
+		part := buf[:min(int64(len(buf)), f.src.Size()-at)]
+		if err := f.fill(part, at); err != nil {
+			return false, err
+		}
+		if i := slices.IndexFunc(part, func(b byte) bool { return b != 0 }); i >= 0 {
+			if at == 0 && i < len(Magic) {
+				return false, nil // another file, which is refused as such
+			}
+			return false, f.damaged(0, "its head is gone")
+		}
+	}
+	return true, nil
 }
 
 // Close releases the file.
@@ -251,7 +281,6 @@ func (f *File) readHead(h []byte) error {
 		return fault.Formatf(path, 16, "segments of %d bytes from byte %d on", f.size, f.offset)
 	}
 	f.segments = int(min(f.u32(h, 40), mostSegments))
-	f.segments = min(f.segments, int(max(0, (f.src.Size()-f.offset)/f.size)))
 	f.MaxBytes, f.State = f.i64(h, 24), State(f.u32(h, 44))
 	f.Cookie, f.Clock, f.TicksPerSecond = f.u32(h, 144)&0xffff, Clock(f.u32(h, 148)), f.u64(h, 152)
 	f.PID, f.Level, f.PIDStart, f.PIDNamespace = f.u32(h, 160), f.u32(h, 164), f.u64(h, 168), f.u64(h, 176)
@@ -366,13 +395,35 @@ func (f *File) GPU() (g GPU, ok bool) {
 
 func (f *File) readComms(h []byte) error {
 	var failed error
-	err := f.table(h, 64, 64, uint64(f.u32(h, 212)), func(e []byte) {
+	s, err := f.section(h, 64, 64)
+	if err != nil {
+		return err
+	}
+	used, number := f.u32(h, 212), uint32(0)
+	if f.Checked {
+		entered := uint32(0)
+		err = f.table(h, 64, 64, mostTable, func(e []byte) {
+			if number++; f.u32(e, 36) != 0 {
+				entered = number
+			}
+		})
+		if err == nil && entered > used {
+			err = f.damaged(212, "%d communicators are said to be in use, and number %d is", used, entered-1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	err = f.table(h, 64, 64, uint64(used), func(e []byte) {
+		if err := f.checkComm(e, len(f.Comms), s.offset+int64(len(f.Comms)*s.entry)); err != nil && failed == nil {
+			failed = err
+		}
 		c := Comm{
 			Context: f.u64(e, 0), ID: f.u64(e, 8), Nodes: int32(f.u32(e, 20)), Ranks: int32(f.u32(e, 24)), Rank: int32(f.u32(e, 28)),
 			Version: f.u32(e, 32), Finalized: f.u32(e, 36) == 2, InitTicks: f.u64(e, 40), FinalTicks: f.u64(e, 48), Hash: f.u64(e, 56),
 		}
 		t, err := f.Text(f.u32(e, 16))
-		if err != nil {
+		if err != nil && failed == nil {
 			failed = err
 		}
 		c.Name, c.HasName = t.Text, t.Known
@@ -390,30 +441,55 @@ func (f *File) anchor(b []byte) Anchor {
 
 // readAnchors takes those that are whole: the oldest makes room for the newest, and one may be written just now.
 func (f *File) readAnchors(h []byte) error {
-	return f.ring(h, 80, 48, f.u64(h, 216), func(e []byte) { f.Anchors = append(f.Anchors, f.anchor(e[8:])) })
+	return f.ring(h, 80, 48, ring{"readings of the clocks", f.u64(h, 216), f.soundAnchor}, func(e []byte) { f.Anchors = append(f.Anchors, f.anchor(e[8:])) })
 }
 
 func (f *File) readMasks(h []byte) error {
-	return f.ring(h, 96, 32, f.u64(h, 224), func(e []byte) {
+	return f.ring(h, 96, 32, ring{"changes of what is recorded", f.u64(h, 224), f.soundMask}, func(e []byte) {
 		f.Masks = append(f.Masks, Mask{f.u64(e, 8), f.u32(e, 16), f.u32(e, 20), f.u32(e, 24)})
 	})
 }
 
-// ring visits the entries of a table whose oldest entries make room for new ones, by their numbers.
-func (f *File) ring(h []byte, at, least int, written uint64, visit func(e []byte)) error {
+// ring is a table whose oldest entries make room for new ones.
+type ring struct {
+	of      string // what its entries are
+	written uint64
+	sound   func(e []byte) bool
+}
+
+// ring visits the entries of such a table by their numbers. Of a recording with checksums all that were written must be there, but for one that is
+// written just now in the place of the oldest.
+func (f *File) ring(h []byte, at, least int, r ring, visit func(e []byte)) error {
 	var all [][]byte
-	if err := f.table(h, at, least, written, func(e []byte) { all = append(all, e) }); err != nil || len(all) == 0 {
+	used := r.written
+	if f.Checked {
+		used = mostTable // how many were written may be wrong, too
+	}
+	if err := f.table(h, at, least, used, func(e []byte) { all = append(all, e) }); err != nil || len(all) == 0 {
 		return err
 	}
-	size := uint64(len(all))
-	from := uint64(0)
-	if written > size {
-		from = written - size
+	size, last := uint64(len(all)), uint64(0)
+	whole := slices.DeleteFunc(all, func(e []byte) bool {
+		n := f.u64(e, 0)
+		return n == 0 || !f.Checked && n > r.written || !r.sound(e)
+	})
+	for _, e := range whole {
+		last = max(last, f.u64(e, 0))
 	}
-	for n := from; n < written; n++ {
-		if e := all[n%size]; f.u64(e, 0) == n+1 {
+	slices.SortStableFunc(whole, func(a, b []byte) int { return cmp.Compare(f.u64(a, 0), f.u64(b, 0)) })
+	visited := uint64(0)
+	for _, e := range whole {
+		if f.u64(e, 0)+size > last {
 			visit(e)
+			visited++
 		}
+	}
+	there := min(last, size)
+	if last > size && f.State != Ended {
+		there-- // the oldest may be making room
+	}
+	if f.Checked && (visited < there || last < r.written || last > r.written+1) {
+		f.Harm = append(f.Harm, fmt.Sprintf("of %d %s that were written %d are there", max(last, r.written), r.of, visited))
 	}
 	return nil
 }
@@ -471,6 +547,12 @@ func (f *File) readText(number uint32) (Text, error) {
 	n := f.u32(head, 4)
 	if n > mostText || int(n) > len(head)-16 {
 		return Text{}, fault.Formatf(f.src.Path(), f.strings.offset+at, "text number %d has %d bytes, at most %d are possible", number, n, min(mostText, len(head)-16))
+	}
+	if hash := f.u32(head, 0); (f.Checked || hash != 0) && !checkText(head[16:16+n], hash) {
+		return Text{}, f.damaged(f.strings.offset+at, "text number %d has the hash of another", number)
+	}
+	if cut := f.u32(head, 8); f.Checked && (cut > 1 || cut == 0 && n < mostText) {
+		return Text{}, f.damaged(f.strings.offset+at, "text number %d of %d bytes is said to be the first of more", number, n)
 	}
 	return Text{Text: string(head[16 : 16+n]), Known: true, Cut: f.u32(head, 8) == 0}, nil
 }

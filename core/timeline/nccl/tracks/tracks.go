@@ -80,7 +80,9 @@ func build(j *operation.Job, alone bool) *Tracks {
 	t := &Tracks{Job: j, alone: alone}
 	b := builder{t: t, at: map[thing]Place{}, wants: map[thing]bool{}}
 	for i := range j.Ranks {
-		b.rank(int32(i))
+		if j.Ranks[i].Recording >= 0 { // else nobody recorded it
+			b.rank(int32(i))
+		}
 	}
 	b.places()
 	b.flows()
