@@ -102,7 +102,7 @@ def labelled(path: Path) -> list[tuple[float, int, str]]:
 def truth(
     kernels: list[tuple[float, int, str]], windows: list[tuple[int, float, float]]
 ) -> tuple[str, dict[str, float]]:
-    """What a class is by its repetitions, as rank, start and end in us: a part where nine in ten kernels are of it, else training."""
+    """A part where nine in ten kernels of the repetitions (rank, start and end in us) are of it, else training."""
     by_rank: dict[int, list[tuple[float, str]]] = defaultdict(list)
     for at, of, part in kernels:
         by_rank[of].append((at, part))
