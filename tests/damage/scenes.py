@@ -174,6 +174,12 @@ def many_warps_v1(folder: Path) -> None:
     many_warps(folder, version="v1")
 
 
+def twins_v1(folder: Path) -> None:
+    """A recording of format v1 and its copy."""
+    prlx.convert_trace(EXAMPLES / "two_runs/a.prlx", output=folder / "a.prlx", to="v1", progress=False)
+    shutil.copy(folder / "a.prlx", folder / "b.prlx")
+
+
 def simulated(folder: Path) -> None:
     """Recordings by the simulator, with what was stored: B multiplies by another number."""
     for name, factor in (("a", 2.0), ("b", 3.0)):
@@ -394,6 +400,7 @@ RECORDINGS = tuple(
         ("many warps", many_warps, flow_of(2), _RECORDINGS, True),
         ("simulated", simulated, stored, _RECORDINGS, True),
         ("many warps v1", many_warps_v1, nothing, _RECORDINGS, False),
+        ("twins v1", twins_v1, nothing, _RECORDINGS, False),
     )
 )
 SCENES = (
