@@ -43,7 +43,7 @@ func (f *File) Copy(ctx context.Context, out io.WriterAt) (Copied, error) {
 			return c, err
 		}
 	}
-	if rest := f.offset + int64(c.Segments)*f.size; c.Segments < f.segments { // the part of a segment that a cut left
+	if rest := f.offset + int64(c.Segments)*f.size; c.Bytes > rest { // the part of a segment that a cut left
 		part := buf[:c.Bytes-rest]
 		if err := f.fill(part, rest); err != nil {
 			return c, err
@@ -52,8 +52,9 @@ func (f *File) Copy(ctx context.Context, out io.WriterAt) (Copied, error) {
 			return c, err
 		}
 	}
-	for at := int64(0); at < f.offset; at += f.size {
-		part := buf[:min(f.size, f.offset-at)]
+	tables := min(f.offset, c.Bytes) // a cut may have left less than lies before the first segment
+	for at := int64(0); at < tables; at += f.size {
+		part := buf[:min(f.size, tables-at)]
 		if err := f.fill(part, at); err != nil {
 			return c, err
 		}
