@@ -3,6 +3,8 @@ package slice
 import (
 	"strings"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/kernel/site"
 )
 
 // kernelOf is a kernel of two arrays and a number whose line 6 is a text; lines 5 and 9 load and store.
@@ -106,5 +108,68 @@ func TestWhatALineDoesOtherwise(t *testing.T) {
 		if got.Kind != c.kind || !strings.Contains(strings.Join(got.Texts, "; "), c.says) {
 			t.Errorf("%s: got %q %q, want %q %q", name, got.Kind, got.Texts, c.kind, c.says)
 		}
+	}
+}
+
+// texts are the instructions that were found, by what they do.
+func texts(c *Code, found []int32) (out []string) {
+	for _, i := range found {
+		out = append(out, strings.Join(append([]string{c.insts[i].in.Op.Name}, c.insts[i].in.Op.Mods...), "."))
+	}
+	return out
+}
+
+func TestSitesLeadToTheirInstructions(t *testing.T) {
+	c := kernelOf(t, "ld.global.f32 %f2, [%rd2];\nadd.f32 %f3, %f1, %f2;\natom.global.add.f32 %f4, [%rd2], %f3;\nst.global.f32 [%rd2+4], %f3;")
+	at := func(kind site.Kind, line, column uint32) *site.Site {
+		return &site.Site{Kind: kind, Chain: []site.Frame{{Function: "k", File: "/k/kernel.py", Line: line, Column: column}}}
+	}
+	for name, one := range map[string]struct {
+		site *site.Site
+		want string
+	}{
+		"no place":                   {&site.Site{Kind: site.Load}, ""},
+		"no line":                    {at(site.Load, 0, 0), ""},
+		"a load":                     {at(site.Load, 6, 1), "ld.global.f32"},
+		"a store":                    {at(site.GlobalStore, 6, 1), "st.global.f32"},
+		"an atomic":                  {at(site.Atomic, 6, 1), "atom.global.add.f32"},
+		"a load at another column":   {at(site.Load, 6, 7), "ld.global.f32"},
+		"what the line has not":      {at(site.Atomic, 9, 1), "st.global.f32 st.global.b32 ret"},
+		"a line without a line":      {at(site.Load, 7, 1), ""},
+		"a line of another file":     {&site.Site{Kind: site.Load, Chain: []site.Frame{{File: "/k/other.py", Line: 6, Column: 1}}}, ""},
+		"any instruction of a place": {at(site.Branch, 6, 1), "ld.global.f32 add.f32 atom.global.add.f32 st.global.f32"},
+	} {
+		if got := strings.Join(texts(c, c.Root(one.site)), " "); got != one.want {
+			t.Errorf("%s: got %q, want %q", name, got, one.want)
+		}
+	}
+}
+
+func TestWritersAreThoseOfAnArray(t *testing.T) {
+	c := kernelOf(t, "st.shared.f32 [room], %f1;\natom.global.add.f32 %f4, [%rd2], %f1;")
+	for p, want := range map[int]string{-1: "atom.global.add.f32 st.global.f32 st.global.b32", 0: "st.global.f32 st.global.b32", 1: "atom.global.add.f32", 2: ""} {
+		if got := strings.Join(texts(c, c.Writers(p)), " "); got != want {
+			t.Errorf("parameter %d: got %q, want %q", p, got, want)
+		}
+	}
+}
+
+// What one build alone computes is a difference, whichever of them it is.
+func TestOneSideMoreIsNotTheSame(t *testing.T) {
+	plain, more := kernelOf(t, ""), kernelOf(t, "st.global.f32 [%rd2], %f1;")
+	for _, pair := range [][2]*Code{{plain, more}, {more, plain}} {
+		if Compare(pair[0], pair[1], pair[0].Writers(-1), pair[1].Writers(-1)).Same() {
+			t.Error("a store more is the same")
+		}
+	}
+	if !Compare(more, more, more.Writers(-1), more.Writers(-1)).Same() {
+		t.Error("a build differs from itself")
+	}
+}
+
+func TestTheKernelIsFoundBehindOthers(t *testing.T) {
+	text := strings.Replace(strings.ReplaceAll(small, "STEP", "1"), ".visible .entry k(", ".visible .entry first(\n)\n{\nret;\n}\n.func helper()\n{\nret;\n}\n.visible .entry k(", 1)
+	if c := readSmall(t, text); len(c.insts) != len(readSmall(t, strings.ReplaceAll(small, "STEP", "1")).insts) {
+		t.Errorf("%d instructions", len(c.insts))
 	}
 }
