@@ -173,3 +173,51 @@ func TestTheKernelIsFoundBehindOthers(t *testing.T) {
 		t.Errorf("%d instructions", len(c.insts))
 	}
 }
+
+// What is stored differs where instructions, operands, guards or what was stored before differ, and not where they are only written
+// otherwise.
+func TestBuildsDifferWhereTheyCompute(t *testing.T) {
+	for name, c := range map[string]struct {
+		a, b string
+		same bool
+	}{
+		"operands that commute":        {"add.f32 %f3, %f1, 0f3F800000;", "add.f32 %f3, 0f3F800000, %f1;", true},
+		"operands that do not":         {"sub.f32 %f3, %f1, 0f3F800000;", "sub.f32 %f3, 0f3F800000, %f1;", false},
+		"other names":                  {"mul.f32 %f2, %f1, %f1;\nmov.f32 %f3, %f2;", "mul.f32 %f3, %f1, %f1;", true},
+		"another number":               {"add.f32 %f3, %f1, 0f3F800000;", "add.f32 %f3, %f1, 0f40000000;", false},
+		"an integer, not a float":      {"mov.b32 %r3, 1065353216;", "mov.b32 %r3, 0f3F800000;", false},
+		"another place":                {"ld.global.f32 %f3, [%rd2];", "ld.global.f32 %f3, [%rd2+4];", false},
+		"another array":                {"ld.global.f32 %f3, [%rd2];", "ld.global.f32 %f3, [%rd1];", false},
+		"the other of two results":     {"ld.global.v2.f32 {%f3, %f4}, [%rd2];", "ld.global.v2.f32 {%f4, %f3}, [%rd2];", false},
+		"the opposite guard":           {"setp.lt.u32 %p1, %r1, 4;\n@%p1 mov.f32 %f3, 0f3F800000;", "setp.lt.u32 %p1, %r1, 4;\n@!%p1 mov.f32 %f3, 0f3F800000;", false},
+		"a guard":                      {"setp.lt.u32 %p1, %r1, 4;\n@%p1 mov.f32 %f3, 0f3F800000;", "mov.f32 %f3, 0f3F800000;", false},
+		"another test of a guard":      {"setp.lt.u32 %p1, %r1, 4;\n@%p1 mov.f32 %f3, 0f3F800000;", "setp.lt.u32 %p1, %r1, 5;\n@%p1 mov.f32 %f3, 0f3F800000;", false},
+		"what nothing uses":            {"add.f32 %f5, %f1, %f1;", "mul.f32 %f5, %f1, %f1;", true},
+		"what went through shared":     {"add.f32 %f5, %f1, %f1;\nst.shared.f32 [room], %f5;\nld.shared.f32 %f3, [room];", "mul.f32 %f5, %f1, %f1;\nst.shared.f32 [room], %f5;\nld.shared.f32 %f3, [room];", false},
+		"what went through global":     {"add.f32 %f5, %f1, %f1;\nst.global.f32 [%rd2], %f5;\nld.global.f32 %f3, [%rd2];", "mul.f32 %f5, %f1, %f1;\nst.global.f32 [%rd2], %f5;\nld.global.f32 %f3, [%rd2];", false},
+		"a test that leads to nothing": {"setp.lt.u32 %p1, %r1, 4;", "setp.gt.u32 %p1, %r1, 4;", true},
+	} {
+		a, b := kernelOf(t, c.a), kernelOf(t, c.b)
+		for _, pair := range [][2]*Code{{a, b}, {b, a}} {
+			if got := Compare(pair[0], pair[1], pair[0].Writers(0), pair[1].Writers(0)).Same(); got != c.same {
+				t.Errorf("%s: same is %v, want %v", name, got, c.same)
+			}
+		}
+	}
+}
+
+// A store in a loop reaches the loads of later passes, those that stand before it in the text, too; a store to another array reaches none.
+func TestStoresReachLoadsAroundALoop(t *testing.T) {
+	loop := func(array, value string) *Code {
+		return kernelOf(t, "AGAIN:\nld.global.f32 %f3, [%rd2];\nadd.f32 %f4, %f1, "+value+";\nst.global.f32 ["+array+"+256], %f4;\nadd.u32 %r2, %r2, 1;\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra AGAIN;")
+	}
+	one, two := loop("%rd2", "0f3F800000"), loop("%rd2", "0f40000000")
+	if root := one.Writers(0)[:1]; Compare(one, two, root, two.Writers(0)[:1]).Same() {
+		t.Error("what an earlier pass stored does not count")
+	}
+	one, two = loop("%rd1", "0f3F800000"), loop("%rd1", "0f40000000")
+	last := func(c *Code) []int32 { w := c.Writers(0); return w[len(w)-2 : len(w)-1] }
+	if !Compare(one, two, last(one), last(two)).Same() {
+		t.Error("what was stored to another array counts")
+	}
+}
