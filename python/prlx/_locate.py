@@ -23,6 +23,7 @@ from ._record import enable, quiet, recorded
 from ._rerun import VARIABLE, spelled
 from ._result import Card
 from ._session_diff import SessionDiff
+from ._trial import try_statements
 from ._units import format_count, plural
 from ._verdict import EXIT_CODES, Judged
 
@@ -35,7 +36,8 @@ _SHOWN = 5  # warps of those that differ that are named with their block
 _STATE = "locate.json"
 _DIGEST: Mapping[str, Any] = {"mode": "digest"}
 _PATHS: Mapping[str, Any] = {"mode": "control-flow"}
-_VALUES: Mapping[str, Any] = {"mode": "values", "stores": True, "atomics": True, "loads": True, "outputs": "64MiB"}
+_VALUES: Mapping[str, Any] = {"mode": "values", "stores": True, "atomics": True, "loads": True, "outputs": "64MiB",
+                               "inputs": "256MiB"}  # fmt: skip
 _ORDER: Mapping[str, Any] = {"workers": 1}  # blocks that write the same places do so in one order, that of the seed
 _AGREE = ("identical",)
 _SAME_RESULTS = "same-results"
@@ -282,7 +284,9 @@ class _Search:
         assert isinstance(sessions, SessionDiff)
         self._looked = sessions.document["conclusion"]
         rows = _rows(sessions)
-        if not rows or sessions.causes[:1] and sessions.causes[0]["what"] in _LACKING and rows[0].get("role") == "follows":
+        if not rows or (
+            sessions.causes[:1] and sessions.causes[0]["what"] in _LACKING and rows[0].get("role") == "follows"
+        ):
             status = "launches" if sessions.missing or sessions.inserted else "same"
             return self._located(status, sessions.document["verdict"], sessions, tables=tables)
         rows.sort(key=lambda row: row.get("role") in ("follows", "unclear"))  # what causes something comes first
@@ -377,11 +381,17 @@ class _Search:
                 path = _only(path)
             paths.append(path)
         self._paths = paths
-        empty = [letter for letter, path in zip("AB", paths, strict=True) if launches is None and not any(path.glob("*.prlx"))]
+        empty = [
+            letter
+            for letter, path in zip("AB", paths, strict=True)
+            if launches is None and not any(path.glob("*.prlx"))
+        ]
         if empty:
             raise _NothingError(empty)
         values = launches is not None and (options is _VALUES or self._instrumented)
         found = diff_traces(paths[0], paths[1], values=values, explain=values, force=True, progress=False)
+        if values and options is _VALUES:
+            found = try_statements(found, progress=False)
         done = {"name": name, "ran": ran, "status": found.status, "verdict": found.document["verdict"]}
         self._passes.append(
             {**done, "recorded_warps": self._only_differing(options).get("warps", "") if launches else ""}
@@ -403,7 +413,9 @@ class _Search:
 
     def _conclusion(self, status: str, verdict: str) -> dict[str, Any]:
         """What the search comes to: that runs are the same rests on the pass over all launches."""
-        outcome = {"nothing": "inconclusive", "same": self._looked.get("outcome", "inconclusive")}.get(status, "differs")
+        outcome = {"nothing": "inconclusive", "same": self._looked.get("outcome", "inconclusive")}.get(
+            status, "differs"
+        )
         if status == "same" and outcome not in ("same", "inconclusive"):
             outcome = "same"  # other ways to the same results, told apart by a later pass
         why = self._looked.get("why", verdict) if outcome == "inconclusive" and status == "same" else verdict

@@ -39,9 +39,10 @@ def cut(path: Path) -> None:
 def partial(path: Path) -> None:
     """A session whose manifest says that recording did not come to its end; the launches are there."""
     launches = [
-        {"launch": n, "kernel": "softmax_kernel", "file": f"softmax_{n}.prlx", "grid": [2, 1, 1], "block": [64, 1, 1], "status": "complete"}
+        {"launch": n, "kernel": "softmax_kernel", "file": f"softmax_{n}.prlx", "grid": [2, 1, 1], "block": [64, 1, 1]}
+        | {"status": "complete"}
         for n in range(2)
-    ]  # fmt: skip
+    ]
     manifest = {"schema": "prlx.session/1", "producer": "test", "status": "partial", "launches": launches}
     (path / "session.json").write_text(json.dumps(manifest))
 
@@ -116,5 +117,8 @@ NONE = {
     ("locate", "unknown values"): "it records both scripts itself, with control flow and what they wrote",
     ("simulate --compare", "one repetition"): "work is counted, and does not vary",
     ("simulate --compare", "truncated"): _WHOLE,
-    ("simulate --compare", "unknown values"): "every launch is counted, unless --no-counts leaves lines without numbers",
+    (
+        "simulate --compare",
+        "unknown values",
+    ): "every launch is counted, unless --no-counts leaves lines without numbers",
 }
