@@ -90,17 +90,18 @@ type printedVersion struct {
 
 // printedSelftest is prlx.nccl-selftest/1: whether the plug-in for NCCL works on a machine.
 type printedSelftest struct {
-	Schema    string           `json:"schema"`
-	Passed    bool             `json:"passed"`
-	Sentence  string           `json:"sentence"` // the verdict and what was looked at
-	Problems  []string         `json:"problems"`
-	Library   string           `json:"library"`
-	Versions  []printedPlayed  `json:"versions"`            // of the interface, as NCCL asks for them
-	Played    map[string]int   `json:"played"`              // calls by kind
-	Recorded  map[string]int   `json:"recorded"`            // of these, what was read back
-	Recording *gathering.Row   `json:"recording,omitempty"` // as nccl_collect sees the file
-	NCCL      printedNCCL      `json:"nccl"`
-	Machine   printedOnMachine `json:"machine"`
+	Schema     string           `json:"schema"`
+	Conclusion verdict.Verdict  `json:"conclusion"`
+	Passed     bool             `json:"passed"`
+	Sentence   string           `json:"sentence"` // the verdict and what was looked at
+	Problems   []string         `json:"problems"`
+	Library    string           `json:"library"`
+	Versions   []printedPlayed  `json:"versions"`            // of the interface, as NCCL asks for them
+	Played     map[string]int   `json:"played"`              // calls by kind
+	Recorded   map[string]int   `json:"recorded"`            // of these, what was read back
+	Recording  *gathering.Row   `json:"recording,omitempty"` // as nccl_collect sees the file
+	NCCL       printedNCCL      `json:"nccl"`
+	Machine    printedOnMachine `json:"machine"`
 }
 
 // printedPlayed is one version of the interface.

@@ -52,6 +52,7 @@ func combineTraces(j *job.Job, r *combineRequest) (*combineReply, error) {
 	if err := r.AddClockFiles(j.Context(), found); err != nil {
 		return nil, err
 	}
+	r.Account(found)
 	r.Notes = found.Notes
 	return runCombine(j, r.Request, r.Strict)
 }
@@ -168,6 +169,7 @@ func validate(j *job.Job, r *validateRequest) (*combine.ValidateDocument, error)
 	}
 	found.LeaveBeside()
 	r.ValidateRequest.Inputs = found.Traces
+	r.Account(found)
 	r.Notes = found.Notes
 	return combine.Validate(j, r.ValidateRequest)
 }

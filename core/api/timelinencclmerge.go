@@ -8,8 +8,11 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/combine"
+	"github.com/prlx-go/prlx/core/timeline/nccl/joining"
+	recorded "github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/nccl/reading"
 	"github.com/prlx-go/prlx/core/timeline/nccl/tracks"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // ncclMergeRequest is the request of nccl_merge.
@@ -22,20 +25,21 @@ type ncclMergeRequest struct {
 
 // NCCLMergeDocument is prlx.nccl-merge/1: recordings of NCCL's events as one trace.
 type NCCLMergeDocument struct {
-	Schema    string          `json:"schema"`
-	Output    string          `json:"output"`
-	Format    string          `json:"format"` // chrome, xplane
-	Bytes     int64           `json:"bytes"`
-	StartNS   int64           `json:"start_ns"` // the first instant, since 1970
-	StopNS    int64           `json:"stop_ns"`
-	Ranks     int             `json:"ranks"`
-	Slices    int             `json:"slices"`
-	Flows     int             `json:"flows"`     // from one slice to another
-	Unordered int             `json:"unordered"` // flows that are left out: what they lead to was over before what they come from began
-	Timeless  int             `json:"timeless"`  // events that are left out: no instant of them is known
-	Clocked   string          `json:"clocked"`   // what relates the clocks of hosts
-	Hosts     []NCCLHostClock `json:"hosts"`
-	Warnings  []string        `json:"warnings"`
+	Schema     string          `json:"schema"`
+	Conclusion verdict.Verdict `json:"conclusion"` // passed: all that the ranks recorded is in the trace, on one clock
+	Output     string          `json:"output"`
+	Format     string          `json:"format"` // chrome, xplane
+	Bytes      int64           `json:"bytes"`
+	StartNS    int64           `json:"start_ns"` // the first instant, since 1970
+	StopNS     int64           `json:"stop_ns"`
+	Ranks      int             `json:"ranks"`
+	Slices     int             `json:"slices"`
+	Flows      int             `json:"flows"`     // from one slice to another
+	Unordered  int             `json:"unordered"` // flows that are left out: what they lead to was over before what they come from began
+	Timeless   int             `json:"timeless"`  // events that are left out: no instant of them is known
+	Clocked    string          `json:"clocked"`   // what relates the clocks of hosts
+	Hosts      []NCCLHostClock `json:"hosts"`
+	Warnings   []string        `json:"warnings"`
 }
 
 // NCCLHostClock is the clock of one host against that of the job.
@@ -121,7 +125,24 @@ func mergeNCCL(j *job.Job, r *ncclMergeRequest) (*NCCLMergeDocument, error) {
 		}
 		d.Hosts = append(d.Hosts, h)
 	}
+	d.conclude(tied)
 	return d, out.Commit()
+}
+
+// conclude says whether the trace is the whole job.
+func (d *NCCLMergeDocument) conclude(tied *recorded.Job) {
+	var e verdict.Evidence
+	tied.Evidence(&e)
+	e.Looked("slices", int64(d.Slices))
+	if d.Timeless > 0 {
+		e.Missed("events", int64(d.Timeless), "no instant of them is known")
+	}
+	for i := range tied.Clocks {
+		if c := &tied.Clocks[i]; c.Method == joining.ByRealtime && len(tied.Clocks) > 1 {
+			e.Lacks("the clock of "+c.Host, "nothing relates it to that of the job")
+		}
+	}
+	d.Conclusion = e.Check(false, fmt.Sprintf("%d ranks, %d slices, %d flows", d.Ranks, d.Slices, d.Flows))
 }
 
 // tracesBeside counts the traces of profilers that lie beside recordings in directories.

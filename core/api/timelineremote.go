@@ -27,6 +27,7 @@ func combineInputs(j *job.Job, r *combineRequest) (*inputsDocument, error) {
 	if err := r.AddClockFiles(j.Context(), found); err != nil {
 		return nil, err
 	}
+	r.Account(found)
 	return &inputsDocument{Schema: "prlx.combine_inputs/1", Inputs: found.Traces, Request: r.Request, Notes: found.Notes}, nil
 }
 

@@ -142,6 +142,10 @@ func findStragglers(j *job.Job, r *stragglersRequest) (*stragglersReply, error) 
 	if r.Tracks != nil && r.Tracks.LeftOut > 0 {
 		doc.Notes = append(doc.Notes, fmt.Sprintf("the tracks are of the %d ranks that cost most: %d more would be too many", len(r.Tracks.Ranks), r.Tracks.LeftOut))
 	}
+	if r.FailOn != nil {
+		over := stragglersOver(doc, r.FailOn)
+		doc.Conclusion = doc.Conclusion.Gate(len(over) > 0, gateSentence(over, *r.FailOn))
+	}
 	if err := out.write(renderStragglers(doc, stragglerreport.Options{MostPercent: r.FailOn, Tracks: r.Tracks})); err != nil {
 		return nil, err
 	}

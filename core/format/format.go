@@ -40,6 +40,7 @@ const (
 	Tar         Kind = "tar"
 	Gzip        Kind = "gzip" // compressed twice: one layer was taken off before
 	JSON        Kind = "json" // of another kind, or a Chrome trace whose first keys are long
+	UTF16       Kind = "utf-16"
 	Text        Kind = "text"
 	Binary      Kind = "binary" // anything else, damaged files of ours too
 )
@@ -69,6 +70,7 @@ var words = map[Kind][2]string{
 	Tar:         {"a tar archive", "unpack it and name the files in it"},
 	Gzip:        {"compressed twice", "unpack it once"},
 	JSON:        {"JSON, but not a trace", whatIsRead},
+	UTF16:       {"text in UTF-16", "write it as UTF-8: iconv -f UTF-16 -t UTF-8"},
 	Text:        {"text of a format that prlx does not read", whatIsRead},
 	Binary:      {"a binary file of a format that prlx does not read", whatIsRead},
 }
@@ -119,7 +121,32 @@ func Of(head []byte) Kind {
 	if LooksLikeText(head) {
 		return ofText(head)
 	}
-	return ofMessages(head)
+	if isUTF16(head) {
+		return UTF16
+	}
+	if k := ofMessages(head); k != Binary {
+		return k
+	}
+	return ofDamagedText(head)
+}
+
+// isUTF16 reports whether bytes begin as text of two bytes a character: with a byte order mark, or as JSON or XML does without one.
+func isUTF16(head []byte) bool {
+	for _, start := range []string{"\xff\xfe", "\xfe\xff", "{\x00\"\x00", "\x00{\x00\"", "{\x00\n\x00", "\x00{\x00\n", "[\x00{\x00", "\x00[\x00{"} {
+		if bytes.HasPrefix(head, []byte(start)) {
+			return len(head)%2 == 0 || len(head) == HeadBytes
+		}
+	}
+	return false
+}
+
+// ofDamagedText tells a trace in JSON although some bytes are not text, as a NUL in a name: its reader says what they do to it.
+func ofDamagedText(head []byte) Kind {
+	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
+	if len(text) > 0 && (text[0] == '{' || text[0] == '[' && !TableHeader(text)) && ofJSON(text) == Chrome {
+		return Chrome
+	}
+	return Binary
 }
 
 // database tells databases apart by the names of their tables, which stand in the first pages.

@@ -15,6 +15,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/combine"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 //go:embed assets
@@ -36,6 +37,8 @@ type pageHead struct {
 	webpage.Head
 	What, Said         string // what was done or looked at, and what became of it
 	Status, StatusText string // the colour of that, and what it means
+
+	Conclusion verdict.Verdict
 }
 
 // page is what the template shows.
@@ -79,7 +82,7 @@ func newPage(in *CombineReport) *page {
 	doc := in.Doc
 	p := &page{
 		pageHead: pageHead{
-			Status: foreign.Clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status),
+			Status: foreign.Clean(doc.Status, 40), StatusText: combine.StatusMeaning(doc.Status), Conclusion: foreign.Verdict(doc.Conclusion),
 		},
 		Reference: foreign.Clean(doc.Reference, 80), Timebase: foreign.Clean(doc.Timebase, 20),
 		Zero: fmt.Sprintf("%d", doc.ZeroNS),
@@ -155,9 +158,13 @@ func (p *page) headline(in *CombineReport) {
 		if guessed > 0 {
 			whose = "every event of the nodes whose clocks are known"
 		}
-		p.Sentences = append(p.Sentences, s+fmt.Sprintf(" Now %s stands on the clock of %s, off by at most %s.", whose, p.Reference, duration(bound)))
+		within := [2]string{"off by at most %s.", "99 %% of any node's events are off by at most %s."}
+		if doc.Outside != nil { // there the bound is no limit
+			within = [2]string{"with a bound of up to %s, which is assumed outside of the clock readings.", "99 %% of any node's events have a bound of %s or less."}
+		}
+		p.Sentences = append(p.Sentences, s+fmt.Sprintf(" Now %s stands on the clock of %s, "+within[0], whose, p.Reference, duration(bound)))
 		if p99 < bound/2 {
-			p.Sentences = append(p.Sentences, fmt.Sprintf("99 %% of any node's events are off by at most %s.", duration(p99)))
+			p.Sentences = append(p.Sentences, fmt.Sprintf(within[1], duration(p99)))
 		}
 		if guessed > 0 {
 			p.Sentences = append(p.Sentences, fmt.Sprintf("Nothing is known about the clocks of %s: their times may be off by any amount.", figure.Plural(guessed, "node", "nodes")))

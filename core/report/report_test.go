@@ -23,6 +23,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/combine"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -39,6 +40,7 @@ func sample(t testing.TB, n, groups int) CombineReport {
 	doc := &combine.Document{
 		Schema: combine.Schema, Status: combine.StatusDegraded, Verdict: figure.Plural(n, "node", "nodes") + " on the clock of node0: degraded", Reference: "node0", Timebase: "host", ZeroNS: zeroNS,
 		Outputs:     []combine.Output{{Path: "node0.xplane.pb", Format: "xplane", Bytes: 124_517, SHA256: strings.Repeat("c1", 32)}},
+		Conclusion:  verdict.Verdict{Outcome: verdict.Inconclusive, Why: "degraded", Looked: []verdict.Looked{{What: "clocks", Count: 2}}, Missing: []verdict.Missing{{What: "the clock of <node2>", Why: "it is not known"}}},
 		Collectives: &combine.Collectives{Groups: groups, Unmatched: 1, Before: combine.Verdicts{Violated: groups - 1, Consistent: 1}, After: combine.Verdicts{Consistent: groups}},
 		Notes:       []string{"nodes are named by the number in their path"}, Warnings: []string{"probes.jsonl: the last line is cut short and was skipped"},
 	}
@@ -440,8 +442,8 @@ func TestDurationsReadWell(t *testing.T) {
 
 func TestTheHeadingIsTheVerdictOfTheDocument(t *testing.T) {
 	for verdict, want := range map[string]string{
-		"3 nodes on the clock of node0: degraded":           `<h1>3 nodes on the clock of node0 <span class="pill degraded" title="some clock is not known over its whole trace">degraded</span></h1>`,
-		"3 nodes: not aligned: <b> is 2 hours off the rest": `<span class="pill degraded" title="some clock is not known over its whole trace">not aligned: &lt;b&gt; is 2 hours off the rest</span></h1>`,
+		"3 nodes on the clock of node0: degraded":           `<h1>3 nodes on the clock of node0 <span class="pill degraded" title="some clock is not known over its whole trace">degraded</span> <span class="pill amber"`,
+		"3 nodes: not aligned: <b> is 2 hours off the rest": `<span class="pill degraded" title="some clock is not known over its whole trace">not aligned: &lt;b&gt; is 2 hours off the rest</span> <span class="pill amber"`,
 	} {
 		in := sample(t, 3, 2)
 		in.Doc.Verdict = verdict
@@ -453,13 +455,14 @@ func TestTheHeadingIsTheVerdictOfTheDocument(t *testing.T) {
 
 // verdicts are of a run with everything that a page of them shows.
 func verdicts() *combine.ValidateDocument {
-	failed := false
+	failed, bound := false, int64(62_700)
 	return &combine.ValidateDocument{
 		Schema: combine.ValidateSchema, Status: combine.StatusViolated, Passed: &failed, Groups: 1240, Violated: 238, Consistent: 1000, Undecidable: 2, Unmatched: 17,
-		Verdict: "1240 collectives: 238 impossible, 1000 consistent, 2 undecidable, 17 unmatched; left out, as unreadable: node2.xplane.pb",
+		Verdict:    "1240 collectives: 238 impossible, 1000 consistent, 2 undecidable, 17 unmatched; left out, as unreadable: node2.xplane.pb",
+		Conclusion: verdict.Verdict{Outcome: verdict.Failed, Looked: []verdict.Looked{{What: "collectives", Count: 1238}}, Missing: []verdict.Missing{{What: "node2.xplane.pb", Why: "the file is empty"}}},
 		Worst: []combine.WorstGroup{
 			{Key: "jit_permute_step/ppermute.3", Kind: "permute", Occurrence: 57, Verdict: "violated", GapNS: -43_600_000, Nodes: [2]string{"node2", "node1"}},
-			{Key: strings.Repeat("group 0 (default_pg)/", 8) + "<script>alert(1)</script>", Kind: "all-reduce", Occurrence: 1_000_000, Verdict: "undecidable", GapNS: -12, BoundNS: 62_700, Nodes: [2]string{"worker-with-a-long-name-12/7", "node1"}},
+			{Key: strings.Repeat("group 0 (default_pg)/", 8) + "<script>alert(1)</script>", Kind: "all-reduce", Occurrence: 1_000_000, Verdict: "undecidable", GapNS: -12, BoundNS: &bound, Nodes: [2]string{"worker-with-a-long-name-12/7", "node1"}},
 		},
 		ByKind:   []combine.KindVerdicts{{Kind: "permute", Groups: 240, Verdicts: combine.Verdicts{Violated: 238, Consistent: 2}}, {Kind: "all-reduce", Groups: 1000, Verdicts: combine.Verdicts{Consistent: 998, Undecidable: 2}}},
 		Lost:     []combine.Unmatched{{Key: "jit_step/all-reduce.1", Reason: "it is not recorded which device is which participant", Count: 17}},

@@ -37,7 +37,7 @@ func Validate(w io.Writer, doc *combine.ValidateDocument) error {
 
 func newValidatePage(doc *combine.ValidateDocument) *validatePage {
 	p := &validatePage{
-		pageHead: pageHead{What: "Order of collectives", Said: foreign.Clean(doc.Status, 40)},
+		pageHead: pageHead{What: "Order of collectives", Said: foreign.Clean(doc.Status, 40), Conclusion: foreign.Verdict(doc.Conclusion)},
 		Lead:     foreign.Clean(doc.Verdict, 2000), Warnings: bounded(doc.Warnings, "warnings"), Notes: bounded(doc.Notes, "notes"),
 	}
 	p.Head = kit.Head(p.What+": "+p.Said, "")
@@ -82,8 +82,11 @@ func newWorstRow(w *combine.WorstGroup) worstRow {
 		Key: foreign.Clean(w.Key, 200), Kind: foreign.Clean(w.Kind, 60), Occurrence: strconv.Itoa(w.Occurrence), Verdict: verdict,
 		Gap: duration(w.GapNS), Bound: "–", Ended: foreign.Clean(w.Nodes[0], 60), Began: foreign.Clean(w.Nodes[1], 60),
 	}
-	if w.BoundNS > 0 {
-		r.Bound = duration(w.BoundNS)
+	switch {
+	case w.BoundNS == nil:
+		r.Bound = "unknown"
+	case *w.BoundNS > 0:
+		r.Bound = duration(*w.BoundNS)
 	}
 	return r
 }

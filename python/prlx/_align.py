@@ -44,7 +44,7 @@ def align_trace(
     trace
         The file.
     output
-        Where to write; ``None`` makes a sibling. ``<node>.alignment_stats.json`` is written beside it.
+        Where to write; ``None`` makes a sibling. ``OUTPUT.<node>.alignment_stats.json`` is written beside it.
     node
         Which node of the clock files this trace is of; ``None`` finds out by its name and by what is recorded inside.
     snapshots, offsets, probes, declared, reference, method, policy, round_bound_ns, timebase

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from . import _config, _core, _request
 from ._errors import NotAlignedWarning, PrlxError, UsageError, in_python, said
 from ._request import Inputs
-from ._result import Brief, Card, Result
+from ._result import Brief, Card
 from ._units import TimeRange, format_count, format_ns, one_unit
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -130,7 +131,7 @@ class NodeReport(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class CombinedTrace(Result):
+class CombinedTrace(Judged):
     """The traces of all nodes on one clock: where they were written, and how far they can be trusted.
 
     The document is ``prlx.combine/1``; paths in it are relative to ``base``.
@@ -138,8 +139,8 @@ class CombinedTrace(Result):
     Examples
     --------
     >>> combined = prlx.combine_traces("examples/jax_p4", output="merged")
-    >>> combined.status, combined.reference
-    ('aligned', 'node0')
+    >>> combined.status, combined.reference, combined.conclusion.outcome
+    ('aligned', 'node0', 'passed')
     >>> [node.offset_ns for node in combined.nodes]
     [0, 37567041, -5578389, 415118]
     >>> combined.collectives["before"]["violated"], combined.collectives["after"]["violated"]
@@ -150,7 +151,7 @@ class CombinedTrace(Result):
 
     @property
     def status(self) -> str:
-        """``aligned``, ``degraded`` (a part is only roughly placed) or ``unaligned``."""
+        """``aligned``, ``degraded`` (a part is missing or only roughly placed) or ``unaligned``."""
         return str(self.document["status"])
 
     @property
@@ -244,6 +245,11 @@ class CombinedTrace(Result):
     def warnings(self) -> tuple[str, ...]:
         """Everything that could not be done as asked, in sentences; those of single nodes are with their node."""
         return said(self.document.get("warnings"))
+
+    @property
+    def files(self) -> Mapping[str, Any]:
+        """What became of every file that the inputs stand for: ``seen``, ``used``, and ``passed_over`` with the reasons."""
+        return self.document.get("files") or {}
 
     @property
     def skipped(self) -> tuple[Mapping[str, Any], ...]:

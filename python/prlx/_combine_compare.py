@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, _request
 from ._errors import said
-from ._result import Brief, Card, Result
+from ._result import Brief, Card
 from ._units import one_unit
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
@@ -75,7 +76,7 @@ class ClockDifference(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class AlignmentComparison(Result):
+class AlignmentComparison(Judged):
     """How the clocks of two alignments differ. The document is ``prlx.combine-compare/1``.
 
     Examples

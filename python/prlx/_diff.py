@@ -20,6 +20,7 @@ from ._losses import Losses
 from ._origin import Origin
 from ._result import Brief, Card, Result, clipped
 from ._units import format_count, plural
+from ._verdict import Verdict, conclusion_of
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -170,6 +171,18 @@ class Comparison(Result):
         could not be compared.
         """
         return str(self.document["status"])
+
+    @property
+    def conclusion(self) -> Verdict:
+        """The verdict: the outcome, why, what was looked at and what was not.
+
+        Examples
+        --------
+        >>> diff = prlx.diff_traces("examples/two_runs/a.prlx", "examples/two_runs/b.prlx")
+        >>> diff.conclusion.outcome, diff.conclusion.looked[0]
+        ('differs', <Looked what='warps' count=8 of=None>)
+        """
+        return conclusion_of(self.document)
 
     @property
     def coverage(self) -> Mapping[str, Any]:
@@ -325,7 +338,7 @@ class Diff(Comparison):
 
     @property
     def findings(self) -> tuple[Mapping[str, Any], ...]:
-        """What the simulator's checks found in one run only, or more often in one."""
+        """What the simulator's checks found in one run only, more often in one, or in both (``both``)."""
         return tuple(self.document.get("findings") or ())
 
     @property

@@ -120,12 +120,15 @@ def _stores(stores: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
 
 
 def findings(document: Mapping[str, Any], look: Look) -> Iterator[str]:
-    """The lines about what the checks of the simulator found in one run only, or more often."""
+    """The lines about what the checks of the simulator found: in one run only, more often, or in both."""
     found = document.get("findings") or ()
     if not found:
         return
     yield ""
-    yield look.style("findings", "bold") + f" ({plural(len(found), 'finding')} of the simulator differ)"
+    both = sum(bool(row.get("both")) for row in found)
+    counts = ((len(found) - both, "of one run, or more often in one"), (both, "of both runs"))
+    parts = [f"{n} {what}" for n, what in counts if n]
+    yield look.style("findings", "bold") + f" of the simulator ({', '.join(parts)})"
     for row in found if look.detail else found[:_SHOWN]:
         sides = [f"{row[f'count_{side}']:,} in {side.upper()}" for side in "ab" if row[f"count_{side}"]]
         where = f" at {short(row.get('source_location'), '')}" if row.get("source_location") else ""

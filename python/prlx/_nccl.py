@@ -12,6 +12,7 @@ from . import _config, _core, _request
 from ._errors import UsageError, said
 from ._result import Brief, Card, Result
 from ._units import format_ns
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -65,7 +66,7 @@ class NcclFinding(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class NcclDiagnosis(Result):
+class NcclDiagnosis(Judged):
     """What holds a job up. The document is ``prlx.nccl-diagnose/1``.
 
     Examples

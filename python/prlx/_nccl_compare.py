@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
 from ._errors import UsageError, said
-from ._result import Card, Result
+from ._result import Card
 from ._units import format_ns
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -17,8 +18,10 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class NcclComparison(Result):
+class NcclComparison(Judged):
     """Where the time of NCCL operations went in two runs. The document is ``prlx.nccl-compare/1``.
+
+    Its truth is that of its ``conclusion``: True where B takes no longer than A.
 
     Examples
     --------

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
 from ._errors import FileAccessError, PrlxError, said
-from ._result import Card, Result
+from ._result import Card
 from ._units import format_count, plural
+from ._verdict import Judged
 from ._version import __version__
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def library(name: str = LIBRARIES[0]) -> Path:
 
 
 @dataclass(frozen=True, repr=False)
-class CollectedNccl(Result):
+class CollectedNccl(Judged):
     """Recordings that were checked, and brought into one place. The document is ``prlx.nccl-collect/1``.
 
     Examples
@@ -143,7 +144,7 @@ def collect_nccl(
 
 
 @dataclass(frozen=True, repr=False)
-class SelftestNccl(Result):
+class SelftestNccl(Judged):
     """Whether the plug-in works here. The document is ``prlx.nccl-selftest/1``.
 
     Examples
@@ -217,6 +218,7 @@ def selftest_nccl(*, output: AnyPath | None = None, overwrite: bool = False) -> 
     sentence += f"; NCCL itself: {nccl['outcome']}"
     document = {
         "schema": "prlx.nccl-selftest/1",
+        "conclusion": _conclusion(problems, count, played, nccl, sentence),
         "passed": not problems,
         "sentence": sentence,
         "problems": problems,
@@ -232,6 +234,18 @@ def selftest_nccl(*, output: AnyPath | None = None, overwrite: bool = False) -> 
     if target is not None:
         _write(target, document)
     return SelftestNccl(document)
+
+
+def _conclusion(
+    problems: list[str], recorded: int, played: Mapping[str, Any], nccl: Mapping[str, Any], sentence: str
+) -> dict[str, Any]:
+    """The verdict: it failed, or all that was played is there; of NCCL itself only where it was tried."""
+    calls = sum(played.get("calls", {}).values())
+    looked = [{"what": "calls", "count": recorded, "of": calls}]
+    if "version" in nccl:
+        looked.append({"what": "versions of NCCL itself", "count": 1, "of": 1})
+    outcome = "failed" if problems else "passed" if recorded else "inconclusive"
+    return {"outcome": outcome, "why": "; ".join([sentence, *problems]), "looked": looked, "missing": []}
 
 
 def _process(args: list[str], folder: str, problems: list[str], **more: str) -> dict[str, Any]:
@@ -281,9 +295,10 @@ def _compare(played: Mapping[str, Any], row: Mapping[str, Any], problems: list[s
         return
     if row.get("calls") != played["calls"]:
         problems.append(f"played {played['calls']}, recorded {row.get('calls')}")
-    for what in ("lost", "overwritten", "corrupt_segments", "damaged_segments"):
+    for what in ("lost", "overwritten"):
         if row[what]:
-            problems.append(f"{what.replace('_', ' ')}: {row[what]}, expected 0")
+            problems.append(f"{what}: {row[what]}, expected 0")
+    problems.extend(f"the recording is damaged: {one}" for one in row.get("harm") or ())
     if row["state"] != "ended":
         problems.append(f"the recording is left as {row['state']!r}, expected 'ended'")
 

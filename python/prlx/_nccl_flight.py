@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
 from ._errors import said
-from ._result import Card, Result
+from ._result import Card
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class FlightRecorder(Result):
+class FlightRecorder(Judged):
     """What the dumps of a job's ranks show, laid side by side. The document is ``prlx.nccl-flight/1``.
 
     Examples

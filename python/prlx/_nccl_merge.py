@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from . import _config, _core, _request
 from ._errors import UsageError, said
-from ._result import Card, Result
+from ._result import Card
 from ._units import format_bytes, format_ns, plural
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class MergedNccl(Result):
+class MergedNccl(Judged):
     """Recordings of NCCL's events that were written as one trace. The document is ``prlx.nccl-merge/1``.
 
     Examples

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, _request
 from ._errors import UsageError, said
-from ._result import Card, Result
+from ._result import Card
 from ._units import format_count, format_ns, parse_duration, plural
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from ._request import Path as AnyPath
@@ -36,7 +37,7 @@ VARIABLES = (
 )
 
 
-class Probing(Result):
+class Probing(Judged):
     """What became of the probes of this host. The document is ``prlx.probe/1``; the stamps are in a file.
 
     Examples
@@ -48,13 +49,18 @@ class Probing(Result):
     >>> peers = ["127.0.0.1:27003", "127.0.0.1:27004"]
     >>> probed = prlx.probe_clocks(peers=peers, node=1, output="probes", duration=0.1, job_file="job.key")
     >>> probed.measured, probed.node, probed.counters["late"]
-    (True, 1, 0)
+    (False, 1, 0)
     """
 
     @property
     def measured(self) -> bool:
-        """Whether this process measured; if not, another one of this host did."""
+        """Whether this process measured; if not, nobody answered, or another process of this host measures (``status``)."""
         return bool(self.document["status"] == "measured")
+
+    @property
+    def status(self) -> str:
+        """``measured``, ``inconclusive`` (no probe was answered) or ``elsewhere`` (another process of this host measures)."""
+        return str(self.document["status"])
 
     @property
     def node(self) -> int:
@@ -64,7 +70,7 @@ class Probing(Result):
     @property
     def path(self) -> Path | None:
         """The file of raw probe stamps that was written last; ``None`` where another process measured."""
-        return Path(self.document["output"]) if self.measured else None
+        return None if self.status == "elsewhere" else Path(self.document["output"])
 
     @property
     def counters(self) -> Mapping[str, int]:
@@ -80,7 +86,7 @@ class Probing(Result):
     @property
     def summary(self) -> str:
         """One line: how many probes were answered, by how many peers."""
-        if not self.measured:
+        if self.status == "elsewhere":
             return f"node {self.node}: another process of this host measures"
         peers = [link for link in self.document["links"] if link["answered"]]
         count = self.counters
@@ -155,8 +161,8 @@ def probe_clocks(
     >>> _ = pathlib.Path("job.key").write_text("a key of at least sixteen bytes")
     >>> peers = ["127.0.0.1:27001", "127.0.0.1:27002"]
     >>> probed = prlx.probe_clocks(peers=peers, node=0, output="probes", duration=0.1, job_file="job.key")
-    >>> probed.measured, probed.path.name, probed.counters["answered"]  # nobody runs at the other
-    (True, 'probes_node0.jsonl', 0)
+    >>> probed.status, probed.path.name, probed.counters["answered"]  # nobody runs at the other
+    ('inconclusive', 'probes_node0.jsonl', 0)
     """
     return run(
         request(

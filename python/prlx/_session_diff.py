@@ -16,7 +16,6 @@ from ._lines import Look, clean, grid, short, times, wrapped
 from ._origin import Origin, text_of
 from ._result import Card, clipped
 from ._units import format_count, plural
-from ._verdict import Verdict, conclusion_of
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -69,17 +68,6 @@ class SessionDiff(Diff):
         first = (self.document.get("first") or {}).get("diff") or {"a": {}, "b": {}}
         a, b = (Origin.of(first[side].get("origin")) for side in "ab")
         return a, b
-
-    @property
-    def conclusion(self) -> Verdict:
-        """What the sessions come to: the outcome, why, what was looked at and what was not.
-
-        Examples
-        --------
-        >>> prlx.diff_traces("good", "bad").conclusion.outcome
-        'differs'
-        """
-        return conclusion_of(self.document)
 
     @property
     def causes(self) -> tuple[Mapping[str, Any], ...]:

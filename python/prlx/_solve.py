@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
 from ._errors import UsageError, said
-from ._result import Brief, Card, Result
+from ._result import Brief, Card
 from ._units import format_ns, node_name, one_unit, plural
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -62,7 +63,7 @@ class NodeOffset(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Offsets(Result):
+class Offsets(Judged):
     """Offsets of all nodes. The document is ``prlx.solve/1``.
 
     Examples

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
-from ._errors import UsageError, said
+from ._errors import InconclusiveError, UsageError, said
 from ._request import Inputs
-from ._result import Brief, Card, Result
+from ._result import Brief, Card
 from ._units import format_ns
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     import os
@@ -73,8 +74,10 @@ class RankCost(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Stragglers(Result):
+class Stragglers(Judged):
     """Who was late at operations that several ranks execute together. The document is ``prlx.stragglers/1``.
+
+    Its truth is that of its ``conclusion``: True where nobody was late.
 
     Examples
     --------
@@ -198,6 +201,8 @@ class Stragglers(Result):
         ------
         UsageError
             The text is no gate.
+        InconclusiveError
+            No rank is known to have cost more, and the verdict is open: whether one did is not known.
 
         Examples
         --------
@@ -205,7 +210,10 @@ class Stragglers(Result):
         ()
         """
         most = gate(fail_on)
-        return tuple(rank for rank in self.blamed if most is not None and 100 * rank.share > most)
+        found = tuple(rank for rank in self.blamed if most is not None and 100 * rank.share > most)
+        if not found and self.conclusion.outcome == "inconclusive":
+            raise InconclusiveError(f"inconclusive: {self.conclusion.why}", hint="ask .conclusion.outcome")
+        return found
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False, fail_on: str | None = None) -> Path:
         """Write the document or a report of it; the ending decides.

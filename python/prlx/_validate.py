@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from . import _config, _core, _request
 from ._errors import UsageError, said
 from ._request import Inputs
-from ._result import Brief, Card, Result
+from ._result import Brief, Card
 from ._units import one_unit
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from ._progress import Progress
@@ -33,7 +34,7 @@ class Suspect(Brief):
     gap_ns
         When the one left minus when the other entered; negative means impossible.
     bound_ns
-        How far off the gap can be; 0 when the clocks are taken as recorded.
+        How far off the gap can be; ``None`` when nobody has bounded the clocks, as those of traces that are taken as recorded.
     nodes
         The node that left early, and the node that entered late.
     """
@@ -49,7 +50,7 @@ class Suspect(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class Verdicts(Result):
+class Verdicts(Judged):
     """How many collectives are possible on these clocks. The document is ``prlx.validate/1``.
 
     Examples
@@ -111,6 +112,11 @@ class Verdicts(Result):
     def warnings(self) -> tuple[str, ...]:
         """What could not be judged, in sentences."""
         return said(self.document.get("warnings"))
+
+    @property
+    def files(self) -> Mapping[str, Any]:
+        """What became of every file that the inputs stand for: ``seen``, ``used``, and ``passed_over`` with the reasons."""
+        return self.document.get("files") or {}
 
     @property
     def skipped(self) -> tuple[Mapping[str, Any], ...]:

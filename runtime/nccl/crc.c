@@ -1,4 +1,4 @@
-/* CRC-32C (Castagnoli) of what a segment holds. The processor has an instruction for it on nearly every machine; the table is for the rest. */
+/* CRC-32C (Castagnoli) of what the file holds. The processor has an instruction for it on nearly every machine; the table is for the rest. */
 #include "recorder.h"
 
 #if defined(__x86_64__)
@@ -11,7 +11,7 @@
 static uint32_t by_table(uint32_t crc, const unsigned char *p, size_t n) {
   static _Atomic int is_made;
   static uint32_t table[8][256];
-  if (!atomic_load(&is_made)) { /* one thread at a time is here: prepare_lock is held */
+  if (!atomic_load(&is_made)) { /* the first to be here is who opens the recorder, before others record */
     for (uint32_t i = 0; i < 256; i++) {
       uint32_t c = i;
       for (int k = 0; k < 8; k++) c = c & 1 ? c >> 1 ^ 0x82f63b78u : c >> 1;
@@ -70,4 +70,34 @@ uint32_t crc32c(uint32_t before, const void *bytes, size_t n) {
   static int has = -1;
   if (has < 0) has = has_instruction();
   return ~(has ? by_instruction : by_table)(~before, bytes, n);
+}
+
+static uint32_t of_part(uint32_t crc, const void *base, size_t from, size_t to) { return crc32c(crc, (const char *)base + from, to - from); }
+
+/* What of a segment's head never changes while it is open: all but the count of slots, the state and what follows the anchor. */
+uint32_t crc32c_of_head(const struct segment *s) {
+  uint32_t crc = of_part(0, s, 0, offsetof(struct segment, committed));
+  crc = of_part(crc, s, offsetof(struct segment, thread), offsetof(struct segment, state));
+  return of_part(crc, s, offsetof(struct segment, order), offsetof(struct segment, sealed_ticks));
+}
+
+/* What of a file never changes. */
+uint32_t crc32c_of_facts(const struct file_header *h, const struct gpu_entry *gpus) {
+  uint32_t crc = of_part(0, h, 0, offsetof(struct file_header, segments));
+  crc = of_part(crc, h, offsetof(struct file_header, threads), offsetof(struct file_header, heartbeat_ticks));
+  crc = of_part(crc, h, offsetof(struct file_header, nccl_version), offsetof(struct file_header, chain));
+  crc = of_part(crc, h, offsetof(struct file_header, gpus), offsetof(struct file_header, zero_used));
+  crc = of_part(crc, h, offsetof(struct file_header, host), offsetof(struct file_header, overwritten));
+  crc = crc32c(crc, recorder.environment, relaxed32(&h->environment_used));
+  return crc32c(crc, gpus, h->gpus_used * sizeof *gpus);
+}
+
+/* Again until it is that of what is there: several threads may learn something of a communicator at once. */
+void crc32c_of_comm(struct comm_entry *c) {
+  uint32_t crc;
+  do {
+    crc = crc32c(0, c, offsetof(struct comm_entry, crc));
+    atomic_store(&c->crc, crc);
+    atomic_store(&c->crc_made, 1);
+  } while (crc != crc32c(0, c, offsetof(struct comm_entry, crc)));
 }

@@ -230,6 +230,8 @@ int file_open(const struct settings *s, const void *caller, char *error, size_t 
   set32(&h->strings_used, 1);
   set32(&h->environment_used, settings_environment(recorder.environment, environ_bytes));
   h->started_realtime_ns = clock_anchor(3).realtime_ns;
+  h->facts_crc = crc32c_of_facts(h, gpus);
+  set32(&h->is_checked, 1);
   atomic_store_explicit(&recorder_gate->recorded, UINT64_MAX, memory_order_relaxed);
   atomic_store_explicit(&recorder_gate->cookie, recorder.cookie, memory_order_release);
   for (uint32_t i = 0; i < atomic_load(&recorder.ready_target); i++) store_prepare();

@@ -70,7 +70,9 @@ void keeper_anchor(void) {
   atomic_store_explicit(&e->number, 0, memory_order_relaxed);
   atomic_thread_fence(memory_order_seq_cst);
   e->anchor = clock_anchor(3);
-  atomic_store_explicit(&e->number, n + 1, memory_order_release);
+  uint64_t number = n + 1;
+  e->crc = crc32c(crc32c(0, &number, sizeof number), &e->anchor, sizeof e->anchor);
+  atomic_store_explicit(&e->number, number, memory_order_release);
   atomic_store_explicit(&h->anchors_written, n + 1, memory_order_release);
   set64(&h->heartbeat_ticks, e->anchor.ticks);
 }
@@ -86,7 +88,9 @@ static void write_mask(int nccl, uint32_t cause) {
   e->nccl = (uint32_t)nccl;
   e->recorded = (uint32_t)atomic_load(&recorder_gate->recorded);
   e->cause = cause;
-  atomic_store_explicit(&e->number, n + 1, memory_order_release);
+  uint64_t number = n + 1;
+  e->crc = crc32c(crc32c(0, &number, sizeof number), &e->ticks, offsetof(struct mask_entry, crc) - offsetof(struct mask_entry, ticks));
+  atomic_store_explicit(&e->number, number, memory_order_release);
   atomic_store_explicit(&h->masks_written, n + 1, memory_order_release);
 }
 
@@ -157,6 +161,7 @@ static void *keep(void *unused) {
     }
     uint64_t now = clock_monotonic_ns();
     if (now >= next_anchor) {
+      store_check_open(); /* before the clocks: what is older than the last reading is in a checksum */
       if (lock_try(&recorder.anchor_lock)) { /* else the process ends, and that is the last one */
         keeper_anchor();
         lock_leave(&recorder.anchor_lock);

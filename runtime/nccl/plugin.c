@@ -96,7 +96,10 @@ __attribute__((destructor)) static void end(void) {
   if (!is_open || !recording()) return;
   struct file_header *h = recorder.header;
   atomic_store(&recorder.stopping, 1);
-  lock_wait(&recorder.prepare_lock, 1000000000);
+  if (lock_wait(&recorder.prepare_lock, 1000000000)) {
+    store_finish_sealed_locked();
+    store_check_open_locked();
+  }
   if (lock_wait(&recorder.anchor_lock, 1000000)) keeper_anchor(); /* what was recorded since the one before lies between two */
   set64(&h->ended_ticks, ticks_now());
   uint32_t state = file_recording;
@@ -129,6 +132,7 @@ static void enter_comm(uint64_t context, uint32_t version, uint64_t comm_id, con
   c->version = version;
   c->init_ticks = ticks;
   atomic_store_explicit(&c->state, comm_live, memory_order_release);
+  crc32c_of_comm(c);
 }
 
 static void record_init(uint32_t version, uint64_t context, uint64_t comm_id, struct init_body body, uint64_t ticks) {
@@ -234,7 +238,10 @@ static int finalize(uint32_t version, uint64_t context) {
   uint32_t live = comm_live;
   int ends = c != NULL ? atomic_compare_exchange_strong(&c->state, &live, comm_finalized) : is_own(context) && code_of(context) == code_context;
   if (ends) { /* one too many would only keep us from writing NCCL's mask */
-    if (c != NULL) set64(&c->finalize_ticks, ticks_now());
+    if (c != NULL) {
+      set64(&c->finalize_ticks, ticks_now());
+      crc32c_of_comm(c);
+    }
     lock_wait(&recorder.mask_lock, UINT64_MAX);
     atomic_fetch_sub(&recorder.live, 1);
     lock_leave(&recorder.mask_lock);

@@ -58,7 +58,7 @@ struct recorder {
   _Atomic uint64_t ready; /* stack: a count against ABA above, index + 1 below */
   _Atomic uint32_t ready_count, ready_target, sealed, asleep, stopping, keeping;
   _Atomic uint32_t starved; /* there is nothing to make ready before a segment is full */
-  _Atomic uint64_t ids, order, inits; /* inits: that there were */
+  _Atomic uint64_t ids, inits; /* inits: that there were */
   _Atomic int live; /* communicators */
   _Atomic(int *) mask; /* NCCL's, valid while a communicator lives */
   struct lock mask_lock, prepare_lock, anchor_lock;
@@ -95,6 +95,9 @@ INTERNAL void describe_process(struct file_header *h, const struct settings *s, 
 
 /* crc.c */
 INTERNAL uint32_t crc32c(uint32_t before, const void *bytes, size_t n);
+INTERNAL uint32_t crc32c_of_head(const struct segment *s);
+INTERNAL uint32_t crc32c_of_facts(const struct file_header *h, const struct gpu_entry *gpus);
+INTERNAL void crc32c_of_comm(struct comm_entry *c);
 
 /* store.c: the segments. */
 INTERNAL int store_open(char *error, size_t room);
@@ -103,6 +106,9 @@ INTERNAL int store_is_dry(void);
 INTERNAL void store_seal(struct segment *s, uint32_t index);
 INTERNAL int store_prepare(void);
 INTERNAL void store_finish_sealed(void);
+INTERNAL void store_finish_sealed_locked(void);
+INTERNAL void store_check_open(void);
+INTERNAL void store_check_open_locked(void);
 
 /* keeper.c */
 INTERNAL int keeper_start(void);

@@ -78,7 +78,8 @@ struct segment {
   uint64_t sealed_ticks;
   uint32_t crc;      /* CRC-32C of the bytes above and of the slots that are whole */
   shared32 crc_made; /* 1 once `crc` is there: a moment after the segment is sealed */
-  uint64_t zero[3];
+  shared64 running;  /* below, a CRC-32C of what never changes above and of the first slots; above, of how many. Each second */
+  uint64_t zero[2];
 };
 
 enum { segment_magic = 0x314c5850 /* "PXL1" */, segment_ready = 0, segment_open = 1, segment_sealed = 2 };
@@ -106,6 +107,7 @@ struct comm_entry {
   shared32 state;
   uint64_t init_ticks;
   shared64 finalize_ticks, comm_hash; /* the hash is learnt from the first operation, versions 1 to 3 */
+  shared32 crc, crc_made; /* CRC-32C of the above */
 };
 
 enum { comm_free = 0, comm_live = 1, comm_finalized = 2 };
@@ -113,12 +115,14 @@ enum { comm_free = 0, comm_live = 1, comm_finalized = 2 };
 struct anchor_entry {
   shared64 number; /* 1 for the first anchor of the file; 0 while it is written */
   struct anchor anchor;
+  uint32_t crc, zero; /* CRC-32C of the above */
 };
 
 struct mask_entry {
   shared64 number;
   uint64_t ticks;
-  uint32_t nccl, recorded, cause, zero;
+  uint32_t nccl, recorded, cause;
+  uint32_t crc; /* CRC-32C of the above */
 };
 
 enum { mask_init = 1, mask_control = 2, mask_duty = 3, mask_other = 4, mask_chain = 5 };
@@ -152,7 +156,10 @@ struct file_header {
   uint32_t gpus_used, zero_used;
   shared64 chain_withheld;  /* calls that could not be passed on: of another process, or of another version */
   shared64 chain_forgotten; /* open events whose handle the table had no place for */
-  uint64_t zero[23];
+  shared64 opened;          /* segments that were opened: the order of the next one */
+  uint32_t facts_crc;       /* CRC-32C of what never changes: see facts_of */
+  shared32 is_checked;      /* 1: all checksums are there */
+  uint64_t zero[21];
   char host[256], boot_id[40], writer[40], library[176];
   shared64 overwritten[codes]; /* records by type that made room for newer ones */
   shared64 lost[codes];        /* callbacks of threads that have no entry */
@@ -164,13 +171,14 @@ enum { file_rccl = 1, file_no_keeper = 2, file_storage_short = 4 };
 
 _Static_assert(sizeof(struct record) == 32 && sizeof(struct extension) == 32, "slots");
 _Static_assert(sizeof(struct segment) == 128 && sizeof(struct anchor) == 40, "segment");
-_Static_assert(sizeof(struct thread_entry) == 320 && sizeof(struct comm_entry) == 64, "entries");
-_Static_assert(offsetof(struct segment, crc) == 96 && sizeof(struct gpu_entry) == 128, "entries");
-_Static_assert(sizeof(struct anchor_entry) == 48 && sizeof(struct mask_entry) == 32, "entries");
+_Static_assert(sizeof(struct thread_entry) == 320 && sizeof(struct comm_entry) == 72, "entries");
+_Static_assert(offsetof(struct segment, crc) == 96 && offsetof(struct segment, running) == 104 && sizeof(struct gpu_entry) == 128, "entries");
+_Static_assert(sizeof(struct anchor_entry) == 56 && sizeof(struct mask_entry) == 32, "entries");
 _Static_assert(offsetof(struct file_header, threads) == 48 && offsetof(struct file_header, cookie) == 144, "header");
 _Static_assert(offsetof(struct file_header, heartbeat_ticks) == 192 && offsetof(struct file_header, flags) == 272, "header");
 _Static_assert(offsetof(struct file_header, host) == 512 && offsetof(struct file_header, overwritten) == 1024, "header");
 _Static_assert(offsetof(struct file_header, nccl_version) == 280 && offsetof(struct file_header, gpus) == 288 && offsetof(struct file_header, chain_withheld) == 312, "header");
+_Static_assert(offsetof(struct file_header, opened) == 328 && offsetof(struct file_header, facts_crc) == 336, "header");
 _Static_assert(offsetof(struct file_header, library) == 848 && sizeof(struct file_header) == 1536, "header");
 _Static_assert(ATOMIC_LLONG_LOCK_FREE == 2 && ATOMIC_INT_LOCK_FREE == 2, "atomics");
 

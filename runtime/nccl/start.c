@@ -192,8 +192,10 @@ static int small_number(const struct head *h, uint32_t code, int32_t *number) {
 static void learn_identity(struct comm_entry *c, const struct head *h, uint32_t code) {
   if (c == NULL || h->version > 3 || (code != type_coll && code != type_p2p)) return;
   int32_t unknown = -1;
-  atomic_compare_exchange_strong(&c->rank, &unknown, h->rank);
-  set64(&c->comm_hash, ((const struct abi_v2_p2p *)(const void *)h->arms)->comm_hash);
+  uint64_t hash = ((const struct abi_v2_p2p *)(const void *)h->arms)->comm_hash;
+  if (!atomic_compare_exchange_strong(&c->rank, &unknown, h->rank) && relaxed64(&c->comm_hash) == hash) return;
+  set64(&c->comm_hash, hash);
+  crc32c_of_comm(c);
 }
 
 static uint64_t start(void *context, const struct head *h, uint32_t code) {

@@ -42,7 +42,7 @@ static uint32_t pop_ready(void) {
   return (uint32_t)head;
 }
 
-static void finish_sealed_locked(void);
+
 static int prepare_locked(void);
 
 /* Prepares a segment unless another thread is at it. */
@@ -51,7 +51,7 @@ static void prepare_here(void) {
     sched_yield();
     return;
   }
-  finish_sealed_locked();
+  store_finish_sealed_locked();
   prepare_locked();
   lock_leave(&recorder.prepare_lock);
 }
@@ -99,6 +99,30 @@ static void check_in(struct segment *s) {
   atomic_store_explicit(&s->crc_made, 1, memory_order_release);
 }
 
+/* Goes on with the checksum of an open segment: what is whole of it. prepare_lock is held, so that nobody takes the segment again. Only its thread
+ * adds slots, and changes none that are whole. */
+static void check_open(struct segment *s) {
+  uint64_t n = atomic_load_explicit(&s->committed, memory_order_acquire), running = relaxed64(&s->running), covered = running >> 32;
+  if (n > segment_slots || covered >= n || relaxed32(&s->state) == segment_ready) return;
+  uint32_t crc = covered ? (uint32_t)running : crc32c_of_head(s);
+  crc = crc32c(crc, (const struct record *)(const void *)(s + 1) + covered, (n - covered) * sizeof(struct record));
+  atomic_store_explicit(&s->running, n << 32 | crc, memory_order_release);
+}
+
+void store_check_open_locked(void) {
+  uint32_t used = relaxed32(&recorder.header->threads_used);
+  for (uint32_t i = 0; i < used && i < thread_entries; i++) {
+    struct segment *s = atomic_load_explicit(&recorder.writers[i].in, memory_order_acquire);
+    if (s != NULL) check_open(s);
+  }
+}
+
+void store_check_open(void) {
+  lock_wait(&recorder.prepare_lock, UINT64_MAX);
+  store_check_open_locked();
+  lock_leave(&recorder.prepare_lock);
+}
+
 static int by_number(const void *a, const void *b) {
   uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
   return (x > y) - (x < y);
@@ -117,7 +141,7 @@ static void release_pages(void) {
 }
 
 /* Gives what writers have sealed its checksum, and remembers it from the oldest to the newest. */
-static void finish_sealed_locked(void) {
+void store_finish_sealed_locked(void) {
   uint32_t index = atomic_exchange(&recorder.sealed, 0), reversed = 0;
   while (index != 0) { /* the newest came first */
     uint32_t next = atomic_load(&recorder.next[index - 1]);
@@ -136,7 +160,7 @@ static void finish_sealed_locked(void) {
 
 void store_finish_sealed(void) {
   lock_wait(&recorder.prepare_lock, UINT64_MAX);
-  finish_sealed_locked();
+  store_finish_sealed_locked();
   lock_leave(&recorder.prepare_lock);
 }
 
@@ -190,6 +214,7 @@ static int prepare_locked(void) {
   uint64_t generation = grown ? 0 : atomic_load(&s->generation);
   atomic_store(&s->committed, 0);
   atomic_store(&s->crc_made, 0);
+  atomic_store(&s->running, 0);
   atomic_store(&s->state, segment_ready);
   atomic_store(&s->generation, generation + 1);
   s->magic = segment_magic;

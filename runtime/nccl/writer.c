@@ -107,7 +107,7 @@ struct record *writer_next(struct writer *w, uint32_t slots) {
   s->thread = w->index;
   s->thread_generation = relaxed32(&w->entry->generation);
   s->tid = relaxed32(&w->entry->tid);
-  s->order = atomic_fetch_add_explicit(&recorder.order, 1, memory_order_relaxed);
+  s->order = atomic_fetch_add_explicit(&recorder.header->opened, 1, memory_order_relaxed);
   s->opened = clock_anchor(1);
   atomic_store_explicit(&s->state, segment_open, memory_order_release);
   w->segment = index;

@@ -50,6 +50,11 @@ class Comparing:
         document["threshold"] = asked["*"] if isinstance(asked, dict) else asked
         document["passed"] = document["counted_divergences"] <= document["threshold"]
         document |= self.extra
+        if document["status"] == "inconclusive":
+            outcome = "inconclusive"
+        else:
+            outcome = "differs" if not document["passed"] else "same" if document["status"] == "identical" else "passed"
+        document["conclusion"] = {"outcome": outcome, "why": document["verdict"], "looked": [], "missing": []}
         document["headline"]["gate"] = gate(document)
         return document | {"tables": {name: Table([], 0) for name in ("divergences", "clusters", "sites")}}
 

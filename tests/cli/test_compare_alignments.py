@@ -101,7 +101,9 @@ def test_what_cannot_be_meant_is_refused(prlx, core, words, said):
 
 @pytest.mark.parametrize(("status", "code"), [("agree", 0), ("contradict", 1), ("inconclusive", 5)])
 def test_each_verdict_has_its_exit_code(prlx, core, status, code):
-    core.replies["combine_compare"] = {**documented(), "status": status}
+    outcome = {"agree": "same", "contradict": "differs"}.get(status, status)
+    conclusion = {**documented()["conclusion"], "outcome": outcome}
+    core.replies["combine_compare"] = {**documented(), "status": status, "conclusion": conclusion}
     for node in core.replies["combine_compare"]["nodes"][1:]:
         node["status"] = status
     ran = prlx("combine", "a.json", "b.json", "--compare")

@@ -128,7 +128,7 @@ def test_xprof_trace_align_writes_the_trace_and_its_statistics(p2, tmp_path, cap
     words = ["--trace", str(p2 / "node1.xplane.pb"), "--offsets", "offsets.jsonl", "--output", "node1.aligned.xspace"]
     assert xprof_main(words) == 0, capsys.readouterr().err
     assert (tmp_path / "node1.aligned.xspace").stat().st_size > 100_000
-    statistics = json.loads((tmp_path / "node1.alignment_stats.json").read_text())
+    statistics = json.loads((tmp_path / "node1.aligned.xspace.node1.alignment_stats.json").read_text())
     assert statistics["events_corrected"] == statistics["events"]
     assert statistics["events_clamped_monotonic"] == 0
     assert round(statistics["max_correction_ns"] / 1e6) == -38

@@ -11,6 +11,7 @@ from prlx.cli import _nccl_watch as watching
 MOVING = {
     "status": "nothing",
     "verdict": "nothing is wrong with 7 operations",
+    "progress": {"outcome": "passed", "why": "7 operations, the job goes on"},
     "findings": [],
     "looked": {"operations": 7, "complete": 7, "unfinished": 0, "unknown": 0},
     "ranks": [{"id": "0", "host": 'no"de', "state": "recording", "silent_ns": 500_000_000}],
@@ -19,6 +20,7 @@ MOVING = {
 STALLED = MOVING | {
     "status": "culprit",
     "verdict": "rank 0 never called it",
+    "progress": {"outcome": "failed", "why": "rank 0 never called it"},
     "findings": [
         {
             "class": "never-arrived",
@@ -47,7 +49,7 @@ def test_it_ends_at_the_first_stall_and_names_it_once(prlx, answers):
     ran = prlx("nccl", "watch", "dir", "--until-stall")
     assert ran.code == 1
     assert [line.split("  ", 1)[1] for line in ran.out.splitlines()] == [
-        "7 operations, the job moves",
+        "7 operations, the job goes on",
         "rank 0 never called AllReduce #5",
     ]
 
@@ -56,7 +58,7 @@ def test_it_ends_with_the_job(prlx, answers):
     answers += [MOVING, STALLED, ENDED]
     ran = prlx("nccl", "watch", "dir")
     assert ran.code == 0
-    assert ran.out.count("the job moves") == 2
+    assert ran.out.count("the job goes on") == 2
 
 
 def test_metrics_are_a_file_that_is_replaced(prlx, answers, tmp_path):
@@ -105,7 +107,8 @@ def test_options_of_other_verbs_are_refused(prlx, words, says):
 
 
 def test_what_cannot_be_told_is_not_said_to_move(prlx, answers):
-    answers += [MOVING | {"status": "inconclusive", "verdict": "there is no recording of rank 1"}]
+    progress = {"outcome": "inconclusive", "why": "there is no recording of rank 1"}
+    answers += [MOVING | {"status": "inconclusive", "progress": progress}]
     ran = prlx("nccl", "watch", "dir", "--rounds", "1")
     assert ran.code == 5
     assert "there is no recording of rank 1" in ran.out

@@ -52,7 +52,7 @@ def test_examples_of_documents_parse_and_name_their_schema(path):
 @pytest.mark.usefixtures("core")
 def test_combine_shows_every_node_and_names_the_output_last(prlx):
     ran = prlx("combine", "p2", "-o", "run")
-    assert ran.code == 0
+    assert ran.code == 5  # the example is degraded
     lines = ran.out.splitlines()
     assert lines[0] == example("combine")["verdict"]
     assert lines[0].startswith(f"2 nodes on the clock of node0: {example('combine')['status']}; ")
@@ -124,7 +124,7 @@ def test_verbose_shows_what_the_numbers_rest_on(prlx):
 
 
 def test_strict_ends_with_5_when_the_core_says_that_a_part_is_not_aligned(prlx, core):
-    assert prlx("combine", "a.pb").code == 0
+    assert prlx("combine", "a.pb").code == 5
     assert core.request["strict"] is False
     core.replies["combine"] = PartialResultError("the result is degraded")
     assert prlx("combine", "a.pb", "--strict").code == 5
@@ -144,6 +144,7 @@ def test_validate_ends_with_1_on_a_violation_and_lists_the_worst(prlx, core):
         for line in prlx("validate", "x", "-v").out.splitlines()
     )
     core.replies["validate"] = {**example("validate"), "violated": 0, "worst": [], "status": "passed", "passed": True}
+    core.replies["validate"]["conclusion"] = {**example("validate")["conclusion"], "outcome": "passed"}
     assert prlx("validate", "run").code == 0
 
 
@@ -153,6 +154,7 @@ def test_validate_ends_with_5_when_nothing_could_be_judged(prlx, core):
         "0 collectives: 0 impossible, 0 consistent, 0 undecidable, 64 unmatched; inconclusive: nothing could be judged"
     )
     core.replies["validate"] = {**example("validate"), **nothing, "status": "inconclusive", "verdict": said}
+    core.replies["validate"]["conclusion"] = {**example("validate")["conclusion"], "outcome": "inconclusive"}
     ran = prlx("validate", "run")
     assert ran.code == 5
     assert "inconclusive: nothing could be judged" in ran.out
@@ -163,6 +165,7 @@ def test_combining_what_nothing_confirms_says_so(prlx, core):
     core.replies["combine"] = {
         **document,
         "status": "aligned",
+        "conclusion": {**document["conclusion"], "outcome": "passed"},
         "collectives": {**document["collectives"], "groups": 0, "passed": None},
     }
     ran = prlx("combine", "a", "b")

@@ -146,11 +146,11 @@ def test_one_process_of_a_host_measures_and_the_next_takes_over(tmp_path, peers)
     # which of the two measures is not known: whoever ends first, the other one does then
     running[0].send_signal(signal.SIGINT)
     first = json.loads(running[0].communicate(timeout=60)[0])
-    if first["status"] == "measured":
+    if first["status"] != "elsewhere":
         until(lambda: file.read_text().count('"meta"') == 2)
     running[1].send_signal(signal.SIGINT)
     second = json.loads(running[1].communicate(timeout=60)[0])
-    assert second["status"] == "measured"
+    assert second["status"] == "inconclusive"  # it probed, and nobody runs at the other peer
 
 
 def test_a_prober_says_whether_it_measures_or_waits(tmp_path, peers):

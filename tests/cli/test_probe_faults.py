@@ -160,7 +160,8 @@ def test_a_name_that_nobody_knows_is_no_reason_to_wait(tmp_path, peers):
     alone = start(tmp_path, "--peers", f"{peers[0]},{unknown}", "--node", "0", "-o", "probes")
     until(lambda: (tmp_path / "probes/probes_node0.jsonl").exists())
     time.sleep(0.5)
-    (document,) = ended([alone])
+    (document,) = ended([alone], code=5)
+    assert document["conclusion"]["outcome"] == "inconclusive"
     assert document["counters"]["sent"] == 0
     assert document["counters"]["unsent"] > 0
     assert any(unknown in warning for warning in document["warnings"]), document["warnings"]

@@ -229,6 +229,9 @@ func decode(t *testing.T, path string) decoded {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if harm := append(d.seen.Harm(), f.Harm...); !f.Checked || len(harm) > 0 {
+		t.Errorf("what the recorder wrote is called damaged: %q, checksums %v", harm, f.Checked)
+	}
 	slices.SortStableFunc(stretches, func(a, b *stretch) int { return cmp.Compare(a.first, b.first) })
 	for _, s := range stretches {
 		d.lines[s.tid] = append(d.lines[s.tid], s.lines...)

@@ -15,14 +15,14 @@ type Blocks struct {
 	Verified bool  `json:"verified"` // everything was read and checked first
 }
 
-// verify reads all of two recordings, where that was asked for.
-func verify(j *job.Job, opt *Options, traces ...*warptrace.Trace) error {
+// verify reads all of two recordings, where that was asked for. Damage is noted, and refused where the rest does not differ.
+func (r *Result) verify(j *job.Job, opt *Options, a, b *warptrace.Trace) error {
 	if !opt.Verify {
 		return nil
 	}
 	j.Progress().SetStage("verifying")
-	for _, t := range traces {
-		if err := t.Verify(j.Context(), j.Workers()); err != nil {
+	for _, t := range []*warptrace.Trace{a, b} {
+		if err := t.Verify(j.Context(), j.Workers()); err != nil && !r.damage.took(err, a, b) {
 			return err
 		}
 	}

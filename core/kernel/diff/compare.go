@@ -47,7 +47,7 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 	if err := usable(&opt.Tolerance, r); err != nil {
 		return nil, err
 	}
-	if err := verify(j, &opt, a, b); err != nil {
+	if err := r.verify(j, &opt, a, b); err != nil {
 		return nil, err
 	}
 	j.Progress().SetStage("comparing")
@@ -86,13 +86,16 @@ func Compare(j *job.Job, a, b *warptrace.Trace, opt Options) (*Result, error) {
 		return nil, err
 	}
 	g.done()
-	if err := r.outputs.readContents(j.Context(), r, a, b); err != nil {
+	if err := r.outputs.readContents(j.Context(), r, a, b); err != nil && (r.Options.tolerates() || !r.damage.took(err, a, b)) {
 		return nil, err
 	}
 	if err := r.look(j.Context(), a, b); err != nil {
 		return nil, err
 	}
 	if err := r.readOperands(j, a, b, &opt); err != nil {
+		return nil, err
+	}
+	if err := r.damage.refusal(); err != nil && !r.differs() {
 		return nil, err
 	}
 	r.Blocks = blocksOf(a, b, &opt)
@@ -223,6 +226,9 @@ func (r *Result) warn(sites *siteMap) {
 		if l.Truncated {
 			add("%s has no end: what was recovered is compared", side.name)
 		}
+	}
+	for _, m := range r.damage.missing() {
+		add("%s; what is whole was compared", m.Why)
 	}
 	if n := r.Stats.LostTails; n > 0 {
 		add("in %s one side ends early or begins late, where it lost events: that is a loss and no divergence", counted(n, "warp"))

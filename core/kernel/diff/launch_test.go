@@ -29,6 +29,8 @@ type run struct {
 
 	storeEvents bool // the recording was asked for events of stores
 	old         bool // the recorder kept no sums over values
+	inNoSum     uint64
+	noArrays    bool
 
 	texts     *warptrace.Texts
 	arguments []warptrace.Argument
@@ -162,7 +164,7 @@ func (r run) outputs() (*warptrace.Outputs, []warptrace.Contents) {
 		memory[0] = map[int]cell{0: {sum, warptrace.Writer{Site: 3}}}
 	}
 	o := &warptrace.Outputs{Findings: r.findings, Coverage: warptrace.Coverage{
-		ControlFlow: true, StoreEvents: r.storeEvents, Stores: true, Arrays: true, Checks: true, Stopped: r.stopped, StoreSites: 3,
+		ControlFlow: true, StoreEvents: r.storeEvents, Stores: true, Arrays: !r.noArrays, Checks: true, Stopped: r.stopped, StoreSites: 3, InNoSum: r.inNoSum,
 	}}
 	var kept []warptrace.Contents
 	for id := range uint32(4) {

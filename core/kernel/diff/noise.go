@@ -71,6 +71,9 @@ func (s *noiseSide) observe(j *job.Job, r *Result, first *warptrace.Trace, equal
 			return fault.Of(err)
 		}
 		found, err := Compare(j, first, run, opt)
+		if err == nil {
+			err = found.damage.refusal() // what equal runs show is known of whole ones alone
+		}
 		if err != nil {
 			return aboutBaseline(err, run.Path())
 		}
@@ -103,6 +106,9 @@ func observeOutputs(j *job.Job, r *Result, b *warptrace.Trace, runs []*warptrace
 	}
 	for _, run := range runs {
 		found, err := Compare(j, b, run, opt)
+		if err == nil {
+			err = found.damage.refusal() // what equal runs show is known of whole ones alone
+		}
 		if err != nil {
 			return aboutBaseline(err, run.Path())
 		}

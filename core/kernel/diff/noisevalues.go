@@ -59,13 +59,14 @@ func momentsOfArray(x *warptrace.Array) moments {
 
 // runValues are the values of one run: by statement and array, as the recording calls them, and by array.
 type runValues struct {
+	known  bool // the recording says what was written
 	stores map[noisyStore]*warptrace.StoreTotal
 	arrays map[string]*warptrace.Array
 }
 
 func valuesOf(t *warptrace.Trace, o *warptrace.Outputs) runValues {
 	v := runValues{stores: make(map[noisyStore]*warptrace.StoreTotal), arrays: make(map[string]*warptrace.Array)}
-	if o == nil {
+	if v.known = o != nil; !v.known {
 		return v
 	}
 	names := make(map[uint32]string)
@@ -83,7 +84,7 @@ func valuesOf(t *warptrace.Trace, o *warptrace.Outputs) runValues {
 
 // statements are the values of the same statements as of another run of the same build.
 func (v *runValues) statements(t *warptrace.Trace, list []*warptrace.StoreTotal, array string) moments {
-	m := moments{known: len(list) > 0}
+	m := moments{known: v.known && len(list) > 0}
 	for _, x := range list {
 		if same := v.stores[noisyStore{t.SiteID(x.Site), array}]; same != nil {
 			m.add(same)
@@ -264,7 +265,7 @@ func (r *Result) judgeChange(c *storeChange, a, b *warptrace.Trace, sides []*out
 			c.values = found
 		}
 		switch {
-		case c.values == valuesDiffer:
+		case c.values == valuesDiffer, c.array >= 0 && r.outputs.arrays[c.array].values == valuesDiffer:
 			return
 		case found.fit():
 			c.noise = true
@@ -375,7 +376,7 @@ const editedStatement = "and the statement that stores there was edited: whether
 func (c *storeChange) untold() string {
 	switch {
 	case c.values == valuesUnknown:
-		return "and which values were stored is not recorded: record again with this version"
+		return "and which values were stored is not recorded: recordings of this version have them where the simulator observes a kernel"
 	case c.values == valuesCoarse:
 		return "by so much that twice the value would not be noticed: more equal runs tell, or contents (--outputs)"
 	case c.edited:

@@ -243,12 +243,15 @@ func (r *Result) outputSentence() string {
 // unexplained says what is known of an array that differs while no sum of a statement does.
 func (o *outputs) unexplained(name string) string {
 	lost := o.inNoSum[0]+o.inNoSum[1] > 0
+	noisy := slices.ContainsFunc(o.changes, func(c storeChange) bool { return c.array < 0 || o.arrays[c.array].name() == name })
 	i := slices.IndexFunc(o.arrays, func(p arrayPair) bool { return p.name() == name })
 	switch {
 	case !o.sums:
 		return "; who stored it was not recorded"
 	case lost:
 		return fmt.Sprintf("; who stored it is not known: at least %d stores of A and %d of B are in no sum", o.inNoSum[0], o.inNoSum[1])
+	case noisy:
+		return "; what was stored differs as among equal runs"
 	case i < 0 || o.arrays[i].atomics:
 		return "; every store and every operand of an atomic is the same: " + o.otherwise(i)
 	}

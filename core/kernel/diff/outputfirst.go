@@ -22,12 +22,17 @@ const maxPasses = 64
 
 // readContents holds arrays that differ against the tolerance, where contents were kept, and finds what differs first.
 func (o *outputs) readContents(ctx context.Context, r *Result, a, b *warptrace.Trace) error {
-	if r.Options.Values && (!r.Options.Tolerance.Exact() || r.Options.NaN != NaNBits) {
+	if r.Options.tolerates() {
 		if err := o.tolerate(ctx, r, a, b); err != nil {
 			return err
 		}
 	}
 	return o.findFirst(ctx, r, a, b)
+}
+
+// tolerates reports whether contents decide whether arrays differ.
+func (o *Options) tolerates() bool {
+	return o.Values && (!o.Tolerance.Exact() || o.NaN != NaNBits)
 }
 
 // tolerate removes the chunks in which no element differs by more than the tolerance, and what was stored to an array of which

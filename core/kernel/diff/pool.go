@@ -135,7 +135,11 @@ func (p *pool) do(w *worker, t *task) error {
 	if t.raw != nil {
 		w.setRaw(&t.pair, t.raw.a, t.raw.b)
 	} else if err := w.read(p.ctx, p.a, p.b, &t.pair); err != nil {
-		return err
+		if !p.g.r.damage.took(err, p.a, p.b) {
+			return err
+		}
+		p.finish(t.number, &warpDiff{warp: t.pair.Warp, lost: true})
+		return nil
 	}
 	w.expected = t.expected
 	d, _ := w.compare(t.pair.Warp, false)

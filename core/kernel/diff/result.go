@@ -189,6 +189,7 @@ type Result struct {
 	Reruns          *Reruns      // set by CompareReruns
 	Builds          *Builds      // how the sites of two builds were matched, nil: of one build
 	Blocks          *Blocks      // how much was read; nil where the format has no blocks
+	damage          damage       // blocks that could not be read
 	TextsA, TextsB  *warptrace.Texts
 	Given           []Given        // what the two launches were given differently
 	Changes         *edits.Changes // how the text of B differs from that of A; nil where one of them is not known

@@ -122,7 +122,7 @@ func (r *Result) missing(v *Judgement) (list []verdict.Missing) {
 		lacks("evidence", why)
 	}
 	r.missingWhole(&v.coverage, lacks)
-	for _, m := range r.missingLosses(&v.coverage) {
+	for _, m := range append(r.missingLosses(&v.coverage), r.damage.missing()...) {
 		lacks(m.What, m.Why)
 	}
 	if o := r.outputs; o != nil {

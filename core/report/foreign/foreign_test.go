@@ -37,7 +37,7 @@ func TestMarkdownIsTextAlone(t *testing.T) {
 		"a|b":                     `a\|b`,
 		"[x](http://e.org)":       `\[x\]\(http\://e.org\)`,
 		"www.e.org WWW.E.ORG":     `www\.e.org WWW\.E.ORG`,
-		"a <b> `c` ![i](j)":    "a \\<b\\> \\`c\\` \\!\\[i\\]\\(j\\)",
+		"a <b> `c` ![i](j)":       "a \\<b\\> \\`c\\` \\!\\[i\\]\\(j\\)",
 		"\x1b[31mred\x1b[0m\nnew": "\uFFFD\\[31mred\uFFFD\\[0m\uFFFDnew",
 		"a\u202eb":                "a\uFFFDb",
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/verdict"
 )
@@ -82,7 +83,7 @@ func newPage(doc *diff.Document) *page {
 	word := verdictWord(doc)
 	p := &page{
 		Head:   kit.Head(suiteName(site.Readable(doc.A.Kernel))+": "+word, pageScript()),
-		Kernel: suiteName(site.Readable(doc.A.Kernel)), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Conclusion: cleanConclusion(&doc.Conclusion), Limits: limits(doc),
+		Kernel: suiteName(site.Readable(doc.A.Kernel)), Word: word, Tone: tone(doc), Verdict: clean(doc.Verdict, maxText), Conclusion: foreign.Verdict(doc.Conclusion), Limits: limits(doc),
 		Recordings: recordings(doc), Settings: append(agreement(doc), settings(&doc.Options)...),
 	}
 	if doc.First != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/kernel/session"
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/verdict"
 )
@@ -57,7 +58,7 @@ func htmlOfRun(w io.Writer, d *session.Document, r *run, _ Options) error {
 	p := &sessionPage{
 		Heading: figure.Plural(len(r.launches), "launch", "launches"),
 		Word:    r.word(), Verdict: clean(r.verdict, maxText), Limits: sessionLimits(d), Sessions: sides(d), Settings: settings(&d.Options),
-		Conclusion: cleanConclusion(&d.Conclusion),
+		Conclusion: foreign.Verdict(d.Conclusion),
 		Tone:       tone(&diff.Document{Status: d.Status, Passed: d.Passed, Losses: d.Losses}),
 	}
 	p.Head = kit.Head(p.Heading+": "+p.Word, sessionScript())

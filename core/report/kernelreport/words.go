@@ -7,7 +7,6 @@ import (
 
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
-	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // What one piece of foreign text may take, in characters.
@@ -30,25 +29,6 @@ func cleanAll(list []string, most, limit int) []string {
 	}
 	return out
 }
-
-// cleanConclusion is a verdict whose words are fit for a page.
-func cleanConclusion(v *verdict.Verdict) verdict.Verdict {
-	out := verdict.Verdict{Why: clean(v.Why, maxText)}
-	switch v.Outcome {
-	case verdict.Same, verdict.Differs, verdict.Passed, verdict.Failed, verdict.Inconclusive:
-		out.Outcome = v.Outcome
-	}
-	for _, l := range v.Looked[:min(len(v.Looked), maxRests)] {
-		out.Looked = append(out.Looked, verdict.Looked{What: clean(l.What, maxName), Count: l.Count, Of: l.Of})
-	}
-	for _, m := range v.Missing[:min(len(v.Missing), maxRests)] {
-		out.Missing = append(out.Missing, verdict.Missing{What: clean(m.What, maxName), Count: m.Count, Why: clean(m.Why, maxText)})
-	}
-	return out
-}
-
-// maxRests is how many things a page says that a verdict rests on.
-const maxRests = 20
 
 // percent writes a share; it says 0 and 100 only when they are exact.
 func percent(share float64) string {

@@ -18,6 +18,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/nccl/diagnosing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 //go:embed assets
@@ -79,7 +80,8 @@ func writeJSON(w io.Writer, job Job) error {
 type page struct {
 	webpage.Head
 	Word, Tone, Verdict string
-	Looked              []string // at what
+	Conclusion          verdict.Verdict // of the diagnosis; none: the page says where time went
+	Looked              []string        // at what
 	Tiles               []webpage.Tile
 	Findings            []finding
 	MoreFindings        string
@@ -134,6 +136,7 @@ func (p *page) diagnosis(d *diagnosing.Document) {
 	case diagnosing.StatusNothing:
 		p.Tone, p.Word = "good", "nothing wrong"
 	}
+	p.Conclusion = foreign.Verdict(d.Conclusion)
 	for i := range d.Findings[:min(len(d.Findings), maxFindings)] {
 		f := &d.Findings[i]
 		one := finding{foreign.Clean(f.Class, maxName), figure.Sentence(foreign.Clean(f.Sentence, maxText)), f.Certain, nil}
@@ -152,11 +155,11 @@ func (p *page) diagnosis(d *diagnosing.Document) {
 
 // report puts where the time went below.
 func (p *page) report(d *dividing.Document, blamed *diagnosing.Document) {
-	verdict := figure.Sentence(foreign.Clean(d.Verdict, maxText))
+	said := figure.Sentence(foreign.Clean(d.Verdict, maxText))
 	if p.Verdict == "" {
-		p.Word, p.Verdict = "report", verdict
+		p.Word, p.Verdict = "report", said
 	} else {
-		p.Looked = append([]string{verdict}, p.Looked...)
+		p.Looked = append([]string{said}, p.Looked...)
 	}
 	p.Looked = append(p.Looked, "Stragglers: "+figure.Sentence(foreign.Clean(d.Stragglers, maxText)))
 	if whole := d.Time.Total(); whole > 0 {

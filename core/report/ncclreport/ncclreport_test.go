@@ -217,7 +217,7 @@ func TestThePageSaysWhatTheDocumentsSay(t *testing.T) {
 			`aria-label="waiting by rank and by the rank that was waited for"`, `began last`, `id="operation-0" open`, `id="quality"`,
 		},
 		"hang": {
-			`<span class="pill bad">culprit</span>`, `<h2 id="stuck">What stands still</h2>`, `<td>SendWait</td><td>to rank 3</td>`, `<small>named</small>`, `<h2 id="chain">`,
+			`<span class="pill bad" data-outcome="failed">failed</span>`, `<h2 id="stuck">What stands still</h2>`, `<td>SendWait</td><td>to rank 3</td>`, `<small>named</small>`, `<h2 id="chain">`,
 		},
 		"report":    {`<span class="pill amber">report</span>`, `: waited `, `<h2 id="links">`},
 		"diagnosis": {`<h2 id="stuck">What stands still</h2>`, `<h2 id="processes">`},

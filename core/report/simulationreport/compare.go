@@ -54,7 +54,7 @@ type compareRow struct {
 
 func newComparePage(d *simulated.CompareDocument) *comparePage {
 	p := &comparePage{
-		Word: clean(d.Status, maxName), Tone: "amber", Conclusion: shownOf(d.Conclusion),
+		Word: clean(d.Status, maxName), Tone: "amber", Conclusion: foreign.Verdict(d.Conclusion),
 		Verdict: figure.Sentence(clean(d.Verdict, maxText)), A: sideText(&d.A), B: sideText(&d.B),
 	}
 	p.Head = kit.Head("Two versions: "+p.Word, "")

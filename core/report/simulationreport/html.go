@@ -129,7 +129,7 @@ type found struct{ ID, Check, Message string }
 
 func newPage(d *simulated.Document) *page {
 	p := &page{
-		Program: clean(d.Script, maxText), Conclusion: shownOf(d.Conclusion), Verdict: verdictOf(d),
+		Program: clean(d.Script, maxText), Conclusion: foreign.Verdict(d.Conclusion), Verdict: verdictOf(d),
 	}
 	p.Head = kit.Head("Simulation: "+string(p.Conclusion.Outcome), "")
 	p.Tiles = tilesOf(d)
@@ -151,23 +151,6 @@ func newPage(d *simulated.Document) *page {
 	p.stops(d)
 	p.refused(d)
 	return p
-}
-
-// shownOf is a conclusion as a page shows it; a document without one concludes nothing.
-func shownOf(v verdict.Verdict) verdict.Verdict {
-	if !v.Good() && !v.Bad() {
-		v.Outcome = verdict.Inconclusive
-	}
-	shown := verdict.Verdict{Outcome: v.Outcome, Why: clean(v.Why, maxText)}
-	for _, l := range v.Looked {
-		l.What = clean(l.What, maxText)
-		shown.Looked = append(shown.Looked, l)
-	}
-	for _, m := range v.Missing[:min(len(v.Missing), maxMissing)] {
-		m.What, m.Why = clean(m.What, maxText), clean(m.Why, maxText)
-		shown.Missing = append(shown.Missing, m)
-	}
-	return shown
 }
 
 func verdictOf(d *simulated.Document) string {

@@ -8,9 +8,11 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/sheet"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 //go:embed assets
@@ -40,6 +42,7 @@ func HTML(w io.Writer, d *straggler.Document, _ Options) error {
 type page struct {
 	webpage.Head
 	Tone, Word, Verdict string
+	Conclusion          verdict.Verdict
 	Looked              string // at what
 	Tiles               []webpage.Tile
 	Map                 *sheet.Map
@@ -51,7 +54,7 @@ type page struct {
 
 func newPage(d *straggler.Document) *page {
 	p := &page{
-		Looked: looked(d), Verdict: clean(d.Verdict, maxText), Word: clean(d.Status, 40), Tone: "amber", Notes: sheet.Sentences{ID: "chosen", Title: "What was chosen"},
+		Looked: looked(d), Verdict: clean(d.Verdict, maxText), Conclusion: foreign.Verdict(d.Conclusion), Word: clean(d.Status, 40), Tone: "amber", Notes: sheet.Sentences{ID: "chosen", Title: "What was chosen"},
 		Tables: []sheet.Table{rankTable(d.Ranks), linkTable(d.Links), stepTable(d.Steps), groupTable(d.Groups), bandwidthTable(d.Bandwidths)},
 	}
 	switch d.Status {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/junit"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
@@ -16,11 +17,11 @@ const (
 	maxCases  = 4000 // ranks that have a case; the verdict's case says how many have none
 )
 
-// JUnit writes one suite: a case for the verdict, which is an error where nothing could be judged; one for the gate, where there is one, which
-// fails when it is met; and one for each rank, which fails when it is the rank that met it. Without a gate nothing fails, whoever is blamed.
+// JUnit writes one suite: a case for the verdict, which is an error where the verdict is open, and without a gate fails where somebody is blamed; one for the gate,
+// where there is one, which fails when it is met, and is an error where the verdict is open; and one for each rank, which fails when it is the rank that met it.
 func JUnit(w io.Writer, d *straggler.Document, opt Options) error {
 	suite := junit.Suite{Name: suiteName, Time: "0", Properties: propertiesOf(d, opt)}
-	suite.Cases = append(suite.Cases, verdictCase(d))
+	suite.Cases = append(suite.Cases, verdictCase(d, opt))
 	if opt.MostPercent != nil {
 		suite.Cases = append(suite.Cases, gateCase(d, opt))
 	}
@@ -34,6 +35,7 @@ func propertiesOf(d *straggler.Document, opt Options) *junit.Properties {
 		out.List = append(out.List, junit.Property{Name: name, Value: clean(value, maxText)})
 	}
 	add("status", d.Status)
+	add("outcome", string(foreign.Verdict(d.Conclusion).Outcome))
 	add("clocks", d.Clocks)
 	add("length_ns", strconv.FormatInt(d.LengthNS, 10))
 	add("operations", strconv.Itoa(d.Operations.Count))
@@ -47,14 +49,17 @@ func propertiesOf(d *straggler.Document, opt Options) *junit.Properties {
 	return out
 }
 
-func verdictCase(d *straggler.Document) junit.Case {
+func verdictCase(d *straggler.Document, opt Options) junit.Case {
 	c := junit.Case{Name: "verdict", Class: suiteName}
 	text := plainVerdict(d)
-	if d.Status == straggler.StatusInconclusive {
-		c.Error = &junit.Failure{Message: clean(d.Verdict, maxText), Type: d.Status, Text: text}
-		return c
+	switch {
+	case d.Status != straggler.StatusBlamed && !d.Conclusion.Good():
+		c.Error = &junit.Failure{Message: clean(d.Verdict, maxText), Type: straggler.StatusInconclusive, Text: text}
+	case d.Status == straggler.StatusBlamed && opt.MostPercent == nil:
+		c.Failure = &junit.Failure{Message: clean(d.Verdict, maxText), Type: d.Status, Text: text}
+	default:
+		c.SystemOut = &junit.Text{Text: text}
 	}
-	c.SystemOut = &junit.Text{Text: text}
 	return c
 }
 
@@ -76,6 +81,8 @@ func gateCase(d *straggler.Document, opt Options) junit.Case {
 			Message: figure.Plural(len(over), "rank", "ranks") + " cost more than " + strconv.FormatFloat(*opt.MostPercent, 'f', -1, 64) + " % of the time",
 			Type:    "rank-loss", Text: strings.Join(over, "\n") + "\n",
 		}
+	} else if d.Status != straggler.StatusBlamed && !d.Conclusion.Good() {
+		c.Error = &junit.Failure{Message: clean(d.Conclusion.Why, maxText), Type: straggler.StatusInconclusive}
 	}
 	return c
 }

@@ -18,6 +18,7 @@ const (
 func Markdown(w io.Writer, d *straggler.Document, _ Options) error {
 	out := bufio.NewWriter(w)
 	fmt.Fprintf(out, "### Stragglers\n\n%s\n", inline(clean(d.Verdict, maxText)))
+	fmt.Fprintf(out, "\n**%s**\n", foreign.Verdict(d.Conclusion).Outcome)
 	if d.Operations.Count > 0 {
 		markdownTime(out, d)
 		markdownRanks(out, d.Ranks)

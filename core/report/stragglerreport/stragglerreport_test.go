@@ -21,6 +21,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/junit"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files under testdata")
@@ -41,7 +42,8 @@ func late(suffix string) *straggler.Document {
 	}
 	return &straggler.Document{
 		Schema: straggler.Schema, Status: straggler.StatusBlamed, Verdict: "rank2" + suffix + " was late: it cost 61.50 ms", FromNS: 1000, ToNS: 1_000_001_000, LengthNS: 1_000_000_000,
-		Clocks: "probes", Operations: straggler.Operations{Count: 80, Told: 77},
+		Conclusion: verdict.Verdict{Outcome: verdict.Failed, Why: "rank2" + suffix + " was late", Looked: []verdict.Looked{{What: "ranks", Count: 4}}, Missing: []verdict.Missing{{What: "trace of rank 4" + suffix, Why: "no file of it"}}},
+		Clocks:     "probes", Operations: straggler.Operations{Count: 80, Told: 77},
 		Time:  straggler.Parts{TransferNS: 160_000_000, WaitingNS: 104_000_000, ProfilerNS: 900, UntoldNS: 12_345},
 		Ranks: []straggler.RankCost{rank(2, true, 61_500_000), rank(0, false, 1_200_000), rank(1, false, 0), rank(3, false, 0)},
 		Links: []straggler.LinkCost{
@@ -89,7 +91,8 @@ func documents() map[string]*straggler.Document {
 	return map[string]*straggler.Document{
 		"late": late(""), "hostile": evil, "zero": {},
 		"unknown": {
-			Schema: straggler.Schema, Status: straggler.StatusInconclusive, Verdict: "nothing to judge: one rank", Ranks: []straggler.RankCost{}, Links: []straggler.LinkCost{},
+			Schema: straggler.Schema, Status: straggler.StatusInconclusive, Verdict: "nothing to judge: one rank",
+			Conclusion: verdict.Verdict{Outcome: verdict.Inconclusive, Why: "nothing to judge: one rank", Looked: []verdict.Looked{}, Missing: []verdict.Missing{}}, Ranks: []straggler.RankCost{}, Links: []straggler.LinkCost{},
 			Steps: []straggler.StepCost{}, Groups: []straggler.GroupCost{}, Worst: []straggler.Late{}, Notes: []string{}, Warnings: []string{"only one trace was given"},
 		},
 	}
@@ -269,11 +272,11 @@ func TestJUnitFailsWhereTheGateIsMet(t *testing.T) {
 		failures, errors int
 		failed           []string
 	}{
-		{"no gate", "late", Options{}, 0, 0, nil},
+		{"no gate", "late", Options{}, 1, 0, []string{"verdict"}},
 		{"a gate that is met", "late", gate(5), 2, 0, []string{"rank-loss>5%", "rank2"}},
 		{"a gate that is exactly reached", "late", gate(6.15), 0, 0, nil},
 		{"a gate that only who is not blamed exceeds", "late", gate(6.2), 0, 0, nil},
-		{"nothing to judge", "unknown", gate(5), 0, 1, nil},
+		{"nothing to judge", "unknown", gate(5), 0, 2, nil},
 	} {
 		suites := readJUnit(t, render(t, "junit", documents()[c.document], c.opt))
 		var failed []string
@@ -322,8 +325,8 @@ func TestReportsOfALargeJobAreBounded(t *testing.T) {
 		t.Errorf("%.3000s", text)
 	}
 	suite := readJUnit(t, render(t, "junit", d, Options{})).Suite
-	if len(suite.Cases) != 1+maxCases || !strings.Contains(suite.Cases[0].SystemOut.Text, "3 ranks have no case here.") {
-		t.Errorf("%d cases, %q", len(suite.Cases), suite.Cases[0].SystemOut.Text)
+	if len(suite.Cases) != 1+maxCases || !strings.Contains(suite.Cases[0].Failure.Text, "3 ranks have no case here.") {
+		t.Errorf("%d cases, %+v", len(suite.Cases), suite.Cases[0])
 	}
 }
 

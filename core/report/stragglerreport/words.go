@@ -60,6 +60,9 @@ func linkName(l *straggler.LinkCost) string {
 	for i, id := range l.Ranks {
 		names[i] = clean(id, maxName)
 	}
+	if l.Directed {
+		return strings.Join(names, " to ")
+	}
 	return strings.Join(names, " and ")
 }
 

@@ -13,6 +13,7 @@ type identity struct {
 	op      *Op
 	of      map[Slot]int64  // participant by device; nil when nothing is known, or needs to be
 	group   map[int64]int32 // replica group by participant
+	out     map[Slot]bool   // devices that are not known to be members: two traces say their rank, or none
 	local   bool            // every node is a job of its own: participants repeat on each node
 	assumed string          // what had to be assumed; "" nothing
 	reason  string          // why it is impossible; "" when it is not
@@ -46,7 +47,7 @@ func identify(part *Part, op *Op, slots, everyone []Slot) identity {
 	if id.of == nil && id.reason == "" && len(op.Groups) > 1 {
 		id.reason = reasonWho
 	}
-	if id.of == nil && len(slots) > id.size(0) && id.size(0) > 0 {
+	if id.of == nil && id.out == nil && len(slots) > id.size(0) && id.size(0) > 0 {
 		id.reason = reasonWho // more devices than the one group has members: it is not one group
 	}
 	if id.assumed != "" && !matters {
@@ -124,21 +125,41 @@ func (id *identity) byDeviceID(part *Part, slots []Slot) bool {
 	return true
 }
 
+// byRank takes devices for the ranks of their nodes. Where a trace does not say its rank it is a member of a group that has room for it, for who is
+// who does not matter among equals. Else it is left out, and so are those that say one rank: one trace does not cost the others their partners.
 func (id *identity) byRank(part *Part, slots []Slot) {
 	id.of = map[Slot]int64{}
-	taken := map[int]int32{}
+	nodes := map[int]int32{}
+	twice := map[int]bool{}
 	for _, s := range slots {
-		r, ok := part.Ranks[s.Node]
-		was, twice := taken[r]
-		if !ok || twice && was != s.Node {
-			if len(id.op.Groups) > 0 {
-				id.reason = reasonWho
+		if r, ok := part.Ranks[s.Node]; ok {
+			was, taken := nodes[r]
+			if taken && was != s.Node {
+				twice[r] = true
 			}
-			id.of = nil
-			return
+			nodes[r] = s.Node
 		}
-		taken[r] = s.Node
-		id.of[s] = int64(r)
+	}
+	var unknown []Slot
+	for _, s := range slots {
+		if r, ok := part.Ranks[s.Node]; ok && !twice[r] {
+			id.of[s] = int64(r)
+		} else {
+			unknown = append(unknown, s)
+		}
+	}
+	switch {
+	case len(unknown) == 0:
+	case len(id.op.Groups) == 0:
+		id.of = nil
+	case len(twice) == 0 && id.op.Kind.Symmetric() && len(countByNode(slots)) <= id.size(0):
+	case len(countByNode(slots))-len(countByNode(unknown)) < 2:
+		id.of, id.reason = nil, reasonWho
+	default:
+		id.out = make(map[Slot]bool, len(unknown))
+		for _, s := range unknown {
+			id.out[s] = true
+		}
 	}
 }
 

@@ -88,6 +88,7 @@ const (
 	reasonNamesake = "its communicator's numbers name other operations on other devices"
 	reasonGaps     = "its communicator's numbers leave out most of what they count, as those of a counter that communicators share"
 	reasonChain    = "its communicator's operations are not the same, in the same order, on all devices"
+	reasonRepeated = "its device carries the number more often than the others"
 	reasonWho      = "it is not recorded which device is which participant"
 )
 
@@ -304,6 +305,10 @@ func (m *Matched) matchBucket(b *bucket, everyone []Slot, unmatched func(reason 
 	for _, i := range b.list {
 		s := &part.Spans[i]
 		slot := Slot{s.Node, s.Device}
+		if who.out[slot] {
+			unmatched(reasonWho, []int32{i})
+			continue
+		}
 		g, ok := who.groupOf(slot)
 		if !ok {
 			continue // in a group of its own, or in none: nothing to compare with
@@ -344,13 +349,15 @@ func comparePlaced(a, b placed) int {
 
 // matchRun matches the executions of one launch (or of the whole trace, without run ids) within one replica group.
 func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(string, []int32)) {
-	type seat struct{ from, to int } // executions of one device and side
-	var seats []seat
+	var seats []turn
 	for i := range list {
 		if i == 0 || list[i].slot != list[i-1].slot || list[i].sends != list[i-1].sends {
-			seats = append(seats, seat{i, i})
+			seats = append(seats, turn{i, i})
 		}
 		seats[len(seats)-1].to = i + 1
+	}
+	if b.how == ByRun && m.Part.Ops[b.op].Ranked {
+		seats = withoutRepeats(list, seats, func(s turn) { unmatched(reasonRepeated, spansOf(list[s.from:s.to])) })
 	}
 	devices := 0
 	for i := range seats {
@@ -359,7 +366,9 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		}
 	}
 	if devices < 2 {
-		unmatched(reasonAlone, spansOf(list))
+		for _, s := range seats {
+			unmatched(reasonAlone, spansOf(list[s.from:s.to]))
+		}
 		return
 	}
 	if b.how == ByOrder && m.Part.Halvings > 0 {
@@ -405,6 +414,35 @@ func (m *Matched) matchRun(b *bucket, list []placed, size int, unmatched func(st
 		}
 		m.Groups = append(m.Groups, g)
 	}
+}
+
+// turn is the executions of one device and side, in a list.
+type turn struct{ from, to int }
+
+// withoutRepeats leaves out what a device recorded twice under a number that names one execution: a record that is there again with the same times,
+// and, where most devices have one, all of a device that has several.
+func withoutRepeats(list []placed, turns []turn, leftOut func(t turn)) []turn {
+	once := 0
+	for i := range turns {
+		t := &turns[i]
+		for t.to-t.from > 1 && list[t.to-1].start == list[t.from].start && list[t.to-1].end == list[t.from].end {
+			leftOut(turn{t.to - 1, t.to})
+			t.to--
+		}
+		if t.to-t.from == 1 {
+			once++
+		}
+	}
+	if once == len(turns) || 2*once <= len(turns) {
+		return turns
+	}
+	return slices.DeleteFunc(turns, func(t turn) bool {
+		several := t.to-t.from > 1
+		if several {
+			leftOut(t)
+		}
+		return several
+	})
 }
 
 // outOfTurn says why the turns of executions of which some were left out do not tell which belong together; "" where they do.

@@ -186,6 +186,23 @@ func spread(op Op, nodes, devices int, ranks []int) *Part {
 	return p
 }
 
+// withoutRank forgets the rank of a node.
+func withoutRank(p *Part, node int32) *Part {
+	delete(p.Ranks, node)
+	return p
+}
+
+// repeatedOn records what a node executed once more, later by some ns.
+func repeatedOn(p *Part, node int32, later int64) *Part {
+	for _, s := range slices.Clone(p.Spans) {
+		if s.Node == node {
+			s.StartNS, s.EndNS = s.StartNS+later, s.EndNS+later
+			p.Spans = append(p.Spans, s)
+		}
+	}
+	return p
+}
+
 func TestWhoIsWho(t *testing.T) {
 	iota := func(n int) []int64 {
 		out := make([]int64, n)
@@ -217,6 +234,12 @@ func TestWhoIsWho(t *testing.T) {
 		{"groups of one", spread(Op{Groups: [][]int64{{0}, {1}}, Devices: iota(2)}, 2, 1, nil), "", false, ""},
 		{"ranks", spread(Op{Groups: [][]int64{{4, 9}}, Ranked: true}, 3, 1, []int{9, 7, 4}), "[0/0 2/0]", false, ""},
 		{"ranks that repeat", spread(Op{Groups: [][]int64{{4, 9}}, Ranked: true}, 2, 1, []int{4, 4}), "", false, reasonWho},
+		{"a rank that repeats costs the others nothing", spread(Op{Groups: [][]int64{{0, 1, 2}}, Ranked: true}, 4, 1, []int{0, 1, 2, 2}), "[0/0 1/0]", false, reasonWho},
+		{"a trace without a rank that there is room for", withoutRank(spread(Op{Groups: [][]int64{{0, 1, 2}}, Ranked: true}, 3, 1, []int{0, 1, 2}), 1), "[0/0 1/0 2/0]", false, ""},
+		{"a trace without a rank beyond the group", withoutRank(spread(Op{Groups: [][]int64{{0, 1, 2}}, Ranked: true}, 4, 1, []int{0, 1, 2, 3}), 3), "[0/0 1/0 2/0]", false, reasonWho},
+		{"a record that is there twice", repeatedOn(spread(Op{Groups: [][]int64{{0, 1}}, Ranked: true}, 2, 1, []int{0, 1}), 1, 0), "[0/0 1/0]", false, reasonRepeated},
+		{"a number that one of several carries twice", repeatedOn(spread(Op{Groups: [][]int64{{0, 1, 2}}, Ranked: true}, 3, 1, []int{0, 1, 2}), 1, 7), "[0/0 2/0]", false, reasonRepeated},
+		{"a number that one of two carries twice", repeatedOn(spread(Op{Groups: [][]int64{{0, 1}}, Ranked: true}, 2, 1, []int{0, 1}), 1, 7), "", false, reasonCounts},
 		{"ranks unknown, everyone", spread(Op{Ranked: true, Size: 2}, 2, 1, nil), "[0/0 1/0]", false, ""},
 	} {
 		c.part.Ops[0].Kind, c.part.Ops[0].Key = event.AllReduce, "op"

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/align"
 	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Schema is the schema of Document.
@@ -19,7 +20,7 @@ const Schema = "prlx.combine/1"
 // The values of Document.Status.
 const (
 	StatusAligned   = "aligned"   // every node's clock is known over its whole trace
-	StatusDegraded  = "degraded"  // some node's clock is not, or not over its whole trace
+	StatusDegraded  = "degraded"  // some node's clock is not, or not over its whole trace, or a trace is missing
 	StatusUnaligned = "unaligned" // no clock was corrected
 )
 
@@ -36,24 +37,27 @@ const (
 
 // Document is prlx.combine/1: what was done, node by node.
 type Document struct {
-	Schema      string        `json:"schema"`
-	Status      string        `json:"status"`
-	Verdict     string        `json:"verdict"`     // status or not_aligned, in a sentence
-	NotAligned  string        `json:"not_aligned"` // why no clock was corrected
-	Reference   string        `json:"reference"`
-	Timebase    string        `json:"timebase"`
-	Naming      string        `json:"naming,omitempty"`
-	ZeroNS      int64         `json:"zero_ns"` // instant (reference's wall clock, ns since 1970) from which times of the output count
-	Outputs     []Output      `json:"outputs"`
-	Nodes       []NodeResult  `json:"nodes"`
-	Skipped     []Unreadable  `json:"skipped,omitempty"` // inputs that cannot be read and were left out
-	Collectives *Collectives  `json:"collectives"`
-	SameKernels []SameKernels `json:"same_kernels,omitempty"` // of recordings of NCCL beside traces of their processes
-	Outside     *Outside      `json:"outside"`                // events beyond the clock readings; null: there are none
-	Repaired    *Repair       `json:"repaired"`               // null unless clocks were to be repaired
-	Explained   *Explanation  `json:"explained"`              // null unless a node was to be explained
-	Notes       []string      `json:"notes"`                  // what was decided on the way
-	Warnings    []string      `json:"warnings"`               // what limits the result
+	Schema      string          `json:"schema"`
+	Status      string          `json:"status"`
+	Conclusion  verdict.Verdict `json:"conclusion"`
+	Verdict     string          `json:"verdict"`     // status or not_aligned, in a sentence
+	NotAligned  string          `json:"not_aligned"` // why no clock was corrected
+	Reference   string          `json:"reference"`
+	Timebase    string          `json:"timebase"`
+	Naming      string          `json:"naming,omitempty"`
+	ZeroNS      int64           `json:"zero_ns"` // instant (reference's wall clock, ns since 1970) from which times of the output count
+	Outputs     []Output        `json:"outputs"`
+	Nodes       []NodeResult    `json:"nodes"`
+	Files       *Ledger         `json:"files"`             // what became of every file that the inputs stand for
+	Ranks       *Ranks          `json:"ranks"`             // how many there are, and how many have a trace
+	Skipped     []Unreadable    `json:"skipped,omitempty"` // inputs that cannot be read and were left out
+	Collectives *Collectives    `json:"collectives"`
+	SameKernels []SameKernels   `json:"same_kernels,omitempty"` // of recordings of NCCL beside traces of their processes
+	Outside     *Outside        `json:"outside"`                // events beyond the clock readings; null: there are none
+	Repaired    *Repair         `json:"repaired"`               // null unless clocks were to be repaired
+	Explained   *Explanation    `json:"explained"`              // null unless a node was to be explained
+	Notes       []string        `json:"notes"`                  // what was decided on the way
+	Warnings    []string        `json:"warnings"`               // what limits the result
 
 	beside []string // for the verdict: what limits the result, in a few words
 }
@@ -62,7 +66,7 @@ type Document struct {
 type Outside struct {
 	Events    int64   `json:"events"`
 	Share     float64 `json:"share"`      // of all events that have a time
-	GrowthPPB int64   `json:"growth_ppb"` // by how much, at most, bounds grow there: ns in a second
+	GrowthPPB int64   `json:"growth_ppb"` // by how much bounds grow there, as is assumed of clocks: ns in a second
 	Policy    Policy  `json:"policy"`     // degrade: clocks run on as they did within the readings; hold: the last offset is kept
 	Said      string  `json:"said"`       // all that in a sentence
 }
@@ -153,7 +157,8 @@ type Collectives struct {
 	Unmatched int      `json:"unmatched"`
 	Before    Verdicts `json:"before"`
 	After     Verdicts `json:"after"`
-	Passed    *bool    `json:"passed"` // no collective is impossible afterwards; null: none could be judged
+	Passed    *bool    `json:"passed"`             // no collective is impossible afterwards; null: none could be judged
+	Unjudged  int64    `json:"unjudged,omitempty"` // executions beyond the limit, which nobody looked at
 }
 
 // Verdicts counts groups by verdict.

@@ -13,6 +13,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // CompareSchema is the schema of CompareDocument.
@@ -34,16 +35,17 @@ type CompareRequest struct {
 
 // CompareDocument is prlx.combine-compare/1: how the clocks of two alignments of the same traces differ.
 type CompareDocument struct {
-	Schema    string         `json:"schema"`
-	Status    string         `json:"status"` // agree, contradict, inconclusive
-	Verdict   string         `json:"verdict"`
-	Reference string         `json:"reference"`
-	A         ComparedSide   `json:"a"`
-	B         ComparedSide   `json:"b"`
-	Nodes     []ComparedNode `json:"nodes"`
-	OnlyA     []string       `json:"only_a"` // nodes that the other document lacks
-	OnlyB     []string       `json:"only_b"`
-	Warnings  []string       `json:"warnings"`
+	Schema     string          `json:"schema"`
+	Status     string          `json:"status"` // agree, contradict, inconclusive
+	Conclusion verdict.Verdict `json:"conclusion"`
+	Verdict    string          `json:"verdict"`
+	Reference  string          `json:"reference"`
+	A          ComparedSide    `json:"a"`
+	B          ComparedSide    `json:"b"`
+	Nodes      []ComparedNode  `json:"nodes"`
+	OnlyA      []string        `json:"only_a"` // nodes that the other document lacks
+	OnlyB      []string        `json:"only_b"`
+	Warnings   []string        `json:"warnings"`
 }
 
 // ComparedSide is one of the two documents.
@@ -267,6 +269,26 @@ func (d *CompareDocument) conclude() {
 	if n := len(d.OnlyA) + len(d.OnlyB); n > 0 {
 		d.Verdict += fmt.Sprintf("; %s only in one of them", plural(n, "node"))
 	}
+	d.Conclusion = d.concluded()
+}
+
+// concluded is what comparing comes to: the same where every clock was compared and none contradicts.
+func (d *CompareDocument) concluded() verdict.Verdict {
+	var e verdict.Evidence
+	compared := int64(0)
+	for i := range d.Nodes {
+		switch n := &d.Nodes[i]; n.Status {
+		case CompareAgree, CompareContradict:
+			compared++
+		case CompareInconclusive:
+			e.Lacks("the clock of "+n.ID, n.Why)
+		}
+	}
+	e.Looked("clocks", compared)
+	for _, id := range append(slices.Clone(d.OnlyA), d.OnlyB...) {
+		e.Lacks("the clock of "+id, "only one of the documents has that node")
+	}
+	return e.Compare(d.Status == CompareContradict, d.Verdict)
 }
 
 func middleOf(v []int64) int64 {

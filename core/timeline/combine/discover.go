@@ -29,6 +29,9 @@ type Found struct {
 	Declared  []string
 	Snapshots []Input
 	Notes     []string // what was chosen and what was passed over, one sentence each
+
+	seen []seenFile // of directories: what was met beside the traces
+	root string     // the directory that all arguments share
 }
 
 // maxFiles bounds how many files of directories are looked at.
@@ -48,7 +51,9 @@ func Discover(ctx context.Context, args []Input) (*Found, error) {
 		if err := w.argument(arg.ID, arg.Path); err != nil {
 			return nil, err
 		}
+		w.args = append(w.args, arg.Path)
 	}
+	f.root = w.root()
 	if len(f.Traces) == 0 {
 		return nil, fault.Usagef("no traces are named").WithHint("name .xplane.pb or Chrome JSON files, or directories that hold them")
 	}
@@ -107,6 +112,19 @@ type walker struct {
 	found  *Found
 	files  int
 	unread []unread // traces in formats that are not read
+	args   []string // what was named
+}
+
+// root is the directory that all arguments share.
+func (w *walker) root() string {
+	dirs := make([]string, 0, len(w.args))
+	for _, p := range w.args {
+		if st, err := os.Stat(p); err != nil || !st.IsDir() {
+			p = filepath.Dir(p)
+		}
+		dirs = append(dirs, filepath.Clean(p))
+	}
+	return commonDir(dirs)
 }
 
 // unread is a trace in a format that is not read.
@@ -183,6 +201,7 @@ func (w *walker) directory(dir string, depth int) error {
 	if run, n := latestRun(dir); run != "" {
 		if n > 1 {
 			w.note("%s holds %d runs: the latest, %s, is taken", filepath.Base(dir), n, filepath.Base(run))
+			w.earlierRuns(run)
 		}
 		dir = run
 	}
@@ -193,49 +212,75 @@ func (w *walker) directory(dir string, depth int) error {
 	traces, dirs := byFormat{}, []string(nil)
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), ".") {
-			continue
-		}
 		st, err := os.Stat(path)
-		if err != nil { // a dangling link
-			traces.addByName(path)
-			continue
-		}
-		if st.IsDir() {
-			if !isOurs(path) {
-				dirs = append(dirs, path)
-			}
-			continue
-		}
-		if w.files++; w.files > maxFiles {
-			return fault.New(fault.Limit, "more than %d files to look at", maxFiles).WithPath(dir).WithHint("name the traces themselves")
-		}
-		switch trace, kind, clocks := classify(w.ctx, path, st); {
-		case trace != nil:
-			traces.add(trace, path)
-		case clocks != "":
-			w.clockFile(path, clocks)
-		case kind == format.Perfetto, kind == format.Nsight, kind == format.Rocpd, kind == format.RocprofCSV, kind == format.RocprofJSON:
-			w.unread = append(w.unread, unread{path, kind})
+		switch {
+		case err == nil && st.IsDir() && isOurs(path):
+			w.spare(path, "an output of prlx")
+		case err == nil && st.IsDir() && !strings.HasPrefix(e.Name(), "."):
+			dirs = append(dirs, path)
 		default:
-			traces.addByName(path)
+			if err := w.file(traces, path, st, err); err != nil {
+				return err
+			}
 		}
 	}
 	w.passOverOurs(traces)
 	w.take(dir, traces)
 	if len(traces) > 0 || depth >= 4 {
+		for _, d := range dirs {
+			w.spare(d, "a directory beside traces, not looked into")
+		}
 		if len(dirs) > 0 {
 			w.note("%s: %d directories inside it are not looked into; name them to use them", filepath.Base(dir), len(dirs))
 		}
 		return nil
 	}
+	before := len(w.found.Traces)
 	for _, d := range dirs {
 		if err := w.directory(d, depth+1); err != nil {
 			return err
 		}
 	}
+	if len(w.found.Traces) == before {
+		w.see(dir, "a directory without a trace").dir = true
+	}
 	return nil
 }
+
+// file takes a file of a directory, or notes why it is not taken.
+func (w *walker) file(traces byFormat, path string, st os.FileInfo, missing error) error {
+	switch {
+	case strings.HasPrefix(filepath.Base(path), "."):
+		w.spare(path, "hidden")
+		return nil
+	case missing != nil: // a dangling link
+		if !traces.addByName(path) {
+			w.see(path, fault.Of(fault.FromIO(path, missing)).Msg)
+		}
+		return nil
+	}
+	if w.files++; w.files > maxFiles {
+		return fault.New(fault.Limit, "more than %d files to look at", maxFiles).WithPath(filepath.Dir(path)).WithHint("name the traces themselves")
+	}
+	switch c := classify(w.ctx, path, st); {
+	case c.trace != nil:
+		traces.add(c.trace, path)
+	case c.clocks != "":
+		w.clockFile(path, c.clocks)
+		w.see(path, "").spare = true // unless it is used
+	case c.kind == format.Perfetto, c.kind == format.Nsight, c.kind == format.Rocpd, c.kind == format.RocprofCSV, c.kind == format.RocprofJSON:
+		w.unread = append(w.unread, unread{path, c.kind})
+		w.see(path, c.kind.String()+", which prlx does not read")
+	case traces.addByName(path):
+	default:
+		s := w.see(path, c.why)
+		s.broken, s.spare = c.broken, c.kind == format.Document || !st.Mode().IsRegular()
+	}
+	return nil
+}
+
+// spare notes what holds no trace, whatever its name.
+func (w *walker) spare(path, why string) { w.see(path, why).spare = true }
 
 // byFormat are the traces of a directory, by their format.
 type byFormat map[*source.Format][]string
@@ -244,10 +289,12 @@ func (b byFormat) add(f *source.Format, path string) { b[f] = append(b[f], path)
 
 // addByName adds a file that is called a trace but does not look like one: empty, unreadable, damaged from its first byte. Reading it
 // says what is wrong, where passing it over would lose a node in silence.
-func (b byFormat) addByName(path string) {
-	if f := formats.Named(filepath.Base(path)); f != nil {
+func (b byFormat) addByName(path string) bool {
+	f := formats.Named(filepath.Base(path))
+	if f != nil {
 		b.add(f, path)
 	}
+	return f != nil
 }
 
 // passOverOurs leaves out files that combine or align wrote beside the traces they were made of. Where there is nothing else they
@@ -258,7 +305,7 @@ func (w *walker) passOverOurs(traces byFormat) {
 	for _, f := range formats.Table {
 		for _, path := range traces[f] {
 			if _, err := os.Stat(path + ".alignment.json"); err == nil {
-				ours = append(ours, filepath.Base(path))
+				ours = append(ours, path)
 			} else {
 				left.add(f, path)
 			}
@@ -269,7 +316,12 @@ func (w *walker) passOverOurs(traces byFormat) {
 	}
 	clear(traces)
 	maps.Copy(traces, left)
-	w.note("written by prlx, and so passed over: %s", strings.Join(ours, ", "))
+	names := make([]string, len(ours))
+	for i, path := range ours {
+		names[i] = filepath.Base(path)
+		w.spare(path, "an output of prlx")
+	}
+	w.note("written by prlx, and so passed over: %s", strings.Join(names, ", "))
 }
 
 // take takes the traces of the first format of the table that has any, and beside them recordings of libraries, which come last in the table.
@@ -285,6 +337,9 @@ func (w *walker) take(dir string, traces byFormat) {
 				w.found.Beside = append(w.found.Beside, Input{Path: p})
 			}
 		default:
+			for _, p := range traces[f] {
+				w.see(p, f.Title+" beside "+taken.Title)
+			}
 			w.note("%s: %d %s files beside the %s files are not used; name them to use them", filepath.Base(dir), n, f.Title, taken.Title)
 		}
 	}
@@ -315,7 +370,9 @@ func (w *walker) lastCycles(dir string, paths []string) []string {
 	for i, p := range paths {
 		if m := parts[i]; m == nil || m[2] == last[m[1]] {
 			kept = append(kept, p)
+			continue
 		}
+		w.spare(p, "an earlier cycle of its worker")
 	}
 	if len(kept) < len(paths) {
 		w.note("%s: the last cycle of each worker is taken, and %d traces of earlier cycles are not; name them to use them", filepath.Base(dir), len(paths)-len(kept))
@@ -369,32 +426,82 @@ func isOurs(dir string) bool {
 	return err == nil
 }
 
-// classify tells what a file in a directory is by its first bytes: a trace, and of which format, clock readings of some kind, or neither.
-func classify(ctx context.Context, path string, st os.FileInfo) (*source.Format, format.Kind, clockfile.Kind) {
-	if !st.Mode().IsRegular() || st.Size() == 0 {
-		return nil, format.Empty, ""
+// earlierRuns notes the runs beside the latest.
+func (w *walker) earlierRuns(latest string) {
+	root := filepath.Dir(latest)
+	entries, _ := os.ReadDir(root) // it was read before
+	for _, e := range entries {
+		if path := filepath.Join(root, e.Name()); path != latest {
+			w.spare(path, "beside the latest run")
+		}
+	}
+}
+
+// classified is what a file in a directory is.
+type classified struct {
+	trace  *source.Format // of this format; nil: it is not a trace
+	clocks clockfile.Kind // clock readings of this kind; "": none
+	kind   format.Kind
+	why    string // what it is, where it is neither
+	broken bool   // it is called JSON, and is damaged
+}
+
+// classify tells what a file in a directory is by its first bytes: a trace, clock readings of some kind, or neither. JSON whose first bytes do
+// not tell is read whole.
+func classify(ctx context.Context, path string, st os.FileInfo) classified {
+	called := calledJSON(path)
+	switch {
+	case !st.Mode().IsRegular():
+		return classified{kind: format.Empty, why: "not a regular file"}
+	case st.Size() == 0:
+		return classified{kind: format.Empty, why: "empty", broken: called}
 	}
 	head, whole, err := file.Head(ctx, path, format.HeadBytes)
-	if err != nil || len(head) == 0 {
-		return nil, format.Binary, ""
+	switch {
+	case err != nil:
+		return classified{kind: format.Binary, why: fault.Of(err).Msg, broken: called}
+	case len(head) == 0:
+		return classified{kind: format.Empty, why: "empty", broken: called}
 	}
-	kind := format.Of(head)
-	if f := formats.Of(head); f != nil || kind.Known() && kind != format.PairsMessage && kind != format.ClockText {
-		return f, kind, ""
+	c := classified{kind: format.Of(head)}
+	c.why = c.kind.String()
+	if c.trace = formats.Of(head); c.trace != nil || c.kind.Known() && c.kind != format.PairsMessage && c.kind != format.ClockText {
+		c.broken = c.kind == format.UTF16 && called
+		return c
 	}
+	if c.clocks = clocksOf(ctx, path, head, whole); c.clocks != "" {
+		return c
+	}
+	switch c.kind {
+	case format.JSON:
+		c.trace, err = formats.OfWhole(ctx, path, head)
+		if c.broken = err != nil; c.broken {
+			c.why = "damaged: " + fault.Of(err).Msg
+		}
+	case format.Text, format.Binary:
+		c.broken = called
+	}
+	return c
+}
+
+// calledJSON reports whether a file is called JSON, compressed or not.
+func calledJSON(path string) bool { return isJSON(strings.ToLower(path)) }
+
+// clocksOf tells of which kind the clock readings are that a file holds, "" where it holds none.
+func clocksOf(ctx context.Context, path string, head []byte, whole bool) clockfile.Kind {
 	if !whole {
 		cut := bytes.LastIndexByte(head, '\n')
 		if cut < 0 {
-			return nil, kind, ""
+			return ""
 		}
 		head = head[:cut+1]
 	}
 	src, err := file.FromBytes(path, head)
 	if err != nil {
-		return nil, kind, ""
+		return ""
 	}
 	if f, err := clockfile.Read(ctx, src); err == nil && (f.Kind != clockfile.KindDeclared || f.Declared != nil && len(f.Declared.Nodes) > 0) {
-		return nil, kind, f.Kind
+		return f.Kind
 	}
-	return nil, kind, ""
+	return ""
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/source"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // extract finds the collectives of the trace, a part for each node that it holds. nodes is how many traces there are.
@@ -105,6 +106,7 @@ func (n *Node) extractRecorded(ctx context.Context, trace source.Recorded, nodes
 	}
 	for part := range opts {
 		opts[part] = n.options(part, nodes)
+		opts[part].Distributed = n.groups
 		opts[part].Compiled = compiled[part]
 		if len(opts) > 1 {
 			opts[part].Distributed = said[n.member(part).ID]
@@ -212,6 +214,7 @@ func (t *task) judgeCollectives() error {
 		t.warn("%s", nothingJudged(all.Groups, all.UnmatchedCount()))
 	}
 	t.noteMatching(m.Part, all)
+	t.doc.Collectives.Unjudged = t.unjudged
 	return t.explain()
 }
 
@@ -248,6 +251,7 @@ func (t *task) noteMatching(p *collective.Part, all *collective.Judged) {
 	}
 	if d := p.Dropped; d > 0 {
 		t.warn("%d executions of collectives are beyond the limit and were not judged", d)
+		t.unjudged = d
 	}
 }
 
@@ -269,21 +273,24 @@ type ValidateRequest struct {
 
 // ValidateDocument is prlx.validate/1.
 type ValidateDocument struct {
-	Schema      string         `json:"schema"`
-	Status      string         `json:"status"` // passed, violated, inconclusive
-	Verdict     string         `json:"verdict"`
-	Passed      *bool          `json:"passed"` // null: nothing could be judged
-	Groups      int            `json:"groups"`
-	Violated    int            `json:"violated"`
-	Consistent  int            `json:"consistent"`
-	Undecidable int            `json:"undecidable"`
-	Unmatched   int            `json:"unmatched"`
-	Worst       []WorstGroup   `json:"worst"`
-	ByKind      []KindVerdicts `json:"by_kind"`
-	Lost        []Unmatched    `json:"unmatched_by_key"`
-	Notes       []string       `json:"notes"`
-	Warnings    []string       `json:"warnings"`
+	Schema      string          `json:"schema"`
+	Status      string          `json:"status"` // passed, violated, inconclusive
+	Conclusion  verdict.Verdict `json:"conclusion"`
+	Verdict     string          `json:"verdict"`
+	Passed      *bool           `json:"passed"` // null: nothing could be judged
+	Groups      int             `json:"groups"`
+	Violated    int             `json:"violated"`
+	Consistent  int             `json:"consistent"`
+	Undecidable int             `json:"undecidable"`
+	Unmatched   int             `json:"unmatched"`
+	Worst       []WorstGroup    `json:"worst"`
+	ByKind      []KindVerdicts  `json:"by_kind"`
+	Lost        []Unmatched     `json:"unmatched_by_key"`
+	Notes       []string        `json:"notes"`
+	Warnings    []string        `json:"warnings"`
 
+	Files    *Ledger         `json:"files"`              // what became of every file that the inputs stand for
+	Ranks    *Ranks          `json:"ranks"`              // how many there are, and how many have a trace
 	Skipped  []Unreadable    `json:"skipped,omitempty"`  // inputs that cannot be read and were left out
 	Salvaged []SalvagedInput `json:"salvaged,omitempty"` // inputs that were cut, of which what is complete was judged
 }
@@ -300,9 +307,9 @@ type WorstGroup struct {
 	Kind       string    `json:"kind"`
 	Occurrence int       `json:"occurrence"`
 	Verdict    string    `json:"verdict"`
-	GapNS      int64     `json:"gap_ns"` // negative: somebody ended that long before another, whom it needed, began
-	BoundNS    int64     `json:"bound_ns"`
-	Nodes      [2]string `json:"nodes"` // who ended early, who began late
+	GapNS      int64     `json:"gap_ns"`   // negative: somebody ended that long before another, whom it needed, began
+	BoundNS    *int64    `json:"bound_ns"` // how far off the gap can be; null: nobody has bounded the clocks
+	Nodes      [2]string `json:"nodes"`    // who ended early, who began late
 }
 
 // KindVerdicts counts groups of one kind by verdict.
@@ -362,10 +369,10 @@ func Validate(j *job.Job, req ValidateRequest) (*ValidateDocument, error) {
 		return nil, err
 	}
 	t.noteMatching(m.Part, all)
-	return t.validation(all), nil
+	return t.validation(all, m), nil
 }
 
-func (t *task) validation(all *collective.Judged) *ValidateDocument {
+func (t *task) validation(all *collective.Judged, m *collective.Matched) *ValidateDocument {
 	v := all.Verdicts[0]
 	d := &ValidateDocument{
 		Schema: ValidateSchema, Groups: v.Groups, Violated: v.Violated, Consistent: v.Consistent, Undecidable: v.Undecidable,
@@ -378,7 +385,7 @@ func (t *task) validation(all *collective.Judged) *ValidateDocument {
 	} else if d.Status = StatusPassed; !*d.Passed {
 		d.Status = StatusViolated
 	}
-	d.Skipped = t.doc.Skipped
+	d.Skipped, d.Files, d.Ranks = t.doc.Skipped, t.doc.Files, t.doc.Ranks
 	for _, n := range t.nodes {
 		if n.salvaged != nil {
 			d.Salvaged = append(d.Salvaged, SalvagedInput{n.ID, n.salvaged})
@@ -388,7 +395,7 @@ func (t *task) validation(all *collective.Judged) *ValidateDocument {
 	d.Verdict = d.verdict()
 	for _, w := range v.Worst {
 		d.Worst = append(d.Worst, WorstGroup{
-			Key: w.Key, Kind: w.Kind.String(), Occurrence: w.Occurrence, Verdict: w.Judgement.String(), GapNS: w.GapNS, BoundNS: w.BoundNS,
+			Key: w.Key, Kind: w.Kind.String(), Occurrence: w.Occurrence, Verdict: w.Judgement.String(), GapNS: w.GapNS, BoundNS: t.boundOf(w),
 			Nodes: [2]string{t.slot(w.Ended), t.slot(w.Began)},
 		})
 	}
@@ -400,7 +407,20 @@ func (t *task) validation(all *collective.Judged) *ValidateDocument {
 	for _, u := range all.Unmatched {
 		d.Lost = append(d.Lost, Unmatched(u))
 	}
+	d.Conclusion = t.validated(d, m)
 	return d
+}
+
+// boundOf is how far off the gap of a group can be, nil where nobody has bounded the clock of one of its ends. Within a node it is 0.
+func (t *task) boundOf(w collective.Worst) *int64 {
+	if w.Ended.Node != w.Began.Node {
+		for _, s := range []collective.Slot{w.Ended, w.Began} {
+			if k := t.parties()[s.Node].node; t.boundUnknown(k) {
+				return nil
+			}
+		}
+	}
+	return &w.BoundNS
 }
 
 // slot names a device of a node; the device is left out where the node has only one in the trace.

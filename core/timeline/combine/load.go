@@ -54,6 +54,9 @@ type Node struct {
 	programs []*collective.Programs // by part, of a trace with compiled programs whose collectives were looked for
 	rest     *collective.Rest       // where executions of collectives are that there is no room for; nil: nowhere
 
+	rankNote string              // what its rank rests on, where that is not what the trace says alone; "" nothing
+	groups   *source.Distributed // process groups that other traces name, where this one names none
+
 	place    int              // among the inputs as they were given
 	salvaged *source.Salvaged // what was lost of a file that was cut; nil: nothing
 
@@ -192,7 +195,14 @@ func noneReadable(failed []error) error {
 
 // sayLeftOut names the traces that were left out, and those that were salvaged.
 func (t *task) sayLeftOut(out []Unreadable) {
-	t.doc.Skipped = out
+	if t.req.Files == nil {
+		t.req.Account(&Found{})
+	}
+	t.doc.Skipped, t.doc.Files, t.doc.Ranks = out, t.req.Files, ranksOf(t.nodes)
+	for _, p := range t.doc.Files.lost() {
+		t.warn("%s was passed over: %s", p.Path, p.Why)
+	}
+	t.doc.Files.leaveOut(out)
 	for _, u := range out {
 		t.warn("%s was left out: %s", u.name(), u.Error)
 	}
@@ -283,9 +293,14 @@ func nameNodes(nodes []*Node, inputs []Input) error {
 		}
 	}
 	ts := tags(ids)
+	settleRanks(nodes, inputs)
+	shareGroups(nodes)
 	for k, n := range nodes {
 		n.Identity, n.tag = ids[k], ts[k]
 		n.Result = NodeResult{ID: n.ID, Identity: n.Source, Host: n.Host, Rank: n.Rank, Method: MethodNone, Steps: []Step{}, Warnings: []string{}, RestsOn: []Rest{}, Clock: []ClockAt{}}
+		if n.rankNote != "" {
+			n.warn("%s", n.rankNote)
+		}
 	}
 	return nil
 }

@@ -65,8 +65,7 @@ func clockFilesOf(ctx context.Context, dir string) (names []string, option strin
 		if err != nil {
 			continue
 		}
-		_, _, kind := classify(ctx, path, st)
-		if o := optionOf[kind]; o != "" && (option == "" || o == option) {
+		if o := optionOf[classify(ctx, path, st).clocks]; o != "" && (option == "" || o == option) {
 			names, option = append(names, e.Name()), o
 		}
 	}

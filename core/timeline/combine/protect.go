@@ -112,7 +112,7 @@ func besides(output string, nodes []*Node, f Format) []string {
 	}
 	names := []string{output + ".alignment.json"}
 	if len(nodes) == 1 {
-		names = append(names, filepath.Join(filepath.Dir(output), clean(nodes[0].ID)+".alignment_stats.json"))
+		names = append(names, output+"."+clean(nodes[0].ID)+".alignment_stats.json")
 	}
 	return names
 }

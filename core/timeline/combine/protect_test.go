@@ -111,17 +111,17 @@ func TestOverwriteReplacesOurOwn(t *testing.T) {
 func TestDocumentsBesideAFileAreNotOverwritten(t *testing.T) {
 	_, inputs, offsets := recorded(t, xspacetest.Config{Nodes: 2, GPUs: 1, EventsPerGPU: 10, SnapshotNS: 1e6, RoundNS: 4e6, Seed: 7})
 	dir := t.TempDir()
-	put(t, dir, "node1.alignment_stats.json", []byte("mine"))
+	put(t, dir, "out.xplane.pb.node1.alignment_stats.json", []byte("mine"))
 	before := tree(t, dir)
 	r := Request{Inputs: inputs[1:], Offsets: offsets, Output: filepath.Join(dir, "out.xplane.pb")}
 	_, _, err := Run(job.New(context.Background(), job.Options{Workers: 2}), r)
-	if !fault.Is(err, fault.IO) || !strings.Contains(err.Error(), "node1.alignment_stats.json: already exists") {
+	if !fault.Is(err, fault.IO) || !strings.Contains(err.Error(), "out.xplane.pb.node1.alignment_stats.json: already exists") {
 		t.Fatalf("got %v", err)
 	}
 	sameTree(t, before, tree(t, dir))
 	r.Overwrite = true
 	combined(t, 2, r)
-	if b := tree(t, dir)[filepath.Join(dir, "node1.alignment_stats.json")]; !strings.Contains(b, StatsSchema) {
+	if b := tree(t, dir)[filepath.Join(dir, "out.xplane.pb.node1.alignment_stats.json")]; !strings.Contains(b, StatsSchema) {
 		t.Errorf("not replaced: %s", b)
 	}
 }

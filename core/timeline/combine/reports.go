@@ -11,7 +11,7 @@ import (
 // StatsSchema is the schema of the per-node diagnostics file.
 const StatsSchema = "prlx.alignment_stats/1"
 
-// NodeStats is <node>.alignment_stats.json: the counts of the described diagnostics file, and what they rest on.
+// NodeStats is <node>.alignment_stats.json, behind the name of the output where that is a file: the counts of the described diagnostics file, and what they rest on.
 type NodeStats struct {
 	Schema                 string        `json:"schema"`
 	Node                   string        `json:"node"`
@@ -41,7 +41,8 @@ func statsOf(r *NodeResult) NodeStats {
 }
 
 // writeReports writes alignment.json and the statistics of nodes with create: of each node inside a run directory, of the only
-// node beside a single file. prefix goes before alignment.json.
+// node beside a single file. prefix goes before their names: that of the
+// file, so that several outputs in one directory have their own.
 func (t *task) writeReports(create func(name string) (*file.Output, error), prefix string) error {
 	if err := writeJSON(create, prefix+"alignment.json", t.doc); err != nil {
 		return err
@@ -51,7 +52,7 @@ func (t *task) writeReports(create func(name string) (*file.Output, error), pref
 	}
 	for k := range t.doc.Nodes {
 		r := &t.doc.Nodes[k]
-		if err := writeJSON(create, clean(r.ID)+".alignment_stats.json", statsOf(r)); err != nil {
+		if err := writeJSON(create, prefix+clean(r.ID)+".alignment_stats.json", statsOf(r)); err != nil {
 			return err
 		}
 	}

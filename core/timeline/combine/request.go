@@ -60,6 +60,7 @@ type Request struct {
 	Report         string   `json:"report"` // HTML summary, which the caller writes
 	Notes          []string `json:"-"`      // what the caller decided on the way, for the document's warnings
 	Nearby         string   `json:"nearby"` // which clock files lie near the traces and are not used, and how to use them
+	Files          *Ledger  `json:"files"`  // what became of what the arguments stand for; nil: nothing is known of others than the inputs
 	Version        string   `json:"-"`      // of prlx, for the outputs' marks
 
 	naming   Naming

@@ -47,6 +47,9 @@ type task struct {
 	found   *collective.Matched // what match found in the whole recordings; nil before
 	matched *collective.Matched
 	doc     *Document
+
+	cut      []string // clock files that end inside a line
+	unjudged int64    // executions of collectives that are beyond the limit
 }
 
 // Evidence is what a result rests on, for reports.
@@ -201,7 +204,7 @@ func (t *task) sayNotAligned() {
 		t.warn("not aligned: %s holds %d ranks that were merged on clocks of their own, and only traces as recorded can be put on one clock; prlx validate judges their collectives", t.nodes[i].ID, t.nodes[i].parts())
 		return
 	}
-	advice := "the traces share no collective that relates them either; pass probes, round offsets or declared offsets (--probes, --offsets, --declared)"
+	advice := "the traces share no collective that relates them either" + t.whyNoneShared() + "; pass probes, round offsets or declared offsets (--probes, --offsets, --declared)"
 	if t.req.Nearby != "" {
 		advice = t.req.Nearby
 	}
@@ -434,17 +437,22 @@ func (t *task) conclude() error {
 		return t.nothingLeft(events)
 	}
 	t.sumOutside()
+	if c := t.doc.Collectives; c != nil && c.After.Violated > 0 && t.mark.Aligned {
+		degraded = true
+		t.warn("impossible order by the clocks of the result, with all bounds counted: %s; a clock is wrong by more than its bound, or executions were matched that do not belong together", plural(c.After.Violated, "collective"))
+	}
 	t.sayClaimed()
 	t.sayCoarse()
 	switch {
 	case !t.mark.Aligned:
 		t.doc.Status = StatusUnaligned
-	case degraded:
+	case degraded, len(t.doc.Files.lost()) > 0, t.doc.Ranks.said() != "", t.doc.salvaged() != nil:
 		t.doc.Status = StatusDegraded
 	default:
 		t.doc.Status = StatusAligned
 	}
 	t.doc.Verdict = t.doc.verdict()
+	t.doc.Conclusion = t.concluded()
 	return nil
 }
 

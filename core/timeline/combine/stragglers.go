@@ -13,6 +13,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/collective"
 	"github.com/prlx-go/prlx/core/timeline/event"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // StragglersRequest is what Stragglers is asked for. Traces that are not aligned are aligned on the way.
@@ -81,6 +82,7 @@ func Stragglers(j *job.Job, req StragglersRequest, stepsOf func(path string) ([]
 		}
 		opt.SinceNS = int64(*s * 1e9)
 	}
+	t.missed(&opt.Evidence)
 	doc, err := straggler.Find(made, opt)
 	if err != nil {
 		return nil, err
@@ -96,6 +98,25 @@ func Stragglers(j *job.Job, req StragglersRequest, stepsOf func(path string) ([]
 		}
 	}
 	return doc, nil
+}
+
+// missed is what of the traces was not looked at and could say that somebody else was late.
+func (t *task) missed(e *verdict.Evidence) {
+	for _, u := range t.doc.Skipped {
+		e.Missed("trace "+u.name(), 1, u.Error)
+	}
+	for _, n := range t.nodes {
+		if n.salvaged != nil {
+			e.Lacks("the rest of the trace of "+n.ID, n.salvaged.Sentence())
+		}
+	}
+	if t.found == nil {
+		return
+	}
+	n, all := t.found.UnmatchedCount(), len(t.found.Part.Spans)
+	if n > 0 && float64(n) >= straggler.LostShare*float64(all) { // a few at the ends of recordings are in every job
+		e.Missed("executions of collectives", int64(n), fmt.Sprintf("of %d, their partners are not in the traces", all))
+	}
 }
 
 // countedFrom is the instant from which the times of the trace count that all ranks are in: the only one, or what prlx combine would write.

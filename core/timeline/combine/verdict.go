@@ -2,6 +2,8 @@ package combine
 
 import (
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -13,13 +15,7 @@ func (d *Document) verdict() string {
 		count += max(1, len(d.Nodes[i].Holds))
 	}
 	nodes := plural(count, "node")
-	var salvaged []string
-	for i := range d.Nodes {
-		if d.Nodes[i].Salvaged != nil {
-			salvaged = append(salvaged, d.Nodes[i].ID)
-		}
-	}
-	lost := incomplete(salvaged, d.Skipped)
+	lost := incomplete(d.salvaged(), d.Skipped, d.Files, d.Ranks)
 	if d.NotAligned != "" {
 		return fmt.Sprintf("%s: not aligned: %s%s", nodes, d.NotAligned, lost)
 	}
@@ -33,10 +29,28 @@ func (d *Document) verdict() string {
 	return fmt.Sprintf("%s on the clock of %s: %s%s%s", nodes, nodeName(d.Reference), d.Status, lost, outside)
 }
 
+// salvaged lists the nodes whose trace was cut.
+func (d *Document) salvaged() (ids []string) {
+	for i := range d.Nodes {
+		if d.Nodes[i].Salvaged != nil {
+			ids = append(ids, d.Nodes[i].ID)
+		}
+	}
+	return ids
+}
+
 // Limits says which traces the result lacks, and what was assumed outside of the clock readings: whole sentences for a report.
 func (d *Document) Limits() (out []string) {
 	for _, u := range d.Skipped {
 		out = append(out, fmt.Sprintf("%s could not be read and was left out.", u.name()))
+	}
+	for _, p := range d.Files.lost() {
+		if !slices.ContainsFunc(d.Skipped, func(u Unreadable) bool { return filepath.Base(p.Path) == u.Path }) {
+			out = append(out, fmt.Sprintf("%s was passed over: %s.", p.Path, p.Why))
+		}
+	}
+	if r := d.Ranks.said(); r != "" {
+		out = append(out, r+".")
 	}
 	for i := range d.Nodes {
 		if d.Nodes[i].Salvaged != nil {
@@ -50,8 +64,11 @@ func (d *Document) Limits() (out []string) {
 }
 
 // incomplete says which traces a result lacks, whole or in part.
-func incomplete(salvaged []string, skipped []Unreadable) string {
+func incomplete(salvaged []string, skipped []Unreadable, files *Ledger, ranks *Ranks) string {
 	said := ""
+	if r := ranks.said(); r != "" {
+		said += "; " + r
+	}
 	if len(salvaged) > 0 {
 		said += "; cut and salvaged: " + shortList(salvaged)
 	}
@@ -61,6 +78,15 @@ func incomplete(salvaged []string, skipped []Unreadable) string {
 			names[i] = skipped[i].name()
 		}
 		said += fmt.Sprintf("; left out, as unreadable: %s", shortList(names))
+	}
+	var over []string
+	for _, p := range files.lost() {
+		if !slices.ContainsFunc(skipped, func(u Unreadable) bool { return filepath.Base(p.Path) == u.Path }) {
+			over = append(over, p.Path)
+		}
+	}
+	if len(over) > 0 {
+		said += "; passed over: " + shortList(over)
 	}
 	return said
 }
@@ -89,7 +115,7 @@ func (d *ValidateDocument) verdict() string {
 	for _, s := range d.Salvaged {
 		salvaged = append(salvaged, s.ID)
 	}
-	return said + incomplete(salvaged, d.Skipped)
+	return said + incomplete(salvaged, d.Skipped, d.Files, d.Ranks)
 }
 
 // plural writes a count with its noun.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -480,7 +481,7 @@ func (d *chromeDocument) head(ctx context.Context, w io.Writer) error {
 	ref := d.nodes[d.ref]
 	version := "1"
 	if ref.text != nil {
-		if said := ref.text.Document().Value("schemaVersion"); len(said) > 0 {
+		if said := ref.text.Document().Value("schemaVersion"); json.Valid(said) && utf8.Valid(said) {
 			version = string(said)
 		}
 	}

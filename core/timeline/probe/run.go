@@ -20,6 +20,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/safe"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Request is what a prober of this machine is asked to do.
@@ -45,21 +46,22 @@ type Request struct {
 
 // Document is prlx.probe/1: what a prober did.
 type Document struct {
-	Schema   string         `json:"schema"`
-	Status   string         `json:"status"` // "measured", "elsewhere": another process of this host did
-	Node     int            `json:"node"`
-	Name     string         `json:"name"`
-	Peers    int            `json:"peers"`
-	PeersBy  string         `json:"peers_by"` // "peers", or the variable that held the list
-	Session  string         `json:"session"`
-	Kernel   bool           `json:"kernel_stamps"`
-	Seconds  float64        `json:"seconds"`
-	Counters Counters       `json:"counters"`
-	Links    []LinkDocument `json:"links"`
-	Written  int64          `json:"stamps_written"`
-	Lost     int64          `json:"stamps_lost"` // that the disk did not take
-	Output   string         `json:"output"`      // the file that was written last
-	Warnings []string       `json:"warnings"`
+	Schema     string          `json:"schema"`
+	Status     string          `json:"status"` // "measured", "inconclusive": no probe was answered, "elsewhere": another process of this host measures
+	Conclusion verdict.Verdict `json:"conclusion"`
+	Node       int             `json:"node"`
+	Name       string          `json:"name"`
+	Peers      int             `json:"peers"`
+	PeersBy    string          `json:"peers_by"` // "peers", or the variable that held the list
+	Session    string          `json:"session"`
+	Kernel     bool            `json:"kernel_stamps"`
+	Seconds    float64         `json:"seconds"`
+	Counters   Counters        `json:"counters"`
+	Links      []LinkDocument  `json:"links"`
+	Written    int64           `json:"stamps_written"`
+	Lost       int64           `json:"stamps_lost"` // that the disk did not take
+	Output     string          `json:"output"`      // the file that was written last
+	Warnings   []string        `json:"warnings"`
 }
 
 // LinkDocument is what became of the probes to one peer.
@@ -109,7 +111,27 @@ func Run(j *job.Job, r Request) (*Document, error) {
 		err = p.measure(j, mono, until, doc)
 	}
 	doc.Seconds = float64(mono()/1e6) / 1e3
+	doc.conclude()
 	return doc, err
+}
+
+// conclude says what probing comes to: passed where every peer that was probed has answered.
+func (d *Document) conclude() {
+	var e verdict.Evidence
+	answered := int64(0)
+	for _, l := range d.Links {
+		if answered += l.Answered; l.Answered == 0 {
+			e.Lacks(fmt.Sprintf("the clock of node %d", l.Node), "no probe was answered by "+l.Name)
+		}
+	}
+	e.Looked("answered probes", answered)
+	switch {
+	case d.Status == "elsewhere":
+		e.Lacks("probes of this process", "another process of this host measures")
+	case answered == 0:
+		d.Status = "inconclusive"
+	}
+	d.Conclusion = e.Check(false, fmt.Sprintf("%d probes were answered", answered))
 }
 
 const never64 = int64(never)

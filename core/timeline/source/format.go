@@ -2,12 +2,16 @@ package source
 
 import (
 	"context"
+	"errors"
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
+
+// ErrNoTrace is the cause in the error of a scan that read a whole file of its kind of text and found something else, as JSON of another kind.
+var ErrNoTrace = errors.New("not a trace")
 
 // Format is one format of traces: a line in the table of package formats.
 type Format struct {

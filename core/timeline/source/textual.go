@@ -122,6 +122,9 @@ type TextCounts struct {
 	Dropped int64 // events left out: time range or dropped process
 	Empty   int64 // empty elements dropped
 
+	Placeless int64 // events left out because their ts or dur is NaN or an infinity
+	NotUTF8   int64 // bytes that were not UTF-8 and were replaced
+
 	Timed     int64 // kept events with a ts, metadata not counted
 	Corrected int64 // those of them whose absolute start or end changed
 	Rounded   int64 // edited numbers that had digits beyond the picosecond
@@ -156,6 +159,8 @@ func (c *TextCounts) Add(o *TextCounts) {
 	c.Kept += o.Kept
 	c.Dropped += o.Dropped
 	c.Empty += o.Empty
+	c.Placeless += o.Placeless
+	c.NotUTF8 += o.NotUTF8
 	c.Timed += o.Timed
 	c.Corrected += o.Corrected
 	c.Rounded += o.Rounded

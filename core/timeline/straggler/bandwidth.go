@@ -45,7 +45,7 @@ func (f *finder) bandwidths() {
 			continue
 		}
 		o := &j.Ops[k]
-		m := moved{group: o.Group, operation: o.Name, kind: o.Kind, ranks: o.Members, bytes: o.Bytes, pair: link{-1, -1, ""}}
+		m := moved{group: o.Group, operation: o.Name, kind: o.Kind, ranks: o.Members, bytes: o.Bytes, pair: link{a: -1, b: -1}}
 		if l := j.linkOf(int32(k)); l.a >= 0 && o.Members == 2 {
 			m.pair = l
 		}

@@ -97,6 +97,10 @@ func (j *Job) linkChance(late []lateness, links []link, place map[link]int32) in
 		link  int32
 	}
 	seen, byClass := map[use]bool{}, map[string][]int32{}
+	var directed []int32
+	for _, s := range j.Links {
+		directed = append(directed, place[link{a: s.From, b: s.To, directed: true}])
+	}
 	for k := range j.Ops {
 		if u := (use{j.Ops[k].Class, place[j.linkOf(int32(k))]}); !seen[u] {
 			seen[u], byClass[u.class] = true, append(byClass[u.class], u.link)
@@ -106,9 +110,14 @@ func (j *Job) linkChance(late []lateness, links []link, place map[link]int32) in
 	var among []int
 	var choices [][]int32
 	for _, l := range late {
-		if l.transfer {
-			costs, among, choices = append(costs, l.costNS), append(among, len(choices)), append(choices, byClass[j.Ops[l.op].Class])
+		if !l.transfer {
+			continue
 		}
+		list := byClass[j.Ops[l.op].Class]
+		if j.linkFor(l.op, l.costNS).directed {
+			list = directed
+		}
+		costs, among, choices = append(costs, l.costNS), append(among, len(choices)), append(choices, list)
 	}
 	if len(costs) == 0 {
 		return 0

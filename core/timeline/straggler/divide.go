@@ -68,7 +68,7 @@ func (j *Job) gates() []passage {
 func (j *Job) between(a, b int32) int64 {
 	x, y := &j.Events[a], &j.Events[b]
 	if j.Ranks[x.Rank].Clock == j.Ranks[y.Rank].Clock {
-		return 0
+		return x.OwnBoundNS + y.OwnBoundNS
 	}
 	return x.EnterBoundNS + y.EnterBoundNS
 }

@@ -1,5 +1,7 @@
 package straggler
 
+import "github.com/prlx-go/prlx/core/verdict"
+
 // Schema is the schema of Document.
 const Schema = "prlx.stragglers/1"
 
@@ -12,27 +14,30 @@ const (
 
 // Document is prlx.stragglers/1: who was late, and what it cost.
 type Document struct {
-	Schema     string      `json:"schema"`
-	Status     string      `json:"status"`
-	Verdict    string      `json:"verdict"`   // in a sentence
-	FromNS     int64       `json:"from_ns"`   // of the first operation, on the clock of the reference
-	ToNS       int64       `json:"to_ns"`     // the end of the last
-	LengthNS   int64       `json:"length_ns"` // of which shares are parts: from the one to the other, or the steps that were asked for
-	Clocks     string      `json:"clocks"`    // what relates the clocks of ranks
-	Operations Operations  `json:"operations"`
-	Time       Parts       `json:"time"`     // of all ranks in all operations
-	Ranks      []RankCost  `json:"ranks"`    // most expensive first
-	Links      []LinkCost  `json:"links"`    // that were slow, most expensive first
-	Steps      []StepCost  `json:"steps"`    // by time
-	StepsBy    string      `json:"steps_by"` // what steps are: one of the constants that begin with StepsBy
-	Groups     []GroupCost `json:"groups"`
-	Bandwidths []Bandwidth `json:"bandwidths"` // of operations whose size is known, those that took most time first
-	GainNS     int64       `json:"gain_ns"`    // by how much shorter the job would have been, replayed with all ranks that are blamed as fast as the median
-	Map        Map         `json:"map"`        // ranks x steps
-	Pictures   []Picture   `json:"pictures"`   // the most expensive steps, operation by operation
-	Worst      []Late      `json:"worst"`      // the most expensive single latenesses
-	Notes      []string    `json:"notes"`
-	Warnings   []string    `json:"warnings"`
+	Schema     string          `json:"schema"`
+	Status     string          `json:"status"`
+	Verdict    string          `json:"verdict"`    // in a sentence
+	Conclusion verdict.Verdict `json:"conclusion"` // passed: nobody was late; failed: somebody was
+	FromNS     int64           `json:"from_ns"`    // of the first operation, on the clock of the reference
+	ToNS       int64           `json:"to_ns"`      // the end of the last
+	LengthNS   int64           `json:"length_ns"`  // of which shares are parts: from the one to the other, or the steps that were asked for
+	Clocks     string          `json:"clocks"`     // what relates the clocks of ranks
+	Operations Operations      `json:"operations"`
+	Time       Parts           `json:"time"`     // of all ranks in all operations
+	Ranks      []RankCost      `json:"ranks"`    // most expensive first
+	Links      []LinkCost      `json:"links"`    // that were slow, most expensive first
+	Steps      []StepCost      `json:"steps"`    // by time
+	StepsBy    string          `json:"steps_by"` // what steps are: one of the constants that begin with StepsBy
+	Groups     []GroupCost     `json:"groups"`
+	Bandwidths []Bandwidth     `json:"bandwidths"` // of operations whose size is known, those that took most time first
+	Unblamed   Unblamed        `json:"unblamed"`   // what was lost beyond noise, and is nobody's fault as far as is known
+	Unsure     string          `json:"unsure"`     // a rank that took longer than the others again and again, while clocks do not say whether that cost anything; "" none
+	GainNS     int64           `json:"gain_ns"`    // by how much shorter the job would have been, replayed with all ranks that are blamed as fast as the median
+	Map        Map             `json:"map"`        // ranks x steps
+	Pictures   []Picture       `json:"pictures"`   // the most expensive steps, operation by operation
+	Worst      []Late          `json:"worst"`      // the most expensive single latenesses
+	Notes      []string        `json:"notes"`
+	Warnings   []string        `json:"warnings"`
 }
 
 // The values of Document.StepsBy.
@@ -74,6 +79,7 @@ type RankCost struct {
 	Causes     []Cause `json:"causes"` // what took longer than usual, most expensive first
 
 	Stability Stability `json:"stability"`
+	Window    *Window   `json:"window"` // when it cost most; null: it cost nothing
 }
 
 // Stability says whether a rank is late always, or when.
@@ -107,12 +113,14 @@ const (
 
 // LinkCost is what operations between two ranks, or of a communicator, took longer than usual when all were there.
 type LinkCost struct {
-	Ranks  []string `json:"ranks"` // of a pair; empty for a communicator
-	Group  string   `json:"group"`
-	Blamed bool     `json:"blamed"`
-	CostNS int64    `json:"cost_ns"`
-	Share  float64  `json:"share"`
-	Times  int      `json:"times"`
+	Ranks    []string `json:"ranks"`    // of a pair; empty for a communicator
+	Directed bool     `json:"directed"` // what the first sent to the second; else whatever they exchanged
+	Group    string   `json:"group"`
+	Blamed   bool     `json:"blamed"`
+	CostNS   int64    `json:"cost_ns"`
+	Share    float64  `json:"share"`
+	Times    int      `json:"times"`
+	Window   *Window  `json:"window"` // when it cost most
 }
 
 // StepCost is a step, and who was the most expensive in it.

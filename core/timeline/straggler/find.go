@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Options are what is asked for.
@@ -16,6 +17,8 @@ type Options struct {
 	Steps   []string // names of those that count; empty: all
 	Group   string   // part of the name of a communicator that counts; "": all
 	Tracks  *Tracks  // filled where it is not nil
+
+	Evidence verdict.Evidence // what whoever made the job has missed
 }
 
 // finder gathers a document.
@@ -33,6 +36,10 @@ type finder struct {
 	counts []bool  // likewise: it is one of those that were asked for
 	order  []int32 // ranks, as the document lists them
 	length int64   // of what was asked for, ns
+
+	spans     [][2]int64    // by operation: from when the first member entered to when the last one left
+	slow      map[link]bool // links that are blamed
+	linkOrder []link        // as the document lists them
 }
 
 // Find divides the time of a job's operations and says who was late. The document has no Clocks, Notes and Warnings.
@@ -55,17 +62,26 @@ func Find(job *Job, opt Options) (*Document, error) {
 	}
 	m := job.measure(f.before)
 	late, chain := job.walk(f.gate, f.before, m, job.usualTransfers(f.gate))
-	late = slices.DeleteFunc(late, func(l lateness) bool { return !f.counts[l.op] })
+	lost := m.losses(f.gate)
+	late = slices.DeleteFunc(late, func(l lateness) bool { return !f.counts[l.op] || lost.ops[l.op].beginning })
 	m.explain(late)
 	surely, slower := m.slower()
-	f.charge(late, surely, slower)
-	f.links(late)
+	f.charge(late, surely, slower, lost)
+	f.links(late, lost)
+	f.windows(late)
+	f.unblamed(lost, late, chain)
+	if job.byEnds {
+		if r := f.unsure(lost, surely); r >= 0 {
+			f.doc.Unsure = job.Ranks[r].ID
+		}
+	}
 	f.bandwidths()
 	f.worst(late, opt.Worst)
 	f.finish()
 	f.replays(m)
 	f.chart(late, chain)
-	f.doc.Status, f.doc.Verdict = f.doc.judge()
+	f.doc.Status, f.doc.Verdict = f.doc.judge(job.byEnds)
+	f.rests(opt.Evidence)
 	f.tracks(late, opt.Tracks)
 	return f.doc, nil
 }
@@ -124,8 +140,15 @@ func (j *Job) communicators() string {
 
 func (f *finder) span() {
 	f.doc.FromNS, f.doc.ToNS = math.MaxInt64, math.MinInt64
+	f.spans = make([][2]int64, len(f.job.Ops))
+	for k := range f.spans {
+		f.spans[k] = [2]int64{math.MaxInt64, math.MinInt64}
+	}
 	for i := range f.job.Events {
-		if !f.counts[f.job.Events[i].Op] {
+		x := &f.job.Events[i]
+		s := &f.spans[x.Op]
+		s[0], s[1] = min(s[0], x.EnterNS), max(s[1], x.LeaveNS)
+		if !f.counts[x.Op] {
 			continue
 		}
 		f.doc.FromNS, f.doc.ToNS = min(f.doc.FromNS, f.job.Events[i].EnterNS), max(f.doc.ToNS, f.job.Events[i].LeaveNS)
@@ -235,7 +258,7 @@ func (f *finder) count(o *judged) {
 }
 
 // charge gives latenesses to their ranks and steps.
-func (f *finder) charge(late []lateness, surely, slower []bool) {
+func (f *finder) charge(late []lateness, surely, slower []bool, lost *losses) {
 	j := f.job
 	type in struct{ step, rank int32 }
 	sums, why := map[in]int64{}, map[in]map[int32]int64{}
@@ -268,10 +291,16 @@ func (f *finder) charge(late []lateness, surely, slower []bool) {
 			}
 		}
 	}
+	rare := f.costly(late, lost, len(f.ranks), func(l *lateness) int {
+		if l.transfer {
+			return -1
+		}
+		return int(j.Events[l.event].Rank)
+	})
 	beyond, least := j.beyondChance(late), int64(leastShare*float64(f.length))
 	for r := range f.ranks {
 		c := &f.ranks[r]
-		c.Share, c.Blamed = f.share(c.CostNS), c.CostNS > least && (surely[r] || slower[r] && beyond[r])
+		c.Share, c.Blamed = f.share(c.CostNS), c.CostNS > least && (surely[r] || slower[r] && beyond[r]) || rare[r]
 		c.Causes = f.causesOf(f.causes[r])
 	}
 }
@@ -293,8 +322,11 @@ func (f *finder) causesOf(sums map[int32]int64) []Cause {
 }
 
 // links gives transfers that took longer than usual to their links.
-func (f *finder) links(late []lateness) {
+func (f *finder) links(late []lateness, lost *losses) {
 	place := map[link]int32{}
+	for _, s := range f.job.Links {
+		place[link{a: s.From, b: s.To, directed: true}] = 0
+	}
 	for k := range f.job.Ops {
 		place[f.job.linkOf(int32(k))] = 0
 	}
@@ -309,25 +341,47 @@ func (f *finder) links(late []lateness) {
 	sums, times := make([]int64, len(links)), make([]int, len(links))
 	for _, l := range late {
 		if l.transfer {
-			i := place[f.job.linkOf(l.op)]
+			i := place[f.job.linkFor(l.op, l.costNS)]
 			sums[i], times[i] = sums[i]+l.costNS, times[i]+1
 		}
 	}
+	f.slow = map[link]bool{}
+	rare := f.costly(late, lost, len(links), func(l *lateness) int {
+		if !l.transfer {
+			return -1
+		}
+		return int(place[f.job.linkFor(l.op, l.costNS)])
+	})
 	least := max(int64(aboveChance*float64(f.job.linkChance(late, links, place))), int64(leastShare*float64(f.length)))
 	for i, l := range links {
 		if sums[i] == 0 {
 			continue
 		}
-		c := LinkCost{Ranks: []string{}, Group: l.group, CostNS: sums[i], Share: f.share(sums[i]), Times: times[i], Blamed: sums[i] > least}
+		c := LinkCost{Ranks: []string{}, Group: l.group, Directed: l.directed, CostNS: sums[i], Share: f.share(sums[i]), Times: times[i], Blamed: sums[i] > least || l.b >= 0 && rare[i]}
+		f.slow[l] = c.Blamed
 		if l.a >= 0 {
 			c.Ranks = append(c.Ranks, f.job.Ranks[l.a].ID)
 		}
 		if l.b >= 0 {
 			c.Ranks = append(c.Ranks, f.job.Ranks[l.b].ID)
 		}
-		f.doc.Links = append(f.doc.Links, c)
+		f.doc.Links, f.linkOrder = append(f.doc.Links, c), append(f.linkOrder, l)
 	}
-	slices.SortStableFunc(f.doc.Links, func(a, b LinkCost) int { return cmp.Compare(b.CostNS, a.CostNS) })
+	f.sortLinks()
+}
+
+// sortLinks puts those that cost most first.
+func (f *finder) sortLinks() {
+	at := make([]int, len(f.doc.Links))
+	for i := range at {
+		at[i] = i
+	}
+	slices.SortStableFunc(at, func(a, b int) int { return cmp.Compare(f.doc.Links[b].CostNS, f.doc.Links[a].CostNS) })
+	rows, order := make([]LinkCost, len(at)), make([]link, len(at))
+	for i, k := range at {
+		rows[i], order[i] = f.doc.Links[k], f.linkOrder[k]
+	}
+	f.doc.Links, f.linkOrder = rows, order
 }
 
 // worst lists the most expensive latenesses.

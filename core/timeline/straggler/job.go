@@ -15,6 +15,10 @@ type Job struct {
 	Doing  [][]Work // likewise, where names only explain what took longer
 	Names  []Did    // what work is
 
+	Links []Slow // those of which Op.Slow tells; NS is 0
+
+	byEnds bool // clocks were related by when operations ended
+
 	StepsBy string // what steps are: one of the constants that begin with StepsBy
 }
 
@@ -39,6 +43,13 @@ type Op struct {
 	Kind    string // all-reduce, ...; "" unknown
 	Members int    // of its communicator; 2 for a send and its receive
 	Bytes   int64  // size as nccl-tests counts it: what one member gets in all, or gives; 0 unknown
+	Slow    *Slow  // the link on which its data took longer than usual by most; nil: that is not known
+}
+
+// Slow is by how much longer than usual data took from one rank to another. They are places in Job.Ranks.
+type Slow struct {
+	From, To int32
+	NS       int64
 }
 
 // Gate says who had to wait for whom: no receiver leaves before the last giver has entered. They are places in Job.Events.
@@ -49,6 +60,7 @@ type Event struct {
 	Rank, Op                   int32
 	EnterNS, LeaveNS           int64
 	EnterBoundNS, LeaveBoundNS int64 // how far off they can be
+	OwnBoundNS                 int64 // of that what is not the clock's: by so much they can be off against those of ranks that share it
 	LaunchNS                   int64 // when its host had launched it; 0 unknown
 }
 

@@ -15,6 +15,8 @@ type measures struct {
 	kinds  map[kind]int32
 	names  []int32 // of work, by kind; between: of what lies between
 	usual  []int64 // the median of each kind over all ranks
+	over   []int64 // by event: by how much longer than usual its rank took before it
+	most   []int32 // likewise: what took most of that
 }
 
 // kind is what is compared: work of a name, or what lies between two classes of operations.
@@ -41,6 +43,10 @@ func (j *Job) measure(before []int32) *measures {
 	for i, list := range all {
 		slices.Sort(list)
 		m.usual[i] = list[(len(list)-1)/2] // of two ranks that of the faster one
+	}
+	m.over, m.most = make([]int64, len(j.Events)), make([]int32, len(j.Events))
+	for e := range j.Events {
+		m.over[e], m.most[e] = m.exceeded(int32(e))
 	}
 	return m
 }
@@ -79,7 +85,9 @@ func (m *measures) kind(k kind) int32 {
 }
 
 // excess is by how much longer than usual a rank took before an event, and what took most of that.
-func (m *measures) excess(e int32) (ns int64, most int32) {
+func (m *measures) excess(e int32) (ns int64, most int32) { return m.over[e], m.most[e] }
+
+func (m *measures) exceeded(e int32) (ns int64, most int32) {
 	worst := int64(0)
 	most = between
 	for _, p := range m.pieces(e) {

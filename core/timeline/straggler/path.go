@@ -131,8 +131,9 @@ func (j *Job) usualTransfers(gate []passage) map[string]int64 {
 
 // link is two ranks, or one communicator of more, that exchanged something.
 type link struct {
-	a, b  int32 // ranks, ascending; b -1: a communicator
-	group string
+	a, b     int32 // ranks, ascending; b -1: a communicator
+	group    string
+	directed bool // what a sends to b
 }
 
 // linkOf is the link of an operation.
@@ -147,14 +148,29 @@ func (j *Job) linkOf(op int32) link {
 				case second < 0 || r == second:
 					second = r
 				default:
-					return link{-1, -1, j.Ops[op].Group}
+					return link{a: -1, b: -1, group: j.Ops[op].Group}
 				}
 			}
 		}
 	}
-	return link{min(first, second), max(first, second), ""}
+	return link{a: min(first, second), b: max(first, second)}
 }
 
 func (l link) compare(o link) int {
-	return cmp.Or(cmp.Compare(l.a, o.a), cmp.Compare(l.b, o.b), cmp.Compare(l.group, o.group))
+	return cmp.Or(cmp.Compare(l.a, o.a), cmp.Compare(l.b, o.b), cmp.Compare(l.group, o.group), boolean(l.directed)-boolean(o.directed))
+}
+
+func boolean(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// linkFor is the link of a transfer that took longer than usual: that one whose data did, by half of it at least, else that of its operation.
+func (j *Job) linkFor(op int32, ns int64) link {
+	if s := j.Ops[op].Slow; s != nil && 2*s.NS >= ns {
+		return link{a: s.From, b: s.To, directed: true}
+	}
+	return j.linkOf(op)
 }

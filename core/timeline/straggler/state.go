@@ -131,7 +131,7 @@ func (c *comparison) clock(e int32) int32 { return c.job.Ranks[c.job.Events[e].R
 
 func (c *comparison) bound(e int32) int64 {
 	if c.oneClock {
-		return 0
+		return c.job.Events[e].OwnBoundNS
 	}
 	return c.job.Events[e].EnterBoundNS
 }

@@ -28,19 +28,20 @@ func Duration(ns int64) string {
 	return strconv.FormatFloat(v, 'f', digits, 64) + " " + unit
 }
 
-// judge says in a sentence what was found.
-func (d *Document) judge() (status, verdict string) {
+// judge says in a sentence what was found. byEnds: clocks were related by ends, so what is undecided is below what ends differ by, and what ranks took by
+// themselves tells the rest.
+func (d *Document) judge(byEnds bool) (status, verdict string) {
 	said := Duration
 	looked := d.looked(said)
 	var blamed []string
 	for i := range d.Ranks {
 		if r := &d.Ranks[i]; r.Blamed {
-			blamed = append(blamed, r.said(len(d.Steps), said))
+			blamed = append(blamed, r.said(len(d.Steps), d.FromNS, said))
 		}
 	}
 	for i := range d.Links {
 		if l := &d.Links[i]; l.Blamed {
-			blamed = append(blamed, l.said(said))
+			blamed = append(blamed, l.said(d.FromNS))
 		}
 	}
 	switch {
@@ -53,8 +54,12 @@ func (d *Document) judge() (status, verdict string) {
 		return StatusBlamed, strings.Join(blamed, "; ") + d.gained(said) + " (" + looked + ")"
 	case d.Time.ProfilerNS*2 > d.Time.Total():
 		return StatusNobody, fmt.Sprintf("nobody was late: %s of %s in operations were waiting for ranks whose recording began later (%s)", said(d.Time.ProfilerNS), said(d.Time.Total()), looked)
-	case d.Operations.Undecided*2 > d.Operations.Count:
+	case d.Unsure != "":
+		return StatusInconclusive, d.Unsure + " took longer than the others again and again, and whether they waited for it the clocks do not say: " + looked
+	case d.Operations.Undecided*2 > d.Operations.Count && !byEnds:
 		return StatusInconclusive, "who was late cannot be determined: " + looked
+	case d.Unblamed.Share >= LostShare:
+		return StatusInconclusive, d.Unblamed.said(d.FromNS) + " (" + looked + ")"
 	}
 	return StatusNobody, "nobody was late more often than chance explains (" + looked + ")"
 }
@@ -89,8 +94,8 @@ func (d *Document) looked(ns func(int64) string) string {
 	return text + fmt.Sprintf(", %d undecided", o.Undecided)
 }
 
-// said says what a rank cost; steps is how many there are.
-func (r *RankCost) said(steps int, ns func(int64) string) string {
+// said says what a rank cost; steps is how many there are, fromNS when the job began.
+func (r *RankCost) said(steps int, fromNS int64, ns func(int64) string) string {
 	host := ""
 	if r.Host != "" && r.Host != r.ID {
 		host = " on " + r.Host
@@ -106,13 +111,32 @@ func (r *RankCost) said(steps int, ns func(int64) string) string {
 	if len(r.Causes) > 0 && r.Causes[0].Name != "" {
 		why = ", most of it in " + r.Causes[0].Name
 	}
-	return fmt.Sprintf("%s%s was late%s: it cost %s, %.2g %% of the time%s", r.ID, host, often, ns(r.CostNS), 100*r.Share, why)
+	return fmt.Sprintf("%s%s was late%s: it cost %s, %.2g %% of the time%s%s", r.ID, host, often, ns(r.CostNS), 100*r.Share, why, r.Window.said(fromNS))
 }
 
-func (l *LinkCost) said(ns func(int64) string) string {
+func (l *LinkCost) said(fromNS int64) string {
 	name := "operations of " + l.Group
-	if len(l.Ranks) == 2 {
+	switch {
+	case l.Directed:
+		name = "the link from " + l.Ranks[0] + " to " + l.Ranks[1]
+	case len(l.Ranks) == 2:
 		name = "the link of " + l.Ranks[0] + " and " + l.Ranks[1]
 	}
-	return fmt.Sprintf("%s was slow: it cost %s, %.2g %% of the time", name, ns(l.CostNS), 100*l.Share)
+	return fmt.Sprintf("%s was slow: it cost %s, %.2g %% of the time%s", name, Duration(l.CostNS), 100*l.Share, l.Window.said(fromNS))
+}
+
+// said says when most was lost, where that was in a third of the operations at most.
+func (w *Window) said(fromNS int64) string {
+	switch {
+	case !w.Rare():
+		return ""
+	case w.Operations == 1:
+		return fmt.Sprintf(", nearly all in one operation, %s after the first began", Duration(w.FromNS-fromNS))
+	}
+	return fmt.Sprintf(", nearly all in %d of %d operations, %s to %s after the first began", w.Operations, w.Of, Duration(w.FromNS-fromNS), Duration(w.ToNS-fromNS))
+}
+
+// said says what nobody is blamed for.
+func (u *Unblamed) said(fromNS int64) string {
+	return fmt.Sprintf("%s, %.2g %% of the time, were lost beyond what is usual%s, and nobody stands out", Duration(u.CostNS), 100*u.Share, u.Window.said(fromNS))
 }

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _request
 from .._errors import UsageError
-from .._verdict import conclusion_of
 from ._command import Option
 from ._outputs import shown_path
 from ._parser import given
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from .._diff import Comparison
     from ._ui import UI
 
-DIVERGED = 1
 PARTIAL = 5
 # The flags that write a report, and the format of each.
 REPORTS = {
@@ -149,18 +147,12 @@ def opener(path: Path, format: str) -> str:
 
 
 def code(diff: Comparison, *, strict: bool) -> int:
-    """1 when more differs than is allowed; of sessions what they come to.
+    """The exit code of what a comparison comes to: 1 when more differs than is allowed.
 
     5 when too little was recorded to say that nothing differs, or when losses limit that and it was not to pass.
     """
-    if "kernel_results" in diff.document:
-        found = conclusion_of(diff.document).exit_code
-        return PARTIAL if found == 0 and strict and (limited(diff) or diff.coverage.get("missing")) else found
-    if diff.status == "inconclusive":
-        return PARTIAL
-    if not diff.passed:
-        return DIVERGED
-    return PARTIAL if strict and (limited(diff) or diff.coverage.get("missing")) else 0
+    found = diff.conclusion.exit_code
+    return PARTIAL if not found and strict and (limited(diff) or diff.coverage.get("missing")) else found
 
 
 def limited(diff: Comparison) -> bool:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .._nccl import NcclDiagnosis, NcclReport
     from ._ui import UI
 
-FAILED = 1
-INCONCLUSIVE = 5
 _SHOWN = 12
 _STUCK = (
     Column("operation", shrinks=True),
@@ -84,7 +82,7 @@ def diagnose(values: argparse.Namespace, ui: UI) -> int:
         ui.say(clean(text))
     for text in found.warnings:
         ui.warn(clean(text))
-    return {"culprit": FAILED, "inconclusive": INCONCLUSIVE}.get(found.status, 0)
+    return found.conclusion.exit_code
 
 
 def _render_diagnosis(found: NcclDiagnosis, ui: UI) -> Iterator[str]:

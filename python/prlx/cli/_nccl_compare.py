@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from .._nccl_compare import NcclComparison
     from ._ui import UI
 
-SLOWER = 1
-INCONCLUSIVE = 5
 _SHOWN = 12
 _CHANGES = (Column("A", right=True), Column("B", right=True), Column("change", right=True), Column("+-", right=True))
 _PARTS = (Column("part"), *_CHANGES, Column("most for", shrinks=True))
@@ -75,7 +73,7 @@ def compare(values: argparse.Namespace, ui: UI) -> int:
         ui.say(clean(text))
     for text in found.warnings:
         ui.warn(clean(text))
-    return {"slower": SLOWER, "inconclusive": INCONCLUSIVE}.get(found.status, 0)
+    return found.conclusion.exit_code
 
 
 def _signed(ns: int) -> str:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 SELFTEST = "prlx-nccl-selftest.json"
-_PARTIAL = 5
 _FILES = (
     Column("file", shrinks=True),
     Column("host", shrinks=True),
@@ -32,7 +31,7 @@ _FILES = (
 
 
 def collect(values: argparse.Namespace, ui: UI) -> int:
-    """Check recordings and bring them into one place; exit code 5 where a file was not brought."""
+    """Check recordings and bring them into one place; exit code 1: one is damaged or was not brought, 5: ranks are missing."""
     from .. import _nccl_files
 
     if not values.output:
@@ -53,7 +52,9 @@ def collect(values: argparse.Namespace, ui: UI) -> int:
     written = shlex.quote(shown_path(Path(str(collected.output))))
     opens = f"zstd -dc {written} | tar -x" if collected.document["format"] == "tar.zst" else f"ls {written}"
     ui.say(f"wrote {written}; to open it: {opens}")
-    return 0 if collected.complete else _PARTIAL
+    if collected.conclusion.outcome != "passed":
+        ui.warn(clean(f"{collected.conclusion.outcome}: {collected.conclusion.why}"))
+    return collected.conclusion.exit_code
 
 
 def _file_row(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -76,4 +77,4 @@ def selftest(values: argparse.Namespace, ui: UI) -> int:
     else:
         ui.show([clean(tested.sentence), *(f"  {clean(problem)}" for problem in tested.problems)])
     ui.say(f"wrote {shlex.quote(shown_path(Path(target)))}: the file to send along with a question")
-    return 0 if tested.passed else 1
+    return tested.conclusion.exit_code

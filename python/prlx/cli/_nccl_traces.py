@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from .._nccl_flight import FlightRecorder
     from ._ui import UI
 
-CULPRIT = 1
-INCONCLUSIVE = 5
 _STANDINGS = (
     Column("group", shrinks=True),
     Column("rank", right=True),
@@ -29,7 +27,7 @@ _STANDINGS = (
 
 
 def merge(values: argparse.Namespace, ui: UI) -> int:
-    """Write all recordings as one trace."""
+    """Write all recordings as one trace; exit code 5 where it lacks something of the job."""
     from .. import _nccl_merge
 
     asked = _nccl_merge.request(values.input, **given(values, _nccl_merge.request))
@@ -43,7 +41,9 @@ def merge(values: argparse.Namespace, ui: UI) -> int:
     written = shown_path(merged.path)
     viewer = "https://ui.perfetto.dev" if merged.document["format"] == "chrome" else "XProf or TensorBoard"
     ui.say(f"wrote {written}; open it in {viewer}, or with: prlx inspect {shlex.quote(written)}")
-    return 0
+    if merged.conclusion.outcome == "inconclusive":
+        ui.warn(clean(f"the trace is not all of the job: {merged.conclusion.why}"))
+    return merged.conclusion.exit_code
 
 
 def flight(values: argparse.Namespace, ui: UI) -> int:
@@ -58,7 +58,7 @@ def flight(values: argparse.Namespace, ui: UI) -> int:
         ui.show(_render(found, ui))
     for warning in found.warnings:
         ui.warn(clean(warning))
-    return {"culprit": CULPRIT, "inconclusive": INCONCLUSIVE}.get(found.status, 0)
+    return found.conclusion.exit_code
 
 
 def _render(found: FlightRecorder, ui: UI) -> Iterator[str]:

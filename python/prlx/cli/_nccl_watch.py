@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import _config, _core, _request
 from .._errors import PrlxError, UsageError
+from .._verdict import EXIT_CODES
 from ._render import clean
 
 if TYPE_CHECKING:
@@ -26,8 +27,8 @@ STALL_S = 5.0
 # Reading takes the longer the more there is: at most a third of the time goes into it.
 _REST = 2
 _STALLS = ("never-arrived", "ended", "unrecorded", "not-started", "deadlock", "stage", "stuck")
-STALLED = 1
-INCONCLUSIVE = 5
+STALLED = EXIT_CODES["failed"]
+INCONCLUSIVE = EXIT_CODES["inconclusive"]
 
 
 def watch(
@@ -86,11 +87,7 @@ def _diagnosed(inputs: Sequence[str], stall_s: float) -> dict[str, Any] | str:
 
 
 def _code(found: dict[str, Any] | str) -> int:
-    if isinstance(found, str):
-        return INCONCLUSIVE
-    if _stalls(found):
-        return STALLED
-    return INCONCLUSIVE if found["status"] == "inconclusive" or not found["looked"]["operations"] else 0
+    return INCONCLUSIVE if isinstance(found, str) else EXIT_CODES[found["progress"]["outcome"]]
 
 
 def _stalls(found: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -120,8 +117,8 @@ def _say(found: dict[str, Any] | str, said: str | None, ui: UI) -> str:
         f"{stalls[0]['class']} {stalls[0]['operation']} {stalls[0]['sequence']}" if stalls else f"moving {_code(found)}"
     )
     if key != said:
-        if not stalls and _code(found) == 0:
-            verdict = f"{found['looked']['operations']:,} operations, the job moves"
+        if not stalls:
+            verdict = found["progress"]["why"]
         ui.show([f"{time.strftime('%H:%M:%S')}  {clean(verdict)}"])
         ui.out.file.flush()
     return key

@@ -57,7 +57,7 @@ COMMAND = Command(
         options.MEMORY_LIMIT,
         options.JSON,
     ),
-    notes=("<node>.alignment_stats.json is written beside the output.",),
+    notes=("OUT.<node>.alignment_stats.json is written beside the output.",),
 )
 
 
@@ -97,7 +97,7 @@ XPROF = Command(
         options.from_setting("align.strict"),
         options.JSON,
     ),
-    notes=("<node>.alignment_stats.json is written beside the output.",),
+    notes=("OUT.<node>.alignment_stats.json is written beside the output.",),
 )
 
 

@@ -22,10 +22,6 @@ if TYPE_CHECKING:
     from ._ui import UI
 
 
-CONTRADICTION = 1
-INCONCLUSIVE = 5
-
-
 def run(values: argparse.Namespace, ui: UI) -> int:
     """Combine, print what was found for each node, name the output and the command that opens it; or compare two alignments."""
     from .. import _combine
@@ -39,11 +35,13 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     else:
         ui.show(render(result, ui))
     announce(result, ui, report=values.report)
-    return 0
+    return (
+        result.conclusion.exit_code if asked["apply_alignment"] else 0
+    )  # a merge that was asked for is judged by nobody
 
 
 def _compare(values: argparse.Namespace, ui: UI) -> int:
-    """Exit code 1 when the two contradict each other about a clock, 5 when none could be compared."""
+    """Whether the clocks of two alignments agree."""
     from .. import _combine_compare, _config
 
     if len(values.input) != 2:
@@ -64,7 +62,7 @@ def _compare(values: argparse.Namespace, ui: UI) -> int:
         ui.show(_compared(compared, ui))
     for warning in compared.warnings:
         ui.warn(clean(warning))
-    return {True: 0, False: CONTRADICTION, None: INCONCLUSIVE}[compared.agree]
+    return compared.conclusion.exit_code
 
 
 _DIFFERENCES = (

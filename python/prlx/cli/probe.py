@@ -50,12 +50,12 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.say(
             f"wrote {written}; with those of the other hosts: prlx solve {shlex.quote(shown_path(done.path.parent))}/*"
         )
-    return 0
+    return done.conclusion.exit_code
 
 
 def _render(done: Probing, ui: UI) -> Iterator[str]:
     yield done.summary
-    if not done.measured:
+    if done.status == "elsewhere":
         return
     yield ""
     yield from table(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from .._simulator import Recording
     from ._ui import UI
 
-FOUND = 1
 SELFTEST = "prlx-simulate-selftest.json"
 _MODES = ("digest", "control-flow", "values")
 _CAPTURES = ("observed", "instrumented")

@@ -64,7 +64,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
     if offsets.path is not None:
         written = shown_path(offsets.path)
         ui.say(f"wrote {written}; use it with: prlx combine INPUT... --offsets {shlex.quote(written)}")
-    return 0
+    return offsets.conclusion.exit_code
 
 
 def _watched(values: argparse.Namespace, ui: UI) -> int:

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .._stragglers import Stragglers
     from ._ui import UI
 
-FAILED = 1
-INCONCLUSIVE = 5
 _RANKS = (
     Column("rank"),
     Column("host", shrinks=True),
@@ -58,7 +56,7 @@ _REPORTS = {name: name for name in ("html", "markdown", "csv", "junit")} | {"ove
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
-    """Say who was late; exit code 1 where ``--fail-on`` is met, 5 when nothing could be judged."""
+    """Say who was late; exit code 1 where somebody was, or where ``--fail-on`` is met, 5 where the verdict is open."""
     from .. import _stragglers
 
     chosen = given(values, _stragglers.request) | {"outputs": reports(values, _REPORTS)}
@@ -77,13 +75,11 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.warn(clean(warning))
     say_written(written, ui)
     if values.fail_on is not None:
-        over = found.over(values.fail_on)
-        for rank in over:
-            most = _stragglers.gate(values.fail_on)
-            ui.warn(f"{clean(rank.id)} cost {100 * rank.share:.2f} % of the time, more than {most:g} %")
-        if over:
-            return FAILED
-    return INCONCLUSIVE if found.status == "inconclusive" else 0
+        most = _stragglers.gate(values.fail_on)
+        for rank in found.blamed:
+            if most is not None and 100 * rank.share > most:
+                ui.warn(f"{clean(rank.id)} cost {100 * rank.share:.2f} % of the time, more than {most:g} %")
+    return found.conclusion.exit_code
 
 
 def _render(found: Stragglers, ui: UI) -> Iterator[str]:
@@ -173,7 +169,7 @@ COMMAND = Command(
         ),
         Option(("--step",), "a step that counts, by its name; may be repeated", takes="texts", metavar="NAME"),
         Option(("--group",), "only communicators with this in their name", metavar="TEXT"),
-        Option(("--fail-on",), "exit code 1 where a blamed rank cost more: rank-loss>5%", metavar="GATE"),
+        Option(("--fail-on",), "exit code 1 only where a blamed rank cost more: rank-loss>5%", metavar="GATE"),
         Option(("--html",), "write a page for a browser", takes="path", metavar="FILE"),
         Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
         Option(("--csv",), "write a row a rank", takes="path", metavar="FILE"),
@@ -191,7 +187,7 @@ COMMAND = Command(
         options.JSON,
     ),
     notes=(
-        "exit code 1: --fail-on is met; 5: nothing could be judged.",
+        "exit code 1: somebody is blamed, or with --fail-on the gate is met; 5: the verdict is open.",
         "cost: by how much later than the others a rank entered, as far as it took longer than usual itself.",
         "gain: by how much shorter the job would be, were the rank as fast as the median.",
     ),

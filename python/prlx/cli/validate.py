@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from .._validate import Verdicts
     from ._ui import UI
 
-VIOLATION = 1
-INCONCLUSIVE = 5
 _COLUMNS = (
     Column("collective", shrinks=True),
     Column("kind"),
@@ -43,7 +41,7 @@ _VERDICTS = {"violated": "impossible"}
 
 
 def run(values: argparse.Namespace, ui: UI) -> int:
-    """Judge every collective; exit code 1 when one is impossible, 5 when none could be judged."""
+    """Judge every collective."""
     from .. import _validate
 
     asked = _validate.request(values.input, **given(values, _validate.request))
@@ -62,7 +60,7 @@ def run(values: argparse.Namespace, ui: UI) -> int:
         ui.warn(clean(warning))
     if values.output is not None:
         ui.say(f"wrote {values.output}; open it with: {_opener(values.output)}")
-    return {True: 0, False: VIOLATION, None: INCONCLUSIVE}[verdicts.passed]
+    return verdicts.conclusion.exit_code
 
 
 def _check_output(target: Path, asked: dict[str, Any]) -> None:
@@ -107,7 +105,7 @@ def _render(verdicts: Verdicts, ui: UI) -> Iterator[str]:
             str(row.occurrence),
             _VERDICTS.get(row.verdict, row.verdict),
             format_ns(row.gap_ns),
-            format_ns(row.bound_ns) if row.bound_ns else "",
+            "unknown" if row.bound_ns is None else format_ns(row.bound_ns) if row.bound_ns else "",
             row.nodes[0],
             row.nodes[-1],
         )
@@ -161,7 +159,7 @@ COMMAND = Command(
         options.JSON,
     ),
     notes=(
-        "exit code 1: a collective is impossible; 5: none could be judged.",
+        "exit code 1: a collective is impossible; 5: none could be judged, or a rank is missing.",
         "A collective that ends on one node at the very instant at which another begins it is consistent.",
     ),
 )

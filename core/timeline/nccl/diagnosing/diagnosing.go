@@ -12,6 +12,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 // Options are what is asked for.
@@ -52,11 +53,12 @@ type diagnosis struct {
 	job     *operation.Job
 	opt     Options
 	doc     *Document
-	end     int64              // the last sign of life of anybody
-	ext     []operation.Extent // by part
-	last    [][]int32          // by communicator and seat: the last match that the member executed, by place; -1 none
-	partial bool               // a recording holds operations that have ended only: of those that did not nothing is known
-	open    []int32            // matches that have not come to an end, in order of time
+	end     int64               // the last sign of life of anybody
+	ext     []operation.Extent  // by part
+	last    [][]int32           // by communicator and seat: the last match that the member executed, by place; -1 none
+	lost    *straggler.Document // what was lost and is nobody's fault as far as is known; nil: nothing
+	partial bool                // a recording holds operations that have ended only: of those that did not nothing is known
+	open    []int32             // matches that have not come to an end, in order of time
 	at      map[openKey][]int32
 	doubt   []bool // by recording: it is damaged, and nothing follows from what it lacks
 	doubted bool   // one is

@@ -66,7 +66,18 @@ type Finding struct {
 	SinceNS    int64    `json:"since_ns"` // for how long it had not moved when the recordings end; 0 none
 	Waiting    []string `json:"waiting"`  // ranks that wait for it
 	CostNS     int64    `json:"cost_ns"`  // of stragglers and links
+	Window     *Window  `json:"window"`   // when time was lost by it; null: it does not end, or costs nothing
 	Detail     []string `json:"detail"`   // what it rests on
+}
+
+// Window is from when to when time was lost, and in how many operations.
+type Window struct {
+	FromNS     int64  `json:"from_ns"` // on the clock of the job; 0: it is not recorded when
+	ToNS       int64  `json:"to_ns"`
+	First      uint64 `json:"first"`      // sequence number of the first operation that lost time, in its communicator
+	Last       uint64 `json:"last"`       // and of the last
+	Operations int    `json:"operations"` // that lost time
+	Of         int    `json:"of"`         // of which it is known
 }
 
 // Wait is a rank that waits for another.

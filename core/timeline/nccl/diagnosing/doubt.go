@@ -3,7 +3,6 @@ package diagnosing
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/verdict"
@@ -69,22 +68,9 @@ func (d *diagnosis) rests() {
 // evidence is what was looked at, and what could have changed the answer and was not.
 func (d *diagnosis) evidence() *verdict.Evidence {
 	e := &verdict.Evidence{}
-	d.rankEvidence(e)
+	d.job.Evidence(e)
 	l := &d.doc.Looked
 	e.Looked("operations", int64(l.Operations))
-	for i, r := range d.job.Recordings {
-		if d.doubt[i] {
-			e.Lacks("records of "+d.whose(int32(i)), "the file is damaged: "+strings.Join(r.Loss.Harm, ", "))
-		}
-		if n := r.Loss.Lost; n > 0 {
-			e.Missed("records of "+d.whose(int32(i)), int64(n), "they found no room")
-		}
-	}
-	for _, o := range d.job.Others {
-		if !o.Before {
-			e.Missed("recordings", int64(len(o.Recordings)), "they are of another job that ran at the same time: name its files")
-		}
-	}
 	if d.partial {
 		e.Lacks("operations that do not come to an end", "these recordings hold operations that have ended")
 	}
@@ -100,6 +86,9 @@ var stalling = []string{ClassNeverArrived, ClassEnded, ClassUnrecorded, ClassNot
 // progress says whether the job goes on.
 func (d *diagnosis) progress() {
 	e, l := d.evidence(), &d.doc.Looked
+	if l.Operations == 0 {
+		e.Lacks("operations", "none of several ranks is in the recordings")
+	}
 	for i := range d.doc.Findings {
 		if f := &d.doc.Findings[i]; slices.Contains(stalling, f.Class) {
 			d.doc.Progress = e.Check(true, capital(f.Sentence))
@@ -107,51 +96,6 @@ func (d *diagnosis) progress() {
 		}
 	}
 	d.doc.Progress = e.Check(false, fmt.Sprintf("%d operations, the job goes on", l.Operations))
-}
-
-// rankEvidence says how many ranks were recorded, of how many.
-func (d *diagnosis) rankEvidence(e *verdict.Evidence) {
-	recorded, missing, told := int64(0), 0, len(d.job.Comms) > 0
-	for i := range d.job.Ranks {
-		if d.job.Ranks[i].Recording >= 0 {
-			recorded++
-		}
-	}
-	for i := range d.job.Comms {
-		c := &d.job.Comms[i]
-		told = told && c.Told
-		for _, seat := range c.Unrecorded() {
-			if r := d.seatRank(int32(i), seat); !c.World && r >= 0 && d.job.Ranks[r].Recording < 0 {
-				continue // the communicator of all has said it
-			}
-			missing++
-			e.Missed("recording of "+d.seatName(int32(i), seat), 1, "no file of it could be read")
-		}
-	}
-	switch {
-	case !told:
-		e.Looked("ranks", recorded)
-		e.Lacks("other ranks", fmt.Sprintf("%d seen, total unknown: not every communicator says how many it has", recorded))
-	case missing > 0:
-		e.Looked("ranks", recorded)
-	default:
-		e.LookedOf("ranks", recorded, recorded)
-		return // all are there: what else lies in the folder is of nobody who is missing
-	}
-	for _, u := range d.job.Unread {
-		e.Missed("file", 1, u.Why)
-	}
-}
-
-// whose names the ranks of a recording.
-func (d *diagnosis) whose(recording int32) string {
-	var names []string
-	for i := range d.job.Ranks {
-		if d.job.Ranks[i].Recording == recording {
-			names = append(names, d.nameOf(int32(i)))
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // conclude says what the diagnosis comes to, and what that rests on. Its status and verdict agree with it.

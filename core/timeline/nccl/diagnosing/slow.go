@@ -34,12 +34,16 @@ func (d *diagnosis) stragglers() error {
 	switch late.Status {
 	case straggler.StatusInconclusive:
 		d.doc.Notes = append(d.doc.Notes, late.Verdict)
+		d.lost = late
 		return nil
 	case straggler.StatusNobody:
 		d.doc.Looked.Stragglers = lookedNone
 		return nil
 	}
 	d.doc.Looked.Stragglers = lookedNone
+	if late.Unblamed.Share >= straggler.LostShare {
+		d.lost = late
+	}
 	for i := range late.Ranks {
 		r := &late.Ranks[i]
 		if !r.Blamed || r.Share < leastOfJob {
@@ -48,12 +52,64 @@ func (d *diagnosis) stragglers() error {
 		rank := int32(slices.IndexFunc(s.Ranks, func(x straggler.Rank) bool { return x.ID == r.ID }))
 		d.doc.Looked.Stragglers = lookedFound
 		f := d.about(ClassStraggler, []int32{rank})
-		f.CostNS, f.Certain = r.CostNS, true
-		f.Sentence = fmt.Sprintf("%s is late again and again: it cost %s, %.1f %% of the time, and entered %d of %d operations later than the others", d.nameOf(rank), straggler.Duration(r.CostNS), 100*r.Share, r.Late, r.Operations)
+		f.CostNS, f.Certain, f.Window = r.CostNS, true, windowOf(r.Window)
+		f.Sentence = fmt.Sprintf("%s is late %s: it cost %s, %.1f %% of the time", d.nameOf(rank), often(r, late), straggler.Duration(r.CostNS), 100*r.Share)
 		f.Detail = append(f.Detail, late.Verdict)
 		d.add(f)
 	}
+	d.slowNowAndThen(s, late)
 	return nil
+}
+
+// often says how often a rank was late, and when, where that was rare.
+func often(r *straggler.RankCost, late *straggler.Document) string {
+	if r.Window.Rare() {
+		return r.Window.Often(late.FromNS)
+	}
+	return fmt.Sprintf("again and again, in %d of %d operations for certain", r.Late, r.Operations)
+}
+
+// windowOf is when time was lost. Times that were made up of durations are none.
+func windowOf(w *straggler.Window) *Window {
+	if w == nil {
+		return nil
+	}
+	return &Window{w.FromNS, w.ToNS, uint64(w.First), uint64(w.Last), w.Operations, w.Of}
+}
+
+// slowNowAndThen adds links that cost the job time, and that are not slow for good.
+func (d *diagnosis) slowNowAndThen(s *straggler.Job, late *straggler.Document) {
+	for i := range late.Links {
+		l := &late.Links[i]
+		if !l.Blamed || !l.Directed {
+			continue
+		}
+		from := int32(slices.IndexFunc(s.Ranks, func(x straggler.Rank) bool { return x.ID == l.Ranks[0] }))
+		to := int32(slices.IndexFunc(s.Ranks, func(x straggler.Rank) bool { return x.ID == l.Ranks[1] }))
+		d.doc.Looked.Links = lookedFound
+		if d.told(from, to, windowOf(l.Window)) {
+			continue
+		}
+		f := d.about(ClassSlowLink, []int32{from})
+		f.Peer, f.CostNS, f.Certain, f.Direction, f.Window = d.job.Ranks[to].ID, l.CostNS, true, "send", windowOf(l.Window)
+		f.Sentence = fmt.Sprintf("the link from %s to %s is slow %s: it cost %s, %.1f %% of the time", d.nameOf(from), d.nameOf(to), l.Window.Often(late.FromNS), straggler.Duration(l.CostNS), 100*l.Share)
+		f.Detail = append(f.Detail, late.Verdict)
+		d.add(f)
+	}
+}
+
+// told adds to a finding that names a link, or the NIC before it, when it cost time; false: there is none.
+func (d *diagnosis) told(from, to int32, w *Window) bool {
+	for i := range d.doc.Findings {
+		f := &d.doc.Findings[i]
+		send := f.Class == ClassSlowLink && f.Ranks[0] == d.job.Ranks[from].ID && f.Peer == d.job.Ranks[to].ID ||
+			f.Class == ClassSlowNIC && f.Direction == "send" && f.Ranks[0] == d.job.Ranks[from].ID
+		if send || f.Class == ClassSlowNIC && f.Direction == "receive" && f.Ranks[0] == d.job.Ranks[to].ID {
+			f.Window = w
+			return true
+		}
+	}
+	return false
 }
 
 // about begins a finding that is about no one operation.

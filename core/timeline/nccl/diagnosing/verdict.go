@@ -20,6 +20,9 @@ var weight = []string{
 	ClassMismatch, ClassEnded, ClassNeverArrived, ClassDeadlock, ClassStage, ClassNotStarted, ClassSlowNIC, ClassSlowLink, ClassStraggler, ClassUnrecorded, ClassStuck,
 }
 
+// slow are classes of what comes to an end, and takes long.
+var slow = []string{ClassSlowNIC, ClassSlowLink, ClassStraggler}
+
 // undecided are classes that name no culprit.
 var undecided = []string{ClassUnrecorded, ClassStuck}
 
@@ -38,7 +41,13 @@ func (d *diagnosis) document() (*Document, error) {
 			}
 			return 1
 		}
-		return cmp.Or(cmp.Compare(sure(&x), sure(&y)), cmp.Compare(slices.Index(weight, x.Class), slices.Index(weight, y.Class)))
+		goesOn := func(f *Finding) int { // what does not come to an end comes before what takes long
+			if slices.Contains(slow, f.Class) {
+				return 1
+			}
+			return 0
+		}
+		return cmp.Or(cmp.Compare(goesOn(&x), goesOn(&y)), cmp.Compare(sure(&x), sure(&y)), cmp.Compare(slices.Index(weight, x.Class), slices.Index(weight, y.Class)))
 	})
 	switch {
 	case d.culprit():
@@ -50,6 +59,8 @@ func (d *diagnosis) document() (*Document, error) {
 		}
 	case doc.Looked.Operations == 0:
 		doc.Status, doc.Verdict = StatusInconclusive, "No operation of several ranks is in the recordings: nothing could be looked at"
+	case d.lost != nil:
+		doc.Status, doc.Verdict = StatusInconclusive, capital(d.lost.Verdict)
 	case d.partial:
 		doc.Status = StatusInconclusive
 		doc.Verdict = d.nothing() + "; whether an operation does not come to an end is not known: these recordings hold operations that have ended"

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // ComparisonSchema is the schema of Comparison.
@@ -22,21 +23,22 @@ const (
 // Comparison is prlx.nccl-compare/1: where the time of NCCL operations went in two runs, side by side. Times are what a rank spends in an
 // operation, in the mean over the operations that both runs have, each kind as often as B executed it.
 type Comparison struct {
-	Schema     string        `json:"schema"`
-	Status     string        `json:"status"`
-	Verdict    string        `json:"verdict"` // in a sentence
-	A          Run           `json:"a"`
-	B          Run           `json:"b"`
-	Held       PartChange    `json:"held"`  // from when a rank's kernel began until its true end: the parts from waiting on
-	Parts      []PartChange  `json:"parts"` // what grew most first
-	Classes    []ClassChange `json:"classes"`
-	Ranks      []RankChange  `json:"ranks"`
-	Links      []LinkChange  `json:"links"` // what became slowest first
-	OnlyA      []Lone        `json:"only_a"`
-	OnlyB      []Lone        `json:"only_b"`
-	LeastShare float64       `json:"least_share"` // a change of held by less does not count
-	Notes      []string      `json:"notes"`
-	Warnings   []string      `json:"warnings"`
+	Schema     string          `json:"schema"`
+	Status     string          `json:"status"`
+	Verdict    string          `json:"verdict"`    // in a sentence
+	Conclusion verdict.Verdict `json:"conclusion"` // passed: B takes no longer than A; failed: it does
+	A          Run             `json:"a"`
+	B          Run             `json:"b"`
+	Held       PartChange      `json:"held"`  // from when a rank's kernel began until its true end: the parts from waiting on
+	Parts      []PartChange    `json:"parts"` // what grew most first
+	Classes    []ClassChange   `json:"classes"`
+	Ranks      []RankChange    `json:"ranks"`
+	Links      []LinkChange    `json:"links"` // what became slowest first
+	OnlyA      []Lone          `json:"only_a"`
+	OnlyB      []Lone          `json:"only_b"`
+	LeastShare float64         `json:"least_share"` // a change of held by less does not count
+	Notes      []string        `json:"notes"`
+	Warnings   []string        `json:"warnings"`
 }
 
 // Run is one of the two.
@@ -149,6 +151,7 @@ func Compare(a, b *operation.Job, opt CompareOptions) *Comparison {
 	c.links()
 	c.blame()
 	c.judge()
+	c.conclude()
 	return c.doc
 }
 

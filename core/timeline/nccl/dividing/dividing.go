@@ -95,16 +95,20 @@ func (d *division) needed(m *operation.Match) int {
 
 // boundOf is how far off the instants of a part can be on the job's clock; -1 unknown.
 func (d *division) boundOf(part int32) int64 {
-	e, p := &d.ext[part], &d.job.Parts[part]
-	own := e.BoundNS
-	if own < 0 {
-		own = operation.SeenNS
-	}
+	p := &d.job.Parts[part]
 	host := d.job.Clocks[d.job.Ranks[p.Rank].Clock].BoundNS
 	if host < 0 {
 		return -1
 	}
-	return own + host + d.job.Recordings[p.Recording].ClockBoundNS
+	return d.ownBoundOf(part) + host + d.job.Recordings[p.Recording].ClockBoundNS
+}
+
+// ownBoundOf is how far off they can be on the clock of their host.
+func (d *division) ownBoundOf(part int32) int64 {
+	if own := d.ext[part].BoundNS; own >= 0 {
+		return own
+	}
+	return operation.SeenNS
 }
 
 // parts divides the time of one part of an operation of which all is known.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
+	"github.com/prlx-go/prlx/core/timeline/straggler"
 )
 
 // Link is what one rank sent to another on a channel.
@@ -88,6 +89,53 @@ func ends(job *operation.Job, recording int32, p *operation.ProxyOp) (from, to i
 	c := &job.Comms[m.Comm]
 	return c.Seats[m.Rank].Rank, c.Seats[p.Peer].Rank
 }
+
+// slowest says of each operation on which link its data took longer than is usual for steps of that size, by most. Places are those of Job.Ranks; all are the
+// links of which any operation tells.
+func slowest(job *operation.Job) (by map[opKey]straggler.Slow, all []straggler.Slow) {
+	type took struct {
+		key      opKey
+		from, to int32
+		size, ns int64
+		bytes    int64
+	}
+	var list []took
+	sizes := map[int64][]float64{}
+	for ri, r := range job.Recordings {
+		for i := range r.Proxies {
+			p := &r.Proxies[i]
+			if !p.Send || p.Op < 0 || p.StopNS == 0 || p.Finished == 0 || p.Member < 0 || p.Bytes == 0 || p.StageNS[operation.SendWait] == 0 {
+				continue
+			}
+			from, to := ends(job, int32(ri), p)
+			if from < 0 || to < 0 {
+				continue
+			}
+			t := took{opKey{int32(ri), p.Op}, from, to, p.Bytes / int64(p.Finished), p.StageNS[operation.SendWait], p.Bytes}
+			list = append(list, t)
+			sizes[t.size] = append(sizes[t.size], float64(t.ns)/float64(t.bytes))
+		}
+	}
+	usual := map[int64]float64{}
+	for size, each := range sizes {
+		usual[size] = middle(each)
+	}
+	by = map[opKey]straggler.Slow{}
+	seen := map[straggler.Slow]bool{}
+	for _, t := range list {
+		if l := (straggler.Slow{From: t.from, To: t.to}); !seen[l] {
+			seen[l], all = true, append(all, l)
+		}
+		over := t.ns - int64(usual[t.size]*float64(t.bytes))
+		if had, ok := by[t.key]; !ok || over > had.NS {
+			by[t.key] = straggler.Slow{From: t.from, To: t.to, NS: over}
+		}
+	}
+	return by, all
+}
+
+// opKey is an operation of a recording.
+type opKey struct{ recording, op int32 }
 
 // compare says of each link how much longer it takes than is usual for steps of that size.
 func compare(links []Link, all []sample) {

@@ -89,6 +89,27 @@ func TestADumpThatCannotBeReadIsNamedAndTheOthersAreCompared(t *testing.T) {
 	}
 }
 
+func TestADumpOfAFormerRunIsNotLookedAt(t *testing.T) {
+	at := func(d *Dump, ns int64) *Dump {
+		for i := range d.Entries {
+			d.Entries[i].CreatedNS = ns + int64(i)
+		}
+		return d
+	}
+	now, before := dumps(steps(5, Completed), steps(5, Completed)), dumps(steps(3, Started))[0]
+	for i, d := range now {
+		at(d, int64(1000+i))
+	}
+	before.Path = "old_0"
+	r, err := Analyze(append(now, at(before, 10)))
+	if err != nil || !r.Passed || r.Dumps != 2 || !strings.Contains(strings.Join(r.Warnings, " "), "old_0 is of a former run") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := Analyze(append(now, at(before, 1002))); !fault.Is(err, fault.Incompatible) {
+		t.Errorf("two dumps of one time: %v", err)
+	}
+}
+
 func TestAVerdictOnDumpsSaysWhatItRestsOn(t *testing.T) {
 	good := analyzed(t, steps(5, Completed), steps(5, Completed)).Document()
 	if good.Conclusion.Outcome != verdict.Passed || good.Conclusion.Looked[0].Count != 2 || good.Conclusion.Looked[1].Count != 5 {

@@ -100,11 +100,11 @@ func Analyze(dumps []*Dump, unread ...Unread) (*Result, error) {
 		r.unread[u.Rank] = fault.Of(u.Err).Error()
 		r.Warnings = append(r.Warnings, "not read: "+r.unread[u.Rank])
 	}
+	dumps, err := a.latest(dumps)
+	if err != nil {
+		return nil, err
+	}
 	for _, d := range dumps {
-		if o := a.byRank[d.Rank]; o != nil {
-			return nil, fault.New(fault.Incompatible, "%s and %s are both of rank %d", o.Path, d.Path, d.Rank).WithHint("name the dumps of one moment only")
-		}
-		a.byRank[d.Rank] = d
 		r.Ranks = append(r.Ranks, d.Rank)
 		r.Entries += len(d.Entries)
 		if !slices.Contains(r.Versions, d.Version) {
@@ -125,6 +125,45 @@ func Analyze(dumps []*Dump, unread ...Unread) (*Result, error) {
 	}
 	a.conclude()
 	return r, nil
+}
+
+// latest leaves of each rank one dump. Where there are two, the one that was over before the other began is a former run's.
+func (a *analysis) latest(dumps []*Dump) ([]*Dump, error) {
+	for _, d := range dumps {
+		o := a.byRank[d.Rank]
+		if o == nil {
+			a.byRank[d.Rank] = d
+			continue
+		}
+		former, latter := o, d
+		if former.firstNS() > latter.firstNS() {
+			former, latter = latter, former
+		}
+		if former.lastNS() == 0 || former.lastNS() >= latter.firstNS() {
+			return nil, fault.New(fault.Incompatible, "%s and %s are both of rank %d", o.Path, d.Path, d.Rank).WithHint("name the dumps of one moment only")
+		}
+		a.byRank[d.Rank] = latter
+		a.result.Warnings = append(a.result.Warnings, fmt.Sprintf("%s is of a former run, which was over before %s began, and is not looked at", former.Path, latter.Path))
+	}
+	return slices.DeleteFunc(slices.Clone(dumps), func(d *Dump) bool { return a.byRank[d.Rank] != d }), nil
+}
+
+// firstNS is when the first operation of a dump was created; 0: it is not known.
+func (d *Dump) firstNS() (first int64) {
+	for i := range d.Entries {
+		if at := d.Entries[i].CreatedNS; at > 0 && (first == 0 || at < first) {
+			first = at
+		}
+	}
+	return first
+}
+
+// lastNS is when the last one was.
+func (d *Dump) lastNS() (last int64) {
+	for i := range d.Entries {
+		last = max(last, d.Entries[i].CreatedNS)
+	}
+	return last
 }
 
 type analysis struct {

@@ -161,6 +161,9 @@ func (r *Result) conclude(status string) verdict.Verdict {
 	if sends > 0 {
 		e.Looked("sends", int64(paired))
 	}
+	if compared+paired == 0 {
+		e.Lacks("operations", "none is in the dumps of two ranks of its group")
+	}
 	if undecided > 0 {
 		e.Missed("operations", int64(undecided), "not all members gave a dump that can be compared, or sizes may differ")
 	}

@@ -42,7 +42,7 @@ func Find(ctx context.Context, paths []string) ([]string, error) {
 			if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 				return nil, err
 			}
-			if Looks(head) {
+			if Looks(head) || !slices.ContainsFunc(head, func(b byte) bool { return b != 0 }) { // empty, or zeros: reading says that
 				out = append(out, at)
 			}
 		}

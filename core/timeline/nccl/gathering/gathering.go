@@ -9,7 +9,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/job"
 	"github.com/prlx-go/prlx/core/timeline/nccl/segment"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Schema names the document.
@@ -42,13 +42,14 @@ const (
 
 // Document is what was found and brought.
 type Document struct {
-	Schema   string   `json:"schema"`
-	Output   string   `json:"output,omitempty"`   // where the files are
-	Format   string   `json:"format,omitempty"`   // directory or tar.zst
-	Complete bool     `json:"complete"`           // every file was brought, or was there already
-	Hosts    int      `json:"hosts"`              // that the files are of
-	Files    []Row    `json:"files"`              // by name
-	Warnings []string `json:"warnings,omitempty"` // about files
+	Schema     string          `json:"schema"`
+	Conclusion verdict.Verdict `json:"conclusion"`         // passed: the recordings of all ranks are whole and were brought
+	Output     string          `json:"output,omitempty"`   // where the files are
+	Format     string          `json:"format,omitempty"`   // directory or tar.zst
+	Complete   bool            `json:"complete"`           // every file was brought, or was there already
+	Hosts      int             `json:"hosts"`              // that the files are of
+	Files      []Row           `json:"files"`              // by name
+	Warnings   []string        `json:"warnings,omitempty"` // about files
 }
 
 // Row is a file.
@@ -70,6 +71,8 @@ type Row struct {
 	Sound       int            `json:"sound_segments"`   // with a right checksum; segments that are not full have none
 	Corrupt     int            `json:"corrupt_segments"` // with a wrong one: nothing of these is believed
 	Damaged     int            `json:"damaged_segments"` // that do not hold records to their end
+	Gone        int            `json:"gone_segments"`    // that were written and are not in the file
+	Harm        []string       `json:"harm,omitempty"`   // what of the file is damaged, in sentences
 	Lost        uint64         `json:"lost"`             // callbacks that the recorder counted and could not write
 	Overwritten uint64         `json:"overwritten"`      // records that made room for newer ones
 }
@@ -88,13 +91,13 @@ func Gather(j *job.Job, paths []string, output string) (*Document, error) {
 	defer sink.abort()
 	d.Output, d.Format = output, sink.format()
 	j.Progress().SetStage("collect")
-	hosts := map[string]bool{}
+	hosts, ranks := map[string]bool{}, census{}
 	for _, path := range paths {
 		if err := j.Context().Err(); err != nil {
 			return nil, err
 		}
 		row := Row{Path: path, Name: filepath.Base(path)}
-		if err := one(j.Context(), sink, &row); err != nil {
+		if err := one(j.Context(), sink, &row, ranks); err != nil {
 			return nil, err
 		}
 		if row.Host != "" {
@@ -103,6 +106,10 @@ func Gather(j *job.Job, paths []string, output string) (*Document, error) {
 		d.add(row)
 	}
 	d.Hosts = len(hosts)
+	if d.Format == "directory" { // others may have brought theirs before
+		ranks.beside(j.Context(), output)
+	}
+	d.conclude(ranks)
 	return d, sink.finish()
 }
 
@@ -112,8 +119,8 @@ func (d *Document) add(row Row) {
 	for i := range d.Files {
 		d.Complete = d.Complete && d.Files[i].Outcome != Differs && d.Files[i].Outcome != Unreadable
 	}
-	if row.Corrupt > 0 {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("%s: %d of %d segments have a wrong checksum; nothing of them is believed", row.Name, row.Corrupt, row.Segments))
+	if len(row.Harm) > 0 {
+		d.Warnings = append(d.Warnings, row.Name+" is damaged: "+strings.Join(row.Harm, ", "))
 	}
 	if row.State == "recording" && row.Outcome == Copied {
 		d.Warnings = append(d.Warnings, row.Name+": its process had not ended, or ended without saying so; the copy is of this moment")
@@ -121,7 +128,7 @@ func (d *Document) add(row Row) {
 }
 
 // one looks at a file and brings it. Only what stands in the way of all of them is an error.
-func one(ctx context.Context, to sink, row *Row) error {
+func one(ctx context.Context, to sink, row *Row, ranks census) error {
 	f, err := segment.Open(ctx, row.Path)
 	if err != nil {
 		return row.refuse(err)
@@ -130,6 +137,7 @@ func one(ctx context.Context, to sink, row *Row) error {
 	if err := row.look(ctx, f); err != nil {
 		return row.refuse(err)
 	}
+	ranks.add(f)
 	row.Outcome = Checked
 	if to.format() == "" {
 		return nil
@@ -175,7 +183,8 @@ func (row *Row) look(ctx context.Context, f *segment.File) error {
 		}
 		return nil
 	})
-	row.Segments, row.Sound, row.Corrupt, row.Damaged = seen.Segments+seen.Corrupt, seen.Checked, seen.Corrupt, seen.Damaged
+	row.Segments, row.Sound, row.Corrupt, row.Damaged, row.Gone = seen.Segments+seen.Corrupt, seen.Checked, seen.Corrupt, seen.Damaged, seen.Gone
+	row.Harm = append(append([]string{}, f.Harm...), seen.Harm()...)
 	for code := range segment.Codes {
 		row.Lost += f.LostNowhere[code]
 		row.Overwritten += f.Overwritten[code]

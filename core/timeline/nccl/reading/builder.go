@@ -67,7 +67,7 @@ type builder struct {
 
 	waiting []later
 	orphans int                   // stops and states whose start is not in the file
-	strays  int                   // records of communicators that the file does not describe
+	strays  int                   // records of communicators or operations that the file does not name
 	told    [segment.Codes]uint64 // what loss records tell of, by code
 }
 

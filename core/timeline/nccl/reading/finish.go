@@ -301,7 +301,7 @@ func (b *builder) harm(seen *segment.Seen) {
 		l.Harm = append(l.Harm, fmt.Sprintf("%d stops and states are of events whose start is not in the file", b.orphans))
 	}
 	if b.strays > 0 {
-		l.Harm = append(l.Harm, fmt.Sprintf("%d records are of communicators that the file does not describe", b.strays))
+		l.Harm = append(l.Harm, fmt.Sprintf("%d records are of communicators or operations that the file does not name", b.strays))
 	}
 	told, lost := uint64(0), uint64(0)
 	for code := range segment.Codes {

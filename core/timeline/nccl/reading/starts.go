@@ -69,6 +69,9 @@ func (b *builder) startOp(code int, e *segment.Event, m int32, ns int64) {
 		Handle: e.Handle, Member: m, API: operation.None, Launch: operation.None, Channels: e.Channels, Sequence: e.Sequence, Count: e.Count, StartNS: ns,
 	}
 	function, datatype, algorithm, protocol := texts(e)
+	if e.Version > 1 && function == "" && !e.Func.Lost { // NCCL names all
+		b.strays++
+	}
 	op.Func, op.Datatype, op.Algorithm, op.Protocol = b.name(function), b.name(datatype), b.name(algorithm), b.name(protocol)
 	op.Bytes = int64(min(e.Count, 1<<56)) * operation.TypeBytes(datatype)
 	switch code {

@@ -18,6 +18,9 @@ const copyTries = 4
 // Copy writes the recording as it is now, and of one that was cut what there is. Of a process that goes on recording, each segment is one that was: what the recorder changes while
 // it is read is read again. The head and the tables come last, so that they have whatever the segments refer to.
 func (f *File) Copy(ctx context.Context, out io.WriterAt) (Copied, error) {
+	if f.State == Making {
+		return f.copyMaking(out)
+	}
 	c := Copied{Segments: f.segments, Bytes: f.offset + int64(f.segments)*f.size}
 	buf := make([]byte, f.size)
 	if there := int(max(0, (f.src.Size()-f.offset)/f.size)); c.Segments > there {
@@ -40,7 +43,7 @@ func (f *File) Copy(ctx context.Context, out io.WriterAt) (Copied, error) {
 			return c, err
 		}
 	}
-	if rest := f.offset + int64(c.Segments)*f.size; c.Segments < f.segments { // the part of a segment that a cut left
+	if rest := f.offset + int64(c.Segments)*f.size; c.Bytes > rest { // the part of a segment that a cut left
 		part := buf[:c.Bytes-rest]
 		if err := f.fill(part, rest); err != nil {
 			return c, err
@@ -49,8 +52,9 @@ func (f *File) Copy(ctx context.Context, out io.WriterAt) (Copied, error) {
 			return c, err
 		}
 	}
-	for at := int64(0); at < f.offset; at += f.size {
-		part := buf[:min(f.size, f.offset-at)]
+	tables := min(f.offset, c.Bytes) // a cut may have left less than lies before the first segment
+	for at := int64(0); at < tables; at += f.size {
+		part := buf[:min(f.size, tables-at)]
 		if err := f.fill(part, at); err != nil {
 			return c, err
 		}
@@ -80,4 +84,19 @@ func (f *File) still(buf []byte, at int64) (bool, error) {
 		}
 	}
 	return false, nil
+}
+
+// copyMaking copies a file that is being made, of which nothing counts.
+func (f *File) copyMaking(out io.WriterAt) (Copied, error) {
+	buf := make([]byte, 1<<16)
+	for at := int64(0); at < f.src.Size(); at += int64(len(buf)) {
+		part := buf[:min(int64(len(buf)), f.src.Size()-at)]
+		if err := f.fill(part, at); err != nil {
+			return Copied{}, err
+		}
+		if _, err := out.WriteAt(part, at); err != nil {
+			return Copied{}, err
+		}
+	}
+	return Copied{Bytes: f.src.Size()}, nil
 }

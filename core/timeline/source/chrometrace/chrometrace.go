@@ -62,6 +62,7 @@ type Trace struct {
 	Unusable     int64   // events whose ts or dur is no number, or lies outside +-292 years
 	RoundedPS    int64   // ts or dur with digits beyond the picosecond
 	Repeated     int64   // events in which a key that matters occurs twice
+	Negative     int64   // events that end before they begin
 
 	// Collectives are the kernels of NCCL and RCCL, in order; CollectivesOmitted counts those beyond the limit.
 	Collectives        []Extent
@@ -69,6 +70,8 @@ type Trace struct {
 
 	Lenient Lenient
 	Chunks  []Chunk
+
+	notUTF8 int64 // bytes of the document around the events that were replaced when it was written
 }
 
 // Extent is the place of one event.

@@ -201,7 +201,7 @@ func (r *eventReader) take() {
 	}
 	ts := parseNumber(f.at[fieldTS].of(b))
 	start, ok := ts.instant(r.t.BaseNS)
-	if !ok || !ts.ok {
+	if !ok || !ts.ok || f.placeless(b) {
 		return
 	}
 	e.Timed, e.Start, e.End = true, start, start

@@ -21,7 +21,7 @@ func (t *Trace) Groups(ctx context.Context, src *file.Source) (map[string]*sourc
 func (t *Trace) Communication(ctx context.Context, src *file.Source, visit func(k *source.Communication)) (omitted int64, err error) {
 	known := texts{map[string]string{}}
 	return t.CollectivesOmitted, CollectiveKernels(ctx, src, t, func(e *Event) error {
-		if e.Timed && e.Phase == 'X' {
+		if e.Timed && e.Phase == 'X' && !e.End.Before(e.Start) {
 			k := known.communication(e)
 			visit(&k)
 		}
@@ -125,7 +125,7 @@ func (t *Trace) Around(ctx context.Context, src *file.Source, v source.AroundVis
 		return phase == 'X' && (len(cat) == 0 || v.Launches && (isCall(cat) || isCommunicationRange(cat, name)) || v.Executed != nil && isExecuted(cat, name))
 	}
 	return Events(ctx, src, t, want, func(e *Event) error {
-		if !e.Timed || e.Process == nil {
+		if !e.Timed || e.Process == nil || e.End.Before(e.Start) { // what ends before it begins was not measured
 			return nil
 		}
 		switch {

@@ -73,6 +73,7 @@ type Worker struct {
 	lastPID []byte
 	lastIdx int
 	counts  *Counts
+	strict  bool // what strict JSON forbids is repaired; without it bytes that are not edited are copied as they are
 
 	clock *clock.Map      // of the event's process
 	own   []*clock.Cursor // by process, of those that have a clock of their own
@@ -176,6 +177,10 @@ func (w *Worker) element(f *fields, c *Chunk) (keep bool, err error) {
 	}
 	b := w.lex.b
 	w.counts.Events++
+	if w.strict && f.placeless(b) {
+		w.counts.Placeless++
+		return false, nil
+	}
 	var p *ProcessEdit
 	if w.procs != nil && f.at[fieldPID].set() {
 		if p, err = w.process(f.at[fieldPID].of(b), c, f); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/file"
+	"github.com/prlx-go/prlx/core/timeline/source"
 )
 
 // ScanOptions bounds what Scan keeps. The zero value means the defaults.
@@ -212,7 +213,7 @@ func (s *scanner) object() error {
 		}
 	}
 	if !found {
-		return s.errorf(0, "not a Chrome trace: the document has no traceEvents list")
+		return s.errorf(0, "not a Chrome trace: the document has no traceEvents list").Wrap(source.ErrNoTrace)
 	}
 	return nil
 }
@@ -355,7 +356,11 @@ func (s *scanner) element(c byte, f *fields) error {
 			r = s.lex.scalar(s.i)
 			f.end = r
 		default:
-			return s.errorf(s.i, "event %d is not an object: starts with %q", s.trace.Events, c)
+			err := s.errorf(s.i, "event %d is not an object: starts with %q", s.trace.Events, c)
+			if s.trace.Array && s.trace.Events == 0 {
+				err = err.Wrap(source.ErrNoTrace)
+			}
+			return err
 		}
 		if r >= 0 {
 			s.noteChunk(f)

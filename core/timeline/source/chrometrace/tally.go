@@ -106,6 +106,10 @@ func (y *tally) time(b []byte, f *fields, c *Chunk) {
 		return
 	}
 	y.spelling(ts)
+	if notFinite(f.at[fieldDur].of(b)) {
+		t.Unusable++
+		return
+	}
 	start, ok := ts.instant(0)
 	end := start
 	if ok && f.at[fieldDur].set() {
@@ -115,6 +119,7 @@ func (y *tally) time(b []byte, f *fields, c *Chunk) {
 			end, ok = plus(ts.stamp, dur.stamp, 0)
 			if end.Before(start) {
 				end = start
+				t.Negative++
 			}
 		} else {
 			t.Unusable++

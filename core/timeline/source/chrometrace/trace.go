@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/prlx-go/prlx/core/file"
 	"github.com/prlx-go/prlx/core/format"
@@ -136,11 +137,14 @@ func (d document) CopyKeys(ctx context.Context, src *file.Source, w io.Writer, w
 		if !want(key.Name) {
 			continue
 		}
-		if _, err := io.WriteString(w, key.Raw+": "); err != nil {
+		if err := d.t.strictly(w, func(w io.Writer) error { _, err := io.WriteString(w, key.Raw+": "); return err }); err != nil {
 			return err
 		}
-		win := file.NewWindow(ctx, src, key.Offset, key.Offset+key.Length, 1<<16)
-		if err := win.CopyTo(w, key.Length); err != nil {
+		err := d.t.strictly(w, func(w io.Writer) error {
+			win := file.NewWindow(ctx, src, key.Offset, key.Offset+key.Length, 1<<16)
+			return win.CopyTo(w, key.Length)
+		})
+		if err != nil {
 			return err
 		}
 		if _, err := io.WriteString(w, ",\n"); err != nil {
@@ -170,27 +174,80 @@ func (r rewriting) Bytes(piece int) int64 {
 	return r.trace.Chunks[piece].End - r.trace.Chunks[piece].Offset
 }
 
-// Worker returns a new worker.
-func (r rewriting) Worker() source.Worker { return r.Rewriter.Worker() }
-
-// Gap reads what stands before a chunk, or behind the last one.
-func (r rewriting) Gap(src *file.Source, piece int) ([]byte, error) {
-	return r.trace.ReadGap(src, piece)
+// Head writes what stands before the events, as strict JSON.
+func (r rewriting) Head(ctx context.Context, src *file.Source, dst io.Writer) error {
+	return r.trace.strictly(dst, func(w io.Writer) error { return r.Rewriter.Head(ctx, src, w) })
 }
 
-// Piece rewrites a chunk; one that stays as it is is read into dst at once.
+// Tail writes what stands behind the events, as strict JSON: a list that was not closed is.
+func (r rewriting) Tail(ctx context.Context, src *file.Source, dst io.Writer) error {
+	return r.trace.strictly(dst, func(w io.Writer) error {
+		if r.trace.Lenient.Unclosed && !r.wraps() {
+			_, err := io.WriteString(w, "]\n")
+			return err
+		}
+		return r.Rewriter.Tail(ctx, src, w)
+	})
+}
+
+// Worker returns a new worker.
+func (r rewriting) Worker() source.Worker {
+	w := r.Rewriter.Worker()
+	w.strict = true
+	return w
+}
+
+// Gap reads what stands before a chunk, or behind the last one, where a comma would follow nothing.
+func (r rewriting) Gap(src *file.Source, piece int) ([]byte, error) {
+	gap, err := r.trace.ReadGap(src, piece)
+	if piece == r.Pieces() {
+		gap = withoutCommas(gap)
+	}
+	return gap, err
+}
+
+// Piece rewrites a chunk as strict JSON; one that stays as it is is read into dst at once.
 func (w *Worker) Piece(src *file.Source, piece int, dst []byte, scratch *[]byte, counts *Counts) (text []byte, err error) {
 	c := &w.trace.Chunks[piece]
-	if w.Identity() {
+	from := len(dst)
+	if w.Identity() && w.trace.Lenient.plain() {
+		if text, err = ReadChunk(src, c, dst); err != nil {
+			return nil, err
+		}
 		counts.Events += c.Events
 		counts.Kept += c.Events
 		counts.Timed += c.Timed
-		return ReadChunk(src, c, dst)
+		return w.strictText(text, 0, true, counts), nil
 	}
 	if *scratch, err = ReadChunk(src, c, *scratch); err != nil {
 		return nil, err
 	}
-	return w.Chunk(dst, *scratch, c, counts)
+	if text, err = w.Chunk(dst, *scratch, c, counts); err != nil {
+		return nil, err
+	}
+	if w.Identity() { // times were not looked at
+		counts.Timed += c.Timed
+	}
+	return w.strictText(text, from, w.lex.lenient.plain(), counts), nil
+}
+
+// Added appends the metadata events that the edit adds, as strict JSON.
+func (r rewriting) Added(dst []byte) ([]byte, int) {
+	added, n := r.Rewriter.Added(nil)
+	var s strict
+	return s.flush(s.text(dst, added)), n
+}
+
+// strictText makes text behind from strict; plain: only its UTF-8 can be invalid.
+func (w *Worker) strictText(text []byte, from int, plain bool, counts *Counts) []byte {
+	if plain && utf8.Valid(text[from:]) {
+		return text
+	}
+	var s strict
+	wrong := append([]byte(nil), text[from:]...)
+	text = s.flush(s.text(text[:from], wrong))
+	counts.NotUTF8 += s.notUTF8
+	return text
 }
 
 // Remarks says what was odd about the text and its rewriting.
@@ -200,11 +257,15 @@ func (r rewriting) Remarks(c *Counts) (out []string) {
 		n    int64
 		text string
 	}{
-		{max(c.Unusable, r.trace.Unusable), "copied as they are: events whose ts or dur is not a time"},
+		{c.Placeless, "left out: events whose ts or dur is NaN or an infinity"},
+		{max(c.Unusable, r.trace.Unusable) - c.Placeless, "copied as they are: events whose ts or dur is not a time"},
+		{r.trace.Negative, "copied as they are: events that end before they begin"},
 		{c.NoArg, "without their correction or bound as an arg: counters, and events whose args are no object"},
 		{r.trace.RoundedPS, "rounded to the picosecond where they changed: times with more digits"},
 		{r.trace.Repeated, "a key twice, of which the last counts: events"},
-		{odd.ControlChars + odd.BadEscapes + odd.Literals, "copied although strict JSON forbids them: control characters, invalid escapes, NaN and Infinity"},
+		{odd.ControlChars + odd.BadEscapes, "repaired, for strict JSON forbids them: control characters and invalid escapes in texts"},
+		{odd.Literals, "null, or left out with their events, for strict JSON forbids them: NaN and infinities"},
+		{c.NotUTF8 + r.trace.notUTF8, "replaced by U+FFFD: bytes that are not UTF-8"},
 	} {
 		if w.n > 0 {
 			out = append(out, fmt.Sprintf("%s: %d", w.text, w.n))

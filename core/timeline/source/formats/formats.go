@@ -50,6 +50,30 @@ func Likely(path string, head []byte) (*source.Format, error) {
 	return nil, kind.Refuse(path, Expected)
 }
 
+// OfWhole tells the format of JSON whose first bytes do not tell by reading all of it: nil where it is JSON of another kind, an error where it
+// is damaged, so that nobody can tell.
+func OfWhole(ctx context.Context, path string, head []byte) (*source.Format, error) {
+	f, err := Likely(path, head)
+	if err != nil {
+		return nil, err
+	}
+	src, err := file.Open(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	t, err := f.Scan(ctx, src, source.ScanOptions{})
+	switch {
+	case errors.Is(err, source.ErrNoTrace):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case t.Facts().Timed == 0: // a list of other objects
+		return nil, nil
+	}
+	return f, nil
+}
+
 // Expected names what a reader of traces expects.
 const Expected = "an XSpace (.xplane.pb) or Chrome / Kineto JSON trace"
 

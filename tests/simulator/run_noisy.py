@@ -1,0 +1,83 @@
+"""Records the kernels of noisy.py several times and prints what comparisons with baselines say, one JSON document a pair.
+
+PYTHONPATH=build/triton/3.9.0 python run_noisy.py DIRECTORY INPUTS [KERNEL]
+
+INPUTS is how many inputs a kernel gets; each is a clean pair, and the bugs are tried with the first ones in turn.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import random
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import noisy
+import numpy as np
+
+import prlx
+
+warnings.filterwarnings("ignore", message="TRITON_DEFAULT_FP_FUSION")
+warnings.filterwarnings("ignore", category=prlx.FindingWarning)
+
+SEED = 20261127
+BASELINES = 4
+
+
+def kernel(case: noisy.Noisy, bug: str | None, folder: Path) -> Any:
+    """The kernel, from a file of its own."""
+    path = folder / f"{case.name} {bug or 'right'}".replace(" ", "_") / "k.py"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(case.text(bug))
+    spec = importlib.util.spec_from_file_location(path.parent.name, path)
+    module = importlib.util.module_from_spec(spec)  # type: ignore[arg-type]
+    spec.loader.exec_module(module)  # type: ignore[union-attr]
+    return module.kernel
+
+
+def recorded(case: noisy.Noisy, what: Any, path: Path, data: int, schedule: int) -> Path:
+    """Record one launch with the numbers of a seed, the blocks in the order of another."""
+    with (
+        prlx.enable(device="simulator", seed=schedule, progress=False),
+        prlx.record(path, overwrite=True),
+    ):
+        what[(case.blocks,)](**case.arguments(np.random.default_rng(data)), **case.options)
+    return path
+
+
+def say(case: noisy.Noisy, bug: str | None, a: Path, b: Path, equal: list[Path]) -> None:
+    """Compare two recordings beside those that should equal the first."""
+    diff = prlx.diff_traces(a, b, baseline=equal, progress=False)
+    row = {
+        "kernel": case.name,
+        "bug": bug,
+        "outcome": diff.conclusion.outcome,
+        "passed": diff.passed,
+        "verdict": diff.verdict,
+    }
+    print(json.dumps(row), flush=True)
+
+
+def main() -> None:
+    folder, inputs = Path(sys.argv[1]), int(sys.argv[2])
+    draw = random.Random(SEED)
+    for case in noisy.KERNELS:
+        seeds = [(draw.randrange(1 << 30), draw.sample(range(1, 1 << 20), BASELINES + 3)) for _ in range(inputs)]
+        if len(sys.argv) > 3 and case.name != sys.argv[3]:
+            continue
+        right = kernel(case, None, folder)
+        names = [f"e{k}" for k in range(BASELINES)]
+        for k, (data, (first, other, third, *equal)) in enumerate(seeds):
+            a = recorded(case, right, folder / "a.prlx", data, first)
+            runs = [recorded(case, right, folder / f"{n}.prlx", data, s) for n, s in zip(names, equal, strict=True)]
+            say(case, None, a, recorded(case, right, folder / "b.prlx", data, other), runs)
+            for bug in list(case.bugs)[k::inputs]:
+                wrong = kernel(case, bug, folder)
+                say(case, bug, a, recorded(case, wrong, folder / "b.prlx", data, third), runs)
+
+
+if __name__ == "__main__":
+    main()
