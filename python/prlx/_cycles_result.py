@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core, _cycles_tables, _request
 from ._errors import UsageError, said
-from ._result import Brief, Card, Result
+from ._result import Brief, Card
 from ._units import format_count, format_ns, one_unit
+from ._verdict import Judged
 
 if TYPE_CHECKING:
     from ._table import Table
@@ -112,7 +113,7 @@ class CycleClass(Brief):
         return f"{self.name}: {self.period} {kernels} x {self.count}, {format_ns(round(self.wall_ns))} each"
 
 
-class _Report(Result):
+class _Report(Judged):
     """What reports of cycles and of comparisons have in common."""
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -172,7 +173,7 @@ class Cycles(_Report):
 
     @property
     def found(self) -> bool:
-        """Whether anything repeats."""
+        """Whether anything repeats; ``bool()`` says whether it also explains the run."""
         return bool(self.document["status"] == "cycles")
 
     @property
@@ -189,6 +190,11 @@ class Cycles(_Report):
     def coverage(self) -> float:
         """The share of kernels that lie in a repetition."""
         return float(self.document["coverage"])
+
+    @property
+    def time_coverage(self) -> float:
+        """The share of the time that the steps take; where there are none, the repetitions of the level that covers most."""
+        return float(self.document["time_coverage"])
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -316,7 +322,7 @@ class Cycles(_Report):
 
 @dataclass(frozen=True, repr=False)
 class CycleComparison(_Report):
-    """What changed from one run to another. The document is ``prlx.cycles-compare/1``.
+    """What changed from one run to another. The document is ``prlx.cycles-compare/1``. Its truth is that of its conclusion.
 
     Examples
     --------
@@ -330,8 +336,11 @@ class CycleComparison(_Report):
 
     @property
     def same(self) -> bool:
-        """Whether no class changed by more than chance."""
-        return bool(self.document["status"] == "same")
+        """Whether no class changed by more than chance, and enough was compared to say so.
+
+        Where it was not, this is False and ``bool()`` raises.
+        """
+        return self.conclusion.outcome == "same"
 
     @property
     def verdict(self) -> str:

@@ -24,7 +24,7 @@ from ._rerun import VARIABLE, spelled
 from ._result import Card
 from ._session_diff import SessionDiff
 from ._units import format_count, plural
-from ._verdict import Judged
+from ._verdict import EXIT_CODES, Judged
 
 if TYPE_CHECKING:
     from ._diff import Diff
@@ -223,7 +223,7 @@ def by_command(words: Sequence[str], environ: Mapping[str, str], seed: int | Non
             text=True,
             check=False,
         )
-        if done.returncode not in (0, 1) or not (path / "session.json").is_file():
+        if done.returncode not in EXIT_CODES.values() or not (path / "session.json").is_file():
             last = (done.stderr.strip() or done.stdout.strip()).splitlines()[-3:]
             raise UsageError(f"{shlex.join(words)} ended with {done.returncode}: " + " / ".join(last),
                              hint=f"run it by hand: prlx simulate {shlex.join(words)}")  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 import shutil
 import subprocess
 import sys
@@ -140,10 +141,48 @@ def test_ranks_in_files_of_their_own_are_one_run(tmp_path):
     assert "rank 1 is the slowest" in command(BEFORE, AFTER, cwd=tmp_path).stdout
 
 
-def test_a_run_is_the_same_as_itself(cycles):
-    same = prlx.compare_cycles(cycles, BEFORE, progress=False)
+def steps_of_a_run(path, steps, seed, pause_us=lambda _: 0.0):
+    """Write a trace of steps of 20 kernels of 50 us with 1 % of noise."""
+    draw = random.Random(seed)
+    now, events = 0.0, []
+    for step in range(steps):
+        for kernel in range(20):
+            dur = 50 * (1 + 0.01 * draw.gauss(0, 1))
+            events.append({"ph": "X", "cat": "kernel", "name": f"k{kernel}", "pid": 0, "tid": 7, "ts": now, "dur": dur})
+            now += dur + 0.3
+        now += 40 + pause_us(step)
+    path.write_text(json.dumps({"traceEvents": events}))
+    return path
+
+
+def test_a_run_is_the_same_as_another_one_of_its_kind(tmp_path):
+    a, b = (steps_of_a_run(tmp_path / f"{seed}.json", 40, seed) for seed in (1, 2))
+    same = prlx.compare_cycles(a, b, progress=False)
     assert same.same
+    assert bool(same)
+    assert same.conclusion.outcome == "same"
     assert same.regressions == same.improvements == ()
+    assert command("compare", a, b).returncode == 0
+
+
+def test_steps_that_stall_are_a_difference(tmp_path):
+    a = steps_of_a_run(tmp_path / "a.json", 40, 1)
+    b = steps_of_a_run(tmp_path / "b.json", 40, 2, lambda step: 40_000.0 if step % 10 in (1, 4, 7) else 0.0)
+    change = prlx.compare_cycles(a, b, progress=False)
+    assert change.document["pairs"][0]["wall"]["by"] == "tails"
+    assert not change
+    assert change.regressions[0]["what"] == "time between kernels"
+    assert command("compare", a, b).returncode == 1
+
+
+def test_too_few_repetitions_are_neither_the_same_nor_different(cycles):
+    few = prlx.compare_cycles(cycles, BEFORE, progress=False)  # 8 prefill steps, of which something follows 6 at once
+    assert few.regressions == few.improvements == ()
+    assert not few.same
+    assert few.document["status"] == "inconclusive"
+    assert "prefill step" in few.verdict
+    with pytest.raises(prlx.InconclusiveError, match="prefill step"):
+        bool(few)
 
 
 def test_the_command_line(tmp_path):
@@ -212,8 +251,10 @@ def test_no_cycle_is_an_answer(tmp_path):
     assert not found.found
     assert found.classes == ()
     assert found.verdict.startswith("No cycle")
+    with pytest.raises(prlx.InconclusiveError, match="nothing repeats"):
+        bool(found)
     ran = command(tmp_path / "t.json")
-    assert ran.returncode == 0
+    assert ran.returncode == 5
     assert ran.stdout.startswith("No cycle")
     for ending in ("html", "md", "csv", "xlsx", "trace.json"):
         found.save(tmp_path / f"c.{ending}")

@@ -37,6 +37,25 @@ var plan = []group{
 		cycle("comparing", 6), cycle("pairs", 4), cycle("naming", 3), cycle("naming/phase", 3), cycle("naming/signature", 2),
 		cycle("rendering", 2), cycle("sample", 2),
 	}},
+	{"precedence", []room{{timeline + "precedence", 60, []string{timeline + "precedence"}}}},
+	{"launches", []room{{timeline + "launches", 60, []string{timeline + "launches"}}}},
+	{"straggler", []room{{timeline + "straggler", 60, []string{timeline + "straggler"}}}},
+	{"probe", []room{{timeline + "probe", 60, []string{timeline + "probe"}}}},
+	{"nccl", []room{
+		nccl("diagnosing", 12), nccl("dividing", 9), nccl("joining", 8), nccl("reading", 6), nccl("flightrecorder", 5), nccl("segment", 4),
+		nccl("clocks", 4), nccl("operation", 3), nccl("otherplugins", 3), nccl("unpickle", 2), nccl("gathering", 2), nccl("tracks", 2),
+	}},
+	{"llir", []room{{kernel + "llir", 60, []string{kernel + "llir"}}}},
+	{"observe", []room{
+		{kernel + "observe", 40, []string{kernel + "observe", kernel + "llir"}},
+		{kernel + "observe/arena", 20, []string{kernel + "observe/arena"}},
+	}},
+	{"slice", []room{{kernel + "slice", 60, []string{kernel + "slice"}}}},
+}
+
+func nccl(name string, draw int) room {
+	path := timeline + "nccl/" + name
+	return room{path, draw, []string{path}}
 }
 
 func simt(name string, draw int) room { return within(kernel+"simt", name, draw) }

@@ -262,8 +262,8 @@ func ruleOtherArguments(c *clues) []finding {
 	}
 	text := c.whatIsSame() + " is the same, and " + g.Text()
 	points := 10
-	if g.isData() {
-		points = 7
+	if g.isData() || g.What == GivenValue || g.What == GivenGrid {
+		points = 7 // runs of other numbers need not agree, and what else is wrong can hide behind that
 	}
 	found := []finding{{given, points, text}}
 	for other := range class(classes) {

@@ -12,7 +12,7 @@ func TestHeadlinesSayWhatPassesAndHowFar(t *testing.T) {
 		{StatusIdentical, true, 0, Headline{"SAME", ToneGood, "PASS (0 divergences, threshold: 3)"}},
 		{StatusSameResults, true, 0, Headline{"SAME RESULTS", ToneGood, "PASS (0 divergences, threshold: 3)"}},
 		{StatusSameResults, false, 12345, Headline{"SAME RESULTS", ToneLimited, "FAIL (12345 divergences, threshold: 3)"}},
-		{StatusInconclusive, false, 0, Headline{"INCONCLUSIVE", ToneBad, "INCONCLUSIVE (the recordings do not tell whether anything differs)"}},
+		{StatusInconclusive, false, 0, Headline{"INCONCLUSIVE", ToneLimited, "INCONCLUSIVE (the recordings do not tell whether anything differs)"}},
 		{StatusDiverged, true, 1, Headline{"PASSED", ToneLimited, "PASS (1 divergence, threshold: 3)"}}, // no more than is allowed
 		{StatusDiverged, false, 4, Headline{"DIVERGED", ToneBad, "FAIL (4 divergences, threshold: 3)"}},
 	} {

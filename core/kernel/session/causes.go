@@ -77,8 +77,10 @@ func (c *comparison) causes() {
 	for _, s := range c.steps() {
 		switch {
 		case s.only != nil:
-			c.lacks(&s)
-			upstream = true
+			if c.surely(int64(len(c.matching.OnlyA)), 0) && s.missing || c.surely(int64(len(c.matching.OnlyB)), 1) && !s.missing {
+				c.lacks(&s)
+			}
+			upstream = upstream || len(c.doc.Causes) > 0
 		case s.result.Status == StatusDiverged:
 			c.role(s.result, upstream)
 			upstream = true

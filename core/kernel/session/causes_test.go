@@ -99,7 +99,7 @@ func TestAMissingLaunchIsACause(t *testing.T) {
 	c := &comparison{a: &Session{Launches: a}, b: &Session{Launches: b}, doc: &Document{
 		KernelResults: []LaunchResult{{Kernel: "k", Launch: 1, IndexA: 1, IndexB: 0, Status: StatusDiverged}},
 		Missing:       []LaunchOf{{Index: 0, Launch: 0, Kernel: "fill"}},
-	}}
+	}, matching: Matching{OnlyA: []int{0}}}
 	c.causes()
 	if r := c.doc.KernelResults[0].Role; r != RoleFollows {
 		t.Errorf("got %s, want that it follows", r)
@@ -119,7 +119,7 @@ func TestALaunchThatOnlyBHasIsACauseWhereItRan(t *testing.T) {
 			{Kernel: "k", IndexA: 0, IndexB: 0, Status: StatusIdentical}, {Kernel: "k", Launch: 1, IndexA: 1, IndexB: 2, Status: StatusDiverged},
 		},
 		Inserted: []LaunchOf{{Index: 1, Launch: 1, Kernel: "scale"}},
-	}}
+	}, matching: Matching{OnlyB: []int{1}}}
 	c.causes()
 	if c.doc.KernelResults[1].Role != RoleFollows || c.doc.Causes[0].What != "inserted" || c.doc.Causes[0].IndexA != 1 {
 		t.Errorf("got %+v, %+v", c.doc.KernelResults[1].Role, c.doc.Causes)

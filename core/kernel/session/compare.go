@@ -27,18 +27,19 @@ type Options struct {
 
 // comparison is the state of one Compare.
 type comparison struct {
-	j        *job.Job
-	a, b     *Session
-	opt      *Options
-	matching Matching
-	further  further
-	lost     [][2]warptrace.Losses // by launch
-	accepted []*diff.AcceptedUse   // by launch, nil where nothing differs
-	coverage []*diff.Coverage      // by launch, nil where it could not be compared
-	problem  error                 // why some launch could not be compared
-	failed   sync.Once             // sets problem
-	ignoring sync.Map              // patterns to ignore of which some launch has a site
-	doc      *Document
+	j         *job.Job
+	a, b      *Session
+	opt       *Options
+	matching  Matching
+	further   further
+	lost      [][2]warptrace.Losses // by launch
+	accepted  []*diff.AcceptedUse   // by launch, nil where nothing differs
+	coverage  []*diff.Coverage      // by launch, nil where it could not be compared
+	concluded []string              // by launch, why it is not known whether it differs
+	problem   error                 // why some launch could not be compared
+	failed    sync.Once             // sets problem
+	ignoring  sync.Map              // patterns to ignore of which some launch has a site
+	doc       *Document
 }
 
 // Compare compares two sessions launch by launch. A launch that cannot be compared is reported as such and does not stop the others.
@@ -65,6 +66,7 @@ func Compare(j *job.Job, a, b *Session, opt Options) (*Document, error) {
 	c.lost = make([][2]warptrace.Losses, len(c.matching.Pairs))
 	c.accepted = make([]*diff.AcceptedUse, len(c.matching.Pairs))
 	c.coverage = make([]*diff.Coverage, len(c.matching.Pairs))
+	c.concluded = make([]string, len(c.matching.Pairs))
 	j.Progress().SetStage("comparing launches")
 	err := each(j, len(c.matching.Pairs), func(j *job.Job, i int) error { return c.launch(j, i) })
 	if err != nil {
@@ -201,6 +203,7 @@ func (c *comparison) launch(j *job.Job, i int) error {
 	if err == nil {
 		c.lost[i] = [2]warptrace.Losses{r.LossesA, r.LossesB}
 		c.accepted[i], c.coverage[i] = r.AcceptedUse, d.Coverage
+		c.concluded[i] = d.Conclusion.Why
 		out.take(r, d)
 		return nil
 	}
@@ -393,9 +396,9 @@ func (c *comparison) conclude() {
 	switch {
 	case t.Matched == 0 && s.Missing+s.Inserted > 0:
 		d.Status = StatusError // no launch of one has a partner in the other: as recordings of different kernels
-	case t.Diverged > 0 || s.Missing > 0 || s.Inserted > 0:
+	case t.Diverged > 0 || c.surely(s.Missing, 0) || c.surely(s.Inserted, 1):
 		d.Status = StatusDiverged
-	case t.Errors > 0:
+	case t.Errors > 0 || s.Missing > 0 || s.Inserted > 0:
 		d.Status = StatusError // nothing differs as far as could be compared: that is neither a divergence nor agreement
 	case t.Inconclusive > 0 || t.Matched == 0:
 		d.Status = StatusInconclusive

@@ -1,10 +1,10 @@
 package session
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/prlx-go/prlx/core/fault"
-	"github.com/prlx-go/prlx/core/kernel/diff"
 	"github.com/prlx-go/prlx/core/verdict"
 )
 
@@ -16,18 +16,18 @@ func (c *comparison) conclusion() verdict.Verdict {
 	if t.Errors > 0 {
 		e.Missed("launches", t.Errors, "could not be compared: "+c.firstProblem())
 	}
-	if t.Inconclusive > 0 {
-		e.Missed("launches", t.Inconclusive, "too little was recorded to say whether they differ")
-	}
-	for _, s := range []struct {
+	c.open(&e)
+	for k, s := range []struct {
 		name string
 		side *Side
 	}{{"A", &d.A}, {"B", &d.B}} {
+		if n, why := c.unreadable(k); n > 0 {
+			e.Missed("launches of "+s.name, n, "their recordings cannot be read: "+why)
+		}
 		if s.side.Partial {
 			e.Lacks("launches of "+s.name+" behind its last one", "recording of the session did not come to its end")
 		}
 	}
-	c.lostEvents(&e)
 	switch {
 	case d.Status == StatusDiverged && d.Passed, d.Status == StatusSameResults && d.Passed && d.CountedDivergences > 0:
 		return e.Check(false, fmt.Sprintf("%d divergences count, %d are allowed", d.CountedDivergences, d.Threshold))
@@ -37,23 +37,49 @@ func (c *comparison) conclusion() verdict.Verdict {
 	return e.Compare(false, d.Verdict)
 }
 
-// lostEvents adds what was lost of launches in which nothing was found, where what they wrote does not tell that it does not matter.
-func (c *comparison) lostEvents(e *verdict.Evidence) {
+// unreadable are the launches of a side that have no partner because nobody knows what they are: their recordings cannot be read.
+func (c *comparison) unreadable(side int) (n int64, why string) {
+	s, only := c.a, c.matching.OnlyA
+	if side == 1 {
+		s, only = c.b, c.matching.OnlyB
+	}
+	for _, i := range only {
+		if l := &s.Launches[i]; l.Problem != nil {
+			n++
+			why = cmp.Or(why, told(fault.Of(l.Problem)))
+		}
+	}
+	return n, why
+}
+
+// surely reports whether a side has launches that the other lacks, and not only because recordings cannot be read: one that cannot may be
+// the launch that the other side seems to have alone.
+func (c *comparison) surely(only int64, side int) bool {
+	own, _ := c.unreadable(side)
+	others, _ := c.unreadable(1 - side)
+	return only-own > others
+}
+
+// openShown is how many launches that stay open are named.
+const openShown = 5
+
+// open adds the launches of which it is not known whether they differ, the first with the reason.
+func (c *comparison) open(e *verdict.Evidence) {
+	shown := int64(0)
 	for i := range c.doc.KernelResults {
 		l := &c.doc.KernelResults[i]
-		cover := c.coverage[i]
-		if l.Losses == nil || cover == nil || l.Status != StatusIdentical || cover.Outputs.Agrees == diff.Agrees {
+		if l.Status != StatusInconclusive {
 			continue
 		}
-		name := fmt.Sprintf("events of %s (launch %d)", l.Kernel, l.Launch)
-		switch n := l.Losses.DroppedA + l.Losses.DroppedB; {
-		case n > 0:
-			e.Missed(name, n, "dropped because a buffer was full")
-		case l.Losses.PartialA || l.Losses.PartialB:
-			e.Lacks(name, "the recording ends before its end")
-		default:
-			e.Lacks(name, "only some of the events were kept")
+		if shown++; shown > openShown {
+			e.Missed("launches", c.doc.Totals.Inconclusive-openShown, "too little was recorded to say whether they differ")
+			return
 		}
+		why := "too little was recorded to say whether it differs"
+		if c.concluded[i] != "" {
+			why = c.concluded[i]
+		}
+		e.Missed(fmt.Sprintf("%s (launch %d)", l.Kernel, l.Launch), 1, why)
 	}
 }
 

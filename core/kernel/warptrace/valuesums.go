@@ -1,6 +1,7 @@
 package warptrace
 
 import (
+	"encoding/binary"
 	"math"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -47,8 +48,51 @@ func (s *ValueSums) AddPlaced(offset int64, value uint64, size int) {
 	s.Placed += PlaceSign(offset) * int64(s.measure(value, size))
 }
 
-// PlaceSign is 1 or -1 for an offset in an array, as if by chance: values that change places change the sum.
-func PlaceSign(offset int64) int64 { return int64(HashAt(HashPlace(uint64(offset), 0), 0)&2) - 1 }
+// PlaceSign is 1 or -1 for an offset in an array: values that change places change the sum.
+func PlaceSign(offset int64) int64 { return int64(uint64(offset)*digestP1>>63)*2 - 1 }
+
+// wordStep is what 4 bytes further is in the product that PlaceSign looks at.
+const wordStep = digestP1 * 4 % (1 << 64)
+
+// AddWords adds elements of 4 bytes, one after another, that are no addresses, to the sums of an array.
+func (s *ValueSums) AddWords(offset int64, elements []byte) {
+	place, at := HashPlace(0, 4), uint64(offset)*digestP1
+	var hash, bits, tops, more uint64
+	var placed int64
+	for ; len(elements) >= 4; elements = elements[4:] {
+		v := binary.LittleEndian.Uint32(elements)
+		low := uint64(v &^ (1 << 31))
+		hash += HashAt(place, uint64(v))
+		bits += low
+		tops += uint64(v >> 31)
+		if low >= 0x7f800000 {
+			more++
+		}
+		minus := int64(at>>63) - 1 // -1 where the sign is one
+		placed += (int64(low) ^ minus) - minus
+		at += wordStep
+	}
+	s.Plus(&ValueSums{hash, bits, tops, more, placed})
+}
+
+// AddLanes adds elements of 4 bytes of the lanes of a warp, which are no addresses.
+func (s *ValueSums) AddLanes(values *[32]uint32, lanes uint32, shape uint64) {
+	place := HashPlace(0, shape)
+	var hash, bits, tops, more uint64
+	for l, v := range values {
+		if lanes>>l&1 == 0 {
+			continue
+		}
+		low := uint64(v &^ (1 << 31))
+		hash += HashAt(place, uint64(v))
+		bits += low
+		tops += uint64(v >> 31)
+		if low >= 0x7f800000 {
+			more++
+		}
+	}
+	s.Plus(&ValueSums{hash, bits, tops, more, 0})
+}
 
 // Plus adds the sums of others.
 func (s *ValueSums) Plus(x *ValueSums) {

@@ -97,6 +97,9 @@ func CompareCSV(w io.Writer, d *cycledoc.CompareDocument, opt Options) error {
 			comment("of it: "+p.Text, p.DeltaNS)
 		}
 	}
+	if d.Conclusion.Outcome != "" {
+		lines = append(lines, []string{"# conclusion: " + harmless(string(d.Conclusion.Outcome)), "", "", ""})
+	}
 	if err := out.WriteAll(lines); err != nil {
 		return err
 	}

@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 //go:embed assets
@@ -43,7 +45,7 @@ func HTML(w io.Writer, d *cycledoc.Document, _ Options) error {
 type page struct {
 	webpage.Head
 	Name       string
-	Word, Tone string
+	Conclusion verdict.Verdict
 	Verdict    string
 	Tiles      []webpage.Tile
 	Limits     []string
@@ -74,15 +76,7 @@ func newPage(d *cycledoc.Document) *page {
 	name := clean(base(d.Input.Path), maxName)
 	p := &page{
 		Head: kit.Head("cycles: "+name, ""), Name: name, Verdict: clean(d.Verdict, maxText), Limits: limits(d),
-		Footer: footer(d.Schema),
-	}
-	switch {
-	case d.Status != cycledoc.StatusCycles:
-		p.Word, p.Tone = "no cycle", "amber"
-	case d.Coverage < 0.5:
-		p.Word, p.Tone = "explains little", "amber"
-	default:
-		p.Word, p.Tone = percent(d.Coverage)+" explained", "good"
+		Conclusion: foreign.Verdict(d.Conclusion), Footer: footer(d.Schema),
 	}
 	all := classes(d)
 	colors := colorsOf(all)
@@ -152,7 +146,7 @@ func tiles(d *cycledoc.Document, all []*cycledoc.Class) []webpage.Tile {
 	out = append(out,
 		webpage.Tile{Label: clean(c.Name, 60), Value: figure.Duration(c.WallNS.P50), Detail: fmt.Sprintf("p99 %s, %s of %s", figure.Duration(c.WallNS.P99), figure.Plural(c.Count, "repetition", "repetitions"), figure.Plural(c.Period, "kernel", "kernels"))},
 		webpage.Tile{Label: "idle in it", Value: percent(c.GapNS.Mean / max(1, c.WallNS.Mean)), Detail: figure.Duration(c.GapNS.Mean) + " between kernels"},
-		webpage.Tile{Label: "explained", Value: percent(d.Coverage), Detail: fmt.Sprintf("of the kernels; confidence %s", percent(d.Confidence))},
+		webpage.Tile{Label: "explained", Value: percent(d.TimeCoverage), Detail: fmt.Sprintf("of the time; %s of the kernels repeat; confidence %s", percent(d.Coverage), percent(d.Confidence))},
 	)
 	if len(d.Levels) > 1 {
 		var names []string

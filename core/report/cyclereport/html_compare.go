@@ -7,8 +7,10 @@ import (
 	"strconv"
 
 	"github.com/prlx-go/prlx/core/report/figure"
+	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/report/webpage"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // CompareHTML writes a comparison as one page that needs nothing else: no network, no library, no script.
@@ -19,7 +21,7 @@ func CompareHTML(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
 type comparePage struct {
 	webpage.Head
 	A, B       string
-	Word, Tone string
+	Conclusion verdict.Verdict
 	Verdict    string
 	Tiles      []webpage.Tile
 	Limits     []string
@@ -57,10 +59,9 @@ type compareRow struct {
 func newComparePage(d *cycledoc.CompareDocument) *comparePage {
 	p := &comparePage{
 		A: clean(base(d.A.Input.Path), maxName), B: clean(base(d.B.Input.Path), maxName), Verdict: clean(d.Verdict, maxText),
-		Limits: compareLimits(d), Footer: footer(d.Schema),
+		Limits: compareLimits(d), Conclusion: foreign.Verdict(d.Conclusion), Footer: footer(d.Schema),
 	}
 	p.Head = kit.Head("cycles: "+p.A+" beside "+p.B, "")
-	p.Word, p.Tone = compareWord(d)
 	p.Tiles = compareTiles(d)
 	p.Account = accountRows(&d.Account)
 	p.Costs = newCosts(d.Regressions, "what costs time", "slower")
@@ -82,24 +83,6 @@ func newComparePage(d *cycledoc.CompareDocument) *comparePage {
 }
 
 func pairAnchor(i int) string { return "pair-" + strconv.Itoa(i) }
-
-func compareWord(d *cycledoc.CompareDocument) (word, tone string) {
-	switch d.Status {
-	case cycledoc.CompareSame:
-		return "the same", "good"
-	case cycledoc.CompareUnmatched:
-		return "nothing in common", "amber"
-	}
-	if len(d.Pairs) > 0 {
-		switch d.Pairs[0].Wall.Verdict {
-		case "slower":
-			return "slower", "bad"
-		case "faster":
-			return "faster", "good"
-		}
-	}
-	return "changed", "amber"
-}
 
 func toneOf(verdict string) string {
 	if verdict == "slower" || verdict == "faster" {

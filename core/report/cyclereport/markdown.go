@@ -11,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/report/figure"
 	"github.com/prlx-go/prlx/core/report/foreign"
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // What a comment or a step summary holds at most.
@@ -21,7 +22,7 @@ const (
 // Markdown writes a summary for a comment or a step of a build: the verdict, the classes, the most expensive kernels of a step.
 func Markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "### Cycles of %s\n\n%s\n", inline(clean(base(d.Input.Path), maxName)), inline(clean(d.Verdict, maxText)))
+	fmt.Fprintf(out, "### Cycles of %s\n\n%s%s\n", inline(clean(base(d.Input.Path), maxName)), outcome(&d.Conclusion), inline(clean(d.Verdict, maxText)))
 	all := classes(d)
 	if len(all) > 0 {
 		out.WriteString("\n| class | level | count | kernels | wall p50 | p99 | busy | gap | phase | confidence |\n|---|---|---:|---:|---:|---:|---:|---:|---|---:|\n")
@@ -41,6 +42,7 @@ func Markdown(w io.Writer, d *cycledoc.Document, _ Options) error {
 			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", inline(where(d, r.Rank, r.Device)), figure.Count(r.Steps), figure.Count(r.Slowest), figure.Duration(r.ExcessNS))
 		}
 	}
+	markdownMissing(out, &d.Conclusion)
 	markdownLimits(out, limits(d))
 	return out.Flush()
 }
@@ -114,6 +116,25 @@ func phaseWord(c *cycledoc.Class) string {
 	return text
 }
 
+// outcome is the verdict in one word, in front of its sentence; nothing where a document of an earlier version has none.
+func outcome(v *verdict.Verdict) string {
+	if v.Outcome == "" {
+		return ""
+	}
+	return "**" + string(foreign.Verdict(*v).Outcome) + "**: "
+}
+
+// markdownMissing lists what could have changed the verdict.
+func markdownMissing(out *bufio.Writer, v *verdict.Verdict) {
+	if len(v.Missing) == 0 {
+		return
+	}
+	out.WriteString("\n**What is missing for the verdict:**\n\n")
+	for _, m := range v.Missing[:min(len(v.Missing), maxMarkdownRows)] {
+		out.WriteString("- " + inline(clean(m.String(), maxText)) + "\n")
+	}
+}
+
 func markdownLimits(out *bufio.Writer, list []string) {
 	if len(list) == 0 {
 		return
@@ -127,7 +148,7 @@ func markdownLimits(out *bufio.Writer, list []string) {
 // CompareMarkdown writes a summary of a comparison: the verdict, the pairs, what costs and what saves most.
 func CompareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error {
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, "### Cycles of %s beside %s\n\n%s\n", inline(clean(base(d.A.Input.Path), maxName)), inline(clean(base(d.B.Input.Path), maxName)), inline(clean(d.Verdict, maxText)))
+	fmt.Fprintf(out, "### Cycles of %s beside %s\n\n%s%s\n", inline(clean(base(d.A.Input.Path), maxName)), inline(clean(base(d.B.Input.Path), maxName)), outcome(&d.Conclusion), inline(clean(d.Verdict, maxText)))
 	if len(d.Pairs) > 0 {
 		out.WriteString("\n| class | level | A | B | wall | gap A | gap B | verdict | kernels |\n|---|---|---:|---:|---:|---:|---:|---|---|\n")
 		for i := range d.Pairs[:min(len(d.Pairs), maxMarkdownRows)] {
@@ -157,6 +178,7 @@ func CompareMarkdown(w io.Writer, d *cycledoc.CompareDocument, _ Options) error 
 	}
 	table("Costs time", d.Regressions)
 	table("Saves time", d.Improvements)
+	markdownMissing(out, &d.Conclusion)
 	markdownLimits(out, compareLimits(d))
 	return out.Flush()
 }

@@ -171,3 +171,44 @@ func TestRealClocksFromRawProbes(t *testing.T) {
 		})
 	}
 }
+
+// TestNoEventIsBeyondItsBoundWhereAClockStepped: five real clocks of which one steps back by 0.8 ms, which fits between what the collectives
+// allow. Neither its own events nor those of the others may be beyond their bounds, with probes or without.
+func TestNoEventIsBeyondItsBoundWhereAClockStepped(t *testing.T) {
+	for _, method := range []string{MethodCollectives, "auto"} {
+		t.Run(method, func(t *testing.T) {
+			inputs, probes, tr := jax(t, "p5_step")
+			req := Request{Inputs: inputs, Method: method, Output: filepath.Join(t.TempDir(), "out")}
+			if method == "auto" {
+				req.Probes = probes
+			}
+			doc, evidence, err := Run(job.New(context.Background(), job.Options{}), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for k, n := range doc.Nodes {
+				raw, got := instants(t, inputs[k].Path, 0), instants(t, filepath.Join(req.Output, doc.Outputs[k].Path), doc.ZeroNS)
+				beyond, worst := 0, int64(0)
+				for i := range raw {
+					_, bound, _ := evidence.Nodes[k].Wall.At(raw[i].start)
+					e := got[i].start - tr.trueNS(k, raw[i].start)
+					if worst = max(worst, e, -e); max(e, -e) > bound+2 {
+						beyond++
+					}
+				}
+				t.Logf("node %d: largest error %d ns, bounds %+v", k, worst, n.BoundNS)
+				if beyond > 0 {
+					t.Errorf("node %d: %d of %d events are beyond their bound", k, beyond, len(raw))
+				}
+				for _, r := range n.RestsOn {
+					if method == "auto" && r.Narrows && r.Source == MethodCollectives {
+						t.Errorf("node %d: collectives contradict the probes of other nodes, and narrow this one", k)
+					}
+				}
+			}
+			if method == "auto" && doc.Status != StatusDegraded {
+				t.Errorf("status %s, where two sources contradict each other", doc.Status)
+			}
+		})
+	}
+}

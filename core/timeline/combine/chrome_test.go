@@ -226,8 +226,8 @@ func TestDeclaredOffsetsMoveKinetoRanksExactly(t *testing.T) {
 	out := filepath.Join(dir, "merged.json.gz")
 	doc := combined(t, 2, Request{Inputs: inputs, Output: out, Declared: declared, Method: MethodDeclared})
 	expectMerged(t, readChrome(t, out), inputs, []int64{0, 123_456_789})
-	r := doc.Nodes[1]
-	if doc.Status != StatusAligned || r.MinCorrectionNS != 123_456_789 || r.MaxCorrectionNS != 123_456_789 || r.BoundNS != (Bounds{P50: 250, P99: 250, Max: 250}) || r.Coverage != 1 {
+	r := doc.Nodes[1] // the ranks shared a clock: what is declared makes their collectives impossible
+	if doc.Status != StatusDegraded || r.MinCorrectionNS != 123_456_789 || r.MaxCorrectionNS != 123_456_789 || r.BoundNS != (Bounds{P50: 250, P99: 250, Max: 250}) || r.Coverage != 1 {
 		t.Errorf("status %s, corrections %d..%d, bounds %+v, coverage %v", doc.Status, r.MinCorrectionNS, r.MaxCorrectionNS, r.BoundNS, r.Coverage)
 	}
 	raw := readChrome(t, inputs[1].Path)

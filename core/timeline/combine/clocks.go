@@ -449,14 +449,24 @@ func (t *task) wallClocks(k *known) error {
 		}
 		toRef = ref.Map.Inverse()
 	}
+	var ladders []*ladder
+	of := map[*Node]*ladder{}
+	for _, n := range t.nodes {
+		if list := t.rungs(n, k, toRef); n.absolute && len(list) > 0 {
+			of[n] = &ladder{t: t, n: n, rungs: list, collectives: k.collectives}
+			ladders = append(ladders, of[n])
+		}
+	}
+	doubted, err := t.doubt(ladders)
+	if err != nil {
+		return err
+	}
 	for i, n := range t.nodes {
-		if n.absolute {
-			if list := t.rungs(n, k, toRef); len(list) > 0 {
-				if err := t.climb(n, k, list); err != nil {
-					return err
-				}
-				continue
+		if l := of[n]; l != nil {
+			if err := t.climb(l, doubted); err != nil {
+				return err
 			}
+			continue
 		}
 		if t.shared(n) {
 			continue

@@ -3,6 +3,7 @@ package combine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -85,16 +86,13 @@ func (t *task) typicalBound(n *Node, m *clock.Map) int64 {
 }
 
 // climb gives a node the clock that its sources allow together: that of the tightest, within what the others allow. A source that contradicts
-// the one that is used is said, with the collectives that show it, and is an error where policy refuses.
-func (t *task) climb(n *Node, k *known, list []rung) error {
-	l := ladder{t: t, n: n, rungs: list, collectives: k.collectives}
-	best, err := l.choose()
-	if err != nil {
-		return err
-	}
-	chosen := list[best]
+// the one that is used is said, with the collectives that show it, and is an error where policy refuses. A source that is doubted takes no part.
+func (t *task) climb(l *ladder, d doubts) error {
+	n := l.n
+	best := l.choose(d)
+	chosen := l.rungs[best]
 	wall := chosen.wall
-	for i, r := range list {
+	for i, r := range l.rungs {
 		if l.reference() {
 			break
 		}
@@ -117,11 +115,15 @@ func (t *task) climb(n *Node, k *known, list []rung) error {
 				}
 				n.degraded = true
 				t.warn("%s; the clock by %s is used", said, chosen.method)
-			case m != wall && r.method != MethodSystem: // what a system claims of its clock narrows nothing that is known better
+			case d[r.method] == nil && d[chosen.method] == nil && m != wall && r.method != MethodSystem: // what a system claims of its clock narrows nothing that is known better
 				wall, rest.Narrows = m, true
 			}
 		}
 		n.Result.RestsOn = append(n.Result.RestsOn, rest)
+	}
+	if why := d[chosen.method]; why != nil && !l.reference() {
+		n.degraded = true
+		wall = why.loosen(chosen.method, wall)
 	}
 	o := *chosen.offsets
 	o.Map = wall
@@ -141,28 +143,92 @@ type ladder struct {
 // reference reports whether the node's clock is the one that all others are compared with.
 func (l *ladder) reference() bool { return l.n == l.t.nodes[l.t.ref] && !l.t.external }
 
-// choose returns the tightest source that no better one contradicts.
-func (l *ladder) choose() (int, error) {
-	best := 0
+// choose returns the tightest source that is not doubted; where all are, the upper one of the ladder.
+func (l *ladder) choose(d doubts) int {
+	best := -1
 	for i := range l.rungs {
-		if l.rungs[i].bound < l.rungs[best].bound {
+		if d[l.rungs[i].method] == nil && (best < 0 || l.rungs[i].bound < l.rungs[best].bound) {
 			best = i
 		}
 	}
-	if l.reference() {
-		return best, nil
+	return max(best, 0)
+}
+
+// doubts are the sources that contradict a better one, by their name. A source is judged as a whole: what is wrong about one clock has
+// moved what it says of every other, as far as what was measured between the two leads, without contradicting anybody there.
+type doubts map[string]*doubt
+
+// doubt is why a source is doubted.
+type doubt struct {
+	by    string   // the source that it contradicts
+	nodes []string // about these nodes
+	apart int64    // by so much at most, with what both allow
+}
+
+// loosen adds to the bounds of a clock that rests on a doubted source alone by how much the source was seen to be wrong. Declared offsets, and what
+// systems say, are said of each node on its own.
+func (d *doubt) loosen(method string, m *clock.Map) *clock.Map {
+	if method != MethodCollectives {
+		return m
 	}
-	for i := range l.rungs {
-		if _, a := together(l.rungs[best].wall, l.rungs[i].wall); i == best || a.beyond == 0 {
+	return clock.Compose(m, clock.Shift(0, d.apart))
+}
+
+// doubt judges the sources in the order of the ladder: each is doubted that contradicts one above it that is not, about any node.
+func (t *task) doubt(ladders []*ladder) (doubts, error) {
+	d := doubts{}
+	for _, method := range [...]string{MethodProbes, MethodDeclared, MethodCollectives, MethodSystem} {
+		for _, above := range [...]string{MethodProbes, MethodDeclared, MethodCollectives} {
+			if above == method {
+				break
+			}
+			if err := t.doubtOne(ladders, d, above, method); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, method := range slices.Sorted(maps.Keys(d)) {
+		if why := d[method]; slices.ContainsFunc(ladders, func(l *ladder) bool { return !slices.Contains(why.nodes, l.n.ID) && l.has(method) && !l.reference() }) {
+			t.warn("%s and %s contradict each other about %s, so nothing is taken from %s for any other node that has another source", why.by, method, shortList(why.nodes), method)
+		}
+	}
+	return d, nil
+}
+
+func (l *ladder) has(method string) bool {
+	return slices.ContainsFunc(l.rungs, func(r rung) bool { return r.method == method })
+}
+
+// doubtOne compares two sources about all nodes.
+func (t *task) doubtOne(ladders []*ladder, d doubts, above, below string) error {
+	for _, l := range ladders {
+		if l.reference() || d[above] != nil {
 			continue
 		}
-		above, err := l.above(min(i, best), max(i, best))
-		if err != nil {
-			return 0, err
+		upper := slices.IndexFunc(l.rungs, func(r rung) bool { return r.method == above })
+		lower := slices.IndexFunc(l.rungs, func(r rung) bool { return r.method == below })
+		if upper < 0 || lower < 0 {
+			continue
 		}
-		best = above
+		_, a := together(l.rungs[upper].wall, l.rungs[lower].wall)
+		if a.beyond == 0 {
+			continue
+		}
+		winner, err := l.above(upper, lower)
+		if err != nil {
+			return err
+		}
+		loser, by := below, above
+		if winner == lower && d[below] == nil {
+			loser, by = above, below
+		}
+		if d[loser] == nil {
+			d[loser] = &doubt{by: by}
+		}
+		d[loser].nodes = append(d[loser].nodes, l.n.ID)
+		d[loser].apart = max(d[loser].apart, a.by+a.allowed)
 	}
-	return best, nil
+	return nil
 }
 
 // above decides which of two sources that contradict each other is used: the upper one of the ladder, except that a declaration gives way

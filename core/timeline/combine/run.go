@@ -436,6 +436,10 @@ func (t *task) conclude() error {
 		return t.nothingLeft(events)
 	}
 	t.sumOutside()
+	if c := t.doc.Collectives; c != nil && c.After.Violated > 0 && t.mark.Aligned {
+		degraded = true
+		t.warn("impossible order by the clocks of the result, with all bounds counted: %s; a clock is wrong by more than its bound, or executions were matched that do not belong together", plural(c.After.Violated, "collective"))
+	}
 	t.sayClaimed()
 	t.sayCoarse()
 	switch {

@@ -58,9 +58,12 @@ func Join(traces []*kernels.Trace) *kernels.Trace {
 	}
 	out := &kernels.Trace{}
 	for _, t := range traces {
-		if t != nil {
-			out.Names = append(out.Names, t.Names...)
+		if t == nil {
+			out.Left++
+			continue
 		}
+		out.Names = append(out.Names, t.Names...)
+		out.World = max(out.World, t.World)
 	}
 	slices.Sort(out.Names)
 	out.Names = slices.Compact(out.Names)

@@ -81,6 +81,10 @@ func (j *joint) agree(f *frame, meetings []int32, out map[int32]bool) (wrong []i
 			excluded = true
 		} else if k.wider(scale[c]) {
 			k.est, k.estimate, k.byEnds = lines[c], true, true
+			k.endStep = stepInEnds(ends, byClock[c], lines[c], f.edge(), scale[c])
+			if j.ref >= 0 {
+				k.endStep += stepInEnds(ends, byClock[j.ref], lines[j.ref], f.edge(), scale[j.ref])
+			}
 		}
 	}
 	if !excluded {
@@ -267,6 +271,33 @@ func fitEnds(ends []left, list []int32) (fit line, scale float64) {
 		fit = sum.solve()
 	}
 	return fit, scale
+}
+
+// endCells is into how many stretches a frame is cut to see whether the ends of a clock's meetings leave their line.
+const endCells = 8
+
+// stepInEnds is the largest step of a clock that the ends of its meetings would not show: as far as their medians lie apart in stretches of the
+// frame, and by how much a median of so few can be off. Where a stretch has none, all that they scatter.
+func stepInEnds(ends []left, list []int32, fit line, edge, scale float64) float64 {
+	var cells [endCells][]float64
+	for _, i := range list {
+		e := &ends[i]
+		c := int((e.at + edge) / (2 * edge) * endCells)
+		c = max(0, min(endCells-1, c))
+		cells[c] = append(cells[c], e.off)
+	}
+	least, most, few := math.Inf(1), math.Inf(-1), math.MaxInt
+	for _, v := range cells {
+		few = min(few, len(v))
+		if len(v) > 0 {
+			m := middleOf(v)
+			least, most = math.Min(least, m), math.Max(most, m)
+		}
+	}
+	if few < minEnds/4 {
+		return math.Inf(1)
+	}
+	return most - least + endsApart*scale
 }
 
 // middleOf is the median of v, which it puts in another order.

@@ -13,6 +13,8 @@ type frame struct {
 	mid   int64
 	tol   float64
 	track []track // by clock
+
+	between [2]float64 // places between which meetings count; all where they are one
 }
 
 // track is one clock in a frame.
@@ -26,6 +28,9 @@ type track struct {
 	estimate bool
 	byEnds   bool // the estimate is that of the ends of meetings
 	narrowed int
+
+	wide    [2]envelope // hi and lo if clocks stepped unseen
+	endStep float64     // the largest step that the ends would not show, where the estimate is theirs
 }
 
 // envelope is a limit over time: straight between its points, which ascend.
@@ -59,6 +64,9 @@ func (f *frame) edge() float64 { return float64(f.to-f.from) / 2 }
 
 // covers reports whether a place lies in the frame.
 func (f *frame) covers(x float64) bool {
+	if f.between[0] < f.between[1] {
+		return x >= f.between[0] && x <= f.between[1]
+	}
 	e := f.edge() + 1
 	return x >= -e && x <= e
 }
@@ -162,6 +170,7 @@ func (j *joint) solve(w interval) *frame {
 			}
 		}
 	}
+	j.unseen(f, meetings)
 	j.dropped += len(out)
 	for i := range f.track {
 		if f.track[i].poly != nil {

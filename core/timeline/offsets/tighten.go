@@ -226,7 +226,7 @@ func (j *joint) append(runs []run, c int32, frames []*frame) []run {
 		if !k.known {
 			continue
 		}
-		for _, e := range [2]*envelope{&k.hi, &k.lo} {
+		for _, e := range [4]*envelope{&k.hi, &k.lo, &k.wide[0], &k.wide[1]} {
 			for _, x := range e.at {
 				at = append(at, f.shown(c, x))
 			}
@@ -270,6 +270,7 @@ func knotAt(frames []*frame, c int32, t int64) (k clock.Knot, half float64, ok b
 	var base int64
 	found := false
 	lo, hi := math.Inf(-1), math.Inf(1)
+	least, most := lo, hi // if clocks stepped unseen
 	var sum, weight, tol float64
 	for _, f := range frames {
 		k := &f.track[c]
@@ -289,6 +290,7 @@ func knotAt(frames []*frame, c int32, t int64) (k clock.Knot, half float64, ok b
 		x0 := float64(f.mid-base) + x // where the base line is, against the first one's middle
 		top, low := k.hi.value(x), k.lo.value(x)
 		lo, hi = math.Max(lo, x0-top), math.Min(hi, x0-low)
+		least, most = math.Max(least, x0-k.wide[0].value(x)), math.Min(most, x0-k.wide[1].value(x))
 		est := (top + low) / 2
 		if k.estimate {
 			est = math.Max(low, math.Min(top, k.est.at(x/1e9)))
@@ -303,5 +305,5 @@ func knotAt(frames []*frame, c int32, t int64) (k clock.Knot, half float64, ok b
 		lo, hi = hi, lo
 	}
 	y := math.Max(lo, math.Min(hi, sum/weight))
-	return clock.Knot{X: t, Y: base + int64(math.Round(y)), BoundNS: ceilNS(math.Max(hi-y, y-lo)+tol) + 2}, (hi - lo) / 2, true
+	return clock.Knot{X: t, Y: base + int64(math.Round(y)), BoundNS: ceilNS(math.Max(math.Max(hi, most)-y, y-math.Min(lo, least))+tol) + 2}, (hi - lo) / 2, true
 }

@@ -89,7 +89,7 @@ def _find(traces: Sequence[str], values: argparse.Namespace, ui: UI) -> int:
     _check_xlsx(values)
     cycles = _cycles.run(asked, progress=ui.progress)
     _finish(cycles, values, ui, _text(cycles, ui, _limit(values)))
-    return 0
+    return cycles.conclusion.exit_code
 
 
 def _compare(a: str, b: str, values: argparse.Namespace, ui: UI) -> int:
@@ -103,7 +103,7 @@ def _compare(a: str, b: str, values: argparse.Namespace, ui: UI) -> int:
     _check_xlsx(values)
     comparison = _cycles.run_compare(asked, progress=ui.progress)
     _finish(comparison, values, ui, _text_of_comparison(comparison, ui, _limit(values)))
-    return 0
+    return comparison.conclusion.exit_code
 
 
 def _limit(values: argparse.Namespace) -> int:
@@ -181,6 +181,7 @@ def _text(cycles: Cycles, ui: UI, kernels: int) -> Iterator[str]:
     yield f"  {clean(shown_path(Path(about['path'])))}  {names}{ranks}, {format_ns(about['span_ns'])}"
     if not cycles.found:
         return
+    yield from _open(document)
     yield ""
     rows = list(_by_level(document))
     shown = rows if ui.verbose else _telling(rows)
@@ -194,6 +195,13 @@ def _text(cycles: Cycles, ui: UI, kernels: int) -> Iterator[str]:
         yield from _kernels(main, ui, kernels)
     yield from _odd(document, ui)
     yield from _foot(document)
+
+
+def _open(document: Mapping[str, Any]) -> Iterator[str]:
+    """What keeps the answer open."""
+    for row in document["conclusion"]["missing"]:
+        count = "" if row["count"] in (None, 1) else f"{format_count(row['count'])} "
+        yield f"  inconclusive: {count}{clean(row['what'])}: {clean(row['why'])}"
 
 
 def _by_level(document: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
@@ -448,5 +456,8 @@ COMMAND = Command(
         options.MEMORY_LIMIT,
         options.JSON,
     ),
-    notes=("exit code 0 also when nothing repeats, and when two runs differ: the verdict says so.",),
+    notes=(
+        "exit code 0: what repeats explains the run; with compare: the runs are the same. 1: they differ.",
+        "exit code 5: the evidence is not enough (nothing repeats, a cut trace, few repetitions); the verdict says why.",
+    ),
 )

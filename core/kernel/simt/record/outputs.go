@@ -473,6 +473,10 @@ func (o *outputs) measure(x *storing, array *writtenArray, into *warptrace.Value
 	shape := uint64(size) + x.operation
 	for i := range x.t.Count {
 		wide := x.t.Elem == 8 || x.t.Wide
+		if size == 4 && !wide {
+			into.AddLanes(&x.w.Regs.R32[x.values[i]], x.lanes, shape)
+			continue
+		}
 		for rest := x.lanes; rest != 0; rest &= rest - 1 {
 			l := lowest(rest)
 			var value uint64

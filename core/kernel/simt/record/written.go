@@ -192,6 +192,10 @@ func (a *writtenArray) measure(contents []byte, bit int64, words []uint64, names
 	size := int64(a.ElementBytes)
 	whole := ^uint64(0) >> (64 - size)
 	for i, w := range words {
+		if from := bit + 64*int64(i); w == ^uint64(0) && size == 4 {
+			a.Values.AddWords(a.offset(from), contents[from-a.shift:][:64])
+			continue
+		}
 		for k := int64(0); w != 0 && k < 64; k += size {
 			if w>>k&whole != whole {
 				continue

@@ -55,11 +55,12 @@ type place struct{ pair, slot int }
 
 // Accounts say where the time of every pair went, and what costs and saves.
 type Accounts struct {
-	Order []int              // pairs in the order of documents: steps first, then by the time in a
-	Of    []cycledoc.Account // by pair
-	Parts [][]string         // by pair and row: the part of the account that the row is in; nil where classes are not aligned
-	Costs []Cost             // of pairs that stand in no other one
-	Mean  cycledoc.Account   // of a mean step
+	Order  []int              // pairs in the order of documents: steps first, then by the time in a
+	Of     []cycledoc.Account // by pair
+	Parts  [][]string         // by pair and row: the part of the account that the row is in; nil where classes are not aligned
+	Costs  []Cost             // of pairs that stand in no other one
+	Inside []bool             // by pair: it stands in another one
+	Mean   cycledoc.Account   // of a mean step
 }
 
 // Cost is a row of a pair, or the time between its kernels, that costs or saves time.
@@ -98,7 +99,7 @@ func (c *Comparison) Accounts() *Accounts {
 	for _, k := range a.out.Order {
 		a.out.Of[k] = a.balance(k, owners[k], !inside[k] && c.ListA[c.Result.Pairs[k].A].Depth <= structure.DepthStep)
 	}
-	a.out.Mean = a.mean(inside)
+	a.out.Mean, a.out.Inside = a.mean(inside), inside
 	return a.out
 }
 

@@ -1,10 +1,13 @@
 package cycledoc
 
+import "github.com/prlx-go/prlx/core/verdict"
+
 // CompareDocument is prlx.cycles-compare/1: what changed from run a to run b. Positive changes are longer times in b. Times are ns.
 type CompareDocument struct {
 	Schema       string          `json:"schema"`
-	Status       string          `json:"status"`  // "same" | "changed" | "unmatched": no class of a is one of b
+	Status       string          `json:"status"`  // "same" | "changed" | "unmatched": no class of a is one of b | "inconclusive": nothing changed as far as can be told, and that is not far enough
 	Verdict      string          `json:"verdict"` // one or two sentences: the change of the step and what costs most
+	Conclusion   verdict.Verdict `json:"conclusion"`
 	A            Side            `json:"a"`
 	B            Side            `json:"b"`
 	Pairs        []ClassPair     `json:"pairs"`  // steps first, then by the time in a
@@ -24,16 +27,18 @@ const (
 	CompareSame      = "same"
 	CompareChanged   = "changed"
 	CompareUnmatched = "unmatched"
+	CompareOpen      = "inconclusive"
 )
 
 // Side is one run of a comparison.
 type Side struct {
-	Input      Input   `json:"input"`
-	Status     string  `json:"status"` // as Document.Status
-	Verdict    string  `json:"verdict"`
-	Confidence float64 `json:"confidence"`
-	Steps      int64   `json:"steps"`
-	StepNS     float64 `json:"step_ns"` // mean wall time of all steps
+	Input        Input   `json:"input"`
+	Status       string  `json:"status"` // as Document.Status
+	Verdict      string  `json:"verdict"`
+	Confidence   float64 `json:"confidence"`
+	TimeCoverage float64 `json:"time_coverage"` // as Document.TimeCoverage
+	Steps        int64   `json:"steps"`
+	StepNS       float64 `json:"step_ns"` // mean wall time of all steps
 }
 
 // ClassBrief names a class of one side.
@@ -127,8 +132,11 @@ type Delta struct {
 	BNS      float64 `json:"b_ns"`
 	DeltaNS  float64 `json:"delta_ns"`
 	Relative float64 `json:"relative"` // delta / a; 0 where a is 0
-	P        float64 `json:"p"`        // two-sided Mann-Whitney, before correction; 1 when not tested
+	P        float64 `json:"p"`        // two-sided, before correction, of the test that by names, else of the ranks; 1 when not tested
 	Verdict  string  `json:"verdict"`  // "slower" | "faster" | "no significant change" | "not enough repetitions" | ""
+	By       string  `json:"by"`       // what tells it from chance: "ranks" | "tails": more of the repetitions take far longer than usual | "means" | "": nothing
+	ALate    int     `json:"a_late"`   // tested repetitions that take far longer than is usual in both runs
+	BLate    int     `json:"b_late"`
 }
 
 // PairRow is kernels of a and the kernels of b in their place.

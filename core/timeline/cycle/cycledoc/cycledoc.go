@@ -2,6 +2,8 @@
 // them, and computes nothing; reports are made of it alone.
 package cycledoc
 
+import "github.com/prlx-go/prlx/core/verdict"
+
 // The schemas of the documents.
 const (
 	Schema        = "prlx.cycles/1"
@@ -27,27 +29,30 @@ const (
 // Document is prlx.cycles/1. All instants (start_ns, end_ns, ...) are nanoseconds since zero_ns; all times are nanoseconds; all shares lie in
 // 0..1; all ids of classes are 16 hexadecimal digits, because JSON readers round beyond 2^53. Lists are never null. Reports are made of it alone.
 type Document struct {
-	Schema       string      `json:"schema"`
-	Status       string      `json:"status"`  // "cycles" | "none"
-	Verdict      string      `json:"verdict"` // one or two sentences: what repeats, how often, how long; or that nothing does
-	Input        Input       `json:"input"`
-	ZeroNS       int64       `json:"zero_ns"`       // start of the first kernel, ns since whatever the trace counts from (the Unix epoch, as a rule)
-	Confidence   float64     `json:"confidence"`    // of the step level, else of the level that covers most; 0 without cycles
-	Coverage     float64     `json:"coverage"`      // share of kernels, of streams that compute, that lie in a repetition of any level
-	Selected     string      `json:"selected"`      // id of the class that PhaseMode picks; "" without cycles
-	Evidence     []Evidence  `json:"evidence"`      // what the trace says about its own steps, used or not
-	Streams      []Stream    `json:"streams"`       // in order of rank, device, stream
-	Levels       []Level     `json:"levels"`        // innermost first, at most 4
-	Steps        []Step      `json:"steps"`         // in order of rank, device, time; their order is the sequence over classes
-	StepsTotal   int64       `json:"steps_total"`   // steps, listed or not
-	StepsOmitted int64       `json:"steps_omitted"` // not listed
-	RankSteps    []RankStep  `json:"rank_steps"`    // steps that several ranks made together, in order; empty with one rank
-	RankTotals   []RankTotal `json:"rank_totals"`   // per rank: how often it was the slowest; empty with one rank
-	Edits        EditBudget  `json:"edits"`
-	Losses       Losses      `json:"losses"`
-	Options      Settings    `json:"options"` // what was asked for, so that the document can be read alone
-	Warnings     []string    `json:"warnings"`
-	Unexplained  Unexplained `json:"unexplained"` // kernels outside of all repetitions
+	Schema  string `json:"schema"`
+	Status  string `json:"status"`  // "cycles" | "none"
+	Verdict string `json:"verdict"` // one or two sentences: what repeats, how often, how long; or that nothing does
+	// Conclusion is passed where something repeats and explains most of the time, else inconclusive.
+	Conclusion   verdict.Verdict `json:"conclusion"`
+	Input        Input           `json:"input"`
+	ZeroNS       int64           `json:"zero_ns"`       // start of the first kernel, ns since whatever the trace counts from (the Unix epoch, as a rule)
+	Confidence   float64         `json:"confidence"`    // of the step level, else of the level that covers most, and no more than time_coverage; 0 without cycles
+	Coverage     float64         `json:"coverage"`      // share of kernels, of streams that compute, that lie in a repetition of any level
+	TimeCoverage float64         `json:"time_coverage"` // share of the time of the devices that the repetitions of that level take: the steps, where there are some
+	Selected     string          `json:"selected"`      // id of the class that PhaseMode picks; "" without cycles
+	Evidence     []Evidence      `json:"evidence"`      // what the trace says about its own steps, used or not
+	Streams      []Stream        `json:"streams"`       // in order of rank, device, stream
+	Levels       []Level         `json:"levels"`        // innermost first, at most 4
+	Steps        []Step          `json:"steps"`         // in order of rank, device, time; their order is the sequence over classes
+	StepsTotal   int64           `json:"steps_total"`   // steps, listed or not
+	StepsOmitted int64           `json:"steps_omitted"` // not listed
+	RankSteps    []RankStep      `json:"rank_steps"`    // steps that several ranks made together, in order; empty with one rank
+	RankTotals   []RankTotal     `json:"rank_totals"`   // per rank: how often it was the slowest; empty with one rank
+	Edits        EditBudget      `json:"edits"`
+	Losses       Losses          `json:"losses"`
+	Options      Settings        `json:"options"` // what was asked for, so that the document can be read alone
+	Warnings     []string        `json:"warnings"`
+	Unexplained  Unexplained     `json:"unexplained"` // kernels outside of all repetitions
 
 	Skipped []Unreadable `json:"skipped,omitempty"` // traces that cannot be read and were left out
 }

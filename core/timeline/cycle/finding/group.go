@@ -47,7 +47,10 @@ func (f *finder) groups(t *structure.Track, steps []tracked) (out []*group, part
 			h = (h ^ uint64(x)) * 0x9e3779b97f4a7c15
 			h ^= h >> 29
 		}
-		k := key{h, r.Trace.Marks[s.mark].Phase}
+		k := key{hash: h}
+		if s.mark >= 0 {
+			k.phase = r.Trace.Marks[s.mark].Phase
+		}
 		at := slices.IndexFunc(byKey[k], func(g *group) bool { return slices.Equal(g.word, word) })
 		if at < 0 {
 			at = len(byKey[k])
@@ -188,23 +191,30 @@ func differ(a, b []uint32) int {
 func (f *finder) stepClasses(t *structure.Track, steps []tracked, src source, groups []*group) {
 	seen := map[uint64]bool{}
 	for _, g := range groups {
-		start, id := repeat.Canonical(g.word, f.r.Words.Key(f.r.Keys))
-		if seen[id] { // the same kernels in another phase
-			for _, b := range []byte(g.phase) {
-				id = (id ^ uint64(b)) * 0x100000001b3
-			}
-		}
-		seen[id] = true
-		p := structure.Part{Track: t.Number, Loose: map[int32][]structure.Segment{}}
-		for k, s := range g.steps {
-			p.Reps = append(p.Reps, repeat.Span{Start: steps[s].first, End: steps[s].end, Edits: int32(g.edits[s])})
-			p.Marks = append(p.Marks, steps[s].mark)
-			if segs := g.loose[s]; segs != nil {
-				p.Loose[int32(k)] = segs
-			}
-		}
-		f.add(structure.Class{
-			ID: id, Depth: structure.DepthStep, Source: string(src.kind), Word: g.word, Rotation: (len(g.word) - start) % len(g.word),
-		}, p)
+		f.addGroup(t, steps, string(src.kind), g, seen)
 	}
+}
+
+// addGroup makes a class of a group; seen are the ids that were given before.
+func (f *finder) addGroup(t *structure.Track, steps []tracked, source string, g *group, seen map[uint64]bool) {
+	start, id := repeat.Canonical(g.word, f.r.Words.Key(f.r.Keys))
+	if seen[id] { // the same kernels in another phase
+		for _, b := range []byte(g.phase) {
+			id = (id ^ uint64(b)) * 0x100000001b3
+		}
+	}
+	seen[id] = true
+	p := structure.Part{Track: t.Number, Loose: map[int32][]structure.Segment{}}
+	for k, s := range g.steps {
+		p.Reps = append(p.Reps, repeat.Span{Start: steps[s].first, End: steps[s].end, Edits: int32(g.edits[s])})
+		if steps[s].mark >= 0 {
+			p.Marks = append(p.Marks, steps[s].mark)
+		}
+		if segs := g.loose[s]; segs != nil {
+			p.Loose[int32(k)] = segs
+		}
+	}
+	f.add(structure.Class{
+		ID: id, Depth: structure.DepthStep, Source: source, Word: g.word, Rotation: (len(g.word) - start) % len(g.word),
+	}, p)
 }

@@ -19,11 +19,13 @@ func (f *finder) take(t *structure.Track, st repeat.Structure) {
 		steps = f.cutByMarks(t, f.sources[t.Seq])
 	}
 	if len(steps) == 0 {
-		for l, d := range f.depths(t, st) {
+		depths := f.depths(t, st)
+		for l, d := range depths {
 			for k := range st.Levels[l].Classes {
 				f.inferred(t, &st.Levels[l].Classes[k], d)
 			}
 		}
+		f.between(t, st, depths)
 		return
 	}
 	groups, partial := f.groups(t, steps)

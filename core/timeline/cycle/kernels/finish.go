@@ -356,7 +356,7 @@ func floorNS(ps int64) int64 {
 // conclude fills in counts and warnings.
 func (f *finisher) conclude() {
 	g, t := f.g, f.t
-	t.Losses = g.Losses
+	t.Losses, t.World = g.Losses, g.World
 	t.Warnings = g.Warnings
 	say := func(n int64, text string) {
 		if n > 0 {

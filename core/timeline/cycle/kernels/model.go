@@ -32,6 +32,8 @@ type Trace struct {
 	BaseNS   int64    // baseTimeNanoseconds of a Chrome trace: starts include it, the file's ts do not
 	Warnings []string // one sentence each
 	Losses   Losses
+	Left     int // traces of the same run that could not be read and were left out
+	World    int // ranks of the job, as the recorder says it; 0 unknown
 }
 
 // Kernels is the number of kernels of all sequences.

@@ -1,6 +1,7 @@
 package pairs
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
@@ -19,11 +20,56 @@ const (
 
 // Change compares one time of two runs.
 type Change struct {
-	MeanA, MeanB float64 // ns
-	P            float64 // two-sided, before correction; 1 when not tested
-	Verdict      Verdict
+	MeanA, MeanB   float64 // ns
+	P              float64 // two-sided, before correction, of the test that By names, of the ranks where none does; 1 when not tested
+	Verdict        Verdict
+	By             string // the test that tells the change from chance: ByRanks, ByTails or ByMeans; "" none
+	CountA, CountB int    // repetitions that are compared
+	LateA, LateB   int    // of these, those that take far longer than is usual in both runs
 
-	moved bool // the times of both runs overlap while they go on
+	tests []test
+}
+
+// What a change is told by.
+const (
+	ByRanks = "ranks" // the repetitions of one run stand behind those of the other
+	ByTails = "tails" // more repetitions are far longer than usual
+	ByMeans = "means"
+)
+
+// test is one way to tell a change.
+type test struct {
+	by     string
+	p      float64
+	weight float64 // the share of alpha that it may use is 1 / weight
+	moved  bool    // the two runs overlap in it while they go on
+}
+
+// score is the p of a test as if it were the only one; 1 where the runs overlap.
+func (t *test) score() float64 {
+	if t.moved {
+		return 1
+	}
+	return min(1, t.p*t.weight)
+}
+
+// score is that of the test that tells most.
+func (c *Change) score() float64 {
+	out := 1.0
+	for i := range c.tests {
+		out = min(out, c.tests[i].score())
+	}
+	return out
+}
+
+// told is the first test whose score is small enough.
+func (c *Change) told(enough float64) *test {
+	for i := range c.tests {
+		if c.tests[i].score() <= enough {
+			return &c.tests[i]
+		}
+	}
+	return nil
 }
 
 // DeltaNS is how much longer b takes, in ns.
@@ -126,29 +172,107 @@ func pOfU(u, n1, n2, ties float64) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// tested compares two samples; judge decides later, when the number of tests is known.
+// tested compares two samples; judge decides later, when the number of tests is known. Ranks see that most repetitions moved, tails that some
+// of them stall, means what neither sees. A change in a part of the repetitions leaves ranks almost as they are.
 func tested(a, b []int64) Change {
-	c := Change{MeanA: mean(a), MeanB: mean(b), P: 1, Verdict: TooFew}
-	if len(a) >= MinRepetitions && len(b) >= MinRepetitions {
-		c.P, c.Verdict, c.moved = mannWhitney(a, b), Same, !apart(a, b)
+	c := Change{MeanA: mean(a), MeanB: mean(b), P: 1, Verdict: TooFew, CountA: len(a), CountB: len(b)}
+	if len(a) < MinRepetitions || len(b) < MinRepetitions {
+		return c
 	}
+	usual, late := lateFrom(a, b)
+	isLate := func(x []int64) []int64 {
+		out := make([]int64, len(x))
+		for i, v := range x {
+			if v > usual && v-usual >= late {
+				out[i] = 1
+			}
+		}
+		return out
+	}
+	lateA, lateB := isLate(a), isLate(b)
+	c.LateA, c.LateB = int(sum(lateA)), int(sum(lateB))
+	c.Verdict = Same
+	c.tests = []test{
+		{ByRanks, mannWhitney(a, b), ranksWeight, !apart(a, b, median)},
+		{ByTails, fisher(c.LateA, len(a), c.LateB, len(b)), tailsWeight, !apart(lateA, lateB, mean)},
+		{ByMeans, pitman(a, b), meansWeight, !apart(a, b, mean)},
+	}
+	c.P = c.tests[0].p
 	return c
 }
 
-// apart reports whether the medians of all stages of one run lie on one side of those of the other. The test takes repetitions for independent
-// of each other; in a run that warms up or drifts they are not, and a part of it differs from the whole by as much as it moved.
-func apart(a, b []int64) bool {
-	lowA, highA := stages(a)
-	lowB, highB := stages(b)
+// lateFrom is the usual time of both runs together, and by how much a repetition must exceed it to be late. Both depend on the values alone and
+// not on the run that has them, so that the test of tails is exact.
+func lateFrom(a, b []int64) (usual, late int64) {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	usual = all[(len(all)-1)/2]
+	for i, v := range all {
+		all[i] = max(v-usual, usual-v)
+	}
+	slices.Sort(all)
+	spread := lateDeviations * madToSigma * float64(all[(len(all)-1)/2])
+	return usual, max(1, int64(math.Ceil(max(spread, lateShare*float64(usual)))))
+}
+
+// fisher is the two-sided p of Fisher's exact test of two shares, k1 of n1 and k2 of n2: twice the smaller tail (Statistical Methods for
+// Research Workers, 1934, 21.02).
+func fisher(k1, n1, k2, n2 int) float64 {
+	k := k1 + k2
+	if k == 0 || k == n1+n2 {
+		return 1
+	}
+	choose := func(n, k int) float64 {
+		a, _ := math.Lgamma(float64(n + 1))
+		b, _ := math.Lgamma(float64(k + 1))
+		c, _ := math.Lgamma(float64(n - k + 1))
+		return a - b - c
+	}
+	all := choose(n1+n2, k)
+	low, high := 0.0, 0.0
+	for i := max(0, k-n2); i <= min(k, n1); i++ {
+		p := math.Exp(choose(n1, i) + choose(n2, k-i) - all)
+		if i <= k1 {
+			low += p
+		}
+		if i >= k1 {
+			high += p
+		}
+	}
+	return min(1, 2*min(low, high))
+}
+
+// pitman is the two-sided p of Pitman's permutation test of means (Suppl. J. R. Statist. Soc. 4, 1937) by its normal approximation. One repetition
+// that takes a hundred times as long makes the means differ, and their deviation as well: it is no change.
+func pitman(a, b []int64) float64 {
+	n1, n2 := float64(len(a)), float64(len(b))
+	ma, mb := mean(a), mean(b)
+	all, squares := (n1*ma+n2*mb)/(n1+n2), 0.0
+	for _, x := range [2][]int64{a, b} {
+		for _, v := range x {
+			squares += (float64(v) - all) * (float64(v) - all)
+		}
+	}
+	variance := squares / (n1 + n2 - 1) * (1/n1 + 1/n2)
+	if !(variance > 0) {
+		return 1
+	}
+	return math.Erfc(math.Abs(ma-mb) / math.Sqrt(2*variance))
+}
+
+// apart reports whether all stages of one run lie on one side of those of the other, by their medians or means. The tests take repetitions for
+// independent of each other; in a run that warms up or drifts they are not, and a part of it differs from the whole by as much as it moved.
+func apart(a, b []int64, of func([]int64) float64) bool {
+	lowA, highA := stages(a, of)
+	lowB, highB := stages(b, of)
 	return highA < lowB || highB < lowA
 }
 
-// stages gives the least and the greatest median of the stages of a run.
-func stages(x []int64) (low, high int64) {
+// stages gives the least and the greatest value of the stages of a run.
+func stages(x []int64, of func([]int64) float64) (low, high float64) {
 	n := max(1, min(maxStages, len(x)/MinRepetitions))
 	for i := range n {
-		stage := slices.Sorted(slices.Values(x[i*len(x)/n : (i+1)*len(x)/n]))
-		m := stage[len(stage)/2]
+		m := of(x[i*len(x)/n : (i+1)*len(x)/n])
 		if i == 0 {
 			low, high = m, m
 		}
@@ -157,9 +281,14 @@ func stages(x []int64) (low, high int64) {
 	return low, high
 }
 
-// judge gives verdicts to tests made together, by Holm's step-down method (Scand. J. Statist. 6, 1979), so that the chance of even one
-// false change among them is at most alpha. A change is reported only if it is also at least smallest, as a share of a, and greater than what
-// either run moves by itself. When no sample of that many repetitions could ever pass, the verdict is TooFew.
+func median(x []int64) float64 {
+	sorted := slices.Sorted(slices.Values(x))
+	return float64(sorted[len(sorted)/2])
+}
+
+// judge gives verdicts to changes looked at together, by Holm's step-down method (Scand. J. Statist. 6, 1979), so that the chance of even one
+// false change among them is at most alpha. The tests of one change share its alpha. A change is reported only if it is also at least smallest, as
+// a share of a, and greater than what either run moves by itself. When no sample of that many repetitions could ever pass, the verdict is TooFew.
 func judge(changes []*Change, reps func(i int) (a, b int), alpha, smallest float64) {
 	var order []int
 	for i, c := range changes {
@@ -168,24 +297,20 @@ func judge(changes []*Change, reps func(i int) (a, b int), alpha, smallest float
 		}
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
-		switch {
-		case changes[x].P < changes[y].P:
-			return -1
-		case changes[x].P > changes[y].P:
-			return 1
-		}
-		return 0
+		return cmp.Compare(changes[x].score(), changes[y].score())
 	})
 	passing := true
 	for k, i := range order {
 		c := changes[i]
 		a, b := reps(i)
-		if pOfU(0, float64(a), float64(b), 0)*float64(len(order)) > alpha {
+		if ranksWeight*pOfU(0, float64(a), float64(b), 0)*float64(len(order)) > alpha {
 			c.Verdict = TooFew
 		}
-		if passing = passing && c.P*float64(len(order)-k) <= alpha; !passing || c.moved || math.Abs(c.DeltaNS()) < smallest*c.MeanA {
+		by := c.told(alpha / float64(len(order)-k))
+		if passing = passing && by != nil; !passing || math.Abs(c.DeltaNS()) < smallest*c.MeanA {
 			continue
 		}
+		c.P, c.By = by.p, by.by
 		if c.Verdict = Slower; c.MeanB < c.MeanA {
 			c.Verdict = Faster
 		}

@@ -17,3 +17,13 @@ const (
 	maxStages      = 4    // stages of a run that are looked at, each of at least MinRepetitions
 	maxPeriod      = 8192 // kernels of the longest class that is aligned: the alignment needs the product of both in time and bytes
 )
+
+// How a change is told from chance.
+const (
+	ranksWeight    = 2      // the test of ranks may use 1/2 of alpha, for most changes move most repetitions,
+	tailsWeight    = 4      // that of tails 1/4
+	meansWeight    = 4      // and that of means 1/4: together they use all of it
+	lateDeviations = 5      // robust deviations beyond the usual time, from which on a repetition is late: as of outliers
+	madToSigma     = 1.4826 // standard deviations in a median absolute deviation, where times are distributed normally
+	lateShare      = 0.03   // and the share of the usual time: what is worth a word
+)

@@ -11,6 +11,7 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/cycle/cycledoc"
 	"github.com/prlx-go/prlx/core/timeline/cycle/pairs"
 	"github.com/prlx-go/prlx/core/timeline/cycle/structure"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // changes makes the document of a comparison.
@@ -43,6 +44,7 @@ func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
 	slices.SortStableFunc(d.Regressions, func(x, y cycledoc.Cost) int { return cmp.Compare(y.StepNS, x.StepNS) })
 	slices.SortStableFunc(d.Improvements, func(x, y cycledoc.Cost) int { return cmp.Compare(x.StepNS, y.StepNS) })
 	c.warn(d)
+	d.Conclusion = c.conclude(d, accounts)
 	d.Status = c.status(d)
 	d.Verdict = c.verdict(d)
 	return d
@@ -50,7 +52,7 @@ func Comparison(made *comparing.Comparison) *cycledoc.CompareDocument {
 
 func side(r *structure.Run) cycledoc.Side {
 	d := Document(r)
-	s := cycledoc.Side{Input: d.Input, Status: d.Status, Verdict: d.Verdict, Confidence: d.Confidence, Steps: int64(len(r.Steps))}
+	s := cycledoc.Side{Input: d.Input, Status: d.Status, Verdict: d.Verdict, Confidence: d.Confidence, TimeCoverage: d.TimeCoverage, Steps: int64(len(r.Steps))}
 	for i := range r.Steps {
 		s.StepNS += float64(r.Steps[i].WallNS) / float64(len(r.Steps))
 	}
@@ -62,7 +64,7 @@ func brief(c *structure.Class) cycledoc.ClassBrief {
 }
 
 func delta(c pairs.Change) cycledoc.Delta {
-	return cycledoc.Delta{ANS: c.MeanA, BNS: c.MeanB, DeltaNS: c.DeltaNS(), Relative: c.Relative(), P: c.P, Verdict: string(c.Verdict)}
+	return cycledoc.Delta{ANS: c.MeanA, BNS: c.MeanB, DeltaNS: c.DeltaNS(), Relative: c.Relative(), P: c.P, Verdict: string(c.Verdict), By: c.By, ALate: c.LateA, BLate: c.LateB}
 }
 
 func (c changes) pair(k int, accounts *comparing.Accounts) cycledoc.ClassPair {
@@ -192,38 +194,45 @@ func (c changes) warn(d *cycledoc.CompareDocument) {
 	}
 }
 
-func (c changes) status(d *cycledoc.CompareDocument) string {
-	if len(d.Pairs) == 0 {
-		if len(d.OnlyA)+len(d.OnlyB) == 0 {
-			return cycledoc.CompareSame
+// differs reports whether a pair of classes changed; alone, whether one run has cycles that the other has not.
+func differs(d *cycledoc.CompareDocument) (pair, alone bool) {
+	for i := range d.Pairs {
+		if p := &d.Pairs[i]; p.Kinds.Exact < len(p.Rows) || changed(p.Wall.Verdict) {
+			pair = true
 		}
+	}
+	return pair || len(d.Regressions)+len(d.Improvements) > 0, len(d.OnlyA)+len(d.OnlyB) > 0
+}
+
+func changed(verdict string) bool {
+	return verdict == string(pairs.Slower) || verdict == string(pairs.Faster)
+}
+
+func (c changes) status(d *cycledoc.CompareDocument) string {
+	switch {
+	case d.Conclusion.Outcome == verdict.Inconclusive:
+		return cycledoc.CompareOpen
+	case d.Conclusion.Good():
+		return cycledoc.CompareSame
+	case len(d.Pairs) == 0:
 		return cycledoc.CompareUnmatched
 	}
-	if len(d.Regressions)+len(d.Improvements)+len(d.OnlyA)+len(d.OnlyB) > 0 {
-		return cycledoc.CompareChanged
-	}
-	for i := range d.Pairs {
-		p := &d.Pairs[i]
-		if p.Kinds.Exact < len(p.Rows) || p.Wall.Verdict == string(pairs.Slower) || p.Wall.Verdict == string(pairs.Faster) {
-			return cycledoc.CompareChanged
-		}
-	}
-	return cycledoc.CompareSame
+	return cycledoc.CompareChanged
 }
 
 func (c changes) verdict(d *cycledoc.CompareDocument) string {
+	open := ""
+	if d.Status == cycledoc.CompareOpen {
+		open = " The evidence does not say whether the runs are the same: " + missingText(&d.Conclusion) + "."
+	}
 	switch {
-	case len(d.Pairs) == 0 && d.Status == cycledoc.CompareSame:
-		return "Neither run has a cycle: there is nothing to compare."
+	case len(d.Pairs) == 0 && d.Status == cycledoc.CompareOpen:
+		return strings.TrimSpace(open)
 	case len(d.Pairs) == 0:
 		return "No cycle of one run is like one of the other."
 	}
 	p := &d.Pairs[headline(d.Pairs)]
-	text := fmt.Sprintf("%s: mean %s, now %s", capital(p.A.Name), durationText(p.Wall.ANS), durationText(p.Wall.BNS))
-	if p.Wall.ANS > 0 {
-		text += fmt.Sprintf(" (%+.1f %%, %s)", 100*p.Wall.Relative, p.Wall.Verdict)
-	}
-	text += "." + sentence(&p.Account)
+	text := headlineText(p) + "." + sentence(&p.Account)
 	list := func(word string, costs []cycledoc.Cost) {
 		if len(costs) > 0 {
 			text += fmt.Sprintf(" %s: %s, %s a step", word, shorten(costs[0].What, 120), durationText(math.Abs(costs[0].StepNS)))
@@ -238,6 +247,19 @@ func (c changes) verdict(d *cycledoc.CompareDocument) string {
 	if d.Status == cycledoc.CompareSame {
 		text += " Nothing changed by more than chance."
 	}
+	return text + open
+}
+
+// headlineText says in one line how a pair changed, and by what that is told where it is not by most of the repetitions.
+func headlineText(p *cycledoc.ClassPair) string {
+	text := fmt.Sprintf("%s: mean %s, now %s", capital(p.A.Name), durationText(p.Wall.ANS), durationText(p.Wall.BNS))
+	if p.Wall.ANS > 0 {
+		text += fmt.Sprintf(" (%+.1f %%, %s", 100*p.Wall.Relative, p.Wall.Verdict)
+		if p.Wall.By == pairs.ByTails {
+			text += fmt.Sprintf(": %s far longer than usual, now %d", counted(p.Wall.ALate, "repetition takes", "repetitions take"), p.Wall.BLate)
+		}
+		text += ")"
+	}
 	return text
 }
 
@@ -245,7 +267,7 @@ func (c changes) verdict(d *cycledoc.CompareDocument) string {
 // most time; the first where none did.
 func headline(all []cycledoc.ClassPair) int {
 	for i := range all {
-		if w := all[i].Wall.Verdict; all[i].Level == all[0].Level && (w == string(pairs.Slower) || w == string(pairs.Faster)) {
+		if all[i].Level == all[0].Level && changed(all[i].Wall.Verdict) {
 			return i
 		}
 	}

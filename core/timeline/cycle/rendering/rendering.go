@@ -40,9 +40,11 @@ func (r renderer) document() *cycledoc.Document {
 	d.RankTotals = r.rankTotals()
 	d.Edits = r.edits()
 	if c := r.principal(); c != nil {
-		d.Confidence = c.Confidence
+		d.TimeCoverage = r.timeCoverage(c.Depth)
+		d.Confidence = min(c.Confidence, d.TimeCoverage)
 	}
 	d.Verdict = r.verdict(d)
+	d.Conclusion = r.conclude(d)
 	return d
 }
 
@@ -459,7 +461,7 @@ func (r renderer) verdict(d *cycledoc.Document) string {
 		}
 	}
 	text := strings.Join(parts, "; ") + "."
-	text += fmt.Sprintf(" They explain %.1f %% of the kernels.", 100*d.Coverage)
+	text += fmt.Sprintf(" They explain %s of the time.", percentText(d.TimeCoverage))
 	if main.Depth != structure.DepthStep && r.Opt.Compat == nil {
 		text += " No step repeats."
 	}

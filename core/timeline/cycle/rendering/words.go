@@ -58,3 +58,11 @@ func sentence(a *cycledoc.Account) string {
 	}
 	return fmt.Sprintf(" Of %s a %s: %s.", write(a.DeltaNS), a.Of, strings.Join(list, ", "))
 }
+
+// percentText writes a share; it says 100.0 % only of a whole.
+func percentText(share float64) string {
+	if share < 1 {
+		share = math.Floor(1000*share) / 1000
+	}
+	return fmt.Sprintf("%.1f %%", 100*share)
+}

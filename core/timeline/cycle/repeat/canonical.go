@@ -13,3 +13,6 @@ func Canonical(word []uint32, key func(symbol uint32) uint64) (start int, id uin
 	start = leastRotation(keys)
 	return start, hashFrom(keys, start)
 }
+
+// Root is the length of the shortest word that a sequence is a whole number of times.
+func Root(w []uint32) int { return primitive(w) }

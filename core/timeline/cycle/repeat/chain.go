@@ -358,11 +358,32 @@ func (l *chainer) inner(p place, y, start, length, wordEnd int) {
 		return
 	}
 	s := Span{int32(start + from), int32(start + to), int32(l.a.edits(y, y+cl.period, length, wordEnd))}
+	if s.Edits > int32(allowed(cl.period, l.f.opt.EditPercent)) {
+		var ok bool
+		if s, ok = l.shrunk(s, p.class); !ok {
+			return
+		}
+	}
 	if overlapsBlocks(cl, s) {
 		return
 	}
 	cl.edited = append(cl.edited, s)
 	l.journal = append(l.journal, p.class)
+}
+
+// shrunk is the repetition without edits at either end of a span: what an outer repetition has more may stand beside an inner one.
+func (l *chainer) shrunk(s Span, c int32) (Span, bool) {
+	word := l.f.flatten(c)
+	n := int32(len(word))
+	if n > s.End-s.Start {
+		return s, false
+	}
+	for _, at := range []int32{s.Start, s.End - n} {
+		if slices.Equal(l.f.in[at:at+n], word) {
+			return Span{Start: at, End: at + n}, true
+		}
+	}
+	return s, false
 }
 
 func overlapsBlocks(cl *class, s Span) bool {

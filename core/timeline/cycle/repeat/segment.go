@@ -137,8 +137,8 @@ func (f *finder) cutCandidates(s *sequence, runs []run) []uint32 {
 		}
 	}
 	if len(runs) == 0 {
-		for _, t := range s.t {
-			if t < f.base {
+		for _, t := range s.t { // above single symbols all tokens are: requests may start with a kind of steps
+			if t < f.base || s.pos != nil {
 				admit(t)
 			}
 		}

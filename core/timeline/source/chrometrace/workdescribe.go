@@ -46,6 +46,7 @@ func (g *worked) describe(res *WalkResult) error {
 		doc := &res.Documents[p.Document]
 		if doc.Distributed != nil {
 			p.Rank = doc.Distributed.Rank
+			g.World = max(g.World, doc.Distributed.WorldSize)
 		}
 		p.Host = doc.Host
 		n, numeric := pidNumber(p.PID)

@@ -29,6 +29,7 @@ type Found struct {
 	dropNVTX  bool // there were too many ranges of the user
 	Called    bool // there are calls that launch
 	Plain     bool // processes stand for devices
+	World     int  // ranks of the job, as the recorder says it; 0 unknown
 }
 
 // Lane is one queue of a device: a thread of a trace, a line of an XSpace.

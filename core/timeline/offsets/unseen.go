@@ -1,0 +1,224 @@
+package offsets
+
+import (
+	"math"
+	"slices"
+)
+
+// A step that fits between what the meetings allow contradicts none of them: one straight line is possible, and it is not where the clock was. So
+// the time of a frame is cut, at one place after the other, into what lies before and after, and each side is solved without the
+// other. What clocks can be on either side of any cut is what they can be if they stepped there, all of them, by anything; one rate holds on
+// both sides. The widest of it is the bound: no step is left out that would go unseen.
+
+const (
+	// cellsInFrame is into how many stretches with as many meetings each a frame is cut; the meetings of the stretch in which the step is taken
+	// to be count for neither side.
+	cellsInFrame = 16
+	// firstCell is how many meetings lie before the first cut, and after the last: the next cuts leave twice as many, and so on, for what is
+	// known near the ends changes fast. Before it, one line is taken.
+	firstCell = 4
+	// mostInCells is how many presences of clocks in meetings a frame may have for as many cuts; of more, each stretch knows enough.
+	mostInCells = 20_000
+	// fewestMeetings is how many meetings a frame needs for a step to be looked for in it: of fewer, what one line allows is as wide as it is for
+	// the want of them.
+	fewestMeetings = 4 * firstCell
+)
+
+// cuts are the places of a frame at which clocks are taken to have stepped, ascending.
+func (j *joint) cuts(f *frame, meetings []int32) []float64 {
+	var at []float64
+	var list []seen
+	presences := 0
+	for _, i := range meetings {
+		list = f.look(j.m.Of(int(i)), list[:0])
+		if len(list) < 2 {
+			continue
+		}
+		presences += len(list)
+		first := math.Inf(1)
+		for k := range list {
+			first = math.Min(first, list[k].enter)
+		}
+		at = append(at, first)
+	}
+	n := len(at)
+	if n < fewestMeetings {
+		return nil
+	}
+	slices.Sort(at)
+	cells, smallest := cellsInFrame, firstCell
+	if presences > mostInCells {
+		cells, smallest = cells/2, n/cells
+	}
+	var ranks []int
+	for k := smallest; k < n/cells; k *= 2 {
+		ranks = append(ranks, k, n-k)
+	}
+	for k := 1; k < cells; k++ {
+		ranks = append(ranks, n*k/cells)
+	}
+	slices.Sort(ranks)
+	var out []float64
+	for _, r := range ranks {
+		if x := at[r]; x > -f.edge() && x < f.edge() && (len(out) == 0 || x > out[len(out)-1]) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// side is what clocks can be by the meetings between two places of the frame alone.
+func (j *joint) side(f *frame, meetings []int32, from, to float64) *frame {
+	g := *f
+	g.between = [2]float64{from, to}
+	wide := func() {
+		g.track = slices.Clone(f.track)
+		for i := range g.track {
+			if k := &g.track[i]; k.known && int32(i) != j.ref {
+				k.poly = newPolygon(0, -widest, widest, f.edge()/1e9+1, j.opt.maxSlope())
+			}
+		}
+	}
+	wide()
+	out := map[int32]bool{}
+	for range mostDoubts {
+		b := j.sweep(&g, meetings, out)
+		if len(b.meetings) == 0 {
+			break
+		}
+		for m := range b.meetings { // wrong on their own, wherever a clock stepped
+			out[m] = true
+		}
+		wide()
+	}
+	return &g
+}
+
+// widest is how far a clock can be from its base line before anything is known, ns.
+const widest = 1e10
+
+// unseen finds what the clocks can be in a frame if they stepped in it, at a time and by an amount that no meeting shows.
+func (j *joint) unseen(f *frame, meetings []int32) {
+	cuts := j.cuts(f, meetings)
+	for i := range f.track {
+		f.track[i].wide = [2]envelope{f.track[i].hi, f.track[i].lo}
+	}
+	if len(cuts) < 2 {
+		return
+	}
+	e := f.edge()
+	places := slices.Concat([]float64{-e}, cuts, []float64{e})
+	wide := make([][2][]float64, len(f.track)) // by clock: the most and the least at each place
+	for c := range f.track {
+		if k := &f.track[c]; j.isFree(f, int32(c)) {
+			for _, x := range places {
+				wide[c][0], wide[c][1] = append(wide[c][0], k.hi.value(x)), append(wide[c][1], k.lo.value(x))
+			}
+		}
+	}
+	for i := 1; i+2 < len(places); i++ { // the step is between places i and i+1
+		before, after := j.side(f, meetings, -e-1, places[i]), j.side(f, meetings, places[i+1], e+1)
+		for c := range f.track {
+			if j.isFree(f, int32(c)) {
+				before.track[c].poly.shareSlopes(after.track[c].poly)
+			}
+		}
+		for c := range f.track {
+			if !j.isFree(f, int32(c)) {
+				continue
+			}
+			for k := range places {
+				for _, side := range sidesAt(before, after, k-i) {
+					lo, hi := side.track[c].poly.band(places[k])
+					wide[c][0][k], wide[c][1][k] = math.Max(wide[c][0][k], hi), math.Min(wide[c][1][k], lo)
+				}
+			}
+		}
+	}
+	for c := range f.track {
+		if k := &f.track[c]; j.isFree(f, int32(c)) {
+			k.wide = [2]envelope{widened(&k.hi, places, wide[c][0], +1), widened(&k.lo, places, wide[c][1], -1)}
+			k.limitByEnds()
+		}
+	}
+}
+
+// sidesAt is where clocks can be at a place: on either side of the stretch of the step in it and at its ends, which are places 0 and 1, else on one.
+func sidesAt(before, after *frame, place int) []*frame {
+	switch {
+	case place < 0:
+		return []*frame{before}
+	case place > 1:
+		return []*frame{after}
+	}
+	return []*frame{before, after}
+}
+
+// isFree reports whether a clock has a line in the frame that is not known.
+func (j *joint) isFree(f *frame, c int32) bool {
+	k := &f.track[c]
+	return k.known && c != j.ref && len(k.hi.at) > 0 && len(k.lo.at) > 0
+}
+
+// widened is a limit with what lies outside of it at some places; it bends outwards alone between them.
+func widened(limit *envelope, places, values []float64, side float64) envelope {
+	var out envelope
+	beyond := envelope{places, values}
+	at := slices.Concat(places, limit.at)
+	slices.Sort(at)
+	for _, x := range slices.Compact(at) {
+		v := limit.value(x)
+		if w := beyond.value(x); side*w > side*v {
+			v = w
+		}
+		out.add(x, v)
+	}
+	return out
+}
+
+// limitByEnds leaves no room for steps that the ends of meetings would show.
+func (k *track) limitByEnds() {
+	if !k.byEnds {
+		return
+	}
+	for side, limit := range [2]*envelope{&k.hi, &k.lo} {
+		w := &k.wide[side]
+		for i, x := range w.at {
+			v := limit.value(x)
+			w.v[i] = v + math.Max(-k.endStep, math.Min(k.endStep, w.v[i]-v))
+		}
+	}
+}
+
+// shareSlopes leaves two polygons the slopes that both have.
+func (p *polygon) shareSlopes(o *polygon) {
+	a, b := p.slopes()
+	c, d := o.slopes()
+	least, most := math.Max(a, c), math.Min(b, d)
+	if least > most { // the rate changed as well
+		return
+	}
+	p.clipSlopes(least, most)
+	o.clipSlopes(least, most)
+}
+
+// clipSlopes removes the lines whose slope is not between two.
+func (p *polygon) clipSlopes(least, most float64) {
+	for _, side := range [2]struct{ sign, limit float64 }{{+1, most}, {-1, -least}} {
+		var out []line
+		for i, l := range p.v {
+			n := p.v[(i+1)%len(p.v)]
+			fl, fn := side.sign*l.s-side.limit, side.sign*n.s-side.limit
+			if fl <= 0 {
+				out = append(out, l)
+			}
+			if fl < 0 && fn > 0 || fl > 0 && fn < 0 {
+				t := fl / (fl - fn)
+				out = append(out, line{l.a + t*(n.a-l.a), l.s + t*(n.s-l.s)})
+			}
+		}
+		if len(out) > 0 {
+			p.v = out
+		}
+	}
+}
