@@ -190,6 +190,7 @@ fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, th
 	PRLX_NOISE_CASES=300 go test -timeout 60m -run 'Clean|Bugs' ./core/kernel/diff
 	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q tests/simulator/test_pairs.py
 	PRLX_CYCLE_CUTS=12 PRLX_CYCLE_SERVERS=5000:2 PRLX_CYCLE_REQUESTS=1 go test -timeout 60m -run 'CutsOf|PhasesOfServers|ShareThatSteps' ./core/timeline/cycle
+	PRLX_TRAINING="$${PRLX_TRAINING:-:}" $(PY) -m pytest -q -s tests/cycles/test_training.py
 	tests/fuzz.sh 2m
 
 .PHONY: mutants
