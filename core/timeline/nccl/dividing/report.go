@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Schema is the schema of Document.
@@ -147,7 +148,9 @@ func Report(job *operation.Job, opt Options) (*Document, error) {
 	}
 	r.finish()
 	if s := StragglerJob(job, d.ext); s != nil {
-		late, err := straggler.Find(s, straggler.Options{})
+		var missing verdict.Evidence
+		d.rests(&missing, "")
+		late, err := straggler.Find(s, straggler.Options{Evidence: missing})
 		if err != nil {
 			return nil, err
 		}
