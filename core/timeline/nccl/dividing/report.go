@@ -149,7 +149,9 @@ func Report(job *operation.Job, opt Options) (*Document, error) {
 	}
 	r.finish()
 	if s := StragglerJob(job, d.ext); s != nil {
-		late, err := straggler.Find(s, straggler.Options{})
+		var missing verdict.Evidence
+		d.rests(&missing, "")
+		late, err := straggler.Find(s, straggler.Options{Evidence: missing})
 		if err != nil {
 			return nil, err
 		}
