@@ -139,6 +139,7 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	PRLX_COLLECTIVE_SEEDS=200 go test -timeout 180m -v -run "Synthetic|Garbage|NeverMeet|Inversion|AStep" ./core/timeline/precedence
 	PRLX_DAMAGES=1000 $(PY) -m pytest -q -s tests/damage
 	PRLX_STRAGGLER_JOBS=100 go test -timeout 60m -v ./core/timeline/straggler
+	PRLX_LOST_JOBS=1 go test -timeout 60m -v -run "RareAndCostly|ForNoise" ./core/timeline/nccl/diagnosing
 	PRLX_NCCL_ALL=1 go test -timeout 120m -v ./tests/nccl ./core/timeline/nccl/segment
 	PRLX_NCCL_DAMAGES=1000 go test -timeout 60m -run ADamagedFile -v ./core/api
 

@@ -158,9 +158,13 @@ func (p *page) headline(in *CombineReport) {
 		if guessed > 0 {
 			whose = "every event of the nodes whose clocks are known"
 		}
-		p.Sentences = append(p.Sentences, s+fmt.Sprintf(" Now %s stands on the clock of %s, off by at most %s.", whose, p.Reference, duration(bound)))
+		within := [2]string{"off by at most %s.", "99 %% of any node's events are off by at most %s."}
+		if doc.Outside != nil { // there the bound is no limit
+			within = [2]string{"with a bound of up to %s, which is assumed outside of the clock readings.", "99 %% of any node's events have a bound of %s or less."}
+		}
+		p.Sentences = append(p.Sentences, s+fmt.Sprintf(" Now %s stands on the clock of %s, "+within[0], whose, p.Reference, duration(bound)))
 		if p99 < bound/2 {
-			p.Sentences = append(p.Sentences, fmt.Sprintf("99 %% of any node's events are off by at most %s.", duration(p99)))
+			p.Sentences = append(p.Sentences, fmt.Sprintf(within[1], duration(p99)))
 		}
 		if guessed > 0 {
 			p.Sentences = append(p.Sentences, fmt.Sprintf("Nothing is known about the clocks of %s: their times may be off by any amount.", figure.Plural(guessed, "node", "nodes")))

@@ -215,7 +215,7 @@ def asserted(folder: Path) -> Answer:
 def converted(folder: Path) -> Answer:
     """``prlx convert`` of both, and what ``prlx diff`` says of what was written."""
     for name in ("a", "b"):
-        prlx.convert_trace(folder / f"{name}.prlx", output=folder / f"{name}.new.prlx", progress=False)
+        prlx.convert_trace(folder / f"{name}.prlx", output=folder / f"{name}.new.prlx", overwrite=True, progress=False)
     return _of_diff(
         prlx.diff_traces(folder / "a.new.prlx", folder / "b.new.prlx", verify=True, progress=False).document
     )

@@ -53,6 +53,18 @@ func TestHashesOfOneComputationAreAlike(t *testing.T) {
 	}
 }
 
+// What a site does is told apart by its kind, even where nothing else is known of it.
+func TestKindsHaveHashesOfTheirOwn(t *testing.T) {
+	seen := map[uint32]site.Kind{}
+	for _, kind := range []site.Kind{site.Branch, site.Switch, site.GlobalStore, site.Atomic, site.Load, site.Barrier} {
+		hash := CodeHash[string](spelled, kind, site.NoCompare, "", "at")
+		if other, there := seen[hash]; there || hash == 0 {
+			t.Errorf("%v and %v have the hash %08x", kind, other, hash)
+		}
+		seen[hash] = kind
+	}
+}
+
 func TestHashesOfOtherComputationsAreOthers(t *testing.T) {
 	seen := map[uint32]string{}
 	for name, hash := range map[string]uint32{

@@ -66,7 +66,7 @@ type Document struct {
 type Outside struct {
 	Events    int64   `json:"events"`
 	Share     float64 `json:"share"`      // of all events that have a time
-	GrowthPPB int64   `json:"growth_ppb"` // by how much, at most, bounds grow there: ns in a second
+	GrowthPPB int64   `json:"growth_ppb"` // by how much bounds grow there, as is assumed of clocks: ns in a second
 	Policy    Policy  `json:"policy"`     // degrade: clocks run on as they did within the readings; hold: the last offset is kept
 	Said      string  `json:"said"`       // all that in a sentence
 }

@@ -63,7 +63,7 @@ func (o *Outside) sentence() string {
 	if o.Policy == Hold {
 		assumed = "the last offsets are kept"
 	}
-	return fmt.Sprintf("%s of the events lie outside the clock readings: there %s, and the error grows by at most %s us a second", share(o.Share), assumed, microseconds(o.GrowthPPB))
+	return fmt.Sprintf("%s of the events lie outside the clock readings: there %s, and an error that grows by %s us a second is assumed", share(o.Share), assumed, microseconds(o.GrowthPPB))
 }
 
 // brief says the same in a few words, for a verdict.
@@ -72,7 +72,7 @@ func (o *Outside) brief() string {
 	if o.Policy == Hold {
 		held = " last offset kept,"
 	}
-	return fmt.Sprintf("%s of events outside clock readings,%s error grows up to %s us/s", share(o.Share), held, microseconds(o.GrowthPPB))
+	return fmt.Sprintf("%s of events outside clock readings,%s error assumed to grow by up to %s us/s", share(o.Share), held, microseconds(o.GrowthPPB))
 }
 
 // microseconds writes ns as us, with three digits where they are fewer than a thousand.

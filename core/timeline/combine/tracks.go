@@ -39,7 +39,7 @@ func (t *task) clockTracks(k int) []source.CounterTrack {
 		return nil
 	}
 	offset := source.CounterTrack{Name: fmt.Sprintf("clock of %s ahead by", name)}
-	bound := source.CounterTrack{Name: fmt.Sprintf("clock of %s off by at most", name)}
+	bound := source.CounterTrack{Name: fmt.Sprintf("clock of %s bound", name)}
 	for _, x := range n.drawnAt(from, to) {
 		y, b, _ := n.Clocks.Wall.At(x)
 		if keep := t.keep; keep != nil && (y < keep.FromNS || y > keep.ToNS) {

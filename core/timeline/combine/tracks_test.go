@@ -79,7 +79,7 @@ func jsonCurves(t *testing.T, path string, zeroNS int64) curves {
 // expectCurves compares curves of one node with its map.
 func expectCurves(t *testing.T, got curves, node string, m *clock.Map) {
 	t.Helper()
-	offset, bound := got["clock of "+node+" ahead by"], got["clock of "+node+" off by at most"]
+	offset, bound := got["clock of "+node+" ahead by"], got["clock of "+node+" bound"]
 	if len(offset) < 100 || len(offset) != len(bound) {
 		t.Fatalf("%s: %d offsets and %d bounds", node, len(offset), len(bound))
 	}

@@ -30,7 +30,7 @@ func (n *NodeOffsets) fromRuns(runs []run, monotone bool, opt *Options) error {
 	knots, steps := joinRuns(kept, monotone)
 	t := tail{wanderPPB: opt.WanderPPB}
 	first, last := kept[0].knots, kept[len(kept)-1].knots
-	wander := math.Max(float64(opt.WanderPPB), wanderOf(kept, opt)+math.Max(kinkAtEnds(first, opt), kinkAtEnds(last, opt)))
+	wander := math.Max(float64(opt.WanderPPB), wanderOf(kept, opt))
 	var g0, g1 float64
 	t.before, g0 = tailOf(first, +1, wander, n.DriftPPM*1e3, opt)
 	t.after, g1 = tailOf(last, -1, wander, n.DriftPPM*1e3, opt)

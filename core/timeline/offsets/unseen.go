@@ -15,13 +15,13 @@ const (
 	// to be count for neither side.
 	cellsInFrame = 16
 	// firstCell is how many meetings lie before the first cut, and after the last: the next cuts leave twice as many, and so on, for what is
-	// known near the ends changes fast. Before it, one line is taken.
-	firstCell = 4
+	// known near the ends changes fast. Before it one line is taken: a step there would be anything that so few leave open. Of few meetings it is
+	// an eighth.
+	firstCell = 8
 	// mostInCells is how many presences of clocks in meetings a frame may have for as many cuts; of more, each stretch knows enough.
 	mostInCells = 20_000
-	// fewestMeetings is how many meetings a frame needs for a step to be looked for in it: of fewer, what one line allows is as wide as it is for
-	// the want of them.
-	fewestMeetings = 4 * firstCell
+	// fewestMeetings is how many meetings a frame needs for a step to be looked for in it.
+	fewestMeetings = 8
 )
 
 // cuts are the places of a frame at which clocks are taken to have stepped, ascending.
@@ -46,7 +46,7 @@ func (j *joint) cuts(f *frame, meetings []int32) []float64 {
 		return nil
 	}
 	slices.Sort(at)
-	cells, smallest := cellsInFrame, firstCell
+	cells, smallest := cellsInFrame, max(1, min(firstCell, n/8))
 	if presences > mostInCells {
 		cells, smallest = cells/2, n/cells
 	}

@@ -12,11 +12,14 @@ import (
 // and what the rate may do outside is taken to be the sum: all that it did, and that it goes on to change as fast as it did at most for a while.
 
 const (
-	// swingSeconds is for how long a rate may go on changing as fast as it did at most. With 20 s, 9 of 10,000 simulated clocks that swing
-	// by 1 to 3 ppm in 20 to 60 s, once or twice over, left their bounds when they were read for 20 to 48 s; with 14 s it were 20.
+	// swingSeconds is for how long a rate may go on changing as fast as it did at most. With 20 s, 1 in 1,000 simulated clocks that swing
+	// by 1 to 3 ppm in 20 to 60 s, once or twice over, left their bounds when they were read for 20 to 28 s, and none that were read for longer;
+	// with 14 s it were 5 in 1,000.
 	swingSeconds = 20.0
-	// unseenPPB is how much the rate of a clock is taken to change where the readings are too short to show whether it does: two such swings
-	// of 3 ppm each together, from their lowest to where they are on average highest.
+	// mostSwingPPB is how far a rate may swing so: one that changes by more at once is slewed, and the slew ends as it began.
+	mostSwingPPB = 40_000.0
+	// unseenPPB is how much the rate of a clock is taken to change where the readings are too short to show whether it does: two swings of
+	// 3 ppm each together, from where they are lowest to where they are highest on average.
 	unseenPPB = 8_000.0
 	// fewestChanges is how many changes of rate between neighbouring knots tell how much they scatter.
 	fewestChanges = 12
@@ -24,41 +27,86 @@ const (
 	mostTrials = 200
 )
 
-// wanderOf returns by how much a rate may leave the one that it had at the end of the readings, ns per s, as the knots of the runs show it.
-func wanderOf(runs []run, opt *Options) float64 {
-	worst, seen := 0.0, false
-	for _, r := range runs {
-		w, ok := wanderIn(r.knots, opt)
-		worst, seen = math.Max(worst, w), seen || ok
-	}
-	if !seen {
-		return math.Max(worst, unseenPPB)
-	}
-	return worst
+// rates is how far the rates of a clock lay apart, and how fast one changed: ns per s, and per s.
+type rates struct {
+	least, most, fastest float64
+	seen                 bool // the readings are long enough to show whether the rate changes
 }
 
-// wanderIn is wanderOf for one run; not ok where it is too short to show how a rate changes.
-func wanderIn(knots []clock.Knot, opt *Options) (ppb float64, ok bool) {
+// wanderOf returns by how much a rate may leave the one that it had at the end of the readings, ns per s, as the knots of the runs show it.
+func wanderOf(runs []run, opt *Options) float64 {
+	r := rates{least: math.Inf(1), most: math.Inf(-1)}
+	for i := range runs {
+		r.add(runs[i].knots, opt)
+	}
+	swing := math.Min(swingSeconds*r.fastest, mostSwingPPB)
+	if !r.seen {
+		swing = math.Max(swing, unseenPPB)
+	}
+	return math.Max(0, r.most-r.least) + swing
+}
+
+func (r *rates) take(slope, slack float64) {
+	if slope+slack < r.least || math.IsInf(r.least, 1) {
+		r.least = math.Min(r.least, slope+slack)
+	}
+	if slope-slack > r.most || math.IsInf(r.most, -1) {
+		r.most = math.Max(r.most, slope-slack)
+	}
+}
+
+// add looks at one run: over stretches of half a window, and near the ends, where a change may just have begun, over shorter ones.
+func (r *rates) add(knots []clock.Knot, opt *Options) {
 	half := opt.WindowNS / 2
-	least, most, fastest := math.Inf(1), math.Inf(-1), 0.0
 	stride := max(1, len(knots)/mostTrials)
 	for i := 0; i < len(knots); i += stride {
 		k, slope, found := slopeFrom(knots, i, half)
 		if !found {
 			break
 		}
-		least, most = math.Min(least, slope), math.Max(most, slope)
-		end, next, found := slopeFrom(knots, k, half)
-		if !found {
-			continue
+		r.take(slope, 0)
+		if end, next, found := slopeFrom(knots, k, half); found {
+			seconds := float64(knots[end].Y-knots[i].Y) / 2e9
+			r.fastest, r.seen = math.Max(r.fastest, math.Abs(next-slope)/seconds), true
 		}
-		seconds := float64(knots[end].Y-knots[i].Y) / 2e9
-		fastest, ok = math.Max(fastest, math.Abs(next-slope)/seconds), true
 	}
-	if least > most {
-		return 0, false
+	n := len(knots)
+	if n < 2 {
+		return
 	}
-	return most - least + swingSeconds*fastest, ok && len(knots) > 0 && knots[len(knots)-1].Y-knots[0].Y >= 3*half
+	if length := knots[n-1].Y - knots[0].Y; length < half { // between steps: as far as it is known
+		r.take(slopeBetween(knots[0], knots[n-1]), float64(knots[0].BoundNS+knots[n-1].BoundNS)/float64(length)*1e9)
+		return
+	}
+	slopes, slack, ok := shortSlopes(knots, opt)
+	for i := 1; ok && i+1 < len(slopes); i++ { // of a change that began between two knots half is seen, and it goes on
+		if knots[i].Y-knots[0].Y < half {
+			r.take(2*slopes[i-1]-slopes[i], slack)
+		}
+		if knots[n-1].Y-knots[i+1].Y < half {
+			r.take(2*slopes[i+1]-slopes[i], slack)
+		}
+	}
+}
+
+// shortSlopes are the slopes between neighbouring knots, ns per s, and how much they scatter: twice the change from one to the next that is not passed
+// in nine of ten places.
+func shortSlopes(knots []clock.Knot, opt *Options) (slopes []float64, slack float64, ok bool) {
+	var change []float64
+	for i := 0; i+1 < len(knots); i++ {
+		if knots[i+1].Y-knots[i].Y > opt.WindowNS/2 || knots[i+1].Y <= knots[i].Y {
+			return nil, 0, false
+		}
+		slopes = append(slopes, slopeBetween(knots[i], knots[i+1]))
+		if i > 0 {
+			change = append(change, math.Abs(slopes[i]-slopes[i-1]))
+		}
+	}
+	if len(change) < fewestChanges {
+		return nil, 0, false
+	}
+	slices.Sort(change)
+	return slopes, 2 * change[len(change)*9/10], true
 }
 
 // slopeFrom is the slope of the offset from knot i to the first one that lies a distance away, ns per s; not found where the readings end before.
@@ -75,22 +123,4 @@ func slopeFrom(knots []clock.Knot, i int, distance int64) (k int, slope float64,
 
 func slopeBetween(a, b clock.Knot) float64 {
 	return float64((b.X-b.Y)-(a.X-a.Y)) / float64(b.Y-a.Y) * 1e9
-}
-
-// kinkAtEnds is by how much the rate in the first or the last moment of the readings differs from that beside it, ns per s: a change of rate that began
-// there is not yet in what longer stretches show. What it is anywhere else, in nine of ten places, is the scatter of such short stretches.
-func kinkAtEnds(knots []clock.Knot, opt *Options) float64 {
-	var change []float64
-	for i := 0; i+2 < len(knots); i++ {
-		if knots[i+2].Y-knots[i].Y > opt.WindowNS {
-			return 0
-		}
-		change = append(change, math.Abs(slopeBetween(knots[i+1], knots[i+2])-slopeBetween(knots[i], knots[i+1])))
-	}
-	if len(change) < fewestChanges {
-		return 0
-	}
-	ends := math.Max(change[0], change[len(change)-1])
-	slices.Sort(change)
-	return math.Max(0, ends-2*change[len(change)*9/10])
 }
