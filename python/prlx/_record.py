@@ -325,7 +325,7 @@ def extras(
     sources: bool | None,
     inputs: int | str | None = None,
 ) -> dict[str, Any]:
-    """What a recording holds besides control flow, as the core takes it."""
+    """What a recording holds besides control flow, as the core takes it; ``inputs``, where given, are kept on this side."""
     if events_per_warp is not None and (not isinstance(events_per_warp, int) or not 0 < events_per_warp < 1 << 32):
         raise UsageError(f"events_per_warp: expected a whole number above 0, got {events_per_warp!r}")
     return {
@@ -336,9 +336,8 @@ def extras(
         "barriers": barriers,
         "events_per_warp": events_per_warp,
         "outputs": _size("outputs", outputs),
-        "inputs": _size("inputs", inputs),
         "sources": _config.load().get("simulate.sources").value if sources is None else sources,
-    }
+    } | ({} if inputs is None else {"inputs": _size("inputs", inputs)})
 
 
 def _size(name: str, value: int | str | None) -> int:
