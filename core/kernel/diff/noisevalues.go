@@ -244,7 +244,7 @@ func (p *arrayPair) judgeValues(sides []*outputNoise) {
 }
 
 // judgeChange says whether what a statement stored is noise: equal runs store something else there, too, and the values are theirs.
-// Where their values cannot be told apart, it is noise in as many warps as among them, and what became of the array decides.
+// Where their values do not decide, it is noise in as many warps as among them, and what became of the array decides.
 func (r *Result) judgeChange(c *storeChange, a, b *warptrace.Trace, sides []*outputNoise) {
 	c.edited = r.editedStore(c)
 	for i, n := range sides {

@@ -141,7 +141,7 @@ func (r *Result) missing(v *Judgement) (list []verdict.Missing) {
 	return append(list, r.missingFindings()...)
 }
 
-// missingFindings says of findings that are no difference why nothing passes with them: what a kernel computes that reads out of bounds is
+// missingFindings says of findings of both sides why nothing passes with them: what a kernel computes that reads out of bounds is
 // no measure, and of a finding of one side it is not known whether the other has it.
 func (r *Result) missingFindings() (list []verdict.Missing) {
 	for _, f := range r.findings.document()[len(r.findings.order):] {

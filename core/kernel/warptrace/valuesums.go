@@ -18,7 +18,7 @@ type ValueSums struct {
 	Placed   int64  // of arrays: as Bits, each value added or subtracted by PlaceSign of its offset; of stores 0
 }
 
-// specials are the least values that are no finite number, by the size of a float without its sign. Two bytes are read as fp16: a number
+// specials are the least values that are infinite or NaN, by the size of a float without its sign. Two bytes are read as fp16: a number
 // of bf16 that is as large is above 1e36.
 var specials = [9]uint64{2: 0x7c00, 4: 0x7f800000, 8: 0x7ff0000000000000}
 
@@ -54,7 +54,7 @@ func PlaceSign(offset int64) int64 { return int64(uint64(offset)*digestP1>>63)*2
 // wordStep is what 4 bytes further is in the product that PlaceSign looks at.
 const wordStep = digestP1 * 4 % (1 << 64)
 
-// AddWords adds elements of 4 bytes, one after another, that are no addresses, to the sums of an array.
+// AddWords adds elements of 4 bytes, one after another, to the sums of an array.
 func (s *ValueSums) AddWords(offset int64, elements []byte) {
 	place, at := HashPlace(0, 4), uint64(offset)*digestP1
 	var hash, bits, tops, more uint64
@@ -75,7 +75,7 @@ func (s *ValueSums) AddWords(offset int64, elements []byte) {
 	s.Plus(&ValueSums{hash, bits, tops, more, placed})
 }
 
-// AddLanes adds elements of 4 bytes of the lanes of a warp, which are no addresses.
+// AddLanes adds elements of 4 bytes of the lanes of a warp.
 func (s *ValueSums) AddLanes(values *[32]uint32, lanes uint32, shape uint64) {
 	place := HashPlace(0, shape)
 	var hash, bits, tops, more uint64
