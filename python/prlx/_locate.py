@@ -42,7 +42,7 @@ _ORDER: Mapping[str, Any] = {"workers": 1}  # blocks that write the same places 
 _AGREE = ("identical",)
 _SAME_RESULTS = "same-results"
 _COMPILERS = "; the source is the same and its builds are not: where they decide otherwise, the compilers do"
-_LACKING = ("missing", "inserted")  # causes that are no launch of both sides
+_LACKING = ("missing", "inserted")  # causes: one side lacks the launch
 _HEADS = {
     "same": "SAME",
     "launches": "OTHER LAUNCHES",

@@ -120,7 +120,7 @@ def written(head: str, body: Sequence[Statement]) -> str:
 
 @dataclass(frozen=True)
 class Change:
-    """One statement that a version has otherwise, has besides, or lacks: places in both, None where a side has none."""
+    """One statement that a version has otherwise, has alone, or lacks: places in both, None where a side has none."""
 
     a: int | None
     b: int | None

@@ -213,7 +213,7 @@ class _Trial:
         self._bench, self._a, self._b, self._right, self._apart = bench, a, b, right, apart
         self._names, self._files = names, files
         self.versions, self.change = versions, change
-        self._best: tuple[int, int] | None = None  # statements besides, and words, of the smallest repair
+        self._best: tuple[int, int] | None = None  # more statements, and words, of the smallest repair
         self._did = self._breaks = False
 
     @property

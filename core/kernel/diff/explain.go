@@ -226,7 +226,7 @@ func (c *clues) summary(why *Explanation) string {
 		}
 	}
 	if other := c.otherwiseGiven(); other != "" && why.Class != ClassGiven {
-		text += "; besides, " + other
+		text += "; the launches were also given something else: " + other
 	}
 	return text
 }
