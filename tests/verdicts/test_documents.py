@@ -50,7 +50,9 @@ def test_a_document_that_judges_holds_its_conclusion(name):
 
 @pytest.mark.parametrize("outcome", sorted(EXIT_CODES))
 def test_the_truth_of_a_result_is_that_of_its_conclusion(outcome):
-    result = Judged({"schema": "prlx.any/1", "conclusion": {"outcome": outcome, "why": "so", "looked": [], "missing": []}})
+    result = Judged(
+        {"schema": "prlx.any/1", "conclusion": {"outcome": outcome, "why": "so", "looked": [], "missing": []}}
+    )
     if outcome == "inconclusive":
         with pytest.raises(prlx.InconclusiveError, match="inconclusive: so"):
             bool(result)
