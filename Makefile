@@ -140,6 +140,7 @@ corpus: build $(TRITON_CORPUS:%=build/triton/%/.ready) build/torch/.ready build/
 	PRLX_COLLECTIVE_SEEDS=200 go test -timeout 180m -v -run "Synthetic|Garbage|NeverMeet|Inversion|AStep" ./core/timeline/precedence
 	PRLX_DAMAGES=1000 $(PY) -m pytest -q -s tests/damage
 	PRLX_STRAGGLER_JOBS=100 go test -timeout 60m -v ./core/timeline/straggler
+	PRLX_LOST_JOBS=1 go test -timeout 60m -v -run "RareAndCostly|ForNoise" ./core/timeline/nccl/diagnosing
 	PRLX_NCCL_ALL=1 go test -timeout 120m -v ./tests/nccl ./core/timeline/nccl/segment
 	PRLX_NCCL_DAMAGES=1000 go test -timeout 60m -run ADamagedFile -v ./core/api
 
@@ -190,6 +191,7 @@ fuzz: ## the long sweep: every recording cut at 20 places and flipped at 100, th
 	PRLX_NOISE_CASES=300 go test -timeout 60m -run 'Clean|Bugs' ./core/kernel/diff
 	PRLX_FULL_SWEEP=1 $(PY) -m pytest -q tests/simulator/test_pairs.py
 	PRLX_CYCLE_CUTS=12 PRLX_CYCLE_SERVERS=5000:2 PRLX_CYCLE_REQUESTS=1 go test -timeout 60m -run 'CutsOf|PhasesOfServers|ShareThatSteps' ./core/timeline/cycle
+	PRLX_TRAINING="$${PRLX_TRAINING:-:}" $(PY) -m pytest -q -s tests/cycles/test_training.py
 	tests/fuzz.sh 2m
 
 .PHONY: mutants

@@ -220,7 +220,7 @@ func askFlight(t *testing.T, dir string) (answered, bool) {
 }
 
 // tally counts what became of answers.
-type tally struct{ tried, wrong, refused, open, right, whole, kept, flipped, flippedWrong int }
+type tally struct{ tried, wrong, refused, open, right, whole, kept int }
 
 // try damages folders and compares answers.
 func try(t *testing.T, command string, folders []*folder, kinds []string, older [][]byte, ask func(*testing.T, string) (answered, bool)) {
@@ -442,4 +442,61 @@ func pickle(b []byte, v any) []byte {
 		return binary.LittleEndian.AppendUint64(append(b, 0x8a, 8), uint64(v))
 	}
 	return append(b, 'N')
+}
+
+// TestAMergedJobMayLackRanks: a rank without a recording, an empty file, several ranks of a process.
+func TestAMergedJobMayLackRanks(t *testing.T) {
+	merge := func(dir, name string) *NCCLMergeDocument {
+		d, err := merged(t, map[string]any{"inputs": []string{dir}, "output": filepath.Join(t.TempDir(), name)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	for _, name := range []string{"out.json", "out.xplane.pb"} {
+		dir := ncclJob(t, 20)
+		if d := merge(dir, name); d.Conclusion.Outcome != verdict.Passed || d.Ranks != 2 {
+			t.Errorf("%s: %+v", name, d.Conclusion)
+		}
+		writeFile(t, dir, "empty.prlx-nccl", nil)
+		if d := merge(dir, name); d.Conclusion.Outcome != verdict.Passed || len(d.Warnings) != 1 {
+			t.Errorf("%s: an empty file where no rank is missing: %+v, %q", name, d.Conclusion, d.Warnings)
+		}
+		if err := os.Remove(filepath.Join(dir, "node1-501-aa.prlx-nccl")); err != nil {
+			t.Fatal(err)
+		}
+		if d := merge(dir, name); d.Conclusion.Outcome != verdict.Inconclusive || d.Ranks != 1 || !strings.Contains(d.Conclusion.Why, "recording of rank 1") {
+			t.Errorf("%s: one rank missing: %+v", name, d.Conclusion)
+		}
+		several, f := t.TempDir(), nccltest.NewFile("h", 5)
+		f.Level, f.WallNS, f.Heartbeat = 2, 1_795_000_000_000_000_000, 2e9
+		seats := []int{f.Comm(7, "w", 1, 3, 0, 1e9), f.Comm(7, "w", 1, 3, 1, 1e9)}
+		user := f.Thread()
+		for i := range int64(5) {
+			for _, c := range seats {
+				op := user.Coll(1e9+i*1e6, c, 0, nccltest.Collective{Func: "AllReduce", Datatype: "ncclFloat32", Algorithm: "RING", Protocol: "SIMPLE", Sequence: uint64(i), Count: 1024, Channels: 1})
+				user.KernelStop(1e9+i*1e6+9000, user.Kernel(1e9+i*1e6+1000, c, op, 0, 0), 0)
+			}
+		}
+		f.Write(t, filepath.Join(several, "a.prlx-nccl"))
+		if d := merge(several, name); d.Ranks != 2 || d.Slices != 20 || !strings.Contains(d.Conclusion.Why, "recording of rank 2") {
+			t.Errorf("%s: several ranks of a process: %d ranks, %d slices, %+v", name, d.Ranks, d.Slices, d.Conclusion)
+		}
+	}
+}
+
+// TestLeftoversOfAnOldJobBlameNobody: one of its ranks died, and the job that runs now is another.
+func TestLeftoversOfAnOldJobBlameNobody(t *testing.T) {
+	_, healthy, older := ncclFolders(t, false)
+	dir := t.TempDir()
+	for name, b := range healthy[0].files {
+		writeFile(t, dir, name, b)
+	}
+	for i, b := range older {
+		writeFile(t, dir, fmt.Sprintf("a-%d.prlx-nccl", i), b)
+	}
+	d, refused := operate[diagnosing.Document](t, "nccl_diagnose", map[string]any{"inputs": []string{dir}})
+	if refused || d.Conclusion.Outcome != verdict.Passed || len(d.Findings) != 0 || !strings.Contains(strings.Join(d.Warnings, " "), "4 recordings are of another job") {
+		t.Errorf("%+v, warnings %q", d.Conclusion, d.Warnings)
+	}
 }

@@ -140,7 +140,7 @@ func isUTF16(head []byte) bool {
 	return false
 }
 
-// ofDamagedText tells a trace in JSON although bytes in it are no text, as a NUL in a name: its reader says what they do to it.
+// ofDamagedText tells a trace in JSON although some bytes are not text, as a NUL in a name: its reader says what they do to it.
 func ofDamagedText(head []byte) Kind {
 	text := bytes.TrimLeft(bytes.TrimPrefix(head, []byte(byteOrderMark)), " \t\r\n")
 	if len(text) > 0 && (text[0] == '{' || text[0] == '[' && !TableHeader(text)) && ofJSON(text) == Chrome {

@@ -186,6 +186,7 @@ OTHER_VARIABLES = frozenset(
         "PRLX_MACHINE_PTX",
         "PRLX_STRUCTURED_PROGRAMS",
         "PRLX_COLLECTIVE_SEEDS",
+        "PRLX_LOST_JOBS",
         "PRLX_STRAGGLER_JOBS",
         "PRLX_NCCL_ALL",
         "PRLX_NCCL_BENCH_DIR",

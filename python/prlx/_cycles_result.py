@@ -61,7 +61,7 @@ class CycleClass(Brief):
     level, level_name
         1 is innermost; ``layer``, ``step``, ``loop``, ...
     phase, phase_score, phase_reason
-        ``prefill``, ``decode``, ``mixed``, ``draft``, ``verify``, ``train-fwd``, ``train-bwd``, ``optimizer`` or
+        ``prefill``, ``decode``, ``mixed``, ``draft``, ``verify``, ``training``, ``train-fwd``, ``train-bwd``, ``optimizer`` or
         ``unknown``, how sure that is, and the evidence.
     phase_readings
         Pairs of a phase and its score, likeliest first: several where they are close, none where nothing is known.

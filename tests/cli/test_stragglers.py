@@ -25,7 +25,7 @@ def timeline(data):
 
 def test_the_first_line_says_who_was_late_and_why(prlx, timeline):
     ran = prlx("stragglers", str(timeline))
-    assert ran.code == 0
+    assert ran.code == 1
     first = ran.out.splitlines()[0]
     assert first.startswith("dp1 pp3 was late")
     assert "forward-compute" in first
@@ -79,7 +79,8 @@ def test_a_report_can_be_printed_saved_and_made_later(prlx, timeline, tmp_path):
     page = found.save(tmp_path / "late.html").read_text()
     assert "<svg" in page
     assert "dp1 pp3" in page
-    assert ET.parse(found.save(tmp_path / "late.junit")).getroot().get("failures") == "0"
+    without = ET.parse(found.save(tmp_path / "late.junit")).getroot()
+    assert [case.get("name") for case in without.iter("testcase") if case.find("failure") is not None] == ["verdict"]
 
 
 def test_reports_replace_nothing_unasked(prlx, timeline, tmp_path):
@@ -89,7 +90,7 @@ def test_reports_replace_nothing_unasked(prlx, timeline, tmp_path):
     assert there.read_text() == "mine"
     with pytest.raises(package.FileAccessError):
         package.find_stragglers(timeline, progress=False).save(there)
-    assert prlx("stragglers", str(timeline), "--csv", str(there), "--overwrite").code == 0
+    assert prlx("stragglers", str(timeline), "--csv", str(there), "--overwrite").code == 1
     assert there.read_text().startswith("rank,host,cost_ns,")
 
 
@@ -187,7 +188,7 @@ def test_a_saved_document_is_held_against_a_gate(prlx, timeline, tmp_path):
     assert met.code == 1
     assert "dp1 pp3 meets rank-loss>5%" in met.err
     assert ET.parse(tmp_path / "met.xml").getroot().get("failures") == str(1 + len(found.over("rank-loss>5%")))
-    assert prlx("report", str(saved), "-o", str(tmp_path / "unmet.xml"), "--fail-on", "rank-loss>50%").code in (0, 5)
+    assert prlx("report", str(saved), "-o", str(tmp_path / "unmet.xml"), "--fail-on", "rank-loss>50%").code == 0
     assert ET.parse(tmp_path / "unmet.xml").getroot().get("failures") == "0"
     diff = str(ROOT / "docs" / "schemas" / "prlx.diff.1.json")
     other = prlx("report", diff, "-o", str(tmp_path / "x.xml"), "--fail-on", "rank-loss>5%")
@@ -199,7 +200,7 @@ def test_a_saved_document_is_held_against_a_gate(prlx, timeline, tmp_path):
 def test_tracks_for_a_viewer_are_written_beside(prlx, timeline, tmp_path):
     tracks = tmp_path / "late.trace.json"
     ran = prlx("stragglers", str(timeline), "--json", "--overlay", str(tracks))
-    assert ran.code == 0
+    assert ran.code in CONCLUDED
     document, trace = json.loads(ran.out), json.loads(tracks.read_text())
     names = [event["args"]["name"] for event in trace["traceEvents"] if event["name"] == "process_name"]
     assert names[0] == f"prlx stragglers: {document['ranks'][0]['id']}, blamed"

@@ -48,7 +48,7 @@ var plan = []group{
 	{"llir", []room{{kernel + "llir", 60, []string{kernel + "llir"}}}},
 	{"observe", []room{
 		{kernel + "observe", 40, []string{kernel + "observe", kernel + "llir"}},
-		{kernel + "observe/arena", 20, []string{kernel + "observe/arena"}},
+		{kernel + "observe/arena", 20, []string{kernel + "observe/arena", kernel + "simulation", kernel + "llir"}},
 	}},
 	{"slice", []room{{kernel + "slice", 60, []string{kernel + "slice"}}}},
 }

@@ -60,11 +60,13 @@ type findings struct {
 
 // compareFindings compares what the checks of the simulator found: a run that read out of bounds is not the same as one that did not.
 func (g *gathering) compareFindings(a, b *warptrace.Outputs) {
-	if a == nil || b == nil {
-		return
-	}
 	f := &g.r.findings
 	both := [2]*warptrace.Outputs{a, b}
+	for side, o := range both {
+		if o == nil {
+			both[side] = &warptrace.Outputs{} // nobody looked
+		}
+	}
 	f.of = make(map[findingKey]*foundCount)
 	var order []findingKey
 	for side, o := range both {

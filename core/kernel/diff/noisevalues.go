@@ -59,13 +59,14 @@ func momentsOfArray(x *warptrace.Array) moments {
 
 // runValues are the values of one run: by statement and array, as the recording calls them, and by array.
 type runValues struct {
+	known  bool // the recording says what was written
 	stores map[noisyStore]*warptrace.StoreTotal
 	arrays map[string]*warptrace.Array
 }
 
 func valuesOf(t *warptrace.Trace, o *warptrace.Outputs) runValues {
 	v := runValues{stores: make(map[noisyStore]*warptrace.StoreTotal), arrays: make(map[string]*warptrace.Array)}
-	if o == nil {
+	if v.known = o != nil; !v.known {
 		return v
 	}
 	names := make(map[uint32]string)
@@ -83,7 +84,7 @@ func valuesOf(t *warptrace.Trace, o *warptrace.Outputs) runValues {
 
 // statements are the values of the same statements as of another run of the same build.
 func (v *runValues) statements(t *warptrace.Trace, list []*warptrace.StoreTotal, array string) moments {
-	m := moments{known: len(list) > 0}
+	m := moments{known: v.known && len(list) > 0}
 	for _, x := range list {
 		if same := v.stores[noisyStore{t.SiteID(x.Site), array}]; same != nil {
 			m.add(same)

@@ -136,3 +136,24 @@ func TestQuantilesOfStudent(t *testing.T) {
 		}
 	}
 }
+
+func TestAnEqualRunThatDoesNotSayWhatItWroteTellsNothingOfValues(t *testing.T) {
+	right := func(row, i int) float32 { return float32(100*row + i) }
+	silent := tickets(3, right)
+	silent.nothing = true
+	d := judgeNoise(t, tickets(1, right), tickets(9, right), tickets(2, right), silent)
+	if d.Status != StatusInconclusive || !strings.Contains(d.Verdict, "which values were stored is not recorded") {
+		t.Errorf("%s: %s", d.Status, d.Verdict)
+	}
+}
+
+func TestFindingsOfOneSideAreShownWhereTheOtherSaysNothing(t *testing.T) {
+	found := run{warps: way(3), stores: row(0, 4, 0, 0, 32, 1)}
+	found.findings = []warptrace.Finding{{Check: "out-of-bounds", Site: warptrace.NoSite, Function: "k", File: "k.py", Line: 12, Count: 4}}
+	silent := found
+	silent.nothing = true
+	d := judge(t, silent, found, Options{})
+	if d.Status != StatusInconclusive || len(d.Findings) != 1 || !strings.Contains(d.Verdict, "only in B, and the other was not checked for it") {
+		t.Errorf("%s: %s", d.Status, d.Verdict)
+	}
+}

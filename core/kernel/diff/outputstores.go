@@ -90,6 +90,10 @@ func (g *gathering) compareStores(ctx context.Context, a, b *warptrace.Trace, oa
 	if err != nil {
 		return err
 	}
+	if mask == 0 { // the sums of the warps that were asked for are not all there
+		g.r.outputs.by, g.r.outputs.sums = byNothing, false
+		return nil
+	}
 	groups := newStoreGroups(g.sites, places)
 	for side := range sums {
 		for i := range sums[side] {
@@ -132,7 +136,7 @@ func statementsOf(sums []warptrace.StoreTotal, places *arrayPlaces, side int) in
 	return int64(len(seen))
 }
 
-// storeSums are the sums of all warps, or of those that were asked for, and which bits of the hash are known.
+// storeSums are the sums of all warps, or of those that were asked for, and which bits of the hash are known: none where sums are missing.
 func (g *gathering) storeSums(ctx context.Context, a, b *warptrace.Trace, oa, ob *warptrace.Outputs) (sums [2][]warptrace.StoreTotal, mask uint64, err error) {
 	if g.opt.Warps.All() {
 		return [2][]warptrace.StoreTotal{oa.Stores, ob.Stores}, ^uint64(0), nil
@@ -142,7 +146,11 @@ func (g *gathering) storeSums(ctx context.Context, a, b *warptrace.Trace, oa, ob
 		if err != nil {
 			return sums, 0, err
 		}
-		if rows == nil {
+		o := [2]*warptrace.Outputs{oa, ob}[side]
+		switch {
+		case o.Coverage.RowsDropped > 0 || rows == nil && len(o.Stores) > 0:
+			return [2][]warptrace.StoreTotal{}, 0, nil
+		case rows == nil:
 			continue
 		}
 		for i, warp := range rows.Warp {

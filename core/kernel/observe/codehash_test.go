@@ -53,6 +53,17 @@ func TestHashesOfOneComputationAreAlike(t *testing.T) {
 	}
 }
 
+// Recordings and site tables hold these hashes, and those of other versions are compared with them: they stay what they are.
+func TestHashesAreThoseThatRecordingsHold(t *testing.T) {
+	for kind, want := range map[site.Kind]uint32{
+		site.Branch: 0x67715f08, site.Switch: 0x7156b638, site.GlobalStore: 0x3936e600, site.Atomic: 0xb4f42e77, site.Load: 0xd65e96f1, site.Barrier: 0xc5adf577,
+	} {
+		if got := CodeHash[string](spelled, kind, site.NoCompare, "", "at"); got != want {
+			t.Errorf("%v: %#08x, want %#08x", kind, got, want)
+		}
+	}
+}
+
 func TestHashesOfOtherComputationsAreOthers(t *testing.T) {
 	seen := map[uint32]string{}
 	for name, hash := range map[string]uint32{

@@ -1,10 +1,15 @@
 package observe
 
 import (
+	"bytes"
+	"compress/zlib"
+	"encoding/base64"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
 
+	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
@@ -49,6 +54,35 @@ func TestProvenanceEnds(t *testing.T) {
 	o := Provenance[string](c, "self", "lhs", "")
 	if walk(&o, 0); count > provenanceNodes+maxInputs {
 		t.Errorf("%d operands", count)
+	}
+}
+
+// What is observed of PTX and of LLVM IR has the same limits, or their hashes and tables would differ.
+func TestProvenanceGoesSoFarAndNoFurther(t *testing.T) {
+	c := code{
+		"wide": {Origin: site.FromArith, Inputs: []string{"a", "b", "c", "d", "e"}},
+		"0":    {Origin: site.FromArith, Inputs: []string{"1"}},
+	}
+	for n := range 8 {
+		c[string(rune('1'+n))] = Source[string]{Origin: site.FromArith, Inputs: []string{string(rune('2' + n))}}
+	}
+	if o := Provenance[string](c, "wide", "lhs", ""); len(o.Inputs) != 4 {
+		t.Errorf("%d of 5 inputs", len(o.Inputs))
+	}
+	deep := 0
+	for o := Provenance[string](c, "0", "lhs", ""); len(o.Inputs) > 0; o = o.Inputs[0] {
+		deep++
+	}
+	if deep != 5 {
+		t.Errorf("%d steps back, want 5", deep)
+	}
+	star := code{"from": {Origin: site.FromArith, Inputs: []string{"x", "x", "x"}}, "x": {Origin: site.FromArith, Inputs: []string{"y", "y", "y"}}, "y": {Origin: site.FromArgument}}
+	o, nodes := Provenance[string](star, "from", "lhs", ""), 0
+	for i := range o.Inputs {
+		nodes += 1 + len(o.Inputs[i].Inputs)
+	}
+	if nodes != 11 {
+		t.Errorf("%d values behind the first, want 11", nodes)
 	}
 }
 
@@ -143,9 +177,66 @@ func TestTablesTravelAsText(t *testing.T) {
 	if o := back.Sites[0].Operands[0]; o.Name != "c" || o.Inputs[0].Name != "%9" {
 		t.Errorf("%+v", o)
 	}
+	others := *back
+	if others.Version = tableVersion - 1; sealed(t, &others) != "another version made it" {
+		t.Error("a table of another version was read")
+	}
+	if others.Version, others.Types = tableVersion, append(others.Types, 0); sealed(t, &others) != "another version made it" {
+		t.Error("a table with more types than sites was read")
+	}
+	if others.Types, others.Sums = others.Types[:1], []Sum{{Site: 1}}; sealed(t, &others) != "a sum of no site" {
+		t.Error("a table with a sum of a site that is not there was read")
+	}
 	for _, broken := range []string{"", "!", "AAAA", text[:len(text)/2], text[4:]} {
 		if _, err := DecodeTable(broken); err == nil {
 			t.Errorf("%q was read", broken)
+		}
+	}
+}
+
+// sealed packs a table as it is, reads it, and says why that was refused.
+func sealed(t *testing.T, table *Table) string {
+	t.Helper()
+	text, err := json.Marshal(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := zlib.NewWriter(&b)
+	if _, err := w.Write(text); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	_, err = DecodeTable(base64.StdEncoding.EncodeToString(b.Bytes()))
+	if err == nil {
+		return ""
+	}
+	_, why, _ := strings.Cut(fault.Of(err).Msg, "broken: ")
+	return why
+}
+
+// Only arguments are called by their position, and those behind them, too.
+func TestOnlyArgumentsGetTheirNames(t *testing.T) {
+	named := func(origin site.Origin, name string) string {
+		inner := site.Operand{Origin: origin, Name: name}
+		table := &Table{Sites: []site.Site{{Operands: []site.Operand{{Origin: site.FromArith, Name: "add", Inputs: []site.Operand{inner}}}}}}
+		table.NameArguments([]string{"x", "", "n"})
+		return table.Sites[0].Operands[0].Inputs[0].Name
+	}
+	for _, c := range []struct {
+		origin     site.Origin
+		name, want string
+	}{
+		{site.FromArgument, "%2", "n"},
+		{site.FromArgument, "%0", "x"},
+		{site.FromArgument, "%1", "%1"},
+		{site.FromArgument, "%3", "%3"},
+		{site.FromArgument, "%-1", "%-1"},
+		{site.FromArgument, "2", "2"},
+		{site.FromProgramID, "%2", "%2"},
+		{site.FromArith, "2", "2"},
+	} {
+		if got := named(c.origin, c.name); got != c.want {
+			t.Errorf("%v %s is called %q, want %q", c.origin, c.name, got, c.want)
 		}
 	}
 }

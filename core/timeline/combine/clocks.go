@@ -119,6 +119,7 @@ func (t *task) noteFile(f *clockfile.File) {
 	}
 	if f.CutLastLine {
 		t.warn("%s: the last line is cut short and was skipped", name)
+		t.cut = append(t.cut, name)
 	}
 }
 

@@ -439,7 +439,7 @@ func (w *walker) earlierRuns(latest string) {
 
 // classified is what a file in a directory is.
 type classified struct {
-	trace  *source.Format // of this format; nil: it is no trace
+	trace  *source.Format // of this format; nil: it is not a trace
 	clocks clockfile.Kind // clock readings of this kind; "": none
 	kind   format.Kind
 	why    string // what it is, where it is neither

@@ -29,7 +29,7 @@ type seenFile struct {
 	path   string
 	dir    bool
 	why    string // it was not used because; "" if it may be
-	broken bool   // it is called JSON, and is none
+	broken bool   // it is called JSON and cannot be read as JSON
 	spare  bool   // it holds no trace, whatever its name
 }
 
@@ -92,7 +92,7 @@ func (l *Ledger) shorten(root string) {
 	}
 }
 
-// lost reports whether a trace is expected where a file lies: it is called JSON and is none, or its name differs from that of a trace that is
+// lost reports whether a trace is expected where a file lies: it is called JSON and cannot be read as JSON, or its name differs from that of a trace that is
 // used in its numbers alone, as rank1.json does from rank0.json, and no trace of its own name is used.
 func (s *seenFile) lost(traces []Input) bool {
 	if s.spare {

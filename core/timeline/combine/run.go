@@ -48,7 +48,8 @@ type task struct {
 	matched *collective.Matched
 	doc     *Document
 
-	unjudged int64 // executions of collectives that are beyond the limit
+	cut      []string // clock files that end inside a line
+	unjudged int64    // executions of collectives that are beyond the limit
 }
 
 // Evidence is what a result rests on, for reports.

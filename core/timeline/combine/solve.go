@@ -84,6 +84,7 @@ func Solve(j *job.Job, req SolveRequest) (*SolveDocument, error) {
 	}
 	doc.Warnings = append(append(doc.Warnings, t.doc.Warnings...), s.Warnings...)
 	doc.describe(s)
+	doc.Conclusion = concludedOf(s, t.cut)
 	if req.Output == "" {
 		return doc, nil
 	}
@@ -99,18 +100,20 @@ func (d *SolveDocument) describe(s *offsets.Solution) {
 			Windows: n.Windows, MissingWindows: n.Missed, Steps: stepsOf(n.Steps), Warnings: append([]string{}, n.Warnings...),
 		})
 	}
-	d.Conclusion = concludedOf(s)
 	for _, l := range s.Links {
 		d.Links = append(d.Links, SolvedLink{A: l.A, B: l.B, Probes: l.Stamps, Dropped: l.Dropped, MinRTTNS: l.MinRTTNS, ResidualNS: l.ResidualNS})
 	}
 }
 
 // concludedOf is what solving comes to: passed where every node that the files name has a clock, and there is more than the reference.
-func concludedOf(s *offsets.Solution) verdict.Verdict {
+func concludedOf(s *offsets.Solution, cut []string) verdict.Verdict {
 	var e verdict.Evidence
 	e.Looked("clocks beside the reference's", int64(max(0, len(s.Nodes)-1)))
 	for _, node := range s.Missing {
 		e.Lacks(fmt.Sprintf("the clock of node %d", node), "it exchanged no usable probes with the reference, directly or through others")
+	}
+	for _, name := range cut {
+		e.Lacks("the end of "+name, "it ends inside a line, and how much is missing is not known")
 	}
 	return e.Check(false, fmt.Sprintf("%s on the clock of node %d", plural(len(s.Nodes), "node"), s.Reference))
 }

@@ -41,17 +41,17 @@ var golden = []struct {
 	period, count int64
 	phase         string // of that class, annotated and not; "" unknown
 }{
-	{"kineto/facebookresearch+HolisticTraceAnalysis__control.json.gz", "step", 1383, 6, "train-bwd"},
-	{"kineto/facebookresearch+HolisticTraceAnalysis__test.json.gz", "step", 1510, 6, "train-bwd"},
+	{"kineto/facebookresearch+HolisticTraceAnalysis__control.json.gz", "step", 1383, 6, "training"},
+	{"kineto/facebookresearch+HolisticTraceAnalysis__test.json.gz", "step", 1510, 6, "training"},
 	{"kineto/facebookresearch+HolisticTraceAnalysis__rank-0.Apr_03_18_51_38.1102.pt.trace.json.gz", "step", 870, 5, ""},
 	{"kineto/facebookresearch+HolisticTraceAnalysis__nccl_data.json.gz", "step", 893, 3, ""},
-	{"kineto/pytorch+kineto__worker0.1623143566756.pt.trace.json.gz", "step", 1462, 6, "train-bwd"},
+	{"kineto/pytorch+kineto__worker0.1623143566756.pt.trace.json.gz", "step", 1462, 6, "training"},
 	{"kineto/AMD-AGI+TraceLens__b200__eager_trace.json.gz", "layer", 42, 18, "prefill"},
 	{"kineto/AMD-AGI+TraceLens__h100__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz", "layer", 42, 34, ""},
 	{"kineto/AMD-AGI+TraceLens__mi300__Qwen_Qwen1.5-0.5B-Chat__1016005.json.gz", "layer", 43, 34, ""},
 	{"kineto/AMD-AGI+TraceLens__sglang_Qwen3-8B_prefilldecode.json.gz", "layer", 14, 36, "prefill"},
 	{"kineto/AMD-AGI+TraceLens__vllm_decode_full__graph_execution.json.gz", "layer", 35, 11, "decode"},
-	{"kineto/ByteDance-Seed+StragglerAnalysis__timeline-ST.json.gz", "step", 10, 64, "train-bwd"}, // 32 steps of 2 data-parallel ranks, a class a stage
+	{"kineto/ByteDance-Seed+StragglerAnalysis__timeline-ST.json.gz", "step", 10, 64, "training"}, // 32 steps of 2 data-parallel ranks, a class a stage
 }
 
 // TestRealRecordings prints the table: file, truth, found.

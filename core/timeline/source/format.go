@@ -10,8 +10,8 @@ import (
 	"github.com/prlx-go/prlx/core/timeline/source/work"
 )
 
-// ErrNoTrace is the cause in the error of a scan that read a whole file of its kind of text and found that it is no trace: JSON of another kind.
-var ErrNoTrace = errors.New("it is no trace")
+// ErrNoTrace is the cause in the error of a scan that read a whole file of its kind of text and found something else, as JSON of another kind.
+var ErrNoTrace = errors.New("not a trace")
 
 // Format is one format of traces: a line in the table of package formats.
 type Format struct {

@@ -123,7 +123,7 @@ type TextCounts struct {
 	Empty   int64 // empty elements dropped
 
 	Placeless int64 // events left out because their ts or dur is NaN or an infinity
-	NotUTF8   int64 // bytes that were no UTF-8 and were replaced
+	NotUTF8   int64 // bytes that were not UTF-8 and were replaced
 
 	Timed     int64 // kept events with a ts, metadata not counted
 	Corrected int64 // those of them whose absolute start or end changed

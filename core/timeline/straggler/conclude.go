@@ -36,7 +36,7 @@ func (f *finder) rests(e verdict.Evidence) {
 		}
 	}
 	if n := d.Operations.Count; n > 0 && n < leastAlike {
-		e.Lacks("repetitions", fmt.Sprintf("of fewer than %d operations it cannot be told whether a rank was late by chance", leastAlike))
+		e.Lacks("repetitions", fmt.Sprintf("%d operations at least show whether a rank was late by chance", leastAlike))
 	}
 	d.conclude(&e)
 }

@@ -111,7 +111,7 @@ func (r *RankCost) said(steps int, fromNS int64, ns func(int64) string) string {
 	if len(r.Causes) > 0 && r.Causes[0].Name != "" {
 		why = ", most of it in " + r.Causes[0].Name
 	}
-	return fmt.Sprintf("%s%s was late%s: it cost %s, %.2g %% of the time%s%s", r.ID, host, often, ns(r.CostNS), 100*r.Share, r.Window.said(fromNS), why)
+	return fmt.Sprintf("%s%s was late%s: it cost %s, %.2g %% of the time%s%s", r.ID, host, often, ns(r.CostNS), 100*r.Share, why, r.Window.said(fromNS))
 }
 
 func (l *LinkCost) said(fromNS int64) string {
@@ -131,9 +131,9 @@ func (w *Window) said(fromNS int64) string {
 	case !w.Rare():
 		return ""
 	case w.Operations == 1:
-		return fmt.Sprintf(", most of it in one operation, %s after the first began", Duration(w.FromNS-fromNS))
+		return fmt.Sprintf(", nearly all in one operation, %s after the first began", Duration(w.FromNS-fromNS))
 	}
-	return fmt.Sprintf(", most of it in %d of %d operations, %s to %s after the first began", w.Operations, w.Of, Duration(w.FromNS-fromNS), Duration(w.ToNS-fromNS))
+	return fmt.Sprintf(", nearly all in %d of %d operations, %s to %s after the first began", w.Operations, w.Of, Duration(w.FromNS-fromNS), Duration(w.ToNS-fromNS))
 }
 
 // said says what nobody is blamed for.

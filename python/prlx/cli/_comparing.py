@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from .._diff import Comparison
     from ._ui import UI
 
-UNREADABLE = 3
-NOT_COMPARABLE = 4
 PARTIAL = 5
 # The flags that write a report, and the format of each.
 REPORTS = {
@@ -149,13 +147,10 @@ def opener(path: Path, format: str) -> str:
 
 
 def code(diff: Comparison, *, strict: bool) -> int:
-    """1 when more differs than is allowed; of sessions what they come to.
+    """The exit code of what a comparison comes to: 1 when more differs than is allowed.
 
     5 when too little was recorded to say that nothing differs, or when losses limit that and it was not to pass.
     """
-    if diff.document["status"] == "error":
-        kinds = {row.get("error_kind") for row in diff.document["kernel_results"] if row["status"] == "error"}
-        return NOT_COMPARABLE if kinds <= {"incompatible"} else UNREADABLE
     found = diff.conclusion.exit_code
     return PARTIAL if not found and strict and (limited(diff) or diff.coverage.get("missing")) else found
 

@@ -140,7 +140,7 @@ type Class struct {
 	BusyNS           Times        `json:"busy_ns"`           // union of the intervals of its kernels
 	GapNS            Times        `json:"gap_ns"`            // wall less busy
 	KernelNS         Times        `json:"kernel_ns"`         // sum of kernel times: what uplifter calls cycle time
-	Phase            string       `json:"phase"`             // prefill, decode, mixed, draft, verify, train-fwd, train-bwd, optimizer, unknown
+	Phase            string       `json:"phase"`             // prefill, decode, mixed, draft, verify, training, train-fwd, train-bwd, optimizer, unknown
 	PhaseScore       float64      `json:"phase_score"`       // 0 for unknown
 	PhaseReason      string       `json:"phase_reason"`      // the evidence, in words
 	PhaseByPosition  bool         `json:"phase_by_position"` // nothing but the order of the classes decided

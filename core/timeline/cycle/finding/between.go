@@ -17,6 +17,10 @@ func (f *finder) between(t *structure.Track, st repeat.Structure, depths []struc
 		return
 	}
 	steps, layers := spansOf(st.Levels[at:at+1]), spansOf(st.Levels[:at])
+	shortest := t.N
+	for k := range st.Levels[at].Classes {
+		shortest = min(shortest, st.Levels[at].Classes[k].Period)
+	}
 	var list []tracked
 	var rest []repeat.Span
 	for i := range len(steps) + 1 {
@@ -28,11 +32,11 @@ func (f *finder) between(t *structure.Track, st repeat.Structure, depths []struc
 			to = steps[i].Start
 		}
 		n := int(to - from)
-		if n < leastPeriod || 100*heldBy(layers, from, to) < layerPercent*n {
+		if betweenPart*n < shortest || 100*heldBy(layers, from, to) < layerPercent*n {
 			rest = append(rest, repeat.Span{Start: from, End: to})
 			continue
 		}
-		for _, s := range f.periods(t, from, to) {
+		for _, s := range f.periods(t, from, to, shortest/betweenPart) {
 			list = append(list, tracked{s.Start, s.End, -1})
 		}
 	}
@@ -123,9 +127,15 @@ func heldBy(spans []repeat.Span, from, to int32) int {
 	return held
 }
 
-// periods takes a stretch apart where it is one thing several times over.
-func (f *finder) periods(t *structure.Track, from, to int32) []repeat.Span {
+// periods takes a stretch apart where it is one thing of at least so many kernels several times over.
+func (f *finder) periods(t *structure.Track, from, to int32, least int) []repeat.Span {
 	n := int32(repeat.Root(f.r.Symbols(t, int(from), int(to))))
+	for whole := n; int(n) < least; {
+		n += whole
+	}
+	if (to-from)%n != 0 {
+		n = to - from
+	}
 	var out []repeat.Span
 	for at := from; at < to; at += n {
 		out = append(out, repeat.Span{Start: at, End: at + n})

@@ -19,7 +19,7 @@ func (f *finder) take(t *structure.Track, st repeat.Structure) {
 		steps = f.cutByMarks(t, f.sources[t.Seq])
 	}
 	if len(steps) == 0 {
-		depths := f.depths(t, st)
+		depths := f.depths(t, &st)
 		for l, d := range depths {
 			for k := range st.Levels[l].Classes {
 				f.inferred(t, &st.Levels[l].Classes[k], d)
@@ -72,15 +72,17 @@ func (f *finder) add(c structure.Class, p structure.Part) {
 }
 
 // depths says how deep each level of a structure nests: which of them is the one of steps, and so what the others are.
-func (f *finder) depths(t *structure.Track, st repeat.Structure) []structure.Depth {
+func (f *finder) depths(t *structure.Track, st *repeat.Structure) []structure.Depth {
 	n := len(st.Levels)
 	out := make([]structure.Depth, n)
-	if f.knownDepths(st, out) { // another rank has named them
+	if f.knownDepths(*st, out) { // another rank has named them
 		return f.spread(out)
 	}
-	at := f.stepLevel(t, st)
+	at := f.stepLevel(t, *st)
 	if at < 0 { // layers of one step, at most with blocks inside
-		top := widest(st)
+		top := f.layerLevel(st)
+		n = len(st.Levels)
+		out = out[:n]
 		for l := range out {
 			out[l] = min(structure.DepthLoops, max(structure.DepthBlock, structure.DepthLayer+structure.Depth(l-top)))
 		}
@@ -184,6 +186,24 @@ func widest(st repeat.Structure) int {
 		}
 	}
 	return best
+}
+
+// layerLevel is the level of layers where none is one of steps: the widest, or one around it. What covers less than the layers do, and is made of
+// them, is layers that stand beside each other by chance, and no step: such levels are taken off the structure.
+func (f *finder) layerLevel(st *repeat.Structure) int {
+	top := widest(*st)
+	for top+1 < len(st.Levels) {
+		outer := &st.Levels[top+1]
+		switch {
+		case st.Levels[top].Classes[0].Period < leastLayer, !f.made(outer, top): // experts, and kinds of layers
+			top++
+			continue
+		case 100*outer.Covered < madePercent*st.Levels[top].Covered:
+			st.Levels = st.Levels[:top+1]
+		}
+		break
+	}
+	return top
 }
 
 // made reports whether a class of the level below comes more than once in a repetition of the greatest class of a level.

@@ -39,6 +39,8 @@ const (
 	stepPeriod      = 100 // kernels from which on a repetition is a step: layers are shorter
 	layerPercent    = 40  // a class consists of others when this share of it lies in their repetitions
 	optimizerShare  = 50  // kernels of an optimizer in percent, below which a repetition that has some is a step and not the optimizer alone
+	madePercent     = 80  // steps without a pause must cover this share of what their layers cover
+	betweenPart     = 2   // a step of another kind is at least one in so many of the shortest step long
 	leastBetween    = 2   // times that a stretch of layers between steps recurs, to be a step of another kind
 	launchedPercent = 80  // a class is launched as a graph when this share of its repetitions is a launch of its own
 	outerFactor     = 1.5 // a level is one of microbatches when the pause in front of what is around it is so many times as long

@@ -73,7 +73,7 @@ func (f *namer) around(marks []int32, at int64) []int32 {
 func (f *namer) features(c *structure.Class, annotations []string) phase.Features {
 	r := f.r
 	out := phase.Features{
-		Annotations: annotations, Training: r.Training, Serving: r.Serving, Level: int(c.Depth), Layers: layers(c), BusyNS: c.Busy.Mean,
+		Annotations: annotations, Training: r.Training, Serving: r.Serving, Level: int(c.Depth), Whole: f.whole(c), Layers: layers(c), BusyNS: c.Busy.Mean,
 		Repetitions: int(c.Count), Names: make([]string, 0, len(c.Slots)), NS: make([]float64, 0, len(c.Slots)), Blocks: make([]float64, 0, len(c.Slots)),
 		Graph: make([]bool, 0, len(c.Slots)),
 	}
@@ -99,6 +99,16 @@ func (f *namer) features(c *structure.Class, annotations []string) phase.Feature
 		out.Tokens = f.tokens(c)
 	}
 	return out
+}
+
+// whole reports whether a class is steps of the profiler, or steps that hold most of the kernels of the devices that run them: no other kind of step
+// has the rest of what a run of training does.
+func (f *namer) whole(c *structure.Class) bool {
+	all := 0
+	for i := range c.Parts {
+		all += f.r.Tracks[c.Parts[i].Track].N
+	}
+	return c.Depth == structure.DepthStep && (c.Source == string(kernels.ProfilerStep) || 100*c.Covered >= trainingPercent*int64(all))
 }
 
 // tokens is how many tokens a step of the class has for each request, as its marks say; 0 unknown.

@@ -21,9 +21,7 @@ func (f *namer) inherit(c *structure.Class) {
 	for _, p := range c.Parents {
 		o := r.Classes[p]
 		of := f.phases[o].Phase
-		// A whole training step is named after its greater part: what it consists of may be any.
-		whole := o.Depth == structure.DepthStep && (of == phase.Backward || of == phase.Optimizer)
-		if of != first.Phase || o.Depth >= structure.DepthLoop || whole {
+		if of != first.Phase || o.Depth >= structure.DepthLoop || of == phase.Training { // a part of a training step may be any
 			return
 		}
 	}
@@ -49,11 +47,6 @@ func tokens(p phase.Phase) bool { return p == phase.Prefill || p == phase.Decode
 // samples reports whether a class has kernels that choose tokens.
 func samples(c *structure.Class) bool {
 	return slices.ContainsFunc(c.Slots, func(s cycledoc.Slot) bool { return phase.ChoosesTokens(s.Name) })
-}
-
-// optimizes reports whether a class has kernels of an optimizer.
-func optimizes(c *structure.Class) bool {
-	return slices.ContainsFunc(c.Slots, func(s cycledoc.Slot) bool { return phase.OfOptimizer(s.Name) })
 }
 
 // loopPhase is that of the steps of a loop, where they agree.

@@ -113,10 +113,7 @@ func (f *namer) nameAll() {
 			if c.Uplifter {
 				base = cycledoc.LevelCycle
 			}
-			switch p := f.phases[c].Phase; {
-			case c.Depth == structure.DepthStep && (p == phase.Backward || p == phase.Optimizer) && (100*c.Covered >= trainingPercent*r.Compute || optimizes(c)):
-				base = "training " + base // forward, backward and optimizer in one
-			case p != phase.Unknown:
+			if p := f.phases[c].Phase; p != phase.Unknown {
 				base = string(p) + " " + base
 			}
 			if r.Aside(c) {

@@ -66,7 +66,7 @@ type Finding struct {
 	SinceNS    int64    `json:"since_ns"` // for how long it had not moved when the recordings end; 0 none
 	Waiting    []string `json:"waiting"`  // ranks that wait for it
 	CostNS     int64    `json:"cost_ns"`  // of stragglers and links
-	Window     *Window  `json:"window"`   // when time was lost by it, null for what is no matter of time
+	Window     *Window  `json:"window"`   // when time was lost by it; null: it does not end, or costs nothing
 	Detail     []string `json:"detail"`   // what it rests on
 }
 

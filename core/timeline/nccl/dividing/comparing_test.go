@@ -6,6 +6,7 @@ import (
 
 	"github.com/prlx-go/prlx/core/timeline/nccl/dividing"
 	"github.com/prlx-go/prlx/core/timeline/nccl/nccltest"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // two are the plans of two runs that differ by chance and by what the second one is given.
@@ -127,5 +128,29 @@ func TestWhatCannotBeComparedIsNotTheSame(t *testing.T) {
 	c := compared(t, [2]nccltest.Plan{a, fewer})
 	if len(c.OnlyA) == 0 || len(c.OnlyB) == 0 {
 		t.Errorf("only A %v, only B %v", c.OnlyA, c.OnlyB)
+	}
+}
+
+// TestAComparisonSaysWhatItRestsOn: two runs that are alike pass; where a rank of one was not recorded, that is missing.
+func TestAComparisonSaysWhatItRestsOn(t *testing.T) {
+	runs := two(1, func(*nccltest.Plan) {})
+	c := compared(t, runs)
+	if c.Status != dividing.StatusSame || c.Conclusion.Outcome != verdict.Passed {
+		t.Fatalf("%s: %+v", c.Status, c.Conclusion)
+	}
+	b := tied(t, runs[1])
+	b.Comms[0].Seats[3].Recording = -1
+	c = dividing.Compare(tied(t, runs[0]), b, dividing.CompareOptions{})
+	if c.Status != dividing.StatusInconclusive || c.Conclusion.Outcome != verdict.Inconclusive || c.Verdict != c.Conclusion.Why || !strings.Contains(c.Verdict, "ranks of world in B: of 8, no recording of them") {
+		t.Errorf("a rank is missing: %s: %s", c.Status, c.Verdict)
+	}
+	b = tied(t, runs[1])
+	b.Recordings[2].Loss.Harm = []string{"segment 4 is zeroed"}
+	if c = dividing.Compare(tied(t, runs[0]), b, dividing.CompareOptions{}); c.Conclusion.Outcome != verdict.Inconclusive || !strings.Contains(c.Verdict, "records of rank 2 in B: the file is damaged: segment 4 is zeroed") {
+		t.Errorf("a recording is damaged: %s", c.Verdict)
+	}
+	slower := two(7, func(p *nccltest.Plan) { p.Fault, p.Rank, p.Factor = nccltest.Straggler, 5, 3 })
+	if c = compared(t, slower); c.Conclusion.Outcome != verdict.Failed {
+		t.Errorf("slower: %+v", c.Conclusion)
 	}
 }

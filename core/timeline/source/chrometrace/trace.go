@@ -238,7 +238,7 @@ func (r rewriting) Added(dst []byte) ([]byte, int) {
 	return s.flush(s.text(dst, added)), n
 }
 
-// strictText makes text behind from strict; plain: only bytes that are no UTF-8 can be wrong with it.
+// strictText makes text behind from strict; plain: only its UTF-8 can be invalid.
 func (w *Worker) strictText(text []byte, from int, plain bool, counts *Counts) []byte {
 	if plain && utf8.Valid(text[from:]) {
 		return text
@@ -265,7 +265,7 @@ func (r rewriting) Remarks(c *Counts) (out []string) {
 		{r.trace.Repeated, "a key twice, of which the last counts: events"},
 		{odd.ControlChars + odd.BadEscapes, "repaired, for strict JSON forbids them: control characters and invalid escapes in texts"},
 		{odd.Literals, "null, or left out with their events, for strict JSON forbids them: NaN and infinities"},
-		{c.NotUTF8 + r.trace.notUTF8, "replaced by U+FFFD: bytes that are no UTF-8"},
+		{c.NotUTF8 + r.trace.notUTF8, "replaced by U+FFFD: bytes that are not UTF-8"},
 	} {
 		if w.n > 0 {
 			out = append(out, fmt.Sprintf("%s: %d", w.text, w.n))

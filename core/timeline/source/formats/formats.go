@@ -68,7 +68,7 @@ func OfWhole(ctx context.Context, path string, head []byte) (*source.Format, err
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case t.Facts().Timed == 0: // a list of objects that are no events
+	case t.Facts().Timed == 0: // a list of other objects
 		return nil, nil
 	}
 	return f, nil

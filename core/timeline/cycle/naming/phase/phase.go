@@ -23,6 +23,7 @@ const (
 	Mixed     Phase = "mixed"
 	Draft     Phase = "draft"
 	Verify    Phase = "verify"
+	Training  Phase = "training" // a whole step: forward, backward and optimizer are its parts
 	Forward   Phase = "train-fwd"
 	Backward  Phase = "train-bwd"
 	Optimizer Phase = "optimizer"
@@ -34,6 +35,7 @@ type Features struct {
 	Names       []string // the kernels of one repetition
 	Annotations []string // texts of the marks around repetitions
 	Training    bool     // the trace has backward or optimizer kernels somewhere
+	Whole       bool     // a step: a mark of the profiler says so, or its class holds most of the kernels of the run
 	Serving     bool     // the trace makes tokens: see Kinds
 
 	// By place in Names; nil where nothing is known.
@@ -156,7 +158,7 @@ func byAnnotation(f *Features) (Result, bool) {
 		}
 	}
 	best := Unknown
-	for _, p := range []Phase{Prefill, Decode, Mixed, Draft, Verify, Forward, Backward, Optimizer} {
+	for _, p := range []Phase{Prefill, Decode, Mixed, Draft, Verify, Training, Forward, Backward, Optimizer} {
 		if count[p] > count[best] {
 			best = p
 		}
@@ -189,6 +191,8 @@ func because(n int, what string, row int) string {
 	return fmt.Sprintf("%d %s (%q: %s)", n, what, strings.Join(families[row].words, " "), families[row].source)
 }
 
+// byTraining names what has kernels of a backward pass or of an optimizer. Such a kernel names the part that it stands in: a step that has some is a
+// training step, most of whose other kernels are of its forward pass.
 func byTraining(f *Features) (Result, bool) {
 	n, at := tally(f.Names)
 	back := n[backward] + n[backwardAttention]
@@ -197,16 +201,18 @@ func byTraining(f *Features) (Result, bool) {
 		row = at[backwardAttention]
 	}
 	switch {
-	case n[optimize] > 0 && back > 0: // a whole training step: the greater part names it, and the score says how great
-		r := Result{Phase: Optimizer, Score: float64(max(back, n[optimize])) / float64(back+n[optimize]), Reason: because(n[optimize], "optimizer kernels", at[optimize]) + " beside " + because(back, "backward kernels", row)}
-		if back > n[optimize] {
-			r.Phase = Backward
+	case n[optimize] > 0 && back > 0:
+		return Result{Phase: Training, Score: trainingScore, Reason: because(n[optimize], "optimizer kernels", at[optimize]) + " beside " + because(back, "backward kernels", row)}, true
+	case n[optimize]+back > 0 && f.Whole && n[decodeAttention] == 0:
+		what := because(back, "backward kernels", row)
+		if back == 0 {
+			what = because(n[optimize], "optimizer kernels", at[optimize])
 		}
-		return r, true
+		return Result{Phase: Training, Score: wholeScore, Reason: what + " in a step that holds most of the run, or that the profiler marks"}, true
 	case n[optimize] > 0:
-		return Result{Phase: Optimizer, Score: trainingScore, Reason: because(n[optimize], "optimizer kernels", at[optimize])}, true
+		return Result{Phase: Optimizer, Score: partScore, Reason: because(n[optimize], "optimizer kernels", at[optimize])}, true
 	case back > 0 && n[decodeAttention] == 0:
-		return Result{Phase: Backward, Score: trainingScore, Reason: because(back, "backward kernels", row)}, true
+		return Result{Phase: Backward, Score: partScore, Reason: because(back, "backward kernels", row)}, true
 	case f.Training && n[forwardAttention]+n[eitherAttention] > 0 && n[decodeAttention]+n[prefillAttention]+n[pagedAttention]+n[splitAttention] == 0:
 		h := forwardAttention
 		if n[h] == 0 {

@@ -4,7 +4,9 @@ package phase
 
 // How sure kernels make that only one phase has, where nothing is weighed.
 const (
-	trainingScore = 0.9  // kernels of an optimizer, or of a backward pass
+	trainingScore = 0.95 // kernels of an optimizer and of a backward pass: a training step
+	wholeScore    = 0.9  // kernels of either in a step that holds most of the run
+	partScore     = 0.8  // kernels of either in a part of a step
 	forwardScore  = 0.8  // attention that training and prefill share, in a trace that trains
 	verifyScore   = 0.85 // kernels that accept or reject drafted tokens
 	bothScore     = 0.9  // kernels that attend for prompts and single tokens at once
@@ -42,6 +44,7 @@ const (
 	greatTile       = 128           // rows of a tile, from which on it is great
 	workRatio       = 4.0           // times as many thread blocks of the same kernels, or rows
 	timeRatio       = 2.5           // times as long a layer
+	someTime        = 1.6           // times as long a layer: some, and what both classes have tells half as much
 	muchWork        = 2 * workRatio // times as many thread blocks, where the time is clearly longer as well: much
 	muchTime        = 4.0           // times as long a layer: much, whatever the thread blocks say
 	runRatio        = 2.0           // times as many repetitions in a row

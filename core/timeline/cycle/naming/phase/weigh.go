@@ -35,7 +35,8 @@ func weigh(all []known, i int) Result {
 		w, t := workBeside(f, &all[k]), timeBeside(f, &all[k])
 		work, time = max(work, w, 1/w), max(time, t, 1/t)
 	}
-	attentionOdds(all, i, others, work >= workRatio || time >= timeRatio, work >= muchWork && time >= timeRatio || time >= muchTime, add)
+	differ := contrast{some: time >= someTime, clearly: work >= workRatio || time >= timeRatio, much: work >= muchWork && time >= timeRatio || time >= muchTime}
+	attentionOdds(all, i, others, differ, add)
 	graphOdds(all, i, others, add)
 	rowOdds(f, add)
 	workOdds(all, i, others, add)
@@ -47,6 +48,9 @@ func weigh(all []known, i int) Result {
 	}
 	return conclude(list, mixture(all, i, others))
 }
+
+// contrast is how much a class differs in work from the others of its level.
+type contrast struct{ some, clearly, much bool }
 
 // attends reports whether a class has attention of any kind.
 func attends(f *known) bool {
@@ -215,7 +219,7 @@ func nameSet(f *Features) map[string]bool {
 
 // attentionOdds is what the families of the kernels say. Where a class differs clearly in work from others that have the same kernels, these say
 // little about it.
-func attentionOdds(all []known, i int, others []int, differs, much bool, add func(float64, bool, string, ...any)) {
+func attentionOdds(all []known, i int, others []int, differ contrast, add func(float64, bool, string, ...any)) {
 	n, at := all[i].count, all[i].sample
 	common := func(h hint) bool {
 		return slices.ContainsFunc(others, func(k int) bool {
@@ -245,8 +249,8 @@ func attentionOdds(all []known, i int, others []int, differs, much bool, add fun
 		}
 		odds, text := x.odds, because(n[x.hint], x.what, at[x.hint])
 		switch tells := math.Abs(x.odds) == telling; {
-		case !differs || tells && !much || !common(x.hint):
-		case tells:
+		case !differ.some || tells && !differ.much || !common(x.hint):
+		case tells, !differ.clearly:
 			odds *= sharedBoth
 			text += ", which another class has too"
 		default:
@@ -394,10 +398,11 @@ func timeBeside(f, o *known) float64 {
 // workOdds sets the work and the time of a class beside those of the others: the greatest ratio either way counts.
 func workOdds(all []known, i int, others []int, add func(float64, bool, string, ...any)) {
 	for _, x := range []struct {
-		of    func(f, o *known) float64
-		clear float64
-		what  string
-	}{{workBeside, workRatio, "the work"}, {timeBeside, timeRatio, "the time a layer"}} {
+		of     func(f, o *known) float64
+		clear  float64
+		what   string
+		graded bool // less than clear counts for less
+	}{{workBeside, workRatio, "the work", false}, {timeBeside, timeRatio, "the time a layer", true}} {
 		most, least := 1.0, 1.0
 		for _, k := range others {
 			r := x.of(&all[i], &all[k])
@@ -408,6 +413,11 @@ func workOdds(all []known, i int, others []int, add func(float64, bool, string, 
 			add(greater, false, "%.1f times %s of another class", most, x.what)
 		case least <= 1/x.clear:
 			add(-greater, false, "another class has %.1f times %s", 1/least, x.what)
+		case !x.graded:
+		case most >= someTime && most*least >= 1:
+			add(greater*math.Log(most)/math.Log(x.clear), false, "%.1f times %s of another class", most, x.what)
+		case least <= 1/someTime:
+			add(greater*math.Log(least)/math.Log(x.clear), false, "another class has %.1f times %s", 1/least, x.what)
 		}
 	}
 }
