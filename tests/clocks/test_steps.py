@@ -72,7 +72,7 @@ def test_no_event_is_beyond_its_bound_where_a_clock_stepped_and_the_result_is_al
 ) -> None:
     """By collectives alone. The steps are drawn by a seed that stood here before the first of them was tried.
 
-    One in a hundred may be missed: bounds hold no step there and back within seconds, and none before the fourth collective.
+    One in a hundred may be missed: bounds hold no two steps within seconds, and none before the fourth collective.
     """
     lot, counts, wrong = random.Random(32), Counter[str](), []
     steps = 220 if ALL else 12
