@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
@@ -312,15 +313,34 @@ func (j *joint) bridge(n *NodeOffsets, i int32, runs []run) []run {
 			continue
 		}
 		if slices.ContainsFunc(j.broken[i], func(b interval) bool { return b.from < to.Y && b.to > from.Y }) {
+			before := len(last.knots) // what broke may have been a step: anywhere between, the clock may be on either side of it
+			var inside []clock.Knot
 			for _, k := range n.Map.Knots() {
 				if k.X > from.X && k.X < to.X && k.Y > from.Y && k.Y < to.Y {
-					last.knots = append(last.knots, k)
+					k.BoundNS = max(k.BoundNS, off(k, from, last.knots[:before], -1), off(k, to, r.knots, +1))
+					inside = append(inside, k)
 				}
 			}
+			last.knots[before-1].BoundNS = max(from.BoundNS, off(from, to, r.knots, +1))
+			r.knots[0].BoundNS = max(to.BoundNS, off(to, from, last.knots[:before], -1))
+			last.knots = append(last.knots, inside...)
 		}
 		last.knots = append(last.knots, r.knots...)
 	}
 	return out
+}
+
+// off is how far a knot can be from where a run leads that ends (dir -1) or begins (dir +1) at another one, with that one's bound.
+func off(k, at clock.Knot, run []clock.Knot, dir int) int64 {
+	rate := 1.0
+	if n := len(run); n > 1 {
+		a, b := run[0], run[1]
+		if dir < 0 {
+			a, b = run[n-2], run[n-1]
+		}
+		rate = float64(b.Y-a.Y) / float64(b.X-a.X)
+	}
+	return ceilNS(math.Abs(float64(k.Y-at.Y)-float64(k.X-at.X)*rate)) + at.BoundNS
 }
 
 // say names the clocks that no lines explain.

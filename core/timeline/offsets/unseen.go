@@ -15,9 +15,9 @@ const (
 	// to be count for neither side.
 	cellsInFrame = 16
 	// firstCell is how many meetings lie before the first cut, and after the last: the next cuts leave twice as many, and so on, for what is
-	// known near the ends changes fast. Before it one line is taken: a step there would be anything that so few leave open. Of few meetings it is
-	// an eighth.
-	firstCell = 8
+	// known near the ends changes fast. Before it one line is taken: a step there would be anything that so few leave open, which for the first
+	// collective of a job, for which everybody waits, is a tenth of a second.
+	firstCell = 4
 	// mostInCells is how many presences of clocks in meetings a frame may have for as many cuts; of more, each stretch knows enough.
 	mostInCells = 20_000
 	// fewestMeetings is how many meetings a frame needs for a step to be looked for in it.
@@ -46,7 +46,7 @@ func (j *joint) cuts(f *frame, meetings []int32) []float64 {
 		return nil
 	}
 	slices.Sort(at)
-	cells, smallest := cellsInFrame, max(1, min(firstCell, n/8))
+	cells, smallest := cellsInFrame, firstCell
 	if presences > mostInCells {
 		cells, smallest = cells/2, n/cells
 	}
@@ -94,6 +94,9 @@ func (j *joint) side(f *frame, meetings []int32, from, to float64) *frame {
 	return &g
 }
 
+// unlimited is what a clock can be where nothing limits it, or nearly: no step of a second goes unseen otherwise.
+const unlimited = 1e9
+
 // widest is how far a clock can be from its base line before anything is known, ns.
 const widest = 1e10
 
@@ -130,6 +133,9 @@ func (j *joint) unseen(f *frame, meetings []int32) {
 			for k := range places {
 				for _, side := range sidesAt(before, after, k-i) {
 					lo, hi := side.track[c].poly.band(places[k])
+					if hi-lo > unlimited { // it was in none of the meetings of that side, or in such as limit it one way alone
+						continue
+					}
 					wide[c][0][k], wide[c][1][k] = math.Max(wide[c][0][k], hi), math.Min(wide[c][1][k], lo)
 				}
 			}
