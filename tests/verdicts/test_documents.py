@@ -20,6 +20,7 @@ JUDGES_NOTHING = {
     "prlx.inspect": "what is there",
     "prlx.kernel-trace": "what is there",
     "prlx.mark": "what prlx did to a file",
+    "prlx.nccl": "where the time of operations went; what nccl diagnose says judges",
     "prlx.session": "what was recorded",
     "prlx.session-inspect": "what is there",
     "prlx.version": "a number",

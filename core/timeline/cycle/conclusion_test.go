@@ -113,3 +113,39 @@ func TestCyclesPassWhereTheyExplainTheTime(t *testing.T) {
 		}
 	}
 }
+
+// TestCleanPairsAreTheSameAndChangedOnesDiffer counts verdicts on runs that were drawn apart.
+func TestCleanPairsAreTheSameAndChangedOnesDiffer(t *testing.T) {
+	const pairs = 60
+	count := map[string]map[verdict.Outcome]int{}
+	for seed := range uint64(pairs) {
+		r := rand.New(rand.NewPCG(seed, 20261126))
+		steps := 20 + r.IntN(80)
+		share := 0.25 + 0.5*r.Float64() // of the steps
+		stalls := func(int) int64 {
+			if r.Float64() < share {
+				return 5_000_000 + r.Int64N(40_000_000)
+			}
+			return 0
+		}
+		for name, b := range map[string]*kernels.Trace{
+			"clean": plain(2*seed+1, steps, nil, nil), "stalls": plain(2*seed+1, steps, nil, stalls),
+			"slower": plain(2*seed+1, steps, func(int) float64 { return 1.08 }, nil),
+		} {
+			d := mustCompare(t, mustFind(t, plain(2*seed, steps, nil, nil), Options{}), mustFind(t, b, Options{}))
+			if count[name] == nil {
+				count[name] = map[verdict.Outcome]int{}
+			}
+			count[name][d.Conclusion.Outcome]++
+		}
+	}
+	t.Logf("%v", count)
+	if c := count["clean"]; c[verdict.Differs] > 1 || 100*c[verdict.Same] < 90*pairs {
+		t.Errorf("clean pairs: %v", c)
+	}
+	for _, name := range []string{"stalls", "slower"} {
+		if c := count[name]; c[verdict.Same] > 0 || 100*c[verdict.Differs] < 90*pairs {
+			t.Errorf("%s: %v", name, c)
+		}
+	}
+}

@@ -31,7 +31,7 @@ func TestLayersOfExpertsAreNoSteps(t *testing.T) {
 				}
 			}
 			if wrong > 0 {
-				t.Errorf("seed %d, %d to %d experts: %d steps that are none: %s", seed, experts[0], experts[1], wrong, d.Verdict)
+				t.Errorf("seed %d, %d to %d experts: %d false steps: %s", seed, experts[0], experts[1], wrong, d.Verdict)
 			}
 		}
 	}

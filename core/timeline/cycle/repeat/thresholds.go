@@ -60,6 +60,7 @@ const (
 	clearly        = 3       // times the weight of the first rotation that another one needs
 	weightBorders  = 1 << 20 // borders that are looked at for weights, of all rotations together
 	leastBorders   = 4       // and of each at least
+	innerPart      = 2       // edits that one repetition inside of an edited one may take of those: one symbol in so many of its own
 	maxTimes       = 16      // repetitions of a class that are aligned at once
 	maxEdits       = 400     // edits of one alignment: its steps grow with their square
 	alignPerSymbol = 64      // steps of the aligner on one level, for each symbol
