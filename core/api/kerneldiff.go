@@ -47,6 +47,7 @@ type compareArgs struct {
 	Outputs          []outputArg  `json:"outputs"`
 	Overwrite        bool         `json:"overwrite"`
 	Verify           bool         `json:"verify"` // read everything
+	Tested           *diff.Tested `json:"tested"` // what came of running texts between those of A and B
 	Root             string       `json:"root"`   // the directory as seen from which reports name sources
 }
 
@@ -73,7 +74,7 @@ type diffReply struct {
 func (c *compareArgs) compareOptions() (diff.Options, error) {
 	opt := diff.Options{
 		Values: c.Values, IgnoreActiveMask: c.IgnoreActiveMask, Force: c.Force, CrossGPU: c.CrossGPU, StrictOrder: c.StrictOrder,
-		MaxDivergences: c.MaxDivergences, Verify: c.Verify, Libraries: c.Libraries,
+		MaxDivergences: c.MaxDivergences, Verify: c.Verify, Libraries: c.Libraries, Tested: c.Tested,
 		Settings: diff.Settings{
 			Values: c.Values, Tolerance: c.Tolerance, NaN: c.NaN, Ignore: c.Ignore, IgnoreActiveMask: c.IgnoreActiveMask,
 			Warps: c.Warps, Kinds: c.Kinds, SiteFilter: c.Sites, Force: c.Force, CrossGPU: c.CrossGPU, Libraries: c.Libraries, Require: c.Require,

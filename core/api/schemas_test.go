@@ -131,13 +131,14 @@ type printedOnMachine struct {
 
 // printedSimulateSelftest is prlx.simulate-selftest/1: whether a GPU does what the simulator says.
 type printedSimulateSelftest struct {
-	Schema   string               `json:"schema"`
-	Outcome  string               `json:"outcome"`  // passed, failed, or not run: there is no GPU, and nothing was compared
-	Sentence string               `json:"sentence"` // the verdict and what was looked at
-	Problems []string             `json:"problems"`
-	GPU      *printedGPU          `json:"gpu"` // null: none
-	Kernels  []printedMicrokernel `json:"kernels"`
-	Machine  printedSimulating    `json:"machine"`
+	Schema     string               `json:"schema"`
+	Outcome    string               `json:"outcome"` // passed, failed, or not run: there is no GPU, and nothing was compared
+	Conclusion verdict.Verdict      `json:"conclusion"`
+	Sentence   string               `json:"sentence"` // the verdict and what was looked at
+	Problems   []string             `json:"problems"`
+	GPU        *printedGPU          `json:"gpu"` // null: none
+	Kernels    []printedMicrokernel `json:"kernels"`
+	Machine    printedSimulating    `json:"machine"`
 }
 
 // printedGPU is the GPU that the microkernels ran on.

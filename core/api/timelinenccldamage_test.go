@@ -220,7 +220,7 @@ func askFlight(t *testing.T, dir string) (answered, bool) {
 }
 
 // tally counts what became of answers.
-type tally struct{ tried, wrong, refused, open, right, whole, kept, flipped, flippedWrong int }
+type tally struct{ tried, wrong, refused, open, right, whole, kept int }
 
 // try damages folders and compares answers.
 func try(t *testing.T, command string, folders []*folder, kinds []string, older [][]byte, ask func(*testing.T, string) (answered, bool)) {

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from ._stops import Stop, StopValue
     from ._stragglers import Stragglers, find_stragglers
     from ._timeline import Timeline
+    from ._trial import try_statements
     from ._validate import Verdicts, validate_collectives
     from ._verdict import Looked, Missing, Verdict
 
@@ -153,6 +154,7 @@ __all__ = [
     "simulate",
     "simulate_ptx",
     "solve_offsets",
+    "try_statements",
     "validate_collectives",
 ]
 
@@ -226,6 +228,7 @@ _LAZY = {
     "simulate": "_simulate",
     "simulate_ptx": "_simulate_ptx",
     "solve_offsets": "_solve",
+    "try_statements": "_trial",
     "validate_collectives": "_validate",
 }
 

@@ -90,12 +90,12 @@ class AlignmentComparison(Judged):
 
     @property
     def status(self) -> str:
-        """``agree``, ``contradict``, or ``inconclusive``: no clock could be compared."""
+        """``agree``, ``contradict``, or ``inconclusive``: not every clock could be compared."""
         return str(self.document["status"])
 
     @property
     def agree(self) -> bool | None:
-        """Whether no clock of one lies where the other excludes it; ``None`` when none could be compared."""
+        """Whether no clock of one lies where the other excludes it; ``None`` when not every clock could be compared."""
         return {"agree": True, "contradict": False}.get(self.status)
 
     @property

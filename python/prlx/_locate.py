@@ -23,6 +23,7 @@ from ._record import enable, quiet, recorded
 from ._rerun import VARIABLE, spelled
 from ._result import Card
 from ._session_diff import SessionDiff
+from ._trial import try_statements
 from ._units import format_count, plural
 from ._verdict import EXIT_CODES, Judged
 
@@ -35,7 +36,8 @@ _SHOWN = 5  # warps of those that differ that are named with their block
 _STATE = "locate.json"
 _DIGEST: Mapping[str, Any] = {"mode": "digest"}
 _PATHS: Mapping[str, Any] = {"mode": "control-flow"}
-_VALUES: Mapping[str, Any] = {"mode": "values", "stores": True, "atomics": True, "loads": True, "outputs": "64MiB"}
+_VALUES: Mapping[str, Any] = {"mode": "values", "stores": True, "atomics": True, "loads": True, "outputs": "64MiB",
+                               "inputs": "256MiB"}  # fmt: skip
 _ORDER: Mapping[str, Any] = {"workers": 1}  # blocks that write the same places do so in one order, that of the seed
 _AGREE = ("identical",)
 _SAME_RESULTS = "same-results"
@@ -388,6 +390,8 @@ class _Search:
             raise _NothingError(empty)
         values = launches is not None and (options is _VALUES or self._instrumented)
         found = diff_traces(paths[0], paths[1], values=values, explain=values, force=True, progress=False)
+        if values and options is _VALUES:
+            found = try_statements(found, progress=False)
         done = {"name": name, "ran": ran, "status": found.status, "verdict": found.document["verdict"]}
         self._passes.append(
             {**done, "recorded_warps": self._only_differing(options).get("warps", "") if launches else ""}

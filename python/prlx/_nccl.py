@@ -151,7 +151,7 @@ class NcclDiagnosis(Judged):
 
 
 @dataclass(frozen=True, repr=False)
-class NcclReport(Result):
+class NcclReport(Judged):
     """Where the time of a job's NCCL operations went. The document is ``prlx.nccl/1``.
 
     Examples

@@ -47,6 +47,7 @@ def enable_pytorch(
     barriers: bool = False,
     events_per_warp: int | None = None,
     outputs: int | str | None = None,
+    inputs: int | str | None = None,
     sources: bool | None = None,
     max_findings: int = 1000,
     max_instructions: int | None = None,
@@ -72,7 +73,7 @@ def enable_pytorch(
     ----------
     device
         ``"simulator"``; ``"auto"`` is the simulator where Triton sees no GPU. Recording on GPUs is not there yet.
-    output, filter, mode, capture, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
+    output, filter, mode, capture, stores, atomics, loads, barriers, events_per_warp, outputs, inputs, sources, overwrite
         What is recorded, and where to, as for ``enable``.
     plan
         Record nothing, and say what recording would take, as for ``enable``.
@@ -137,7 +138,7 @@ def enable_pytorch(
         memory_limit=memory_limit,
         progress=progress,
     ).checked()
-    extras = _record.extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
+    extras = _record.extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources, inputs)
     asked = Asked(output, mode, filter, overwrite, extras, capture, plan, window, within_registers)
     return _record.start(device, options, asked, map_cuda=map_cuda, memory=memory, compiler=True)
 

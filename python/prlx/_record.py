@@ -63,6 +63,7 @@ def enable(
     barriers: bool = False,
     events_per_warp: int | None = None,
     outputs: int | str | None = None,
+    inputs: int | str | None = None,
     sources: bool | None = None,
     max_findings: int = 1000,
     max_instructions: int | None = None,
@@ -89,7 +90,7 @@ def enable(
         Record every launch: a directory for a session, or a name that ends in ``.prlx`` for a single launch.
     filter
         Which kernels and lines are recorded, as for ``record``.
-    mode, stores, atomics, loads, barriers, events_per_warp, outputs, sources, overwrite
+    mode, stores, atomics, loads, barriers, events_per_warp, outputs, inputs, sources, overwrite
         What is recorded, as for ``record``.
     capture
         ``"observed"``: the simulator watches the kernel as Triton compiles it. ``"instrumented"``: the kernel is compiled to
@@ -195,7 +196,7 @@ def enable(
         memory_limit=memory_limit,
         progress=progress,
     ).checked()
-    wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
+    wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources, inputs)
     asked = Asked(output, mode, filter, overwrite, wanted, capture, plan, window, within_registers)
     return start(device, options, asked, map_cuda=map_cuda, memory=memory)
 
@@ -322,6 +323,7 @@ def extras(
     events_per_warp: int | None,
     outputs: int | str | None,
     sources: bool | None,
+    inputs: int | str | None = None,
 ) -> dict[str, Any]:
     """What a recording holds besides control flow, as the core takes it."""
     if events_per_warp is not None and (not isinstance(events_per_warp, int) or not 0 < events_per_warp < 1 << 32):
@@ -334,6 +336,7 @@ def extras(
         "barriers": barriers,
         "events_per_warp": events_per_warp,
         "outputs": _size("outputs", outputs),
+        "inputs": _size("inputs", inputs),
         "sources": _config.load().get("simulate.sources").value if sources is None else sources,
     }
 
@@ -395,6 +398,7 @@ def record(
     barriers: bool = False,
     events_per_warp: int | None = None,
     outputs: int | str | None = None,
+    inputs: int | str | None = None,
     sources: bool | None = None,
     overwrite: bool = False,
 ) -> Iterator[Recording]:
@@ -422,6 +426,9 @@ def record(
     outputs
         Keep the contents of what each launch wrote, too, up to so many bytes (``"64MB"``), with the thread that wrote each
         element last. Of arrays that do not fit the front is kept. Default: digests only.
+    inputs
+        Keep the arrays of each launch as they were before it, too, where they have at most so many bytes together, beside its
+        recording. With them ``diff_traces(..., try_statements=True)`` tells which of several changed statements matters.
     sources
         Hold the text of the kernel and of the functions of yours that it calls, and its PTX, so that reports show the lines
         that ran, also when the file was edited since, and explanations follow the code. Default: the setting
@@ -446,7 +453,7 @@ def record(
     >>> prlx.diff_traces("slip0.prlx", "slip-1.prlx").status
     'diverged'
     """
-    wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources)
+    wanted = extras(stores, atomics, loads, barriers, events_per_warp, outputs, sources, inputs)
     with _recorded(path, mode, filter, overwrite, wanted, directory=False) as recording:
         yield recording
 
@@ -458,6 +465,7 @@ def session(
     mode: Mode = "control-flow",
     filter: Filter = None,
     outputs: int | str | None = None,
+    inputs: int | str | None = None,
     sources: bool | None = None,
     overwrite: bool = False,
 ) -> Iterator[Recording]:
@@ -474,7 +482,7 @@ def session(
     >>> prlx.open("runs")
     <Session ...: 1 launch of 1 kernel>
     """
-    wanted = extras(False, False, False, False, None, outputs, sources)
+    wanted = extras(False, False, False, False, None, outputs, sources, inputs)
     with _recorded(path, mode, filter, overwrite, wanted, directory=True) as recording:
         yield recording
 
@@ -504,9 +512,10 @@ def recorded(path: AnyPath, options: Mapping[str, Any]) -> Iterator[Recording]:
     """Record a session with options as ``PRLX_RECORD`` has them: one launch alone with ``launch``."""
     asked = dict(options)
     mode, only, outputs = asked.pop("mode", "control-flow"), asked.pop("launch", None), asked.pop("outputs", None)
+    inputs = asked.pop("inputs", None)
     warps = asked.pop("warps", "")
     flags = {name: asked.pop(name, False) for name in ("stores", "atomics", "loads", "barriers")}
-    wanted = extras(**flags, events_per_warp=None, outputs=outputs, sources=None)
+    wanted = extras(**flags, events_per_warp=None, outputs=outputs, sources=None, inputs=inputs)
     if warps:
         wanted["warps"] = ranges(warps)
     with _recorded(path, mode, None, True, wanted, directory=True) as recording:

@@ -8,11 +8,13 @@ import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from . import _capture
 from ._errors import SimulationError, UsageError
+from ._inputs import beside, keep
 from ._launching import Options, execute, report
 from ._result import Card, clipped
 from ._simulation import Finding, Simulation
@@ -319,6 +321,8 @@ class Simulator:
         try:
             number, record = (number, None) if begun is None else begun
             record = self._planned(record)
+            if record is not None and (limit := record.pop("inputs", 0)) and record.get("path"):
+                keep(beside(Path(record["path"])), launch, limit)
             if launch.table and record is not None:
                 launch, record = _capture.into_arena(launch, record)
             elif record is not None and not record.get("path"):

@@ -81,16 +81,16 @@ class Stragglers(Judged):
 
     Examples
     --------
-    >>> found = prlx.find_stragglers("examples/torch_ranks")
-    >>> found.status
-    'nobody'
+    >>> found = prlx.find_stragglers("examples/straggler_job/recorded")
+    >>> found.status, found.conclusion.outcome
+    ('blamed', 'failed')
     >>> found.operations
-    360
+    121
     """
 
     @property
     def status(self) -> str:
-        """``blamed``, ``nobody``, or ``inconclusive``: nothing could be judged."""
+        """``blamed``, ``nobody``, or ``inconclusive``: time was lost that is nobody's as far as is known, or something is missing."""
         return str(self.document["status"])
 
     @property
@@ -206,8 +206,8 @@ class Stragglers(Judged):
 
         Examples
         --------
-        >>> prlx.find_stragglers("examples/torch_ranks").over("rank-loss>5%")
-        ()
+        >>> [rank.id for rank in prlx.find_stragglers("examples/straggler_job/recorded").over("rank-loss>5%")]
+        ['rank4']
         """
         most = gate(fail_on)
         found = tuple(rank for rank in self.blamed if most is not None and 100 * rank.share > most)

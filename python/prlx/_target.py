@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from . import _core, _request
 from ._errors import FileAccessError, UsageError
+from ._inputs import SUFFIX, beside
 from ._units import parse_size
 from ._wanted import wanted
 
@@ -49,7 +50,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
             asked[name] = int(value)
         elif name == "warps" and _RANGES.fullmatch(value):
             asked[name] = ranges(value)
-        elif name == "outputs":
+        elif name in ("outputs", "inputs"):
             try:
                 asked[name] = parse_size(value)
             except ValueError as error:
@@ -57,7 +58,7 @@ def recorded_again(environ: Mapping[str, str]) -> dict[str, Any]:
         else:
             raise UsageError(
                 f"PRLX_RECORD: {part!r} is no option of a recording",
-                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,seed=1,launch=0,warps=0-3+9",
+                hint="mode=values,stores=true,atomics=true,loads=true,barriers=true,outputs=64MiB,inputs=64MiB,seed=1,launch=0,warps=0-3+9",
             )
     return asked
 
@@ -105,7 +106,7 @@ class Target:
                     "is not empty", path=str(self.path), hint="choose another directory, or pass --overwrite"
                 )
             texts = (path for path in self.path.glob("sources/*.zst") if _TEXT.fullmatch(path.name))
-            for old in (*self.path.glob("*.prlx"), *texts, self.path / "session.json"):
+            for old in (*self.path.glob("*.prlx"), *self.path.glob(f"*{SUFFIX}"), *texts, self.path / "session.json"):
                 old.unlink(missing_ok=True)
         self.path.mkdir(parents=True, exist_ok=True)
 
@@ -131,6 +132,7 @@ class Target:
         self._begun.add(number)
         safe = re.sub(r"[^A-Za-z0-9_.-]", "_", kernel)[:80]
         path = self.path if self.is_file else self.path / f"{number:04d}_{safe}.prlx"
+        beside(path).unlink(missing_ok=True)  # those of an earlier recording
         request = {**self._request, "path": str(path), "texts_beside": not self.is_file}
         return number, request | ({"places": self._wanted.within(functions)} if places else {})
 

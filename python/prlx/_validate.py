@@ -64,7 +64,7 @@ class Verdicts(Judged):
 
     @property
     def status(self) -> str:
-        """``passed``, ``violated``, or ``inconclusive``: nothing could be judged."""
+        """``passed``, ``violated``, or ``inconclusive``: nothing could be judged, or something is missing (``conclusion``)."""
         return str(self.document["status"])
 
     @property
@@ -74,7 +74,7 @@ class Verdicts(Judged):
 
     @property
     def passed(self) -> bool | None:
-        """Whether no collective is impossible; ``None`` when none could be judged, which proves nothing."""
+        """Whether no collective is impossible; ``None`` when that is inconclusive."""
         passed = self.document["passed"]
         return None if passed is None else bool(passed)
 

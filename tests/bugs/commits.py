@@ -112,6 +112,7 @@ def layer_rows(x, out, n, eps, BLOCK: tl.constexpr):
     # NOW: tl.store(out + begin + col, centred / spread, mask=live)
 
 
+# fmt: off
 @triton.jit
 def tile_product(a, b, out, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     m = tl.arange(0, BM)
@@ -122,14 +123,15 @@ def tile_product(a, b, out, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.conste
         left = tl.load(a + m[:, None] * K + k[None, :], mask=k[None, :] < K, other=0.0)  # WAS
         right = tl.load(b + k[:, None] * BN + n[None, :], mask=k[:, None] < K, other=0.0)  # WAS
         total += tl.dot(left, right)  # WAS
-        # NOW: steps = tl.cdiv(K, BK)
-        # NOW: for step in range(0, steps):
-        # NOW:     k = step * BK + tl.arange(0, BK)
-        # NOW:     live = k < K
-        # NOW:     left = tl.load(a + m[:, None] * K + k[None, :], mask=live[None, :], other=0.0)
+    # NOW: steps = tl.cdiv(K, BK)
+    # NOW: for step in range(0, steps):
+    # NOW:     k = step * BK + tl.arange(0, BK)
+    # NOW:     live = k < K
+    # NOW:     left = tl.load(a + m[:, None] * K + k[None, :], mask=live[None, :], other=0.0)
         right = tl.load(b + k[:, None] * BN + n[None, :], mask=(k < K - 1)[:, None], other=0.0)  # BUG
     # NOW:     total = tl.dot(left, right, total)
     tl.store(out + m[:, None] * BN + n[None, :], total)
+# fmt: on
 
 
 @triton.jit

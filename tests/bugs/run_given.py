@@ -27,7 +27,7 @@ from record import digest
 
 import prlx
 
-RECORDED = {"overwrite": True, "outputs": "1MiB"}
+RECORDED = {"overwrite": True, "outputs": "1MiB", "inputs": "1MiB"}
 MODULES = ("refactorings", "commits")
 
 

@@ -70,6 +70,7 @@ ONLY_FLAGS = {
     "the original's word for site_map where there is a site_map_b": {"remap_a"},
     "refused, with what to do": {"tui"},
     "the function on_inconclusive runs it": {"rerun"},
+    "try_statements, a function of its own": {"try_statements"},
     "files of a shell": {"golden", "update_golden"},
     "the mapping compat": {"compat_parameter"},
     "a loop around solve_offsets": {"watch", "interval", "rounds"},

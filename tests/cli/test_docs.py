@@ -46,6 +46,7 @@ ENDS = {
     "prlx nccl report --compare run_1/ run_2/": 5,  # both are the example, of few operations
     "prlx nccl watch recordings/": 1,
     "prlx nccl flight dumps/": 1,
+    "prlx nccl collect": 5,  # what is played is rank 1 of two
     "prlx simulate --selftest": 0 if Path("/dev/nvidia0").exists() else 5,
 }
 

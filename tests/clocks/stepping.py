@@ -23,7 +23,7 @@ ROUNDING_NS = 3  # of the raw times, the truth and the result
 
 @dataclass
 class Recording:
-    """The traces of a job, one a rank, and their clocks."""
+    """The traces of a job, one of each rank, and their clocks."""
 
     name: str
     paths: list[Path]
@@ -211,7 +211,7 @@ def judged(
         bounds.append(bound)
         beyond += abs(at - right) > bound + ROUNDING_NS
     after = result.document["collectives"]["after"]["violated"]
-    return Judged(result.status, beyond, len(bounds), sorted(bounds)[len(bounds) // 2], after)
+    return Judged(result.status, beyond, len(bounds), sorted(bounds)[len(bounds) // 2] if bounds else 0, after)
 
 
 def placed(path: Path) -> list[tuple[int, int, int | None]]:

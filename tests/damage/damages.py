@@ -52,7 +52,7 @@ def draw(chance: random.Random, folder: Path, files: Sequence[str], kinds: Seque
     if kind == "cut":
         return Damage(kind, file, chance.randrange(size), size, size)
     if kind == "zero":
-        length = min(size, 1 << chance.randrange(4, 13))
+        length = min(size, 1 << chance.randrange(6, 13))  # less is flipped bits
         begin = chance.randrange(size - length + 1)
         return Damage(kind, file, begin, begin + length, size)
     if kind == "flip":

@@ -174,6 +174,12 @@ def many_warps_v1(folder: Path) -> None:
     many_warps(folder, version="v1")
 
 
+def twins_v1(folder: Path) -> None:
+    """A recording of format v1 and its copy."""
+    prlx.convert_trace(EXAMPLES / "two_runs/a.prlx", output=folder / "a.prlx", to="v1", progress=False)
+    shutil.copy(folder / "a.prlx", folder / "b.prlx")
+
+
 def simulated(folder: Path) -> None:
     """Recordings by the simulator, with what was stored: B multiplies by another number."""
     for name, factor in (("a", 2.0), ("b", 3.0)):
@@ -394,7 +400,9 @@ RECORDINGS = tuple(
         ("many warps", many_warps, flow_of(2), _RECORDINGS, True),
         ("simulated", simulated, stored, _RECORDINGS, True),
         ("many warps v1", many_warps_v1, nothing, _RECORDINGS, False),
+        ("twins v1", twins_v1, nothing, _RECORDINGS, False),
     )
+    if checked or command != "inspect"  # it says what is there, and v1 has nothing to hold that against
 )
 SCENES = (
     *RECORDINGS,
@@ -403,7 +411,6 @@ SCENES = (
     Scene("validate", "chrome", unpacked("torch_ranks", "*.gz"), validate, one_beside, _TRACES),
     Scene("validate", "xspace", unpacked("jax_p4", "*.pb"), validate, one_beside, _TRACES, files="*/*"),
     Scene("stragglers", "xspace", unpacked("straggler_job/recorded", "*.pb"), stragglers, one_beside, _TRACES),
-    Scene("stragglers", "chrome", unpacked("torch_ranks", "*.gz"), stragglers, one_beside, _TRACES),
     Scene("combine", "chrome", unpacked("torch_ranks", "*.gz"), combine, one_beside, _TRACES),
     Scene("combine", "xspace and probes", unpacked("jax_p4", "*[bl]"), combine, one_beside, _TRACES, files="**/*"),
     Scene("cycles", "chrome", unpacked("serving", "before*.gz"), cycles, one_beside, {"foreign": _README}),

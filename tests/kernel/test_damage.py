@@ -116,11 +116,11 @@ def test_sessions_are_read_launch_by_launch(prlx, damaged):
     assert ran.json()["blocks"] == {"total": 4, "unread": 4, "verified": False}
     assert "4 of 4 blocks equal by digest and not read" in ran.json()["verdict"]
     ran = prlx("assert", "run_a", "run_b", "--json")
-    assert ran.code == 3
+    assert ran.code == 5
     row = ran.json()["kernel_results"][1]
     assert row["error_kind"] == "format"
     assert f"byte {block_of(damaged / 'damaged.prlx')} of second.prlx" in row["error"]
-    assert prlx("session", "diff", "run_a", "run_b", "--verify").code == 3
+    assert prlx("session", "diff", "run_a", "run_b", "--verify").code == 5
 
 
 @pytest.mark.usefixtures("damaged")

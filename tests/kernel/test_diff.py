@@ -328,7 +328,17 @@ def test_accepted_differences_do_not_count(prlx, folder):
 @pytest.mark.parametrize("flag", ["--explain", "--classify"])
 def test_explaining_says_a_class_and_its_evidence(prlx, folder, flag):
     document = prlx("diff", "a.prlx", "b.prlx", flag, "--json").json()
-    known = {"race", "precision", "loop-bound", "index-or-mask", "stale-data", "formula", "operation", "given", "unknown"}
+    known = {
+        "race",
+        "precision",
+        "loop-bound",
+        "index-or-mask",
+        "stale-data",
+        "formula",
+        "operation",
+        "given",
+        "unknown",
+    }
     explanation = document["explanation"]
     assert explanation["class"] in known
     assert {ruling["class"] for ruling in explanation["considered"]} <= known

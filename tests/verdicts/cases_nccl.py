@@ -116,6 +116,20 @@ def _collect(make: Callable[[Path], Path]) -> Callable[[Path], list[str]]:
     return lambda folder: ["nccl", "collect", str(make(folder)), "-o", str(folder / "out")]
 
 
+def _one_operation(folder: Path) -> Path:
+    """What NVIDIA's Inspector writes of one operation of two ranks."""
+    into = folder / "recordings"
+    into.mkdir()
+    for rank in range(2):
+        line = {
+            "header": {"id": "0x7f8c", "comm_name": "world", "rank": rank, "n_ranks": 2, "nnodes": 2},
+            "metadata": {"dump_timestamp_us": 1_748_030_377_748_202, "hostname": f"node{rank}", "pid": 7},
+            "coll_perf": {"coll": "AllReduce", "coll_sn": 1, "coll_msg_size_bytes": 1024, "coll_exec_time_us": 9},
+        }
+        (into / f"node{rank}-pid7.log").write_text(json.dumps(line) + "\n")
+    return into
+
+
 def _one_missing(folder: Path) -> Path:
     return _recordings(folder, leave=(1,))
 
@@ -135,7 +149,7 @@ def _kernel_trace(folder: Path) -> Path:
 CASES = [
     Case("nccl diagnose", "empty", _diagnose(_empty), "never finished being made"),
     Case("nccl diagnose", "nothing of the kind", _diagnose(_other), "not a recording"),
-    Case("nccl diagnose", "one repetition", _moving(_recordings), "who was late"),
+    Case("nccl diagnose", "one repetition", _diagnose(_one_operation), "who was late"),
     Case("nccl diagnose", "truncated", _moving(_cut), "records of rank 1"),
     Case("nccl diagnose", "one missing", _moving(_one_missing), "recording of rank 1"),
     Case("nccl diagnose", "unknown values", _diagnose(_unused), "not in the file"),

@@ -38,10 +38,8 @@ def cut(path: Path) -> None:
 
 def partial(path: Path) -> None:
     """A session whose manifest says that recording did not come to its end; the launches are there."""
-    launches = [
-        {"launch": n, "kernel": "softmax_kernel", "file": f"softmax_{n}.prlx", "grid": [2, 1, 1], "block": [64, 1, 1], "status": "complete"}
-        for n in range(2)
-    ]  # fmt: skip
+    shape = {"grid": [2, 1, 1], "block": [64, 1, 1], "status": "complete"}
+    launches = [{"launch": n, "kernel": "softmax_kernel", "file": f"softmax_{n}.prlx", **shape} for n in range(2)]
     manifest = {"schema": "prlx.session/1", "producer": "test", "status": "partial", "launches": launches}
     (path / "session.json").write_text(json.dumps(manifest))
 
@@ -116,5 +114,8 @@ NONE = {
     ("locate", "unknown values"): "it records both scripts itself, with control flow and what they wrote",
     ("simulate --compare", "one repetition"): "work is counted, and does not vary",
     ("simulate --compare", "truncated"): _WHOLE,
-    ("simulate --compare", "unknown values"): "every launch is counted, unless --no-counts leaves lines without numbers",
+    (
+        "simulate --compare",
+        "unknown values",
+    ): "every launch is counted, unless --no-counts leaves lines without numbers",
 }

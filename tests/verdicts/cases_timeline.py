@@ -203,7 +203,9 @@ def alone(folder: Path) -> list[str]:
     peers = ",".join(f"127.0.0.1:{one.getsockname()[1]}" for one in sockets)
     for one in sockets:
         one.close()
+    (folder / "job.key").touch(mode=0o600)
     (folder / "job.key").write_text("a key of at least sixteen bytes")
+    (folder / "job.key").chmod(0o600)
     return ["probe", "--peers", peers, "--node", "0", "-o", "probes", "--duration", "0.2s", "--job-file", "job.key"]
 
 

@@ -20,6 +20,7 @@ JUDGES_NOTHING = {
     "prlx.inspect": "what is there",
     "prlx.kernel-trace": "what is there",
     "prlx.mark": "what prlx did to a file",
+    "prlx.nccl": "where the time of operations went; what nccl diagnose says judges",
     "prlx.session": "what was recorded",
     "prlx.session-inspect": "what is there",
     "prlx.version": "a number",
@@ -50,7 +51,9 @@ def test_a_document_that_judges_holds_its_conclusion(name):
 
 @pytest.mark.parametrize("outcome", sorted(EXIT_CODES))
 def test_the_truth_of_a_result_is_that_of_its_conclusion(outcome):
-    result = Judged({"schema": "prlx.any/1", "conclusion": {"outcome": outcome, "why": "so", "looked": [], "missing": []}})
+    result = Judged(
+        {"schema": "prlx.any/1", "conclusion": {"outcome": outcome, "why": "so", "looked": [], "missing": []}}
+    )
     if outcome == "inconclusive":
         with pytest.raises(prlx.InconclusiveError, match="inconclusive: so"):
             bool(result)

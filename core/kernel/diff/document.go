@@ -232,13 +232,14 @@ type Baseline struct {
 
 // Explanation says why the first divergence happened, as far as the recording tells.
 type Explanation struct {
-	Class      string     `json:"class"`               // race | precision | loop-bound | index-or-mask | stale-data | formula | operation | unknown
-	Confidence string     `json:"confidence"`          // "strong" | "likely" | "weak"
-	Summary    string     `json:"summary"`             // one sentence
-	Statement  *Statement `json:"statement,omitempty"` // the one to look at, where the recordings hold the code of the kernel
-	Chain      []Link     `json:"chain"`               // from the divergence back to where it can come from
-	Considered []Ruling   `json:"considered"`          // every class, with what spoke for and against it
-	Missing    []string   `json:"missing"`             // what was not recorded and would settle it, with the option that records it
+	Class      string      `json:"class"`                // race | precision | loop-bound | index-or-mask | stale-data | formula | operation | unknown
+	Confidence string      `json:"confidence"`           // "strong" | "likely" | "weak"
+	Summary    string      `json:"summary"`              // one sentence
+	Statement  *Statement  `json:"statement,omitempty"`  // the one to look at, where the recordings hold the code of the kernel
+	Candidates []Candidate `json:"candidates,omitempty"` // every changed statement, and what came of undoing it where that was tried
+	Chain      []Link      `json:"chain"`                // from the divergence back to where it can come from
+	Considered []Ruling    `json:"considered"`           // every class, with what spoke for and against it
+	Missing    []string    `json:"missing"`              // what was not recorded and would settle it, with the option that records it
 }
 
 // Statement is the statement at which two builds begin to compute something else, or that first uses what differs.

@@ -91,7 +91,10 @@ func explainRow(j *job.Job, r *Result, a, b *warptrace.Trace, row *Row, opt Opti
 		return nil, err
 	}
 	why := conclude(c.gather())
-	why.Statement = c.statement()
+	if why.Confidence == confidenceStrong && why.Class != ClassGiven && c.code.ok && c.guessed() {
+		why.Confidence = confidenceLikely
+	}
+	why.Statement, why.Candidates = c.statement(), c.candidates()
 	why.Chain = c.chain()
 	why.Missing = c.missing()
 	why.Summary = c.summary(why)

@@ -59,6 +59,11 @@ func (c *clues) readCode(ctx context.Context) {
 			k.place = l
 		}
 	}
+	if place, found := c.tested(); found {
+		k.place, k.ok, k.textual = place, true, c.r.Changes != nil
+		k.change = c.changeAt(place)
+		return
+	}
 	switch {
 	case c.cause() != nil:
 		k.given, k.ok = c.firstGiven(false), false
@@ -318,7 +323,7 @@ func (c *clues) statement() *Statement {
 	k := &c.code
 	switch {
 	case k.ok:
-		return c.statementAt(k.place.Line, k.place.Side, k.reason())
+		return c.statementAt(k.place.Line, k.place.Side, c.reason())
 	case k.given != nil:
 		what := "it is the first to use what was given differently: " + k.given.Text()
 		if k.given.isData() {
@@ -329,7 +334,15 @@ func (c *clues) statement() *Statement {
 	return nil
 }
 
-func (k *codeClues) reason() string {
+func (c *clues) reason() string {
+	k := &c.code
+	if best := c.opt.Tested.best(); best != nil {
+		text := "with this statement as the other version has it B writes what A writes"
+		if best.Breaks {
+			text += ", and A with it writes something else"
+		}
+		return fmt.Sprintf("%s: tried in %d runs", text, c.opt.Tested.Runs)
+	}
 	return map[slice.Why]string{
 		slice.ChangedBegins:  "it was changed, and computes something else of the same operands",
 		slice.ChangedDiffers: "it was changed, and its code differs",
@@ -398,5 +411,5 @@ func (c *clues) missingCode() []string {
 	case !c.code.textual:
 		missing = append(missing, "which lines were changed: recordings that hold the text of their kernel have it")
 	}
-	return missing
+	return append(missing, c.missingTest()...)
 }

@@ -38,6 +38,7 @@ var codeRules = []rule{
 	{ruleCode, true},
 	{ruleGiven, true},
 	{ruleOtherArguments, true},
+	{ruleTested, true},
 	{ruleReruns, true},
 }
 

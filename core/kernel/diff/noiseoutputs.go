@@ -180,17 +180,6 @@ func (p *arrayPair) mark(sides []*outputNoise) {
 	}
 }
 
-// noteSwaps marks the arrays that compare-and-swaps wrote.
-func (o *outputs) noteSwaps(a, b *warptrace.Outputs, places *arrayPlaces) {
-	for side, x := range []*warptrace.Outputs{a, b} {
-		for i := range x.Stores {
-			if at := places.of(side, x.Stores[i].Array); at >= 0 && x.Stores[i].Swaps {
-				o.arrays[at].swaps = true
-			}
-		}
-	}
-}
-
 // noteAtomics marks the arrays that atomics wrote, and those that compare-and-swaps did.
 func (o *outputs) noteAtomics(a, b *warptrace.Trace, oa, ob *warptrace.Outputs, places *arrayPlaces) {
 	of := [2]*warptrace.Trace{a, b}

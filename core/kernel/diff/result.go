@@ -258,5 +258,6 @@ type Options struct {
 	MaxDivergences   Allowed        // divergences that still pass
 	Require          Require        // what must agree to pass
 	Libraries        []string       // files that are libraries besides those that are known, see site.Table.WithLibraries
+	Tested           *Tested        // what came of running texts between A's and B's, nil: nobody did
 	Settings         Settings       // as the caller spelled them, for the document
 }

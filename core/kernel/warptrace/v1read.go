@@ -341,7 +341,11 @@ func (v *v1) readPlace(p v1Place, info WarpInfo, into *Warp) error {
 			return shorter(p.src.Path(), p.events, err)
 		}
 	}
-	V1Events((*buf)[:n]).Decode(0, int(info.Events), into)
+	events := V1Events((*buf)[:n])
+	if err := events.whole(v.src.Path(), info.Warp); err != nil {
+		return err
+	}
+	events.Decode(0, int(info.Events), into)
 	return v.readRings(p, into)
 }
 

@@ -81,7 +81,7 @@ type stream interface {
 // whoever visits it decides. Site numbers are taken to mean the same on both sides where both are v1; in v2 digests are made of
 // site keys. Histories and snapshots do not make warps unequal.
 func Walk(ctx context.Context, a, b *Trace, opt WalkOptions, visit func(*Pair) error) (WalkStats, error) {
-	w := walker{ctx: ctx, opt: opt, visit: visit}
+	w := walker{ctx: ctx, opt: opt, visit: visit, paths: [2]string{a.Path(), b.Path()}}
 	group, gctx := safe.NewGroup(ctx)
 	group.Go(func() error { return w.a.open(ctx, gctx, a) })
 	group.Go(func() error { return w.b.open(ctx, gctx, b) })
@@ -106,6 +106,7 @@ type walker struct {
 	opt   WalkOptions
 	visit func(*Pair) error
 	a, b  side
+	paths [2]string
 	stats WalkStats
 }
 
@@ -121,6 +122,14 @@ type side struct {
 func (s *side) open(walk, index context.Context, t *Trace) (err error) {
 	s.stream, err = t.stream(walk, index)
 	return err
+}
+
+// absent refuses a warp that is not there because of damage.
+func (s *side) absent(warp uint64) error {
+	if of, ok := s.stream.(*v1Stream); ok {
+		return of.v.absent(warp)
+	}
+	return nil
 }
 
 func (s *side) close() {
@@ -189,11 +198,21 @@ func (w *walker) pair(hasA, hasB bool) error {
 		p.A = w.a.info
 		p.v1a, _ = w.a.events()
 		p.held[0] = w.a.mapping()
+		if err := p.v1a.whole(w.paths[0], warp); err != nil {
+			return err
+		}
+	} else if err := w.a.absent(warp); err != nil {
+		return err
 	}
 	if hasB {
 		p.B = w.b.info
 		p.v1b, _ = w.b.events()
 		p.held[1] = w.b.mapping()
+		if err := p.v1b.whole(w.paths[1], warp); err != nil {
+			return err
+		}
+	} else if err := w.b.absent(warp); err != nil {
+		return err
 	}
 	p.decode = func(a, b *Warp) error { return w.decode(p, a, b) }
 	return w.visit(p)

@@ -23,7 +23,7 @@ const CompareSchema = "prlx.combine-compare/1"
 const (
 	CompareAgree        = "agree"        // at no instant do both exclude the other's clock
 	CompareContradict   = "contradict"   // at some instant what one allows the other excludes
-	CompareInconclusive = "inconclusive" // there was nothing to compare
+	CompareInconclusive = "inconclusive" // there was nothing to compare, or, of documents, not every clock could be
 	CompareReference    = "reference"    // of a node: all clocks are compared with it
 )
 
@@ -269,7 +269,10 @@ func (d *CompareDocument) conclude() {
 	if n := len(d.OnlyA) + len(d.OnlyB); n > 0 {
 		d.Verdict += fmt.Sprintf("; %s only in one of them", plural(n, "node"))
 	}
-	d.Conclusion = d.concluded()
+	if d.Conclusion = d.concluded(); d.Conclusion.Outcome == verdict.Inconclusive && d.Status == CompareAgree {
+		d.Status, d.Verdict = CompareInconclusive, "inconclusive: "+d.Verdict
+		d.Conclusion.Why = "inconclusive: " + d.Conclusion.Why
+	}
 }
 
 // concluded is what comparing comes to: the same where every clock was compared and none contradicts.

@@ -88,6 +88,9 @@ func (t *task) validated(d *ValidateDocument, m *collective.Matched) verdict.Ver
 		e.Missed("executions of collectives", t.unjudged, "beyond the limit")
 	}
 	for _, n := range t.nodes {
+		if !n.absolute && len(t.nodes) > 1 {
+			e.Lacks("the clock of "+n.ID, "the trace does not say when it was recorded, so nothing places its times beside those of others")
+		}
 		if n.degraded {
 			e.Lacks("the clock of "+n.ID, "it is not on the clock of the others, or not known over the whole trace")
 		}

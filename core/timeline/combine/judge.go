@@ -260,9 +260,9 @@ const ValidateSchema = "prlx.validate/1"
 
 // The values of ValidateDocument.Status.
 const (
-	StatusPassed       = "passed"       // no collective is impossible, and at least one is possible
+	StatusPassed       = "passed"       // no collective is impossible, at least one is possible, and nothing is missing
 	StatusViolated     = "violated"     // a collective is impossible
-	StatusInconclusive = "inconclusive" // nothing could be judged
+	StatusInconclusive = "inconclusive" // nothing could be judged, or something is missing
 )
 
 // ValidateRequest is what validate is asked for. Without clock files the traces are judged as they are: raw or aligned.
@@ -407,7 +407,9 @@ func (t *task) validation(all *collective.Judged, m *collective.Matched) *Valida
 	for _, u := range all.Unmatched {
 		d.Lost = append(d.Lost, Unmatched(u))
 	}
-	d.Conclusion = t.validated(d, m)
+	if d.Conclusion = t.validated(d, m); d.Conclusion.Outcome == verdict.Inconclusive {
+		d.Passed, d.Status = nil, StatusInconclusive
+	}
 	return d
 }
 

@@ -290,3 +290,31 @@ func TestAMessageSaysWhichMetadataIsMissing(t *testing.T) {
 		t.Errorf("the warnings are %q", said)
 	}
 }
+
+// TestValidatingSaysWhatNobodyHasBounded: a bound is null where nobody has bounded a clock, and nothing passes of traces without dates.
+func TestValidatingSaysWhatNobodyHasBounded(t *testing.T) {
+	judge := func(dir string) *ValidateDocument {
+		f, err := Discover(t.Context(), []Input{{Path: dir}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := ValidateRequest{Request: Request{Inputs: f.Traces}}
+		r.Account(f)
+		doc, err := Validate(job.New(context.Background(), job.Options{Workers: 2}), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return doc
+	}
+	raw := judge(writeRanks(t, ranksOfJob(2)))
+	if raw.Conclusion.Outcome != verdict.Failed || len(raw.Worst) == 0 || raw.Worst[0].BoundNS != nil {
+		t.Errorf("as recorded: %+v, worst %+v", raw.Conclusion, raw.Worst)
+	}
+	undated := map[string]string{}
+	for name, text := range ranksOfJob(2) {
+		undated[name] = strings.ReplaceAll(strings.ReplaceAll(text, `"ts": 1700000000`, `"ts": 1`), `"ts": 17000000`, `"ts": 1`)
+	}
+	if doc := judge(writeRanks(t, undated)); doc.Conclusion.Outcome == verdict.Passed || doc.Passed != nil && *doc.Passed {
+		t.Errorf("without dates: %+v", doc.Conclusion)
+	}
+}

@@ -71,6 +71,7 @@ type RankCost struct {
 	GainNS     int64   `json:"gain_ns"`        // by how much earlier operations would have begun that waited for it, were it as fast as usual
 	ReplayNS   *int64  `json:"replay_gain_ns"` // by how much shorter the whole job would have been, replayed with this rank as fast as the median; null: it cost too little
 	Share      float64 `json:"share"`          // of the job that the cost is
+	OwnNS      int64   `json:"own_ns"`         // by how much longer than usual it took by its own clock, beyond the middle rank, where no other took longer: what the cost may be where clocks leave more open
 	Steps      int     `json:"steps"`          // in which it was the most expensive
 	Operations int     `json:"operations"`
 	Last       int     `json:"last"` // of these it entered last, and that is certain

@@ -2,6 +2,7 @@ package straggler
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 )
 
@@ -10,7 +11,7 @@ import (
 // method is off. So the clock of each host is moved until the ends that it shows are those that the middle one of all shows.
 
 const (
-	endsNear   = 16   // operations before and after whose ends say how a clock is off
+	endsNear   = 16   // operations before and after whose ends say how a clock is off; a clock needs twice as many
 	endsTimes  = 2    // the bound is so many times what
 	endsWithin = 0.75 // this share of the ends are off by at most
 	endsRounds = 8    // in which communicators that share ranks pull each other
@@ -20,7 +21,8 @@ const (
 // it gives; 0: no clock has ends in common with others.
 func (j *Job) RelateByEnds() (boundNS int64) {
 	seen := j.ends()
-	if len(seen) == 0 {
+	maps.DeleteFunc(seen, func(_ int32, list []end) bool { return len(list) < 2*endsNear })
+	if len(seen) < 2 {
 		return 0
 	}
 	off := make(map[int32][]int64, len(seen)) // by clock, what is to be taken off each of its ends

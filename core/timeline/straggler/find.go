@@ -67,11 +67,12 @@ func Find(job *Job, opt Options) (*Document, error) {
 	m.explain(late)
 	surely, slower := m.slower()
 	f.charge(late, surely, slower, lost)
+	f.owns(lost)
 	f.links(late, lost)
 	f.windows(late)
 	f.unblamed(lost, late, chain)
 	if job.byEnds {
-		if r := f.unsure(lost, surely); r >= 0 {
+		if r := f.unsure(surely); r >= 0 {
 			f.doc.Unsure = job.Ranks[r].ID
 		}
 	}

@@ -17,6 +17,8 @@ type Job struct {
 
 	Links []Slow // those of which Op.Slow tells; NS is 0
 
+	ByDurations bool // it is known how long operations took, and not when: what ranks took before them all alike is not seen
+
 	byEnds bool // clocks were related by when operations ended
 
 	StepsBy string // what steps are: one of the constants that begin with StepsBy

@@ -114,11 +114,18 @@ func (m *measures) ownLoss(k int32, o *opLoss, waited int64) {
 // filled, on one rank sooner than on the other.
 const longBeginning = 0.5
 
+// blindBeginning is with how many operations a job begins where that is not seen.
+const blindBeginning = 3
+
 // beginning marks the operations with which the job begins: the first one, before which nothing is known, and those that follow it as long as all take longer
 // than usual, no more than a tenth of all.
 func (m *measures) beginning(l *losses, order []int32) {
 	for i, k := range order {
 		o := &l.ops[k]
+		if m.job.ByDurations && i < blindBeginning {
+			o.beginning = true
+			continue
+		}
 		usual := int64(0)
 		if o.event >= 0 {
 			for _, p := range m.pieces(o.event) {
@@ -309,18 +316,22 @@ func (f *finder) unblamed(l *losses, late []lateness, chain []hop) {
 	u.Share, u.Window = f.share(u.CostNS), w.most(len(cost))
 }
 
-// unsure is a rank that took longer than the others again and again by its own clock, at a cost that would count, while clocks do not say whether anybody waited
-// for it; -1: there is none.
-func (f *finder) unsure(l *losses, surely []bool) int32 {
-	sums := make([]int64, len(f.ranks))
+// owns fills by how much longer each rank took than the middle one, where it was the one that took longest.
+func (f *finder) owns(l *losses) {
 	for k := range l.ops {
 		if o := &l.ops[k]; o.event >= 0 && f.counts[k] && !o.beginning {
-			sums[f.job.Events[o.event].Rank] += o.own
+			f.ranks[f.job.Events[o.event].Rank].OwnNS += o.own
 		}
 	}
+}
+
+// unsure is a rank that took longer than the others again and again by its own clock, at a cost that would count, while clocks do not say whether anybody waited
+// for it; -1: there is none.
+func (f *finder) unsure(surely []bool) int32 {
 	worst := int32(-1)
-	for r, ns := range sums {
-		if surely[r] && !f.ranks[r].Blamed && float64(ns) >= LostShare*float64(f.length) && (worst < 0 || ns > sums[worst]) {
+	for r := range f.ranks {
+		c := &f.ranks[r]
+		if surely[r] && !c.Blamed && float64(c.OwnNS) >= LostShare*float64(f.length) && (worst < 0 || c.OwnNS > f.ranks[worst].OwnNS) {
 			worst = int32(r)
 		}
 	}

@@ -116,7 +116,7 @@ def _stuck(row: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def report(values: argparse.Namespace, ui: UI) -> int:
-    """Say where the time of all operations went."""
+    """Say where the time of all operations went; exit code 5 where the recordings lack something of the job."""
     from .. import _nccl
 
     pages = _nccl.written(reports(values, {"html": "html"}), overwrite=values.overwrite)
@@ -134,7 +134,7 @@ def report(values: argparse.Namespace, ui: UI) -> int:
     for text in found.warnings:
         ui.warn(clean(text))
     say_written(made, ui)
-    return 0
+    return found.conclusion.exit_code
 
 
 def _render_report(found: NcclReport, ui: UI) -> Iterator[str]:

@@ -65,7 +65,17 @@ def run(values: argparse.Namespace, ui: UI) -> int:
             ui.warn(f"{flag} has no effect: every warp is aligned to its end, with as few differences as possible; "
                     "with --compat it has its meaning in original prlx 0.5")  # fmt: skip
     rerun = getattr(values, "rerun", None)  # sessions have none
-    if rerun is None:
+    if values.try_statements:
+        if rerun is not None:
+            raise UsageError(
+                "--try-statements runs what was recorded, --rerun records again", hint="leave one of them out"
+            )
+        from .._trial import try_statements
+
+        diff = try_statements(
+            _compare.run({**request, "outputs": None}, progress=ui.progress), request, progress=ui.progress
+        )
+    elif rerun is None:
         diff = _compare.run(request, progress=ui.progress)
     else:
         from .. import _rerun
@@ -300,6 +310,11 @@ COMMAND = Command(
             ("--baseline",), "more runs that should equal A; how they differ is noise", takes="paths", metavar="FILE"
         ),
         Option(("--explain", "--classify"), "why: the evidence, and what kind of cause it is", takes="switch"),
+        Option(
+            ("--try-statements", "--try"),
+            "run mixed texts of A and B on recorded inputs: which change matters",
+            takes="switch",
+        ),
         Option(
             ("--rerun",),
             "where that is not settled, record {side} a or b to {out} again with this command",

@@ -246,6 +246,7 @@ RECORDING = (
     Option(("--barriers",), "record barriers, too", takes="switch", brief=True),
     Option(("--events-per-warp",), "keep so many events of a warp", takes="whole", metavar="N", brief=True),
     Option(("--outputs",), "keep contents of what each launch wrote, up to SIZE", metavar="SIZE"),
+    Option(("--inputs",), "keep arrays as they were before each launch, up to SIZE", metavar="SIZE", brief=True),
     Option(
         ("--sources",),
         "leave out the text of kernels",

@@ -46,19 +46,28 @@ func (d *diagnosis) stragglers() error {
 	}
 	for i := range late.Ranks {
 		r := &late.Ranks[i]
-		if !r.Blamed || r.Share < leastOfJob {
+		cost := costOf(r, late)
+		if !r.Blamed || float64(cost) < leastOfJob*float64(late.LengthNS) {
 			continue
 		}
 		rank := int32(slices.IndexFunc(s.Ranks, func(x straggler.Rank) bool { return x.ID == r.ID }))
 		d.doc.Looked.Stragglers = lookedFound
 		f := d.about(ClassStraggler, []int32{rank})
-		f.CostNS, f.Certain, f.Window = r.CostNS, true, windowOf(r.Window)
-		f.Sentence = fmt.Sprintf("%s is late %s: it cost %s, %.1f %% of the time", d.nameOf(rank), often(r, late), straggler.Duration(r.CostNS), 100*r.Share)
+		f.CostNS, f.Certain, f.Window = cost, true, windowOf(r.Window)
+		f.Sentence = fmt.Sprintf("%s is late %s: it cost %s, %.1f %% of the time", d.nameOf(rank), often(r, late), straggler.Duration(cost), 100*float64(cost)/float64(late.LengthNS))
 		f.Detail = append(f.Detail, late.Verdict)
 		d.add(f)
 	}
 	d.slowNowAndThen(s, late)
 	return nil
+}
+
+// costOf is what a rank cost: as far as clocks say it, or, where they leave so much open that it would not count, what it took longer by its own.
+func costOf(r *straggler.RankCost, late *straggler.Document) int64 {
+	if r.Share < leastOfJob && float64(r.OwnNS) >= straggler.LostShare*float64(late.LengthNS) {
+		return r.OwnNS
+	}
+	return r.CostNS
 }
 
 // often says how often a rank was late, and when, where that was rare.

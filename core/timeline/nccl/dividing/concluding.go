@@ -14,8 +14,8 @@ func (c *comparer) conclude() {
 	d, e := c.doc, &verdict.Evidence{}
 	e.Looked("operations of A", int64(d.A.Compared))
 	e.Looked("operations of B", int64(d.B.Compared))
-	c.a.rests(e, "A")
-	c.b.rests(e, "B")
+	c.a.rests(e, " in A")
+	c.b.rests(e, " in B")
 	for i, list := range [][]Lone{d.OnlyA, d.OnlyB} {
 		n, of := 0, [...]int{d.A.Operations, d.B.Operations}[i]
 		for k := range list {
@@ -37,33 +37,33 @@ func (c *comparer) conclude() {
 	}
 }
 
-// rests adds what of a run is not in its recordings.
+// rests adds what of a run is not in its recordings; run is how the run is called behind what is missing.
 func (d *division) rests(e *verdict.Evidence, run string) {
 	told := len(d.job.Comms) > 0
 	for i := range d.job.Comms {
 		c := &d.job.Comms[i]
 		told = told && c.Told
 		if n := len(c.Unrecorded()); n > 0 {
-			e.Missed("ranks of "+c.Name+" in "+run, int64(n), fmt.Sprintf("of %d, no recording of them", c.Ranks))
+			e.Missed("ranks of "+c.Name+run, int64(n), fmt.Sprintf("of %d, no recording of them", c.Ranks))
 		}
 	}
-	if e.Looked("ranks of "+run, int64(len(d.job.Ranks))); !told && len(d.job.Ranks) > 0 {
-		e.Lacks("other ranks of "+run, fmt.Sprintf("%d seen, total unknown: not every communicator says how many it has", len(d.job.Ranks)))
+	if e.Looked("ranks"+run, int64(len(d.job.Ranks))); !told && len(d.job.Ranks) > 0 {
+		e.Lacks("other ranks"+run, fmt.Sprintf("%d seen, total unknown: not every communicator says how many it has", len(d.job.Ranks)))
 	}
 	for i, r := range d.job.Recordings {
 		if r.Doubted() {
-			e.Lacks("records of "+d.whose(int32(i))+" in "+run, "the file is damaged: "+strings.Join(r.Loss.Harm, ", "))
+			e.Lacks("records of "+d.whose(int32(i))+run, "the file is damaged: "+strings.Join(r.Loss.Harm, ", "))
 		}
 		if n := r.Loss.Lost; n > 0 {
-			e.Missed("records of "+d.whose(int32(i))+" in "+run, int64(n), "they found no room")
+			e.Missed("records of "+d.whose(int32(i))+run, int64(n), "they found no room")
 		}
 	}
 	for _, u := range d.job.Unread {
-		e.Missed("file of "+run, 1, u.Why)
+		e.Missed("file"+run, 1, u.Why)
 	}
 	for _, o := range d.job.Others {
 		if !o.Before {
-			e.Missed("recordings of "+run, int64(len(o.Recordings)), "they are of another job that ran at the same time: name its files")
+			e.Missed("recordings"+run, int64(len(o.Recordings)), "they are of another job that ran at the same time: name its files")
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/prlx-go/prlx/core/fault"
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
 	"github.com/prlx-go/prlx/core/timeline/straggler"
+	"github.com/prlx-go/prlx/core/verdict"
 )
 
 // Schema is the schema of Document.
@@ -17,9 +18,10 @@ const Schema = "prlx.nccl/1"
 // Document is prlx.nccl/1: what NCCL did in a job, and where the time went.
 type Document struct {
 	Schema       string                `json:"schema"`
-	Verdict      string                `json:"verdict"` // in a sentence
-	FromNS       int64                 `json:"from_ns"` // of the first call, on the clock of the job
-	ToNS         int64                 `json:"to_ns"`   // the last end, or the last sign of life
+	Verdict      string                `json:"verdict"`    // in a sentence
+	Conclusion   verdict.Verdict       `json:"conclusion"` // passed: it is of all ranks, and of all that they recorded
+	FromNS       int64                 `json:"from_ns"`    // of the first call, on the clock of the job
+	ToNS         int64                 `json:"to_ns"`      // the last end, or the last sign of life
 	Ranks        []RankTime            `json:"ranks"`
 	Comms        []Comm                `json:"communicators"`
 	Operations   []Class               `json:"operations"`     // by communicator, function and size, those that took most time first
@@ -147,7 +149,9 @@ func Report(job *operation.Job, opt Options) (*Document, error) {
 	}
 	r.finish()
 	if s := StragglerJob(job, d.ext); s != nil {
-		late, err := straggler.Find(s, straggler.Options{})
+		var missing verdict.Evidence
+		d.rests(&missing, "")
+		late, err := straggler.Find(s, straggler.Options{Evidence: missing})
 		if err != nil {
 			return nil, err
 		}
@@ -156,7 +160,19 @@ func Report(job *operation.Job, opt Options) (*Document, error) {
 		r.doc.Stragglers = "not known: no operation is recorded with the begin and the end of all its ranks; level 1 records them"
 	}
 	r.verdict()
+	r.conclude()
 	return r.doc, nil
+}
+
+// conclude says whether the report is of all that the job did.
+func (r *reporter) conclude() {
+	var e verdict.Evidence
+	r.job.Evidence(&e)
+	e.Looked("operations", int64(len(r.job.Matches)))
+	if len(r.job.Matches) == 0 {
+		e.Lacks("operations", "none of several ranks is in the recordings")
+	}
+	r.doc.Conclusion = e.Check(false, r.doc.Verdict)
 }
 
 type reporter struct {

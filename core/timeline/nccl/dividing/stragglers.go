@@ -108,6 +108,7 @@ func (d *division) byDurations(out *straggler.Job) {
 	for r := range out.Ranks {
 		out.Ranks[r].Clock = 0
 	}
+	out.ByDurations = true
 }
 
 // lasted is how long the member of an operation took that took longest, where that is known of all and all wait for all.

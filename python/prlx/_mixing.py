@@ -1,0 +1,500 @@
+"""Texts between two versions of a kernel: what was changed by statement, and either version with one change of the other."""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import difflib
+import io
+import keyword
+import re
+import textwrap
+import tokenize
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+_MOST_LINES = 2000
+_MOST_OTHERS = 3  # statements of A that are tried in the place of one of B, besides the one that it was
+_MOST_LIKE = 2  # statements of A whose names are tried in one of B
+_MOST_EDITS = 40  # small ones of a statement that are tried
+_MOST_PARTS = 6  # of a statement that are tried alone
+_SAME_NAME = 0.75  # of the letters of two names, from which on one is probably the other
+_ALIKE = 0.5  # of the words of two statements, from which on one is the other, edited
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A logical line of a function: a simple statement, or the head of a compound one."""
+
+    line: int  # of the file
+    indent: int
+    text: str  # without comments, in one line
+
+    @property
+    def words(self) -> list[str]:
+        return re.findall(r"\w+|[^\w\s]", self.text)
+
+    @property
+    def binds(self) -> set[str]:
+        """The variables that it assigns."""
+        return {node.id for node in _names(self.text) if isinstance(node.ctx, ast.Store)}
+
+    @property
+    def uses(self) -> set[str]:
+        return {node.id for node in _names(self.text) if isinstance(node.ctx, ast.Load)} | (
+            self.binds if re.search(r"[-+*/%&|^@<>]=", self.text) and "==" not in self.text else set()
+        )
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it only computes: an assignment without an effect on memory."""
+        return bool(re.match(r"[\w, ]+=[^=]", self.text)) and not re.search(r"\b(store|atomic_\w+)\(", self.text)
+
+    @property
+    def is_head(self) -> bool:
+        return self.text.endswith(":")
+
+
+def _names(text: str) -> Iterator[ast.Name]:
+    source = text + " pass" if text.endswith(":") else text
+    source = f"if 1: pass\n{source}" if re.match(r"(else|elif)\b", source) else source
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return iter(())
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+
+
+def statements(text: str, first_line: int) -> list[Statement]:
+    """The statements of a function's body, and the heads in it; the lines of its own head and decorators are left out."""
+    found: list[Statement] = []
+    body = textwrap.dedent(text)
+    tokens: list[tokenize.TokenInfo] = []
+    indent = start = 0
+    for token in tokenize.generate_tokens(io.StringIO(body).readline):
+        if token.type in (tokenize.COMMENT, tokenize.NL):
+            continue
+        if token.type == tokenize.INDENT:
+            indent += 1
+        elif token.type == tokenize.DEDENT:
+            indent -= 1
+        elif token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
+            if tokens:
+                found.append(Statement(first_line + start - 1, indent, _joined(tokens)))
+            tokens = []
+        else:
+            start = start if tokens else token.start[0]
+            tokens.append(token)
+    heads = [i for i, one in enumerate(found) if re.match(r"(async )?def ", one.text)]
+    kept = found[heads[0] + 1 :] if heads else []
+    return [one for one in kept if not re.fullmatch(r"""[rR]?(["']).*\1""", one.text, re.S)][:_MOST_LINES]
+
+
+def _joined(tokens: Sequence[tokenize.TokenInfo]) -> str:
+    """Tokens in one line, with the room between them as it was, but for ends of lines."""
+    text, row, column = "", tokens[0].start[0], tokens[0].start[1]
+    for token in tokens:
+        gap = (
+            token.start[1] - column
+            if token.start[0] == row
+            else int(text[-1:] not in "([{" and token.string not in ")]}")
+        )
+        text += " " * max(gap, 0) + token.string
+        row, column = token.end
+    return text
+
+
+def head_of(text: str) -> str:
+    """A function's own head, without decorators."""
+    body = textwrap.dedent(text)
+    node = next(one for one in ast.parse(body).body if isinstance(one, ast.FunctionDef))
+    return f"def {node.name}({ast.unparse(node.args)}):"
+
+
+def written(head: str, body: Sequence[Statement]) -> str:
+    """A function of a head and statements."""
+    lines = [head, *("    " * max(one.indent, 1) + one.text for one in body)]
+    return "\n".join(lines if len(lines) > 1 else [*lines, "    pass"]) + "\n"
+
+
+@dataclass(frozen=True)
+class Change:
+    """One statement that a version has otherwise, has besides, or lacks: places in both, None where a side has none."""
+
+    a: int | None
+    b: int | None
+
+
+@dataclass(frozen=True)
+class Mix:
+    """A text of one version with one change undone."""
+
+    change: Change
+    text: str
+    more: int  # statements besides that it took from the other version
+    size: int  # words of the statement that it changes
+
+
+class Versions:
+    """Two versions of a function, the second with the names of the first where it only renames."""
+
+    def __init__(self, a: tuple[str, int], b: tuple[str, int]) -> None:
+        self.heads = (head_of(a[0]), head_of(b[0]))
+        self.a, self.b = statements(*a), statements(*b)
+        self._shown = self.b
+        names = _renames(self.a, self.b)
+        self.b = [Statement(one.line, one.indent, _renamed(one.text, names)) for one in self.b]
+        self.changes = _changes(self.a, self.b)
+
+    def shown(self, change: Change) -> tuple[str, Statement]:
+        """Whose statement a reader is told of, and it as it stands there: B's, where B has one."""
+        if change.b is not None:
+            return "B", self._shown[change.b]
+        assert change.a is not None
+        return "A", self.a[change.a]
+
+    def a_with(self, change: Change) -> str:
+        """The text of A with one statement as B has it."""
+        return self._mixed(0, change.a, change.b)[0]
+
+    def repairs(self, change: Change) -> list[Mix]:
+        """Texts of B with one statement made as A has it: whole, with names spelled out, another in its place, a part of it."""
+        text, more = self._mixed(1, change.b, change.a)
+        found = [Mix(change, text, more, self._size(change, change.a))]
+        if change.b is None or (self.b[change.b].is_head and change.a is None):
+            return found
+        mine = self.b[change.b]
+        near = [k for k in self._changed_in_a() if k != change.a and self.a[k].is_plain and mine.is_plain]
+        near.sort(key=lambda k: -_likeness(self.a[k], mine))
+        for k in near[:_MOST_OTHERS]:
+            text, more = self._mixed(1, change.b, k)
+            found.append(Mix(change, text, more, self._size(change, k)))
+        texts = [] if change.a is None else _parts(self.a[change.a], mine)
+        texts += [one for k in [change.a, *near[:1]] if k is not None for one in self._spelled_out(k, mine)]
+        return found + [self._instead(change, text) for text in dict.fromkeys(texts)]
+
+    def bypassed(self, change: Change) -> set[str]:
+        """What B's statement is computed of, and A's in its place would not be: where that is wrong, the statement is not."""
+        if change.b is None:
+            return set()
+        return self.b[change.b].uses - (set() if change.a is None else self.a[change.a].uses)
+
+    def binds(self, change: Change) -> set[str]:
+        """What B's statement assigns."""
+        return set() if change.b is None else self.b[change.b].binds
+
+    def edits(self, change: Change, *, names: bool) -> list[Mix]:
+        """Texts of B with one small edit of a changed statement: of its structure, or by names of like statements of A."""
+        if change.b is None:
+            return []
+        mine = self.b[change.b]
+        like = sorted(self._changed_in_a(), key=lambda k: (k != change.a, -_likeness(self.a[k], mine)))[:_MOST_LIKE]
+        texts = small_edits(mine.text, [self.a[k].text for k in like] if names else [])
+        if names:
+            texts = [text for text in texts if text not in small_edits(mine.text, [])]
+        return [self._instead(change, text) for text in dict.fromkeys(texts) if text != mine.text]
+
+    def _instead(self, change: Change, text: str) -> Mix:
+        """B with another text of one statement."""
+        assert change.b is not None
+        body, mine = list(self.b), self.b[change.b]
+        body[change.b] = Statement(mine.line, mine.indent, text)
+        return Mix(change, written(self.heads[1], body), 0, _apart(mine, body[change.b]))
+
+    def _size(self, change: Change, theirs: int | None) -> int:
+        empty = Statement(0, 0, "")
+        mine = empty if change.b is None else self.b[change.b]
+        return _apart(mine, empty if theirs is None else self.a[theirs])
+
+    def _spelled_out(self, at: int, place: Statement) -> list[str]:
+        """A statement of A in which what it uses, and B computes otherwise, is written out."""
+        statement, text = self.a[at], self.a[at].text
+        for k in range(at - 1, -1, -1):
+            one = self.a[k]
+            found = re.fullmatch(r"(\w+) = (.*)", one.text, re.S)
+            if found is None or found[1] in place.uses or sum(found[1] in other.binds for other in self.a) > 1:
+                continue
+            value = f"({found[2]})".replace("\\", r"\\")
+            text = re.sub(rf"(?<![\w.]){found[1]}(?!\w|\s*=[^=])", value, text)
+        if text == statement.text:
+            return []
+        return [_bound_to(Statement(statement.line, statement.indent, text), place).text]
+
+    def _changed_in_a(self) -> list[int]:
+        return [change.a for change in self.changes if change.a is not None]
+
+    def _mixed(self, base: int, at: int | None, theirs: int | None) -> tuple[str, int]:
+        """A version with one statement of the other, and how many more that took; ``at`` is None for one that it lacks."""
+        own, other = (self.a, self.b) if base == 0 else (self.b, self.a)
+        names = {name for one in own for name in one.binds}
+        where = self._anchors(base).get(theirs, len(own)) if at is None and theirs is not None else at
+        out: list[Statement] = []
+        more = 0
+        for k, one in enumerate([*own, None]):
+            if k == where and theirs is not None:
+                level = None if at is None else own[at].indent
+                taken = self._completed(other, theirs, {n for line in out for n in line.binds}, names, level)
+                if at is not None:
+                    taken[-1] = _bound_to(taken[-1], own[at])
+                more = len(taken) - 1
+                out += taken
+            if one is not None and k != at:
+                out.append(one)
+        return written(self.heads[base], out), more
+
+    def _completed(
+        self, other: Sequence[Statement], at: int, defined: set[str], names: set[str], indent: int | None = None
+    ) -> list[Statement]:
+        """A statement of the other version, behind those of it which define what this version has no name for."""
+        level = other[at].indent if indent is None else indent
+        wanted, found = other[at].uses - defined - names, []
+        for k in range(at - 1, -1, -1):
+            one = other[k]
+            if wanted & one.binds and one.is_plain and not one.binds & names:
+                found.append(Statement(one.line, level, one.text))
+                wanted = (wanted - one.binds) | (one.uses - defined - names)
+        return [*reversed(found), Statement(other[at].line, level, other[at].text)]
+
+    def _anchors(self, base: int) -> dict[int, int]:
+        """Before which of its own statements a version would have one that only the other has."""
+        anchors, behind = {}, 0
+        partner = {}
+        for a, b in self._pairs():
+            mine, theirs = (a, b) if base == 0 else (b, a)
+            partner[theirs] = mine
+        for theirs in range(len(self.b if base == 0 else self.a)):
+            if theirs in partner:
+                behind = partner[theirs] + 1
+            else:
+                anchors[theirs] = behind
+        return anchors
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        """The statements that stand for each other, changed or not."""
+        return _aligned(self.a, self.b)
+
+
+def _aligned(a: Sequence[Statement], b: Sequence[Statement]) -> list[tuple[int, int]]:
+    """Pairs of statements: equal ones, and between them those that are alike."""
+    pairs: list[tuple[int, int]] = []
+    matcher = difflib.SequenceMatcher(None, [one.text for one in a], [one.text for one in b], autojunk=False)
+    for kind, a0, a1, b0, b1 in matcher.get_opcodes():
+        if kind == "equal":
+            pairs += zip(range(a0, a1), range(b0, b1), strict=True)
+        elif kind == "replace":
+            pairs += _alike(a, b, range(a0, a1), range(b0, b1))
+    return pairs
+
+
+def _alike(a: Sequence[Statement], b: Sequence[Statement], left: range, right: range) -> list[tuple[int, int]]:
+    """Of statements that differ those which are one another, edited, in their order: as many words in common as can be."""
+    best: dict[tuple[int, int], tuple[float, list[tuple[int, int]]]] = {}
+
+    def score(i: int, k: int) -> float:
+        common = _likeness(a[i], b[k])
+        if a[i].is_head != b[k].is_head:
+            return 0.0
+        same = a[i].binds & b[k].binds
+        return common + 0.5 * bool(same) if common >= _ALIKE or same else 0.0
+
+    for i in reversed(left):
+        for k in reversed(right):
+            ways = [best.get((i + 1, k), (0.0, [])), best.get((i, k + 1), (0.0, []))]
+            own = score(i, k)
+            if own:
+                rest = best.get((i + 1, k + 1), (0.0, []))
+                ways.append((own + rest[0], [(i, k), *rest[1]]))
+            best[i, k] = max(ways, key=lambda way: way[0])
+    return best[left.start, right.start][1] if len(left) and len(right) else []
+
+
+def _likeness(x: Statement, y: Statement) -> float:
+    one, other = Counter(x.words), Counter(y.words)
+    return sum((one & other).values()) / max(sum(one.values()), sum(other.values()), 1)
+
+
+def _bound_to(statement: Statement, place: Statement) -> Statement:
+    """A statement that assigns one variable, made to assign that of the statement in whose place it stands."""
+    mine = re.fullmatch(r"(\w+)( = .*)", statement.text, re.S)
+    target = re.match(r"(\w+)\s*[-+*/|&]?= ?", place.text)
+    if mine is None or target is None or not place.is_plain:
+        return statement
+    return Statement(statement.line, statement.indent, target[1] + mine[2])
+
+
+def _parts(x: Statement, y: Statement) -> list[str]:
+    """The second statement with one part of it as the first has it."""
+    pieces: list[list[str]] = [re.findall(r"\s+|\w+|[^\w\s]", one.text) for one in (x, y)]
+    opcodes = difflib.SequenceMatcher(None, pieces[0], pieces[1], autojunk=False).get_opcodes()
+    edits = [code for code in opcodes if code[0] != "equal"]
+    if len(edits) < 2:
+        return []
+    return ["".join([*pieces[1][:b0], *pieces[0][a0:a1], *pieces[1][b1:]]) for _, a0, a1, b0, b1 in edits[:_MOST_PARTS]]
+
+
+def _apart(x: Statement, y: Statement) -> int:
+    """How many words of two statements are not the same."""
+    opcodes = difflib.SequenceMatcher(None, x.words, y.words, autojunk=False).get_opcodes()
+    return sum(max(a1 - a0, b1 - b0) for kind, a0, a1, b0, b1 in opcodes if kind != "equal")
+
+
+_STRICT = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
+_TURNED = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.BitAnd: ast.BitOr,
+    ast.BitOr: ast.BitAnd,
+}
+
+
+def small_edits(text: str, theirs: Sequence[str]) -> list[str]:
+    """A statement with one small edit: a term less, another comparison or operation, two arguments exchanged, another name.
+
+    Names, numbers and attributes are those of the statements ``theirs``.
+    """
+    tree = _parsed(text)
+    if tree is None:
+        return []
+    others = [node for one in theirs if (other := _parsed(one)) is not None for node in ast.walk(other)]
+    names = sorted({node.id for node in others if isinstance(node, ast.Name)})
+    attributes = sorted({node.attr for node in others if isinstance(node, ast.Attribute)})
+    numbers = sorted({repr(node.value) for node in others if isinstance(node, ast.Constant) and _is_number(node.value)})
+    found: list[str] = []
+    for place, node in enumerate(ast.walk(tree)):
+        for new in _instead_of(node, names, attributes, numbers):
+            copy = _parsed(text)
+            assert copy is not None
+            old = list(ast.walk(copy))[place]
+            _Put(old, new).visit(copy)
+            found.append(_unparsed(ast.fix_missing_locations(copy), text))
+    return found[:_MOST_EDITS]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _instead_of(
+    node: ast.AST, names: Sequence[str], attributes: Sequence[str], numbers: Sequence[str]
+) -> Iterator[ast.AST]:
+    """What could stand in the place of a part of a statement."""
+    if isinstance(node, ast.BinOp):
+        yield node.left
+        if isinstance(node.op, (ast.Add, ast.Mult, ast.BitAnd, ast.BitOr)):
+            yield node.right
+        turned = _TURNED.get(type(node.op))
+        if turned is not None:
+            yield ast.BinOp(node.left, turned(), node.right)
+        if isinstance(node.op, (ast.Sub, ast.Div)):
+            yield ast.BinOp(node.right, node.op, node.left)
+    elif isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _STRICT:
+        yield ast.Compare(node.left, [_STRICT[type(node.ops[0])]()], node.comparators)
+    elif isinstance(node, ast.Call) and len(node.args) == 3:
+        yield ast.Call(node.func, [node.args[0], node.args[2], node.args[1]], node.keywords)
+    elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield from (ast.Name(name, ast.Load()) for name in names if name != node.id and name not in ("tl", "triton"))
+    elif isinstance(node, ast.Constant) and _is_number(node.value):
+        yield from (ast.parse(one, mode="eval").body for one in numbers if one != repr(node.value))
+    elif isinstance(node, ast.Attribute):
+        yield from (ast.Attribute(node.value, one, node.ctx) for one in attributes if one != node.attr)
+
+
+class _Put(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self._old, self._new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        return self._new if node is self._old else super().generic_visit(node)
+
+
+def _parsed(text: str) -> ast.Module | None:
+    source = text + " pass" if text.endswith(":") else text
+    with contextlib.suppress(SyntaxError):
+        return ast.parse(source)
+    return None
+
+
+def _unparsed(tree: ast.Module, text: str) -> str:
+    lines = ast.unparse(tree)
+    return lines.rsplit("\n", 1)[0] if text.endswith(":") else lines
+
+
+def _changes(a: Sequence[Statement], b: Sequence[Statement]) -> list[Change]:
+    """What is changed, in the order of B."""
+    pairs = _aligned(a, b)
+    in_a, in_b = {i for i, _ in pairs}, {k for _, k in pairs}
+    edited = [Change(i, k) for i, k in pairs if a[i].text != b[k].text]
+    places = {k: i for i, k in pairs}
+    only_b = [Change(None, k) for k in range(len(b)) if k not in in_b]
+    only_a = [Change(i, None) for i in range(len(a)) if i not in in_a]
+
+    def order(change: Change) -> tuple[int, int]:
+        if change.b is not None:
+            return change.b, 1
+        assert change.a is not None
+        behind = [k for k, i in places.items() if i < change.a]
+        return max(behind, default=-1), 2
+
+    return sorted([*edited, *only_b, *only_a], key=order)
+
+
+def _renames(a: Sequence[Statement], b: Sequence[Statement]) -> dict[str, str]:
+    """The variables of B that are variables of A under other names, by statements that are the same but for names."""
+    locals_a = {name for one in a for name in one.binds}
+    locals_b = {name for one in b for name in one.binds}
+    shape_a, shape_b = [_shape(one, locals_a) for one in a], [_shape(one, locals_b) for one in b]
+    votes: Counter[tuple[str, str]] = Counter()
+    for kind, a0, a1, b0, b1 in difflib.SequenceMatcher(
+        None, list(shape_a), list(shape_b), autojunk=False
+    ).get_opcodes():
+        for i, k in zip(range(a0, a1), range(b0, b1), strict=False):
+            pairs = list(zip(a[i].words, b[k].words, strict=False)) if kind == "equal" else _targets(a[i], b[k])
+            named = {(y, x) for x, y in pairs if x in locals_a and y in locals_b}
+            if len(named) == len({x for _, x in named}):  # one name of A for two of B is no other name
+                votes.update(named)
+    for new in locals_b - locals_a:
+        for old in locals_a - locals_b:
+            votes[new, old] += 2 * (difflib.SequenceMatcher(None, new, old).ratio() >= _SAME_NAME)
+    names: dict[str, str] = {}
+    for (new, old), count in sorted(votes.items(), key=lambda item: (-item[1], item[0])):
+        if count and new not in names and old not in names.values():
+            names[new] = old
+    return {new: old for new, old in names.items() if new != old and new not in locals_a and old not in locals_b}
+
+
+def _targets(x: Statement, y: Statement) -> list[tuple[str, str]]:
+    """The names that two statements assign, where they look alike."""
+    return list(zip(sorted(x.binds), sorted(y.binds), strict=False)) if _likeness(x, y) >= _ALIKE else []
+
+
+def _shape(one: Statement, names: set[str]) -> str:
+    return f"{one.indent} " + " ".join("$" if word in names else word for word in one.words)
+
+
+def _renamed(text: str, names: dict[str, str]) -> str:
+    """A statement with other names for variables; attributes and keywords of calls stay."""
+    if not names:
+        return text
+    out, depth, last, tokens = "", 0, 0, []
+    try:
+        tokens = [t for t in tokenize.generate_tokens(io.StringIO(text).readline) if t.string]
+    except (tokenize.TokenError, IndentationError):
+        return text
+    for at, token in enumerate(tokens):
+        if token.start[0] != 1:
+            break
+        depth += {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}.get(token.string, 0)
+        new = names.get(token.string)
+        if token.type != tokenize.NAME or new is None or keyword.iskeyword(token.string):
+            continue
+        after = tokens[at + 1].string if at + 1 < len(tokens) else ""
+        if (at and tokens[at - 1].string == ".") or (depth > 0 and after == "="):
+            continue
+        out += text[last : token.start[1]] + new
+        last = token.end[1]
+    return out + text[last:]
