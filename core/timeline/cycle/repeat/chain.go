@@ -358,7 +358,7 @@ func (l *chainer) inner(p place, y, start, length, wordEnd int) {
 		return
 	}
 	s := Span{int32(start + from), int32(start + to), int32(l.a.edits(y, y+cl.period, length, wordEnd))}
-	if innerPart*s.Edits > int32(cl.period) { // all edits of the outer one
+	if int(s.Edits) > max(allowed(cl.period, l.f.opt.EditPercent), min(cl.period/innerPart, innerEdits)) {
 		var ok bool
 		if s, ok = l.shrunk(s, p.class); !ok {
 			return

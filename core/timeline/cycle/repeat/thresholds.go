@@ -60,7 +60,8 @@ const (
 	clearly        = 3       // times the weight of the first rotation that another one needs
 	weightBorders  = 1 << 20 // borders that are looked at for weights, of all rotations together
 	leastBorders   = 4       // and of each at least
-	innerPart      = 2       // edits that one repetition inside of an edited one may take of those: one symbol in so many of its own
+	innerEdits     = 6       // edits of an outer repetition that one inside of it may take, although they are more than the percentage
+	innerPart      = 2       // which are at most one symbol in so many of it
 	maxTimes       = 16      // repetitions of a class that are aligned at once
 	maxEdits       = 400     // edits of one alignment: its steps grow with their square
 	alignPerSymbol = 64      // steps of the aligner on one level, for each symbol
