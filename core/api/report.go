@@ -134,7 +134,7 @@ func headOf(path string, text []byte) (documentHead, error) {
 		var nothing verdict.Evidence
 		*v = nothing.Open("the document has no conclusion: an earlier version of prlx wrote it")
 	case !v.Good() && !v.Bad() && v.Outcome != verdict.Inconclusive:
-		return head, fault.Formatf(path, fault.Unknown, "concludes %q, which is no outcome", v.Outcome)
+		return head, fault.Formatf(path, fault.Unknown, "concludes %q, which is not an outcome", v.Outcome)
 	}
 	v.Looked, v.Missing = append([]verdict.Looked{}, v.Looked...), append([]verdict.Missing{}, v.Missing...)
 	return head, nil

@@ -90,7 +90,7 @@ class Stragglers(Judged):
 
     @property
     def status(self) -> str:
-        """``blamed``, ``nobody``, or ``inconclusive``: time was lost that is nobody's as far as is known, or something is missing."""
+        """``blamed``, ``nobody``, or ``inconclusive``: time was lost and nobody can be named, or something is missing."""
         return str(self.document["status"])
 
     @property

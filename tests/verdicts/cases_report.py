@@ -40,7 +40,7 @@ def one_rank_missing(document: dict[str, Any]) -> str:
 
 
 def open_verdict(count: int, missing: list[dict[str, Any]]) -> dict[str, Any]:
-    """A conclusion that is none."""
+    """A conclusion without an outcome that prlx knows."""
     why = "; ".join(f"{row['what']}: {row['why']}" for row in missing) or "nothing was looked at"
     looked = [{"what": "ranks", "count": count, "of": 4}]
     return {"outcome": "inconclusive", "why": why, "looked": looked, "missing": missing}

@@ -37,7 +37,7 @@ class Case:
     says
         A part of the sentence that names what is missing, as the user reads it (any of stdout, stderr, document).
     environment
-        What the command finds in its environment besides.
+        Further variables of its environment.
     """
 
     command: str

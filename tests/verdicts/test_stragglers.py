@@ -1,4 +1,4 @@
-"""The traces of ``cases_stragglers`` lack nothing but what their case takes away."""
+"""The traces of ``cases_stragglers`` lack only what their case removes."""
 
 from prlx import find_stragglers
 

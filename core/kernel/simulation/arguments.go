@@ -54,7 +54,7 @@ func contentsDigest(contents []byte) uint64 {
 func alignment(address uint64) uint64 { return min(address&-address, warptrace.MostAligned) }
 
 // What can be a table of pointers: its entries, and how near to memory of the launch they lie. A process has its arrays in a few regions,
-// each well within nearby and none below lowest; numbers that are no addresses come that close to one by chance only.
+// each well within nearby and none below lowest; other numbers come that close to one by chance only.
 const (
 	mostEntries = 1 << 16
 	nearby      = 1 << 40

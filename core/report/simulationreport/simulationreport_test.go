@@ -139,7 +139,7 @@ func TestOnlyAPassedDocumentHasAGreenBadge(t *testing.T) {
 			t.Errorf("%+v: no %s on the page (%v)", conclusion, want, err)
 		}
 		if d.Conclusion = (verdict.Verdict{Outcome: "<b>"}); Write("html", &b, d) != nil || strings.Contains(b.String(), "<b>") {
-			t.Error("an outcome that is none reached the page")
+			t.Error("an unknown outcome reached the page")
 		}
 	}
 }
