@@ -10,6 +10,9 @@ type Meetings struct {
 	members []Presence
 	ends    []int32 // of each meeting in members
 	level   []bool  // whose members leave together where their network lets them: all wait for all
+
+	// Steady says that nobody can set the clocks, as CLOCK_MONOTONIC: no step can go unseen.
+	Steady bool
 }
 
 // Presence is one clock's part in a meeting.

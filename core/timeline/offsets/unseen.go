@@ -106,7 +106,7 @@ func (j *joint) unseen(f *frame, meetings []int32) {
 	for i := range f.track {
 		f.track[i].wide = [2]envelope{f.track[i].hi, f.track[i].lo}
 	}
-	if len(cuts) < 2 {
+	if len(cuts) < 2 || j.m.Steady {
 		return
 	}
 	e := f.edge()

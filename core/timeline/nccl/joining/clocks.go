@@ -193,7 +193,8 @@ func (b *builder) meetings() *offsets.Meetings {
 	slices.SortFunc(keys, func(x, y slotKey) int {
 		return cmp.Or(cmp.Compare(x.slot, y.slot), cmp.Compare(x.comm, y.comm), cmp.Compare(x.from, y.from), cmp.Compare(x.to, y.to))
 	})
-	out := &offsets.Meetings{}
+	// Our recorder counts by CLOCK_MONOTONIC, which nobody sets; other plug-ins read the wall clock.
+	out := &offsets.Meetings{Steady: !slices.ContainsFunc(b.out.Recordings, func(r *operation.Recording) bool { return r.Writer != "" })}
 	for i := range b.out.Clocks {
 		out.Clock(offsets.Clock{Node: i})
 	}
