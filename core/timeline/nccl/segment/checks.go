@@ -16,6 +16,7 @@ import (
 
 const (
 	atFacts       = 336 // in the header: CRC-32C of what never changes, then 1 where it is there
+	atTaken       = 248 // segments that made room for others
 	atOpened      = 328 // segments that were opened
 	atRunning     = 104 // in a segment: the checksum of what was whole when the clocks were last read, and of how many slots it is
 	commChecked   = 72  // bytes of an entry that has a checksum
@@ -165,11 +166,10 @@ func (f *File) due() uint64 {
 	return 0
 }
 
-// gone counts the segments that were opened and are not in the file, neither they nor what took their place. Of a process that records it may be too
-// many by those that are being opened just now.
-func (f *File) gone(all []Segment, absent int) int {
-	taken, last := f.OverwrittenSegments, uint64(0)
-	opened := f.Opened
+// gone counts the segments that were opened and are not in the file, neither they nor what took their place: taken of them did until after the heads
+// were read. Of a process that records it may be too many by those that are being opened just now.
+func (f *File) gone(all []Segment, absent int, taken uint64) int {
+	opened, last := f.Opened, uint64(0)
 	if opened > 0 {
 		here := uint64(0)
 		for i := range all {

@@ -120,7 +120,12 @@ func (f *File) heads() (all []Segment, gone int, err error) {
 		if all, absent, err = f.headsOnce(); err != nil {
 			return nil, 0, err
 		}
-		if gone = f.gone(all, absent); gone == 0 || f.State == Ended {
+		var now [8]byte
+		if err = f.fill(now[:], atTaken); err != nil {
+			return nil, 0, err
+		}
+		taken := max(f.OverwrittenSegments, binary.LittleEndian.Uint64(now[:])) // a segment is counted before it is taken
+		if gone = f.gone(all, absent, taken); gone == 0 || f.State == Ended {
 			break
 		}
 	}

@@ -285,7 +285,7 @@ func (f *File) readHead(h []byte) error {
 	f.Cookie, f.Clock, f.TicksPerSecond = f.u32(h, 144)&0xffff, Clock(f.u32(h, 148)), f.u64(h, 152)
 	f.PID, f.Level, f.PIDStart, f.PIDNamespace = f.u32(h, 160), f.u32(h, 164), f.u64(h, 168), f.u64(h, 176)
 	f.StartedRealtimeNS, f.HeartbeatTicks, f.EndedTicks = f.i64(h, 184), f.u64(h, 192), f.u64(h, 200)
-	f.OverwrittenSegments, f.LostTexts, f.CommsBeyond = f.u64(h, 248), f.u64(h, 256), f.u64(h, 264)
+	f.OverwrittenSegments, f.LostTexts, f.CommsBeyond = f.u64(h, atTaken), f.u64(h, 256), f.u64(h, 264)
 	flags := f.u32(h, 272)
 	f.RCCL, f.NoKeeper, f.StorageErrno = flags&1 != 0, flags&2 != 0, f.u32(h, 276)
 	f.NCCLVersion, f.Chain, f.ChainWithheld, f.ChainForgotten = f.u32(h, 280), Chain(f.u32(h, 284)), f.u64(h, 312), f.u64(h, 320)
