@@ -120,11 +120,14 @@ func (f *File) heads() (all []Segment, gone int, err error) {
 		if all, absent, err = f.headsOnce(); err != nil {
 			return nil, 0, err
 		}
-		var now [8]byte
-		if err = f.fill(now[:], atTaken); err != nil {
-			return nil, 0, err
+		taken := f.OverwrittenSegments
+		if f.Opened > 0 && f.State != Ended { // a segment is counted before it is taken
+			var now [8]byte
+			if err = f.fill(now[:], atTaken); err != nil {
+				return nil, 0, err
+			}
+			taken = max(taken, binary.LittleEndian.Uint64(now[:]))
 		}
-		taken := max(f.OverwrittenSegments, binary.LittleEndian.Uint64(now[:])) // a segment is counted before it is taken
 		if gone = f.gone(all, absent, taken); gone == 0 || f.State == Ended {
 			break
 		}
