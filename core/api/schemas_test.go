@@ -201,7 +201,7 @@ type printedSetting struct {
 // printedLocate is prlx.locate/1: where two runs first differ, found by running them again.
 type printedLocate struct {
 	Schema  string `json:"schema"`
-	Status  string `json:"status"` // located, same, launches, not-again or nothing
+	Status  string `json:"status"` // located, same, launches, not-again, nothing or inconclusive
 	Verdict string `json:"verdict"`
 
 	Conclusion verdict.Verdict `json:"conclusion"`

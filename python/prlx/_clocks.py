@@ -80,7 +80,7 @@ class Probes:
 
     def counters(self) -> dict[str, int]:
         """What became of packets, once it has ended."""
-        return {f"probes_{name}": n for name, n in self.result.counters.items()} if self.result else {}
+        return {} if self.result is None else {f"probes_{name}": n for name, n in self.result.counters.items()}
 
     def stop(self) -> None:
         """End it; what it measured is in its file. Again, it does nothing."""

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _config, _core, _request
 from ._errors import NotAlignedWarning, PrlxError, UsageError, in_python, said
+from ._lines import clean
 from ._request import Inputs
-from ._result import Brief, Card
+from ._result import Brief, Card, clipped
 from ._units import TimeRange, format_count, format_ns, one_unit
 from ._verdict import Judged
 
@@ -290,7 +291,16 @@ class CombinedTrace(Judged):
         return Card("Combined trace", self._sentence(), headings, rows, self.warnings)
 
     def _sentence(self) -> str:
-        said = self.verdict
+        return self.verdict + self._numbers()
+
+    def __repr__(self) -> str:
+        """The sentence, with the numbers before what the status is subject to: a long one is cut at its end."""
+        aligned, colon, subject = self.verdict.partition(f": {self.status};")
+        said = f"{aligned}: {self.status}{self._numbers()};{subject}" if colon else self._sentence()
+        return clipped(f"<{type(self).__name__}: {clean(said)}>")
+
+    def _numbers(self) -> str:
+        said = ""
         bounds = [node.bound_p99_ns for node in self.nodes if node.bound_p99_ns is not None]
         if bounds:
             said += f", bound p99 {format_ns(max(bounds))}"

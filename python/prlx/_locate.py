@@ -47,6 +47,7 @@ _HEADS = {
     "same": "SAME",
     "launches": "OTHER LAUNCHES",
     "not-again": "NOT AGAIN",
+    "inconclusive": "INCONCLUSIVE",
     "located": "LOCATED",
     "nothing": "INCONCLUSIVE",
 }
@@ -95,7 +96,8 @@ class Located(Judged):
     def status(self) -> str:
         """``located``, ``same`` (as far as was looked), ``launches`` (other kernels are launched), or ``not-again``.
 
-        ``nothing`` where a side launched nothing.
+        ``nothing`` where a side launched nothing, ``inconclusive`` where too little is known of a launch to say whether it
+        differs.
         """
         return str(self.document["status"])
 
@@ -361,7 +363,10 @@ class _Search:
             "warp_ranges": _ranges(known, ","),
             "first_warps": [{"warp": n, "block": n // blocks, "in_block": n % blocks} for n in known[:_SHOWN]],
         }
-        return self._located("located" if again else "not-again", best.document["verdict"], best, tables=tables)
+        status = "located" if again else "not-again"
+        if again and best.status == "inconclusive":
+            status = "inconclusive"
+        return self._located(status, best.document["verdict"], best, tables=tables)
 
     def _narrow(self, found: Diff, hashes: Set[int] = frozenset()) -> None:
         """Note the warps that differ, where a pass says which."""
@@ -413,9 +418,11 @@ class _Search:
 
     def _conclusion(self, status: str, verdict: str) -> dict[str, Any]:
         """What the search comes to: that runs are the same rests on the pass over all launches."""
-        outcome = {"nothing": "inconclusive", "same": self._looked.get("outcome", "inconclusive")}.get(
-            status, "differs"
-        )
+        outcome = {
+            "nothing": "inconclusive",
+            "inconclusive": "inconclusive",
+            "same": self._looked.get("outcome", "inconclusive"),
+        }.get(status, "differs")
         if status == "same" and outcome not in ("same", "inconclusive"):
             outcome = "same"  # other ways to the same results, told apart by a later pass
         why = self._looked.get("why", verdict) if outcome == "inconclusive" and status == "same" else verdict

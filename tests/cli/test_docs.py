@@ -33,7 +33,12 @@ bound_ns = 1_000_000
 # How command lines begin that do not end with 0, and with what they end.
 ENDS = {
     "prlx combine rank*.json.gz": 5,  # JSON of JAX, which does not say when it was recorded
-    "prlx combine 0=a.xplane.pb 1=b.xplane.pb --declared": 5,  # the collectives contradict the declared offset
+    "prlx cycles compare before.json.gz after.json.gz": 1,  # a kernel takes longer
+    "prlx cycles": 5,  # of JAX on processors, without kernels
+    "prlx stragglers traces/ --step 12": 5,  # of one operation nothing says whether it was late by chance
+    "prlx stragglers traces/ --fail-on": 0,  # the link cost more than that, and no rank
+    "prlx stragglers": 1,  # the link of both nodes was slow
+    "prlx report diff.json": 1,
     "prlx probe --peers": 5,  # nobody runs at the other host
     "prlx validate node*.xplane.pb --probes": 0,
     "prlx validate node*.xplane.pb": 1,
@@ -218,7 +223,7 @@ def prepare(folder, text):
     if "diff.json" in text and "> diff.json" not in text:
         run("prlx diff good.prlx bad.prlx --json -q > diff.json", 1)
     if "stragglers.json" in text:
-        run("prlx stragglers node0.xplane.pb node1.xplane.pb --json > stragglers.json", 0)
+        run("prlx stragglers node0.xplane.pb node1.xplane.pb --json > stragglers.json", 1)
     if " -o new.prlx" in text:
         (folder / "new.prlx").unlink()
     if "--record good.prlx" in text or "--record bad.prlx" in text:

@@ -90,7 +90,9 @@ def test_cycles_leave_out_a_rank_and_salvage_an_xspace(prlx, data, tmp_path):
     (tmp_path / "rank7.json").write_text("{}")
     assert prlx("cycles", *traces, "rank7.json").code == 3
     ran = prlx("cycles", *traces, "rank7.json", "--skip-unreadable")
-    assert ran.code == 0
+    assert ran.code == 5
+    conclusion = prlx("cycles", *traces, "rank7.json", "--skip-unreadable", "--json").json()["conclusion"]
+    assert {"what": "traces", "count": 1, "why": "cannot be read and were left out"} in conclusion["missing"]
     assert "Left out, as unreadable: rank7.json." in ran.out
     whole = data / "xplane" / "openxla+xprof__2cc1243__tpu_inference_2.xplane.pb"
     cut = tmp_path / "cut.xplane.pb"

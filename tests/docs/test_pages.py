@@ -16,9 +16,9 @@ from .reading import ROOT, pages, without_blocks
 
 LINK = re.compile(r"(!?)\[[^\]]*\]\(([^)\s]+)\)")
 SCHEMAS = sorted(path for path in (ROOT / "docs/schemas").glob("*.json") if not path.name.endswith(".schema.json"))
-# Documents that never leave the boundary between Python and the core, and a file whose page is in docs/formats.
+# Documents that never leave the boundary between Python and the core, and files whose pages are in docs/formats.
 INTERNAL = {"combine_abandon", "combine_inputs", "configure", "timeline", "toml", "rounds", "probes"}
-INTERNAL |= {"accepted", "diff_compat", "recognise", "session_diff_compat"}
+INTERNAL |= {"accepted", "diff_compat", "inputs", "recognise", "session_diff_compat"}
 
 
 def names(paths: list[Path]) -> list[str]:

@@ -458,6 +458,6 @@ COMMAND = Command(
     ),
     notes=(
         "exit code 0: what repeats explains the run; with compare: the runs are the same. 1: they differ.",
-        "exit code 5: the evidence is not enough (nothing repeats, a cut trace, few repetitions); the verdict says why.",
+        "exit code 5: not enough evidence: nothing repeats, few repetitions, a cut trace, a rank left out.",
     ),
 )

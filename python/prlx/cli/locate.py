@@ -85,7 +85,7 @@ COMMAND = Command(
         options.JSON,
     ),
     notes=(
-        "exit code 1: the runs differ, or differed once; 5: a side launched nothing, or too little could be compared.",
+        "exit code 1: the runs differ, or differed once; 5: too little, or nothing, could be compared.",
         "Each side runs three times, at most four: hashes of every launch, then the control flow of the first",
         "launch that differs, of the warps that do, then values of some of these.",
     ),

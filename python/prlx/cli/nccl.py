@@ -219,7 +219,7 @@ COMMAND = Command(
     ),
     notes=(
         "PRLX_NCCL_DIR, _LEVEL, _MAX_BYTES, _DUTY, _CHAIN: where files are made, what is recorded.",
-        "exit code 1: somebody is named; watch: the job stands still; collect: a file is damaged or was not brought.",
+        "exit code 1: somebody is named; watch: the job stands still; collect: a file damaged or not brought.",
         "exit code 5: what is missing could have changed the answer: a rank, records of a damaged file.",
     ),
 )

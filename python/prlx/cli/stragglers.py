@@ -169,7 +169,7 @@ COMMAND = Command(
         ),
         Option(("--step",), "a step that counts, by its name; may be repeated", takes="texts", metavar="NAME"),
         Option(("--group",), "only communicators with this in their name", metavar="TEXT"),
-        Option(("--fail-on",), "exit code 1 only where a blamed rank cost more: rank-loss>5%", metavar="GATE"),
+        Option(("--fail-on",), "exit code 1 only where the blamed cost more: rank-loss>5%", metavar="GATE"),
         Option(("--html",), "write a page for a browser", takes="path", metavar="FILE"),
         Option(("--markdown",), "write Markdown", takes="path", metavar="FILE"),
         Option(("--csv",), "write a row a rank", takes="path", metavar="FILE"),
