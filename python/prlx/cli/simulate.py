@@ -116,7 +116,7 @@ def run_script(
         ui.emit(comparison or document)
     elif not ui.quiet:
         ui.show(_render(document, ui) if comparison is None else _render_comparison(comparison, ui))
-    if not status and not document["launches"] and advice.nothing and not ui.quiet:
+    if not status and not document["launches"] and not document["refused"] and advice.nothing and not ui.quiet:
         ui.say(advice.nothing)
     if recording.plans and not ui.json and not ui.quiet:
         from .._plan import sentences
