@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import threading
 import weakref
+from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,14 +51,29 @@ class Freed:
                     self._seen.popitem(last=False)
 
     def gone(self, pieces: Sequence[Storage]) -> list[dict[str, Any]]:
-        """What was freed, as the core takes it: latest first, without memory that one of some pieces has now."""
+        """What was freed, as the core takes it: latest first, without memory that some pieces, or arrays of other launches, have."""
         with self._lock:
-            rows = list(self._seen.items())
+            rows = [(address, size, seen, seen.is_gone()) for (address, size), seen in self._seen.items()]
+        held = [(p.address, p.end) for p in pieces] + [(at, at + size) for at, size, _, gone in rows if not gone]
+        begins, ends = _joined(held)
         return [
             {"name": f"{seen.name} of launch {seen.launch}", "address": address, "bytes": size}
-            for (address, size), seen in reversed(rows)
-            if seen.is_gone() and not any(p.address < address + size and address < p.end for p in pieces)
+            for address, size, seen, gone in reversed(rows)
+            if gone and bisect_right(ends, address) == bisect_left(begins, address + size)
         ]
+
+
+def _joined(ranges: Sequence[tuple[int, int]]) -> tuple[list[int], list[int]]:
+    """Where the union of ranges begins and ends, ascending."""
+    begins: list[int] = []
+    ends: list[int] = []
+    for begin, end in sorted(ranges):
+        if ends and begin <= ends[-1]:
+            ends[-1] = max(ends[-1], end)
+        elif begin < end:
+            begins.append(begin)
+            ends.append(end)
+    return begins, ends
 
 
 def _when_gone(keep: Any) -> Callable[[], bool] | None:

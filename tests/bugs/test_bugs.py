@@ -194,9 +194,7 @@ def test_locate_names_a_true_line_of_a_sample(tmp_path):
     import measure_locate
 
     rows = list(measure_locate.bugs(LOCATED, 1, tmp_path))
-    equal = [
-        row["status"] for row in rows if row.get("equal")
-    ]  # the first has findings on both sides
+    equal = [row["status"] for row in rows if row.get("equal")]  # the first has findings on both sides
     assert equal == ["inconclusive", "same", "same"]
     located = [row for row in rows if not row.get("equal")]
     assert [row["id"] for row in located if not row["true"]] == []
