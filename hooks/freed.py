@@ -51,7 +51,7 @@ class Freed:
                     self._seen.popitem(last=False)
 
     def gone(self, pieces: Sequence[Storage]) -> list[dict[str, Any]]:
-        """What was freed, as the core takes it: latest first, without memory that some pieces, or arrays of other launches, have."""
+        """What was freed, as the core takes it: latest first, without memory that pieces or arrays of other launches have."""
         with self._lock:
             rows = [(address, size, seen, seen.is_gone()) for (address, size), seen in self._seen.items()]
         held = [(p.address, p.end) for p in pieces] + [(at, at + size) for at, size, _, gone in rows if not gone]
