@@ -174,7 +174,10 @@ def execute(
     others, table, alive = _reachable(launch, options, known, standing, whole=record is not None)
     pieces = in_order(known + others)
     empty = _empty(options, launch, pieces)
-    freed = FREED.gone(pieces)
+    freed = FREED.gone([*pieces, *alive])
+    if freed and standing is not None:  # what is registered lives, whether or not the launch lists it
+        with standing.lock:
+            freed = [row for row in freed if not standing.near([(row["address"], row["address"] + row["bytes"])])]
     FREED.remember(known, number)
     request = {
         "module": _module(launch.function),
