@@ -174,10 +174,7 @@ def execute(
     others, table, alive = _reachable(launch, options, known, standing, whole=record is not None)
     pieces = in_order(known + others)
     empty = _empty(options, launch, pieces)
-    freed = FREED.gone([*pieces, *alive])
-    if freed and standing is not None:  # what is registered lives, whether or not the launch lists it
-        with standing.lock:
-            freed = [row for row in freed if not standing.near([(row["address"], row["address"] + row["bytes"])])]
+    freed = _freed([*pieces, *alive], standing)
     FREED.remember(known, number)
     request = {
         "module": _module(launch.function),
@@ -229,6 +226,17 @@ def execute(
         for stop in done.stops:
             options.on_stop(stop)
     return done
+
+
+def _freed(held: Sequence[Storage], standing: Standing | None) -> list[dict[str, Any]]:
+    """What was freed, without what others hold now: what is registered lives, whether or not a launch lists it."""
+    from .hooks.freed import FREED
+
+    freed = FREED.gone(held)
+    if not freed or standing is None:
+        return freed
+    with standing.lock:
+        return [row for row in freed if not standing.near([(row["address"], row["address"] + row["bytes"])])]
 
 
 def _reachable(
