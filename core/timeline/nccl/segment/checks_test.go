@@ -2,6 +2,7 @@ package segment_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"strings"
@@ -16,9 +17,12 @@ import (
 const at = int64(3_000_000_000_000)
 
 // recorded is a recording of n collectives, whose last segment is open.
-func recorded(n int) []byte {
+func recorded(n int) []byte { return recording(n, true) }
+
+// recording is recorded, of a process that has ended or goes on.
+func recording(n int, ended bool) []byte {
 	f := nccltest.NewFile("alpha", 7)
-	f.Level, f.WallNS, f.Heartbeat, f.Small, f.Ended = 1, 1_700_000_000_000_000_000, at+4_000_000_000, true, true
+	f.Level, f.WallNS, f.Heartbeat, f.Small, f.Ended = 1, 1_700_000_000_000_000_000, at+4_000_000_000, true, ended
 	user := f.Thread()
 	comm := f.Comm(0x77, "world", 2, 2, 1, at)
 	f.Mask(at, 0xffff)
@@ -94,6 +98,42 @@ func TestWhatIsReadOfADamagedRecordingIsWhatWasRecordedOrItIsSaid(t *testing.T) 
 	for n := range b {
 		if n%(11*stride) == 0 {
 			try(fmt.Sprintf("cut at byte %d of %d", n, len(b)), func(b []byte) []byte { return b[:n] })
+		}
+	}
+}
+
+// TestASegmentThatIsTakenWhileItIsReadIsNotGone: between the head of the file and those of its segments a recorder makes room.
+func TestASegmentThatIsTakenWhileItIsReadIsNotGone(t *testing.T) {
+	for _, counted := range []bool{true, false} {
+		b := recording(40, false)
+		src, err := file.FromBytes("a.prlx-nccl", b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := segment.FromSource(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		all, err := f.Segments()
+		if err != nil || len(all) < 2 {
+			t.Fatalf("%d segments, %v", len(all), err)
+		}
+		size, from := int(binary.LittleEndian.Uint32(b[16:])), int(binary.LittleEndian.Uint64(b[32:]))
+		first := b[from+all[0].Index*size:][:128]
+		clear(first[16:24])   // committed
+		clear(first[36:40])   // state
+		clear(first[104:112]) // running checksum
+		if counted {
+			b[248]++ // overwritten segments
+		}
+		left, err := f.Segments()
+		if err != nil || len(left) != len(all)-1 {
+			t.Fatalf("%d of %d segments are left, %v", len(left), len(all), err)
+		}
+		seen, err := f.Walk(context.Background(), func(segment.Source, *segment.Record) error { return nil })
+		if err != nil || seen.Gone != map[bool]int{true: 0, false: 1}[counted] {
+			t.Errorf("counted as overwritten %t: %d segments are gone, %v", counted, seen.Gone, err)
 		}
 	}
 }
