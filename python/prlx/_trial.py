@@ -145,6 +145,8 @@ def try_statements(diff: Diff, asked: Mapping[str, Any] | None = None, *, progre
     found = _recordings(diff)
     if found is not None:
         again["tested"] = tried(*found).request()
+    elif diff.status == "diverged":
+        again["tested"] = Tried(0, (), "the recordings hold no statement that was changed").request()
     return run(again, progress=progress)
 
 

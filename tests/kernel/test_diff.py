@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -534,3 +535,11 @@ def test_mangled_names_are_shown_as_people_wrote_them(prlx, folder):
     out = prlx("diff", "ma", "mb").out
     assert "softmax_rows  " in out
     assert "  0  1 warp of" in out  # what differs in each launch, in words
+
+
+def test_what_could_not_be_tried_is_said():
+    """``--try`` of recordings without an edited text tries nothing, and says that it did not."""
+    folder = Path(__file__).resolve().parents[2] / "examples" / "two_runs"
+    diff = package.try_statements(package.diff_traces(folder / "a.prlx", folder / "b.prlx"))
+    why = diff.document["explanation"]
+    assert "a test of changed statements: the recordings hold no statement that was changed" in why["missing"]

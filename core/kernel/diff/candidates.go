@@ -155,7 +155,11 @@ func (c *clues) missingTest() []string {
 	t := c.opt.Tested
 	n := len(c.changedStatements())
 	switch {
-	case n < 2 || t.best() != nil:
+	case t.best() != nil:
+		return nil
+	case n < 2 && t != nil && t.WhyNot != "": // it was asked for
+		return []string{"a test of changed statements: " + t.WhyNot}
+	case n < 2:
 		return nil
 	case t != nil && t.WhyNot != "":
 		return []string{fmt.Sprintf("which of %d changed statements matters: %s", n, t.WhyNot)}
