@@ -5,56 +5,33 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from pathlib import Path
-
 import pytest
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-TRITON = Path(os.environ.get("PRLX_TRITON", ROOT / "build/triton")) / "3.9.0"
-NAMES = ("measure_commits", "pairs")
 
-pytestmark = pytest.mark.skipif(not (TRITON / "triton").is_dir(), reason="no Triton under build/triton/3.9.0")
-
-
-@pytest.fixture
-def measure(monkeypatch):
-    monkeypatch.syspath_prepend(str(HERE))
-    for name in NAMES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    import measure_commits
-
-    yield measure_commits
-    for name in NAMES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-
-
-def test_the_statement_that_breaks_is_found_by_running_mixed_texts(measure, tmp_path):
-    (row,) = measure.recorded("commits", tmp_path, "24")
-    guessed = measure.compared(tmp_path, row["number"])["explanation"]
+def test_the_statement_that_breaks_is_found_by_running_mixed_texts(measure_commits, tmp_path):
+    (row,) = measure_commits.recorded("commits", tmp_path, "24")
+    guessed = measure_commits.compared(tmp_path, row["number"])["explanation"]
     assert guessed["confidence"] != "strong"
     assert not any(one["tried"] for one in guessed["candidates"])
-    why = measure.compared(tmp_path, row["number"], "--try")["explanation"]
-    assert measure.true(row, why["statement"])
+    why = measure_commits.compared(tmp_path, row["number"], "--try")["explanation"]
+    assert measure_commits.true(row, why["statement"])
     (repairs,) = [one for one in why["candidates"] if one["repairs"]]
     assert repairs["breaks"]
     assert repairs["source_location"] == why["statement"]["source_location"]
     assert "B writes what A writes" in why["statement"]["why"]
 
 
-def test_without_inputs_it_is_said_what_would_tell(measure, tmp_path):
-    (row,) = measure.recorded("commits", tmp_path, "8")
+def test_without_inputs_it_is_said_what_would_tell(measure_commits, tmp_path):
+    (row,) = measure_commits.recorded("commits", tmp_path, "8")
     (tmp_path / "8/a.inputs").unlink()
-    why = measure.compared(tmp_path, row["number"], "--try")["explanation"]
+    why = measure_commits.compared(tmp_path, row["number"], "--try")["explanation"]
     assert why["confidence"] != "strong"
     assert any("--inputs SIZE" in text for text in why["missing"])
 
 
-def test_damaged_inputs_are_refused(measure, tmp_path):
-    (row,) = measure.recorded("commits", tmp_path, "8")
+def test_damaged_inputs_are_refused(measure_commits, tmp_path):
+    (row,) = measure_commits.recorded("commits", tmp_path, "8")
     kept = tmp_path / "8/a.inputs"
     kept.write_bytes(kept.read_bytes()[:-40])
     with pytest.raises(RuntimeError, match="is not a file of inputs"):
-        measure.compared(tmp_path, row["number"], "--try")
+        measure_commits.compared(tmp_path, row["number"], "--try")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.simulator.conftest import NEEDED, ROOT, TRITON, require, variables
 
-from .lacks import Case
+from .lacks import Case, none_of
 
 NEWEST = NEEDED[-1]
 WITH_TRITON = variables(TRITON / NEWEST)
@@ -61,26 +61,13 @@ CASES = [
     ),
 ]
 _OWN_KERNELS = "its inputs are its own kernels: all of them, or no GPU to run them on"
+_AS_SIMULATE = (
+    "runs and judges scripts by the same function as prlx simulate, and needs torch, which ordinary tests lack"
+)
+
 NONE = {
     ("simulate", "one side empty"): "it takes one script; --compare takes two",
     ("simulate", "one repetition"): "a launch is executed whole, with every lane: nothing is a matter of chance",
-    **{
-        ("simulate --selftest", lack): _OWN_KERNELS
-        for lack in ("empty", "one side empty", "one repetition", "truncated", "one missing", "unknown values")
-    },
-    **{
-        (
-            "pytorch run",
-            lack,
-        ): "runs and judges scripts by the same function as prlx simulate, and needs torch, which ordinary tests lack"
-        for lack in (
-            "empty",
-            "one side empty",
-            "nothing of the kind",
-            "one repetition",
-            "truncated",
-            "one missing",
-            "unknown values",
-        )
-    },
+    **none_of("simulate --selftest", _OWN_KERNELS, but=("nothing of the kind",)),
+    **none_of("pytorch run", _AS_SIMULATE),
 }

@@ -45,3 +45,8 @@ class Case:
     make: Callable[[Path], list[str]]
     says: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)
+
+
+def none_of(command: str, why: str, *, but: tuple[str, ...] = ()) -> dict[tuple[str, str], str]:
+    """Rows of ``NONE`` for a command of which nothing can lack, with the reason; ``but`` are lacks that have a case."""
+    return {(command, lack): why for lack in LACKS if lack not in but}
