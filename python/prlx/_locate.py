@@ -23,7 +23,7 @@ from ._record import enable, quiet, recorded
 from ._rerun import VARIABLE, spelled
 from ._result import Card
 from ._session_diff import SessionDiff
-from ._trial import try_statements
+from ._trial import edited, try_statements
 from ._units import format_count, plural
 from ._verdict import EXIT_CODES, Judged
 
@@ -395,7 +395,7 @@ class _Search:
             raise _NothingError(empty)
         values = launches is not None and (options is _VALUES or self._instrumented)
         found = diff_traces(paths[0], paths[1], values=values, explain=values, force=True, progress=False)
-        if values and options is _VALUES:
+        if values and options is _VALUES and edited(found):
             found = try_statements(found, progress=False)
         done = {"name": name, "ran": ran, "status": found.status, "verdict": found.document["verdict"]}
         self._passes.append(

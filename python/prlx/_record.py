@@ -427,7 +427,7 @@ def record(
         element last. Of arrays that do not fit the front is kept. Default: digests only.
     inputs
         Keep the arrays of each launch as they were before it, too, where they have at most so many bytes together, beside its
-        recording. With them ``diff_traces(..., try_statements=True)`` tells which of several changed statements matters.
+        recording. With them :func:`prlx.try_statements` tells which of several changed statements matters.
     sources
         Hold the text of the kernel and of the functions of yours that it calls, and its PTX, so that reports show the lines
         that ran, also when the file was edited since, and explanations follow the code. Default: the setting

@@ -142,7 +142,7 @@ def try_statements(diff: Diff, asked: Mapping[str, Any] | None = None, *, progre
     from ._compare import run
 
     again = {**(asked or diff.request), "explain": True}
-    found = _recordings(diff)
+    found = edited(diff)
     if found is not None:
         again["tested"] = tried(*found).request()
     elif diff.status == "diverged":
@@ -150,7 +150,7 @@ def try_statements(diff: Diff, asked: Mapping[str, Any] | None = None, *, progre
     return run(again, progress=progress)
 
 
-def _recordings(diff: Diff) -> tuple[Path, Path] | None:
+def edited(diff: Diff) -> tuple[Path, Path] | None:
     """The recordings whose texts are mixed; None where nothing was edited, or nothing differs."""
     document, (a, b) = diff.document, (Path(diff.request[side][0]) for side in "ab")
     if "kernel_results" in document:
