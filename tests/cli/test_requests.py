@@ -183,7 +183,7 @@ def test_xprof_trace_align_asks_for_one_trace(core, tmp_path, capsys):
         "--output",
         "n.aligned.xspace",
     ]
-    assert xprof_main(words) == 0
+    assert xprof_main(words) == 5  # the answer that stands in for the core is of a clock that stepped: degraded
     op, asked = core.asked[0]
     assert op == "align"
     assert asked["trace"] == f"{tmp_path}/n.xspace"

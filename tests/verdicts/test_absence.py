@@ -17,6 +17,7 @@ from prlx.cli._table import COMMANDS
 from .lacks import LACKS, Case
 
 JUDGES = {
+    "align",
     "assert",
     "combine",
     "combine --compare",
@@ -45,7 +46,6 @@ JUDGES = {
 """What comes to a verdict."""
 
 JUDGES_NOTHING = {
-    "align": "puts one trace on another clock, judged by validate",
     "completion": "prints a script",
     "config": "prints settings",
     "convert": "writes the same events in another format; what is damaged it refuses",

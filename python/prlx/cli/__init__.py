@@ -20,7 +20,7 @@ __all__ = ["main", "run"]
 _LEADING = ("-q", "--quiet", "-v", "-vv", "--verbose", "--no-color")
 _EXIT_CODES = (
     "exit codes: 0 fine, 1 divergence or violation, 2 usage, 3 unreadable input, 4 inputs that do not belong together,",
-    "            5 partial under --strict, 70 internal error, 130 interrupted",
+    "            5 inconclusive, 70 internal error, 130 interrupted",
 )
 
 

@@ -34,7 +34,7 @@ def _align_as(asked: dict[str, Any], ui: UI) -> int:
     else:
         ui.show(render(result, ui))
     announce(result, ui)
-    return 0
+    return result.conclusion.exit_code
 
 
 COMMAND = Command(
