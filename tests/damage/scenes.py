@@ -6,6 +6,7 @@ import gzip
 import json
 import shutil
 import struct
+import tarfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -338,6 +339,22 @@ def unpacked(source: str, pattern: str) -> Callable[[Path], None]:
     return make
 
 
+def public(data: Path, source: str, name: str = "") -> Callable[[Path], None]:
+    """Traces that other people recorded: a file under another name, or an archive of one job's ranks."""
+    path = data / "kineto" / source
+
+    def make(folder: Path) -> None:
+        if not path.name.endswith(".tar.gz"):
+            (folder / name).write_bytes(gzip.decompress(path.read_bytes()))
+            return
+        with tarfile.open(path) as archive:
+            for member in archive.getmembers():
+                if member.isfile():
+                    (folder / Path(member.name).name).write_bytes(archive.extractfile(member).read())  # type: ignore[union-attr]
+
+    return make
+
+
 def validate(folder: Path) -> Answer:
     """``prlx validate FOLDER``."""
     document = prlx.validate_collectives(folder, progress=False).document
@@ -416,3 +433,21 @@ SCENES = (
     Scene("cycles", "chrome", unpacked("serving", "before*.gz"), cycles, one_beside, {"foreign": _README}),
     Scene("cycles compare", "chrome", unpacked("serving", "*.gz"), cycles_compare, one_beside, {"foreign": _README}),
 )
+
+
+_JOB = "facebookresearch+param__dlrm_kineto.tar.gz"
+_SERVER = "AMD-AGI+TraceLens__{}.json.gz"
+
+
+def public_scenes(data: Path) -> tuple[Scene, ...]:
+    """Recordings of other people, with the answer that prlx gives to them whole."""
+    return (
+        Scene("validate", "eight ranks", public(data, _JOB), validate, one_beside, _TRACES),
+        Scene("combine", "eight ranks", public(data, _JOB), combine, one_beside, _TRACES),
+        *(
+            Scene(
+                "cycles", name, public(data, _SERVER.format(name), "before.json"), cycles, nothing, {"foreign": _README}
+            )
+            for name in ("vllm_decode_full__graph_execution", "sglang_Qwen3-8B_decode")
+        ),
+    )

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from .damages import Damage, draw, inflict
-from .scenes import SCENES, Answer, Scene, answered
+from .scenes import SCENES, Answer, Scene, answered, public_scenes
 
 SEED = 20261126
 EACH = int(os.environ.get("PRLX_DAMAGES", "50"))
@@ -39,7 +39,16 @@ def judged(scene: Scene, damage: Damage, truth: Answer, got: Answer) -> str:
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_no_damage_gives_another_answer_in_silence(command: str, tmp_path: Path) -> None:
-    scenes = [scene for scene in SCENES if scene.command == command]
+    tried(command, [scene for scene in SCENES if scene.command == command], tmp_path)
+
+
+@pytest.mark.parametrize("command", ["combine", "cycles", "validate"])
+def test_nor_of_what_other_people_recorded(command: str, data: Path, tmp_path: Path) -> None:
+    tried(command, [scene for scene in public_scenes(data) if scene.command == command], tmp_path)
+
+
+def tried(command: str, scenes: list[Scene], tmp_path: Path) -> None:
+    """Damage the inputs of scenes in turn, and hold each answer against that to the inputs as they were."""
     counts: collections.Counter[str] = collections.Counter()
     whole: collections.Counter[bool] = collections.Counter()
     wrong, lost = [], []
