@@ -196,7 +196,7 @@ func (i *inspector) done() *operation.Recording {
 		r.Level = 1
 		r.Limits = append(r.Limits, "NCCL Inspector writes operations that have ended, of the size that it was asked for and that it found room for; it writes no calls, launches and proxies, so what came before a kernel is not divided and no link is seen")
 	} else {
-		r.Limits = append(r.Limits, "NCCL Inspector wrote how long operations took, and not when: NCCL_INSPECTOR_DUMP_VERBOSE=1 does; without it nobody can be said to be late")
+		r.Limits = append(r.Limits, "NCCL Inspector wrote how long operations took, and not when: NCCL_INSPECTOR_DUMP_VERBOSE=1 does; without it who came last is told by durations alone, the shortest is theirs")
 	}
 	return r
 }
