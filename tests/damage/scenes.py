@@ -7,6 +7,7 @@ import json
 import shutil
 import struct
 import tarfile
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ import numpy as np
 from tests.kernel.recordings import softmax, softmax_warp
 
 import prlx
+from prlx import _core
 from prlx._timeline import inspect_files
 
 from .damages import KINDS, Damage
@@ -385,8 +387,50 @@ def combine(folder: Path) -> Answer:
     """``prlx combine FOLDER``: the nodes, and by how much their clocks are off, to what the bounds allow."""
     output = folder.with_name(f"{folder.name}-out.json")
     document = prlx.combine_traces(folder, output=output, format="chrome", overwrite=True, progress=False).document
-    offsets = tuple((node["id"], node["offset_ns"], node["bound_ns"]["max"]) for node in document["nodes"])
+    offsets = tuple(
+        (node["id"], node["offset_ns"], node["bound_ns"]["max"]) for node in document["nodes"] if node["bound_ns"]
+    )
     return of_traces(document, Offsets(offsets))
+
+
+def solve(folder: Path) -> Answer:
+    """``prlx solve FOLDER/*.jsonl``: the offsets, to what the bounds allow."""
+    document = prlx.solve_offsets(sorted(folder.glob("*.jsonl")), progress=False).document
+    rows = ((node["id"], node["offset_ns"], node["bound_ns"]["max"]) for node in document["nodes"])
+    found = Offsets(row for row in rows if row[0] != document["reference"])
+    return of_traces(document, found)
+
+
+def two_alignments(folder: Path) -> None:
+    """Documents of the clocks of one job, by probes and by collectives."""
+    for method in ("probes", "collectives"):
+        with tempfile.TemporaryDirectory() as output:
+            prlx.combine_traces(EXAMPLES / "jax_p4", output=Path(output) / "out", method=method, progress=False)
+            shutil.copy(Path(output) / "out/alignment.json", folder / f"{method}.json")
+
+
+def compare_alignments(folder: Path) -> Answer:
+    """``prlx combine --compare probes.json collectives.json``."""
+    document = prlx.compare_alignments(folder / "probes.json", folder / "collectives.json").document
+    return of_traces(document, tuple((node["id"], node["status"]) for node in document["nodes"]))
+
+
+def saved(folder: Path) -> None:
+    """What ``prlx diff --json`` printed of two runs."""
+    found = prlx.diff_traces(EXAMPLES / "two_runs/a.prlx", EXAMPLES / "two_runs/b.prlx", progress=False)
+    (folder / "diff.json").write_text(json.dumps(found.document))
+
+
+def report(folder: Path) -> Answer:
+    """``prlx report diff.json -o out.md``."""
+    output = folder.with_name(f"{folder.name}-out.md")
+    asked = {
+        "path": str(folder / "diff.json"),
+        "outputs": [{"path": str(output), "format": "markdown"}],
+        "overwrite": True,
+        "fail_on": None,
+    }
+    return of_traces(_core.run("report", asked), None)
 
 
 class Offsets(tuple[tuple[str, int, int], ...]):
@@ -430,6 +474,9 @@ SCENES = (
     Scene("stragglers", "xspace", unpacked("straggler_job/recorded", "*.pb"), stragglers, one_beside, _TRACES),
     Scene("combine", "chrome", unpacked("torch_ranks", "*.gz"), combine, one_beside, _TRACES),
     Scene("combine", "xspace and probes", unpacked("jax_p4", "*[bl]"), combine, one_beside, _TRACES, files="**/*"),
+    Scene("solve", "probes", unpacked("jax_p4", "probes*.jsonl"), solve, one_beside, {"foreign": _README}),
+    Scene("combine --compare", "documents", two_alignments, compare_alignments, nothing, {"foreign": _README}),
+    Scene("report", "diff", saved, report, nothing, {"foreign": _README}),
     Scene("cycles", "chrome", unpacked("serving", "before*.gz"), cycles, one_beside, {"foreign": _README}),
     Scene("cycles compare", "chrome", unpacked("serving", "*.gz"), cycles_compare, one_beside, {"foreign": _README}),
 )

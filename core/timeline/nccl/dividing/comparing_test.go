@@ -154,3 +154,32 @@ func TestAComparisonSaysWhatItRestsOn(t *testing.T) {
 		t.Errorf("slower: %+v", c.Conclusion)
 	}
 }
+
+// TestRecordsThatFoundNoRoomMakeNoRunSlower: where a rank's end is lost the others seem to be held by it. What is gone is said, and nobody is slower.
+func TestRecordsThatFoundNoRoomMakeNoRunSlower(t *testing.T) {
+	alike := 0
+	for seed := range uint64(20) {
+		runs := two(seed, func(p *nccltest.Plan) { p.Lost = 0.05 })
+		for i := range runs {
+			runs[i].Ranks, runs[i].Channels, runs[i].Ops, runs[i].Level, runs[i].ComputeNS, runs[i].Jitter, runs[i].WarmUp = 4, 1, 60, 3, 3e6, 0.03, 0
+		}
+		c := compared(t, runs)
+		if c.Status != dividing.StatusInconclusive || c.Conclusion.Outcome != verdict.Inconclusive {
+			t.Errorf("seed %d: %s, %s", seed, c.Status, c.Conclusion.Why)
+		}
+		if strings.Contains(c.Verdict, "B is slower") {
+			alike++
+		}
+	}
+	if alike == 0 {
+		t.Error("no seed seems to be slower: this tests nothing")
+	}
+}
+
+// TestAFewLostRecordsLeaveASlowRunSlow: a loss below what counts hides nothing.
+func TestAFewLostRecordsLeaveASlowRunSlow(t *testing.T) {
+	c := compared(t, two(7, func(p *nccltest.Plan) { p.Fault, p.Rank, p.Factor, p.Lost = nccltest.Straggler, 5, 3, 0.002 }))
+	if c.Status != dividing.StatusSlower {
+		t.Errorf("%s: %s", c.Status, c.Conclusion.Why)
+	}
+}

@@ -2,6 +2,7 @@ package dividing
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/timeline/nccl/operation"
@@ -27,7 +28,10 @@ func (c *comparer) conclude() {
 	}
 	switch d.Status {
 	case StatusSlower:
-		d.Conclusion = e.Check(true, d.Verdict)
+		if d.Conclusion = e.Check(true, d.Verdict); c.a.holes(d.LeastShare) || c.b.holes(d.LeastShare) {
+			d.Conclusion = e.Open(d.Verdict)
+			d.Status, d.Verdict = StatusInconclusive, d.Conclusion.Why
+		}
 	case StatusSame, StatusFaster:
 		if d.Conclusion = e.Check(false, d.Verdict); !d.Conclusion.Good() {
 			d.Status, d.Verdict = StatusInconclusive, d.Conclusion.Why
@@ -66,6 +70,14 @@ func (d *division) rests(e *verdict.Evidence, run string) {
 			e.Missed("recordings"+run, int64(len(o.Recordings)), "they are of another job that ran at the same time: name its files")
 		}
 	}
+}
+
+// holes reports whether so much of a recording is gone that a change may come from that: an operation of which one rank's end is lost seems to
+// hold the others for longer.
+func (d *division) holes(share float64) bool {
+	return slices.ContainsFunc(d.job.Recordings, func(r *operation.Recording) bool {
+		return r.Doubted() || float64(r.Loss.Lost) >= share*float64(uint64(r.Loss.Records)+r.Loss.Lost) && r.Loss.Lost > 0
+	})
 }
 
 // whose names the ranks of a recording.
