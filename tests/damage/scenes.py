@@ -11,6 +11,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -357,36 +358,40 @@ def public(data: Path, source: str, name: str = "") -> Callable[[Path], None]:
     return make
 
 
-def validate(folder: Path) -> Answer:
+def validate(folder: Path, *, salvage: bool = False) -> Answer:
     """``prlx validate FOLDER``."""
-    document = prlx.validate_collectives(folder, progress=False).document
+    document = prlx.validate_collectives(folder, salvage=salvage, progress=False).document
     return of_traces(document, None)
 
 
-def stragglers(folder: Path) -> Answer:
+def stragglers(folder: Path, *, salvage: bool = False) -> Answer:
     """``prlx stragglers FOLDER``."""
-    document = prlx.find_stragglers(folder, progress=False).document
+    document = prlx.find_stragglers(folder, salvage=salvage, progress=False).document
     late = tuple(sorted(row["id"] for row in document["ranks"] if row["blamed"]))
     return of_traces(document, late)
 
 
-def cycles(folder: Path) -> Answer:
+def cycles(folder: Path, *, salvage: bool = False) -> Answer:
     """``prlx cycles TRACE``: what the levels are called, and how often they repeat."""
-    document = prlx.find_cycles(folder / "before.json", progress=False).document
+    document = prlx.find_cycles(folder / "before.json", salvage=salvage, progress=False).document
     found = tuple((one["name"], one["count"]) for level in document["levels"] for one in level["classes"])
     return Answer(outcome_of(document), found, speaks(document) or bool(document["losses"]))
 
 
-def cycles_compare(folder: Path) -> Answer:
+def cycles_compare(folder: Path, *, salvage: bool = False) -> Answer:
     """``prlx cycles compare BEFORE AFTER``."""
-    document = prlx.compare_cycles(folder / "before.json", folder / "after.json", progress=False).document
+    document = prlx.compare_cycles(
+        folder / "before.json", folder / "after.json", salvage=salvage, progress=False
+    ).document
     return of_traces(document, None)
 
 
-def combine(folder: Path) -> Answer:
+def combine(folder: Path, *, salvage: bool = False) -> Answer:
     """``prlx combine FOLDER``: the nodes, and by how much their clocks are off, to what the bounds allow."""
     output = folder.with_name(f"{folder.name}-out.json")
-    document = prlx.combine_traces(folder, output=output, format="chrome", overwrite=True, progress=False).document
+    document = prlx.combine_traces(
+        folder, output=output, format="chrome", overwrite=True, salvage=salvage, progress=False
+    ).document
     offsets = tuple(
         (node["id"], node["offset_ns"], node["bound_ns"]["max"]) for node in document["nodes"] if node["bound_ns"]
     )
@@ -474,6 +479,16 @@ SCENES = (
     Scene("stragglers", "xspace", unpacked("straggler_job/recorded", "*.pb"), stragglers, one_beside, _TRACES),
     Scene("combine", "chrome", unpacked("torch_ranks", "*.gz"), combine, one_beside, _TRACES),
     Scene("combine", "xspace and probes", unpacked("jax_p4", "*[bl]"), combine, one_beside, _TRACES, files="**/*"),
+    *(
+        Scene(command, f"{name}, salvaged", make, partial(ask, salvage=True), one_beside, others)
+        for command, name, make, ask, others in (
+            ("validate", "chrome", unpacked("torch_ranks", "*.gz"), validate, _TRACES),
+            ("stragglers", "xspace", unpacked("straggler_job/recorded", "*.pb"), stragglers, _TRACES),
+            ("combine", "chrome", unpacked("torch_ranks", "*.gz"), combine, _TRACES),
+            ("cycles", "chrome", unpacked("serving", "before*.gz"), cycles, {"foreign": _README}),
+            ("cycles compare", "chrome", unpacked("serving", "*.gz"), cycles_compare, {"foreign": _README}),
+        )
+    ),
     Scene("solve", "probes", unpacked("jax_p4", "probes*.jsonl"), solve, one_beside, {"foreign": _README}),
     Scene("combine --compare", "documents", two_alignments, compare_alignments, nothing, {"foreign": _README}),
     Scene("report", "diff", saved, report, nothing, {"foreign": _README}),
