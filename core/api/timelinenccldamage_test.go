@@ -499,4 +499,7 @@ func TestLeftoversOfAnOldJobBlameNobody(t *testing.T) {
 	if refused || d.Conclusion.Outcome != verdict.Passed || len(d.Findings) != 0 || !strings.Contains(strings.Join(d.Warnings, " "), "4 recordings are of another job") {
 		t.Errorf("%+v, warnings %q", d.Conclusion, d.Warnings)
 	}
+	if d.Progress.Outcome == verdict.Failed { // by which watch stops
+		t.Errorf("progress: %+v", d.Progress)
+	}
 }

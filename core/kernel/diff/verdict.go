@@ -362,12 +362,24 @@ func (r *Result) place(row *Row) string {
 	return fmt.Sprintf("%s, warp %d, event %d", where, row.Warp, row.EventA)
 }
 
+// droppedShare is the share of events that found no room: all only where none did.
+func droppedShare(l *warptrace.Losses) string {
+	percent := 100 * float64(l.Dropped) / float64(l.Dropped+l.Events)
+	switch {
+	case l.Events == 0:
+		return "100 %"
+	case percent >= 99:
+		return fmt.Sprintf("%.1f %%", min(percent, 99.9))
+	}
+	return fmt.Sprintf("%.2g %%", percent)
+}
+
 // limits says what was not recorded, "" when everything was.
 func (r *Result) limits() string {
 	var parts []string
 	add := func(side string, l *warptrace.Losses, fewer int64) {
 		if l.Dropped > 0 {
-			parts = append(parts, fmt.Sprintf("%s: %.2g %% dropped", side, 100*float64(l.Dropped)/float64(l.Dropped+l.Events)))
+			parts = append(parts, fmt.Sprintf("%s: %s dropped", side, droppedShare(l)))
 		}
 		if l.SampleRate > 1 {
 			parts = append(parts, fmt.Sprintf("%s: one event in %d was kept", side, l.SampleRate))

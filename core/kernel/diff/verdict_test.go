@@ -385,3 +385,14 @@ func TestNoiseIsNoLargerThanAmongEqualRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestTheShareOfDroppedEventsIsSpelledOut(t *testing.T) {
+	for _, c := range []struct {
+		events, dropped int64
+		want            string
+	}{{0, 5, "100 %"}, {1, 1e6, "99.9 %"}, {4, 996, "99.6 %"}, {3, 1, "25 %"}, {999, 1, "0.1 %"}} {
+		if got := droppedShare(&warptrace.Losses{Events: c.events, Dropped: c.dropped}); got != c.want {
+			t.Errorf("%d of %d: %s, want %s", c.dropped, c.events+c.dropped, got, c.want)
+		}
+	}
+}

@@ -46,7 +46,11 @@ func Apart(recordings []*operation.Recording) (of []*operation.Recording, others
 		if one.Before {
 			when = fmt.Sprintf("was over %.1f s before this one began", float64(last.startedNS-one.LastNS)/1e9)
 		}
-		warnings = append(warnings, fmt.Sprintf("%d recordings are of another job, which %s, and are not looked at: %s", len(j.all), when, one.Recordings[0]))
+		which := one.Recordings[0]
+		if more := len(j.all) - 1; more > 0 {
+			which += fmt.Sprintf(" and %d more", more)
+		}
+		warnings = append(warnings, fmt.Sprintf("%d recordings are of another job, which %s, and are not looked at: %s", len(j.all), when, which))
 	}
 	slices.SortStableFunc(last.all, func(x, y *operation.Recording) int {
 		return cmp.Compare(slices.Index(recordings, x), slices.Index(recordings, y))
