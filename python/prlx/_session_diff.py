@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -259,8 +259,7 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
         yield ""
         some = f", {len(rows)} shown" if len(rows) < len(differ) else ""
         total = len(document["kernel_results"])
-        verb = "differs" if len(differ) == 1 else "differ"
-        yield look.style("launches", "bold") + f" ({format_count(len(differ))} of {format_count(total)} {verb}{some})"
+        yield look.style("launches", "bold") + f" ({_counted(differ, total)}{some})"
         headings = ("launch", "in B", "kernel", "warps", "divergences", "first kind", "at", "")
         yield from grid(headings, rows, look, indent=2, right=(0, 1, 3, 4))
         for row in differ[: look.clusters]:
@@ -269,6 +268,14 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
                 yield from wrapped(f"  {row['launch']}  ", clean(said if look.flags else in_python(said)), look)
             if text := text_of(row):
                 yield from wrapped(f"  {row['launch']}  computes ", clean(text), look)
+
+
+def _counted(rows: Sequence[Mapping[str, Any]], total: int) -> str:
+    """How many launches differ, and of how many it is not known whether they do: ``1 of 3 differs, 2 of 3 undecided``."""
+    undecided = sum(row["status"] == "inconclusive" for row in rows)
+    differ = len(rows) - undecided
+    counts = ((differ, "differs" if differ == 1 else "differ"), (undecided, "undecided"))
+    return ", ".join(f"{format_count(count)} of {format_count(total)} {word}" for count, word in counts if count)
 
 
 def _sequence(document: Mapping[str, Any], look: Look) -> Iterator[str]:

@@ -9,6 +9,8 @@ from dataclasses import replace
 import pytest
 
 import prlx as package
+from prlx._lines import Look
+from prlx._session_diff import _launches
 
 from .recordings import SITES, site_map, softmax
 
@@ -226,3 +228,22 @@ def test_sessions_show_themselves(runs):
     assert str(diff).startswith("DIVERGED: ")
     diff.save("s.html")
     assert (runs / "s.html").stat().st_size > 0
+
+
+def test_launches_of_which_nothing_is_known_are_undecided():
+    """A launch that recorded too little does not differ: the head of the table says so."""
+    row = {
+        "launch": 0,
+        "launch_b": 0,
+        "kernel": "k",
+        "warps_diverged": 0,
+        "divergences": 0,
+        "first": None,
+        "status": "inconclusive",
+    }
+    for statuses, head in (
+        (["inconclusive"], "launches (1 of 1 undecided)"),
+        (["inconclusive", "diverged", "identical"], "launches (1 of 3 differs, 1 of 3 undecided)"),
+    ):
+        document = {"kernel_results": [row | {"status": status} for status in statuses]}
+        assert head in "\n".join(_launches(document, Look()))
