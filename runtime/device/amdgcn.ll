@@ -4,7 +4,7 @@
 ; grid and of its blocks) stands behind its arguments, as code objects of version 5 have it.
 
 ; The number of this warp in the launch: warps of a block follow each other, and blocks follow each other by x, y, z.
-define internal i64 @prlx_warp_number() nounwind noinline {
+define internal i64 @prlx_warp_number() nounwind {
 prlx_begin:
   %prlx_cx = call i32 @llvm.amdgcn.workgroup.id.x()
   %prlx_cy = call i32 @llvm.amdgcn.workgroup.id.y()

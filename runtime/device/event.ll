@@ -4,21 +4,21 @@
 ; alone, and nobody waits for anybody.
 
 ; What comes back is 0 for an event that is not kept, else one more than its number among those that are.
-define internal i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind noinline {
+define internal i64 @prlx_record_event(ptr addrspace(1) %prlx_arena, i64 %prlx_warp, i32 %prlx_site, i64 %prlx_active, i64 %prlx_taken, i64 %prlx_value) nounwind {
 prlx_begin:
   %prlx_pfirst = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 64
   %prlx_first = load i64, ptr addrspace(1) %prlx_pfirst, align 8
-  %prlx_pwanted = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 72
-  %prlx_wanted = load i64, ptr addrspace(1) %prlx_pwanted, align 8
   %prlx_index = sub i64 %prlx_warp, %prlx_first
-  %prlx_asked = icmp ult i64 %prlx_index, %prlx_wanted
-  br i1 %prlx_asked, label %prlx_find, label %prlx_end
-
-prlx_find:
   %prlx_pwarps = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 32
   %prlx_warps = load i64, ptr addrspace(1) %prlx_pwarps, align 8
   %prlx_inside = icmp ult i64 %prlx_index, %prlx_warps
-  br i1 %prlx_inside, label %prlx_count, label %prlx_outside
+  br i1 %prlx_inside, label %prlx_count, label %prlx_without
+
+prlx_without:
+  %prlx_pwanted = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 72
+  %prlx_wanted = load i64, ptr addrspace(1) %prlx_pwanted, align 8
+  %prlx_asked = icmp ult i64 %prlx_index, %prlx_wanted
+  br i1 %prlx_asked, label %prlx_outside, label %prlx_end
 
 prlx_outside:
   %prlx_poutside = getelementptr i8, ptr addrspace(1) %prlx_arena, i64 136
@@ -242,6 +242,6 @@ prlx_open:
   br label %prlx_end
 
 prlx_end:
-  %prlx_kept_as = phi i64 [ 0, %prlx_begin ], [ 0, %prlx_outside ], [ 0, %prlx_hash ], [ 0, %prlx_left_out ], [ 0, %prlx_ring ], [ %prlx_r7, %prlx_turn ], [ 0, %prlx_limit ], [ 0, %prlx_full ], [ 0, %prlx_write ], [ %prlx_token, %prlx_store ], [ %prlx_token, %prlx_open ]
+  %prlx_kept_as = phi i64 [ 0, %prlx_without ], [ 0, %prlx_outside ], [ 0, %prlx_hash ], [ 0, %prlx_left_out ], [ 0, %prlx_ring ], [ %prlx_r7, %prlx_turn ], [ 0, %prlx_limit ], [ 0, %prlx_full ], [ 0, %prlx_write ], [ %prlx_token, %prlx_store ], [ %prlx_token, %prlx_open ]
   ret i64 %prlx_kept_as
 }

@@ -3,8 +3,8 @@
 ; Masks are taken before anything is decided, and the lowest lane that is there writes.
 
 ; The number of this warp in the launch: warps of a block follow each other, and blocks follow each other by x, y, z. A grid has less than
-; 2^16 blocks by y and by z, so that those count in 32 bits.
-define internal i64 @prlx_warp_number() nounwind noinline {
+; 2^16 blocks by y and by z, so that those count in 32 bits; the threads of a block of Triton lie along x.
+define internal i64 @prlx_warp_number() nounwind {
 prlx_begin:
   %prlx_cx = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
   %prlx_cy = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.y()
@@ -12,22 +12,12 @@ prlx_begin:
   %prlx_gx = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
   %prlx_gy = call i32 @llvm.nvvm.read.ptx.sreg.nctaid.y()
   %prlx_tx = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-  %prlx_ty = call i32 @llvm.nvvm.read.ptx.sreg.tid.y()
-  %prlx_tz = call i32 @llvm.nvvm.read.ptx.sreg.tid.z()
   %prlx_nx = call i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-  %prlx_ny = call i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
-  %prlx_nz = call i32 @llvm.nvvm.read.ptx.sreg.ntid.z()
-  %prlx_t0 = mul i32 %prlx_tz, %prlx_ny
-  %prlx_t1 = add i32 %prlx_t0, %prlx_ty
-  %prlx_t2 = mul i32 %prlx_t1, %prlx_nx
-  %prlx_t3 = add i32 %prlx_t2, %prlx_tx
-  %prlx_t4 = lshr i32 %prlx_t3, 5
-  %prlx_inblock = zext i32 %prlx_t4 to i64
-  %prlx_n0 = mul i32 %prlx_nx, %prlx_ny
-  %prlx_n1 = mul i32 %prlx_n0, %prlx_nz
-  %prlx_n2 = add i32 %prlx_n1, 31
-  %prlx_n3 = lshr i32 %prlx_n2, 5
-  %prlx_perblock = zext i32 %prlx_n3 to i64
+  %prlx_t0 = lshr i32 %prlx_tx, 5
+  %prlx_inblock = zext i32 %prlx_t0 to i64
+  %prlx_n0 = add i32 %prlx_nx, 31
+  %prlx_n1 = lshr i32 %prlx_n0, 5
+  %prlx_perblock = zext i32 %prlx_n1 to i64
   %prlx_cx64 = zext i32 %prlx_cx to i64
   %prlx_gx64 = zext i32 %prlx_gx to i64
   %prlx_b0 = mul i32 %prlx_cz, %prlx_gy
@@ -197,11 +187,7 @@ declare i32 @llvm.nvvm.read.ptx.sreg.ctaid.z()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.x()
 declare i32 @llvm.nvvm.read.ptx.sreg.nctaid.y()
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.y()
-declare i32 @llvm.nvvm.read.ptx.sreg.tid.z()
 declare i32 @llvm.nvvm.read.ptx.sreg.ntid.x()
-declare i32 @llvm.nvvm.read.ptx.sreg.ntid.y()
-declare i32 @llvm.nvvm.read.ptx.sreg.ntid.z()
 declare i32 @llvm.cttz.i32(i32, i1)
 declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 declare i32 @llvm.nvvm.read.ptx.sreg.laneid()

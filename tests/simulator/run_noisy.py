@@ -1,16 +1,16 @@
 """Records the kernels of noisy.py several times and prints what comparisons with baselines say, one JSON document a pair.
 
-PYTHONPATH=build/triton/3.9.0 python run_noisy.py DIRECTORY INPUTS [KERNEL]
+PYTHONPATH=build/triton/3.9.0 python run_noisy.py [--capture instrumented] DIRECTORY INPUTS [KERNEL...]
 
 INPUTS is how many inputs a kernel gets; each is a clean pair, and the bugs are tried with the first ones in turn.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import json
 import random
-import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,10 @@ def kernel(case: noisy.Noisy, bug: str | None, folder: Path) -> Any:
     return module.kernel
 
 
-def recorded(case: noisy.Noisy, what: Any, path: Path, data: int, schedule: int) -> Path:
+def recorded(case: noisy.Noisy, what: Any, path: Path, data: int, schedule: int, capture: Any) -> Path:
     """Record one launch with the numbers of a seed, the blocks in the order of another."""
     with (
-        prlx.enable(device="simulator", seed=schedule, progress=False),
+        prlx.enable(device="simulator", seed=schedule, capture=capture, progress=False),
         prlx.record(path, overwrite=True),
     ):
         what[(case.blocks,)](**case.arguments(np.random.default_rng(data)), **case.options)
@@ -62,21 +62,29 @@ def say(case: noisy.Noisy, bug: str | None, a: Path, b: Path, equal: list[Path])
 
 
 def main() -> None:
-    folder, inputs = Path(sys.argv[1]), int(sys.argv[2])
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--capture", default="observed")
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("inputs", type=int)
+    parser.add_argument("kernels", nargs="*")
+    asked = parser.parse_args()
+    folder, inputs = asked.folder, asked.inputs
     draw = random.Random(SEED)
     for case in noisy.KERNELS:
         seeds = [(draw.randrange(1 << 30), draw.sample(range(1, 1 << 20), BASELINES + 3)) for _ in range(inputs)]
-        if len(sys.argv) > 3 and case.name != sys.argv[3]:
+        if asked.kernels and case.name not in asked.kernels:
             continue
         right = kernel(case, None, folder)
-        names = [f"e{k}" for k in range(BASELINES)]
+
+        def record(name: str, what: Any, data: int, schedule: int, case: noisy.Noisy = case) -> Path:
+            return recorded(case, what, folder / f"{name}.prlx", data, schedule, asked.capture)
+
         for k, (data, (first, other, third, *equal)) in enumerate(seeds):
-            a = recorded(case, right, folder / "a.prlx", data, first)
-            runs = [recorded(case, right, folder / f"{n}.prlx", data, s) for n, s in zip(names, equal, strict=True)]
-            say(case, None, a, recorded(case, right, folder / "b.prlx", data, other), runs)
+            a = record("a", right, data, first)
+            runs = [record(f"e{n}", right, data, s) for n, s in enumerate(equal)]
+            say(case, None, a, record("b", right, data, other), runs)
             for bug in list(case.bugs)[k::inputs]:
-                wrong = kernel(case, bug, folder)
-                say(case, bug, a, recorded(case, wrong, folder / "b.prlx", data, third), runs)
+                say(case, bug, a, record("b", kernel(case, bug, folder), data, third), runs)
 
 
 if __name__ == "__main__":

@@ -37,8 +37,14 @@ def version(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="module")
-def rows(version: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict]:
-    return compared(version, tmp_path_factory.mktemp(f"recorder-{version}"))
+def folder(version: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the recordings of one Triton are."""
+    return tmp_path_factory.mktemp(f"recorder-{version}")
+
+
+@pytest.fixture(scope="module")
+def rows(version: str, folder: Path) -> dict[str, dict]:
+    return compared(version, folder)
 
 
 @pytest.mark.parametrize("version", [NEWEST])
@@ -108,6 +114,22 @@ def test_what_warps_store_is_summed_as_the_watched_kernel_has_it(rows: dict[str,
         assert set(row["stored"]) <= OTHER_IN_PTX.get(name, set()), (name, row["stored"])
         assert row["arrays"], name
     assert sum(row["stores"] for row in rows.values()) >= 60
+
+
+@pytest.mark.skipif(shutil.which("go") is None, reason="no Go: its test reads the sums")
+def test_values_that_warps_store_are_summed_as_the_watched_kernel_has_them(rows: dict[str, dict], folder: Path) -> None:
+    """Every sum without places is the same, bit for bit, but for statements that are others in PTX."""
+    words = ["go", "test", "-count=1", "-v", "-run", "RecordedPairsHaveTheSameValues", "./core/kernel/simulation"]
+    environment = {**os.environ, "PRLX_RECORDED_PAIRS": str(folder)}
+    done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-4000:]
+    found = re.search(r"values: (\d+) pairs, (\d+) sums are the same", done.stdout)
+    assert found is not None, done.stdout[-2000:]
+    assert int(found[1]) == len(rows)
+    assert int(found[2]) >= 70
+    others = set(re.findall(r"^other: (\S+) (.*?) array \d+: ", done.stdout, re.MULTILINE))
+    allowed = {(name, one.rpartition(" ")[0]) for name, statements in OTHER_IN_PTX.items() for one in statements}
+    assert others <= allowed, done.stdout[-4000:]
 
 
 def test_kernels_record_by_themselves(rows: dict[str, dict]) -> None:

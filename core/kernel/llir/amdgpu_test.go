@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -134,6 +135,54 @@ other:
   %z = select i1 %e, i32 %s, i32 77
   store i32 %z, ptr addrspace(1) %po
   br label %end`,
+	"elements of 1, 2 and 8 bytes": `  %c = icmp slt i32 %v, %n
+  %byte = trunc i32 %v to i8
+  store i8 %byte, ptr addrspace(1) %po
+  %h0 = mul i32 %v, 771
+  %h1 = trunc i32 %h0 to i16
+  %h = bitcast i16 %h1 to half
+  %u0 = insertelement <2 x half> zeroinitializer, half %h, i32 0
+  %u = insertelement <2 x half> %u0, half 0xHFC00, i32 1
+  store <2 x half> %u, ptr addrspace(1) %po
+  %w0 = sext i32 %v to i64
+  %w = mul i64 %w0, -81985529216486896
+  store i64 %w, ptr addrspace(1) %po
+  store ptr addrspace(1) %po, ptr addrspace(1) %po
+  store double 0xFFF8000000000000, ptr addrspace(1) %po
+  store i64 9218868437227405312, ptr addrspace(1) %po
+  store i64 9218868437227405311, ptr addrspace(1) %po
+  br i1 %c, label %again, label %end
+again:
+  store half %h, ptr addrspace(1) %po
+  br label %end`,
+	"vectors of words": `  %c = icmp sgt i32 %v, %n
+  %m = mul i32 %v, -2004318071
+  %w0 = insertelement <4 x i32> zeroinitializer, i32 %m, i32 0
+  %w1 = insertelement <4 x i32> %w0, i32 2139095040, i32 1
+  %w2 = insertelement <4 x i32> %w1, i32 -8388609, i32 2
+  %w = insertelement <4 x i32> %w2, i32 %t, i32 3
+  store <4 x i32> %w, ptr addrspace(1) %po
+  store i32 %m, ptr addrspace(1) %po
+  br i1 %c, label %again, label %end
+again:
+  %y0 = insertelement <2 x i32> zeroinitializer, i32 %m, i32 0
+  %y = insertelement <2 x i32> %y0, i32 2139095039, i32 1
+  store <2 x i32> %y, ptr addrspace(1) %po
+  br label %end`,
+	"an array that is looked for": `  %c = icmp sgt i32 %v, %n
+  %q0 = ptrtoint ptr addrspace(1) %po to i64
+  %q = inttoptr i64 %q0 to ptr addrspace(1)
+  br i1 %c, label %some, label %end
+some:
+  store i32 %v, ptr addrspace(1) %q
+  store i32 2139095040, ptr addrspace(1) %q
+  store i32 -8388609, ptr addrspace(1) %q
+  %h = trunc i32 %v to i16
+  store i16 %h, ptr addrspace(1) %q
+  store i16 31744, ptr addrspace(1) %q
+  store i16 -1025, ptr addrspace(1) %q
+  store i8 -1, ptr addrspace(1) %q
+  br label %end`,
 	"an atomic decides": `  %old = atomicrmw add ptr addrspace(1) %out, i32 1 syncscope("agent") monotonic
   %c = icmp eq i32 %old, 200
   br i1 %c, label %last, label %end
@@ -170,12 +219,36 @@ type interpreted struct {
 // outAt is where the array out lies.
 const outAt = 0x30000000
 
-// sums adds the hash of each element that was stored, by warp, and counts them.
-func (r *interpreted) sums() map[uint64][2]uint64 {
-	all := map[uint64][2]uint64{}
+// summed is what a warp stored.
+type summed struct {
+	count, hash uint64
+	values      warptrace.ValueSums
+}
+
+// sums adds each element that was stored, by warp, to an array whose elements have so many bytes; 0: that is not known. Addresses in it
+// count as their names.
+func (r *interpreted) sums(width uint32) map[uint64]summed {
+	all := map[uint64]summed{}
 	for _, w := range r.wrote {
-		one := all[w.warp]
-		all[w.warp] = [2]uint64{one[0] + 1, one[1] + warptrace.StoredHash(w.at-outAt, w.value, w.bytes)}
+		one, size, value, shape := all[w.warp], w.bytes, w.value, w.bytes
+		named := w.bytes == 8 && w.value-outAt < 4096
+		if named {
+			value, shape = 1<<warptrace.PointerOffsetBits|w.value-outAt, shape+warptrace.NamedPointer
+		}
+		one.count++
+		one.hash += warptrace.StoredHash(w.at-outAt, value, shape)
+		if width > 1 {
+			size = min(size, uint64(width))
+		}
+		switch {
+		case named && size == 8:
+			one.values.Hash += warptrace.StoredHash(0, value, shape)
+		default:
+			for at := uint64(0); at < w.bytes; at += size {
+				one.values.Add(cut(w.value>>(8*at), int(8*size)), int(size), size)
+			}
+		}
+		all[w.warp] = one
 	}
 	return all
 }
@@ -212,7 +285,7 @@ func interpret(t *testing.T, text string, lanes int, memory []byte) (r interpret
 func seen(calls []called) map[uint64][]arena.Event {
 	all := map[uint64][]arena.Event{}
 	for _, c := range calls {
-		if c.name == storeRecorder || c.name == narrowRecorder {
+		if slices.Contains([]string{storeRecorder, wordRecorder, wordsRecorder, narrowRecorder}, c.name) {
 			continue
 		}
 		leader := first(c.active)
@@ -230,9 +303,12 @@ func seen(calls []called) map[uint64][]arena.Event {
 }
 
 // planned says where the array is that kernels write.
-func planned(r *Result, p arena.Plan) arena.Plan {
-	p.Known, p.Sought = uint32(len(r.Sums)), uint32(len(r.Sought))
-	p.Arrays = []arena.Array{{ID: 1, Base: outAt, Pieces: []arena.Piece{{From: outAt, Bytes: 4096}}}}
+func planned(r *Result, p arena.Plan, width uint32) arena.Plan {
+	for _, sum := range r.Sums {
+		p.Known = append(p.Known, sum.Array)
+	}
+	p.Sought = uint32(len(r.Sought))
+	p.Arrays = []arena.Array{{ID: 1, Width: width, Base: outAt, Pieces: []arena.Piece{{From: outAt, Bytes: 4096}}}}
 	return p
 }
 
@@ -241,22 +317,26 @@ func micro(body string) string { return strings.Replace(amdKernel, "BODY", body,
 func TestAMDKernelsRecordWhatHappens(t *testing.T) {
 	events, upper, elements := 0, 0, 0
 	for name, body := range microkernels {
-		for _, lanes := range []int{32, 64} {
-			t.Run(fmt.Sprintf("%s/%d", name, lanes), func(t *testing.T) {
+		for k, lanes := range []int{32, 64, 32, 64} {
+			width := []uint32{4, 0, 2, 8}[k]
+			if k > 1 && !strings.Contains(body, "store <") && !strings.Contains(body, "store i16") {
+				continue // an array of another type has the same sums
+			}
+			t.Run(fmt.Sprintf("%s/%d of %d", name, lanes, width), func(t *testing.T) {
 				r := Instrument(micro(body), Options{})
 				if r.Warning != "" || len(r.Sites) == 0 {
 					t.Fatalf("%d sites; %s", len(r.Sites), r.Warning)
 				}
 				memory := make([]byte, 1<<20)
 				warps := uint64(6 * ((96 + lanes - 1) / lanes))
-				if err := arena.Prepare(memory, planned(r, arena.Plan{Warps: warps, Events: true})); err != nil {
+				if err := arena.Prepare(memory, planned(r, arena.Plan{Warps: warps, Events: true}, width)); err != nil {
 					t.Fatal(err)
 				}
 				clean, made := interpret(t, micro(body), lanes, nil), interpret(t, r.Text, lanes, memory)
 				if !bytes.Equal(clean.out, made.out) {
 					t.Error("what the kernel computes is not what it was")
 				}
-				want, sums := seen(made.calls), made.sums()
+				want, sums := seen(made.calls), made.sums(width)
 				a, err := arena.Open(memory)
 				if err != nil || a.Full+a.Outside != 0 {
 					t.Fatalf("%v, %d lost", err, a.Full+a.Outside)
@@ -271,14 +351,15 @@ func TestAMDKernelsRecordWhatHappens(t *testing.T) {
 						}
 					}
 					delete(want, w.Number)
-					got := [2]uint64{}
+					var got summed
 					for _, s := range w.Sums {
-						got = [2]uint64{got[0] + s.Count, got[1] + s.Hash}
+						got.count, got.hash = got.count+s.Count, got.hash+s.Hash
+						got.values.Plus(&s.Values)
 					}
 					if !strings.Contains(body, "atomicrmw") && got != sums[w.Number] { // what atomics write is hashed with the operation
-						t.Errorf("warp %d: stored %v, want %v", w.Number, got, sums[w.Number])
+						t.Errorf("warp %d: stored %+v, want %+v", w.Number, got, sums[w.Number])
 					}
-					elements += int(got[0])
+					elements += int(got.count)
 					return nil
 				}); err != nil {
 					t.Fatal(err)
@@ -320,7 +401,7 @@ func TestAMDRecorderStaysInside(t *testing.T) {
 					continue
 				}
 				memory := make([]byte, c.bytes)
-				if err := arena.Prepare(memory, planned(made, c.plan)); err != nil {
+				if err := arena.Prepare(memory, planned(made, c.plan, 4)); err != nil {
 					t.Fatal(err)
 				}
 				r := interpret(t, made.Text, lanes, memory)

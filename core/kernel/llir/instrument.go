@@ -344,7 +344,9 @@ func (r *recorder) text(m *Module, points []point) string {
 	for i := range points {
 		p := &points[i]
 		if p.access != nil {
-			r.need(needed, p.access.recorder())
+			for from := 0; from < len(p.access.values); from += 4 {
+				r.need(needed, p.access.recorder(min(4, len(p.access.values)-from)))
+			}
 		}
 		switch {
 		case p.operands:

@@ -61,7 +61,7 @@ func TestAMDKernelsRecordTheOperandsOfEveryLane(t *testing.T) {
 			warps := uint64(6 * ((96 + lanes - 1) / lanes))
 			plan := arena.Plan{Warps: warps, Events: true, Operands: true, Lanes: uint32(lanes), Sites: uint32(len(made.Sites))}
 			memory := make([]byte, 4<<20)
-			if err := arena.Prepare(memory, planned(made, plan)); err != nil {
+			if err := arena.Prepare(memory, planned(made, plan, 4)); err != nil {
 				t.Fatal(err)
 			}
 			clean, r := interpret(t, micro(body), lanes, nil), interpret(t, made.Text, lanes, memory)
@@ -102,7 +102,7 @@ func TestOperandsAreKeptAtFirstVisitsAndCounted(t *testing.T) {
 		t.Helper()
 		p.Warps, p.Events, p.Operands, p.Sites = 18, true, true, sites
 		memory := make([]byte, size)
-		if err := arena.Prepare(memory, planned(made, p)); err != nil {
+		if err := arena.Prepare(memory, planned(made, p, 4)); err != nil {
 			t.Fatal(err)
 		}
 		if r := interpret(t, made.Text, 32, memory); !bytes.Equal(r.out, clean.out) {

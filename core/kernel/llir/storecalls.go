@@ -159,7 +159,7 @@ func (p *point) storeCalls(number int32, scratch, debug string) string {
 		n := p.f.argumentOf(a.pointer.name)
 		base = l.bits(operand{p.f.Params[n].Type, p.f.Params[n].Name})
 	}
-	shape := uint64(a.element) + a.operation*warptrace.AtomicOperation
+	shape := a.element + int(a.operation)*warptrace.AtomicOperation
 	for from := 0; from < len(a.values); from += 4 {
 		list := a.values[from:min(from+4, len(a.values))]
 		if from > 0 {
@@ -183,30 +183,48 @@ func (p *point) storeCalls(number int32, scratch, debug string) string {
 				l.elementOperands(p, begin, token, at, i, words[i])
 			}
 		}
-		word, size := "i64", "i64"
-		if a.recorder() == narrowRecorder {
-			word, size = "i32", "i32"
-			for i := range list {
-				words[i] = l.value("trunc i64 " + words[i] + " to i32")
-			}
+		name := a.recorder(len(list))
+		if name == storeRecorder {
+			l.call(name + "(ptr addrspace(1) " + scratch + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base + ", i64 " + at +
+				", i64 " + itoa(int32(shape)) + ", i32 " + itoa(int32(len(list))) + ", i64 " + strings.Join(words[:], ", i64 ") + ")")
+			continue
 		}
-		l.call(a.recorder() + "(ptr addrspace(1) " + scratch + ", i32 " + signed(a.slot) + ", i1 " + does + ", i64 " + base + ", i64 " + at +
-			", " + size + " " + itoa(int32(shape)) + ", i32 " + itoa(int32(len(list))) + ", " + word + " " + strings.Join(words[:], ", "+word+" ") + ")")
+		for i := range list {
+			words[i] = l.value("trunc i64 " + words[i] + " to i32")
+		}
+		to := scratch // null of lanes that store nothing
+		if does != "true" {
+			to = l.value("select i1 " + does + ", ptr addrspace(1) " + scratch + ", ptr addrspace(1) null")
+		}
+		call := name + "(ptr addrspace(1) " + to + ", i32 " + signed(a.slot) + ", i64 " + l.value("sub i64 "+at+", "+base) + ", i32 "
+		if name == wordRecorder {
+			l.call(call + itoa(int32(shape)) + ", i32 " + words[0] + ")")
+		} else {
+			l.call(call + itoa(int32(len(list)<<16|shape)) + ", i32 " + strings.Join(words[:], ", i32 ") + ")")
+		}
 	}
 	return l.b.String()
 }
 
-// What adds to sums: any elements, and those of up to 4 bytes in an array that the code names.
+// What adds to sums: any elements, and those of an array that the code names: one of 4 bytes, several of them, fewer bytes.
 const (
 	storeRecorder  = "prlx_record_store"
+	wordRecorder   = "prlx_record_word"
+	wordsRecorder  = "prlx_record_words"
 	narrowRecorder = "prlx_record_narrow"
 )
 
-func (a *access) recorder() string {
-	if a.slot >= 0 && a.element <= 4 {
+// recorder is what adds so many elements of an access.
+func (a *access) recorder(count int) string {
+	switch {
+	case a.slot < 0 || a.element > 4:
+		return storeRecorder
+	case a.element < 4:
 		return narrowRecorder
+	case count == 1:
+		return wordRecorder
 	}
-	return storeRecorder
+	return wordsRecorder
 }
 
 // elementOperands keeps where each lane stores an element and what; of an atomic, what it brings.

@@ -63,10 +63,16 @@ func TestAccesses(t *testing.T) {
 			t.Errorf("%s:\n got %+v\nwant %+v", instruction, got, w)
 		}
 		made := Instrument(storing(instruction), Options{})
-		call := "call void @" + storeRecorder + "(ptr addrspace(1) %6,"
-		if w.array >= 0 && w.element <= 4 {
-			call = "call void @" + narrowRecorder + "(ptr addrspace(1) %6,"
+		name := storeRecorder
+		switch {
+		case w.array >= 0 && w.element < 4:
+			name = narrowRecorder
+		case w.array >= 0 && w.element == 4 && w.values == 1:
+			name = wordRecorder
+		case w.array >= 0 && w.element == 4:
+			name = wordsRecorder
 		}
+		call := "call void @" + name + "(ptr addrspace(1) %"
 		calls := strings.Count(made.Text, call)
 		if made.Warning != "" || calls != 1 || len(made.Sums)+len(made.Sought) != 1 {
 			t.Errorf("%s: %d calls, %d sums, %s", instruction, calls, len(made.Sums), made.Warning)

@@ -109,8 +109,11 @@ func (in *Instrumented) prepared(l *simt.Launch, r *Record) (*observe.Table, are
 	}
 	table.NameArguments(names)
 	plan := arena.Plan{
-		Warps: slots(l), Events: mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp), Known: uint32(len(table.Sums)),
+		Warps: slots(l), Events: mode != warptrace.ModeDigest, Budget: uint64(r.EventsPerWarp),
 		Sought: uint32(len(table.Sought)), Sites: uint32(len(table.Sites)), Operands: mode == warptrace.ModeValues, Depth: in.Depth,
+	}
+	for _, sum := range table.Sums {
+		plan.Known = append(plan.Known, sum.Array)
 	}
 	if n := len(r.Warps); n > 0 { // all between the first and the last of them
 		plan.First, plan.Wanted = r.Warps[0][0], r.Warps[n-1][1]-r.Warps[0][0]+1

@@ -60,7 +60,7 @@ func (s *stored) recording() *simt.Recording {
 func arraysOf(places []simt.Place) []arena.Array {
 	list := make([]arena.Array, len(places))
 	for i, p := range places {
-		list[i] = arena.Array{ID: p.ID, Base: p.Base, Pieces: []arena.Piece{{From: p.At[0], Bytes: p.Size}}}
+		list[i] = arena.Array{ID: p.ID, Base: p.Base, Width: p.ElementBytes, Pieces: []arena.Piece{{From: p.At[0], Bytes: p.Size}}}
 		if p.At[1] != 0 {
 			list[i].Pieces = append(list[i].Pieces, arena.Piece{From: p.At[1], Bytes: p.Size})
 		}
@@ -117,7 +117,7 @@ func (s *stored) sums(into []warptrace.StoreSum, w *arena.Warp) []warptrace.Stor
 			one.Array = s.plan.Arrays[k%arrays].ID
 		}
 		one.Site = of.Site
-		s.total(one, of.Swaps)
+		s.total(one, of.Swaps, &sum)
 		into = append(into, one)
 	}
 	slices.SortFunc(into, func(a, b warptrace.StoreSum) int {
@@ -139,18 +139,25 @@ func (s *stored) sums(into []warptrace.StoreSum, w *arena.Warp) []warptrace.Stor
 	return into[:n]
 }
 
-func (s *stored) total(one warptrace.StoreSum, swaps bool) {
+// total adds the sum of a warp to that of all. What a compare-and-swap brings depends on the order, and is in no sum of values.
+func (s *stored) total(one warptrace.StoreSum, swaps bool, of *arena.Sum) {
 	if s.totals == nil {
 		s.totals = map[[2]uint32]*warptrace.StoreTotal{}
 	}
 	t := s.totals[[2]uint32{one.Site, one.Array}]
 	if t == nil {
-		t = &warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: one.Site, Array: one.Array}}
+		t = &warptrace.StoreTotal{StoreSum: warptrace.StoreSum{Site: one.Site, Array: one.Array}, Values: &warptrace.ValueSums{}}
 		s.totals[[2]uint32{one.Site, one.Array}] = t
 	}
 	t.Count += one.Count
 	t.Hash += one.Hash
 	t.Swaps = t.Swaps || swaps
+	switch {
+	case of.Overflown:
+		t.Values = nil
+	case t.Values != nil && !swaps:
+		t.Values.Plus(&of.Values)
+	}
 }
 
 // written writes what the launch wrote.

@@ -14,7 +14,7 @@ import (
 // The places of the header's fields.
 const (
 	magic   = 0x31455241584c5250 // "PRLXARE1"
-	version = 2
+	version = 3
 
 	atMagic     = 0
 	atVersion   = 8
@@ -60,7 +60,8 @@ const (
 	entryBytes  = 64
 	eventBytes  = 32
 	placeBytes  = 32
-	sumBytes    = 16
+	sumBytes    = 40
+	widthBytes  = 4
 
 	entryState = 0
 	entryTotal = 8
@@ -100,7 +101,7 @@ type Plan struct {
 	Depth    uint32 // at the first so many visits of each site by a warp; 0: at all
 	Lanes    uint32 // of a warp; 0: 32
 
-	Known  uint32  // sums of each warp whose array is known
+	Known  []int32 // sums of each warp whose array is known: its ID
 	Sought uint32  // statements whose array is looked for: each has a sum for every array
 	Arrays []Array // that the launch may write
 }
@@ -116,6 +117,7 @@ type Window struct {
 type Array struct {
 	ID     uint32
 	Base   uint64  // what offsets in it count from
+	Width  uint32  // bytes of its elements; 0 and 1: not known
 	Pieces []Piece // of memory that belong to it; where several arrays have a piece, it is the last one's
 }
 
@@ -123,7 +125,7 @@ type Array struct {
 type Piece struct{ From, Bytes uint64 }
 
 // Slots are the sums of each warp.
-func (p *Plan) Slots() uint64 { return uint64(p.Known) + uint64(p.Sought)*uint64(len(p.Arrays)) }
+func (p *Plan) Slots() uint64 { return uint64(len(p.Known)) + uint64(p.Sought)*uint64(len(p.Arrays)) }
 
 // ring reports whether events of a warp take turns in its room.
 func (p *Plan) ring() bool { return p.Events && (p.Last || p.Window != nil) }
@@ -153,6 +155,7 @@ const (
 // layout is where the parts of an arena lie.
 type layout struct {
 	slots, pieces             uint64 // of a warp; of all arrays
+	table                     uint64
 	directory, entries        uint64
 	sums, occurrences, visits uint64
 	base, chunks, budget      uint64
@@ -167,10 +170,11 @@ func (p *Plan) layout(size uint64) (l layout) {
 		wanted = ^uint64(0)
 	}
 	l.slots, l.pieces = p.Slots(), p.pieces()
-	if l.slots > maxSlots || l.pieces > maxPieces || headerBytes+l.pieces*placeBytes > size {
+	if l.slots > maxSlots || l.pieces > maxPieces || tableAt(l.slots)+l.pieces*placeBytes > size {
 		l.slots, l.pieces = 0, 0 // all that is stored is counted as lost
 	}
-	l.directory = headerBytes + l.pieces*placeBytes
+	l.table = tableAt(l.slots)
+	l.directory = l.table + l.pieces*placeBytes
 	if p.First < p.Warps {
 		l.entries = min(p.Warps-p.First, wanted, (size-l.directory)/(entryBytes+l.slots*sumBytes+p.counters()+p.visits()))
 	}
@@ -214,7 +218,7 @@ func Prepare(memory []byte, p Plan) error {
 		return fault.New(fault.Limit, "an arena of %d bytes has no room for its header of %d", len(memory), headerBytes)
 	}
 	l := p.layout(uint64(len(memory)))
-	clear(memory[:headerBytes])
+	clear(memory[:min(tableAt(uint64(len(p.Known))), uint64(len(memory)))]) // an arena is prepared again once its arrays are known
 	put := func(at int, v uint64) { binary.LittleEndian.PutUint64(memory[at:], v) }
 	put(atMagic, magic)
 	binary.LittleEndian.PutUint32(memory[atVersion:], version)
@@ -222,7 +226,7 @@ func Prepare(memory []byte, p Plan) error {
 	put(atCapacity, uint64(len(memory)))
 	put(atDirectory, l.directory)
 	put(atSums, l.sums)
-	put(atTable, headerBytes)
+	put(atTable, l.table)
 	put(atOccur, l.occurrences)
 	put(atOperands, l.operands)
 	put(atRoom, l.room)
@@ -241,12 +245,15 @@ func Prepare(memory []byte, p Plan) error {
 		put(atAfter, p.Window.After)
 	}
 	half(atSlots, l.slots)
-	half(atKnown, uint64(p.Known))
+	half(atKnown, uint64(len(p.Known)))
 	half(atArrays, uint64(len(p.Arrays)))
 	if half(atPlaces, l.pieces); l.pieces > 0 {
-		low, high := p.place(memory[headerBytes:l.directory])
+		low, high := p.place(memory[l.table:l.directory])
 		put(atLow, low)
 		put(atSpan, high-low)
+	}
+	if l.slots > 0 {
+		p.widths(memory[headerBytes:l.table])
 	}
 	put(atWarps, l.entries)
 	put(atBase, l.base)
@@ -257,6 +264,35 @@ func Prepare(memory []byte, p Plan) error {
 	binary.LittleEndian.PutUint32(memory[atMode:], l.mode)
 	put(atBudget, l.budget)
 	return nil
+}
+
+// tableAt is where the table of arrays begins: behind the widths of so many sums.
+func tableAt(slots uint64) uint64 {
+	return headerBytes + (slots*widthBytes+placeBytes-1)/placeBytes*placeBytes
+}
+
+// unknownWidth is how wide the elements of an array are whose type is not known: accesses to it are not taken apart.
+const unknownWidth = 255
+
+// widths writes how wide the elements of the array of each sum are.
+func (p *Plan) widths(table []byte) {
+	of := make(map[int32]uint32, len(p.Arrays))
+	wide := func(width uint32) uint32 {
+		if width <= 1 || width > 8 {
+			return unknownWidth
+		}
+		return width
+	}
+	for i := range p.Arrays {
+		of[int32(p.Arrays[i].ID)] = p.Arrays[i].Width
+	}
+	put := func(slot int, width uint32) { binary.LittleEndian.PutUint32(table[slot*widthBytes:], wide(width)) }
+	for slot, id := range p.Known {
+		put(slot, of[id])
+	}
+	for k := range int(p.Sought) * len(p.Arrays) {
+		put(len(p.Known)+k, p.Arrays[k%len(p.Arrays)].Width)
+	}
 }
 
 // place writes the table of arrays, and returns between which addresses they lie.

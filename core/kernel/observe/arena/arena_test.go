@@ -1,11 +1,14 @@
 package arena
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
 // writer does what a recorder does, one event after the other.
@@ -172,7 +175,7 @@ func TestDigestsHaveNoEvents(t *testing.T) {
 func TestAnArenaThatWasOverwrittenIsAnError(t *testing.T) {
 	for what, change := range map[string]func(m []byte, base uint64){
 		"no arena":                 func(m []byte, _ uint64) { m[0] = 0 },
-		"arena of version 3":       func(m []byte, _ uint64) { m[atVersion] = 3 },
+		"arena of version 2":       func(m []byte, _ uint64) { m[atVersion] = 2 },
 		"arena was overwritten":    func(m []byte, _ uint64) { m[atWarps+4] = 1 },
 		"belongs to another warp":  func(m []byte, base uint64) { m[base+8] = 1 },
 		"are not chained":          func(m []byte, base uint64) { binary.LittleEndian.PutUint64(m[base:], 1<<32|1) },
@@ -227,4 +230,53 @@ func FuzzOpen(f *testing.F) {
 			t.Errorf("%d events of %d bytes", n, len(memory))
 		}
 	})
+}
+
+// TestSumsComeBack writes sums as a recorder does: they are those of their slots, and of more elements than can be counted there are no values.
+func TestSumsComeBack(t *testing.T) {
+	arrays := []Array{{ID: 7, Width: 2, Pieces: []Piece{{64, 64}}}, {ID: 3, Width: 1, Pieces: []Piece{{128, 64}}}, {ID: 9, Width: 8, Pieces: []Piece{{256, 64}}}}
+	w := prepared(t, 1<<13, Plan{Warps: 2, Known: []int32{9, 3, 5, 7}, Sought: 2, Arrays: arrays})
+	for slot, want := range []uint32{8, 255, 255, 2, 2, 255, 8, 2, 255, 8} {
+		if got := binary.LittleEndian.Uint32(w.memory[headerBytes+widthBytes*slot:]); got != want {
+			t.Errorf("elements of sum %d have %d bytes, want %d", slot, got, want)
+		}
+	}
+	if at := w.get(atTable); at != headerBytes+64 || w.get(at) != 64 {
+		t.Errorf("the table of arrays is at %d", at)
+	}
+	counts := [2]uint64{5, mostCounted + 1}
+	for warp, count := range counts {
+		at := w.get(atSums) + uint64(warp*10+6)*sumBytes
+		for i, v := range []uint64{count, 11, 12, 13, 15<<32 | 14} {
+			w.add(at+uint64(8*i), v)
+		}
+	}
+	a, err := Open(w.memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	if err := a.Warps(func(w *Warp) error {
+		want := Sum{6, counts[w.Number], 11, warptrace.ValueSums{Hash: 12, Bits: 13, Tops: 14, Specials: 15}, w.Number == 1}
+		if n++; len(w.Sums) != 1 || w.Sums[0] != want {
+			t.Errorf("warp %d: %+v, want %+v", w.Number, w.Sums, want)
+		}
+		return nil
+	}); err != nil || n != 2 {
+		t.Error(n, err)
+	}
+}
+
+// TestAnArenaIsPreparedAgain with arrays for which there is no room: nothing of the first time is left.
+func TestAnArenaIsPreparedAgain(t *testing.T) {
+	p := Plan{Warps: 2, Events: true, Known: make([]int32, 40), Sought: maxSlots}
+	w := prepared(t, 1<<13, p)
+	p.Arrays = []Array{{Pieces: []Piece{{64, 64}}}}
+	if err := Prepare(w.memory, p); err != nil {
+		t.Fatal(err)
+	}
+	fresh := prepared(t, 1<<13, p)
+	if !bytes.Equal(w.memory, fresh.memory) {
+		t.Error("an arena that was prepared twice is not what it is after once")
+	}
 }

@@ -38,7 +38,7 @@ func (p *Plan) Need(totals []uint64, size uint64) Need {
 		chunks += (most + perChunk - 1) / perChunk
 	}
 	if !p.Events {
-		n.Bytes = headerBytes + p.pieces()*placeBytes + n.Warps*n.WarpBytes
+		n.Bytes = tableAt(p.Slots()) + p.pieces()*placeBytes + n.Warps*n.WarpBytes
 		n.LostWarps = n.Warps - p.layout(size).entries
 		return n
 	}
@@ -58,7 +58,7 @@ func (p *Plan) Need(totals []uint64, size uint64) Need {
 		}
 		n.OperandBytes = held * operandBytes(p.lanes())
 	}
-	n.Bytes = headerBytes + p.pieces()*placeBytes + n.Warps*n.WarpBytes + chunkBytes + events + n.OperandBytes
+	n.Bytes = tableAt(p.Slots()) + p.pieces()*placeBytes + n.Warps*n.WarpBytes + chunkBytes + events + n.OperandBytes
 	n.LostWarps = n.Warps - p.layout(size).entries
 	p.losses(&n, totals, chunks, size)
 	return n

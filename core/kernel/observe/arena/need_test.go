@@ -10,7 +10,7 @@ func TestWhatIsNeededIsEnoughAndNotMuchMore(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	lost := 0
 	for range 300 {
-		p := Plan{Warps: 1 + rng.Uint64N(40), Events: true, Known: uint32(rng.IntN(4)), Budget: []uint64{0, 0, 10, 100}[rng.IntN(4)]}
+		p := Plan{Warps: 1 + rng.Uint64N(40), Events: true, Known: make([]int32, rng.IntN(4)), Budget: []uint64{0, 0, 10, 100}[rng.IntN(4)]}
 		totals := make([]uint64, p.Warps)
 		for i := range totals {
 			totals[i] = rng.Uint64N(200)
@@ -60,7 +60,7 @@ func TestWhatOperandsNeed(t *testing.T) {
 	if need := p.Need([]uint64{10, 40}, 1<<20); need.OperandBytes != 2*3*2*544 {
 		t.Errorf("%+v", need)
 	}
-	if digest := (&Plan{Warps: 5, Known: 2}).Need([]uint64{9}, 400); digest.Bytes != 256+5*(64+32) || digest.LostWarps != 4 {
+	if digest := (&Plan{Warps: 5, Known: []int32{0, 2}}).Need([]uint64{9}, 500); digest.Bytes != 256+32+5*(64+80) || digest.LostWarps != 4 {
 		t.Errorf("%+v", digest)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/prlx-go/prlx/core/fault"
+	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
 // Arena is one that a kernel has written.
@@ -57,7 +58,11 @@ type Warp struct {
 }
 
 // Sum is what a warp stored at one statement to one array.
-type Sum struct{ Slot, Count, Hash uint64 }
+type Sum struct {
+	Slot, Count, Hash uint64
+	Values            warptrace.ValueSums // without places
+	Overflown         bool                // Values are not whole: there were more elements than they can count
+}
 
 // Open reads the header of an arena.
 func Open(memory []byte) (*Arena, error) {
@@ -158,13 +163,17 @@ func eventOf(e []byte) Event {
 func (a *Arena) sumsOf(into []Sum, index uint64) []Sum {
 	row := a.memory[a.sums+index*a.slots*sumBytes:][:a.slots*sumBytes]
 	for slot := range a.slots {
-		count, hash := binary.LittleEndian.Uint64(row[slot*sumBytes:]), binary.LittleEndian.Uint64(row[slot*sumBytes+8:])
-		if count != 0 {
-			into = append(into, Sum{slot, count, hash})
+		get := func(at uint64) uint64 { return binary.LittleEndian.Uint64(row[slot*sumBytes+at:]) }
+		if count, marks := get(0), get(32); count != 0 {
+			values := warptrace.ValueSums{Hash: get(16), Bits: get(24), Tops: marks & (1<<32 - 1), Specials: marks >> 32}
+			into = append(into, Sum{Slot: slot, Count: count, Hash: get(8), Values: values, Overflown: count > mostCounted})
 		}
 	}
 	return into
 }
+
+// mostCounted are how many elements of a warp may be counted in 32 bits each: one of 8 bytes has up to 4 values in it.
+const mostCounted = (1<<32 - 1) / 4
 
 // read follows the chunks of a warp from its last one to its first. seen are those of all warps: none has two owners.
 func (a *Arena) read(w *Warp, index, state uint64, seen []bool) error {

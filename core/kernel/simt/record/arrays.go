@@ -69,6 +69,8 @@ type Place struct {
 	Base uint64
 	At   [2]uint64 // where its memory begins, and where the same memory does as the process has it, 0 nowhere
 	Size uint64    // of that memory
+
+	ElementBytes uint32 // 1 where that is not known
 }
 
 // places are the arrays but scratch memory; where several hold an address, the last one does.
@@ -84,7 +86,7 @@ func (s *arrays) places() []Place {
 			if i > 0 {
 				from = min(max(a.base, 0), a.size)
 			}
-			p := Place{ID: a.ID, Base: kernel + uint64(a.base), Size: uint64(a.size - from), At: [2]uint64{kernel + uint64(from)}}
+			p := Place{ElementBytes: a.ElementBytes, ID: a.ID, Base: kernel + uint64(a.base), Size: uint64(a.size - from), At: [2]uint64{kernel + uint64(from)}}
 			if process != 0 {
 				p.At[1] = process + uint64(from)
 			}
