@@ -376,7 +376,7 @@ const editedStatement = "and the statement that stores there was edited: whether
 func (c *storeChange) untold() string {
 	switch {
 	case c.values == valuesUnknown:
-		return "and which values were stored is not recorded: recordings of this version have them where the simulator observes a kernel"
+		return "and which values were stored is not recorded: record again with this version"
 	case c.values == valuesCoarse:
 		return "by so much that twice the value would not be noticed: more equal runs tell, or contents (--outputs)"
 	case c.edited:
