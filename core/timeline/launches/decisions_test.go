@@ -195,3 +195,19 @@ func TestNumbersAreSpread(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatCannotBeLinkedMakesRoom: a trace whose beginning was cut holds work without calls, up to what is held. If nothing of it went, all of it would be looked
+// through again for nearly every launch that follows.
+func TestWhatCannotBeLinkedMakesRoom(t *testing.T) {
+	r := &recording{}
+	for i := range int64(990) {
+		r.add(isWork, gpu0, uint64(100_000+i), i, i+1)
+	}
+	r.add(isCall, host, 5, 2000, 2001)
+	for i := range int64(100) {
+		r.add(isWork, gpu0, 5, 2003+i, 2004+i)
+	}
+	if f := r.read(t, 1000); f.Every != 2 {
+		t.Errorf("one in %d", f.Every)
+	}
+}
