@@ -43,7 +43,9 @@ var plan = []group{
 	{"probe", []room{{timeline + "probe", 60, []string{timeline + "probe"}}}},
 	{"nccl", []room{
 		nccl("diagnosing", 12), nccl("dividing", 9), nccl("joining", 8), nccl("reading", 6), nccl("flightrecorder", 5), nccl("segment", 4),
-		nccl("clocks", 4), {timeline + "nccl/operation", 3, []string{timeline + "nccl/diagnosing", timeline + "nccl/joining"}}, nccl("otherplugins", 3), nccl("unpickle", 2), nccl("gathering", 2), nccl("tracks", 2),
+		nccl("clocks", 4),
+		{timeline + "nccl/operation", 3, []string{timeline + "nccl/diagnosing", timeline + "nccl/joining"}},
+		nccl("otherplugins", 3), nccl("unpickle", 2), nccl("gathering", 2), nccl("tracks", 2),
 	}},
 	{"llir", []room{{kernel + "llir", 60, []string{kernel + "llir"}}}},
 	{"observe", []room{

@@ -342,6 +342,13 @@ func TestOnlyMembersThatWereAskedForAreMissed(t *testing.T) {
 	if c := findWith(t, j, Options{}).Conclusion; len(c.Missing) != 0 {
 		t.Errorf("%+v", c)
 	}
+	j = even{ranks: 4, steps: 40}.job() // one rank is not there at one operation
+	last := &j.Ops[len(j.Ops)-1].Gates[0]
+	all := last.Givers[:3]
+	*last, j.Events = Gate{all, all}, j.Events[:len(j.Events)-1]
+	if c := findWith(t, j, Options{}).Conclusion; len(c.Missing) != 1 || *c.Missing[0].Count != 1 {
+		t.Errorf("%+v", c)
+	}
 }
 
 // TestTheNextToLastIsOneThatGives: who only takes says nothing of how late the last giver was.
