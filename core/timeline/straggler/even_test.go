@@ -266,6 +266,9 @@ func TestADirectedLinkIsHeldAgainstTheOthersOfItsKind(t *testing.T) {
 		}
 	}
 	j := s.job()
+	for k := range j.Ops { // all of one kind
+		j.Ops[k].Class, j.Ops[k].Group = "world", "world"
+	}
 	for op := range s.long {
 		j.Ops[op].Slow = &Slow{From: 1, To: 2, NS: 4e5}
 	}
@@ -522,6 +525,7 @@ func TestWhatTookLonger(t *testing.T) {
 		want        int32
 	}{
 		"all of it":                {map[int32]int64{gemm: 300}, map[int32]int64{gemm: 100}, gemm},
+		"a nanosecond":             {map[int32]int64{gemm: 101}, map[int32]int64{gemm: 100}, gemm},
 		"half of it":               {map[int32]int64{gemm: 200, between: 200}, map[int32]int64{gemm: 100, between: 100}, gemm},
 		"less than half":           {map[int32]int64{gemm: 200, between: 201}, map[int32]int64{gemm: 100, between: 100}, between},
 		"two kernels of one kind":  {map[int32]int64{gemm: 150, norm: 150, between: 150}, map[int32]int64{gemm: 100, norm: 100, between: 60}, between - 1},
