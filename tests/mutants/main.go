@@ -90,8 +90,12 @@ func run(s settings) error {
 				}
 			}
 		}
-		scores = append(scores, count(g.name, records, equivalents))
-		bad = append(bad, scores[len(scores)-1].holds()...)
+		sc := count(g.name, records, equivalents)
+		if g.all { // it is as small as that
+			sc.want = len(records)
+		}
+		scores = append(scores, sc)
+		bad = append(bad, sc.holds()...)
 	}
 	if s.list {
 		return nil

@@ -230,6 +230,10 @@ func TestScoresSayWhatIsWrong(t *testing.T) {
 	if s := count("g", all[10:], nil); len(s.holds()) != 2 { // too few, and 42 of 50
 		t.Errorf("50 mutants: %q", s.holds())
 	}
+	s := count("g", all[8:58], nil) // 44 of 50
+	if s.want = 50; len(s.holds()) != 0 {
+		t.Errorf("50 mutants of a group that has no more: %q", s.holds())
+	}
 	for i := 52; i < 60; i++ {
 		listed[all[i].key()] = equivalent{Reason: "why"}
 	}

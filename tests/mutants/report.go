@@ -15,6 +15,7 @@ type score struct {
 	left                                                   []record // survivors that are not equivalent
 	equal                                                  []record
 	wrong                                                  []string // what is not true of the list of equivalents
+	want                                                   int      // mutants that there must be
 
 	when  string      // day and commit of the run
 	lines [2][]string // of the report: survivors, equivalents
@@ -30,8 +31,8 @@ func (s *score) share() float64 {
 // holds says what a group does not show, nothing where it shows all.
 func (s *score) holds() []string {
 	bad := slices.Clone(s.wrong)
-	if s.mutants < fewestMutants {
-		bad = append(bad, fmt.Sprintf("%s: %d mutants, want %d", s.group, s.mutants, fewestMutants))
+	if s.mutants < s.want {
+		bad = append(bad, fmt.Sprintf("%s: %d mutants, want %d", s.group, s.mutants, s.want))
 	}
 	if float64(s.equivalent) > mostEquivalent*float64(s.mutants) {
 		bad = append(bad, fmt.Sprintf("%s: %d of %d mutants are called equivalent, at most %.0f %% may be", s.group, s.equivalent, s.mutants, 100*mostEquivalent))
@@ -44,7 +45,7 @@ func (s *score) holds() []string {
 
 // count makes a score of a group's records.
 func count(name string, records []record, equivalents map[string]equivalent) score {
-	s := score{group: name}
+	s := score{group: name, want: fewestMutants}
 	for _, r := range records {
 		e, listed := equivalents[r.key()]
 		switch r.Verdict {
