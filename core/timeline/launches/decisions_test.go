@@ -211,3 +211,14 @@ func TestWhatCannotBeLinkedMakesRoom(t *testing.T) {
 		t.Errorf("one in %d", f.Every)
 	}
 }
+
+// TestTheTightestFactSaysHowFarAheadADeviceCanBe, wherever it stands.
+func TestTheTightestFactSaysHowFarAheadADeviceCanBe(t *testing.T) {
+	d := &Device{Launches: []Fact{{100, 109}, {200, 204}, {300, 307}}, Waits: []Fact{{150, 130}, {250, 248}, {350, 341}}}
+	if most, ok, least, both := d.Ahead(); !ok || !both || most != 4 || least != -2 {
+		t.Errorf("by %d at most (%v), %d at least (%v)", most, ok, least, both)
+	}
+	if _, ok, _, both := (&Device{}).Ahead(); ok || both {
+		t.Error("nothing says how far")
+	}
+}
