@@ -9,8 +9,10 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,8 +90,12 @@ func run(s settings) error {
 				}
 			}
 		}
-		scores = append(scores, count(g.name, records, equivalents))
-		bad = append(bad, scores[len(scores)-1].holds()...)
+		sc := count(g.name, records, equivalents)
+		if g.all { // it is as small as that
+			sc.want = len(records)
+		}
+		scores = append(scores, sc)
+		bad = append(bad, sc.holds()...)
 	}
 	if s.list {
 		return nil
@@ -179,9 +185,17 @@ func (b *bench) leave(scores []score, s settings, equivalents map[string]equival
 	if s.output == "" {
 		return nil
 	}
-	commit, err := exec.Command("git", "rev-parse", "--short", "HEAD").Output()
+	when, err := exec.Command("git", "log", "-1", "--format=%cs, %h").Output()
 	if err != nil {
-		return fmt.Errorf("git rev-parse: %w", said(err))
+		return fmt.Errorf("git log: %w", said(err))
 	}
-	return os.WriteFile(s.output, []byte(page(scores, s.seed, strings.TrimSpace(string(commit)), runtime.Version(), equivalents)), 0o644)
+	for i := range scores {
+		scores[i].when = strings.TrimSpace(string(when))
+		scores[i].describe(equivalents)
+	}
+	earlier, err := os.ReadFile(s.output)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.WriteFile(s.output, []byte(page(merged(string(earlier), scores), s.seed, runtime.Version())), 0o644)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"go/parser"
 	"go/token"
 	"os"
@@ -229,6 +230,10 @@ func TestScoresSayWhatIsWrong(t *testing.T) {
 	if s := count("g", all[10:], nil); len(s.holds()) != 2 { // too few, and 42 of 50
 		t.Errorf("50 mutants: %q", s.holds())
 	}
+	s := count("g", all[8:58], nil) // 44 of 50
+	if s.want = 50; len(s.holds()) != 0 {
+		t.Errorf("50 mutants of a group that has no more: %q", s.holds())
+	}
 	for i := 52; i < 60; i++ {
 		listed[all[i].key()] = equivalent{Reason: "why"}
 	}
@@ -301,6 +306,55 @@ func TestTheListOfEquivalentsIsRead(t *testing.T) {
 		}
 		if _, err := readEquivalents(bad); err == nil {
 			t.Errorf("%q was accepted", text)
+		}
+	}
+}
+
+// TestWhatWasNotRunIsKept: a run of one group leaves the rows and the lists of the others as they are, and takes the place of its own.
+func TestWhatWasNotRunIsKept(t *testing.T) {
+	ran := func(name, room, when, verdicts string) score {
+		var all []record
+		listed := map[string]equivalent{}
+		for i, v := range verdicts {
+			r := record{mutant: mutant{Room: room, File: "a.go", Function: "f", Text: "a || b", Change: fmt.Sprint(i)}, verdict: verdict{Verdict: killed}}
+			switch v {
+			case 's':
+				r.Verdict = survived
+			case 'u':
+				r.Verdict = unreached
+			case 'l':
+				r.Verdict = limited
+			case 'e':
+				r.Verdict = survived
+				listed[r.key()] = equivalent{Reason: "why"}
+			}
+			all = append(all, r)
+		}
+		s := count(name, all, listed)
+		s.when = when
+		s.describe(listed)
+		return s
+	}
+	old := []score{ran("clock", timeline+"clock", "day, a", "kkse"), ran("simt", kernel+"simt/code", "day, b", "kkklsue")}
+	text := page(merged("", old), "seed", "go")
+	if again := page(merged(text, nil), "seed", "go"); again != text {
+		t.Errorf("kept as\n%s\nwant\n%s", again, text)
+	}
+	if !strings.Contains(text, "| simt | 7 | 4 | 1 | 2 | 1 | 1 | 66.7 % | day, b |") || !strings.Contains(text, "| together | 11 | 6 | 1 | 3 | 1 | 2 | 66.7 % |") {
+		t.Error(text)
+	}
+	fresh := ran("clock", timeline+"clock", "next, c", "kkkk")
+	want := page([]score{fresh, old[1]}, "seed", "go")
+	if got := page(merged(text, []score{fresh}), "seed", "go"); got != want {
+		t.Errorf("kept as\n%s\nwant\n%s", got, want)
+	}
+	kept, err := os.ReadFile("results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(kept), "\n") { // what stands in the file outlives the next run
+		if strings.HasPrefix(line, "- `") && groupOf(line) == "" {
+			t.Errorf("of no group: %s", line)
 		}
 	}
 }

@@ -126,7 +126,9 @@ func (w *finder) visit(n ast.Node) {
 	case *ast.AssignStmt:
 		w.assign(n)
 	case *ast.BasicLit:
-		w.constant(n)
+		if !slices.ContainsFunc(w.stack, func(n ast.Node) bool { _, is := n.(*ast.FuncType); return is }) { // a length in a signature: callers would not compile
+			w.constant(n)
+		}
 	case *ast.ExprStmt, *ast.IncDecStmt, *ast.SendStmt:
 		w.remove(n)
 	case *ast.ReturnStmt:

@@ -2,7 +2,9 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -13,6 +15,10 @@ type score struct {
 	left                                                   []record // survivors that are not equivalent
 	equal                                                  []record
 	wrong                                                  []string // what is not true of the list of equivalents
+	want                                                   int      // mutants that there must be
+
+	when  string      // day and commit of the run
+	lines [2][]string // of the report: survivors, equivalents
 }
 
 func (s *score) share() float64 {
@@ -25,8 +31,8 @@ func (s *score) share() float64 {
 // holds says what a group does not show, nothing where it shows all.
 func (s *score) holds() []string {
 	bad := slices.Clone(s.wrong)
-	if s.mutants < fewestMutants {
-		bad = append(bad, fmt.Sprintf("%s: %d mutants, want %d", s.group, s.mutants, fewestMutants))
+	if s.mutants < s.want {
+		bad = append(bad, fmt.Sprintf("%s: %d mutants, want %d", s.group, s.mutants, s.want))
 	}
 	if float64(s.equivalent) > mostEquivalent*float64(s.mutants) {
 		bad = append(bad, fmt.Sprintf("%s: %d of %d mutants are called equivalent, at most %.0f %% may be", s.group, s.equivalent, s.mutants, 100*mostEquivalent))
@@ -39,7 +45,7 @@ func (s *score) holds() []string {
 
 // count makes a score of a group's records.
 func count(name string, records []record, equivalents map[string]equivalent) score {
-	s := score{group: name}
+	s := score{group: name, want: fewestMutants}
 	for _, r := range records {
 		e, listed := equivalents[r.key()]
 		switch r.Verdict {
@@ -75,52 +81,122 @@ func count(name string, records []record, equivalents map[string]equivalent) sco
 // table is the scores as Markdown.
 func table(scores []score) string {
 	var b strings.Builder
-	b.WriteString("| package | mutants | killed | of these by a limit | survived | of these not reached | equivalent | killed of those that are not equivalent |\n")
-	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| package | mutants | killed | of these by a limit | survived | of these not reached | equivalent | killed of those that are not equivalent | run |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|---|\n")
 	all := score{group: "together"}
-	row := func(s *score) {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %.1f %% |\n", s.group, s.mutants, s.killed, s.limited, s.survived, s.unseen, s.equivalent, 100*s.share())
-	}
 	for i := range scores {
 		s := &scores[i]
-		row(s)
-		all.mutants += s.mutants
-		all.killed += s.killed
-		all.limited += s.limited
-		all.survived += s.survived
-		all.unseen += s.unseen
-		all.equivalent += s.equivalent
+		b.WriteString(s.row())
+		for k, n := range s.numbers() {
+			*all.numbers()[k] += *n
+		}
 	}
 	if len(scores) > 1 {
-		row(&all)
+		b.WriteString(all.row())
 	}
 	return b.String()
 }
 
-// page is everything that a run says.
-func page(scores []score, seed, commit, toolchain string, equivalents map[string]equivalent) string {
+// numbers are the columns of a row.
+func (s *score) numbers() []*int {
+	return []*int{&s.mutants, &s.killed, &s.limited, &s.survived, &s.unseen, &s.equivalent}
+}
+
+func (s *score) row() string {
+	b := "| " + s.group
+	for _, n := range s.numbers() {
+		b += fmt.Sprintf(" | %d", *n)
+	}
+	return b + fmt.Sprintf(" | %.1f %% | %s |\n", 100*s.share(), s.when)
+}
+
+// headings are the lists of the report.
+var headings = [2]string{"## Survivors", "## Equivalent"}
+
+// page is everything that runs say.
+func page(scores []score, seed, toolchain string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What the tests notice\n\nWritten by `make mutants`, which [README.md](README.md) describes: commit %s, seed `%s`, %s.\n\n%s", commit, seed, toolchain, table(scores))
-	b.WriteString("\n## Survivors\n\n")
+	fmt.Fprintf(&b, "# What the tests notice\n\nWritten by `make mutants`, which [README.md](README.md) describes: seed `%s`, %s. Each row says of which day and commit it is.\n\n%s", seed, toolchain, table(scores))
+	for k, heading := range headings {
+		b.WriteString("\n" + heading + "\n\n")
+		for _, s := range scores {
+			for _, line := range s.lines[k] {
+				b.WriteString(line + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// describe says what the report says of a group that was run.
+func (s *score) describe(equivalents map[string]equivalent) {
 	place := func(r record) string {
 		in := r.Function
 		if in == "" {
 			in = "outside of functions"
 		}
-		return fmt.Sprintf("`%s/%s`, `%s`: `%s`, %s", r.Room, r.File, in, code(r.Text), "`"+code(r.Change)+"`")
+		return fmt.Sprintf("- `%s/%s`, `%s`: `%s`, %s", r.Room, r.File, in, code(r.Text), "`"+code(r.Change)+"`")
 	}
-	for _, s := range scores {
-		for _, r := range s.left {
-			fmt.Fprintf(&b, "- %s (%s)\n", place(r), r.Verdict)
+	for _, r := range s.left {
+		s.lines[0] = append(s.lines[0], fmt.Sprintf("%s (%s)", place(r), r.Verdict))
+	}
+	for _, r := range s.equal {
+		s.lines[1] = append(s.lines[1], fmt.Sprintf("%s. %s", place(r), equivalents[r.key()].Reason))
+	}
+}
+
+// merged puts what an earlier report says of groups that were not run this time beside what was, in the order of the plan.
+func merged(earlier string, scores []score) []score {
+	all := map[string]*score{}
+	list := -1
+	for line := range strings.Lines(earlier) {
+		line = strings.TrimSpace(line)
+		switch cells := strings.Split(strings.Trim(line, "| "), " | "); {
+		case slices.Contains(headings[:], line):
+			list = slices.Index(headings[:], line)
+		case list < 0 && len(cells) == 9:
+			s := &score{group: cells[0], when: cells[8]}
+			if s.take(cells[1:7]) {
+				all[s.group] = s
+			}
+		case list >= 0 && strings.HasPrefix(line, "- `"):
+			if s := all[groupOf(line)]; s != nil {
+				s.lines[list] = append(s.lines[list], line)
+			}
 		}
 	}
-	b.WriteString("\n## Equivalent\n\n")
-	for _, s := range scores {
-		for _, r := range s.equal {
-			fmt.Fprintf(&b, "- %s. %s\n", place(r), equivalents[r.key()].Reason)
+	for i := range scores {
+		all[scores[i].group] = &scores[i]
+	}
+	var out []score
+	for _, g := range plan {
+		if s := all[g.name]; s != nil {
+			out = append(out, *s)
 		}
 	}
-	return b.String()
+	return out
+}
+
+// take reads the numbers of a row; false: these are none.
+func (s *score) take(cells []string) bool {
+	for k, n := range s.numbers() {
+		var err error
+		if *n, err = strconv.Atoi(cells[k]); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// groupOf is the group of a line of the report: its path is that of a file of a room.
+func groupOf(line string) string {
+	file, _, _ := strings.Cut(strings.TrimPrefix(line, "- `"), "`")
+	for _, g := range plan {
+		if slices.ContainsFunc(g.rooms, func(r room) bool { return r.path == path.Dir(file) }) {
+			return g.name
+		}
+	}
+	return ""
 }
 
 // code is a text that may stand between backquotes.

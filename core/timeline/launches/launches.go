@@ -147,13 +147,15 @@ func (r *reader) take(l *source.Launch) {
 		r.devices.Add(from)
 		r.works = append(r.works, work{l.Number, from, max(from, l.EndNS-1), l.Process, l.Awaited, l.ToHost})
 	}
-	if len(r.calls)+len(r.works) > r.limit && !r.byLot && r.condense() {
-		return
-	}
-	for len(r.calls)+len(r.works) > r.limit {
-		r.halve()
+	if r.full() && (r.byLot || !r.condense()) { // too little went: it would be looked through again at once
+		for r.halve(); r.full(); {
+			r.halve()
+		}
 	}
 }
+
+// full reports whether more is held than may be.
+func (r *reader) full() bool { return len(r.calls)+len(r.works) > r.limit }
 
 // wait keeps a wait, of many one in two, four, and so on.
 func (r *reader) wait(w wait) {

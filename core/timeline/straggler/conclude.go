@@ -25,7 +25,6 @@ func (f *finder) rests(e verdict.Evidence) {
 		had, ok := short[o.Group]
 		if !ok {
 			order = append(order, o.Group)
-			had.seen = members[k]
 		}
 		short[o.Group] = missing{max(had.seen, members[k]), max(had.of, o.Members)}
 	}
