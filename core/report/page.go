@@ -132,7 +132,7 @@ func allWarnings(doc *combine.Document) []string {
 // headline says in one breath what was found, and in tiles how well.
 func (p *page) headline(in *CombineReport) {
 	doc := in.Doc
-	low, high, bound, p99, worst, events, guessed := int64(0), int64(0), int64(0), int64(0), "", int64(0), 0
+	low, high, bound, p99, p50, worst, events, guessed := int64(0), int64(0), int64(0), int64(0), int64(0), "", int64(0), 0
 	for k := range doc.Nodes {
 		n := &doc.Nodes[k]
 		events += n.Events
@@ -141,7 +141,7 @@ func (p *page) headline(in *CombineReport) {
 			continue
 		}
 		low, high = min(low, n.OffsetNS), max(high, n.OffsetNS)
-		p99 = max(p99, n.BoundNS.P99)
+		p99, p50 = max(p99, n.BoundNS.P99), max(p50, n.BoundNS.P50)
 		if n.BoundNS.Max > bound {
 			bound, worst = n.BoundNS.Max, n.ID
 		}
@@ -158,13 +158,16 @@ func (p *page) headline(in *CombineReport) {
 		if guessed > 0 {
 			whose = "every event of the nodes whose clocks are known"
 		}
-		within := [2]string{"off by at most %s.", "99 %% of any node's events are off by at most %s."}
+		within := [3]string{"off by at most %s.", "99 %% of any node's events are off by at most %s.", "Half of them are off by at most %s."}
 		if doc.Outside != nil { // there the bound is no limit
-			within = [2]string{"with a bound of up to %s, which is assumed outside of the clock readings.", "99 %% of any node's events have a bound of %s or less."}
+			within = [3]string{"with a bound of up to %s, which is assumed outside of the clock readings.", "99 %% of any node's events have a bound of %s or less.", "Half of them have one of %s or less."}
 		}
 		p.Sentences = append(p.Sentences, s+fmt.Sprintf(" Now %s stands on the clock of %s, "+within[0], whose, p.Reference, duration(bound)))
-		if p99 < bound/2 {
+		if p99 < bound/2 || p50 < p99/2 {
 			p.Sentences = append(p.Sentences, fmt.Sprintf(within[1], duration(p99)))
+		}
+		if p50 < p99/2 {
+			p.Sentences = append(p.Sentences, fmt.Sprintf(within[2], duration(p50)))
 		}
 		if guessed > 0 {
 			p.Sentences = append(p.Sentences, fmt.Sprintf("Nothing is known about the clocks of %s: their times may be off by any amount.", figure.Plural(guessed, "node", "nodes")))
@@ -197,6 +200,9 @@ func (p *page) headline(in *CombineReport) {
 	}
 	if p99 < bound/2 {
 		t.Detail += ", 99 % within " + duration(p99)
+	}
+	if p50 < p99/2 {
+		t.Detail += ", half within " + duration(p50)
 	}
 	if guessed > 0 {
 		t.Detail, t.Class = "unknown for "+figure.Plural(guessed, "node", "nodes"), "bad"

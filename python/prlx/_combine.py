@@ -301,9 +301,10 @@ class CombinedTrace(Judged):
 
     def _numbers(self) -> str:
         said = ""
+        halves = [node.bound_p50_ns for node in self.nodes if node.bound_p50_ns is not None]
         bounds = [node.bound_p99_ns for node in self.nodes if node.bound_p99_ns is not None]
-        if bounds:
-            said += f", bound p99 {format_ns(max(bounds))}"
+        if halves and bounds:
+            said += f", bound p50 {format_ns(max(halves))}, p99 {format_ns(max(bounds))}"
         before, after = (self.collectives.get(when) or {} for when in ("before", "after"))
         if self.collectives.get("groups"):
             said += f", impossible collectives {before.get('violated', '?')} -> {after.get('violated', '?')}"
@@ -435,7 +436,7 @@ def combine_traces(
     --------
     >>> combined = prlx.combine_traces("examples/jax_p4", output="merged.json", format="chrome")
     >>> combined
-    <CombinedTrace: 4 nodes on the clock of node0: aligned, bound p99 ...>
+    <CombinedTrace: 4 nodes on the clock of node0: aligned, bound p50 ...>
     >>> combined.path.name
     'merged.json'
     """

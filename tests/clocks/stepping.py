@@ -48,10 +48,14 @@ class Judged:
     """How the events of a result compare with the truth."""
 
     status: str
-    beyond: int  # events of ranks other than the reference that are farther off than they say
-    events: int
+    beyond: (
+        int  # events of ranks other than the reference, within the clock readings, that are farther off than they say
+    )
+    events: int  # of those
     median_bound_ns: int
     impossible: int  # collectives in an impossible order
+    outside: int  # events outside of the readings, whose bound is assumed, and no limit
+    outside_beyond: int  # of them
 
 
 def kept(scratch: Path, data: Path | None) -> list[Recording]:
@@ -201,17 +205,33 @@ def judged(
     out = scratch / "out.json"
     result = prlx.combine_traces(paths, output=out, bound_stat=True, overwrite=True, progress=False, **asked)
     reference, still = recording.clocks[0], moves.get(0, lambda _: 0)
-    beyond, bounds = 0, []
+    reach = readings(out)
+    bounds = []
+    count = {(near, off): 0 for near in (True, False) for off in (True, False)}
     for (rank, at, bound), (same, shown) in zip(placed(out), recording.raw, strict=True):
         assert rank == same
         if rank == 0 or rank in skip or bound is None:
             continue
+        moved_to = shown + moves.get(rank, lambda _: 0)(shown)
         right = reference.shown(recording.clocks[rank].true(shown))
         right += still(right)
-        bounds.append(bound)
-        beyond += abs(at - right) > bound + ROUNDING_NS
-    after = result.document["collectives"]["after"]["violated"]
-    return Judged(result.status, beyond, len(bounds), sorted(bounds)[len(bounds) // 2] if bounds else 0, after)
+        near = reach[rank][0] <= moved_to <= reach[rank][1]
+        if near:
+            bounds.append(bound)
+        count[near, abs(at - right) > bound + ROUNDING_NS] += 1
+    return Judged(
+        result.status, count[True, True], len(bounds), sorted(bounds)[len(bounds) // 2] if bounds else 0,
+        result.document["collectives"]["after"]["violated"], count[False, True] + count[False, False], count[False, True],
+    )  # fmt: skip
+
+
+def readings(path: Path) -> list[tuple[int, int]]:
+    """Between which instants of its clock each node's is known, as the mark in a combined JSON says."""
+    found = []
+    for node in json.loads(path.read_text())["prlxAlignment"]["nodes"]:
+        knots = (node.get("wall") or {}).get("knots") or [[0], [1 << 62]]
+        found.append((knots[0][0], knots[-1][0]))
+    return found
 
 
 def placed(path: Path) -> list[tuple[int, int, int | None]]:

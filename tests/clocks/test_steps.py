@@ -61,8 +61,11 @@ def test_without_a_step_clocks_are_aligned_and_every_event_is_within_its_bound(
     aligned = 0
     for recording in recordings:
         found = stepping.judged(recording, {}, scratch, method="collectives")
-        print(f"{recording.name}: {found.status}, bound p50 {found.median_bound_ns / 1000:.0f} us")
-        assert found.beyond == 0, recording.name
+        outside = found.outside / (found.events + found.outside)
+        print(
+            f"{recording.name}: {found.status}, bound p50 {found.median_bound_ns / 1000:.0f} us, outside {outside:.1%}"
+        )
+        assert found.beyond == found.outside_beyond == 0, recording.name
         aligned += found.status == "aligned"
     assert aligned >= 0.85 * len(recordings)
 
@@ -72,7 +75,7 @@ def test_no_event_is_beyond_its_bound_where_a_clock_stepped_and_the_result_is_al
 ) -> None:
     """By collectives alone. The steps are drawn by a seed that stood here before the first of them was tried.
 
-    One in a hundred may be missed: bounds hold no two steps within seconds, and none before the fourth collective.
+    What lies before the fourth collective or after the fourth-last is outside of the readings, and its bound no limit.
     """
     lot, counts, wrong = random.Random(32), Counter[str](), []
     steps = 220 if ALL else 12
@@ -82,10 +85,25 @@ def test_no_event_is_beyond_its_bound_where_a_clock_stepped_and_the_result_is_al
         found = stepping.judged(recording, moves, scratch, method="collectives")
         counts[found.status] += 1
         counts["beyond"] += found.beyond > 0
+        counts["beyond outside"] += found.outside_beyond > 0
         if found.status == "aligned" and (found.beyond or found.impossible):
             wrong.append((number, recording.name, shape, sorted(moves), found))
     print(f"{counts}", *wrong, sep="\n")
-    assert len(wrong) <= steps // 100
+    assert not wrong
+
+
+def test_where_a_clock_stepped_there_and_back_and_collectives_contradict_each_other_nothing_is_called_aligned(
+    scratch: Path,
+) -> None:
+    """One line explains what is left without three collectives, and is not where the clock was."""
+    (recording,) = (one for one in stepping.kept(scratch, None) if one.name == "jax_p4")
+    first, last = recording.span(1)
+    begin, end = (first + int((last - first) * at) for at in (0.9218, 0.99))
+    found = stepping.judged(
+        recording, {1: lambda at: 639_091 if begin <= at < end else 0}, scratch, method="collectives"
+    )
+    assert found.impossible == 0
+    assert found.status == "degraded"
 
 
 def test_no_event_of_an_honest_node_is_beyond_its_bound_where_a_source_lies(scratch: Path) -> None:
@@ -109,7 +127,7 @@ def test_no_event_of_an_honest_node_is_beyond_its_bound_where_a_source_lies(scra
             ),
         )
         counts[f"{liar}: {found.status}"] += 1
-        assert found.beyond == 0, (number, liar, node, by, unprobed, found)
+        assert found.beyond == found.outside_beyond == 0, (number, liar, node, by, unprobed, found)
     print(f"{counts}")
 
 

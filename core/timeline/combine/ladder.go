@@ -121,6 +121,14 @@ func (t *task) climb(l *ladder, d doubts) error {
 		}
 		n.Result.RestsOn = append(n.Result.RestsOn, rest)
 	}
+	if chosen.method == MethodCollectives && l.collectives.Straight && !l.reference() {
+		n.degraded = true
+		n.warn("its clock rests on too few collectives to show whether it stepped")
+	}
+	if left := l.contradicting(); left > 0 && chosen.method == MethodCollectives {
+		n.degraded = true
+		n.warn("its clock rests on collectives of which %d contradict the others and are left out: where they are right, a clock stepped in a way that no bound holds", left)
+	}
 	if why := d[chosen.method]; why != nil && !l.reference() {
 		n.degraded = true
 		wall = why.loosen(chosen.method, wall)
@@ -142,6 +150,14 @@ type ladder struct {
 
 // reference reports whether the node's clock is the one that all others are compared with.
 func (l *ladder) reference() bool { return l.n == l.t.nodes[l.t.ref] && !l.t.external }
+
+// contradicting is how many collectives contradict those that the clocks rest on.
+func (l *ladder) contradicting() int {
+	if l.collectives == nil || l.reference() {
+		return 0
+	}
+	return l.collectives.Contradicting
+}
 
 // choose returns the tightest source that is not doubted; where all are, the upper one of the ladder.
 func (l *ladder) choose(d doubts) int {

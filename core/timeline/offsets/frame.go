@@ -14,7 +14,8 @@ type frame struct {
 	tol   float64
 	track []track // by clock
 
-	between [2]float64 // places between which meetings count; all where they are one
+	between [2]float64     // places between which meetings count; all where they are one
+	out     map[int32]bool // those of them that contradict others
 }
 
 // track is one clock in a frame.
@@ -30,6 +31,7 @@ type track struct {
 	narrowed int
 
 	wide    [2]envelope // hi and lo if clocks stepped unseen
+	sure    [2]float64  // places between which wide holds a step anywhere in the frame; none where the second is not after the first
 	endStep float64     // the largest step that the ends would not show, where the estimate is theirs
 }
 

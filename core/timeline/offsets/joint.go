@@ -196,10 +196,10 @@ func (g *Graph) refine(ctx context.Context, reference Clock, s *Solution, links 
 	for i := range j.coarse {
 		j.keepWall(int32(i), all)
 	}
-	for _, frames := range all {
+	for n, frames := range all {
 		for i := range runs {
 			if int32(i) != j.ref && j.coarse[i] != nil {
-				runs[i] = j.append(runs[i], int32(i), frames)
+				runs[i] = j.append(runs[i], int32(i), frames, n == 0, n == len(all)-1)
 			}
 		}
 	}
@@ -211,6 +211,11 @@ func (g *Graph) refine(ctx context.Context, reference Clock, s *Solution, links 
 		}
 	}
 	j.say(s)
+	s.Straight = !slices.ContainsFunc(all, func(frames []*frame) bool {
+		return slices.ContainsFunc(frames, func(f *frame) bool {
+			return slices.ContainsFunc(f.track, func(k track) bool { return k.sure[0] < k.sure[1] })
+		})
+	})
 	s.early = j.early
 	return nil
 }
@@ -350,7 +355,7 @@ func (j *joint) say(s *Solution) {
 			s.warnf("%s contradicts the others in %d collectives and was left out of what they say together", c, n)
 		}
 	}
-	if j.dropped > 0 {
+	if s.Contradicting = j.dropped; j.dropped > 0 {
 		s.warnf("%d collectives contradict the others and are not used: a wrong match, or a clock that stepped unseen", j.dropped)
 	}
 }

@@ -31,6 +31,10 @@ type Solution struct {
 	Starts        []clockfile.NodeMeta // what the sources say about the starts of the recordings, ascending by node
 	Warnings      []string
 
+	Contradicting int // collectives that contradict the others and are not used: a wrong match, or a clock that stepped
+
+	Straight bool // the clocks rest on too few collectives to show whether any of them stepped: the bounds hold clocks that run straight
+
 	said map[Clock]bool // clocks of which a warning says already why they are missing
 
 	early map[int32]bool // meetings that are impossible where the ends of all others show the clocks

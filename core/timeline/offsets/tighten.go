@@ -218,8 +218,9 @@ func (p *linearProgram) limit(n int, known envelope, side float64) (envelope, bo
 	return e, ok
 }
 
-// append puts the knots of a clock in the frames of one segment behind its runs, as a run of their own.
-func (j *joint) append(runs []run, c int32, frames []*frame) []run {
+// append puts the knots of a clock in the frames of one segment behind its runs, as a run of their own. Where all begins or ends with the segment,
+// so do the readings of the clock with what is sure of it.
+func (j *joint) append(runs []run, c int32, frames []*frame, begins, ends bool) []run {
 	var at []int64 // on the clock
 	for _, f := range frames {
 		k := &f.track[c]
@@ -237,6 +238,9 @@ func (j *joint) append(runs []run, c int32, frames []*frame) []run {
 	var knots []clock.Knot
 	first := 0
 	for _, t := range at {
+		if begins && frames[0].unsure(c, t) < 0 || ends && frames[len(frames)-1].unsure(c, t) > 0 {
+			continue
+		}
 		for first < len(frames)-1 && (!frames[first].track[c].known || frames[first].place(c, t) > frames[first].edge()+1) {
 			first++
 		}
@@ -264,11 +268,11 @@ func (f *frame) shown(c int32, x float64) int64 {
 	return k.x0 + int64(math.Round(d/(1+k.rate)))
 }
 
-// knotAt puts together what the frames around an instant of a clock say: the truth is within the limits of all of them, and of their
-// estimates each counts the more the farther its end is. half is half the width of what is possible.
+// knotAt puts together what the frames around an instant of a clock say: the truth is within the limits of all of them that are sure there, of
+// all where none is, and of their estimates each counts the more the farther its end is. half is half the width of what is possible.
 func knotAt(frames []*frame, c int32, t int64) (k clock.Knot, half float64, ok bool) {
 	var base int64
-	found := false
+	found, limited := false, false
 	lo, hi := math.Inf(-1), math.Inf(1)
 	least, most := lo, hi // if clocks stepped unseen
 	var sum, weight, tol float64
@@ -289,8 +293,13 @@ func knotAt(frames []*frame, c int32, t int64) (k clock.Knot, half float64, ok b
 		}
 		x0 := float64(f.mid-base) + x // where the base line is, against the first one's middle
 		top, low := k.hi.value(x), k.lo.value(x)
-		lo, hi = math.Max(lo, x0-top), math.Min(hi, x0-low)
-		least, most = math.Max(least, x0-k.wide[0].value(x)), math.Min(most, x0-k.wide[1].value(x))
+		if sure := k.isSure(x); sure || !limited {
+			if sure && !limited { // what the frames before said is of their ends
+				limited, lo, hi, least, most = true, math.Inf(-1), math.Inf(1), math.Inf(-1), math.Inf(1)
+			}
+			lo, hi = math.Max(lo, x0-top), math.Min(hi, x0-low)
+			least, most = math.Max(least, x0-k.wide[0].value(x)), math.Min(most, x0-k.wide[1].value(x))
+		}
 		est := (top + low) / 2
 		if k.estimate {
 			est = math.Max(low, math.Min(top, k.est.at(x/1e9)))

@@ -11,15 +11,20 @@ import (
 // both sides. The widest of it is the bound: no step is left out that would go unseen.
 
 const (
-	// cellsInFrame is into how many stretches with as many meetings each a frame is cut; the meetings of the stretch in which the step is taken
-	// to be count for neither side.
-	cellsInFrame = 16
-	// firstCell is how many meetings lie before the first cut, and after the last: the next cuts leave twice as many, and so on, for what is
-	// known near the ends changes fast. Before it one line is taken: a step there would be anything that so few leave open, which for the first
-	// collective of a job, for which everybody waits, is a tenth of a second.
+	// mostCells is into how many stretches with as many meetings each a frame is cut; the meetings of the stretch in which the step is taken
+	// to be count for neither side. With 48 the bounds would be a sixth narrower, and hold fewer steps there and back, which are two.
+	mostCells = 16
+	// fewestCells is how many they are where each of them holds so many meetings that it knows enough.
+	fewestCells = 8
+	// mostInCells is how many presences of clocks in meetings all cuts together may look at.
+	mostInCells = 320_000
+	// firstCell is how many meetings lie before the first cut, and after the last: the next cuts leave twice as many (four times, where there
+	// are many), and so on, for what is known near the ends changes fast. What lies before it is outside of the readings: a step there would be anything that so few leave open, which for
+	// the first collective of a job, for which everybody waits, is a tenth of a second.
 	firstCell = 4
-	// mostInCells is how many presences of clocks in meetings a frame may have for as many cuts; of more, each stretch knows enough.
-	mostInCells = 20_000
+	// fewestInCell is how many they are where all meetings are few: one in fewMeetings, but no fewer.
+	fewestInCell = 2
+	fewMeetings  = 16
 	// fewestMeetings is how many meetings a frame needs for a step to be looked for in it.
 	fewestMeetings = 8
 )
@@ -46,12 +51,14 @@ func (j *joint) cuts(f *frame, meetings []int32) []float64 {
 		return nil
 	}
 	slices.Sort(at)
-	cells, smallest := cellsInFrame, firstCell
-	if presences > mostInCells {
-		cells, smallest = cells/2, n/cells
+	first := max(fewestInCell, min(firstCell, n/fewMeetings))
+	cells := max(fewestCells, min(mostCells, mostInCells/presences))
+	more := 2
+	if cells < mostCells {
+		more = 4
 	}
-	var ranks []int
-	for k := smallest; k < n/cells; k *= 2 {
+	ranks := []int{first, n - first}
+	for k := more * first; k < n/cells; k *= more {
 		ranks = append(ranks, k, n-k)
 	}
 	for k := 1; k < cells; k++ {
@@ -60,7 +67,7 @@ func (j *joint) cuts(f *frame, meetings []int32) []float64 {
 	slices.Sort(ranks)
 	var out []float64
 	for _, r := range ranks {
-		if x := at[r]; x > -f.edge() && x < f.edge() && (len(out) == 0 || x > out[len(out)-1]) {
+		if x := at[r]; r >= first && r <= n-first && x > -f.edge() && x < f.edge() && (len(out) == 0 || x > out[len(out)-1]) {
 			out = append(out, x)
 		}
 	}
@@ -70,7 +77,7 @@ func (j *joint) cuts(f *frame, meetings []int32) []float64 {
 // side is what clocks can be by the meetings between two places of the frame alone.
 func (j *joint) side(f *frame, meetings []int32, from, to float64) *frame {
 	g := *f
-	g.between = [2]float64{from, to}
+	g.between, g.out = [2]float64{from, to}, map[int32]bool{}
 	wide := func() {
 		g.track = slices.Clone(f.track)
 		for i := range g.track {
@@ -80,14 +87,13 @@ func (j *joint) side(f *frame, meetings []int32, from, to float64) *frame {
 		}
 	}
 	wide()
-	out := map[int32]bool{}
 	for range mostDoubts {
-		b := j.sweep(&g, meetings, out)
+		b := j.sweep(&g, meetings, g.out)
 		if len(b.meetings) == 0 {
 			break
 		}
 		for m := range b.meetings { // wrong on their own, wherever a clock stepped
-			out[m] = true
+			g.out[m] = true
 		}
 		wide()
 	}
@@ -106,58 +112,65 @@ func (j *joint) unseen(f *frame, meetings []int32) {
 	for i := range f.track {
 		f.track[i].wide = [2]envelope{f.track[i].hi, f.track[i].lo}
 	}
-	if len(cuts) < 2 || j.m.Steady {
+	e := f.edge()
+	if j.m.Steady {
+		for i := range f.track {
+			f.track[i].sure = [2]float64{-e - 1, e + 1}
+		}
 		return
 	}
-	e := f.edge()
-	places := slices.Concat([]float64{-e}, cuts, []float64{e})
-	wide := make([][2][]float64, len(f.track)) // by clock: the most and the least at each place
-	for c := range f.track {
-		if k := &f.track[c]; j.isFree(f, int32(c)) {
-			for _, x := range places {
-				wide[c][0], wide[c][1] = append(wide[c][0], k.hi.value(x)), append(wide[c][1], k.lo.value(x))
-			}
-		}
+	if len(cuts) < 2 {
+		return
 	}
-	for i := 1; i+2 < len(places); i++ { // the step is between places i and i+1
-		before, after := j.side(f, meetings, -e-1, places[i]), j.side(f, meetings, places[i+1], e+1)
-		for c := range f.track {
-			if j.isFree(f, int32(c)) {
-				before.track[c].poly.shareSlopes(after.track[c].poly)
-			}
-		}
+	places := slices.Concat([]float64{-e}, cuts, []float64{e})
+	var all []*stepIn
+	for i := 1; i+2 < len(places); i++ {
+		in := &stepIn{at: i, before: j.side(f, meetings, -e-1, places[i]), after: j.side(f, meetings, places[i+1], e+1)}
+		all = append(all, in)
 		for c := range f.track {
 			if !j.isFree(f, int32(c)) {
 				continue
 			}
-			for k := range places {
-				for _, side := range sidesAt(before, after, k-i) {
-					lo, hi := side.track[c].poly.band(places[k])
-					if hi-lo > unlimited { // it was in none of the meetings of that side, or in such as limit it one way alone
-						continue
-					}
-					wide[c][0][k], wide[c][1][k] = math.Max(wide[c][0][k], hi), math.Min(wide[c][1][k], lo)
+			in.before.track[c].poly.shareSlopes(in.after.track[c].poly)
+			if k := &f.track[c]; in.before.limited(c, places[i]) && in.after.limited(c, places[i+1]) {
+				if k.sure[0] == k.sure[1] {
+					k.sure[0] = places[i]
 				}
+				k.sure[1] = places[i+1]
 			}
 		}
 	}
+	j.relate(f, meetings, all)
 	for c := range f.track {
 		if k := &f.track[c]; j.isFree(f, int32(c)) {
-			k.wide = [2]envelope{widened(&k.hi, places, wide[c][0], +1), widened(&k.lo, places, wide[c][1], -1)}
+			k.wide = [2]envelope{widened(&k.hi, places, all, c, +1), widened(&k.lo, places, all, c, -1)}
 			k.limitByEnds()
 		}
 	}
 }
 
-// sidesAt is where clocks can be at a place: on either side of the stretch of the step in it and at its ends, which are places 0 and 1, else on one.
-func sidesAt(before, after *frame, place int) []*frame {
+// limited reports whether anything limits a clock at a place.
+func (f *frame) limited(c int, x float64) bool {
+	lo, hi := f.track[c].poly.band(x)
+	return hi-lo <= unlimited
+}
+
+// isSure reports whether the limits at a place hold a step anywhere in the frame. Instants are rounded to the ns.
+func (k *track) isSure(x float64) bool {
+	return k.sure[0] < k.sure[1] && x >= k.sure[0]-1 && x <= k.sure[1]+1
+}
+
+// unsure tells whether an instant of a clock is before (-1) or after (+1) all that is sure of it in the frame; 0 where it is neither, or nothing is sure.
+func (f *frame) unsure(c int32, t int64) int {
+	k := &f.track[c]
+	x := f.place(c, t)
 	switch {
-	case place < 0:
-		return []*frame{before}
-	case place > 1:
-		return []*frame{after}
+	case !k.known, k.sure[0] >= k.sure[1], k.isSure(x):
+		return 0
+	case x < k.sure[0]:
+		return -1
 	}
-	return []*frame{before, after}
+	return +1
 }
 
 // isFree reports whether a clock has a line in the frame that is not known.
@@ -166,10 +179,13 @@ func (j *joint) isFree(f *frame, c int32) bool {
 	return k.known && c != j.ref && len(k.hi.at) > 0 && len(k.lo.at) > 0
 }
 
-// widened is a limit with what lies outside of it at some places; it bends outwards alone between them.
-func widened(limit *envelope, places, values []float64, side float64) envelope {
+// widened is a limit with what lies outside of it at some places, wherever the step is; it bends outwards alone between them.
+func widened(limit *envelope, places []float64, all []*stepIn, c int, side float64) envelope {
+	beyond := envelope{at: places}
+	for i, x := range places {
+		beyond.v = append(beyond.v, farthestOf(all, c, i, x, limit.value(x), side))
+	}
 	var out envelope
-	beyond := envelope{places, values}
 	at := slices.Concat(places, limit.at)
 	slices.Sort(at)
 	for _, x := range slices.Compact(at) {
