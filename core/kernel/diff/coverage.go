@@ -64,6 +64,7 @@ type OutputCoverage struct {
 type LargestError struct {
 	Absolute float64 `json:"absolute"` // the largest, of the element that is named
 	Relative float64 `json:"relative"` // the largest of any element
+	ULPs     float64 `json:"ulps"`     // likewise, of floats
 	Array    string  `json:"array"`
 	Element  int64   `json:"element"`
 	ValueA   string  `json:"value_a"`
