@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -112,12 +113,23 @@ func holds(ctx context.Context, t *warptrace.Trace) (heldBy, error) {
 	return out, nil
 }
 
+// writes reports whether a kernel has a statement that stores to global memory, or an atomic on it.
+func writes(sites *site.Table) bool {
+	for i := range sites.Len() {
+		if kind := sites.At(i).Kind; kind == site.GlobalStore || kind == site.Atomic {
+			return true
+		}
+	}
+	return false
+}
+
 // look notes what the recordings hold, once their events were compared.
 func (r *Result) look(ctx context.Context, a, b *warptrace.Trace) (err error) {
 	for k, t := range []*warptrace.Trace{a, b} {
 		if r.held[k], err = holds(ctx, t); err != nil {
 			return err
 		}
+		r.writes = r.writes || writes(t.Sites())
 	}
 	for k, kept := range []int64{r.Stats.EventsA, r.Stats.EventsB} {
 		if h := &r.held[k]; h.events == 0 {
@@ -140,12 +152,17 @@ func (r *Result) coverage() Coverage {
 }
 
 // demands reports whether an aspect must have been recorded. Format v1 has no place for outputs: what it holds is the coverage, unless
-// outputs were asked for by name.
+// outputs were asked for by name. A recording that was converted from it holds no more.
 func (r *Result) demands(a Aspect) bool {
-	if a == AspectOutputs && r.Options.Require == 0 && (r.A.Version == 1 || r.B.Version == 1) {
+	if a == AspectOutputs && r.Options.Require == 0 && (holdsWayAlone(r.A) || holdsWayAlone(r.B)) {
 		return false
 	}
 	return r.requires(a)
+}
+
+// holdsWayAlone reports whether a recording is of format v1, or was.
+func holdsWayAlone(h *warptrace.Header) bool {
+	return h.Version == 1 || h.Means == warptrace.MeansConverted
 }
 
 // flowCoverage says how the way of the warps was compared.

@@ -121,8 +121,9 @@ func (o *outputs) tolerate(at int32, w *measuring, opt *Options) {
 		p.more, p.untested = false, p.untested+1
 	}
 	p.chunks, p.noise = left, make([]bool, len(left))
-	if len(left) == 0 {
-		o.changes = slices.DeleteFunc(o.changes, func(c storeChange) bool { return c.array == at && c.counts[0] == c.counts[1] })
+	if len(left) == 0 { // elements of other sizes are not counted alike: several small ones are stored together
+		uncounted := w.sizes[0] != w.sizes[1]
+		o.changes = slices.DeleteFunc(o.changes, func(c storeChange) bool { return c.array == at && (uncounted || c.counts[0] == c.counts[1]) })
 	}
 }
 
