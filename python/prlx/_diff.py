@@ -335,8 +335,8 @@ class Diff(Comparison):
     def outputs(self) -> Mapping[str, Any] | None:
         """How what the kernel wrote differs: ``first``, ``arrays`` and ``stores``; None when nothing of it does.
 
-        Each array has its ``distance``: how many elements differ, and how far apart they are at most, ``absolute``, ``relative``
-        and in ``ulps``. It is None where contents were not recorded; ``distance_text`` says either in words.
+        Each array has its ``distance``: how many elements differ, and how far apart they are at most, ``absolute``,
+        ``relative`` and in ``ulps``. It is None where contents were not recorded; ``distance_text`` says either in words.
         """
         return self.document.get("outputs")
 

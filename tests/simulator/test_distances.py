@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from .conftest import HERE, python, require
 
 import prlx
+
+from .conftest import HERE, python, require
 
 X = np.arange(1, 513, dtype=np.float32)
 THIRD = X / np.float32(3)
@@ -78,7 +79,10 @@ def test_of_the_front_alone_it_is_said_of_how_many(runs: Path) -> None:
 def test_digests_alone_are_no_distance(runs: Path) -> None:
     for name, said in (
         ("digests", "how far apart is not known: contents were not recorded in B"),
-        ("halfdigests", "fp32 in A, fp16 in B; whether the values differ is not known: contents were not recorded in B"),
+        (
+            "halfdigests",
+            "fp32 in A, fp16 in B; whether the values differ is not known: contents were not recorded in B",
+        ),
     ):
         code, found = diff(file_of(runs / "single"), file_of(runs / name), document=True)
         (array,) = found["outputs"]["arrays"]
