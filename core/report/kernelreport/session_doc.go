@@ -134,7 +134,8 @@ func launchOf(l *session.LaunchResult, d *session.Document) launch {
 	if f := d.First; f != nil && f.IndexA == l.IndexA && f.IndexB == l.IndexB && f.Diff != nil {
 		out.doc = f.Diff
 	}
-	out.notes = append(out.notes[:len(out.notes):len(out.notes)], distances(l)...)
+	out.apart = distances(l)
+	out.notes = append(out.notes[:len(out.notes):len(out.notes)], out.apart...)
 	if x := l.Losses; x != nil {
 		for _, side := range []struct {
 			name             string
