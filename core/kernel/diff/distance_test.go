@@ -245,6 +245,16 @@ func TestDistancesOfHostileContents(t *testing.T) {
 	if x, _ := distanceIn(t, a, b, Options{}); x.Distance == nil || x.Distance.NoNumber != 300 || x.Distance.Absolute != nil {
 		t.Errorf("a type that its size contradicts: %+v", x.Distance)
 	}
+	for _, size := range []int{1, 3, 5, 6, 7} {
+		a := leftArray{name: "out", typ: "*odd", size: size, values: many(512, 5)}
+		b := a
+		b.values = many(512, 5)
+		b.values[300] = 6
+		x, _ := distanceIn(t, a, b, Options{})
+		if d := x.Distance; d.Compared != 512 || d.Mismatched != 1 || d.NoNumber != 1 || d.Absolute != nil {
+			t.Errorf("elements of %d bytes: %+v", size, d)
+		}
+	}
 	huge := leftArray{name: "out", typ: "*fp64", size: 8, values: []uint64{math.Float64bits(math.MaxFloat64)}}
 	low := leftArray{name: "out", typ: "*fp64", size: 8, values: []uint64{math.Float64bits(-math.MaxFloat64)}}
 	if x, _ := distanceIn(t, huge, low, Options{}); x.Distance.Absolute.Is != math.MaxFloat64 || x.Distance.Relative.Is != 2 {
