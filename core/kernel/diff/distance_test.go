@@ -231,6 +231,49 @@ func TestEqualBytesOfAnotherTypeAreNotTheSame(t *testing.T) {
 	}
 }
 
+func TestStoredAddressesAreNoNumbers(t *testing.T) {
+	tolerance, err := ParseTolerance("i64:abs=1e30")
+	must(t, err)
+	a := leftArray{name: "out", typ: "*i64", size: 8, values: []uint64{7, 8, 9, 10}, addresses: []uint32{0, 1}}
+	b := leftArray{name: "out", typ: "*i64", size: 8, values: []uint64{7, 9, 9, 13}, addresses: []uint32{0, 1}}
+	x, d := distanceIn(t, a, b, Options{Values: true, Tolerance: tolerance})
+	if got := x.Distance; d.Status != StatusDiverged || got.Mismatched != 2 || got.NoNumber != 1 || *got.Beyond != 1 || got.Absolute.Is != 3 {
+		t.Errorf("another address: %s: %+v", d.Verdict, x.Distance)
+	}
+	b.values[1], b.addresses = 8, []uint32{0}
+	if x, d = distanceIn(t, a, b, Options{Values: true, Tolerance: tolerance}); d.Status != StatusDiverged || x.Distance.NoNumber != 1 {
+		t.Errorf("an address beside the number of the same bits: %s: %+v", d.Verdict, x.Distance)
+	}
+	b.addresses = a.addresses
+	if d := leftApart(t, []leftArray{a}, []leftArray{b}, Options{Values: true, Tolerance: tolerance}); d.Status != StatusIdentical {
+		t.Errorf("the same addresses, and a number within the tolerance: %s", d.Verdict)
+	}
+}
+
+func TestATypeWithoutInfinitiesEndsAtItsLargestNumber(t *testing.T) {
+	single := leftArray{name: "out", typ: "*fp32", size: 4, values: floats32(1000, -1000, 448, 1000)}
+	small := leftArray{name: "out", typ: "*fp8e4nv", size: 1, values: []uint64{0x7e, 0xfe, 0x7e, 0xfe}}
+	for _, pair := range [][2]leftArray{{single, small}, {small, single}} {
+		x, _ := distanceIn(t, pair[0], pair[1], Options{})
+		if d := x.Distance; d.Mismatched != 3 || d.Rounded != 2 || d.ULPType != "f8e4m3" || d.Absolute.Is != 1448 || d.ULPs != nil {
+			t.Errorf("%s and %s: %+v", pair[0].typ, pair[1].typ, d)
+		}
+	}
+}
+
+func TestNaNsOfTwoTypesAreEqualUnlessNoneMayBe(t *testing.T) {
+	tolerance, err := ParseTolerance("rel=1e-3")
+	must(t, err)
+	single := leftArray{name: "out", typ: "*fp32", size: 4, values: floats32(float32(math.NaN()), 1)}
+	half := leftArray{name: "out", typ: "*fp16", size: 2, values: []uint64{0x7e00, 0x3c00}}
+	for nan, want := range map[NaNPolicy]string{NaNEqual: StatusIdentical, NaNNever: StatusDiverged} {
+		d := leftApart(t, []leftArray{single}, []leftArray{half}, Options{Values: true, Tolerance: tolerance, NaN: nan})
+		if d.Status != want {
+			t.Errorf("policy %d: %s", nan, d.Verdict)
+		}
+	}
+}
+
 func TestDistancesOfHostileContents(t *testing.T) {
 	a := leftArray{name: "out", typ: "*fp32", size: 4, values: many(300, 5)}
 	b := leftArray{name: "out", typ: "*fp32", size: 4, values: many(300, 6)}

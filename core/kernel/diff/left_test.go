@@ -17,8 +17,9 @@ type leftArray struct {
 	values    []uint64 // of the elements, by their bits
 	from      int64    // chunk of the first
 	unwritten func(byte int) bool
-	lost      int   // chunks at the end whose contents are not kept
-	lie       uint8 // bytes of an element as contents have it, 0: the truth
+	addresses []uint32 // elements of the first chunk that are names of addresses
+	lost      int      // chunks at the end whose contents are not kept
+	lie       uint8    // bytes of an element as contents have it, 0: the truth
 }
 
 // contents are the chunks of the array and what is in them. The digest of a chunk is one of its bytes and their places.
@@ -35,6 +36,11 @@ func (l leftArray) contents() (a warptrace.Array, kept []warptrace.Contents) {
 				}
 				c.Bytes[at] = byte(v >> (8 * k))
 				c.Written[at/8] |= 1 << (at % 8)
+			}
+		}
+		for _, i := range l.addresses {
+			if from == 0 {
+				c.Pointers = append(c.Pointers, i*uint32(l.size))
 			}
 		}
 		chunk := warptrace.Chunk{Index: c.Chunk, Bytes: uint32(c.NumberOfWritten())}

@@ -118,8 +118,7 @@ func (m *measure) chunk(x, y *warptrace.Contents) (out measured, near bool) {
 	}
 	out.chunks = 1
 	m.walk(x, y, &out, false)
-	near = m.tolerates && out.beyond == 0 && slices.Equal(x.Pointers, y.Pointers)
-	return out, near && (m.types[0] == m.types[1] || m.opt.Tolerance.loosens(m.kind))
+	return out, m.tolerates && out.beyond == 0 && (m.types[0] == m.types[1] || m.opt.Tolerance.loosens(m.kind))
 }
 
 // first is the first element of a chunk that differs, by more than the tolerance.
