@@ -263,7 +263,7 @@ func (o *outputs) distanceOf(p *arrayPair) *Distance {
 	return d
 }
 
-// sameValues reports whether an array differs in its type alone, or in what rounding to the coarser type takes away.
+// sameValues reports whether an array differs in its type alone, or in what rounding to the coarser type removes.
 func (o *outputs) sameValues(array string) bool {
 	for i := range o.arrays {
 		p := &o.arrays[i]
