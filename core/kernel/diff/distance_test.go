@@ -173,7 +173,7 @@ func TestOutputsOfAnotherTypeAreComparedByValue(t *testing.T) {
 	}
 }
 
-func TestATolerancesHoldsForValuesOfAnotherType(t *testing.T) {
+func TestAToleranceHoldsForValuesOfAnotherType(t *testing.T) {
 	near := func(text string) Options {
 		tolerance, err := ParseTolerance(text)
 		must(t, err)
@@ -200,6 +200,7 @@ func TestATolerancesHoldsForValuesOfAnotherType(t *testing.T) {
 		{"of the finer type alone", single, half, near("f32:rel=1"), StatusDiverged},
 		{"values asked for, without a tolerance", leftArray{typ: "*fp32", size: 4, values: floats32(1)}, leftArray{typ: "*fp16", size: 2, values: []uint64{0x3c00}}, Options{Values: true}, StatusDiverged},
 		{"without contents", single, without, near("rel=1e-3"), StatusInconclusive},
+		{"without contents and without a tolerance", single, without, Options{Values: true}, StatusDiverged},
 		{"integers", ints, wide, near("i32:abs=1"), StatusIdentical},
 		{"integers, too little", ints, wide, near("i32:abs=0.5"), StatusDiverged},
 	} {
