@@ -152,7 +152,7 @@ func (r *Result) coverage() Coverage {
 }
 
 // demands reports whether an aspect must have been recorded. Format v1 has no place for outputs: what it holds is the coverage, unless
-// outputs were asked for by name. A recording that was converted from it holds no more.
+// outputs were asked for by name. A recording that was converted from it holds no more, and a generated one is of no launch.
 func (r *Result) demands(a Aspect) bool {
 	if a == AspectOutputs && r.Options.Require == 0 && (holdsWayAlone(r.A) || holdsWayAlone(r.B)) {
 		return false
@@ -160,9 +160,9 @@ func (r *Result) demands(a Aspect) bool {
 	return r.requires(a)
 }
 
-// holdsWayAlone reports whether a recording is of format v1, or was.
+// holdsWayAlone reports whether a recording is of format v1, or was, or is of no kernel that ran.
 func holdsWayAlone(h *warptrace.Header) bool {
-	return h.Version == 1 || h.Means == warptrace.MeansConverted
+	return h.Version == 1 || h.Means == warptrace.MeansConverted || h.Means == warptrace.MeansGenerated
 }
 
 // flowCoverage says how the way of the warps was compared.

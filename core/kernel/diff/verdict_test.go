@@ -161,6 +161,7 @@ func TestTooLittleIsInconclusive(t *testing.T) {
 	for name, free := range map[string]run{
 		"no statement that stores": {nothing: true, warps: way(3), storeless: true},
 		"converted from v1":        {nothing: true, warps: way(3), means: warptrace.MeansConverted},
+		"generated":                {nothing: true, warps: way(3), means: warptrace.MeansGenerated},
 	} {
 		if d := judge(t, free, free, Options{}); d.Status != StatusIdentical || !strings.Contains(d.Verdict, "outputs and values not recorded") {
 			t.Errorf("%s: %s: %s", name, d.Status, d.Verdict)
