@@ -152,12 +152,19 @@ func (r *Result) coverage() Coverage {
 }
 
 // demands reports whether an aspect must have been recorded. Format v1 has no place for outputs: what it holds is the coverage, unless
-// outputs were asked for by name. A recording that was converted from it holds no more, and a generated one is of no launch.
+// outputs were asked for by name.
 func (r *Result) demands(a Aspect) bool {
-	if a == AspectOutputs && r.Options.Require == 0 && (holdsWayAlone(r.A) || holdsWayAlone(r.B)) {
+	if a == AspectOutputs && r.Options.Require == 0 && (r.A.Version == 1 || r.B.Version == 1) {
 		return false
 	}
 	return r.requires(a)
+}
+
+// restsOnOutputs reports whether "the same" needs what the kernel wrote: some statement writes, and outputs were asked for by name or both
+// recordings could hold them.
+func (r *Result) restsOnOutputs() bool {
+	asked := r.Options.Require != 0 || !holdsWayAlone(r.A) && !holdsWayAlone(r.B)
+	return r.writes && r.requires(AspectOutputs) && asked
 }
 
 // holdsWayAlone reports whether a recording is of format v1, or was, or is of no kernel that ran.

@@ -163,7 +163,7 @@ func TestTooLittleIsInconclusive(t *testing.T) {
 		"converted from v1":        {nothing: true, warps: way(3), means: warptrace.MeansConverted},
 		"generated":                {nothing: true, warps: way(3), means: warptrace.MeansGenerated},
 	} {
-		if d := judge(t, free, free, Options{}); d.Status != StatusIdentical || !strings.Contains(d.Verdict, "outputs and values not recorded") {
+		if d := judge(t, free, free, Options{}); d.Status != StatusIdentical || !slices.Equal(d.Coverage.Missing, []string{"outputs"}) || !strings.Contains(d.Verdict, "outputs and values not recorded") {
 			t.Errorf("%s: %s: %s", name, d.Status, d.Verdict)
 		}
 	}
