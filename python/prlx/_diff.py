@@ -333,7 +333,11 @@ class Diff(Comparison):
 
     @property
     def outputs(self) -> Mapping[str, Any] | None:
-        """How what the kernel wrote differs: ``first``, ``arrays`` and ``stores``; None when nothing of it does."""
+        """How what the kernel wrote differs: ``first``, ``arrays`` and ``stores``; None when nothing of it does.
+
+        Each array has its ``distance``: how many elements differ, and how far apart they are at most, ``absolute``,
+        ``relative`` and in ``ulps``. It is None where contents were not recorded; ``distance_text`` says either in words.
+        """
         return self.document.get("outputs")
 
     @property

@@ -42,7 +42,7 @@ def first_output(document: Mapping[str, Any], look: Look) -> Iterator[str]:
     yield look.style("first output that differs:", "bold") + f" {look.style(at or 'what was stored', 'red', 'bold')}"
     if first.get("element") is not None:
         a, b = (_value(first, side) for side in "ab")
-        kind = clean(first.get("type") or "").lstrip("*")
+        kind = _type(first)
         yield f"  A has {a}, B has {b}" + (f" ({kind})" if kind else "")
     for side in "ab":
         writer = first.get(f"writer_{side}")
@@ -64,6 +64,11 @@ def _value(first: Mapping[str, Any], side: str) -> str:
     return clean(text) if text == bits or not bits else f"{clean(text)} ({bits})"
 
 
+def _type(of: Mapping[str, Any]) -> str:
+    kinds = [clean(of[key]).lstrip("*") for key in ("type", "type_b") if of.get(key)]
+    return ", in B ".join(kinds)
+
+
 def _at(of: Mapping[str, Any]) -> str:
     return place({"source_location": of.get("source_location"), "site_id": of.get("site_id") or "?"})
 
@@ -82,7 +87,7 @@ def _arrays(arrays: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
     rows = [
         (
             clean(row["name"]),
-            clean(row.get("type") or "").lstrip("*"),
+            _type(row),
             ("at least " if row.get("at_least") else "") + f"{row['chunks']:,} of {row['chunks_of']:,}",
             clean(row["elements"]),
             format_count(row["written_a"]),
@@ -96,6 +101,14 @@ def _arrays(arrays: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:
         yield look.style("outputs", "bold") + f" ({plural(len(arrays), 'array')} with other contents)"
         headings = ("array", "type", "chunks", "elements", "bytes", "in B", "")
         yield from grid(headings, rows, look, indent=2, right=(2, 4, 5))
+        yield from distances(arrays if look.detail else arrays[:_SHOWN], look)
+
+
+def distances(arrays: Sequence[Mapping[str, Any]], look: Look, head: str = "") -> Iterator[str]:
+    """The lines that say how far apart arrays are; none of documents of versions that did not measure it."""
+    for row in arrays:
+        if row.get("distance_text"):
+            yield from wrapped(f"  {head}{clean(row['name'])}: ", clean(row["distance_text"]), look)
 
 
 def _stores(stores: Sequence[Mapping[str, Any]], look: Look) -> Iterator[str]:

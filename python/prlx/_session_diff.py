@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._diff import Diff, Divergence, Explanation, run_files
+from ._diff_outputs import distances
 from ._diff_text import details, verdict
 from ._errors import TraceFormatError, UsageError, in_python
 from ._lines import Look, clean, grid, short, times, wrapped
@@ -224,6 +225,8 @@ _SAID = {"same-results": "same results", "inconclusive": "too little was recorde
 _ROLES = {"follows": "was given other inputs", "unclear": "may only follow", "given": "was given something else"}
 
 
+_ARRAYS = 4  # of a launch whose distances are shown
+
 _BEGINS = {"missing": "is missing from B", "inserted": "is only in B", "given": "", "launch": ""}
 
 
@@ -266,6 +269,7 @@ def _launches(document: Mapping[str, Any], look: Look) -> Iterator[str]:
             if row.get("verdict"):
                 said = row["verdict"].partition("; compared:")[0]
                 yield from wrapped(f"  {row['launch']}  ", clean(said if look.flags else in_python(said)), look)
+            yield from distances(row.get("arrays", ())[:_ARRAYS], look, f"{row['launch']}  ")
             if text := text_of(row):
                 yield from wrapped(f"  {row['launch']}  computes ", clean(text), look)
 

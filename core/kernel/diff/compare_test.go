@@ -330,7 +330,7 @@ func TestAnyNumberOfWorkersGivesTheSameBytes(t *testing.T) {
 func TestEqualRunsReportNothing(t *testing.T) {
 	for seed := range uint64(20) {
 		p := warptracetest.NewProgram(warptracetest.Config{Seed: seed})
-		launch := warptracetest.Launch{Warps: 32, Snapshots: 4, Loads: true, Barriers: true}
+		launch := warptracetest.Launch{Warps: 32, Snapshots: 4, Loads: true, Barriers: true, Outputs: true}
 		for _, f := range formats {
 			r := compared(t, f.open(t, p.Run(launch), "a.prlx"), f.open(t, p.Run(launch), "b.prlx"), Options{Values: true}, 2)
 			if d := documentOf(t, r); d.Status != "identical" || d.TotalDivergences != 0 || !d.Passed || d.First != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/prlx-go/prlx/core/kernel/site"
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
@@ -64,6 +65,7 @@ type OutputCoverage struct {
 type LargestError struct {
 	Absolute float64 `json:"absolute"` // the largest, of the element that is named
 	Relative float64 `json:"relative"` // the largest of any element
+	ULPs     float64 `json:"ulps"`     // likewise, of floats
 	Array    string  `json:"array"`
 	Element  int64   `json:"element"`
 	ValueA   string  `json:"value_a"`
@@ -111,12 +113,23 @@ func holds(ctx context.Context, t *warptrace.Trace) (heldBy, error) {
 	return out, nil
 }
 
+// writes reports whether a kernel has a statement that stores to global memory, or an atomic on it.
+func writes(sites *site.Table) bool {
+	for i := range sites.Len() {
+		if kind := sites.At(i).Kind; kind == site.GlobalStore || kind == site.Atomic {
+			return true
+		}
+	}
+	return false
+}
+
 // look notes what the recordings hold, once their events were compared.
 func (r *Result) look(ctx context.Context, a, b *warptrace.Trace) (err error) {
 	for k, t := range []*warptrace.Trace{a, b} {
 		if r.held[k], err = holds(ctx, t); err != nil {
 			return err
 		}
+		r.writes = r.writes || writes(t.Sites())
 	}
 	for k, kept := range []int64{r.Stats.EventsA, r.Stats.EventsB} {
 		if h := &r.held[k]; h.events == 0 {
@@ -145,6 +158,18 @@ func (r *Result) demands(a Aspect) bool {
 		return false
 	}
 	return r.requires(a)
+}
+
+// restsOnOutputs reports whether "the same" needs what the kernel wrote: some statement writes, and outputs were asked for by name or both
+// recordings could hold them.
+func (r *Result) restsOnOutputs() bool {
+	asked := r.Options.Require != 0 || !holdsWayAlone(r.A) && !holdsWayAlone(r.B)
+	return r.writes && r.requires(AspectOutputs) && asked
+}
+
+// holdsWayAlone reports whether a recording is of format v1, or was, or is of no kernel that ran.
+func holdsWayAlone(h *warptrace.Header) bool {
+	return h.Version == 1 || h.Means == warptrace.MeansConverted || h.Means == warptrace.MeansGenerated
 }
 
 // flowCoverage says how the way of the warps was compared.

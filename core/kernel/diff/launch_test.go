@@ -31,6 +31,8 @@ type run struct {
 	old         bool // the recorder kept no sums over values
 	inNoSum     uint64
 	noArrays    bool
+	storeless   bool // no statement of the kernel stores
+	means       warptrace.Means
 
 	texts     *warptrace.Texts
 	arguments []warptrace.Argument
@@ -67,7 +69,9 @@ func (r run) open(t testing.TB, name string) *warptrace.Trace {
 			Chain: []site.Frame{{Function: "k", File: "k.py", Line: uint32(10+i) + r.lines, Column: 1}},
 		}
 	}
-	sites[3].Kind, sites[4].Kind, sites[5].Kind = site.Atomic, site.GlobalStore, site.GlobalStore
+	if !r.storeless {
+		sites[3].Kind, sites[4].Kind, sites[5].Kind = site.Atomic, site.GlobalStore, site.GlobalStore
+	}
 	if len(r.warps) == 0 {
 		r.warps = [][]passed{nil, nil}
 	}
@@ -79,7 +83,7 @@ func (r run) open(t testing.TB, name string) *warptrace.Trace {
 		h.Mode = warptrace.ModeControlFlow
 	}
 	var b bytes.Buffer
-	h.Arguments, h.ModuleHash, h.ArgumentDigest = r.arguments, r.module, r.digest
+	h.Arguments, h.ModuleHash, h.ArgumentDigest, h.Means = r.arguments, r.module, r.digest, r.means
 	w, err := warptrace.CreateV2(&b, h, site.NewTable(sites), warptrace.V2Options{})
 	must(t, err)
 	if r.texts != nil {

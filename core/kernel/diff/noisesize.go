@@ -11,17 +11,24 @@ import (
 // few samples is exceeded now and then by a little, and never by much where rounding alone is at work.
 const noiseSize = 8
 
+// maxSizedChunks is how many chunks of an array are looked at for that.
+const maxSizedChunks = 1024
+
 // farApart is how far apart elements of an array are, over the chunks that differ and whose contents both recordings kept: relative to
 // the larger one, and at least 1. ok is false where that cannot be determined: no contents, no floats.
 func farApart(ctx context.Context, p *arrayPair, keeps bool, a, b *warptrace.Trace) (distance float64, ok bool, err error) {
 	if !keeps || p.a == nil || p.b == nil || len(p.chunks) == 0 {
 		return 0, false, nil
 	}
-	t := elementType(p.array())
+	types := p.types()
+	t := types[0]
+	if types[1] != t {
+		return 0, false, nil
+	}
 	if _, isFloat := warptrace.Float(0, t); !isFloat {
 		return 0, false, nil
 	}
-	err = keptOfBoth(ctx, a, b, p, p.chunks[:min(len(p.chunks), maxHeldChunks)], func(x, y *warptrace.Contents) bool {
+	err = keptOfBoth(ctx, a, b, p, p.chunks[:min(len(p.chunks), maxSizedChunks)], func(x, y *warptrace.Contents) bool {
 		size := int(x.Element)
 		for at := 0; size > 0 && size == int(y.Element) && at+size <= min(len(x.Bytes), len(y.Bytes)); at += size {
 			if !x.WrittenAt(at) || !y.WrittenAt(at) {

@@ -29,15 +29,19 @@ type OutputDiff struct {
 // ArrayDiff is one array whose contents differ.
 type ArrayDiff struct {
 	Name     string `json:"name"`
-	Type     string `json:"type,omitempty"` // "*fp16"
-	Chunks   int64  `json:"chunks"`         // of 256 elements, that differ
-	ChunksOf int64  `json:"chunks_of"`      // that were written
+	Type     string `json:"type,omitempty"`   // "*fp16"
+	TypeB    string `json:"type_b,omitempty"` // where it is another one in B
+	Chunks   int64  `json:"chunks"`           // of 256 elements, that differ
+	ChunksOf int64  `json:"chunks_of"`        // that were written
 	AtLeast  bool   `json:"at_least,omitempty"`
 	Elements string `json:"elements"` // where the chunks lie: "0-255,512-767"
 	WrittenA uint64 `json:"written_a"`
 	WrittenB uint64 `json:"written_b"`
 	Noise    bool   `json:"noise"` // every chunk that differs also differs among equal runs
 	Noisy    int64  `json:"noisy,omitempty"`
+
+	Distance     *Distance `json:"distance"`      // how far apart; null where that is not known
+	DistanceText string    `json:"distance_text"` // likewise in words, or why it is not known
 }
 
 // StoreDiff is one statement that stored something else.
@@ -59,7 +63,8 @@ type StoreDiff struct {
 type FirstOutput struct {
 	Array   string        `json:"array,omitempty"`
 	Type    string        `json:"type,omitempty"`
-	From    *int64        `json:"from,omitempty"` // elements of the chunk
+	TypeB   string        `json:"type_b,omitempty"` // where it is another one in B
+	From    *int64        `json:"from,omitempty"`   // elements of the chunk
 	To      *int64        `json:"to,omitempty"`
 	Element *int64        `json:"element,omitempty"` // where contents were kept
 	ValueA  string        `json:"value_a,omitempty"` // "" where A did not write it
@@ -113,7 +118,7 @@ func (r *Result) outputDiff() *OutputDiff {
 			continue
 		}
 		out := ArrayDiff{
-			Name: p.name(), Type: clippedWord(p.array().Type), Chunks: all, ChunksOf: p.of, AtLeast: p.more, Elements: elementRanges(p.chunks),
+			Name: p.name(), Type: clippedWord(p.array().Type), TypeB: p.typeB(), Chunks: all, ChunksOf: p.of, AtLeast: p.more, Elements: elementRanges(p.chunks),
 			Noise: genuine == 0, Noisy: all - genuine,
 		}
 		if p.a != nil {
@@ -122,6 +127,7 @@ func (r *Result) outputDiff() *OutputDiff {
 		if p.b != nil {
 			out.WrittenB = p.b.Written
 		}
+		out.Distance, out.DistanceText = o.distance(p, &r.Options)
 		d.Arrays = append(d.Arrays, out)
 	}
 	for i := range o.changes {
@@ -145,9 +151,9 @@ func (r *Result) outputDiff() *OutputDiff {
 	}
 	switch f := o.first; {
 	case f == nil || f.Array == "":
-	case f.Store == nil && r.Baseline == nil && o.inNoSum == [2]uint64{}:
+	case f.Store == nil && f.TypeB == "" && r.Baseline == nil && o.inNoSum == [2]uint64{}:
 		d.More = moreEqualRuns
-	case f.Element == nil:
+	case f.Element == nil && !o.sameValues(f.Array):
 		d.More = moreOutputs
 	}
 	return d
@@ -226,11 +232,11 @@ func (r *Result) outputSentence() string {
 	}
 	text := "what was stored differs"
 	if f.Array != "" {
-		text = "output " + f.Array + " differs"
+		text = "output " + f.Array + r.outputs.otherType(f)
 		switch {
 		case f.Element != nil:
 			text += fmt.Sprintf(" at element %d: %s in A, %s in B", *f.Element, cmp.Or(f.ValueA, "not written"), cmp.Or(f.ValueB, "not written"))
-		case f.From != nil:
+		case f.From != nil && !r.outputs.sameValues(f.Array):
 			text += fmt.Sprintf(", first in elements %d-%d", *f.From, *f.To)
 		}
 	}
@@ -280,6 +286,9 @@ func (r *Result) storedBy(f *FirstOutput) string {
 			by = fmt.Sprintf("block %d, warp %d, lane %d", *w.Block, *w.WarpOfBlock, w.Lane)
 		}
 		return ", stored at " + cmp.Or(shortPlace(w.SourceLocation), w.SiteID) + " by " + by
+	}
+	if f.Store == nil && f.TypeB != "" {
+		return ""
 	}
 	if f.Store == nil {
 		return r.outputs.unexplained(f.Array)

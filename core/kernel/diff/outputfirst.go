@@ -7,139 +7,23 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/prlx-go/prlx/core/kernel/warptrace"
 )
 
-// maxHeldChunks is how many chunks of contents are in memory at once: about 10 MB with their writers.
-const maxHeldChunks = 1024
-
-// maxPasses is how often the contents of a recording are read at most to hold chunks that differ against a tolerance.
-const maxPasses = 64
-
-// readContents holds arrays that differ against the tolerance, where contents were kept, and finds what differs first.
+// readContents measures how far apart arrays that differ are, where contents were kept, holds them against the tolerance, and finds what
+// differs first.
 func (o *outputs) readContents(ctx context.Context, r *Result, a, b *warptrace.Trace) error {
-	if r.Options.tolerates() {
-		if err := o.tolerate(ctx, r, a, b); err != nil {
-			return err
-		}
-	}
-	return o.findFirst(ctx, r, a, b)
+	err := o.measure(ctx, r, a, b)
+	o.unread = err != nil
+	return cmp.Or(err, o.findFirst(ctx, r, a, b))
 }
 
 // tolerates reports whether contents decide whether arrays differ.
 func (o *Options) tolerates() bool {
 	return o.Values && (!o.Tolerance.Exact() || o.NaN != NaNBits)
-}
-
-// tolerate removes the chunks in which no element differs by more than the tolerance, and what was stored to an array of which
-// nothing else differs.
-func (o *outputs) tolerate(ctx context.Context, r *Result, a, b *warptrace.Trace) error {
-	for i := range o.arrays {
-		p := &o.arrays[i]
-		if p.a == nil || p.b == nil || !p.more && len(p.chunks) == 0 {
-			continue
-		}
-		t := elementType(p.array())
-		if t == warptrace.TypeNone {
-			continue
-		}
-		near, seen := make(map[int64]bool), make(map[int64]bool)
-		for pass, from := 0, 0; pass < maxPasses && from < len(p.chunks); pass, from = pass+1, from+maxHeldChunks {
-			part := p.chunks[from:min(from+maxHeldChunks, len(p.chunks))]
-			err := keptOfBoth(ctx, a, b, p, part, func(x, y *warptrace.Contents) bool {
-				seen[x.Chunk] = true
-				near[x.Chunk] = x.Element == y.Element && sameWithin(x, y, t, &r.Options)
-				if near[x.Chunk] {
-					o.noteErrors(x, y, t, p.name())
-				}
-				return true
-			})
-			if err != nil {
-				return err
-			}
-		}
-		untested := func(c int64) bool { return !seen[c] && r.Options.Tolerance.loosens(t) }
-		for _, c := range p.chunks {
-			p.untested += int64(truth(untested(c)))
-		}
-		if p.more && r.Options.Tolerance.loosens(t) {
-			p.more, p.untested = false, p.untested+1
-		}
-		p.chunks = slices.DeleteFunc(p.chunks, func(c int64) bool { return near[c] || untested(c) })
-		p.noise = make([]bool, len(p.chunks))
-		if len(p.chunks) == 0 {
-			o.changes = slices.DeleteFunc(o.changes, func(c storeChange) bool { return c.array == int32(i) && c.counts[0] == c.counts[1] })
-		}
-	}
-	return nil
-}
-
-// sameWithin reports whether no element of two chunks differs by more than the tolerance.
-func sameWithin(x, y *warptrace.Contents, t warptrace.ValueType, opt *Options) bool {
-	if !bytes.Equal(x.Written, y.Written) || !slices.Equal(x.Pointers, y.Pointers) || len(x.Bytes) != len(y.Bytes) {
-		return false
-	}
-	size := int(x.Element)
-	for at := 0; at+size <= len(x.Bytes); at += size {
-		va, vb := wordAt(x.Bytes[at:at+size]), wordAt(y.Bytes[at:at+size])
-		if va != vb && !opt.Tolerance.Same(t, va, vb, opt.NaN) {
-			return false
-		}
-	}
-	return true
-}
-
-// noteErrors notes how far apart the elements of two chunks are that a tolerance let pass.
-func (o *outputs) noteErrors(x, y *warptrace.Contents, t warptrace.ValueType, array string) {
-	size := int(x.Element)
-	for at := 0; at+size <= len(x.Bytes); at += size {
-		bitsA, bitsB := wordAt(x.Bytes[at:at+size]), wordAt(y.Bytes[at:at+size])
-		a, isFloat := warptrace.Float(bitsA, t)
-		b, _ := warptrace.Float(bitsB, t)
-		if gap := math.Abs(a - b); isFloat && gap > 0 { // not of NaN
-			if o.largest == nil {
-				o.largest = &LargestError{}
-			}
-			e := o.largest
-			e.Relative = max(e.Relative, gap/max(math.Abs(a), math.Abs(b)))
-			if gap > e.Absolute {
-				e.Absolute, e.Array, e.Element = gap, array, x.Chunk*warptrace.ChunkElements+int64(at/size)
-				e.ValueA, e.ValueB = warptrace.FormatValue(bitsA, t), warptrace.FormatValue(bitsB, t)
-			}
-		}
-	}
-}
-
-// keptOfBoth visits chunks of one array whose contents both recordings kept, ascending, until visit returns false.
-func keptOfBoth(ctx context.Context, a, b *warptrace.Trace, p *arrayPair, chunks []int64, visit func(x, y *warptrace.Contents) bool) error {
-	held := make(map[int64]*warptrace.Contents)
-	err := a.Contents(ctx, func(c *warptrace.Contents) error {
-		if _, wanted := slices.BinarySearch(chunks, c.Chunk); wanted && c.Array == p.a.ID && len(held) < maxHeldChunks {
-			held[c.Chunk] = copyOf(c)
-		}
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	going := true
-	return b.Contents(ctx, func(c *warptrace.Contents) error {
-		if x := held[c.Chunk]; going && x != nil && c.Array == p.b.ID {
-			going = visit(x, c)
-		}
-		return nil
-	})
-}
-
-func copyOf(c *warptrace.Contents) *warptrace.Contents {
-	out := *c
-	out.Bytes, out.Written = bytes.Clone(c.Bytes), bytes.Clone(c.Written)
-	out.Pointers, out.Writers = slices.Clone(c.Pointers), slices.Clone(c.Writers)
-	return &out
 }
 
 // findFirst finds the first array that differs by more than noise, what stored it, and, where contents were kept, the first element.
@@ -159,7 +43,7 @@ func (o *outputs) findFirst(ctx context.Context, r *Result, a, b *warptrace.Trac
 		return nil
 	}
 	p := &o.arrays[at]
-	f.Array, f.Type = p.name(), clippedWord(p.array().Type)
+	f.Array, f.Type, f.TypeB = p.name(), clippedWord(p.array().Type), p.typeB()
 	chunks := p.genuine()
 	if len(chunks) == 0 {
 		return nil
@@ -170,8 +54,8 @@ func (o *outputs) findFirst(ctx context.Context, r *Result, a, b *warptrace.Trac
 	if !o.keeps || p.a == nil || p.b == nil {
 		return nil
 	}
-	e := elements{r: r, first: f, t: elementType(p.array()), a: a, b: b}
-	return keptOfBoth(ctx, a, b, p, chunks[:min(len(chunks), maxHeldChunks)], func(x, y *warptrace.Contents) bool { return !e.find(x, y) })
+	e := elements{r: r, first: f, m: newMeasure(p, &r.Options), a: a, b: b}
+	return keptOfBoth(ctx, a, b, p, chunks, func(x, y *warptrace.Contents) bool { return !e.find(x, y) })
 }
 
 // firstArray is the position of the array that was written first, by the order of the program, among those that differ.
@@ -230,42 +114,37 @@ func (r *Result) placeOfChange(c *storeChange) *OutputPlace {
 type elements struct {
 	r     *Result
 	first *FirstOutput
-	t     warptrace.ValueType
+	m     *measure
 	a, b  *warptrace.Trace
 }
 
 // find fills in the first element of a chunk that differs, and reports whether there is one.
 func (e *elements) find(x, y *warptrace.Contents) bool {
-	size := int(x.Element)
-	if x.Element != y.Element || size == 0 {
+	i, ok := e.m.first(x, y)
+	if !ok {
 		return false
 	}
-	for at := 0; at+size <= min(len(x.Bytes), len(y.Bytes)); at += size {
-		wa, wb := x.WrittenAt(at), y.WrittenAt(at)
-		va, vb := x.Bytes[at:at+size], y.Bytes[at:at+size]
-		if !wa && !wb || wa == wb && bytes.Equal(va, vb) || wa && wb && e.tolerated(va, vb) {
-			continue
+	element := x.Chunk*warptrace.ChunkElements + int64(i)
+	f := e.first
+	f.Element = &element
+	*f.From = x.Chunk * warptrace.ChunkElements
+	*f.To = *f.From + warptrace.ChunkElements - 1
+	for _, side := range []struct {
+		t           *warptrace.Trace
+		c           *warptrace.Contents
+		value, bits *string
+		writer      **OutputWriter
+	}{{e.a, x, &f.ValueA, &f.BitsA, &f.WriterA}, {e.b, y, &f.ValueB, &f.BitsB, &f.WriterB}} {
+		size := int(side.c.Element)
+		if side.c.WrittenAt(i * size) {
+			*side.value, *side.bits = e.spell(side.t, side.c, i*size), bitsOf(side.c.Bytes[i*size:(i+1)*size])
 		}
-		element := x.Chunk*warptrace.ChunkElements + int64(at/size)
-		f := e.first
-		f.Element = &element
-		from := x.Chunk * warptrace.ChunkElements
-		*f.From, *f.To = from, from+warptrace.ChunkElements-1
-		if wa {
-			f.ValueA, f.BitsA = e.spell(e.a, x, at), bitsOf(va)
-		}
-		if wb {
-			f.ValueB, f.BitsB = e.spell(e.b, y, at), bitsOf(vb)
-		}
-		f.WriterA, f.WriterB = writerOf(e.a, x, at/size), writerOf(e.b, y, at/size)
-		return true
+		*side.writer = writerOf(side.t, side.c, i)
 	}
-	return false
-}
-
-func (e *elements) tolerated(a, b []byte) bool {
-	opt := &e.r.Options
-	return opt.Values && e.t != warptrace.TypeNone && opt.Tolerance.Same(e.t, wordAt(a), wordAt(b), opt.NaN)
+	if e.m.types[0] != e.m.types[1] {
+		f.BitsA, f.BitsB = "", "" // those of one type beside those of another tell nothing
+	}
+	return true
 }
 
 // spell is the value of an element as its type prints.
@@ -279,10 +158,11 @@ func (e *elements) spell(t *warptrace.Trace, c *warptrace.Contents, at int) stri
 		}
 		return fmt.Sprintf("&%s%+d", name, offset)
 	}
-	if e.t == warptrace.TypeNone {
+	kind := e.m.types[truth(t == e.b)]
+	if kind == warptrace.TypeNone {
 		return bitsOf(c.Bytes[at : at+size])
 	}
-	return warptrace.FormatValue(wordAt(c.Bytes[at:at+size]), e.t)
+	return warptrace.FormatValue(wordAt(c.Bytes[at:at+size]), kind)
 }
 
 // writerOf is the thread that wrote an element last, nil when that is not known.
@@ -305,6 +185,14 @@ func writerOf(t *warptrace.Trace, c *warptrace.Contents, element int) *OutputWri
 
 // wordAt is an element of at most 8 bytes as a number.
 func wordAt(b []byte) uint64 {
+	switch len(b) {
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	case 8:
+		return binary.LittleEndian.Uint64(b)
+	}
 	var word [8]byte
 	copy(word[:], b)
 	return binary.LittleEndian.Uint64(word[:])

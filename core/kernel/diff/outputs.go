@@ -22,10 +22,13 @@ type outputs struct {
 	withArrays bool      // the arrays themselves were compared, not only what was stored
 	lacking    string    // "A", "B" or "both": whose recording holds nothing of it
 	keeps      bool      // both recordings keep contents
+	kept       [2]bool   // A does, B does
 	inNoSum    [2]uint64 // stores of A and B that are in no sum
 	sums       bool      // what statements stored was compared
 	largest    *LargestError
 	first      *FirstOutput
+	unread     bool // contents could not be read to their end
+	whole      bool // no chunk is missing from the lists of chunks
 }
 
 // arrayPair is one array of both recordings, or of one. Its chunks are those that differ.
@@ -39,6 +42,7 @@ type arrayPair struct {
 	atomics  bool             // wrote it
 	untested int64            // chunks that differ, where a tolerance needs contents that were not recorded
 	values   evidence         // what equal runs say of its values, where it differs as they do
+	measured measured         // how far apart its elements are, where it differs and contents were kept
 }
 
 // storeChange is one statement that stored something else to one array.
@@ -98,7 +102,8 @@ func (g *gathering) compareOutputs(ctx context.Context, a, b *warptrace.Trace, o
 		return nil
 	}
 	o.by = byDigest
-	if o.keeps = oa.Coverage.ContentBytes > 0 && ob.Coverage.ContentBytes > 0; o.keeps {
+	o.kept = [2]bool{oa.Coverage.ContentBytes > 0, ob.Coverage.ContentBytes > 0}
+	if o.keeps = o.kept[0] && o.kept[1]; o.keeps {
 		o.by = byContents
 	}
 	for _, side := range []struct {
@@ -109,6 +114,7 @@ func (g *gathering) compareOutputs(ctx context.Context, a, b *warptrace.Trace, o
 			o.limits = append(o.limits, side.name+" ended at its first finding: what it would have written behind that is not known")
 		}
 	}
+	o.whole = oa.Coverage.ChunksDropped == 0 && ob.Coverage.ChunksDropped == 0
 	places := o.pairArrays(oa, ob)
 	if o.withArrays {
 		for i := range o.arrays {
@@ -207,7 +213,8 @@ func (p *arrayPair) compare(a, b *warptrace.Coverage) {
 	if p.b != nil {
 		cb = p.b.Chunks
 	}
-	same := p.a != nil && p.b != nil && p.a.Digest == p.b.Digest && p.a.Written == p.b.Written
+	other := p.reinterpreted()
+	same := p.a != nil && p.b != nil && p.a.Digest == p.b.Digest && p.a.Written == p.b.Written && !other
 	whole := a.ChunksDropped == 0 && b.ChunksDropped == 0
 	for i, k := 0, 0; i < len(ca) || k < len(cb); p.of++ {
 		switch {
@@ -218,7 +225,7 @@ func (p *arrayPair) compare(a, b *warptrace.Coverage) {
 			p.differs(cb[k].Index, whole && !same)
 			k++
 		default:
-			p.differs(ca[i].Index, !same && (ca[i].Digest != cb[k].Digest || ca[i].Bytes != cb[k].Bytes))
+			p.differs(ca[i].Index, !same && (other || ca[i].Digest != cb[k].Digest || ca[i].Bytes != cb[k].Bytes))
 			i, k = i+1, k+1
 		}
 	}
@@ -230,6 +237,28 @@ func (p *arrayPair) differs(chunk int64, yes bool) {
 	if yes {
 		p.chunks = append(p.chunks, chunk)
 	}
+}
+
+// types are the types of its elements on both sides, TypeNone where they are not known.
+func (p *arrayPair) types() (types [2]warptrace.ValueType) {
+	for side, x := range []*warptrace.Array{p.a, p.b} {
+		if x != nil {
+			types[side] = elementType(x)
+		}
+	}
+	return types
+}
+
+// kind is the type by which elements of both sides are compared, TypeNone where it is not known.
+func (p *arrayPair) kind() warptrace.ValueType {
+	types := p.types()
+	return coarser(types[0], types[1])
+}
+
+// reinterpreted reports whether equal bytes are no equal values: as floats of one type, and of another or an integer.
+func (p *arrayPair) reinterpreted() bool {
+	types := p.types()
+	return types[0] != types[1] && p.kind() != warptrace.TypeNone && (isFloat(types[0]) || isFloat(types[1]))
 }
 
 // written is how many bytes either side wrote at most.

@@ -174,6 +174,8 @@ func (r *Result) missingWhole(c *Coverage, lacks func(what, why string)) {
 		lacks("events", "what the recordings hold cannot be compared: one holds hashes, or both hold counts only")
 	case !outputs && looked && r.requires(AspectOutputs):
 		lacks("stores", "no store and no array of either run was seen: what the kernel computes was not compared (--require control-flow compares its way alone)")
+	case !outputs && c.Outputs.By == byNothing && r.restsOnOutputs():
+		lacks("stores", "what the kernel wrote was not recorded on both sides: no store and no array was compared (--require control-flow compares its way alone)")
 	case !outputs && !r.requires(AspectControlFlow) && r.requires(AspectOutputs):
 		lacks("outputs", "what the kernel wrote was not recorded on both sides, or it wrote nothing")
 	}

@@ -151,8 +151,24 @@ func TestTooLittleIsInconclusive(t *testing.T) {
 		t.Errorf("two ways to nothing are no same results: %s", d.Status)
 	}
 	events := run{nothing: true, warps: way(3)}
-	if d := judge(t, events, events, Options{}); d.Status != StatusIdentical || !slices.Equal(d.Coverage.Missing, []string{"outputs"}) {
-		t.Errorf("events alone: %s, missing %v", d.Status, d.Coverage.Missing)
+	if d := judge(t, events, events, Options{}); d.Status != StatusInconclusive || d.Passed || !slices.Equal(d.Coverage.Missing, []string{"outputs"}) ||
+		!strings.Contains(d.Verdict, "what the kernel wrote was not recorded on both sides: no store and no array was compared") {
+		t.Errorf("events alone: %s, missing %v: %s", d.Status, d.Coverage.Missing, d.Verdict)
+	}
+	if d := judge(t, events, run{warps: way(3), stores: row(0, 4, 0, 0, 32, 1)}, Options{}); d.Status != StatusInconclusive {
+		t.Errorf("outputs of one side: %s: %s", d.Status, d.Verdict)
+	}
+	for name, free := range map[string]run{
+		"no statement that stores": {nothing: true, warps: way(3), storeless: true},
+		"converted from v1":        {nothing: true, warps: way(3), means: warptrace.MeansConverted},
+		"generated":                {nothing: true, warps: way(3), means: warptrace.MeansGenerated},
+	} {
+		if d := judge(t, free, free, Options{}); d.Status != StatusIdentical || !slices.Equal(d.Coverage.Missing, []string{"outputs"}) || !strings.Contains(d.Verdict, "outputs and values not recorded") {
+			t.Errorf("%s: %s: %s", name, d.Status, d.Verdict)
+		}
+	}
+	if d := judge(t, events, events, Options{Require: 1 << AspectControlFlow}); d.Status != StatusIdentical || !d.Passed {
+		t.Errorf("its way alone: %s: %s", d.Status, d.Verdict)
 	}
 	only := Options{Require: 1 << AspectOutputs}
 	if d := judge(t, events, events, only); d.Status != StatusInconclusive {
@@ -163,7 +179,7 @@ func TestTooLittleIsInconclusive(t *testing.T) {
 		t.Errorf("outputs are required, and the way differs: %s, passed %v", d.Status, d.Passed)
 	}
 	events.mode = warptrace.ModeDigest
-	if d := judge(t, events, events, Options{}); d.Status != StatusIdentical || d.Coverage.Text != "control flow of 2 events by digest; outputs and values not recorded" {
+	if d := judge(t, events, events, Options{Require: 1 << AspectControlFlow}); d.Status != StatusIdentical || d.Coverage.Text != "control flow of 2 events by digest; outputs and values not recorded" {
 		t.Errorf("hashes: %s: %s", d.Status, d.Verdict)
 	}
 	if d := judge(t, events, run{nothing: true, warps: way(3)}, Options{}); d.Status != StatusDiverged && d.Status != StatusInconclusive {

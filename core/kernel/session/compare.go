@@ -286,6 +286,9 @@ func (c *comparison) warnOfIgnored() {
 	}
 }
 
+// maxArrays is how many arrays the list says of each launch.
+const maxArrays = 16
+
 // take puts one comparison into the list.
 func (l *LaunchResult) take(r *diff.Result, d *diff.Document) {
 	l.Status = d.Status
@@ -302,6 +305,10 @@ func (l *LaunchResult) take(r *diff.Result, d *diff.Document) {
 	}
 	l.Divergences, l.CountedDivergences = d.TotalDivergences, d.CountedDivergences
 	l.Breakdown, l.First, l.Warnings, l.Baseline = d.DivergenceBreakdown, d.First, d.Warnings, d.Baseline
+	if o := d.Outputs; o != nil {
+		shown := min(len(o.Arrays), maxArrays)
+		l.Arrays, l.ArraysOmitted = o.Arrays[:shown], o.ArraysOmitted+int64(len(o.Arrays)-shown)
+	}
 }
 
 // first compares the earliest launch that differs once more, for its whole document. A launch of which everything is accepted comes

@@ -102,8 +102,10 @@ type LaunchResult struct {
 	Breakdown          map[string]int64 `json:"divergence_breakdown,omitempty"`
 	Coverage           string           `json:"coverage,omitempty"` // what was compared
 	First              *diff.Divergence `json:"first,omitempty"`
-	Losses             *LossesOfLaunch  `json:"losses,omitempty"` // where something was lost
-	Blocks             *diff.Blocks     `json:"blocks,omitempty"` // how much was read
+	Arrays             []diff.ArrayDiff `json:"arrays,omitempty"`         // that it left otherwise, and how far apart: the first maxArrays
+	ArraysOmitted      int64            `json:"arrays_omitted,omitempty"` // more such arrays
+	Losses             *LossesOfLaunch  `json:"losses,omitempty"`         // where something was lost
+	Blocks             *diff.Blocks     `json:"blocks,omitempty"`         // how much was read
 	Warnings           []string         `json:"warnings,omitempty"`
 	Baseline           *diff.Baseline   `json:"baseline,omitempty"`
 	Origin             *origin.Origin   `json:"origin,omitempty"` // of A, where a compiler of graphs made the kernel

@@ -1,6 +1,7 @@
 package kernelreport
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -84,7 +85,15 @@ func arrayText(a *diff.ArrayDiff, first *diff.FirstOutput) string {
 			}
 		}
 	}
+	if a.DistanceText != "" {
+		s += "; " + clean(a.DistanceText, maxText)
+	}
 	return s
+}
+
+// distanceText says how far apart an array is.
+func distanceText(a *diff.ArrayDiff) string {
+	return clean(a.Name, maxName) + ": " + clean(cmp.Or(a.DistanceText, "how far apart is not known"), maxText)
 }
 
 func written(value string) string {

@@ -26,7 +26,7 @@ func writtenOther() *diff.Document {
 	writer := diff.OutputWriter{Warp: 8, Block: &block, WarpOfBlock: &zero, Lane: 3, SiteID: place.SiteID, SourceLocation: place.SourceLocation}
 	doc.Outputs = &diff.OutputDiff{
 		Arrays: []diff.ArrayDiff{
-			{Name: "out", Type: "*fp32", Chunks: 2, ChunksOf: 8, Elements: "512-767,1024-1279", WrittenA: 8192, WrittenB: 8192},
+			{Name: "out", Type: "*fp32", Chunks: 2, ChunksOf: 8, Elements: "512-767,1024-1279", WrittenA: 8192, WrittenB: 8192, DistanceText: "2 of 2048 elements differ"},
 			{Name: "stats", Type: "*fp32", Chunks: 1, ChunksOf: 4, Elements: "0-255", WrittenA: 1024, WrittenB: 1024, Noise: true, Noisy: 1},
 		},
 		Stores: []diff.StoreDiff{
@@ -45,12 +45,12 @@ func writtenOther() *diff.Document {
 func TestEveryReportNamesTheOutputThatDiffers(t *testing.T) {
 	doc := writtenOther()
 	want := map[string][]string{
-		"html":     {`id="outputs"`, "other contents of out", "out-of-bounds", "noise", "must agree"},
+		"html":     {`id="outputs"`, "other contents of out", "2 of 2048 elements differ", "out-of-bounds", "noise", "must agree"},
 		"csv":      {"Output,\"other contents of out", "Finding", `Store,"other operands of the atomic`},
-		"junit":    {`failures="4"`, "other contents of out", "skipped", "element 515 is 12 in A, 77 in B; written by block 2"},
+		"junit":    {`failures="4"`, "other contents of out", "skipped", "element 515 is 12 in A, 77 in B; written by block 2", "2 of 2048 elements differ"},
 		"sarif":    {"PRLX0008", "PRLX0009", "PRLX0010", `"coverage"`},
 		"github":   {"::error file=kernels/softmax.py,line=30", "::error file=kernels/softmax.py,line=26", "::notice"},
-		"markdown": {"other contents of out", "out\\-of\\-bounds"},
+		"markdown": {"other contents of out", "2 of 2048 elements differ", "out\\-of\\-bounds"},
 		"json":     {`"element": 515`, `"agrees": "no"`},
 	}
 	for format, words := range want {

@@ -43,6 +43,7 @@ type launch struct {
 	same           bool // the results are the same, the way is not
 	undecided      bool // too little was recorded
 	notes          []string
+	apart          []string // how far apart its arrays are
 }
 
 // name is the number in A, or in B where A does not have the launch: "launch 7", "launch 8 of B".
@@ -338,7 +339,8 @@ func markdownOfRun(w io.Writer, r *run, _ Options) error {
 				out.WriteString("\n| launch | kernel | state | what |\n|---|---|---|---|\n")
 			}
 			shown++
-			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", l.name(), inline(suiteName(l.kernel)), l.state(), inline(l.sentence()))
+			what := strings.Join(append([]string{l.sentence()}, l.apart...), "; ")
+			fmt.Fprintf(out, "| %s | %s | %s | %s |\n", l.name(), inline(suiteName(l.kernel)), l.state(), inline(what))
 		}
 	}
 	if left > 0 {

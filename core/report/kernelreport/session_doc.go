@@ -134,6 +134,8 @@ func launchOf(l *session.LaunchResult, d *session.Document) launch {
 	if f := d.First; f != nil && f.IndexA == l.IndexA && f.IndexB == l.IndexB && f.Diff != nil {
 		out.doc = f.Diff
 	}
+	out.apart = distances(l)
+	out.notes = append(out.notes[:len(out.notes):len(out.notes)], out.apart...)
 	if x := l.Losses; x != nil {
 		for _, side := range []struct {
 			name             string
@@ -153,6 +155,20 @@ func launchOf(l *session.LaunchResult, d *session.Document) launch {
 	}
 	return out
 }
+
+// distances are notes that say how far apart the arrays of a launch are.
+func distances(l *session.LaunchResult) (notes []string) {
+	for i := range l.Arrays[:min(len(l.Arrays), maxDistances)] {
+		notes = append(notes, distanceText(&l.Arrays[i]))
+	}
+	if n := l.ArraysOmitted + int64(len(l.Arrays)-len(notes)); n > 0 {
+		notes = append(notes, figure.Plural(n, "more array differs.", "more arrays differ."))
+	}
+	return notes
+}
+
+// maxDistances is of how many arrays of a launch a page says how far apart they are.
+const maxDistances = 4
 
 // computed is a note that says what a kernel computes, where a compiler of graphs made it.
 func computed(o *origin.Origin) []string {

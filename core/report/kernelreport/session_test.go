@@ -121,6 +121,22 @@ func TestGoldenOfSessions(t *testing.T) {
 	}
 }
 
+func TestReportsOfSessionsSayHowFarApart(t *testing.T) {
+	d := sessions()
+	for i := range maxDistances + 2 {
+		d.KernelResults[2].Arrays = append(d.KernelResults[2].Arrays, diff.ArrayDiff{Name: fmt.Sprintf("out%d", i), DistanceText: "7 of 9 elements differ"})
+	}
+	d.KernelResults[2].ArraysOmitted = 3
+	for _, format := range []string{"html", "junit", "markdown"} {
+		text := string(renderSession(t, format, d))
+		for _, want := range []string{"out3: 7 of 9 elements differ", "5 more arrays differ"} {
+			if !strings.Contains(text, want) || strings.Contains(text, "out4: ") {
+				t.Errorf("%s does not have %q, or more than it should", format, want)
+			}
+		}
+	}
+}
+
 func TestReportsOfSessionsAreWellFormed(t *testing.T) {
 	for name, d := range sessionDocuments() {
 		t.Run(name, func(t *testing.T) { checkSession(t, d) })
