@@ -1,6 +1,6 @@
-"""Records the pairs of given.py or the commits of commits.py, as measure_commits.py asks for them.
+"""Records the pairs of given.py or the commits of commits.py and commits_fresh.py, as measure_commits.py asks for them.
 
-PYTHONPATH=build/triton/3.9.0 python run_given.py given|commits FOLDER [NUMBER,NUMBER]
+PYTHONPATH=build/triton/3.9.0 python run_given.py given|commits|fresh|tidied FOLDER [NUMBER,NUMBER]
 
 Writes FOLDER/NUMBER/a.prlx and b.prlx, and prints a JSON document for each: the number, its name, whether what the kernel wrote
 differs, and the lines of each form that are true.
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from case import Case
 from commits import BREAKS
+from commits_fresh import FRESH
 from given import PAIRS
 from pairs import FIRST, HERE, SECOND, form, marked_text, renamed
 from record import digest
@@ -28,7 +29,7 @@ from record import digest
 import prlx
 
 RECORDED = {"overwrite": True, "outputs": "1MiB", "inputs": "1MiB"}
-MODULES = ("refactorings", "commits")
+MODULES = ("refactorings", "commits", "commits_fresh")
 
 
 def cases() -> dict[str, tuple[str, Case]]:
