@@ -6,7 +6,7 @@ bit (``# WAS``, ``# NOW``); then one of those is broken as in FRESH, most of the
 (`combined_experts`), sgl-project/sglang#38622 (`conv_update`), fla-org/flash-linear-attention#1150 (`reversed_sums`),
 linkedin/Liger-Kernel#1268 (`smoothed_gradient`). They are not changed to fit what is said of them.
 """
-# ruff: noqa: N803, F821, F841, E501
+# ruff: noqa: ARG001, E501, N803, RUF059
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ def online_softmax(x, out, stride, n, BLOCK: tl.constexpr):
     for start in range(0, n, BLOCK):  # WAS
         col = start + lane  # WAS
         value = tl.load(x + row * stride + col, mask=col < n, other=-float("inf"))  # WAS
-    # NOW: for step in range(0, steps):
-    # NOW:     col = step * BLOCK + lane
-    # NOW:     value = tl.load(source + col, mask=col < n, other=-float("inf"))
+        # NOW: for step in range(0, steps):
+        # NOW:     col = step * BLOCK + lane
+        # NOW:     value = tl.load(source + col, mask=col < n, other=-float("inf"))
         new = tl.maximum(top, tl.max(value, 0))
         norm = norm * tl.exp(top - new) + tl.sum(tl.exp(value - new), 0)
         top = new

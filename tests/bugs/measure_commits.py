@@ -3,8 +3,8 @@
     python tests/bugs/measure_commits.py given|commits|fresh|equal [--only N,N] [--folder DIR]
 
 ``given``: is the argument that differs named first, in the table and in the explanation? ``commits``: is the line true without
-inputs and with them, and how often is a wrong one ``strong``? ``fresh``: the same of the twenty that were held out. ``equal``: are
-the forty refactorings, and the fresh commits without what they break, quiet with inputs?
+inputs and with them, and how often is a wrong one ``strong``? ``fresh``: the same of the twenty that were held out. ``equal``:
+are the forty refactorings, and the fresh commits without what they break, quiet with inputs?
 Ends with 1 where a pair does not differ, or where less is right than README.md says.
 """
 
@@ -113,7 +113,9 @@ def equal(folder: Path, only: str) -> bool:
         document = compared(folder, row["number"], "--try")
         blamed = document.get("explanation") is not None or document["status"] not in QUIET
         loud += [row["name"]] if blamed else []
-        print(f"{row['number']:3} {row['name']:22} {document['status']:14} {'BLAMED' if blamed else 'quiet'}", flush=True)
+        print(
+            f"{row['number']:3} {row['name']:22} {document['status']:14} {'BLAMED' if blamed else 'quiet'}", flush=True
+        )
     print(f"quiet: {len(rows) - len(loud)} of {len(rows)}")
     different = [row["name"] for row in rows if row["differs"]]
     if different:
@@ -132,7 +134,11 @@ def main() -> int:
         return 1
     folder = options.folder.resolve() / options.what
     whole = {"given": given, "equal": equal}
-    fine = whole[options.what](folder, options.only) if options.what in whole else commits(options.what, folder, options.only)
+    fine = (
+        whole[options.what](folder, options.only)
+        if options.what in whole
+        else commits(options.what, folder, options.only)
+    )
     return 0 if fine else 1
 
 
