@@ -121,9 +121,9 @@ class _Matching:
                 waiting.append(one)
             else:
                 left.remove(twin)
+        if len(waiting) != len(left):
+            return []  # one does what several did: any of them could be made to do it all
         for one in waiting:
-            if not left:
-                break
             tried = [(self._cost(one, other), i) for i, other in enumerate(left)]
             found += self._differ(one, left.pop(min(tried)[1]), 0)
         return found
@@ -318,14 +318,18 @@ class _Matching:
         return _Renaming(self, a.k, k, deep).visit(node)  # type: ignore[no-any-return]
 
     def named(self, name: ast.Name, i: int, k: int, deep: int) -> ast.expr:
-        """A name of A, as B has it at a statement: its own name for that, else what it stands for."""
+        """A name of A, as B has it at a statement: B's name for that, or its variable of that name, else what it stands for."""
         if self._a.definition(name.id, i) is None:
             return name
         for own in sorted(self._b.names(k), key=lambda one: one != name.id):
             if self._equal(At(k, ast.Name(own, ast.Load())), At(i, name)):
                 return ast.Name(own, ast.Load())
         value = self._a.follow(At(i, name))
-        if value is None or name.id in {n.id for n in ast.walk(value.node) if isinstance(n, ast.Name)}:
+        if (
+            value is None
+            or self._b.definition(name.id, k) is not None
+            or name.id in {n.id for n in ast.walk(value.node) if isinstance(n, ast.Name)}
+        ):
             return name
         return self.translated(value, k, deep + 1)
 

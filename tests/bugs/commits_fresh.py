@@ -42,6 +42,7 @@ FRESH: dict[str, tuple[str, str]] = {
 }
 
 
+# fmt: off
 @triton.jit
 def online_softmax(x, out, stride, n, BLOCK: tl.constexpr):
     row = tl.program_id(0)
@@ -53,9 +54,9 @@ def online_softmax(x, out, stride, n, BLOCK: tl.constexpr):
     for start in range(0, n, BLOCK):  # WAS
         col = start + lane  # WAS
         value = tl.load(x + row * stride + col, mask=col < n, other=-float("inf"))  # WAS
-        # NOW: for step in range(0, steps):
-        # NOW:     col = step * BLOCK + lane
-        # NOW:     value = tl.load(source + col, mask=col < n, other=-float("inf"))
+    # NOW: for step in range(0, steps):
+    # NOW:     col = step * BLOCK + lane
+    # NOW:     value = tl.load(source + col, mask=col < n, other=-float("inf"))
         new = tl.maximum(top, tl.max(value, 0))
         norm = norm * tl.exp(top - new) + tl.sum(tl.exp(value - new), 0)
         top = new
@@ -64,6 +65,7 @@ def online_softmax(x, out, stride, n, BLOCK: tl.constexpr):
         value = tl.load(x + row * stride + col, mask=col < n, other=-float("inf"))  # WAS
         # NOW: value = tl.load(source + col, mask=col < n, other=-float("inf"))
         tl.store(out + row * stride + col, tl.exp(value - top) / norm, mask=col < n)
+# fmt: on
 
 
 @triton.jit
