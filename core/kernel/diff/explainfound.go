@@ -19,7 +19,6 @@ var checkClasses = map[string]class{
 // found is something that a check found on one side alone.
 type found struct {
 	*foundCount
-	key  findingKey
 	side int
 }
 
@@ -35,7 +34,7 @@ func (c *clues) foundAlone() []found {
 		if one.counts[1] > 0 {
 			side = 1
 		}
-		out = append(out, found{one, key, side})
+		out = append(out, found{one, side})
 	}
 	return out
 }
@@ -45,16 +44,15 @@ func (c *clues) foundAlone() []found {
 func (c *clues) rootsFound(codes [2]*slice.Code) (roots [2][]int32) {
 	traces := [2]*warptrace.Trace{c.a, c.b}
 	for _, one := range c.foundAlone() {
-		if to, is := checkClasses[one.first.Check]; !is || to != indexOrMask || int64(one.key.site) >= int64(len(c.r.Sites)) {
+		if to, is := checkClasses[one.first.Check]; !is || to != indexOrMask {
 			continue
 		}
-		ref := &c.r.Sites[one.key.site]
-		for side, local := range []int64{ref.LocalA, ref.LocalB} {
+		for side, local := range one.locals {
 			if local < 0 {
 				continue
 			}
 			if s, ok := traces[side].SiteOf(uint32(local)); ok {
-				roots[side] = append(roots[side], codes[side].Root(s)...)
+				roots[side] = append(roots[side], codes[side].Places(s)...)
 			}
 		}
 	}

@@ -40,8 +40,8 @@ type features struct {
 	floats   map[string]bool // operations on floats, a multiplication and an addition for one in one step
 	narrow   bool            // of these, any in 16 bits or fewer
 	rounds   bool            // converts to 16 bits or fewer
-	wide     bool            // computes with whole numbers of 64 bits
-	whole32  bool            // and with such of fewer
+	wide     bool            // where it begins, whole numbers are multiplied in 64 bits
+	whole32  bool            // and in fewer
 	whole    bool            // rounds to whole numbers
 	clamps   bool            // nothing but what rounding to whole numbers needs
 	index    []string        // instructions that compute which elements or lanes
@@ -87,7 +87,7 @@ func (c *Comparison) At(a, b []Line) Change {
 		}
 	}
 	if x.wide != y.wide && (x.whole32 || y.whole32) && maps.Equal(x.floats, y.floats) {
-		out.Texts = append(out.Texts, fmt.Sprintf("only %s computes with whole numbers of 64 bits there: what does not fit 32 wraps on the other side", sideOf(x.wide)))
+		out.Texts = append(out.Texts, fmt.Sprintf("only %s multiplies whole numbers in 64 bits there: what does not fit 32 wraps on the other side", sideOf(x.wide)))
 	}
 	loops := len(x.data)+len(y.data) == 0 &&
 		(c.Sides[0].testsLoop(x.begin) || c.Sides[1].testsLoop(y.begin) || len(c.Sides[0].code.loops) != len(c.Sides[1].code.loops))
@@ -243,7 +243,6 @@ func (s *Side) all(f *features, one *instruction) {
 		f.clamps = f.clamps && (one.in.Op.Name == "min" || one.in.Op.Name == "max" || one.in.Op.Name == "add" && s.withConstant(one))
 	case one.in.Op.Name != "cvt" && one.in.Op.Name != "setp" && one.in.Op.Name != "selp":
 		f.clamps = false
-		f.multiplies(one)
 	}
 }
 
@@ -266,6 +265,7 @@ func (s *Side) withConstant(one *instruction) bool {
 // begins takes an instruction none of whose operands is computed at the lines in question.
 func (s *Side) begins(f *features, at int32) {
 	one := &s.code.insts[at]
+	f.multiplies(one)
 	for k := range one.uses {
 		f.carried = f.carried || slices.ContainsFunc(one.uses[k].from, func(d definition) bool { return d.carried })
 	}
