@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 _MOST_DEEP = 60  # names and operations that are followed into each other
 _MOST_STEPS = 20_000  # pairs of expressions that are looked at
+_MOST_WRITTEN = 100  # names in whose place what they stand for is written
 _SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Add, ast.Sub: ast.Add, ast.Mult: ast.Mult,
                                                        ast.BitAnd: ast.BitAnd, ast.BitOr: ast.BitOr}  # fmt: skip
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Gt: ast.Lt, ast.GtE: ast.LtE}
@@ -97,7 +98,8 @@ class _Matching:
     def __init__(self, b: Text, a: Text) -> None:
         self._b, self._a = b, a
         self._steps = 0
-        self._same: dict[tuple[int, int, int, int], bool] = {}
+        self._same: dict[tuple[int, int, int, int], tuple[bool, At, At]] = {}  # with what the numbers are of, which so stays
+        self._written = 0
         self._done: set[tuple[int, int]] = set()  # pairs of definitions that are told apart already
 
     def run(self) -> list[Spot]:
@@ -133,7 +135,7 @@ class _Matching:
         found = []
         for name in dict.fromkeys(self._b.names(len(self._b.trees))):
             ours, theirs = self._b.assigned(name), self._a.assigned(name)
-            if not ours or not theirs or len(ours) + len(theirs) < 3:
+            if min(len(ours), len(theirs)) < 2:  # nothing that is made of what it was
                 continue
             b, a = self._b.value(name, ours[-1]), self._a.value(name, theirs[-1])
             if b is not None and a is not None and (b.k, a.k) not in self._done:
@@ -166,11 +168,11 @@ class _Matching:
         """Whether both compute the same, as far as names can be followed."""
         key = (id(b.node), b.k, id(a.node), a.k)
         if key not in self._same:
-            self._same[key] = False
+            self._same[key] = (False, b, a)
             done, self._done = self._done, set()
-            self._same[key] = not self._differ(b, a, deep)
+            self._same[key] = (not self._differ(b, a, deep), b, a)
             self._done = done
-        return self._same[key]
+        return self._same[key][0]
 
     def _differ(self, b: At, a: At, deep: int) -> list[Spot]:
         """Where an expression of B is not that of A."""
@@ -319,7 +321,7 @@ class _Matching:
 
     def named(self, name: ast.Name, i: int, k: int, deep: int) -> ast.expr:
         """A name of A, as B has it at a statement: B's name for that, or its variable of that name, else what it stands for."""
-        if self._a.definition(name.id, i) is None:
+        if self._a.definition(name.id, i) is None or self._written > _MOST_WRITTEN:
             return name
         for own in sorted(self._b.names(k), key=lambda one: one != name.id):
             if self._equal(At(k, ast.Name(own, ast.Load())), At(i, name)):
@@ -331,6 +333,7 @@ class _Matching:
             or name.id in {n.id for n in ast.walk(value.node) if isinstance(n, ast.Name)}
         ):
             return name
+        self._written += 1
         return self.translated(value, k, deep + 1)
 
 
