@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _MOST_DEEP = 60  # names and operations that are followed into each other
-_MOST_STEPS = 20_000  # pairs of expressions that are looked at
-_MOST_WRITTEN = 100  # names in whose place what they stand for is written
+_MOST_STEPS = 5_000  # pairs of expressions that are looked at
+_MOST_WIDER = 8  # names in a sum that are followed into sums of their own
+_MOST_WRITTEN = 40  # names in whose place what they stand for is written
 _SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Add, ast.Sub: ast.Add, ast.Mult: ast.Mult,
                                                        ast.BitAnd: ast.BitAnd, ast.BitOr: ast.BitOr}  # fmt: skip
 _MIRRORED: dict[type[ast.cmpop], type[ast.cmpop]] = {ast.Gt: ast.Lt, ast.GtE: ast.LtE}
@@ -166,6 +167,9 @@ class _Matching:
 
     def _equal(self, b: At, a: At, deep: int = 0) -> bool:
         """Whether both compute the same, as far as names can be followed."""
+        self._steps += 1
+        if self._steps > _MOST_STEPS:
+            return False
         key = (id(b.node), b.k, id(a.node), a.k)
         if key not in self._same:
             self._same[key] = (False, b, a)
@@ -213,6 +217,8 @@ class _Matching:
         if theirs is not None and not isinstance(b.node, ast.Name):
             inside = any(self._equal(part, a, deep) for part in _within(b))
             return [Spot(b, a)] if inside else self._differ(b, theirs, deep)
+        if ours is not None and self._equal(ours, a, deep):
+            return []
         if ours is not None:
             inside = any(self._equal(b, part, deep) for part in _within(a))
             return [Spot(b, a)] if inside or self._is_another(b, a, deep) else self._differ(ours, a, deep)
@@ -257,7 +263,7 @@ class _Matching:
     def _sums(self, b: At, a: At, deep: int) -> list[Spot]:
         """Sums, products and conditions: in any order, and of parts that a name can hold."""
         ours, theirs = self._terms(b), self._terms(a)
-        for _ in range(_MOST_DEEP):
+        for _ in range(_MOST_WIDER):
             self._cancel(ours, theirs, deep)
             if (
                 not ours
