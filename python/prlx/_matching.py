@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 _MOST_DEEP = 60  # names and operations that are followed into each other
-_MOST_STEPS = 5_000  # pairs of expressions that are looked at
+_MOST_STEPS = 30_000  # pairs of expressions that are looked at
 _MOST_WIDER = 8  # names in a sum that are followed into sums of their own
 _MOST_WRITTEN = 40  # names in whose place what they stand for is written
 _SUMS: dict[type[ast.operator], type[ast.operator]] = {ast.Add: ast.Add, ast.Sub: ast.Add, ast.Mult: ast.Mult,
