@@ -80,7 +80,7 @@ FLOORS = (
     ("cli._options", "cli._ui", "cli._table"),
     ("cli._parser", "cli._render"),
     ("cli._outputs", "cli"),
-    ("cli._comparing", "cli._watch"),
+    ("cli._comparing", "cli._watch", "cli._earlier"),
     (
         "cli._nccl_watch",
         "cli._nccl_analysis",
