@@ -99,7 +99,9 @@ class _Matching:
     def __init__(self, b: Text, a: Text) -> None:
         self._b, self._a = b, a
         self._steps = 0
-        self._same: dict[tuple[int, int, int, int], tuple[bool, At, At]] = {}  # with what the numbers are of, which so stays
+        self._same: dict[
+            tuple[int, int, int, int], tuple[bool, At, At]
+        ] = {}  # with what the numbers are of, which so stays
         self._written = 0
         self._done: set[tuple[int, int]] = set()  # pairs of definitions that are told apart already
 
