@@ -49,7 +49,7 @@ class Text:
         return next((i for i in range(k - 1, -1, -1) if name in self._binds[i]), None)
 
     def value(self, name: str, d: int) -> At | None:
-        """What a statement assigns to a name, None where that is no expression: the variable of a loop, one of several."""
+        """What a statement assigns to a name, None where it has no expression: the variable of a loop, one of several."""
         node = self._binds[d][name]
         return None if node is None else At(d, node)
 
@@ -65,7 +65,7 @@ class Text:
         return list(dict.fromkeys(name for i in range(k - 1, -1, -1) for name in self._binds[i]))
 
     def effects(self) -> list[At]:
-        """What a version does: its calls that are no assignment, what it returns, and what decides branches."""
+        """What a version does: its calls beside assignments, what it returns, and what decides branches."""
         found: list[At] = []
         for k, tree in enumerate(self.trees):
             if isinstance(tree, (ast.Expr, ast.Return)) and tree.value is not None:

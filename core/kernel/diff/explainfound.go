@@ -22,7 +22,7 @@ type found struct {
 	side int
 }
 
-// foundAlone are the findings of one side alone that are no noise; both sides looked for them.
+// foundAlone are the findings of one side alone, noise left out; both sides looked for them.
 func (c *clues) foundAlone() []found {
 	var out []found
 	for _, key := range c.r.findings.order {
