@@ -466,7 +466,7 @@ def _joined(terms: Sequence[tuple[bool, At]], whole: At) -> At | None:
 
 
 def _lifted(parts: Sequence[list[Spot]], b: At, a: At) -> list[Spot]:
-    """What differs of the parts of an expression; where several do, the expression besides."""
+    """What differs of the parts of an expression; where several do, the expression, too."""
     found = [spot for part in parts for spot in part]
     here = sum(any(spot.b.k == b.k for spot in part) for part in parts)
     return [*found, Spot(b, a)] if here > 1 else found
